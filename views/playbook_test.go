@@ -388,7 +388,7 @@ func TestPlaybookCopiesAndKeeps(t *testing.T) {
 		t.Errorf("%q, %q", what, text)
 	}
 	sh.keys("h", "s")
-	other, _ := playbookview.New(console.New(console.Options{Controls: newStore(nil)}), nil)
+	other := playbookview.Screen(console.New(console.Options{Controls: newStore(nil)}), newStore(nil).feeds().Playbooks).Views[0].(*playbookview.List)
 	other.Restore(sh.list().Keep())
 	if other.Mode != playbookview.HealthMode || other.Order != playbookview.ByHelpful || other.Bullet != sh.list().Bullet {
 		t.Errorf("%+v", other.Keep())

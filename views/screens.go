@@ -66,18 +66,19 @@ func screens(c *console.Console, f Feeds) []tui.Screen {
 	experimentList, compare := experiments.Screens(c, f.Experiments)
 	return append([]tui.Screen{
 		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{runs.New(c, f.Runs), facts}},
-		{Name: "run", Keys: []string{"2"}, Help: "the whole selected run", Views: []tui.View{run.NewOutline(whole), run.NewInspector(whole)}},
-		timeline.TimelineScreen(c, f.Timeline),
+		{Name: "run", Keys: []string{"2"}, Help: "the whole selected run",
+			Views: []tui.View{run.NewOutline(whole), run.NewInspector(whole)}},
+		timeline.Screen(c, f.Timeline),
 		playbook.Screen(c, f.Playbooks),
 		experimentList,
 		logs.Screen(c, f.Logs, f.Run.Detail),
 		triage.Screen(c, f.Triage),
 		health.Screen(c, f.Health),
-		timemachine.ReplayScreen(c, f.TimeMachine),
+		timemachine.Screen(c, f.TimeMachine),
 		verify.Screen(c, f.Verified, f.TimeMachine.StepTo),
 		compare,
-		diff.DiffScreen(c, f.Diff),
-		lineage.LineageScreen(c, f.Run.Lineage, facts),
+		diff.Screen(c, f.Diff),
+		lineage.Screen(c, f.Run.Lineage, facts),
 		runners.Screen(c, f.Runners),
 	}, agents.Screens(c, f.Agents)...)
 }
@@ -94,15 +95,18 @@ func bindings(c *console.Console) []tui.Binding {
 	open := console.Key("replay.open", "open the time machine: the selected run as of any event", "time machine",
 		func(s tui.Shell) { c.OpenTimeMachine(s) }, "t")
 	open.Hints = []string{"runs", "run"}
-	verify := console.Key("replay.verify_selected", "verify the marked runs, or the selected one, against the current code", "verify",
+	verify := console.Key("replay.verify_selected",
+		"verify the marked runs, or the selected one, against the current code", "verify",
 		func(s tui.Shell) { c.Verify(s, false) }, "r")
 	verify.Hints = []string{"run"}
 	refresh := func(s tui.Shell) { c.Controls.Refresh(); s.Note("refreshing") }
-	b := []tui.Binding{query, console.Key("runs.refresh", "read the list again now", "", refresh, "ctrl+r"), open, verify}
+	reread := console.Key("runs.refresh", "read the list again now", "", refresh, "ctrl+r")
+	b := []tui.Binding{query, reread, open, verify}
 	if c.Acts() {
-		b = append(b, c.MutationBindings()...)
-		b = append(b, tui.Binding{Action: "run.cancel", Keys: []string{"x"}, Help: "cancel the marked runs, or the selected one (asks first)",
-			Short: "cancel", Hints: []string{"runs", "run", "timeline"}, Mutates: true, Do: c.Cancel})
+		cancel := console.MutatingKey("run.cancel", "cancel the marked runs, or the selected one (asks first)",
+			"cancel", c.Cancel, "x")
+		cancel.Hints = []string{"runs", "run", "timeline"}
+		b = append(append(b, c.MutationBindings()...), cancel)
 	}
-	return append(b, tui.Binding{Action: "runs.pause", Keys: []string{"p"}, Help: "pause or resume refreshing", Short: "pause", Do: c.Pause})
+	return append(b, console.Key("runs.pause", "pause or resume refreshing", "pause", c.Pause, "p"))
 }

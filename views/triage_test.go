@@ -13,6 +13,7 @@ import (
 	runspkg "acescope/sources/runs"
 	"acescope/sources/triage"
 	"acescope/theme"
+	"acescope/tui"
 	"acescope/views/console"
 	triageview "acescope/views/triage"
 )
@@ -224,7 +225,12 @@ func TestTriageKeepsItsPlace(t *testing.T) {
 
 func TestTriageCopiesAndKeeps(t *testing.T) {
 	st := newStore(ailing())
-	v := triageview.New(console.New(console.Options{Controls: st, Location: time.UTC}), st.triage())
+	list := triageview.Screen(console.New(console.Options{Controls: st, Location: time.UTC}), st.triage()).Views[0]
+	v := list.(interface {
+		tui.View
+		tui.Copier
+		tui.Keeper
+	})
 	v.Refresh()
 	if what, text := v.Copy(); what != "error message" || text != "model: 529 overloaded" {
 		t.Errorf("%q: %q", what, text)

@@ -39,7 +39,7 @@ func (w *watcher) foldSession(e *historypb.HistoryEvent) {
 	}
 	if len(now.Pending) > len(before.Pending) {
 		p := now.Pending[len(now.Pending)-1]
-		say("skill", "%s waits for a person: %s", p.Name, p.Args)
+		say("skill", "%s waits for approval: %s", p.Name, p.Args)
 	}
 }
 

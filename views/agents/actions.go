@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,11 +24,13 @@ func (a *Agents) actionBindings(view string, waiting func() *sessions.Approval) 
 	if a.actor.Actions == nil {
 		return nil
 	}
+	answer := func(s tui.Shell) tea.Cmd { return a.answer(s, waiting()) }
 	return []tui.Binding{
-		console.MutatingKey(view+".answer", "show the pending tool call in full, then allow or deny it", a.short(waiting, "answer"),
-			func(s tui.Shell) tea.Cmd { return a.answer(s, waiting()) }, "w"),
+		console.MutatingKey(view+".answer", "show the pending tool call in full, then allow or deny it",
+			a.short(waiting, "answer"), answer, "w"),
 		console.MutatingKey(view+".message", "write a message to the session", a.short(nil, "message"), a.message, "i"),
-		console.MutatingKey(view+".interrupt", "interrupt the current turn; the session continues (asks first)", "", a.interrupt, "I"),
+		console.MutatingKey(view+".interrupt", "interrupt the current turn; the session continues (asks first)", "",
+			a.interrupt, "I"),
 		console.MutatingKey(view+".stop", "stop the session (asks first)", "", a.stop, "S"),
 		console.MutatingKey(view+".start", "start a session on the engine", "start", a.askStart, "+"),
 	}
@@ -93,34 +96,39 @@ func (a *Agents) send(id, typed string) tea.Cmd {
 	return a.actor.Act("send", func(ctx context.Context) (string, error) {
 		n, err := a.actor.Actions.SendMessage(ctx, id, typed)
 		if n > 0 {
-			return "sent; " + widget.HowMany(n, "message") + " before it", err
+			return "sent; " + widget.Counted(n, "message") + " before it", err
 		}
 		return "sent", err
 	})
 }
 
-func (a *Agents) interrupt(s tui.Shell) tea.Cmd {
+// confirm asks, then performs an action.
+func (a *Agents) confirm(s tui.Shell, q tui.Question, verb, done string, do func(context.Context) error) {
+	q.Do = func() tea.Cmd {
+		return a.actor.Act(verb, func(ctx context.Context) (string, error) { return done, do(ctx) })
+	}
+	s.Confirm(q)
+}
+
+func (a *Agents) interrupt(s tui.Shell) {
 	r, ok := a.openSession(s)
 	if !ok {
-		return nil
+		return
 	}
 	if st := a.state(r); st != nil && st.Current == nil {
 		s.Note("no turn is in progress")
-		return nil
+		return
 	}
-	s.Confirm(tui.Question{Title: "Interrupt this turn?", Lines: sessionLines(r), Yes: "interrupt the turn; the session continues",
-		Do: func() tea.Cmd {
-			return a.actor.Act("interrupt", func(ctx context.Context) (string, error) {
-				return "asked the agent to end its turn", a.actor.Actions.InterruptSession(ctx, r.ID)
-			})
-		}})
-	return nil
+	q := tui.Question{Title: "Interrupt this turn?", Lines: sessionLines(r),
+		Yes: "interrupt the turn; the session continues"}
+	a.confirm(s, q, "interrupt", "asked the agent to end its turn",
+		func(ctx context.Context) error { return a.actor.Actions.InterruptSession(ctx, r.ID) })
 }
 
-func (a *Agents) stop(s tui.Shell) tea.Cmd {
+func (a *Agents) stop(s tui.Shell) {
 	r, ok := a.openSession(s)
 	if !ok {
-		return nil
+		return
 	}
 	lines := sessionLines(r)
 	if st := a.state(r); st != nil {
@@ -128,28 +136,20 @@ func (a *Agents) stop(s tui.Shell) tea.Cmd {
 			lines = append(lines, "the turn in progress is interrupted")
 		}
 		if n := len(st.Queue); n > 0 {
-			lines = append(lines, widget.HowMany(n, "queued message")+" will not reach the agent")
+			lines = append(lines, widget.Counted(n, "queued message")+" will not reach the agent")
 		}
 	}
-	s.Confirm(tui.Question{Title: "Stop this session?", Lines: append(lines, "the session accepts no more messages; its transcript is kept"), Yes: "stop the session",
-		Do: func() tea.Cmd {
-			return a.actor.Act("stop", func(ctx context.Context) (string, error) {
-				return "asked the session to stop", a.actor.Actions.StopSession(ctx, r.ID)
-			})
-		}})
-	return nil
+	lines = append(lines, "the session accepts no more messages; its transcript is kept")
+	a.confirm(s, tui.Question{Title: "Stop this session?", Lines: lines, Yes: "stop the session"}, "stop",
+		"asked the session to stop", func(ctx context.Context) error { return a.actor.Actions.StopSession(ctx, r.ID) })
 }
 
 func sessionLines(r sessions.Row) []string {
-	return []string{"session   " + text.Safe(r.ID, " "), "name      " + text.Cut(text.Safe(firstLine(sessionName(r)), " "), 60, "…"), "directory " + text.Safe(r.Dir, " ")}
+	name := text.Cut(text.Safe(firstLine(sessionName(r)), " "), 60, "…")
+	return []string{"session   " + text.Safe(r.ID, " "), "name      " + name, "directory " + text.Safe(r.Dir, " ")}
 }
 
-func sessionName(r sessions.Row) string {
-	if r.Name == "" {
-		return r.ID
-	}
-	return r.Name
-}
+func sessionName(r sessions.Row) string { return cmp.Or(r.Name, r.ID) }
 
 // answer shows a whole tool call and asks whether to allow it. Later calls do not replace it.
 func (a *Agents) answer(s tui.Shell, w *sessions.Approval) tea.Cmd {
@@ -190,14 +190,16 @@ func (a *Agents) question(w sessions.Approval, args []byte, cut error) tui.Quest
 	if cut != nil {
 		lines = append(lines, "", "THE ARGUMENTS ARE INCOMPLETE: "+text.Safe(cut.Error(), " "))
 	}
-	q := tui.Question{Title: "Allow " + text.Cut(text.Safe(w.Call.Name, " "), 30, "…") + "?", Lines: lines, Long: true, Yes: "allow",
-		Do:     func() tea.Cmd { return a.allow(w, risk, head) },
-		Others: []tui.Choice{{Key: "d", Yes: "deny", Do: func(s tui.Shell) tea.Cmd { a.deny(s, w); return nil }}}}
+	deny := tui.Choice{Key: "d", Yes: "deny", Do: func(s tui.Shell) tea.Cmd { a.deny(s, w); return nil }}
+	q := tui.Question{Title: "Allow " + toolName(w) + "?", Lines: lines, Long: true, Yes: "allow",
+		Do: func() tea.Cmd { return a.allow(w, risk, head) }, Others: []tui.Choice{deny}}
 	if risk != "" {
 		q.Warning = "it " + risk
 	}
 	return q
 }
+
+func toolName(w sessions.Approval) string { return text.Cut(text.Safe(w.Call.Name, " "), 30, "…") }
 
 // allow allows a call. A risk needs a second confirmation.
 func (a *Agents) allow(w sessions.Approval, risk string, head []string) tea.Cmd {
@@ -209,10 +211,11 @@ func (a *Agents) allow(w sessions.Approval, risk string, head []string) tea.Cmd 
 	if risk == "" {
 		return act()
 	}
-	lines := append(slices.Clone(head[:len(head)-1]), "", "The tool runs on that host, as the user who serves the session.",
+	lines := append(slices.Clone(head), "The tool runs on that host, as the user who serves the session.",
 		"Its effects may be impossible to undo.")
 	return func() tea.Msg {
-		return tui.Asked(tui.Question{Title: "Allow " + text.Cut(text.Safe(w.Call.Name, " "), 30, "…") + " despite the risk?", Lines: lines, Long: true, Warning: "it " + risk, Yes: "allow it", Do: act})
+		return tui.Asked(tui.Question{Title: "Allow " + toolName(w) + " despite the risk?", Lines: lines, Long: true,
+			Warning: "it " + risk, Yes: "allow it", Do: act})
 	}
 }
 
@@ -223,7 +226,8 @@ func (a *Agents) deny(s tui.Shell, w sessions.Approval) {
 		},
 		Done: func(reason string) tea.Cmd {
 			return a.actor.Act("deny", func(ctx context.Context) (string, error) {
-				return "denied " + w.Call.Name, a.actor.Actions.DecideCall(ctx, w.ID, w.Call.ID, false, strings.TrimSpace(reason))
+				reason = strings.TrimSpace(reason)
+				return "denied " + w.Call.Name, a.actor.Actions.DecideCall(ctx, w.ID, w.Call.ID, false, reason)
 			})
 		}})
 }
@@ -256,8 +260,8 @@ func completeStart(line string, cursor int) (int, []string) {
 	from := strings.LastIndexByte(typed, ' ') + 1
 	word := typed[from:]
 	options := startFields
-	for name, values := range map[string][]string{"agent=": {"claude", "codex", "gemini", "opencode"}, "otherwise=": {"ask", "deny"},
-		"mode=": {"default", "acceptEdits", "plan", "dontAsk"}} {
+	for name, values := range map[string][]string{"agent=": {"claude", "codex", "gemini", "opencode"},
+		"otherwise=": {"ask", "deny"}, "mode=": {"default", "acceptEdits", "plan", "dontAsk"}} {
 		if strings.HasPrefix(word, name) {
 			options = nil
 			for _, v := range values {
@@ -349,9 +353,10 @@ func (a *Agents) commands() []tui.Command {
 		return nil
 	}
 	return []tui.Command{
-		{Name: "session", Args: "start agent=… dir=… PROMPT | send TEXT | interrupt | stop | approve", Help: "start a session, or act on the selected one", Mutates: true,
-			Complete: completeSession, Do: a.command},
-		{Name: "approve", Help: "allow or deny the waiting tool call", Mutates: true, Do: func(s tui.Shell, _ string) tea.Cmd { return a.answer(s, a.waiting()) }},
+		{Name: "session", Args: "start agent=… dir=… PROMPT | send TEXT | interrupt | stop | approve",
+			Mutates: true, Help: "start a session, or act on the selected one", Complete: completeSession, Do: a.command},
+		{Name: "approve", Help: "allow or deny the waiting tool call", Mutates: true,
+			Do: func(s tui.Shell, _ string) tea.Cmd { return a.answer(s, a.waiting()) }},
 	}
 }
 
@@ -363,13 +368,7 @@ func completeSession(arg string) []string {
 		}
 		return options
 	}
-	var out []string
-	for _, o := range []string{"start ", "send ", "interrupt", "stop", "approve"} {
-		if strings.HasPrefix(o, arg) {
-			out = append(out, o)
-		}
-	}
-	return out
+	return console.WithPrefix(arg, []string{"start ", "send ", "interrupt", "stop", "approve"})
 }
 
 func (a *Agents) command(s tui.Shell, args string) tea.Cmd {
@@ -388,9 +387,11 @@ func (a *Agents) command(s tui.Shell, args string) tea.Cmd {
 		}
 		return a.send(r.ID, rest)
 	case "interrupt":
-		return a.interrupt(s)
+		a.interrupt(s)
+		return nil
 	case "stop":
-		return a.stop(s)
+		a.stop(s)
+		return nil
 	case "approve":
 		return a.answer(s, a.waiting())
 	}
@@ -400,8 +401,10 @@ func (a *Agents) command(s tui.Shell, args string) tea.Cmd {
 // runBindings returns the keys that lead to the runs and to the history of the selected session.
 func (a *Agents) runBindings(view string, open func(tui.Shell) tea.Cmd) []tui.Binding {
 	return []tui.Binding{
-		console.Key(view+".runs", "open the runs that the session started or was given; on a callback, its run", "", open, "R"),
-		console.Key(view+".history", "show the history of the session's workflow on the timeline; esc leads back", "", a.openHistory, "J"),
+		console.Key(view+".runs", "open the runs that the session started or was given; on a callback, its run", "",
+			open, "R"),
+		console.Key(view+".history", "show the history of the session's workflow on the timeline; esc leads back", "",
+			a.openHistory, "J"),
 	}
 }
 

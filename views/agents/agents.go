@@ -65,11 +65,14 @@ func (a *Agents) look(shown bool) {
 
 // Screens returns the list of sessions with the selected one beside it, and the whole conversation.
 func Screens(c *console.Console, feeds Feeds) []tui.Screen {
-	a := &Agents{nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, workDir: c.WorkDir, feeds: feeds}
+	a := &Agents{nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, workDir: c.WorkDir,
+		feeds: feeds}
 	return []tui.Screen{
-		{Name: "agents", Aliases: []string{"sessions", "transcripts"}, Keys: []string{"0"}, Help: "agent sessions on the engine and transcripts on this machine",
-			Views: []tui.View{NewList(a), newDetail(a)}, Share: 50},
-		{Name: "conversation", Short: "conv", Help: "the whole conversation of the selected session", Aside: true, Views: []tui.View{newConversation(a)}},
+		{Name: "agents", Aliases: []string{"sessions", "transcripts"}, Keys: []string{"0"}, Share: 50,
+			Help:  "agent sessions on the engine and transcripts on this machine",
+			Views: []tui.View{NewList(a), newDetail(a)}},
+		{Name: "conversation", Short: "conv", Help: "the whole conversation of the selected session", Aside: true,
+			Views: []tui.View{newConversation(a)}},
 	}
 }
 
@@ -238,14 +241,6 @@ func shortCount(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// megabytes formats a number of bytes in MB or GB.
-func megabytes(n float64) string {
-	if n < 1e9 {
-		return strconv.FormatFloat(n/1e6, 'f', 0, 64) + " MB"
-	}
-	return strconv.FormatFloat(n/1e9, 'f', 2, 64) + " GB"
-}
-
 // engineMark returns the mark of a session on the engine.
 func engineMark(status sessions.Status, exit ace.ExitStatus, s theme.Styles) theme.Mark {
 	word := text.Cut(text.Safe(string(status), " "), 12, "")
@@ -320,13 +315,14 @@ func (w sessionWriter) runs(r sessions.Row, list []runs.Run) {
 	if len(list) == 0 {
 		return
 	}
-	w.Section("Runs", widget.HowMany(len(list), "run")+"; R opens them")
+	w.Section("Runs", widget.Counted(len(list), "run")+"; R opens them")
 	for _, one := range list[:min(len(list), shownTurns)] {
 		m := console.BlueprintMarkOf(one, w.S)
 		how := "started here"
 		if one.Parent != r.Engine.ID {
 			how = "given to this session"
 		}
-		w.End(w.Line().Add(m.Ink, "   "+m.Glyph+" "+text.Fit(m.Word, 10, "")).Add(w.S.Text, console.NameOf(one)).Add(w.S.Muted, "  "+how+", "+w.Ago(one.Start)))
+		w.End(w.Line().Add(m.Ink, "   "+m.Glyph+" "+text.Fit(m.Word, 10, "")).Add(w.S.Text, console.NameOf(one)).
+			Add(w.S.Muted, "  "+how+", "+w.Ago(one.Start)))
 	}
 }

@@ -3,7 +3,6 @@ package agents
 import (
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -58,11 +57,7 @@ func (v *Conversation) Title() string {
 	if a, ok := v.part(); ok {
 		title += " of subagent " + text.Safe(a.ID, " ") + " in"
 	}
-	name := r.Name
-	if name == "" {
-		name = r.ID
-	}
-	return title + " " + text.Safe(firstLine(name), " ")
+	return title + " " + text.Safe(firstLine(sessionName(r)), " ")
 }
 
 func (v *Conversation) Footer() string {
@@ -70,44 +65,50 @@ func (v *Conversation) Footer() string {
 	if v.Current == nil {
 		return ""
 	}
-	dot := " " + v.Styles.Glyphs.Dot + " "
-	n := len(v.Current.Entries)
+	end := v.Current.First + len(v.Current.Entries)
 	parts := []string{"following"}
 	if v.Away {
-		parts[0] = text.Count(int64(max(v.Current.First+n-1-v.At.Entry, 0))) + " below, G follows"
+		parts[0] = text.Count(int64(max(end-1-v.At.Entry, 0))) + " below, G follows"
 	}
 	if t := v.live(); t != nil && v.wanted == v.Cursor {
 		parts = append(parts, string(t.From))
 	}
-	parts = append(parts, text.Count(int64(min(v.At.Entry+1, v.Current.First+n)))+"/"+text.Count(int64(v.Current.First+n)))
+	parts = append(parts, text.Count(int64(min(v.At.Entry+1, end)))+"/"+text.Count(int64(end)))
 	if v.Current.First > 0 {
 		parts = append(parts, text.Count(int64(v.Current.First))+" earlier not kept")
 	}
 	if v.Current.Skipped > 0 {
-		parts = append(parts, megabytes(float64(v.Current.Skipped))+" at the start not read")
+		parts = append(parts, console.Bytes(v.Current.Skipped)+" at the start not read")
 	}
 	if v.search != nil {
 		parts = append(parts, "/"+text.Safe(v.search.String(), " "))
 	}
-	return strings.Join(parts, dot)
+	return v.Join(parts...)
 }
 
 func (v *Conversation) Bindings() []tui.Binding {
+	b := func(name, help, short string, do func(tui.Shell), keys ...string) tui.Binding {
+		return console.Key("conversation."+name, help, short, do, keys...)
+	}
+	find := func(by int) func(tui.Shell) { return func(s tui.Shell) { v.find(s, by) } }
+	toError := func(by int) func(tui.Shell) { return func(s tui.Shell) { v.toError(s, by) } }
 	list := append(widget.Motions("conversation", v),
-		console.Key("conversation.fold", "unfold this entry, or fold it", "unfold", v.fold, "o"),
-		console.Key("conversation.enter", "write a message to the session; in a transcript, unfold this entry", "", v.enter, "enter"),
-		console.Key("conversation.fold_all", "unfold all entries, or fold them", "all",
-			func() { v.all = !v.all; clear(v.unfolded); v.At.line = 0 }, "O"),
-		console.Key("conversation.next_entry", "next entry", "", func() { v.jump(1) }, "]"),
-		console.Key("conversation.previous_entry", "previous entry", "", func() { v.jump(-1) }, "["),
-		console.Key("conversation.search", "search with a regular expression; empty ends the search", "search", v.ask, "/"),
-		console.Key("conversation.next", "next match", "", func(s tui.Shell) { v.find(s, 1) }, "n"),
-		console.Key("conversation.previous", "previous match", "", func(s tui.Shell) { v.find(s, -1) }, "N"),
-		console.Key("conversation.next_error", "next error or failed call", "", func(s tui.Shell) { v.toError(s, 1) }, "e"),
-		console.Key("conversation.previous_error", "previous error or failed call", "", func(s tui.Shell) { v.toError(s, -1) }, "E"),
-		console.Key("conversation.part", "show the conversation of the next subagent, then of the session again", v.partShort(),
+		b("fold", "unfold this entry, or fold it", "unfold", func(tui.Shell) { v.fold() }, "o"),
+		console.Key("conversation.enter", "write a message to the session; in a transcript, unfold this entry", "",
+			v.enter, "enter"),
+		b("fold_all", "unfold all entries, or fold them", "all",
+			func(tui.Shell) { v.all = !v.all; clear(v.unfolded); v.At.line = 0 }, "O"),
+		b("next_entry", "next entry", "", func(tui.Shell) { v.jump(1) }, "]"),
+		b("previous_entry", "previous entry", "", func(tui.Shell) { v.jump(-1) }, "["),
+		b("search", "search with a regular expression; empty ends the search", "search", v.ask, "/"),
+		b("next", "next match", "", find(1), "n"),
+		b("previous", "previous match", "", find(-1), "N"),
+		b("next_error", "next error or failed call", "", toError(1), "e"),
+		b("previous_error", "previous error or failed call", "", toError(-1), "E"),
+		b("part", "show the conversation of the next subagent, then of the session again", v.partShort(),
 			func(s tui.Shell) { v.nextPart(s, 1) }, "a"))
-	return slices.Concat(list, v.actionBindings("conversation", v.waitingHere), v.runBindings("conversation", v.openCallback))
+	return slices.Concat(list, v.actionBindings("conversation", v.waitingHere),
+		v.runBindings("conversation", v.openCallback))
 }
 
 func (v *Conversation) partShort() string {
@@ -410,8 +411,9 @@ func (v *Conversation) banner() []string {
 		return nil
 	}
 	if n := len(st.Pending); n > 0 {
-		l.Add(s.Alert, " "+s.Glyphs.Failed+" "+widget.HowMany(n, "call")+" "+waitWord(n)+" for approval: "+text.Safe(st.Pending[0].Name, " ")+" ").
-			Add(s.Text, " ").Add(s.Key, "w").Add(s.Text, " "+text.Payload(st.Pending[0].Args))
+		call := st.Pending[0]
+		l.Add(s.Alert, " "+s.Glyphs.Failed+" "+waiting(n, "call")+" for approval: "+text.Safe(call.Name, " ")+" ").
+			Add(s.Text, " ").Add(s.Key, "w").Add(s.Text, " "+text.Payload(call.Args))
 		return []string{l.String(s.Text)}
 	}
 	m := engineMark(st.Status, st.Exit, s)
@@ -420,7 +422,7 @@ func (v *Conversation) banner() []string {
 		l.Add(s.Muted, "  turn "+text.Count(int64(st.Current.Turn)))
 	}
 	if n := len(st.Queue); n > 0 {
-		l.Add(s.Warning, "  "+widget.HowMany(n, "message")+" "+waitWord(n))
+		l.Add(s.Warning, "  "+waiting(n, "message"))
 	}
 	if t := v.live(); t != nil && t.Err != "" {
 		l.Add(s.Error, "  "+s.Glyphs.Failed+" "+text.Safe(t.Err, " "))
@@ -428,11 +430,12 @@ func (v *Conversation) banner() []string {
 	return []string{l.String(s.Text)}
 }
 
-func waitWord(n int) string {
+// waiting says how many things wait: "1 call waits".
+func waiting(n int, what string) string {
 	if n == 1 {
-		return "waits"
+		return "1 " + what + " waits"
 	}
-	return "wait"
+	return widget.Counted(n, what) + " wait"
 }
 
 // settle scrolls so that the cursor is visible and the last page is full.

@@ -1,6 +1,8 @@
 package agents
 
 import (
+	"cmp"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,28 +21,22 @@ import (
 // detail shows the selected session: facts, tools, subagents, and the end of its conversation.
 type detail struct {
 	*Agents
-	console.Pane
-	panel widget.Panel
-	doc   widget.Document
-	lines []string
-	of    detailKey
+	console.Reader
 }
 
-// detailKey is the input of the drawn lines.
-type detailKey struct {
-	key     string
+// shownSession is what the lines are written from.
+type shownSession struct {
 	session *transcripts.Session
 	engine  *sessions.EngineSession
 	live    *sessions.Detail
 	talk    *transcripts.Conversation
-	width   int
 	second  int64
 }
 
 // tailEntries is the number of last entries shown of a conversation.
 const tailEntries = 40
 
-func newDetail(a *Agents) *detail { return &detail{Agents: a, Pane: console.NewPane("Session")} }
+func newDetail(a *Agents) *detail { return &detail{a, console.NewReader("Session", a.location)} }
 
 func (v *detail) Title() string {
 	if r, ok := v.Row(); ok {
@@ -49,11 +45,10 @@ func (v *detail) Title() string {
 	return "Session"
 }
 
-func (v *detail) Footer() string { return v.panel.Position() }
-
 func (v *detail) Bindings() []tui.Binding {
 	list := append(widget.Motions("agent", v),
-		console.Key("agent.read", "read the whole conversation", "read", func(s tui.Shell) { s.Open("conversation") }, "enter"),
+		console.Key("agent.read", "read the whole conversation", "read",
+			func(s tui.Shell) { s.Open("conversation") }, "enter"),
 		console.Key("agent.part", "show the conversation of the next subagent, then of the session again", "subagent",
 			func(s tui.Shell) { v.nextPart(s, 1) }, "a"))
 	return slices.Concat(list, v.actionBindings("agent", v.waiting), v.runBindings("agent", v.openRuns))
@@ -70,48 +65,28 @@ func (v *detail) Copy() (what, content string) {
 	return "", ""
 }
 
-func (v *detail) SetStyles(s theme.Styles) {
-	v.Styles, v.of = s, detailKey{}
-	v.doc.Clear()
-}
+func (v *detail) Refresh() { v.refresh() }
 
-func (v *detail) Refresh()      { v.refresh() }
-func (v *detail) Page() int     { return max(v.Height, 1) }
-func (v *detail) Scroll(by int) { v.panel.Scroll(by) }
-
-func (v *detail) Draw(now time.Time, _ bool) []string {
+func (v *detail) Draw(now time.Time, focused bool) []string {
 	r, ok := v.Row()
 	if !ok || r.Transcript == nil && r.Engine == nil {
 		return v.Message(nil, "no session is selected")
 	}
-	v.build(r, now)
-	v.panel.Lines, v.panel.Height = len(v.lines), v.Height
-	v.panel.Scroll(0)
-	return widget.Fill(append([]string(nil), v.lines[v.panel.Top:min(v.panel.Top+v.Height, len(v.lines))]...), v.Width, v.Height)
-}
-
-func (v *detail) build(r sessions.Row, now time.Time) {
-	key := detailKey{r.Key, r.Transcript, r.Engine, v.live(), v.Loaded(), v.Width, now.Unix()}
-	if key == v.of {
-		return
-	}
-	if v.of.key != r.Key {
-		v.panel.Top = 0
-	}
-	v.of = key
-	w := sessionWriter{&widget.Writer{Doc: &v.doc, S: v.Styles, Width: v.Width, Now: now, Loc: v.location}, r.Transcript}
-	if r.Engine != nil {
-		w.engine(r, v.state(r), v.live())
-		w.runs(r, v.runsOf(r))
-	} else {
-		w.facts(r)
-	}
-	if w.t != nil {
-		w.tools()
-		w.agentTree()
-	}
-	v.tail(w)
-	v.lines = w.Lines
+	of := shownSession{r.Transcript, r.Engine, v.live(), v.Loaded(), now.Unix()}
+	return v.Show(r.Key, of, now, focused, func(writer *widget.Writer) {
+		w := sessionWriter{writer, r.Transcript}
+		if r.Engine != nil {
+			w.engine(r, v.state(r), v.live())
+			w.runs(r, v.runsOf(r))
+		} else {
+			w.facts(r)
+		}
+		if w.t != nil {
+			w.tools()
+			w.agentTree()
+		}
+		v.tail(w)
+	})
 }
 
 // tail writes the end of the conversation.
@@ -128,7 +103,8 @@ func (v *detail) tail(w sessionWriter) {
 	from := max(len(c.Entries)-tailEntries, 0)
 	remark := "enter opens the whole conversation"
 	if from+c.First > 0 {
-		remark = "the last " + strconv.Itoa(len(c.Entries)-from) + " of " + text.Count(int64(len(c.Entries)+c.First)) + "; " + remark
+		all := text.Count(int64(len(c.Entries) + c.First))
+		remark = "the last " + strconv.Itoa(len(c.Entries)-from) + " of " + all + "; " + remark
 	}
 	w.Section(title, remark)
 	if c.Err != "" {
@@ -169,13 +145,19 @@ func (w sessionWriter) facts(r sessions.Row) {
 		w.fact("prompt", w.S.Text, firstLine(sum.Prompt))
 	}
 	if !sum.Started.IsZero() {
-		w.fact("started", w.S.Text, sum.Started.In(w.Loc).Format("2006-01-02 15:04:05")+", over "+text.Span(sum.Last.Sub(sum.Started)))
+		at := sum.Started.In(w.Loc).Format("2006-01-02 15:04:05")
+		w.fact("started", w.S.Text, at+", over "+text.Span(sum.Last.Sub(sum.Started)))
 	}
 	w.fact("git", w.S.Text, sum.Branch)
 	w.fact("version", w.S.Text, sum.Version)
-	w.fact("length", w.S.Text, widget.HowMany(sum.Turns, "turn")+", "+widget.HowMany(sum.Messages, "message")+compactions(sum.Compactions))
+	length := widget.Counted(sum.Turns, "turn") + ", " + widget.Counted(sum.Messages, "message")
+	if sum.Compactions > 0 {
+		length += ", compacted " + strconv.Itoa(sum.Compactions) + "x"
+	}
+	w.fact("length", w.S.Text, length)
 	if t.ForkedFrom != "" {
-		w.fact("forked", w.S.Text, "from "+t.ForkedFrom+": "+text.Count(int64(t.Shared))+" lines, "+costText(t.Inherits, g)+" counted there")
+		w.fact("forked", w.S.Text, "from "+t.ForkedFrom+": "+text.Count(int64(t.Shared))+" lines, "+
+			costText(t.Inherits, g)+" counted there")
 	}
 	w.spending()
 	if sum.Errors > 0 {
@@ -192,20 +174,14 @@ func firstLine(s string) string {
 	return line
 }
 
-func compactions(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return ", compacted " + strconv.Itoa(n) + "x"
-}
-
 // oddLines counts the lines that could not be used, by reason.
 func oddLines(t *transcripts.Session) string {
 	var parts []string
 	for _, p := range []struct {
 		n    int
 		what string
-	}{{t.Summary.Unreadable, "not JSON"}, {t.Summary.Odd, "without content"}, {t.Summary.Oversized, "too long"}, {t.Summary.Repeated, "repeated"}} {
+	}{{t.Summary.Unreadable, "not JSON"}, {t.Summary.Odd, "without content"}, {t.Summary.Oversized, "too long"},
+		{t.Summary.Repeated, "repeated"}} {
 		if p.n > 0 {
 			parts = append(parts, text.Count(int64(p.n))+" "+p.what)
 		}
@@ -215,9 +191,9 @@ func oddLines(t *transcripts.Session) string {
 
 func (w sessionWriter) spending() {
 	t, g := w.t.Totals(), w.S.Glyphs
-	said := shortCount(t.Tokens.Total()) + ": " + shortCount(t.Tokens.Input) + " in, " + shortCount(t.Tokens.Output) + " out, cache " +
-		shortCount(t.Tokens.CacheRead) + " read, " + shortCount(t.Tokens.CacheWrite()) + " written"
-	w.fact("tokens", w.S.Text, said)
+	w.fact("tokens", w.S.Text, fmt.Sprintf("%s: %s in, %s out, cache %s read, %s written", shortCount(t.Tokens.Total()),
+		shortCount(t.Tokens.Input), shortCount(t.Tokens.Output), shortCount(t.Tokens.CacheRead),
+		shortCount(t.Tokens.CacheWrite())))
 	cost := costText(t, g) + " at list prices"
 	if t.Unpriced > 0 {
 		cost += "; no known price for " + shortCount(t.Unpriced) + " tokens"
@@ -228,7 +204,8 @@ func (w sessionWriter) spending() {
 		if !m.Priced {
 			price = "price unknown"
 		}
-		w.fact("model", w.S.Muted, m.Name+"  "+widget.HowMany(m.Messages, "message")+", "+shortCount(m.Tokens.Total())+" tokens, "+price)
+		w.fact("model", w.S.Muted, m.Name+"  "+widget.Counted(m.Messages, "message")+", "+
+			shortCount(m.Tokens.Total())+" tokens, "+price)
 	}
 }
 
@@ -238,7 +215,7 @@ func (w sessionWriter) tools() {
 		return
 	}
 	t := w.t.Summary.Totals
-	remark := widget.HowMany(t.Calls, "call")
+	remark := widget.Counted(t.Calls, "call")
 	if t.Failed > 0 {
 		remark += ", " + strconv.Itoa(t.Failed) + " failed"
 	}
@@ -274,7 +251,8 @@ type count struct {
 func (w sessionWriter) counts(name string, width int, list ...count) *text.Line {
 	l := w.Line().Add(w.S.Text, "   "+text.Fit(text.Safe(name, " "), width, w.S.Glyphs.Ellipsis))
 	for _, c := range list {
-		l.Add(widget.Unless(c.n == 0 && c.ink != w.S.Text, w.S.Muted, c.ink), text.FitLeft(text.Count(int64(c.n)), c.width, ""))
+		ink := widget.Unless(c.n == 0 && c.ink != w.S.Text, w.S.Muted, c.ink)
+		l.Add(ink, text.FitLeft(text.Count(int64(c.n)), c.width, ""))
 	}
 	return l
 }
@@ -288,7 +266,7 @@ func (w sessionWriter) agentTree() {
 	if len(list) == 0 {
 		return
 	}
-	w.Section("Subagents", widget.HowMany(len(list), "transcript")+"; a reads them")
+	w.Section("Subagents", widget.Counted(len(list), "transcript")+"; a reads them")
 	children := map[string][]transcripts.Agent{}
 	for _, a := range list {
 		children[a.Parent] = append(children[a.Parent], a)
@@ -321,19 +299,14 @@ func (w sessionWriter) subagents(children map[string][]transcripts.Agent, of, in
 
 func (w sessionWriter) subagent(a transcripts.Agent, head string) {
 	g, t := w.S.Glyphs, a.Summary.Totals
-	name := a.Description
-	if name == "" {
-		name = firstLine(a.Summary.Prompt)
-	}
-	facts := "  " + widget.HowMany(t.Calls, "call") + ", " + shortCount(t.Tokens.Total()) + " tokens, " + costText(t, g)
+	name := cmp.Or(a.Description, firstLine(a.Summary.Prompt))
+	facts := "  " + widget.Counted(t.Calls, "call") + ", " + shortCount(t.Tokens.Total()) + " tokens, " + costText(t, g)
 	if t.Failed > 0 {
 		facts += ", " + strconv.Itoa(t.Failed) + " failed"
 	}
-	kind := a.Type
-	if kind == "" {
-		kind = filepath.Base(a.ID)
-	}
+	kind := cmp.Or(a.Type, filepath.Base(a.ID))
 	l := w.Line().Add(w.S.Border, head).Add(w.S.Accent, text.Safe(kind, " ")+" ")
 	room := max(l.Room()-text.Width(facts), 8)
-	w.End(l.Add(w.S.Text, text.Cut(text.Safe(name, " "), room, g.Ellipsis)).Add(widget.Unless(t.Failed == 0, w.S.Muted, w.S.Failed), facts))
+	w.End(l.Add(w.S.Text, text.Cut(text.Safe(name, " "), room, g.Ellipsis)).
+		Add(widget.Unless(t.Failed == 0, w.S.Muted, w.S.Failed), facts))
 }

@@ -40,7 +40,7 @@ func (w sessionWriter) engine(r sessions.Row, st *sessions.State, live *sessions
 func (w sessionWriter) pendingCalls(st *sessions.State) {
 	for i, p := range st.Pending {
 		if i == 0 {
-			w.Section(widget.HowMany(len(st.Pending), "call")+" "+waitWord(len(st.Pending))+" for approval", "w shows and answers")
+			w.Section(waiting(len(st.Pending), "call")+" for approval", "w shows and answers")
 		}
 		if i == 5 {
 			w.Say(w.S.Warning, "   "+strconv.Itoa(len(st.Pending)-i)+" more")
@@ -74,16 +74,15 @@ func (w sessionWriter) status(r sessions.Row, st *sessions.State, live *sessions
 	case from == runs.FromQuery:
 		w.fact("source", w.S.Muted, string(from)+": its worker answers")
 	case r.Engine.Open():
-		w.fact("source", w.S.Warning, string(runs.FromHistory)+": no worker answers; the session continues when one does")
+		w.fact("source", w.S.Warning,
+			string(runs.FromHistory)+": no worker answers; the session continues when one does")
 	default:
 		w.fact("source", w.S.Muted, string(runs.FromHistory))
 	}
-	for _, n := range []struct {
-		what string
-		note string
-		ink  theme.Ink
-	}{{"stop", noteText(st.Stop), w.S.Warning}, {"interrupt", noteText(st.Interrupt), w.S.Warning}, {"failure", failureText(st.Failure), w.S.Error}} {
-		w.fact(n.what, n.ink, n.note)
+	w.fact("stop", w.S.Warning, noteText(st.Stop))
+	w.fact("interrupt", w.S.Warning, noteText(st.Interrupt))
+	if f := st.Failure; f != nil {
+		w.fact("failure", w.S.Error, strings.TrimPrefix(f.Type+": "+f.Message, ": "))
 	}
 }
 
@@ -101,13 +100,6 @@ func noteText(n *sessions.Note) string {
 	return said
 }
 
-func failureText(f *ace.Failure) string {
-	if f == nil {
-		return ""
-	}
-	return strings.TrimPrefix(f.Type+": "+f.Message, ": ")
-}
-
 func (w sessionWriter) engineFacts(r sessions.Row, st *sessions.State, live *sessions.Detail) {
 	in := st.Input
 	w.fact("agent", w.S.Text, sessions.AgentText(st))
@@ -117,7 +109,8 @@ func (w sessionWriter) engineFacts(r sessions.Row, st *sessions.State, live *ses
 	w.fact("tools", w.S.Text, toolRules(in))
 	w.fact("reports", w.S.Text, sessions.ReportsText(st))
 	w.fact("started", w.S.Text, r.Engine.Start.In(w.Loc).Format("2006-01-02 15:04:05")+", "+w.Ago(r.Engine.Start))
-	w.fact("spent", w.S.Text, shortCount(st.Usage.InputTokens)+" tokens in, "+shortCount(st.Usage.OutputTokens)+" out, "+widget.Dollars(st.Usage.CostUSD)+" reported by the agent")
+	w.fact("spent", w.S.Text, shortCount(st.Usage.InputTokens)+" tokens in, "+shortCount(st.Usage.OutputTokens)+
+		" out, "+widget.Dollars(st.Usage.CostUSD)+" reported by the agent")
 	w.fact("session", w.S.Muted, st.AgentSessionID+" of the agent")
 	if t := r.Transcript; t != nil {
 		w.fact("file", w.S.Muted, t.Path)
@@ -143,12 +136,11 @@ func toolRules(in sessions.Input) string {
 	for _, r := range in.Rules {
 		parts = append(parts, r.Tool+"="+string(r.Action))
 	}
-	switch in.DefaultAction {
-	case "", "ask":
-		parts = append(parts, "otherwise ask the user")
-	default:
-		parts = append(parts, "otherwise "+string(in.DefaultAction))
+	otherwise := string(in.DefaultAction)
+	if otherwise == "" || otherwise == "ask" {
+		otherwise = "ask the user"
 	}
+	parts = append(parts, "otherwise "+otherwise)
 	return strings.Join(parts, "; ")
 }
 
@@ -156,7 +148,7 @@ func (w sessionWriter) queue(st *sessions.State) {
 	if len(st.Queue) == 0 {
 		return
 	}
-	w.Section(widget.HowMany(len(st.Queue), "message")+" "+waitWord(len(st.Queue))+" for the agent", "")
+	w.Section(waiting(len(st.Queue), "message")+" for the agent", "")
 	for i, m := range st.Queue[:min(len(st.Queue), 5)] {
 		said := firstLine(m.Text)
 		if m.Callback {
@@ -174,13 +166,14 @@ func (w sessionWriter) turns(st *sessions.State) {
 		return
 	}
 	from := max(len(st.Recent)-shownTurns, 0)
-	w.Section("Turns", widget.HowMany(st.Turns, "turn")+"; the newest:")
+	w.Section("Turns", widget.Counted(st.Turns, "turn")+"; the newest:")
 	for _, t := range st.Recent[from:] {
 		m := turnMark(string(t.Status), w.S)
 		l := w.Line().Add(m.Ink, "   "+text.FitLeft(strconv.Itoa(t.Turn), 3, "")+" "+m.Glyph+" ")
-		said := "  " + sessions.TurnText(t)
-		room := max(l.Room()-text.Width(text.Safe(said, " ")), 12)
-		w.End(l.Add(w.S.Text, text.Cut(text.Safe(firstLine(t.Prompt), " "), room, w.S.Glyphs.Ellipsis)).Add(w.S.Muted, text.Safe(said, " ")))
+		said := text.Safe("  "+sessions.TurnText(t), " ")
+		prompt := text.Safe(firstLine(t.Prompt), " ")
+		room := max(l.Room()-text.Width(said), 12)
+		w.End(l.Add(w.S.Text, text.Cut(prompt, room, w.S.Glyphs.Ellipsis)).Add(w.S.Muted, said))
 	}
 }
 

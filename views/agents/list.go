@@ -3,6 +3,7 @@ package agents
 import (
 	"cmp"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,14 +21,12 @@ import (
 // List is the list of agent sessions.
 type List struct {
 	*Agents
-	console.Pane
-	table        *widget.Table
-	list         []sessions.Row  // sorted and filtered
-	marks        map[string]bool // by key
-	filter       string
-	Order        int // index into orders
-	shownVersion int // version of the rows in list, -1 to sort again
-	top          bool
+	console.List[sessions.Row]                 // sorted and filtered
+	marks                      map[string]bool // by key
+	filter                     string
+	Order                      int // index into orders
+	shownVersion               int // version of the listed rows, -1 to sort again
+	top                        bool
 }
 
 // orders are the sort orders, largest first.
@@ -46,26 +45,26 @@ var orders = []struct {
 }
 
 func NewList(a *Agents) *List {
-	return &List{Agents: a, Pane: console.NewPane("Agents"), top: true, shownVersion: -1, marks: map[string]bool{}, table: widget.NewTable(
-		widget.Heading{Title: "STATE", Width: 10},
-		widget.Heading{Title: "SESSION", Minimum: 24},
-		widget.Heading{Title: "PROJECT", Width: 10, Drop: 4},
-		widget.Heading{Title: "KIND", Width: 6, Drop: 5},
-		widget.Heading{Title: "MODEL", Width: 12, Drop: 8},
-		widget.Heading{Title: "AGE", Width: 5, Right: true},
-		widget.Heading{Title: "TURNS", Width: 5, Right: true, Drop: 6},
-		widget.Heading{Title: "TOOLS", Width: 7, Right: true, Drop: 3},
-		widget.Heading{Title: "TOKENS", Width: 6, Right: true, Drop: 2},
-		widget.Heading{Title: "COST", Width: 8, Right: true},
-	)}
+	return &List{Agents: a, top: true, shownVersion: -1, marks: map[string]bool{},
+		List: console.NewList[sessions.Row]("Agents",
+			widget.Heading{Title: "STATE", Width: 10},
+			widget.Heading{Title: "SESSION", Minimum: 24},
+			widget.Heading{Title: "PROJECT", Width: 10, Drop: 4},
+			widget.Heading{Title: "KIND", Width: 6, Drop: 5},
+			widget.Heading{Title: "MODEL", Width: 12, Drop: 8},
+			widget.Heading{Title: "AGE", Width: 5, Right: true},
+			widget.Heading{Title: "TURNS", Width: 5, Right: true, Drop: 6},
+			widget.Heading{Title: "TOOLS", Width: 7, Right: true, Drop: 3},
+			widget.Heading{Title: "TOKENS", Width: 6, Right: true, Drop: 2},
+			widget.Heading{Title: "COST", Width: 8, Right: true},
+		)}
 }
 
 // Footer shows the progress of reading, omitted sessions, marks, order, filter and position.
 func (v *List) Footer() string {
-	dot := " " + v.Styles.Glyphs.Dot + " "
 	var parts []string
 	if d := v.data; d != nil {
-		parts = append(parts, v.reading()...)
+		parts = append(parts, v.reading())
 		if v.sessions != nil && v.sessions.More {
 			parts = append(parts, "older sessions on the engine not listed")
 		}
@@ -82,23 +81,20 @@ func (v *List) Footer() string {
 	if v.filter != "" {
 		parts = append(parts, "/"+text.Cut(text.Safe(v.filter, " "), 20, ""))
 	}
-	if at := v.table.Position(); at != "" {
-		parts = append(parts, at)
-	}
-	return strings.Join(parts, dot)
+	return v.Join(append(parts, v.Table.Position())...)
 }
 
-// reading shows the progress of indexing transcripts, nothing once it is done.
-func (v *List) reading() []string {
+// reading shows the progress of indexing transcripts, "" once it is done.
+func (v *List) reading() string {
 	p := v.data.Progress
 	if p.Done >= p.Files {
-		return nil
+		return ""
 	}
 	said := "reading " + text.Count(int64(p.Done)) + " of " + text.Count(int64(p.Files))
 	if p.Rate() > 0 {
-		said += ", " + megabytes(p.Rate()) + "/s"
+		said += ", " + console.Bytes(int64(p.Rate())) + "/s"
 	}
-	return []string{said}
+	return said
 }
 
 // marked sums the cost and tokens of the marked sessions.
@@ -117,10 +113,11 @@ func (v *List) Bindings() []tui.Binding {
 		console.Key("agents.read", "read the conversation", "read", v.open, "enter"),
 		console.Key("agents.mark", "mark, to add up the cost of several", "mark", v.mark, "space"),
 		console.Key("agents.unmark", "unmark all", "", func() { clear(v.marks) }, "u"),
-		console.Key("agents.sort", "sort by newest, cost, tokens, calls, failed calls, project", "sort", func() { v.Order = (v.Order + 1) % len(orders); v.shownVersion = -1 }, "s"),
+		console.Key("agents.sort", "sort by newest, cost, tokens, calls, failed calls, project", "sort",
+			func() { v.Order = (v.Order + 1) % len(orders); v.shownVersion = -1 }, "s"),
 		console.Key("agents.filter", "filter by name, project, model, branch or ID", "filter", v.ask, "/"),
-		console.Key("agents.next_error", "next session with a failed call", "", func(s tui.Shell) { v.toError(s, 1) }, "e"),
-		console.Key("agents.previous_error", "previous session with a failed call", "", func(s tui.Shell) { v.toError(s, -1) }, "E"))
+		console.Key("agents.next_error", "next session with a failed call", "", v.toError(1), "e"),
+		console.Key("agents.previous_error", "previous session with a failed call", "", v.toError(-1), "E"))
 	return slices.Concat(list, v.actionBindings("agents", v.waiting), v.runBindings("agents", v.openRuns))
 }
 
@@ -153,14 +150,12 @@ func (v *List) ask(s tui.Shell) {
 		Done: func(typed string) tea.Cmd { v.filter, v.shownVersion = strings.TrimSpace(typed), -1; return nil }})
 }
 
-func (v *List) toError(s tui.Shell, by int) {
-	for at := v.table.Cursor + by; at >= 0 && at < len(v.list); at += by {
-		if v.list[at].Bad {
-			v.Scroll(at - v.table.Cursor)
-			return
+func (v *List) toError(by int) func(tui.Shell) {
+	return func(s tui.Shell) {
+		if v.Next(s, by, func(r sessions.Row) bool { return r.Bad }, "no other session with a failed call") {
+			v.Scroll(0)
 		}
 	}
-	s.Note("no other session with a failed call")
 }
 
 // Copy returns the session's ID.
@@ -201,20 +196,24 @@ func (v *List) arrange() {
 	if v.shownVersion == v.version && v.nav.Session == "" {
 		return
 	}
-	v.shownVersion, v.list = v.version, nil
+	v.shownVersion = v.version
+	var rows []sessions.Row
 	for _, r := range v.rows {
 		if v.filter == "" || widget.Holds(v.filter, r.Name, r.Dir, r.Model, r.ID, gitBranchOf(r)) {
-			v.list = append(v.list, r)
+			rows = append(rows, r)
 		}
 	}
-	slices.SortStableFunc(v.list, orders[v.Order].less)
-	v.table.SetRows(len(v.list))
+	slices.SortStableFunc(rows, orders[v.Order].less)
+	v.Set(rows, nil)
+	index := func(key string) int {
+		return slices.IndexFunc(rows, func(r sessions.Row) bool { return r.Key == key })
+	}
 	at := 0
-	if goal := slices.IndexFunc(v.list, func(r sessions.Row) bool { return r.Key == v.nav.Session }); v.nav.Session != "" && goal >= 0 {
+	if goal := index(v.nav.Session); v.nav.Session != "" && goal >= 0 {
 		at, v.top, v.nav.Session = goal, goal == 0, ""
 	} else if !v.top {
-		if at = slices.IndexFunc(v.list, func(r sessions.Row) bool { return r.Key == v.Cursor }); at < 0 {
-			at = v.table.Cursor
+		if at = index(v.Cursor); at < 0 {
+			at = v.Table.Cursor
 		}
 	}
 	v.goTo(at)
@@ -227,19 +226,17 @@ func gitBranchOf(r sessions.Row) string {
 	return r.Transcript.Summary.Branch
 }
 
-func (v *List) Page() int { return v.table.Page() }
-
 func (v *List) Scroll(by int) {
 	v.arrange()
 	v.nav.Session = ""
-	v.goTo(v.table.Cursor + by)
-	v.top = v.table.Cursor == 0
+	v.goTo(v.Table.Cursor + by)
+	v.top = v.Table.Cursor == 0
 }
 
 func (v *List) goTo(at int) {
-	v.table.Scroll(at - v.table.Cursor)
-	if len(v.list) > 0 {
-		v.choose(v.list[v.table.Cursor])
+	v.GoTo(at)
+	if r, ok := v.Current(); ok {
+		v.choose(r)
 	}
 }
 
@@ -253,11 +250,10 @@ func (v *List) Draw(now time.Time, focused bool) []string {
 	if v.sessions != nil && v.sessions.Err != "" {
 		lines = append(lines, v.Problem(s.Warning, "the engine's sessions: "+v.sessions.Err))
 	}
-	if len(v.list) == 0 {
+	if len(v.Rows) == 0 {
 		return v.Message(lines, v.empty()...)
 	}
-	v.table.SetSize(v.Width, v.Height-len(lines))
-	return append(lines, v.table.Draw(s, focused, func(i int) []widget.Cell { return v.cells(v.list[i], now) })...)
+	return v.DrawRows(lines, focused, func(r sessions.Row) []widget.Cell { return v.cells(r, now) })
 }
 
 func (v *List) empty() []string {
@@ -283,44 +279,41 @@ func (v *List) empty() []string {
 func (v *List) cells(r sessions.Row, now time.Time) []widget.Cell {
 	s, g := v.Styles, v.Styles.Glyphs
 	state := stateMark(r, now, s)
-	name := text.Safe(r.Name, " ")
-	ink := s.Text
-	if name == "" {
-		name, ink = r.ID, s.Muted
-	}
+	name, ink := text.Safe(sessionName(r), " "), widget.Unless(r.Name != "", s.Text, s.Muted)
 	if v.marks[r.Key] {
 		name = "*" + name
 	}
-	turns, tools, tokens, cost := strconv.Itoa(r.Turns), strconv.Itoa(r.Totals.Calls), shortCount(r.Totals.Tokens.Total()), costText(r.Totals, g)
-	if !r.Known {
+	if r.Waiting > 0 {
+		name = widget.Counted(r.Waiting, "approval") + ": " + name
+	}
+	turns, tools := strconv.Itoa(r.Turns), strconv.Itoa(r.Totals.Calls)
+	tokens, cost := shortCount(r.Totals.Tokens.Total()), costText(r.Totals, g)
+	switch {
+	case r.Engine != nil && r.Transcript == nil && r.Engine.State == nil:
+		turns, tools, tokens, cost = g.Dash, g.Dash, g.Dash, g.Dash
+	case !r.Known:
 		turns, tools, tokens, cost = g.Ellipsis, g.Ellipsis, g.Ellipsis, g.Ellipsis
 	}
 	toolInk := s.Text
 	if r.Totals.Failed > 0 {
 		tools, toolInk = tools+" "+strconv.Itoa(r.Totals.Failed)+g.Wrong, s.Failed
 	}
-	if r.Waiting > 0 {
-		name = widget.HowMany(r.Waiting, "approval") + ": " + name
-	}
 	kind := "file"
 	if r.Engine != nil {
 		kind = "engine"
 	}
-	if r.Engine != nil && r.Transcript == nil && r.Engine.State == nil {
-		turns, tools, tokens, cost = g.Dash, g.Dash, g.Dash, g.Dash
-	}
 	return []widget.Cell{
-		{state.Glyph + " " + state.Word, state.Ink}, {text.Safe(name, " "), ink}, {console.OrDash(filepath.Base(r.Dir), g), s.Muted}, {kind, s.Muted},
-		{console.OrDash(shortModel(r.Model), g), s.Muted}, {text.Span(now.Sub(r.Last)), s.Muted}, {turns, s.Text}, {tools, toolInk},
-		{tokens, s.Text}, {cost, s.Muted},
+		{state.Glyph + " " + state.Word, state.Ink}, {name, ink},
+		{console.OrDash(filepath.Base(r.Dir), g), s.Muted}, {kind, s.Muted},
+		{console.OrDash(shortModel(r.Model), g), s.Muted}, {text.Span(now.Sub(r.Last)), s.Muted},
+		{turns, s.Text}, {tools, toolInk}, {tokens, s.Text}, {cost, s.Muted},
 	}
 }
 
 // shortModel strips the vendor prefix and the date from a model's name.
 func shortModel(model string) string {
-	model = strings.TrimPrefix(model, "claude-")
-	if at := len(model) - len("-20260101"); at > 0 && strings.HasPrefix(model[at:], "-20") && strings.Trim(model[at+1:], "0123456789") == "" {
-		return model[:at]
-	}
-	return model
+	return modelDate.ReplaceAllString(strings.TrimPrefix(model, "claude-"), "")
 }
+
+// modelDate matches the date at the end of a model's name.
+var modelDate = regexp.MustCompile(`-20\d{6}$`)

@@ -35,7 +35,8 @@ func (p entryPainter) lines(e *transcripts.Entry, open bool) []string {
 	d := entryLines{entryPainter: p, e: e, open: open}
 	switch e.Kind {
 	case transcripts.KindUser:
-		d.head(p.s.Accent, map[bool]string{true: "callback", false: "user"}[e.Callback], strings.TrimSpace(e.Name+"  "+e.Note))
+		who := map[bool]string{true: "callback", false: "user"}[e.Callback]
+		d.head(p.s.Accent, who, strings.TrimSpace(e.Name+"  "+e.Note))
 		d.body(p.s.Text, e.Text, e.Cut, foldedText)
 	case transcripts.KindText:
 		d.head(p.s.Success, "agent", strings.TrimSpace(shortModel(e.Model)+writingText(e, p.s.Glyphs)))
@@ -106,14 +107,14 @@ func (d *entryLines) rest(t, shown string, lines, cut int) {
 	var parts []string
 	if len(shown) < len(t) || lines > 0 {
 		more := strings.Count(t[len(shown):], "\n") + max(lines, 0)
-		said := widget.HowMany(max(more, 1), "more line")
+		said := widget.Counted(max(more, 1), "more line")
 		if !d.open {
 			said += "; o unfolds"
 		}
 		parts = append(parts, said)
 	}
 	if cut > 0 {
-		parts = append(parts, widget.HowMany(cut, "byte")+" not kept")
+		parts = append(parts, widget.Counted(cut, "byte")+" not kept")
 	}
 	if len(parts) > 0 {
 		d.end(d.line().Add(d.s.Hint, text.Spaces(entryIndent)+d.s.Glyphs.Ellipsis+" "+strings.Join(parts, "; ")))

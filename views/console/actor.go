@@ -23,8 +23,8 @@ import (
 // ActionTimeout bounds one action on one run, and what is read to prepare it.
 const ActionTimeout = 10 * time.Second
 
-// Actor changes runs for the user. It prepares an action, asks the user to confirm it, performs it, notes the result and
-// refreshes the list. An action on several runs shows its progress as work that the user can stop.
+// Actor changes runs for the user. It prepares an action, asks the user to confirm it, performs it, notes the result
+// and refreshes the list. An action on several runs shows its progress as work that the user can stop.
 type Actor struct {
 	Context context.Context
 	Actions Actions // nil for a console that only reads
@@ -62,7 +62,8 @@ func (a *Actor) preparing(c runs.Change) preparer {
 func (a *Actor) Propose(s tui.Shell, verb string, of runs.ID, prepare preparer) tea.Cmd {
 	ctx, stop := context.WithTimeout(a.Context, ActionTimeout)
 	w := &tui.Waiting{Title: capital(verb) + " " + NameOf(a.nav.Selected.Run) + "?", Leave: stop,
-		Lines: []string{"workflow  " + text.Safe(of.WorkflowID, " "), "run       " + text.Safe(cmp.Or(of.RunID, "the newest, being looked up"), " ")}}
+		Lines: []string{"workflow  " + text.Safe(of.WorkflowID, " "),
+			"run       " + text.Safe(cmp.Or(of.RunID, "the newest, being looked up"), " ")}}
 	s.Wait(w)
 	return func() tea.Msg {
 		defer stop()
@@ -133,15 +134,15 @@ func (a *Actor) Act(verb string, do func(context.Context) (done string, err erro
 
 // ask asks to confirm an action on several runs, then prepares and performs it on each in turn.
 func (a *Actor) ask(s tui.Shell, verb string, open []runs.Run, of int, prepare preparer) tea.Cmd {
-	lines := []string{fmt.Sprintf("open: %d of %s", len(open), widget.HowMany(of, "marked run")), ""}
+	lines := []string{fmt.Sprintf("open: %d of %s", len(open), widget.Counted(of, "marked run")), ""}
 	for _, r := range open[:min(len(open), shownMarks)] {
 		lines = append(lines, text.Safe(NameOf(r)+"  run "+r.RunID, " "))
 	}
 	if more := len(open) - shownMarks; more > 0 {
 		lines = append(lines, "and "+text.Count(int64(more))+" more")
 	}
-	s.Confirm(tui.Question{Title: capital(verb) + " " + widget.HowMany(len(open), "run") + "?", Lines: lines, Yes: verb + " them",
-		Do: func() tea.Cmd {
+	s.Confirm(tui.Question{Title: capital(verb) + " " + widget.Counted(len(open), "run") + "?", Lines: lines,
+		Yes: verb + " them", Do: func() tea.Cmd {
 			return func() tea.Msg {
 				return a.result(verb, func() (string, runs.Run, error) {
 					done, err := a.each(verb, open, prepare)
@@ -154,7 +155,7 @@ func (a *Actor) ask(s tui.Shell, verb string, open []runs.Run, of int, prepare p
 
 // each acts on runs one after another until the user stops it. The error is that of the first run that failed.
 func (a *Actor) each(verb string, list []runs.Run, prepare preparer) (string, error) {
-	working, progress, end := a.controls.StartWork(a.Context, verb+" "+widget.HowMany(len(list), "run"))
+	working, progress, end := a.controls.StartWork(a.Context, verb+" "+widget.Counted(len(list), "run"))
 	defer end()
 	var failed error
 	done := 0
@@ -185,9 +186,9 @@ func (a *Actor) each(verb string, list []runs.Run, prepare preparer) (string, er
 		progress(int64(i+1), int64(len(list)))
 	}
 	if failed != nil {
-		return "", fmt.Errorf("sent to %d of %s; %w", done, widget.HowMany(len(list), "run"), failed)
+		return "", fmt.Errorf("sent to %d of %s; %w", done, widget.Counted(len(list), "run"), failed)
 	}
-	return "sent " + verb + " to " + widget.HowMany(done, "run"), nil
+	return "sent " + verb + " to " + widget.Counted(done, "run"), nil
 }
 
 // on acts on the marked runs that are open, or else on the selected run.
@@ -225,7 +226,7 @@ func (a *Actor) onMarked(s tui.Shell, verb string, prepare preparer) tea.Cmd {
 		}
 	}
 	if len(open) == 0 {
-		s.Note(fmt.Sprintf("all %s have already closed", widget.HowMany(len(m.Runs), "marked run")))
+		s.Note(fmt.Sprintf("all %s have already closed", widget.Counted(len(m.Runs), "marked run")))
 		return nil
 	}
 	return a.ask(s, verb, open, len(m.Runs), prepare)

@@ -1,5 +1,5 @@
 // Package console holds what screens share: the selected run, the list with its marks and filters, the filter language,
-// and the actions on runs.
+// the actions on runs, and the panes that views embed: [Pane], [List] for a table of rows, [Reader] for a document.
 package console
 
 import (
@@ -46,9 +46,11 @@ func New(o Options) *Console {
 	}
 	nav := &Navigation{Following: true, read: o.Controls.Select}
 	listing := &Listing{Filters: o.Filters, context: o.Context, controls: o.Controls, saver: o.Saver}
-	actor := &Actor{Context: o.Context, Actions: o.Actions, nav: nav, listing: listing, controls: o.Controls, refuse: o.Refuse}
+	actor := &Actor{Context: o.Context, Actions: o.Actions, nav: nav, listing: listing, controls: o.Controls,
+		refuse: o.Refuse}
 	listing.StartFilter()
-	return &Console{Navigation: nav, Listing: listing, Actor: actor, Controls: o.Controls, Location: o.Location, WorkDir: o.WorkDir}
+	return &Console{Navigation: nav, Listing: listing, Actor: actor, Controls: o.Controls, Location: o.Location,
+		WorkDir: o.WorkDir}
 }
 
 // Value is the newest value of a reader.

@@ -109,8 +109,8 @@ func phaseNames() []string {
 
 // forkFields are the fields that a fork can change, the most common first.
 var forkFields = []string{"model=", "provider=", "prompt=\"", "playbook=", "branch=", "label=", "pace_ms=", "adapter=",
-	"skills_config.allowed_tools=", "skills_config.permission_mode=", "steps.generator=", "steps.skills=", "steps.reflector=", "steps.curator=",
-	"experiment_id=", "dataset_id=", "epoch=", "index="}
+	"skills_config.allowed_tools=", "skills_config.permission_mode=", "steps.generator=", "steps.skills=",
+	"steps.reflector=", "steps.curator=", "experiment_id=", "dataset_id=", "epoch=", "index="}
 
 func (a *Actor) completeForkArgs(arg string) []string {
 	from, options := a.CompleteFork(arg, len(arg))
@@ -168,10 +168,17 @@ func completePoint(arg string) []string {
 // forkKey is the key that forks, on every screen.
 const forkKey = "f"
 
+// forkBinding returns the key that forks, on a screen.
+func forkBinding(view, help, short string, do func(tui.Shell) tea.Cmd) tui.Binding {
+	return MutatingKey(view+".fork", help+" (asks first)", short, do, forkKey)
+}
+
 // MutationBindings returns the keys that change the selected run.
 func (a *Actor) MutationBindings() []tui.Binding {
-	return []tui.Binding{{Action: "run.fork", Keys: []string{forkKey}, Help: "fork the selected run: rerun it from a point, with changes (asks first)",
-		Short: "fork", Hints: []string{"runs", "lineage"}, Mutates: true, Do: func(s tui.Shell) tea.Cmd { return a.askFork(s, "") }}}
+	b := forkBinding("run", "fork the selected run: rerun it from a point, with changes", "fork",
+		func(s tui.Shell) tea.Cmd { return a.askFork(s, "") })
+	b.Hints = []string{"runs", "lineage"}
+	return []tui.Binding{b}
 }
 
 // ForkAt returns the fork key of a screen that knows the point under its cursor.
@@ -179,23 +186,22 @@ func (a *Actor) ForkAt(view string, point func() string) []tui.Binding {
 	if !a.Acts() {
 		return nil
 	}
-	return []tui.Binding{{Action: view + ".fork", Keys: []string{forkKey}, Help: "fork the run at the cursor, with changes (asks first)",
-		Short: "fork", Mutates: true, Do: func(s tui.Shell) tea.Cmd { return a.askFork(s, point()) }}}
+	return []tui.Binding{forkBinding(view, "fork the run at the cursor, with changes", "fork",
+		func(s tui.Shell) tea.Cmd { return a.askFork(s, point()) })}
 }
 
 // ForkOf returns the fork key of a screen whose cursor may be on a run other than the selected one. The key selects
 // that run. at returns the run, and the point or "" for the default.
 func (a *Actor) ForkOf(view string, at func() (runs.Run, string, bool)) tui.Binding {
-	return tui.Binding{Action: view + ".fork", Keys: []string{forkKey}, Help: "fork the run under the cursor, with changes (asks first)", Mutates: true,
-		Do: func(s tui.Shell) tea.Cmd {
-			r, point, ok := at()
-			if !ok {
-				s.Note("no run is selected")
-				return nil
-			}
-			a.nav.Show(r)
-			return a.askFork(s, point)
-		}}
+	return forkBinding(view, "fork the run under the cursor, with changes", "", func(s tui.Shell) tea.Cmd {
+		r, point, ok := at()
+		if !ok {
+			s.Note("no run is selected")
+			return nil
+		}
+		a.nav.Show(r)
+		return a.askFork(s, point)
+	})
 }
 
 // MutationCommands returns the commands that change runs.
@@ -204,16 +210,18 @@ func (a *Actor) MutationCommands() []tui.Command {
 		return nil
 	}
 	return []tui.Command{
-		{Name: "fork", Args: "[at=EVENT|phase=PHASE] [model=M] [prompt=\"…\"] …", Help: "rerun it from a point, with changes", Mutates: true,
-			Complete: a.completeForkArgs, Do: func(s tui.Shell, args string) tea.Cmd {
+		{Name: "fork", Args: "[at=EVENT|phase=PHASE] [model=M] [prompt=\"…\"] …", Mutates: true,
+			Help: "rerun it from a point, with changes", Complete: a.completeForkArgs,
+			Do: func(s tui.Shell, args string) tea.Cmd {
 				if args == "" {
 					return a.askFork(s, "")
 				}
 				return a.fork(s, args)
 			}},
-		{Name: "reset", Args: "at=EVENT|phase=PHASE REASON", Help: "reset the run to an event or phase, with the same input", Mutates: true,
-			Complete: completePoint, Do: a.reset},
-		{Name: "terminate", Args: "REASON", Help: "terminate the run immediately, without cleanup", Mutates: true, Do: a.terminate},
+		{Name: "reset", Args: "at=EVENT|phase=PHASE REASON", Mutates: true, Complete: completePoint, Do: a.reset,
+			Help: "reset the run to an event or phase, with the same input"},
+		{Name: "terminate", Args: "REASON", Mutates: true, Do: a.terminate,
+			Help: "terminate the run immediately, without cleanup"},
 		{Name: "signal", Args: "NAME [JSON]", Help: "send the run a signal", Mutates: true, Do: a.signal},
 	}
 }
@@ -221,23 +229,25 @@ func (a *Actor) MutationCommands() []tui.Command {
 // askFork opens the prompt for a fork. It starts with the point under the cursor, or the phase in which the run failed,
 // or the first phase.
 func (a *Actor) askFork(s tui.Shell, point string) tea.Cmd {
-	if of, ok := a.target(s); !ok || a.refused(s, "fork", of) {
-		return nil
-	}
-	if !a.forkable(s) {
+	if _, ok := a.forkTarget(s); !ok {
 		return nil
 	}
 	name := NameOf(a.nav.Selected.Run)
 	if point == "" {
 		point = "phase=" + string(a.defaultPhase())
 	}
-	s.Ask(tui.Prompt{Label: "fork", Value: point + " ", Hint: "phase=reflector model=other   or   at=16 prompt=\"…\" playbook=best.txt",
-		Preview: func(line string) string { return name + ": " + PreviewFork(line) }, Complete: a.CompleteFork, Done: func(line string) tea.Cmd { return a.fork(s, line) }})
+	s.Ask(tui.Prompt{Label: "fork", Value: point + " ", Complete: a.CompleteFork,
+		Hint:    "phase=reflector model=other   or   at=16 prompt=\"…\" playbook=best.txt",
+		Preview: func(line string) string { return name + ": " + PreviewFork(line) },
+		Done:    func(line string) tea.Cmd { return a.fork(s, line) }})
 	return nil
 }
 
-// forkable reports whether the selected run can be forked. If not, it notes why.
-func (a *Actor) forkable(s tui.Shell) bool {
+// forkTarget returns the selected run if it can be forked. If not, it notes why.
+func (a *Actor) forkTarget(s tui.Shell) (of runs.ID, ok bool) {
+	if of, ok = a.target(s); !ok || a.refused(s, "fork", of) {
+		return of, false
+	}
 	switch a.nav.Selected.Run.Type {
 	case ace.ExperimentWorkflow:
 		s.Note("an experiment cannot be forked; fork the run of one of its tasks")
@@ -246,9 +256,9 @@ func (a *Actor) forkable(s tui.Shell) bool {
 	case runners.RunWorkflow:
 		s.Note("a blueprint run cannot be forked; start another with acescope agent start")
 	default:
-		return true
+		return of, true
 	}
-	return false
+	return of, false
 }
 
 func (a *Actor) defaultPhase() ace.Phase {
@@ -259,8 +269,8 @@ func (a *Actor) defaultPhase() ace.Phase {
 }
 
 func (a *Actor) fork(s tui.Shell, line string) tea.Cmd {
-	of, ok := a.target(s)
-	if !ok || a.refused(s, "fork", of) || !a.forkable(s) {
+	of, ok := a.forkTarget(s)
+	if !ok {
 		return nil
 	}
 	at, fields, err := ParseFork(line)

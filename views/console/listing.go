@@ -25,7 +25,7 @@ type Listing struct {
 }
 
 // AskFilter opens the prompt for a filter.
-func (l *Listing) AskFilter(s tui.Shell) tea.Cmd {
+func (l *Listing) AskFilter(s tui.Shell) {
 	s.Ask(tui.Prompt{
 		Label: "/", Value: l.Runs.Query,
 		Hint:    `wrong   exp=finance-7   phase:skills   or a query: ExitStatus="failed" AND ModelName="m"`,
@@ -40,19 +40,13 @@ func (l *Listing) AskFilter(s tui.Shell) tea.Cmd {
 			return nil
 		},
 	})
-	return nil
 }
 
 // Pause stops refreshing, or resumes it.
-func (l *Listing) Pause(s tui.Shell) tea.Cmd {
+func (l *Listing) Pause(s tui.Shell) {
 	paused := !l.Runs.Paused
 	l.controls.SetPaused(paused)
-	if paused {
-		s.Note("refreshing paused; p resumes")
-	} else {
-		s.Note("resumed")
-	}
-	return nil
+	s.Note(map[bool]string{true: "refreshing paused; p resumes", false: "resumed"}[paused])
 }
 
 // FilterSaver saves filters to disk. It does I/O and is called in commands.
@@ -75,15 +69,15 @@ func (l *Listing) StartFilter() {
 type FilterSaved struct{ name, query string }
 
 // SaveFilter asks for a name and saves the current query under it.
-func (l *Listing) SaveFilter(s tui.Shell) tea.Cmd {
+func (l *Listing) SaveFilter(s tui.Shell) {
 	query := l.Runs.Query
 	switch {
 	case l.saver == nil:
 		s.Note("filters cannot be saved here")
-		return nil
+		return
 	case query == "":
 		s.Note("no filter to save; press / to set one")
-		return nil
+		return
 	}
 	s.Ask(tui.Prompt{Label: "save as", Hint: "a name for " + text.Safe(query, " "),
 		Preview: func(name string) string { return strings.TrimSpace(name) + ": " + query },
@@ -93,7 +87,6 @@ func (l *Listing) SaveFilter(s tui.Shell) tea.Cmd {
 			}
 			return l.doSaveFilter(name, query)
 		}})
-	return nil
 }
 
 func (l *Listing) doSaveFilter(name, query string) tea.Cmd {

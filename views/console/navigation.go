@@ -57,16 +57,15 @@ func (n *Navigation) GoFrom(to runs.Run) {
 }
 
 // Back shows the run from which the selected run was opened.
-func (n *Navigation) Back(s tui.Shell) tea.Cmd {
+func (n *Navigation) Back(s tui.Shell) {
 	last := len(n.trail) - 1
 	if last < 0 {
 		s.Note("no other run was opened from here")
-		return nil
+		return
 	}
 	run := n.trail[last]
 	n.trail = n.trail[:last]
 	n.Show(run)
-	return nil
 }
 
 // FollowContinued selects the run that continues the selected one if that was open when it was selected: the user who
@@ -99,10 +98,9 @@ func (n *Navigation) OpenTimeMachine(s tui.Shell) bool {
 }
 
 // OpenSession shows a session on the screen of agents.
-func (n *Navigation) OpenSession(s tui.Shell, workflowID string) tea.Cmd {
+func (n *Navigation) OpenSession(s tui.Shell, workflowID string) {
 	n.Session = workflowID
 	s.Open("agents")
-	return nil
 }
 
 // OpenRun shows a run on the run screen.

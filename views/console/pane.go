@@ -75,7 +75,8 @@ func MutatingKey[F func() | func(tui.Shell) | func(tui.Shell) tea.Cmd](action, h
 }
 
 // Key returns the binding of an action such as "runs.sort". Short is its label in the status line, "" for none.
-func Key[F func() | func(tui.Shell) | func(tui.Shell) tea.Cmd](action, help, short string, do F, keys ...string) tui.Binding {
+func Key[F func() | func(tui.Shell) | func(tui.Shell) tea.Cmd](action, help, short string, do F,
+	keys ...string) tui.Binding {
 	b := tui.Binding{Action: action, Keys: keys, Help: help, Short: short}
 	switch do := any(do).(type) {
 	case func():

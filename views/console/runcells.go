@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/learning/playbook"
 	"acescope/sources/runners"
 	"acescope/sources/runs"
 	"acescope/theme"
@@ -225,4 +226,33 @@ func Operation(w *widget.Writer, op ace.Operation) {
 	if op.Reason != "" {
 		w.Prose("     because ", w.S.Muted, op.Reason)
 	}
+}
+
+// HunkSpans returns hunks as they are shown: brackets say what the color says. Equal text is in plain.
+func HunkSpans(hunks []playbook.Hunk, s theme.Styles, plain theme.Ink) (spans []widget.Span) {
+	for _, h := range hunks {
+		t := h.Text[:min(len(h.Text), widget.MaxText)]
+		switch h.Kind {
+		case playbook.HunkRemoved:
+			spans = append(spans, widget.Span{Ink: s.Removed, Text: "[-" + t + "-]"})
+		case playbook.HunkAdded:
+			spans = append(spans, widget.Span{Ink: s.Added, Text: "{+" + t + "+}"})
+		default:
+			spans = append(spans, widget.Span{Ink: plain, Text: t})
+		}
+	}
+	return spans
+}
+
+// Bytes formats a number of bytes in at most six cells: "812B", "1.2kB", "340MB".
+func Bytes(n int64) string {
+	units := []string{"B", "kB", "MB", "GB", "TB"}
+	f, i, digits := float64(n), 0, 1
+	for f >= 999.5 && i < len(units)-1 {
+		f, i = f/1000, i+1
+	}
+	if i == 0 || f >= 99.95 {
+		digits = 0
+	}
+	return strconv.FormatFloat(f, 'f', digits, 64) + units[i]
 }

@@ -25,76 +25,73 @@ type Feed interface {
 	Again()
 }
 
-func DiffScreen(c *console.Console, feed Feed) tui.Screen {
-	v := &diffList{nav: c.Navigation, actor: c.Actor, location: c.Location, feed: feed, Pane: console.NewPane("Steps"), unfolded: map[int]bool{}, table: widget.NewTable(
-		widget.Heading{Title: "", Width: diff.StatusWidth + 2},
-		widget.Heading{Title: "STEP", Minimum: 20},
-		widget.Heading{Title: "EVENTS", Width: 13, Right: true, Drop: 1},
-		widget.Heading{Title: "DURATION", Width: 17, Right: true, Drop: 2},
-	)}
+// Screen returns the steps of two runs with the selected one beside them.
+func Screen(c *console.Console, feed Feed) tui.Screen {
+	v := &list{nav: c.Navigation, actor: c.Actor, location: c.Location, feed: feed, unfolded: map[int]bool{},
+		List: console.NewList[row]("Steps",
+			widget.Heading{Title: "", Width: diff.StatusWidth + 2},
+			widget.Heading{Title: "STEP", Minimum: 20},
+			widget.Heading{Title: "EVENTS", Width: 13, Right: true, Drop: 1},
+			widget.Heading{Title: "DURATION", Width: 17, Right: true, Drop: 2})}
 	return tui.Screen{Name: "diff", Help: "two runs step by step", Aside: true, Share: 48,
-		Views: []tui.View{v, &pairDetail{v: v, Pane: console.NewPane("Difference")}}}
+		Views: []tui.View{v, &detail{v: v, Reader: console.NewReader("Difference", c.Location)}}}
 }
 
-// diffList lists the steps of two runs side by side.
-type diffList struct {
+// list lists the steps of two runs side by side.
+type list struct {
 	nav      *console.Navigation
 	actor    *console.Actor
 	location *time.Location
 	feed     Feed
-	console.Pane
+	console.List[row]
+
 	of         *histories.RunDiff // newest, or nil
-	table      *widget.Table
-	rows       []row
-	unfolded   map[int]bool // equal steps that are not folded as by default, by the index of their first pair
-	open       bool         // equal steps are not folded by default
-	kind       string       // only steps of this kind, "" for all
+	unfolded   map[int]bool       // equal steps that are not folded as by default, by the index of their first pair
+	open       bool               // equal steps are not folded by default
+	kind       string             // only steps of this kind, "" for all
 	onlyDiffer bool
 	second     bool // side B is selected
-	stale      bool // rows must be listed again
 }
 
-func (v *diffList) Title() string { return "Diff" }
+func (v *list) Title() string { return "Diff" }
 
-func (v *diffList) diff() *histories.Diff {
+func (v *list) diff() *histories.Diff {
 	if v.of == nil {
 		return nil
 	}
 	return v.of.Diff
 }
 
-func (v *diffList) Footer() string {
-	side := "A"
+func (v *list) Footer() string {
+	parts := []string{"enter opens side A", "", "", "", v.Table.Position()}
 	if v.second {
-		side = "B"
+		parts[0] = "enter opens side B"
 	}
-	parts := []string{"enter opens side " + side}
 	if v.kind != "" {
-		parts = append(parts, "only "+v.kind)
+		parts[1] = "only " + v.kind
 	}
 	if v.onlyDiffer {
-		parts = append(parts, "only differences")
+		parts[2] = "only differences"
 	}
 	if v.of != nil && v.of.AllFields {
-		parts = append(parts, "all fields")
+		parts[3] = "all fields"
 	}
-	if at := v.table.Position(); at != "" {
-		parts = append(parts, at)
-	}
-	return strings.Join(parts, " "+v.Styles.Glyphs.Dot+" ")
+	return v.Join(parts...)
 }
 
-func (v *diffList) Bindings() []tui.Binding {
+func (v *list) Bindings() []tui.Binding {
 	return append(widget.Motions("diff", v), v.keys("diff")...)
 }
 
 // keys returns the keys of both panes.
-func (v *diffList) keys(view string) []tui.Binding {
+func (v *list) keys(view string) []tui.Binding {
 	b := func(name, help, short string, do func(s tui.Shell), keys ...string) tui.Binding {
 		return console.Key(view+"."+name, help, short, do, keys...)
 	}
 	jump := func(by int, is func(*histories.DiffPair) bool, none string) func(tui.Shell) {
-		return func(s tui.Shell) { v.jump(s, by, is, none) }
+		return func(s tui.Shell) {
+			v.Next(s, by, func(r row) bool { p := r.pair(); return p != nil && is(p) }, none)
+		}
 	}
 	all := []tui.Binding{
 		b("next", "next difference", "next", jump(1, differs, "no further difference"), "n"),
@@ -132,7 +129,7 @@ func (v *diffList) keys(view string) []tui.Binding {
 }
 
 // forkPoint returns the run of the selected side, and the selected step as fork point.
-func (v *diffList) forkPoint() (r runs.Run, point string, ok bool) {
+func (v *list) forkPoint() (r runs.Run, point string, ok bool) {
 	if v.of == nil {
 		return r, "", false
 	}
@@ -143,87 +140,68 @@ func (v *diffList) forkPoint() (r runs.Run, point string, ok bool) {
 	return r, point, true
 }
 
-func (v *diffList) SetShown(shown bool) { v.feed.Look(shown) }
+func (v *list) SetShown(shown bool) { v.feed.Look(shown) }
 
-func (v *diffList) Refresh() {
+func (v *list) Refresh() {
 	next := v.feed.Value()
 	if v.of == next {
 		return
 	}
-	fresh := v.of == nil || next == nil || v.of.A != next.A || v.of.B != next.B
-	v.of, v.stale = next, true
-	if fresh {
+	if v.of == nil || next == nil || v.of.A != next.A || v.of.B != next.B {
 		v.unfolded, v.open, v.kind = map[int]bool{}, false, ""
-		v.table.Cursor, v.table.Top = 0, 0
+		v.Rows, v.Table.Cursor, v.Table.Top = nil, 0, 0
 	}
+	v.of = next
+	v.refill()
 }
 
 // refill lists the rows again and keeps the cursor on its pair, or near it.
-func (v *diffList) refill() {
+func (v *list) refill() {
 	at := -1
-	if v.table.Cursor < len(v.rows) {
-		at, _ = v.rows[v.table.Cursor].span()
+	if r, ok := v.Current(); ok {
+		at, _ = r.span()
 	}
-	v.stale, v.rows = false, nil
 	d := v.diff()
 	if d == nil {
-		v.table.SetRows(0)
+		v.Set(nil, nil)
 		return
 	}
-	v.rows = append(v.rows, summaryRow{v.of})
+	rows := []row{summaryRow{v.of}}
 	for i := 0; i < len(d.Pairs); {
 		n := 0
 		if v.kind == "" {
 			n = diff.EqualFrom(d, i)
 		}
 		if n >= diff.FoldFrom && !v.onlyDiffer && v.open == v.unfolded[i] {
-			v.rows = append(v.rows, equalRow{d, i, n})
+			rows = append(rows, equalRow{d, i, n})
 			i += n
 			continue
 		}
 		for range max(n, 1) {
 			if p := &d.Pairs[i]; (v.kind == "" || p.Step().Kind == v.kind) && (!v.onlyDiffer || differs(p)) {
-				v.rows = append(v.rows, pairRow{p, i})
+				rows = append(rows, pairRow{p, i})
 			}
 			i++
 		}
 	}
-	v.table.SetRows(len(v.rows))
-	if to := slices.IndexFunc(v.rows, func(r row) bool { _, last := r.span(); return last >= at }); to >= 0 {
-		v.table.Scroll(to - v.table.Cursor)
-	}
-}
-
-func (v *diffList) Page() int     { return v.table.Page() }
-func (v *diffList) Scroll(by int) { v.table.Scroll(by) }
-
-// current returns the row under the cursor, or nil.
-func (v *diffList) current() row {
-	if v.stale {
-		v.refill()
-	}
-	if v.table.Cursor >= len(v.rows) {
-		return nil
-	}
-	return v.rows[v.table.Cursor]
+	v.Set(rows, func(r row) bool { _, last := r.span(); return last >= at })
 }
 
 // pair returns the first pair of the row under the cursor, or nil.
-func (v *diffList) pair() *histories.DiffPair {
-	if r := v.current(); r != nil {
-		if at, _ := r.span(); at >= 0 {
-			return &v.diff().Pairs[at]
-		}
+func (v *list) pair() *histories.DiffPair {
+	if r, ok := v.Current(); ok {
+		return r.pair()
 	}
 	return nil
 }
 
-func (v *diffList) fold() {
-	if v.pair() == nil {
+func (v *list) fold() {
+	r, _ := v.Current()
+	if r == nil || r.pair() == nil {
 		return
 	}
 	d := v.diff()
-	from, _ := v.current().span()
+	from, _ := r.span()
 	for from > 0 && d.Pairs[from].Status == histories.DiffSame && diff.EqualFrom(d, from-1) > 0 {
 		from--
 	}
@@ -244,22 +222,9 @@ func failed(p *histories.DiffPair) bool {
 	return bad(p.A) || bad(p.B)
 }
 
-// jump selects the next row, or with by -1 the previous one, of whose pair is returns true.
-func (v *diffList) jump(s tui.Shell, by int, is func(*histories.DiffPair) bool, none string) {
-	if v.current(); v.diff() == nil {
-		return
-	}
-	for to := v.table.Cursor + by; to >= 0 && to < len(v.rows); to += by {
-		if at, _ := v.rows[to].span(); at >= 0 && is(&v.diff().Pairs[at]) {
-			v.table.Scroll(to - v.table.Cursor)
-			return
-		}
-	}
-	s.Note(none)
-}
-
-func (v *diffList) enter(s tui.Shell) {
-	if _, ok := v.current().(equalRow); ok {
+func (v *list) enter(s tui.Shell) {
+	r, _ := v.Current()
+	if _, ok := r.(equalRow); ok {
 		v.fold()
 		return
 	}
@@ -267,7 +232,7 @@ func (v *diffList) enter(s tui.Shell) {
 }
 
 // side returns the run of a side, and its step in the selected pair or nil.
-func (v *diffList) side(second bool) (runs.Run, *histories.DiffStep) {
+func (v *list) side(second bool) (runs.Run, *histories.DiffStep) {
 	ref := v.of.A
 	if second {
 		ref = v.of.B
@@ -299,7 +264,7 @@ func (v *diffList) side(second bool) (runs.Run, *histories.DiffStep) {
 	return r, step
 }
 
-func (v *diffList) openRun(s tui.Shell, second bool) {
+func (v *list) openRun(s tui.Shell, second bool) {
 	if v.of == nil {
 		return
 	}
@@ -308,7 +273,7 @@ func (v *diffList) openRun(s tui.Shell, second bool) {
 	s.Open("run")
 }
 
-func (v *diffList) toEvent(s tui.Shell) {
+func (v *list) toEvent(s tui.Shell) {
 	if v.of == nil {
 		return
 	}
@@ -323,7 +288,7 @@ func (v *diffList) toEvent(s tui.Shell) {
 }
 
 // nextKind lists only steps of the next kind, and all steps after the last kind.
-func (v *diffList) nextKind(by int) {
+func (v *list) nextKind(by int) {
 	d := v.diff()
 	if d == nil {
 		return
@@ -339,7 +304,7 @@ func (v *diffList) nextKind(by int) {
 	v.refill()
 }
 
-func (v *diffList) allFields(s tui.Shell) {
+func (v *list) allFields(s tui.Shell) {
 	if v.of == nil {
 		return
 	}
@@ -350,7 +315,7 @@ func (v *diffList) allFields(s tui.Shell) {
 	}
 }
 
-func (v *diffList) again(s tui.Shell, swap bool) {
+func (v *list) again(s tui.Shell, swap bool) {
 	switch {
 	case v.of == nil:
 		return
@@ -363,29 +328,23 @@ func (v *diffList) again(s tui.Shell, swap bool) {
 }
 
 // Copy returns the description of the first difference.
-func (v *diffList) Copy() (what, said string) {
+func (v *list) Copy() (what, said string) {
 	if d := v.diff(); d != nil && d.First != nil {
 		return "first difference", d.First.Text
 	}
 	return "", ""
 }
 
-func (v *diffList) Draw(now time.Time, focused bool) []string {
-	if v.stale {
-		v.refill()
-	}
+func (v *list) Draw(now time.Time, focused bool) []string {
 	d := v.diff()
 	if d == nil {
 		return v.Message(nil, v.emptyLines()...)
 	}
-	lines := v.header(d, now)
-	v.table.SetSize(v.Width, v.Height-len(lines))
-	return append(lines, v.table.Draw(v.Styles, focused,
-		func(i int) []widget.Cell { return v.rows[i].cells(v.Styles) })...)
+	return v.DrawRows(v.header(d, now), focused, func(r row) []widget.Cell { return r.cells(v.Styles) })
 }
 
 // header returns the two runs, the first difference and the metrics, in as many lines as fit.
-func (v *diffList) header(d *histories.Diff, now time.Time) []string {
+func (v *list) header(d *histories.Diff, now time.Time) []string {
 	s := v.Styles
 	w := &widget.Writer{Doc: &widget.Document{}, S: s, Width: v.Width, Now: now, Loc: v.location}
 	writeSide(w, "A", v.of.A.Name(), &d.A)
@@ -419,7 +378,7 @@ func shortMetrics(d *histories.Diff, g theme.Glyphs) string {
 }
 
 // emptyLines explains why no comparison is shown.
-func (v *diffList) emptyLines() []string {
+func (v *list) emptyLines() []string {
 	g := v.Styles.Glyphs
 	if v.of == nil {
 		return []string{"no runs are compared", "mark two with space in the list of runs, then press d"}

@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,12 +21,15 @@ type row interface {
 	write(w *widget.Writer)
 	// span returns the indexes of the first and the last pair, -1 for a row without pairs.
 	span() (first, last int)
+	// pair returns the first pair, or nil.
+	pair() *histories.DiffPair
 }
 
 // summaryRow is the whole comparison.
 type summaryRow struct{ of *histories.RunDiff }
 
-func (r summaryRow) span() (first, last int) { return -1, -1 }
+func (r summaryRow) span() (first, last int)   { return -1, -1 }
+func (r summaryRow) pair() *histories.DiffPair { return nil }
 
 func (r summaryRow) cells(s theme.Styles) []widget.Cell {
 	return []widget.Cell{{"", s.Muted}, {"summary: first difference, metrics", s.Strong}, {"", s.Muted},
@@ -38,7 +40,11 @@ func (r summaryRow) write(w *widget.Writer) {
 	d := r.of.Diff
 	writeSummary(w, d, r.of.A.Name(), r.of.B.Name())
 	w.Section("Metrics", "")
-	writeMetrics(w, d)
+	var metrics []widget.Metric
+	for _, m := range d.Metrics {
+		metrics = append(metrics, widget.Metric(m))
+	}
+	w.Metrics(metrics)
 	w.Say(w.S.Text, "")
 	w.Say(w.S.Muted, " compared "+widget.Counted(d.A.Events+d.B.Events, "event")+" in "+
 		widget.Took(r.of.Duration, w.S.Glyphs))
@@ -50,7 +56,8 @@ type equalRow struct {
 	from, n int
 }
 
-func (r equalRow) span() (first, last int) { return r.from, r.from + r.n - 1 }
+func (r equalRow) span() (first, last int)   { return r.from, r.from + r.n - 1 }
+func (r equalRow) pair() *histories.DiffPair { return &r.d.Pairs[r.from] }
 
 func (r equalRow) cells(s theme.Styles) []widget.Cell {
 	p := &r.d.Pairs[r.from]
@@ -73,7 +80,8 @@ type pairRow struct {
 	at int
 }
 
-func (r pairRow) span() (first, last int) { return r.at, r.at }
+func (r pairRow) span() (first, last int)   { return r.at, r.at }
+func (r pairRow) pair() *histories.DiffPair { return r.DiffPair }
 
 func (r pairRow) cells(s theme.Styles) []widget.Cell {
 	p, step, g := r.DiffPair, r.Step(), s.Glyphs
@@ -171,59 +179,29 @@ func writePayloads(w *widget.Writer, p *histories.DiffPair) {
 	}
 }
 
-// pairDetail shows the row under the cursor of the list.
-type pairDetail struct {
-	v *diffList
-	console.Pane
-	top int
-
-	of    *histories.RunDiff // that lines show
-	row   row
-	wide  int
-	lines []string
+// detail shows the row under the cursor of the list.
+type detail struct {
+	v *list
+	console.Reader
 }
 
-func (d *pairDetail) Title() string {
+func (d *detail) Title() string {
 	if p := d.v.pair(); p != nil {
 		return text.Safe(p.Step().Key, " ")
 	}
 	return "Difference"
 }
 
-func (d *pairDetail) Footer() string {
-	if n := len(d.lines); n > d.Height && d.Height > 0 {
-		return text.Count(int64(min(d.top+d.Height, n))) + "/" + text.Count(int64(n))
-	}
-	return ""
-}
-
-func (d *pairDetail) Bindings() []tui.Binding {
+func (d *detail) Bindings() []tui.Binding {
 	return append(widget.Motions("difference", d), d.v.keys("difference")...)
 }
 
-func (d *pairDetail) SetStyles(s theme.Styles) { d.Styles, d.of = s, nil }
-func (d *pairDetail) Page() int                { return max(d.Height, 1) }
-func (d *pairDetail) Wheel(by int)             { d.Scroll(by) }
+func (d *detail) Wheel(by int) { d.Scroll(by) }
 
-func (d *pairDetail) Scroll(by int) {
-	d.top = widget.Clamp(d.top+by, 0, max(len(d.lines)-d.Height, 0))
-}
-
-func (d *pairDetail) Draw(now time.Time, _ bool) []string {
-	r := d.v.current()
-	if r == nil || d.v.diff() == nil {
-		d.lines = nil
+func (d *detail) Draw(now time.Time, focused bool) []string {
+	r, ok := d.v.Current()
+	if !ok || d.v.diff() == nil {
 		return d.Message(nil, "no runs are compared")
 	}
-	if fresh := d.of != d.v.of || d.row != r; fresh || d.wide != d.Width {
-		if fresh {
-			d.top = 0
-		}
-		d.of, d.row, d.wide = d.v.of, r, d.Width
-		w := &widget.Writer{Doc: &widget.Document{}, S: d.Styles, Width: d.Width, Now: now, Loc: d.v.location}
-		r.write(w)
-		d.lines = w.Lines
-	}
-	d.Scroll(0)
-	return widget.Fill(slices.Clone(d.lines[d.top:min(d.top+d.Height, len(d.lines))]), d.Width, d.Height)
+	return d.Show(r, d.v.of, now, focused, r.write)
 }

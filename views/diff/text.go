@@ -104,15 +104,6 @@ func writeRest(w *widget.Writer, p *histories.DiffPair) {
 	}
 }
 
-// writeMetrics writes a table of metrics.
-func writeMetrics(w *widget.Writer, d *histories.Diff) {
-	var list []widget.Metric
-	for _, m := range d.Metrics {
-		list = append(list, widget.Metric(m))
-	}
-	w.Metrics(list)
-}
-
 // besideWidth is the width from which values are written side by side.
 const besideWidth = 96
 

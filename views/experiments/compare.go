@@ -17,12 +17,10 @@ import (
 // compareView compares two experiments: their numbers, and how the verdict on each task changed.
 type compareView struct {
 	*Experiments
-	console.Pane
+	console.List[compareRow]
 	of     *experiments.Comparison // of the newest series, nil until both are read
-	table  *widget.Table
-	rows   []compareRow
-	only   int  // index into compareFilters
-	second bool // enter opens the run of B
+	only   int                     // index into compareFilters
+	second bool                    // enter opens the run of B
 }
 
 // compareRow is a task of the experiments, or of the evaluation if eval is set.
@@ -47,7 +45,7 @@ var compareFilters = []struct {
 }
 
 func newCompareView(x *Experiments) *compareView {
-	return &compareView{Experiments: x, Pane: console.NewPane("Compare"), table: widget.NewTable(
+	return &compareView{Experiments: x, List: console.NewList[compareRow]("Compare",
 		widget.Heading{Title: "CHANGE", Width: 13},
 		widget.Heading{Title: "EPOCH", Width: 5, Right: true, Drop: 2},
 		widget.Heading{Title: "#", Width: 5, Right: true, Drop: 1},
@@ -63,26 +61,24 @@ func (v *compareView) Footer() string {
 	if v.second {
 		side = "B"
 	}
-	out := "enter opens side " + side
-	if at := v.table.Position(); at != "" {
-		out += " " + v.Styles.Glyphs.Dot + " " + at
-	}
-	return out
+	return v.Join("enter opens side "+side, v.Table.Position())
 }
 
 func (v *compareView) Bindings() []tui.Binding {
 	all := append(widget.Motions("compare", v),
-		console.Key("compare.open", "open the task's run in the chosen experiment", "open", func(s tui.Shell) { v.open(s, v.second) }, "enter"),
-		console.Key("compare.other", "open the task's run in the other experiment", "other side", func(s tui.Shell) { v.open(s, !v.second) }, "o"),
+		console.Key("compare.open", "open the task's run in the chosen experiment", "open",
+			func(s tui.Shell) { v.open(s, v.second) }, "enter"),
+		console.Key("compare.other", "open the task's run in the other experiment", "other side",
+			func(s tui.Shell) { v.open(s, !v.second) }, "o"),
 		console.Key("compare.left", "choose experiment A", "", func() { v.second = false }, "h", "left"),
 		console.Key("compare.right", "choose experiment B", "side", func() { v.second = true }, "l", "right"),
-		console.Key("compare.filter", "next filter: flipped, fixed, broken, both wrong, both correct, ungraded, eval", "filter",
-			func() { v.filter(1) }, "F"),
+		console.Key("compare.filter", "next filter: flipped, fixed, broken, both wrong, both correct, ungraded, eval",
+			"filter", func() { v.filter(1) }, "F"),
 		console.Key("compare.filter_back", "previous filter", "", func() { v.filter(-1) }),
 		console.Key("compare.diff", "compare the task's two runs step by step", "diff", v.diffTask, "d"),
 		console.Key("compare.swap", "swap A and B", "swap", v.swap, "r"),
-		console.Key("compare.next_error", "next broken task", "", func(s tui.Shell) { v.toBroken(s, 1) }, "e"),
-		console.Key("compare.previous_error", "previous broken task", "", func(s tui.Shell) { v.toBroken(s, -1) }, "E"),
+		console.Key("compare.next_error", "next broken task", "", v.toBroken(1), "e"),
+		console.Key("compare.previous_error", "previous broken task", "", v.toBroken(-1), "E"),
 	)
 	if v.actor.Actions != nil {
 		point := func() (runs.Run, string, bool) { r, ok := v.taskRun(v.second); return r, "", ok }
@@ -93,8 +89,8 @@ func (v *compareView) Bindings() []tui.Binding {
 
 func (v *compareView) filter(by int) {
 	v.only = (v.only + by + len(compareFilters)) % len(compareFilters)
-	v.table.Cursor, v.table.Top = 0, 0
-	v.fillRows()
+	v.Table.Cursor, v.Table.Top = 0, 0
+	v.fillRows(nil)
 }
 
 func (v *compareView) swap() {
@@ -105,14 +101,9 @@ func (v *compareView) swap() {
 	}
 }
 
-func (v *compareView) toBroken(s tui.Shell, by int) {
-	for at := v.table.Cursor + by; at >= 0 && at < len(v.rows); at += by {
-		if v.rows[at].Flip == experiments.FlipBroken {
-			v.table.Scroll(at - v.table.Cursor)
-			return
-		}
-	}
-	s.Note("no other broken task is listed")
+func (v *compareView) toBroken(by int) func(tui.Shell) {
+	broken := func(r compareRow) bool { return r.Flip == experiments.FlipBroken }
+	return func(s tui.Shell) { v.Next(s, by, broken, "no other broken task is listed") }
 }
 
 // diffTask compares the runs of the task under the cursor.
@@ -133,7 +124,7 @@ func (v *compareView) open(s tui.Shell, second bool) {
 
 // runOf is taskRun with a note about evaluation tasks.
 func (v *compareView) runOf(s tui.Shell, second bool) (runs.Run, bool) {
-	if r, ok := v.current(); ok && r.eval {
+	if r, ok := v.Current(); ok && r.eval {
 		s.Note("evaluation tasks have no runs")
 	}
 	return v.taskRun(second)
@@ -141,7 +132,7 @@ func (v *compareView) runOf(s tui.Shell, second bool) (runs.Run, bool) {
 
 // taskRun returns the run of the task under the cursor in A, or in B if second. Evaluation tasks have no runs.
 func (v *compareView) taskRun(second bool) (runs.Run, bool) {
-	r, ok := v.current()
+	r, ok := v.Current()
 	if !ok || r.eval {
 		return runs.Run{}, false
 	}
@@ -157,16 +148,9 @@ func (r compareRow) side(second bool) *experiments.Task {
 	return r.A
 }
 
-func (v *compareView) current() (compareRow, bool) {
-	if v.of == nil || v.table.Cursor >= len(v.rows) {
-		return compareRow{}, false
-	}
-	return v.rows[v.table.Cursor], true
-}
-
 // Copy returns the task's IDs.
 func (v *compareView) Copy() (what, content string) {
-	r, ok := v.current()
+	r, ok := v.Current()
 	if !ok || r.eval {
 		return "", ""
 	}
@@ -187,76 +171,68 @@ func (v *compareView) SetShown(shown bool) {
 // compareAgain updates the comparison if a series changed, and keeps the cursor on its task.
 func (v *compareView) compareAgain() {
 	if len(v.pair) != 2 {
-		v.of = nil
+		v.clear()
 		return
 	}
 	a, b := v.series(v.pair[0]), v.series(v.pair[1])
 	switch {
 	case a == nil || b == nil || a.Reading || b.Reading:
-		v.of = nil
+		v.clear()
 	case v.of == nil || v.of.A != a || v.of.B != b:
-		before, had := v.current()
+		was, had := v.Current()
 		v.of = experiments.Compare(a, b)
-		v.fillRows()
-		if had {
-			v.find(before)
-		}
+		v.fillRows(func(r compareRow) bool { return had && r.same(was) })
 	}
 }
 
-func (v *compareView) find(r compareRow) {
-	at := slices.IndexFunc(v.rows, func(o compareRow) bool {
-		if r.eval || o.eval {
-			return o.eval == r.eval && o.index == r.index
-		}
-		return o.Epoch == r.Epoch && o.A.Index == r.A.Index
-	})
-	if at >= 0 {
-		v.table.Scroll(at - v.table.Cursor)
+// same reports whether two rows are the same task.
+func (r compareRow) same(o compareRow) bool {
+	if r.eval || o.eval {
+		return o.eval == r.eval && o.index == r.index
 	}
+	return o.Epoch == r.Epoch && o.A.Index == r.A.Index
 }
 
-func (v *compareView) fillRows() {
-	v.rows = nil
+func (v *compareView) clear() {
+	v.of = nil
+	v.Set(nil, nil)
+}
+
+// fillRows lists the tasks that match the filter. The cursor goes to the one for which is returns true.
+func (v *compareView) fillRows(is func(compareRow) bool) {
 	if v.of == nil {
-		v.table.SetRows(0)
 		return
 	}
+	var rows []compareRow
 	only := compareFilters[v.only]
 	if e := v.of.Eval; only.flips == nil && e != nil {
 		for _, i := range e.Fixed {
-			v.rows = append(v.rows, compareRow{experiments.Pair{Flip: experiments.FlipFixed}, true, i})
+			rows = append(rows, compareRow{experiments.Pair{Flip: experiments.FlipFixed}, true, i})
 		}
 		for _, i := range e.Broken {
-			v.rows = append(v.rows, compareRow{experiments.Pair{Flip: experiments.FlipBroken}, true, i})
+			rows = append(rows, compareRow{experiments.Pair{Flip: experiments.FlipBroken}, true, i})
 		}
 	}
 	for _, p := range v.of.Pairs {
 		if slices.Contains(only.flips, p.Flip) {
-			v.rows = append(v.rows, compareRow{Pair: p})
+			rows = append(rows, compareRow{Pair: p})
 		}
 	}
-	v.table.SetRows(len(v.rows))
+	v.Set(rows, is)
 }
-
-func (v *compareView) Page() int     { return v.table.Page() }
-func (v *compareView) Scroll(by int) { v.table.Scroll(by) }
 
 func (v *compareView) Draw(now time.Time, focused bool) []string {
 	v.compareAgain()
-	s := v.Styles
 	if v.of == nil {
 		return v.Message(nil, v.empty()...)
 	}
-	w := &widget.Writer{Doc: &widget.Document{}, S: s, Width: v.Width, Now: now, Loc: v.location}
+	w := &widget.Writer{Doc: &widget.Document{}, S: v.Styles, Width: v.Width, Now: now, Loc: v.location}
 	comparison(w, v.of)
-	lines := w.Lines[:min(len(w.Lines), max(v.Height-6, 0))]
-	lines = append(lines, v.filterLine())
-	v.table.SetSize(v.Width, v.Height-len(lines))
-	if len(v.rows) == 0 {
+	lines := append(w.Lines[:min(len(w.Lines), max(v.Height-6, 0))], v.filterLine())
+	if len(v.Rows) == 0 {
 		return v.Message(lines, v.noRows())
 	}
-	return append(lines, v.table.Draw(s, focused, func(i int) []widget.Cell { return v.cells(v.rows[i]) })...)
+	return v.DrawRows(lines, focused, v.cells)
 }
 
 func (v *compareView) empty() []string {
@@ -309,7 +285,7 @@ func (v *compareView) cells(r compareRow) []widget.Cell {
 	label, ink := flipLabel(r.Flip, s)
 	if r.eval {
 		return []widget.Cell{{label, ink}, {g.Dash, s.Muted}, {text.Count(int64(r.index)), s.Muted},
-			{"evaluation " + text.Safe(v.of.Eval.Dataset, " "), s.Muted}, {g.Dash, s.Muted}, {"", s.Muted}, {g.Dash, s.Muted}}
+			{"evaluation " + text.Safe(v.of.Eval.Dataset, " "), s.Muted}, {g.Dash, s.Muted}, {}, {g.Dash, s.Muted}}
 	}
 	left, right := s.Strong, s.Text
 	if v.second {
@@ -339,8 +315,8 @@ func flipLabel(f experiments.Flip, s theme.Styles) (string, theme.Ink) {
 // comparison writes the numbers of two experiments and how their tasks are aligned.
 func comparison(w *widget.Writer, c *experiments.Comparison) {
 	s, g := w.S, w.S.Glyphs
-	head := w.Line().Add(s.Muted, " A ").Add(s.Strong, text.Safe(c.A.Name(), " ")).Add(s.Muted, "  "+g.Arrow+"  B ").Add(s.Strong, text.Safe(c.B.Name(), " "))
-	w.End(head)
+	w.End(w.Line().Add(s.Muted, " A ").Add(s.Strong, text.Safe(c.A.Name(), " ")).
+		Add(s.Muted, "  "+g.Arrow+"  B ").Add(s.Strong, text.Safe(c.B.Name(), " ")))
 	w.Say(widget.Unless(c.SameData, s.Muted, s.Warning), " "+text.Safe(c.Alignment(), " "))
 	w.End(w.Line().Add(s.Text, " "+text.Count(int64(len(c.Pairs)))+" aligned").
 		Add(s.Muted, ", "+text.Count(int64(c.OnlyA))+" only in A, "+text.Count(int64(c.OnlyB))+" only in B"))

@@ -50,16 +50,18 @@ type Feed interface {
 func Screens(c *console.Console, feed Feed) (list, compare tui.Screen) {
 	x := New(c, feed)
 	l := NewList(x)
-	list = tui.Screen{Name: "experiments", Short: "exps", Keys: []string{"5"}, Help: "experiments and their learning curves", Share: 42,
-		Views: []tui.View{l, &plotsView{Experiments: x, Pane: console.NewPane("Curves"), list: l}}}
-	compare = tui.Screen{Name: "compare", Keys: []string{"D"}, Help: "the two marked experiments, task by task", Aside: true,
-		Views: []tui.View{newCompareView(x)}}
+	curves := &plotsView{Experiments: x, Pane: console.NewPane("Curves"), list: l}
+	list = tui.Screen{Name: "experiments", Short: "exps", Keys: []string{"5"}, Share: 42,
+		Help: "experiments and their learning curves", Views: []tui.View{l, curves}}
+	compare = tui.Screen{Name: "compare", Keys: []string{"D"}, Help: "the two marked experiments, task by task",
+		Aside: true, Views: []tui.View{newCompareView(x)}}
 	return list, compare
 }
 
 // New returns the shared state of the screens.
 func New(c *console.Console, feed Feed) *Experiments {
-	return &Experiments{nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, feed: feed, Metric: AllMetrics}
+	return &Experiments{nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, feed: feed,
+		Metric: AllMetrics}
 }
 
 // AllMetrics plots every metric side by side, where there is room.
@@ -148,14 +150,16 @@ func (x *Experiments) compare(s tui.Shell) {
 // plotBindings returns the keys of the plots, which work in the list too.
 func (x *Experiments) plotBindings(view string) []tui.Binding {
 	return []tui.Binding{
-		console.Key(view+".metric", "show the next metric: all, accuracy, playbook size, operations, cost per correct answer",
-			"metric", func() { x.nextMetric(1) }, "m", "]"),
+		console.Key(view+".metric",
+			"show the next metric: all, accuracy, playbook size, operations, cost per correct answer", "metric",
+			func() { x.nextMetric(1) }, "m", "]"),
 		console.Key(view+".metric_back", "show the previous metric", "", func() { x.nextMetric(-1) }, "["),
 		console.Key(view+".axis", "plot over tasks or over time", "tasks/time", func() { x.ByTime = !x.ByTime }, "t"),
 		console.Key(view+".window", "average rates over the last 50, 100 or 20 tasks, or all", "window",
 			func() { x.Window = (x.Window + 1) % len(windows) }, "w"),
-		console.Key(view+".compare", "compare two experiments task by task: both marked, or the marked and the selected one",
-			"compare", x.compare, "d"),
+		console.Key(view+".compare",
+			"compare two experiments task by task: both marked, or the marked and the selected one", "compare",
+			x.compare, "d"),
 		console.Key(view+".unmark", "unmark all", "", func() { x.Marks = nil; x.ask() }, "u"),
 		console.Key(view+".run", "open this experiment as a run", "", func(s tui.Shell) tea.Cmd {
 			r, ok := x.row(x.Cursor)
@@ -175,9 +179,8 @@ func (x *Experiments) nextMetric(by int) {
 // list is the view of all experiments.
 type list struct {
 	*Experiments
-	console.Pane
-	table  *widget.Table
-	rows   []experiments.Experiment // sorted and filtered
+	console.List[experiments.Experiment] // sorted and filtered
+
 	Filter string
 	Order  int // index into orders
 	stale  bool
@@ -196,7 +199,7 @@ var orders = []struct {
 }
 
 func NewList(x *Experiments) *list {
-	return &list{Experiments: x, Pane: console.NewPane("Experiments"), table: widget.NewTable(
+	return &list{Experiments: x, List: console.NewList[experiments.Experiment]("Experiments",
 		widget.Heading{Title: "EXPERIMENT", Minimum: 12},
 		widget.Heading{Title: "DATA SET", Width: 14, Drop: 5},
 		widget.Heading{Title: "MODEL", Width: 12, Drop: 7},
@@ -211,8 +214,7 @@ func NewList(x *Experiments) *list {
 }
 
 func (v *list) Footer() string {
-	dot := " " + v.Styles.Glyphs.Dot + " "
-	parts := []string{}
+	var parts []string
 	if n := len(v.Marks); n > 0 {
 		parts = append(parts, text.Count(int64(n))+" marked")
 	}
@@ -225,17 +227,15 @@ func (v *list) Footer() string {
 	if v.data != nil && v.data.More > 0 {
 		parts = append(parts, text.Count(v.data.More)+" older not listed")
 	}
-	if at := v.table.Position(); at != "" {
-		parts = append(parts, at)
-	}
-	return strings.Join(parts, dot)
+	return v.Join(append(parts, v.Table.Position())...)
 }
 
 func (v *list) Bindings() []tui.Binding {
 	own := []tui.Binding{
 		console.Key("experiments.curves", "show its learning curves, with those of the marked ones", "curves",
 			func(s tui.Shell) { s.Focus(1) }, "enter"),
-		console.Key("experiments.mark", "mark, to plot several together", "mark", func(s tui.Shell) { v.mark(s, v.Cursor) }, "space"),
+		console.Key("experiments.mark", "mark, to plot several together", "mark",
+			func(s tui.Shell) { v.mark(s, v.Cursor) }, "space"),
 		console.Key("experiments.sort", "sort by newest, accuracy, eval, cost, name", "sort",
 			func() { v.Order = (v.Order + 1) % len(orders); v.stale = true }, "s"),
 		console.Key("experiments.filter", "filter by name, data set or model", "", v.askFilter, "/"),
@@ -245,22 +245,17 @@ func (v *list) Bindings() []tui.Binding {
 	return slices.Concat(widget.Motions("experiments", v), own, v.plotBindings("experiments"))
 }
 
-func (v *list) askFilter(s tui.Shell) tea.Cmd {
+func (v *list) askFilter(s tui.Shell) {
 	s.Ask(tui.Prompt{Label: "/", Value: v.Filter, Hint: "part of a name, data set or model",
 		Done: func(typed string) tea.Cmd { v.Filter, v.stale = strings.TrimSpace(typed), true; return nil }})
-	return nil
 }
 
-func (v *list) toError(by int) func(tui.Shell) tea.Cmd {
-	return func(s tui.Shell) tea.Cmd {
-		for at := v.table.Cursor + by; at >= 0 && at < len(v.rows); at += by {
-			if exit := v.rows[at].Exit; exit != ace.Success && exit != ace.Running {
-				v.Scroll(at - v.table.Cursor)
-				return nil
-			}
+func (v *list) toError(by int) func(tui.Shell) {
+	failed := func(r experiments.Experiment) bool { return r.Exit != ace.Success && r.Exit != ace.Running }
+	return func(s tui.Shell) {
+		if v.Next(s, by, failed, "no other failed experiment") {
+			v.Scroll(0)
 		}
-		s.Note("no other failed experiment")
-		return nil
 	}
 }
 
@@ -281,11 +276,6 @@ func (v *list) SetShown(shown bool) {
 	}
 }
 
-func (v *list) SetSize(width, height int) {
-	v.Width, v.Height = width, height
-	v.table.SetSize(width, height)
-}
-
 func (v *list) Refresh() {
 	conn := v.controls.Connection()
 	v.state, v.file = conn.State, conn.Mode == cluster.ModeFile
@@ -300,45 +290,38 @@ func (v *list) arrange() {
 	if !v.stale {
 		return
 	}
-	v.stale, v.rows = false, nil
+	v.stale = false
+	var rows []experiments.Experiment
 	if v.data != nil {
 		for _, r := range v.data.Rows {
 			if v.Filter == "" || widget.Holds(v.Filter, r.Name(), r.Dataset, r.Model) {
-				v.rows = append(v.rows, r)
+				rows = append(rows, r)
 			}
 		}
 	}
-	slices.SortStableFunc(v.rows, orders[v.Order].less)
-	v.table.SetRows(len(v.rows))
-	at := slices.IndexFunc(v.rows, func(r experiments.Experiment) bool { return r.WorkflowID == v.Cursor })
-	if at < 0 {
-		at = v.table.Cursor
-	}
-	v.Scroll(at - v.table.Cursor)
+	slices.SortStableFunc(rows, orders[v.Order].less)
+	v.Set(rows, func(r experiments.Experiment) bool { return r.WorkflowID == v.Cursor })
+	v.Scroll(0)
 }
 
-func (v *list) Page() int { return v.table.Page() }
-
 func (v *list) Scroll(by int) {
-	v.table.Scroll(by)
-	if len(v.rows) > 0 {
-		v.Cursor = v.rows[v.table.Cursor].WorkflowID
+	v.Table.Scroll(by)
+	if r, ok := v.Current(); ok {
+		v.Cursor = r.WorkflowID
 	}
 	v.ask()
 }
 
 func (v *list) Draw(now time.Time, focused bool) []string {
 	v.arrange()
-	s := v.Styles
 	var lines []string
 	if v.data != nil && v.data.Err != "" {
-		lines = append(lines, v.Problem(s.Error, v.data.Err))
+		lines = append(lines, v.Problem(v.Styles.Error, v.data.Err))
 	}
-	if len(v.rows) == 0 {
+	if len(v.Rows) == 0 {
 		return v.Message(lines, v.empty()...)
 	}
-	v.table.SetSize(v.Width, v.Height-len(lines))
-	return append(lines, v.table.Draw(s, focused, func(i int) []widget.Cell { return v.cells(v.rows[i], now) })...)
+	return v.DrawRows(lines, focused, func(r experiments.Experiment) []widget.Cell { return v.cells(r, now) })
 }
 
 func (v *list) empty() []string {
@@ -374,7 +357,8 @@ func (v *list) cells(r experiments.Experiment, now time.Time) []widget.Cell {
 		{name, s.Text}, {console.OrDash(r.Dataset, g), s.Muted}, {console.OrDash(r.Model, g), s.Muted},
 		{status.Glyph + " " + console.OrDash(status.Word, g), status.Ink},
 		{tasksCell(p, g), s.Text}, {rateCell(accuracyOf(r), g), s.Text}, {evalCell(p.Eval, g), s.Text},
-		{countOrDash(p.Bullets, g), s.Text}, {console.CostCell(p.Usage, g), s.Muted}, {text.Span(now.Sub(r.Start)), s.Muted},
+		{countOrDash(p.Bullets, g), s.Text}, {console.CostCell(p.Usage, g), s.Muted},
+		{text.Span(now.Sub(r.Start)), s.Muted},
 	}
 }
 

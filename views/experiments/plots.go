@@ -148,24 +148,24 @@ func facts(w *widget.Writer, x *experiments.Series) {
 	if p.TotalEpochs > 1 {
 		l.Add(s.Text, ", epoch "+text.Count(int64(p.Epoch))+" of "+text.Count(int64(p.TotalEpochs)))
 	}
-	w.End(l.Add(s.Text, dot+tasksCell(p, g)+" tasks").Add(s.Muted, dot+seriesDuration(x, w)+dot+"a task "+durationOrDash(t.MeanDurationMS, g)))
-	w.End(w.Line().Add(s.Muted, " accuracy ").Add(s.Strong, rateCell(t.Accuracy, g)).Add(s.Text, ", "+lastCount(x)+" "+rateCell(lastRate(x), g)).
+	w.End(l.Add(s.Text, dot+tasksCell(p, g)+" tasks").
+		Add(s.Muted, dot+seriesDuration(x, w)+dot+"a task "+widget.Quantity(t.MeanDurationMS, "ms", g)))
+	w.End(w.Line().Add(s.Muted, " accuracy ").Add(s.Strong, rateCell(t.Accuracy, g)).
+		Add(s.Text, ", "+lastCount(x)+" "+rateCell(lastRate(x), g)).
 		Add(s.Muted, dot+"eval ").Add(s.Strong, evalCell(p.Eval, g)))
 	w.End(w.Line().Add(s.Muted, " playbook ").Add(s.Text, text.Count(int64(p.Bullets))+" bullets").
-		Add(s.Muted, dot+"operations ").Add(s.Added, text.Count(int64(p.Accepted))+" accepted").Add(s.Text, ", ").Add(s.Removed, text.Count(int64(p.Rejected))+" rejected"))
+		Add(s.Muted, dot+"operations ").Add(s.Added, text.Count(int64(p.Accepted))+" accepted").Add(s.Text, ", ").
+		Add(s.Removed, text.Count(int64(p.Rejected))+" rejected"))
 	w.End(w.Line().Add(s.Muted, " cost ").Add(s.Text, console.CostCell(p.Usage, g)+", "+text.Count(t.Tokens)+" tokens").
 		Add(s.Muted, dot+"per correct answer ").Add(s.Text, perCorrect(t, g)))
 	in := x.Input
-	w.End(w.Line().Add(s.Muted, " "+console.OrDash(in.DatasetID, g)+dot+console.OrDash(in.Model, g)+dot+console.OrDash(string(in.Adapter), g)+
-		dot+text.Count(int64(max(in.Parallel, 1)))+" at a time"+toolsOf(in, dot)))
-	seriesErrors(w, x)
-}
-
-func toolsOf(in ace.ExperimentInput, dot string) string {
-	if len(in.SkillsConfig.AllowedTools) == 0 {
-		return ""
+	about := []string{console.OrDash(in.DatasetID, g), console.OrDash(in.Model, g),
+		console.OrDash(string(in.Adapter), g), text.Count(int64(max(in.Parallel, 1))) + " at a time"}
+	if tools := in.SkillsConfig.AllowedTools; len(tools) > 0 {
+		about = append(about, "only "+text.Safe(strings.Join(tools, ", "), " "))
 	}
-	return dot + "only " + text.Safe(strings.Join(in.SkillsConfig.AllowedTools, ", "), " ")
+	w.Say(s.Muted, " "+strings.Join(about, dot))
+	seriesErrors(w, x)
 }
 
 func seriesErrors(w *widget.Writer, x *experiments.Series) {
@@ -201,13 +201,6 @@ func seriesDuration(x *experiments.Series, w *widget.Writer) string {
 	return text.Took(x.Duration(w.Now))
 }
 
-func durationOrDash(ms float64, g theme.Glyphs) string {
-	if ms != ms {
-		return g.Dash
-	}
-	return widget.TookMS(ms, g)
-}
-
 // perCorrect shows the cost of a correct answer, in tokens if there is no cost.
 func perCorrect(t experiments.Totals, g theme.Glyphs) string {
 	switch {
@@ -222,20 +215,27 @@ func perCorrect(t experiments.Totals, g theme.Glyphs) string {
 // comparedFacts writes one line per experiment, with the mark of its curve.
 func comparedFacts(w *widget.Writer, list []*experiments.Series) {
 	s, g := w.S, w.S.Glyphs
-	t := widget.NewTable(widget.Heading{Title: "EXPERIMENT", Minimum: 10}, widget.Heading{Title: "TASKS", Width: 11, Right: true}, widget.Heading{Title: "ACC", Width: 6, Right: true},
-		widget.Heading{Title: "EVAL", Width: 13, Right: true, Drop: 1}, widget.Heading{Title: "BULLETS", Width: 7, Right: true, Drop: 2},
-		widget.Heading{Title: "ACC/REJ", Width: 9, Right: true, Drop: 4}, widget.Heading{Title: "COST", Width: 7, Right: true, Drop: 5},
-		widget.Heading{Title: "PER CORRECT", Width: 13, Right: true, Drop: 6}, widget.Heading{Title: "TOOK", Width: 7, Right: true, Drop: 3})
+	t := widget.NewTable(
+		widget.Heading{Title: "EXPERIMENT", Minimum: 10},
+		widget.Heading{Title: "TASKS", Width: 11, Right: true},
+		widget.Heading{Title: "ACC", Width: 6, Right: true},
+		widget.Heading{Title: "EVAL", Width: 13, Right: true, Drop: 1},
+		widget.Heading{Title: "BULLETS", Width: 7, Right: true, Drop: 2},
+		widget.Heading{Title: "ACC/REJ", Width: 9, Right: true, Drop: 4},
+		widget.Heading{Title: "COST", Width: 7, Right: true, Drop: 5},
+		widget.Heading{Title: "PER CORRECT", Width: 13, Right: true, Drop: 6},
+		widget.Heading{Title: "TOOK", Width: 7, Right: true, Drop: 3})
 	t.SetSize(w.Width, len(list)+1)
 	t.SetRows(len(list))
 	t.Cursor = -1
 	lines := t.Draw(s, false, func(i int) []widget.Cell {
 		x := list[i]
 		p, sum, ink := &x.Progress, x.Totals(), s.Series(i)
-		return []widget.Cell{{widget.SeriesMark(i, g) + " " + text.Safe(x.Name(), " "), ink}, {tasksCell(p, g), s.Text}, {rateCell(sum.Accuracy, g), s.Text},
-			{evalCell(p.Eval, g), s.Text}, {text.Count(int64(p.Bullets)), s.Text},
-			{text.Count(int64(p.Accepted)) + "/" + text.Count(int64(p.Rejected)), s.Text}, {console.CostCell(p.Usage, g), s.Muted},
-			{perCorrect(sum, g), s.Muted}, {seriesDuration(x, w), s.Muted}}
+		operations := text.Count(int64(p.Accepted)) + "/" + text.Count(int64(p.Rejected))
+		return []widget.Cell{{widget.SeriesMark(i, g) + " " + text.Safe(x.Name(), " "), ink}, {tasksCell(p, g), s.Text},
+			{rateCell(sum.Accuracy, g), s.Text}, {evalCell(p.Eval, g), s.Text}, {text.Count(int64(p.Bullets)), s.Text},
+			{operations, s.Text}, {console.CostCell(p.Usage, g), s.Muted}, {perCorrect(sum, g), s.Muted},
+			{seriesDuration(x, w), s.Muted}}
 	})
 	w.Lines = append(w.Lines, lines...)
 	for _, x := range list {
@@ -246,7 +246,8 @@ func comparedFacts(w *widget.Writer, list []*experiments.Series) {
 }
 
 // PlotMetrics are the metrics in the order of the screen.
-var PlotMetrics = []experiments.Metric{experiments.MetricAccuracy, experiments.MetricPlaybook, experiments.MetricOperations, experiments.MetricCost}
+var PlotMetrics = []experiments.Metric{experiments.MetricAccuracy, experiments.MetricPlaybook,
+	experiments.MetricOperations, experiments.MetricCost}
 
 // plotOptions are the metric of a plot and how it is drawn.
 type plotOptions struct {

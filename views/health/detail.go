@@ -10,20 +10,15 @@ import (
 	"acescope/tui/text"
 	"acescope/tui/widget"
 	"acescope/views/console"
-	"acescope/views/run"
 )
 
 // detail shows the check under the cursor of the list.
 type detail struct {
 	from *health
-	console.Pane
-	reader run.RunReader
-	doc    widget.Document
-	key    string
+	console.Reader
 }
 
-func (v *detail) Footer() string          { return v.reader.Position() }
-func (v *detail) Bindings() []tui.Binding { return widget.Motions("detail", &v.reader) }
+func (v *detail) Bindings() []tui.Binding { return widget.Motions("detail", v) }
 
 // Copy copies the same as the list.
 func (v *detail) Copy() (what, copied string) { return v.from.Copy() }
@@ -34,20 +29,17 @@ func (v *detail) Draw(now time.Time, focused bool) []string {
 	if !ok {
 		return v.Message(nil, "no check is selected")
 	}
-	v.reader.SetSize(v.Width, v.Height)
-	w := &checkWriter{widget.Writer{Doc: &v.doc, S: v.Styles, Width: max(v.Width-widget.PointerWidth, 1), Now: now, Loc: v.from.location}}
-	w.check(c)
-	if s := v.from.arranged; s != nil {
-		w.more(c, s)
-	}
-	key := string(c.Section) + "/" + c.Name
-	v.reader.Set(w.Lines, nil, key != v.key)
-	v.key = key
-	return v.reader.Draw(v.Styles, focused)
+	return v.Show(string(c.Section)+"/"+c.Name, nil, now, focused, func(writer *widget.Writer) {
+		w := &checkWriter{writer}
+		w.check(c)
+		if s := v.from.arranged; s != nil {
+			w.more(c, s)
+		}
+	})
 }
 
 // checkWriter writes a check and the data behind it.
-type checkWriter struct{ widget.Writer }
+type checkWriter struct{ *widget.Writer }
 
 func (w *checkWriter) check(c system.Check) {
 	m := checkMark(c.State, w.S)
@@ -94,7 +86,7 @@ func (w *checkWriter) queue(q system.Queue) {
 		w.fact("oldest", widget.TookMS(q.OldestMS, w.S.Glyphs))
 	}
 	w.fact("rate", perSecond(q.In)+" in, "+perSecond(q.Out)+" out")
-	w.Section("Pollers", widget.HowMany(len(q.Pollers), "worker"))
+	w.Section("Pollers", widget.Counted(len(q.Pollers), "worker"))
 	for _, p := range q.Pollers {
 		w.End(w.Line().Add(w.S.Success, "   "+w.S.Glyphs.Running+" ").Add(w.S.Text, text.Safe(p.Identity, " ")).
 			Add(w.S.Muted, "  polled "+w.Ago(p.Last)))
@@ -119,13 +111,15 @@ func (w *checkWriter) calls(c system.Check, calls []cluster.CallStat) {
 		if k.Name == c.Name {
 			mark, ink = " "+w.S.Glyphs.Pointer+" ", w.S.Strong
 		}
-		l := w.Line().Add(ink, mark+text.Fit(text.Safe(k.Name, " "), name, w.S.Glyphs.Ellipsis)+text.FitLeft(text.Count(int64(k.PerMinute)), 6, ""))
+		l := w.Line().Add(ink, mark+text.Fit(text.Safe(k.Name, " "), name, w.S.Glyphs.Ellipsis)+
+			text.FitLeft(text.Count(int64(k.PerMinute)), 6, ""))
 		l.Add(widget.Unless(k.Failed == 0, w.S.Muted, w.S.Failed), text.FitLeft(text.Count(int64(k.Failed)), 5, ""))
 		w.End(l.Add(w.S.Muted, text.FitLeft(p50, 8, "")+text.FitLeft(p95, 8, "")))
 	}
 	for _, k := range calls {
 		if k.LastError != "" && (k.Name == c.Name || c.Name == "all calls") {
-			w.Section("Last error of "+text.Safe(k.Name, " "), w.Ago(k.LastAt)+", "+text.Count(k.Failures)+" of "+text.Count(k.Total)+" failed in total")
+			w.Section("Last error of "+text.Safe(k.Name, " "),
+				w.Ago(k.LastAt)+", "+text.Count(k.Failures)+" of "+text.Count(k.Total)+" failed in total")
 			w.Prose("   ", w.S.Error, k.LastError)
 		}
 	}
@@ -158,7 +152,7 @@ func (w *checkWriter) server(s *system.System) {
 	w.fact("data", h.DataDir)
 	w.fact("size", system.Bytes(uint64(h.Size))+" in "+text.Count(int64(h.Files))+" files")
 	w.fact("free", system.Bytes(h.Free))
-	w.fact("worker", map[bool]string{true: "this process runs a worker", false: "this process runs no worker"}[h.Worker])
+	w.fact("worker", "this process runs "+map[bool]string{true: "a worker", false: "no worker"}[h.Worker])
 }
 
 func (w *checkWriter) process(p system.Process) {

@@ -2,6 +2,8 @@
 package health
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +19,6 @@ import (
 // health lists the checks of the server, the workers, the sources, the calls and this process.
 type health struct {
 	controls console.Controls
-	location *time.Location
 	feed     console.Feed[*system.System]
 	console.Pane
 	data      *system.System
@@ -31,9 +32,11 @@ type health struct {
 
 // Screen returns the list of checks with the selected one beside it.
 func Screen(c *console.Console, feed console.Feed[*system.System]) tui.Screen {
-	v := &health{Pane: console.NewPane("Health"), controls: c.Controls, location: c.Location, feed: feed}
+	v := &health{Pane: console.NewPane("Health"), controls: c.Controls, feed: feed}
+	pane := &detail{from: v, Reader: console.NewReader("Detail", c.Location)}
+	pane.Pointer = true
 	return tui.Screen{Name: "health", Keys: []string{"8"}, Help: "the server, the workers, the sources",
-		Views: []tui.View{v, &detail{Pane: console.NewPane("Detail"), from: v}}}
+		Views: []tui.View{v, pane}}
 }
 
 func (v *health) Footer() string { return v.list.Position() }
@@ -65,13 +68,7 @@ func (v *health) Copy() (what, copied string) {
 // nextProblem goes to the next row that is an error or a warning.
 func (v *health) nextProblem(by int) {
 	rows := v.list.Flat()
-	at := -1
-	for i, r := range rows {
-		if r == v.list.Cursor {
-			at = i
-		}
-	}
-	for i := at + by; i >= 0 && i < len(rows); i += by {
+	for i := slices.Index(rows, v.list.Cursor) + by; i >= 0 && i < len(rows); i += by {
 		if v.at(rows[i]).State != system.CheckOK {
 			v.list.Cursor = rows[i]
 			v.list.Reveal()
@@ -108,10 +105,7 @@ func (v *health) arrange(now time.Time) {
 	}
 	if !lost.IsZero() && s.Err == "" {
 		c := *s
-		c.Err, c.Loading = v.conn.Err, false
-		if c.Err == "" {
-			c.Err = "the connection is lost"
-		}
+		c.Err, c.Loading = cmp.Or(v.conn.Err, "the connection is lost"), false
 		s = &c
 	}
 	was := v.at(v.list.Cursor).Name
@@ -129,7 +123,8 @@ func (v *health) arrange(now time.Time) {
 			continue // no agent was called
 		}
 		v.bySection = append(v.bySection, rows)
-		parts = append(parts, widget.SectionPart{strings.ToUpper(string(section[:1])) + string(section[1:]), v.partRemark(section, rows), len(rows), partLimit(section)})
+		name := strings.ToUpper(string(section[:1])) + string(section[1:])
+		parts = append(parts, widget.SectionPart{name, v.partRemark(section, rows), len(rows), partLimit(section)})
 	}
 	v.list.Set(parts)
 	for row, c := range v.bySection[v.list.Cursor.Part] {
@@ -166,9 +161,8 @@ func (v *health) Draw(now time.Time, focused bool) []string {
 	v.arrange(now)
 	head := append([]string{v.head(now)}, v.advice()...)
 	v.list.SetSize(v.Width, max(v.Height-len(head), 0))
-	return widget.Fill(append(head, v.list.Draw(v.Styles, focused, func(at widget.SectionRow, width int, plain bool) string {
-		return v.row(v.at(at), width, plain, now)
-	})...), v.Width, v.Height)
+	row := func(at widget.SectionRow, width int, plain bool) string { return v.row(v.at(at), width, plain, now) }
+	return widget.Fill(append(head, v.list.Draw(v.Styles, focused, row)...), v.Width, v.Height)
 }
 
 // head summarizes the checks.
@@ -185,9 +179,10 @@ func (v *health) head(now time.Time) string {
 	case v.arranged == nil && wrong == 0:
 		l.Add(s.Muted, " checking"+s.Glyphs.Ellipsis)
 	case wrong > 0:
-		l.Add(s.Error, " "+s.Glyphs.Failed+" "+widget.HowMany(wrong, "error")).Add(s.Muted, " "+s.Glyphs.Dot+" e goes there")
+		l.Add(s.Error, " "+s.Glyphs.Failed+" "+widget.Counted(wrong, "error")).
+			Add(s.Muted, " "+s.Glyphs.Dot+" e goes there")
 	case odd > 0:
-		l.Add(s.Warning, " "+s.Glyphs.Unknown+" "+widget.HowMany(odd, "warning"))
+		l.Add(s.Warning, " "+s.Glyphs.Unknown+" "+widget.Counted(odd, "warning"))
 	default:
 		l.Add(s.Success, " "+s.Glyphs.Success+" all checks passed")
 	}

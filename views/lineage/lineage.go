@@ -23,19 +23,20 @@ type lineage struct {
 	actor    *console.Actor
 	location *time.Location
 	feed     console.Feed[*histories.LineageTree]
-	console.Pane
+	console.List[histories.LineageNode]
 	newest *histories.LineageTree
-	table  *widget.Table
 	doc    widget.Document // keeps texts wrapped
 }
 
-func LineageScreen(c *console.Console, feed console.Feed[*histories.LineageTree], facts tui.View) tui.Screen {
+// Screen returns the tree with the facts of the selected run beside it.
+func Screen(c *console.Console, feed console.Feed[*histories.LineageTree], facts tui.View) tui.Screen {
 	v := &lineage{
 		nav: c.Navigation, listing: c.Listing, actor: c.Actor, location: c.Location, feed: feed,
-		Pane: console.NewPane("Lineage"), table: widget.NewTable(LineageHeadings()...),
+		List: console.NewList[histories.LineageNode]("Lineage", console.LineageHeadings()...),
 	}
-	return tui.Screen{Name: "lineage", Aliases: []string{"forks"}, Keys: []string{"T"}, Help: "the selected run and its forks as a tree: what was changed, and the effect",
-		Aside: true, Share: 66, Views: []tui.View{v, facts}}
+	return tui.Screen{Name: "lineage", Aliases: []string{"forks"}, Keys: []string{"T"}, Aside: true,
+		Help:  "the selected run and its forks as a tree: what was changed, and the effect",
+		Share: 66, Views: []tui.View{v, facts}}
 }
 
 func (v *lineage) Title() string {
@@ -52,13 +53,12 @@ func (v *lineage) Footer() string {
 	if t == nil {
 		return ""
 	}
-	dot := " " + v.Styles.Glyphs.Dot + " "
-	said := widget.Counted(t.Count(), "fork") + widget.Dropped(t.Dropped)
+	said, marked := widget.Counted(t.Count(), "fork")+widget.Dropped(t.Dropped), ""
 	if n := len(v.listing.Marks.Runs); n > 0 {
-		said += dot + text.Count(int64(n)) + " marked"
+		marked = text.Count(int64(n)) + " marked"
 	}
-	v.table.SetRows(len(t.Nodes))
-	return said + dot + v.table.Position()
+	v.sync(t)
+	return v.Join(said, marked, v.Table.Position())
 }
 
 // tree returns the lineage of the selected run, or nil until it is read.
@@ -90,6 +90,13 @@ func (v *lineage) at() int {
 	return found
 }
 
+// sync lists the runs of the tree and puts the cursor on the selected one.
+func (v *lineage) sync(t *histories.LineageTree) {
+	v.Set(t.Nodes, nil)
+	v.Table.Cursor = v.at()
+	v.Table.Reveal()
+}
+
 // node returns the run under the cursor, or nil.
 func (v *lineage) node() *histories.LineageNode {
 	t := v.tree()
@@ -102,8 +109,9 @@ func (v *lineage) node() *histories.LineageNode {
 func (v *lineage) Bindings() []tui.Binding {
 	return append(widget.Motions("lineage", v),
 		console.Key("lineage.open", "open the run", "open", func(s tui.Shell) { s.Open("run") }, "enter", "o"),
-		console.Key("lineage.diff", "compare the marked runs, the marked run with this one, or a fork with its original",
-			"compare", v.compare, "d"),
+		console.Key("lineage.diff",
+			"compare the marked runs, the marked run with this one, or a fork with its original", "compare",
+			v.compare, "d"),
 		console.Key("lineage.original", "go to the original of this fork", "", v.toOriginal, "b"),
 		console.Key("lineage.mark", "mark the run", "mark", v.mark, "space"),
 		console.Key("lineage.unmark", "unmark all", "", func() { v.listing.Marks.Clear() }, "u"),
@@ -150,14 +158,12 @@ func (v *lineage) nextError(s tui.Shell, by int) {
 	if t == nil || len(t.Nodes) == 0 {
 		return
 	}
+	v.sync(t)
 	bad := []ace.ExitStatus{ace.Failed, ace.Timeout, ace.Wrong}
-	for i := v.at() + by; i >= 0 && i < len(t.Nodes); i += by {
-		if slices.Contains(bad, t.Nodes[i].Run.Exit) {
-			v.move(i)
-			return
-		}
+	failed := func(n histories.LineageNode) bool { return slices.Contains(bad, n.Run.Exit) }
+	if v.Next(s, by, failed, "no further run that failed or answered wrong") {
+		v.move(v.Table.Cursor)
 	}
-	s.Note("no further run that failed or answered wrong")
 }
 
 func (v *lineage) Scroll(by int) {
@@ -172,8 +178,6 @@ func (v *lineage) move(to int) {
 		v.nav.Show(v.tree().Nodes[to].Run)
 	}
 }
-
-func (v *lineage) Page() int { return v.table.Page() }
 
 func (v *lineage) SetShown(shown bool) { v.feed.Look(shown) }
 
@@ -200,11 +204,9 @@ func (v *lineage) Draw(now time.Time, focused bool) []string {
 			"a run that just started appears in a moment")
 	}
 	below := v.below(now)
-	v.table.SetSize(v.Width, max(v.Height-len(below), 2))
-	v.table.SetRows(len(t.Nodes))
-	v.table.Cursor = v.at()
-	v.table.Reveal()
-	lines := v.table.Draw(v.Styles, focused, func(i int) []widget.Cell { return v.cells(&t.Nodes[i]) })
+	v.sync(t)
+	v.Table.SetSize(v.Width, max(v.Height-len(below), 2))
+	lines := v.Table.Draw(v.Styles, focused, func(i int) []widget.Cell { return v.cells(&t.Nodes[i]) })
 	return widget.Fill(append(lines, below...), v.Width, v.Height)
 }
 
@@ -213,7 +215,7 @@ func (v *lineage) cells(n *histories.LineageNode) []widget.Cell {
 	if v.listing.Marks.Of[n.Run.ID()] {
 		marked = "*"
 	}
-	return LineageRow(n, marked, v.table.Widths[0], v.Styles)
+	return console.LineageRow(n, marked, v.Table.Widths[0], v.Styles)
 }
 
 // below returns the details of the run under the cursor, in at most half of the height.
@@ -225,7 +227,7 @@ func (v *lineage) below(now time.Time) []string {
 		w.Prose(" "+v.Styles.Glyphs.Failed+" ", v.Styles.Error, t.Err)
 	}
 	if n != nil {
-		Node(w, t, n)
+		console.WriteLineageNode(w, t, n)
 	}
 	if len(t.Nodes) == 1 && n != nil && n.Run.Type == ace.TaskWorkflow && v.actor.Actions != nil {
 		w.Say(v.Styles.Muted, " no forks: f forks this run")

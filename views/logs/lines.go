@@ -43,7 +43,8 @@ func (v *Lines) SetShown(shown bool) {
 // Keep returns the followed files and how lines are shown.
 func (v *Lines) Keep() map[string]string {
 	yes := map[bool]string{true: "yes"}
-	return map[string]string{"paths": strings.Join(v.paths, "\n"), "level": v.Want.Level.String(), "raw": yes[v.raw], "wrap": yes[v.wrap], "mention": yes[v.Want.mention]}
+	return map[string]string{"paths": strings.Join(v.paths, "\n"), "level": v.Want.Level.String(),
+		"raw": yes[v.raw], "wrap": yes[v.wrap], "mention": yes[v.Want.mention]}
 }
 
 // Restore applies what Keep returned.
@@ -71,7 +72,6 @@ func (v *Lines) Footer() string {
 	if s == nil {
 		return ""
 	}
-	dot := " " + v.Styles.Glyphs.Dot + " "
 	state := "following"
 	switch below := v.below(); {
 	case v.frozen != nil:
@@ -79,25 +79,27 @@ func (v *Lines) Footer() string {
 	case v.Away:
 		state = text.Count(int64(below)) + " below, G follows"
 	}
-	parts := []string{state, text.Count(int64(len(v.Picked))) + " lines", text.Count(s.Dropped) + " dropped"}
-	if c := v.selectionText(); c != "" {
-		parts = append(parts, c)
-	}
+	search := ""
 	if v.search != nil {
-		parts = append(parts, "/"+text.Safe(v.search.String(), " "))
+		search = "/" + text.Safe(v.search.String(), " ")
 	}
-	return strings.Join(parts, dot)
+	return v.Join(state, text.Count(int64(len(v.Picked)))+" lines", text.Count(s.Dropped)+" dropped",
+		v.selectionText(), search)
 }
 
 func (v *Lines) below() int { return max(len(v.Picked)-1-v.at(), 0) }
 
 func (v *Lines) Bindings() []tui.Binding {
+	jump := func(by int, is func(logs.Entry) bool, none string) func(tui.Shell) {
+		return func(s tui.Shell) { v.jump(s, by, is, none) }
+	}
 	own := []tui.Binding{
-		console.Key("logs.search", "search with a regular expression; empty ends the search", "search", v.askSearch, "/"),
-		console.Key("logs.next", "next match", "", func(s tui.Shell) { v.jump(s, 1, v.hit, "no further match") }, "n"),
-		console.Key("logs.previous", "previous match", "", func(s tui.Shell) { v.jump(s, -1, v.hit, "no earlier match") }, "N"),
-		console.Key("logs.next_error", "next error", "", func(s tui.Shell) { v.jump(s, 1, IsError, "no further error") }, "e"),
-		console.Key("logs.previous_error", "previous error", "", func(s tui.Shell) { v.jump(s, -1, IsError, "no earlier error") }, "E"),
+		console.Key("logs.search", "search with a regular expression; empty ends the search", "search",
+			v.askSearch, "/"),
+		console.Key("logs.next", "next match", "", jump(1, v.hit, "no further match"), "n"),
+		console.Key("logs.previous", "previous match", "", jump(-1, v.hit, "no earlier match"), "N"),
+		console.Key("logs.next_error", "next error", "", jump(1, IsError, "no further error"), "e"),
+		console.Key("logs.previous_error", "previous error", "", jump(-1, IsError, "no earlier error"), "E"),
 		console.Key("logs.level", "lowest level to show: warn, error, info, debug, all", "level", v.nextLevel, "L"),
 		console.Key("logs.file", "show only the lines of this file, or of all", "this file", v.onlyFile, "F"),
 		console.Key("logs.mention", "show only lines that mention the selected run, or all", "", v.onlyRun, "i"),
@@ -250,7 +252,8 @@ func (v *Lines) Draw(_ time.Time, focused bool) []string {
 	if len(v.Picked) == 0 && len(v.open(s)) == 0 {
 		return v.Message(lines, v.empty(s)...)
 	}
-	p := &painter{s: v.Styles, width: v.Width, loc: v.location, raw: v.raw, wrap: v.wrap, left: v.left, search: v.search}
+	p := &painter{s: v.Styles, width: v.Width, loc: v.location, raw: v.raw, wrap: v.wrap, left: v.left,
+		search: v.search}
 	if len(s.Files) > 1 && v.Want.file == "" {
 		p.tag = func(path string) string { return text.Safe(filepath.Base(path), " ") }
 	}

@@ -102,7 +102,8 @@ func (l *shared) bindings(view string) []tui.Binding {
 	return []tui.Binding{
 		console.Key(view+".open", "follow other files or directories", "open", l.ask, "o"),
 		console.Key(view+".run", "back to the logs of the selected run", "", selected, "O"),
-		console.Key(view+".calls", "show the tool calls of the selected run, if an artifact holds them", "", l.showCalls, "a"),
+		console.Key(view+".calls", "show the tool calls of the selected run, if an artifact holds them", "",
+			l.showCalls, "a"),
 		console.Key(view+".pause", "pause the display, or resume it; reading continues", "pause", l.hold, "P"),
 		console.Key(view+".clear", "clear the lines shown so far", "", l.clear, "c"),
 	}
@@ -110,8 +111,9 @@ func (l *shared) bindings(view string) []tui.Binding {
 
 func (l *shared) ask(s tui.Shell) {
 	s.Ask(tui.Prompt{
-		Label: "follow ", Hint: "file or directory, separate several with commas; empty for the logs of the selected run",
-		Done: func(typed string) tea.Cmd { l.choose(pathsOf(typed)); return nil },
+		Label: "follow ",
+		Hint:  "file or directory, separate several with commas; empty for the logs of the selected run",
+		Done:  func(typed string) tea.Cmd { l.choose(pathsOf(typed)); return nil },
 	})
 }
 

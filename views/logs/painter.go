@@ -11,6 +11,7 @@ import (
 	"acescope/sources/logs"
 	"acescope/theme"
 	"acescope/tui/text"
+	"acescope/tui/widget"
 )
 
 // painter draws log lines.
@@ -24,12 +25,6 @@ type painter struct {
 	tag       func(path string) string // name of a line's file, nil to omit it
 }
 
-// span is a part of a line in one color.
-type span struct {
-	ink  theme.Ink
-	text string
-}
-
 const (
 	// maxShown is the number of bytes drawn of a line, maxRows the number of rows of a wrapped one.
 	maxShown = 16 << 10
@@ -41,7 +36,7 @@ const (
 func (p *painter) rows(e logs.Entry, cursor, open bool) []string {
 	spans := p.spans(e)
 	if open {
-		spans = append(spans, span{p.s.Muted, p.s.Glyphs.Ellipsis})
+		spans = append(spans, widget.Span{p.s.Muted, p.s.Glyphs.Ellipsis})
 	}
 	spans = p.marked(spans)
 	gutter := "  "
@@ -57,29 +52,26 @@ func (p *painter) rows(e logs.Entry, cursor, open bool) []string {
 	}
 	if !p.wrap {
 		l := head(true)
-		for _, sp := range skipCells(spans, p.left) {
-			l.Add(sp.ink, sp.text)
-		}
-		return []string{l.String(p.s.Text)}
+		return []string{widget.AddSpans(l, skipCells(spans, p.left)).String(p.s.Text)}
 	}
 	return p.wrapped(spans, head)
 }
 
 // wrapped breaks the spans into rows.
-func (p *painter) wrapped(spans []span, head func(first bool) *text.Line) []string {
+func (p *painter) wrapped(spans []widget.Span, head func(first bool) *text.Line) []string {
 	var rows []string
 	l := head(true)
 	for _, sp := range spans {
-		for sp.text != "" {
-			part := text.Cut(sp.text, l.Room(), "")
-			l.Add(sp.ink, part)
-			if sp.text = sp.text[len(part):]; sp.text == "" {
+		for sp.Text != "" {
+			part := text.Cut(sp.Text, l.Room(), "")
+			l.Add(sp.Ink, part)
+			if sp.Text = sp.Text[len(part):]; sp.Text == "" {
 				break
 			}
 			if rows = append(rows, l.String(p.s.Text)); len(rows) == maxRows {
 				return rows
 			}
-			if l = head(false); part == "" && text.Width(sp.text) > 0 && l.Room() < 2 {
+			if l = head(false); part == "" && text.Width(sp.Text) > 0 && l.Room() < 2 {
 				return rows // no room for a wide character
 			}
 		}
@@ -88,14 +80,14 @@ func (p *painter) wrapped(spans []span, head func(first bool) *text.Line) []stri
 }
 
 // skipCells drops the first cells.
-func skipCells(spans []span, cells int) []span {
+func skipCells(spans []widget.Span, cells int) []widget.Span {
 	for i, sp := range spans {
-		w := text.Width(sp.text)
+		w := text.Width(sp.Text)
 		if w > cells {
 			if cells > 0 {
-				sp.text = text.Last(sp.text, w-cells)
+				sp.Text = text.Last(sp.Text, w-cells)
 			}
-			return append([]span{sp}, spans[i+1:]...)
+			return append([]widget.Span{sp}, spans[i+1:]...)
 		}
 		cells -= w
 	}
@@ -103,11 +95,11 @@ func skipCells(spans []span, cells int) []span {
 }
 
 // spans splits an entry into time, level, message and fields, as far as they are known.
-func (p *painter) spans(e logs.Entry) (out []span) {
+func (p *painter) spans(e logs.Entry) (out []widget.Span) {
 	s := p.s
 	add := func(ink theme.Ink, t string) {
 		if t != "" {
-			out = append(out, span{ink, t})
+			out = append(out, widget.Span{ink, t})
 		}
 	}
 	if p.tag != nil {
@@ -193,19 +185,19 @@ func (p *painter) clock(t string) string {
 }
 
 // marked highlights the matches of the search.
-func (p *painter) marked(spans []span) []span {
+func (p *painter) marked(spans []widget.Span) []widget.Span {
 	if p.search == nil {
 		return spans
 	}
 	var whole strings.Builder
 	for _, sp := range spans {
-		whole.WriteString(sp.text)
+		whole.WriteString(sp.Text)
 	}
 	hits := p.search.FindAllStringIndex(whole.String(), 64)
-	var out []span
+	var out []widget.Span
 	at := 0 // of the span in the whole
 	for _, sp := range spans {
-		end := at + len(sp.text)
+		end := at + len(sp.Text)
 		done := at
 		for _, h := range hits {
 			from, to := max(h[0], done), min(h[1], end)
@@ -213,13 +205,13 @@ func (p *painter) marked(spans []span) []span {
 				continue
 			}
 			if from > done {
-				out = append(out, span{sp.ink, sp.text[done-at : from-at]})
+				out = append(out, widget.Span{sp.Ink, sp.Text[done-at : from-at]})
 			}
-			out = append(out, span{p.s.Selected, sp.text[from-at : to-at]})
+			out = append(out, widget.Span{p.s.Selected, sp.Text[from-at : to-at]})
 			done = to
 		}
 		if done < end {
-			out = append(out, span{sp.ink, sp.text[done-at:]})
+			out = append(out, widget.Span{sp.Ink, sp.Text[done-at:]})
 		}
 		at = end
 	}

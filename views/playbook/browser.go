@@ -4,12 +4,12 @@ package playbook
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"acescope/engine/learning/playbook"
 	"acescope/sources/playbooks"
 	"acescope/sources/runs"
 	"acescope/tui"
+	"acescope/tui/widget"
 	"acescope/views/console"
 )
 
@@ -31,7 +31,8 @@ var modes = []struct {
 }{
 	{bulletMode, "b", "Bullets", "the bullets of the selected version, and who wrote them"},
 	{versionMode, "v", "Versions", "the versions of the branch, and what each changed"},
-	{diffMode, "d", "Diff", "compare two versions: both marked, or the marked and the selected one, or the selected one and its predecessor"},
+	{diffMode, "d", "Diff", "compare two versions: both marked, or the marked and the selected one, " +
+		"or the selected one and its predecessor"},
 	{HealthMode, "h", "Health", "health findings of the selected version"},
 }
 
@@ -39,12 +40,12 @@ var modes = []struct {
 type browser struct {
 	nav      *console.Navigation
 	controls console.Controls
-	location *time.Location
 	feed     Feed
-	books    *playbooks.Playbooks
-	remote   bool
-	shown    bool
-	Sent     playbooks.Ask
+
+	books  *playbooks.Playbooks
+	remote bool
+	shown  bool
+	Sent   playbooks.Ask
 
 	Mode   mode
 	branch string // name of the chosen branch, "" for the one changed last
@@ -56,10 +57,85 @@ type browser struct {
 	Order  bulletOrder
 	query  string // search text, in lower case
 
-	rows  rowCache
-	at    [4]int           // selected row by mode; bullets and versions are found by ID
-	RowBy *playbook.Source // merge on the detail's line, nil until its cursor moves
+	tables [4]*widget.Table // by mode; the cursors of bullets and versions are found by ID
+	rows   []row            // of all modes but versions
+	listed listed
+	byID   map[string]*playbook.BulletHistory // bullets of the selected version
+	RowBy  *playbook.Source                   // merge on the detail's line, nil until its cursor moves
 }
+
+// listed is what the rows were listed from.
+type listed struct {
+	books *playbooks.Playbooks
+	mode  mode
+	order bulletOrder
+	a, b  playbooks.VersionRef
+}
+
+// sync lists the rows if the data or the mode changed, and moves the cursor to the selected row.
+func (s *browser) sync() *widget.Table {
+	if of := (listed{s.books, s.Mode, s.Order, s.pairA, s.pairB}); of != s.listed {
+		s.listed = of
+		s.list()
+	}
+	t := s.tables[s.Mode]
+	cursor := -1
+	switch {
+	case s.Mode == bulletMode:
+		cursor = slices.IndexFunc(s.rows, func(r row) bool { return r.key() == s.Bullet })
+	case s.Mode == versionMode && s.hasBranch():
+		cursor = s.newest() - s.seqNow()
+	}
+	if cursor >= 0 && cursor != t.Cursor {
+		t.Cursor = cursor
+		t.Reveal()
+	}
+	if s.Mode == bulletMode && t.Rows > 0 {
+		s.Bullet = s.rows[t.Cursor].key()
+	}
+	return t
+}
+
+func (s *browser) list() {
+	s.rows, s.byID = nil, map[string]*playbook.BulletHistory{}
+	at, count := s.chosen(), 0
+	if at != nil {
+		for i := range at.Bullets {
+			s.byID[at.Bullets[i].Bullet.ID] = &at.Bullets[i]
+		}
+	}
+	switch {
+	case s.Mode == versionMode && s.hasBranch():
+		count = s.newest() + 1
+	case s.Mode == bulletMode && at != nil:
+		s.rows = bulletRows(at, s.Order)
+	case s.Mode == diffMode && s.pair() != nil && s.pair().Diff != nil:
+		s.rows = diffRows(s.pair().Diff)
+	case s.Mode == HealthMode && s.health() != nil:
+		for i := range s.health().Findings {
+			s.rows = append(s.rows, findingRow{s, &s.health().Findings[i]})
+		}
+	}
+	s.tables[s.Mode].SetRows(count + len(s.rows))
+}
+
+// row returns a row of the list.
+func (s *browser) row(i int) row {
+	if s.Mode == versionMode {
+		return versionRow{s, s.newest() - i}
+	}
+	return s.rows[i]
+}
+
+// current returns the selected row, or nil.
+func (s *browser) current() row {
+	if t := s.sync(); t.Cursor < t.Rows {
+		return s.row(t.Cursor)
+	}
+	return nil
+}
+
+func (s *browser) hasBranch() bool { return s.books != nil && s.books.Branch.Name != "" }
 
 // chosen returns the selected version, or nil until it is read.
 func (s *browser) chosen() *playbooks.VersionDetail {
@@ -115,62 +191,23 @@ func (s *browser) run() playbooks.RunKey {
 	return playbooks.RunKey{}
 }
 
-// selectedSource returns the merge that wrote the selected row, or nil if it is unknown.
-func (s *browser) selectedSource() *playbook.Source {
-	at := s.chosen()
-	switch s.Mode {
-	case bulletMode:
-		if l := s.bulletLife(s.Bullet); l != nil {
-			return l.Added
-		}
-	case versionMode:
-		if at != nil && at.Seq > 0 && at.Seq == s.seqNow() && at.Branch == s.books.Branch.Name {
-			r := at.Record
-			return &playbook.Source{Branch: at.Branch, Seq: at.Seq, Hash: at.Hash, At: r.At, TaskID: r.TaskID,
-				WorkflowID: r.WorkflowID, RunID: r.RunID}
-		}
-	case HealthMode:
-		if f := s.finding(); f != nil {
-			if f.By != nil {
-				return f.By
-			}
-			if len(f.BulletIDs) > 0 {
-				if l := s.bulletLife(f.BulletIDs[0]); l != nil {
-					return l.Added
-				}
-			}
-		}
+// target returns the merge on the detail's line, or that of the selected row; nil if it is unknown.
+func (s *browser) target() *playbook.Source {
+	if s.RowBy != nil {
+		return s.RowBy
 	}
-	return nil
-}
-
-// bulletLife returns a bullet of the selected version, or nil.
-func (s *browser) bulletLife(id string) *playbook.BulletHistory {
-	at := s.chosen()
-	if at == nil || id == "" {
-		return nil
-	}
-	if i, ok := s.rows.byID[id]; ok && s.rows.of == at {
-		return &at.Bullets[i]
-	}
-	return nil
-}
-
-func (s *browser) finding() *playbook.Finding {
-	if s.books == nil || s.books.Health == nil {
-		return nil
-	}
-	if i := s.at[HealthMode]; i < len(s.books.Health.Findings) {
-		return &s.books.Health.Findings[i]
+	if r := s.current(); r != nil {
+		return r.source()
 	}
 	return nil
 }
 
 // choose goes to the newest version of a branch.
 func (s *browser) choose(branch string) {
-	s.branch, s.seq, s.Bullet = branch, -1, ""
-	s.at = [4]int{}
-	s.RowBy = nil
+	s.branch, s.seq, s.Bullet, s.RowBy = branch, -1, "", nil
+	for _, t := range s.tables {
+		t.Cursor, t.Top = 0, 0
+	}
 	if s.Mode == diffMode {
 		s.Mode = versionMode
 	}
@@ -209,7 +246,7 @@ func (s *browser) branchLike(typed string) string {
 
 // compare chooses the versions to compare. It reports false if there is only one version.
 func (s *browser) compare() bool {
-	if s.books == nil || s.books.Branch.Name == "" {
+	if !s.hasBranch() {
 		return false
 	}
 	now := playbooks.VersionRef{Branch: s.books.Branch.Name, Seq: s.seqNow()}
@@ -228,14 +265,14 @@ func (s *browser) compare() bool {
 		a, b = b, a
 	}
 	if a != s.pairA || b != s.pairB {
-		s.pairA, s.pairB, s.at[diffMode] = a, b, 0
+		s.pairA, s.pairB, s.tables[diffMode].Cursor = a, b, 0
 	}
 	return true
 }
 
 // mark marks or unmarks the selected version. A third mark replaces the first.
 func (s *browser) mark() {
-	if s.books == nil || s.books.Branch.Name == "" {
+	if !s.hasBranch() {
 		return
 	}
 	now := playbooks.VersionRef{Branch: s.books.Branch.Name, Seq: s.seqNow()}

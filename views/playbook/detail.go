@@ -16,16 +16,12 @@ import (
 	"acescope/views/console"
 )
 
-// detail is the right pane: the selected row of the list. Its cursor is on a line; some lines lead to a run or a bullet.
+// detail is the right pane: the selected row of the list. Its cursor is on a line; some lines lead to a run or a
+// bullet.
 type detail struct {
 	*browser
-	list *List // updated even if it is hidden
-	console.Pane
-	cursor, top int
-	of          string // identifies the drawn row
-	doc         widget.Document
-	lines       []string
-	links       []lineLink // by line
+	console.Reader
+	links []lineLink // by line
 }
 
 // lineLink is the target of a line.
@@ -46,59 +42,42 @@ func (v *detail) Title() string {
 	return "Finding"
 }
 
-func (v *detail) Footer() string {
-	if len(v.lines) <= v.Height {
-		return ""
-	}
-	return text.Count(int64(v.cursor+1)) + "/" + text.Count(int64(len(v.lines)))
-}
-
 func (v *detail) Bindings() []tui.Binding {
-	list := append(widget.Motions("blame", v), console.Key("blame.open", "open the run or the bullet on this line", "run", v.open, "enter"))
-	return append(list, v.browser.bindings(v.find)...)
+	open := console.Key("blame.open", "open the run or the bullet on this line", "run", v.open, "enter")
+	return append(append(widget.Motions("blame", v), open), v.browser.bindings(v.find)...)
 }
 
 // find moves to the nearest line that contains the search text.
-func (v *detail) find(shell tui.Shell, from, by int, _ func(int) bool) {
-	for n := range v.lines {
-		i := ((v.cursor+from+n*by)%len(v.lines) + len(v.lines)) % len(v.lines)
-		if v.query != "" && strings.Contains(strings.ToLower(text.Safe(v.lines[i], " ")), v.query) {
-			v.Scroll(i - v.cursor)
+func (v *detail) find(shell tui.Shell, from, by int, _ func(row) bool) {
+	for n := range v.Lines {
+		i := ((v.Cursor+from+n*by)%len(v.Lines) + len(v.Lines)) % len(v.Lines)
+		if v.query != "" && strings.Contains(strings.ToLower(text.Safe(v.Lines[i], " ")), v.query) {
+			v.Scroll(i - v.Cursor)
 			return
 		}
 	}
 	shell.Note("no line matches")
 }
 
-func (v *detail) SetStyles(s theme.Styles) {
-	v.Styles = s
-	v.doc.Clear()
-}
-
-func (v *detail) Refresh()  { v.books = v.feed.Value() }
-func (v *detail) Page() int { return max(v.Height, 1) }
+func (v *detail) Refresh() { v.books = v.feed.Value() }
 
 func (v *detail) Scroll(by int) {
-	v.cursor = widget.Clamp(v.cursor+by, 0, max(len(v.lines)-1, 0))
-	v.reveal()
+	v.Reader.Scroll(by)
 	v.RowBy = v.link().by
 	v.want()
 }
 
-func (v *detail) reveal() {
-	v.cursor = widget.Clamp(v.cursor, 0, max(len(v.lines)-1, 0))
-	v.top = widget.Clamp(v.top, v.cursor-v.Height+1, v.cursor)
-	v.top = widget.Clamp(v.top, 0, max(len(v.lines)-v.Height, 0))
-}
-
 // link returns the target of the cursor's line or of the nearest line above it.
 func (v *detail) link() lineLink {
-	for i := min(v.cursor, len(v.links)-1); i >= 0; i-- {
+	for i := min(v.Cursor, len(v.links)-1); i >= 0; i-- {
 		if v.links[i] != (lineLink{}) {
 			return v.links[i]
 		}
 	}
-	return lineLink{by: v.browser.selectedSource()}
+	if r := v.current(); r != nil {
+		return lineLink{by: r.source()}
+	}
+	return lineLink{}
 }
 
 // open opens the target of the line.
@@ -113,30 +92,23 @@ func (v *detail) open(shell tui.Shell) {
 }
 
 func (v *detail) Draw(now time.Time, focused bool) []string {
-	v.list.sync()
+	r := v.current()
 	if focused {
 		v.hold()
 	}
 	v.want()
-	w := &detailWriter{Writer: widget.Writer{Doc: &v.doc, S: v.Styles, Width: max(v.Width-widget.PointerWidth, 1), Now: now, Loc: v.location}, browser: v.browser}
-	of := w.write()
-	v.lines, v.links = w.Lines, w.links
-	if of != v.of {
-		v.of, v.cursor, v.top = of, 0, 0
-	}
-	if len(v.lines) == 0 {
+	if r == nil {
 		return v.Message(nil, "no row is selected")
 	}
-	v.reveal()
-	out := make([]string, 0, v.Height)
-	for i := v.top; i < min(v.top+v.Height, len(v.lines)); i++ {
-		gutter := text.Spaces(widget.PointerWidth)
-		if i == v.cursor && focused {
-			gutter = v.Styles.Title.Paint(v.Styles.Glyphs.Pointer) + " "
-		}
-		out = append(out, text.Fit(gutter+v.lines[i], v.Width, ""))
+	lines := v.Show(v.Title()+r.key(), nil, now, focused, func(writer *widget.Writer) {
+		w := &detailWriter{Writer: writer, browser: v.browser}
+		r.write(w)
+		v.links = w.links
+	})
+	if len(v.Lines) == 0 {
+		return v.Message(nil, "no row is selected")
 	}
-	return widget.Fill(out, v.Width, v.Height)
+	return lines
 }
 
 // hold keeps the version that the user reads: the list stops following the newest.
@@ -149,7 +121,7 @@ func (v *detail) hold() {
 
 // detailWriter writes the selected row.
 type detailWriter struct {
-	widget.Writer
+	*widget.Writer
 	*browser
 	links []lineLink
 }
@@ -164,33 +136,6 @@ func (w *detailWriter) linkLines(l lineLink, from int) {
 	}
 }
 
-// write writes the selected row and returns its identity.
-func (w *detailWriter) write() (of string) {
-	switch w.Mode {
-	case bulletMode:
-		if l := w.bulletLife(w.Bullet); l != nil {
-			w.bullet(l)
-			return "bullet " + w.Bullet
-		}
-	case versionMode:
-		if at := w.chosen(); at != nil && at.Seq == w.seqNow() {
-			w.version(at)
-			return "version " + at.Branch + " " + strconv.Itoa(at.Seq)
-		}
-	case diffMode:
-		if i := w.at[diffMode]; i < len(w.rows.diffs) && w.rows.pair == w.pair() {
-			w.difference(w.rows.diffs[i])
-			return "difference " + w.rows.diffs[i].bullet.ID
-		}
-	case HealthMode:
-		if f := w.finding(); f != nil {
-			w.found(f)
-			return "finding " + f.Text
-		}
-	}
-	return ""
-}
-
 // bullet writes a bullet: its text, counters, author and changes.
 func (w *detailWriter) bullet(l *playbook.BulletHistory) {
 	s := w.S
@@ -201,9 +146,7 @@ func (w *detailWriter) bullet(l *playbook.BulletHistory) {
 	if l.Added == nil {
 		w.Say(s.Muted, "   part of the first version of the branch")
 	} else {
-		from := len(w.Lines)
-		w.source(l.Added, "ADD", s.Added)
-		w.linkLines(lineLink{by: l.Added}, from)
+		w.merge(l.Added, "ADD", s.Added)
 	}
 	w.changes(l)
 }
@@ -215,13 +158,21 @@ func (w *detailWriter) counters(l *playbook.BulletHistory) {
 	helpful, harmful := l.Counts.Sample(at.Seq, 20)
 	w.Say(s.Text, "")
 	row := func(name string, ink theme.Ink, n int, values []float64) {
-		w.End(w.Line().Add(s.Muted, "   "+text.Fit(name, 8, "")).Add(ink, text.FitLeft(text.Count(int64(n)), 6, "")+"  "+widget.Spark(values, 20, s.Glyphs)))
+		w.End(w.Line().Add(s.Muted, "   "+text.Fit(name, 8, "")).
+			Add(ink, text.FitLeft(text.Count(int64(n)), 6, "")+"  "+widget.Spark(values, 20, s.Glyphs)))
 	}
 	row("helpful", s.Added, b.Helpful, helpful)
 	row("harmful", widget.Unless(b.Harmful == 0, s.Muted, s.Removed), b.Harmful, harmful)
 	if b.Neutral > 0 {
 		row("neutral", s.Muted, b.Neutral, nil)
 	}
+}
+
+// merge writes a merge whose lines lead to its run.
+func (w *detailWriter) merge(by *playbook.Source, did string, ink theme.Ink) {
+	from := len(w.Lines)
+	w.source(by, did, ink)
+	w.linkLines(lineLink{by: by}, from)
 }
 
 // source writes a merge: its task, version, age, events and reason.
@@ -299,7 +250,8 @@ func (w *detailWriter) touches(title string, list []*playbook.BulletChange, all 
 func (w *detailWriter) touch(t *playbook.BulletChange) {
 	_, ink := console.OpMark(t.Type, w.S)
 	if t.Type == ace.OpTag {
-		l := w.Line().Add(w.S.Text, "   ").Add(w.S.Accent, console.OrDash(t.TaskID, w.S.Glyphs)).Add(ink, "  "+console.TagText(map[string]int{"helpful": t.Helpful, "harmful": t.Harmful, "neutral": t.Neutral}))
+		tags := console.TagText(map[string]int{"helpful": t.Helpful, "harmful": t.Harmful, "neutral": t.Neutral})
+		l := w.Line().Add(w.S.Text, "   ").Add(w.S.Accent, console.OrDash(t.TaskID, w.S.Glyphs)).Add(ink, "  "+tags)
 		w.End(l.Add(w.S.Muted, "  v"+strconv.Itoa(t.Seq)+"  "+w.Ago(t.At)))
 		if st := w.steps(t.Source); st != "" {
 			w.Say(w.S.Muted, "     "+st)
@@ -313,16 +265,17 @@ func (w *detailWriter) touch(t *playbook.BulletChange) {
 }
 
 // version writes a version: its author, reason, and operations with their outcomes.
-func (w *detailWriter) version(at *playbooks.VersionDetail) {
+func (w *detailWriter) version(at *playbooks.VersionDetail, by *playbook.Source) {
 	s, g, r := w.S, w.S.Glyphs, at.Record
-	w.End(w.Line().Add(s.Accent, "v"+strconv.Itoa(at.Seq)).Add(s.Text, " of "+text.Safe(at.Branch, " ")).Add(s.Muted, "  "+console.Short(at.Hash, g)+"  "+widget.HowMany(r.Bullets, "bullet")))
+	w.End(w.Line().Add(s.Accent, "v"+strconv.Itoa(at.Seq)).Add(s.Text, " of "+text.Safe(at.Branch, " ")).
+		Add(s.Muted, "  "+console.Short(at.Hash, g)+"  "+widget.Counted(r.Bullets, "bullet")))
 	if at.Seq == 0 {
 		w.Say(s.Muted, "the first version of the branch")
 		return
 	}
-	from := len(w.Lines)
-	w.source(w.selectedSource(), versionDelta(r, g), s.Text)
-	w.linkLines(lineLink{by: w.selectedSource()}, from)
+	if by != nil {
+		w.merge(by, versionDelta(r, g), s.Text)
+	}
 	if r.Hash == r.Parent {
 		w.Say(s.Muted, "   no change to the playbook")
 	}
@@ -342,20 +295,21 @@ func (w *detailWriter) version(at *playbooks.VersionDetail) {
 			delete(words, op.BulletID) // several updates of one bullet are shown once
 			continue
 		}
-		console.Operation(&w.Writer, op)
+		console.Operation(w.Writer, op)
 	}
 }
 
 // difference writes a bullet in two versions.
 func (w *detailWriter) difference(d diffRow) {
 	s := w.S
-	glyph, ink := diffMark(d, s)
+	glyph, ink := d.mark(s)
 	w.End(w.Line().Add(ink, glyph+" "+text.Safe(d.bullet.ID, " ")).Add(s.Muted, "  "+text.Safe(d.bullet.Section, " ")))
 	c := d.change
 	if c == nil {
 		w.Say(s.Muted, "   "+d.kind)
 		w.Prose("   ", ink, d.bullet.Content)
-		w.Say(s.Muted, fmt.Sprintf("   helpful %d, harmful %d, neutral %d", d.bullet.Helpful, d.bullet.Harmful, d.bullet.Neutral))
+		w.Say(s.Muted, fmt.Sprintf("   helpful %d, harmful %d, neutral %d",
+			d.bullet.Helpful, d.bullet.Harmful, d.bullet.Neutral))
 		return
 	}
 	if c.From != "" {
@@ -364,14 +318,9 @@ func (w *detailWriter) difference(d diffRow) {
 	if c.Moved {
 		w.Say(s.Updated, "   moved from section "+text.Safe(c.Before.Section, " "))
 	}
-	for _, n := range []struct {
-		name   string
-		before int
-		after  int
-	}{{"helpful", c.Before.Helpful, c.After.Helpful}, {"harmful", c.Before.Harmful, c.After.Harmful}, {"neutral", c.Before.Neutral, c.After.Neutral}} {
-		if n.before != n.after {
-			w.Say(s.Tagged, fmt.Sprintf("   %s %d %s %d (%s)", n.name, n.before, s.Glyphs.Arrow, n.after, signedCount(n.after-n.before)))
-		}
+	for _, n := range counters(c) {
+		w.Say(s.Tagged, fmt.Sprintf("   %s %d %s %d (%+d)", n.name, n.before, s.Glyphs.Arrow, n.after,
+			n.after-n.before))
 	}
 	if !c.Content {
 		w.Say(s.Text, "")
@@ -385,15 +334,13 @@ func (w *detailWriter) difference(d diffRow) {
 // found writes a finding and its bullets.
 func (w *detailWriter) found(f *playbook.Finding) {
 	s := w.S
-	glyph, ink := findingMark(*f, s)
+	glyph, ink := findingMark(f, s)
 	w.End(w.Line().Add(ink, glyph+" "+string(f.Severity)).Add(s.Strong, "  "+string(f.Kind)))
 	w.Prose("", s.Text, f.Text)
 	w.Prose("fix ", s.Accent, f.Advice)
 	if f.By != nil {
 		w.Section("Caused by", "")
-		from := len(w.Lines)
-		w.source(f.By, "", s.Text)
-		w.linkLines(lineLink{by: f.By}, from)
+		w.merge(f.By, "", s.Text)
 	}
 	const enough = 50
 	for i, id := range f.BulletIDs {
@@ -406,7 +353,7 @@ func (w *detailWriter) found(f *playbook.Finding) {
 		}
 		from := len(w.Lines)
 		l := w.Line().Add(s.Accent, "   "+text.Safe(id, " "))
-		life := w.bulletLife(id)
+		life := w.byID[id]
 		if life != nil {
 			l.Add(s.Muted, fmt.Sprintf("  helpful %d, harmful %d", life.Bullet.Helpful, life.Bullet.Harmful))
 			if life.Added != nil {
@@ -435,17 +382,5 @@ func (w *detailWriter) uncheckedKinds() {
 
 // hunks writes a text with its removed and added parts in color and between marks.
 func (w *detailWriter) hunks(indent string, list []playbook.Hunk) {
-	var spans []widget.Span
-	for _, h := range list {
-		shown := h.Text[:min(len(h.Text), widget.MaxText)]
-		switch h.Kind {
-		case playbook.HunkAdded:
-			spans = append(spans, widget.Span{Ink: w.S.Added, Text: "{+" + shown + "+}"})
-		case playbook.HunkRemoved:
-			spans = append(spans, widget.Span{Ink: w.S.Removed, Text: "[-" + shown + "-]"})
-		default:
-			spans = append(spans, widget.Span{Ink: w.S.Muted, Text: shown})
-		}
-	}
-	w.Spans(indent, w.S.Text, spans)
+	w.Spans(indent, w.S.Text, console.HunkSpans(list, w.S, w.S.Muted))
 }

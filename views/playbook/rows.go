@@ -2,11 +2,13 @@ package playbook
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
 	"acescope/sources/playbooks"
 	"acescope/theme"
@@ -31,15 +33,119 @@ func (o bulletOrder) String() string {
 	return [...]string{"playbook order", "most helpful first", "most harmful first", "newest first", "by section"}[o]
 }
 
-// rowCache keeps the sorted bullets of a version and the rows of a difference.
-type rowCache struct {
-	of    *playbooks.VersionDetail
-	order bulletOrder
-	list  []int // indexes of the bullets
-	byID  map[string]int
+// row is a row of the list.
+type row interface {
+	key() string // identifies the row when the data changes
+	cells(now time.Time, s theme.Styles) []widget.Cell
+	// write writes everything that is known about the row, or nothing until it is read.
+	write(w *detailWriter)
+	source() *playbook.Source // merge that wrote the row, nil if it is unknown
+	copied() (what, text string)
+	words() []string // that a search finds
+	wrong() bool     // e stops at the row
+}
 
-	pair  *playbooks.Pair
-	diffs []diffRow
+// bulletRow is a bullet of a version.
+type bulletRow struct {
+	*playbook.BulletHistory
+	seq int
+}
+
+func (r bulletRow) key() string              { return r.Bullet.ID }
+func (r bulletRow) write(w *detailWriter)    { w.bullet(r.BulletHistory) }
+func (r bulletRow) source() *playbook.Source { return r.Added }
+func (r bulletRow) copied() (string, string) { return "bullet " + r.Bullet.ID, r.Bullet.Content }
+func (r bulletRow) words() []string          { return []string{r.Bullet.ID, r.Bullet.Section, r.Bullet.Content} }
+func (r bulletRow) wrong() bool              { return r.Bullet.Harmful > 0 && r.Bullet.Harmful >= r.Bullet.Helpful }
+
+// bulletRows returns the bullets of a version in an order.
+func bulletRows(at *playbooks.VersionDetail, order bulletOrder) (rows []row) {
+	for i := range at.Bullets {
+		rows = append(rows, bulletRow{&at.Bullets[i], at.Seq})
+	}
+	slices.SortStableFunc(rows, func(x, y row) int {
+		a, b := x.(bulletRow), y.(bulletRow)
+		switch order {
+		case ByHelpful:
+			return cmp.Compare(b.Bullet.Helpful, a.Bullet.Helpful)
+		case byHarmful:
+			return cmp.Or(cmp.Compare(b.Bullet.Harmful, a.Bullet.Harmful),
+				cmp.Compare(a.Bullet.Helpful, b.Bullet.Helpful))
+		case byNewest:
+			return b.addedAt().Compare(a.addedAt())
+		case bySection:
+			return cmp.Compare(a.Bullet.Section, b.Bullet.Section)
+		}
+		return 0
+	})
+	return rows
+}
+
+// addedAt returns the time when a bullet was added, zero for the first version.
+func (r bulletRow) addedAt() time.Time {
+	if r.Added == nil {
+		return time.Time{}
+	}
+	return r.Added.At
+}
+
+// versionRow is a version of the branch.
+type versionRow struct {
+	s   *browser
+	seq int
+}
+
+// version returns the version if it is in the window that is read.
+func (r versionRow) version() (v playbook.Version, ok bool) {
+	if i := r.seq - r.s.books.From; i >= 0 && i < len(r.s.books.Versions) {
+		return r.s.books.Versions[i], true
+	}
+	return v, false
+}
+
+// detail returns the whole version, or nil until it is read.
+func (r versionRow) detail() *playbooks.VersionDetail {
+	if at := r.s.chosen(); at != nil && at.Seq == r.seq {
+		return at
+	}
+	return nil
+}
+
+func (r versionRow) key() string { return r.s.books.Branch.Name + " " + strconv.Itoa(r.seq) }
+
+func (r versionRow) write(w *detailWriter) {
+	if at := r.detail(); at != nil {
+		w.version(at, r.source())
+	}
+}
+
+func (r versionRow) source() *playbook.Source {
+	at := r.detail()
+	if at == nil || at.Seq == 0 || at.Branch != r.s.books.Branch.Name {
+		return nil
+	}
+	v := at.Record
+	return &playbook.Source{Branch: at.Branch, Seq: at.Seq, Hash: at.Hash, At: v.At, TaskID: v.TaskID,
+		WorkflowID: v.WorkflowID, RunID: v.RunID}
+}
+
+func (r versionRow) copied() (what, text string) {
+	if at := r.s.chosen(); at != nil {
+		return "hash of v" + strconv.Itoa(at.Seq), at.Hash
+	}
+	return "", ""
+}
+
+func (r versionRow) words() []string {
+	if v, ok := r.version(); ok {
+		return []string{"v" + strconv.Itoa(r.seq), v.TaskID, v.Rationale, v.Hash}
+	}
+	return nil
+}
+
+func (r versionRow) wrong() bool {
+	v, _ := r.version()
+	return v.Removed > 0
 }
 
 // diffRow is a bullet of a difference.
@@ -49,83 +155,88 @@ type diffRow struct {
 	change *playbook.Change
 }
 
-func (r *rowCache) set(at *playbooks.VersionDetail, order bulletOrder) {
-	if r.of == at && r.order == order && r.byID != nil {
-		return
+func (r diffRow) key() string              { return r.bullet.ID }
+func (r diffRow) write(w *detailWriter)    { w.difference(r) }
+func (r diffRow) source() *playbook.Source { return nil }
+func (r diffRow) copied() (string, string) { return "bullet " + r.bullet.ID, r.bullet.Content }
+func (r diffRow) words() []string          { return []string{r.bullet.ID, r.bullet.Section, r.bullet.Content} }
+func (r diffRow) wrong() bool              { return r.kind == "removed" }
+
+// onlyCounters reports whether only counters of the bullet changed.
+func (r diffRow) onlyCounters() bool { return r.change != nil && !r.change.Content && !r.change.Moved }
+
+// diffRows returns the bullets that differ, last those with only other counters.
+func diffRows(d *playbook.Difference) (rows []row) {
+	var counters []row
+	for _, b := range d.Removed {
+		rows = append(rows, diffRow{"removed", b, nil})
 	}
-	r.of, r.order = at, order
-	r.list, r.byID = nil, map[string]int{}
-	if at == nil {
-		return
-	}
-	for i := range at.Bullets {
-		r.list = append(r.list, i)
-		r.byID[at.Bullets[i].Bullet.ID] = i
-	}
-	b := at.Bullets
-	slices.SortStableFunc(r.list, func(i, j int) int {
-		switch order {
-		case ByHelpful:
-			return cmp.Compare(b[j].Bullet.Helpful, b[i].Bullet.Helpful)
-		case byHarmful:
-			return cmp.Or(cmp.Compare(b[j].Bullet.Harmful, b[i].Bullet.Harmful), cmp.Compare(b[i].Bullet.Helpful, b[j].Bullet.Helpful))
-		case byNewest:
-			return addedAt(&b[j]).Compare(addedAt(&b[i]))
-		case bySection:
-			return cmp.Compare(b[i].Bullet.Section, b[j].Bullet.Section)
+	for i := range d.Changed {
+		if r := (diffRow{"changed", d.Changed[i].After, &d.Changed[i]}); r.onlyCounters() {
+			counters = append(counters, r)
+		} else {
+			rows = append(rows, r)
 		}
-		return 0
-	})
+	}
+	for _, b := range d.Added {
+		rows = append(rows, diffRow{"added", b, nil})
+	}
+	return append(rows, counters...)
 }
 
-// addedAt returns the time when a bullet was added, zero for the first version.
-func addedAt(l *playbook.BulletHistory) time.Time {
-	if l.Added == nil {
-		return time.Time{}
-	}
-	return l.Added.At
+// findingRow is a health finding.
+type findingRow struct {
+	s *browser
+	*playbook.Finding
 }
 
-func (r *rowCache) setPair(p *playbooks.Pair) {
-	if r.pair == p {
-		return
-	}
-	r.pair, r.diffs = p, nil
-	if p == nil || p.Diff == nil {
-		return
-	}
-	for _, b := range p.Diff.Removed {
-		r.diffs = append(r.diffs, diffRow{"removed", b, nil})
-	}
-	for i := range p.Diff.Changed {
-		r.diffs = append(r.diffs, diffRow{"changed", p.Diff.Changed[i].After, &p.Diff.Changed[i]})
-	}
-	for _, b := range p.Diff.Added {
-		r.diffs = append(r.diffs, diffRow{"added", b, nil})
-	}
-	// Rows that changed only counters come last.
-	slices.SortStableFunc(r.diffs, func(a, b diffRow) int { return a.weight() - b.weight() })
+func (r findingRow) key() string              { return r.Text }
+func (r findingRow) write(w *detailWriter)    { w.found(r.Finding) }
+func (r findingRow) copied() (string, string) { return "finding", r.Text + " " + r.Advice }
+func (r findingRow) wrong() bool              { return r.Severity == playbook.SeverityError }
+
+func (r findingRow) words() []string {
+	return []string{string(r.Kind), r.Text, strings.Join(r.BulletIDs, " ")}
 }
 
-func (d diffRow) weight() int {
-	if d.change != nil && !d.change.Content && !d.change.Moved {
-		return 1
+func (r findingRow) source() *playbook.Source {
+	if r.By != nil || len(r.BulletIDs) == 0 {
+		return r.By
 	}
-	return 0
+	if b := r.s.byID[r.BulletIDs[0]]; b != nil {
+		return b.Added
+	}
+	return nil
 }
 
 // newTables returns the tables by mode.
 func newTables(g theme.Glyphs) [4]*widget.Table {
 	return [4]*widget.Table{
-		bulletMode: widget.NewTable(widget.Heading{Title: "BULLET", Width: 12}, widget.Heading{Title: g.Added, Width: 4, Right: true}, widget.Heading{Title: g.Removed, Width: 3, Right: true},
-			widget.Heading{Title: "TREND", Width: 8, Drop: 2}, widget.Heading{Title: "AGE", Width: 5, Right: true, Drop: 3}, widget.Heading{Title: "SECTION", Width: 14, Drop: 4},
+		bulletMode: widget.NewTable(
+			widget.Heading{Title: "BULLET", Width: 12},
+			widget.Heading{Title: g.Added, Width: 4, Right: true},
+			widget.Heading{Title: g.Removed, Width: 3, Right: true},
+			widget.Heading{Title: "TREND", Width: 8, Drop: 2},
+			widget.Heading{Title: "AGE", Width: 5, Right: true, Drop: 3},
+			widget.Heading{Title: "SECTION", Width: 14, Drop: 4},
 			widget.Heading{Title: "TEXT", Minimum: 32}),
-		versionMode: widget.NewTable(widget.Heading{Title: " ", Width: 1}, widget.Heading{Title: "VERSION", Width: 7, Right: true}, widget.Heading{Title: "AGE", Width: 5, Right: true, Drop: 2},
-			widget.Heading{Title: "TASK", Minimum: 12}, widget.Heading{Title: g.Delta, Width: 9}, widget.Heading{Title: "BULLETS", Width: 7, Right: true, Drop: 1},
+		versionMode: widget.NewTable(
+			widget.Heading{Title: " ", Width: 1},
+			widget.Heading{Title: "VERSION", Width: 7, Right: true},
+			widget.Heading{Title: "AGE", Width: 5, Right: true, Drop: 2},
+			widget.Heading{Title: "TASK", Minimum: 12},
+			widget.Heading{Title: g.Delta, Width: 9},
+			widget.Heading{Title: "BULLETS", Width: 7, Right: true, Drop: 1},
 			widget.Heading{Title: "WHY", Minimum: 20, Drop: 3}),
-		diffMode: widget.NewTable(widget.Heading{Title: " ", Width: 1}, widget.Heading{Title: "BULLET", Width: 12}, widget.Heading{Title: "CHANGE", Width: 22, Drop: 1},
+		diffMode: widget.NewTable(
+			widget.Heading{Title: " ", Width: 1},
+			widget.Heading{Title: "BULLET", Width: 12},
+			widget.Heading{Title: "CHANGE", Width: 22, Drop: 1},
 			widget.Heading{Title: "TEXT", Minimum: 20}),
-		HealthMode: widget.NewTable(widget.Heading{Title: "SEVERITY", Width: 8}, widget.Heading{Title: "KIND", Width: 19, Drop: 1}, widget.Heading{Title: "BULLETS", Width: 7, Right: true, Drop: 2},
+		HealthMode: widget.NewTable(
+			widget.Heading{Title: "SEVERITY", Width: 8},
+			widget.Heading{Title: "KIND", Width: 19, Drop: 1},
+			widget.Heading{Title: "BULLETS", Width: 7, Right: true, Drop: 2},
 			widget.Heading{Title: "FINDING", Minimum: 20}),
 	}
 }
@@ -142,88 +253,81 @@ func trend(l *playbook.BulletHistory, seq, width int, g theme.Glyphs) string {
 	return widget.Spark(helpful, width, g)
 }
 
-func bulletCells(l *playbook.BulletHistory, seq int, now time.Time, s theme.Styles) []widget.Cell {
-	b := l.Bullet
+func (r bulletRow) cells(now time.Time, s theme.Styles) []widget.Cell {
+	b := r.Bullet
 	age := s.Glyphs.Dash
-	if l.Added != nil {
-		age = text.Span(now.Sub(l.Added.At))
+	if r.Added != nil {
+		age = text.Span(now.Sub(r.Added.At))
 	}
-	harm := s.Muted
-	if b.Harmful > 0 && b.Harmful >= b.Helpful {
-		harm = s.Error
+	return []widget.Cell{
+		{text.Safe(b.ID, " "), s.Accent},
+		{strconv.Itoa(b.Helpful), widget.Unless(b.Helpful == 0, s.Muted, s.Added)},
+		{strconv.Itoa(b.Harmful), widget.Unless(!r.wrong(), s.Muted, s.Error)},
+		{trend(r.BulletHistory, r.seq, trendWidth, s.Glyphs), s.Muted},
+		{age, s.Muted}, {text.Safe(b.Section, " "), s.Muted}, {oneLine(b.Content), s.Text},
 	}
-	return []widget.Cell{{text.Safe(b.ID, " "), s.Accent}, {strconv.Itoa(b.Helpful), widget.Unless(b.Helpful == 0, s.Muted, s.Added)}, {strconv.Itoa(b.Harmful), harm},
-		{trend(l, seq, trendWidth, s.Glyphs), s.Muted}, {age, s.Muted}, {text.Safe(b.Section, " "), s.Muted}, {oneLine(b.Content), s.Text}}
 }
 
 // oneLine returns the beginning of a text as safe text on one line.
 func oneLine(t string) string {
-	const enough = 600
-	if len(t) > enough {
-		t = t[:enough]
-	}
-	return strings.Join(strings.Fields(text.Safe(t, " ")), " ")
+	return strings.Join(strings.Fields(text.Safe(t[:min(len(t), 600)], " ")), " ")
 }
 
-func (s *browser) versionCells(seq int, now time.Time, st theme.Styles) []widget.Cell {
-	g := st.Glyphs
-	mark := widget.Cell{" ", st.Text}
-	if s.marked(s.books.Branch.Name, seq) {
-		mark = widget.Cell{g.Running, st.Accent}
+func (r versionRow) cells(now time.Time, s theme.Styles) []widget.Cell {
+	g := s.Glyphs
+	mark := widget.Cell{" ", s.Text}
+	if slices.Contains(r.s.marks, playbooks.VersionRef{Branch: r.s.books.Branch.Name, Seq: r.seq}) {
+		mark = widget.Cell{g.Running, s.Accent}
 	}
-	number := widget.Cell{"v" + strconv.Itoa(seq), st.Accent}
-	if seq == 0 {
-		return []widget.Cell{mark, number, {"", st.Muted}, {"first version", st.Muted}, {g.Dash, st.Muted}, {"", st.Muted}, {"the first version of the branch", st.Muted}}
+	number := widget.Cell{"v" + strconv.Itoa(r.seq), s.Accent}
+	v, ok := r.version()
+	switch {
+	case r.seq == 0:
+		return []widget.Cell{mark, number, {}, {"first version", s.Muted}, {g.Dash, s.Muted}, {},
+			{"the first version of the branch", s.Muted}}
+	case !ok:
+		return []widget.Cell{mark, number, {}, {"reading" + g.Ellipsis, s.Muted}, {}, {}, {}}
 	}
-	i := seq - s.books.From
-	if i < 0 || i >= len(s.books.Versions) {
-		return []widget.Cell{mark, number, {}, {"reading" + g.Ellipsis, st.Muted}, {}, {}, {}}
-	}
-	v := s.books.Versions[i]
-	return []widget.Cell{mark, number, {text.Span(now.Sub(v.At)), st.Muted}, {console.OrDash(taskIn(v), g), st.Text}, {versionDelta(v, g), widget.Unless(v.Hash == v.Parent, st.Muted, st.Text)},
-		{text.Count(int64(v.Bullets)), st.Text}, {oneLine(v.Rationale), st.Muted}}
-}
-
-// taskIn returns a version's task ID without the branch prefix.
-func taskIn(v playbook.Version) string {
-	return strings.TrimPrefix(v.TaskID, v.Branch+"-")
+	return []widget.Cell{mark, number, {text.Span(now.Sub(v.At)), s.Muted},
+		{console.OrDash(strings.TrimPrefix(v.TaskID, v.Branch+"-"), g), s.Text},
+		{versionDelta(v, g), widget.Unless(v.Hash == v.Parent, s.Muted, s.Text)},
+		{text.Count(int64(v.Bullets)), s.Text}, {oneLine(v.Rationale), s.Muted}}
 }
 
 // versionDelta shows what a version changed: "+2 ~1 −1", or its tags if it changed only counters.
 func versionDelta(v playbook.Version, g theme.Glyphs) string {
-	var parts []string
-	for _, p := range []struct {
-		glyph string
-		n     int
-	}{{g.Added, v.Added}, {g.Updated, v.Updated}, {g.Removed, v.Removed}} {
-		if p.n > 0 {
-			parts = append(parts, p.glyph+strconv.Itoa(p.n))
-		}
-	}
-	if len(parts) == 0 && v.Tagged > 0 {
-		parts = append(parts, g.Tagged+strconv.Itoa(v.Tagged))
-	}
-	if len(parts) == 0 {
-		return g.Dash
-	}
-	return strings.Join(parts, " ")
+	return console.DeltaCell(&ace.Summary{Added: v.Added, Updated: v.Updated, Removed: v.Removed, Tagged: v.Tagged}, g)
 }
 
-func diffCells(d diffRow, s theme.Styles) []widget.Cell {
-	glyph, ink := diffMark(d, s)
-	return []widget.Cell{{glyph, ink}, {text.Safe(d.bullet.ID, " "), ink}, {whatChanged(d), s.Muted}, {oneLine(d.bullet.Content), widget.Unless(d.weight() == 0, ink, s.Muted)}}
+func (r diffRow) cells(_ time.Time, s theme.Styles) []widget.Cell {
+	glyph, ink := r.mark(s)
+	return []widget.Cell{{glyph, ink}, {text.Safe(r.bullet.ID, " "), ink}, {whatChanged(r), s.Muted},
+		{oneLine(r.bullet.Content), widget.Unless(r.onlyCounters(), s.Muted, ink)}}
 }
 
-func diffMark(d diffRow, s theme.Styles) (string, theme.Ink) {
+func (r diffRow) mark(s theme.Styles) (string, theme.Ink) {
 	switch {
-	case d.kind == "added":
+	case r.kind == "added":
 		return s.Glyphs.Added, s.Added
-	case d.kind == "removed":
+	case r.kind == "removed":
 		return s.Glyphs.Removed, s.Removed
-	case d.weight() > 0:
+	case r.onlyCounters():
 		return s.Glyphs.Tagged, s.Tagged
 	}
 	return s.Glyphs.Updated, s.Updated
+}
+
+// counter is a counter of a bullet in both versions.
+type counter struct {
+	name          string
+	before, after int
+}
+
+// counters returns the counters of a bullet that changed.
+func counters(c *playbook.Change) []counter {
+	all := []counter{{"helpful", c.Before.Helpful, c.After.Helpful}, {"harmful", c.Before.Harmful, c.After.Harmful},
+		{"neutral", c.Before.Neutral, c.After.Neutral}}
+	return slices.DeleteFunc(all, func(n counter) bool { return n.before == n.after })
 }
 
 // whatChanged lists the changed parts of a bullet.
@@ -242,35 +346,26 @@ func whatChanged(d diffRow) string {
 	if c.From != "" {
 		parts = append(parts, "id")
 	}
-	for _, n := range []struct {
-		name string
-		by   int
-	}{{"helpful", c.After.Helpful - c.Before.Helpful}, {"harmful", c.After.Harmful - c.Before.Harmful}, {"neutral", c.After.Neutral - c.Before.Neutral}} {
-		if n.by != 0 {
-			parts = append(parts, n.name+" "+signedCount(n.by))
-		}
+	for _, n := range counters(c) {
+		parts = append(parts, n.name+" "+signedCount(n.after-n.before))
 	}
 	return strings.Join(parts, " ")
 }
 
-// signedCount formats a number with its sign.
-func signedCount(n int) string {
-	if n > 0 {
-		return "+" + strconv.Itoa(n)
-	}
-	return strconv.Itoa(n)
-}
+// signedCount formats a number other than 0 with its sign.
+func signedCount(n int) string { return fmt.Sprintf("%+d", n) }
 
-func findingCells(f playbook.Finding, s theme.Styles) []widget.Cell {
-	glyph, ink := findingMark(f, s)
+func (r findingRow) cells(_ time.Time, s theme.Styles) []widget.Cell {
+	glyph, ink := findingMark(r.Finding, s)
 	bullets := s.Glyphs.Dash
-	if n := len(f.BulletIDs) + f.More; n > 0 {
+	if n := len(r.BulletIDs) + r.More; n > 0 {
 		bullets = text.Count(int64(n))
 	}
-	return []widget.Cell{{glyph + " " + string(f.Severity), ink}, {string(f.Kind), s.Text}, {bullets, s.Muted}, {oneLine(f.Text), s.Text}}
+	return []widget.Cell{{glyph + " " + string(r.Severity), ink}, {string(r.Kind), s.Text}, {bullets, s.Muted},
+		{oneLine(r.Text), s.Text}}
 }
 
-func findingMark(f playbook.Finding, s theme.Styles) (string, theme.Ink) {
+func findingMark(f *playbook.Finding, s theme.Styles) (string, theme.Ink) {
 	switch f.Severity {
 	case playbook.SeverityError:
 		return s.Glyphs.Failed, s.Error

@@ -1,7 +1,9 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"time"
 
@@ -10,7 +12,6 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources/histories"
-	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/text"
 	"acescope/tui/widget"
@@ -20,30 +21,28 @@ import (
 // Inspector shows everything that is known about the selected row of the outline.
 type Inspector struct {
 	*reading
-	styles        theme.Styles
-	width, height int
-	panel         widget.Panel
-	doc           widget.Document
-
-	lines     []string
-	of        inspected
+	console.Reader
+	shown     rowOf
 	foundLine int // of the last match, -1 for none
 }
 
-// inspected is what the lines of an inspector were made from.
+// inspected is what the lines of an inspector are written from.
 type inspected struct {
-	key       Key
 	row       Row
-	run       string
 	artifacts *histories.Artifacts
 	asked     int
-	width     int
 	second    int64 // if the lines contain ages
 }
 
-func NewInspector(r *reading) *Inspector { return &Inspector{reading: r} }
+// rowOf identifies a row of a run.
+type rowOf struct {
+	key Key
+	run string
+}
 
-func (v *Inspector) Name() string { return "Inspect" }
+func NewInspector(r *reading) *Inspector {
+	return &Inspector{reading: r, Reader: console.NewReader("Inspect", r.location)}
+}
 
 func (v *Inspector) Title() string {
 	r := v.selectedRow()
@@ -57,55 +56,32 @@ func (v *Inspector) Title() string {
 	return text.Safe(what, " ")
 }
 
-// Footer returns which lines are visible.
-func (v *Inspector) Footer() string { return v.panel.Position() }
-
 func (v *Inspector) Bindings() []tui.Binding {
-	match := func(by int) func(tui.Shell) tea.Cmd {
-		return func(s tui.Shell) tea.Cmd { v.match(s, by); return nil }
-	}
+	match := func(by int) func(tui.Shell) { return func(s tui.Shell) { v.match(s, by) } }
 	b := append(widget.Motions("inspect", v),
-		tui.Binding{Action: "inspect.find", Keys: []string{"/"}, Help: "find text in the inspector",
-			Short: "find", Do: v.ask},
-		tui.Binding{Action: "inspect.next", Keys: []string{"n"}, Help: "next match", Do: match(1)},
-		tui.Binding{Action: "inspect.previous", Keys: []string{"N"}, Help: "previous match", Do: match(-1)},
-	)
+		console.Key("inspect.find", "find text in the inspector", "find", v.ask, "/"),
+		console.Key("inspect.next", "next match", "", match(1), "n"),
+		console.Key("inspect.previous", "previous match", "", match(-1), "N"))
 	b = append(b, v.actor.ForkAt("inspect", v.forkPoint)...)
 	return append(b, v.shared("inspect")...)
 }
 
-func (v *Inspector) SetStyles(s theme.Styles) {
-	v.styles, v.of = s, inspected{}
-	v.doc.Clear()
-}
-
-func (v *Inspector) SetSize(width, height int) { v.width, v.height = width, height }
-
-// Refresh does nothing: the outline takes the data for both.
-func (v *Inspector) Refresh() {}
-
-func (v *Inspector) Page() int { return max(v.height, 1) }
-
-func (v *Inspector) Scroll(by int) { v.panel.Scroll(by) }
-
-func (v *Inspector) ask(s tui.Shell) tea.Cmd {
+func (v *Inspector) ask(s tui.Shell) {
 	s.Ask(tui.Prompt{Label: "find: ", Value: v.find, Hint: "text in the inspector",
 		Done: func(typed string) tea.Cmd {
-			v.find, v.foundLine = strings.ToLower(strings.TrimSpace(typed)), v.panel.Top-1
+			v.find, v.foundLine = strings.ToLower(strings.TrimSpace(typed)), v.Top-1
 			v.match(s, 1)
 			return nil
 		}})
-	return nil
 }
 
 func (v *Inspector) match(s tui.Shell, by int) {
-	n := len(v.lines)
+	n := len(v.Lines)
 	for step := 1; step <= n && v.find != ""; step++ {
 		i := ((v.foundLine+by*step)%n + n) % n
-		if strings.Contains(strings.ToLower(ansi.Strip(v.lines[i])), v.find) {
-			v.foundLine = i
-			v.panel.Top = 0
-			v.panel.Scroll(max(i-v.height/3, 0))
+		if strings.Contains(strings.ToLower(ansi.Strip(v.Lines[i])), v.find) {
+			v.foundLine, v.Top = i, 0
+			v.Scroll(max(i-v.Height/3, 0))
 			return
 		}
 	}
@@ -129,41 +105,29 @@ func (v *Inspector) Copy() (what, text string) {
 	return r.Copy()
 }
 
-func (v *Inspector) Draw(now time.Time, _ bool) []string {
+func (v *Inspector) Draw(now time.Time, focused bool) []string {
 	d := v.current()
 	if d == nil {
-		return widget.Centre(emptyLines(v.nav, v.listing, v.styles.Glyphs), v.width, v.height, v.styles)
+		return v.Message(nil, emptyLines(v.nav, v.listing, v.Styles.Glyphs)...)
 	}
-	v.build(d, d.Clock(now))
-	v.panel.Lines, v.panel.Height = len(v.lines), v.height
-	v.panel.Scroll(0)
-	shown := v.lines[v.panel.Top:min(v.panel.Top+v.height, len(v.lines))]
-	return widget.Fill(append([]string(nil), shown...), v.width, v.height)
-}
-
-// build writes the lines again if what they are made from changed.
-func (v *Inspector) build(d *histories.Detail, now time.Time) {
-	of := inspected{row: v.selectedRow(), key: v.at.Key, run: d.WorkflowID + " " + d.RunID,
-		artifacts: v.artifacts, asked: len(v.asked), width: v.width}
+	now = d.Clock(now)
+	of := inspected{row: v.selectedRow(), artifacts: v.artifacts, asked: len(v.asked)}
 	if _, ok := of.row.(ager); ok {
 		of.second = now.Unix()
 	}
-	if of == v.of {
-		return
+	key := rowOf{v.at.Key, d.WorkflowID + " " + d.RunID}
+	if key != v.shown {
+		v.shown, v.foundLine = key, -1
 	}
-	if of.run != v.of.run || of.key != v.of.key {
-		v.panel.Top, v.foundLine = 0, -1
-	}
-	v.of = of
-	w := &inspection{Writer: &widget.Writer{Doc: &v.doc, S: v.styles, Width: v.width, Now: now,
-		Loc: v.location}, reading: v.reading, d: d}
-	if of.row == nil {
-		w.Say(w.S.Muted, " nothing to inspect")
-	} else {
+	return v.Show(key, of, now, focused, func(writer *widget.Writer) {
+		w := &inspection{Writer: writer, reading: v.reading, d: d}
+		if of.row == nil {
+			w.Say(w.S.Muted, " nothing to inspect")
+			return
+		}
 		of.row.Inspect(w)
 		w.event(of.row.Event())
-	}
-	v.lines = w.Lines
+	})
 }
 
 // inspection writes the lines of an inspector.
@@ -201,24 +165,19 @@ func (w *inspection) hint(key, does string) {
 
 // showCommand returns the command that prints what does not fit.
 func (w *inspection) showCommand(flags string) string {
-	id := w.d.Input.TaskID
-	if id == "" {
-		id = w.d.WorkflowID
-	}
+	id := cmp.Or(w.d.Input.TaskID, w.d.WorkflowID)
 	return "acescope show " + shellWord(id, "TASK") + " " + flags
 }
 
 // shellWord returns id if it needs no quotes in a shell, otherwise placeholder.
 func shellWord(id, placeholder string) string {
-	special := func(r rune) bool {
-		plain := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		return !plain && !strings.ContainsRune("._:/-", r)
-	}
-	if id == "" || len(id) > 120 || strings.ContainsFunc(id, special) {
+	if len(id) > 120 || !plainWord.MatchString(id) {
 		return placeholder
 	}
 	return id
 }
+
+var plainWord = regexp.MustCompile(`^[a-zA-Z0-9._:/-]+$`)
 
 // payload writes a JSON value, formatted and colored, up to a bound. The command "show" with flags
 // prints all of it.

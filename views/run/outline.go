@@ -49,7 +49,8 @@ type Artifacts interface {
 }
 
 func NewReading(c *console.Console, feeds Feeds) *reading {
-	return &reading{nav: c.Navigation, listing: c.Listing, actor: c.Actor, location: c.Location, feeds: feeds, asked: map[string]bool{}}
+	return &reading{nav: c.Navigation, listing: c.Listing, actor: c.Actor, location: c.Location, feeds: feeds,
+		asked: map[string]bool{}}
 }
 
 // take takes the newest data.
@@ -98,33 +99,31 @@ func (r *reading) selectedRow() Row {
 }
 
 // jumpToEvent opens the timeline at the event of the selected row.
-func (r *reading) jumpToEvent(s tui.Shell) tea.Cmd {
+func (r *reading) jumpToEvent(s tui.Shell) {
 	row := r.selectedRow()
-	if row == nil {
-		return nil
-	}
-	event := row.Event()
-	if event == 0 {
+	switch {
+	case row == nil:
+	case row.Event() == 0:
 		s.Note("this row has no event")
-		return nil
+	default:
+		r.nav.Event = row.Event()
+		s.Open("timeline")
 	}
-	r.nav.Event = event
-	s.Open("timeline")
-	return nil
 }
 
 // open reads the artifact of the selected row, or goes to the run that it leads to.
-func (r *reading) open(s tui.Shell) tea.Cmd {
+func (r *reading) open(s tui.Shell) {
 	row := r.selectedRow()
 	if row == nil {
-		return nil
+		return
 	}
 	if run, ok := target(row); ok && isSession(run) {
-		return r.nav.OpenSession(s, run.WorkflowID)
+		r.nav.OpenSession(s, run.WorkflowID)
+		return
 	} else if ok {
 		r.nav.GoFrom(run)
 		s.Note("now " + console.NameOf(run) + "; backspace leads back")
-		return nil
+		return
 	}
 	if of, ok := row.(referrer); ok {
 		for _, ref := range of.refs() {
@@ -132,12 +131,11 @@ func (r *reading) open(s tui.Shell) tea.Cmd {
 				r.asked[ref.SHA256] = true
 				r.feeds.Artifacts.Open(ref)
 				s.Note("reading " + refText(ref))
-				return nil
+				return
 			}
 		}
 	}
 	s.Note("this row has nothing to open")
-	return nil
 }
 
 // forkPoint returns where a fork from the selected row starts, or "".
@@ -158,19 +156,17 @@ func (r *reading) forkPoint() string {
 // shared returns the keys that both panes have.
 func (r *reading) shared(view string) []tui.Binding {
 	return []tui.Binding{
-		{Action: view + ".open", Keys: []string{"o"}, Help: "open the artifact or the run of the row",
-			Short: "open", Do: r.open},
-		{Action: view + ".back", Keys: []string{"backspace"}, Help: "back to the previous run", Do: r.nav.Back},
-		{Action: view + ".event", Keys: []string{"J"},
-			Help: "go to the event of the row on the timeline; esc leads back", Short: "event", Do: r.jumpToEvent},
+		console.Key(view+".open", "open the artifact or the run of the row", "open", r.open, "o"),
+		console.Key(view+".back", "back to the previous run", "", r.nav.Back, "backspace"),
+		console.Key(view+".event", "go to the event of the row on the timeline; esc leads back", "event",
+			r.jumpToEvent, "J"),
 	}
 }
 
 // Outline is the run row by row.
 type Outline struct {
 	*reading
-	styles        theme.Styles
-	width, height int
+	console.Pane
 
 	Rows   []listedRow
 	of     *histories.Detail
@@ -186,12 +182,10 @@ type Outline struct {
 }
 
 func NewOutline(r *reading) *Outline {
-	v := &Outline{reading: r, Folded: map[string]bool{}, open: map[Key]bool{}}
+	v := &Outline{reading: r, Pane: console.NewPane("Run rows"), Folded: map[string]bool{}, open: map[Key]bool{}}
 	r.list = v.list
 	return v
 }
-
-func (v *Outline) Name() string { return "Run rows" }
 
 func (v *Outline) Title() string { return title(v.nav) }
 
@@ -201,30 +195,26 @@ func (v *Outline) Footer() string {
 	if d == nil {
 		return ""
 	}
-	return origin(d, v.styles.Glyphs) + " " + v.styles.Glyphs.Dot + " " +
-		text.Count(int64(v.Cursor+1)) + "/" + text.Count(int64(len(v.Rows)))
+	return v.Join(origin(d, v.Styles.Glyphs), text.Count(int64(v.Cursor+1))+"/"+text.Count(int64(len(v.Rows))))
 }
 
 func (v *Outline) Bindings() []tui.Binding {
-	do := func(fn func(tui.Shell)) func(tui.Shell) tea.Cmd {
-		return func(s tui.Shell) tea.Cmd { v.list(); fn(s); return nil }
+	b := func(name, help, short string, do func(tui.Shell), keys ...string) tui.Binding {
+		return console.Key("outline."+name, help, short, func(s tui.Shell) { v.list(); do(s) }, keys...)
 	}
-	jump := func(by int, is func(listedRow) bool, none string) func(tui.Shell) tea.Cmd {
-		return do(func(s tui.Shell) {
+	jump := func(by int, is func(listedRow) bool, none string) func(tui.Shell) {
+		return func(s tui.Shell) {
 			if !v.seek(by, is) {
 				s.Note(none)
 			}
-		})
+		}
 	}
-	match := func(by int) func(tui.Shell) tea.Cmd { return do(func(s tui.Shell) { v.match(s, by) }) }
-	b := func(name, help, short string, do func(tui.Shell) tea.Cmd, keys ...string) tui.Binding {
-		return tui.Binding{Action: "outline." + name, Keys: keys, Help: help, Short: short, Do: do}
-	}
+	match := func(by int) func(tui.Shell) { return func(s tui.Shell) { v.match(s, by) } }
 	all := append(widget.Motions("outline", v),
 		b("next_section", "next section", "section", jump(1, isSection, "no further section"), "]"),
 		b("previous_section", "previous section", "", jump(-1, isSection, "no previous section"), "["),
-		b("fold", "fold the text or the section", "", do(func(tui.Shell) { v.fold() }), "h", "left"),
-		b("unfold", "unfold the text or the section", "", do(func(tui.Shell) { v.unfold() }), "l", "right"),
+		b("fold", "fold the text or the section", "", func(tui.Shell) { v.fold() }, "h", "left"),
+		b("unfold", "unfold the text or the section", "", func(tui.Shell) { v.unfold() }, "l", "right"),
 		b("next_error", "next error", "error", jump(1, isFailed, "no error"), "e"),
 		b("previous_error", "previous error", "", jump(-1, isFailed, "no error"), "E"),
 		b("find", "find text in this run, payloads included", "find", v.ask, "/"),
@@ -240,19 +230,16 @@ func (v *Outline) Bindings() []tui.Binding {
 }
 
 // diff compares the fork of the selected row, or the run of the screen, with its original.
-func (v *Outline) diff(s tui.Shell) tea.Cmd {
-	row := v.selectedRow()
-	if v.of == nil {
-		return nil
+func (v *Outline) diff(s tui.Shell) {
+	if row := v.selectedRow(); v.of != nil {
+		if r, ok := row.(nodeRow); ok && (r.n.Original >= 0 || r.n.Run.RunID != v.of.RunID) {
+			v.actor.CompareOriginal(s, v.of.Forks, r.n)
+			return
+		}
+		this := histories.LineageNode{Run: v.nav.Selected.Run, Original: -1}
+		this.Run.RunID, this.Run.Fork = v.of.RunID, v.of.Lineage.Fork
+		v.actor.CompareOriginal(s, v.of.Forks, &this)
 	}
-	if r, ok := row.(nodeRow); ok && (r.n.Original >= 0 || r.n.Run.RunID != v.of.RunID) {
-		v.actor.CompareOriginal(s, v.of.Forks, r.n)
-		return nil
-	}
-	this := histories.LineageNode{Run: v.nav.Selected.Run, Original: -1}
-	this.Run.RunID, this.Run.Fork = v.of.RunID, v.of.Lineage.Fork
-	v.actor.CompareOriginal(s, v.of.Forks, &this)
-	return nil
 }
 
 func (v *Outline) SetShown(shown bool) {
@@ -260,13 +247,13 @@ func (v *Outline) SetShown(shown bool) {
 	v.feeds.Lineage.Look(shown)
 }
 
-func (v *Outline) SetStyles(s theme.Styles) { v.styles, v.stale = s, true }
+func (v *Outline) SetStyles(s theme.Styles) { v.Styles, v.stale = s, true }
 
 func (v *Outline) SetSize(width, height int) {
-	if width != v.width {
+	if width != v.Width {
 		v.stale = true
 	}
-	v.width, v.height = width, height
+	v.Width, v.Height = width, height
 }
 
 func (v *Outline) Refresh() { v.take() }
@@ -328,7 +315,7 @@ func (v *Outline) extra(r listedRow) []string {
 	if !v.open[r.Key] {
 		return nil
 	}
-	width := v.width - widget.PointerWidth - 6
+	width := v.Width - widget.PointerWidth - 6
 	var lines []string
 	var size int
 	var more bool
@@ -358,7 +345,7 @@ func (v *Outline) extra(r listedRow) []string {
 // headerHeight is the number of lines above the rows.
 const headerHeight = 3
 
-func (v *Outline) Page() int { return max(v.height-headerHeight, 1) }
+func (v *Outline) Page() int { return max(v.Height-headerHeight, 1) }
 
 func (v *Outline) Scroll(by int) {
 	v.list()
@@ -435,7 +422,7 @@ func (v *Outline) unfold() {
 	v.top = min(max(v.top, end-v.Page()), v.Cursor)
 }
 
-func (v *Outline) ask(s tui.Shell) tea.Cmd {
+func (v *Outline) ask(s tui.Shell) {
 	s.Ask(tui.Prompt{Label: "find: ", Value: v.find, Hint: "text in this run: names, arguments, results, errors",
 		Done: func(typed string) tea.Cmd {
 			v.find = strings.ToLower(strings.TrimSpace(typed))
@@ -444,7 +431,6 @@ func (v *Outline) ask(s tui.Shell) tea.Cmd {
 			v.match(s, 1)
 			return nil
 		}})
-	return nil
 }
 
 func (v *Outline) match(s tui.Shell, by int) {
@@ -488,13 +474,13 @@ func (v *Outline) Draw(now time.Time, focused bool) []string {
 	v.list()
 	d := v.of
 	if d == nil {
-		return widget.Centre(emptyLines(v.nav, v.listing, v.styles.Glyphs), v.width, v.height, v.styles)
+		return v.Message(nil, emptyLines(v.nav, v.listing, v.Styles.Glyphs)...)
 	}
 	now = d.Clock(now)
-	lines := append(header(d, v.width, now, v.styles),
-		v.styles.Border.Paint(strings.Repeat(v.styles.Glyphs.Plain.Top, v.width)))
+	lines := append(header(d, v.Width, now, v.Styles),
+		v.Styles.Border.Paint(strings.Repeat(v.Styles.Glyphs.Plain.Top, v.Width)))
 	v.reveal()
-	l := line{S: v.styles, Width: v.width - widget.PointerWidth, Now: now, Loc: v.location, bars: v.width >= 96}
+	l := line{S: v.Styles, Width: v.Width - widget.PointerWidth, Now: now, Loc: v.location, bars: v.Width >= 96}
 	for i := v.top; i < min(v.top+v.Page(), len(v.Rows)); i++ {
 		mark := widget.RowPlain
 		switch {
@@ -503,7 +489,7 @@ func (v *Outline) Draw(now time.Time, focused bool) []string {
 		case i == v.Cursor:
 			mark = widget.RowCursor
 		}
-		lines = append(lines, l.draw(v.Rows[i], v.width, mark))
+		lines = append(lines, l.draw(v.Rows[i], v.Width, mark))
 	}
-	return widget.Fill(lines, v.width, v.height)
+	return widget.Fill(lines, v.Width, v.Height)
 }

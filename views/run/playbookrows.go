@@ -78,8 +78,9 @@ func (r operationRow) Draw(l *line) {
 	case r.Type == ace.OpTag:
 		l.add(ink, console.TagText(r.Metadata))
 	case r.Type == ace.OpUpdate && !r.rejected() && old != "" && r.Content != "":
-		for _, h := range playbook.Words(widget.Bounded(old, 100), widget.Bounded(r.Content, 100)) {
-			l.add(hunkText(h, l.S))
+		words := playbook.Words(widget.Bounded(old, 100), widget.Bounded(r.Content, 100))
+		for _, span := range console.HunkSpans(words, l.S, l.S.Text) {
+			l.add(span.Ink, text.Safe(span.Text, " "))
 		}
 	case r.Content != "":
 		l.add(ink, oneLine(r.Content))
@@ -89,18 +90,6 @@ func (r operationRow) Draw(l *line) {
 	if r.Reason != "" {
 		l.add(l.S.Muted, " "+l.S.Glyphs.Dash+" because "+oneLine(r.Reason))
 	}
-}
-
-// hunkText returns a hunk as it is shown: brackets say what the color says.
-func hunkText(h playbook.Hunk, s theme.Styles) (theme.Ink, string) {
-	t := text.Safe(h.Text, " ")
-	switch h.Kind {
-	case playbook.HunkRemoved:
-		return s.Removed, "[-" + t + "-]"
-	case playbook.HunkAdded:
-		return s.Added, "{+" + t + "+}"
-	}
-	return s.Text, t
 }
 
 // Inspect writes the operation as a diff.
@@ -128,7 +117,8 @@ func (r operationRow) Inspect(w *inspection) {
 		w.Prose(" "+w.S.Glyphs.Removed+" ", w.S.Removed, old.Content)
 		w.Prose(" "+w.S.Glyphs.Added+" ", w.S.Added, r.Content)
 		w.Section("Word by word", "[-removed-] {+added+}")
-		w.hunks(playbook.Words(widget.Bounded(old.Content, 1000), widget.Bounded(r.Content, 1000)))
+		words := playbook.Words(widget.Bounded(old.Content, 1000), widget.Bounded(r.Content, 1000))
+		w.Spans(" ", w.S.Text, console.HunkSpans(words, w.S, w.S.Text))
 	case r.Type == ace.OpUpdate:
 		w.Prose(" "+w.S.Glyphs.Updated+" ", widget.Unless(r.rejected(), w.S.Muted, w.S.Updated), r.Content)
 		w.Say(w.S.Muted, "   the previous text is not known here")
@@ -167,16 +157,6 @@ func (r operationRow) inspectCounters(w *inspection, old histories.OldBullet, kn
 		w.Say(w.S.Text, "")
 		w.Prose(" ", w.S.Muted, old.Content)
 	}
-}
-
-// hunks writes hunks one after the other.
-func (w *inspection) hunks(hunks []playbook.Hunk) {
-	var pieces []piece
-	for _, h := range hunks {
-		ink, t := hunkText(h, w.S)
-		pieces = append(pieces, piece{ink, t})
-	}
-	writePieces(w.Writer, pieces, " ", allRows)
 }
 
 func (r operationRow) title() string {

@@ -182,12 +182,12 @@ func writeRows(w *widget.Writer, rows []listedRow, most int) {
 }
 
 // writePieces writes pieces one after the other, wrapped between words to at most most lines.
-func writePieces(w *widget.Writer, pieces []piece, indent string, most int) {
+func writePieces(w *widget.Writer, pieces []widget.Span, indent string, most int) {
 	const hanging = "  "
 	room := w.Width - len(indent+hanging) - 1
 	l, used := w.Line().Add(w.S.Text, indent), -len(hanging)
 	for _, p := range pieces {
-		for _, word := range widget.SplitWords(p.text) {
+		for _, word := range widget.SplitWords(p.Text) {
 			if used > 0 && used+text.Width(word) > room {
 				if most--; most == 0 {
 					w.End(l.Add(w.S.Muted, w.S.Glyphs.Ellipsis))
@@ -197,7 +197,7 @@ func writePieces(w *widget.Writer, pieces []piece, indent string, most int) {
 				l, used = w.Line().Add(w.S.Text, indent+hanging), 0
 				word = strings.TrimLeft(word, " ")
 			}
-			l.Add(p.ink, word)
+			l.Add(p.Ink, word)
 			used += text.Width(word)
 		}
 	}
@@ -231,12 +231,6 @@ func (r sectionRow) Inspect(w *inspection) {
 
 func (r sectionRow) title() string { return r.section.name }
 
-// piece is text in an ink.
-type piece struct {
-	ink  theme.Ink
-	text string
-}
-
 // line collects the line of a row, unpainted: the selected row is painted in one ink.
 type line struct {
 	S      theme.Styles
@@ -245,12 +239,12 @@ type line struct {
 	Loc    *time.Location
 	bars   bool // there is room for time bars
 	whole  bool // the line will be wrapped
-	pieces []piece
+	pieces []widget.Span
 }
 
 func (l *line) add(ink theme.Ink, t string) *line {
 	if t != "" {
-		l.pieces = append(l.pieces, piece{ink, t})
+		l.pieces = append(l.pieces, widget.Span{Ink: ink, Text: t})
 	}
 	return l
 }
@@ -269,14 +263,11 @@ func (l *line) draw(r listedRow, width int, mark widget.RowMark) string {
 	out := text.Line{Max: width, Tail: l.S.Glyphs.Ellipsis}
 	if mark == widget.RowPlain {
 		out.Add(l.S.Text, text.Spaces(widget.PointerWidth))
-		for _, p := range l.pieces {
-			out.Add(p.ink, p.text)
-		}
-		return out.String(l.S.Text)
+		return widget.AddSpans(&out, l.pieces).String(l.S.Text)
 	}
 	out.Add(l.S.Text, l.S.Glyphs.Pointer+" ")
 	for _, p := range l.pieces {
-		out.Add(theme.Ink{}, p.text)
+		out.Add(theme.Ink{}, p.Text)
 	}
 	return widget.RowInk(mark, l.S).Paint(out.String(theme.Ink{}))
 }
@@ -304,7 +295,8 @@ func (r textRow) Draw(l *line) { drawText(l, r.name, l.S.Text, r.text) }
 func drawText(l *line, name string, ink theme.Ink, t string) {
 	t = strings.TrimSpace(t)
 	if l.whole {
-		l.add(l.S.Muted, text.Fit(name, max(text.Width(name)+1, 10), "")).add(ink, text.Safe(widget.Bounded(t, maxWrapped), " "))
+		l.add(l.S.Muted, text.Fit(name, max(text.Width(name)+1, 10), "")).
+			add(ink, text.Safe(widget.Bounded(t, maxWrapped), " "))
 		return
 	}
 	first, _, _ := strings.Cut(t, "\n")

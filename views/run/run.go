@@ -20,25 +20,24 @@ import (
 
 // run is the detail pane of the selected run: its header, then two panels that scroll, facts and log.
 type run struct {
-	nav           *console.Navigation
-	listing       *console.Listing
-	actor         *console.Actor
-	location      *time.Location
-	feed          console.Value[*histories.Detail]
-	styles        theme.Styles
-	width, height int
-	detail        *histories.Detail // of the selected run, or nil
-	facts         widget.Panel
-	log           logPanel
-	onLog         bool // keys go to the log
-	doc           widget.Document
+	nav      *console.Navigation
+	listing  *console.Listing
+	actor    *console.Actor
+	location *time.Location
+	feed     console.Value[*histories.Detail]
+	console.Pane
+
+	detail *histories.Detail // of the selected run, or nil
+	facts  widget.Panel
+	log    logPanel
+	onLog  bool // keys go to the log
+	doc    widget.Document
 }
 
 func NewRun(c *console.Console, feed console.Value[*histories.Detail]) *run {
-	return &run{nav: c.Navigation, listing: c.Listing, actor: c.Actor, location: c.Location, feed: feed}
+	return &run{Pane: console.NewPane("Run"), nav: c.Navigation, listing: c.Listing, actor: c.Actor,
+		location: c.Location, feed: feed}
 }
-
-func (v *run) Name() string { return "Run" }
 
 func (v *run) Title() string { return title(v.nav) }
 
@@ -54,7 +53,7 @@ func (v *run) Footer() string {
 	if v.detail == nil {
 		return ""
 	}
-	return origin(v.detail, v.styles.Glyphs)
+	return origin(v.detail, v.Styles.Glyphs)
 }
 
 // origin returns the number of events of a run, and whether its worker answered.
@@ -67,13 +66,10 @@ func origin(d *histories.Detail, g theme.Glyphs) string {
 }
 
 func (v *run) Bindings() []tui.Binding {
-	return append(widget.Motions("run", v), tui.Binding{
-		Action: "run.panel", Keys: []string{"l"}, Help: "switch between facts and log", Short: "facts/log",
-		Do: func(tui.Shell) tea.Cmd { v.onLog = !v.onLog; return nil },
-	}, tui.Binding{
-		Action: "run.whole", Keys: []string{"enter", "o"}, Help: "open the run on its own screen", Short: "open",
-		Do: func(s tui.Shell) tea.Cmd { s.Open("run"); return nil },
-	})
+	return append(widget.Motions("run", v),
+		console.Key("run.panel", "switch between facts and log", "facts/log", func() { v.onLog = !v.onLog }, "l"),
+		console.Key("run.whole", "open the run on its own screen", "open", func(s tui.Shell) { s.Open("run") },
+			"enter", "o"))
 }
 
 // Copy returns the workflow ID of the run.
@@ -96,11 +92,9 @@ func (v *run) Update(msg tea.Msg) tea.Cmd {
 func (v *run) Commands() []tui.Command { return v.actor.MutationCommands() }
 
 func (v *run) SetStyles(s theme.Styles) {
-	v.styles = s
+	v.Styles = s
 	v.doc.Clear()
 }
-
-func (v *run) SetSize(width, height int) { v.width, v.height = width, height }
 
 // Refresh takes the detail if it belongs to the selected run.
 func (v *run) Refresh() {
@@ -144,19 +138,19 @@ func (v *run) Draw(now time.Time, focused bool) []string {
 	v.nav.Following = v.nav.Following && !focused
 	d := v.current()
 	if d == nil {
-		return widget.Centre(emptyLines(v.nav, v.listing, v.styles.Glyphs), v.width, v.height, v.styles)
+		return v.Message(nil, emptyLines(v.nav, v.listing, v.Styles.Glyphs)...)
 	}
 	now = d.Clock(now)
-	lines := header(d, v.width, now, v.styles)
+	lines := header(d, v.Width, now, v.Styles)
 	facts := v.build(d, now)
-	rest := max(v.height-len(lines)-2, 0)
+	rest := max(v.Height-len(lines)-2, 0)
 	v.split(rest, len(facts), len(d.Log))
 	lines = append(lines, v.rule("Facts", v.facts.Position(), focused && !v.onLog))
 	shown := slices.Clone(facts[v.facts.Top:min(v.facts.Top+v.facts.Height, len(facts))])
-	lines = append(lines, widget.Fill(shown, v.width, v.facts.Height)...)
+	lines = append(lines, widget.Fill(shown, v.Width, v.facts.Height)...)
 	lines = append(lines, v.rule("Log", v.log.state(d), focused && v.onLog))
-	lines = append(lines, v.log.draw(d, v.width, v.styles, v.location)...)
-	return widget.Fill(lines, v.width, v.height)
+	lines = append(lines, v.log.draw(d, v.Width, v.Styles, v.location)...)
+	return widget.Fill(lines, v.Width, v.Height)
 }
 
 // maxPaneLines bounds the lines of one row in the detail pane. The run screen shows all of them.
@@ -165,14 +159,14 @@ const maxPaneLines = 12
 // build returns the facts of a run. It writes them again if the detail, the width or the second changed.
 func (v *run) build(d *histories.Detail, now time.Time) []string {
 	doc := &v.doc
-	if second := now.Unix(); doc.Of != d || doc.Width != v.width || doc.Second != second {
-		w := &widget.Writer{Doc: doc, S: v.styles, Width: v.width, Now: now, Loc: v.location}
+	if second := now.Unix(); doc.Of != d || doc.Width != v.Width || doc.Second != second {
+		w := &widget.Writer{Doc: doc, S: v.Styles, Width: v.Width, Now: now, Loc: v.location}
 		for i := range sections {
 			if s := &sections[i]; s.inPane != noRows {
 				s.write(w, d, s.inPane, maxPaneLines)
 			}
 		}
-		doc.Of, doc.Width, doc.Second, doc.Lines = d, v.width, second, w.Lines
+		doc.Of, doc.Width, doc.Second, doc.Lines = d, v.Width, second, w.Lines
 	}
 	return doc.Lines
 }
@@ -192,8 +186,8 @@ func (v *run) split(rest, facts, log int) {
 
 // rule returns the heading of a panel.
 func (v *run) rule(title, state string, active bool) string {
-	s := v.styles
-	l := text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
+	s := v.Styles
+	l := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
 	ink, mark := s.Strong, s.Glyphs.Plain.Top
 	if active {
 		ink, mark = s.Title, s.Glyphs.Pointer

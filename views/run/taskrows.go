@@ -15,7 +15,6 @@ import (
 	"acescope/tui/text"
 	"acescope/tui/widget"
 	"acescope/views/console"
-	"acescope/views/lineage"
 )
 
 func taskRows(b *lister, d *histories.Detail) {
@@ -275,13 +274,13 @@ type nodeRow struct {
 }
 
 func (r nodeRow) Draw(l *line) {
-	t := widget.NewTable(lineage.LineageHeadings()...)
+	t := widget.NewTable(console.LineageHeadings()...)
 	t.Arrange(l.Width + widget.PointerWidth - 2)
 	here := ""
 	if r.n.Run.RunID == r.d.RunID {
 		here = l.S.Glyphs.Point
 	}
-	cells := lineage.LineageRow(r.n, here, t.Widths[0], l.S)
+	cells := console.LineageRow(r.n, here, t.Widths[0], l.S)
 	for at, i := range t.Cols {
 		if at > 0 {
 			l.add(l.S.Text, " ")
@@ -291,7 +290,7 @@ func (r nodeRow) Draw(l *line) {
 }
 
 func (r nodeRow) Inspect(w *inspection) {
-	lineage.Node(w.Writer, r.d.Forks, r.n)
+	console.WriteLineageNode(w.Writer, r.d.Forks, r.n)
 	w.Say(w.S.Text, "")
 	if _, ok := r.target(); ok {
 		w.hint("enter", "opens it; backspace leads back")

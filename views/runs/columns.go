@@ -25,7 +25,7 @@ type Column struct {
 	right bool
 	drop  int
 	extra bool
-	Cell  func(r runs.Run, now time.Time, s theme.Styles) string
+	Cell  cell
 	ink   func(r runs.Run, s theme.Styles) theme.Ink
 	// Order sorts by the column, most relevant first: the newest, the most expensive, by name.
 	Order func(a, b *runs.Run) int
@@ -45,19 +45,26 @@ func DefaultColumns(g theme.Glyphs) []Column {
 	return slices.DeleteFunc(AllColumns(g), func(c Column) bool { return c.extra })
 }
 
+// cell returns the text of a column for a run.
+type cell = func(r runs.Run, now time.Time, s theme.Styles) string
+
+func words(of func(runs.Run) string) cell {
+	return func(r runs.Run, _ time.Time, s theme.Styles) string { return console.OrDash(of(r), s.Glyphs) }
+}
+
+func sum(of func(*ace.Summary, theme.Glyphs) string) cell {
+	return func(r runs.Run, _ time.Time, s theme.Styles) string { return of(r.Summary, s.Glyphs) }
+}
+
+// attribute makes a column of a search attribute.
+func attribute(name string, c Column) Column {
+	of := func(r runs.Run) string { return r.Value(name) }
+	c.Cell, c.Order = words(of), by(of)
+	return c
+}
+
 // AllColumns returns all columns in display order.
 func AllColumns(g theme.Glyphs) []Column {
-	words := func(of func(runs.Run) string) func(runs.Run, time.Time, theme.Styles) string {
-		return func(r runs.Run, _ time.Time, s theme.Styles) string { return console.OrDash(of(r), s.Glyphs) }
-	}
-	attribute := func(name string, c Column) Column {
-		of := func(r runs.Run) string { return r.Value(name) }
-		c.Cell, c.Order = words(of), by(of)
-		return c
-	}
-	sum := func(of func(*ace.Summary, theme.Glyphs) string) func(runs.Run, time.Time, theme.Styles) string {
-		return func(r runs.Run, _ time.Time, s theme.Styles) string { return of(r.Summary, s.Glyphs) }
-	}
 	return []Column{
 		{ID: columnTask, Title: "TASK", ink: plainInk, Order: by(console.RawNameOf),
 			Cell: func(r runs.Run, _ time.Time, _ theme.Styles) string { return console.NameOf(r) }},
@@ -78,11 +85,16 @@ func AllColumns(g theme.Glyphs) []Column {
 			ID: "adapter", Title: "ADAPTER", Width: 8, drop: 12, extra: true, ink: mutedInk,
 		}),
 		attribute(ace.AttrPhase, Column{ID: "phase", Title: "PHASE", Width: 9, drop: 2, ink: plainInk}),
-		{ID: "skills", Title: "SKILLS", Width: 7, right: true, drop: 5, Cell: sum(console.SkillsCell), ink: plainInk, Order: most(skillsOf)},
-		{ID: "delta", Title: g.Delta, Width: 8, drop: 4, Cell: sum(console.DeltaCell), ink: plainInk, Order: most(changesOf)},
-		{ID: "refused", Title: "REFUSED", Width: 7, right: true, drop: 13, extra: true, Cell: sum(refusedCell), ink: mutedInk, Order: most(refusedOf)},
-		{ID: "tokens", Title: "TOKENS", Width: 9, right: true, drop: 10, extra: true, Cell: sum(tokensCell), ink: mutedInk, Order: most(tokensOf)},
-		{ID: "cost", Title: "COST", Width: 7, right: true, drop: 6, Cell: console.CostOf, ink: mutedInk, Order: most(dollarsOf)},
+		{ID: "skills", Title: "SKILLS", Width: 7, right: true, drop: 5, Cell: sum(console.SkillsCell),
+			ink: plainInk, Order: most(skillsOf)},
+		{ID: "delta", Title: g.Delta, Width: 8, drop: 4, Cell: sum(console.DeltaCell),
+			ink: plainInk, Order: most(changesOf)},
+		{ID: "refused", Title: "REFUSED", Width: 7, right: true, drop: 13, extra: true,
+			Cell: sum(refusedCell), ink: mutedInk, Order: most(refusedOf)},
+		{ID: "tokens", Title: "TOKENS", Width: 9, right: true, drop: 10, extra: true,
+			Cell: sum(tokensCell), ink: mutedInk, Order: most(tokensOf)},
+		{ID: "cost", Title: "COST", Width: 7, right: true, drop: 6, Cell: console.CostOf,
+			ink: mutedInk, Order: most(dollarsOf)},
 		{ID: "took", Title: "TOOK", Width: 6, right: true, drop: 9, ink: mutedInk, Order: longest,
 			Cell: func(r runs.Run, now time.Time, _ theme.Styles) string { return console.DurationOf(r, now) }},
 		{ID: "age", Title: "AGE", Width: 5, right: true, drop: 3, ink: mutedInk, Order: newest,
@@ -91,7 +103,8 @@ func AllColumns(g theme.Glyphs) []Column {
 			Order: most(func(r *runs.Run) float64 { return float64(r.Events) })},
 		{ID: "status", Title: "STATUS", Width: 12, drop: 1, Cell: statusOf, Order: bySeverity,
 			ink: func(r runs.Run, s theme.Styles) theme.Ink { return console.StatusMark(r, s).Ink }},
-		{ID: columnError, Title: "LAST ERROR", Width: 30, drop: 15, extra: true, Cell: words(retryErrorOf), Order: by(retryErrorOf),
+		{ID: columnError, Title: "LAST ERROR", Width: 30, drop: 15, extra: true,
+			Cell: words(retryErrorOf), Order: by(retryErrorOf),
 			ink: func(_ runs.Run, s theme.Styles) theme.Ink { return s.Retrying }},
 		{ID: "forked", Title: "FORKED FROM", Width: 28, drop: 15, extra: true, ink: mutedInk, Order: by(originalOf),
 			Cell: func(r runs.Run, _ time.Time, s theme.Styles) string {
@@ -119,7 +132,8 @@ func forkedFrom(r runs.Run, g theme.Glyphs) string {
 	if f == nil {
 		return ""
 	}
-	return ace.TaskIDOf(f.WorkflowID) + " at " + strconv.FormatInt(f.Event, 10) + ", " + g.Replace(text.Safe(lineage.Changed(f), " "))
+	changed := g.Replace(text.Safe(lineage.Changed(f), " "))
+	return ace.TaskIDOf(f.WorkflowID) + " at " + strconv.FormatInt(f.Event, 10) + ", " + changed
 }
 
 func retryErrorOf(r runs.Run) string {
@@ -159,22 +173,18 @@ func statusOf(r runs.Run, _ time.Time, s theme.Styles) string {
 
 // Fitting returns the columns that fit a width; the first takes the remaining width.
 func Fitting(all []Column, width int) []Column {
-	cols := append([]Column{}, all...)
-	for {
-		rest := width - widget.PointerWidth - (len(cols) - 1)
-		drop := 0
-		for i, c := range cols {
-			rest -= c.Width
-			if c.drop > cols[drop].drop {
-				drop = i
-			}
-		}
-		if rest >= widget.NameWidth || len(cols) == 1 {
-			cols[0].Width = max(rest, 1)
-			return cols
-		}
-		cols = append(cols[:drop], cols[drop+1:]...)
+	headings := make([]widget.Heading, len(all))
+	for i, c := range all {
+		headings[i] = widget.Heading{Width: c.Width, Drop: c.drop}
 	}
+	t := widget.NewTable(headings...)
+	t.Arrange(width)
+	cols := make([]Column, len(t.Cols))
+	for at, i := range t.Cols {
+		cols[at] = all[i]
+		cols[at].Width = t.Widths[at]
+	}
+	return cols
 }
 
 // wideNameWidth is the width of the task's name if all columns are shown.

@@ -30,7 +30,8 @@ func (v *Runs) Draw(now time.Time, focused bool) []string {
 func (v *Runs) drawList(width, height int, now time.Time, focused bool) []string {
 	lines := append(make([]string, 0, height), v.problem()...)
 	if v.Count() == 0 {
-		return widget.Fill(append(lines, widget.Centre(v.empty(), width, height-len(lines), v.Styles)...), width, height)
+		lines = append(lines, widget.Centre(v.empty(), width, height-len(lines), v.Styles)...)
+		return widget.Fill(lines, width, height)
 	}
 	lines = append(lines, v.heading)
 	end := min(v.top+v.Page(), v.Count())
@@ -57,7 +58,8 @@ func (v *Runs) empty() []string {
 	case v.Sorting.retrying && len(v.listing.Runs.Rows) > 0:
 		return []string{"no loaded run is retrying", v.orderState(), "R shows all again"}
 	case v.listing.Runs.Query != "":
-		return append([]string{"no run matches", text.Safe(v.listing.Runs.Query, " "), "/ changes the filter"}, v.missing()...)
+		query := text.Safe(v.listing.Runs.Query, " ")
+		return append([]string{"no run matches", query, "/ changes the filter"}, v.missing()...)
 	case len(v.listing.Runs.Missing) > 0:
 		return append([]string{"no runs yet"}, v.missing()...)
 	}
@@ -69,11 +71,13 @@ func (v *Runs) empty() []string {
 
 // missing names the search attributes that the server lacks, and the command that adds them.
 func (v *Runs) missing() []string {
-	if len(v.listing.Runs.Missing) == 0 {
+	missing := v.listing.Runs.Missing
+	if len(missing) == 0 {
 		return nil
 	}
-	say := []string{"", "the server lacks the search attributes " + strings.Join(v.listing.Runs.Missing, ", "), "add them:"}
-	return append(say, text.Wrap(ace.SearchAttributesCommand(v.namespace, v.listing.Runs.Missing), max(v.table.width-2, 1))...)
+	say := []string{"", "the server lacks the search attributes " + strings.Join(missing, ", "), "add them:"}
+	command := ace.SearchAttributesCommand(v.namespace, missing)
+	return append(say, text.Wrap(command, max(v.table.width-2, 1))...)
 }
 
 // problem shows why the list could not be read: the error, the query with a caret below the error, and whether the

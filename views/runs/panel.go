@@ -219,7 +219,8 @@ func (p *sidePanel) otherItems(f runs.Facet) []panelItem {
 		items = append(items, panelItem{heading: true, label: "    other or no value", right: text.Count(f.Others)})
 	}
 	if f.Dropped > 0 {
-		items = append(items, panelItem{heading: true, label: "    values not counted", right: text.Count(int64(f.Dropped))})
+		items = append(items, panelItem{heading: true, label: "    values not counted",
+			right: text.Count(int64(f.Dropped))})
 	}
 	return items
 }

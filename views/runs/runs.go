@@ -79,25 +79,18 @@ func New(c *console.Console, feeds Feeds) *Runs {
 
 // Footer shows the state of the list, then the position: "12/10,214", with a plus if the total is unknown.
 func (v *Runs) Footer() string {
-	var parts []string
-	add := func(s string) {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
+	var loading, following, marked string
 	if v.goal == toLast {
-		add("loading up to the last: " + text.Count(v.listing.Runs.Walking) + " of " + v.total() + ", any move stops it")
+		loading = "loading up to the last: " + text.Count(v.listing.Runs.Walking) + " of " + v.total() +
+			", any move stops it"
 	}
 	if v.nav.Following && v.Count() > 0 {
-		add("following the newest")
+		following = "following the newest"
 	}
-	add(v.orderState())
 	if n := len(v.listing.Marks.Runs); n > 0 {
-		add(text.Count(int64(n)) + " marked")
+		marked = text.Count(int64(n)) + " marked"
 	}
-	add(v.columnsState())
-	add(v.position())
-	return strings.Join(parts, " "+v.Styles.Glyphs.Dot+" ")
+	return v.Join(loading, following, v.orderState(), marked, v.columnsState(), v.position())
 }
 
 // Bindings returns the keys. They are made once because the shell asks at each key and each frame.
@@ -116,7 +109,8 @@ const panelKeys = 2
 
 func (v *Runs) listBindings() []tui.Binding {
 	return append(widget.Motions("runs", v),
-		console.Key("runs.facets", "narrow the list by values, with counts", "facets", func() { v.openPanel(facetPanel) }, "F"),
+		console.Key("runs.facets", "narrow the list by values, with counts", "facets",
+			func() { v.openPanel(facetPanel) }, "F"),
 		console.Key("runs.unpick", "clear the picked values from the query", "", v.panel.clearPicks, "-", "backspace"),
 		console.Key("runs.filters", "choose a saved filter", "", func() { v.openPanel(filterPanel) }, "ctrl+o"),
 		console.Key("runs.save_filter", "save the query as a filter", "", v.listing.SaveFilter, "ctrl+s"),
@@ -136,7 +130,8 @@ func (v *Runs) listBindings() []tui.Binding {
 		console.Key("runs.unmark", "unmark all", "", v.listing.Marks.Clear, "u"),
 		console.Key("runs.diff", "compare two runs step by step: both marked, or the marked and the selected one", "",
 			v.actor.CompareMarked, "d"),
-		console.Key("runs.next_error", "next run that failed, timed out or is retrying", "", func(s tui.Shell) { v.nextError(s, 1) }, "e"),
+		console.Key("runs.next_error", "next run that failed, timed out or is retrying", "",
+			func(s tui.Shell) { v.nextError(s, 1) }, "e"),
 		console.Key("runs.previous_error", "previous run that failed, timed out or is retrying", "",
 			func(s tui.Shell) { v.nextError(s, -1) }, "E"),
 		console.Key("runs.choose", "choose the item under the cursor", "choose", v.panel.choose, "enter"),
@@ -277,7 +272,7 @@ func (v *Runs) reachGoal() {
 	switch {
 	case v.goal == toFirst && v.listing.Runs.First == 0:
 		v.Cursor, v.top = 0, 0
-	case v.goal == toLast && v.listing.Runs.Walking == 0 && !v.listing.Runs.More, v.goal == halted && v.listing.Runs.Walking == 0:
+	case v.listing.Runs.Walking == 0 && (v.goal == toLast && !v.listing.Runs.More || v.goal == halted):
 		v.Cursor = v.Count() - 1
 	case v.goal == toLast && v.listing.Runs.Err != "": // the problem is shown
 	default:

@@ -263,7 +263,7 @@ func laneNameWidth(width int) int { return widget.Clamp(width*36/100, 14, 44) }
 
 func (p *barPane) draw(l *histories.EventLog, now time.Time, focused bool, status string) []string {
 	p.arrange(l)
-	p.lanesShown = max(p.height-3, 1)
+	p.lanesShown = max(p.Height-3, 1)
 	p.moveBy(0)
 	p.extent = histories.Extent(l.Spans[:1], now)
 	for i := range l.Spans { // moments may be outside the run if clocks differ
@@ -271,15 +271,15 @@ func (p *barPane) draw(l *histories.EventLog, now time.Time, focused bool, statu
 			p.extent.From, p.extent.To = min(p.extent.From, s.Start), max(p.extent.To, s.End)
 		}
 	}
-	w, name := p.shown(), laneNameWidth(p.width)
-	room := max(p.width-widget.PointerWidth-name-durationWidth-2*laneGap, 1)
+	w, name := p.shown(), laneNameWidth(p.Width)
+	room := max(p.Width-widget.PointerWidth-name-durationWidth-2*laneGap, 1)
 	zero := l.Spans[0].Start
 	lines := []string{p.axis(w, zero, name, room)}
 	for i := p.top; i < min(p.top+p.lanesShown, len(p.lanes)); i++ {
 		lines = append(lines, p.lane(l, p.lanes[i], w, name, room, now, i == p.cursor, focused))
 	}
-	lines = widget.Fill(lines, p.width, p.height-2)
-	return widget.Fill(append(lines, status, p.legend()), p.width, p.height)
+	lines = widget.Fill(lines, p.Width, p.Height-2)
+	return widget.Fill(append(lines, status, p.legend()), p.Width, p.Height)
 }
 
 // axis returns the line of times. Each starts at its own cell.
@@ -288,7 +288,7 @@ func (p *barPane) axis(w histories.Window, zero int64, name, room int) string {
 	from := 0
 	for _, t := range w.Ticks(zero, max(room/12, 1)) {
 		x := w.Column(t, room)
-		label := []rune(p.styles.Glyphs.Plain.Side + axisTime(time.Duration(t-zero)))
+		label := []rune(p.Styles.Glyphs.Plain.Side + axisTime(time.Duration(t-zero)))
 		if x < from || x+len(label) > room {
 			continue
 		}
@@ -297,7 +297,7 @@ func (p *barPane) axis(w histories.Window, zero int64, name, room int) string {
 	}
 	head := text.Fit(text.Spaces(widget.PointerWidth)+"SPAN", widget.PointerWidth+name+laneGap, "") +
 		text.FitLeft("DURATION", durationWidth, "") + text.Spaces(laneGap)
-	return p.styles.Muted.Paint(text.Fit(head+string(line), p.width, ""))
+	return p.Styles.Muted.Paint(text.Fit(head+string(line), p.Width, ""))
 }
 
 // axisTime formats a time since the start of the run.
@@ -326,9 +326,9 @@ func axisTime(d time.Duration) string {
 // lane returns the line of a span: its name in the tree, its duration and its bar.
 func (p *barPane) lane(l *histories.EventLog, at int32, w histories.Window, name, room int, now time.Time,
 	cursor, focused bool) string {
-	s, g := p.styles, p.styles.Glyphs
+	s, g := p.Styles, p.Styles.Glyphs
 	sp := &p.spans[at]
-	label := text.Spaces(2*int(sp.Depth)) + p.spanGlyph(at) + " " + text.Safe(widget.Bounded(sp.Name, p.width), " ")
+	label := text.Spaces(2*int(sp.Depth)) + p.spanGlyph(at) + " " + text.Safe(widget.Bounded(sp.Name, p.Width), " ")
 	if sp.Kind == histories.SpanGroup {
 		label += " " + text.Count(int64(sp.Members))
 	}
@@ -370,7 +370,7 @@ func (p *barPane) lane(l *histories.EventLog, at int32, w histories.Window, name
 		pointer = ""
 	}
 	line := pointer + label + text.Spaces(laneGap) + long + text.Spaces(laneGap) + p.paintCells(cells, sp)
-	return text.Fit(line, p.width, "")
+	return text.Fit(line, p.Width, "")
 }
 
 func (p *barPane) paintCells(cells []histories.Cell, sp *histories.Span) string {
@@ -388,7 +388,7 @@ func (p *barPane) paintCells(cells []histories.Cell, sp *histories.Span) string 
 }
 
 func (p *barPane) cellLook(c histories.Cell, sp *histories.Span) (string, theme.Ink) {
-	s, g := p.styles, p.styles.Glyphs
+	s, g := p.Styles, p.Styles.Glyphs
 	switch c {
 	case histories.CellWait:
 		return g.Empty, s.Muted
@@ -413,8 +413,8 @@ func (p *barPane) cellLook(c histories.Cell, sp *histories.Span) (string, theme.
 
 // legend explains the characters of the bars.
 func (p *barPane) legend() string {
-	s, g := p.styles, p.styles.Glyphs
-	l := text.Line{Max: p.width, Tail: g.Ellipsis}
+	s, g := p.Styles, p.Styles.Glyphs
+	l := text.Line{Max: p.Width, Tail: g.Ellipsis}
 	for _, x := range []struct {
 		ink         theme.Ink
 		glyph, word string
@@ -427,7 +427,7 @@ func (p *barPane) legend() string {
 
 // spanGlyph returns the state of a span, or + if it is folded.
 func (p *barPane) spanGlyph(at int32) string {
-	sp, g := &p.spans[at], p.styles.Glyphs
+	sp, g := &p.spans[at], p.Styles.Glyphs
 	if sp.State.Bad() || sp.Kind == histories.SpanGroup && sp.Error != "" {
 		return g.Failed
 	}
@@ -450,7 +450,7 @@ func (p *barPane) spanGlyph(at int32) string {
 }
 
 func (p *barPane) spanInk(sp *histories.Span) theme.Ink {
-	s := p.styles
+	s := p.Styles
 	switch {
 	case sp.State.Bad():
 		return s.Error

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"acescope/sources/histories"
@@ -14,20 +13,14 @@ import (
 	"acescope/tui"
 	"acescope/tui/text"
 	"acescope/tui/widget"
+	"acescope/views/console"
 )
 
 // eventInspector shows the selected event with all its fields.
 type eventInspector struct {
-	t             *Timeline
-	width, height int
-	panel         widget.Panel
-	opened        *histories.OpenedEvent // that lines show
-	wrapped       int                    // width of lines
-	lines         []string               // safe
-	styles        theme.Styles
+	t *Timeline
+	console.Reader
 }
-
-func (v *eventInspector) Name() string { return "Event" }
 
 func (v *eventInspector) Title() string {
 	id := v.t.at()
@@ -47,15 +40,15 @@ func (v *eventInspector) Footer() string {
 		return ""
 	}
 	if o.Size > len(o.Text) {
-		return "the first " + size(int64(len(o.Text))) + " of " + size(int64(o.Size)) + " " +
-			v.styles.Glyphs.Dot + " " + v.panel.Position()
+		shown := "the first " + console.Bytes(int64(len(o.Text))) + " of " + console.Bytes(int64(o.Size))
+		return v.Join(shown, v.Reader.Footer())
 	}
-	return v.panel.Position()
+	return v.Reader.Footer()
 }
 
 func (v *eventInspector) Bindings() []tui.Binding {
-	b := func(name, help, short string, do func(tui.Shell) tea.Cmd, key string) tui.Binding {
-		return tui.Binding{Action: "event." + name, Keys: []string{key}, Help: help, Short: short, Do: do}
+	b := func(name, help, short string, do func(tui.Shell), key string) tui.Binding {
+		return console.Key("event."+name, help, short, do, key)
 	}
 	return append(append(widget.Motions("event", v), v.t.actor.ForkAt("event", v.t.forkPoint)...),
 		b("include", "show only matches of a regular expression, or of !expression all others", "",
@@ -63,20 +56,9 @@ func (v *eventInspector) Bindings() []tui.Binding {
 		b("next_error", "next error", "error", v.t.stepOr(failed, 1, nextError, "no later error"), "e"),
 		b("previous_error", "previous error", "", v.t.stepOr(failed, -1, nextError, "no earlier error"), "E"),
 		b("open", "open the run of the event: child, parent, previous or next run", "", v.t.openRun, "o"),
-		b("back", "back to the previous run", "", v.t.nav.Back, "backspace"),
+		console.Key("event.back", "back to the previous run", "", v.t.nav.Back, "backspace"),
 		b("run", "open the run screen", "", openRunScreen, "J"))
 }
-
-func (v *eventInspector) Refresh() {}
-
-func (v *eventInspector) SetStyles(s theme.Styles) {
-	v.styles, v.opened = s, nil
-}
-
-func (v *eventInspector) SetSize(width, height int) { v.width, v.height = width, height }
-
-func (v *eventInspector) Scroll(by int) { v.panel.Scroll(by) }
-func (v *eventInspector) Page() int     { return max(v.panel.Height, 1) }
 
 // event returns the selected event, or nil until it is read.
 func (v *eventInspector) event() *histories.OpenedEvent {
@@ -87,39 +69,33 @@ func (v *eventInspector) event() *histories.OpenedEvent {
 	return l.Opened
 }
 
-func (v *eventInspector) Draw(now time.Time, _ bool) []string {
+func (v *eventInspector) Draw(now time.Time, focused bool) []string {
 	l, id := v.t.current(), v.t.at()
 	if l == nil || id == 0 {
-		return widget.Centre([]string{"no event is selected"}, v.width, v.height, v.styles)
+		return v.Message(nil, "no event is selected")
 	}
 	v.t.look()
-	lines := v.about(l, id, l.Clock(now))
+	v.Head = v.about(l, id, l.Clock(now))
 	o := v.event()
-	switch {
-	case o == nil:
-		lines = append(lines, v.styles.Muted.Paint(text.Fit(" reading"+v.styles.Glyphs.Ellipsis, v.width, "")))
-	case o.Err != "":
-		for _, t := range text.Wrap(o.Err, max(v.width-2, 1)) {
-			lines = append(lines, v.styles.Error.Paint(text.Fit(" "+t, v.width, "")))
+	return v.Show(id, o, now, focused, func(w *widget.Writer) {
+		switch {
+		case o == nil:
+			w.Say(w.S.Muted, " reading"+w.S.Glyphs.Ellipsis)
+		case o.Err != "":
+			w.Prose(" ", w.S.Error, o.Err)
+		default:
+			writeEvent(w, o)
 		}
-	default:
-		v.wrap(o)
-		v.panel.Lines, v.panel.Height = len(v.lines), max(v.height-len(lines), 0)
-		v.panel.Scroll(0)
-		for _, t := range v.lines[v.panel.Top:min(v.panel.Top+v.panel.Height, len(v.lines))] {
-			lines = append(lines, v.paint(t))
-		}
-	}
-	return widget.Fill(lines, v.width, v.height)
+	})
 }
 
 // about returns the selected span, or the summary of the event, in a few lines.
 func (v *eventInspector) about(l *histories.EventLog, id int64, now time.Time) []string {
-	s := v.styles
+	s := v.Styles
 	say := func(ink theme.Ink, label, what string) string {
-		line := text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
+		line := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
 		return line.Add(s.Muted, text.Fit(" "+label, 10, "")).
-			Add(ink, text.Safe(widget.Bounded(what, v.width), " ")).String(s.Text)
+			Add(ink, text.Safe(widget.Bounded(what, v.Width), " ")).String(s.Text)
 	}
 	if v.t.onList {
 		e := l.Event(id)
@@ -150,39 +126,23 @@ func (v *eventInspector) about(l *histories.EventLog, id int64, now time.Time) [
 	if sp.Error != "" {
 		lines = append(lines, say(s.Error, "error", sp.Error))
 	}
-	return append(lines, s.Border.Paint(strings.Repeat(s.Glyphs.Plain.Top, v.width)))
+	return append(lines, s.Border.Paint(strings.Repeat(s.Glyphs.Plain.Top, v.Width)))
 }
 
-// wrap wraps the lines of an event if the event or the width changed.
-func (v *eventInspector) wrap(o *histories.OpenedEvent) {
-	if v.opened == o && v.wrapped == v.width {
-		return
-	}
-	if v.opened == nil || v.opened.ID != o.ID {
-		v.panel.Top = 0
-	}
-	v.opened, v.wrapped, v.lines = o, v.width, nil
+// writeEvent writes the JSON of an event, the names of fields in color.
+func writeEvent(w *widget.Writer, o *histories.OpenedEvent) {
 	for _, t := range text.Lines(o.Text) {
-		if text.Width(t) <= v.width-1 {
-			v.lines = append(v.lines, t)
-			continue
+		for _, part := range strings.Split(ansi.Hardwrap(t, max(w.Width-1, 1), true), "\n") {
+			l, name := w.Line().Add(w.S.Text, " "), 0
+			if strings.HasPrefix(strings.TrimLeft(part, " "), `"`) {
+				name = strings.Index(part, `": `) + 1
+			}
+			w.End(l.Add(w.S.Accent, part[:name]).Add(w.S.Text, part[name:]))
 		}
-		v.lines = append(v.lines, strings.Split(ansi.Hardwrap(t, max(v.width-1, 1), true), "\n")...)
 	}
-	if o.Size > len(o.Text) {
-		v.lines = append(v.lines, "("+text.Count(int64(o.Size-len(o.Text)))+" more bytes)")
+	if rest := o.Size - len(o.Text); rest > 0 {
+		w.Say(w.S.Text, " ("+text.Count(int64(rest))+" more bytes)")
 	}
-}
-
-// paint colors the names of fields.
-func (v *eventInspector) paint(t string) string {
-	s := v.styles
-	l := text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
-	l.Add(s.Text, " ")
-	if i := strings.Index(t, `": `); i > 0 && strings.HasPrefix(strings.TrimLeft(t, " "), `"`) {
-		return l.Add(s.Accent, t[:i+1]).Add(s.Text, t[i+1:]).String(s.Text)
-	}
-	return l.Add(s.Text, t).String(s.Text)
 }
 
 // Copy returns the event as JSON.
@@ -276,17 +236,17 @@ func (p *listPane) goTo(l *histories.EventLog, id int64) {
 func (p *listPane) draw(l *histories.EventLog, _ time.Time, focused bool, status string) []string {
 	p.sync(l)
 	if p.table.Rows == 0 {
-		return widget.Centre([]string{"no event matches"}, p.width, p.height, p.styles)
+		return p.Message(nil, "no event matches")
 	}
 	start := l.Start()
-	lines := p.table.Draw(p.styles, focused, func(i int) []widget.Cell {
+	lines := p.table.Draw(p.Styles, focused, func(i int) []widget.Cell {
 		return p.cells(l, p.row(l, i), start)
 	})
-	return widget.Fill(append(lines, status), p.width, p.height)
+	return widget.Fill(append(lines, status), p.Width, p.Height)
 }
 
 func (p *listPane) cells(l *histories.EventLog, e *histories.Event, start time.Time) []widget.Cell {
-	s := p.styles
+	s := p.Styles
 	mark, ink := " ", s.Text
 	switch {
 	case e.Error:
@@ -309,14 +269,14 @@ func (p *listPane) cells(l *histories.EventLog, e *histories.Event, start time.T
 	}
 	return []widget.Cell{
 		{strconv.FormatInt(e.ID, 10), s.Muted}, {offset(e.At().Sub(start)), s.Muted}, {mark, ink}, {e.Name(), ink},
-		{text.Safe(what, " "), ink}, {of, s.Muted}, {size(int64(e.Size)), s.Muted},
+		{text.Safe(what, " "), ink}, {of, s.Muted}, {console.Bytes(int64(e.Size)), s.Muted},
 	}
 }
 
 // status returns the last line: why reading stopped, or what is being read.
 func (v *Timeline) status(l *histories.EventLog) string {
-	s := v.styles
-	line := text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
+	s := v.Styles
+	line := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
 	switch {
 	case l.Err != "":
 		line.Add(s.Error, " "+s.Glyphs.Failed+" "+text.Safe(l.Err, " "))
@@ -340,15 +300,4 @@ func offset(d time.Duration) string {
 			strconv.FormatFloat((d%time.Minute).Seconds(), 'f', 1, 64) + "s"
 	}
 	return sign + text.Took(d)
-}
-
-// size formats a number of bytes in at most six cells.
-func size(n int64) string {
-	switch {
-	case n < 10_000:
-		return strconv.FormatInt(n, 10) + "B"
-	case n < 10_000_000:
-		return strconv.FormatInt(n/1_000, 10) + "kB"
-	}
-	return strconv.FormatInt(n/1_000_000, 10) + "MB"
 }

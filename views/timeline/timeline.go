@@ -9,7 +9,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/sources/histories"
-	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/text"
 	"acescope/tui/widget"
@@ -24,20 +23,22 @@ type Feed interface {
 	Open(id int64)
 }
 
-func TimelineScreen(c *console.Console, feed Feed) tui.Screen {
-	v := &Timeline{scope: &scope{}, nav: c.Navigation, actor: c.Actor, location: c.Location, feed: feed}
+// Screen returns the events of the selected run with an inspector beside them.
+func Screen(c *console.Console, feed Feed) tui.Screen {
+	v := &Timeline{scope: &scope{Pane: console.NewPane("Timeline")}, nav: c.Navigation, actor: c.Actor,
+		location: c.Location, feed: feed}
 	v.bars = newBarPane(v.scope)
 	v.list = &listPane{scope: v.scope, table: widget.NewTable(eventHeadings()...)}
-	return tui.Screen{Name: "timeline", Short: "time", Keys: []string{"3"}, Help: "the events of the selected run on a time axis", Share: 64,
-		Views: []tui.View{v, &eventInspector{t: v}}}
+	return tui.Screen{Name: "timeline", Short: "time", Keys: []string{"3"}, Share: 64,
+		Help:  "the events of the selected run on a time axis",
+		Views: []tui.View{v, &eventInspector{t: v, Reader: console.NewReader("Event", c.Location)}}}
 }
 
 // scope is what the bars and the list share.
 type scope struct {
-	styles        theme.Styles
-	width, height int
-	filter        histories.EventFilter
-	everything    bool // show rows that do not match the filter too, unmarked
+	console.Pane
+	filter     histories.EventFilter
+	everything bool // show rows that do not match the filter too, unmarked
 }
 
 // matches returns the filter of spans. Without a filter nothing matches.
@@ -88,8 +89,6 @@ func (v *Timeline) Span() *histories.Span { return v.bars.span(v.current()) }
 // Shown returns the visible time.
 func (v *Timeline) Shown() histories.Window { return v.bars.shown() }
 
-func (v *Timeline) Name() string { return "Timeline" }
-
 func (v *Timeline) Title() string {
 	if !v.nav.Selected.Ok {
 		return "Timeline"
@@ -131,18 +130,18 @@ func (v *Timeline) Footer() string {
 	case l.Unread > 0:
 		parts = append(parts, text.Count(l.Unread)+" not read")
 	}
-	return strings.Join(parts, " "+v.styles.Glyphs.Dot+" ")
+	return v.Join(parts...)
 }
 
 func (v *Timeline) Bindings() []tui.Binding {
-	do := func(fn func()) func(tui.Shell) tea.Cmd {
-		return func(tui.Shell) tea.Cmd { fn(); v.look(); return nil }
+	do := func(fn func()) func(tui.Shell) {
+		return func(tui.Shell) { fn(); v.look() }
 	}
-	jump := func(by int, find finder, none string) func(tui.Shell) tea.Cmd {
-		return func(s tui.Shell) tea.Cmd { v.jumpBy(s, by, find, none); return nil }
+	jump := func(by int, find finder, none string) func(tui.Shell) {
+		return func(s tui.Shell) { v.jumpBy(s, by, find, none) }
 	}
-	b := func(name, help, short string, do func(tui.Shell) tea.Cmd, keys ...string) tui.Binding {
-		return tui.Binding{Action: "timeline." + name, Keys: keys, Help: help, Short: short, Do: do}
+	b := func(name, help, short string, do func(tui.Shell), keys ...string) tui.Binding {
+		return console.Key("timeline."+name, help, short, do, keys...)
 	}
 	all := append(widget.Motions("timeline", v),
 		b("mode", "switch between bars and a list of events", "bars/list", do(v.toggle), "t"),
@@ -168,7 +167,7 @@ func (v *Timeline) Bindings() []tui.Binding {
 		b("cause", "previous related event: started, scheduled", "",
 			jump(-1, related, "no earlier related event"), "b"),
 		b("open", "open the run of the event: child, parent, previous or next run", "", v.openRun, "o"),
-		b("back", "back to the previous run", "", v.nav.Back, "backspace"),
+		console.Key("timeline.back", "back to the previous run", "", v.nav.Back, "backspace"),
 		b("run", "open the run screen", "", openRunScreen, "J"),
 	)
 	return append(all, v.actor.ForkAt("timeline", v.forkPoint)...)
@@ -191,10 +190,8 @@ func (v *Timeline) SetShown(shown bool) {
 	}
 }
 
-func (v *Timeline) SetStyles(s theme.Styles) { v.styles = s }
-
 func (v *Timeline) SetSize(width, height int) {
-	v.width, v.height = width, height
+	v.Width, v.Height = width, height
 	v.list.table.SetSize(width, max(height-1, 0))
 }
 
@@ -218,7 +215,7 @@ func (v *Timeline) current() *histories.EventLog {
 func (v *Timeline) Draw(now time.Time, focused bool) []string {
 	l := v.current()
 	if l == nil || l.Len() == 0 {
-		return widget.Centre(v.nothing(l), v.width, v.height, v.styles)
+		return v.Message(nil, v.nothing(l)...)
 	}
 	v.arrive(l)
 	return v.shown().draw(l, l.Clock(now), focused, v.status(l))
@@ -247,7 +244,7 @@ func (v *Timeline) nothing(l *histories.EventLog) []string {
 	case l != nil && !l.Reading:
 		return []string{console.NameOf(v.nav.Selected.Run) + " has no events"}
 	}
-	return []string{"reading the events of " + console.NameOf(v.nav.Selected.Run) + v.styles.Glyphs.Ellipsis}
+	return []string{"reading the events of " + console.NameOf(v.nav.Selected.Run) + v.Styles.Glyphs.Ellipsis}
 }
 
 func (v *Timeline) Scroll(by int) {
@@ -313,13 +310,13 @@ var (
 	related   finder = (*histories.EventLog).Related
 )
 
-func openRunScreen(s tui.Shell) tea.Cmd { s.Open("run"); return nil }
+func openRunScreen(s tui.Shell) { s.Open("run") }
 
 // stepOr returns a handler that goes to the next span of which the result of which returns true, or in
 // the list to the next event that find returns.
 func (v *Timeline) stepOr(which func() func(*histories.Span) bool, by int, find finder,
-	none string) func(tui.Shell) tea.Cmd {
-	return func(s tui.Shell) tea.Cmd {
+	none string) func(tui.Shell) {
+	return func(s tui.Shell) {
 		l := v.current()
 		switch {
 		case l == nil:
@@ -330,7 +327,6 @@ func (v *Timeline) stepOr(which func() func(*histories.Span) bool, by int, find 
 		default:
 			s.Note(none)
 		}
-		return nil
 	}
 }
 
@@ -348,7 +344,7 @@ func (v *Timeline) jumpBy(s tui.Shell, by int, find finder, none string) {
 }
 
 // openRun goes to the run that the selected event leads to.
-func (v *Timeline) openRun(s tui.Shell) tea.Cmd {
+func (v *Timeline) openRun(s tui.Shell) {
 	l, id := v.current(), v.at()
 	switch {
 	case l == nil || id == 0:
@@ -362,12 +358,11 @@ func (v *Timeline) openRun(s tui.Shell) tea.Cmd {
 		v.nav.GoFrom(to)
 		s.Note("now " + console.NameOf(to) + "; backspace leads back")
 	}
-	return nil
 }
 
-func (v *Timeline) askInclude(s tui.Shell) tea.Cmd {
-	s.Ask(tui.Prompt{Label: "/", Value: v.filter.Include,
-		Hint: "a regular expression; !expression hides its matches", Preview: previewPattern,
+func (v *Timeline) askInclude(s tui.Shell) {
+	s.Ask(tui.Prompt{Label: "/", Value: v.filter.Include, Preview: previewPattern,
+		Hint: "a regular expression; !expression hides its matches",
 		Done: func(typed string) tea.Cmd {
 			f := v.filter
 			if rest, not := strings.CutPrefix(typed, "!"); not {
@@ -378,19 +373,16 @@ func (v *Timeline) askInclude(s tui.Shell) tea.Cmd {
 			v.setFilter(s, f)
 			return nil
 		}})
-	return nil
 }
 
-func (v *Timeline) askExclude(s tui.Shell) tea.Cmd {
-	s.Ask(tui.Prompt{Label: `\`, Value: v.filter.Exclude, Hint: "a regular expression to hide",
-		Preview: previewPattern,
+func (v *Timeline) askExclude(s tui.Shell) {
+	s.Ask(tui.Prompt{Label: `\`, Value: v.filter.Exclude, Preview: previewPattern, Hint: "a regular expression to hide",
 		Done: func(typed string) tea.Cmd {
 			f := v.filter
 			f.Exclude = typed
 			v.setFilter(s, f)
 			return nil
 		}})
-	return nil
 }
 
 func previewPattern(typed string) string {

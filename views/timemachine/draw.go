@@ -167,8 +167,8 @@ func (m *machine) drawChain(w *widget.Writer) {
 		w.Prose("   ", w.S.Muted, "after the last event comes the next run, before the first event the previous run")
 	}
 	if reset != nil {
-		w.Prose("   ", w.S.Text, fmt.Sprintf("reset from run %s: events 1 to %s come from that run. The run screen links to it.",
-			text.Safe(reset.RunID, " "), text.Count(reset.Event)))
+		w.Prose("   ", w.S.Text, fmt.Sprintf("reset from run %s: events 1 to %s come from that run. "+
+			"The run screen links to it.", text.Safe(reset.RunID, " "), text.Count(reset.Event)))
 	}
 	for _, gone := range []string{c.Before, c.After} {
 		if gone != "" {
@@ -184,7 +184,8 @@ func (m *machine) drawVerdict(w *widget.Writer) {
 	case d.Verifying:
 		w.Section("Verify", Judged(d.Strict)+": replaying with the current code"+w.S.Glyphs.Ellipsis)
 	case d.Verdict == nil:
-		w.Section("Verify", "r replays the run with the current code and shows the first different decision; S strictly")
+		w.Section("Verify",
+			"r replays the run with the current code and shows the first different decision; S strictly")
 	default:
 		Verdict(w, d.Verdict, d.Strict)
 	}

@@ -13,7 +13,6 @@ import (
 
 	"acescope/sources/histories"
 	"acescope/sources/runs"
-	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/text"
 	"acescope/tui/widget"
@@ -53,43 +52,39 @@ type Feed interface {
 	VerifyRun(strict bool)
 }
 
-func ReplayScreen(c *console.Console, feed Feed) tui.Screen {
+// Screen returns the time machine: the state of the run at an event, and the event.
+func Screen(c *console.Console, feed Feed) tui.Screen {
 	m := &machine{nav: c.Navigation, actor: c.Actor, location: c.Location, feed: feed}
-	return tui.Screen{Name: "replay", Keys: []string{"9"}, Help: "time machine: the state of the run at any event; verify the run", Aside: true, Share: 52,
-		Views: []tui.View{newReplayPane(m, "State", m.drawState), newReplayPane(m, "Event", m.drawEvent)}}
+	return tui.Screen{Name: "replay", Keys: []string{"9"}, Aside: true, Share: 52,
+		Help:  "time machine: the state of the run at any event; verify the run",
+		Views: []tui.View{newPane(m, "State", m.drawState), newPane(m, "Event", m.drawEvent)}}
 }
 
-// replayPane is one of the panes: the state of the run at the selected event, or the event.
-type replayPane struct {
+// pane is one of the panes: the state of the run at the selected event, or the event.
+type pane struct {
 	*machine
-	name          string
-	draw          func(*widget.Writer)
-	styles        theme.Styles
-	width, height int
-	top, lines    int
-	seen          int // position that was drawn last
-	doc           widget.Document
+	console.Reader
+	draw func(*widget.Writer)
+	seen int // position that was drawn last
 }
 
-func newReplayPane(m *machine, name string, draw func(*widget.Writer)) *replayPane {
-	return &replayPane{machine: m, name: name, draw: draw}
+func newPane(m *machine, name string, draw func(*widget.Writer)) *pane {
+	return &pane{machine: m, Reader: console.NewReader(name, m.location), draw: draw}
 }
 
-func (v *replayPane) Name() string { return v.name }
-
-func (v *replayPane) Title() string {
+func (v *pane) Title() string {
 	if v.data == nil || v.data.Frame == nil {
-		return v.name
+		return v.Name()
 	}
 	name := cmp.Or(v.data.About.TaskID, v.data.WorkflowID)
-	title := v.name + " of " + text.Safe(name, " ") + " at event " + text.Count(v.data.Frame.EventID)
+	title := v.Name() + " of " + text.Safe(name, " ") + " at event " + text.Count(v.data.Frame.EventID)
 	if c := v.data.Chain; len(c.RunIDs) > 1 {
 		title += fmt.Sprintf(", run %d of %d", c.At+1, len(c.RunIDs))
 	}
 	return title
 }
 
-func (v *replayPane) Footer() string {
+func (v *pane) Footer() string {
 	if v.data == nil || v.data.Frame == nil {
 		return ""
 	}
@@ -97,29 +92,23 @@ func (v *replayPane) Footer() string {
 }
 
 // forkPoint returns the event that the time machine shows.
-func (v *replayPane) forkPoint() string {
+func (v *pane) forkPoint() string {
 	if v.data == nil || v.data.Frame == nil || !v.nav.Selected.Is(v.data.WorkflowID, v.data.RunID) {
 		return ""
 	}
 	return "at=" + strconv.FormatInt(v.data.Frame.EventID, 10)
 }
 
-func (v *replayPane) SetShown(shown bool)       { v.look(shown) }
-func (v *replayPane) SetStyles(s theme.Styles)  { v.styles = s }
-func (v *replayPane) SetSize(width, height int) { v.width, v.height = width, height }
-func (v *replayPane) Refresh()                  { v.data = v.feed.Value() }
+func (v *pane) SetShown(shown bool) { v.look(shown) }
+func (v *pane) Refresh()            { v.data = v.feed.Value() }
 
-func (v *replayPane) Scroll(by int) { v.top = widget.Clamp(v.top+by, 0, max(v.lines-v.height, 0)) }
-func (v *replayPane) Page() int     { return v.height }
-
-func (v *replayPane) Bindings() []tui.Binding {
+func (v *pane) Bindings() []tui.Binding {
 	b := func(name, help, short string, do func(), keys ...string) tui.Binding {
-		return tui.Binding{Action: "replay." + name, Keys: keys, Help: help, Short: short,
-			Do: func(tui.Shell) tea.Cmd { do(); return nil }}
+		return console.Key("replay."+name, help, short, do, keys...)
 	}
 	move := func(by histories.StepBy, forward bool) func() { return func() { v.feed.StepMove(by, forward) } }
-	at := func(name, help, short string, do func(tui.Shell) tea.Cmd, keys ...string) tui.Binding {
-		return tui.Binding{Action: "replay." + name, Keys: keys, Help: help, Short: short, Do: do}
+	at := func(name, help, short string, do func(tui.Shell), keys ...string) tui.Binding {
+		return console.Key("replay."+name, help, short, do, keys...)
 	}
 	return append([]tui.Binding{
 		b("next", "next event; after the last one, the next run of the chain", "event",
@@ -139,46 +128,50 @@ func (v *replayPane) Bindings() []tui.Binding {
 		at("watch", "watch a value: a path, a bullet ID or a JSON pointer", "watch", v.askWatch, "w"),
 		b("next_change", "next change of the watched value", "", func() { v.feed.NextWatched(true) }, "n"),
 		b("previous_change", "previous change of the watched value", "", func() { v.feed.NextWatched(false) }, "N"),
-		b("verify", "verify that the current code makes the same decisions", "verify", func() { v.feed.VerifyRun(false) }, "r"),
-		b("verify_strictly", "verify strictly: also compare inputs and timer durations, which Temporal ignores", "", func() { v.feed.VerifyRun(true) }, "S"),
+		b("verify", "verify that the current code makes the same decisions", "verify",
+			func() { v.feed.VerifyRun(false) }, "r"),
+		b("verify_strictly", "verify strictly: also compare inputs and timer durations, which Temporal ignores", "",
+			func() { v.feed.VerifyRun(true) }, "S"),
 		at("event", "go to the event on the timeline; esc leads back", "timeline", v.toTimeline, "J"),
 		b("down", "down", "", func() { v.Scroll(1) }, "j", "down"),
 		b("up", "up", "", func() { v.Scroll(-1) }, "k", "up"),
-		b("page_down", "page down", "", func() { v.Scroll(v.height - 1) }, "pgdown", "ctrl+d", "ctrl+f"),
-		b("page_up", "page up", "", func() { v.Scroll(1 - v.height) }, "pgup", "ctrl+u", "ctrl+b"),
+		b("page_down", "page down", "", func() { v.Scroll(v.Height - 1) }, "pgdown", "ctrl+d", "ctrl+f"),
+		b("page_up", "page up", "", func() { v.Scroll(1 - v.Height) }, "pgup", "ctrl+u", "ctrl+b"),
 	}, v.actor.ForkAt("replay", v.forkPoint)...)
 }
 
 // Commands returns the commands of the time machine. Only one of the panes offers them.
-func (v *replayPane) Commands() []tui.Command {
-	if v.name != "State" {
+func (v *pane) Commands() []tui.Command {
+	if v.Name() != "State" {
 		return nil
 	}
 	return []tui.Command{
 		{Name: "at", Args: "EVENT", Number: true, Help: "go to an event in the time machine",
-			Do: func(s tui.Shell, args string) tea.Cmd { return v.goTo(s, args) }},
+			Do: func(s tui.Shell, args string) tea.Cmd { v.goTo(s, args); return nil }},
 		{Name: "watch", Args: "VALUE", Help: "watch a value in the time machine; no value stops watching",
 			Complete: func(string) []string { return v.names() },
-			Do:       func(_ tui.Shell, args string) tea.Cmd { v.feed.WatchValue(strings.TrimSpace(args)); return nil }},
+			Do: func(_ tui.Shell, args string) tea.Cmd {
+				v.feed.WatchValue(strings.TrimSpace(args))
+				return nil
+			}},
 	}
 }
 
-func (v *replayPane) goTo(s tui.Shell, typed string) tea.Cmd {
+func (v *pane) goTo(s tui.Shell, typed string) {
 	n, err := strconv.ParseInt(strings.TrimSpace(typed), 10, 64)
 	if err != nil || n < 1 {
 		s.Note("not an event number: " + text.Safe(typed, " "))
-		return nil
+		return
 	}
 	v.feed.StepTo(n)
-	return nil
 }
 
-func (v *replayPane) askAt(s tui.Shell) tea.Cmd {
-	s.Ask(tui.Prompt{Label: "event ", Hint: "number", Done: func(typed string) tea.Cmd { return v.goTo(s, typed) }})
-	return nil
+func (v *pane) askAt(s tui.Shell) {
+	s.Ask(tui.Prompt{Label: "event ", Hint: "number",
+		Done: func(typed string) tea.Cmd { v.goTo(s, typed); return nil }})
 }
 
-func (v *replayPane) askWatch(s tui.Shell) tea.Cmd {
+func (v *pane) askWatch(s tui.Shell) {
 	value := ""
 	if v.data != nil {
 		value = v.data.Watched
@@ -190,10 +183,9 @@ func (v *replayPane) askWatch(s tui.Shell) tea.Cmd {
 			return 0, slices.DeleteFunc(v.names(), other)
 		},
 		Done: func(typed string) tea.Cmd { v.feed.WatchValue(strings.TrimSpace(typed)); return nil }})
-	return nil
 }
 
-func (v *replayPane) names() []string {
+func (v *pane) names() []string {
 	if v.data == nil {
 		return nil
 	}
@@ -204,9 +196,9 @@ func (v *replayPane) names() []string {
 	return names
 }
 
-func (v *replayPane) toTimeline(s tui.Shell) tea.Cmd {
+func (v *pane) toTimeline(s tui.Shell) {
 	if v.data == nil || v.data.Frame == nil {
-		return nil
+		return
 	}
 	if d := v.data; d.RunID != d.Selected {
 		v.nav.Show(runs.Run{WorkflowID: d.WorkflowID, RunID: d.RunID, TaskID: d.About.TaskID,
@@ -214,11 +206,10 @@ func (v *replayPane) toTimeline(s tui.Shell) tea.Cmd {
 	}
 	v.nav.Event = v.data.Frame.EventID
 	s.Open("timeline")
-	return nil
 }
 
 // Copy returns the watched value, or the event.
-func (v *replayPane) Copy() (what, copied string) {
+func (v *pane) Copy() (what, copied string) {
 	switch d := v.data; {
 	case d == nil || d.Frame == nil:
 		return "", ""
@@ -229,44 +220,36 @@ func (v *replayPane) Copy() (what, copied string) {
 	}
 }
 
-func (v *replayPane) Draw(now time.Time, _ bool) []string {
+// headLines is the number of lines of the state that do not scroll.
+const headLines = 4
+
+func (v *pane) Draw(now time.Time, focused bool) []string {
 	switch d := v.data; {
 	case d == nil:
-		return widget.Centre([]string{"no run is selected", "press 1 to list runs, then t to open one here"},
-			v.width, v.height, v.styles)
+		return v.Message(nil, "no run is selected", "press 1 to list runs, then t to open one here")
 	case d.Frame == nil && d.Err != "":
-		return widget.Centre([]string{"the history cannot be read", text.Safe(d.Err, " ")}, v.width, v.height,
-			v.styles)
+		return v.Message(nil, "the history cannot be read", text.Safe(d.Err, " "))
 	case d.Frame == nil:
-		return widget.Centre([]string{"reading the history" + v.styles.Glyphs.Ellipsis}, v.width, v.height,
-			v.styles)
+		return v.Message(nil, "reading the history"+v.Styles.Glyphs.Ellipsis)
 	}
-	w := &widget.Writer{Doc: &v.doc, S: v.styles, Width: v.width, Now: now, Loc: v.location}
-	v.draw(w)
-	head := 4
-	if v.name != "State" {
-		head = 0
-	}
-	v.lines = len(w.Lines)
-	if pos := v.data.Frame.Position; pos != v.seen && head > 0 {
-		v.seen = pos
-		v.reveal(head)
-	}
-	v.top = widget.Clamp(v.top, 0, max(v.lines-v.height, 0))
-	lines := append(append([]string(nil), w.Lines[:min(head, len(w.Lines))]...),
-		w.Lines[min(head+v.top, len(w.Lines)):]...)
-	lines = lines[:min(len(lines), max(v.height, 0))]
-	for i := range lines {
-		lines[i] = text.Fit(lines[i], v.width, v.styles.Glyphs.Ellipsis)
-	}
-	return widget.Fill(lines, v.width, v.height)
+	return v.Show(nil, nil, now, focused, func(w *widget.Writer) {
+		v.draw(w)
+		if v.Name() != "State" {
+			return
+		}
+		head := min(headLines, len(w.Lines))
+		v.Head, w.Lines = w.Lines[:head:head], w.Lines[head:]
+		if pos := v.data.Frame.Position; pos != v.seen {
+			v.seen = pos
+			v.reveal()
+		}
+	})
 }
 
 // reveal scrolls to what the event changed unless that is visible.
-func (v *replayPane) reveal(head int) {
-	at := v.changed - head - v.top
-	if v.changed < 0 || at >= 0 && at < v.height-head-1 {
-		return
+func (v *pane) reveal() {
+	at := v.changed - headLines - v.Top
+	if v.changed >= 0 && (at < 0 || at >= v.Height-headLines-1) {
+		v.Top = v.changed - v.Height/2
 	}
-	v.top = v.changed - v.height/2
 }

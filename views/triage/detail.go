@@ -15,81 +15,59 @@ import (
 	"acescope/tui/text"
 	"acescope/tui/widget"
 	"acescope/views/console"
-	"acescope/views/run"
 )
 
 // detail shows the row under the cursor of the list.
 type detail struct {
 	from *list
-	console.Pane
-	reader run.RunReader
-	doc    widget.Document
-
-	key    string // of the row that is drawn
-	data   *triage.Result
-	second int64
-	wide   int
+	console.Reader
+	runs map[int]runs.Run // that lines name, by line
 }
 
-func (v *detail) Footer() string { return v.reader.Position() }
-
 func (v *detail) Bindings() []tui.Binding {
-	return append(widget.Motions("finding", &v.reader),
+	return append(widget.Motions("finding", v),
 		console.Key("finding.open", "open the run under the cursor", "open", v.open, "enter"),
 		console.Key("finding.runs", "list the runs of the group", "list its runs", v.from.filter, "F"))
 }
 
-func (v *detail) SetStyles(s theme.Styles) {
-	v.Styles = s
-	v.data = nil
-}
-
 // Copy returns the workflow ID of the run under the cursor, or what the list copies.
 func (v *detail) Copy() (what, copied string) {
-	if r, ok := v.reader.Selected(); ok {
+	if r, ok := v.runs[v.Cursor]; ok {
 		return "workflow ID", r.WorkflowID
 	}
 	return v.from.Copy()
 }
 
 func (v *detail) open(s tui.Shell) tea.Cmd {
-	r, ok := v.reader.Selected()
+	r, ok := v.runs[v.Cursor]
 	if !ok {
 		return v.from.open(s)
 	}
 	return v.from.nav.OpenRun(s, r)
 }
 
-func (v *detail) Draw(now time.Time, focused bool) []string {
-	v.from.arrange()
-	if v.from.current() == nil {
-		return v.Message(nil, "no finding is selected")
-	}
-	v.reader.SetSize(v.Width, v.Height)
-	v.build(now)
-	return v.reader.Draw(v.Styles, focused)
+// written is what the lines of a finding depend on.
+type written struct {
+	data   *triage.Result
+	second int64
 }
 
-// build writes the lines again if the row, its data, the width or the second changed.
-func (v *detail) build(now time.Time) {
+func (v *detail) Draw(now time.Time, focused bool) []string {
+	v.from.arrange()
 	row := v.from.current()
+	if row == nil {
+		return v.Message(nil, "no finding is selected")
+	}
 	key := strconv.Itoa(v.from.list.Cursor.Part) + row.key()
-	if key == v.key && v.data == v.from.arranged && v.second == now.Unix() && v.wide == v.Width {
-		return
-	}
-	changed := key != v.key
-	v.key, v.data, v.second, v.wide = key, v.from.arranged, now.Unix(), v.Width
-	w := &findingWriter{runs: map[int]runs.Run{}}
-	w.Writer = widget.Writer{
-		Doc: &v.doc, S: v.Styles, Width: max(v.Width-widget.PointerWidth, 1), Now: now, Loc: v.from.location,
-	}
-	row.write(w, v.data)
-	v.reader.Set(w.Lines, w.runs, changed)
+	return v.Show(key, written{v.from.arranged, now.Unix()}, now, focused, func(w *widget.Writer) {
+		v.runs = map[int]runs.Run{}
+		row.write(&findingWriter{w, v.runs}, v.from.arranged)
+	})
 }
 
 // findingWriter writes a finding and records the lines that name a run.
 type findingWriter struct {
-	widget.Writer
+	*widget.Writer
 	runs map[int]runs.Run
 }
 
@@ -112,7 +90,8 @@ func (w *findingWriter) title(m theme.Mark, say string) {
 }
 
 func (g groupRow) write(w *findingWriter, t *triage.Result) {
-	w.title(w.S.Status(string(g.Kind)), widget.HowMany(g.Count, "run")+", "+console.Percent(g.Share)+" of closed runs")
+	w.title(w.S.Status(string(g.Kind)),
+		widget.Counted(g.Count, "run")+", "+console.Percent(g.Share)+" of closed runs")
 	w.Prose("   ", w.S.Error, g.Pattern)
 	w.Say(w.S.Text, "")
 	w.fact("type", g.Type)
@@ -127,7 +106,8 @@ func (g groupRow) write(w *findingWriter, t *triage.Result) {
 	}
 	if g.Kind == ace.Wrong {
 		w.Say(w.S.Text, "")
-		w.Prose(" ", w.S.Muted, "Wrong answers are grouped by data set and by the results of tool calls in their summaries. The note comes from the history of the newest run.")
+		w.Prose(" ", w.S.Muted, "Wrong answers are grouped by data set and by the results of tool calls in their "+
+			"summaries. The note comes from the history of the newest run.")
 	}
 	remark := "enter opens one, F lists them"
 	if g.Count > len(g.Runs) {
@@ -239,11 +219,12 @@ func (w *findingWriter) bar(name string, ms, total float64) {
 		n = widget.Clamp(int(ms/total*barWidth+0.5), 0, barWidth)
 	}
 	bar := strings.Repeat(w.S.Glyphs.Full, n) + strings.Repeat(w.S.Glyphs.Empty, barWidth-n)
-	w.End(w.Line().Add(w.S.Muted, "   "+text.Fit(name, 10, "")+" "+text.FitLeft(widget.TookMS(ms, w.S.Glyphs), 8, "")+" ").Add(w.S.Accent, bar))
+	took := text.FitLeft(widget.TookMS(ms, w.S.Glyphs), 8, "")
+	w.End(w.Line().Add(w.S.Muted, "   "+text.Fit(name, 10, "")+" "+took+" ").Add(w.S.Accent, bar))
 }
 
 func (p phaseRow) write(w *findingWriter, t *triage.Result) {
-	w.End(w.Line().Add(w.S.Strong, " "+text.Safe(p.Phase, " ")).Add(w.S.Muted, "  "+widget.HowMany(p.Runs, "run")))
+	w.End(w.Line().Add(w.S.Strong, " "+text.Safe(p.Phase, " ")).Add(w.S.Muted, "  "+widget.Counted(p.Runs, "run")))
 	w.Say(w.S.Text, "")
 	for _, f := range []struct {
 		name string
@@ -254,7 +235,8 @@ func (p phaseRow) write(w *findingWriter, t *triage.Result) {
 	w.Section("Longest", "enter opens it")
 	w.link(p.Worst, text.Safe(p.Worst.Experiment, " "))
 	w.Section("Data", "")
-	w.Prose(" ", w.S.Muted, "Times come from run summaries (phase_ms). For up to 50 of the newest runs without a summary, they come from histories: from the last start of an activity to its end.")
+	w.Prose(" ", w.S.Muted, "Times come from run summaries (phase_ms). For up to 50 of the newest runs without a "+
+		"summary, they come from histories: from the last start of an activity to its end.")
 	w.fact("summaries", text.Count(int64(t.PhaseRuns-t.PhaseSampled)))
 	w.fact("histories", text.Count(int64(t.PhaseSampled)))
 	w.fact("unknown", text.Count(int64(t.PhaseUnknown)))

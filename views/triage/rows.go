@@ -155,7 +155,7 @@ func (p phaseRow) cells(s theme.Styles, _ bool, _ time.Time) []widget.SizedCell 
 		{"p50 " + widget.TookMS(p.P50, s.Glyphs), -11, s.Text},
 		{"p95 " + widget.TookMS(p.P95, s.Glyphs), -11, s.Text},
 		{"max " + widget.TookMS(p.Max, s.Glyphs), -11, s.Muted},
-		{widget.HowMany(p.Runs, "run"), -11, s.Muted},
+		{widget.Counted(p.Runs, "run"), -11, s.Muted},
 	}
 }
 
@@ -169,10 +169,11 @@ func (v *list) Draw(now time.Time, focused bool) []string {
 	if v.list.Empty() {
 		return v.Message(head, v.empty()...)
 	}
-	return widget.Fill(append(head, v.list.Draw(v.Styles, focused, func(at widget.SectionRow, width int, plain bool) string {
+	row := func(at widget.SectionRow, width int, plain bool) string {
 		cells := v.rows[at.Part][at.Row].cells(v.Styles, width >= wideWidth, now)
 		return widget.SizedCells(width, plain, v.Styles.Glyphs.Ellipsis, cells...)
-	})...), v.Width, v.Height)
+	}
+	return widget.Fill(append(head, v.list.Draw(v.Styles, focused, row)...), v.Width, v.Height)
 }
 
 func (v *list) empty() []string {
@@ -193,7 +194,7 @@ func (v *list) empty() []string {
 func (v *list) head(now time.Time) []string {
 	s, t := v.Styles, v.data
 	l := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
-	ended := widget.HowMany(t.Ended, "closed run")
+	ended := widget.Counted(t.Ended, "closed run")
 	if t.More {
 		ended = "the newest " + ended
 	}

@@ -30,7 +30,6 @@ type list struct {
 	nav      *console.Navigation
 	actor    *console.Actor
 	controls console.Controls
-	location *time.Location
 	feed     Feed
 	console.Pane
 	data     *triage.Result
@@ -58,14 +57,12 @@ type Feed interface {
 
 // Screen returns the list of findings with the selected one beside it.
 func Screen(c *console.Console, feed Feed) tui.Screen {
-	v := New(c, feed)
+	v := &list{Pane: console.NewPane("Triage"), nav: c.Navigation, actor: c.Actor, controls: c.Controls,
+		feed: feed, order: orders[0]}
+	pane := &detail{from: v, Reader: console.NewReader("Finding", c.Location)}
+	pane.Pointer = true
 	return tui.Screen{Name: "triage", Keys: []string{"7"}, Help: "failing, retrying, slow and expensive runs",
-		Views: []tui.View{v, &detail{Pane: console.NewPane("Finding"), from: v}}}
-}
-
-// New returns the list of findings.
-func New(c *console.Console, feed Feed) *list {
-	return &list{Pane: console.NewPane("Triage"), nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, feed: feed, order: orders[0]}
+		Views: []tui.View{v, pane}}
 }
 
 func (v *list) Footer() string {
@@ -86,12 +83,14 @@ func (v *list) Bindings() []tui.Binding {
 		console.Key("triage.sort", "sort the failures by count, newest or kind", "sort", v.sort, "s"),
 		console.Key("triage.wider", "scan more closed runs", "", func(s tui.Shell) { v.resize(s, 1) }, "+", "="),
 		console.Key("triage.narrower", "scan fewer closed runs", "", func(s tui.Shell) { v.resize(s, -1) }, "-"),
-		console.Key("triage.since", "only runs that closed in the last 15 minutes, hour, day, week, or all", "since", v.nextSpan, "t"),
+		console.Key("triage.since", "only runs that closed in the last 15 minutes, hour, day, week, or all", "since",
+			v.nextSpan, "t"),
 		console.Key("triage.scan", "stop the scan, or scan again", "stop/scan", v.scan, "c"),
 	)
 	if v.actor.Actions != nil {
 		point := func() (runs.Run, string, bool) { r, ok := v.run(); return r, "", ok }
-		all = append(all, console.MutatingKey("triage.cancel", "cancel the run under the cursor (asks first)", "cancel", v.cancelRun, "x"),
+		cancel := "cancel the run under the cursor (asks first)"
+		all = append(all, console.MutatingKey("triage.cancel", cancel, "cancel", v.cancelRun, "x"),
 			v.actor.ForkOf("triage", point))
 	}
 	return all
@@ -170,7 +169,7 @@ func (v *list) arrange() {
 func (v *list) parts(t *triage.Result) []widget.SectionPart {
 	phases := "no data"
 	if t.PhaseRuns > 0 {
-		phases = "over " + widget.HowMany(t.PhaseRuns, "run")
+		phases = "over " + widget.Counted(t.PhaseRuns, "run")
 		if t.PhaseSampled > 0 {
 			phases += ", " + text.Count(int64(t.PhaseSampled)) + " of them sampled from histories"
 		}
@@ -180,14 +179,14 @@ func (v *list) parts(t *triage.Result) []widget.SectionPart {
 	}
 	failures := "none"
 	if t.Grouped > 0 {
-		failures = widget.HowMany(t.Grouped, "run") + ", by " + v.order
+		failures = widget.Counted(t.Grouped, "run") + ", by " + v.order
 		if t.GroupsDropped > 0 {
 			failures += ", " + text.Count(int64(t.GroupsDropped)) + " groups not listed"
 		}
 	}
 	retrying := "none"
 	if n := len(t.Retrying); n > 0 {
-		retrying = widget.HowMany(n, "run")
+		retrying = widget.Counted(n, "run")
 	}
 	return []widget.SectionPart{
 		{"Retrying", retrying, len(t.Retrying), 5}, // first, because the user can still help them
@@ -258,7 +257,7 @@ func (v *list) filter(s tui.Shell) {
 	v.narrowed = g.Query()
 	v.controls.SetQuery(v.narrowed)
 	if g.Exact() {
-		s.Note("listing the " + widget.HowMany(g.Count, "run") + " of the group; backspace in triage shows all again")
+		s.Note("listing the " + widget.Counted(g.Count, "run") + " of the group; backspace in triage shows all again")
 	} else {
 		s.Note("listing all runs with this status in that time; backspace in triage shows all again")
 	}

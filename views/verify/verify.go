@@ -10,7 +10,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/sources/histories"
-	"acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/text"
@@ -24,42 +23,34 @@ type list struct {
 	nav      *console.Navigation
 	actor    *console.Actor
 	controls console.Controls
-	location *time.Location
 	feed     console.Value[*histories.Verified]
 	stepTo   func(event int64) // shows an event in the time machine
-	console.Pane
-	data         *histories.Verified // newest, nil before the first verification
-	table        *widget.Table
-	only         string // outcome, "" for all
-	rows         []int  // indexes of the listed runs
-	arranged     *histories.Verified
-	arrangedOnly string
+	console.List[*histories.VerifiedRun]
+	data *histories.Verified // newest, nil before the first verification
+	only string              // outcome, "" for all
 }
-
-// headLines is the number of lines above the table.
-const headLines = 2
 
 // Screen returns the screen of verified runs. stepTo shows an event in the time machine.
 func Screen(c *console.Console, feed console.Value[*histories.Verified], stepTo func(event int64)) tui.Screen {
-	v := &list{Pane: console.NewPane("Verified"), nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, feed: feed, stepTo: stepTo, table: widget.NewTable(
-		widget.Heading{Title: "VERDICT", Width: 18},
-		widget.Heading{Title: "RUN", Minimum: 14},
-		widget.Heading{Title: "AT EVENT", Width: 8, Right: true},
-		widget.Heading{Title: "HISTORY", Minimum: 16, Drop: 2},
-		widget.Heading{Title: "CODE", Minimum: 16, Drop: 1},
-		widget.Heading{Title: "EVENTS", Width: 7, Right: true, Drop: 3},
-	)}
-	return tui.Screen{Name: "verified", Help: "the verdicts of verifying several runs", Aside: true, Share: 58, Views: []tui.View{v, &detail{v: v, Pane: console.NewPane("Verdict")}}}
+	v := &list{nav: c.Navigation, actor: c.Actor, controls: c.Controls, feed: feed, stepTo: stepTo,
+		List: console.NewList[*histories.VerifiedRun]("Verified",
+			widget.Heading{Title: "VERDICT", Width: 18},
+			widget.Heading{Title: "RUN", Minimum: 14},
+			widget.Heading{Title: "AT EVENT", Width: 8, Right: true},
+			widget.Heading{Title: "HISTORY", Minimum: 16, Drop: 2},
+			widget.Heading{Title: "CODE", Minimum: 16, Drop: 1},
+			widget.Heading{Title: "EVENTS", Width: 7, Right: true, Drop: 3})}
+	return tui.Screen{Name: "verified", Help: "the verdicts of verifying several runs", Aside: true, Share: 58,
+		Views: []tui.View{v, &detail{v: v, Reader: console.NewReader("Verdict", c.Location)}}}
 }
 
 func (v *list) Title() string { return "Verified runs" }
 
 func (v *list) Footer() string {
-	v.arrange()
-	if v.only != "" && v.table.Rows > 0 {
-		return "only " + v.only + " " + v.Styles.Glyphs.Dot + " " + v.table.Position()
+	if v.only != "" && v.Table.Rows > 0 {
+		return v.Join("only "+v.only, v.Table.Position())
 	}
-	return v.table.Position()
+	return v.Table.Position()
 }
 
 func (v *list) Bindings() []tui.Binding {
@@ -68,23 +59,30 @@ func (v *list) Bindings() []tui.Binding {
 
 // keys returns the keys of both panes.
 func (v *list) keys(view string) []tui.Binding {
+	next := func(by int) func(tui.Shell) {
+		differs := func(r *histories.VerifiedRun) bool { return r.Verdict.Outcome != histories.VerifyDeterministic }
+		return func(s tui.Shell) { v.Next(s, by, differs, "all other listed runs match") }
+	}
 	return []tui.Binding{
-		console.Key(view+".open", "open the run in the time machine, at the event where it diverges", "open there", v.open, "enter", "o"),
+		console.Key(view+".open", "open the run in the time machine, at the event where it diverges",
+			"open there", v.open, "enter", "o"),
 		console.Key(view+".event", "go to that event on the timeline; esc leads back", "timeline", v.toTimeline, "J"),
-		console.Key(view+".next", "next run that does not match", "", func(s tui.Shell) { v.jump(s, 1) }, "e", "n"),
-		console.Key(view+".previous", "previous run that does not match", "", func(s tui.Shell) { v.jump(s, -1) }, "E", "N"),
+		console.Key(view+".next", "next run that does not match", "", next(1), "e", "n"),
+		console.Key(view+".previous", "previous run that does not match", "", next(-1), "E", "N"),
 		console.Key(view+".filter", "show only runs of one verdict, or all", "filter", v.nextFilter, "f"),
 		console.Key(view+".again", "verify the runs again", "again", func(s tui.Shell) { v.again(s, false) }, "r"),
-		console.Key(view+".strict", "verify the runs again with strict on or off; strict also reports differences that Temporal accepts", "strict",
-			func(s tui.Shell) { v.again(s, true) }, "S"),
+		console.Key(view+".strict",
+			"verify the runs again with strict on or off; strict also reports differences that Temporal accepts",
+			"strict", func(s tui.Shell) { v.again(s, true) }, "S"),
 	}
 }
 
 // Commands returns the command that verifies.
 func (v *list) Commands() []tui.Command {
-	return []tui.Command{{Name: "verify", Args: "[all] [strict]", Help: "verify the marked runs, or the selected one; all: every run of the list's filter",
+	return []tui.Command{{Name: "verify", Args: "[all] [strict]",
+		Help: "verify the marked runs, or the selected one; all: every run of the list's filter",
 		Complete: func(typed string) []string {
-			return slices.DeleteFunc([]string{"all", "all strict", "strict"}, func(o string) bool { return !strings.HasPrefix(o, typed) })
+			return console.WithPrefix(typed, []string{"all", "all strict", "strict"})
 		}, Do: v.command}}
 }
 
@@ -118,78 +116,51 @@ func (v *list) again(s tui.Shell, other bool) {
 	v.controls.VerifyRuns(w)
 }
 
-func (v *list) Page() int { return v.table.Page() }
-func (v *list) Refresh()  { v.data = v.feed.Value() }
-
-func (v *list) SetSize(width, height int) {
-	v.Width, v.Height = width, height
-	v.table.SetSize(width, max(height-headLines, 1))
-}
-
-func (v *list) Scroll(by int) {
-	v.arrange()
-	v.table.Scroll(by)
+func (v *list) Refresh() {
+	if next := v.feed.Value(); next != nil && next != v.data {
+		v.data = next
+		v.arrange()
+	}
 }
 
 // arrange filters the rows. The cursor stays on its run.
 func (v *list) arrange() {
-	if v.arranged == v.data && v.arrangedOnly == v.only {
-		return
-	}
-	was, had := v.current()
-	v.arranged, v.arrangedOnly, v.rows = v.data, v.only, v.rows[:0]
-	if v.data == nil {
-		v.table.SetRows(0)
-		return
-	}
+	was, had := v.Current()
+	var rows []*histories.VerifiedRun
 	for i := range v.data.Rows {
-		r := &v.data.Rows[i]
-		if v.only != "" && string(r.Verdict.Outcome) != v.only {
-			continue
+		if r := &v.data.Rows[i]; v.only == "" || string(r.Verdict.Outcome) == v.only {
+			rows = append(rows, r)
 		}
-		if had && r.Run.ID() == was.Run.ID() {
-			v.table.Cursor = len(v.rows)
-		}
-		v.rows = append(v.rows, i)
 	}
-	v.table.SetRows(len(v.rows))
-}
-
-// current returns the run under the cursor.
-func (v *list) current() (histories.VerifiedRun, bool) {
-	if v.arranged == nil || v.table.Cursor >= len(v.rows) {
-		return histories.VerifiedRun{}, false
-	}
-	return v.arranged.Rows[v.rows[v.table.Cursor]], true
+	v.Set(rows, func(r *histories.VerifiedRun) bool { return had && r.Run.ID() == was.Run.ID() })
 }
 
 func (v *list) nextFilter() {
-	outcomes := []string{"", string(histories.VerifyNondeterministic), string(histories.VerifyDrifted), string(histories.VerifyUnverified), string(histories.VerifyDeterministic)}
+	outcomes := []string{"", string(histories.VerifyNondeterministic), string(histories.VerifyDrifted),
+		string(histories.VerifyUnverified), string(histories.VerifyDeterministic)}
 	v.only = outcomes[(slices.Index(outcomes, v.only)+1)%len(outcomes)]
+	if v.data != nil {
+		v.arrange()
+	}
 }
 
-func (v *list) jump(s tui.Shell, by int) {
-	v.arrange()
-	for at := v.table.Cursor + by; at >= 0 && at < len(v.rows); at += by {
-		if v.arranged.Rows[v.rows[at]].Verdict.Outcome != histories.VerifyDeterministic {
-			v.table.Scroll(at - v.table.Cursor)
-			return
-		}
+// show selects the run under the cursor, and returns it with the event where it diverges, or 0.
+func (v *list) show() (r *histories.VerifiedRun, event int64, ok bool) {
+	if r, ok = v.Current(); !ok {
+		return r, 0, false
 	}
-	s.Note("all other listed runs match")
+	v.nav.Show(r.Run)
+	if d := r.Verdict.Divergence; d != nil {
+		event = d.EventID
+	}
+	return r, event, true
 }
 
 // open shows the run in the time machine, at the event where it diverges or at its end.
 func (v *list) open(s tui.Shell) {
-	v.arrange()
-	r, ok := v.current()
+	r, event, ok := v.show()
 	if !ok {
 		return
-	}
-	v.nav.Show(r.Run)
-	event := int64(0)
-	if d := r.Verdict.Divergence; d != nil {
-		event = d.EventID
 	}
 	v.stepTo(event)
 	s.Open("replay")
@@ -199,22 +170,15 @@ func (v *list) open(s tui.Shell) {
 }
 
 func (v *list) toTimeline(s tui.Shell) {
-	v.arrange()
-	r, ok := v.current()
-	if !ok {
-		return
+	if _, event, ok := v.show(); ok {
+		v.nav.Event = event
+		s.Open("timeline")
 	}
-	v.nav.Show(r.Run)
-	if d := r.Verdict.Divergence; d != nil {
-		v.nav.Event = d.EventID
-	}
-	s.Open("timeline")
 }
 
 // Copy returns the verdict on the run under the cursor.
 func (v *list) Copy() (what, copied string) {
-	v.arrange()
-	r, ok := v.current()
+	r, ok := v.Current()
 	if !ok {
 		return "", ""
 	}
@@ -228,14 +192,12 @@ func (v *list) Copy() (what, copied string) {
 }
 
 func (v *list) Draw(now time.Time, focused bool) []string {
-	v.arrange()
 	d := v.data
 	if d == nil {
 		return v.Message(nil, "no runs verified yet",
 			"in the list of runs, space marks, r verifies the marked runs, V all of the filter")
 	}
-	lines := []string{v.counts(d), v.scope(d, now)}
-	return widget.Fill(append(lines, v.table.Draw(v.Styles, focused, func(i int) []widget.Cell { return v.cells(&d.Rows[v.rows[i]]) })...), v.Width, v.Height)
+	return v.DrawRows([]string{v.counts(d), v.scope(d, now)}, focused, v.cells)
 }
 
 // counts shows the progress and the number of runs per verdict.
@@ -243,17 +205,16 @@ func (v *list) counts(d *histories.Verified) string {
 	s := v.Styles
 	l := &text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
 	l.Add(s.Strong, " "+text.Count(d.Done))
-	if d.Ended.IsZero() || d.Incomplete {
-		if d.Total > 0 {
-			l.Add(s.Text, " of "+text.Count(max(d.Total, d.Done)))
-		}
+	if (d.Ended.IsZero() || d.Incomplete) && d.Total > 0 {
+		l.Add(s.Text, " of "+text.Count(max(d.Total, d.Done)))
 	}
 	l.Add(s.Text, "  ").Add(s.Success, text.Count(d.Deterministic)+" deterministic")
 	for _, c := range []struct {
 		n    int64
 		name string
 		ink  theme.Ink
-	}{{d.Nondeterministic, "nondeterministic", s.Error}, {d.Drifted, "drifted", s.Warning}, {d.Unverified, "unverified", s.Warning}} {
+	}{{d.Nondeterministic, "nondeterministic", s.Error}, {d.Drifted, "drifted", s.Warning},
+		{d.Unverified, "unverified", s.Warning}} {
 		if c.n > 0 {
 			l.Add(c.ink, "  "+text.Count(c.n)+" "+c.name)
 		}
@@ -261,7 +222,7 @@ func (v *list) counts(d *histories.Verified) string {
 	if n := d.Dropped(); n > 0 {
 		l.Add(s.Muted, "  ("+text.Count(n)+" counted, not listed)")
 	}
-	return text.Fit(l.String(s.Text), v.Width, s.Glyphs.Ellipsis)
+	return l.String(s.Text)
 }
 
 // scope shows which runs were verified, how, and how long it took.
@@ -282,13 +243,13 @@ func (v *list) scope(d *histories.Verified, now time.Time) string {
 	if duration > 0 && d.Events > 0 {
 		l.Add(s.Muted, fmt.Sprintf(" %s %s events in %s", s.Glyphs.Dot, text.Count(d.Events), text.Took(duration)))
 	}
-	return text.Fit(l.String(s.Text), v.Width, s.Glyphs.Ellipsis)
+	return l.String(s.Text)
 }
 
 func scopeOf(w histories.VerifyRequest) string {
 	switch n := len(w.Runs); {
 	case n > 0:
-		return widget.HowMany(n, "marked run")
+		return widget.Counted(n, "marked run")
 	case w.Query == "":
 		return "all runs"
 	}
@@ -308,12 +269,11 @@ func (v *list) cells(r *histories.VerifiedRun) []widget.Cell {
 	case histories.VerifyDrifted, histories.VerifyUnverified:
 		mark, ink = s.Glyphs.Unknown, s.Warning
 	}
-	all := []widget.Cell{{mark + " " + string(r.Verdict.Outcome), ink}, {console.NameOf(r.Run), s.Text}, {event, s.Text}, {has, s.Removed}, {does, s.Added},
+	same := r.Verdict.Divergence == nil
+	return []widget.Cell{{mark + " " + string(r.Verdict.Outcome), ink}, {console.NameOf(r.Run), s.Text},
+		{event, s.Text}, {has, widget.Unless(same, s.Muted, s.Removed)},
+		{does, widget.Unless(same, s.Muted, s.Added)},
 		{text.Count(int64(r.Verdict.Events)), s.Muted}}
-	if r.Verdict.Divergence == nil {
-		all[3].Ink, all[4].Ink = s.Muted, s.Muted
-	}
-	return all
 }
 
 // command formats a command, with its input only if the input differs.
@@ -329,14 +289,11 @@ func command(c *histories.VerifyCommand, kind histories.VerifyKind) string {
 // detail shows the whole verdict on the run under the cursor.
 type detail struct {
 	v *list
-	console.Pane
-	top, lines int
-	doc        widget.Document
-	of         runs.ID
+	console.Reader
 }
 
 func (d *detail) Title() string {
-	if r, ok := d.v.current(); ok {
+	if r, ok := d.v.Current(); ok {
 		return "Verdict of " + console.NameOf(r.Run)
 	}
 	return "Verdict"
@@ -346,32 +303,20 @@ func (d *detail) Bindings() []tui.Binding {
 	return append(widget.Motions("verdict", d), d.v.keys("verdict")...)
 }
 
-func (d *detail) Page() int              { return max(d.Height, 1) }
-func (d *detail) Scroll(by int)          { d.top = widget.Clamp(d.top+by, 0, max(d.lines-d.Height, 0)) }
 func (d *detail) Copy() (string, string) { return d.v.Copy() }
 
-func (d *detail) Draw(now time.Time, _ bool) []string {
-	d.v.arrange()
-	r, ok := d.v.current()
+func (d *detail) Draw(now time.Time, focused bool) []string {
+	r, ok := d.v.Current()
 	if !ok {
 		return d.Message(nil, "no run is selected")
 	}
-	if key := r.Run.ID(); key != d.of {
-		d.of, d.top = key, 0
-	}
-	w := &widget.Writer{Doc: &d.doc, S: d.Styles, Width: d.Width, Now: now, Loc: d.v.location}
-	timemachine.Verdict(w, &r.Verdict, d.v.arranged.Request.Strict)
-	w.Section("Run", "")
-	w.Prose("   workflow  ", w.S.Text, text.Safe(r.Run.WorkflowID, " "))
-	w.Prose("   run       ", w.S.Text, text.Safe(r.Run.RunID, " "))
-	w.Prose("   type      ", w.S.Text, text.Safe(r.Verdict.WorkflowType, " "))
-	w.Say(w.S.Muted, "")
-	w.Say(w.S.Muted, " "+w.S.Glyphs.Enter+" opens it in the time machine, J on the timeline")
-	d.lines = len(w.Lines)
-	d.top = widget.Clamp(d.top, 0, max(d.lines-d.Height, 0))
-	lines := append([]string(nil), w.Lines[min(d.top, len(w.Lines)):min(d.top+max(d.Height, 0), len(w.Lines))]...)
-	for i := range lines {
-		lines[i] = text.Fit(lines[i], d.Width, d.Styles.Glyphs.Ellipsis)
-	}
-	return widget.Fill(lines, d.Width, d.Height)
+	return d.Show(r.Run.ID(), nil, now, focused, func(w *widget.Writer) {
+		timemachine.Verdict(w, &r.Verdict, d.v.data.Request.Strict)
+		w.Section("Run", "")
+		w.Prose("   workflow  ", w.S.Text, text.Safe(r.Run.WorkflowID, " "))
+		w.Prose("   run       ", w.S.Text, text.Safe(r.Run.RunID, " "))
+		w.Prose("   type      ", w.S.Text, text.Safe(r.Verdict.WorkflowType, " "))
+		w.Say(w.S.Muted, "")
+		w.Say(w.S.Muted, " "+w.S.Glyphs.Enter+" opens it in the time machine, J on the timeline")
+	})
 }

@@ -1,4 +1,4 @@
-package lineage
+package console
 
 import (
 	"cmp"
@@ -6,11 +6,10 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources/histories"
-	lineagesource "acescope/sources/lineage"
+	"acescope/sources/lineage"
 	"acescope/theme"
 	"acescope/tui/text"
 	"acescope/tui/widget"
-	"acescope/views/console"
 )
 
 // LineageHeadings returns the columns of a lineage.
@@ -28,13 +27,13 @@ func safe(s string, g theme.Glyphs) string { return g.Replace(text.Safe(s, " "))
 // LineageRow returns the cells of a run in the order of the headings. marked follows its place in the tree.
 func LineageRow(n *histories.LineageNode, marked string, width int, s theme.Styles) []widget.Cell {
 	g := s.Glyphs
-	r := lineagesource.RowOf(n)
-	status := console.StatusMark(n.Run, s)
+	r := lineage.RowOf(n)
+	status := StatusMark(n.Run, s)
 	name := placed(g.Replace(r.Place)+marked, text.Safe(r.Name, " "), width, g)
 	orDash := func(t string) string { return cmp.Or(safe(t, g), g.Dash) }
 	return []widget.Cell{
 		{name, s.Text}, {orDash(r.At), s.Muted}, {orDash(r.Changed), s.Text},
-		{status.Glyph + " " + status.Word, status.Ink}, {console.CostOf(n.Run, n.Run.Start, s), s.Muted},
+		{status.Glyph + " " + status.Word, status.Ink}, {CostOf(n.Run, n.Run.Start, s), s.Muted},
 		{orDash(r.Answer), s.Text}, {orDash(r.Effect), effectInk(n.Effect, s)},
 	}
 }
@@ -64,30 +63,30 @@ func placed(branch, name string, width int, g theme.Glyphs) string {
 	return branch + text.Middle(name, room, g.Ellipsis)
 }
 
-// Node writes the details of a run of a lineage.
-func Node(w *widget.Writer, t *histories.LineageTree, n *histories.LineageNode) {
+// WriteLineageNode writes the details of a run of a lineage.
+func WriteLineageNode(w *widget.Writer, t *histories.LineageTree, n *histories.LineageNode) {
 	g := w.S.Glyphs
 	f := func(name, value string, ink theme.Ink) {
 		if value != "" {
 			w.Prose(" "+text.Fit(name, 9, ""), ink, g.Replace(value))
 		}
 	}
-	r := lineagesource.RowOf(n)
+	r := lineage.RowOf(n)
 	w.End(w.Line().Add(w.S.Strong, " "+text.Safe(r.Name, " ")).Add(w.S.Muted, "  run "+text.Safe(n.Run.RunID, " ")))
-	status := console.StatusMark(n.Run, w.S)
+	status := StatusMark(n.Run, w.S)
 	said := status.Glyph + " " + status.Word
 	if n.Outcome != nil {
 		said += ": answered " + cmp.Or(r.Answer, g.Dash)
 	}
 	f("status", said, status.Ink)
-	f("effect", lineagesource.Effect(t, n), effectInk(n.Effect, w.S))
-	f("from", lineagesource.Origin(t, n), w.S.Text)
+	f("effect", lineage.Effect(t, n), effectInk(n.Effect, w.S))
+	f("from", lineage.Origin(t, n), w.S.Text)
 	if n.Run.Fork != nil {
-		f("changed", strings.Join(lineagesource.Changes(n.Run.Fork, widget.MaxText), "\n"), w.S.Text)
+		f("changed", strings.Join(lineage.Changes(n.Run.Fork, widget.MaxText), "\n"), w.S.Text)
 	}
 	if n.Run.Summary != nil {
 		usage := n.Run.Summary.Usage
-		cost := console.CostCell(usage, g) + ", " + text.Count(usage.InputTokens+usage.OutputTokens) + " tokens"
+		cost := CostCell(usage, g) + ", " + text.Count(usage.InputTokens+usage.OutputTokens) + " tokens"
 		if n.Run.Fork != nil {
 			cost += ", without reused steps"
 		}

@@ -1,0 +1,98 @@
+package console
+
+import (
+	"time"
+
+	"acescope/theme"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+)
+
+// Reader is a pane that shows a document.
+type Reader struct {
+	Pane
+	Location *time.Location
+	Pointer  bool     // a cursor moves from line to line
+	Head     []string // lines above the document, which do not scroll
+	Lines    []string // of the document
+	Cursor   int      // line, if there is a pointer
+	Top      int      // first visible line
+	doc      widget.Document
+	of       document
+}
+
+// document is what the lines were written from.
+type document struct {
+	key, of any
+	width   int
+}
+
+// NewReader returns a reader whose title is its name.
+func NewReader(name string, location *time.Location) Reader {
+	return Reader{Pane: NewPane(name), Location: location}
+}
+
+func (r *Reader) SetStyles(s theme.Styles) {
+	r.Styles, r.of = s, document{}
+	r.doc.Clear()
+}
+
+func (r *Reader) Page() int { return max(r.Height-len(r.Head), 1) }
+
+// Scroll moves the cursor, or without a pointer the document.
+func (r *Reader) Scroll(by int) {
+	last := max(len(r.Lines)-r.Page(), 0)
+	if !r.Pointer {
+		r.Top = widget.Clamp(r.Top+by, 0, last)
+		return
+	}
+	r.Cursor = widget.Clamp(r.Cursor+by, 0, max(len(r.Lines)-1, 0))
+	r.Top = widget.Clamp(widget.Clamp(r.Top, r.Cursor-r.Page()+1, r.Cursor), 0, last)
+}
+
+// Footer returns the position, or "" if all lines are visible.
+func (r *Reader) Footer() string {
+	n, count := len(r.Lines), text.Count
+	switch {
+	case n <= r.Page():
+		return ""
+	case r.Pointer:
+		return count(int64(r.Cursor+1)) + "/" + count(int64(n))
+	}
+	return count(int64(r.Top+1)) + "-" + count(int64(min(r.Top+r.Page(), n))) + " of " + count(int64(n))
+}
+
+// Show draws a document. Another key starts at the top. The document is written again if the key, the width or of
+// changed, or if of is nil.
+func (r *Reader) Show(key, of any, now time.Time, focused bool, write func(*widget.Writer)) []string {
+	width := r.Width
+	if r.Pointer {
+		width = max(width-widget.PointerWidth, 1)
+	}
+	if key != r.of.key {
+		r.Cursor, r.Top = 0, 0
+	}
+	if source := (document{key, of, width}); of == nil || source != r.of {
+		r.of = source
+		w := &widget.Writer{Doc: &r.doc, S: r.Styles, Width: width, Now: now, Loc: r.Location}
+		write(w)
+		r.Lines = w.Lines
+	}
+	r.Scroll(0)
+	out := append(make([]string, 0, r.Height), r.Head...)
+	for i := r.Top; i < min(r.Top+r.Page(), len(r.Lines)); i++ {
+		out = append(out, r.line(i, focused))
+	}
+	return widget.Fill(out, r.Width, r.Height)
+}
+
+func (r *Reader) line(i int, focused bool) string {
+	switch g := r.Styles.Glyphs; {
+	case !r.Pointer:
+		return r.Lines[i]
+	case i == r.Cursor && focused:
+		return text.Fit(r.Styles.Title.Paint(g.Pointer)+" "+r.Lines[i], r.Width, "")
+	default:
+		return text.Fit("  "+r.Lines[i], r.Width, "")
+	}
+}
