@@ -19,7 +19,6 @@ import (
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
-	"acescope/engine/store/artifact"
 	"acescope/sources"
 	"acescope/sources/cluster"
 	"acescope/sources/detail"
@@ -182,7 +181,7 @@ func (c *fileConsole) run(ctx context.Context, quit func()) {
 	defer wg.Wait()
 	wg.Go(func() { c.load(ctx, quit) })
 	c.feeds.Run(ctx, cluster.Deps{
-		Client: client, TaskQueue: ace.TaskQueue, Screen: screenOf(c.frames), Artifact: c.artifacts(),
+		Client: client, TaskQueue: ace.TaskQueue, Screen: screenOf(c.frames), Artifact: c.app.FileArtifacts(),
 		Playbooks: c.books, NoPlaybooks: c.whyNoBooks, Verify: verifyHere,
 	})
 }
@@ -211,20 +210,6 @@ func (c *fileConsole) whyNoBooks() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.noBooks
-}
-
-// artifacts returns a reader of the artifacts in the data directory, nil without such a directory. Artifacts are named
-// by their hash, so a wrong one cannot be read.
-func (c *fileConsole) artifacts() func(ace.Ref, int64) ([]byte, error) {
-	dir, err := c.app.DataDir()
-	if err != nil {
-		return nil
-	}
-	path := filepath.Join(dir, "artifacts")
-	if _, err := os.Stat(path); err != nil {
-		return nil
-	}
-	return artifact.OpenReadOnly(path).Get
 }
 
 // load reads the files and updates the screen meanwhile. If no history can be read, it ends the console.

@@ -145,7 +145,6 @@ func ResetCommand(a *cli.App) *cobra.Command {
 			"started the phase. It keeps the history up to there, and the workflow decides again. An open run is\n" +
 			"terminated.",
 		Example: "acescope reset finance-1-e1-0042 --phase curator --reason 'curator fixed'",
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return CheckPoint(cmd) },
 	}
 	PointFlags(cmd, &at, "last event that is kept", "first phase to run again")
 	return actionCommand(a, cmd, &action{
@@ -189,19 +188,13 @@ func SignalCommand(a *cli.App) *cobra.Command {
 	}, x)
 }
 
-// PointFlags adds the flags that name a point of a history.
+// PointFlags adds the flags that name a point of a history; one of them must be set.
 func PointFlags(cmd *cobra.Command, at *fork.Point, event, phase string) {
 	cmd.Flags().Int64Var(&at.Event, "at", 0, event)
 	phase += ": generator, skills, reflector, curator or persist"
 	cmd.Flags().StringVar((*string)(&at.Phase), "phase", "", phase)
-}
-
-// CheckPoint returns a usage error unless exactly one of the flags of [PointFlags] is set.
-func CheckPoint(cmd *cobra.Command) error {
-	if cmd.Flags().Changed("at") == cmd.Flags().Changed("phase") {
-		return cli.UsageError("set the point with either --at EVENT or --phase PHASE")
-	}
-	return nil
+	cmd.MarkFlagsOneRequired("at", "phase")
+	cmd.MarkFlagsMutuallyExclusive("at", "phase")
 }
 
 // maxSignal is the largest argument that the server accepts, in bytes.
