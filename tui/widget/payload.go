@@ -134,7 +134,8 @@ func Binary(data []byte) bool {
 		switch {
 		case r == 0:
 			return true
-		case r == utf8.RuneError && n == 1 && i < len(data)-utf8.UTFMax, r < 0x20 && r != '\n' && r != '\r' && r != '\t' && r != 0x1b:
+		case r == utf8.RuneError && n == 1 && i < len(data)-utf8.UTFMax,
+			r < 0x20 && !strings.ContainsRune("\n\r\t\x1b", r):
 			odd++
 		}
 		i += n

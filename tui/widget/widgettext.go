@@ -80,7 +80,8 @@ func Dollars(usd float64) string {
 }
 
 func Holds(part string, in ...string) bool {
-	return slices.ContainsFunc(in, func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(part)) })
+	part = strings.ToLower(part)
+	return slices.ContainsFunc(in, func(s string) bool { return strings.Contains(strings.ToLower(s), part) })
 }
 
 const (

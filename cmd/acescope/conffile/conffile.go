@@ -68,7 +68,7 @@ func Parse(path string, data []byte, known func(name string) bool) (f File, warn
 	}}
 	tree := map[string]any{}
 	if err := toml.Unmarshal(data, &tree); err != nil {
-		return File{Path: path}, []string{syntaxError(path, err)}
+		return File{Path: path}, []string{Mistake(path, err) + "; the whole file is ignored until this is fixed"}
 	}
 	p.lines = keyLines(data)
 	tables := map[string]func(any){
@@ -87,15 +87,19 @@ func Parse(path string, data []byte, known func(name string) bool) (f File, warn
 	return p.File, p.warnings
 }
 
-func syntaxError(path string, err error) string {
-	where := path
+// Mistake returns the position and the text of a TOML error in a file: of an unknown key or of the syntax.
+func Mistake(path string, err error) string {
+	var unknown *toml.StrictMissingError
 	var decode *toml.DecodeError
-	if errors.As(err, &decode) {
+	switch {
+	case errors.As(err, &unknown):
+		row, _ := unknown.Errors[0].Position()
+		return fmt.Sprintf("%s:%d: unknown key %q", path, row, strings.Join(unknown.Errors[0].Key(), "."))
+	case errors.As(err, &decode):
 		row, _ := decode.Position()
-		where += ":" + strconv.Itoa(row)
+		path += ":" + strconv.Itoa(row)
 	}
-	what := oneLine(strings.TrimPrefix(err.Error(), "toml: "))
-	return where + ": " + what + "; the whole file is ignored until this is fixed"
+	return path + ": " + oneLine(strings.TrimPrefix(err.Error(), "toml: "))
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(text.Safe(s, " ")), " ") }

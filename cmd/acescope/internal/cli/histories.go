@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -136,21 +135,18 @@ func ReadRun(ctx context.Context, e *engine.Engine, id, runID string) (RunHistor
 }
 
 // HistoryOf reads the history that an argument names: of a file, or of a run on the server. FILE#N is the Nth history
-// of a file, and so is FILE with that number.
-func (a *App) HistoryOf(ctx context.Context, arg string, number int, runID string) (RunHistory, error) {
-	path, n, err := SplitHistoryName(arg)
+// of a file.
+func (a *App) HistoryOf(ctx context.Context, arg, runID string) (RunHistory, error) {
+	path, number, err := SplitHistoryName(arg)
 	if err != nil {
 		return RunHistory{}, err
 	}
 	if IsHistoryFile(path) {
-		h, err := pick(a.ReadHistories(ctx, path), max(number, n), runID)
+		h, err := pick(a.ReadHistories(ctx, path), number, runID)
 		if err == nil && len(h.Events) == 0 {
 			err = cmp.Or(h.ReadErr, fmt.Errorf("%s: the history has no events", path))
 		}
 		return h, err
-	}
-	if number > 0 {
-		return RunHistory{}, UsageError("--history is for files; select a run of the server with --run")
 	}
 	e, done, err := a.OpenReadOnly(ctx)
 	if err != nil {
@@ -259,16 +255,15 @@ func (a *App) ReadHistories(ctx context.Context, path string) []RunHistory {
 }
 
 func readHistoryFile(path string) []RunHistory {
-	var r io.Reader = os.Stdin
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return []RunHistory{{Source: path, Number: 1, ReadErr: FileError(err)}}
-		}
-		defer f.Close()
-		r = f
+	file, err := OpenFile(path)
+	if err != nil {
+		return []RunHistory{{Source: path, Number: 1, ReadErr: err}}
 	}
-	list, err := historyfile.Read(r)
+	defer file.Close()
+	list, err := historyfile.Read(file)
+	if err != nil && path != "-" {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
 	var out []RunHistory
 	for i, h := range list {
 		out = append(out, RunHistory{Source: path, Number: i + 1, History: h})
@@ -276,11 +271,8 @@ func readHistoryFile(path string) []RunHistory {
 	if err == nil {
 		return out
 	}
-	if path != "-" {
-		err = fmt.Errorf("%s: %w", path, err)
-	}
 	if len(out) == 0 {
-		return []RunHistory{{Source: path, Number: 1, ReadErr: err}}
+		out = []RunHistory{{Source: path, Number: 1}}
 	}
 	out[len(out)-1].ReadErr = err
 	return out

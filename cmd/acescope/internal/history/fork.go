@@ -201,7 +201,7 @@ func readOriginal(a *cli.App, ctx context.Context, e *engine.Engine, name string
 		return nil, err
 	}
 	if cli.IsHistoryFile(path) {
-		h, err := a.HistoryOf(ctx, name, 0, "")
+		h, err := a.HistoryOf(ctx, name, "")
 		if err := cmp.Or(err, h.ReadErr); err != nil {
 			return nil, err
 		}
