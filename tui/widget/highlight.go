@@ -6,8 +6,7 @@ import (
 	"acescope/theme"
 )
 
-// jsonToken matches a token of JSON that is laid out, or a character that is none: a string with the colon of a name,
-// a number, a constant, punctuation.
+// jsonToken matches a string with the colon of a name, a number, a constant, punctuation, or any other character.
 var jsonToken = regexp.MustCompile(`("(?:[^"\\]|\\.)*"?)(\s*:)?|(-?\d[\d.eE+-]*)|(true|false|null)\b|([\s,:\[\]{}]+)|.`)
 
 // jsonSpans colors a line of JSON.
