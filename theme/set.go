@@ -84,25 +84,19 @@ type draft struct {
 }
 
 func (s Set) read(fsys fs.FS, dir string, label func(file string) string) []error {
-	entries, err := fs.ReadDir(fsys, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	found, err := fs.Glob(fsys, path.Join(dir, "*.toml"))
 	if err != nil {
 		return []error{fmt.Errorf("%s: %w", label(""), err)}
 	}
 	drafts := map[string]draft{}
 	var errs []error
-	for _, e := range entries {
-		if path.Ext(e.Name()) != ".toml" || e.IsDir() {
-			continue
-		}
-		where := label(e.Name())
+	for _, file := range found {
+		where := label(path.Base(file))
 		if len(drafts) == maxThemes {
 			errs = append(errs, fmt.Errorf("%s: not read: more than %d themes", where, maxThemes))
 			break
 		}
-		name, d, err := readDraft(fsys, path.Join(dir, e.Name()), where)
+		name, d, err := readDraft(fsys, file, where)
 		if err == nil && drafts[name].data != nil {
 			err = fmt.Errorf("%s: another file already has the name %q", where, name)
 		}

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,17 +15,24 @@ import (
 )
 
 // dialog is a box over the screen that takes all keys but ctrl+c.
-type dialog interface {
-	// key handles a key; height is that of the screen. If closes is true the dialog closes,
-	// and then runs afterward unless it is nil.
-	key(k tea.KeyPressMsg, height int) (closes bool, then func(Shell) tea.Cmd)
-	// draw returns the title and the lines, each at most width-6 cells wide.
-	draw(s theme.Styles, width, height int, now time.Time) (title string, lines []string)
-	hints() []hint
+type dialog struct {
+	title   string
+	answers []answer
+	hints   []hint
+	// draw returns lines of at most width cells. If there is no room for all, those in the middle scroll.
+	draw func(s theme.Styles, width int, now time.Time) (above, lines, below []string)
+	top  int // first visible line
+	of   *Waiting
+}
+
+// answer closes a dialog by one of its keys. do then runs unless it is nil.
+type answer struct {
+	keys []string
+	do   func(Shell) tea.Cmd
 }
 
 // dialogs holds at most one open dialog of each kind. The first one is shown and takes keys.
-type dialogs [3]dialog
+type dialogs [3]*dialog
 
 const (
 	questionDialog = iota
@@ -32,171 +40,118 @@ const (
 	sheetDialog
 )
 
-func (d *dialogs) top() dialog {
-	for _, open := range d {
-		if open != nil {
-			return open
-		}
-	}
-	return nil
-}
+func (d *dialogs) top() *dialog { return cmp.Or(d[:]...) }
 
 // close closes the top dialog.
 func (d *dialogs) close() {
-	for i, open := range d {
-		if open != nil {
-			d[i] = nil
-			return
-		}
+	if i := slices.Index(d[:], d.top()); i >= 0 {
+		d[i] = nil
 	}
 }
 
 // settle closes the dialog of w and reports whether it was open.
 func (d *dialogs) settle(w *Waiting) bool {
-	open, ok := d[waitingDialog].(*waiting)
-	if !ok || open.Waiting != w {
+	open := d[waitingDialog]
+	if open == nil || open.of != w {
 		return false
 	}
 	d[waitingDialog] = nil
 	return true
 }
 
-// question is an open [Question].
-type question struct {
-	Question
-	top int // first visible line of a long one
-}
-
-func (q *question) key(k tea.KeyPressMsg, height int) (closes bool, then func(Shell) tea.Cmd) {
-	for _, c := range q.Others {
-		if c.Key == k.String() {
-			return true, c.Do
+// key handles a key; height is that of the screen. If closes is true the dialog closes, and then runs afterward
+// unless it is nil.
+func (d *dialog) key(k tea.KeyPressMsg, height int) (closes bool, then func(Shell) tea.Cmd) {
+	for _, a := range d.answers {
+		if slices.Contains(a.keys, k.String()) {
+			return true, a.do
 		}
 	}
-	switch k.String() {
-	case "y", "Y":
-		return true, func(Shell) tea.Cmd { return q.Do() }
-	case "n", "N", "esc", "q":
-		return true, nil
-	}
-	q.top += scrollBy(k, max(height-8, 1))
+	d.scroll(scrollBy(k, max(height-8, 1)))
 	return false, nil
 }
 
-func (q *question) hints() []hint {
-	list := []hint{{"y", q.Yes}}
-	for _, c := range q.Others {
-		list = append(list, hint{c.Key, c.Yes})
-	}
-	return append(list, hint{"n", "no"})
-}
+func (d *dialog) scroll(by int) { d.top = max(d.top+by, 0) }
 
-func (q *question) draw(s theme.Styles, width, height int, _ time.Time) (string, []string) {
-	body, title := q.Lines, q.Title
-	if q.Long {
-		body, title = q.visible(width-8, height-8)
-	}
-	lines := []string{""}
-	if q.Warning != "" {
-		for _, l := range text.Wrap(s.Glyphs.Failed+" "+q.Warning, width-8) {
-			lines = append(lines, s.Error.Paint(l))
-		}
-		lines = append(lines, "")
-	}
-	for _, l := range body {
-		lines = append(lines, s.Text.Paint(l))
-	}
-	var answers []string
-	for _, h := range q.hints() {
-		answers = append(answers, s.Key.Paint(h.key)+s.Hint.Paint(" "+h.what))
-	}
-	return title, append(lines, "", strings.Join(answers, "   "), "")
-}
-
-// visible returns the visible lines of a long question, and its title with their position.
-func (q *question) visible(width, height int) ([]string, string) {
-	if q.Warning != "" {
-		height -= 1 + len(text.Wrap(q.Warning, width-2))
-	}
-	var all []string
-	for _, l := range q.Lines {
-		all = append(all, text.Wrap(l, width)...)
-	}
-	height = max(height, 1)
-	q.top = max(min(q.top, len(all)-height), 0)
-	end := min(q.top+height, len(all))
-	title := q.Title
-	if len(all) > height {
-		title += fmt.Sprintf(", %s/%s lines, j/k scroll", text.Count(int64(end)), text.Count(int64(len(all))))
-	}
-	return all[q.top:end], title
-}
-
-// waiting is an open [Waiting].
-type waiting struct {
-	*Waiting
-	since time.Time
-}
-
-func (w *waiting) key(k tea.KeyPressMsg, _ int) (closes bool, then func(Shell) tea.Cmd) {
-	switch k.String() {
-	case "n", "N", "esc", "q":
-		return true, func(sh Shell) tea.Cmd {
-			if w.Leave != nil {
-				w.Leave()
-			}
-			sh.Note("stopped; nothing was done")
-			return nil
-		}
-	}
-	return false, nil
-}
-
-func (w *waiting) hints() []hint { return []hint{{"esc", "stop"}} }
-
-func (w *waiting) draw(s theme.Styles, _, _ int, now time.Time) (string, []string) {
-	lines := []string{""}
-	for _, l := range w.Lines {
-		lines = append(lines, s.Text.Paint(l))
-	}
-	state := "preparing" + s.Glyphs.Ellipsis
-	if elapsed := now.Sub(w.since); elapsed >= time.Second {
-		state += " " + text.Span(elapsed)
-	}
-	stop := s.Key.Paint("esc") + s.Hint.Paint(" stop: nothing is done")
-	return w.Title, append(lines, s.Running.Paint(state), "", stop, "")
-}
-
-// sheet is a scrolling page: the help, the errors.
-type sheet struct {
-	title string
-	keys  []string // that close it, besides esc, q and enter
-	lines func(width int) []string
-	top   int // first visible line
-}
-
-func (s *sheet) key(k tea.KeyPressMsg, height int) (closes bool, then func(Shell) tea.Cmd) {
-	if slices.Contains(append([]string{"esc", "q", "enter"}, s.keys...), k.String()) {
-		return true, nil
-	}
-	s.scroll(scrollBy(k, max(height-6, 1)))
-	return false, nil
-}
-
-func (s *sheet) scroll(by int) { s.top = max(s.top+by, 0) }
-
-func (s *sheet) hints() []hint { return []hint{{"esc", "close"}, {"j/k", "scroll"}} }
-
-// draw stops the scrolling at the last line.
-func (s *sheet) draw(_ theme.Styles, width, height int, _ time.Time) (string, []string) {
-	lines := s.lines(width - 6)
-	room := max(height-4, 1)
-	s.top = min(s.top, max(len(lines)-room, 0))
-	title := s.title
+// visible returns the title, with the position if not all lines are visible, and the visible lines.
+func (d *dialog) visible(s theme.Styles, width, height int, now time.Time) (title string, lines []string) {
+	above, lines, below := d.draw(s, width-6, now)
+	room := max(height-4-len(above)-len(below), 1)
+	d.top = min(d.top, max(len(lines)-room, 0))
+	end := min(d.top+room, len(lines))
+	title = d.title
 	if len(lines) > room {
-		title += ", j/k scroll"
+		title += fmt.Sprintf(", %s/%s lines, j/k scroll", text.Count(int64(end)), text.Count(int64(len(lines))))
 	}
-	return title, lines[s.top:min(s.top+room, len(lines))]
+	return title, slices.Concat(above, lines[d.top:end], below)
+}
+
+func newQuestion(q Question) *dialog {
+	d := &dialog{title: q.Title, hints: []hint{{"y", q.Yes}}}
+	for _, c := range q.Others {
+		d.hints = append(d.hints, hint{c.Key, c.Yes})
+		d.answers = append(d.answers, answer{[]string{c.Key}, c.Do})
+	}
+	d.hints = append(d.hints, hint{"n", "no"})
+	d.answers = append(d.answers, answer{[]string{"y", "Y"}, func(Shell) tea.Cmd { return q.Do() }},
+		answer{[]string{"n", "N", "esc", "q"}, nil})
+	d.draw = func(s theme.Styles, width int, _ time.Time) (above, lines, below []string) {
+		above = []string{""}
+		if q.Warning != "" {
+			above = append(append(above, painted(s.Error, text.Wrap(s.Glyphs.Failed+" "+q.Warning, width-2))...), "")
+		}
+		for _, l := range q.Lines {
+			if q.Long {
+				lines = append(lines, painted(s.Text, text.Wrap(l, width-2))...)
+			} else {
+				lines = append(lines, s.Text.Paint(l))
+			}
+		}
+		var answers []string
+		for _, h := range d.hints {
+			answers = append(answers, s.Key.Paint(h.key)+s.Hint.Paint(" "+h.what))
+		}
+		return above, lines, []string{"", strings.Join(answers, "   "), ""}
+	}
+	return d
+}
+
+func painted(ink theme.Ink, lines []string) []string {
+	for i, l := range lines {
+		lines[i] = ink.Paint(l)
+	}
+	return lines
+}
+
+func newWaiting(w *Waiting, since time.Time) *dialog {
+	leave := func(sh Shell) tea.Cmd {
+		if w.Leave != nil {
+			w.Leave()
+		}
+		sh.Note("stopped; nothing was done")
+		return nil
+	}
+	draw := func(s theme.Styles, _ int, now time.Time) (above, lines, below []string) {
+		state := "preparing" + s.Glyphs.Ellipsis
+		if elapsed := now.Sub(since); elapsed >= time.Second {
+			state += " " + text.Span(elapsed)
+		}
+		stop := s.Key.Paint("esc") + s.Hint.Paint(" stop: nothing is done")
+		return []string{""}, painted(s.Text, slices.Clone(w.Lines)), []string{s.Running.Paint(state), "", stop, ""}
+	}
+	answers := []answer{{[]string{"n", "N", "esc", "q"}, leave}}
+	return &dialog{title: w.Title, answers: answers, hints: []hint{{"esc", "stop"}}, draw: draw, of: w}
+}
+
+// newSheet returns a page: the help, the errors. Keys close it, besides esc, q and enter.
+func newSheet(title string, keys []string, lines func(s theme.Styles, width int) []string) *dialog {
+	return &dialog{
+		title: title, answers: []answer{{append([]string{"esc", "q", "enter"}, keys...), nil}},
+		hints: []hint{{"esc", "close"}, {"j/k", "scroll"}},
+		draw: func(s theme.Styles, width int, _ time.Time) (above, all, below []string) {
+			return nil, lines(s, width), nil
+		},
+	}
 }
 
 // scrollBy returns how many lines a key scrolls a box with pages of the given height.

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
+
+	"acescope/theme"
 )
 
 // shellBindings returns the keys of the shell itself, in the order of the help.
@@ -82,24 +84,26 @@ func (m *Model) chooseTheme(_ Shell, name string) tea.Cmd {
 }
 
 func (m *Model) openPalette() {
-	m.Ask(m.palette.prompt(func(line string) tea.Cmd {
+	run := func(line string) tea.Cmd {
 		cmd, err := m.palette.run(m, line)
 		if err != nil {
 			m.fail(err)
 		}
 		return cmd
-	}))
+	}
+	m.Ask(Prompt{Label: ":", Hint: "a command, a screen or an action",
+		Preview: m.palette.preview, Complete: m.palette.complete, Done: run})
 	m.prompt.help = m.palette.optionHelp
 }
 
 // openSheet opens the page of the help, of all keys, or of the errors. The keys that open it close it, too.
 func (m *Model) openSheet(title, action string) {
-	lines := map[string]func(width int) []string{
-		"Help":   func(width int) []string { return m.keys.helpFor(m.panes.focused(), m.styles, width) },
-		"Keys":   func(int) []string { return m.keys.allHelp(m.Keys(), m.styles) },
-		"Errors": func(width int) []string { return m.messages.lines(m.styles, m.status, width) },
+	lines := map[string]func(s theme.Styles, width int) []string{
+		"Help":   func(s theme.Styles, width int) []string { return m.keys.helpFor(m.panes.focused(), s, width) },
+		"Keys":   func(s theme.Styles, _ int) []string { return m.keys.allHelp(m.Keys(), s) },
+		"Errors": func(s theme.Styles, width int) []string { return m.messages.lines(s, m.status, width) },
 	}[title]
-	m.dialogs[sheetDialog] = &sheet{title: title, keys: m.keys.keysFor(action), lines: lines}
+	m.dialogs[sheetDialog] = newSheet(title, m.keys.keysFor(action), lines)
 }
 
 // noteProblem shows why a key had no effect.
@@ -153,8 +157,8 @@ func (m *Model) promptKey(k tea.KeyPressMsg) tea.Cmd {
 		return nil
 	case "enter":
 		m.prompt = nil
-		m.history.add(p.spec.Label, p.value())
-		return p.spec.Done(p.value())
+		m.history.add(p.spec.Label, p.input.Value())
+		return p.spec.Done(p.input.Value())
 	}
 	return p.key(k)
 }
@@ -179,18 +183,17 @@ func (m *Model) toggleMouse() {
 	}
 }
 
-// mouse handles the wheel and clicks. Of the dialogs only a sheet scrolls.
+// mouse handles the wheel and clicks. The wheel scrolls an open dialog.
 func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
 	at := msg.Mouse()
 	open := m.dialogs.top()
 	switch msg.(type) {
 	case tea.MouseWheelMsg:
 		by := map[tea.MouseButton]int{tea.MouseWheelUp: -wheelLines, tea.MouseWheelDown: wheelLines}[at.Button]
-		if s, ok := open.(*sheet); ok {
-			s.scroll(by)
-		} else if open == nil {
+		if open == nil {
 			return m.wheel(at.X, at.Y, by)
 		}
+		open.scroll(by)
 	case tea.MouseClickMsg:
 		if at.Button == tea.MouseLeft && open == nil {
 			return m.click(at.X, at.Y)

@@ -244,10 +244,10 @@ func (m *Model) Warn(warnings ...string) { m.messages.warn(warnings) }
 func (m *Model) Ask(p Prompt) { m.prompt = newPrompt(p, m.history[p.Label], m.styles, m.width) }
 
 // Confirm implements [Shell].
-func (m *Model) Confirm(q Question) { m.dialogs[questionDialog] = &question{Question: q} }
+func (m *Model) Confirm(q Question) { m.dialogs[questionDialog] = newQuestion(q) }
 
 // Wait implements [Shell].
-func (m *Model) Wait(w *Waiting) { m.dialogs[waitingDialog] = &waiting{w, m.opts.Now()} }
+func (m *Model) Wait(w *Waiting) { m.dialogs[waitingDialog] = newWaiting(w, m.opts.Now()) }
 
 // Open implements [Shell]. An unknown name is a mistake in the program; it is reported.
 func (m *Model) Open(screen string) {
@@ -332,7 +332,7 @@ func (m *Model) draw() (string, *tea.Cursor) {
 		if list := m.prompt.drawList(m.styles, m.width, m.panes.height); list != nil {
 			putOver(lines, list, 0, len(lines)-len(list), m.width)
 		}
-		if cursor = m.prompt.cursor(); cursor != nil {
+		if cursor = m.prompt.input.Cursor(); cursor != nil {
 			cursor.Position.Y += len(lines)
 		}
 		lines = append(lines, m.prompt.draw(m.styles, m.width)...)
@@ -340,7 +340,7 @@ func (m *Model) draw() (string, *tea.Cursor) {
 	status := statusLine{m.styles, m.width, now, m.status, m.panes.screen().Name, &m.keys, &m.messages}
 	lines = append(lines, status.draw(m.hints()))
 	if d := m.dialogs.top(); d != nil {
-		title, body := d.draw(m.styles, m.width, m.height, now)
+		title, body := d.visible(m.styles, m.width, m.height, now)
 		overlay(lines, box(m.styles, m.width, title, body), m.width)
 	}
 	return strings.Join(lines, "\n"), cursor
@@ -353,7 +353,7 @@ func (m *Model) hints() (list []hint, last hint) {
 		return m.prompt.hints(&m.keys), hint{}
 	}
 	if d := m.dialogs.top(); d != nil {
-		return d.hints(), hint{}
+		return d.hints, hint{}
 	}
 	var shell []hint
 	here := m.panes.screen().Name

@@ -19,60 +19,43 @@ type palette struct {
 	do    func(Binding) tea.Cmd
 }
 
-// prompt returns the line in which commands are typed.
-func (p *palette) prompt(run func(line string) tea.Cmd) Prompt {
-	return Prompt{Label: ":", Hint: "a command, a screen or an action",
-		Preview: p.preview, Complete: p.complete, Done: run}
-}
-
-// commands lists what can be run now: screens, the shell's commands, the views' commands,
-// and every action whose key works here. Of two with the same name the first counts.
-func (p *palette) commands() []Command {
-	list := slices.Concat(p.screenCommands(), p.shell, p.viewCommands(), p.actionCommands())
+// all lists what can be run now: screens, the shell's commands, the views' commands, the focused view's first, and
+// every action whose key works here. Of two with the same name the first counts.
+func (p *palette) all() []Command {
+	var list []Command
+	for _, s := range p.panes.screens {
+		list = append(list, Command{Name: s.Name, Aliases: s.Aliases, Help: cmp.Or(s.Help, "the screen "+s.Name),
+			Do: func(sh Shell, _ string) tea.Cmd { sh.Open(s.Name); return nil }})
+	}
+	list = append(list, p.shell...)
+	focused := p.panes.focused()
+	for _, v := range append([]View{focused}, p.panes.all...) {
+		if c, ok := v.(Commander); ok {
+			list = append(list, c.Commands()...)
+		}
+	}
+	for _, b := range p.keys.bindings(focused.Bindings()) {
+		if strings.HasPrefix(b.Action, "screen.") || b.Action == "shell.command" {
+			continue
+		}
+		list = append(list, Command{Name: b.Action, Help: b.Help, Mutates: b.Mutates,
+			Do: func(Shell, string) tea.Cmd { return p.do(b) }})
+	}
 	seen := map[string]bool{}
 	return slices.DeleteFunc(list, func(c Command) bool {
 		dup := seen[c.Name]
 		seen[c.Name] = true
-		return dup || c.Mutates && p.keys.readOnly
+		return dup
 	})
 }
 
-func (p *palette) screenCommands() []Command {
-	var out []Command
-	for _, s := range p.panes.screens {
-		out = append(out, Command{Name: s.Name, Aliases: s.Aliases, Help: cmp.Or(s.Help, "the screen "+s.Name),
-			Do: func(sh Shell, _ string) tea.Cmd { sh.Open(s.Name); return nil }})
-	}
-	return out
+// commands lists what read-only mode allows.
+func (p *palette) commands() []Command {
+	return slices.DeleteFunc(p.all(), p.disabled)
 }
 
-// viewCommands lists the views' commands, the focused view's first.
-func (p *palette) viewCommands() []Command {
-	var out []Command
-	focused := p.panes.focused()
-	if c, ok := focused.(Commander); ok {
-		out = c.Commands()
-	}
-	for _, v := range p.panes.all {
-		if c, ok := v.(Commander); ok && v != focused {
-			out = append(out, c.Commands()...)
-		}
-	}
-	return out
-}
-
-// actionCommands lists the active bindings, without those that have a command of their own.
-func (p *palette) actionCommands() []Command {
-	var out []Command
-	for _, b := range p.keys.active(p.panes.focused().Bindings()) {
-		if strings.HasPrefix(b.Action, "screen.") || b.Action == "shell.command" {
-			continue
-		}
-		out = append(out, Command{Name: b.Action, Help: b.Help, Mutates: b.Mutates,
-			Do: func(Shell, string) tea.Cmd { return p.do(b) }})
-	}
-	return out
-}
+func (p *palette) disabled(c Command) bool { return c.Mutates && p.keys.readOnly }
+func (p *palette) enabled(c Command) bool  { return !p.disabled(c) }
 
 // find returns the command with a name or alias, or the only one whose name has that prefix.
 // near lists the names with the prefix.
@@ -81,10 +64,8 @@ func (p *palette) find(name string) (found Command, ok bool, near []string) {
 		return c, true, nil
 	}
 	list := p.commands()
-	for _, c := range list {
-		if c.Name == name || slices.Contains(c.Aliases, name) {
-			return c, true, nil
-		}
+	if i := slices.IndexFunc(list, named(name)); i >= 0 {
+		return list[i], true, nil
 	}
 	for _, c := range list {
 		if strings.HasPrefix(c.Name, name) {
@@ -93,6 +74,10 @@ func (p *palette) find(name string) (found Command, ok bool, near []string) {
 		}
 	}
 	return found, len(near) == 1, near
+}
+
+func named(name string) func(Command) bool {
+	return func(c Command) bool { return c.Name == name || slices.Contains(c.Aliases, name) }
 }
 
 // numbered returns the command that a bare number means on the current screen.
@@ -128,7 +113,7 @@ func (p *palette) run(sh Shell, line string) (tea.Cmd, error) {
 		return nil, fmt.Errorf(":%s takes no argument; got %q", c.Name, args)
 	case ok:
 		return c.Do(sh, args), nil
-	case p.disabled(name):
+	case slices.ContainsFunc(slices.DeleteFunc(p.all(), p.enabled), named(name)):
 		sh.Note(readOnlyNote(name))
 		return nil, nil
 	case len(near) > 0:
@@ -138,18 +123,6 @@ func (p *palette) run(sh Shell, line string) (tea.Cmd, error) {
 }
 
 func readOnlyNote(action string) string { return "read-only mode: " + action + " is disabled" }
-
-// disabled reports whether read-only mode disables a command or an action.
-func (p *palette) disabled(name string) bool {
-	if !p.keys.readOnly {
-		return false
-	}
-	bindings := slices.Concat(p.panes.focused().Bindings(), p.keys.global)
-	return slices.ContainsFunc(bindings, func(b Binding) bool { return b.Mutates && b.Action == name }) ||
-		slices.ContainsFunc(p.viewCommands(), func(c Command) bool {
-			return c.Mutates && (c.Name == name || slices.Contains(c.Aliases, name))
-		})
-}
 
 func splitCommand(line string) (name, args string) {
 	name, args, _ = strings.Cut(strings.TrimSpace(line), " ")
@@ -186,17 +159,12 @@ func (p *palette) complete(line string, cursor int) (int, []string) {
 
 // optionHelp returns the help beside a command in the list.
 func (p *palette) optionHelp(option string) string {
-	name := strings.TrimSpace(option)
-	for _, c := range p.commands() {
-		if c.Name != name {
-			continue
-		}
-		if c.Args != "" {
-			return c.Args + "  " + c.Help
-		}
-		return c.Help
+	list := p.commands()
+	i := slices.IndexFunc(list, func(c Command) bool { return c.Name == strings.TrimSpace(option) })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return strings.TrimLeft(list[i].Args+"  "+list[i].Help, " ")
 }
 
 // preview explains the command that is being typed.

@@ -7,7 +7,6 @@ import (
 
 	"charm.land/bubbles/v2/key"
 	"charm.land/bubbles/v2/textarea"
-	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
@@ -26,8 +25,7 @@ const (
 // list of completions.
 type prompt struct {
 	spec    Prompt
-	input   textinput.Model
-	area    *textarea.Model // replaces input if the text may have several lines
+	input   textarea.Model
 	list    completion
 	help    func(option string) string // nil if options need no help
 	past    []string                   // sent before, oldest first
@@ -44,31 +42,8 @@ type completion struct {
 }
 
 func newPrompt(spec Prompt, past []string, s theme.Styles, width int) *prompt {
-	in := textinput.New()
-	in.Prompt = " " + spec.Label + " "
-	in.Placeholder = spec.Hint
-	in.SetVirtualCursor(false)
-	state := textinput.StyleState{Text: s.Text.Lipgloss(), Placeholder: s.Muted.Lipgloss(),
-		Suggestion: lipgloss.NewStyle(), Prompt: s.Key.Lipgloss()}
-	styles := in.Styles()
-	styles.Focused, styles.Blurred = state, state
-	in.SetStyles(styles)
-	in.SetValue(spec.Value)
-	in.CursorEnd()
-	in.Focus()
-	p := &prompt{spec: spec, input: in, past: past}
-	if spec.Lines {
-		p.area = newArea(spec, s)
-	}
-	p.resize(width)
-	p.complete()
-	return p
-}
-
-// newArea returns the input of a text of several lines.
-func newArea(spec Prompt, s theme.Styles) *textarea.Model {
-	a := textarea.New()
 	label := " " + spec.Label + " "
+	a := textarea.New()
 	a.SetPromptFunc(text.Width(label), func(info textarea.PromptInfo) string {
 		if info.LineNumber == 0 {
 			return label
@@ -78,7 +53,10 @@ func newArea(spec Prompt, s theme.Styles) *textarea.Model {
 	a.ShowLineNumbers, a.Placeholder = false, spec.Hint
 	a.DynamicHeight, a.MinHeight, a.MaxHeight, a.MaxContentHeight = true, 1, maxAreaLines, maxAreaRows
 	a.MaxWidth, a.CharLimit = 0, maxAreaRunes
-	a.KeyMap.InsertNewline = key.NewBinding(key.WithKeys("ctrl+j", "alt+enter", "shift+enter"))
+	a.KeyMap.InsertNewline = key.NewBinding()
+	if spec.Lines {
+		a.KeyMap.InsertNewline.SetKeys("ctrl+j", "alt+enter", "shift+enter")
+	}
 	a.SetVirtualCursor(false)
 	plain := s.Text.Lipgloss()
 	state := textarea.StyleState{Base: lipgloss.NewStyle(), CursorLine: plain, EndOfBuffer: plain, Text: plain,
@@ -88,42 +66,36 @@ func newArea(spec Prompt, s theme.Styles) *textarea.Model {
 	a.SetStyles(styles)
 	a.SetValue(spec.Value)
 	a.Focus()
-	return &a
+	p := &prompt{spec: spec, input: a, past: past}
+	p.resize(width)
+	p.complete()
+	return p
 }
 
 // height returns the number of lines that the prompt takes.
-func (p *prompt) height() int {
-	if p.area != nil {
-		return p.area.Height() + 1
-	}
-	return 2
-}
+func (p *prompt) height() int { return p.input.Height() + 1 }
 
 func (p *prompt) resize(width int) {
-	if p.area != nil {
-		if width > 0 && p.area.Width() != max(width-text.Width(" "+p.spec.Label+" ")-1, 1) {
-			p.area.SetWidth(max(width-1, 1))
-		}
-		return
+	if width > 0 && p.input.Width() != max(width-text.Width(" "+p.spec.Label+" ")-1, 1) {
+		p.input.SetWidth(max(width-1, 1))
 	}
-	p.input.SetWidth(max(width-text.Width(p.input.Prompt)-2, 1))
 }
 
 // update passes a key or a paste to the input, and lists completions again if it changed
 // something.
 func (p *prompt) update(msg tea.Msg) tea.Cmd {
-	var cmd tea.Cmd
-	value, at := p.value(), p.input.Position()
-	if p.area != nil {
-		*p.area, cmd = p.area.Update(msg)
-	} else {
-		p.input, cmd = p.input.Update(msg)
+	if paste, ok := msg.(tea.PasteMsg); ok && !p.spec.Lines {
+		paste.Content = strings.Join(text.Lines(paste.Content), " ")
+		msg = paste
 	}
-	changed := p.value() != value
+	var cmd tea.Cmd
+	value, at := p.input.Value(), p.input.Column()
+	p.input, cmd = p.input.Update(msg)
+	changed := p.input.Value() != value
 	if changed {
 		p.recalls = 0
 	}
-	if p.area == nil && (changed || p.input.Position() != at) {
+	if changed || p.input.Column() != at {
 		p.complete()
 	}
 	return cmd
@@ -131,8 +103,8 @@ func (p *prompt) update(msg tea.Msg) tea.Cmd {
 
 // key handles a key other than enter and esc.
 func (p *prompt) key(k tea.KeyPressMsg) tea.Cmd {
-	empty := p.value() == ""
-	if p.area != nil && !empty && p.recalls == 0 {
+	empty := p.input.Value() == ""
+	if p.spec.Lines && !empty && p.recalls == 0 {
 		return p.update(k) // up and down move in the text
 	}
 	switch k.String() {
@@ -165,12 +137,7 @@ func (p *prompt) recall(by int) {
 	if p.recalls > 0 {
 		line = p.past[len(p.past)-p.recalls]
 	}
-	if p.area != nil {
-		p.area.SetValue(line)
-		return
-	}
 	p.input.SetValue(line)
-	p.input.CursorEnd()
 	p.complete()
 }
 
@@ -181,7 +148,7 @@ func (p *prompt) complete() {
 		return
 	}
 	line := p.input.Value()
-	cursor := len(string([]rune(line)[:p.input.Position()]))
+	cursor := len(string([]rune(line)[:p.input.Column()]))
 	from, options := p.spec.Complete(line, cursor)
 	if from < 0 || from > cursor {
 		return
@@ -202,25 +169,10 @@ func (p *prompt) choose(by int) {
 	c.at %= len(c.options)
 	head := c.line[:c.from] + c.options[c.at]
 	p.input.SetValue(head + c.line[c.cursor:])
-	p.input.SetCursor(len([]rune(head)))
+	p.input.SetCursorColumn(len([]rune(head)))
 	if p.recalls = 0; len(c.options) == 1 {
 		p.complete()
 	}
-}
-
-func (p *prompt) value() string {
-	if p.area != nil {
-		return p.area.Value()
-	}
-	return p.input.Value()
-}
-
-// cursor returns the cursor's position within the prompt's lines.
-func (p *prompt) cursor() *tea.Cursor {
-	if p.area != nil {
-		return p.area.Cursor()
-	}
-	return p.input.Cursor()
 }
 
 // hints lists the keys for the status line.
@@ -235,25 +187,23 @@ func (p *prompt) hints(keys *keymap) []hint {
 // draw draws the typed text and the line that explains it.
 func (p *prompt) draw(s theme.Styles, width int) []string {
 	explanation := "enter: apply  esc: cancel"
-	typed := []string{p.input.View()}
-	if p.area != nil {
+	if p.spec.Lines {
 		explanation = "enter: send  ctrl+j: new line  esc: cancel"
-		typed = strings.Split(p.area.View(), "\n")
-		typed = typed[:min(len(typed), p.area.Height())]
 	}
+	typed := strings.Split(p.input.View(), "\n")
 	if len(p.list.options) > 0 {
 		explanation += "  tab: complete"
 	}
-	if len(p.past) > 0 && p.value() == "" {
+	if len(p.past) > 0 && p.input.Value() == "" {
 		explanation += "  up: history"
 	}
-	if p.spec.Preview != nil && p.value() != "" {
-		if preview := text.Safe(p.spec.Preview(p.value()), " "); preview != "" {
+	if p.spec.Preview != nil && p.input.Value() != "" {
+		if preview := text.Safe(p.spec.Preview(p.input.Value()), " "); preview != "" {
 			explanation = s.Glyphs.Arrow + " " + preview
 		}
 	}
 	var lines []string
-	for _, l := range typed {
+	for _, l := range typed[:min(len(typed), p.input.Height())] {
 		lines = append(lines, text.Fit(l, width, ""))
 	}
 	below := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
 )
 
 // Payload returns a JSON value in one line: a string without quotes, an object without braces.
@@ -43,17 +45,21 @@ func Members(raw []byte) []string {
 			lines = append(lines, indent+safe)
 		}
 	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if begin, err := dec.Token(); err != nil || begin != json.Delim('{') {
+	if members := gjson.ParseBytes(raw); !members.IsObject() || !json.Valid(raw) {
 		add("", Indented(string(raw)))
 	} else {
-		eachMember(dec, func(name, value string) {
+		members.ForEach(func(name, member gjson.Result) bool {
+			value := Indented(member.Raw)
+			if member.Type == gjson.String {
+				value = member.String()
+			}
 			if strings.Contains(value, "\n") {
-				add("", name+":")
+				add("", name.String()+":")
 				add("  ", value)
 			} else {
-				add("", name+": "+value)
+				add("", name.String()+": "+value)
 			}
+			return true
 		})
 		if len(lines) == 0 {
 			lines = []string{"(no arguments)"}
@@ -65,24 +71,4 @@ func Members(raw []byte) []string {
 			Count(int64(dropped)), noun))
 	}
 	return lines
-}
-
-// eachMember calls do with each member of the object whose beginning was read, until the JSON is malformed.
-func eachMember(dec *json.Decoder, do func(name, value string)) {
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return
-		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return
-		}
-		var s string
-		if json.Unmarshal(value, &s) != nil {
-			s = Indented(string(value))
-		}
-		key, _ := name.(string)
-		do(key, s)
-	}
 }

@@ -5,9 +5,13 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"acescope/theme"
 	"acescope/tui/text"
 )
 
@@ -18,13 +22,22 @@ const (
 	maxPayloads  = 32
 )
 
-// Shown is a payload ready to be drawn: what it is, its size in bytes, and its lines, of
-// which rest bytes are left out.
+// Shown is a payload ready to be drawn.
 type Shown struct {
 	Kind  string
-	Size  int
-	Lines []tokens
-	Rest  int
+	Size  int      // in bytes
+	Lines []string // safe
+	Rest  int      // bytes that the lines leave out
+
+	json bool
+}
+
+// Spans returns one of the lines, colored if it is JSON.
+func (p *Shown) Spans(line string, s theme.Styles) []Span {
+	if p.json {
+		return jsonSpans(line, s)
+	}
+	return []Span{{s.Text, line}}
 }
 
 // Payloads keeps payloads that were made ready.
@@ -91,7 +104,7 @@ func showString(s string) *Shown {
 
 func showJSON(kind string, raw []byte) *Shown {
 	out, used := Indent(raw, MaxPayload)
-	return &Shown{Kind: kind, Size: len(raw), Lines: highlight(string(out)), Rest: len(raw) - used}
+	return &Shown{Kind: kind, Size: len(raw), Lines: text.Lines(string(out)), Rest: len(raw) - used, json: true}
 }
 
 func showText(kind, s string) *Shown {
@@ -99,20 +112,14 @@ func showText(kind, s string) *Shown {
 	if len(kept) > MaxPayload {
 		kept = strings.ToValidUTF8(kept[:MaxPayload], "")
 	}
-	out := &Shown{Kind: kind, Size: len(s), Rest: max(len(s)-MaxPayload, 0)}
-	for _, l := range text.Lines(kept) {
-		out.Lines = append(out.Lines, tokens{{tokenText, l}})
-	}
-	return out
+	return &Shown{Kind: kind, Size: len(s), Lines: text.Lines(kept), Rest: max(len(s)-MaxPayload, 0)}
 }
 
 func showBinary(kind string, data []byte) *Shown {
 	head := data[:min(len(data), 64)]
 	out := &Shown{Kind: kind, Size: len(data), Rest: len(data) - len(head)}
-	for len(head) > 0 {
-		n := min(len(head), 16)
-		out.Lines = append(out.Lines, tokens{{tokenPlain, hex.EncodeToString(head[:n])}})
-		head = head[n:]
+	for line := range slices.Chunk(head, 16) {
+		out.Lines = append(out.Lines, hex.EncodeToString(line))
 	}
 	return out
 }
@@ -127,7 +134,8 @@ func Binary(data []byte) bool {
 		switch {
 		case r == 0:
 			return true
-		case r == utf8.RuneError && n == 1 && i < len(data)-utf8.UTFMax, r < 0x20 && r != '\n' && r != '\r' && r != '\t' && r != 0x1b:
+		case r == utf8.RuneError && n == 1 && i < len(data)-utf8.UTFMax,
+			r < 0x20 && !strings.ContainsRune("\n\r\t\x1b", r):
 			odd++
 		}
 		i += n
@@ -151,39 +159,29 @@ func SealedIn(raw []byte) (string, int) {
 	return text.Safe(string(p.Metadata.Encoding), " "), len(p.Data)
 }
 
+// jsonLayout matches what stays together when JSON is laid out: a string, an empty object or list, a bracket, a comma,
+// a colon, white space, anything else.
+var jsonLayout = regexp.MustCompile(`"(?s:[^"\\]|\\.)*"?|\{\s*\}|\[\s*\]|[{}\[\],:]|\s+|[^\s"{}\[\],:]+`)
+
 // Indent lays JSON out, one value a line, until there are limit bytes of it; used is how
-// much of raw that is.
+// much of raw that is. Raw may be invalid.
 func Indent(raw []byte, limit int) (out []byte, used int) {
-	depth, quoted := 0, false
+	depth := 0
 	newline := func() {
 		out = append(out, '\n')
-		for range min(depth, 40) {
-			out = append(out, ' ', ' ')
-		}
+		out = append(out, text.Spaces(2*min(max(depth, 0), 40))...)
 	}
-	for i := 0; i < len(raw); i++ {
-		c := raw[i]
-		if len(out) >= limit {
-			return []byte(strings.ToValidUTF8(string(out), "")), i
-		}
-		switch {
-		case quoted:
+	for used < len(raw) && len(out) < limit {
+		rest := raw[used:min(used+limit+1, len(raw))]
+		token := rest[:jsonLayout.FindIndex(rest)[1]]
+		used += len(token)
+		switch c := token[0]; {
+		case len(token) == 1 && (c == '{' || c == '['):
 			out = append(out, c)
-			if c == '\\' && i+1 < len(raw) {
-				i++
-				out = append(out, raw[i])
-			}
-			quoted = c != '"'
-		case c == ' ' || c == '\n' || c == '\t' || c == '\r':
-		case c == '{' || c == '[':
-			out = append(out, c)
-			if end := next(raw, i+1); end < len(raw) && raw[end] == c+2 {
-				out = append(out, c+2)
-				i = end
-				continue
-			}
 			depth++
 			newline()
+		case c == '{' || c == '[':
+			out = append(out, c, c+2)
 		case c == '}' || c == ']':
 			depth--
 			newline()
@@ -192,21 +190,15 @@ func Indent(raw []byte, limit int) (out []byte, used int) {
 			out = append(out, c)
 			newline()
 		case c == ':':
-			out = append(out, ':', ' ')
-		default:
-			quoted = c == '"'
-			out = append(out, c)
+			out = append(out, ": "...)
+		case c != ' ' && c != '\n' && c != '\t' && c != '\r':
+			out = append(out, token...)
 		}
 	}
-	return out, len(raw)
-}
-
-// next is where the white space from i on ends.
-func next(raw []byte, i int) int {
-	for i < len(raw) && strings.IndexByte(" \n\t\r", raw[i]) >= 0 {
-		i++
+	if over := len(out) - limit; over > 0 {
+		return []byte(strings.ToValidUTF8(string(out[:limit]), "")), used - over
 	}
-	return i
+	return out, used
 }
 
 // SizeText is a number of bytes for people: "812 bytes", "64.0 KB", "2.1 MB".
@@ -215,7 +207,7 @@ func SizeText(n int64) string {
 	case n < 10_000:
 		return text.Count(n) + " bytes"
 	case n < 1_000_000:
-		return oneDigit(float64(n)/1000) + " KB"
+		return fmt.Sprintf("%.1f KB", float64(n)/1000)
 	}
-	return oneDigit(float64(n)/1e6) + " MB"
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }

@@ -44,7 +44,7 @@ func TestBigPayloadsAreBounded(t *testing.T) {
 		p := Show([]byte(raw))
 		shown := 0
 		for _, l := range p.Lines {
-			shown += len(l.Plain())
+			shown += len(l)
 		}
 		if p.Rest <= 0 || shown > 2*MaxPayload || shown == 0 {
 			t.Errorf("%.30s: %d bytes are shown, %d are left out", raw, shown, p.Rest)
@@ -59,8 +59,7 @@ func FuzzShow(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte, width int) {
 		width = min(max(width, 1), 200)
 		for _, l := range Show(raw).Lines {
-			for _, part := range l.Wrap(width) {
-				line := part.Plain()
+			for _, line := range text.Wrap(l, width) {
 				if text.Width(line) > max(width, 2) {
 					t.Fatalf("%q is wider than %d", line, width)
 				}

@@ -1,6 +1,8 @@
 package widget
 
 import (
+	"slices"
+
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -84,12 +86,7 @@ func (s *SectionList) near(from int) SectionRow {
 
 // Empty reports whether the list has no rows.
 func (s *SectionList) Empty() bool {
-	for _, p := range s.Parts {
-		if p.Rows > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.Parts, func(p SectionPart) bool { return p.Rows > 0 })
 }
 
 func (s *SectionList) SetSize(width, height int) {
@@ -106,12 +103,7 @@ func (s *SectionList) Scroll(by int) {
 	if len(rows) == 0 {
 		return
 	}
-	at := 0
-	for i, p := range rows {
-		if p == s.Cursor {
-			at = i
-		}
-	}
+	at := max(slices.Index(rows, s.Cursor), 0)
 	s.Cursor = rows[Clamp(at+by, 0, len(rows)-1)]
 	s.Reveal()
 }
@@ -191,12 +183,7 @@ func (s *SectionList) lines() []sectionLine {
 // where the cursor is on the first row.
 func (s *SectionList) Reveal() {
 	all := s.lines()
-	at := 0
-	for i, l := range all {
-		if l.kind == sectionItem && l.at == s.Cursor {
-			at = i
-		}
-	}
+	at := max(slices.Index(all, sectionLine{sectionItem, s.Cursor}), 0)
 	first := at
 	if s.Cursor.Row == 0 {
 		first = max(at-1, 0)
@@ -205,9 +192,11 @@ func (s *SectionList) Reveal() {
 	s.top = Clamp(s.top, 0, max(len(all)-s.Page(), 0))
 }
 
-// Draw is exactly height lines. row draws a row in width cells; marked ones are painted
-// in one piece afterwards, so they come plain.
-func (s *SectionList) Draw(st theme.Styles, focused bool, row func(at SectionRow, width int, plain bool) string) []string {
+// rowPainter draws a row in width cells. Marked rows are painted in one piece afterwards, so they come plain.
+type rowPainter = func(at SectionRow, width int, plain bool) string
+
+// Draw returns exactly height lines.
+func (s *SectionList) Draw(st theme.Styles, focused bool, row rowPainter) []string {
 	all := s.lines()
 	out := make([]string, 0, s.height)
 	for _, l := range all[min(s.top, len(all)):min(s.top+s.Page(), len(all))] {
@@ -216,7 +205,7 @@ func (s *SectionList) Draw(st theme.Styles, focused bool, row func(at SectionRow
 	return Fill(out, s.width, s.height)
 }
 
-func (s *SectionList) line(st theme.Styles, focused bool, l sectionLine, row func(SectionRow, int, bool) string) string {
+func (s *SectionList) line(st theme.Styles, focused bool, l sectionLine, row rowPainter) string {
 	p := s.Parts[l.at.Part]
 	line := text.Line{Max: s.width, Tail: st.Glyphs.Ellipsis}
 	switch l.kind {
@@ -250,42 +239,26 @@ func (s *SectionList) Position() string {
 func SizedCells(width int, plain bool, ellipsis string, cells ...SizedCell) string {
 	rest := width - len(cells) + 1
 	for _, c := range cells {
-		if c.Width < 0 {
-			rest += c.Width
-		} else {
-			rest -= c.Width
-		}
+		rest -= max(c.Width, -c.Width)
 	}
-	out := ""
-	used := 0
+	line := text.Line{Max: width}
 	for i, c := range cells {
 		if i > 0 {
-			out += " "
-			used++
+			line.Add(theme.Ink{}, " ")
 		}
-		w := c.Width
-		t := ""
+		if plain {
+			c.Ink = theme.Ink{}
+		}
+		fit, w := text.Fit, c.Width
 		switch {
 		case w < 0:
-			w = -w
-			t = text.FitLeft(c.Text, w, ellipsis)
+			fit, w = text.FitLeft, -w
 		case w == 0:
 			w = max(rest, 0)
-			t = text.Fit(c.Text, w, ellipsis)
-		default:
-			t = text.Fit(c.Text, w, ellipsis)
 		}
-		used += w
-		if plain {
-			out += t
-		} else {
-			out += c.Ink.Paint(t)
-		}
+		line.Add(c.Ink, fit(c.Text, w, ellipsis))
 	}
-	if used > width {
-		return text.Cut(out, width, "")
-	}
-	return out
+	return line.String(theme.Ink{})
 }
 
 // SizedCell is a cell with its width.

@@ -4,6 +4,7 @@
 package widget
 
 import (
+	"cmp"
 	"strings"
 
 	"acescope/theme"
@@ -66,35 +67,27 @@ func (t *Table) Arrange(width int) {
 			}
 		}
 		if rest >= least || t.all[t.Cols[drop]].Drop == 0 {
-			t.share(rest)
+			t.share(rest, least)
 			return
 		}
 		t.Cols = append(t.Cols[:drop], t.Cols[drop+1:]...)
 	}
 }
 
-func (h Heading) least() int {
-	if h.Minimum > 0 {
-		return h.Minimum
-	}
-	return NameWidth
-}
+func (h Heading) least() int { return cmp.Or(h.Minimum, NameWidth) }
 
 // share gives what is left to the columns without a width, in proportion to what they
 // need at least.
-func (t *Table) share(rest int) {
-	t.Widths = make([]int, len(t.Cols))
-	least := 0
-	for at, i := range t.Cols {
-		if t.Widths[at] = t.all[i].Width; t.all[i].Width == 0 {
-			least += t.all[i].least()
+func (t *Table) share(rest, least int) {
+	t.Widths = make([]int, 0, len(t.Cols))
+	for _, i := range t.Cols {
+		h := t.all[i]
+		w := h.Width
+		if w == 0 {
+			w = max(rest*h.least()/least, 1)
+			rest, least = rest-w, least-h.least()
 		}
-	}
-	for at, i := range t.Cols {
-		if h := t.all[i]; h.Width == 0 {
-			t.Widths[at] = max(rest*h.least()/least, 1)
-			rest, least = rest-t.Widths[at], least-h.least()
-		}
+		t.Widths = append(t.Widths, w)
 	}
 }
 

@@ -31,12 +31,8 @@ func HowMany(n int, word string) string {
 	return text.Count(int64(n)) + " " + word + "s"
 }
 
-func Counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return text.Count(int64(n)) + " " + what
-}
+// Counted is [HowMany].
+func Counted(n int, what string) string { return HowMany(n, what) }
 
 func Dropped(n int) string {
 	if n == 0 {
@@ -80,7 +76,8 @@ func Dollars(usd float64) string {
 }
 
 func Holds(part string, in ...string) bool {
-	return slices.ContainsFunc(in, func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(part)) })
+	part = strings.ToLower(part)
+	return slices.ContainsFunc(in, func(s string) bool { return strings.Contains(strings.ToLower(s), part) })
 }
 
 const (

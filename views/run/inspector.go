@@ -192,13 +192,7 @@ func (w *inspection) payload(title string, raw json.RawMessage, flags string) {
 func (w *inspection) shown(title string, p *widget.Shown, whole string) {
 	w.Section(title, p.Kind+", "+widget.SizeText(int64(p.Size)))
 	for _, l := range p.Lines {
-		for _, part := range l.Wrap(w.Width - 2) {
-			out := w.Line().Add(w.S.Text, " ")
-			for _, t := range part {
-				out.Add(t.Kind.Ink(w.S), t.Text)
-			}
-			w.End(out)
-		}
+		w.Spans(" ", w.S.Text, p.Spans(l, w.S))
 	}
 	if p.Rest > 0 {
 		w.Prose(" ", w.S.Warning, w.S.Glyphs.Ellipsis+" and "+widget.SizeText(int64(p.Rest))+" more: "+whole)

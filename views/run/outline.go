@@ -327,9 +327,7 @@ func (v *Outline) extra(r listedRow) []string {
 			if len(lines) > maxUnfoldedLines {
 				break
 			}
-			for _, part := range l.Wrap(width) {
-				lines = append(lines, part.Plain())
-			}
+			lines = append(lines, text.Wrap(l, width)...)
 		}
 	} else {
 		_, t := r.Copy()

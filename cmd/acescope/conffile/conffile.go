@@ -3,11 +3,11 @@
 package conffile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,7 +68,7 @@ func Parse(path string, data []byte, known func(name string) bool) (f File, warn
 	}}
 	tree := map[string]any{}
 	if err := toml.Unmarshal(data, &tree); err != nil {
-		return File{Path: path}, []string{syntaxError(path, err)}
+		return File{Path: path}, []string{Mistake(path, err) + "; the whole file is ignored until this is fixed"}
 	}
 	p.lines = keyLines(data)
 	tables := map[string]func(any){
@@ -87,15 +87,19 @@ func Parse(path string, data []byte, known func(name string) bool) (f File, warn
 	return p.File, p.warnings
 }
 
-func syntaxError(path string, err error) string {
-	where := path
+// Mistake returns the position and the text of a TOML error in a file: of an unknown key or of the syntax.
+func Mistake(path string, err error) string {
+	var unknown *toml.StrictMissingError
 	var decode *toml.DecodeError
-	if errors.As(err, &decode) {
+	switch {
+	case errors.As(err, &unknown):
+		row, _ := unknown.Errors[0].Position()
+		return fmt.Sprintf("%s:%d: unknown key %q", path, row, strings.Join(unknown.Errors[0].Key(), "."))
+	case errors.As(err, &decode):
 		row, _ := decode.Position()
-		where += ":" + strconv.Itoa(row)
+		path += ":" + strconv.Itoa(row)
 	}
-	what := oneLine(strings.TrimPrefix(err.Error(), "toml: "))
-	return where + ": " + what + "; the whole file is ignored until this is fixed"
+	return path + ": " + oneLine(strings.TrimPrefix(err.Error(), "toml: "))
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(text.Safe(s, " ")), " ") }
@@ -136,13 +140,21 @@ func (p *parser) readKeys(value any) {
 	actions := map[string]any{}
 	flatten("", table, actions)
 	for _, action := range slices.Sorted(maps.Keys(actions)) {
-		var keys []string
-		if err := setValue(reflect.ValueOf(&keys).Elem(), actions[action]); err != nil {
+		list, ok := actions[action].([]any)
+		if !ok {
+			list = []any{actions[action]}
+		}
+		keys := []string{}
+		for _, key := range list {
+			if s, ok := key.(string); ok {
+				keys = append(keys, s)
+			}
+		}
+		if len(keys) < len(list) {
 			p.mistake("keys."+action, `keys: %s must be a list of keys: ["/", "ctrl+f"]`, action)
 			continue
 		}
-		p.Keys[action] = keys
-		p.KeyLine[action] = p.line("keys." + action)
+		p.Keys[action], p.KeyLine[action] = keys, p.line("keys."+action)
 	}
 }
 
@@ -157,66 +169,26 @@ func flatten(prefix string, from, into map[string]any) {
 	}
 }
 
-// decode sets the fields of *out that have a toml tag from a table. An unknown key is a mistake of its own; a value
-// of the wrong type is returned as the error, without the value, which may be a secret.
+// decode stores the keys of a table in *out. An unknown key is a mistake of its own; a value of the wrong type is
+// returned as the error, without the value, which may be a secret.
 func (p *parser) decode(at string, value, out any) error {
 	table, ok := value.(map[string]any)
 	if !ok {
 		return errors.New("must be a table")
 	}
-	fields := map[string]reflect.Value{}
-	var known []string
-	v := reflect.ValueOf(out).Elem()
-	for i := range v.NumField() {
-		if key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ","); key != "" {
-			fields[key] = v.Field(i)
-			known = append(known, key)
-		}
-	}
 	for _, key := range slices.Sorted(maps.Keys(table)) {
-		field, ok := fields[key]
-		if !ok {
-			p.mistake(at+"."+key, "unknown key %q; known keys: %s", key, strings.Join(known, ", "))
-			continue
+		entry, err := toml.Marshal(map[string]any{key: table[key]})
+		if err != nil {
+			return fmt.Errorf("%s cannot be read", key)
 		}
-		if err := setValue(field, table[key]); err != nil {
-			return fmt.Errorf("%s %w", key, err)
-		}
-	}
-	return nil
-}
-
-// setValue stores a TOML value in a field. An integer is also a float, and a string also a list of one string.
-func setValue(field reflect.Value, value any) error {
-	switch v := value.(type) {
-	case int64:
-		if field.Kind() == reflect.Float64 {
-			value = float64(v)
-		}
-	case string:
-		if field.Kind() == reflect.Slice {
-			value = []string{v}
-		}
-	case []any:
-		list := []string{}
-		for _, e := range v {
-			if s, ok := e.(string); ok {
-				list = append(list, s)
-			}
-		}
-		if len(list) == len(v) {
-			value = list
+		err = toml.NewDecoder(bytes.NewReader(entry)).DisallowUnknownFields().Decode(out)
+		var unknown *toml.StrictMissingError
+		if errors.As(err, &unknown) {
+			p.mistake(at+"."+key, "unknown key %q", key)
+		} else if err != nil {
+			return fmt.Errorf("%s has the wrong type", key)
 		}
 	}
-	v := reflect.ValueOf(value)
-	if v.Type() != field.Type() {
-		return map[reflect.Kind]error{
-			reflect.String: errors.New("must be a string"), reflect.Bool: errors.New("must be true or false"),
-			reflect.Int64: errors.New("must be an integer"), reflect.Float64: errors.New("must be a number"),
-			reflect.Slice: errors.New("must be a list of strings"),
-		}[field.Kind()]
-	}
-	field.Set(v)
 	return nil
 }
 

@@ -23,7 +23,7 @@ func TestParseNamesMistakes(t *testing.T) {
 		"filters = 3":                 "c.toml:1: filters must be an array of tables",
 		"[[filters]]\nname = 'a'":     "c.toml:1: filter: needs a name and a query",
 		"\n[[filters]]\nname='a'\nquery='b'\nwhat=1":                                                     `c.toml:5: unknown key "what"`,
-		"[[filters]]\nname = 1\nquery = 'x'":                                                             "c.toml:1: filter: name must be a string",
+		"[[filters]]\nname = 1\nquery = 'x'":                                                             "c.toml:1: filter: name has the wrong type",
 		"[[filters]]\nname='a'\nquery='b'\n[[filters]]\nname='a'\nquery='c'":                             `c.toml:4: filter: duplicate name "a"`,
 		"[[filters]]\nname='a'\nquery='b'\ndefault=true\n[[filters]]\nname='c'\nquery='c'\ndefault=true": `c.toml:5: filter "c": "a" is already the default`,
 		"[other.thing]\nx = 1":     `c.toml:1: unknown setting "other"`,

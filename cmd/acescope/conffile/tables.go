@@ -1,6 +1,7 @@
 package conffile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,13 +16,6 @@ import (
 	"acescope/sources/runs"
 )
 
-// Bounds of the tables of a configuration file.
-const (
-	MaxFilters   = 100
-	MaxPrices    = 200
-	MaxProviders = 50
-)
-
 // readFilters reads the tables [[filters]].
 func (p *parser) readFilters(value any) {
 	seen, chosen := map[string]bool{}, ""
@@ -31,8 +25,6 @@ func (p *parser) readFilters(value any) {
 			return err
 		}
 		switch {
-		case len(p.Filters) == MaxFilters:
-			return fmt.Errorf("more than %d filters", MaxFilters)
 		case strings.TrimSpace(f.Name) == "" || strings.TrimSpace(f.Query) == "":
 			return errors.New("needs a name and a query")
 		case seen[f.Name]:
@@ -66,9 +58,6 @@ func (p *parser) readPrices(value any) {
 		if err := p.decode(at, e, &price); err != nil {
 			return err
 		}
-		if len(p.Prices) == MaxPrices {
-			return fmt.Errorf("more than %d prices", MaxPrices)
-		}
 		if strings.TrimSpace(price.Model) == "" {
 			return errors.New("needs a model")
 		}
@@ -87,7 +76,6 @@ func (p *parser) readList(name, keys string, value any, read func(at string, e a
 	list, ok := value.([]any)
 	if !ok {
 		p.mistake(name, "%s must be an array of tables: [[%s]], then %s", name, name, keys)
-		return
 	}
 	for i, e := range list {
 		at := name + "[" + strconv.Itoa(i) + "]"
@@ -121,11 +109,7 @@ func (p *parser) readProviders(value any) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		provider := Provider{Name: name}
-		err := p.readProvider(&provider, tables[name])
-		if err == nil && len(p.Providers) == MaxProviders {
-			err = fmt.Errorf("more than %d providers", MaxProviders)
-		}
-		if err != nil {
+		if err := p.readProvider(&provider, tables[name]); err != nil {
 			p.mistake("providers."+name, "provider %.40q: %v", name, err)
 			continue
 		}
@@ -208,18 +192,15 @@ func (p *parser) readAgents(value any) {
 		p.mistake("agents.allow_full", "agents.allow_full must be true or false")
 	}
 	for _, name := range agentNames {
-		agent := Agent{Name: name, AllowFull: allowFull}
-		if table, ok := tables[name]; ok {
-			err := p.decode("agents."+name, table, &agent)
-			if err == nil {
-				err = agent.check()
-			}
-			if err != nil {
+		agent, table := Agent{Name: name, AllowFull: allowFull}, tables[name]
+		if table == nil && !allowFull {
+			continue
+		}
+		if table != nil {
+			if err := cmp.Or(p.decode("agents."+name, table, &agent), agent.check()); err != nil {
 				p.mistake("agents."+name, "agent %s: %v", name, err)
 				continue
 			}
-		} else if !allowFull {
-			continue
 		}
 		p.Agents = append(p.Agents, agent)
 	}

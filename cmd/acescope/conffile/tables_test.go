@@ -48,7 +48,7 @@ cache_write_1h = "much"
 		t.Errorf("%+v", f.Prices)
 	}
 	containsAll(t, warnings, "c.toml:8: price: needs a model", "c.toml:11: price: every price must be 0 or more",
-		`c.toml:17: unknown key "shade"`, "price: cache_write_1h must be a number")
+		`c.toml:17: unknown key "shade"`, "price: cache_write_1h has the wrong type")
 	if _, warnings := Parse("c.toml", []byte("prices = 3"), noSettings); len(warnings) != 1 {
 		t.Error(warnings)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"acescope/cmd/acescope/internal/agents"
-	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/history"
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
@@ -64,22 +63,13 @@ func (l *Link) Prepare(
 	if err != nil {
 		return p, err
 	}
-	switch c.Verb {
-	case "signal":
-		return runs.PreparedSignal(e, of, c.Signal, []byte(c.Argument)), cli.CheckJSON([]byte(c.Argument))
-	case "terminate":
-		return runs.PreparedTerminate(e, of, c.Reason), nil
+	if c.Verb != "fork" {
+		p, _, err := runs.Prepare(ctx, e, of, c)
+		return p, err
 	}
 	events, err := cluster.ReadHistory(ctx, e.Client, e.Namespace(), of.WorkflowID, of.RunID)
 	if err != nil {
 		return p, err
-	}
-	if c.Verb == "reset" {
-		to, err := fork.ResetAt(events, fork.Point(c.At))
-		if err != nil {
-			return p, err
-		}
-		return runs.PreparedReset(ctx, e, of, to, c.Reason)
 	}
 	o, err := fork.Read(of.WorkflowID, of.RunID, events)
 	if err != nil {

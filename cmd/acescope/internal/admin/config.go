@@ -168,25 +168,16 @@ func configKeys(a *cli.App, ctx context.Context, markdown bool) error {
 		return err
 	}
 	printWarnings(a)
-	out, w := cli.NewLines(a.Out), cli.NewTable(a.Out)
-	for i, g := range groups {
-		if !a.JSON {
-			if i > 0 {
-				fmt.Fprintln(w)
+	lines := func(yield func(keyLine) bool) {
+		for _, g := range groups {
+			for _, b := range g.Bindings {
+				if !yield(keyLine{"key", g.Name, b.Action, append([]string{}, b.Keys...), b.Help, b.Mutates}) {
+					return
+				}
 			}
-			fmt.Fprintln(w, strings.ToUpper(g.Name))
-		}
-		for _, b := range g.Bindings {
-			if a.JSON {
-				line := keyLine{"key", g.Name, b.Action, append([]string{}, b.Keys...), b.Help, b.Mutates}
-				_ = out.Put(line) // Flush returns the error
-				continue
-			}
-			fmt.Fprintf(w, "  %s\t%s\t%s\n", b.Action, strings.Join(b.Keys, " "), b.Help)
 		}
 	}
-	if a.JSON {
-		return out.Flush()
-	}
-	return w.Flush()
+	return cli.WriteRows(a, lines, "WHERE\tACTION\tKEYS\tDESCRIPTION", func(l keyLine) []any {
+		return []any{l.Group, l.Action, strings.Join(l.Keys, " "), l.Description}
+	})
 }

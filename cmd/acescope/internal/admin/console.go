@@ -72,7 +72,17 @@ func runConsole(
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	feeds.Link.SetInterval(a.Settings.Refresh)
-	state, model, err := restore(a, ctx, feeds, screen)
+	path, err := cli.StatePath()
+	if err != nil {
+		return err
+	}
+	saved := &sourceState{path: path, source: screen.source}
+	state, warning := saved.load()
+	if warning != "" {
+		a.Settings.Warn("%s", warning)
+	}
+	o := tui.Options{State: state, Save: saved.save, Count: screen.frames}
+	model, err := newModel(a, ctx, feeds, screen.views, o)
 	if err != nil {
 		return err
 	}
@@ -85,30 +95,12 @@ func runConsole(
 	wg.Go(func() { feeds.Transcripts.Run(ctx, local) })
 	wg.Go(func() { work(ctx, program.Quit) })
 	_, err = program.Run()
-	if saveErr := state.end(model.State()); saveErr != nil {
+	if saveErr := saved.end(model.State()); saveErr != nil {
 		fmt.Fprintln(a.Err, "acescope: the console's state is not saved: "+cli.OneLine(saveErr))
 	}
 	cancel()
 	wg.Wait()
 	return err
-}
-
-// restore returns the console with the state of the last console on the same source.
-func restore(
-	a *cli.App, ctx context.Context, feeds *sources.Feeds, screen screenOptions,
-) (*sourceState, *tui.Model, error) {
-	path, err := cli.StatePath()
-	if err != nil {
-		return nil, nil, err
-	}
-	saved := &sourceState{path: path, source: screen.source}
-	state, warning := saved.load()
-	if warning != "" {
-		a.Settings.Warn("%s", warning)
-	}
-	o := tui.Options{State: state, Save: saved.save, Count: screen.frames}
-	model, err := newModel(a, ctx, feeds, screen.views, o)
-	return saved, model, err
 }
 
 // Link connects the feeds with the engine, which starts after the console is drawn.

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -19,7 +20,6 @@ import (
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
-	"acescope/engine/store/artifact"
 	"acescope/sources"
 	"acescope/sources/cluster"
 	"acescope/sources/detail"
@@ -105,7 +105,7 @@ const showInterval = 300 * time.Millisecond
 // fileConsole fills the feeds with histories that are read after the console is drawn.
 type fileConsole struct {
 	app    *cli.App
-	path   string // as given
+	name   string // of the input
 	files  []string
 	set    *offline.Files
 	feeds  *sources.Feeds
@@ -113,19 +113,26 @@ type fileConsole struct {
 	books  *playbook.Store // in a directory that is removed at the end
 	err    error           // why there is nothing to show; read after run
 
-	mu      sync.Mutex
-	noBooks string // why there are no playbooks
+	noBooks atomic.Value // why there are no playbooks, a string
 }
 
 // openFiles opens the console on histories from files, which are read in the background.
 func openFiles(a *cli.App, ctx context.Context, path string, files []string) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // so that the directory is removed when the terminal is closed
 	defer stop()
+	name, full := "standard input", path
+	if path != "-" {
+		var err error
+		if full, err = filepath.Abs(path); err != nil {
+			return err
+		}
+		name = filepath.Base(full)
+	}
 	c := &fileConsole{
-		app: a, path: path, files: files, set: offline.New(), feeds: sources.NewFeeds(), frames: &tui.Frames{},
+		app: a, name: name, files: files, set: offline.New(), feeds: sources.NewFeeds(), frames: &tui.Frames{},
 	}
 	c.feeds.Link.SetConnection(cluster.Connection{
-		State: cluster.ConnReady, Mode: cluster.ModeFile, Address: inputName(path), Since: time.Now(),
+		State: cluster.ConnReady, Mode: cluster.ModeFile, Address: name, Since: time.Now(),
 	})
 	codec, err := a.FileCodec()
 	if err != nil {
@@ -142,32 +149,13 @@ func openFiles(a *cli.App, ctx context.Context, path string, files []string) err
 	if c.books, err = playbook.OpenStore(dir); err != nil {
 		return err
 	}
-	c.noBooks = "the histories are still being read"
-	screen := screenOptions{source: inputSource(path), views: console.Options{Refuse: c.refuse}, frames: c.frames}
+	c.noBooks.Store("the histories are still being read")
+	screen := screenOptions{source: "file " + full, views: console.Options{Refuse: c.refuse}, frames: c.frames}
 	err = runConsole(a, ctx, c.feeds, screen, c.run)
 	if c.err != nil {
 		return c.err
 	}
 	return err
-}
-
-// inputName returns the name of the input in the header.
-func inputName(path string) string {
-	if path == "-" {
-		return "standard input"
-	}
-	if full, err := filepath.Abs(path); err == nil {
-		return filepath.Base(full)
-	}
-	return path
-}
-
-// inputSource returns the key of the console's state in the state file.
-func inputSource(path string) string {
-	if full, err := filepath.Abs(path); err == nil && path != "-" {
-		return "file " + full
-	}
-	return "file " + path
 }
 
 func (c *fileConsole) run(ctx context.Context, quit func()) {
@@ -182,8 +170,8 @@ func (c *fileConsole) run(ctx context.Context, quit func()) {
 	defer wg.Wait()
 	wg.Go(func() { c.load(ctx, quit) })
 	c.feeds.Run(ctx, cluster.Deps{
-		Client: client, TaskQueue: ace.TaskQueue, Screen: screenOf(c.frames), Artifact: c.artifacts(),
-		Playbooks: c.books, NoPlaybooks: c.whyNoBooks, Verify: verifyHere,
+		Client: client, TaskQueue: ace.TaskQueue, Screen: screenOf(c.frames), Artifact: c.app.FileArtifacts(),
+		Playbooks: c.books, NoPlaybooks: func() string { return c.noBooks.Load().(string) }, Verify: verifyHere,
 	})
 }
 
@@ -201,35 +189,12 @@ func (c *fileConsole) rebuildBooks(ctx context.Context) {
 	if len(problems) == 0 {
 		problems = []string{"no task in the files changed a playbook"}
 	}
-	c.mu.Lock()
-	c.noBooks = problems[0]
-	c.mu.Unlock()
-}
-
-// whyNoBooks returns why no playbook is shown.
-func (c *fileConsole) whyNoBooks() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.noBooks
-}
-
-// artifacts returns a reader of the artifacts in the data directory, nil without such a directory. Artifacts are named
-// by their hash, so a wrong one cannot be read.
-func (c *fileConsole) artifacts() func(ace.Ref, int64) ([]byte, error) {
-	dir, err := c.app.DataDir()
-	if err != nil {
-		return nil
-	}
-	path := filepath.Join(dir, "artifacts")
-	if _, err := os.Stat(path); err != nil {
-		return nil
-	}
-	return artifact.OpenReadOnly(path).Get
+	c.noBooks.Store(problems[0])
 }
 
 // load reads the files and updates the screen meanwhile. If no history can be read, it ends the console.
 func (c *fileConsole) load(ctx context.Context, quit func()) {
-	working, progress, end := c.feeds.Link.StartWork(ctx, "reading "+inputName(c.path))
+	working, progress, end := c.feeds.Link.StartWork(ctx, "reading "+c.name)
 	defer end()
 	var shown time.Time
 	read := make(chan struct{})
@@ -288,19 +253,9 @@ func (c *fileConsole) report(problems []offline.Problem, more int) (bad int) {
 }
 
 // inputs returns the files to read.
-func (c *fileConsole) inputs() []offline.Source {
-	list := make([]offline.Source, len(c.files))
-	for i, path := range c.files {
-		list[i] = offline.Source{Name: path, Open: func() (io.ReadCloser, error) {
-			if path == "-" {
-				return io.NopCloser(os.Stdin), nil
-			}
-			f, err := os.Open(path)
-			if err != nil {
-				return nil, cli.FileError(err)
-			}
-			return f, nil
-		}}
+func (c *fileConsole) inputs() (list []offline.Source) {
+	for _, path := range c.files {
+		list = append(list, offline.Source{Name: path, Open: func() (io.ReadCloser, error) { return cli.OpenFile(path) }})
 	}
 	return list
 }

@@ -57,16 +57,9 @@ func (k *sourceState) load() (state tui.State, warning string) {
 
 func readState(path string) (stateFile, error) {
 	f := stateFile{Version: stateVersion}
-	info, err := os.Stat(path)
+	data, err := cli.ReadFile(path, maxState)
 	if errors.Is(err, os.ErrNotExist) {
 		return f, nil
-	}
-	if err == nil && info.Size() > maxState {
-		return f, fmt.Errorf("larger than %d MB; not read", maxState>>20)
-	}
-	var data []byte
-	if err == nil {
-		data, err = os.ReadFile(path)
 	}
 	if err == nil {
 		err = json.Unmarshal(data, &f)

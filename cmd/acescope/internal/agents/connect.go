@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,7 +13,6 @@ import (
 	"acescope/engine"
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
-	"acescope/engine/temporal/server"
 	"acescope/sources/cluster"
 )
 
@@ -24,23 +22,13 @@ const answerTimeout = 20 * time.Second
 // openToServe connects for a command that changes something. If no process hosts the data directory, this one hosts
 // and serves it.
 func openToServe(a *cli.App, ctx context.Context) (*engine.Engine, func(), error) {
-	alone := a.Cluster() == nil && !hosted(a)
+	alone := !a.Served()
 	return a.Connect(ctx, engine.Options{Worker: alone, Takeover: alone})
-}
-
-// hosted reports whether a process hosts the data directory.
-func hosted(a *cli.App) bool {
-	dir, err := a.DataDir()
-	if err != nil {
-		return false
-	}
-	_, ok := server.Lookup(dir)
-	return ok
 }
 
 // reachable reports whether there is anything to read: a cluster, a host, or a data directory that was used before.
 func reachable(a *cli.App) bool {
-	if a.Cluster() != nil || hosted(a) {
+	if a.Served() {
 		return true
 	}
 	dir, err := a.DataDir()
@@ -77,7 +65,7 @@ func User() string {
 // completeRunIDs completes the first argument with the ids of the newest runs. With sessions it offers the ids of
 // agents' sessions instead, with open only the runs that have not ended.
 func completeRunIDs(a *cli.App, sessions, open bool) cobra.CompletionFunc {
-	return completeFrom(a, func(ctx context.Context, e *engine.Engine) (out []cobra.Completion) {
+	return a.CompleteFrom(func(ctx context.Context, e *engine.Engine) (out []cobra.Completion) {
 		service, err := RunService(a, e)
 		if err != nil {
 			return nil
@@ -101,7 +89,7 @@ func completeRunIDs(a *cli.App, sessions, open bool) cobra.CompletionFunc {
 
 // completeRunners completes the first argument with the ids of the runners.
 func completeRunners(a *cli.App) cobra.CompletionFunc {
-	return completeFrom(a, func(ctx context.Context, e *engine.Engine) (out []cobra.Completion) {
+	return a.CompleteFrom(func(ctx context.Context, e *engine.Engine) (out []cobra.Completion) {
 		view, err := e.Runners(ctx, runner.ViewOptions{})
 		if err != nil {
 			return nil
@@ -111,31 +99,4 @@ func completeRunners(a *cli.App) cobra.CompletionFunc {
 		}
 		return out
 	})
-}
-
-// completeFrom completes the first argument with a list from the server. It does not start a server and hides errors.
-func completeFrom(a *cli.App, list func(context.Context, *engine.Engine) []cobra.Completion) cobra.CompletionFunc {
-	const noFiles = cobra.ShellCompDirectiveNoFileComp
-	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(args) > 0 || a.Load(cmd, args) != nil || a.Cluster() == nil && !hosted(a) {
-			return nil, noFiles
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), cli.CompleteWithin)
-		defer cancel()
-		e, done, err := a.OpenReadOnly(ctx)
-		if err != nil {
-			return nil, noFiles
-		}
-		defer done()
-		var out []cobra.Completion
-		known := map[string]bool{}
-		for _, c := range list(ctx, e) {
-			id, description, _ := strings.Cut(c, "\t")
-			if strings.HasPrefix(id, prefix) && id == cli.SafeText(id) && !known[id] {
-				known[id] = true
-				out = append(out, cobra.CompletionWithDesc(id, cli.SafeText(description)))
-			}
-		}
-		return out, noFiles
-	}
 }

@@ -178,7 +178,7 @@ func resumeRun(a *cli.App, ctx context.Context, id string, f RunFlags) error {
 // withBackground connects. If the command does not wait and no other process would serve the run, it starts a
 // background process that does.
 func (f RunFlags) withBackground(a *cli.App, ctx context.Context, m run.Mode, do func(*RunClient) error) error {
-	if !f.waits(m) && a.Cluster() == nil && !hosted(a) {
+	if !f.waits(m) && !a.Served() {
 		if err := runs.Spawn(a); err != nil {
 			return err
 		}

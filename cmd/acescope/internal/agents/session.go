@@ -94,7 +94,7 @@ func listSessions(a *cli.App, ctx context.Context, f sessionListFlags) error {
 
 // listEngineSessions returns the sessions on the engine, unless the flags exclude them or no server runs.
 func listEngineSessions(a *cli.App, ctx context.Context, f sessionListFlags) ([]*sessions.EngineSession, error) {
-	if f.transcripts || !f.engine && a.Cluster() == nil && !hosted(a) {
+	if f.transcripts || !f.engine && !a.Served() {
 		return nil, nil
 	}
 	e, done, err := a.OpenReadOnly(ctx)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,8 +13,6 @@ import (
 
 	"acescope/engine/agents/agentcall"
 	"acescope/engine/agents/agentcli"
-	"acescope/engine/learning/model"
-	"acescope/engine/learning/model/agent"
 	"acescope/engine/tasks/blueprint"
 	"acescope/engine/tasks/run"
 	"acescope/sources/cluster"
@@ -36,9 +33,6 @@ func (a *App) Agents() map[agentcli.CLI]agentcall.Agent {
 func (a *App) AgentRunner() *agentcall.Runner {
 	return agentcall.New(agentcall.Options{Agents: a.Agents()})
 }
-
-// AgentProviders returns the step providers of agents, for listing. The engine has its own for executing steps.
-func (a *App) AgentProviders() []model.Provider { return agent.Providers(a.AgentRunner()) }
 
 const (
 	// probeTimeout bounds how long agents may take to report their versions.
@@ -148,26 +142,18 @@ func (a *App) AgentsPath() ([]string, error) {
 // CompleteBlueprints completes the first argument with the names of blueprints.
 func (a *App) CompleteBlueprints(
 	cmd *cobra.Command, given []string, prefix string,
-) ([]string, cobra.ShellCompDirective) {
-	const noFiles = cobra.ShellCompDirectiveNoFileComp
-	if len(given) > 0 || a.Load(cmd, given) != nil {
-		return nil, noFiles
-	}
-	l, err := a.Library()
-	if err != nil {
-		return nil, noFiles
-	}
-	entries, err := l.Entries(cmd.Context())
-	if err != nil {
-		return nil, noFiles
-	}
-	var names []string
-	for _, e := range entries {
-		if e.Shadowed == "" && strings.HasPrefix(e.Name, prefix) && e.Name == SafeText(e.Name) {
-			names = append(names, e.Name+"\t"+SafeText(e.Description))
+) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var names []cobra.Completion
+	if len(given) == 0 && a.Load(cmd, given) == nil {
+		l, _ := a.Library() // completion hides errors
+		entries, _ := l.Entries(cmd.Context())
+		for _, e := range entries {
+			if e.Shadowed == "" {
+				names = append(names, cobra.CompletionWithDesc(e.Name, e.Description))
+			}
 		}
 	}
-	return names, noFiles
+	return Completions(names, prefix), cobra.ShellCompDirectiveNoFileComp
 }
 
 // Blueprints implements [engine.Blueprints] with a library.

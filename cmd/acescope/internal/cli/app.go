@@ -36,7 +36,7 @@ type App struct {
 	Spawned    *os.Process      // that process
 	Begun      bool             // a run was started for it
 	Meter      *cluster.Meter   // counts calls to the server; nil before Connect
-	served     []model.Provider // see Providers
+	providers  []model.Provider // see Providers
 
 	AgentDirs []string // directories of blueprints given by flags; see Library
 
@@ -68,14 +68,6 @@ func (a *App) Load(cmd *cobra.Command, _ []string) error {
 			more = fmt.Sprintf(` (and %d more; run "acescope config")`, n-1)
 		}
 		fmt.Fprintln(a.Err, "acescope: "+SafeText(a.Settings.Warnings[0])+more)
-	}
-	return nil
-}
-
-// checkRemote rejects flags that need a cluster if no cluster is named.
-func (a *App) checkRemote() error {
-	if a.Cluster() == nil && (a.Settings.Sources["namespace"].level == fromFlag || a.APIKey != "") {
-		return UsageError("--namespace and --api-key need a cluster; add --address or --profile")
 	}
 	return nil
 }
@@ -122,8 +114,8 @@ func (a *App) OpenFollowing(ctx context.Context) (*engine.Engine, func(), error)
 
 // Connect opens the engine with the settings added to o. The returned function closes it.
 func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, func(), error) {
-	if err := a.checkRemote(); err != nil {
-		return nil, nil, err
+	if a.Cluster() == nil && (a.Settings.Sources["namespace"].level == fromFlag || a.APIKey != "") {
+		return nil, nil, UsageError("--namespace and --api-key need a cluster; add --address or --profile")
 	}
 	dir, err := a.DataDir()
 	if err != nil {

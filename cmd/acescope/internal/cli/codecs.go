@@ -51,20 +51,20 @@ const headersEnv = "ACESCOPE_CODEC_HEADERS"
 // arguments, which other users of the machine can read.
 func (a *App) CodecEnv() []string {
 	return append(os.Environ(), "TEMPORAL_CODEC_ENDPOINT="+a.Settings.CodecEndpoint,
-		"TEMPORAL_CODEC_AUTH="+a.Settings.CodecAuth, headersEnv+"="+strings.Join(a.codecHeaders(), "\n"))
+		"TEMPORAL_CODEC_AUTH="+a.Settings.CodecAuth, headersEnv+"="+strings.Join(codecHeaders(a.CodecHeaders), "\n"))
 }
 
 // codecHeaders returns the headers of the environment, then those of flags.
-func (a *App) codecHeaders() []string {
+func codecHeaders(flags []string) []string {
 	lines := strings.Split(os.Getenv(headersEnv), "\n")
 	blank := func(l string) bool { return strings.TrimSpace(l) == "" }
-	return append(slices.DeleteFunc(lines, blank), a.CodecHeaders...)
+	return append(slices.DeleteFunc(lines, blank), flags...)
 }
 
 // codecConfig returns the codec server that flags, the environment or the configuration name.
 func (a *App) codecConfig() (codec.Config, error) {
 	c := codec.Config{Endpoint: a.Settings.CodecEndpoint, Auth: a.Settings.CodecAuth, Headers: map[string]string{}}
-	for _, h := range a.codecHeaders() {
+	for _, h := range codecHeaders(a.CodecHeaders) {
 		name, value, ok := strings.Cut(h, "=")
 		// The error does not quote the header, which may hold a secret.
 		if !ok || name == "" || strings.ContainsAny(name+value, "\r\n") || strings.ContainsAny(name, " :") {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"acescope/cmd/acescope/conffile"
 	"acescope/sources/runs"
 )
 
@@ -48,24 +49,9 @@ func (f FilterFile) Load() ([]runs.SavedFilter, error) {
 	}
 	var file savedFilters
 	if err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&file); err != nil {
-		return nil, fmt.Errorf("%s%s", path, tomlMistake(err))
+		return nil, errors.New(conffile.Mistake(path, err))
 	}
 	return file.Filter, nil
-}
-
-// tomlMistake returns the position and the text of a TOML error.
-func tomlMistake(err error) string {
-	var strict *toml.StrictMissingError
-	if errors.As(err, &strict) && len(strict.Errors) > 0 {
-		row, _ := strict.Errors[0].Position()
-		return fmt.Sprintf(":%d: unknown key %q", row, strings.Join(strict.Errors[0].Key(), "."))
-	}
-	var decode *toml.DecodeError
-	if errors.As(err, &decode) {
-		row, column := decode.Position()
-		return fmt.Sprintf(":%d:%d: %s", row, column, decode.Error())
-	}
-	return ": " + err.Error()
 }
 
 // SaveFilter saves a query under a name. It does not overwrite a file that it cannot read.

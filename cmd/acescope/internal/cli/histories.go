@@ -5,17 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/engine/store/artifact"
 	"acescope/engine/temporal/history"
 	"acescope/engine/temporal/historyfile"
 	"acescope/sources/cluster"
@@ -132,22 +134,19 @@ func ReadRun(ctx context.Context, e *engine.Engine, id, runID string) (RunHistor
 	}, err
 }
 
-// HistoryOf reads the history that an argument names: of a file, or of a run on the server.
-func (a *App) HistoryOf(ctx context.Context, arg string, number int, runID string) (RunHistory, error) {
-	if IsHistoryFile(arg) {
-		if info, err := os.Stat(arg); err == nil && info.IsDir() {
-			return RunHistory{}, UsageError("%s is a directory; name one file in it", arg)
-		}
-		h, err := pick(a.ReadHistories(ctx, arg), number, runID)
+// HistoryOf reads the history that an argument names: of a file, or of a run on the server. FILE#N is the Nth history
+// of a file.
+func (a *App) HistoryOf(ctx context.Context, arg, runID string) (RunHistory, error) {
+	path, number, err := SplitHistoryName(arg)
+	if err != nil {
+		return RunHistory{}, err
+	}
+	if IsHistoryFile(path) {
+		h, err := pick(a.ReadHistories(ctx, path), number, runID)
 		if err == nil && len(h.Events) == 0 {
-			if err = h.ReadErr; err == nil {
-				err = fmt.Errorf("%s: the history has no events", arg)
-			}
+			err = cmp.Or(h.ReadErr, fmt.Errorf("%s: the history has no events", path))
 		}
 		return h, err
-	}
-	if number > 0 {
-		return RunHistory{}, UsageError("--history is for files; select a run of the server with --run")
 	}
 	e, done, err := a.OpenReadOnly(ctx)
 	if err != nil {
@@ -157,29 +156,52 @@ func (a *App) HistoryOf(ctx context.Context, arg string, number int, runID strin
 	return ReadRun(ctx, e, arg, runID)
 }
 
+// SplitHistoryName splits FILE#NUMBER. The number is 0 for a name without one. A directory is a usage error.
+func SplitHistoryName(name string) (path string, number int, err error) {
+	path = name
+	_, err = os.Stat(name)
+	if at := strings.LastIndexByte(name, '#'); err != nil && at > 0 && IsHistoryFile(name[:at]) {
+		path = name[:at]
+		if number, err = strconv.Atoi(name[at+1:]); err != nil || number < 1 {
+			return path, 0, UsageError("%s: use the 1-based number of a history after #", name)
+		}
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return path, 0, UsageError("%s is a directory; use a file in it", path)
+	}
+	return path, number, nil
+}
+
 // pick selects a history of a file by its number, by its run id, or as the only one.
 func pick(list []RunHistory, number int, runID string) (RunHistory, error) {
-	source := list[0].Source
-	switch {
-	case runID != "":
-		i := slices.IndexFunc(list, func(h RunHistory) bool { return RunIDOf(h.Events) == runID })
-		if i < 0 {
-			return RunHistory{}, NotFound("%s: no history of run %q", source, runID)
-		}
-		return list[i], nil
-	case number > len(list):
-		return RunHistory{}, NotFound("%s: no history %d, the file has %d", source, number, len(list))
-	case number > 0:
-		return list[number-1], nil
-	case len(list) > 1:
-		var ids []string
-		for i, h := range list[:min(len(list), 5)] {
-			ids = append(ids, fmt.Sprintf("%d %s", i+1, RunIDOf(h.Events)))
-		}
-		return RunHistory{}, UsageError("%s: it has %d histories; choose one with --history N or --run ID: %s",
-			source, len(list), strings.Join(ids, ", "))
+	source, i := list[0].Source, max(number-1, 0)
+	if runID != "" {
+		i = slices.IndexFunc(list, func(h RunHistory) bool { return RunIDOf(h.Events) == runID })
 	}
-	return list[0], nil
+	switch {
+	case i < 0:
+		return RunHistory{}, NotFound("%s: no history of run %q", source, runID)
+	case i >= len(list):
+		return RunHistory{}, NotFound("%s holds %d histories: there is no number %d", source, len(list), number)
+	case number == 0 && runID == "" && len(list) > 1:
+		return RunHistory{}, UsageError("%s holds %d histories; choose one as %s#1 to %s#%d",
+			source, len(list), source, source, len(list))
+	}
+	return list[i], nil
+}
+
+// FileArtifacts returns a reader of the artifacts in the data directory for histories in files, nil without such a
+// directory. Artifacts are named by their hash, so a wrong one cannot be read.
+func (a *App) FileArtifacts() func(ace.Ref, int64) ([]byte, error) {
+	dir, err := a.DataDir()
+	if err != nil {
+		return nil
+	}
+	path := filepath.Join(dir, "artifacts")
+	if _, err := os.Stat(path); err != nil {
+		return nil
+	}
+	return artifact.OpenReadOnly(path).Get
 }
 
 // IsHistoryFile reports whether an argument names a file, a directory or standard input instead of a run. An argument
@@ -233,16 +255,15 @@ func (a *App) ReadHistories(ctx context.Context, path string) []RunHistory {
 }
 
 func readHistoryFile(path string) []RunHistory {
-	var r io.Reader = os.Stdin
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return []RunHistory{{Source: path, Number: 1, ReadErr: FileError(err)}}
-		}
-		defer f.Close()
-		r = f
+	file, err := OpenFile(path)
+	if err != nil {
+		return []RunHistory{{Source: path, Number: 1, ReadErr: err}}
 	}
-	list, err := historyfile.Read(r)
+	defer file.Close()
+	list, err := historyfile.Read(file)
+	if err != nil && path != "-" {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
 	var out []RunHistory
 	for i, h := range list {
 		out = append(out, RunHistory{Source: path, Number: i + 1, History: h})
@@ -250,11 +271,8 @@ func readHistoryFile(path string) []RunHistory {
 	if err == nil {
 		return out
 	}
-	if path != "-" {
-		err = fmt.Errorf("%s: %w", path, err)
-	}
 	if len(out) == 0 {
-		return []RunHistory{{Source: path, Number: 1, ReadErr: err}}
+		out = []RunHistory{{Source: path, Number: 1}}
 	}
 	out[len(out)-1].ReadErr = err
 	return out

@@ -106,32 +106,39 @@ func (a *App) Print(lines []string, paint bool) error {
 func NewTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 4, 2, ' ', 0) }
 
 // WriteRows writes rows as JSON lines with --json, otherwise as a table with a header of column names separated by
-// tabs. cells returns the columns of a row; their text may be untrusted. An empty table has no header.
+// tabs. cells returns the columns of a row; their text may be untrusted. An empty table has no header. The first JSON
+// line and every hundredth row flush the buffer, for a reader of a long list.
 func WriteRows[T any](a *App, rows iter.Seq[T], header string, cells func(T) []any) error {
 	out, table := NewLines(a.Out), NewTable(a.Out)
+	write := func(row T) error { return out.Put(row) }
+	flush := out.Flush
+	if !a.JSON {
+		flush = table.Flush
+		write = func(row T) error {
+			if header != "" {
+				fmt.Fprintln(table, header)
+				header = ""
+			}
+			var line []string
+			for _, cell := range cells(row) {
+				line = append(line, SafeText(fmt.Sprint(cell)))
+			}
+			_, err := fmt.Fprintln(table, strings.Join(line, "\t"))
+			return err
+		}
+	}
+	count := 0
 	for row := range rows {
-		if a.JSON {
-			if err := out.Put(row); err != nil {
+		if err := write(row); err != nil {
+			return err
+		}
+		if count++; count%100 == 0 || a.JSON && count == 1 {
+			if err := flush(); err != nil {
 				return err
 			}
-			continue
 		}
-		if header != "" {
-			fmt.Fprintln(table, header)
-			header = ""
-		}
-		for i, cell := range cells(row) {
-			if i > 0 {
-				fmt.Fprint(table, "\t")
-			}
-			fmt.Fprint(table, SafeText(fmt.Sprint(cell)))
-		}
-		fmt.Fprintln(table)
 	}
-	if a.JSON {
-		return out.Flush()
-	}
-	return table.Flush()
+	return flush()
 }
 
 // Lines writes one JSON object per line. docs/json.md describes the objects.

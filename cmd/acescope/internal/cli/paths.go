@@ -80,17 +80,22 @@ func Home(path string) string {
 	return filepath.Join(dir, rest)
 }
 
+// OpenFile opens a file, or standard input for "-".
+func OpenFile(path string) (io.ReadCloser, error) {
+	if path == "-" {
+		return io.NopCloser(os.Stdin), nil
+	}
+	file, err := os.Open(path)
+	return file, FileError(err)
+}
+
 // ReadFile reads at most limit bytes of a file, or of standard input for "-". A longer file is a usage error.
 func ReadFile(path string, limit int64) ([]byte, error) {
-	in := os.Stdin
-	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, FileError(err)
-		}
-		defer file.Close()
-		in = file
+	in, err := OpenFile(path)
+	if err != nil {
+		return nil, err
 	}
+	defer in.Close()
 	data, err := io.ReadAll(io.LimitReader(in, limit+1))
 	if err == nil && int64(len(data)) > limit {
 		err = UsageError("%s: longer than %d bytes", path, limit)

@@ -93,7 +93,8 @@ func (p Progress) line(now time.Time, g theme.Glyphs) string {
 		left = roughly(time.Duration(float64(spent) / float64(done) * float64(p.Total-done)))
 	}
 	bar := strings.Repeat(g.Full, full) + strings.Repeat(g.Empty, barCells-full)
-	return fmt.Sprintf("%s %s/%s %d%%  %s  ETA %s  %s", bar, text.Count(p.Done), text.Count(p.Total), done*100/p.Total, per, left, p.Note)
+	return fmt.Sprintf("%s %s/%s %d%%  %s  ETA %s  %s",
+		bar, text.Count(p.Done), text.Count(p.Total), done*100/p.Total, per, left, p.Note)
 }
 
 // roughly returns a duration to the second.

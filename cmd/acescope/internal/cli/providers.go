@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
 
+	"acescope/cmd/acescope/conffile"
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/agents/price"
@@ -18,34 +20,34 @@ import (
 
 // Providers returns the step providers of the environment and the configuration.
 func (a *App) Providers() []model.Provider {
-	if a.served == nil {
-		a.served = engine.Providers(a.configuredProviders(), a.prices(), os.Getenv)
+	if a.providers == nil {
+		a.providers = engine.Providers(configured(a.Settings.File), prices(a.Settings.File, a.Err), os.Getenv)
 	}
-	return a.served
+	return a.providers
 }
 
-func (a *App) configuredProviders() (list []engine.ProviderConfig) {
-	for _, p := range a.Settings.File.Providers {
+func configured(f conffile.File) (list []engine.ProviderConfig) {
+	for _, p := range f.Providers {
 		list = append(list, engine.ProviderConfig(p))
 	}
 	return list
 }
 
 // prices returns the prices that come with acescope, overridden by those of the configuration.
-func (a *App) prices() *price.Prices {
-	var configured []price.Price
-	for _, p := range a.Settings.File.Prices {
-		configured = append(configured, price.Price{
+func prices(f conffile.File, warnings io.Writer) *price.Prices {
+	var list []price.Price
+	for _, p := range f.Prices {
+		list = append(list, price.Price{
 			Models: []string{p.Model}, Input: p.Input, Output: p.Output, CacheRead: p.CacheRead,
 			CacheWrite5m: p.CacheWrite5m, CacheWrite1h: p.CacheWrite1h,
 		})
 	}
-	list, err := price.Shipped().With(configured)
+	all, err := price.Shipped().With(list)
 	if err != nil {
-		fmt.Fprintln(a.Err, "acescope: "+OneLine(err)+"; ignoring the prices of the configuration")
+		fmt.Fprintln(warnings, "acescope: "+OneLine(err)+"; ignoring the prices of the configuration")
 		return price.Shipped()
 	}
-	return list
+	return all
 }
 
 // ProviderLine is a step provider in the output of acescope config. It names the source of the key, never the key.
@@ -62,7 +64,7 @@ type ProviderLine struct {
 
 // ProviderLines returns the step providers and the blueprints that can execute steps.
 func (a *App) ProviderLines(ctx context.Context) []ProviderLine {
-	servers := engine.Servers(a.configuredProviders(), os.Getenv)
+	servers := engine.Servers(configured(a.Settings.File), os.Getenv)
 	var out []ProviderLine
 	for _, p := range a.Providers() {
 		l := ProviderLine{

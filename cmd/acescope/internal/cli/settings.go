@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -143,32 +144,29 @@ var envNames = map[string]string{"agents_dirs": "ACESCOPE_AGENTS_DIR"}
 
 // checks reject values that have the right type.
 var checks = map[string]func(text string) error{
-	"observe": checkObserve, "refresh": checkRefresh, "frame_rate": checkFrameRate, "codec_endpoint": codec.CheckEndpoint,
+	"codec_endpoint": codec.CheckEndpoint,
+	"observe": func(v string) error {
+		if v != ObserveOn && v != observeSpool && v != ObserveOff {
+			return fmt.Errorf("%q must be on, spool or off", v)
+		}
+		return nil
+	},
+	"refresh": func(v string) error {
+		if d, err := time.ParseDuration(v); err != nil || d < minRefresh || d > maxRefresh {
+			return fmt.Errorf(`%q must be a duration from 500ms to 1h, such as "2s"`, v)
+		}
+		return nil
+	},
+	"frame_rate": func(v string) error {
+		if n, err := strconv.Atoi(v); err != nil || n < minFrameRate || n > maxFrameRate {
+			return fmt.Errorf("%q must be a number from %d to %d", v, minFrameRate, maxFrameRate)
+		}
+		return nil
+	},
 }
 
 // absolutePaths are settings that must be absolute paths in the configuration file.
 var absolutePaths = []string{"data_dir", "agents_dirs"}
-
-func checkObserve(v string) error {
-	if v != ObserveOn && v != observeSpool && v != ObserveOff {
-		return fmt.Errorf("%q must be on, spool or off", v)
-	}
-	return nil
-}
-
-func checkRefresh(v string) error {
-	if d, err := time.ParseDuration(v); err != nil || d < minRefresh || d > maxRefresh {
-		return fmt.Errorf(`%q must be a duration from 500ms to 1h, such as "2s"`, v)
-	}
-	return nil
-}
-
-func checkFrameRate(v string) error {
-	if n, err := strconv.Atoi(v); err != nil || n < minFrameRate || n > maxFrameRate {
-		return fmt.Errorf("%q must be a number from %d to %d", v, minFrameRate, maxFrameRate)
-	}
-	return nil
-}
 
 // set parses text and stores it. An error resets the setting to its default.
 func (d setting) set(text string) error {
@@ -184,21 +182,12 @@ func (d setting) set(text string) error {
 	return nil
 }
 
-// setFromFile stores a value of the configuration file, whose TOML type must fit.
+// setFromFile stores a value of the configuration file.
 func (d setting) setFromFile(value any) error {
-	fits, want := false, "a string"
-	switch d.Value.Type() {
-	case "bool":
-		_, fits = value.(bool)
-		want = "true or false"
-	case "int":
-		_, fits = value.(int64)
-		want = "a number"
+	switch value.(type) {
+	case string, bool, int64:
 	default:
-		_, fits = value.(string)
-	}
-	if !fits {
-		return fmt.Errorf("must be %s", want)
+		return errors.New("must be a string, a number, true or false")
 	}
 	text := fmt.Sprint(value)
 	relative := func(path string) bool { return !conffile.Absolute(path) }

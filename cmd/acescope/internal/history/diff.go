@@ -4,19 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/learning"
+	commands "acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
 	"acescope/engine/ace"
-	"acescope/engine/store/artifact"
 	"acescope/engine/temporal/compare"
 	"acescope/engine/temporal/history"
 	"acescope/engine/temporal/historyfile"
@@ -86,20 +83,28 @@ func diff(a *cli.App, ctx context.Context, nameA, nameB string, f diffFlags) err
 	case nameA == "-" && nameB == "-":
 		return cli.UsageError("only one side can be standard input")
 	}
-	d := &differ{App: a, done: func() {}}
-	defer func() { d.done() }()
-	var sides [2]*diffSide
-	for i, name := range []string{nameA, nameB} {
-		var err error
-		if sides[i], err = d.find(ctx, name); err != nil {
+	sides, err := diffSides(nameA, nameB)
+	if err != nil {
+		return err
+	}
+	var e *engine.Engine
+	if sides[0].file == "" || sides[1].file == "" {
+		var done func()
+		if e, done, err = a.OpenReadOnly(ctx); err != nil {
+			return err
+		}
+		defer done()
+	}
+	for _, s := range sides {
+		if err := s.find(ctx, e); err != nil {
 			return err
 		}
 	}
 	if sides[0].experiment && sides[1].experiment {
-		return d.compareExperiments(ctx, sides, f)
+		return diffExperiments(a, ctx, e, sides, f)
 	}
 	for _, s := range sides {
-		if err := d.read(ctx, s); err != nil {
+		if err := s.read(a, ctx, e); err != nil {
 			return err
 		}
 	}
@@ -121,13 +126,6 @@ func differs(format string, args ...any) error {
 	return &cli.ExitError{Code: cli.ExitDiverged, Err: fmt.Errorf(format, args...)}
 }
 
-// differ finds and reads the sides. It connects to the server when a side needs it.
-type differ struct {
-	*cli.App
-	engine *engine.Engine
-	done   func()
-}
-
 // diffSide is one side of a comparison.
 type diffSide struct {
 	name       string
@@ -139,66 +137,47 @@ type diffSide struct {
 	compare.Side
 }
 
-// find resolves the name of a side.
-func (d *differ) find(ctx context.Context, name string) (*diffSide, error) {
-	s := &diffSide{name: name, number: 1}
-	path, number := splitHistoryName(name)
-	if cli.IsHistoryFile(path) {
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			return nil, cli.UsageError("%s is a directory; use a file in it", path)
+func diffSides(names ...string) (sides [2]*diffSide, err error) {
+	for i, name := range names {
+		path, number, err := cli.SplitHistoryName(name)
+		if err != nil {
+			return sides, err
 		}
-		if number != "" {
-			n, err := strconv.Atoi(number)
-			if err != nil || n < 1 {
-				return nil, cli.UsageError("%s: use the 1-based number of a history after #", name)
-			}
-			s.number = n
+		sides[i] = &diffSide{name: name, number: max(number, 1)}
+		if cli.IsHistoryFile(path) {
+			sides[i].file = path
 		}
-		s.file = path
-		return s, nil
 	}
-	if d.engine == nil {
-		var err error
-		var done func()
-		if d.engine, done, err = d.OpenReadOnly(ctx); err != nil {
-			return nil, err
-		}
-		d.done = done
+	return sides, nil
+}
+
+// find finds the run of a side on the server.
+func (s *diffSide) find(ctx context.Context, e *engine.Engine) error {
+	if s.file != "" {
+		return nil
 	}
-	_, s.runID = runs.SplitName(name)
-	r, err := runs.Resolve(ctx, d.engine.Client, name)
+	_, s.runID = runs.SplitName(s.name)
+	r, err := runs.Resolve(ctx, e.Client, s.name)
 	info := r.GetWorkflowExecutionInfo()
 	s.workflowID = info.GetExecution().GetWorkflowId()
 	s.experiment = s.runID == "" && info.GetType().GetName() == ace.ExperimentWorkflow
-	return s, err
-}
-
-// splitHistoryName splits FILE#NUMBER. number is "" for a name without a number.
-func splitHistoryName(name string) (path, number string) {
-	at := strings.LastIndexByte(name, '#')
-	if at <= 0 || !cli.IsHistoryFile(name[:at]) {
-		return name, ""
-	}
-	if _, err := os.Stat(name); err == nil {
-		return name, ""
-	}
-	return name[:at], name[at+1:]
+	return err
 }
 
 // read reads the history of a side with those of the runs that it continues.
-func (d *differ) read(ctx context.Context, s *diffSide) error {
+func (s *diffSide) read(a *cli.App, ctx context.Context, e *engine.Engine) error {
 	if s.file != "" {
-		return d.readFile(ctx, s)
+		return s.readFile(a, ctx)
 	}
 	alone := s.runID != ""
-	chain, err := cluster.ReadChain(ctx, d.engine.Client, d.engine.Namespace(), s.workflowID, s.runID, alone, nil)
-	s.Side = histories.DiffSide(chain, d.engine.Artifacts.Get)
+	chain, err := cluster.ReadChain(ctx, e.Client, e.Namespace(), s.workflowID, s.runID, alone, nil)
+	s.Side = histories.DiffSide(chain, e.Artifacts.Get)
 	return err
 }
 
 // readFile reads a history of a file and the following histories that continue it.
-func (d *differ) readFile(ctx context.Context, s *diffSide) error {
-	list := d.ReadHistories(ctx, s.file)
+func (s *diffSide) readFile(a *cli.App, ctx context.Context) error {
+	list := a.ReadHistories(ctx, s.file)
 	readErr := list[len(list)-1].ReadErr
 	var truncated *historyfile.Error
 	switch {
@@ -224,25 +203,10 @@ func (d *differ) readFile(ctx context.Context, s *diffSide) error {
 	if unread > 0 && s.Partial == "" {
 		s.Partial = fmt.Sprintf("this version cannot read %d of its events", unread)
 	}
-	s.Artifact = d.localArtifacts()
+	if get := a.FileArtifacts(); get != nil {
+		s.Artifact = func(ref ace.Ref) ([]byte, error) { return get(ref, histories.ArtifactLimit) }
+	}
 	return nil
-}
-
-// localArtifacts returns a reader of the artifacts in the data directory, or nil if it has no artifacts.
-func (d *differ) localArtifacts() func(ace.Ref) ([]byte, error) {
-	dir, err := d.DataDir()
-	if err != nil {
-		return nil
-	}
-	path := filepath.Join(dir, "artifacts")
-	if _, err := os.Stat(path); err != nil {
-		return nil
-	}
-	store, err := artifact.Open(path)
-	if err != nil {
-		return nil
-	}
-	return func(ref ace.Ref) ([]byte, error) { return store.Get(ref, histories.ArtifactLimit) }
 }
 
 // RunDiffLine is the result of comparing two runs.
@@ -277,7 +241,7 @@ func writeDiff(a *cli.App, d *compare.Diff, sides [2]*diffSide, f diffFlags) err
 		width, styles, paint := a.Canvas()
 		return a.Print(diffText(d, sides, f, width, styles), paint)
 	}
-	out := cli.NewLines(a.Out)
+	out := commands.NewOutput(a)
 	for _, status := range compare.Statuses() {
 		d.Counts[status] += 0 // the JSON has all statuses
 	}
@@ -289,26 +253,22 @@ func writeDiff(a *cli.App, d *compare.Diff, sides [2]*diffSide, f diffFlags) err
 		ignored := compare.WhatIsIgnored()
 		l.Ignored = &ignored
 	}
-	if err := out.Put(l); err != nil {
-		return err
-	}
+	out.Line(l, "")
 	for i := range d.Pairs {
-		p := &d.Pairs[i]
-		if f.stat || !f.only.Shows(p) {
+		p := d.Pairs[i]
+		if f.stat || !f.only.Shows(&p) {
 			continue
 		}
 		s := p.Step()
-		line := PairLine{Type: "pair", Number: i + 1, Pair: *p, Kind: s.Kind, Name: s.Name, Key: s.Key}
-		line.Input, line.Result = []compare.Change{}, []compare.Change{}
+		input, result := p.Input, p.Result
+		p.Input, p.Result = []compare.Change{}, []compare.Change{}
 		if f.only != rundiff.OnlyResult {
-			line.Input = append(line.Input, p.Input...)
+			p.Input = append(p.Input, input...)
 		}
 		if f.only != rundiff.OnlyInput {
-			line.Result = append(line.Result, p.Result...)
+			p.Result = append(p.Result, result...)
 		}
-		if err := out.Put(line); err != nil {
-			return err
-		}
+		out.Line(PairLine{"pair", i + 1, s.Kind, s.Name, s.Key, p}, "")
 	}
 	return out.Flush()
 }

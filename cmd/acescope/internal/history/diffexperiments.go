@@ -2,12 +2,11 @@ package history
 
 import (
 	"context"
-	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/learning"
+	"acescope/engine"
 	"acescope/engine/ace"
 	rundiff "acescope/sources/diff"
 	"acescope/sources/experiments"
@@ -21,8 +20,8 @@ type DiffFlip struct {
 	Diff      string `json:"diff"` // command that compares the two runs
 }
 
-// compareExperiments compares two experiments task by task.
-func (d *differ) compareExperiments(ctx context.Context, sides [2]*diffSide, f diffFlags) error {
+// diffExperiments compares two experiments task by task.
+func diffExperiments(a *cli.App, ctx context.Context, e *engine.Engine, sides [2]*diffSide, f diffFlags) error {
 	if f.allFields || f.only == rundiff.OnlyInput || f.only == rundiff.OnlyResult {
 		return cli.UsageError("experiments are compared task by task: " +
 			"--all-fields, --only input and --only result are for runs (ID@RUN)")
@@ -30,24 +29,12 @@ func (d *differ) compareExperiments(ctx context.Context, sides [2]*diffSide, f d
 	var series [2]*experiments.Series
 	for i, s := range sides {
 		var err error
-		if series[i], err = experiments.ReadSeries(ctx, d.engine.Client, s.workflowID); err != nil {
+		if series[i], err = experiments.ReadSeries(ctx, e.Client, s.workflowID); err != nil {
 			return err
 		}
 	}
 	c := experiments.Compare(series[0], series[1])
-	var flips []DiffFlip
-	if !f.stat {
-		for l := range learning.FlipLinesOf(c, false) {
-			a, b := l.A.TaskID, l.B.TaskID
-			command := "acescope diff " + shellWord(a) + " " + shellWord(b)
-			flips = append(flips, DiffFlip{l, ace.WorkflowID(a), ace.WorkflowID(b), command})
-		}
-	}
-	write := d.writeExperimentText
-	if d.JSON {
-		write = d.writeExperimentJSON
-	}
-	if err := write(c, flips); err != nil {
+	if err := writeComparison(a, c, f.stat); err != nil {
 		return err
 	}
 	fixed, broken := c.Counts[experiments.FlipFixed], c.Counts[experiments.FlipBroken]
@@ -58,31 +45,32 @@ func (d *differ) compareExperiments(ctx context.Context, sides [2]*diffSide, f d
 		c.A.Name(), c.B.Name(), fixed, broken, c.OnlyA, c.OnlyB)
 }
 
-func (d *differ) writeExperimentJSON(c *experiments.Comparison, flips []DiffFlip) error {
-	out := cli.NewLines(d.Out)
-	if err := out.Put(learning.ComparisonOf(c)); err != nil {
-		return err
-	}
-	for _, l := range flips {
-		if err := out.Put(l); err != nil {
+// writeComparison writes a comparison and, unless stat is set, its flips.
+func writeComparison(a *cli.App, c *experiments.Comparison, stat bool) error {
+	if a.JSON {
+		if err := cli.NewLines(a.Out).Write(learning.ComparisonOf(c)); err != nil {
+			return err
+		}
+	} else {
+		width, styles, paint := a.Canvas()
+		lines := append(learning.ComparisonText(c, width, styles), "", learning.FlipCounts(c))
+		if err := a.Print(lines, paint); err != nil {
 			return err
 		}
 	}
-	return out.Flush()
-}
-
-func (d *differ) writeExperimentText(c *experiments.Comparison, flips []DiffFlip) error {
-	width, styles, paint := d.Canvas()
-	lines := append(learning.ComparisonText(c, width, styles), "", learning.FlipCounts(c))
-	if err := d.Print(lines, paint); err != nil {
-		return err
+	if stat {
+		return nil
 	}
-	w := tabwriter.NewWriter(d.Out, 0, 4, 2, ' ', 0)
-	for _, l := range flips {
-		answerA, answerB := cli.SafeText(l.A.Answer), cli.SafeText(l.B.Answer)
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Flip, answerA, answerB, cli.SafeText(l.Diff))
+	flips := func(yield func(DiffFlip) bool) {
+		for l := range learning.FlipLinesOf(c, false) {
+			a, b := l.A.TaskID, l.B.TaskID
+			command := "acescope diff " + shellWord(a) + " " + shellWord(b)
+			if !yield(DiffFlip{l, ace.WorkflowID(a), ace.WorkflowID(b), command}) {
+				return
+			}
+		}
 	}
-	return w.Flush()
+	return cli.WriteRows(a, flips, "", func(l DiffFlip) []any { return []any{l.Flip, l.A.Answer, l.B.Answer, l.Diff} })
 }
 
 // shellWord quotes s if a shell would not take it as one plain word.

@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/api/workflowservice/v1"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
@@ -113,9 +110,6 @@ type ForkLine struct {
 
 func forkRun(a *cli.App, cmd *cobra.Command, name string, f forkFlags) error {
 	ctx := cmd.Context()
-	if err := runs.CheckPoint(cmd); err != nil {
-		return err
-	}
 	changes, err := f.changes(cmd)
 	if err != nil {
 		return err
@@ -139,33 +133,38 @@ func forkRun(a *cli.App, cmd *cobra.Command, name string, f forkFlags) error {
 	if err != nil {
 		return err
 	}
-	prepared := PreparedFork(e, p, about)
+	p.Reused = append([]ace.Phase{}, p.Reused...) // never null in JSON
 	line := ForkLine{Type: "fork", DryRun: f.dry, Plan: p, Needs: about.needs}
 	if p.Costs() {
 		line.Estimate = &p.Estimate
 	}
-	if p.Reused == nil {
-		p.Reused = []ace.Phase{}
+	if !f.dry {
+		return startFork(a, ctx, e, line, about, f)
 	}
-	if f.dry {
-		if !p.OwnBranch {
-			line.Branch = p.Input.Branch
-		}
-		out := runs.NewOutput(a)
-		if a.JSON {
-			return out.Write(line)
-		}
-		for _, l := range prepared.Lines {
-			out.Printf("%s", l)
-		}
-		return out.Flush()
+	if !p.OwnBranch {
+		line.Branch = p.Input.Branch
 	}
+	out := runs.NewOutput(a)
+	if a.JSON {
+		return out.Write(line)
+	}
+	for _, l := range PreparedFork(e, p, about).Lines {
+		out.Printf("%s", l)
+	}
+	return out.Flush()
+}
+
+// startFork confirms and starts a fork. It waits for it with --follow, or if no other process serves it.
+func startFork(
+	a *cli.App, ctx context.Context, e *engine.Engine, line ForkLine, about clusterFork, f forkFlags,
+) error {
+	p := line.Plan
 	if f.yes {
-		for _, w := range about.warnings() {
+		for _, w := range about.warnings {
 			runs.Warn(a, "%s", w)
 		}
 	}
-	if err := a.Confirm(ctx, prepared, f.yes); err != nil {
+	if err := a.Confirm(ctx, PreparedFork(e, p, about), f.yes); err != nil {
 		return err
 	}
 	started, err := e.StartFork(ctx, p)
@@ -197,47 +196,30 @@ func forkRun(a *cli.App, cmd *cobra.Command, name string, f forkFlags) error {
 func readOriginal(a *cli.App, ctx context.Context, e *engine.Engine, name string) (*fork.Original, error) {
 	var workflowID, runID string
 	var events []*historypb.HistoryEvent
-	path, number := splitHistoryName(name)
-	info, err := os.Stat(path)
-	if path == "-" || err == nil && info.Mode().IsRegular() {
-		events, err = readHistoryFile(a, ctx, path, number)
+	path, _, err := cli.SplitHistoryName(name)
+	if err != nil {
+		return nil, err
+	}
+	if cli.IsHistoryFile(path) {
+		h, err := a.HistoryOf(ctx, name, "")
+		if err := cmp.Or(err, h.ReadErr); err != nil {
+			return nil, err
+		}
+		events = h.Events
 	} else {
-		var run *workflowservice.DescribeWorkflowExecutionResponse
-		if run, err = sourceruns.Resolve(ctx, e.Client, name); err != nil {
+		run, err := sourceruns.Resolve(ctx, e.Client, name)
+		if err != nil {
 			return nil, err
 		}
 		exec := run.GetWorkflowExecutionInfo().GetExecution()
 		workflowID, runID = exec.GetWorkflowId(), exec.GetRunId()
-		events, err = cluster.ReadHistory(ctx, e.Client, e.Namespace(), workflowID, runID)
-	}
-	if err != nil {
-		return nil, err
+		if events, err = cluster.ReadHistory(ctx, e.Client, e.Namespace(), workflowID, runID); err != nil {
+			return nil, err
+		}
 	}
 	o, err := fork.Read(workflowID, runID, events)
 	if errors.Is(err, fork.ErrForeign) {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
 	return o, err
-}
-
-// readHistoryFile reads the history with a 1-based number from a file; without a number, the only history.
-func readHistoryFile(a *cli.App, ctx context.Context, path, number string) ([]*historypb.HistoryEvent, error) {
-	list := a.ReadHistories(ctx, path)
-	if err := list[len(list)-1].ReadErr; err != nil {
-		return nil, err
-	}
-	n := 1
-	if number != "" {
-		var err error
-		if n, err = strconv.Atoi(number); err != nil || n < 1 {
-			return nil, cli.UsageError("%s#%s: use the 1-based number of a history after #", path, number)
-		}
-	} else if len(list) != 1 {
-		return nil, cli.UsageError("%s holds %d histories; a fork has one original: use %s#1 to %s#%d",
-			path, len(list), path, path, len(list))
-	}
-	if n > len(list) {
-		return nil, cli.NotFound("%s holds %d histories: there is no number %d", path, len(list), n)
-	}
-	return list[n-1].Events, nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
@@ -126,7 +127,7 @@ func checkForkProviders(a *cli.App, e *engine.Engine, p *fork.Plan) error {
 // PreparedFork returns a fork that waits for confirmation.
 func PreparedFork(e *engine.Engine, p *fork.Plan, about clusterFork) sourceruns.Prepared {
 	return sourceruns.Prepared{
-		Title: "Fork " + p.Name() + "?", Lines: append(forkText(p), about.text()...), Yes: "fork the run",
+		Title: "Fork " + p.Name() + "?", Lines: append(forkText(p), about.lines...), Yes: "fork the run",
 		Do: func(ctx context.Context) (string, sourceruns.Run, error) {
 			f, err := e.StartFork(ctx, p)
 			if err != nil {
@@ -234,77 +235,46 @@ func costText(p *fork.Plan) string {
 // clusterFork describes a fork on a cluster before it costs money. Workers may keep artifacts and playbooks
 // where this process cannot look. The zero value is for the embedded server.
 type clusterFork struct {
-	cluster bool
-	dir     string
-	needs   []engine.ForkNeed
-	workers int // that poll the task queue
+	needs    []engine.ForkNeed
+	lines    []string // of the confirmation
+	warnings []string // what the user must know even with --yes
 }
 
 // pollerAge is the maximum age of the last poll of a live worker. A poll takes up to a minute, and the
 // server lists a worker for five minutes after it has gone.
 const pollerAge = 2 * time.Minute
 
-func AboutCluster(ctx context.Context, e *engine.Engine, p *fork.Plan) (clusterFork, error) {
+func AboutCluster(ctx context.Context, e *engine.Engine, p *fork.Plan) (c clusterFork, err error) {
 	if e.Mode() != engine.Cluster {
-		return clusterFork{}, nil
+		return c, nil
 	}
-	needs, err := e.ForkNeeds(p)
-	if err != nil {
-		return clusterFork{}, err
+	if c.needs, err = e.ForkNeeds(p); err != nil {
+		return c, err
 	}
 	queue, err := e.Client.DescribeTaskQueue(ctx, ace.TaskQueue, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
 	if err != nil {
-		return clusterFork{}, err
+		return c, err
 	}
-	c := clusterFork{cluster: true, dir: e.DataDir(), needs: needs}
-	for _, poller := range queue.GetPollers() {
-		if time.Since(poller.GetLastAccessTime().AsTime()) < pollerAge {
-			c.workers++
-		}
-	}
-	return c, nil
-}
-
-// text returns the lines of the confirmation.
-func (c clusterFork) text() []string {
-	if !c.cluster {
-		return nil
-	}
-	var lines []string
 	for _, n := range c.needs {
-		where := "which is in " + c.dir
+		where := ", which is in " + e.DataDir()
 		if !n.Here {
-			where = "which is NOT in " + c.dir
+			where = ", which is NOT in " + e.DataDir()
+			c.warnings = append(c.warnings, "the fork needs "+n.What+where+"; a phase fails on a worker without it")
 		}
-		lines = append(lines, shortHashes(n.What)+", "+where)
+		c.lines = append(c.lines, shortHashes(n.What)+where)
 	}
-	if len(lines) > 0 {
-		lines = append(lines, "Every worker of the cluster needs this data. acescope cannot check the workers.",
+	if len(c.lines) > 0 {
+		c.lines = append(c.lines, "Every worker of the cluster needs this data. acescope cannot check the workers.",
 			"A phase fails on a worker that does not have the data.")
 	}
-	return append(labeled("needs", lines...), labeled("workers", c.workersText())...)
-}
-
-func (c clusterFork) workersText() string {
-	if c.workers == 0 {
-		return "none; the fork waits until a worker polls task queue " + ace.TaskQueue
+	stale := func(p *taskqueuepb.PollerInfo) bool { return time.Since(p.GetLastAccessTime().AsTime()) >= pollerAge }
+	workers := cli.Numbered(int64(len(slices.DeleteFunc(queue.GetPollers(), stale))), "worker") + " of the cluster"
+	if strings.HasPrefix(workers, "0 ") {
+		workers = "none; the fork waits until a worker polls task queue " + ace.TaskQueue
+		c.warnings = append(c.warnings, "workers: "+workers)
 	}
-	return cli.Numbered(int64(c.workers), "worker") + " of the cluster"
-}
-
-// warnings returns what the user must know even with --yes.
-func (c clusterFork) warnings() []string {
-	var lines []string
-	for _, n := range c.needs {
-		if !n.Here {
-			lines = append(lines, "the fork needs "+n.What+", which is not in "+c.dir+
-				"; a phase fails on a worker that does not have it")
-		}
-	}
-	if c.cluster && c.workers == 0 {
-		lines = append(lines, "workers: "+c.workersText())
-	}
-	return lines
+	c.lines = append(labeled("needs", c.lines...), labeled("workers", workers)...)
+	return c, nil
 }
 
 // shortHashes truncates the hashes in a text.

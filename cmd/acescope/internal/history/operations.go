@@ -62,7 +62,7 @@ func operations(a *cli.App, ctx context.Context, name, runID string) error {
 // readHistories reads the histories of a file or of a chain, or with a run ID one of them.
 func readHistories(a *cli.App, ctx context.Context, name, runID string) ([]cli.RunHistory, error) {
 	if runID != "" {
-		h, err := a.HistoryOf(ctx, name, 0, runID)
+		h, err := a.HistoryOf(ctx, name, runID)
 		return []cli.RunHistory{h}, err
 	}
 	if cli.IsHistoryFile(name) {

@@ -29,12 +29,11 @@ func ReplayCommand(a *cli.App) *cobra.Command {
 const lastEvent = math.MinInt64
 
 type stepFlags struct {
-	at      int64 // event ID or lastEvent
-	follow  bool
-	watch   string
-	history int
-	run     string
-	chain   bool
+	at     int64 // event ID or lastEvent
+	follow bool
+	watch  string
+	run    string
+	chain  bool
 }
 
 func stepCommand(a *cli.App) *cobra.Command {
@@ -42,6 +41,8 @@ func stepCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "step TASK|FILE",
 		Short: "Show a run at one of its events: phase, skills, playbook delta, and the changes by the event",
+		Long: "Shows a run at one of its events: phase, skills, playbook delta, and the changes by the event. FILE is an\n" +
+			"exported history, - standard input, and FILE#2 the second history of a file.",
 		Example: "acescope replay step finance-1-e1-0042 --at 23 --json | jq .phase\n" +
 			"acescope replay step bug-report.json.gz --follow\n" +
 			"acescope replay step finance-1-e1-0042 --watch usage.cost_usd",
@@ -63,7 +64,6 @@ func stepCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "list all events with the changes by each")
 	cmd.Flags().StringVar(&f.watch, "watch", "",
 		"list the changes of one value: a path (usage.cost_usd), a bullet ID or a JSON pointer (/delta/operations/0)")
-	cmd.Flags().IntVar(&f.history, "history", 0, "number of the history, if a file has several")
 	cmd.Flags().StringVar(&f.run, "run", "", "run ID, if the workflow or the file has several runs")
 	cmd.Flags().BoolVar(&f.chain, "chain", false,
 		"with --follow or --watch: include the runs that the run continues and that continue it, oldest first")
@@ -102,7 +102,7 @@ func step(a *cli.App, ctx context.Context, name string, f stepFlags) error {
 			return err
 		}
 	} else {
-		h, err := a.HistoryOf(ctx, name, f.history, f.run)
+		h, err := a.HistoryOf(ctx, name, f.run)
 		if err != nil {
 			return err
 		}

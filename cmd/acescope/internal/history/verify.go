@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,12 +9,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/worker"
+	"golang.org/x/sync/errgroup"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
@@ -123,19 +126,19 @@ type verification struct {
 	verifyFlags
 	app      *cli.App
 	verifier *replay.Verifier
-	out      *runs.Output
-	start    time.Time
-	end      VerifyEnd
-	done     int64         // sources
-	total    int64         // sources, 0 if unknown
-	report   []VerdictLine // for JUnit
-	bar      *cli.ProgressBar
 	engine   *engine.Engine
+	start    time.Time
+	total    int64 // sources, 0 if unknown
 
 	files, named []string // from the arguments
+	seen         sync.Map // run IDs of the server
 
-	mu    sync.Mutex
-	taken map[string]bool // run IDs; nil if no run can occur twice
+	mu     sync.Mutex // guards the fields below
+	out    *runs.Output
+	bar    *cli.ProgressBar
+	end    VerifyEnd
+	done   int64         // sources
+	report []VerdictLine // for JUnit
 }
 
 // lists reports whether runs are listed by a query, which may be empty.
@@ -167,16 +170,9 @@ func (v *verification) run(ctx context.Context, args []string) error {
 
 // sortArgs sets the files and the named runs, each once.
 func (v *verification) sortArgs(args []string) error {
-	seen := map[string]bool{}
-	add := func(list *[]string, key, name string) {
-		if !seen[key] {
-			seen[key] = true
-			*list = append(*list, name)
-		}
-	}
 	for _, arg := range args {
 		if !cli.IsHistoryFile(arg) {
-			add(&v.named, "run "+arg, arg)
+			v.named = append(v.named, arg)
 			continue
 		}
 		files, err := cli.FilesIn(arg)
@@ -184,25 +180,22 @@ func (v *verification) sortArgs(args []string) error {
 			return err
 		}
 		for _, file := range files {
-			add(&v.files, "file "+filepath.Clean(file), file)
+			if file = filepath.Clean(file); !slices.Contains(v.files, file) {
+				v.files = append(v.files, file)
+			}
 		}
-	}
-	if len(v.named) > 0 && (v.lists() || len(v.named) > 1) {
-		v.taken = map[string]bool{}
 	}
 	return nil
 }
 
 // query matches one of the queries and, with --all, only the workflow types that this program has.
 func (v *verification) query() string {
-	query := strings.Join(v.queries, "")
+	query := strings.Join(v.queries, ") OR (")
 	if len(v.queries) > 1 {
-		query = "(" + strings.Join(v.queries, ") OR (") + ")"
+		query = "(" + query + ")"
 	}
-	for _, q := range v.queries {
-		if strings.TrimSpace(q) == "" {
-			query = "" // it matches all runs
-		}
+	if slices.ContainsFunc(v.queries, func(q string) bool { return strings.TrimSpace(q) == "" }) {
+		query = "" // it matches all runs
 	}
 	if !v.all {
 		return query
@@ -238,54 +231,47 @@ func (read source) until(ctx context.Context) []cli.RunHistory {
 	}
 }
 
-// sources calls add for each source until it returns false.
-func (v *verification) sources(ctx context.Context, add func(source) bool) error {
+// sources calls add for each source until it returns an error.
+func (v *verification) sources(ctx context.Context, add func(source) error) error {
 	for _, file := range v.files {
-		if !add(func(ctx context.Context) []cli.RunHistory { return v.app.ReadHistories(ctx, file) }) {
-			return ctx.Err()
+		read := func(ctx context.Context) []cli.RunHistory { return v.app.ReadHistories(ctx, file) }
+		if err := add(read); err != nil {
+			return err
 		}
 	}
 	for _, id := range v.named {
-		if !add(func(ctx context.Context) []cli.RunHistory { return v.readNamed(ctx, id) }) {
-			return ctx.Err()
+		read := func(ctx context.Context) []cli.RunHistory { return v.readNamed(ctx, id) }
+		if err := add(read); err != nil {
+			return err
 		}
 	}
 	if !v.lists() {
 		return nil
 	}
 	return sourceruns.List(ctx, v.engine.Client, v.query(), 0, func(r sourceruns.Run) error {
-		if !add(func(ctx context.Context) []cli.RunHistory { return v.readListed(ctx, r.WorkflowID, r.RunID) }) {
-			return ctx.Err()
-		}
-		return nil
+		return add(func(ctx context.Context) []cli.RunHistory { return v.readListed(ctx, r.WorkflowID, r.RunID) })
 	})
 }
 
 // readNamed reads the run with an ID, or with --chain its chain, without runs that are verified already.
 func (v *verification) readNamed(ctx context.Context, id string) []cli.RunHistory {
-	read := cli.ReadChain
-	if !v.chain {
-		read = func(ctx context.Context, e *engine.Engine, id, runID string) ([]cli.RunHistory, error) {
-			h, err := cli.ReadRun(ctx, e, id, runID)
-			return []cli.RunHistory{h}, err
-		}
+	var list []cli.RunHistory
+	var err error
+	if v.chain {
+		list, err = cli.ReadChain(ctx, v.engine, id, "")
+	} else {
+		list = make([]cli.RunHistory, 1)
+		list[0], err = cli.ReadRun(ctx, v.engine, id, "")
 	}
-	all, err := read(ctx, v.engine, id, "")
 	if err != nil {
 		return []cli.RunHistory{{Source: id, Number: 1, ReadErr: err}}
 	}
-	var list []cli.RunHistory
-	for _, h := range all {
-		if v.take(cli.RunIDOf(h.Events)) {
-			list = append(list, h)
-		}
-	}
-	return list
+	return slices.DeleteFunc(list, func(h cli.RunHistory) bool { return v.known(cli.RunIDOf(h.Events)) })
 }
 
 // readListed reads a listed run unless it is verified already.
 func (v *verification) readListed(ctx context.Context, workflowID, runID string) []cli.RunHistory {
-	if !v.take(runID) {
+	if v.known(runID) {
 		return nil
 	}
 	h := cli.RunHistory{Source: workflowID, Number: 1}
@@ -293,73 +279,45 @@ func (v *verification) readListed(ctx context.Context, workflowID, runID string)
 	return []cli.RunHistory{h}
 }
 
-// take reports whether a run is new, and marks it.
-func (v *verification) take(runID string) bool {
-	if v.taken == nil {
-		return true
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	known := v.taken[runID]
-	v.taken[runID] = true
-	return !known
+// known reports whether a run is verified already, and remembers it.
+func (v *verification) known(runID string) bool {
+	_, known := v.seen.LoadOrStore(runID, true)
+	return known
 }
 
 // verifyAll verifies all sources and writes the verdicts as they arrive. It returns the error that ended it
 // early.
 func (v *verification) verifyAll(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	jobs, results := make(chan source), make(chan []VerdictLine)
-	var listErr, writeErr error
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		defer close(jobs)
-		listErr = v.sources(ctx, func(job source) bool {
-			select {
-			case jobs <- job:
-				return true
-			case <-ctx.Done():
-				return false
-			}
-		})
+	var drawing sync.WaitGroup
+	stop := make(chan struct{})
+	drawing.Go(func() { v.drawUntil(stop) })
+	group, working := errgroup.WithContext(ctx)
+	group.SetLimit(v.parallel)
+	listErr := v.sources(working, func(read source) error {
+		group.Go(func() error { return v.put(v.verdicts(working, read)) })
+		return working.Err()
 	})
-	for range v.parallel {
-		wg.Go(func() {
-			for read := range jobs {
-				results <- v.verdicts(ctx, read)
-			}
-		})
-	}
-	go func() {
-		wg.Wait()
-		close(results)
-	}()
+	writeErr := group.Wait()
+	close(stop)
+	drawing.Wait()
+	return cmp.Or(ctx.Err(), writeErr, listErr)
+}
+
+// drawUntil draws the progress until stop is closed.
+func (v *verification) drawUntil(stop <-chan struct{}) {
 	tick := v.bar.Ticks()
 	defer tick.Stop()
-	for open := true; open; v.bar.Draw(v.progress) {
-		var list []VerdictLine
+	for {
 		select {
-		case list, open = <-results:
-			if open {
-				v.done++
-			}
 		case <-tick.C:
-		}
-		for _, line := range list {
-			if writeErr != nil {
-				break // keep receiving, so that no sender blocks
-			}
-			if writeErr = v.put(line); writeErr != nil {
-				cancel()
-			}
+			v.mu.Lock()
+			v.bar.Draw(v.progress)
+			v.mu.Unlock()
+		case <-stop:
+			v.bar.Clear()
+			return
 		}
 	}
-	v.bar.Clear()
-	if writeErr == nil && listErr == nil {
-		listErr = ctx.Err()
-	}
-	return errors.Join(writeErr, listErr)
 }
 
 // verdicts verifies the histories of a source. It drops the verdicts of an interrupted replay.
@@ -367,6 +325,9 @@ func (v *verification) verdicts(ctx context.Context, read source) []VerdictLine 
 	var list []VerdictLine
 	for _, h := range read.until(ctx) {
 		line := VerdictLine{Type: "verdict", Source: h.Source, Number: h.Number, Chain: h.Chain}
+		if len(h.Events) == 0 && h.ReadErr == nil {
+			h.ReadErr = errors.New("the history has no events")
+		}
 		if len(h.Events) > 0 {
 			start := time.Now()
 			line.Verdict = v.verdict(ctx, h)
@@ -377,19 +338,14 @@ func (v *verification) verdicts(ctx context.Context, read source) []VerdictLine 
 		}
 		if len(h.Events) > 0 {
 			list = append(list, line)
+			h.Number++ // the error is about the history after it
 		}
-		if h.ReadErr == nil && len(h.Events) > 0 {
-			continue
-		}
-		why := "the history has no events"
 		if h.ReadErr != nil {
-			why = cli.OneLine(h.ReadErr)
+			list = append(list, VerdictLine{
+				Type: "verdict", Source: h.Source, Number: h.Number, missing: cli.ExitCode(h.ReadErr) == cli.ExitNotFound,
+				Verdict: replay.Verdict{Outcome: replay.Unverified, Why: cli.OneLine(h.ReadErr)},
+			})
 		}
-		list = append(list, VerdictLine{
-			Type: "verdict", Source: h.Source, Number: h.Number + min(len(h.Events), 1),
-			Verdict: replay.Verdict{Outcome: replay.Unverified, Why: why},
-			missing: cli.ExitCode(h.ReadErr) == cli.ExitNotFound,
-		})
 	}
 	return list
 }
@@ -407,9 +363,29 @@ func (v *verification) verdict(ctx context.Context, h cli.RunHistory) replay.Ver
 	return verdict
 }
 
-// put counts and writes a verdict.
-func (v *verification) put(l VerdictLine) error {
-	e := &v.end
+// put counts and writes the verdicts of a source.
+func (v *verification) put(list []VerdictLine) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.done++
+	v.bar.Clear()
+	for _, l := range list {
+		v.end.add(l)
+		if v.junit != "" {
+			v.report = append(v.report, l)
+		}
+		v.out.Line(l, "%s", l.text())
+		if d := l.Divergence; d != nil && !v.app.JSON {
+			v.out.Printf("%12s%s", "", d.Sentence)
+			v.out.Printf("%12s%s", "", d.Advice)
+		}
+	}
+	err := v.out.Flush()
+	v.bar.Draw(v.progress)
+	return err
+}
+
+func (e *VerifyEnd) add(l VerdictLine) {
 	e.Histories++
 	e.Events += l.Events
 	switch l.Outcome {
@@ -421,27 +397,14 @@ func (v *verification) put(l VerdictLine) error {
 		e.Drifted++
 	default:
 		e.Unverified++
-		if l.missing {
-			e.missing++
-		}
 	}
-	if v.junit != "" {
-		v.report = append(v.report, l)
+	if l.missing {
+		e.missing++
 	}
-	v.bar.Clear()
-	v.out.Line(l, "%s", l.text())
-	if d := l.Divergence; d != nil && !v.app.JSON {
-		v.out.Printf("%12s%s", "", d.Sentence)
-		v.out.Printf("%12s%s", "", d.Advice)
-	}
-	return v.out.Flush()
 }
 
 func (l VerdictLine) text() string {
-	name := l.WorkflowID
-	if name == "" {
-		name = l.Source
-	}
+	name := cmp.Or(l.WorkflowID, l.Source)
 	s := fmt.Sprintf("%-16s  %s", l.Outcome, name)
 	if l.Source != name {
 		s += fmt.Sprintf("  (%s, history %d)", l.Source, l.Number)
@@ -452,10 +415,7 @@ func (l VerdictLine) text() string {
 	if l.Chain != nil {
 		s += "  " + l.Chain.String()
 	}
-	if l.Why != "" {
-		s += "  " + l.Why
-	}
-	return s
+	return s + "  " + l.Why
 }
 
 // finish writes the summary and the report, also after an error, and returns the result as an error.
@@ -472,8 +432,8 @@ func (v *verification) finish(failure error) error {
 		if e.Incomplete {
 			rest = "; the rest was not verified"
 		}
-		v.out.Line(*e, "%d histories, %d events in %.2f s: %d deterministic, %d nondeterministic, %d drifted, %d unverified%s",
-			e.Histories, e.Events, duration.Seconds(), e.Deterministic, e.Nondeterministic, e.Drifted, e.Unverified, rest)
+		v.out.Line(*e, "%d histories, %d events in %.2f s: %s%s",
+			e.Histories, e.Events, duration.Seconds(), e.counts(), rest)
 	}
 	err := v.out.Flush()
 	if v.junit != "" {
@@ -498,15 +458,12 @@ func (v *verification) finish(failure error) error {
 }
 
 func (v *verification) progress() cli.Progress {
-	e := v.end
-	p := cli.Progress{Done: v.done, Total: v.total, Since: v.start, Note: fmt.Sprintf("deterministic %d", e.Deterministic)}
-	counts := []int{e.Nondeterministic, e.Drifted, e.Unverified}
-	for i, outcome := range []replay.Outcome{replay.Nondeterministic, replay.Drifted, replay.Unverified} {
-		if counts[i] > 0 {
-			p.Note += fmt.Sprintf("  %s %d", outcome, counts[i])
-		}
-	}
-	rate := float64(e.Events) / max(time.Since(v.start).Seconds(), 0.001)
-	p.Note += "  " + text.Count(int64(rate)) + " events/s"
-	return p
+	rate := float64(v.end.Events) / max(time.Since(v.start).Seconds(), 0.001)
+	note := v.end.counts() + "  " + text.Count(int64(rate)) + " events/s"
+	return cli.Progress{Done: v.done, Total: v.total, Since: v.start, Note: note}
+}
+
+func (e VerifyEnd) counts() string {
+	return fmt.Sprintf("%d deterministic, %d nondeterministic, %d drifted, %d unverified",
+		e.Deterministic, e.Nondeterministic, e.Drifted, e.Unverified)
 }

@@ -28,18 +28,12 @@ type ActionLine struct {
 	Reason     string `json:"reason,omitempty"`
 }
 
-// action changes runs.
+// action is a command that changes runs.
 type action struct {
-	ActionLine
+	runs.Change
 	closed  bool // it also applies to closed runs
 	reason  bool // it needs a reason
 	confirm func(*cli.App, context.Context, runs.Prepared, bool) error
-	// prepare describes the change of one run, and may add to its line.
-	prepare func(context.Context, *engine.Engine, *ActionLine) (runs.Prepared, error)
-}
-
-func (l *ActionLine) target() runs.ID {
-	return runs.ID{WorkflowID: l.WorkflowID, RunID: l.RunID}
 }
 
 // do finds all runs first. It then confirms, makes and reports the change of each run, and stops
@@ -55,7 +49,7 @@ func (x *action) do(a *cli.App, cmd *cobra.Command, names []string) error {
 		return err
 	}
 	defer done()
-	var lines []ActionLine
+	var found []runs.ID
 	for _, name := range names {
 		run, err := runs.Resolve(ctx, e.Client, name)
 		if err != nil {
@@ -66,12 +60,10 @@ func (x *action) do(a *cli.App, cmd *cobra.Command, names []string) error {
 		if !x.closed && status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 			return fmt.Errorf("%s is closed already (%s)", id, status)
 		}
-		line := x.ActionLine
-		line.WorkflowID, line.RunID = id, info.GetExecution().GetRunId()
-		lines = append(lines, line)
+		found = append(found, runs.ID{WorkflowID: id, RunID: info.GetExecution().GetRunId()})
 	}
-	for _, line := range lines {
-		p, err := x.prepare(ctx, e, &line)
+	for _, id := range found {
+		p, kept, err := Prepare(ctx, e, id, x.Change)
 		if err != nil {
 			return err
 		}
@@ -83,10 +75,11 @@ func (x *action) do(a *cli.App, cmd *cobra.Command, names []string) error {
 			return err
 		}
 		of := "run"
-		if line.NewRunID = successor.RunID; line.NewRunID != "" {
+		if successor.RunID != "" {
 			of = "from run"
 		}
-		if err := Report(a, line, "%s (%s %s)", message, of, line.RunID); err != nil {
+		line := ActionLine{x.Verb, id.WorkflowID, id.RunID, successor.RunID, kept, x.Signal, x.Reason}
+		if err := Report(a, line, "%s (%s %s)", message, of, id.RunID); err != nil {
 			return err
 		}
 	}
@@ -94,50 +87,40 @@ func (x *action) do(a *cli.App, cmd *cobra.Command, names []string) error {
 }
 
 // actionCommand completes a command that makes a change. By default its arguments are runs.
-func actionCommand(a *cli.App, cmd *cobra.Command, x *action) *cobra.Command {
+func actionCommand(a *cli.App, x *action, cmd *cobra.Command) *cobra.Command {
 	cmd.ValidArgsFunction = a.CompleteIDs(false)
 	cmd.Flags().Bool("yes", false, "do not ask for confirmation")
 	if x.reason {
 		cmd.Flags().StringVar(&x.Reason, "reason", "", "reason, which the history keeps")
 		_ = cmd.MarkFlagRequired("reason") // fails only for an unknown flag
 	}
-	if cmd.Args == nil {
-		cmd.Args = cobra.MinimumNArgs(1)
-	}
 	if cmd.RunE == nil {
+		cmd.Args = cobra.MinimumNArgs(1)
 		cmd.RunE = func(cmd *cobra.Command, args []string) error { return x.do(a, cmd, args) }
 	}
 	return cmd
 }
 
 func CancelCommand(a *cli.App) *cobra.Command {
-	return actionCommand(a, &cobra.Command{
+	x := &action{Change: runs.Change{Verb: "cancel"}, confirm: (*cli.App).ConfirmOnTerminal}
+	return actionCommand(a, x, &cobra.Command{
 		Use:   "cancel TASK...",
 		Short: "Request the cancellation of runs or experiments; what they have learned is kept",
 		Long: "Requests the cancellation of runs or experiments. A phase that is running is notified within a second.\n" +
 			"On a terminal it asks for confirmation; scripts do not need --yes.",
-	}, &action{
-		ActionLine: ActionLine{Type: "cancel"}, confirm: (*cli.App).ConfirmOnTerminal,
-		prepare: func(_ context.Context, e *engine.Engine, l *ActionLine) (runs.Prepared, error) {
-			return preparedCancel(e, l.target()), nil
-		},
 	})
 }
 
 func TerminateCommand(a *cli.App) *cobra.Command {
-	return actionCommand(a, &cobra.Command{
+	x := &action{Change: runs.Change{Verb: "terminate"}, reason: true, confirm: (*cli.App).Confirm}
+	return actionCommand(a, x, &cobra.Command{
 		Use:   "terminate TASK... --reason TEXT",
 		Short: "End runs at once, without cleanup; cancel lets them clean up",
-	}, &action{
-		ActionLine: ActionLine{Type: "terminate"}, reason: true, confirm: (*cli.App).Confirm,
-		prepare: func(_ context.Context, e *engine.Engine, l *ActionLine) (runs.Prepared, error) {
-			return PreparedTerminate(e, l.target(), l.Reason), nil
-		},
 	})
 }
 
 func ResetCommand(a *cli.App) *cobra.Command {
-	var at fork.Point
+	x := &action{Change: runs.Change{Verb: "reset"}, closed: true, reason: true, confirm: (*cli.App).Confirm}
 	cmd := &cobra.Command{
 		Use:   "reset TASK... --at N|--phase P --reason TEXT",
 		Short: "Run again from a point, with the same ID and input; fork can change the input",
@@ -145,81 +128,82 @@ func ResetCommand(a *cli.App) *cobra.Command {
 			"started the phase. It keeps the history up to there, and the workflow decides again. An open run is\n" +
 			"terminated.",
 		Example: "acescope reset finance-1-e1-0042 --phase curator --reason 'curator fixed'",
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return CheckPoint(cmd) },
 	}
-	PointFlags(cmd, &at, "last event that is kept", "first phase to run again")
-	return actionCommand(a, cmd, &action{
-		ActionLine: ActionLine{Type: "reset"}, closed: true, reason: true, confirm: (*cli.App).Confirm,
-		prepare: func(ctx context.Context, e *engine.Engine, l *ActionLine) (runs.Prepared, error) {
-			events, err := cluster.ReadHistory(ctx, e.Client, e.Namespace(), l.WorkflowID, l.RunID)
-			if err != nil {
-				return runs.Prepared{}, err
-			}
-			to, err := fork.ResetAt(events, at)
-			if err != nil {
-				return runs.Prepared{}, cli.UsageError("%s: %w", l.WorkflowID, err)
-			}
-			l.Kept = to.Kept
-			return PreparedReset(ctx, e, l.target(), to, l.Reason)
-		},
-	})
+	PointFlags(cmd, (*fork.Point)(&x.At), "last event that is kept", "first phase to run again")
+	return actionCommand(a, x, cmd)
 }
 
 func SignalCommand(a *cli.App) *cobra.Command {
-	var argument []byte
-	x := &action{
-		ActionLine: ActionLine{Type: "signal"}, confirm: (*cli.App).Confirm,
-		prepare: func(_ context.Context, e *engine.Engine, l *ActionLine) (runs.Prepared, error) {
-			return PreparedSignal(e, l.target(), l.Signal, argument), nil
-		},
-	}
-	return actionCommand(a, &cobra.Command{
+	x := &action{Change: runs.Change{Verb: "signal"}, confirm: (*cli.App).Confirm}
+	return actionCommand(a, x, &cobra.Command{
 		Use:   "signal TASK NAME [JSON|-]",
 		Short: "Send a signal to a run, with a JSON argument; - reads it from standard input",
 		Example: "acescope signal demo-1 record_tool_event " +
 			"'[{\"event_id\":\"x1\",\"kind\":\"tool_use\",\"name\":\"my_tool\"}]' --yes",
 		Args: cobra.RangeArgs(2, 3),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if argument, err = signalArgument(args[2:]); err != nil {
-				return err
+		RunE: func(cmd *cobra.Command, args []string) error {
+			x.Signal, x.Argument = args[1], strings.Join(args[2:], "")
+			if x.Argument == "-" {
+				data, err := cli.ReadFile("-", maxSignal)
+				if err != nil {
+					return err
+				}
+				x.Argument = string(data)
 			}
-			x.Signal = args[1]
 			return x.do(a, cmd, args[:1])
 		},
-	}, x)
-}
-
-// PointFlags adds the flags that name a point of a history.
-func PointFlags(cmd *cobra.Command, at *fork.Point, event, phase string) {
-	cmd.Flags().Int64Var(&at.Event, "at", 0, event)
-	phase += ": generator, skills, reflector, curator or persist"
-	cmd.Flags().StringVar((*string)(&at.Phase), "phase", "", phase)
-}
-
-// CheckPoint returns a usage error unless exactly one of the flags of [PointFlags] is set.
-func CheckPoint(cmd *cobra.Command) error {
-	if cmd.Flags().Changed("at") == cmd.Flags().Changed("phase") {
-		return cli.UsageError("set the point with either --at EVENT or --phase PHASE")
-	}
-	return nil
+	})
 }
 
 // maxSignal is the largest argument that the server accepts, in bytes.
 const maxSignal = 2 << 20
 
-func signalArgument(args []string) (data []byte, err error) {
-	switch {
-	case len(args) == 0:
-		return nil, nil
-	case args[0] == "-":
-		data, err = cli.ReadFile("-", maxSignal)
-	default:
-		data = []byte(args[0])
+// PointFlags adds the flags that name a point of a history; one of them must be set.
+func PointFlags(cmd *cobra.Command, at *fork.Point, event, phase string) {
+	cmd.Flags().Int64Var(&at.Event, "at", 0, event)
+	phase += ": generator, skills, reflector, curator or persist"
+	cmd.Flags().StringVar((*string)(&at.Phase), "phase", "", phase)
+	cmd.MarkFlagsOneRequired("at", "phase")
+	cmd.MarkFlagsMutuallyExclusive("at", "phase")
+}
+
+// Prepare describes a cancellation, a termination, a signal or a reset, which waits for confirmation. kept is the last
+// event that a reset keeps.
+func Prepare(
+	ctx context.Context, e *engine.Engine, of runs.ID, c runs.Change,
+) (p runs.Prepared, kept int64, err error) {
+	switch c.Verb {
+	case "cancel":
+		message := "cancellation of " + of.WorkflowID + " requested"
+		p = prepared("Cancel", of, nil, message, func(ctx context.Context) (string, error) {
+			return "", e.Cancel(ctx, of.WorkflowID, of.RunID)
+		})
+	case "terminate":
+		lines := []string{"effect    ends at once, without cleanup; cancel lets it clean up", "reason    " + c.Reason}
+		p = prepared("Terminate", of, lines, "terminated "+of.WorkflowID, func(ctx context.Context) (string, error) {
+			return "", e.Terminate(ctx, of.WorkflowID, of.RunID, c.Reason)
+		})
+	case "signal":
+		argument := []byte(c.Argument)
+		lines := []string{"signal    " + c.Signal, "argument  " + cmp.Or(cli.Cut(argument, 60), "none")}
+		message := "sent " + c.Signal + " to " + of.WorkflowID
+		p = prepared("Signal", of, lines, message, func(ctx context.Context) (string, error) {
+			return "", e.Signal(ctx, of.WorkflowID, of.RunID, c.Signal, argument)
+		})
+		err = cli.CheckJSON(argument)
+	case "reset":
+		events, err := cluster.ReadHistory(ctx, e.Client, e.Namespace(), of.WorkflowID, of.RunID)
+		if err != nil {
+			return p, 0, err
+		}
+		to, err := fork.ResetAt(events, fork.Point(c.At))
+		if err != nil {
+			return p, 0, cli.UsageError("%s: %w", of.WorkflowID, err)
+		}
+		p, err = PreparedReset(ctx, e, of, to, c.Reason)
+		return p, to.Kept, err
 	}
-	if err != nil {
-		return nil, err
-	}
-	return data, cli.CheckJSON(data)
+	return p, 0, err
 }
 
 // prepared returns a change of a run that waits for confirmation. change returns the ID of the run that
@@ -267,26 +251,4 @@ func PreparedReset(
 	return prepared("Reset", of, lines, message, func(ctx context.Context) (string, error) {
 		return e.Reset(ctx, of.WorkflowID, of.RunID, at.Event, newest, reason)
 	}), nil
-}
-
-func PreparedSignal(e *engine.Engine, of runs.ID, name string, argument []byte) runs.Prepared {
-	lines := []string{"signal    " + name, "argument  " + cmp.Or(cli.Cut(argument, 60), "none")}
-	message := "sent " + name + " to " + of.WorkflowID
-	return prepared("Signal", of, lines, message, func(ctx context.Context) (string, error) {
-		return "", e.Signal(ctx, of.WorkflowID, of.RunID, name, argument)
-	})
-}
-
-func PreparedTerminate(e *engine.Engine, of runs.ID, reason string) runs.Prepared {
-	lines := []string{"effect    ends at once, without cleanup; cancel lets it clean up", "reason    " + reason}
-	return prepared("Terminate", of, lines, "terminated "+of.WorkflowID, func(ctx context.Context) (string, error) {
-		return "", e.Terminate(ctx, of.WorkflowID, of.RunID, reason)
-	})
-}
-
-func preparedCancel(e *engine.Engine, of runs.ID) runs.Prepared {
-	message := "cancellation of " + of.WorkflowID + " requested"
-	return prepared("Cancel", of, nil, message, func(ctx context.Context) (string, error) {
-		return "", e.Cancel(ctx, of.WorkflowID, of.RunID)
-	})
 }

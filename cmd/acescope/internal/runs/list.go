@@ -1,12 +1,13 @@
 package runs
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -118,18 +119,52 @@ func list(a *cli.App, ctx context.Context, o listOptions) error {
 	if o.facets {
 		return cli.QueryError(o.query, listFacets(a, ctx, e.Client, o))
 	}
-	w := &runWriter{Output: NewOutput(a), columns: o.columns, now: time.Now()}
-	w.table = tabwriter.NewWriter(w.Buf, 0, 4, 2, ' ', 0)
-	if err = o.read(a, ctx, e.Client, w.put); err == nil && o.summary {
-		err = w.summarize()
+	now := time.Now()
+	cells := func(l listed) (cells []any) {
+		for _, column := range o.columns {
+			cell, _ := runsview.Cell(column, l.run, now)
+			cells = append(cells, cell)
+		}
+		return cells
 	}
-	if flushErr := w.flush(); err == nil {
-		err = flushErr
+	var titles []string
+	for _, column := range o.columns {
+		titles = append(titles, runsview.Heading(column))
 	}
-	if err == nil && !a.JSON && w.rows == 0 {
+	count, closed := 0, []runs.Run(nil) // the newest closed tasks
+	var readErr error
+	rows := func(yield func(listed) bool) {
+		readErr = o.read(a, ctx, e.Client, func(r runs.Run) error {
+			count++
+			if r.Type == ace.TaskWorkflow && !r.Open() {
+				closed = append(closed, r)
+			}
+			if len(closed) >= 2*runs.RecentRuns {
+				closed = runs.LastEnded(closed, runs.RecentRuns)
+			}
+			if !yield(listed{cli.ListLine(r), r}) {
+				return errStopped
+			}
+			return nil
+		})
+	}
+	err = cmp.Or(cli.WriteRows(a, rows, strings.Join(titles, "\t"), cells), readErr)
+	if err == nil && o.summary {
+		err = summarize(a, closed)
+	}
+	if err == nil && !a.JSON && count == 0 {
 		Warn(a, "no runs found; start one with \"acescope run\"")
 	}
 	return cli.QueryError(o.query, err)
+}
+
+// errStopped ends reading when a row cannot be written.
+var errStopped = errors.New("stopped")
+
+// listed is a run as its columns show it, and its JSON.
+type listed struct {
+	cli.RunLine
+	run runs.Run
 }
 
 // read calls put for each run of the list, in its order.
@@ -165,74 +200,18 @@ func (o *listOptions) read(a *cli.App, ctx context.Context, c client.Client, put
 	return nil
 }
 
-// runWriter writes runs as JSON lines or as a table.
-type runWriter struct {
-	*Output
-	table   *tabwriter.Writer
-	columns []string
-	now     time.Time
-	rows    int
-	closed  []runs.Run // the newest closed tasks
-}
-
-// put writes a run. It flushes now and then: JSON after the first run, so that a reader can start.
-func (w *runWriter) put(r runs.Run) error {
-	if r.Type == ace.TaskWorkflow && !r.Open() {
-		if w.closed = append(w.closed, r); len(w.closed) >= 2*runs.RecentRuns {
-			w.closed = runs.LastEnded(w.closed, runs.RecentRuns)
-		}
-	}
-	if w.rows++; w.JSON {
-		w.Line(cli.ListLine(r), "")
-	} else {
-		if w.rows == 1 {
-			w.row(runsview.Heading)
-		}
-		w.row(func(column string) string {
-			cell, _ := runsview.Cell(column, r, w.now)
-			return cell
-		})
-	}
-	if w.JSON && w.rows%100 == 1 || !w.JSON && w.rows%100 == 0 {
-		return w.flush()
-	}
-	return nil
-}
-
-// row writes a row of the table. Its errors are those of the flush.
-func (w *runWriter) row(cell func(column string) string) {
-	for i, column := range w.columns {
-		if i > 0 {
-			fmt.Fprint(w.table, "\t")
-		}
-		fmt.Fprint(w.table, cell(column))
-	}
-	fmt.Fprintln(w.table)
-}
-
-func (w *runWriter) flush() error {
-	if err := w.table.Flush(); err != nil {
-		return err
-	}
-	return w.Flush()
-}
-
 // RecentLine sums up the last closed tasks of a list.
 type RecentLine struct {
 	Type string `json:"type"` // recent
 	*runs.Recent
 }
 
-func (w *runWriter) summarize() error {
-	if err := w.flush(); err != nil {
-		return err
-	}
-	r := runs.RecentOf(w.closed, runs.RecentRuns)
+func summarize(a *cli.App, closed []runs.Run) error {
+	r := runs.RecentOf(closed, runs.RecentRuns)
 	if r == nil {
 		r = &runs.Recent{Counts: map[ace.ExitStatus]int{}}
 	}
-	w.Line(RecentLine{"recent", r}, "%s", runsview.RecentText(r))
-	return nil
+	return Report(a, RecentLine{"recent", r}, "%s", runsview.RecentText(r))
 }
 
 // FacetsLine is the values of the search attributes with their counts.
@@ -264,7 +243,7 @@ func listFacets(a *cli.App, ctx context.Context, c client.Client, o listOptions)
 		}
 		return cli.NewLines(a.Out).Write(FacetsLine{"facets", o.query, f.List})
 	}
-	w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
+	w := cli.NewTable(a.Out)
 	for _, facet := range f.List {
 		for _, v := range facet.Values {
 			count := "not counted"

@@ -11,6 +11,7 @@ import (
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/learning/model"
+	"acescope/engine/learning/model/agent"
 	"acescope/engine/temporal/fork"
 )
 
@@ -47,9 +48,14 @@ func (f RunFlags) providerOf(phase ace.Phase) (name, flag string) {
 	return f.Provider, "--provider " + f.Provider
 }
 
+// allProviders returns the step providers, those of agents included.
+func allProviders(a *cli.App) []model.Provider {
+	return slices.Concat(a.Providers(), agent.Providers(a.AgentRunner()))
+}
+
 // checkProviders returns a usage error if a phase has no provider here that can execute it.
 func checkProviders(a *cli.App, f RunFlags) error {
-	known := slices.Concat(a.Providers(), a.AgentProviders())
+	known := allProviders(a)
 	if _, ok := ace.BlueprintOf(f.Provider); !ok {
 		if err := f.checkProvider(f.Provider, "--provider "+f.Provider, known, a.Cluster() != nil); err != nil {
 			return err
@@ -137,72 +143,54 @@ func DefaultModel(provider string, known []model.Provider) (name string, ok bool
 	return "", false
 }
 
-// blueprintProviders returns the providers of blueprints that execute phases.
-func blueprintProviders(a *cli.App, ctx context.Context) (all []model.Provider) {
+// providerNames returns the names of providers with descriptions.
+func providerNames(a *cli.App, ctx context.Context) (names []cobra.Completion) {
+	all := allProviders(a)
 	for _, d := range a.StepBlueprints(ctx) {
 		if d.Error == "" {
 			all = append(all, engine.StepProvider(d))
 		}
 	}
-	return all
+	for _, p := range all {
+		names = append(names, cobra.CompletionWithDesc(p.Name(), p.About()))
+	}
+	return names
 }
 
 // CompleteProviders completes the name of a provider.
 func CompleteProviders(a *cli.App) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if a.Load(cmd, args) != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		var names []string
-		for _, p := range slices.Concat(a.Providers(), a.AgentProviders(), blueprintProviders(a, cmd.Context())) {
-			if strings.HasPrefix(p.Name(), toComplete) && p.Name() == cli.SafeText(p.Name()) {
-				names = append(names, p.Name()+"\t"+cli.SafeText(p.About()))
-			}
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+		return cli.Completions(providerNames(a, cmd.Context()), prefix), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// noSpace is for completions that end with "=".
-const noSpace = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-
-// completeSteps completes PHASE=PROVIDER after a prefix.
-func completeSteps(a *cli.App, prefix string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-		phase, provider, ok := strings.Cut(strings.TrimPrefix(toComplete, prefix), "=")
-		var values []string
-		if !ok {
-			for _, p := range providedPhases {
-				if strings.HasPrefix(string(p), phase) {
-					values = append(values, prefix+string(p)+"=")
-				}
+// completeKeys completes KEY=. The keys that begin with steps are followed by a phase, and complete PHASE=PROVIDER.
+func completeKeys(a *cli.App, keys []string, steps string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var all []cobra.Completion
+		for _, key := range keys {
+			all = append(all, key+"=")
+		}
+		for _, phase := range providedPhases {
+			key := steps + string(phase) + "="
+			if all = append(all, key); !strings.HasPrefix(prefix, key) || a.Load(cmd, args) != nil {
+				continue
 			}
-			return values, noSpace
+			for _, name := range providerNames(a, cmd.Context()) {
+				all = append(all, key+name)
+			}
+			return cli.Completions(all, prefix), cobra.ShellCompDirectiveNoFileComp
 		}
-		names, directive := CompleteProviders(a)(cmd, args, provider)
-		for _, name := range names {
-			values = append(values, prefix+phase+"="+name)
-		}
-		return values, directive
+		// A value follows.
+		return cli.Completions(all, prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 }
 
 // CompleteSettings completes the values of --set of the fork command.
-func CompleteSettings(a *cli.App) cobra.CompletionFunc {
-	steps := completeSteps(a, "steps.")
-	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-		if strings.HasPrefix(toComplete, "steps.") {
-			return steps(cmd, args, toComplete)
-		}
-		var values []string
-		for _, key := range fork.Keys() {
-			if strings.HasPrefix(key, toComplete) {
-				values = append(values, key+"=")
-			}
-		}
-		return values, noSpace
-	}
-}
+func CompleteSettings(a *cli.App) cobra.CompletionFunc { return completeKeys(a, fork.Keys(), "steps.") }
 
 // MustComplete registers the completion of a flag, which must exist.
 func MustComplete(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {

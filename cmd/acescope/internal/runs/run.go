@@ -77,7 +77,7 @@ func RunCommand(a *cli.App) *cobra.Command {
 	fs.BoolVar(&f.detach, "detach", false, "start it and return; a background process executes it")
 	fs.DurationVar(&f.Pace, "pace", 0, "minimum duration of every phase, to make demonstrations easier to follow")
 	MustComplete(cmd, "provider", CompleteProviders(a))
-	MustComplete(cmd, "step", completeSteps(a, ""))
+	MustComplete(cmd, "step", completeKeys(a, nil, ""))
 	return cmd
 }
 
