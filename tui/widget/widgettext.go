@@ -24,15 +24,12 @@ func Unless(quiet bool, a, b theme.Ink) theme.Ink {
 	return b
 }
 
-func HowMany(n int, word string) string {
+func Counted(n int, word string) string {
 	if n == 1 {
 		return "1 " + word
 	}
 	return text.Count(int64(n)) + " " + word + "s"
 }
-
-// Counted is [HowMany].
-func Counted(n int, what string) string { return HowMany(n, what) }
 
 func Dropped(n int) string {
 	if n == 0 {

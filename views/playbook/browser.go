@@ -283,10 +283,6 @@ func (s *browser) mark() {
 	s.marks = kept[max(0, len(kept)-2):]
 }
 
-func (s *browser) marked(branch string, seq int) bool {
-	return slices.Contains(s.marks, playbooks.VersionRef{Branch: branch, Seq: seq})
-}
-
 // openRun opens the run of a merge on another screen.
 func (s *browser) openRun(shell tui.Shell, l *playbook.Source, screen string) {
 	if l == nil || l.WorkflowID == "" {

@@ -215,9 +215,9 @@ func (r runnerRow) facts(v *detail, w *widget.Writer) string {
 func (q queueRow) facts(v *detail, w *widget.Writer) string {
 	s := v.Styles
 	w.Prose(" ", s.Strong, requirementsText(q.Requirements))
-	fact(w, "waiting", s.Text, widget.HowMany(q.Waiting, "run")+", the oldest for "+v.from.oldest(q.RunQueue, w.Now))
+	fact(w, "waiting", s.Text, widget.Counted(q.Waiting, "run")+", the oldest for "+v.from.oldest(q.RunQueue, w.Now))
 	if q.Able > 0 {
-		fact(w, "able", s.Text, widget.HowMany(q.Able, "runner")+" without a free slot")
+		fact(w, "able", s.Text, widget.Counted(q.Able, "runner")+" without a free slot")
 		return "Waiting runs"
 	}
 	fact(w, "able", s.Error, s.Glyphs.Failed+" no runner meets them")

@@ -299,7 +299,7 @@ func queuesRemark(view runners.RunnersView) string {
 	if len(view.Queues) == 0 {
 		return "no waiting runs"
 	}
-	return widget.HowMany(view.Waiting, "waiting run") + ", by requirements"
+	return widget.Counted(view.Waiting, "waiting run") + ", by requirements"
 }
 
 func waitingRemark(view runners.RunnersView) string {
@@ -456,7 +456,7 @@ func (v *list) askDrain(s tui.Shell) tea.Cmd {
 	}
 	lines := []string{"runner    " + text.Safe(r.ID, " "), "host      " + text.Safe(r.Capabilities.Hostname, " ")}
 	if r.Busy > 0 {
-		lines = append(lines, widget.HowMany(r.Busy, "run")+" in progress; not stopped")
+		lines = append(lines, widget.Counted(r.Busy, "run")+" in progress; not stopped")
 	}
 	s.Confirm(tui.Question{Title: "Drain this runner?", Lines: append(lines, "it gets no more runs; its process exits after its last run"), Yes: "drain the runner",
 		Do: func() tea.Cmd {
