@@ -24,11 +24,11 @@ import (
 )
 
 const schemaOfCrawler = `{
-	"type": "object", "required": ["url"], "$defs": {"level": {"$ref": "#/$defs/number"}, "number": {"type": "integer"}, "loop": {"$ref": "#/$defs/loop"}},
+	"type": "object", "required": ["url"], "$defs": {"level": {"$ref": "#/$defs/number"}, "number": {"type": "integer"}},
 	"properties": {
 		"url": {"type": "string"}, "depth": {"type": "integer"}, "wait": {"type": "number"}, "follow": {"type": "boolean"}, "zip": {"type": "string"},
 		"patterns": {"type": "array", "items": {"type": "string"}}, "ports": {"type": "array", "items": {"type": "integer"}}, "any": {"type": "array"},
-		"level": {"$ref": "#/$defs/level"}, "loop": {"$ref": "#/$defs/loop"}, "size": {"type": ["integer", "string", "null"]}, "mode": {"enum": ["fast", 1]},
+		"level": {"$ref": "#/$defs/level"}, "size": {"type": ["integer", "string", "null"]}, "mode": {"enum": ["fast", 1]},
 		"one": {"const": true}, "either": {"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, "opts": {"type": "object"}
 	},
 	"allOf": [{"properties": {"extra": {"type": "integer"}}}]

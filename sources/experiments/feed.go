@@ -254,7 +254,7 @@ func (f *seriesFollower) read(ctx context.Context, from *Feed, workflowID string
 	chain, err := f.chain(ctx, l, workflowID)
 	if err == nil {
 		if kept := from.keptSeries(workflowID, chain.Newest); kept != nil {
-			f.change(func(*Series) { f.kept = kept })
+			f.change(func(*Series) { f.value = kept })
 			return
 		}
 		f.change(func(s *Series) { s.RunID, s.Reading = chain.Newest, !chain.Open })
@@ -263,11 +263,10 @@ func (f *seriesFollower) read(ctx context.Context, from *Feed, workflowID string
 		})
 	}
 	switch {
-	case ctx.Err() != nil:
-	case err != nil:
-		f.change(func(s *Series) { s.Err = cluster.PlainError(err) })
-	default:
+	case err == nil: // even if ctx has ended meanwhile
 		from.keepSeries(f.Value())
+	case ctx.Err() == nil:
+		f.change(func(s *Series) { s.Err = cluster.PlainError(err) })
 	}
 }
 

@@ -127,7 +127,7 @@ type SeriesFolder struct {
 	mu     sync.Mutex
 	Series Series
 	run    *Folder
-	kept   *Series // complete, instead of a fold; or nil
+	value  *Series // as of now; nil after a change
 	dirty  bool    // changed since the last call of changed
 }
 
@@ -172,13 +172,15 @@ func (f *SeriesFolder) Read(ctx context.Context, runID string, events func(strin
 func (f *SeriesFolder) change(change func(*Series)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	change(&f.Series)
+	f.value = nil
 	f.dirty = true
+	change(&f.Series)
 }
 
 func (f *SeriesFolder) Apply(e *historypb.HistoryEvent) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.value = nil
 	f.dirty = true
 	at := e.GetEventTime().AsTime()
 	if f.Series.Start.IsZero() && e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED {
@@ -233,15 +235,16 @@ func verdictOf(r ace.TaskResult) Verdict {
 func (f *SeriesFolder) Value() *Series {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.kept != nil {
-		return f.kept
+	if f.value != nil {
+		return f.value
 	}
 	s, state := f.Series, &f.run.State
 	s.Input, s.Progress, s.Failure = state.Input, state.Progress, state.Failure
 	s.Input.Progress = nil
 	s.Exit = state.ExitStatus()
 	s.Progress.ExitStatus = s.Exit
-	return &s
+	f.value = &s
+	return f.value
 }
 
 // changed reports whether anything is new since the last call.

@@ -49,11 +49,13 @@ func newEntryLine(session string, number int, e transcripts.Entry) EntryLine {
 	return l
 }
 
-// conversationWriter writes the entries of a conversation as they come, each one once.
+// conversationWriter writes the entries of a conversation as they come, each one once. A tool call is written again when
+// the decision on it becomes known: the agent's log can be ahead of the history.
 type conversationWriter struct {
 	*cli.App
-	session string
-	next    int // number of the first entry that was not written
+	session   string
+	next      int   // number of the first entry that was not written
+	undecided []int // numbers of the last calls that were written without a decision
 }
 
 // maxPendingEntries bounds how many entries wait for the result of a call before them: some calls never get one.
@@ -65,25 +67,54 @@ func (w *conversationWriter) writeEntries(c transcripts.Conversation, follow boo
 	lines := cli.NewLines(w.Out)
 	end := c.First + len(c.Entries)
 	if w.next > end {
-		w.next = 0 // the file was replaced
+		w.next, w.undecided = 0, nil // the file was replaced
 	}
 	if c.First > w.next && w.next == 0 && !w.JSON {
 		fmt.Fprintf(lines.Buf, "\n(%d earlier entries are left out)\n", c.First)
 	}
+	put := func(n int, e *transcripts.Entry) error {
+		if !w.JSON {
+			printEntry(lines.Buf, e)
+			return nil
+		}
+		return lines.Put(newEntryLine(w.session, n, *e))
+	}
+	undecided := w.undecided
+	w.undecided = nil
+	for _, n := range undecided {
+		switch e := entryAt(c, n); {
+		case e == nil:
+		case e.Note == "":
+			w.undecided = append(w.undecided, n)
+		default:
+			if err := put(n, e); err != nil {
+				return err
+			}
+		}
+	}
 	for n := max(w.next, c.First); n < end; n++ {
-		e := c.Entries[n-c.First]
+		e := entryAt(c, n)
 		pending := e.Kind == transcripts.KindCall && !e.Done && end-n <= maxPendingEntries
 		if follow && (e.Open || pending) {
 			break
 		}
 		w.next = n + 1
-		if !w.JSON {
-			printEntry(lines.Buf, e)
-		} else if err := lines.Put(newEntryLine(w.session, n, *e)); err != nil {
+		if err := put(n, e); err != nil {
 			return err
+		}
+		if follow && e.Kind == transcripts.KindCall && e.Note == "" {
+			w.undecided = append(w.undecided[max(0, len(w.undecided)-maxPendingEntries):], n)
 		}
 	}
 	return lines.Flush()
+}
+
+// entryAt returns the entry with a number, or nil if the conversation no longer has it.
+func entryAt(c transcripts.Conversation, n int) *transcripts.Entry {
+	if n < c.First || n >= c.First+len(c.Entries) {
+		return nil
+	}
+	return c.Entries[n-c.First]
 }
 
 func printEntry(out io.Writer, e *transcripts.Entry) {
