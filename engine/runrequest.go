@@ -337,7 +337,7 @@ func (r *Runs) setDemands(q run.Request, in *run.Input, d runner.Requirements) (
 		return badRequest("additional_demands: %w", err)
 	}
 	if in.Requirements, err = d.Merge(q.Requirements); err != nil {
-		return badRequest("the demands do not fit the machine of session %s: %w", in.SessionID, err)
+		return badRequest("the requirements contradict the machine of session %s: %w", in.SessionID, err)
 	}
 	return nil
 }

@@ -149,7 +149,7 @@ func serveSessions(ctx context.Context, c client.Client, h *host.Host, log *slog
 			h.Close()
 			return
 		}
-		log.Warn("sessions are not served yet", "error", err)
+		log.Warn("cannot start the worker of sessions; retrying", "error", err)
 		select {
 		case <-ctx.Done():
 			return

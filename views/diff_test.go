@@ -52,8 +52,8 @@ func twoRuns() *histories.RunDiff {
 	d.Pairs[7].B.Input = raw(map[string]any{"formula": "a/b", "values": []int{17, 100}})
 	d.Pairs[11].B.Error = "permanent: the reflector refused\nthe answer"
 	d.Counts = map[string]int{histories.DiffSame: 5, histories.DiffChanged: 3, histories.DiffOnlyA: 1, histories.DiffOnlyB: 1, histories.DiffMoved: 1, histories.DiffUnreadable: 1}
-	d.First = &histories.Divergence{Pair: 1, Text: `start AceTaskWorkflow (event 1 in A, 1 in B) was given something else at /playbook_hash: "7f4e84b6" in A, "1a6efecf" in B.`}
-	d.FirstResult = &histories.Divergence{Pair: 3, Text: `activity run_skills_session #1 (event 11 in A, 13 in B) came to something else at /answer: "17.2" in A, "17.25" in B, and in 2 more places.`}
+	d.First = &histories.Divergence{Pair: 1, Text: `start AceTaskWorkflow (event 1 in A, 1 in B): input differs at /playbook_hash: "7f4e84b6" in A, "1a6efecf" in B.`}
+	d.FirstResult = &histories.Divergence{Pair: 3, Text: `activity run_skills_session #1 (event 11 in A, 13 in B): result differs at /answer: "17.2" in A, "17.25" in B, and in 2 more places.`}
 	d.Notes = []string{"Payloads of 1 step are encoded and not the same byte for byte: whether they differ cannot be told here."}
 	return &histories.RunDiff{A: histories.DiffRef{WorkflowID: "ace/plain-e1-0004", RunID: "run-a", TaskID: "plain-e1-0004"},
 		B: histories.DiffRef{WorkflowID: "ace/tuned-e1-0004", RunID: "run-b", TaskID: "tuned-e1-0004"}, ReadA: 38, ReadB: 44, Diff: d, Duration: 12 * time.Millisecond, Updated: noon}

@@ -501,7 +501,7 @@ func detailOf(r runs.Run) *histories.Detail {
 			{Type: ace.OpUpdate, BulletID: "calc-00007", Content: "Round to three places only at the end.", Outcome: ace.OutcomeAccepted},
 			{Type: ace.OpRemove, BulletID: "calc-00031", Outcome: ace.OutcomeAccepted},
 			{Type: ace.OpTag, BulletID: "calc-00002", Metadata: map[string]int{"helpful": 1}, Outcome: ace.OutcomeAccepted},
-			{Type: ace.OpAdd, Content: "Return on equity is income by equity.", Outcome: ace.OutcomeRejected, Reason: "says the same as calc-00412"},
+			{Type: ace.OpAdd, Content: "Return on equity is income by equity.", Outcome: ace.OutcomeRejected, Reason: "exact duplicate of calc-00412"},
 		}, Insights: "The formula was looked up under a misspelt name first.", Rationale: "One recipe was missing.",
 		BulletTags: []ace.BulletTag{{ID: "calc-00002", Tag: "helpful"}}}
 	d.Input = ace.TaskInput{TaskID: r.TaskID, Prompt: "Compute the return on equity for net income 17.2 and equity 100.", Label: &label, Model: "builtin",

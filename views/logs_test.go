@@ -20,7 +20,7 @@ import (
 // logged has three log files, the second of which was rotated.
 func logged() *snapshot {
 	s := full(5)
-	l := &logs.Logs{Description: "of the run, and what others say of it", Base: "/data/logs", Session: 1, Mention: []string{"run-q-00005"}, Dropped: 120, First: 120}
+	l := &logs.Logs{Description: "of the run, and lines elsewhere that name it", Base: "/data/logs", Session: 1, Mention: []string{"run-q-00005"}, Dropped: 120, First: 120}
 	file := func(name string, size int64, state logfile.State, rate float64) logs.File {
 		return logs.File{File: logfile.File{Path: "/data/logs/" + name, Size: size, State: state}, PerSecond: rate, RatedAt: noon.Add(-time.Second)}
 	}

@@ -152,7 +152,7 @@ func (s *Stepper) describeEnd(end fold) {
 	_, task := end.(*taskFold)
 	switch {
 	case task && a.WorkflowType == "":
-		a.Foreign = "the history does not begin with the start event: the state before it is unknown"
+		a.Foreign = "the first events of the history are missing, so the state of the run is unknown; export the complete history"
 		return
 	case task && a.WorkflowType != ace.TaskWorkflow:
 		a.Foreign = fmt.Sprintf("workflow type %q is not part of the contract: "+

@@ -234,7 +234,7 @@ func (r *blueprintRun) notifyAgain() {
 		notice := r.state.HoldsNotice()
 		notice.Request.Execution = workflow.GetInfo(r.calm).WorkflowExecution.RunID
 		if err := notify(r.calm, runner.Notices{notice}, notifyWithin).Get(r.calm, nil); err != nil {
-			workflow.GetLogger(r.calm).Warn("dispatcher was not notified again", "error", err)
+			workflow.GetLogger(r.calm).Warn("cannot notify the dispatcher again", "error", err)
 		}
 	}
 }

@@ -149,7 +149,7 @@ func (f *SeriesFolder) Read(ctx context.Context, runID string, events func(strin
 		if newest := f.Series.RunID; cluster.NotFound(err) && runID != newest {
 			f.change(func(s *Series) {
 				f.run = NewFolder(f.Ended)
-				s.Err = "the history of its first runs is gone: only the newest was read"
+				s.Err = "the histories of its first runs are deleted; only the newest run was read"
 			})
 			runID = newest
 			continue

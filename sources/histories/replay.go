@@ -197,7 +197,7 @@ func (r *stepReader) run() {
 	}
 }
 
-// follow collects the events of the run after those that are known, until it is called again.
+// follow reads the events after those that are loaded. The next call stops it.
 func (r *stepReader) follow() {
 	r.unfollow()
 	ctx, cancel := context.WithCancel(r.ctx)

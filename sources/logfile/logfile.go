@@ -1,5 +1,5 @@
-// Package logfile follows log files: given ones, and those in directories. It is a leaf: it
-// imports nothing of acescope and knows no terminal.
+// Package logfile follows log files: given ones, and those in directories. It
+// imports no other package of acescope.
 //
 // Watching: directories are watched with fsnotify; nothing is polled. For a missing file the
 // nearest existing parent is watched. If the system offers no watch (too many watches, a file

@@ -99,7 +99,7 @@ func (f *Feed) read(ctx context.Context, a ask, publish func(*Logs)) {
 		Description: choice.Description, Paths: o.Paths, Chosen: a.chosen(), Mention: choice.Mention, Session: session,
 	}
 	if len(o.Paths) == 0 && err == nil {
-		err = errors.New("no data directory; choose files to follow")
+		err = errors.New("no data directory; press o to choose log files")
 	}
 	if err != nil {
 		r.out.Err = err.Error()

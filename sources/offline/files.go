@@ -279,8 +279,8 @@ func compareRuns(a, b *run) int {
 	return cmp.Or(b.closed().Compare(a.closed()), b.start().Compare(a.start()), cmp.Compare(a.runID(), b.runID()))
 }
 
-// find returns a run by its ID, or the newest run of a workflow if runID is "", or nil. It
-// waits for files that are still being read.
+// find returns the run with runID, or the newest run of workflowID if runID is "". It returns nil
+// if there is no such run, and waits for files that are still being read.
 func (f *Files) find(ctx context.Context, workflowID, runID string) (*run, error) {
 	if err := f.wait(ctx, nil, func() bool { return f.runs[runID] != nil }); err != nil {
 		return nil, err

@@ -142,7 +142,7 @@ func countFacets(ctx context.Context, c client.Client, query string, newest func
 	return out, nil
 }
 
-// facetOf returns the values to count: picked values, then usual ones.
+// facetOf returns the values of an attribute to count: the selected values, then the most frequent known ones.
 func facetOf(name string, picks Picks, known KnownValues) Facet {
 	f := Facet{Attribute: name}
 	for _, v := range picks.Values[name] {

@@ -82,7 +82,7 @@ type window struct {
 	rows    []Run // between marks lo and hi, in the server's order, each run once
 	lo, hi  int
 	upwards bool // the last step was toward newer runs
-	turn    int  // which interval with open runs is read next
+	turn    int  // index of the interval with open runs that is read next
 	glances int  // consecutive checks of the newest runs only
 }
 

@@ -117,7 +117,7 @@ func (s *System) serverChecks() []Check {
 
 func (s *System) attributeCheck() Check {
 	c := Check{Section: SectionServer, Name: "attributes", State: CheckOK,
-		Text: fmt.Sprintf("all %d search attributes are there", len(ace.SearchAttributes()))}
+		Text: fmt.Sprintf("all %d search attributes are registered", len(ace.SearchAttributes()))}
 	switch {
 	case s.AttrErr != "":
 		c.State, c.Text = CheckWarning, "could not be listed: "+s.AttrErr

@@ -238,7 +238,7 @@ func (s *scanner) readEnds(ctx context.Context) error {
 		}
 	}
 	return gather(ctx, s, "reasons of failures", want, s.facts.Ends, func(ctx context.Context, r runs.Run) (Ending, error) {
-		end := Ending{Failure: ace.Failure{Kind: r.Exit, Message: "its history is gone"}}
+		end := Ending{Failure: ace.Failure{Kind: r.Exit, Message: "its history is deleted"}}
 		iter := s.c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 		if iter.HasNext() {
 			e, err := iter.Next()

@@ -1,5 +1,5 @@
 // Package text makes untrusted text safe to draw, fits text into cells, and formats numbers.
-// It is a leaf and keeps no state.
+// It imports no other package of acescope and keeps no state.
 //
 // Names, arguments, results and log lines come from models, tools and files, so an attacker
 // may have written them to control the terminal. [Safe] leaves only printable characters in

@@ -32,7 +32,7 @@ type Shown struct {
 	json bool
 }
 
-// Spans returns one of the lines, colored if it is JSON.
+// Spans splits a line of the payload into colored spans if it is JSON. Otherwise it returns one span.
 func (p *Shown) Spans(line string, s theme.Styles) []Span {
 	if p.json {
 		return jsonSpans(line, s)
@@ -201,7 +201,7 @@ func Indent(raw []byte, limit int) (out []byte, used int) {
 	return out, used
 }
 
-// SizeText is a number of bytes for people: "812 bytes", "64.0 KB", "2.1 MB".
+// SizeText formats a number of bytes: "812 bytes", "64.0 KB", "2.1 MB".
 func SizeText(n int64) string {
 	switch {
 	case n < 10_000:

@@ -40,7 +40,7 @@ func (w sessionWriter) engine(r sessions.Row, st *sessions.State, live *sessions
 func (w sessionWriter) pendingCalls(st *sessions.State) {
 	for i, p := range st.Pending {
 		if i == 0 {
-			w.Section(waiting(len(st.Pending), "call")+" for approval", "w shows and answers")
+			w.Section(waiting(len(st.Pending), "call")+" for approval", "press w to answer")
 		}
 		if i == 5 {
 			w.Say(w.S.Warning, "   "+strconv.Itoa(len(st.Pending)-i)+" more")

@@ -354,7 +354,7 @@ func (v *list) header(d *histories.Diff, now time.Time) []string {
 	writeVerdict(w, d)
 	if len(w.Lines)-from > room {
 		w.Lines = w.Lines[:from+room-1]
-		w.Say(s.Muted, " "+s.Glyphs.Ellipsis+" the first row shows the rest")
+		w.Say(s.Muted, " "+s.Glyphs.Ellipsis+" select the first row to read all")
 	}
 	w.Say(s.Muted, " "+diff.Counts(d)+"; "+shortMetrics(d, s.Glyphs))
 	return w.Lines[:min(len(w.Lines), max(v.Height-4, 0))]

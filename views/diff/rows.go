@@ -68,7 +68,7 @@ func (r equalRow) cells(s theme.Styles) []widget.Cell {
 }
 
 func (r equalRow) write(w *widget.Writer) {
-	w.Section(text.Count(int64(r.n))+" equal steps", "space unfolds them")
+	w.Section(text.Count(int64(r.n))+" equal steps", "press space to unfold them")
 	for i := r.from; i < r.from+min(r.n, 500); i++ {
 		writeStep(w, &r.d.Pairs[i])
 	}

@@ -49,7 +49,7 @@ func (w *checkWriter) check(c system.Check) {
 		w.Say(w.S.Muted, "   "+c.At.In(w.Loc).Format("2006-01-02 15:04:05")+", "+w.Ago(c.At))
 	}
 	if c.Advice != "" {
-		w.Section("What to do", "y copies it")
+		w.Section("What to do", "press y to copy it")
 		w.Prose("   ", w.S.Accent, c.Advice)
 	}
 }

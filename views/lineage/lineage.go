@@ -230,7 +230,7 @@ func (v *lineage) below(now time.Time) []string {
 		console.WriteLineageNode(w, t, n)
 	}
 	if len(t.Nodes) == 1 && n != nil && n.Run.Type == ace.TaskWorkflow && v.actor.Actions != nil {
-		w.Say(v.Styles.Muted, " no forks: f forks this run")
+		w.Say(v.Styles.Muted, " no forks; press f to fork this run")
 	}
 	return w.Lines[:min(len(w.Lines), max(v.Height/2, 1))]
 }

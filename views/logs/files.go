@@ -33,7 +33,7 @@ func (v *fileList) Refresh() {
 }
 
 func (v *fileList) Bindings() []tui.Binding {
-	only := console.Key("logfiles.only", "show only the lines of this file, or of all", "only this", v.only,
+	only := console.Key("logfiles.only", "switch between the lines of this file and of all files", "only this", v.only,
 		"F", "enter")
 	return append(append(widget.Motions("logfiles", v), only), v.bindings("logfiles")...)
 }
@@ -56,7 +56,7 @@ func (v *fileList) Copy() (what, content string) {
 
 func (v *fileList) Draw(now time.Time, focused bool) []string {
 	if v.Refresh(); len(v.Rows) == 0 {
-		return v.Message(nil, "no log files", "o follows other files")
+		return v.Message(nil, "no log files", "press o to choose other files")
 	}
 	return v.DrawRows(nil, focused, func(f logs.File) []widget.Cell { return v.row(v.now, f, now) })
 }

@@ -347,7 +347,7 @@ func (v *Lines) empty(s *logs.Logs) []string {
 	case len(s.Lines) > 0:
 		return []string{"cleared; no new lines yet"}
 	case len(s.Files) == 0 && s.Err == "":
-		return []string{"no log files yet", "o follows other files"}
+		return []string{"no log files yet", "press o to choose other files"}
 	}
-	return []string{"no lines yet", "o follows other files"}
+	return []string{"no lines yet", "press o to choose other files"}
 }

@@ -121,7 +121,7 @@ func (s *browser) marksText() string {
 	}
 	switch len(names) {
 	case 0:
-		return "no version is marked"
+		return "no version is marked; press space to mark one"
 	case 1:
 		return "marked " + names[0] + "; d compares it with the selected version"
 	}

@@ -52,7 +52,7 @@ type Key struct {
 	N             int
 }
 
-// listedRow is one line of the list: a row, or a further line of the text of a row that is unfolded.
+// listedRow is one line of the list: the first line of a row, or a further line of an unfolded row.
 type listedRow struct {
 	Key
 	Row

@@ -217,10 +217,10 @@ func (q queueRow) facts(v *detail, w *widget.Writer) string {
 	w.Prose(" ", s.Strong, requirementsText(q.Requirements))
 	fact(w, "waiting", s.Text, widget.Counted(q.Waiting, "run")+", the oldest for "+v.from.oldest(q.RunQueue, w.Now))
 	if q.Able > 0 {
-		fact(w, "able", s.Text, widget.Counted(q.Able, "runner")+" without a free slot")
+		fact(w, "matching", s.Text, widget.Counted(q.Able, "runner")+" without a free slot")
 		return "Waiting runs"
 	}
-	fact(w, "able", s.Error, s.Glyphs.Failed+" no runner meets them")
+	fact(w, "matching", s.Error, s.Glyphs.Failed+" no runner")
 	fact(w, "nearest", s.Warning, q.Nearest)
 	fact(w, "fix", s.Accent, "acescope runner start "+startFlags(q.Requirements))
 	return "Waiting runs"
@@ -254,7 +254,7 @@ func (p waitingRow) facts(v *detail, w *widget.Writer) string {
 	fact(w, "parent", s.Text, p.Parent)
 	for _, q := range v.from.view().Queues {
 		if requirementsText(q.Requirements) == requirementsText(p.Requirements) && q.Able == 0 {
-			fact(w, "able", s.Error, s.Glyphs.Failed+" no runner meets them")
+			fact(w, "matching", s.Error, s.Glyphs.Failed+" no runner")
 			fact(w, "nearest", s.Warning, q.Nearest)
 		}
 	}

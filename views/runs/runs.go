@@ -118,7 +118,7 @@ func (v *Runs) listBindings() []tui.Binding {
 			func() { v.sortNext(); v.Resorted() }, "s"),
 		console.Key("runs.reverse", "reverse the order", "",
 			func() { v.Sorting.Reverse = v.Sorting.By != "" && !v.Sorting.Reverse; v.Resorted() }, "S"),
-		console.Key("runs.retrying", "show only runs with a retrying activity, or all", "",
+		console.Key("runs.retrying", "switch between runs with a retrying activity and all runs", "",
 			func() { v.Sorting.retrying = !v.Sorting.retrying; v.Resorted() }, "R"),
 		console.Key("runs.verify_all", "verify all runs of the filter against the current code", "",
 			func(s tui.Shell) { v.actor.VerifyAll(s, false) }, "V"),

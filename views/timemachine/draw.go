@@ -38,7 +38,7 @@ func (m *machine) slider(w *widget.Writer) {
 	w.End(l)
 	w.End(w.Line().Add(w.S.Strong, fmt.Sprintf(" event %d of %d", d.Frame.EventID, d.About.LastEvent)).
 		Add(w.S.Text, "  "+text.Safe(d.Frame.EventType, " ")).
-		Add(w.S.Muted, fmt.Sprintf("  %.3f s  | phase ! error", d.Frame.ElapsedMS/1000)))
+		Add(w.S.Muted, fmt.Sprintf("  %.3f s  | = phase change, ! = error", d.Frame.ElapsedMS/1000)))
 }
 
 func (m *machine) drawState(w *widget.Writer) {

@@ -109,7 +109,7 @@ func (g groupRow) write(w *findingWriter, t *triage.Result) {
 		w.Prose(" ", w.S.Muted, "Wrong answers are grouped by data set and by the results of tool calls in their "+
 			"summaries. The note comes from the history of the newest run.")
 	}
-	remark := "enter opens one, F lists them"
+	remark := "press enter to open one, F to list them"
 	if g.Count > len(g.Runs) {
 		remark = "the newest " + text.Count(int64(len(g.Runs))) + " of " + text.Count(int64(g.Count)) + "; " + remark
 	}
@@ -169,7 +169,7 @@ func (r retryRow) write(w *findingWriter, _ *triage.Result) {
 func (o runRow) write(w *findingWriter, _ *triage.Result) {
 	r := o.of
 	w.title(w.S.Status(string(r.Exit)), text.Took(r.Age(w.Now)))
-	w.link(r, "enter opens it")
+	w.link(r, "press enter to open it")
 	w.Say(w.S.Text, "")
 	w.fact("workflow", r.WorkflowID)
 	w.fact("type", r.Type)
@@ -232,7 +232,7 @@ func (p phaseRow) write(w *findingWriter, t *triage.Result) {
 	}{{"p50", p.P50}, {"p95", p.P95}, {"max", p.Max}} {
 		w.bar(f.name, f.ms, p.Max)
 	}
-	w.Section("Longest", "enter opens it")
+	w.Section("Longest", "press enter to open it")
 	w.link(p.Worst, text.Safe(p.Worst.Experiment, " "))
 	w.Section("Data", "")
 	w.Prose(" ", w.S.Muted, "Times come from run summaries (phase_ms). For up to 50 of the newest runs without a "+

@@ -183,7 +183,7 @@ func (v *list) empty() []string {
 	case v.data.Scan.Running:
 		return []string{"scanning" + v.Styles.Glyphs.Ellipsis}
 	case v.data.Since > 0:
-		return []string{"no run closed in the last " + spanWord(v.data.Since), "t scans older runs"}
+		return []string{"no run closed in the last " + spanWord(v.data.Since), "press t to scan older runs"}
 	case v.data.Query != "":
 		return []string{"no run matches", text.Safe(v.data.Query, " ")}
 	}

@@ -43,7 +43,7 @@ func (s *State) CheckMessage(m Message) error {
 	}
 	switch {
 	case !s.Open():
-		return fmt.Errorf("the session is %s and accepts no more messages", s.Status)
+		return fmt.Errorf("the session is %s and accepts no more messages; start a new one", s.Status)
 	case waiting >= MaxQueue || size > MaxQueueBytes || s.Held >= MaxHeld:
 		return fmt.Errorf("%d messages are already waiting; let the agent answer first", len(s.Queue))
 	}

@@ -53,7 +53,7 @@ func (r Rule) split() (name string, arg *string, err error) {
 	}
 	inner, ok := strings.CutSuffix(rest, ")")
 	if !ok {
-		return "", nil, fmt.Errorf("tool rule %q: the parenthesis is not closed", r.Tool)
+		return "", nil, fmt.Errorf("tool rule %q: add a closing parenthesis", r.Tool)
 	}
 	return name, &inner, nil
 }
@@ -324,7 +324,7 @@ func (s *State) supersede(r ToolRequest) {
 	c := *s.Current
 	c.Attempt = r.Attempt
 	s.Current = &c
-	s.denyPendingIf("the process that asked is gone", func(p ToolRequest) bool { return p.Attempt < r.Attempt })
+	s.denyPendingIf("the agent process that requested approval has exited", func(p ToolRequest) bool { return p.Attempt < r.Attempt })
 }
 
 // decide applies the user's decision on a pending call.

@@ -27,8 +27,8 @@ type passed struct {
 	file  []byte   // content of the file, or nil
 }
 
-// passParameters checks parameters by the schema and the strategy of a blueprint, since the sender
-// may be anybody, and returns them in the form of the strategy:
+// passParameters checks parameters by the schema and the strategy of a blueprint, since any client may
+// have sent them, and returns them in the form of the strategy:
 //
 //	stdin_json  Standard input is the object as JSON and a newline.
 //	args        true is --name; false and null are omitted; a list repeats the flag for each

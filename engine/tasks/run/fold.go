@@ -93,7 +93,7 @@ func (s *State) foldOpen(f Fact) {
 		s.stopped("its session did not answer any more")
 	case FactDispatcherFailed:
 		if s.Status == Pending { // otherwise the dispatcher knows the run
-			s.fail(Internal, "the dispatcher could not be told: "+f.Failure.Message)
+			s.fail(Internal, "cannot notify the dispatcher: "+f.Failure.Message)
 		}
 	}
 }
@@ -127,8 +127,8 @@ func (s *State) isOwn(r session.Report) bool {
 	return s.hasClaim() && !s.ByActivity() && r.MessageID == s.Input.RunID && r.SessionID == s.Input.SessionID
 }
 
-// accepts reports whether a claim answers the newest request. Claims up to the last lost one
-// are not accepted.
+// accepts reports whether a claim answers the newest request. Its number must be higher than that
+// of every claim that the run has lost.
 func (s *State) accepts(c runner.Claim) bool {
 	return s.Status == Pending && c.Try == s.Try && c.Queue != "" && c.RunnerID != "" &&
 		!slices.ContainsFunc(s.Moves, func(m MoveRecord) bool { return m.Claim >= c.Number })
@@ -310,7 +310,7 @@ func (s *State) close(f Fact) {
 	case f.Failure != nil:
 		s.fail(Terminated, f.Failure.Message)
 	default:
-		s.fail(Terminated, "its workflow ended without a result")
+		s.fail(Terminated, "the workflow of the run closed without a result")
 	}
 	s.Exit = f.Exit
 }

@@ -197,7 +197,7 @@ func (s *Step) outcome() string {
 
 func shown(raw json.RawMessage) string {
 	if raw == nil {
-		return "nothing"
+		return "(missing)"
 	}
 	return Brief(string(raw))
 }

@@ -123,7 +123,8 @@ func (s *builder) addReused(e *historypb.HistoryEvent) {
 	}
 }
 
-// setLoaded turns an activity that loads the result of a reused step into that step.
+// setLoaded changes an activity that loads the result of a reused step into that step, so that both
+// runs align.
 func (s *builder) setLoaded(st *Step) {
 	var in ace.LoadStepInput
 	if st.Name != ace.ActivityLoadStep || json.Unmarshal(st.Input, &in) != nil || in.Phase.Activity() == "" {

@@ -242,7 +242,7 @@ func (s *builder) begin(e *historypb.HistoryEvent, kind, name, id string, input 
 	return &s.steps[len(s.steps)-1]
 }
 
-// numbered adds the number among the steps of a key, except to the first unique one.
+// numbered appends " #n" to the key of its nth step. If unique is set, the first step has the bare key.
 func (s *builder) numbered(key string, unique bool) string {
 	s.counts[key]++
 	if n := s.counts[key]; n > 1 || !unique {

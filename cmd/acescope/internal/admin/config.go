@@ -47,7 +47,7 @@ type keyLine struct {
 func ConfigCommand(a *cli.App) *cobra.Command {
 	cmd := a.ConsoleFlags(&cobra.Command{
 		Use:   "config",
-		Short: "Show the effective settings, their sources and the paths of files",
+		Short: "Show the effective settings, their sources, and the paths of the configuration and data",
 		Example: "acescope config\nacescope config --json | jq -r '.paths.config'\nacescope config themes\n" +
 			"acescope config keys",
 		Args: cobra.NoArgs,

@@ -170,7 +170,7 @@ func checkExecution(a *cli.App, ctx context.Context, e *engine.Engine, report re
 			report("local runner", true, "disabled by no_runner; blueprint runs wait for \"acescope runner start\"; "+
 				"this machine has executors for %s", types)
 		} else {
-			report("local runner", true, "a process that serves this data directory executes runs for %s", types)
+			report("local runner", true, "a process with workers for this data directory executes runs for %s", types)
 		}
 	}
 	checkRunners(a, ctx, e, report)
@@ -180,7 +180,7 @@ func checkExecution(a *cli.App, ctx context.Context, e *engine.Engine, report re
 // dispatcherTimeout bounds a query of the dispatcher.
 const dispatcherTimeout = 5 * time.Second
 
-// checkRunners counts the registered runners. Without another process that serves, no runner is alive.
+// checkRunners counts the registered runners. Without another process with workers, no runner is alive.
 func checkRunners(a *cli.App, ctx context.Context, e *engine.Engine, report reporter) {
 	if e.Mode() == engine.Embedded {
 		return

@@ -98,7 +98,7 @@ func (f *RunFlags) resumeFlags(fs *pflag.FlagSet) {
 		"sync waits for the end, async_poll returns at once, async_callback returns and later notifies --parent")
 	nameVar(fs, &r.ParentSessionID, "parent", "session that starts the run (default $"+envSession+")")
 	fs.BoolVar(&f.detach, "detach", false,
-		"return at once, as --mode async_poll; a background process serves the run if no other process does")
+		"return at once, as --mode async_poll; a background process runs workers if no other process does")
 	fs.BoolVar(&f.wait, "wait", false, "wait for the end in every mode")
 }
 

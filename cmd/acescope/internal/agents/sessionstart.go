@@ -182,7 +182,7 @@ func serveSession(a *cli.App, ctx context.Context, e *engine.Engine, id string) 
 	if e.Mode() != engine.Embedded || a.Background != 0 {
 		return nil
 	}
-	notice(a, `no other process serves this data directory: serving session %s until it has ended; `+
+	notice(a, `no other process runs workers for this data directory: this one runs session %s until it has ended; `+
 		`after ctrl+c it is kept and continues with "acescope serve"`, id)
 	var end session.State
 	err := e.Client.GetWorkflow(ctx, session.WorkflowID(id), "").Get(ctx, &end)

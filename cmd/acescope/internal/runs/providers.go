@@ -18,7 +18,7 @@ import (
 // providedPhases are the phases that a provider executes, in order.
 var providedPhases = []ace.Phase{ace.PhaseGenerator, ace.PhaseSkills, ace.PhaseReflector, ace.PhaseCurator}
 
-// parseSteps parses the values of --step.
+// parseSteps parses the values of --phase.
 func parseSteps(list []string) (map[string]string, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -28,12 +28,12 @@ func parseSteps(list []string) (map[string]string, error) {
 		phase, provider, ok := strings.Cut(s, "=")
 		switch {
 		case !ok || provider == "":
-			return nil, cli.UsageError("--step %q: use PHASE=PROVIDER, such as curator=blueprint:my-curator", s)
+			return nil, cli.UsageError("--phase %q: use PHASE=PROVIDER, such as curator=blueprint:my-curator", s)
 		case !slices.Contains(providedPhases, ace.Phase(phase)):
-			return nil, cli.UsageError("--step %q: unknown phase %q; use generator, skills, reflector or curator",
+			return nil, cli.UsageError("--phase %q: unknown phase %q; use generator, skills, reflector or curator",
 				s, phase)
 		case providers[phase] != "":
-			return nil, cli.UsageError("--step %s: set more than once", phase)
+			return nil, cli.UsageError("--phase %s: set more than once", phase)
 		}
 		providers[phase] = provider
 	}
@@ -43,7 +43,7 @@ func parseSteps(list []string) (map[string]string, error) {
 // providerOf returns the provider of a phase and the flag that sets it.
 func (f RunFlags) providerOf(phase ace.Phase) (name, flag string) {
 	if name := f.providers[string(phase)]; name != "" {
-		return name, "--step " + string(phase) + "=" + name
+		return name, "--phase " + string(phase) + "=" + name
 	}
 	return f.Provider, "--provider " + f.Provider
 }

@@ -45,7 +45,7 @@ func RunCommand(a *cli.App) *cobra.Command {
 			"\"acescope cancel\" ends it.",
 		Example: "acescope run --dataset train.jsonl --eval held-out.jsonl --experiment finance-1\n" +
 			"acescope run \"Use formula Current Ratio …\" --playbook best.txt --json\n" +
-			"acescope run --dataset train.jsonl --step curator=blueprint:my-curator --agents-dir ~/agents",
+			"acescope run --dataset train.jsonl --phase curator=blueprint:my-curator --agents-dir ~/agents",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runTasks(a, cmd.Context(), strings.Join(args, ""), f)
@@ -58,7 +58,7 @@ func RunCommand(a *cli.App) *cobra.Command {
 	fs.StringVar(&f.Experiment, "experiment", "", "ID of the experiment (default: data set and time)")
 	fs.StringVar(&f.Provider, "provider", "builtin",
 		"provider of the phases; \"acescope doctor\" lists them; blueprint:NAME is your program, see docs/guides/workers.md")
-	fs.StringArrayVar(&f.steps, "step", nil,
+	fs.StringArrayVar(&f.steps, "phase", nil,
 		"provider of one phase, as PHASE=PROVIDER: generator, skills, reflector or curator; repeatable")
 	a.AgentDirsFlag(fs)
 	fs.StringVar(&f.model, "model", "", "model (default: the provider's)")
@@ -77,7 +77,7 @@ func RunCommand(a *cli.App) *cobra.Command {
 	fs.BoolVar(&f.detach, "detach", false, "start it and return; a background process executes it")
 	fs.DurationVar(&f.Pace, "pace", 0, "minimum duration of every phase, to make demonstrations easier to follow")
 	MustComplete(cmd, "provider", CompleteProviders(a))
-	MustComplete(cmd, "step", completeKeys(a, nil, ""))
+	MustComplete(cmd, "phase", completeKeys(a, nil, ""))
 	return cmd
 }
 

@@ -178,7 +178,7 @@ func (p *process) handle(d time.Duration) bool {
 	return true
 }
 
-// wait waits. It returns false if the turn was interrupted.
+// wait handles signals and input for d. It returns false if the turn was interrupted.
 func (p *process) wait(d time.Duration) bool {
 	for until := time.Now().Add(d); !p.interrupted && p.handle(time.Until(until)); {
 	}

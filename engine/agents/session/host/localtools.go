@@ -26,7 +26,7 @@ const (
 	maxWrite   = 4 << 20
 	maxPath    = 4096
 	maxArgv    = 64 << 10
-	outputKept = 128 << 10 // of the start and of the end of a command's output
+	outputKept = 128 << 10 // bytes of the beginning, and as many of the end, of a command's output
 )
 
 // Time limits of a command.

@@ -118,7 +118,7 @@ func paramsOf(r llm.Request) (anthropic.MessageNewParams, error) {
 		p.ToolChoice = anthropic.ToolChoiceUnionParam{OfNone: new(anthropic.NewToolChoiceNoneParam())}
 	}
 	if len(p.Messages) == 0 {
-		return p, errors.New("the request has no message")
+		return p, errors.New("the request has no messages")
 	}
 	return p, nil
 }

@@ -219,7 +219,7 @@ func (w Written) own(f fields, name string) (json.RawMessage, error) {
 	return v, nil
 }
 
-// usage returns the usage that a program reports, or zero.
+// usage returns the usage that a program reports. Missing fields are 0.
 func (f fields) usage() *ace.Usage {
 	u := object(f.get("usage"))
 	tokens := func(v gjson.Result) int64 { return max(0, int64(count(v))) }

@@ -24,8 +24,8 @@ const (
 	requestTimeout   = 5 * time.Second
 )
 
-// typeContinued is the type of the failure of an update during which the workflow continued
-// as new.
+// typeContinued is the error type that Temporal returns if a workflow continues as new before it
+// completes an update.
 const typeContinued = "AcceptedUpdateCompletedWorkflow"
 
 // register registers the runner, with retries, and returns the lease. It takes over the lease
