@@ -163,7 +163,7 @@ func (w sessionWriter) facts(r sessions.Row) {
 	if sum.Errors > 0 {
 		w.fact("errors", w.S.Error, text.Count(int64(sum.Errors))+", the last: "+firstLine(sum.LastError))
 	}
-	w.fact("skipped lines", w.S.Warning, oddLines(t))
+	w.fact("skipped", w.S.Warning, oddLines(t))
 }
 
 func firstLine(s string) string {
