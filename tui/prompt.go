@@ -64,6 +64,9 @@ func newPrompt(spec Prompt, past []string, s theme.Styles, width int) *prompt {
 	styles := a.Styles()
 	styles.Focused, styles.Blurred = state, state
 	a.SetStyles(styles)
+	if !spec.Lines {
+		spec.Value = strings.ReplaceAll(spec.Value, "\n", " ")
+	}
 	a.SetValue(spec.Value)
 	a.Focus()
 	p := &prompt{spec: spec, input: a, past: past}

@@ -215,7 +215,7 @@ func newBubblesTable(ctx context.Context, s *busyRuns) *bubblesTable {
 
 func bubblesRow(r runs.Run) table.Row {
 	return table.Row{r.TaskID, r.Experiment, r.Model, string(r.Phase),
-		fmt.Sprintf("%d/%d", r.Summary.SkillsOK, r.Summary.Skills), fmt.Sprintf("$%.3f", r.Summary.Usage.CostUSD), text.Took(r.Age(time.Now())), string(r.Exit)}
+		fmt.Sprintf("%d/%d", r.Summary.SkillsOK, r.Summary.Skills), fmt.Sprintf("$%.3f", r.Summary.Usage.CostUSD), text.Duration(r.Age(time.Now())), string(r.Exit)}
 }
 
 // Init implements [tea.Model].

@@ -23,10 +23,10 @@ const (
 	sendKeep = time.Minute
 )
 
-// tellRuns delivers answers to runs. Slow deliveries continue in the background; a retry with the
+// notifyRuns delivers answers to runs. Slow deliveries continue in the background; a retry with the
 // same answers returns their outcome.
-func (d *Dispatch) tellRuns(ctx context.Context, answers runner.Answers) (runner.TellResult, error) {
-	var told runner.TellResult
+func (d *Dispatch) notifyRuns(ctx context.Context, answers runner.Answers) (runner.DeliveryResult, error) {
+	var told runner.DeliveryResult
 	d.waiters.dispatcherSeen()
 	all := d.answers.send(answers)
 	wait, cancel := context.WithTimeout(ctx, sendWait)
@@ -42,7 +42,7 @@ func (d *Dispatch) tellRuns(ctx context.Context, answers runner.Answers) (runner
 }
 
 // addOutcome adds the outcome of a delivery, which may still be unknown.
-func (d *Dispatch) addOutcome(told *runner.TellResult, s *delivery) {
+func (d *Dispatch) addOutcome(told *runner.DeliveryResult, s *delivery) {
 	select {
 	case <-s.done:
 	default:

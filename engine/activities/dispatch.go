@@ -55,10 +55,10 @@ func (d *Dispatch) Register(r worker.ActivityRegistry) {
 	d.waiters = newWaiters(waitFor)
 	d.answers = newAnswerSender(d.Workflows, d.waiters)
 	for name, fn := range map[string]any{
-		runner.ActivityTell:      d.tell,
-		runner.ActivityTellRuns:  d.tellRuns,
-		runner.ActivityCheckRuns: d.checkRuns,
-		runner.ActivityRecall:    d.recall,
+		runner.ActivityTell:       d.tell,
+		runner.ActivityNotifyRuns: d.notifyRuns,
+		runner.ActivityCheckRuns:  d.checkRuns,
+		runner.ActivityRecall:     d.recall,
 	} {
 		r.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}

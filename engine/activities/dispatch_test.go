@@ -85,9 +85,9 @@ func claim(run string, n int64) runner.Answer {
 	return runner.Answer{RunID: run, Execution: "x", Claimed: &runner.Claim{Number: n}}
 }
 
-// TestTellRuns checks that a slow delivery continues in the background and happens once, and that
+// TestNotifyRuns checks that a slow delivery continues in the background and happens once, and that
 // closed runs are reported.
-func TestTellRuns(t *testing.T) {
+func TestNotifyRuns(t *testing.T) {
 	open := make(chan struct{})
 	p := &fakeServer{gate: func(id, _ string) error {
 		switch id {
@@ -101,14 +101,14 @@ func TestTellRuns(t *testing.T) {
 	d := newDispatch(p)
 	answers := runner.Answers{claim("slow", 1), {RunID: "slow", Execution: "x", Lost: &runner.Lost{Claim: 1}}, claim("ended", 2), claim("fine", 3)}
 	for range 2 {
-		told, err := d.tellRuns(t.Context(), answers)
+		told, err := d.notifyRuns(t.Context(), answers)
 		if err != nil || !slices.Equal(told.Ended, []string{"ended"}) || !slices.Equal(told.Later, []string{"slow"}) {
 			t.Fatalf("%+v, %v", told, err)
 		}
 	}
 	close(open)
 	for {
-		told, err := d.tellRuns(t.Context(), answers[:2])
+		told, err := d.notifyRuns(t.Context(), answers[:2])
 		if err != nil || told.Ended != nil {
 			t.Fatalf("%+v, %v", told, err)
 		}
@@ -121,8 +121,8 @@ func TestTellRuns(t *testing.T) {
 	}
 }
 
-// TestTellRunsAgain checks that a failed delivery is retried.
-func TestTellRunsAgain(t *testing.T) {
+// TestNotifyRunsAgain checks that a failed delivery is retried.
+func TestNotifyRunsAgain(t *testing.T) {
 	p, tries := &fakeServer{}, 0
 	p.gate = func(string, string) error {
 		if tries++; tries < 3 {
@@ -132,7 +132,7 @@ func TestTellRunsAgain(t *testing.T) {
 	}
 	d := newDispatch(p)
 	for try := range 3 {
-		told, err := d.tellRuns(t.Context(), runner.Answers{claim("a", 1)})
+		told, err := d.notifyRuns(t.Context(), runner.Answers{claim("a", 1)})
 		if err != nil || (told.Later == nil) != (try == 2) {
 			t.Errorf("try %d: %+v, %v", try, told, err)
 		}
@@ -287,7 +287,7 @@ func TestTellAnswered(t *testing.T) {
 	p := &fakeServer{}
 	var d *Dispatch
 	d = newDispatchWith(p, func(n runner.Notices) error {
-		told, err := d.tellRuns(t.Context(), runner.Answers{answerTo("a", 1, 7), answerTo("b", 1, 8)})
+		told, err := d.notifyRuns(t.Context(), runner.Answers{answerTo("a", 1, 7), answerTo("b", 1, 8)})
 		if err != nil || told.Ended != nil || told.Later != nil {
 			t.Errorf("%+v, %v", told, err)
 		}
@@ -314,7 +314,7 @@ func TestTellLate(t *testing.T) {
 		if answers == nil {
 			return nil
 		}
-		_, err := d.tellRuns(t.Context(), answers)
+		_, err := d.notifyRuns(t.Context(), answers)
 		return err
 	})
 	d.waiters.timeout = time.Millisecond
@@ -325,7 +325,7 @@ func TestTellLate(t *testing.T) {
 	if got, err := d.tell(t.Context(), request("b", 1)); got != nil || err != nil { // must not wait
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if _, err := d.tellRuns(t.Context(), runner.Answers{answerTo("a", 1, 1), answerTo("b", 1, 2)}); err != nil || len(p.signals) != 2 {
+	if _, err := d.notifyRuns(t.Context(), runner.Answers{answerTo("a", 1, 1), answerTo("b", 1, 2)}); err != nil || len(p.signals) != 2 {
 		t.Errorf("%v, %v", p.signals, err)
 	}
 	answers = runner.Answers{answerTo("c", 2, 4)} // to the second attempt
@@ -365,7 +365,7 @@ func TestTellAnsweredBefore(t *testing.T) {
 	p := &fakeServer{}
 	var d *Dispatch
 	d = newDispatchWith(p, func(runner.Notices) error {
-		_, _ = d.tellRuns(t.Context(), runner.Answers{answerTo("a", 1, 1)})
+		_, _ = d.notifyRuns(t.Context(), runner.Answers{answerTo("a", 1, 1)})
 		return errors.New("connection lost")
 	})
 	if got, err := d.tell(t.Context(), request("a", 1)); got == nil || err != nil {

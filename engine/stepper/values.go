@@ -140,7 +140,7 @@ func (l *valueList) delta(s *ace.State) {
 
 const (
 	pathTotal  = "skills.total"
-	pathBullet = "bullet." // followed by the ID, which is an expression of its own for [Watch]
+	pathBullet = "bullet." // followed by the ID; [Watch] also accepts the ID alone
 )
 
 func operationText(op ace.Operation) string {

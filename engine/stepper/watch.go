@@ -193,13 +193,14 @@ func (w *Watch) Next(pos int, forward bool, stop <-chan struct{}) (Seen, bool) {
 		}
 		rest = w.events[n:]
 	}
+	const most = 256                          // values that are read between two looks at stop
 	for size := 4; len(rest) > 0; size *= 2 { // most changes are near
 		select {
 		case <-stop:
 			return Seen{}, false
 		default:
 		}
-		size = min(size, len(rest))
+		size = min(size, len(rest), most)
 		part := rest[:size]
 		if forward {
 			rest = rest[size:]

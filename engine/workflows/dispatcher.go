@@ -190,8 +190,8 @@ func (d *dispatcher) retryAnswers(ctx workflow.Context) {
 // send sends answers and returns those whose delivery is unknown. It frees the slots of runs that
 // have ended.
 func (d *dispatcher) send(ctx workflow.Context, answers runner.Answers) (failed runner.Answers) {
-	var told runner.TellResult
-	err := workflow.ExecuteLocalActivity(withLocalOptions(ctx), runner.ActivityTellRuns, answers).Get(ctx, &told)
+	var told runner.DeliveryResult
+	err := workflow.ExecuteLocalActivity(withLocalOptions(ctx), runner.ActivityNotifyRuns, answers).Get(ctx, &told)
 	if err != nil {
 		workflow.GetLogger(ctx).Warn("answers to runs were not sent", "error", err)
 		return answers

@@ -29,7 +29,7 @@ type dispatcherEnv struct {
 	// recalled are the pages of runs and runners that were asked to repeat their notices.
 	recalled []string
 	recall   func(page []byte) ([]byte, error)
-	tell     func(runner.Answers) (runner.TellResult, error)
+	tell     func(runner.Answers) (runner.DeliveryResult, error)
 	check    func(runner.CheckInput) runner.CheckResult
 }
 
@@ -50,7 +50,7 @@ func newDispatcherEnv(t *testing.T) *dispatcherEnv {
 		return nil, nil
 	}, activity.RegisterOptions{Name: runner.ActivityRecall})
 	d.RegisterWorkflowWithOptions(workflows.Dispatcher, workflow.RegisterOptions{Name: runner.DispatcherWorkflow})
-	d.RegisterActivityWithOptions(func(_ context.Context, answers runner.Answers) (told runner.TellResult, err error) {
+	d.RegisterActivityWithOptions(func(_ context.Context, answers runner.Answers) (told runner.DeliveryResult, err error) {
 		if d.tell != nil {
 			if told, err = d.tell(answers); err != nil {
 				return told, err
@@ -62,7 +62,7 @@ func newDispatcherEnv(t *testing.T) *dispatcherEnv {
 			}
 		}
 		return told, nil
-	}, activity.RegisterOptions{Name: runner.ActivityTellRuns})
+	}, activity.RegisterOptions{Name: runner.ActivityNotifyRuns})
 	d.RegisterActivityWithOptions(func(_ context.Context, in runner.CheckInput) (runner.CheckResult, error) {
 		for _, r := range in.Runs {
 			d.checked = append(d.checked, fmt.Sprintf("%s %s", d.clock(), r.RunID))
@@ -161,7 +161,7 @@ func TestDispatcherAnswers(t *testing.T) {
 func TestDispatcherNotBlocked(t *testing.T) {
 	d := newDispatcherEnv(t)
 	var tries []string
-	d.tell = func(answers runner.Answers) (told runner.TellResult, err error) {
+	d.tell = func(answers runner.Answers) (told runner.DeliveryResult, err error) {
 		for _, a := range answers {
 			if a.RunID == "stuck" && d.Now().Minute() < 2 && told.Later == nil {
 				tries = append(tries, d.clock())
@@ -186,8 +186,8 @@ func TestDispatcherNotBlocked(t *testing.T) {
 // undelivered answers, also if the activity itself fails.
 func TestDispatcherCarriesAnswers(t *testing.T) {
 	d := newDispatcherEnv(t)
-	d.tell = func(runner.Answers) (runner.TellResult, error) {
-		return runner.TellResult{}, errors.New("server unavailable")
+	d.tell = func(runner.Answers) (runner.DeliveryResult, error) {
+		return runner.DeliveryResult{}, errors.New("server unavailable")
 	}
 	d.notify(0, registered("r", 1), d.enqueue("a", time.Hour))
 	carried := d.run(nil, 10*time.Second)
@@ -208,7 +208,7 @@ func TestDispatcherCarriesAnswers(t *testing.T) {
 // their parents are notified.
 func TestDispatcherChecksRuns(t *testing.T) {
 	d := newDispatcherEnv(t)
-	d.tell = func(answers runner.Answers) (told runner.TellResult, _ error) {
+	d.tell = func(answers runner.Answers) (told runner.DeliveryResult, _ error) {
 		for _, a := range answers {
 			if a.RunID == "dead" {
 				told.Ended = append(told.Ended, a.RunID)
@@ -243,12 +243,12 @@ func TestDispatcherChecksRuns(t *testing.T) {
 // dispatcher are not lost.
 func TestDispatcherKeepsNotices(t *testing.T) {
 	d := newDispatcherEnv(t)
-	d.tell = func(runner.Answers) (runner.TellResult, error) { // the dispatcher waits for this
+	d.tell = func(runner.Answers) (runner.DeliveryResult, error) { // the dispatcher waits for this
 		d.SetContinueAsNewSuggested(true)
 		for i := range 10 {
 			d.SignalWorkflow(runner.SignalNotices, runner.Notices{d.enqueue(fmt.Sprint("run", i), time.Hour)})
 		}
-		return runner.TellResult{}, nil
+		return runner.DeliveryResult{}, nil
 	}
 	d.notify(0, registered("r", 1), d.enqueue("first", time.Hour))
 	next := newDispatcherEnv(t)

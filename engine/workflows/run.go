@@ -21,9 +21,9 @@ import (
 // blueprintRun is an open run. Everything it knows is in state, which changes only through apply;
 // the other fields record what the workflow has done.
 type blueprintRun struct {
-	state run.State
-	root  workflow.Context // canceled with the workflow
-	calm  workflow.Context // never canceled
+	state        run.State
+	root         workflow.Context // canceled with the workflow
+	disconnected workflow.Context // never canceled
 
 	signals  map[string]workflow.ReceiveChannel
 	askAgain workflow.ReceiveChannel // requests to notify the dispatcher again
@@ -50,8 +50,8 @@ type pending struct {
 // reports the result to the session that requested it. It completes with the result whatever the
 // outcome, except that a canceled run ends as canceled.
 func Run(ctx workflow.Context, in run.Input) (*run.Result, error) {
-	calm, _ := workflow.NewDisconnectedContext(ctx)
-	r := &blueprintRun{root: ctx, calm: calm, signals: map[string]workflow.ReceiveChannel{}, shown: run.Pending,
+	disconnected, _ := workflow.NewDisconnectedContext(ctx)
+	r := &blueprintRun{root: ctx, disconnected: disconnected, signals: map[string]workflow.ReceiveChannel{}, shown: run.Pending,
 		askAgain: workflow.GetSignalChannel(ctx, runner.SignalAskAgain)}
 	for _, name := range run.Signals() {
 		r.signals[name] = workflow.GetSignalChannel(ctx, name)
@@ -62,7 +62,7 @@ func Run(ctx workflow.Context, in run.Input) (*run.Result, error) {
 	}
 	for r.catchUp(); !r.state.Status.Over(); r.catchUp() {
 		if !r.act() {
-			_ = workflow.Await(calm, func() bool { return r.state.Status.Over() || r.canAct() || r.hasInput() })
+			_ = workflow.Await(disconnected, func() bool { return r.state.Status.Over() || r.canAct() || r.hasInput() })
 		}
 	}
 	r.leave()
@@ -202,8 +202,8 @@ func (r *blueprintRun) show() {
 	if c := r.state.Claim; c != nil {
 		attributes = append(attributes, searchattr.Keyword(ace.AttrRunner, c.RunnerID))
 	}
-	if err := workflow.UpsertTypedSearchAttributes(r.calm, attributes...); err != nil {
-		workflow.GetLogger(r.calm).Error("search attribute Phase was not updated", "error", err)
+	if err := workflow.UpsertTypedSearchAttributes(r.disconnected, attributes...); err != nil {
+		workflow.GetLogger(r.disconnected).Error("search attribute Phase was not updated", "error", err)
 	}
 }
 
@@ -211,17 +211,17 @@ func (r *blueprintRun) show() {
 func (r *blueprintRun) requestRunner() {
 	if r.requested < r.state.Try {
 		r.requested = r.state.Try
-		r.requestedAt = workflow.Now(r.calm)
+		r.requestedAt = workflow.Now(r.disconnected)
 	}
 	if r.shown != run.Pending {
 		r.show()
 	}
 	notices := r.state.EnqueueNotices()
 	request := notices[len(notices)-1].Request
-	request.Execution = workflow.GetInfo(r.calm).WorkflowExecution.RunID
+	request.Execution = workflow.GetInfo(r.disconnected).WorkflowExecution.RunID
 	request.Asked = r.requestedAt
 	request.Deadline = request.Asked.Add(r.state.MatchTimeout())
-	r.requests = append(r.requests, notify(r.calm, notices, notifyWithin))
+	r.requests = append(r.requests, notify(r.disconnected, notices, notifyWithin))
 }
 
 // notifyAgain repeats the run's request or claim to a dispatcher that lost its state.
@@ -232,9 +232,9 @@ func (r *blueprintRun) notifyAgain() {
 		r.requestRunner()
 	case r.state.Claim != nil && r.state.Input.Queue == "":
 		notice := r.state.HoldsNotice()
-		notice.Request.Execution = workflow.GetInfo(r.calm).WorkflowExecution.RunID
-		if err := notify(r.calm, runner.Notices{notice}, notifyWithin).Get(r.calm, nil); err != nil {
-			workflow.GetLogger(r.calm).Warn("cannot notify the dispatcher again", "error", err)
+		notice.Request.Execution = workflow.GetInfo(r.disconnected).WorkflowExecution.RunID
+		if err := notify(r.disconnected, runner.Notices{notice}, notifyWithin).Get(r.disconnected, nil); err != nil {
+			workflow.GetLogger(r.disconnected).Warn("cannot notify the dispatcher again", "error", err)
 		}
 	}
 }
@@ -250,7 +250,7 @@ func (r *blueprintRun) applyAnswers() {
 			continue
 		}
 		var raw converter.RawValue
-		if err := request.Get(r.calm, &raw); err != nil {
+		if err := request.Get(r.disconnected, &raw); err != nil {
 			r.apply(run.DispatcherFailed(history.FailureFrom(err)))
 		} else if f, ok := run.Answered(history.PayloadJSON(raw.Payload())); ok {
 			r.apply(f)
@@ -262,13 +262,13 @@ func (r *blueprintRun) applyAnswers() {
 // execute starts the activity that executes the run on its runner.
 func (r *blueprintRun) execute() {
 	claim := *r.state.Claim
-	ctx, cancel := workflow.WithCancel(r.calm)
+	ctx, cancel := workflow.WithCancel(r.disconnected)
 	r.cancel = cancel
 	in := run.Execution{Input: r.state.Input, Claim: claim, WorkflowRunID: workflow.GetInfo(ctx).WorkflowExecution.RunID}
 	execution := workflow.ExecuteActivity(onRunner(ctx, &r.state), run.ActivityExecute, in)
 	r.await(execution, func(f workflow.Future) (run.Fact, bool) {
 		var raw converter.RawValue
-		if err := f.Get(r.calm, &raw); err != nil {
+		if err := f.Get(r.disconnected, &raw); err != nil {
 			return run.ExecutionFailed(claim.Number, history.FailureFrom(err)), true
 		}
 		return run.ExecutionEnded(claim.Number, history.PayloadJSON(raw.Payload())), true
@@ -304,8 +304,8 @@ func (r *blueprintRun) leave() {
 		})
 	}
 	if notices := r.state.ReleaseNotices(); len(notices) > 0 {
-		if err := notify(r.calm, notices, notifyWithin).Get(r.calm, nil); err != nil {
-			workflow.GetLogger(r.calm).Warn("dispatcher was not notified of the end of the run", "error", err)
+		if err := notify(r.disconnected, notices, notifyWithin).Get(r.disconnected, nil); err != nil {
+			workflow.GetLogger(r.disconnected).Warn("dispatcher was not notified of the end of the run", "error", err)
 		}
 	}
 }
@@ -320,12 +320,12 @@ func (r *blueprintRun) finish() error {
 	if id := r.state.Result.Runner; id != "" {
 		attributes = append(attributes, searchattr.Keyword(ace.AttrRunner, id))
 	}
-	if err := workflow.UpsertTypedSearchAttributes(r.calm, attributes...); err != nil {
+	if err := workflow.UpsertTypedSearchAttributes(r.disconnected, attributes...); err != nil {
 		return fmt.Errorf("write search attributes: %w", err)
 	}
-	done := func() bool { return r.sending == 0 && workflow.AllHandlersFinished(r.calm) }
+	done := func() bool { return r.sending == 0 && workflow.AllHandlersFinished(r.disconnected) }
 	for r.catchUp(); !done(); r.catchUp() {
-		if err := workflow.Await(r.calm, func() bool { return done() || r.hasInput() }); err != nil {
+		if err := workflow.Await(r.disconnected, func() bool { return done() || r.hasInput() }); err != nil {
 			return err
 		}
 	}
@@ -354,7 +354,7 @@ func (r *blueprintRun) startSession() {
 // createSession starts the session as an abandoned child, which outlives the run.
 func (r *blueprintRun) createSession() {
 	in := r.state.Session()
-	ctx := workflow.WithChildOptions(r.calm, workflow.ChildWorkflowOptions{
+	ctx := workflow.WithChildOptions(r.disconnected, workflow.ChildWorkflowOptions{
 		WorkflowID:            session.WorkflowID(in.SessionID),
 		TaskQueue:             ace.TaskQueue,
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
@@ -364,13 +364,13 @@ func (r *blueprintRun) createSession() {
 	child := workflow.ExecuteChildWorkflow(ctx, session.Workflow, in)
 	began := false
 	r.await(child.GetChildWorkflowExecution(), func(f workflow.Future) (run.Fact, bool) {
-		if began = f.Get(r.calm, nil) == nil; !began {
+		if began = f.Get(r.disconnected, nil) == nil; !began {
 			return run.SessionGone(run.SessionIDInUse()), true
 		}
 		return run.Fact{Kind: run.FactSessionStarted}, true
 	})
 	r.await(child, func(f workflow.Future) (run.Fact, bool) {
-		return run.SessionGone(run.SessionEndedEarly(f.Get(r.calm, nil))), began
+		return run.SessionGone(run.SessionEndedEarly(f.Get(r.disconnected, nil))), began
 	})
 }
 
@@ -389,16 +389,16 @@ func (r *blueprintRun) withdraw() {
 // because the server drops the undelivered signals of a closed workflow.
 func (r *blueprintRun) signal(sessionID, name string, arg any, fact func(error) (run.Fact, bool)) {
 	r.sending++
-	sent := workflow.SignalExternalWorkflow(r.calm, session.WorkflowID(sessionID), "", name, arg)
+	sent := workflow.SignalExternalWorkflow(r.disconnected, session.WorkflowID(sessionID), "", name, arg)
 	r.await(sent, func(f workflow.Future) (run.Fact, bool) {
 		r.sending--
-		return fact(f.Get(r.calm, nil))
+		return fact(f.Get(r.disconnected, nil))
 	})
 }
 
 // startTimer applies a fact after some time.
 func (r *blueprintRun) startTimer(summary string, after time.Duration, kind run.FactKind) {
-	timer := workflow.NewTimerWithOptions(r.calm, after, workflow.TimerOptions{Summary: summary})
+	timer := workflow.NewTimerWithOptions(r.disconnected, after, workflow.TimerOptions{Summary: summary})
 	r.await(timer, func(workflow.Future) (run.Fact, bool) { return run.Fact{Kind: kind}, true })
 }
 

@@ -114,10 +114,10 @@ func (a *agentSession) catchUp(ctx workflow.Context) {
 func (a *agentSession) call(ctx, own workflow.Context, activity, id string, in any) session.Fact {
 	c := &sessionCall{activity: activity, id: id, future: workflow.ExecuteActivity(own, activity, in)}
 	a.calls = append(a.calls, c)
-	calm, cancel := workflow.NewDisconnectedContext(ctx)
+	disconnected, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	_ = workflow.Await(calm, c.future.IsReady)
-	a.catchUp(calm)
+	_ = workflow.Await(disconnected, c.future.IsReady)
+	a.catchUp(disconnected)
 	return c.fact
 }
 
@@ -217,16 +217,16 @@ const closeWithin = 30 * time.Second
 
 // end stops the agent's process and answers the pending updates.
 func (a *agentSession) end(ctx workflow.Context) error {
-	calm, cancel := workflow.NewDisconnectedContext(ctx)
+	disconnected, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	if a.state.Host != nil {
-		err := workflow.ExecuteActivity(a.onHost(calm, session.ActivityClose), session.ActivityClose,
-			session.CloseInput{SessionID: a.in.SessionID}).Get(calm, nil)
+		err := workflow.ExecuteActivity(a.onHost(disconnected, session.ActivityClose), session.ActivityClose,
+			session.CloseInput{SessionID: a.in.SessionID}).Get(disconnected, nil)
 		if err != nil {
 			workflow.GetLogger(ctx).Warn("agent process was not stopped", "error", err)
 		}
 	}
-	if err := workflow.Await(calm, func() bool { return a.idle(calm) }); err != nil {
+	if err := workflow.Await(disconnected, func() bool { return a.idle(disconnected) }); err != nil {
 		return err
 	}
 	if ctx.Err() == nil && a.state.Exit == ace.Failed && a.state.Failure != nil {
@@ -363,16 +363,16 @@ func updateID(ctx workflow.Context) string { return workflow.GetCurrentUpdateInf
 
 // listen applies signals and deliveries of reports that no other goroutine applies.
 func (a *agentSession) listen(ctx workflow.Context) {
-	calm, cancel := workflow.NewDisconnectedContext(ctx)
+	disconnected, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	for {
-		err := workflow.Await(calm, func() bool {
+		err := workflow.Await(disconnected, func() bool {
 			return a.deliver.Len()+a.withdraw.Len() > 0 || slices.ContainsFunc(a.reports, workflow.Future.IsReady)
 		})
 		if err != nil {
 			return
 		}
-		a.catchUp(calm)
+		a.catchUp(disconnected)
 	}
 }
 
@@ -399,16 +399,16 @@ func (a *agentSession) receiveAll(name string, channel workflow.ReceiveChannel) 
 // report sends the reports on messages, each once: the fact that a report is sent is part of the
 // history, so neither another worker nor the next run repeats it.
 func (a *agentSession) report(ctx workflow.Context) {
-	calm, cancel := workflow.NewDisconnectedContext(ctx)
+	disconnected, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	for {
-		if err := workflow.Await(calm, a.hasReport); err != nil {
+		if err := workflow.Await(disconnected, a.hasReport); err != nil {
 			return
 		}
-		a.catchUp(calm)
+		a.catchUp(disconnected)
 		for r, ok := a.state.NextReport(); ok; r, ok = a.state.NextReport() {
 			a.apply(session.Reported(r.Report.MessageID))
-			sent := workflow.SignalExternalWorkflow(calm, r.To, "", session.SignalReport, r.Report)
+			sent := workflow.SignalExternalWorkflow(disconnected, r.To, "", session.SignalReport, r.Report)
 			a.reports = append(a.reports, sent)
 		}
 	}

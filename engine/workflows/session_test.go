@@ -181,7 +181,7 @@ func TestSessionTools(t *testing.T) {
 	end := r.runToEnd(in)
 
 	for id, want := range map[string]string{"c1": "deny never rule", "c2": "allow  rule", "c3": "deny not there person ada", "c4": "allow  session",
-		"c5": "deny the process that asked is gone session", "c6": "deny the turn has ended session"} {
+		"c5": "deny the agent process that requested approval has exited session", "c6": "deny the turn has ended session"} {
 		p := replies[id]
 		if !p.done || p.err != nil || p.rejected != nil {
 			t.Errorf("%s: %+v", id, p)

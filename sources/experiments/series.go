@@ -154,12 +154,15 @@ func (f *SeriesFolder) Read(ctx context.Context, runID string, events func(strin
 			runID = newest
 			continue
 		}
-		if err != nil || ctx.Err() != nil {
+		if err != nil {
 			return err
 		}
 		if next == "" {
 			f.change(func(s *Series) { s.Reading = false })
 			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		f.change(func(s *Series) {
 			f.run = NewFolder(f.Ended)

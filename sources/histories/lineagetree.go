@@ -246,7 +246,12 @@ func grade(n *LineageNode) int {
 func lineageOf(runs []runspkg.Run) []LineageNode {
 	slices.SortStableFunc(runs, func(a, b runspkg.Run) int { return a.Start.Compare(b.Start) })
 	// A run that moves in the list while it is read may be in two pages.
-	runs = slices.CompactFunc(runs, func(a, b runspkg.Run) bool { return a.RunID == b.RunID })
+	seen := map[string]bool{}
+	runs = slices.DeleteFunc(runs, func(r runspkg.Run) bool {
+		known := seen[r.RunID]
+		seen[r.RunID] = true
+		return known
+	})
 	number, runNumber, under := map[string]int{}, map[string]int{}, map[string]int{}
 	for i, r := range runs {
 		under[r.WorkflowID]++

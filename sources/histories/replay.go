@@ -357,12 +357,13 @@ func (r *stepReader) verify(strict bool) {
 	before, of := r.out.Strict, r.id.RunID
 	r.out.Verifying, r.out.Strict = true, strict
 	working, progress, end := link.StartWork(r.ctx, "verifying "+r.id.WorkflowID)
-	events := make([]*historypb.HistoryEvent, len(r.events))
-	for i, e := range r.events { // the replayer changes events, which others read
-		events[i] = proto.Clone(e).(*historypb.HistoryEvent)
-	}
+	shared := r.events
 	r.wg.Go(func() {
 		defer end()
+		events := make([]*historypb.HistoryEvent, len(shared))
+		for i, e := range shared { // the replayer changes events, which others read
+			events[i] = proto.Clone(e).(*historypb.HistoryEvent)
+		}
 		progress(0, int64(len(events)))
 		verdict := link.Verify(working, events, strict)
 		canceled := working.Err() != nil

@@ -107,7 +107,8 @@ func (b *spanBuilder) pending(work []PendingActivity) {
 			continue
 		}
 		state, ended := s.State, cmp.Or(nanosOf(w.ended), nanosOf(w.started), s.Start)
-		last := &b.spans[b.split(at, w.Attempt, ended, w.failure, s.Event)]
+		i := b.split(at, w.Attempt, ended, w.failure, s.Event)
+		last := &b.spans[i]
 		last.State = state
 		if state == SpanRunning {
 			last.Run = nanosOf(w.started)

@@ -48,6 +48,7 @@ type Files struct {
 
 	mu       sync.Mutex
 	runs     map[string]*run // by run ID
+	order    []*run          // of a server's list; nil after a change
 	types    map[string]enumspb.IndexedValueType
 	events   int
 	problems []Problem
@@ -214,6 +215,7 @@ func (f *Files) add(r *run) (other string) {
 		f.events -= len(old.events)
 	}
 	f.runs[r.runID()] = r
+	f.order = nil
 	for name, kind := range r.types {
 		if _, known := f.types[name]; !known {
 			f.types[name] = kind
@@ -264,7 +266,10 @@ func (f *Files) list(ctx context.Context) ([]*run, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.SortedFunc(maps.Values(f.runs), compareRuns), nil
+	if f.order == nil {
+		f.order = slices.SortedFunc(maps.Values(f.runs), compareRuns)
+	}
+	return f.order, nil
 }
 
 // compareRuns puts open runs first, then those that closed last; of equal ones the one that
@@ -289,7 +294,7 @@ func (f *Files) find(ctx context.Context, workflowID, runID string) (*run, error
 	defer f.mu.Unlock()
 	found := f.runs[runID]
 	for _, r := range f.runs {
-		if runID == "" && r.workflowID() == workflowID && (found == nil || r.start().After(found.start())) {
+		if runID == "" && r.workflowID() == workflowID && (found == nil || cmp.Or(r.start().Compare(found.start()), cmp.Compare(r.runID(), found.runID())) > 0) {
 			found = r
 		}
 	}

@@ -76,6 +76,9 @@ func (k *reader) read(ctx context.Context, store *playbook.Store, ask Ask, last,
 	if b.Version, err = versionAt(store, b.Branch, ask.Seq); err != nil {
 		return err
 	}
+	if b.Health != nil && b.Health.VersionRef != b.Version.VersionRef {
+		b.Health = nil
+	}
 	if ask.Compare {
 		b.Compared = compare(store, ask)
 	}

@@ -44,8 +44,8 @@ func newSession(files []*file) *Session {
 			continue
 		}
 		s.ID, s.Path, s.ModTime, s.Summary = f.session, f.path, f.modTime, f.summary
-		if f.kin != nil {
-			s.ForkedFrom, s.Shared, s.Inherits = f.kin.Parent, f.kin.Shared, f.kin.Inherits
+		if f.copied != nil {
+			s.ForkedFrom, s.Shared, s.Inherits = f.copied.Parent, f.copied.Shared, f.copied.Inherits
 		}
 	}
 	if s.Path == "" {
@@ -84,8 +84,8 @@ func (s *Session) linkAgents() {
 	}
 }
 
-// kinship is what a transcript has copied from another one when its session was forked.
-type kinship struct {
+// copiedPart is what a transcript has copied from another one when its session was forked.
+type copiedPart struct {
 	Family   string            `json:"family"`          // the paths that it was compared with
 	Grown    bool              `json:"grown,omitempty"` // it has lines of its own, so the copy is complete
 	Parent   string            `json:"parent,omitempty"`
@@ -119,7 +119,7 @@ func (x *Index) relate(ctx context.Context, list []*file) {
 	}
 	// A fork without lines of its own may still be being copied.
 	unsettled := func(f *file) bool {
-		k := f.kin
+		k := f.copied
 		return k == nil || k.Family != family || !k.Grown && k.lines != f.summary.Lines
 	}
 	if !slices.ContainsFunc(list, unsettled) {
@@ -134,7 +134,7 @@ func (x *Index) relate(ctx context.Context, list []*file) {
 		all = append(all, k)
 	}
 	for i, f := range list {
-		k := &kinship{Family: family, Grown: true, lines: f.summary.Lines}
+		k := &copiedPart{Family: family, Grown: true, lines: f.summary.Lines}
 		others := slices.Delete(slices.Clone(all), i, i+1)
 		if parent, shared := all[i].Parent(others, i); parent != nil {
 			own, err := all[i].Own(ctx, parent, x.o.Prices)
@@ -145,7 +145,7 @@ func (x *Index) relate(ctx context.Context, list []*file) {
 			k.Shared, k.Grown = shared, own.Messages > 0
 			k.Inherits = minus(f.summary.Totals, own.Totals)
 		}
-		f.kin = k
+		f.copied = k
 	}
 	x.changed, x.stale = true, true
 }

@@ -33,7 +33,7 @@ type cached struct {
 	ModTime time.Time          `json:"mod_time"`
 	Offset  int64              `json:"offset"`
 	Summary transcript.Summary `json:"summary"`
-	Kin     *kinship           `json:"kin,omitempty"`
+	Copied  *copiedPart        `json:"copied,omitempty"`
 }
 
 // load reads the cache once. A cache that cannot be read is replaced.
@@ -50,7 +50,7 @@ func (x *Index) load() {
 		session, agent, ok := transcript.SessionOf(c.Path)
 		if ok && filepath.IsAbs(c.Path) {
 			x.files[c.Path] = &file{path: c.Path, session: session, agent: agent, size: c.Size, modTime: c.ModTime,
-				offset: c.Offset, summary: c.Summary, kin: c.Kin, done: true, cached: true}
+				offset: c.Offset, summary: c.Summary, copied: c.Copied, done: true, cached: true}
 		}
 	}
 	x.changed = true
@@ -92,7 +92,7 @@ func (x *Index) writeCache() error {
 	c := cacheFile{Version: cacheVersion, Prices: x.o.Prices.Digest()}
 	for _, f := range x.files {
 		if f.done && f.err == "" {
-			c.Files = append(c.Files, cached{f.path, f.size, f.modTime, f.offset, f.summary, f.kin})
+			c.Files = append(c.Files, cached{f.path, f.size, f.modTime, f.offset, f.summary, f.copied})
 		}
 	}
 	var out bytes.Buffer

@@ -137,7 +137,7 @@ func (x *Index) step(ctx context.Context, f *file) (last bool) {
 		f.reader, f.fold, f.offset = transcript.NewReader(f.path), transcript.NewFold(x.o.Prices), 0
 	}
 	start, before := time.Now(), f.offset
-	restart := func() { f.fold, f.kin, before = transcript.NewFold(x.o.Prices), nil, 0 }
+	restart := func() { f.fold, f.copied, before = transcript.NewFold(x.o.Prices), nil, 0 }
 	p, err := f.reader.Read(ctx, piece, restart, func(raw []byte, _ int64) { f.fold.Add(raw) })
 	x.progress.Busy += time.Since(start)
 	if ctx.Err() != nil && err != nil {

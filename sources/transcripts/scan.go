@@ -25,7 +25,7 @@ type file struct {
 	fold    *transcript.Fold
 	offset  int64
 	summary transcript.Summary
-	kin     *kinship // nil before it was compared with others
+	copied  *copiedPart // nil before it was compared with others
 	err     string
 }
 

@@ -22,8 +22,8 @@ func TestTook(t *testing.T) {
 		0: "0ms", 800 * time.Microsecond: "800µs", 1800 * time.Microsecond: "1.8ms", 500: "1µs", 12 * time.Millisecond: "12ms", 1200 * time.Millisecond: "1.2s",
 		185 * time.Second: "3m05s", 90 * time.Second: "1m30s", 125 * time.Minute: "2h05m",
 	} {
-		if got := Took(d); got != want {
-			t.Errorf("Took(%v) = %q, want %q", d, got, want)
+		if got := Duration(d); got != want {
+			t.Errorf("Duration(%v) = %q, want %q", d, got, want)
 		}
 	}
 }

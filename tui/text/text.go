@@ -228,8 +228,8 @@ func Span(d time.Duration) string {
 	return fmt.Sprintf("%dd", s/86400)
 }
 
-// Took formats a measured duration: "40µs", "1.8ms", "12ms", "1.2s", "3m05s", "2h05m".
-func Took(d time.Duration) string {
+// Duration formats a measured duration: "40µs", "1.8ms", "12ms", "1.2s", "3m05s", "2h05m".
+func Duration(d time.Duration) string {
 	switch {
 	case d <= 0:
 		return "0ms"

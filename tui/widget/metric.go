@@ -22,7 +22,7 @@ func Quantity(f float64, unit string, g theme.Glyphs) string {
 	case math.IsNaN(f):
 		return g.Dash
 	case unit == "ms":
-		return TookMS(f, g)
+		return Milliseconds(f, g)
 	case unit == "USD":
 		return "$" + strconv.FormatFloat(f, 'f', 4, 64)
 	case unit == "rate":

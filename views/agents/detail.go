@@ -229,7 +229,7 @@ func (w sessionWriter) tools() {
 	for _, u := range list {
 		mean, most := g.Dash, g.Dash
 		if u.Timed > 0 {
-			mean, most = widget.TookMS(u.MeanMS(), g), widget.TookMS(u.MaxMS, g)
+			mean, most = widget.Milliseconds(u.MeanMS(), g), widget.Milliseconds(u.MaxMS, g)
 		}
 		last := w.Ago(u.Last)
 		if u.Ended < u.Calls {

@@ -138,7 +138,7 @@ func (d *entryLines) tool() {
 		tail += "  " + text.Cut(text.Safe(e.Note, " "), max(d.width/2, 8), g.Ellipsis)
 	}
 	if e.Took > 0 {
-		tail += "  " + widget.Took(e.Took, g)
+		tail += "  " + widget.Duration(e.Took, g)
 	}
 	if e.Text != "" && !d.open {
 		room := max(l.Room()-text.Width(tail)-2, 4)

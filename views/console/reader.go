@@ -37,6 +37,12 @@ func (r *Reader) SetStyles(s theme.Styles) {
 	r.doc.Clear()
 }
 
+// Message replaces the document by a message.
+func (r *Reader) Message(head []string, lines ...string) []string {
+	r.Lines, r.of = nil, document{}
+	return r.Pane.Message(head, lines...)
+}
+
 func (r *Reader) Page() int { return max(r.Height-len(r.Head), 1) }
 
 // Scroll moves the cursor, or without a pointer the document.

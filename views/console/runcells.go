@@ -140,7 +140,7 @@ func DurationOf(r runs.Run, now time.Time) string {
 	if age := r.Age(now); r.Open() && age < time.Minute {
 		return text.Span(age)
 	}
-	return text.Took(r.Age(now))
+	return text.Duration(r.Age(now))
 }
 
 // BlueprintMarkOf returns the mark of a blueprint run by its phase, or that of its workflow status.

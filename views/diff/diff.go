@@ -90,6 +90,9 @@ func (v *list) keys(view string) []tui.Binding {
 	}
 	jump := func(by int, is func(*histories.DiffPair) bool, none string) func(tui.Shell) {
 		return func(s tui.Shell) {
+			if v.diff() == nil {
+				return
+			}
 			v.Next(s, by, func(r row) bool { p := r.pair(); return p != nil && is(p) }, none)
 		}
 	}

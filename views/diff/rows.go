@@ -47,7 +47,7 @@ func (r summaryRow) write(w *widget.Writer) {
 	w.Metrics(metrics)
 	w.Say(w.S.Text, "")
 	w.Say(w.S.Muted, " compared "+widget.Counted(d.A.Events+d.B.Events, "event")+" in "+
-		widget.Took(r.of.Duration, w.S.Glyphs))
+		widget.Duration(r.of.Duration, w.S.Glyphs))
 }
 
 // equalRow is n pairs of equal steps in a row.
@@ -151,7 +151,7 @@ func writeStepSide(w *widget.Writer, side string, step *histories.DiffStep) {
 	}
 	l.Add(statusInk(step.Status, w.S), text.Safe(step.Status, " ")).
 		Add(w.S.Muted, "  event "+text.Count(step.Event)+"  at "+at+"  duration "+
-			widget.TookMS(step.DurationMS, w.S.Glyphs))
+			widget.Milliseconds(step.DurationMS, w.S.Glyphs))
 	if step.Attempt > 1 {
 		l.Add(w.S.Retrying, "  attempt "+text.Count(int64(step.Attempt)))
 	}

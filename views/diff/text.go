@@ -84,7 +84,7 @@ func stepDuration(s *histories.DiffStep, g theme.Glyphs) string {
 	if s.Taken {
 		return "reused"
 	}
-	return widget.TookMS(s.DurationMS, g)
+	return widget.Milliseconds(s.DurationMS, g)
 }
 
 // writeRest writes errors that differ, and which changes are not listed.

@@ -198,7 +198,7 @@ func seriesDuration(x *experiments.Series, w *widget.Writer) string {
 	if x.Reading {
 		return "reading"
 	}
-	return text.Took(x.Duration(w.Now))
+	return text.Duration(x.Duration(w.Now))
 }
 
 // perCorrect shows the cost of a correct answer, in tokens if there is no cost.

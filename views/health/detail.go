@@ -83,7 +83,7 @@ func (w *checkWriter) queue(q system.Queue) {
 	w.fact("tasks", q.Kind+" tasks")
 	w.fact("waiting", text.Count(q.Backlog)+" (approximately)")
 	if q.Backlog > 0 {
-		w.fact("oldest", widget.TookMS(q.OldestMS, w.S.Glyphs))
+		w.fact("oldest", widget.Milliseconds(q.OldestMS, w.S.Glyphs))
 	}
 	w.fact("rate", perSecond(q.In)+" in, "+perSecond(q.Out)+" out")
 	w.Section("Pollers", widget.Counted(len(q.Pollers), "worker"))
@@ -103,7 +103,7 @@ func (w *checkWriter) calls(c system.Check, calls []cluster.CallStat) {
 	name := widget.Clamp(w.Width-38, 10, 40)
 	w.Say(w.S.Muted, "   "+text.Fit("CALL", name, "")+"  /MIN FAIL     P50     P95")
 	for _, k := range calls {
-		p50, p95 := widget.TookMS(k.P50MS, w.S.Glyphs), widget.TookMS(k.P95MS, w.S.Glyphs)
+		p50, p95 := widget.Milliseconds(k.P50MS, w.S.Glyphs), widget.Milliseconds(k.P95MS, w.S.Glyphs)
 		if k.Waits || k.PerMinute == 0 {
 			p50, p95 = w.S.Glyphs.Dash, w.S.Glyphs.Dash
 		}
@@ -164,6 +164,6 @@ func (w *checkWriter) process(p system.Process) {
 	}
 	w.fact("heap", system.Bytes(p.Heap)+" of "+system.Bytes(p.HeapSys)+" held")
 	w.fact("goroutines", text.Count(int64(p.Goroutines)))
-	w.fact("collections", text.Count(int64(p.GCs))+", "+text.Took(p.GCPause)+" paused in total")
+	w.fact("collections", text.Count(int64(p.GCs))+", "+text.Duration(p.GCPause)+" paused in total")
 	w.fact("snapshots", text.Count(int64(p.Snapshots))+" made")
 }

@@ -65,7 +65,7 @@ func (r skillRow) Draw(l *line) {
 	if u.Pending > 0 {
 		number(u.Pending, 4, " pending", s.Running)
 	}
-	l.add(s.Muted, "  p50 "+widget.TookMS(u.P50MS, g)+"  p95 "+widget.TookMS(u.P95MS, g))
+	l.add(s.Muted, "  p50 "+widget.Milliseconds(u.P50MS, g)+"  p95 "+widget.Milliseconds(u.P95MS, g))
 	if l.whole && !u.LastAt.IsZero() {
 		l.add(s.Muted, ", last "+text.Span(l.Now.Sub(u.LastAt))+" ago")
 	}
@@ -83,8 +83,8 @@ func (r skillRow) Inspect(w *inspection) {
 	}{{"calls", u.Calls}, {"ok", u.OK}, {"failed", u.Failed}, {"denied", u.Denied}, {"pending", u.Pending}} {
 		w.field(f.name, text.Count(int64(f.n)))
 	}
-	w.field("p50", widget.TookMS(u.P50MS, w.S.Glyphs))
-	w.field("p95", widget.TookMS(u.P95MS, w.S.Glyphs))
+	w.field("p50", widget.Milliseconds(u.P50MS, w.S.Glyphs))
+	w.field("p95", widget.Milliseconds(u.P95MS, w.S.Glyphs))
 	if !u.LastAt.IsZero() {
 		w.field("last call", w.Ago(u.LastAt))
 	}
@@ -210,7 +210,7 @@ func (r callRow) Draw(l *line) {
 		l.add(m.Ink, " "+m.Word)
 	}
 	if r.DurationMS > 0 {
-		l.add(s.Muted, " "+widget.TookMS(r.DurationMS, s.Glyphs))
+		l.add(s.Muted, " "+widget.Milliseconds(r.DurationMS, s.Glyphs))
 	}
 	switch {
 	case r.Error != "":
@@ -244,7 +244,7 @@ func (r callRow) Inspect(w *inspection) {
 		word = "ok"
 	}
 	w.End(w.Line().Add(m.Ink, " "+m.Glyph+" "+word).Add(w.S.Strong, "  "+text.Safe(r.Name, " ")).
-		Add(w.S.Muted, "  "+widget.TookMS(r.DurationMS, w.S.Glyphs)))
+		Add(w.S.Muted, "  "+widget.Milliseconds(r.DurationMS, w.S.Glyphs)))
 	w.field("id", r.ID)
 	w.time("at", r.At)
 	var events []string

@@ -87,7 +87,7 @@ func addPhases(l *text.Line, d *histories.Detail, names, durations bool, now tim
 		if names || i == last {
 			label += " " + text.Safe(string(st.Phase), " ")
 			if durations && st.Time != nil {
-				label += " " + widget.TookMS(st.Time.DurationMS, s.Glyphs)
+				label += " " + widget.Milliseconds(st.Time.DurationMS, s.Glyphs)
 			}
 			label += attempts
 		}

@@ -374,9 +374,9 @@ func (r phaseRow) Draw(l *line) {
 func (r phaseRow) duration(now time.Time, g theme.Glyphs) string {
 	switch a := r.a; {
 	case r.st.Time != nil:
-		return widget.TookMS(r.st.Time.DurationMS, g)
+		return widget.Milliseconds(r.st.Time.DurationMS, g)
 	case a != nil && !a.Started.IsZero() && !a.Closed.IsZero():
-		return widget.Took(a.Closed.Sub(a.Started), g)
+		return widget.Duration(a.Closed.Sub(a.Started), g)
 	case a != nil && r.st.Status == ace.StatusRunning:
 		return text.Span(now.Sub(a.Scheduled))
 	}
@@ -388,7 +388,7 @@ func (r phaseRow) Inspect(w *inspection) {
 	m := stepMark(st.Status, w.S)
 	l := w.Line().Add(m.Ink, " "+m.Glyph+" "+text.Safe(string(st.Phase), " ")+" "+text.Safe(st.Status, " "))
 	if st.Time != nil {
-		l.Add(w.S.Muted, "  "+widget.TookMS(st.Time.DurationMS, w.S.Glyphs))
+		l.Add(w.S.Muted, "  "+widget.Milliseconds(st.Time.DurationMS, w.S.Glyphs))
 	}
 	w.End(l)
 	w.field("served by", runners.StepProvider(r.d.Input, *st))
@@ -456,7 +456,7 @@ func (l *line) attempts(n int32, a *histories.Activity, pending *histories.Pendi
 	case n > 1:
 		l.add(l.S.Retrying, " "+g.Retry+" "+strconv.Itoa(int(n))+" attempts")
 		if a != nil && a.Waited() > 0 {
-			l.add(l.S.Muted, ", "+widget.Took(a.Waited(), g)+" before the last")
+			l.add(l.S.Muted, ", "+widget.Duration(a.Waited(), g)+" before the last")
 		}
 		if a != nil && a.LastError != nil {
 			last = a.LastError.Message
@@ -518,7 +518,7 @@ func (r activityRow) Draw(l *line) {
 	l.add(m.Ink, m.Glyph+" "+text.Fit(text.Safe(r.a.Name, " "), 20, g.Ellipsis))
 	duration := ""
 	if !r.a.Closed.IsZero() && !r.a.Started.IsZero() {
-		duration = widget.Took(r.a.Closed.Sub(r.a.Started), g)
+		duration = widget.Duration(r.a.Closed.Sub(r.a.Started), g)
 	}
 	l.add(l.S.Text, text.FitLeft(duration, 8, "")+" ")
 	if l.bars {
@@ -534,7 +534,7 @@ func (r activityRow) Inspect(w *inspection) {
 	w.time("last start", a.Started)
 	w.time("closed", a.Closed)
 	if a.Attempt > 1 {
-		w.field("attempts", strconv.Itoa(int(a.Attempt))+", "+widget.Took(a.Waited(), w.S.Glyphs)+
+		w.field("attempts", strconv.Itoa(int(a.Attempt))+", "+widget.Duration(a.Waited(), w.S.Glyphs)+
 			" before the last")
 	}
 	w.field("worker", a.Worker)

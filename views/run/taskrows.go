@@ -449,7 +449,7 @@ func (r failedTaskRow) Inspect(w *inspection) {
 	w.field("run", r.t.RunID)
 	w.time("closed", r.t.At)
 	if r.t.Took > 0 {
-		w.field("duration", widget.Took(r.t.Took, w.S.Glyphs))
+		w.field("duration", widget.Duration(r.t.Took, w.S.Glyphs))
 	}
 	if r.t.Failure != nil {
 		w.Section("Failure", text.Safe(r.t.Failure.Type, " "))

@@ -60,8 +60,8 @@ func recentParts(r *runs.Recent, s theme.Styles, words bool) []widget.Cell {
 	return append(parts, widget.Cell{sep, s.Muted}, widget.Cell{g.Added + strconv.Itoa(r.Sum.Added), s.Added},
 		widget.Cell{" " + g.Updated + strconv.Itoa(r.Sum.Updated), s.Updated},
 		widget.Cell{" " + g.Removed + strconv.Itoa(r.Sum.Removed), s.Removed},
-		widget.Cell{sep + widget.Dollars(r.Sum.Usage.CostUSD) + sep + "p50 " + widget.TookMS(r.P50MS, g) +
-			"  p95 " + widget.TookMS(r.P95MS, g), s.Muted})
+		widget.Cell{sep + widget.Dollars(r.Sum.Usage.CostUSD) + sep + "p50 " + widget.Milliseconds(r.P50MS, g) +
+			"  p95 " + widget.Milliseconds(r.P95MS, g), s.Muted})
 }
 
 // RecentText returns that line without colors, in full width.

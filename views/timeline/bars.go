@@ -340,7 +340,7 @@ func (p *barPane) lane(l *histories.EventLog, at int32, w histories.Window, name
 		if sp.Run == 0 {
 			d = sp.Waited(now)
 		}
-		long = text.Took(d)
+		long = text.Duration(d)
 		if sp.Cut {
 			long = ">" + long
 		}

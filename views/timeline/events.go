@@ -114,9 +114,9 @@ func (v *eventInspector) about(l *histories.EventLog, id int64, now time.Time) [
 	if sp == nil {
 		return nil
 	}
-	duration := text.Took(sp.Ran(now))
+	duration := text.Duration(sp.Ran(now))
 	if wait := sp.Waited(now); wait > 0 && sp.Kind != histories.SpanRun {
-		duration += ", after waiting for " + text.Took(wait)
+		duration += ", after waiting for " + text.Duration(wait)
 	}
 	lines := []string{say(v.t.bars.spanInk(sp), sp.Kind.String(), sp.Name), say(s.Text, "state", sp.State.String()),
 		say(s.Text, "started", offset(time.Duration(sp.Start-l.Spans[0].Start))), say(s.Text, "duration", duration)}
@@ -299,5 +299,5 @@ func offset(d time.Duration) string {
 		return sign + strconv.Itoa(int(d/time.Minute)) + "m" +
 			strconv.FormatFloat((d%time.Minute).Seconds(), 'f', 1, 64) + "s"
 	}
-	return sign + text.Took(d)
+	return sign + text.Duration(d)
 }

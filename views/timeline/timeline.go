@@ -114,7 +114,7 @@ func (v *Timeline) Footer() string {
 		parts = append(parts, "not /"+text.Safe(v.filter.Exclude, " "))
 	}
 	if v.filter.Full {
-		parts = append(parts, "full text "+text.Took(l.FilterDuration))
+		parts = append(parts, "full text "+text.Duration(l.FilterDuration))
 	}
 	n := text.Count(l.Total()) + " events"
 	if l.Matches != nil {

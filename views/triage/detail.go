@@ -115,7 +115,7 @@ func (g groupRow) write(w *findingWriter, t *triage.Result) {
 	}
 	w.Section("Runs", remark)
 	for _, r := range g.Runs {
-		w.link(r, w.clock(r.Close)+"  "+text.Took(r.Age(w.Now)))
+		w.link(r, w.clock(r.Close)+"  "+text.Duration(r.Age(w.Now)))
 	}
 }
 
@@ -168,7 +168,7 @@ func (r retryRow) write(w *findingWriter, _ *triage.Result) {
 
 func (o runRow) write(w *findingWriter, _ *triage.Result) {
 	r := o.of
-	w.title(w.S.Status(string(r.Exit)), text.Took(r.Age(w.Now)))
+	w.title(w.S.Status(string(r.Exit)), text.Duration(r.Age(w.Now)))
 	w.link(r, "press enter to open it")
 	w.Say(w.S.Text, "")
 	w.fact("workflow", r.WorkflowID)
@@ -219,7 +219,7 @@ func (w *findingWriter) bar(name string, ms, total float64) {
 		n = widget.Clamp(int(ms/total*barWidth+0.5), 0, barWidth)
 	}
 	bar := strings.Repeat(w.S.Glyphs.Full, n) + strings.Repeat(w.S.Glyphs.Empty, barWidth-n)
-	took := text.FitLeft(widget.TookMS(ms, w.S.Glyphs), 8, "")
+	took := text.FitLeft(widget.Milliseconds(ms, w.S.Glyphs), 8, "")
 	w.End(w.Line().Add(w.S.Muted, "   "+text.Fit(name, 10, "")+" "+took+" ").Add(w.S.Accent, bar))
 }
 

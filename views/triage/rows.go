@@ -137,7 +137,7 @@ func (r runRow) cells(s theme.Styles, wide bool, now time.Time) []widget.SizedCe
 		cells = append(cells, widget.SizedCell{text.Safe(r.of.Experiment, " "), 20, s.Muted})
 	}
 	return append(cells,
-		widget.SizedCell{text.Took(r.of.Age(now)), -7, s.Text},
+		widget.SizedCell{text.Duration(r.of.Age(now)), -7, s.Text},
 		widget.SizedCell{console.CostCell(triage.UsageOf(r.of), s.Glyphs), -8, s.Text},
 		widget.SizedCell{tokens, -11, s.Muted},
 		widget.SizedCell{m.Glyph + " " + text.Safe(m.Word, " "), 11, m.Ink})
@@ -152,9 +152,9 @@ func (p phaseRow) message() string { return "" }
 func (p phaseRow) cells(s theme.Styles, _ bool, _ time.Time) []widget.SizedCell {
 	return []widget.SizedCell{
 		{text.Safe(p.Phase, " "), 0, s.Text},
-		{"p50 " + widget.TookMS(p.P50, s.Glyphs), -11, s.Text},
-		{"p95 " + widget.TookMS(p.P95, s.Glyphs), -11, s.Text},
-		{"max " + widget.TookMS(p.Max, s.Glyphs), -11, s.Muted},
+		{"p50 " + widget.Milliseconds(p.P50, s.Glyphs), -11, s.Text},
+		{"p95 " + widget.Milliseconds(p.P95, s.Glyphs), -11, s.Text},
+		{"max " + widget.Milliseconds(p.Max, s.Glyphs), -11, s.Muted},
 		{widget.Counted(p.Runs, "run"), -11, s.Muted},
 	}
 }
@@ -212,7 +212,7 @@ func (v *list) head(now time.Time) []string {
 	case t.Scan.Stopped:
 		l.Add(s.Warning, dot+"stopped; c scans again")
 	default:
-		l.Add(s.Muted, dot+"scanned "+text.Span(now.Sub(t.At))+" ago in "+text.Took(t.Scan.Took))
+		l.Add(s.Muted, dot+"scanned "+text.Span(now.Sub(t.At))+" ago in "+text.Duration(t.Scan.Took))
 	}
 	if t.More || t.Window != triage.DefaultWindow {
 		l.Add(s.Muted, dot+"window "+text.Count(int64(t.Window))+" (+ -)")

@@ -241,7 +241,7 @@ func (v *list) scope(d *histories.Verified, now time.Time) string {
 	}
 	l.Add(s.Muted, " "+timemachine.Judged(d.Request.Strict)+" "+s.Glyphs.Dot+" "+scopeOf(d.Request))
 	if duration > 0 && d.Events > 0 {
-		l.Add(s.Muted, fmt.Sprintf(" %s %s events in %s", s.Glyphs.Dot, text.Count(d.Events), text.Took(duration)))
+		l.Add(s.Muted, fmt.Sprintf(" %s %s events in %s", s.Glyphs.Dot, text.Count(d.Events), text.Duration(duration)))
 	}
 	return l.String(s.Text)
 }

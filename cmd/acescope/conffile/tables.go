@@ -88,7 +88,7 @@ func (p *parser) readList(name, keys string, value any, read func(at string, e a
 // Provider is a server of models: a further OpenAI-compatible or Anthropic-compatible server, or settings of a
 // built-in provider. A missing field is empty. It never holds an API key.
 type Provider struct {
-	Name    string
+	Name    string `toml:"-"`
 	Kind    string `toml:"kind"` // openai or anthropic
 	BaseURL string `toml:"base_url"`
 	Model   string `toml:"model"`
@@ -167,7 +167,7 @@ func Absolute(path string) bool { return strings.HasPrefix(path, "~/") || filepa
 
 // Agent says how acescope calls the CLI of an agent. A missing field is empty.
 type Agent struct {
-	Name       string   // claude, codex, gemini or opencode
+	Name       string   `toml:"-"` // claude, codex, gemini or opencode
 	Command    string   `toml:"command"`
 	Model      string   `toml:"model"`
 	WorkingDir string   `toml:"working_dir"`

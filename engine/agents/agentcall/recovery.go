@@ -194,6 +194,10 @@ func (x *execution) usage(ctx context.Context, own ace.Usage, p past) ace.Usage 
 		all.Unpriced = true
 		return all
 	}
+	if !turn.Started { // the transcript has no message of the call that this program recognizes
+		all.Unpriced = all.Unpriced || x.events > 0
+		return all
+	}
 	return turn.Usage
 }
 

@@ -34,7 +34,7 @@ func TestRuleMatches(t *testing.T) {
 		}
 	}
 	for rule, want := range map[Rule]string{
-		{Tool: "Bash(git", Action: Allow}: "not closed",
+		{Tool: "Bash(git", Action: Allow}: "add a closing parenthesis",
 		{Tool: "[", Action: Allow}:        "empty or malformed",
 		{Tool: "", Action: Allow}:         "empty or malformed",
 		{Tool: "Bash", Action: "maybe"}:   "must be allow",

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	_ "embed"
 	"encoding/json"
+	"errors"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,7 +55,10 @@ func (f agentFile) read(b *run.Blueprint) {
 		f.problem(f.root.Index, "$", "%v", err)
 	}
 	f.addViolations(v.sorted(), f.root, "$")
-	_ = json.Unmarshal(f.data, b) // the violations say why a field cannot be decoded
+	err := json.Unmarshal(f.data, b)
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && len(v.List) == 0 {
+		f.fieldProblem(mismatch.Field, "write an integer without a fraction or an exponent") // for the schema, 60.0 is one
+	}
 	b.Schema, b.MCPServers = nil, nil
 	b.Tags = sortedSet(b.Tags)
 	if !f.has("type") {
@@ -104,6 +109,9 @@ func (f agentFile) readRequirements(b *run.Blueprint) {
 
 // readAgent reads the fields of an agent.
 func (f agentFile) readAgent(b *run.Blueprint) {
+	if len(b.SystemPrompt) > MaxPrompt {
+		f.fieldProblem("system_prompt", "is longer than %d bytes", MaxPrompt)
+	}
 	if servers := field(f.root, "mcp_servers"); servers.IsObject() {
 		b.MCPServers = f.servers(servers, "$.mcp_servers")
 	}
@@ -138,10 +146,14 @@ func (f agentFile) readProgram(b *run.Blueprint) {
 	}
 }
 
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
+
 // checkEnv says why a program cannot inherit a variable of the runner, or returns "".
 func checkEnv(name string) string {
 	upper := strings.ToUpper(name)
 	switch {
+	case !variableName.MatchString(name): // the text may contain a secret
+		return "must be the name of a variable: letters, digits and underscores, without a value"
 	case strings.HasPrefix(upper, run.EnvPrefix):
 		return "names with the prefix " + run.EnvPrefix + " are reserved for parameters"
 	case upper == "PATH":

@@ -96,16 +96,25 @@ func (l Library) Find(name string) (Entry, error) {
 	}
 	var known []string
 	for _, dir := range l.Dirs {
-		names, err := blueprintNames(dir)
+		root, err := openDir(dir)
 		if err != nil {
 			return Entry{}, err
 		}
-		if slices.Contains(names, name) {
+		if root == nil {
+			continue
+		}
+		found := hasBlueprint(root, name)
+		root.Close()
+		if found {
 			return readEntry(dir, name)
 		}
+		names, _ := blueprintNames(dir) // for the hint
 		known = append(known, names...)
 	}
-	hint := "; searched in " + strings.Join(l.Dirs, ", ")
+	hint := "; there is no directory to search"
+	if len(l.Dirs) > 0 {
+		hint = "; searched in " + strings.Join(l.Dirs, ", ")
+	}
 	if similar := nearest(name, known); similar != "" {
 		hint = "; did you mean " + similar + "?"
 	}
@@ -129,34 +138,45 @@ func (l Library) Load(name string) (Blueprint, error) {
 	return e.Blueprint, nil
 }
 
-// blueprintNames returns the sorted names of the blueprints in a directory, valid or not. A broken
-// link counts as a blueprint, so that the problem is reported.
-func blueprintNames(dir string) (names []string, err error) {
+// openDir opens a directory of blueprints. It returns nil if the directory does not exist.
+func openDir(dir string) (*os.Root, error) {
 	root, err := os.OpenRoot(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("blueprints in %s: %s", dir, withoutPath(err))
 	}
-	var entries []fs.DirEntry
-	if err == nil {
-		defer root.Close()
-		entries, err = fs.ReadDir(root.FS(), ".")
+	return root, nil
+}
+
+// hasBlueprint reports whether a directory has a blueprint of the name, valid or not. A broken link
+// counts as one, so that the problem is reported.
+func hasBlueprint(root *os.Root, name string) bool {
+	info, err := root.Lstat(name)
+	if err != nil || strings.HasPrefix(name, ".") || !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 {
+		return false
 	}
+	if info, err = root.Stat(name); err != nil {
+		return true
+	}
+	_, err = root.Lstat(filepath.Join(name, AgentFile))
+	return info.IsDir() && !errors.Is(err, fs.ErrNotExist)
+}
+
+// blueprintNames returns the sorted names of the blueprints in a directory, valid or not.
+func blueprintNames(dir string) (names []string, err error) {
+	root, err := openDir(dir)
+	if root == nil {
+		return nil, err
+	}
+	defer root.Close()
+	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return nil, fmt.Errorf("blueprints in %s: %s", dir, withoutPath(err))
 	}
 	for _, e := range entries {
-		name := e.Name()
-		isLink := e.Type()&fs.ModeSymlink != 0
-		if strings.HasPrefix(name, ".") || !e.IsDir() && !isLink {
+		if !hasBlueprint(root, e.Name()) {
 			continue
 		}
-		if info, err := root.Stat(name); err == nil {
-			_, err = root.Lstat(filepath.Join(name, AgentFile))
-			if !info.IsDir() || errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-		}
-		names = append(names, name)
+		names = append(names, e.Name())
 		if len(names) > MaxBlueprints {
 			return nil, fmt.Errorf("blueprints in %s: there are more than %d directories", dir, MaxBlueprints)
 		}

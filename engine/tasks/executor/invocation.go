@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -96,6 +97,9 @@ func ParseInvocation(data []byte) (in Invocation, err error) {
 	if err := invocationSchema().Validate(obj); err != nil {
 		return in, invalid("%s", strings.TrimPrefix(err.Error(), "parameters: "))
 	}
+	if err := checkCase(obj); err != nil {
+		return in, err
+	}
 	if err := json.Unmarshal(data, &in); err != nil {
 		return in, invalid("$: %s", jsonError(err))
 	}
@@ -115,6 +119,29 @@ func ParseInvocation(data []byte) (in Invocation, err error) {
 	return in, in.setPrompt(given)
 }
 
+// checkCase refuses fields whose names differ from known ones only in case: the schema ignores them, but
+// encoding/json does not.
+func checkCase(obj map[string]any) error {
+	task, _ := obj["task_blueprint"].(map[string]any)
+	for path, level := range map[string]struct {
+		obj  map[string]any
+		into reflect.Type
+	}{
+		"$":                {obj, reflect.TypeFor[Invocation]()},
+		"$.task_blueprint": {task, reflect.TypeFor[run.Blueprint]()},
+	} {
+		for _, field := range reflect.VisibleFields(level.into) {
+			known, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			for name := range level.obj {
+				if name != known && strings.EqualFold(name, known) {
+					return invalid("%s.%s: write %s", path, short(name), known)
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // setPrompt takes the prompt from the parameters, where version 2.2 has it, unless it is given as
 // a field.
 func (in *Invocation) setPrompt(given bool) error {
@@ -122,7 +149,7 @@ func (in *Invocation) setPrompt(given bool) error {
 	switch {
 	case !given:
 		in.Prompt = inside.Str
-	case inside.Exists() && in.Prompt != inside.Str:
+	case inside.Type == gjson.String && in.Prompt != inside.Str:
 		return invalid("$.prompt: differs from $.parameters.prompt")
 	}
 	if strings.TrimSpace(in.Prompt) == "" {
@@ -134,6 +161,9 @@ func (in *Invocation) setPrompt(given bool) error {
 // checkTask checks a blueprint and sets its defaults. As in document 004, the command may be a
 // string, which is split by the rules of a shell, but not given to one.
 func checkTask(b *run.Blueprint) error {
+	if b.Name != "" && !run.ValidName(b.Name) {
+		return invalid("$.task_blueprint.name: %q is not a valid blueprint name", short(b.Name))
+	}
 	b.Type = run.Deterministic
 	hasCommand := strings.TrimSpace(b.Command) != ""
 	switch {

@@ -92,6 +92,8 @@ func TestBadInvocations(t *testing.T) {
 		{`{"schema_version":"2.1","mode":"execute","session_id":"s","parameters":{},"task_blueprint":{"name":"x"}}`, "$.task_blueprint.command: is required"},
 		{`{"schema_version":"2.1","mode":"execute","session_id":"s","parameters":{},"task_blueprint":{"command":"x","parameter_strategy":"eval"}}`, "$.task_blueprint.parameter_strategy: value must be one of"},
 		{`{"schema_version":"2.1","mode":"execute","session_id":"s","parameters":{},"task_blueprint":{"command":"x","timeout_seconds":-1}}`, "$.task_blueprint.timeout_seconds: minimum: got -1, want 0"},
+		{`{"schema_version":"2.2","mode":"start","Mode":"execute","session_id":"s","parameters":{"prompt":"a"}}`, `$.Mode: write mode`},
+		{`{"schema_version":"2.1","mode":"execute","session_id":"s","parameters":{},"task_blueprint":{"command":"x","Timeout_Seconds":-1}}`, `$.task_blueprint.Timeout_Seconds: write timeout_seconds`},
 		{`{"schema_version":"2.1","mode":"execute","session_id":"s","parameters":{},"task_blueprint":{"command":"x","timeout_seconds":1.5}}`, "$.task_blueprint.timeout_seconds: got number, want integer"},
 	} {
 		if _, err := ParseInvocation([]byte(c.in)); err == nil || !strings.HasPrefix(err.Error(), "invocation: $") || !strings.Contains(err.Error(), c.want) {

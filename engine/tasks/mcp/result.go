@@ -87,6 +87,7 @@ func (s *Server) withResult(out reply, r run.Result) reply {
 	}
 	var note string
 	r.Output, note = s.output(r, max(left, 0))
+	r.Log, r.LogPath, r.Claim = nil, "", 0 // of no use to the caller
 	out.Result = &r
 	notes = append(notes, note)
 	if r.Dropped > 0 {

@@ -42,10 +42,10 @@ const (
 	ActivityLease = "hold_runner_lease"
 	// ActivityTell notifies the dispatcher, and starts it if needed: [Notices] → [Answer], the
 	// immediate answer to an Enqueue, or null.
-	ActivityTell      = "tell_dispatcher"
-	ActivityTellRuns  = "tell_runs"  // [Answers] → [TellResult]
-	ActivityRecall    = "recall"     // page → next page, or nil: sends SignalAskAgain to runs and runners
-	ActivityCheckRuns = "check_runs" // [CheckInput] → [CheckResult]
+	ActivityTell       = "tell_dispatcher"
+	ActivityNotifyRuns = "tell_runs"  // [Answers] → [DeliveryResult]
+	ActivityRecall     = "recall"     // page → next page, or nil: sends SignalAskAgain to runs and runners
+	ActivityCheckRuns  = "check_runs" // [CheckInput] → [CheckResult]
 )
 
 // Bounds.
@@ -230,7 +230,7 @@ type Lost struct {
 	Message  string `json:"message"`
 }
 
-// Answers are answers to runs. [ActivityTellRuns] delivers them as the result of a waiting
+// Answers are answers to runs. [ActivityNotifyRuns] delivers them as the result of a waiting
 // [ActivityTell], or as signals.
 type Answers []Answer
 
@@ -245,9 +245,9 @@ type Answer struct {
 	Lost      *Lost      `json:"lost,omitempty"`
 }
 
-// TellResult lists the runs that were not told: those that have ended, and those to be told
+// DeliveryResult lists the runs that were not told: those that have ended, and those to be told
 // again.
-type TellResult struct {
+type DeliveryResult struct {
 	Ended []string `json:"ended,omitempty"`
 	Later []string `json:"later,omitempty"`
 }

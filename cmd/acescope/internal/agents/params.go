@@ -86,7 +86,8 @@ func valueOf(text, types string) (json.RawMessage, error) {
 	if json.Unmarshal([]byte(text), &value) == nil {
 		kind := blueprint.TypeOf(value)
 		allowed := strings.Split(types, "|")
-		if slices.Contains(allowed, kind) || kind == "number" && slices.Contains(allowed, "integer") {
+		// A text is a value as it is written, without quotes.
+		if kind != "string" && slices.Contains(allowed, kind) || kind == "number" && slices.Contains(allowed, "integer") {
 			return json.RawMessage(strings.TrimSpace(text)), nil
 		}
 	}

@@ -198,7 +198,7 @@ func runDetails(l AgentRun, started time.Time) (d details) {
 	}
 	d.add("stop", "%s", runners.StopText(s.Stop))
 	if r.DurationSeconds > 0 {
-		d.add("duration", "%s", text.Took(time.Duration(r.DurationSeconds*float64(time.Second))))
+		d.add("duration", "%s", text.Duration(time.Duration(r.DurationSeconds*float64(time.Second))))
 	}
 	if r.ExitCode != nil {
 		d.add("exit code", "%d", *r.ExitCode)
@@ -254,7 +254,7 @@ func (c *RunClient) ListRuns(ctx context.Context, f run.Filter, now time.Time) e
 		"RUN\tSESSION\tAGENT\tSTATUS\tRUNNER\tAGE\tDURATION\tPARENT", func(r AgentRun) []any {
 			duration := ""
 			if !r.EndedAt.IsZero() {
-				duration = text.Took(r.EndedAt.Sub(r.CreatedAt))
+				duration = text.Duration(r.EndedAt.Sub(r.CreatedAt))
 			}
 			return []any{r.RunID, r.SessionID, r.AgentName, r.Status, r.RunnerID, text.Span(now.Sub(r.CreatedAt)),
 				duration, r.ParentSessionID}

@@ -64,7 +64,7 @@ func transcriptDetails(r sessions.Row, now time.Time) (d details) {
 	}
 	for _, u := range s.Tools {
 		d.add("tool", "%-24s %d calls, %d failed, %d denied, %s on average", u.Name, u.Calls, u.Failed, u.Denied,
-			text.Took(cluster.Milliseconds(u.MeanMS())))
+			text.Duration(cluster.Milliseconds(u.MeanMS())))
 	}
 	for _, g := range s.Agents {
 		d.add("subagent", "%s %s %s: %d calls, %s tokens, %s", g.ID, g.Type, g.Description, g.Calls,

@@ -102,5 +102,5 @@ func roughly(d time.Duration) string {
 	if d < time.Minute {
 		return text.Span(d)
 	}
-	return text.Took(d.Round(time.Second))
+	return text.Duration(d.Round(time.Second))
 }

@@ -82,7 +82,7 @@ func (w *diffWriter) pair(p *compare.Pair) {
 		if x.Taken {
 			return "reused"
 		}
-		return widget.TookMS(x.DurationMS, g)
+		return widget.Milliseconds(x.DurationMS, g)
 	}
 	word := rundiff.StatusWord(p.Status)
 	w.End(w.Line().Add(ink, " "+glyph+" "+word).Pad(s.Text, rundiff.StatusWidth+4).

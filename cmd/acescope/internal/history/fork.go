@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -197,10 +198,13 @@ func readOriginal(a *cli.App, ctx context.Context, e *engine.Engine, name string
 	var workflowID, runID string
 	var events []*historypb.HistoryEvent
 	path, _, err := cli.SplitHistoryName(name)
+	if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
+		err, path = nil, "" // the name of a run
+	}
 	if err != nil {
 		return nil, err
 	}
-	if cli.IsHistoryFile(path) {
+	if path != "" && cli.IsHistoryFile(path) {
 		h, err := a.HistoryOf(ctx, name, "")
 		if err := cmp.Or(err, h.ReadErr); err != nil {
 			return nil, err

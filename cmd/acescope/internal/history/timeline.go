@@ -170,7 +170,7 @@ func putSpans(out *runs.Output, l *histories.EventLog, match *histories.EventMat
 			name += fmt.Sprintf(" (%d attempts)", s.Attempt)
 		}
 		out.Line(line, "%s  %-10s %9s |%s| %s",
-			text.Fit(name, 36, "~"), s.State, text.Took(s.Ran(now)), bar.String(), s.Error)
+			text.Fit(name, 36, "~"), s.State, text.Duration(s.Ran(now)), bar.String(), s.Error)
 	}
 	return out.Flush()
 }

@@ -170,6 +170,7 @@ func (v *verification) run(ctx context.Context, args []string) error {
 
 // sortArgs sets the files and the named runs, each once.
 func (v *verification) sortArgs(args []string) error {
+	seen := map[string]bool{}
 	for _, arg := range args {
 		if !cli.IsHistoryFile(arg) {
 			v.named = append(v.named, arg)
@@ -180,7 +181,8 @@ func (v *verification) sortArgs(args []string) error {
 			return err
 		}
 		for _, file := range files {
-			if file = filepath.Clean(file); !slices.Contains(v.files, file) {
+			if file = filepath.Clean(file); !seen[file] {
+				seen[file] = true
 				v.files = append(v.files, file)
 			}
 		}

@@ -70,8 +70,8 @@ func branchesCommand(a *cli.App) *cobra.Command {
 	}
 }
 
-// BookVersionLine is a version of a branch.
-type BookVersionLine struct {
+// PlaybookVersionLine is a version of a branch.
+type PlaybookVersionLine struct {
 	Type string `json:"type"` // playbook_version
 	playbook.Version
 }
@@ -113,12 +113,12 @@ func playbookLog(a *cli.App, name string, limit int) error {
 	if err != nil {
 		return err
 	}
-	lines := make([]BookVersionLine, 0, len(page))
+	lines := make([]PlaybookVersionLine, 0, len(page))
 	for _, v := range slices.Backward(page) {
-		lines = append(lines, BookVersionLine{"playbook_version", v})
+		lines = append(lines, PlaybookVersionLine{"playbook_version", v})
 	}
 	header := "VERSION\tHASH\tTIME\tTASK\tΔ\tTAGS\tBULLETS\tWHY"
-	return cli.WriteRows(a, slices.Values(lines), header, func(v BookVersionLine) []any {
+	return cli.WriteRows(a, slices.Values(lines), header, func(v PlaybookVersionLine) []any {
 		return []any{
 			v.Seq, fmt.Sprintf("%.12s", v.Hash), v.At.Local().Format(time.DateTime), v.TaskID,
 			fmt.Sprintf("+%d ~%d -%d", v.Added, v.Updated, v.Removed), v.Tagged, v.Bullets, brief(v.Rationale, 100),
@@ -152,8 +152,8 @@ func showCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// BookLine is a playbook.
-type BookLine struct {
+// PlaybookLine is a playbook.
+type PlaybookLine struct {
 	Type    string            `json:"type"` // playbook
 	Name    string            `json:"name"`
 	Hash    string            `json:"hash"`
@@ -178,7 +178,7 @@ func playbookShow(a *cli.App, name, format string) error {
 	reportFiles(a, r)
 	switch {
 	case a.JSON:
-		line := BookLine{
+		line := PlaybookLine{
 			Type: "playbook", Name: r.name, Hash: r.hash, NextID: r.book.NextID,
 			Bullets: append([]playbook.Bullet{}, r.book.Bullets...),
 		}
@@ -208,7 +208,7 @@ func diffCommand(a *cli.App) *cobra.Command {
 		Example: "acescope playbook diff finance-1@0 finance-1\n" +
 			"acescope playbook diff before.txt after.json --json | jq 'select(.type == \"removed\")'",
 		Args: cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error { return BookDiff(a, args[0], args[1]) },
+		RunE: func(_ *cobra.Command, args []string) error { return DiffPlaybooks(a, args[0], args[1]) },
 	}
 }
 
@@ -241,8 +241,8 @@ func (e DiffEnd) String() string {
 	return fmt.Sprintf("%d added, %d removed, %d changed, %d unchanged", e.Added, e.Removed, e.Changed, e.Unchanged)
 }
 
-// BookDiff compares two playbooks. A difference is an error with exit code 4.
-func BookDiff(a *cli.App, nameA, nameB string) error {
+// DiffPlaybooks compares two playbooks. A difference is an error with exit code 4.
+func DiffPlaybooks(a *cli.App, nameA, nameB string) error {
 	from, _, err := findRef(a, nameA)
 	if err != nil {
 		return err
@@ -411,7 +411,7 @@ func playbookHealth(a *cli.App, ctx context.Context, name string, accuracy bool)
 }
 
 // readOutcomes reads from the server the verdicts on the tasks of a branch, up to the version of ref.
-func readOutcomes(a *cli.App, ctx context.Context, ref *bookRef) ([]playbook.Outcome, error) {
+func readOutcomes(a *cli.App, ctx context.Context, ref *playbookRef) ([]playbook.Outcome, error) {
 	if ref.branch == "" {
 		return nil, cli.UsageError("--accuracy: %s belongs to no branch, so it has no tasks", ref.name)
 	}

@@ -21,8 +21,8 @@ const refHelp = "Name a playbook by its branch (the newest version), BRANCH@N (v
 	"digits of a version's hash, or a file in any known format (- is standard input). @N is version N of the branch\n" +
 	"that changed last."
 
-// bookRef is a playbook that an argument names: a version of a branch, a version without a branch, or a file.
-type bookRef struct {
+// playbookRef is a playbook that an argument names: a version of a branch, a version without a branch, or a file.
+type playbookRef struct {
 	name   string
 	book   *playbook.Playbook
 	hash   string
@@ -47,13 +47,13 @@ func openStore(a *cli.App) (*playbook.Store, error) {
 
 // findRef finds the playbook that an argument names; "" is the branch that changed last. A branch or version is
 // preferred to a file of the same name, which ./ selects.
-func findRef(a *cli.App, name string) (*bookRef, *playbook.Store, error) {
+func findRef(a *cli.App, name string) (*playbookRef, *playbook.Store, error) {
 	if name == "-" || strings.ContainsAny(name, `/\`) && isFile(name) {
 		r, err := fileRef(name)
 		return r, nil, err
 	}
 	store, err := openStore(a)
-	var r *bookRef
+	var r *playbookRef
 	if err == nil {
 		r, err = storedRef(store, name)
 	}
@@ -71,7 +71,7 @@ func isFile(name string) bool {
 }
 
 // fileRef reads a playbook file, or standard input for "-".
-func fileRef(name string) (*bookRef, error) {
+func fileRef(name string) (*playbookRef, error) {
 	in := os.Stdin
 	if name != "-" {
 		f, err := os.Open(name)
@@ -88,11 +88,11 @@ func fileRef(name string) (*bookRef, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return &bookRef{name: name, book: book, hash: book.Hash(), file: true, report: report}, nil
+	return &playbookRef{name: name, book: book, hash: book.Hash(), file: true, report: report}, nil
 }
 
 // storedRef finds a version in the store by branch, number or hash.
-func storedRef(s *playbook.Store, name string) (*bookRef, error) {
+func storedRef(s *playbook.Store, name string) (*playbookRef, error) {
 	branch, number, numbered := strings.Cut(name, "@")
 	if branch == "" {
 		newest, err := newestBranch(s)
@@ -123,13 +123,13 @@ func storedRef(s *playbook.Store, name string) (*bookRef, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &bookRef{name: name, book: book, hash: hash}
+	r := &playbookRef{name: name, book: book, hash: hash}
 	r.branch, r.seq, err = s.Place(hash)
 	return r, err
 }
 
-func branchRef(s *playbook.Store, d playbook.Branch, number string, numbered bool) (r *bookRef, err error) {
-	r = &bookRef{branch: d.Name, seq: d.Versions}
+func branchRef(s *playbook.Store, d playbook.Branch, number string, numbered bool) (r *playbookRef, err error) {
+	r = &playbookRef{branch: d.Name, seq: d.Versions}
 	if numbered {
 		if r.seq, err = strconv.Atoi(strings.TrimPrefix(number, "v")); err != nil {
 			return nil, cli.UsageError("%s@%s: after @, give a version number from 0 to %d", d.Name, number, d.Versions)
@@ -173,7 +173,7 @@ func noSuch(s *playbook.Store, name string) error {
 }
 
 // history returns the history of a version, nil for a version without a branch.
-func (r *bookRef) history(ctx context.Context, s *playbook.Store, watch ...string) (*playbook.History, error) {
+func (r *playbookRef) history(ctx context.Context, s *playbook.Store, watch ...string) (*playbook.History, error) {
 	if r.branch == "" || s == nil {
 		return nil, nil
 	}
@@ -182,7 +182,7 @@ func (r *bookRef) history(ctx context.Context, s *playbook.Store, watch ...strin
 }
 
 // reportFiles writes to standard error which bullets of playbook files were skipped or renumbered.
-func reportFiles(a *cli.App, refs ...*bookRef) {
+func reportFiles(a *cli.App, refs ...*playbookRef) {
 	for _, r := range refs {
 		if r.report.Skipped+r.report.Renamed == 0 {
 			continue

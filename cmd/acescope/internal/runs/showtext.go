@@ -205,7 +205,7 @@ func formatAttempts(x histories.Activity) string {
 	if x.Attempt < 2 && x.Failure == nil {
 		return ""
 	}
-	s := fmt.Sprintf("  %s, %s before the last", cli.Numbered(int64(x.Attempt), "attempt"), text.Took(x.Waited()))
+	s := fmt.Sprintf("  %s, %s before the last", cli.Numbered(int64(x.Attempt), "attempt"), text.Duration(x.Waited()))
 	switch {
 	case x.Failure != nil:
 		s += "; " + x.Failure.Message + " (" + x.Retry + ")"
@@ -215,7 +215,9 @@ func formatAttempts(x histories.Activity) string {
 	return s
 }
 
-func formatMillis(ms float64) string { return text.Took(time.Duration(ms * float64(time.Millisecond))) }
+func formatMillis(ms float64) string {
+	return text.Duration(time.Duration(ms * float64(time.Millisecond)))
+}
 
 func (p *page) skills(d *histories.Detail) {
 	if len(d.Skills.Skills) == 0 {

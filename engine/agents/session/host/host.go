@@ -124,7 +124,7 @@ func New(o Options) (*Host, error) {
 		}
 		o.MCPCommand = []string{self, "mcp", "--data-dir", dir}
 	}
-	o.MaxWarm, o.MaxIdle = cmp.Or(o.MaxWarm, MaxWarm), cmp.Or(o.MaxIdle, MaxIdle)
+	o.MaxWarm, o.MaxIdle = cmp.Or(max(o.MaxWarm, 0), MaxWarm), cmp.Or(max(o.MaxIdle, 0), MaxIdle)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -21,6 +21,7 @@ type toolServer struct {
 	run    toolCall
 	listed chan struct{} // closed when the agent knows the tools
 	once   sync.Once
+	calls  sync.Map // cancel functions of the requests in progress, by their ids
 }
 
 // listTimeout is how long the first message waits until the agent knows the tools. An agent that
@@ -69,8 +70,15 @@ func (s *toolServer) answer(ctx context.Context, raw json.RawMessage) (json.RawM
 	}
 	r, ok := m.(*jsonrpc.Request)
 	if !ok || !r.IsCall() {
+		if ok && r.Method == "notifications/cancelled" {
+			s.cancel(r.Params)
+		}
 		return acknowledgment, nil
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.calls.Store(r.ID, cancel)
+	defer s.calls.Delete(r.ID)
 	response := &jsonrpc.Response{ID: r.ID}
 	result, err := s.result(ctx, r)
 	if err == nil {
@@ -80,6 +88,18 @@ func (s *toolServer) answer(ctx context.Context, raw json.RawMessage) (json.RawM
 		response.Error = err
 	}
 	return jsonrpc.EncodeMessage(response)
+}
+
+// cancel cancels the request that a notification names.
+func (s *toolServer) cancel(params json.RawMessage) {
+	var p mcp.CancelledParams
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	id, err := jsonrpc.MakeID(p.RequestID)
+	if cancel, ok := s.calls.Load(id); ok && err == nil {
+		cancel.(context.CancelFunc)()
+	}
 }
 
 // result executes a request.
