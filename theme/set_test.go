@@ -39,7 +39,7 @@ func TestContrast(t *testing.T) {
 			if got := contrast(fg, on); got < want {
 				t.Errorf("%s: %s %s on %s has a contrast of %.2f, want %.1f", name, field, fg, on, got, want)
 			}
-			if strings.Contains("Running Success Wrong Failed Cancelled Timeout Warning Muted Accent", field) {
+			if strings.Contains("Running Success Wrong Failed Canceled Timeout Warning Muted Accent", field) {
 				if got := contrast(fg, th.Colors.BarBG); got < least-1 {
 					t.Errorf("%s: %s %s in the header has a contrast of %.2f, want %.1f", name, field, fg, got, least-1)
 				}

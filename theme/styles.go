@@ -40,7 +40,7 @@ type PaneInks struct {
 
 // StatusInks are for the statuses of runs.
 type StatusInks struct {
-	Running, Success, Wrong, Failed, Cancelled, Timeout, Retrying Ink
+	Running, Success, Wrong, Failed, Canceled, Timeout, Retrying Ink
 }
 
 // ChangeInks are for operations on a playbook and for differences.
@@ -75,7 +75,7 @@ func (t Theme) Styles(g Glyphs) Styles {
 	}
 	s.StatusInks = StatusInks{
 		Running: ink(c.Running, 0), Success: ink(c.Success, 0), Wrong: ink(c.Wrong, 0), Failed: ink(c.Failed, Bold),
-		Cancelled: ink(c.Cancelled, 0), Timeout: ink(c.Timeout, 0), Retrying: ink(c.Retrying, Bold),
+		Canceled: ink(c.Canceled, 0), Timeout: ink(c.Timeout, 0), Retrying: ink(c.Retrying, Bold),
 	}
 	s.ChangeInks = ChangeInks{
 		Added: ink(c.Added, 0), Updated: ink(c.Updated, 0), Removed: ink(c.Removed, 0), Tagged: ink(c.Tagged, 0),
@@ -111,7 +111,7 @@ func (s Styles) Status(word string) Mark {
 	case "failed":
 		return Mark{g.Failed, word, s.Failed}
 	case "cancelled":
-		return Mark{g.Cancelled, word, s.Cancelled}
+		return Mark{g.Canceled, word, s.Canceled}
 	case "timeout":
 		return Mark{g.Timeout, word, s.Timeout}
 	case "continued":
@@ -224,7 +224,7 @@ type Glyphs struct {
 
 // StatusGlyphs are for the statuses of runs.
 type StatusGlyphs struct {
-	Running, Success, Wrong, Failed, Cancelled, Timeout, Continued, Retry, Unknown, Pending string
+	Running, Success, Wrong, Failed, Canceled, Timeout, Continued, Retry, Unknown, Pending string
 }
 
 // ChangeGlyphs are for operations on a playbook and for differences.
@@ -265,7 +265,7 @@ func (g Glyphs) Replace(s string) string {
 // Unicode returns the default glyphs.
 func Unicode() Glyphs {
 	return Glyphs{
-		StatusGlyphs: StatusGlyphs{Running: "●", Success: "✓", Wrong: "✗", Failed: "‼", Cancelled: "⊘",
+		StatusGlyphs: StatusGlyphs{Running: "●", Success: "✓", Wrong: "✗", Failed: "‼", Canceled: "⊘",
 			Timeout: "◷", Continued: "⇢", Retry: "↻", Unknown: "?", Pending: "○"},
 		ChangeGlyphs: ChangeGlyphs{Added: "+", Updated: "~", Removed: "−", Tagged: "#", Rejected: "✗", Delta: "Δ"},
 		BarGlyphs: BarGlyphs{Full: "█", Empty: "░", Shade: "▒", Point: "◆", Levels: "▁▂▃▄▅▆▇█",
@@ -281,7 +281,7 @@ func Unicode() Glyphs {
 // ASCII returns the glyphs for terminals whose locale is not UTF-8.
 func ASCII() Glyphs {
 	return Glyphs{
-		StatusGlyphs: StatusGlyphs{Running: "*", Success: "v", Wrong: "x", Failed: "!", Cancelled: "-",
+		StatusGlyphs: StatusGlyphs{Running: "*", Success: "v", Wrong: "x", Failed: "!", Canceled: "-",
 			Timeout: "T", Continued: "c", Retry: "@", Unknown: "?", Pending: "o"},
 		ChangeGlyphs: ChangeGlyphs{Added: "+", Updated: "~", Removed: "-", Tagged: "#", Rejected: "x", Delta: "D"},
 		BarGlyphs: BarGlyphs{Full: "#", Empty: ".", Shade: "%", Point: "^", Levels: "_.-=*#",

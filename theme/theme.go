@@ -38,13 +38,13 @@ type Colors struct {
 	BarFG    Color `toml:"bar_fg"` // header
 	BarBG    Color `toml:"bar_bg"`
 
-	Running   Color `toml:"running"`
-	Success   Color `toml:"success"`
-	Wrong     Color `toml:"wrong"`
-	Failed    Color `toml:"failed"`
-	Cancelled Color `toml:"cancelled"`
-	Timeout   Color `toml:"timeout"`
-	Retrying  Color `toml:"retrying"`
+	Running  Color `toml:"running"`
+	Success  Color `toml:"success"`
+	Wrong    Color `toml:"wrong"`
+	Failed   Color `toml:"failed"`
+	Canceled Color `toml:"canceled"`
+	Timeout  Color `toml:"timeout"`
+	Retrying Color `toml:"retrying"`
 
 	Added   Color `toml:"added"`
 	Updated Color `toml:"updated"`

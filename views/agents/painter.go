@@ -163,7 +163,7 @@ func toolMark(e *transcripts.Entry, s theme.Styles) theme.Mark {
 	case !e.Done:
 		return theme.Mark{Glyph: s.Glyphs.Running, Word: "no result yet", Ink: s.Running}
 	case e.Denied:
-		return theme.Mark{Glyph: s.Glyphs.Cancelled, Word: "denied", Ink: s.Warning}
+		return theme.Mark{Glyph: s.Glyphs.Canceled, Word: "denied", Ink: s.Warning}
 	case e.OK:
 		return theme.Mark{Glyph: s.Glyphs.Success, Ink: s.Success}
 	}

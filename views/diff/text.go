@@ -31,7 +31,7 @@ func statusInk(status string, s theme.Styles) theme.Ink {
 	case "open", "continued as new":
 		return s.Running
 	case "cancelled":
-		return s.Cancelled
+		return s.Canceled
 	}
 	return s.Failed
 }

@@ -322,7 +322,7 @@ func runnerMark(status runners.RunnerStatus, s theme.Styles) theme.Mark {
 	case runners.RunnerStale:
 		m.Glyph, m.Ink = s.Glyphs.Unknown, s.Warning
 	case runners.RunnerGone:
-		m.Glyph, m.Ink = s.Glyphs.Cancelled, s.Muted
+		m.Glyph, m.Ink = s.Glyphs.Canceled, s.Muted
 	default:
 		m.Glyph, m.Ink = s.Glyphs.Unknown, s.Muted
 	}

@@ -396,7 +396,7 @@ func (p *barPane) cellLook(c histories.Cell, sp *histories.Span) (string, theme.
 		return g.Shade, s.Retrying
 	case histories.CellRun:
 		if sp.State == histories.SpanCanceled {
-			return g.Full, s.Cancelled
+			return g.Full, s.Canceled
 		}
 		return g.Full, s.Success
 	case histories.CellOpen:
@@ -442,7 +442,7 @@ func (p *barPane) spanGlyph(at int32) string {
 	case histories.SpanRetrying:
 		return g.Retry
 	case histories.SpanCanceled:
-		return g.Cancelled
+		return g.Canceled
 	case histories.SpanContinued:
 		return g.Refresh
 	}

@@ -29,8 +29,8 @@ const (
 	timeoutToClose = "StartToClose"
 )
 
-// stopCancelled is the reason of the stop when the workflow is canceled.
-const stopCancelled = "cancelled"
+// stopCanceled is the reason of the stop when the workflow is canceled.
+const stopCanceled = "cancelled"
 
 // fold applies one fact. It replaces values that the state refers to, and never writes to them.
 func (s *State) fold(f Fact) {
@@ -56,7 +56,7 @@ func (s *State) fold(f Fact) {
 	case FactStopRequested:
 		s.stop(*f.Stop)
 	case FactCancelRequested:
-		s.stop(StopRequest{Reason: stopCancelled})
+		s.stop(StopRequest{Reason: stopCanceled})
 	case FactClosed:
 		s.close(f)
 	default:
