@@ -48,30 +48,21 @@ type carriedSkill struct {
 	Error     *Invocation `json:"error,omitempty"`
 }
 
-// past describes the calls without details from before the run was continued. Copies share it, so
-// it is never modified.
+// past describes events and calls from before the run was continued. Copies share it, so it is
+// never modified.
 type past struct {
-	calls  hashes
-	skills map[string]callTimes
+	seen, calls hashes
+	skills      map[string]callTimes
 }
 
-// hashes is a set of the hashes of texts.
-type hashes struct {
-	tree *tree[struct{}]
-	n    int
-}
+type hashes map[uint64]struct{}
 
 func (h hashes) has(text string) bool {
-	_, ok := h.tree.get(hashOf(text))
+	_, ok := h[hashOf(text)]
 	return ok
 }
 
-func (h *hashes) add(hash uint64) {
-	if _, ok := h.tree.get(hash); !ok {
-		h.tree = h.tree.with(hash, struct{}{})
-		h.n++
-	}
-}
+func (h hashes) add(text string) { h[hashOf(text)] = struct{}{} }
 
 func hashOf(text string) uint64 {
 	h := fnv.New64a()
@@ -79,16 +70,12 @@ func hashOf(text string) uint64 {
 	return h.Sum64()
 }
 
-func (h hashes) pack() []byte {
-	list := make([]uint64, 0, h.n)
-	h.tree.each(func(hash uint64, _ struct{}) { list = append(list, hash) })
-	slices.Sort(list)
-	return pack(list)
-}
+func (h hashes) pack() []byte { return pack(slices.Sorted(maps.Keys(h))) }
 
-func unpackHashes(data []byte) (h hashes) {
-	for _, hash := range unpack[uint64](data) {
-		h.add(hash)
+func unpackHashes(data []byte) hashes {
+	h := make(hashes, len(data)/8)
+	for _, n := range unpack[uint64](data) {
+		h[n] = struct{}{}
 	}
 	return h
 }
@@ -118,16 +105,21 @@ func (s *State) Carry() *Carried {
 }
 
 func (l *ledger) carry(latest, open int) *Carried {
-	c := &Carried{Seen: l.seen.pack(), Other: maps.Clone(l.other), Known: l.known, Dropped: l.dropped,
-		Unreadable: l.unreadable}
-	calls := l.past.calls
+	c := &Carried{Other: maps.Clone(l.other), Known: l.known, Dropped: l.dropped, Unreadable: l.unreadable}
+	seen, calls := hashes{}, hashes{}
+	maps.Copy(seen, l.past.seen)
+	maps.Copy(calls, l.past.calls)
+	for _, id := range l.seen.list() {
+		seen.add(id)
+	}
+	c.Seen = seen.pack()
 	skills, times := maps.Clone(l.skills), l.pastTimes()
 	list := l.sorted()
 	keep := detailed(list, latest, open)
 	for i, e := range list {
 		if !keep[i] {
 			times[e.now.Name].add(&e.now)
-			calls.add(hashOf(e.now.ID))
+			calls.add(e.now.ID)
 			continue
 		}
 		tally(skills, e.now, -1)
@@ -186,8 +178,7 @@ func brief(c *Invocation) *Invocation {
 
 // restore initializes the ledger with the carried state.
 func (l *ledger) restore(c *Carried) {
-	l.seen = unpackHashes(c.Seen)
-	l.past = past{calls: unpackHashes(c.Past), skills: map[string]callTimes{}}
+	l.past = past{seen: unpackHashes(c.Seen), calls: unpackHashes(c.Past), skills: map[string]callTimes{}}
 	l.other = maps.Clone(c.Other)
 	l.known = c.Known
 	l.dropped = c.Dropped
@@ -199,7 +190,7 @@ func (l *ledger) restore(c *Carried) {
 		l.past.skills[name] = callTimes{unpack[float64](s.Durations), s.Latest, s.Error}
 	}
 	for _, call := range c.Calls {
-		e := &entry{reported: call.Reported, marks: call.Marks, settled: call.Settled}
+		e := &entry{number: -1, reported: call.Reported, marks: call.Marks, settled: call.Settled}
 		e.ended = e.marks.ended(e.reported.Accepted)
 		e.now = Call{e.reported, !e.ended}
 		if call.Now != nil {

@@ -8,15 +8,16 @@ import (
 )
 
 // ledger holds the tool calls of a run. It keeps the data from signals and from the session's
-// result apart; the result wins, so the order of arrival is irrelevant.
+// result apart; the result wins, so the order of arrival is irrelevant. It updates the answers
+// incrementally, so neither an event nor a query walks all calls. Clones share their common data.
 type ledger struct {
-	seen       hashes                // of event IDs
-	numbers    *tree[int]            // index of a call in calls, by the hash of its ID
-	calls      []*entry              // in the order of arrival
+	seen       stringTable           // event IDs
+	ids        stringTable           // call IDs
+	calls      entryList             // in the order of arrival
 	skills     map[string]SkillUsage // the counts of each skill, without its times and errors
 	known      int                   // calls in the session's result
 	past       past                  // calls before the run was continued
-	touched    []int                 // calls that the last fact changed
+	touched    []int32               // calls that the last fact changed, by number
 	other      map[EventKind]int
 	dropped    int
 	unreadable int
@@ -24,6 +25,7 @@ type ledger struct {
 
 // entry is one call. An entry in a ledger is immutable; a changed copy replaces it.
 type entry struct {
+	number   int32      // of its ID, -1 before it is in the ledger
 	reported Invocation // by signals
 	marks    marks      // the events that reported it
 	ended    bool       // signals reported a result or a denial
@@ -79,14 +81,14 @@ func compareCalls(a, b *Invocation) int {
 func (l *ledger) begin() { l.touched = nil }
 
 func (l *ledger) event(e ToolEvent) {
-	if l.seen.has(e.EventID) {
+	if l.knows(e.EventID) {
 		return
 	}
 	if l.full() {
 		l.dropped++
 		return
 	}
-	l.seen.add(hashOf(e.EventID))
+	l.seen.add(e.EventID)
 	if e.Kind != KindToolUse && e.Kind != KindToolResult && e.Kind != KindPermission {
 		l.count(e.Kind)
 		return
@@ -98,16 +100,21 @@ func (l *ledger) event(e ToolEvent) {
 	c := l.entry(e.Call())
 	c.apply(e)
 	if c.known {
-		number, _ := l.numbers.get(hashOf(c.now.ID))
-		l.calls[number] = c // the session's result stays the visible state
+		l.calls.set(c) // the session's result stays the visible state
 		return
 	}
 	c.now = Call{c.reported, !c.ended}
 	l.put(c)
 }
 
+// knows reports whether an event was seen.
+func (l *ledger) knows(id string) bool {
+	_, seen := l.seen.find(id)
+	return seen || l.past.seen.has(id)
+}
+
 // full reports whether no more event IDs can be kept.
-func (l *ledger) full() bool { return l.seen.n >= 2*MaxInvocations }
+func (l *ledger) full() bool { return int(l.seen.n)+len(l.past.seen) >= 2*MaxInvocations }
 
 // Bounds of the counts by kind; further kinds share one count.
 const (
@@ -166,11 +173,11 @@ func (c *entry) apply(e ToolEvent) {
 
 // entry returns a copy of a call, to be changed and put back.
 func (l *ledger) entry(id string) *entry {
-	if number, ok := l.numbers.get(hashOf(id)); ok {
-		own := *l.calls[number]
+	if number, ok := l.ids.find(id); ok {
+		own := *l.calls.get(number)
 		return &own
 	}
-	return &entry{reported: Invocation{ID: id, Accepted: true}}
+	return &entry{number: -1, reported: Invocation{ID: id, Accepted: true}}
 }
 
 // setResult sets a call to its state in the session's result.
@@ -198,16 +205,13 @@ func (l *ledger) put(c *entry) {
 	if l.skills == nil {
 		l.skills = map[string]SkillUsage{}
 	}
-	number, ok := l.numbers.get(hashOf(c.now.ID))
-	if ok {
-		tally(l.skills, l.calls[number].now, -1)
-		l.calls[number] = c
+	if c.number < 0 {
+		c.number = l.ids.add(c.now.ID)
 	} else {
-		number = len(l.calls)
-		l.numbers = l.numbers.with(hashOf(c.now.ID), number)
-		l.calls = append(l.calls, c)
+		tally(l.skills, l.calls.get(c.number).now, -1)
 	}
-	l.touched = append(l.touched, number)
+	l.calls.set(c)
+	l.touched = append(l.touched, c.number)
 	tally(l.skills, c.now, 1)
 }
 
@@ -231,7 +235,7 @@ func tally(skills map[string]SkillUsage, c Call, sign int) {
 
 func (l *ledger) clone() ledger {
 	c := *l
-	c.calls = slices.Clone(l.calls)
+	c.calls = l.calls.clone()
 	c.other = maps.Clone(l.other)
 	c.skills = maps.Clone(l.skills)
 	c.touched = nil
@@ -239,11 +243,14 @@ func (l *ledger) clone() ledger {
 }
 
 // total returns the number of known calls, with or without details.
-func (l *ledger) total() int { return len(l.calls) + l.past.calls.n }
+func (l *ledger) total() int { return l.calls.n + len(l.past.calls) }
 
 // sorted returns all calls by time and ID. They mostly arrive in that order.
 func (l *ledger) sorted() []*entry {
-	list := slices.Clone(l.calls)
+	list := make([]*entry, l.calls.n)
+	for i := range list {
+		list[i] = l.calls.get(int32(i))
+	}
 	slices.SortFunc(list, compare)
 	return list
 }
@@ -259,7 +266,7 @@ func (l *ledger) changed() []Call {
 	slices.Sort(l.touched)
 	var list []*entry
 	for _, number := range slices.Compact(l.touched) {
-		list = append(list, l.calls[number])
+		list = append(list, l.calls.get(number))
 	}
 	slices.SortFunc(list, compare)
 	return callsOf(list)
@@ -276,8 +283,9 @@ func callsOf(list []*entry) []Call {
 // usage returns the usage of each skill, by name.
 func (l *ledger) usage() []SkillUsage {
 	times := l.pastTimes()
-	for _, e := range l.calls {
-		times[e.now.Name].add(&e.now)
+	for i := range l.calls.n {
+		c := l.calls.get(int32(i))
+		times[c.now.Name].add(&c.now)
 	}
 	list := l.counts()
 	for i := range list {

@@ -78,11 +78,11 @@ func (s *State) event(e ToolEvent) {
 		s.calls.event(e)
 		return
 	}
-	if s.calls.seen.has(e.EventID) {
+	if s.calls.knows(e.EventID) {
 		return
 	}
 	if !s.calls.full() {
-		s.calls.seen.add(hashOf(e.EventID))
+		s.calls.seen.add(e.EventID)
 	}
 	s.observed.report(s.normalize(e))
 }

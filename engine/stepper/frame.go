@@ -56,7 +56,7 @@ func (s *Stepper) frame(pos int) (*Frame, fold) {
 		Position: pos, EventID: s.EventID(pos), EventType: s.EventType(pos), At: timeOf(s.events[pos-1]),
 		Changes: []Change{}, Notes: s.notes(pos),
 	}
-	_, f.Error = slices.BinarySearch(s.marks[ByError], pos)
+	_, f.Error = slices.BinarySearch(s.errors, pos)
 	if !f.At.IsZero() {
 		f.ClockBackMS = millis(s.clockBack[pos])
 		if !s.About.Start.IsZero() {

@@ -2,14 +2,15 @@
 // event. It may import engine/ace, engine/temporal/history and the decoders of agent sessions
 // and blueprint runs; it does no I/O.
 //
-// Bounds: a [Stepper] holds the events and about [maxChecks] copies of the state along the way. Any
-// position is folded from the last copy before it. Loss: an event that cannot be read does not
-// change the state and is noted in its [Frame].
+// Bounds: a [Stepper] holds the events and checkpoints of the fold, which share unchanged
+// parts. Any position is folded from the nearest checkpoint before it. Loss: an event that
+// cannot be read does not change the state and is noted in its [Frame].
 package stepper
 
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -22,11 +23,13 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// A checkpoint follows every checkEvents events, or more in a long history, so that there are at
-// most about maxChecks.
+// Limits between two checkpoints: facts, events and payload bytes. Long histories have more
+// facts and events per checkpoint, so that there are at most about maxChecks.
 const (
-	checkEvents = 64
-	maxChecks   = 256
+	checkFacts  = 64
+	checkEvents = 2048
+	checkBytes  = 256 << 10
+	maxChecks   = 1024
 )
 
 // Options are options for reading a history.
@@ -42,18 +45,19 @@ type Stepper struct {
 
 	events []*historypb.HistoryEvent
 	types  map[int]string
-	every  int    // events per checkpoint
-	checks []fold // states after 0, every, 2*every … events
+	checks []*mark // ascending by position, the first at 0
 
-	marks [ByError + 1][]int // ascending positions that steps stop at
-	facts []int              // ascending positions that changed the state
-	steps []int              // ascending positions that changed it by more than tool calls
+	// Ascending positions of events that
+	phases []int // changed the phase, or an experiment's stage or epoch
+	tools  []int // report tool calls, or tasks of an experiment
+	errors []int // report failures
+	facts  []int // changed the state
+	steps  []int // changed the state by more than tool calls
 
 	clockBack map[int]time.Duration // how far the clock went back, by position
 
-	mu       sync.Mutex
-	cursor   fold // the last state that was read
-	cursorAt int  // its position
+	mu     sync.Mutex
+	cursor *mark // position of the last frame
 }
 
 // Run describes the run of a history as a whole.
@@ -77,33 +81,51 @@ type Run struct {
 	ClockBack  int                `json:"clock_back,omitempty"`      // events older than their predecessor
 }
 
+// mark is the state at a position.
+type mark struct {
+	at   int
+	fold fold
+}
+
+func (m *mark) clone() *mark { return &mark{at: m.at, fold: m.fold.clone()} }
+
+func (m *mark) apply(e *historypb.HistoryEvent) effect {
+	m.at++
+	return m.fold.apply(e)
+}
+
 // New folds a history once, from the first event to the last.
 func New(events []*historypb.HistoryEvent, o Options) *Stepper {
-	s := &Stepper{
-		events: events, types: o.Types, clockBack: map[int]time.Duration{},
-		every: max(checkEvents, len(events)/maxChecks),
-	}
+	s := &Stepper{events: events, types: o.Types, clockBack: map[int]time.Duration{}}
 	s.describe()
-	state := newFold(s.About.WorkflowType)
-	s.checks = []fold{state.clone()}
-	phase := state.phase()
+	m := &mark{fold: newFold(s.About.WorkflowType)}
+	s.checks = []*mark{m.clone()}
+	every := max(checkFacts, len(events)/maxChecks)
+	facts, bytes, phase := 0, 0, m.fold.phase()
 	var clock history.Clock
-	for i, e := range events {
-		pos := i + 1
-		s.index(pos, e, state.apply(e))
-		if now := state.phase(); now != phase {
-			s.marks[ByPhase] = append(s.marks[ByPhase], pos)
+	for _, e := range events {
+		effect := m.apply(e)
+		s.index(m.at, e, effect)
+		if now := m.fold.phase(); now != phase {
+			s.phases = append(s.phases, m.at)
 			phase = now
 		}
 		if back := clock.Step(e); back > 0 {
 			s.About.ClockBack++
-			s.clockBack[pos] = back
+			s.clockBack[m.at] = back
 		}
-		if pos%s.every == 0 {
-			s.checks = append(s.checks, state.clone())
+		if effect.changed {
+			facts++
+			for _, p := range history.FoldedPayloads(e) {
+				bytes += len(p.GetData())
+			}
+		}
+		if facts >= every || bytes >= checkBytes || m.at-s.checks[len(s.checks)-1].at >= max(checkEvents, every) {
+			s.checks = append(s.checks, m.clone())
+			facts, bytes = 0, 0
 		}
 	}
-	s.describeEnd(state)
+	s.describeEnd(m.fold)
 	return s
 }
 
@@ -118,11 +140,11 @@ func (s *Stepper) index(pos int, e *historypb.HistoryEvent, effect effect) {
 			s.steps = append(s.steps, pos)
 		}
 		if effect.tool {
-			s.marks[ByTool] = append(s.marks[ByTool], pos)
+			s.tools = append(s.tools, pos)
 		}
 	}
 	if effect.failed || history.IsError(e) {
-		s.marks[ByError] = append(s.marks[ByError], pos)
+		s.errors = append(s.errors, pos)
 	}
 	if e.GetEventType() == enumspb.EVENT_TYPE_UNSPECIFIED {
 		s.About.Unread++
@@ -223,6 +245,10 @@ func (e *RangeError) Error() string {
 
 // Find returns the position of the event with an ID, or a [RangeError].
 func (s *Stepper) Find(id int64) (int, error) {
+	// IDs are consecutive except in files that were edited.
+	if pos := id - s.About.FirstEvent + 1; pos >= 1 && pos <= int64(len(s.events)) && s.EventID(int(pos)) == id {
+		return int(pos), nil
+	}
 	for pos := 1; pos <= len(s.events); pos++ {
 		if s.EventID(pos) == id {
 			return pos, nil
@@ -233,14 +259,14 @@ func (s *Stepper) Find(id int64) (int, error) {
 
 // seek returns the state at a position. The caller holds s.mu and must not keep the state.
 func (s *Stepper) seek(pos int) fold {
-	check := min(pos/s.every, len(s.checks)-1)
-	if s.cursor == nil || s.cursorAt > pos || s.cursorAt < check*s.every {
-		s.cursor, s.cursorAt = s.checks[check].clone(), check*s.every
+	check := s.checks[sort.Search(len(s.checks), func(i int) bool { return s.checks[i].at > pos })-1]
+	if s.cursor == nil || s.cursor.at > pos || s.cursor.at < check.at {
+		s.cursor = check.clone()
 	}
-	for ; s.cursorAt < pos; s.cursorAt++ {
-		s.cursor.apply(s.events[s.cursorAt])
+	for s.cursor.at < pos {
+		s.cursor.apply(s.events[s.cursor.at])
 	}
-	return s.cursor
+	return s.cursor.fold
 }
 
 // State returns a copy of the state of a task run at a position, or nil for other runs.
@@ -288,7 +314,17 @@ func (s *Stepper) Move(pos int, by By, forward bool) (int, bool) {
 
 // Marks lists the positions that steps stop at, ascending, or nil for ByEvent. The caller
 // must not change the list.
-func (s *Stepper) Marks(by By) []int { return s.marks[by] }
+func (s *Stepper) Marks(by By) []int {
+	switch by {
+	case ByPhase:
+		return s.phases
+	case ByTool:
+		return s.tools
+	case ByError:
+		return s.errors
+	}
+	return nil
+}
 
 // neighbor returns the next element of an ascending list after pos, or the previous one
 // before it.

@@ -214,6 +214,7 @@ func seen(w *Watch, last int) (there, back []int) {
 	for c, ok := w.Next(0, true, nil); ok; c, ok = w.Next(c.Position, true, nil) {
 		there = append(there, c.Position)
 	}
+	w.known = map[int][]int{}
 	for c, ok := w.Next(last+1, false, nil); ok; c, ok = w.Next(c.Position, false, nil) {
 		back = append(back, c.Position)
 	}

@@ -138,9 +138,10 @@ func (l *valueList) delta(s *ace.State) {
 	}
 }
 
+// Paths that [Watch] handles specially.
 const (
 	pathTotal  = "skills.total"
-	pathBullet = "bullet." // followed by the ID; [Watch] also accepts the ID alone
+	pathBullet = "bullet."
 )
 
 func operationText(op ace.Operation) string {

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
+	"sync"
 
 	"acescope/engine/ace"
 )
@@ -17,13 +19,18 @@ import (
 // ("/delta/operations/0/fate").
 //
 // Tool events change only skills, so a search for other values folds only the few events that
-// do more.
+// do more. The total number of calls only grows, so a search for it bisects the checkpoints.
+// All other searches fold every event that changes the state, once, and keep the result.
 type Watch struct {
 	Expr string
 
 	s      *Stepper
 	get    func(fold) json.RawMessage
 	events []int // ascending positions that can change the value
+	grows  bool  // the value never returns to an earlier one
+
+	mu    sync.Mutex
+	known map[int][]int // changes by the checkpoint before them
 }
 
 // Seen is a value before and after an event that changed it.
@@ -36,7 +43,7 @@ type Seen struct {
 
 // Watch returns a watch for an expression, or a [WatchError] if the run never has such a value.
 func (s *Stepper) Watch(expr string) (*Watch, error) {
-	w := &Watch{Expr: expr, s: s, events: s.steps}
+	w := &Watch{Expr: expr, s: s, known: map[int][]int{}, events: s.steps}
 	if strings.HasPrefix(expr, "/") {
 		keys := pointer(expr)
 		w.get = func(f fold) json.RawMessage { return pointed(f, keys) }
@@ -54,6 +61,7 @@ func (s *Stepper) Watch(expr string) (*Watch, error) {
 	if strings.HasPrefix(expr, "skills") || s.About.WorkflowType == ace.ExperimentWorkflow {
 		w.events = s.facts
 	}
+	w.grows = expr == pathTotal
 	return w, w.check(names)
 }
 
@@ -71,11 +79,8 @@ func (e *WatchError) Error() string {
 	return text
 }
 
-// Bounds of the names in an error, and of the steps that are searched for names.
-const (
-	maxNames   = 40
-	namedSteps = 1024
-)
+// maxNames bounds the names in an error.
+const maxNames = 40
 
 // check returns a [WatchError] if the run never has the value.
 func (w *Watch) check(names []string) error {
@@ -107,10 +112,10 @@ func (s *Stepper) Names() []string {
 		}
 	}
 	add(s.seek(len(s.events)))
-	for _, state := range s.checks {
-		add(state)
+	for _, m := range s.checks {
+		add(m.fold)
 	}
-	for _, pos := range s.steps[:min(len(s.steps), namedSteps)] {
+	for _, pos := range s.steps[:min(len(s.steps), maxChecks)] {
 		add(s.seek(pos))
 	}
 	return list
@@ -185,44 +190,80 @@ func (w *Watch) At(pos int) json.RawMessage {
 // Next returns the first change after a position, or the last one before it if forward is
 // false. It returns false without such a change, or if stop is closed during the search.
 func (w *Watch) Next(pos int, forward bool, stop <-chan struct{}) (Seen, bool) {
-	n, found := slices.BinarySearch(w.events, pos)
-	rest := w.events[:n]
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last := len(w.s.checks) - 1
+	from := sort.Search(last+1, func(i int) bool { return w.s.checks[i].at >= pos }) - 1
+	by := -1
 	if forward {
-		if found {
-			n++
-		}
-		rest = w.events[n:]
+		by = 1
+		from = sort.Search(last+1, func(i int) bool { return w.s.checks[i].at > pos }) - 1
 	}
-	const most = 256                          // values that are read between two looks at stop
-	for size := 4; len(rest) > 0; size *= 2 { // most changes are near
+	for i := max(from, 0); i >= 0 && i <= last; i += by {
 		select {
 		case <-stop:
 			return Seen{}, false
 		default:
 		}
-		size = min(size, len(rest), most)
-		part := rest[:size]
-		if forward {
-			rest = rest[size:]
-		} else {
-			part = rest[len(rest)-size:]
-			rest = rest[:len(rest)-size]
+		if w.grows {
+			if i = w.skip(i, by); i < 0 || i > last {
+				return Seen{}, false
+			}
 		}
-		if at, ok := neighbor(w.changes(part), pos, forward); ok {
+		if at, ok := neighbor(w.changes(i), pos, forward); ok {
 			return Seen{Position: at, EventID: w.s.EventID(at), Before: w.At(at - 1), After: w.At(at)}, true
 		}
 	}
 	return Seen{}, false
 }
 
-// changes returns those of some successive events that change the value.
-func (w *Watch) changes(events []int) (list []int) {
-	before := w.At(events[0] - 1)
-	for _, pos := range events {
+// skip returns the first segment from i on in which a growing value changes. A segment is the
+// part between a checkpoint and the next one.
+func (w *Watch) skip(i, by int) int {
+	last := len(w.s.checks) - 1
+	atEnd := func(i int) string {
+		if i == last {
+			return string(w.At(w.s.Len()))
+		}
+		return string(w.atCheck(i + 1))
+	}
+	if by > 0 {
+		start := string(w.atCheck(i))
+		return i + sort.Search(last-i+1, func(n int) bool { return atEnd(i+n) != start })
+	}
+	end := atEnd(i)
+	return i - sort.Search(i+1, func(n int) bool { return string(w.atCheck(i-n)) != end })
+}
+
+// atCheck returns the value at a checkpoint.
+func (w *Watch) atCheck(i int) json.RawMessage {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	return w.get(w.s.checks[i].fold)
+}
+
+// changes lists the positions after checkpoint i, up to the next one, that change the value.
+func (w *Watch) changes(i int) []int {
+	if list, ok := w.known[i]; ok {
+		return list
+	}
+	from, to := w.s.checks[i].at, w.s.Len()
+	if i+1 < len(w.s.checks) {
+		to = w.s.checks[i+1].at
+	}
+	first, _ := slices.BinarySearch(w.events, from+1)
+	end, _ := slices.BinarySearch(w.events, to+1)
+	list := []int{}
+	var before json.RawMessage
+	if first < end {
+		before = w.At(from)
+	}
+	for _, pos := range w.events[first:end] {
 		if now := w.At(pos); string(now) != string(before) {
 			list = append(list, pos)
 			before = now
 		}
 	}
+	w.known[i] = list
 	return list
 }
