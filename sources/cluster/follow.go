@@ -15,7 +15,7 @@ const RetryDelay = 200 * time.Millisecond
 
 // Follow calls fn for every event of a run, recorded and new, in order and once each, until the run closes. It
 // retries while the server is unreachable, until ctx ends. away receives each failure, and nil when the server
-// answers again; away may be nil.
+// answers again; a repeated failure is received once. away may be nil.
 func Follow(ctx context.Context, c client.Client, namespace, workflowID, runID string,
 	away func(error), fn func(*historypb.HistoryEvent) error) error {
 	f := follower{Pages: Pages{c, namespace, workflowID, runID}, away: away}
@@ -37,8 +37,8 @@ type follower struct {
 	Pages
 	away  func(error)
 	token []byte
-	last  int64 // id of the last event returned
-	lost  bool
+	last  int64  // id of the last event returned
+	lost  string // the failure that away received last, "" while the server answers
 }
 
 // next returns the new events of the next page, and false after the last page.
@@ -67,12 +67,15 @@ func (f *follower) next(ctx context.Context) (events []*historypb.HistoryEvent, 
 	return events, len(token) > 0, nil
 }
 
-// wait reports a failure and returns when the server answers a description of the run again. A poll would
+// wait reports a failure, but not its repetitions, and returns when the server answers a description of the run again. A poll would
 // return only after the next event.
 func (f *follower) wait(ctx context.Context, err error) error {
 	for {
-		if f.lost = true; f.away != nil {
-			f.away(err)
+		if text := PlainError(err); text != f.lost {
+			f.lost = text
+			if f.away != nil {
+				f.away(err)
+			}
 		}
 		select {
 		case <-time.After(RetryDelay):
@@ -90,10 +93,10 @@ func (f *follower) wait(ctx context.Context, err error) error {
 }
 
 func (f *follower) back() {
-	if f.lost && f.away != nil {
+	if f.lost != "" && f.away != nil {
 		f.away(nil)
 	}
-	f.lost = false
+	f.lost = ""
 }
 
 // Temporary reports whether to retry: the server is unreachable or overloaded.

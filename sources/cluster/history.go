@@ -47,7 +47,7 @@ func HistoryOf(events []*historypb.HistoryEvent) *History {
 }
 
 // Follow calls fn with the events after an id (0 for all), recorded and new, in order and once each, until the run
-// closes. It retries while the server is unreachable, until ctx ends. away receives each failure, and nil when the
+// closes. It retries while the server is unreachable, until ctx ends. away receives each new failure, and nil when the
 // server answers again; it may be nil. fn must not change the events, which others read too.
 func (h *History) Follow(ctx context.Context, after int64, away func(error), fn func([]*historypb.HistoryEvent) error) error {
 	var reported error
@@ -86,7 +86,7 @@ func (h *History) Follow(ctx context.Context, after int64, away func(error), fn 
 			}
 			err := h.readPage(ctx, after)
 			if err != nil { // the next follower finds out for itself whether the server answers
-				h.follower.lost = false
+				h.follower.lost = ""
 				h.change(func() { h.away = nil })
 			}
 			<-h.turn

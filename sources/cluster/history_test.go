@@ -179,3 +179,30 @@ func TestOutageIsForgotten(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An outage is reported once, however often the server is tried meanwhile.
+func TestFollowReportsOutageOnce(t *testing.T) {
+	c := historytest.NewClient()
+	events := historytest.Task(true).Events
+	c.Put("r", events...)
+	failures := 3
+	c.Fail(func(string) error {
+		if failures--; failures < 0 {
+			return nil
+		}
+		return serviceerror.NewUnavailable("down")
+	})
+	var reported []string
+	seen := 0
+	away := func(err error) { reported = append(reported, cluster.PlainError(err)) }
+	err := cluster.Follow(t.Context(), c, "test", "w", "r", away, func(*historypb.HistoryEvent) error {
+		seen++
+		return nil
+	})
+	if err != nil || seen != len(events) {
+		t.Errorf("%d events, %v", seen, err)
+	}
+	if len(reported) != 2 || reported[0] == "" || reported[1] != "" {
+		t.Errorf("reported %q", reported)
+	}
+}
