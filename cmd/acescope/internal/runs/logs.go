@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -60,7 +61,8 @@ func LogsCommand(a *cli.App) *cobra.Command {
 // Logs prints or follows log files.
 func Logs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) error {
 	w := &logWriter{
-		out: NewOutput(a), err: a.Err, once: !f.Follow, levels: logfile.Levels{},
+		out: a.Out, err: a.Err, json: a.JSON, once: !f.Follow,
+		levels: logfile.Levels{}, prefixes: map[string][]byte{},
 	}
 	if err := f.filter(w); err != nil {
 		return err
@@ -171,14 +173,16 @@ func logsOfTask(a *cli.App, ctx context.Context, id string) (c logs.Choice, err 
 
 // logWriter writes log lines as they are read. Reading waits for it, so it drops nothing.
 type logWriter struct {
-	out        *Output
-	err        io.Writer
+	out, err   io.Writer
+	json       bool
 	once       bool // without --follow
 	headings   bool // name the file before its lines
 	choice     logs.Choice
 	grep       *regexp.Regexp
 	level      logfile.Severity
 	levels     logfile.Levels
+	prefixes   map[string][]byte // start of a file's JSON lines, by path
+	buf        []byte
 	last       string // path of the last line
 	files      []logfile.File
 	unreadable []string // files with the reason
@@ -192,35 +196,42 @@ func (w *logWriter) keeps(l logfile.Line) bool {
 }
 
 func (w *logWriter) lines(batch []logfile.Line) error {
+	w.buf = w.buf[:0]
 	for _, l := range batch {
 		if !w.keeps(l) {
 			continue
 		}
-		if w.out.JSON {
-			w.out.Line(logLineOf(l), "")
-			continue
+		if w.json {
+			w.appendJSON(l)
+		} else {
+			w.appendText(l)
 		}
-		if w.headings && l.Path != w.last {
-			w.heading(l.Path)
-		}
-		more := ""
-		if l.Cut > 0 {
-			more = fmt.Sprintf(" (%d bytes more)", l.Cut)
-		}
-		w.out.Printf("%s%s", l.Text, more)
 	}
-	return w.out.Flush()
+	if len(w.buf) == 0 {
+		return nil
+	}
+	_, err := w.out.Write(w.buf)
+	return err
 }
 
-func (w *logWriter) heading(path string) {
-	if w.last != "" {
-		w.out.Printf("")
+func (w *logWriter) appendText(l logfile.Line) {
+	if l.Path != w.last {
+		if w.headings && w.last != "" {
+			w.buf = append(w.buf, '\n')
+		}
+		if w.headings {
+			w.buf = fmt.Appendf(w.buf, "==> %s <==\n", cli.SafeText(l.Path))
+		}
+		w.last = l.Path
 	}
-	w.last = path
-	w.out.Printf("==> %s <==", path)
+	w.buf = append(w.buf, cli.SafeText(string(l.Text))...)
+	if l.Cut > 0 {
+		w.buf = fmt.Appendf(w.buf, " (%d bytes more)", l.Cut)
+	}
+	w.buf = append(w.buf, '\n')
 }
 
-// LogLine is a line of a log file: Data if it is a JSON object or list, otherwise Text.
+// LogLine describes the JSON of a log line for its schema; see [logWriter.appendJSON].
 type LogLine struct {
 	Type    string          `json:"type"` // line
 	File    string          `json:"file"`
@@ -233,16 +244,38 @@ type LogLine struct {
 	Text    string          `json:"text,omitempty"`
 }
 
-func logLineOf(l logfile.Line) LogLine {
-	line := LogLine{
-		Type: "line", File: l.Path, Offset: l.Offset, Line: l.Number, At: l.At.UTC(), Cut: l.Cut, Partial: l.Torn,
+// appendJSON appends a [LogLine] without encoding/json, which is slower than reading the log. A line that
+// is a JSON object or array is copied.
+func (w *logWriter) appendJSON(l logfile.Line) {
+	prefix := w.prefixes[l.Path]
+	if prefix == nil {
+		prefix = appendString([]byte(`{"type":"line","file":`), l.Path)
+		w.prefixes[l.Path] = prefix
+	}
+	b := append(w.buf, prefix...)
+	b = strconv.AppendInt(append(b, `,"offset":`...), l.Offset, 10)
+	if l.Number > 0 {
+		b = strconv.AppendInt(append(b, `,"line":`...), l.Number, 10)
+	}
+	b = append(l.At.UTC().AppendFormat(append(b, `,"at":"`...), time.RFC3339Nano), '"')
+	if l.Cut > 0 {
+		b = strconv.AppendInt(append(b, `,"cut":`...), l.Cut, 10)
+	}
+	if l.Torn {
+		b = append(b, `,"partial":true`...)
 	}
 	if t := l.Text; len(t) > 1 && (t[0] == '{' || t[0] == '[') && utf8.Valid(t) && json.Valid(t) {
-		line.Data = t
+		b = append(append(b, `,"data":`...), t...)
 	} else {
-		line.Text = string(t)
+		b = appendString(append(b, `,"text":`...), string(t))
 	}
-	return line
+	w.buf = append(b, '}', '\n')
+}
+
+// appendString appends a JSON string. Invalid UTF-8 becomes U+FFFD.
+func appendString(b []byte, s string) []byte {
+	quoted, _ := json.Marshal(s) // strings can always be encoded
+	return append(b, quoted...)
 }
 
 // LogNote reports an event of a file.
@@ -258,8 +291,8 @@ func (w *logWriter) event(e logfile.Event) error {
 	if e.Kind == logfile.NotReadable {
 		w.unreadable = append(w.unreadable, e.Path+": "+e.Text)
 	}
-	if w.out.JSON {
-		return w.out.Write(LogNote{"note", e.Kind, e.Path, e.At.UTC(), e.Text})
+	if w.json {
+		return cli.NewLines(w.out).Write(LogNote{"note", e.Kind, e.Path, e.At.UTC(), e.Text})
 	}
 	if e.Kind == logfile.Opened || w.once && e.Kind == logfile.NotReadable {
 		return nil
