@@ -206,8 +206,8 @@ func (r *eventReader) log() *EventLog {
 func (r *eventReader) publish(f *EventFeed, publish func(*EventLog)) {
 	filter, open := f.wanted()
 	l := r.log()
-	if l.Len() == 0 && !r.ended && l.Err == "" {
-		return // every run has a first event, and the newest page comes first
+	if (l.Len() == 0 || r.tail == nil) && !r.ended && l.Err == "" {
+		return // every run has a first event, and the newest page is shown first
 	}
 	if r.link.Connection().Mode == cluster.ModeFile && !l.Closed && l.Len() > 0 {
 		l.Until = time.Unix(0, l.Row(l.Len()-1).Nanos)

@@ -52,7 +52,7 @@ func (c *Client) Put(runID string, events ...*historypb.HistoryEvent) {
 }
 
 // Fail sets a function that makes calls fail. It gets "forward", "backward" or "describe" and
-// returns nil for a call that succeeds. It must not block.
+// returns nil for a call that succeeds. A call waits while it blocks.
 func (c *Client) Fail(fn func(call string) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,13 +68,16 @@ func (c *Client) Calls(call string) int {
 
 func (c *Client) start(call, runID string) (*run, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.calls[call]++
-	if c.fail != nil {
-		if err := c.fail(call); err != nil {
+	fail := c.fail
+	c.mu.Unlock()
+	if fail != nil {
+		if err := fail(call); err != nil {
 			return nil, err
 		}
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	r := c.runs[runID]
 	if r == nil {
 		return nil, serviceerror.NewNotFound("no run " + runID)
