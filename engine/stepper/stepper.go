@@ -174,7 +174,8 @@ func (s *Stepper) describeEnd(end fold) {
 	_, task := end.(*taskFold)
 	switch {
 	case task && a.WorkflowType == "":
-		a.Foreign = "the first events of the history are missing, so the state of the run is unknown; export the complete history"
+		a.Foreign = "the first events of the history are missing, so the state of the run is unknown; " +
+			"export the complete history"
 		return
 	case task && a.WorkflowType != ace.TaskWorkflow:
 		a.Foreign = fmt.Sprintf("workflow type %q is not part of the contract: "+

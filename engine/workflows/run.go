@@ -51,7 +51,8 @@ type pending struct {
 // outcome, except that a canceled run ends as canceled.
 func Run(ctx workflow.Context, in run.Input) (*run.Result, error) {
 	disconnected, _ := workflow.NewDisconnectedContext(ctx)
-	r := &blueprintRun{root: ctx, disconnected: disconnected, signals: map[string]workflow.ReceiveChannel{}, shown: run.Pending,
+	r := &blueprintRun{root: ctx, disconnected: disconnected, shown: run.Pending,
+		signals:  map[string]workflow.ReceiveChannel{},
 		askAgain: workflow.GetSignalChannel(ctx, runner.SignalAskAgain)}
 	for _, name := range run.Signals() {
 		r.signals[name] = workflow.GetSignalChannel(ctx, name)

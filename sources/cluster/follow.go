@@ -67,8 +67,8 @@ func (f *follower) next(ctx context.Context) (events []*historypb.HistoryEvent, 
 	return events, len(token) > 0, nil
 }
 
-// wait reports a failure, but not its repetitions, and returns when the server answers a description of the run again. A poll would
-// return only after the next event.
+// wait reports a failure, but not its repetitions, and returns when the server answers a description of the run
+// again. A poll would return only after the next event.
 func (f *follower) wait(ctx context.Context, err error) error {
 	for {
 		if text := PlainError(err); text != f.lost {

@@ -75,8 +75,8 @@ func (w *watcher) takeOutput(lines []logfile.Line) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, l := range lines {
-		if said, ok := histories.OutputLine(l.Text); ok {
-			w.output = append(w.output, said)
+		if summary, ok := histories.OutputLine(l.Text); ok {
+			w.output = append(w.output, summary)
 		}
 	}
 	if over := len(w.output) - histories.MaxOutputLines; over > 0 {

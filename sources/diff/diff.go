@@ -52,11 +52,11 @@ const StatusWidth = 11
 
 // About describes a side: its workflow type, events, steps and runs.
 func About(a *compare.About) string {
-	said := fmt.Sprintf("%s, %s, %s", a.Type, count(a.Events, "event"), count(a.Steps, "step"))
+	summary := fmt.Sprintf("%s, %s, %s", a.Type, count(a.Events, "event"), count(a.Steps, "step"))
 	if a.Runs > 1 {
-		said += fmt.Sprintf(", %d runs", a.Runs)
+		summary += fmt.Sprintf(", %d runs", a.Runs)
 	}
-	return said
+	return summary
 }
 
 func count(n int, noun string) string {

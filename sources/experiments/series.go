@@ -206,7 +206,8 @@ func (f *SeriesFolder) Ended(_ ace.ExperimentInput, d Finished) {
 	r := d.Result
 	usage := r.Summary.Usage
 	t := Task{
-		TaskID: r.TaskID, Answer: cluster.Cut(r.Answer, maxAnswer), Epoch: int32(f.run.State.Progress.Epoch), Index: int32(r.Index),
+		TaskID: r.TaskID, Answer: cluster.Cut(r.Answer, maxAnswer),
+		Epoch: int32(f.run.State.Progress.Epoch), Index: int32(r.Index),
 		Exit: r.ExitStatus, Verdict: verdictOf(r), Bullets: int32(r.Bullets),
 		Accepted: int32(r.Summary.Accepted()), Rejected: int32(r.Summary.Rejected),
 		Input: int32(usage.InputTokens), Output: int32(usage.OutputTokens), Cost: usage.CostUSD,

@@ -22,7 +22,8 @@ type ToolCall struct {
 	Cut          bool  `json:"cut,omitempty"` // the history has more of its payloads than is kept here
 }
 
-// Event returns the id of an event that reports the call: its end if known, else the end of the session, else its start.
+// Event returns the id of an event that reports the call: its end if known, else the end of the session, else its
+// start.
 func (c *ToolCall) Event() int64 {
 	for _, id := range []int64{c.ResultEvent, c.SessionEvent, c.UseEvent} {
 		if id != 0 {

@@ -278,7 +278,8 @@ func addTools(e *historypb.HistoryEvent, r *Event) {
 			return
 		}
 		for _, i := range result.Invocations[:min(len(result.Invocations), ace.MaxInvocations)] {
-			r.calls = append(r.calls, callReport{id: i.ID, name: intern(i.Name), err: cluster.Cut(i.Error, maxRowMessage), at: nanosOf(i.At),
+			r.calls = append(r.calls, callReport{id: i.ID, name: intern(i.Name), at: nanosOf(i.At),
+				err:      cluster.Cut(i.Error, maxRowMessage),
 				duration: cluster.Milliseconds(i.DurationMS), refused: !i.Accepted, failed: i.Accepted && !i.OK})
 		}
 	}

@@ -105,9 +105,9 @@ func Origin(t *histories.LineageTree, n *histories.LineageNode) string {
 	case f == nil:
 		return "not a fork"
 	}
-	said := "forked from " + ace.TaskIDOf(f.WorkflowID) + " at event " + strconv.FormatInt(f.Event, 10)
+	summary := "forked from " + ace.TaskIDOf(f.WorkflowID) + " at event " + strconv.FormatInt(f.Event, 10)
 	if n.Original < 0 || t.Nodes[n.Original].Run.RunID != f.RunID {
-		said += " (run " + f.RunID + ", no longer listed)"
+		summary += " (run " + f.RunID + ", no longer listed)"
 	}
 	var phases []string
 	for _, step := range ace.Steps() {
@@ -115,7 +115,7 @@ func Origin(t *histories.LineageTree, n *histories.LineageNode) string {
 			phases = append(phases, string(step))
 		}
 	}
-	return said + "; reruns " + strings.Join(phases, ", ")
+	return summary + "; reruns " + strings.Join(phases, ", ")
 }
 
 // Effect compares the outcome of a fork with that of its original. It is "" if one is unknown.
@@ -124,11 +124,11 @@ func Effect(t *histories.LineageTree, n *histories.LineageNode) string {
 		return ""
 	}
 	of := &t.Nodes[n.Original]
-	said := map[histories.Effect]string{
+	summary := map[histories.Effect]string{
 		histories.EffectBetter: "better than ", histories.EffectWorse: "worse than ",
 		histories.EffectSame: "the same as ", histories.EffectOther: "neither better nor worse than ",
 	}[n.Effect]
-	return said + of.Run.TaskID + ", which " + outcome(of)
+	return summary + of.Run.TaskID + ", which " + outcome(of)
 }
 
 // outcome returns the outcome of a run as a verb phrase.
@@ -140,12 +140,12 @@ func outcome(n *histories.LineageNode) string {
 	case o == nil:
 		return "closed as " + cmp.Or(string(n.Run.Exit), "unknown")
 	}
-	said := "answered " + cmp.Or(strings.TrimSpace(cluster.Cut(o.Answer, maxAnswer)), "nothing")
+	summary := "answered " + cmp.Or(strings.TrimSpace(cluster.Cut(o.Answer, maxAnswer)), "nothing")
 	switch {
 	case o.Correct == nil:
-		return said
+		return summary
 	case *o.Correct:
-		return said + ", correct"
+		return summary + ", correct"
 	}
-	return said + ", wrong"
+	return summary + ", wrong"
 }

@@ -284,6 +284,10 @@ func compareRuns(a, b *run) int {
 	return cmp.Or(b.closed().Compare(a.closed()), b.start().Compare(a.start()), cmp.Compare(a.runID(), b.runID()))
 }
 
+func startedLater(a, b *run) bool {
+	return cmp.Or(a.start().Compare(b.start()), cmp.Compare(a.runID(), b.runID())) > 0
+}
+
 // find returns the run with runID, or the newest run of workflowID if runID is "". It returns nil
 // if there is no such run, and waits for files that are still being read.
 func (f *Files) find(ctx context.Context, workflowID, runID string) (*run, error) {
@@ -294,7 +298,7 @@ func (f *Files) find(ctx context.Context, workflowID, runID string) (*run, error
 	defer f.mu.Unlock()
 	found := f.runs[runID]
 	for _, r := range f.runs {
-		if runID == "" && r.workflowID() == workflowID && (found == nil || cmp.Or(r.start().Compare(found.start()), cmp.Compare(r.runID(), found.runID())) > 0) {
+		if runID == "" && r.workflowID() == workflowID && (found == nil || startedLater(r, found)) {
 			found = r
 		}
 	}

@@ -118,7 +118,8 @@ func match(typed string, options []string, text func(string) string) []string {
 	var out []string
 	lower := strings.ToLower(typed)
 	for _, o := range options {
-		if t := strings.ToLower(text(o)); strings.HasPrefix(t, lower) && strings.TrimSpace(o) != typed && len(out) < maxOptions {
+		t := strings.ToLower(text(o))
+		if strings.HasPrefix(t, lower) && strings.TrimSpace(o) != typed && len(out) < maxOptions {
 			out = append(out, o)
 		}
 	}

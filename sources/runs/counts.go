@@ -52,16 +52,16 @@ func CountOutcomes(ctx context.Context, c client.Client, query string) (int64, m
 		}
 		return total, counts, err
 	}
-	said, err := is(failedOutcomes...)
+	failed, err := is(failedOutcomes...)
 	if err != nil {
 		return 0, nil, err
 	}
 	counts[ace.Wrong] = wrong
 	counts[ace.Success] -= wrong
-	if said == 0 {
+	if failed == 0 {
 		return total, counts, nil
 	}
-	return total, counts, countFailed(ctx, c, query, said, counts, is)
+	return total, counts, countFailed(ctx, c, query, failed, counts, is)
 }
 
 // countEach counts each outcome separately, for servers that cannot group.
@@ -77,21 +77,21 @@ func countEach(ctx context.Context, c client.Client, query string, is func(...ac
 }
 
 // countFailed counts failed outcomes: by the attribute, and by the server's status for runs without it.
-func countFailed(ctx context.Context, c client.Client, query string, said int64, counts map[ace.ExitStatus]int64,
+func countFailed(ctx context.Context, c client.Client, query string, failed int64, counts map[ace.ExitStatus]int64,
 	is func(...ace.ExitStatus) (int64, error)) error {
 	var ended int64
 	for _, exit := range failedOutcomes {
 		ended += counts[exit]
 	}
 	silent := map[ace.ExitStatus]int64{}
-	if ended != said {
+	if ended != failed {
 		var err error
 		_, silent, err = countByStatus(ctx, c, And(query, `ExecutionStatus != "Running" AND (ExitStatus = "running" OR ExitStatus IS NULL)`))
 		if err != nil {
 			return err
 		}
 	}
-	rest := said
+	rest := failed
 	for i, exit := range failedOutcomes {
 		n := rest
 		if i < len(failedOutcomes)-1 {
@@ -104,7 +104,7 @@ func countFailed(ctx context.Context, c client.Client, query string, said int64,
 		rest -= n
 		counts[exit] = n + silent[exit]
 	}
-	counts[ace.Success] -= max(said-ended, 0) // completed runs whose attribute says that they failed
+	counts[ace.Success] -= max(failed-ended, 0) // completed runs whose attribute says that they failed
 	return nil
 }
 

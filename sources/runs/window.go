@@ -191,7 +191,9 @@ func (w *window) read(ctx context.Context, list lister, i, size int, grow bool) 
 
 // pages reads from mark i to the next one, and returns the runs, the mark with those that follow each further page,
 // and whether the next mark was reached.
-func (w *window) pages(ctx context.Context, list lister, i, size int) (rows []Run, fresh []mark, reached bool, err error) {
+func (w *window) pages(ctx context.Context, list lister, i, size int) (
+	rows []Run, fresh []mark, reached bool, err error,
+) {
 	fresh = []mark{{token: w.marks[i].token, at: w.marks[i].at}}
 	last := i == len(w.marks)-1
 	for !reached && len(fresh) <= headPages {

@@ -237,7 +237,7 @@ func (s *scanner) readEnds(ctx context.Context) error {
 			want = append(want, r)
 		}
 	}
-	return gather(ctx, s, "reasons of failures", want, s.facts.Ends, func(ctx context.Context, r runs.Run) (Ending, error) {
+	read := func(ctx context.Context, r runs.Run) (Ending, error) {
 		end := Ending{Failure: ace.Failure{Kind: r.Exit, Message: "its history is deleted"}}
 		iter := s.c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 		if iter.HasNext() {
@@ -251,7 +251,8 @@ func (s *scanner) readEnds(ctx context.Context) error {
 		}
 		end.Pattern = Normalize(end.Failure.Message)
 		return end, nil
-	})
+	}
+	return gather(ctx, s, "reasons of failures", want, s.facts.Ends, read)
 }
 
 // EndingOf returns why a run ended, from its last event.
@@ -268,9 +269,11 @@ func EndingOf(e *historypb.HistoryEvent, r runs.Run) Ending {
 		return Ending{Failure: ace.Failure{Kind: ace.Canceled, Message: "canceled"}}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
 		a := e.GetWorkflowExecutionTerminatedEventAttributes()
-		return Ending{Failure: ace.Failure{Kind: ace.Failed, Type: "Terminated", Message: cluster.Cut("terminated: "+cmp.Or(a.GetReason(), "no reason given"), maxMessage)}}
+		message := cluster.Cut("terminated: "+cmp.Or(a.GetReason(), "no reason given"), maxMessage)
+		return Ending{Failure: ace.Failure{Kind: ace.Failed, Type: "Terminated", Message: message}}
 	}
-	return Ending{Failure: ace.Failure{Kind: r.Exit, Message: "the workflow completed with exit status " + string(r.Exit)}}
+	message := "the workflow completed with exit status " + string(r.Exit)
+	return Ending{Failure: ace.Failure{Kind: r.Exit, Message: message}}
 }
 
 // failedActivity returns the activity type of a failure, or "".
@@ -300,11 +303,12 @@ func (s *scanner) readNotes(ctx context.Context) error {
 		}
 		causes[cause] = true
 	}
-	return gather(ctx, s, "examples of wrong answers", want, s.facts.Notes, func(ctx context.Context, r runs.Run) (string, error) {
+	read := func(ctx context.Context, r runs.Run) (string, error) {
 		f := histories.NewFolder(r.WorkflowID, r.RunID)
 		err := s.events(ctx, r, func(e *historypb.HistoryEvent) { f.Apply(e) })
 		return cluster.Cut(noteOf(&f.State), maxMessage), err
-	})
+	}
+	return gather(ctx, s, "examples of wrong answers", want, s.facts.Notes, read)
 }
 
 func noteOf(s *ace.State) string {
@@ -400,13 +404,14 @@ const lastEvents = 50
 // readPending reads the pending activities and workflow tasks of each open run.
 func (s *scanner) readPending(ctx context.Context) error {
 	byRun := map[string][]Retrying{}
-	err := gather(ctx, s, "pending activities of open runs", s.facts.Open, byRun, func(ctx context.Context, r runs.Run) ([]Retrying, error) {
+	read := func(ctx context.Context, r runs.Run) ([]Retrying, error) {
 		d, err := s.c.DescribeWorkflowExecution(ctx, r.WorkflowID, r.RunID)
 		if err != nil || d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 			return nil, err
 		}
 		return s.retrying(ctx, r, d), nil
-	})
+	}
+	err := gather(ctx, s, "pending activities of open runs", s.facts.Open, byRun, read)
 	if err == nil {
 		s.facts.Retrying = slices.Concat(slices.Collect(maps.Values(byRun))...)
 	}

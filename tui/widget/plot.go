@@ -15,7 +15,7 @@ type Plot struct {
 	X, Y   Axis
 	Curves []PlotCurve
 	Legend bool
-	Empty  string // said in place of curves that have no points
+	Empty  string // shown in place of curves without points
 }
 
 // PlotCurve is one curve. NaN in y is a gap. Series decides its color and its mark.

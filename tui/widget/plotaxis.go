@@ -17,7 +17,7 @@ type Axis struct {
 	Zero   bool    // it begins at 0
 	Most   float64 // no tick above it or below 0; 0 for no such bounds
 	Room   float64 // least interval
-	Unit   string  // said at the first tick
+	Unit   string  // shown at the first tick
 }
 
 // interval is a range of values.

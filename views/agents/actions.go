@@ -277,11 +277,11 @@ func previewStart(line string) string {
 	if err != nil {
 		return err.Error()
 	}
-	said := "starts " + in.Agent + " in " + in.WorkingDir
+	summary := "starts " + in.Agent + " in " + in.WorkingDir
 	if first == "" {
-		return said + "; it then waits for a message"
+		return summary + "; it then waits for a message"
 	}
-	return said + " with a first message"
+	return summary + " with a first message"
 }
 
 func (a *Agents) start(s tui.Shell, line string) tea.Cmd {
@@ -354,7 +354,8 @@ func (a *Agents) commands() []tui.Command {
 	}
 	return []tui.Command{
 		{Name: "session", Args: "start agent=… dir=… PROMPT | send TEXT | interrupt | stop | approve",
-			Mutates: true, Help: "start a session, or act on the selected one", Complete: completeSession, Do: a.command},
+			Mutates: true, Help: "start a session, or act on the selected one",
+			Complete: completeSession, Do: a.command},
 		{Name: "approve", Help: "allow or deny the waiting tool call", Mutates: true,
 			Do: func(s tui.Shell, _ string) tea.Cmd { return a.answer(s, a.waiting()) }},
 	}

@@ -355,11 +355,11 @@ func (v *Conversation) Draw(_ time.Time, focused bool) []string {
 	v.sync()
 	s := v.Styles
 	if v.Current == nil {
-		said := "reading the conversation" + s.Glyphs.Ellipsis
+		summary := "reading the conversation" + s.Glyphs.Ellipsis
 		if t := v.live(); t != nil && t.Err != "" {
-			said = text.Safe(t.Err, " ")
+			summary = text.Safe(t.Err, " ")
 		}
-		return v.Message(nil, said)
+		return v.Message(nil, summary)
 	}
 	head := v.banner()
 	if v.Current.Err != "" {

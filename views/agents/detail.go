@@ -122,9 +122,9 @@ type sessionWriter struct {
 	t *transcripts.Session
 }
 
-func (w sessionWriter) fact(name string, ink theme.Ink, said string) {
-	if said != "" {
-		w.Prose(" "+text.Fit(name, 10, ""), ink, said)
+func (w sessionWriter) fact(name string, ink theme.Ink, value string) {
+	if value != "" {
+		w.Prose(" "+text.Fit(name, 10, ""), ink, value)
 	}
 }
 
@@ -135,11 +135,11 @@ func (w sessionWriter) facts(r sessions.Row) {
 		w.Prose(" "+g.Failed+" ", w.S.Error, t.Err)
 	}
 	m := stateMark(r, w.Now, w.S)
-	said := m.Word + ", last line " + w.Ago(t.Last())
+	summary := m.Word + ", last line " + w.Ago(t.Last())
 	if r.Unfinished {
-		said += ", its last turn is incomplete"
+		summary += ", its last turn is incomplete"
 	}
-	w.fact("state", m.Ink, m.Glyph+" "+said)
+	w.fact("state", m.Ink, m.Glyph+" "+summary)
 	w.fact("directory", w.S.Text, t.Dir())
 	if sum.Title != "" {
 		w.fact("prompt", w.S.Text, firstLine(sum.Prompt))

@@ -61,11 +61,11 @@ func (w sessionWriter) pendingCalls(st *sessions.State) {
 // status writes the state of the session and its source.
 func (w sessionWriter) status(r sessions.Row, st *sessions.State, live *sessions.Detail) {
 	m := engineMark(st.Status, st.Exit, w.S)
-	said := m.Word
+	summary := m.Word
 	if st.Current != nil {
-		said += ", turn " + strconv.Itoa(st.Current.Turn)
+		summary += ", turn " + strconv.Itoa(st.Current.Turn)
 	}
-	w.fact("state", m.Ink, m.Glyph+" "+said)
+	w.fact("state", m.Ink, m.Glyph+" "+summary)
 	from := r.Engine.From
 	if live != nil {
 		from = live.From
@@ -90,14 +90,14 @@ func noteText(n *sessions.Note) string {
 	if n == nil {
 		return ""
 	}
-	said := "requested"
+	summary := "requested"
 	if n.By != "" {
-		said += " by " + n.By
+		summary += " by " + n.By
 	}
 	if n.Reason != "" {
-		said += ": " + n.Reason
+		summary += ": " + n.Reason
 	}
-	return said
+	return summary
 }
 
 func (w sessionWriter) engineFacts(r sessions.Row, st *sessions.State, live *sessions.Detail) {
@@ -150,11 +150,11 @@ func (w sessionWriter) queue(st *sessions.State) {
 	}
 	w.Section(waiting(len(st.Queue), "message")+" for the agent", "")
 	for i, m := range st.Queue[:min(len(st.Queue), 5)] {
-		said := firstLine(m.Text)
+		summary := firstLine(m.Text)
 		if m.Callback {
-			said = sessions.SenderText(m) + ": " + said
+			summary = sessions.SenderText(m) + ": " + summary
 		}
-		w.Prose("   "+strconv.Itoa(i+1)+" ", w.S.Text, said)
+		w.Prose("   "+strconv.Itoa(i+1)+" ", w.S.Text, summary)
 	}
 }
 
@@ -170,10 +170,10 @@ func (w sessionWriter) turns(st *sessions.State) {
 	for _, t := range st.Recent[from:] {
 		m := turnMark(string(t.Status), w.S)
 		l := w.Line().Add(m.Ink, "   "+text.FitLeft(strconv.Itoa(t.Turn), 3, "")+" "+m.Glyph+" ")
-		said := text.Safe("  "+sessions.TurnText(t), " ")
+		summary := text.Safe("  "+sessions.TurnText(t), " ")
 		prompt := text.Safe(firstLine(t.Prompt), " ")
-		room := max(l.Room()-text.Width(said), 12)
-		w.End(l.Add(w.S.Text, text.Cut(prompt, room, w.S.Glyphs.Ellipsis)).Add(w.S.Muted, said))
+		room := max(l.Room()-text.Width(summary), 12)
+		w.End(l.Add(w.S.Text, text.Cut(prompt, room, w.S.Glyphs.Ellipsis)).Add(w.S.Muted, summary))
 	}
 }
 

@@ -90,11 +90,11 @@ func (v *List) reading() string {
 	if p.Done >= p.Files {
 		return ""
 	}
-	said := "reading " + text.Count(int64(p.Done)) + " of " + text.Count(int64(p.Files))
+	summary := "reading " + text.Count(int64(p.Done)) + " of " + text.Count(int64(p.Files))
 	if p.Rate() > 0 {
-		said += ", " + console.Bytes(int64(p.Rate())) + "/s"
+		summary += ", " + console.Bytes(int64(p.Rate())) + "/s"
 	}
-	return said
+	return summary
 }
 
 // marked sums the cost and tokens of the marked sessions.

@@ -35,7 +35,10 @@ func (p entryPainter) lines(e *transcripts.Entry, open bool) []string {
 	d := entryLines{entryPainter: p, e: e, open: open}
 	switch e.Kind {
 	case transcripts.KindUser:
-		who := map[bool]string{true: "callback", false: "user"}[e.Callback]
+		who := "user"
+		if e.Callback {
+			who = "callback"
+		}
 		d.head(p.s.Accent, who, strings.TrimSpace(e.Name+"  "+e.Note))
 		d.body(p.s.Text, e.Text, e.Cut, foldedText)
 	case transcripts.KindText:
@@ -107,11 +110,11 @@ func (d *entryLines) rest(t, shown string, lines, cut int) {
 	var parts []string
 	if len(shown) < len(t) || lines > 0 {
 		more := strings.Count(t[len(shown):], "\n") + max(lines, 0)
-		said := widget.Counted(max(more, 1), "more line")
+		summary := widget.Counted(max(more, 1), "more line")
 		if !d.open {
-			said += "; o unfolds"
+			summary += "; o unfolds"
 		}
-		parts = append(parts, said)
+		parts = append(parts, summary)
 	}
 	if cut > 0 {
 		parts = append(parts, widget.Counted(cut, "byte")+" not kept")

@@ -79,7 +79,7 @@ func PreviewFork(line string) string {
 	if err != nil {
 		return err.Error()
 	}
-	said := "reuses the steps up to event " + strconv.FormatInt(at.Event, 10)
+	summary := "reuses the steps up to event " + strconv.FormatInt(at.Event, 10)
 	if at.Phase != "" {
 		var rerun []string
 		for i, p := range ace.Steps() {
@@ -87,16 +87,16 @@ func PreviewFork(line string) string {
 				rerun = phaseNames()[i:]
 			}
 		}
-		said = "will rerun " + strings.Join(rerun, ", ")
+		summary = "will rerun " + strings.Join(rerun, ", ")
 	}
 	if len(fields) == 0 {
-		return said + "; no changes yet"
+		return summary + "; no changes yet"
 	}
 	var names []string
 	for _, f := range fields {
 		names = append(names, f.Name)
 	}
-	return said + "; changes " + strings.Join(names, ", ")
+	return summary + "; changes " + strings.Join(names, ", ")
 }
 
 func phaseNames() []string {

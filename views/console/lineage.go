@@ -74,11 +74,11 @@ func WriteLineageNode(w *widget.Writer, t *histories.LineageTree, n *histories.L
 	r := lineage.RowOf(n)
 	w.End(w.Line().Add(w.S.Strong, " "+text.Safe(r.Name, " ")).Add(w.S.Muted, "  run "+text.Safe(n.Run.RunID, " ")))
 	status := StatusMark(n.Run, w.S)
-	said := status.Glyph + " " + status.Word
+	summary := status.Glyph + " " + status.Word
 	if n.Outcome != nil {
-		said += ": answered " + cmp.Or(r.Answer, g.Dash)
+		summary += ": answered " + cmp.Or(r.Answer, g.Dash)
 	}
-	f("status", said, status.Ink)
+	f("status", summary, status.Ink)
 	f("effect", lineage.Effect(t, n), effectInk(n.Effect, w.S))
 	f("from", lineage.Origin(t, n), w.S.Text)
 	if n.Run.Fork != nil {

@@ -46,7 +46,11 @@ func (l *Listing) AskFilter(s tui.Shell) {
 func (l *Listing) Pause(s tui.Shell) {
 	paused := !l.Runs.Paused
 	l.controls.SetPaused(paused)
-	s.Note(map[bool]string{true: "refreshing paused; p resumes", false: "resumed"}[paused])
+	if paused {
+		s.Note("refreshing paused; press p to resume")
+	} else {
+		s.Note("refreshing again")
+	}
 }
 
 // FilterSaver saves filters to disk. It does I/O and is called in commands.

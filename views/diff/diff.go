@@ -63,20 +63,20 @@ func (v *list) diff() *histories.Diff {
 }
 
 func (v *list) Footer() string {
-	parts := []string{"enter opens side A", "", "", "", v.Table.Position()}
+	parts := []string{"enter opens side A"}
 	if v.second {
 		parts[0] = "enter opens side B"
 	}
 	if v.kind != "" {
-		parts[1] = "only " + v.kind
+		parts = append(parts, "only "+v.kind)
 	}
 	if v.onlyDiffer {
-		parts[2] = "only differences"
+		parts = append(parts, "only differences")
 	}
 	if v.of != nil && v.of.AllFields {
-		parts[3] = "all fields"
+		parts = append(parts, "all fields")
 	}
-	return v.Join(parts...)
+	return v.Join(append(parts, v.Table.Position())...)
 }
 
 func (v *list) Bindings() []tui.Binding {
@@ -331,7 +331,7 @@ func (v *list) again(s tui.Shell, swap bool) {
 }
 
 // Copy returns the description of the first difference.
-func (v *list) Copy() (what, said string) {
+func (v *list) Copy() (what, value string) {
 	if d := v.diff(); d != nil && d.First != nil {
 		return "first difference", d.First.Text
 	}

@@ -173,8 +173,8 @@ func writePayloads(w *widget.Writer, p *histories.DiffPair) {
 	}{{"Input", step.Input}, {"Result", step.Result}} {
 		if len(part.raw) > 0 {
 			w.Section(part.name, "")
-			said, _ := widget.ValueText(part.raw)
-			w.Spans(" "+glyph+" ", ink, []widget.Span{{ink, said}})
+			words, _ := widget.ValueText(part.raw)
+			w.Spans(" "+glyph+" ", ink, []widget.Span{{ink, words}})
 		}
 	}
 }

@@ -152,7 +152,11 @@ func (w *checkWriter) server(s *system.System) {
 	w.fact("data", h.DataDir)
 	w.fact("size", system.Bytes(uint64(h.Size))+" in "+text.Count(int64(h.Files))+" files")
 	w.fact("free", system.Bytes(h.Free))
-	w.fact("worker", "this process runs "+map[bool]string{true: "a worker", false: "no worker"}[h.Worker])
+	worker := "this process runs no worker"
+	if h.Worker {
+		worker = "this process runs a worker"
+	}
+	w.fact("worker", worker)
 }
 
 func (w *checkWriter) process(p system.Process) {

@@ -53,12 +53,12 @@ func (v *lineage) Footer() string {
 	if t == nil {
 		return ""
 	}
-	said, marked := widget.Counted(t.Count(), "fork")+widget.Dropped(t.Dropped), ""
+	summary, marked := widget.Counted(t.Count(), "fork")+widget.Dropped(t.Dropped), ""
 	if n := len(v.listing.Marks.Runs); n > 0 {
 		marked = text.Count(int64(n)) + " marked"
 	}
 	v.sync(t)
-	return v.Join(said, marked, v.Table.Position())
+	return v.Join(summary, marked, v.Table.Position())
 }
 
 // tree returns the lineage of the selected run, or nil until it is read.

@@ -70,17 +70,17 @@ func (v *fileList) row(s *logs.Logs, f logs.File, now time.Time) []widget.Cell {
 	if !f.RatedAt.IsZero() && now.Sub(f.RatedAt) < 5*time.Second {
 		speed = text.Count(int64(f.PerSecond + 0.5))
 	}
-	said := string(f.State)
+	state := string(f.State)
 	switch f.State {
 	case logfile.Unreadable:
-		ink, said = v.Styles.Error, g.Failed+" "+said
+		ink, state = v.Styles.Error, g.Failed+" "+state
 	case logfile.Waiting, logfile.Removed, logfile.Same:
 		ink = v.Styles.Muted
 	case logfile.Truncated:
 		ink = v.Styles.Warning
 	}
 	if f.Truncated > 0 && f.State == logfile.Following {
-		said = "truncated " + strconv.Itoa(f.Truncated) + "x"
+		state = "truncated " + strconv.Itoa(f.Truncated) + "x"
 	}
-	return []widget.Cell{{name, ink}, {console.Bytes(f.Size), v.Styles.Text}, {speed, v.Styles.Muted}, {said, ink}}
+	return []widget.Cell{{name, ink}, {console.Bytes(f.Size), v.Styles.Text}, {speed, v.Styles.Muted}, {state, ink}}
 }

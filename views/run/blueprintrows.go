@@ -65,16 +65,16 @@ func (r blueprintFieldRow) moment(now time.Time, loc *time.Location) string {
 	if r.f.At.IsZero() {
 		return ""
 	}
-	said := r.f.At.In(loc).Format("15:04:05")
+	summary := r.f.At.In(loc).Format("15:04:05")
 	if r.f.At.Before(now) {
-		said += ", " + text.Span(now.Sub(r.f.At)) + " ago"
+		summary += ", " + text.Span(now.Sub(r.f.At)) + " ago"
 	} else {
-		said += ", in " + text.Span(r.f.At.Sub(now))
+		summary += ", in " + text.Span(r.f.At.Sub(now))
 	}
 	if strings.TrimSpace(r.text) != "" {
-		return " " + said
+		return " " + summary
 	}
-	return said
+	return summary
 }
 
 func (r blueprintFieldRow) Inspect(w *inspection) {

@@ -27,14 +27,14 @@ func skillRows(b *lister, d *histories.Detail) {
 }
 
 func skillsRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
-	said := widget.Counted(d.Skills.Total, "call")
+	summary := widget.Counted(d.Skills.Total, "call")
 	if d.Skills.Dropped > 0 {
-		said += ", " + text.Count(int64(d.Skills.Dropped)) + " not kept"
+		summary += ", " + text.Count(int64(d.Skills.Dropped)) + " not kept"
 	}
 	if d.Skills.Unreadable > 0 {
-		said += ", " + text.Count(int64(d.Skills.Unreadable)) + " unreadable"
+		summary += ", " + text.Count(int64(d.Skills.Unreadable)) + " unreadable"
 	}
-	return said, s.Muted
+	return summary, s.Muted
 }
 
 // skillRow is the usage of one skill.
@@ -137,17 +137,17 @@ func (r usageRow) Inspect(w *inspection) {
 func (r usageRow) title() string { return "Skills" }
 
 func usageText(u ace.Usage, g theme.Glyphs) string {
-	said := text.Count(u.InputTokens) + " input tokens, " + text.Count(u.OutputTokens) + " output"
+	summary := text.Count(u.InputTokens) + " input tokens, " + text.Count(u.OutputTokens) + " output"
 	if u.CacheReadTokens > 0 {
-		said += ", " + text.Count(u.CacheReadTokens) + " from cache"
+		summary += ", " + text.Count(u.CacheReadTokens) + " from cache"
 	}
 	switch {
 	case u.Unpriced && u.CostUSD == 0:
-		return said + ", unknown cost"
+		return summary + ", unknown cost"
 	case u.Unpriced:
-		return said + ", more than " + console.CostCell(u, g)
+		return summary + ", more than " + console.CostCell(u, g)
 	}
-	return said + ", " + console.CostCell(u, g)
+	return summary + ", " + console.CostCell(u, g)
 }
 
 func callRows(b *lister, d *histories.Detail) {
@@ -162,11 +162,11 @@ func callRows(b *lister, d *histories.Detail) {
 }
 
 func callsRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
-	said := widget.Counted(d.Calls.Len(), "call") + ", oldest first"
+	summary := widget.Counted(d.Calls.Len(), "call") + ", oldest first"
 	if n := d.Calls.Cut(); n > 0 {
-		said += ", payloads of " + text.Count(int64(n)) + " cut"
+		summary += ", payloads of " + text.Count(int64(n)) + " cut"
 	}
-	return said, s.Muted
+	return summary, s.Muted
 }
 
 func (w *inspection) calls() {

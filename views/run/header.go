@@ -163,9 +163,9 @@ func verdict(d *histories.Detail) (ace.ExitStatus, string) {
 	case *c:
 		return ace.Success, "correct"
 	}
-	said := "wrong"
+	words := "wrong"
 	if d.Input.Label != nil {
-		said += ": answered " + quoted(d.Phase.Answer) + ", expected " + quoted(*d.Input.Label)
+		words += ": answered " + quoted(d.Phase.Answer) + ", expected " + quoted(*d.Input.Label)
 	}
-	return ace.Wrong, said
+	return ace.Wrong, words
 }

@@ -223,9 +223,9 @@ func (w *inspection) refs(refs []ace.Ref) {
 
 // refText names an artifact.
 func refText(r ace.Ref) string {
-	said := "artifact " + text.Safe(r.SHA256[:min(len(r.SHA256), 12)], " ") + ", " + widget.SizeText(r.Size)
+	summary := "artifact " + text.Safe(r.SHA256[:min(len(r.SHA256), 12)], " ") + ", " + widget.SizeText(r.Size)
 	if r.MediaType != "" {
-		said += ", " + text.Safe(r.MediaType, " ")
+		summary += ", " + text.Safe(r.MediaType, " ")
 	}
-	return said
+	return summary
 }

@@ -32,19 +32,19 @@ func deltaTitle(_ *histories.Detail, g theme.Glyphs) string { return "Playbook "
 
 func deltaRemark(detail *histories.Detail, s theme.Styles) (string, theme.Ink) {
 	d, g := detail.Delta, s.Glyphs
-	said := console.Short(d.PlaybookBefore, g)
+	summary := console.Short(d.PlaybookBefore, g)
 	switch {
 	case d.PlaybookAfter == "":
-		return said + ", not merged yet", s.Muted
+		return summary + ", not merged yet", s.Muted
 	case d.PlaybookAfter == d.PlaybookBefore:
-		said += " (unchanged)"
+		summary += " (unchanged)"
 	default:
-		said += " " + g.Arrow + " " + console.Short(d.PlaybookAfter, g)
+		summary += " " + g.Arrow + " " + console.Short(d.PlaybookAfter, g)
 	}
 	if d.Bullets > 0 {
-		said += ", " + widget.Counted(d.Bullets, "bullet")
+		summary += ", " + widget.Counted(d.Bullets, "bullet")
 	}
-	return said, s.Muted
+	return summary, s.Muted
 }
 
 // operationRow is one operation on the playbook.

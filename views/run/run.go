@@ -230,15 +230,15 @@ func (p *logPanel) window(d *histories.Detail) (int, int) {
 
 // state returns whether the log follows the run, and how many lines were dropped.
 func (p *logPanel) state(d *histories.Detail) string {
-	said := "following"
+	summary := "following"
 	if !d.Close.IsZero() {
-		said = "complete"
+		summary = "complete"
 	}
 	if p.away {
 		_, end := p.window(d)
-		said = text.Count(int64(d.LogDropped+len(d.Log)-end)) + " below, G follows"
+		summary = text.Count(int64(d.LogDropped+len(d.Log)-end)) + " below, G follows"
 	}
-	return said + ", " + text.Count(int64(d.LogDropped)) + " dropped"
+	return summary + ", " + text.Count(int64(d.LogDropped)) + " dropped"
 }
 
 func (p *logPanel) draw(d *histories.Detail, width int, s theme.Styles, loc *time.Location) []string {

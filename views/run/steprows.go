@@ -429,14 +429,14 @@ func (r phaseRow) find(has func(string) bool) bool {
 
 // parseText returns how the answer of a model was parsed.
 func parseText(v *ace.Verdict) string {
-	said := v.String()
-	if said == "" {
-		said = "in the requested format"
+	summary := v.String()
+	if summary == "" {
+		summary = "in the requested format"
 	}
 	if v.Attempts > 1 {
-		said += " (" + strconv.Itoa(v.Attempts) + " answers)"
+		summary += " (" + strconv.Itoa(v.Attempts) + " answers)"
 	}
-	return text.Safe(said, " ")
+	return text.Safe(summary, " ")
 }
 
 // attempts adds failed attempts, the time spent on them, and the last error.

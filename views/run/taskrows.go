@@ -44,12 +44,12 @@ func taskTitle(d *histories.Detail, _ theme.Glyphs) string {
 }
 
 func verdictRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
-	exit, said := verdict(d)
-	if said == "" {
+	exit, summary := verdict(d)
+	if summary == "" {
 		return "", s.Muted
 	}
 	m := s.Status(string(exit))
-	return m.Glyph + " " + text.Safe(said, " "), m.Ink
+	return m.Glyph + " " + text.Safe(summary, " "), m.Ink
 }
 
 // promptRow is the prompt of the task, or the artifact that contains it.
@@ -259,11 +259,11 @@ func lineageRows(b *lister, d *histories.Detail) {
 }
 
 func lineageRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
-	said := widget.Counted(d.Forks.Count(), "fork")
+	summary := widget.Counted(d.Forks.Count(), "fork")
 	if n := len(d.Forks.Nodes); n > maxNodes {
-		said += " (" + text.Count(maxNodes) + " of " + text.Count(int64(n)) + " runs here)"
+		summary += " (" + text.Count(maxNodes) + " of " + text.Count(int64(n)) + " runs here)"
 	}
-	return said + ", " + s.Glyphs.Point + " is this run, T shows the tree", s.Muted
+	return summary + ", " + s.Glyphs.Point + " is this run, T shows the tree", s.Muted
 }
 
 // nodeRow is a run of the lineage, in the columns of the lineage screen that fit.
@@ -356,15 +356,15 @@ func progressRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
 
 // experimentProgress returns the stage of an experiment and how many of its tasks are done.
 func experimentProgress(p *ace.ExperimentProgress) string {
-	said := text.Safe(p.Stage, " ")
-	if said == "" {
-		said = "unknown stage"
+	summary := text.Safe(p.Stage, " ")
+	if summary == "" {
+		summary = "unknown stage"
 	}
-	said += ", " + text.Count(int64(p.Done())) + " of " + text.Count(int64(p.TotalTasks)) + " tasks"
+	summary += ", " + text.Count(int64(p.Done())) + " of " + text.Count(int64(p.TotalTasks)) + " tasks"
 	if p.TotalEpochs > 1 {
-		said += " of epoch " + strconv.Itoa(p.Epoch) + " of " + strconv.Itoa(p.TotalEpochs)
+		summary += " of epoch " + strconv.Itoa(p.Epoch) + " of " + strconv.Itoa(p.TotalEpochs)
 	}
-	return said
+	return summary
 }
 
 // curveText returns the accuracy of each bucket of tasks in order, one character each, or "" for a single bucket.

@@ -238,11 +238,11 @@ func startFlags(d runners.Requirements) string {
 	if d.ExecutorType != "" {
 		parts = append(parts, "--executor "+runners.ShellWord(d.ExecutorType))
 	}
-	said := strings.Join(parts, " ")
+	summary := strings.Join(parts, " ")
 	if d.Hostname != "" {
-		said += "   on " + d.Hostname
+		summary += "   on " + d.Hostname
 	}
-	return strings.TrimSpace(said)
+	return strings.TrimSpace(summary)
 }
 
 func (p waitingRow) facts(v *detail, w *widget.Writer) string {

@@ -213,8 +213,8 @@ func (v *list) head(now time.Time) []string {
 		return nil
 	}
 	var lines []string
-	if said := staleText(d, now); said != "" {
-		all := text.Wrap(said, max(v.Width-4, 1))
+	if summary := staleText(d, now); summary != "" {
+		all := text.Wrap(summary, max(v.Width-4, 1))
 		for _, l := range all[:min(len(all), 3)] {
 			lines = append(lines, s.Warning.Paint(text.Fit(" "+s.Glyphs.Failed+" "+l, v.Width, s.Glyphs.Ellipsis)))
 		}
@@ -230,14 +230,14 @@ func staleText(d *runners.Runners, now time.Time) string {
 	if d.Err == "" {
 		return ""
 	}
-	said := "no answer: " + text.Safe(d.Err, " ")
+	summary := "no answer: " + text.Safe(d.Err, " ")
 	if d.NoWorker {
-		said = "no dispatcher is running; start one with acescope serve"
+		summary = "no dispatcher is running; start one with acescope serve"
 	}
 	if !d.Answered.IsZero() {
-		said += ". The data shown is " + text.Span(now.Sub(d.Answered)) + " old"
+		summary += ". The data shown is " + text.Span(now.Sub(d.Answered)) + " old"
 	}
-	return said
+	return summary
 }
 
 func countsLine(view runners.RunnersView, width int, s theme.Styles) string {
@@ -377,12 +377,12 @@ func (q queueRow) draw(v *list, width int, plain bool, now time.Time) string {
 	if q.Able == 0 {
 		able, ink = s.Glyphs.Failed+" none able", s.Error
 	}
-	said := requirementsText(q.Requirements)
+	summary := requirementsText(q.Requirements)
 	if q.Nearest != "" {
-		said += ": " + text.Safe(q.Nearest, " ")
+		summary += ": " + text.Safe(q.Nearest, " ")
 	}
 	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis, widget.SizedCell{text.Count(int64(q.Waiting)) + " wait", -11, s.Text},
-		widget.SizedCell{"oldest " + v.oldest(q.RunQueue, now), 13, s.Muted}, widget.SizedCell{able, 11, ink}, widget.SizedCell{said, 0, s.Text})
+		widget.SizedCell{"oldest " + v.oldest(q.RunQueue, now), 13, s.Muted}, widget.SizedCell{able, 11, ink}, widget.SizedCell{summary, 0, s.Text})
 }
 
 // oldest returns how long the first run of a queue has waited.
@@ -439,7 +439,8 @@ func (v *list) runnerActions(view string, run func() (runs.Run, bool)) []tui.Bin
 	}
 	return []tui.Binding{
 		console.MutatingKey(view+".stop", "stop the run under the cursor (asks first)", "stop", stop, "x"),
-		console.MutatingKey(view+".drain", "drain the runner: it gets no more runs (asks first)", "drain", v.askDrain, "D"),
+		console.MutatingKey(view+".drain", "drain the runner: it gets no more runs (asks first)", "drain",
+			v.askDrain, "D"),
 	}
 }
 

@@ -182,13 +182,13 @@ func (v *list) Copy() (what, copied string) {
 	if !ok {
 		return "", ""
 	}
-	said := r.Run.WorkflowID + " " + r.Run.RunID + " " + string(r.Verdict.Outcome)
+	summary := r.Run.WorkflowID + " " + r.Run.RunID + " " + string(r.Verdict.Outcome)
 	if d := r.Verdict.Divergence; d != nil {
-		said += " " + d.Sentence
+		summary += " " + d.Sentence
 	} else if r.Verdict.Why != "" {
-		said += " " + r.Verdict.Why
+		summary += " " + r.Verdict.Why
 	}
-	return "verdict", said
+	return "verdict", summary
 }
 
 func (v *list) Draw(now time.Time, focused bool) []string {

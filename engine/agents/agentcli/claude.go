@@ -51,9 +51,9 @@ func eventName(kind, subtype string) string {
 // is the CLI's own text after the API failed.
 func (p *Parser) claudeMessage(e Event, kind string, line object) {
 	message := line["message"].Map()
-	said := KindUser
+	textKind := KindUser
 	if kind == "assistant" {
-		said = KindText
+		textKind = KindText
 		e.MessageID, e.Model = text(message["id"]), text(message["model"])
 		if usage, ok := message["usage"]; ok {
 			e.Usage = claudeUsage(usage)
@@ -61,13 +61,13 @@ func (p *Parser) claudeMessage(e Event, kind string, line object) {
 	}
 	content := message["content"]
 	if content.Type == gjson.String {
-		e.Kind, e.Text = said, text(content)
+		e.Kind, e.Text = textKind, text(content)
 		p.add(e)
 		return
 	}
 	blocks := elements(content)
 	for _, block := range blocks {
-		p.claudeBlock(e, said, line, block.Map())
+		p.claudeBlock(e, textKind, line, block.Map())
 		e.Usage = nil // count it once per message
 	}
 	if len(blocks) == 0 {
@@ -75,14 +75,14 @@ func (p *Parser) claudeMessage(e Event, kind string, line object) {
 	}
 }
 
-// claudeBlock adds the event of one block. said is the kind of its texts.
-func (p *Parser) claudeBlock(e Event, said Kind, line, block object) {
+// claudeBlock adds the event of one block. textKind is the kind of its texts.
+func (p *Parser) claudeBlock(e Event, textKind Kind, line, block object) {
 	role, fault := text(line["type"]), line["error"]
 	switch kind := block["type"].String(); {
-	case kind == "text" && said == KindText && fault.Type != gjson.Null:
+	case kind == "text" && textKind == KindText && fault.Type != gjson.Null:
 		e.Kind, e.Name, e.Text = KindError, eventName(role, fault.String()), text(block["text"])
 	case kind == "text":
-		e.Kind, e.Text = said, text(block["text"])
+		e.Kind, e.Text = textKind, text(block["text"])
 	case kind == "thinking":
 		e.Kind, e.Text = KindThinking, text(block["thinking"])
 	case kind == "redacted_thinking":

@@ -324,7 +324,8 @@ func (s *State) supersede(r ToolRequest) {
 	c := *s.Current
 	c.Attempt = r.Attempt
 	s.Current = &c
-	s.denyPendingIf("the agent process that requested approval has exited", func(p ToolRequest) bool { return p.Attempt < r.Attempt })
+	earlier := func(p ToolRequest) bool { return p.Attempt < r.Attempt }
+	s.denyPendingIf("the agent process that requested approval has exited", earlier)
 }
 
 // decide applies the user's decision on a pending call.

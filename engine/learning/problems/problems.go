@@ -149,8 +149,8 @@ func (f formula) context(question string) string {
 	if f.Stated != "" {
 		about = "Formula: " + f.Stated + ", Explanation: " + f.Symbols + "."
 	}
-	return "Use formula " + f.Name + " to answer the question. Reply with one number, rounded to two decimals, and nothing else. " +
-		about + " Question: " + question + " Answer:"
+	return "Use formula " + f.Name + " to answer the question. " +
+		"Reply with one number, rounded to two decimals, and nothing else. " + about + " Question: " + question + " Answer:"
 }
 
 // target formats a label with one or two decimals.

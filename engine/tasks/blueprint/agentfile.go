@@ -57,7 +57,8 @@ func (f agentFile) read(b *run.Blueprint) {
 	f.addViolations(v.sorted(), f.root, "$")
 	err := json.Unmarshal(f.data, b)
 	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && len(v.List) == 0 {
-		f.fieldProblem(mismatch.Field, "write an integer without a fraction or an exponent") // for the schema, 60.0 is one
+		// For the schema, 60.0 is an integer.
+		f.fieldProblem(mismatch.Field, "write an integer without a fraction or an exponent")
 	}
 	b.Schema, b.MCPServers = nil, nil
 	b.Tags = sortedSet(b.Tags)

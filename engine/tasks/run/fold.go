@@ -138,7 +138,7 @@ func (s *State) accepts(c runner.Claim) bool {
 func (s *State) awaits(u runner.Unmatched) bool { return s.Status == Pending && u.Try == s.Try }
 
 // answered applies the dispatcher's answer. A late answer is legitimate, since a signal may
-// have said the same or the run may be stopping: it does not count as ignored.
+// have reported the same, or the run may be stopping: it does not count as ignored.
 func (s *State) answered(f Fact) {
 	switch {
 	case f.Claimed != nil:

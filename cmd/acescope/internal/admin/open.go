@@ -113,7 +113,7 @@ type fileConsole struct {
 	books  *playbook.Store // in a directory that is removed at the end
 	err    error           // why there is nothing to show; read after run
 
-	noBooks atomic.Value // why there are no playbooks, a string
+	noPlaybooks atomic.Value // why there are no playbooks, a string
 }
 
 // openFiles opens the console on histories from files, which are read in the background.
@@ -149,7 +149,7 @@ func openFiles(a *cli.App, ctx context.Context, path string, files []string) err
 	if c.books, err = playbook.OpenStore(dir); err != nil {
 		return err
 	}
-	c.noBooks.Store("the histories are still being read")
+	c.noPlaybooks.Store("the histories are still being read")
 	screen := screenOptions{source: "file " + full, views: console.Options{Refuse: c.refuse}, frames: c.frames}
 	err = runConsole(a, ctx, c.feeds, screen, c.run)
 	if c.err != nil {
@@ -171,12 +171,12 @@ func (c *fileConsole) run(ctx context.Context, quit func()) {
 	wg.Go(func() { c.load(ctx, quit) })
 	c.feeds.Run(ctx, cluster.Deps{
 		Client: client, TaskQueue: ace.TaskQueue, Screen: screenOf(c.frames), Artifact: c.app.FileArtifacts(),
-		Playbooks: c.books, NoPlaybooks: func() string { return c.noBooks.Load().(string) }, Verify: verifyHere,
+		Playbooks: c.books, NoPlaybooks: func() string { return c.noPlaybooks.Load().(string) }, Verify: verifyHere,
 	})
 }
 
-// rebuildBooks rebuilds the playbooks from the deltas of the tasks.
-func (c *fileConsole) rebuildBooks(ctx context.Context) {
+// rebuildPlaybooks rebuilds the playbooks from the deltas of the tasks.
+func (c *fileConsole) rebuildPlaybooks(ctx context.Context) {
 	working, _, end := c.feeds.Link.StartWork(ctx, "rebuilding the playbooks")
 	defer end()
 	problems, err := c.set.Playbooks(working, c.books)
@@ -189,7 +189,7 @@ func (c *fileConsole) rebuildBooks(ctx context.Context) {
 	if len(problems) == 0 {
 		problems = []string{"no task in the files changed a playbook"}
 	}
-	c.noBooks.Store(problems[0])
+	c.noPlaybooks.Store(problems[0])
 }
 
 // load reads the files and updates the screen meanwhile. If no history can be read, it ends the console.
@@ -229,7 +229,7 @@ func (c *fileConsole) load(ctx context.Context, quit func()) {
 	}
 	c.feeds.Link.SetHealth("files", true, text)
 	c.feeds.Refresh()
-	c.rebuildBooks(ctx)
+	c.rebuildPlaybooks(ctx)
 }
 
 // maxFileRows bounds the unreadable files that have a row on the health screen.
@@ -255,7 +255,8 @@ func (c *fileConsole) report(problems []offline.Problem, more int) (bad int) {
 // inputs returns the files to read.
 func (c *fileConsole) inputs() (list []offline.Source) {
 	for _, path := range c.files {
-		list = append(list, offline.Source{Name: path, Open: func() (io.ReadCloser, error) { return cli.OpenFile(path) }})
+		open := func() (io.ReadCloser, error) { return cli.OpenFile(path) }
+		list = append(list, offline.Source{Name: path, Open: open})
 	}
 	return list
 }

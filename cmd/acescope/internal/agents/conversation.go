@@ -49,8 +49,8 @@ func newEntryLine(session string, number int, e transcripts.Entry) EntryLine {
 	return l
 }
 
-// conversationWriter writes the entries of a conversation as they come, each one once. A tool call is written again when
-// the decision on it becomes known: the agent's log can be ahead of the history.
+// conversationWriter writes the entries of a conversation as they come, each one once. A tool call is written again
+// when the decision on it becomes known: the agent's log can be ahead of the history.
 type conversationWriter struct {
 	*cli.App
 	session   string

@@ -27,8 +27,8 @@ func ObserveCommand(a *cli.App) *cobra.Command {
 		Use:   "observe",
 		Short: "Observe agents and runs outside acescope",
 		Long: `Claude Code reports its actions through hooks, which install adds to its settings. The hooks write
-to a spool on this machine. An acescope process with workers (serve, run, the console) forwards the records to one run per
-session (docs/guides/observe.md).`,
+to a spool on this machine. An acescope process with workers (serve, run, the console) forwards the
+records to one run per session (docs/guides/observe.md).`,
 	}
 	temporal := &cobra.Command{Use: "temporal", Short: "Observe runs on Temporal"}
 	temporal.AddCommand(

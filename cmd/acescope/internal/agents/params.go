@@ -87,7 +87,8 @@ func valueOf(text, types string) (json.RawMessage, error) {
 		kind := blueprint.TypeOf(value)
 		allowed := strings.Split(types, "|")
 		// A text is a value as it is written, without quotes.
-		if kind != "string" && slices.Contains(allowed, kind) || kind == "number" && slices.Contains(allowed, "integer") {
+		if kind != "string" && slices.Contains(allowed, kind) ||
+			kind == "number" && slices.Contains(allowed, "integer") {
 			return json.RawMessage(strings.TrimSpace(text)), nil
 		}
 	}

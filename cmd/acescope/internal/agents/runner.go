@@ -244,8 +244,8 @@ func runnerDrainCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drain ID",
 		Short: "Let a runner finish its runs and accept no more",
-		Long: `Drains a runner: it accepts no new runs, and its process exits when its current runs have ended. A drained
-local runner accepts runs again after its acescope process is restarted.`,
+		Long: `Drains a runner: it accepts no new runs, and its process exits when its current runs have ended.
+A drained local runner accepts runs again after its acescope process is restarted.`,
 		Example:           "acescope runner drain lnch_0123456789ab --reason 'new kernel'",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRunners(a),

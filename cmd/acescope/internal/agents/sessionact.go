@@ -46,7 +46,8 @@ func SessionError(id string, err error) error {
 // noticePaused says that the session pauses when this process exits, if this process is the only one that serves.
 func noticePaused(a *cli.App, e *engine.Engine, id string) {
 	if e.Mode() == engine.Embedded {
-		notice(a, `no other process runs workers for this data directory: session %s continues when one does; start one with "acescope serve"`, id)
+		notice(a, `no other process runs workers for this data directory: session %s continues when one does; `+
+			`start one with "acescope serve"`, id)
 	}
 }
 

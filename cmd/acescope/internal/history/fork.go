@@ -186,7 +186,8 @@ func startFork(
 		if e.Mode() != engine.Embedded {
 			return nil
 		}
-		runs.Warn(a, "no other process runs workers for this data directory: this one waits until %s closes", started.TaskID)
+		runs.Warn(a, "no other process runs workers for this data directory: this one waits until %s closes",
+			started.TaskID)
 	}
 	in := p.Input
 	in.TaskID = started.TaskID

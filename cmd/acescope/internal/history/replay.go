@@ -41,8 +41,8 @@ func stepCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "step TASK|FILE",
 		Short: "Show a run at one of its events: phase, skills, playbook delta, and the changes by the event",
-		Long: "Shows a run at one of its events: phase, skills, playbook delta, and the changes by the event. FILE is an\n" +
-			"exported history, - standard input, and FILE#2 the second history of a file.",
+		Long: "Shows a run at one of its events: phase, skills, playbook delta, and the changes by the event.\n" +
+			"FILE is an exported history, - standard input, and FILE#2 the second history of a file.",
 		Example: "acescope replay step finance-1-e1-0042 --at 23 --json | jq .phase\n" +
 			"acescope replay step bug-report.json.gz --follow\n" +
 			"acescope replay step finance-1-e1-0042 --watch usage.cost_usd",

@@ -50,7 +50,8 @@ func VerifyCommand(a *cli.App, name string) *cobra.Command {
 			"some histories could not be verified.",
 		Example: "acescope replay verify finance-1-e1-0042\n" +
 			"acescope replay verify histories/ bug.json.gz --junit report.xml\n" +
-			"acescope replay verify -q 'ExperimentId=\"finance-1\"' --json | jq 'select(.outcome == \"nondeterministic\")'\n" +
+			"acescope replay verify -q 'ExperimentId=\"finance-1\"' --json | " +
+			"jq 'select(.outcome == \"nondeterministic\")'\n" +
 			"acescope replay verify --all -q 'ExecutionStatus=\"Running\"' exported/ --junit report.xml\n" +
 			"temporal workflow show -w ace/q-1 -o json | acescope replay verify -",
 		RunE: func(cmd *cobra.Command, args []string) error { return verify(a, cmd.Context(), args, f) },
@@ -344,7 +345,8 @@ func (v *verification) verdicts(ctx context.Context, read source) []VerdictLine 
 		}
 		if h.ReadErr != nil {
 			list = append(list, VerdictLine{
-				Type: "verdict", Source: h.Source, Number: h.Number, missing: cli.ExitCode(h.ReadErr) == cli.ExitNotFound,
+				Type: "verdict", Source: h.Source, Number: h.Number,
+				missing: cli.ExitCode(h.ReadErr) == cli.ExitNotFound,
 				Verdict: replay.Verdict{Outcome: replay.Unverified, Why: cli.OneLine(h.ReadErr)},
 			})
 		}

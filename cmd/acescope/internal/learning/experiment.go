@@ -168,7 +168,8 @@ func seriesText(s *experiments.Series, g theme.Glyphs) []string {
 	}
 	lines := []string{
 		fmt.Sprintf("%s  %s, epoch %d of %d, %d/%d tasks in %s, a task %s", l.ExitStatus, l.Stage, l.Epoch, l.TotalEpochs,
-			l.Tasks, l.TotalTasks*l.TotalEpochs, text.Duration(s.Duration(time.Now())), widget.Quantity(t.MeanDurationMS, "ms", g)),
+			l.Tasks, l.TotalTasks*l.TotalEpochs, text.Duration(s.Duration(time.Now())),
+			widget.Quantity(t.MeanDurationMS, "ms", g)),
 		rates,
 		fmt.Sprintf("playbook %d bullets, operations %d accepted, %d rejected", l.Bullets, l.Accepted, l.Rejected),
 		fmt.Sprintf("cost $%.4f, %d tokens, per correct answer %s", t.Cost, t.Tokens, perCorrect),

@@ -175,7 +175,9 @@ func (f *eventFinder) of(ctx context.Context, by *playbook.Source) (*playbooks.R
 }
 
 // line returns the line of a bullet. all also looks up the events of its changes, not just of its addition.
-func (f *eventFinder) line(ctx context.Context, ref *playbookRef, l *playbook.BulletHistory, all bool) (BlameLine, error) {
+func (f *eventFinder) line(
+	ctx context.Context, ref *playbookRef, l *playbook.BulletHistory, all bool,
+) (BlameLine, error) {
 	line := BlameLine{
 		Type: "blame", Branch: ref.branch, Seq: ref.seq, Bullet: l.Bullet, Removed: l.Gone, Changes: []blameChange{},
 		Dropped: l.Dropped, Tags: l.Tags, Edits: l.Edits, Counts: l.Counts,

@@ -150,6 +150,9 @@ func SignalCommand(a *cli.App) *cobra.Command {
 				}
 				x.Argument = string(data)
 			}
+			if err := cli.CheckJSON([]byte(x.Argument)); err != nil { // before connecting
+				return err
+			}
 			return x.do(a, cmd, args[:1])
 		},
 	})
@@ -163,8 +166,13 @@ func PointFlags(cmd *cobra.Command, at *fork.Point, event, phase string) {
 	cmd.Flags().Int64Var(&at.Event, "at", 0, event)
 	phase += ": generator, skills, reflector, curator or persist"
 	cmd.Flags().StringVar((*string)(&at.Phase), "phase", "", phase)
-	cmd.MarkFlagsOneRequired("at", "phase")
 	cmd.MarkFlagsMutuallyExclusive("at", "phase")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if at.Event == 0 && at.Phase == "" {
+			return cli.UsageError("set the point with either --at EVENT or --phase PHASE")
+		}
+		return nil
+	}
 }
 
 // Prepare describes a cancellation, a termination, a signal or a reset, which waits for confirmation. kept is the last

@@ -18,8 +18,8 @@ import (
 // providedPhases are the phases that a provider executes, in order.
 var providedPhases = []ace.Phase{ace.PhaseGenerator, ace.PhaseSkills, ace.PhaseReflector, ace.PhaseCurator}
 
-// parseSteps parses the values of --phase.
-func parseSteps(list []string) (map[string]string, error) {
+// parsePhases parses the values of --phase.
+func parsePhases(list []string) (map[string]string, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -167,15 +167,15 @@ func CompleteProviders(a *cli.App) cobra.CompletionFunc {
 	}
 }
 
-// completeKeys completes KEY=. The keys that begin with steps are followed by a phase, and complete PHASE=PROVIDER.
-func completeKeys(a *cli.App, keys []string, steps string) cobra.CompletionFunc {
+// completeKeys completes KEY= for the keys, and PHASE=PROVIDER after the text in front of it.
+func completeKeys(a *cli.App, keys []string, front string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var all []cobra.Completion
 		for _, key := range keys {
 			all = append(all, key+"=")
 		}
 		for _, phase := range providedPhases {
-			key := steps + string(phase) + "="
+			key := front + string(phase) + "="
 			if all = append(all, key); !strings.HasPrefix(prefix, key) || a.Load(cmd, args) != nil {
 				continue
 			}

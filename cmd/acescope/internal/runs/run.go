@@ -27,8 +27,8 @@ type RunFlags struct {
 	Dataset, Eval, Experiment, Provider, model string
 	playbook, Adapter                          string
 	Epochs, limit, Parallel, window            int
-	tools, steps                               []string
-	providers                                  map[string]string // by phase, parsed from steps
+	tools, phases                              []string
+	providers                                  map[string]string // by phase, parsed from phases
 	permission                                 string
 	detach                                     bool
 	Pace                                       time.Duration
@@ -58,7 +58,7 @@ func RunCommand(a *cli.App) *cobra.Command {
 	fs.StringVar(&f.Experiment, "experiment", "", "ID of the experiment (default: data set and time)")
 	fs.StringVar(&f.Provider, "provider", "builtin",
 		"provider of the phases; \"acescope doctor\" lists them; blueprint:NAME is your program, see docs/guides/workers.md")
-	fs.StringArrayVar(&f.steps, "phase", nil,
+	fs.StringArrayVar(&f.phases, "phase", nil,
 		"provider of one phase, as PHASE=PROVIDER: generator, skills, reflector or curator; repeatable")
 	a.AgentDirsFlag(fs)
 	fs.StringVar(&f.model, "model", "", "model (default: the provider's)")
@@ -116,7 +116,7 @@ func runTasks(a *cli.App, ctx context.Context, prompt string, f RunFlags) error 
 		return err
 	}
 	var err error
-	if f.providers, err = parseSteps(f.steps); err != nil {
+	if f.providers, err = parsePhases(f.phases); err != nil {
 		return err
 	}
 	if err := checkProviders(a, f); err != nil {

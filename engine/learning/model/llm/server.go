@@ -154,7 +154,8 @@ func (s Server) Incomplete(ctx context.Context, header http.Header, began bool, 
 		return model.Errorf(model.BadRequest, "%s: %s does not speak the expected API (it sent %q); check the base URL",
 			s.Name, AddressOf(s.BaseURL), ace.Cut(kind, 80))
 	}
-	return model.Errorf(model.Network, "%s: the response from %s ended early, after %d bytes", s.Name, AddressOf(s.BaseURL), got)
+	return model.Errorf(model.Network, "%s: the response from %s ended early, after %d bytes",
+		s.Name, AddressOf(s.BaseURL), got)
 }
 
 // Malformed returns the error for events that do not form an answer.

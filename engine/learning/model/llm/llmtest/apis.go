@@ -139,7 +139,8 @@ func readOpenAI(body gjson.Result) Request {
 			out := Message{Role: role, Text: content}
 			for _, c := range m.Get("tool_calls").Array() {
 				f := c.Get("function")
-				out.Calls = append(out.Calls, Call{c.Get("id").String(), f.Get("name").String(), f.Get("arguments").String()})
+				call := Call{c.Get("id").String(), f.Get("name").String(), f.Get("arguments").String()}
+				out.Calls = append(out.Calls, call)
 			}
 			q.Messages = append(q.Messages, out)
 		}
