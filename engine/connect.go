@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/url"
+	"strings"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -11,6 +13,7 @@ import (
 	sdklog "go.temporal.io/sdk/log"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"acescope/engine/ace"
@@ -118,6 +121,7 @@ func (r Remote) profile() (envconfig.ClientConfigProfile, error) {
 // dial connects to the server, and with both a codec server and a worker a second time for the
 // worker: a worker must fail on payloads that it cannot decode, readers must not.
 func (e *Engine) dial(ctx context.Context, opts client.Options, o Options) (err error) {
+	intercept(&opts, escapeHeaders)
 	serving := opts
 	if e.Codec != nil {
 		intercept(&opts, e.Codec.Intercept)
@@ -130,6 +134,22 @@ func (e *Engine) dial(ctx context.Context, opts client.Options, o Options) (err 
 	}
 	e.serving, err = client.DialContext(ctx, serving)
 	return err
+}
+
+// escapeHeaders escapes header values that gRPC refuses: the SDK sends workflow IDs, which can be in any script.
+func escapeHeaders(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker,
+	opts ...grpc.CallOption,
+) error {
+	headers, _ := metadata.FromOutgoingContext(ctx)
+	for _, values := range headers {
+		for i, v := range values {
+			if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r > '~' }) {
+				values[i] = url.QueryEscape(v)
+			}
+		}
+	}
+	return call(metadata.NewOutgoingContext(ctx, headers), method, req, reply, cc, opts...)
 }
 
 // intercept adds an interceptor to a copy of the dial options.

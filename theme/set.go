@@ -118,10 +118,15 @@ var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)
 
 func readDraft(fsys fs.FS, file, where string) (string, draft, error) {
 	info, err := fs.Stat(fsys, file)
-	if err == nil && info.Size() > maxFile {
+	var data []byte
+	switch {
+	case err == nil && !info.Mode().IsRegular(): // reading a pipe or a device may never end
+		err = errors.New("not a regular file")
+	case err == nil && info.Size() > maxFile:
 		return "", draft{}, errTooLarge(where)
+	case err == nil:
+		data, err = fs.ReadFile(fsys, file)
 	}
-	data, err := fs.ReadFile(fsys, file)
 	if err != nil {
 		return "", draft{}, fmt.Errorf("%s: %w", where, err)
 	}

@@ -145,7 +145,7 @@ func TestAgentStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := flags.Request()
+	r, err := flags.Request(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +328,7 @@ func parseRequest(args ...string) (run.Request, error) {
 	if err != nil {
 		return run.Request{}, err
 	}
-	return f.Request()
+	return f.Request(context.Background())
 }
 
 func TestRunRequest(t *testing.T) {

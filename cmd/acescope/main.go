@@ -19,7 +19,9 @@ func main() { os.Exit(execute()) }
 func execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := &cli.App{Out: os.Stdout, Err: os.Stderr}
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	a := &cli.App{Err: cli.NewOutput(os.Stderr, nil)}
+	a.Out = cli.NewOutput(os.Stdout, &a.JSON)
 	err := root(a).ExecuteContext(ctx)
 	a.Codecs.Warn(a.Err)
 	if err != nil && ctx.Err() != nil {

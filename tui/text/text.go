@@ -38,7 +38,7 @@ func Safe(s, newline string) string {
 			b.WriteString(Spaces(TabWidth))
 		case r == '\n' || r == '\r' || r == '\u2028' || r == '\u2029' || r == '\u0085':
 			b.WriteString(newline)
-		case hidden(r):
+		case Hidden(r):
 		default:
 			b.WriteRune(r)
 		}
@@ -75,10 +75,10 @@ func plain(s string) bool {
 	return true
 }
 
-// hidden reports whether a character must not reach the terminal: it is not printable, or it
+// Hidden reports whether a character must not reach the terminal: it is not printable, or it
 // invisibly changes how its neighbors are drawn or measured. Emoji modifiers and joiners are
 // included, since terminals disagree about the width of their combinations.
-func hidden(r rune) bool {
+func Hidden(r rune) bool {
 	switch {
 	case r < 0x20, r >= 0x7f && r < 0xa0:
 		return true

@@ -44,21 +44,28 @@ type Value struct {
 // Read reads the configuration file at path. known reports whether a setting exists. A missing file is empty.
 func Read(path string, known func(name string) bool) (f File, warnings []string) {
 	f.Path = path
-	info, err := os.Stat(path)
+	data, err := ReadFile(path, MaxBytes)
 	if errors.Is(err, os.ErrNotExist) {
 		return f, nil
-	}
-	if err == nil && info.Size() > MaxBytes {
-		err = fmt.Errorf("larger than %d KB; not read", MaxBytes>>10)
-	}
-	var data []byte
-	if err == nil {
-		data, err = os.ReadFile(path)
 	}
 	if err != nil {
 		return f, []string{path + ": " + oneLine(err.Error())}
 	}
 	return Parse(path, data, known)
+}
+
+// ReadFile reads a file of at most limit bytes. It does not read pipes and devices, which can wait or last forever.
+func ReadFile(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("not a regular file; not read")
+	case info.Size() > limit:
+		return nil, fmt.Errorf("larger than %d KB; not read", limit>>10)
+	}
+	return os.ReadFile(path)
 }
 
 // Parse reads the text of a configuration file. A syntax error makes the whole file empty.

@@ -74,6 +74,9 @@ query = "exp=x"
 
 func TestReadTooLarge(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.toml")
+	if _, warnings := Read(os.DevNull, known); len(warnings) != 1 || !strings.Contains(warnings[0], "not a regular file") {
+		t.Errorf("a device: %q", warnings)
+	}
 	if err := os.WriteFile(path, make([]byte, MaxBytes+1), 0o600); err != nil {
 		t.Fatal(err)
 	}

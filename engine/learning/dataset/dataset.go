@@ -17,7 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -33,8 +32,7 @@ const MediaType = "application/jsonl"
 
 // Errors that callers distinguish with [errors.Is].
 var (
-	ErrEmpty     = errors.New("has no tasks")
-	ErrDirectory = errors.New("is a directory")
+	ErrEmpty = errors.New("has no tasks")
 )
 
 // LineError is the error of a line, 1-based.
@@ -129,17 +127,9 @@ type Set struct {
 	Tasks int
 }
 
-// Ingest checks a file and stores its tasks, at most limit if limit is positive. With a
+// Ingest checks the content of a file and stores its tasks, at most limit if limit is positive. With a
 // *LineError it returns the set of the tasks before that line.
-func Ingest(ctx context.Context, path string, store *artifact.Store, limit int) (Set, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return Set{}, fmt.Errorf("data set %s: %w", path, plain(err))
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return Set{}, fmt.Errorf("data set %s %w; give a file with JSON lines", path, ErrDirectory)
-	}
+func Ingest(ctx context.Context, path string, f io.Reader, store *artifact.Store, limit int) (Set, error) {
 	set := Set{ID: ID(path)}
 	pr, pw := io.Pipe()
 	stopped := make(chan error, 1)
@@ -174,14 +164,6 @@ func Ingest(ctx context.Context, path string, store *artifact.Store, limit int) 
 func ID(path string) string {
 	base := filepath.Base(path)
 	return strings.TrimSuffix(base, filepath.Ext(base))
-}
-
-// plain removes the operation and path from an error.
-func plain(err error) error {
-	if p, ok := errors.AsType[*os.PathError](err); ok {
-		return p.Err
-	}
-	return err
 }
 
 // maxBatch is the number of bytes of prompts that [Load] returns, well below Temporal's

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,13 +20,9 @@ func store(t *testing.T) *artifact.Store {
 	return s
 }
 
-func file(t *testing.T, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "set.jsonl")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+// ingest reads a data set of the given content.
+func ingest(ctx context.Context, s *artifact.Store, content string, limit int) (Set, error) {
+	return Ingest(ctx, "sets/set.jsonl", strings.NewReader(content), s, limit)
 }
 
 func TestParseLine(t *testing.T) {
@@ -56,9 +50,9 @@ func TestParseLine(t *testing.T) {
 }
 
 func TestIngestKeepsTasksBeforeError(t *testing.T) {
-	path := file(t, "{\"context\":\"a\"}\n\n{\"context\":\"b\"}\n{\"context\":\n{\"context\":\"d\"}\n")
+	content := "{\"context\":\"a\"}\n\n{\"context\":\"b\"}\n{\"context\":\n{\"context\":\"d\"}\n"
 	s := store(t)
-	set, err := Ingest(t.Context(), path, s, 0)
+	set, err := ingest(t.Context(), s, content, 0)
 	var bad *LineError
 	if !errors.As(err, &bad) || bad.Line != 4 || set.Tasks != 2 || set.ID != "set" {
 		t.Fatalf("%+v, %v", set, err)
@@ -71,23 +65,17 @@ func TestIngestKeepsTasksBeforeError(t *testing.T) {
 
 func TestIngestErrors(t *testing.T) {
 	s := store(t)
-	if _, err := Ingest(t.Context(), file(t, "\n \n"), s, 0); !errors.Is(err, ErrEmpty) {
+	if _, err := ingest(t.Context(), s, "\n \n", 0); !errors.Is(err, ErrEmpty) {
 		t.Errorf("empty: %v", err)
-	}
-	if _, err := Ingest(t.Context(), filepath.Join(t.TempDir(), "none"), s, 0); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("missing: %v", err)
-	}
-	if _, err := Ingest(t.Context(), t.TempDir(), s, 0); err == nil {
-		t.Error("a directory was read")
 	}
 	long := `{"context":"` + strings.Repeat("x", MaxLine) + `"}`
 	var bad *LineError
-	if _, err := Ingest(t.Context(), file(t, long), s, 0); !errors.As(err, &bad) || bad.Line != 1 {
+	if _, err := ingest(t.Context(), s, long, 0); !errors.As(err, &bad) || bad.Line != 1 {
 		t.Errorf("long line: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Ingest(ctx, file(t, `{"context":"a"}`), s, 0); err == nil {
+	if _, err := ingest(ctx, s, `{"context":"a"}`, 0); err == nil {
 		t.Error("a canceled ingest succeeded")
 	}
 }
@@ -98,7 +86,7 @@ func TestLoadRanges(t *testing.T) {
 		fmt.Fprintf(&b, "{\"context\":\"task %d\"}\n", i)
 	}
 	s := store(t)
-	set, err := Ingest(t.Context(), file(t, b.String()), s, 190)
+	set, err := ingest(t.Context(), s, b.String(), 190)
 	if err != nil || set.Tasks != 190 {
 		t.Fatalf("%+v, %v", set, err)
 	}
@@ -126,7 +114,7 @@ func TestLoadIsBounded(t *testing.T) {
 	}
 	fmt.Fprintf(&b, "{\"context\":%q}\n", big+"z")
 	s := store(t)
-	set, err := Ingest(t.Context(), file(t, b.String()), s, 0)
+	set, err := ingest(t.Context(), s, b.String(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

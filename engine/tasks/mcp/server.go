@@ -81,8 +81,9 @@ func New(o Options) *Server {
 func (s *Server) Close() { s.stop() }
 
 // ServeStream serves one client with one message per line, until it closes the stream or the
-// context ends.
+// context ends. A line that is not a message is answered with an error.
 func (s *Server) ServeStream(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+	in, out = messageLines(in, out)
 	err := s.serve(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: MaxMessage})
 	if errors.Is(err, io.EOF) {
 		return nil

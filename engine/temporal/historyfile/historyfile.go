@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"runtime"
 	"slices"
 	"sync"
@@ -104,6 +105,12 @@ func Read(r io.Reader) ([]History, error) {
 // readAll reads and, if needed, decompresses the file. If it fails, it also returns what it
 // read before the error.
 func readAll(r io.Reader) ([]byte, error) {
+	size := 0 // of a file, which then is not copied while it is read
+	if f, ok := r.(fs.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			size = int(min(info.Size(), MaxBytes))
+		}
+	}
 	compressed := &countingReader{Reader: r}
 	buffered := bufio.NewReaderSize(compressed, 1<<16)
 	r = buffered
@@ -114,7 +121,10 @@ func readAll(r io.Reader) ([]byte, error) {
 		}
 		r = &ratioReader{Reader: z, compressed: compressed}
 	}
-	data, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
+	var buffer bytes.Buffer
+	buffer.Grow(size + bytes.MinRead)
+	_, err := buffer.ReadFrom(io.LimitReader(r, MaxBytes+1))
+	data := buffer.Bytes()
 	switch {
 	case len(data) > MaxBytes:
 		return nil, fmt.Errorf("larger than %d MB, the limit for a history file", MaxBytes>>20)

@@ -200,7 +200,7 @@ func (c *fileConsole) load(ctx context.Context, quit func()) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		_ = c.set.Load(working, c.inputs(), func(done, total int) { // Problems returns the errors
+		_ = c.set.Load(working, c.inputs(ctx), func(done, total int) { // Problems returns the errors
 			progress(int64(done), int64(total))
 			if time.Since(shown) > showInterval {
 				shown = time.Now()
@@ -253,9 +253,9 @@ func (c *fileConsole) report(problems []offline.Problem, more int) (bad int) {
 }
 
 // inputs returns the files to read.
-func (c *fileConsole) inputs() (list []offline.Source) {
+func (c *fileConsole) inputs(ctx context.Context) (list []offline.Source) {
 	for _, path := range c.files {
-		open := func() (io.ReadCloser, error) { return cli.OpenFile(path) }
+		open := func() (io.ReadCloser, error) { return cli.OpenFile(ctx, path) }
 		list = append(list, offline.Source{Name: path, Open: open})
 	}
 	return list

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"acescope/cmd/acescope/conffile"
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/tui"
 )
@@ -57,7 +58,7 @@ func (k *sourceState) load() (state tui.State, warning string) {
 
 func readState(path string) (stateFile, error) {
 	f := stateFile{Version: stateVersion}
-	data, err := cli.ReadFile(path, maxState)
+	data, err := conffile.ReadFile(path, maxState)
 	if errors.Is(err, os.ErrNotExist) {
 		return f, nil
 	}

@@ -364,7 +364,7 @@ func awaitTurn(a *cli.App, ctx context.Context, e *engine.Engine, id, messageID 
 			return err
 		}
 	} else if r.Text != "" {
-		fmt.Fprintln(cli.SafeWriter{W: a.Out}, r.Text)
+		fmt.Fprintln(a.Out, r.Text)
 	}
 	return turnError(r)
 }

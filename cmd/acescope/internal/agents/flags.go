@@ -2,6 +2,7 @@ package agents
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -106,7 +107,7 @@ func requirementFlags(fs *pflag.FlagSet, r *runner.Requirements) {
 }
 
 // readArgument returns the value of a flag, or the content of a file for @FILE and of standard input for "-".
-func readArgument(flag, value string, limit int64) ([]byte, error) {
+func readArgument(ctx context.Context, flag, value string, limit int64) ([]byte, error) {
 	path, isFile := strings.CutPrefix(value, "@")
 	if value == "-" {
 		path, isFile = "-", true
@@ -114,12 +115,12 @@ func readArgument(flag, value string, limit int64) ([]byte, error) {
 	if !isFile {
 		return []byte(value), nil
 	}
-	return readInput(flag, path, limit)
+	return readInput(ctx, flag, path, limit)
 }
 
 // readInput reads a file, or standard input for "-". Blank content is an error.
-func readInput(flag, path string, limit int64) ([]byte, error) {
-	data, err := cli.ReadFile(path, limit)
+func readInput(ctx context.Context, flag, path string, limit int64) ([]byte, error) {
+	data, err := cli.ReadFile(ctx, path, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -76,6 +76,9 @@ func serveTools(a *cli.App, ctx context.Context, f mcpFlags) error {
 	if err := f.caller.Check(); err != nil {
 		return cli.UsageError("$%s or $%s: %w", envSession, envRun, err)
 	}
+	if f.tokenFile != cli.SafeText(f.tokenFile) {
+		return cli.UsageError("--token-file %q: the name has control characters", f.tokenFile)
+	}
 	if f.http {
 		return serveHTTPTools(a, ctx, f)
 	}

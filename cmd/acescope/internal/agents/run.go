@@ -1,14 +1,12 @@
 package agents
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -377,25 +375,11 @@ func (c *RunClient) writeOutput(to io.Writer, output string, ref *ace.Ref, endLi
 	} else {
 		notice(c.App, "only the beginning and the end are shown: %s", cli.OneLine(err))
 	}
-	f, ok := to.(*os.File)
-	terminal := ok && cli.IsTerminal(f)
-	if !terminal && !endLine {
-		_, err := io.WriteString(to, output)
-		return err
+	if trimmed := strings.TrimRight(output, "\r\n"); endLine && trimmed != "" {
+		output = trimmed + "\n"
 	}
-	output = strings.TrimRight(output, "\r\n")
-	if output == "" {
-		return nil
-	}
-	lines := []string{output}
-	if terminal {
-		lines = text.Lines(output)
-	}
-	out := bufio.NewWriter(to)
-	for _, l := range lines {
-		fmt.Fprintln(out, l)
-	}
-	return out.Flush()
+	_, err = io.WriteString(cli.Exact(to), output)
+	return err
 }
 
 // complete returns the text of an artifact, or the known text if there is no artifact.

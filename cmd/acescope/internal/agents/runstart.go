@@ -108,7 +108,7 @@ func exclusiveWaitFlags(cmd *cobra.Command) {
 }
 
 // Request returns the request for a run, without its blueprint.
-func (f RunFlags) Request() (run.Request, error) {
+func (f RunFlags) Request(ctx context.Context) (run.Request, error) {
 	r := f.request
 	r.ParentRunID, r.By = os.Getenv(envRun), User()
 	if f.detach {
@@ -134,7 +134,7 @@ func (f RunFlags) Request() (run.Request, error) {
 		}
 		r.ProjectDir = dir
 	}
-	prompt, err := readArgument("--prompt", f.prompt, run.MaxPrompt*utf8.UTFMax)
+	prompt, err := readArgument(ctx, "--prompt", f.prompt, run.MaxPrompt*utf8.UTFMax)
 	if err != nil {
 		return r, err
 	}
@@ -145,7 +145,7 @@ func (f RunFlags) Request() (run.Request, error) {
 	if f.parameters == "" {
 		return r, nil
 	}
-	if r.Parameters, err = readArgument("--parameters", f.parameters, run.MaxParams); err != nil {
+	if r.Parameters, err = readArgument(ctx, "--parameters", f.parameters, run.MaxParams); err != nil {
 		return r, err
 	}
 	var v any
@@ -159,7 +159,7 @@ func (f RunFlags) Request() (run.Request, error) {
 func (f RunFlags) waits(m run.Mode) bool { return f.wait || m == run.Sync }
 
 func startRun(a *cli.App, ctx context.Context, name string, f RunFlags) error {
-	r, err := f.Request()
+	r, err := f.Request(ctx)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func startRun(a *cli.App, ctx context.Context, name string, f RunFlags) error {
 }
 
 func resumeRun(a *cli.App, ctx context.Context, id string, f RunFlags) error {
-	r, err := f.Request()
+	r, err := f.Request(ctx)
 	if err != nil {
 		return err
 	}

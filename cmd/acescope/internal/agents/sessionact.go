@@ -104,7 +104,7 @@ git diff | acescope session send review-1 - --id "$(git rev-parse HEAD)" --follo
 		RunE: func(cmd *cobra.Command, args []string) error {
 			content := args[1]
 			if content == "-" {
-				data, err := cli.ReadFile("-", maxSessionMessage)
+				data, err := cli.ReadFile(cmd.Context(), "-", maxSessionMessage)
 				if err != nil {
 					return err
 				}

@@ -3,11 +3,8 @@ package agents
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -104,7 +101,7 @@ func startSession(a *cli.App, ctx context.Context, f sessionStartFlags) error {
 	}
 	first := f.prompt
 	if f.file != "" {
-		data, err := readInput("--prompt-file", f.file, maxSessionMessage)
+		data, err := readInput(ctx, "--prompt-file", f.file, maxSessionMessage)
 		if err != nil {
 			return err
 		}
@@ -142,7 +139,7 @@ func startSession(a *cli.App, ctx context.Context, f sessionStartFlags) error {
 
 // newSessionID returns a session id that starts with the time.
 func newSessionID() string {
-	return "s-" + time.Now().Format("20060102-150405") + "-" + strings.ToLower(rand.Text()[:4])
+	return cli.NewID("s")
 }
 
 // StartSession starts a session with a first message, which may be "", and returns the completed input. A session

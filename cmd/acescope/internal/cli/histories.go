@@ -241,7 +241,7 @@ func FilesIn(path string) ([]string, error) {
 // ReadHistories reads the histories of a file, or of standard input for "-", and decodes their payloads. Payloads that
 // cannot be decoded stay encoded. It returns at least one entry; ReadErr of the last says why reading stopped early.
 func (a *App) ReadHistories(ctx context.Context, path string) []RunHistory {
-	list := readHistoryFile(path)
+	list := readHistoryFile(ctx, path)
 	s, err := a.FileCodec()
 	if err != nil {
 		return []RunHistory{{Source: path, Number: 1, ReadErr: err}}
@@ -254,8 +254,8 @@ func (a *App) ReadHistories(ctx context.Context, path string) []RunHistory {
 	return list
 }
 
-func readHistoryFile(path string) []RunHistory {
-	file, err := OpenFile(path)
+func readHistoryFile(ctx context.Context, path string) []RunHistory {
+	file, err := OpenFile(ctx, path)
 	if err != nil {
 		return []RunHistory{{Source: path, Number: 1, ReadErr: err}}
 	}

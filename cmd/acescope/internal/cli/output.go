@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,16 +26,9 @@ import (
 // SafeText makes untrusted text safe for one line of a terminal.
 func SafeText(s string) string { return text.Safe(s, " ") }
 
-// SafeWriter makes untrusted text safe for a terminal, line by line.
-type SafeWriter struct{ W io.Writer }
-
-func (s SafeWriter) Write(p []byte) (int, error) {
-	lines := strings.Split(string(p), "\n")
-	for i := range lines {
-		lines[i] = SafeText(lines[i])
-	}
-	_, err := io.WriteString(s.W, strings.Join(lines, "\n"))
-	return len(p), err
+// NewID returns an id that two commands of the same second do not share.
+func NewID(prefix string) string {
+	return prefix + "-" + time.Now().Format("20060102-150405") + "-" + strings.ToLower(rand.Text()[:5])
 }
 
 // Numbered returns a count with its noun: "1 attempt", "2 attempts".
@@ -81,8 +75,8 @@ func IsTerminal(f *os.File) bool { return term.IsTerminal(f.Fd()) }
 // Canvas returns the width of the output, its styles, and whether it is a terminal, which alone gets colors.
 func (a *App) Canvas() (width int, s theme.Styles, paint bool) {
 	s = theme.FromEnv(true, os.Getenv)
-	if f, ok := a.Out.(*os.File); ok && IsTerminal(f) {
-		if w, _, err := term.GetSize(f.Fd()); err == nil && w >= 40 {
+	if o, ok := a.Out.(*Output); ok && o.Terminal() {
+		if w, _, err := term.GetSize(o.Fd()); err == nil && w >= 40 {
 			return min(w, 190), s, true
 		}
 	}
@@ -91,11 +85,15 @@ func (a *App) Canvas() (width int, s theme.Styles, paint bool) {
 
 // Print writes lines, without their colors unless paint is set.
 func (a *App) Print(lines []string, paint bool) error {
+	out := a.Out
+	if paint {
+		out = raw(out)
+	}
 	for _, l := range lines {
 		if !paint {
 			l = ansi.Strip(l)
 		}
-		if _, err := fmt.Fprintln(a.Out, strings.TrimRight(l, " ")); err != nil {
+		if _, err := fmt.Fprintln(out, strings.TrimRight(l, " ")); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -80,18 +81,45 @@ func Home(path string) string {
 	return filepath.Join(dir, rest)
 }
 
-// OpenFile opens a file, or standard input for "-".
-func OpenFile(path string) (io.ReadCloser, error) {
+// OpenFile opens a file, or standard input for "-". Opening or reading a pipe or a device, which may never have data,
+// ends with the context.
+func OpenFile(ctx context.Context, path string) (io.ReadCloser, error) {
 	if path == "-" {
-		return io.NopCloser(os.Stdin), nil
+		return interruptible(ctx, func() (io.ReadCloser, error) { return os.Stdin, nil }), nil
 	}
-	file, err := os.Open(path)
-	return file, FileError(err)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, FileError(err)
+	}
+	open := func() (io.ReadCloser, error) { return os.Open(path) }
+	switch {
+	case info.IsDir():
+		return nil, UsageError("%s: is a directory", path)
+	case info.Mode().IsRegular():
+		return open()
+	}
+	return interruptible(ctx, open), nil
+}
+
+// interruptible returns a reader of a file whose reads end with the context. Its goroutine can then stay in a call of
+// the operating system until the process exits.
+func interruptible(ctx context.Context, open func() (io.ReadCloser, error)) io.ReadCloser {
+	r, w := io.Pipe()
+	context.AfterFunc(ctx, func() { w.CloseWithError(ErrInterrupted) })
+	go func() {
+		file, err := open()
+		if err == nil {
+			defer file.Close()
+			_, err = io.Copy(w, file)
+		}
+		w.CloseWithError(err)
+	}()
+	return r
 }
 
 // ReadFile reads at most limit bytes of a file, or of standard input for "-". A longer file is a usage error.
-func ReadFile(path string, limit int64) ([]byte, error) {
-	in, err := OpenFile(path)
+func ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
+	in, err := OpenFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}

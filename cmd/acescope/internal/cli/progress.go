@@ -43,7 +43,7 @@ func NewProgressBar(out io.Writer) *ProgressBar {
 		}
 		return 80
 	}
-	return &ProgressBar{out: out, width: width, glyphs: theme.GlyphsFor(os.Getenv)}
+	return &ProgressBar{out: raw(out), width: width, glyphs: theme.GlyphsFor(os.Getenv)}
 }
 
 // Ticks returns a ticker for drawing while nothing changes.

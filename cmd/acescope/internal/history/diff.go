@@ -79,7 +79,7 @@ func diff(a *cli.App, ctx context.Context, nameA, nameB string, f diffFlags) err
 	case isPlaybookA && f != diffFlags{}:
 		return cli.UsageError("--all-fields, --only and --stat are for runs")
 	case isPlaybookA:
-		return learning.DiffPlaybooks(a, playbookA, playbookB)
+		return learning.DiffPlaybooks(a, ctx, playbookA, playbookB)
 	case nameA == "-" && nameB == "-":
 		return cli.UsageError("only one side can be standard input")
 	}

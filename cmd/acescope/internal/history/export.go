@@ -92,7 +92,7 @@ func exportRun(a *cli.App, events []*historypb.HistoryEvent, file, workflowID st
 		return err
 	}
 	if file == "" {
-		_, err := a.Out.Write(data.Bytes())
+		_, err := cli.Exact(a.Out).Write(data.Bytes())
 		return err
 	}
 	// A reader never sees an incomplete file.

@@ -78,7 +78,7 @@ func (f forkFlags) changes(cmd *cobra.Command) ([]sourceruns.Field, error) {
 		}
 	}
 	if f.promptFile != "" {
-		text, err := cli.ReadFile(f.promptFile, maxPromptFile)
+		text, err := cli.ReadFile(cmd.Context(), f.promptFile, maxPromptFile)
 		if err != nil {
 			return nil, err
 		}

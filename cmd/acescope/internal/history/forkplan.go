@@ -65,7 +65,7 @@ func forkChanges(ctx context.Context, e *engine.Engine, changes []sourceruns.Fie
 				return c, err
 			}
 		case "playbook":
-			hash, err := forkPlaybook(e, value)
+			hash, err := forkPlaybook(ctx, e, value)
 			if err != nil {
 				return c, err
 			}
@@ -87,13 +87,13 @@ func forkChanges(ctx context.Context, e *engine.Engine, changes []sourceruns.Fie
 }
 
 // forkPlaybook returns the hash of the playbook that a file, a hash or a branch names, "" for none.
-func forkPlaybook(e *engine.Engine, name string) (string, error) {
+func forkPlaybook(ctx context.Context, e *engine.Engine, name string) (string, error) {
 	if _, err := os.Stat(name); err != nil && name != "" {
 		if head, ok, err := e.Books.Head(name); err != nil || ok {
 			return head, err
 		}
 	}
-	hash, err := runs.PlaybookHash(e, name)
+	hash, err := runs.PlaybookHash(ctx, e, name)
 	if cli.ExitCode(err) == cli.ExitNotFound {
 		return "", cli.NotFound("--playbook %s: no such file, branch or version", name)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -145,7 +144,9 @@ func showCommand(a *cli.App) *cobra.Command {
 			"acescope playbook show finance-1@40 --format skillbook\n" +
 			"acescope playbook show other.json --format text",
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return playbookShow(a, optional(args), format) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return playbookShow(a, cmd.Context(), optional(args), format)
+		},
 	}
 	cmd.Flags().StringVar(&format, "format", "",
 		"text (ace-agent/ace, the default), skillbook (kayba JSON) or json (canonical: its SHA-256 is the version)")
@@ -164,14 +165,14 @@ type PlaybookLine struct {
 	Bullets []playbook.Bullet `json:"bullets"`
 }
 
-func playbookShow(a *cli.App, name, format string) error {
+func playbookShow(a *cli.App, ctx context.Context, name, format string) error {
 	switch {
 	case a.JSON && format != "":
 		return cli.UsageError("--json and --format exclude each other")
 	case !slices.Contains([]string{"", "text", "skillbook", "json"}, format):
 		return cli.UsageError("--format %s: must be text, skillbook or json", format)
 	}
-	r, _, err := findRef(a, name)
+	r, _, err := findRef(a, ctx, name)
 	if err != nil {
 		return err
 	}
@@ -190,14 +191,12 @@ func playbookShow(a *cli.App, name, format string) error {
 		}
 		return cli.NewLines(a.Out).Write(line)
 	case format == "skillbook":
-		return playbook.WriteSkillbook(a.Out, r.book)
+		return playbook.WriteSkillbook(cli.Exact(a.Out), r.book)
 	case format == "json":
-		_, err := a.Out.Write(r.book.Canonical())
+		_, err := cli.Exact(a.Out).Write(r.book.Canonical())
 		return err
-	case cli.IsTerminal(os.Stdout):
-		return playbook.WriteText(cli.SafeWriter{W: a.Out}, r.book)
 	}
-	return playbook.WriteText(a.Out, r.book)
+	return playbook.WriteText(cli.Exact(a.Out), r.book)
 }
 
 func diffCommand(a *cli.App) *cobra.Command {
@@ -208,7 +207,9 @@ func diffCommand(a *cli.App) *cobra.Command {
 		Example: "acescope playbook diff finance-1@0 finance-1\n" +
 			"acescope playbook diff before.txt after.json --json | jq 'select(.type == \"removed\")'",
 		Args: cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error { return DiffPlaybooks(a, args[0], args[1]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return DiffPlaybooks(a, cmd.Context(), args[0], args[1])
+		},
 	}
 }
 
@@ -242,12 +243,12 @@ func (e DiffEnd) String() string {
 }
 
 // DiffPlaybooks compares two playbooks. A difference is an error with exit code 4.
-func DiffPlaybooks(a *cli.App, nameA, nameB string) error {
-	from, _, err := findRef(a, nameA)
+func DiffPlaybooks(a *cli.App, ctx context.Context, nameA, nameB string) error {
+	from, _, err := findRef(a, ctx, nameA)
 	if err != nil {
 		return err
 	}
-	to, _, err := findRef(a, nameB)
+	to, _, err := findRef(a, ctx, nameB)
 	if err != nil {
 		return err
 	}
@@ -367,7 +368,7 @@ type HealthEnd struct {
 }
 
 func playbookHealth(a *cli.App, ctx context.Context, name string, accuracy bool) error {
-	ref, store, err := findRef(a, name)
+	ref, store, err := findRef(a, ctx, name)
 	if err != nil {
 		return err
 	}

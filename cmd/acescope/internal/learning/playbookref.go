@@ -47,9 +47,9 @@ func openStore(a *cli.App) (*playbook.Store, error) {
 
 // findRef finds the playbook that an argument names; "" is the branch that changed last. A branch or version is
 // preferred to a file of the same name, which ./ selects.
-func findRef(a *cli.App, name string) (*playbookRef, *playbook.Store, error) {
+func findRef(a *cli.App, ctx context.Context, name string) (*playbookRef, *playbook.Store, error) {
 	if name == "-" || strings.ContainsAny(name, `/\`) && isFile(name) {
-		r, err := fileRef(name)
+		r, err := fileRef(ctx, name)
 		return r, nil, err
 	}
 	store, err := openStore(a)
@@ -60,7 +60,7 @@ func findRef(a *cli.App, name string) (*playbookRef, *playbook.Store, error) {
 	if err == nil || cli.ExitCode(err) != cli.ExitNotFound || !isFile(name) {
 		return r, store, err
 	}
-	r, err = fileRef(name)
+	r, err = fileRef(ctx, name)
 	return r, store, err
 }
 
@@ -71,16 +71,12 @@ func isFile(name string) bool {
 }
 
 // fileRef reads a playbook file, or standard input for "-".
-func fileRef(name string) (*playbookRef, error) {
-	in := os.Stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
+func fileRef(ctx context.Context, name string) (*playbookRef, error) {
+	in, err := cli.OpenFile(ctx, name)
+	if err != nil {
+		return nil, err
 	}
+	defer in.Close()
 	book, report, err := playbook.Parse(in)
 	if errors.Is(err, playbook.ErrNotPlaybook) {
 		return nil, cli.UsageError("%s: %w", name, err)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
@@ -48,9 +47,14 @@ func triage(a *cli.App, ctx context.Context, o triagesource.Options) error {
 	}
 	defer done()
 	o.Namespace = e.Namespace()
-	progress, clear := triageProgress(a)
-	t, err := triagesource.Read(ctx, e.Client, o, progress)
-	clear()
+	bar := cli.NewProgressBar(a.Err)
+	start := time.Now()
+	t, err := triagesource.Read(ctx, e.Client, o, func(s triagesource.Scan) {
+		bar.Draw(func() cli.Progress {
+			return cli.Progress{Done: int64(s.Done), Total: int64(s.Total), Since: start, Note: s.Stage}
+		})
+	})
+	bar.Clear()
 	if err != nil {
 		return cli.QueryError(o.Query, err)
 	}
@@ -58,22 +62,6 @@ func triage(a *cli.App, ctx context.Context, o triagesource.Options) error {
 		return cli.NewLines(a.Out).Write(triageLine(t))
 	}
 	return printTriage(a.Out, t)
-}
-
-// triageProgress returns functions that show the progress of the scan on a terminal and clear it.
-func triageProgress(a *cli.App) (show func(triagesource.Scan), clear func()) {
-	f, ok := a.Err.(term.File)
-	if !ok || !term.IsTerminal(f.Fd()) {
-		return nil, func() {}
-	}
-	var shown time.Time
-	show = func(s triagesource.Scan) {
-		if now := time.Now(); now.Sub(shown) > 200*time.Millisecond {
-			shown = now
-			fmt.Fprintf(a.Err, "\r\x1b[K%s: %d of %d", s.Stage, s.Done, s.Total)
-		}
-	}
-	return show, func() { fmt.Fprint(a.Err, "\r\x1b[K") }
 }
 
 // TriageLine is the result of a triage.

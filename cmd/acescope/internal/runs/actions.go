@@ -144,7 +144,7 @@ func SignalCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			x.Signal, x.Argument = args[1], strings.Join(args[2:], "")
 			if x.Argument == "-" {
-				data, err := cli.ReadFile("-", maxSignal)
+				data, err := cli.ReadFile(cmd.Context(), "-", maxSignal)
 				if err != nil {
 					return err
 				}

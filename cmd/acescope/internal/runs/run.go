@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -172,11 +170,11 @@ func runOn(a *cli.App, ctx context.Context, e *engine.Engine, prompt string, f R
 }
 
 // PlaybookHash returns the hash of the playbook that a file or a hash names; "" for the empty playbook.
-func PlaybookHash(e *engine.Engine, name string) (string, error) {
+func PlaybookHash(ctx context.Context, e *engine.Engine, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
-	file, err := os.Open(name)
+	file, err := cli.OpenFile(ctx, name)
 	if err != nil {
 		hash, hashErr := e.Books.Resolve(name)
 		if errors.Is(hashErr, playbook.ErrNotFound) {
@@ -197,7 +195,7 @@ func PlaybookHash(e *engine.Engine, name string) (string, error) {
 func ExperimentInput(ctx context.Context, e *engine.Engine, f RunFlags) (
 	in ace.ExperimentInput, partial, err error,
 ) {
-	train, err := dataset.Ingest(ctx, f.Dataset, e.Artifacts, f.limit)
+	train, err := ingest(ctx, e, f.Dataset, f.limit)
 	var line *dataset.LineError
 	if errors.As(err, &line) && train.Tasks > 0 {
 		partial, err = err, nil
@@ -212,28 +210,35 @@ func ExperimentInput(ctx context.Context, e *engine.Engine, f RunFlags) (
 		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: f.permission},
 	}
 	if in.ExperimentID == "" {
-		in.ExperimentID = train.ID + "-" + time.Now().Format("20060102-150405")
+		in.ExperimentID = cli.NewID(train.ID)
 	}
 	if err := checkExperimentID(in.ExperimentID); err != nil {
 		return in, nil, err
 	}
 	if f.Eval != "" {
-		eval, err := dataset.Ingest(ctx, f.Eval, e.Artifacts, 0)
+		eval, err := ingest(ctx, e, f.Eval, 0)
 		if err != nil {
 			return in, nil, datasetError(err)
 		}
 		in.EvalID, in.Eval, in.EvalTasks = eval.ID, &eval.Ref, eval.Tasks
 	}
-	in.PlaybookHash, err = PlaybookHash(e, f.playbook)
+	in.PlaybookHash, err = PlaybookHash(ctx, e, f.playbook)
 	return in, partial, err
+}
+
+func ingest(ctx context.Context, e *engine.Engine, path string, limit int) (dataset.Set, error) {
+	file, err := cli.OpenFile(ctx, path)
+	if err != nil {
+		return dataset.Set{}, fmt.Errorf("data set %w", err)
+	}
+	defer file.Close()
+	return dataset.Ingest(ctx, path, file, e.Artifacts, limit)
 }
 
 func datasetError(err error) error {
 	var line *dataset.LineError
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return &cli.ExitError{Code: cli.ExitNotFound, Err: err}
-	case errors.As(err, &line), errors.Is(err, dataset.ErrEmpty), errors.Is(err, dataset.ErrDirectory):
+	case errors.As(err, &line), errors.Is(err, dataset.ErrEmpty):
 		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
 	return err
@@ -260,7 +265,7 @@ func taskInput(ctx context.Context, e *engine.Engine, prompt string, f RunFlags)
 	if err := checkExperimentID(id); err != nil {
 		return in, err
 	}
-	hash, err := PlaybookHash(e, f.playbook)
+	hash, err := PlaybookHash(ctx, e, f.playbook)
 	if err != nil {
 		return in, err
 	}
@@ -270,7 +275,7 @@ func taskInput(ctx context.Context, e *engine.Engine, prompt string, f RunFlags)
 		}
 	}
 	in = ace.TaskInput{
-		TaskID: id + "-" + time.Now().Format("20060102-150405.000"), Prompt: prompt, Adapter: ace.Adapter(f.Adapter),
+		TaskID: cli.NewID(id), Prompt: prompt, Adapter: ace.Adapter(f.Adapter),
 		PlaybookHash: hash, ExperimentID: id, DatasetID: "none", Provider: f.Provider, Model: f.modelName(e.Providers),
 		Steps: f.providers, Branch: id, PaceMS: f.Pace.Milliseconds(),
 		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: f.permission},

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"golang.org/x/text/transform"
+
+	"acescope/tui/text"
+)
+
+// Output is standard output or standard error. No text written to it can control a terminal: it drops control,
+// escape, bidirectional and other hidden characters except line breaks and tabs, and escapes them in JSON.
+type Output struct {
+	*os.File
+	safe io.Writer
+}
+
+// NewOutput returns an output that is JSON as long as isJSON, unless nil, is true.
+func NewOutput(f *os.File, isJSON *bool) *Output {
+	return &Output{f, transform.NewWriter(f, hider{isJSON: isJSON})}
+}
+
+func (o *Output) Write(p []byte) (int, error) { return o.safe.Write(p) }
+
+// Terminal reports whether the output is a terminal.
+func (o *Output) Terminal() bool { return IsTerminal(o.File) }
+
+// Exact returns a writer for bytes that must not change, such as an exported history. A terminal still gets only
+// characters that are safe.
+func Exact(w io.Writer) io.Writer {
+	if o, ok := w.(*Output); ok && !o.Terminal() {
+		return o.File
+	}
+	return w
+}
+
+// raw returns a writer for text that is painted or moves the cursor, and whose parts are safe.
+func raw(w io.Writer) io.Writer {
+	if o, ok := w.(*Output); ok {
+		return o.File
+	}
+	return w
+}
+
+// hider drops hidden characters, or escapes them in JSON.
+type hider struct {
+	transform.NopResetter
+	isJSON *bool
+}
+
+// Transform implements [transform.Transformer].
+func (h hider) Transform(dst, src []byte, atEOF bool) (written, read int, err error) {
+	for read < len(src) {
+		r, size := utf8.DecodeRune(src[read:])
+		if r == utf8.RuneError && size == 1 && !atEOF && !utf8.FullRune(src[read:]) {
+			return written, read, transform.ErrShortSrc
+		}
+		out := src[read : read+size]
+		switch {
+		case r == '\n' || r == '\t':
+		case r == utf8.RuneError:
+			out = []byte("\uFFFD")
+		case text.Hidden(r):
+			out = h.replacement(r)
+		}
+		if written+len(out) > len(dst) {
+			return written, read, transform.ErrShortDst
+		}
+		written += copy(dst[written:], out)
+		read += size
+	}
+	return written, read, nil
+}
+
+func (h hider) replacement(r rune) (out []byte) {
+	if h.isJSON == nil || !*h.isJSON {
+		return nil
+	}
+	for _, unit := range utf16.AppendRune(nil, r) {
+		out = fmt.Appendf(out, `\u%04x`, unit)
+	}
+	return out
+}
