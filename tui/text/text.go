@@ -80,6 +80,8 @@ func plain(s string) bool {
 // included, since terminals disagree about the width of their combinations.
 func Hidden(r rune) bool {
 	switch {
+	case r >= 0x20 && r < 0x7f, r > 0xad && r < 0x300: // the most frequent ones first
+		return false
 	case r < 0x20, r >= 0x7f && r < 0xa0:
 		return true
 	case r >= 0xfe00 && r <= 0xfe0f, r >= 0xe0000 && r <= 0xe0fff: // variation selectors, tags

@@ -16,15 +16,39 @@ import (
 // escape, bidirectional and other hidden characters except line breaks and tabs, and escapes them in JSON.
 type Output struct {
 	*os.File
-	safe io.Writer
+	safe    io.Writer
+	partial bool // safe holds the beginning of a character
 }
 
 // NewOutput returns an output that is JSON as long as isJSON, unless nil, is true.
 func NewOutput(f *os.File, isJSON *bool) *Output {
-	return &Output{f, transform.NewWriter(f, hider{isJSON: isJSON})}
+	return &Output{File: f, safe: transform.NewWriter(f, hider{isJSON: isJSON})}
 }
 
-func (o *Output) Write(p []byte) (int, error) { return o.safe.Write(p) }
+func (o *Output) Write(p []byte) (int, error) {
+	if !o.partial && isSafe(p) {
+		return o.File.Write(p)
+	}
+	last, _ := utf8.DecodeLastRune(p)
+	o.partial = last == utf8.RuneError
+	return o.safe.Write(p)
+}
+
+// isSafe reports whether text consists of complete characters that a terminal may get.
+func isSafe(p []byte) bool {
+	for i := 0; i < len(p); {
+		if b := p[i]; b >= ' ' && b < 0x7f || b == '\n' || b == '\t' {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(p[i:])
+		if r == utf8.RuneError || text.Hidden(r) {
+			return false
+		}
+		i += size
+	}
+	return true
+}
 
 // Terminal reports whether the output is a terminal.
 func (o *Output) Terminal() bool { return IsTerminal(o.File) }
