@@ -173,7 +173,7 @@ func checkHealth(t *testing.T, e *engine.Engine, s *sources.Feeds) {
 	})
 	sys := snap.System
 	states := map[string]system.CheckState{}
-	for _, c := range sys.Checks(sys.At) {
+	for _, c := range sys.Checks() {
 		states[c.Name] = c.State
 	}
 	for row, want := range map[string]system.CheckState{"server": system.CheckOK, "attributes": system.CheckOK, "ace activity": system.CheckOK,
@@ -186,7 +186,7 @@ func checkHealth(t *testing.T, e *engine.Engine, s *sources.Feeds) {
 		t.Errorf("%+v", sys)
 	}
 	away := system.Read(canceled(), cluster.Deps{Client: e.Client, Namespace: "ace-dev"}, cluster.Connection{})
-	if away.Err == "" || system.CountErrors(away.Checks(away.At)) != 1 {
+	if away.Err == "" || system.CountErrors(away.Checks()) != 1 {
 		t.Errorf("%+v", away)
 	}
 }

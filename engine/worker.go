@@ -7,8 +7,11 @@ import (
 	"os"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
+	"google.golang.org/grpc/codes"
 
 	"acescope/engine/ace"
 	"acescope/engine/activities"
@@ -61,6 +64,9 @@ func (e *Engine) serve(o host.Options, lib Blueprints) error {
 		Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Blueprint: e.stepProviders(lib),
 		Signals: e.Client, DataDir: e.dir, Agents: e.Agents,
 	}
+	if e.Node() == nil {
+		acts.Cluster = e.clusterID
+	}
 	acts.Register(w)
 	dispatch := &activities.Dispatch{Workflows: c, Logger: e.log}
 	dispatch.Register(w)
@@ -81,6 +87,15 @@ func (e *Engine) serve(o host.Options, lib Blueprints) error {
 	e.worker = &workerSet{w: w, dispatch: dispatch, sessions: startSessions(c, h, e.log), stopWatch: cancel}
 	go dispatch.Watch(ctx)
 	return nil
+}
+
+// clusterID returns the id of the cluster, or its address if it does not permit the question.
+func (e *Engine) clusterID(ctx context.Context) (string, error) {
+	info, err := e.Client.WorkflowService().GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{})
+	if code := serviceerror.ToStatus(err).Code(); code == codes.PermissionDenied || code == codes.Unimplemented {
+		return e.Address(), nil
+	}
+	return info.GetClusterId(), err
 }
 
 func workerOptions(activities int) worker.Options {

@@ -52,9 +52,9 @@ func TestWatchCodec(t *testing.T) {
 				return h
 			}
 		}
-		return cluster.Health{OK: true}
+		return cluster.Health{State: cluster.OK}
 	}
-	waitCodec(t, func() bool { return !health().OK })
+	waitCodec(t, func() bool { return health().State != cluster.OK })
 	if h := health(); !strings.Contains(h.Text, "503 Service Unavailable: closed for today") {
 		t.Errorf("%+v", h)
 	}
@@ -64,7 +64,7 @@ func TestWatchCodec(t *testing.T) {
 	web.Fail(nil)
 	waitCodec(t, func() bool {
 		s.Refresh()
-		return read() == 0 && health().OK
+		return read() == 0 && health().State == cluster.OK
 	})
 	if p := s.Link.Status().Problems; len(p) != 1 {
 		t.Errorf("%+v", p)

@@ -50,10 +50,10 @@ func newSystemFeed(f *Feeds) *feed.Feed[struct{}, *system.System] {
 func (f *Feeds) sourceAges() []system.SourceAge {
 	var list []system.SourceAge
 	for _, h := range f.Link.Status().Health {
-		list = append(list, system.SourceAge{Name: h.Name, OK: h.OK, Text: h.Text, Since: h.Since})
+		list = append(list, system.SourceAge{Name: h.Name, State: h.State, Text: h.Text, Since: h.Since})
 	}
 	r := f.Runs.Value()
-	runs := system.SourceAge{Name: "list of runs", OK: r.Err == "", Text: r.Err, Since: r.Loaded}
+	runs := system.SourceAge{Name: "list of runs", State: cluster.ErrorUnless(r.Err == ""), Text: r.Err, Since: r.Loaded}
 	switch {
 	case r.Err != "":
 	case r.Paused:
@@ -65,14 +65,14 @@ func (f *Feeds) sourceAges() []system.SourceAge {
 	}
 	list = append(list, runs)
 	if d := f.Detail.Value(); d != nil {
-		row := system.SourceAge{Name: "selected run", OK: d.Err == "", Text: string(d.From), Since: d.Updated, Dropped: int64(d.LogDropped)}
+		row := system.SourceAge{Name: "selected run", State: cluster.OK, Text: string(d.From), Since: d.Updated, Dropped: int64(d.LogDropped)}
 		if d.Err != "" {
-			row.Text, row.Minor = d.Err, true
+			row.Text, row.State = d.Err, cluster.Warning
 		}
 		list = append(list, row)
 	}
 	if t := f.Triage.Value(); t != nil {
-		row := system.SourceAge{Name: "triage", OK: t.Err == "", Text: t.Err, Since: t.At, Dropped: int64(t.GroupsDropped)}
+		row := system.SourceAge{Name: "triage", State: cluster.ErrorUnless(t.Err == ""), Text: t.Err, Since: t.At, Dropped: int64(t.GroupsDropped)}
 		switch {
 		case t.Err != "":
 		case t.Scan.Running:
@@ -92,7 +92,11 @@ func shownAges(
 ) []system.SourceAge {
 	var list []system.SourceAge
 	add := func(name, failed, text string, at time.Time, dropped int64) {
-		list = append(list, system.SourceAge{Name: name, OK: failed == "", Minor: true, Text: cmp.Or(failed, text), Since: at, Dropped: dropped})
+		row := system.SourceAge{Name: name, State: cluster.OK, Text: cmp.Or(failed, text), Since: at, Dropped: dropped}
+		if failed != "" {
+			row.State = cluster.Warning
+		}
+		list = append(list, row)
 	}
 	if e != nil {
 		row := fmt.Sprintf("%d events held", e.Len())

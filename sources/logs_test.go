@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/sources/cluster"
 	"acescope/sources/logfile"
 	"acescope/sources/logs"
 	"acescope/sources/runs"
@@ -167,7 +168,7 @@ func TestReadLogsOfNothing(t *testing.T) {
 		return len(l.Files) == 2 && l.Files[0].State == logfile.Unreadable && l.Files[1].State == logfile.Waiting
 	})
 	for _, h := range r.store.Link.Status().Health {
-		if h.Name == "logs" && !h.OK {
+		if h.Name == "logs" && h.State == cluster.Error {
 			return
 		}
 	}

@@ -57,7 +57,7 @@ func TestStatusDoesNotChange(t *testing.T) {
 	s.Link.SetHealth("a", false, "broken")
 	s.Link.SetHealth("b", true, "fine")
 	s.Link.Report("x")
-	if len(before.Health) != 1 || !before.Health[0].OK || len(before.Problems) != 0 {
+	if len(before.Health) != 1 || before.Health[0].State != cluster.OK || len(before.Problems) != 0 {
 		t.Errorf("the status changed: %+v", before)
 	}
 	if now := s.Link.Status(); len(now.Health) != 2 || now.Seq <= before.Seq {

@@ -82,7 +82,7 @@ func healthySystem() *system.System {
 }
 
 func TestChecks(t *testing.T) {
-	if c := healthySystem().Checks(base); system.CountErrors(c) != 0 {
+	if c := healthySystem().Checks(); system.CountErrors(c) != 0 {
 		t.Fatalf("%+v", c)
 	}
 	for name, c := range map[string]struct {
@@ -98,12 +98,21 @@ func TestChecks(t *testing.T) {
 			s.Queues = append(s.Queues, system.Queue{Name: "orders", Kind: "workflow", Backlog: 3})
 		}, "orders workflow", system.CheckError, "3 waiting", "serves task queue orders"},
 		"unused": {func(s *system.System) { s.Queues = append(s.Queues, system.Queue{Name: "orders", Kind: "activity"}) }, "orders activity", system.CheckOK, "no worker polls and nothing waits", ""},
-		"gone":   {func(s *system.System) { s.Queues[0].Pollers = []system.Poller{{"1@host", base.Add(-time.Hour), 0}} }, "ace workflow", system.CheckWarning, "1 poller", "seems to be gone"},
+		"gone":   {func(s *system.System) { s.Queues[0].Pollers, s.Queues[0].Gone = nil, base.Add(-time.Hour) }, "ace workflow", system.CheckWarning, "no worker polls any more, no backlog", "the last worker has ended"},
 		"slow":   {func(s *system.System) { s.Queues[0].Backlog, s.Queues[0].OldestMS = 40, 60_000 }, "ace workflow", system.CheckWarning, "40 waiting", "do not keep up"},
 		"attributes": {func(s *system.System) { s.Attributes = []string{"Phase", "TaskId"} }, "attributes", system.CheckError, "lacks Phase, TaskId",
 			"temporal operator search-attribute create --namespace ace-dev --name Phase --type Keyword --name TaskId --type Keyword"},
-		"disk":   {func(s *system.System) { s.Host.Free = 1 << 20 }, "data", system.CheckError, "1.0 MiB free", "make room"},
-		"source": {func(s *system.System) { s.Sources = []system.SourceAge{{Name: "disk", Text: "is full", Dropped: 4}} }, "disk", system.CheckError, "is full, 4 dropped", ""},
+		"lost": {func(s *system.System) { s.Host.Lost = "temporal.db is missing" }, "data", system.CheckError, "/d: temporal.db is missing", "end process 7"},
+		"agent": {func(s *system.System) {
+			s.Agents = []cluster.ToolCheck{{Name: "codex", State: cluster.Info, Text: "not installed"}}
+		}, "codex", system.CheckInfo, "not installed", ""},
+		"broken": {func(s *system.System) {
+			s.Agents = []cluster.ToolCheck{{Name: "codex", State: cluster.Error, Text: "not installed"}}
+		}, "codex", system.CheckWarning, "not installed", "acescope doctor"},
+		"disk": {func(s *system.System) { s.Host.Free = 1 << 20 }, "data", system.CheckError, "1.0 MiB free", "make room"},
+		"source": {func(s *system.System) {
+			s.Sources = []system.SourceAge{{Name: "disk", State: cluster.Error, Text: "is full", Dropped: 4}}
+		}, "disk", system.CheckError, "is full, 4 dropped", ""},
 		"calls": {func(s *system.System) {
 			s.Calls = []cluster.CallStat{{Name: "X", PerMinute: 3, Failed: 1, LastError: "no"}}
 		}, "X", system.CheckWarning, "1 failed: no", ""},
@@ -111,7 +120,7 @@ func TestChecks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := healthySystem()
 			c.change(s)
-			for _, got := range s.Checks(base) {
+			for _, got := range s.Checks() {
 				if got.Name == c.row {
 					if got.State != c.state || !strings.Contains(got.Text, c.text) || !strings.Contains(got.Advice, c.advice) || (c.advice == "") != (got.Advice == "") {
 						t.Errorf("%+v", got)

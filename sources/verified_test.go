@@ -12,7 +12,9 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
+	"acescope/engine/tasks/runner"
 	"acescope/engine/temporal/historyfile"
+	"acescope/engine/temporal/replay/replaytest"
 	"acescope/sources"
 	"acescope/sources/cluster"
 	"acescope/sources/histories"
@@ -51,6 +53,12 @@ func closedRuns(t *testing.T, runs int) client.Client {
 		open := func() (io.ReadCloser, error) { return io.NopCloser(&text), nil }
 		files[i] = offline.Source{Name: id, Open: open}
 	}
+	return clientOf(t, files)
+}
+
+// clientOf returns a client of a server with the runs of files.
+func clientOf(t *testing.T, files []offline.Source) client.Client {
+	t.Helper()
 	set := offline.New()
 	if err := set.Load(t.Context(), files, nil); err != nil {
 		t.Fatal(err)
@@ -103,6 +111,47 @@ func TestVerifyRuns(t *testing.T) {
 	}
 	if n := len(s.Link.Status().Work); n != 0 {
 		t.Errorf("%d works go on", n)
+	}
+}
+
+// Runs of all types are verified, also of those that lists leave out. The histories of unknown types are not read.
+func TestVerifyAllTypes(t *testing.T) {
+	types := []string{ace.TaskWorkflow, runner.Workflow, runner.DispatcherWorkflow, "Refund"}
+	var files []offline.Source
+	for i, workflowType := range types {
+		h := replaytest.Begin(workflowType)
+		started := h.Events[0].GetWorkflowExecutionStartedEventAttributes()
+		started.WorkflowId, started.OriginalExecutionRunId = fmt.Sprintf("w-%d", i), fmt.Sprintf("r-%d", i)
+		var text bytes.Buffer
+		if err := historyfile.Write(&text, h.Complete(h.Task(), nil)); err != nil {
+			t.Fatal(err)
+		}
+		open := func() (io.ReadCloser, error) { return io.NopCloser(&text), nil }
+		files = append(files, offline.Source{Name: workflowType, Open: open})
+	}
+	s := sources.NewFeeds()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	deps := cluster.Deps{Client: clientOf(t, files),
+		Verify: func(_ context.Context, events []*historypb.HistoryEvent, _ bool) histories.ReplayVerdict {
+			name := events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName()
+			return histories.ReplayVerdict{Outcome: histories.VerifyDeterministic, WorkflowType: name, Events: len(events)}
+		},
+		UnknownType: func(name string) string {
+			if name == "Refund" {
+				return "unknown"
+			}
+			return ""
+		}}
+	go func() { defer close(done); s.Run(ctx, deps) }()
+	t.Cleanup(func() { cancel(); <-done })
+	s.VerifyRuns(histories.VerifyRequest{})
+	v := untilVerified(t, s, ended)
+	if v.Total != 4 || v.Done != 4 || v.Deterministic != 3 || v.Unverified != 1 || v.Err != "" {
+		t.Errorf("%+v", v)
+	}
+	if r := v.Rows[0].Verdict; r.WorkflowType != "Refund" || r.Why != "unknown" || r.Events != 0 {
+		t.Errorf("%+v", r)
 	}
 }
 

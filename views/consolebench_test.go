@@ -21,7 +21,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
@@ -453,10 +452,6 @@ func (o oneRun) QueryWorkflow(ctx context.Context, id, runID, name string, args 
 func (o oneRun) CheckHealth(ctx context.Context, r *client.CheckHealthRequest) (
 	*client.CheckHealthResponse, error) {
 	return o.list.CheckHealth(ctx, r)
-}
-
-func (o oneRun) OperatorService() operatorservice.OperatorServiceClient {
-	return o.list.OperatorService()
 }
 
 // BenchmarkHookToScreen measures from the exit of acescope-hook to the frame that shows its tool

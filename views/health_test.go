@@ -25,9 +25,9 @@ func testHost() *snapshot {
 			{Name: "ace", Kind: "workflow", Ours: true, Pollers: []system.Poller{poller, {Identity: "4712@host", Last: noon.Add(-50 * time.Second)}}, In: 7.9, Out: 7.9},
 			{Name: "ace", Kind: "activity", Ours: true, Pollers: []system.Poller{poller}, In: 30, Out: 30}},
 		OpenRuns: 3, TotalRuns: 10_214,
-		Sources: []system.SourceAge{{Name: "engine", OK: true, Text: "embedded, 127.0.0.1:40213", Since: noon.Add(-time.Minute)},
-			{Name: "list of runs", OK: true, Text: "read every 2s", Since: noon.Add(-time.Second)},
-			{Name: "selected run", OK: true, Text: "live query", Since: noon, Dropped: 12}},
+		Sources: []system.SourceAge{{Name: "engine", State: cluster.OK, Text: "embedded, 127.0.0.1:40213", Since: noon.Add(-time.Minute)},
+			{Name: "list of runs", State: cluster.OK, Text: "read every 2s", Since: noon.Add(-time.Second)},
+			{Name: "selected run", State: cluster.OK, Text: "live query", Since: noon, Dropped: 12}},
 		Calls: []cluster.CallStat{
 			{Name: "RespondActivityTaskCompleted", PerMinute: 300, P50MS: 2, P95MS: 9, Total: 4000},
 			{Name: "ListWorkflowExecutions", PerMinute: 30, P50MS: 1, P95MS: 4, Total: 400},

@@ -12,7 +12,6 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -153,7 +152,7 @@ func (c *runServer) WorkflowService() workflowservice.WorkflowServiceClient {
 }
 
 type servedHistories struct {
-	workflowservice.WorkflowServiceClient
+	historytest.Attributes
 	c *runServer
 }
 
@@ -166,21 +165,4 @@ func (h servedHistories) GetWorkflowExecutionHistory(context.Context, *workflows
 // CheckHealth implements [client.Client].
 func (*runServer) CheckHealth(context.Context, *client.CheckHealthRequest) (*client.CheckHealthResponse, error) {
 	return &client.CheckHealthResponse{}, nil
-}
-
-// OperatorService implements [client.Client].
-func (*runServer) OperatorService() operatorservice.OperatorServiceClient { return servedOperator{} }
-
-type servedOperator struct {
-	operatorservice.OperatorServiceClient
-}
-
-// ListSearchAttributes returns those of the contract.
-func (servedOperator) ListSearchAttributes(context.Context, *operatorservice.ListSearchAttributesRequest,
-	...grpc.CallOption) (*operatorservice.ListSearchAttributesResponse, error) {
-	known := map[string]enumspb.IndexedValueType{}
-	for _, name := range ace.SearchAttributes() {
-		known[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
-	}
-	return &operatorservice.ListSearchAttributesResponse{CustomAttributes: known}, nil
 }

@@ -145,7 +145,7 @@ func paused(s *snapshot) *snapshot {
 
 func unhealthy() *snapshot {
 	s := full(60)
-	s.Health = []cluster.Health{{Name: "server", OK: true}, {Name: "worker", Text: "no poller on task queue ace"}}
+	s.Health = []cluster.Health{{Name: "server", State: cluster.OK}, {Name: "worker", State: cluster.Error, Text: "no poller on task queue ace"}}
 	return s
 }
 

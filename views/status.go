@@ -52,7 +52,7 @@ func statusOf(link cluster.Status, list runs.RunList, approvals int) *tui.Status
 		s.Work = append(s.Work, tui.Work(w))
 	}
 	for _, h := range link.Health {
-		if !h.OK {
+		if h.State == cluster.Error {
 			s.Unhealthy = h.Name + ": " + h.Text
 			break
 		}

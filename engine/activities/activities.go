@@ -44,6 +44,8 @@ type Activities struct {
 	// current files. It is nil if blueprints are not available.
 	Blueprint func(name string) (model.Provider, error)
 	Signals   Signaler
+	// Cluster returns the identity of the cluster, nil for the server of the data directory.
+	Cluster func(context.Context) (string, error)
 	// DataDir is the directory for live files; "" disables them.
 	DataDir string
 	Agents  *agentcall.Runner

@@ -165,6 +165,9 @@ func (a *Activities) loadTasks(ctx context.Context, in ace.LoadTasksInput) ([]ac
 // head returns the latest version of a branch, which it creates if necessary.
 func (a *Activities) head(ctx context.Context, in ace.HeadInput) (ace.HeadResult, error) {
 	defer heartbeat(ctx)()
+	if err := a.own(ctx, in.Branch); err != nil {
+		return ace.HeadResult{}, err
+	}
 	hash, err := a.Books.Start(ctx, in.Branch, in.Initial)
 	if err != nil {
 		return ace.HeadResult{}, err
@@ -174,6 +177,24 @@ func (a *Activities) head(ctx context.Context, in ace.HeadInput) (ace.HeadResult
 		return ace.HeadResult{}, err
 	}
 	return ace.HeadResult{PlaybookHash: hash, Bullets: len(book.Bullets)}, nil
+}
+
+// own reserves the branch of an experiment, because servers that share a data directory do not know each other's
+// experiments.
+func (a *Activities) own(ctx context.Context, branch string) error {
+	server := "the server of the data directory"
+	if a.Cluster != nil {
+		id, err := a.Cluster(ctx)
+		if err != nil {
+			return err
+		}
+		server = "namespace " + activity.GetInfo(ctx).Namespace + " of cluster " + id
+	}
+	err := a.Books.Own(ctx, branch, server)
+	if errors.Is(err, playbook.ErrOwner) {
+		return permanent(err)
+	}
+	return err
 }
 
 // evaluate answers a range of problems with a fixed playbook and counts the correct answers. It

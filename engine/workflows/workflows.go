@@ -25,14 +25,25 @@ import (
 	"acescope/engine/temporal/searchattr"
 )
 
+// registered are all workflows that acescope executes, by their names in the contract. What verify covers follows from
+// it, so no worker registers another one.
+var registered = []struct {
+	name     string
+	workflow any
+}{
+	{ace.TaskWorkflow, Task},
+	{ace.ExperimentWorkflow, Experiment},
+	{session.Workflow, Session},
+	{run.Workflow, Run},
+	{runner.Workflow, Runner},
+	{runner.DispatcherWorkflow, Dispatcher},
+}
+
 // Register registers the workflows under the names of the contract.
 func Register(r worker.WorkflowRegistry) {
-	r.RegisterWorkflowWithOptions(Task, workflow.RegisterOptions{Name: ace.TaskWorkflow})
-	r.RegisterWorkflowWithOptions(Experiment, workflow.RegisterOptions{Name: ace.ExperimentWorkflow})
-	r.RegisterWorkflowWithOptions(Session, workflow.RegisterOptions{Name: session.Workflow})
-	r.RegisterWorkflowWithOptions(Run, workflow.RegisterOptions{Name: run.Workflow})
-	r.RegisterWorkflowWithOptions(Runner, workflow.RegisterOptions{Name: runner.Workflow})
-	r.RegisterWorkflowWithOptions(Dispatcher, workflow.RegisterOptions{Name: runner.DispatcherWorkflow})
+	for _, w := range registered {
+		r.RegisterWorkflowWithOptions(w.workflow, workflow.RegisterOptions{Name: w.name})
+	}
 }
 
 // SessionAttributes returns the initial search attributes of a session.

@@ -33,7 +33,7 @@ const (
 // Health is the state of one source, which lasts until it changes.
 type Health struct {
 	Name  string
-	OK    bool
+	State Severity
 	Text  string
 	Since time.Time
 }
@@ -135,15 +135,20 @@ func (l *Link) SetPaused(paused bool) { l.update(func(s *Status) { s.Paused = pa
 // SetInterval sets the time between two readings of the list of runs.
 func (l *Link) SetInterval(d time.Duration) { l.update(func(s *Status) { s.Interval = d }) }
 
-// SetHealth sets the lasting state of one source.
+// SetHealth sets the lasting state of one source: whether it works.
 func (l *Link) SetHealth(name string, ok bool, text string) {
+	l.SetCheck(ToolCheck{name, ErrorUnless(ok), text})
+}
+
+// SetCheck sets the lasting state of one source.
+func (l *Link) SetCheck(c ToolCheck) {
 	l.update(func(s *Status) {
 		rows := make([]Health, 0, len(s.Health)+1)
-		row := Health{Name: name, OK: ok, Text: text, Since: l.Now()}
+		row := Health{Name: c.Name, State: c.State, Text: c.Text, Since: l.Now()}
 		for _, h := range s.Health {
-			if h.Name != name {
+			if h.Name != c.Name {
 				rows = append(rows, h)
-			} else if h.OK == ok {
+			} else if h.State == c.State {
 				row.Since = h.Since
 			}
 		}

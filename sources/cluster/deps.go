@@ -39,12 +39,14 @@ type Deps struct {
 	// Host returns the host of the server and its free space; may be nil.
 	Host func() Host
 	// Agents checks which agents can be called on this machine; may be nil.
-	Agents func(ctx context.Context) []AgentCheck
+	Agents func(ctx context.Context) []ToolCheck
 	// Screen returns drawing statistics; nil without a screen.
 	Screen func() Screen
 	// Verify replays a history with the current workflow code. If strict, differences that Temporal accepts
 	// count, too. It is nil if this process has no workflow code.
 	Verify func(ctx context.Context, events []*historypb.HistoryEvent, strict bool) replay.Verdict
+	// UnknownType returns why Verify has no verdict on runs of a workflow type, or ""; may be nil.
+	UnknownType func(workflowType string) string
 }
 
 // Host describes the process and machine that host the server.
@@ -60,16 +62,36 @@ type Host struct {
 	Worker  bool      `json:"-"` // this process executes runs
 	Partial bool      `json:"-"` // Size does not count all files
 	SizeErr string    `json:"-"`
+	Lost    string    `json:"lost,omitempty"` // why the data directory no longer has the host's data
 }
 
 // IsZero reports whether no process hosts the server.
 func (h Host) IsZero() bool { return h.PID == 0 }
 
-// AgentCheck reports whether an agent's command can be called on this machine.
-type AgentCheck struct {
-	Name string
-	OK   bool
-	Text string
+// Severity says how much a finding matters.
+type Severity string
+
+// Severities. Info is for what cannot be used but nobody asked for, such as a model server without a key.
+const (
+	OK      Severity = "ok"
+	Info    Severity = "info"
+	Warning Severity = "warning"
+	Error   Severity = "error"
+)
+
+// ErrorUnless returns OK or Error.
+func ErrorUnless(ok bool) Severity {
+	if ok {
+		return OK
+	}
+	return Error
+}
+
+// ToolCheck reports whether an agent's command or a model can be called on this machine.
+type ToolCheck struct {
+	Name  string   `json:"name"`
+	State Severity `json:"state"`
+	Text  string   `json:"text"`
 }
 
 // Screen holds drawing statistics of the console since its start. PerSecond and Slowest cover the last ten

@@ -96,7 +96,7 @@ func (v *Verified) of(id runs.ID) (verdict *ReplayVerdict, strict bool, at time.
 	return nil, false, time.Time{}
 }
 
-// VerifyRequest names the runs to verify: Runs, or if it is empty all runs that match the query.
+// VerifyRequest names the runs to verify: Runs, or if it is empty all runs of any workflow type that match the query.
 type VerifyRequest struct {
 	Runs   []runs.Run
 	Query  string
@@ -117,7 +117,7 @@ func (f *VerifyFeed) verifyMany(ctx context.Context, w VerifyRequest, publish fu
 	m.show(true)
 	if len(w.Runs) == 0 {
 		counting, stop := context.WithTimeout(working, countTimeout)
-		if n, err := runs.Count(counting, f.link.Client, w.Query); err == nil {
+		if n, err := runs.Count(counting, f.link.Client, runs.OfAnyType(w.Query)); err == nil {
 			m.out.Total = n
 		}
 		stop()
@@ -142,7 +142,7 @@ func (f *VerifyFeed) verifyMany(ctx context.Context, w VerifyRequest, publish fu
 
 func (m *manyVerifier) list(ctx context.Context, fn func(runs.Run) error) error {
 	if len(m.out.Request.Runs) == 0 {
-		return runs.List(ctx, m.link.Client, m.out.Request.Query, 0, fn)
+		return runs.List(ctx, m.link.Client, runs.OfAnyType(m.out.Request.Query), 0, fn)
 	}
 	for _, r := range m.out.Request.Runs {
 		if err := fn(r); err != nil {
@@ -155,18 +155,27 @@ func (m *manyVerifier) list(ctx context.Context, fn func(runs.Run) error) error 
 // one verifies a run.
 func (m *manyVerifier) one(ctx context.Context, r runs.Run) {
 	begin := time.Now()
-	events, err := cluster.ReadHistory(ctx, m.link.Client, m.link.Namespace, r.WorkflowID, r.RunID)
-	verdict := ReplayVerdict{Outcome: VerifyUnverified, WorkflowType: r.Type, WorkflowID: r.WorkflowID, RunID: r.RunID}
-	if err == nil {
-		verdict = m.link.Verify(ctx, events, m.out.Request.Strict)
-	} else {
-		verdict.Why = cluster.PlainError(err)
-	}
+	verdict := m.verdict(ctx, r)
 	if ctx.Err() != nil {
 		return
 	}
 	m.add(VerifiedRun{Run: r, Verdict: verdict, At: m.link.Now(), Duration: time.Since(begin)})
 	m.show(false)
+}
+
+func (m *manyVerifier) verdict(ctx context.Context, r runs.Run) ReplayVerdict {
+	v := ReplayVerdict{Outcome: VerifyUnverified, WorkflowType: r.Type, WorkflowID: r.WorkflowID, RunID: r.RunID}
+	if m.link.UnknownType != nil && r.Type != "" {
+		if v.Why = m.link.UnknownType(r.Type); v.Why != "" {
+			return v
+		}
+	}
+	events, err := cluster.ReadHistory(ctx, m.link.Client, m.link.Namespace, r.WorkflowID, r.RunID)
+	if err != nil {
+		v.Why = cluster.PlainError(err)
+		return v
+	}
+	return m.link.Verify(ctx, events, m.out.Request.Strict)
 }
 
 func (m *manyVerifier) add(r VerifiedRun) {

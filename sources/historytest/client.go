@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
 
+	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
 )
 
@@ -127,8 +128,31 @@ func Closed(events []*historypb.HistoryEvent) bool {
 func (c *Client) WorkflowService() workflowservice.WorkflowServiceClient { return service{c: c} }
 
 type service struct {
-	workflowservice.WorkflowServiceClient
+	Attributes
 	c *Client
+}
+
+// Attributes is a service that knows the search attributes of the contract, and nothing else.
+type Attributes struct {
+	workflowservice.WorkflowServiceClient
+}
+
+// GetSearchAttributes implements [workflowservice.WorkflowServiceClient].
+func (Attributes) GetSearchAttributes(
+	context.Context, *workflowservice.GetSearchAttributesRequest, ...grpc.CallOption,
+) (*workflowservice.GetSearchAttributesResponse, error) {
+	known := map[string]enumspb.IndexedValueType{}
+	for _, name := range ace.SearchAttributes() {
+		known[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
+	}
+	return &workflowservice.GetSearchAttributesResponse{Keys: known}, nil
+}
+
+// DescribeNamespace implements [workflowservice.WorkflowServiceClient].
+func (Attributes) DescribeNamespace(
+	context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption,
+) (*workflowservice.DescribeNamespaceResponse, error) {
+	return &workflowservice.DescribeNamespaceResponse{}, nil
 }
 
 // maxPage is the maximum number of events of a page, as for a server.

@@ -14,7 +14,6 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -71,13 +70,14 @@ func (f *Files) answer(ctx context.Context, method string, q, reply any) error {
 		return f.reverse(ctx, q, reply.(*workflowservice.GetWorkflowExecutionHistoryReverseResponse))
 	case *workflowservice.QueryWorkflowRequest:
 		return serviceerror.NewFailedPrecondition("no worker: the run was read from a file")
-	case *operatorservice.ListSearchAttributesRequest:
-		reply.(*operatorservice.ListSearchAttributesResponse).CustomAttributes = f.attributes()
+	case *workflowservice.GetSearchAttributesRequest:
+		reply.(*workflowservice.GetSearchAttributesResponse).Keys = f.attributes()
 		return nil
 	case *grpc_health_v1.HealthCheckRequest:
 		reply.(*grpc_health_v1.HealthCheckResponse).Status = grpc_health_v1.HealthCheckResponse_SERVING
 		return nil
-	case *workflowservice.GetSystemInfoRequest, *workflowservice.GetClusterInfoRequest:
+	case *workflowservice.GetSystemInfoRequest, *workflowservice.GetClusterInfoRequest,
+		*workflowservice.DescribeNamespaceRequest:
 		return nil
 	}
 	return serviceerror.NewFailedPreconditionf("%s: no server: the runs were read from files and cannot be changed",

@@ -2,11 +2,12 @@ package runs
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
@@ -36,14 +37,26 @@ func (r *Run) Value(attribute string) string {
 }
 
 // MissingAttributes returns the search attributes of the contract that a namespace lacks or has with another
-// type than Keyword.
+// type than Keyword. With Elasticsearch, attributes have names of their own; in an SQL database, a namespace maps their
+// names to columns. The operator service would say it in one call, but a server with an SQL database opens two connections
+// to itself for each, which it never closes.
 func MissingAttributes(ctx context.Context, c client.Client, namespace string) ([]string, error) {
-	r, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
+	s := c.WorkflowService()
+	known, err := s.GetSearchAttributes(ctx, &workflowservice.GetSearchAttributesRequest{})
 	if err != nil {
 		return nil, err
 	}
+	space, err := s.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
+	if err != nil {
+		return nil, err
+	}
+	types := map[string]enumspb.IndexedValueType{}
+	maps.Copy(types, known.GetKeys())
+	for column, name := range space.GetConfig().GetCustomSearchAttributeAliases() {
+		types[name] = types[column]
+	}
 	return slices.DeleteFunc(ace.SearchAttributes(), func(name string) bool {
-		return r.GetCustomAttributes()[name] == enumspb.INDEXED_VALUE_TYPE_KEYWORD
+		return types[name] == enumspb.INDEXED_VALUE_TYPE_KEYWORD
 	}), nil
 }
 

@@ -210,11 +210,20 @@ func withoutHousekeeping(query string) string {
 	case !about(ace.AttrBlueprint) && !about(ace.AttrRunner):
 		narrow += " AND " + notSteps
 	}
+	return narrowed(query, narrow)
+}
+
+// OfAnyType returns a query for the runs of all workflow types that match a query, also those that lists leave out
+// unless the query names workflow types.
+func OfAnyType(query string) string { return narrowed(query, "WorkflowType IS NOT NULL") }
+
+// narrowed narrows a query. The result begins with the query if possible.
+func narrowed(query, more string) string {
 	switch {
 	case strings.TrimSpace(query) == "":
-		return narrow
-	case about(" or "):
-		return And(query, narrow)
+		return more
+	case strings.Contains(strings.ToLower(query), " or "):
+		return And(query, more)
 	}
-	return query + " AND " + narrow
+	return query + " AND " + more
 }

@@ -424,7 +424,7 @@ func TestMissingAttributesAreNamed(t *testing.T) {
 	w.until("they are missed", func(l RunList) bool { return len(l.Missing) == 2 })
 	h := w.Link.Status().Health
 	want := "temporal operator search-attribute create --namespace ace-dev --name ExitStatus --type Keyword --name Phase --type Keyword"
-	if len(h) != 1 || h[0].OK || !strings.Contains(h[0].Text, want) {
+	if len(h) != 1 || h[0].State != cluster.Error || !strings.Contains(h[0].Text, want) {
 		t.Errorf("%+v", h)
 	}
 }

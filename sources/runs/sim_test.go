@@ -13,7 +13,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
-	"go.temporal.io/api/operatorservice/v1"
+	namespacepb "go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -250,21 +250,37 @@ func (s *sim) CheckHealth(context.Context, *client.CheckHealthRequest) (*client.
 	return &client.CheckHealthResponse{}, nil
 }
 
-func (s *sim) OperatorService() operatorservice.OperatorServiceClient { return simOperator{sim: s} }
+func (s *sim) WorkflowService() workflowservice.WorkflowServiceClient { return simService{sim: s} }
 
-type simOperator struct {
-	operatorservice.OperatorServiceClient
+// simService is a server with an SQL database: the namespace maps attributes to columns.
+type simService struct {
+	workflowservice.WorkflowServiceClient
 	sim *sim
 }
 
-func (o simOperator) ListSearchAttributes(context.Context, *operatorservice.ListSearchAttributesRequest, ...grpc.CallOption) (*operatorservice.ListSearchAttributesResponse, error) {
-	o.sim.mu.Lock()
-	defer o.sim.mu.Unlock()
-	has := map[string]enumspb.IndexedValueType{}
-	for _, name := range ace.SearchAttributes() {
-		if !slices.Contains(o.sim.missing, name) {
-			has[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
+func (s simService) GetSearchAttributes(
+	context.Context, *workflowservice.GetSearchAttributesRequest, ...grpc.CallOption,
+) (*workflowservice.GetSearchAttributesResponse, error) {
+	keys := map[string]enumspb.IndexedValueType{"Int01": enumspb.INDEXED_VALUE_TYPE_INT}
+	for i := range ace.SearchAttributes() {
+		keys[fmt.Sprintf("Keyword%02d", i)] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
+	}
+	return &workflowservice.GetSearchAttributesResponse{Keys: keys}, nil
+}
+
+func (s simService) DescribeNamespace(
+	context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption,
+) (*workflowservice.DescribeNamespaceResponse, error) {
+	s.sim.mu.Lock()
+	defer s.sim.mu.Unlock()
+	aliases := map[string]string{}
+	for i, name := range ace.SearchAttributes() {
+		if slices.Contains(s.sim.missing, name) {
+			aliases["Int01"] = name // of another type
+		} else {
+			aliases[fmt.Sprintf("Keyword%02d", i)] = name
 		}
 	}
-	return &operatorservice.ListSearchAttributesResponse{CustomAttributes: has}, nil
+	config := &namespacepb.NamespaceConfig{CustomSearchAttributeAliases: aliases}
+	return &workflowservice.DescribeNamespaceResponse{Config: config}, nil
 }

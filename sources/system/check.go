@@ -39,13 +39,14 @@ func Sections() []Section {
 }
 
 // CheckState is the severity of a row.
-type CheckState string
+type CheckState = cluster.Severity
 
 // Check states.
 const (
-	CheckOK      CheckState = "ok"
-	CheckWarning CheckState = "warning"
-	CheckError   CheckState = "error"
+	CheckOK      = cluster.OK
+	CheckInfo    = cluster.Info
+	CheckWarning = cluster.Warning
+	CheckError   = cluster.Error
 )
 
 // Thresholds of warnings.
@@ -53,15 +54,15 @@ const (
 	lowSpace   = 512 << 20
 	noSpace    = 64 << 20
 	oldBacklog = 10 * time.Second
-	oldPoller  = 2 * time.Minute
+	oldPoller  = 90 * time.Second
 )
 
-// Checks judges the health as of now.
-func (s *System) Checks(now time.Time) []Check {
+// Checks judges the health as of the reading.
+func (s *System) Checks() []Check {
 	var out []Check
 	out = append(out, s.serverChecks()...)
 	if s.Err == "" && !s.Loading {
-		out = append(out, s.workerChecks(now)...)
+		out = append(out, s.workerChecks()...)
 	}
 	for _, agent := range s.Agents {
 		out = append(out, check(agent))
@@ -148,6 +149,9 @@ func (s *System) dataChecks() []Check {
 	c := Check{Section: SectionServer, Name: "data", State: CheckOK,
 		Text: fmt.Sprintf("%s: %s in %d files, %s free", h.DataDir, size, h.Files, Bytes(h.Free))}
 	switch {
+	case h.Lost != "":
+		c.State, c.Text = CheckError, h.DataDir+": "+h.Lost
+		c.Advice = fmt.Sprintf("end process %d; then restore the directory, or start with an empty one", h.PID)
 	case h.FreeErr != "" || h.SizeErr != "":
 		c.State, c.Text = CheckWarning, h.DataDir+": "+cmp.Or(h.FreeErr, h.SizeErr)
 	case h.Free < noSpace:
@@ -158,15 +162,15 @@ func (s *System) dataChecks() []Check {
 	return []Check{c}
 }
 
-func (s *System) workerChecks(now time.Time) []Check {
+func (s *System) workerChecks() []Check {
 	var out []Check
 	for _, q := range s.Queues {
-		out = append(out, s.queueCheck(q, now))
+		out = append(out, s.queueCheck(q))
 	}
 	return out
 }
 
-func (s *System) queueCheck(q Queue, now time.Time) Check {
+func (s *System) queueCheck(q Queue) Check {
 	c := Check{Section: SectionWorkers, Name: q.Name + " " + q.Kind, State: CheckOK}
 	if q.Err != "" {
 		c.State, c.Text = CheckWarning, "could not be described: "+q.Err
@@ -180,10 +184,11 @@ func (s *System) queueCheck(q Queue, now time.Time) Check {
 	switch {
 	case len(q.Pollers) == 0 && !q.Ours && q.Kind == "activity" && q.Backlog == 0:
 		c.Text = "no worker polls and nothing waits"
+	case len(q.Pollers) == 0 && !q.Gone.IsZero(): // or the clocks differ
+		c.State, c.Text, c.At = CheckWarning, "no worker polls any more, "+backlog, q.Gone
+		c.Advice = "the last worker has ended: " + s.startWorker(q)
 	case len(q.Pollers) == 0:
 		c.State, c.Text, c.Advice = CheckError, "no worker polls: nothing runs; "+backlog, s.startWorker(q)
-	case now.Sub(q.Pollers[0].Last) > oldPoller:
-		c.State, c.At, c.Advice = CheckWarning, q.Pollers[0].Last, "the last worker seems to be gone: "+s.startWorker(q)
 	case q.oldest() > oldBacklog:
 		c.State, c.Advice = CheckWarning, "the workers do not keep up: start another one, "+s.startWorker(q)
 	default:
@@ -217,24 +222,18 @@ func (s *System) addressFlags() string {
 }
 
 // check warns if an agent is installed but cannot be called.
-func check(a cluster.AgentCheck) Check {
-	c := Check{Section: SectionAgents, Name: a.Name, State: CheckOK, Text: a.Text}
-	if !a.OK {
+func check(a cluster.ToolCheck) Check {
+	c := Check{Section: SectionAgents, Name: a.Name, State: a.State, Text: a.Text}
+	if a.State == CheckError {
 		c.State, c.Advice = CheckWarning, "acescope doctor says more"
 	}
 	return c
 }
 
 func (src SourceAge) Check() Check {
-	c := Check{Section: SectionSources, Name: src.Name, State: CheckOK, Text: src.Text, At: src.Since}
+	c := Check{Section: SectionSources, Name: src.Name, State: src.State, Text: src.Text, At: src.Since}
 	if src.Dropped > 0 {
 		c.Text = strings.TrimPrefix(fmt.Sprintf("%s, %d dropped", c.Text, src.Dropped), ", ")
-	}
-	switch {
-	case !src.OK && src.Minor:
-		c.State = CheckWarning
-	case !src.OK:
-		c.State = CheckError
 	}
 	return c
 }

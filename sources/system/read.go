@@ -145,16 +145,27 @@ func describeQueue(ctx context.Context, d cluster.Deps, name string, kind enumsp
 		q.Err = cluster.PlainError(err)
 		return q
 	}
-	for _, p := range r.GetPollers() {
-		q.Pollers = append(q.Pollers, Poller{p.GetIdentity(), p.GetLastAccessTime().AsTime(), p.GetRatePerSecond()})
-	}
-	slices.SortFunc(q.Pollers, func(a, b Poller) int {
-		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Identity, b.Identity))
-	})
+	q.setPollers(r.GetPollers(), time.Now())
 	st := r.GetStats()
 	q.Backlog, q.OldestMS = st.GetApproximateBacklogCount(), cluster.Millis(st.GetApproximateBacklogAge().AsDuration())
 	q.In, q.Out = float64(st.GetTasksAddRate()), float64(st.GetTasksDispatchRate())
 	return q
+}
+
+// setPollers sets the workers that poll, the last one first. A server lists workers for five minutes after their last
+// access; a worker that polls returns once a minute.
+func (q *Queue) setPollers(listed []*taskqueuepb.PollerInfo, now time.Time) {
+	for _, p := range listed {
+		last := p.GetLastAccessTime().AsTime()
+		if now.Sub(last) <= oldPoller {
+			q.Pollers = append(q.Pollers, Poller{p.GetIdentity(), last, p.GetRatePerSecond()})
+		} else if last.After(q.Gone) {
+			q.Gone = last
+		}
+	}
+	slices.SortFunc(q.Pollers, func(a, b Poller) int {
+		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Identity, b.Identity))
+	})
 }
 
 // DirSize is the size of a directory, measured from time to time.

@@ -28,11 +28,11 @@ type System struct {
 	OpenRuns   int64        `json:"open"`
 	CountErr   string       `json:"-"`
 
-	Agents  []cluster.AgentCheck `json:"-"`
-	Sources []SourceAge          `json:"-"`
-	Calls   []cluster.CallStat   `json:"calls"`
-	Process Process              `json:"process,omitzero"`
-	TookMS  float64              `json:"duration_ms"`
+	Agents  []cluster.ToolCheck `json:"-"`
+	Sources []SourceAge         `json:"-"`
+	Calls   []cluster.CallStat  `json:"calls"`
+	Process Process             `json:"process,omitzero"`
+	TookMS  float64             `json:"duration_ms"`
 }
 
 // New returns the health of a server that was not read yet. Its lists are never nil, for JSON.
@@ -61,7 +61,9 @@ type Queue struct {
 	In       float64  `json:"tasks_in_per_second"`
 	Out      float64  `json:"tasks_out_per_second"`
 	Pollers  []Poller `json:"pollers"`
-	Err      string   `json:"error,omitempty"`
+	// Gone is the newest access of the workers that ended, which are not among Pollers; zero if there are none.
+	Gone time.Time `json:"last_access_of_ended,omitzero"`
+	Err  string    `json:"error,omitempty"`
 }
 
 // Poller is a worker that polls a task queue.
@@ -74,9 +76,8 @@ type Poller struct {
 // SourceAge is the age of a source of the console.
 type SourceAge struct {
 	Name  string
-	OK    bool
+	State cluster.Severity
 	Text  string
-	Minor bool      // its problem is not a health problem
 	Since time.Time // when it was read, or when its state changed
 	// Dropped is the number of items beyond a bound.
 	Dropped int64

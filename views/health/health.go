@@ -69,7 +69,7 @@ func (v *health) Copy() (what, copied string) {
 func (v *health) nextProblem(by int) {
 	rows := v.list.Flat()
 	for i := slices.Index(rows, v.list.Cursor) + by; i >= 0 && i < len(rows); i += by {
-		if v.at(rows[i]).State != system.CheckOK {
+		if state := v.at(rows[i]).State; state == system.CheckError || state == system.CheckWarning {
 			v.list.Cursor = rows[i]
 			v.list.Reveal()
 			return
@@ -109,7 +109,7 @@ func (v *health) arrange(now time.Time) {
 		s = &c
 	}
 	was := v.at(v.list.Cursor).Name
-	v.checks = s.Checks(now)
+	v.checks = s.Checks()
 	v.bySection = nil
 	var parts []widget.SectionPart
 	for _, section := range system.Sections() {
@@ -216,6 +216,8 @@ func checkMark(state system.CheckState, s theme.Styles) theme.Mark {
 		return theme.Mark{Glyph: s.Glyphs.Failed, Word: "error", Ink: s.Error}
 	case system.CheckWarning:
 		return theme.Mark{Glyph: s.Glyphs.Unknown, Word: "warn", Ink: s.Warning}
+	case system.CheckInfo:
+		return theme.Mark{Glyph: s.Glyphs.Dot, Word: "info", Ink: s.Muted}
 	}
 	return theme.Mark{Glyph: s.Glyphs.Success, Word: "ok", Ink: s.Success}
 }

@@ -25,6 +25,10 @@ import (
 // may share the processors.
 const DefaultPatience = 10 * time.Second
 
+// patienceTicks divides the patience. A ticker drops ticks, so the time for which the whole process was stopped
+// counts as one of them.
+const patienceTicks = 20
+
 var (
 	errStuck      = errors.New("the workflow code does not yield")
 	errReplayer   = errors.New("Temporal's replayer panicked on the history")
@@ -59,10 +63,7 @@ func (v *Verifier) Verify(ctx context.Context, events []*historypb.HistoryEvent)
 			out.RunID = history.OriginOf(events).RunID
 		}
 	}
-	if out.Why == "" {
-		out.Why = v.checkRegistered(out.WorkflowType)
-	}
-	if out.Why != "" {
+	if out.Why = cmp.Or(out.Why, v.Unknown(out.WorkflowType), foreignSDK(events)); out.Why != "" {
 		return out
 	}
 	events = trimIncompleteTask(events)
@@ -115,14 +116,29 @@ func checkEvents(events []*historypb.HistoryEvent) string {
 	return ""
 }
 
-// checkRegistered returns why a workflow type cannot be verified, or "".
-func (v *Verifier) checkRegistered(name string) string {
+// Unknown returns why no run of a workflow type can be verified, or "".
+func (v *Verifier) Unknown(workflowType string) string {
 	known := &registry{}
 	v.Register(known)
-	if slices.Contains(known.types, name) {
+	if slices.Contains(known.types, workflowType) {
 		return ""
 	}
-	return fmt.Sprintf("workflow type %q is not registered; registered types: %s", name, strings.Join(known.types, ", "))
+	return fmt.Sprintf("unknown workflow type %q", workflowType)
+}
+
+// goSDK is the name that workers of the Go SDK record, which is what the replayer can judge. A worker records it
+// with its first workflow task in a run; old versions record none.
+const goSDK = "temporal-go"
+
+// foreignSDK names the SDK of another language that made decisions of the history, or returns "".
+func foreignSDK(events []*historypb.HistoryEvent) string {
+	for _, e := range events {
+		sdk := e.GetWorkflowTaskCompletedEventAttributes().GetSdkMetadata()
+		if name := sdk.GetSdkName(); name != "" && name != goSDK {
+			return strings.TrimSpace("decided by " + name + " " + sdk.GetSdkVersion())
+		}
+	}
+	return ""
 }
 
 // trimIncompleteTask removes the last workflow task if the events of its commands may be
@@ -181,26 +197,23 @@ func (v *Verifier) replay(
 
 // wait waits for a replay as long as the code makes progress.
 func (v *Verifier) wait(ctx context.Context, r *recorder, done <-chan error) (replayErr, err error) {
-	patience := cmp.Or(v.Patience, DefaultPatience)
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	for before := int64(0); ; {
+	tick := time.NewTicker(cmp.Or(v.Patience, DefaultPatience) / patienceTicks)
+	defer tick.Stop()
+	for before, idle := int64(0), 0; idle < patienceTicks; idle++ {
 		select {
 		case replayErr := <-done:
 			return replayErr, nil
 		case <-ctx.Done():
 			r.stop()
 			return nil, ctx.Err()
-		case <-timer.C:
+		case <-tick.C:
 		}
-		now := r.observed()
-		if now == before {
-			r.stop()
-			return errStuck, nil
+		if now := r.observed(); now != before || now == 0 { // at first the replayer prepares
+			before, idle = now, -1
 		}
-		before = now
-		timer.Reset(patience)
 	}
+	r.stop()
+	return errStuck, nil
 }
 
 // judge derives the verdict from the recorded decisions and the replayer's error.

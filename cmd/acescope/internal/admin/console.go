@@ -23,7 +23,6 @@ import (
 	"acescope/engine/workflows"
 	"acescope/sources"
 	"acescope/sources/cluster"
-	"acescope/sources/histories"
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/views"
@@ -125,7 +124,7 @@ func (l *Link) run(ctx context.Context, begin func(context.Context, *engine.Engi
 	l.mu.Lock()
 	l.Engine = e
 	l.mu.Unlock()
-	l.showConnection(e)
+	l.showConnection(ctx, e)
 	if begin != nil {
 		if err := begin(ctx, e); err != nil {
 			l.feeds.Link.Report(cli.OneLine(err))
@@ -169,7 +168,8 @@ func (l *Link) deps(e *engine.Engine) cluster.Deps {
 	d := healthDeps(l.app, e)
 	d.ArtifactPath, d.Codec = e.Artifacts.Path, e.Codec
 	d.Screen = screenOf(l.frames)
-	d.Verify, d.TurnLog = verifyHere, agents.TurnLog(l.dir, e)
+	setVerifier(&d)
+	d.TurnLog = agents.TurnLog(l.dir, e)
 	return d
 }
 
@@ -178,10 +178,15 @@ func screenOf(f *tui.Frames) func() cluster.Screen {
 	return func() cluster.Screen { return cluster.Screen(f.Rate()) }
 }
 
-// verifyHere replays a history with the workflows of this program.
-func verifyHere(ctx context.Context, events []*historypb.HistoryEvent, strict bool) histories.ReplayVerdict {
-	v := replay.Verifier{Register: workflows.Register, Build: cli.BuildVersion(), Strict: strict}
-	return v.Verify(ctx, events)
+// setVerifier lets the console replay histories with the workflows of this program.
+func setVerifier(d *cluster.Deps) {
+	verifier := func(strict bool) *replay.Verifier {
+		return &replay.Verifier{Register: workflows.Register, Build: cli.BuildVersion(), Strict: strict}
+	}
+	d.UnknownType = verifier(false).Unknown
+	d.Verify = func(ctx context.Context, events []*historypb.HistoryEvent, strict bool) replay.Verdict {
+		return verifier(strict).Verify(ctx, events)
+	}
 }
 
 // showFailure shows why there is no connection. The same error is shown once.
@@ -194,12 +199,13 @@ func (l *Link) showFailure(err error) {
 	l.feeds.Link.Report(cli.OneLine(err))
 }
 
-func (l *Link) showConnection(e *engine.Engine) {
+func (l *Link) showConnection(ctx context.Context, e *engine.Engine) {
 	l.feeds.Link.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: string(e.Mode()), Address: e.Address(),
 		Namespace: e.Namespace(), Since: time.Now()})
 	l.feeds.Link.SetHealth("engine", true, fmt.Sprintf("%s, %s", e.Mode(), e.Address()))
-	for _, p := range e.Providers {
-		l.feeds.Link.SetHealth("provider "+p.Name(), true, cli.AboutProvider(p))
+	for _, c := range cli.ProviderChecks(ctx, l.app) {
+		c.Name = "provider " + c.Name
+		l.feeds.Link.SetCheck(c)
 	}
 }
 
@@ -213,7 +219,7 @@ func (l *Link) watchRole(ctx context.Context, e *engine.Engine) {
 		case <-ctx.Done():
 			return
 		case <-e.Node().Changes():
-			l.showConnection(e)
+			l.showConnection(ctx, e)
 		}
 	}
 }

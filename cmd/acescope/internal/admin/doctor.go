@@ -14,7 +14,6 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
-	"acescope/engine/ace"
 	"acescope/engine/tasks/runner"
 	"acescope/sources/cluster"
 	"acescope/sources/system"
@@ -24,9 +23,7 @@ import (
 // checkLine is the result of one check.
 type checkLine struct {
 	Type string `json:"type"` // check
-	Name string `json:"name"`
-	OK   bool   `json:"ok"`
-	Text string `json:"text"`
+	cluster.ToolCheck
 }
 
 // DoctorCommand returns the command doctor.
@@ -46,23 +43,19 @@ func doctor(a *cli.App, ctx context.Context) error {
 	defer cancel()
 	out := cli.NewLines(a.Out)
 	wrong := 0
-	report := func(name string, ok bool, format string, args ...any) {
-		c := checkLine{"check", name, ok, fmt.Sprintf(format, args...)}
-		if !ok {
+	report := func(name string, state cluster.Severity, format string, args ...any) {
+		c := checkLine{"check", cluster.ToolCheck{Name: name, State: state, Text: fmt.Sprintf(format, args...)}}
+		if state == cluster.Error {
 			wrong++
 		}
 		if a.JSON {
 			_ = out.Write(c)
 			return
 		}
-		mark := "ok   "
-		if !ok {
-			mark = "ERROR"
-		}
-		fmt.Fprintf(a.Out, "%s  %-12s %s\n", mark, c.Name, cli.SafeText(c.Text))
+		fmt.Fprintf(a.Out, "%-7s  %-12s %s\n", marks[state], c.Name, cli.SafeText(c.Text))
 	}
 	v := versions()
-	report("version", true, "acescope %s, Temporal server %s, SDK %s, %s", v.Version, v.Server, v.SDK, v.Go)
+	report("version", cluster.OK, "acescope %s, Temporal server %s, SDK %s, %s", v.Version, v.Server, v.SDK, v.Go)
 	checkTerminal(a, report)
 	checkPrograms(a, ctx, report)
 	checkEngine(a, ctx, report)
@@ -76,77 +69,75 @@ func doctor(a *cli.App, ctx context.Context) error {
 func checksFailed(n int) error { return fmt.Errorf("%s failed", cli.Numbered(int64(n), "check")) }
 
 // reporter reports the result of a check.
-type reporter func(name string, ok bool, format string, args ...any)
+type reporter func(name string, state cluster.Severity, format string, args ...any)
 
 func checkTerminal(a *cli.App, report reporter) {
 	if !cli.IsTerminal(os.Stdout) {
-		report("terminal", true, "standard output is not a terminal; the console needs one, the other commands do not")
+		report("terminal", cluster.OK, "standard output is not a terminal; the console needs one, the other commands do not")
 		return
 	}
 	w, h, err := term.GetSize(os.Stdout.Fd())
 	if err != nil {
-		report("terminal", false, "cannot read its size: %v", err)
+		report("terminal", cluster.Error, "cannot read its size: %v", err)
 		return
 	}
-	report("terminal", w >= 40 && h >= 10, "%d×%d (%s), UTF-8 %t, NO_COLOR %t", w, h, os.Getenv("TERM"),
+	report("terminal", cluster.ErrorUnless(w >= 40 && h >= 10), "%d×%d (%s), UTF-8 %t, NO_COLOR %t", w, h, os.Getenv("TERM"),
 		theme.HasUTF8(os.Getenv), theme.WantsNoColor(os.Getenv))
 }
 
 // checkPrograms looks for optional programs.
 func checkPrograms(a *cli.App, ctx context.Context, report reporter) {
 	if path, err := exec.LookPath("temporal"); err == nil {
-		report("temporal", true, "%s", path)
+		report("temporal", cluster.OK, "%s", path)
 	} else {
-		report("temporal", true, "not installed (optional)")
+		report("temporal", cluster.Info, "not installed (optional)")
 	}
 	for _, in := range cli.Installed(ctx, a.AgentRunner()) {
-		report(string(in.CLI), in.OK(), "%s", in)
+		c := cli.AgentCheck(in)
+		report(c.Name, c.State, "%s", c.Text)
 	}
 }
 
 func checkEngine(a *cli.App, ctx context.Context, report reporter) {
 	dir, err := a.DataDir()
 	if err != nil {
-		report("data", false, "%v", err)
+		report("data", cluster.Error, "%v", err)
 		return
 	}
 	e, done, err := a.OpenReadOnly(ctx)
 	if err != nil {
-		report("data", false, "%s: %s", dir, cli.OneLine(err))
+		report("data", cluster.Error, "%s: %s", dir, cli.OneLine(err))
 		return
 	}
 	defer done()
-	report("data", true, "%s", dir)
-	checkHost(a, e, report)
+	checkHost(e, dir, report)
 	checkCodec(ctx, e, report)
 	deps := healthDeps(a, e)
 	deps.Agents = nil // checked before
 	health := system.Read(ctx, deps, cluster.Connection{Mode: string(e.Mode()), Address: e.Address()})
-	for _, c := range health.Checks(health.At) {
-		if c.Name == "attributes" || c.Name == "runs" {
-			report(c.Name, c.State == system.CheckOK, "%s", strings.TrimRight(c.Text+"; "+c.Advice, "; "))
+	for _, c := range health.Checks() {
+		if c.Name == "data" || c.Name == "attributes" || c.Name == "runs" {
+			report(c.Name, c.State, "%s", strings.TrimRight(c.Text+"; "+c.Advice, "; "))
 		}
 	}
 	checkExecution(a, ctx, e, report)
-	for _, p := range e.Providers {
-		report("provider", true, "%s: %s", p.Name(), cli.AboutProvider(p))
-	}
-	for _, d := range a.StepBlueprints(ctx) {
-		report("provider", true, "%s: %s", ace.BlueprintProvider(d.Name), cli.AboutBlueprint(d))
+	for _, c := range cli.ProviderChecks(ctx, a) {
+		report("provider", c.State, "%s: %s", c.Name, c.Text)
 	}
 }
 
-func checkHost(a *cli.App, e *engine.Engine, report reporter) {
+func checkHost(e *engine.Engine, dir string, report reporter) {
 	if e.Node() == nil {
-		report("server", true, "remote cluster %s, namespace %s", e.Address(), e.Namespace())
+		report("data", cluster.OK, "%s", dir)
+		report("server", cluster.OK, "remote cluster %s, namespace %s", e.Address(), e.Namespace())
 		return
 	}
 	if e.Mode() == engine.Embedded {
-		report("server", true, "no other process is the host; this process started the server and it answers")
+		report("server", cluster.OK, "no other process is the host; this process started the server and it answers")
 		return
 	}
 	ep := e.Node().Endpoint()
-	report("server", true, "hosted by process %d (acescope %s) at %s since %s", ep.PID, ep.Version, ep.Address,
+	report("server", cluster.OK, "hosted by process %d (acescope %s) at %s since %s", ep.PID, ep.Version, ep.Address,
 		ep.Started.Local().Format(time.DateTime))
 }
 
@@ -156,10 +147,10 @@ func checkCodec(ctx context.Context, e *engine.Engine, report reporter) {
 		return
 	}
 	if err := e.Codec.Check(ctx); err != nil {
-		report("codec", false, "%s", cli.OneLine(err))
+		report("codec", cluster.Error, "%s", cli.OneLine(err))
 		return
 	}
-	report("codec", true, "%s decodes", e.Codec.Name())
+	report("codec", cluster.OK, "%s decodes", e.Codec.Name())
 }
 
 // checkExecution checks which runners and blueprints there are for blueprint runs.
@@ -167,10 +158,10 @@ func checkExecution(a *cli.App, ctx context.Context, e *engine.Engine, report re
 	if a.Cluster() == nil {
 		types := strings.Join(e.ExecutorTypes(), ", ")
 		if a.Settings.NoRunner {
-			report("local runner", true, "disabled by no_runner; blueprint runs wait for \"acescope runner start\"; "+
+			report("local runner", cluster.Info, "disabled by no_runner; blueprint runs wait for \"acescope runner start\"; "+
 				"this machine has executors for %s", types)
 		} else {
-			report("local runner", true, "a process with workers for this data directory executes runs for %s", types)
+			report("local runner", cluster.OK, "a process with workers for this data directory executes runs for %s", types)
 		}
 	}
 	checkRunners(a, ctx, e, report)
@@ -189,11 +180,11 @@ func checkRunners(a *cli.App, ctx context.Context, e *engine.Engine, report repo
 	defer cancel()
 	view, err := e.Runners(ctx, runner.ViewOptions{})
 	if errors.Is(err, engine.ErrEncoded) {
-		report("runners", true, "unknown: %v", err)
+		report("runners", cluster.Info, "unknown: %v", err)
 		return
 	}
 	if err != nil {
-		report("runners", false, "the dispatcher does not answer: %s; see the log of the serving process", cli.OneLine(err))
+		report("runners", cluster.Error, "the dispatcher does not answer: %s; see the log of the serving process", cli.OneLine(err))
 		return
 	}
 	count := map[runner.Status]int{}
@@ -201,10 +192,10 @@ func checkRunners(a *cli.App, ctx context.Context, e *engine.Engine, report repo
 		count[r.Status]++
 	}
 	if len(view.Runners) == 0 {
-		report("runners", true, "no runner is registered; start one with \"acescope runner start\"")
+		report("runners", cluster.Info, "no runner is registered; start one with \"acescope runner start\"")
 		return
 	}
-	report("runners", true, "%d online, %d stale, %d draining; %s waiting for a runner", count[runner.Online],
+	report("runners", cluster.OK, "%d online, %d stale, %d draining; %s waiting for a runner", count[runner.Online],
 		count[runner.Stale], count[runner.Draining], cli.Numbered(int64(view.Waiting), "run"))
 }
 
@@ -212,12 +203,12 @@ func checkRunners(a *cli.App, ctx context.Context, e *engine.Engine, report repo
 func checkBlueprints(a *cli.App, ctx context.Context, report reporter) {
 	l, err := a.Library()
 	if err != nil {
-		report("blueprints", false, "%s", cli.OneLine(err))
+		report("blueprints", cluster.Error, "%s", cli.OneLine(err))
 		return
 	}
 	entries, err := l.Entries(ctx)
 	if err != nil {
-		report("blueprints", false, "%s", cli.OneLine(err))
+		report("blueprints", cluster.Error, "%s", cli.OneLine(err))
 		return
 	}
 	var existing []string
@@ -232,15 +223,15 @@ func checkBlueprints(a *cli.App, ctx context.Context, report reporter) {
 		switch {
 		case entry.Shadowed != "":
 		case d.Error != "":
-			report("blueprint", false, "%s cannot be used: %s", d.Name, d.Error)
+			report("blueprint", cluster.Error, "%s cannot be used: %s", d.Name, d.Error)
 		default:
 			good++
 		}
 	}
 	if len(existing) == 0 {
-		report("blueprints", true, "no directory of blueprints (%s); create a blueprint with \"acescope agent new NAME\"",
+		report("blueprints", cluster.Info, "no directory of blueprints (%s); create a blueprint with \"acescope agent new NAME\"",
 			strings.Join(l.Dirs, ", "))
 		return
 	}
-	report("blueprints", true, "%d usable, in %s", good, strings.Join(existing, ", "))
+	report("blueprints", cluster.OK, "%d usable, in %s", good, strings.Join(existing, ", "))
 }

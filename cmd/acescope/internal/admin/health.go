@@ -45,7 +45,7 @@ func health(a *cli.App, ctx context.Context) error {
 	if s.Err != "" {
 		return &cli.ExitError{Code: cli.ExitUnreachable, Err: errors.New(s.Err)}
 	}
-	if n := system.CountErrors(s.Checks(s.At)); n > 0 {
+	if n := system.CountErrors(s.Checks()); n > 0 {
 		return checksFailed(n)
 	}
 	return nil
@@ -91,7 +91,7 @@ func host(e *engine.Engine, dir string) func() cluster.Host {
 			return h
 		}
 		ep := n.Endpoint()
-		h.PID, h.Version, h.Started, h.DataDir = ep.PID, ep.Version, ep.Started, dir
+		h.PID, h.Version, h.Started, h.DataDir, h.Lost = ep.PID, ep.Version, ep.Started, dir, ep.Lost(dir)
 		free, err := e.Free()
 		if err != nil {
 			h.FreeErr = err.Error()
@@ -109,14 +109,16 @@ type healthLine struct {
 	Checks []system.Check `json:"checks"`
 }
 
+// marks are the severities as text.
+var marks = map[cluster.Severity]string{
+	cluster.OK: "ok", cluster.Info: "info", cluster.Warning: "WARNING", cluster.Error: "ERROR",
+}
+
 func writeHealth(a *cli.App, s *system.System) error {
-	checks := s.Checks(s.At)
+	checks := s.Checks()
 	l := healthLine{"health", system.CountErrors(checks) == 0, s, checks}
 	if a.JSON {
 		return cli.NewLines(a.Out).Write(l)
-	}
-	marks := map[system.CheckState]string{
-		system.CheckOK: "ok", system.CheckWarning: "WARNING", system.CheckError: "ERROR",
 	}
 	w := cli.NewTable(a.Out)
 	for _, c := range l.Checks {

@@ -169,10 +169,12 @@ func (c *fileConsole) run(ctx context.Context, quit func()) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() { c.load(ctx, quit) })
-	c.feeds.Run(ctx, cluster.Deps{
+	deps := cluster.Deps{
 		Client: client, TaskQueue: ace.TaskQueue, Screen: screenOf(c.frames), Artifact: c.app.FileArtifacts(),
-		Playbooks: c.books, NoPlaybooks: func() string { return c.noPlaybooks.Load().(string) }, Verify: verifyHere,
-	})
+		Playbooks: c.books, NoPlaybooks: func() string { return c.noPlaybooks.Load().(string) },
+	}
+	setVerifier(&deps)
+	c.feeds.Run(ctx, deps)
 }
 
 // rebuildPlaybooks rebuilds the playbooks from the deltas of the tasks.

@@ -56,23 +56,33 @@ func Installed(ctx context.Context, r *agentcall.Runner) []agentcall.Installatio
 	return all
 }
 
+// AgentCheck reports whether an agent can be called. One that is not installed is an error only if the configuration
+// names it.
+func AgentCheck(in agentcall.Installation) cluster.ToolCheck {
+	c := cluster.ToolCheck{Name: string(in.CLI), State: cluster.ErrorUnless(in.OK()), Text: in.String()}
+	if in.OK() && in.Path == "" {
+		c.State = cluster.Info
+	}
+	return c
+}
+
 // AgentChecks returns a function that reports which agents are installed, as of the last probe. It waits briefly for
 // the first result; an agent that hangs is reported by a later call. A probe outlives the call that started it by at
 // most probeTimeout. The function is for one goroutine.
-func (a *App) AgentChecks() func(ctx context.Context) []cluster.AgentCheck {
+func (a *App) AgentChecks() func(ctx context.Context) []cluster.ToolCheck {
 	r := a.AgentRunner()
-	var last []cluster.AgentCheck
+	var last []cluster.ToolCheck
 	var at time.Time
-	results := make(chan []cluster.AgentCheck, 1)
+	results := make(chan []cluster.ToolCheck, 1)
 	probing := false
 	probe := func() {
-		var checks []cluster.AgentCheck
+		var checks []cluster.ToolCheck
 		for _, in := range Installed(context.Background(), r) {
-			checks = append(checks, cluster.AgentCheck{Name: string(in.CLI), OK: in.OK(), Text: in.String()})
+			checks = append(checks, AgentCheck(in))
 		}
 		results <- checks
 	}
-	return func(ctx context.Context) []cluster.AgentCheck {
+	return func(ctx context.Context) []cluster.ToolCheck {
 		if !probing && time.Since(at) > probeInterval {
 			probing = true
 			go probe()

@@ -16,6 +16,7 @@ import (
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/model/llm"
 	"acescope/engine/tasks/run"
+	"acescope/sources/cluster"
 )
 
 // Providers returns the step providers of the environment and the configuration.
@@ -67,9 +68,8 @@ func (a *App) ProviderLines(ctx context.Context) []ProviderLine {
 	servers := engine.Servers(configured(a.Settings.File), os.Getenv)
 	var out []ProviderLine
 	for _, p := range a.Providers() {
-		l := ProviderLine{
-			Name: p.Name(), Kind: p.Name(), Model: p.DefaultModel(), OK: providerError(p) == nil, Text: AboutProvider(p),
-		}
+		c := checkProvider(a.Settings.File, p)
+		l := ProviderLine{Name: c.Name, Kind: c.Name, Model: p.DefaultModel(), OK: c.State == cluster.OK, Text: c.Text}
 		for _, s := range servers {
 			if s.Name == l.Name {
 				l.Kind, l.BaseURL, l.APIKeyEnv, l.APIKeyFile = s.Kind, llm.AddressOf(s.BaseURL), s.KeyEnv, s.KeyFile
@@ -78,35 +78,55 @@ func (a *App) ProviderLines(ctx context.Context) []ProviderLine {
 		out = append(out, l)
 	}
 	for _, d := range a.StepBlueprints(ctx) {
+		c := checkBlueprint(d)
 		out = append(out, ProviderLine{
-			Name: ace.BlueprintProvider(d.Name), Kind: "blueprint", Model: d.Name, OK: d.Error == "", Text: AboutBlueprint(d),
+			Name: c.Name, Kind: "blueprint", Model: d.Name, OK: c.State == cluster.OK, Text: c.Text,
 		})
 	}
 	return out
 }
 
-// providerError returns why a provider cannot be used.
-func providerError(p model.Provider) error {
-	if c, ok := p.(model.Checker); ok {
-		return c.Ready()
+// ProviderChecks reports which step providers and blueprints can execute steps.
+func ProviderChecks(ctx context.Context, a *App) []cluster.ToolCheck {
+	var out []cluster.ToolCheck
+	for _, p := range a.Providers() {
+		out = append(out, checkProvider(a.Settings.File, p))
 	}
-	return nil
+	for _, d := range a.StepBlueprints(ctx) {
+		out = append(out, checkBlueprint(d))
+	}
+	return out
 }
 
-// AboutProvider describes a provider, or says why it cannot be used.
-func AboutProvider(p model.Provider) string {
-	if err := providerError(p); err != nil {
-		return "cannot be used: " + strings.TrimPrefix(OneLine(err), p.Name()+": ")
+// checkProvider describes a provider or says why it cannot be used, which matters if the configuration names it.
+func checkProvider(f conffile.File, p model.Provider) cluster.ToolCheck {
+	c := cluster.ToolCheck{Name: p.Name(), State: cluster.OK, Text: p.About()}
+	checker, ok := p.(model.Checker)
+	if !ok {
+		return c
 	}
-	return p.About()
+	if err := checker.Ready(); err != nil {
+		c.State, c.Text = cluster.Info, "cannot be used: "+strings.TrimPrefix(OneLine(err), p.Name()+": ")
+		if names(f, p.Name()) {
+			c.State = cluster.Warning
+		}
+	}
+	return c
 }
 
-// AboutBlueprint describes a blueprint that can execute steps, or says why it cannot be used.
-func AboutBlueprint(d run.BlueprintInfo) string {
+// names reports whether the configuration names a provider or agent.
+func names(f conffile.File, name string) bool {
+	return slices.ContainsFunc(f.Providers, func(p conffile.Provider) bool { return p.Name == name }) ||
+		slices.ContainsFunc(f.Agents, func(a conffile.Agent) bool { return a.Name == name })
+}
+
+// checkBlueprint describes a blueprint that can execute steps or says why it cannot be used.
+func checkBlueprint(d run.BlueprintInfo) cluster.ToolCheck {
+	c := cluster.ToolCheck{Name: ace.BlueprintProvider(d.Name), State: cluster.OK, Text: d.Description}
 	if d.Error != "" {
-		return "cannot be used: " + OneLine(errors.New(d.Error))
+		c.State, c.Text = cluster.Warning, "cannot be used: "+OneLine(errors.New(d.Error))
 	}
-	return d.Description
+	return c
 }
 
 // stepTag is the tag of the blueprints that are listed among the providers. A blueprint without it can still be named

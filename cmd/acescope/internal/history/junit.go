@@ -21,6 +21,7 @@ type (
 		Tests    int         `xml:"tests,attr"`
 		Failures int         `xml:"failures,attr"`
 		Errors   int         `xml:"errors,attr"`
+		Skipped  int         `xml:"skipped,attr"`
 		Time     string      `xml:"time,attr"`
 		Cases    []junitCase `xml:"testcase"`
 	}
@@ -30,6 +31,7 @@ type (
 		Time    string        `xml:"time,attr"`
 		Failure *junitProblem `xml:"failure"`
 		Error   *junitProblem `xml:"error"`
+		Skipped *junitProblem `xml:"skipped"`
 	}
 	junitProblem struct {
 		Message string `xml:"message,attr"`
@@ -38,11 +40,12 @@ type (
 	}
 )
 
-// writeJUnit writes a report. A divergence is a failure, an unverified history an error.
-func writeJUnit(path string, list []VerdictLine, end VerifyEnd) error {
+// writeJUnit writes a report. A divergence is a failure. An unverified history is skipped, or an error if it could not
+// be read or all are required.
+func writeJUnit(path string, list []VerdictLine, end VerifyEnd, requireAll bool) error {
 	s := junitSuite{
 		Name: "acescope replay verify", Tests: end.Histories, Failures: end.Nondeterministic + end.Drifted,
-		Errors: end.Unverified, Time: seconds(end.DurationMS),
+		Time: seconds(end.DurationMS),
 	}
 	slices.SortStableFunc(list, func(a, b VerdictLine) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), a.Number-b.Number)
@@ -52,10 +55,16 @@ func writeJUnit(path string, list []VerdictLine, end VerifyEnd) error {
 		if l.RunID != "" {
 			c.Name += " " + l.RunID
 		}
-		if d := l.Divergence; d != nil {
+		unverified := &junitProblem{l.Why, string(l.Outcome), l.Source}
+		switch d := l.Divergence; {
+		case d != nil:
 			c.Failure = &junitProblem{d.Sentence, string(d.Kind), d.Advice}
-		} else if l.Outcome == replay.Unverified {
-			c.Error = &junitProblem{l.Why, string(l.Outcome), l.Source}
+		case l.Outcome == replay.Unverified && (requireAll || l.readErr != nil):
+			c.Error = unverified
+			s.Errors++
+		case l.Outcome == replay.Unverified:
+			c.Skipped = unverified
+			s.Skipped++
 		}
 		s.Cases = append(s.Cases, c)
 	}

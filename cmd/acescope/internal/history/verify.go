@@ -21,7 +21,6 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
-	"acescope/engine/ace"
 	"acescope/engine/temporal/replay"
 	"acescope/engine/workflows"
 	"acescope/sources/cluster"
@@ -30,12 +29,13 @@ import (
 )
 
 type verifyFlags struct {
-	all      bool
-	queries  []string
-	strict   bool
-	junit    string
-	parallel int
-	chain    bool
+	all        bool
+	queries    []string
+	strict     bool
+	requireAll bool
+	junit      string
+	parallel   int
+	chain      bool
 }
 
 func VerifyCommand(a *cli.App, name string) *cobra.Command {
@@ -45,9 +45,9 @@ func VerifyCommand(a *cli.App, name string) *cobra.Command {
 		Short: "Verify that the current workflow code makes the decisions of recorded histories",
 		Long: "Replays histories with the workflow code of this program through Temporal's own replayer and reports the\n" +
 			"first decision that differs. It runs and changes nothing. Runs, files, directories, --all and --query can\n" +
-			"be combined; each run is verified once. --all with --query verifies the matching runs of workflow types\n" +
-			"that this program has. The exit code is 4 if a history diverges, 3 if no run or file is found, and 1 if\n" +
-			"some histories could not be verified.",
+			"be combined; each run is verified once. A history that another SDK or a workflow type unknown to this\n" +
+			"program decided is unverified. The exit code is 4 if a history is nondeterministic, 3 if no run or file is\n" +
+			"found, and 1 if a history cannot be read or none can be verified, with --require-all if any is unverified.",
 		Example: "acescope replay verify finance-1-e1-0042\n" +
 			"acescope replay verify histories/ bug.json.gz --junit report.xml\n" +
 			"acescope replay verify -q 'ExperimentId=\"finance-1\"' --json | " +
@@ -57,10 +57,11 @@ func VerifyCommand(a *cli.App, name string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return verify(a, cmd.Context(), args, f) },
 	}
 	fl := cmd.Flags()
-	fl.BoolVar(&f.all, "all", false, "every run on the server whose workflow type this program has")
+	fl.BoolVar(&f.all, "all", false, "every run on the server; with --query every run that matches")
 	fl.StringArrayVarP(&f.queries, "query", "q", nil, "the runs that match this visibility query; repeatable")
 	fl.BoolVar(&f.strict, "strict", false,
 		"also report differences that Temporal accepts: another input, another duration of a timer")
+	fl.BoolVar(&f.requireAll, "require-all", false, "fail if a history is unverified")
 	fl.StringVar(&f.junit, "junit", "", "write a JUnit report to this file, for a CI system")
 	fl.IntVar(&f.parallel, "parallel", runtime.GOMAXPROCS(0), "number of histories to verify at the same time")
 	fl.BoolVar(&f.chain, "chain", false, "for named runs, also the runs that they continue and that continue them")
@@ -76,24 +77,37 @@ type VerdictLine struct {
 	Chain      *cli.ChainLine `json:"chain,omitempty"` // of a named run
 	DurationMS float64        `json:"duration_ms"`
 
-	missing bool
+	readErr error // why there is no history
 }
 
 // VerifyEnd sums up the verdicts.
 type VerifyEnd struct {
-	Type             string  `json:"type"` // verify_summary
-	Histories        int     `json:"histories"`
-	Deterministic    int     `json:"deterministic"`
-	Nondeterministic int     `json:"nondeterministic"`
-	Drifted          int     `json:"drifted"`
-	Unverified       int     `json:"unverified"`
-	Events           int     `json:"events"`
-	DurationMS       float64 `json:"duration_ms"`
-	EventsPerS       float64 `json:"events_per_second"`
-	Incomplete       bool    `json:"incomplete,omitempty"` // interrupted or failed
+	Type             string          `json:"type"` // verify_summary
+	Histories        int             `json:"histories"`
+	Deterministic    int             `json:"deterministic"`
+	Nondeterministic int             `json:"nondeterministic"`
+	Drifted          int             `json:"drifted"`
+	Unverified       int             `json:"unverified"`
+	Reasons          []*VerifyReason `json:"unverified_reasons,omitempty"` // the first hundred
+	Events           int             `json:"events"`
+	DurationMS       float64         `json:"duration_ms"`
+	EventsPerS       float64         `json:"events_per_second"`
+	Incomplete       bool            `json:"incomplete,omitempty"` // interrupted or failed
 
-	missing int
+	missing, unread int
 }
+
+// VerifyReason is why some histories are unverified.
+type VerifyReason struct {
+	Reason    string `json:"reason"`
+	Histories int    `json:"histories"`
+	Example   string `json:"example"` // name of one of them
+
+	text string // its line
+}
+
+// maxReasons bounds the reasons of a summary. Further reasons are on the lines of their histories.
+const maxReasons = 100
 
 // gcPercent sets the garbage collector for replays, whose garbage is short-lived: fewer collections verify
 // more histories per second.
@@ -191,7 +205,7 @@ func (v *verification) sortArgs(args []string) error {
 	return nil
 }
 
-// query matches one of the queries and, with --all, only the workflow types that this program has.
+// query matches the runs of one of the queries, of any workflow type.
 func (v *verification) query() string {
 	query := strings.Join(v.queries, ") OR (")
 	if len(v.queries) > 1 {
@@ -200,10 +214,7 @@ func (v *verification) query() string {
 	if slices.ContainsFunc(v.queries, func(q string) bool { return strings.TrimSpace(q) == "" }) {
 		query = "" // it matches all runs
 	}
-	if !v.all {
-		return query
-	}
-	return sourceruns.And(query, fmt.Sprintf("WorkflowType IN (%q, %q)", ace.TaskWorkflow, ace.ExperimentWorkflow))
+	return sourceruns.OfAnyType(query)
 }
 
 // count returns the number of sources, or 0 if the server cannot count the runs.
@@ -219,11 +230,14 @@ func (v *verification) count(ctx context.Context) int64 {
 	return n + listed
 }
 
-// source reads the histories of a file or of a run.
-type source func(context.Context) []cli.RunHistory
+// source verifies the histories of a file or of a run.
+type source func(context.Context) []VerdictLine
+
+// reader reads the histories of a file or of a run.
+type reader func(context.Context) []cli.RunHistory
 
 // until reads until ctx ends. Reading a pipe without a writer ends in no other way.
-func (read source) until(ctx context.Context) []cli.RunHistory {
+func (read reader) until(ctx context.Context) []cli.RunHistory {
 	done := make(chan []cli.RunHistory, 1)
 	go func() { done <- read(ctx) }()
 	select {
@@ -236,15 +250,18 @@ func (read source) until(ctx context.Context) []cli.RunHistory {
 
 // sources calls add for each source until it returns an error.
 func (v *verification) sources(ctx context.Context, add func(source) error) error {
+	addReader := func(read reader) error {
+		return add(func(ctx context.Context) []VerdictLine { return v.verdicts(ctx, read) })
+	}
 	for _, file := range v.files {
 		read := func(ctx context.Context) []cli.RunHistory { return v.app.ReadHistories(ctx, file) }
-		if err := add(read); err != nil {
+		if err := addReader(read); err != nil {
 			return err
 		}
 	}
 	for _, id := range v.named {
 		read := func(ctx context.Context) []cli.RunHistory { return v.readNamed(ctx, id) }
-		if err := add(read); err != nil {
+		if err := addReader(read); err != nil {
 			return err
 		}
 	}
@@ -252,7 +269,7 @@ func (v *verification) sources(ctx context.Context, add func(source) error) erro
 		return nil
 	}
 	return sourceruns.List(ctx, v.engine.Client, v.query(), 0, func(r sourceruns.Run) error {
-		return add(func(ctx context.Context) []cli.RunHistory { return v.readListed(ctx, r.WorkflowID, r.RunID) })
+		return add(func(ctx context.Context) []VerdictLine { return v.verifyListed(ctx, r) })
 	})
 }
 
@@ -272,14 +289,21 @@ func (v *verification) readNamed(ctx context.Context, id string) []cli.RunHistor
 	return slices.DeleteFunc(list, func(h cli.RunHistory) bool { return v.known(cli.RunIDOf(h.Events)) })
 }
 
-// readListed reads a listed run unless it is verified already.
-func (v *verification) readListed(ctx context.Context, workflowID, runID string) []cli.RunHistory {
-	if v.known(runID) {
+// verifyListed verifies a listed run unless it is verified already. It reads only histories of known workflow types.
+func (v *verification) verifyListed(ctx context.Context, r sourceruns.Run) []VerdictLine {
+	if v.known(r.RunID) {
 		return nil
 	}
-	h := cli.RunHistory{Source: workflowID, Number: 1}
-	h.Events, h.ReadErr = cluster.ReadHistory(ctx, v.engine.Client, v.engine.Namespace(), workflowID, runID)
-	return []cli.RunHistory{h}
+	if why := v.verifier.Unknown(r.Type); why != "" {
+		return []VerdictLine{{Type: "verdict", Source: r.WorkflowID, Number: 1, Verdict: replay.Verdict{
+			Outcome: replay.Unverified, WorkflowType: r.Type, WorkflowID: r.WorkflowID, RunID: r.RunID, Why: why,
+		}}}
+	}
+	return v.verdicts(ctx, func(ctx context.Context) []cli.RunHistory {
+		h := cli.RunHistory{Source: r.WorkflowID, Number: 1}
+		h.Events, h.ReadErr = cluster.ReadHistory(ctx, v.engine.Client, v.engine.Namespace(), r.WorkflowID, r.RunID)
+		return []cli.RunHistory{h}
+	})
 }
 
 // known reports whether a run is verified already, and remembers it.
@@ -296,8 +320,8 @@ func (v *verification) verifyAll(ctx context.Context) error {
 	drawing.Go(func() { v.drawUntil(stop) })
 	group, working := errgroup.WithContext(ctx)
 	group.SetLimit(v.parallel)
-	listErr := v.sources(working, func(read source) error {
-		group.Go(func() error { return v.put(v.verdicts(working, read)) })
+	listErr := v.sources(working, func(verify source) error {
+		group.Go(func() error { return v.put(verify(working)) })
 		return working.Err()
 	})
 	writeErr := group.Wait()
@@ -323,8 +347,8 @@ func (v *verification) drawUntil(stop <-chan struct{}) {
 	}
 }
 
-// verdicts verifies the histories of a source. It drops the verdicts of an interrupted replay.
-func (v *verification) verdicts(ctx context.Context, read source) []VerdictLine {
+// verdicts reads and verifies histories. It drops the verdict of an interrupted replay.
+func (v *verification) verdicts(ctx context.Context, read reader) []VerdictLine {
 	var list []VerdictLine
 	for _, h := range read.until(ctx) {
 		line := VerdictLine{Type: "verdict", Source: h.Source, Number: h.Number, Chain: h.Chain}
@@ -345,8 +369,7 @@ func (v *verification) verdicts(ctx context.Context, read source) []VerdictLine 
 		}
 		if h.ReadErr != nil {
 			list = append(list, VerdictLine{
-				Type: "verdict", Source: h.Source, Number: h.Number,
-				missing: cli.ExitCode(h.ReadErr) == cli.ExitNotFound,
+				Type: "verdict", Source: h.Source, Number: h.Number, readErr: h.ReadErr,
 				Verdict: replay.Verdict{Outcome: replay.Unverified, Why: cli.OneLine(h.ReadErr)},
 			})
 		}
@@ -374,11 +397,13 @@ func (v *verification) put(list []VerdictLine) error {
 	v.done++
 	v.bar.Clear()
 	for _, l := range list {
-		v.end.add(l)
+		summed := v.end.add(l)
 		if v.junit != "" {
 			v.report = append(v.report, l)
 		}
-		v.out.Line(l, "%s", l.text())
+		if !summed || v.app.JSON {
+			v.out.Line(l, "%s", l.text())
+		}
 		if d := l.Divergence; d != nil && !v.app.JSON {
 			v.out.Printf("%12s%s", "", d.Sentence)
 			v.out.Printf("%12s%s", "", d.Advice)
@@ -389,7 +414,8 @@ func (v *verification) put(list []VerdictLine) error {
 	return err
 }
 
-func (e *VerifyEnd) add(l VerdictLine) {
+// add counts a verdict. It reports whether the reasons of the summary contain the history.
+func (e *VerifyEnd) add(l VerdictLine) (summed bool) {
 	e.Histories++
 	e.Events += l.Events
 	switch l.Outcome {
@@ -401,10 +427,37 @@ func (e *VerifyEnd) add(l VerdictLine) {
 		e.Drifted++
 	default:
 		e.Unverified++
+		summed = e.addReason(l)
 	}
-	if l.missing {
+	if l.readErr != nil {
+		e.unread++
+	}
+	if cli.ExitCode(l.readErr) == cli.ExitNotFound {
 		e.missing++
 	}
+	return summed
+}
+
+func (e *VerifyEnd) addReason(l VerdictLine) (summed bool) {
+	i := slices.IndexFunc(e.Reasons, func(r *VerifyReason) bool { return r.Reason == l.Why })
+	switch {
+	case i >= 0:
+		e.Reasons[i].Histories++
+	case len(e.Reasons) < maxReasons:
+		name := cmp.Or(l.WorkflowID, l.Source)
+		e.Reasons = append(e.Reasons, &VerifyReason{Reason: l.Why, Histories: 1, Example: name, text: l.text()})
+	default:
+		return false
+	}
+	return true
+}
+
+// String returns the line of the only history, or counts the histories.
+func (r *VerifyReason) String() string {
+	if r.Histories == 1 {
+		return r.text
+	}
+	return fmt.Sprintf("%-16s  %d histories, such as %s: %s", replay.Unverified, r.Histories, r.Example, r.Reason)
 }
 
 func (l VerdictLine) text() string {
@@ -431,6 +484,11 @@ func (v *verification) finish(failure error) error {
 	duration := time.Since(v.start)
 	e.Type, e.DurationMS, e.Incomplete = "verify_summary", cli.Millis(duration), failure != nil
 	e.EventsPerS = float64(e.Events) / max(duration.Seconds(), 1e-9)
+	for _, r := range e.Reasons {
+		if !v.app.JSON {
+			v.out.Printf("%s", r)
+		}
+	}
 	if v.app.JSON || e.Histories != 1 || e.Incomplete {
 		rest := ""
 		if e.Incomplete {
@@ -441,7 +499,7 @@ func (v *verification) finish(failure error) error {
 	}
 	err := v.out.Flush()
 	if v.junit != "" {
-		err = errors.Join(err, writeJUnit(v.junit, v.report, *e))
+		err = errors.Join(err, writeJUnit(v.junit, v.report, *e, v.requireAll))
 	}
 	switch {
 	case errors.Is(failure, context.Canceled):
@@ -455,7 +513,9 @@ func (v *verification) finish(failure error) error {
 			e.Nondeterministic+e.Drifted, e.Histories)
 	case e.missing > 0 && e.missing == e.Histories:
 		return cli.NotFound("no such run or file")
-	case e.Unverified > 0:
+	case e.unread > 0:
+		return fmt.Errorf("%d of %d histories could not be read", e.unread, e.Histories)
+	case e.Unverified > 0 && (v.requireAll || e.Unverified == e.Histories):
 		return fmt.Errorf("%d of %d histories could not be verified", e.Unverified, e.Histories)
 	}
 	return nil

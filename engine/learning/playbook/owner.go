@@ -1,0 +1,42 @@
+package playbook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"acescope/engine/internal/durable"
+)
+
+// ownerSuffix is the extension of the file with the owner of a branch, which logs of older versions lack.
+const ownerSuffix = ".owner"
+
+// ErrOwner means that experiments of another server use a branch.
+var ErrOwner = errors.New("playbook branch belongs to another server")
+
+// Own reserves a branch for the experiments of a server, unless it is reserved for another one.
+func (s *Store) Own(ctx context.Context, name, server string) error {
+	unlock, err := s.lock(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	path, err := s.branchFile(name, ownerSuffix)
+	if err != nil {
+		return err
+	}
+	owner, err := os.ReadFile(path)
+	switch have := strings.TrimSpace(string(owner)); {
+	case errors.Is(err, fs.ErrNotExist):
+		return durable.WriteFile(path, filepath.Join(s.dir, tmpDir), []byte(server+"\n"), true)
+	case err != nil:
+		return err
+	case have != server:
+		return fmt.Errorf("%w: %q is of %s, and this is %s; choose another experiment id", ErrOwner, name, have, server)
+	}
+	return nil
+}
