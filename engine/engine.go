@@ -67,7 +67,7 @@ type Options struct {
 	// Codec configures the codec server for payloads. Without an endpoint, the cluster's profile
 	// decides.
 	Codec codec.Config
-	// Sessions configures agent sessions on this machine; only AllowFull, Binaries, MaxWarm,
+	// Sessions configures agent sessions on this machine; only Agents, MaxWarm,
 	// MaxIdle and At are read.
 	Sessions host.Options
 	// Intercept, if set, intercepts every call to the server.

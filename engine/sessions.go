@@ -4,16 +4,23 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
+	"acescope/engine/agents/session/host"
+	"acescope/engine/temporal/history"
 	"acescope/engine/workflows"
 )
 
@@ -24,16 +31,24 @@ var (
 	// ErrSilent means that no worker accepted an update within a minute. It may be repeated: the
 	// session accepts a message ID only once.
 	ErrSilent = errors.New("does not answer")
+	// ErrNotAsking means that the process which asked for a tool call does not get the decision.
+	ErrNotAsking = errors.New("the agent's process that asked for this call has exited, so it does not get the answer; " +
+		"the agent asks again when its turn continues")
 )
 
 // Sessions are the actions on agent sessions. They are methods of [Engine].
 type Sessions struct{ e *Engine }
 
 // StartSession starts an agent session and returns its run ID. It returns ErrExists if the session ID
-// is in use.
+// is in use. Claude Code's conversation gets an ID that no other conversation has.
 func (a Sessions) StartSession(ctx context.Context, in session.Input) (runID string, err error) {
-	if err := in.Check(); err != nil {
+	agent := a.e.Agents.Agent(agentcli.CLI(in.Agent))
+	agent.AllowFull = agent.AllowFull || a.e.Mode() == Cluster // the machine that takes the session decides
+	if err := host.CheckInput(in, agent); err != nil {
 		return "", err
+	}
+	if in.Agent == string(agentcli.Claude) && in.AgentSessionID == "" {
+		in.AgentSessionID = session.UUID("agent", rand.Text())
 	}
 	o := client.StartWorkflowOptions{ID: session.WorkflowID(in.SessionID),
 		TypedSearchAttributes: workflows.SessionAttributes(in)}
@@ -55,9 +70,68 @@ func (a Sessions) Receive(ctx context.Context, sessionID string, r session.Recei
 	return got, err
 }
 
-// Decide allows or denies a tool call that waits for the user.
+// Decide allows or denies a tool call that waits for the user. It returns ErrNotAsking if the agent's
+// process does not get the decision.
 func (a Sessions) Decide(ctx context.Context, sessionID string, d session.Decision) (s session.State, err error) {
 	err = a.update(ctx, sessionID, session.UpdateDecide, "decide."+rand.Text(), d, &s)
+	if err == nil && s.Current != nil {
+		err = awaitHeartbeat(ctx, s.Current.Attempt, func() (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+			return a.e.Client.DescribeWorkflowExecution(ctx, session.WorkflowID(sessionID), "")
+		})
+	}
+	return s, err
+}
+
+// heartbeatWait is how long to wait for a heartbeat of a turn, more than the heartbeat timeout of
+// turns.
+const heartbeatWait = 7 * time.Second
+
+// awaitHeartbeat waits until the process of an attempt at the current turn shows that it lives, or
+// the turn has ended. Otherwise it returns ErrNotAsking.
+func awaitHeartbeat(
+	ctx context.Context, attempt int32, describe func() (*workflowservice.DescribeWorkflowExecutionResponse, error),
+) error {
+	var first *host.Heartbeat
+	for end := time.Now().Add(heartbeatWait); time.Now().Before(end); {
+		d, err := describe()
+		if err != nil {
+			return err
+		}
+		turn := func(p *workflowpb.PendingActivityInfo) bool {
+			return p.GetActivityType().GetName() == session.ActivityTurn
+		}
+		i := slices.IndexFunc(d.GetPendingActivities(), turn)
+		if i < 0 {
+			return nil
+		}
+		var b host.Heartbeat
+		_ = json.Unmarshal(history.JSON(d.GetPendingActivities()[i].GetHeartbeatDetails()), &b)
+		switch {
+		case b.Attempt > attempt:
+			return ErrNotAsking
+		case first == nil:
+			first = &b
+		case b != *first && b.Attempt == attempt:
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(updateAgain):
+		}
+	}
+	return ErrNotAsking
+}
+
+// Move continues a session on this machine, in a directory or, if it is "", in the session's. The
+// messages in its queue and those of the current turn are sent to the agent there.
+func (a Sessions) Move(ctx context.Context, sessionID, dir string, n session.Note) (s session.State, err error) {
+	here, err := host.Here(a.e.dir)
+	if err != nil {
+		return s, err
+	}
+	m := session.Move{Host: here, WorkingDir: dir, Note: n}
+	err = a.update(ctx, sessionID, session.UpdateMove, "move."+rand.Text(), m, &s)
 	return s, err
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/activities"
-	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/observe"
 	"acescope/engine/agents/session/host"
 	"acescope/engine/internal/redact"
@@ -176,16 +175,8 @@ func serveSessions(ctx context.Context, c client.Client, h *host.Host, log *slog
 // sessionOptions returns the options of sessions, including those of agents in general.
 func sessionOptions(o Options) host.Options {
 	s := o.Sessions
-	if o.Agents == nil {
-		return s
-	}
-	s.Binaries = map[agentcli.CLI]string{}
-	s.AllowFull = map[agentcli.CLI]bool{}
-	for cli, a := range o.Agents {
-		if a.Command != "" {
-			s.Binaries[cli] = a.Command
-		}
-		s.AllowFull[cli] = a.AllowFull
+	if o.Agents != nil {
+		s.Agents = o.Agents
 	}
 	return s
 }

@@ -130,11 +130,16 @@ func (s statusLine) draw(hints []hint, last hint) string {
 // message returns the most important message: a notice, a recent problem, pending approvals,
 // or an unhealthy source.
 func (s statusLine) message() (string, theme.Ink) {
+	approvals := s.approvals()
 	if n, ok := s.messages.current(s.now); ok {
-		if n.bad {
-			return s.Glyphs.Failed + " " + text.Safe(n.text, " "), s.Error
+		line := text.Safe(n.text, " ")
+		switch {
+		case n.bad:
+			return s.Glyphs.Failed + " " + line, s.Error
+		case approvals != "":
+			return line + "  " + approvals, s.Alert
 		}
-		return text.Safe(n.text, " "), s.Accent
+		return line, s.Accent
 	}
 	if s.status == nil {
 		return "", s.Text
@@ -142,17 +147,25 @@ func (s statusLine) message() (string, theme.Ink) {
 	if p := s.status.Errors; len(p) > 0 && s.now.Sub(p[len(p)-1].At) < noticeTime {
 		return s.Glyphs.Failed + " " + text.Safe(p[len(p)-1].Text, " "), s.Error
 	}
-	if n := s.status.Approvals; n > 0 {
-		line := s.Glyphs.Failed + " " + text.Count(int64(n)) + " approval"
-		if n != 1 {
-			line += "s"
-		}
-		return line + " pending" + s.keyOfScreen("agents"), s.Alert
+	if approvals != "" {
+		return approvals, s.Alert
 	}
 	if u := s.status.Unhealthy; u != "" {
 		return s.Glyphs.Failed + " " + text.Safe(u, " "), s.Warning
 	}
 	return "", s.Text
+}
+
+// approvals counts the tool calls that wait for the user, or returns "".
+func (s statusLine) approvals() string {
+	if s.status == nil || s.status.Approvals == 0 {
+		return ""
+	}
+	line := s.Glyphs.Failed + " " + text.Count(int64(s.status.Approvals)) + " approval"
+	if s.status.Approvals != 1 {
+		line += "s"
+	}
+	return line + " pending" + s.keyOfScreen("agents")
 }
 
 // keyOfScreen returns the key that opens a screen, or "" if it is the current one.

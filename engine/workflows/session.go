@@ -38,9 +38,10 @@ type agentSession struct {
 	canceled bool           // the cancellation was applied
 	calls    []*sessionCall // activities whose end was not applied
 
-	deliver, withdraw workflow.ReceiveChannel
-	signals           int               // received in this run
-	reports           []workflow.Future // sent reports whose arrival is unknown
+	deliver, withdraw, attempt workflow.ReceiveChannel
+
+	signals int               // received in this run
+	reports []workflow.Future // sent reports whose arrival is unknown
 }
 
 // sessionCall is an open activity.
@@ -57,6 +58,7 @@ func Session(ctx workflow.Context, in session.Input) (*session.State, error) {
 		in: in, root: ctx,
 		deliver:  workflow.GetSignalChannel(ctx, session.SignalDeliver),
 		withdraw: workflow.GetSignalChannel(ctx, session.SignalWithdraw),
+		attempt:  workflow.GetSignalChannel(ctx, session.SignalAttempt),
 	}
 	a.apply(session.Started(in))
 	if err := a.setHandlers(ctx); err != nil {
@@ -128,7 +130,7 @@ func (a *agentSession) run(ctx workflow.Context) error {
 	}
 	for a.state.Status != session.Ended {
 		err := workflow.Await(ctx, func() bool {
-			return len(a.state.Queue) > 0 || a.state.Status == session.Ended || a.full(ctx)
+			return a.state.Deliverable() || a.state.Status == session.Ended || a.full(ctx)
 		})
 		switch {
 		case err != nil:
@@ -144,9 +146,9 @@ func (a *agentSession) run(ctx workflow.Context) error {
 }
 
 // runTurn gives the waiting messages to the agent and waits for the end of its turn. An
-// interruption, a stop or an oversized history cancels the turn.
+// interruption, a stop, a move or an oversized history cancels the turn.
 func (a *agentSession) runTurn(ctx workflow.Context) {
-	if a.catchUp(ctx); len(a.state.Queue) == 0 || a.state.Status == session.Ended {
+	if a.catchUp(ctx); !a.state.Deliverable() || a.state.Status == session.Ended {
 		return
 	}
 	in := a.turnInput(ctx)
@@ -156,7 +158,8 @@ func (a *agentSession) runTurn(ctx workflow.Context) {
 	over := false
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		_ = workflow.Await(ctx, func() bool {
-			return over || a.state.Interrupt != nil || a.state.Stop != nil || a.overfull(ctx)
+			s := &a.state
+			return over || s.Interrupt != nil || s.Stop != nil || s.Move != nil || a.overfull(ctx)
 		})
 		if a.catchUp(ctx); !over && a.state.Current != nil {
 			a.apply(session.Fact{Kind: session.FactTurnCancelRequested})
@@ -172,7 +175,7 @@ func (a *agentSession) turnInput(ctx workflow.Context) session.TurnInput {
 	turn := s.Turns + 1
 	return session.TurnInput{
 		SessionID: in.SessionID, WorkflowID: run.ID, RunID: run.RunID, Turn: turn,
-		AgentSessionID: s.AgentSessionID, Resume: s.Turns > 0, Messages: s.NextMessages(),
+		AgentSessionID: s.AgentSessionID, Resume: s.Turns > 0 || in.Resume, Messages: s.NextMessages(),
 		UUID: session.UUID("turn", run.RunID, fmt.Sprint(turn)), CostSeen: s.CostSeen, UsageSeen: s.UsageSeen,
 		Agent: in.Agent, Model: in.Model, WorkingDir: in.WorkingDir, SystemPrompt: in.SystemPrompt,
 		PermissionMode: in.PermissionMode, AllowedTools: in.AllowedTools, Served: in.Served,
@@ -283,6 +286,7 @@ func (a *agentSession) setHandlers(ctx workflow.Context) error {
 		return a.state.CheckTool(r.Named(updateID(ctx)))
 	}
 	checkDecision := func(d session.Decision) error { return a.state.CheckDecision(d) }
+	checkMove := func(m session.Move) error { return a.state.CheckMove(m) }
 	return setUpdateHandlers(ctx,
 		updateHandler{session.UpdateSend, a.send, checkMessage},
 		updateHandler{session.UpdateReceive, a.receive, nil},
@@ -290,6 +294,7 @@ func (a *agentSession) setHandlers(ctx workflow.Context) error {
 		updateHandler{session.UpdateDecide, a.decide, checkDecision},
 		updateHandler{session.UpdateInterrupt, a.interrupt, nil},
 		updateHandler{session.UpdateStop, a.stop, nil},
+		updateHandler{session.UpdateMove, a.move, checkMove},
 	)
 }
 
@@ -359,6 +364,11 @@ func (a *agentSession) stop(ctx workflow.Context, n session.Note) (session.State
 	return a.state, nil
 }
 
+func (a *agentSession) move(ctx workflow.Context, m session.Move) (session.State, error) {
+	a.accept(ctx, &m)
+	return a.state, nil
+}
+
 func updateID(ctx workflow.Context) string { return workflow.GetCurrentUpdateInfo(ctx).ID }
 
 // listen applies signals and deliveries of reports that no other goroutine applies.
@@ -367,7 +377,7 @@ func (a *agentSession) listen(ctx workflow.Context) {
 	defer cancel()
 	for {
 		err := workflow.Await(disconnected, func() bool {
-			return a.deliver.Len()+a.withdraw.Len() > 0 || slices.ContainsFunc(a.reports, workflow.Future.IsReady)
+			return a.deliver.Len()+a.withdraw.Len()+a.attempt.Len() > 0 || slices.ContainsFunc(a.reports, workflow.Future.IsReady)
 		})
 		if err != nil {
 			return
@@ -376,11 +386,12 @@ func (a *agentSession) listen(ctx workflow.Context) {
 	}
 }
 
-// receiveSignals applies the signals that have arrived. The history may interleave the two kinds,
+// receiveSignals applies the signals that have arrived. The history may interleave the kinds,
 // which does not affect the fold.
 func (a *agentSession) receiveSignals() {
 	a.receiveAll(session.SignalDeliver, a.deliver)
 	a.receiveAll(session.SignalWithdraw, a.withdraw)
+	a.receiveAll(session.SignalAttempt, a.attempt)
 }
 
 func (a *agentSession) receiveAll(name string, channel workflow.ReceiveChannel) {

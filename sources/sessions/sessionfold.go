@@ -180,6 +180,26 @@ func AgentText(s *State) string {
 	return strings.TrimSpace(s.Input.Agent+" "+s.Host.Version) + " on " + s.Host.Name
 }
 
+// BlockedText says why the messages in the queue are not sent, or returns "".
+func BlockedText(s *State) string {
+	if s.Status != session.Blocked || s.Blocked == nil {
+		return ""
+	}
+	return fmt.Sprintf(`%s; the queue is sent again with the next message, or with "acescope session move %s"`,
+		cluster.Join(s.Blocked.Type, s.Blocked.Message), s.Input.SessionID)
+}
+
+// MovedText names the machine that had the session before, or returns "".
+func MovedText(s *State) string {
+	switch {
+	case s.Move != nil:
+		return "to " + s.Move.Host.Name + " when the turn has ended"
+	case s.MovedFrom != "" && s.Host != nil && s.MovedFrom != s.Host.Name:
+		return "from " + s.MovedFrom
+	}
+	return ""
+}
+
 // SenderText describes a queued message: "callback", "message from ada".
 func SenderText(m Message) string {
 	kind := "message"
@@ -330,6 +350,16 @@ func TurnText(r session.TurnRecord) string {
 	}
 	if r.Continued {
 		parts = append(parts, "continued after a crash")
+	}
+	if b := r.Rebuilt; b != nil {
+		rebuilt := fmt.Sprintf("the agent's conversation was gone and rebuilt from %d recorded turns", b.Turns)
+		if b.Omitted > 0 {
+			rebuilt += fmt.Sprintf(" without %d older ones", b.Omitted)
+		}
+		parts = append(parts, rebuilt)
+	}
+	if r.Undelivered {
+		parts = append(parts, "the agent did not get the message")
 	}
 	return strings.Join(parts, ", ")
 }

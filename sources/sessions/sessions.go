@@ -56,6 +56,7 @@ const (
 	Idle     = session.Idle
 	Working  = session.Working
 	Waiting  = session.Waiting
+	Blocked  = session.Blocked
 	Stopping = session.Stopping
 	Ended    = session.Ended
 )

@@ -247,7 +247,7 @@ func engineMark(status sessions.Status, exit ace.ExitStatus, s theme.Styles) the
 	switch status {
 	case sessions.Working:
 		return theme.Mark{Glyph: s.Glyphs.Running, Word: word, Ink: s.Running}
-	case sessions.Waiting:
+	case sessions.Waiting, sessions.Blocked:
 		return theme.Mark{Glyph: s.Glyphs.Failed, Word: word, Ink: s.Alert}
 	case sessions.Starting, sessions.Stopping:
 		return theme.Mark{Glyph: s.Glyphs.Refresh, Word: word, Ink: s.Running}

@@ -103,6 +103,8 @@ func noteText(n *sessions.Note) string {
 func (w sessionWriter) engineFacts(r sessions.Row, st *sessions.State, live *sessions.Detail) {
 	in := st.Input
 	w.fact("agent", w.S.Text, sessions.AgentText(st))
+	w.fact("moved", w.S.Text, sessions.MovedText(st))
+	w.fact("blocked", w.S.Alert, sessions.BlockedText(st))
 	w.fact("model", w.S.Text, r.Model)
 	w.fact("directory", w.S.Text, in.WorkingDir)
 	w.fact("mode", w.S.Text, in.PermissionMode)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -74,19 +75,30 @@ func (r *Runner) Agent(cli agentcli.CLI) Agent { return r.o.Agents[cli] }
 // LogPath returns the path of a log, given its path below the data directory.
 func (r *Runner) LogPath(rel string) string { return r.logs.Path(rel) }
 
-// WorkDir creates and returns the directory of a run, for agents without a configured one.
+// WorkDir creates and returns the directory of a run, for agents without a configured one. OpenCode
+// decodes its directory as a URL, so the name has no percent signs, unless the directory exists
+// under the name that earlier versions used.
 func (r *Runner) WorkDir(workflowID, runID string) (string, error) {
-	dir, err := filepath.Abs(filepath.Join(r.o.DataDir, workDir, ace.FileName(workflowID), ace.FileName(runID)))
+	rel := filepath.Join(ace.FileName(workflowID), ace.FileName(runID))
+	root, err := filepath.Abs(filepath.Join(r.o.DataDir, workDir))
 	if err != nil {
 		return "", err
 	}
+	dir := filepath.Join(root, rel)
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	dir = filepath.Join(root, strings.ReplaceAll(rel, "%", "="))
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// environ returns the environment of an agent's process.
+// Environ returns the environment of a process of the agent.
+func (a Agent) Environ(adapter agentcli.Adapter, cmd agentcli.Command) []string {
+	return process.Environ(slices.Concat(adapter.Inherit(), a.Env), cmd.Unset, cmd.Env)
+}
+
 func (r *Runner) environ(a agentcli.Adapter, cmd agentcli.Command) []string {
-	names := slices.Concat(a.Inherit(), r.Agent(a.CLI).Env)
-	return process.Environ(names, cmd.Unset, cmd.Env)
+	return r.Agent(a.CLI).Environ(a, cmd)
 }
 
 // Run makes a call. It returns when the process and its group have ended. If ctx is done first,

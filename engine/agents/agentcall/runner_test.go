@@ -274,3 +274,26 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("%d lines, end %+v", bytes.Count(data, []byte("\n")), l.End)
 	}
 }
+
+// TestWorkDir checks that the directory of a run has no percent signs, which OpenCode decodes, and
+// that the directory of an earlier version is found.
+func TestWorkDir(t *testing.T) {
+	r := New(Options{DataDir: t.TempDir()})
+	dir, err := r.WorkDir("ace/a=b%2F", "run 1")
+	if err != nil || strings.Contains(dir, "%") || filepath.Base(dir) != "run=201" {
+		t.Errorf("%s, %v", dir, err)
+	}
+	if again, err := r.WorkDir("ace/a=b%2F", "run 1"); err != nil || again != dir {
+		t.Errorf("%s, %v", again, err)
+	}
+	if other, err := r.WorkDir("ace/a=b/", "run 1"); err != nil || other == dir {
+		t.Errorf("%s, %v", other, err)
+	}
+	old := filepath.Join(r.o.DataDir, workDir, "ace%2Fold", "run-1")
+	if err := os.MkdirAll(old, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := r.WorkDir("ace/old", "run-1"); err != nil || found != old {
+		t.Errorf("%s, %v", found, err)
+	}
+}

@@ -52,6 +52,16 @@ func (c Class) Infrastructure() bool {
 	return false
 }
 
+// Undelivered reports whether the agent did not act on its message, so that the message can be sent
+// again.
+func (c Class) Undelivered() bool {
+	switch c {
+	case ClassUnknownSession, ClassSessionInUse, ClassNotLoggedIn, ClassUsage, ClassTooOld, ClassMissing:
+		return true
+	}
+	return false
+}
+
 // Outcome is the interpretation of a finished call.
 type Outcome struct {
 	Class     Class  `json:"class"`
@@ -145,7 +155,8 @@ func (j *Judge) Outcome(exit process.Exit, stderr string) Outcome {
 	switch {
 	case exit.Err != nil:
 		o.Class, why = ClassMissing, exit.Err.Error()
-	case j.o.Result == nil, madeUp && !j.o.Result.IsError && exit.Code > 0 && !byUs(exit):
+	case j.o.Result == nil, madeUp && j.o.Result.IsError && killed(exit),
+		madeUp && !j.o.Result.IsError && exit.Code > 0 && !byUs(exit):
 		o.Class, why = j.withoutResult(exit, stderr)
 	case j.o.Result.IsError:
 		o.Class, why = j.failed()
@@ -204,6 +215,8 @@ func (j *Judge) withoutResult(exit process.Exit, stderr string) (Class, string) 
 		return ClassTimedOut, ""
 	case byUs(exit):
 		return ClassKilled, "acescope stopped it"
+	case killed(exit): // whatever it printed before
+		return ClassKilled, "signal: " + cmp.Or(exit.Signal, strconv.Itoa(exit.Code-128))
 	}
 	if class := classOfText(output); class != "" {
 		return class, lineOfClass(output, class)
@@ -212,12 +225,8 @@ func (j *Judge) withoutResult(exit process.Exit, stderr string) (Class, string) 
 	switch {
 	case j.fault.text != "":
 		return cmp.Or(classOfStatus(j.fault.status), ClassFailed), j.fault.text
-	case exit.Signal != "":
-		return ClassKilled, "signal: " + exit.Signal
 	case exit.Code == 130:
 		return ClassInterrupted, why
-	case exit.Code == 137 || exit.Code == 143 || exit.Code == 129:
-		return ClassKilled, fmt.Sprintf("signal %d", exit.Code-128)
 	case exit.Code == 2 && why != "":
 		return ClassUsage, why
 	case exit.Code != 0 && why != "":
@@ -229,6 +238,12 @@ func (j *Judge) withoutResult(exit process.Exit, stderr string) (Class, string) 
 // byUs reports whether acescope ended the process.
 func byUs(exit process.Exit) bool {
 	return exit.Class == process.Killed || exit.Class == process.Canceled
+}
+
+// killed reports whether a signal ended the process: SIGKILL, SIGTERM or SIGHUP, as the exit code of a
+// wrapper states it, or any signal.
+func killed(exit process.Exit) bool {
+	return exit.Signal != "" || exit.Code == 137 || exit.Code == 143 || exit.Code == 129
 }
 
 // classOfStatus returns the class of an HTTP status, or "".

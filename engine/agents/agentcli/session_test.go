@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"acescope/engine/agents/agentcli"
@@ -172,6 +173,35 @@ func TestMeter(t *testing.T) {
 		r.Usage.OutputTokens = c.reported
 		if got := tokens.Advance(r); got.OutputTokens != c.want {
 			t.Errorf("%v: %v, want %v", c.reported, got.OutputTokens, c.want)
+		}
+	}
+}
+
+// TestKilledOutcome checks that a signal counts before what the process printed.
+func TestKilledOutcome(t *testing.T) {
+	for _, c := range []struct {
+		cli    agentcli.CLI
+		lines  string
+		exit   process.Exit
+		stderr string
+		want   agentcli.Class
+	}{
+		{agentcli.Codex, `{"type":"item.completed","item":{"type":"error","message":"Model metadata for x not found"}}`,
+			process.Exit{Class: process.Signaled, Code: -1, Signal: "killed"}, "", agentcli.ClassKilled},
+		{agentcli.Codex, "", process.Exit{Class: process.Exited, Code: 137}, "error: unauthorized", agentcli.ClassKilled},
+		{agentcli.Codex, `{"type":"error","message":"no"}`, process.Exit{Class: process.Exited, Code: 1}, "", agentcli.ClassFailed},
+		{agentcli.OpenCode, `{"type":"error","sessionID":"s","error":{"message":"a warning"}}`,
+			process.Exit{Class: process.Signaled, Code: -1, Signal: "killed"}, "", agentcli.ClassKilled},
+		{agentcli.OpenCode, `{"type":"step_finish","sessionID":"s","part":{"reason":"stop"}}`,
+			process.Exit{Class: process.Signaled, Code: -1, Signal: "killed"}, "", agentcli.ClassOK},
+	} {
+		var judge agentcli.Judge
+		err := agentcli.NewReader(strings.NewReader(c.lines+"\n"), c.cli).All(func(e agentcli.Event) error {
+			judge.Add(e)
+			return nil
+		})
+		if o := judge.Outcome(c.exit, c.stderr); err != nil || o.Class != c.want || o.Retry != (c.want == agentcli.ClassKilled) {
+			t.Errorf("%s %s: %+v, %v", c.cli, c.lines, o, err)
 		}
 	}
 }

@@ -14,9 +14,10 @@ import (
 // Input is the input of a session's workflow.
 type Input struct {
 	SessionID string `json:"session_id"`
-	// AgentSessionID is the agent's id of an existing conversation. If it is empty, the first
-	// turn reports the id.
+	// AgentSessionID is the agent's id of the conversation. If it is empty, the first turn reports
+	// the id. Resume reports that the conversation exists.
 	AgentSessionID string `json:"agent_session_id,omitempty"`
+	Resume         bool   `json:"resume,omitempty"`
 	Name           string `json:"name,omitempty"`
 	Agent          string `json:"agent"` // claude, codex, gemini, opencode
 	Model          string `json:"model,omitempty"`
@@ -63,6 +64,8 @@ func (in Input) Check() error {
 		return in.First.check()
 	case in.Host != nil && in.Host.Queue == "":
 		return errors.New("the host has no task queue")
+	case in.Resume && in.AgentSessionID == "":
+		return errors.New("the conversation to resume has no id")
 	}
 	if err := CheckServers(in.MCPServers, len(in.Served) > 0); err != nil {
 		return err
@@ -185,6 +188,15 @@ type (
 	Stop      Note
 )
 
+// Move is the argument of [UpdateMove]. It assigns the session to another machine, or to the same one
+// again, where the messages in its queue are sent to the agent. A turn in progress is interrupted,
+// and its messages are sent again.
+type Move struct {
+	Host       Host   `json:"host"`                  // whose first turn checks the agent
+	WorkingDir string `json:"working_dir,omitempty"` // "" keeps the session's
+	Note
+}
+
 // CloseInput is the input of [ActivityClose], which ends the agent's process.
 type CloseInput struct {
 	SessionID string `json:"session_id"`
@@ -196,7 +208,8 @@ type TurnInput struct {
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`
 	Turn       int    `json:"turn"` // 1-based, over all runs of the session
-	// AgentSessionID is the agent's id of the conversation. Resume is set from the second turn on.
+	// AgentSessionID is the agent's id of the conversation. Resume reports that the conversation
+	// exists.
 	AgentSessionID string    `json:"agent_session_id,omitempty"`
 	Resume         bool      `json:"resume,omitempty"`
 	Messages       []Message `json:"messages"`
@@ -260,12 +273,29 @@ type TurnResult struct {
 	Warm       bool      `json:"warm,omitempty"`      // the agent's process was already running
 	Recovered  bool      `json:"recovered,omitempty"` // found completed after a crash
 	Continued  bool      `json:"continued,omitempty"` // found started after a crash, and continued
+	// Rebuilt reports that the agent's conversation was gone: the turn started another one, with the
+	// recorded turns as its context.
+	Rebuilt *Rebuilt `json:"rebuilt,omitempty"`
+	// Undelivered reports that the agent did not act on the messages. They stay in the queue.
+	Undelivered bool `json:"undelivered,omitempty"`
+}
+
+// Rebuilt counts the recorded turns of a conversation that was rebuilt.
+type Rebuilt struct {
+	Turns   int `json:"turns"`
+	Omitted int `json:"omitted,omitempty"` // older ones that the agent did not get
 }
 
 // Withdraw takes a waiting message back, or interrupts the turn that answers it.
 type Withdraw struct {
 	MessageID string `json:"message_id"`
 	Note
+}
+
+// TurnAttempt reports that a turn is tried again: the agent's process of earlier attempts is gone.
+type TurnAttempt struct {
+	Turn    int   `json:"turn"`
+	Attempt int32 `json:"attempt"`
 }
 
 // ReportStatus is the outcome of a message, for the workflow that waits for it.

@@ -177,6 +177,8 @@ func UpdateText(name string, arg *commonpb.Payloads) string {
 		return u.Reason
 	case *Stop:
 		return u.Reason
+	case *Move:
+		return u.Host.Name
 	}
 	return ""
 }

@@ -31,9 +31,9 @@ type Fact struct {
 	Kind    FactKind
 	Input   *Input
 	Host    *Host        // FactClaimed; nil if the activity failed
-	Signal  any          // FactSignal: *Message or *Withdraw, nil if it cannot be decoded
+	Signal  any          // FactSignal: *Message, *Withdraw or *TurnAttempt, nil if it cannot be decoded
 	Message string       // FactReported: message id
-	Update  any          // FactUpdate: *Message, *Receive, *ToolRequest, *Decision, *Interrupt or *Stop
+	Update  any          // FactUpdate: *Message, *Receive, *ToolRequest, *Decision, *Interrupt, *Stop or *Move
 	Turn    *TurnInput   // FactTurnBegan
 	Result  *TurnResult  // FactTurnEnded; nil if the activity failed
 	CallID  string       // FactToolRan
@@ -62,6 +62,8 @@ func Accepted(name, id string, arg []byte) (f Fact, ok bool) {
 		u = &Interrupt{}
 	case UpdateStop:
 		u = &Stop{}
+	case UpdateMove:
+		u = &Move{}
 	default:
 		return Fact{}, false
 	}
@@ -88,6 +90,10 @@ func Signaled(name string, arg []byte) (f Fact, ok bool) {
 	case SignalWithdraw:
 		if w := (&Withdraw{}); json.Unmarshal(arg, w) == nil {
 			f.Signal = w
+		}
+	case SignalAttempt:
+		if a := (&TurnAttempt{}); json.Unmarshal(arg, a) == nil {
+			f.Signal = a
 		}
 	default:
 		return Fact{}, false

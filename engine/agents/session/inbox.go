@@ -59,7 +59,11 @@ func (s *State) enqueue(m Message) {
 	s.Held++
 	s.HeldBytes += len(m.Text)
 	s.Queue = append(slices.Clone(s.Queue), m)
+	s.Blocked = nil
 }
+
+// Deliverable reports whether a message waits that the agent can get now.
+func (s *State) Deliverable() bool { return len(s.Queue) > 0 && s.Blocked == nil }
 
 // NextMessages returns the messages of the next turn: one message, or consecutive callbacks.
 func (s *State) NextMessages() []Message {
@@ -81,6 +85,8 @@ func (s *State) signal(v any) {
 		s.deliver(*v)
 	case *Withdraw:
 		s.withdraw(*v)
+	case *TurnAttempt:
+		s.supersede(ToolRequest{Turn: v.Turn, Attempt: v.Attempt})
 	default:
 		s.Dropped++
 	}

@@ -53,7 +53,7 @@ func (s *State) ResumeMessageID() string {
 
 // markSuspending notes that the workflow canceled the current turn without a request to do so.
 func (s *State) markSuspending() {
-	if s.Current == nil || s.Interrupt != nil || s.Stop != nil {
+	if s.Current == nil || s.Interrupt != nil || s.Stop != nil || s.Move != nil {
 		return
 	}
 	c := *s.Current

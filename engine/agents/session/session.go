@@ -9,8 +9,10 @@
 //
 // Order: messages reach the agent in the order in which they were accepted and come out with
 // increasing cursors. Bounds: see the Max constants; dropped items are counted. Loss: an
-// accepted message is kept until the agent has answered it, across continue-as-new; an outgoing
-// message is kept until it is acknowledged or [MaxOut] newer ones exist.
+// accepted message is kept until the agent has answered it, across continue-as-new. Messages that
+// the agent did not get stay in the queue; the session is blocked until another message or a move
+// makes it try again. An outgoing message is kept until it is acknowledged or [MaxOut] newer ones
+// exist.
 package session
 
 import (
@@ -34,6 +36,7 @@ const (
 	UpdateDecide    = "decide"       // [Decision] → [State]
 	UpdateInterrupt = "interrupt"    // [Note] → [State]
 	UpdateStop      = "stop"         // [Note] → [State]
+	UpdateMove      = "move"         // [Move] → [State]
 
 	QuerySession = "get_session" // → [State]
 )
@@ -42,6 +45,7 @@ const (
 const (
 	SignalDeliver  = "deliver"    // [Message], like [UpdateSend]; ignored if the id was seen before
 	SignalWithdraw = "withdraw"   // [Withdraw], may arrive before its message
+	SignalAttempt  = "turn_again" // [TurnAttempt], from the host that tries a turn again
 	SignalReport   = "turn_ended" // [Report], sent to the [Message.ReplyTo] of each message of a turn
 )
 
@@ -72,8 +76,9 @@ const (
 	MaxHeld      = 3000
 	MaxHeldBytes = 1 << 20
 	MaxBrief     = 256
-	MaxWithdrawn = 100 // ids of withdrawn messages kept, for messages that arrive later
-	MaxID        = 200 // bytes of a message id, a sender and a workflow id
+	MaxWithdrawn = 100      // ids of withdrawn messages kept, for messages that arrive later
+	MaxID        = 200      // bytes of a message id, a sender and a workflow id
+	MaxContext   = 64 << 10 // bytes of the recorded turns that a rebuilt conversation starts with
 )
 
 // WorkflowID returns the workflow id of a session.

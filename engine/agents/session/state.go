@@ -10,12 +10,14 @@ import (
 // Status is the current status of a session.
 type Status string
 
-// Session statuses. A waiting session needs the user's decision on a tool call.
+// Session statuses. A waiting session needs the user's decision on a tool call; the agent of a
+// blocked one did not get the messages in the queue.
 const (
 	Starting Status = "starting"
 	Idle     Status = "idle"
 	Working  Status = "working"
 	Waiting  Status = "waiting"
+	Blocked  Status = "blocked"
 	Stopping Status = "stopping"
 	Ended    Status = "ended"
 )
@@ -44,6 +46,9 @@ type State struct {
 	Failure   *ace.Failure   `json:"failure,omitempty"` // of the session or of its last turn
 	Interrupt *Note          `json:"interrupt,omitempty"`
 	Stop      *Note          `json:"stop,omitempty"`
+	Blocked   *ace.Failure   `json:"blocked,omitempty"`    // why the messages in the queue are not sent
+	Move      *Move          `json:"move,omitempty"`       // when the current turn has ended
+	MovedFrom string         `json:"moved_from,omitempty"` // the previous host's name
 	Exit      ace.ExitStatus `json:"exit_status"`
 	Runs      int            `json:"runs"` // workflow runs of the session so far
 
@@ -76,6 +81,9 @@ type TurnRecord struct {
 	Warm       bool         `json:"warm,omitempty"`
 	Recovered  bool         `json:"recovered,omitempty"`
 	Continued  bool         `json:"continued,omitempty"`
+
+	Rebuilt     *Rebuilt `json:"rebuilt,omitempty"`
+	Undelivered bool     `json:"undelivered,omitempty"`
 }
 
 // Open reports whether the session accepts messages.
@@ -171,6 +179,9 @@ func (s *State) update(u any) {
 		}
 	case *Stop:
 		s.stop(Note(*u))
+	case *Move:
+		s.Move = u
+		s.move()
 	}
 }
 
@@ -213,20 +224,29 @@ func (s *State) endTurn(r *TurnResult, failure *ace.Failure) {
 		host.Version = r.Version
 		s.Host = &host
 	}
-	s.reportTurn(*r)
+	switch {
+	case s.Move != nil && r.Status != TurnCompleted:
+		s.requeue()
+	case r.Undelivered && s.keepsMessages():
+		s.requeue()
+		s.Blocked = r.Failed
+	default:
+		s.reportTurn(*r)
+	}
 	s.Usage = s.Usage.Add(r.Usage)
 	s.CostSeen, s.UsageSeen = r.CostSeen, r.UsageSeen
 	s.Failure = r.Failed
 	s.Interrupt = nil
 	s.Current = nil
 	s.denyPending(turnEnded)
+	s.move()
 }
 
 func newTurnRecord(c *Current, r *TurnResult) TurnRecord {
 	record := TurnRecord{
 		Turn: c.Turn, Status: r.Status, Text: ace.Cut(r.Text, 8*ace.PreviewBytes), Usage: r.Usage,
 		DurationMS: r.DurationMS, Attempt: r.Attempt, LogPath: r.LogPath, Log: r.Log, Failure: r.Failed,
-		Warm: r.Warm, Recovered: r.Recovered, Continued: r.Continued,
+		Warm: r.Warm, Recovered: r.Recovered, Continued: r.Continued, Rebuilt: r.Rebuilt, Undelivered: r.Undelivered,
 	}
 	if len(c.Messages) > 0 {
 		record.Prompt = ace.Cut(c.Messages[0].Text, ace.PreviewBytes)
@@ -280,6 +300,8 @@ func (s *State) updateStatus() {
 		s.Status = Waiting
 	case s.Current != nil:
 		s.Status = Working
+	case s.Blocked != nil && len(s.Queue) > 0:
+		s.Status = Blocked
 	default:
 		s.Status = Idle
 	}

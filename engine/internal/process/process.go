@@ -19,6 +19,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -38,7 +39,7 @@ type Spec struct {
 	Argv []string // the program and its arguments; without a slash it is searched in PATH of Env
 	Dir  string   // working directory; "" for that of this process
 	Env  []string // the complete environment, as NAME=value; see [Environ]
-	// Input or Pipe provide standard input: bytes, or a pipe for [Process.Stdin]. Without both it
+	// Input or Pipe provide standard input: bytes, or a pipe for [Process.Write]. Without both it
 	// is empty.
 	Input []byte
 	Pipe  bool
@@ -160,14 +161,27 @@ func Run(ctx context.Context, spec Spec) Exit {
 // Pid returns the id of the program and of its group.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Stdin returns the pipe to the program, or nil without Spec.Pipe. Writes fail after the program
-// has ended. Close it to signal the end of the input.
-func (p *Process) Stdin() io.WriteCloser {
-	if !p.spec.Pipe {
-		return nil
+// Write writes to the program's pipe. It fails when the context or the program ends first. The
+// program may then have a part of the data, so no later write succeeds.
+func (p *Process) Write(ctx context.Context, data []byte) error {
+	expired := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(expired)
+		_ = p.stdin.SetWriteDeadline(time.Unix(1, 0))
+	})
+	_, err := p.stdin.Write(data)
+	if stop() {
+		return err
 	}
-	return p.stdin
+	<-expired
+	if err == nil { // the context ended after the write
+		return p.stdin.SetWriteDeadline(time.Time{})
+	}
+	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 }
+
+// CloseInput signals the end of the input.
+func (p *Process) CloseInput() { _ = p.stdin.Close() }
 
 // Stop ends the program and its group: SIGTERM, then SIGKILL after the grace period. It returns
 // at once and may be called repeatedly.

@@ -42,20 +42,35 @@ func TestInput(t *testing.T) {
 	echo := newLines()
 	p := start(t, t.Context(), Spec{Stdout: echo, Pipe: true}, "p-cat")
 	for _, line := range []string{"one\n", "two\n"} {
-		if _, err := p.Stdin().Write([]byte(line)); err != nil {
+		if err := p.Write(t.Context(), []byte(line)); err != nil {
 			t.Fatal(err)
 		}
 		echo.await(t, line)
 	}
-	if err := p.Stdin().Close(); err != nil {
-		t.Fatal(err)
-	}
+	p.CloseInput()
 	if e := p.Wait(); !ok(e) || echo.String() != "one\ntwo\n" {
 		t.Errorf("pipe: %+v %q", e, echo)
 	}
-	if _, err := p.Stdin().Write([]byte("more")); err == nil {
+	if err := p.Write(t.Context(), []byte("more")); err == nil {
 		t.Error("wrote to a program that has ended")
 	}
+}
+
+// TestWriteIsInterrupted checks that a program that does not read its input blocks nobody.
+func TestWriteIsInterrupted(t *testing.T) {
+	p := start(t, t.Context(), Spec{Pipe: true}, "p-sleep", "60")
+	ctx, cancel := context.WithCancel(t.Context())
+	written := make(chan error, 1)
+	go func() { written <- p.Write(ctx, make([]byte, 8<<20)) }()
+	cancel()
+	if err := <-written; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if err := p.Write(t.Context(), []byte("the rest of a line\n")); err == nil {
+		t.Error("wrote after a part of a line")
+	}
+	p.Stop()
+	p.Wait()
 }
 
 // TestClosedOutput checks that a write error does not end the program and is reported.

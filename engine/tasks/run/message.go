@@ -27,9 +27,6 @@ func (s *State) Session() session.Input {
 	first := s.Message()
 	out := session.Input{SessionID: in.SessionID, Name: in.AgentName, Agent: runner.Agent(in.Requirements.ExecutorType),
 		WorkingDir: cmp.Or(in.ProjectDir, capabilities.ProjectDir), First: &first}
-	if out.Agent == "claude" { // the only agent that accepts a session id
-		out.AgentSessionID = session.UUID("agent", in.SessionID)
-	}
 	if s.Claim.SessionQueue != "" {
 		out.Host = &session.Host{Name: capabilities.Hostname, Queue: s.Claim.SessionQueue}
 	}

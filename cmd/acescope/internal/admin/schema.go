@@ -110,6 +110,7 @@ var Outputs = []output{
 	{"session approve", typed[agents.ApprovalLine]("approval")},
 	{"session interrupt", typed[agents.SessionAsked]("session_interrupt")},
 	{"session stop", typed[agents.SessionAsked]("session_stop")},
+	{"session move", typed[agents.SessionMoved]("session_moved")},
 	{"session receive", typed[agents.ReceivedLine]("received")},
 	{"runner start", typed[agents.RunnerEvent](agents.RunnerEvents()...)},
 	{"runner list", slices.Concat(typed[agents.RunnerLine]("runner"),

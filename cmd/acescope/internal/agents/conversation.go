@@ -371,11 +371,15 @@ func awaitTurn(a *cli.App, ctx context.Context, e *engine.Engine, id, messageID 
 
 // turnError returns the error of a turn that was not completed, or nil.
 func turnError(r session.TurnRecord) error {
+	kept := ""
+	if r.Undelivered {
+		kept = "; the agent did not get the message"
+	}
 	switch {
 	case r.Status == session.TurnCompleted:
 		return nil
 	case r.Failure != nil:
-		return fmt.Errorf("turn %d %s: %s", r.Turn, r.Status, r.Failure.Message)
+		return fmt.Errorf("turn %d %s: %s%s", r.Turn, r.Status, r.Failure.Message, kept)
 	}
 	return fmt.Errorf("turn %d was %s", r.Turn, r.Status)
 }

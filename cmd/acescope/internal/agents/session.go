@@ -29,7 +29,7 @@ import (
 func SessionCommand(a *cli.App) *cobra.Command {
 	return newGroup("session", "Sessions of agents, on the engine and in transcripts on this machine",
 		sessionStartCommand(a), sessionSendCommand(a), sessionShowCommand(a), sessionListCommand(a),
-		sessionApproveCommand(a), sessionInterruptCommand(a), sessionStopCommand(a), sessionReceiveCommand(a))
+		sessionApproveCommand(a), sessionInterruptCommand(a), sessionStopCommand(a), sessionMoveCommand(a), sessionReceiveCommand(a))
 }
 
 // sessionListFlags are the flags of session list.
@@ -238,7 +238,7 @@ func findTranscript(a *cli.App, ctx context.Context, name string) (*transcripts.
 		}
 		return s, err
 	}
-	list, err := readTranscripts(a, ctx, false)
+	list, err := readTranscripts(a, ctx, true)
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,9 @@ func engineDetails(r sessions.Row, now time.Time) (d details) {
 	if s.Failure != nil {
 		d.add("failure", "%s: %s", s.Failure.Type, s.Failure.Message)
 	}
+	d.add("blocked", "%s", sessions.BlockedText(s))
 	d.add("agent", "%s", sessions.AgentText(s))
+	d.add("moved", "%s", sessions.MovedText(s))
 	d.add("model", "%s", r.Model)
 	d.add("directory", "%s", r.Dir)
 	d.add("started", "%s", formatTime(r.Engine.Start))

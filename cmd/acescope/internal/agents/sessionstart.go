@@ -11,7 +11,9 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
+	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
+	"acescope/engine/agents/session/host"
 	"acescope/sources/sessions"
 )
 
@@ -35,7 +37,8 @@ console, or with acescope session approve), or the call is denied. If no other p
 data directory, this one does until the session has ended; with --detach a background process does.`,
 		Example: `acescope session start --dir ~/shop --prompt 'Tidy the till' \
     --rule 'Bash(git *)=allow' --otherwise deny --follow
-acescope session start --agent codex --dir . --detach --json`,
+acescope session start --agent codex --dir . --detach --json
+acescope session start --resume 5e551011 --prompt 'And now the tests' --follow`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return startSession(a, cmd.Context(), f) },
 	}
@@ -44,6 +47,8 @@ acescope session start --agent codex --dir . --detach --json`,
 	fs.StringVar(&in.SessionID, "id", "", "id of the session (default: derived from the time)")
 	choiceVar(fs, &in.Agent, "agent", session.Agents(), "agent: "+join(session.Agents()))
 	fs.StringVar(&in.WorkingDir, "dir", "", "working directory (default: the current one)")
+	fs.StringVar(&in.AgentSessionID, "resume", "", "continue an existing conversation of the agent by its id: a session of "+
+		"Claude Code (or the beginning of its id), Gemini or OpenCode, or a thread of Codex; end the agent in it first")
 	fs.StringVar(&in.Model, "model", "", "model (default: the agent's)")
 	fs.StringVar(&in.PermissionMode, "permission-mode", "",
 		"the agent's own permission mode: default, acceptEdits, plan, dontAsk")
@@ -69,9 +74,12 @@ acescope session start --agent codex --dir . --detach --json`,
 }
 
 // input returns the input of the session, without a first message.
-func (f sessionStartFlags) input() (in session.Input, err error) {
+func (f sessionStartFlags) input(a *cli.App, ctx context.Context) (in session.Input, err error) {
 	in = f.in
 	in.SessionID = cmp.Or(in.SessionID, newSessionID())
+	if err := adopt(a, ctx, &in); err != nil {
+		return in, err
+	}
 	if in.WorkingDir, err = existingDir("--dir", in.WorkingDir); err != nil {
 		return in, err
 	}
@@ -88,14 +96,35 @@ func (f sessionStartFlags) input() (in session.Input, err error) {
 	if in.BudgetUSD < 0 {
 		return in, cli.UsageError("--budget must not be negative")
 	}
-	if err := in.Check(); err != nil {
+	agent := a.Agents()[agentcli.CLI(in.Agent)]
+	agent.AllowFull = agent.AllowFull || a.Cluster() != nil // the machine that takes the session decides
+	if err := host.CheckInput(in, agent); err != nil {
 		return in, cli.UsageError("%w", err)
 	}
 	return in, nil
 }
 
+// adopt completes the input of a session that continues an existing conversation. Claude Code finds a conversation
+// only in the directory where it began.
+func adopt(a *cli.App, ctx context.Context, in *session.Input) error {
+	if in.AgentSessionID == "" {
+		return nil
+	}
+	in.Resume = true
+	if in.Agent != string(agentcli.Claude) {
+		return nil
+	}
+	s, err := findTranscript(a, ctx, in.AgentSessionID)
+	if err != nil {
+		return err
+	}
+	in.AgentSessionID = s.ID
+	in.WorkingDir, in.Name = cmp.Or(in.WorkingDir, s.Dir()), cmp.Or(in.Name, s.Name())
+	return nil
+}
+
 func startSession(a *cli.App, ctx context.Context, f sessionStartFlags) error {
-	in, err := f.input()
+	in, err := f.input(a, ctx)
 	if err != nil {
 		return err
 	}
@@ -143,14 +172,11 @@ func newSessionID() string {
 }
 
 // StartSession starts a session with a first message, which may be "", and returns the completed input. A session
-// without an id gets one, and Claude Code's conversation an id derived from it.
+// without an id gets one.
 func StartSession(ctx context.Context, e *engine.Engine, in session.Input, first string) (
 	started session.Input, runID string, err error,
 ) {
 	in.SessionID = cmp.Or(in.SessionID, newSessionID())
-	if in.Agent == "claude" && in.AgentSessionID == "" {
-		in.AgentSessionID = session.UUID("agent", in.SessionID)
-	}
 	if first != "" {
 		m, err := sessionMessage(ctx, e, "", first)
 		if err != nil {

@@ -19,13 +19,13 @@ import (
 type agent struct {
 	h         *Host
 	sessionID string
+	dir       string // working directory
 	cli       agentcli.CLI
 	p         *process.Process
 	stderr    *process.Tail
 	tools     *toolServer   // nil if the session serves no tools
 	gone      chan struct{} // closed when the process has ended
 	streams   bool          // takes turns over standard input
-	stdin     sync.Mutex
 
 	mu           sync.Mutex
 	conversation string   // the agent's id of it
@@ -50,7 +50,7 @@ func (h *Host) start(t *attempt, adapter agentcli.Adapter, call agentcli.Call, l
 	}
 	cmd.Env = append(cmd.Env, env...)
 	a := &agent{
-		h: h, sessionID: in.SessionID, cli: adapter.CLI, stderr: process.NewTail(stderrKept, stderrKept),
+		h: h, sessionID: in.SessionID, dir: in.WorkingDir, cli: adapter.CLI, stderr: process.NewTail(stderrKept, stderrKept),
 		gone: make(chan struct{}), streams: cmd.Streaming, conversation: cmp.Or(call.Resume, call.SessionID),
 		attempt: t, requests: map[string]context.CancelFunc{},
 	}
@@ -97,15 +97,20 @@ func (a *agent) alive() bool {
 	return a.streams && !a.closing
 }
 
-// send writes a line to standard input, unless err is set.
-func (a *agent) send(line []byte, err error) error {
+// send writes a line to standard input, unless err is set. It fails if the agent does not read the
+// line before ctx ends; its process must then be stopped.
+func (a *agent) send(ctx context.Context, line []byte, err error) error {
 	if err != nil {
 		return err
 	}
-	a.stdin.Lock()
-	defer a.stdin.Unlock()
-	_, err = a.p.Stdin().Write(line)
-	return err
+	return a.p.Write(ctx, line)
+}
+
+// request sends a request to an agent that has interruptTimeout to read it.
+func (a *agent) request(line []byte, err error) error {
+	ctx, cancel := context.WithTimeout(a.h.life, interruptTimeout)
+	defer cancel()
+	return a.send(ctx, line, err)
 }
 
 // read processes the output until the process has ended.
@@ -184,7 +189,7 @@ func (a *agent) respond(ctx context.Context, cancel context.CancelFunc, q agentc
 	if canceled {
 		return
 	}
-	if err := a.send(reply, err); err != nil {
+	if err := a.send(a.h.life, reply, err); err != nil {
 		a.h.log.Warn("an answer did not reach the agent", "session", a.sessionID, "error", err)
 	}
 	if q.MCP != nil && a.tools != nil {
@@ -220,8 +225,8 @@ func (a *agent) close() {
 	a.closing = true
 	a.mu.Unlock()
 	if a.streams {
-		if err := a.send(agentcli.EndSession("acescope-end")); err == nil || errors.Is(err, os.ErrClosed) {
-			_ = a.p.Stdin().Close()
+		if err := a.request(agentcli.EndSession("acescope-end")); err == nil || errors.Is(err, os.ErrClosed) {
+			a.p.CloseInput()
 		}
 		select {
 		case <-a.gone:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,6 +37,8 @@ type attempt struct {
 	interrupt context.CancelFunc
 	agentEnd  chan agentEnd // how the agent has ended the turn, or itself
 	requests  chan struct{} // semaphore of tool requests
+
+	message string // the text of the turn's messages
 
 	mu           sync.Mutex
 	abandonTimer *time.Timer
@@ -100,7 +103,7 @@ func (t *attempt) keep() {
 func (t *attempt) heartbeat() Heartbeat {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b := Heartbeat{AgentSessionID: t.in.AgentSessionID, UUID: t.uuid}
+	b := Heartbeat{AgentSessionID: t.in.AgentSessionID, UUID: t.uuid, Attempt: t.number}
 	if t.log != nil {
 		b.LogPath, b.Line = t.log.Path(), t.log.Lines
 	}
@@ -136,14 +139,17 @@ func (t *attempt) add(e agentcli.Event) (ended bool) {
 	return ended
 }
 
-// setBaseline sets the cost from which a new process counts, and logs it: the process itself
-// does not report it.
-func (t *attempt) setBaseline() {
-	if t.past.baseline == nil {
-		return
-	}
+// begin starts the record of a process. It sets and logs the cost from which the process counts,
+// which the process itself does not report.
+func (t *attempt) begin(warm bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.warm = warm
+	t.record = newRecord(t.in, t.uuid, !warm)
+	t.record.outList = t.past.out
+	if warm || t.past.baseline == nil {
+		return
+	}
 	t.record.judge.Meter.Cost = t.past.baseline.Counted
 	t.log.AddOwn(baselineLine{baselineType, *t.past.baseline})
 }
@@ -172,7 +178,7 @@ func (t *attempt) settle(end agentEnd, interrupted bool) (session.TurnResult, er
 	case o.Class != agentcli.ClassInterrupted && o.Result == nil && o.Class.Infrastructure() && t.number < maxCrashes:
 		return r, temporal.NewApplicationError(t.h.redact.String(o.Sentence), string(o.Class))
 	default:
-		setStatus(&r, o)
+		t.setStatus(&r, o)
 	}
 	return t.finish(r), nil
 }
@@ -182,7 +188,7 @@ func newFailure(kind, message string) *ace.Failure {
 }
 
 // setStatus sets the status of a result from the agent's own outcome.
-func setStatus(r *session.TurnResult, o agentcli.Outcome) {
+func (t *attempt) setStatus(r *session.TurnResult, o agentcli.Outcome) {
 	switch {
 	case o.OK:
 		r.Status = session.TurnCompleted
@@ -191,12 +197,15 @@ func setStatus(r *session.TurnResult, o agentcli.Outcome) {
 	default:
 		r.Status = session.TurnFailed
 		r.Failed = newFailure(string(o.Class), o.Sentence)
+		r.Undelivered = o.Class.Undelivered() && !t.continued && !slices.ContainsFunc(r.Messages, isToolCall)
 	}
 }
 
+func isToolCall(o session.Out) bool { return o.Kind == session.OutToolUse }
+
 // finish completes a result and redacts it, except for its ids.
 func (t *attempt) finish(r session.TurnResult) session.TurnResult {
-	r.Version = t.version
+	r.Version, r.Rebuilt = t.version, t.past.rebuilt
 	r.Attempt = t.number
 	r.DurationMS = float64(time.Since(t.began).Microseconds()) / 1000
 	data, err := json.Marshal(r)
@@ -207,7 +216,7 @@ func (t *attempt) finish(r session.TurnResult) session.TurnResult {
 	if err := json.Unmarshal(t.h.redact.Line(data), &clean); err != nil {
 		return session.TurnResult{
 			Turn: r.Turn, Status: session.TurnFailed, AgentSessionID: r.AgentSessionID,
-			CostSeen: r.CostSeen, UsageSeen: r.UsageSeen, Usage: r.Usage,
+			CostSeen: r.CostSeen, UsageSeen: r.UsageSeen, Usage: r.Usage, Rebuilt: r.Rebuilt,
 			Failed: newFailure("BadResult", fmt.Sprintf("the result cannot be encoded: %v", err)),
 		}
 	}

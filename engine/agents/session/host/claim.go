@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"go.temporal.io/sdk/temporal"
 
 	"acescope/engine/agents/agentcall"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
-	"acescope/engine/internal/process"
 )
 
 // Failure types of a session that is not claimed, and of turns that fail outside the agent.
@@ -28,6 +28,7 @@ const (
 	TypeSessionInUse = "SessionInUse"
 	TypeHostGone     = "HostGone"
 	TypeCallLost     = "CallLost"
+	TypeUnreadable   = "HistoryUnreadable"
 )
 
 func refused(kind, format string, args ...any) error {
@@ -37,14 +38,10 @@ func refused(kind, format string, args ...any) error {
 // claim executes claim_session: it accepts a session that can run on this host.
 func (h *Host) claim(ctx context.Context, in session.Input) (session.Host, error) {
 	h.step("claim")
-	if err := in.Check(); err != nil {
+	if err := CheckInput(in, h.o.Agents[agentcli.CLI(in.Agent)]); err != nil {
 		return session.Host{}, refused(TypeRefused, "%v", err)
 	}
-	version, err := h.check(ctx, session.TurnInput{
-		SessionID: in.SessionID, Agent: in.Agent, Model: in.Model, WorkingDir: in.WorkingDir,
-		SystemPrompt: in.SystemPrompt, PermissionMode: in.PermissionMode, AllowedTools: in.AllowedTools,
-		Served: in.Served, MaxTurns: in.MaxTurns, BudgetUSD: in.BudgetUSD, MCPServers: in.MCPServers,
-	})
+	version, err := h.check(ctx, turnInput(in))
 	if err != nil {
 		return session.Host{}, err
 	}
@@ -53,28 +50,60 @@ func (h *Host) claim(ctx context.Context, in session.Input) (session.Host, error
 	return session.Host{Name: h.name, Queue: h.queue, Version: version.String()}, nil
 }
 
+// CheckInput returns why no machine with this configuration of the agent can run the session, or nil.
+func CheckInput(in session.Input, agent agentcall.Agent) error {
+	if err := in.Check(); err != nil {
+		return err
+	}
+	adapter, err := agentcli.For(agentcli.CLI(in.Agent))
+	if err != nil {
+		return err
+	}
+	if !adapter.Features.Streaming && (len(in.Rules) > 0 || in.DefaultAction != "") {
+		return &agentcli.CallError{CLI: adapter.CLI, Reason: "it asks nobody about its tools, so rules have no effect"}
+	}
+	return checkCall(turnInput(in), adapter, agent)
+}
+
+// checkCall returns why the agent cannot be called as a turn says, or nil.
+func checkCall(in session.TurnInput, adapter agentcli.Adapter, agent agentcall.Agent) error {
+	for _, tool := range in.Served {
+		if !slices.Contains(ServedTools(), tool) {
+			return fmt.Errorf("unknown served tool %q; use %s", tool, strings.Join(ServedTools(), ", "))
+		}
+	}
+	if len(in.Served) > 0 && !adapter.Features.MCP {
+		return &agentcli.CallError{CLI: adapter.CLI, Reason: "it does not support served tools"}
+	}
+	call := agentCall(agent, adapter, in, "x", "")
+	if len(in.MCPServers) > 0 {
+		call.MCPConfig = "{}"
+	}
+	_, err := adapter.Command(call)
+	return err
+}
+
+// turnInput returns what a session's input says about each of its turns.
+func turnInput(in session.Input) session.TurnInput {
+	return session.TurnInput{
+		SessionID: in.SessionID, Agent: in.Agent, Model: in.Model, WorkingDir: in.WorkingDir,
+		SystemPrompt: in.SystemPrompt, PermissionMode: in.PermissionMode, AllowedTools: in.AllowedTools,
+		Served: in.Served, MaxTurns: in.MaxTurns, BudgetUSD: in.BudgetUSD, MCPServers: in.MCPServers,
+	}
+}
+
 // check checks whether a session can run on this host and returns the version of its agent.
 func (h *Host) check(ctx context.Context, in session.TurnInput) (version agentcli.Version, err error) {
 	info, err := os.Stat(in.WorkingDir)
 	if err != nil || !info.IsDir() {
 		return version, refused(TypeBadDirectory, "%s: no such directory on %s", in.WorkingDir, h.name)
 	}
-	for _, tool := range in.Served {
-		if !slices.Contains(ServedTools(), tool) {
-			return version, refused(TypeRefused, "unknown served tool %q; use %v", tool, ServedTools())
-		}
-	}
 	adapter, err := agentcli.For(agentcli.CLI(in.Agent))
-	if err != nil {
-		return version, refused(TypeRefused, "%v", err)
-	}
-	if len(in.Served) > 0 && !adapter.Features.MCP {
-		return version, refused(TypeRefused, "%s does not support served tools", in.Agent)
-	}
-	// Build the command only to check that it can be built.
-	call, _, err := h.addServers(in, h.agentCall(adapter, in, "x", ""))
 	if err == nil {
-		_, err = adapter.Command(call)
+		err = checkCall(in, adapter, h.o.Agents[adapter.CLI])
+	}
+	if err == nil {
+		_, _, err = h.addServers(in, agentcli.Call{})
 	}
 	if err != nil {
 		return version, refused(TypeRefused, "%v", err)
@@ -101,7 +130,7 @@ func (t *attempt) checkHost() (refusal session.TurnResult, ok bool, err error) {
 
 // version asks the agent for its version.
 func (h *Host) version(ctx context.Context, adapter agentcli.Adapter) (agentcli.Version, error) {
-	argv, env := adapter.VersionArgv(h.o.Binaries[adapter.CLI]), h.environ(adapter, agentcli.Command{})
+	argv, env := adapter.VersionArgv(h.o.Agents[adapter.CLI].Command), h.environ(adapter, agentcli.Command{})
 	version, failed := agentcall.AskVersion(ctx, adapter, argv, env)
 	switch {
 	case failed == nil:
@@ -118,16 +147,19 @@ func (h *Host) version(ctx context.Context, adapter agentcli.Adapter) (agentcli.
 
 // environ returns the environment of an agent's process.
 func (h *Host) environ(adapter agentcli.Adapter, cmd agentcli.Command) []string {
-	return process.Environ(adapter.Inherit(), cmd.Unset, append(slices.Clone(cmd.Env), "MCP_TOOL_TIMEOUT=86400000"))
+	cmd.Env = append(slices.Clone(cmd.Env), "MCP_TOOL_TIMEOUT=86400000")
+	return h.o.Agents[adapter.CLI].Environ(adapter, cmd)
 }
 
 // agentCall returns the call of the agent for a turn. resume is the id of the conversation to
 // resume, or "" to start one. A streaming agent gets the prompt later, over standard input.
-func (h *Host) agentCall(adapter agentcli.Adapter, in session.TurnInput, prompt, resume string) agentcli.Call {
+func agentCall(
+	agent agentcall.Agent, adapter agentcli.Adapter, in session.TurnInput, prompt, resume string,
+) agentcli.Call {
 	features := adapter.Features
 	c := agentcli.Call{
-		Binary: h.o.Binaries[adapter.CLI], WorkingDir: in.WorkingDir, Model: in.Model, Resume: resume,
-		Permission: agentcli.Permission(in.PermissionMode), AllowFull: h.o.AllowFull[agentcli.CLI(in.Agent)],
+		Binary: agent.Command, WorkingDir: in.WorkingDir, Model: cmp.Or(in.Model, agent.Model), Resume: resume,
+		Permission: agentcli.Permission(in.PermissionMode), AllowFull: agent.AllowFull,
 		AllowedTools: slices.Clone(in.AllowedTools), SystemPrompt: in.SystemPrompt,
 		MaxTurns: in.MaxTurns, MaxBudgetUSD: in.BudgetUSD,
 		Streaming: features.Streaming,
@@ -147,9 +179,10 @@ func (h *Host) agentCall(adapter agentcli.Adapter, in session.TurnInput, prompt,
 	return c
 }
 
-// agentSession returns the id of the conversation, for agents that accept an id.
+// agentSession returns the id of the conversation, for agents that accept an id. It is unique to the
+// session's run, so a session with the same id in another data directory has another conversation.
 func agentSession(in session.TurnInput) string {
-	return cmp.Or(in.AgentSessionID, session.UUID("agent", in.SessionID))
+	return cmp.Or(in.AgentSessionID, session.UUID("agent", in.RunID))
 }
 
 // addServers adds the session's MCP servers to a call and returns the environment variables that

@@ -16,7 +16,7 @@ import (
 // answers counts the model's answers in the agent's transcript.
 func (s *stage) answers() int {
 	s.t.Helper()
-	data, err := os.ReadFile(s.agent.Transcript(s.work, session.UUID("agent", "s1")))
+	data, err := os.ReadFile(s.agent.Transcript(s.work, session.UUID("agent", "run-1")))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.t.Fatal(err)
 	}

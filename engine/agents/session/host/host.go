@@ -8,6 +8,9 @@
 // The process of an agent holds a lock of its session as long as it or one of its children
 // lives, so a session never has two agents.
 //
+// If the agent no longer knows the conversation that a turn resumes, the turn starts another one
+// with the recorded turns as its context.
+//
 // Order: turns of a session run one after another; an event is written to the turn's log before
 // it is processed. Bounds: the Max constants here, in engine/agents/session and in
 // engine/store/artifact. Loss: a turn that the agent has ended is never lost. After a crash, the
@@ -41,6 +44,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 
+	"acescope/engine/agents/agentcall"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
 	"acescope/engine/internal/filelock"
@@ -59,10 +63,8 @@ type Options struct {
 	DataDir   string
 	Artifacts *artifact.Store
 	Workflows Workflows
-	// AllowFull lists the agents whose sessions may use permission mode "full".
-	AllowFull map[agentcli.CLI]bool
-	// Binaries are the programs of agents that are not looked up in PATH.
-	Binaries map[agentcli.CLI]string
+	// Agents configures the agents on this machine.
+	Agents map[agentcli.CLI]agentcall.Agent
 	// MCPCommand starts acescope's own MCP server; --session is appended. It defaults to this
 	// program's mcp command on the data directory.
 	MCPCommand []string
@@ -78,6 +80,11 @@ type Workflows interface {
 	// RequestTool asks the session's workflow for a tool call and waits for the answer. It may be
 	// called again for the same call.
 	RequestTool(ctx context.Context, workflowID, runID string, r session.ToolRequest) (session.ToolAnswer, error)
+	// TryAgain tells the session's workflow that a turn is tried again.
+	TryAgain(ctx context.Context, workflowID, runID string, a session.TurnAttempt) error
+	// PastTurns returns the newest ended turns of a session, the oldest first, from the given run of
+	// its workflow and the runs before it.
+	PastTurns(ctx context.Context, workflowID, runID string) ([]session.PastTurn, error)
 }
 
 // Host executes the activities of sessions.
@@ -131,12 +138,12 @@ func New(o Options) (*Host, error) {
 	if err := os.MkdirAll(filepath.Join(dir, sessionsDir), 0o700); err != nil {
 		return nil, err
 	}
-	name, err := os.Hostname()
+	here, err := Here(dir)
 	if err != nil {
-		name = "localhost"
+		return nil, err
 	}
 	h := &Host{
-		o: o, name: name, queue: Queue(name, dir), log: o.Logger, logs: artifact.NewLogs(dir, o.Artifacts),
+		o: o, name: here.Name, queue: here.Queue, log: o.Logger, logs: artifact.NewLogs(dir, o.Artifacts),
 		redact: redact.New(redact.Environ(os.Environ())...), slots: map[string]*slot{},
 	}
 	h.life, h.end = context.WithCancel(context.Background())
@@ -289,6 +296,19 @@ const (
 	lockExt     = ".agent.lock" // of sessions' locks; differs from hostLock for every session id
 	lockRetry   = 200 * time.Millisecond
 )
+
+// Here returns the host that serves the sessions of a data directory on this machine.
+func Here(dataDir string) (session.Host, error) {
+	dir, err := filepath.Abs(dataDir)
+	if err != nil {
+		return session.Host{}, err
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		name = "localhost"
+	}
+	return session.Host{Name: name, Queue: Queue(name, dir)}, nil
+}
 
 // Queue returns the task queue of the sessions of one data directory on one machine.
 func Queue(hostname, dataDir string) string {

@@ -34,6 +34,10 @@ type stage struct {
 
 	mu    sync.Mutex
 	asked []session.ToolRequest
+
+	past    []session.PastTurn // what the history has
+	pastErr error
+	again   []session.TurnAttempt
 	// answer answers tool requests; nil allows them and executes served calls.
 	answer func(context.Context, session.ToolRequest) (session.ToolAnswer, error)
 }
@@ -83,12 +87,23 @@ func (s *stage) RequestTool(ctx context.Context, _, _ string, r session.ToolRequ
 	return a, nil
 }
 
+// TryAgain implements Workflows.
+func (s *stage) TryAgain(_ context.Context, _, _ string, a session.TurnAttempt) error {
+	s.again = append(s.again, a)
+	return nil
+}
+
+// PastTurns implements Workflows.
+func (s *stage) PastTurns(context.Context, string, string) ([]session.PastTurn, error) {
+	return s.past, s.pastErr
+}
+
 func (s *stage) input(turn int, text string) session.TurnInput {
 	in := session.TurnInput{SessionID: "s1", WorkflowID: "session/s1", RunID: "run-1", Turn: turn, Resume: turn > 1,
 		Messages: []session.Message{{ID: fmt.Sprint("m", turn), Text: text}}, UUID: session.UUID("turn", "s1", fmt.Sprint(turn)),
 		Agent: string(s.cli()), WorkingDir: s.work}
 	if turn > 1 {
-		in.AgentSessionID = session.UUID("agent", "s1")
+		in.AgentSessionID = session.UUID("agent", "run-1")
 	}
 	return in
 }
@@ -229,7 +244,7 @@ func TestCostPerProcess(t *testing.T) {
 func TestIdentity(t *testing.T) {
 	s := newStage(t, "claude")
 	r := s.good(1, "one")
-	id := session.UUID("agent", "s1")
+	id := session.UUID("agent", "run-1")
 	if r.AgentSessionID != id || !strings.Contains(s.agent.Did("start")[0].Text, "--session-id="+id) {
 		t.Errorf("%s: %+v", r.AgentSessionID, s.agent.Did("start"))
 	}
@@ -242,21 +257,6 @@ func TestIdentity(t *testing.T) {
 	}
 	if start := s.agent.Did("start")[1].Text; !strings.Contains(start, "--resume="+id) || strings.Contains(start, "--session-id") {
 		t.Errorf("start: %s", start)
-	}
-}
-
-// TestTranscriptRemoved checks a resume whose transcript was removed.
-func TestTranscriptRemoved(t *testing.T) {
-	s := newStage(t, "claude")
-	s.good(1, "one")
-	s.Host.Close()
-	if err := os.Remove(s.agent.Transcript(s.work, session.UUID("agent", "s1"))); err != nil {
-		t.Fatal(err)
-	}
-	s.open(Options{})
-	r, err := s.run(s.input(2, "two"), 1)
-	if err != nil || r.Status != session.TurnFailed || r.Failed.Type != string(agentcli.ClassUnknownSession) {
-		t.Errorf("%+v, %v", r, err)
 	}
 }
 

@@ -25,9 +25,22 @@ type record struct {
 	started bool   // events belong to this turn
 	ended   bool   // there is a result
 	judge   agentcli.Judge
-	out     []session.Out
-	omitted int               // messages dropped from out
-	names   map[string]string // of tools, by call id
+	outList
+	names map[string]string // of tools, by call id
+}
+
+// outList holds the newest outgoing messages of a turn.
+type outList struct {
+	list    []session.Out
+	omitted int // messages dropped from list
+}
+
+func (l *outList) add(o session.Out) {
+	l.list = append(slices.Clip(l.list), o)
+	if excess := len(l.list) - session.MaxRecent; excess > 0 {
+		l.omitted += excess
+		l.list = slices.Clone(l.list[excess:])
+	}
 }
 
 // newRecord starts a record. started is false if the agent may still report events of the
@@ -82,18 +95,14 @@ func (r *record) addOut(e agentcli.Event) {
 	default:
 		return
 	}
-	r.out = append(r.out, o)
-	if excess := len(r.out) - session.MaxRecent; excess > 0 {
-		r.omitted += excess
-		r.out = slices.Clone(r.out[excess:])
-	}
+	r.outList.add(o)
 }
 
 // result returns the turn's result without its status.
 func (r *record) result(in session.TurnInput, o agentcli.Outcome) session.TurnResult {
 	return session.TurnResult{
 		Turn: in.Turn, AgentSessionID: cmp.Or(o.SessionID, in.AgentSessionID), Model: o.Model,
-		Text: ace.Cut(o.Text, maxText), Messages: r.out,
+		Text: ace.Cut(o.Text, maxText), Messages: r.list,
 		Omitted: r.omitted, Summary: ace.Cut(o.Sentence, maxSummary), Usage: o.Usage,
 		CostSeen: r.judge.Meter.Cost, UsageSeen: r.judge.Meter.Usage,
 	}

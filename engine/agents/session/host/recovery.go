@@ -25,6 +25,8 @@ type past struct {
 	started  bool                // the agent has the turn's message
 	resume   string              // the conversation to resume, or "" to start one
 	baseline *baseline           // nil if the agent's transcript is unknown
+	out      outList             // messages of earlier attempts, without a result
+	rebuilt  *session.Rebuilt    // the conversation was rebuilt
 }
 
 // baseline is where an agent's process starts counting in a turn: the conversation's cost, and
@@ -94,12 +96,13 @@ func (h *Host) searchLogs(t *attempt, adapter agentcli.Adapter) error {
 }
 
 // readLog returns the result in the log of an earlier attempt, or nil, and the agent's id of the
-// conversation.
+// conversation. Without a result, it keeps the messages.
 func (t *attempt) readLog(f *os.File, adapter agentcli.Adapter, uuid string) (
 	result *session.TurnResult, conversation string, err error,
 ) {
 	// The log of a warm process may start with events of the previous turn.
 	rec := newRecord(t.in, uuid, !adapter.Features.Streaming)
+	rec.outList = t.past.out
 	var used ace.Usage
 	ended := false
 	err = agentcli.NewReader(f, adapter.CLI).All(func(e agentcli.Event) error {
@@ -108,16 +111,22 @@ func (t *attempt) readLog(f *os.File, adapter agentcli.Adapter, uuid string) (
 			rec.judge.Meter.Cost = b.Counted
 			used = b.Used
 		}
+		if l, ok := rebuiltOf(e); ok {
+			t.startOver(l)
+			rec, conversation, ended = newRecord(t.in, uuid, !adapter.Features.Streaming), "", false
+			rec.outList = t.past.out
+		}
 		// OpenCode's reader ends every stream with a result that is not in the log (line 0).
 		ended = rec.add(e) && e.Line > 0 || ended
 		return nil
 	})
-	if err != nil || !ended {
+	o := rec.judge.Outcome(process.Exit{}, "")
+	if err != nil || !ended || o.Class == agentcli.ClassUnknownSession {
+		t.past.out = rec.outList
 		return nil, conversation, err
 	}
-	o := rec.judge.Outcome(process.Exit{}, "")
 	r := rec.result(t.in, o)
-	setStatus(&r, o)
+	t.setStatus(&r, o)
 	r.Usage = r.Usage.Add(used)
 	return &r, conversation, nil
 }
@@ -139,6 +148,9 @@ func (h *Host) searchTranscript(t *attempt, adapter agentcli.Adapter) error {
 		t.past.baseline = &baseline{Counted: m.Counted, Used: m.Usage}
 	}
 	t.past.started = m.Started
+	if len(t.past.out.list) == 0 {
+		t.past.out = m.outList
+	}
 	if m.Ended {
 		t.slog.Info("found the completed turn in the agent's transcript")
 		t.past.result = h.sealPast(t, m.result(t.in, id))
@@ -165,16 +177,15 @@ func (h *Host) sealPast(t *attempt, r *session.TurnResult) *session.TurnResult {
 // transcriptTurn is a turn as the agent's transcript records it.
 type transcriptTurn struct {
 	transcript.Turn
-	Exists   bool // the conversation has a transcript
-	Messages []session.Out
-	Omitted  int
+	outList
+	Exists bool // the conversation has a transcript
 }
 
 // result returns the result of a completed turn.
 func (m transcriptTurn) result(in session.TurnInput, id string) *session.TurnResult {
 	r := session.TurnResult{
 		Turn: in.Turn, Status: session.TurnCompleted, AgentSessionID: id, Model: m.Model,
-		Text: ace.Cut(m.Text, maxText), Messages: m.Messages, Omitted: m.Omitted,
+		Text: ace.Cut(m.Text, maxText), Messages: m.list, Omitted: m.omitted,
 		Summary: "The turn was found completed after a crash", Usage: m.Usage,
 		CostSeen: in.CostSeen + m.Usage.CostUSD, UsageSeen: in.UsageSeen,
 	}
@@ -216,5 +227,5 @@ func findTurn(ctx context.Context, configDir string, in session.TurnInput, uuids
 	if err != nil {
 		return transcriptTurn{}, fmt.Errorf("transcript: %w", err)
 	}
-	return transcriptTurn{Turn: turn, Exists: true, Messages: rec.out, Omitted: rec.omitted}, nil
+	return transcriptTurn{Turn: turn, Exists: true, outList: rec.outList}, nil
 }

@@ -26,6 +26,8 @@ type Heartbeat struct {
 	UUID           string `json:"uuid,omitempty"`
 	Line           int64  `json:"line"` // of the log
 	LogPath        string `json:"log_path,omitempty"`
+	Attempt        int32  `json:"attempt,omitempty"` // whose process runs
+	Count          int64  `json:"count,omitempty"`   // of heartbeats, so that each one differs
 }
 
 // runTurn executes run_turn.
@@ -54,7 +56,7 @@ func (h *Host) turn(ctx context.Context, in session.TurnInput, number int32, hea
 	tick := time.NewTicker(heartbeatInterval)
 	defer tick.Stop()
 	ended := ctx.Done()
-	for {
+	for count := int64(1); ; count++ {
 		select {
 		case <-t.done:
 			h.step("done")
@@ -64,7 +66,9 @@ func (h *Host) turn(ctx context.Context, in session.TurnInput, number int32, hea
 			}
 			return result, t.err
 		case <-tick.C:
-			heartbeat(t.heartbeat())
+			b := t.heartbeat()
+			b.Count = count
+			heartbeat(b)
 		case <-ended:
 			if cause := context.Cause(ctx); !temporal.IsCanceledError(cause) {
 				t.abandonLater()
@@ -138,14 +142,25 @@ func (h *Host) execute(s *slot, t *attempt) (session.TurnResult, error) {
 	if err != nil {
 		return t.refuse(TypeRefused, err), nil
 	}
-	text, err := h.prompt(t.in)
-	if err != nil {
-		return t.refuse(TypeRefused, err), nil
+	if t.message, err = h.prompt(t.in); err != nil {
+		r := t.refuse(TypeRefused, err)
+		r.Undelivered = false // another attempt would not find the text either
+		return r, nil
 	}
 	if refusal, ok, err := t.checkHost(); !ok {
 		return refusal, err
 	}
+	if t.number > 1 {
+		again := session.TurnAttempt{Turn: t.in.Turn, Attempt: t.number}
+		if err := h.o.Workflows.TryAgain(t.life, t.in.WorkflowID, t.in.RunID, again); err != nil {
+			t.slog.Warn("calls of the earlier process still wait for approval", "error", err)
+		}
+	}
 	a := h.warm(s)
+	if a != nil && a.dir != t.in.WorkingDir { // the session was moved to another directory
+		a.close()
+		a = nil
+	}
 	search := a == nil || t.number > 1
 	if search {
 		if err := h.searchLogs(t, adapter); err != nil || t.past.result != nil {
@@ -172,12 +187,18 @@ func (h *Host) execute(s *slot, t *attempt) (session.TurnResult, error) {
 		r.Summary = "The turn was interrupted before it started"
 		return t.finish(r), nil
 	}
-	if t.past.started {
+	text := t.message
+	switch {
+	case t.past.started:
 		text = continueText
 		t.mu.Lock()
 		t.continued = true
 		t.uuid = resumeUUID(t.in, t.number)
 		t.mu.Unlock()
+	case t.past.rebuilt != nil:
+		if text, _, err = h.recordedMessage(t); err != nil {
+			return t.unreadable(err)
+		}
 	}
 	log, err := h.logs.Create(t.logName(t.number))
 	if err != nil {
@@ -241,18 +262,16 @@ func resumeUUID(in session.TurnInput, number int32) string {
 func (h *Host) converse(s *slot, t *attempt, adapter agentcli.Adapter, a *agent, lock *filelock.Lock, text string) (
 	session.TurnResult, error,
 ) {
-	t.warm = a != nil
-	if t.warm {
-		t.record = newRecord(t.in, t.uuid, false)
+	if a != nil {
+		t.begin(true)
 		if !a.begin(t) {
 			return retryable(string(agentcli.ClassKilled), "the agent's process has just ended")
 		}
 		return h.give(t, a, text)
 	}
 	for {
-		t.record = newRecord(t.in, t.uuid, true)
-		t.setBaseline()
-		a, err := h.start(t, adapter, h.agentCall(adapter, t.in, text, t.past.resume), lock)
+		t.begin(false)
+		a, err := h.start(t, adapter, agentCall(h.o.Agents[adapter.CLI], adapter, t.in, text, t.past.resume), lock)
 		if err != nil {
 			return t.startFailed(err)
 		}
@@ -261,14 +280,36 @@ func (h *Host) converse(s *slot, t *attempt, adapter agentcli.Adapter, a *agent,
 		h.mu.Unlock()
 		h.step("started")
 		r, err := h.give(t, a, text)
-		inUse := err == nil && r.Failed != nil && r.Failed.Type == string(agentcli.ClassSessionInUse)
-		if !inUse || t.past.resume != "" {
+		if err != nil || r.Failed == nil {
 			return r, err
 		}
-		// The conversation exists although its transcript was not found: resume it.
-		t.past.resume = agentSession(t.in)
-		t.past.baseline = nil
+		switch class := agentcli.Class(r.Failed.Type); {
+		case class == agentcli.ClassSessionInUse && t.past.resume == "":
+			// The conversation exists although its transcript was not found: resume it.
+			t.past.resume = agentSession(t.in)
+			t.past.baseline = nil
+		case class == agentcli.ClassUnknownSession && t.past.resume != "" && t.past.rebuilt == nil:
+			a.close()
+			message, err := h.rebuild(t, adapter)
+			if err != nil {
+				return t.unreadable(err)
+			}
+			if message == "" {
+				return r, nil
+			}
+			text = message
+		default:
+			return r, nil
+		}
 	}
+}
+
+// unreadable returns the result of a turn whose recorded conversation cannot be read.
+func (t *attempt) unreadable(err error) (session.TurnResult, error) {
+	if t.number < maxCrashes {
+		return retryable(TypeUnreadable, err.Error())
+	}
+	return t.refuse(TypeUnreadable, err), nil
 }
 
 // give sends the text to a streaming agent and waits for the end of the turn.
@@ -276,12 +317,16 @@ func (h *Host) give(t *attempt, a *agent, text string) (session.TurnResult, erro
 	t.mu.Lock()
 	t.agent = a
 	t.mu.Unlock()
+	ctx, cancel := context.WithCancel(t.life)
+	defer cancel()
+	defer context.AfterFunc(t.running, cancel)()
 	if !t.warm {
-		a.tools.await(a.gone, t.running.Done())
+		a.tools.await(a.gone, ctx.Done())
 	}
 	if a.streams {
 		h.step("send")
-		if err := a.send(agentcli.UserTurn(t.uuid, text)); err != nil && a.alive() {
+		line, err := agentcli.UserTurn(t.uuid, text)
+		if err := a.send(ctx, line, err); err != nil && a.alive() {
 			a.p.Stop() // its exit says more than the write error
 		}
 	}
@@ -316,11 +361,13 @@ func (t *attempt) newResult(status session.TurnStatus) session.TurnResult {
 	}
 }
 
-// refuse returns the failed result of a turn that did not reach the agent.
+// refuse returns the failed result of a turn that did not reach the agent. Its messages can be sent
+// again.
 func (t *attempt) refuse(kind string, err error) session.TurnResult {
 	r := t.newResult(session.TurnFailed)
 	r.Summary = err.Error()
 	r.Failed = newFailure(kind, err.Error())
+	r.Undelivered = !t.past.started
 	return t.finish(r)
 }
 
@@ -334,7 +381,7 @@ func (t *attempt) await(a *agent) (end agentEnd, interrupted bool) {
 		a.p.Stop()
 		return <-t.agentEnd, false
 	case <-t.running.Done():
-		if a.streams && a.send(agentcli.Interrupt("acescope-interrupt-"+t.uuid)) == nil {
+		if a.streams && a.request(agentcli.Interrupt("acescope-interrupt-"+t.uuid)) == nil {
 			select {
 			case end := <-t.agentEnd:
 				return end, true
