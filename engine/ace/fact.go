@@ -12,8 +12,8 @@ import (
 // FactKind is the kind of a [Fact].
 type FactKind int
 
-// Fact kinds. The workflow itself sees all kinds except FactClosed, which only readers of the
-// history see: a terminated workflow runs no code.
+// Fact kinds. Only readers of the history see FactStepScheduled, and FactClosed: a terminated workflow runs no
+// code.
 const (
 	FactStarted FactKind = iota + 1
 	FactStepCompleted
@@ -22,6 +22,7 @@ const (
 	FactCancelRequested
 	FactClosed
 	FactIdleTimeout
+	FactStepScheduled
 )
 
 // Fact is one change of a run, the input of the fold. Only the fields of its kind are set.
@@ -34,6 +35,10 @@ type Fact struct {
 	Events     []ToolEvent
 	Exit       ExitStatus
 	Unreadable int // number of unreadable payloads
+	// Unread says what of the input or the result could not be read. Foreign marks the start of a workflow of
+	// another type. Only readers set them; a failed step may then have a Result, as far as it could be read.
+	Unread  []string
+	Foreign bool
 }
 
 // Failure is the reason why a step or a run did not complete. Kind is "failed", "timeout" or
@@ -49,6 +54,7 @@ const (
 	TypeBadResult   = "BadStepResult"   // the result of a step violates the contract
 	TypeIdleTimeout = "ObserverSilent"  // an observed run had no event for too long
 	TypeObserved    = "ObservedFailure" // the observer reported the failure
+	TypeTerminated  = "Terminated"      // the server closed the run
 )
 
 // Started returns the fact of a run's input.
@@ -90,6 +96,9 @@ func StepCompleted(step Phase, data []byte) Fact {
 	}
 	return Fact{Kind: FactStepCompleted, Step: step, Result: result}
 }
+
+// StepScheduled returns the fact that the activity of a step was scheduled.
+func StepScheduled(step Phase) Fact { return Fact{Kind: FactStepScheduled, Step: step} }
 
 // StepFailed returns the fact that a step failed after its last retry.
 func StepFailed(step Phase, f Failure) Fact {

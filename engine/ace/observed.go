@@ -154,9 +154,10 @@ func (s *State) derive() {
 		return
 	}
 	s.observed.changed = false
-	*s = State{Input: s.Input, CancelRequested: s.CancelRequested, ClosedAs: s.ClosedAs,
-		calls: s.calls, observed: s.observed}
+	*s = State{Input: s.Input, CancelRequested: s.CancelRequested, ClosedAs: s.ClosedAs, Unread: s.Unread,
+		openAs: s.openAs, calls: s.calls, observed: s.observed}
 	s.begin()
+	defer s.closeSteps()
 	reports := slices.Clone(s.observed.reports)
 	slices.SortStableFunc(reports, func(a, b ToolEvent) int { return markOf(a).compare(markOf(b)) })
 	p := progress{s: s, implied: true}
@@ -203,6 +204,7 @@ func (p *progress) enter(phase Phase) {
 		p.leave(StatusDone)
 	}
 	p.s.enter(phase)
+	p.s.scheduled |= stepBit(phase)
 	p.implied = false
 }
 
@@ -227,7 +229,7 @@ func (p *progress) endStep(phase Phase, e ToolEvent) {
 		}
 		return
 	}
-	s.record(phase, fact.Result)
+	s.record(fact)
 	if forward {
 		s.enter(phase.next())
 		p.implied = true

@@ -1,6 +1,7 @@
 package ace
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -20,7 +21,7 @@ const minMS = 0.001
 // StepState is the state of one step.
 type StepState struct {
 	Phase  Phase     `json:"phase"`
-	Status string    `json:"status"` // "pending", "running", "done", "failed" or "cancelled"
+	Status string    `json:"status"` // as below
 	Usage  *Usage    `json:"usage,omitempty"`
 	Time   *StepTime `json:"time,omitempty"`
 	// Verdict is nil if no model was asked or the worker does not report it.
@@ -30,16 +31,28 @@ type StepState struct {
 	// Reused marks a result of the fork's original. Its usage and time belong to the original
 	// and are not included in the sums of this run.
 	Reused bool `json:"taken_over,omitempty"`
+	// Unread says what of the result could not be read.
+	Unread []string `json:"unread,omitempty"`
+
+	misfit bool // it failed only because its result does not fit the contract
 }
 
-// Step statuses.
+// Step statuses. Readers of a closed run use those of the second group.
 const (
 	StatusPending  = "pending"
 	StatusRunning  = "running"
 	StatusDone     = "done"
 	StatusFailed   = "failed"
 	StatusCanceled = "cancelled"
+
+	StatusTerminated = "terminated"
+	StatusTimedOut   = "timed out"
+	StatusUnfinished = "unfinished" // the run completed without the result
+	StatusNotReached = "not reached"
 )
+
+// Began reports whether the run reached the step.
+func (st StepState) Began() bool { return st.Status != StatusPending && st.Status != StatusNotReached }
 
 // State is the value of the fold: everything known of a run. The zero value is an unknown run.
 // A State is not safe for concurrent use; [State.Clone] returns a copy.
@@ -59,6 +72,10 @@ type State struct {
 	CancelRequested bool
 	Exit            ExitStatus // as the run reports it
 	ClosedAs        ExitStatus // as the server closed the run, "" while it is open
+	Unread          []string   // what of the input could not be read
+
+	scheduled uint8  // bit i: the activity of step i was scheduled, or an observer reported the step
+	openAs    string // status of the steps that were open at the close, "" before it
 
 	calls    ledger
 	observed *observed // nil unless the run is observed
@@ -69,12 +86,16 @@ func (s *State) Apply(f Fact) {
 	s.calls.begin()
 	switch f.Kind {
 	case FactStarted:
-		s.start(*f.Input)
+		s.start(f)
+	case FactStepScheduled:
+		s.schedule(f.Step)
 	case FactStepCompleted:
-		s.complete(f.Step, f.Result)
+		s.goOn()
+		s.complete(f)
 		s.reuseSteps()
 	case FactStepFailed:
 		s.fail(f.Step, *f.Failure)
+		s.recordMisfit(f)
 	case FactToolEvents:
 		s.calls.unreadable += f.Unreadable
 		for _, e := range f.Events {
@@ -86,32 +107,36 @@ func (s *State) Apply(f Fact) {
 	case FactIdleTimeout:
 		s.timeOut()
 	case FactClosed:
-		s.ClosedAs = f.Exit
-		if s.Failure == nil {
-			s.Failure = f.Failure
-		}
+		s.close(f)
 	}
 }
 
-func (s *State) start(in TaskInput) {
-	s.Input = in
-	if in.Observed {
-		s.observe(in.Carried)
-		return
+func (s *State) start(f Fact) {
+	s.Input, s.Unread = *f.Input, f.Unread
+	switch {
+	case s.Input.Observed:
+		s.observe(s.Input.Carried)
+	case f.Foreign:
+		s.Exit = Running
+	default:
+		s.begin()
+		s.reuseSteps()
 	}
-	s.begin()
-	s.reuseSteps()
 }
 
 // begin initializes the state from the input alone.
 func (s *State) begin() {
 	s.Exit = Running
+	s.addSteps()
+	s.enter(PhaseGenerator)
+}
+
+func (s *State) addSteps() {
 	s.PlaybookBefore = s.Input.PlaybookHash
 	s.Steps = make([]StepState, 0, len(Steps()))
 	for _, p := range Steps() {
 		s.Steps = append(s.Steps, StepState{Phase: p, Status: StatusPending})
 	}
-	s.enter(PhaseGenerator)
 }
 
 // reuseSteps completes the steps from the current phase whose results the input holds.
@@ -126,7 +151,7 @@ func (s *State) reuseSteps() {
 			s.fail(f.Step, *f.Failure)
 			return
 		}
-		s.complete(f.Step, f.Result)
+		s.complete(f)
 	}
 }
 
@@ -146,9 +171,12 @@ func (s *State) step(p Phase) *StepState {
 	return nil
 }
 
-func (s *State) complete(p Phase, result any) {
-	s.record(p, result)
-	s.enter(p.next())
+func (s *State) complete(f Fact) {
+	s.record(f)
+	if s.Phase == PhaseDone || slices.Index(Steps(), f.Step) < slices.Index(Steps(), s.Phase) {
+		return // of another program, which has begun a later step
+	}
+	s.enter(f.Step.next())
 	if s.Phase == PhaseDone {
 		s.Exit = Success
 		if s.Correct != nil && !*s.Correct {
@@ -158,9 +186,10 @@ func (s *State) complete(p Phase, result any) {
 }
 
 // record copies the result of a step into the state.
-func (s *State) record(p Phase, result any) {
-	step := StepState{Phase: p, Status: StatusDone, Reused: s.Input.Fork.Reuses(p)}
-	switch r := result.(type) {
+func (s *State) record(f Fact) {
+	p := f.Step
+	step := StepState{Phase: p, Status: StatusDone, Reused: s.Input.Fork.Reuses(p), Unread: f.Unread}
+	switch r := f.Result.(type) {
 	case *GeneratorResult:
 		s.Plan = r.Plan
 		s.TrajectoryID = r.TrajectoryID
@@ -186,7 +215,7 @@ func (s *State) record(p Phase, result any) {
 		s.Operations = proposedOperations(r)
 		step.Usage, step.Time, step.Verdict, step.Served = r.Usage, r.Time, r.Verdict, r.Served
 	case *PersistResult:
-		s.PlaybookBefore = r.PlaybookBefore
+		s.PlaybookBefore = cmp.Or(r.PlaybookBefore, s.PlaybookBefore)
 		s.PlaybookAfter = r.PlaybookAfter
 		s.Bullets = r.Bullets
 		s.PlaybookSeq = r.Seq
@@ -221,13 +250,12 @@ func (s *State) fail(p Phase, f Failure) {
 	}
 }
 
-// ExitStatus returns the outcome: as the run reports it, or as the server closed the run
-// before it could report one.
+// ExitStatus returns the outcome: as the server closed the run, or while it is open, as the run reports it.
 func (s *State) ExitStatus() ExitStatus {
-	if s.ClosedAs != "" && (s.Exit == Running || s.Exit == "") {
-		return s.ClosedAs
+	if s.ClosedAs == Success && s.Correct != nil && !*s.Correct {
+		return Wrong
 	}
-	return s.Exit
+	return Settled(s.Exit, s.ClosedAs)
 }
 
 // proposedOperations lists the curator's operations with their outcomes, accepted ones first.
@@ -333,6 +361,8 @@ type PhaseAnswer struct {
 	Correct         *bool       `json:"correct,omitempty"`
 	Usage           Usage       `json:"usage"`
 	Failure         *Failure    `json:"failure,omitempty"`
+	// Unread says what of the input could not be read.
+	Unread []string `json:"unread,omitempty"`
 }
 
 // SkillUsage sums up the calls of one skill: Calls = OK + Failed + Denied + Pending. The
@@ -384,7 +414,7 @@ func (s *State) CurrentPhase() PhaseAnswer {
 	return PhaseAnswer{
 		Phase: s.Phase, ExitStatus: s.Exit, CancelRequested: s.CancelRequested,
 		Steps: append([]StepState{}, s.Steps...), Answer: s.Answer, Correct: s.Correct,
-		Usage: s.Usage, Failure: s.Failure,
+		Usage: s.Usage, Failure: s.Failure, Unread: s.Unread,
 	}
 }
 

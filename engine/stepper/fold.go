@@ -55,6 +55,9 @@ func (f *taskFold) apply(e *historypb.HistoryEvent) effect {
 		return effect{foreign: err}
 	}
 	f.state.Apply(fact)
+	if fact.Kind == ace.FactStepScheduled {
+		return effect{}
+	}
 	return effect{
 		changed: true, toolsOnly: fact.Kind == ace.FactToolEvents,
 		tool: len(f.state.ChangedCalls()) > 0, failed: reportsFailure(fact), foreign: err,

@@ -3,7 +3,9 @@ package detail
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"acescope/engine/ace"
@@ -94,32 +96,24 @@ func (w *watcher) takeFold() {
 		w.takeBlueprintRun()
 		return
 	}
-	s := &w.folder.State
-	if err := w.folder.Foreign(); err != nil {
-		switch {
-		case !w.asked:
-		case d.Type != "" && d.Type != ace.TaskWorkflow:
-			d.Err = fmt.Sprintf("%s is no workflow of ACE and tells no phases: its events are all that is known", d.Type)
-		default:
-			d.Err = fmt.Sprintf("the input of this %s is not the contract's: %v", d.Type, err)
-		}
-		w.takeStatus()
-		return
-	}
-	d.Phase, d.Skills, d.Delta = s.CurrentPhase(), s.SkillUsage(), s.PlaybookDelta()
-	d.Phase.ExitStatus = histories.StatusOf(s.ExitStatus(), d)
-	w.takeState()
+	w.takeTask(w.folder.State.CurrentPhase())
 }
 
-// takeStatus sets the status of a run whose steps are unknown.
-func (w *watcher) takeStatus() {
-	w.detail.Phase.ExitStatus = histories.StatusOf(w.folder.State.ExitStatus(), &w.detail)
-}
-
-// takeState sets the fields that no query returns.
-func (w *watcher) takeState() {
+// takeTask sets the detail of a task, or of a workflow of another type, from a phase and the fold.
+func (w *watcher) takeTask(phase ace.PhaseAnswer) {
 	s, d := &w.folder.State, &w.detail
+	d.Phase, d.Skills, d.Delta = phase, s.SkillUsage(), s.PlaybookDelta()
+	d.Phase.ExitStatus = histories.StatusOf(s.ExitStatus(), d)
 	d.Input, d.Plan, d.TrajectoryID, d.BulletIDs = s.Input, s.Plan, s.TrajectoryID, s.BulletIDs
+	d.RawInput, d.RawResult = nil, nil
+	foreign := d.Type != ace.TaskWorkflow
+	if foreign || len(s.Unread) > 0 {
+		d.RawInput = w.input
+	}
+	var r ace.TaskResult
+	if foreign || json.Unmarshal(w.result, &r) != nil || r.TaskID == "" {
+		d.RawResult = w.result
+	}
 }
 
 // askTask queries the phase, skills and delta of a live run. It returns a function that stores the answers, or nil if
@@ -128,42 +122,59 @@ func (w *watcher) askTask(ctx context.Context) func() {
 	var phase ace.PhaseAnswer
 	var skills ace.SkillAnswer
 	var delta ace.DeltaAnswer
-	missing := []string{}
+	var missing, unread []string
 	for _, q := range []struct {
 		name   string
 		answer any
 	}{{ace.QueryPhase, &phase}, {ace.QuerySkills, &skills}, {ace.QueryDelta, &delta}} {
-		if err := w.query(ctx, q.name, q.answer); err != nil {
+		var raw json.RawMessage
+		if err := w.query(ctx, q.name, &raw); err != nil {
 			if cluster.Unreachable(err) || ctx.Err() != nil {
 				return nil
 			}
 			missing = append(missing, q.name)
+			continue
+		}
+		for _, note := range ace.Read(raw, q.answer) {
+			unread = append(unread, q.name+": "+note)
 		}
 	}
 	if len(missing) == 3 {
 		return nil
 	}
-	return func() {
-		d := &w.detail
-		d.Phase, d.Skills, d.Delta = phase, skills, delta
-		d.Phase.ExitStatus = cmp.Or(phase.ExitStatus, ace.Running) // a bare phase has no status
-		d.Missing, d.From, d.Err = missing, runs.FromQuery, ""
-		w.takeState()
-	}
+	return func() { w.takeAnswers(phase, skills, delta, missing, unread) }
 }
 
-// query calls one query. A phase may be a bare string.
+// takeAnswers sets the detail from a worker's answers. The fold says what they leave out: the phase of another
+// program is often a bare string, its delta a list of operations.
+func (w *watcher) takeAnswers(
+	phase ace.PhaseAnswer, skills ace.SkillAnswer, delta ace.DeltaAnswer, missing, unread []string,
+) {
+	d := &w.detail
+	fold := w.folder.State.CurrentPhase()
+	name := cmp.Or(phase.Phase, fold.Phase)
+	if len(phase.Steps) == 0 {
+		fold.ExitStatus = phase.ExitStatus
+		phase = fold
+	}
+	phase.Phase, phase.Unread = name, append(slices.Clone(fold.Unread), unread...)
+	w.takeTask(phase)
+	d.Phase.ExitStatus = cmp.Or(phase.ExitStatus, ace.Running)
+	if skills.Skills != nil {
+		d.Skills = skills
+	}
+	if delta.Operations != nil {
+		delta.PlaybookBefore = cmp.Or(delta.PlaybookBefore, d.Delta.PlaybookBefore)
+		d.Delta = delta
+	}
+	d.Missing, d.From, d.Err = missing, runs.FromQuery, ""
+}
+
+// query calls one query.
 func (w *watcher) query(ctx context.Context, name string, answer any) error {
 	v, err := w.c.QueryWorkflow(ctx, w.id.WorkflowID, w.id.RunID, name)
 	if err != nil {
 		return err
-	}
-	if p, ok := answer.(*ace.PhaseAnswer); ok {
-		var bare string
-		if v.Get(&bare) == nil {
-			*p = ace.PhaseAnswer{Phase: ace.Phase(bare)}
-			return nil
-		}
 	}
 	return v.Get(answer)
 }

@@ -181,24 +181,28 @@ func TestLateAnswersOfAClosedRun(t *testing.T) {
 	}
 }
 
-// TestForeignWorkflows answers with a bare string, and only some of the queries.
+// TestForeignWorkflows answers with a bare string, a list, and only some of the queries.
 func TestForeignWorkflows(t *testing.T) {
-	m := &historyBuilder{}
-	m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
-		WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: jsonPayloads("order 17")}}})
-	c := &fakeClient{events: m.events, query: func(_ context.Context, name string) (any, error) {
-		if name == ace.QueryPhase {
+	c := &fakeClient{events: historytest.New("OrderWorkflow", "order 17").Events, query: func(_ context.Context, name string) (any, error) {
+		switch name {
+		case ace.QueryPhase:
 			return "packing", nil
+		case ace.QueryDelta:
+			return []any{"Check the address.", map[string]any{"type": "ADD", "content": "c"}}, nil
 		}
 		return nil, serviceerror.NewQueryFailed("unknown query " + name)
 	}}
 	d := watchDetailOf(t, c, func(d *histories.Detail) bool { return d.From == runs.FromQuery })
-	if d.Phase.Phase != "packing" || len(d.Missing) != 2 || d.Err != "" {
+	if d.Phase.Phase != "packing" || len(d.Missing) != 1 || d.Err != "" || string(d.RawInput) != `"order 17"` {
 		t.Errorf("%+v", d)
 	}
+	if ops := d.Delta.Operations; len(ops) != 2 || ops[0].Content != "Check the address." {
+		t.Errorf("operations %+v", ops)
+	}
 	c.query = func(context.Context, string) (any, error) { return nil, serviceerror.NewQueryFailed("none") }
-	if d := watchDetailOf(t, c, func(d *histories.Detail) bool { return d.Err != "" }); d.From != runs.FromHistory {
-		t.Errorf("%+v", d)
+	d = watchDetailOf(t, c, func(d *histories.Detail) bool { return d.RawInput != nil })
+	if d.From != runs.FromHistory || d.Phase.Phase != "" || len(d.Phase.Steps) != 0 {
+		t.Errorf("%+v", d.Phase)
 	}
 }
 

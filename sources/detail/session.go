@@ -60,6 +60,9 @@ func (w *watcher) takeSession(s *session.State) {
 	d := &w.detail
 	d.Session = s
 	d.Phase = ace.PhaseAnswer{Phase: ace.Phase(s.Status), ExitStatus: histories.StatusOf(s.Exit, d), Failure: s.Failure, Usage: s.Usage}
+	if d.ClosedAs == ace.Success {
+		d.Phase.Failure = nil // of a turn
+	}
 	d.Input = ace.TaskInput{TaskID: d.WorkflowID, Model: s.Model, Provider: s.Input.Agent}
 	d.Skills = ace.SkillAnswer{}
 	for _, c := range s.Tools {

@@ -60,26 +60,13 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 	d.Events = e.GetEventId()
 	at := e.GetEventTime().AsTime()
 	w.last = at
-	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
-		d.Start = at
-		d.Type = e.GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName()
-		if d.Type == ace.ExperimentWorkflow {
-			w.tasks = experiments.NewFolder(func(_ ace.ExperimentInput, f experiments.Finished) { w.ended(f) })
-			// Only an experiment's input: those of other workflow types share field names with ace.TaskInput.
-			_ = json.Unmarshal(history.PayloadJSON(cluster.First(e.GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads())), &d.Input)
-		}
-	}
-	if d.Type == session.Workflow && w.session == nil {
-		w.session = sessions.NewFolder()
-	}
-	if d.Type == run.Workflow && w.blueprint == nil {
-		w.blueprint = &histories.BlueprintRunFolder{RunID: e.GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()}
-		close(w.program)
-	}
+	w.identify(e)
 	if cluster.ClosesRun(e.GetEventType()) {
 		d.Close, d.CloseEvent, d.Pending = at, e.GetEventId(), nil
+		closed, _ := history.Closing(e)
+		d.ClosedAs = closed.Exit
 		d.ContinuedAs = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+		w.result, _ = history.Values(e.GetWorkflowExecutionCompletedEventAttributes().GetResult())
 	}
 	w.trace.Event(e)
 	w.fold(e)
@@ -87,6 +74,27 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 	w.touch()
 	cluster.Signal(w.asks)
 	return nil
+}
+
+// identify learns the type of the workflow from its first event.
+func (w *watcher) identify(e *historypb.HistoryEvent) {
+	if e.GetEventType() != enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED || w.detail.Type != "" {
+		return
+	}
+	d, a := &w.detail, e.GetWorkflowExecutionStartedEventAttributes()
+	d.Start, d.Type = e.GetEventTime().AsTime(), a.GetWorkflowType().GetName()
+	w.input, _ = history.Values(a.GetInput())
+	switch d.Type {
+	case ace.ExperimentWorkflow:
+		w.tasks = experiments.NewFolder(func(_ ace.ExperimentInput, f experiments.Finished) { w.ended(f) })
+		// Only an experiment's input: those of other workflow types share field names with ace.TaskInput.
+		_ = json.Unmarshal(history.JSON(a.GetInput()), &d.Input)
+	case session.Workflow:
+		w.session = sessions.NewFolder()
+	case run.Workflow:
+		w.blueprint = &histories.BlueprintRunFolder{RunID: a.GetOriginalExecutionRunId()}
+		close(w.program)
+	}
 }
 
 // fold folds an event according to the workflow type.
@@ -276,6 +284,7 @@ type watcher struct {
 	outputDropped int                           // earlier lines
 	file          bool                          // the history comes from a file and does not grow
 	last          time.Time                     // time of the last event
+	input, result json.RawMessage               // of the workflow, nil if they cannot be read
 }
 
 func newWatcher(link *cluster.Link, id runs.ID, show func(*histories.Detail)) *watcher {

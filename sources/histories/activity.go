@@ -1,9 +1,12 @@
 package histories
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -58,6 +61,7 @@ type Cause struct {
 	Retry      string `json:"retry_state,omitempty"`
 	Final      bool   `json:"non_retryable,omitempty"`
 	StackTrace string `json:"stack_trace,omitempty"`
+	Details    string `json:"details,omitempty"` // as JSON; of a timeout, those of the last heartbeat
 }
 
 // maxCauses bounds a chain of failures.
@@ -78,6 +82,7 @@ func causeOf(f *failurepb.Failure) Cause {
 	case f.GetApplicationFailureInfo() != nil:
 		i := f.GetApplicationFailureInfo()
 		c.Kind, c.Type, c.Final = "application", i.GetType(), i.GetNonRetryable()
+		c.Details = compactValues(i.GetDetails())
 	case f.GetActivityFailureInfo() != nil:
 		i := f.GetActivityFailureInfo()
 		c.Kind, c.Activity, c.Retry = "activity", i.GetActivityType().GetName(), retryStates[i.GetRetryState()]
@@ -86,8 +91,9 @@ func causeOf(f *failurepb.Failure) Cause {
 		c.Kind, c.Activity, c.Retry = "child workflow", i.GetWorkflowExecution().GetWorkflowId(), retryStates[i.GetRetryState()]
 	case f.GetTimeoutFailureInfo() != nil:
 		c.Kind, c.Type = "timeout", timeouts[f.GetTimeoutFailureInfo().GetTimeoutType()]
+		c.Details = compactValues(f.GetTimeoutFailureInfo().GetLastHeartbeatDetails())
 	case f.GetCanceledFailureInfo() != nil:
-		c.Kind = "canceled"
+		c.Kind, c.Details = "canceled", compactValues(f.GetCanceledFailureInfo().GetDetails())
 	case f.GetTerminatedFailureInfo() != nil:
 		c.Kind = "terminated"
 	case f.GetServerFailureInfo() != nil:
@@ -98,6 +104,16 @@ func causeOf(f *failurepb.Failure) Cause {
 		c.Message += " (details are " + encodingOf(hidden) + ": " + reasonUnreadable(history.CodecReason(hidden)) + ")"
 	}
 	return c
+}
+
+// compactValues returns payloads as JSON in one line, or "" if one of them cannot be read.
+func compactValues(p *commonpb.Payloads) string {
+	values, _ := history.Values(p)
+	var line bytes.Buffer
+	if json.Compact(&line, values) != nil {
+		return ""
+	}
+	return line.String()
 }
 
 var retryStates = map[enumspb.RetryState]string{

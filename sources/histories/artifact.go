@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"sync"
 
 	"github.com/tidwall/gjson"
+	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/reflect/protopath"
+	"google.golang.org/protobuf/reflect/protorange"
 
 	"acescope/engine/ace"
 	"acescope/sources/cluster"
@@ -111,62 +113,66 @@ func (f *ArtifactFeed) read(ctx context.Context, _ struct{}, publish func(*Artif
 	}
 }
 
-// maxRefBytes bounds the JSON that is searched for references.
-const maxRefBytes = 64 << 10
+// Bounds of the JSON that is searched for references.
+const (
+	maxRefBytes = 64 << 10
+	maxRefDepth = 4
+	maxRefs     = 8
+)
 
-// RefsIn lists the artifacts that a JSON value refers to: at most eight, at most four levels deep.
+// RefsIn lists the artifacts that a JSON value refers to, within the bounds above.
 func RefsIn(raw []byte) []ace.Ref {
 	if len(raw) > maxRefBytes || !bytes.Contains(raw, []byte(`"sha256"`)) {
 		return nil
 	}
 	var refs []ace.Ref
-	var walk func(value gjson.Result, depth int)
-	walk = func(value gjson.Result, depth int) {
-		var r ace.Ref
-		switch {
-		case depth > 4 || len(refs) == 8 || !value.IsObject() && !value.IsArray():
-		case isHash.MatchString(value.Get("sha256").String()) && json.Unmarshal([]byte(value.Raw), &r) == nil:
-			refs = append(refs, r)
-		default:
-			value.ForEach(func(_, inner gjson.Result) bool {
-				walk(inner, depth+1)
-				return true
-			})
-		}
-	}
-	walk(gjson.ParseBytes(raw), 0)
-	return refs
-}
-
-var isHash = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
-
-// Refs lists all artifacts that a run refers to.
-func Refs(d *Detail) []ace.Ref {
-	var refs []ace.Ref
-	if d.Input.PromptRef != nil {
-		refs = append(refs, *d.Input.PromptRef)
-	}
-	if d.CallLog != nil {
-		refs = append(refs, *d.CallLog)
-	}
-	if d.Phase.Failure != nil {
-		refs = append(refs, refsInMessage(d.Phase.Failure.Message)...)
-	}
-	d.Calls.All(func(_ int, c *ToolCall) bool {
-		refs = append(append(refs, RefsIn(c.Args)...), RefsIn(c.Result)...)
-		return true
+	walkRefs(gjson.ParseBytes(raw), maxRefDepth, func(r ace.Ref) bool {
+		refs = append(refs, r)
+		return len(refs) < maxRefs
 	})
 	return refs
 }
 
-// artifactInMessage matches an artifact in the message of a failure.
-var artifactInMessage = regexp.MustCompile(`artifact ([0-9a-f]{64}), (\d{1,15}) bytes`)
-
-// refsInMessage lists the artifacts that the message of a failure names.
-func refsInMessage(message string) (refs []ace.Ref) {
-	for _, m := range artifactInMessage.FindAllStringSubmatch(message, 8) {
-		size, _ := strconv.ParseInt(m[2], 10, 64) // at most fifteen digits
-		refs = append(refs, ace.Ref{SHA256: m[1], Size: size, MediaType: "text/plain; charset=utf-8"})
+// walkRefs calls visit for the references in a JSON value until it returns false.
+func walkRefs(value gjson.Result, depth int, visit func(ace.Ref) bool) bool {
+	var r ace.Ref
+	switch {
+	case depth < 0 || !value.IsObject() && !value.IsArray():
+		return true
+	case isHash.MatchString(value.Get("sha256").String()) && json.Unmarshal([]byte(value.Raw), &r) == nil:
+		return visit(r)
 	}
-	return refs
+	more := true
+	value.ForEach(func(_, inner gjson.Result) bool {
+		more = walkRefs(inner, depth-1, visit)
+		return more
+	})
+	return more
+}
+
+var isHash = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
+
+// FindRef returns the reference of an event of any workflow to the artifact with a hash. Its size is 0 if the event
+// only names the hash, as a failure or the payload of another program may.
+func FindRef(e *historypb.HistoryEvent, sha256 string) (ref ace.Ref, found bool) {
+	const deep = 100
+	visit := func(p protopath.Values) error {
+		data, ok := p.Index(-1).Value.Interface().([]byte)
+		if text, isText := p.Index(-1).Value.Interface().(string); isText {
+			data, ok = []byte(text), true
+		}
+		if !ok || !bytes.Contains(data, []byte(sha256)) {
+			return nil
+		}
+		ref, found = ace.Ref{SHA256: sha256}, true
+		walkRefs(gjson.ParseBytes(data), deep, func(r ace.Ref) bool {
+			if r.SHA256 == sha256 {
+				ref = r
+			}
+			return r.SHA256 != sha256
+		})
+		return protorange.Terminate
+	}
+	_ = protorange.Range(e.ProtoReflect(), visit) // visit returns no other error
+	return ref, found
 }

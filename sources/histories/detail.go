@@ -1,6 +1,7 @@
 package histories
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -33,7 +34,8 @@ func PendingOf(a *workflowpb.PendingActivityInfo) PendingActivity {
 	p := PendingActivity{
 		Type: a.GetActivityType().GetName(), Attempt: a.GetAttempt(), State: activityStates[a.GetState()],
 		MaxAttempts: a.GetMaximumAttempts(), Worker: a.GetLastWorkerIdentity(),
-		id: a.GetActivityId(), started: timeOf(a.GetLastStartedTime()), ended: timeOf(a.GetLastAttemptCompleteTime()),
+		Heartbeat: compactValues(a.GetHeartbeatDetails()),
+		id:        a.GetActivityId(), started: timeOf(a.GetLastStartedTime()), ended: timeOf(a.GetLastAttemptCompleteTime()),
 	}
 	if f := a.GetLastFailure(); f != nil {
 		p.LastError, p.Causes, p.failure = history.FailureOf(f).Message, causesOf(f), failureText(f)
@@ -82,6 +84,8 @@ type Detail struct {
 	Close      time.Time `json:"close,omitzero"`
 	Events     int64     `json:"events"` // number of history events read so far
 	CloseEvent int64     `json:"-"`      // the event that closed the run, 0 while it is open
+	// ClosedAs is the server's record of the close, "" while the run is open.
+	ClosedAs ace.ExitStatus `json:"-"`
 	// ContinuedAs is the id of the run that continues this one as new.
 	ContinuedAs string `json:"-"`
 
@@ -117,6 +121,30 @@ type TaskState struct {
 	Plan         string               `json:"plan,omitempty"`
 	TrajectoryID string               `json:"trajectory_id,omitempty"`
 	BulletIDs    []string             `json:"bullet_ids,omitempty"` // bullets used by the generator
+	// RawInput and RawResult are those of the workflow, as far as the fields above do not hold them.
+	RawInput  json.RawMessage `json:"workflow_input,omitempty"`
+	RawResult json.RawMessage `json:"workflow_result,omitempty"`
+}
+
+// Unread says what of the run could not be read.
+func (s *TaskState) Unread() []string {
+	notes := slices.Clone(s.Phase.Unread)
+	for _, st := range s.Phase.Steps {
+		for _, n := range st.Unread {
+			notes = append(notes, cmp.Or(st.Phase.Activity(), string(st.Phase))+": "+n)
+		}
+	}
+	return notes
+}
+
+// UnreadAnswer returns why the answer is not known, or "".
+func (s *TaskState) UnreadAnswer() string {
+	for _, st := range s.Phase.Steps {
+		if (st.Phase == ace.PhaseGenerator || st.Phase == ace.PhaseSkills) && len(st.Unread) > 0 && s.Phase.Answer == "" {
+			return "not readable: " + st.Phase.Activity() + ": " + st.Unread[0]
+		}
+	}
+	return ""
 }
 
 // Trace is what a history records besides the contract's answers.
@@ -149,7 +177,8 @@ type PendingActivity struct {
 	MaxAttempts int32     `json:"max_attempts,omitempty"`
 	Next        time.Time `json:"next_attempt,omitzero"`
 	Worker      string    `json:"-"`
-	Causes      []Cause   `json:"-"` // of LastError, outermost first
+	Heartbeat   string    `json:"heartbeat,omitempty"` // details of the last heartbeat, as JSON
+	Causes      []Cause   `json:"-"`                   // of LastError, outermost first
 
 	id      string
 	started time.Time // of this attempt, zero before it
@@ -157,15 +186,13 @@ type PendingActivity struct {
 	failure string    // LastError with its type
 }
 
-// StatusOf returns the status of a run. Its input may not state that it runs, and it may have continued as new.
+// StatusOf returns the status of a run: as the server closed it, otherwise as it reports, which its input may not
+// state.
 func StatusOf(exit ace.ExitStatus, d *Detail) ace.ExitStatus {
-	switch {
-	case d.ContinuedAs != "":
+	if d.ContinuedAs != "" {
 		return ace.Continued
-	case exit == "" && d.Close.IsZero():
-		return ace.Running
 	}
-	return exit
+	return cmp.Or(ace.Settled(exit, d.ClosedAs), ace.Running)
 }
 
 // TraceFolder collects the [Trace] of a history.

@@ -1,6 +1,8 @@
 package histories
 
 import (
+	"strconv"
+
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -12,14 +14,16 @@ import (
 // MaxEncoded bounds the listed payloads; others are counted.
 const MaxEncoded = 50
 
-// EncodedPayload is a payload that is not JSON, such as an encrypted or compressed one. It needs a codec
-// server. Reason is why the codec server in use could not decode it, "" without a codec server.
+// EncodedPayload is a payload that is not JSON, such as an encrypted or compressed one, which needs a codec server,
+// or one that is stored outside the history. Reason is why the codec server in use could not decode it, "" without
+// a codec server.
 type EncodedPayload struct {
 	Event    int64  `json:"event_id"`
 	What     string `json:"what"` // input, signal NAME, result of ACTIVITY, result
 	Encoding string `json:"encoding"`
 	Size     int    `json:"size"` // bytes
 	Reason   string `json:"codec_server,omitempty"`
+	Storage  string `json:"storage_driver,omitempty"` // the driver of the external storage that holds it
 }
 
 type encodedFolder struct {
@@ -51,20 +55,36 @@ func (f *encodedFolder) apply(e *historypb.HistoryEvent) {
 
 func (f *encodedFolder) look(e *historypb.HistoryEvent, what string, p *commonpb.Payloads) {
 	for _, one := range p.GetPayloads() {
-		switch enc := encodingOf(one); enc {
+		x := EncodedPayload{Event: e.GetEventId(), What: what, Encoding: encodingOf(one), Size: len(one.GetData()),
+			Reason: history.CodecReason(one)}
+		driver, stored := history.StoredBy(one)
+		switch x.Encoding {
 		case converter.MetadataEncodingJSON, converter.MetadataEncodingProtoJSON, converter.MetadataEncodingNil:
-		default:
-			if len(f.list) == MaxEncoded {
-				f.dropped++
+			if !stored {
 				continue
 			}
-			f.list = append(f.list, EncodedPayload{e.GetEventId(), what, enc, len(one.GetData()), history.CodecReason(one)})
 		}
+		if stored {
+			x.Encoding, x.Storage, x.Size = "a storage reference", driver, 0
+			for _, part := range one.GetExternalPayloads() {
+				x.Size += int(part.GetSizeBytes())
+			}
+		}
+		if len(f.list) == MaxEncoded {
+			f.dropped++
+			continue
+		}
+		f.list = append(f.list, x)
 	}
 }
 
 // Why returns why the payload cannot be read.
-func (x EncodedPayload) Why() string { return reasonUnreadable(x.Reason) }
+func (x EncodedPayload) Why() string {
+	if x.Storage != "" {
+		return "stored outside the history by the storage driver " + strconv.Quote(x.Storage)
+	}
+	return reasonUnreadable(x.Reason)
+}
 
 // reasonUnreadable returns why a payload cannot be read, given the codec server's reason.
 func reasonUnreadable(reason string) string {

@@ -2,6 +2,7 @@ package histories
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -22,7 +23,6 @@ type Folder struct {
 
 	decoder  history.Decoder
 	reported map[string]string                                   // reported skill states, by call id
-	foreign  error                                               // why the input is not a task's
 	Each     func(*historypb.HistoryEvent, ace.Fact, *ace.State) // called after each fact; may be nil
 }
 
@@ -31,15 +31,9 @@ func NewFolder(workflowID, runID string) *Folder {
 	return &Folder{WorkflowID: workflowID, RunID: runID, reported: map[string]string{}}
 }
 
-// Foreign returns why the history cannot be folded, or nil.
-func (f *Folder) Foreign() error { return f.foreign }
-
 // Apply folds one event and returns its changes, in order.
 func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
-	fact, ok, err := f.decoder.Fact(e)
-	if err != nil {
-		f.foreign = err
-	}
+	fact, ok, _ := f.decoder.Fact(e) // the state says what of the input could not be read
 	if !ok {
 		return nil
 	}
@@ -50,6 +44,12 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 		f.Each(e, fact, &f.State)
 	}
 	var changes []Change
+	for _, note := range fact.Unread {
+		if fact.Step != "" {
+			note = fact.Step.Activity() + ": " + note
+		}
+		changes = append(changes, f.change(e, Change{Type: ChangeUnread, Note: note}))
+	}
 	if fact.Kind == ace.FactToolEvents || len(f.State.ChangedCalls()) > 0 {
 		changes = f.skills(e, changes)
 	}
@@ -61,7 +61,11 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 		changes = append(changes, f.change(e, Change{Type: ChangePhase, Phase: f.State.Phase}))
 	}
 	if f.State.ExitStatus() != exit || f.State.CancelRequested != cancel || fact.Kind == ace.FactClosed && f.State.ExitStatus() == "" {
-		changes = append(changes, f.status(e))
+		status := f.status(e)
+		if result, _ := history.Outcome(e); len(f.State.Steps) == 0 {
+			status.Result, _ = history.Values(result) // of a workflow of another type
+		}
+		changes = append(changes, status)
 	}
 	return changes
 }
@@ -99,6 +103,7 @@ const (
 	ChangeSkill  ChangeType = "skill"
 	ChangeDelta  ChangeType = "delta"
 	ChangeStatus ChangeType = "status"
+	ChangeUnread ChangeType = "unread" // a part of the history could not be read
 )
 
 // Change is a change in a run's state, for a log or a tail. Only the fields of its type are set. Event is the
@@ -119,6 +124,10 @@ type Change struct {
 	Correct    *bool            `json:"correct,omitempty"`
 	Failure    *ace.Failure     `json:"failure,omitempty"`
 	Cancel     bool             `json:"cancel_requested,omitempty"`
+	// Result is the result of a workflow that is not an ACE run.
+	Result json.RawMessage `json:"result,omitempty"`
+	// Note tells the change of a session or blueprint run, or what could not be read.
+	Note string `json:"note,omitempty"`
 }
 
 // Skill states.
@@ -143,14 +152,23 @@ func SkillState(c ace.Call) string {
 
 // Kind is the kind of the log line that tells a change.
 func (c Change) Kind() string {
-	if c.Failure != nil || c.State == SkillFailed || c.State == SkillDenied {
+	switch {
+	case c.Failure != nil || c.State == SkillFailed || c.State == SkillDenied:
 		return "error"
+	case c.Type == ChangeUnread:
+		return string(ChangeStatus)
 	}
 	return string(c.Type)
 }
 
 // Text tells a change in a line. It holds untrusted text.
 func (c Change) Text() string {
+	switch {
+	case c.Type == ChangeUnread:
+		return "cannot read " + c.Note
+	case c.Note != "":
+		return c.Note
+	}
 	switch c.Type {
 	case ChangePhase:
 		return string(c.Phase)
@@ -199,6 +217,9 @@ func statusText(c Change) string {
 	}
 	if c.Answer != "" {
 		text += ", answer " + c.Answer
+	}
+	if len(c.Result) > 0 {
+		text += ", result " + string(c.Result)
 	}
 	if c.Failure != nil {
 		text += ": " + c.Failure.Message

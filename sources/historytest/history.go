@@ -5,6 +5,7 @@ package historytest
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -158,6 +159,12 @@ func (b *Builder) Close(after time.Duration, result any) *Builder {
 	return b
 }
 
+// End closes the run with an event of the attributes' type.
+func (b *Builder) End(after time.Duration, attributes proto.Message) *Builder {
+	b.event(after, attributes)
+	return b
+}
+
 // ContinueAs closes the run; it continues as another one.
 func (b *Builder) ContinueAs(after time.Duration, runID string) *Builder {
 	b.event(after, &historypb.WorkflowExecutionContinuedAsNewEventAttributes{
@@ -172,12 +179,42 @@ func Failure(message string) *failurepb.Failure {
 		FailureInfo: &failurepb.Failure_ApplicationFailureInfo{ApplicationFailureInfo: info}}
 }
 
-// JSON returns one JSON payload, or nil for nil.
+// JSON returns one JSON payload, or nil for nil. It returns payloads as they are.
 func JSON(v any) *commonpb.Payloads {
 	if v == nil {
 		return nil
 	}
+	if made, ok := v.(*commonpb.Payloads); ok {
+		return made
+	}
 	return replaytest.Encoded(v)
+}
+
+// Stored returns a payload that the external storage of an SDK replaced by a reference.
+func Stored(driver string, size int64) *commonpb.Payloads {
+	p := Payload("json/protobuf", fmt.Appendf(nil, `{"driverName":%q,"claimData":{"key":"k1"}}`, driver))
+	p.Payloads[0].Metadata["messageType"] = []byte("temporal.api.sdk.v1.ExternalStorageReference")
+	p.Payloads[0].ExternalPayloads = []*commonpb.Payload_ExternalPayloadDetails{{SizeBytes: size}}
+	return p
+}
+
+// Document001 makes a run of another program that follows design document 001: no reflector, results in shapes of
+// their own, calls without an ID.
+func Document001() *Builder {
+	b := New(ace.TaskWorkflow, map[string]any{"task_id": "t-001", "prompt": "What is 6 times 7?", "adapter": "offline",
+		"playbook_hash": strings.Repeat("a", 64), "skills_config": map[string]any{"allowed_tools": []string{"plan"}}})
+	b.Activity(0, time.Second, ace.ActivityGenerator, nil,
+		map[string]any{"prompt_tokens": 12, "sampled_plan": "multiply", "trajectory_id": "j1"})
+	b.Task(time.Millisecond)
+	call := map[string]any{"name": "plan", "args": map[string]any{"q": 1}, "result": "ok", "accepted": true}
+	b.Activity(0, time.Second, ace.ActivitySkills, nil, []any{call, call, call})
+	b.Task(time.Millisecond)
+	b.Activity(0, time.Second, ace.ActivityCurator, nil,
+		map[string]any{"accepted_deltas": []any{"Check the units."}, "rationale": "r", "follow_up_actions": "none"})
+	b.Task(time.Millisecond)
+	b.Activity(0, time.Second, ace.ActivityPersist, nil, "saved 1 delta")
+	b.Task(time.Millisecond)
+	return b.Close(0, "42")
 }
 
 // Payload returns one payload of an encoding.

@@ -136,7 +136,7 @@ func StepProvider(in ace.TaskInput, st ace.StepState) string {
 	switch {
 	case st.Served != nil:
 		return st.Served.Provider
-	case len(in.Steps) == 0 || st.Phase == ace.PhasePersist || st.Status == ace.StatusPending:
+	case len(in.Steps) == 0 || st.Phase == ace.PhasePersist || !st.Began():
 		return ""
 	}
 	return in.ProviderOf(st.Phase)

@@ -73,7 +73,7 @@ func addPhases(l *text.Line, d *histories.Detail, names, durations bool, now tim
 	steps := d.Phase.Steps
 	last := 0
 	for i, st := range steps {
-		if st.Status != ace.StatusPending {
+		if st.Began() {
 			last = i
 		}
 	}
@@ -139,6 +139,8 @@ func stepMark(status string, s theme.Styles) theme.Mark {
 		return s.Status(string(ace.Failed))
 	case ace.StatusCanceled:
 		return s.Status(string(ace.Canceled))
+	case ace.StatusTerminated, ace.StatusTimedOut:
+		return theme.Mark{Glyph: s.Glyphs.Failed, Word: status, Ink: s.Failed}
 	}
 	return theme.Mark{Glyph: s.Glyphs.Pending, Word: status, Ink: s.Muted}
 }

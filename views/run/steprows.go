@@ -32,6 +32,9 @@ func troubleRows(b *lister, d *histories.Detail) {
 	if len(d.Missing) > 0 {
 		b.add("missing", 0, missingRow{textRow{name: "missing queries", text: strings.Join(d.Missing, "\n")}})
 	}
+	for i, note := range d.Unread() {
+		b.add("unread", i, unreadRow{textRow{name: "unread", text: note}})
+	}
 	for i, x := range d.Encoded {
 		b.add("encoded", i, encodedRow{textRow{"payload", x.What + " " + x.Encoding, x.Event}, x})
 	}
@@ -136,6 +139,9 @@ func (w *inspection) failure() {
 		indent := " " + text.Spaces(min(i, 8))
 		w.End(w.Line().Add(w.S.Muted, indent).Add(w.S.Strong, causeText(c)).Add(w.S.Muted, final))
 		w.Prose(indent+"  ", w.S.Error, c.Message)
+		if c.Details != "" {
+			w.Prose(indent+"  details ", w.S.Text, c.Details)
+		}
 		if c.StackTrace != "" {
 			w.Prose(indent+"  ", w.S.Muted, c.StackTrace)
 		}
@@ -192,6 +198,13 @@ type missingRow struct{ textRow }
 
 func (r missingRow) Draw(l *line) {
 	l.add(l.S.Warning, l.S.Glyphs.Unknown+" not answered by this workflow: "+text.Safe(r.text, ", "))
+}
+
+// unreadRow is a part of the run that could not be read.
+type unreadRow struct{ textRow }
+
+func (r unreadRow) Draw(l *line) {
+	l.add(l.S.Warning, l.S.Glyphs.Unknown+" cannot read "+oneLine(r.text))
 }
 
 // encodedRow is a payload that cannot be read without its codec.
@@ -271,6 +284,7 @@ func (r pendingRow) Inspect(w *inspection) {
 		w.field("next", "in "+text.Span(r.a.Next.Sub(w.Now)+time.Second))
 	}
 	w.field("worker", r.a.Worker)
+	w.field("heartbeat", r.a.Heartbeat)
 	if r.a.LastError == "" {
 		return
 	}
@@ -359,6 +373,9 @@ func (r phaseRow) Draw(l *line) {
 		attempt = st.Time.Attempt
 	}
 	l.attempts(attempt, a, pending)
+	if !st.Began() && st.Status != ace.StatusPending {
+		l.add(l.S.Muted, "  "+st.Status)
+	}
 	if by := runners.StepProvider(r.d.Input, *st); by != "" {
 		l.add(l.S.Muted, "  "+text.Safe(by, " "))
 		if of, ok := r.target(); ok {

@@ -19,11 +19,14 @@ import (
 
 func taskRows(b *lister, d *histories.Detail) {
 	generator := phaseEvent(d, ace.PhaseGenerator)
+	b.text("input", 0, textRow{"input", string(d.RawInput), 1})
+	b.text("result", 0, textRow{"result", string(d.RawResult), d.CloseEvent})
 	if r := d.Input.PromptRef; r != nil {
 		b.add("prompt", 0, promptRow{textRow{"artifact", r.SHA256, 1}, d})
 	} else if d.Input.Prompt != "" {
 		b.add("prompt", 0, promptRow{textRow{"prompt", d.Input.Prompt, 1}, d})
 	}
+	b.text("unread answer", 0, textRow{"answer", d.UnreadAnswer(), generator})
 	if d.Phase.Answer != "" {
 		b.add("answer", 0, answerRow{textRow{"answer", d.Phase.Answer,
 			cmp.Or(phaseEvent(d, ace.PhaseSkills), generator)}, d})

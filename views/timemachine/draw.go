@@ -104,7 +104,7 @@ func (m *machine) phases(w *widget.Writer, p *ace.PhaseAnswer) {
 			ink, mark = w.S.Strong, "*"
 		case ace.StatusDone:
 			ink, mark = w.S.Success, "+"
-		case ace.StatusFailed, ace.StatusCanceled:
+		case ace.StatusFailed, ace.StatusCanceled, ace.StatusTerminated, ace.StatusTimedOut:
 			ink, mark = w.S.Error, "!"
 		}
 		l.Add(ink, mark+string(st.Phase))

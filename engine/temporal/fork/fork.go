@@ -80,8 +80,9 @@ func (o *Original) fold(
 		if ok {
 			s.Apply(fact)
 		}
-		if ok && fact.Kind == ace.FactStepCompleted && results != nil {
-			results[fact.Step] = history.JSON(e.GetActivityTaskCompletedEventAttributes().GetResult())
+		result := e.GetActivityTaskCompletedEventAttributes().GetResult()
+		if ok && fact.Kind == ace.FactStepCompleted && results != nil && history.Unread(result) == "" {
+			results[fact.Step] = history.JSON(result)
 		}
 		if !more(s, e) {
 			return nil

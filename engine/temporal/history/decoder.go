@@ -23,25 +23,27 @@ type Decoder struct {
 	silent map[int64]struct{}  // started event IDs of the timers that end the wait for a silent observer
 }
 
-// Fact returns the fact that the event states about the run, or false if it states none.
-// The error reports an input that does not fit the contract; such a run cannot be folded.
+// Fact returns the fact that the event states about the run, or false if it states none. It reads what is odd as
+// far as it fits; the fact says what does not. The error reports an input that does not fit the contract.
 func (d *Decoder) Fact(e *historypb.HistoryEvent) (ace.Fact, bool, error) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
-		fact, err := ace.StartedFrom(JSON(e.GetWorkflowExecutionStartedEventAttributes().GetInput()))
-		return fact, err == nil, err
+		a := e.GetWorkflowExecutionStartedEventAttributes()
+		fact, err := ace.ReadStarted(JSON(a.GetInput()), Unread(a.GetInput()), a.GetWorkflowType().GetName())
+		return fact, true, err
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
 		a := e.GetWorkflowExecutionSignaledEventAttributes()
 		if a.GetSignalName() != ace.SignalToolEvent {
 			return ace.Fact{}, false, nil
 		}
-		return ace.ToolEventsFrom(JSON(a.GetInput())), true, nil
+		return ace.ReadToolEvents(JSON(a.GetInput()), e.GetEventId()), true, nil
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
 		return ace.CancelRequested(), true, nil
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
 		return ace.Fact{}, false, nil // the task continues under another run ID
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-		d.schedule(e.GetEventId(), e.GetActivityTaskScheduledEventAttributes())
+		phase, ok := d.schedule(e.GetEventId(), e.GetActivityTaskScheduledEventAttributes())
+		return ace.StepScheduled(phase), ok, nil
 	}
 	if fact, ok := d.step(e); ok {
 		return fact, true, nil
@@ -64,25 +66,26 @@ func (d *Decoder) step(e *historypb.HistoryEvent) (ace.Fact, bool) {
 	case !ok:
 		return ace.Fact{}, false
 	case end.Status == EndCompleted:
-		return ace.StepCompleted(phase, JSON(end.Result)), true
+		return ace.ReadStep(phase, JSON(end.Result), Unread(end.Result)), true
 	}
 	return ace.StepFailed(phase, end.Reason()), true
 }
 
-func (d *Decoder) schedule(id int64, a *historypb.ActivityTaskScheduledEventAttributes) {
+func (d *Decoder) schedule(id int64, a *historypb.ActivityTaskScheduledEventAttributes) (ace.Phase, bool) {
 	phase, ok := ace.StepOf(a.GetActivityType().GetName())
 	if a.GetActivityType().GetName() == ace.ActivityLoadStep {
 		var in ace.LoadStepInput
 		ok = json.Unmarshal(JSON(a.GetInput()), &in) == nil
 		phase = in.Phase
 	}
-	if !ok {
-		return
+	if !ok || phase.Activity() == "" {
+		return "", false
 	}
 	if d.steps == nil {
 		d.steps = map[int64]ace.Phase{}
 	}
 	d.steps[id] = phase
+	return phase, true
 }
 
 func (d *Decoder) observerTimedOut(e *historypb.HistoryEvent) bool {
@@ -123,7 +126,7 @@ func Closing(e *historypb.HistoryEvent) (ace.Fact, bool) {
 		return ace.Closed(ace.Canceled, nil), true
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
 		a := e.GetWorkflowExecutionTerminatedEventAttributes()
-		return ace.Closed(ace.Failed, &ace.Failure{Kind: ace.Failed, Type: "Terminated", Message: a.GetReason()}), true
+		return ace.Closed(ace.Failed, &ace.Failure{Kind: ace.Failed, Type: ace.TypeTerminated, Message: a.GetReason()}), true
 	}
 	return ace.Fact{}, false
 }

@@ -1,13 +1,16 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	commonpb "go.temporal.io/api/common/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
@@ -22,13 +25,59 @@ func JSON(p *commonpb.Payloads) []byte {
 	return PayloadJSON(p.GetPayloads()[0])
 }
 
-// PayloadJSON returns the data of a payload, or nil if it is not JSON.
+// PayloadJSON returns the data of a payload, or nil if it is not JSON or stored outside the history.
 func PayloadJSON(p *commonpb.Payload) []byte {
 	switch string(p.GetMetadata()[converter.MetadataEncoding]) {
 	case converter.MetadataEncodingJSON, converter.MetadataEncodingProtoJSON:
+		if _, ok := StoredBy(p); ok {
+			return nil
+		}
 		return p.GetData()
 	}
 	return nil
+}
+
+// encodingStored is the encoding of a reference to external storage that early versions of the SDKs wrote.
+const encodingStored = "json/external-storage-reference"
+
+var typeStored = string((*sdkpb.ExternalStorageReference)(nil).ProtoReflect().Descriptor().FullName())
+
+// StoredBy returns the name of the storage driver that holds the content of a payload, and false if the payload
+// holds its content itself. The external storage of the SDKs replaces large payloads by such references.
+func StoredBy(p *commonpb.Payload) (driver string, ok bool) {
+	var ref struct {
+		Driver string `json:"driverName"`
+		Early  string `json:"driver_name"`
+	}
+	switch string(p.GetMetadata()[converter.MetadataEncoding]) {
+	case encodingStored:
+	case converter.MetadataEncodingProtoJSON:
+		if string(p.GetMetadata()[converter.MetadataMessageType]) != typeStored {
+			return "", false
+		}
+	default:
+		return "", false
+	}
+	_ = json.Unmarshal(p.GetData(), &ref) // an unreadable reference has no name
+	return cmp.Or(ref.Driver, ref.Early, "unknown"), true
+}
+
+// Unread returns why the first payload cannot be read, or "" if it is missing or can be read.
+func Unread(p *commonpb.Payloads) string {
+	if len(p.GetPayloads()) == 0 {
+		return ""
+	}
+	first := p.GetPayloads()[0]
+	driver, stored := StoredBy(first)
+	switch encoding := string(first.GetMetadata()[converter.MetadataEncoding]); {
+	case stored:
+		return "stored outside the history by the storage driver " + strconv.Quote(driver)
+	case encoding == converter.MetadataEncodingNil, encoding == converter.MetadataEncodingJSON,
+		encoding == converter.MetadataEncodingProtoJSON:
+		return ""
+	default:
+		return "encoded (" + cmp.Or(encoding, "of unknown encoding") + ")" + DecodeHint(first)
+	}
 }
 
 // Values returns the JSON of one payload, or a list of several. It returns false if one of them

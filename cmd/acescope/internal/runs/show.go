@@ -5,8 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
@@ -115,6 +120,9 @@ func show(a *cli.App, ctx context.Context, id string, f showFlags) error {
 		return err
 	}
 	defer done()
+	if f.artifact != "" {
+		return showArtifact(a, ctx, e, exec, strings.ToLower(f.artifact))
+	}
 	deps := cluster.Deps{Client: e.Client, Playbooks: e.Books, Artifact: e.Artifacts.Get}
 	d, err := detail.ReadAll(ctx, deps, exec.GetWorkflowId(), exec.GetRunId())
 	switch {
@@ -128,8 +136,6 @@ func show(a *cli.App, ctx context.Context, id string, f showFlags) error {
 		return out.Flush()
 	case f.call != "":
 		return showCall(a, e, d, f.call, f.args)
-	case f.artifact != "":
-		return showArtifact(a, e, d, f.artifact)
 	case a.JSON:
 		return cli.NewLines(a.Out).Write(LineOf(d))
 	}
@@ -187,21 +193,38 @@ func wholeCall(a *cli.App, e *engine.Engine, log ace.Ref, id string) *ace.Invoca
 	}
 }
 
-func showArtifact(a *cli.App, e *engine.Engine, d *histories.Detail, sha256 string) error {
-	for _, ref := range histories.Refs(d) {
-		if ref.SHA256 != sha256 {
-			continue
+// showArtifact prints an artifact that an event of the run refers to.
+func showArtifact(
+	a *cli.App, ctx context.Context, e *engine.Engine, exec *commonpb.WorkflowExecution, sha256 string,
+) error {
+	var ref ace.Ref
+	iter := e.Client.GetWorkflowHistory(ctx, exec.GetWorkflowId(), exec.GetRunId(), false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	err := cluster.Drain(iter, func(ev *historypb.HistoryEvent) error {
+		if r, ok := histories.FindRef(ev, sha256); ok && ref.Size == 0 {
+			ref = r
 		}
-		r, err := e.Artifacts.Open(ref)
-		if errors.Is(err, artifact.ErrNotFound) {
-			return &cli.ExitError{Code: cli.ExitNotFound, Err: err}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case ref.SHA256 == "":
+		return cli.NotFound("no event of the run refers to an artifact %q", sha256)
+	}
+	if path, err := e.Artifacts.Path(ref); err == nil && ref.Size == 0 {
+		if info, err := os.Stat(path); err == nil {
+			ref.Size = info.Size() // the event only names the hash
 		}
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		_, err = io.Copy(a.Out, r)
+	}
+	r, err := e.Artifacts.Open(ref)
+	if errors.Is(err, artifact.ErrNotFound) {
+		return &cli.ExitError{Code: cli.ExitNotFound, Err: err}
+	}
+	if err != nil {
 		return err
 	}
-	return cli.NotFound("the run refers to no artifact %q", sha256)
+	defer r.Close()
+	_, err = io.Copy(a.Out, r)
+	return err
 }

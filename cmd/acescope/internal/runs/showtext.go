@@ -93,15 +93,20 @@ func (p *page) problems(d *histories.Detail) {
 			}
 		}
 		p.text("cause", strings.Join(parts, ", ")+": "+c.Message)
+		p.text("details", c.Details)
 	}
 	p.text("read error", d.Err)
 	p.text("clock", d.Skew.String())
 	p.text("missing", strings.Join(d.Missing, ", "))
+	for _, note := range d.Unread() {
+		p.text("unread", note)
+	}
 	for _, x := range d.Encoded {
 		p.field("payload", "%s at event %d: %s, %d bytes, %s", x.What, x.Event, x.Encoding, x.Size, x.Why())
 	}
 	for _, x := range d.Pending {
 		p.field("pending", "%s %s, attempt %d %s", x.Type, x.State, x.Attempt, x.LastError)
+		p.text("heartbeat", x.Heartbeat)
 	}
 }
 
@@ -178,7 +183,7 @@ func (p *page) phases(d *histories.Detail) {
 		if step.Time != nil {
 			duration = formatMillis(step.Time.DurationMS)
 		}
-		line := fmt.Sprintf("  %-10s %-9s %9s", step.Phase, step.Status, duration)
+		line := fmt.Sprintf("  %-10s %-11s %9s", step.Phase, step.Status, duration)
 		if step.Reused {
 			line += "  reused"
 		}
@@ -260,12 +265,18 @@ func shortHash(h string) string {
 }
 
 func (p *page) task(d *histories.Detail) {
-	p.heading("Task")
+	if d.Type == ace.TaskWorkflow {
+		p.heading("Task")
+	} else {
+		p.heading("Workflow  %s", d.Type)
+	}
+	p.text("input", string(d.RawInput))
+	p.text("result", string(d.RawResult))
 	p.text("prompt", d.Input.Prompt)
 	if r := d.Input.PromptRef; r != nil {
 		p.text("prompt", "artifact "+r.SHA256)
 	}
-	answer := d.Phase.Answer
+	answer := cmp.Or(d.Phase.Answer, d.UnreadAnswer())
 	if c := d.Phase.Correct; c != nil {
 		answer += map[bool]string{true: "  (correct)", false: "  (wrong)"}[*c]
 	}

@@ -13,8 +13,8 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
+	"acescope/sources/detail"
 	"acescope/sources/experiments"
-	"acescope/sources/histories"
 	"acescope/sources/runs"
 )
 
@@ -53,9 +53,9 @@ func tailRun(a *cli.App, ctx context.Context, e *engine.Engine, workflowID, runI
 	out := NewOutput(a)
 	for next := runID; next != ""; {
 		runID, next = next, ""
-		folder := histories.NewFolder(workflowID, runID)
+		run := detail.NewTail(workflowID, runID)
 		put := func(ev *historypb.HistoryEvent) error {
-			for _, c := range folder.Apply(ev) {
+			for _, c := range run.Apply(ev) {
 				at := c.At.Local().Format(clockTime)
 				out.Line(c, "%s  %-6s  %s", at, c.Type, c.Text())
 			}

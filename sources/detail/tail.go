@@ -1,0 +1,47 @@
+package detail
+
+import (
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine/ace"
+	"acescope/engine/temporal/history"
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
+)
+
+// Tail folds the history of a run of any type and reports what each event changes.
+type Tail struct{ w *watcher }
+
+// NewTail returns a Tail that has read nothing.
+func NewTail(workflowID, runID string) *Tail {
+	return &Tail{newWatcher(cluster.NewLink(), runs.ID{WorkflowID: workflowID, RunID: runID}, nil)}
+}
+
+// Apply folds the next event and returns the changes, in order.
+func (t *Tail) Apply(e *historypb.HistoryEvent) []histories.Change {
+	w := t.w
+	w.identify(e)
+	if w.session == nil && w.blueprint == nil {
+		return w.folder.Apply(e)
+	}
+	w.detail.Log = nil
+	w.fold(e)
+	var changes []histories.Change
+	for _, l := range w.detail.Log {
+		changes = append(changes, t.change(e, histories.Change{Type: histories.ChangeType(l.Kind), Note: l.Text}))
+	}
+	continued := e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW
+	if closed, ok := history.Closing(e); ok && !continued {
+		changes = append(changes, t.change(e, histories.Change{Type: histories.ChangeStatus,
+			ExitStatus: closed.Exit, Failure: closed.Failure}))
+	}
+	return changes
+}
+
+func (t *Tail) change(e *historypb.HistoryEvent, c histories.Change) histories.Change {
+	c.WorkflowID, c.RunID, c.TaskID = t.w.id.WorkflowID, t.w.id.RunID, ace.TaskIDOf(t.w.id.WorkflowID)
+	c.Event, c.At = e.GetEventId(), e.GetEventTime().AsTime()
+	return c
+}
