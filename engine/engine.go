@@ -55,8 +55,14 @@ type Options struct {
 	Blueprints Blueprints
 	// Worker executes workflows and activities in this process.
 	Worker bool
-	// NoRunner omits the local runner of a process with Worker.
+	// NoRunner omits the local runner of a process with Worker on a data directory.
 	NoRunner bool
+	// Runner is the name of the runner that a process with Worker starts on a cluster; "" for none.
+	// Every user who may start workflows there can then start programs on this machine.
+	Runner string
+	// HostAgents lets the workflows of a cluster start agents on this machine: sessions with their
+	// served tools, and calls of agent CLIs. On a data directory they always may.
+	HostAgents bool
 	// Agents configures the agent CLIs on this machine.
 	Agents map[agentcli.CLI]agentcall.Agent
 	// LookOnly creates no directories for artifacts and playbooks. It requires Remote and excludes
@@ -131,7 +137,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	e.Agents = agentcall.New(agentcall.Options{DataDir: o.DataDir, Artifacts: e.Artifacts, Agents: o.Agents,
-		Logger: o.Logger})
+		Withheld: o.withheld(), Logger: o.Logger})
 	if e.Providers == nil {
 		e.Providers = Providers(nil, price.Shipped(), os.Getenv)
 	}
@@ -146,16 +152,23 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	if o.Worker {
-		if err := e.serve(sessionOptions(o), o.Blueprints); err != nil {
+		if err := e.serve(o); err != nil {
 			e.closeQuietly()
 			return nil, err
 		}
-		if !o.NoRunner {
-			e.worker.runner = e.startRunner()
-		}
+		e.worker.runner = e.startRunner(o)
 		e.startForwarder(o.Spool)
 	}
 	return e, nil
+}
+
+// withheld says why this process starts no agents, or returns "".
+func (o Options) withheld() string {
+	if o.Remote == nil || o.HostAgents {
+		return ""
+	}
+	return "this process starts no agents for a cluster; start a worker with \"acescope serve --host-agents\" " +
+		"where they may run"
 }
 
 func (e *Engine) openStores(o Options) (err error) {
@@ -206,9 +219,21 @@ func (e *Engine) Serves() bool { return e.worker != nil }
 // Node returns this process's part of the embedded server, or nil for a cluster.
 func (e *Engine) Node() *server.Node { return e.node }
 
-// Close stops the workers, leaves or stops the server, and waits for both within ctx. Open steps are
-// abandoned and continue on the next worker.
+// Close stops the workers, leaves or stops the server, and waits for both until ctx ends. Open steps
+// are abandoned and continue on the next worker. After an error, parts of the engine may still be
+// ending.
 func (e *Engine) Close(ctx context.Context) error {
+	closed := make(chan error, 1)
+	go func() { closed <- e.close(ctx) }()
+	select {
+	case err := <-closed:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("close the engine: %w", ctx.Err())
+	}
+}
+
+func (e *Engine) close(ctx context.Context) error {
 	e.forwarder.stop()
 	if e.worker != nil {
 		e.worker.stop()

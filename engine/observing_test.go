@@ -39,11 +39,11 @@ func TestObserved(t *testing.T) {
 	}
 	checkFold(t, e, taskID)
 
-	b := observe.NewBuffered(o.Spool, nil)
+	b := observe.NewTemporal(e.Client, nil, nil)
 	b.Start(ace.TaskInput{TaskID: "elsewhere", Prompt: "p", Adapter: ace.Online, Model: "m", IdleMS: 400})
 	b.Step("elsewhere", ace.PhaseGenerator, ace.GeneratorResult{Plan: "a plan"}, nil)
 	b.ToolEvent("elsewhere", ace.ToolEvent{CallID: "c", Kind: ace.KindToolUse, Name: "look"})
-	b.Close()
+	b.Close(t.Context())
 	var p ace.PhaseAnswer
 	eventually(t, func() error {
 		err := e.Client.GetWorkflow(t.Context(), ace.WorkflowID("elsewhere"), "").Get(t.Context(), nil)

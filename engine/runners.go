@@ -86,7 +86,7 @@ func (e *Engine) NewRunner(o host.Options) (*host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Capabilities.Hostname = host.Hostname()
+	o.Capabilities.Hostname = process.Hostname()
 	if slices.ContainsFunc(o.Capabilities.ExecutorTypes, func(kind string) bool { return runner.Agent(kind) != "" }) {
 		o.SessionQueue = sessionhost.Queue(o.Capabilities.Hostname, dir)
 	}
@@ -115,24 +115,42 @@ func (e *Engine) ExecutorTypes() []string {
 	return types
 }
 
-// startRunner runs the runner of the data directory as soon as no other process runs it.
-func (e *Engine) startRunner() *background {
-	force := make(chan struct{})
-	close(force) // the end of this process does not wait for runs
+// runnerOptions returns the options of the runner that this process starts by itself, or false for
+// none. On a data directory it is the local runner, for any project and every executor. On a
+// cluster the user has named it; it executes programs in the current directory.
+func (e *Engine) runnerOptions(o Options) (r host.Options, ok bool) {
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = os.TempDir()
 	}
-	h, err := e.NewRunner(host.Options{ID: LocalRunner, WaitForLock: true, Capabilities: runner.Capabilities{
-		ExecutorTypes: e.ExecutorTypes(), ProjectDir: dir, AnyProject: true,
-		Slots: max(minSlots, 2*runtime.NumCPU())}})
+	r = host.Options{WaitForLock: true, Capabilities: runner.Capabilities{ProjectDir: dir,
+		Slots: max(minSlots, 2*runtime.NumCPU())}}
+	if o.Remote == nil {
+		r.ID = LocalRunner
+		r.Capabilities.ExecutorTypes, r.Capabilities.AnyProject = e.ExecutorTypes(), true
+		return r, !o.NoRunner
+	}
+	r.ID = host.UniqueID(o.Runner, e.dir)
+	r.Capabilities.ExecutorTypes = []string{runner.Deterministic}
+	return r, o.Runner != ""
+}
+
+// startRunner runs the runner of this process as soon as no other process runs it.
+func (e *Engine) startRunner(o Options) *background {
+	options, ok := e.runnerOptions(o)
+	if !ok {
+		return nil
+	}
+	force := make(chan struct{})
+	close(force) // the end of this process does not wait for runs
+	h, err := e.NewRunner(options)
 	if err != nil {
-		e.log.Error("local runner was not started", "error", err)
+		e.log.Error("the runner was not started", "runner", options.ID, "error", err)
 		return nil
 	}
 	return inBackground(func(ctx context.Context) {
 		if err := h.Run(ctx, force); err != nil && !errors.Is(err, context.Canceled) {
-			e.log.Error("local runner failed", "error", err)
+			e.log.Error("the runner failed", "runner", options.ID, "error", err)
 		}
 	})
 }

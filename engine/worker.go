@@ -31,15 +31,15 @@ const maxSessionActivities = 1000
 
 // workerSet holds the workers of this process.
 type workerSet struct {
-	w         worker.Worker
-	dispatch  *activities.Dispatch
-	sessions  *background
-	runner    *background        // may be nil
-	stopWatch context.CancelFunc // stops watching the dispatcher
+	w        worker.Worker
+	dispatch *activities.Dispatch
+	sessions *background // may be nil
+	runner   *background // may be nil
+	watch    *background // of the dispatcher
 }
 
 func (s *workerSet) stop() {
-	s.stopWatch()
+	s.watch.stop()
 	s.runner.stop() // first, because it notifies its workflow
 	s.w.Stop()
 	s.dispatch.Close()
@@ -55,12 +55,12 @@ func (e *Engine) workerClient() client.Client {
 }
 
 // serve starts a worker for the contract's task queue and a worker for sessions.
-func (e *Engine) serve(o host.Options, lib Blueprints) error {
+func (e *Engine) serve(o Options) error {
 	c := e.workerClient()
 	w := worker.New(c, ace.TaskQueue, workerOptions(MaxActivities))
 	workflows.Register(w)
 	acts := &activities.Activities{
-		Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Blueprint: e.stepProviders(lib),
+		Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Blueprint: e.stepProviders(o.Blueprints),
 		Signals: e.Client, DataDir: e.dir, Agents: e.Agents,
 	}
 	if e.Node() == nil {
@@ -69,22 +69,20 @@ func (e *Engine) serve(o host.Options, lib Blueprints) error {
 	acts.Register(w)
 	dispatch := &activities.Dispatch{Workflows: c, Logger: e.log}
 	dispatch.Register(w)
-	o.DataDir = e.dir
-	o.Artifacts = e.Artifacts
-	o.Workflows = host.Client{Client: c}
-	o.Logger = e.log
-	h, err := host.New(o)
+	h, err := e.sessionHost(w, o)
 	if err != nil {
-		return fmt.Errorf("%w: %w", server.ErrDataDir, err)
+		return err
 	}
-	h.RegisterClaim(w)
 	if err := w.Start(); err != nil {
-		h.Close()
+		if h != nil {
+			h.Close()
+		}
 		return fmt.Errorf("start the worker: %w", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	e.worker = &workerSet{w: w, dispatch: dispatch, sessions: startSessions(c, h, e.log), stopWatch: cancel}
-	go dispatch.Watch(ctx)
+	e.worker = &workerSet{w: w, dispatch: dispatch, watch: inBackground(dispatch.Watch)}
+	if h != nil {
+		e.worker.sessions = startSessions(c, h, e.log)
+	}
 	return nil
 }
 
@@ -95,6 +93,26 @@ func (e *Engine) clusterID(ctx context.Context) (string, error) {
 		return e.Address(), nil
 	}
 	return info.GetClusterId(), err
+}
+
+// sessionHost returns the host of the sessions that this process claims, or nil if it may not
+// start agents.
+func (e *Engine) sessionHost(w worker.Worker, o Options) (*host.Host, error) {
+	if why := o.withheld(); why != "" {
+		host.RegisterNoClaim(w, why)
+		return nil, nil
+	}
+	s := sessionOptions(o)
+	s.DataDir = e.dir
+	s.Artifacts = e.Artifacts
+	s.Workflows = host.Client{Client: e.workerClient()}
+	s.Logger = e.log
+	h, err := host.New(s)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", server.ErrDataDir, err)
+	}
+	h.RegisterClaim(w)
+	return h, nil
 }
 
 func workerOptions(activities int) worker.Options {
@@ -192,7 +210,7 @@ func (e *Engine) startForwarder(spool string) {
 	if spool == "" {
 		return
 	}
-	redact := redact.New(redact.Environ(os.Environ())...).Bytes
+	redact := redact.New(redact.Environ(os.Environ())...).Line
 	to := observe.NewTemporal(e.Client, redact, e.log)
 	f := &observe.Forwarder{Dir: spool, To: to, Artifacts: e.Artifacts, Redact: redact, Log: e.log}
 	e.forwarder = &spoolForwarder{to, inBackground(func(ctx context.Context) {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"acescope/engine/agents/observe"
 	"acescope/sources/cluster"
 	"acescope/sources/system"
 )
@@ -113,6 +114,9 @@ func TestChecks(t *testing.T) {
 		"source": {func(s *system.System) {
 			s.Sources = []system.SourceAge{{Name: "disk", State: cluster.Error, Text: "is full", Dropped: 4}}
 		}, "disk", system.CheckError, "is full, 4 dropped", ""},
+		"refused": {func(s *system.System) {
+			s.Spool = &observe.Quarantine{Quarantined: 2, Reason: "too large", File: "/s/quarantine"}
+		}, "spool", system.CheckError, "refused 2 events of observed runs: too large", "rename /s/quarantine to /s/extra-again"},
 		"calls": {func(s *system.System) {
 			s.Calls = []cluster.CallStat{{Name: "X", PerMinute: 3, Failed: 1, LastError: "no"}}
 		}, "X", system.CheckWarning, "1 failed: no", ""},

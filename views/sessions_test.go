@@ -266,12 +266,12 @@ func TestMessage(t *testing.T) {
 func TestStartSession(t *testing.T) {
 	sc := newScreen(t, engineSnap(), theme.New(true, true), 80, 24)
 	sc.press(":")
-	sc.press(letters(`session start agent=codex dir=/w name="a b" rule=Bash(git*)=allow do it = now`)...)
+	sc.press(letters(`session start agent=claude dir=/w name="a b" rule=Bash(git*)=allow do it = now`)...)
 	sc.run(sc.press("enter"))
-	if got := last(sc); got != `start codex in /w model "" name "a b": "do it = now"` {
+	if got := last(sc); got != `start claude in /w model "" name "a b": "do it = now"` {
 		t.Errorf("%s", got)
 	}
-	for _, line := range []string{"agent=unknown dir=/w x", "dir=w", "agent=claude", `dir=/w rule=Bash`, `dir=/w otherwise=perhaps`, `dir="/w`} {
+	for _, line := range []string{"agent=unknown dir=/w x", "dir=w", "agent=claude", `dir=/w rule=Bash`, `dir=/w otherwise=perhaps`, `agent=codex dir=/w rule=Bash=deny x`, `dir="/w`} {
 		if _, _, err := agents.ParseStart(line); err == nil {
 			t.Errorf("%s is taken", line)
 		}

@@ -20,12 +20,12 @@ func main() {
 	defer func() { _ = recover() }()
 	time.AfterFunc(inputTimeout, func() { os.Exit(0) })
 	dir := spool.Dir(os.Getenv)
-	if dir == "" || os.Getenv("ACESCOPE_OBSERVE") == "off" {
+	if dir == "" || os.Getenv("ACESCOPE_OBSERVE") == "off" || os.Getenv(spool.EnvHook) == "off" {
 		return
 	}
 	payload, kind := read(os.Stdin)
 	if len(payload) > 0 {
-		_ = spool.Append(dir, kind, payload)
+		_ = spool.Append(dir, kind, spool.WithExperiment(payload, os.Getenv(spool.EnvExperiment)))
 	}
 }
 

@@ -70,6 +70,14 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
+func TestExperiment(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "spool")
+	hook(t, strings.NewReader(`{"a": 1}`), spool.Env+"="+dir, spool.EnvExperiment+"=refactoring")
+	if got := records(t, dir); len(got) != 1 || string(got[0].Payload) != `{"acescope_experiment":"refactoring","a": 1}` {
+		t.Errorf("records %s", got[0].Payload)
+	}
+}
+
 func TestAnyInput(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "spool")
 	env := spool.Env + "=" + dir
@@ -102,7 +110,8 @@ func TestNeverDisturbsAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, env := range [][]string{nil, {"HOME="}, {"HOME=/proc"}, {"HOME=relative"}, {spool.Env + "=/dev/full"}, {spool.Env + "=/dev/null/x"},
-		{spool.Env + "=" + locked + "/spool"}, {spool.Env + "=" + dir + "/off", "ACESCOPE_OBSERVE=off"}} {
+		{spool.Env + "=" + locked + "/spool"}, {spool.Env + "=" + dir + "/off", "ACESCOPE_OBSERVE=off"},
+		{spool.Env + "=" + dir + "/off", spool.EnvHook + "=off"}} {
 		hook(t, strings.NewReader(`{"a":1}`), env...)
 	}
 	if _, err := os.Stat(dir + "/off"); err == nil {

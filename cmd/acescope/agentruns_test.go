@@ -347,12 +347,16 @@ func TestRunRequest(t *testing.T) {
 	if r, err := parseRequest("--detach"); err != nil || r.Mode != run.AsyncPoll {
 		t.Errorf("%+v, %v", r, err)
 	}
+	if r, err := parseRequest("--match-within", "1m30s"); err != nil || r.MatchWithin != 90 {
+		t.Errorf("%+v, %v", r, err)
+	}
 	for want, args := range map[string][]string{
 		"must be one of sync, async_poll, async_callback": {"--mode", "later"},
 		"needs a session to notify":                       {"--mode", "async_callback"},
 		`argument "../x" for "--session"`:                 {"--session", "../x"},
 		`argument "a/b" for "--run-id"`:                   {"--run-id", "a/b"},
-		`argument "-1" for "--match-within"`:              {"--match-within", "-1"},
+		`argument "-1s" for "--match-within"`:             {"--match-within", "-1s"},
+		"such as 90s or 5m":                               {"--match-within", "300"},
 		"the input is empty":                              {"--prompt", write("e", " \n")},
 		"at most 100000 are allowed":                      {"--prompt", strings.Repeat("é", 100_001)},
 		"longer than 400000 bytes":                        {"--prompt", write("l", strings.Repeat("x", 500_000))},

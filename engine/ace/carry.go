@@ -25,6 +25,7 @@ type Carried struct {
 	Calls      []carriedCall           `json:"calls,omitempty"`
 	Skills     map[string]carriedSkill `json:"skills,omitempty"` // of the calls without details
 	Other      map[EventKind]int       `json:"other,omitempty"`
+	Commands   map[string]int          `json:"commands,omitempty"`
 	Known      int                     `json:"known,omitempty"`
 	Dropped    int                     `json:"dropped,omitempty"`
 	Unreadable int                     `json:"unreadable,omitempty"`
@@ -105,7 +106,8 @@ func (s *State) Carry() *Carried {
 }
 
 func (l *ledger) carry(latest, open int) *Carried {
-	c := &Carried{Other: maps.Clone(l.other), Known: l.known, Dropped: l.dropped, Unreadable: l.unreadable}
+	c := &Carried{Other: maps.Clone(l.other), Commands: maps.Clone(l.commands),
+		Known: l.known, Dropped: l.dropped, Unreadable: l.unreadable}
 	seen, calls := hashes{}, hashes{}
 	maps.Copy(seen, l.past.seen)
 	maps.Copy(calls, l.past.calls)
@@ -180,6 +182,7 @@ func brief(c *Invocation) *Invocation {
 func (l *ledger) restore(c *Carried) {
 	l.past = past{seen: unpackHashes(c.Seen), calls: unpackHashes(c.Past), skills: map[string]callTimes{}}
 	l.other = maps.Clone(c.Other)
+	l.commands = maps.Clone(c.Commands)
 	l.known = c.Known
 	l.dropped = c.Dropped
 	l.unreadable = c.Unreadable

@@ -3,6 +3,7 @@ package ace
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -39,6 +40,21 @@ func (u Usage) Add(v Usage) Usage {
 		CostUSD:         u.CostUSD + v.CostUSD,
 		Unpriced:        u.Unpriced || v.Unpriced,
 	}
+}
+
+// Tokens returns the number of all tokens.
+func (u Usage) Tokens() int64 { return u.InputTokens + u.OutputTokens + u.CacheReadTokens }
+
+// Cost returns the cost as text, four digits after the point. It says so if the prices of some or all
+// tokens are unknown.
+func (u Usage) Cost() string {
+	switch {
+	case u.Unpriced && u.CostUSD == 0:
+		return "no cost data"
+	case u.Unpriced:
+		return fmt.Sprintf("more than $%.4f", u.CostUSD)
+	}
+	return fmt.Sprintf("$%.4f", u.CostUSD)
 }
 
 // SkillsConfig configures the tools of a skills session. An empty AllowedTools allows every
@@ -109,6 +125,15 @@ type Finish struct {
 	ExitStatus ExitStatus `json:"exit_status,omitempty"`
 	Answer     string     `json:"answer,omitempty"`
 	Correct    *bool      `json:"correct,omitempty"`
+}
+
+// PhaseUsage is the result of a [KindUsage] event: the model, the usage and the times of a phase of
+// an observed run so far.
+type PhaseUsage struct {
+	Model     string    `json:"model,omitempty"`
+	Usage     Usage     `json:"usage"`
+	StartedAt time.Time `json:"started_at,omitzero"`
+	EndedAt   time.Time `json:"ended_at,omitzero"` // of the newest event
 }
 
 // ProviderOf returns the provider of a step.
@@ -378,6 +403,8 @@ type Summary struct {
 	Rejected int     `json:"rejected"`
 	Usage    Usage   `json:"usage"`
 	PhaseMS  PhaseMS `json:"phase_ms,omitzero"`
+	// EndedAt is when an observed run ended, if its observer reports it.
+	EndedAt time.Time `json:"ended_at,omitzero"`
 }
 
 // Add returns the sum of two summaries.

@@ -140,10 +140,11 @@ const (
 	KindPermission   EventKind = "permission"
 	KindMessage      EventKind = "message"
 
-	// KindPhase, KindStep and KindFinish define the progress of an observed run. In other runs
-	// they are only counted.
+	// KindPhase, KindStep, KindUsage and KindFinish define the progress of an observed run. In
+	// other runs they are only counted.
 	KindPhase  EventKind = "phase"
 	KindStep   EventKind = "step"
+	KindUsage  EventKind = "usage"
 	KindFinish EventKind = "finish"
 )
 

@@ -19,6 +19,8 @@ type ledger struct {
 	past       past                  // calls before the run was continued
 	touched    []int32               // calls that the last fact changed, by number
 	other      map[EventKind]int
+	commands   map[string]int // slash commands by name
+	typed      []ToolEvent    // slash commands of the last fact
 	dropped    int
 	unreadable int
 }
@@ -77,8 +79,8 @@ func compareCalls(a, b *Invocation) int {
 	return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
 }
 
-// begin starts a new fact: it resets the result of changed.
-func (l *ledger) begin() { l.touched = nil }
+// begin starts a new fact: it resets the result of changed, and the typed commands.
+func (l *ledger) begin() { l.touched, l.typed = nil, nil }
 
 func (l *ledger) event(e ToolEvent) {
 	if l.knows(e.EventID) {
@@ -90,7 +92,11 @@ func (l *ledger) event(e ToolEvent) {
 	}
 	l.seen.add(e.EventID)
 	if e.Kind != KindToolUse && e.Kind != KindToolResult && e.Kind != KindPermission {
-		l.count(e.Kind)
+		l.other = count(l.other, e.Kind)
+		if e.Kind == KindSlashCommand && e.Name != "" {
+			l.commands = count(l.commands, e.Name)
+			l.typed = append(l.typed, e)
+		}
 		return
 	}
 	if l.past.calls.has(e.Call()) {
@@ -116,20 +122,22 @@ func (l *ledger) knows(id string) bool {
 // full reports whether no more event IDs can be kept.
 func (l *ledger) full() bool { return int(l.seen.n)+len(l.past.seen) >= 2*MaxInvocations }
 
-// Bounds of the counts by kind; further kinds share one count.
+// Bounds of the counts by kind and by command; further ones share one count.
 const (
-	maxKinds             = 100
-	otherKinds EventKind = "…"
+	maxCounts = 100
+	otherKeys = "…"
 )
 
-func (l *ledger) count(kind EventKind) {
-	if l.other == nil {
-		l.other = map[EventKind]int{}
+// count counts a key in a map, which may be nil.
+func count[K ~string](counts map[K]int, key K) map[K]int {
+	if counts == nil {
+		counts = map[K]int{}
 	}
-	if _, known := l.other[kind]; !known && len(l.other) >= maxKinds {
-		kind = otherKinds
+	if _, known := counts[key]; !known && len(counts) >= maxCounts {
+		key = otherKeys
 	}
-	l.other[kind]++
+	counts[key]++
+	return counts
 }
 
 // apply merges an event into the call. The result depends on the events and their marks, not on
@@ -237,8 +245,9 @@ func (l *ledger) clone() ledger {
 	c := *l
 	c.calls = l.calls.clone()
 	c.other = maps.Clone(l.other)
+	c.commands = maps.Clone(l.commands)
 	c.skills = maps.Clone(l.skills)
-	c.touched = nil
+	c.touched, c.typed = nil, nil
 	return c
 }
 

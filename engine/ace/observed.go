@@ -1,10 +1,12 @@
 package ace
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // MaxStepResult bounds the result of a step that an observer reports, in bytes and without its
@@ -22,16 +24,18 @@ const (
 // ObservedStart is the memo of an observed run. A reporter of events uses it to decide whether a
 // closed run is the one that they belong to.
 type ObservedStart struct {
-	ID     string `json:"start"` // identifies the run among the runs of a task
-	Source string `json:"source,omitempty"`
+	ID     string    `json:"start"` // identifies the run among the runs of a task
+	Source string    `json:"source,omitempty"`
+	At     time.Time `json:"at,omitzero"` // of the first event
 }
 
 // observed holds the reported progress of an observed run: for each subject, the last event in
 // the observer's order. The state is derived from these, so the order of arrival is irrelevant.
 type observed struct {
-	reports []ToolEvent // at most one per phase, step and finish
+	reports []ToolEvent // at most one per phase, step, usage and finish
 	changed bool
-	idle    bool // the idle timeout fired
+	idle    bool      // the idle timeout fired
+	ended   time.Time // the latest [PhaseUsage.EndedAt]
 }
 
 func (o *observed) clone() *observed {
@@ -87,13 +91,13 @@ func (s *State) event(e ToolEvent) {
 	s.observed.report(s.normalize(e))
 }
 
-// isProgress reports whether the event is a valid phase, step or finish.
+// isProgress reports whether the event is a valid phase, step, usage or finish.
 func (e ToolEvent) isProgress() bool {
 	isStep := Phase(e.Name).Activity() != ""
 	switch e.Kind {
 	case KindPhase:
 		return isStep || Phase(e.Name) == PhaseDone
-	case KindStep:
+	case KindStep, KindUsage:
 		return isStep
 	}
 	return e.Kind == KindFinish
@@ -161,6 +165,7 @@ func (s *State) derive() {
 	reports := slices.Clone(s.observed.reports)
 	slices.SortStableFunc(reports, func(a, b ToolEvent) int { return markOf(a).compare(markOf(b)) })
 	p := progress{s: s, implied: true}
+	s.observed.ended = time.Time{}
 	var finish *ToolEvent
 	for i, e := range reports {
 		switch e.Kind {
@@ -168,8 +173,18 @@ func (s *State) derive() {
 			p.enter(Phase(e.Name))
 		case KindStep:
 			p.endStep(Phase(e.Name), e)
+		case KindUsage:
+			p.use(Phase(e.Name), e)
 		case KindFinish:
 			finish = &reports[i]
+		}
+	}
+	if p.used {
+		s.Usage = Usage{}
+		for _, st := range s.Steps {
+			if st.Usage != nil {
+				s.Usage = s.Usage.Add(*st.Usage)
+			}
 		}
 	}
 	switch {
@@ -187,6 +202,7 @@ func (s *State) derive() {
 type progress struct {
 	s       *State
 	implied bool // no event reported the start of the current step
+	used    bool // an event reported the usage of a phase
 }
 
 // leave sets the status of the current step if it ended without a report.
@@ -233,6 +249,25 @@ func (p *progress) endStep(phase Phase, e ToolEvent) {
 	if forward {
 		s.enter(phase.next())
 		p.implied = true
+	}
+}
+
+// use sets the usage and the time of a phase, which the result of its step replaces.
+func (p *progress) use(phase Phase, e ToolEvent) {
+	var u PhaseUsage
+	if json.Unmarshal(e.Result, &u) != nil {
+		return // an unreadable usage counts as none
+	}
+	p.used = true
+	p.s.Input.Model = cmp.Or(truncate(u.Model, maxName), p.s.Input.Model)
+	step := p.s.step(phase)
+	step.Usage = &u.Usage
+	if !u.StartedAt.IsZero() {
+		took := float64(u.EndedAt.Sub(u.StartedAt)) / float64(time.Millisecond)
+		step.Time = &StepTime{StartedAt: u.StartedAt, DurationMS: max(took, 0)}
+	}
+	if u.EndedAt.After(p.s.observed.ended) {
+		p.s.observed.ended = u.EndedAt
 	}
 }
 

@@ -298,6 +298,9 @@ func (s *State) Clone() *State {
 // Summary returns the counts of the run for a list of runs.
 func (s *State) Summary() Summary {
 	sum := Summary{Usage: s.Usage}
+	if s.observed != nil {
+		sum.EndedAt = s.observed.ended
+	}
 	for _, st := range s.Steps {
 		at := sum.PhaseMS.at(st.Phase)
 		if at == nil || st.Time == nil || st.Reused {
@@ -387,6 +390,7 @@ type SkillAnswer struct {
 	Total      int               `json:"total"`
 	Recent     []Call            `json:"recent"`
 	Other      map[EventKind]int `json:"other,omitempty"`
+	Commands   map[string]int    `json:"commands,omitempty"` // slash commands by name
 	Dropped    int               `json:"dropped,omitempty"`
 	Unreadable int               `json:"unreadable,omitempty"`
 }
@@ -422,7 +426,8 @@ func (s *State) CurrentPhase() PhaseAnswer {
 func (s *State) SkillUsage() SkillAnswer {
 	return SkillAnswer{
 		Skills: s.calls.usage(), Total: s.calls.total(), Recent: s.calls.latest(RecentCalls),
-		Other: maps.Clone(s.calls.other), Dropped: s.calls.dropped, Unreadable: s.calls.unreadable,
+		Other: maps.Clone(s.calls.other), Commands: maps.Clone(s.calls.commands),
+		Dropped: s.calls.dropped, Unreadable: s.calls.unreadable,
 	}
 }
 
@@ -449,3 +454,6 @@ func (s *State) Calls() []Call { return callsOf(s.calls.sorted()) }
 
 // ChangedCalls returns the tool calls that the last fact changed, oldest first.
 func (s *State) ChangedCalls() []Call { return s.calls.changed() }
+
+// NewCommands returns the slash commands of the last fact.
+func (s *State) NewCommands() []ToolEvent { return s.calls.typed }

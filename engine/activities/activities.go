@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -82,7 +83,8 @@ const heartbeatEvery = time.Second
 // next attempt can resume.
 func heartbeat(ctx context.Context, details ...func() any) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	go func() {
+	var beating sync.WaitGroup
+	beating.Go(func() {
 		tick := time.NewTicker(heartbeatEvery)
 		defer tick.Stop()
 		for {
@@ -97,8 +99,11 @@ func heartbeat(ctx context.Context, details ...func() any) (stop func()) {
 				activity.RecordHeartbeat(ctx, values...)
 			}
 		}
-	}()
-	return cancel
+	})
+	return func() {
+		cancel()
+		beating.Wait()
+	}
 }
 
 // withPlace returns a context that identifies the calling activity to a provider.

@@ -65,6 +65,9 @@ func newCall(ctx context.Context, provider, name string, seq *int) agentcall.Cal
 	}
 }
 
+// elsewhereDelay is the delay before another worker may take a call whose agent is missing here.
+const elsewhereDelay = time.Second
+
 // callAgent calls an agent and reports its progress in heartbeats.
 func (a *Activities) callAgent(ctx context.Context, c agentcall.Call) (*agentcall.Result, error) {
 	if c.WorkingDir == "" {
@@ -84,7 +87,11 @@ func (a *Activities) callAgent(ctx context.Context, c agentcall.Call) (*agentcal
 		if end.LogPath != "" {
 			message += " (log: " + end.LogPath + ")"
 		}
-		return end, temporal.NewApplicationError(message, string(class), end.AgentResult)
+		o := temporal.ApplicationErrorOptions{Details: []any{end.AgentResult}}
+		if end.Elsewhere() {
+			o.NextRetryDelay = elsewhereDelay
+		}
+		return end, temporal.NewApplicationErrorWithOptions(message, string(class), o)
 	}
 	return end, nil
 }

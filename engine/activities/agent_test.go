@@ -3,7 +3,6 @@ package activities
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,18 +10,20 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.uber.org/goleak"
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcall"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/agentcli/agentclitest"
+	"acescope/engine/internal/redact"
 	"acescope/engine/learning/model"
 	"acescope/engine/store/artifact"
 )
 
 func TestMain(m *testing.M) {
 	agentclitest.Main()
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // newTestEnv returns an environment that executes activities without a server.
@@ -36,7 +37,8 @@ func newTestEnv(t *testing.T) (*testsuite.TestActivityEnvironment, *artifact.Sto
 	agent := agentclitest.New(t, "claude")
 	t.Setenv("CLAUDE_CONFIG_DIR", agent.ConfigDir())
 	a := &Activities{Artifacts: store, Agents: agentcall.New(agentcall.Options{DataDir: dir, Artifacts: store,
-		Agents: map[agentcli.CLI]agentcall.Agent{agentcli.Claude: {Command: agent.Binary()}}})}
+		Agents: map[agentcli.CLI]agentcall.Agent{agentcli.Claude: {Command: agent.Binary()},
+			agentcli.Codex: {Command: "acescope-no-such-codex"}}})}
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
 	for name, fn := range map[string]any{ace.ActivityAgentCLI: a.agentCLI, ace.ActivityReadLog: a.readLog, ace.ActivityBreakdown: a.breakdown} {
@@ -53,6 +55,11 @@ func TestAgentCLI(t *testing.T) {
 			err = v.Get(&r)
 		}
 		return r, err
+	}
+	_, missing := call(ace.AgentCall{Provider: "codex", Instruction: "x", WorkingDir: dir})
+	if app, ok := errors.AsType[*temporal.ApplicationError](missing); !ok || app.NonRetryable() || app.Type() != "missing" ||
+		!strings.Contains(missing.Error(), "codex is not installed on this machine; to install it") {
+		t.Errorf("without codex: %v", missing)
 	}
 	seq := 3
 	r, err := call(ace.AgentCall{Instruction: "SCENARIO: tools; big 1 30; say the end", WorkingDir: dir, ActivityName: "../x", SequenceNumber: &seq})
@@ -137,7 +144,7 @@ func isPermanent(err error) bool {
 
 func TestCallRecorder(t *testing.T) {
 	var events []ace.ToolEvent
-	box := &toolbox{attempt: 1, record: func(e ...ace.ToolEvent) { events = append(events, e...) }}
+	box := &toolbox{attempt: 1, secrets: redact.New(), record: func(e ...ace.ToolEvent) { events = append(events, e...) }}
 	ctx := t.Context()
 	box.Begun(ctx, "a", "Bash", json.RawMessage(`{"command":"ls"}`))
 	box.Begun(ctx, "b", "Edit", nil)

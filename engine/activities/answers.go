@@ -70,6 +70,9 @@ type answerSender struct {
 	to      Signaler
 	waiters *waiters
 	slots   chan struct{}
+	running sync.WaitGroup
+	life    context.Context // of the deliveries
+	end     context.CancelFunc
 
 	mu   sync.Mutex
 	sent map[string]*delivery // by deliveryKey
@@ -83,7 +86,9 @@ type delivery struct {
 }
 
 func newAnswerSender(to Signaler, w *waiters) *answerSender {
-	return &answerSender{to: to, waiters: w, slots: make(chan struct{}, sendParallel), sent: map[string]*delivery{}}
+	s := &answerSender{to: to, waiters: w, slots: make(chan struct{}, sendParallel), sent: map[string]*delivery{}}
+	s.life, s.end = context.WithCancel(context.Background())
+	return s
 }
 
 // send starts the deliveries that are not already started.
@@ -113,13 +118,13 @@ func (s *answerSender) start(run string, answers runner.Answers) *delivery {
 	}
 	d := &delivery{run: run, done: make(chan struct{})}
 	s.sent[key] = d
-	go func() {
+	s.running.Go(func() {
 		s.slots <- struct{}{}
 		d.err = s.signal(answers)
 		<-s.slots
 		close(d.done)
 		time.AfterFunc(sendKeep, func() { s.forget(key, d) })
-	}()
+	})
 	return d
 }
 
@@ -158,7 +163,7 @@ func deliveryKey(answers runner.Answers) string {
 }
 
 func (s *answerSender) signal(answers runner.Answers) error {
-	ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
+	ctx, cancel := context.WithTimeout(s.life, sendTimeout)
 	defer cancel()
 	for _, a := range answers {
 		name, arg := signalOf(a)

@@ -64,8 +64,14 @@ func (d *Dispatch) Register(r worker.ActivityRegistry) {
 	}
 }
 
-// Close waits a moment for notices in the background. Call it after the worker stopped.
-func (d *Dispatch) Close() { d.background.close(backgroundClose) }
+// Close waits a moment for notices in the background, and ends the deliveries under way, which the
+// dispatcher repeats. Call it after the worker stopped.
+func (d *Dispatch) Close() {
+	d.background.close(backgroundClose)
+	d.notices.running.Wait()
+	d.answers.end()
+	d.answers.running.Wait()
+}
 
 // tell sends notices to the dispatcher. For a request of a runner it returns the answer if that
 // arrives soon; otherwise it returns nil, and the answer arrives as a signal.

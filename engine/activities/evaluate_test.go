@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/redact"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
 	"acescope/engine/store/artifact"
@@ -42,7 +43,7 @@ func TestEvaluateResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &counting{}
-	a := &Activities{Artifacts: store, Providers: []model.Provider{c}}
+	a := &Activities{Artifacts: store, secrets: redact.New(), Providers: []model.Provider{c}}
 	var s testsuite.WorkflowTestSuite
 	e := s.NewTestActivityEnvironment()
 	e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})
@@ -80,7 +81,7 @@ func TestEvaluateProviders(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, by := &counting{}, &solver{}
-	a := &Activities{Artifacts: store, Providers: []model.Provider{c}, Blueprint: func(name string) (model.Provider, error) {
+	a := &Activities{Artifacts: store, secrets: redact.New(), Providers: []model.Provider{c}, Blueprint: func(name string) (model.Provider, error) {
 		if name != "mine" {
 			t.Errorf("asked for %q", name)
 		}

@@ -42,7 +42,7 @@ func (a *Activities) live(ctx context.Context, p model.Provider, t ace.TaskConte
 	name := info.ActivityType.Name
 	log := artifact.LogName{WorkflowID: t.WorkflowID, RunID: t.RunID, Activity: name, Attempt: info.Attempt}
 	l := &liveFile{path: filepath.Join(a.DataDir, filepath.FromSlash(log.Path())), name: name,
-		attempt: info.Attempt, secrets: a.secrets}
+		attempt: info.Attempt, secrets: a.secrets.Stream()}
 	return s.Live(l.add), l.close
 }
 
@@ -50,10 +50,10 @@ func (a *Activities) live(ctx context.Context, p model.Provider, t ace.TaskConte
 type liveFile struct {
 	path, name string
 	attempt    int32
-	secrets    *redact.Redactor
+	secrets    *redact.Stream
 
 	mu     sync.Mutex
-	text   []byte
+	text   []byte // without secrets
 	size   int
 	timer  *time.Timer
 	f      *os.File
@@ -67,11 +67,11 @@ func (l *liveFile) add(text string) {
 		return
 	}
 	if l.size += len(text); l.size > liveBytes {
-		l.write("")
+		l.flush()
 		l.write("the rest of the text is left out")
 		return
 	}
-	l.text = append(l.text, text...)
+	l.text = append(l.text, l.secrets.Add([]byte(text))...)
 	if l.timer == nil {
 		l.timer = time.AfterFunc(liveEvery, func() {
 			l.mu.Lock()
@@ -80,6 +80,12 @@ func (l *liveFile) add(text string) {
 			l.write("")
 		})
 	}
+}
+
+// flush appends the text that is left. The caller holds the lock.
+func (l *liveFile) flush() {
+	l.text = append(l.text, l.secrets.Flush()...)
+	l.write("")
 }
 
 // write appends a line. The caller holds the lock.
@@ -99,7 +105,7 @@ func (l *liveFile) write(note string) {
 	}
 	line := liveLine{At: time.Now().UTC(), Activity: l.name, Attempt: l.attempt, Note: note}
 	if note == "" {
-		line.Text = string(l.secrets.Truncated(l.text))
+		line.Text = string(l.text)
 		l.text = l.text[:0]
 	}
 	data, err := json.Marshal(line)
@@ -115,7 +121,7 @@ func (l *liveFile) close() {
 	if l.timer != nil {
 		l.timer.Stop()
 	}
-	l.write("")
+	l.flush()
 	l.broken = true // ignore later text
 	if l.f != nil {
 		_ = l.f.Close()

@@ -22,18 +22,30 @@ import (
 
 func TestLiveFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), artifact.LogName{WorkflowID: "ace/../x", RunID: "r", Activity: "run_generator", Attempt: 2}.Path())
-	l := &liveFile{path: path, name: "run_generator", attempt: 2, secrets: redact.New(redact.Secret{Kind: "K", Value: "very-secret-value"})}
+	l := &liveFile{path: path, name: "run_generator", attempt: 2, secrets: redact.New(redact.Secret{Kind: "K", Value: "very-secret-value"}).Stream()}
 	l.add("first ")
-	l.add("very-secret-value")
+	for _, part := range []string{"very-se", "cret-v", "alue"} {
+		l.add(part)
+		l.mu.Lock()
+		l.write("") // as the timer does
+		l.mu.Unlock()
+	}
 	l.close()
 	l.add("too late")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var line liveLine
-	if err := json.Unmarshal(bytes.TrimSpace(data), &line); err != nil || line.Text != "first [redacted:K]" || line.Attempt != 2 {
-		t.Errorf("%s, %v", data, err)
+	text := ""
+	for raw := range bytes.Lines(data) {
+		var line liveLine
+		if err := json.Unmarshal(raw, &line); err != nil || line.Attempt != 2 {
+			t.Errorf("%s, %v", raw, err)
+		}
+		text += line.Text
+	}
+	if text != "first [redacted:K]" {
+		t.Errorf("%q in %s", text, data)
 	}
 	if filepath.Base(filepath.Dir(filepath.Dir(path))) != "ace%2F..%2Fx" {
 		t.Errorf("unexpected path %s", path)
@@ -42,7 +54,7 @@ func TestLiveFile(t *testing.T) {
 
 func TestLiveFileIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.jsonl")
-	l := &liveFile{path: path, secrets: redact.New()}
+	l := &liveFile{path: path, secrets: redact.New().Stream()}
 	for range 3 {
 		l.add(strings.Repeat("x", liveBytes/2+1))
 	}
@@ -51,7 +63,7 @@ func TestLiveFileIsBounded(t *testing.T) {
 	if err != nil || len(data) > liveBytes+1000 || strings.Count(string(data), "left out") != 1 {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
-	broken := &liveFile{path: filepath.Join(path, "below a file"), secrets: redact.New()}
+	broken := &liveFile{path: filepath.Join(path, "below a file"), secrets: redact.New().Stream()}
 	broken.add("x")
 	broken.close()
 }
@@ -61,7 +73,7 @@ func TestStepError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Activities{Artifacts: store}
+	a := &Activities{Artifacts: store, secrets: redact.New()}
 	for name, c := range map[string]struct {
 		err   error
 		kind  string

@@ -27,8 +27,9 @@ const collectFor = 2 * time.Millisecond
 // dispatcher. Signals are sent one after the other, so that repeated notices of a workflow arrive
 // in order.
 type noticeBatcher struct {
-	send   func(context.Context, runner.Notices) error
-	window time.Duration
+	send    func(context.Context, runner.Notices) error
+	window  time.Duration
+	running sync.WaitGroup
 
 	mu      sync.Mutex
 	waiting []*noticeSet
@@ -58,7 +59,7 @@ func (b *noticeBatcher) deliver(ctx context.Context, notices runner.Notices) err
 	b.waiting = append(b.waiting, s)
 	if !b.busy {
 		b.busy = true
-		go b.run()
+		b.running.Go(b.run)
 	}
 	b.mu.Unlock()
 	select {
@@ -171,7 +172,7 @@ func (b *background) deliver(notices runner.Notices) {
 	}
 }
 
-// close waits until everything is delivered, but at most for the given time.
+// close waits until everything is delivered, but gives up after the given time.
 func (b *background) close(most time.Duration) {
 	done := make(chan struct{})
 	go func() {
@@ -185,4 +186,5 @@ func (b *background) close(most time.Duration) {
 	case <-late.C:
 	}
 	b.cancel()
+	<-done
 }

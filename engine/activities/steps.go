@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -27,7 +28,7 @@ func (a *Activities) generator(ctx context.Context, in ace.GeneratorInput) (r ac
 		r, err = s.provider.Generate(ctx, in, s.book)
 		return err
 	})
-	return r, err
+	return redacted(a, r), err
 }
 
 func (a *Activities) skills(ctx context.Context, in ace.SkillsInput) (r ace.SkillSessionResult, err error) {
@@ -36,20 +37,24 @@ func (a *Activities) skills(ctx context.Context, in ace.SkillsInput) (r ace.Skil
 	r.Time, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
 		in.Prompt = s.prompt
 		events = newEventQueue(in.Task, a.Signals)
-		tools := &toolbox{config: in.Task.SkillsConfig, record: events.Add, artifacts: a.Artifacts,
+		tools := &toolbox{config: in.Task.SkillsConfig, record: events.Add, artifacts: a.Artifacts, secrets: a.secrets,
 			attempt: activity.GetInfo(ctx).Attempt,
 			pause:   time.Duration(in.Task.PaceMS) * time.Millisecond / callsPerPace}
 		r, err = s.provider.Skills(ctx, in, s.book, tools)
 		r.Invocations = tools.list()
 		return err
 	})
-	if events == nil {
+	if r = redacted(a, r); events == nil {
 		return r, err
 	}
 	if err == nil {
 		err = a.offload(ctx, &r)
 	}
 	events.Close(err == nil)
+	if n := events.Dropped(); n > 0 {
+		activity.GetLogger(ctx).Warn("tool events were not signaled while the server did not answer; "+
+			"the result has the calls", "events", n)
+	}
 	return r, err
 }
 
@@ -60,7 +65,7 @@ func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (r ac
 		r, err = s.provider.Reflect(ctx, in, s.book)
 		return err
 	})
-	return r, err
+	return redacted(a, r), err
 }
 
 func (a *Activities) curator(ctx context.Context, in ace.CuratorInput) (r ace.CuratorResult, err error) {
@@ -69,7 +74,7 @@ func (a *Activities) curator(ctx context.Context, in ace.CuratorInput) (r ace.Cu
 		r, err = s.provider.Curate(ctx, in, s.book)
 		return err
 	})
-	return r, err
+	return redacted(a, r), err
 }
 
 // runStep prepares a step, lets call execute it and returns its time.
@@ -86,6 +91,19 @@ func (a *Activities) runStep(ctx context.Context, t ace.TaskContext, prompt stri
 	s.provider = provider
 	err = call(ctx, s)
 	return watch.stop(ctx, t.PaceMS), a.stepError(ctx, err)
+}
+
+// redacted returns the result of a step without secrets.
+func redacted[T any](a *Activities, result T) T {
+	data, err := json.Marshal(result)
+	if err != nil {
+		return result
+	}
+	var clean T
+	if line := a.secrets.Line(data); bytes.Equal(line, data) || json.Unmarshal(line, &clean) != nil {
+		return result
+	}
+	return clean
 }
 
 // offload moves invocations that are too large for a history into an artifact.
@@ -245,7 +263,7 @@ func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, t a
 	if err != nil {
 		return err
 	}
-	tools := &toolbox{config: about.SkillsConfig, artifacts: a.Artifacts}
+	tools := &toolbox{config: about.SkillsConfig, artifacts: a.Artifacts, secrets: a.secrets}
 	k, err := provider.Skills(ctx, ace.SkillsInput{Task: about, Prompt: s.prompt, Plan: g.Plan, Program: g.Program,
 		BulletIDs: g.BulletIDs, Answer: g.Answer}, s.book, tools)
 	if err != nil {
@@ -282,9 +300,9 @@ func (a *Activities) stepError(ctx context.Context, err error) error {
 	if !e.Permanent() {
 		o.NextRetryDelay = retryDelay(e, activity.GetInfo(ctx).Attempt)
 	}
-	message := e.Message
+	message := a.secrets.String(e.Message)
 	if e.Raw != "" {
-		if ref, err := a.Artifacts.PutBytes(ctx, []byte(e.Raw), "text/plain; charset=utf-8"); err == nil {
+		if ref, err := a.Artifacts.PutBytes(ctx, a.secrets.Bytes([]byte(e.Raw)), "text/plain; charset=utf-8"); err == nil {
 			o.Details = []any{ref}
 			message += fmt.Sprintf(" (full answer: artifact %s, %d bytes)", ref.SHA256, ref.Size)
 		}
@@ -299,7 +317,7 @@ func retryDelay(e *model.Error, attempt int32) time.Duration {
 	}
 	first, longest := 5*time.Second, time.Minute
 	switch e.Kind {
-	case model.NoKey, model.NoBlueprint: // another worker may have one
+	case model.NoKey, model.NoAgent, model.NoBlueprint: // another worker may have one
 		first, longest = time.Second, 2*time.Second
 	case model.RateLimited:
 		first, longest = 15*time.Second, 2*time.Minute

@@ -10,6 +10,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/observe/batch"
+	"acescope/engine/internal/redact"
 	"acescope/engine/learning/model"
 	"acescope/engine/store/artifact"
 )
@@ -27,6 +28,7 @@ type toolbox struct {
 	config    ace.SkillsConfig
 	record    func(...ace.ToolEvent) // nil: no events
 	artifacts *artifact.Store
+	secrets   *redact.Redactor
 	attempt   int32
 	pause     time.Duration
 
@@ -97,7 +99,7 @@ func (t *toolbox) setEnd(n int, end model.CallEnd) {
 	inv.Accepted = end.Accepted
 	inv.OK = end.OK
 	inv.Result = end.Result
-	inv.Error = end.Error
+	inv.Error = t.secrets.String(end.Error)
 	inv.DurationMS = millis(end.Took)
 	t.emit(ace.ToolEvent{EventID: inv.ID + ".result", CallID: inv.ID, Kind: ace.KindToolResult, Name: inv.Name,
 		Result: inv.Result, Accepted: &inv.Accepted, OK: &inv.OK, At: now, DurationMS: inv.DurationMS,
@@ -120,6 +122,7 @@ func (t *toolbox) payload(ctx context.Context, v any) json.RawMessage {
 	if err != nil {
 		data, _ = json.Marshal(fmt.Sprint(v))
 	}
+	data = t.secrets.Line(data)
 	if len(data) <= ace.InlineBytes {
 		return data
 	}
@@ -174,13 +177,17 @@ func (t *toolbox) Ended(ctx context.Context, id string, end model.CallEnd) {
 	}
 }
 
-// flushTimeout bounds one signal.
-const flushTimeout = 5 * time.Second
+// Bounds of one signal, and of the events that wait while the server does not answer.
+const (
+	flushTimeout    = 5 * time.Second
+	maxWaitingBytes = 16 << 20
+)
 
 // newEventQueue returns a queue that signals tool events in batches to their run. A session that
 // ends before its first batch is due signals nothing, because its result contains all calls.
 func newEventQueue(task ace.TaskContext, to Signaler) *batch.Queue[ace.ToolEvent] {
-	return batch.New(batch.Rule[ace.ToolEvent]{Bytes: batch.EventBytes}, func(events []ace.ToolEvent) {
+	rule := batch.Rule[ace.ToolEvent]{Bytes: batch.EventBytes, MaxWaiting: maxWaitingBytes}
+	return batch.New(rule, func(events []ace.ToolEvent) {
 		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 		defer cancel()
 		// A failed batch is dropped: the session's result contains its calls.

@@ -10,6 +10,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/observe/batch"
+	"acescope/engine/internal/redact"
 	"acescope/engine/learning/model"
 )
 
@@ -87,7 +88,7 @@ func TestRecorderClose(t *testing.T) {
 
 func TestToolbox(t *testing.T) {
 	var events []ace.ToolEvent
-	box := &toolbox{config: ace.SkillsConfig{AllowedTools: []string{"good", "bad"}}, attempt: 2,
+	box := &toolbox{config: ace.SkillsConfig{AllowedTools: []string{"good", "bad"}}, attempt: 2, secrets: redact.New(),
 		record: func(e ...ace.ToolEvent) { events = append(events, e...) }}
 	ran := 0
 	call := func(name string, result any, err error) error {

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/searchattr"
 	"acescope/engine/workflows"
 )
 
@@ -94,5 +95,31 @@ func TestObservedContinuesAsNew(t *testing.T) {
 	var r ace.TaskResult
 	if err := env.GetWorkflowResult(&r); err != nil || r.Summary.Skills != 3 || in.Prompt != "p" {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestObservedModel checks that the model and the usage that an observer reports are those of the run.
+func TestObservedModel(t *testing.T) {
+	usage := func(n int, result string) ace.ToolEvent {
+		return ace.ToolEvent{EventID: fmt.Sprint(n), Seq: int64(n), Kind: ace.KindUsage, Name: "skills", Result: json.RawMessage(result)}
+	}
+	env := watch(t, ace.TaskInput{}, func(env *testsuite.TestWorkflowEnvironment) {
+		for _, model := range []string{"sonnet", "opus"} {
+			attributes := temporal.NewSearchAttributes(searchattr.Keyword(ace.AttrModel, model))
+			env.OnUpsertTypedSearchAttributes(attributes).Return(nil).Once()
+		}
+		env.OnUpsertTypedSearchAttributes(anything).Return(nil)
+	},
+		[]ace.ToolEvent{usage(1, `{"model": "sonnet", "usage": {"output_tokens": 5, "cost_usd": 0.1}, "started_at": "2026-01-01T00:00:00Z", "ended_at": "2026-01-01T00:00:02Z"}`)},
+		[]ace.ToolEvent{usage(2, `{"model": "opus", "usage": {"output_tokens": 9, "cost_usd": 0.5}, "started_at": "2026-01-01T00:00:00Z", "ended_at": "2026-01-01T00:01:00Z"}`)},
+		[]ace.ToolEvent{finish(3, `{}`)})
+	var r ace.TaskResult
+	if err := env.GetWorkflowResult(&r); err != nil {
+		t.Fatal(err)
+	}
+	env.AssertExpectations(t)
+	if r.Summary.Usage != (ace.Usage{OutputTokens: 9, CostUSD: 0.5}) ||
+		r.Summary.PhaseMS.Skills != 60_000 || r.Summary.EndedAt.IsZero() {
+		t.Errorf("summary %+v", r.Summary)
 	}
 }

@@ -179,6 +179,7 @@ func (a *agentSession) turnInput(ctx workflow.Context) session.TurnInput {
 		UUID: session.UUID("turn", run.RunID, fmt.Sprint(turn)), CostSeen: s.CostSeen, UsageSeen: s.UsageSeen,
 		Agent: in.Agent, Model: in.Model, WorkingDir: in.WorkingDir, SystemPrompt: in.SystemPrompt,
 		PermissionMode: in.PermissionMode, AllowedTools: in.AllowedTools, Served: in.Served,
+		Policy:   &session.Policy{Rules: in.Rules, Otherwise: in.DefaultAction},
 		MaxTurns: in.MaxTurns, BudgetUSD: in.BudgetUSD, MCPServers: in.MCPServers, Unclaimed: s.Host.Version == "",
 	}
 }

@@ -180,7 +180,7 @@ func TestSessionTools(t *testing.T) {
 	r.at(5*time.Second, func() { r.update(session.UpdateStop, "s", session.Note{}) })
 	end := r.runToEnd(in)
 
-	for id, want := range map[string]string{"c1": "deny never rule", "c2": "allow  rule", "c3": "deny not there person ada", "c4": "allow  session",
+	for id, want := range map[string]string{"c1": `deny never rule "Bash(rm *)=deny"`, "c2": `allow  rule "Bash(git *)=allow"`, "c3": "deny not there person ada", "c4": "allow  session",
 		"c5": "deny the agent process that requested approval has exited session", "c6": "deny the turn has ended session"} {
 		p := replies[id]
 		if !p.done || p.err != nil || p.rejected != nil {

@@ -232,6 +232,7 @@ func (t *task) observe(ctx workflow.Context, in ace.TaskInput) error {
 	t.heard = workflow.Now(ctx)
 	alarm := workflow.NewTimer(ctx, in.Idle())
 	for t.drain(ctx); !t.state.Finished(); t.drain(ctx) {
+		t.announceModel(ctx, &in)
 		if isLong(ctx) {
 			in.Carried = t.state.Carry()
 			return workflow.NewContinueAsNewError(ctx, ace.TaskWorkflow, in)
@@ -250,7 +251,21 @@ func (t *task) observe(ctx workflow.Context, in ace.TaskInput) error {
 	}
 	_ = workflow.Sleep(ctx, drainFor) // a cancellation only shortens it
 	t.drain(ctx)
+	t.announceModel(ctx, &in)
 	return t.observedError()
+}
+
+// announceModel updates the model in the search attributes and the input if the observer reports
+// another one.
+func (t *task) announceModel(ctx workflow.Context, in *ace.TaskInput) {
+	if t.state.Input.Model == in.Model {
+		return
+	}
+	in.Model = t.state.Input.Model
+	err := workflow.UpsertTypedSearchAttributes(ctx, searchattr.Keyword(ace.AttrModel, in.Model))
+	if err != nil {
+		workflow.GetLogger(ctx).Error("search attribute ModelName was not updated", "error", err)
+	}
 }
 
 // timeOut ends an idle observed run. It marks the history with a timer whose summary tells

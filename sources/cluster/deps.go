@@ -30,6 +30,8 @@ type Deps struct {
 	ArtifactPath func(ref ace.Ref) (string, error)
 	// DataDir is the local data directory, which contains logs.
 	DataDir string
+	// Spool is the directory of observers' records on this machine; or "".
+	Spool string
 	// TurnLog returns the local file with the live output of an attempt at a session's turn; may be nil.
 	TurnLog func(workflowID, runID string, turn int, attempt int32) string
 	// Codec is the codec server that decodes payloads for Client; may be nil.
@@ -71,7 +73,7 @@ func (h Host) IsZero() bool { return h.PID == 0 }
 // Severity says how much a finding matters.
 type Severity string
 
-// Severities. Info is for what cannot be used but nobody asked for, such as a model server without a key.
+// Severities. Info is for what cannot be used but was not asked for, such as a model server without a key.
 const (
 	OK      Severity = "ok"
 	Info    Severity = "info"

@@ -10,8 +10,11 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// RetryDelay is the time between two attempts to reach the server.
-const RetryDelay = 200 * time.Millisecond
+// RetryDelay is the time before the first retry; a follower doubles it up to maxRetryDelay.
+const (
+	RetryDelay    = 200 * time.Millisecond
+	maxRetryDelay = 5 * time.Second
+)
 
 // Follow calls fn for every event of a run, recorded and new, in order and once each, until the run closes. It
 // retries while the server is unreachable, until ctx ends. away receives each failure, and nil when the server
@@ -39,6 +42,17 @@ type follower struct {
 	token []byte
 	last  int64  // id of the last event returned
 	lost  string // the failure that away received last, "" while the server answers
+	delay time.Duration
+	sleep func(context.Context, time.Duration) error // for tests; nil for Sleep
+}
+
+// pause waits before another attempt, longer each time until there is progress.
+func (f *follower) pause(ctx context.Context) error {
+	f.delay = min(max(2*f.delay, RetryDelay), maxRetryDelay)
+	if f.sleep != nil {
+		return f.sleep(ctx, f.delay)
+	}
+	return Sleep(ctx, f.delay)
 }
 
 // next returns the new events of the next page, and false after the last page.
@@ -52,7 +66,7 @@ func (f *follower) next(ctx context.Context) (events []*historypb.HistoryEvent, 
 		return nil, true, f.wait(ctx, err)
 	case f.token != nil && f.RunID != "" && refused(err):
 		f.token = nil // start over and skip known events
-		return nil, true, nil
+		return nil, true, f.pause(ctx)
 	default:
 		return nil, false, err
 	}
@@ -62,6 +76,7 @@ func (f *follower) next(ctx context.Context) (events []*historypb.HistoryEvent, 
 	}
 	if len(events) > 0 {
 		f.last = events[len(events)-1].GetEventId()
+		f.delay = 0
 	}
 	f.token = token
 	return events, len(token) > 0, nil
@@ -77,16 +92,15 @@ func (f *follower) wait(ctx context.Context, err error) error {
 				f.away(err)
 			}
 		}
-		select {
-		case <-time.After(RetryDelay):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := f.pause(ctx); err != nil {
+			return err
 		}
 		asking, cancel := context.WithTimeout(ctx, CallTimeout)
 		_, err = f.C.DescribeWorkflowExecution(asking, f.WorkflowID, f.RunID)
 		cancel()
 		if err == nil || !Temporary(err) {
 			f.back()
+			f.delay = 0
 			return nil
 		}
 	}

@@ -38,6 +38,7 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 		return nil
 	}
 	phase, exit, after := f.State.Phase, f.State.ExitStatus(), f.State.PlaybookAfter
+	operations := len(f.State.Operations)
 	cancel := f.State.CancelRequested
 	f.State.Apply(fact)
 	if f.Each != nil {
@@ -53,7 +54,11 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 	if fact.Kind == ace.FactToolEvents || len(f.State.ChangedCalls()) > 0 {
 		changes = f.skills(e, changes)
 	}
-	if f.State.PlaybookAfter != after {
+	for _, c := range f.State.NewCommands() {
+		changes = append(changes, f.change(e, Change{Type: ChangeCommand, Command: c.Name}))
+	}
+	unmerged := f.State.Input.Observed && len(f.State.Operations) != operations // an observer may report no merge
+	if f.State.PlaybookAfter != after || unmerged {
 		delta := f.State.PlaybookDelta()
 		changes = append(changes, f.change(e, Change{Type: ChangeDelta, Delta: &delta}))
 	}
@@ -99,11 +104,12 @@ type ChangeType string
 
 // Change types.
 const (
-	ChangePhase  ChangeType = "phase"
-	ChangeSkill  ChangeType = "skill"
-	ChangeDelta  ChangeType = "delta"
-	ChangeStatus ChangeType = "status"
-	ChangeUnread ChangeType = "unread" // a part of the history could not be read
+	ChangePhase   ChangeType = "phase"
+	ChangeSkill   ChangeType = "skill"
+	ChangeCommand ChangeType = "command"
+	ChangeDelta   ChangeType = "delta"
+	ChangeStatus  ChangeType = "status"
+	ChangeUnread  ChangeType = "unread" // a part of the history could not be read
 )
 
 // Change is a change in a run's state, for a log or a tail. Only the fields of its type are set. Event is the
@@ -117,7 +123,8 @@ type Change struct {
 	At         time.Time        `json:"at"`
 	Phase      ace.Phase        `json:"phase,omitempty"`
 	Skill      *ace.Invocation  `json:"skill,omitempty"`
-	State      string           `json:"state,omitempty"` // of a skill: started, ok, failed, denied
+	State      string           `json:"state,omitempty"`   // of a skill: started, ok, failed, denied
+	Command    string           `json:"command,omitempty"` // slash command
 	Delta      *ace.DeltaAnswer `json:"delta,omitempty"`
 	ExitStatus ace.ExitStatus   `json:"exit_status,omitempty"`
 	Answer     string           `json:"answer,omitempty"`
@@ -155,6 +162,8 @@ func (c Change) Kind() string {
 	switch {
 	case c.Failure != nil || c.State == SkillFailed || c.State == SkillDenied:
 		return "error"
+	case c.Type == ChangeCommand:
+		return string(ChangeSkill)
 	case c.Type == ChangeUnread:
 		return string(ChangeStatus)
 	}
@@ -174,6 +183,8 @@ func (c Change) Text() string {
 		return string(c.Phase)
 	case ChangeSkill:
 		return skillText(c)
+	case ChangeCommand:
+		return c.Command
 	case ChangeDelta:
 		return deltaText(c.Delta)
 	default:
@@ -206,7 +217,8 @@ func deltaText(d *ace.DeltaAnswer) string {
 	for _, op := range d.Operations {
 		outcomes[op.Outcome]++
 	}
-	return fmt.Sprintf("%.8s → %.8s: %d accepted, %d rejected", cmp.Or(d.PlaybookBefore, "empty"), d.PlaybookAfter,
+	after := cmp.Or(fmt.Sprintf("%.8s", d.PlaybookAfter), "not merged")
+	return fmt.Sprintf("%.8s → %s: %d accepted, %d rejected", cmp.Or(d.PlaybookBefore, "empty"), after,
 		outcomes[ace.OutcomeAccepted], outcomes[ace.OutcomeRejected])
 }
 

@@ -448,11 +448,7 @@ func usageText(u ace.Usage) string {
 	if u == (ace.Usage{}) {
 		return ""
 	}
-	text := fmt.Sprintf("%d tokens in, %d out", u.InputTokens, u.OutputTokens)
-	if u.CostUSD > 0 {
-		text += fmt.Sprintf(", $%.4f", u.CostUSD)
-	}
-	return text
+	return fmt.Sprintf("%d tokens in, %d out, %s", u.InputTokens, u.OutputTokens, u.Cost())
 }
 
 // ShellWord quotes a word for a shell if necessary.

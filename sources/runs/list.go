@@ -118,6 +118,7 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
 	if data := history.PayloadJSON(memo[ace.MemoSummary]); data != nil && json.Unmarshal(data, &r.Summary) != nil {
 		r.Summary = nil
 	}
+	r.takeObserved(memo[ace.MemoObserved])
 	data := history.PayloadJSON(memo[ace.MemoFork])
 	if data != nil && (json.Unmarshal(data, &r.Fork) != nil || r.Fork != nil && r.Fork.WorkflowID == "") {
 		r.Fork = nil
@@ -132,6 +133,18 @@ func (r *Run) takeListed(memo *commonpb.Payload) {
 		return
 	}
 	r.Session, r.Parent, r.Blueprint = l.SessionID, l.ParentSessionID, cmp.Or(r.Blueprint, l.AgentName)
+}
+
+// takeObserved sets the times of an observed run from its memos.
+func (r *Run) takeObserved(memo *commonpb.Payload) {
+	var o ace.ObservedStart
+	if json.Unmarshal(history.PayloadJSON(memo), &o) != nil || o.At.IsZero() {
+		return
+	}
+	r.Observed = &Span{Start: o.At}
+	if r.Summary != nil {
+		r.Observed.End = r.Summary.EndedAt
+	}
 }
 
 // Intervals and limits of the list reader.

@@ -39,6 +39,13 @@ type Run struct {
 	Session    string         `json:"session_id,omitempty"`        // session that a blueprint run is or belongs to
 	Parent     string         `json:"parent_session_id,omitempty"` // of the session that started it, or ""
 	ResetFrom  string         `json:"reset_from,omitempty"`        // original of a reset; "" in lists
+	Observed   *Span          `json:"observed,omitempty"`          // of an observed run, otherwise nil
+}
+
+// Span is when an observed run happened. The server may have recorded it later. End is zero while it is unknown.
+type Span struct {
+	Start time.Time `json:"start"`
+	End   time.Time `json:"end,omitzero"`
 }
 
 // ID returns the ID of the run.
@@ -49,10 +56,22 @@ func (r Run) Open() bool { return r.Close.IsZero() }
 
 // Age returns how long the run took, or has taken so far; never negative.
 func (r Run) Age(now time.Time) time.Duration {
-	if r.Open() {
-		return max(now.Sub(r.Start), 0)
+	end := now
+	if !r.Open() {
+		end = r.Close
+		if r.Observed != nil && !r.Observed.End.IsZero() {
+			end = r.Observed.End
+		}
 	}
-	return max(r.Close.Sub(r.Start), 0)
+	return max(end.Sub(r.Began()), 0)
+}
+
+// Began returns when the run began.
+func (r Run) Began() time.Time {
+	if r.Observed != nil {
+		return r.Observed.Start
+	}
+	return r.Start
 }
 
 // exits are the outcomes that follow from the server's status. Any other status is a failure.

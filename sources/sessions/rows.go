@@ -55,8 +55,14 @@ func EngineRow(e *EngineSession, t *transcripts.Session) Row {
 		return r
 	}
 	r.Dir, r.Name, r.Model, r.Turns = s.Input.WorkingDir, s.Input.Name, cmp.Or(s.Model, s.Input.Model), s.Turns
-	if r.Name == "" && len(s.Recent) > 0 {
+	switch {
+	case r.Name != "":
+	case len(s.Recent) > 0:
 		r.Name = s.Recent[0].Prompt
+	case s.Current != nil && len(s.Current.Messages) > 0:
+		r.Name = s.Current.Messages[0].Text
+	case len(s.Queue) > 0:
+		r.Name = s.Queue[0].Text
 	}
 	if r.Name == "" && t != nil {
 		r.Name = t.Name()
@@ -67,6 +73,11 @@ func EngineRow(e *EngineSession, t *transcripts.Session) Row {
 		r.Totals = totalsOf(s)
 	}
 	return r
+}
+
+// LastTurnFailed reports whether the last turn of a session on the engine failed.
+func (r Row) LastTurnFailed() bool {
+	return r.Engine != nil && r.Engine.State != nil && r.Engine.State.Current == nil && r.Engine.State.Failure != nil
 }
 
 // Activity returns how recently the session was active.

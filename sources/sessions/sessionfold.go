@@ -336,11 +336,8 @@ func TurnText(r session.TurnRecord) string {
 	if r.DurationMS > 0 {
 		parts = append(parts, "took "+RoundDuration(cluster.Milliseconds(r.DurationMS)).String())
 	}
-	if u := r.Usage; u.InputTokens+u.OutputTokens > 0 {
-		parts = append(parts, fmt.Sprintf("%d tokens", u.InputTokens+u.OutputTokens))
-	}
-	if r.Usage.CostUSD > 0 {
-		parts = append(parts, fmt.Sprintf("$%.4f", r.Usage.CostUSD))
+	if tokens := r.Usage.Tokens(); tokens > 0 {
+		parts = append(parts, fmt.Sprintf("%d tokens", tokens), r.Usage.Cost())
 	}
 	if r.Attempt > 1 {
 		parts = append(parts, fmt.Sprintf("attempt %d", r.Attempt))

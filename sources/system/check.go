@@ -70,6 +70,9 @@ func (s *System) Checks() []Check {
 	for _, src := range s.Sources {
 		out = append(out, src.Check())
 	}
+	if s.Spool != nil {
+		out = append(out, s.spoolCheck())
+	}
 	out = append(out, s.callChecks()...)
 	return append(out, s.processChecks()...)
 }
@@ -234,6 +237,22 @@ func (src SourceAge) Check() Check {
 	c := Check{Section: SectionSources, Name: src.Name, State: src.State, Text: src.Text, At: src.Since}
 	if src.Dropped > 0 {
 		c.Text = strings.TrimPrefix(fmt.Sprintf("%s, %d dropped", c.Text, src.Dropped), ", ")
+	}
+	return c
+}
+
+// SpoolCheck is the name of the row about observers' events that the server refused.
+const SpoolCheck = "spool"
+
+func (s *System) spoolCheck() Check {
+	c := Check{Section: SectionSources, Name: SpoolCheck, State: CheckOK, Text: "no refused events"}
+	switch q := s.Spool; {
+	case s.SpoolErr != "":
+		c.State, c.Text = CheckWarning, s.SpoolErr
+	case q.Quarantined > 0:
+		c.State, c.Advice = CheckError, q.Advice()
+		c.Text = fmt.Sprintf("the server refused %d %s of observed runs: %s", q.Quarantined,
+			Plural(int(q.Quarantined), "event"), q.Reason)
 	}
 	return c
 }

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"acescope/engine/ace"
+	"acescope/engine/agents/observe"
 	"acescope/sources/cluster"
 	"acescope/sources/runs"
 )
@@ -46,6 +47,12 @@ func ReadOnce(ctx context.Context, d cluster.Deps, c cluster.Connection, size *D
 		s.askAttributes(ctx, d)
 		s.askQueues(ctx, d)
 		s.askCounts(ctx, d)
+	}
+	if d.Spool != "" {
+		q, err := observe.ReadQuarantine(d.Spool)
+		if s.Spool = &q; err != nil {
+			s.SpoolErr = err.Error()
+		}
 	}
 	if d.Meter != nil {
 		s.Calls = d.Meter.Stats()

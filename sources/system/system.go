@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"acescope/engine/agents/observe"
 	"acescope/sources/cluster"
 )
 
@@ -27,6 +28,9 @@ type System struct {
 	TotalRuns  int64        `json:"runs"`
 	OpenRuns   int64        `json:"open"`
 	CountErr   string       `json:"-"`
+
+	Spool    *observe.Quarantine `json:"-"` // events that the server refused
+	SpoolErr string              `json:"-"`
 
 	Agents  []cluster.ToolCheck `json:"-"`
 	Sources []SourceAge         `json:"-"`
@@ -61,7 +65,7 @@ type Queue struct {
 	In       float64  `json:"tasks_in_per_second"`
 	Out      float64  `json:"tasks_out_per_second"`
 	Pollers  []Poller `json:"pollers"`
-	// Gone is the newest access of the workers that ended, which are not among Pollers; zero if there are none.
+	// Gone is the newest access of the workers that ended, which are not among Pollers, or zero.
 	Gone time.Time `json:"last_access_of_ended,omitzero"`
 	Err  string    `json:"error,omitempty"`
 }

@@ -99,14 +99,23 @@ type copiedPart struct {
 func (x *Index) relateAll(ctx context.Context) {
 	families := map[string][]*file{}
 	for _, f := range x.files {
-		if f.done && f.agent == "" && f.summary.First != "" {
+		if f.done && f.agent == "" {
 			families[f.summary.First] = append(families[f.summary.First], f)
 		}
 	}
-	for _, list := range families {
-		if len(list) > 1 && ctx.Err() == nil {
-			slices.SortFunc(list, func(a, b *file) int { return byAge(b, a) })
-			x.relate(ctx, list[:min(len(list), transcript.MaxCompared)])
+	for first, list := range families {
+		slices.SortFunc(list, func(a, b *file) int { return byAge(b, a) })
+		compared := min(len(list), transcript.MaxCompared)
+		if first == "" || len(list) == 1 {
+			compared = 0
+		}
+		for _, f := range list[compared:] {
+			if f.copied != nil { // the others of its family are gone
+				f.copied, x.changed, x.stale = nil, true, true
+			}
+		}
+		if compared > 0 && ctx.Err() == nil {
+			x.relate(ctx, list[:compared])
 		}
 	}
 }
@@ -117,7 +126,8 @@ func (x *Index) relate(ctx context.Context, list []*file) {
 	for _, f := range list {
 		family += f.path + "\n"
 	}
-	// A fork without lines of its own may still be being copied.
+	// A fork without lines of its own may still be being copied. A transcript that was read from its start may be
+	// another one than before.
 	unsettled := func(f *file) bool {
 		k := f.copied
 		return k == nil || k.Family != family || !k.Grown && k.lines != f.summary.Lines
@@ -129,6 +139,7 @@ func (x *Index) relate(ctx context.Context, list []*file) {
 	for _, f := range list {
 		k, err := transcript.ReadLineSet(ctx, f.path)
 		if err != nil {
+			x.related = false
 			return // it is gone or changing; the next round tries again
 		}
 		all = append(all, k)
@@ -139,6 +150,7 @@ func (x *Index) relate(ctx context.Context, list []*file) {
 		if parent, shared := all[i].Parent(others, i); parent != nil {
 			own, err := all[i].Own(ctx, parent, x.o.Prices)
 			if err != nil {
+				x.related = false
 				return
 			}
 			k.Parent, _, _ = transcript.SessionOf(parent.Path)

@@ -141,7 +141,7 @@ func (f *Follower) Conversation() Conversation {
 }
 
 func (f *Follower) add(raw []byte) {
-	for _, e := range transcript.Events(raw) {
+	for _, e := range transcript.Events(transcript.Redacted(raw)) {
 		if e.Kind == agentcli.KindGarbage {
 			f.c.Garbage++
 			continue

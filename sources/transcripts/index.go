@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +17,8 @@ import (
 
 const (
 	piece           = 2 << 20                // bytes that are read before newer data is checked
-	publishInterval = 120 * time.Millisecond // between two announcements
+	publishInterval = 120 * time.Millisecond // between two announcements, at least
+	publishShare    = 10                     // at most this part of the time is for building the sessions
 	scanInterval    = time.Second            // at least, between two scans
 	scanShare       = 20                     // at most this part of the time is for scans
 	saveInterval    = time.Minute            // between two writes of the cache
@@ -43,10 +43,12 @@ type Index struct {
 	warm     []*file          // files with a reader, the last read last
 	loaded   bool             // the cache was read
 	changed  bool             // the sessions are out of date
+	related  bool             // the forks are up to date
 	stale    bool             // the cache file is out of date
 	saved    time.Time
 	unsaved  string // why the cache cannot be written
 	shown    time.Time
+	building time.Duration // of the sessions, the last time
 	progress Progress
 
 	mu        sync.Mutex
@@ -124,7 +126,8 @@ func (x *Index) read(ctx context.Context, queue []*file, deadline time.Time) err
 		x.publish(false)
 		runtime.Gosched()
 	}
-	if x.changed {
+	if !x.related {
+		x.related = ctx.Err() == nil
 		x.relateAll(ctx)
 	}
 	x.publish(true)
@@ -134,7 +137,7 @@ func (x *Index) read(ctx context.Context, queue []*file, deadline time.Time) err
 // step reads a piece of a transcript and reports whether that was the last one.
 func (x *Index) step(ctx context.Context, f *file) (last bool) {
 	if f.reader == nil {
-		f.reader, f.fold, f.offset = transcript.NewReader(f.path), transcript.NewFold(x.o.Prices), 0
+		f.reader, f.fold, f.offset, f.copied = transcript.NewReader(f.path), transcript.NewFold(x.o.Prices), 0, nil
 	}
 	start, before := time.Now(), f.offset
 	restart := func() { f.fold, f.copied, before = transcript.NewFold(x.o.Prices), nil, 0 }
@@ -155,7 +158,7 @@ func (x *Index) step(ctx context.Context, f *file) (last bool) {
 		failure = err.Error()
 	}
 	if failure == "" || failure != f.err {
-		x.changed, x.stale = true, true
+		x.changed, x.related, x.stale = true, false, true
 	}
 	f.summary, f.err, f.done, f.cached = f.fold.Summary(), failure, true, false
 	x.keepWarm(f)
@@ -175,7 +178,7 @@ func (x *Index) keepWarm(f *file) {
 // unless it is the last time for now.
 func (x *Index) publish(last bool) {
 	now := time.Now()
-	if !last && now.Sub(x.shown) < publishInterval {
+	if !last && now.Sub(x.shown) < max(publishInterval, publishShare*x.building) {
 		return
 	}
 	x.shown = now
@@ -190,13 +193,16 @@ func (x *Index) publish(last bool) {
 			p.Cached++
 		}
 	}
-	x.mu.Lock()
 	announce := x.changed || p != x.reported
+	sessions := x.published
 	if x.changed {
-		x.published = x.sessions()
+		sessions = x.sessions()
+		x.building = time.Since(now)
 	}
-	x.changed, x.reported = false, p
+	x.mu.Lock()
+	x.published, x.reported = sessions, p
 	x.mu.Unlock()
+	x.changed = false
 	if announce {
 		x.o.Changed()
 	}
@@ -212,7 +218,7 @@ func File(ctx context.Context, path string, prices *price.Prices) (*Session, err
 		return nil, err
 	}
 	x := New(Options{Prices: prices})
-	x.files = x.scanPaths(append(agentPaths(strings.TrimSuffix(path, transcript.Ext)), path))
+	x.files = x.scanPaths(append(transcript.AgentPaths(path), path))
 	if err := x.read(ctx, x.queue(), time.Time{}); err != nil {
 		return nil, err
 	}

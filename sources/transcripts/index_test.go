@@ -148,6 +148,56 @@ func TestForkIsCountedOnce(t *testing.T) {
 	}
 }
 
+// TestForkOfChangedOriginal checks that a fork is counted as a whole when its original is gone, and against the new
+// content when its original is replaced, whether the change happens between two processes or within one.
+func TestForkOfChangedOriginal(t *testing.T) {
+	for _, cached := range []bool{true, false} {
+		dir := t.TempDir()
+		o := Options{Roots: []string{dir}}
+		if cached {
+			o.Cache = filepath.Join(dir, "cache")
+		}
+		original, fork := filepath.Join(dir, "projects", "-p", "a.jsonl"), filepath.Join(dir, "projects", "-p", "b.jsonl")
+		shared := func(session string) string { return promptLine("1", session, "hi", 1) + answerLine("2", session, 1) }
+		put(t, original, shared("a")+answerLine("3", "a", 2))
+		put(t, fork, shared("b")+promptLine("4", "b", "more", 3)+answerLine("5", "b", 3))
+		at := time.Now().Add(-time.Hour)
+		x := New(o)
+		check := func(what string, want int64) {
+			t.Helper()
+			at = at.Add(time.Minute)
+			if _, err := os.Stat(original); err == nil {
+				if err := os.Chtimes(original, at, at); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if cached {
+				x = New(o)
+			}
+			if err := x.Once(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			sum := int64(0)
+			list, _ := x.Sessions()
+			for _, s := range list {
+				sum += s.Totals().Tokens.Total()
+			}
+			if sum != want {
+				t.Errorf("%s (cached: %v): %d tokens, not %d", what, cached, sum, want)
+			}
+		}
+		check("fork", 3300)
+		put(t, original, promptLine("1", "a", "hi", 1)+answerLine("9", "a", 1))
+		check("original replaced", 3300)
+		put(t, original, promptLine("8", "a", "other", 1)+answerLine("9", "a", 1))
+		check("original replaced by another conversation", 3300)
+		if err := os.Remove(original); err != nil {
+			t.Fatal(err)
+		}
+		check("original removed", 2200)
+	}
+}
+
 func TestSubagentsAreChildren(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "projects", "-p")
@@ -339,5 +389,24 @@ func TestConversationIsBounded(t *testing.T) {
 	last := c.Entries[len(c.Entries)-1]
 	if len(c.Entries) != MaxEntries || c.First != 51 || c.Entries[0].Text != "prompt 51" || len(last.Text)+last.Cut != 2*maxSpeech || len(last.Text) > maxSpeech {
 		t.Errorf("%d entries after %d, the first %q, the last %d + %d", len(c.Entries), c.First, c.Entries[0].Text, len(last.Text), last.Cut)
+	}
+}
+
+// TestSecrets checks that neither the cache nor a conversation has the secrets of a transcript.
+func TestSecrets(t *testing.T) {
+	dir := t.TempDir()
+	path, cache := filepath.Join(dir, "projects", "p", "11111111-1111-4111-8111-111111111111.jsonl"), filepath.Join(dir, "cache")
+	const secret = "sk-ant-api03-AbCdEfGhIjKlMnOp"
+	put(t, path, promptLine("u1", "11111111-1111-4111-8111-111111111111", "use "+secret+" and password=hunter2", 1))
+	list, _ := once(t, Options{Roots: []string{dir}, Cache: cache})
+	c, err := readCache(cache)
+	if err != nil || len(c.Files) != 1 || len(list) != 1 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	f := Follow(path)
+	f.Read(t.Context())
+	want := "use [redacted:anthropic] and password=[redacted:password]"
+	if got := f.Conversation().Entries[0].Text; got != want || c.Files[0].Summary.Prompt != want {
+		t.Errorf("conversation %q, cache %q", got, c.Files[0].Summary.Prompt)
 	}
 }

@@ -69,7 +69,7 @@ func (x *Index) scan() (queue []*file) {
 				if strings.HasSuffix(name, transcript.Ext) {
 					paths = append(paths, path)
 				} else {
-					paths = append(paths, agentPaths(path)...)
+					paths = append(paths, transcript.AgentPaths(path)...)
 				}
 			}
 		}
@@ -77,7 +77,7 @@ func (x *Index) scan() (queue []*file) {
 	found := x.scanPaths(paths)
 	for path := range x.files {
 		if found[path] == nil {
-			x.changed, x.stale = true, true
+			x.changed, x.related, x.stale = true, false, true
 		}
 	}
 	x.files = found
@@ -97,21 +97,6 @@ func (x *Index) list(dir string) (names []string) {
 		names = append(names, e.Name())
 	}
 	return names
-}
-
-// agentPaths returns the transcripts of the subagents of a session.
-func agentPaths(session string) (paths []string) {
-	dir := filepath.Join(session, "subagents")
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil // most sessions have none
-	}
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), transcript.Ext) {
-			paths = append(paths, filepath.Join(dir, e.Name()))
-		}
-	}
-	return paths
 }
 
 // scanPaths returns the newest transcripts of the paths. Changed ones are to be read.

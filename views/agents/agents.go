@@ -192,6 +192,9 @@ func (a *Agents) nextPart(s tui.Shell, by int) {
 // stateMark returns the mark of a session: its status on the engine, or the age of a transcript. A transcript that
 // ends within a turn is marked open unless it is live.
 func stateMark(r sessions.Row, now time.Time, s theme.Styles) theme.Mark {
+	if r.LastTurnFailed() && r.Engine.Status == sessions.Idle {
+		return theme.Mark{Glyph: s.Glyphs.Wrong, Word: "turn failed", Ink: s.Failed}
+	}
 	if r.Engine != nil {
 		return engineMark(r.Engine.Status, r.Engine.Exit, s)
 	}

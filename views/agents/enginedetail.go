@@ -111,8 +111,13 @@ func (w sessionWriter) engineFacts(r sessions.Row, st *sessions.State, live *ses
 	w.fact("tools", w.S.Text, toolRules(in))
 	w.fact("reports", w.S.Text, sessions.ReportsText(st))
 	w.fact("started", w.S.Text, r.Engine.Start.In(w.Loc).Format("2006-01-02 15:04:05")+", "+w.Ago(r.Engine.Start))
-	w.fact("spent", w.S.Text, shortCount(st.Usage.InputTokens)+" tokens in, "+shortCount(st.Usage.OutputTokens)+
-		" out, "+widget.Dollars(st.Usage.CostUSD)+" reported by the agent")
+	t := r.Totals.Tokens
+	source := " at list prices"
+	if r.Transcript == nil {
+		source = " as the agent reports"
+	}
+	w.fact("spent", w.S.Text, shortCount(t.Total())+" tokens: "+shortCount(t.Input)+" in, "+shortCount(t.Output)+" out, "+
+		costText(r.Totals, w.S.Glyphs)+source)
 	w.fact("session", w.S.Muted, st.AgentSessionID+" of the agent")
 	if t := r.Transcript; t != nil {
 		w.fact("file", w.S.Muted, t.Path)

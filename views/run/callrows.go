@@ -10,7 +10,6 @@ import (
 	"acescope/theme"
 	"acescope/tui/text"
 	"acescope/tui/widget"
-	"acescope/views/console"
 )
 
 func skillRows(b *lister, d *histories.Detail) {
@@ -125,29 +124,23 @@ type usageRow struct {
 }
 
 func (r usageRow) Draw(l *line) {
-	l.add(l.S.Muted, "all calls: "+usageText(*r.u, l.S.Glyphs)+" (not reported per skill)")
+	l.add(l.S.Muted, "all calls: "+usageText(*r.u)+" (not reported per skill)")
 }
 
 func (r usageRow) Inspect(w *inspection) {
-	w.field("all calls", usageText(*r.u, w.S.Glyphs))
+	w.field("all calls", usageText(*r.u))
 	w.Say(w.S.Muted, "")
 	w.Prose(" ", w.S.Muted, "Workers report tokens and cost for the skills phase, not for each call.")
 }
 
 func (r usageRow) title() string { return "Skills" }
 
-func usageText(u ace.Usage, g theme.Glyphs) string {
+func usageText(u ace.Usage) string {
 	summary := text.Count(u.InputTokens) + " input tokens, " + text.Count(u.OutputTokens) + " output"
 	if u.CacheReadTokens > 0 {
 		summary += ", " + text.Count(u.CacheReadTokens) + " from cache"
 	}
-	switch {
-	case u.Unpriced && u.CostUSD == 0:
-		return summary + ", unknown cost"
-	case u.Unpriced:
-		return summary + ", more than " + console.CostCell(u, g)
-	}
-	return summary + ", " + console.CostCell(u, g)
+	return summary + ", " + u.Cost()
 }
 
 func callRows(b *lister, d *histories.Detail) {

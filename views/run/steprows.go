@@ -415,7 +415,7 @@ func (r phaseRow) Inspect(w *inspection) {
 		w.hint("o", "goes to that run; backspace leads back")
 	}
 	if st.Usage != nil {
-		w.field("usage", usageText(*st.Usage, w.S.Glyphs))
+		w.field("usage", usageText(*st.Usage))
 	}
 	if v := st.Verdict; v != nil {
 		w.field("answer", parseText(v))

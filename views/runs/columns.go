@@ -98,7 +98,7 @@ func AllColumns(g theme.Glyphs) []Column {
 		{ID: "took", Title: "TOOK", Width: 6, right: true, drop: 9, ink: mutedInk, Order: longest,
 			Cell: func(r runs.Run, now time.Time, _ theme.Styles) string { return console.DurationOf(r, now) }},
 		{ID: "age", Title: "AGE", Width: 5, right: true, drop: 3, ink: mutedInk, Order: newest,
-			Cell: func(r runs.Run, now time.Time, _ theme.Styles) string { return text.Span(now.Sub(r.Start)) }},
+			Cell: func(r runs.Run, now time.Time, _ theme.Styles) string { return text.Span(now.Sub(r.Began())) }},
 		{ID: "events", Title: "EVENTS", Width: 7, right: true, drop: 14, extra: true, Cell: eventsOf, ink: mutedInk,
 			Order: most(func(r *runs.Run) float64 { return float64(r.Events) })},
 		{ID: "status", Title: "STATUS", Width: 12, drop: 1, Cell: statusOf, Order: bySeverity,

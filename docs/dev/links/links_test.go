@@ -44,7 +44,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestNamedTests checks that the tests and scripts that documents.md names exist.
+// TestNamedTests checks that the tests and scripts that documents.md and programs.md name exist.
 func TestNamedTests(t *testing.T) {
 	known := map[string]bool{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -58,15 +58,16 @@ func TestNamedTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := read(t, filepath.Join(root, "docs/design/documents.md"))
+	page := read(t, filepath.Join(root, "docs/design/documents.md")) +
+		read(t, filepath.Join(root, "docs/reference/programs.md"))
 	for _, m := range test.FindAllStringSubmatch(page, -1) {
 		if !known[m[1]] && m[1] != "TestX" {
-			t.Errorf("documents.md: no test %s", m[1])
+			t.Errorf("no test %s", m[1])
 		}
 	}
 	for _, m := range script.FindAllStringSubmatch(page, -1) {
 		if _, err := os.Stat(filepath.Join(root, "cmd/acescope/testdata/script", m[1])); err != nil && m[1] != "x.txt" {
-			t.Errorf("documents.md: no script %s", m[1])
+			t.Errorf("no script %s", m[1])
 		}
 	}
 }

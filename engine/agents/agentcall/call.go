@@ -56,10 +56,17 @@ type Call struct {
 // Result is how a call ended.
 type Result struct {
 	ace.AgentResult
-	// Retry reports that the same call can succeed later.
+	// Retry reports that the same call can succeed later, or on another machine.
 	Retry bool
 	// Text is the last text of the agent. It is not part of AgentResult, to keep histories small.
 	Text string
+}
+
+// Elsewhere reports that this machine cannot make the call, but another worker of the task queue
+// may have the agent.
+func (r *Result) Elsewhere() bool {
+	class := agentcli.Class(r.ExitClass)
+	return r.Retry && (class == agentcli.ClassMissing || class == agentcli.ClassTooOld)
 }
 
 // failed is the result of a call that was not started or that did not end by itself.

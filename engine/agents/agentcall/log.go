@@ -9,7 +9,10 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"time"
+
+	"github.com/tidwall/gjson"
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
@@ -42,16 +45,31 @@ type ownLine struct {
 // EventLog writes the events of an agent to a live log.
 type EventLog struct {
 	*artifact.LiveLog
-	Redact *redact.Redactor // of the lines that acescope writes itself
+	Redact *redact.Redactor // of the lines that acescope writes itself, and of texts in parts
 	Lines  int64
 	Err    error // the first one; nothing is written after it
+
+	parts *redact.Stream // of the text whose parts arrive, or nil
+	part  []byte         // the line of its newest part, which is not written yet
+	text  []byte         // without secrets, of that line
 	// Fault, if set, is called before each write, for tests that fill the disk.
 	Fault func(path string) error
 }
 
 // Add writes the line of an event. Output that is not JSON is written as JSON.
 func (l *EventLog) Add(e agentcli.Event) {
+	if e.Kind != agentcli.KindDelta && e.Kind != agentcli.KindOther {
+		l.endParts()
+	}
 	switch {
+	case e.Kind == agentcli.KindDelta && e.Raw != nil:
+		if l.parts == nil {
+			l.parts = l.Redact.Stream()
+		} else {
+			l.writePart()
+		}
+		l.part = append(l.part[:0], e.Raw...)
+		l.text = l.parts.Add([]byte(e.Text))
 	case e.Kind == agentcli.KindGarbage:
 		l.AddOwn(ownLine{Type: lineGarbage, Name: e.Name, Text: e.Text, Size: e.Size})
 	case e.Part == 0 && e.Raw != nil:
@@ -59,8 +77,32 @@ func (l *EventLog) Add(e agentcli.Event) {
 	}
 }
 
+func (l *EventLog) endParts() {
+	if l.parts != nil {
+		l.text = append(l.text, l.parts.Flush()...)
+		l.writePart()
+		l.parts = nil
+	}
+}
+
+// writePart writes the line of the newest part with another text: a part may end within a secret.
+func (l *EventLog) writePart() {
+	quoted, err := json.Marshal(string(l.text))
+	if err != nil {
+		l.Err = cmp.Or(l.Err, err)
+		return
+	}
+	for _, path := range []string{"event.delta.text", "event.delta.thinking", "content"} {
+		if old := gjson.GetBytes(l.part, path); old.Type == gjson.String {
+			l.write(slices.Concat(l.part[:old.Index], quoted, l.part[old.Index+len(old.Raw):]))
+			return
+		}
+	}
+}
+
 // AddOwn writes a line that does not come from the agent.
 func (l *EventLog) AddOwn(v any) {
+	l.endParts()
 	line, err := json.Marshal(v)
 	if err != nil {
 		l.Err = cmp.Or(l.Err, err)

@@ -2,9 +2,10 @@ package agentcall
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/agentcli/agentclitest"
@@ -14,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) {
 	agentclitest.Main()
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // place is a runner and a stand-in.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,7 +35,9 @@ type Options struct {
 	DataDir   string
 	Artifacts *artifact.Store
 	Agents    map[agentcli.CLI]Agent
-	Logger    *slog.Logger
+	// Withheld, if set, says why this process calls no agents.
+	Withheld string
+	Logger   *slog.Logger
 }
 
 // Runner calls agents. It is safe for concurrent use.
@@ -94,7 +95,7 @@ func (r *Runner) WorkDir(workflowID, runID string) (string, error) {
 
 // Environ returns the environment of a process of the agent.
 func (a Agent) Environ(adapter agentcli.Adapter, cmd agentcli.Command) []string {
-	return process.Environ(slices.Concat(adapter.Inherit(), a.Env), cmd.Unset, cmd.Env)
+	return adapter.Environ(cmd, a.Env...)
 }
 
 func (r *Runner) environ(a agentcli.Adapter, cmd agentcli.Command) []string {
@@ -109,6 +110,9 @@ func (r *Runner) Run(ctx context.Context, c Call) *Result {
 		result = x.run(ctx)
 	}
 	result.Attempt = c.Log.Attempt
+	if result.Elsewhere() {
+		result.Error = process.Hostname() + ": " + result.Error
+	}
 	result.Error = r.redact.String(result.Error)
 	result.Text = r.redact.String(result.Text)
 	result.Summary = "CLI execution failed: " + result.Error
@@ -125,8 +129,11 @@ func (r *Runner) Run(ctx context.Context, c Call) *Result {
 // prepare checks a call. The result is set if the call cannot be made.
 func (r *Runner) prepare(ctx context.Context, c Call) (*execution, *Result) {
 	adapter, err := agentcli.For(c.CLI)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, failed(c, ClassBadInput, false, "%v", err)
+	case r.o.Withheld != "":
+		return nil, failed(c, agentcli.ClassMissing, true, "%s", r.o.Withheld)
 	}
 	if c.Permission == "default" {
 		c.Permission = ""
@@ -227,10 +234,10 @@ func AskVersion(
 	case !ok && exit.Signal != "":
 		return version, failed(c, agentcli.ClassKilled, true, "%s was killed while printing its version", c.CLI)
 	case !ok:
-		return version, failed(c, agentcli.ClassMissing, false,
+		return version, failed(c, agentcli.ClassMissing, true,
 			"%s prints no version, so it may not be %s; to install it: %s", argv[0], c.CLI, adapter.Install)
 	case version.Before(adapter.Oldest):
-		return version, failed(c, agentcli.ClassTooOld, false, "%s %s is too old; install %s or newer: %s",
+		return version, failed(c, agentcli.ClassTooOld, true, "%s %s is too old; install %s or newer: %s",
 			c.CLI, version, adapter.Oldest, adapter.Install)
 	}
 	return version, nil
@@ -240,10 +247,10 @@ func AskVersion(
 func notStarted(c Call, adapter agentcli.Adapter, err error) *Result {
 	switch {
 	case process.IsStartError(err, process.NotFound):
-		return failed(c, agentcli.ClassMissing, false, "%s is not installed on this machine; to install it: %s",
+		return failed(c, agentcli.ClassMissing, true, "%s is not installed on this machine; to install it: %s",
 			c.CLI, adapter.Install)
 	case process.IsStartError(err, process.NotExecutable):
-		return failed(c, agentcli.ClassMissing, false, "%v", err)
+		return failed(c, agentcli.ClassMissing, true, "%v", err)
 	case process.IsStartError(err, process.BadDir), process.IsStartError(err, process.BadSpec):
 		return failed(c, ClassBadInput, false, "%v", err)
 	case process.IsStartError(err, process.ContextDone):

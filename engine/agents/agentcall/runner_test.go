@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"acescope/engine/agents/agentcli"
+	"acescope/engine/internal/process"
 	"acescope/engine/store/artifact"
 )
 
@@ -120,7 +121,7 @@ func TestNotStarted(t *testing.T) {
 		"unsupported":       {q.run(with(q.call("x", 1), func(c *Call) { c.AllowedTools = []string{"Bash"} })), ClassRefused, "allowing single tools is not supported"},
 	} {
 		e := c.end
-		if e.ExitClass != string(c.class) || e.Retry || e.Success || !strings.Contains(e.Error, c.say) || e.Log != nil {
+		if e.ExitClass != string(c.class) || e.Retry != e.Elsewhere() || e.Success || !strings.Contains(e.Error, c.say) || e.Log != nil {
 			t.Errorf("%s: %+v; want %s, %q", name, e, c.class, c.say)
 		}
 	}
@@ -136,6 +137,18 @@ func TestNotStarted(t *testing.T) {
 func with(c Call, change func(*Call)) Call {
 	change(&c)
 	return c
+}
+
+// TestWithheld checks that a runner which may not start agents leaves calls to another worker.
+func TestWithheld(t *testing.T) {
+	r := New(Options{DataDir: t.TempDir(), Withheld: "no agents here"})
+	e := r.Run(t.Context(), Call{CLI: agentcli.Claude, Call: agentcli.Call{Instruction: "x", WorkingDir: t.TempDir()}})
+	if e.Success || !e.Elsewhere() || e.Error != process.Hostname()+": no agents here" {
+		t.Errorf("%+v", e)
+	}
+	if e := noAgents(t).Run(t.Context(), Call{CLI: "emacs"}); e.Elsewhere() || e.Retry {
+		t.Errorf("%+v", e)
+	}
 }
 
 // noAgents returns a runner whose agents are not installed.

@@ -24,6 +24,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"acescope/engine/internal/process"
 )
 
 // CLI names the command line of an agent.
@@ -137,9 +139,13 @@ func For(cli CLI) (Adapter, error) {
 // CLIs lists the supported CLIs.
 func CLIs() []CLI { return []CLI{Claude, Codex, Gemini, OpenCode} }
 
-// Inherit lists the environment variables that the CLI needs from its parent. A name that
-// ends with * is a prefix.
-func (a Adapter) Inherit() []string { return slices.Concat(commonEnv, a.env) }
+// Environ returns the environment of the CLI's process: the variables that the CLI needs from its
+// parent, those in names (* at the end matches any rest), and those of the command. It turns
+// acescope's hook off, because the calls of acescope's own agents are recorded already.
+func (a Adapter) Environ(cmd Command, names ...string) []string {
+	own := append(slices.Clone(cmd.Env), "ACESCOPE_HOOK=off")
+	return process.Environ(slices.Concat(commonEnv, a.env, names), cmd.Unset, own)
+}
 
 // VersionArgv is the command that prints the version; [ParseVersion] reads its output.
 func (a Adapter) VersionArgv(binary string) []string {

@@ -10,10 +10,12 @@ import (
 
 // Subtypes of control requests.
 const (
-	controlInterrupt  = "interrupt"    // host to CLI: stop the turn; its result follows
-	controlEndSession = "end_session"  // host to CLI
-	controlCanUseTool = "can_use_tool" // CLI to host, with Call.Streaming
-	controlMCPMessage = "mcp_message"  // CLI to host, with Call.HostServer
+	controlInterrupt  = "interrupt"     // host to CLI: stop the turn; its result follows
+	controlEndSession = "end_session"   // host to CLI
+	controlCanUseTool = "can_use_tool"  // CLI to host, with Call.Streaming
+	controlMCPMessage = "mcp_message"   // CLI to host, with Call.HostServer
+	controlInitialize = "initialize"    // host to CLI: asks for hook_callback
+	controlHook       = "hook_callback" // CLI to host: a hook of initialize
 )
 
 // UserTurn makes the line of a message to the agent. The uuid must be new: the CLI silently
@@ -25,12 +27,15 @@ func UserTurn(uuid, text string) ([]byte, error) {
 	})
 }
 
-// Control is a request of the CLI to the host. It is zero for an answer of the CLI.
+// Control is a request of the CLI to the host. It is zero for an answer of the CLI, unless the CLI
+// refuses the request of an ID.
 type Control struct {
 	ID      string
+	Refused string
 	Cancels bool // the CLI withdraws the request with this ID
 	Subtype string
 	Tool    *ToolRequest // of can_use_tool
+	Hook    *ToolRequest // before every tool call, after [HookTools]
 	MCP     *MCPMessage  // of mcp_message
 }
 
@@ -39,6 +44,17 @@ type ToolRequest struct {
 	Name      string          `json:"tool_name"`
 	Input     json.RawMessage `json:"input"`
 	ToolUseID string          `json:"tool_use_id"`
+}
+
+// hookEvent is the event of the hook that [HookTools] registers.
+const hookEvent = "PreToolUse"
+
+// hookInput is the input of a hook.
+type hookInput struct {
+	Event string          `json:"hook_event_name"`
+	Name  string          `json:"tool_name"`
+	Input json.RawMessage `json:"tool_input"`
+	ID    string          `json:"tool_use_id"`
 }
 
 // MCPMessage is a JSON-RPC message of the Model Context Protocol to a server that the host
@@ -54,7 +70,11 @@ func DecodeControl(line []byte) (Control, error) {
 	var in struct {
 		Type      string `json:"type"`
 		RequestID string `json:"request_id"`
-		Request   struct {
+		Response  struct {
+			Subtype   string `json:"subtype"`
+			RequestID string `json:"request_id"`
+		} `json:"response"`
+		Request struct {
 			Subtype string `json:"subtype"`
 			ToolRequest
 			MCPMessage
@@ -64,6 +84,8 @@ func DecodeControl(line []byte) (Control, error) {
 		return Control{}, fmt.Errorf("control line: %w", err)
 	}
 	switch {
+	case in.Type == "control_response" && in.Response.Subtype == "error":
+		return Control{Refused: in.Response.RequestID}, nil
 	case in.Type == "control_response":
 		return Control{}, nil
 	case in.Type != "control_request" && in.Type != "control_cancel_request":
@@ -73,12 +95,37 @@ func DecodeControl(line []byte) (Control, error) {
 	}
 	c := Control{ID: in.RequestID, Cancels: in.Type == "control_cancel_request", Subtype: in.Request.Subtype}
 	switch c.Subtype {
+	case controlHook:
+		var h hookInput
+		if err := json.Unmarshal(in.Request.Input, &h); err != nil || h.Event != hookEvent {
+			return Control{}, fmt.Errorf("%s with an unknown input", controlHook)
+		}
+		c.Hook = &ToolRequest{Name: h.Name, Input: h.Input, ToolUseID: h.ID}
 	case controlCanUseTool:
 		c.Tool = &in.Request.ToolRequest
 	case controlMCPMessage:
 		c.MCP = &in.Request.MCPMessage
 	}
 	return c, nil
+}
+
+// HookTools makes the line after which the CLI sends a hook_callback before every tool call, also
+// of tools that it may use without asking, in every permission mode.
+func HookTools(id string) ([]byte, error) {
+	hook := map[string]any{"matcher": nil, "hookCallbackIds": []string{id}}
+	hooks := map[string]any{hookEvent: []any{hook}}
+	return request(id, map[string]any{"subtype": controlInitialize, "hooks": hooks})
+}
+
+// HookDecision makes the line that answers a hook_callback: "deny", "ask", or "" for the CLI's own
+// decision.
+func HookDecision(id, decision, reason string) ([]byte, error) {
+	if decision == "" {
+		return respond(id, map[string]any{})
+	}
+	return respond(id, map[string]any{"hookSpecificOutput": map[string]string{
+		"hookEventName": hookEvent, "permissionDecision": decision, "permissionDecisionReason": reason,
+	}})
 }
 
 // Interrupt makes the line that stops the turn.

@@ -433,6 +433,8 @@ func (m *Meter) Advance(r Result) ace.Usage {
 			u.CostUSD = math.Round((u.CostUSD-last)*1e9) / 1e9 // no price has smaller parts
 		}
 	}
+	// Codex and Gemini report no cost, and OpenCode 0 for a model that it has no price of.
+	u.Unpriced = u.Unpriced || !r.CostCumulative && u.CostUSD == 0 && u.Tokens() > 0
 	return u
 }
 

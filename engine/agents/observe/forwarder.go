@@ -3,10 +3,12 @@ package observe
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -83,7 +85,8 @@ func (f *Forwarder) Run(ctx context.Context) error {
 		return err
 	}
 	f.delivered = make(chan struct{}, 1)
-	f.decoder = newHookDecoder(f.position.Sessions, func(data []byte) json.RawMessage { return f.store(ctx, data) })
+	store := func(data []byte) json.RawMessage { return f.store(ctx, data) }
+	f.decoder = newHookDecoder(f.position.Sessions, store, f.Redact)
 	f.reader = reader{dir: f.Dir, record: f.record, malformed: func(end location) { f.send(&transfer{end: end}, nil) }}
 	if err := f.reader.open(f.position); err != nil {
 		return err
@@ -99,7 +102,7 @@ func (f *Forwarder) follow(ctx context.Context) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
-		if err := f.read(); err != nil {
+		if err := errors.Join(spool.Adopt(f.Dir), f.read()); err != nil {
 			f.Log.Warn("the spool cannot be read", "error", err)
 		}
 		f.update(false)
@@ -111,6 +114,9 @@ func (f *Forwarder) follow(ctx context.Context) {
 		case <-f.delivered:
 		case <-tick.C:
 			f.update(true)
+			if err := f.reader.rotateDelivered(f.position.Offsets); err != nil {
+				f.Log.Warn("delivered records cannot be removed from the spool", "error", err)
+			}
 		}
 	}
 }
@@ -138,30 +144,19 @@ func (f *Forwarder) record(end location, rec spool.Record) {
 
 // decode returns the observations of a record and the id of the agent's session.
 func (f *Forwarder) decode(rec spool.Record) (list []Observation, session string) {
+	rec.Payload = f.Redact.apply(rec.Payload)
 	switch rec.Kind {
 	case spool.Hook, spool.HookTruncated:
-		rec.Payload = f.Redact.apply(rec.Payload)
 		return f.decoder.decode(rec)
 	case spool.Event:
 		var o Observation
 		if json.Unmarshal(rec.Payload, &o) != nil || o.TaskID == "" || o.Start == "" {
 			return nil, ""
 		}
-		o.Event.Args = f.shorten(o.Event.Args)
-		if o.Event.Kind != ace.KindStep && o.Event.Kind != ace.KindFinish { // their results are part of the run
-			o.Event.Result = f.shorten(o.Event.Result)
-		}
+		o.Refused = ""
 		return []Observation{o}, ""
 	}
 	return nil, ""
-}
-
-// shorten stores a payload that is too large for a history and returns its reference.
-func (f *Forwarder) shorten(data json.RawMessage) json.RawMessage {
-	if len(data) <= ace.InlineBytes {
-		return data
-	}
-	return f.decoder.store(data)
 }
 
 // store stores a payload and returns its reference, or its beginning if it cannot be stored.
@@ -181,11 +176,21 @@ func (f *Forwarder) send(t *transfer, observations []Observation) {
 	f.inFlight = append(f.inFlight, t)
 	f.bytes += t.bytes
 	for _, o := range observations {
-		f.To.deliver(o, func() {
+		f.To.deliver(fit(o, f.decoder.store), func(refused error) {
+			if refused != nil {
+				f.quarantine(o, refused)
+			}
 			t.pending.Add(-1)
 			notify(f.delivered)
 		})
 	}
+}
+
+// quarantine keeps an observation that the server refused, with the reason.
+func (f *Forwarder) quarantine(o Observation, reason error) {
+	o.Refused = ace.Cut(reason.Error(), maxText)
+	err := spool.AppendQuarantine(f.Dir, spool.Event, mustJSON(o))
+	f.Log.Warn("an event was refused and is in quarantine", "task", o.TaskID, "reason", reason, "error", err)
 }
 
 // update advances the position over the delivered records. It saves the position at most every
@@ -245,16 +250,20 @@ func watch(dir string) (<-chan struct{}, func()) {
 		_ = w.Close()
 		return changes, func() {}
 	}
-	go func() {
+	var readers sync.WaitGroup
+	readers.Go(func() {
 		for e := range w.Events {
-			if name := filepath.Base(e.Name); name == spool.Active || filepath.Ext(name) == "" {
+			if filepath.Ext(e.Name) == "" {
 				notify(changes)
 			}
 		}
-	}()
-	go func() {
+	})
+	readers.Go(func() {
 		for range w.Errors { // polling finds missed changes
 		}
-	}()
-	return changes, func() { _ = w.Close() }
+	})
+	return changes, func() {
+		_ = w.Close()
+		readers.Wait()
+	}
 }

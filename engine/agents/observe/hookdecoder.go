@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/observe/spool"
+	"acescope/engine/agents/transcript"
 )
 
 // Bounds of a session's texts, in bytes.
@@ -30,6 +33,8 @@ const claude = "claude-code"
 type hookDecoder struct {
 	sessions map[string]*hookSession
 	store    func([]byte) json.RawMessage // returns a reference to a large payload
+	redact   Redact                       // of texts that are not in a record
+	meters   map[string]*transcript.Meter // of the runs of open sessions, by start
 }
 
 // hookSession is the decoder's state of an agent's session.
@@ -41,6 +46,16 @@ type hookSession struct {
 	Answer string       `json:"answer,omitempty"`
 	Failed string       `json:"failed,omitempty"` // why its last turn failed
 	About  *sessionInfo `json:"about,omitempty"`  // until the run begins
+
+	From     int64               `json:"from,omitempty"` // start of the run, in microseconds
+	Measured int64               `json:"measured,omitempty"`
+	Calls    map[string]openCall `json:"calls,omitempty"` // without a result, by id
+}
+
+// openCall is a tool call without a result.
+type openCall struct {
+	Name string `json:"name,omitempty"`
+	At   int64  `json:"at"`
 }
 
 // sessionInfo is the information at the start of a session.
@@ -52,13 +67,19 @@ type sessionInfo struct {
 	At     int64  `json:"at"`
 }
 
-func newHookDecoder(known map[string]*hookSession, store func([]byte) json.RawMessage) hookDecoder {
-	d := hookDecoder{sessions: map[string]*hookSession{}, store: store}
+func newHookDecoder(known map[string]*hookSession, store func([]byte) json.RawMessage, redact Redact) hookDecoder {
+	d := hookDecoder{sessions: map[string]*hookSession{}, store: store, redact: redact,
+		meters: map[string]*transcript.Meter{}}
 	for id, s := range known {
-		c := *s
-		d.sessions[id] = &c
+		d.sessions[id] = s.clone()
 	}
 	return d
+}
+
+func (s *hookSession) clone() *hookSession {
+	c := *s
+	c.Calls = maps.Clone(s.Calls)
+	return &c
 }
 
 // snapshot returns a copy of a session, or nil if it is unknown.
@@ -67,8 +88,7 @@ func (d *hookDecoder) snapshot(id string) *hookSession {
 	if s == nil {
 		return nil
 	}
-	c := *s
-	return &c
+	return s.clone()
 }
 
 // hookCall is one call of a hook.
@@ -98,14 +118,18 @@ func (d *hookDecoder) decode(rec spool.Record) (list []Observation, session stri
 		s.Open = h.name == "SessionStart"
 		return nil, id // a session without prompt is not a run
 	}
-	events := d.events(h, s)
+	var events []ace.ToolEvent
+	if s.Begun {
+		events = d.measure(h, s)
+	}
+	events = append(events, d.events(h, s)...)
 	var input *ace.TaskInput
 	if !s.Begun {
 		events = slices.Insert(events, 0, ace.ToolEvent{
 			EventID: rec.ID + ".phase", Kind: ace.KindPhase, Name: string(ace.PhaseSkills), Seq: rec.Micros - 1,
 		})
 		input = d.input(id, s, h)
-		s.Begun, s.About = true, nil
+		s.Begun, s.From, s.About = true, s.About.At, nil
 	}
 	for i, e := range events {
 		e.SessionID, e.Source, e.At = id, source(h), h.at
@@ -147,22 +171,15 @@ func (d *hookDecoder) session(id string, h hookCall) *hookSession {
 func (d *hookDecoder) input(id string, s *hookSession, h hookCall) *ace.TaskInput {
 	mode := cmp.Or(s.About.Mode, h.text("permission_mode"))
 	in := &ace.TaskInput{
-		TaskID: taskID(id), Adapter: ace.Online, ExperimentID: "observed", DatasetID: projectName(s.About.Dir),
-		Provider: claude, Model: cmp.Or(s.About.Model, claude), Observed: true, Source: claude,
+		TaskID: taskID(id), Adapter: ace.Online,
+		ExperimentID: cmp.Or(h.text(spool.KeyExperiment), "observed"), DatasetID: projectName(s.About.Dir),
+		Provider: claude, Model: s.About.Model, Observed: true, Source: claude,
 		SkillsConfig: ace.SkillsConfig{PermissionMode: mode},
 	}
 	if h.name != "UserPromptSubmit" {
 		return in
 	}
 	in.Prompt = h.text("prompt")
-	if len(in.Prompt) > ace.InlineBytes {
-		var ref ace.Ref
-		if json.Unmarshal(d.store([]byte(in.Prompt)), &ref) == nil && ref.SHA256 != "" {
-			in.Prompt, in.PromptRef = "", &ref
-		} else {
-			in.Prompt = ace.Cut(in.Prompt, ace.InlineBytes)
-		}
-	}
 	return in
 }
 
@@ -173,12 +190,13 @@ func (d *hookDecoder) events(h hookCall, s *hookSession) []ace.ToolEvent {
 	switch h.name {
 	case "PreToolUse":
 		e.Kind, e.Args = ace.KindToolUse, d.field(h, "tool_input")
+		s.began(e, h)
 	case "PostToolUse":
 		e.Kind, e.OK, e.Result = ace.KindToolResult, &yes, d.field(h, "tool_response")
-		e.DurationMS = h.json.Get("duration_ms").Float()
+		e.DurationMS = s.ended(e.CallID, h)
 	case "PostToolUseFailure":
 		e.Kind, e.OK, e.Error = ace.KindToolResult, &no, h.text("error")
-		e.DurationMS = h.json.Get("duration_ms").Float()
+		e.DurationMS = s.ended(e.CallID, h)
 		if e.Error == "" && h.json.Get("is_interrupt").Bool() {
 			e.Error = "interrupted"
 		}
@@ -186,11 +204,12 @@ func (d *hookDecoder) events(h hookCall, s *hookSession) []ace.ToolEvent {
 		e.Kind, e.Args = ace.KindPermission, d.field(h, "tool_input")
 	case "SessionEnd":
 		s.Open = false
+		left := s.unanswered(h)
 		f := ace.Finish{ExitStatus: ace.Success, Answer: s.Answer}
 		if s.Failed != "" {
 			f.ExitStatus = ace.Failed
 		}
-		return []ace.ToolEvent{{EventID: h.rec.ID, Kind: ace.KindFinish, Result: mustJSON(f), Error: s.Failed}}
+		return append(left, ace.ToolEvent{EventID: h.rec.ID, Kind: ace.KindFinish, Result: mustJSON(f), Error: s.Failed})
 	}
 	if e.Kind == "" || e.CallID == "" { // a permission has no call yet, and a truncated record may lack it
 		e = d.message(h, s)
@@ -198,14 +217,16 @@ func (d *hookDecoder) events(h hookCall, s *hookSession) []ace.ToolEvent {
 	return []ace.ToolEvent{e}
 }
 
+// slashCommand matches a slash command at the beginning of a prompt, but no path.
+var slashCommand = regexp.MustCompile(`^/[\pL\d][\pL\d:_.-]{0,99}(\s|$)`)
+
 // message returns the event of a hook that is not about a tool call.
 func (d *hookDecoder) message(h hookCall, s *hookSession) ace.ToolEvent {
 	e := ace.ToolEvent{EventID: h.rec.ID, Kind: ace.KindMessage, Name: h.name}
 	switch h.name {
 	case "UserPromptSubmit":
-		word, _, _ := strings.Cut(strings.TrimSpace(h.text("prompt")), " ")
-		if strings.HasPrefix(word, "/") && len(word) > 1 && len(word) < 64 {
-			e.Kind, e.Name = ace.KindSlashCommand, word
+		if name := slashCommand.FindString(strings.TrimSpace(h.text("prompt"))); name != "" {
+			e.Kind, e.Name = ace.KindSlashCommand, strings.TrimSpace(name)
 		}
 		e.Args = d.field(h, "prompt")
 		return e

@@ -1,24 +1,24 @@
 // Package observe reports runs that are executed elsewhere: to the workflow that represents each
-// run ([Temporal]), or to a spool on this machine from which a [Forwarder] delivers later
-// ([Buffered]). It may import engine/ace, engine/internal, engine/temporal,
-// engine/agents/agentcli and Temporal's SDK.
+// run ([Temporal]). A [Forwarder] delivers the records of hooks from a spool on this machine. It may
+// import engine/ace, engine/internal, engine/temporal, engine/agents/agentcli and Temporal's SDK.
 //
 // Order: the events of a run are delivered in the order in which they were reported. Duplicate
 // deliveries count once: events have ids and sequence numbers. Bounds: at most [MaxWaiting]
-// events wait in memory; the spool has its own bounds. Loss: dropped events are counted. An
-// observer never blocks its caller and never fails.
+// events wait in memory, and no event is larger than the server accepts; the spool has its own
+// bounds. Loss: dropped events are counted; events of a spool that the server refuses are in its
+// quarantine. An observer never blocks its caller and never fails.
 package observe
 
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"acescope/engine/ace"
-	"acescope/engine/agents/observe/spool"
 )
 
 // MaxWaiting bounds the events in memory that wait to be delivered or written.
@@ -52,6 +52,8 @@ type Observation struct {
 	// Input is the run's input, with its first event only.
 	Input *ace.TaskInput `json:"input,omitempty"`
 	Event ace.ToolEvent  `json:"event"`
+	// Refused is why the server refused the event, in the quarantine.
+	Refused string `json:"refused,omitempty"`
 }
 
 // Redact removes secrets from data before it is stored. It may modify its argument.
@@ -85,14 +87,14 @@ type recorder struct {
 
 	mu    sync.Mutex
 	open  map[string]*openRun // by task id
-	order []string
 	count int
 	last  int64
 }
 
 type openRun struct {
-	start string
-	input *ace.TaskInput // until the first event
+	start  string
+	number int
+	input  *ace.TaskInput // until the first event
 }
 
 // Start implements [Observer].
@@ -110,15 +112,13 @@ func (r *recorder) begin(in ace.TaskInput) *openRun {
 	if r.open == nil {
 		r.open = map[string]*openRun{}
 	}
-	if r.open[in.TaskID] == nil {
-		r.order = append(r.order, in.TaskID)
-		for len(r.order) > maxOpen {
-			delete(r.open, r.order[0])
-			r.order = r.order[1:]
-		}
-	}
-	run := &openRun{start: r.newID(), input: &in}
+	run := &openRun{start: r.newID(), number: r.count, input: &in}
 	r.open[in.TaskID] = run
+	if len(r.open) > maxOpen {
+		delete(r.open, slices.MinFunc(slices.Collect(maps.Keys(r.open)), func(a, b string) int {
+			return r.open[a].number - r.open[b].number
+		}))
+	}
 	return run
 }
 
@@ -181,58 +181,4 @@ func (r *recorder) Finish(taskID string, f ace.Finish, err error) {
 		e.Error = err.Error()
 	}
 	r.record(taskID, e)
-}
-
-// Buffered is an observer that writes to a spool. A [Forwarder] in this or another process
-// delivers the events when Temporal is available. Several processes may write to one spool.
-type Buffered struct {
-	recorder
-	dir     string
-	queue   chan Observation
-	dropped atomic.Int64
-	done    sync.WaitGroup
-	closing sync.Once
-}
-
-// NewBuffered returns an observer that writes to the spool in dir. Call Close to end it.
-func NewBuffered(dir string, redact Redact) *Buffered {
-	b := &Buffered{dir: dir, queue: make(chan Observation, MaxWaiting)}
-	b.recorder = recorder{emit: b.enqueue, redact: redact}
-	b.done.Go(b.write)
-	return b
-}
-
-func (b *Buffered) enqueue(o Observation) {
-	defer func() {
-		if recover() != nil { // the queue was closed
-			b.dropped.Add(1)
-		}
-	}()
-	select {
-	case b.queue <- o:
-	default:
-		b.dropped.Add(1)
-	}
-}
-
-// write writes the queue to the spool.
-func (b *Buffered) write() {
-	for o := range b.queue {
-		data, err := json.Marshal(o)
-		if err == nil {
-			err = spool.Append(b.dir, spool.Event, data)
-		}
-		if err != nil {
-			b.dropped.Add(1)
-		}
-	}
-}
-
-// Dropped returns how many events were dropped because the disk was full or too slow.
-func (b *Buffered) Dropped() int64 { return b.dropped.Load() }
-
-// Close writes the waiting events and ends the observer.
-func (b *Buffered) Close() {
-	b.closing.Do(func() { close(b.queue) })
-	b.done.Wait()
 }

@@ -84,6 +84,7 @@ type Status struct {
 	At         time.Time `json:"last_forwarded,omitzero"`
 	Failure    string    `json:"failure,omitempty"` // why deliveries fail now
 	Forwarding bool      `json:"forwarding"`        // a forwarder is running
+	Quarantine
 }
 
 // ReadStatus returns the status of the spool in dir. A missing spool is empty.
@@ -93,6 +94,9 @@ func ReadStatus(dir string) (Status, error) {
 		return Status{}, err
 	}
 	s := Status{Forwarded: p.Forwarded, Ignored: p.Ignored, At: p.At, Failure: p.Failure}
+	if s.Quarantine, err = ReadQuarantine(dir); err != nil {
+		return s, err
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return s, err

@@ -124,7 +124,7 @@ func (r *reader) next() (more bool, err error) {
 			return more, err
 		}
 	}
-	return false, r.rotate()
+	return false, r.rotate(rotateBytes)
 }
 
 // readFile reads the next record of a file and reports whether there was one. In a file without
@@ -150,14 +150,14 @@ func (r *reader) readFile(f *spoolFile) (more bool, err error) {
 	return true, nil
 }
 
-// rotate renames the active file if it is large. Writers that have it open still write to it, so
-// it is read until they have closed it.
-func (r *reader) rotate() error {
+// rotate renames the active file if at least minBytes of it were read. Writers that have it open
+// still write to it, so it is read until they have closed it.
+func (r *reader) rotate(minBytes int64) error {
 	f := r.current()
 	if f == nil {
 		return nil
 	}
-	if f.read() < rotateBytes {
+	if f.read() < minBytes {
 		return r.checkReplaced(f)
 	}
 	err := os.Rename(r.path(f.number, false), r.path(f.number, true))
@@ -181,6 +181,15 @@ func (r *reader) checkReplaced(f *spoolFile) error {
 	}
 	f.rotated = true
 	r.active = f.number + 1
+	return nil
+}
+
+// rotateDelivered renames the active file if all its records were delivered, so that they do not
+// stay on disk as they were written: with secrets.
+func (r *reader) rotateDelivered(offsets map[int64]int64) error {
+	if f := r.current(); f != nil && offsets[f.number] == f.read() {
+		return r.rotate(1)
+	}
 	return nil
 }
 

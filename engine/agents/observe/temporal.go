@@ -1,10 +1,12 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,7 +74,7 @@ func NewTemporal(c Client, redact Redact, log *slog.Logger) *Temporal {
 			t.dropped.Add(1)
 			return
 		}
-		t.deliver(o, nil)
+		t.deliver(fit(o, nil), nil)
 	}}
 	return t
 }
@@ -105,9 +107,9 @@ func (t *Temporal) Close(ctx context.Context) {
 	wg.Wait()
 }
 
-// deliver sends an event to its run. done, if set, is called when the event was delivered or
-// cannot be delivered anymore.
-func (t *Temporal) deliver(o Observation, done func()) {
+// deliver sends an event to its run. done, if set, is called when the event was delivered, its run
+// has closed, or the server refused it for good.
+func (t *Temporal) deliver(o Observation, done func(refused error)) {
 	t.waiting.Add(1)
 	t.lane(ace.WorkflowID(o.TaskID)).queue.Add(delivery{o, done})
 }
@@ -144,7 +146,7 @@ func (t *Temporal) removeIdle() {
 // delivery is an event with its completion callback.
 type delivery struct {
 	Observation
-	done func()
+	done func(refused error)
 }
 
 // lane delivers the events of one task in order. Only its queue calls send, one call at a time.
@@ -168,36 +170,64 @@ const (
 
 var errRunClosed = errors.New("the run has closed")
 
-// send delivers a batch. It retries until the batch was delivered, its run has closed or the
-// observer is closed.
+// send delivers a batch. It divides a batch that the server refuses, so that only the refused
+// events are lost to the run.
 func (l *lane) send(deliveries []delivery) {
+	refused, ok := l.retry(deliveries)
+	if half := len(deliveries) / 2; ok && refused != nil && half > 0 {
+		l.send(deliveries[:half])
+		l.send(deliveries[half:])
+		return
+	}
+	l.to.waiting.Add(-int64(len(deliveries)))
+	for _, d := range deliveries {
+		switch {
+		case !ok:
+		case d.done != nil:
+			d.done(refused)
+		case refused != nil:
+			l.to.dropped.Add(1)
+			l.log.Warn("an event was refused and is dropped", "event", d.Event.EventID, "error", refused)
+		}
+	}
+}
+
+// retry tries to deliver a batch until it is delivered, its run has closed, or the server refuses
+// it. It returns false if the observer was closed before.
+func (l *lane) retry(deliveries []delivery) (refused error, ok bool) {
 	events := make([]ace.ToolEvent, len(deliveries))
 	var input *ace.TaskInput
 	for i, d := range deliveries {
 		events[i] = d.Event
-		if d.Input != nil {
-			input = d.Input
-		}
+		input = cmp.Or(d.Input, input)
 	}
-	to := l.to
-	defer to.waiting.Add(-int64(len(deliveries)))
 	for wait := minRetry; ; wait = min(2*wait, maxRetry) {
 		err := l.try(deliveries[0].Observation, input, events)
 		if err == nil || errors.Is(err, errRunClosed) {
-			to.failure.Store("")
-			break
+			l.to.failure.Store("")
+			return nil, true
 		}
-		to.failure.Store(err.Error())
+		if l.to.ctx.Err() == nil && isFinal(err) {
+			return err, true
+		}
+		l.to.failure.Store(err.Error())
 		l.log.Warn("delivery of events failed; retrying", "events", len(events), "run", l.runID, "error", err)
-		if !sleep(to.ctx, wait) {
-			return
+		if !sleep(l.to.ctx, wait) {
+			return nil, false
 		}
 	}
-	for _, d := range deliveries {
-		if d.done != nil {
-			d.done()
-		}
+}
+
+// isFinal reports whether the server refuses a request for good: another attempt would fail too.
+// Search attributes may be registered later.
+func isFinal(err error) bool {
+	if invalid, ok := errors.AsType[*serviceerror.InvalidArgument](err); ok {
+		return !strings.Contains(invalid.Message, "no mapping defined")
 	}
+	// gRPC returns the error of an overloaded server for a message that is too large.
+	_, exhausted := errors.AsType[*serviceerror.ResourceExhausted](err)
+	_, unencodable := errors.AsType[*json.MarshalerError](err)
+	return exhausted && strings.Contains(err.Error(), "larger than max") || unencodable
 }
 
 // try delivers a batch once. The memo of a run identifies the observation that started it, so
@@ -238,7 +268,7 @@ func (l *lane) start(ctx context.Context, of Observation, input *ace.TaskInput, 
 	}
 	options := client.StartWorkflowOptions{
 		ID: l.workflowID, TaskQueue: ace.TaskQueue, TypedSearchAttributes: searchattr.Task(in),
-		Memo: map[string]any{ace.MemoObserved: ace.ObservedStart{ID: of.Start, Source: in.Source}},
+		Memo: map[string]any{ace.MemoObserved: ace.ObservedStart{ID: of.Start, Source: in.Source, At: events[0].At}},
 	}
 	run, err := l.to.client.SignalWithStartWorkflow(ctx, l.workflowID, ace.SignalToolEvent, events, options, ace.TaskWorkflow, in)
 	if err != nil {

@@ -26,8 +26,8 @@ type Input struct {
 	PermissionMode string `json:"permission_mode,omitempty"`
 	// AllowedTools are the tools that the agent may use without asking.
 	AllowedTools []string `json:"allowed_tools,omitempty"`
-	// Rules decide the tool calls that the agent asks about; the first match wins. Without a
-	// match DefaultAction applies, or the user decides if it is empty.
+	// Rules decide tool calls; see [Policy]. If they do not decide on a call that the agent asks
+	// about, DefaultAction applies, or the user decides if it is empty.
 	Rules         []Rule `json:"rules,omitempty"`
 	DefaultAction Action `json:"otherwise,omitempty"`
 	// Served are the tools that the session itself offers: read_file, write_file, run_command.
@@ -73,12 +73,7 @@ func (in Input) Check() error {
 	if !slices.Contains(Agents(), in.Agent) {
 		return fmt.Errorf("agent %q: use one of %v", in.Agent, Agents())
 	}
-	for _, r := range in.Rules {
-		if err := r.Check(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return in.checkPolicy()
 }
 
 // Host is the machine that a session runs on.
@@ -227,8 +222,10 @@ type TurnInput struct {
 	PermissionMode string   `json:"permission_mode,omitempty"`
 	AllowedTools   []string `json:"allowed_tools,omitempty"`
 	Served         []string `json:"served_tools,omitempty"`
-	MaxTurns       int      `json:"max_turns,omitempty"`
-	BudgetUSD      float64  `json:"budget_usd,omitempty"`
+	// Policy is the session's. It is nil in turns that a workflow of version 0d05089 started.
+	Policy    *Policy `json:"policy,omitempty"`
+	MaxTurns  int     `json:"max_turns,omitempty"`
+	BudgetUSD float64 `json:"budget_usd,omitempty"`
 
 	MCPServers map[string]json.RawMessage `json:"mcp_servers,omitempty"`
 	// Unclaimed reports that no host has checked yet whether it can run the session.

@@ -20,6 +20,9 @@ const ServerType = "acescope"
 // ToolServerName is the name of the MCP server with the session's own tools.
 const ToolServerName = "acescope"
 
+// ToolPrefix begins the names of these tools, as Claude Code shows them.
+const ToolPrefix = "mcp__" + ToolServerName + "__"
+
 // Placeholders in the configuration of MCP servers. The host replaces them, and ${env:NAME} by
 // a variable of its environment, so the configuration contains no secrets.
 const (

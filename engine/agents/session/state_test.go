@@ -12,31 +12,10 @@ import (
 )
 
 func TestRuleMatches(t *testing.T) {
-	for _, c := range []struct {
-		rule, name, args string
-		want             bool
-	}{
-		{"Bash", "Bash", `{}`, true},
-		{"Bash", "Bashful", `{}`, false},
-		{"mcp__*", "mcp__files__read", `{}`, true},
-		{"Bash(git *)", "Bash", `{"command":"git push\n--force"}`, true},
-		{"Bash(git *)", "Bash", `{"command":"gitk"}`, false},
-		{"Bash(*)", "Bash", `{"command":""}`, true},
-		{"Read(/etc/*)", "Read", `{"file_path":"/etc/a/b"}`, true},
-		{"Read(*/x*.go)", "Read", `{"file_path":"a/b/xy.go"}`, true},
-		{"Read(abc*bc)", "Read", `{"file_path":"abc"}`, false},
-		{"Bash(git", "Bash", `{"command":"git"}`, false},
-		{"Bash(git)", "Bash", `not json`, false},
-	} {
-		got := Rule{Tool: c.rule, Action: Allow}.Matches(ToolRequest{Name: c.name, Args: json.RawMessage(c.args)})
-		if got != c.want {
-			t.Errorf("%s on %s %s: %v", c.rule, c.name, c.args, got)
-		}
-	}
 	for rule, want := range map[Rule]string{
 		{Tool: "Bash(git", Action: Allow}: "add a closing parenthesis",
-		{Tool: "[", Action: Allow}:        "empty or malformed",
-		{Tool: "", Action: Allow}:         "empty or malformed",
+		{Tool: "[", Action: Allow}:        "use the name of a tool",
+		{Tool: "", Action: Allow}:         "use the name of a tool",
 		{Tool: "Bash", Action: "maybe"}:   "must be allow",
 	} {
 		if err := rule.Check(); err == nil || !strings.Contains(err.Error(), want) {

@@ -4,94 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
-	"regexp"
 	"slices"
-	"strings"
 
 	"acescope/engine/ace"
 )
-
-// Action is the decision on a tool call.
-type Action string
-
-// Actions.
-const (
-	Allow Action = "allow"
-	Deny  Action = "deny"
-	Ask   Action = "ask"
-)
-
-// Rule decides the tool calls that its pattern matches: "Bash", "mcp__*", "Bash(git *)".
-// The part in parentheses is matched against the call's main argument (its command, path or
-// URL); * matches any text.
-type Rule struct {
-	Tool   string `json:"tool"`
-	Action Action `json:"action"`
-	Reason string `json:"reason,omitempty"` // shown to the agent
-}
-
-// Check reports the first problem of the rule, or nil.
-func (r Rule) Check() error {
-	name, _, err := r.split()
-	if err != nil {
-		return err
-	}
-	if _, err := path.Match(name, ""); err != nil || name == "" {
-		return fmt.Errorf("tool rule %q: the pattern is empty or malformed", r.Tool)
-	}
-	if r.Action != Allow && r.Action != Deny && r.Action != Ask {
-		return fmt.Errorf("tool rule %q: action %q must be allow, deny or ask", r.Tool, r.Action)
-	}
-	return nil
-}
-
-func (r Rule) split() (name string, arg *string, err error) {
-	name, rest, has := strings.Cut(r.Tool, "(")
-	if !has {
-		return name, nil, nil
-	}
-	inner, ok := strings.CutSuffix(rest, ")")
-	if !ok {
-		return "", nil, fmt.Errorf("tool rule %q: add a closing parenthesis", r.Tool)
-	}
-	return name, &inner, nil
-}
-
-// Matches reports whether the rule applies to the call.
-func (r Rule) Matches(req ToolRequest) bool {
-	name, arg, err := r.split()
-	if err != nil {
-		return false
-	}
-	if ok, err := path.Match(name, req.Name); err != nil || !ok {
-		return false
-	}
-	return arg == nil || matchWildcard(*arg, mainArgument(req.Args))
-}
-
-// matchWildcard matches text against a pattern in which * matches any text, including slashes
-// and newlines.
-func matchWildcard(pattern, text string) bool {
-	expression := strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*")
-	ok, err := regexp.MatchString("(?s)^"+expression+"$", text)
-	return ok && err == nil
-}
-
-// mainArgument returns the argument that rules match, or "".
-func mainArgument(args json.RawMessage) string {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(args, &fields) != nil {
-		return ""
-	}
-	for _, key := range []string{"command", "file_path", "path", "notebook_path", "url", "pattern"} {
-		var text string
-		if json.Unmarshal(fields[key], &text) == nil && text != "" {
-			return text
-		}
-	}
-	return ""
-}
 
 // ToolRequest asks for permission for a tool call. The session also executes the call if the
 // tool is one of its served tools.
@@ -104,6 +20,8 @@ type ToolRequest struct {
 	Attempt int32           `json:"attempt"`          // of the turn
 	Served  bool            `json:"served,omitempty"` // the session executes the call
 	Seq     int             `json:"seq,omitempty"`    // sequence number, set by the session
+	// Verdict is the decision by the session's policy, made on the unredacted arguments.
+	Verdict *Verdict `json:"verdict,omitempty"`
 }
 
 // Named returns the request with its id, which defaults to the update id.
@@ -119,7 +37,7 @@ type ToolAnswer struct {
 	ID     string `json:"id"`
 	Action Action `json:"action"` // allow or deny
 	Reason string `json:"reason,omitempty"`
-	By     string `json:"by"`            // rule, person, session
+	By     string `json:"by"`            // what decided: a rule, --otherwise, person, session
 	Seq    int    `json:"seq,omitempty"` // of the request
 	// Result and Failed are set if the session executed the call.
 	Result *ToolResult  `json:"result,omitempty"`
@@ -283,7 +201,7 @@ func (c *ToolCalls) count(name string, change func(*ToolCount)) {
 	change(&c.Tools[i])
 }
 
-// requestTool decides a tool call by the rules, or leaves it pending for the user.
+// requestTool applies the verdict on a tool call, or leaves it pending for the user.
 func (s *State) requestTool(r ToolRequest) {
 	if s.Answer(r.ID) != nil || s.IsPending(r.ID) || s.IsRunning(r.ID) {
 		return
@@ -294,26 +212,20 @@ func (s *State) requestTool(r ToolRequest) {
 		s.answer(r, Deny, "the turn that asks has ended", "session")
 		return
 	}
-	action, reason := s.policy(r)
-	if action != Ask {
-		s.decided(r, action, reason, "rule")
+	v := s.verdict(r)
+	if v.Action != Ask {
+		s.decided(r, v.Action, v.Reason, v.By)
 		return
 	}
 	s.Pending = append(slices.Clone(s.Pending), r)
 	s.emit(Out{Kind: OutApproval, Turn: r.Turn, Tool: r.Name, CallID: r.ID, Args: ace.Preview(r.Args)})
 }
 
-// policy returns the action for a call by the rules.
-func (s *State) policy(r ToolRequest) (Action, string) {
-	for _, rule := range s.Input.Rules {
-		if rule.Matches(r) {
-			return rule.Action, rule.Reason
-		}
+func (s *State) verdict(r ToolRequest) Verdict {
+	if r.Verdict != nil {
+		return *r.Verdict
 	}
-	if s.Input.DefaultAction != "" {
-		return s.Input.DefaultAction, ""
-	}
-	return Ask, ""
+	return s.recordedPolicy(r)
 }
 
 // supersede denies the pending calls of earlier attempts of the turn, whose process is gone.

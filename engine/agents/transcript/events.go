@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"os"
+	"sync"
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
+	"acescope/engine/internal/redact"
 )
 
 // Events converts a line to the events of the CLI's stream, at least one:
@@ -37,6 +40,12 @@ func Events(raw []byte) []agentcli.Event {
 	}
 	return c.out
 }
+
+// secrets returns the redactor of what is shown or stored of a transcript.
+var secrets = sync.OnceValue(func() *redact.Redactor { return redact.New(redact.Environ(os.Environ())...) })
+
+// Redacted returns a line without secrets, for a reader that shows it.
+func Redacted(raw []byte) []byte { return secrets().Line(raw) }
 
 // IsFiller reports whether the events are the text that the CLI inserts in place of the model's
 // when it resumes an interrupted turn. It is not an answer.

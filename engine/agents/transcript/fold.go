@@ -64,10 +64,15 @@ func NewFold(prices *price.Prices) *Fold {
 	}
 }
 
-// Summary returns the summary of the lines so far.
+// Summary returns the summary of the lines so far, without secrets.
 func (f *Fold) Summary() Summary {
 	s := f.s
 	s.Models, s.Tools, s.Agents = slices.Clone(s.Models), slices.Clone(s.Tools), slices.Clone(s.Agents)
+	clean := func(text string) string { return string(secrets().Truncated([]byte(text))) }
+	s.Prompt, s.Title, s.LastError = clean(s.Prompt), clean(s.Title), clean(s.LastError)
+	for i := range s.Agents {
+		s.Agents[i].Description = clean(s.Agents[i].Description)
+	}
 	return s
 }
 

@@ -22,6 +22,9 @@ const (
 
 // Reader reads a growing transcript. It opens the file only while it reads.
 type Reader struct {
+	// Until, if set, ends a read before the first line for which it returns true.
+	Until func(raw []byte) bool
+
 	path   string
 	offset int64 // of the first byte not returned as a line
 	over   bool  // inside a line that is too long
@@ -48,20 +51,13 @@ type Progress struct {
 func (r *Reader) Read(
 	ctx context.Context, budget int64, restart func(), fn func(raw []byte, at int64),
 ) (p Progress, err error) {
-	file, err := os.Open(r.path)
+	file, info, err := openRegular(r.path)
 	if err != nil {
 		return p, err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return p, err
-	}
-	if !info.Mode().IsRegular() {
-		return p, fmt.Errorf("%s is not a regular file", r.path)
-	}
 	if r.replaced(file, info) {
-		*r = Reader{path: r.path}
+		*r = Reader{path: r.path, Until: r.Until}
 		p.Restarted = true
 		if restart != nil {
 			restart()
@@ -74,6 +70,26 @@ func (r *Reader) Read(
 		r.print, err = fingerprint(file, r.offset)
 	}
 	return p, err
+}
+
+// openRegular opens a regular file. Opening a named pipe would block.
+func openRegular(path string) (*os.File, os.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info, err = file.Stat(); err != nil {
+		file.Close()
+		return nil, nil, err
+	}
+	return file, info, nil
 }
 
 // replaced reports whether the file is not just a longer version of the one read before.
@@ -116,6 +132,9 @@ func (r *Reader) lines(
 			return err
 		}
 		isRest := r.over && line.Offset == start
+		if r.Until != nil && !line.TooLong() && !isRest && r.Until(line.Bytes) {
+			return nil
+		}
 		switch {
 		case line.TooLong() && !isRest:
 			p.Oversized++

@@ -80,9 +80,8 @@ func (s *Spent) Count(raw []byte) bool {
 // Usage returns the usage of the part so far.
 func (s *Spent) Usage() ace.Usage {
 	t := s.s.Totals
-	return ace.Usage{
-		InputTokens: t.Tokens.Input + t.Tokens.CacheWrite(), OutputTokens: t.Tokens.Output,
-		CacheReadTokens: t.Tokens.CacheRead, CostUSD: s.cost + t.CostUSD - s.upTo.CostUSD,
-		Unpriced: s.unpriced || t.Unpriced > s.upTo.Unpriced,
-	}
+	u := t.Usage()
+	u.CostUSD = s.cost + t.CostUSD - s.upTo.CostUSD
+	u.Unpriced = s.unpriced || t.Unpriced > s.upTo.Unpriced
+	return u
 }

@@ -1,6 +1,10 @@
 package transcript
 
-import "time"
+import (
+	"time"
+
+	"acescope/engine/ace"
+)
 
 // Bounds of a summary. Models and tools over the bound are counted under [Others].
 const (
@@ -69,6 +73,14 @@ func (t Totals) Add(u Totals) Totals {
 	return Totals{
 		t.Tokens.Add(u.Tokens), t.Priced + u.Priced, t.Unpriced + u.Unpriced, t.CostUSD + u.CostUSD,
 		t.Calls + u.Calls, t.Failed + u.Failed, t.Denied + u.Denied,
+	}
+}
+
+// Usage returns the tokens and the cost in the form of the contract.
+func (t Totals) Usage() ace.Usage {
+	return ace.Usage{
+		InputTokens: t.Tokens.Input + t.Tokens.CacheWrite(), OutputTokens: t.Tokens.Output,
+		CacheReadTokens: t.Tokens.CacheRead, CostUSD: t.CostUSD, Unpriced: t.Unpriced > 0,
 	}
 }
 

@@ -41,6 +41,22 @@ func SessionOf(path string) (session, agent string, ok bool) {
 	return session, agent, true
 }
 
+// AgentPaths returns the transcripts of the subagents of a session, given the path of its own
+// transcript or of its directory.
+func AgentPaths(session string) (paths []string) {
+	dir := filepath.Join(strings.TrimSuffix(session, Ext), "subagents")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // most sessions have none
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), Ext) {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths
+}
+
 // maxSlug is the longest directory name of a project that Claude Code does not shorten.
 const maxSlug = 200
 

@@ -56,7 +56,7 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// TestWriteIsInterrupted checks that a program that does not read its input blocks nobody.
+// TestWriteIsInterrupted checks that a program that does not read its input does not block its writer.
 func TestWriteIsInterrupted(t *testing.T) {
 	p := start(t, t.Context(), Spec{Pipe: true}, "p-sleep", "60")
 	ctx, cancel := context.WithCancel(t.Context())

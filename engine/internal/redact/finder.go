@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -14,7 +15,9 @@ type anchor struct {
 	// means that there is no secret.
 	match func(b []byte, at int) (from, to int)
 	known bool // a known value, not a shape
-	pair  int  // index in text of its rarest pair of bytes
+	// spaced is set if there may be spaces between the anchor and the end of the secret.
+	spaced bool
+	pair   int // index in text of its rarest pair of bytes
 }
 
 // hit is a secret in a text.
@@ -53,11 +56,24 @@ func (f *finder) build(anchors []anchor) {
 
 func pair(a, b byte) uint16 { return uint16(a) | uint16(b)<<8 }
 
-// rarest returns the index of a pair of bytes in the text that is rare in prose: the first one with a
-// capital letter, a digit or a sign.
-func rarest(text string) int {
-	isRare := func(c rune) bool { return c != ' ' && (c < 'a' || c > 'z') }
-	return max(strings.IndexFunc(text, isRare)-1, 0)
+// frequent has the bytes of English prose, the most frequent first.
+const frequent = " etaoinsrhldcumfpgwybvkxjqz"
+
+// rarest returns the index of the pair of bytes in the text that is rarest in prose.
+func rarest(text string) (index int) {
+	rarity := func(c byte) int {
+		if at := strings.IndexByte(frequent, c); at >= 0 {
+			return at
+		}
+		return len(frequent)
+	}
+	most := -1
+	for i := range len(text) - 1 {
+		if r := rarity(text[i]) + rarity(text[i+1]); r > most {
+			most, index = r, i
+		}
+	}
+	return index
 }
 
 // find returns the first secret that starts at or after a position.
@@ -90,6 +106,13 @@ func (f *finder) find(b []byte, at int) (first hit, ok bool) {
 			first, ok = earlier(first, ok, hit{from, to, a.kind, !a.known}), true
 		}
 	}
+	end := len(b)
+	if ok {
+		end = first.from
+	}
+	if from, to := awsSecret(b, at, end); from < to {
+		return earlier(first, ok, hit{from, to, "aws", true}), true
+	}
 	return first, ok
 }
 
@@ -108,4 +131,20 @@ func earlier(a hit, ok bool, b hit) hit {
 	both.shape = a.shape || b.shape
 	both.from, both.to = min(a.from, b.from), max(a.to, b.to)
 	return both
+}
+
+// anchor returns the position of the first anchor of a secret with spaces at or after a position, or -1.
+func (f *finder) anchor(b []byte, at int) int {
+	for i := at; i < len(b)-1; i++ {
+		n := f.table[pair(b[i], b[i+1])]
+		if n == 0 {
+			continue
+		}
+		for _, a := range f.buckets[n] {
+			if start := i - a.pair; a.spaced && start >= at && bytes.HasPrefix(b[start:], []byte(a.text)) {
+				return start
+			}
+		}
+	}
+	return -1
 }

@@ -7,11 +7,13 @@
 //
 // Order: a text is scanned once from the left; overlapping secrets are replaced together. No
 // state is kept between calls, so redact whole lines, and redact text that spans lines (a private
-// key) as a whole.
+// key) as a whole, or with a [Stream].
 // Bounds: time is linear in the text; patterns are matched only where one of their fixed texts is.
 // Nothing is allocated unless such a text is found.
 // Loss: values below [MinLength] bytes are ignored, because they would match ordinary words. A
-// secret that is a number in JSON, or that is neither known nor has a known shape, is not found.
+// secret that is a number in JSON, or that is neither known nor has a known shape, is not found. What
+// is assigned to a name such as password or api_key is a secret unless it looks like a variable, a
+// type or a description.
 package redact
 
 import (
@@ -239,8 +241,8 @@ func (r *Redactor) json(line []byte) []byte {
 		next := skipSpace(line, end+1)
 		isKey := next < len(line) && line[next] == ':'
 		clean := r.content(text)
-		if !isKey && isCredential(key) && isGenerated(text) {
-			clean = []byte(mark("credential"))
+		if kind := secretOf(key, text); !isKey && kind != "" && bytes.Equal(clean, text) {
+			clean = []byte(mark(kind))
 		}
 		if !bytes.Equal(clean, text) {
 			out = append(append(out, line[from:at+1]...), clean...)

@@ -67,6 +67,37 @@ func TestContexts(t *testing.T) {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
+	for text, want := range map[string]string{
+		"mysql --password=hunter2 -h db":                                 "mysql --password=[redacted:password] -h db",
+		"password=correcthorse&user=bob":                                 "password=[redacted:password]&user=bob",
+		"DB_PASSWORD: hunter2\nuser: bob":                                "DB_PASSWORD: [redacted:password]\nuser: bob",
+		`Server=db;Pwd=tr0ub4dor;`:                                       `Server=db;Pwd=[redacted:password];`,
+		`{"user":"bob","password":"correct horse","x":1}`:                `{"user":"bob","password":"[redacted:password]","x":1}`,
+		`sent {"api_key":"hunter2hunter2"} to it`:                        `sent {"api_key":"[redacted:credential]"} to it`,
+		`sent {\"api_key\": \"hunter2hunter2\"} to it`:                   `sent {\"api_key\": \"[redacted:credential]\"} to it`,
+		`apiKey: 'correct horse battery'`:                                `apiKey: '[redacted:credential]'`,
+		"GET /?api_key=hunter2hunter2&x=1":                               "GET /?api_key=[redacted:credential]&x=1",
+		"sent Authorization: hunter2hunter2 to it":                       "sent Authorization: [redacted:bearer] to it",
+		`h = {"Authorization": "Token hunterhunter"}`:                    `h = {"Authorization": "Token [redacted:bearer]"}`,
+		"secret key wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY":            "secret key [redacted:aws]",
+		"AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY": "AWS_SECRET_ACCESS_KEY=[redacted:credential]",
+		`one\nz9Kq+Xb3Lm7Vt2Rc5Yw8Nf4Hd6Jg1Ps0Ae/Qu3Ti`:                  `one\n[redacted:aws]`,
+	} {
+		if got := r.String(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+		line, err := json.Marshal([]string{text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		if err := json.Unmarshal(r.Line(line), &got); err != nil || got[0] != want {
+			t.Errorf("%s: %q, %v", line, got, err)
+		}
+		if got := r.String(want); got != want {
+			t.Errorf("again: %q", got)
+		}
+	}
 	line := `{"headers":{"x-api-key":"0a1b2c3d4e5f60718293","Authorization" : "0a1b2c3d4e5f60718293"},"api_key":"short","max_tokens":5}`
 	want := `{"headers":{"x-api-key":"[redacted:credential]","Authorization" : "[redacted:credential]"},"api_key":"short","max_tokens":5}`
 	if got := string(r.Line([]byte(line))); got != want {
@@ -86,6 +117,10 @@ func TestOrdinary(t *testing.T) {
 		"-----BEGIN CERTIFICATE-----\nMIIC\n-----END CERTIFICATE-----", "api_key = os.environ[\"ANTHROPIC_API_KEY\"]", "access_token: str | None = None",
 		"secret_key=config.get(\"secret_key\")", "ghp_short", "xoxb-", "sk-", "sk-ant-", "AIza", "://", ":@", "eyJ", "key_press npm_install hf_hub",
 		"refresh_token_expires_in_seconds_from_now = 3600", "/home/ann/key.json", "the private_key field holds a path like /etc/ssl/private/server.pem",
+		"def login(user, password: str, token=None)", "password=config.get(1)", "connect(password=db_password)", "password: required",
+		`{"type": "object", "password": {"type": "string"}, "apiKey": "<your key>"}`, `"password": "string"`, "forgot your password? see passwords: all",
+		"PWD=/home/ann/work", "/Users/JohnDoe2/MyProjectName/SourceFiles", "TestThatForksKeepTheirOwnPlaybookAfter2Runs", "api_key=$API_KEY password=${PASSWORD}",
+		"da39a3ee5e6b4b0d3255bfef95601890afd80709", "DA39A3EE5E6B4B0D3255BFEF95601890AFD80709", `"Authorization": "Bearer ${TOKEN}"`,
 		"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk", "scheme://user@host:80/", "a \\ b \\u0041 \\/",
 	} {
 		if got := r.String(text); got != text {

@@ -17,6 +17,8 @@ type shape struct {
 	pattern string // its first group is the secret
 	start   start
 	random  bool // the secret must look random
+	// atLeast, if positive, makes the anchors names to which a secret of that length is assigned.
+	atLeast int
 }
 
 // start is where a shape may start.
@@ -41,29 +43,31 @@ const (
 func shapesOfSecrets() []shape {
 	const header = `(?i)uthorization[ \t"'\\>]{0,10}[:=]` + to + `{0,10}`
 	list := []shape{
-		{"anthropic", "sk-ant-", `(sk-ant-[\w-]{16,})`, word, false},
-		{"openai", "sk-", `(sk-[\w-]{20,})`, word, true}, // or of another vendor with the same format
-		{"google", "AIza", `(AIza[\w-]{30,})`, word, false},
-		{"google", "ya29.", `(ya29\.[\w-]{20,})`, word, false},
-		{"google", "GOCSPX-", `(GOCSPX-[\w-]{20,})`, word, false},
-		{"github", "github_pat_", `(github_pat_[\w-]{30,})`, word, false},
-		{"github", "ghp_|gho_|ghu_|ghs_|ghr_", `(gh._[A-Za-z0-9]{30,})`, word, false},
-		{"gitlab", "glpat-", `(glpat-[\w-]{20,})`, word, false},
-		{"stripe", "sk_live_|rk_live_", `(.k_live_[A-Za-z0-9]{16,})`, word, false},
-		{"npm", "npm_", `(npm_[A-Za-z0-9]{36,})`, word, false},
-		{"huggingface", "hf_", `(hf_[A-Za-z0-9]{30,})`, word, false},
-		{"groq", "gsk_", `(gsk_[A-Za-z0-9]{40,})`, word, false},
-		{"slack", "xoxb-|xoxp-|xoxa-|xoxr-|xoxs-|xoxe-|xapp-", `(x...-[A-Za-z0-9-]{10,})`, word, false},
-		{"aws", "AKIA|ASIA|ABIA|ACCA", `([A-Z0-9]{20})(?:[^A-Za-z0-9]|$)`, word, false},
-		{"jwt", "eyJ", `(eyJ[\w-]{7,}\.eyJ[\w-]{6,}\.[\w-]*)`, separated, false},
+		{"anthropic", "sk-ant-", `(sk-ant-[\w-]{16,})`, word, false, 0},
+		{"openai", "sk-", `(sk-[\w-]{20,})`, word, true, 0}, // or of another vendor with the same format
+		{"google", "AIza", `(AIza[\w-]{30,})`, word, false, 0},
+		{"google", "ya29.", `(ya29\.[\w-]{20,})`, word, false, 0},
+		{"google", "GOCSPX-", `(GOCSPX-[\w-]{20,})`, word, false, 0},
+		{"github", "github_pat_", `(github_pat_[\w-]{30,})`, word, false, 0},
+		{"github", "ghp_|gho_|ghu_|ghs_|ghr_", `(gh._[A-Za-z0-9]{30,})`, word, false, 0},
+		{"gitlab", "glpat-", `(glpat-[\w-]{20,})`, word, false, 0},
+		{"stripe", "sk_live_|rk_live_", `(.k_live_[A-Za-z0-9]{16,})`, word, false, 0},
+		{"npm", "npm_", `(npm_[A-Za-z0-9]{36,})`, word, false, 0},
+		{"huggingface", "hf_", `(hf_[A-Za-z0-9]{30,})`, word, false, 0},
+		{"groq", "gsk_", `(gsk_[A-Za-z0-9]{40,})`, word, false, 0},
+		{"slack", "xoxb-|xoxp-|xoxa-|xoxr-|xoxs-|xoxe-|xapp-", `(x...-[A-Za-z0-9-]{10,})`, word, false, 0},
+		{"aws", "AKIA|ASIA|ABIA|ACCA", `([A-Z0-9]{20})(?:[^A-Za-z0-9]|$)`, word, false, 0},
+		{"jwt", "eyJ", `(eyJ[\w-]{7,}\.eyJ[\w-]{6,}\.[\w-]*)`, separated, false, 0},
 		{"private_key", "-----BEGIN ", // without an end line, it extends to the end of the text
-			`(-----BEGIN [^-]{0,50}PRIVATE KEY[^-]{0,50}-----(?s:.*?-----END [^-]{0,70}-----|.*))`, anywhere, false},
+			`(-----BEGIN [^-]{0,50}PRIVATE KEY[^-]{0,50}-----(?s:.*?-----END [^-]{0,70}-----|.*))`, anywhere, false, 0},
 		{"password", "://",
-			`://[^ \t\r\n"'<>/?#@:\\]*:([^ \t\r\n"'<>/@$*{][^ \t\r\n"'<>/@]*)@`, anywhere, false},
-		{"bearer", "earer |EARER ", `(?i)earer (` + token + `{20,})`, anywhere, true},
-		{"bearer", "uthorization|UTHORIZATION", header + `(` + token + `{20,})`, anywhere, true},
+			`://[^ \t\r\n"'<>/?#@:\\]*:([^ \t\r\n"'<>/@$*{][^ \t\r\n"'<>/@]*)@`, anywhere, false, 0},
+		{"bearer", "earer |EARER ", `(?i)earer (` + token + `{20,})`, anywhere, true, 0},
+		{"bearer", "uthorization|UTHORIZATION", header + `(` + token + `{20,})`, anywhere, true, 0},
 		{"bearer", "uthorization|UTHORIZATION",
-			header + `[A-Za-z0-9]{2,12} (` + token + `{8,})`, anywhere, false},
+			header + `[A-Za-z0-9]{2,12} (` + token + `{8,})`, anywhere, false, 0},
+		{kind: "bearer", anchors: "uthorization|UTHORIZATION", atLeast: MinLength},
+		{kind: "password", anchors: "assword|ASSWORD|asswd|ASSWD|assphrase|ASSPHRASE|pwd|Pwd|PWD", atLeast: minPassword},
 	}
 	for _, name := range credentials {
 		words := strings.Split(name, "_")
@@ -73,8 +77,10 @@ func shapesOfSecrets() []shape {
 		}
 		spellings := []string{name, strings.ToUpper(name), strings.Join(words, "-"), strings.Join(words, ""),
 			camel, strings.ToUpper(camel[:1]) + camel[1:]}
-		list = append(list, shape{"credential", strings.Join(spellings, "|"),
-			`(?i)` + strings.Join(words, "[_-]?") + to + `{1,12}(` + base64 + `{20,})`, anywhere, true})
+		anchors := strings.Join(spellings, "|")
+		list = append(list, shape{"credential", anchors,
+			`(?i)` + strings.Join(words, "[_-]?") + to + `{1,12}(` + base64 + `{20,})`, anywhere, true, 0},
+			shape{kind: "credential", anchors: anchors, atLeast: MinLength})
 	}
 	return list
 }
@@ -84,7 +90,11 @@ var shapeAnchors = sync.OnceValue(func() (list []anchor) {
 	for _, s := range shapesOfSecrets() {
 		match := s.matcher()
 		for text := range strings.SplitSeq(s.anchors, "|") {
-			list = append(list, anchor{text: text, kind: s.kind, match: match})
+			if s.atLeast > 0 {
+				match = func(b []byte, at int) (from, to int) { return assigned(b, at+len(text), s.atLeast) }
+			}
+			list = append(list, anchor{text: text, kind: s.kind, match: match,
+				spaced: s.start == anywhere && text != "://"})
 		}
 	}
 	return list
@@ -152,23 +162,23 @@ var credentials = []string{
 	"session_token", "private_key",
 }
 
-// isCredential reports whether the value of the JSON key is secret.
-func isCredential(key string) bool {
-	key = strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(key))
-	if key == "authorization" || key == "proxyauthorization" || key == "xapikey" {
-		return true
+// secretOf returns the kind of the secret that is the value of a JSON key, or "".
+func secretOf(key string, value []byte) string {
+	if key == "" {
+		return ""
 	}
-	for _, name := range credentials {
-		if strings.TrimPrefix(key, "aws") == strings.ReplaceAll(name, "_", "") {
-			return true
+	key = strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(key))
+	for _, name := range []string{"password", "passwd", "passphrase"} {
+		if strings.HasSuffix(key, name) && len(value) >= minPassword && !isPlaceholder(value) {
+			return "password"
 		}
 	}
-	return false
-}
-
-var generated = regexp.MustCompile(`^` + base64 + `{20,}`)
-
-// isGenerated reports whether a text starts with a long random word.
-func isGenerated(text []byte) bool {
-	return isRandom(generated.Find(text[:min(len(text), lookAhead)]))
+	is := key == "authorization" || key == "proxyauthorization" || key == "xapikey"
+	for _, name := range credentials {
+		is = is || strings.TrimPrefix(key, "aws") == strings.ReplaceAll(name, "_", "")
+	}
+	if value = value[schemeEnd(value):]; is && len(value) >= MinLength && !isPlaceholder(value) {
+		return "credential"
+	}
+	return ""
 }

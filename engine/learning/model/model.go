@@ -61,14 +61,15 @@ type Checker interface {
 // ErrorKind classifies the failure of a request to a model.
 type ErrorKind string
 
-// Error kinds. The first five, [NoRunner] and [NoBlueprint] are worth a retry. After [Network]
+// Error kinds. The first six, [NoRunner] and [NoBlueprint] are worth a retry. After [Network]
 // and [ServerError], the server may not have received the request.
 const (
 	RateLimited ErrorKind = "RateLimited"
 	Overloaded  ErrorKind = "Overloaded"
 	ServerError ErrorKind = "ServerError"
 	Network     ErrorKind = "Network"
-	NoKey       ErrorKind = "NoKey" // on this worker; another worker may have a key
+	NoKey       ErrorKind = "NoKey"   // on this worker; another worker may have a key
+	NoAgent     ErrorKind = "NoAgent" // on this worker; another worker may have the agent's CLI
 	Auth        ErrorKind = "Auth"
 	NoModel     ErrorKind = "NoModel"
 	BadRequest  ErrorKind = "BadRequest"
@@ -103,7 +104,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Permanent reports whether no retry can fix the error.
 func (e *Error) Permanent() bool {
 	switch e.Kind {
-	case RateLimited, Overloaded, ServerError, Network, NoKey, NoRunner, NoBlueprint:
+	case RateLimited, Overloaded, ServerError, Network, NoKey, NoAgent, NoRunner, NoBlueprint:
 		return false
 	}
 	return true

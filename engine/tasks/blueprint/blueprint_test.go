@@ -183,7 +183,7 @@ func TestMistakes(t *testing.T) {
 		"move":           {program(`, "on_runner_loss": "move"`), `$.on_runner_loss: move needs "idempotent": true`},
 		"agent moves":    {agent(`, "on_runner_loss": "move"`), `$.on_runner_loss: an agent's run cannot be moved`},
 		"loss":           {program(`, "on_runner_loss": "retry"`), `$.on_runner_loss: value must be one of 'fail', 'move'`},
-		"strategy":       {program(`, "parameter_strategy": "stdin"`), `$.parameter_strategy: value must be one of 'stdin_json', 'args', 'env', 'file'`},
+		"strategy":       {program(`, "parameter_strategy": "stdin"`), `$.parameter_strategy: value must be one of 'stdin_json', 'args', 'args_spaced', 'env', 'file'`},
 		"prompt":         {program(`, "system_prompt": "x"`), `$.system_prompt: is for agents, and this is a program`},
 		"prompt file":    {with(program(""), PromptFile, "x"), `agent.system-prompt.md: is for agents`},
 		"agent command":  {agent(`, "command": "x"`), `$.command: is for programs, and this is an agent: set "type": "deterministic"`},

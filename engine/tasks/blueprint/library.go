@@ -293,7 +293,8 @@ func starterFiles(name string, blueprintType run.BlueprintType, strategy run.Str
 		agent.Timeout = 60
 		script, err := starter.ReadFile("starter/" + string(agent.Strategy) + ".sh")
 		if err != nil {
-			return nil, fmt.Errorf("%w: strategy %s must be stdin_json, args, env or file", run.ErrBadRequest, quote(string(strategy)))
+			return nil, fmt.Errorf("%w: strategy %s must be one of %v", run.ErrBadRequest,
+				quote(string(strategy)), run.Strategies())
 		}
 		files[CommandFile] = string(script)
 		files[ParamsFile] = starterSchema

@@ -141,6 +141,8 @@ func runs(t *testing.T, b Blueprint, want string) {
 		cmd.Stdin = strings.NewReader(params)
 	case run.Args:
 		cmd.Args = append(cmd.Args, "--greeting=hello", "--times=1")
+	case run.ArgsSpaced:
+		cmd.Args = append(cmd.Args, "--greeting", "hello", "--times", "1")
 	case run.Env:
 		cmd.Env = append(os.Environ(), run.EnvName("greeting")+"=hello", run.EnvName("times")+"=1")
 	case run.File:
@@ -164,7 +166,7 @@ func TestNew(t *testing.T) {
 		name     string
 		of       run.BlueprintType
 		strategy run.Strategy
-	}{{"helper", run.Agent, ""}, {"stdin", run.Deterministic, ""}, {"args", run.Deterministic, run.Args}, {"env", run.Deterministic, run.Env}, {"file", run.Deterministic, run.File}} {
+	}{{"helper", run.Agent, ""}, {"stdin", run.Deterministic, ""}, {"args", run.Deterministic, run.Args}, {"spaced", run.Deterministic, run.ArgsSpaced}, {"env", run.Deterministic, run.Env}, {"file", run.Deterministic, run.File}} {
 		dir, err := New(library, c.name, c.of, c.strategy)
 		if err != nil {
 			t.Fatal(err)
@@ -177,7 +179,7 @@ func TestNew(t *testing.T) {
 			if got, err := b.Check([]byte(`{}`)); err != nil || string(got) != `{"greeting":"hello","times":1}` {
 				t.Errorf("%s: %s, %v", c.name, got, err)
 			}
-			runs(t, b, map[run.Strategy]string{run.StdinJSON: `{"greeting":"hello","times":1}`, run.Args: "--greeting=hello\n--times=1", run.Env: "hello\n1",
+			runs(t, b, map[run.Strategy]string{run.StdinJSON: `{"greeting":"hello","times":1}`, run.Args: "--greeting=hello\n--times=1", run.Env: "hello\n1", run.ArgsSpaced: "--greeting\nhello\n--times\n1",
 				run.File: `{"greeting":"hello","times":1}`}[b.Strategy])
 		}
 		if _, err := New(library, c.name, c.of, c.strategy); !errors.Is(err, ErrExists) {
@@ -194,7 +196,7 @@ func TestNew(t *testing.T) {
 		}
 	}
 	entries, err := os.ReadDir(library)
-	if err != nil || len(entries) != 5 {
+	if err != nil || len(entries) != 6 {
 		t.Errorf("%v, %v", entries, err)
 	}
 }

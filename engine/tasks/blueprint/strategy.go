@@ -12,7 +12,7 @@ import (
 
 // cannotPass says why a strategy cannot pass a parameter of a name, or returns "".
 func cannotPass(s run.Strategy, name string) string {
-	if s != run.Args && s != run.Env || run.ValidParameter(name) {
+	if !s.SingleValues() || run.ValidParameter(name) {
 		return ""
 	}
 	return fmt.Sprintf("the strategy %s cannot pass a parameter of this name: "+
@@ -35,7 +35,7 @@ func (v variables) conflict(s run.Strategy, name string) string {
 
 // checkStrategy adds violations for parameters that a strategy cannot pass.
 func (v *Violations) checkStrategy(s run.Strategy, params map[string]any) {
-	if s != run.Args && s != run.Env {
+	if !s.SingleValues() {
 		return
 	}
 	taken := variables{}
@@ -66,6 +66,10 @@ func (v *Violations) checkArgument(s run.Strategy, path, name string, value any)
 	if !isString {
 		raw, _ := encode(value) // cannot fail for a value of a parsed document
 		text = string(raw)
+	}
+	if s == run.ArgsSpaced && strings.HasPrefix(text, "-") {
+		v.add(path, fmt.Sprintf("begins with a dash, so the strategy %s cannot tell it from a flag; "+
+			"the blueprint needs args, stdin_json or file", s))
 	}
 	if strings.ContainsRune(text, 0) {
 		v.add(path, fmt.Sprintf("contains a NUL, which the strategy %s cannot pass", s))

@@ -80,6 +80,9 @@ func (c *capture) release(all bool) {
 	if all || end == 0 && len(c.held) >= maxHeld {
 		partial = !all
 		end = len(c.held)
+		if safe := c.secrets.Safe(c.held); partial && safe > 0 {
+			end = safe
+		}
 	}
 	if end == 0 {
 		return

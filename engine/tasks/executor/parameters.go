@@ -13,10 +13,10 @@ import (
 )
 
 func checkStrategy(s run.Strategy) error {
-	if slices.Contains([]run.Strategy{"", run.StdinJSON, run.Args, run.Env, run.File}, s) {
+	if s == "" || slices.Contains(run.Strategies(), s) {
 		return nil
 	}
-	return fmt.Errorf("%q must be one of stdin_json, args, env and file", short(string(s)))
+	return fmt.Errorf("%q must be one of %v", short(string(s)), run.Strategies())
 }
 
 // passed are parameters in the form of a strategy.
@@ -34,6 +34,8 @@ type passed struct {
 //	args        true is --name; false and null are omitted; a list repeats the flag for each
 //	            item; other values are --name=value, so that no value can be a flag. Objects,
 //	            and all items of a list except strings, are JSON.
+//	args_spaced As args, but --name and the value are two arguments. A value that begins with a
+//	            dash is refused.
 //	env         PARAM_NAME is a string as it is, or another value as JSON; null is omitted.
 //	            The name is in upper case, with _ for -.
 //	file        A private file contains the object as JSON. Its path replaces
@@ -45,9 +47,9 @@ func passParameters(b run.Blueprint, object json.RawMessage) (p passed, err erro
 		return p, err
 	}
 	switch b.Strategy {
-	case run.Args:
+	case run.Args, run.ArgsSpaced:
 		gjson.ParseBytes(object).ForEach(func(name, value gjson.Result) bool {
-			p.args = append(p.args, arguments("--"+name.Str, value)...)
+			p.args = append(p.args, arguments(b.Strategy, "--"+name.Str, value)...)
 			return true
 		})
 	case run.Env:
@@ -77,17 +79,25 @@ func checkParameters(b run.Blueprint, object json.RawMessage) error {
 }
 
 // arguments returns the value of a parameter as arguments.
-func arguments(flag string, value gjson.Result) (args []string) {
+func arguments(s run.Strategy, flag string, value gjson.Result) (args []string) {
+	add := func(value gjson.Result) {
+		if s == run.ArgsSpaced {
+			args = append(args, flag, text(value))
+		} else {
+			args = append(args, flag+"="+text(value))
+		}
+	}
 	switch {
 	case value.Type == gjson.True:
 		return []string{flag}
 	case value.Type == gjson.False || value.Type == gjson.Null:
 		return nil
-	case !value.IsArray():
-		return []string{flag + "=" + text(value)}
-	}
-	for _, item := range value.Array() {
-		args = append(args, flag+"="+text(item))
+	case value.IsArray():
+		for _, item := range value.Array() {
+			add(item)
+		}
+	default:
+		add(value)
 	}
 	return args
 }

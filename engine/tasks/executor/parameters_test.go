@@ -33,6 +33,26 @@ func TestArgs(t *testing.T) {
 	}
 }
 
+// TestSpacedArgs checks parameters of programs that take --depth 2.
+func TestSpacedArgs(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{`{"depth":2,"on":true,"off":false,"none":null}`, `--depth|2|--on`},
+		{`{"v":"","w":"a b"}`, `--v||--w|a b`},
+		{`{"l":["a",2,{"x":[1]}],"e":[]}`, `--l|a|--l|2|--l|{"x":[1]}`},
+	} {
+		p, err := passParameters(run.Blueprint{Strategy: run.ArgsSpaced}, json.RawMessage(c.in))
+		if got := strings.Join(p.args, "|"); err != nil || got != c.want || p.stdin != nil {
+			t.Errorf("%s: %q, %v", c.in, got, err)
+		}
+	}
+	for _, in := range []string{`{"v":"--rm"}`, `{"v":-2}`, `{"l":["a","-b"]}`} {
+		_, err := passParameters(run.Blueprint{Strategy: run.ArgsSpaced}, json.RawMessage(in))
+		if err == nil || !strings.Contains(err.Error(), "begins with a dash") {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+}
+
 // TestVariables checks the variables of parameters.
 func TestVariables(t *testing.T) {
 	g, err := passParameters(run.Blueprint{Strategy: run.Env}, json.RawMessage(`{"path":"/evil","ld-preload":"x","on":true,"off":false,"none":null,"l":["a", 1],"n":1.50,"s":"a\nb=c"}`))
@@ -59,7 +79,7 @@ func TestBadNames(t *testing.T) {
 		{`{"v":1} {}`, `after top-level value`},
 		{`{"v":`, `unexpected end of JSON input`},
 	} {
-		for _, s := range []run.Strategy{run.Args, run.Env} {
+		for _, s := range []run.Strategy{run.Args, run.ArgsSpaced, run.Env} {
 			if _, err := passParameters(run.Blueprint{Strategy: s}, json.RawMessage(c.in)); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, %s: %v", s, c.in, err)
 			}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -192,9 +193,11 @@ func (s *Server) started(ctx context.Context, c call, in run.Input) (any, error)
 // answer says how to proceed.
 func (s *Server) await(ctx context.Context, c call, out reply) (any, error) {
 	wait, cancel := context.WithTimeout(ctx, s.o.Wait)
-	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
-	go s.reportProgress(wait, c, out.RunID)
+	var progress sync.WaitGroup
+	progress.Go(func() { s.reportProgress(wait, c, out.RunID) })
+	defer progress.Wait()
+	defer cancel()
 	res, err := s.o.Service.Await(wait, out.RunID)
 	if err == nil {
 		return s.withResult(out, res), nil

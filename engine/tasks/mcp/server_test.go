@@ -15,6 +15,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
 
+	"go.uber.org/goleak"
+
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
 )
@@ -24,7 +26,8 @@ const serveStdio = "ACESCOPE_MCP_TEST_STDIO"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(serveStdio) == "" {
-		os.Exit(m.Run())
+		goleak.VerifyTestMain(m)
+		return
 	}
 	f := newFake()
 	go func() {

@@ -118,11 +118,18 @@ type Strategy string
 
 // Strategies. StdinJSON is the default.
 const (
-	StdinJSON Strategy = "stdin_json"
-	Args      Strategy = "args"
-	Env       Strategy = "env"
-	File      Strategy = "file"
+	StdinJSON  Strategy = "stdin_json"
+	Args       Strategy = "args"        // --key=value
+	ArgsSpaced Strategy = "args_spaced" // --key value
+	Env        Strategy = "env"
+	File       Strategy = "file"
 )
+
+// Strategies returns all strategies.
+func Strategies() []Strategy { return []Strategy{StdinJSON, Args, ArgsSpaced, Env, File} }
+
+// SingleValues reports whether each parameter becomes arguments or a variable of its own.
+func (s Strategy) SingleValues() bool { return s == Args || s == ArgsSpaced || s == Env }
 
 // OnLoss is what happens to a run whose runner dies: it fails, or it moves to another runner,
 // which only idempotent programs may do.

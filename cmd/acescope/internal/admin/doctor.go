@@ -116,7 +116,7 @@ func checkEngine(a *cli.App, ctx context.Context, report reporter) {
 	deps.Agents = nil // checked before
 	health := system.Read(ctx, deps, cluster.Connection{Mode: string(e.Mode()), Address: e.Address()})
 	for _, c := range health.Checks() {
-		if c.Name == "data" || c.Name == "attributes" || c.Name == "runs" {
+		if c.Name == "data" || c.Name == "attributes" || c.Name == "runs" || c.Name == system.SpoolCheck {
 			report(c.Name, c.State, "%s", strings.TrimRight(c.Text+"; "+c.Advice, "; "))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/agents/observe/spool"
 	"acescope/sources/cluster"
 	"acescope/sources/system"
 )
@@ -78,7 +80,7 @@ func healthDeps(a *cli.App, e *engine.Engine) cluster.Deps {
 	dir, _ := a.DataDir() // the connection exists, so there is a data directory
 	return cluster.Deps{
 		Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Playbooks: e.Books, DataDir: dir,
-		Artifact: e.Artifacts.Get, Meter: a.Meter, Host: host(e, dir), Agents: a.AgentChecks(),
+		Spool: spool.Dir(os.Getenv), Artifact: e.Artifacts.Get, Meter: a.Meter, Host: host(e, dir), Agents: a.AgentChecks(),
 	}
 }
 

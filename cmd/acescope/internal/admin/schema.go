@@ -45,7 +45,7 @@ func typed[T any](names ...string) []lineType {
 // Lines that several commands write.
 var (
 	finished     = slices.Concat(typed[cli.RunLine]("run"), typed[runs.SummaryLine]("summary"))
-	changes      = typed[histories.Change]("phase", "skill", "delta", "status", "unread", "error")
+	changes      = typed[histories.Change]("phase", "skill", "command", "delta", "status", "unread", "error")
 	conversation = slices.Concat(
 		typed[agents.EntryLine]("user", "text", "thinking", "tool", "status", "error"),
 		typed[agents.SessionChange]("session_state"), typed[agents.DeltaLine]("delta"))

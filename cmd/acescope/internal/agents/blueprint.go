@@ -206,8 +206,8 @@ acescope agent new reviewer --type agent --agents-dir ~/agents`,
 		RunE: func(_ *cobra.Command, args []string) error { return newBlueprint(a, args[0], kind, strategy) },
 	}
 	choiceVar(cmd.Flags(), &kind, "type", []run.BlueprintType{run.Agent, run.Deterministic}, "agent or deterministic")
-	choiceVar(cmd.Flags(), &strategy, "strategy", []run.Strategy{run.StdinJSON, run.Args, run.Env, run.File},
-		"how a program gets its parameters: stdin_json (default), args, env or file")
+	choiceVar(cmd.Flags(), &strategy, "strategy", run.Strategies(),
+		"how a program gets its parameters: stdin_json (default), args (--key=value), args_spaced (--key value), env or file")
 	_ = cmd.MarkFlagRequired("type")
 	return cmd
 }

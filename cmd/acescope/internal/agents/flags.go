@@ -3,12 +3,15 @@ package agents
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -43,6 +46,24 @@ func intVar[N int | int64](fs *pflag.FlagSet, p *N, name string, low, high N, us
 			return fmt.Errorf("must be a number from %d to %d", low, high)
 		}
 		*p = N(n)
+		return nil
+	}}, name, usage)
+}
+
+// secondsVar adds a flag for a duration of at least a second, kept in seconds. 0 is an empty flag.
+func secondsVar(fs *pflag.FlagSet, p *int, name, usage string) {
+	value := func() string {
+		if *p == 0 {
+			return ""
+		}
+		return (time.Duration(*p) * time.Second).String()
+	}
+	fs.Var(checkedValue{"duration", value, func(s string) error {
+		d, err := time.ParseDuration(s)
+		if err != nil || d < time.Second || d > math.MaxInt32*time.Second {
+			return errors.New("must be a duration of a second or more, such as 90s or 5m")
+		}
+		*p = int(d / time.Second)
 		return nil
 	}}, name, usage)
 }

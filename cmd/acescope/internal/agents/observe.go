@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -72,22 +73,24 @@ type settingsFlags struct {
 func (f *settingsFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.BoolVar(&f.user, "user", false, "the user's settings: $CLAUDE_CONFIG_DIR, or ~/.claude (the default)")
-	fs.StringVar(&f.project, "project", "", "the settings of the project in this directory")
+	fs.StringVar(&f.project, "project", "", "your own settings of the project in this directory (.claude/settings.local.json)")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "show the changes without making them")
 	cmd.MarkFlagsMutuallyExclusive("user", "project")
 }
 
-// path returns the file of the settings.
-func (f settingsFlags) path() (string, error) {
+// paths returns the files of the settings. The hook is installed in the first one: the settings of a project that are
+// committed are no place for a path on this machine, but may hold a hook.
+func (f settingsFlags) paths() ([]string, error) {
 	if f.project != "" {
 		dir, err := existingDir("--project", f.project)
-		return filepath.Join(dir, ".claude", "settings.json"), err
+		dir = filepath.Join(dir, ".claude")
+		return []string{filepath.Join(dir, "settings.local.json"), filepath.Join(dir, "settings.json")}, err
 	}
 	roots := transcripts.Roots(os.Getenv)
 	if len(roots) == 0 {
-		return "", errors.New("no home directory; set $CLAUDE_CONFIG_DIR")
+		return nil, errors.New("no home directory; set $CLAUDE_CONFIG_DIR")
 	}
-	return filepath.Join(roots[0], "settings.json"), nil
+	return []string{filepath.Join(roots[0], "settings.json")}, nil
 }
 
 func observeInstallCommand(a *cli.App) *cobra.Command {
@@ -106,8 +109,12 @@ plain JSON are not changed.`,
 			if err != nil {
 				return err
 			}
-			return editSettings(a, f, HooksLine{Type: "observe_install", Hook: hook},
-				func(s []byte) ([]byte, error) { return hooks.Install(s, hook) })
+			paths, err := f.paths()
+			if err != nil {
+				return err
+			}
+			line := HooksLine{Type: "observe_install", Hook: hook, Path: paths[0], DryRun: f.dryRun}
+			return editSettings(a, line, func(s []byte) ([]byte, error) { return hooks.Install(s, hook) })
 		},
 	}
 	f.add(cmd)
@@ -123,7 +130,20 @@ func observeUninstallCommand(a *cli.App) *cobra.Command {
 		Example: "acescope observe uninstall --project .",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return editSettings(a, f, HooksLine{Type: "observe_uninstall"}, hooks.Uninstall)
+			paths, err := f.paths()
+			if err != nil {
+				return err
+			}
+			for i, path := range paths {
+				if i > 0 && len(readHookSettings("", path).Events) == 0 {
+					continue
+				}
+				line := HooksLine{Type: "observe_uninstall", Path: path, DryRun: f.dryRun}
+				if err := editSettings(a, line, hooks.Uninstall); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 	}
 	f.add(cmd)
@@ -159,11 +179,8 @@ func hookProgram(path string) (string, error) {
 }
 
 // editSettings changes settings, or shows the changes.
-func editSettings(a *cli.App, f settingsFlags, line HooksLine, change func([]byte) ([]byte, error)) error {
-	path, err := f.path()
-	if err != nil {
-		return err
-	}
+func editSettings(a *cli.App, line HooksLine, change func([]byte) ([]byte, error)) error {
+	path := line.Path
 	// If the file is a link, its target is changed.
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -176,10 +193,10 @@ func editSettings(a *cli.App, f settingsFlags, line HooksLine, change func([]byt
 	if err != nil {
 		return fmt.Errorf("%s is %w", path, err)
 	}
-	line.Path, line.DryRun, line.Changed = path, f.dryRun, string(before) != string(after)
+	line.Path, line.Changed = path, string(before) != string(after)
 	line.Events, _, _ = installedHooks(after)
 	line.Diff = diffLines(string(before), string(after))
-	if line.Changed && !f.dryRun {
+	if line.Changed && !line.DryRun {
 		if line.Backup, err = replaceFile(path, before, after); err != nil {
 			return err
 		}
@@ -221,15 +238,28 @@ func installedHooks(settings []byte) (events, missing []string, command string) 
 	return events, missing, command
 }
 
-// replaceFile replaces a file atomically and returns the name of a copy of the previous one.
+// replaceFile replaces a file atomically and returns the name of a copy of the previous one. The copy holds the
+// settings before the hook was installed, and is removed with the hook if they are the same again. Settings without a
+// copy that become empty were created by an installation and are removed.
 func replaceFile(path string, before, after []byte) (backup string, err error) {
+	uninstall := len(hooks.Installed(after)) == 0
+	backup = path + ".before-acescope"
+	original, err := os.ReadFile(backup)
+	switch {
+	case uninstall && errors.Is(err, os.ErrNotExist) && string(bytes.TrimSpace(after)) == "{}":
+		return "", os.Remove(path)
+	case uninstall && err == nil && bytes.Equal(original, after):
+		defer os.Remove(backup)
+	}
 	mode := os.FileMode(0o600)
-	if info, err := os.Stat(path); err == nil {
+	info, err := os.Stat(path)
+	if err == nil {
 		mode = info.Mode().Perm()
-		backup = path + ".before-acescope"
-		if err := os.WriteFile(backup, before, mode); err != nil {
-			return "", err
-		}
+	}
+	if err != nil || len(hooks.Installed(before)) > 0 {
+		backup = ""
+	} else if err := os.WriteFile(backup, before, mode); err != nil {
+		return "", err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err
@@ -296,8 +326,16 @@ func observeStatusCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			line := ObserveLine{Type: "observe_status", Observe: a.Settings.Observe, Spool: dir, Status: status,
-				Settings: append(readHookSettings("user", settingsFlags{}),
-					readHookSettings("project", settingsFlags{project: project})...)}
+				Settings: []hookSettings{}}
+			scopes := []settingsFlags{{user: true}, {project: project}}
+			for _, f := range scopes {
+				paths, _ := f.paths() // a missing directory has no settings
+				for _, path := range paths {
+					if h := readHookSettings(f.scope(), path); h.Path != "" {
+						line.Settings = append(line.Settings, h)
+					}
+				}
+			}
 			if a.JSON {
 				return cli.NewLines(a.Out).Write(line)
 			}
@@ -308,21 +346,24 @@ func observeStatusCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// readHookSettings returns the hooks in a settings file, or an empty list if the file cannot be read.
-func readHookSettings(scope string, f settingsFlags) []hookSettings {
-	path, err := f.path()
-	if err != nil {
-		return []hookSettings{}
+func (f settingsFlags) scope() string {
+	if f.project != "" {
+		return "project"
 	}
+	return "user"
+}
+
+// readHookSettings returns the hooks in a settings file. The path is "" if the file cannot be read.
+func readHookSettings(scope, path string) (h hookSettings) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return []hookSettings{}
+		return h
 	}
-	h := hookSettings{Scope: scope, Path: path}
+	h.Scope, h.Path = scope, path
 	if h.Events, h.Missing, h.Hook = installedHooks(data); len(h.Events) == 0 {
 		h.Missing = []string{}
 	}
-	return []hookSettings{h}
+	return h
 }
 
 func (l ObserveLine) details() (d details) {
@@ -351,5 +392,8 @@ func (l ObserveLine) details() (d details) {
 	}
 	d.add("forwarded", "%d, %s; %d ignored; %s", l.Forwarded, last, l.Ignored, serving)
 	d.add("failure", "%s", l.Failure)
+	if l.Quarantined > 0 {
+		d.add("quarantine", "%s: %s; %s", cli.Numbered(l.Quarantined, "event"), l.Reason, l.Advice())
+	}
 	return d
 }

@@ -85,7 +85,7 @@ func (f *RunFlags) StartFlags(fs *pflag.FlagSet) {
 		"all parameters as a JSON object; @FILE reads a file, - standard input")
 	fs.StringVar(&r.ProjectDir, "project-dir", "", "working directory of the run (default: the runner's)")
 	nameVar(fs, &r.SessionID, "session", "id of the session (default: a new id)")
-	intVar(fs, &r.MatchWithin, "match-within", 0, 1<<31-1, "seconds to wait for a runner (default 300)")
+	secondsVar(fs, &r.MatchWithin, "match-within", "time to wait for a runner, such as 90s or 1h (default 5m)")
 	requirementFlags(fs, &r.Requirements)
 }
 

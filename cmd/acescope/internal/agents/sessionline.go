@@ -42,7 +42,7 @@ func writeSession(a *cli.App, r sessions.Row) error {
 }
 
 func transcriptDetails(r sessions.Row, now time.Time) (d details) {
-	s, t := r.Transcript, r.Totals
+	s := r.Transcript
 	d.add("session", "%s", s.ID)
 	d.add("name", "%s", r.Name)
 	d.add("state", "%s", stateText(r, now))
@@ -53,9 +53,7 @@ func transcriptDetails(r sessions.Row, now time.Time) (d details) {
 		d.add("started", "%s, active for %s", formatTime(s.Started), text.Span(s.Summary.Last.Sub(s.Started)))
 	}
 	d.add("content", "%d turns, %d messages, %d compactions", s.Turns, s.Messages, s.Compactions)
-	d.add("tokens", "%s in, %s out, cache %s read, %s written", text.Count(t.Tokens.Input), text.Count(t.Tokens.Output),
-		text.Count(t.Tokens.CacheRead), text.Count(t.Tokens.CacheWrite()))
-	d.add("cost", "%s at list prices", costText(t))
+	d.usage(r)
 	if s.ForkedFrom != "" {
 		d.add("forked", "from %s, %d lines", s.ForkedFrom, s.Shared)
 	}
@@ -71,6 +69,18 @@ func transcriptDetails(r sessions.Row, now time.Time) (d details) {
 			text.Count(g.Tokens.Total()), costText(g.Totals))
 	}
 	return d
+}
+
+// usage adds the tokens and the cost of a session, as the list of sessions shows them.
+func (d *details) usage(r sessions.Row) {
+	t := r.Totals.Tokens
+	d.add("tokens", "%s: %s in, %s out, cache %s read, %s written", text.Count(t.Total()), text.Count(t.Input),
+		text.Count(t.Output), text.Count(t.CacheRead), text.Count(t.CacheWrite()))
+	source := "at list prices"
+	if r.Transcript == nil {
+		source = "as the agent reports"
+	}
+	d.add("cost", "%s %s", costText(r.Totals), source)
 }
 
 func engineDetails(r sessions.Row, now time.Time) (d details) {
@@ -90,8 +100,8 @@ func engineDetails(r sessions.Row, now time.Time) (d details) {
 	d.add("model", "%s", r.Model)
 	d.add("directory", "%s", r.Dir)
 	d.add("started", "%s", formatTime(r.Engine.Start))
-	d.add("turns", "%d, %s tokens, $%.4f as the agent reports", s.Turns,
-		text.Count(s.Usage.InputTokens+s.Usage.OutputTokens), s.Usage.CostUSD)
+	d.add("turns", "%d", s.Turns)
+	d.usage(r)
 	for _, q := range s.Queue {
 		d.add("queued", "%s, %s: %s", sessions.SenderText(q), q.ID, text.Cut(q.Text, 80, "…"))
 	}
@@ -105,7 +115,7 @@ func engineDetails(r sessions.Row, now time.Time) (d details) {
 	return d
 }
 
-// stateText returns the state of a session: "waiting (2)", "failed", "idle, unfinished".
+// stateText returns the state of a session: "waiting (2)", "failed", "idle, unfinished", "idle, last turn failed".
 func stateText(r sessions.Row, now time.Time) string {
 	e := r.Engine
 	switch {
@@ -119,19 +129,21 @@ func stateText(r sessions.Row, now time.Time) string {
 		return string(e.Exit)
 	case r.Waiting > 0:
 		return fmt.Sprintf("%s (%d)", e.Status, r.Waiting)
+	case r.LastTurnFailed():
+		return string(e.Status) + ", last turn failed"
 	}
 	return cmp.Or(string(e.Status), "?")
 }
 
 // costText returns a cost: "?" if no price is known, with a plus if some prices are not known.
 func costText(t transcript.Totals) string {
-	switch {
+	switch u := t.Usage(); {
 	case t.Tokens.Total() == 0:
 		return "-"
-	case t.Priced == 0:
+	case u.Unpriced && u.CostUSD == 0:
 		return "?"
-	case t.Unpriced > 0:
-		return fmt.Sprintf("$%.4f+", t.CostUSD)
+	case u.Unpriced:
+		return fmt.Sprintf("$%.4f+", u.CostUSD)
 	}
 	return fmt.Sprintf("$%.4f", t.CostUSD)
 }

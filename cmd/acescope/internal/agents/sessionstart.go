@@ -31,10 +31,11 @@ func sessionStartCommand(a *cli.App) *cobra.Command {
 		Use:   "start",
 		Short: "Start a durable session of a coding agent",
 		Long: `Starts a session: a conversation with a coding agent (claude, codex, gemini, opencode) that is
-recorded turn by turn and survives the death of its worker. The first matching --rule decides a tool
-call that the agent asks about; without a match --otherwise applies: the user decides (in the
-console, or with acescope session approve), or the call is denied. If no other process serves the
-data directory, this one does until the session has ended; with --detach a background process does.`,
+recorded turn by turn and survives the death of its worker. Rules decide tool calls, in any order: deny
+wins over ask, ask over allow. If no rule matches the whole of a call that the agent asks about,
+--otherwise applies: the user decides (in the console, or with acescope session approve), or the call
+is denied. If no other process serves the data directory, this one does until the session has ended;
+with --detach a background process does.`,
 		Example: `acescope session start --dir ~/shop --prompt 'Tidy the till' \
     --rule 'Bash(git *)=allow' --otherwise deny --follow
 acescope session start --agent codex --dir . --detach --json
@@ -53,8 +54,8 @@ acescope session start --resume 5e551011 --prompt 'And now the tests' --follow`,
 	fs.StringVar(&in.PermissionMode, "permission-mode", "",
 		"the agent's own permission mode: default, acceptEdits, plan, dontAsk")
 	fs.StringSliceVar(&in.AllowedTools, "allow-tool", nil, "tools that the agent may use without asking")
-	fs.StringArrayVar(&f.rules, "rule", nil, "rule for the calls that the agent asks about, such as 'Bash(git *)=allow', "+
-		"'mcp__*=deny' or 'Write=ask'; the first matching rule decides; can be repeated")
+	fs.StringArrayVar(&f.rules, "rule", nil, "rule for tool calls, such as 'Bash(git *)=allow', "+
+		"'mcp__*=deny' or 'Write=ask'; the strictest matching rule decides; can be repeated")
 	choiceVar(fs, &in.DefaultAction, "otherwise", []session.Action{session.Ask, session.Deny},
 		"decision on calls without a matching rule: ask the user, or deny")
 	fs.StringSliceVar(&in.Served, "serve-tool", nil,

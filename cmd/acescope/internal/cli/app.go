@@ -32,6 +32,10 @@ type App struct {
 	JSON     bool
 	Port     int
 
+	// Runner and HostAgents let the workflows of a cluster start programs on this machine; see ProgramFlags.
+	Runner     string
+	HostAgents bool
+
 	Background int              // process id of a run started with --detach
 	Spawned    *os.Process      // that process
 	Begun      bool             // a run was started for it
@@ -133,7 +137,11 @@ func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 		return nil, nil, err
 	}
 	a.Meter = cluster.NewMeter()
+	if err := a.checkPrograms(); err != nil {
+		return nil, nil, err
+	}
 	o.NoRunner = o.NoRunner || a.Settings.NoRunner
+	o.Runner, o.HostAgents = a.Runner, a.HostAgents
 	o.DataDir, o.Version, o.Port, o.Remote = dir, BuildVersion(), a.Port, a.Cluster()
 	o.Intercept, o.Logger, o.Providers, o.Agents = a.Meter.Intercept, log, a.Providers(), a.Agents()
 	o.Blueprints = Blueprints{blueprint.Library{Dirs: dirs}}

@@ -186,7 +186,7 @@ func ListLine(r runs.Run) RunLine {
 		l.Kind, l.TaskID = "experiment", ""
 	}
 	if !r.Open() {
-		l.DurationMS = Millis(r.Close.Sub(r.Start))
+		l.DurationMS = Millis(r.Age(r.Close))
 	}
 	return l
 }

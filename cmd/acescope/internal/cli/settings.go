@@ -121,7 +121,7 @@ func (s *Settings) declare() {
 		f.StringVar(&s.Observe, "observe", ObserveOn,
 			"what happens to records of agent hooks: on forwards them to their runs, spool keeps them, off ignores them")
 		f.BoolVar(&s.NoRunner, "no-runner", false,
-			"do not start the local runner, which executes blueprint runs in a process with workers")
+			"do not start the local runner, which executes blueprint runs in a process with workers for a data directory")
 	})
 	group("TEMPORAL_", everyCommand, func(f *pflag.FlagSet) {
 		f.StringVar(&s.Address, "address", "", "host:port of a Temporal cluster to use instead of the embedded server")

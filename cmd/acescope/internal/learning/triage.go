@@ -134,8 +134,8 @@ func printTriage(out io.Writer, t *triagesource.Result) error {
 	}{{"SLOWEST", t.Slowest}, {"MOST EXPENSIVE", t.MostExpensive}, {"MOST TOKENS", t.Largest}} {
 		fmt.Fprintf(w, "\n%s\n", list.title)
 		for _, r := range list.runs[:min(len(list.runs), textRows)] {
-			fmt.Fprintf(w, "  %s\t%s\t$%.4f\t%d tokens\t%s\n", cli.SafeText(nameOf(r)),
-				r.Age(now).Round(time.Millisecond), triagesource.UsageOf(r).CostUSD, triagesource.Tokens(r), r.Exit)
+			fmt.Fprintf(w, "  %s\t%s\t%s\t%d tokens\t%s\n", cli.SafeText(nameOf(r)),
+				r.Age(now).Round(time.Millisecond), triagesource.UsageOf(r).Cost(), triagesource.Tokens(r), r.Exit)
 		}
 	}
 	fmt.Fprintf(w, "\nPHASES (%d runs, %d of them read from histories, %d without times)\n",

@@ -193,15 +193,8 @@ func printSummary(
 	if duration > 0 {
 		took = fmt.Sprintf(", %.1f s", duration.Seconds())
 	}
-	cost := fmt.Sprintf("$%.4f", s.CostUSD)
-	switch {
-	case s.Unpriced && s.CostUSD == 0:
-		cost = "no cost data"
-	case s.Unpriced:
-		cost = "more than " + cost
-	}
 	fmt.Fprintf(a.Out, "experiment %s: %s, %d tasks, %d correct%s, %s\n",
-		s.ExperimentID, s.ExitStatus, s.Tasks, s.Correct, took, cost)
+		s.ExperimentID, s.ExitStatus, s.Tasks, s.Correct, took, s.Usage.Cost())
 	return printExperiment(a.Out, p)
 }
 

@@ -72,6 +72,7 @@ func RunCommand(a *cli.App) *cobra.Command {
 	fs.StringSliceVar(&f.tools, "allow-tool", nil, "tools that the skills phase may call (default all)")
 	fs.StringVar(&f.permission, "permission-mode", permissionModes[0],
 		"permissions of an agent in the skills phase: "+strings.Join(permissionModes, ", "))
+	a.ProgramFlags(fs)
 	fs.BoolVar(&f.detach, "detach", false, "start it and return; a background process executes it")
 	fs.DurationVar(&f.Pace, "pace", 0, "minimum duration of every phase, to make demonstrations easier to follow")
 	MustComplete(cmd, "provider", CompleteProviders(a))

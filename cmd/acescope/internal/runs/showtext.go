@@ -26,7 +26,7 @@ const (
 // PrintShow writes a run as text, in the order of the console's run screen.
 func PrintShow(w io.Writer, d *histories.Detail, l ShowLine) error {
 	p := &page{&Output{Lines: cli.NewLines(w)}}
-	start := l.Start.Local().Format(time.DateTime)
+	start := startOf(d).Local().Format(time.DateTime)
 	p.Printf("%s  %s  %s (%s, %d events)", l.WorkflowID, l.Status, start, l.From, l.Events)
 	p.problems(d)
 	p.lineage(&d.Lineage)
@@ -41,6 +41,7 @@ func PrintShow(w io.Writer, d *histories.Detail, l ShowLine) error {
 		p.blueprintRun(d.BlueprintRun)
 	default:
 		p.phases(d)
+		p.usage(d)
 		p.skills(d)
 		p.delta(d)
 		p.task(d)
@@ -205,6 +206,28 @@ func (p *page) phases(d *histories.Detail) {
 	}
 }
 
+// startOf returns when a run started. An observed run may have started long before its workflow.
+func startOf(d *histories.Detail) time.Time {
+	if d.Input.Observed {
+		for _, step := range d.Phase.Steps {
+			if step.Time != nil && !step.Time.StartedAt.IsZero() {
+				return step.Time.StartedAt
+			}
+		}
+	}
+	return d.Start
+}
+
+// usage writes the model of a run, its tokens and its cost.
+func (p *page) usage(d *histories.Detail) {
+	if u := d.Phase.Usage; u != (ace.Usage{}) {
+		p.heading("Usage")
+		p.text("model", d.Input.Model)
+		p.field("tokens", "%s in, %s out", text.Count(u.InputTokens), text.Count(u.OutputTokens))
+		p.field("cost", "%s", u.Cost())
+	}
+}
+
 // formatAttempts returns how often an activity was attempted and its failure, or "".
 func formatAttempts(x histories.Activity) string {
 	if x.Attempt < 2 && x.Failure == nil {
@@ -225,6 +248,12 @@ func formatMillis(ms float64) string {
 }
 
 func (p *page) skills(d *histories.Detail) {
+	if len(d.Skills.Commands) > 0 {
+		p.heading("Slash commands")
+		for _, name := range slices.Sorted(maps.Keys(d.Skills.Commands)) {
+			p.Printf("  %s %6d", text.Fit(cli.SafeText(name), 16, "~"), d.Skills.Commands[name])
+		}
+	}
 	if len(d.Skills.Skills) == 0 {
 		return
 	}

@@ -57,7 +57,7 @@ func tailRun(a *cli.App, ctx context.Context, e *engine.Engine, workflowID, runI
 		put := func(ev *historypb.HistoryEvent) error {
 			for _, c := range run.Apply(ev) {
 				at := c.At.Local().Format(clockTime)
-				out.Line(c, "%s  %-6s  %s", at, c.Type, c.Text())
+				out.Line(c, "%s  %-7s  %s", at, c.Type, c.Text())
 			}
 			next = history.NextRun(ev)
 			return out.Flush()

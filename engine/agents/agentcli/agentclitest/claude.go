@@ -25,6 +25,7 @@ type claude struct {
 	*process
 	log      *sessionLog
 	hosts    []string // MCP servers that the host implements
+	hooks    []string // callbacks of the host before tool calls
 	denials  []object // of the turn
 	model    string
 	mode     string // permission mode
@@ -95,7 +96,10 @@ type inputLine struct {
 	UUID    string
 	Message struct{ Content string }
 	ID      string `json:"request_id"`
-	Request struct{ Subtype string }
+	Request struct {
+		Subtype string
+		Hooks   map[string][]struct{ HookCallbackIDs []string }
+	}
 	// Response is an answer of the host.
 	Response struct {
 		ID       string `json:"request_id"`
@@ -159,6 +163,10 @@ func (c *claude) take(line []byte, open bool) {
 	case "control_request":
 		c.emit("control_response", object{"id": in.ID})
 		switch in.Request.Subtype {
+		case "initialize":
+			for _, h := range in.Request.Hooks["PreToolUse"] {
+				c.hooks = append(c.hooks, h.HookCallbackIDs...)
+			}
 		case "interrupt":
 			c.interrupted = c.busy
 		case "end_session":
@@ -345,8 +353,15 @@ func (c *claude) tools(calls ...toolCall) bool {
 // tool asks for permission, calls a tool and prints its result. It returns false if that ends
 // the turn.
 func (c *claude) tool(id string, t toolCall) bool {
-	allowed := slices.Contains(strings.Split(c.flags["allowedTools"], ","), t.name)
-	if c.flags["permission-prompt-tool"] == "stdio" && !allowed && c.mode != "bypassPermissions" && !t.denied {
+	allowed := slices.Contains(strings.Split(c.flags["allowedTools"], ","), t.name) || c.mode == "bypassPermissions"
+	for _, hook := range c.hooks {
+		decision, ok := c.runHook(hook, id, &t)
+		if !ok {
+			return false
+		}
+		allowed = allowed && decision != "ask"
+	}
+	if c.flags["permission-prompt-tool"] == "stdio" && !allowed && !t.denied {
 		raw, ok := c.request(object{
 			"subtype": "can_use_tool", "tool_name": t.name, "input": json.RawMessage(t.args), "tool_use_id": id,
 		})
@@ -380,6 +395,27 @@ func (c *claude) tool(id string, t toolCall) bool {
 	c.journal("tool", Entry{Tool: t.name, ToolID: id, Args: json.RawMessage(t.args)})
 	c.toolResult(id, t)
 	return true
+}
+
+// runHook asks a hook of the host about a tool call. It returns false if the turn is interrupted.
+func (c *claude) runHook(hook, id string, t *toolCall) (decision string, ok bool) {
+	raw, ok := c.request(object{"subtype": "hook_callback", "callback_id": hook, "tool_use_id": id, "input": object{
+		"hook_event_name": "PreToolUse", "tool_name": t.name, "tool_input": json.RawMessage(t.args), "tool_use_id": id,
+	}})
+	if !ok {
+		return "", false
+	}
+	var answer struct {
+		Output struct {
+			Decision string `json:"permissionDecision"`
+			Reason   string `json:"permissionDecisionReason"`
+		} `json:"hookSpecificOutput"`
+	}
+	check(json.Unmarshal(raw, &answer))
+	if answer.Output.Decision == "deny" {
+		t.denied, t.failed, t.output = true, true, "PreToolUse:"+t.name+" hook error: "+answer.Output.Reason
+	}
+	return answer.Output.Decision, true
 }
 
 // hostTool calls a tool of the host. It returns false if the turn is interrupted.

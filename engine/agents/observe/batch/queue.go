@@ -2,8 +2,9 @@
 // Temporal: the caller sends the signals.
 //
 // Order: items are sent in the order in which they were added, one batch at a time. Bounds: a
-// batch has at most [Max] items and about [MaxBytes] bytes; the caller bounds the waiting items.
-// Loss: only the items that [Queue.Close] drops; the sender handles batches that cannot be sent.
+// batch has at most [Max] items and about [MaxBytes] bytes; [Rule.MaxWaiting] or the caller bounds the
+// waiting items. Loss: the items that [Queue.Close] drops and those beyond the bound, which are
+// counted; the sender handles batches that cannot be sent.
 package batch
 
 import (
@@ -40,6 +41,8 @@ type Queue[T any] struct {
 
 	mu      sync.Mutex
 	waiting []T
+	bytes   int // of the waiting items
+	dropped int
 	sending sync.Mutex // held while a batch is sent, to keep the order
 	timer   *time.Timer
 	closed  bool
@@ -56,6 +59,8 @@ type Rule[T any] struct {
 	// MinInterval, if positive, is the minimum time between batches; the first item after a pause
 	// is sent at once. Otherwise the first item of every batch waits for [Delay].
 	MinInterval time.Duration
+	// MaxWaiting, if positive, bounds the bytes of the waiting items. Later ones are dropped.
+	MaxWaiting int
 }
 
 // New returns a queue. It calls send from its goroutines, one call at a time.
@@ -68,8 +73,23 @@ func (q *Queue[T]) Add(items ...T) {
 	if q.closed {
 		return
 	}
-	q.waiting = append(q.waiting, items...)
+	for _, item := range items {
+		size := q.rule.Bytes(item)
+		if q.rule.MaxWaiting > 0 && q.bytes+size > q.rule.MaxWaiting {
+			q.dropped++
+			continue
+		}
+		q.bytes += size
+		q.waiting = append(q.waiting, item)
+	}
 	q.schedule()
+}
+
+// Dropped returns how many items were dropped because too many were waiting.
+func (q *Queue[T]) Dropped() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.dropped
 }
 
 // Idle reports whether no items wait or are being sent.
@@ -108,6 +128,9 @@ func (q *Queue[T]) sendBatch() bool {
 	n := q.batchSize(q.waiting)
 	items := q.waiting[:n:n]
 	q.waiting = q.waiting[n:]
+	for _, item := range items {
+		q.bytes -= q.rule.Bytes(item)
+	}
 	if n > 0 {
 		q.sent++
 		q.last = time.Now()

@@ -70,3 +70,20 @@ func TestOversizedItem(t *testing.T) {
 		t.Errorf("batches of %v", got)
 	}
 }
+
+// TestWaitingIsBounded checks that a queue whose sender hangs drops and counts later items.
+func TestWaitingIsBounded(t *testing.T) {
+	hang, sending := make(chan struct{}), make(chan struct{})
+	q := batch.New(batch.Rule[int]{Bytes: func(n int) int { return n }, MaxWaiting: 100}, func([]int) {
+		sending <- struct{}{}
+		<-hang
+	})
+	q.Add(60, 40)
+	<-sending
+	q.Add(60, 30, 20, 10)
+	if n := q.Dropped(); n != 1 { // 60+30+20 are too many, 60+30+10 are not
+		t.Errorf("%d dropped", n)
+	}
+	close(hang)
+	q.Close(true)
+}

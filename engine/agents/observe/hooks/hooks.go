@@ -36,8 +36,18 @@ func Command(path string) string {
 // ErrNotPlain means that the settings are not a plain JSON object. They are not changed.
 var ErrNotPlain = errors.New("not plain JSON")
 
+// splitBOM returns the byte order mark, if any, and the rest.
+func splitBOM(settings []byte) (bom, rest []byte) {
+	const mark = "\ufeff"
+	if rest, ok := bytes.CutPrefix(settings, []byte(mark)); ok {
+		return []byte(mark), rest
+	}
+	return nil, settings
+}
+
 // Check returns why the settings cannot be edited, or nil.
 func Check(settings []byte) error {
+	_, settings = splitBOM(settings)
 	if len(bytes.TrimSpace(settings)) == 0 {
 		return nil
 	}
@@ -79,16 +89,14 @@ func notPlain(format string, args ...any) error {
 // Install returns the settings with the hook once at each of its events. Settings that already
 // have it are returned unchanged.
 func Install(settings []byte, path string) ([]byte, error) {
-	if err := Check(settings); err != nil {
-		return nil, err
-	}
 	if isInstalled(settings, Command(path)) {
-		return settings, nil
+		return settings, Check(settings)
 	}
 	settings, err := Uninstall(settings) // a hook at another path
 	if err != nil {
 		return nil, err
 	}
+	bom, settings := splitBOM(settings)
 	if len(bytes.TrimSpace(settings)) == 0 {
 		settings = []byte("{}\n")
 	}
@@ -103,7 +111,7 @@ func Install(settings []byte, path string) ([]byte, error) {
 	for _, event := range Events() {
 		settings = addGroup(settings, event, group)
 	}
-	return settings, nil
+	return slices.Concat(bom, settings), nil
 }
 
 // isInstalled reports whether each event has the command, and no other event has our hook.
@@ -120,6 +128,7 @@ func isInstalled(settings []byte, command string) bool {
 // Installed returns the commands of our hooks by event.
 func Installed(settings []byte) map[string]string {
 	found := map[string]string{}
+	_, settings = splitBOM(settings)
 	if !gjson.ValidBytes(settings) {
 		return found
 	}
@@ -159,10 +168,11 @@ func Uninstall(settings []byte) ([]byte, error) {
 	if err := Check(settings); err != nil {
 		return nil, err
 	}
+	bom, settings := splitBOM(settings)
 	for {
 		next := removeOne(settings)
 		if next == nil {
-			return settings, nil
+			return slices.Concat(bom, settings), nil
 		}
 		settings = next
 	}

@@ -21,13 +21,13 @@ const foreign = `{
 
 // TestRoundTrip checks that uninstalling restores the settings byte for byte.
 func TestRoundTrip(t *testing.T) {
-	for _, before := range []string{foreign, "{}", "{}\n", `{"a":1}`, "{\n\t\"a\": [1, 2]\n}\n", `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x"}]}]}}`} {
+	for _, before := range []string{foreign, "\ufeff" + foreign, "{}", "{}\n", `{"a":1}`, "{\n\t\"a\": [1, 2]\n}\n", `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x"}]}]}}`} {
 		with, err := hooks.Install([]byte(before), "/opt/it's/acescope-hook")
 		if err != nil {
 			t.Fatalf("%s: %v", before, err)
 		}
 		at := hooks.Installed(with)
-		if !json.Valid(with) || len(at) != len(hooks.Events()) {
+		if !json.Valid([]byte(strings.TrimPrefix(string(with), "\ufeff"))) || len(at) != len(hooks.Events()) {
 			t.Fatalf("%s became %s", before, with)
 		}
 		if want := `'/opt/it'\''s/acescope-hook' 2>/dev/null || :`; at["Stop"] != want {

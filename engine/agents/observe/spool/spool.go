@@ -7,9 +7,12 @@
 // reader (engine/agents/observe) renames the file when it is large and removes it when no writer
 // has it open: writers hold a shared lock, and try again if the file was removed.
 //
+// The file "quarantine" has the records that cannot be delivered. A file "extra-NAME" has records
+// of another source; [Adopt] moves them to "active".
+//
 // Order: the order of the writes. Bounds: the file has at most [MaxBytes], a record at most
-// [MaxPayload]. Loss: records that do not fit are counted, one byte each in the file "dropped";
-// the checksum detects records that a full disk truncated.
+// [MaxPayload], the quarantine at most [MaxQuarantine]. Loss: records that do not fit are counted,
+// one byte each in the file "dropped"; the checksum detects records that a full disk truncated.
 package spool
 
 import (
@@ -18,20 +21,24 @@ import (
 	"hash/crc32"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 )
 
 // Bounds of a spool, in bytes.
 const (
-	MaxBytes   = 256 << 20 // of the active file
-	MaxPayload = 8 << 20   // of one record
+	MaxBytes      = 256 << 20 // of the active file
+	MaxPayload    = 8 << 20   // of one record
+	MaxQuarantine = 16 << 20
 )
 
 // Names in the directory.
 const (
-	Active     = "active"
-	Dropped    = "dropped"
-	RotatedExt = ".old"
+	Active      = "active"
+	Quarantine  = "quarantine"
+	Dropped     = "dropped"
+	ExtraPrefix = "extra-"
+	RotatedExt  = ".old"
 )
 
 // Kind is the kind of a record.
@@ -53,8 +60,34 @@ type Record struct {
 	Payload []byte
 }
 
-// Env is the environment variable with the directory.
-const Env = "ACESCOPE_SPOOL"
+// Environment variables.
+const (
+	Env           = "ACESCOPE_SPOOL"      // the directory
+	EnvExperiment = "ACESCOPE_EXPERIMENT" // of the runs of an agent's sessions
+	// EnvHook is "off" for the agents that acescope itself starts: their calls are recorded already.
+	EnvHook = "ACESCOPE_HOOK"
+)
+
+// KeyExperiment is the field of a hook's record with the value of [EnvExperiment].
+const KeyExperiment = "acescope_experiment"
+
+// maxExperiment bounds the name of an experiment, in bytes.
+const maxExperiment = 100
+
+// WithExperiment adds the experiment to the JSON object of a hook, unless it is "".
+func WithExperiment(payload []byte, name string) []byte {
+	if name == "" || len(payload) == 0 || payload[0] != '{' {
+		return payload
+	}
+	out := append([]byte(nil), `{"`+KeyExperiment+`":"`...)
+	for _, c := range []byte(name[:min(len(name), maxExperiment)]) {
+		if c < ' ' || c == '"' || c == '\\' {
+			c = '_'
+		}
+		out = append(out, c)
+	}
+	return append(append(out, `",`...), payload[1:]...)
+}
 
 // Dir returns the directory according to the environment, or "".
 func Dir(getenv func(string) string) string {
@@ -92,27 +125,74 @@ const maxTries = 1000
 
 // Append appends a record. It replaces line breaks in the payload by spaces, in place.
 func Append(dir string, kind Kind, payload []byte) error {
-	now := time.Now()
-	id := strconv.FormatInt(now.UnixNano(), 36) + "-" + strconv.Itoa(os.Getpid())
-	return appendAs(dir, kind, id, now, payload)
+	return appendTo(dir, Active, MaxBytes, kind, payload)
 }
 
-func appendAs(dir string, kind Kind, id string, now time.Time, payload []byte) error {
+// AppendQuarantine is like [Append] for the quarantine.
+func AppendQuarantine(dir string, kind Kind, payload []byte) error {
+	return appendTo(dir, Quarantine, MaxQuarantine, kind, payload)
+}
+
+func appendTo(dir, name string, limit int64, kind Kind, payload []byte) error {
+	now := time.Now()
+	id := strconv.FormatInt(now.UnixNano(), 36) + "-" + strconv.Itoa(os.Getpid())
 	for i, c := range payload {
 		if c == '\n' || c == '\r' {
 			payload[i] = ' '
 		}
 	}
 	line := encode(Record{Kind: kind, Micros: now.UnixMicro(), PID: os.Getpid(), ID: id, Payload: payload})
+	err := appendLines(dir, name, limit, line)
+	if errors.Is(err, ErrFull) || errors.Is(err, errRemoved) {
+		countDropped(dir)
+	}
+	return err
+}
+
+// extraAge is the age from which the writer of an incomplete extra file is considered dead.
+const extraAge = time.Minute
+
+// Adopt moves the records of the extra files to the active file. A crash may repeat some of them.
+func Adopt(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ExtraPrefix) || !e.Type().IsRegular() {
+			continue
+		}
+		path := dir + "/" + e.Name()
+		info, err := e.Info()
+		if err != nil || info.Size() > MaxBytes {
+			continue
+		}
+		lines, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if !bytes.HasSuffix(lines, []byte{'\n'}) && time.Since(info.ModTime()) < extraAge {
+			continue // it is being written
+		}
+		err = appendLines(dir, Active, MaxBytes, append(lines, '\n'))
+		if err == nil {
+			err = os.Remove(path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendLines appends lines to a file with one write.
+func appendLines(dir, name string, limit int64, lines []byte) error {
 	created := false
 	for range maxTries {
-		err := write(dir+"/"+Active, line)
+		err := write(dir+"/"+name, lines, limit)
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, ErrFull):
-			countDropped(dir)
-			return err
 		case errors.Is(err, os.ErrNotExist) && !created:
 			created = true
 			if os.MkdirAll(dir, 0o700) != nil {
@@ -122,7 +202,6 @@ func appendAs(dir string, kind Kind, id string, now time.Time, payload []byte) e
 			return err
 		}
 	}
-	countDropped(dir)
 	return errRemoved
 }
 

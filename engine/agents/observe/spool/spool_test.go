@@ -85,7 +85,7 @@ func TestManyWriters(t *testing.T) {
 		wg.Go(func() {
 			for n := range each {
 				payload := strings.Repeat(string(rune('a'+w)), 1+n*7) + fmt.Sprintf(".%d.%d", w, n)
-				if err := appendAs(dir, Hook, fmt.Sprintf("%d-%d", w, n), time.Now(), []byte(payload)); err != nil {
+				if err := Append(dir, Hook, []byte(payload)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -98,7 +98,7 @@ func TestManyWriters(t *testing.T) {
 			t.Errorf("%d broken lines", broken)
 		}
 		for _, r := range records {
-			got[r.ID] = true
+			got[string(r.Payload)] = true
 		}
 		os.Remove(path)
 	}

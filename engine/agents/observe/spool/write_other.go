@@ -4,17 +4,17 @@ package spool
 
 import "os"
 
-// write appends a line.
-func write(path string, line []byte) error {
+// write appends lines to a file of at most limit bytes.
+func write(path string, lines []byte, limit int64) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || info.Size()+int64(len(line)) > MaxBytes {
+	if info, err := f.Stat(); err != nil || info.Size()+int64(len(lines)) > limit {
 		return ErrFull
 	}
-	_, err = f.Write(line)
+	_, err = f.Write(lines)
 	return err
 }
 

@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// write appends a line with one write, under a lock that keeps the reader from removing the file.
-// It never blocks.
-func write(path string, line []byte) error {
+// write appends lines to a file of at most limit bytes, with one write and under a lock that keeps
+// the reader from removing the file. It never blocks.
+func write(path string, lines []byte, limit int64) error {
 	fd, err := open(path)
 	if err != nil {
 		return err
@@ -31,12 +31,12 @@ func write(path string, line []byte) error {
 		return errRemoved
 	case info.Mode&syscall.S_IFMT != syscall.S_IFREG:
 		return os.ErrInvalid
-	case info.Size+int64(len(line)) > MaxBytes:
+	case info.Size+int64(len(lines)) > limit:
 		return ErrFull
 	}
 	var n int
-	err = retry(func() (err error) { n, err = syscall.Write(fd, line); return err })
-	if err == nil && n < len(line) {
+	err = retry(func() (err error) { n, err = syscall.Write(fd, lines); return err })
+	if err == nil && n < len(lines) {
 		err = io.ErrShortWrite
 	}
 	return err

@@ -68,11 +68,12 @@ func (h *Host) start(t *attempt, adapter agentcli.Adapter, call agentcli.Call, l
 	if err := lock.WritePID(a.p.Pid()); err != nil {
 		h.log.Warn("the process id was not written to the session's lock", "session", in.SessionID, "error", err)
 	}
-	go func() {
+	h.running.Go(func() {
 		<-a.p.Done()
 		_ = stdout.Close()
-	}()
-	go a.read(out)
+	})
+	h.running.Go(func() { a.read(out) })
+	a.requestHooks(in)
 	h.log.Info("agent process started", "session", in.SessionID, "agent", in.Agent,
 		"pid", a.p.Pid(), "resumed", call.Resume != "")
 	return a, nil
@@ -167,6 +168,9 @@ func (a *agent) control(line []byte, t *attempt) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
+	case c.Refused == rulesID:
+		a.h.log.Error("the agent does not report tool calls, so rules cannot hold", "session", a.sessionID)
+		go a.p.Stop()
 	case c.Cancels:
 		if cancel := a.requests[c.ID]; cancel != nil {
 			cancel()
@@ -174,7 +178,7 @@ func (a *agent) control(line []byte, t *attempt) {
 	case c.ID != "":
 		ctx, cancel := context.WithCancel(a.h.life)
 		a.requests[c.ID] = cancel
-		go a.respond(ctx, cancel, c, t)
+		a.h.running.Go(func() { a.respond(ctx, cancel, c, t) })
 	}
 }
 
@@ -200,6 +204,8 @@ func (a *agent) respond(ctx context.Context, cancel context.CancelFunc, q agentc
 // answer returns the line that answers a request of the agent.
 func (a *agent) answer(ctx context.Context, q agentcli.Control, t *attempt) ([]byte, error) {
 	switch {
+	case q.Hook != nil:
+		return a.restrict(ctx, q, t)
 	case q.Tool != nil:
 		return a.mayUse(ctx, q, t)
 	case q.MCP != nil && a.tools != nil && q.MCP.Server == session.ToolServerName:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -29,19 +30,70 @@ func (a *agent) mayUse(ctx context.Context, q agentcli.Control, t *attempt) ([]b
 	if id == "" {
 		id = t.newCallID()
 	}
-	answer, err := a.h.requestTool(ctx, t, session.ToolRequest{ID: id, Name: q.Tool.Name, Args: q.Tool.Input})
+	args, err := session.NormalizeArgs(q.Tool.Input)
+	if err != nil {
+		return agentcli.Deny(q.ID, err.Error(), false)
+	}
+	request := session.ToolRequest{ID: id, Name: q.Tool.Name, Args: args}
+	answer, err := a.h.requestTool(ctx, t, request, session.NewCall(t.in.WorkingDir, q.Tool.Name, args))
 	switch {
 	case err != nil:
 		return agentcli.Deny(q.ID, "the session cannot be asked: "+err.Error(), true)
 	case answer.Action == session.Allow:
-		return agentcli.Allow(q.ID, q.Tool.Input)
+		return agentcli.Allow(q.ID, args)
 	}
 	return agentcli.Deny(q.ID, denial(answer), false)
 }
 
+// rulesID identifies the request for hooks, and their callback.
+const rulesID = "acescope-rules"
+
+// requestHooks makes an agent report every tool call if rules of the session deny or ask. It is
+// called before the first message.
+func (a *agent) requestHooks(in session.TurnInput) {
+	if !a.streams || in.Policy == nil || !in.Policy.Restricts() {
+		return
+	}
+	if err := a.request(agentcli.HookTools(rulesID)); err != nil {
+		a.p.Stop() // its exit says more than the write error
+	}
+}
+
+// restrict answers the agent before a tool call, also of a tool that it may use without asking: a
+// rule of the session may deny the call or make the agent ask. A tool of the session decides by
+// itself.
+func (a *agent) restrict(ctx context.Context, q agentcli.Control, t *attempt) ([]byte, error) {
+	if t == nil || t.in.Policy == nil {
+		return agentcli.HookDecision(q.ID, string(session.Deny), "the turn has ended")
+	}
+	args, err := session.NormalizeArgs(q.Hook.Input)
+	if err != nil {
+		return agentcli.HookDecision(q.ID, string(session.Deny), err.Error())
+	}
+	call := session.NewCall(t.in.WorkingDir, q.Hook.Name, args)
+	verdict, restricted := t.in.Policy.Restrict(call)
+	own := a.tools != nil && strings.HasPrefix(q.Hook.Name, session.ToolPrefix)
+	switch {
+	case !restricted || own:
+		return agentcli.HookDecision(q.ID, "", "")
+	case verdict.Action == session.Ask:
+		return agentcli.HookDecision(q.ID, string(session.Ask), verdict.By)
+	}
+	request := session.ToolRequest{ID: cmp.Or(q.Hook.ToolUseID, t.newCallID()), Name: q.Hook.Name, Args: args}
+	if _, err := a.h.requestTool(ctx, t, request, call); err != nil { // only a record
+		a.h.log.Warn("a denied tool call was not recorded", "session", a.sessionID, "call", request.ID, "error", err)
+	}
+	return agentcli.HookDecision(q.ID, string(session.Deny),
+		denial(session.ToolAnswer{By: verdict.By, Reason: verdict.Reason}))
+}
+
 // denial returns the text that tells the agent about a denied call.
 func denial(a session.ToolAnswer) string {
-	return cmp.Or(a.Reason, "this call was denied by "+a.By)
+	text := "this call was denied by " + a.By
+	if a.Reason != "" {
+		text += ": " + a.Reason
+	}
+	return text
 }
 
 // newCallID returns an id for a call without an id from the agent.
@@ -52,8 +104,11 @@ func (t *attempt) newCallID() string {
 	return session.UUID("call", t.uuid, fmt.Sprint(t.number), fmt.Sprint(t.calls))
 }
 
-// requestTool asks the session's workflow. Secrets are redacted in the request.
-func (h *Host) requestTool(ctx context.Context, t *attempt, q session.ToolRequest) (session.ToolAnswer, error) {
+// requestTool asks the session's workflow, with the verdict of the rules on the whole call.
+// Secrets are redacted in the request.
+func (h *Host) requestTool(ctx context.Context, t *attempt, q session.ToolRequest, c session.Call) (
+	session.ToolAnswer, error,
+) {
 	select {
 	case t.requests <- struct{}{}:
 		defer func() { <-t.requests }()
@@ -61,7 +116,11 @@ func (h *Host) requestTool(ctx context.Context, t *attempt, q session.ToolReques
 		return session.ToolAnswer{}, ctx.Err()
 	}
 	q.Turn, q.Attempt = t.in.Turn, t.number
-	q.Args = h.redact.Line(validJSON(q.Args))
+	if t.in.Policy != nil {
+		verdict := t.in.Policy.Decide(c)
+		q.Verdict = &verdict
+	}
+	q.Args = h.redact.Line(q.Args)
 	if len(q.Args) > ace.InlineBytes {
 		ref, err := h.o.Artifacts.PutBytes(ctx, q.Args, "application/json")
 		if err != nil {

@@ -10,12 +10,16 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
 
 	"acescope/engine/agents/agentcall"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
+	"acescope/engine/internal/process"
 )
 
 // Failure types of a session that is not claimed, and of turns that fail outside the agent.
@@ -33,6 +37,20 @@ const (
 
 func refused(kind, format string, args ...any) error {
 	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), kind, nil)
+}
+
+// elsewhere returns the error of a claim that another worker of the task queue may make.
+func elsewhere(kind, message string) error {
+	return temporal.NewApplicationErrorWithOptions(message, kind,
+		temporal.ApplicationErrorOptions{NextRetryDelay: 500 * time.Millisecond})
+}
+
+// RegisterNoClaim registers a claim_session that leaves every session to another worker.
+func RegisterNoClaim(r worker.ActivityRegistry, why string) {
+	claim := func(context.Context, session.Input) (session.Host, error) {
+		return session.Host{}, elsewhere(TypeAgentMissing, process.Hostname()+": "+why)
+	}
+	r.RegisterActivityWithOptions(claim, activity.RegisterOptions{Name: session.ActivityClaim})
 }
 
 // claim executes claim_session: it accepts a session that can run on this host.
@@ -60,7 +78,7 @@ func CheckInput(in session.Input, agent agentcall.Agent) error {
 		return err
 	}
 	if !adapter.Features.Streaming && (len(in.Rules) > 0 || in.DefaultAction != "") {
-		return &agentcli.CallError{CLI: adapter.CLI, Reason: "it asks nobody about its tools, so rules have no effect"}
+		return &agentcli.CallError{CLI: adapter.CLI, Reason: "it does not ask before it uses a tool, so rules have no effect"}
 	}
 	return checkCall(turnInput(in), adapter, agent)
 }
@@ -122,7 +140,7 @@ func (t *attempt) checkHost() (refusal session.TurnResult, ok bool, err error) {
 		t.version = version.String()
 		return refusal, true, nil
 	}
-	if app, isApp := errors.AsType[*temporal.ApplicationError](err); isApp && app.NonRetryable() {
+	if app, isApp := errors.AsType[*temporal.ApplicationError](err); isApp {
 		return t.refuse(app.Type(), errors.New(app.Message())), false, nil
 	}
 	return refusal, false, err
@@ -137,12 +155,12 @@ func (h *Host) version(ctx context.Context, adapter agentcli.Adapter) (agentcli.
 		return version, nil
 	case ctx.Err() != nil:
 		return version, ctx.Err()
-	case failed.Retry:
+	case !failed.Elsewhere():
 		return version, errors.New(failed.Error)
 	case failed.ExitClass == string(agentcli.ClassTooOld):
-		return version, refused(TypeAgentTooOld, "%s: %s", h.name, failed.Error)
+		return version, elsewhere(TypeAgentTooOld, h.name+": "+failed.Error)
 	}
-	return version, refused(TypeAgentMissing, "%s: %s", h.name, failed.Error)
+	return version, elsewhere(TypeAgentMissing, h.name+": "+failed.Error)
 }
 
 // environ returns the environment of an agent's process.
@@ -173,7 +191,7 @@ func agentCall(
 	if len(in.Served) > 0 {
 		c.HostServer = session.ToolServerName
 		for _, tool := range in.Served {
-			c.AllowedTools = append(c.AllowedTools, "mcp__"+session.ToolServerName+"__"+tool)
+			c.AllowedTools = append(c.AllowedTools, session.ToolPrefix+tool)
 		}
 	}
 	return c

@@ -48,6 +48,7 @@ import (
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
 	"acescope/engine/internal/filelock"
+	"acescope/engine/internal/process"
 	"acescope/engine/internal/redact"
 	"acescope/engine/store/artifact"
 )
@@ -100,7 +101,7 @@ type Host struct {
 
 	life    context.Context // of processes
 	end     context.CancelFunc
-	retired sync.WaitGroup // retireIdle
+	running sync.WaitGroup // all goroutines
 
 	mu    sync.Mutex // guards slots and their unguarded fields
 	slots map[string]*slot
@@ -147,7 +148,7 @@ func New(o Options) (*Host, error) {
 		redact: redact.New(redact.Environ(os.Environ())...), slots: map[string]*slot{},
 	}
 	h.life, h.end = context.WithCancel(context.Background())
-	h.retired.Go(h.retireIdle)
+	h.running.Go(h.retireIdle)
 	return h, nil
 }
 
@@ -166,19 +167,10 @@ func (h *Host) Register(r worker.ActivityRegistry) {
 // Close ends the processes of all agents. Turns in progress are given up and continue where the
 // session is served next.
 func (h *Host) Close() {
-	h.end()
-	h.retired.Wait()
 	h.mu.Lock()
-	var agents []*agent
-	for _, s := range h.slots {
-		if s.agent != nil {
-			agents = append(agents, s.agent)
-		}
-	}
+	h.end() // no attempt starts from now on
 	h.mu.Unlock()
-	for _, a := range agents {
-		<-a.gone
-	}
+	h.running.Wait()
 }
 
 // step reports a step to tests.
@@ -303,10 +295,7 @@ func Here(dataDir string) (session.Host, error) {
 	if err != nil {
 		return session.Host{}, err
 	}
-	name, err := os.Hostname()
-	if err != nil {
-		name = "localhost"
-	}
+	name := process.Hostname()
 	return session.Host{Name: name, Queue: Queue(name, dir)}, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/temporal"
+	"go.uber.org/goleak"
 
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/agentcli/agentclitest"
@@ -21,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) {
 	agentclitest.Main()
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // stage is a host with a fake agent and a fake workflow.

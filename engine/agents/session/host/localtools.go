@@ -35,7 +35,7 @@ const (
 	commandTimeoutMax = time.Hour
 )
 
-// decodeArgs decodes a tool's arguments.
+// decodeArgs decodes a tool's arguments, which its schema has checked.
 func decodeArgs(raw json.RawMessage, args any) error {
 	if err := json.Unmarshal(raw, args); err != nil {
 		return fmt.Errorf("malformed arguments: %w", err)
@@ -79,9 +79,6 @@ func readFile(_ context.Context, dir string, raw json.RawMessage) (string, error
 	if err := decodeArgs(raw, &args); err != nil {
 		return "", err
 	}
-	if args.Offset < 0 || args.Limit < 0 {
-		return "", errors.New("offset and limit must not be negative")
-	}
 	root, err := openRoot(dir, args.Path)
 	if err != nil {
 		return "", err
@@ -118,27 +115,24 @@ var errNotRegular = errors.New("not a regular file")
 
 func writeFile(_ context.Context, dir string, raw json.RawMessage) (string, error) {
 	var args struct {
-		Path    string  `json:"path"`
-		Content *string `json:"content"`
+		Path    string `json:"path"`
+		Content string `json:"content"`
 	}
 	if err := decodeArgs(raw, &args); err != nil {
 		return "", err
 	}
-	switch {
-	case args.Content == nil:
-		return "", errors.New("content is missing")
-	case len(*args.Content) > maxWrite:
-		return "", fmt.Errorf("the content has %d bytes; at most %d can be written", len(*args.Content), maxWrite)
+	if len(args.Content) > maxWrite {
+		return "", fmt.Errorf("the content has %d bytes; at most %d can be written", len(args.Content), maxWrite)
 	}
 	root, err := openRoot(dir, args.Path)
 	if err != nil {
 		return "", err
 	}
 	defer root.Close()
-	if err := replaceFile(root, path.Clean(filepath.ToSlash(args.Path)), []byte(*args.Content)); err != nil {
+	if err := replaceFile(root, path.Clean(filepath.ToSlash(args.Path)), []byte(args.Content)); err != nil {
 		return "", fileError(args.Path, err)
 	}
-	return fmt.Sprintf("wrote %d bytes to %s", len(*args.Content), args.Path), nil
+	return fmt.Sprintf("wrote %d bytes to %s", len(args.Content), args.Path), nil
 }
 
 // replaceFile writes a temporary file and renames it.
@@ -177,26 +171,45 @@ var commandEnv = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", 
 	"GOPATH", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME", "VIRTUAL_ENV", "NVM_DIR",
 	"SystemRoot", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "PATHEXT", "COMSPEC"}
 
-func runCommand(ctx context.Context, dir string, raw json.RawMessage) (string, error) {
-	var args struct {
-		Command string   `json:"command"`
-		Argv    []string `json:"argv"`
-		Timeout int64    `json:"timeout_seconds"`
-	}
+// commandArgs are the arguments of run_command.
+type commandArgs struct {
+	Command string   `json:"command"`
+	Argv    []string `json:"argv"`
+	Timeout int64    `json:"timeout_seconds"`
+}
+
+// commandArgv returns the program of a call of run_command and its arguments.
+func commandArgv(raw json.RawMessage) ([]string, error) {
+	var args commandArgs
 	if err := decodeArgs(raw, &args); err != nil {
-		return "", err
+		return nil, err
 	}
-	argv := args.Argv
 	switch {
 	case len(raw) > maxArgv:
-		return "", fmt.Errorf("the command is longer than %d bytes", maxArgv)
+		return nil, fmt.Errorf("the command is longer than %d bytes", maxArgv)
 	case (args.Command == "") == (len(args.Argv) == 0):
-		return "", errors.New("use either command or argv")
-	case args.Command != "":
-		var err error
-		if argv, err = shellquote.Split(args.Command); err != nil {
-			return "", fmt.Errorf("malformed quoting in the command: %w", err)
-		}
+		return nil, errors.New("use either command or argv")
+	case args.Command == "":
+		return args.Argv, nil
+	}
+	argv, err := shellquote.Split(args.Command)
+	if err != nil {
+		return nil, fmt.Errorf("malformed quoting in the command: %w", err)
+	}
+	if len(argv) == 0 {
+		return nil, errors.New("the command is empty")
+	}
+	return argv, nil
+}
+
+func runCommand(ctx context.Context, dir string, raw json.RawMessage) (string, error) {
+	argv, err := commandArgv(raw)
+	if err != nil {
+		return "", err
+	}
+	var args commandArgs
+	if err := decodeArgs(raw, &args); err != nil {
+		return "", err
 	}
 	timeout := commandTimeout
 	if args.Timeout > 0 {

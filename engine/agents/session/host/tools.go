@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
@@ -21,6 +22,8 @@ type servedTool struct {
 	schema            json.RawMessage
 	// run returns the tool's result. The error is the tool's own failure, for the agent.
 	run func(ctx context.Context, dir string, args json.RawMessage) (string, error)
+	// argv returns the program that a call runs, if it runs one.
+	argv func(args json.RawMessage) ([]string, error)
 }
 
 var servedTools = []servedTool{
@@ -28,16 +31,60 @@ var servedTools = []servedTool{
 		"type":"object","required":["path"],"additionalProperties":false,"properties":{
 		"path":{"type":"string","description":"relative to the working directory"},
 		"offset":{"type":"integer","minimum":0,"description":"the first byte to read"},
-		"limit":{"type":"integer","minimum":1,"description":"maximum number of bytes"}}}`), readFile},
+		"limit":{"type":"integer","minimum":1,"description":"maximum number of bytes"}}}`), readFile, nil},
 	{"write_file", "Writes a whole file below the working directory, atomically. Creates missing directories.", json.RawMessage(`{
 		"type":"object","required":["path","content"],"additionalProperties":false,"properties":{
 		"path":{"type":"string","description":"relative to the working directory"},
-		"content":{"type":"string"}}}`), writeFile},
+		"content":{"type":"string"}}}`), writeFile, nil},
 	{"run_command", "Runs a program in the working directory, without a shell: no pipes, redirections or variables.", json.RawMessage(`{
 		"type":"object","additionalProperties":false,"properties":{
 		"command":{"type":"string","description":"the program and its arguments, quoted as for a shell"},
 		"argv":{"type":"array","items":{"type":"string"},"description":"the program and its arguments, instead of command"},
-		"timeout_seconds":{"type":"integer","minimum":1,"maximum":3600}}}`), runCommand},
+		"timeout_seconds":{"type":"integer","minimum":1,"maximum":3600}}}`), runCommand, commandArgv},
+}
+
+// prepare returns a call of a tool with valid, normalized arguments, and what rules match.
+func (t servedTool) prepare(dir string, raw json.RawMessage) (json.RawMessage, session.Call, error) {
+	args, err := session.NormalizeArgs(raw)
+	if err != nil {
+		return nil, session.Call{}, err
+	}
+	if err := validate(t.schema, args); err != nil {
+		return nil, session.Call{}, fmt.Errorf("malformed arguments: %w", err)
+	}
+	var argv []string
+	if t.argv != nil {
+		if argv, err = t.argv(args); err != nil {
+			return nil, session.Call{}, err
+		}
+	}
+	return args, session.NewServedCall(dir, t.name, args, argv), nil
+}
+
+// validate checks arguments by the schema of a tool.
+func validate(schema, args json.RawMessage) error {
+	var s jsonschema.Schema
+	if err := json.Unmarshal(schema, &s); err != nil {
+		return err
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		return err
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(args, &fields); err != nil {
+		return err
+	}
+	return resolved.Validate(fields)
+}
+
+// findTool returns the served tool of a name.
+func findTool(name string) (servedTool, bool) {
+	i := slices.IndexFunc(servedTools, func(t servedTool) bool { return t.name == name })
+	if i < 0 {
+		return servedTool{}, false
+	}
+	return servedTools[i], true
 }
 
 // ServedTools returns the names of the tools that sessions can offer.
@@ -48,7 +95,11 @@ func ServedTools() (names []string) {
 	return names
 }
 
-// pendingCall is a call of a served tool whose agent waits. It has the original arguments and
+func unknownTool(name string) string {
+	return fmt.Sprintf("unknown served tool %q; use %v", name, ServedTools())
+}
+
+// pendingCall is a call of a served tool whose agent waits. It has the unredacted arguments and
 // result; those in the history are redacted.
 type pendingCall struct {
 	args    json.RawMessage
@@ -70,6 +121,14 @@ func (a *agent) callTool(ctx context.Context, id, tool string, args json.RawMess
 	if t == nil {
 		return "the turn has ended", true
 	}
+	served, known := findTool(tool)
+	if !known {
+		return unknownTool(tool), true
+	}
+	args, matched, err := served.prepare(t.in.WorkingDir, args)
+	if err != nil {
+		return err.Error(), true
+	}
 	if id == "" {
 		id = t.newCallID()
 	}
@@ -77,7 +136,8 @@ func (a *agent) callTool(ctx context.Context, id, tool string, args json.RawMess
 	if _, pending := a.h.calls.LoadOrStore(id, call); pending {
 		return "this call is already in progress", true
 	}
-	answer, err := a.h.requestTool(ctx, t, session.ToolRequest{ID: id, Name: tool, Args: args, Served: true})
+	request := session.ToolRequest{ID: id, Name: tool, Args: args, Served: true}
+	answer, err := a.h.requestTool(ctx, t, request, matched)
 	a.h.calls.Delete(id)
 	output := call.output.Load()
 	switch {
@@ -122,12 +182,12 @@ func (h *Host) executeCall(ctx context.Context, in session.ToolCall) (session.To
 	if !ok || !call.started.CompareAndSwap(false, true) {
 		return session.ToolResult{}, refused(TypeCallLost, "the agent no longer waits for this call")
 	}
-	i := slices.IndexFunc(servedTools, func(t servedTool) bool { return t.name == in.Name })
-	if i < 0 {
-		return session.ToolResult{}, refused(TypeRefused, "unknown served tool %q; use %v", in.Name, ServedTools())
+	tool, known := findTool(in.Name)
+	if !known {
+		return session.ToolResult{}, refused(TypeRefused, "%s", unknownTool(in.Name))
 	}
 	began := time.Now()
-	text, err := servedTools[i].run(ctx, in.WorkingDir, call.args)
+	text, err := tool.run(ctx, in.WorkingDir, call.args)
 	if ctx.Err() != nil {
 		return session.ToolResult{}, temporal.NewCanceledError()
 	}

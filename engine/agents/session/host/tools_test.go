@@ -41,7 +41,7 @@ func TestToolRequests(t *testing.T) {
 	}
 	denied := false
 	for _, o := range r.Messages {
-		denied = denied || o.Kind == session.OutToolResult && o.Tool == "Write" && !*o.OK && o.Text == "not here"
+		denied = denied || o.Kind == session.OutToolResult && o.Tool == "Write" && !*o.OK && o.Text == "this call was denied by rule: not here"
 	}
 	if !denied {
 		t.Errorf("messages: %+v", r.Messages)
@@ -297,7 +297,7 @@ func TestClaim(t *testing.T) {
 		c.change(&in)
 		_, err := s.claim(t.Context(), in)
 		var app *temporal.ApplicationError
-		if !errors.As(err, &app) || app.Type() != c.kind || !app.NonRetryable() || !strings.Contains(err.Error(), c.says) {
+		if !errors.As(err, &app) || app.Type() != c.kind || app.NonRetryable() != (c.kind != TypeAgentMissing && c.kind != TypeAgentTooOld) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", c.kind, err)
 		}
 	}
@@ -506,5 +506,105 @@ func TestLock(t *testing.T) {
 	release()
 	if err := <-got; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRuleMatrix holds agents × rule × tool: a rule decides on a tool by every name, or the
+// session is refused.
+func TestRuleMatrix(t *testing.T) {
+	calls := map[string]string{
+		"Bash":                       `{"command":"echo a"}`,
+		"mcp__acescope__run_command": `{"command":"echo a"}`,
+		"mcp__acescope__write_file":  `{"path":"f","content":"` + strings.Repeat("x", 40<<10) + `"}`,
+	}
+	// Of the agent's own tools, the agent is told beforehand that it may use Bash.
+	rules := map[string][]string{ // and the tools that the rule denies
+		"Bash(echo *)":               {"Bash"},
+		"mcp__*":                     {"mcp__acescope__run_command", "mcp__acescope__write_file"},
+		"mcp__acescope__run_command": {"mcp__acescope__run_command"},
+		"run_command(echo *)":        {"mcp__acescope__run_command"},
+		"write_file(f)":              {"mcp__acescope__write_file"},
+		"bash":                       {"Bash"},
+	}
+	for _, agent := range session.Agents() {
+		adapter, err := agentcli.For(agentcli.CLI(agent))
+		if err != nil || session.Asks(agent) != adapter.Features.Streaming {
+			t.Errorf("%s: asks %t, %v", agent, session.Asks(agent), err)
+		}
+		for rule, denies := range rules {
+			in := session.Input{SessionID: "s", Agent: agent, WorkingDir: "/w",
+				Rules: []session.Rule{{Tool: "*", Action: session.Allow}, {Tool: rule, Action: session.Deny}}}
+			if !session.Asks(agent) {
+				if err := in.Check(); err == nil {
+					t.Errorf("%s takes rule %s", agent, rule)
+				}
+				continue
+			}
+			t.Run(agent+" "+rule, func(t *testing.T) { checkRule(t, in.Rules, calls, denies) })
+		}
+	}
+}
+
+// checkRule makes the calls in a session that allows the tools to the agent beforehand.
+func checkRule(t *testing.T, rules []session.Rule, calls map[string]string, denies []string) {
+	s := newStage(t, "claude")
+	s.answer = func(ctx context.Context, r session.ToolRequest) (session.ToolAnswer, error) {
+		a := session.ToolAnswer{ID: r.ID, Action: r.Verdict.Action, By: r.Verdict.By}
+		if r.Served && a.Action == session.Allow {
+			result, err := s.executeCall(ctx, session.ToolCall{WorkingDir: s.work, ID: r.ID, Name: r.Name})
+			a.Result = &result
+			return a, err
+		}
+		return a, nil
+	}
+	text := "SCENARIO: "
+	for tool, args := range calls {
+		text += "tool " + tool + " " + args + "; "
+	}
+	in := s.input(1, text+"say end")
+	in.Served, in.AllowedTools, in.Policy = ServedTools(), []string{"Bash"}, &session.Policy{Rules: rules}
+	r, err := s.run(in, 1)
+	if err != nil || r.Status != session.TurnCompleted {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	results := 0
+	for _, o := range r.Messages {
+		if o.Kind != session.OutToolResult {
+			continue
+		}
+		results++
+		by := fmt.Sprintf("rule %q", rules[1])
+		if denied := strings.Contains(o.Text, by); denied != slices.Contains(denies, o.Tool) || denied == *o.OK {
+			t.Errorf("%s with %v: ok %t, %s", o.Tool, rules, *o.OK, o.Text)
+		}
+	}
+	if results != len(calls) {
+		t.Errorf("%d results", results)
+	}
+}
+
+// TestAskRule checks that a rule makes the agent ask about a tool that it may use without asking.
+func TestAskRule(t *testing.T) {
+	s := newStage(t, "claude")
+	in := s.input(1, `SCENARIO: bash echo a; bash ls; say end`)
+	in.AllowedTools = []string{"Bash"}
+	in.Policy = &session.Policy{Rules: []session.Rule{{Tool: "Bash(echo *)", Action: session.Ask}}}
+	r, err := s.run(in, 1)
+	if err != nil || r.Status != session.TurnCompleted || len(s.asked) != 1 || s.asked[0].Verdict.Action != session.Ask {
+		t.Errorf("%+v, %v; asked %+v", r, err, s.asked)
+	}
+}
+
+// TestInvalidArguments checks that a call with arguments outside of the tool's schema is neither
+// asked about nor executed.
+func TestInvalidArguments(t *testing.T) {
+	s := newStage(t, "claude")
+	bad := []string{`{"Command":"echo a > f"}`, `{"command":"echo","Command":"rm"}`, `{"command":"echo","x":1}`, `{"command":7}`,
+		`{"argv":"echo"}`, `{}`, `{"command":"a","argv":["b"]}`, `{"command":"echo 'open"}`, `{"command":" "}`}
+	in := s.input(1, "SCENARIO: tool mcp__acescope__run_command "+strings.Join(bad, "; tool mcp__acescope__run_command ")+"; say end")
+	in.Served = ServedTools()
+	r, err := s.run(in, 1)
+	if err != nil || r.Status != session.TurnCompleted || len(s.asked) != 0 || len(s.agent.Did("host_tool")) != len(bad) {
+		t.Errorf("%+v, %v; asked %+v", r, err, s.asked)
 	}
 }

@@ -106,14 +106,14 @@ func (h *Host) enter(ctx context.Context, in session.TurnInput, number int32) (*
 			return nil, context.Cause(ctx)
 		}
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.life.Err() != nil {
 		return nil, temporal.NewApplicationError(errClosed.Error(), TypeHostGone)
 	}
 	t := h.newAttempt(in, number)
-	h.mu.Lock()
 	s.attempt = t
-	h.mu.Unlock()
-	go h.work(s, t)
+	h.running.Go(func() { h.work(s, t) })
 	return t, nil
 }
 

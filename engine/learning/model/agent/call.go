@@ -149,6 +149,10 @@ func failure(ctx context.Context, end *agentcall.Result) error {
 	if !end.Retry {
 		return e
 	}
+	if end.Elsewhere() {
+		e.Kind = model.NoAgent
+		return e
+	}
 	e.RetryAfter = retryAfter
 	switch class {
 	case agentcli.ClassRateLimited:

@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"go.temporal.io/sdk/client"
 
+	"acescope/engine/internal/process"
 	"acescope/engine/store/artifact"
 	"acescope/engine/tasks/executor"
 	"acescope/engine/tasks/run"
@@ -66,21 +68,26 @@ type Event struct {
 	Result *run.Result // of RunEnded
 }
 
-// ID returns a runner id that depends on the host, the directory and the executor types only,
-// so that it is the same at each start.
+// ID returns a runner id that depends on the machine, the user, the directory and the executor
+// types only, so that it is the same at each start.
 func ID(c runner.Capabilities) string {
 	types := slices.Sorted(slices.Values(c.ExecutorTypes))
-	sum := sha256.Sum256([]byte(c.Hostname + ":" + c.ProjectDir + ":" + strings.Join(types, ",")))
-	return "lnch_" + hex.EncodeToString(sum[:])[:12]
+	return "lnch_" + digest(c.Hostname, c.ProjectDir, strings.Join(types, ","))
 }
 
-// Hostname returns the name of this machine.
-func Hostname() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return "localhost"
-	}
-	return name
+// UniqueID returns the id of a runner that a user has named. It differs between machines, users
+// and data directories, and is the same at each start.
+func UniqueID(name, dataDir string) string { return name + "-" + digest(process.Hostname(), dataDir) }
+
+// machineIDFile distinguishes machines of the same name, such as copies of a virtual machine.
+const machineIDFile = "/etc/machine-id"
+
+// digest returns a short digest of the machine, the user and the texts.
+func digest(texts ...string) string {
+	machine, _ := os.ReadFile(machineIDFile) // without it, the name of the host is enough
+	texts = append(texts, strings.TrimSpace(string(machine)), strconv.Itoa(os.Getuid()))
+	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
+	return hex.EncodeToString(sum[:])[:12]
 }
 
 // complete sets defaults and returns an error if an option is invalid.

@@ -1,0 +1,118 @@
+package observe
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/observe/spool"
+)
+
+// TestPoison checks that records above the server's limit are delivered shortened, that refused ones
+// are in quarantine, and that neither blocks the others. The refused ones can be delivered again.
+func TestPoison(t *testing.T) {
+	h, dir := newFakeServer(), filepath.Join(t.TempDir(), "spool")
+	h.poison = "poison"
+	lines := hooks(t)
+	appendHooks(t, dir, lines[:2]...)
+	call := func(id, name, key, value string) string {
+		return string(mustJSON(map[string]string{"session_id": "5e551011-0000-4000-8000-000000000001",
+			"hook_event_name": name, "tool_name": "Bash", "tool_use_id": id, key: value}))
+	}
+	large := strings.Repeat("x", 3<<20)
+	appendHooks(t, dir, call("large", "PreToolUse", "tool_input", "i"), call("large", "PostToolUseFailure", "error", large),
+		call("poison", "PreToolUse", "tool_input", "p"))
+	b := &recorder{emit: func(o Observation) {
+		if err := spool.Append(dir, spool.Event, mustJSON(o)); err != nil {
+			t.Error(err)
+		}
+	}}
+	b.Start(ace.TaskInput{TaskID: "t", Prompt: large})
+	b.Step("t", ace.PhaseGenerator, ace.GeneratorResult{Plan: large}, nil)
+	b.Step("t", ace.PhaseSkills, ace.SkillSessionResult{Invocations: []ace.Invocation{{ID: "i", Name: "look", OK: true,
+		Result: mustJSON(large)}}}, nil)
+	b.Finish("t", ace.Finish{Answer: large}, nil)
+	b.ToolEvent("elsewhere", ace.ToolEvent{Kind: ace.KindMessage, Name: "poison"})
+	appendHooks(t, dir, lines[2:]...)
+	end := forward(t, h, dir, nil)
+	h.until(t, "both runs end", func() bool {
+		one, other := h.newest(hookRun), h.newest("ace/t")
+		return one != nil && one.state.Finished() && other != nil && other.state.Finished()
+	})
+	end(false)
+	if s := &h.newest("ace/t").state; s.Exit != ace.Success || s.SkillUsage().Total != 1 || s.Input.PromptRef == nil {
+		t.Errorf("%+v", s.CurrentPhase())
+	}
+	status, err := ReadStatus(dir)
+	if err != nil || status.Waiting != 0 || status.Failure != "" || status.Quarantined != 2 ||
+		!strings.HasPrefix(status.Reason, "Blob data size") || !strings.Contains(status.Advice(), "extra-again") {
+		t.Fatalf("%+v, %v", status, err)
+	}
+
+	h.poison = ""
+	if err := os.Rename(status.File, filepath.Join(dir, "extra-again")); err != nil {
+		t.Fatal(err)
+	}
+	forward(t, h, dir, nil)
+	h.until(t, "the refused event starts its run", func() bool {
+		return h.newest("ace/elsewhere") != nil
+	})
+}
+
+// TestFit checks that no part of an observation is large.
+func TestFit(t *testing.T) {
+	large := strings.Repeat("x", 1<<20)
+	event := ace.ToolEvent{EventID: large, CallID: large, Kind: ace.KindToolResult, Name: large, Args: mustJSON(large),
+		Result: mustJSON(large), Error: large, SessionID: large, Source: large}
+	for _, kind := range []ace.EventKind{ace.KindToolResult, ace.KindStep, ace.KindFinish, ace.EventKind(large)} {
+		event.Kind = kind
+		in := ace.TaskInput{TaskID: "t", Prompt: large}
+		o := fit(Observation{TaskID: "t", Start: "s", Input: &in, Event: event}, nil)
+		if n := len(mustJSON(o)); n > 256<<10 {
+			t.Errorf("%.20s: %d bytes", kind, n)
+		}
+		if kind == ace.KindStep && !strings.HasPrefix(o.Event.Error, "its result has 1048578 bytes, more than 65536") {
+			t.Errorf("a step whose result was left out: %.60s", o.Event.Error)
+		}
+		if !json.Valid(o.Event.Args) || in.Prompt != large {
+			t.Errorf("%.20s: %s", kind, o.Event.Args)
+		}
+	}
+}
+
+// TestExtraFiles checks that the single records that hooks of earlier versions wrote are delivered.
+func TestExtraFiles(t *testing.T) {
+	h, dir := newFakeServer(), filepath.Join(t.TempDir(), "spool")
+	lines := hooks(t)
+	for i, line := range lines {
+		appendHooks(t, dir, line)
+		if err := os.Rename(filepath.Join(dir, spool.Active), filepath.Join(dir, "extra-"+string(rune('a'+i)))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end := forward(t, h, dir, nil)
+	h.until(t, "the run ends", func() bool { r := h.newest(hookRun); return r != nil && r.state.Finished() })
+	end(false)
+	if left, err := filepath.Glob(filepath.Join(dir, "extra-*")); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
+
+// TestDeliveredRecordsAreRemoved checks that the spool does not keep what was delivered, which may
+// contain secrets.
+func TestDeliveredRecordsAreRemoved(t *testing.T) {
+	h, dir := newFakeServer(), filepath.Join(t.TempDir(), "spool")
+	forward(t, h, dir, nil)
+	appendHooks(t, dir, hooks(t)...)
+	h.until(t, "the run ends and its records are removed", func() bool {
+		for _, name := range []string{"active", "*.old"} {
+			if files, _ := filepath.Glob(filepath.Join(dir, name)); len(files) > 0 {
+				return false
+			}
+		}
+		return h.newest(hookRun) != nil && h.newest(hookRun).state.Finished()
+	})
+}
