@@ -14,7 +14,7 @@ RACE := ./engine/activities ./engine/agents/observe/... ./engine/agents/session/
 	./engine/tasks/executor ./engine/tasks/mcp ./engine/tasks/runner/host ./engine/temporal/operation \
 	./sources/... ./tui ./views
 
-.PHONY: help build demo test race fuzz bench lint golden docs dev clean
+.PHONY: help build demo test race storm fuzz bench lint golden docs dev clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,11 @@ test: ## Run all tests: units, goldens, replays, scripts of every command, the e
 race: ## Run the tests of the packages where goroutines meet, with the race detector (needs a C compiler)
 	@if [ "$$(go env CGO_ENABLED)" != 1 ] || ! command -v "$$(go env CC)" >/dev/null; then echo "race: skipped, there is no C compiler"; exit 0; fi; \
 	set -x; $(TEST) -race -short -skip 'Every[A-Za-z]*Size' $(RACE)
+
+storm: ## Kill processes of an experiment at random moments, KILLS (60) times, seed SEED (the time); compare its result
+	@export ACESCOPE_STORM_KILLS=$(or $(KILLS),60) ACESCOPE_STORM_SEED=$(or $(SEED),$$(date +%s)); \
+	echo "storm: KILLS=$$ACESCOPE_STORM_KILLS SEED=$$ACESCOPE_STORM_SEED"; \
+	$(TEST) -count=1 -v ./cmd/acescope -run '^TestStorm$$'
 
 fuzz: ## Fuzz every parser of outside input, FUZZTIME (30s) each
 	@bash docs/dev/fuzz.sh $(or $(FUZZTIME),30s)

@@ -30,7 +30,7 @@ func (e *Engine) connect(ctx context.Context, o Options) error {
 		return err
 	}
 	node, err := server.Join(ctx, server.Options{Dir: o.DataDir, Port: o.Port, Version: o.Version,
-		NoTakeover: !o.Takeover, Logger: o.Logger})
+		Brief: !o.Takeover, Logger: o.Logger})
 	if err != nil {
 		return err
 	}

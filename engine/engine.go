@@ -68,7 +68,8 @@ type Options struct {
 	// LookOnly creates no directories for artifacts and playbooks. It requires Remote and excludes
 	// Worker.
 	LookOnly bool
-	// Takeover makes this process the host when the current host dies.
+	// Takeover makes this process the host as soon as the current host ends. Other processes wait a
+	// second for one with Takeover.
 	Takeover bool
 	// Codec configures the codec server for payloads. Without an endpoint, the cluster's profile
 	// decides.
@@ -178,6 +179,9 @@ func (e *Engine) openStores(o Options) (err error) {
 		e.Artifacts = artifact.OpenReadOnly(artifacts)
 		e.Books = playbook.OpenStoreReadOnly(books)
 		return nil
+	}
+	if _, err := server.OpenDir(o.DataDir, o.Version); err != nil {
+		return err
 	}
 	if e.Artifacts, err = artifact.Open(artifacts); err != nil {
 		return fmt.Errorf("%w: %w", server.ErrDataDir, err)

@@ -18,6 +18,7 @@ import (
 	"acescope/engine"
 	"acescope/engine/agents/agentcli/agentclitest"
 	"acescope/engine/agents/session/host"
+	"acescope/engine/temporal/server"
 )
 
 // Variables that make the test binary one of the programs, with a configuration as JSON.
@@ -89,6 +90,9 @@ func workerProgram(config []byte) error {
 	step, nth, _ := strings.Cut(c.Kill, ":")
 	at, _ := strconv.ParseInt(nth, 10, 64)
 	var times atomic.Int64
+	if _, err := server.OpenDir(c.Dir, "test"); err != nil {
+		return err
+	}
 	logs, err := os.OpenFile(filepath.Join(c.Dir, workerLog), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ import (
 	"acescope/engine/agents/agentcli/agentclitest"
 	"acescope/engine/tasks/runner"
 	"acescope/engine/tasks/runner/host"
+	"acescope/engine/temporal/server"
 )
 
 // member configures a process of a [runEnv].
@@ -82,6 +83,9 @@ func memberProgram(config []byte) error {
 func (m member) run() error {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer cancel()
+	if _, err := server.OpenDir(m.Dir, "test"); err != nil {
+		return err
+	}
 	logs, err := os.OpenFile(filepath.Join(m.Dir, workerLog), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

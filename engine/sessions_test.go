@@ -130,7 +130,7 @@ const price = 0.000828 // of an answer of the stand-in
 func (h *sessionEnv) checkSession(id string, s session.State) {
 	t := h.t
 	t.Helper()
-	agentSession := session.UUID("agent", id)
+	agentSession := s.AgentSessionID
 	for i, text := range []string{"one", "two"} {
 		if len(s.Recent) != 2 || s.Recent[i].Status != session.TurnCompleted || s.Recent[i].Text != text && !s.Recent[i].Continued {
 			t.Errorf("turn %d: %+v", i+1, s.Recent)

@@ -255,6 +255,30 @@ func TestCompareOtherData(t *testing.T) {
 	}
 }
 
+// One against three epochs: the accuracy over all tasks is neither first nor a difference, because the later epochs
+// repeat learned tasks.
+func TestCompareUnlike(t *testing.T) {
+	a, b := madeSeries("a", "data", "RWWR"), madeSeries("b", "data", "RWWRRRWRRRRR")
+	a.Input.Epochs, b.Input.Epochs = 1, 3
+	for i := range b.Tasks {
+		b.Tasks[i].Epoch, b.Tasks[i].Index = int32(i/4+1), int32(i%4)
+	}
+	c := experiments.Compare(a, b)
+	if len(c.Unlike) != 1 || c.Unlike[0] != "epochs 1 and 3" || c.Likeness() == "" {
+		t.Errorf("%q", c.Unlike)
+	}
+	list := c.Metrics(testStart)
+	if m := list[0]; m.Name != "accuracy, aligned" || m.A != 0.5 || m.B != 0.5 || m.Unlike {
+		t.Errorf("%+v", m)
+	}
+	if m := list[1]; m.Name != "accuracy, all tasks" || !m.Unlike {
+		t.Errorf("%+v", m)
+	}
+	if c := experiments.Compare(a, a); len(c.Unlike) != 0 || c.Likeness() != "" || c.Metrics(testStart)[0].Name != "accuracy" {
+		t.Errorf("%q", c.Unlike)
+	}
+}
+
 func TestCompareEvaluations(t *testing.T) {
 	a, b := madeSeries("a", "data", "R"), madeSeries("b", "data", "R")
 	if experiments.Compare(a, b).Eval != nil {

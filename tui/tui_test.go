@@ -303,7 +303,7 @@ func TestProgramOnATerminal(t *testing.T) {
 	m := model(t, Options{Context: t.Context(), Source: src, Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left", source: src}, &pane{name: "right", source: src}}}}})
 	vt := vt10x.New(vt10x.WithSize(80, 24))
 	in, keys := io.Pipe()
-	defer keys.Close() // ends the program's reader
+	defer keys.Close()
 	p := tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(vt), tea.WithWindowSize(80, 24), tea.WithContext(t.Context()),
 		tea.WithEnvironment([]string{"TERM=xterm-256color"}), tea.WithoutSignalHandler())
 	ended := make(chan error, 1)

@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -20,11 +21,15 @@ func execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	a := &cli.App{Err: cli.NewOutput(os.Stderr, nil)}
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	a := &cli.App{Err: cli.NewOutput(os.Stderr, nil), Fail: fail}
 	a.Out = cli.NewOutput(os.Stdout, &a.JSON)
 	err := root(a).ExecuteContext(ctx)
 	a.Codecs.Warn(a.Err)
-	if err != nil && ctx.Err() != nil {
+	if lost, ok := errors.AsType[*cli.HostError](context.Cause(ctx)); ok {
+		err = lost
+	} else if err != nil && ctx.Err() != nil {
 		err = cli.ErrInterrupted
 	}
 	if err != nil {

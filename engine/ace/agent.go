@@ -70,6 +70,7 @@ type AgentResult struct {
 	LogComplete bool   `json:"log_complete"`
 	Events      int64  `json:"events"`
 	Denials     int    `json:"denials,omitempty"` // denied tool calls
+	TaskID      string `json:"task_id,omitempty"` // of a task of a breakdown
 	Attempt     int32  `json:"attempt,omitempty"`
 	// Recovered means that the result is an earlier attempt's; Continued means that this attempt
 	// resumed the session of an earlier one.

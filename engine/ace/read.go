@@ -8,9 +8,25 @@ import (
 	"strings"
 )
 
-// Workflows and activities of other programs answer in shapes of their own: bare strings and lists, other field
-// names, calls without an ID. The functions below read these as far as they fit. A workflow must not use them:
-// its decisions follow [StepCompleted].
+// Workflows and activities of other programs answer in shapes of their own: bare strings and lists,
+// other field names, calls without an ID. The functions below read these as far as they fit. A
+// workflow must not use them: its decisions follow [StepCompleted].
+
+// resultNote begins a note on the whole result of a step, answerNote one on its answer.
+const (
+	resultNote = "result: "
+	answerNote = "answer: "
+)
+
+// UnreadAnswer returns the note that says why the result of a step has no answer, or "".
+func (st StepState) UnreadAnswer() string {
+	for _, note := range st.Unread {
+		if strings.HasPrefix(note, resultNote) || strings.HasPrefix(note, answerNote) {
+			return note
+		}
+	}
+	return ""
+}
 
 // maxUnread bounds the notes on one value.
 const maxUnread = 20
@@ -25,11 +41,9 @@ func ReadStarted(data []byte, unread, workflowType string) (Fact, error) {
 		f.Unread = []string{"input: " + unread}
 	case err != nil:
 		var in TaskInput
-		notes := Read(data, &in)
+		notes := Read("input", data, &in)
 		f = Started(in)
-		for _, n := range notes {
-			f.Unread = append(f.Unread, "input: "+n)
-		}
+		f.Unread = notes
 	}
 	if f.Foreign = workflowType != TaskWorkflow; f.Foreign {
 		f.Unread = nil // another workflow type need not fit
@@ -38,23 +52,24 @@ func ReadStarted(data []byte, unread, workflowType string) (Fact, error) {
 	return f, err
 }
 
-// ReadStep is [StepCompleted] for readers: Result holds what of the result fits, and Unread what does not, or why
-// the payload is unreadable. A step that StepCompleted fails stays failed unless the run goes on.
+// ReadStep is [StepCompleted] for readers: Result holds what of the result fits, and Unread what does
+// not, or why the payload is unreadable. A step that StepCompleted fails stays failed unless the run
+// goes on.
 func ReadStep(step Phase, data []byte, unread string) Fact {
 	f := StepCompleted(step, data)
 	newResult := results[step]
 	switch {
 	case unread != "":
-		f.Unread = []string{unread}
+		f.Unread = []string{resultNote + unread}
 	case newResult != nil && len(bytes.TrimSpace(data)) > 0:
 		f.Result = newResult()
-		f.Unread = Read(data, f.Result)
+		f.Unread = Read("", data, f.Result)
 	}
 	return f
 }
 
-// ReadToolEvents is [ToolEventsFrom] for readers: an event without IDs gets one from its position in the history,
-// where event is the ID of the history event.
+// ReadToolEvents is [ToolEventsFrom] for readers: an event without IDs gets one from its position in
+// the history, where event is the ID of the history event.
 func ReadToolEvents(data []byte, event int64) Fact {
 	f := ToolEventsFrom(data)
 	if f.Unreadable > 0 {
@@ -68,13 +83,16 @@ func ReadToolEvents(data []byte, event int64) Fact {
 	return f
 }
 
-// Read decodes JSON into a value of the contract as far as it fits, and returns notes on what does not fit.
-func Read(data []byte, into any) (unread []string) {
-	if !json.Valid(data) {
-		return []string{"invalid JSON"}
+// Read decodes JSON into a value of the contract as far as it fits, and returns notes on what does not
+// fit. They start with the path of the value; root is the path of the whole, "" for the result of a
+// step.
+func Read(root string, data []byte, into any) (unread []string) {
+	r := reader{root: root}
+	if json.Valid(data) {
+		r.value(root, data, reflect.ValueOf(into).Elem())
+	} else {
+		r.note(root, "invalid JSON")
 	}
-	r := reader{}
-	r.value("", data, reflect.ValueOf(into).Elem())
 	if r.more > 0 {
 		r.unread = append(r.unread, fmt.Sprintf("and %d more", r.more))
 	}
@@ -83,6 +101,7 @@ func Read(data []byte, into any) (unread []string) {
 
 // reader collects what does not fit. Paths are those of the JSON, as in "invocations[2].at".
 type reader struct {
+	root   string
 	unread []string
 	more   int
 }
@@ -93,10 +112,11 @@ func (r *reader) note(at, format string, args ...any) {
 		return
 	}
 	text := fmt.Sprintf(format, args...)
-	if at != "" {
-		text = strings.TrimPrefix(at, ".") + ": " + text
+	if at == "" {
+		r.unread = append(r.unread, resultNote+text)
+		return
 	}
-	r.unread = append(r.unread, text)
+	r.unread = append(r.unread, strings.TrimPrefix(at, ".")+": "+text)
 }
 
 // value sets v, which is zero, and reports whether it fits at least in part.
@@ -169,7 +189,7 @@ func (r *reader) object(at string, data json.RawMessage, v reflect.Value) bool {
 			members[name.own] = other
 		}
 	}
-	if known := r.fields(at, members, v); known == 0 && len(members) > 0 && at == "" {
+	if known := r.fields(at, members, v); known == 0 && len(members) > 0 && at == r.root {
 		r.note(at, "an object without a field of the contract")
 	}
 	if s.check != nil {
@@ -298,7 +318,8 @@ func checkCalls(r *reader, m member) {
 		calls[i].ID = id
 	}
 	if numbered > 0 {
-		r.note(m.at, "%d of %d invocations have no id of their own and are numbered by position", numbered, len(calls))
+		r.note(m.at+".invocations", "%d of %d have no id of their own and are numbered by position",
+			numbered, len(calls))
 	}
 }
 

@@ -51,7 +51,7 @@ func TestDocument001(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("steps %q, want %q", got, want)
 	}
-	if note := s.Steps[1].Unread; len(note) != 1 || !strings.HasPrefix(note[0], "3 of 3 invocations have no id") {
+	if note := s.Steps[1].Unread; len(note) != 1 || !strings.HasPrefix(note[0], "invocations: 3 of 3 have no id") {
 		t.Errorf("notes %q", note)
 	}
 }
@@ -64,21 +64,21 @@ func TestReadNotes(t *testing.T) {
 		want string
 	}{
 		{ace.PhaseGenerator, `"just a plan"`, ""},
-		{ace.PhaseGenerator, `[1]`, "a list instead of an object"},
+		{ace.PhaseGenerator, `[1]`, "result: a list instead of an object"},
 		{ace.PhaseGenerator, `{"plan":["a"],"answer":"4"}`, "plan: a list instead of text"},
 		{ace.PhaseGenerator, `{"prompt_tokens":"many","usage":[]}`,
 			"prompt_tokens: text instead of a whole number; usage: a list instead of an object"},
-		{ace.PhaseGenerator, `{"status":"ok"}`, "an object without a field of the contract"},
-		{ace.PhaseGenerator, `{`, "invalid JSON"},
+		{ace.PhaseGenerator, `{"status":"ok"}`, "result: an object without a field of the contract"},
+		{ace.PhaseGenerator, `{`, "result: invalid JSON"},
 		{ace.PhaseGenerator, `null`, ""},
 		{ace.PhaseSkills, `{"invocations":[{"id":"a","name":"x","at":"yesterday"},7]}`,
 			"invocations[0].at: text instead of a time; invocations[1]: a number instead of an object"},
 		{ace.PhaseSkills, `[{"id":"a"},{"id":"a"},{"id":"#2"}]`,
-			"1 of 3 invocations have no id of their own and are numbered by position"},
+			"invocations: 1 of 3 have no id of their own and are numbered by position"},
 		{ace.PhaseReflector, `{"insights":"i","correct":"yes"}`, "correct: text instead of a boolean"},
 		{ace.PhaseCurator, `{"accepted":[{"type":"TAG","metadata":{"helpful":"x"}}]}`,
 			"accepted[0].metadata: an object instead of one of another form"},
-		{ace.PhasePersist, `"saved to a file"`, `the text "saved to a file" is not the hash of a playbook`},
+		{ace.PhasePersist, `"saved to a file"`, `result: the text "saved to a file" is not the hash of a playbook`},
 	} {
 		f := ace.ReadStep(c.step, []byte(c.data), "")
 		if got := strings.Join(f.Unread, "; "); got != c.want {
@@ -93,8 +93,8 @@ func TestReadNotes(t *testing.T) {
 	}
 }
 
-// TestStepsEndWithRun checks that no step of a closed run is still running, and that only scheduled steps were
-// reached.
+// TestStepsEndWithRun checks that no step of a closed run is still running, and that only scheduled
+// steps were reached.
 func TestStepsEndWithRun(t *testing.T) {
 	terminated := &ace.Failure{Kind: ace.Failed, Type: ace.TypeTerminated, Message: "by hand"}
 	for _, c := range []struct {

@@ -2,9 +2,9 @@ package ace
 
 import "slices"
 
-// The statuses of steps follow what the history says: a step is reached if its activity was scheduled, and the close
-// of the run ends the steps that are still open. Workflows of other programs may skip, repeat and overlap steps, and
-// survive the failure of one.
+// The statuses of steps follow what the history says: a step is reached if its activity was scheduled,
+// and the close of the run ends the steps that are still open. Workflows of other programs may skip,
+// repeat and overlap steps, and survive the failure of one.
 
 // stepBit returns the bit of a step in [State].scheduled.
 func stepBit(p Phase) uint8 {
@@ -27,8 +27,8 @@ func (s *State) schedule(p Phase) {
 	s.enter(p)
 }
 
-// goOn drops the failure of a step that the run survived. A result that does not fit the contract then did not fail
-// the step.
+// goOn drops the failure of a step that the run survived. A result that does not fit the contract then
+// did not fail the step.
 func (s *State) goOn() {
 	if s.Failure == nil && s.Phase != PhaseDone {
 		return
@@ -92,8 +92,8 @@ func (s *State) closeSteps() {
 	}
 }
 
-// Settled returns the status of a run from what the run reports and from the server's record, which is "" while the
-// run is open and outranks the report. A report that is only finer stays.
+// Settled returns the status of a run from what the run reports and from the server's record, which is
+// "" while the run is open and outranks the report. A report that is only finer stays.
 func Settled(reported, closedAs ExitStatus) ExitStatus {
 	switch {
 	case closedAs == "", closedAs == Success && reported == Wrong, closedAs == Failed && reported == Timeout:

@@ -22,7 +22,7 @@ import (
 // agentCLI calls an agent. It returns an error only if a retry may help: the type is the exit
 // class and the details are the result. Every other end of the call is a result.
 func (a *Activities) agentCLI(ctx context.Context, in ace.AgentCall) (ace.AgentResult, error) {
-	instruction, err := a.instruction(in)
+	instruction, taskID, err := a.instruction(in)
 	if err != nil {
 		return ace.AgentResult{}, permanent(err)
 	}
@@ -42,6 +42,7 @@ func (a *Activities) agentCLI(ctx context.Context, in ace.AgentCall) (ace.AgentR
 	if err != nil {
 		return ace.AgentResult{}, err
 	}
+	end.TaskID = taskID
 	return end.AgentResult, nil
 }
 
@@ -97,19 +98,20 @@ func (a *Activities) callAgent(ctx context.Context, c agentcall.Call) (*agentcal
 }
 
 // instruction returns the instruction of a call, including its task.
-func (a *Activities) instruction(in ace.AgentCall) (string, error) {
-	text, err := a.resolve("instruction", in.Instruction, in.InstructionRef)
+func (a *Activities) instruction(in ace.AgentCall) (text, taskID string, err error) {
+	text, err = a.resolve("instruction", in.Instruction, in.InstructionRef)
 	if err != nil || in.Task == nil {
-		return text, err
+		return text, "", err
 	}
 	task, err := a.task(*in.Task)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	if text == "" {
-		return task, nil
+	detail, err := taskText(task)
+	if err != nil || text == "" {
+		return detail, task.ID, err
 	}
-	return text + "\n\n" + task, nil
+	return text + "\n\n" + detail, task.ID, nil
 }
 
 // readLog reads the log of a call by its reference. Workflows read logs only through this
@@ -185,17 +187,17 @@ func logEvent(n int64, e agentcli.Event) ace.LogEvent {
 }
 
 // task returns the text of one task of a breakdown.
-func (a *Activities) task(pick ace.TaskPick) (string, error) {
+func (a *Activities) task(pick ace.TaskPick) (task ace.BreakdownTask, err error) {
 	data, err := a.Artifacts.Get(pick.Breakdown, maxBreakdown)
 	if err != nil {
-		return "", fmt.Errorf("breakdown: %w", err)
+		return task, fmt.Errorf("breakdown: %w", err)
 	}
 	var b ace.Breakdown
 	if err := json.Unmarshal(data, &b); err != nil {
-		return "", fmt.Errorf("breakdown: %w", err)
+		return task, fmt.Errorf("breakdown: %w", err)
 	}
 	if pick.Index < 0 || pick.Index >= len(b.Tasks) {
-		return "", fmt.Errorf("breakdown: task %d is out of range, it has %d tasks", pick.Index, len(b.Tasks))
+		return task, fmt.Errorf("breakdown: task %d is out of range, it has %d tasks", pick.Index, len(b.Tasks))
 	}
-	return taskText(b.Tasks[pick.Index])
+	return b.Tasks[pick.Index], nil
 }

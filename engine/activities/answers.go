@@ -86,7 +86,8 @@ type delivery struct {
 }
 
 func newAnswerSender(to Signaler, w *waiters) *answerSender {
-	s := &answerSender{to: to, waiters: w, slots: make(chan struct{}, sendParallel), sent: map[string]*delivery{}}
+	s := &answerSender{to: to, waiters: w, slots: make(chan struct{}, sendParallel),
+		sent: map[string]*delivery{}}
 	s.life, s.end = context.WithCancel(context.Background())
 	return s
 }

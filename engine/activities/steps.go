@@ -37,9 +37,9 @@ func (a *Activities) skills(ctx context.Context, in ace.SkillsInput) (r ace.Skil
 	r.Time, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
 		in.Prompt = s.prompt
 		events = newEventQueue(in.Task, a.Signals)
-		tools := &toolbox{config: in.Task.SkillsConfig, record: events.Add, artifacts: a.Artifacts, secrets: a.secrets,
-			attempt: activity.GetInfo(ctx).Attempt,
-			pause:   time.Duration(in.Task.PaceMS) * time.Millisecond / callsPerPace}
+		tools := &toolbox{config: in.Task.SkillsConfig, record: events.Add, artifacts: a.Artifacts,
+			secrets: a.secrets, attempt: activity.GetInfo(ctx).Attempt,
+			pause: time.Duration(in.Task.PaceMS) * time.Millisecond / callsPerPace}
 		r, err = s.provider.Skills(ctx, in, s.book, tools)
 		r.Invocations = tools.list()
 		return err
@@ -302,7 +302,8 @@ func (a *Activities) stepError(ctx context.Context, err error) error {
 	}
 	message := a.secrets.String(e.Message)
 	if e.Raw != "" {
-		if ref, err := a.Artifacts.PutBytes(ctx, a.secrets.Bytes([]byte(e.Raw)), "text/plain; charset=utf-8"); err == nil {
+		raw := a.secrets.Bytes([]byte(e.Raw))
+		if ref, err := a.Artifacts.PutBytes(ctx, raw, "text/plain; charset=utf-8"); err == nil {
 			o.Details = []any{ref}
 			message += fmt.Sprintf(" (full answer: artifact %s, %d bytes)", ref.SHA256, ref.Size)
 		}

@@ -321,6 +321,9 @@ func (r *blueprintRun) finish() error {
 	if id := r.state.Result.Runner; id != "" {
 		attributes = append(attributes, searchattr.Keyword(ace.AttrRunner, id))
 	}
+	if err := writeUsage(r.disconnected, ace.Summary{Usage: r.state.Result.Usage}); err != nil {
+		return err
+	}
 	if err := workflow.UpsertTypedSearchAttributes(r.disconnected, attributes...); err != nil {
 		return fmt.Errorf("write search attributes: %w", err)
 	}

@@ -31,6 +31,7 @@ type agentSession struct {
 	in       session.Input
 	state    session.State
 	shown    session.Status // the search attribute
+	used     ace.Usage      // in the memo
 	updates  int
 	leaving  bool             // continues as new when all update handlers finished
 	turn     workflow.Context // of the current turn
@@ -140,6 +141,9 @@ func (a *agentSession) run(ctx workflow.Context) error {
 			return a.leave(ctx)
 		default:
 			a.runTurn(ctx)
+			if err := a.showUsage(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return a.end(ctx)
@@ -263,6 +267,15 @@ func (a *agentSession) announce(ctx workflow.Context) {
 			workflow.GetLogger(ctx).Error("search attribute Phase was not updated", "error", err)
 		}
 	}
+}
+
+// showUsage updates the usage in the memo after a turn, unless the session is about to write its outcome.
+func (a *agentSession) showUsage(ctx workflow.Context) error {
+	if a.state.Usage == a.used || a.state.Status == session.Ended {
+		return nil
+	}
+	a.used = a.state.Usage
+	return writeUsage(ctx, a.summary())
 }
 
 func (a *agentSession) summary() ace.Summary {

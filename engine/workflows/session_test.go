@@ -276,3 +276,15 @@ func TestSessionNotClaimed(t *testing.T) {
 		t.Errorf("%v, %+v", err, end)
 	}
 }
+
+// TestSessionUsageInMemo checks that lists know the usage of an open session.
+func TestSessionUsageInMemo(t *testing.T) {
+	r := newSessionEnv(t)
+	memo := map[string]any{ace.MemoSummary: ace.Summary{Usage: ace.Usage{InputTokens: 10, CostUSD: 0.5}}}
+	r.OnUpsertMemo(memo).Return(nil).Times(2) // after the turn, and at the end
+	in := input()
+	in.First = &session.Message{ID: "m1", Text: "hello"}
+	r.at(time.Minute, func() { r.update(session.UpdateStop, "stop", session.Note{}) })
+	r.runToEnd(in)
+	r.AssertExpectations(t)
+}

@@ -83,10 +83,27 @@ func isLong(ctx workflow.Context) bool {
 	return info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() >= maxHistory
 }
 
-// writeOutcome writes the outcome of a workflow to its memo and search attributes.
-func writeOutcome(ctx workflow.Context, summary ace.Summary, phase string, exit ace.ExitStatus) error {
+// writeSummary writes the summary of a workflow to its memo.
+func writeSummary(ctx workflow.Context, summary ace.Summary) error {
 	if err := workflow.UpsertMemo(ctx, map[string]any{ace.MemoSummary: summary}); err != nil {
 		return fmt.Errorf("write memo %s: %w", ace.MemoSummary, err)
+	}
+	return nil
+}
+
+// writeUsage writes the summary of an agent's work to the memo, so that lists know its cost. Earlier versions did not.
+func writeUsage(ctx workflow.Context, summary ace.Summary) error {
+	if summary.Usage == (ace.Usage{}) ||
+		workflow.GetVersion(ctx, "memo-usage", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return nil
+	}
+	return writeSummary(ctx, summary)
+}
+
+// writeOutcome writes the outcome of a workflow to its memo and search attributes.
+func writeOutcome(ctx workflow.Context, summary ace.Summary, phase string, exit ace.ExitStatus) error {
+	if err := writeSummary(ctx, summary); err != nil {
+		return err
 	}
 	return workflow.UpsertTypedSearchAttributes(ctx,
 		searchattr.Keyword(ace.AttrPhase, phase), searchattr.Keyword(ace.AttrExit, string(exit)))

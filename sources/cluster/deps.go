@@ -30,7 +30,7 @@ type Deps struct {
 	ArtifactPath func(ref ace.Ref) (string, error)
 	// DataDir is the local data directory, which contains logs.
 	DataDir string
-	// Spool is the directory of observers' records on this machine; or "".
+	// Spool is the directory of observers' records on this machine, or "".
 	Spool string
 	// TurnLog returns the local file with the live output of an attempt at a session's turn; may be nil.
 	TurnLog func(workflowID, runID string, turn int, attempt int32) string
@@ -61,6 +61,7 @@ type Host struct {
 	Files   int       `json:"files"`
 	Free    uint64    `json:"free_bytes"` // of the data directory's file system
 	FreeErr string    `json:"-"`
+	Clock   string    `json:"clock,omitempty"` // what a step of the clock means for the runs
 	Worker  bool      `json:"-"` // this process executes runs
 	Partial bool      `json:"-"` // Size does not count all files
 	SizeErr string    `json:"-"`

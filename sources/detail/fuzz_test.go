@@ -15,7 +15,8 @@ import (
 	"acescope/sources/historytest"
 )
 
-// oddShapes are the ways in which a payload is changed, given the payload's own data and that of the fuzzer.
+// oddShapes are the ways in which a payload is changed, given the payload's own data and that of the
+// fuzzer.
 var oddShapes = []func(p *commonpb.Payload, data []byte){
 	func(p *commonpb.Payload, data []byte) { p.Data = data },
 	func(p *commonpb.Payload, data []byte) { p.Data, _ = json.Marshal(string(data)) },
@@ -56,8 +57,8 @@ var closings = []proto.Message{
 	&historypb.WorkflowExecutionTimedOutEventAttributes{},
 }
 
-// FuzzOddPayloads changes one payload of a recorded history. Readers must never panic, and must say of the run what
-// its server says.
+// FuzzOddPayloads changes one payload of a recorded history. Readers must never panic, and must say of
+// the run what its server says.
 func FuzzOddPayloads(f *testing.F) {
 	recorded := [][]*historypb.HistoryEvent{historytest.Document001().Events, historytest.Task(true).Events}
 	for _, name := range append(replaytest.RecordedNames, "observed", "fork", "session-talk", "run-completed", "run-agent") {

@@ -135,9 +135,7 @@ func (w *watcher) askTask(ctx context.Context) func() {
 			missing = append(missing, q.name)
 			continue
 		}
-		for _, note := range ace.Read(raw, q.answer) {
-			unread = append(unread, q.name+": "+note)
-		}
+		unread = append(unread, ace.Read(q.name, raw, q.answer)...)
 	}
 	if len(missing) == 3 {
 		return nil

@@ -222,6 +222,9 @@ func (w *watcher) takeDirty() *histories.Detail {
 	}
 	d.FailedTasks = d.FailedTasks[:len(d.FailedTasks):len(d.FailedTasks)]
 	d.Trace = w.trace.Trace()
+	if d.Phase.Usage == (ace.Usage{}) {
+		d.Phase.Usage = d.AgentUsage
+	}
 	d.Lineage.ResetAs = w.resetAs
 	if w.file && d.Close.IsZero() {
 		d.Until = w.last

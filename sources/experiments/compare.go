@@ -2,7 +2,9 @@ package experiments
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"acescope/engine/ace"
@@ -51,6 +53,7 @@ type Comparison struct {
 	OnlyA     int             `json:"only_a"`
 	OnlyB     int             `json:"only_b"`
 	Eval      *EvalComparison `json:"eval,omitempty"` // nil unless both were evaluated on the same set
+	Unlike    []string        `json:"unlike"`         // why only aligned tasks and Eval are comparable, empty if all are
 }
 
 // EvalComparison compares the last evaluations of two experiments on the same second data set. Fixed and Broken
@@ -91,7 +94,42 @@ func Compare(a, b *Series) *Comparison {
 		}
 	}
 	c.OnlyA, c.OnlyB = len(a.Tasks)-len(c.Pairs), len(b.Tasks)-len(c.Pairs)
+	c.Unlike = c.unlike()
 	return c
+}
+
+// unlike returns how the work of the experiments differs, so that their accuracies over all tasks do not compare.
+func (c *Comparison) unlike() []string {
+	out := []string{}
+	a, b := c.A.Input, c.B.Input
+	for _, x := range []struct {
+		name string
+		a, b int
+	}{
+		{"epochs", max(a.Epochs, 1), max(b.Epochs, 1)}, {"tasks", a.Tasks, b.Tasks}, {"window", a.Window, b.Window},
+	} {
+		if x.a != x.b {
+			out = append(out, fmt.Sprintf("%s %d and %d", x.name, x.a, x.b))
+		}
+	}
+	if a.Adapter != b.Adapter {
+		out = append(out, fmt.Sprintf("adapter %s and %s", a.Adapter, b.Adapter))
+	}
+	if !c.SameData {
+		out = append(out, "data sets")
+	}
+	if len(out) == 0 && c.OnlyA+c.OnlyB > 0 {
+		out = append(out, fmt.Sprintf("answered tasks %d and %d", len(c.A.Tasks), len(c.B.Tasks)))
+	}
+	return out
+}
+
+// Likeness says how the work of the experiments differs, or "".
+func (c *Comparison) Likeness() string {
+	if len(c.Unlike) == 0 {
+		return ""
+	}
+	return "different " + strings.Join(c.Unlike, ", ") + ": compare only aligned tasks and the last evaluation"
 }
 
 // Aligned returns the accuracies of both over the aligned tasks with two verdicts, NaN without any.
@@ -116,16 +154,23 @@ func (c *Comparison) Alignment() string {
 // Metrics returns the numbers of both experiments. A rate is NaN if it is unknown.
 func (c *Comparison) Metrics(now time.Time) []compare.Metric {
 	a, b := c.A.Totals(), c.B.Totals()
-	list := []compare.Metric{{Name: "accuracy", Unit: "rate", A: a.Accuracy, B: b.Accuracy}}
+	var list []compare.Metric
 	add := func(name, unit string, a, b float64) {
 		list = append(list, compare.Metric{Name: name, Unit: unit, A: a, B: b})
 	}
-	if c.OnlyA+c.OnlyB > 0 {
+	accuracy := compare.Metric{Name: "accuracy", Unit: "rate", A: a.Accuracy, B: b.Accuracy, Unlike: len(c.Unlike) > 0}
+	if accuracy.Unlike {
 		alignedA, alignedB := c.Aligned()
-		add("  of aligned tasks", "rate", alignedA, alignedB)
+		add("accuracy, aligned", "rate", alignedA, alignedB)
+		accuracy.Name = "accuracy, all tasks"
+	} else {
+		list = append(list, accuracy)
 	}
 	if e := c.Eval; e != nil {
 		add("last evaluation", "rate", e.A.Accuracy, e.B.Accuracy)
+	}
+	if accuracy.Unlike {
+		list = append(list, accuracy)
 	}
 	if WithoutCost(c.A, c.B) {
 		add("tokens per correct", "", a.TokensPerCorrect, b.TokensPerCorrect)

@@ -12,8 +12,6 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/ace"
-	"acescope/engine/agents/session"
-	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/history"
 )
 
@@ -137,7 +135,8 @@ var timeouts = map[enumspb.TimeoutType]string{
 type activityFolder struct {
 	list    []Activity
 	dropped int
-	shared  bool // list is published and must be copied before a change
+	used    ace.Usage // of calls of agents
+	shared  bool      // list is published and must be copied before a change
 }
 
 // apply adds an event of an activity.
@@ -148,13 +147,7 @@ func (f *activityFolder) apply(e *historypb.HistoryEvent) {
 		a := e.GetActivityTaskScheduledEventAttributes()
 		name := a.GetActivityType().GetName()
 		phase, _ := ace.StepOf(name)
-		if label, ok := session.ActivityLabel(name, a.GetInput()); ok {
-			name = label
-		}
-		if label, ok := run.ActivityLabel(name, a.GetInput()); ok {
-			name = label
-		}
-		f.list = append(f.list, Activity{Name: name, Phase: phase, Scheduled: at, ScheduledEvent: id})
+		f.list = append(f.list, Activity{Name: activityLabel(name, a.GetInput()), Phase: phase, Scheduled: at, ScheduledEvent: id})
 		if over := len(f.list) - maxActivities; over > 0 {
 			f.list = f.list[over:]
 			f.dropped += over
@@ -169,9 +162,15 @@ func (f *activityFolder) apply(e *historypb.HistoryEvent) {
 			}
 		})
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-		f.close(e.GetActivityTaskCompletedEventAttributes().GetScheduledEventId(), id, at, nil, 0)
+		a := e.GetActivityTaskCompletedEventAttributes()
+		f.used = f.used.Add(agentUsage(a.GetResult(), nil))
+		f.close(a.GetScheduledEventId(), id, at, nil, 0)
+		if label := resultLabel(a.GetResult()); label != "" {
+			f.change(a.GetScheduledEventId(), func(x *Activity) { x.Name = label })
+		}
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
 		a := e.GetActivityTaskFailedEventAttributes()
+		f.used = f.used.Add(agentUsage(nil, a.GetFailure()))
 		f.close(a.GetScheduledEventId(), id, at, a.GetFailure(), a.GetRetryState())
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
 		a := e.GetActivityTaskTimedOutEventAttributes()

@@ -140,8 +140,9 @@ func (s *TaskState) Unread() []string {
 // UnreadAnswer returns why the answer is not known, or "".
 func (s *TaskState) UnreadAnswer() string {
 	for _, st := range s.Phase.Steps {
-		if (st.Phase == ace.PhaseGenerator || st.Phase == ace.PhaseSkills) && len(st.Unread) > 0 && s.Phase.Answer == "" {
-			return "not readable: " + st.Phase.Activity() + ": " + st.Unread[0]
+		answers := st.Phase == ace.PhaseGenerator || st.Phase == ace.PhaseSkills
+		if note := st.UnreadAnswer(); answers && note != "" && s.Phase.Answer == "" {
+			return "not readable: " + st.Phase.Activity() + ": " + note
 		}
 	}
 	return ""
@@ -153,6 +154,7 @@ type Trace struct {
 	CallLog           *ace.Ref         `json:"call_log,omitempty"`   // artifact with the complete calls; nil if the history has them
 	Activities        []Activity       `json:"activities,omitempty"` // in order of scheduling, the newest maxActivities
 	ActivitiesDropped int              `json:"-"`
+	AgentUsage        ace.Usage        `json:"-"`                // of the calls of agents by a workflow that reports no usage itself
 	Causes            []Cause          `json:"causes,omitempty"` // of the failure that closed the run, outermost first
 	Lineage           Lineage          `json:"lineage,omitzero"`
 	Skew              Skew             `json:"clock_skew,omitzero"`
@@ -245,6 +247,7 @@ func (t *TraceFolder) Trace() Trace {
 		CallLog:           t.calls.log,
 		Activities:        t.activities.publish(),
 		ActivitiesDropped: t.activities.dropped,
+		AgentUsage:        t.activities.used,
 		Causes:            t.causes,
 		Lineage:           t.lineage,
 		Skew:              t.clock.Skew,

@@ -19,7 +19,6 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
-	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
 )
@@ -107,13 +106,9 @@ func titleOf(a any) string {
 		if label, ok := history.OperationLabel(t.GetActivityId()); ok {
 			return label
 		}
-		if label, ok := session.ActivityLabel(t.GetActivityType().GetName(), t.GetInput()); ok {
-			return label
-		}
-		if label, ok := run.ActivityLabel(t.GetActivityType().GetName(), t.GetInput()); ok {
-			return label
-		}
-		return t.GetActivityType().GetName()
+		return activityLabel(t.GetActivityType().GetName(), t.GetInput())
+	case *historypb.ActivityTaskCompletedEventAttributes:
+		return resultLabel(t.GetResult())
 	case hasActivity:
 		return t.GetActivityType().GetName()
 	case hasSignal:

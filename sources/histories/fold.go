@@ -37,7 +37,7 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 	if !ok {
 		return nil
 	}
-	phase, exit, after := f.State.Phase, f.State.ExitStatus(), f.State.PlaybookAfter
+	phase, exit, after := f.State.Phase, statusOf(&f.State), f.State.PlaybookAfter
 	operations := len(f.State.Operations)
 	cancel := f.State.CancelRequested
 	f.State.Apply(fact)
@@ -57,15 +57,16 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 	for _, c := range f.State.NewCommands() {
 		changes = append(changes, f.change(e, Change{Type: ChangeCommand, Command: c.Name}))
 	}
+	merged := fact.Step == ace.PhasePersist && fact.Result != nil && len(f.State.Operations) > 0
 	unmerged := f.State.Input.Observed && len(f.State.Operations) != operations // an observer may report no merge
-	if f.State.PlaybookAfter != after || unmerged {
+	if f.State.PlaybookAfter != after || merged || unmerged {
 		delta := f.State.PlaybookDelta()
 		changes = append(changes, f.change(e, Change{Type: ChangeDelta, Delta: &delta}))
 	}
 	if f.State.Phase != phase {
 		changes = append(changes, f.change(e, Change{Type: ChangePhase, Phase: f.State.Phase}))
 	}
-	if f.State.ExitStatus() != exit || f.State.CancelRequested != cancel || fact.Kind == ace.FactClosed && f.State.ExitStatus() == "" {
+	if statusOf(&f.State) != exit || f.State.CancelRequested != cancel {
 		status := f.status(e)
 		if result, _ := history.Outcome(e); len(f.State.Steps) == 0 {
 			status.Result, _ = history.Values(result) // of a workflow of another type
@@ -75,9 +76,17 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 	return changes
 }
 
+// statusOf returns the status of a run, which is open until the server closes it.
+func statusOf(s *ace.State) ace.ExitStatus {
+	if s.ClosedAs == "" && s.Exit != "" {
+		return ace.Running
+	}
+	return s.ExitStatus()
+}
+
 func (f *Folder) status(e *historypb.HistoryEvent) Change {
 	s := &f.State
-	return f.change(e, Change{Type: ChangeStatus, ExitStatus: s.ExitStatus(), Answer: s.Answer, Correct: s.Correct,
+	return f.change(e, Change{Type: ChangeStatus, ExitStatus: statusOf(s), Answer: s.Answer, Correct: s.Correct,
 		Failure: s.Failure, Cancel: s.CancelRequested})
 }
 
@@ -217,7 +226,7 @@ func deltaText(d *ace.DeltaAnswer) string {
 	for _, op := range d.Operations {
 		outcomes[op.Outcome]++
 	}
-	after := cmp.Or(fmt.Sprintf("%.8s", d.PlaybookAfter), "not merged")
+	after := cmp.Or(fmt.Sprintf("%.8s", d.PlaybookAfter), "unknown")
 	return fmt.Sprintf("%.8s → %s: %d accepted, %d rejected", cmp.Or(d.PlaybookBefore, "empty"), after,
 		outcomes[ace.OutcomeAccepted], outcomes[ace.OutcomeRejected])
 }

@@ -31,7 +31,7 @@ func TestObservedChanges(t *testing.T) {
 		return texts
 	}
 	got := signal(`[{"event_id": "1", "seq": 1, "kind": "step", "name": "curator", "result": {"accepted": [{"type": "ADD", "content": "c"}]}}]`)
-	if len(got) != 1 || got[0] != "empty → not merged: 1 accepted, 0 rejected" {
+	if len(got) != 1 || got[0] != "empty → unknown: 1 accepted, 0 rejected" {
 		t.Errorf("curator: %q", got)
 	}
 	got = signal(`[{"event_id": "2", "seq": 2, "kind": "step", "name": "persist", "result": {"playbook_after": "0123456789ab"}}]`)

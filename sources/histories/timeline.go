@@ -223,6 +223,9 @@ func (b *spanBuilder) work(e *Event) {
 	}
 	s := &b.spans[at]
 	s.Last = e.ID
+	if s.Kind == SpanActivity && e.ID != e.Root && e.Title != "" {
+		s.Name = e.Title
+	}
 	state := endOf(e)
 	switch {
 	case state != SpanRunning:

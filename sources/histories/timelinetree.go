@@ -220,13 +220,15 @@ func (b *spanBuilder) sum(g Span, members []int32) Span {
 	return g
 }
 
-// isLabelOf reports whether a span's name is the label of a session's activity.
+// isLabelOf reports whether a span's name is a label of the activity.
 func isLabelOf(activity, name string) bool {
 	switch activity {
 	case session.ActivityTurn:
 		return strings.HasPrefix(name, "turn ")
 	case session.ActivityTool:
 		return strings.HasPrefix(name, "tool ")
+	case ace.ActivityAgentCLI:
+		return strings.HasPrefix(name, activity+" ")
 	}
 	return false
 }

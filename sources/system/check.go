@@ -116,6 +116,9 @@ func (s *System) serverChecks() []Check {
 			Text: fmt.Sprintf("process %d, acescope %s", s.Host.PID, s.Host.Version)}
 		out = append(out, host)
 	}
+	if s.Host.Clock != "" {
+		out = append(out, Check{Section: SectionServer, Name: "clock", State: CheckWarning, Text: s.Host.Clock})
+	}
 	return append(append(out, s.attributeCheck(), s.runsCheck()), s.dataChecks()...)
 }
 

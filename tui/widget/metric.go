@@ -9,11 +9,12 @@ import (
 )
 
 // Metric is a number of A and of B. TakenA and TakenB are the parts of reused steps, which A and B do not include.
-// The unit is "ms", "USD", "rate", or "" for a count. NaN is unknown.
+// The unit is "ms", "USD", "rate", or "" for a count. NaN is unknown. An Unlike metric has no difference.
 type Metric struct {
 	Name, Unit     string
 	A, B           float64
 	TakenA, TakenB float64
+	Unlike         bool
 }
 
 // Quantity formats a number with its unit, an unknown number as a dash.
@@ -46,6 +47,8 @@ func (m Metric) Cells(g theme.Glyphs) (a, b, by string) {
 	}
 	switch {
 	case math.IsNaN(d):
+	case m.Unlike:
+		return with(m.A, m.TakenA), with(m.B, m.TakenB), "not alike"
 	case d == 0:
 		by = "="
 	case unit == "rate":

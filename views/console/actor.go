@@ -174,16 +174,16 @@ func (a *Actor) each(verb string, list []runs.Run, prepare preparer) (string, er
 		return err
 	}
 	for i, r := range list {
+		if err := one(r); err == nil {
+			done++
+		} else if failed == nil && working.Err() == nil {
+			failed = fmt.Errorf("%s: %w", r.WorkflowID, err)
+		}
+		progress(int64(i+1), int64(len(list)))
 		if working.Err() != nil {
 			failed = cmp.Or(failed, errors.New("stopped"))
 			break
 		}
-		if err := one(r); err == nil {
-			done++
-		} else if failed == nil {
-			failed = fmt.Errorf("%s: %w", r.WorkflowID, err)
-		}
-		progress(int64(i+1), int64(len(list)))
 	}
 	if failed != nil {
 		return "", fmt.Errorf("sent to %d of %s; %w", done, widget.Counted(len(list), "run"), failed)

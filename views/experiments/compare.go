@@ -320,6 +320,9 @@ func comparison(w *widget.Writer, c *experiments.Comparison) {
 	w.Say(widget.Unless(c.SameData, s.Muted, s.Warning), " "+text.Safe(c.Alignment(), " "))
 	w.End(w.Line().Add(s.Text, " "+text.Count(int64(len(c.Pairs)))+" aligned").
 		Add(s.Muted, ", "+text.Count(int64(c.OnlyA))+" only in A, "+text.Count(int64(c.OnlyB))+" only in B"))
+	if unlike := c.Likeness(); unlike != "" {
+		w.Prose(" ", s.Warning, unlike)
+	}
 	var metrics []widget.Metric
 	for _, m := range c.Metrics(w.Now) {
 		metrics = append(metrics, widget.Metric(m))

@@ -373,7 +373,8 @@ func (r phaseRow) Draw(l *line) {
 		attempt = st.Time.Attempt
 	}
 	l.attempts(attempt, a, pending)
-	if !st.Began() && st.Status != ace.StatusPending {
+	switch st.Status {
+	case ace.StatusTerminated, ace.StatusTimedOut, ace.StatusUnfinished, ace.StatusNotReached:
 		l.add(l.S.Muted, "  "+st.Status)
 	}
 	if by := runners.StepProvider(r.d.Input, *st); by != "" {

@@ -27,7 +27,8 @@ func fit(o Observation, store func([]byte) json.RawMessage) Observation {
 		return store(data)
 	}
 	e := &o.Event
-	for _, text := range []*string{&e.EventID, &e.CallID, (*string)(&e.Kind), &e.Name, &e.SessionID, &e.Source, &e.Error} {
+	texts := []*string{&e.EventID, &e.CallID, (*string)(&e.Kind), &e.Name, &e.SessionID, &e.Source, &e.Error}
+	for _, text := range texts {
 		*text = ace.Cut(*text, maxText)
 	}
 	e.Args = shorten(e.Args)

@@ -217,7 +217,7 @@ func (d *hookDecoder) events(h hookCall, s *hookSession) []ace.ToolEvent {
 	return []ace.ToolEvent{e}
 }
 
-// slashCommand matches a slash command at the beginning of a prompt, but no path.
+// slashCommand matches a slash command at the beginning of a prompt. It does not match a path.
 var slashCommand = regexp.MustCompile(`^/[\pL\d][\pL\d:_.-]{0,99}(\s|$)`)
 
 // message returns the event of a hook that is not about a tool call.

@@ -235,6 +235,21 @@ func TestHooksBecomeRun(t *testing.T) {
 	}
 }
 
+// TestOlderHook checks that the records are delivered that an older hook wrote to a file of their own.
+func TestOlderHook(t *testing.T) {
+	h, dir := newFakeServer(), filepath.Join(t.TempDir(), "spool")
+	appendHooks(t, dir, hooks(t)[1])
+	older := filepath.Join(dir, "extra-1")
+	if err := os.Rename(filepath.Join(dir, spool.Active), older); err != nil {
+		t.Fatal(err)
+	}
+	forward(t, h, dir, nil)
+	h.until(t, "the run starts", func() bool { return h.newest(hookRun) != nil })
+	if _, err := os.Stat(older); err == nil {
+		t.Error("the file is still there")
+	}
+}
+
 // TestSharedHooks runs the recorded hooks of Claude Code if they are available.
 func TestSharedHooks(t *testing.T) {
 	data, err := os.ReadFile("/work/shared/data/agent-streams/claude/hooks-tool-bash.jsonl")

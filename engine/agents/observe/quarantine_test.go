@@ -38,16 +38,21 @@ func TestPoison(t *testing.T) {
 	b.ToolEvent("elsewhere", ace.ToolEvent{Kind: ace.KindMessage, Name: "poison"})
 	appendHooks(t, dir, lines[2:]...)
 	end := forward(t, h, dir, nil)
-	h.until(t, "both runs end", func() bool {
-		one, other := h.newest(hookRun), h.newest("ace/t")
-		return one != nil && one.state.Finished() && other != nil && other.state.Finished()
+	var status Status
+	var err error
+	h.until(t, "all records are delivered or in quarantine", func() bool {
+		status, err = ReadStatus(dir)
+		return err == nil && status.Waiting == 0 && status.Quarantined > 1
 	})
 	end(false)
+	if r := h.newest(hookRun); r == nil || !r.state.Finished() {
+		t.Error("the run of the hooks is open")
+	}
 	if s := &h.newest("ace/t").state; s.Exit != ace.Success || s.SkillUsage().Total != 1 || s.Input.PromptRef == nil {
 		t.Errorf("%+v", s.CurrentPhase())
 	}
-	status, err := ReadStatus(dir)
-	if err != nil || status.Waiting != 0 || status.Failure != "" || status.Quarantined != 2 ||
+	// The end of the session reports the poisoned call once more.
+	if err != nil || status.Waiting != 0 || status.Failure != "" || status.Quarantined != 3 ||
 		!strings.HasPrefix(status.Reason, "Blob data size") || !strings.Contains(status.Advice(), "extra-again") {
 		t.Fatalf("%+v, %v", status, err)
 	}
@@ -93,12 +98,13 @@ func TestExtraFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	end := forward(t, h, dir, nil)
-	h.until(t, "the run ends", func() bool { r := h.newest(hookRun); return r != nil && r.state.Finished() })
-	end(false)
-	if left, err := filepath.Glob(filepath.Join(dir, "extra-*")); err != nil || len(left) > 0 {
-		t.Errorf("%v, %v", left, err)
-	}
+	forward(t, h, dir, nil)
+	h.until(t, "the run ends and the records are removed", func() bool {
+		left, _ := filepath.Glob(filepath.Join(dir, spool.ExtraPrefix+"*"))
+		_, err := os.Stat(filepath.Join(dir, spool.Active))
+		r := h.newest(hookRun)
+		return r != nil && r.state.Finished() && len(left) == 0 && err != nil
+	})
 }
 
 // TestDeliveredRecordsAreRemoved checks that the spool does not keep what was delivered, which may

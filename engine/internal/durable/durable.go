@@ -10,10 +10,13 @@ import (
 	"time"
 )
 
+// TempPrefix begins the names of the temporary files of [WriteFile].
+const TempPrefix = ".new-"
+
 // WriteFile replaces a file atomically by way of a temporary file in tmpDir, with mode 0600. With
 // sync, it returns after the file is on disk; otherwise a power failure may leave it empty.
 func WriteFile(path, tmpDir string, content []byte, sync bool) error {
-	f, err := os.CreateTemp(tmpDir, ".new-*")
+	f, err := os.CreateTemp(tmpDir, TempPrefix+"*")
 	if err != nil {
 		return err
 	}

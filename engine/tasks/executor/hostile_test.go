@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"acescope/engine/internal/redact"
 	"acescope/engine/tasks/run"
 )
 
@@ -315,6 +316,24 @@ printf -- '-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n' >&2; sleep 0.05;
 	for _, secret := range []string{"very-secret", "MIIEpAIBAAKCAQEA", "abc/+="} {
 		if bytes.Contains(data, []byte(secret)) {
 			t.Errorf("%s is kept", secret)
+		}
+	}
+}
+
+// TestSecretAcrossPieces checks that a secret at the border of two pieces of a long line is found.
+func TestSecretAcrossPieces(t *testing.T) {
+	var got []byte
+	c, err := newCapture(t.TempDir(), redact.New(), func(text []byte) { got = append(got, text...) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	for before := maxHeld - 60; before < maxHeld; before += 7 {
+		got = nil
+		_, _ = c.Write([]byte(strings.Repeat("x", before) + " sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWx and more"))
+		c.release(true)
+		if !bytes.HasSuffix(got, []byte("x [redacted:anthropic] and more")) {
+			t.Errorf("%d bytes before: %s", before, got[max(len(got)-100, 0):])
 		}
 	}
 }

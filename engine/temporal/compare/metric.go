@@ -1,7 +1,8 @@
 package compare
 
 // Metric is a figure of both runs. TakenA and TakenB are the parts of reused steps of a fork,
-// which belong to its original and are not included in A and B.
+// which belong to its original and are not included in A and B. The difference of an Unlike metric
+// means nothing, because A and B count different work.
 type Metric struct {
 	Name   string  `json:"name"`
 	Unit   string  `json:"unit,omitempty"`
@@ -9,6 +10,7 @@ type Metric struct {
 	B      float64 `json:"b"`
 	TakenA float64 `json:"taken_over_a,omitempty"`
 	TakenB float64 `json:"taken_over_b,omitempty"`
+	Unlike bool    `json:"-"`
 }
 
 // figure is a figure of one run and the part of reused steps.

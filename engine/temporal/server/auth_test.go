@@ -159,24 +159,24 @@ func listening(t *testing.T) map[string]bool {
 
 func TestTokenFile(t *testing.T) {
 	dir := t.TempDir()
-	token, err := loadToken(dir)
+	token, err := hostToken(dir, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := loadToken(dir); err != nil || again != token {
+	if again, err := hostToken(dir, ""); err != nil || again != token {
 		t.Errorf("second time: %q, %v", again, err)
 	}
 	path := filepath.Join(dir, tokenFile)
 	if err := os.Chmod(path, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loadToken(dir); !errors.Is(err, ErrDataDir) || !strings.Contains(err.Error(), "0640") {
+	if _, err := readToken(dir); !errors.Is(err, ErrDataDir) || !strings.Contains(err.Error(), "0640") {
 		t.Errorf("a token that others can read: %v", err)
 	}
 	if err := errors.Join(os.Chmod(path, 0o600), os.WriteFile(path, []byte("abc"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loadToken(dir); !errors.Is(err, ErrDataDir) || !strings.Contains(err.Error(), "damaged") {
+	if _, err := readToken(dir); !errors.Is(err, ErrDataDir) || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("a damaged token: %v", err)
 	}
 }

@@ -31,7 +31,7 @@ const target = "passthrough:///acescope"
 // quickReconnect retries quickly, which suits loopback.
 var quickReconnect = grpc.ConnectParams{
 	Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 300 * time.Millisecond},
-	MinConnectTimeout: 2 * time.Second,
+	MinConnectTimeout: answerTimeout,
 }
 
 var errNoHost = errors.New("no process hosts the server")
@@ -47,7 +47,8 @@ func (n *Node) ClientOptions() client.Options {
 		HeadersProvider: tokenHeader(n.token),
 		Logger:          sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)),
 		ConnectionOptions: client.ConnectionOptions{
-			GrpcCompression: &client.GrpcCompressionNone{},
+			GetSystemInfoTimeout: n.opts.StartTimeout, // a takeover may come between Join and the first call
+			GrpcCompression:      &client.GrpcCompressionNone{},
 			DialOptions: []grpc.DialOption{
 				grpc.WithContextDialer(n.dialHost),
 				grpc.WithConnectParams(quickReconnect),
@@ -61,15 +62,24 @@ func (n *Node) Dial(ctx context.Context) (client.Client, error) {
 	return client.DialContext(ctx, n.ClientOptions())
 }
 
-// dialHost connects to the current host. It connects, and so sends the token, only to a live
-// process of this user that endpoint.json names.
+// dialHost connects to the current host. The host proves its identity before the connection carries
+// the token. It does so on a second connection, after the first is open: a host keeps its port from its
+// start to its end, so the first connection leads to the same process.
 func (n *Node) dialHost(ctx context.Context, _ string) (net.Conn, error) {
 	endpoint, ok := n.currentEndpoint()
 	if !ok {
 		return nil, errNoHost
 	}
 	var d net.Dialer
-	return d.DialContext(ctx, "tcp", endpoint.Address)
+	conn, err := d.DialContext(ctx, "tcp", endpoint.Address)
+	if err != nil || n.Role() == Hosting {
+		return conn, err
+	}
+	if err := verifyHost(ctx, endpoint, n.token); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }
 
 // EnvVar is an environment variable.
@@ -91,23 +101,24 @@ func (n *Node) Env() []EnvVar {
 
 const bearer = "Bearer "
 
-// loadToken reads the access token, or creates it: 32 random bytes in hexadecimal. It rejects a
-// token that other users could have read.
-func loadToken(dir string) (string, error) {
+// errNoToken means that the host has not written the token yet.
+var errNoToken = errors.New("no token")
+
+// readToken reads the access token: 32 bytes in hexadecimal. It rejects a token that other users could
+// have read.
+func readToken(dir string) (string, error) {
 	path := filepath.Join(dir, tokenFile)
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := makeToken(dir, path); err != nil {
-			return "", err
-		}
-		info, err = os.Stat(path)
+		return "", errNoToken
 	}
 	if err != nil {
 		return "", dirError(dir, err)
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		return "", failf(ErrDataDir, nil,
-			"token %s has mode %04o, so other users may have read it: stop acescope, delete the file and start again to create a new one",
+			"token %s has mode %04o, so other users may have read it: stop acescope, delete the file and "+
+				"start again to create a new one",
 			path, info.Mode().Perm())
 	}
 	data, err := os.ReadFile(path)
@@ -116,29 +127,33 @@ func loadToken(dir string) (string, error) {
 	}
 	token := strings.TrimSpace(string(data))
 	if raw, err := hex.DecodeString(token); err != nil || len(raw) != 32 {
-		return "", failf(ErrDataDir, err, "token %s is damaged: stop acescope, delete the file and start again to create a new one", path)
+		return "", failf(ErrDataDir, err, "token %s is damaged: stop acescope, delete the file and start "+
+			"again to create a new one", path)
 	}
 	return token, nil
 }
 
-// makeToken creates a token unless another process does so first.
-func makeToken(dir, path string) error {
-	raw := make([]byte, 32)
-	rand.Read(raw)
-	tmp, err := os.CreateTemp(dir, "."+tokenFile+"-*")
-	if err != nil {
-		return dirError(dir, err)
+// hostToken returns the token of a process that is about to host. An attached process, which knows the
+// token, keeps it whatever happened to the file, because so do the other attached processes.
+func hostToken(dir, known string) (string, error) {
+	token, err := readToken(dir)
+	if known == "" && !errors.Is(err, errNoToken) {
+		return token, err
 	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.WriteString(hex.EncodeToString(raw) + "\n")
-	err = errors.Join(err, tmp.Sync(), tmp.Close())
-	if err == nil {
-		err = os.Link(tmp.Name(), path)
+	if known == "" {
+		raw := make([]byte, 32)
+		rand.Read(raw)
+		known = hex.EncodeToString(raw)
 	}
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return dirError(dir, err)
+	return known, keepToken(dir, known)
+}
+
+// keepToken writes the token unless the file has it.
+func keepToken(dir, token string) error {
+	if have, err := readToken(dir); err == nil && have == token {
+		return nil
 	}
-	return nil
+	return writeFile(dir, tokenFile, []byte(token+"\n"))
 }
 
 // tokenAuth authorizes calls that carry the token. It implements both parts of Temporal's

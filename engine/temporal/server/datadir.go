@@ -1,29 +1,27 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
-	"github.com/gofrs/flock"
 	"go.temporal.io/server/common/headers"
 	sqliteschema "go.temporal.io/server/schema/sqlite"
 
-	"acescope/engine/ace"
 	"acescope/engine/internal/durable"
 )
 
 // Names of the files in the data directory.
 const (
 	lockFile     = "host.lock"
+	stayFile     = "serve.lock"
 	endpointFile = "endpoint.json"
 	formatFile   = "format.json"
 	tokenFile    = "token"
@@ -33,37 +31,82 @@ const (
 	logFile      = "server.log"
 )
 
-// openDir creates the data directory or checks an existing one. It rejects a directory of
-// another format version before it changes anything.
-func openDir(dir string) (string, error) {
+// OpenDir returns the absolute path of a data directory. It creates a missing one, and takes an empty
+// one and those that acescope made before. It rejects every other directory, and one of another user,
+// before it changes anything. Every writer below a data directory calls it first.
+func OpenDir(dir, version string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if dir == "" || err != nil {
 		return "", failf(ErrDataDir, err, "no data directory given: name one with --data-dir")
 	}
 	info, err := os.Stat(abs)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if err := os.MkdirAll(abs, 0o700); err != nil {
-			return "", dirError(abs, err)
-		}
-	case err != nil:
-		return "", dirError(abs, err)
-	case !info.IsDir():
-		return "", dirError(abs, syscall.ENOTDIR)
-	default:
-		if _, err := readFormat(abs); err != nil {
-			return "", err
-		}
-		if info.Mode().Perm()&0o077 != 0 {
-			if err := os.Chmod(abs, 0o700); err != nil {
-				return "", dirError(abs, err)
-			}
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(abs, 0o700); err == nil {
+			info, err = os.Stat(abs)
 		}
 	}
-	if err := os.MkdirAll(filepath.Join(abs, logDir), 0o700); err != nil {
+	if err != nil {
+		return "", dirError(abs, err)
+	}
+	if !info.IsDir() {
+		return "", dirError(abs, syscall.ENOTDIR)
+	}
+	if err := checkOwner(abs, info); err != nil {
+		return "", err
+	}
+	format, err := readFormat(abs)
+	if err == nil && format.Format == 0 {
+		err = checkMade(abs)
+	}
+	if err != nil {
+		return "", err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		if err := os.Chmod(abs, 0o700); err != nil {
+			return "", dirError(abs, err)
+		}
+	}
+	if format.Format == 0 { // before any other file, as the sign that acescope made the directory
+		err = writeJSON(abs, formatFile, currentFormat(cmp.Or(version, unknownVersion)))
+	}
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(abs, logDir), 0o700)
+	}
+	if err != nil {
 		return "", dirError(abs, err)
 	}
 	return abs, nil
+}
+
+// checkMade rejects a directory without format.json unless it is empty or acescope made it: versions up
+// to 0.1 wrote no format.json in directories that they used with a cluster only, and a user may have
+// deleted the file.
+func checkMade(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return dirError(dir, err)
+	}
+	names := map[string]bool{}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), durable.TempPrefix) {
+			names[e.Name()] = true
+		}
+	}
+	switch {
+	case len(names) == 0, names[formatFile], // another process has just made it
+		names["artifacts"] && names["playbooks"] && !names[databaseFile]:
+		return nil
+	case names[databaseFile] && isOurDatabase(dir):
+		return nil
+	case names[databaseFile]:
+		return failf(ErrVersion, nil,
+			"data directory %s: holds %s but no %s, and acescope did not make the database; nothing was "+
+				"changed, choose another with --data-dir",
+			dir, databaseFile, formatFile)
+	}
+	return failf(ErrDataDir, nil,
+		"data directory %s: holds files that acescope did not make; nothing was changed, choose an empty "+
+			"or a new directory with --data-dir", dir)
 }
 
 func dirError(dir string, err error) error {
@@ -91,8 +134,8 @@ func writeJSON(dir, name string, v any) error {
 // Errors that the user can fix. An error from [Join] for one of these reasons wraps it and is
 // one line.
 var (
-	// ErrDataDir means that the data directory cannot be used: it is a file, cannot
-	// be written, is full, cannot be locked, or is open to other users.
+	// ErrDataDir means that the data directory cannot be used: it is a file, holds other files,
+	// belongs to another user, cannot be written, is full, or cannot be locked.
 	ErrDataDir = errors.New("data directory unusable")
 	// ErrPortTaken means that another program uses [Options.Port].
 	ErrPortTaken = errors.New("port taken")
@@ -100,6 +143,12 @@ var (
 	ErrVersion = errors.New("other version")
 	// ErrNoAnswer means that another process hosts, but its server did not answer in time.
 	ErrNoAnswer = errors.New("host does not answer")
+	// ErrDatabase means that the database is damaged or missing.
+	ErrDatabase = errors.New("database unusable")
+	// ErrMoved means that the data directory was moved or deleted while a process used it.
+	ErrMoved = errors.New("data directory moved")
+	// ErrBroken means that the server of this process stopped answering.
+	ErrBroken = errors.New("server broken")
 	// ErrStart means that the Temporal server failed to start. The message names the log.
 	ErrStart = errors.New("server failed to start")
 )
@@ -125,12 +174,6 @@ func failf(kind, cause error, format string, args ...any) error {
 	return &problem{kind: kind, text: fmt.Sprintf(format, args...), cause: cause}
 }
 
-// newHostLock returns the lock that is the exclusive right to run a server on a data directory.
-// The operating system releases it when the process ends.
-func newHostLock(dir string) *flock.Flock {
-	return flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))
-}
-
 // formatVersion is the version of the data directory's layout: its files, the namespace and
 // its search attributes.
 const formatVersion = 1
@@ -154,16 +197,11 @@ func currentFormat(acescope string) dirFormat {
 }
 
 // readFormat reads format.json and rejects formats that this version cannot open. It returns
-// the zero value for a new directory, and an error for a database without format.json.
+// the zero value if there is no format.json.
 func readFormat(dir string) (dirFormat, error) {
 	var f dirFormat
 	data, err := os.ReadFile(filepath.Join(dir, formatFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(filepath.Join(dir, databaseFile)); err == nil {
-			return f, failf(ErrVersion, nil,
-				"data directory %s: holds %s but no %s, so acescope did not write it; nothing was changed, choose another with --data-dir",
-				dir, databaseFile, formatFile)
-		}
 		return f, nil
 	}
 	if err != nil {
@@ -171,7 +209,8 @@ func readFormat(dir string) (dirFormat, error) {
 	}
 	if err := json.Unmarshal(data, &f); err != nil || f.Format == 0 {
 		return f, failf(ErrVersion, err,
-			"data directory %s: %s is not readable, so its version is unknown; nothing was changed, restore the file or choose another directory with --data-dir",
+			"data directory %s: %s is not readable, so its version is unknown; nothing was changed, "+
+				"restore or delete the file, or choose another directory with --data-dir",
 			dir, formatFile)
 	}
 	return f, f.check(dir)
@@ -183,7 +222,8 @@ func (f dirFormat) check(dir string) error {
 		return nil
 	}
 	return failf(ErrVersion, nil,
-		"data directory %s: written by acescope %s (%s), this version reads %s; nothing was changed, use that version or another --data-dir",
+		"data directory %s: written by acescope %s (%s), this version reads %s; nothing was changed, use "+
+			"that version or another --data-dir",
 		dir, f.Acescope, f.form(), ours.form())
 }
 
@@ -191,8 +231,7 @@ func (f dirFormat) form() string {
 	return fmt.Sprintf("format %d, schema %s/%s", f.Format, f.Schema, f.Visibility)
 }
 
-// stamp writes format.json unless it is up to date. It is called before the database is
-// created, so that no database exists without it.
+// stamp writes format.json unless it is up to date.
 func stamp(dir, acescope string) error {
 	have, err := readFormat(dir)
 	if err != nil {
@@ -203,60 +242,6 @@ func stamp(dir, acescope string) error {
 		return nil
 	}
 	return writeJSON(dir, formatFile, want)
-}
-
-// Endpoint is the content of endpoint.json: the address of the server and its host.
-type Endpoint struct {
-	Address   string    `json:"address"` // host:port of the frontend, on loopback
-	Namespace string    `json:"namespace"`
-	PID       int       `json:"pid"`
-	Started   time.Time `json:"started_at"`
-	Version   string    `json:"version"` // acescope version of the host
-	Format    int       `json:"format"`  // format version of the data directory
-}
-
-// Port returns the port of Address, or 0.
-func (e Endpoint) Port() int {
-	_, port, err := net.SplitHostPort(e.Address)
-	if err != nil {
-		return 0
-	}
-	n, _ := strconv.Atoi(port)
-	return n
-}
-
-func newEndpoint(port int, version string) Endpoint {
-	return Endpoint{
-		Address:   loopback(port),
-		Namespace: ace.DefaultNamespace,
-		PID:       os.Getpid(),
-		Started:   time.Now().UTC().Truncate(time.Millisecond),
-		Version:   version,
-		Format:    formatVersion,
-	}
-}
-
-// Lookup returns the endpoint of the process that hosts a data directory, from endpoint.json. It
-// returns false if the file is missing or damaged, or if it does not name a live process of this
-// user: then another program may use the port, which must not receive the token.
-func Lookup(dir string) (Endpoint, bool) {
-	var e Endpoint
-	data, err := os.ReadFile(filepath.Join(dir, endpointFile))
-	if err != nil || json.Unmarshal(data, &e) != nil {
-		return Endpoint{}, false
-	}
-	host, _, err := net.SplitHostPort(e.Address)
-	if err != nil || !net.ParseIP(host).IsLoopback() || !ownProcess(e.PID) {
-		return Endpoint{}, false
-	}
-	return e, true
-}
-
-// remove deletes endpoint.json unless another host has replaced it.
-func (e Endpoint) remove(dir string) {
-	if have, ok := Lookup(dir); ok && have == e {
-		os.Remove(filepath.Join(dir, endpointFile))
-	}
 }
 
 func readPort(dir string) int {

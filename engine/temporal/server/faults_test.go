@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -48,7 +49,7 @@ func TestPortTaken(t *testing.T) {
 	refused(t, Options{Dir: dir, Port: port}, ErrPortTaken, "in use", "--port")
 
 	// As a preference, a taken port is no obstacle; the lock was given back.
-	if err := keepPort(dir, port); err != nil {
+	if err := errors.Join(createDatabase(dir, sqlConfig(dir)), keepPort(dir, port)); err != nil {
 		t.Fatal(err)
 	}
 	n := join(t, Options{Dir: dir})
@@ -121,7 +122,7 @@ func TestDatabaseDamaged(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Repeat("no database ", 200)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, Options{Dir: dir}, ErrDataDir, databaseFile, "not a database")
+	refused(t, Options{Dir: dir}, ErrDatabase, databaseFile, "not a database", "restore it")
 }
 
 func TestOtherVersion(t *testing.T) {
@@ -157,12 +158,19 @@ func TestOtherVersion(t *testing.T) {
 
 func TestHostDoesNotAnswer(t *testing.T) {
 	dir := t.TempDir()
-	lock := newHostLock(dir)
-	if ok, err := lock.TryLock(); !ok {
+	if _, err := OpenDir(dir, testVersion); err != nil {
 		t.Fatal(err)
 	}
-	defer lock.Close()
-	refused(t, Options{Dir: dir, StartTimeout: 50 * time.Millisecond}, ErrNoAnswer, dir)
+	lock := newHostLock(dir)
+	if ok, err := lock.tryLock(); !ok {
+		t.Fatal(err)
+	}
+	defer lock.unlock()
+	if _, err := lock.claim(); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, Options{Dir: dir, StartTimeout: 50 * time.Millisecond}, ErrNoAnswer, dir,
+		fmt.Sprintf("process %d", os.Getpid()))
 
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

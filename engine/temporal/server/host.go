@@ -4,29 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"maps"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/server/common/authorization"
 	"go.temporal.io/server/common/config"
-	"go.temporal.io/server/common/log"
 	"go.temporal.io/server/common/metrics"
 	"go.temporal.io/server/common/primitives"
 	"go.temporal.io/server/temporal"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
-	"gopkg.in/natefinch/lumberjack.v2"
 
 	"acescope/engine/ace"
 )
@@ -34,19 +28,21 @@ import (
 // startAttempts bounds the attempts to start when another program takes a chosen port.
 const startAttempts = 3
 
-// stopTimeout bounds the wait for the server to stop. If it writes later, the next host's
-// shard lease makes the database reject the write.
-const stopTimeout = 10 * time.Second
-
 // errPortLost means that another program took a port after it was chosen.
 var errPortLost = errors.New("a chosen port was taken")
 
 // host is a running server. Its owner holds the host lock.
 type host struct {
 	dir      string
+	token    string
 	server   temporal.Server
 	log      *serverLog
+	clock    *hostClock
+	conn     *grpc.ClientConn // to itself
 	endpoint Endpoint
+	files    map[string]fs.FileInfo // files by path that must stay the same
+	stopOnce sync.Once
+	stopped  chan struct{} // closed when the server has stopped
 }
 
 // startHost starts a server on a directory whose lock the caller holds. It returns when the
@@ -74,8 +70,10 @@ func startHost(ctx context.Context, dir, token string, opts Options) (*host, err
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(keepPort(dir, h.endpoint.Port()), writeJSON(dir, endpointFile, h.endpoint)); err != nil {
-		h.stop()
+	err = errors.Join(h.identify(dir, filepath.Join(dir, databaseFile)), keepPort(dir, h.endpoint.Port()),
+		h.keepFiles())
+	if err != nil {
+		h.stop(opts.stopTimeout)
 		return nil, err
 	}
 	return h, nil
@@ -88,7 +86,9 @@ func startOn(
 	if err != nil {
 		return nil, err
 	}
-	h := &host{dir: dir, log: openLog(dir), endpoint: newEndpoint(p[primitives.FrontendService], opts.Version)}
+	h := &host{dir: dir, token: token, clock: newHostClock(opts.wall, opts.last), log: openLog(dir),
+		endpoint: newEndpoint(p[primitives.FrontendService], opts.Version), stopped: make(chan struct{})}
+	h.endpoint.Clock = h.clock.noticed
 	auth := newTokenAuth(token)
 	err = h.start(
 		temporal.WithConfig(serverConfig(sql, p)),
@@ -97,15 +97,16 @@ func startOn(
 		temporal.WithLogger(h.log),
 		temporal.WithAuthorizer(auth),
 		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper { return auth }),
+		temporal.WithChainedFrontendGrpcInterceptors(proveIdentity(token, h.endpoint)),
 		temporal.WithTLSConfigFactory(internode),
 		temporal.WithDynamicConfigClient(dynamicConfig()),
 		temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler),
 	)
 	if err == nil {
-		err = awaitReady(ctx, h.endpoint.Address, token)
+		err = h.awaitReady(ctx)
 	}
 	if err != nil {
-		h.stop()
+		h.stop(opts.stopTimeout)
 		return nil, h.startError(err)
 	}
 	return h, nil
@@ -123,7 +124,7 @@ func (h *host) start(options ...temporal.ServerOption) error {
 			}
 			done <- result
 		}()
-		server, err := temporal.NewServer(options...)
+		server, err := temporal.NewServerFx(module(h.clock), options...)
 		if err != nil {
 			result = err
 			return
@@ -136,56 +137,73 @@ func (h *host) start(options ...temporal.ServerOption) error {
 
 func (h *host) startError(err error) error {
 	why := err.Error()
-	if text := h.log.fatalText(); text != "" {
+	if text := h.log.why(); text != "" {
 		why = text
 		if strings.Contains(text, "listener") {
 			err = errPortLost
 		}
 	}
+	if isDamage(why) {
+		return damagedError(h.dir, errors.New(why))
+	}
 	return failf(ErrStart, err, "the embedded Temporal server failed to start: %s (log: %s)", why, h.log.path())
 }
 
-// stop stops the server: calls in flight get a second, then the services stop in order.
-func (h *host) stop() {
-	h.log.quiet()
-	h.endpoint.remove(h.dir)
-	if h.server == nil {
-		h.log.close()
-		return
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		h.server.Stop()
-	}()
+// stop stops the server: calls in flight get a second, then the services stop in order. It returns
+// false if the server has not stopped in time, in which case it may still write. Further calls wait for
+// the first.
+func (h *host) stop(timeout time.Duration) bool {
+	h.stopOnce.Do(func() {
+		h.log.quiet()
+		h.endpoint.remove(h.dir)
+		h.clock.stop()
+		go func() {
+			defer close(h.stopped)
+			if h.conn != nil {
+				_ = h.conn.Close()
+			}
+			if h.server != nil {
+				_ = h.server.Stop()
+			}
+			h.log.close()
+		}()
+	})
 	select {
-	case <-done:
-		h.log.close()
-	case <-time.After(stopTimeout):
+	case <-h.stopped:
+		return true
+	case <-time.After(timeout):
+		return false
 	}
 }
 
-// awaitReady waits until the server describes the namespace and knows all search attributes.
-func awaitReady(ctx context.Context, address, token string) error {
-	conn, err := grpc.NewClient("passthrough:///"+address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithConnectParams(quickReconnect))
-	if err != nil {
+// awaitReady waits until the server describes the namespace and knows all search attributes. It does not
+// wait for a server that reported that it is broken.
+func (h *host) awaitReady(ctx context.Context) (err error) {
+	if h.conn, err = connect(h.endpoint.Address); err != nil {
 		return err
 	}
-	defer conn.Close()
-	ctx = metadata.AppendToOutgoingContext(ctx, "authorization", bearer+token)
-	frontend := workflowservice.NewWorkflowServiceClient(conn)
+	ctx = h.authorize(ctx)
+	frontend := workflowservice.NewWorkflowServiceClient(h.conn)
 	missing, err := missingAttributes(ctx, frontend)
 	for err != nil {
+		select {
+		case <-h.log.broken:
+			return err
+		default:
+		}
 		if pause(ctx, 2*time.Millisecond) != nil {
-			return fmt.Errorf("no answer from %s: %w", address, err)
+			return fmt.Errorf("no answer from %s: %w", h.endpoint.Address, err)
 		}
 		missing, err = missingAttributes(ctx, frontend)
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	return addAttributes(ctx, conn, missing)
+	return addAttributes(ctx, h.conn, missing)
+}
+
+func (h *host) authorize(ctx context.Context) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, "authorization", bearer+h.token)
 }
 
 // addAttributes adds search attributes that are missing because an older version created the
@@ -228,53 +246,3 @@ func acceptsAttributes(ctx context.Context, c workflowservice.WorkflowServiceCli
 	})
 	return err
 }
-
-// serverLog is the Temporal server's log: JSON lines of level warn and above in
-// logs/server.log, three old files of 10 MB at most, nothing on the terminal.
-type serverLog struct {
-	log.Logger
-	level zap.AtomicLevel
-	file  *lumberjack.Logger
-	fatal atomic.Pointer[string]
-}
-
-func openLog(dir string) *serverLog {
-	l := &serverLog{
-		level: zap.NewAtomicLevelAt(zap.WarnLevel),
-		file: &lumberjack.Logger{
-			Filename: filepath.Join(dir, logDir, logFile), MaxSize: 10, MaxBackups: 3,
-		},
-	}
-	encoder := zapcore.NewJSONEncoder(log.DefaultZapEncoderConfig)
-	// Errors writing the log, as on a full disk, must not appear on the terminal.
-	core := zapcore.NewCore(encoder, zapcore.AddSync(l.file), l.level)
-	l.Logger = log.NewZapLogger(zap.New(core, zap.WithFatalHook(l), zap.ErrorOutput(zapcore.AddSync(io.Discard))))
-	return l
-}
-
-// OnWrite is called after a fatal line. Instead of ending the process, as the server would, it
-// ends only the goroutine and keeps the first fatal line as the reason of the failure.
-func (l *serverLog) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
-	text := entry.Message
-	for _, f := range fields {
-		if err, ok := f.Interface.(error); ok && f.Type == zapcore.ErrorType {
-			text += ": " + err.Error()
-		}
-	}
-	l.fatal.CompareAndSwap(nil, &text)
-	runtime.Goexit()
-}
-
-func (l *serverLog) fatalText() string {
-	if text := l.fatal.Load(); text != nil {
-		return *text
-	}
-	return ""
-}
-
-// quiet drops the errors that services log about each other while they stop.
-func (l *serverLog) quiet() { l.level.SetLevel(zap.FatalLevel) }
-
-func (l *serverLog) close() { l.file.Close() }
-
-func (l *serverLog) path() string { return l.file.Filename }

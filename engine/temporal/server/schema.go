@@ -1,8 +1,12 @@
 package server
 
 import (
+	"bytes"
 	"database/sql"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +29,12 @@ const retention = 3650 * 24 * time.Hour
 // attributes, unless they exist.
 func createDatabase(dir string, cfg *config.SQL) error {
 	path := filepath.Join(dir, databaseFile)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && readPort(dir) != 0 { // a host has run
+		return failf(ErrDatabase, err,
+			"data directory %s: %s, which held the runs, is missing: restore it, or delete the file %s to "+
+				"start without runs (playbooks and artifacts stay)",
+			dir, databaseFile, filepath.Join(dir, portFile))
+	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // SQLite would use 0644
 	if err != nil {
 		return dirError(dir, err)
@@ -87,7 +97,7 @@ func createNamespace(cfg *config.SQL) error {
 	if err != nil {
 		return err
 	}
-	namespace.Detail.Info.Description = "acescope: runs of agent-learning loops"
+	namespace.Detail.Info.Description = description
 	namespace.Detail.Config.Retention = durationpb.New(retention)
 	return sqliteschema.CreateNamespaces(cfg, namespace)
 }
@@ -101,8 +111,48 @@ func keywords(names []string) map[string]enumspb.IndexedValueType {
 }
 
 func databaseError(dir string, err error) error {
+	if isDamage(err.Error()) {
+		return damagedError(dir, err)
+	}
 	return dirError(dir, fmt.Errorf("%s: %w", databaseFile, err))
 }
+
+// isDamage reports whether the text of an error is SQLite's for a damaged database. The server passes
+// errors on as text.
+func isDamage(text string) bool {
+	return strings.Contains(text, "database disk image is malformed") ||
+		strings.Contains(text, "file is not a database")
+}
+
+func damagedError(dir string, err error) error {
+	return failf(ErrDatabase, err,
+		"data directory %s: %s is damaged: %v; restore it from a backup, or move %s and the files "+
+			"temporal.db* away to start without runs (playbooks and artifacts stay)",
+		dir, databaseFile, err, portFile)
+}
+
+// description identifies the namespace of acescope's databases.
+const description = "acescope: runs of agent-learning loops"
+
+// isOurDatabase reports whether acescope made the database: its namespace is in the file or in the
+// write-ahead log. It does not open the database, because that would change it.
+func isOurDatabase(dir string) bool {
+	for _, suffix := range []string{"", "-wal"} {
+		f, err := os.Open(filepath.Join(dir, databaseFile+suffix))
+		if err != nil {
+			continue
+		}
+		data, err := io.ReadAll(io.LimitReader(f, searchedSize))
+		_ = f.Close()
+		if err == nil && bytes.Contains(data, []byte(description)) {
+			return true
+		}
+	}
+	return false
+}
+
+// searchedSize bounds how much of a file isOurDatabase reads. The namespace is written first.
+const searchedSize = 64 << 20
 
 // usedIndexes are the indexes of the visibility table that queries of acescope and Temporal
 // use: the list's order, IDs, type, status, times, parents, and the nine search attributes.

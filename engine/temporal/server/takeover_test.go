@@ -62,11 +62,11 @@ func TestTakeoverAfterKill(t *testing.T) {
 	t.Logf("finished the run %v after the kill", time.Since(killed).Round(time.Millisecond))
 }
 
-func TestNoTakeover(t *testing.T) {
+func TestBriefWaits(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	host := join(t, Options{Dir: dir})
-	brief := join(t, Options{Dir: dir, NoTakeover: true})
+	brief := join(t, Options{Dir: dir, Brief: true})
 	lasting := join(t, Options{Dir: dir})
 	leave(t, host)
 	awaitRole(t, lasting, Hosting)

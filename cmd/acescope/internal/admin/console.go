@@ -143,6 +143,7 @@ const connectInterval = 2 * time.Second
 
 // connect retries until it succeeds. It returns nil if ctx ends first. With serve, the console starts runs itself.
 func (l *Link) connect(ctx context.Context, serve bool) (*engine.Engine, func()) {
+	l.app.Note = l.feeds.Link.Report
 	open := l.app.OpenFollowing
 	if serve {
 		open = func(ctx context.Context) (*engine.Engine, func(), error) { return l.app.Open(ctx, true, true) }

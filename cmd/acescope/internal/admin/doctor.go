@@ -116,7 +116,7 @@ func checkEngine(a *cli.App, ctx context.Context, report reporter) {
 	deps.Agents = nil // checked before
 	health := system.Read(ctx, deps, cluster.Connection{Mode: string(e.Mode()), Address: e.Address()})
 	for _, c := range health.Checks() {
-		if c.Name == "data" || c.Name == "attributes" || c.Name == "runs" || c.Name == system.SpoolCheck {
+		if c.Name == "data" || c.Name == "attributes" || c.Name == "runs" || c.Name == "clock" || c.Name == system.SpoolCheck {
 			report(c.Name, c.State, "%s", strings.TrimRight(c.Text+"; "+c.Advice, "; "))
 		}
 	}
@@ -137,7 +137,11 @@ func checkHost(e *engine.Engine, dir string, report reporter) {
 		return
 	}
 	ep := e.Node().Endpoint()
-	report("server", cluster.OK, "hosted by process %d (acescope %s) at %s since %s", ep.PID, ep.Version, ep.Address,
+	state := cluster.OK
+	if ep.Version != cli.BuildVersion() {
+		state = cluster.Warning
+	}
+	report("server", state, "hosted by process %d (acescope %s) at %s since %s", ep.PID, ep.Version, ep.Address,
 		ep.Started.Local().Format(time.DateTime))
 }
 

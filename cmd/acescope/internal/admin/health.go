@@ -80,7 +80,8 @@ func healthDeps(a *cli.App, e *engine.Engine) cluster.Deps {
 	dir, _ := a.DataDir() // the connection exists, so there is a data directory
 	return cluster.Deps{
 		Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Playbooks: e.Books, DataDir: dir,
-		Spool: spool.Dir(os.Getenv), Artifact: e.Artifacts.Get, Meter: a.Meter, Host: host(e, dir), Agents: a.AgentChecks(),
+		Spool: spool.Dir(os.Getenv), Artifact: e.Artifacts.Get, Meter: a.Meter, Host: host(e, dir),
+		Agents: a.AgentChecks(),
 	}
 }
 
@@ -94,6 +95,7 @@ func host(e *engine.Engine, dir string) func() cluster.Host {
 		}
 		ep := n.Endpoint()
 		h.PID, h.Version, h.Started, h.DataDir, h.Lost = ep.PID, ep.Version, ep.Started, dir, ep.Lost(dir)
+		h.Clock = ep.Clock.Warning()
 		free, err := e.Free()
 		if err != nil {
 			h.FreeErr = err.Error()

@@ -9,6 +9,8 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/engine/agents/session"
 	"acescope/engine/temporal/server"
 	"acescope/sources/runs"
 )
@@ -30,7 +32,8 @@ func ServeCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&printEnv, "print-env", false, "print the environment of a client with the access token")
-	cmd.Flags().DurationVar(&idle, "until-idle", 0, "exit when no run has been open for this duration (default never)")
+	cmd.Flags().DurationVar(&idle, "until-idle", 0,
+		"exit when no run has been open for this duration, except sessions that wait for\ntheir user (default never)")
 	a.ProgramFlags(cmd.Flags())
 	cmd.Flags().IntVar(&a.Port, "port", 0, "port of the server (default the last port, or a free one)")
 	return cmd
@@ -70,11 +73,36 @@ func serve(a *cli.App, ctx context.Context, printEnv bool, idle time.Duration) e
 	if printEnv {
 		fmt.Fprintln(a.Err, "acescope: this process is the host; it serves until it is interrupted")
 	}
-	if idle > 0 {
-		return untilIdle(a, ctx, e, idle)
+	if e.Node() != nil {
+		if err := stay(ctx, e, idle); err != nil {
+			return err
+		}
+	} else if idle > 0 {
+		untilIdle(ctx, e, idle)
+	} else {
+		<-ctx.Done()
 	}
-	<-ctx.Done()
 	return nil
+}
+
+// stay serves until it is interrupted, or until idle for that long if it is not 0. Other processes may leave their runs to this one
+// meanwhile: it looks for runs once more after it has said that it ends.
+func stay(ctx context.Context, e *engine.Engine, idle time.Duration) error {
+	for {
+		release, err := server.Stay(e.DataDir())
+		if err != nil {
+			return err
+		}
+		if idle > 0 {
+			untilIdle(ctx, e, idle)
+		} else {
+			<-ctx.Done()
+		}
+		release()
+		if n, err := countBusy(ctx, e); ctx.Err() != nil || err == nil && n == 0 {
+			return nil
+		}
+	}
 }
 
 // checkPort rejects --port if another process is the host on a different port.
@@ -114,21 +142,31 @@ func announce(a *cli.App, e *engine.Engine, printEnv bool) error {
 	return nil
 }
 
-// untilIdle serves until no run has been open for d. A failed count resets the time.
-func untilIdle(a *cli.App, ctx context.Context, e *engine.Engine, d time.Duration) error {
+// untilIdle serves until no run has been busy for d. A failed count resets the time.
+func untilIdle(ctx context.Context, e *engine.Engine, d time.Duration) {
 	idleSince := time.Now()
 	tick := time.NewTicker(min(d, time.Second))
 	defer tick.Stop()
 	for time.Since(idleSince) < d {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-tick.C:
 		}
-		open, err := runs.Count(ctx, e.Client, `ExecutionStatus = "Running"`)
-		if err != nil || open > 0 {
+		if busy, err := countBusy(ctx, e); err != nil || busy > 0 {
 			idleSince = time.Now()
 		}
 	}
-	return nil
+}
+
+// countBusy counts the open runs, without the sessions that wait for their user.
+func countBusy(ctx context.Context, e *engine.Engine) (int64, error) {
+	const open = `ExecutionStatus = "Running"`
+	all, err := runs.Count(ctx, e.Client, open)
+	if err != nil || all == 0 {
+		return all, err
+	}
+	idle, err := runs.Count(ctx, e.Client, fmt.Sprintf("%s AND WorkflowType = %q AND %s = %q",
+		open, session.Workflow, ace.AttrPhase, session.Idle))
+	return all - idle, err
 }

@@ -50,7 +50,7 @@ func intVar[N int | int64](fs *pflag.FlagSet, p *N, name string, low, high N, us
 	}}, name, usage)
 }
 
-// secondsVar adds a flag for a duration of at least a second, kept in seconds. 0 is an empty flag.
+// secondsVar adds a flag for a duration of at least a second, kept in seconds. 0 means that the flag is not set.
 func secondsVar(fs *pflag.FlagSet, p *int, name, usage string) {
 	value := func() string {
 		if *p == 0 {

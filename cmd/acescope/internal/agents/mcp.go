@@ -15,6 +15,7 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
 	"acescope/engine/tasks/mcp"
+	"acescope/engine/temporal/server"
 )
 
 // mcpFlags are the flags of acescope mcp.
@@ -110,10 +111,10 @@ func serveHTTPTools(a *cli.App, ctx context.Context, f mcpFlags) error {
 	if f.tokenFile == "" {
 		dir, err := a.DataDir()
 		if err == nil {
-			err = os.MkdirAll(dir, 0o700)
+			dir, err = server.OpenDir(dir, cli.BuildVersion())
 		}
 		if err != nil {
-			return fmt.Errorf("data directory: %w", err)
+			return err
 		}
 		f.tokenFile = filepath.Join(dir, "mcp-token")
 	}

@@ -20,6 +20,7 @@ import (
 	"acescope/engine/tasks/executor"
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
+	"acescope/engine/temporal/server"
 	"acescope/sources/runners"
 	"acescope/tui/text"
 )
@@ -295,6 +296,9 @@ func executeInvocation(a *cli.App, ctx context.Context) error {
 		return cli.UsageError("invocation: $.mode: %s is for the executor of an agent; this one executes programs", in.Mode)
 	}
 	dir, err := a.DataDir()
+	if err == nil {
+		dir, err = server.OpenDir(dir, cli.BuildVersion())
+	}
 	if err != nil {
 		return err
 	}

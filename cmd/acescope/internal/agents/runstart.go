@@ -175,16 +175,12 @@ func resumeRun(a *cli.App, ctx context.Context, id string, f RunFlags) error {
 	return f.withBackground(a, ctx, r.Mode, func(c *RunClient) error { return c.ResumeRun(ctx, id, r, f) })
 }
 
-// withBackground connects. If the command does not wait and no other process would serve the run, it starts a
-// background process that does.
+// withBackground connects. If the command does not wait, another process serves the run.
 func (f RunFlags) withBackground(a *cli.App, ctx context.Context, m run.Mode, do func(*RunClient) error) error {
-	if !f.waits(m) && !a.Served() {
-		if err := runs.Spawn(a); err != nil {
-			return err
-		}
+	if f.waits(m) {
+		return withRuns(a, ctx, false, do)
 	}
-	defer runs.EndUnused(a)
-	return withRuns(a, ctx, false, do)
+	return runs.HandOver(a, func() error { return withRuns(a, ctx, false, do) })
 }
 
 // StartRun starts a run and waits for its end if the flags say so.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
 	"acescope/engine/agents/session"
 	"acescope/sources/sessions"
@@ -127,6 +128,14 @@ git diff | acescope session send review-1 - --id "$(git rev-parse HEAD)" --follo
 }
 
 func sendMessage(a *cli.App, ctx context.Context, name, content, messageID string, wait, follow bool) error {
+	send := func() error { return sendAndWait(a, ctx, name, content, messageID, wait, follow) }
+	if wait || follow || a.Served() || !reachable(a) {
+		return send()
+	}
+	return runs.HandOver(a, send) // the process that served the session may have become idle
+}
+
+func sendAndWait(a *cli.App, ctx context.Context, name, content, messageID string, wait, follow bool) error {
 	return withSession(a, ctx, name, func(e *engine.Engine, id string) error {
 		r, err := SendMessage(ctx, e, id, messageID, content)
 		if err != nil {
@@ -150,7 +159,7 @@ func sendMessage(a *cli.App, ctx context.Context, name, content, messageID strin
 		case wait:
 			return awaitTurn(a, ctx, e, id, r.MessageID)
 		}
-		noticePaused(a, e, id)
+		a.Begun = true
 		return nil
 	})
 }

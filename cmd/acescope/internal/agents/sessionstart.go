@@ -137,12 +137,14 @@ func startSession(a *cli.App, ctx context.Context, f sessionStartFlags) error {
 		}
 		first = string(data)
 	}
-	if f.detach && a.Cluster() == nil {
-		if err := runs.Spawn(a); err != nil {
-			return err
-		}
-		defer runs.EndUnused(a)
+	if f.detach {
+		return runs.HandOver(a, func() error { return f.start(a, ctx, in, first) })
 	}
+	return f.start(a, ctx, in, first)
+}
+
+// start starts a session with a first message, which may be "".
+func (f sessionStartFlags) start(a *cli.App, ctx context.Context, in session.Input, first string) error {
 	e, done, err := openToServe(a, ctx)
 	if err != nil {
 		return err

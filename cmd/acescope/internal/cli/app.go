@@ -27,6 +27,7 @@ import (
 // App is the state that the commands of one process share.
 type App struct {
 	Out, Err io.Writer
+	Note     func(text string) // shows a note about the data directory; nil writes it to Err
 	Settings Settings
 	APIKey   string
 	JSON     bool
@@ -35,6 +36,8 @@ type App struct {
 	// Runner and HostAgents let the workflows of a cluster start programs on this machine; see ProgramFlags.
 	Runner     string
 	HostAgents bool
+	// Fail ends the command because the embedded server of this process is lost; main sets it.
+	Fail context.CancelCauseFunc
 
 	Background int              // process id of a run started with --detach
 	Spawned    *os.Process      // that process
@@ -132,6 +135,7 @@ func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 	if o.Codec, err = a.codecConfig(); err != nil {
 		return nil, nil, err
 	}
+	recorded := server.RecordedVersion(dir)
 	log, closeLog, err := OpenLog(dir, o.Worker || !o.LookOnly || a.Cluster() == nil)
 	if err != nil {
 		return nil, nil, err
@@ -154,9 +158,18 @@ func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 		return nil, nil, err
 	}
 	a.Codecs.use(e.Codec)
+	if note := versionNote(dir, recorded, o.Version); note != "" && e.Mode() == engine.Embedded {
+		show := a.Note
+		if show == nil {
+			show = func(text string) { fmt.Fprintln(a.Err, "acescope: "+SafeText(text)) }
+		}
+		show(note)
+	}
+	stopWatching := watchServer(e, a.Err, a.Fail)
 	return e, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
+		stopWatching()
 		if err := e.Close(ctx); err != nil {
 			log.Warn("close", "error", err)
 		}
@@ -164,16 +177,54 @@ func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 	}, nil
 }
 
+// HostError means that the embedded server or the data directory of this process was lost.
+type HostError struct{ error }
+
+func (e *HostError) Unwrap() error { return e.error }
+
+// watchServer prints the server's warning about the clock, and ends the command when the server is lost. A command
+// that does not end by itself is ended, because its process may keep the data directory locked.
+func watchServer(e *engine.Engine, out io.Writer, fail context.CancelCauseFunc) (stop func()) {
+	n := e.Node()
+	if n == nil {
+		return func() {}
+	}
+	if warning := n.Endpoint().Clock.Warning(); warning != "" {
+		fmt.Fprintln(out, "acescope: warning: "+warning)
+	}
+	closed, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-closed:
+			return
+		case <-n.Failed():
+		}
+		err := &HostError{n.Err()}
+		fail(err)
+		select {
+		case <-closed:
+		case <-time.After(2 * closeTimeout):
+			fmt.Fprintln(out, "acescope: "+OneLine(err))
+			os.Exit(ExitCode(err))
+		}
+	}()
+	return func() {
+		close(closed)
+		<-ended
+	}
+}
+
 // OpenLog opens acescope's own log file, which rotates at 10 MB. If keep is false, nothing is logged.
 func OpenLog(dir string, keep bool) (*slog.Logger, func(), error) {
 	if !keep {
 		return slog.New(slog.DiscardHandler), func() {}, nil
 	}
-	logs := filepath.Join(dir, "logs")
-	if err := os.MkdirAll(logs, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("%w: %w; choose another with --data-dir", server.ErrDataDir, err)
+	dir, err := server.OpenDir(dir, BuildVersion())
+	if err != nil {
+		return nil, nil, err
 	}
-	out := &lumberjack.Logger{Filename: filepath.Join(logs, "acescope.log"), MaxSize: 10, MaxBackups: 3}
+	out := &lumberjack.Logger{Filename: filepath.Join(dir, "logs", "acescope.log"), MaxSize: 10, MaxBackups: 3}
 	log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelInfo})).With("pid", os.Getpid())
 	return log, func() { _ = out.Close() }, nil
 }

@@ -64,7 +64,8 @@ func ExitCode(err error) int {
 		return ExitInterrupted
 	case errors.As(err, &missing), cluster.NotFound(err):
 		return ExitNotFound
-	case errors.Is(err, engine.ErrUnreachable), errors.Is(err, server.ErrNoAnswer), cluster.Unreachable(err),
+	case errors.Is(err, engine.ErrUnreachable), errors.Is(err, server.ErrNoAnswer), errors.Is(err, server.ErrBroken),
+		cluster.Unreachable(err),
 		errors.Is(err, context.DeadlineExceeded):
 		return ExitUnreachable
 	case errors.Is(err, engine.ErrProfile):

@@ -304,6 +304,9 @@ func ComparisonText(c *experiments.Comparison, width int, s theme.Styles) []stri
 	w.Say(s.Strong, cli.SafeText(" A "+c.A.Name()+"  "+s.Glyphs.Arrow+"  B "+c.B.Name()))
 	w.Say(s.Muted, cli.SafeText(" "+c.Alignment()))
 	w.Say(s.Text, fmt.Sprintf(" %d aligned, %d only in A, %d only in B", len(c.Pairs), c.OnlyA, c.OnlyB))
+	if unlike := c.Likeness(); unlike != "" {
+		w.Prose(" ", s.Warning, unlike)
+	}
 	var metrics []widget.Metric
 	for _, m := range c.Metrics(w.Now) {
 		metrics = append(metrics, widget.Metric(m))

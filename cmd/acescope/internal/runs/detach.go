@@ -18,34 +18,56 @@ const (
 	hostTimeout = 20 * time.Second // bounds the start of the background process
 )
 
-// detach starts a run and leaves its execution to a background process, which hosts or joins the server
-// and ends when it is idle.
+// detach starts a run and leaves its execution to a background process.
 func detach(a *cli.App, ctx context.Context, prompt string, f RunFlags) error {
-	if a.Cluster() == nil {
-		if err := Spawn(a); err != nil {
+	return HandOver(a, func() error {
+		e, done, err := a.Open(ctx, false, false)
+		if err != nil {
 			return err
 		}
-		defer EndUnused(a)
+		defer done()
+		return runOn(a, ctx, e, prompt, f)
+	})
+}
+
+// HandOver calls start, and leaves the execution of the runs that it starts to a process that serves the data directory
+// until it is idle. It starts such a process unless one exists. On a cluster it only calls start.
+func HandOver(a *cli.App, start func() error) error {
+	if a.Cluster() != nil {
+		return start()
 	}
-	e, done, err := a.Open(ctx, false, false)
+	dir, err := a.DataDir()
+	if err == nil {
+		err = findOrSpawn(a, dir)
+	}
 	if err != nil {
 		return err
 	}
-	defer done()
-	return runOn(a, ctx, e, prompt, f)
+	defer endUnused(a)
+	if err := start(); err != nil || !a.Begun || server.Staying(dir) != 0 {
+		return err
+	}
+	return spawn(a, dir) // the process became idle before it saw the run
 }
 
-// EndUnused stops the background process if no run was started for it. Other runs that it has taken
+func findOrSpawn(a *cli.App, dir string) error {
+	if a.Background = server.Staying(dir); a.Background != 0 && len(a.AgentDirs) == 0 && len(a.CodecHeaders) == 0 {
+		return nil
+	}
+	return spawn(a, dir) // an existing one lacks the blueprints and headers that this command names
+}
+
+// endUnused stops the background process if no run was started for it. Other runs that it has taken
 // over continue in another process.
-func EndUnused(a *cli.App) {
+func endUnused(a *cli.App) {
 	if !a.Begun && a.Spawned != nil {
 		_ = a.Spawned.Signal(os.Interrupt)
 	}
 }
 
-// Spawn starts the background process and waits until a process hosts the data directory.
-func Spawn(a *cli.App) error {
-	dir, err := a.DataDir()
+// spawn starts the background process and waits until it serves.
+func spawn(a *cli.App, dir string) error {
+	dir, err := server.OpenDir(dir, cli.BuildVersion())
 	if err != nil {
 		return err
 	}
@@ -54,9 +76,6 @@ func Spawn(a *cli.App) error {
 		return fmt.Errorf("find this program: %w", err)
 	}
 	path := filepath.Join(dir, "logs", "detached.log")
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("data directory %s: %w", dir, err)
-	}
 	log, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("data directory %s: %w", dir, err)
@@ -79,10 +98,10 @@ func Spawn(a *cli.App) error {
 	a.Background, a.Spawned = cmd.Process.Pid, cmd.Process
 	// This process must not come first: it would host, and hand over at once.
 	for end := time.Now().Add(hostTimeout); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if _, ok := server.Lookup(dir); ok {
+		if server.Staying(dir) != 0 {
 			return nil
 		}
 	}
-	EndUnused(a)
-	return fmt.Errorf("the background process does not host the data directory; see %s", path)
+	endUnused(a)
+	return fmt.Errorf("the background process does not serve the data directory; see %s", path)
 }

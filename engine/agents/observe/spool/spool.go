@@ -171,10 +171,13 @@ func Adopt(dir string) error {
 		if err != nil {
 			return err
 		}
-		if !bytes.HasSuffix(lines, []byte{'\n'}) && time.Since(info.ModTime()) < extraAge {
-			continue // it is being written
+		if !bytes.HasSuffix(lines, []byte{'\n'}) {
+			if time.Since(info.ModTime()) < extraAge {
+				continue // it is being written
+			}
+			lines = append(lines, '\n')
 		}
-		err = appendLines(dir, Active, MaxBytes, append(lines, '\n'))
+		err = appendLines(dir, Active, MaxBytes, lines)
 		if err == nil {
 			err = os.Remove(path)
 		}

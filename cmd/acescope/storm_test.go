@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"acescope/engine/temporal/server"
+)
+
+// Variables of the long storm (make storm).
+const (
+	stormKillsEnv = "ACESCOPE_STORM_KILLS"
+	stormSeedEnv  = "ACESCOPE_STORM_SEED"
+)
+
+// TestStorm kills processes at random moments while an experiment runs on three of them: the host, the attached ones,
+// those that take over and those that start. Each is replaced. Its result must be that of an uninterrupted experiment.
+func TestStorm(t *testing.T) {
+	kills, seed := stormNumber(t, stormKillsEnv, 4), stormNumber(t, stormSeedEnv, 1)
+	set := problemSet(t, 6+6*kills)
+	want := make(chan []string, 1)
+	go func() {
+		dir := t.TempDir()
+		_ = exec.Command("acescope", "run", "--dataset", set, "--experiment", "k", "--json", "--data-dir", dir).Run()
+		want <- learned(t, dir)
+	}()
+	dir := t.TempDir()
+	got := storm(t, dir, set, kills, rand.New(rand.NewPCG(uint64(seed), 0)))
+	if want := <-want; !slices.Equal(got, want) {
+		t.Errorf("after %d kills with seed %d:\n%s\nuninterrupted:\n%s", kills, seed,
+			strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func stormNumber(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// storm returns what an experiment has learned whose processes were killed.
+func storm(t *testing.T, dir, set string, kills int, random *rand.Rand) []string {
+	t.Helper()
+	start := func() *exec.Cmd {
+		cmd := exec.Command("acescope", "serve", "--data-dir", dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		return cmd
+	}
+	procs := []*exec.Cmd{start(), start(), start()}
+	begun, err := exec.Command("acescope", "run", "--dataset", set, "--experiment", "k", "--pace", "20ms", "--detach",
+		"--json", "--data-dir", dir).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, begun)
+	}
+	hosts := 0
+	for range kills {
+		time.Sleep(time.Duration(random.Int64N(int64(1500 * time.Millisecond)))) // the random moment, not a wait
+		i := random.IntN(len(procs))
+		if e, ok := server.Lookup(dir); ok && e.PID == procs[i].Process.Pid {
+			hosts++
+		}
+		_ = procs[i].Process.Kill()
+		// A process that attaches while the host dies finds the next one, or hosts.
+		if out, err := exec.Command("acescope", "list", "--limit", "1", "--data-dir", dir).CombinedOutput(); err != nil {
+			t.Errorf("list after a kill: %v\n%s", err, out)
+		}
+		_ = procs[i].Wait()
+		procs[i] = start()
+	}
+	t.Logf("%d kills, %d of them of the host", kills, hosts)
+	out, err := exec.Command("acescope", "tail", "k", "--json", "--data-dir", dir).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return learned(t, dir)
+}
+
+// learned returns the outcome of each task of experiment k, and its playbook.
+func learned(t *testing.T, dir string) []string {
+	list, err := exec.Command("acescope", "list", "--json", "--data-dir", dir).Output()
+	if err != nil {
+		t.Errorf("list: %v", err)
+	}
+	var lines []string
+	for line := range strings.Lines(string(list)) {
+		var r struct {
+			ID         string `json:"task_id"`
+			ExitStatus string `json:"exit_status"`
+			Summary    struct{ Added, Updated, Removed, Tagged, Rejected int }
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Errorf("%q: %v", line, err)
+		}
+		data, _ := json.Marshal(r)
+		lines = append(lines, string(data))
+	}
+	slices.Sort(lines)
+	playbook, err := exec.Command("acescope", "playbook", "show", "k", "--json", "--data-dir", dir).Output()
+	if err != nil {
+		t.Errorf("playbook: %v", err)
+	}
+	return append(lines, string(playbook))
+}

@@ -1,0 +1,48 @@
+package histories
+
+import (
+	"testing"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine/ace"
+)
+
+// TestAgentCalls checks that the calls of agents are told apart by their tasks, and that their usage is that of the run.
+func TestAgentCalls(t *testing.T) {
+	payloads := func(json string) *commonpb.Payloads {
+		return &commonpb.Payloads{Payloads: []*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(json)}}}
+	}
+	scheduled := func(id int64, input string) *historypb.HistoryEvent {
+		return &historypb.HistoryEvent{EventId: id, EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED,
+			Attributes: &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{
+				ActivityId: "5", ActivityType: &commonpb.ActivityType{Name: ace.ActivityAgentCLI}, Input: payloads(input)}}}
+	}
+	var f activityFolder
+	for id, want := range map[int64]string{1: "execute_agent_cli task 3", 2: "execute_agent_cli mend", 3: "execute_agent_cli"} {
+		input := map[int64]string{1: `{"task": {"breakdown": {}, "index": 2}}`, 2: `{"activity_name": "mend"}`, 3: `{}`}[id]
+		if got := rowOf(scheduled(id, input)).Title; got != want {
+			t.Errorf("%s: %q, want %q", input, got, want)
+		}
+		if id == 1 {
+			f.apply(scheduled(id, input))
+		}
+	}
+	completed := &historypb.HistoryEvent{EventId: 7, EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED,
+		Attributes: &historypb.HistoryEvent_ActivityTaskCompletedEventAttributes{ActivityTaskCompletedEventAttributes: &historypb.ActivityTaskCompletedEventAttributes{
+			ScheduledEventId: 1, Result: payloads(`{"exit_class": "ok", "task_id": "login-form", "usage": {"output_tokens": 7, "cost_usd": 0.25}}`)}}}
+	f.apply(completed)
+	f.apply(&historypb.HistoryEvent{EventId: 9, EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED,
+		Attributes: &historypb.HistoryEvent_ActivityTaskFailedEventAttributes{ActivityTaskFailedEventAttributes: &historypb.ActivityTaskFailedEventAttributes{
+			ScheduledEventId: 2, Failure: &failurepb.Failure{FailureInfo: &failurepb.Failure_ApplicationFailureInfo{ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{
+				Details: payloads(`{"exit_class": "overloaded", "usage": {"output_tokens": 1, "cost_usd": 0.5}}`)}}}}}})
+	if got := rowOf(completed).Title; got != "execute_agent_cli login-form" || f.list[0].Name != got {
+		t.Errorf("completed: %q, %q", got, f.list[0].Name)
+	}
+	if f.used != (ace.Usage{OutputTokens: 8, CostUSD: 0.75}) {
+		t.Errorf("usage %+v", f.used)
+	}
+}
