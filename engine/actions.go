@@ -23,13 +23,19 @@ var ErrExists = errors.New("exists")
 
 // StartTask starts a task run and returns its run ID. It returns ErrExists if the task ID is in use.
 func (e *Engine) StartTask(ctx context.Context, in ace.TaskInput) (runID string, err error) {
+	in.Revision = ace.Revision
 	o := client.StartWorkflowOptions{ID: ace.WorkflowID(in.TaskID), TypedSearchAttributes: searchattr.Task(in)}
 	return e.start(ctx, in.TaskID, o, ace.TaskWorkflow, in)
 }
 
 // StartExperiment starts an experiment and returns its run ID. It returns ErrExists if the
-// experiment ID is in use.
+// experiment ID is in use. Unless the input says otherwise, the experiment fails if more than
+// [ace.DefaultMaxFailed] of its tasks do.
 func (e *Engine) StartExperiment(ctx context.Context, in ace.ExperimentInput) (runID string, err error) {
+	if in.MaxFailed == nil {
+		share := ace.DefaultMaxFailed
+		in.MaxFailed = &share
+	}
 	o := client.StartWorkflowOptions{ID: ace.ExperimentWorkflowID(in.ExperimentID),
 		TypedSearchAttributes: searchattr.Experiment(in)}
 	return e.start(ctx, in.ExperimentID, o, ace.ExperimentWorkflow, in)

@@ -333,7 +333,7 @@ func TestAgentSteps(t *testing.T) {
 	if err := e.Client.GetWorkflow(t.Context(), ace.WorkflowID(in.TaskID), runID).Get(t.Context(), &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.ExitStatus != ace.Success || r.Answer != "42" || r.Summary.Skills != 3 || r.Summary.SkillsOK != 1 || r.Summary.Added != 1 || r.Summary.Usage.CostUSD <= 0 {
+	if r.ExitStatus != ace.ExitSuccess || r.Answer != "42" || r.Summary.Skills != 3 || r.Summary.SkillsOK != 1 || r.Summary.Added != 1 || r.Summary.Usage.CostUSD <= 0 {
 		t.Errorf("%+v", r)
 	}
 	_, skills, _ := answers(t, e.Client, ace.WorkflowID(in.TaskID))

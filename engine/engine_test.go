@@ -238,7 +238,7 @@ func TestTasks(t *testing.T) {
 	e := open(t, t.TempDir(), s)
 	t.Run("right", func(t *testing.T) {
 		r, err := recorded(t, e, task("right", "hello", "42"))
-		if err != nil || r.ExitStatus != ace.Success || r.Summary.Skills != 4 || r.Summary.SkillsOK != 2 || r.Summary.Added != 1 || r.Summary.Rejected != 1 {
+		if err != nil || r.ExitStatus != ace.ExitSuccess || r.Summary.Skills != 4 || r.Summary.SkillsOK != 2 || r.Summary.Added != 1 || r.Summary.Rejected != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		book, err := e.Books.Get(r.PlaybookHash)
@@ -249,13 +249,13 @@ func TestTasks(t *testing.T) {
 	})
 	t.Run("wrong", func(t *testing.T) {
 		r, err := recorded(t, e, task("wrong", "hello", "43"))
-		if err != nil || r.ExitStatus != ace.Wrong {
+		if err != nil || r.ExitStatus != ace.ExitWrong {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	})
 	t.Run("retried", func(t *testing.T) {
 		r, err := recorded(t, e, task("retried", "fail-once", "42"))
-		if err != nil || r.ExitStatus != ace.Success {
+		if err != nil || r.ExitStatus != ace.ExitSuccess {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		checkFold(t, e, "retried")
@@ -330,18 +330,18 @@ func testCanceled(t *testing.T, e *engine.Engine, s *scripted) {
 	record(t, e.Client, "cancelled")
 	checkFold(t, e, "cancelled")
 	d, err := detail.Read(t.Context(), e.Client, ace.WorkflowID("cancelled"), runID)
-	if err != nil || d.Phase.ExitStatus != ace.Canceled || d.From != runs.FromHistory {
+	if err != nil || d.Phase.Status != ace.Canceled || d.From != runs.FromHistory {
 		t.Fatalf("%+v, %v", d, err)
 	}
 }
 
 func testListed(t *testing.T, e *engine.Engine) {
-	want := map[string]ace.ExitStatus{"right": ace.Success, "wrong": ace.Wrong, "retried": ace.Success, "failed": ace.Failed,
-		"live": ace.Success, "cancelled": ace.Canceled}
+	want := map[string]string{"right": "completed correct", "wrong": "completed wrong", "retried": "completed correct",
+		"failed": "failed ungraded", "live": "completed correct", "cancelled": "canceled ungraded"}
 	eventually(t, func() error {
-		got := map[string]ace.ExitStatus{}
+		got := map[string]string{}
 		err := runs.List(t.Context(), e.Client, `ExperimentId = "e2e"`, 0, func(r runs.Run) error {
-			got[r.TaskID] = r.Exit
+			got[r.TaskID] = string(r.Status) + " " + string(r.Verdict)
 			if r.TaskID == "right" && (r.Summary == nil || r.Summary.Skills != 4) {
 				return fmt.Errorf("summary of right: %+v", r.Summary)
 			}

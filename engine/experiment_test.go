@@ -32,16 +32,16 @@ func TestExperiment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := map[string]ace.ExitStatus{}
+	ended := map[string]ace.Status{}
 	books := map[string]bool{}
 	state, err := experiments.Follow(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID("exp"), runID, nil,
 		func(_ ace.ExperimentInput, f experiments.Finished) {
-			ended[f.Result.TaskID] = f.Result.ExitStatus
+			ended[f.Result.TaskID] = f.Status
 			if f.Result.PlaybookHash != "" {
 				books[f.Result.PlaybookHash] = true
 			}
 		})
-	if err != nil || state.ExitStatus() != ace.Success {
+	if err != nil || state.Status() != ace.Completed {
 		t.Fatal(err, state)
 	}
 	p := state.Progress

@@ -33,7 +33,7 @@ func TestStoreFollowsExperiments(t *testing.T) {
 	<-script.reached
 	until(t, s, func(snap *snapshot) error {
 		x := snap.Experiments
-		if x == nil || len(x.Rows) != 1 || x.Rows[0].Progress == nil || x.Rows[0].Exit != ace.Running || len(x.Series) != 1 || len(x.Series[0].Tasks) != 1 {
+		if x == nil || len(x.Rows) != 1 || x.Rows[0].Progress == nil || x.Rows[0].Status != ace.Running || len(x.Series) != 1 || len(x.Series[0].Tasks) != 1 {
 			return fmt.Errorf("one task has ended: %+v", x)
 		}
 		return nil
@@ -41,13 +41,13 @@ func TestStoreFollowsExperiments(t *testing.T) {
 	script.release <- struct{}{}
 	whole := func(snap *snapshot) error {
 		x := snap.Experiments
-		if len(x.Series) != 1 || len(x.Series[0].Tasks) != 3 || x.Series[0].Close.IsZero() || x.Rows[0].Exit != ace.Success || x.Rows[0].Progress == nil || x.Rows[0].Progress.Done() != 3 {
+		if len(x.Series) != 1 || len(x.Series[0].Tasks) != 3 || x.Series[0].Close.IsZero() || x.Rows[0].Status != ace.Completed || x.Rows[0].Progress == nil || x.Rows[0].Progress.Done() != 3 {
 			return fmt.Errorf("not at its end: %+v", x)
 		}
 		return nil
 	}
 	first := until(t, s, whole).Experiments.Series[0]
-	if r := first.Tasks[2]; r.TaskID != "seen-e1-0003" || r.Index != 2 || r.Exit != ace.Failed || r.Verdict != experiments.Wrong {
+	if r := first.Tasks[2]; r.TaskID != "seen-e1-0003" || r.Index != 2 || r.Status != ace.Failed || r.Verdict != "" {
 		t.Errorf("the last task is %+v", r)
 	}
 	s.Experiments.Look(false)

@@ -110,7 +110,7 @@ func TestFork(t *testing.T) {
 					t.Errorf("the session was given %s", all)
 				}
 			case ace.PhaseReflector:
-				if r.ExitStatus != ace.Wrong || !strings.Contains(all, `"answer":"42"`) {
+				if r.ExitStatus != ace.ExitWrong || !strings.Contains(all, `"answer":"42"`) {
 					t.Errorf("%s with the answer of another label; inputs %s", r.ExitStatus, all)
 				}
 			case ace.PhaseCurator:
@@ -245,7 +245,7 @@ func openFork(t *testing.T, e *engine.Engine, s *scripted) {
 		t.Errorf("the reflector can be begun with while the session runs: %v", err)
 	}
 	f, r := forked(t, e, id, fork.Point{Phase: ace.PhaseSkills}, fork.Changes{Prompt: ptr("quick")})
-	if r.ExitStatus != ace.Success {
+	if r.ExitStatus != ace.ExitSuccess {
 		t.Errorf("%+v", r)
 	}
 	checkFold(t, e, f.TaskID)

@@ -34,7 +34,7 @@ func TestObserved(t *testing.T) {
 		return e.Client.GetWorkflow(t.Context(), ace.WorkflowID(taskID), "").Get(t.Context(), &r)
 	})
 	recordAs(t, e.Client, ace.WorkflowID(taskID), "observed")
-	if r.ExitStatus != ace.Success || r.Answer != "There are 2 files." || r.Summary.Skills != 3 || r.Summary.SkillsOK != 2 {
+	if r.ExitStatus != ace.ExitSuccess || r.Answer != "There are 2 files." || r.Summary.Skills != 3 || r.Summary.SkillsOK != 2 {
 		t.Errorf("%+v", r)
 	}
 	checkFold(t, e, taskID)
@@ -55,7 +55,7 @@ func TestObserved(t *testing.T) {
 	recordAs(t, e.Client, ace.WorkflowID("elsewhere"), "silent")
 	checkFold(t, e, "elsewhere")
 	p, _, _ = answers(t, e.Client, ace.WorkflowID("elsewhere"))
-	if p.ExitStatus != ace.Timeout || p.Phase != ace.PhaseSkills {
+	if p.Status != ace.TimedOut || p.Phase != ace.PhaseSkills {
 		t.Errorf("%+v", p)
 	}
 }

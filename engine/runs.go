@@ -219,7 +219,7 @@ func summaryOf(info *workflowpb.WorkflowExecutionInfo) run.Summary {
 		SessionID:  textIn(attributes, ace.AttrTask),
 		AgentName:  textIn(attributes, ace.AttrBlueprint),
 		Status:     run.Status(textIn(attributes, ace.AttrPhase)),
-		ExitStatus: ace.ExitStatus(textIn(attributes, ace.AttrExit)),
+		ExitStatus: history.StatusOf(info.GetStatus()),
 		RunnerID:   textIn(attributes, ace.AttrRunner),
 		CreatedAt:  info.GetStartTime().AsTime(),
 	}
@@ -236,13 +236,8 @@ func summaryOf(info *workflowpb.WorkflowExecutionInfo) run.Summary {
 	if s.Status.Over() {
 		return s
 	}
-	switch info.GetStatus() {
-	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
-		s.Status, s.ExitStatus = run.Stopped, ace.Canceled
-	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
-		s.Status, s.ExitStatus = run.Failed, ace.Timeout
-	default:
-		s.Status, s.ExitStatus = run.Failed, ace.Failed
+	if s.Status = run.Failed; s.ExitStatus == ace.Canceled {
+		s.Status = run.Stopped
 	}
 	return s
 }

@@ -321,7 +321,7 @@ func TestRuns(t *testing.T) {
 			t.Errorf("result: %+v", r)
 		}
 		st := s.checkAndRecord(in, "completed")
-		if st.Exit != ace.Success || st.Notified != run.NotifiedNone || st.Ignored != 0 {
+		if st.Exit != ace.Completed || st.Notified != run.NotifiedNone || st.Ignored != 0 {
 			t.Errorf("state: %+v", st)
 		}
 		if got := s.notices(); got != "enqueue release" {
@@ -382,7 +382,7 @@ func TestRuns(t *testing.T) {
 		if r := s.awaitResult(in); r.Reason != run.Timeout {
 			t.Errorf("result: %+v", r)
 		}
-		if st := s.checkAndRecord(in, "timeout"); st.Exit != ace.Timeout {
+		if st := s.checkAndRecord(in, "timeout"); st.Exit != ace.TimedOut {
 			t.Errorf("state: %+v", st)
 		}
 	})

@@ -155,7 +155,7 @@ func (h *sessionEnv) checkSession(id string, s session.State) {
 	if cost, answers := s.Usage.CostUSD, h.countAnswers(agentSession); math.Abs(cost-price*float64(answers)) > 1e-9 || s.Usage.Unpriced {
 		t.Errorf("cost %v, unpriced %t, and %d answers at %v", cost, s.Usage.Unpriced, answers, price)
 	}
-	if s.AgentSessionID != agentSession || s.Status != session.Ended || s.Exit != ace.Success {
+	if s.AgentSessionID != agentSession || s.Status != session.Ended || s.Exit != ace.Completed {
 		t.Errorf("session %s, %s, %s", s.AgentSessionID, s.Status, s.Exit)
 	}
 	for i, o := range s.Out {
@@ -445,7 +445,7 @@ func TestSessionUndisturbed(t *testing.T) {
 	h.waitSession("s", turnsEnded(3))
 	h.stopSession("s")
 	s = h.waitSession("s", hasEnded)
-	if s.Acked != got.Next || s.Exit != ace.Success {
+	if s.Acked != got.Next || s.Exit != ace.Completed {
 		t.Errorf("acked %d, %s", s.Acked, s.Exit)
 	}
 	if err := h.Client.GetWorkflow(t.Context(), session.WorkflowID("s"), "").Get(t.Context(), nil); err != nil {

@@ -49,7 +49,7 @@ func runConversions(t *testing.T, e *engine.Engine, in ace.ExperimentInput) (*ac
 		t.Fatal(err)
 	}
 	state, err := experiments.Follow(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID(in.ExperimentID), runID, nil, func(ace.ExperimentInput, experiments.Finished) {})
-	if err != nil || state.ExitStatus() != ace.Success {
+	if err != nil || state.Status() != ace.Completed {
 		t.Fatalf("%v: %+v", err, state)
 	}
 	var all []*histories.Detail
@@ -70,8 +70,8 @@ func servedBy(t *testing.T, runs run.Service, d *histories.Detail, step ace.Phas
 		if st.Phase != step {
 			continue
 		}
-		if st.Served == nil || st.Served.Provider != ace.BlueprintProvider(blueprint) || st.Verdict == nil || st.Verdict.Parse != ace.ParseClean {
-			t.Errorf("%s of %s: %+v, read as %+v", step, d.WorkflowID, st.Served, st.Verdict)
+		if st.Served == nil || st.Served.Provider != ace.BlueprintProvider(blueprint) || st.Parsed == nil || st.Parsed.Parse != ace.ParseClean {
+			t.Errorf("%s of %s: %+v, read as %+v", step, d.WorkflowID, st.Served, st.Parsed)
 			return
 		}
 		s, err := runs.State(t.Context(), st.Served.RunID)

@@ -86,7 +86,7 @@ func TestStoreStreamsARun(t *testing.T) {
 	})
 	s.Refresh()
 	until(t, s, func(snap *snapshot) error {
-		if len(snap.Runs.Rows) != 1 || snap.Runs.Rows[0].Phase != ace.PhaseSkills || snap.Runs.Counts[ace.Running] != 1 {
+		if len(snap.Runs.Rows) != 1 || snap.Runs.Rows[0].Phase != ace.PhaseSkills || snap.Runs.Counts.Status[ace.Running] != 1 {
 			return fmt.Errorf("list %+v", snap.Runs)
 		}
 		return nil

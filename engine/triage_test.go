@@ -132,15 +132,16 @@ func scanned(s *sources.Feeds, snap *snapshot, found func(*triage.Result) bool) 
 func checkTriage(t *testing.T, got *triage.Result) {
 	t.Helper()
 	for _, want := range []struct {
-		kind    ace.ExitStatus
+		status  ace.Status
+		verdict ace.Verdict
 		phase   ace.Phase
 		pattern string
-	}{{ace.Failed, ace.PhaseGenerator, "this prompt cannot be answered"}, {ace.Wrong, "", "wrong answer; some tool calls failed"}} {
+	}{{ace.Failed, "", ace.PhaseGenerator, "this prompt cannot be answered"}, {ace.Completed, ace.Wrong, "", "wrong answer; some tool calls failed"}} {
 		found := false
 		for _, g := range got.Groups {
-			if g.Kind == want.kind && g.Phase == want.phase && g.Count == 3 && strings.Contains(g.Pattern, want.pattern) {
+			if g.Status == want.status && g.Verdict == want.verdict && g.Phase == want.phase && g.Count == 3 && strings.Contains(g.Pattern, want.pattern) {
 				found = true
-				if g.Kind == ace.Wrong && !strings.Contains(g.Last.Note, "answered 42, expected 43") {
+				if g.Verdict == ace.Wrong && !strings.Contains(g.Last.Note, "answered 42, expected 43") {
 					t.Errorf("the example says %q", g.Last.Note)
 				}
 			}

@@ -16,12 +16,12 @@ func TestContinuedRun(t *testing.T) {
 		historytest.New("Foreign", "x"),
 	} {
 		d, err := detail.ReadEvents(b.Events)
-		if err != nil || d.ContinuedAs != "" || d.Phase.ExitStatus != ace.Running && d.Phase.ExitStatus != "" {
-			t.Errorf("%s: %q, %q, %v", d.Type, d.ContinuedAs, d.Phase.ExitStatus, err)
+		if err != nil || d.ContinuedAs != "" || d.Phase.Status != ace.Running && d.Phase.Status != "" {
+			t.Errorf("%s: %q, %q, %v", d.Type, d.ContinuedAs, d.Phase.Status, err)
 		}
 		d, err = detail.ReadEvents(b.ContinueAs(1, "next").Events)
-		if err != nil || d.ContinuedAs != "next" || d.Phase.ExitStatus != ace.Continued || d.Close.IsZero() {
-			t.Errorf("%s: %q, %q, %v", d.Type, d.ContinuedAs, d.Phase.ExitStatus, err)
+		if err != nil || d.ContinuedAs != "next" || d.Phase.Status != ace.ContinuedAsNew || d.Close.IsZero() {
+			t.Errorf("%s: %q, %q, %v", d.Type, d.ContinuedAs, d.Phase.Status, err)
 		}
 	}
 }

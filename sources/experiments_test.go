@@ -79,11 +79,7 @@ func (h *experimentHistory) continued(runID string) {
 }
 
 func answered(id string, right bool) *ace.TaskResult {
-	exit := ace.Wrong
-	if right {
-		exit = ace.Success
-	}
-	return &ace.TaskResult{TaskID: id, ExitStatus: exit, Answer: "1", Correct: &right, Bullets: 3,
+	return &ace.TaskResult{TaskID: id, ExitStatus: ace.ExitOf(ace.Completed, ace.VerdictOf(true, &right)), Answer: "1", Correct: &right, Bullets: 3,
 		Summary: ace.Summary{Added: 2, Rejected: 1, Usage: ace.Usage{InputTokens: 10, OutputTokens: 5, CostUSD: 0.5}}}
 }
 
@@ -136,13 +132,13 @@ func TestSeriesGoesThroughTheChain(t *testing.T) {
 	if want := []string{"x-e1-0002", "x-e1-0001", "x-e1-0003", "x-e1-0004"}; !slices.Equal(got, want) {
 		t.Fatalf("tasks %v, want %v", got, want)
 	}
-	if s.RunID != "second" || s.Progress.Runs != 2 || s.Exit != ace.Success || s.Name() != "x" {
-		t.Errorf("run %s, %d runs, %s, %s", s.RunID, s.Progress.Runs, s.Exit, s.Name())
+	if s.RunID != "second" || s.Progress.Runs != 2 || s.Status != ace.Completed || s.Name() != "x" {
+		t.Errorf("run %s, %d runs, %s, %s", s.RunID, s.Progress.Runs, s.Status, s.Name())
 	}
 	if s.Start != testStart.Add(time.Second) || s.Close.IsZero() {
 		t.Errorf("from %v to %v", s.Start, s.Close)
 	}
-	if got := s.Tasks[1]; got.Exit != ace.Timeout || got.Verdict != experiments.Wrong || got.Index != 0 || got.Epoch != 1 || got.Duration != 1000 {
+	if got := s.Tasks[1]; got.Status != ace.TimedOut || got.Verdict != "" || !got.Graded() || got.Index != 0 || got.Epoch != 1 || got.Duration != 1000 {
 		t.Errorf("the task that timed out is %+v", got)
 	}
 	if got := s.Tasks[0]; got.Accepted != 2 || got.Rejected != 1 || got.Cost != 0.5 || got.At != 3000 {
@@ -210,7 +206,7 @@ func same(a, b []float64) bool {
 func madeSeries(name, data, verdicts string) *experiments.Series {
 	s := &experiments.Series{WorkflowID: ace.ExperimentWorkflowID(name), Start: testStart, Input: ace.ExperimentInput{DatasetID: data, Dataset: ace.Ref{SHA256: data}}}
 	for i, r := range verdicts {
-		v := map[rune]experiments.Verdict{'R': experiments.Correct, 'W': experiments.Wrong, '-': experiments.Ungraded}[r]
+		v := map[rune]ace.Verdict{'R': ace.Correct, 'W': ace.Wrong, '-': ace.Unlabeled}[r]
 		s.Tasks = append(s.Tasks, experiments.Task{
 			TaskID: fmt.Sprintf("%s-e1-%04d", name, i+1), Epoch: 1, Index: int32(i), Verdict: v, Bullets: int32(i + 1),
 			Accepted: 2, Rejected: 1, Input: 10, Output: 5, Cost: 1, At: int64(i+1) * 1000, Prompt: uint64(i + 1),

@@ -20,9 +20,9 @@ import (
 
 var base = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-func ended(i int, exit ace.ExitStatus) runspkg.Run {
+func ended(i int, exit ace.Status) runspkg.Run {
 	id := fmt.Sprintf("q-%04d", i)
-	return runspkg.Run{WorkflowID: "ace/" + id, RunID: "run-" + id, TaskID: id, Type: ace.TaskWorkflow, Exit: exit, Dataset: "finance",
+	return runspkg.Run{WorkflowID: "ace/" + id, RunID: "run-" + id, TaskID: id, Type: ace.TaskWorkflow, Status: exit, Dataset: "finance",
 		Start: base.Add(-time.Duration(i)*time.Minute - time.Second), Close: base.Add(-time.Duration(i) * time.Minute)}
 }
 
@@ -31,14 +31,15 @@ func ended(i int, exit ace.ExitStatus) runspkg.Run {
 func exampleFacts(n int) *triage.Facts {
 	f := &triage.Facts{Options: triage.Options{Window: triage.DefaultWindow}, Ends: map[string]triage.Ending{}, Notes: map[string]string{}, Steps: map[string][]triage.Timed{}}
 	for i := range n {
-		exit := ace.Success
+		exit, verdict := ace.Completed, ace.Correct
 		switch {
 		case i%3 == 0:
-			exit = ace.Failed
+			exit, verdict = ace.Failed, ace.Ungraded
 		case i%5 == 0:
-			exit = ace.Wrong
+			verdict = ace.Wrong
 		}
 		r := ended(i, exit)
+		r.Verdict = verdict
 		r.Summary = &ace.Summary{Skills: 3, SkillsOK: 3, Usage: ace.Usage{InputTokens: int64(100 + i), CostUSD: float64(i) / 100},
 			PhaseMS: ace.PhaseMS{Generator: float64(i + 1), Persist: 2}}
 		if exit == ace.Failed {
@@ -62,7 +63,7 @@ func TestAnalyse(t *testing.T) {
 		t.Fatalf("%d ended, %d troubled, %d groups, %s to %s", got.Ended, got.Grouped, len(got.Groups), got.From, got.To)
 	}
 	g := got.Groups[0]
-	if g.Count != 10 || g.Kind != ace.Failed || g.Phase != ace.PhaseReflector || g.Last.Run.TaskID != "q-0000" || g.First.Run.TaskID != "q-0054" ||
+	if g.Count != 10 || g.Status != ace.Failed || g.Phase != ace.PhaseReflector || g.Last.Run.TaskID != "q-0000" || g.First.Run.TaskID != "q-0054" ||
 		g.Pattern != "open <path>: no such file" || g.Share < 0.166 || g.Share > 0.167 || g.Last.Message != "open /data/0: no such file" {
 		t.Errorf("%+v", g)
 	}
@@ -73,7 +74,7 @@ func TestAnalyse(t *testing.T) {
 	if len(g.Trend) != triage.TrendBuckets || sum != 10 || g.Trend[triage.TrendBuckets-1] == 0 {
 		t.Errorf("trend %v", g.Trend)
 	}
-	if w := got.Groups[2]; w.Kind != ace.Wrong || w.Count != 8 || w.Dataset != "finance" || w.Pattern != "wrong answer; every tool call succeeded" {
+	if w := got.Groups[2]; w.Verdict != ace.Wrong || w.Status != ace.Completed || w.Count != 8 || w.Dataset != "finance" || w.Pattern != "wrong answer; every tool call succeeded" {
 		t.Errorf("%+v", w)
 	}
 	order := ""
@@ -95,7 +96,7 @@ func TestAnalyse(t *testing.T) {
 func TestPhasesSayWhatTheyAreOver(t *testing.T) {
 	f := exampleFacts(10)
 	for i := range f.Closed {
-		f.Closed[i].Exit = ace.Success
+		f.Closed[i].Status = ace.Completed
 		f.Closed[i].Summary = nil
 	}
 	f.Steps["run-q-0003"] = []triage.Timed{{"pack", 7}, {"generator", 5}}
@@ -108,7 +109,7 @@ func TestPhasesSayWhatTheyAreOver(t *testing.T) {
 func TestTopIsThatOfSorting(t *testing.T) {
 	var runs []runspkg.Run
 	for i := range 500 {
-		r := ended(i, ace.Success)
+		r := ended(i, ace.Completed)
 		r.Summary = &ace.Summary{Usage: ace.Usage{CostUSD: float64(rand.IntN(1000))}}
 		runs = append(runs, r)
 	}
@@ -142,12 +143,12 @@ func TestGroupsAreBounded(t *testing.T) {
 }
 
 func TestGroupQuery(t *testing.T) {
-	g := triage.FailureGroup{Cause: triage.Cause{Kind: ace.Failed}, Count: 2, Runs: []runspkg.Run{{RunID: "a"}, {RunID: "b"}}}
+	g := triage.FailureGroup{Cause: triage.Cause{Status: ace.Failed}, Count: 2, Runs: []runspkg.Run{{RunID: "a"}, {RunID: "b"}}}
 	if got := g.Query(); got != "RunId IN ('a', 'b')" || !g.Exact() {
 		t.Error(got)
 	}
-	g = triage.FailureGroup{Cause: triage.Cause{Kind: ace.Wrong, Dataset: "d"}, Count: 99, First: triage.Example{At: base}, Last: triage.Example{At: base.Add(time.Hour)}}
-	want := "ExitStatus = 'wrong' AND CloseTime BETWEEN '2026-05-04T12:00:00Z' AND '2026-05-04T13:00:00Z' AND DatasetId = 'd'"
+	g = triage.FailureGroup{Cause: triage.Cause{Status: ace.Completed, Verdict: ace.Wrong, Dataset: "d"}, Count: 99, First: triage.Example{At: base}, Last: triage.Example{At: base.Add(time.Hour)}}
+	want := "ExecutionStatus = 'Completed' AND ExitStatus = 'wrong' AND CloseTime BETWEEN '2026-05-04T12:00:00Z' AND '2026-05-04T13:00:00Z' AND DatasetId = 'd'"
 	if got := g.Query(); got != want || g.Exact() {
 		t.Error(got)
 	}
@@ -186,7 +187,7 @@ func TestEndingOf(t *testing.T) {
 			t.Errorf("%s: %+v", kind, e)
 		}
 	}
-	if e := triage.EndingOf(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED}, runspkg.Run{Exit: ace.Failed}); !strings.Contains(e.Failure.Message, "failed") {
+	if e := triage.EndingOf(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED}, runspkg.Run{Status: ace.Failed}); !strings.Contains(e.Failure.Message, "failed") {
 		t.Errorf("%+v", e)
 	}
 }

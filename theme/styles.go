@@ -97,25 +97,40 @@ type Mark struct {
 	Ink   Ink
 }
 
-// Status returns the mark of an exit status as the ExitStatus search attribute holds it.
-// An unknown status keeps its word.
+// Status returns the mark of a workflow status. An unknown status keeps its word.
 func (s Styles) Status(word string) Mark {
 	g := s.Glyphs
 	switch word {
 	case "running":
 		return Mark{g.Running, word, s.Running}
-	case "success":
+	case "completed":
+		return Mark{g.Completed, word, s.Text}
+	case "failed":
+		return Mark{g.Failed, word, s.Failed}
+	case "canceled":
+		return Mark{g.Canceled, word, s.Canceled}
+	case "terminated":
+		return Mark{g.Canceled, word, s.Failed}
+	case "timed_out":
+		return Mark{g.Timeout, "timed out", s.Timeout}
+	case "continued_as_new":
+		return Mark{g.Continued, "continued", s.Muted}
+	}
+	return Mark{g.Unknown, word, s.Muted}
+}
+
+// Verdict returns the mark of the verdict on an answer; "" is an unknown verdict.
+func (s Styles) Verdict(word string) Mark {
+	g := s.Glyphs
+	switch word {
+	case "":
+		return Mark{g.Dash, "", s.Muted}
+	case "correct":
 		return Mark{g.Success, word, s.Success}
 	case "wrong":
 		return Mark{g.Wrong, word, s.Wrong}
-	case "failed":
-		return Mark{g.Failed, word, s.Failed}
-	case "cancelled":
-		return Mark{g.Canceled, word, s.Canceled}
-	case "timeout":
-		return Mark{g.Timeout, word, s.Timeout}
-	case "continued":
-		return Mark{g.Continued, word, s.Muted}
+	case "unlabeled":
+		return Mark{g.Dash, word, s.Muted}
 	}
 	return Mark{g.Unknown, word, s.Muted}
 }
@@ -123,9 +138,9 @@ func (s Styles) Status(word string) Mark {
 // Retry returns the mark of a run that has a failed activity attempt.
 func (s Styles) Retry() Mark { return Mark{s.Glyphs.Retry, "retrying", s.Retrying} }
 
-// Statuses lists the exit statuses in the order in which screens show them.
+// Statuses lists the workflow statuses in the order in which screens show them.
 func Statuses() []string {
-	return []string{"running", "success", "wrong", "failed", "cancelled", "timeout"}
+	return []string{"running", "completed", "failed", "timed_out", "terminated", "canceled"}
 }
 
 // Ink is a prepared style: the escape sequence that opens it. Painting costs one
@@ -224,7 +239,7 @@ type Glyphs struct {
 
 // StatusGlyphs are for the statuses of runs.
 type StatusGlyphs struct {
-	Running, Success, Wrong, Failed, Canceled, Timeout, Continued, Retry, Unknown, Pending string
+	Running, Completed, Success, Wrong, Failed, Canceled, Timeout, Continued, Retry, Unknown, Pending string
 }
 
 // ChangeGlyphs are for operations on a playbook and for differences.
@@ -265,7 +280,7 @@ func (g Glyphs) Replace(s string) string {
 // Unicode returns the default glyphs.
 func Unicode() Glyphs {
 	return Glyphs{
-		StatusGlyphs: StatusGlyphs{Running: "●", Success: "✓", Wrong: "✗", Failed: "‼", Canceled: "⊘",
+		StatusGlyphs: StatusGlyphs{Running: "●", Completed: "■", Success: "✓", Wrong: "✗", Failed: "‼", Canceled: "⊘",
 			Timeout: "◷", Continued: "⇢", Retry: "↻", Unknown: "?", Pending: "○"},
 		ChangeGlyphs: ChangeGlyphs{Added: "+", Updated: "~", Removed: "−", Tagged: "#", Rejected: "✗", Delta: "Δ"},
 		BarGlyphs: BarGlyphs{Full: "█", Empty: "░", Shade: "▒", Point: "◆", Levels: "▁▂▃▄▅▆▇█",
@@ -281,7 +296,7 @@ func Unicode() Glyphs {
 // ASCII returns the glyphs for terminals whose locale is not UTF-8.
 func ASCII() Glyphs {
 	return Glyphs{
-		StatusGlyphs: StatusGlyphs{Running: "*", Success: "v", Wrong: "x", Failed: "!", Canceled: "-",
+		StatusGlyphs: StatusGlyphs{Running: "*", Completed: "=", Success: "v", Wrong: "x", Failed: "!", Canceled: "-",
 			Timeout: "T", Continued: "c", Retry: "@", Unknown: "?", Pending: "o"},
 		ChangeGlyphs: ChangeGlyphs{Added: "+", Updated: "~", Removed: "-", Tagged: "#", Rejected: "x", Delta: "D"},
 		BarGlyphs: BarGlyphs{Full: "#", Empty: ".", Shade: "%", Point: "^", Levels: "_.-=*#",

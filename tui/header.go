@@ -53,20 +53,22 @@ func (h header) source() string {
 	return source
 }
 
-// addCounts adds the number of runs by status, with words on a wide screen. Zeros are left out.
+// addCounts adds the number of runs by status and of wrong answers, with words on a wide screen. Zeros are left out.
 func (h header) addCounts(l *text.Line) {
-	for _, word := range theme.Statuses() {
-		n := h.status.Counts[word]
+	add := func(mark theme.Mark, n int64) {
 		if n == 0 {
-			continue
+			return
 		}
-		mark := h.Status(word)
 		label := " " + mark.Glyph + " " + text.Count(n)
 		if h.width >= WideWidth {
-			label += " " + word
+			label += " " + mark.Word
 		}
 		l.Add(mark.Ink.Over(h.Bar), label)
 	}
+	for _, word := range theme.Statuses() {
+		add(h.Status(word), h.status.Counts[word])
+	}
+	add(h.Verdict("wrong"), h.status.Wrong)
 	l.Add(h.Bar, " ")
 }
 

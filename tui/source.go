@@ -15,6 +15,7 @@ type Status struct {
 	Connection Connection
 	Filter     string           // chooses the runs of the list, "" for all
 	Counts     map[string]int64 // of these runs, by [theme.Statuses]
+	Wrong      int64            // completed runs with a wrong answer
 	Paused     bool             // nothing refreshes by itself
 	Interval   time.Duration    // between two refreshes; 0 if nothing refreshes
 	Loaded     time.Time        // when the list was read last, zero if never

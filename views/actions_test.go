@@ -272,7 +272,7 @@ func TestWaiting(t *testing.T) {
 	})
 	sc.press("esc")
 	sc.run(cmd)
-	if err := <-ended; !errors.Is(err, context.Canceled) || strings.Contains(sc.plain(), "canceled") {
+	if err := <-ended; !errors.Is(err, context.Canceled) || strings.Contains(sc.plain(), "context canceled") {
 		t.Errorf("%v:\n%s", err, sc.plain())
 	}
 }

@@ -48,13 +48,13 @@ func failedBlueprintRun() *blueprintrun.State {
 // blueprintRunSnapshot returns the data of a console that shows a blueprint run.
 func blueprintRunSnapshot(s *blueprintrun.State) *snapshot {
 	r := runners.BlueprintRun("crawl-7")
-	r.RunID, r.Blueprint, r.Runner, r.Phase, r.Exit, r.Start = "x", "site-crawler", "lnch_0a1b2c3d4e5f", ace.Phase(s.Status), s.Exit, s.Input.CreatedAt
+	r.RunID, r.Blueprint, r.Runner, r.Phase, r.Status, r.Start = "x", "site-crawler", "lnch_0a1b2c3d4e5f", ace.Phase(s.Status), s.Exit, s.Input.CreatedAt
 	if s.Result != nil {
 		r.Close = noon.Add(-10 * time.Second)
 	}
 	snap := ready(r)
 	d := &histories.Detail{WorkflowID: r.WorkflowID, RunID: r.RunID, Type: r.Type, Start: r.Start, Close: r.Close, Events: 23, From: runs.FromHistory, BlueprintRun: s}
-	d.Phase = ace.PhaseAnswer{Phase: r.Phase, ExitStatus: r.Exit, Steps: runners.Steps(s, d.Start, d.Close)}
+	d.Phase = ace.PhaseAnswer{Phase: r.Phase, Status: r.Status, Steps: runners.Steps(s, d.Start, d.Close)}
 	if s.Result != nil {
 		d.CloseEvent, d.Phase.Failure = 23, &ace.Failure{Kind: ace.Failed, Type: string(s.Result.Reason), Message: s.Result.Error}
 	}

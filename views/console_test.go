@@ -129,7 +129,7 @@ func TestFollowingTheNewest(t *testing.T) {
 func closed(runs []runspkg.Run, which ...int) []runspkg.Run {
 	out := slices.Clone(runs)
 	for _, i := range which {
-		out[i].Close, out[i].Exit = noon, ace.Success
+		out[i].Close, out[i].Status = noon, ace.Completed
 	}
 	return out
 }
@@ -332,10 +332,10 @@ func TestSettledRunsShowTheirRetry(t *testing.T) {
 	r := many(3)[2]
 	sc := newScreen(t, ready(r), plainLook, 80, 24)
 	sc.has("↻ retry #4")
-	r.Close, r.Exit, r.Phase = noon, ace.Success, ace.PhaseDone
+	r.Close, r.Status, r.Phase = noon, ace.Completed, ace.PhaseDone
 	sc.show(ready(r))
 	sc.lacks("retry")
-	sc.has("✓ success")
+	sc.has("■ completed")
 }
 
 // A cached row must equal the row that would be drawn.

@@ -21,7 +21,7 @@ func continuedRun(rows []runs.Run, at int) (was, next runs.Run) {
 func continued(rows []runs.Run, was, next runs.Run) *snapshot {
 	s := ready(rows...)
 	s.Detail = detailOf(was)
-	s.Detail.Close, s.Detail.ContinuedAs, s.Detail.Phase.ExitStatus = next.Start, next.RunID, ace.Continued
+	s.Detail.Close, s.Detail.ContinuedAs, s.Detail.Phase.Status = next.Start, next.RunID, ace.ContinuedAsNew
 	return s
 }
 

@@ -19,11 +19,11 @@ import (
 
 // learnt returns a series of n tasks whose accuracy grows.
 func learnt(name, data string, n, hard int, cost float64) *experiments.Series {
-	s := &experiments.Series{WorkflowID: ace.ExperimentWorkflowID(name), RunID: "run-" + name, Exit: ace.Success, Start: noon.Add(-10 * time.Minute), Close: noon.Add(-5 * time.Minute),
+	s := &experiments.Series{WorkflowID: ace.ExperimentWorkflowID(name), RunID: "run-" + name, Status: ace.Completed, Start: noon.Add(-10 * time.Minute), Close: noon.Add(-5 * time.Minute),
 		Input: ace.ExperimentInput{ExperimentID: name, DatasetID: data, Dataset: ace.Ref{SHA256: data}, Model: "builtin", Adapter: ace.Offline, Parallel: 2,
 			EvalID: "held-out", Eval: &ace.Ref{SHA256: "e"}}}
 	p := &s.Progress
-	*p = ace.ExperimentProgress{ExperimentID: name, TotalEpochs: 1, TotalTasks: n, Epoch: 1, Epochs: []ace.EpochResult{{Epoch: 1}}, Stage: ace.StageDone, ExitStatus: ace.Success,
+	*p = ace.ExperimentProgress{ExperimentID: name, TotalEpochs: 1, TotalTasks: n, Epoch: 1, Epochs: []ace.EpochResult{{Epoch: 1}}, Stage: ace.StageDone, Status: ace.Completed,
 		Eval: []ace.EvalResult{{Tasks: 20, Correct: 4, Accuracy: 0.2}, {Epoch: 1, Tasks: 20, Correct: 20 - hard, Accuracy: float64(20-hard) / 20}}}
 	for i := range hard {
 		p.Eval[1].Wrong = append(p.Eval[1].Wrong, 2*i+hard%2)
@@ -31,15 +31,15 @@ func learnt(name, data string, n, hard int, cost float64) *experiments.Series {
 	t := &s.Tasks
 	for i := range n {
 		right := (i*7+3)%n < i && i%(hard+3) > 0
-		v, exit := experiments.Wrong, ace.Wrong
+		v := ace.Wrong
 		if right {
-			v, exit = experiments.Correct, ace.Success
+			v = ace.Correct
 			p.Epochs[0].Correct++
 		}
 		bullets := 4 + i/3 - i/40*5
 		*t = append(*t, experiments.Task{
 			TaskID: fmt.Sprintf("%s-e1-%04d", name, i+1), Answer: fmt.Sprint(i % 9), Prompt: uint64(i + 1), Epoch: 1,
-			Index: int32(i), Exit: exit, Verdict: v, Bullets: int32(bullets), Accepted: int32(2 - i%2),
+			Index: int32(i), Status: ace.Completed, Verdict: v, Bullets: int32(bullets), Accepted: int32(2 - i%2),
 			Rejected: int32(i % 3 / 2), Input: 500, Output: 100, Cost: cost, At: int64(i+1) * 1200, Duration: 800,
 		})
 		p.Bullets, p.Accepted, p.Rejected = bullets, p.Accepted+2-i%2, p.Rejected+i%3/2
@@ -55,7 +55,7 @@ func listed(all ...*experiments.Series) *snapshot {
 	e := &experiments.Experiments{Loaded: noon, Series: all}
 	for i, s := range all {
 		r := runs.Run{WorkflowID: s.WorkflowID, RunID: s.RunID, Type: ace.ExperimentWorkflow, Experiment: s.Name(), Dataset: s.Input.DatasetID,
-			Model: s.Input.Model, Exit: s.Exit, Start: s.Start.Add(-time.Duration(i) * time.Hour), Close: s.Close}
+			Model: s.Input.Model, Status: s.Status, Start: s.Start.Add(-time.Duration(i) * time.Hour), Close: s.Close}
 		e.Rows = append(e.Rows, experiments.Experiment{Run: r, Progress: &s.Progress})
 	}
 	snap.Experiments = e
@@ -64,7 +64,7 @@ func listed(all ...*experiments.Series) *snapshot {
 
 func three() *snapshot {
 	live := learnt("night-3", "finance", 40, 6, 0.002)
-	live.Exit, live.Close, live.Progress.TotalTasks, live.Progress.Stage, live.Progress.Eval = ace.Running, time.Time{}, 200, ace.StageLearning, live.Progress.Eval[:1]
+	live.Status, live.Close, live.Progress.TotalTasks, live.Progress.Stage, live.Progress.Eval = ace.Running, time.Time{}, 200, ace.StageLearning, live.Progress.Eval[:1]
 	return listed(live, learnt("tuned", "finance", 120, 3, 0.004), learnt("plain", "finance", 100, 5, 0.009))
 }
 
@@ -85,7 +85,7 @@ func brokenExperiments() *snapshot {
 // unread has a closed experiment that is being read.
 func unread() *snapshot {
 	s := learnt("cold", "d", 40, 3, 0)
-	s.Reading, s.Exit, s.Close = true, ace.Running, time.Time{}
+	s.Reading, s.Status, s.Close = true, ace.Running, time.Time{}
 	return listed(s)
 }
 

@@ -433,22 +433,22 @@ func ready(rows ...runs.Run) *snapshot {
 	return &snapshot{
 		At:         noon,
 		Connection: cluster.Connection{State: cluster.ConnReady, Mode: "embedded", Namespace: "ace-dev", Since: noon.Add(-time.Minute)},
-		Runs: runs.RunList{Rows: rows, Total: int64(len(rows)), Loaded: noon.Add(-time.Second), Interval: 2 * time.Second, ErrAt: -1,
-			Counts: map[ace.ExitStatus]int64{}},
+		Runs:       runs.RunList{Rows: rows, Total: int64(len(rows)), Loaded: noon.Add(-time.Second), Interval: 2 * time.Second, ErrAt: -1},
 	}
 }
 
 // many returns n runs of every kind, newest first.
 func many(n int) []runs.Run {
-	exits := []ace.ExitStatus{ace.Success, ace.Success, ace.Wrong, ace.Success, ace.Failed, ace.Canceled, ace.Timeout}
+	exits := []ace.Status{ace.Completed, ace.Completed, ace.Completed, ace.Completed, ace.Failed, ace.Canceled, ace.TimedOut}
+	verdicts := []ace.Verdict{ace.Correct, ace.Correct, ace.Wrong, ace.Unlabeled, ace.Ungraded, ace.Ungraded, ace.Ungraded}
 	rows := make([]runs.Run, n)
 	for i := range rows {
 		id := fmt.Sprintf("q-%05d", n-i)
 		r := runs.Run{WorkflowID: "ace/" + id, RunID: "run-" + id, Type: ace.TaskWorkflow, TaskID: id, Experiment: "finance-7",
-			Dataset: "finance", Model: "builtin", Adapter: "offline", Exit: exits[i%len(exits)], Phase: ace.PhaseDone,
+			Dataset: "finance", Model: "builtin", Adapter: "offline", Status: exits[i%len(exits)], Verdict: verdicts[i%len(exits)], Phase: ace.PhaseDone,
 			Start: noon.Add(-time.Duration(4*i+4) * time.Second)}
 		if i < 3 {
-			r.Exit, r.Phase = ace.Running, ace.Steps()[(i+1)%5]
+			r.Status, r.Verdict, r.Phase = ace.Running, "", ace.Steps()[(i+1)%5]
 		} else {
 			r.Close = r.Start.Add(time.Duration(800+37*(i%40)) * time.Millisecond)
 			r.Summary = &ace.Summary{Skills: 7 + i%4, SkillsOK: 5 + i%3, Added: i % 3, Updated: i % 2, Tagged: 2,
@@ -468,7 +468,7 @@ func full(n int) *snapshot {
 	s.Runs.Total = 10_214
 	s.Runs.More = true
 	s.Runs.Query = `ExperimentId="finance-7"`
-	s.Runs.Counts = map[ace.ExitStatus]int64{ace.Running: 3, ace.Success: 9_804, ace.Wrong: 398, ace.Failed: 9}
+	s.Runs.Counts = runs.Counts{Status: map[ace.Status]int64{ace.Running: 3, ace.Completed: 10_202, ace.Failed: 9}, Wrong: 398}
 	s.Detail = detailOf(s.Runs.Rows[0])
 	return s
 }
@@ -477,7 +477,7 @@ func detailOf(r runs.Run) *histories.Detail {
 	yes, label := true, "0.172"
 	start := r.Start
 	d := &histories.Detail{WorkflowID: r.WorkflowID, RunID: r.RunID, Type: r.Type, Start: start, Events: 42, From: runs.FromQuery, Updated: noon}
-	d.Phase = ace.PhaseAnswer{Phase: ace.PhaseReflector, ExitStatus: ace.Running, Answer: "0.172", Correct: &yes,
+	d.Phase = ace.PhaseAnswer{Phase: ace.PhaseReflector, Status: ace.Running, Answer: "0.172", Correct: &yes,
 		Usage: ace.Usage{InputTokens: 1804, OutputTokens: 211, CostUSD: 0.0123},
 		Steps: []ace.StepState{
 			{Phase: ace.PhaseGenerator, Status: ace.StatusDone, Time: &ace.StepTime{DurationMS: 812, Attempt: 1}},

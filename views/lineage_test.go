@@ -19,8 +19,8 @@ import (
 // family returns a run with forks, a fork of a fork, and a fork whose original no longer exists.
 func family() *histories.LineageTree {
 	yes, no := true, false
-	run := func(id string, at int, exit ace.ExitStatus, f *ace.Forked) runs.Run {
-		r := runs.Run{WorkflowID: "ace/" + id, RunID: "run-" + id, TaskID: id, Type: ace.TaskWorkflow, Exit: exit, Model: "builtin", Fork: f,
+	run := func(id string, at int, exit ace.Status, f *ace.Forked) runs.Run {
+		r := runs.Run{WorkflowID: "ace/" + id, RunID: "run-" + id, TaskID: id, Type: ace.TaskWorkflow, Status: exit, Model: "builtin", Fork: f,
 			Start: noon.Add(time.Duration(at-60) * time.Second)}
 		if exit != ace.Running {
 			r.Close = r.Start.Add(3 * time.Second)
@@ -35,16 +35,20 @@ func family() *histories.LineageTree {
 		}
 		return f
 	}
+	wrong := func(r runs.Run) runs.Run {
+		r.Verdict = ace.Wrong
+		return r
+	}
 	out := func(answer string, correct *bool) *histories.Outcome {
 		return &histories.Outcome{Answer: answer, Correct: correct}
 	}
 	hash := strings.Repeat("6fe1c0ffee00", 6)[:64]
 	nodes := []histories.LineageNode{
-		{Run: run("q-00006", 0, ace.Wrong, nil), Original: -1, Outcome: out("17.2", &no)},
-		{Run: run("q-00006~f1", 1, ace.Success, from("q-00006", 14, ace.PhaseReflector, "model", "small", "large")), Depth: 1, Outcome: out("0.172", &yes), Effect: histories.EffectBetter},
+		{Run: wrong(run("q-00006", 0, ace.Completed, nil)), Original: -1, Outcome: out("17.2", &no)},
+		{Run: run("q-00006~f1", 1, ace.Completed, from("q-00006", 14, ace.PhaseReflector, "model", "small", "large")), Depth: 1, Outcome: out("0.172", &yes), Effect: histories.EffectBetter},
 		{Run: run("q-00006~f3", 3, ace.Failed, from("q-00006~f1", 7, ace.PhaseSkills, "playbook_hash", hash, "", "label", "0.172", "17 %")), Depth: 2, More: []bool{false, true}, Last: true, Original: 1, Effect: histories.EffectWorse},
 		{Run: run("q-00006~f2", 2, ace.Running, from("q-00006", 1, ace.PhaseGenerator, "prompt", "Compute it.", "Compute the return on equity, step by step,\nand round only at the end.")), Depth: 1, Last: true},
-		{Run: run("q-00006~f4", 4, ace.Wrong, from("q-00006", 26, ace.PhasePersist)), Outcome: out("\x1b[31mred\u202e 財務", &no), Original: -1},
+		{Run: wrong(run("q-00006~f4", 4, ace.Completed, from("q-00006", 26, ace.PhasePersist))), Outcome: out("\x1b[31mred\u202e 財務", &no), Original: -1},
 	}
 	nodes[4].Run.Fork.RunID = "run-gone"
 	for i, n := range []int{0, 1, 3, 2, 4} {

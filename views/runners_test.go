@@ -45,9 +45,9 @@ func runnersSnap() *snapshot {
 	s.Runners = &runners.Runners{View: view, Answered: noon.Add(-time.Second), Wanted: "local", Updated: noon}
 	for i, status := range []ace.Phase{"running", "completed", "failed", "stopped"} {
 		r := runners.BlueprintRun(fmt.Sprintf("run_%d", i+1))
-		r.RunID, r.Phase, r.Blueprint, r.Runner, r.Start, r.Exit = fmt.Sprintf("x-%d", i), status, "site-crawler", "local", noon.Add(-time.Duration(i+1)*time.Minute), ace.Running
+		r.RunID, r.Phase, r.Blueprint, r.Runner, r.Start, r.Status = fmt.Sprintf("x-%d", i), status, "site-crawler", "local", noon.Add(-time.Duration(i+1)*time.Minute), ace.Running
 		if i > 0 {
-			r.Close, r.Exit = r.Start.Add(40*time.Second), []ace.ExitStatus{ace.Success, ace.Failed, ace.Canceled}[i-1]
+			r.Close, r.Status = r.Start.Add(40*time.Second), []ace.Status{ace.Completed, ace.Failed, ace.Canceled}[i-1]
 		}
 		s.Runners.Runs = append(s.Runners.Runs, r)
 	}

@@ -155,7 +155,7 @@ func TestSavedFilters(t *testing.T) {
 	}
 	sc := &screen{t: t, store: st, model: m, screens: screens}
 	sc.resize(80, 24)
-	if sc.last("query ") != `ExitStatus="failed" AND ExperimentId="x"` {
+	if sc.last("query ") != `ExecutionStatus="Failed" AND ExperimentId="x"` {
 		t.Errorf("at the start: %q", st.heard())
 	}
 	sc.press("ctrl+o", "j", "enter")
@@ -219,7 +219,7 @@ func TestOnlyRetrying(t *testing.T) {
 	sc := newScreen(t, listOfRuns(), plainLook, 80, 24)
 	sc.press("R")
 	sc.has("only retrying, over 120 loaded of 10,214")
-	sc.has("connection refused")
+	sc.has("connection refu")
 	if sc.list().Count() != 1 {
 		t.Errorf("%d rows", sc.list().Count())
 	}

@@ -22,13 +22,13 @@ import (
 // rich returns the data of a run with all kinds of rows.
 func rich() *snapshot {
 	s := full(3)
-	s.Runs.Rows[0].Exit, s.Runs.Rows[0].Close = ace.Failed, noon
+	s.Runs.Rows[0].Status, s.Runs.Rows[0].Close = ace.Failed, noon
 	d := s.Detail
 	no, label := false, "0.172"
 	d.Close, d.CloseEvent, d.From, d.Events = noon, 61, runs.FromHistory, 61
 	d.Start = noon.Add(-12 * time.Second)
 	at := func(ms int) time.Time { return d.Start.Add(time.Duration(ms) * time.Millisecond) }
-	d.Phase.ExitStatus, d.Phase.Correct, d.Phase.Answer = ace.Failed, &no, "17.2"
+	d.Phase.Status, d.Phase.Correct, d.Phase.Answer = ace.Failed, &no, "17.2"
 	d.Phase.Failure = &ace.Failure{Kind: ace.Failed, Type: "Overloaded", Message: "model: 529 overloaded"}
 	d.Phase.Steps[1].Usage = &ace.Usage{InputTokens: 1204, OutputTokens: 90, CostUSD: 0.0081}
 	d.Phase.Steps[2].Status = ace.StatusFailed
@@ -39,7 +39,7 @@ func rich() *snapshot {
 	d.Activities = []histories.Activity{
 		{Name: ace.ActivityGenerator, Phase: ace.PhaseGenerator, Scheduled: at(10), Started: at(30), Closed: at(842), ScheduledEvent: 5, StartedEvent: 6, ClosedEvent: 7, Attempt: 1, Worker: "w-1"},
 		{Name: ace.ActivitySkills, Phase: ace.PhaseSkills, Scheduled: at(850), Started: at(4000), Closed: at(5430), ScheduledEvent: 11, StartedEvent: 40, ClosedEvent: 41, Attempt: 2,
-			LastError: &ace.Failure{Kind: ace.Timeout, Type: "heartbeat", Message: "activity Heartbeat timeout"}},
+			LastError: &ace.Failure{Kind: ace.TimedOut, Type: "heartbeat", Message: "activity Heartbeat timeout"}},
 		{Name: ace.ActivityReflector, Phase: ace.PhaseReflector, Scheduled: at(5500), Started: at(11000), Closed: at(11900), ScheduledEvent: 45, StartedEvent: 58, ClosedEvent: 59, Attempt: 5,
 			LastError: d.Phase.Failure, Failure: d.Phase.Failure, Retry: "out of attempts", Causes: d.Causes},
 	}
@@ -185,7 +185,7 @@ func TestRunScreenEverySize(t *testing.T) {
 func failedExperiment() *snapshot {
 	s := experiment()
 	s.Detail.FailedTasks = []experiments.Finished{{WorkflowID: "ace/finance-7-e1-0004", RunID: "r-4", Event: 77, At: noon, Took: time.Second,
-		Result: ace.TaskResult{TaskID: "finance-7-e1-0004", ExitStatus: ace.Failed}, Failure: &ace.Failure{Kind: ace.Failed, Type: "Overloaded", Message: "model: 529 overloaded"}}}
+		Result: ace.TaskResult{TaskID: "finance-7-e1-0004"}, Status: ace.Failed, Failure: &ace.Failure{Kind: ace.Failed, Type: "Overloaded", Message: "model: 529 overloaded"}}}
 	s.Detail.Activities = []histories.Activity{{Name: ace.ActivityEvaluate, Scheduled: noon.Add(-90 * time.Second), Started: noon.Add(-89 * time.Second), Closed: noon.Add(-80 * time.Second), ScheduledEvent: 5, Attempt: 1}}
 	return s
 }
@@ -312,7 +312,7 @@ func TestRunScreenKeepsItsRow(t *testing.T) {
 func TestRunScreenPlain(t *testing.T) {
 	retrying := rich()
 	d := retrying.Detail
-	d.Close, d.CloseEvent, d.Phase.Failure, d.Causes, d.Phase.ExitStatus = time.Time{}, 0, nil, nil, ace.Running
+	d.Close, d.CloseEvent, d.Phase.Failure, d.Causes, d.Phase.Status = time.Time{}, 0, nil, nil, ace.Running
 	d.Phase.Steps[2].Status = ace.StatusRunning
 	d.Activities = d.Activities[:2]
 	d.Pending = []histories.PendingActivity{{Type: ace.ActivityReflector, State: "scheduled", Attempt: 3, MaxAttempts: 5, LastError: "model: 529 overloaded", Next: noon.Add(3 * time.Second)}}

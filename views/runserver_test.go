@@ -72,9 +72,9 @@ func (c *runServer) ListWorkflow(_ context.Context, r *workflowservice.ListWorkf
 func servedRun(n int) *workflowpb.WorkflowExecutionInfo {
 	task := fmt.Sprintf("t-%06d", n)
 	closed := newestClose.Add(-time.Duration(n) * time.Second)
-	exit := [...]ace.ExitStatus{ace.Success, ace.Wrong, ace.Success, ace.Failed}[n%4]
+	exit := [...]ace.ExitStatus{ace.ExitSuccess, ace.ExitWrong, ace.ExitSuccess, ace.ExitFailed}[n%4]
 	status := enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
-	if exit == ace.Failed {
+	if exit == ace.ExitFailed {
 		status = enumspb.WORKFLOW_EXECUTION_STATUS_FAILED
 	}
 	attrs := map[string]*commonpb.Payload{}

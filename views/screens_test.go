@@ -171,19 +171,19 @@ func hostile() *snapshot {
 }
 
 func foreign() *snapshot {
-	s := ready(runs.Run{WorkflowID: "order-17", RunID: "r1", Type: "OrderWorkflow", Exit: ace.Running, Start: noon.Add(-90 * time.Second)})
+	s := ready(runs.Run{WorkflowID: "order-17", RunID: "r1", Type: "OrderWorkflow", Status: ace.Running, Start: noon.Add(-90 * time.Second)})
 	s.Detail = &histories.Detail{WorkflowID: "order-17", RunID: "r1", Type: "OrderWorkflow", Start: noon.Add(-90 * time.Second), From: runs.FromHistory,
-		TaskState: histories.TaskState{Missing: []string{ace.QuerySkills, ace.QueryDelta}, Phase: ace.PhaseAnswer{Phase: "packing", ExitStatus: ace.Running}}, Events: 9}
+		TaskState: histories.TaskState{Missing: []string{ace.QuerySkills, ace.QueryDelta}, Phase: ace.PhaseAnswer{Phase: "packing", Status: ace.Running}}, Events: 9}
 	return s
 }
 
 func experiment() *snapshot {
-	r := runs.Run{WorkflowID: "ace-experiment/finance-7", RunID: "r1", Type: ace.ExperimentWorkflow, Experiment: "finance-7", Exit: ace.Running, Start: noon.Add(-95 * time.Second)}
+	r := runs.Run{WorkflowID: "ace-experiment/finance-7", RunID: "r1", Type: ace.ExperimentWorkflow, Experiment: "finance-7", Status: ace.Running, Start: noon.Add(-95 * time.Second)}
 	s := ready(r)
 	s.Detail = &histories.Detail{WorkflowID: r.WorkflowID, RunID: r.RunID, Type: r.Type, Start: r.Start, From: runs.FromQuery, Events: 310,
-		TaskState: histories.TaskState{Phase: ace.PhaseAnswer{ExitStatus: ace.Running}},
+		TaskState: histories.TaskState{Phase: ace.PhaseAnswer{Status: ace.Running}},
 		Experiment: &ace.ExperimentProgress{ExperimentID: "finance-7", TotalEpochs: 2, TotalTasks: 500, Stage: ace.StageLearning, Epoch: 2, Bullets: 48, Before: "6fe1c0ffee00112233", After: "a41bc0ffee00112233",
-			Accepted: 52, Rejected: 9, ExitStatus: ace.Running, Usage: ace.Usage{InputTokens: 120_400, OutputTokens: 20_100},
+			Accepted: 52, Rejected: 9, Status: ace.Running, Usage: ace.Usage{InputTokens: 120_400, OutputTokens: 20_100},
 			Epochs: []ace.EpochResult{{Epoch: 1, Tasks: 500, Correct: 305, Wrong: 190, Failed: 5, Accuracy: 0.61}, {Epoch: 2, Tasks: 119, Correct: 88, Wrong: 31, Accuracy: 0.739, Bucket: 20, Curve: []ace.CurvePoint{{Tasks: 20, Correct: 11}, {Tasks: 20, Correct: 13}, {Tasks: 20, Correct: 14}, {Tasks: 20, Correct: 16}, {Tasks: 20, Correct: 17}, {Tasks: 19, Correct: 17}}}},
 			Eval:   []ace.EvalResult{{Epoch: 0, Tasks: 300, Correct: 60, Accuracy: 0.2}, {Epoch: 1, Tasks: 300, Correct: 195, Accuracy: 0.65}}}}
 	return s

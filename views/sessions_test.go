@@ -56,7 +56,7 @@ func madeUpSession(i int, status sessions.Status) *sessions.EngineSession {
 	case status == sessions.Idle:
 		e.From = runs.FromHistory
 	case status == sessions.Ended:
-		e.Close, e.Exit, e.From = noon.Add(-10*time.Minute), ace.Success, runs.FromHistory
+		e.Close, e.Exit, e.From = noon.Add(-10*time.Minute), ace.Completed, runs.FromHistory
 		if i > 5 {
 			e.Exit, st.Failure = ace.Failed, &ace.Failure{Type: "AgentMissing", Message: "claude is not installed"}
 		}

@@ -34,6 +34,7 @@ func statusOf(link cluster.Status, list runs.RunList, approvals int) *tui.Status
 		},
 		Filter:    list.Query,
 		Counts:    map[string]int64{},
+		Wrong:     list.Counts.Wrong,
 		Paused:    list.Paused,
 		Interval:  list.Interval,
 		Loaded:    list.Loaded,
@@ -42,7 +43,7 @@ func statusOf(link cluster.Status, list runs.RunList, approvals int) *tui.Status
 	if c.Mode == cluster.ModeFile {
 		s.Connection.Names = []string{c.Mode, c.Address}
 	}
-	for status, n := range list.Counts {
+	for status, n := range list.Counts.Status {
 		s.Counts[string(status)] = n
 	}
 	for _, p := range link.Problems {

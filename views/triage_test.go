@@ -23,30 +23,31 @@ func ailing() *snapshot {
 	s := full(60)
 	runs := s.Runs.Rows[3:]
 	trend := []float64{0, 0, 1, 0, 2, 3, 1, 0, 0, 4, 6, 9, 12, 9, 4, 2, 1, 0, 0, 0, 1, 2, 7, 8}
-	group := func(kind ace.ExitStatus, what string, phase ace.Phase, n int, message string) triage.FailureGroup {
+	group := func(kind ace.Status, what string, phase ace.Phase, n int, message string) triage.FailureGroup {
 		g := triage.FailureGroup{
-			Cause: triage.Cause{Kind: kind, Type: what, Phase: phase, Activity: phase.Activity(), Pattern: triage.Normalize(message)},
+			Cause: triage.Cause{Status: kind, Type: what, Phase: phase, Activity: phase.Activity(), Pattern: triage.Normalize(message)},
 			Count: n, Share: float64(n) / 2000, Trend: trend, Runs: runs[:min(n, 40)],
 		}
 		g.First = triage.Example{Run: runs[39], At: noon.Add(-3 * time.Hour), Message: message}
 		g.Last = triage.Example{Run: runs[1], At: noon.Add(-12 * time.Second), Message: message}
 		return g
 	}
-	wrong := group(ace.Wrong, "", "", 80, "wrong answer though every tool call succeeded")
+	wrong := group(ace.Completed, "", "", 80, "wrong answer though every tool call succeeded")
+	wrong.Verdict = ace.Wrong
 	wrong.Dataset, wrong.Last.Note = "finance", "answered 0.172, expected 0.2; the reflector: the formula was looked up under another name"
 	t := &triage.Result{Query: s.Runs.Query, Window: triage.DefaultWindow, At: noon.Add(-2 * time.Second), Ended: 2000, Open: 3, More: true,
 		Scan: triage.Scan{Took: 640 * time.Millisecond}, From: noon.Add(-3 * time.Hour), To: noon, Grouped: 256,
 		Groups: []triage.FailureGroup{
 			group(ace.Failed, "Permanent", ace.PhaseReflector, 131, "model: status 529 overloaded, request req_8f12c0de at 2026-05-04T11:59:48Z; retry after 20s"),
 			wrong,
-			group(ace.Timeout, "StartToClose", ace.PhaseSkills, 40, "activity StartToClose timeout"),
+			group(ace.TimedOut, "StartToClose", ace.PhaseSkills, 40, "activity StartToClose timeout"),
 			group(ace.Canceled, "", ace.PhaseCurator, 4, "cancelled"),
 			group(ace.Failed, "", ace.PhaseGenerator, 1, "dial tcp 10.0.0.7:443: connect: connection refused"),
 		},
 		Retrying: []triage.Retrying{
 			{Run: s.Runs.Rows[2], Activity: ace.ActivityReflector, Phase: ace.PhaseReflector, State: "scheduled", Attempt: 7, MaxAttempts: 10,
 				LastError: ace.Failure{Kind: ace.Failed, Type: "Overloaded", Message: "model: 529 overloaded"}, Since: noon.Add(-9 * time.Minute), Next: noon.Add(17 * time.Second), Worker: "4711@host"},
-			{Run: runspkg.Run{WorkflowID: "order-17", RunID: "r-17", Type: "OrderWorkflow", Exit: ace.Running, Start: noon.Add(-time.Hour)},
+			{Run: runspkg.Run{WorkflowID: "order-17", RunID: "r-17", Type: "OrderWorkflow", Status: ace.Running, Start: noon.Add(-time.Hour)},
 				Activity: triage.WorkflowTask, State: "started", Attempt: 3, LastError: ace.Failure{Message: "nondeterministic workflow"}, Since: noon.Add(-time.Minute)},
 		},
 		Slowest: runs[:8], MostExpensive: runs[8:20], Largest: runs[20:24], PhaseRuns: 1990, PhaseSampled: 50, PhaseUnknown: 10}
@@ -177,7 +178,7 @@ func TestTriageKeys(t *testing.T) {
 	sc.press("s", "]", "]", "a")
 	sc.lacks("3 more")
 	sc.press("[", "F")
-	told("query ExecutionStatus IN ('Failed', 'Terminated') AND CloseTime BETWEEN '2026-05-04T09:00:00Z' AND '2026-05-04T11:59:48Z'")
+	told("query ExecutionStatus = 'Failed' AND CloseTime BETWEEN '2026-05-04T09:00:00Z' AND '2026-05-04T11:59:48Z'")
 	narrowed := ailing()
 	narrowed.Triage.Query = strings.TrimPrefix(sc.toldLast(), "query ")
 	sc.show(narrowed)
@@ -212,11 +213,11 @@ func TestTriageStopsAScan(t *testing.T) {
 func TestTriageKeepsItsPlace(t *testing.T) {
 	sc := newScreen(t, ailing(), plainLook, 80, 24)
 	sc.press("7", "]", "j", "j")
-	sc.has("▸     40 ◷ timeout")
+	sc.has("▸     40 ◷ timed out")
 	next := ailing()
 	next.Triage.Groups[0], next.Triage.Groups[2] = next.Triage.Groups[2], next.Triage.Groups[0]
 	sc.show(next)
-	sc.has("▸     40 ◷ timeout")
+	sc.has("▸     40 ◷ timed out")
 	gone := ailing()
 	gone.Triage.Groups = nil
 	sc.show(gone)

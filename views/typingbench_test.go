@@ -79,11 +79,11 @@ func newBusyRuns(n int) *busyRuns {
 		id := fmt.Sprintf("task-%06d", n-i)
 		r := runs.Run{WorkflowID: ace.WorkflowID(id), RunID: "run-" + id, Type: ace.TaskWorkflow, TaskID: id,
 			Experiment: "finance-7", Dataset: "finance", Model: "builtin-recipes-1", Adapter: "offline",
-			Exit: ace.Success, Phase: ace.PhaseDone, Start: now.Add(-time.Duration(i+1) * time.Second),
+			Status: ace.Completed, Phase: ace.PhaseDone, Start: now.Add(-time.Duration(i+1) * time.Second),
 			Summary: &ace.Summary{Skills: 7, SkillsOK: 6, Added: i % 3, Tagged: 2,
 				Usage: ace.Usage{InputTokens: 900, OutputTokens: 100, CostUSD: 0.012}}}
 		if i < 3 {
-			r.Exit, r.Phase = ace.Running, ace.PhaseSkills
+			r.Status, r.Phase = ace.Running, ace.PhaseSkills
 		} else {
 			r.Close = r.Start.Add(1800 * time.Millisecond)
 		}
@@ -91,7 +91,7 @@ func newBusyRuns(n int) *busyRuns {
 	}
 	first := s.runs[0]
 	s.detail = histories.Detail{WorkflowID: first.WorkflowID, RunID: first.RunID, Type: first.Type, Start: first.Start,
-		From: runs.FromQuery, TaskState: histories.TaskState{Phase: ace.PhaseAnswer{Phase: ace.PhaseSkills, ExitStatus: ace.Running},
+		From: runs.FromQuery, TaskState: histories.TaskState{Phase: ace.PhaseAnswer{Phase: ace.PhaseSkills, Status: ace.Running},
 			Skills: ace.SkillAnswer{Skills: []ace.SkillUsage{{Name: "calculate"}, {Name: "look_up"}}}}}
 	return s
 }
@@ -113,11 +113,11 @@ func (s *busyRuns) Status() *tui.Status {
 	rows[0].Summary = &summary
 	list := runs.RunList{Rows: rows, Total: int64(len(rows)), Loaded: time.Now(),
 		Interval: cluster.DefaultInterval, ErrAt: -1,
-		Counts: map[ace.ExitStatus]int64{ace.Running: 3, ace.Success: int64(len(rows) - 3)}}
+		Counts: runs.Counts{Status: map[ace.Status]int64{ace.Running: 3, ace.Completed: int64(len(rows) - 3)}}}
 	s.taken.Store(&moment{Runs: list, Detail: &d})
 	return &tui.Status{Seq: uint64(s.events), Interval: list.Interval, Loaded: list.Loaded,
 		Connection: tui.Connection{Names: []string{ace.DefaultNamespace, "embedded"}, State: "ready", Ready: true, Live: true},
-		Counts:     map[string]int64{string(ace.Running): 3, string(ace.Success): int64(len(rows) - 3)}}
+		Counts:     map[string]int64{string(ace.Running): 3, string(ace.Completed): int64(len(rows) - 3)}}
 }
 
 func (s *busyRuns) Connection() cluster.Connection {
@@ -215,7 +215,7 @@ func newBubblesTable(ctx context.Context, s *busyRuns) *bubblesTable {
 
 func bubblesRow(r runs.Run) table.Row {
 	return table.Row{r.TaskID, r.Experiment, r.Model, string(r.Phase),
-		fmt.Sprintf("%d/%d", r.Summary.SkillsOK, r.Summary.Skills), fmt.Sprintf("$%.3f", r.Summary.Usage.CostUSD), text.Duration(r.Age(time.Now())), string(r.Exit)}
+		fmt.Sprintf("%d/%d", r.Summary.SkillsOK, r.Summary.Skills), fmt.Sprintf("$%.3f", r.Summary.Usage.CostUSD), text.Duration(r.Age(time.Now())), string(r.Status)}
 }
 
 // Init implements [tea.Model].

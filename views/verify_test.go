@@ -19,7 +19,7 @@ func verifiedSnapshot() *snapshot {
 	s := snapshotOf(replaySnapshot())
 	verdict := *s.Replay.Verdict
 	run := func(n int) runs.Run {
-		return runs.Run{WorkflowID: fmt.Sprintf("ace/q-%d", n), RunID: fmt.Sprintf("r-%d", n), TaskID: fmt.Sprintf("q-%d", n), Type: ace.TaskWorkflow, Exit: ace.Success}
+		return runs.Run{WorkflowID: fmt.Sprintf("ace/q-%d", n), RunID: fmt.Sprintf("r-%d", n), TaskID: fmt.Sprintf("q-%d", n), Type: ace.TaskWorkflow, Status: ace.Completed}
 	}
 	hostile := run(3)
 	hostile.TaskID = "q\x1b[31m日本-3"

@@ -122,7 +122,7 @@ func (r ours) start(ctx context.Context, n int) (func(context.Context) error, er
 		if err := r.Client.GetWorkflow(ctx, ace.WorkflowID(in.TaskID), runID).Get(ctx, &result); err != nil {
 			return err
 		}
-		if result.ExitStatus != ace.Success || result.Summary.Skills != r.calls {
+		if result.ExitStatus != ace.ExitSuccess || result.Summary.Skills != r.calls {
 			return fmt.Errorf("task %s: %s with %d tool calls", in.TaskID, result.ExitStatus, result.Summary.Skills)
 		}
 		return nil

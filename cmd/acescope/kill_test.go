@@ -34,10 +34,10 @@ func startProc(t *testing.T, dir string, args ...string) *proc {
 
 // line holds the fields of the output of run and tail that the tests use.
 type line struct {
-	Type       string `json:"type"`
-	TaskID     string `json:"task_id"`
-	ExitStatus string `json:"exit_status"`
-	Tasks      int    `json:"tasks"`
+	Type   string `json:"type"`
+	TaskID string `json:"task_id"`
+	Status string `json:"status"`
+	Tasks  int    `json:"tasks"`
 }
 
 // next reads lines until one has the type, and counts the runs in between.
@@ -48,10 +48,10 @@ func (p *proc) next(t *testing.T, kind string, runs map[string]int) line {
 		if err := json.Unmarshal(p.out.Bytes(), &l); err != nil {
 			t.Fatalf("%q: %v", p.out.Text(), err)
 		}
-		if l.Type == "run" {
+		if l.Type == "task" {
 			runs[l.TaskID]++
-			if l.ExitStatus != "success" && l.ExitStatus != "wrong" {
-				t.Errorf("%s closed as %s", l.TaskID, l.ExitStatus)
+			if l.Status != "completed" {
+				t.Errorf("%s closed as %s", l.TaskID, l.Status)
 			}
 		}
 		if l.Type == kind {
@@ -102,10 +102,10 @@ func TestHostKilled(t *testing.T) {
 	runs := map[string]int{}
 	run := startProc(t, dir, "run", "--dataset", problemSet(t, n), "--experiment", "k", "--json")
 	for len(runs) < 5 {
-		run.next(t, "run", runs)
+		run.next(t, "task", runs)
 	}
 	host.kill9(t)
-	if sum := run.next(t, "summary", runs); sum.Tasks != n || sum.ExitStatus != "success" {
+	if sum := run.next(t, "summary", runs); sum.Tasks != n || sum.Status != "completed" {
 		t.Errorf("summary %+v", sum)
 	}
 	checkRuns(t, runs, n)
@@ -118,13 +118,13 @@ func TestOnlyProcessKilled(t *testing.T) {
 	runs := map[string]int{}
 	run := startProc(t, dir, "run", "--dataset", problemSet(t, n), "--experiment", "k", "--json")
 	for len(runs) < 5 {
-		run.next(t, "run", runs)
+		run.next(t, "task", runs)
 	}
 	run.kill9(t)
 	seen := map[string]int{}
 	tail := startProc(t, dir, "tail", "k", "--json")
 	for len(seen) < n {
-		tail.next(t, "run", seen)
+		tail.next(t, "task", seen)
 	}
 	checkRuns(t, seen, n)
 	for id := range runs {

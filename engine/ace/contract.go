@@ -101,9 +101,15 @@ type TaskInput struct {
 	// IdleMS ends an observed run after so many milliseconds without an event; 0 means
 	// [DefaultIdle].
 	IdleMS int64 `json:"idle_ms,omitempty"`
+	// Revision is the revision of the contract that the starter asks the run to follow; see [Revision].
+	Revision int `json:"revision,omitempty"`
 	// Carried is the state that an observed run carries over when it continues as new.
 	Carried *Carried `json:"carried,omitempty"`
 }
+
+// Revision is the current value of [TaskInput.Revision]. From revision 1 on, the memo holds the verdict: a
+// replay compares the memo, so runs that were started without it must not write it.
+const Revision = 1
 
 // DefaultIdle and maxIdle are the default and the upper bound of [TaskInput.IdleMS].
 const (
@@ -120,7 +126,7 @@ func (in TaskInput) Idle() time.Duration {
 }
 
 // Finish is the result of a [KindFinish] event: the outcome of an observed run. Without an
-// ExitStatus, the run failed if the event has an error and succeeded otherwise.
+// ExitStatus, the run failed if the event has an error and completed otherwise.
 type Finish struct {
 	ExitStatus ExitStatus `json:"exit_status,omitempty"`
 	Answer     string     `json:"answer,omitempty"`
@@ -162,16 +168,16 @@ const (
 	ParseAsked     ParseKind = "asked_again"
 )
 
-// Verdict describes how the answer of a model was parsed. Note names irregularities, and
+// ParseReport describes how the answer of a model was parsed. Note names irregularities, and
 // Attempts counts the answers that were needed.
-type Verdict struct {
+type ParseReport struct {
 	Parse    ParseKind `json:"parse"`
 	Note     string    `json:"note,omitempty"`
 	Attempts int       `json:"attempts"`
 }
 
 // String describes the irregularities, or returns "" for a regular answer.
-func (v *Verdict) String() string {
+func (v *ParseReport) String() string {
 	if v == nil {
 		return ""
 	}
@@ -228,7 +234,7 @@ type GeneratorResult struct {
 	BulletIDs        []string        `json:"bullet_ids,omitempty"`
 	Answer           string          `json:"answer,omitempty"`
 	Usage            *Usage          `json:"usage,omitempty"`
-	Verdict          *Verdict        `json:"verdict,omitempty"`
+	Parsed           *ParseReport    `json:"verdict,omitempty"`
 	Served           *Served         `json:"served,omitempty"`
 	Time             *StepTime       `json:"time,omitempty"`
 }
@@ -266,7 +272,7 @@ type SkillSessionResult struct {
 	Log         *Ref         `json:"log,omitempty"`
 	Answer      string       `json:"answer,omitempty"`
 	Usage       *Usage       `json:"usage,omitempty"`
-	Verdict     *Verdict     `json:"verdict,omitempty"`
+	Parsed      *ParseReport `json:"verdict,omitempty"`
 	Served      *Served      `json:"served,omitempty"`
 	Time        *StepTime    `json:"time,omitempty"`
 }
@@ -297,7 +303,7 @@ type ReflectorResult struct {
 	Correct    *bool           `json:"correct,omitempty"`
 	Findings   json.RawMessage `json:"findings,omitempty"`
 	Usage      *Usage          `json:"usage,omitempty"`
-	Verdict    *Verdict        `json:"verdict,omitempty"`
+	Parsed     *ParseReport    `json:"verdict,omitempty"`
 	Served     *Served         `json:"served,omitempty"`
 	Time       *StepTime       `json:"time,omitempty"`
 }
@@ -348,14 +354,14 @@ type Operation struct {
 
 // CuratorResult is the result of [ActivityCurator].
 type CuratorResult struct {
-	Accepted        []Operation `json:"accepted"`
-	Rejected        []Operation `json:"rejected"`
-	Rationale       string      `json:"rationale"`
-	FollowUpActions []string    `json:"follow_up_actions,omitempty"`
-	Usage           *Usage      `json:"usage,omitempty"`
-	Verdict         *Verdict    `json:"verdict,omitempty"`
-	Served          *Served     `json:"served,omitempty"`
-	Time            *StepTime   `json:"time,omitempty"`
+	Accepted        []Operation  `json:"accepted"`
+	Rejected        []Operation  `json:"rejected"`
+	Rationale       string       `json:"rationale"`
+	FollowUpActions []string     `json:"follow_up_actions,omitempty"`
+	Usage           *Usage       `json:"usage,omitempty"`
+	Parsed          *ParseReport `json:"verdict,omitempty"`
+	Served          *Served      `json:"served,omitempty"`
+	Time            *StepTime    `json:"time,omitempty"`
 }
 
 // PersistInput is the input of [ActivityPersist].
@@ -379,12 +385,14 @@ type PersistResult struct {
 	Time *StepTime `json:"time,omitempty"`
 }
 
-// TaskResult is the result of [TaskWorkflow].
+// TaskResult is the result of [TaskWorkflow], which has completed. ExitStatus is [ExitOf] of its status and
+// verdict, for readers of [AttrExit].
 type TaskResult struct {
 	TaskID       string     `json:"task_id"`
 	ExitStatus   ExitStatus `json:"exit_status"`
 	Answer       string     `json:"answer"`
 	Correct      *bool      `json:"correct,omitempty"`
+	Verdict      Verdict    `json:"verdict,omitempty"` // "" in results of earlier versions; see Graded
 	PlaybookHash string     `json:"playbook_hash"`
 	Bullets      int        `json:"bullets"`         // in that playbook
 	Seq          int        `json:"seq,omitempty"`   // of that playbook in its branch
@@ -392,8 +400,13 @@ type TaskResult struct {
 	Summary      Summary    `json:"summary"`
 }
 
+// Graded returns the verdict on the answer. A result without one has no label unless it was graded.
+func (r *TaskResult) Graded() Verdict { return cmp.Or(r.Verdict, VerdictOf(false, r.Correct)) }
+
 // Summary is the data that a list of runs shows, kept in the memo [MemoSummary].
 type Summary struct {
+	// Verdict is that of one task, "" in a sum and in runs of [TaskInput.Revision] 0.
+	Verdict  Verdict `json:"verdict,omitempty"`
 	Skills   int     `json:"skills"`
 	SkillsOK int     `json:"skills_ok"`
 	Added    int     `json:"added"`

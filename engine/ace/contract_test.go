@@ -3,7 +3,7 @@ package ace
 import "testing"
 
 func TestVerdict(t *testing.T) {
-	for want, v := range map[string]*Verdict{
+	for want, v := range map[string]*ParseReport{
 		"":                          nil,
 		"odd":                       {Parse: ParseClean, Note: "odd"},
 		"extracted from other text": {Parse: ParseExtracted},
@@ -19,7 +19,7 @@ func TestVerdict(t *testing.T) {
 	s := State{}
 	s.Apply(Started(TaskInput{}))
 	s.Apply(f)
-	if got := s.CurrentPhase().Steps[0].Verdict; got == nil || got.Parse != ParseRepaired {
+	if got := s.CurrentPhase().Steps[0].Parsed; got == nil || got.Parse != ParseRepaired {
 		t.Errorf("the fold kept %+v", got)
 	}
 	if u := (Usage{CostUSD: 1}).Add(Usage{Unpriced: true}); !u.Unpriced || u.CostUSD != 1 {

@@ -29,12 +29,20 @@ type ExperimentInput struct {
 	Parallel     int               `json:"parallel"`
 	Window       int               `json:"window,omitempty"`
 	PaceMS       int64             `json:"pace_ms,omitempty"`
+	// MaxFailed is the share of failed tasks, from 0 to 1, above which the experiment fails. It also fails if
+	// all tasks failed. With nil, as in inputs of earlier versions, it completes whatever its tasks did.
+	MaxFailed *float64 `json:"max_failed,omitempty"`
 	// Progress is set if the workflow continued as new.
 	Progress *ExperimentProgress `json:"progress,omitempty"`
 }
 
-// EpochResult counts the answers of one epoch, each given before the playbook learned from its
-// task. Curve holds the counts of each Bucket tasks, in the order of the data set.
+// DefaultMaxFailed is the default of [ExperimentInput.MaxFailed].
+const DefaultMaxFailed = 0.5
+
+// EpochResult counts the tasks of one epoch: Correct, Wrong, Unlabeled and Ungraded by the verdict on the
+// answer, which was given before the playbook learned from the task, and Failed those that did not complete.
+// Accuracy is the share of correct answers among the tasks with a label, failed ones included; it means
+// nothing if Labeled is 0. Curve holds the counts of each Bucket tasks, in the order of the data set.
 type EpochResult struct {
 	Epoch     int          `json:"epoch"`
 	Tasks     int          `json:"tasks"`
@@ -43,6 +51,7 @@ type EpochResult struct {
 	Failed    int          `json:"failed"`
 	Accuracy  float64      `json:"accuracy"`
 	Unlabeled int          `json:"unlabeled,omitempty"`
+	Ungraded  int          `json:"ungraded,omitempty"`
 	Bucket    int          `json:"bucket,omitempty"`
 	Curve     []CurvePoint `json:"curve,omitempty"`
 }
@@ -53,11 +62,14 @@ type CurvePoint struct {
 	Correct int `json:"correct"`
 }
 
+// Labeled returns the number of tasks that Accuracy covers.
+func (e *EpochResult) Labeled() int { return e.Tasks - e.Unlabeled }
+
 // MaxWrong bounds [EvalResult.Wrong].
 const MaxWrong = 1000
 
 // EvalResult is the accuracy on the evaluation data set after an epoch; Epoch 0 is the result
-// before the first one.
+// before the first one. Accuracy covers the tasks with a label; it means nothing if Labeled is 0.
 type EvalResult struct {
 	Epoch    int     `json:"epoch"`
 	Tasks    int     `json:"tasks"`
@@ -65,8 +77,13 @@ type EvalResult struct {
 	Accuracy float64 `json:"accuracy"`
 	Playbook string  `json:"playbook"`
 	Wrong    []int   `json:"wrong,omitempty"` // 0-based indexes of wrong tasks, at most MaxWrong
-	Usage    Usage   `json:"usage"`
+	// Unlabeled is the number of tasks without a label. Earlier versions counted them as wrong.
+	Unlabeled int   `json:"unlabeled,omitempty"`
+	Usage     Usage `json:"usage"`
 }
+
+// Labeled returns the number of tasks that Accuracy covers.
+func (e *EvalResult) Labeled() int { return e.Tasks - e.Unlabeled }
 
 // ExperimentProgress is the progress of an experiment: the answer of [QueryExperiment] and the
 // workflow's result.
@@ -84,9 +101,9 @@ type ExperimentProgress struct {
 	Accepted     int           `json:"operations_accepted"`
 	Rejected     int           `json:"operations_rejected"`
 	Summary      Summary       `json:"summary"` // sum over all tasks
-	ExitStatus   ExitStatus    `json:"exit_status"`
-	Stage        string        `json:"stage"` // learning, evaluating or done
-	Runs         int           `json:"runs"`  // Temporal runs of the continue-as-new chain
+	Status       Status        `json:"status"`  // as the experiment itself will close
+	Stage        string        `json:"stage"`   // learning, evaluating or done
+	Runs         int           `json:"runs"`    // Temporal runs of the continue-as-new chain
 }
 
 // Stages of an experiment.
@@ -128,12 +145,13 @@ func (in EvaluateInput) ProviderOf(step Phase) string {
 }
 
 // EvaluateResult is the result of [ActivityEvaluate]. Wrong lists the 0-based indexes of the
-// tasks with a wrong answer.
+// tasks with a wrong answer, Unlabeled counts those without a label.
 type EvaluateResult struct {
-	Tasks   int   `json:"tasks"`
-	Correct int   `json:"correct"`
-	Wrong   []int `json:"wrong,omitempty"`
-	Usage   Usage `json:"usage"`
+	Tasks     int   `json:"tasks"`
+	Correct   int   `json:"correct"`
+	Wrong     []int `json:"wrong,omitempty"`
+	Unlabeled int   `json:"unlabeled,omitempty"`
+	Usage     Usage `json:"usage"`
 }
 
 // HeadInput is the input of [ActivityHead], which returns the latest version of a branch. It
@@ -161,7 +179,7 @@ type ExperimentFact struct {
 
 // ExperimentClosed is the status with which the server closed an experiment.
 type ExperimentClosed struct {
-	Exit    ExitStatus
+	Status  Status
 	Failure *Failure
 }
 
@@ -179,7 +197,7 @@ func ExperimentStartedFrom(data []byte) (ExperimentFact, error) {
 type ExperimentState struct {
 	Input    ExperimentInput
 	Progress ExperimentProgress
-	ClosedAs ExitStatus // "" while it is open
+	ClosedAs Status // "" while it is open
 	Failure  *Failure
 
 	seq     int   // number of Progress.After in its branch
@@ -198,14 +216,14 @@ func (s *ExperimentState) Apply(f ExperimentFact) {
 		s.completed(f.Completed)
 	case f.Failed != nil:
 		if f.Failed.Kind != Canceled {
-			s.count(-1, Failed, nil)
+			s.count(-1, "")
 		}
 	case f.Evaluated != nil:
 		s.evaluated(f.Evaluated)
 	case f.Head != nil:
 		s.head(*f.Head)
 	case f.Closed != nil:
-		s.ClosedAs, s.Failure = f.Closed.Exit, f.Closed.Failure
+		s.ClosedAs, s.Failure = f.Closed.Status, f.Closed.Failure
 	}
 	s.advance()
 }
@@ -217,12 +235,25 @@ func (s *ExperimentState) Clone() *ExperimentState {
 	return &c
 }
 
-// ExitStatus returns the outcome, or Running while the experiment is open.
-func (s *ExperimentState) ExitStatus() ExitStatus {
-	if s.ClosedAs != "" && s.Progress.ExitStatus == Running {
-		return s.ClosedAs
+// Status returns the server's record of the experiment: Running until it is closed.
+func (s *ExperimentState) Status() Status { return cmp.Or(s.ClosedAs, Running) }
+
+// Failed returns the number of failed tasks and of all closed tasks, in all epochs.
+func (p *ExperimentProgress) Failed() (failed, closed int) {
+	for _, e := range p.Epochs {
+		failed += e.Failed
+		closed += e.Tasks
 	}
-	return s.Progress.ExitStatus
+	return failed, closed
+}
+
+// TooManyFailed reports whether so many tasks failed that the experiment fails.
+func (s *ExperimentState) TooManyFailed() bool {
+	failed, closed := s.Progress.Failed()
+	if s.Input.MaxFailed == nil || failed == 0 {
+		return false
+	}
+	return failed == closed || float64(failed) > *s.Input.MaxFailed*float64(closed)
 }
 
 // Done returns the number of ended tasks in the current epoch.
@@ -237,13 +268,14 @@ func (s *ExperimentState) start(in ExperimentInput) {
 	s.Input = in
 	if in.Progress != nil {
 		s.Progress = *in.Progress
+		s.Progress.Status = Running
 		s.headed = true
 		s.nano = nanos(s.Progress.Usage.CostUSD)
 	} else {
 		s.Progress = ExperimentProgress{
 			ExperimentID: in.ExperimentID, TotalEpochs: in.Epochs, TotalTasks: in.Tasks, Epoch: 1,
 			Epochs: []EpochResult{newEpoch(1, in.Tasks)}, Eval: []EvalResult{},
-			Before: in.PlaybookHash, After: in.PlaybookHash, ExitStatus: Running,
+			Before: in.PlaybookHash, After: in.PlaybookHash, Status: Running,
 		}
 	}
 	s.Progress.Runs++
@@ -258,7 +290,7 @@ func newEpoch(epoch, tasks int) EpochResult {
 
 func (s *ExperimentState) completed(r *TaskResult) {
 	p := &s.Progress
-	s.count(r.Index, r.ExitStatus, r.Correct)
+	s.count(r.Index, r.Graded())
 	s.spend(r.Summary.Usage)
 	sum := r.Summary
 	sum.Usage = Usage{}
@@ -281,30 +313,32 @@ func (s *ExperimentState) spend(u Usage) {
 func nanos(usd float64) int64 { return int64(math.Round(usd * 1e9)) }
 func dollars(n int64) float64 { return float64(n) / 1e9 }
 
-// count adds a task's outcome to the current epoch. Index -1 means unknown.
-func (s *ExperimentState) count(index int, exit ExitStatus, correct *bool) {
+// count adds a closed task to the current epoch: with its verdict, or without one if it failed. Index -1
+// means unknown.
+func (s *ExperimentState) count(index int, verdict Verdict) {
 	p := &s.Progress
 	if len(p.Epochs) == 0 {
 		return
 	}
 	p.Epochs = slices.Clone(p.Epochs)
 	e := &p.Epochs[len(p.Epochs)-1]
-	isCorrect := exit == Success && correct != nil && *correct
 	e.Tasks++
-	switch {
-	case exit != Success && exit != Wrong:
-		e.Failed++
-	case correct == nil:
-		e.Unlabeled++
-	case isCorrect:
+	switch verdict {
+	case Correct:
 		e.Correct++
-	default:
+	case Wrong:
 		e.Wrong++
+	case Unlabeled:
+		e.Unlabeled++
+	case Ungraded:
+		e.Ungraded++
+	default:
+		e.Failed++
 	}
-	if labeled := e.Tasks - e.Unlabeled; labeled > 0 {
+	if labeled := e.Labeled(); labeled > 0 {
 		e.Accuracy = float64(e.Correct) / float64(labeled)
 	}
-	e.plot(index, isCorrect)
+	e.plot(index, verdict == Correct)
 }
 
 func (e *EpochResult) plot(index int, correct bool) {
@@ -329,6 +363,7 @@ func (s *ExperimentState) evaluated(r *EvaluateResult) {
 	}
 	t.Tasks += r.Tasks
 	t.Correct += r.Correct
+	t.Unlabeled += r.Unlabeled
 	cost := nanos(t.Usage.CostUSD) + nanos(r.Usage.CostUSD)
 	t.Usage = t.Usage.Add(r.Usage)
 	t.Usage.CostUSD = dollars(cost)
@@ -336,7 +371,9 @@ func (s *ExperimentState) evaluated(r *EvaluateResult) {
 	if t.Tasks < s.Input.EvalTasks || r.Tasks == 0 {
 		return
 	}
-	t.Accuracy = float64(t.Correct) / float64(t.Tasks)
+	if labeled := t.Labeled(); labeled > 0 {
+		t.Accuracy = float64(t.Correct) / float64(labeled)
+	}
 	slices.Sort(t.Wrong)
 	t.Wrong = t.Wrong[:min(len(t.Wrong), MaxWrong)]
 	s.Progress.Eval = append(slices.Clone(s.Progress.Eval), *t)
@@ -371,6 +408,9 @@ func (s *ExperimentState) advance() {
 		p.Epochs = append(slices.Clone(p.Epochs), newEpoch(p.Epoch, p.TotalTasks))
 		p.Stage = StageLearning
 	default:
-		p.Stage, p.ExitStatus = StageDone, Success
+		p.Stage, p.Status = StageDone, Completed
+		if s.TooManyFailed() {
+			p.Status = Failed
+		}
 	}
 }

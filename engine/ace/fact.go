@@ -33,7 +33,7 @@ type Fact struct {
 	Result     any // *GeneratorResult, *SkillSessionResult, *ReflectorResult, *CuratorResult or *PersistResult
 	Failure    *Failure
 	Events     []ToolEvent
-	Exit       ExitStatus
+	Status     Status
 	Unreadable int // number of unreadable payloads
 	// Unread says what of the input or the result could not be read. Foreign marks the start of a workflow of
 	// another type. Only readers set them; a failed step may then have a Result, as far as it could be read.
@@ -41,12 +41,12 @@ type Fact struct {
 	Foreign bool
 }
 
-// Failure is the reason why a step or a run did not complete. Kind is "failed", "timeout" or
-// "cancelled"; Type is the error type of the application or of Temporal.
+// Failure is the reason why a step or a run did not complete. Kind is the
+// status that it causes; Type is the error type of the application or of Temporal.
 type Failure struct {
-	Kind    ExitStatus `json:"kind"`
-	Type    string     `json:"type,omitempty"`
-	Message string     `json:"message"`
+	Kind    Status `json:"kind"`
+	Type    string `json:"type,omitempty"`
+	Message string `json:"message"`
 }
 
 // Failure types of the fold.
@@ -125,8 +125,8 @@ func CancelRequested() Fact { return Fact{Kind: FactCancelRequested} }
 func IdleTimeout() Fact { return Fact{Kind: FactIdleTimeout} }
 
 // Closed returns the fact that the server closed the run.
-func Closed(exit ExitStatus, f *Failure) Fact {
-	return Fact{Kind: FactClosed, Exit: exit, Failure: f}
+func Closed(status Status, f *Failure) Fact {
+	return Fact{Kind: FactClosed, Status: status, Failure: f}
 }
 
 // EventKind is the kind of a [ToolEvent].

@@ -101,29 +101,6 @@ const (
 	Online  Adapter = "online"
 )
 
-// ExitStatus is the outcome of a run, as in the ExitStatus search attribute.
-type ExitStatus string
-
-// Exit statuses. Success and Wrong both mean that the run completed; the answer of a Wrong
-// run does not match the label.
-const (
-	Running  ExitStatus = "running"
-	Success  ExitStatus = "success"
-	Wrong    ExitStatus = "wrong"
-	Failed   ExitStatus = "failed"
-	Canceled ExitStatus = "cancelled"
-	Timeout  ExitStatus = "timeout"
-)
-
-// Continued is the displayed status of a run that continued as new. It is never reported by a
-// run and never stored in a search attribute.
-const Continued ExitStatus = "continued"
-
-// ExitStatuses lists every status that a run can report, Running first.
-func ExitStatuses() []ExitStatus {
-	return []ExitStatus{Running, Success, Wrong, Failed, Canceled, Timeout}
-}
-
 // Phase is a stage of a task run.
 type Phase string
 

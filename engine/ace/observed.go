@@ -159,7 +159,7 @@ func (s *State) derive() {
 	}
 	s.observed.changed = false
 	*s = State{Input: s.Input, CancelRequested: s.CancelRequested, ClosedAs: s.ClosedAs, Unread: s.Unread,
-		openAs: s.openAs, calls: s.calls, observed: s.observed}
+		calls: s.calls, observed: s.observed}
 	s.begin()
 	defer s.closeSteps()
 	reports := slices.Clone(s.observed.reports)
@@ -191,9 +191,9 @@ func (s *State) derive() {
 	case finish != nil:
 		p.finish(*finish)
 	case s.observed.idle:
-		s.Exit = Timeout
+		s.Reported = TimedOut
 		message := "no event received for " + s.Input.Idle().String()
-		s.Failure = &Failure{Kind: Timeout, Type: TypeIdleTimeout, Message: message}
+		s.Failure = &Failure{Kind: TimedOut, Type: TypeIdleTimeout, Message: message}
 		p.leave(StatusFailed)
 	}
 }
@@ -238,7 +238,7 @@ func (p *progress) endStep(phase Phase, e ToolEvent) {
 	}
 	if fact.Kind == FactStepFailed {
 		s.fail(phase, *fact.Failure)
-		s.Exit = Running // the observed program may retry
+		s.Reported = Running // the observed program may retry
 		if forward {
 			s.Phase = phase
 			p.implied = false
@@ -281,10 +281,21 @@ func (p *progress) finish(e ToolEvent) {
 	if f.Correct != nil {
 		s.Correct = f.Correct
 	}
-	s.Exit = f.exit(e.Error, s.Correct)
+	status, verdict := f.ExitStatus.Split()
+	if verdict == Wrong && s.Correct == nil {
+		s.Correct = new(bool)
+	}
+	switch {
+	case status != "" && status != Running:
+		s.Reported = status
+	case e.Error != "":
+		s.Reported = Failed
+	default:
+		s.Reported = Completed
+	}
 	message := "the observer reported a failure"
-	switch s.Exit {
-	case Success, Wrong:
+	switch s.Reported {
+	case Completed:
 		p.leave(StatusDone)
 		s.Phase = PhaseDone
 		s.Failure = nil
@@ -292,32 +303,18 @@ func (p *progress) finish(e ToolEvent) {
 	case Canceled:
 		p.leave(StatusCanceled)
 		message = "the observer reported a cancellation"
-	case Timeout:
+	case TimedOut:
 		p.leave(StatusFailed)
 		message = "the observer reported a timeout"
 	default:
 		p.leave(StatusFailed)
 	}
 	if e.Error != "" || s.Failure == nil {
-		s.Failure = &Failure{Kind: s.Exit, Type: TypeObserved, Message: e.Error}
+		s.Failure = &Failure{Kind: s.Reported, Type: TypeObserved, Message: e.Error}
 	}
 	if s.Failure.Message == "" {
 		s.Failure.Message = message
 	}
-}
-
-func (f Finish) exit(failure string, correct *bool) ExitStatus {
-	switch f.ExitStatus {
-	case Failed, Canceled, Timeout, Wrong:
-		return f.ExitStatus
-	}
-	if f.ExitStatus != Success && failure != "" {
-		return Failed
-	}
-	if correct != nil && !*correct {
-		return Wrong
-	}
-	return Success
 }
 
 // shortID returns the ID, or if it is too long its beginning and its hash.

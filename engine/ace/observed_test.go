@@ -173,7 +173,7 @@ func TestCarryIsBounded(t *testing.T) {
 		t.Errorf("%d calls and %d dropped, carried %d and %d", a.Total, a.Dropped, b.Total, b.Dropped)
 	}
 	next.Apply(ace.ToolEvents([]ace.ToolEvent{{EventID: "end", Seq: 1 << 40, Kind: ace.KindFinish}}))
-	if !next.Finished() || next.ExitStatus() != ace.Success {
+	if !next.Finished() || next.Reported != ace.Completed {
 		t.Error("the finish of a run with too many events is lost")
 	}
 }
@@ -215,7 +215,7 @@ func TestObservedProgress(t *testing.T) {
 		}
 		s := foldAll(c.events)
 		p := s.CurrentPhase()
-		got := fmt.Sprint(p.Phase, " ", p.ExitStatus, " ")
+		got := fmt.Sprint(p.Phase, " ", s.ExitStatus(), " ")
 		for _, st := range p.Steps {
 			got += st.Status[:1]
 		}
@@ -228,11 +228,11 @@ func TestObservedProgress(t *testing.T) {
 	}
 	s := foldAll()
 	s.Apply(ace.IdleTimeout())
-	if f := s.CurrentPhase().Failure; s.ExitStatus() != ace.Timeout || f == nil || f.Message != "no event received for 24h0m0s" {
-		t.Errorf("idle timeout: %s, %+v", s.ExitStatus(), f)
+	if f := s.CurrentPhase().Failure; s.Reported != ace.TimedOut || f == nil || f.Message != "no event received for 24h0m0s" {
+		t.Errorf("idle timeout: %s, %+v", s.Reported, f)
 	}
 	s.Apply(ace.ToolEvents([]ace.ToolEvent{{EventID: "x", Kind: ace.KindFinish}}))
-	if s.ExitStatus() != ace.Success {
+	if s.Reported != ace.Completed {
 		t.Error("a finish after the idle timeout is ignored")
 	}
 }

@@ -29,9 +29,9 @@ func TestDocument001(t *testing.T) {
 		ace.PhaseCurator: `{"accepted_deltas": ["check the units", {"type":"ADD","content":"c"}], "rationale": "r"}`,
 		ace.PhasePersist: `"` + hash + `"`,
 	})
-	s.Apply(ace.Closed(ace.Success, nil))
-	if s.ExitStatus() != ace.Success || s.Failure != nil || s.Phase != ace.PhaseDone {
-		t.Errorf("%s, phase %s, failure %+v", s.ExitStatus(), s.Phase, s.Failure)
+	s.Apply(ace.Closed(ace.Completed, nil))
+	if s.Status() != ace.Completed || s.Failure != nil || s.Phase != ace.PhaseDone {
+		t.Errorf("%s, phase %s, failure %+v", s.Status(), s.Phase, s.Failure)
 	}
 	if a := s.SkillUsage(); a.Total != 3 || a.Skills[0] != (ace.SkillUsage{Name: "plan", Calls: 2, OK: 2}) || a.Skills[1].Denied != 1 {
 		t.Errorf("calls %+v", a)
@@ -96,7 +96,7 @@ func TestReadNotes(t *testing.T) {
 // TestStepsEndWithRun checks that no step of a closed run is still running, and that only scheduled
 // steps were reached.
 func TestStepsEndWithRun(t *testing.T) {
-	terminated := &ace.Failure{Kind: ace.Failed, Type: ace.TypeTerminated, Message: "by hand"}
+	terminated := &ace.Failure{Kind: ace.Terminated, Type: ace.TypeTerminated, Message: "by hand"}
 	for _, c := range []struct {
 		closed    ace.Fact
 		scheduled bool
@@ -104,10 +104,10 @@ func TestStepsEndWithRun(t *testing.T) {
 	}{
 		{ace.Closed(ace.Canceled, nil), true, ace.StatusCanceled},
 		{ace.Closed(ace.Canceled, nil), false, ace.StatusNotReached},
-		{ace.Closed(ace.Failed, terminated), true, ace.StatusTerminated},
-		{ace.Closed(ace.Timeout, nil), true, ace.StatusTimedOut},
+		{ace.Closed(ace.Terminated, terminated), true, ace.StatusTerminated},
+		{ace.Closed(ace.TimedOut, nil), true, ace.StatusTimedOut},
 		{ace.Closed(ace.Failed, nil), true, ace.StatusFailed},
-		{ace.Closed(ace.Success, nil), true, ace.StatusUnfinished},
+		{ace.Closed(ace.Completed, nil), true, ace.StatusUnfinished},
 	} {
 		s := state(ace.StepScheduled(ace.PhaseGenerator), ace.StepCompleted(ace.PhaseGenerator, nil))
 		if c.scheduled {
@@ -115,7 +115,7 @@ func TestStepsEndWithRun(t *testing.T) {
 		}
 		s.Apply(c.closed)
 		if s.Steps[0].Status != ace.StatusDone || s.Steps[1].Status != c.want || s.Steps[2].Status != ace.StatusNotReached {
-			t.Errorf("closed as %s: %+v, want %s", c.closed.Exit, s.Steps, c.want)
+			t.Errorf("closed as %s: %+v, want %s", c.closed.Status, s.Steps, c.want)
 		}
 	}
 }
@@ -127,12 +127,12 @@ func TestRunSurvivesStep(t *testing.T) {
 		t.Errorf("%+v", s.CurrentPhase())
 	}
 	s.Apply(ace.StepScheduled(ace.PhaseSkills))
-	if s.Failure != nil || s.Exit != ace.Running || s.Steps[0].Status != ace.StatusDone {
+	if s.Failure != nil || s.Reported != ace.Running || s.Steps[0].Status != ace.StatusDone {
 		t.Errorf("%+v", s.CurrentPhase())
 	}
 	s.Apply(ace.StepFailed(ace.PhaseSkills, ace.Failure{Kind: ace.Failed, Message: "boom"}))
-	s.Apply(ace.Closed(ace.Success, nil))
-	if s.Failure != nil || s.ExitStatus() != ace.Success || s.Steps[1].Status != ace.StatusFailed {
+	s.Apply(ace.Closed(ace.Completed, nil))
+	if s.Failure != nil || s.Status() != ace.Completed || s.Steps[1].Status != ace.StatusFailed {
 		t.Errorf("%+v", s.CurrentPhase())
 	}
 }
@@ -142,8 +142,8 @@ func TestForeignWorkflowHasNoSteps(t *testing.T) {
 	f, _ := ace.ReadStarted([]byte(`{"order":17,"observed":true}`), "", "OrderWorkflow")
 	var s ace.State
 	s.Apply(f)
-	s.Apply(ace.Closed(ace.Success, nil))
-	if len(s.Steps) != 0 || s.Phase != "" || s.ExitStatus() != ace.Success {
+	s.Apply(ace.Closed(ace.Completed, nil))
+	if len(s.Steps) != 0 || s.Phase != "" || s.Status() != ace.Completed {
 		t.Errorf("%+v", s.CurrentPhase())
 	}
 	s = ace.State{}

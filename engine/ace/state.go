@@ -24,8 +24,8 @@ type StepState struct {
 	Status string    `json:"status"` // as below
 	Usage  *Usage    `json:"usage,omitempty"`
 	Time   *StepTime `json:"time,omitempty"`
-	// Verdict is nil if no model was asked or the worker does not report it.
-	Verdict *Verdict `json:"verdict,omitempty"`
+	// Parsed is nil if no model was asked or the worker does not report it.
+	Parsed *ParseReport `json:"parsed,omitempty"`
 	// Served is nil unless a blueprint run executed the step.
 	Served *Served `json:"served,omitempty"`
 	// Reused marks a result of the fork's original. Its usage and time belong to the original
@@ -70,12 +70,11 @@ type State struct {
 	Usage           Usage
 	Failure         *Failure
 	CancelRequested bool
-	Exit            ExitStatus // as the run reports it
-	ClosedAs        ExitStatus // as the server closed the run, "" while it is open
-	Unread          []string   // what of the input could not be read
+	Reported        Status   // as the run itself will close; Running before it knows
+	ClosedAs        Status   // as the server closed the run, "" while it is open
+	Unread          []string // what of the input could not be read
 
-	scheduled uint8  // bit i: the activity of step i was scheduled, or an observer reported the step
-	openAs    string // status of the steps that were open at the close, "" before it
+	scheduled uint8 // bit i: the activity of step i was scheduled, or an observer reported the step
 
 	calls    ledger
 	observed *observed // nil unless the run is observed
@@ -117,7 +116,7 @@ func (s *State) start(f Fact) {
 	case s.Input.Observed:
 		s.observe(s.Input.Carried)
 	case f.Foreign:
-		s.Exit = Running
+		s.Reported = Running
 	default:
 		s.begin()
 		s.reuseSteps()
@@ -126,7 +125,7 @@ func (s *State) start(f Fact) {
 
 // begin initializes the state from the input alone.
 func (s *State) begin() {
-	s.Exit = Running
+	s.Reported = Running
 	s.addSteps()
 	s.enter(PhaseGenerator)
 }
@@ -178,10 +177,7 @@ func (s *State) complete(f Fact) {
 	}
 	s.enter(f.Step.next())
 	if s.Phase == PhaseDone {
-		s.Exit = Success
-		if s.Correct != nil && !*s.Correct {
-			s.Exit = Wrong
-		}
+		s.Reported = Completed
 	}
 }
 
@@ -195,7 +191,7 @@ func (s *State) record(f Fact) {
 		s.TrajectoryID = r.TrajectoryID
 		s.BulletIDs = r.BulletIDs
 		s.Answer = r.Answer
-		step.Usage, step.Time, step.Verdict, step.Served = r.usage(), r.Time, r.Verdict, r.Served
+		step.Usage, step.Time, step.Parsed, step.Served = r.usage(), r.Time, r.Parsed, r.Served
 	case *SkillSessionResult:
 		if r.Answer != "" {
 			s.Answer = r.Answer
@@ -203,17 +199,17 @@ func (s *State) record(f Fact) {
 		for _, inv := range r.Invocations {
 			s.calls.setResult(inv, mark{})
 		}
-		step.Usage, step.Time, step.Verdict, step.Served = r.Usage, r.Time, r.Verdict, r.Served
+		step.Usage, step.Time, step.Parsed, step.Served = r.Usage, r.Time, r.Parsed, r.Served
 	case *ReflectorResult:
 		s.Insights = r.Insights
 		s.BulletTags = r.BulletTags
 		s.Correct = r.Correct
-		step.Usage, step.Time, step.Verdict, step.Served = r.Usage, r.Time, r.Verdict, r.Served
+		step.Usage, step.Time, step.Parsed, step.Served = r.Usage, r.Time, r.Parsed, r.Served
 	case *CuratorResult:
 		s.Rationale = r.Rationale
 		s.FollowUpActions = r.FollowUpActions
 		s.Operations = proposedOperations(r)
-		step.Usage, step.Time, step.Verdict, step.Served = r.Usage, r.Time, r.Verdict, r.Served
+		step.Usage, step.Time, step.Parsed, step.Served = r.Usage, r.Time, r.Parsed, r.Served
 	case *PersistResult:
 		s.PlaybookBefore = cmp.Or(r.PlaybookBefore, s.PlaybookBefore)
 		s.PlaybookAfter = r.PlaybookAfter
@@ -239,7 +235,7 @@ func (r *GeneratorResult) usage() *Usage {
 }
 
 func (s *State) fail(p Phase, f Failure) {
-	s.Failure, s.Exit = &f, f.Kind
+	s.Failure, s.Reported = &f, f.Kind
 	st := s.step(p)
 	if st == nil {
 		return
@@ -250,13 +246,19 @@ func (s *State) fail(p Phase, f Failure) {
 	}
 }
 
-// ExitStatus returns the outcome: as the server closed the run, or while it is open, as the run reports it.
-func (s *State) ExitStatus() ExitStatus {
-	if s.ClosedAs == Success && s.Correct != nil && !*s.Correct {
-		return Wrong
+// Status returns the server's record of the run: Running until it is closed.
+func (s *State) Status() Status { return cmp.Or(s.ClosedAs, Running) }
+
+// Verdict returns the verdict on the answer so far, or "" before the input is known.
+func (s *State) Verdict() Verdict {
+	if len(s.Steps) == 0 {
+		return ""
 	}
-	return Settled(s.Exit, s.ClosedAs)
+	return VerdictOf(s.Input.Label != nil, s.Correct)
 }
+
+// ExitStatus returns the value that the run itself writes to [AttrExit].
+func (s *State) ExitStatus() ExitStatus { return ExitOf(s.Reported, s.Verdict()) }
 
 // proposedOperations lists the curator's operations with their outcomes, accepted ones first.
 func proposedOperations(r *CuratorResult) []Operation {
@@ -301,6 +303,9 @@ func (s *State) Summary() Summary {
 	if s.observed != nil {
 		sum.EndedAt = s.observed.ended
 	}
+	if s.Input.Revision > 0 {
+		sum.Verdict = s.Verdict()
+	}
 	for _, st := range s.Steps {
 		at := sum.PhaseMS.at(st.Phase)
 		if at == nil || st.Time == nil || st.Reused {
@@ -335,7 +340,7 @@ func (s *State) Summary() Summary {
 // Result returns the result of the workflow.
 func (s *State) Result() TaskResult {
 	return TaskResult{
-		TaskID: s.Input.TaskID, ExitStatus: s.Exit, Answer: s.Answer, Correct: s.Correct,
+		TaskID: s.Input.TaskID, ExitStatus: s.ExitStatus(), Answer: s.Answer, Correct: s.Correct, Verdict: s.Verdict(),
 		PlaybookHash: s.PlaybookAfter, Bullets: s.Bullets, Seq: s.PlaybookSeq,
 		Index: s.Input.Index, Summary: s.Summary(),
 	}
@@ -354,10 +359,12 @@ func Preview(raw json.RawMessage) json.RawMessage {
 	return short
 }
 
-// PhaseAnswer is the answer of [QueryPhase].
+// PhaseAnswer is the answer of [QueryPhase]. Status is as the run itself will close; a reader shows the
+// server's record instead.
 type PhaseAnswer struct {
 	Phase           Phase       `json:"phase"`
-	ExitStatus      ExitStatus  `json:"exit_status"`
+	Status          Status      `json:"status"`
+	Verdict         Verdict     `json:"verdict,omitempty"`
 	CancelRequested bool        `json:"cancel_requested,omitempty"`
 	Steps           []StepState `json:"steps"`
 	Answer          string      `json:"answer,omitempty"`
@@ -416,7 +423,7 @@ type Call struct {
 // CurrentPhase answers [QueryPhase].
 func (s *State) CurrentPhase() PhaseAnswer {
 	return PhaseAnswer{
-		Phase: s.Phase, ExitStatus: s.Exit, CancelRequested: s.CancelRequested,
+		Phase: s.Phase, Status: s.Reported, Verdict: s.Verdict(), CancelRequested: s.CancelRequested,
 		Steps: append([]StepState{}, s.Steps...), Answer: s.Answer, Correct: s.Correct,
 		Usage: s.Usage, Failure: s.Failure, Unread: s.Unread,
 	}

@@ -119,14 +119,14 @@ func TestDeltaKeepsEveryOutcome(t *testing.T) {
 
 func TestInvalidResultFailsStep(t *testing.T) {
 	s := state(ace.StepCompleted(ace.PhaseGenerator, []byte(`"not an object"`)))
-	if s.Exit != ace.Failed || s.Failure.Type != ace.TypeBadResult || s.Steps[0].Status != ace.StatusFailed {
+	if s.Reported != ace.Failed || s.Failure.Type != ace.TypeBadResult || s.Steps[0].Status != ace.StatusFailed {
 		t.Errorf("%+v", s.CurrentPhase())
 	}
 }
 
 func TestServerStatusWins(t *testing.T) {
 	s := state(ace.Closed(ace.Failed, &ace.Failure{Kind: ace.Failed, Type: "Terminated", Message: "by hand"}))
-	if s.ExitStatus() != ace.Failed || s.CurrentPhase().Failure.Message != "by hand" {
+	if s.Status() != ace.Failed || s.CurrentPhase().Failure.Message != "by hand" {
 		t.Errorf("%+v", s.CurrentPhase())
 	}
 }
@@ -182,10 +182,9 @@ func TestExperimentAnyOrder(t *testing.T) {
 	var facts []ace.ExperimentFact
 	for i := range 38 {
 		right := i%3 > 0
-		facts = append(facts, ace.ExperimentFact{Completed: &ace.TaskResult{Index: i, ExitStatus: map[bool]ace.ExitStatus{true: ace.Success, false: ace.Wrong}[right],
-			Correct: &right, Seq: i + 1, PlaybookHash: fmt.Sprint("v", i+1), Bullets: i, Summary: ace.Summary{Skills: 3, Usage: ace.Usage{CostUSD: 0.1 * float64(i+1)}}}})
+		facts = append(facts, ace.ExperimentFact{Completed: &ace.TaskResult{Index: i, Correct: &right, Seq: i + 1, PlaybookHash: fmt.Sprint("v", i+1), Bullets: i, Summary: ace.Summary{Skills: 3, Usage: ace.Usage{CostUSD: 0.1 * float64(i+1)}}}})
 	}
-	facts = append(facts, ace.ExperimentFact{Failed: &ace.Failure{Kind: ace.Timeout}}, ace.ExperimentFact{Failed: &ace.Failure{Kind: ace.Failed}})
+	facts = append(facts, ace.ExperimentFact{Failed: &ace.Failure{Kind: ace.TimedOut}}, ace.ExperimentFact{Failed: &ace.Failure{Kind: ace.Failed}})
 	want := ""
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 50 {
@@ -214,7 +213,7 @@ func TestExperimentAnyOrder(t *testing.T) {
 		if string(data) != want {
 			t.Fatalf("result depends on the order:\n%s\nwant\n%s", data, want)
 		}
-		if p := s.Progress; p.After != "v38" || p.Epochs[0].Failed != 2 || p.Epochs[0].Correct != 25 || p.Eval[1].Accuracy != 0.9 || p.ExitStatus != ace.Success {
+		if p := s.Progress; p.After != "v38" || p.Epochs[0].Failed != 2 || p.Epochs[0].Correct != 25 || p.Eval[1].Accuracy != 0.9 || p.Status != ace.Completed {
 			t.Fatalf("%+v", p)
 		}
 	}

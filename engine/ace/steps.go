@@ -33,7 +33,7 @@ func (s *State) goOn() {
 	if s.Failure == nil && s.Phase != PhaseDone {
 		return
 	}
-	s.Failure, s.Exit = nil, Running
+	s.Failure, s.Reported = nil, Running
 	for i := range s.Steps {
 		if st := &s.Steps[i]; st.misfit {
 			st.Status, st.misfit = StatusDone, false
@@ -54,23 +54,14 @@ func (s *State) recordMisfit(f Fact) {
 
 // close applies the server's record of the end, which outranks what the steps say.
 func (s *State) close(f Fact) {
-	s.ClosedAs = f.Exit
-	s.openAs = StatusFailed
-	switch {
-	case f.Exit == Success:
+	s.ClosedAs = f.Status
+	if f.Status == Completed {
 		if s.Failure != nil {
 			s.goOn()
 		}
 		if len(s.Steps) > 0 {
 			s.Phase = PhaseDone
 		}
-		s.openAs = StatusUnfinished
-	case f.Exit == Canceled:
-		s.openAs = StatusCanceled
-	case f.Exit == Timeout:
-		s.openAs = StatusTimedOut
-	case f.Failure != nil && f.Failure.Type == TypeTerminated:
-		s.openAs = StatusTerminated
 	}
 	if f.Failure != nil && (s.Failure == nil || s.Failure.Message != f.Failure.Message) {
 		s.Failure = f.Failure
@@ -78,26 +69,23 @@ func (s *State) close(f Fact) {
 	s.closeSteps()
 }
 
-// closeSteps ends the open steps of a closed run.
+// openSteps are the statuses of the steps that were open when a run closed with a status.
+var openSteps = map[Status]string{
+	Completed: StatusUnfinished, Failed: StatusFailed, Canceled: StatusCanceled, Terminated: StatusTerminated,
+	TimedOut: StatusTimedOut,
+}
+
+// closeSteps ends the open steps of a closed run. Those of a run that continued as new stay open.
 func (s *State) closeSteps() {
+	openAs := openSteps[s.ClosedAs]
 	for i := range s.Steps {
 		st := &s.Steps[i]
 		switch {
-		case s.openAs == "" || st.Status != StatusPending && st.Status != StatusRunning:
+		case openAs == "" || st.Status != StatusPending && st.Status != StatusRunning:
 		case s.scheduled&stepBit(st.Phase) == 0, st.Status == StatusPending:
 			st.Status = StatusNotReached
 		default:
-			st.Status = s.openAs
+			st.Status = openAs
 		}
 	}
-}
-
-// Settled returns the status of a run from what the run reports and from the server's record, which is
-// "" while the run is open and outranks the report. A report that is only finer stays.
-func Settled(reported, closedAs ExitStatus) ExitStatus {
-	switch {
-	case closedAs == "", closedAs == Success && reported == Wrong, closedAs == Failed && reported == Timeout:
-		return reported
-	}
-	return closedAs
 }

@@ -125,7 +125,7 @@ func (d *Dispatch) checkRuns(ctx context.Context, in runner.CheckInput) (runner.
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	var mu sync.Mutex
-	ended := map[string]ace.ExitStatus{}
+	ended := map[string]ace.Status{}
 	var all errgroup.Group
 	all.SetLimit(checkParallel)
 	for _, r := range in.Runs {
@@ -147,7 +147,7 @@ func (d *Dispatch) checkRuns(ctx context.Context, in runner.CheckInput) (runner.
 
 // checkRun returns the outcome of a run, or "" if it is open, unknown or its parent could not be
 // informed.
-func (d *Dispatch) checkRun(ctx context.Context, r runner.Request) (ace.ExitStatus, error) {
+func (d *Dispatch) checkRun(ctx context.Context, r runner.Request) (ace.Status, error) {
 	got, err := d.Workflows.DescribeWorkflowExecution(ctx, run.WorkflowID(r.RunID), r.Execution)
 	if isNotFound(err) {
 		return ace.Failed, d.notifyParent(ctx, r, nil, "its record was deleted")
@@ -161,11 +161,11 @@ func (d *Dispatch) checkRun(ctx context.Context, r runner.Request) (ace.ExitStat
 	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
 		return "", nil
 	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
-		return ace.Success, nil // the run informed its parent
+		return ace.Completed, nil // the run informed its parent
 	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
 		return ace.Canceled, nil // the run informed its parent
 	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
-		exit, why = ace.Timeout, "its workflow ran out of time"
+		exit, why = ace.TimedOut, "its workflow ran out of time"
 	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
 		why = "its workflow was terminated"
 	}

@@ -158,7 +158,7 @@ func TestCheckRuns(t *testing.T) {
 		in.Runs = append(in.Runs, runner.Request{RunID: id, Name: "crawl", Parent: map[string]string{"killed": "p", "late": "p", "done": "p", "deaf": "deaf"}[id]})
 	}
 	got, err := newDispatch(p).checkRuns(t.Context(), in)
-	want := map[string]ace.ExitStatus{"done": ace.Success, "killed": ace.Failed, "late": ace.Timeout, "orphan": ace.Failed}
+	want := map[string]ace.Status{"done": ace.Completed, "killed": ace.Failed, "late": ace.TimedOut, "orphan": ace.Failed}
 	if err != nil || fmt.Sprint(got.Ended) != fmt.Sprint(want) {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -58,6 +58,30 @@ func TestEvaluateResumes(t *testing.T) {
 	}
 }
 
+// An answer without a label is neither correct nor wrong.
+func TestEvaluateWithoutLabels(t *testing.T) {
+	store, err := artifact.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := store.PutBytes(t.Context(), []byte("{\"context\": \"a\"}\n{\"context\": \"b\", \"target\": \"1\"}\n"), "application/jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &Activities{Artifacts: store, Providers: []model.Provider{&counting{}}}
+	var s testsuite.WorkflowTestSuite
+	e := s.NewTestActivityEnvironment()
+	e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})
+	v, err := e.ExecuteActivity(a.evaluate, ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"}, Dataset: set, Count: 2})
+	var r ace.EvaluateResult
+	if err == nil {
+		err = v.Get(&r)
+	}
+	if err != nil || r.Tasks != 2 || r.Correct != 1 || r.Unlabeled != 1 || len(r.Wrong) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // solver is a provider of the skills step of an evaluation.
 type solver struct {
 	model.Provider

@@ -270,9 +270,12 @@ func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, t a
 		return err
 	}
 	total.Tasks++
-	if t.Label != nil && model.SameAnswer(cmp.Or(k.Answer, g.Answer), *t.Label) {
+	switch {
+	case t.Label == nil:
+		total.Unlabeled++
+	case model.SameAnswer(cmp.Or(k.Answer, g.Answer), *t.Label):
 		total.Correct++
-	} else {
+	default:
 		total.Wrong = append(total.Wrong, t.Index)
 	}
 	for _, u := range []*ace.Usage{g.Usage, k.Usage} {

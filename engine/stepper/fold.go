@@ -86,7 +86,7 @@ func (f *taskFold) phase() string { return string(f.state.Phase) }
 
 func (f *taskFold) phaseAnswer() ace.PhaseAnswer {
 	p := f.state.CurrentPhase()
-	p.ExitStatus = f.state.ExitStatus()
+	p.Status = f.state.Status()
 	return p
 }
 
@@ -129,7 +129,7 @@ func (f *experimentFold) apply(e *historypb.HistoryEvent) effect {
 	f.state.Apply(fact)
 	return effect{
 		changed: true, tool: fact.Failed != nil || fact.Completed != nil,
-		failed:  fact.Failed != nil || fact.Completed != nil && fact.Completed.ExitStatus == ace.Failed,
+		failed:  fact.Failed != nil,
 		foreign: err,
 	}
 }
@@ -143,7 +143,7 @@ func (f *experimentFold) phase() string {
 
 func (f *experimentFold) fill(frame *Frame) {
 	p := f.state.Progress
-	p.ExitStatus = f.state.ExitStatus()
+	p.Status = f.state.Status()
 	frame.Experiment = &p
 }
 

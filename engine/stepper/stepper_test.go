@@ -32,7 +32,7 @@ func plainFold(events []*historypb.HistoryEvent, n int) any {
 			}
 		}
 		p := s.Progress
-		p.ExitStatus = s.ExitStatus()
+		p.Status = s.Status()
 		return p
 	}
 	var d history.Decoder
@@ -43,7 +43,7 @@ func plainFold(events []*historypb.HistoryEvent, n int) any {
 		}
 	}
 	phase := s.CurrentPhase()
-	phase.ExitStatus = s.ExitStatus()
+	phase.Status = s.Status()
 	return []any{phase, s.SkillUsage(), s.PlaybookDelta(), s.Plan, s.TrajectoryID, s.BulletIDs}
 }
 
@@ -309,7 +309,7 @@ func TestStateIsCopy(t *testing.T) {
 		t.Error("a task has an experiment state")
 	}
 	e := New(replaytest.Recorded(t, "experiment"), Options{})
-	if e.State(1) != nil || e.Experiment(e.Len()).Progress.ExitStatus != ace.Success {
+	if e.State(1) != nil || e.Experiment(e.Len()).Progress.Status != ace.Completed {
 		t.Error("wrong states for an experiment")
 	}
 }

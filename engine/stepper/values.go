@@ -58,7 +58,10 @@ func (f *taskFold) values() []value {
 	var l valueList
 	s := f.state
 	l.put("phase", string(s.Phase))
-	l.put("exit_status", string(s.ExitStatus()))
+	if s.Reported != "" { // the run has started
+		l.put("status", string(s.Status()))
+	}
+	l.put("verdict", string(s.Verdict()))
 	for _, st := range s.Steps {
 		l.put("steps."+string(st.Phase), st.Status)
 	}
@@ -165,7 +168,9 @@ func (f *experimentFold) values() []value {
 	s := f.state
 	p := &s.Progress
 	l.put("stage", p.Stage)
-	l.put("exit_status", string(s.ExitStatus()))
+	if p.Stage != "" { // the run has started
+		l.put("status", string(s.Status()))
+	}
 	l.put("epoch", p.Epoch)
 	l.put("runs", p.Runs)
 	for _, e := range p.Epochs {
@@ -174,10 +179,16 @@ func (f *experimentFold) values() []value {
 		l.put(at+"correct", e.Correct)
 		l.put(at+"wrong", e.Wrong)
 		l.put(at+"failed", e.Failed)
-		l.put(at+"accuracy", e.Accuracy)
+		l.put(at+"unlabeled", e.Unlabeled)
+		l.put(at+"ungraded", e.Ungraded)
+		if e.Labeled() > 0 {
+			l.put(at+"accuracy", e.Accuracy)
+		}
 	}
 	for _, e := range p.Eval {
-		l.put(fmt.Sprintf("eval.%d.accuracy", e.Epoch), e.Accuracy)
+		if e.Labeled() > 0 {
+			l.put(fmt.Sprintf("eval.%d.accuracy", e.Epoch), e.Accuracy)
+		}
 	}
 	if s.Failure != nil {
 		l.put("failure", strings.TrimPrefix(s.Failure.Type+": "+s.Failure.Message, ": "))
@@ -196,7 +207,7 @@ func (f *sessionFold) values() []value {
 	var l valueList
 	s := &f.state
 	l.put("status", string(s.Status))
-	l.put("exit_status", string(s.Exit))
+	l.put("workflow_status", string(s.Exit))
 	l.put("turns", s.Turns)
 	if c := s.Current; c != nil {
 		l.put("turn.number", c.Turn)
@@ -253,7 +264,7 @@ func (f *runFold) values() []value {
 	var l valueList
 	s := &f.state
 	l.put("status", string(s.Status))
-	l.put("exit_status", string(s.Exit))
+	l.put("workflow_status", string(s.Exit))
 	l.put("blueprint", s.Input.Name())
 	l.put("session_id", s.Input.SessionID)
 	l.put("try", s.Try)

@@ -218,7 +218,7 @@ func TestDispatcherChecksRuns(t *testing.T) {
 	}
 	unavailable := true
 	d.check = func(in runner.CheckInput) runner.CheckResult {
-		ended := map[string]ace.ExitStatus{}
+		ended := map[string]ace.Status{}
 		for _, r := range in.Runs {
 			if r.RunID == "dead" && unavailable {
 				unavailable = false // its parent cannot be notified this time

@@ -49,14 +49,14 @@ func Experiment(ctx workflow.Context, in ace.ExperimentInput) (*ace.ExperimentPr
 	if workflow.IsContinueAsNewError(err) {
 		return nil, err
 	}
-	exit := ace.Success
+	status := ace.Completed
 	switch {
 	case ctx.Err() != nil:
-		exit = ace.Canceled
+		status = ace.Canceled
 	case err != nil:
-		exit = ace.Failed
+		status = ace.Failed
 	}
-	finishErr := writeOutcome(ctx, x.state.Progress.Summary, x.state.Progress.Stage, exit)
+	finishErr := writeOutcome(ctx, x.state.Progress.Summary, x.state.Progress.Stage, ace.ExitOf(status, ""))
 	return &x.state.Progress, cmp.Or(err, finishErr)
 }
 
@@ -89,13 +89,26 @@ func (x *experiment) run(ctx workflow.Context) error {
 		case ace.StageLearning:
 			err = x.learn(ctx)
 		default:
-			return nil
+			return x.failure()
 		}
 		if err != nil {
 			return err
 		}
 	}
 }
+
+// failure returns why an experiment whose tasks have all closed fails, or nil.
+func (x *experiment) failure() error {
+	if !x.state.TooManyFailed() {
+		return nil
+	}
+	failed, closed := x.state.Progress.Failed()
+	message := fmt.Sprintf("%d of %d tasks failed; at most %g%% may fail", failed, closed, 100**x.in.MaxFailed)
+	return temporal.NewNonRetryableApplicationError(message, typeTooManyFailures, nil)
+}
+
+// typeTooManyFailures is the type of the failure of an experiment whose tasks fail.
+const typeTooManyFailures = "TooManyFailures"
 
 // show writes the stage to the search attributes.
 func (x *experiment) show(ctx workflow.Context) error {
@@ -160,7 +173,7 @@ func (x *experiment) stop(ctx workflow.Context) error {
 	}
 	if x.failures >= MaxFailuresInARow {
 		message := fmt.Sprintf("stopped after %d failed tasks in a row", x.failures)
-		return temporal.NewNonRetryableApplicationError(message, "TooManyFailures", nil)
+		return temporal.NewNonRetryableApplicationError(message, typeTooManyFailures, nil)
 	}
 	return nil
 }
@@ -185,12 +198,16 @@ func TaskID(experiment string, epoch, index int) string {
 }
 
 func (x *experiment) taskInput(epoch int, t ace.Task, playbook string) ace.TaskInput {
+	revision := ace.Revision
+	if x.in.MaxFailed == nil { // of a version that started its tasks without
+		revision = 0
+	}
 	return ace.TaskInput{
 		TaskID: TaskID(x.in.ExperimentID, epoch, t.Index), Prompt: t.Prompt, PromptRef: t.PromptRef,
 		Label: t.Label, Adapter: x.in.Adapter, PlaybookHash: playbook, SkillsConfig: x.in.SkillsConfig,
 		ExperimentID: x.in.ExperimentID, DatasetID: x.in.DatasetID, Provider: x.in.Provider,
 		Model: x.in.Model, Steps: x.in.Steps, Branch: x.in.ExperimentID, Epoch: epoch, Index: t.Index,
-		PaceMS: x.in.PaceMS,
+		PaceMS: x.in.PaceMS, Revision: revision,
 	}
 }
 

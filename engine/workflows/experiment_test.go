@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.temporal.io/sdk/activity"
@@ -65,7 +66,7 @@ func (s *experimentEnv) run(t *testing.T, in ace.ExperimentInput) (ace.Experimen
 
 func right(in ace.TaskInput) (ace.TaskResult, error) {
 	yes := true
-	return ace.TaskResult{TaskID: in.TaskID, ExitStatus: ace.Success, Correct: &yes, PlaybookHash: fmt.Sprintf("after %d", in.Index), Bullets: in.Index,
+	return ace.TaskResult{TaskID: in.TaskID, ExitStatus: ace.ExitSuccess, Correct: &yes, PlaybookHash: fmt.Sprintf("after %d", in.Index), Bullets: in.Index,
 		Summary: ace.Summary{Added: 1, Rejected: 2, Usage: ace.Usage{OutputTokens: 5}}}, nil
 }
 
@@ -88,7 +89,7 @@ func TestExperimentCounts(t *testing.T) {
 	if p.Accepted != 120 || p.Rejected != 240 || p.Usage.OutputTokens != 600 || p.Usage.InputTokens != 6 {
 		t.Errorf("operations %d and %d, usage %+v", p.Accepted, p.Rejected, p.Usage)
 	}
-	if p.ExitStatus != ace.Success || p.Stage != ace.StageDone || p.Before != "v0" || p.After != "v120" {
+	if p.Status != ace.Completed || p.Stage != ace.StageDone || p.Before != "v0" || p.After != "v120" {
 		t.Errorf("progress %+v", p)
 	}
 	if got := s.started[1].PlaybookHash; got != "after 0" {
@@ -167,6 +168,34 @@ func TestExperimentStopsAfterFailures(t *testing.T) {
 		t.Fatalf("%d tasks started, error %v", len(s.started), err)
 	}
 }
+
+// TestExperimentFailsWithItsTasks fails every third of six tasks, or all, and checks the share that is allowed. An
+// input of an earlier version states none.
+func TestExperimentFailsWithItsTasks(t *testing.T) {
+	for _, c := range []struct {
+		share *float64
+		every int // fails every so many tasks
+		want  string
+	}{
+		{nil, 1, ""}, {share(0.5), 1, "6 of 6 tasks failed"}, {share(1), 1, "6 of 6 tasks failed"}, {share(0.5), 3, ""},
+		{share(0.3), 3, "2 of 6 tasks failed; at most 30% may fail"}, {share(0), 3, "2 of 6 tasks failed"},
+	} {
+		s := newStage(func(in ace.TaskInput) (ace.TaskResult, error) {
+			if in.Index%c.every == 0 {
+				return ace.TaskResult{}, errors.New("broken")
+			}
+			return right(in)
+		})
+		in := experiment(6)
+		in.Epochs, in.MaxFailed = 1, c.share
+		_, err := s.run(t, in)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("share %v, every %d fails: %v, want %q", c.share, c.every, err, c.want)
+		}
+	}
+}
+
+func share(f float64) *float64 { return &f }
 
 func TestExperimentContinuesAfterFailure(t *testing.T) {
 	s := newStage(func(in ace.TaskInput) (ace.TaskResult, error) {

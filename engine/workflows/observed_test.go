@@ -49,7 +49,7 @@ func TestObservedEnds(t *testing.T) {
 	if err := env.GetWorkflowError(); err != nil {
 		t.Fatal(err)
 	}
-	if err := env.GetWorkflowResult(&r); err != nil || r.ExitStatus != ace.Success || r.Answer != "7" || r.Summary.Skills != 1 {
+	if err := env.GetWorkflowResult(&r); err != nil || r.ExitStatus != ace.ExitSuccess || r.Answer != "7" || r.Summary.Skills != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	var app *temporal.ApplicationError

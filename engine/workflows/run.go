@@ -316,7 +316,7 @@ func (r *blueprintRun) leave() {
 func (r *blueprintRun) finish() error {
 	attributes := []temporal.SearchAttributeUpdate{
 		searchattr.Keyword(ace.AttrPhase, string(r.state.Status)),
-		searchattr.Keyword(ace.AttrExit, string(r.state.Exit)),
+		searchattr.Keyword(ace.AttrExit, string(ace.ExitOf(r.state.Exit, ""))),
 	}
 	if id := r.state.Result.Runner; id != "" {
 		attributes = append(attributes, searchattr.Keyword(ace.AttrRunner, id))

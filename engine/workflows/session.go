@@ -73,7 +73,7 @@ func Session(ctx workflow.Context, in session.Input) (*session.State, error) {
 	if workflow.IsContinueAsNewError(err) {
 		return nil, err
 	}
-	finishErr := writeOutcome(ctx, a.summary(), string(a.state.Status), a.state.Exit)
+	finishErr := writeOutcome(ctx, a.summary(), string(a.state.Status), ace.ExitOf(a.state.Exit, ""))
 	return &a.state, cmp.Or(err, finishErr)
 }
 

@@ -140,7 +140,7 @@ func TestSessionTurns(t *testing.T) {
 	if len(out.Messages) != 2 || out.Messages[0].Kind != session.OutAssistant || out.Messages[0].Cursor != 3 {
 		t.Errorf("after the acknowledgement: %+v", out)
 	}
-	if end.Status != session.Ended || end.Exit != ace.Success || end.Usage.CostUSD != 1 || end.Turns != 2 || r.closed != 1 {
+	if end.Status != session.Ended || end.Exit != ace.Completed || end.Usage.CostUSD != 1 || end.Turns != 2 || r.closed != 1 {
 		t.Errorf("end: %+v, closed %d", end, r.closed)
 	}
 }

@@ -92,7 +92,7 @@ func TestSessionReports(t *testing.T) {
 			t.Errorf("%s: %q, not %q", id, got, want)
 		}
 	}
-	if end.ReportsSent != 8 || end.ReportsUndelivered != 1 || end.Dropped != 2 || len(end.Reports) != 0 || end.Exit != ace.Success {
+	if end.ReportsSent != 8 || end.ReportsUndelivered != 1 || end.Dropped != 2 || len(end.Reports) != 0 || end.Exit != ace.Completed {
 		t.Errorf("%d reports, %d undelivered, %d dropped messages, %s", end.ReportsSent, end.ReportsUndelivered, end.Dropped, end.Exit)
 	}
 }

@@ -169,8 +169,8 @@ func (t *task) announce(ctx workflow.Context) {
 // finish writes the outcome to the search attributes and the memo.
 func (t *task) finish(ctx workflow.Context) error {
 	exit := t.state.ExitStatus()
-	if exit == ace.Running {
-		exit = ace.Canceled
+	if exit == ace.ExitRunning {
+		exit = ace.ExitCanceled
 	}
 	return writeOutcome(ctx, t.state.Summary(), string(t.state.Phase), exit)
 }
@@ -282,10 +282,10 @@ func (t *task) timeOut(ctx workflow.Context) error {
 
 // observedError returns the error with which the workflow of an observed run closes.
 func (t *task) observedError() error {
-	switch t.state.Exit {
+	switch t.state.Reported {
 	case ace.Canceled:
 		return temporal.NewCanceledError()
-	case ace.Failed, ace.Timeout:
+	case ace.Failed, ace.TimedOut:
 		return failed(*t.state.Failure)
 	}
 	return nil

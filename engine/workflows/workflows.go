@@ -52,7 +52,7 @@ func SessionAttributes(in session.Input) temporal.SearchAttributes {
 		searchattr.Keyword(ace.AttrTask, in.SessionID),
 		searchattr.Keyword(ace.AttrModel, in.Model),
 		searchattr.Keyword(ace.AttrPhase, string(session.Starting)),
-		searchattr.Keyword(ace.AttrExit, string(ace.Running)),
+		searchattr.Keyword(ace.AttrExit, string(ace.ExitRunning)),
 	)
 }
 
@@ -67,7 +67,7 @@ func RunAttributes(in run.Input) temporal.SearchAttributes {
 		searchattr.Keyword(ace.AttrTask, in.SessionID),
 		searchattr.Keyword(ace.AttrModel, model),
 		searchattr.Keyword(ace.AttrPhase, string(run.Pending)),
-		searchattr.Keyword(ace.AttrExit, string(ace.Running)),
+		searchattr.Keyword(ace.AttrExit, string(ace.ExitRunning)),
 		searchattr.Keyword(ace.AttrBlueprint, in.Name()),
 		searchattr.Keyword(ace.AttrRunner, ""),
 	)

@@ -62,8 +62,8 @@ type Host struct {
 	Free    uint64    `json:"free_bytes"` // of the data directory's file system
 	FreeErr string    `json:"-"`
 	Clock   string    `json:"clock,omitempty"` // what a step of the clock means for the runs
-	Worker  bool      `json:"-"` // this process executes runs
-	Partial bool      `json:"-"` // Size does not count all files
+	Worker  bool      `json:"-"`               // this process executes runs
+	Partial bool      `json:"-"`               // Size does not count all files
 	SizeErr string    `json:"-"`
 	Lost    string    `json:"lost,omitempty"` // why the data directory no longer has the host's data
 }

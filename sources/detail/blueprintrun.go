@@ -41,7 +41,7 @@ func (w *watcher) takeBlueprintRun() {
 		d.Err = fmt.Sprintf("the input of this run is not the contract's: %v", w.blueprint.Foreign)
 	}
 	d.BlueprintRun = &s
-	d.Phase = ace.PhaseAnswer{Phase: ace.Phase(s.Status), ExitStatus: histories.StatusOf(s.Exit, d), Steps: runners.Steps(&s, d.Start, d.Close)}
+	d.Phase = ace.PhaseAnswer{Phase: ace.Phase(s.Status), Steps: runners.Steps(&s, d.Start, d.Close)}
 	d.Input = ace.TaskInput{TaskID: d.WorkflowID, Prompt: s.Input.Prompt}
 	if b := s.Input.Blueprint; b != nil {
 		d.Input.Model = b.Model

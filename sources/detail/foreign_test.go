@@ -38,8 +38,8 @@ func stepStatuses(d *histories.Detail) string {
 // TestDocument001Run shows a run in the shapes of design document 001 as its server has it: completed.
 func TestDocument001Run(t *testing.T) {
 	d := read(t, historytest.Document001().Events)
-	if d.Phase.ExitStatus != ace.Success || d.Phase.Failure != nil || stepStatuses(d) != "done, done, not reached, done, done" {
-		t.Errorf("%s, failure %+v, steps %s", d.Phase.ExitStatus, d.Phase.Failure, stepStatuses(d))
+	if d.Phase.Status != ace.Completed || d.Phase.Failure != nil || stepStatuses(d) != "done, done, not reached, done, done" {
+		t.Errorf("%s, failure %+v, steps %s", d.Phase.Status, d.Phase.Failure, stepStatuses(d))
 	}
 	if d.Calls.Len() != 3 || d.Skills.Total != 3 || d.Calls.At(2).ID != "#3" {
 		t.Errorf("%d calls, %d counted", d.Calls.Len(), d.Skills.Total)
@@ -81,7 +81,7 @@ func TestForeignWorkflow(t *testing.T) {
 		return b
 	}
 	d := read(t, build().Close(0, map[string]any{"shipped": true}).Events)
-	if d.Phase.ExitStatus != ace.Success || d.Phase.Phase != "" || len(d.Phase.Steps) != 0 || d.Err != "" {
+	if d.Phase.Status != ace.Completed || d.Phase.Phase != "" || len(d.Phase.Steps) != 0 || d.Err != "" {
 		t.Errorf("%+v, %s", d.Phase, d.Err)
 	}
 	if string(d.RawInput) != `{"order":17}` || string(d.RawResult) != `{"shipped":true}` || len(d.Activities) != 1 {
@@ -90,7 +90,7 @@ func TestForeignWorkflow(t *testing.T) {
 	failure := historytest.Failure("no stock")
 	failure.GetApplicationFailureInfo().Details = historytest.JSON(map[string]any{"item": 3})
 	d = read(t, build().End(0, &historypb.WorkflowExecutionFailedEventAttributes{Failure: failure}).Events)
-	if d.Phase.ExitStatus != ace.Failed || d.Phase.Failure.Message != "no stock" || d.Causes[0].Details != `{"item":3}` {
+	if d.Phase.Status != ace.Failed || d.Phase.Failure.Message != "no stock" || d.Causes[0].Details != `{"item":3}` {
 		t.Errorf("%+v, causes %+v", d.Phase, d.Causes)
 	}
 }
@@ -118,9 +118,9 @@ func TestTailOfEveryType(t *testing.T) {
 	}{
 		"foreign":  {order.Events, []string{`status success, result {"shipped":true}`}},
 		"session":  {replaytest.Recorded(t, "session-talk"), []string{"phase idle", "status turn 1 "}},
-		"run":      {replaytest.Recorded(t, "run-completed"), []string{"completed", "status success"}},
-		"document": {historytest.Document001().Events, []string{"unread cannot read persist_results: ", "phase done", "status success"}},
-		"right":    {replaytest.Recorded(t, "right"), []string{"phase skills", "phase done", "status success"}},
+		"run":      {replaytest.Recorded(t, "run-completed"), []string{"completed", "status completed"}},
+		"document": {historytest.Document001().Events, []string{"unread cannot read persist_results: ", "phase done", "status completed"}},
+		"right":    {replaytest.Recorded(t, "right"), []string{"phase skills", "phase done", "status completed"}},
 	} {
 		tail := NewTail("w", "r")
 		var lines []string

@@ -123,11 +123,11 @@ func checkAgainstServer(t *testing.T, events []*historypb.HistoryEvent) {
 	if !ok || d.ContinuedAs != "" {
 		return
 	}
-	got := d.Phase.ExitStatus
-	if !agrees(got, closed.Exit) {
+	got := d.Phase.Status
+	if got != closed.Status {
 		t.Fatalf("status %s, the server closed the run as %s", got, last.GetEventType())
 	}
-	if closed.Exit == ace.Success && d.Phase.Failure != nil && d.BlueprintRun == nil {
+	if closed.Status == ace.Completed && d.Phase.Failure != nil && d.BlueprintRun == nil {
 		t.Fatalf("the completed run has the failure %+v", d.Phase.Failure)
 	}
 	for _, st := range d.Phase.Steps {
@@ -135,9 +135,4 @@ func checkAgainstServer(t *testing.T, events []*historypb.HistoryEvent) {
 			t.Fatalf("the step %s of the closed run is %s", st.Phase, st.Status)
 		}
 	}
-}
-
-// agrees reports whether a status is the server's, or a finer one.
-func agrees(got, server ace.ExitStatus) bool {
-	return got == server || server == ace.Success && got == ace.Wrong || server == ace.Failed && got == ace.Timeout
 }

@@ -103,7 +103,9 @@ func (w *watcher) takeFold() {
 func (w *watcher) takeTask(phase ace.PhaseAnswer) {
 	s, d := &w.folder.State, &w.detail
 	d.Phase, d.Skills, d.Delta = phase, s.SkillUsage(), s.PlaybookDelta()
-	d.Phase.ExitStatus = histories.StatusOf(s.ExitStatus(), d)
+	if len(s.Steps) > 0 {
+		d.Phase.Verdict = cmp.Or(phase.Verdict, ace.VerdictOf(s.Input.Label != nil, phase.Correct))
+	}
 	d.Input, d.Plan, d.TrajectoryID, d.BulletIDs = s.Input, s.Plan, s.TrajectoryID, s.BulletIDs
 	d.RawInput, d.RawResult = nil, nil
 	foreign := d.Type != ace.TaskWorkflow
@@ -152,12 +154,10 @@ func (w *watcher) takeAnswers(
 	fold := w.folder.State.CurrentPhase()
 	name := cmp.Or(phase.Phase, fold.Phase)
 	if len(phase.Steps) == 0 {
-		fold.ExitStatus = phase.ExitStatus
 		phase = fold
 	}
 	phase.Phase, phase.Unread = name, append(slices.Clone(fold.Unread), unread...)
 	w.takeTask(phase)
-	d.Phase.ExitStatus = cmp.Or(phase.ExitStatus, ace.Running)
 	if skills.Skills != nil {
 		d.Skills = skills
 	}
@@ -194,9 +194,9 @@ func (w *watcher) takeExperiment(p ace.ExperimentProgress) {
 	if w.tasks.Foreign != nil {
 		d.Err = fmt.Sprintf("the input of this experiment is not the contract's: %v", w.tasks.Foreign)
 	}
-	p.ExitStatus = histories.StatusOf(state.ExitStatus(), d)
+	p.Status = w.status()
 	d.Experiment = &p
-	d.Phase.ExitStatus, d.Phase.Failure = p.ExitStatus, state.Failure
+	d.Phase.Failure = state.Failure
 }
 
 // settleOld reads the bullets that the run's operations replaced, once for each delta. It reads files, so it

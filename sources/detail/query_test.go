@@ -139,7 +139,7 @@ func TestAnsweredThenSilent(t *testing.T) {
 			return nil, context.DeadlineExceeded
 		}
 		if name == ace.QueryPhase {
-			return ace.PhaseAnswer{Phase: ace.PhaseSkills, ExitStatus: ace.Running}, nil
+			return ace.PhaseAnswer{Phase: ace.PhaseSkills, Status: ace.Running}, nil
 		}
 		return struct{}{}, nil
 	}}
@@ -171,12 +171,12 @@ func TestLateAnswersOfAClosedRun(t *testing.T) {
 		if name == ace.QueryDelta { // the last query: the run closes meanwhile
 			_ = w.take(m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED}))
 		}
-		return ace.PhaseAnswer{Phase: ace.PhaseSkills, ExitStatus: ace.Running}, nil
+		return ace.PhaseAnswer{Phase: ace.PhaseSkills, Status: ace.Running}, nil
 	}}
 	w = newWatcher(linkTo(cluster.Deps{Client: c}), runs.ID{WorkflowID: "ace/t", RunID: "r"}, nil)
 	_ = w.take(m.events[0])
 	w.ask(t.Context())
-	if d := w.takeDirty(); d.From != runs.FromHistory || d.Phase.ExitStatus != ace.Failed {
+	if d := w.takeDirty(); d.From != runs.FromHistory || d.Phase.Status != ace.Terminated || d.Phase.Steps[0].Status != ace.StatusNotReached {
 		t.Errorf("%s, %+v", d.From, d.Phase)
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
-	"acescope/sources/histories"
 	"acescope/sources/runs"
 	"acescope/sources/sessions"
 )
@@ -59,8 +58,8 @@ func (w *watcher) askSession(ctx context.Context) func() {
 func (w *watcher) takeSession(s *session.State) {
 	d := &w.detail
 	d.Session = s
-	d.Phase = ace.PhaseAnswer{Phase: ace.Phase(s.Status), ExitStatus: histories.StatusOf(s.Exit, d), Failure: s.Failure, Usage: s.Usage}
-	if d.ClosedAs == ace.Success {
+	d.Phase = ace.PhaseAnswer{Phase: ace.Phase(s.Status), Failure: s.Failure, Usage: s.Usage}
+	if w.closed == ace.Completed {
 		d.Phase.Failure = nil // of a turn
 	}
 	d.Input = ace.TaskInput{TaskID: d.WorkflowID, Model: s.Model, Provider: s.Input.Agent}

@@ -35,7 +35,7 @@ func (t *Tail) Apply(e *historypb.HistoryEvent) []histories.Change {
 	continued := e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW
 	if closed, ok := history.Closing(e); ok && !continued {
 		changes = append(changes, t.change(e, histories.Change{Type: histories.ChangeStatus,
-			ExitStatus: closed.Exit, Failure: closed.Failure}))
+			Status: closed.Status, Failure: closed.Failure}))
 	}
 	return changes
 }

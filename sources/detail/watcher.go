@@ -2,6 +2,7 @@
 package detail
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync"
@@ -63,8 +64,8 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 	w.identify(e)
 	if cluster.ClosesRun(e.GetEventType()) {
 		d.Close, d.CloseEvent, d.Pending = at, e.GetEventId(), nil
-		closed, _ := history.Closing(e)
-		d.ClosedAs = closed.Exit
+		fact, _ := history.Closing(e)
+		w.closed = fact.Status
 		d.ContinuedAs = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 		w.result, _ = history.Values(e.GetWorkflowExecutionCompletedEventAttributes().GetResult())
 	}
@@ -200,6 +201,9 @@ func (w *watcher) look(ctx context.Context) {
 	}
 }
 
+// status returns the server's record of the run, which outranks whatever its worker answers.
+func (w *watcher) status() ace.Status { return cmp.Or(w.closed, ace.Running) }
+
 func (w *watcher) open() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -216,6 +220,7 @@ func (w *watcher) takeDirty() *histories.Detail {
 	}
 	w.dirty = false
 	d := w.detail
+	d.Phase.Status = w.status()
 	d.Log = d.Log[:len(d.Log):len(d.Log)]
 	if len(w.output) > 0 {
 		d.Log, d.LogDropped = histories.WithOutput(d.Log, w.output), d.LogDropped+w.outputDropped
@@ -269,6 +274,7 @@ type watcher struct {
 	folder        *histories.Folder
 	trace         histories.TraceFolder
 	detail        histories.Detail
+	closed        ace.Status    // "" while the run is open
 	news          chan struct{} // one slot: detail has changed
 	asks          chan struct{} // one slot: fresh is set
 	dirty         bool

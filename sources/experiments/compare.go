@@ -88,7 +88,7 @@ func Compare(a, b *Series) *Comparison {
 		k, ok := c.keyOf(t)
 		if same := theirs[k]; ok && len(same) > 0 {
 			theirs[k] = same[1:]
-			flip := flipOf(t.Verdict, same[0].Verdict)
+			flip := flipOf(t, same[0])
 			c.Pairs = append(c.Pairs, Pair{flip, t.Epoch, t, same[0]})
 			c.Counts[flip]++
 		}
@@ -213,15 +213,16 @@ func inOrder(tasks []Task) []*Task {
 	return order
 }
 
-func flipOf(a, b Verdict) Flip {
+func flipOf(a, b *Task) Flip {
+	was, is := a.Verdict == ace.Correct, b.Verdict == ace.Correct
 	switch {
-	case a == Ungraded || b == Ungraded:
+	case !a.Graded() || !b.Graded():
 		return FlipUngraded
-	case a == b && a == Correct:
+	case was && is:
 		return FlipBothCorrect
-	case a == b:
+	case !was && !is:
 		return FlipBothWrong
-	case b == Correct:
+	case is:
 		return FlipFixed
 	}
 	return FlipBroken

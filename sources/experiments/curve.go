@@ -1,6 +1,8 @@
 package experiments
 
 import (
+	"acescope/engine/ace"
+
 	"math"
 	"strconv"
 	"strings"
@@ -111,18 +113,21 @@ func (s *Series) CostPerCorrect(window int) []float64 {
 
 // correct returns 1 for a correct answer, otherwise 0.
 func (t *Task) correct() float64 {
-	if t.Verdict == Correct {
+	if t.Verdict == ace.Correct {
 		return 1
 	}
 	return 0
 }
 
-// graded returns 1 for an answer with a verdict, otherwise 0.
+// Graded reports whether the task counts in an accuracy, as in [ace.EpochResult]: it is a task with a label that
+// was not canceled. A failed or ungraded task counts as one without a correct answer.
+func (t *Task) Graded() bool { return t.Status != ace.Canceled && t.Verdict != ace.Unlabeled }
+
 func (t *Task) graded() float64 {
-	if t.Verdict == Ungraded {
-		return 0
+	if t.Graded() {
+		return 1
 	}
-	return 1
+	return 0
 }
 
 // rate divides the sums of above by the sums of below over a rolling window of tasks.

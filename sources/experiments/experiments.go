@@ -144,7 +144,7 @@ func progressOf(ctx context.Context, c client.Client, r runspkg.Run) *ace.Experi
 		return nil
 	}
 	state := f.State.Progress
-	state.ExitStatus = f.State.ExitStatus()
+	state.Status = f.State.Status()
 	return &state
 }
 

@@ -19,8 +19,10 @@ import (
 )
 
 // Finished is a closed task of an experiment. If it did not complete, Failure is set and Result holds only its
-// id and status.
+// id.
 type Finished struct {
+	Status     ace.Status
+	Verdict    ace.Verdict // "" if it did not complete
 	WorkflowID string
 	RunID      string
 	Event      int64
@@ -152,8 +154,10 @@ func (f *Folder) finish(e *historypb.HistoryEvent, fact ace.ExperimentFact) {
 	}
 	if fact.Completed != nil {
 		done.Result = *fact.Completed
+		done.Status, done.Verdict = ace.Completed, done.Result.Graded()
 	} else {
-		done.Result = ace.TaskResult{TaskID: ace.TaskIDOf(done.WorkflowID), ExitStatus: fact.Failed.Kind}
+		done.Result = ace.TaskResult{TaskID: ace.TaskIDOf(done.WorkflowID)}
+		done.Status = fact.Failed.Kind
 	}
 	if f.task != nil {
 		f.task(f.State.Input, done)

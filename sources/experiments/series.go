@@ -29,7 +29,7 @@ type Series struct {
 	Input      ace.ExperimentInput // without its progress
 	Progress   ace.ExperimentProgress
 	Failure    *ace.Failure
-	Exit       ace.ExitStatus
+	Status     ace.Status
 	Start      time.Time
 	Close      time.Time // zero while it runs
 	Tasks      []Task
@@ -38,34 +38,23 @@ type Series struct {
 	Err        string // why it is incomplete
 }
 
-// Verdict is the verdict on an answer.
-type Verdict int8
-
-// Verdicts. A task without a label and a canceled task are ungraded; a failed task is wrong, as in
-// [ace.EpochResult.Accuracy].
-const (
-	Ungraded Verdict = iota
-	Wrong
-	Correct
-)
-
-// Task is a closed task of an experiment, of about 110 bytes.
+// Task is a closed task of an experiment, of about 130 bytes.
 type Task struct {
-	TaskID   string         `json:"task_id"`
-	Prompt   uint64         `json:"-"`     // equal for equal prompts, 0 if unknown
-	Epoch    int32          `json:"epoch"` // 1-based
-	Index    int32          `json:"index"` // 0-based in the data set, -1 if unknown
-	Exit     ace.ExitStatus `json:"exit_status"`
-	Answer   string         `json:"answer"` // its first 80 bytes
-	Verdict  Verdict        `json:"-"`
-	Bullets  int32          `json:"bullets"` // in the playbook after it, 0 if unknown
-	Accepted int32          `json:"operations_accepted"`
-	Rejected int32          `json:"operations_rejected"`
-	Input    int32          `json:"input_tokens"`
-	Output   int32          `json:"output_tokens"`
-	Duration int32          `json:"duration_ms"`
-	Cost     float64        `json:"cost_usd"`
-	At       int64          `json:"at_ms"` // end, in milliseconds after the experiment's start
+	TaskID   string      `json:"task_id"`
+	Prompt   uint64      `json:"-"`     // equal for equal prompts, 0 if unknown
+	Epoch    int32       `json:"epoch"` // 1-based
+	Index    int32       `json:"index"` // 0-based in the data set, -1 if unknown
+	Status   ace.Status  `json:"status"`
+	Verdict  ace.Verdict `json:"verdict,omitempty"` // "" if it did not complete
+	Answer   string      `json:"answer"`            // its first 80 bytes
+	Bullets  int32       `json:"bullets"`           // in the playbook after it, 0 if unknown
+	Accepted int32       `json:"operations_accepted"`
+	Rejected int32       `json:"operations_rejected"`
+	Input    int32       `json:"input_tokens"`
+	Output   int32       `json:"output_tokens"`
+	Duration int32       `json:"duration_ms"`
+	Cost     float64     `json:"cost_usd"`
+	At       int64       `json:"at_ms"` // end, in milliseconds after the experiment's start
 }
 
 func (t *Task) tokens() float64 { return float64(t.Input) + float64(t.Output) }
@@ -208,7 +197,7 @@ func (f *SeriesFolder) Ended(_ ace.ExperimentInput, d Finished) {
 	t := Task{
 		TaskID: r.TaskID, Answer: cluster.Cut(r.Answer, maxAnswer),
 		Epoch: int32(f.run.State.Progress.Epoch), Index: int32(r.Index),
-		Exit: r.ExitStatus, Verdict: verdictOf(r), Bullets: int32(r.Bullets),
+		Status: d.Status, Verdict: d.Verdict, Bullets: int32(r.Bullets),
 		Accepted: int32(r.Summary.Accepted()), Rejected: int32(r.Summary.Rejected),
 		Input: int32(usage.InputTokens), Output: int32(usage.OutputTokens), Cost: usage.CostUSD,
 		At: max(d.At.Sub(s.Start), 0).Milliseconds(), Duration: int32(d.Took.Milliseconds()),
@@ -221,20 +210,6 @@ func (f *SeriesFolder) Ended(_ ace.ExperimentInput, d Finished) {
 	s.Tasks = append(s.Tasks, t)
 }
 
-func verdictOf(r ace.TaskResult) Verdict {
-	switch {
-	case r.ExitStatus == ace.Canceled:
-		return Ungraded
-	case r.ExitStatus != ace.Success && r.ExitStatus != ace.Wrong:
-		return Wrong
-	case r.Correct == nil:
-		return Ungraded
-	case *r.Correct && r.ExitStatus == ace.Success:
-		return Correct
-	}
-	return Wrong
-}
-
 // Value returns the current series. Tasks are only appended, so values share them.
 func (f *SeriesFolder) Value() *Series {
 	f.mu.Lock()
@@ -245,8 +220,8 @@ func (f *SeriesFolder) Value() *Series {
 	s, state := f.Series, &f.run.State
 	s.Input, s.Progress, s.Failure = state.Input, state.Progress, state.Failure
 	s.Input.Progress = nil
-	s.Exit = state.ExitStatus()
-	s.Progress.ExitStatus = s.Exit
+	s.Status = state.Status()
+	s.Progress.Status = s.Status
 	f.value = &s
 	return f.value
 }

@@ -84,8 +84,6 @@ type Detail struct {
 	Close      time.Time `json:"close,omitzero"`
 	Events     int64     `json:"events"` // number of history events read so far
 	CloseEvent int64     `json:"-"`      // the event that closed the run, 0 while it is open
-	// ClosedAs is the server's record of the close, "" while the run is open.
-	ClosedAs ace.ExitStatus `json:"-"`
 	// ContinuedAs is the id of the run that continues this one as new.
 	ContinuedAs string `json:"-"`
 
@@ -188,13 +186,20 @@ type PendingActivity struct {
 	failure string    // LastError with its type
 }
 
-// StatusOf returns the status of a run: as the server closed it, otherwise as it reports, which its input may not
-// state.
-func StatusOf(exit ace.ExitStatus, d *Detail) ace.ExitStatus {
-	if d.ContinuedAs != "" {
-		return ace.Continued
+// Reconcile returns a run of a list and a detail, which are read independently: if one of them knows that the run has
+// closed, both do.
+func Reconcile(r runs.Run, d *Detail) (runs.Run, *Detail) {
+	if d == nil || d.WorkflowID != r.WorkflowID || d.RunID != r.RunID || r.Open() == d.Close.IsZero() {
+		return r, d
 	}
-	return cmp.Or(ace.Settled(exit, d.ClosedAs), ace.Running)
+	if r.Open() {
+		r.Status, r.Verdict, r.Phase, r.Close, r.Attempt = d.Phase.Status, d.Phase.Verdict, d.Phase.Phase, d.Close, 0
+		return r, d
+	}
+	closed := *d
+	closed.Close, closed.Pending, closed.Phase.Status = r.Close, nil, r.Status
+	closed.Phase.Verdict = cmp.Or(r.Verdict, d.Phase.Verdict)
+	return r, &closed
 }
 
 // TraceFolder collects the [Trace] of a history.

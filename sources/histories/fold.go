@@ -37,7 +37,7 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 	if !ok {
 		return nil
 	}
-	phase, exit, after := f.State.Phase, statusOf(&f.State), f.State.PlaybookAfter
+	phase, status, after := f.State.Phase, f.State.Status(), f.State.PlaybookAfter
 	operations := len(f.State.Operations)
 	cancel := f.State.CancelRequested
 	f.State.Apply(fact)
@@ -66,27 +66,19 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 	if f.State.Phase != phase {
 		changes = append(changes, f.change(e, Change{Type: ChangePhase, Phase: f.State.Phase}))
 	}
-	if statusOf(&f.State) != exit || f.State.CancelRequested != cancel {
-		status := f.status(e)
+	if f.State.Status() != status || f.State.CancelRequested != cancel {
+		change := f.status(e)
 		if result, _ := history.Outcome(e); len(f.State.Steps) == 0 {
-			status.Result, _ = history.Values(result) // of a workflow of another type
+			change.Result, _ = history.Values(result) // of a workflow of another type
 		}
-		changes = append(changes, status)
+		changes = append(changes, change)
 	}
 	return changes
 }
 
-// statusOf returns the status of a run, which is open until the server closes it.
-func statusOf(s *ace.State) ace.ExitStatus {
-	if s.ClosedAs == "" && s.Exit != "" {
-		return ace.Running
-	}
-	return s.ExitStatus()
-}
-
 func (f *Folder) status(e *historypb.HistoryEvent) Change {
 	s := &f.State
-	return f.change(e, Change{Type: ChangeStatus, ExitStatus: statusOf(s), Answer: s.Answer, Correct: s.Correct,
+	return f.change(e, Change{Type: ChangeStatus, Status: s.Status(), Verdict: s.Verdict(), Answer: s.Answer, Correct: s.Correct,
 		Failure: s.Failure, Cancel: s.CancelRequested})
 }
 
@@ -135,7 +127,8 @@ type Change struct {
 	State      string           `json:"state,omitempty"`   // of a skill: started, ok, failed, denied
 	Command    string           `json:"command,omitempty"` // slash command
 	Delta      *ace.DeltaAnswer `json:"delta,omitempty"`
-	ExitStatus ace.ExitStatus   `json:"exit_status,omitempty"`
+	Status     ace.Status       `json:"status,omitempty"`
+	Verdict    ace.Verdict      `json:"verdict,omitempty"`
 	Answer     string           `json:"answer,omitempty"`
 	Correct    *bool            `json:"correct,omitempty"`
 	Failure    *ace.Failure     `json:"failure,omitempty"`
@@ -232,12 +225,15 @@ func deltaText(d *ace.DeltaAnswer) string {
 }
 
 func statusText(c Change) string {
-	text := string(c.ExitStatus)
-	if c.Cancel && c.ExitStatus == ace.Running {
+	text := string(c.Status)
+	if c.Cancel && c.Status == ace.Running {
 		text = "cancel requested"
 	}
 	if c.Answer != "" {
 		text += ", answer " + c.Answer
+		if c.Verdict != "" {
+			text += " (" + string(c.Verdict) + ")"
+		}
 	}
 	if len(c.Result) > 0 {
 		text += ", result " + string(c.Result)
@@ -254,9 +250,11 @@ func TaskLine(f experiments.Finished) runs.LogLine {
 	if f.Failure != nil {
 		kind = "error"
 	}
-	text := fmt.Sprintf("%s %s, answer %s", f.Result.TaskID, f.Result.ExitStatus, cmp.Or(f.Result.Answer, "none"))
+	text := f.Result.TaskID + " " + string(f.Status)
 	if f.Failure != nil {
 		text += ": " + f.Failure.Message
+	} else {
+		text += fmt.Sprintf(", answer %s (%s)", cmp.Or(f.Result.Answer, "none"), f.Verdict)
 	}
 	return runs.LogLine{Event: f.Event, At: f.At, Kind: kind, Text: text}
 }

@@ -173,7 +173,7 @@ func (t *LineageTree) outcomes(ctx context.Context, c client.Client, before *Lin
 	read := 0
 	for i := range t.Nodes {
 		n := &t.Nodes[i]
-		if n.Run.Exit != ace.Success && n.Run.Exit != ace.Wrong {
+		if n.Run.Status != ace.Completed {
 			continue
 		}
 		if had := before.Find(n.Run.RunID); had >= 0 && before.Nodes[had].Outcome != nil {
@@ -229,8 +229,8 @@ const (
 )
 
 func grade(n *LineageNode) int {
-	switch exit := n.Run.Exit; {
-	case exit == ace.Failed || exit == ace.Timeout:
+	switch {
+	case n.Run.Status.Bad() && n.Run.Status != ace.Canceled:
 		return failure
 	case n.Outcome == nil:
 		return 0

@@ -53,14 +53,14 @@ func TestLineageOfResets(t *testing.T) {
 // The effect of a fork compares its outcome with that of its original.
 func TestEffects(t *testing.T) {
 	yes, no := true, false
-	of := func(exit ace.ExitStatus, answer string, correct *bool) *LineageNode {
-		n := &LineageNode{Run: runs.Run{Exit: exit}}
-		if exit == ace.Success || exit == ace.Wrong {
+	of := func(exit ace.Status, answer string, correct *bool) *LineageNode {
+		n := &LineageNode{Run: runs.Run{Status: exit}}
+		if exit == ace.Completed {
 			n.Outcome = &Outcome{answer, correct}
 		}
 		return n
 	}
-	right, wrong, unjudged := of(ace.Success, "1", &yes), of(ace.Wrong, "2", &no), of(ace.Success, "1", nil)
+	right, wrong, unjudged := of(ace.Completed, "1", &yes), of(ace.Completed, "2", &no), of(ace.Completed, "1", nil)
 	failed, running, cancelled := of(ace.Failed, "", nil), of(ace.Running, "", nil), of(ace.Canceled, "", nil)
 	for i, c := range []struct {
 		was, is *LineageNode
@@ -68,8 +68,8 @@ func TestEffects(t *testing.T) {
 	}{
 		{wrong, right, EffectBetter}, {right, wrong, EffectWorse}, {failed, wrong, EffectBetter}, {right, failed, EffectWorse},
 		{failed, unjudged, EffectBetter}, {unjudged, failed, EffectWorse}, {failed, failed, EffectSame},
-		{right, right, EffectSame}, {wrong, of(ace.Wrong, "3", &no), EffectOther}, {unjudged, wrong, EffectOther}, {unjudged, right, EffectSame},
-		{right, running, EffectUnknown}, {cancelled, right, EffectUnknown}, {&LineageNode{Run: runs.Run{Exit: ace.Success}}, right, EffectUnknown},
+		{right, right, EffectSame}, {wrong, of(ace.Completed, "3", &no), EffectOther}, {unjudged, wrong, EffectOther}, {unjudged, right, EffectSame},
+		{right, running, EffectUnknown}, {cancelled, right, EffectUnknown}, {&LineageNode{Run: runs.Run{Status: ace.Completed}}, right, EffectUnknown},
 	} {
 		if got := effectOf(c.was, c.is); got != c.want {
 			t.Errorf("%d: %q, want %q", i, got, c.want)

@@ -138,7 +138,7 @@ func outcome(n *histories.LineageNode) string {
 	case o == nil && n.Run.Open():
 		return "is running"
 	case o == nil:
-		return "closed as " + cmp.Or(string(n.Run.Exit), "unknown")
+		return "closed as " + cmp.Or(string(n.Run.Status), "unknown")
 	}
 	summary := "answered " + cmp.Or(strings.TrimSpace(cluster.Cut(o.Answer, maxAnswer)), "nothing")
 	switch {

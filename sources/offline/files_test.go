@@ -161,13 +161,13 @@ func TestBadQueries(t *testing.T) {
 
 func TestCounts(t *testing.T) {
 	_, c := load(t, all(t)...)
-	total, counts, err := runs.CountOutcomes(t.Context(), c, "")
-	if err != nil || total != 8 {
-		t.Fatalf("%d, %v", total, err)
+	counts, err := runs.CountRuns(t.Context(), c, "")
+	if err != nil || counts.Total != 8 || counts.Wrong != 2 {
+		t.Fatalf("%+v, %v", counts, err)
 	}
-	for exit, want := range map[ace.ExitStatus]int64{ace.Running: 1, ace.Wrong: 2, ace.Failed: 1, ace.Canceled: 1, ace.Success: 3} {
-		if counts[exit] != want {
-			t.Errorf("%s: %d, want %d", exit, counts[exit], want)
+	for exit, want := range map[ace.Status]int64{ace.Running: 1, ace.Failed: 1, ace.Canceled: 1, ace.Completed: 5} {
+		if counts.Status[exit] != want {
+			t.Errorf("%s: %d, want %d", exit, counts.Status[exit], want)
 		}
 	}
 	facets, err := runs.CountFacets(t.Context(), c, "", runs.Known())
@@ -180,7 +180,7 @@ func TestCounts(t *testing.T) {
 func TestRun(t *testing.T) {
 	_, c := load(t, all(t)...)
 	err := runs.List(t.Context(), c, `TaskId = "wrong"`, 0, func(r runs.Run) error {
-		if r.Exit != ace.Wrong || r.Phase != ace.PhaseDone || r.Summary == nil || r.Summary.Skills != 4 || r.Experiment != "e2e" ||
+		if r.Status != ace.Completed || r.Verdict != ace.Wrong || r.Phase != ace.PhaseDone || r.Summary == nil || r.Summary.Skills != 4 || r.Experiment != "e2e" ||
 			r.Model != "script" || r.Events != 38 || !r.Close.After(r.Start) {
 			t.Errorf("%+v %+v", r, r.Summary)
 		}

@@ -45,7 +45,7 @@ func TestParts(t *testing.T) {
 		<-s.Link.Changed()
 		list, facets, found, machine, books := s.Runs.Value(), s.Facets.Value(), s.Triage.Value(), s.System.Value(), s.Playbooks.Value()
 		d, e, x, r, diff := s.Detail.Value(), s.Events.Value(), s.Experiments.Value(), s.Replay.Value(), s.Diff.Value()
-		if len(list.Rows) != 8 || list.Total != 8 || facets == nil || d == nil || d.Events != 38 || d.Phase.ExitStatus != ace.Success ||
+		if len(list.Rows) != 8 || list.Total != 8 || facets == nil || d == nil || d.Events != 38 || d.Phase.Status != ace.Completed ||
 			e == nil || e.Len() != 38 || x == nil || len(x.Series) != 1 || len(x.Series[0].Tasks) != 7 ||
 			found == nil || found.Scan.Running || found.Ended != 7 || machine == nil || machine.Loading ||
 			diff == nil || diff.Diff == nil || books == nil || r == nil || r.Verdict == nil {

@@ -23,7 +23,7 @@ func task(t *testing.T, book *playbook.Playbook, name string, seq int, ops ...ac
 		Rejected: []ace.Operation{{Type: ace.OpAdd, Content: "turned down", Outcome: ace.OutcomeRejected}}})
 	b.Activity(time.Millisecond, time.Millisecond, ace.PhasePersist.Activity(), nil, ace.PersistResult{PlaybookBefore: book.Hash(),
 		PlaybookAfter: after.Hash(), Operations: done, Bullets: len(after.Bullets), Seq: seq})
-	b.Close(time.Millisecond, ace.TaskResult{TaskID: name, ExitStatus: ace.Success})
+	b.Close(time.Millisecond, ace.TaskResult{TaskID: name, ExitStatus: ace.ExitSuccess})
 	return source(name+".json", text(t, b.Events)), after
 }
 

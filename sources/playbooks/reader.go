@@ -307,8 +307,10 @@ func Outcomes(ctx context.Context, c client.Client, experiment string) ([]playbo
 	query := ace.AttrExperiment + " = " + strconv.Quote(experiment) + ` AND WorkflowType = "` + ace.TaskWorkflow + `"`
 	var list []playbook.Outcome
 	err := runs.List(ctx, c, query, maxOutcomes, func(r runs.Run) error {
-		if r.Exit == ace.Success || r.Exit == ace.Wrong {
-			list = append(list, playbook.Outcome{At: r.Close, Correct: r.Exit == ace.Success})
+		switch {
+		case r.Status != ace.Completed:
+		case r.Verdict == ace.Correct, r.Verdict == ace.Wrong, r.Verdict == "": // "": see [ace.ExitStatus.Split]
+			list = append(list, playbook.Outcome{At: r.Close, Correct: r.Verdict != ace.Wrong})
 		}
 		return nil
 	})

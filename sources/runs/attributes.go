@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/history"
 )
 
 // attributes are the fields of a run by the search attribute that sets or names them.
@@ -23,13 +24,19 @@ var attributes = map[string]func(*Run) *string{
 	ace.AttrModel:      func(r *Run) *string { return &r.Model },
 	ace.AttrAdapter:    func(r *Run) *string { return &r.Adapter },
 	ace.AttrPhase:      func(r *Run) *string { return (*string)(&r.Phase) },
-	ace.AttrExit:       func(r *Run) *string { return (*string)(&r.Exit) },
 	ace.AttrBlueprint:  func(r *Run) *string { return &r.Blueprint },
 	ace.AttrRunner:     func(r *Run) *string { return &r.Runner },
 }
 
-// Value returns the value of a search attribute, "" if the run does not hold it.
+// Value returns the value of a search attribute, "" if the run does not hold it. It holds ExitStatus only for a run that
+// completed: otherwise the attribute repeats the status.
 func (r *Run) Value(attribute string) string {
+	switch {
+	case attribute == history.AttrStatus:
+		return history.ExecutionStatus(r.Status)
+	case attribute == ace.AttrExit && r.Status == ace.Completed:
+		return string(ace.ExitOf(r.Status, r.Verdict))
+	}
 	if field := attributes[attribute]; field != nil {
 		return *field(r)
 	}

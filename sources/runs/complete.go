@@ -109,7 +109,8 @@ func conditionStarts() []string {
 		}
 	}
 	slices.Sort(short)
-	words := []string{"cancelled", "closed", "failed", "ok", "open", "running", "success", "timeout", "wrong"}
+	words := []string{"canceled", "closed", "completed", "correct", "failed", "open", "running", "terminated", "timed_out",
+		"wrong"}
 	return append(append(words, short...), out...)
 }
 

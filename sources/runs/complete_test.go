@@ -26,7 +26,7 @@ func TestCompletion(t *testing.T) {
 		{"exp", 0, "exp=", 0},
 		{"exp=", 4, "finance-7", 2},
 		{"exp=t", 4, `"two words"`, 1},
-		{"status=wrong,f", 13, "failed", 1},
+		{"exit=wrong,f", 11, "failed", 1},
 		{"wrong Exper", 6, "experiment=", 0},
 		{"ExitStatus ", 11, "= ", len(operators)},
 		{"ExitStatus = ", 13, `"success"`, 3},

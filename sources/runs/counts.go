@@ -26,109 +26,70 @@ func fingerprint(rows []Run) string {
 	var b strings.Builder
 	for _, r := range rows[:min(len(rows), scrollPage)] {
 		b.WriteString(r.RunID)
-		b.WriteString(string(r.Exit))
+		b.WriteString(string(r.Status))
+		b.WriteString(string(r.Verdict))
 	}
 	return b.String()
 }
 
-// CountOutcomes counts the runs that match a query: all, and by outcome. It makes three to six calls, because
-// the server groups only by its own status, which does not distinguish wrong from correct answers. A server
-// without the contract's attribute yields its own status only.
-func CountOutcomes(ctx context.Context, c client.Client, query string) (int64, map[ace.ExitStatus]int64, error) {
-	is := func(exits ...ace.ExitStatus) (int64, error) {
-		return Count(ctx, c, And(query, equals(ace.AttrExit, "=", exits)))
-	}
-	total, counts, err := countByStatus(ctx, c, query)
+// Counts is the number of runs of a list: all, by status, and those with a wrong answer.
+type Counts struct {
+	Total  int64
+	Status map[ace.Status]int64
+	Wrong  int64
+}
+
+// CountRuns counts the runs that match a query. It makes two calls; on a server that cannot group, one more for each
+// status.
+func CountRuns(ctx context.Context, c client.Client, query string) (Counts, error) {
+	counts, err := countByStatus(ctx, c, query)
 	if err != nil && badQuery(err) {
-		return countEach(ctx, c, query, is) // an old server, or an invalid query
+		counts, err = countEach(ctx, c, query) // an old server, or an invalid query
 	}
 	if err != nil {
-		return 0, nil, err
+		return Counts{}, err
 	}
-	wrong, err := is(ace.Wrong)
-	if err != nil {
-		if badQuery(err) {
-			err = nil // the attribute does not exist
-		}
-		return total, counts, err
+	wrong := history.AttrStatus + ` = "Completed" AND ` + equals(ace.AttrExit, "=", []ace.ExitStatus{ace.ExitWrong})
+	counts.Wrong, err = Count(ctx, c, And(query, wrong))
+	if badQuery(err) {
+		err = nil // the attribute does not exist
 	}
-	failed, err := is(failedOutcomes...)
-	if err != nil {
-		return 0, nil, err
-	}
-	counts[ace.Wrong] = wrong
-	counts[ace.Success] -= wrong
-	if failed == 0 {
-		return total, counts, nil
-	}
-	return total, counts, countFailed(ctx, c, query, failed, counts, is)
+	return counts, err
 }
 
-// countEach counts each outcome separately, for servers that cannot group.
-func countEach(ctx context.Context, c client.Client, query string, is func(...ace.ExitStatus) (int64, error)) (int64, map[ace.ExitStatus]int64, error) {
+// countEach counts each status separately.
+func countEach(ctx context.Context, c client.Client, query string) (Counts, error) {
 	total, err := Count(ctx, c, query)
-	counts := map[ace.ExitStatus]int64{}
-	for _, exit := range ace.ExitStatuses() {
+	counts := Counts{Total: total, Status: map[ace.Status]int64{}}
+	for _, s := range ace.Statuses() {
 		if err == nil {
-			counts[exit], err = is(exit)
+			counts.Status[s], err = Count(ctx, c, And(query, statusIs(s)))
 		}
 	}
-	return total, counts, err
+	return counts, err
 }
 
-// countFailed counts failed outcomes: by the attribute, and by the server's status for runs without it.
-func countFailed(ctx context.Context, c client.Client, query string, failed int64, counts map[ace.ExitStatus]int64,
-	is func(...ace.ExitStatus) (int64, error)) error {
-	var ended int64
-	for _, exit := range failedOutcomes {
-		ended += counts[exit]
-	}
-	silent := map[ace.ExitStatus]int64{}
-	if ended != failed {
-		var err error
-		_, silent, err = countByStatus(ctx, c, And(query, `ExecutionStatus != "Running" AND (ExitStatus = "running" OR ExitStatus IS NULL)`))
-		if err != nil {
-			return err
-		}
-	}
-	rest := failed
-	for i, exit := range failedOutcomes {
-		n := rest
-		if i < len(failedOutcomes)-1 {
-			var err error
-			if n, err = is(exit); err != nil {
-				return err
-			}
-		}
-		ended -= silent[exit]
-		rest -= n
-		counts[exit] = n + silent[exit]
-	}
-	counts[ace.Success] -= max(failed-ended, 0) // completed runs whose attribute says that they failed
-	return nil
+func statusIs(s ace.Status) string {
+	return equals(history.AttrStatus, "=", []string{history.ExecutionStatus(s)})
 }
 
-// failedOutcomes holds the outcomes besides success and wrong.
-var failedOutcomes = []ace.ExitStatus{ace.Failed, ace.Canceled, ace.Timeout}
-
-// countByStatus counts the runs: all, and by the outcome that follows from the server's status.
-func countByStatus(ctx context.Context, c client.Client, query string) (int64, map[ace.ExitStatus]int64, error) {
-	group := "(" + withoutHousekeeping(query) + ") GROUP BY ExecutionStatus"
+func countByStatus(ctx context.Context, c client.Client, query string) (Counts, error) {
+	group := "(" + withoutHousekeeping(query) + ") GROUP BY " + history.AttrStatus
 	r, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: group})
 	if err != nil {
-		return 0, nil, err
+		return Counts{}, err
 	}
-	counts := map[ace.ExitStatus]int64{}
+	counts := Counts{Total: r.GetCount(), Status: map[ace.Status]int64{}}
 	for _, g := range r.GetGroups() {
 		var name string
 		if len(g.GetGroupValues()) != 1 || json.Unmarshal(history.PayloadJSON(g.GetGroupValues()[0]), &name) != nil {
 			continue
 		}
 		if status, err := enumspb.WorkflowExecutionStatusFromString(name); err == nil {
-			counts[exitOfStatus(status)] += g.GetCount()
+			counts.Status[history.StatusOf(status)] += g.GetCount()
 		}
 	}
-	return r.GetCount(), counts, nil
+	return counts, nil
 }
 
 func badQuery(err error) bool {

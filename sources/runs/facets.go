@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/history"
 )
 
 // Bounds of counting facets.
@@ -64,7 +65,10 @@ type KnownValues map[string]map[string]int
 // Known returns the values defined by the contract.
 func Known() KnownValues {
 	k := KnownValues{}
-	for _, e := range ace.ExitStatuses() {
+	for _, s := range ace.Statuses() {
+		k.add(history.AttrStatus, history.ExecutionStatus(s), 0)
+	}
+	for _, e := range []ace.ExitStatus{ace.ExitSuccess, ace.ExitWrong} { // the others repeat the status
 		k.add(ace.AttrExit, string(e), 0)
 	}
 	for _, a := range []ace.Adapter{ace.Offline, ace.Online} {

@@ -86,7 +86,7 @@ func TestFacetsAreCounted(t *testing.T) {
 		of[x.Attribute] = x
 	}
 	exit := of[ace.AttrExit]
-	if len(exit.Values) != 3 || exit.Others != 0 || !(exit.Values[0] == FacetValue{"success", 50, false}) || !(exit.Values[1] == FacetValue{"wrong", 25, true}) {
+	if len(exit.Values) != 2 || exit.Others != 25 || !(exit.Values[0] == FacetValue{"success", 50, false}) || !(exit.Values[1] == FacetValue{"wrong", 25, true}) {
 		t.Errorf("exit: %+v", exit)
 	}
 	if e := of[ace.AttrExperiment]; len(e.Values) != 2 || e.Values[0].Count+e.Values[1].Count+e.Others != 25 || e.Others == 0 {
@@ -107,7 +107,7 @@ func TestFacetsAreBounded(t *testing.T) {
 	if err != nil || f.Calls > facetCalls {
 		t.Errorf("%d calls, %v", f.Calls, err)
 	}
-	if e := f.List[1]; e.Dropped != facetKept-facetValues || e.Others != 10 {
+	if e := f.List[2]; e.Dropped != facetKept-facetValues || e.Others != 10 {
 		t.Errorf("%s: %d left out, %d others", e.Attribute, e.Dropped, e.Others)
 	}
 }

@@ -8,9 +8,10 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
 	"acescope/engine/tasks/run"
+	"acescope/engine/temporal/history"
 )
 
-// Filter translates typed words to a visibility query. A word is a status ("wrong", "failed"), "open", "closed",
+// Filter translates typed words to a visibility query. A word is a status ("failed"), a verdict ("wrong"), "open", "closed",
 // KEY=VALUE, KEY:VALUE or KEY!=VALUE with a short or full attribute name (several values separated by commas, a
 // trailing * for a prefix), or else the beginning of a task ID. The words are joined by AND. Text with a separate
 // operator, a bracket or a keyword of the query language is a query already and is returned unchanged.
@@ -20,26 +21,50 @@ func Filter(typed string) string {
 		return strings.TrimSpace(typed)
 	}
 	var terms []string
-	var statuses []ace.ExitStatus
+	picked := map[string][]string{}
 	for _, w := range words {
 		if strings.EqualFold(w, "AND") {
 			continue
 		}
-		if s, ok := statusWords[strings.ToLower(w)]; ok {
-			statuses = append(statuses, s)
+		if key, value := fieldWord(w); key != "" {
+			picked[key] = append(picked[key], value)
 			continue
 		}
 		terms = append(terms, term(w))
 	}
-	if len(statuses) > 0 {
-		terms = append([]string{equals(ace.AttrExit, "=", statuses)}, terms...)
+	for _, key := range []string{ace.AttrExit, history.AttrStatus} {
+		if values := picked[key]; len(values) > 0 {
+			terms = append([]string{equals(key, "=", values)}, terms...)
+		}
 	}
 	return strings.Join(terms, " AND ")
 }
 
-var statusWords = map[string]ace.ExitStatus{
-	"running": ace.Running, "success": ace.Success, "ok": ace.Success, "wrong": ace.Wrong,
-	"failed": ace.Failed, "cancelled": ace.Canceled, "canceled": ace.Canceled, "timeout": ace.Timeout,
+// fieldWord returns the attribute and the value that a status or a verdict stands for. The attribute ExitStatus does
+// not tell a correct answer from one that was not graded.
+func fieldWord(word string) (attribute, value string) {
+	word = strings.ToLower(word)
+	switch v := ace.Verdict(word); {
+	case v == ace.Wrong:
+		return ace.AttrExit, string(ace.ExitWrong)
+	case slices.Contains(ace.Verdicts(), v):
+		return ace.AttrExit, string(ace.ExitSuccess)
+	}
+	if s := history.ExecutionStatus(statusWord(word)); s != "" {
+		return history.AttrStatus, s
+	}
+	return "", ""
+}
+
+// statusWord returns the status for a word. It also accepts Temporal's spelling and those of [ace.ExitStatus].
+func statusWord(word string) (s ace.Status) {
+	_ = s.UnmarshalText([]byte(word)) // never fails
+	for _, known := range ace.Statuses() {
+		if strings.EqualFold(word, history.ExecutionStatus(known)) {
+			return known
+		}
+	}
+	return s
 }
 
 var stateWords = map[string]string{
@@ -50,14 +75,24 @@ var filterKeys = map[string]string{
 	"exp": ace.AttrExperiment, "experiment": ace.AttrExperiment,
 	"ds": ace.AttrDataset, "data": ace.AttrDataset, "dataset": ace.AttrDataset,
 	"model": ace.AttrModel, "adapter": ace.AttrAdapter, "task": ace.AttrTask, "phase": ace.AttrPhase,
-	"status": ace.AttrExit, "exit": ace.AttrExit, "type": "WorkflowType", "workflow": "WorkflowId", "id": "WorkflowId",
+	"status": history.AttrStatus, "verdict": ace.AttrExit, "exit": ace.AttrExit, "type": "WorkflowType", "workflow": "WorkflowId", "id": "WorkflowId",
 	"blueprint": ace.AttrBlueprint, "bp": ace.AttrBlueprint, "runner": ace.AttrRunner,
 }
 
 // runTypes are the workflow types and their short names.
 var runTypes = []struct{ name, workflow string }{
 	{"task", ace.TaskWorkflow}, {"experiment", ace.ExperimentWorkflow},
-	{"run", run.Workflow}, {"session", session.Workflow},
+	{"blueprint", run.Workflow}, {"session", session.Workflow},
+}
+
+// TypeOf returns the short name of a workflow type, or "workflow" for one that is not of the contract.
+func TypeOf(workflow string) string {
+	for _, t := range runTypes {
+		if t.workflow == workflow {
+			return t.name
+		}
+	}
+	return "workflow"
 }
 
 // RunTypes lists the short names of the workflow types.
@@ -121,8 +156,8 @@ func term(word string) string {
 // valueOf expands short forms of values.
 func valueOf(key, value string) string {
 	lower := strings.ToLower(value)
-	if s, ok := statusWords[lower]; ok && key == ace.AttrExit {
-		return string(s)
+	if attribute, expanded := fieldWord(lower); attribute == key {
+		return expanded
 	}
 	if key == "WorkflowType" {
 		if workflow, ok := RunType(lower); ok {

@@ -90,20 +90,21 @@ func Count(ctx context.Context, c client.Client, query string) (int64, error) {
 	return r.GetCount(), err
 }
 
-// runOf reads a run from visibility. The server's status outranks the attribute: a run that was terminated or timed out
-// did not set it.
+// runOf reads a run from visibility. The status is the server's. The verdict is in the memo of a run that closed by
+// itself; for other workers' runs, the attribute names a wrong answer.
 func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
 	r := Run{
 		WorkflowID: info.GetExecution().GetWorkflowId(), RunID: info.GetExecution().GetRunId(),
-		Type: info.GetType().GetName(), Start: info.GetStartTime().AsTime(), Events: info.GetHistoryLength(),
+		Type: info.GetType().GetName(), Status: history.StatusOf(info.GetStatus()), Start: info.GetStartTime().AsTime(), Events: info.GetHistoryLength(),
 	}
+	var exit ace.ExitStatus
 	for name, payload := range info.GetSearchAttributes().GetIndexedFields() {
+		if name == ace.AttrExit {
+			_ = json.Unmarshal(history.PayloadJSON(payload), &exit)
+		}
 		if field := attributes[name]; field != nil {
 			_ = json.Unmarshal(history.PayloadJSON(payload), field(&r)) // a value of another type counts as none
 		}
-	}
-	if r.Exit == "" || r.Exit == ace.Running {
-		r.Exit = exitOfStatus(info.GetStatus())
 	}
 	if info.GetCloseTime() != nil {
 		r.Close = info.GetCloseTime().AsTime()
@@ -119,6 +120,9 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
 		r.Summary = nil
 	}
 	r.takeObserved(memo[ace.MemoObserved])
+	if _, r.Verdict = exit.Split(); r.Summary != nil && r.Summary.Verdict != "" {
+		r.Verdict = r.Summary.Verdict
+	}
 	data := history.PayloadJSON(memo[ace.MemoFork])
 	if data != nil && (json.Unmarshal(data, &r.Fork) != nil || r.Fork != nil && r.Fork.WorkflowID == "") {
 		r.Fork = nil
@@ -175,7 +179,7 @@ func listPage(ctx context.Context, c client.Client, query string, size int, toke
 	return runs, answer.GetNextPageToken(), nil
 }
 
-// Newest narrows a visibility query to the newest run of each chain. A query that mentions ExecutionStatus or
+// Newest narrows a visibility query to the newest run of each chain. A query that mentions ContinuedAsNew or
 // RunId stays as it is.
 func Newest(query string) string {
 	if asServer.MatchString(query) {
@@ -184,7 +188,7 @@ func Newest(query string) string {
 	return And(query, `ExecutionStatus != "ContinuedAsNew"`)
 }
 
-var asServer = regexp.MustCompile(`(?i)\b(ExecutionStatus|RunId)\b`)
+var asServer = regexp.MustCompile(`(?i)\b(ContinuedAsNew|RunId)\b`)
 
 // tryNewest calls ask with the narrowed query. If the server rejects that, it calls ask with the query itself,
 // so that the error refers to the user's text.

@@ -4,7 +4,12 @@ import (
 	"strings"
 	"testing"
 
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"acescope/engine/ace"
 )
 
 func TestNewest(t *testing.T) {
@@ -48,5 +53,33 @@ func TestAnd(t *testing.T) {
 	}
 	if got := And("a OR c", "b"); got != "(a OR c) AND b" {
 		t.Error(got)
+	}
+}
+
+// The server's status outranks the attribute, which only tells a wrong answer; the memo holds the verdict.
+func TestStatusIsTheServers(t *testing.T) {
+	text := func(s string) *commonpb.Payload {
+		return &commonpb.Payload{Metadata: simJSON, Data: []byte(s)}
+	}
+	for _, c := range []struct {
+		status     enumspb.WorkflowExecutionStatus
+		exit, memo string
+		want       string
+	}{
+		{enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, `"success"`, "", "running/"},
+		{enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, `"failed"`, "", "completed/"},
+		{enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, `"running"`, "", "terminated/"},
+		{enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, `"wrong"`, "", "completed/wrong"},
+		{enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, `"success"`, `{"verdict": "unlabeled"}`, "completed/unlabeled"},
+		{enumspb.WORKFLOW_EXECUTION_STATUS_FAILED, `"success"`, `{"verdict": "correct"}`, "failed/correct"},
+		{enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT, `7`, `[]`, "timed_out/"},
+		{enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW, ``, ``, "continued_as_new/"},
+	} {
+		r := runOf(&workflowpb.WorkflowExecutionInfo{Status: c.status,
+			SearchAttributes: &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{ace.AttrExit: text(c.exit)}},
+			Memo:             &commonpb.Memo{Fields: map[string]*commonpb.Payload{ace.MemoSummary: text(c.memo)}}})
+		if got := string(r.Status) + "/" + string(r.Verdict); got != c.want {
+			t.Errorf("%s, %s, %s: %s, want %s", c.status, c.exit, c.memo, got, c.want)
+		}
 	}
 }

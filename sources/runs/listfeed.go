@@ -26,7 +26,7 @@ type RunList struct {
 	First    int64 // number of newer runs before Rows[0]
 	Walking  int64 // number of runs passed on the way to the oldest run, 0 if no walk is running
 	Total    int64 // the server's count; -1 while unknown
-	Counts   map[ace.ExitStatus]int64
+	Counts   Counts
 	More     bool      // older rows are not loaded
 	Loaded   time.Time // time of the last reading, zero before the first
 	Interval time.Duration
@@ -363,7 +363,7 @@ type runsReader struct {
 	checked time.Time
 }
 
-// count counts the runs by outcome if the list has changed or the counts are old.
+// count counts the runs if the list has changed or the counts are old.
 func (r *runsReader) count(ctx context.Context) {
 	newest := fingerprint(r.list.rows)
 	if r.counts.newest == newest && r.feed.link.Now().Sub(r.counts.at) < countEvery {
@@ -371,13 +371,13 @@ func (r *runsReader) count(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.patience())
 	defer cancel()
-	total, counts, err := CountOutcomes(ctx, r.c, newestOnly(r.feed.link, r.query))
+	counts, err := CountRuns(ctx, r.c, newestOnly(r.feed.link, r.query))
 	if err != nil {
 		return // the list was read, only the counts are older
 	}
 	r.counts = countKey{at: r.feed.link.Now(), newest: newest}
 	r.update(func(l *RunList) {
-		l.Total = total
+		l.Total = counts.Total
 		l.Counts = counts
 	})
 }

@@ -192,7 +192,7 @@ func TestListStaysWholeWhileRunsMove(t *testing.T) {
 		var moved []Run
 		for i := range 30 { // some close, new ones start
 			r := simOpen(-1000 - round*30 - i)
-			r.Close, r.Exit = simStart.Add(time.Duration(2000+round*30+i)*time.Second), ace.Success
+			r.Close, r.Status = simStart.Add(time.Duration(2000+round*30+i)*time.Second), ace.Completed
 			moved = append(moved, r, simOpen(-2000-round*30-i))
 		}
 		s.put(moved...)
@@ -287,34 +287,34 @@ func TestGapIsFilled(t *testing.T) {
 func TestCountsTakeFewCalls(t *testing.T) {
 	right := []Run{simRun(0), simRun(1), simRun(2)} // success, wrong, success
 	s := newSim(append(right, simOpen(9))...)
-	total, counts, err := CountOutcomes(t.Context(), s, "")
-	if err != nil || total != 4 || counts[ace.Running] != 1 || counts[ace.Success] != 2 || counts[ace.Wrong] != 1 || counts[ace.Failed] != 0 {
-		t.Errorf("%d, %v, %v", total, counts, err)
+	got, err := CountRuns(t.Context(), s, "")
+	if err != nil || got.Total != 4 || got.Status[ace.Running] != 1 || got.Status[ace.Completed] != 3 || got.Wrong != 1 || got.Status[ace.Failed] != 0 {
+		t.Errorf("%+v, %v", got, err)
 	}
-	if len(s.counted) != 3 {
+	if len(s.counted) != 2 {
 		t.Errorf("%d calls: %q", len(s.counted), s.counted)
 	}
 }
 
 func TestCountsOfEveryKind(t *testing.T) {
 	runs := simRuns(8)
-	for i, exit := range []ace.ExitStatus{ace.Timeout, ace.Canceled, ace.Failed} {
-		runs[i].Exit = exit
+	for i, exit := range []ace.Status{ace.TimedOut, ace.Canceled, ace.Failed} {
+		runs[i].Status = exit
 	}
 	for _, groups := range []bool{true, false} {
 		s := newSim(append(slices.Clone(runs), simOpen(9))...)
 		s.groups = groups
-		total, counts, err := CountOutcomes(t.Context(), s, `ExperimentId != "x"`)
-		want := map[ace.ExitStatus]int64{}
+		got, err := CountRuns(t.Context(), s, `ExperimentId != "x"`)
+		want := map[ace.Status]int64{}
 		for _, r := range s.runs {
-			want[r.Exit]++
+			want[r.Status]++
 		}
-		for _, exit := range ace.ExitStatuses() {
-			if counts[exit] != want[exit] || total != 9 || err != nil {
-				t.Errorf("grouped %v, %s: %d, want %d (%d, %v)", groups, exit, counts[exit], want[exit], total, err)
+		for _, exit := range ace.Statuses() {
+			if got.Status[exit] != want[exit] || got.Total != 9 || err != nil {
+				t.Errorf("grouped %v, %s: %d, want %d (%d, %v)", groups, exit, got.Status[exit], want[exit], got.Total, err)
 			}
 		}
-		if len(s.counted) > 8 {
+		if len(s.counted) > 10 {
 			t.Errorf("%d calls", len(s.counted))
 		}
 	}
@@ -433,7 +433,7 @@ func TestRecent(t *testing.T) {
 	runs := append([]Run{simOpen(-1)}, simRuns(200)...)
 	runs = append(runs, Run{Type: ace.ExperimentWorkflow, Close: simStart.Add(time.Hour)})
 	r := RecentOf(runs, 100)
-	if r.Runs != 100 || r.Counts[ace.Success] != 50 || r.Counts[ace.Wrong] != 25 || r.Counts[ace.Failed] != 25 || r.Sum.Added != 100 ||
+	if r.Runs != 100 || r.Status[ace.Completed] != 75 || r.Verdict[ace.Correct] != 50 || r.Verdict[ace.Wrong] != 25 || r.Status[ace.Failed] != 25 || r.Sum.Added != 100 ||
 		fmt.Sprintf("%.2f", r.Sum.Usage.CostUSD) != "1.00" || r.P50MS != 2000 {
 		t.Errorf("%+v", r)
 	}

@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/history"
 )
 
 // FacetAttributes returns the search attributes by which a list can be narrowed by value, in display order. The
 // task id is not included, because nearly every run has its own.
 func FacetAttributes() []string {
-	return []string{ace.AttrExit, ace.AttrExperiment, ace.AttrDataset, ace.AttrModel, ace.AttrAdapter, ace.AttrPhase,
+	return []string{history.AttrStatus, ace.AttrExit, ace.AttrExperiment, ace.AttrDataset, ace.AttrModel, ace.AttrAdapter, ace.AttrPhase,
 		ace.AttrBlueprint, ace.AttrRunner}
 }
 

@@ -13,11 +13,12 @@ const RecentRuns = 100
 
 // Recent summarizes the tasks that closed last.
 type Recent struct {
-	Runs   int                    `json:"runs"`
-	Counts map[ace.ExitStatus]int `json:"counts"` // by outcome
-	Sum    ace.Summary            `json:"summary"`
-	P50MS  float64                `json:"p50_ms"`
-	P95MS  float64                `json:"p95_ms"`
+	Runs    int                 `json:"runs"`
+	Status  map[ace.Status]int  `json:"status"`  // number of tasks by status
+	Verdict map[ace.Verdict]int `json:"verdict"` // number of completed tasks by verdict; without those of unknown verdict
+	Sum     ace.Summary         `json:"summary"`
+	P50MS   float64             `json:"p50_ms"`
+	P95MS   float64             `json:"p95_ms"`
 }
 
 // LastEnded returns at most n tasks of rows that closed last, newest first.
@@ -38,10 +39,13 @@ func RecentOf(rows []Run, n int) *Recent {
 	if len(last) == 0 {
 		return nil
 	}
-	out := &Recent{Runs: len(last), Counts: map[ace.ExitStatus]int{}}
+	out := &Recent{Runs: len(last), Status: map[ace.Status]int{}, Verdict: map[ace.Verdict]int{}}
 	var took []time.Duration
 	for _, r := range last {
-		out.Counts[r.Exit]++
+		out.Status[r.Status]++
+		if r.Status == ace.Completed && r.Verdict != "" {
+			out.Verdict[r.Verdict]++
+		}
 		if r.Summary != nil {
 			out.Sum = out.Sum.Add(*r.Summary)
 		}

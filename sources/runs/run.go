@@ -1,10 +1,7 @@
 package runs
 
 import (
-	"cmp"
 	"time"
-
-	enumspb "go.temporal.io/api/enums/v1"
 
 	"acescope/engine/ace"
 )
@@ -17,29 +14,30 @@ type ID struct {
 
 // Run is one run in a list.
 type Run struct {
-	TaskID     string         `json:"task_id"`
-	WorkflowID string         `json:"workflow_id"`
-	RunID      string         `json:"run_id"`
-	Type       string         `json:"workflow_type,omitempty"`
-	Experiment string         `json:"experiment_id,omitempty"`
-	Dataset    string         `json:"dataset_id,omitempty"`
-	Model      string         `json:"model,omitempty"`
-	Adapter    string         `json:"adapter,omitempty"`
-	Phase      ace.Phase      `json:"phase,omitempty"`
-	Exit       ace.ExitStatus `json:"exit_status"`
-	Start      time.Time      `json:"start,omitzero"`
-	Close      time.Time      `json:"close,omitzero"`              // zero while it runs
-	Events     int64          `json:"events,omitempty"`            // history length in visibility
-	Summary    *ace.Summary   `json:"summary,omitempty"`           // nil if it has not set one
-	Attempt    int32          `json:"attempt,omitempty"`           // of a retried pending activity, otherwise 0
-	LastError  string         `json:"last_error,omitempty"`        // of that activity
-	Fork       *ace.Forked    `json:"forked_from,omitempty"`       // the original of a fork, otherwise nil
-	Blueprint  string         `json:"blueprint,omitempty"`         // of a blueprint run, otherwise ""
-	Runner     string         `json:"runner_id,omitempty"`         // current or last runner
-	Session    string         `json:"session_id,omitempty"`        // session that a blueprint run is or belongs to
-	Parent     string         `json:"parent_session_id,omitempty"` // of the session that started it, or ""
-	ResetFrom  string         `json:"reset_from,omitempty"`        // original of a reset; "" in lists
-	Observed   *Span          `json:"observed,omitempty"`          // of an observed run, otherwise nil
+	TaskID     string       `json:"task_id"`
+	WorkflowID string       `json:"workflow_id"`
+	RunID      string       `json:"run_id"`
+	Type       string       `json:"workflow_type,omitempty"`
+	Experiment string       `json:"experiment_id,omitempty"`
+	Dataset    string       `json:"dataset_id,omitempty"`
+	Model      string       `json:"model,omitempty"`
+	Adapter    string       `json:"adapter,omitempty"`
+	Phase      ace.Phase    `json:"phase,omitempty"`
+	Status     ace.Status   `json:"status"`            // the server's
+	Verdict    ace.Verdict  `json:"verdict,omitempty"` // on the answer of a task, "" if unknown
+	Start      time.Time    `json:"start,omitzero"`
+	Close      time.Time    `json:"close,omitzero"`              // zero while it runs
+	Events     int64        `json:"events,omitempty"`            // history length in visibility
+	Summary    *ace.Summary `json:"summary,omitempty"`           // nil if it has not set one
+	Attempt    int32        `json:"attempt,omitempty"`           // of a retried pending activity, otherwise 0
+	LastError  string       `json:"last_error,omitempty"`        // of that activity
+	Fork       *ace.Forked  `json:"forked_from,omitempty"`       // the original of a fork, otherwise nil
+	Blueprint  string       `json:"blueprint,omitempty"`         // of a blueprint run, otherwise ""
+	Runner     string       `json:"runner_id,omitempty"`         // current or last runner
+	Session    string       `json:"session_id,omitempty"`        // session that a blueprint run is or belongs to
+	Parent     string       `json:"parent_session_id,omitempty"` // of the session that started it, or ""
+	ResetFrom  string       `json:"reset_from,omitempty"`        // original of a reset; "" in lists
+	Observed   *Span        `json:"observed,omitempty"`          // of an observed run, otherwise nil
 }
 
 // Span is when an observed run happened. The server may have recorded it later. End is zero while it is unknown.
@@ -72,19 +70,6 @@ func (r Run) Began() time.Time {
 		return r.Observed.Start
 	}
 	return r.Start
-}
-
-// exits are the outcomes that follow from the server's status. Any other status is a failure.
-var exits = map[enumspb.WorkflowExecutionStatus]ace.ExitStatus{
-	enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:          ace.Running,
-	enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:        ace.Success,
-	enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW: ace.Continued,
-	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:         ace.Canceled,
-	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:        ace.Timeout,
-}
-
-func exitOfStatus(s enumspb.WorkflowExecutionStatus) ace.ExitStatus {
-	return cmp.Or(exits[s], ace.Failed)
 }
 
 // LogLine is an event of a run in one line. Text is untrusted.

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/history"
 )
 
 // sim is a server that holds runs in order and lists them in pages; tokens are positions. It counts the calls.
@@ -71,15 +72,16 @@ func simRuns(n int) []Run {
 // simRun returns the i-th newest closed task; negative ones are newer.
 func simRun(i int) Run {
 	at := simStart.Add(-time.Duration(i) * time.Second)
-	exit := []ace.ExitStatus{ace.Success, ace.Wrong, ace.Success, ace.Failed}[(i%4+4)%4]
+	status := []ace.Status{ace.Completed, ace.Completed, ace.Completed, ace.Failed}[(i%4+4)%4]
+	verdict := []ace.Verdict{ace.Correct, ace.Wrong, ace.Correct, ace.Ungraded}[(i%4+4)%4]
 	return Run{WorkflowID: fmt.Sprintf("ace/t-%06d", i), RunID: fmt.Sprintf("run-%06d", i), Type: ace.TaskWorkflow, TaskID: fmt.Sprintf("t-%06d", i),
-		Experiment: "e" + fmt.Sprint((i%3+3)%3), Exit: exit, Phase: ace.PhaseDone, Start: at.Add(-2 * time.Second), Close: at,
+		Experiment: "e" + fmt.Sprint((i%3+3)%3), Status: status, Verdict: verdict, Phase: ace.PhaseDone, Start: at.Add(-2 * time.Second), Close: at,
 		Summary: &ace.Summary{Skills: 3, SkillsOK: 2, Added: 1, Usage: ace.Usage{CostUSD: 0.01}}}
 }
 
 func simOpen(i int) Run {
 	r := simRun(i)
-	r.Close, r.Exit, r.Phase, r.Summary = time.Time{}, ace.Running, ace.PhaseSkills, nil
+	r.Close, r.Status, r.Verdict, r.Phase, r.Summary = time.Time{}, ace.Running, "", ace.PhaseSkills, nil
 	return r
 }
 
@@ -143,9 +145,9 @@ func (s *sim) ListWorkflow(ctx context.Context, r *workflowservice.ListWorkflowE
 var simJSON = map[string][]byte{"encoding": []byte("json/plain")}
 
 func infoOf(r Run) *workflowpb.WorkflowExecutionInfo {
-	status := enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
-	if r.Open() {
-		status = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+	status, err := enumspb.WorkflowExecutionStatusFromString(history.ExecutionStatus(r.Status))
+	if err != nil {
+		panic(err)
 	}
 	attrs := map[string]*commonpb.Payload{}
 	for _, name := range append(FacetAttributes(), ace.AttrTask) {
@@ -160,6 +162,7 @@ func infoOf(r Run) *workflowpb.WorkflowExecutionInfo {
 		info.CloseTime = timestamppb.New(r.Close)
 	}
 	if r.Summary != nil {
+		r.Summary.Verdict = r.Verdict
 		data, _ := json.Marshal(r.Summary)
 		info.Memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{ace.MemoSummary: {Metadata: simJSON, Data: data}}}
 	}

@@ -77,7 +77,7 @@ type EngineSession struct {
 	RunID      string         `json:"run_id"`
 	ID         string         `json:"-"`
 	Status     session.Status `json:"status"`
-	Exit       ace.ExitStatus `json:"exit_status"`
+	Exit       ace.Status     `json:"workflow_status"`
 	Start      time.Time      `json:"start"`           // of its newest workflow run
 	Close      time.Time      `json:"close,omitzero"`  // zero while it is open
 	State      *session.State `json:"state,omitempty"` // nil while it is unknown
@@ -140,7 +140,7 @@ func (x *Index) List(ctx context.Context, query string, limit int) ([]*EngineSes
 // row returns a session with the state that was known before.
 func (x *Index) row(r runs.Run) *EngineSession {
 	e := &EngineSession{WorkflowID: r.WorkflowID, RunID: r.RunID, ID: cmp.Or(session.IDOf(r.WorkflowID), r.WorkflowID),
-		Status: session.Status(r.Phase), Exit: r.Exit, Start: r.Start, Close: r.Close, Last: r.Start}
+		Status: session.Status(r.Phase), Exit: r.Status, Start: r.Start, Close: r.Close, Last: r.Start}
 	if !e.Open() {
 		e.Status, e.Last = session.Ended, r.Close
 	}
@@ -224,9 +224,6 @@ func (e *EngineSession) setState(s *session.State, from runs.Origin) {
 	e.State, e.From, e.Err = s, from, ""
 	if e.Open() {
 		e.Status = s.Status
-	}
-	if s.Exit != "" && s.Exit != ace.Running {
-		e.Exit = s.Exit
 	}
 }
 

@@ -233,12 +233,12 @@ func (s *scanner) finish(ctx context.Context, err error) error {
 func (s *scanner) readEnds(ctx context.Context) error {
 	var want []runs.Run
 	for _, r := range s.facts.Closed {
-		if _, known := s.facts.Ends[r.RunID]; bad(r) && r.Exit != ace.Wrong && !known {
+		if _, known := s.facts.Ends[r.RunID]; r.Status.Bad() && !known {
 			want = append(want, r)
 		}
 	}
 	read := func(ctx context.Context, r runs.Run) (Ending, error) {
-		end := Ending{Failure: ace.Failure{Kind: r.Exit, Message: "its history is deleted"}}
+		end := Ending{Failure: ace.Failure{Kind: r.Status, Message: "its history is deleted"}}
 		iter := s.c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 		if iter.HasNext() {
 			e, err := iter.Next()
@@ -264,16 +264,16 @@ func EndingOf(e *historypb.HistoryEvent, r runs.Run) Ending {
 		end.Failure.Message = cluster.Cut(end.Failure.Message, maxMessage)
 		return end
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
-		return Ending{Failure: ace.Failure{Kind: ace.Timeout, Type: "WorkflowTimeout", Message: "the workflow timed out"}}
+		return Ending{Failure: ace.Failure{Kind: ace.TimedOut, Type: "WorkflowTimeout", Message: "the workflow timed out"}}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
 		return Ending{Failure: ace.Failure{Kind: ace.Canceled, Message: "canceled"}}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
 		a := e.GetWorkflowExecutionTerminatedEventAttributes()
 		message := cluster.Cut("terminated: "+cmp.Or(a.GetReason(), "no reason given"), maxMessage)
-		return Ending{Failure: ace.Failure{Kind: ace.Failed, Type: "Terminated", Message: message}}
+		return Ending{Failure: ace.Failure{Kind: ace.Terminated, Type: "Terminated", Message: message}}
 	}
-	message := "the workflow completed with exit status " + string(r.Exit)
-	return Ending{Failure: ace.Failure{Kind: r.Exit, Message: message}}
+	message := "the server closed the run as " + string(r.Status)
+	return Ending{Failure: ace.Failure{Kind: r.Status, Message: message}}
 }
 
 // failedActivity returns the activity type of a failure, or "".
@@ -293,7 +293,7 @@ func (s *scanner) readNotes(ctx context.Context) error {
 	var want []runs.Run
 	causes := map[Cause]bool{}
 	for _, r := range s.facts.Closed {
-		if r.Exit != ace.Wrong {
+		if !wrong(r) {
 			continue
 		}
 		e, _ := s.facts.why(r)
@@ -331,7 +331,7 @@ func (s *scanner) readSteps(ctx context.Context) error {
 	var want []runs.Run
 	sample := 0
 	for _, r := range s.facts.Closed {
-		if r.Type == ace.ExperimentWorkflow || bad(r) && r.Exit != ace.Wrong || r.Summary != nil && r.Summary.PhaseMS != (ace.PhaseMS{}) {
+		if r.Type == ace.ExperimentWorkflow || r.Status.Bad() || r.Summary != nil && r.Summary.PhaseMS != (ace.PhaseMS{}) {
 			continue
 		}
 		if sample++; sample > maxPhaseSample {
@@ -498,7 +498,7 @@ func begins(e *historypb.HistoryEvent, activityID string) (scheduled, bool) {
 		f.Message = cluster.Cut(f.Message, maxMessage)
 		return scheduled{at, f}, activityID == ""
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
-		f := ace.Failure{Kind: ace.Timeout, Message: "no worker finished the workflow task in time"}
+		f := ace.Failure{Kind: ace.TimedOut, Message: "no worker finished the workflow task in time"}
 		return scheduled{at, f}, activityID == ""
 	}
 	return scheduled{}, false

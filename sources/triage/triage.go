@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/history"
 	runspkg "acescope/sources/runs"
 )
 
@@ -68,12 +69,13 @@ type Scan struct {
 
 // Cause is what the runs of a group have in common.
 type Cause struct {
-	Kind     ace.ExitStatus `json:"kind"`                   // failed, timeout, canceled, wrong
-	Type     string         `json:"failure_type,omitempty"` // error type of the application or of Temporal
-	Dataset  string         `json:"dataset_id,omitempty"`   // of a group of wrong answers
-	Phase    ace.Phase      `json:"phase,omitempty"`        // of the failure, "" if unknown
-	Activity string         `json:"activity,omitempty"`     // that failed, "" for the workflow itself
-	Pattern  string         `json:"pattern"`                // normalized message
+	Status   ace.Status  `json:"status"`
+	Verdict  ace.Verdict `json:"verdict,omitempty"`      // "wrong" for a group of wrong answers
+	Type     string      `json:"failure_type,omitempty"` // error type of the application or of Temporal
+	Dataset  string      `json:"dataset_id,omitempty"`   // of a group of wrong answers
+	Phase    ace.Phase   `json:"phase,omitempty"`        // of the failure, "" if unknown
+	Activity string      `json:"activity,omitempty"`     // that failed, "" for the workflow itself
+	Pattern  string      `json:"pattern"`                // normalized message
 }
 
 // FailureGroup is a group of runs that failed for the same reason.
@@ -201,15 +203,14 @@ func Top(runs []runspkg.Run, of func(runspkg.Run) float64) []runspkg.Run {
 	return best
 }
 
-func bad(r runspkg.Run) bool {
-	return !r.Open() && r.Exit != ace.Success && r.Exit != ace.Running && r.Exit != ace.Continued
-}
+// wrong reports whether the run completed with a wrong answer.
+func wrong(r runspkg.Run) bool { return r.Status == ace.Completed && r.Verdict == ace.Wrong }
 
 func (f *Facts) group(t *Result) {
 	groups := map[Cause]*FailureGroup{}
 	var order []*FailureGroup
 	for _, r := range f.Closed {
-		if !bad(r) {
+		if !r.Status.Bad() && !wrong(r) {
 			continue
 		}
 		e, known := f.why(r)
@@ -252,9 +253,9 @@ func BucketOf(at, from, to time.Time) int {
 
 // why returns why a run failed; false if its history is not read yet.
 func (f *Facts) why(r runspkg.Run) (Ending, bool) {
-	if r.Exit == ace.Wrong {
+	if wrong(r) {
 		say := verdict(r.Summary)
-		return Ending{Failure: ace.Failure{Kind: ace.Wrong, Message: say}, Pattern: say}, true
+		return Ending{Failure: ace.Failure{Kind: r.Status, Message: say}, Pattern: say}, true
 	}
 	e, known := f.Ends[r.RunID]
 	return e, known
@@ -277,12 +278,12 @@ func verdict(s *ace.Summary) string {
 }
 
 func (f *Facts) causeOf(r runspkg.Run, e Ending) Cause {
-	c := Cause{Kind: r.Exit, Type: e.Failure.Type, Activity: e.Activity}
+	c := Cause{Status: r.Status, Type: e.Failure.Type, Activity: e.Activity}
 	c.Pattern = cmp.Or(e.Pattern, Normalize(e.Failure.Message), "(no message)")
 	step, ok := ace.StepOf(e.Activity)
 	switch {
-	case r.Exit == ace.Wrong:
-		c.Dataset = r.Dataset
+	case wrong(r):
+		c.Verdict, c.Dataset = ace.Wrong, r.Dataset
 	case ok:
 		c.Phase = step
 	case e.Activity == "":
@@ -318,7 +319,7 @@ func (f *Facts) phases(t *Result, tasks []runspkg.Run) {
 			for _, s := range read {
 				add(r, s.Step, s.Ms)
 			}
-		case !bad(r) || r.Exit == ace.Wrong: // a failed run may have ended within a step
+		case !r.Status.Bad(): // a failed run may have ended within a step
 			t.PhaseUnknown++
 		}
 	}
@@ -377,13 +378,9 @@ func (g FailureGroup) Query() string {
 func (g FailureGroup) Exact() bool { return g.Count <= exactRuns && g.Count == len(g.Runs) }
 
 func (g FailureGroup) statusQuery() string {
-	switch g.Kind {
-	case ace.Wrong:
-		return ace.AttrExit + " = 'wrong'"
-	case ace.Timeout:
-		return "(ExecutionStatus = 'TimedOut' OR " + ace.AttrExit + " = 'timeout')"
-	case ace.Canceled:
-		return "ExecutionStatus = 'Canceled'"
+	query := history.AttrStatus + " = '" + history.ExecutionStatus(g.Status) + "'"
+	if g.Verdict == ace.Wrong {
+		query += " AND " + ace.AttrExit + " = '" + string(ace.ExitWrong) + "'"
 	}
-	return "ExecutionStatus IN ('Failed', 'Terminated')"
+	return query
 }

@@ -416,6 +416,6 @@ func (a *Agents) openHistory(s tui.Shell) {
 		return
 	}
 	a.nav.Show(runs.Run{WorkflowID: r.Key, RunID: r.Engine.RunID, TaskID: r.Key, Type: sessions.Workflow,
-		Start: r.Engine.Start, Close: r.Engine.Close, Exit: r.Engine.Exit})
+		Start: r.Engine.Start, Close: r.Engine.Close, Status: r.Engine.Exit})
 	s.Open("timeline")
 }

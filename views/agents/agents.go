@@ -245,7 +245,7 @@ func shortCount(n int64) string {
 }
 
 // engineMark returns the mark of a session on the engine.
-func engineMark(status sessions.Status, exit ace.ExitStatus, s theme.Styles) theme.Mark {
+func engineMark(status sessions.Status, exit ace.Status, s theme.Styles) theme.Mark {
 	word := text.Cut(text.Safe(string(status), " "), 12, "")
 	switch status {
 	case sessions.Working:
@@ -257,7 +257,7 @@ func engineMark(status sessions.Status, exit ace.ExitStatus, s theme.Styles) the
 	case sessions.Idle:
 		return theme.Mark{Glyph: s.Glyphs.Pending, Word: word, Ink: s.Text}
 	case sessions.Ended:
-		if exit == ace.Failed || exit == ace.Timeout {
+		if exit == ace.Failed || exit == ace.TimedOut {
 			return theme.Mark{Glyph: s.Glyphs.Wrong, Word: string(exit), Ink: s.Failed}
 		}
 		return theme.Mark{Glyph: s.Glyphs.Dash, Word: word, Ink: s.Muted}

@@ -187,7 +187,7 @@ func (w sessionWriter) turns(st *sessions.State) {
 func turnMark(status string, s theme.Styles) theme.Mark {
 	switch status {
 	case "completed":
-		return s.Status(string(ace.Success))
+		return s.Status(string(ace.Completed))
 	case "interrupted":
 		return s.Status(string(ace.Canceled))
 	}

@@ -262,7 +262,7 @@ func (a *Actor) forkTarget(s tui.Shell) (of runs.ID, ok bool) {
 }
 
 func (a *Actor) defaultPhase() ace.Phase {
-	if r := a.nav.Selected.Run; (r.Exit == ace.Failed || r.Exit == ace.Timeout) && r.Phase.Activity() != "" {
+	if r := a.nav.Selected.Run; (r.Status == ace.Failed || r.Status == ace.TimedOut) && r.Phase.Activity() != "" {
 		return r.Phase
 	}
 	return ace.PhaseGenerator

@@ -31,10 +31,14 @@ func LineageRow(n *histories.LineageNode, marked string, width int, s theme.Styl
 	status := StatusMark(n.Run, s)
 	name := placed(g.Replace(r.Place)+marked, text.Safe(r.Name, " "), width, g)
 	orDash := func(t string) string { return cmp.Or(safe(t, g), g.Dash) }
+	answer := widget.Cell{Text: orDash(r.Answer), Ink: s.Text}
+	if v := s.Verdict(string(n.Run.Verdict)); r.Answer != "" && (n.Run.Verdict == ace.Correct || n.Run.Verdict == ace.Wrong) {
+		answer = widget.Cell{Text: v.Glyph + " " + answer.Text, Ink: v.Ink}
+	}
 	return []widget.Cell{
 		{name, s.Text}, {orDash(r.At), s.Muted}, {orDash(r.Changed), s.Text},
 		{status.Glyph + " " + status.Word, status.Ink}, {CostOf(n.Run, n.Run.Start, s), s.Muted},
-		{orDash(r.Answer), s.Text}, {orDash(r.Effect), effectInk(n.Effect, s)},
+		answer, {orDash(r.Effect), effectInk(n.Effect, s)},
 	}
 }
 
@@ -75,6 +79,9 @@ func WriteLineageNode(w *widget.Writer, t *histories.LineageTree, n *histories.L
 	w.End(w.Line().Add(w.S.Strong, " "+text.Safe(r.Name, " ")).Add(w.S.Muted, "  run "+text.Safe(n.Run.RunID, " ")))
 	status := StatusMark(n.Run, w.S)
 	summary := status.Glyph + " " + status.Word
+	if v := w.S.Verdict(string(n.Run.Verdict)); v.Word != "" {
+		summary += "  " + v.Glyph + " " + text.Safe(v.Word, " ")
+	}
 	if n.Outcome != nil {
 		summary += ": answered " + cmp.Or(r.Answer, g.Dash)
 	}

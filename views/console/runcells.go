@@ -36,7 +36,7 @@ func StatusMark(r runs.Run, s theme.Styles) theme.Mark {
 		m.Word = "retry #" + strconv.Itoa(int(r.Attempt))
 		return m
 	}
-	m := s.Status(string(r.Exit))
+	m := s.Status(string(r.Status))
 	if m.Word == "" {
 		m.Word = s.Glyphs.Dash
 	}
@@ -162,8 +162,8 @@ func BlueprintMarkOf(r runs.Run, s theme.Styles) theme.Mark {
 }
 
 // runExit returns the exit status that corresponds to the phase of a closed blueprint run.
-func runExit(p ace.Phase) ace.ExitStatus {
-	return map[ace.Phase]ace.ExitStatus{"completed": ace.Success, "failed": ace.Failed, "stopped": ace.Canceled}[p]
+func runExit(p ace.Phase) ace.Status {
+	return map[ace.Phase]ace.Status{"completed": ace.Completed, "failed": ace.Failed, "stopped": ace.Canceled}[p]
 }
 
 // ChangedNames lists the fields that a fork changed, sorted.

@@ -26,8 +26,8 @@ func writeSide(w *widget.Writer, side, name string, a *histories.DiffAbout) {
 
 func statusInk(status string, s theme.Styles) theme.Ink {
 	switch status {
-	case "done":
-		return s.Success
+	case "done": // no statement about the answer
+		return s.Text
 	case "open", "continued as new":
 		return s.Running
 	case "cancelled":

@@ -251,7 +251,7 @@ func (v *list) askFilter(s tui.Shell) {
 }
 
 func (v *list) toError(by int) func(tui.Shell) {
-	failed := func(r experiments.Experiment) bool { return r.Exit != ace.Success && r.Exit != ace.Running }
+	failed := func(r experiments.Experiment) bool { return r.Status.Bad() }
 	return func(s tui.Shell) {
 		if v.Next(s, by, failed, "no other failed experiment") {
 			v.Scroll(0)
@@ -344,7 +344,7 @@ func (v *list) empty() []string {
 
 func (v *list) cells(r experiments.Experiment, now time.Time) []widget.Cell {
 	s, g := v.Styles, v.Styles.Glyphs
-	status := s.Status(string(r.Exit))
+	status := s.Status(string(r.Status))
 	name := "  " + text.Safe(r.Name(), " ")
 	if at := slices.Index(v.Marks, r.WorkflowID); at >= 0 {
 		name = widget.SeriesMark(at, g) + name[1:]

@@ -137,18 +137,19 @@ func facts(w *widget.Writer, x *experiments.Series) {
 	s, g := w.S, w.S.Glyphs
 	dot := "  " + g.Dot + "  "
 	p, t := &x.Progress, x.Totals()
-	m := s.Status(string(x.Exit))
+	m := s.Status(string(x.Status))
 	if x.Reading {
 		m = theme.Mark{Glyph: g.Refresh, Word: "reading its history" + g.Ellipsis, Ink: s.Warning}
 	}
 	l := w.Line().Add(m.Ink, " "+m.Glyph+" "+console.OrDash(m.Word, g))
-	if x.Exit == ace.Running && !x.Reading && p.Stage != "" {
+	if x.Status == ace.Running && !x.Reading && p.Stage != "" {
 		l.Add(s.Text, " "+text.Safe(p.Stage, " "))
 	}
 	if p.TotalEpochs > 1 {
 		l.Add(s.Text, ", epoch "+text.Count(int64(p.Epoch))+" of "+text.Count(int64(p.TotalEpochs)))
 	}
 	w.End(l.Add(s.Text, dot+tasksCell(p, g)+" tasks").
+		Add(s.Failed, failedCell(p)).
 		Add(s.Muted, dot+seriesDuration(x, w)+dot+"a task "+widget.Quantity(t.MeanDurationMS, "ms", g)))
 	w.End(w.Line().Add(s.Muted, " accuracy ").Add(s.Strong, rateCell(t.Accuracy, g)).
 		Add(s.Text, ", "+lastCount(x)+" "+rateCell(lastRate(x), g)).
@@ -299,7 +300,15 @@ func lastEval(r experiments.Experiment) float64 {
 	if r.Progress == nil || len(r.Progress.Eval) == 0 {
 		return -1
 	}
-	return r.Progress.Eval[len(r.Progress.Eval)-1].Accuracy
+	return evalRate(&r.Progress.Eval[len(r.Progress.Eval)-1])
+}
+
+// evalRate returns the accuracy of an evaluation, or -1 without labels.
+func evalRate(e *ace.EvalResult) float64 {
+	if e.Labeled() == 0 {
+		return -1
+	}
+	return e.Accuracy
 }
 
 func costSoFar(r experiments.Experiment) float64 {
@@ -307,6 +316,15 @@ func costSoFar(r experiments.Experiment) float64 {
 		return -1
 	}
 	return r.Progress.Usage.CostUSD
+}
+
+// failedCell counts the failed tasks, "" without any.
+func failedCell(p *ace.ExperimentProgress) string {
+	failed, _ := p.Failed()
+	if failed == 0 {
+		return ""
+	}
+	return ", " + text.Count(int64(failed)) + " failed"
 }
 
 func rateCell(f float64, g theme.Glyphs) string {
@@ -322,10 +340,10 @@ func evalCell(list []ace.EvalResult, g theme.Glyphs) string {
 	case 0:
 		return g.Dash
 	case 1:
-		return console.Percent(list[0].Accuracy)
+		return rateCell(evalRate(&list[0]), g)
 	}
-	before := console.Percent(list[0].Accuracy)
-	return before[:len(before)-1] + g.Arrow + console.Percent(list[len(list)-1].Accuracy)
+	before, after := rateCell(evalRate(&list[0]), g), rateCell(evalRate(&list[len(list)-1]), g)
+	return strings.TrimSuffix(before, "%") + g.Arrow + after
 }
 
 func countOrDash(n int, g theme.Glyphs) string {

@@ -2,7 +2,6 @@
 package lineage
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -159,8 +158,9 @@ func (v *lineage) nextError(s tui.Shell, by int) {
 		return
 	}
 	v.sync(t)
-	bad := []ace.ExitStatus{ace.Failed, ace.Timeout, ace.Wrong}
-	failed := func(n histories.LineageNode) bool { return slices.Contains(bad, n.Run.Exit) }
+	failed := func(n histories.LineageNode) bool {
+		return n.Run.Verdict == ace.Wrong || n.Run.Status.Bad() && n.Run.Status != ace.Canceled
+	}
 	if v.Next(s, by, failed, "no further run that failed or answered wrong") {
 		v.move(v.Table.Cursor)
 	}

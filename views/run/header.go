@@ -20,13 +20,17 @@ func header(d *histories.Detail, width int, now time.Time, s theme.Styles) []str
 // summaryLine returns status, duration, tokens, cost and model of a run in one line.
 func summaryLine(d *histories.Detail, width int, now time.Time, s theme.Styles) string {
 	g := s.Glyphs
-	m := s.Status(string(d.Phase.ExitStatus))
+	m := s.Status(string(d.Phase.Status))
 	l := text.Line{Max: width, Tail: g.Ellipsis}
 	l.Add(m.Ink, " "+m.Glyph+" "+console.OrDash(m.Word, g))
 	if d.Phase.CancelRequested && d.Close.IsZero() {
 		l.Add(s.Warning, ", cancel requested")
 	}
 	sep := "  " + g.Dot + "  "
+	if d.Phase.Verdict != "" && !d.Close.IsZero() {
+		m := s.Verdict(string(d.Phase.Verdict))
+		l.Add(m.Ink, sep+m.Glyph+" "+text.Safe(m.Word, " "))
+	}
 	if !d.Start.IsZero() {
 		l.Add(s.Muted, sep+console.DurationOf(runs.Run{Start: d.Start, Close: d.Close}, now))
 	}
@@ -156,18 +160,12 @@ func emptyLines(nav *console.Navigation, listing *console.Listing, g theme.Glyph
 	return []string{"no run is selected"}
 }
 
-// verdict returns the verdict on the answer and a sentence about it, both "" for an ungraded answer.
-func verdict(d *histories.Detail) (ace.ExitStatus, string) {
-	c := d.Phase.Correct
-	switch {
-	case c == nil:
-		return "", ""
-	case *c:
-		return ace.Success, "correct"
+// verdict returns the mark of the verdict on the answer, whose word is a sentence about it.
+func verdict(d *histories.Detail, s theme.Styles) theme.Mark {
+	m := s.Verdict(string(d.Phase.Verdict))
+	if d.Phase.Verdict == ace.Wrong && d.Input.Label != nil {
+		m.Word += ": answered " + quoted(d.Phase.Answer) + ", expected " + quoted(*d.Input.Label)
 	}
-	words := "wrong"
-	if d.Input.Label != nil {
-		words += ": answered " + quoted(d.Phase.Answer) + ", expected " + quoted(*d.Input.Label)
-	}
-	return ace.Wrong, words
+	m.Word = text.Safe(m.Word, " ")
+	return m
 }

@@ -114,6 +114,7 @@ func (v *run) current() *histories.Detail {
 			v.doc.Clear()
 			v.doc.WorkflowID, v.doc.RunID = d.WorkflowID, d.RunID
 		}
+		_, d = histories.Reconcile(v.nav.Selected.Run, d)
 		return d
 	}
 	return nil

@@ -383,7 +383,7 @@ func (r phaseRow) Draw(l *line) {
 			l.add(l.S.Accent, " "+g.Arrow+" "+text.Safe(of.TaskID, " "))
 		}
 	}
-	if v := st.Verdict; v != nil && v.Parse != ace.ParseClean && v.Parse != ace.ParseExtracted {
+	if v := st.Parsed; v != nil && v.Parse != ace.ParseClean && v.Parse != ace.ParseExtracted {
 		l.add(l.S.Warning, "  answer "+text.Safe(v.String(), " "))
 	}
 }
@@ -418,7 +418,7 @@ func (r phaseRow) Inspect(w *inspection) {
 	if st.Usage != nil {
 		w.field("usage", usageText(*st.Usage))
 	}
-	if v := st.Verdict; v != nil {
+	if v := st.Parsed; v != nil {
 		w.field("answer", parseText(v))
 	}
 	if st.Time != nil {
@@ -446,7 +446,7 @@ func (r phaseRow) find(has func(string) bool) bool {
 }
 
 // parseText returns how the answer of a model was parsed.
-func parseText(v *ace.Verdict) string {
+func parseText(v *ace.ParseReport) string {
 	summary := v.String()
 	if summary == "" {
 		summary = "in the requested format"

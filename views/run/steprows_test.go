@@ -48,7 +48,7 @@ func TestServedSteps(t *testing.T) {
 }
 
 func TestParseText(t *testing.T) {
-	for want, v := range map[string]ace.Verdict{
+	for want, v := range map[string]ace.ParseReport{
 		"in the requested format":             {Parse: ace.ParseClean, Attempts: 1},
 		"asked again: it was x y (2 answers)": {Parse: ace.ParseAsked, Note: "it was x\ny", Attempts: 2},
 	} {
@@ -56,7 +56,7 @@ func TestParseText(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if got := parseText(&ace.Verdict{Parse: "repaired", Note: "\x1b[31mred"}); strings.Contains(got, "\x1b") {
+	if got := parseText(&ace.ParseReport{Parse: "repaired", Note: "\x1b[31mred"}); strings.Contains(got, "\x1b") {
 		t.Errorf("%q", got)
 	}
 }

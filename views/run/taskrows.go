@@ -47,12 +47,11 @@ func taskTitle(d *histories.Detail, _ theme.Glyphs) string {
 }
 
 func verdictRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
-	exit, summary := verdict(d)
-	if summary == "" {
+	m := verdict(d, s)
+	if m.Word == "" {
 		return "", s.Muted
 	}
-	m := s.Status(string(exit))
-	return m.Glyph + " " + text.Safe(summary, " "), m.Ink
+	return m.Glyph + " " + m.Word, m.Ink
 }
 
 // promptRow is the prompt of the task, or the artifact that contains it.
@@ -91,8 +90,8 @@ type answerRow struct {
 
 func (r answerRow) Draw(l *line) {
 	ink, t := l.S.Text, r.d.Phase.Answer
-	if exit, _ := verdict(r.d); exit != "" {
-		m := l.S.Status(string(exit))
+	if r.d.Phase.Correct != nil {
+		m := verdict(r.d, l.S)
 		ink, t = m.Ink, m.Glyph+" "+t
 	}
 	drawText(l, "answer", ink, t)
@@ -324,7 +323,7 @@ func measurements(p *ace.ExperimentProgress) []measurement {
 	var all []measurement
 	for i := range p.Epochs {
 		e := &p.Epochs[i]
-		remark := text.Count(int64(e.Correct)) + " of " + text.Count(int64(e.Tasks-e.Unlabeled)) + " correct"
+		remark := labeledRemark(e.Correct, e.Labeled(), e.Unlabeled)
 		if e.Failed > 0 {
 			remark += ", " + text.Count(int64(e.Failed)) + " failed"
 		}
@@ -336,10 +335,22 @@ func measurements(p *ace.ExperimentProgress) []measurement {
 		if e.Epoch == 0 {
 			label = "eval before"
 		}
-		remark := text.Count(int64(e.Correct)) + " of " + text.Count(int64(e.Tasks)) + " correct"
+		remark := labeledRemark(e.Correct, e.Labeled(), e.Unlabeled)
 		all = append(all, measurement{label: label, share: e.Accuracy, remark: remark, eval: true})
 	}
 	return all
+}
+
+// labeledRemark counts the correct answers among those with a label, and those without one.
+func labeledRemark(correct, labeled, unlabeled int) string {
+	var parts []string
+	if labeled > 0 || unlabeled == 0 {
+		parts = append(parts, text.Count(int64(correct))+" of "+text.Count(int64(labeled))+" correct")
+	}
+	if unlabeled > 0 {
+		parts = append(parts, text.Count(int64(unlabeled))+" unlabeled")
+	}
+	return strings.Join(parts, ", ")
 }
 
 func progressRows(b *lister, d *histories.Detail) {
@@ -437,7 +448,7 @@ type failedTaskRow struct {
 }
 
 func (r failedTaskRow) Draw(l *line) {
-	m := l.S.Status(string(r.t.Result.ExitStatus))
+	m := l.S.Status(string(r.t.Status))
 	l.add(m.Ink, m.Glyph+" "+text.Fit(text.Safe(r.t.Result.TaskID, " "), 24, l.S.Glyphs.Ellipsis))
 	if r.t.Failure != nil {
 		l.add(l.S.Error, " "+oneLine(r.t.Failure.Message))
@@ -445,7 +456,7 @@ func (r failedTaskRow) Draw(l *line) {
 }
 
 func (r failedTaskRow) Inspect(w *inspection) {
-	m := w.S.Status(string(r.t.Result.ExitStatus))
+	m := w.S.Status(string(r.t.Status))
 	w.End(w.Line().Add(m.Ink, " "+m.Glyph+" "+console.OrDash(m.Word, w.S.Glyphs)))
 	w.field("task", r.t.Result.TaskID)
 	w.field("workflow", r.t.WorkflowID)

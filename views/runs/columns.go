@@ -69,52 +69,54 @@ func AllColumns(g theme.Glyphs) []Column {
 		{ID: columnTask, Title: "TASK", ink: plainInk, Order: by(console.RawNameOf),
 			Cell: func(r runs.Run, _ time.Time, _ theme.Styles) string { return console.NameOf(r) }},
 		attribute(ace.AttrExperiment, Column{
-			ID: "experiment", Title: "EXPERIMENT", Width: 16, drop: 7, ink: mutedInk,
+			ID: "experiment", Title: "EXPERIMENT", Width: 16, drop: 8, ink: mutedInk,
 		}),
 		attribute(ace.AttrDataset, Column{
-			ID: "dataset", Title: "DATASET", Width: 12, drop: 11, extra: true, ink: mutedInk,
+			ID: "dataset", Title: "DATASET", Width: 12, drop: 12, extra: true, ink: mutedInk,
 		}),
-		attribute(ace.AttrModel, Column{ID: "model", Title: "MODEL", Width: 12, drop: 8, ink: mutedInk}),
+		attribute(ace.AttrModel, Column{ID: "model", Title: "MODEL", Width: 12, drop: 9, ink: mutedInk}),
 		attribute(ace.AttrBlueprint, Column{
-			ID: "blueprint", Title: "BLUEPRINT", Width: 16, drop: 13, extra: true, ink: plainInk,
+			ID: "blueprint", Title: "BLUEPRINT", Width: 16, drop: 14, extra: true, ink: plainInk,
 		}),
 		attribute(ace.AttrRunner, Column{
-			ID: "runner", Title: "RUNNER", Width: 17, drop: 13, extra: true, ink: mutedInk,
+			ID: "runner", Title: "RUNNER", Width: 17, drop: 14, extra: true, ink: mutedInk,
 		}),
 		attribute(ace.AttrAdapter, Column{
-			ID: "adapter", Title: "ADAPTER", Width: 8, drop: 12, extra: true, ink: mutedInk,
+			ID: "adapter", Title: "ADAPTER", Width: 8, drop: 13, extra: true, ink: mutedInk,
 		}),
-		attribute(ace.AttrPhase, Column{ID: "phase", Title: "PHASE", Width: 9, drop: 2, ink: plainInk}),
-		{ID: "skills", Title: "SKILLS", Width: 7, right: true, drop: 5, Cell: sum(console.SkillsCell),
+		attribute(ace.AttrPhase, Column{ID: "phase", Title: "PHASE", Width: 9, drop: 3, ink: plainInk}),
+		{ID: "skills", Title: "SKILLS", Width: 7, right: true, drop: 6, Cell: sum(console.SkillsCell),
 			ink: plainInk, Order: most(skillsOf)},
-		{ID: "delta", Title: g.Delta, Width: 8, drop: 4, Cell: sum(console.DeltaCell),
+		{ID: "delta", Title: g.Delta, Width: 8, drop: 5, Cell: sum(console.DeltaCell),
 			ink: plainInk, Order: most(changesOf)},
-		{ID: "refused", Title: "REFUSED", Width: 7, right: true, drop: 13, extra: true,
+		{ID: "refused", Title: "REFUSED", Width: 7, right: true, drop: 14, extra: true,
 			Cell: sum(refusedCell), ink: mutedInk, Order: most(refusedOf)},
-		{ID: "tokens", Title: "TOKENS", Width: 9, right: true, drop: 10, extra: true,
+		{ID: "tokens", Title: "TOKENS", Width: 9, right: true, drop: 11, extra: true,
 			Cell: sum(tokensCell), ink: mutedInk, Order: most(tokensOf)},
-		{ID: "cost", Title: "COST", Width: 7, right: true, drop: 6, Cell: console.CostOf,
+		{ID: "cost", Title: "COST", Width: 7, right: true, drop: 7, Cell: console.CostOf,
 			ink: mutedInk, Order: most(dollarsOf)},
-		{ID: "took", Title: "TOOK", Width: 6, right: true, drop: 9, ink: mutedInk, Order: longest,
+		{ID: "took", Title: "TOOK", Width: 6, right: true, drop: 10, ink: mutedInk, Order: longest,
 			Cell: func(r runs.Run, now time.Time, _ theme.Styles) string { return console.DurationOf(r, now) }},
-		{ID: "age", Title: "AGE", Width: 5, right: true, drop: 3, ink: mutedInk, Order: newest,
+		{ID: "age", Title: "AGE", Width: 5, right: true, drop: 4, ink: mutedInk, Order: newest,
 			Cell: func(r runs.Run, now time.Time, _ theme.Styles) string { return text.Span(now.Sub(r.Began())) }},
-		{ID: "events", Title: "EVENTS", Width: 7, right: true, drop: 14, extra: true, Cell: eventsOf, ink: mutedInk,
+		{ID: "events", Title: "EVENTS", Width: 7, right: true, drop: 15, extra: true, Cell: eventsOf, ink: mutedInk,
 			Order: most(func(r *runs.Run) float64 { return float64(r.Events) })},
 		{ID: "status", Title: "STATUS", Width: 12, drop: 1, Cell: statusOf, Order: bySeverity,
 			ink: func(r runs.Run, s theme.Styles) theme.Ink { return console.StatusMark(r, s).Ink }},
-		{ID: columnError, Title: "LAST ERROR", Width: 30, drop: 15, extra: true,
+		{ID: "verdict", Title: "VERDICT", Width: 9, drop: 2, Cell: verdictOf, Order: by(wrongFirst),
+			ink: func(r runs.Run, s theme.Styles) theme.Ink { return s.Verdict(string(r.Verdict)).Ink }},
+		{ID: columnError, Title: "LAST ERROR", Width: 30, drop: 16, extra: true,
 			Cell: words(retryErrorOf), Order: by(retryErrorOf),
 			ink: func(_ runs.Run, s theme.Styles) theme.Ink { return s.Retrying }},
-		{ID: "forked", Title: "FORKED FROM", Width: 28, drop: 15, extra: true, ink: mutedInk, Order: by(originalOf),
+		{ID: "forked", Title: "FORKED FROM", Width: 28, drop: 16, extra: true, ink: mutedInk, Order: by(originalOf),
 			Cell: func(r runs.Run, _ time.Time, s theme.Styles) string {
 				return console.OrDash(forkedFrom(r, s.Glyphs), s.Glyphs)
 			}},
 		attribute("WorkflowId", Column{
-			ID: "workflow", Title: "WORKFLOW ID", Width: 32, drop: 16, extra: true, ink: mutedInk,
+			ID: "workflow", Title: "WORKFLOW ID", Width: 32, drop: 17, extra: true, ink: mutedInk,
 		}),
 		attribute("RunId", Column{
-			ID: "run", Title: "RUN ID", Width: 36, drop: 17, extra: true, ink: mutedInk,
+			ID: "run", Title: "RUN ID", Width: 36, drop: 18, extra: true, ink: mutedInk,
 		}),
 	}
 }
@@ -169,6 +171,25 @@ func tokensCell(sum *ace.Summary, g theme.Glyphs) string {
 func statusOf(r runs.Run, _ time.Time, s theme.Styles) string {
 	m := console.StatusMark(r, s)
 	return m.Glyph + " " + m.Word
+}
+
+func verdictOf(r runs.Run, _ time.Time, s theme.Styles) string {
+	m := s.Verdict(string(r.Verdict))
+	switch r.Verdict {
+	case "":
+		return m.Glyph
+	case ace.Correct, ace.Wrong:
+		return m.Glyph + " " + m.Word
+	}
+	return text.Safe(m.Word, " ")
+}
+
+// wrongFirst returns a key that sorts wrong answers first.
+func wrongFirst(r runs.Run) string {
+	if r.Verdict == ace.Wrong {
+		return "!" + string(r.Verdict)
+	}
+	return string(r.Verdict)
 }
 
 // Fitting returns the columns that fit a width; the first takes the remaining width.
@@ -283,8 +304,8 @@ func severityOrder(r *runs.Run) int {
 	if retrying(r) {
 		return 0
 	}
-	order := []ace.ExitStatus{ace.Failed, ace.Timeout, ace.Wrong, ace.Canceled, ace.Running, ace.Success}
-	return 1 + slices.Index(order, r.Exit)
+	order := []ace.Status{ace.Failed, ace.TimedOut, ace.Terminated, ace.Canceled, ace.Running, ace.Completed}
+	return 1 + slices.Index(order, r.Status)
 }
 
 // SortRuns sorts runs by a column, given by ID or heading. It reports false if the column is unknown.

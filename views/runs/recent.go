@@ -40,22 +40,23 @@ func recentParts(r *runs.Recent, s theme.Styles, words bool) []widget.Cell {
 	g := s.Glyphs
 	sep := " " + g.Dot + " "
 	parts := []widget.Cell{{" last " + text.Count(int64(r.Runs)) + ":", s.Muted}}
-	for _, exit := range []ace.ExitStatus{ace.Success, ace.Wrong, ace.Failed, ace.Timeout, ace.Canceled} {
-		n := r.Counts[exit]
-		if n == 0 && exit != ace.Success {
-			continue
+	add := func(m theme.Mark, n int) {
+		if n == 0 {
+			return
 		}
-		m := s.Status(string(exit))
 		label := " " + m.Glyph + text.Count(int64(n))
 		if words {
-			if exit == ace.Success {
-				m.Word = "correct"
-			}
 			if label = " " + text.Count(int64(n)) + " " + m.Word; len(parts) > 1 {
 				label = "," + label
 			}
 		}
 		parts = append(parts, widget.Cell{label, m.Ink})
+	}
+	for _, word := range theme.Statuses() {
+		add(s.Status(word), r.Status[ace.Status(word)])
+	}
+	for _, v := range ace.Verdicts() {
+		add(s.Verdict(string(v)), r.Verdict[v])
 	}
 	return append(parts, widget.Cell{sep, s.Muted}, widget.Cell{g.Added + strconv.Itoa(r.Sum.Added), s.Added},
 		widget.Cell{" " + g.Updated + strconv.Itoa(r.Sum.Updated), s.Updated},

@@ -2,6 +2,7 @@
 package runs
 
 import (
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -240,6 +241,7 @@ func (v *Runs) Refresh() {
 	v.file = conn.Mode == cluster.ModeFile
 	v.loaded = v.loaded || !list.Loaded.IsZero() || len(list.Rows) > 0
 	v.nav.FollowContinued(v.feeds.Detail.Value())
+	v.reconcile(v.feeds.Detail.Value())
 	v.reorder()
 	before, at := v.Cursor, v.find()
 	if at >= 0 {
@@ -323,6 +325,20 @@ func (v *Runs) sameRun(r *runs.Run) bool {
 	return r.ID() == v.nav.Selected.Run.ID()
 }
 
+// reconcile shows the selected run as closed as soon as its detail does, so that list and preview agree.
+func (v *Runs) reconcile(d *histories.Detail) {
+	if d == nil || d.Close.IsZero() {
+		return
+	}
+	rows := v.listing.Runs.Rows
+	at := slices.IndexFunc(rows, func(r runs.Run) bool { return r.Open() && r.RunID == d.RunID })
+	if at >= 0 {
+		rows = slices.Clone(rows) // the feed's own
+		rows[at], _ = histories.Reconcile(rows[at], d)
+		v.listing.Runs.Rows = rows
+	}
+}
+
 // selectRow selects the run under the cursor and reads its detail if it changed.
 func (v *Runs) selectRow() {
 	if v.Count() == 0 {
@@ -398,7 +414,7 @@ func (v *Runs) more() {
 // nextError goes to the next run that failed, timed out or is retrying.
 func (v *Runs) nextError(s tui.Shell, by int) {
 	for i := v.Cursor + by; i >= 0 && i < v.Count(); i += by {
-		if r := v.At(i); retrying(r) || r.Exit == ace.Failed || r.Exit == ace.Timeout {
+		if r := v.At(i); retrying(r) || r.Status.Bad() && r.Status != ace.Canceled {
 			v.Scroll(i - v.Cursor)
 			return
 		}

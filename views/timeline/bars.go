@@ -446,6 +446,9 @@ func (p *barPane) spanGlyph(at int32) string {
 	case histories.SpanContinued:
 		return g.Refresh
 	}
+	if sp.Kind == histories.SpanRun { // a completed run is no statement about its answer
+		return g.Completed
+	}
 	return g.Success
 }
 

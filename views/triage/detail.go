@@ -80,7 +80,7 @@ func (w *findingWriter) fact(label, value string) {
 
 // link writes a line for a run that enter opens.
 func (w *findingWriter) link(r runs.Run, say string) {
-	m := w.S.Status(string(r.Exit))
+	m := w.S.Status(string(r.Status))
 	w.runs[len(w.Lines)] = r
 	w.End(w.Line().Add(m.Ink, " "+m.Glyph+" ").Add(w.S.Text, console.NameOf(r)).Add(w.S.Muted, "  "+say))
 }
@@ -90,7 +90,7 @@ func (w *findingWriter) title(m theme.Mark, say string) {
 }
 
 func (g groupRow) write(w *findingWriter, t *triage.Result) {
-	w.title(w.S.Status(string(g.Kind)),
+	w.title(g.mark(w.S),
 		widget.Counted(g.Count, "run")+", "+console.Percent(g.Share)+" of closed runs")
 	w.Prose("   ", w.S.Error, g.Pattern)
 	w.Say(w.S.Text, "")
@@ -104,7 +104,7 @@ func (g groupRow) write(w *findingWriter, t *triage.Result) {
 	if g.Count > 1 {
 		w.example("Oldest", g.First)
 	}
-	if g.Kind == ace.Wrong {
+	if g.Verdict == ace.Wrong {
 		w.Say(w.S.Text, "")
 		w.Prose(" ", w.S.Muted, "Wrong answers are grouped by data set and by the results of tool calls in their "+
 			"summaries. The note comes from the history of the newest run.")
@@ -168,7 +168,7 @@ func (r retryRow) write(w *findingWriter, _ *triage.Result) {
 
 func (o runRow) write(w *findingWriter, _ *triage.Result) {
 	r := o.of
-	w.title(w.S.Status(string(r.Exit)), text.Duration(r.Age(w.Now)))
+	w.title(w.S.Status(string(r.Status)), text.Duration(r.Age(w.Now)))
 	w.link(r, "press enter to open it")
 	w.Say(w.S.Text, "")
 	w.fact("workflow", r.WorkflowID)

@@ -35,13 +35,13 @@ type row interface {
 // rowsOf returns the rows by section.
 func rowsOf(t *triage.Result, order string) [][]row {
 	groups := slices.Clone(t.Groups) // sorted by count
-	kinds := []ace.ExitStatus{ace.Failed, ace.Timeout, ace.Wrong, ace.Canceled}
+	kinds := []ace.Status{ace.Failed, ace.TimedOut, ace.Terminated, ace.Completed, ace.Canceled}
 	switch order {
 	case "newest":
 		slices.SortStableFunc(groups, func(a, b triage.FailureGroup) int { return b.Last.At.Compare(a.Last.At) })
 	case "kind":
 		slices.SortStableFunc(groups, func(a, b triage.FailureGroup) int {
-			return slices.Index(kinds, a.Kind) - slices.Index(kinds, b.Kind)
+			return slices.Index(kinds, a.Status) - slices.Index(kinds, b.Status)
 		})
 	}
 	ofRun := func(r runs.Run) row { return runRow{r} }
@@ -102,15 +102,23 @@ func (g groupRow) key() string     { return fmt.Sprintf("%q", g.Cause) }
 func (g groupRow) run() runs.Run   { return g.Last.Run }
 func (g groupRow) message() string { return g.Last.Message }
 
+// mark is that of the verdict for wrong answers, otherwise that of the status.
+func (g groupRow) mark(s theme.Styles) theme.Mark {
+	if g.Verdict != "" {
+		return s.Verdict(string(g.Verdict))
+	}
+	return s.Status(string(g.Status))
+}
+
 func (g groupRow) cells(s theme.Styles, wide bool, _ time.Time) []widget.SizedCell {
-	m := s.Status(string(g.Kind))
+	m := g.mark(s)
 	where := whereFailed(g.Phase, g.Activity)
-	if g.Kind == ace.Wrong {
+	if g.Verdict == ace.Wrong {
 		where = text.Safe(g.Dataset, " ")
 	}
 	cells := []widget.SizedCell{
 		{text.Count(int64(g.Count)), -6, s.Strong},
-		{m.Glyph + " " + text.Safe(m.Word, " "), 11, m.Ink},
+		{m.Glyph + " " + text.Safe(m.Word, " "), 12, m.Ink},
 		{where, 11, s.Muted},
 	}
 	if wide {
@@ -127,7 +135,7 @@ func (r runRow) run() runs.Run   { return r.of }
 func (r runRow) message() string { return "" }
 
 func (r runRow) cells(s theme.Styles, wide bool, now time.Time) []widget.SizedCell {
-	m := s.Status(string(r.of.Exit))
+	m := s.Status(string(r.of.Status))
 	tokens := s.Glyphs.Dash
 	if n := triage.Tokens(r.of); n > 0 {
 		tokens = text.Count(n) + " tok"

@@ -205,9 +205,9 @@ func (d *hookDecoder) events(h hookCall, s *hookSession) []ace.ToolEvent {
 	case "SessionEnd":
 		s.Open = false
 		left := s.unanswered(h)
-		f := ace.Finish{ExitStatus: ace.Success, Answer: s.Answer}
+		f := ace.Finish{ExitStatus: ace.ExitSuccess, Answer: s.Answer}
 		if s.Failed != "" {
-			f.ExitStatus = ace.Failed
+			f.ExitStatus = ace.ExitFailed
 		}
 		return append(left, ace.ToolEvent{EventID: h.rec.ID, Kind: ace.KindFinish, Result: mustJSON(f), Error: s.Failed})
 	}

@@ -48,7 +48,7 @@ func TestPoison(t *testing.T) {
 	if r := h.newest(hookRun); r == nil || !r.state.Finished() {
 		t.Error("the run of the hooks is open")
 	}
-	if s := &h.newest("ace/t").state; s.Exit != ace.Success || s.SkillUsage().Total != 1 || s.Input.PromptRef == nil {
+	if s := &h.newest("ace/t").state; s.Reported != ace.Completed || s.SkillUsage().Total != 1 || s.Input.PromptRef == nil {
 		t.Errorf("%+v", s.CurrentPhase())
 	}
 	// The end of the session reports the poisoned call once more.

@@ -266,6 +266,7 @@ func (l *lane) start(ctx context.Context, of Observation, input *ace.TaskInput, 
 	if input != nil {
 		in = *input
 	}
+	in.Revision = ace.Revision
 	options := client.StartWorkflowOptions{
 		ID: l.workflowID, TaskQueue: ace.TaskQueue, TypedSearchAttributes: searchattr.Task(in),
 		Memo: map[string]any{ace.MemoObserved: ace.ObservedStart{ID: of.Start, Source: in.Source, At: events[0].At}},

@@ -53,7 +53,7 @@ func (d *Decoder) Fact(e *historypb.HistoryEvent) (f Fact, ok bool, err error) {
 		return f, true, nil
 	}
 	c, ok := history.Closing(e)
-	return Closed(c.Exit, c.Failure), ok, nil
+	return Closed(c.Status, c.Failure), ok, nil
 }
 
 // signal decodes signals to the session, and its reports to other workflows.

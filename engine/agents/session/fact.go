@@ -39,7 +39,7 @@ type Fact struct {
 	CallID  string       // FactToolRan
 	Tool    *ToolResult  // FactToolRan; nil if the activity failed
 	Failure *ace.Failure // of a failed activity and of FactClosed
-	Exit    ace.ExitStatus
+	Exit    ace.Status
 }
 
 // Started returns the fact of a session's start.
@@ -142,6 +142,6 @@ func ActivityFailed(activity, callID string, failure ace.Failure) Fact {
 }
 
 // Closed returns the fact that the server closed the session's run.
-func Closed(exit ace.ExitStatus, f *ace.Failure) Fact {
+func Closed(exit ace.Status, f *ace.Failure) Fact {
 	return Fact{Kind: FactClosed, Exit: exit, Failure: f}
 }

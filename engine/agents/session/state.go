@@ -40,17 +40,17 @@ type State struct {
 	ToolCalls
 	Outbox
 
-	Usage     ace.Usage      `json:"usage"`
-	CostSeen  float64        `json:"cost_seen,omitempty"`
-	UsageSeen ace.Usage      `json:"usage_seen"`
-	Failure   *ace.Failure   `json:"failure,omitempty"` // of the session or of its last turn
-	Interrupt *Note          `json:"interrupt,omitempty"`
-	Stop      *Note          `json:"stop,omitempty"`
-	Blocked   *ace.Failure   `json:"blocked,omitempty"`    // why the messages in the queue are not sent
-	Move      *Move          `json:"move,omitempty"`       // when the current turn has ended
-	MovedFrom string         `json:"moved_from,omitempty"` // the previous host's name
-	Exit      ace.ExitStatus `json:"exit_status"`
-	Runs      int            `json:"runs"` // workflow runs of the session so far
+	Usage     ace.Usage    `json:"usage"`
+	CostSeen  float64      `json:"cost_seen,omitempty"`
+	UsageSeen ace.Usage    `json:"usage_seen"`
+	Failure   *ace.Failure `json:"failure,omitempty"` // of the session or of its last turn
+	Interrupt *Note        `json:"interrupt,omitempty"`
+	Stop      *Note        `json:"stop,omitempty"`
+	Blocked   *ace.Failure `json:"blocked,omitempty"`    // why the messages in the queue are not sent
+	Move      *Move        `json:"move,omitempty"`       // when the current turn has ended
+	MovedFrom string       `json:"moved_from,omitempty"` // the previous host's name
+	Exit      ace.Status   `json:"workflow_status"`
+	Runs      int          `json:"runs"` // workflow runs of the session so far
 
 	Intake
 	Reporting
@@ -119,7 +119,7 @@ func (s *State) Apply(f Fact) {
 	case FactReportUndelivered:
 		s.ReportsUndelivered++
 	case FactClosed:
-		if f.Exit != ace.Success && s.Exit == ace.Running {
+		if f.Exit.Bad() && s.Exit == ace.Running {
 			s.Exit, s.Failure = f.Exit, f.Failure
 		}
 		s.finish()
@@ -272,7 +272,7 @@ func (s *State) stop(n Note) {
 // finish ends the session. The exit status is success unless another one is known.
 func (s *State) finish() {
 	if s.Exit == ace.Running {
-		s.Exit = ace.Success
+		s.Exit = ace.Completed
 		if s.Stop != nil && s.Stop.Reason == stopCanceled {
 			s.Exit = ace.Canceled
 		}

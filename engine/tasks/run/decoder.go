@@ -53,7 +53,7 @@ func (d *Decoder) Fact(e *historypb.HistoryEvent) (Fact, bool, error) {
 		}
 	}
 	end, ok := history.Closing(e)
-	return Closed(end.Exit, end.Failure), ok, nil
+	return Closed(end.Status, end.Failure), ok, nil
 }
 
 // received decodes what the workflow received from others.

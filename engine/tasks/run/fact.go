@@ -53,7 +53,7 @@ type Fact struct {
 	Stop         *StopRequest
 	Notified     string       // of Told: NotifiedSession or NotifiedEnded
 	Failure      *ace.Failure // of failures, and of Closed
-	Exit         ace.ExitStatus
+	Exit         ace.Status
 }
 
 // arrives reports whether the fact may arrive in any order between two workflow tasks.
@@ -170,6 +170,6 @@ func StopRequested(arg []byte) (Fact, bool) {
 func CancelRequested() Fact { return Fact{Kind: FactCancelRequested} }
 
 // Closed is the fact that the server closed the workflow.
-func Closed(exit ace.ExitStatus, f *ace.Failure) Fact {
+func Closed(exit ace.Status, f *ace.Failure) Fact {
 	return Fact{Kind: FactClosed, Exit: exit, Failure: f}
 }

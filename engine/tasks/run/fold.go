@@ -207,15 +207,15 @@ func (s *State) executionEnded(f Fact) {
 		return
 	}
 	switch failure := *f.Failure; {
-	case failure.Kind == ace.Timeout && failure.Type == timeoutToStart:
+	case failure.Kind == ace.TimedOut && failure.Type == timeoutToStart:
 		s.notStarted(fmt.Sprintf("%s did not take it up within %s", s.runnerName(), s.StartTimeout()))
 	case failure.Type == TypeNotStarted:
 		s.notStarted(failure.Message)
 	case failure.Type == TypeRunnerLost:
 		s.lost(failure.Message)
-	case failure.Kind == ace.Timeout && failure.Type == timeoutToClose:
+	case failure.Kind == ace.TimedOut && failure.Type == timeoutToClose:
 		s.fail(Timeout, fmt.Sprintf("it did not end within %s", s.TimeLimit()))
-	case failure.Kind == ace.Timeout:
+	case failure.Kind == ace.TimedOut:
 		s.lost(fmt.Sprintf("%s did not answer any more: no heartbeat for %s", s.runnerName(), HeartbeatTimeout))
 	case s.Stop != nil || failure.Kind == ace.Canceled:
 		s.stopped("")
@@ -387,9 +387,9 @@ func (s *State) end(r Result) {
 	s.Result = &r
 	switch {
 	case r.Reason == Timeout:
-		s.Exit = ace.Timeout
+		s.Exit = ace.TimedOut
 	case r.Status == Completed:
-		s.Exit = ace.Success
+		s.Exit = ace.Completed
 	case r.Status == Stopped:
 		s.Exit = ace.Canceled
 	default:

@@ -43,8 +43,8 @@ func text(t *testing.T, s *State) string {
 
 var (
 	task = Fact{Kind: FactTask}
-	lost = ace.Failure{Kind: ace.Timeout, Type: "Heartbeat"}
-	late = ace.Failure{Kind: ace.Timeout, Type: "ScheduleToStart"}
+	lost = ace.Failure{Kind: ace.TimedOut, Type: "Heartbeat"}
+	late = ace.Failure{Kind: ace.TimedOut, Type: "ScheduleToStart"}
 )
 
 // TestMovesLostRuns checks that a run moves to at most MaxClaims runners and records the lost

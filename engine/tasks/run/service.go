@@ -62,16 +62,16 @@ type Request struct {
 
 // Summary is a run in a list.
 type Summary struct {
-	RunID           string         `json:"run_id"`
-	SessionID       string         `json:"session_id"`
-	Type            Type           `json:"type"`
-	AgentName       string         `json:"agent_name"`
-	Status          Status         `json:"status"`
-	ExitStatus      ace.ExitStatus `json:"exit_status"`
-	RunnerID        string         `json:"runner_id,omitempty"`
-	ParentSessionID string         `json:"parent_session_id,omitempty"`
-	CreatedAt       time.Time      `json:"created_at"`
-	EndedAt         time.Time      `json:"ended_at,omitzero"`
+	RunID           string     `json:"run_id"`
+	SessionID       string     `json:"session_id"`
+	Type            Type       `json:"type"`
+	AgentName       string     `json:"agent_name"`
+	Status          Status     `json:"status"`
+	ExitStatus      ace.Status `json:"workflow_status"`
+	RunnerID        string     `json:"runner_id,omitempty"`
+	ParentSessionID string     `json:"parent_session_id,omitempty"`
+	CreatedAt       time.Time  `json:"created_at"`
+	EndedAt         time.Time  `json:"ended_at,omitzero"`
 }
 
 // MemoKey is the key of a run's memo: the values of a [Summary] that are not search attributes.

@@ -26,8 +26,8 @@ type State struct {
 	Notified  string    `json:"told,omitempty"`
 	TimeoutAt time.Time `json:"timeout_at,omitzero"`
 	// TimedOut is set while an agent is being stopped because it exceeded its time limit.
-	TimedOut bool           `json:"timed_out,omitempty"`
-	Exit     ace.ExitStatus `json:"exit_status"`
+	TimedOut bool       `json:"timed_out,omitempty"`
+	Exit     ace.Status `json:"workflow_status"`
 
 	submitted bool // the current claim is being executed
 	arrived   arrivals

@@ -259,7 +259,7 @@ type CheckInput struct {
 
 // CheckResult holds the status of the runs that ended without a notice, by run id.
 type CheckResult struct {
-	Ended map[string]ace.ExitStatus `json:"ended,omitempty"`
+	Ended map[string]ace.Status `json:"ended,omitempty"`
 }
 
 // ViewOptions bound the answer to [QueryDispatcher].

@@ -115,18 +115,20 @@ func (d *Decoder) Clone() *Decoder {
 // other events.
 func Closing(e *historypb.HistoryEvent) (ace.Fact, bool) {
 	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
-		return ace.Closed(ace.Success, nil), true
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+		return ace.Closed(ace.Completed, nil), true
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+		return ace.Closed(ace.ContinuedAsNew, nil), true
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
 		f := FailureOf(e.GetWorkflowExecutionFailedEventAttributes().GetFailure())
 		return ace.Closed(ace.Failed, &f), true
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
-		return ace.Closed(ace.Timeout, &ace.Failure{Kind: ace.Timeout, Message: "the workflow timed out"}), true
+		return ace.Closed(ace.TimedOut, &ace.Failure{Kind: ace.TimedOut, Message: "the workflow timed out"}), true
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
 		return ace.Closed(ace.Canceled, nil), true
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
 		a := e.GetWorkflowExecutionTerminatedEventAttributes()
-		return ace.Closed(ace.Failed, &ace.Failure{Kind: ace.Failed, Type: ace.TypeTerminated, Message: a.GetReason()}), true
+		return ace.Closed(ace.Terminated, &ace.Failure{Kind: ace.Terminated, Type: ace.TypeTerminated, Message: a.GetReason()}), true
 	}
 	return ace.Fact{}, false
 }
@@ -157,7 +159,7 @@ func (d *ExperimentDecoder) Fact(e *historypb.HistoryEvent) (ace.ExperimentFact,
 		return fact, true, nil
 	}
 	if fact, ok := Closing(e); ok {
-		return ace.ExperimentFact{Closed: &ace.ExperimentClosed{Exit: fact.Exit, Failure: fact.Failure}}, true, nil
+		return ace.ExperimentFact{Closed: &ace.ExperimentClosed{Status: fact.Status, Failure: fact.Failure}}, true, nil
 	}
 	return ace.ExperimentFact{}, false, nil
 }
@@ -195,9 +197,9 @@ func TaskEnded(e *historypb.HistoryEvent) (ace.ExperimentFact, bool) {
 	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED:
 		f = Canceled()
 	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:
-		f = ace.Failure{Kind: ace.Timeout, Message: "the task timed out"}
+		f = ace.Failure{Kind: ace.TimedOut, Message: "the task timed out"}
 	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED:
-		f = ace.Failure{Kind: ace.Failed, Type: "Terminated", Message: "the task was terminated"}
+		f = ace.Failure{Kind: ace.Terminated, Type: "Terminated", Message: "the task was terminated"}
 	case enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED:
 		f = ace.Failure{Kind: ace.Failed, Type: "NotStarted", Message: "a task of that id was there already"}
 	default:

@@ -169,7 +169,7 @@ func FailureFrom(err error) ace.Failure {
 		return ace.Failure{Kind: ace.Failed, Message: "unknown failure"}
 	}
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
-		return ace.Failure{Kind: ace.Timeout, Type: timeout.TimeoutType().String(), Message: timeoutText(timeout)}
+		return ace.Failure{Kind: ace.TimedOut, Type: timeout.TimeoutType().String(), Message: timeoutText(timeout)}
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return ace.Failure{Kind: ace.Failed, Type: app.Type(), Message: app.Message()}

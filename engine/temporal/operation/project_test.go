@@ -74,7 +74,7 @@ func TestS2_13(t *testing.T) {
 	if !slices.Equal(typesOf(events), want) {
 		t.Fatalf("%v", typesOf(events))
 	}
-	for i, kind := range map[int]ace.ExitStatus{1: ace.Failed, 3: ace.Timeout, 5: ace.Canceled, 6: ace.Failed} {
+	for i, kind := range map[int]ace.Status{1: ace.Failed, 3: ace.TimedOut, 5: ace.Canceled, 6: ace.Failed} {
 		e := events[i]
 		if e.Error == nil || e.Error.Kind != kind || e.Error.Message == "" || e.OperationID == "" || e.Step == "" || e.OperationType == "" {
 			t.Errorf("%+v %+v", e, e.Error)

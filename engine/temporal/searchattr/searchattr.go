@@ -19,7 +19,7 @@ func Task(in ace.TaskInput) temporal.SearchAttributes {
 		Keyword(ace.AttrDataset, in.DatasetID),
 		Keyword(ace.AttrModel, in.Model),
 		Keyword(ace.AttrAdapter, string(in.Adapter)),
-		Keyword(ace.AttrExit, string(ace.Running)),
+		Keyword(ace.AttrExit, string(ace.ExitRunning)),
 		Keyword(ace.AttrTask, in.TaskID),
 		Keyword(ace.AttrPhase, string(in.FirstPhase())),
 	)
@@ -32,6 +32,6 @@ func Experiment(in ace.ExperimentInput) temporal.SearchAttributes {
 		Keyword(ace.AttrDataset, in.DatasetID),
 		Keyword(ace.AttrModel, in.Model),
 		Keyword(ace.AttrAdapter, string(in.Adapter)),
-		Keyword(ace.AttrExit, string(ace.Running)),
+		Keyword(ace.AttrExit, string(ace.ExitRunning)),
 	)
 }

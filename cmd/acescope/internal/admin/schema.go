@@ -44,7 +44,7 @@ func typed[T any](names ...string) []lineType {
 
 // Lines that several commands write.
 var (
-	finished     = slices.Concat(typed[cli.RunLine]("run"), typed[runs.SummaryLine]("summary"))
+	finished     = slices.Concat(typed[cli.RunLine]("task"), typed[runs.SummaryLine]("summary"))
 	changes      = typed[histories.Change]("phase", "skill", "command", "delta", "status", "unread", "error")
 	conversation = slices.Concat(
 		typed[agents.EntryLine]("user", "text", "thinking", "tool", "status", "error"),
@@ -60,9 +60,9 @@ var (
 // fits their schemas.
 var Outputs = []output{
 	{"run", slices.Concat(finished, typed[runs.StartedLine]("started"))},
-	{"list", slices.Concat(typed[cli.RunLine]("run", "experiment"), typed[runs.FacetsLine]("facets"),
+	{"list", slices.Concat(typed[cli.RunLine]("task", "experiment", "blueprint", "session", "workflow"), typed[runs.FacetsLine]("facets"),
 		typed[runs.RecentLine]("recent"))},
-	{"show", slices.Concat(typed[runs.ShowLine]("task", "experiment", "session", "run"), typed[runs.CallLine]("call"))},
+	{"show", slices.Concat(typed[runs.ShowLine]("workflow", "task", "experiment", "session", "blueprint"), typed[runs.CallLine]("call"))},
 	{"timeline", slices.Concat(typed[history.SpanLine]("span"), typed[history.EventLine]("event"))},
 	{"operations", typed[history.OperationLine](operationNames()...)},
 	{"logs", slices.Concat(typed[runs.LogLine]("line"), typed[runs.LogNote]("note"))},
@@ -96,7 +96,7 @@ var Outputs = []output{
 	{"lineage", typed[history.LineageLine]("lineage")},
 	{"serve", typed[ServeLine]("serve")},
 	{"doctor", typed[checkLine]("check")},
-	{"open", typed[runs.ShowLine]("task", "experiment", "session", "run")},
+	{"open", typed[runs.ShowLine]("workflow", "task", "experiment", "session", "blueprint")},
 	{"replay step", slices.Concat(typed[history.StepLine]("step"), typed[history.StepChange]("change"),
 		typed[history.WatchLine]("watch"))},
 	{"replay verify", verdicts},
@@ -244,7 +244,13 @@ func lineSchema(l lineType, strict bool) (*jsonschema.Schema, error) {
 // knownTypes returns schemas of types that are narrower than their Go types.
 func knownTypes() map[reflect.Type]*jsonschema.Schema {
 	text := func(words ...any) *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Enum: words} }
-	var exits []any
+	statuses, verdicts, exits := []any{""}, []any{""}, []any{""} // a run of another program may have none
+	for _, s := range ace.Statuses() {
+		statuses = append(statuses, string(s))
+	}
+	for _, v := range ace.Verdicts() {
+		verdicts = append(verdicts, string(v))
+	}
 	for _, e := range ace.ExitStatuses() {
 		exits = append(exits, string(e))
 	}
@@ -254,9 +260,10 @@ func knownTypes() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[ace.Outcome]():       text("accepted", "rejected", "ignored", "unparsable"),
 		reflect.TypeFor[ace.OperationType](): text("ADD", "UPDATE", "TAG", "REMOVE", "MERGE"),
 		// The state of a session is described by its own contract, engine/agents/session.
-		reflect.TypeFor[session.State](): {Type: "object"},
-		// A run of another program may have no status.
-		reflect.TypeFor[ace.ExitStatus](): text(append(exits, string(ace.Continued), "")...),
+		reflect.TypeFor[session.State]():  {Type: "object"},
+		reflect.TypeFor[ace.Status]():     text(statuses...),
+		reflect.TypeFor[ace.Verdict]():    text(verdicts...),
+		reflect.TypeFor[ace.ExitStatus](): text(exits...),
 	}
 }
 

@@ -125,7 +125,7 @@ func stateText(r sessions.Row, now time.Time) string {
 			return string(state) + ", unfinished"
 		}
 		return string(state)
-	case e.Status == session.Ended && e.Exit != "" && e.Exit != ace.Success:
+	case e.Status == session.Ended && e.Exit != "" && e.Exit != ace.Completed:
 		return string(e.Exit)
 	case r.Waiting > 0:
 		return fmt.Sprintf("%s (%d)", e.Status, r.Waiting)

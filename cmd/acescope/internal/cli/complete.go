@@ -78,7 +78,7 @@ func (a *App) CompleteIDs(experiments bool) cobra.CompletionFunc {
 			} else if r.Type == ace.ExperimentWorkflow {
 				id = strings.TrimPrefix(id, ace.ExperimentIDPrefix)
 			}
-			ids = append(ids, cobra.CompletionWithDesc(id, string(r.Exit)))
+			ids = append(ids, cobra.CompletionWithDesc(id, string(r.Status)))
 			return nil
 		})
 		return ids

@@ -170,20 +170,22 @@ func (l *Lines) Write(v any) error {
 
 // RunLine is a run in a list, and a task run that has closed.
 type RunLine struct {
-	Kind string `json:"type"` // run or experiment
+	Kind string `json:"type"` // task, experiment, blueprint, session, or workflow for one that is not of the contract
 	runs.Run
-	DurationMS float64      `json:"duration_ms,omitempty"`
-	Answer     string       `json:"answer,omitempty"`
-	Correct    *bool        `json:"correct,omitempty"`
-	Playbook   string       `json:"playbook,omitempty"`
-	Failure    *ace.Failure `json:"failure,omitempty"`
+	// TasksSummary replaces the summary of an experiment, so that a sum over summaries counts each task once.
+	TasksSummary *ace.Summary `json:"tasks_summary,omitempty"`
+	DurationMS   float64      `json:"duration_ms,omitempty"`
+	Answer       string       `json:"answer,omitempty"`
+	Correct      *bool        `json:"correct,omitempty"`
+	Playbook     string       `json:"playbook,omitempty"`
+	Failure      *ace.Failure `json:"failure,omitempty"`
 }
 
 // ListLine returns the line of a run in a list.
 func ListLine(r runs.Run) RunLine {
-	l := RunLine{Kind: "run", Run: r}
+	l := RunLine{Kind: runs.TypeOf(r.Type), Run: r}
 	if r.Type == ace.ExperimentWorkflow {
-		l.Kind, l.TaskID = "experiment", ""
+		l.TaskID, l.Summary, l.TasksSummary = "", nil, r.Summary
 	}
 	if !r.Open() {
 		l.DurationMS = Millis(r.Age(r.Close))
@@ -195,10 +197,10 @@ func ListLine(r runs.Run) RunLine {
 func FinishedLine(f experiments.Finished, in ace.ExperimentInput) RunLine {
 	r := f.Result
 	return RunLine{
-		Kind: "run",
+		Kind: runs.TypeOf(ace.TaskWorkflow),
 		Run: runs.Run{
 			TaskID: r.TaskID, WorkflowID: f.WorkflowID, RunID: f.RunID, Experiment: in.ExperimentID,
-			Dataset: in.DatasetID, Model: in.Model, Adapter: string(in.Adapter), Exit: r.ExitStatus, Close: f.At,
+			Dataset: in.DatasetID, Model: in.Model, Adapter: string(in.Adapter), Status: f.Status, Verdict: f.Verdict, Close: f.At,
 			Summary: &r.Summary,
 		},
 		DurationMS: Millis(f.Took), Answer: r.Answer, Correct: r.Correct, Playbook: r.PlaybookHash, Failure: f.Failure,

@@ -61,7 +61,7 @@ func lineage(a *cli.App, ctx context.Context, name string) error {
 		}
 	}
 	styles := theme.NoColor().Styles(theme.GlyphsFor(os.Getenv))
-	header := "RUN\tFORKED AT\tCHANGED\tSTATUS\tCOST\tANSWER\tEFFECT"
+	header := "RUN\tFORKED AT\tCHANGED\tSTATUS\tVERDICT\tCOST\tANSWER\tEFFECT"
 	return cli.WriteRows(a, lines, header, func(l LineageLine) []any { return l.cells(styles) })
 }
 
@@ -70,7 +70,7 @@ const maxLineageCell = 60
 
 func (l LineageLine) cells(s theme.Styles) []any {
 	g := s.Glyphs
-	status, cost, selected := s.Status(string(l.Exit)), "", ""
+	status, cost, selected := s.Status(string(l.Status)), "", ""
 	if l.Attempt > 1 && l.Open() {
 		status = s.Retry()
 	}
@@ -83,7 +83,7 @@ func (l LineageLine) cells(s theme.Styles) []any {
 	r := l.row
 	var cells []any
 	for _, text := range []string{
-		r.Place + r.Name, r.At, r.Changed, status.Glyph + " " + status.Word, cost, r.Answer, r.Effect,
+		r.Place + r.Name, r.At, r.Changed, status.Glyph + " " + status.Word, string(l.Verdict), cost, r.Answer, r.Effect,
 	} {
 		cells = append(cells, g.Replace(ansi.Truncate(cli.SafeText(cmp.Or(text, g.Dash)), maxLineageCell, g.Ellipsis)))
 	}

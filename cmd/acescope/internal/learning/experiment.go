@@ -13,6 +13,7 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/sources/experiments"
 	"acescope/theme"
 	"acescope/tui/text"
@@ -63,20 +64,28 @@ func experimentList(a *cli.App, ctx context.Context) error {
 	for i, e := range list {
 		rows[i] = experimentRow(e)
 	}
-	header := "EXPERIMENT\tDATA SET\tMODEL\tSTATUS\tTASKS\tACC\tEVAL\tBULLETS\tCOST\tAGE"
+	header := "EXPERIMENT\tDATA SET\tMODEL\tSTATUS\tTASKS\tFAILED\tACC\tEVAL\tBULLETS\tCOST\tAGE"
 	return cli.WriteRows(a, slices.Values(rows), header, func(r ExperimentRow) []any {
 		eval := ""
 		if n := len(r.Eval); n > 0 {
-			eval = fmt.Sprintf("%.3f", r.Eval[0].Accuracy)
+			eval = rate(evalRate(&r.Eval[0]))
 			if n > 1 {
-				eval += fmt.Sprintf(" → %.3f", r.Eval[n-1].Accuracy)
+				eval += " → " + rate(evalRate(&r.Eval[n-1]))
 			}
 		}
 		return []any{
-			r.ExperimentID, r.DatasetID, r.Model, r.ExitStatus, fmt.Sprintf("%d/%d", r.Tasks, r.TotalTasks*r.TotalEpochs),
+			r.ExperimentID, r.DatasetID, r.Model, r.Status, fmt.Sprintf("%d/%d", r.Tasks, r.TotalTasks*r.TotalEpochs), r.Failed,
 			rate(r.Accuracy), eval, r.Bullets, fmt.Sprintf("%.4f", r.Usage.CostUSD), text.Span(time.Since(r.Start)),
 		}
 	})
+}
+
+// evalRate returns the accuracy of an evaluation, nil without labels.
+func evalRate(e *ace.EvalResult) *float64 {
+	if e.Labeled() == 0 {
+		return nil
+	}
+	return &e.Accuracy
 }
 
 // rate formats a rate, "" for nil.
@@ -160,15 +169,20 @@ func seriesText(s *experiments.Series, g theme.Glyphs) []string {
 			widget.Quantity(last[len(last)-1], "rate", g)
 	}
 	for _, e := range l.Eval {
-		rates += fmt.Sprintf(", evaluation after epoch %d ", e.Epoch) + widget.Quantity(e.Accuracy, "rate", g)
+		rates += fmt.Sprintf(", evaluation after epoch %d ", e.Epoch)
+		if e.Labeled() == 0 {
+			rates += fmt.Sprintf("of %d unlabeled tasks", e.Unlabeled)
+		} else {
+			rates += widget.Quantity(e.Accuracy, "rate", g)
+		}
 	}
 	perCorrect := widget.Quantity(t.CostPerCorrect, "USD", g)
 	if experiments.WithoutCost(s) {
 		perCorrect = widget.Quantity(t.TokensPerCorrect, "", g) + " tokens"
 	}
 	lines := []string{
-		fmt.Sprintf("%s  %s, epoch %d of %d, %d/%d tasks in %s, a task %s", l.ExitStatus, l.Stage, l.Epoch, l.TotalEpochs,
-			l.Tasks, l.TotalTasks*l.TotalEpochs, text.Duration(s.Duration(time.Now())),
+		fmt.Sprintf("%s  %s, epoch %d of %d, %d/%d tasks, %d failed, in %s, a task %s", l.Status, l.Stage, l.Epoch, l.TotalEpochs,
+			l.Tasks, l.TotalTasks*l.TotalEpochs, l.Failed, text.Duration(s.Duration(time.Now())),
 			widget.Quantity(t.MeanDurationMS, "ms", g)),
 		rates,
 		fmt.Sprintf("playbook %d bullets, operations %d accepted, %d rejected", l.Bullets, l.Accepted, l.Rejected),
@@ -216,14 +230,10 @@ func readExperiment(ctx context.Context, e *engine.Engine, id string) (*experime
 }
 
 func writeTasks(a *cli.App, tasks iter.Seq[TaskLine]) error {
-	header := "N\tTASK\tSTATUS\tCORRECT\tACC\tROLLING\tBULLETS\tACCEPTED\tREJECTED\tTOKENS\tCOST\tANSWER"
+	header := "N\tTASK\tSTATUS\tVERDICT\tACC\tROLLING\tBULLETS\tACCEPTED\tREJECTED\tTOKENS\tCOST\tANSWER"
 	return cli.WriteRows(a, tasks, header, func(l TaskLine) []any {
-		correct := ""
-		if l.Correct != nil {
-			correct = fmt.Sprint(*l.Correct)
-		}
 		return []any{
-			l.N, l.TaskID, l.Exit, correct, rate(l.Accuracy), rate(l.RollingAccuracy), l.Bullets, l.Accepted,
+			l.N, l.TaskID, l.Status, l.Verdict, rate(l.Accuracy), rate(l.RollingAccuracy), l.Bullets, l.Accepted,
 			l.Rejected, l.Input + l.Output, fmt.Sprintf("%.4f", l.Cost), l.Answer,
 		}
 	})

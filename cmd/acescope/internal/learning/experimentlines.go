@@ -22,6 +22,7 @@ type ExperimentRow struct {
 	ace.ExperimentProgress
 	Tasks      int       `json:"tasks"`
 	Correct    int       `json:"correct"`
+	Failed     int       `json:"failed"`
 	Accuracy   *float64  `json:"accuracy,omitempty"`
 	Start      time.Time `json:"start"`
 	Close      time.Time `json:"close,omitzero"`
@@ -39,10 +40,11 @@ func experimentRow(r experiments.Experiment) ExperimentRow {
 	if r.Progress != nil {
 		l.ExperimentProgress = *r.Progress
 	}
-	l.ExperimentID, l.ExitStatus = r.Name(), r.Exit
+	l.ExperimentID, l.Status = r.Name(), r.Status
 	l.Epochs, l.Eval = append([]ace.EpochResult{}, l.Epochs...), append([]ace.EvalResult{}, l.Eval...)
 	labeled := 0
 	l.Tasks, l.Correct, labeled = experiments.Answers(&l.ExperimentProgress)
+	l.Failed, _ = l.ExperimentProgress.Failed()
 	l.Accuracy = number(float64(l.Correct) / float64(labeled))
 	return l
 }
@@ -71,7 +73,7 @@ func seriesLine(s *experiments.Series) ExperimentSeries {
 	in, t := s.Input, s.Totals()
 	run := runs.Run{
 		WorkflowID: s.WorkflowID, RunID: s.RunID, Dataset: in.DatasetID, Model: in.Model, Adapter: string(in.Adapter),
-		Exit: s.Exit, Start: s.Start, Close: s.Close,
+		Status: s.Status, Start: s.Start, Close: s.Close,
 	}
 	row := experimentRow(experiments.Experiment{Run: run, Progress: &s.Progress})
 	row.Type = "experiment_series"
@@ -87,7 +89,6 @@ type TaskLine struct {
 	Type string `json:"type"` // experiment_task
 	N    int    `json:"n"`
 	experiments.Task
-	Correct         *bool    `json:"correct,omitempty"`
 	Accuracy        *float64 `json:"accuracy,omitempty"`
 	RollingAccuracy *float64 `json:"rolling_accuracy,omitempty"`
 	CostPerCorrect  *float64 `json:"cost_per_correct,omitempty"`
@@ -103,10 +104,6 @@ func taskLines(s *experiments.Series, window int) iter.Seq[TaskLine] {
 			l := TaskLine{
 				Type: "experiment_task", N: i + 1, Task: t, Accuracy: number(all[i]), RollingAccuracy: number(rolling[i]),
 				CostPerCorrect: number(allCost[i]), RollingCost: number(rollingCost[i]),
-			}
-			if t.Verdict != experiments.Ungraded {
-				correct := t.Verdict == experiments.Correct
-				l.Correct = &correct
 			}
 			if !yield(l) {
 				return

@@ -125,7 +125,7 @@ func printTriage(out io.Writer, t *triagesource.Result) error {
 		if g.Phase == "" {
 			where = g.Activity + g.Dataset
 		}
-		fmt.Fprintf(w, "  %d\t%.1f%%\t%s\t%s\t%s\t%s\tlast %s\n", g.Count, 100*g.Share, g.Kind, cli.SafeText(where),
+		fmt.Fprintf(w, "  %d\t%.1f%%\t%s\t%s\t%s\t%s\tlast %s\n", g.Count, 100*g.Share, cmp.Or(string(g.Verdict), string(g.Status)), cli.SafeText(where),
 			cli.SafeText(g.Type), cli.SafeText(g.Pattern), cli.SafeText(nameOf(g.Last.Run)))
 	}
 	for _, list := range []struct {
@@ -135,7 +135,7 @@ func printTriage(out io.Writer, t *triagesource.Result) error {
 		fmt.Fprintf(w, "\n%s\n", list.title)
 		for _, r := range list.runs[:min(len(list.runs), textRows)] {
 			fmt.Fprintf(w, "  %s\t%s\t%s\t%d tokens\t%s\n", cli.SafeText(nameOf(r)),
-				r.Age(now).Round(time.Millisecond), triagesource.UsageOf(r).Cost(), triagesource.Tokens(r), r.Exit)
+				r.Age(now).Round(time.Millisecond), triagesource.UsageOf(r).Cost(), triagesource.Tokens(r), r.Status)
 		}
 	}
 	fmt.Fprintf(w, "\nPHASES (%d runs, %d of them read from histories, %d without times)\n",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -29,9 +30,14 @@ type SummaryLine struct {
 	RunID        string            `json:"run_id"`
 	Provider     string            `json:"provider"`
 	Model        string            `json:"model"`
-	ExitStatus   ace.ExitStatus    `json:"exit_status"`
+	Status       ace.Status        `json:"status"`
+	Verdict      ace.Verdict       `json:"verdict,omitempty"` // of a single task
 	Tasks        int               `json:"tasks"`
 	Correct      int               `json:"correct"`
+	Wrong        int               `json:"wrong"`
+	Unlabeled    int               `json:"unlabeled"`
+	Ungraded     int               `json:"ungraded"`
+	Failed       int               `json:"failed"`
 	Epochs       []ace.EpochResult `json:"epochs"`
 	Eval         []ace.EvalResult  `json:"eval"`
 	ace.Usage
@@ -63,17 +69,18 @@ func runExperiment(
 		Interrupted(a, ctx, in.ExperimentID)
 		return err
 	}
-	if err := printSummary(a, state, id, runID, time.Since(start)); err != nil {
-		return err
-	}
-	status := state.ExitStatus()
+	return printSummary(a, state, id, runID, time.Since(start))
+}
+
+// closedError returns nil for a run that completed, otherwise the error that makes the command exit with 1.
+func closedError(what string, status ace.Status, failure *ace.Failure) error {
 	switch {
-	case status == ace.Success:
+	case !status.Bad():
 		return nil
-	case state.Failure != nil:
-		return fmt.Errorf("experiment %s: %s: %s", in.ExperimentID, status, state.Failure.Message)
+	case failure != nil && failure.Message != "":
+		return fmt.Errorf("%s: %s: %s", what, status, failure.Message)
 	}
-	return fmt.Errorf("experiment %s: %s", in.ExperimentID, status)
+	return fmt.Errorf("%s: %s", what, status)
 }
 
 // reportProviders writes to standard error which providers execute the phases, and the pace.
@@ -152,18 +159,13 @@ func follow(
 	}
 	defer bar.Clear()
 	progress := cli.Progress{Total: int64(in.Tasks * in.Epochs), Since: time.Now()}
-	correct, labeled := 0, 0
+	counts := map[string]int{}
 	var writeErr error
 	state, err := experiments.Follow(ctx, e.Client, e.Namespace(), id, runID, reportConnection(a),
 		func(_ ace.ExperimentInput, f experiments.Finished) {
-			if c := f.Result.Correct; c != nil {
-				labeled++
-				if *c {
-					correct++
-				}
-			}
+			counts[cmp.Or(string(f.Verdict), string(f.Status))]++
 			progress.Done++
-			progress.Note = fmt.Sprintf("%d of %d correct", correct, labeled)
+			progress.Note = countsText(counts)
 			bar.Draw(func() cli.Progress { return progress })
 			if a.JSON && writeErr == nil {
 				writeErr = out.Write(cli.FinishedLine(f, in))
@@ -178,24 +180,50 @@ func printSummary(
 	in, p := state.Input, state.Progress
 	s := SummaryLine{
 		Type: "summary", ExperimentID: in.ExperimentID, WorkflowID: workflowID, RunID: runID, Provider: in.Provider,
-		Model: in.Model, ExitStatus: state.ExitStatus(), Epochs: p.Epochs, Eval: p.Eval, Usage: p.Usage,
+		Model: in.Model, Status: state.Status(), Epochs: p.Epochs, Eval: p.Eval, Usage: p.Usage,
 		DurationMS: cli.Millis(duration), PlaybookBefore: p.Before, PlaybookAfter: p.After, Bullets: p.Bullets,
 		Accepted: p.Accepted, Rejected: p.Rejected, Failure: state.Failure,
 	}
 	for _, e := range p.Epochs {
 		s.Tasks += e.Tasks
 		s.Correct += e.Correct
+		s.Wrong += e.Wrong
+		s.Unlabeled += e.Unlabeled
+		s.Ungraded += e.Ungraded
+		s.Failed += e.Failed
 	}
+	failed := closedError("experiment "+in.ExperimentID, s.Status, s.Failure)
 	if a.JSON {
-		return cli.NewLines(a.Out).Write(s)
+		return cmp.Or(cli.NewLines(a.Out).Write(s), failed)
 	}
 	took := ""
 	if duration > 0 {
 		took = fmt.Sprintf(", %.1f s", duration.Seconds())
 	}
-	fmt.Fprintf(a.Out, "experiment %s: %s, %d tasks, %d correct%s, %s\n",
-		s.ExperimentID, s.ExitStatus, s.Tasks, s.Correct, took, s.Usage.Cost())
-	return printExperiment(a.Out, p)
+	counts := map[string]int{string(ace.Correct): s.Correct, string(ace.Wrong): s.Wrong, string(ace.Failed): s.Failed,
+		string(ace.Unlabeled): s.Unlabeled, string(ace.Ungraded): s.Ungraded}
+	fmt.Fprintf(a.Out, "experiment %s: %s, %d tasks: %s%s, %s\n",
+		s.ExperimentID, s.Status, s.Tasks, countsText(counts), took, s.Usage.Cost())
+	return cmp.Or(printExperiment(a.Out, p), failed)
+}
+
+// countsText lists numbers of tasks by verdict, or by status if they did not complete: "3 correct, 1 failed".
+func countsText(counts map[string]int) string {
+	var parts []string
+	for _, word := range []ace.Verdict{ace.Correct, ace.Wrong, ace.Unlabeled, ace.Ungraded} {
+		parts = appendCount(parts, counts[string(word)], string(word))
+	}
+	for _, status := range ace.Statuses() {
+		parts = appendCount(parts, counts[string(status)], string(status))
+	}
+	return cmp.Or(strings.Join(parts, ", "), "none closed")
+}
+
+func appendCount(parts []string, n int, word string) []string {
+	if n == 0 {
+		return parts
+	}
+	return append(parts, fmt.Sprintf("%d %s", n, word))
 }
 
 func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
@@ -204,15 +232,27 @@ func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
 		if e.Epoch == 0 {
 			when = "before"
 		}
-		fmt.Fprintf(w, "eval     %s: %d of %d correct, %.3f\n", when, e.Correct, e.Tasks, e.Accuracy)
+		counts := map[string]int{string(ace.Correct): e.Correct, string(ace.Wrong): e.Labeled() - e.Correct,
+			string(ace.Unlabeled): e.Unlabeled}
+		fmt.Fprintf(w, "eval     %s: %d tasks: %s%s\n", when, e.Tasks, countsText(counts), accuracyText(e.Labeled(), e.Accuracy))
 	}
 	for _, e := range p.Epochs {
-		fmt.Fprintf(w, "epoch    %d: %d tasks, %d correct, %d wrong, %d failed, %d unlabeled, accuracy %.3f\n",
-			e.Epoch, e.Tasks, e.Correct, e.Wrong, e.Failed, e.Unlabeled, e.Accuracy)
+		counts := map[string]int{string(ace.Correct): e.Correct, string(ace.Wrong): e.Wrong,
+			string(ace.Unlabeled): e.Unlabeled, string(ace.Ungraded): e.Ungraded, string(ace.Failed): e.Failed}
+		fmt.Fprintf(w, "epoch    %d: %d tasks: %s%s\n",
+			e.Epoch, e.Tasks, countsText(counts), accuracyText(e.Labeled(), e.Accuracy))
 	}
 	_, err := fmt.Fprintf(w, "playbook %.12s → %.12s, %d bullets, %d operations accepted, %d rejected\n",
 		p.Before, p.After, p.Bullets, p.Accepted, p.Rejected)
 	return err
+}
+
+// accuracyText returns "" without labels, which leave nothing to measure.
+func accuracyText(labeled int, accuracy float64) string {
+	if labeled == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; accuracy %.3f of %d", accuracy, labeled)
 }
 
 // runTask starts one task and, without --detach, follows it until it closes.
@@ -256,6 +296,7 @@ func writeResult(a *cli.App, in ace.TaskInput, d *histories.Detail, r ace.TaskRe
 	out := cli.NewLines(a.Out)
 	finished := experiments.Finished{
 		WorkflowID: d.WorkflowID, RunID: d.RunID, At: d.Close, Took: d.Close.Sub(d.Start), Result: r,
+		Status: d.Phase.Status, Verdict: d.Phase.Verdict,
 	}
 	line := cli.FinishedLine(finished, ace.ExperimentInput{
 		ExperimentID: in.ExperimentID, DatasetID: in.DatasetID, Model: in.Model, Adapter: in.Adapter,
@@ -266,12 +307,19 @@ func writeResult(a *cli.App, in ace.TaskInput, d *histories.Detail, r ace.TaskRe
 	}
 	sum := SummaryLine{
 		Type: "summary", ExperimentID: in.ExperimentID, WorkflowID: d.WorkflowID, RunID: d.RunID, Provider: in.Provider,
-		Model: in.Model, ExitStatus: r.ExitStatus, Tasks: 1, Epochs: []ace.EpochResult{}, Eval: []ace.EvalResult{},
+		Model: in.Model, Status: d.Phase.Status, Verdict: d.Phase.Verdict, Tasks: 1, Epochs: []ace.EpochResult{}, Eval: []ace.EvalResult{},
 		Usage: r.Summary.Usage, DurationMS: line.DurationMS, PlaybookBefore: d.Delta.PlaybookBefore,
 		PlaybookAfter: r.PlaybookHash, Bullets: d.Delta.Bullets, Accepted: r.Summary.Accepted(), Rejected: r.Summary.Rejected,
 	}
-	if r.Correct != nil && *r.Correct {
+	switch d.Phase.Verdict {
+	case ace.Correct:
 		sum.Correct = 1
+	case ace.Wrong:
+		sum.Wrong = 1
+	case ace.Unlabeled:
+		sum.Unlabeled = 1
+	default:
+		sum.Ungraded = 1
 	}
 	return out.Write(sum)
 }

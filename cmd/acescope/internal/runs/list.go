@@ -39,7 +39,7 @@ const (
 )
 
 // usualColumns are the columns of the table unless --columns sets others.
-var usualColumns = []string{"task", "phase", "skills", "delta", "cost", "took", "status", "experiment"}
+var usualColumns = []string{"task", "phase", "skills", "delta", "cost", "took", "status", "verdict", "experiment"}
 
 func ListCommand(a *cli.App) *cobra.Command {
 	var o listOptions
@@ -48,9 +48,9 @@ func ListCommand(a *cli.App) *cobra.Command {
 		Short: "List runs, newest first",
 		Example: "acescope list -q 'ExitStatus = \"wrong\"' --limit 20\n" +
 			"acescope list --sort cost --limit 10 --columns task,cost,model\n" +
-			"acescope list --type run -q 'BlueprintName = \"crawler\"' --columns task,phase,runner,took,status\n" +
+			"acescope list --type blueprint -q 'BlueprintName = \"crawler\"' --columns task,phase,runner,took,status\n" +
 			"acescope list --facets\n" +
-			"acescope list --json | jq -r 'select(.exit_status == \"wrong\") | .task_id'",
+			"acescope list --json | jq -r 'select(.verdict == \"wrong\") | .task_id'",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return list(a, cmd.Context(), o) },
 	}
@@ -67,7 +67,8 @@ func ListCommand(a *cli.App) *cobra.Command {
 	f.BoolVar(&o.retrying, "retrying", false, "only open runs with a retried activity; describes each open run")
 	f.BoolVar(&o.facets, "facets", false, "count the values of the search attributes instead")
 	f.BoolVar(&o.summary, "summary", false,
-		fmt.Sprintf("end with cost and playbook changes of the last %d closed tasks in the list", runs.RecentRuns))
+		fmt.Sprintf("end with verdicts, cost and playbook changes of the last %d closed tasks that match, whatever --limit",
+			runs.RecentRuns))
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if chosen := cmd.Flags().Changed("columns"); chosen && a.JSON {
 			return cli.UsageError("--columns is for the table; --json always writes all fields")
@@ -131,17 +132,11 @@ func list(a *cli.App, ctx context.Context, o listOptions) error {
 	for _, column := range o.columns {
 		titles = append(titles, runsview.Heading(column))
 	}
-	count, closed := 0, []runs.Run(nil) // the newest closed tasks
+	count := 0
 	var readErr error
 	rows := func(yield func(listed) bool) {
 		readErr = o.read(a, ctx, e.Client, func(r runs.Run) error {
 			count++
-			if r.Type == ace.TaskWorkflow && !r.Open() {
-				closed = append(closed, r)
-			}
-			if len(closed) >= 2*runs.RecentRuns {
-				closed = runs.LastEnded(closed, runs.RecentRuns)
-			}
 			if !yield(listed{cli.ListLine(r), r}) {
 				return errStopped
 			}
@@ -150,7 +145,7 @@ func list(a *cli.App, ctx context.Context, o listOptions) error {
 	}
 	err = cmp.Or(cli.WriteRows(a, rows, strings.Join(titles, "\t"), cells), readErr)
 	if err == nil && o.summary {
-		err = summarize(a, closed)
+		err = summarize(a, ctx, e.Client, o.query)
 	}
 	if err == nil && !a.JSON && count == 0 {
 		Warn(a, "no runs found; start one with \"acescope run\"")
@@ -200,16 +195,25 @@ func (o *listOptions) read(a *cli.App, ctx context.Context, c client.Client, put
 	return nil
 }
 
-// RecentLine sums up the last closed tasks of a list.
+// RecentLine sums up the tasks of a list that closed last. It leaves out experiments, which sum up their tasks.
 type RecentLine struct {
 	Type string `json:"type"` // recent
 	*runs.Recent
 }
 
-func summarize(a *cli.App, closed []runs.Run) error {
+func summarize(a *cli.App, ctx context.Context, c client.Client, query string) error {
+	var closed []runs.Run
+	query = runs.And(query, `WorkflowType = "`+ace.TaskWorkflow+`" AND CloseTime IS NOT NULL`)
+	err := runs.ListNewest(ctx, c, query, runs.RecentRuns, func(r runs.Run) error {
+		closed = append(closed, r)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	r := runs.RecentOf(closed, runs.RecentRuns)
 	if r == nil {
-		r = &runs.Recent{Counts: map[ace.ExitStatus]int{}}
+		r = &runs.Recent{Status: map[ace.Status]int{}, Verdict: map[ace.Verdict]int{}}
 	}
 	return Report(a, RecentLine{"recent", r}, "%s", runsview.RecentText(r))
 }

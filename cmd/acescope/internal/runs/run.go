@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,6 +30,7 @@ type RunFlags struct {
 	providers                                  map[string]string // by phase, parsed from phases
 	permission                                 string
 	detach                                     bool
+	maxFailed                                  string
 	Pace                                       time.Duration
 }
 
@@ -40,7 +42,7 @@ func RunCommand(a *cli.App) *cobra.Command {
 		Long: "Runs one task, or with --dataset an experiment: the tasks of the data set one after the other, with a\n" +
 			"playbook that learns from each. A data set is a file of JSON lines {\"context\": …, \"target\": …}. An\n" +
 			"interrupted run is kept: it continues when acescope runs on the same data directory again;\n" +
-			"\"acescope cancel\" ends it.",
+			"\"acescope cancel\" ends it.\n\n" + exitHelp,
 		Example: "acescope run --dataset train.jsonl --eval held-out.jsonl --experiment finance-1\n" +
 			"acescope run \"Use formula Current Ratio …\" --playbook best.txt --json\n" +
 			"acescope run --dataset train.jsonl --phase curator=blueprint:my-curator --agents-dir ~/agents",
@@ -73,6 +75,8 @@ func RunCommand(a *cli.App) *cobra.Command {
 	fs.StringVar(&f.permission, "permission-mode", permissionModes[0],
 		"permissions of an agent in the skills phase: "+strings.Join(permissionModes, ", "))
 	a.ProgramFlags(fs)
+	fs.StringVar(&f.maxFailed, "max-failed", "50%",
+		"share of failed tasks above which the experiment fails; it also fails if all tasks fail")
 	fs.BoolVar(&f.detach, "detach", false, "start it and return; a background process executes it")
 	fs.DurationVar(&f.Pace, "pace", 0, "minimum duration of every phase, to make demonstrations easier to follow")
 	MustComplete(cmd, "provider", CompleteProviders(a))
@@ -98,6 +102,8 @@ func (f RunFlags) check(prompt string) error {
 		return cli.UsageError("--parallel %d: must be from 1 to %d", f.Parallel, engine.MaxActivities)
 	case f.window < 0:
 		return cli.UsageError("--window %d: must not be negative", f.window)
+	case f.maxFailedShare() < 0:
+		return cli.UsageError("--max-failed %q: use a percentage from 0%% to 100%%", f.maxFailed)
 	case f.Pace < 0:
 		return cli.UsageError("--pace %s: must be a positive duration such as 400ms", f.Pace)
 	case f.Adapter != string(ace.Offline) && f.Adapter != string(ace.Online):
@@ -108,6 +114,15 @@ func (f RunFlags) check(prompt string) error {
 		return cli.UsageError("the PROMPT is empty")
 	}
 	return nil
+}
+
+// maxFailedShare returns the share of failed tasks from 0 to 1, or -1 if the flag is invalid.
+func (f RunFlags) maxFailedShare() float64 {
+	percent, err := strconv.ParseFloat(strings.TrimSuffix(cmp.Or(f.maxFailed, "50%"), "%"), 64)
+	if err != nil || !(percent >= 0 && percent <= 100) {
+		return -1
+	}
+	return percent / 100
 }
 
 func runTasks(a *cli.App, ctx context.Context, prompt string, f RunFlags) error {
@@ -210,6 +225,8 @@ func ExperimentInput(ctx context.Context, e *engine.Engine, f RunFlags) (
 		Epochs: f.Epochs, Parallel: f.Parallel, Window: f.window, PaceMS: f.Pace.Milliseconds(),
 		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: f.permission},
 	}
+	maxFailed := f.maxFailedShare()
+	in.MaxFailed = &maxFailed
 	if in.ExperimentID == "" {
 		in.ExperimentID = cli.NewID(train.ID)
 	}

@@ -20,6 +20,7 @@ import (
 	"acescope/sources/cluster"
 	"acescope/sources/detail"
 	"acescope/sources/histories"
+	"acescope/sources/runs"
 )
 
 type showFlags struct {
@@ -51,9 +52,10 @@ func ShowCommand(a *cli.App) *cobra.Command {
 
 // ShowLine is one run with all its details.
 type ShowLine struct {
-	Kind   string         `json:"type"` // task, experiment, session or run
-	TaskID string         `json:"task_id,omitempty"`
-	Status ace.ExitStatus `json:"exit_status"`
+	Kind    string      `json:"type"` // task, experiment, session, blueprint, or workflow for one that is not of the contract
+	TaskID  string      `json:"task_id,omitempty"`
+	Status  ace.Status  `json:"status"`
+	Verdict ace.Verdict `json:"verdict,omitempty"`
 	histories.Detail
 	Calls       []*histories.ToolCall `json:"calls,omitempty"`
 	FailedTasks []failedTask          `json:"failed_tasks,omitempty"`
@@ -75,7 +77,7 @@ type CallLine struct {
 
 // LineOf returns the JSON line of a run. It has the fields of the kind of run only.
 func LineOf(d *histories.Detail) ShowLine {
-	l := ShowLine{Kind: "task", TaskID: d.Input.TaskID, Status: d.Phase.ExitStatus, Detail: *d}
+	l := ShowLine{Kind: runs.TypeOf(d.Type), TaskID: d.Input.TaskID, Status: d.Phase.Status, Verdict: d.Phase.Verdict, Detail: *d}
 	if !l.Lineage.Known() {
 		l.Lineage = histories.Lineage{}
 	}
@@ -95,15 +97,12 @@ func LineOf(d *histories.Detail) ShowLine {
 	l.Plan, l.TrajectoryID, l.BulletIDs, l.OldBullets, l.CallLog = "", "", nil, nil, nil
 	switch {
 	case d.Experiment != nil:
-		l.Kind, l.Status = "experiment", d.Experiment.ExitStatus
 		l.Phase, l.Skills = ace.PhaseAnswer{}, ace.SkillAnswer{}
 		for _, f := range d.FailedTasks {
 			l.FailedTasks = append(l.FailedTasks, failedTask{f.Result.TaskID, f.WorkflowID, f.RunID, f.Event, f.Failure})
 		}
-	case d.Session != nil:
-		l.Kind = "session"
-	default:
-		l.Kind, l.Skills = "run", ace.SkillAnswer{}
+	case d.BlueprintRun != nil:
+		l.Skills = ace.SkillAnswer{}
 	}
 	return l
 }

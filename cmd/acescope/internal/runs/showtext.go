@@ -27,7 +27,8 @@ const (
 func PrintShow(w io.Writer, d *histories.Detail, l ShowLine) error {
 	p := &page{&Output{Lines: cli.NewLines(w)}}
 	start := startOf(d).Local().Format(time.DateTime)
-	p.Printf("%s  %s  %s (%s, %d events)", l.WorkflowID, l.Status, start, l.From, l.Events)
+	status := strings.TrimSpace(string(l.Status) + "  " + string(l.Verdict))
+	p.Printf("%s  %s  %s (%s, %d events)", l.WorkflowID, status, start, l.From, l.Events)
 	p.problems(d)
 	p.lineage(&d.Lineage)
 	switch {
@@ -194,7 +195,7 @@ func (p *page) phases(d *histories.Detail) {
 		if by, ok := runners.ServedBy(step); ok {
 			line += ", " + by.WorkflowID
 		}
-		if v := step.Verdict.String(); v != "" {
+		if v := step.Parsed.String(); v != "" {
 			line += "  answer: " + v
 		}
 		for _, x := range d.Activities {

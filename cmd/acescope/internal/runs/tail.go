@@ -3,6 +3,8 @@ package runs
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"strings"
 
 	"github.com/spf13/cobra"
 	historypb "go.temporal.io/api/history/v1"
@@ -11,6 +13,7 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
 	"acescope/sources/detail"
@@ -23,6 +26,7 @@ func TailCommand(a *cli.App) *cobra.Command {
 		Use:     "tail TASK",
 		Short:   "Follow a run until it closes: phases, tool calls, deltas and statuses",
 		Example: "acescope tail finance-e1-0042 --json | jq -c 'select(.type == \"skill\")'",
+		Long:    "Follow a run until it closes: phases, tool calls, deltas and statuses.\n\n" + exitHelp,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return Tail(a, cmd.Context(), args[0]) },
 
@@ -37,11 +41,11 @@ func Tail(a *cli.App, ctx context.Context, id string) error {
 		return err
 	}
 	defer done()
-	run, err := runs.Resolve(ctx, e.Client, id)
+	found, err := runs.Resolve(ctx, e.Client, id)
 	if err != nil {
 		return err
 	}
-	info := run.GetWorkflowExecutionInfo()
+	info := found.GetWorkflowExecutionInfo()
 	if info.GetType().GetName() == ace.ExperimentWorkflow {
 		return tailExperiment(a, ctx, e, info)
 	}
@@ -51,6 +55,7 @@ func Tail(a *cli.App, ctx context.Context, id string) error {
 // tailRun follows a run and the runs that continue it.
 func tailRun(a *cli.App, ctx context.Context, e *engine.Engine, workflowID, runID string) error {
 	out := NewOutput(a)
+	var failed error // why the last run did not complete
 	for next := runID; next != ""; {
 		runID, next = next, ""
 		run := detail.NewTail(workflowID, runID)
@@ -60,6 +65,7 @@ func tailRun(a *cli.App, ctx context.Context, e *engine.Engine, workflowID, runI
 				out.Line(c, "%s  %-7s  %s", at, c.Type, c.Text())
 			}
 			next = history.NextRun(ev)
+			failed = cmp.Or(endOf(workflowID, ev), failed)
 			return out.Flush()
 		}
 		err := cluster.Follow(ctx, e.Client, e.Namespace(), workflowID, runID, reportConnection(a), put)
@@ -67,7 +73,26 @@ func tailRun(a *cli.App, ctx context.Context, e *engine.Engine, workflowID, runI
 			return err
 		}
 	}
-	return nil
+	return failed
+}
+
+// exitHelp describes the exit code of commands that wait for a run.
+const exitHelp = "The command exits with 1 if the run fails, times out or is canceled or terminated, and with 0 if it\n" +
+	"completes. A wrong answer is not a failure."
+
+// endOf returns why a run did not complete, given its last event; nil for other events. The workflow of a blueprint
+// run completes with the failure of the program as its result.
+func endOf(workflowID string, e *historypb.HistoryEvent) error {
+	fact, _ := history.Closing(e)
+	var r struct {
+		Status ace.Status `json:"status"`
+		Error  string     `json:"error"`
+	}
+	if strings.HasPrefix(workflowID, run.IDPrefix) &&
+		json.Unmarshal(history.JSON(e.GetWorkflowExecutionCompletedEventAttributes().GetResult()), &r) == nil {
+		return closedError(workflowID, r.Status, &ace.Failure{Message: r.Error})
+	}
+	return closedError(workflowID, fact.Status, fact.Failure)
 }
 
 // clockTime is the layout of the time of day in text output.
@@ -80,8 +105,8 @@ func tailExperiment(
 	out := NewOutput(a)
 	var writeErr error
 	put := func(in ace.ExperimentInput, f experiments.Finished) {
-		out.Line(cli.FinishedLine(f, in), "%s  %-24s  %-9s  answer %s",
-			f.At.Local().Format(clockTime), f.Result.TaskID, f.Result.ExitStatus, f.Result.Answer)
+		out.Line(cli.FinishedLine(f, in), "%s  %-24s  %-9s  %-9s  answer %s",
+			f.At.Local().Format(clockTime), f.Result.TaskID, f.Status, f.Verdict, f.Result.Answer)
 		writeErr = out.Flush()
 	}
 	state, runID, err := experiments.FollowWhole(ctx, e.Client, e.Namespace(), run, reportConnection(a), put)

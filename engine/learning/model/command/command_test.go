@@ -243,7 +243,7 @@ func TestWrittenElsewhere(t *testing.T) {
 	f.result = func(run.Request) run.Result {
 		return run.Result{Status: run.Completed, OutputIs: "text", Stdout: "log…", StdoutRef: &ref}
 	}
-	if r, err := generate(attemptContext(t.Context(), 1), p); err != nil || r.Plan != "long" || r.Verdict.Parse != ace.ParseExtracted {
+	if r, err := generate(attemptContext(t.Context(), 1), p); err != nil || r.Plan != "long" || r.Parsed.Parse != ace.ParseExtracted {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -271,8 +271,8 @@ func TestInvocations(t *testing.T) {
 	b := &box{}
 	r, err := p.Skills(attemptContext(t.Context(), 1), in, nil, b)
 	want := []string{"1 add", "1 true true 1.5ms ", "2 rm", "2 false false 0s no", "3 late", "3 true true " + (365 * 24 * time.Hour).String() + " "}
-	if err != nil || r.Answer != "3" || !slices.Equal(b.said, want) || !strings.Contains(r.Verdict.Note, "the tool late, which is not allowed") {
-		t.Errorf("%q, %+v, %v", b.said, r.Verdict, err)
+	if err != nil || r.Answer != "3" || !slices.Equal(b.said, want) || !strings.Contains(r.Parsed.Note, "the tool late, which is not allowed") {
+		t.Errorf("%q, %+v, %v", b.said, r.Parsed, err)
 	}
 }
 

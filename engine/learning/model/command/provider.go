@@ -157,7 +157,7 @@ func recordCalls(ctx context.Context, tools model.Toolbox, r *ace.SkillSessionRe
 		w.Ended(ctx, id, model.CallEnd{Result: inv.Result, Accepted: inv.Accepted, OK: inv.OK, Error: ace.Cut(inv.Error, maxError),
 			Began: inv.At, Took: duration(inv.DurationMS)})
 		if inv.Accepted && !allowed.Allows(inv.Name) {
-			note(r.Verdict, "it called the tool "+name+", which is not allowed")
+			note(r.Parsed, "it called the tool "+name+", which is not allowed")
 		}
 	}
 }
@@ -168,7 +168,7 @@ func duration(ms float64) time.Duration {
 }
 
 // note appends to the note of a verdict, within bounds.
-func note(v *ace.Verdict, text string) {
+func note(v *ace.ParseReport, text string) {
 	const most = 1000
 	if len(v.Note)+len(text) > most {
 		return

@@ -220,7 +220,7 @@ func (s *step) refused(r Response) error {
 
 // answer makes a request and parses the answer. If the answer is invalid, it asks the model
 // once more and says why.
-func (s *step) answer(ctx context.Context, r Request, take func(found) error) (*ace.Verdict, error) {
+func (s *step) answer(ctx context.Context, r Request, take func(found) error) (*ace.ParseReport, error) {
 	resp, err := s.complete(ctx, r)
 	if err != nil {
 		return nil, err
@@ -228,8 +228,8 @@ func (s *step) answer(ctx context.Context, r Request, take func(found) error) (*
 	return s.parse(ctx, r, resp, take)
 }
 
-func (s *step) parse(ctx context.Context, r Request, resp Response, take func(found) error) (*ace.Verdict, error) {
-	v := &ace.Verdict{Attempts: 1}
+func (s *step) parse(ctx context.Context, r Request, resp Response, take func(found) error) (*ace.ParseReport, error) {
+	v := &ace.ParseReport{Attempts: 1}
 	accept := func(f found) error {
 		err := take(f)
 		if err == nil {
@@ -299,7 +299,7 @@ func (m *Message) addText(text string) {
 }
 
 // verdict completes a verdict with the remarks on the answer.
-func (s *step) verdict(v *ace.Verdict, remarks []string) *ace.Verdict {
+func (s *step) verdict(v *ace.ParseReport, remarks []string) *ace.ParseReport {
 	return withRemarks(v, append(s.remarks, remarks...))
 }
 

@@ -74,7 +74,7 @@ func TestGenerate(t *testing.T) {
 		if r.Answer != "2.5" || r.Plan != "Divide." || !slices.Equal(r.BulletIDs, []string{"calc-00001"}) || r.TrajectoryID == "" {
 			t.Errorf("%+v", r)
 		}
-		if v := r.Verdict; v.Parse != ace.ParseClean || v.Attempts != 1 || !strings.Contains(v.Note, "calc-00099") {
+		if v := r.Parsed; v.Parse != ace.ParseClean || v.Attempts != 1 || !strings.Contains(v.Note, "calc-00099") {
 			t.Errorf("verdict %+v", v)
 		}
 		if u := *r.Usage; u != (ace.Usage{InputTokens: 100, OutputTokens: 20, CacheReadTokens: 1000, CostUSD: 0.0004}) {
@@ -126,7 +126,7 @@ func TestRepairsOnce(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if v := r.Verdict; v.Parse != ace.ParseAsked || v.Attempts != 2 || !strings.Contains(v.Note, c.say) || r.Answer != "2.5" {
+				if v := r.Parsed; v.Parse != ace.ParseAsked || v.Attempts != 2 || !strings.Contains(v.Note, c.say) || r.Answer != "2.5" {
 					t.Errorf("%+v of %+v", v, r)
 				}
 				if q := s.Seen()[1]; !strings.Contains(q.Last(), c.say) || q.Messages[0].Role != "user" {
@@ -192,7 +192,7 @@ func TestRetriesAfterShortRateLimit(t *testing.T) {
 		}
 		return llmtest.Reply{Text: generated}
 	}, func(t *testing.T, p model.Provider, s *llmtest.Server) {
-		if r, err := generate(t, p); err != nil || r.Verdict.Attempts != 1 || len(s.Seen()) != 2 {
+		if r, err := generate(t, p); err != nil || r.Parsed.Attempts != 1 || len(s.Seen()) != 2 {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})
@@ -262,7 +262,7 @@ func TestSkills(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Answer != "2.5" || r.Verdict.Parse != ace.ParseExtracted || len(b.names) != 7 {
+		if r.Answer != "2.5" || r.Parsed.Parse != ace.ParseExtracted || len(b.names) != 7 {
 			t.Errorf("%+v %v", r, b.names)
 		}
 		told := s.Seen()[1].Messages[2].Results
@@ -306,7 +306,7 @@ func TestModelWithoutTools(t *testing.T) {
 		return llmtest.Reply{Text: `{"final_answer": "7"}`}
 	}, func(t *testing.T, p model.Provider, _ *llmtest.Server) {
 		r, err := p.Skills(t.Context(), ace.SkillsInput{Prompt: "x"}, nil, &box{})
-		if err != nil || r.Answer != "7" || !strings.Contains(r.Verdict.Note, "does not accept tools") {
+		if err != nil || r.Answer != "7" || !strings.Contains(r.Parsed.Note, "does not accept tools") {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})
@@ -325,9 +325,9 @@ func TestReflect(t *testing.T) {
 		if r.Correct == nil || *r.Correct {
 			t.Error("the model's word decided what is correct")
 		}
-		if !slices.Equal(r.BulletTags, []ace.BulletTag{{ID: "calc-00001", Tag: "helpful"}}) || r.Verdict.Parse != ace.ParseExtracted ||
-			!strings.Contains(r.Verdict.Note, "nope-1") || !strings.Contains(r.Verdict.Note, "great") {
-			t.Errorf("%+v %+v", r.BulletTags, r.Verdict)
+		if !slices.Equal(r.BulletTags, []ace.BulletTag{{ID: "calc-00001", Tag: "helpful"}}) || r.Parsed.Parse != ace.ParseExtracted ||
+			!strings.Contains(r.Parsed.Note, "nope-1") || !strings.Contains(r.Parsed.Note, "great") {
+			t.Errorf("%+v %+v", r.BulletTags, r.Parsed)
 		}
 		if q := s.Seen()[0].Last(); !strings.Contains(q, "WRONG") || llmtest.Between(q, "expected") != "3.0" {
 			t.Errorf("the model was told %q", q)
@@ -394,8 +394,8 @@ func TestLongAnswersAreCut(t *testing.T) {
 	forBothServers(t, llm.Options{}, llmtest.Script(llmtest.Reply{Text: `{"reasoning": "` + long + `", "key_insight": "` + long + `", "operations": [], "final_answer": "` + long + `"}`}),
 		func(t *testing.T, p model.Provider, _ *llmtest.Server) {
 			g, err := generate(t, p)
-			if err != nil || !strings.Contains(g.Verdict.Note, "reasoning had") {
-				t.Fatal(err, g.Verdict)
+			if err != nil || !strings.Contains(g.Parsed.Note, "reasoning had") {
+				t.Fatal(err, g.Parsed)
 			}
 			r, err := p.Reflect(t.Context(), ace.ReflectorInput{Prompt: long}, nil)
 			if err != nil {

@@ -57,7 +57,7 @@ func (p *provider) Skills(ctx context.Context, in ace.SkillsInput, book *playboo
 		return ace.SkillSessionResult{Usage: s.used()}, err
 	}
 	remarks := fit(maxFinal, "final_answer", &out.answer)
-	return ace.SkillSessionResult{Answer: out.answer, Usage: s.used(), Verdict: s.verdict(v, remarks)}, nil
+	return ace.SkillSessionResult{Answer: out.answer, Usage: s.used(), Parsed: s.verdict(v, remarks)}, nil
 }
 
 // loop is a session.

@@ -36,7 +36,7 @@ func (p *provider) Generate(ctx context.Context, in ace.GeneratorInput, book *pl
 	remarks = append(remarks, fit(maxPlan, "reasoning", &out.reasoning)...)
 	remarks = append(remarks, fit(maxFinal, "final_answer", &out.answer)...)
 	return ace.GeneratorResult{Plan: out.reasoning, Answer: out.answer, BulletIDs: ids,
-		Usage: s.used(), Verdict: s.verdict(v, remarks),
+		Usage: s.used(), Parsed: s.verdict(v, remarks),
 		PromptTokens: s.usage.InputTokens + s.usage.CacheReadTokens, CompletionTokens: s.usage.OutputTokens,
 		TrajectoryID: trajectoryID(in.Task, out.reasoning, out.answer)}, nil
 }
@@ -91,7 +91,7 @@ func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput, book *pla
 		return ace.ReflectorResult{}, fmt.Errorf("reflect: encode the findings: %w", err)
 	}
 	return ace.ReflectorResult{Insights: out.insights(), BulletTags: out.tags, Correct: correct, Findings: findings,
-		Usage: s.used(), Verdict: s.verdict(v, out.remarks)}, nil
+		Usage: s.used(), Parsed: s.verdict(v, out.remarks)}, nil
 }
 
 // isCorrect returns nil if the task has no label.
@@ -120,7 +120,7 @@ func (p *provider) Curate(ctx context.Context, in ace.CuratorInput, book *playbo
 		return ace.CuratorResult{Usage: s.used()}, err
 	}
 	remarks := fit(maxPart, "reasoning", &out.reasoning)
-	r := ace.CuratorResult{Rationale: out.reasoning, Usage: s.used(), Verdict: s.verdict(v, remarks)}
+	r := ace.CuratorResult{Rationale: out.reasoning, Usage: s.used(), Parsed: s.verdict(v, remarks)}
 	r.Accepted, r.Rejected = tryAll(book, in.BulletTags, out.operations)
 	return r, nil
 }

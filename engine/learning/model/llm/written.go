@@ -22,8 +22,8 @@ type Written struct {
 }
 
 // read finds the object that accept accepts.
-func (w Written) read(phase ace.Phase, accept func(fields) error) (*ace.Verdict, fields, error) {
-	v := &ace.Verdict{Attempts: 1}
+func (w Written) read(phase ace.Phase, accept func(fields) error) (*ace.ParseReport, fields, error) {
+	v := &ace.ParseReport{Attempts: 1}
 	var out fields
 	why := read(w.Text, func(f found) error {
 		if f.cut > 0 {
@@ -72,7 +72,7 @@ func (w Written) Generator(book *playbook.Playbook, at ace.TaskContext) (ace.Gen
 	r.TrajectoryID = cmp.Or(r.TrajectoryID, trajectoryID(at, r.Plan, r.Answer))
 	r.PromptTokens = r.Usage.InputTokens + r.Usage.CacheReadTokens
 	r.CompletionTokens = r.Usage.OutputTokens
-	r.Verdict = withRemarks(v, remarks)
+	r.Parsed = withRemarks(v, remarks)
 	return r, nil
 }
 
@@ -103,7 +103,7 @@ func (w Written) Skills() (ace.SkillSessionResult, error) {
 		}
 		r.Invocations = append(r.Invocations, inv)
 	}
-	r.Verdict = withRemarks(v, remarks)
+	r.Parsed = withRemarks(v, remarks)
 	return r, nil
 }
 
@@ -137,7 +137,7 @@ func (w Written) Reflector(book *playbook.Playbook, in ace.ReflectorInput) (ace.
 	if f.get("correct").Exists() {
 		r.Correct = new(f.boolean("correct", false))
 	}
-	r.Verdict = withRemarks(v, append(tags.remarks, fit(maxPlan, "insights", &r.Insights)...))
+	r.Parsed = withRemarks(v, append(tags.remarks, fit(maxPlan, "insights", &r.Insights)...))
 	return r, nil
 }
 
@@ -170,7 +170,7 @@ func (w Written) Curator(book *playbook.Playbook) (ace.CuratorResult, error) {
 	}
 	r.Rejected = append(append(r.Rejected, unread...), rejected...)
 	r.FollowUpActions = actions(f.get("follow_up_actions"))
-	r.Verdict = withRemarks(v, remarks)
+	r.Parsed = withRemarks(v, remarks)
 	return r, nil
 }
 
@@ -232,7 +232,7 @@ func (f fields) usage() *ace.Usage {
 }
 
 // withRemarks appends remarks to the note of a verdict.
-func withRemarks(v *ace.Verdict, remarks []string) *ace.Verdict {
+func withRemarks(v *ace.ParseReport, remarks []string) *ace.ParseReport {
 	for _, o := range remarks {
 		if v.Note != "" {
 			v.Note += "; "

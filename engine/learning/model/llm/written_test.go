@@ -28,9 +28,9 @@ func TestWrittenGenerator(t *testing.T) {
 		"strange":   {`{"plan": "p", "bullet_ids": ["calc-00009"]}`, "p", "", "", ace.ParseClean, `bullet "calc-00009" not found`},
 	} {
 		r, err := (Written{"x", c.text}).Generator(oneBullet, ace.TaskContext{})
-		if err != nil || r.Plan != c.plan || r.Answer != c.answer || string(r.Program) != c.program || r.Verdict.Parse != c.how ||
-			!strings.Contains(r.Verdict.Note, c.note) || r.TrajectoryID == "" || r.Usage == nil {
-			t.Errorf("%s: %+v, %+v, %v", name, r, r.Verdict, err)
+		if err != nil || r.Plan != c.plan || r.Answer != c.answer || string(r.Program) != c.program || r.Parsed.Parse != c.how ||
+			!strings.Contains(r.Parsed.Note, c.note) || r.TrajectoryID == "" || r.Usage == nil {
+			t.Errorf("%s: %+v, %+v, %v", name, r, r.Parsed, err)
 		}
 	}
 	for name, text := range map[string]string{"empty": "", "no object": "hello", "nothing known": `{"level": "info"}`, "cut off": `{"plan": "p", "answer": "4`,
@@ -56,8 +56,8 @@ func TestWrittenUsage(t *testing.T) {
 func TestWrittenSkills(t *testing.T) {
 	r, err := (Written{"x", `{"answer": 3, "invocations": [{"name": "look_up", "args": {"w": 1}, "result": [2], "duration_ms": 1.5, "at": "2026-11-21T09:30:00Z"},
 		{"name": "rm", "accepted": false}, {"name": "get", "error": "boom"}, {"name": "put", "ok": false}, {"args": 1}]}`}).Skills()
-	if err != nil || r.Answer != "3" || len(r.Invocations) != 4 || !strings.Contains(r.Verdict.Note, "invocation 5 has no name") {
-		t.Fatalf("%+v, %+v, %v", r, r.Verdict, err)
+	if err != nil || r.Answer != "3" || len(r.Invocations) != 4 || !strings.Contains(r.Parsed.Note, "invocation 5 has no name") {
+		t.Fatalf("%+v, %+v, %v", r, r.Parsed, err)
 	}
 	var said []string
 	for _, inv := range r.Invocations {
@@ -98,8 +98,8 @@ func TestWrittenReflector(t *testing.T) {
 		}
 	}
 	r, err := (Written{"x", `{"bullet_tags": [{"id": "calc-00001", "tag": "Helpful"}, {"id": "calc-00002", "tag": "helpful"}, {"id": "calc-00001", "tag": "good"}], "findings": {"n": 1}}`}).Reflector(oneBullet, ace.ReflectorInput{})
-	if err != nil || len(r.BulletTags) != 1 || r.BulletTags[0] != (ace.BulletTag{ID: "calc-00001", Tag: "helpful"}) || string(r.Findings) != `{"n": 1}` || r.Verdict.Note == "" {
-		t.Errorf("%+v, %+v, %v", r, r.Verdict, err)
+	if err != nil || len(r.BulletTags) != 1 || r.BulletTags[0] != (ace.BulletTag{ID: "calc-00001", Tag: "helpful"}) || string(r.Findings) != `{"n": 1}` || r.Parsed.Note == "" {
+		t.Errorf("%+v, %+v, %v", r, r.Parsed, err)
 	}
 }
 
