@@ -225,7 +225,9 @@ func checkFold(t *testing.T, e *engine.Engine, taskID string) {
 	p, s, d := answers(t, e.Client, id)
 	f := histories.NewFolder(id, "")
 	for _, ev := range eventsOf(t, e.Client, id).Events {
-		f.Apply(ev)
+		if !cluster.ClosesRun(ev.GetEventType()) { // the workflow does not see how the server closes it
+			f.Apply(ev)
+		}
 	}
 	equalJSON(t, "phase", p, f.State.CurrentPhase())
 	equalJSON(t, "skills", s, f.State.SkillUsage())
@@ -308,7 +310,7 @@ func testLive(t *testing.T, e *engine.Engine, s *scripted) {
 	for _, c := range changes {
 		kinds[c.Type]++
 	}
-	if kinds[histories.ChangeSkill] < 4 || kinds[histories.ChangePhase] != 6 || kinds[histories.ChangeDelta] != 1 || kinds[histories.ChangeStatus] != 2 {
+	if kinds[histories.ChangeSkill] < 4 || kinds[histories.ChangePhase] != 6 || kinds[histories.ChangeDelta] != 1 || kinds[histories.ChangeStatus] != 1 {
 		t.Errorf("changes %v", kinds)
 	}
 	record(t, e.Client, "live")

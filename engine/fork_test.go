@@ -301,7 +301,7 @@ func goneFork(t *testing.T, e *engine.Engine, dir string) {
 		t.Fatalf("%+v, %v", o, err)
 	}
 	missing := strings.Repeat("ab", 32)
-	p, err := o.Plan(fork.Point{Event: o.Last() - 8}, fork.Changes{Playbook: &missing})
+	p, err := o.Plan(fork.Point{Phase: ace.PhaseCurator}, fork.Changes{Playbook: &missing})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,7 +110,7 @@ func (s Styles) Status(word string) Mark {
 	case "canceled":
 		return Mark{g.Canceled, word, s.Canceled}
 	case "terminated":
-		return Mark{g.Canceled, word, s.Failed}
+		return Mark{g.Terminated, word, s.Failed}
 	case "timed_out":
 		return Mark{g.Timeout, "timed out", s.Timeout}
 	case "continued_as_new":
@@ -239,7 +239,7 @@ type Glyphs struct {
 
 // StatusGlyphs are for the statuses of runs.
 type StatusGlyphs struct {
-	Running, Completed, Success, Wrong, Failed, Canceled, Timeout, Continued, Retry, Unknown, Pending string
+	Running, Completed, Success, Wrong, Failed, Canceled, Terminated, Timeout, Continued, Retry, Unknown, Pending string
 }
 
 // ChangeGlyphs are for operations on a playbook and for differences.
@@ -281,7 +281,7 @@ func (g Glyphs) Replace(s string) string {
 func Unicode() Glyphs {
 	return Glyphs{
 		StatusGlyphs: StatusGlyphs{Running: "●", Completed: "■", Success: "✓", Wrong: "✗", Failed: "‼", Canceled: "⊘",
-			Timeout: "◷", Continued: "⇢", Retry: "↻", Unknown: "?", Pending: "○"},
+			Terminated: "⊗", Timeout: "◷", Continued: "⇢", Retry: "↻", Unknown: "?", Pending: "○"},
 		ChangeGlyphs: ChangeGlyphs{Added: "+", Updated: "~", Removed: "−", Tagged: "#", Rejected: "✗", Delta: "Δ"},
 		BarGlyphs: BarGlyphs{Full: "█", Empty: "░", Shade: "▒", Point: "◆", Levels: "▁▂▃▄▅▆▇█",
 			Link: "━", LinkTodo: "─"},
@@ -297,7 +297,7 @@ func Unicode() Glyphs {
 func ASCII() Glyphs {
 	return Glyphs{
 		StatusGlyphs: StatusGlyphs{Running: "*", Completed: "=", Success: "v", Wrong: "x", Failed: "!", Canceled: "-",
-			Timeout: "T", Continued: "c", Retry: "@", Unknown: "?", Pending: "o"},
+			Terminated: "%", Timeout: "T", Continued: "c", Retry: "@", Unknown: "?", Pending: "o"},
 		ChangeGlyphs: ChangeGlyphs{Added: "+", Updated: "~", Removed: "-", Tagged: "#", Rejected: "x", Delta: "D"},
 		BarGlyphs: BarGlyphs{Full: "#", Empty: ".", Shade: "%", Point: "^", Levels: "_.-=*#",
 			Link: "=", LinkTodo: "-"},

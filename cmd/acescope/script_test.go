@@ -25,6 +25,23 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"acescope": func() { os.Exit(execute()) }})
 }
 
+var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
+	"barereplay":  barereplay,
+	"codecserver": codecServer,
+	"conforms":    conforms,
+	"endpid":      endPID,
+	"eventually":  eventually,
+	"exits":       exits,
+	"field":       field,
+	"freeport":    freePort,
+	"lines":       lineCount,
+	"mcptool":     mcpTool,
+	"modelserver": modelServer,
+	"save":        save,
+	"task":        taskOf,
+	"up":          up,
+}
+
 // TestScripts runs the scripts in testdata/script. Each has its own data directory. Most start a host in the background
 // that the other commands attach to.
 func TestScripts(t *testing.T) {
@@ -46,21 +63,6 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HISTORIES", histories)
 			return err
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"barereplay":  barereplay,
-			"codecserver": codecServer,
-			"conforms":    conforms,
-			"endpid":      endPID,
-			"eventually":  eventually,
-			"exits":       exits,
-			"field":       field,
-			"freeport":    freePort,
-			"lines":       lineCount,
-			"mcptool":     mcpTool,
-			"modelserver": modelServer,
-			"save":        save,
-			"task":        taskOf,
-			"up":          up,
-		},
+		Cmds: scriptCommands,
 	})
 }

@@ -116,7 +116,7 @@ func TestTailOfEveryType(t *testing.T) {
 		events []*historypb.HistoryEvent
 		want   []string
 	}{
-		"foreign":  {order.Events, []string{`status success, result {"shipped":true}`}},
+		"foreign":  {order.Events, []string{`status completed, result {"shipped":true}`}},
 		"session":  {replaytest.Recorded(t, "session-talk"), []string{"phase idle", "status turn 1 "}},
 		"run":      {replaytest.Recorded(t, "run-completed"), []string{"completed", "status completed"}},
 		"document": {historytest.Document001().Events, []string{"unread cannot read persist_results: ", "phase done", "status completed"}},

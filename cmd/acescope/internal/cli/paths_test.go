@@ -35,3 +35,13 @@ func TestOpeningAPipeEndsWithTheContext(t *testing.T) {
 		t.Errorf("read %q, %v", data, err)
 	}
 }
+
+func TestNewIDsDiffer(t *testing.T) {
+	seen := map[string]bool{}
+	for range 100 { // within a second
+		seen[NewID("task")] = true
+	}
+	if len(seen) != 100 {
+		t.Errorf("100 ids are %d different ones", len(seen))
+	}
+}

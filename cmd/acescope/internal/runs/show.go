@@ -169,7 +169,7 @@ func showCall(a *cli.App, e *engine.Engine, d *histories.Detail, id string, args
 	if json.Unmarshal(raw, &text) != nil {
 		text = string(raw) + "\n"
 	}
-	_, err := io.WriteString(a.Out, text)
+	_, err := io.WriteString(cli.Exact(a.Out), text)
 	return err
 }
 
@@ -196,6 +196,10 @@ func wholeCall(a *cli.App, e *engine.Engine, log ace.Ref, id string) *ace.Invoca
 func showArtifact(
 	a *cli.App, ctx context.Context, e *engine.Engine, exec *commonpb.WorkflowExecution, sha256 string,
 ) error {
+	missing := cli.NotFound("no event of the run refers to an artifact %q", sha256)
+	if len(sha256) != 64 {
+		return missing
+	}
 	var ref ace.Ref
 	iter := e.Client.GetWorkflowHistory(ctx, exec.GetWorkflowId(), exec.GetRunId(), false,
 		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
@@ -209,7 +213,7 @@ func showArtifact(
 	case err != nil:
 		return err
 	case ref.SHA256 == "":
-		return cli.NotFound("no event of the run refers to an artifact %q", sha256)
+		return missing
 	}
 	if path, err := e.Artifacts.Path(ref); err == nil && ref.Size == 0 {
 		if info, err := os.Stat(path); err == nil {
@@ -224,6 +228,6 @@ func showArtifact(
 		return err
 	}
 	defer r.Close()
-	_, err = io.Copy(a.Out, r)
+	_, err = io.Copy(cli.Exact(a.Out), r)
 	return err
 }
