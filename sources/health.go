@@ -53,7 +53,8 @@ func (f *Feeds) sourceAges() []system.SourceAge {
 		list = append(list, system.SourceAge{Name: h.Name, State: h.State, Text: h.Text, Since: h.Since})
 	}
 	r := f.Runs.Value()
-	runs := system.SourceAge{Name: "list of runs", State: cluster.ErrorUnless(r.Err == ""), Text: r.Err, Since: r.Loaded}
+	state := cluster.ErrorUnless(r.Err == "")
+	runs := system.SourceAge{Name: "list of runs", State: state, Text: r.Err, Since: r.Loaded}
 	switch {
 	case r.Err != "":
 	case r.Paused:
@@ -65,14 +66,16 @@ func (f *Feeds) sourceAges() []system.SourceAge {
 	}
 	list = append(list, runs)
 	if d := f.Detail.Value(); d != nil {
-		row := system.SourceAge{Name: "selected run", State: cluster.OK, Text: string(d.From), Since: d.Updated, Dropped: int64(d.LogDropped)}
+		row := system.SourceAge{Name: "selected run", State: cluster.OK, Text: string(d.From),
+			Since: d.Updated, Dropped: int64(d.LogDropped)}
 		if d.Err != "" {
 			row.Text, row.State = d.Err, cluster.Warning
 		}
 		list = append(list, row)
 	}
 	if t := f.Triage.Value(); t != nil {
-		row := system.SourceAge{Name: "triage", State: cluster.ErrorUnless(t.Err == ""), Text: t.Err, Since: t.At, Dropped: int64(t.GroupsDropped)}
+		row := system.SourceAge{Name: "triage", State: cluster.ErrorUnless(t.Err == ""), Text: t.Err,
+			Since: t.At, Dropped: int64(t.GroupsDropped)}
 		switch {
 		case t.Err != "":
 		case t.Scan.Running:

@@ -280,7 +280,8 @@ func (g Glyphs) Replace(s string) string {
 // Unicode returns the default glyphs.
 func Unicode() Glyphs {
 	return Glyphs{
-		StatusGlyphs: StatusGlyphs{Running: "●", Completed: "■", Success: "✓", Wrong: "✗", Failed: "‼", Canceled: "⊘",
+		StatusGlyphs: StatusGlyphs{Running: "●", Completed: "■", Success: "✓", Wrong: "✗",
+			Failed: "‼", Canceled: "⊘",
 			Terminated: "⊗", Timeout: "◷", Continued: "⇢", Retry: "↻", Unknown: "?", Pending: "○"},
 		ChangeGlyphs: ChangeGlyphs{Added: "+", Updated: "~", Removed: "−", Tagged: "#", Rejected: "✗", Delta: "Δ"},
 		BarGlyphs: BarGlyphs{Full: "█", Empty: "░", Shade: "▒", Point: "◆", Levels: "▁▂▃▄▅▆▇█",

@@ -323,7 +323,7 @@ func checkCalls(r *reader, m member) {
 	}
 }
 
-// checkHash drops a bare string that is not a hash: it may say anything.
+// checkHash drops a bare string that is not a hash.
 func checkHash(r *reader, m member) {
 	if p := m.value.(*PersistResult); m.bare && p.PlaybookAfter != "" && !isHash(p.PlaybookAfter) {
 		r.note(m.at, "the text %q is not the hash of a playbook", Cut(p.PlaybookAfter, PreviewBytes))

@@ -2,7 +2,7 @@ package ace
 
 import "slices"
 
-// The statuses of steps follow what the history says: a step is reached if its activity was scheduled,
+// The statuses of steps follow the history: a step is reached if its activity was scheduled,
 // and the close of the run ends the steps that are still open. Workflows of other programs may skip,
 // repeat and overlap steps, and survive the failure of one.
 
@@ -52,7 +52,7 @@ func (s *State) recordMisfit(f Fact) {
 	}
 }
 
-// close applies the server's record of the end, which outranks what the steps say.
+// close applies the server's record of the end, which outranks the steps.
 func (s *State) close(f Fact) {
 	s.ClosedAs = f.Status
 	if f.Status == Completed {

@@ -391,7 +391,8 @@ func (a *agentSession) listen(ctx workflow.Context) {
 	defer cancel()
 	for {
 		err := workflow.Await(disconnected, func() bool {
-			return a.deliver.Len()+a.withdraw.Len()+a.attempt.Len() > 0 || slices.ContainsFunc(a.reports, workflow.Future.IsReady)
+			return a.deliver.Len()+a.withdraw.Len()+a.attempt.Len() > 0 ||
+				slices.ContainsFunc(a.reports, workflow.Future.IsReady)
 		})
 		if err != nil {
 			return

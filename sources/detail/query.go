@@ -145,7 +145,7 @@ func (w *watcher) askTask(ctx context.Context) func() {
 	return func() { w.takeAnswers(phase, skills, delta, missing, unread) }
 }
 
-// takeAnswers sets the detail from a worker's answers. The fold says what they leave out: the phase of another
+// takeAnswers sets the detail from a worker's answers. The fold completes them: the phase of another
 // program is often a bare string, its delta a list of operations.
 func (w *watcher) takeAnswers(
 	phase ace.PhaseAnswer, skills ace.SkillAnswer, delta ace.DeltaAnswer, missing, unread []string,

@@ -147,7 +147,9 @@ func (f *activityFolder) apply(e *historypb.HistoryEvent) {
 		a := e.GetActivityTaskScheduledEventAttributes()
 		name := a.GetActivityType().GetName()
 		phase, _ := ace.StepOf(name)
-		f.list = append(f.list, Activity{Name: activityLabel(name, a.GetInput()), Phase: phase, Scheduled: at, ScheduledEvent: id})
+		f.list = append(f.list, Activity{
+			Name: activityLabel(name, a.GetInput()), Phase: phase, Scheduled: at, ScheduledEvent: id,
+		})
 		if over := len(f.list) - maxActivities; over > 0 {
 			f.list = f.list[over:]
 			f.dropped += over

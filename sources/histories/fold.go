@@ -78,7 +78,8 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 
 func (f *Folder) status(e *historypb.HistoryEvent) Change {
 	s := &f.State
-	return f.change(e, Change{Type: ChangeStatus, Status: s.Status(), Verdict: s.Verdict(), Answer: s.Answer, Correct: s.Correct,
+	return f.change(e, Change{Type: ChangeStatus, Status: s.Status(), Verdict: s.Verdict(), Answer: s.Answer,
+		Correct: s.Correct,
 		Failure: s.Failure, Cancel: s.CancelRequested})
 }
 

@@ -75,7 +75,8 @@ var filterKeys = map[string]string{
 	"exp": ace.AttrExperiment, "experiment": ace.AttrExperiment,
 	"ds": ace.AttrDataset, "data": ace.AttrDataset, "dataset": ace.AttrDataset,
 	"model": ace.AttrModel, "adapter": ace.AttrAdapter, "task": ace.AttrTask, "phase": ace.AttrPhase,
-	"status": history.AttrStatus, "verdict": ace.AttrExit, "exit": ace.AttrExit, "type": "WorkflowType", "workflow": "WorkflowId", "id": "WorkflowId",
+	"status": history.AttrStatus, "verdict": ace.AttrExit, "exit": ace.AttrExit, "type": "WorkflowType",
+	"workflow": "WorkflowId", "id": "WorkflowId",
 	"blueprint": ace.AttrBlueprint, "bp": ace.AttrBlueprint, "runner": ace.AttrRunner,
 }
 

@@ -95,7 +95,8 @@ func Count(ctx context.Context, c client.Client, query string) (int64, error) {
 func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
 	r := Run{
 		WorkflowID: info.GetExecution().GetWorkflowId(), RunID: info.GetExecution().GetRunId(),
-		Type: info.GetType().GetName(), Status: history.StatusOf(info.GetStatus()), Start: info.GetStartTime().AsTime(), Events: info.GetHistoryLength(),
+		Type: info.GetType().GetName(), Status: history.StatusOf(info.GetStatus()),
+		Start: info.GetStartTime().AsTime(), Events: info.GetHistoryLength(),
 	}
 	var exit ace.ExitStatus
 	for name, payload := range info.GetSearchAttributes().GetIndexedFields() {

@@ -13,7 +13,8 @@ import (
 // FacetAttributes returns the search attributes by which a list can be narrowed by value, in display order. The
 // task id is not included, because nearly every run has its own.
 func FacetAttributes() []string {
-	return []string{history.AttrStatus, ace.AttrExit, ace.AttrExperiment, ace.AttrDataset, ace.AttrModel, ace.AttrAdapter, ace.AttrPhase,
+	return []string{history.AttrStatus, ace.AttrExit, ace.AttrExperiment, ace.AttrDataset, ace.AttrModel,
+		ace.AttrAdapter, ace.AttrPhase,
 		ace.AttrBlueprint, ace.AttrRunner}
 }
 

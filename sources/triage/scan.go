@@ -331,7 +331,8 @@ func (s *scanner) readSteps(ctx context.Context) error {
 	var want []runs.Run
 	sample := 0
 	for _, r := range s.facts.Closed {
-		if r.Type == ace.ExperimentWorkflow || r.Status.Bad() || r.Summary != nil && r.Summary.PhaseMS != (ace.PhaseMS{}) {
+		if r.Type == ace.ExperimentWorkflow || r.Status.Bad() ||
+			r.Summary != nil && r.Summary.PhaseMS != (ace.PhaseMS{}) {
 			continue
 		}
 		if sample++; sample > maxPhaseSample {

@@ -32,7 +32,8 @@ func LineageRow(n *histories.LineageNode, marked string, width int, s theme.Styl
 	name := placed(g.Replace(r.Place)+marked, text.Safe(r.Name, " "), width, g)
 	orDash := func(t string) string { return cmp.Or(safe(t, g), g.Dash) }
 	answer := widget.Cell{Text: orDash(r.Answer), Ink: s.Text}
-	if v := s.Verdict(string(n.Run.Verdict)); r.Answer != "" && (n.Run.Verdict == ace.Correct || n.Run.Verdict == ace.Wrong) {
+	graded := n.Run.Verdict == ace.Correct || n.Run.Verdict == ace.Wrong
+	if v := s.Verdict(string(n.Run.Verdict)); r.Answer != "" && graded {
 		answer = widget.Cell{Text: v.Glyph + " " + answer.Text, Ink: v.Ink}
 	}
 	return []widget.Cell{

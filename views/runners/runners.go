@@ -382,7 +382,8 @@ func (q queueRow) draw(v *list, width int, plain bool, now time.Time) string {
 		summary += ": " + text.Safe(q.Nearest, " ")
 	}
 	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis, widget.SizedCell{text.Count(int64(q.Waiting)) + " wait", -11, s.Text},
-		widget.SizedCell{"oldest " + v.oldest(q.RunQueue, now), 13, s.Muted}, widget.SizedCell{able, 11, ink}, widget.SizedCell{summary, 0, s.Text})
+		widget.SizedCell{"oldest " + v.oldest(q.RunQueue, now), 13, s.Muted}, widget.SizedCell{able, 11, ink},
+		widget.SizedCell{summary, 0, s.Text})
 }
 
 // oldest returns how long the first run of a queue has waited.

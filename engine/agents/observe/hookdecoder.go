@@ -209,7 +209,8 @@ func (d *hookDecoder) events(h hookCall, s *hookSession) []ace.ToolEvent {
 		if s.Failed != "" {
 			f.ExitStatus = ace.ExitFailed
 		}
-		return append(left, ace.ToolEvent{EventID: h.rec.ID, Kind: ace.KindFinish, Result: mustJSON(f), Error: s.Failed})
+		finish := ace.ToolEvent{EventID: h.rec.ID, Kind: ace.KindFinish, Result: mustJSON(f), Error: s.Failed}
+		return append(left, finish)
 	}
 	if e.Kind == "" || e.CallID == "" { // a permission has no call yet, and a truncated record may lack it
 		e = d.message(h, s)

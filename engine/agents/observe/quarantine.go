@@ -11,7 +11,7 @@ import (
 	"acescope/engine/agents/observe/spool"
 )
 
-// Quarantine is what the quarantine of a spool holds: events that the server refused for good.
+// Quarantine describes the events of a spool that the server refused permanently.
 type Quarantine struct {
 	Quarantined int64  `json:"quarantined"`                 // events
 	Reason      string `json:"quarantine_reason,omitempty"` // of the newest one
@@ -38,7 +38,7 @@ func ReadQuarantine(dir string) (q Quarantine, err error) {
 	return q, nil
 }
 
-// Advice returns what a user can do about a quarantine that is not empty.
+// Advice says how to deliver the events of a quarantine again, or to discard them.
 func (q Quarantine) Advice() string {
 	return fmt.Sprintf("remove the cause and rename %s to %s to deliver them again, or delete the file",
 		q.File, filepath.Join(filepath.Dir(q.File), spool.ExtraPrefix+"again"))

@@ -128,7 +128,8 @@ func Closing(e *historypb.HistoryEvent) (ace.Fact, bool) {
 		return ace.Closed(ace.Canceled, nil), true
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
 		a := e.GetWorkflowExecutionTerminatedEventAttributes()
-		return ace.Closed(ace.Terminated, &ace.Failure{Kind: ace.Terminated, Type: ace.TypeTerminated, Message: a.GetReason()}), true
+		f := &ace.Failure{Kind: ace.Terminated, Type: ace.TypeTerminated, Message: a.GetReason()}
+		return ace.Closed(ace.Terminated, f), true
 	}
 	return ace.Fact{}, false
 }

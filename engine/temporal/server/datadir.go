@@ -31,9 +31,9 @@ const (
 	logFile      = "server.log"
 )
 
-// OpenDir returns the absolute path of a data directory. It creates a missing one, and takes an empty
-// one and those that acescope made before. It rejects every other directory, and one of another user,
-// before it changes anything. Every writer below a data directory calls it first.
+// OpenDir returns the absolute path of a data directory. It creates a missing directory, and accepts an
+// empty one or one that acescope made. It rejects every other directory, and those of other users, before
+// it changes anything. All code that writes below a data directory calls it first.
 func OpenDir(dir, version string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if dir == "" || err != nil {

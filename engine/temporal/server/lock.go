@@ -100,7 +100,7 @@ func writePID(path string) error {
 	return err
 }
 
-// holder returns the process that hosts or wants to, or 0.
+// holder returns the process that host.lock names, or 0.
 func holder(dir string) int { return readPID(filepath.Join(dir, lockFile)) }
 
 // readPID returns the process that a lock file names if it is alive, otherwise 0.

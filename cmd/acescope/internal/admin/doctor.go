@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,7 +74,8 @@ type reporter func(name string, state cluster.Severity, format string, args ...a
 
 func checkTerminal(a *cli.App, report reporter) {
 	if !cli.IsTerminal(os.Stdout) {
-		report("terminal", cluster.OK, "standard output is not a terminal; the console needs one, the other commands do not")
+		report("terminal", cluster.OK,
+			"standard output is not a terminal; the console needs one, the other commands do not")
 		return
 	}
 	w, h, err := term.GetSize(os.Stdout.Fd())
@@ -81,7 +83,8 @@ func checkTerminal(a *cli.App, report reporter) {
 		report("terminal", cluster.Error, "cannot read its size: %v", err)
 		return
 	}
-	report("terminal", cluster.ErrorUnless(w >= 40 && h >= 10), "%d×%d (%s), UTF-8 %t, NO_COLOR %t", w, h, os.Getenv("TERM"),
+	report("terminal", cluster.ErrorUnless(w >= 40 && h >= 10),
+		"%d×%d (%s), UTF-8 %t, NO_COLOR %t", w, h, os.Getenv("TERM"),
 		theme.HasUTF8(os.Getenv), theme.WantsNoColor(os.Getenv))
 }
 
@@ -116,7 +119,7 @@ func checkEngine(a *cli.App, ctx context.Context, report reporter) {
 	deps.Agents = nil // checked before
 	health := system.Read(ctx, deps, cluster.Connection{Mode: string(e.Mode()), Address: e.Address()})
 	for _, c := range health.Checks() {
-		if c.Name == "data" || c.Name == "attributes" || c.Name == "runs" || c.Name == "clock" || c.Name == system.SpoolCheck {
+		if slices.Contains([]string{"data", "attributes", "runs", "clock", system.SpoolCheck}, c.Name) {
 			report(c.Name, c.State, "%s", strings.TrimRight(c.Text+"; "+c.Advice, "; "))
 		}
 	}
@@ -162,10 +165,12 @@ func checkExecution(a *cli.App, ctx context.Context, e *engine.Engine, report re
 	if a.Cluster() == nil {
 		types := strings.Join(e.ExecutorTypes(), ", ")
 		if a.Settings.NoRunner {
-			report("local runner", cluster.Info, "disabled by no_runner; blueprint runs wait for \"acescope runner start\"; "+
-				"this machine has executors for %s", types)
+			report("local runner", cluster.Info,
+				"disabled by no_runner; blueprint runs wait for \"acescope runner start\"; "+
+					"this machine has executors for %s", types)
 		} else {
-			report("local runner", cluster.OK, "a process with workers for this data directory executes runs for %s", types)
+			report("local runner", cluster.OK,
+				"a process with workers for this data directory executes runs for %s", types)
 		}
 	}
 	checkRunners(a, ctx, e, report)
@@ -188,7 +193,8 @@ func checkRunners(a *cli.App, ctx context.Context, e *engine.Engine, report repo
 		return
 	}
 	if err != nil {
-		report("runners", cluster.Error, "the dispatcher does not answer: %s; see the log of the serving process", cli.OneLine(err))
+		report("runners", cluster.Error,
+			"the dispatcher does not answer: %s; see the log of the serving process", cli.OneLine(err))
 		return
 	}
 	count := map[runner.Status]int{}
@@ -233,7 +239,8 @@ func checkBlueprints(a *cli.App, ctx context.Context, report reporter) {
 		}
 	}
 	if len(existing) == 0 {
-		report("blueprints", cluster.Info, "no directory of blueprints (%s); create a blueprint with \"acescope agent new NAME\"",
+		report("blueprints", cluster.Info,
+			"no directory of blueprints (%s); create a blueprint with \"acescope agent new NAME\"",
 			strings.Join(l.Dirs, ", "))
 		return
 	}

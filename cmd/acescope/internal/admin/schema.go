@@ -60,9 +60,11 @@ var (
 // fits their schemas.
 var Outputs = []output{
 	{"run", slices.Concat(finished, typed[runs.StartedLine]("started"))},
-	{"list", slices.Concat(typed[cli.RunLine]("task", "experiment", "blueprint", "session", "workflow"), typed[runs.FacetsLine]("facets"),
+	{"list", slices.Concat(typed[cli.RunLine]("task", "experiment", "blueprint", "session", "workflow"),
+		typed[runs.FacetsLine]("facets"),
 		typed[runs.RecentLine]("recent"))},
-	{"show", slices.Concat(typed[runs.ShowLine]("workflow", "task", "experiment", "session", "blueprint"), typed[runs.CallLine]("call"))},
+	{"show", slices.Concat(
+		typed[runs.ShowLine]("workflow", "task", "experiment", "session", "blueprint"), typed[runs.CallLine]("call"))},
 	{"timeline", slices.Concat(typed[history.SpanLine]("span"), typed[history.EventLine]("event"))},
 	{"operations", typed[history.OperationLine](operationNames()...)},
 	{"logs", slices.Concat(typed[runs.LogLine]("line"), typed[runs.LogNote]("note"))},

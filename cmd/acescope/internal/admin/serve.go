@@ -85,8 +85,8 @@ func serve(a *cli.App, ctx context.Context, printEnv bool, idle time.Duration) e
 	return nil
 }
 
-// stay serves until it is interrupted, or until idle for that long if it is not 0. Other processes may leave their runs to this one
-// meanwhile: it looks for runs once more after it has said that it ends.
+// stay serves until it is interrupted, or until no run has been open for idle if that is not 0. Other processes may
+// leave their runs to this one, so it looks for runs once more after it has announced its end.
 func stay(ctx context.Context, e *engine.Engine, idle time.Duration) error {
 	for {
 		release, err := server.Stay(e.DataDir())

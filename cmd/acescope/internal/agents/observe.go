@@ -73,7 +73,8 @@ type settingsFlags struct {
 func (f *settingsFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.BoolVar(&f.user, "user", false, "the user's settings: $CLAUDE_CONFIG_DIR, or ~/.claude (the default)")
-	fs.StringVar(&f.project, "project", "", "your own settings of the project in this directory (.claude/settings.local.json)")
+	fs.StringVar(&f.project, "project", "",
+		"your own settings of the project in this directory (.claude/settings.local.json)")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "show the changes without making them")
 	cmd.MarkFlagsMutuallyExclusive("user", "project")
 }

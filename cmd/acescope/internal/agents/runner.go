@@ -101,7 +101,8 @@ func listRunners(a *cli.App, ctx context.Context) error {
 		return writeRunners(a, view)
 	}
 	if len(view.Runners) == 0 {
-		notice(a, `no runners; start one with "acescope runner start", or with "acescope serve" (on a cluster with --runner)`)
+		notice(a, `no runners; start one with "acescope runner start", `+
+			`or with "acescope serve" (on a cluster with --runner)`)
 	}
 	return printRunners(a, view, time.Now())
 }

@@ -29,7 +29,8 @@ import (
 func SessionCommand(a *cli.App) *cobra.Command {
 	return newGroup("session", "Sessions of agents, on the engine and in transcripts on this machine",
 		sessionStartCommand(a), sessionSendCommand(a), sessionShowCommand(a), sessionListCommand(a),
-		sessionApproveCommand(a), sessionInterruptCommand(a), sessionStopCommand(a), sessionMoveCommand(a), sessionReceiveCommand(a))
+		sessionApproveCommand(a), sessionInterruptCommand(a), sessionStopCommand(a), sessionMoveCommand(a),
+		sessionReceiveCommand(a))
 }
 
 // sessionListFlags are the flags of session list.

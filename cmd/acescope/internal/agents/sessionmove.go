@@ -74,7 +74,8 @@ func moveSession(a *cli.App, ctx context.Context, name, dir, reason string) erro
 		case s.Host != nil:
 			line.To = s.Host.Name
 		}
-		if err := report(a, line, "session %s: moved from %s to %s; its status is %s", id, line.From, line.To, s.Status); err != nil {
+		err = report(a, line, "session %s: moved from %s to %s; its status is %s", id, line.From, line.To, s.Status)
+		if err != nil {
 			return err
 		}
 		noticePaused(a, e, id)

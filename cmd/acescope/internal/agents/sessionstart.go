@@ -48,8 +48,9 @@ acescope session start --resume 5e551011 --prompt 'And now the tests' --follow`,
 	fs.StringVar(&in.SessionID, "id", "", "id of the session (default: derived from the time)")
 	choiceVar(fs, &in.Agent, "agent", session.Agents(), "agent: "+join(session.Agents()))
 	fs.StringVar(&in.WorkingDir, "dir", "", "working directory (default: the current one)")
-	fs.StringVar(&in.AgentSessionID, "resume", "", "continue an existing conversation of the agent by its id: a session of "+
-		"Claude Code (or the beginning of its id), Gemini or OpenCode, or a thread of Codex; end the agent in it first")
+	fs.StringVar(&in.AgentSessionID, "resume", "",
+		"continue an existing conversation of the agent by its id: a session of "+
+			"Claude Code (or the beginning of its id), Gemini or OpenCode, or a thread of Codex; end the agent in it first")
 	fs.StringVar(&in.Model, "model", "", "model (default: the agent's)")
 	fs.StringVar(&in.PermissionMode, "permission-mode", "",
 		"the agent's own permission mode: default, acceptEdits, plan, dontAsk")

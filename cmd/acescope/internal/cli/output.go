@@ -200,7 +200,8 @@ func FinishedLine(f experiments.Finished, in ace.ExperimentInput) RunLine {
 		Kind: runs.TypeOf(ace.TaskWorkflow),
 		Run: runs.Run{
 			TaskID: r.TaskID, WorkflowID: f.WorkflowID, RunID: f.RunID, Experiment: in.ExperimentID,
-			Dataset: in.DatasetID, Model: in.Model, Adapter: string(in.Adapter), Status: f.Status, Verdict: f.Verdict, Close: f.At,
+			Dataset: in.DatasetID, Model: in.Model, Adapter: string(in.Adapter), Status: f.Status,
+			Verdict: f.Verdict, Close: f.At,
 			Summary: &r.Summary,
 		},
 		DurationMS: Millis(f.Took), Answer: r.Answer, Correct: r.Correct, Playbook: r.PlaybookHash, Failure: f.Failure,

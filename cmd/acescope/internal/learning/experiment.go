@@ -74,7 +74,8 @@ func experimentList(a *cli.App, ctx context.Context) error {
 			}
 		}
 		return []any{
-			r.ExperimentID, r.DatasetID, r.Model, r.Status, fmt.Sprintf("%d/%d", r.Tasks, r.TotalTasks*r.TotalEpochs), r.Failed,
+			r.ExperimentID, r.DatasetID, r.Model, r.Status,
+			fmt.Sprintf("%d/%d", r.Tasks, r.TotalTasks*r.TotalEpochs), r.Failed,
 			rate(r.Accuracy), eval, r.Bullets, fmt.Sprintf("%.4f", r.Usage.CostUSD), text.Span(time.Since(r.Start)),
 		}
 	})
@@ -181,7 +182,8 @@ func seriesText(s *experiments.Series, g theme.Glyphs) []string {
 		perCorrect = widget.Quantity(t.TokensPerCorrect, "", g) + " tokens"
 	}
 	lines := []string{
-		fmt.Sprintf("%s  %s, epoch %d of %d, %d/%d tasks, %d failed, in %s, a task %s", l.Status, l.Stage, l.Epoch, l.TotalEpochs,
+		fmt.Sprintf("%s  %s, epoch %d of %d, %d/%d tasks, %d failed, in %s, a task %s",
+			l.Status, l.Stage, l.Epoch, l.TotalEpochs,
 			l.Tasks, l.TotalTasks*l.TotalEpochs, l.Failed, text.Duration(s.Duration(time.Now())),
 			widget.Quantity(t.MeanDurationMS, "ms", g)),
 		rates,

@@ -125,7 +125,8 @@ func printTriage(out io.Writer, t *triagesource.Result) error {
 		if g.Phase == "" {
 			where = g.Activity + g.Dataset
 		}
-		fmt.Fprintf(w, "  %d\t%.1f%%\t%s\t%s\t%s\t%s\tlast %s\n", g.Count, 100*g.Share, cmp.Or(string(g.Verdict), string(g.Status)), cli.SafeText(where),
+		fmt.Fprintf(w, "  %d\t%.1f%%\t%s\t%s\t%s\t%s\tlast %s\n", g.Count, 100*g.Share,
+			cmp.Or(string(g.Verdict), string(g.Status)), cli.SafeText(where),
 			cli.SafeText(g.Type), cli.SafeText(g.Pattern), cli.SafeText(nameOf(g.Last.Run)))
 	}
 	for _, list := range []struct {

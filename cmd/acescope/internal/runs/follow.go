@@ -234,7 +234,8 @@ func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
 		}
 		counts := map[string]int{string(ace.Correct): e.Correct, string(ace.Wrong): e.Labeled() - e.Correct,
 			string(ace.Unlabeled): e.Unlabeled}
-		fmt.Fprintf(w, "eval     %s: %d tasks: %s%s\n", when, e.Tasks, countsText(counts), accuracyText(e.Labeled(), e.Accuracy))
+		fmt.Fprintf(w, "eval     %s: %d tasks: %s%s\n", when, e.Tasks, countsText(counts),
+			accuracyText(e.Labeled(), e.Accuracy))
 	}
 	for _, e := range p.Epochs {
 		counts := map[string]int{string(ace.Correct): e.Correct, string(ace.Wrong): e.Wrong,
@@ -247,7 +248,7 @@ func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
 	return err
 }
 
-// accuracyText returns "" without labels, which leave nothing to measure.
+// accuracyText returns the accuracy of the labeled tasks, or "" without labels.
 func accuracyText(labeled int, accuracy float64) string {
 	if labeled == 0 {
 		return ""
@@ -307,7 +308,8 @@ func writeResult(a *cli.App, in ace.TaskInput, d *histories.Detail, r ace.TaskRe
 	}
 	sum := SummaryLine{
 		Type: "summary", ExperimentID: in.ExperimentID, WorkflowID: d.WorkflowID, RunID: d.RunID, Provider: in.Provider,
-		Model: in.Model, Status: d.Phase.Status, Verdict: d.Phase.Verdict, Tasks: 1, Epochs: []ace.EpochResult{}, Eval: []ace.EvalResult{},
+		Model: in.Model, Status: d.Phase.Status, Verdict: d.Phase.Verdict, Tasks: 1,
+		Epochs: []ace.EpochResult{}, Eval: []ace.EvalResult{},
 		Usage: r.Summary.Usage, DurationMS: line.DurationMS, PlaybookBefore: d.Delta.PlaybookBefore,
 		PlaybookAfter: r.PlaybookHash, Bullets: d.Delta.Bullets, Accepted: r.Summary.Accepted(), Rejected: r.Summary.Rejected,
 	}

@@ -52,7 +52,8 @@ func ShowCommand(a *cli.App) *cobra.Command {
 
 // ShowLine is one run with all its details.
 type ShowLine struct {
-	Kind    string      `json:"type"` // task, experiment, session, blueprint, or workflow for one that is not of the contract
+	// Kind is task, experiment, session, blueprint, or workflow for a type that the contract does not have.
+	Kind    string      `json:"type"`
 	TaskID  string      `json:"task_id,omitempty"`
 	Status  ace.Status  `json:"status"`
 	Verdict ace.Verdict `json:"verdict,omitempty"`
@@ -77,7 +78,10 @@ type CallLine struct {
 
 // LineOf returns the JSON line of a run. It has the fields of the kind of run only.
 func LineOf(d *histories.Detail) ShowLine {
-	l := ShowLine{Kind: runs.TypeOf(d.Type), TaskID: d.Input.TaskID, Status: d.Phase.Status, Verdict: d.Phase.Verdict, Detail: *d}
+	l := ShowLine{
+		Kind: runs.TypeOf(d.Type), TaskID: d.Input.TaskID,
+		Status: d.Phase.Status, Verdict: d.Phase.Verdict, Detail: *d,
+	}
 	if !l.Lineage.Known() {
 		l.Lineage = histories.Lineage{}
 	}

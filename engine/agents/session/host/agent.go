@@ -50,8 +50,9 @@ func (h *Host) start(t *attempt, adapter agentcli.Adapter, call agentcli.Call, l
 	}
 	cmd.Env = append(cmd.Env, env...)
 	a := &agent{
-		h: h, sessionID: in.SessionID, dir: in.WorkingDir, cli: adapter.CLI, stderr: process.NewTail(stderrKept, stderrKept),
-		gone: make(chan struct{}), streams: cmd.Streaming, conversation: cmp.Or(call.Resume, call.SessionID),
+		h: h, sessionID: in.SessionID, dir: in.WorkingDir, cli: adapter.CLI,
+		stderr: process.NewTail(stderrKept, stderrKept),
+		gone:   make(chan struct{}), streams: cmd.Streaming, conversation: cmp.Or(call.Resume, call.SessionID),
 		attempt: t, requests: map[string]context.CancelFunc{},
 	}
 	if call.HostServer != "" {

@@ -78,7 +78,8 @@ func CheckInput(in session.Input, agent agentcall.Agent) error {
 		return err
 	}
 	if !adapter.Features.Streaming && (len(in.Rules) > 0 || in.DefaultAction != "") {
-		return &agentcli.CallError{CLI: adapter.CLI, Reason: "it does not ask before it uses a tool, so rules have no effect"}
+		return &agentcli.CallError{CLI: adapter.CLI,
+			Reason: "it does not ask before it uses a tool, so rules have no effect"}
 	}
 	return checkCall(turnInput(in), adapter, agent)
 }

@@ -11,7 +11,8 @@ type object = map[string]any
 
 func sendAnthropic(s *stream, q Request, a Reply) {
 	in, out := tokens(q, a)
-	s.event("message_start", object{"type": "message_start", "message": object{"id": "msg_" + rand.Text(), "type": "message", "role": "assistant",
+	s.event("message_start", object{"type": "message_start", "message": object{"id": "msg_" + rand.Text(),
+		"type": "message", "role": "assistant",
 		"model": q.Model, "content": []any{}, "stop_reason": nil, "stop_sequence": nil,
 		"usage": object{"input_tokens": in, "output_tokens": 1, "cache_creation_input_tokens": 0, "cache_read_input_tokens": a.Cached}}})
 	s.event("ping", object{"type": "ping"})
