@@ -104,44 +104,44 @@ func matchWildcard(pattern, text string) bool {
 }
 
 // Policy decides the tool calls of a session. The host of a session applies it, because only the
-// host has the whole arguments, and reports the verdict to the workflow.
+// host has the whole arguments, and reports the decision to the workflow.
 type Policy struct {
 	Rules     []Rule `json:"rules,omitempty"`
 	Otherwise Action `json:"otherwise,omitempty"` // "": ask
 }
 
-// Verdict is the decision of a policy on a call.
-type Verdict struct {
+// PolicyDecision is the decision of a policy on a call.
+type PolicyDecision struct {
 	Action Action `json:"action"`
 	By     string `json:"by"` // what decided, such as: rule "mcp__*=deny"
 	Reason string `json:"reason,omitempty"`
 }
 
-// Decide returns the verdict on a call. The order of the rules does not matter: a rule that
+// Decide returns the decision on a call. The order of the rules does not matter: a rule that
 // denies wins over one that asks, which wins over one that allows. A call is allowed if rules
 // that allow cover all of it, and denied if a rule that denies matches any of it.
-func (p Policy) Decide(c Call) Verdict {
+func (p Policy) Decide(c Call) PolicyDecision {
 	if v, ok := p.Restrict(c); ok {
 		return v
 	}
 	if r, ok := p.allows(c); ok {
-		return r.verdict()
+		return r.decision()
 	}
 	return p.otherwise()
 }
 
-func (p Policy) otherwise() Verdict {
+func (p Policy) otherwise() PolicyDecision {
 	action := cmp.Or(p.Otherwise, Ask)
-	return Verdict{Action: action, By: "--otherwise " + string(action), Reason: "no rule matches the whole call"}
+	return PolicyDecision{Action: action, By: "--otherwise " + string(action), Reason: "no rule matches the whole call"}
 }
 
-// Restrict returns the verdict of the strictest rule that denies a call or asks about it. It holds
+// Restrict returns the decision of the strictest rule that denies a call or asks about it. It holds
 // for calls too that the agent would make without asking.
-func (p Policy) Restrict(c Call) (v Verdict, ok bool) {
+func (p Policy) Restrict(c Call) (v PolicyDecision, ok bool) {
 	for _, action := range []Action{Deny, Ask} {
 		for _, r := range p.Rules {
 			if r.Action == action && r.touches(c) {
-				return r.verdict(), true
+				return r.decision(), true
 			}
 		}
 	}
@@ -153,8 +153,8 @@ func (p Policy) Restricts() bool {
 	return slices.ContainsFunc(p.Rules, func(r Rule) bool { return r.Action != Allow })
 }
 
-func (r Rule) verdict() Verdict {
-	return Verdict{Action: r.Action, By: fmt.Sprintf("rule %q", r), Reason: r.Reason}
+func (r Rule) decision() PolicyDecision {
+	return PolicyDecision{Action: r.Action, By: fmt.Sprintf("rule %q", r), Reason: r.Reason}
 }
 
 // allows returns the first of the rules that together cover the whole call.
@@ -200,15 +200,15 @@ func (in Input) checkPolicy() error {
 	return nil
 }
 
-// recordedPolicy decides a request without a verdict: the first rule that matches the name and
+// recordedPolicy decides a request without a decision: the first rule that matches the name and
 // the exact argument. Hosts up to version 0d05089 made such requests, and recorded histories
 // must replay.
-func (s *State) recordedPolicy(q ToolRequest) Verdict {
+func (s *State) recordedPolicy(q ToolRequest) PolicyDecision {
 	for _, r := range s.Input.Rules {
 		name, arg, err := r.split()
 		named, _ := path.Match(name, q.Name)
 		if err == nil && named && (arg == "*" || matchWildcard(arg, recordedArgument(q.Args))) {
-			return r.verdict()
+			return r.decision()
 		}
 	}
 	return Policy{Otherwise: s.Input.DefaultAction}.otherwise()

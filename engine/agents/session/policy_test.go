@@ -62,7 +62,7 @@ func TestPolicyMatrix(t *testing.T) {
 	}
 }
 
-// TestStrictestRuleWins checks that the order of rules does not matter and that the verdict names
+// TestStrictestRuleWins checks that the order of rules does not matter and that the decision names
 // what decided.
 func TestStrictestRuleWins(t *testing.T) {
 	call := NewServedCall("/w", "run_command", json.RawMessage(`{"command":"ls"}`), []string{"ls"})

@@ -20,8 +20,8 @@ type ToolRequest struct {
 	Attempt int32           `json:"attempt"`          // of the turn
 	Served  bool            `json:"served,omitempty"` // the session executes the call
 	Seq     int             `json:"seq,omitempty"`    // sequence number, set by the session
-	// Verdict is the decision by the session's policy, made on the unredacted arguments.
-	Verdict *Verdict `json:"verdict,omitempty"`
+	// PolicyDecision is the decision by the session's policy, made on the unredacted arguments.
+	PolicyDecision *PolicyDecision `json:"policy_decision,omitempty"`
 }
 
 // Named returns the request with its id, which defaults to the update id.
@@ -201,7 +201,7 @@ func (c *ToolCalls) count(name string, change func(*ToolCount)) {
 	change(&c.Tools[i])
 }
 
-// requestTool applies the verdict on a tool call, or leaves it pending for the user.
+// requestTool applies the policy on a tool call, or leaves it pending for the user.
 func (s *State) requestTool(r ToolRequest) {
 	if s.Answer(r.ID) != nil || s.IsPending(r.ID) || s.IsRunning(r.ID) {
 		return
@@ -212,7 +212,7 @@ func (s *State) requestTool(r ToolRequest) {
 		s.answer(r, Deny, "the turn that asks has ended", "session")
 		return
 	}
-	v := s.verdict(r)
+	v := s.policyDecision(r)
 	if v.Action != Ask {
 		s.decided(r, v.Action, v.Reason, v.By)
 		return
@@ -221,9 +221,9 @@ func (s *State) requestTool(r ToolRequest) {
 	s.emit(Out{Kind: OutApproval, Turn: r.Turn, Tool: r.Name, CallID: r.ID, Args: ace.Preview(r.Args)})
 }
 
-func (s *State) verdict(r ToolRequest) Verdict {
-	if r.Verdict != nil {
-		return *r.Verdict
+func (s *State) policyDecision(r ToolRequest) PolicyDecision {
+	if r.PolicyDecision != nil {
+		return *r.PolicyDecision
 	}
 	return s.recordedPolicy(r)
 }

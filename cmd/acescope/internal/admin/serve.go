@@ -34,7 +34,7 @@ func ServeCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().BoolVar(&printEnv, "print-env", false, "print the environment of a client with the access token")
 	cmd.Flags().DurationVar(&idle, "until-idle", 0,
 		"exit when no run has been open for this duration, except sessions that wait for\ntheir user (default never)")
-	a.ProgramFlags(cmd.Flags())
+	cli.ProgramFlags(a, cmd.Flags())
 	cmd.Flags().IntVar(&a.Port, "port", 0, "port of the server (default the last port, or a free one)")
 	return cmd
 }

@@ -141,7 +141,7 @@ func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 		return nil, nil, err
 	}
 	a.Meter = cluster.NewMeter()
-	if err := a.checkPrograms(); err != nil {
+	if err := checkPrograms(a); err != nil {
 		return nil, nil, err
 	}
 	o.NoRunner = o.NoRunner || a.Settings.NoRunner

@@ -8,7 +8,7 @@ import (
 
 // ProgramFlags adds the flags with which a process with workers for a cluster lets the cluster's workflows start
 // programs on this machine. Without them it starts none.
-func (a *App) ProgramFlags(fs *pflag.FlagSet) {
+func ProgramFlags(a *App, fs *pflag.FlagSet) {
 	fs.StringVar(&a.Runner, "runner", "",
 		"on a cluster, start a runner of this name: it executes the cluster's programs in the current directory")
 	fs.BoolVar(&a.HostAgents, "host-agents", false,
@@ -16,7 +16,7 @@ func (a *App) ProgramFlags(fs *pflag.FlagSet) {
 }
 
 // checkPrograms rejects the flags without a cluster, where the local runner and agents need none.
-func (a *App) checkPrograms() error {
+func checkPrograms(a *App) error {
 	switch {
 	case a.Cluster() == nil && (a.Runner != "" || a.HostAgents):
 		return UsageError("--runner and --host-agents need a cluster; a data directory has its local runner, " +

@@ -74,7 +74,7 @@ func RunCommand(a *cli.App) *cobra.Command {
 	fs.StringSliceVar(&f.tools, "allow-tool", nil, "tools that the skills phase may call (default all)")
 	fs.StringVar(&f.permission, "permission-mode", permissionModes[0],
 		"permissions of an agent in the skills phase: "+strings.Join(permissionModes, ", "))
-	a.ProgramFlags(fs)
+	cli.ProgramFlags(a, fs)
 	fs.StringVar(&f.maxFailed, "max-failed", "50%",
 		"share of failed tasks above which the experiment fails; it also fails if all tasks fail")
 	fs.BoolVar(&f.detach, "detach", false, "start it and return; a background process executes it")

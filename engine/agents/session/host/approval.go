@@ -71,20 +71,20 @@ func (a *agent) restrict(ctx context.Context, q agentcli.Control, t *attempt) ([
 		return agentcli.HookDecision(q.ID, string(session.Deny), err.Error())
 	}
 	call := session.NewCall(t.in.WorkingDir, q.Hook.Name, args)
-	verdict, restricted := t.in.Policy.Restrict(call)
+	decision, restricted := t.in.Policy.Restrict(call)
 	own := a.tools != nil && strings.HasPrefix(q.Hook.Name, session.ToolPrefix)
 	switch {
 	case !restricted || own:
 		return agentcli.HookDecision(q.ID, "", "")
-	case verdict.Action == session.Ask:
-		return agentcli.HookDecision(q.ID, string(session.Ask), verdict.By)
+	case decision.Action == session.Ask:
+		return agentcli.HookDecision(q.ID, string(session.Ask), decision.By)
 	}
 	request := session.ToolRequest{ID: cmp.Or(q.Hook.ToolUseID, t.newCallID()), Name: q.Hook.Name, Args: args}
 	if _, err := a.h.requestTool(ctx, t, request, call); err != nil { // only a record
 		a.h.log.Warn("a denied tool call was not recorded", "session", a.sessionID, "call", request.ID, "error", err)
 	}
 	return agentcli.HookDecision(q.ID, string(session.Deny),
-		denial(session.ToolAnswer{By: verdict.By, Reason: verdict.Reason}))
+		denial(session.ToolAnswer{By: decision.By, Reason: decision.Reason}))
 }
 
 // denial returns the text that tells the agent about a denied call.
@@ -104,7 +104,7 @@ func (t *attempt) newCallID() string {
 	return session.UUID("call", t.uuid, fmt.Sprint(t.number), fmt.Sprint(t.calls))
 }
 
-// requestTool asks the session's workflow, with the verdict of the rules on the whole call.
+// requestTool asks the session's workflow, with the decision of the rules on the whole call.
 // Secrets are redacted in the request.
 func (h *Host) requestTool(ctx context.Context, t *attempt, q session.ToolRequest, c session.Call) (
 	session.ToolAnswer, error,
@@ -117,8 +117,8 @@ func (h *Host) requestTool(ctx context.Context, t *attempt, q session.ToolReques
 	}
 	q.Turn, q.Attempt = t.in.Turn, t.number
 	if t.in.Policy != nil {
-		verdict := t.in.Policy.Decide(c)
-		q.Verdict = &verdict
+		decision := t.in.Policy.Decide(c)
+		q.PolicyDecision = &decision
 	}
 	q.Args = h.redact.Line(q.Args)
 	if len(q.Args) > ace.InlineBytes {

@@ -549,7 +549,7 @@ func TestRuleMatrix(t *testing.T) {
 func checkRule(t *testing.T, rules []session.Rule, calls map[string]string, denies []string) {
 	s := newStage(t, "claude")
 	s.answer = func(ctx context.Context, r session.ToolRequest) (session.ToolAnswer, error) {
-		a := session.ToolAnswer{ID: r.ID, Action: r.Verdict.Action, By: r.Verdict.By}
+		a := session.ToolAnswer{ID: r.ID, Action: r.PolicyDecision.Action, By: r.PolicyDecision.By}
 		if r.Served && a.Action == session.Allow {
 			result, err := s.executeCall(ctx, session.ToolCall{WorkingDir: s.work, ID: r.ID, Name: r.Name})
 			a.Result = &result
@@ -590,7 +590,7 @@ func TestAskRule(t *testing.T) {
 	in.AllowedTools = []string{"Bash"}
 	in.Policy = &session.Policy{Rules: []session.Rule{{Tool: "Bash(echo *)", Action: session.Ask}}}
 	r, err := s.run(in, 1)
-	if err != nil || r.Status != session.TurnCompleted || len(s.asked) != 1 || s.asked[0].Verdict.Action != session.Ask {
+	if err != nil || r.Status != session.TurnCompleted || len(s.asked) != 1 || s.asked[0].PolicyDecision.Action != session.Ask {
 		t.Errorf("%+v, %v; asked %+v", r, err, s.asked)
 	}
 }
