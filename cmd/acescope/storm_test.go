@@ -64,6 +64,12 @@ func storm(t *testing.T, dir, set string, kills int, random *rand.Rand) []string
 		return cmd
 	}
 	procs := []*exec.Cmd{start(), start(), start()}
+	// Without a process that serves, the run would start one of its own, which would outlive the test.
+	for end := time.Now().Add(time.Minute); server.Staying(dir) == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no process serves the data directory")
+		}
+	}
 	begun, err := exec.Command("acescope", "run", "--dataset", set, "--experiment", "k", "--pace", "20ms", "--detach",
 		"--json", "--data-dir", dir).CombinedOutput()
 	if err != nil {
