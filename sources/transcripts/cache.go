@@ -17,12 +17,13 @@ const maxCache = 256 << 20
 
 // cacheVersion is the version of the cache file's layout and of the meaning of summaries.
 // Other versions are not read.
-const cacheVersion = 5
+const cacheVersion = 6
 
 // cacheFile is the content of the cache file: compressed JSON, whose checksum detects damage.
 type cacheFile struct {
 	Version int      `json:"version"`
 	Prices  string   `json:"prices"` // digest of those of the costs
+	Zone    string   `json:"zone"`   // of the days
 	Files   []cached `json:"files"`
 }
 
@@ -43,7 +44,7 @@ func (x *Index) load() {
 	}
 	x.loaded = true
 	cache, err := readCache(x.o.Cache)
-	if err != nil || cache.Version != cacheVersion || cache.Prices != x.o.Prices.Digest() {
+	if err != nil || cache.Version != cacheVersion || cache.Prices != x.o.Prices.Digest() || cache.Zone != zone() {
 		return
 	}
 	for _, c := range cache.Files {
@@ -55,6 +56,9 @@ func (x *Index) load() {
 	}
 	x.changed = true
 }
+
+// zone names the local time zone: its offset and abbreviation of now.
+func zone() string { return time.Now().Format("-0700 MST") }
 
 func readCache(path string) (c cacheFile, err error) {
 	f, err := os.Open(path)
@@ -89,7 +93,7 @@ func (x *Index) save(now bool) {
 
 // writeCache writes the transcripts that are read to their end: a temporary file, which it renames.
 func (x *Index) writeCache() error {
-	c := cacheFile{Version: cacheVersion, Prices: x.o.Prices.Digest()}
+	c := cacheFile{Version: cacheVersion, Prices: x.o.Prices.Digest(), Zone: zone()}
 	for _, f := range x.files {
 		if f.done && f.err == "" {
 			c.Files = append(c.Files, cached{f.path, f.size, f.modTime, f.offset, f.summary, f.copied})

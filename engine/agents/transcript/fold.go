@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"hash/maphash"
-	"slices"
 	"time"
 
 	"acescope/engine/agents/price"
@@ -19,23 +18,18 @@ const synthetic = "<synthetic>"
 
 // Fold makes a summary of lines, one after the other. It is not safe for concurrent use.
 type Fold struct {
-	prices *price.Prices
-	skip   func(uuid uint64) bool // excludes lines; nil for none
+	tally
+	skip func(uuid uint64) bool // excludes lines; nil for none
 
-	s      Summary
 	line   line
-	at     time.Time // of the line
-	main   bool      // the line belongs to the main conversation of the file
+	main   bool // the line belongs to the main conversation of the file
 	lines  newest[struct{}]
 	spoken newest[messageUse]
 	called newest[call]
 
-	models map[string]int
-	tools  map[string]int
-	priced map[int]price.ModelPrices // by index of Models
-	stops  bool                      // this version records why messages ended
-	named  bool                      // the user set the title
-	spoke  bool                      // Prompt is a prompt, not a command
+	stops bool // this version records why messages ended
+	named bool // the user set the title
+	spoke bool // Prompt is a prompt, not a command
 }
 
 // messageUse is the known usage of a message.
@@ -54,27 +48,7 @@ type call struct {
 }
 
 // NewFold makes a fold. With nil prices all costs are unknown.
-func NewFold(prices *price.Prices) *Fold {
-	if prices == nil {
-		prices = &price.Prices{}
-	}
-	return &Fold{
-		prices: prices, models: map[string]int{}, tools: map[string]int{},
-		priced: map[int]price.ModelPrices{},
-	}
-}
-
-// Summary returns the summary of the lines so far, without secrets.
-func (f *Fold) Summary() Summary {
-	s := f.s
-	s.Models, s.Tools, s.Agents = slices.Clone(s.Models), slices.Clone(s.Tools), slices.Clone(s.Agents)
-	clean := func(text string) string { return string(secrets().Truncated([]byte(text))) }
-	s.Prompt, s.Title, s.LastError = clean(s.Prompt), clean(s.Title), clean(s.LastError)
-	for i := range s.Agents {
-		s.Agents[i].Description = clean(s.Agents[i].Description)
-	}
-	return s
-}
+func NewFold(prices *price.Prices) *Fold { return &Fold{tally: newTally(prices)} }
 
 // Ended reports whether the last turn has certainly ended: nothing is unfinished, and the CLI
 // is new enough to record why messages ended.
@@ -305,81 +279,12 @@ func (f *Fold) usage() {
 	f.spend(model, tokens, usd)
 }
 
-func (f *Fold) spend(model int, t Tokens, usd float64) {
-	f.s.Tokens = f.s.Tokens.Add(t)
-	f.s.CostUSD += usd
-	if model < 0 {
-		f.s.Unpriced += t.Total()
-		return
-	}
-	m := &f.s.Models[model]
-	m.Tokens = m.Tokens.Add(t)
-	m.CostUSD += usd
-	if m.Priced {
-		f.s.Priced += t.Total()
-	} else {
-		f.s.Unpriced += t.Total()
-	}
-}
-
-// model returns the index of a model in Models, or -1 without a model.
-func (f *Fold) model(name []byte) int {
-	if len(name) == 0 || string(name) == synthetic {
-		return -1
-	}
-	name = name[:min(len(name), maxName)]
-	if string(name) != f.s.Model {
-		f.s.Model = string(name)
-	}
-	i, isNew := index(f.models, name, maxModels)
-	if isNew {
-		m := ModelUse{Name: Others}
-		if i < maxModels {
-			m.Name = string(name)
-			f.priced[i] = f.prices.ForModel(m.Name)
-		}
-		m.Priced = f.priced[i] != nil
-		f.s.Models = append(f.s.Models, m)
-	}
-	return i
-}
-
-// index returns the index of a name, a new one if the name is new. New names over the limit
-// share the index of [Others].
-func index(names map[string]int, name []byte, limit int) (i int, isNew bool) {
-	if i, ok := names[string(name)]; ok {
-		return i, false
-	}
-	key := string(name)
-	if len(names) >= limit {
-		key = Others
-		if i, ok := names[key]; ok {
-			return i, false
-		}
-	}
-	names[key] = len(names)
-	return names[key], true
-}
-
 func (f *Fold) call(b object) {
 	id, name := idHash(b.bare("id")), b.bare("name")
 	if _, known := f.called.get(id); known {
 		return
 	}
-	tool, isNew := index(f.tools, name[:min(len(name), maxName)], maxTools)
-	if isNew {
-		u := ToolUse{Name: Others}
-		if tool < maxTools {
-			u.Name = cutName(name)
-		}
-		f.s.Tools = append(f.s.Tools, u)
-	}
-	u := &f.s.Tools[tool]
-	u.Calls++
-	f.s.Calls++
-	if f.at.After(u.Last) {
-		u.Last = f.at
-	}
+	tool := f.tool(name)
 	c := call{tool: tool, agent: -1, at: f.at}
 	if (string(name) == "Agent" || string(name) == "Task") && len(f.s.Agents) < maxAgentCalls {
 		c.agent = len(f.s.Agents)

@@ -3,10 +3,12 @@ package transcript
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -195,5 +197,32 @@ func TestPublicSamples(t *testing.T) {
 			t.Errorf("%s: %+v", p, s)
 		}
 		t.Logf("%s: %d lines, %d unreadable, %d odd, %d unknown, %d repeated, %d calls, $%.4f", filepath.Base(p), s.Lines, s.Unreadable, s.Odd, s.Unknown, s.Repeated, s.Calls, s.CostUSD)
+	}
+}
+
+func TestUsageByDay(t *testing.T) {
+	f := NewFold(price.Shipped())
+	for i, at := range []time.Time{
+		time.Date(2026, 3, 1, 23, 59, 59, 0, time.Local), time.Date(2026, 3, 2, 0, 0, 0, 0, time.Local), {},
+	} {
+		stamp := ""
+		if !at.IsZero() {
+			stamp = `"timestamp":"` + at.UTC().Format(time.RFC3339Nano) + `",`
+		}
+		f.Add(fmt.Appendf(nil, `{%s"type":"assistant","uuid":"u%d","message":{"id":"m%d","model":"claude-sonnet-4-5",`+
+			`"content":[],"usage":{"input_tokens":1000,"output_tokens":1}}}`, stamp, i, i))
+	}
+	s := f.Summary()
+	var days []string
+	var usd float64
+	for _, d := range s.Days {
+		days = append(days, d.Day)
+		usd += d.CostUSD
+		if d.Model != "claude-sonnet-4-5" || d.Tokens.Input != 1000 || !d.Priced {
+			t.Errorf("%+v", d)
+		}
+	}
+	if want := []string{"2026-03-01", "2026-03-02", ""}; !slices.Equal(days, want) || usd != s.CostUSD {
+		t.Errorf("days %q with %v USD, want %q with %v", days, usd, want, s.CostUSD)
 	}
 }

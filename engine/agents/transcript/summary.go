@@ -14,6 +14,7 @@ const (
 	maxModels     = 16
 	maxTools      = 200
 	maxAgentCalls = 500
+	maxDays       = 4000 // pairs of a day and a model; usage over the bound has no day
 )
 
 // Others is the name for all models or tools over the bound.
@@ -35,6 +36,7 @@ type Summary struct {
 	Turns    int         `json:"turns"`    // prompts of the user
 	Messages int         `json:"messages"` // of both sides, without tool results
 	Models   []ModelUse  `json:"models,omitempty"`
+	Days     []DayUse    `json:"days,omitempty"`
 	Tools    []ToolUse   `json:"tools,omitempty"` // in the order of their first call
 	Agents   []AgentCall `json:"agents,omitempty"`
 	Totals
@@ -91,6 +93,16 @@ type ModelUse struct {
 	Tokens   Tokens  `json:"tokens"`
 	CostUSD  float64 `json:"cost_usd,omitempty"`
 	Priced   bool    `json:"priced"` // the price of the model is known
+}
+
+// DayUse is the usage of a model on a day of the local time zone, as 2006-01-02. The day is ""
+// for messages without a time, the model "" for messages without a model.
+type DayUse struct {
+	Day     string  `json:"day,omitempty"`
+	Model   string  `json:"model,omitempty"`
+	Tokens  Tokens  `json:"tokens"`
+	CostUSD float64 `json:"cost_usd,omitempty"`
+	Priced  bool    `json:"priced"`
 }
 
 // ToolUse counts the calls of a tool. TotalMS is the sum of the durations of the Timed calls, from
