@@ -97,7 +97,7 @@ func (r Row) Activity(now time.Time) transcripts.State {
 func (r Row) Brief() Row {
 	if r.Transcript != nil {
 		t := *r.Transcript
-		t.Tools, t.Models, t.Summary.Agents, t.Agents = nil, nil, nil, nil
+		t.Tools, t.Summary.Models, t.Summary.Days, t.Summary.Agents, t.Agents = nil, nil, nil, nil, nil
 		r.Transcript = &t
 	}
 	if r.Engine != nil && r.Engine.State != nil {

@@ -40,12 +40,12 @@ func newSession(files []*file) *Session {
 		if f.agent != "" {
 			s.ID, _ = f.owner()
 			s.Agents = append(s.Agents, Agent{ID: f.agent, Path: f.path, Size: f.size, ModTime: f.modTime,
-				Summary: f.summary})
+				Summary: f.summary, Inherits: f.inherits()})
 			continue
 		}
-		s.ID, s.Path, s.ModTime, s.Summary = f.session, f.path, f.modTime, f.summary
+		s.ID, s.Path, s.ModTime, s.Summary, s.Inherits = f.session, f.path, f.modTime, f.summary, f.inherits()
 		if f.copied != nil {
-			s.ForkedFrom, s.Shared, s.Inherits = f.copied.Parent, f.copied.Shared, f.copied.Inherits
+			s.ForkedFrom, s.Shared = f.copied.Parent, f.copied.Shared
 		}
 	}
 	if s.Path == "" {
@@ -86,20 +86,28 @@ func (s *Session) linkAgents() {
 
 // copiedPart is what a transcript has copied from another one when its session was forked.
 type copiedPart struct {
-	Family   string            `json:"family"`          // the paths that it was compared with
-	Grown    bool              `json:"grown,omitempty"` // it has lines of its own, so the copy is complete
-	Parent   string            `json:"parent,omitempty"`
-	Shared   int               `json:"shared,omitempty"`
-	Inherits transcript.Totals `json:"inherits"`
-	lines    int               // its number of lines at that time
+	Family   string `json:"family"`          // the paths that it was compared with
+	Grown    bool   `json:"grown,omitempty"` // each of these lacks a line of it, so no copy is under way
+	Parent   string `json:"parent,omitempty"`
+	Shared   int    `json:"shared,omitempty"`
+	Inherits Usage  `json:"inherits"`
+	lines    int    // its number of lines at that time
 }
 
-// relateAll finds out which sessions were forked from which: those whose transcripts begin
-// with the same line. It reads these again only if they have changed.
+// inherits returns the usage that the transcript has copied from another one.
+func (f *file) inherits() Usage {
+	if f.copied == nil {
+		return Usage{}
+	}
+	return f.copied.Inherits
+}
+
+// relateAll finds out which transcripts were copied from which: those that begin with the same
+// line. It reads these again only if they have changed.
 func (x *Index) relateAll(ctx context.Context) {
 	families := map[string][]*file{}
 	for _, f := range x.files {
-		if f.done && f.agent == "" {
+		if f.done {
 			families[f.summary.First] = append(families[f.summary.First], f)
 		}
 	}
@@ -126,8 +134,8 @@ func (x *Index) relate(ctx context.Context, list []*file) {
 	for _, f := range list {
 		family += f.path + "\n"
 	}
-	// A fork without lines of its own may still be being copied. A transcript that was read from its start may be
-	// another one than before.
+	// A transcript whose lines all exist elsewhere may be a copy under way. A transcript that was read from
+	// its start may be another one than before.
 	unsettled := func(f *file) bool {
 		k := f.copied
 		return k == nil || k.Family != family || !k.Grown && k.lines != f.summary.Lines
@@ -145,17 +153,19 @@ func (x *Index) relate(ctx context.Context, list []*file) {
 		all = append(all, k)
 	}
 	for i, f := range list {
-		k := &copiedPart{Family: family, Grown: true, lines: f.summary.Lines}
 		others := slices.Delete(slices.Clone(all), i, i+1)
+		k := &copiedPart{Family: family, Grown: all[i].Diverged(others), lines: f.summary.Lines}
 		if parent, shared := all[i].Parent(others, i); parent != nil {
-			own, err := all[i].Own(ctx, parent, x.o.Prices)
+			copied, err := all[i].Inherited(ctx, parent, x.o.Prices)
 			if err != nil {
 				x.related = false
 				return
 			}
-			k.Parent, _, _ = transcript.SessionOf(parent.Path)
-			k.Shared, k.Grown = shared, own.Messages > 0
-			k.Inherits = minus(f.summary.Totals, own.Totals)
+			if session, agent, _ := transcript.SessionOf(parent.Path); agent == "" {
+				k.Parent = session
+			}
+			k.Shared = shared
+			k.Inherits = Usage{copied.Totals, copied.Models, copied.Days}
 		}
 		f.copied = k
 	}

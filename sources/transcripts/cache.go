@@ -17,7 +17,7 @@ const maxCache = 256 << 20
 
 // cacheVersion is the version of the cache file's layout and of the meaning of summaries.
 // Other versions are not read.
-const cacheVersion = 6
+const cacheVersion = 7
 
 // cacheFile is the content of the cache file: compressed JSON, whose checksum detects damage.
 type cacheFile struct {

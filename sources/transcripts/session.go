@@ -11,7 +11,6 @@ package transcripts
 
 import (
 	"cmp"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,10 +68,10 @@ type Session struct {
 	transcript.Summary
 	Agents []Agent `json:"subagents,omitempty"` // by start
 	// ForkedFrom is the session that this one was forked from, Shared the number of copied
-	// lines, and Inherits their cost there.
-	ForkedFrom string            `json:"forked_from,omitempty"`
-	Shared     int               `json:"shared_lines,omitempty"`
-	Inherits   transcript.Totals `json:"-"`
+	// lines, and Inherits their usage, which counts there.
+	ForkedFrom string `json:"forked_from,omitempty"`
+	Shared     int    `json:"shared_lines,omitempty"`
+	Inherits   Usage  `json:"-"`
 }
 
 // Agent is a subagent of a session.
@@ -85,21 +84,7 @@ type Agent struct {
 	Size        int64     `json:"bytes"`
 	ModTime     time.Time `json:"-"`
 	transcript.Summary
-}
-
-// Totals returns the usage of the session and its subagents since it was forked.
-func (s *Session) Totals() transcript.Totals {
-	t := minus(s.Summary.Totals, s.Inherits)
-	for _, a := range s.Agents {
-		t = t.Add(a.Summary.Totals)
-	}
-	return t
-}
-
-func minus(t, u transcript.Totals) transcript.Totals {
-	return transcript.Totals{Tokens: t.Tokens.Sub(u.Tokens), CostUSD: math.Round((t.CostUSD-u.CostUSD)*1e9) / 1e9, // hides rounding errors
-		Priced: t.Priced - u.Priced, Unpriced: t.Unpriced - u.Unpriced,
-		Calls: t.Calls - u.Calls, Failed: t.Failed - u.Failed, Denied: t.Denied - u.Denied}
+	Inherits Usage `json:"-"` // of lines copied from another transcript
 }
 
 // State returns the session's state at a time.

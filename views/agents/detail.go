@@ -157,7 +157,7 @@ func (w sessionWriter) facts(r sessions.Row) {
 	w.fact("length", w.S.Text, length)
 	if t.ForkedFrom != "" {
 		w.fact("forked", w.S.Text, "from "+t.ForkedFrom+": "+text.Count(int64(t.Shared))+" lines, "+
-			costText(t.Inherits, g)+" counted there")
+			costText(t.Inherits.Totals, g)+" counted there")
 	}
 	w.spending()
 	if sum.Errors > 0 {
@@ -199,7 +199,7 @@ func (w sessionWriter) spending() {
 		cost += "; no known price for " + shortCount(t.Unpriced) + " tokens"
 	}
 	w.fact("cost", w.S.Text, cost)
-	for _, m := range w.t.Summary.Models {
+	for _, m := range w.t.Models() {
 		price := widget.Dollars(m.CostUSD)
 		if !m.Priced {
 			price = "price unknown"

@@ -19,7 +19,7 @@ const synthetic = "<synthetic>"
 // Fold makes a summary of lines, one after the other. It is not safe for concurrent use.
 type Fold struct {
 	tally
-	skip func(uuid uint64) bool // excludes lines; nil for none
+	only func(uuid uint64) bool // selects lines; nil for all
 
 	line   line
 	main   bool // the line belongs to the main conversation of the file
@@ -69,12 +69,12 @@ func (f *Fold) Add(raw []byte) {
 		return
 	}
 	uuid := l.bare("uuid")
-	if len(uuid) == 0 {
-		f.addLine()
+	id := idHash(uuid)
+	if f.only != nil && (len(uuid) == 0 || !f.only(id)) {
 		return
 	}
-	id := idHash(uuid)
-	if f.skip != nil && f.skip(id) {
+	if len(uuid) == 0 {
+		f.addLine()
 		return
 	}
 	if _, known := f.lines.get(id); known {

@@ -42,9 +42,13 @@ func TestSummary(t *testing.T) {
 	for i := range got.Models {
 		got.Models[i].CostUSD = 0
 	}
+	for i := range got.Days {
+		got.Days[i].CostUSD = 0
+	}
 	for i := range got.Tools {
 		got.Tools[i].Last = time.Time{}
 	}
+	day := at("09:00:00").Local().Format(time.DateOnly)
 	sonnet := Tokens{Input: 100, Output: 255, CacheRead: 5300, CacheWrite5m: 800}
 	house := Tokens{Input: 5, Output: 10, CacheRead: 100}
 	want := Summary{
@@ -60,6 +64,7 @@ func TestSummary(t *testing.T) {
 			{Name: "Agent", Calls: 1, Ended: 1, Timed: 1, TotalMS: 8500, MaxMS: 8500},
 		},
 		Agents: []AgentCall{{CallID: "toolu_5", AgentID: "a1b2c3d", Type: "Explore", Description: "Find callers", Ended: true}},
+		Days:   []DayUse{{Day: day, Model: "claude-sonnet-4-5-20250929", Tokens: sonnet, Priced: true}, {Day: day, Model: "house-model-1", Tokens: house}},
 		Lines:  26, Unknown: 1, First: "u-001",
 	}
 	if !reflect.DeepEqual(got, want) {

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"acescope/engine/agents/price"
@@ -61,6 +62,14 @@ func (k *LineSet) Parent(others []*LineSet, first int) (parent *LineSet, shared 
 	return parent, shared
 }
 
+// Diverged reports whether k has a line that o lacks, for each o that it shares lines with.
+func (k *LineSet) Diverged(others []*LineSet) bool {
+	return !slices.ContainsFunc(others, func(o *LineSet) bool {
+		shared, own := k.divergence(o)
+		return shared > 0 && own == nil
+	})
+}
+
 // divergence returns the number of lines that k shares with o, and the time of k's first line
 // that o lacks, or nil.
 func (k *LineSet) divergence(o *LineSet) (shared int, own *time.Time) {
@@ -88,9 +97,9 @@ func earlier(a, b *time.Time, tie bool) bool {
 	return a.Before(*b)
 }
 
-// Own folds the lines that k does not share with its parent.
-func (k *LineSet) Own(ctx context.Context, parent *LineSet, prices *price.Prices) (Summary, error) {
+// Inherited folds the lines that k shares with its parent.
+func (k *LineSet) Inherited(ctx context.Context, parent *LineSet, prices *price.Prices) (Summary, error) {
 	f := NewFold(prices)
-	f.skip = parent.Has
+	f.only = parent.Has
 	return f.readAll(ctx, NewReader(k.Path))
 }

@@ -40,8 +40,7 @@ func TestForks(t *testing.T) {
 	for name, want := range map[string]struct {
 		parent string
 		shared int
-		turns  int
-	}{"a": {"", 0, 0}, "b": {"a", 4, 1}, "c": {"b", 6, 2}, "d": {"", 0, 0}} {
+	}{"a": {"", 0}, "b": {"a", 4}, "c": {"b", 6}, "d": {"", 0}} {
 		var others []*LineSet
 		for _, o := range []string{"a", "b", "c", "d"} {
 			if o != name {
@@ -52,9 +51,9 @@ func TestForks(t *testing.T) {
 		got := ""
 		if parent != nil {
 			got = strings.TrimSuffix(filepath.Base(parent.Path), ".jsonl")
-			own, err := sets[name].Own(context.Background(), parent, price.Shipped())
-			if err != nil || own.Turns != want.turns || own.Tokens.Total() != int64(110*want.turns) {
-				t.Errorf("%s: own turns %d, tokens %d, %v", name, own.Turns, own.Tokens.Total(), err)
+			s, err := sets[name].Inherited(context.Background(), parent, price.Shipped())
+			if err != nil || s.Turns != want.shared/2 || s.Tokens.Total() != int64(110*want.shared/2) {
+				t.Errorf("%s: %d inherited turns, %d tokens, %v", name, s.Turns, s.Tokens.Total(), err)
 			}
 		}
 		if got != want.parent || shared != want.shared {

@@ -7,18 +7,18 @@ import (
 	"acescope/engine/agents/price"
 )
 
-// tally counts the usage of the lines of a transcript: by model, by tool and by day. It is the part that the folds of
-// all formats share.
+// tally counts the usage of the lines of a transcript: by model, by tool and by day. It is the part that
+// the folds of all formats share.
 type tally struct {
-	s               Summary
-	at              time.Time // of the line
-	prices          *price.Prices
-	models          map[string]int
-	tools           map[string]int
-	priced          map[int]price.ModelPrices // by index of Models
-	days            map[dayModel]int          // indexes of Days
-	day             string                    // the local day from dayFrom until dayEnd
-	dayFrom, dayEnd time.Time
+	s      Summary
+	at     time.Time // of the line
+	prices *price.Prices
+	models map[string]int
+	tools  map[string]int
+	priced map[int]price.ModelPrices // by index of Models
+	days   map[dayModel]int          // indexes of Days
+	day    string                    // the local day of a quarter of an hour
+	slot   int64                     // the quarter of an hour
 }
 
 type dayModel struct{ day, model string }
@@ -86,17 +86,16 @@ func (t *tally) spendDay(model string, priced bool, tokens Tokens, usd float64) 
 	d.CostUSD += usd
 }
 
+// quarter is a quarter of an hour in seconds. Every day of every time zone begins with one.
+const quarter = 15 * 60
+
 // localDay returns the day of the line in the local time zone, or "".
 func (t *tally) localDay() string {
-	switch {
-	case t.at.IsZero():
+	if t.at.IsZero() {
 		return ""
-	case t.day == "" || t.at.Before(t.dayFrom) || !t.at.Before(t.dayEnd):
-		local := t.at.Local()
-		y, m, d := local.Date()
-		t.day = local.Format(time.DateOnly)
-		t.dayFrom = time.Date(y, m, d, 0, 0, 0, 0, time.Local)
-		t.dayEnd = time.Date(y, m, d+1, 0, 0, 0, 0, time.Local)
+	}
+	if slot := t.at.Unix() / quarter; t.day == "" || slot != t.slot {
+		t.day, t.slot = t.at.Local().Format(time.DateOnly), slot
 	}
 	return t.day
 }

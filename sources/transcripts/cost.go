@@ -1,0 +1,178 @@
+package transcripts
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"acescope/engine/agents/agentcli"
+	"acescope/engine/agents/transcript"
+)
+
+// By is what the usage of sessions is summed up by.
+type By string
+
+// Values of By.
+const (
+	ByDay     By = "day"
+	ByWeek    By = "week" // of ISO 8601
+	ByMonth   By = "month"
+	ByModel   By = "model"
+	ByAgent   By = "agent"
+	ByProject By = "project"
+	BySession By = "session"
+)
+
+// Bys returns all values.
+func Bys() []By { return []By{ByDay, ByWeek, ByMonth, ByModel, ByAgent, ByProject, BySession} }
+
+// IsTime reports whether rows stand for days, weeks or months.
+func (b By) IsTime() bool { return b == ByDay || b == ByWeek || b == ByMonth }
+
+// Period returns the day, the ISO week ("2026-W47") or the month ("2026-11") of a day; "" for "".
+func (b By) Period(day string) string {
+	at, err := time.Parse(time.DateOnly, day)
+	switch {
+	case err != nil:
+		return ""
+	case b == ByWeek:
+		year, week := at.ISOWeek()
+		return fmt.Sprintf("%04d-W%02d", year, week)
+	case b == ByMonth:
+		return at.Format("2006-01")
+	}
+	return day
+}
+
+// Today returns the current day of the local time zone.
+func Today(now time.Time) string { return now.Local().Format(time.DateOnly) }
+
+// CostQuery selects usage. Empty fields select everything.
+type CostQuery struct {
+	Since, Until string // first and last day, as 2006-01-02; usage without a day is not selected
+	Agent        string
+	Project      string // part of the directory
+	Model        string // part of the model's name
+	Session      string // path
+}
+
+func (q CostQuery) selects(s *Session) bool {
+	return (q.Agent == "" || q.Agent == string(agentOf(s))) && (q.Session == "" || q.Session == s.Path) &&
+		strings.Contains(s.Dir(), q.Project)
+}
+
+func (q CostQuery) selectsDay(d transcript.DayUse) bool {
+	return d.Day >= q.Since && (q.Until == "" || d.Day != "" && d.Day <= q.Until) &&
+		strings.Contains(d.Model, q.Model)
+}
+
+// agentOf returns the agent that wrote the transcript of a session.
+func agentOf(*Session) agentcli.CLI { return agentcli.Claude }
+
+// Cost is the usage of a day, a model or another [By]. CostUSD covers the tokens that are not Unpriced.
+// Texts are untrusted.
+type Cost struct {
+	Key            string // the day, model, directory and so on; "" for usage without one
+	Name           string // of a session
+	Path           string // of a session
+	Tokens         transcript.Tokens
+	CostUSD        float64
+	Unpriced       int64 // tokens of models without a known price
+	Sessions       int
+	Models         []string // in alphabetical order
+	UnpricedModels []string
+	First, Last    string // days
+
+	counted *Session // the last one
+}
+
+// Known reports whether the cost is known at least in part.
+func (c Cost) Known() bool { return c.Unpriced == 0 || c.Unpriced < c.Tokens.Total() }
+
+// Costs sums up usage, each message once. Days, weeks and months are in order; of other rows, the most
+// expensive one is first.
+func Costs(sessions []*Session, by By, q CostQuery) (rows []Cost, total Cost) {
+	sums := map[string]*Cost{}
+	for _, s := range sessions {
+		if !q.selects(s) {
+			continue
+		}
+		for _, d := range s.Days() {
+			if !q.selectsDay(d) {
+				continue
+			}
+			key := by.key(s, d)
+			c := sums[key]
+			if c == nil {
+				c = &Cost{Key: key}
+				if by == BySession {
+					c.Key, c.Name, c.Path = s.ID, s.Name(), s.Path
+				}
+				sums[key] = c
+			}
+			c.add(s, d)
+			total.add(s, d)
+		}
+	}
+	for _, c := range sums {
+		rows = append(rows, c.sorted())
+	}
+	slices.SortFunc(rows, func(a, b Cost) int {
+		if by.IsTime() {
+			return strings.Compare(a.Key, b.Key)
+		}
+		return cmp.Or(cmp.Compare(b.CostUSD, a.CostUSD), cmp.Compare(b.Unpriced, a.Unpriced),
+			strings.Compare(a.Key, b.Key), strings.Compare(a.Path, b.Path))
+	})
+	return rows, total.sorted()
+}
+
+// key returns what identifies the row of a usage.
+func (b By) key(s *Session, d transcript.DayUse) string {
+	switch b {
+	case ByModel:
+		return d.Model
+	case ByAgent:
+		return string(agentOf(s))
+	case ByProject:
+		return s.Dir()
+	case BySession:
+		return s.Path
+	}
+	return b.Period(d.Day)
+}
+
+func (c *Cost) add(s *Session, d transcript.DayUse) {
+	if c.counted != s {
+		c.counted = s
+		c.Sessions++
+	}
+	c.Tokens = c.Tokens.Add(d.Tokens)
+	c.CostUSD += d.CostUSD
+	if !d.Priced {
+		c.Unpriced += d.Tokens.Total()
+		c.UnpricedModels = include(c.UnpricedModels, d.Model)
+	}
+	c.Models = include(c.Models, d.Model)
+	if d.Day != "" && (c.First == "" || d.Day < c.First) {
+		c.First = d.Day
+	}
+	c.Last = max(c.Last, d.Day)
+}
+
+func include(names []string, name string) []string {
+	if name == "" || slices.Contains(names, name) {
+		return names
+	}
+	return append(names, name)
+}
+
+func (c *Cost) sorted() Cost {
+	c.counted = nil
+	slices.Sort(c.Models)
+	slices.Sort(c.UnpricedModels)
+	c.CostUSD = roundUSD(c.CostUSD)
+	return *c
+}
