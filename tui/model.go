@@ -30,6 +30,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,6 +93,8 @@ type Model struct {
 	frame         string
 	cursor        *tea.Cursor
 	dirty         bool // the frame must be drawn again
+	used          bool // the user pressed a key or the mouse
+	elsewhere     bool // a [Starter] named the screen
 }
 
 type tickMsg struct{}
@@ -159,10 +162,12 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.BackgroundColorMsg:
 		m.setDark(msg.IsDark())
 	case tea.KeyPressMsg:
+		m.used = true
 		cmd := m.key(msg)
 		m.layout()
 		return m, cmd
 	case tea.MouseMsg:
+		m.used = true
 		cmd := m.mouse(msg)
 		m.layout()
 		return m, cmd
@@ -207,7 +212,28 @@ func (m *Model) apply(s *Status) {
 	for _, v := range m.panes.all {
 		v.Refresh()
 	}
+	m.chooseStart()
 	m.layout() // the banner may have appeared or gone
+}
+
+// chooseStart shows the screen to begin with, until the user presses a key.
+func (m *Model) chooseStart() {
+	if m.used {
+		return
+	}
+	name := ""
+	for _, v := range m.panes.screens[0].Views {
+		if starter, ok := v.(Starter); ok {
+			name = cmp.Or(name, starter.StartOn())
+		}
+	}
+	switch {
+	case name != "" && m.panes.at.screen == 0:
+		m.elsewhere = m.panes.open(name)
+	case name == "" && m.elsewhere:
+		m.panes.back()
+		m.elsewhere = false
+	}
 }
 
 func (m *Model) setDark(dark bool) {

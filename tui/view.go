@@ -35,6 +35,10 @@ type Updater interface{ Update(msg tea.Msg) tea.Cmd }
 // it can request data that is read only while it is shown.
 type ShownSetter interface{ SetShown(shown bool) }
 
+// Starter is a view of the first screen that may name another screen to begin with, "" for its
+// own. It is asked after each Refresh until the user presses a key.
+type Starter interface{ StartOn() (screen string) }
+
 // Copier is a view whose selection can be copied. Copy returns a short description and the
 // text, or "" for both if there is nothing to copy.
 type Copier interface{ Copy() (what, text string) }

@@ -255,12 +255,14 @@ func quoted(s string) string {
 	return s
 }
 
+var agentNames = []string{"claude", "codex", "gemini", "opencode"}
+
 func completeStart(line string, cursor int) (int, []string) {
 	typed := line[:cursor]
 	from := strings.LastIndexByte(typed, ' ') + 1
 	word := typed[from:]
 	options := startFields
-	for name, values := range map[string][]string{"agent=": {"claude", "codex", "gemini", "opencode"},
+	for name, values := range map[string][]string{"agent=": agentNames,
 		"otherwise=": {"ask", "deny"}, "mode=": {"default", "acceptEdits", "plan", "dontAsk"}} {
 		if strings.HasPrefix(word, name) {
 			options = nil

@@ -73,6 +73,8 @@ func Screens(c *console.Console, feeds Feeds) []tui.Screen {
 			Views: []tui.View{NewList(a), newDetail(a)}},
 		{Name: "conversation", Short: "conv", Help: "the whole conversation of the selected session", Aside: true,
 			Views: []tui.View{newConversation(a)}},
+		{Name: "start", Keys: []string{"H"}, Help: "start: agents on this machine, what they cost, and next steps",
+			Aside: true, Views: []tui.View{newStart(a, c.Listing)}},
 	}
 }
 

@@ -1,0 +1,277 @@
+package agents
+
+import (
+	"path/filepath"
+	"slices"
+	"time"
+
+	"acescope/sources/sessions"
+	"acescope/sources/transcripts"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+)
+
+const (
+	newestSessions = 5  // on the start screen
+	startDays      = 31 // of the cost by day on the start screen; a month has no more
+)
+
+// start is the screen for users without runs: the agents on this machine with their cost, the newest
+// sessions, and what to do next.
+type start struct {
+	*Agents
+	console.Pane
+	listing *console.Listing
+	list    widget.SectionList
+	rows    [][]startRow // by section
+	version int          // of the sessions in rows
+	day     string       // of the costs in rows
+}
+
+// startRow is a row of the start screen.
+type startRow interface {
+	draw(v *start, width int, plain bool, now time.Time) string
+	open(v *start, s tui.Shell)
+	copied() (what, content string)
+}
+
+func newStart(a *Agents, listing *console.Listing) *start {
+	return &start{Agents: a, Pane: console.NewPane("Start"), listing: listing, version: -1}
+}
+
+func (v *start) Bindings() []tui.Binding {
+	all := append(widget.Motions("start", &v.list),
+		console.Key("start.open", "open the row; a command of acescope is copied", "open", v.open, "enter"),
+		console.Key("start.next_section", "next section", "section", func() { v.list.Jump(1) }, "]"),
+		console.Key("start.previous_section", "previous section", "", func() { v.list.Jump(-1) }, "["))
+	if v.actor.Actions != nil {
+		all = append(all, console.MutatingKey("start.session", "start a session on the engine", "session",
+			v.askStart, "+"))
+	}
+	return all
+}
+
+func (v *start) SetShown(shown bool) { v.look(shown) }
+func (v *start) Refresh()            { v.refresh() }
+
+// Copy returns the ID of the session, or the command, under the cursor.
+func (v *start) Copy() (what, content string) {
+	if r := v.selected(); r != nil {
+		return r.copied()
+	}
+	return "", ""
+}
+
+func (v *start) open(s tui.Shell) {
+	if r := v.selected(); r != nil {
+		r.open(v, s)
+	}
+}
+
+func (v *start) selected() startRow {
+	at := v.list.Cursor
+	if at.Part < len(v.rows) && at.Row < len(v.rows[at.Part]) {
+		return v.rows[at.Part][at.Row]
+	}
+	return nil
+}
+
+// arrange makes the rows again if sessions or the day have changed.
+func (v *start) arrange(now time.Time) {
+	day := transcripts.Today(now)
+	if v.version == v.Agents.version && v.day == day {
+		return
+	}
+	v.version, v.day = v.Agents.version, day
+	v.rows = [][]startRow{v.agentRows(now.Local()), v.newest(), steps}
+	sessions := "none"
+	if len(v.rows[1]) > 0 {
+		sessions = "0 lists all"
+	}
+	v.list.Set([]widget.SectionPart{
+		{Name: "Coding agents on this machine", Remark: v.remark(), Rows: len(v.rows[0])},
+		{Name: "Newest sessions", Remark: sessions, Rows: len(v.rows[1])},
+		{Name: "Next steps", Rows: len(v.rows[2])},
+	})
+}
+
+// remark says what the costs are, or how far the transcripts are read.
+func (v *start) remark() string {
+	switch d := v.data; {
+	case d == nil || d.Progress.Scanned.IsZero():
+		return "looking for transcripts" + v.Styles.Glyphs.Ellipsis
+	case d.Progress.Done < d.Progress.Files:
+		return "reading " + text.Count(int64(d.Progress.Done)) + " of " + text.Count(int64(d.Progress.Files))
+	}
+	return "cost at list prices"
+}
+
+// agentRow is an agent with the cost of its transcripts.
+type agentRow struct {
+	agent              string
+	sessions           int
+	today, week, month sessions.Totals
+	daily              []float64 // of the last startDays days, in dollars
+	since              string    // name of the month
+}
+
+// agentRows sums the transcripts by agent.
+func (v *start) agentRows(now time.Time) (rows []startRow) {
+	var list []*transcripts.Session
+	for _, r := range v.Agents.rows {
+		if r.Transcript != nil {
+			list = append(list, r.Transcript)
+		}
+	}
+	all, _ := transcripts.Costs(list, transcripts.ByAgent, transcripts.CostQuery{})
+	for _, agent := range agentNames {
+		row := &agentRow{agent: agent, since: now.Format("Jan"), daily: make([]float64, startDays)}
+		for _, c := range all {
+			if c.Key == agent {
+				row.sessions = c.Sessions
+				row.add(list, now)
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// add adds the costs of the last days.
+func (r *agentRow) add(list []*transcripts.Session, now time.Time) {
+	from := func(ago int) string { return now.AddDate(0, 0, -ago).Format(time.DateOnly) }
+	ago := map[string]int{}
+	for i := range startDays {
+		ago[from(i)] = i
+	}
+	recent := transcripts.CostQuery{Agent: r.agent, Since: from(startDays + 1)}
+	days, _ := transcripts.Costs(list, transcripts.ByDay, recent)
+	for _, d := range days {
+		use := sessions.Totals{Tokens: d.Tokens, CostUSD: d.CostUSD}
+		use.Priced, use.Unpriced = d.Tokens.Total()-d.Unpriced, d.Unpriced
+		if i, ok := ago[d.Key]; ok {
+			r.daily[startDays-1-i] = d.CostUSD
+		}
+		if d.Key == from(0) {
+			r.today = use
+		}
+		if d.Key > from(7) {
+			r.week = r.week.Add(use)
+		}
+		if d.Key >= now.Format("2006-01") {
+			r.month = r.month.Add(use)
+		}
+	}
+}
+
+func (r *agentRow) draw(v *start, width int, plain bool, _ time.Time) string {
+	s, g := v.Styles, v.Styles.Glyphs
+	if r.sessions == 0 {
+		none := "no transcripts"
+		if v.data == nil || v.data.Progress.Done < v.data.Progress.Files {
+			none = g.Ellipsis
+		}
+		return widget.SizedCells(width, plain, g.Ellipsis,
+			widget.SizedCell{Text: r.agent, Width: 9, Ink: s.Muted},
+			widget.SizedCell{Text: none, Ink: s.Muted})
+	}
+	return widget.SizedCells(width, plain, g.Ellipsis,
+		widget.SizedCell{Text: r.agent, Width: 9, Ink: s.Text},
+		widget.SizedCell{Text: widget.Counted(r.sessions, "session"), Width: -12, Ink: s.Muted},
+		widget.SizedCell{Text: "today " + costText(r.today, g), Width: -14, Ink: s.Text},
+		widget.SizedCell{Text: "7 days " + costText(r.week, g), Width: -15, Ink: s.Text},
+		widget.SizedCell{Text: r.since + " " + costText(r.month, g), Width: -12, Ink: s.Text},
+		widget.SizedCell{Text: " " + widget.Spark(r.daily, startDays, g), Ink: s.Accent})
+}
+
+func (r *agentRow) open(_ *start, s tui.Shell)     { s.Open("agents") }
+func (r *agentRow) copied() (what, content string) { return "agent", r.agent }
+
+// sessionRow is one of the newest sessions.
+type sessionRow struct{ sessions.Row }
+
+func (v *start) newest() (rows []startRow) {
+	newest := slices.SortedStableFunc(slices.Values(v.Agents.rows), orders[0].less)
+	for _, r := range newest[:min(len(newest), newestSessions)] {
+		rows = append(rows, sessionRow{r})
+	}
+	return rows
+}
+
+func (r sessionRow) draw(v *start, width int, plain bool, now time.Time) string {
+	s, g := v.Styles, v.Styles.Glyphs
+	state := stateMark(r.Row, now, s)
+	return widget.SizedCells(width, plain, g.Ellipsis,
+		widget.SizedCell{Text: state.Glyph + " " + state.Word, Width: 12, Ink: state.Ink},
+		widget.SizedCell{Text: text.Safe(sessionName(r.Row), " "), Ink: s.Text},
+		widget.SizedCell{Text: console.OrDash(filepath.Base(r.Dir), g), Width: 12, Ink: s.Muted},
+		widget.SizedCell{Text: widget.Counted(r.Turns, "turn"), Width: -9, Ink: s.Muted},
+		widget.SizedCell{Text: text.Span(now.Sub(r.Last)), Width: -5, Ink: s.Muted},
+		widget.SizedCell{Text: costText(r.Totals, g), Width: -8, Ink: s.Text})
+}
+
+func (r sessionRow) open(v *start, s tui.Shell) {
+	v.Cursor = r.Key
+	v.read(r.Key)
+	s.Open("conversation")
+}
+
+func (r sessionRow) copied() (what, content string) { return "session id", r.ID }
+
+// step is something to do next: a key that opens a screen, or a command for the shell.
+type step struct{ key, screen, command, does string }
+
+var steps = []startRow{
+	step{key: "0", screen: "agents", does: "sessions: conversations and tool calls"},
+	step{command: "acescope observe install", does: "make each new Claude Code session a run"},
+	step{command: "acescope session start --resume ID", does: "continue a conversation in acescope"},
+	step{command: "acescope demo", does: "watch a program learn; needs no key"},
+	step{command: "acescope run --dataset FILE", does: "learn from your own tasks"},
+	step{command: "acescope open FILE", does: "show an exported history"},
+}
+
+func (p step) draw(v *start, width int, plain bool, _ time.Time) string {
+	s := v.Styles
+	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis,
+		widget.SizedCell{Text: p.key + p.command, Width: 36, Ink: s.Accent},
+		widget.SizedCell{Text: p.does, Ink: s.Muted})
+}
+
+func (p step) open(_ *start, s tui.Shell) {
+	if p.screen != "" {
+		s.Open(p.screen)
+		return
+	}
+	s.Note("y copies " + p.command + "; run it in a shell")
+}
+
+func (p step) copied() (what, content string) {
+	if p.command == "" {
+		return "", ""
+	}
+	return "command", p.command
+}
+
+// runs says whether there are runs, which another screen lists.
+func (v *start) runs() string {
+	switch list := v.listing.Runs; {
+	case len(list.Rows) > 0:
+		return "1 lists the runs"
+	case list.Query != "" || list.Loaded.IsZero():
+		return "1 is the list of runs"
+	}
+	return "no runs yet"
+}
+
+func (v *start) Draw(now time.Time, focused bool) []string {
+	v.arrange(now)
+	s := v.Styles
+	head := []string{s.Muted.Paint(text.Fit(" "+v.runs(), v.Width, s.Glyphs.Ellipsis)), text.Spaces(v.Width)}
+	v.list.SetSize(v.Width, max(v.Height-len(head), 0))
+	row := func(at widget.SectionRow, width int, plain bool) string {
+		return v.rows[at.Part][at.Row].draw(v, width, plain, now)
+	}
+	return widget.Fill(append(head, v.list.Draw(s, focused, row)...), v.Width, v.Height)
+}
