@@ -61,7 +61,7 @@ func (r *Runs) common(ctx context.Context, q run.Request) (run.Input, error) {
 	in := run.Input{
 		RunID: q.RunID, SessionID: q.SessionID, Mode: cmp.Or(q.Mode, run.Sync), ProjectDir: q.ProjectDir,
 		ParentSessionID: q.ParentSessionID, ParentRunID: q.ParentRunID, MatchWithin: q.MatchWithin,
-		By: r.secrets.String(q.By), CreatedAt: time.Now().UTC(),
+		By: r.secrets.String(q.By), CreatedAt: time.Now().UTC(), Revision: run.Revision,
 	}
 	for _, f := range []struct{ name, value string }{{"run_id", q.RunID}, {"session_id", q.SessionID},
 		{"parent_session_id", q.ParentSessionID}, {"parent_run_id", q.ParentRunID}} {

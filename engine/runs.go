@@ -113,7 +113,7 @@ func (r *Runs) existing(ctx context.Context, q run.Request, in run.Input) (run.I
 // and later changes of the blueprint.
 func sameRequest(q run.Request, first, again run.Input) bool {
 	for _, in := range []*run.Input{&first, &again} {
-		in.CreatedAt, in.Blueprint, in.BlueprintRef, in.By = first.CreatedAt, nil, nil, ""
+		in.CreatedAt, in.Blueprint, in.BlueprintRef, in.By, in.Revision = first.CreatedAt, nil, nil, "", run.Revision
 		if q.SessionID == "" {
 			in.SessionID = ""
 		}
@@ -311,7 +311,7 @@ func (r *Runs) Await(ctx context.Context, runID string) (run.Result, error) {
 	}
 }
 
-// resultOf returns the result of a run whose workflow was closed without returning it.
+// resultOf returns the result of a run whose workflow did not complete with it.
 func (r *Runs) resultOf(ctx context.Context, runID string) (run.Result, error) {
 	s, err := r.stateOf(ctx, runID)
 	if err != nil {

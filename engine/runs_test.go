@@ -22,6 +22,7 @@ import (
 	"acescope/engine/agents/session"
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
+	"acescope/engine/temporal/history"
 	"acescope/engine/workflows"
 )
 
@@ -273,6 +274,13 @@ func (s *scriptedEnv) checkAndRecord(in run.Input, name string) run.State {
 		s.t.Fatal(err)
 	}
 	equalJSON(s.t, name, asked, folded)
+	d, err := s.Client.DescribeWorkflowExecution(s.t.Context(), run.WorkflowID(in.RunID), "")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if status := history.StatusOf(d.GetWorkflowExecutionInfo().GetStatus()); status != folded.Exit {
+		s.t.Errorf("%s: the server says %s, the run %s", name, status, folded.Exit)
+	}
 	recordAs(s.t, s.Client, run.WorkflowID(in.RunID), "run-"+name)
 	return folded
 }
@@ -382,7 +390,7 @@ func TestRuns(t *testing.T) {
 		if r := s.awaitResult(in); r.Reason != run.Timeout {
 			t.Errorf("result: %+v", r)
 		}
-		if st := s.checkAndRecord(in, "timeout"); st.Exit != ace.TimedOut {
+		if st := s.checkAndRecord(in, "timeout"); st.Exit != ace.Failed {
 			t.Errorf("state: %+v", st)
 		}
 	})

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -47,8 +48,7 @@ type pending struct {
 }
 
 // Run is the workflow of one blueprint run: it requests a runner, has the run executed there and
-// reports the result to the session that requested it. It completes with the result whatever the
-// outcome, except that a canceled run ends as canceled.
+// reports the result to the session that requested it. It closes as [run.Revision] says.
 func Run(ctx workflow.Context, in run.Input) (*run.Result, error) {
 	disconnected, _ := workflow.NewDisconnectedContext(ctx)
 	r := &blueprintRun{root: ctx, disconnected: disconnected, shown: run.Pending,
@@ -70,10 +70,15 @@ func Run(ctx workflow.Context, in run.Input) (*run.Result, error) {
 	if err := r.finish(); err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil && r.state.Exit == ace.Canceled {
-		return nil, ctx.Err()
+	result, canceled := r.state.Result, r.state.Exit == ace.Canceled
+	switch {
+	case canceled && (ctx.Err() != nil || in.Revision > 0):
+		return nil, temporal.NewCanceledError(result)
+	case in.Revision > 0 && result.Status == run.Failed:
+		message := cmp.Or(result.Error, string(result.Reason))
+		return nil, temporal.NewNonRetryableApplicationError(message, string(result.Reason), nil, result)
 	}
-	return r.state.Result, nil
+	return result, nil
 }
 
 func (r *blueprintRun) apply(f run.Fact) { r.state.Apply(f) }

@@ -224,7 +224,14 @@ type Input struct {
 	By              string              `json:"by,omitempty"`
 	// Queue, if set, is the task queue that executes the run; the dispatcher is not asked.
 	Queue string `json:"queue,omitempty"`
+	// Revision is the revision of the contract that the starter asks the run to follow; see [Revision].
+	Revision int `json:"revision,omitempty"`
 }
+
+// Revision is the current value of [Input.Revision]. From revision 1 on, the workflow closes as its run
+// ended: it fails if the run failed and is canceled if the run was stopped, with the result as the
+// details. Workflows of revision 0 complete with the result of a failed run.
+const Revision = 1
 
 // IsProgram reports whether the run executes a deterministic program.
 func (in Input) IsProgram() bool { return in.Type == ExecuteTask }

@@ -386,7 +386,7 @@ func (s *State) end(r Result) {
 	s.Status = r.Status
 	s.Result = &r
 	switch {
-	case r.Reason == Timeout:
+	case r.Reason == Timeout && s.Input.Revision == 0:
 		s.Exit = ace.TimedOut
 	case r.Status == Completed:
 		s.Exit = ace.Completed
