@@ -50,6 +50,7 @@ func (a Sessions) StartSession(ctx context.Context, in session.Input) (runID str
 	if in.Agent == string(agentcli.Claude) && in.AgentSessionID == "" {
 		in.AgentSessionID = session.UUID("agent", rand.Text())
 	}
+	in.Revision = session.Revision
 	o := client.StartWorkflowOptions{ID: session.WorkflowID(in.SessionID),
 		TypedSearchAttributes: workflows.SessionAttributes(in)}
 	return a.e.start(ctx, in.SessionID, o, session.Workflow, in)

@@ -213,7 +213,7 @@ func (a *agentSession) leave(ctx workflow.Context) error {
 	}
 	a.catchUp(ctx)
 	next := a.state.Input
-	next.Carried = a.state.Carry()
+	next.Carried, next.Revision = a.state.Carry(), session.Revision
 	if a.state.ResumesTurn() {
 		next.First = &session.Message{ID: a.state.ResumeMessageID(), Text: cutOff, From: "session"}
 	}

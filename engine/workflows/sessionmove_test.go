@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -49,14 +50,50 @@ func TestSessionKeepsUndelivered(t *testing.T) {
 	}
 }
 
+// TestSessionKeepsMessagesOfFailedTurn checks that the message of a turn whose attempts all failed stays
+// in the queue of a session of revision 1, and that another message sends it again.
+func TestSessionKeepsMessagesOfFailedTurn(t *testing.T) {
+	for revision, want := range map[int][]string{0: {"m1", "m2"}, 1: {"m1", "m1", "m2"}} {
+		r := newSessionEnv(t)
+		in := input()
+		in.Revision, in.First = revision, &session.Message{ID: "m1", Text: "one"}
+		var ids []string
+		r.answer = func(_ context.Context, in session.TurnInput) (session.TurnResult, error) {
+			if n := len(r.turns); n < 2 || r.turns[n-2].Turn != in.Turn {
+				ids = append(ids, in.Messages[0].ID)
+			}
+			if in.Turn == 1 {
+				return session.TurnResult{}, errors.New("the lock is held")
+			}
+			return turnResult(in, "answer"), nil
+		}
+		var failed session.State
+		r.at(time.Hour, func() { failed = r.state() })
+		r.at(2*time.Hour, func() { r.update(session.UpdateSend, "m2", session.Message{ID: "m2", Text: "two"}) })
+		r.at(3*time.Hour, func() { r.update(session.UpdateStop, "s", session.Note{}) })
+		end := r.runToEnd(in)
+		kept := revision > 0
+		if (failed.Status == session.Blocked) != kept || (len(failed.Queue) == 1) != kept || failed.Recent[0].Kept != kept {
+			t.Errorf("revision %d after the failed turn: %+v", revision, failed)
+		}
+		if kept && failed.Blocked.Message != "the lock is held" {
+			t.Errorf("blocked: %+v", failed.Blocked)
+		}
+		if !slices.Equal(ids, want) || len(end.Queue) != 0 || end.Undelivered() != 0 {
+			t.Errorf("revision %d: turns of %v; %+v", revision, ids, end)
+		}
+	}
+}
+
 // TestSessionMoves checks that a move interrupts the turn, and that the new host gets its messages.
 func TestSessionMoves(t *testing.T) {
 	r := newSessionEnv(t)
 	in := input()
 	in.First = &session.Message{ID: "m1", Text: "one"}
-	r.answer = func(ctx context.Context, in session.TurnInput) (session.TurnResult, error) {
+	lost := make(chan struct{}) // the test environment does not skip time during an activity
+	r.answer = func(_ context.Context, in session.TurnInput) (session.TurnResult, error) {
 		if in.Turn == 1 {
-			<-ctx.Done() // the machine is lost; the server times the turn out
+			<-lost // the machine is lost; the server times the turn out
 			out := turnResult(in, "so far")
 			out.Status = session.TurnInterrupted
 			return out, nil
@@ -65,9 +102,10 @@ func TestSessionMoves(t *testing.T) {
 	}
 	there := session.Move{Host: session.Host{Name: "there", Queue: "session.there", Version: "1"}, WorkingDir: "/other"}
 	var bad, moved *reply
-	r.at(time.Second, func() {
+	r.at(time.Millisecond, func() {
 		bad = r.update(session.UpdateMove, "m-1", session.Move{})
 		moved = r.update(session.UpdateMove, "m-2", there)
+		close(lost)
 	})
 	r.at(time.Minute, func() { r.update(session.UpdateStop, "s", session.Note{}) })
 	end := r.runToEnd(in)

@@ -355,8 +355,8 @@ func TurnText(r session.TurnRecord) string {
 		}
 		parts = append(parts, rebuilt)
 	}
-	if r.Undelivered {
-		parts = append(parts, "the agent did not get the message")
+	if r.Kept {
+		parts = append(parts, "the message stays in the queue")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -46,7 +46,13 @@ type Input struct {
 
 	// Carried is the state of the previous run of the session, after continue-as-new.
 	Carried *State `json:"carried,omitempty"`
+	// Revision is the revision of the contract that the starter asks the session to follow; see [Revision].
+	Revision int `json:"revision,omitempty"`
 }
+
+// Revision is the current value of [Input.Revision]. From revision 1 on, the messages of a turn whose
+// attempts all failed stay in the queue; before, they were given up.
+const Revision = 1
 
 var sessionID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
 
@@ -273,7 +279,8 @@ type TurnResult struct {
 	// Rebuilt reports that the agent's conversation was gone: the turn started another one, with the
 	// recorded turns as its context.
 	Rebuilt *Rebuilt `json:"rebuilt,omitempty"`
-	// Undelivered reports that the agent did not act on the messages. They stay in the queue.
+	// Undelivered reports that the agent did not get the messages, or cannot process them until a user
+	// removes the cause of the failure. They stay in the queue.
 	Undelivered bool `json:"undelivered,omitempty"`
 }
 

@@ -62,12 +62,12 @@ func (p *PastTurns) CarriedTurns() (list []PastTurn) {
 const maxContextPart = 8 << 10
 
 // Context returns the newest turns of a conversation as text, at most [MaxContext] bytes, and counts
-// the turns. Turns that the agent did not get are left out.
+// the turns. Turns that the agent did not get are left out; their messages are sent again.
 func Context(turns []PastTurn) (text string, counts Rebuilt) {
 	var parts []string
 	size := 0
 	for _, t := range slices.Backward(turns) {
-		if t.Result.Undelivered {
+		if t.Result.Undelivered && len(t.Result.Messages) == 0 {
 			continue
 		}
 		part := t.text()

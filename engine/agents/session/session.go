@@ -10,9 +10,9 @@
 // Order: messages reach the agent in the order in which they were accepted and come out with
 // increasing cursors. Bounds: see the Max constants; dropped items are counted. Loss: an
 // accepted message is kept until the agent has answered it, across continue-as-new. Messages that
-// the agent did not get stay in the queue; the session is blocked until another message or a move
-// makes it try again. An outgoing message is kept until it is acknowledged or [MaxOut] newer ones
-// exist.
+// the agent did not get, or whose turn failed in all its attempts, stay in the queue; the session is
+// blocked until another message or a move makes it try again. An outgoing message is kept until it is
+// acknowledged or [MaxOut] newer ones exist.
 package session
 
 import (

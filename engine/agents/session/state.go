@@ -84,6 +84,7 @@ type TurnRecord struct {
 
 	Rebuilt     *Rebuilt `json:"rebuilt,omitempty"`
 	Undelivered bool     `json:"undelivered,omitempty"`
+	Kept        bool     `json:"kept,omitempty"` // the messages stay in the queue of the blocked session
 }
 
 // Open reports whether the session accepts messages.
@@ -206,8 +207,12 @@ func (s *State) endTurn(r *TurnResult, failure *ace.Failure) {
 		if failure != nil && failure.Kind == ace.Canceled {
 			r.Status = TurnInterrupted
 		}
+		r.Undelivered = r.Status == TurnFailed && s.Input.Revision > 0
 	}
-	s.Recent = newest(append(s.Recent, newTurnRecord(s.Current, r)), MaxRecent)
+	moves := s.Move != nil && r.Status != TurnCompleted
+	record := newTurnRecord(s.Current, r)
+	record.Kept = !moves && r.Undelivered && s.keepsMessages()
+	s.Recent = newest(append(s.Recent, record), MaxRecent)
 	for _, o := range r.Messages {
 		s.emit(o)
 	}
@@ -225,9 +230,9 @@ func (s *State) endTurn(r *TurnResult, failure *ace.Failure) {
 		s.Host = &host
 	}
 	switch {
-	case s.Move != nil && r.Status != TurnCompleted:
+	case moves:
 		s.requeue()
-	case r.Undelivered && s.keepsMessages():
+	case record.Kept:
 		s.requeue()
 		s.Blocked = r.Failed
 	default:

@@ -372,8 +372,8 @@ func awaitTurn(a *cli.App, ctx context.Context, e *engine.Engine, id, messageID 
 // turnError returns the error of a turn that was not completed, or nil.
 func turnError(r session.TurnRecord) error {
 	kept := ""
-	if r.Undelivered {
-		kept = "; the agent did not get the message"
+	if r.Kept {
+		kept = "; the message stays in the queue"
 	}
 	switch {
 	case r.Status == session.TurnCompleted:

@@ -20,6 +20,7 @@ type agent struct {
 	h         *Host
 	sessionID string
 	dir       string // working directory
+	dirInfo   os.FileInfo
 	cli       agentcli.CLI
 	p         *process.Process
 	stderr    *process.Tail
@@ -58,6 +59,9 @@ func (h *Host) start(t *attempt, adapter agentcli.Adapter, call agentcli.Call, l
 	if call.HostServer != "" {
 		a.tools = newToolServer(in.Served, a.callTool)
 	}
+	if a.dirInfo, err = os.Stat(in.WorkingDir); err != nil {
+		return nil, err
+	}
 	out, stdout := io.Pipe()
 	a.p, err = process.Start(h.life, process.Spec{
 		Argv: cmd.Argv, Dir: cmd.Dir, Env: h.environ(adapter, cmd), Input: cmd.Input, Pipe: cmd.Streaming,
@@ -90,6 +94,12 @@ func (a *agent) begin(t *attempt) bool {
 	}
 	a.attempt = t
 	return true
+}
+
+// isIn reports whether dir is the directory that the process works in, and not another one of the same path.
+func (a *agent) isIn(dir string) bool {
+	info, err := os.Stat(dir)
+	return err == nil && dir == a.dir && os.SameFile(info, a.dirInfo)
 }
 
 // alive reports whether the process can take another turn.

@@ -197,7 +197,7 @@ func (t *attempt) setStatus(r *session.TurnResult, o agentcli.Outcome) {
 	default:
 		r.Status = session.TurnFailed
 		r.Failed = newFailure(string(o.Class), o.Sentence)
-		r.Undelivered = o.Class.Undelivered() && !t.continued && !slices.ContainsFunc(r.Messages, isToolCall)
+		r.Undelivered = o.Class.Undelivered() && !slices.ContainsFunc(r.Messages, isToolCall)
 	}
 }
 

@@ -113,9 +113,8 @@ func turnInput(in session.Input) session.TurnInput {
 
 // check checks whether a session can run on this host and returns the version of its agent.
 func (h *Host) check(ctx context.Context, in session.TurnInput) (version agentcli.Version, err error) {
-	info, err := os.Stat(in.WorkingDir)
-	if err != nil || !info.IsDir() {
-		return version, refused(TypeBadDirectory, "%s: no such directory on %s", in.WorkingDir, h.name)
+	if err := h.checkDir(in.WorkingDir); err != nil {
+		return version, err
 	}
 	adapter, err := agentcli.For(agentcli.CLI(in.Agent))
 	if err == nil {
@@ -130,15 +129,27 @@ func (h *Host) check(ctx context.Context, in session.TurnInput) (version agentcl
 	return h.version(ctx, adapter)
 }
 
-// checkHost runs the check at the first turn of a session that no host claimed. If the session
-// cannot run here, ok is false and refusal is the turn's result, unless err is set.
-func (t *attempt) checkHost() (refusal session.TurnResult, ok bool, err error) {
-	if !t.in.Unclaimed {
-		return refusal, true, nil
+// checkDir checks that a working directory exists on this host.
+func (h *Host) checkDir(dir string) error {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return refused(TypeBadDirectory, "%s: no such directory on %s", dir, h.name)
 	}
-	version, err := t.h.check(t.life, t.in)
+	return nil
+}
+
+// checkHost checks the working directory, and the whole host at the first turn of a session that no
+// host claimed. If the session cannot run here, ok is false and refusal is the turn's result, unless
+// err is set.
+func (t *attempt) checkHost() (refusal session.TurnResult, ok bool, err error) {
+	if t.in.Unclaimed {
+		var version agentcli.Version
+		if version, err = t.h.check(t.life, t.in); err == nil {
+			t.version = version.String()
+		}
+	} else {
+		err = t.h.checkDir(t.in.WorkingDir)
+	}
 	if err == nil {
-		t.version = version.String()
 		return refusal, true, nil
 	}
 	if app, isApp := errors.AsType[*temporal.ApplicationError](err); isApp {

@@ -462,7 +462,40 @@ func TestStartFails(t *testing.T) {
 	}
 	in = s.input(2, "hello")
 	in.WorkingDir = filepath.Join(s.work, "gone")
-	if r, err := s.run(in, 1); err != nil || r.Failed == nil || r.Failed.Type != string(agentcli.ClassMissing) {
+	if r, err := s.run(in, 1); err != nil || r.Failed == nil || r.Failed.Type != TypeBadDirectory {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestDirectoryRemoved checks that a turn whose working directory is missing leaves its messages in
+// the queue, with a warm process and after a crash, and that the next turn works when it is back.
+func TestDirectoryRemoved(t *testing.T) {
+	s := newStage(t, "claude")
+	s.good(1, "hello")
+	p := s.begin(s.input(2, "SCENARIO: gate g; say late"), 1)
+	s.agent.Await("gate", 1)
+	s.Host.Close() // as a worker's end does
+	p.wait(t)
+	s.open(Options{})
+	refused := func(turn int, attempt int32) {
+		t.Helper()
+		if err := os.Remove(s.work); err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.run(s.input(turn, "SCENARIO: gate g; say late"), attempt)
+		if err != nil || r.Failed == nil || r.Failed.Type != TypeBadDirectory || !r.Undelivered {
+			t.Errorf("turn %d: %+v, %v", turn, r, err)
+		}
+		if err := os.Mkdir(s.work, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused(2, 2)
+	s.good(3, "hello again")
+	before := s.started()
+	refused(4, 1)
+	s.good(5, "and now?")
+	if s.started() != before+1 {
+		t.Errorf("%d processes, had %d: the old one works in the removed directory", s.started(), before)
 	}
 }

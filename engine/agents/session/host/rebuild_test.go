@@ -223,12 +223,13 @@ func TestConfiguredAgent(t *testing.T) {
 // TestConversationsDiffer checks that two sessions with the same id have different conversations.
 func TestConversationsDiffer(t *testing.T) {
 	s := newStage(t, "claude")
-	s.good(1, "one")
+	first := s.good(1, "one")
 	s.Host.Close()
 	s.open(Options{})
 	in := s.input(1, "one")
 	in.RunID = "the first run in another directory"
-	if r, err := s.run(in, 1); err != nil || r.Text != "reply 1 to: one" {
+	r, err := s.run(in, 1)
+	if err != nil || r.Text != "reply 1 to: one" || r.Recovered || r.AgentSessionID == first.AgentSessionID {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

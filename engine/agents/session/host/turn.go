@@ -147,9 +147,6 @@ func (h *Host) execute(s *slot, t *attempt) (session.TurnResult, error) {
 		r.Undelivered = false // another attempt would not find the text either
 		return r, nil
 	}
-	if refusal, ok, err := t.checkHost(); !ok {
-		return refusal, err
-	}
 	if t.number > 1 {
 		again := session.TurnAttempt{Turn: t.in.Turn, Attempt: t.number}
 		if err := h.o.Workflows.TryAgain(t.life, t.in.WorkflowID, t.in.RunID, again); err != nil {
@@ -157,7 +154,7 @@ func (h *Host) execute(s *slot, t *attempt) (session.TurnResult, error) {
 		}
 	}
 	a := h.warm(s)
-	if a != nil && a.dir != t.in.WorkingDir { // the session was moved to another directory
+	if a != nil && !a.isIn(t.in.WorkingDir) { // moved to another directory, or its own was replaced
 		a.close()
 		a = nil
 	}
@@ -186,6 +183,9 @@ func (h *Host) execute(s *slot, t *attempt) (session.TurnResult, error) {
 		r := t.newResult(session.TurnInterrupted)
 		r.Summary = "The turn was interrupted before it started"
 		return t.finish(r), nil
+	}
+	if refusal, ok, err := t.checkHost(); !ok {
+		return refusal, err
 	}
 	text := t.message
 	switch {
@@ -361,13 +361,13 @@ func (t *attempt) newResult(status session.TurnStatus) session.TurnResult {
 	}
 }
 
-// refuse returns the failed result of a turn that did not reach the agent. Its messages can be sent
-// again.
+// refuse returns the failed result of a turn for which no process was started. Its messages can be
+// sent again.
 func (t *attempt) refuse(kind string, err error) session.TurnResult {
 	r := t.newResult(session.TurnFailed)
 	r.Summary = err.Error()
 	r.Failed = newFailure(kind, err.Error())
-	r.Undelivered = !t.past.started
+	r.Undelivered = true
 	return t.finish(r)
 }
 
