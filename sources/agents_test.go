@@ -7,9 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/price"
+	"acescope/engine/agents/transcript"
 	"acescope/engine/agents/transcript/transcripttest"
 	"acescope/sources/sessions"
+	"acescope/sources/transcripts"
 )
 
 // Transcripts are read while they are shown, without a server, and the requested conversation is followed.
@@ -23,7 +26,7 @@ func TestTranscriptsWithoutAServer(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.Transcripts.Run(ctx, sessions.Local{Roots: []string{dir}, Prices: price.Shipped(), Cache: filepath.Join(dir, "cache")})
+		s.Transcripts.Run(ctx, sessions.Local{Roots: []transcripts.Root{{Format: transcript.Of(agentcli.Claude), Dir: dir}}, Prices: price.Shipped(), Cache: filepath.Join(dir, "cache")})
 	}()
 	defer func() { stop(); <-done }()
 	until := func(what string, ok func(*sessions.Transcripts) bool) *sessions.Transcripts {

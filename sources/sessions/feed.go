@@ -140,9 +140,10 @@ func (f *ApprovalFeed) show(rows []*EngineSession) {
 
 // Transcripts holds the transcripts on this machine.
 type Transcripts struct {
-	Roots    []string
-	Rows     []Row // the newest first
-	Dropped  int   // older transcripts that are not in Rows
+	Dirs     []string               // that were searched
+	Sessions []*transcripts.Session // the newest first
+	Rows     []Row                  // of these
+	Dropped  int                    // older transcripts that are not in Rows
 	Progress transcripts.Progress
 }
 
@@ -151,9 +152,17 @@ const maxTranscripts = 5000
 
 // Local configures the reading of transcripts on this machine, which needs no server.
 type Local struct {
-	Roots  []string // configuration directories of Claude Code
+	Roots  []transcripts.Root
 	Prices *price.Prices
 	Cache  string // file that keeps what was read for the next process, or ""
+}
+
+// Dirs returns the directories with the transcripts.
+func (l Local) Dirs() (dirs []string) {
+	for _, r := range l.Roots {
+		dirs = append(dirs, r.Transcripts())
+	}
+	return dirs
 }
 
 // TranscriptFeed lists the sessions that agents left as transcripts on this machine, while they are shown. It needs no
@@ -165,7 +174,7 @@ type TranscriptFeed struct {
 
 	link    *cluster.Link
 	trouble string             // reported as health; only the reader uses it
-	roots   []string           // set by Run
+	dirs    []string           // of the transcripts, set by Run
 	index   *transcripts.Index // set by Run
 	changed chan struct{}      // the index changed
 }
@@ -182,7 +191,7 @@ func NewTranscriptFeed(link *cluster.Link) *TranscriptFeed {
 
 // Run reads transcripts until ctx ends.
 func (f *TranscriptFeed) Run(ctx context.Context, l Local) {
-	f.roots = l.Roots
+	f.dirs = l.Dirs()
 	f.index = transcripts.New(transcripts.Options{Roots: l.Roots, Prices: l.Prices, Cache: l.Cache,
 		Changed: func() { cluster.Signal(f.changed) }})
 	var wg sync.WaitGroup
@@ -206,7 +215,7 @@ func (f *TranscriptFeed) read(ctx context.Context, _ struct{}, publish func(*Tra
 
 func (f *TranscriptFeed) show(publish func(*Transcripts)) {
 	list, progress := f.index.Sessions()
-	t := &Transcripts{Roots: f.roots, Progress: progress, Dropped: max(len(list)-maxTranscripts, 0)}
+	t := &Transcripts{Dirs: f.dirs, Sessions: list, Progress: progress, Dropped: max(len(list)-maxTranscripts, 0)}
 	for _, one := range list[:len(list)-t.Dropped] {
 		t.Rows = append(t.Rows, RowOf(one))
 	}

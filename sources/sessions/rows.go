@@ -15,6 +15,7 @@ import (
 type Row struct {
 	Key   string    `json:"-"` // unique in the list: the path of a transcript, or a workflow ID
 	ID    string    `json:"id"`
+	Agent string    `json:"agent,omitempty"` // its name: claude, codex, gemini, opencode
 	Dir   string    `json:"work_dir,omitempty"`
 	Name  string    `json:"name,omitempty"` // title, otherwise the first prompt
 	Model string    `json:"model,omitempty"`
@@ -35,7 +36,8 @@ type Row struct {
 // RowOf returns a transcript as a row.
 func RowOf(t *transcripts.Session) Row {
 	return Row{
-		Key: t.Path, ID: t.ID, Dir: t.Dir(), Name: t.Name(), Model: t.Summary.Model, Last: t.Last(), Known: t.Read,
+		Key: t.Path, ID: t.ID, Agent: string(t.Agent), Dir: t.Dir(), Name: t.Name(), Model: t.Summary.Model,
+		Last: t.Last(), Known: t.Read,
 		Turns: t.Summary.Turns, Agents: len(t.Agents), Totals: t.Totals(), Bad: t.Failed(),
 		Unfinished: t.Summary.Unfinished, Transcript: t,
 	}
@@ -54,6 +56,7 @@ func EngineRow(e *EngineSession, t *transcripts.Session) Row {
 	if s == nil {
 		return r
 	}
+	r.Agent = s.Input.Agent
 	r.Dir, r.Name, r.Model, r.Turns = s.Input.WorkingDir, s.Input.Name, cmp.Or(s.Model, s.Input.Model), s.Turns
 	switch {
 	case r.Name != "":

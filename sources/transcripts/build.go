@@ -1,6 +1,7 @@
 package transcripts
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -30,20 +31,28 @@ func newSession(files []*file) *Session {
 		}
 		return byAge(b, a)
 	})
-	s := &Session{Read: true, Project: filepath.Base(files[0].projectDir())}
+	s := &Session{Agent: files[0].format.Agent(), Read: true, Project: filepath.Base(files[0].Project)}
 	for _, f := range files {
-		s.Size += f.size
+		s.Size += max(f.Size, f.offset)
 		s.Read = s.Read && (f.done || f.offset > 0)
 		if s.Err == "" {
 			s.Err = f.err
 		}
-		if f.agent != "" {
+		if agent := f.agent(); agent != "" {
 			s.ID, _ = f.owner()
-			s.Agents = append(s.Agents, Agent{ID: f.agent, Path: f.path, Size: f.size, ModTime: f.modTime,
+			s.Agents = append(s.Agents, Agent{ID: agent, Path: f.Path, Size: f.Size, ModTime: f.ModTime,
 				Summary: f.summary, Inherits: f.inherits()})
 			continue
 		}
-		s.ID, s.Path, s.ModTime, s.Summary, s.Inherits = f.session, f.path, f.modTime, f.summary, f.inherits()
+		if s.Path != "" && s.Summary.Messages > f.summary.Messages {
+			continue // resuming a session of Gemini leaves another, empty transcript
+		}
+		s.ID, _ = f.owner()
+		s.Path, s.ModTime, s.Summary, s.Inherits = f.Path, f.ModTime, f.summary, f.inherits()
+		s.WorkDir = cmp.Or(s.WorkDir, f.WorkDir)
+		if s.ForkedFrom = f.summary.Origin; s.ForkedFrom != "" {
+			s.Shared = f.summary.Repeated
+		}
 		if f.copied != nil {
 			s.ForkedFrom, s.Shared = f.copied.Parent, f.copied.Shared
 		}
@@ -132,7 +141,7 @@ func (x *Index) relateAll(ctx context.Context) {
 func (x *Index) relate(ctx context.Context, list []*file) {
 	family := ""
 	for _, f := range list {
-		family += f.path + "\n"
+		family += f.Path + "\n"
 	}
 	// A transcript whose lines all exist elsewhere may be a copy under way. A transcript that was read from
 	// its start may be another one than before.
@@ -145,7 +154,7 @@ func (x *Index) relate(ctx context.Context, list []*file) {
 	}
 	all := make([]*transcript.LineSet, 0, len(list))
 	for _, f := range list {
-		k, err := transcript.ReadLineSet(ctx, f.path)
+		k, err := transcript.ReadLineSet(ctx, f.Path)
 		if err != nil {
 			x.related = false
 			return // it is gone or changing; the next round tries again

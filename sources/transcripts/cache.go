@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/transcript"
 )
 
@@ -17,7 +18,7 @@ const maxCache = 256 << 20
 
 // cacheVersion is the version of the cache file's layout and of the meaning of summaries.
 // Other versions are not read.
-const cacheVersion = 7
+const cacheVersion = 9
 
 // cacheFile is the content of the cache file: compressed JSON, whose checksum detects damage.
 type cacheFile struct {
@@ -29,9 +30,8 @@ type cacheFile struct {
 
 // cached is a transcript as it was read from a file of this size and time.
 type cached struct {
-	Path    string             `json:"path"`
-	Size    int64              `json:"size"`
-	ModTime time.Time          `json:"mod_time"`
+	Format agentcli.CLI `json:"format"`
+	transcript.Entry
 	Offset  int64              `json:"offset"`
 	Summary transcript.Summary `json:"summary"`
 	Copied  *copiedPart        `json:"copied,omitempty"`
@@ -48,10 +48,9 @@ func (x *Index) load() {
 		return
 	}
 	for _, c := range cache.Files {
-		session, agent, ok := transcript.SessionOf(c.Path)
-		if ok && filepath.IsAbs(c.Path) {
-			x.files[c.Path] = &file{path: c.Path, session: session, agent: agent, size: c.Size, modTime: c.ModTime,
-				offset: c.Offset, summary: c.Summary, copied: c.Copied, done: true, cached: true}
+		if format := transcript.Of(c.Format); format != nil && filepath.IsAbs(c.Path) {
+			x.files[c.Path] = &file{Entry: c.Entry, format: format, offset: c.Offset, summary: c.Summary,
+				copied: c.Copied, done: true, cached: true}
 		}
 	}
 	x.changed = true
@@ -96,7 +95,7 @@ func (x *Index) writeCache() error {
 	c := cacheFile{Version: cacheVersion, Prices: x.o.Prices.Digest(), Zone: zone()}
 	for _, f := range x.files {
 		if f.done && f.err == "" {
-			c.Files = append(c.Files, cached{f.path, f.size, f.modTime, f.offset, f.summary, f.copied})
+			c.Files = append(c.Files, cached{f.format.Agent(), f.Entry, f.offset, f.summary, f.copied})
 		}
 	}
 	var out bytes.Buffer

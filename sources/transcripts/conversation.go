@@ -2,7 +2,7 @@ package transcripts
 
 import (
 	"context"
-	"os"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -81,40 +81,46 @@ type Conversation struct {
 type Follower struct {
 	c       Conversation // without the entries
 	builder Builder
-	reader  *transcript.Reader
-	info    os.FileInfo // at the last reading
+	format  transcript.Format
+	events  func(raw []byte) []agentcli.Event
+	reader  transcript.LineReader
+	last    transcript.Entry // at the last reading
 }
 
-// Follow returns a follower that begins at the start of a transcript, or MaxBytes before its
-// end.
+// Follow returns a follower that begins at the start of a transcript, or MaxBytes before its end.
 func Follow(path string) *Follower {
-	return &Follower{c: Conversation{Path: path}}
+	f := &Follower{format: transcript.FormatOf(path)}
+	f.restart(path)
+	return f
 }
 
 // Read reads new data and reports whether the conversation changed.
 func (f *Follower) Read(ctx context.Context) (changed bool) {
-	info, err := os.Stat(f.c.Path)
+	entries, err := f.format.Stat(ctx, f.c.Path)
+	if err == nil && len(entries) == 0 {
+		err = errors.New(f.c.Path + " is not a transcript")
+	}
 	if err != nil {
 		return f.fail(err)
 	}
-	if f.info != nil && os.SameFile(f.info, info) && f.info.Size() == info.Size() &&
-		f.info.ModTime().Equal(info.ModTime()) && f.c.Err == "" {
+	now := entries[0]
+	if f.last.Size == now.Size && f.last.ModTime.Equal(now.ModTime) && f.last.Path != "" && f.c.Err == "" {
 		return false
 	}
 	if f.reader == nil {
-		f.reader = transcript.NewReader(f.c.Path)
-		if skip := info.Size() - MaxBytes; skip > 0 {
+		f.reader = f.format.Open(f.c.Path)
+		if skip := now.Size - MaxBytes; skip > 0 {
 			f.reader.SkipTo(skip)
 			f.c.Skipped = skip
 		}
 	}
 	before := f.c.Offset
-	p, err := f.reader.Read(ctx, 0, f.restart, func(raw []byte, _ int64) { f.add(raw) })
+	p, err := f.reader.Read(ctx, 0, func() { f.restart(f.c.Path) }, func(raw []byte, _ int64) { f.add(raw) })
 	if err != nil {
 		return f.fail(err)
 	}
-	changed = p.Restarted || p.Offset != before || f.c.Err != "" || f.info == nil
-	f.info, f.c.Offset, f.c.Err = info, p.Offset, ""
+	changed = p.Restarted || p.Offset != before || f.c.Err != "" || f.last.Path == ""
+	f.last, f.c.Offset, f.c.Err = now, p.Offset, ""
 	for range p.Oversized {
 		f.builder.Add(&Entry{Kind: agentcli.KindError, Name: "line", Text: "a line of more than 16 MB is skipped"})
 		changed = true
@@ -128,9 +134,10 @@ func (f *Follower) fail(err error) (changed bool) {
 	return changed
 }
 
-func (f *Follower) restart() {
-	f.c = Conversation{Path: f.c.Path}
+func (f *Follower) restart(path string) {
+	f.c = Conversation{Path: path}
 	f.builder = Builder{}
+	f.events = f.format.Events()
 }
 
 // Conversation returns what was read so far; the caller may keep it.
@@ -141,7 +148,7 @@ func (f *Follower) Conversation() Conversation {
 }
 
 func (f *Follower) add(raw []byte) {
-	for _, e := range transcript.Events(transcript.Redacted(raw)) {
+	for _, e := range f.events(transcript.Redacted(raw)) {
 		if e.Kind == agentcli.KindGarbage {
 			f.c.Garbage++
 			continue

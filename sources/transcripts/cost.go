@@ -55,31 +55,30 @@ type CostQuery struct {
 	Agent        string
 	Project      string // part of the directory
 	Model        string // part of the model's name
-	Session      string // path
+	// By and Key select the usage of a row, by its key, the path for a session. The zero By selects everything.
+	By  By
+	Key string
 }
 
 func (q CostQuery) selects(s *Session) bool {
-	return (q.Agent == "" || q.Agent == string(agentOf(s))) && (q.Session == "" || q.Session == s.Path) &&
-		strings.Contains(s.Dir(), q.Project)
+	return (q.Agent == "" || q.Agent == string(agentOf(s))) && strings.Contains(s.Dir(), q.Project)
 }
 
-func (q CostQuery) selectsDay(d transcript.DayUse) bool {
+func (q CostQuery) selectsDay(s *Session, d transcript.DayUse) bool {
 	return d.Day >= q.Since && (q.Until == "" || d.Day != "" && d.Day <= q.Until) &&
-		strings.Contains(d.Model, q.Model)
+		strings.Contains(d.Model, q.Model) && (q.By == "" || q.By.key(s, d) == q.Key)
 }
 
 // agentOf returns the agent that wrote the transcript of a session.
-func agentOf(*Session) agentcli.CLI { return agentcli.Claude }
+func agentOf(s *Session) agentcli.CLI { return s.Agent }
 
-// Cost is the usage of a day, a model or another [By]. CostUSD covers the tokens that are not Unpriced.
-// Texts are untrusted.
+// Cost is the usage of a day, a model or another [By]. Calls are not counted. Texts are untrusted.
 type Cost struct {
-	Key            string // the day, model, directory and so on; "" for usage without one
-	Name           string // of a session
-	Path           string // of a session
-	Tokens         transcript.Tokens
-	CostUSD        float64
-	Unpriced       int64 // tokens of models without a known price
+	Key     string // the day, model, directory or session and so on; "" for usage without one
+	Name    string // of a session
+	Path    string // of a session
+	Project string // of a session: its directory
+	transcript.Totals
 	Sessions       int
 	Models         []string // in alphabetical order
 	UnpricedModels []string
@@ -89,7 +88,13 @@ type Cost struct {
 }
 
 // Known reports whether the cost is known at least in part.
-func (c Cost) Known() bool { return c.Unpriced == 0 || c.Unpriced < c.Tokens.Total() }
+func (c Cost) Known() bool { return c.Unpriced == 0 || c.Priced > 0 }
+
+// Current returns the usage of the day, week or month of now.
+func Current(sessions []*Session, by By, now time.Time) Cost {
+	_, total := Costs(sessions, by, CostQuery{By: by, Key: by.Period(Today(now))})
+	return total
+}
 
 // Costs sums up usage, each message once. Days, weeks and months are in order; of other rows, the most
 // expensive one is first.
@@ -100,7 +105,7 @@ func Costs(sessions []*Session, by By, q CostQuery) (rows []Cost, total Cost) {
 			continue
 		}
 		for _, d := range s.Days() {
-			if !q.selectsDay(d) {
+			if !q.selectsDay(s, d) {
 				continue
 			}
 			key := by.key(s, d)
@@ -108,7 +113,7 @@ func Costs(sessions []*Session, by By, q CostQuery) (rows []Cost, total Cost) {
 			if c == nil {
 				c = &Cost{Key: key}
 				if by == BySession {
-					c.Key, c.Name, c.Path = s.ID, s.Name(), s.Path
+					c.Key, c.Name, c.Path, c.Project = s.ID, s.Name(), s.Path, s.Dir()
 				}
 				sums[key] = c
 			}
@@ -151,7 +156,9 @@ func (c *Cost) add(s *Session, d transcript.DayUse) {
 	}
 	c.Tokens = c.Tokens.Add(d.Tokens)
 	c.CostUSD += d.CostUSD
-	if !d.Priced {
+	if d.Priced {
+		c.Priced += d.Tokens.Total()
+	} else {
 		c.Unpriced += d.Tokens.Total()
 		c.UnpricedModels = include(c.UnpricedModels, d.Model)
 	}

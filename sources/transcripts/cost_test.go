@@ -98,7 +98,7 @@ func costFiles(t *testing.T) Options {
 	put(t, filepath.Join(shop, "two.jsonl"), fork)
 	put(t, filepath.Join(dir, "projects", "-till", "three.jsonl"),
 		strings.ReplaceAll(lines(answer{id: "t1", at: "2026-03-28T12:00:00Z"}), "user/shop", "user/till"))
-	return Options{Roots: []string{dir}, Cache: filepath.Join(dir, "cache")}
+	return Options{Roots: claudeRoot(dir), Cache: filepath.Join(dir, "cache")}
 }
 
 // TestCosts checks sums over a change to daylight saving time, borders of weeks, months and years, forks,
@@ -179,7 +179,7 @@ func TestCostsInZones(t *testing.T) {
 				answer{id: "1", at: "2026-09-05T12:30:00Z"},
 				answer{id: "2", at: "2026-09-06T04:00:00Z"}, // the first second of the day in Santiago
 				answer{id: "3", at: "2026-09-06T03:59:59Z"}))
-			list, _ := once(t, Options{Roots: []string{dir}})
+			list, _ := once(t, Options{Roots: claudeRoot(dir)})
 			rows, _ := Costs(list, ByDay, CostQuery{})
 			checkRows(t, zone, rows, want...)
 		})
@@ -189,7 +189,7 @@ func TestCostsInZones(t *testing.T) {
 func TestCostWithoutDay(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "projects", "-p", "s.jsonl"), lines(answer{id: "1"}))
-	list, _ := once(t, Options{Roots: []string{dir}})
+	list, _ := once(t, Options{Roots: claudeRoot(dir)})
 	for _, by := range []By{ByDay, ByWeek, ByMonth} {
 		rows, _ := Costs(list, by, CostQuery{})
 		checkRows(t, string(by), rows, " 1000+0 $4000/1")
@@ -206,7 +206,7 @@ func TestGrowingFork(t *testing.T) {
 	setZone(t, "UTC")
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "projects", "-p")
-	x := New(Options{Roots: []string{dir}, Prices: price.Shipped()})
+	x := New(Options{Roots: claudeRoot(dir), Prices: price.Shipped()})
 	check := func(what string, want ...string) {
 		t.Helper()
 		if err := x.Once(context.Background()); err != nil {
@@ -238,7 +238,7 @@ func TestCostsOfGenerated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, _ := once(t, Options{Roots: []string{dir}})
+	list, _ := once(t, Options{Roots: claudeRoot(dir)})
 	for _, by := range Bys() {
 		rows, total := Costs(list, by, CostQuery{})
 		sum := int64(0)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -27,7 +26,7 @@ const (
 
 // Options configure an index.
 type Options struct {
-	Roots  []string // configuration directories of Claude Code
+	Roots  []Root
 	Prices *price.Prices
 	Cache  string // a file that outlives the process, or ""
 	// Changed is called from the reading goroutine when something has changed.
@@ -64,12 +63,6 @@ func New(o Options) *Index {
 	if o.Prices == nil {
 		o.Prices = price.Shipped()
 	}
-	o.Roots = slices.Clone(o.Roots)
-	for i, root := range o.Roots {
-		if abs, err := filepath.Abs(root); err == nil {
-			o.Roots[i] = abs
-		}
-	}
 	return &Index{o: o, files: map[string]*file{}}
 }
 
@@ -84,7 +77,7 @@ func (x *Index) Sessions() ([]*Session, Progress) {
 // Once reads all existing transcripts.
 func (x *Index) Once(ctx context.Context) error {
 	x.load()
-	err := x.read(ctx, x.scan(), time.Time{})
+	err := x.read(ctx, x.scan(ctx), time.Time{})
 	x.save(true)
 	return err
 }
@@ -94,7 +87,7 @@ func (x *Index) Run(ctx context.Context) {
 	x.load()
 	for ctx.Err() == nil {
 		start := time.Now()
-		queue := x.scan()
+		queue := x.scan(ctx)
 		again := start.Add(max(scanInterval, scanShare*time.Since(start)))
 		if x.read(ctx, queue, again) == nil {
 			x.save(false)
@@ -137,10 +130,10 @@ func (x *Index) read(ctx context.Context, queue []*file, deadline time.Time) err
 // step reads a piece of a transcript and reports whether that was the last one.
 func (x *Index) step(ctx context.Context, f *file) (last bool) {
 	if f.reader == nil {
-		f.reader, f.fold, f.offset, f.copied = transcript.NewReader(f.path), transcript.NewFold(x.o.Prices), 0, nil
+		f.reader, f.fold, f.offset, f.copied = f.format.Open(f.Path), f.format.Fold(x.o.Prices), 0, nil
 	}
 	start, before := time.Now(), f.offset
-	restart := func() { f.fold, f.copied, before = transcript.NewFold(x.o.Prices), nil, 0 }
+	restart := func() { f.fold, f.copied, before = f.format.Fold(x.o.Prices), nil, 0 }
 	p, err := f.reader.Read(ctx, piece, restart, func(raw []byte, _ int64) { f.fold.Add(raw) })
 	x.progress.Busy += time.Since(start)
 	if ctx.Err() != nil && err != nil {
@@ -214,11 +207,17 @@ func File(ctx context.Context, path string, prices *price.Prices) (*Session, err
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(path); err != nil {
+	notTranscript := errors.New(path + " is not a transcript")
+	format := transcript.FormatOf(path)
+	if format == nil {
+		return nil, notTranscript
+	}
+	entries, err := format.Stat(ctx, path)
+	if err != nil {
 		return nil, err
 	}
 	x := New(Options{Prices: prices})
-	x.files = x.scanPaths(append(transcript.AgentPaths(path), path))
+	x.note(x.files, format, entries)
 	if err := x.read(ctx, x.queue(), time.Time{}); err != nil {
 		return nil, err
 	}
@@ -230,5 +229,5 @@ func File(ctx context.Context, path string, prices *price.Prices) (*Session, err
 			return s, nil
 		}
 	}
-	return nil, errors.New(path + " is not a transcript")
+	return nil, notTranscript
 }

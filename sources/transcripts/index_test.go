@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,8 +14,11 @@ import (
 
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/price"
+	"acescope/engine/agents/transcript"
 	"acescope/engine/agents/transcript/transcripttest"
 )
+
+func claudeRoot(dir string) []Root { return []Root{{transcript.Of(agentcli.Claude), dir}} }
 
 func once(t testing.TB, o Options) ([]*Session, Progress) {
 	t.Helper()
@@ -50,7 +54,7 @@ func TestIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, p := once(t, Options{Roots: []string{dir}})
+	list, p := once(t, Options{Roots: claudeRoot(dir)})
 	if len(list) != 20 || p.Files != made.Files || p.Done != made.Files || p.Read != made.Bytes {
 		t.Errorf("%d sessions, %+v of %+v", len(list), p, made)
 	}
@@ -74,7 +78,7 @@ func TestCache(t *testing.T) {
 	if _, err := transcripttest.Write(dir, transcripttest.Options{Sessions: 5, Bytes: 200_000, Subagent: 2}); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Roots: []string{dir}, Cache: cache}
+	o := Options{Roots: claudeRoot(dir), Cache: cache}
 	first, p := once(t, o)
 	if p.Cached != 0 || p.Trouble != "" {
 		t.Fatalf("%+v", p)
@@ -122,7 +126,7 @@ func TestCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repriced, p := once(t, Options{Roots: []string{dir}, Cache: cache, Prices: own})
+	repriced, p := once(t, Options{Roots: claudeRoot(dir), Cache: cache, Prices: own})
 	if p.Cached != 0 || repriced[0].Totals().CostUSD == first[0].Totals().CostUSD {
 		t.Errorf("the costs were computed with other prices: %+v", p)
 	}
@@ -138,7 +142,7 @@ func TestForkIsCountedOnce(t *testing.T) {
 	put(t, filepath.Join(folder, "two.jsonl"), head("two")+promptLine("u9", "two", "instead", 8)+answerLine("a9", "two", 8))
 	cache := filepath.Join(dir, "cache")
 	for range 2 { // read, and from the cache
-		list, _ := once(t, Options{Roots: []string{dir}, Cache: cache})
+		list, _ := once(t, Options{Roots: claudeRoot(dir), Cache: cache})
 		if len(list) != 2 || list[0].ID != "two" || list[0].ForkedFrom != "one" || list[0].Shared != 2 || list[1].ForkedFrom != "" {
 			t.Fatalf("%+v %+v", list[0], list[1])
 		}
@@ -151,51 +155,64 @@ func TestForkIsCountedOnce(t *testing.T) {
 // TestForkOfChangedOriginal checks that a fork is counted as a whole when its original is gone, and against the new
 // content when its original is replaced, whether the change happens between two processes or within one.
 func TestForkOfChangedOriginal(t *testing.T) {
-	for _, cached := range []bool{true, false} {
-		dir := t.TempDir()
-		o := Options{Roots: []string{dir}}
-		if cached {
-			o.Cache = filepath.Join(dir, "cache")
-		}
-		original, fork := filepath.Join(dir, "projects", "-p", "a.jsonl"), filepath.Join(dir, "projects", "-p", "b.jsonl")
-		shared := func(session string) string { return promptLine("1", session, "hi", 1) + answerLine("2", session, 1) }
-		put(t, original, shared("a")+answerLine("3", "a", 2))
-		put(t, fork, shared("b")+promptLine("4", "b", "more", 3)+answerLine("5", "b", 3))
-		at := time.Now().Add(-time.Hour)
-		x := New(o)
-		check := func(what string, want int64) {
-			t.Helper()
-			at = at.Add(time.Minute)
-			if _, err := os.Stat(original); err == nil {
+	for what, change := range map[string]struct {
+		content string // "" if the original is removed
+		want    int64
+	}{
+		"replaced":                         {promptLine("1", "a", "hi", 1) + answerLine("9", "a", 1), 3300},
+		"replaced by another conversation": {promptLine("8", "a", "other", 1) + answerLine("9", "a", 1), 3300},
+		"removed":                          {"", 2200},
+	} {
+		for _, cached := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, cached %v", what, cached), func(t *testing.T) {
+				dir := t.TempDir()
+				o := Options{Roots: claudeRoot(dir)}
+				if cached {
+					o.Cache = filepath.Join(dir, "cache")
+				}
+				original, fork := filepath.Join(dir, "projects", "-p", "a.jsonl"), filepath.Join(dir, "projects", "-p", "b.jsonl")
+				shared := func(session string) string {
+					return promptLine("1", session, "hi", 1) + answerLine("2", session, 1)
+				}
+				put(t, original, shared("a")+answerLine("3", "a", 2))
+				put(t, fork, shared("b")+promptLine("4", "b", "more", 3)+answerLine("5", "b", 3))
+				at := time.Now().Add(-time.Hour)
 				if err := os.Chtimes(original, at, at); err != nil {
 					t.Fatal(err)
 				}
-			}
-			if cached {
-				x = New(o)
-			}
-			if err := x.Once(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-			sum := int64(0)
-			list, _ := x.Sessions()
-			for _, s := range list {
-				sum += s.Totals().Tokens.Total()
-			}
-			if sum != want {
-				t.Errorf("%s (cached: %v): %d tokens, not %d", what, cached, sum, want)
-			}
+				x := New(o)
+				if sum := sumOf(t, x); sum != 3300 {
+					t.Fatalf("fork: %d tokens, not 3300", sum)
+				}
+				if change.content == "" {
+					if err := os.Remove(original); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					put(t, original, change.content)
+				}
+				if cached {
+					x = New(o)
+				}
+				if sum := sumOf(t, x); sum != change.want {
+					t.Errorf("%d tokens, not %d", sum, change.want)
+				}
+			})
 		}
-		check("fork", 3300)
-		put(t, original, promptLine("1", "a", "hi", 1)+answerLine("9", "a", 1))
-		check("original replaced", 3300)
-		put(t, original, promptLine("8", "a", "other", 1)+answerLine("9", "a", 1))
-		check("original replaced by another conversation", 3300)
-		if err := os.Remove(original); err != nil {
-			t.Fatal(err)
-		}
-		check("original removed", 2200)
 	}
+}
+
+// sumOf reads all transcripts and returns the tokens of their sessions.
+func sumOf(t *testing.T, x *Index) (sum int64) {
+	t.Helper()
+	if err := x.Once(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	list, _ := x.Sessions()
+	for _, s := range list {
+		sum += s.Totals().Tokens.Total()
+	}
+	return sum
 }
 
 func TestSubagentsAreChildren(t *testing.T) {
@@ -216,7 +233,7 @@ func TestSubagentsAreChildren(t *testing.T) {
 	put(t, filepath.Join(folder, "agent-old.jsonl"), side(promptLine("x1", "s1", "beside", 4))+answerLine("x2", "s1", 4))
 	put(t, filepath.Join(folder, "s2", "subagents", "agent-cc.jsonl"), side(promptLine("y1", "s2", "left alone", 5)))
 	put(t, filepath.Join(folder, "sessions-index.json"), "{}")
-	list, _ := once(t, Options{Roots: []string{dir, filepath.Join(dir, "nowhere")}})
+	list, _ := once(t, Options{Roots: append(claudeRoot(dir), claudeRoot(filepath.Join(dir, "nowhere"))...)})
 	if len(list) != 2 || list[0].ID != "s2" || list[1].ID != "s1" || len(list[1].Agents) != 3 {
 		t.Fatalf("%d: %+v", len(list), list)
 	}
@@ -276,7 +293,7 @@ func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "projects", "-home-user-shop", "one.jsonl")
 	put(t, path, promptLine("u1", "one", "first", 1))
-	r := run(t, Options{Roots: []string{dir}})
+	r := run(t, Options{Roots: claudeRoot(dir)})
 	r.until(t, "the first session", func(l []*Session, _ Progress) bool { return len(l) == 1 && l[0].Summary.Turns == 1 })
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -296,13 +313,13 @@ func TestRun(t *testing.T) {
 }
 
 func TestMissingDirectory(t *testing.T) {
-	list, p := once(t, Options{Roots: []string{filepath.Join(t.TempDir(), "none")}})
+	list, p := once(t, Options{Roots: claudeRoot(filepath.Join(t.TempDir(), "none"))})
 	if len(list) != 0 || p.Trouble != "" || p.Scanned.IsZero() {
 		t.Errorf("%v %+v", list, p)
 	}
 	file := filepath.Join(t.TempDir(), "projects")
 	put(t, file, "a file where a directory is to be")
-	if _, p := once(t, Options{Roots: []string{filepath.Dir(file)}}); p.Trouble == "" {
+	if _, p := once(t, Options{Roots: claudeRoot(filepath.Dir(file))}); p.Trouble == "" {
 		t.Error("an unreadable directory is not reported")
 	}
 }
@@ -398,7 +415,7 @@ func TestSecrets(t *testing.T) {
 	path, cache := filepath.Join(dir, "projects", "p", "11111111-1111-4111-8111-111111111111.jsonl"), filepath.Join(dir, "cache")
 	const secret = "sk-ant-api03-AbCdEfGhIjKlMnOp"
 	put(t, path, promptLine("u1", "11111111-1111-4111-8111-111111111111", "use "+secret+" and password=hunter2", 1))
-	list, _ := once(t, Options{Roots: []string{dir}, Cache: cache})
+	list, _ := once(t, Options{Roots: claudeRoot(dir), Cache: cache})
 	c, err := readCache(cache)
 	if err != nil || len(c.Files) != 1 || len(list) != 1 {
 		t.Fatalf("%+v, %v", c, err)
@@ -408,5 +425,81 @@ func TestSecrets(t *testing.T) {
 	want := "use [redacted:anthropic] and password=[redacted:password]"
 	if got := f.Conversation().Entries[0].Text; got != want || c.Files[0].Summary.Prompt != want {
 		t.Errorf("conversation %q, cache %q", got, c.Files[0].Summary.Prompt)
+	}
+}
+
+// TestAllAgents reads the sessions of all agents, and again from the cache; the ID of a subagent's session of Codex and
+// of a chat of Gemini is only in their lines.
+func TestAllAgents(t *testing.T) {
+	dir := t.TempDir()
+	codex, gemini := filepath.Join(dir, "codex"), filepath.Join(dir, "gemini")
+	const parent, child = "01a204df-2cd9-7e51-8771-b1665bf780dd", "01a204df-2cd9-7e51-8771-b1665bf780de"
+	rollout := func(id, meta string) {
+		put(t, filepath.Join(codex, "sessions/2026/11/22/rollout-2026-11-22T20-07-44-"+id+".jsonl"),
+			fmt.Sprintf(`{"timestamp":"2026-11-22T20:07:44Z","type":"session_meta","payload":{"id":%q,"cwd":"/home/user/shop"%s}}`, id, meta)+`
+{"timestamp":"2026-11-22T20:07:45Z","type":"turn_context","payload":{"model":"gpt-6-sol"}}
+{"timestamp":"2026-11-22T20:07:46Z","type":"event_msg","payload":{"type":"user_message","message":"Tidy the till"}}
+{"timestamp":"2026-11-22T20:07:47Z","type":"event_msg","payload":{"type":"token_count","info":{"last_token_usage":{"input_tokens":1000,"output_tokens":100}}}}
+`)
+	}
+	rollout(parent, "")
+	rollout(child, `,"source":{"subagent":{"thread_spawn":{"parent_thread_id":"`+parent+`"}}}`)
+	chat := func(name, messages string) {
+		put(t, filepath.Join(gemini, "tmp/shop/chats", name), `{"sessionId":"2a81afd3-cb7d-43d6-99dc-ca634c212066","projectHash":"x"}`+"\n"+messages)
+	}
+	put(t, filepath.Join(gemini, "tmp/shop/.project_root"), "/home/user/shop\n")
+	chat("session-2026-11-22T20-07-2a81afd3.jsonl", `{"id":"1","timestamp":"2026-11-22T20:07:50Z","type":"user","content":"Tidy the till"}
+{"id":"2","timestamp":"2026-11-22T20:07:51Z","type":"gemini","content":"Done.","model":"gemini-2.5-pro","tokens":{"input":10,"output":5}}
+`)
+	chat("session-2026-11-22T20-09-2a81afd3.jsonl", "") // made by resuming the session
+	chat("2a81afd3-cb7d-43d6-99dc-ca634c212066/sub-1.jsonl",
+		`{"id":"3","timestamp":"2026-11-22T20:07:51Z","type":"gemini","content":"Done.","model":"gemini-2.5-pro","tokens":{"input":100,"output":5}}`+"\n")
+	put(t, filepath.Join(dir, "opencode", "opencode.db"), "no database")
+	roots, err := Roots("codex="+codex+string(filepath.ListSeparator)+"gemini="+gemini+string(filepath.ListSeparator)+dir+
+		string(filepath.ListSeparator)+"opencode="+filepath.Join(dir, "opencode"), os.Getenv, func(dir string) string { return dir })
+	if err != nil || len(roots) != 4 {
+		t.Fatal(roots, err)
+	}
+	put(t, filepath.Join(dir, "projects", "-home-user-shop", "one.jsonl"), promptLine("u1", "one", "first", 1))
+	want := []string{"gemini 2a81afd3-cb7d-43d6-99dc-ca634c212066 /home/user/shop Tidy the till: 120 tokens, 1 subagents",
+		"codex " + parent + " /home/user/shop Tidy the till: 2200 tokens, 1 subagents", "claude one /home/user/shop first: 0 tokens, 0 subagents"}
+	for range 2 {
+		list, p := once(t, Options{Roots: roots, Cache: filepath.Join(dir, "cache")})
+		var got []string
+		for _, s := range list {
+			got = append(got, fmt.Sprintf("%s %s %s %s: %d tokens, %d subagents", s.Agent, s.ID, s.Dir(), s.Name(), s.Totals().Tokens.Total(), len(s.Agents)))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		if !strings.Contains(p.Trouble, "opencode.db: cannot read the sessions of OpenCode") {
+			t.Errorf("trouble %q", p.Trouble)
+		}
+	}
+}
+
+func TestRoots(t *testing.T) {
+	env := func(name string) string {
+		return map[string]string{"CODEX_HOME": "/c", "CLAUDE_CONFIG_DIR": "/cl"}[name]
+	}
+	t.Setenv("HOME", "/h")
+	for setting, want := range map[string]string{
+		"":                 "/c/sessions /h/.local/share/opencode /h/.gemini/tmp /cl/projects",
+		"/x:/y":            "/x/projects /y/projects /c/sessions /h/.local/share/opencode /h/.gemini/tmp",
+		"codex=/x:gemini=": "/x/sessions /h/.local/share/opencode /cl/projects",
+		"/a=b/c":           "/a=b/c/projects /c/sessions /h/.local/share/opencode /h/.gemini/tmp",
+		"cursor=/x":        `transcripts: no agent "cursor"; use claude, codex, gemini or opencode`,
+	} {
+		roots, err := Roots(strings.ReplaceAll(setting, ":", string(filepath.ListSeparator)), env, func(dir string) string { return dir })
+		var got []string
+		for _, r := range roots {
+			got = append(got, r.Transcripts())
+		}
+		if err != nil {
+			got = []string{err.Error()}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %s, not %s", setting, strings.Join(got, " "), want)
+		}
 	}
 }

@@ -2,8 +2,8 @@ package transcripts
 
 import (
 	"cmp"
+	"context"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,67 +14,56 @@ import (
 
 // file is a transcript in the index.
 type file struct {
-	path           string
-	session, agent string // from the path; session may be "" if only its lines contain it
-	size           int64
-	modTime        time.Time
+	transcript.Entry
+	format transcript.Format
 
-	done    bool               // the summary is that of this size and time
-	cached  bool               // it comes from the cache
-	reader  *transcript.Reader // nil if reading must start again
-	fold    *transcript.Fold
+	done    bool                  // the summary is that of this size and time
+	cached  bool                  // it comes from the cache
+	reader  transcript.LineReader // nil if reading must start again
+	fold    transcript.Folder
 	offset  int64
 	summary transcript.Summary
 	copied  *copiedPart // nil before it was compared with others
 	err     string
 }
 
-// owner returns the ID of the session that the transcript belongs to, and its path without the
-// extension, which identifies the session.
+// owner returns the ID of the session that the transcript belongs to, and what identifies the session.
 func (f *file) owner() (id, key string) {
-	id = cmp.Or(f.session, f.summary.SessionID)
-	return id, filepath.Join(f.projectDir(), id)
+	if id = cmp.Or(f.summary.Parent, f.Session, f.summary.SessionID); id == "" {
+		return "", f.Path // not read yet
+	}
+	return id, filepath.Join(f.Project, id)
 }
 
-// projectDir returns the directory with the transcripts of the file's project.
-func (f *file) projectDir() string {
-	dir := filepath.Dir(f.path)
-	if f.agent != "" && f.session != "" {
-		return filepath.Dir(filepath.Dir(dir)) // SESSION/subagents
+// agent returns the ID of the subagent whose transcript it is, or "".
+func (f *file) agent() string {
+	if f.summary.Parent != "" {
+		return f.summary.AgentID
 	}
-	return dir
+	return f.Agent
 }
 
 // byAge compares transcripts, the newest first.
 func byAge(a, b *file) int {
-	if c := b.modTime.Compare(a.modTime); c != 0 {
+	if c := b.ModTime.Compare(a.ModTime); c != 0 {
 		return c
 	}
-	return strings.Compare(a.path, b.path)
+	return strings.Compare(a.Path, b.Path)
 }
 
 // scan searches all directories and returns the transcripts to read, the newest first.
-func (x *Index) scan() (queue []*file) {
+func (x *Index) scan(ctx context.Context) (queue []*file) {
 	x.progress.Trouble = ""
-	var paths []string
+	found := map[string]*file{}
 	for _, root := range x.o.Roots {
-		projects := filepath.Join(root, "projects")
-		for _, project := range x.list(projects) {
-			dir := filepath.Join(projects, project)
-			if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-				continue
-			}
-			for _, name := range x.list(dir) {
-				path := filepath.Join(dir, name)
-				if strings.HasSuffix(name, transcript.Ext) {
-					paths = append(paths, path)
-				} else {
-					paths = append(paths, transcript.AgentPaths(path)...)
-				}
-			}
+		entries, err := root.Format.List(ctx, root.Dir)
+		if err != nil {
+			x.progress.Trouble = err.Error()
+			x.keep(found, root)
 		}
+		x.note(found, root.Format, entries)
 	}
-	found := x.scanPaths(paths)
+	x.bound(found)
 	for path := range x.files {
 		if found[path] == nil {
 			x.changed, x.related, x.stale = true, false, true
@@ -87,45 +76,39 @@ func (x *Index) scan() (queue []*file) {
 	return x.queue()
 }
 
-// list returns the names in a directory.
-func (x *Index) list(dir string) (names []string) {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !os.IsNotExist(err) {
-		x.progress.Trouble = err.Error()
+// keep adds the known transcripts of a directory that could not be listed to those that were found.
+func (x *Index) keep(found map[string]*file, root Root) {
+	for path, f := range x.files {
+		if f.format == root.Format && strings.HasPrefix(path, root.Dir+string(filepath.Separator)) {
+			found[path] = f
+		}
 	}
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
 }
 
-// scanPaths returns the newest transcripts of the paths. Changed ones are to be read.
-func (x *Index) scanPaths(paths []string) map[string]*file {
-	found := map[string]*file{}
-	for _, path := range paths {
-		session, agent, ok := transcript.SessionOf(path)
-		info, err := os.Stat(path)
-		if !ok || err != nil || !info.Mode().IsRegular() {
-			continue
+// note adds transcripts to those that were found. Changed ones are to be read.
+func (x *Index) note(found map[string]*file, format transcript.Format, entries []transcript.Entry) {
+	for _, e := range entries {
+		f := x.files[e.Path]
+		if f == nil || f.format != format {
+			f = &file{format: format}
 		}
-		f := x.files[path]
-		if f == nil {
-			f = &file{path: path, session: session, agent: agent}
+		found[e.Path] = f
+		if f.Size != e.Size || !f.ModTime.Equal(e.ModTime) || f.Path == "" {
+			f.done = false
 			x.changed = true
 		}
-		found[path] = f
-		if f.size != info.Size() || !f.modTime.Equal(info.ModTime()) {
-			f.size, f.modTime, f.done = info.Size(), info.ModTime(), false
-			x.changed = true
-		}
+		f.Entry = e
 	}
+}
+
+// bound drops the oldest transcripts over the bound.
+func (x *Index) bound(found map[string]*file) {
 	x.progress.Dropped = max(len(found)-MaxFiles, 0)
 	if x.progress.Dropped > 0 {
 		for _, f := range slices.SortedFunc(maps.Values(found), byAge)[MaxFiles:] {
-			delete(found, f.path)
+			delete(found, f.Path)
 		}
 	}
-	return found
 }
 
 // queue returns the transcripts to read, the newest first.

@@ -1,6 +1,6 @@
-// Package transcripts indexes the sessions that Claude Code has kept on this machine, and
-// follows the conversation of one. It imports engine/ace, engine/agents/agentcli and
-// engine/agents/transcript and knows no screen.
+// Package transcripts indexes the sessions that coding agents have kept on this machine, and follows the
+// conversation of one. It imports engine/ace, engine/agents/agentcli, engine/agents/price and
+// engine/agents/transcript, whose formats know the agents, and knows no screen.
 //
 // Order: the newest transcripts are read first, so that recent sessions are available before
 // the rest. Back-pressure: one goroutine reads a bounded piece at a time and looks for newer
@@ -11,12 +11,13 @@ package transcripts
 
 import (
 	"cmp"
-	"os"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/transcript"
 )
 
@@ -24,17 +25,44 @@ import (
 // dropped and counted.
 const MaxFiles = 20_000
 
-// Roots returns the directories with Claude Code's configuration: $CLAUDE_CONFIG_DIR, or
-// ~/.claude, or none without a home directory.
-func Roots(getenv func(string) string) []string {
-	if dir := getenv("CLAUDE_CONFIG_DIR"); dir != "" {
-		return []string{dir}
+// Root is a directory with the data of an agent.
+type Root struct {
+	Format transcript.Format
+	Dir    string // absolute
+}
+
+// Transcripts returns where the transcripts are, to be shown to a user.
+func (r Root) Transcripts() string { return r.Format.Dir(r.Dir) }
+
+// Roots returns the directories of all agents. The setting is a list as in PATH of AGENT=DIR, or DIR for
+// Claude Code; the directories of other agents follow from the environment. home expands a directory, "" to
+// leave it out.
+func Roots(setting string, getenv, home func(string) string) (roots []Root, err error) {
+	set := map[transcript.Format]bool{}
+	add := func(f transcript.Format, dir string) {
+		abs, err := filepath.Abs(dir)
+		if root := (Root{f, abs}); dir != "" && err == nil && !slices.Contains(roots, root) {
+			roots = append(roots, root)
+		}
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return nil
+	for _, item := range filepath.SplitList(setting) {
+		agent, dir, named := strings.Cut(item, "=")
+		format := transcript.Of(agentcli.CLI(agent))
+		switch {
+		case !named || strings.ContainsAny(agent, `/\`):
+			format, dir = transcript.Of(agentcli.Claude), item
+		case format == nil:
+			return nil, fmt.Errorf("transcripts: no agent %q; use claude, codex, gemini or opencode", agent)
+		}
+		set[format] = true
+		add(format, home(dir))
 	}
-	return []string{filepath.Join(home, ".claude")}
+	for _, f := range transcript.Formats {
+		if !set[f] {
+			add(f, f.Root(getenv))
+		}
+	}
+	return roots, nil
 }
 
 // State is how recently a session was active.
@@ -58,13 +86,14 @@ const (
 
 // Session is a transcript and those of its subagents. It is immutable. Texts are untrusted.
 type Session struct {
-	ID      string    `json:"id"`
-	Path    string    `json:"path"`
-	Project string    `json:"-"`     // name of its directory below projects/
-	Size    int64     `json:"bytes"` // of all its transcripts
-	ModTime time.Time `json:"-"`
-	Read    bool      `json:"-"` // false while only the names, sizes and times of its files are known
-	Err     string    `json:"error,omitempty"`
+	ID      string       `json:"id"`
+	Agent   agentcli.CLI `json:"-"`
+	Path    string       `json:"path"`
+	Project string       `json:"-"`     // name of the group of its sessions, such as a directory below projects/
+	Size    int64        `json:"bytes"` // of all its transcripts
+	ModTime time.Time    `json:"-"`
+	Read    bool         `json:"-"` // false while only the names, sizes and times of its files are known
+	Err     string       `json:"error,omitempty"`
 	transcript.Summary
 	Agents []Agent `json:"subagents,omitempty"` // by start
 	// ForkedFrom is the session that this one was forked from, Shared the number of copied

@@ -148,13 +148,17 @@ func (p *Prices) Digest() string { return p.digest }
 
 // suffix matches endings of a model's name that do not change its price: a date, "latest", a
 // context window, or the version of a cloud vendor.
-var suffix = regexp.MustCompile(`(\[[0-9a-z]+\]|-latest|[-@]20[0-9]{6}|-v[0-9]+(:[0-9]+)?)+$`)
+var suffix = regexp.MustCompile(
+	`(\[[0-9a-z]+\]|-latest|[-@]20[0-9]{2}-?[0-9]{2}-?[0-9]{2}|-v[0-9]+(:[0-9]+)?)+$`)
 
 func modelName(model string) string {
 	if at := strings.LastIndex(model, "anthropic."); at >= 0 { // us.anthropic.claude-…
 		model = model[at+len("anthropic."):]
 	}
-	return suffix.ReplaceAllString(strings.TrimPrefix(model, "anthropic/"), "")
+	for _, provider := range []string{"anthropic/", "openai/", "google/", "models/"} {
+		model = strings.TrimPrefix(model, provider)
+	}
+	return suffix.ReplaceAllString(model, "")
 }
 
 // ModelPrices are the prices of one model.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/price"
 	"acescope/engine/agents/transcript/transcripttest"
 )
@@ -61,4 +62,39 @@ func generate(t testing.TB, size int64) string {
 		t.Fatal(paths, err)
 	}
 	return paths[0]
+}
+
+// BenchmarkFormats folds recorded transcripts of an agent, repeated to 8 MB, from memory.
+func BenchmarkFormats(b *testing.B) {
+	prices := price.Shipped()
+	for _, agent := range []agentcli.CLI{agentcli.Codex, agentcli.Gemini, agentcli.OpenCode} {
+		f := Of(agent)
+		entries, err := f.List(b.Context(), formatRoot(b, agent))
+		if err != nil {
+			b.Fatal(err)
+		}
+		var lines [][]byte
+		size := int64(0)
+		for size < 8<<20 {
+			for _, e := range entries {
+				_, err := f.Open(e.Path).Read(b.Context(), 0, nil, func(raw []byte, _ int64) {
+					lines = append(lines, bytes.Clone(raw))
+					size += int64(len(raw))
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		b.Run(string(agent), func(b *testing.B) {
+			b.SetBytes(size)
+			b.ReportAllocs()
+			for b.Loop() {
+				fold := f.Fold(prices)
+				for _, l := range lines {
+					fold.Add(l)
+				}
+			}
+		})
+	}
 }

@@ -18,7 +18,7 @@ import (
 func Events(raw []byte) []agentcli.Event {
 	var l line
 	if !l.parse(raw) {
-		return []agentcli.Event{{Kind: agentcli.KindGarbage, Text: string(raw[:min(len(raw), maxPrompt)])}}
+		return []agentcli.Event{garbage(raw)}
 	}
 	c := converter{l: &l, base: agentcli.Event{
 		At: l.time(), SessionID: string(l.bare("sessionId")), UUID: string(l.bare("uuid")),
@@ -39,6 +39,11 @@ func Events(raw []byte) []agentcli.Event {
 		c.add(agentcli.KindOther, kind, "")
 	}
 	return c.out
+}
+
+// garbage returns the event of a line that is not a JSON object.
+func garbage(raw []byte) agentcli.Event {
+	return agentcli.Event{Kind: agentcli.KindGarbage, Text: string(raw[:min(len(raw), maxPrompt)])}
 }
 
 // secrets returns the redactor of what is shown or stored of a transcript.
@@ -103,7 +108,7 @@ func (c *converter) userText(t string) {
 func (c *converter) result(b object) *agentcli.Tool {
 	content, failed := b.get("content"), b.isTrue("is_error")
 	t := &agentcli.Tool{ID: string(b.bare("tool_use_id")), OK: !failed, Result: cloneJSON(content)}
-	t.Denied = failed && denied(resultText(content, maxVerdict))
+	t.Denied = failed && denied(contentText(content, maxVerdict))
 	t.Duration, _ = c.l.resultInfo()
 	return t
 }
@@ -114,6 +119,15 @@ func cloneJSON(v []byte) json.RawMessage {
 		return nil
 	}
 	return bytes.Clone(v)
+}
+
+// compactJSON copies a value without white space; nil if it is missing or invalid.
+func compactJSON(v []byte) json.RawMessage {
+	var out bytes.Buffer
+	if json.Compact(&out, v) != nil {
+		return nil
+	}
+	return out.Bytes()
 }
 
 func (c *converter) assistant() {

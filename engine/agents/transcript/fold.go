@@ -1,50 +1,27 @@
 package transcript
 
 import (
-	"hash/maphash"
-	"time"
-
 	"acescope/engine/agents/price"
 )
 
-// Bounds of what a fold remembers.
-const (
-	maxSeen    = 32 << 10 // at least so many of the newest lines, messages and calls
-	maxVerdict = 300      // bytes of a result that say whether the call was denied
-)
+// maxVerdict bounds the bytes of a result that say whether the call was denied.
+const maxVerdict = 300
 
 // synthetic is the model of messages that the CLI itself wrote.
 const synthetic = "<synthetic>"
 
-// Fold makes a summary of lines, one after the other. It is not safe for concurrent use.
+// Fold is the [Folder] of Claude Code's transcripts.
 type Fold struct {
 	tally
 	only func(uuid uint64) bool // selects lines; nil for all
 
-	line   line
-	main   bool // the line belongs to the main conversation of the file
-	lines  newest[struct{}]
-	spoken newest[messageUse]
-	called newest[call]
+	line  line
+	main  bool // the line belongs to the main conversation of the file
+	lines newest[struct{}]
 
 	stops bool // this version records why messages ended
 	named bool // the user set the title
 	spoke bool // Prompt is a prompt, not a command
-}
-
-// messageUse is the known usage of a message.
-type messageUse struct {
-	model  int
-	tokens Tokens
-	cost   float64
-}
-
-// call is a tool call. tool and agent are indexes of Tools and Agents; agent is -1 for other
-// tools.
-type call struct {
-	tool, agent int
-	at          time.Time
-	ended       bool // it has a result
 }
 
 // NewFold makes a fold. With nil prices all costs are unknown.
@@ -54,13 +31,7 @@ func NewFold(prices *price.Prices) *Fold { return &Fold{tally: newTally(prices)}
 // is new enough to record why messages ended.
 func (f *Fold) Ended() bool { return f.stops && !f.s.Unfinished }
 
-// Oversize counts n lines that were too long to read.
-func (f *Fold) Oversize(n int) {
-	f.s.Oversized += n
-	f.s.Lines += n
-}
-
-// Add adds the next line. It does not keep raw.
+// Add implements [Folder].
 func (f *Fold) Add(raw []byte) {
 	l := &f.line
 	f.s.Lines++
@@ -102,24 +73,7 @@ func (f *Fold) addSession() {
 	if session := l.bare("sessionId"); len(session) > 0 && string(session) != s.SessionID {
 		s.SessionID = cutName(session)
 	}
-	if f.at.IsZero() {
-		return
-	}
-	if s.Started.IsZero() || f.at.Before(s.Started) {
-		s.Started = f.at
-	}
-	if f.at.After(s.Last) {
-		s.Last = f.at
-	}
-}
-
-func cutName(name []byte) string { return string(name[:min(len(name), maxName)]) }
-
-// set sets a text unless the value is empty. It does not allocate if the text is the same.
-func set(to *string, v []byte, limit int) {
-	if in := bare(v); len(in) > 0 && string(in) != *to {
-		*to = text(v, limit)
-	}
+	f.touch()
 }
 
 // addLine reports whether the line was well-formed.
@@ -243,7 +197,7 @@ func (f *Fold) assistant() bool {
 		f.s.Odd++
 		return false
 	}
-	f.usage()
+	f.use(l.messageID(), l.message.bare("model"), tokensOf(l.message.get("usage")), 0)
 	stop := string(l.message.bare("stop_reason"))
 	f.stops = f.stops || stop != ""
 	switch stop {
@@ -257,83 +211,33 @@ func (f *Fold) assistant() bool {
 	return true
 }
 
-// usage counts the usage of a message once, although each of its lines reports it.
-func (f *Fold) usage() {
-	l := &f.line
-	named, tokens := l.messageID(), tokensOf(l.message.get("usage"))
-	id := idHash(named)
-	if known, ok := f.spoken.get(id); ok && len(named) > 0 {
-		more := known.tokens.Max(tokens)
-		usd, _ := f.priced[known.model].Cost(more, f.at)
-		f.spend(known.model, more.Sub(known.tokens), usd-known.cost)
-		f.spoken.put(id, messageUse{known.model, more, usd})
-		return
-	}
-	f.s.Messages++
-	model := f.model(l.message.bare("model"))
-	usd, _ := f.priced[model].Cost(tokens, f.at)
-	f.spoken.put(id, messageUse{model, tokens, usd})
-	if model >= 0 {
-		f.s.Models[model].Messages++
-	}
-	f.spend(model, tokens, usd)
-}
-
 func (f *Fold) call(b object) {
-	id, name := idHash(b.bare("id")), b.bare("name")
-	if _, known := f.called.get(id); known {
-		return
+	var agent *AgentCall
+	if name := string(b.bare("name")); name == "Agent" || name == "Task" {
+		agent = agentCall(b)
 	}
-	tool := f.tool(name)
-	c := call{tool: tool, agent: -1, at: f.at}
-	if (string(name) == "Agent" || string(name) == "Task") && len(f.s.Agents) < maxAgentCalls {
-		c.agent = len(f.s.Agents)
-		f.s.Agents = append(f.s.Agents, agentCall(b))
-	}
-	f.called.put(id, c)
+	f.begin(b.bare("id"), b.bare("name"), agent)
 }
 
-func agentCall(b object) AgentCall {
+func agentCall(b object) *AgentCall {
 	var input object
 	input.parse(b.get("input"))
-	return AgentCall{
+	return &AgentCall{
 		CallID: cutName(b.bare("id")), Type: text(input.get("subagent_type"), maxName),
 		Description: text(input.get("description"), maxPrompt),
 	}
 }
 
 func (f *Fold) result(b object) {
-	id, failed := idHash(b.bare("tool_use_id")), b.isTrue("is_error")
-	c, ok := f.called.get(id)
-	if !ok || c.ended {
-		return
-	}
-	c.ended = true
-	f.called.put(id, c)
-	u := &f.s.Tools[c.tool]
-	u.Ended++
-	switch {
-	case failed && denied(resultText(b.get("content"), maxVerdict)):
-		u.Denied++
-		f.s.Denied++
-	case failed:
-		u.Failed++
-		f.s.Failed++
+	how := succeeded
+	if b.isTrue("is_error") {
+		how = failed
+		if denied(contentText(b.get("content"), maxVerdict)) {
+			how = refused
+		}
 	}
 	duration, agent := f.line.resultInfo()
-	if duration == 0 && !c.at.IsZero() && !f.at.IsZero() {
-		duration = f.at.Sub(c.at)
-	}
-	if duration > 0 { // the clock may have gone back
-		u.Timed++
-		ms := float64(duration) / float64(time.Millisecond)
-		u.TotalMS += ms
-		u.MaxMS = max(u.MaxMS, ms)
-	}
-	if c.agent >= 0 {
-		a := &f.s.Agents[c.agent]
-		a.Ended, a.AgentID = true, cutName(agent)
-	}
+	f.end(b.bare("tool_use_id"), how, duration, agent)
 }
 
 // Tokens counts tokens by price category.
@@ -352,31 +256,4 @@ func tokensOf(usage []byte) Tokens {
 	// Older versions report only the sum; their writes were for five minutes.
 	t.CacheWrite5m += max(0, u.count("cache_creation_input_tokens")-t.CacheWrite())
 	return t
-}
-
-// seed is shared by all folds of a process, so that their IDs can be compared.
-var seed = maphash.MakeSeed()
-
-// idHash hashes an ID to 64 bits; collisions are improbable.
-func idHash(id []byte) uint64 { return maphash.Bytes(seed, id) }
-
-// newest remembers the values of the newest IDs in two generations: when the young one is full,
-// the old one is forgotten.
-type newest[V any] struct{ young, old map[uint64]V }
-
-func (n *newest[V]) get(id uint64) (v V, ok bool) {
-	if v, ok = n.young[id]; !ok {
-		v, ok = n.old[id]
-	}
-	return v, ok
-}
-
-func (n *newest[V]) put(id uint64, v V) {
-	if n.young == nil {
-		n.young = map[uint64]V{}
-	}
-	if len(n.young) >= maxSeen {
-		n.old, n.young = n.young, make(map[uint64]V, maxSeen)
-	}
-	n.young[id] = v
 }

@@ -20,19 +20,6 @@ func (l *line) parse(raw []byte) bool {
 	return ok
 }
 
-// time returns when the line was written, or the zero time.
-func (l *line) time() time.Time {
-	at := l.bare("timestamp")
-	if len(at) > 40 {
-		return time.Time{}
-	}
-	t, err := time.Parse(time.RFC3339Nano, string(at))
-	if err != nil {
-		return time.Time{}
-	}
-	return t
-}
-
 // isError reports whether a line of the type system is an error.
 func (l *line) isError() bool {
 	return string(l.bare("level")) == "error" || string(l.bare("subtype")) == "api_error"
@@ -58,8 +45,7 @@ const maxCallMS = 365 * 24 * 3600 * 1000
 
 // resultInfo returns the duration and the subagent that the CLI recorded for a tool result.
 func (l *line) resultInfo() (duration time.Duration, agent []byte) {
-	var result object
-	result.parse(l.get("toolUseResult"))
+	result := l.child("toolUseResult")
 	ms := cmp.Or(result.count("totalDurationMs"), result.count("durationMs"))
 	return time.Duration(min(ms, maxCallMS)) * time.Millisecond, result.bare("agentId")
 }
@@ -94,24 +80,6 @@ func blocks(content []byte, fn func(object)) (any bool) {
 		}
 	})
 	return any
-}
-
-// resultText returns the text of a tool result, a string or the texts of a list, up to about
-// limit bytes.
-func resultText(content []byte, limit int) string {
-	if len(content) > 0 && content[0] == '"' {
-		return text(content, limit)
-	}
-	var out []byte
-	blocks(content, func(b object) {
-		if t := text(b.get("text"), limit-len(out)); t != "" && len(out) < limit {
-			if len(out) > 0 {
-				out = append(out, '\n')
-			}
-			out = append(out, t...)
-		}
-	})
-	return string(out)
 }
 
 // userText classifies the text of a user message, which the user or the CLI wrote.

@@ -3,6 +3,9 @@ package transcript
 import (
 	"bytes"
 	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 )
@@ -46,6 +49,9 @@ func (o object) bare(key string) []byte { return bare(o.get(key)) }
 
 func (o object) isTrue(key string) bool { return string(o.get(key)) == "true" }
 
+// maxCount bounds a number of things in a line, so that sums over many lines do not overflow.
+const maxCount = 1e12
+
 // count returns a number of things, 0 for other values and numbers out of range.
 func (o object) count(key string) int64 {
 	v := o.get(key)
@@ -53,10 +59,74 @@ func (o object) count(key string) int64 {
 		return 0
 	}
 	f, err := strconv.ParseFloat(string(v), 64)
-	if err != nil || !(f >= 0 && f < 1e15) {
+	if err != nil || !(f >= 0 && f <= maxCount) {
 		return 0
 	}
 	return int64(f)
+}
+
+// child returns a member that is an object, or an empty object.
+func (o object) child(key string) (c object) {
+	c.parse(o.get(key))
+	return c
+}
+
+// without returns the JSON of the object without a member.
+func (o object) without(key string) []byte {
+	out := []byte{'{'}
+	for _, m := range o {
+		if string(m.key) == key {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, '"'), m.key...), '"', ':')
+		out = append(out, m.value...)
+	}
+	return append(out, '}')
+}
+
+// time returns the timestamp of a line, or the zero time.
+func (o object) time() time.Time { return parseTime(o.bare("timestamp")) }
+
+// parseTime parses a time, or returns the zero time.
+func parseTime(at []byte) time.Time {
+	if len(at) > 40 {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339Nano, string(at))
+	if err != nil || !inRange(t) {
+		return time.Time{}
+	}
+	return t
+}
+
+// inRange reports whether a time can be written in every time zone.
+func inRange(t time.Time) bool {
+	sec := t.Unix()
+	return sec > minSeconds && sec < maxSeconds
+}
+
+// Unix times of the years 2 and 9998.
+const minSeconds, maxSeconds = -62104060800, 253339228800
+
+// millis returns a time in milliseconds, or the zero time.
+func (o object) millis(key string) time.Time {
+	ms, err := strconv.ParseFloat(string(o.get(key)), 64)
+	if err != nil || !(ms > 0 && ms < maxSeconds*1000) {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(ms)).UTC()
+}
+
+// dollars returns a cost, 0 for other values and costs out of range.
+func (o object) dollars(key string) float64 {
+	usd, err := strconv.ParseFloat(string(o.get(key)), 64)
+	if err != nil || !(usd >= 0 && usd < maxCount) {
+		return 0
+	}
+	return usd
 }
 
 // scan calls fn for each member of an object or element of an array, and reports whether raw is
@@ -207,4 +277,37 @@ func wholeRunes(in []byte, limit int) int {
 		end = next
 	}
 	return end
+}
+
+// cutText cuts a text to at most limit bytes, between characters.
+func cutText(t string, limit int) string {
+	if len(t) <= limit {
+		return t
+	}
+	for limit > 0 && !utf8.RuneStart(t[limit]) {
+		limit--
+	}
+	return strings.Clone(t[:limit])
+}
+
+// contentText returns the text of a content, a string or a list of objects with texts, up to about limit
+// bytes.
+func contentText(content []byte, limit int) string {
+	if len(content) > 0 && content[0] == '"' {
+		return text(content, limit)
+	}
+	var out []byte
+	var o object
+	scan(content, '[', func(_, v []byte) {
+		if len(out) >= limit || !o.parse(v) {
+			return
+		}
+		if t := text(o.get("text"), limit-len(out)); t != "" {
+			if len(out) > 0 {
+				out = append(out, '\n')
+			}
+			out = append(out, t...)
+		}
+	})
+	return string(out)
 }

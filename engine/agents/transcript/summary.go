@@ -22,16 +22,20 @@ const Others = "(others)"
 
 // Summary sums up a transcript.
 type Summary struct {
-	SessionID string    `json:"session_id,omitempty"`
-	AgentID   string    `json:"agent_id,omitempty"` // of a subagent's transcript
-	WorkDir   string    `json:"work_dir,omitempty"`
-	Branch    string    `json:"branch,omitempty"`
-	Version   string    `json:"version,omitempty"`
-	Prompt    string    `json:"prompt,omitempty"` // the first prompt, otherwise a slash command
-	Title     string    `json:"title,omitempty"`  // by the user, otherwise generated
-	Model     string    `json:"model,omitempty"`  // of the last answer
-	Started   time.Time `json:"started,omitzero"` // earliest and latest timestamp
-	Last      time.Time `json:"last,omitzero"`
+	SessionID string `json:"session_id,omitempty"`
+	AgentID   string `json:"agent_id,omitempty"` // of a subagent's transcript
+	// Parent is the session that a subagent belongs to, Origin the session that was forked, where the lines say
+	// so.
+	Parent  string    `json:"parent_session,omitempty"`
+	Origin  string    `json:"origin,omitempty"`
+	WorkDir string    `json:"work_dir,omitempty"`
+	Branch  string    `json:"branch,omitempty"`
+	Version string    `json:"version,omitempty"`
+	Prompt  string    `json:"prompt,omitempty"` // the first prompt, otherwise a slash command
+	Title   string    `json:"title,omitempty"`  // by the user, otherwise generated
+	Model   string    `json:"model,omitempty"`  // of the last answer
+	Started time.Time `json:"started,omitzero"` // earliest and latest timestamp
+	Last    time.Time `json:"last,omitzero"`
 
 	Turns    int         `json:"turns"`    // prompts of the user
 	Messages int         `json:"messages"` // of both sides, without tool results

@@ -19,7 +19,33 @@ type tally struct {
 	days   map[dayModel]int          // indexes of Days
 	day    string                    // the local day of a quarter of an hour
 	slot   int64                     // the quarter of an hour
+	spoken newest[messageUse]
+	called newest[call]
 }
+
+// messageUse is the known usage of a message.
+type messageUse struct {
+	model  int
+	tokens Tokens
+	cost   float64
+}
+
+// call is a tool call. tool and agent are indexes of Tools and Agents; agent is -1 for other
+// tools.
+type call struct {
+	tool, agent int
+	at          time.Time
+	ended       bool // it has a result
+}
+
+// outcome is how a tool call ended.
+type outcome int
+
+const (
+	succeeded outcome = iota
+	failed
+	refused // by a user, a rule or a hook
+)
 
 type dayModel struct{ day, model string }
 
@@ -33,7 +59,13 @@ func newTally(prices *price.Prices) tally {
 	}
 }
 
-// Summary returns the summary of the lines so far, without secrets.
+// Oversize implements [Folder].
+func (t *tally) Oversize(n int) {
+	t.s.Oversized += n
+	t.s.Lines += n
+}
+
+// Summary implements [Folder].
 func (t *tally) Summary() Summary {
 	s := t.s
 	s.Models, s.Tools, s.Agents = slices.Clone(s.Models), slices.Clone(s.Tools), slices.Clone(s.Agents)
@@ -156,4 +188,108 @@ func (t *tally) tool(name []byte) int {
 		u.Last = t.at
 	}
 	return i
+}
+
+// touch extends the time of the session to that of the line.
+func (t *tally) touch() {
+	s := &t.s
+	if t.at.IsZero() {
+		return
+	}
+	if s.Started.IsZero() || t.at.Before(s.Started) {
+		s.Started = t.at
+	}
+	if t.at.After(s.Last) {
+		s.Last = t.at
+	}
+}
+
+func cutName(name []byte) string { return string(name[:min(len(name), maxName)]) }
+
+// set sets a text unless the value is empty. It does not allocate if the text is the same.
+func set(to *string, v []byte, limit int) {
+	if in := bare(v); len(in) > 0 && string(in) != *to {
+		*to = text(v, limit)
+	}
+}
+
+// use counts the usage of a message once, although several lines may report it. reported is the cost that the
+// agent recorded, 0 if it recorded no cost.
+func (t *tally) use(named, modelName []byte, tokens Tokens, reported float64) {
+	id := idHash(named)
+	if known, ok := t.spoken.get(id); ok && len(named) > 0 {
+		more := known.tokens.Max(tokens)
+		usd := t.costOf(known.model, more, reported)
+		t.spend(known.model, more.Sub(known.tokens), usd-known.cost)
+		t.spoken.put(id, messageUse{known.model, more, usd})
+		return
+	}
+	t.s.Messages++
+	model := t.model(modelName)
+	usd := t.costOf(model, tokens, reported)
+	t.spoken.put(id, messageUse{model, tokens, usd})
+	if model >= 0 {
+		t.s.Models[model].Messages++
+	}
+	t.spend(model, tokens, usd)
+}
+
+// costOf returns the cost of a message. A model whose cost the agent records counts as priced.
+func (t *tally) costOf(model int, tokens Tokens, reported float64) float64 {
+	if reported > 0 {
+		if model >= 0 {
+			t.s.Models[model].Priced = true
+		}
+		return reported
+	}
+	usd, _ := t.priced[model].Cost(tokens, t.at)
+	return usd
+}
+
+// begin counts a tool call once. agent describes the subagent that it starts, or is nil.
+func (t *tally) begin(callID, name []byte, agent *AgentCall) {
+	id := idHash(callID)
+	if _, known := t.called.get(id); known {
+		return
+	}
+	c := call{tool: t.tool(name), agent: -1, at: t.at}
+	if agent != nil && len(t.s.Agents) < maxAgentCalls {
+		c.agent = len(t.s.Agents)
+		t.s.Agents = append(t.s.Agents, *agent)
+	}
+	t.called.put(id, c)
+}
+
+// end counts the end of a tool call once. If took is 0, the call took the time since it began.
+func (t *tally) end(callID []byte, how outcome, took time.Duration, agentID []byte) {
+	id := idHash(callID)
+	c, ok := t.called.get(id)
+	if !ok || c.ended {
+		return
+	}
+	c.ended = true
+	t.called.put(id, c)
+	u := &t.s.Tools[c.tool]
+	u.Ended++
+	switch how {
+	case refused:
+		u.Denied++
+		t.s.Denied++
+	case failed:
+		u.Failed++
+		t.s.Failed++
+	}
+	if took == 0 && !c.at.IsZero() && !t.at.IsZero() {
+		took = t.at.Sub(c.at)
+	}
+	if took > 0 { // the clock may have gone back
+		u.Timed++
+		ms := float64(took) / float64(time.Millisecond)
+		u.TotalMS += ms
+		u.MaxMS = max(u.MaxMS, ms)
+	}
+	if c.agent >= 0 {
+		a := &t.s.Agents[c.agent]
+		a.Ended, a.AgentID = true, cutName(agentID)
+	}
 }

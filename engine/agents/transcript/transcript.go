@@ -1,113 +1,174 @@
-// Package transcript reads the transcripts that Claude Code writes of its sessions: JSON
-// lines below projects/ in its configuration directory. [Fold] makes a [Summary] of a
-// transcript, [Events] returns its conversation, [ReadTurn] finds a turn, and [LineSet] compares it
-// with its forks. The package imports engine/ace, engine/agents/agentcli and engine/agents/price,
-// starts no process and writes no file.
+// Package transcript reads the transcripts that coding agents write of their sessions. A [Format] knows where
+// those of one agent are and what their lines mean: a [Folder] makes a [Summary] of the lines, and
+// Format.Events returns their conversation. For Claude Code, [ReadTurn] also finds a turn, and [LineSet]
+// compares a transcript with its forks. The package imports engine/ace, engine/agents/agentcli and
+// engine/agents/price, starts no process and writes no file.
 //
-// Order: lines count in the order of the file, whatever their timestamps are. Bounds: a line
-// over [MaxLine] is skipped and counted; a fold remembers a limited number of IDs, names and
-// open calls, so its memory does not grow with the file. Loss: invalid JSON, unknown types and
-// malformed messages are counted and affect nothing else. Texts are untrusted and not
-// sanitized.
+// Order: lines count in the order of the file, whatever their timestamps are. Bounds: a line over [MaxLine]
+// is skipped and counted; a fold remembers a limited number of IDs, names and open calls, so its memory does
+// not grow with the file. Loss: invalid JSON, unknown types and malformed messages are counted and affect
+// nothing else. Texts are untrusted and not sanitized.
 package transcript
 
 import (
-	"errors"
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
+	"time"
+
+	"acescope/engine/agents/agentcli"
+	"acescope/engine/agents/price"
 )
 
-// Ext is the file name extension of transcripts.
-const Ext = ".jsonl"
-
-// SessionOf returns the session, and the subagent if any, that the path of a transcript names:
-// SESSION.jsonl, SESSION/subagents/agent-ID.jsonl, or agent-ID.jsonl next to the sessions as in
-// older versions, where session is "". ok is false for other names.
-func SessionOf(path string) (session, agent string, ok bool) {
-	name, ok := strings.CutSuffix(filepath.Base(path), Ext)
-	if !ok || name == "" {
-		return "", "", false
-	}
-	agent, ok = strings.CutPrefix(name, "agent-")
-	if !ok {
-		return name, "", true
-	}
-	dir := filepath.Dir(path)
-	if filepath.Base(dir) == "subagents" {
-		session = filepath.Base(filepath.Dir(dir))
-	}
-	return session, agent, true
+// Format is the way in which an agent keeps its transcripts.
+type Format interface {
+	Agent() agentcli.CLI
+	// Root returns the directory of the agent's data in an environment, "" if it is unknown.
+	Root(getenv func(string) string) string
+	// Dir returns where the transcripts below a root are, to be shown to a user.
+	Dir(root string) string
+	// List returns the transcripts below a root. With an error, it returns those that it could list.
+	List(ctx context.Context, root string) ([]Entry, error)
+	// Owns reports whether a path has the form of the format's transcripts.
+	Owns(path string) bool
+	// Stat returns the transcript with a path, and those of its subagents that are found by its path.
+	Stat(ctx context.Context, path string) ([]Entry, error)
+	Open(path string) LineReader
+	Fold(prices *price.Prices) Folder
+	// Events returns a function that converts the lines of one transcript, in their order, to the events of its
+	// conversation, at least one for each line.
+	Events() func(raw []byte) []agentcli.Event
 }
 
-// AgentPaths returns the transcripts of the subagents of a session, given the path of its own
-// transcript or of its directory.
-func AgentPaths(session string) (paths []string) {
-	dir := filepath.Join(strings.TrimSuffix(session, Ext), "subagents")
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil // most sessions have none
+// Formats are all formats. The last one owns every path that no other one owns.
+var Formats = []Format{codex{}, opencode{}, gemini{}, claude{}}
+
+// Of returns the format of an agent, or nil.
+func Of(agent agentcli.CLI) Format {
+	for _, f := range Formats {
+		if f.Agent() == agent {
+			return f
+		}
 	}
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), Ext) {
-			paths = append(paths, filepath.Join(dir, e.Name()))
+	return nil
+}
+
+// FormatOf returns the format of a transcript by its path, or nil if no format has such paths.
+func FormatOf(path string) Format {
+	if i := slices.IndexFunc(Formats, func(f Format) bool { return f.Owns(path) }); i >= 0 {
+		return Formats[i]
+	}
+	return nil
+}
+
+// Entry is a transcript in a list. Size and ModTime change when the transcript does.
+type Entry struct {
+	Path    string    `json:"path"` // of a file, or of a session in a database
+	Size    int64     `json:"size"`
+	ModTime time.Time `json:"mod_time"`
+	Session string    `json:"session,omitempty"` // "" if only the lines contain it
+	Agent   string    `json:"agent,omitempty"`   // the subagent, "" for a session's own transcript
+	// Project names a group of sessions: session IDs are unique in it. WorkDir is "" if only the lines contain
+	// it.
+	Project string `json:"project"`
+	WorkDir string `json:"work_dir,omitempty"`
+}
+
+// LineReader reads a growing transcript; see [Reader.Read].
+type LineReader interface {
+	Read(ctx context.Context, budget int64, restart func(), fn func(raw []byte, at int64)) (Progress, error)
+	// SkipTo makes a new reader start with the first line that begins after offset, if it can.
+	SkipTo(offset int64)
+}
+
+// Folder makes a summary of lines, one after the other. It is not safe for concurrent use.
+type Folder interface {
+	// Add adds the next line. It does not keep raw.
+	Add(raw []byte)
+	// Oversize counts n lines that were too long to read.
+	Oversize(n int)
+	// Summary returns the summary of the lines so far, without secrets.
+	Summary() Summary
+}
+
+// jsonExt is the file name extension of transcripts that are no JSON lines.
+const jsonExt = ".json"
+
+// inHome returns a path in the home directory, or "" if that is unknown.
+func inHome(path string) string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(home, path)
+}
+
+// lister lists files and keeps the last error.
+type lister struct {
+	entries []Entry
+	err     error
+}
+
+// read returns the entries of a directory, none if it does not exist.
+func (l *lister) read(dir string) []fs.DirEntry {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !os.IsNotExist(err) {
+		l.err = err
+	}
+	return entries
+}
+
+// dirs returns the paths of the directories in a directory, also of links to directories.
+func (l *lister) dirs(dir string) (paths []string) {
+	for _, e := range l.read(dir) {
+		path := filepath.Join(dir, e.Name())
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			paths = append(paths, path)
 		}
 	}
 	return paths
 }
 
-// maxSlug is the longest directory name of a project that Claude Code does not shorten.
-const maxSlug = 200
-
-// Path returns the path of a session's transcript, given the real path of its working
-// directory. ok is false if the path is so long that Claude Code shortens it.
-func Path(configDir, workingDir, session string) (path string, ok bool) {
-	slug := strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			return r
+// walk calls fn with the files below a directory, which need not exist.
+func (l *lister) walk(ctx context.Context, dir string, fn func(path string, e fs.DirEntry)) {
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			if !os.IsNotExist(err) {
+				l.err = err
+			}
+			return nil
 		}
-		return '-'
-	}, workingDir)
-	return filepath.Join(configDir, "projects", slug, session+Ext), len(slug) <= maxSlug
+		if !e.IsDir() {
+			fn(path, e)
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		l.err = err
+	}
 }
 
-// ConfigDir returns the configuration directory of a Claude Code with this environment, or ""
-// if it is unknown.
-func ConfigDir(environ []string) string {
-	dir := ""
-	for _, v := range environ {
-		if name, value, _ := strings.Cut(v, "="); name == "CLAUDE_CONFIG_DIR" {
-			dir = value
-		}
+// add adds a file as the entry that its path names, unless it is gone or no regular file.
+func (l *lister) add(path string, entryOf func(path string) (Entry, bool)) {
+	if list, err := statFile(path, entryOf); err == nil {
+		l.entries = append(l.entries, list...)
+	} else if !os.IsNotExist(err) {
+		l.err = err
 	}
-	if dir != "" {
-		return dir
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(home, ".claude")
 }
 
-// Find returns the path of a session's transcript, or "" if it does not exist. It searches all
-// projects, because session IDs are unique and Claude Code has changed the names of projects
-// more than once. The ID must pass [agentcli.ValidSessionID].
-func Find(configDir, session string) (string, error) {
-	projects := filepath.Join(configDir, "projects")
-	dirs, err := os.ReadDir(projects)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
+// statFile returns a regular file as the entry that its path names, or nothing if it is another file.
+func statFile(path string, entryOf func(path string) (Entry, bool)) ([]Entry, error) {
+	info, err := os.Stat(path)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	for _, d := range dirs {
-		path := filepath.Join(projects, d.Name(), session+Ext)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			return path, nil
-		}
+	e, ok := entryOf(path)
+	if !ok || !info.Mode().IsRegular() {
+		return nil, nil
 	}
-	return "", nil
+	e.Path, e.Size, e.ModTime = path, info.Size(), info.ModTime()
+	return []Entry{e}, nil
 }
