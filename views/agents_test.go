@@ -24,7 +24,7 @@ func agentSnap() *snapshot {
 }
 
 func someTranscripts() *sessions.Transcripts {
-	t := &sessions.Transcripts{Roots: []string{"/home/user/.claude"}}
+	t := &sessions.Transcripts{Dirs: []string{"/home/user/.claude/projects"}}
 	for i := range 30 {
 		one := madeUpTranscript(i)
 		t.Rows = append(t.Rows, sessions.RowOf(one))
@@ -36,7 +36,7 @@ func someTranscripts() *sessions.Transcripts {
 
 func madeUpTranscript(i int) *transcripts.Session {
 	at := noon.Add(-time.Duration(i*i) * 7 * time.Minute).Add(-4 * time.Second)
-	one := &transcripts.Session{ID: fmt.Sprintf("5e55%04d-0000-4000-8000-00000000a001", i), Path: fmt.Sprintf("/t/%d.jsonl", i), Project: "-home-user-shop",
+	one := &transcripts.Session{Agent: "claude", ID: fmt.Sprintf("5e55%04d-0000-4000-8000-00000000a001", i), Path: fmt.Sprintf("/t/%d.jsonl", i), Project: "-home-user-shop",
 		Size: 40_000, ModTime: at, Read: i < 20}
 	sum := &one.Summary
 	sum.Prompt, sum.Title, sum.WorkDir = "Tidy the till and add a test for it", "", fmt.Sprintf("/home/user/shop-%d", i%4)
@@ -107,7 +107,7 @@ func TestAgentScreens(t *testing.T) {
 
 func TestPlainAgentScreens(t *testing.T) {
 	nothing, none := starting(), starting()
-	none.Transcripts = &sessions.Transcripts{Roots: []string{"/home/user/.claude"}}
+	none.Transcripts = &sessions.Transcripts{Dirs: []string{"/home/user/.claude/projects"}}
 	none.Transcripts.Progress.Scanned = noon
 	trouble := agentSnap()
 	trouble.Transcripts.Progress.Trouble = "open /home/user/.claude/projects: permission denied"

@@ -28,7 +28,9 @@ import (
 	"google.golang.org/grpc"
 
 	"acescope/engine/ace"
+	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/price"
+	"acescope/engine/agents/transcript"
 	"acescope/engine/agents/transcript/transcripttest"
 	"acescope/sources"
 	"acescope/sources/cluster"
@@ -36,6 +38,7 @@ import (
 	"acescope/sources/historytest"
 	"acescope/sources/runs"
 	"acescope/sources/sessions"
+	"acescope/sources/transcripts"
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/views"
@@ -533,7 +536,7 @@ type indexing struct {
 func indexTranscripts(b *testing.B, dir, cache string, made transcripttest.Made) (t indexing) {
 	source := newFeedSource()
 	stop := inBackground(b, func(ctx context.Context) {
-		source.Transcripts.Run(ctx, sessions.Local{Roots: []string{dir}, Prices: price.Shipped(), Cache: cache})
+		source.Transcripts.Run(ctx, sessions.Local{Roots: []transcripts.Root{{Format: transcript.Of(agentcli.Claude), Dir: dir}}, Prices: price.Shipped(), Cache: cache})
 	})
 	defer stop()
 	p := openConsole(b, source)

@@ -141,6 +141,7 @@ type (
 // feeds returns all feeds of the store.
 func (s *store) feeds() Feeds {
 	detail := fakeFeed[*histories.Detail]{s, "detail", func(c *snapshot) *histories.Detail { return c.Detail }}
+	files := fakeFeed[*sessions.Transcripts]{s, "transcripts", func(c *snapshot) *sessions.Transcripts { return c.Transcripts }}
 	return Feeds{
 		Runs: runsview.Feeds{
 			List:   fakeList{fakeFeed[runs.RunList]{s, "runs", func(c *snapshot) runs.RunList { return c.Runs }}},
@@ -160,8 +161,9 @@ func (s *store) feeds() Feeds {
 		Experiments: s.experiments(),
 		Triage:      s.triage(),
 		Logs:        fakeLogs{fakeFeed[*logs.Logs]{s, "logs", func(c *snapshot) *logs.Logs { return c.Logs }}},
+		Cost:        files,
 		Agents: agentsview.Feeds{
-			Transcripts:   fakeFeed[*sessions.Transcripts]{s, "transcripts", func(c *snapshot) *sessions.Transcripts { return c.Transcripts }},
+			Transcripts:   files,
 			Conversations: fakeTalk{fakeFeed[*transcripts.Conversation]{s, "talk", func(c *snapshot) *transcripts.Conversation { return c.Talk }}},
 			Details:       fakeDetails{fakeFeed[*sessions.Detail]{s, "session", func(c *snapshot) *sessions.Detail { return c.Details }}},
 			Sessions:      fakeFeed[*sessions.Sessions]{s, "sessions", func(c *snapshot) *sessions.Sessions { return c.Sessions }},

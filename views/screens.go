@@ -3,10 +3,12 @@ package views
 import (
 	"acescope/sources"
 	"acescope/sources/histories"
+	"acescope/sources/sessions"
 	"acescope/sources/system"
 	"acescope/tui"
 	"acescope/views/agents"
 	"acescope/views/console"
+	"acescope/views/cost"
 	"acescope/views/diff"
 	"acescope/views/experiments"
 	"acescope/views/health"
@@ -35,6 +37,7 @@ type Feeds struct {
 	Triage      triage.Feed
 	Logs        logs.Feed
 	Agents      agents.Feeds
+	Cost        console.Feed[*sessions.Transcripts]
 	Runners     runners.Feed
 	Health      console.Feed[*system.System]
 }
@@ -54,6 +57,7 @@ func FeedsOf(f *sources.Feeds) Feeds {
 		Logs:        f.Logs,
 		Agents: agents.Feeds{Transcripts: f.Transcripts, Conversations: f.Transcripts.Conversations,
 			Sessions: f.Sessions, Details: f.Sessions.Details, Approvals: f.Approvals},
+		Cost:    f.Transcripts,
 		Runners: f.Runners,
 		Health:  f.System,
 	}
@@ -80,6 +84,7 @@ func screens(c *console.Console, f Feeds) []tui.Screen {
 		diff.Screen(c, f.Diff),
 		lineage.Screen(c, f.Run.Lineage, facts),
 		runners.Screen(c, f.Runners),
+		cost.Screen(c, f.Cost),
 	}, agents.Screens(c, f.Agents)...)
 }
 

@@ -271,7 +271,11 @@ func TestStartSession(t *testing.T) {
 	if got := last(sc); got != `start claude in /w model "" name "a b": "do it = now"` {
 		t.Errorf("%s", got)
 	}
-	for _, line := range []string{"agent=unknown dir=/w x", "dir=w", "agent=claude", `dir=/w rule=Bash`, `dir=/w otherwise=perhaps`, `agent=codex dir=/w rule=Bash=deny x`, `dir="/w`} {
+	in, first, err := agents.ParseStart("agent=claude resume=5e551011 and now the tests")
+	if err != nil || !in.Resume || in.AgentSessionID != "5e551011" || in.WorkingDir != "" || first != "and now the tests" {
+		t.Errorf("resume: %+v, %q, %v", in, first, err)
+	}
+	for _, line := range []string{"agent=unknown dir=/w x", "agent=codex resume=5e551011 x", "dir=w", "agent=claude", `dir=/w rule=Bash`, `dir=/w otherwise=perhaps`, `agent=codex dir=/w rule=Bash=deny x`, `dir="/w`} {
 		if _, _, err := agents.ParseStart(line); err == nil {
 			t.Errorf("%s is taken", line)
 		}

@@ -23,6 +23,7 @@ func withoutRuns(rows int) *snapshot {
 				Tokens: transcript.Tokens{Input: 1000}})
 		}
 		s.Transcripts.Rows[i].Transcript = &t
+		s.Transcripts.Sessions = append(s.Transcripts.Sessions, &t)
 	}
 	return s
 }

@@ -63,6 +63,7 @@ func root(a *cli.App) *cobra.Command {
 		history.ReplayCommand(a),
 		admin.OpenCommand(a),
 		agents.SessionCommand(a),
+		agents.CostCommand(a),
 		agents.RunnerCommand(a),
 		agents.AgentCommand(a),
 		agents.McpCommand(a),

@@ -233,7 +233,7 @@ func (a *Agents) deny(s tui.Shell, w sessions.Approval) {
 }
 
 // startFields are the fields of a new session.
-var startFields = []string{"agent=", "dir=", "model=", "name=", "mode=", "allow=", "rule=", "otherwise=", "prompt="}
+var startFields = []string{"agent=", "dir=", "model=", "name=", "mode=", "allow=", "rule=", "otherwise=", "resume=", "prompt="}
 
 func (a *Agents) askStart(s tui.Shell) {
 	dir := a.workDir
@@ -279,7 +279,10 @@ func previewStart(line string) string {
 	if err != nil {
 		return err.Error()
 	}
-	summary := "starts " + in.Agent + " in " + in.WorkingDir
+	summary := "starts " + in.Agent + " in " + cmp.Or(in.WorkingDir, "the directory of the conversation")
+	if in.Resume {
+		summary += ", continues " + in.AgentSessionID
+	}
 	if first == "" {
 		return summary + "; it then waits for a message"
 	}
@@ -331,17 +334,20 @@ func ParseStart(line string) (in sessions.Input, first string, err error) {
 				return in, "", fmt.Errorf("otherwise=%s: want ask or deny", p.Value)
 			}
 			in.DefaultAction = sessions.Action(p.Value)
+		case "resume":
+			in.AgentSessionID, in.Resume = p.Value, p.Value != ""
 		case "prompt":
 			first = p.Value
 		default:
 			return in, "", fmt.Errorf("unknown field %s=; use %s", p.Name, strings.Join(startFields, " "))
 		}
 	}
-	if in.WorkingDir == "" {
+	adopts := in.Resume && in.Agent == "claude" // in the directory where the conversation began
+	if in.WorkingDir == "" && !adopts {
 		return in, "", errors.New("missing dir=…, the directory in which the agent works")
 	}
 	check := in
-	check.SessionID = "x"
+	check.SessionID, check.WorkingDir = "x", cmp.Or(in.WorkingDir, "/")
 	return in, strings.TrimSpace(first), check.Check()
 }
 

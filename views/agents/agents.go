@@ -3,7 +3,6 @@ package agents
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -210,40 +209,6 @@ func stateMark(r sessions.Row, now time.Time, s theme.Styles) theme.Mark {
 		return theme.Mark{Glyph: s.Glyphs.Pending, Word: string(state), Ink: s.Text}
 	}
 	return theme.Mark{Glyph: s.Glyphs.Dash, Word: string(state), Ink: s.Muted}
-}
-
-// costText shows the cost of a session, with a plus if some tokens have no known price.
-func costText(t sessions.Totals, g theme.Glyphs) string {
-	switch {
-	case t.Tokens.Total() == 0:
-		return g.Dash
-	case t.Priced == 0:
-		return g.Unknown
-	}
-	more := ""
-	if t.Unpriced > 0 {
-		more = "+"
-	}
-	return widget.Dollars(t.CostUSD) + more
-}
-
-// shortCount formats a number in at most six cells: "980", "12.3k", "4.56M".
-func shortCount(n int64) string {
-	for _, u := range []struct {
-		of   float64
-		name string
-	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		if f := float64(n) / u.of; f >= 0.9995 {
-			digits := 2
-			if f >= 99.95 {
-				digits = 0
-			} else if f >= 9.995 {
-				digits = 1
-			}
-			return strconv.FormatFloat(f, 'f', digits, 64) + u.name
-		}
-	}
-	return strconv.FormatInt(n, 10)
 }
 
 // engineMark returns the mark of a session on the engine.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/sources/sessions"
 	"acescope/sources/transcripts"
 	"acescope/theme"
@@ -149,7 +150,7 @@ func (w sessionWriter) facts(r sessions.Row) {
 		w.fact("started", w.S.Text, at+", over "+text.Span(sum.Last.Sub(sum.Started)))
 	}
 	w.fact("git", w.S.Text, sum.Branch)
-	w.fact("version", w.S.Text, sum.Version)
+	w.fact("agent", w.S.Text, strings.TrimSpace(string(t.Agent)+" "+sum.Version))
 	length := widget.Counted(sum.Turns, "turn") + ", " + widget.Counted(sum.Messages, "message")
 	if sum.Compactions > 0 {
 		length += ", compacted " + strconv.Itoa(sum.Compactions) + "x"
@@ -157,7 +158,7 @@ func (w sessionWriter) facts(r sessions.Row) {
 	w.fact("length", w.S.Text, length)
 	if t.ForkedFrom != "" {
 		w.fact("forked", w.S.Text, "from "+t.ForkedFrom+": "+text.Count(int64(t.Shared))+" lines, "+
-			costText(t.Inherits.Totals, g)+" counted there")
+			console.CostCell(t.Inherits.Totals.Usage(), g)+" counted there")
 	}
 	w.spending()
 	if sum.Errors > 0 {
@@ -177,11 +178,15 @@ func firstLine(s string) string {
 // oddLines counts the lines that could not be used, by reason.
 func oddLines(t *transcripts.Session) string {
 	var parts []string
+	repeated := t.Summary.Repeated
+	if t.ForkedFrom != "" {
+		repeated = 0 // copied lines
+	}
 	for _, p := range []struct {
 		n    int
 		what string
 	}{{t.Summary.Unreadable, "not JSON"}, {t.Summary.Odd, "without content"}, {t.Summary.Oversized, "too long"},
-		{t.Summary.Repeated, "repeated"}} {
+		{repeated, "repeated"}} {
 		if p.n > 0 {
 			parts = append(parts, text.Count(int64(p.n))+" "+p.what)
 		}
@@ -191,21 +196,21 @@ func oddLines(t *transcripts.Session) string {
 
 func (w sessionWriter) spending() {
 	t, g := w.t.Totals(), w.S.Glyphs
-	w.fact("tokens", w.S.Text, fmt.Sprintf("%s: %s in, %s out, cache %s read, %s written", shortCount(t.Tokens.Total()),
-		shortCount(t.Tokens.Input), shortCount(t.Tokens.Output), shortCount(t.Tokens.CacheRead),
-		shortCount(t.Tokens.CacheWrite())))
-	cost := costText(t, g) + " at list prices"
+	w.fact("tokens", w.S.Text, fmt.Sprintf("%s: %s in, %s out, cache %s read, %s written", console.ShortCount(t.Tokens.Total()),
+		console.ShortCount(t.Tokens.Input), console.ShortCount(t.Tokens.Output), console.ShortCount(t.Tokens.CacheRead),
+		console.ShortCount(t.Tokens.CacheWrite())))
+	cost := console.CostCell(t.Usage(), g) + " at list prices"
 	if t.Unpriced > 0 {
-		cost += "; no known price for " + shortCount(t.Unpriced) + " tokens"
+		cost += "; no known price for " + console.ShortCount(t.Unpriced) + " tokens"
 	}
 	w.fact("cost", w.S.Text, cost)
 	for _, m := range w.t.Models() {
-		price := widget.Dollars(m.CostUSD)
+		price := ace.Dollars(m.CostUSD)
 		if !m.Priced {
 			price = "price unknown"
 		}
 		w.fact("model", w.S.Muted, m.Name+"  "+widget.Counted(m.Messages, "message")+", "+
-			shortCount(m.Tokens.Total())+" tokens, "+price)
+			console.ShortCount(m.Tokens.Total())+" tokens, "+price)
 	}
 }
 
@@ -300,7 +305,7 @@ func (w sessionWriter) subagents(children map[string][]transcripts.Agent, of, in
 func (w sessionWriter) subagent(a transcripts.Agent, head string) {
 	g, t := w.S.Glyphs, a.Summary.Totals
 	name := cmp.Or(a.Description, firstLine(a.Summary.Prompt))
-	facts := "  " + widget.Counted(t.Calls, "call") + ", " + shortCount(t.Tokens.Total()) + " tokens, " + costText(t, g)
+	facts := "  " + widget.Counted(t.Calls, "call") + ", " + console.ShortCount(t.Tokens.Total()) + " tokens, " + console.CostCell(t.Usage(), g)
 	if t.Failed > 0 {
 		facts += ", " + strconv.Itoa(t.Failed) + " failed"
 	}

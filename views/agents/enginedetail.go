@@ -116,8 +116,8 @@ func (w sessionWriter) engineFacts(r sessions.Row, st *sessions.State, live *ses
 	if r.Transcript == nil {
 		source = " as the agent reports"
 	}
-	w.fact("spent", w.S.Text, shortCount(t.Total())+" tokens: "+shortCount(t.Input)+" in, "+shortCount(t.Output)+" out, "+
-		costText(r.Totals, w.S.Glyphs)+source)
+	w.fact("spent", w.S.Text, console.ShortCount(t.Total())+" tokens: "+console.ShortCount(t.Input)+" in, "+console.ShortCount(t.Output)+" out, "+
+		console.CostCell(r.Totals.Usage(), w.S.Glyphs)+source)
 	w.fact("session", w.S.Muted, st.AgentSessionID+" of the agent")
 	if t := r.Transcript; t != nil {
 		w.fact("file", w.S.Muted, t.Path)

@@ -50,7 +50,8 @@ func NewList(a *Agents) *List {
 			widget.Heading{Title: "STATE", Width: 10},
 			widget.Heading{Title: "SESSION", Minimum: 24},
 			widget.Heading{Title: "PROJECT", Width: 10, Drop: 4},
-			widget.Heading{Title: "KIND", Width: 6, Drop: 5},
+			widget.Heading{Title: "AGENT", Width: 8, Drop: 5},
+			widget.Heading{Title: "KIND", Width: 6, Drop: 7},
 			widget.Heading{Title: "MODEL", Width: 12, Drop: 8},
 			widget.Heading{Title: "AGE", Width: 5, Right: true},
 			widget.Heading{Title: "TURNS", Width: 5, Right: true, Drop: 6},
@@ -105,7 +106,7 @@ func (v *List) marked() string {
 			t = t.Add(r.Totals)
 		}
 	}
-	return costText(t, v.Styles.Glyphs) + " " + shortCount(t.Tokens.Total()) + " tokens"
+	return console.CostCell(t.Usage(), v.Styles.Glyphs) + " " + console.ShortCount(t.Tokens.Total()) + " tokens"
 }
 
 func (v *List) Bindings() []tui.Binding {
@@ -115,7 +116,7 @@ func (v *List) Bindings() []tui.Binding {
 		console.Key("agents.unmark", "unmark all", "", func() { clear(v.marks) }, "u"),
 		console.Key("agents.sort", "sort by newest, cost, tokens, calls, failed calls, project", "sort",
 			func() { v.Order = (v.Order + 1) % len(orders); v.shownVersion = -1 }, "s"),
-		console.Key("agents.filter", "filter by name, project, model, branch or ID", "filter", v.ask, "/"),
+		console.Key("agents.filter", "filter by name, project, agent, model, branch or ID", "filter", v.ask, "/"),
 		console.Key("agents.next_error", "next session with a failed call", "", v.toError(1), "e"),
 		console.Key("agents.previous_error", "previous session with a failed call", "", v.toError(-1), "E"))
 	return slices.Concat(list, v.actionBindings("agents", v.waiting), v.runBindings("agents", v.openRuns))
@@ -146,7 +147,7 @@ func (v *List) mark() {
 }
 
 func (v *List) ask(s tui.Shell) {
-	s.Ask(tui.Prompt{Label: "/", Value: v.filter, Hint: "part of a name, project, model, branch or id",
+	s.Ask(tui.Prompt{Label: "/", Value: v.filter, Hint: "part of a name, project, agent, model, branch or id",
 		Done: func(typed string) tea.Cmd { v.filter, v.shownVersion = strings.TrimSpace(typed), -1; return nil }})
 }
 
@@ -199,14 +200,16 @@ func (v *List) arrange() {
 	v.shownVersion = v.version
 	var rows []sessions.Row
 	for _, r := range v.rows {
-		if v.filter == "" || widget.Holds(v.filter, r.Name, r.Dir, r.Model, r.ID, gitBranchOf(r)) {
+		if v.filter == "" || widget.Holds(v.filter, r.Name, r.Dir, r.Model, r.ID, r.Agent, gitBranchOf(r)) {
 			rows = append(rows, r)
 		}
 	}
 	slices.SortStableFunc(rows, orders[v.Order].less)
 	v.Set(rows, nil)
 	index := func(key string) int {
-		return slices.IndexFunc(rows, func(r sessions.Row) bool { return r.Key == key })
+		return slices.IndexFunc(rows, func(r sessions.Row) bool {
+			return r.Key == key || r.Transcript != nil && r.Transcript.Path == key
+		})
 	}
 	at := 0
 	if goal := index(v.nav.Session); v.nav.Session != "" && goal >= 0 {
@@ -262,16 +265,16 @@ func (v *List) empty() []string {
 		return []string{"looking for sessions" + v.Styles.Glyphs.Ellipsis}
 	case v.filter != "":
 		return []string{"no session matches", text.Safe(v.filter, " "), "/ changes the filter"}
-	case len(v.data.Roots) == 0:
-		return []string{"no home directory to search for transcripts", "set CLAUDE_CONFIG_DIR"}
+	case len(v.data.Dirs) == 0:
+		return []string{"no home directory to search for transcripts", "set HOME"}
 	}
 	lines := []string{"no agent sessions"}
 	if v.actor.Actions != nil {
 		lines = append(lines, "+ starts one on the engine")
 	}
 	lines = append(lines, "searched for transcripts in")
-	for _, root := range v.data.Roots {
-		lines = append(lines, text.Safe(filepath.Join(root, "projects"), " "))
+	for _, dir := range v.data.Dirs {
+		lines = append(lines, text.Safe(dir, " "))
 	}
 	return lines
 }
@@ -287,7 +290,7 @@ func (v *List) cells(r sessions.Row, now time.Time) []widget.Cell {
 		name = widget.Counted(r.Waiting, "approval") + ": " + name
 	}
 	turns, tools := strconv.Itoa(r.Turns), strconv.Itoa(r.Totals.Calls)
-	tokens, cost := shortCount(r.Totals.Tokens.Total()), costText(r.Totals, g)
+	tokens, cost := console.ShortCount(r.Totals.Tokens.Total()), console.CostCell(r.Totals.Usage(), g)
 	switch {
 	case r.Engine != nil && r.Transcript == nil && r.Engine.State == nil:
 		turns, tools, tokens, cost = g.Dash, g.Dash, g.Dash, g.Dash
@@ -304,7 +307,8 @@ func (v *List) cells(r sessions.Row, now time.Time) []widget.Cell {
 	}
 	return []widget.Cell{
 		{state.Glyph + " " + state.Word, state.Ink}, {name, ink},
-		{console.OrDash(filepath.Base(r.Dir), g), s.Muted}, {kind, s.Muted},
+		{console.OrDash(filepath.Base(r.Dir), g), s.Muted},
+		{console.OrDash(text.Safe(r.Agent, " "), g), s.Muted}, {kind, s.Muted},
 		{console.OrDash(shortModel(r.Model), g), s.Muted}, {text.Span(now.Sub(r.Last)), s.Muted},
 		{turns, s.Text}, {tools, toolInk}, {tokens, s.Text}, {cost, s.Muted},
 	}

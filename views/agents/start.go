@@ -120,20 +120,17 @@ type agentRow struct {
 // agentRows sums the transcripts by agent.
 func (v *start) agentRows(now time.Time) (rows []startRow) {
 	var list []*transcripts.Session
-	for _, r := range v.Agents.rows {
-		if r.Transcript != nil {
-			list = append(list, r.Transcript)
-		}
+	if v.data != nil {
+		list = v.data.Sessions
 	}
-	all, _ := transcripts.Costs(list, transcripts.ByAgent, transcripts.CostQuery{})
 	for _, agent := range agentNames {
 		row := &agentRow{agent: agent, since: now.Format("Jan"), daily: make([]float64, startDays)}
-		for _, c := range all {
-			if c.Key == agent {
-				row.sessions = c.Sessions
-				row.add(list, now)
+		for _, s := range list {
+			if string(s.Agent) == agent {
+				row.sessions++
 			}
 		}
+		row.add(list, now)
 		rows = append(rows, row)
 	}
 	return rows
@@ -149,19 +146,17 @@ func (r *agentRow) add(list []*transcripts.Session, now time.Time) {
 	recent := transcripts.CostQuery{Agent: r.agent, Since: from(startDays + 1)}
 	days, _ := transcripts.Costs(list, transcripts.ByDay, recent)
 	for _, d := range days {
-		use := sessions.Totals{Tokens: d.Tokens, CostUSD: d.CostUSD}
-		use.Priced, use.Unpriced = d.Tokens.Total()-d.Unpriced, d.Unpriced
 		if i, ok := ago[d.Key]; ok {
 			r.daily[startDays-1-i] = d.CostUSD
 		}
 		if d.Key == from(0) {
-			r.today = use
+			r.today = d.Totals
 		}
 		if d.Key > from(7) {
-			r.week = r.week.Add(use)
+			r.week = r.week.Add(d.Totals)
 		}
 		if d.Key >= now.Format("2006-01") {
-			r.month = r.month.Add(use)
+			r.month = r.month.Add(d.Totals)
 		}
 	}
 }
@@ -180,9 +175,9 @@ func (r *agentRow) draw(v *start, width int, plain bool, _ time.Time) string {
 	return widget.SizedCells(width, plain, g.Ellipsis,
 		widget.SizedCell{Text: r.agent, Width: 9, Ink: s.Text},
 		widget.SizedCell{Text: widget.Counted(r.sessions, "session"), Width: -12, Ink: s.Muted},
-		widget.SizedCell{Text: "today " + costText(r.today, g), Width: -14, Ink: s.Text},
-		widget.SizedCell{Text: "7 days " + costText(r.week, g), Width: -15, Ink: s.Text},
-		widget.SizedCell{Text: r.since + " " + costText(r.month, g), Width: -12, Ink: s.Text},
+		widget.SizedCell{Text: "today " + console.CostCell(r.today.Usage(), g), Width: -14, Ink: s.Text},
+		widget.SizedCell{Text: "7 days " + console.CostCell(r.week.Usage(), g), Width: -15, Ink: s.Text},
+		widget.SizedCell{Text: r.since + " " + console.CostCell(r.month.Usage(), g), Width: -12, Ink: s.Text},
 		widget.SizedCell{Text: " " + widget.Spark(r.daily, startDays, g), Ink: s.Accent})
 }
 
@@ -207,9 +202,9 @@ func (r sessionRow) draw(v *start, width int, plain bool, now time.Time) string 
 		widget.SizedCell{Text: state.Glyph + " " + state.Word, Width: 12, Ink: state.Ink},
 		widget.SizedCell{Text: text.Safe(sessionName(r.Row), " "), Ink: s.Text},
 		widget.SizedCell{Text: console.OrDash(filepath.Base(r.Dir), g), Width: 12, Ink: s.Muted},
-		widget.SizedCell{Text: widget.Counted(r.Turns, "turn"), Width: -9, Ink: s.Muted},
+		widget.SizedCell{Text: string(r.Agent), Width: 8, Ink: s.Muted},
 		widget.SizedCell{Text: text.Span(now.Sub(r.Last)), Width: -5, Ink: s.Muted},
-		widget.SizedCell{Text: costText(r.Totals, g), Width: -8, Ink: s.Text})
+		widget.SizedCell{Text: console.CostCell(r.Totals.Usage(), g), Width: -8, Ink: s.Text})
 }
 
 func (r sessionRow) open(v *start, s tui.Shell) {
@@ -225,6 +220,7 @@ type step struct{ key, screen, command, does string }
 
 var steps = []startRow{
 	step{key: "0", screen: "agents", does: "sessions: conversations and tool calls"},
+	step{key: "$", screen: "cost", does: "cost by day, month, model or project"},
 	step{command: "acescope observe install", does: "make each new Claude Code session a run"},
 	step{command: "acescope session start --resume ID", does: "continue a conversation in acescope"},
 	step{command: "acescope demo", does: "watch a program learn; needs no key"},

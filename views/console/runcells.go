@@ -79,21 +79,12 @@ func DeltaCell(sum *ace.Summary, g theme.Glyphs) string {
 	return strings.Join(parts, " ")
 }
 
-// CostCell shows a cost in US dollars: a dash without usage data, a question mark if no price is known.
+// CostCell shows a cost, and a dash without usage data.
 func CostCell(u ace.Usage, g theme.Glyphs) string {
-	switch {
-	case u == (ace.Usage{}):
+	if u == (ace.Usage{}) {
 		return g.Dash
-	case u.CostUSD == 0 && u.Unpriced:
-		return "?"
-	case u.CostUSD == 0:
-		return "$0"
-	case u.CostUSD < 0.0005:
-		return "<$.001"
-	case u.CostUSD < 10:
-		return "$" + strconv.FormatFloat(u.CostUSD, 'f', 3, 64)
 	}
-	return "$" + strconv.FormatFloat(u.CostUSD, 'f', 2, 64)
+	return u.Cost()
 }
 
 // OrDash returns safe text, or a dash for "".

@@ -85,6 +85,9 @@ func (l *Link) Prepare(
 
 // StartSession implements [console.SessionActions].
 func (l *Link) StartSession(ctx context.Context, in sessions.Input, first string) (id string, err error) {
+	if err := agents.Adopt(l.app, ctx, &in); err != nil {
+		return "", err
+	}
 	err = l.do(func(e *engine.Engine) error {
 		in, _, err := agents.StartSession(ctx, e, in, first)
 		id = in.SessionID

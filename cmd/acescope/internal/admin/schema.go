@@ -114,6 +114,7 @@ var Outputs = []output{
 	{"session stop", typed[agents.SessionAsked]("session_stop")},
 	{"session move", typed[agents.SessionMoved]("session_moved")},
 	{"session receive", typed[agents.ReceivedLine]("received")},
+	{"cost", typed[agents.CostLine]("cost")},
 	{"runner start", typed[agents.RunnerEvent](agents.RunnerEvents()...)},
 	{"runner list", slices.Concat(typed[agents.RunnerLine]("runner"),
 		typed[agents.RunnerQueueLine]("runner_queue"), typed[agents.RunnersLine]("runners"))},

@@ -19,7 +19,7 @@ import (
 	"acescope/engine/agents/observe"
 	"acescope/engine/agents/observe/hooks"
 	"acescope/engine/agents/observe/spool"
-	"acescope/sources/transcripts"
+	"acescope/engine/agents/transcript"
 )
 
 // ObserveCommand holds the commands on hooks, and commands under the names of the design documents.
@@ -87,11 +87,11 @@ func (f settingsFlags) paths() ([]string, error) {
 		dir = filepath.Join(dir, ".claude")
 		return []string{filepath.Join(dir, "settings.local.json"), filepath.Join(dir, "settings.json")}, err
 	}
-	roots := transcripts.Roots(os.Getenv)
-	if len(roots) == 0 {
+	root := transcript.ConfigDir(os.Environ())
+	if root == "" {
 		return nil, errors.New("no home directory; set $CLAUDE_CONFIG_DIR")
 	}
-	return []string{filepath.Join(roots[0], "settings.json")}, nil
+	return []string{filepath.Join(root, "settings.json")}, nil
 }
 
 func observeInstallCommand(a *cli.App) *cobra.Command {

@@ -14,7 +14,7 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
-	"acescope/engine/agents/price"
+	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
 	"acescope/engine/agents/transcript"
 	"acescope/engine/store/artifact"
@@ -45,10 +45,10 @@ func sessionListCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the sessions of agents, the newest first",
-		Long: `Lists the sessions on the engine and Claude Code's transcripts on this machine, with their tool
-calls, tokens and cost. A session on the engine and its transcript are one line. Transcripts need no
-server; the sessions on the engine are listed if a server runs for the data directory, and always
-with --engine.`,
+		Long: `Lists the sessions on the engine and the transcripts of Claude Code, Codex, Gemini and OpenCode on
+this machine, with their tool calls, tokens and cost. A session on the engine and its transcript are
+one line. The sessions on the engine need a server: the command starts one if none runs for the data
+directory, unless nothing was ever stored there. With --transcripts it needs none.`,
 		Example: `acescope session list --limit 20
 acescope session list --engine --json | jq 'select(.waiting > 0) | .id'
 acescope session list --transcripts --json | jq -s 'map(.cost_usd // 0) | add'`,
@@ -86,16 +86,16 @@ func listSessions(a *cli.App, ctx context.Context, f sessionListFlags) error {
 	}
 	now := time.Now()
 	lines := mapped(list, func(r sessions.Row) SessionLine { return newSessionLine(r.Brief(), now) })
-	return cli.WriteRows(a, lines, "ID\tSTATE\tAGE\tTURNS\tTOOLS\tTOKENS\tCOST\tPROJECT\tSESSION",
+	return cli.WriteRows(a, lines, "ID\tAGENT\tSTATE\tAGE\tTURNS\tTOOLS\tTOKENS\tCOST\tPROJECT\tSESSION",
 		func(s SessionLine) []any {
-			return []any{s.ID, stateText(s.Row, now), text.Span(now.Sub(s.Last)), s.Turns, s.Calls,
+			return []any{s.ID, s.Agent, stateText(s.Row, now), text.Span(now.Sub(s.Last)), s.Turns, s.Calls,
 				text.Count(s.Tokens.Total()), costText(s.Totals), filepath.Base(s.Dir), text.Cut(cli.SafeText(s.Name), 60, "…")}
 		})
 }
 
-// listEngineSessions returns the sessions on the engine, unless the flags exclude them or no server runs.
+// listEngineSessions returns the sessions on the engine, unless the flags exclude them or the data directory is unused.
 func listEngineSessions(a *cli.App, ctx context.Context, f sessionListFlags) ([]*sessions.EngineSession, error) {
-	if f.transcripts || !f.engine && !a.Served() {
+	if f.transcripts || !f.engine && !reachable(a) {
 		return nil, nil
 	}
 	e, done, err := a.OpenReadOnly(ctx)
@@ -137,12 +137,12 @@ func showSession(a *cli.App, ctx context.Context, name string, follow, summary b
 	if name == "" {
 		return noSession(name)
 	}
-	if !strings.HasSuffix(name, transcript.Ext) && reachable(a) {
+	if transcript.FormatOf(name) == nil && reachable(a) {
 		if found, err := showEngineSession(a, ctx, name, follow, summary); found || err != nil {
 			return err
 		}
 	}
-	s, err := findTranscript(a, ctx, name)
+	s, err := findTranscript(a, ctx, "", name)
 	if err != nil {
 		return err
 	}
@@ -226,9 +226,11 @@ func findSession(ctx context.Context, e *engine.Engine, name string) (string, er
 	return found[0], checkUnique(name, found)
 }
 
-// findTranscript returns the session with an id, the beginning of an id, or a file.
-func findTranscript(a *cli.App, ctx context.Context, name string) (*transcripts.Session, error) {
-	if strings.HasSuffix(name, transcript.Ext) {
+// findTranscript returns the session of an agent, "" for all, with an id, the beginning of an id, or a file.
+func findTranscript(
+	a *cli.App, ctx context.Context, agent agentcli.CLI, name string,
+) (*transcripts.Session, error) {
+	if transcript.FormatOf(name) != nil {
 		l, err := Local(a)
 		if err != nil {
 			return nil, err
@@ -243,6 +245,8 @@ func findTranscript(a *cli.App, ctx context.Context, name string) (*transcripts.
 	if err != nil {
 		return nil, err
 	}
+	isOther := func(s *transcripts.Session) bool { return agent != "" && s.Agent != agent }
+	list = slices.DeleteFunc(slices.Clone(list), isOther)
 	found := transcripts.Find(list, name)
 	if len(found) == 0 {
 		return nil, noSession(name)
@@ -269,23 +273,10 @@ func noSession(name string) error {
 
 // Local returns the directories, prices and cache with which the transcripts on this machine are read.
 func Local(a *cli.App) (l sessions.Local, err error) {
-	l.Roots = transcripts.Roots(os.Getenv)
-	if a.Settings.Transcripts != "" {
-		l.Roots = nil
-		for _, dir := range filepath.SplitList(a.Settings.Transcripts) {
-			if dir = cli.Home(dir); dir != "" && !slices.Contains(l.Roots, dir) {
-				l.Roots = append(l.Roots, dir)
-			}
-		}
+	if l.Roots, err = transcripts.Roots(a.Settings.Transcripts, os.Getenv, cli.Home); err != nil {
+		return l, cli.UsageError("%w", err)
 	}
-	var own []price.Price
-	for _, p := range a.Settings.File.Prices {
-		own = append(own, price.Price{Models: []string{p.Model}, Input: p.Input, Output: p.Output, CacheRead: p.CacheRead,
-			CacheWrite5m: p.CacheWrite5m, CacheWrite1h: p.CacheWrite1h})
-	}
-	if l.Prices, err = price.Shipped().With(own); err != nil {
-		return l, err
-	}
+	l.Prices = cli.Prices(a.Settings.File)
 	state, err := cli.StatePath()
 	l.Cache = filepath.Join(filepath.Dir(state), "transcripts.cache")
 	return l, err
@@ -309,10 +300,14 @@ func readTranscripts(a *cli.App, ctx context.Context, quiet bool) ([]*transcript
 		notice(a, "%s", p.Trouble)
 	}
 	if p.Dropped > 0 {
-		notice(a, "%d older transcripts are not listed", p.Dropped)
+		notice(a, "%d older transcripts are not read", p.Dropped)
 	}
-	if len(list) == 0 && !quiet {
-		notice(a, "no transcripts in %s", strings.Join(l.Roots, ", "))
+	switch {
+	case len(list) > 0 || quiet:
+	case len(l.Roots) == 0:
+		notice(a, "no home directory to search for transcripts; set CLAUDE_CONFIG_DIR")
+	default:
+		notice(a, "no transcripts in %s", strings.Join(l.Dirs(), ", "))
 	}
 	return list, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
+	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
 	"acescope/engine/agents/transcript"
 	"acescope/sources/cluster"
@@ -44,6 +45,7 @@ func writeSession(a *cli.App, r sessions.Row) error {
 func transcriptDetails(r sessions.Row, now time.Time) (d details) {
 	s := r.Transcript
 	d.add("session", "%s", s.ID)
+	d.add("agent", "%s %s", r.Agent, s.Version)
 	d.add("name", "%s", r.Name)
 	d.add("state", "%s", stateText(r, now))
 	d.add("directory", "%s", r.Dir)
@@ -77,7 +79,7 @@ func (d *details) usage(r sessions.Row) {
 	d.add("tokens", "%s: %s in, %s out, cache %s read, %s written", text.Count(t.Total()), text.Count(t.Input),
 		text.Count(t.Output), text.Count(t.CacheRead), text.Count(t.CacheWrite()))
 	source := "at list prices"
-	if r.Transcript == nil {
+	if r.Transcript == nil || r.Agent == string(agentcli.OpenCode) {
 		source = "as the agent reports"
 	}
 	d.add("cost", "%s %s", costText(r.Totals), source)
@@ -135,15 +137,10 @@ func stateText(r sessions.Row, now time.Time) string {
 	return cmp.Or(string(e.Status), "?")
 }
 
-// costText returns a cost: "?" if no price is known, with a plus if some prices are not known.
+// costText returns a cost, or a dash without tokens.
 func costText(t transcript.Totals) string {
-	switch u := t.Usage(); {
-	case t.Tokens.Total() == 0:
+	if t.Tokens.Total() == 0 {
 		return "-"
-	case u.Unpriced && u.CostUSD == 0:
-		return "?"
-	case u.Unpriced:
-		return fmt.Sprintf("$%.4f+", u.CostUSD)
 	}
-	return fmt.Sprintf("$%.4f", t.CostUSD)
+	return t.Usage().Cost()
 }

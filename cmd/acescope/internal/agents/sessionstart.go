@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,7 @@ type sessionStartFlags struct {
 	rules          []string
 	prompt, file   string
 	follow, detach bool
+	anyAgent       bool // --agent is not set
 }
 
 func sessionStartCommand(a *cli.App) *cobra.Command {
@@ -41,7 +43,10 @@ with --detach a background process does.`,
 acescope session start --agent codex --dir . --detach --json
 acescope session start --resume 5e551011 --prompt 'And now the tests' --follow`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return startSession(a, cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.anyAgent = !cmd.Flags().Changed("agent")
+			return startSession(a, cmd.Context(), f)
+		},
 	}
 	fs, in := cmd.Flags(), &f.in
 	in.Agent, in.DefaultAction = "claude", session.Ask
@@ -49,8 +54,8 @@ acescope session start --resume 5e551011 --prompt 'And now the tests' --follow`,
 	choiceVar(fs, &in.Agent, "agent", session.Agents(), "agent: "+join(session.Agents()))
 	fs.StringVar(&in.WorkingDir, "dir", "", "working directory (default: the current one)")
 	fs.StringVar(&in.AgentSessionID, "resume", "",
-		"continue an existing conversation of the agent by its id: a session of "+
-			"Claude Code (or the beginning of its id), Gemini or OpenCode, or a thread of Codex; end the agent in it first")
+		"continue an existing conversation of an agent by its id, or by the beginning of the id if its transcript "+
+			"is on this machine; then --agent and --dir default to those of the conversation; end the agent first")
 	fs.StringVar(&in.Model, "model", "", "model (default: the agent's)")
 	fs.StringVar(&in.PermissionMode, "permission-mode", "",
 		"the agent's own permission mode: default, acceptEdits, plan, dontAsk")
@@ -79,7 +84,10 @@ acescope session start --resume 5e551011 --prompt 'And now the tests' --follow`,
 func (f sessionStartFlags) input(a *cli.App, ctx context.Context) (in session.Input, err error) {
 	in = f.in
 	in.SessionID = cmp.Or(in.SessionID, newSessionID())
-	if err := adopt(a, ctx, &in); err != nil {
+	if f.anyAgent && in.AgentSessionID != "" {
+		in.Agent = ""
+	}
+	if err := Adopt(a, ctx, &in); err != nil {
 		return in, err
 	}
 	if in.WorkingDir, err = existingDir("--dir", in.WorkingDir); err != nil {
@@ -106,22 +114,27 @@ func (f sessionStartFlags) input(a *cli.App, ctx context.Context) (in session.In
 	return in, nil
 }
 
-// adopt completes the input of a session that continues an existing conversation. Claude Code finds a conversation
-// only in the directory where it began.
-func adopt(a *cli.App, ctx context.Context, in *session.Input) error {
+// Adopt completes the input of a session that continues an existing conversation from its transcript on this
+// machine; that of any agent if the input names none. Claude Code finds a conversation only in the directory where it
+// began.
+func Adopt(a *cli.App, ctx context.Context, in *session.Input) error {
 	if in.AgentSessionID == "" {
 		return nil
 	}
 	in.Resume = true
-	if in.Agent != string(agentcli.Claude) {
-		return nil
+	agent := agentcli.CLI(in.Agent)
+	s, err := findTranscript(a, ctx, agent, in.AgentSessionID)
+	if cli.ExitCode(err) == cli.ExitNotFound && agent != "" && agent != agentcli.Claude {
+		return nil // the agent knows
 	}
-	s, err := findTranscript(a, ctx, in.AgentSessionID)
 	if err != nil {
 		return err
 	}
-	in.AgentSessionID = s.ID
-	in.WorkingDir, in.Name = cmp.Or(in.WorkingDir, s.Dir()), cmp.Or(in.Name, s.Name())
+	in.Agent, in.AgentSessionID = string(s.Agent), s.ID
+	in.Name = cmp.Or(in.Name, s.Name())
+	if in.WorkingDir == "" && filepath.IsAbs(s.Dir()) {
+		in.WorkingDir = s.Dir()
+	}
 	return nil
 }
 

@@ -1,0 +1,226 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine/agents/agentcli"
+	"acescope/engine/agents/transcript"
+	"acescope/sources/transcripts"
+	"acescope/tui/text"
+)
+
+// CostCommand returns the command cost.
+func CostCommand(a *cli.App) *cobra.Command {
+	by := transcripts.ByDay
+	var q transcripts.CostQuery
+	var agent agentcli.CLI
+	cmd := &cobra.Command{
+		Use:   "cost",
+		Short: "Show what coding agents cost: by day, week, month, model, agent, project or session",
+		Long: `Sums up the tokens and the cost in the transcripts of agents on this machine, at list prices or those
+of the configuration. Forks, copies, subagents and messages of several lines count once. Sessions on
+the engine count with their transcripts; runs with a model provider have none and do not count. Days
+are of the local time zone, weeks those of ISO 8601. Needs no server.`,
+		Example: `acescope cost --since 7d
+acescope cost --by month
+acescope cost --by model --since 2026-11-01 --project shop
+acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			q.Agent = string(agent)
+			if q.Until != "" && q.Since > q.Until {
+				return cli.UsageError("--since %s is after --until %s", q.Since, q.Until)
+			}
+			return showCosts(a, cmd.Context(), by, q)
+		},
+	}
+	fs := cmd.Flags()
+	choiceVar(fs, &by, "by", transcripts.Bys(), "what a row stands for: "+join(transcripts.Bys()))
+	day := func(p *string, name, usage string) {
+		fs.Var(checkedValue{"day", func() string { return *p }, func(s string) (err error) {
+			*p, err = parseDay(s, time.Now())
+			return err
+		}}, name, usage)
+	}
+	day(&q.Since, "since", "first day: a date such as 2026-11-22, or how long ago, such as 7d or 36h")
+	day(&q.Until, "until", "last day, likewise")
+	choiceVar(fs, &agent, "agent", agentcli.CLIs(), "only this agent: "+join(agentcli.CLIs()))
+	fs.StringVar(&q.Project, "project", "", "only sessions whose directory contains this text")
+	fs.StringVar(&q.Model, "model", "", "only models whose name contains this text")
+	return cmd
+}
+
+// maxDaysAgo keeps days within four-digit years.
+const maxDaysAgo = 365_000
+
+// parseDay returns a day of the local time zone, as 2006-01-02, given a date or a duration before now.
+func parseDay(s string, now time.Time) (string, error) {
+	if _, err := time.Parse(time.DateOnly, s); err == nil {
+		return s, nil
+	}
+	if number, ok := strings.CutSuffix(s, "d"); ok {
+		if days, err := strconv.Atoi(number); err == nil && days >= 0 && days <= maxDaysAgo {
+			y, m, d := now.Local().Date()
+			return time.Date(y, m, d-days, 12, 0, 0, 0, time.UTC).Format(time.DateOnly), nil
+		}
+	}
+	if ago, err := time.ParseDuration(s); err == nil && ago >= 0 {
+		return transcripts.Today(now.Add(-ago)), nil
+	}
+	return "", errors.New("must be a date such as 2026-11-22, or a duration such as 7d or 36h")
+}
+
+// CostLine is the usage of a day, a model or another unit.
+type CostLine struct {
+	Type string         `json:"type"` // cost
+	By   transcripts.By `json:"by"`
+	Key  string         `json:"key"`
+	Name string         `json:"name,omitempty"`
+	// CostUSD is nil if no price is known.
+	CostUSD        *float64          `json:"cost_usd,omitempty"`
+	Tokens         transcript.Tokens `json:"tokens"`
+	Unpriced       int64             `json:"unpriced_tokens,omitempty"`
+	UnpricedModels []string          `json:"unpriced_models,omitempty"`
+	Models         []string          `json:"models,omitempty"`
+	Sessions       int               `json:"sessions"`
+	First          string            `json:"first_day,omitempty"`
+	Last           string            `json:"last_day,omitempty"`
+	TimeZone       string            `json:"time_zone"`
+}
+
+func newCostLine(c transcripts.Cost, by transcripts.By, zone string) CostLine {
+	l := CostLine{
+		Type: "cost", By: by, Key: c.Key, Name: c.Name, Tokens: c.Tokens, Unpriced: c.Unpriced,
+		UnpricedModels: c.UnpricedModels, Models: c.Models, Sessions: c.Sessions, First: c.First, Last: c.Last,
+		TimeZone: zone,
+	}
+	if c.Known() {
+		l.CostUSD = &c.CostUSD
+	}
+	return l
+}
+
+// zoneText names the local time zone.
+func zoneText(now time.Time) string {
+	name := time.Local.String()
+	if name == "Local" {
+		name = now.Local().Format("MST")
+	}
+	if name == "UTC" {
+		return name
+	}
+	return name + now.Local().Format(" (UTC-07:00)")
+}
+
+func showCosts(a *cli.App, ctx context.Context, by transcripts.By, q transcripts.CostQuery) error {
+	list, err := readTranscripts(a, ctx, false)
+	if err != nil {
+		return err
+	}
+	noticeUnread(a, list)
+	rows, total := transcripts.Costs(list, by, q)
+	switch {
+	case len(rows) > 0:
+		err = writeCosts(a, by, rows, total)
+	case len(list) > 0:
+		_, all := transcripts.Costs(list, by, transcripts.CostQuery{})
+		noticeEmpty(a, all)
+	}
+	if total.Unpriced > 0 {
+		noticeUnpriced(a, total)
+	}
+	return err
+}
+
+func writeCosts(a *cli.App, by transcripts.By, rows []transcripts.Cost, total transcripts.Cost) error {
+	zone := zoneText(time.Now())
+	if a.JSON {
+		lines := mapped(rows, func(c transcripts.Cost) CostLine { return newCostLine(c, by, zone) })
+		return cli.WriteRows(a, lines, "", func(CostLine) []any { return nil })
+	}
+	total.Key = "total"
+	header := strings.ToUpper(string(by)) + "\tINPUT\tOUTPUT\tCACHE READ\tCACHE WRITE\tCOST\tSESSIONS"
+	if total.Unpriced > 0 {
+		header += "\tUNPRICED"
+	}
+	if by == transcripts.BySession {
+		header += "\tNAME"
+	}
+	err := cli.WriteRows(a, slices.Values(append(rows, total)), header, func(c transcripts.Cost) []any {
+		cells := []any{costKey(c, by), text.Count(c.Tokens.Input), text.Count(c.Tokens.Output),
+			text.Count(c.Tokens.CacheRead), text.Count(c.Tokens.CacheWrite()), costText(c.Totals),
+			text.Count(int64(c.Sessions))}
+		if total.Unpriced > 0 {
+			cells = append(cells, text.Count(c.Unpriced))
+		}
+		if by == transcripts.BySession {
+			cells = append(cells, text.Cut(cli.SafeText(c.Name), 60, "…"))
+		}
+		return cells
+	})
+	if err == nil {
+		_, err = fmt.Fprintln(a.Out, "Days are of the time zone "+cli.SafeText(zone)+".")
+	}
+	return err
+}
+
+// costKey names a row.
+func costKey(c transcripts.Cost, by transcripts.By) string {
+	switch {
+	case c.Key != "":
+		return c.Key
+	case by.IsTime():
+		return "no date"
+	}
+	return "unknown"
+}
+
+// noticeUnread says which transcripts could not be read.
+func noticeUnread(a *cli.App, list []*transcripts.Session) {
+	var failed []string
+	for _, s := range list {
+		if s.Err != "" {
+			failed = append(failed, s.Err)
+		}
+	}
+	if len(failed) > 0 {
+		notice(a, "%s cannot be read and may be missing in the costs; the first: %s",
+			cli.Numbered(int64(len(failed)), "session"), failed[0])
+	}
+}
+
+// noticeEmpty says what the transcripts have when nothing is selected.
+func noticeEmpty(a *cli.App, all transcripts.Cost) {
+	switch {
+	case all.Sessions == 0:
+		notice(a, "the transcripts contain no usage of a model")
+	case all.First == "":
+		notice(a, "no usage is selected; the transcripts contain usage without dates")
+	default:
+		notice(a, "no usage is selected; the transcripts contain usage from %s to %s", all.First, all.Last)
+	}
+}
+
+// noticeUnpriced says how to get the cost of models without a known price.
+func noticeUnpriced(a *cli.App, total transcripts.Cost) {
+	models := strings.Join(total.UnpricedModels, ", ")
+	if models == "" {
+		models = "messages without a model"
+	}
+	file := "config.toml"
+	if dir, err := cli.ConfigDir(); err == nil {
+		file = filepath.Join(dir, file)
+	}
+	notice(a, "the cost lacks %s tokens without a known price: %s; set prices in %s ([[prices]])",
+		text.Count(total.Unpriced), text.Cut(models, 200, "…"), file)
+}

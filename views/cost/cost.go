@@ -1,0 +1,276 @@
+// Package cost shows what coding agents cost by day, week, month, model, agent and project, and the sessions
+// of a row. Its data are the transcripts on this machine.
+package cost
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"acescope/sources/sessions"
+	"acescope/sources/transcripts"
+	"acescope/theme"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+)
+
+// rows lists the usage by one unit.
+type rows struct {
+	console.List[transcripts.Cost]
+	feed  console.Feed[*sessions.Transcripts]
+	data  *sessions.Transcripts // nil before the first
+	by    transcripts.By
+	key   string // of the row under the cursor
+	moved bool   // the user has moved the cursor
+	zone  string // local time zone
+
+	arranged struct { // what the rows were made of
+		data *sessions.Transcripts
+		by   transcripts.By
+		day  string
+	}
+	total, today, week, month transcripts.Cost
+	most                      float64 // the largest cost
+}
+
+// units are what rows can stand for, with their keys.
+var units = []struct {
+	by  transcripts.By
+	key string
+}{
+	{transcripts.ByDay, "d"}, {transcripts.ByWeek, "w"}, {transcripts.ByMonth, "m"}, {transcripts.ByModel, "o"},
+	{transcripts.ByAgent, "a"}, {transcripts.ByProject, "P"},
+}
+
+// Screen returns the costs with the sessions of the selected row.
+func Screen(c *console.Console, feed console.Feed[*sessions.Transcripts]) tui.Screen {
+	v := newRows(feed)
+	return tui.Screen{Name: "cost", Aliases: []string{"costs"}, Keys: []string{"$"}, Share: 58,
+		Help:  "what coding agents cost by day, week, month, model, agent and project",
+		Views: []tui.View{v, newBehind(c.Navigation, v)}}
+}
+
+func newRows(feed console.Feed[*sessions.Transcripts]) *rows {
+	return &rows{feed: feed, by: transcripts.ByDay, List: console.NewList[transcripts.Cost]("Cost",
+		widget.Heading{Title: "", Minimum: 20},
+		widget.Heading{Title: "", Width: barWidth, Drop: 1},
+		widget.Heading{Title: "COST", Width: 9, Right: true},
+		widget.Heading{Title: "SESSIONS", Width: 8, Right: true, Drop: 3},
+		widget.Heading{Title: "INPUT", Width: 6, Right: true, Drop: 2},
+		widget.Heading{Title: "OUTPUT", Width: 6, Right: true, Drop: 2},
+		widget.Heading{Title: "CACHE R", Width: 7, Right: true, Drop: 4},
+		widget.Heading{Title: "CACHE W", Width: 7, Right: true, Drop: 5},
+	)}
+}
+
+// barWidth is the width of the bar of the most expensive row.
+const barWidth = 10
+
+// Title names the unit, and the time zone of days, weeks and months.
+func (v *rows) Title() string {
+	title := "Cost by " + string(v.by)
+	if v.by.IsTime() && v.zone != "" {
+		title += ", " + v.zone
+	}
+	return title
+}
+
+// Footer shows the total, how far the transcripts are read, and the position.
+func (v *rows) Footer() string {
+	if v.data == nil || len(v.Rows) == 0 {
+		return ""
+	}
+	parts := []string{"total " + console.CostCell(v.total.Totals.Usage(), v.Styles.Glyphs)}
+	p := v.data.Progress
+	if p.Done < p.Files {
+		parts = append(parts, "reading "+text.Count(int64(p.Done))+" of "+text.Count(int64(p.Files)))
+	}
+	if p.Dropped > 0 {
+		parts = append(parts, text.Count(int64(p.Dropped))+" older transcripts not read")
+	}
+	return v.Join(append(parts, v.Table.Position())...)
+}
+
+func (v *rows) Bindings() []tui.Binding {
+	all := append(widget.Motions("cost", v),
+		console.Key("cost.sessions", "go to the sessions of the row", "sessions", func(s tui.Shell) { s.Focus(1) },
+			"enter"))
+	return append(all, v.unitBindings("cost")...)
+}
+
+// unitBindings returns the keys that choose the unit, in both panes.
+func (v *rows) unitBindings(view string) []tui.Binding {
+	all := []tui.Binding{
+		console.Key(view+".next", "the next unit: day, week, month, model, agent, project", "unit",
+			func() { v.nextUnit(1) }, "]"),
+		console.Key(view+".previous", "the previous unit", "", func() { v.nextUnit(-1) }, "["),
+	}
+	for _, u := range units {
+		all = append(all, console.Key(view+"."+string(u.by), "cost by "+string(u.by), string(u.by),
+			func() { v.show(u.by) }, u.key))
+	}
+	return all
+}
+
+func (v *rows) nextUnit(step int) {
+	for i, u := range units {
+		if u.by == v.by {
+			v.show(units[(i+step+len(units))%len(units)].by)
+			return
+		}
+	}
+}
+
+// show shows the rows of another unit, from the first one.
+func (v *rows) show(by transcripts.By) {
+	if by != v.by {
+		v.by, v.key, v.moved = by, "", false
+	}
+}
+
+func (v *rows) SetShown(shown bool) { v.feed.Look(shown) }
+func (v *rows) Refresh()            { v.data = v.feed.Value() }
+
+func (v *rows) Scroll(by int) {
+	v.Table.Scroll(by)
+	v.moved = v.Table.Cursor > 0
+	if c, ok := v.Current(); ok {
+		v.key = c.Key
+	}
+}
+
+// Copy returns the day, model and so on of the row under the cursor.
+func (v *rows) Copy() (what, content string) {
+	c, _ := v.Current()
+	return string(v.by), c.Key
+}
+
+// Keep returns the unit.
+func (v *rows) Keep() map[string]string { return map[string]string{"by": string(v.by)} }
+
+// Restore applies what Keep returned and ignores invalid values.
+func (v *rows) Restore(kept map[string]string) {
+	for _, u := range units {
+		if string(u.by) == kept["by"] {
+			v.by = u.by
+		}
+	}
+}
+
+// arrange makes the rows again if the sessions, the unit or the day have changed. The newest or most
+// expensive row is first. The cursor stays on its row, or on the first one until the user moves it.
+func (v *rows) arrange(now time.Time) {
+	is := v.arranged
+	is.data, is.by, is.day = v.data, v.by, transcripts.Today(now)
+	if v.data == nil || is == v.arranged {
+		return
+	}
+	v.arranged = is
+	v.zone = now.Local().Format("MST")
+	list := v.data.Sessions
+	v.today = transcripts.Current(list, transcripts.ByDay, now)
+	v.week = transcripts.Current(list, transcripts.ByWeek, now)
+	v.month = transcripts.Current(list, transcripts.ByMonth, now)
+	var costs []transcripts.Cost
+	costs, v.total = transcripts.Costs(list, v.by, transcripts.CostQuery{})
+	if v.by.IsTime() {
+		slices.Reverse(costs)
+	}
+	v.most = 0
+	for _, c := range costs {
+		v.most = max(v.most, c.CostUSD)
+	}
+	v.Set(costs, func(c transcripts.Cost) bool { return v.moved && c.Key == v.key })
+	if !v.moved {
+		v.GoTo(0)
+	}
+	if c, ok := v.Current(); ok {
+		v.key = c.Key
+	}
+}
+
+func (v *rows) Draw(now time.Time, focused bool) []string {
+	v.arrange(now)
+	head := v.head()
+	if len(v.Rows) == 0 {
+		return v.Message(head, v.empty()...)
+	}
+	return v.DrawRows(head, focused, v.cells)
+}
+
+// head shows the current day, week and month, and what the costs lack.
+func (v *rows) head() (lines []string) {
+	s, g := v.Styles, v.Styles.Glyphs
+	if v.data == nil {
+		return nil
+	}
+	if trouble := v.data.Progress.Trouble; trouble != "" {
+		lines = append(lines, v.Problem(s.Error, trouble))
+	}
+	if len(v.Rows) == 0 {
+		return lines
+	}
+	l := text.Line{Max: v.Width, Tail: g.Ellipsis}
+	for i, c := range []struct {
+		name string
+		cost transcripts.Cost
+	}{{"today", v.today}, {"this week", v.week}, {"this month", v.month}} {
+		if i > 0 {
+			l.Add(s.Muted, "  "+g.Dot)
+		}
+		l.Add(s.Muted, " "+c.name+" ").Add(s.Strong, console.CostCell(c.cost.Totals.Usage(), g))
+	}
+	lines = append(lines, l.String(s.Text))
+	if v.total.Unpriced == 0 {
+		return lines
+	}
+	lacks := " + lacks " + console.ShortCount(v.total.Unpriced) + " tokens; set [[prices]] for " +
+		strings.Join(v.total.UnpricedModels, ", ")
+	return append(lines, s.Warning.Paint(text.Fit(text.Safe(lacks, " "), v.Width, g.Ellipsis)))
+}
+
+// empty explains why there are no costs.
+func (v *rows) empty() []string {
+	switch {
+	case v.data == nil || v.data.Progress.Scanned.IsZero():
+		return []string{"looking for transcripts" + v.Styles.Glyphs.Ellipsis}
+	case v.data.Progress.Done < v.data.Progress.Files:
+		return []string{"reading transcripts" + v.Styles.Glyphs.Ellipsis}
+	case len(v.data.Sessions) > 0:
+		return []string{"the transcripts contain no usage of a model"}
+	case len(v.data.Dirs) == 0:
+		return []string{"no home directory to search for transcripts", "set CLAUDE_CONFIG_DIR"}
+	}
+	lines := []string{"no transcripts of coding agents", "searched in"}
+	for _, root := range v.data.Dirs {
+		lines = append(lines, text.Safe(root, " "))
+	}
+	return lines
+}
+
+func (v *rows) cells(c transcripts.Cost) []widget.Cell {
+	s, g := v.Styles, v.Styles.Glyphs
+	name := text.Safe(c.Key, " ")
+	switch {
+	case c.Key == "" && v.by.IsTime():
+		name = "no date"
+	case c.Key == "":
+		name = "unknown"
+	}
+	count := func(n int64) widget.Cell { return widget.Cell{Text: console.ShortCount(n), Ink: s.Muted} }
+	return []widget.Cell{
+		{Text: name, Ink: s.Text}, {Text: bar(c.CostUSD, v.most, g), Ink: s.Accent},
+		{Text: console.CostCell(c.Totals.Usage(), g), Ink: s.Text}, count(int64(c.Sessions)), count(c.Tokens.Input),
+		count(c.Tokens.Output), count(c.Tokens.CacheRead), count(c.Tokens.CacheWrite()),
+	}
+}
+
+// bar draws a cost relative to the largest one. Every cost above zero has a bar.
+func bar(usd, most float64, g theme.Glyphs) string {
+	if usd <= 0 || most <= 0 {
+		return ""
+	}
+	return strings.Repeat(g.Full, max(int(usd/most*barWidth+0.5), 1))
+}
