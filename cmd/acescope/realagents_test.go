@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,15 +24,18 @@ import (
 	"acescope/engine/learning/model/llm/llmtest"
 )
 
-// realAgents are the agents that docs/dev/agents.sh installs, each in its directory, with the flags that let a session
-// change files.
-var realAgents = []struct{ dir, agent, flags string }{
-	{"claude-new", "claude", "--rule=Bash=allow"},
-	{"claude-old", "claude", "--rule=Bash=allow"},
-	{"codex", "codex", "--permission-mode=acceptEdits"},
-	{"gemini", "gemini", "--allow-tool=run_shell_command"},
-	{"opencode", "opencode", "--otherwise=ask"},
+// realAgents are the agents that docs/dev/agents.sh installs, each in its directory, with the flags that let a
+// session change files, and with a shell command that asks the agent once.
+var realAgents = []struct{ dir, agent, flags, ask string }{
+	{"claude-new", "claude", "--rule=Bash=allow", askClaude},
+	{"claude-old", "claude", "--rule=Bash=allow", askClaude},
+	{"codex", "codex", "--permission-mode=acceptEdits",
+		`timeout 120 codex exec --skip-git-repo-check "$1" </dev/null`},
+	{"gemini", "gemini", "--allow-tool=run_shell_command", `timeout 120 gemini -p "$1" </dev/null`},
+	{"opencode", "opencode", "--otherwise=ask", `echo "$1" | timeout 120 opencode run`},
 }
+
+const askClaude = `timeout 120 claude -p "$1" --mcp-config .mcp.json --allowedTools mcp__acescope </dev/null`
 
 // TestRealAgents runs the scripts of testdata/agents with the agents in $ACESCOPE_AGENTS, against a fake model server on
 // this machine. Agents that are not installed are skipped.
@@ -59,6 +64,7 @@ func TestRealAgents(t *testing.T) {
 					}
 					e.Setenv("AGENT", a.agent)
 					e.Setenv("FLAGS", a.flags)
+					e.Setenv("ASK", a.ask)
 					e.Setenv("HOOK", filepath.Join(all, "acescope-hook"))
 					e.Setenv("PATH", programs+string(filepath.ListSeparator)+e.Getenv("PATH"))
 					return writeAgentConfigs(e.WorkDir, model.URL)
@@ -106,10 +112,11 @@ http_headers = { Authorization = "Bearer stub" }
 
 // agentModel is a fake model for coding agents. It implements the Messages, Responses and Gemini APIs.
 type agentModel struct {
-	llm   *llmtest.Server
-	log   *os.File
-	hung  sync.Map // words that have made the model hang
-	calls atomic.Int64
+	llm      *llmtest.Server
+	log      *os.File
+	hung     sync.Map // words that have made the model hang
+	calls    atomic.Int64
+	searched atomic.Value // the CALL for which the agent searches a deferred tool, or ""
 }
 
 func newAgentModel(dir string) *agentModel {
@@ -119,16 +126,15 @@ func newAgentModel(dir string) *agentModel {
 	}
 	m := &agentModel{log: log}
 	m.llm = llmtest.New(func(q llmtest.Request) llmtest.Reply {
-		news, isResult := "", false // after the model's last answer
+		var n news
 		for _, message := range q.Messages {
 			if message.Role == "assistant" {
-				news, isResult = "", false
+				n = news{}
 				continue
 			}
-			news += message.Text + "\n"
-			isResult = isResult || len(message.Results) > 0
+			n.add(message.Text, message.Results...)
 		}
-		a := m.answer(news, isResult, q.Tools)
+		a := m.answer(n, q.Tools)
 		r := llmtest.Reply{Text: a.text, Hang: a.hang, In: 10, Out: 5}
 		if a.tool != "" {
 			r.Calls = []llmtest.Call{{ID: m.callID(), Name: a.tool, Args: a.args}}
@@ -141,27 +147,49 @@ func newAgentModel(dir string) *agentModel {
 // callID returns the id of a tool call. Agents drop results of calls with the same id.
 func (m *agentModel) callID() string { return fmt.Sprintf("call_%d", m.calls.Add(1)) }
 
+// news is what the agent has sent since the model's last answer: texts, and results of tool calls.
+type news struct {
+	text    string
+	results []string
+}
+
+func (n *news) add(text string, results ...string) {
+	n.text += text + "\n"
+	n.results = append(n.results, results...)
+}
+
 // modelAnswer is a text, or a tool call. With hang, the model stops in the middle until the client disconnects.
 type modelAnswer struct {
 	text, tool, args string
 	hang             bool
 }
 
-var hangWord = regexp.MustCompile(`HANG-(worker|agent)`)
+var (
+	hangWord = regexp.MustCompile(`HANG-(worker|agent)`)
+	callWord = regexp.MustCompile(`CALL\((\w+) (\{.*?\})\)`)
+)
 
-// answer decides on the messages since the model's last answer: RUN(command) calls the agent's shell, HANG-worker and
-// HANG-agent hang once each, everything else is answered with a text that all phases of an ACE run can parse.
-func (m *agentModel) answer(news string, isResult bool, tools []string) modelAnswer {
-	fmt.Fprintf(m.log, "%v %.200q %.200q %v\n", isResult, news, news[max(0, len(news)-200):], tools)
-	if isResult {
-		return modelAnswer{text: "The command has run."}
+// answer decides on the news: RUN(command) calls the agent's shell, CALL(tool arguments) calls a tool of an MCP
+// server, HANG-worker and HANG-agent hang once each. The answer to a result repeats it; everything else is answered
+// with a text that all phases of an ACE run can parse.
+func (m *agentModel) answer(n news, tools []string) modelAnswer {
+	fmt.Fprintf(m.log, "%.500q %.500q %v\n", n.results, n.text, tools)
+	if word, _ := m.searched.Swap("").(string); word != "" {
+		n = news{text: word}
+		tools = slices.DeleteFunc(tools, func(tool string) bool { return tool == "ToolSearch" })
 	}
-	if word := hangWord.FindString(news); word != "" {
+	if len(n.results) > 0 {
+		return modelAnswer{text: "The result is: " + strings.Join(n.results, "\n")}
+	}
+	if word := hangWord.FindString(n.text); word != "" {
 		if _, before := m.hung.LoadOrStore(word, true); !before {
 			return modelAnswer{text: "Thinking about it for a long time.", hang: true}
 		}
 	}
-	if _, rest, ok := strings.Cut(news, "RUN("); ok {
+	if call := callWord.FindStringSubmatch(n.text); call != nil && len(tools) > 0 {
+		return m.call(call[0], call[1], call[2], tools)
+	}
+	if _, rest, ok := strings.Cut(n.text, "RUN("); ok {
 		command, _, _ := strings.Cut(rest, ")")
 		for _, tool := range tools {
 			if args := shellArgs(tool, command); args != "" {
@@ -170,6 +198,20 @@ func (m *agentModel) answer(news string, isResult bool, tools []string) modelAns
 		}
 	}
 	return modelAnswer{text: `{"reasoning": "r", "final_answer": "1", "key_insight": "none", "operations": []}`}
+}
+
+// call calls a tool by the end of its name. Claude Code may require that the model searches the tool first.
+func (m *agentModel) call(word, name, args string, tools []string) modelAnswer {
+	for _, tool := range tools {
+		if strings.HasSuffix(tool, name) {
+			return modelAnswer{tool: tool, args: args}
+		}
+	}
+	if slices.Contains(tools, "ToolSearch") {
+		m.searched.Store(word)
+		return modelAnswer{tool: "ToolSearch", args: `{"query":"` + name + `","max_results":5}`}
+	}
+	return modelAnswer{text: "There is no such tool: " + name}
 }
 
 // shellArgs returns the arguments that run a command with an agent's shell tool, or "".
@@ -227,9 +269,9 @@ func sendEvents(w http.ResponseWriter, r *http.Request, a modelAnswer, events ..
 	}
 }
 
-func names(list gjson.Result) (out []string) {
-	for _, name := range list.Array() {
-		out = append(out, name.String())
+func texts(list gjson.Result) (out []string) {
+	for _, text := range list.Array() {
+		out = append(out, text.String())
 	}
 	return out
 }
@@ -238,20 +280,33 @@ func names(list gjson.Result) (out []string) {
 func (m *agentModel) responses(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	q := gjson.ParseBytes(body)
-	news, isResult := "", false
+	var n news
 	for _, in := range q.Get("input").Array() {
 		if in.Get("role").String() == "assistant" || in.Get("type").String() == "function_call" {
-			news, isResult = "", false
+			n = news{}
 		}
-		news += in.Get("content.#.text").Raw + "\n"
-		isResult = isResult || strings.HasSuffix(in.Get("type").String(), "_output")
+		n.add(strings.Join(texts(in.Get("content.#.text")), "\n"))
+		if strings.HasSuffix(in.Get("type").String(), "_output") {
+			n.add("", in.Get("output").String())
+		}
 	}
-	a := m.answer(news, isResult, names(q.Get("tools.#.name")))
+	fmt.Fprintln(m.log, q.Get("tools").Raw)
+	var tools []string
+	for _, tool := range q.Get("tools").Array() {
+		tools = append(tools, tool.Get("name").String())
+		for _, name := range texts(tool.Get("tools.#.name")) { // of a namespace
+			tools = append(tools, tool.Get("name").String()+"/"+name)
+		}
+	}
+	a := m.answer(n, tools)
 	item := map[string]any{"type": "message", "id": "msg_1", "role": "assistant",
 		"content": []any{map[string]any{"type": "output_text", "text": a.text, "annotations": []any{}}}}
 	if a.tool != "" {
-		item = map[string]any{"type": "function_call", "id": "fc_1", "name": a.tool, "arguments": a.args,
+		item = map[string]any{"type": "function_call", "id": "fc_1", "name": path.Base(a.tool), "arguments": a.args,
 			"call_id": m.callID()}
+		if space := path.Dir(a.tool); space != "." {
+			item["namespace"] = space
+		}
 	}
 	usage := map[string]any{"input_tokens": 10, "output_tokens": 5, "total_tokens": 15,
 		"input_tokens_details":  map[string]any{"cached_tokens": 2},
@@ -266,16 +321,15 @@ func (m *agentModel) responses(w http.ResponseWriter, r *http.Request) {
 func (m *agentModel) gemini(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	q := gjson.ParseBytes(body)
-	news, isResult := "", false
+	var n news
 	for _, c := range q.Get("contents").Array() {
 		if c.Get("role").String() == "model" {
-			news, isResult = "", false
+			n = news{}
 			continue
 		}
-		news += c.Get("parts.#.text").Raw + "\n"
-		isResult = isResult || c.Get("parts.#.functionResponse|0").Exists()
+		n.add(strings.Join(texts(c.Get("parts.#.text")), "\n"), texts(c.Get("parts.#.functionResponse.response"))...)
 	}
-	a := m.answer(news, isResult, names(q.Get("tools.#.functionDeclarations|@flatten|#.name")))
+	a := m.answer(n, texts(q.Get("tools.#.functionDeclarations|@flatten|#.name")))
 	part := map[string]any{"text": a.text}
 	if a.tool != "" {
 		part = map[string]any{"functionCall": map[string]any{"name": a.tool, "args": json.RawMessage(a.args)}}

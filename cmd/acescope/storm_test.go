@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -20,8 +22,9 @@ const (
 	stormSeedEnv  = "ACESCOPE_STORM_SEED"
 )
 
-// TestStorm kills processes at random moments while an experiment runs on three of them: the host, the attached ones,
-// those that take over and those that start. Each is replaced. Its result must be that of an uninterrupted experiment.
+// TestStorm kills processes at random moments while an experiment runs on three of them and two show it: the host, the
+// attached ones, those that take over and those that start. Each is replaced. The result must be that of an
+// uninterrupted experiment.
 func TestStorm(t *testing.T) {
 	kills, seed := stormNumber(t, stormKillsEnv, 4), stormNumber(t, stormSeedEnv, 1)
 	set := problemSet(t, 6+6*kills)
@@ -52,18 +55,19 @@ func stormNumber(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
-// storm returns what an experiment has learned whose processes were killed.
+// storm returns what an experiment has learned whose processes were killed: three that serve, one that follows the
+// experiment, and a console.
 func storm(t *testing.T, dir, set string, kills int, random *rand.Rand) []string {
 	t.Helper()
-	start := func() *exec.Cmd {
-		cmd := exec.Command("acescope", "serve", "--data-dir", dir)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-		return cmd
+	var console *terminal
+	serve := func() *stormed { return startStormed(t, "serve", "--data-dir", dir) }
+	tail := func() *stormed { return startStormed(t, "tail", "k", "--json", "--data-dir", dir) }
+	watch := func() *stormed {
+		cmd := exec.Command("acescope", "--data-dir", dir)
+		console = inTerminal(t, t.TempDir(), 120, 40, cmd)
+		return &stormed{cmd, console.ended}
 	}
-	procs := []*exec.Cmd{start(), start(), start()}
+	procs := []*stormed{serve(), serve(), serve()}
 	// Without a process that serves, the run would start one of its own, which would outlive the test.
 	for end := time.Now().Add(time.Minute); server.Staying(dir) == 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -75,6 +79,8 @@ func storm(t *testing.T, dir, set string, kills int, random *rand.Rand) []string
 	if err != nil {
 		t.Fatalf("%v\n%s", err, begun)
 	}
+	procs = append(procs, tail(), watch())
+	starts := []func() *stormed{serve, serve, serve, tail, watch}
 	hosts := 0
 	for range kills {
 		time.Sleep(time.Duration(random.Int64N(int64(1500 * time.Millisecond)))) // the random moment, not a wait
@@ -87,15 +93,42 @@ func storm(t *testing.T, dir, set string, kills int, random *rand.Rand) []string
 		if out, err := exec.Command("acescope", "list", "--limit", "1", "--data-dir", dir).CombinedOutput(); err != nil {
 			t.Errorf("list after a kill: %v\n%s", err, out)
 		}
-		_ = procs[i].Wait()
-		procs[i] = start()
+		<-procs[i].ended
+		procs[i] = starts[i]()
 	}
 	t.Logf("%d kills, %d of them of the host", kills, hosts)
-	out, err := exec.Command("acescope", "tail", "k", "--json", "--data-dir", dir).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := <-procs[3].ended; err != nil {
+		t.Errorf("tail: %v", err)
 	}
+	console.await("experiment k")
+	console.press("q")
+	console.quits()
 	return learned(t, dir)
+}
+
+// stormed is a process that may be killed.
+type stormed struct {
+	*exec.Cmd
+	ended <-chan error
+}
+
+func startStormed(t *testing.T, args ...string) *stormed {
+	t.Helper()
+	cmd := exec.Command("acescope", args...)
+	cmd.Stderr = t.Output()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- cmd.Wait()
+		close(ended)
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-ended
+	})
+	return &stormed{cmd, ended}
 }
 
 // learned returns the outcome of each task of experiment k, and its playbook.

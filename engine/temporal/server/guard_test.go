@@ -125,13 +125,21 @@ func TestDirMoved(t *testing.T) {
 
 func TestDatabaseReplaced(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	n := join(t, Options{Dir: dir})
+	dir, other := t.TempDir(), t.TempDir()
+	n, replaced := join(t, Options{Dir: dir}), join(t, Options{Dir: other})
 	if err := os.Rename(filepath.Join(dir, databaseFile), filepath.Join(dir, "moved.db")); err != nil {
 		t.Fatal(err)
 	}
-	if text := awaitFailure(t, n, ErrMoved); !strings.Contains(text, databaseFile) {
-		t.Errorf("%q", text)
+	if err := os.WriteFile(filepath.Join(other, "other.db"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(other, "other.db"), filepath.Join(other, databaseFile)); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []*Node{n, replaced} {
+		if text := awaitFailure(t, n, ErrMoved); !strings.Contains(text, databaseFile) {
+			t.Errorf("%q", text)
+		}
 	}
 	refused(t, Options{Dir: dir}, ErrDatabase, databaseFile, "missing", "restore it", portFile)
 }

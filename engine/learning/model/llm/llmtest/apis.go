@@ -115,7 +115,11 @@ func readAnthropic(body gjson.Result) Request {
 			case "tool_use":
 				out.Calls = append(out.Calls, Call{b.Get("id").String(), b.Get("name").String(), b.Get("input").Raw})
 			case "tool_result":
-				out.Results = append(out.Results, list(b.Get("content.#.text"))...)
+				content := b.Get("content")
+				if content.IsArray() {
+					content = content.Get("#.text")
+				}
+				out.Results = append(out.Results, list(content)...)
 			}
 		}
 		q.Messages = append(q.Messages, out)
