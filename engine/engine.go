@@ -81,7 +81,9 @@ type Options struct {
 	Intercept grpc.UnaryClientInterceptor
 	// Spool is the directory of observers' records that a process with Worker forwards to their
 	// runs; may be "".
-	Spool  string
+	Spool string
+	// Prices are those of models in the transcripts of observed runs; nil for list prices.
+	Prices *price.Prices
 	Logger *slog.Logger
 }
 
@@ -158,7 +160,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 			return nil, err
 		}
 		e.worker.runner = e.startRunner(o)
-		e.startForwarder(o.Spool)
+		e.startForwarder(o)
 	}
 	return e, nil
 }

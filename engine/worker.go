@@ -205,17 +205,17 @@ type spoolForwarder struct {
 	*background
 }
 
-// startForwarder starts to forward a spool, unless the directory is "".
-func (e *Engine) startForwarder(spool string) {
-	if spool == "" {
+// startForwarder starts to forward the spool, if there is one.
+func (e *Engine) startForwarder(o Options) {
+	if o.Spool == "" {
 		return
 	}
 	redact := redact.New(redact.Environ(os.Environ())...).Line
 	to := observe.NewTemporal(e.Client, redact, e.log)
-	f := &observe.Forwarder{Dir: spool, To: to, Artifacts: e.Artifacts, Redact: redact, Log: e.log}
+	f := &observe.Forwarder{Dir: o.Spool, To: to, Artifacts: e.Artifacts, Redact: redact, Prices: o.Prices, Log: e.log}
 	e.forwarder = &spoolForwarder{to, inBackground(func(ctx context.Context) {
 		if err := f.Run(ctx); err != nil {
-			e.log.Error("spool is not forwarded", "spool", spool, "error", err)
+			e.log.Error("spool is not forwarded", "spool", o.Spool, "error", err)
 		}
 	})}
 }

@@ -19,7 +19,8 @@ var layers = []struct {
 	{"cmd/acescope-hook", []string{"engine/agents/observe/spool"}},
 	{"cmd", []string{"engine", "sources", "tui", "views", "theme"}},
 	{"views", []string{"tui", "theme", "sources", "engine/ace", "engine/learning/playbook"}},
-	{"tui", []string{"theme"}},
+	{"tui/widget", []string{"tui", "theme", "engine/ace"}}, // the texts of costs
+	{"tui", []string{"tui", "theme"}},
 	{"theme", nil},
 	{"sources", []string{"engine/ace", "engine/temporal", "engine/stepper", "engine/learning/playbook", "engine/agents", "engine/tasks"}},
 

@@ -45,16 +45,32 @@ func (u Usage) Add(v Usage) Usage {
 // Tokens returns the number of all tokens.
 func (u Usage) Tokens() int64 { return u.InputTokens + u.OutputTokens + u.CacheReadTokens }
 
-// Cost returns the cost as text, four digits after the point. It says so if the prices of some or all
-// tokens are unknown.
+// UnknownCost is the text of a cost of which nothing is known.
+const UnknownCost = "?"
+
+// Cost returns the cost as text, with a plus if the prices of some tokens are unknown, and
+// [UnknownCost] if those of all are.
 func (u Usage) Cost() string {
 	switch {
 	case u.Unpriced && u.CostUSD == 0:
-		return "no cost data"
+		return UnknownCost
 	case u.Unpriced:
-		return fmt.Sprintf("more than $%.4f", u.CostUSD)
+		return Dollars(u.CostUSD) + "+"
 	}
-	return fmt.Sprintf("$%.4f", u.CostUSD)
+	return Dollars(u.CostUSD)
+}
+
+// Dollars returns an amount in US dollars as text. Only zero is "$0".
+func Dollars(usd float64) string {
+	switch {
+	case usd == 0:
+		return "$0"
+	case math.Abs(usd) < 0.00005:
+		return "<$.0001"
+	case math.Abs(usd) < 10:
+		return fmt.Sprintf("$%.4f", usd)
+	}
+	return fmt.Sprintf("$%.2f", usd)
 }
 
 // SkillsConfig configures the tools of a skills session. An empty AllowedTools allows every

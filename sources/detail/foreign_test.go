@@ -112,10 +112,15 @@ func TestHeartbeatDetails(t *testing.T) {
 // TestTailOfEveryType reports what each type of run does, and phases of ACE only for ACE runs.
 func TestTailOfEveryType(t *testing.T) {
 	order := historytest.New("OrderWorkflow", map[string]any{"order": 17}).Close(0, map[string]any{"shipped": true})
+	survived := historytest.New("OrderWorkflow", map[string]any{"order": 17})
+	charge := survived.Schedule(0, "charge_card", nil)
+	survived.Fail(0, charge, survived.Begin(0, charge, 3, ""), "no such card")
+	survived.Close(0, map[string]any{"unpaid": true})
 	for name, c := range map[string]struct {
 		events []*historypb.HistoryEvent
 		want   []string
 	}{
+		"survived": {survived.Events, []string{"step charge_card failed: no such card", "status completed"}},
 		"foreign":  {order.Events, []string{`status completed, result {"shipped":true}`}},
 		"session":  {replaytest.Recorded(t, "session-talk"), []string{"phase idle", "status turn 1 "}},
 		"run":      {replaytest.Recorded(t, "run-completed"), []string{"completed", "status completed"}},

@@ -142,6 +142,7 @@ type activityFolder struct {
 // apply adds an event of an activity.
 func (f *activityFolder) apply(e *historypb.HistoryEvent) {
 	at, id := e.GetEventTime().AsTime(), e.GetEventId()
+	f.used = f.used.Add(agentUsage(e))
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
 		a := e.GetActivityTaskScheduledEventAttributes()
@@ -165,14 +166,12 @@ func (f *activityFolder) apply(e *historypb.HistoryEvent) {
 		})
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
 		a := e.GetActivityTaskCompletedEventAttributes()
-		f.used = f.used.Add(agentUsage(a.GetResult(), nil))
 		f.close(a.GetScheduledEventId(), id, at, nil, 0)
 		if label := resultLabel(a.GetResult()); label != "" {
 			f.change(a.GetScheduledEventId(), func(x *Activity) { x.Name = label })
 		}
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
 		a := e.GetActivityTaskFailedEventAttributes()
-		f.used = f.used.Add(agentUsage(nil, a.GetFailure()))
 		f.close(a.GetScheduledEventId(), id, at, a.GetFailure(), a.GetRetryState())
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
 		a := e.GetActivityTaskTimedOutEventAttributes()

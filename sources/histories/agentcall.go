@@ -3,16 +3,20 @@ package histories
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"strconv"
 
 	commonpb "go.temporal.io/api/common/v1"
-	failurepb "go.temporal.io/api/failure/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
 	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/history"
+	"acescope/sources/runs"
 )
 
 // activityLabel returns the type of an activity, or a label that tells it apart from others of its type.
@@ -55,13 +59,44 @@ func resultLabel(p *commonpb.Payloads) string {
 	return ""
 }
 
-// agentUsage returns the usage of a call of an agent, given its result or the failure that contains it.
-func agentUsage(result *commonpb.Payloads, f *failurepb.Failure) (u ace.Usage) {
-	if result == nil {
+// agentUsage returns the usage of a call of an agent that ends with an event.
+func agentUsage(e *historypb.HistoryEvent) (u ace.Usage) {
+	var result *commonpb.Payloads
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+		result = e.GetActivityTaskCompletedEventAttributes().GetResult()
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
+		f := e.GetActivityTaskFailedEventAttributes().GetFailure()
 		result = f.GetApplicationFailureInfo().GetDetails()
+	default:
+		return u
 	}
 	if r := agentResult(result); r != nil {
 		u = r.Usage
 	}
 	return u
+}
+
+// maxUsageEvents bounds the events that [AddUsage] reads of a run.
+const maxUsageEvents = 2000
+
+// LacksUsage reports whether the usage of a run is only in its history: that of a workflow that is not acescope's
+// and sets no summary. Lists have it from the memo otherwise.
+func LacksUsage(r runs.Run) bool { return r.Summary == nil && runs.TypeOf(r.Type) == runs.OtherType }
+
+// AddUsage sets the summary of such a run to the usage of the agents that it called, if it called any.
+func AddUsage(ctx context.Context, c client.Client, r *runs.Run) error {
+	var u ace.Usage
+	iter := c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for n := 0; n < maxUsageEvents && iter.HasNext(); n++ {
+		e, err := iter.Next()
+		if err != nil {
+			return err
+		}
+		u = u.Add(agentUsage(e))
+	}
+	if u.Unpriced = u.Unpriced || u != (ace.Usage{}) && iter.HasNext(); u != (ace.Usage{}) {
+		r.Summary = &ace.Summary{Usage: u}
+	}
+	return nil
 }

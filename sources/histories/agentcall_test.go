@@ -1,14 +1,19 @@
 package histories
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
+	"acescope/sources/historytest"
+	"acescope/sources/runs"
 )
 
 // TestAgentCalls checks that the calls of agents are told apart by their tasks, and that their usage is that of the run.
@@ -44,5 +49,43 @@ func TestAgentCalls(t *testing.T) {
 	}
 	if f.used != (ace.Usage{OutputTokens: 8, CostUSD: 0.75}) {
 		t.Errorf("usage %+v", f.used)
+	}
+}
+
+// historyClient serves one history.
+type historyClient struct {
+	client.Client
+	events []*historypb.HistoryEvent
+}
+
+func (c *historyClient) GetWorkflowHistory(context.Context, string, string, bool, enumspb.HistoryEventFilterType,
+) client.HistoryEventIterator {
+	return c
+}
+
+func (c *historyClient) HasNext() bool { return len(c.events) > 0 }
+
+func (c *historyClient) Next() (*historypb.HistoryEvent, error) {
+	e := c.events[0]
+	c.events = c.events[1:]
+	return e, nil
+}
+
+// TestUsageOfOwnWorkflow checks that the cost of a user's own workflow is that of the agents it called, and that it is
+// read only where no memo has it.
+func TestUsageOfOwnWorkflow(t *testing.T) {
+	b := historytest.New("OrderWorkflow", nil)
+	b.Activity(0, time.Second, ace.ActivityAgentCLI, nil, map[string]any{"exit_class": "ok", "usage": ace.Usage{OutputTokens: 7, CostUSD: 0.25}})
+	b.Activity(0, time.Second, "charge_card", nil, map[string]any{"paid": true})
+	r := runs.Run{Type: "OrderWorkflow"}
+	if !LacksUsage(r) || LacksUsage(runs.Run{Type: ace.TaskWorkflow}) {
+		t.Error("which runs lack their usage")
+	}
+	if err := AddUsage(t.Context(), &historyClient{events: b.Events}, &r); err != nil || r.Summary == nil || r.Summary.Usage.Cost() != "$0.2500" {
+		t.Errorf("%+v, %v", r.Summary, err)
+	}
+	none := runs.Run{Type: "OrderWorkflow"}
+	if err := AddUsage(t.Context(), &historyClient{events: b.Events[:1]}, &none); err != nil || none.Summary != nil {
+		t.Errorf("without agents: %+v, %v", none.Summary, err)
 	}
 }

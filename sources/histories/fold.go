@@ -22,20 +22,22 @@ type Folder struct {
 	State      ace.State
 
 	decoder  history.Decoder
+	started  map[int64]string                                    // open activities and other operations
 	reported map[string]string                                   // reported skill states, by call id
 	Each     func(*historypb.HistoryEvent, ace.Fact, *ace.State) // called after each fact; may be nil
 }
 
 // NewFolder returns a folder with an empty state.
 func NewFolder(workflowID, runID string) *Folder {
-	return &Folder{WorkflowID: workflowID, RunID: runID, reported: map[string]string{}}
+	return &Folder{WorkflowID: workflowID, RunID: runID, reported: map[string]string{}, started: map[int64]string{}}
 }
 
 // Apply folds one event and returns its changes, in order.
 func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
+	changes := f.step(e)
 	fact, ok, _ := f.decoder.Fact(e) // the state says what of the input could not be read
 	if !ok {
-		return nil
+		return changes
 	}
 	phase, status, after := f.State.Phase, f.State.Status(), f.State.PlaybookAfter
 	operations := len(f.State.Operations)
@@ -44,7 +46,6 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 	if f.Each != nil {
 		f.Each(e, fact, &f.State)
 	}
-	var changes []Change
 	for _, note := range fact.Unread {
 		if fact.Step != "" {
 			note = fact.Step.Activity() + ": " + note
@@ -74,6 +75,37 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 		changes = append(changes, change)
 	}
 	return changes
+}
+
+// step returns the change of an event that ends a step without success: an activity, a child workflow or another
+// operation, of any worker and whether or not the run survives it.
+func (f *Folder) step(e *historypb.HistoryEvent) []Change {
+	switch a := history.Attributes(e).(type) {
+	case *historypb.ActivityTaskScheduledEventAttributes:
+		f.started[e.GetEventId()] = a.GetActivityType().GetName()
+	case *historypb.StartChildWorkflowExecutionInitiatedEventAttributes:
+		f.started[e.GetEventId()] = a.GetWorkflowType().GetName()
+	case *historypb.NexusOperationScheduledEventAttributes:
+		f.started[e.GetEventId()] = a.GetOperation()
+	case *historypb.SignalExternalWorkflowExecutionInitiatedEventAttributes:
+		f.started[e.GetEventId()] = "signal " + a.GetSignalName()
+	case *historypb.MarkerRecordedEventAttributes: // a local activity
+		if a.GetFailure() != nil {
+			failure := history.FailureOf(a.GetFailure())
+			return []Change{f.change(e, Change{Type: ChangeStep, Step: a.GetMarkerName(), Failure: &failure})}
+		}
+	}
+	end, ok := history.EndingOf(e)
+	name, known := f.started[end.Started]
+	if !ok || !known {
+		return nil
+	}
+	delete(f.started, end.Started)
+	if end.Status == history.EndCompleted {
+		return nil
+	}
+	failure := end.Reason()
+	return []Change{f.change(e, Change{Type: ChangeStep, Step: name, Failure: &failure})}
 }
 
 func (f *Folder) status(e *historypb.HistoryEvent) Change {
@@ -112,6 +144,7 @@ const (
 	ChangeDelta   ChangeType = "delta"
 	ChangeStatus  ChangeType = "status"
 	ChangeUnread  ChangeType = "unread" // a part of the history could not be read
+	ChangeStep    ChangeType = "step"   // an activity or another operation failed, and not always the run
 )
 
 // Change is a change in a run's state, for a log or a tail. Only the fields of its type are set. Event is the
@@ -127,6 +160,7 @@ type Change struct {
 	Skill      *ace.Invocation  `json:"skill,omitempty"`
 	State      string           `json:"state,omitempty"`   // of a skill: started, ok, failed, denied
 	Command    string           `json:"command,omitempty"` // slash command
+	Step       string           `json:"step,omitempty"`    // type of the activity, child workflow or other operation
 	Delta      *ace.DeltaAnswer `json:"delta,omitempty"`
 	Status     ace.Status       `json:"status,omitempty"`
 	Verdict    ace.Verdict      `json:"verdict,omitempty"`
@@ -190,6 +224,8 @@ func (c Change) Text() string {
 		return c.Command
 	case ChangeDelta:
 		return deltaText(c.Delta)
+	case ChangeStep:
+		return fmt.Sprintf("%s %s: %s", c.Step, c.Failure.Kind, c.Failure.Message)
 	default:
 		return statusText(c)
 	}

@@ -50,7 +50,8 @@ const (
 )
 
 // Verified is the result of verifying many runs so far. It is immutable. It holds the first maxVerified runs
-// that do not match and the first maxSame that do; the others are counted.
+// that do not match, the first maxSame that do, and of those that are unverified for the same reason the first
+// maxSameReason; the others are counted.
 type Verified struct {
 	Request    VerifyRequest
 	Began      time.Time
@@ -68,8 +69,9 @@ type Verified struct {
 
 // Bounds of the held runs.
 const (
-	maxVerified = 5000
-	maxSame     = 1000
+	maxVerified   = 5000
+	maxSame       = 1000
+	maxSameReason = 20
 )
 
 // VerifiedRun is a run and its verdict.
@@ -78,6 +80,7 @@ type VerifiedRun struct {
 	Verdict  ReplayVerdict
 	At       time.Time
 	Duration time.Duration
+	More     int64 // further runs that are unverified for the same reason and not held
 }
 
 // Dropped returns the number of runs that are counted but not held.
@@ -112,12 +115,12 @@ const countTimeout = 5 * time.Second
 func (f *VerifyFeed) verifyMany(ctx context.Context, w VerifyRequest, publish func(*Verified)) {
 	working, progress, end := f.link.StartWork(ctx, "verifying runs")
 	defer end()
-	m := &manyVerifier{link: f.link, publish: publish, progress: progress,
+	m := &manyVerifier{link: f.link, publish: publish, progress: progress, reasons: map[string]reason{},
 		out: Verified{Request: w, Began: f.link.Now(), Total: int64(len(w.Runs))}}
 	m.show(true)
 	if len(w.Runs) == 0 {
 		counting, stop := context.WithTimeout(working, countTimeout)
-		if n, err := runs.Count(counting, f.link.Client, runs.OfAnyType(w.Query)); err == nil {
+		if n, err := runs.Count(counting, f.link.Client, runs.OfAnyType(w.Query)); err == nil && n >= 0 {
 			m.out.Total = n
 		}
 		stop()
@@ -195,6 +198,16 @@ func (m *manyVerifier) add(r VerifiedRun) {
 		o.Drifted++
 	default:
 		o.Unverified++
+		first, known := m.reasons[r.Verdict.Why]
+		switch {
+		case !known && len(*list) < room:
+			m.reasons[r.Verdict.Why] = reason{len(*list), 1}
+		case known && first.held == maxSameReason:
+			(*list)[first.row].More++
+			room = 0
+		case known:
+			m.reasons[r.Verdict.Why] = reason{first.row, first.held + 1}
+		}
 	}
 	if len(*list) < room {
 		*list = append(*list, r)
@@ -222,9 +235,13 @@ type manyVerifier struct {
 	publish  func(*Verified)
 	progress func(done, total int64)
 
-	mu     sync.Mutex
-	out    Verified
-	others []VerifiedRun // runs that do not match
-	same   []VerifiedRun
-	shown  time.Time
+	mu      sync.Mutex
+	out     Verified
+	others  []VerifiedRun // runs that do not match
+	same    []VerifiedRun
+	reasons map[string]reason // why runs are unverified
+	shown   time.Time
 }
+
+// reason is the row of the first run that is unverified for a reason, and the number of rows with it.
+type reason struct{ row, held int }

@@ -40,6 +40,7 @@ func KnownValuesOf(attribute string, counted *Facets, rows []Run) []string {
 // fixedValues are the values of the attributes that have a fixed set.
 var fixedValues = map[string][]string{
 	ace.AttrExit:      {"running", "success", "wrong", "failed", "cancelled", "timeout"},
+	VerdictCondition:  {"correct", "wrong", "unlabeled", "ungraded"},
 	ace.AttrAdapter:   {string(ace.Offline), string(ace.Online)},
 	"ExecutionStatus": {"Running", "Completed", "Failed", "Canceled", "Terminated", "TimedOut", "ContinuedAsNew"},
 	"WorkflowType":    {ace.TaskWorkflow, ace.ExperimentWorkflow},
@@ -110,7 +111,7 @@ func conditionStarts() []string {
 	}
 	slices.Sort(short)
 	words := []string{"canceled", "closed", "completed", "correct", "failed", "open", "running", "terminated", "timed_out",
-		"wrong"}
+		"ungraded", "unlabeled", "wrong"}
 	return append(append(words, short...), out...)
 }
 

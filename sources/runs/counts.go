@@ -40,8 +40,11 @@ type Counts struct {
 }
 
 // CountRuns counts the runs that match a query. It makes two calls; on a server that cannot group, one more for each
-// status.
+// status. The total is -1 if the server cannot count the runs; see [VerdictCondition].
 func CountRuns(ctx context.Context, c client.Client, query string) (Counts, error) {
+	if s, err := divide(query); err != nil || !s.exact() {
+		return Counts{Total: -1}, err
+	}
 	counts, err := countByStatus(ctx, c, query)
 	if err != nil && badQuery(err) {
 		counts, err = countEach(ctx, c, query) // an old server, or an invalid query
@@ -55,6 +58,18 @@ func CountRuns(ctx context.Context, c client.Client, query string) (Counts, erro
 		err = nil // the attribute does not exist
 	}
 	return counts, err
+}
+
+// countsOf counts the runs of a list that is completely loaded.
+func countsOf(rows []Run) Counts {
+	counts := Counts{Total: int64(len(rows)), Status: map[ace.Status]int64{}}
+	for _, r := range rows {
+		counts.Status[r.Status]++
+		if r.Status == ace.Completed && r.Verdict == ace.Wrong {
+			counts.Wrong++
+		}
+	}
+	return counts
 }
 
 // countEach counts each status separately.

@@ -135,6 +135,9 @@ func countFacets(ctx context.Context, c client.Client, query string, newest func
 			totals[base] = total
 			out.Calls++
 		}
+		if total < 0 {
+			out.Err = "the server cannot count runs by verdict"
+		}
 		f, err := countFacet(ctx, c, facetOf(name, picks, known), base, total, &out.Calls)
 		if err != nil && !badQuery(err) {
 			return nil, err
@@ -164,8 +167,8 @@ func countFacet(ctx context.Context, c client.Client, f Facet, base string, tota
 	f.Others = total
 	for i := range f.Values {
 		v := &f.Values[i]
-		if i >= facetValues || *calls >= facetCalls || f.Others <= 0 && !v.Picked {
-			if v.Count = -1; f.Others <= 0 {
+		if total < 0 || i >= facetValues || *calls >= facetCalls || f.Others <= 0 && !v.Picked {
+			if v.Count = -1; f.Others == 0 {
 				v.Count = 0 // the previous values already account for all runs
 			}
 			continue

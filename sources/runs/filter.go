@@ -32,23 +32,19 @@ func Filter(typed string) string {
 		}
 		terms = append(terms, term(w))
 	}
-	for _, key := range []string{ace.AttrExit, history.AttrStatus} {
+	for _, key := range []string{VerdictCondition, history.AttrStatus} {
 		if values := picked[key]; len(values) > 0 {
-			terms = append([]string{equals(key, "=", values)}, terms...)
+			terms = append([]string{condition(key, "=", values)}, terms...)
 		}
 	}
 	return strings.Join(terms, " AND ")
 }
 
-// fieldWord returns the attribute and the value that a status or a verdict stands for. The attribute ExitStatus does
-// not tell a correct answer from one that was not graded.
+// fieldWord returns the attribute and the value that a status or a verdict stands for.
 func fieldWord(word string) (attribute, value string) {
 	word = strings.ToLower(word)
-	switch v := ace.Verdict(word); {
-	case v == ace.Wrong:
-		return ace.AttrExit, string(ace.ExitWrong)
-	case slices.Contains(ace.Verdicts(), v):
-		return ace.AttrExit, string(ace.ExitSuccess)
+	if slices.Contains(ace.Verdicts(), ace.Verdict(word)) {
+		return VerdictCondition, word
 	}
 	if s := history.ExecutionStatus(statusWord(word)); s != "" {
 		return history.AttrStatus, s
@@ -75,7 +71,7 @@ var filterKeys = map[string]string{
 	"exp": ace.AttrExperiment, "experiment": ace.AttrExperiment,
 	"ds": ace.AttrDataset, "data": ace.AttrDataset, "dataset": ace.AttrDataset,
 	"model": ace.AttrModel, "adapter": ace.AttrAdapter, "task": ace.AttrTask, "phase": ace.AttrPhase,
-	"status": history.AttrStatus, "verdict": ace.AttrExit, "exit": ace.AttrExit, "type": "WorkflowType",
+	"status": history.AttrStatus, "verdict": VerdictCondition, "exit": ace.AttrExit, "type": "WorkflowType",
 	"workflow": "WorkflowId", "id": "WorkflowId",
 	"blueprint": ace.AttrBlueprint, "bp": ace.AttrBlueprint, "runner": ace.AttrRunner,
 }
@@ -86,14 +82,17 @@ var runTypes = []struct{ name, workflow string }{
 	{"blueprint", run.Workflow}, {"session", session.Workflow},
 }
 
-// TypeOf returns the short name of a workflow type, or "workflow" for one that is not of the contract.
+// OtherType is the short name of the workflow types that are not of the contract.
+const OtherType = "workflow"
+
+// TypeOf returns the short name of a workflow type, or [OtherType].
 func TypeOf(workflow string) string {
 	for _, t := range runTypes {
 		if t.workflow == workflow {
 			return t.name
 		}
 	}
-	return "workflow"
+	return OtherType
 }
 
 // RunTypes lists the short names of the workflow types.
@@ -150,6 +149,14 @@ func term(word string) string {
 	var values []string
 	for _, v := range strings.Split(value, ",") {
 		values = append(values, valueOf(key, v))
+	}
+	return condition(key, op, values)
+}
+
+// condition returns the condition that an attribute has one of the values. The server itself finds wrong answers.
+func condition(key, op string, values []string) string {
+	if key == VerdictCondition && op == "=" && slices.Equal(values, []string{string(ace.Wrong)}) {
+		key = ace.AttrExit
 	}
 	return equals(key, op, values)
 }

@@ -36,8 +36,8 @@ func List(ctx context.Context, c client.Client, query string, limit int, fn func
 		if p.err != nil {
 			return p.err
 		}
-		for _, info := range p.runs {
-			if err := fn(runOf(info)); err != nil {
+		for _, r := range p.runs {
+			if err := fn(r); err != nil {
 				return err
 			}
 			if given++; limit > 0 && given >= limit {
@@ -54,7 +54,7 @@ func ListNewest(ctx context.Context, c client.Client, query string, limit int, f
 }
 
 type page struct {
-	runs []*workflowpb.WorkflowExecutionInfo
+	runs []Run
 	err  error
 }
 
@@ -63,29 +63,52 @@ const firstPage = 50
 
 func readPages(ctx context.Context, c client.Client, query string, limit int, out chan<- page) {
 	defer close(out)
+	s, err := divide(query)
 	size := firstPage
-	var token []byte
-	for {
-		if limit > 0 {
-			size = min(size, limit)
+	if limit > 0 && s.exact() {
+		size = min(size, limit)
+	}
+	var p page
+	for token := []byte(nil); ; size = PageSize {
+		if p.err = err; err == nil {
+			p.runs, token, p.err = s.page(ctx, c, size, token)
 		}
-		r, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-			Query: withoutHousekeeping(query), PageSize: int32(size), NextPageToken: token})
 		select {
-		case out <- page{r.GetExecutions(), err}:
+		case out <- p:
 		case <-ctx.Done():
 			return
 		}
-		token = r.GetNextPageToken()
-		if err != nil || len(token) == 0 {
+		if p.err != nil || len(token) == 0 {
 			return
 		}
-		size = PageSize
 	}
 }
 
-// Count returns the number of runs that match the query.
+// page reads one page of the selection, which may be empty although more follow.
+func (s selection) page(ctx context.Context, c client.Client, size int, token []byte) ([]Run, []byte, error) {
+	if !s.exact() {
+		size = PageSize // many rows may be left out
+	}
+	answer, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		Query: withoutHousekeeping(s.server), PageSize: int32(size), NextPageToken: token})
+	if err != nil {
+		return nil, nil, err
+	}
+	infos := answer.GetExecutions()
+	runs := make([]Run, 0, len(infos))
+	for _, info := range infos {
+		runs = append(runs, runOf(info))
+	}
+	return s.of(runs), answer.GetNextPageToken(), nil
+}
+
+// Count returns the number of runs that match the query, or -1 if the server cannot count them; see
+// [VerdictCondition].
 func Count(ctx context.Context, c client.Client, query string) (int64, error) {
+	s, err := divide(query)
+	if err != nil || !s.exact() {
+		return -1, err
+	}
 	r, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: withoutHousekeeping(query)})
 	return r.GetCount(), err
 }
@@ -164,20 +187,16 @@ func ListOnce(ctx context.Context, c client.Client, query string, size int, toke
 	return listPage(ctx, c, query, size, token, cluster.CallTimeout)
 }
 
-func listPage(ctx context.Context, c client.Client, query string, size int, token []byte, timeout time.Duration) ([]Run, []byte, error) {
+func listPage(ctx context.Context, c client.Client, query string, size int, token []byte, timeout time.Duration) (
+	[]Run, []byte, error,
+) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	answer, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-		Query: withoutHousekeeping(query), PageSize: int32(size), NextPageToken: token})
+	s, err := divide(query)
 	if err != nil {
 		return nil, nil, err
 	}
-	infos := answer.GetExecutions()
-	runs := make([]Run, 0, len(infos))
-	for _, info := range infos {
-		runs = append(runs, runOf(info))
-	}
-	return runs, answer.GetNextPageToken(), nil
+	return s.page(ctx, c, size, token)
 }
 
 // Newest narrows a visibility query to the newest run of each chain. A query that mentions ContinuedAsNew or

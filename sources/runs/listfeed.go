@@ -243,7 +243,13 @@ func (r *runsReader) round(ctx context.Context) {
 	}
 	r.slow, r.readAt = 0, r.feed.link.Now()
 	r.feed.link.Away(nil)
-	if !r.publish() || want.load != noLoad {
+	if !r.publish() {
+		return
+	}
+	if r.list.more() && len(r.list.rows) < glance {
+		r.feed.Load(LoadOlder) // the rows that were selected from many do not fill a screen
+	}
+	if want.load != noLoad {
 		return
 	}
 	r.count(ctx)
@@ -290,13 +296,23 @@ func (r *runsReader) walking(n int64) {
 	r.update(func(l *RunList) { l.Walking = n })
 }
 
+// maxPages bounds the server's pages that are read for one page of a list whose rows are selected here.
+const maxPages = 10
+
 // page reads one page. After a timeout it allows more time.
 func (r *runsReader) page(ctx context.Context, size int, token []byte) (runs []Run, next []byte, err error) {
-	err = tryNewest(r.query, newestOnly(r.feed.link, r.query), func(query string) error {
-		runs, next, err = listPage(ctx, r.c, query, size, token, r.patience())
-		return err
-	})
-	return runs, next, err
+	next = token
+	for pages := 1; ; pages++ {
+		var more []Run
+		err = tryNewest(r.query, newestOnly(r.feed.link, r.query), func(query string) error {
+			more, token, err = listPage(ctx, r.c, query, size, next, r.patience())
+			return err
+		})
+		runs, next = append(runs, more...), token
+		if err != nil || len(next) == 0 || len(runs) >= size || pages >= maxPages {
+			return runs, next, err
+		}
+	}
 }
 
 func (r *runsReader) patience() time.Duration {
@@ -374,6 +390,9 @@ func (r *runsReader) count(ctx context.Context) {
 	counts, err := CountRuns(ctx, r.c, newestOnly(r.feed.link, r.query))
 	if err != nil {
 		return // the list was read, only the counts are older
+	}
+	if counts.Total < 0 && r.list.first() == 0 && !r.list.more() {
+		counts = countsOf(r.list.rows)
 	}
 	r.counts = countKey{at: r.feed.link.Now(), newest: newest}
 	r.update(func(l *RunList) {

@@ -124,7 +124,7 @@ func (w *window) unchanged(ctx context.Context, list lister) (bool, error) {
 		return false, nil
 	}
 	rows, _, err := list(ctx, glance, nil)
-	if err != nil || !reflect.DeepEqual(rows, w.rows[:glance]) {
+	if err != nil || len(rows) < glance || !reflect.DeepEqual(rows[:glance], w.rows[:glance]) {
 		w.glances = 0
 		return false, err
 	}

@@ -78,7 +78,7 @@ type scheduled struct {
 
 func newScanner(c client.Client, o Options) *scanner {
 	s := &scanner{c: c, publish: func(*Facts) {}, since: map[string]scheduled{}, facts: Facts{
-		Ends: map[string]Ending{}, Notes: map[string]string{}, Steps: map[string][]Timed{},
+		Ends: map[string]Ending{}, Notes: map[string]string{}, Steps: map[string][]Timed{}, Used: map[string]*ace.Summary{},
 	}}
 	s.choose(o)
 	return s
@@ -91,7 +91,7 @@ func (s *scanner) choose(o Options) {
 	}
 	if o.Window = min(o.Window, MaxWindow); o != s.facts.Options {
 		known := s.facts
-		s.facts = Facts{Options: o, Ends: known.Ends, Notes: known.Notes, Steps: known.Steps}
+		s.facts = Facts{Options: o, Ends: known.Ends, Notes: known.Notes, Steps: known.Steps, Used: known.Used}
 	}
 }
 
@@ -101,9 +101,10 @@ func (s *scanner) scan(ctx context.Context) error {
 	forget(s.facts.Ends)
 	forget(s.facts.Notes)
 	forget(s.facts.Steps)
+	forget(s.facts.Used)
 	forget(s.since)
 	for _, stage := range []func(context.Context) error{
-		s.readOpen, s.readPending, s.readClosed, s.readEnds, s.readNotes, s.readSteps,
+		s.readOpen, s.readPending, s.readClosed, s.readEnds, s.readNotes, s.readSteps, s.readUsage,
 	} {
 		if err := stage(ctx); err != nil {
 			s.state.Running = false
@@ -346,6 +347,27 @@ func (s *scanner) readSteps(ctx context.Context) error {
 		var steps StepTimer
 		err := s.events(ctx, r, steps.Add)
 		return steps.Done, err
+	})
+}
+
+// readUsage reads the usage of the newest runs of users' own workflows, which only the histories have.
+func (s *scanner) readUsage(ctx context.Context) error {
+	var want []runs.Run
+	sample := 0
+	for _, r := range s.facts.Closed {
+		if !histories.LacksUsage(r) {
+			continue
+		}
+		if sample++; sample > maxPhaseSample {
+			break
+		}
+		if _, known := s.facts.Used[r.RunID]; !known {
+			want = append(want, r)
+		}
+	}
+	return gather(ctx, s, "costs", want, s.facts.Used, func(ctx context.Context, r runs.Run) (*ace.Summary, error) {
+		err := histories.AddUsage(ctx, s.c, &r)
+		return r.Summary, err
 	})
 }
 

@@ -131,6 +131,7 @@ type Facts struct {
 	Ends     map[string]Ending  // by run id: why it failed
 	Notes    map[string]string  // by run id: note of an example
 	Steps    map[string][]Timed // by run id: step times that are not in the memo
+	Used     map[string]*ace.Summary
 	Retrying []Retrying
 }
 
@@ -163,6 +164,11 @@ func (f *Facts) Analyze(now time.Time) *Result {
 		return cmp.Or(cmp.Compare(b.Attempt, a.Attempt), a.Since.Compare(b.Since), cmp.Compare(a.Run.WorkflowID, b.Run.WorkflowID))
 	})
 	tasks := slices.DeleteFunc(slices.Clone(f.Closed), func(r runspkg.Run) bool { return r.Type == ace.ExperimentWorkflow })
+	for i, r := range tasks {
+		if r.Summary == nil {
+			tasks[i].Summary = f.Used[r.RunID]
+		}
+	}
 	t.Slowest = Top(tasks, func(r runspkg.Run) float64 { return float64(r.Age(r.Close)) })
 	t.MostExpensive = Top(tasks, func(r runspkg.Run) float64 { return UsageOf(r).CostUSD })
 	t.Largest = Top(tasks, func(r runspkg.Run) float64 { return float64(Tokens(r)) })

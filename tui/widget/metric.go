@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"acescope/engine/ace"
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -25,7 +26,7 @@ func Quantity(f float64, unit string, g theme.Glyphs) string {
 	case unit == "ms":
 		return Milliseconds(f, g)
 	case unit == "USD":
-		return "$" + strconv.FormatFloat(f, 'f', 4, 64)
+		return ace.Dollars(f)
 	case unit == "rate":
 		return strconv.FormatFloat(f*100, 'f', 1, 64) + "%"
 	}

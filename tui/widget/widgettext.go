@@ -2,7 +2,6 @@ package widget
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"acescope/theme"
@@ -59,17 +58,6 @@ func (p *Panel) Position() string {
 	}
 	last := min(p.Top+p.Height, p.Lines)
 	return text.Count(int64(p.Top+1)) + "-" + text.Count(int64(last)) + " of " + text.Count(int64(p.Lines))
-}
-
-// Dollars is a sum of money to the cent, and closer where it is less than one.
-func Dollars(usd float64) string {
-	switch {
-	case usd == 0:
-		return "$0"
-	case usd < 0.01:
-		return "$" + strconv.FormatFloat(usd, 'g', 2, 64)
-	}
-	return "$" + strconv.FormatFloat(usd, 'f', 2, 64)
 }
 
 func Holds(part string, in ...string) bool {

@@ -93,7 +93,7 @@ func AllColumns(g theme.Glyphs) []Column {
 			Cell: sum(refusedCell), ink: mutedInk, Order: most(refusedOf)},
 		{ID: "tokens", Title: "TOKENS", Width: 9, right: true, drop: 11, extra: true,
 			Cell: sum(tokensCell), ink: mutedInk, Order: most(tokensOf)},
-		{ID: "cost", Title: "COST", Width: 7, right: true, drop: 7, Cell: console.CostOf,
+		{ID: "cost", Title: "COST", Width: 8, right: true, drop: 7, Cell: console.CostOf,
 			ink: mutedInk, Order: most(dollarsOf)},
 		{ID: "took", Title: "TOOK", Width: 6, right: true, drop: 10, ink: mutedInk, Order: longest,
 			Cell: func(r runs.Run, now time.Time, _ theme.Styles) string { return console.DurationOf(r, now) }},

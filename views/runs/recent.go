@@ -61,7 +61,7 @@ func recentParts(r *runs.Recent, s theme.Styles, words bool) []widget.Cell {
 	return append(parts, widget.Cell{sep, s.Muted}, widget.Cell{g.Added + strconv.Itoa(r.Sum.Added), s.Added},
 		widget.Cell{" " + g.Updated + strconv.Itoa(r.Sum.Updated), s.Updated},
 		widget.Cell{" " + g.Removed + strconv.Itoa(r.Sum.Removed), s.Removed},
-		widget.Cell{sep + widget.Dollars(r.Sum.Usage.CostUSD) + sep + "p50 " + widget.Milliseconds(r.P50MS, g) +
+		widget.Cell{sep + r.Sum.Usage.Cost() + sep + "p50 " + widget.Milliseconds(r.P50MS, g) +
 			"  p95 " + widget.Milliseconds(r.P95MS, g), s.Muted})
 }
 

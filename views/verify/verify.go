@@ -259,6 +259,9 @@ func scopeOf(w histories.VerifyRequest) string {
 func (v *list) cells(r *histories.VerifiedRun) []widget.Cell {
 	s := v.Styles
 	event, has, does := "", "", text.Safe(r.Verdict.Why, " ")
+	if r.More > 0 {
+		does = "and " + text.Count(r.More) + " more: " + does
+	}
 	if d := r.Verdict.Divergence; d != nil {
 		event, has, does = text.Count(d.EventID), command(d.Expected, d.Kind), command(d.Actual, d.Kind)
 	}
@@ -316,6 +319,9 @@ func (d *detail) Draw(now time.Time, focused bool) []string {
 		w.Prose("   workflow  ", w.S.Text, text.Safe(r.Run.WorkflowID, " "))
 		w.Prose("   run       ", w.S.Text, text.Safe(r.Run.RunID, " "))
 		w.Prose("   type      ", w.S.Text, text.Safe(r.Verdict.WorkflowType, " "))
+		if r.More > 0 {
+			w.Prose("   not listed", w.S.Text, text.Count(r.More)+" more runs for the same reason")
+		}
 		w.Say(w.S.Muted, "")
 		w.Say(w.S.Muted, " "+w.S.Glyphs.Enter+" opens it in the time machine, J on the timeline")
 	})

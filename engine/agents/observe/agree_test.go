@@ -20,7 +20,7 @@ import (
 // denied call.
 func TestAgreesWithTranscript(t *testing.T) {
 	var fromHooks, fromTranscript []string
-	a := newHookDecoder(nil, func([]byte) json.RawMessage { t.Fatal("stored a payload"); return nil }, nil)
+	a := newHookDecoder(nil, func([]byte) json.RawMessage { t.Fatal("stored a payload"); return nil }, nil, nil)
 	for i, line := range linesIn(t, "../transcript/testdata/hooks.jsonl") {
 		observations, _ := a.decode(spool.Record{ID: "r" + strconv.Itoa(i), Kind: spool.Hook, Micros: int64(i + 1), Payload: line})
 		for _, one := range observations {

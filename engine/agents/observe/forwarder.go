@@ -16,6 +16,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/observe/spool"
+	"acescope/engine/agents/price"
 )
 
 // Timing and bounds of a forwarder.
@@ -38,6 +39,7 @@ type Forwarder struct {
 	To        *Temporal
 	Artifacts Artifacts // nil: large payloads are cut
 	Redact    Redact
+	Prices    *price.Prices // nil: list prices
 	Log       *slog.Logger
 
 	position  position
@@ -86,7 +88,7 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	}
 	f.delivered = make(chan struct{}, 1)
 	store := func(data []byte) json.RawMessage { return f.store(ctx, data) }
-	f.decoder = newHookDecoder(f.position.Sessions, store, f.Redact)
+	f.decoder = newHookDecoder(f.position.Sessions, store, f.Redact, f.Prices)
 	f.reader = reader{dir: f.Dir, record: f.record, malformed: func(end location) { f.send(&transfer{end: end}, nil) }}
 	if err := f.reader.open(f.position); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/observe/spool"
+	"acescope/engine/agents/price"
 	"acescope/engine/agents/transcript"
 )
 
@@ -34,6 +35,7 @@ type hookDecoder struct {
 	sessions map[string]*hookSession
 	store    func([]byte) json.RawMessage // returns a reference to a large payload
 	redact   Redact                       // of texts that are not in a record
+	prices   *price.Prices
 	meters   map[string]*transcript.Meter // of the runs of open sessions, by start
 }
 
@@ -67,9 +69,11 @@ type sessionInfo struct {
 	At     int64  `json:"at"`
 }
 
-func newHookDecoder(known map[string]*hookSession, store func([]byte) json.RawMessage, redact Redact) hookDecoder {
+func newHookDecoder(
+	known map[string]*hookSession, store func([]byte) json.RawMessage, redact Redact, prices *price.Prices,
+) hookDecoder {
 	d := hookDecoder{sessions: map[string]*hookSession{}, store: store, redact: redact,
-		meters: map[string]*transcript.Meter{}}
+		prices: cmp.Or(prices, price.Shipped()), meters: map[string]*transcript.Meter{}}
 	for id, s := range known {
 		d.sessions[id] = s.clone()
 	}

@@ -8,7 +8,6 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
-	"acescope/engine/agents/price"
 	"acescope/engine/agents/transcript"
 )
 
@@ -60,7 +59,7 @@ func (d *hookDecoder) meter(s *hookSession, path string, from time.Time) *transc
 		if len(d.meters) >= maxMeters {
 			clear(d.meters) // they read again from the start
 		}
-		m = transcript.NewMeter(path, from, price.Shipped())
+		m = transcript.NewMeter(path, from, d.prices)
 		d.meters[s.Start] = m
 	}
 	return m

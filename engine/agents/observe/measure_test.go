@@ -11,6 +11,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/observe/spool"
+	"acescope/engine/agents/price"
 )
 
 // observedSession writes a session's transcript and decodes records of its hooks.
@@ -28,7 +29,7 @@ var sessionStart = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 func newObservedSession(t *testing.T) *observedSession {
 	s := &observedSession{t: t, path: filepath.Join(t.TempDir(), "5e551011-0000-4000-8000-000000000002.jsonl")}
 	store := func(data []byte) json.RawMessage { return ace.Preview(data) }
-	s.decoder = newHookDecoder(nil, store, func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), "s3cret", "[redacted]")) })
+	s.decoder = newHookDecoder(nil, store, func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), "s3cret", "[redacted]")) }, nil)
 	return s
 }
 
@@ -141,9 +142,25 @@ func TestHooksCommands(t *testing.T) {
 // TestHooksExperiment checks that the environment of an agent names the experiment of its sessions.
 func TestHooksExperiment(t *testing.T) {
 	payload := spool.WithExperiment([]byte(`{"session_id": "y", "hook_event_name": "UserPromptSubmit", "prompt": "hi"}`), `q"4`)
-	d := newHookDecoder(nil, nil, nil)
+	d := newHookDecoder(nil, nil, nil, nil)
 	list, _ := d.decode(spool.Record{ID: "r", Kind: spool.Hook, Micros: 1, Payload: payload})
 	if len(list) == 0 || list[0].Input.ExperimentID != "q_4" {
 		t.Errorf("%s: %+v", payload, list)
+	}
+}
+
+// TestHooksOwnPrices checks that the user's price of a model outranks its list price.
+func TestHooksOwnPrices(t *testing.T) {
+	s := newObservedSession(t)
+	prices, err := price.Shipped().With([]price.Price{{Models: []string{"claude-sonnet-4-5"}, Output: 1e6}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.decoder.prices = prices
+	s.hook(0, "UserPromptSubmit", `, "prompt": "hello"`)
+	s.answer(s.path, 6, 20)
+	s.hook(10, "Stop", `, "last_assistant_message": "ok"`)
+	if u := s.state.Usage; u.CostUSD != 20 || u.Unpriced {
+		t.Errorf("usage %+v", u)
 	}
 }

@@ -150,7 +150,7 @@ func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 	o.Intercept, o.Logger, o.Providers, o.Agents = a.Meter.Intercept, log, a.Providers(), a.Agents()
 	o.Blueprints = Blueprints{blueprint.Library{Dirs: dirs}}
 	if a.Settings.Observe == ObserveOn {
-		o.Spool = spool.Dir(os.Getenv)
+		o.Spool, o.Prices = spool.Dir(os.Getenv), Prices(a.Settings.File)
 	}
 	e, err := engine.Open(ctx, o)
 	if err != nil {

@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -22,7 +20,7 @@ import (
 // Providers returns the step providers of the environment and the configuration.
 func (a *App) Providers() []model.Provider {
 	if a.providers == nil {
-		a.providers = engine.Providers(configured(a.Settings.File), prices(a.Settings.File, a.Err), os.Getenv)
+		a.providers = engine.Providers(configured(a.Settings.File), Prices(a.Settings.File), os.Getenv)
 	}
 	return a.providers
 }
@@ -34,19 +32,18 @@ func configured(f conffile.File) (list []engine.ProviderConfig) {
 	return list
 }
 
-// prices returns the prices that come with acescope, overridden by those of the configuration.
-func prices(f conffile.File, warnings io.Writer) *price.Prices {
-	var list []price.Price
+// Prices returns the prices that come with acescope, overridden by those of the configuration.
+func Prices(f conffile.File) *price.Prices {
+	var own []price.Price
 	for _, p := range f.Prices {
-		list = append(list, price.Price{
+		own = append(own, price.Price{
 			Models: []string{p.Model}, Input: p.Input, Output: p.Output, CacheRead: p.CacheRead,
 			CacheWrite5m: p.CacheWrite5m, CacheWrite1h: p.CacheWrite1h,
 		})
 	}
-	all, err := price.Shipped().With(list)
+	all, err := price.Shipped().With(own)
 	if err != nil {
-		fmt.Fprintln(warnings, "acescope: "+OneLine(err)+"; ignoring the prices of the configuration")
-		return price.Shipped()
+		panic(err) // conffile checks the prices
 	}
 	return all
 }

@@ -133,7 +133,8 @@ func (s *Settings) declare() {
 	})
 	group("ACESCOPE_", noCommand, func(f *pflag.FlagSet) {
 		f.StringVar(&s.Transcripts, "transcripts", "",
-			"configuration directories of Claude Code, separated as in PATH (default $CLAUDE_CONFIG_DIR or ~/.claude)")
+			"directories with transcripts, separated as in PATH: the configuration directory of Claude Code, "+
+				"or AGENT=DIR with claude, codex, gemini or opencode (default: those of the agents)")
 		f.StringVar(&s.AgentsDirs, "agents-dirs", "", "directories of blueprints, separated as in PATH "+
 			"(default ./agents, ./.acescope/agents and agents next to the configuration file)")
 	})

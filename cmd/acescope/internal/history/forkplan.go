@@ -224,8 +224,8 @@ func costText(p *fork.Plan) string {
 	case p.Estimate == (ace.Usage{}):
 		return "an unknown amount: the original has no usage data"
 	}
-	text := fmt.Sprintf("about $%.4f, %d tokens, as much as these phases of the original",
-		p.Estimate.CostUSD, p.Estimate.InputTokens+p.Estimate.OutputTokens)
+	text := fmt.Sprintf("about %s, %d tokens, as much as these phases of the original",
+		p.Estimate.Cost(), p.Estimate.InputTokens+p.Estimate.OutputTokens)
 	if len(p.Unknown) > 0 {
 		text += "; without " + formatPhases(p.Unknown)
 	}

@@ -10,10 +10,10 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
+	"acescope/engine/ace"
 	"acescope/sources/histories"
 	lineagesource "acescope/sources/lineage"
 	"acescope/theme"
-	"acescope/tui/widget"
 )
 
 // LineageLine is a run of a lineage.
@@ -25,7 +25,7 @@ type LineageLine struct {
 	OriginalRun string           `json:"original_run_id,omitempty"`
 	Selected    bool             `json:"selected,omitempty"` // the run that the command names
 	Effect      histories.Effect `json:"effect,omitempty"`   // better, worse, same or other, if known
-	CostUSD     *float64         `json:"cost_usd,omitempty"` // without reused phases; nil while it is open
+	CostUSD     *float64         `json:"cost_usd,omitempty"` // without reused phases; nil while it is open or unknown
 	Tokens      int64            `json:"tokens,omitempty"`
 
 	row lineagesource.Row
@@ -75,7 +75,7 @@ func (l LineageLine) cells(s theme.Styles) []any {
 		status = s.Retry()
 	}
 	if l.CostUSD != nil {
-		cost = widget.Dollars(*l.CostUSD)
+		cost = ace.Dollars(*l.CostUSD)
 	}
 	if l.Selected {
 		selected = "selected"
@@ -104,7 +104,9 @@ func lineageLine(t *histories.LineageTree, n *histories.LineageNode, selected st
 		l.Answer, l.Correct = n.Outcome.Answer, n.Outcome.Correct
 	}
 	if r.Summary != nil {
-		l.CostUSD = &r.Summary.Usage.CostUSD
+		if u := r.Summary.Usage; u.Cost() != ace.UnknownCost {
+			l.CostUSD = &u.CostUSD
+		}
 		l.Tokens = r.Summary.Usage.InputTokens + r.Summary.Usage.OutputTokens
 	}
 	return l

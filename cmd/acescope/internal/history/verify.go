@@ -224,7 +224,7 @@ func (v *verification) count(ctx context.Context) int64 {
 		return n
 	}
 	listed, err := sourceruns.Count(ctx, v.engine.Client, v.query())
-	if err != nil {
+	if err != nil || listed < 0 {
 		return 0 // listing the runs returns the error
 	}
 	return n + listed

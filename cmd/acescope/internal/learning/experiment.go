@@ -76,7 +76,7 @@ func experimentList(a *cli.App, ctx context.Context) error {
 		return []any{
 			r.ExperimentID, r.DatasetID, r.Model, r.Status,
 			fmt.Sprintf("%d/%d", r.Tasks, r.TotalTasks*r.TotalEpochs), r.Failed,
-			rate(r.Accuracy), eval, r.Bullets, fmt.Sprintf("%.4f", r.Usage.CostUSD), text.Span(time.Since(r.Start)),
+			rate(r.Accuracy), eval, r.Bullets, r.Usage.Cost(), text.Span(time.Since(r.Start)),
 		}
 	})
 }
@@ -188,7 +188,7 @@ func seriesText(s *experiments.Series, g theme.Glyphs) []string {
 			widget.Quantity(t.MeanDurationMS, "ms", g)),
 		rates,
 		fmt.Sprintf("playbook %d bullets, operations %d accepted, %d rejected", l.Bullets, l.Accepted, l.Rejected),
-		fmt.Sprintf("cost $%.4f, %d tokens, per correct answer %s", t.Cost, t.Tokens, perCorrect),
+		fmt.Sprintf("cost %s, %d tokens, per correct answer %s", l.Usage.Cost(), t.Tokens, perCorrect),
 		fmt.Sprintf("data set %s, model %s, %s, %d at a time", l.DatasetID, l.Model, l.Adapter, max(l.Input.Parallel, 1)),
 	}
 	if tools := l.Input.SkillsConfig.AllowedTools; len(tools) > 0 {
@@ -236,7 +236,7 @@ func writeTasks(a *cli.App, tasks iter.Seq[TaskLine]) error {
 	return cli.WriteRows(a, tasks, header, func(l TaskLine) []any {
 		return []any{
 			l.N, l.TaskID, l.Status, l.Verdict, rate(l.Accuracy), rate(l.RollingAccuracy), l.Bullets, l.Accepted,
-			l.Rejected, l.Input + l.Output, fmt.Sprintf("%.4f", l.Cost), l.Answer,
+			l.Rejected, l.Input + l.Output, ace.Dollars(l.Cost), l.Answer,
 		}
 	})
 }

@@ -15,6 +15,8 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
 	"acescope/sources/runs"
 	runsview "acescope/views/runs"
 )
@@ -46,7 +48,7 @@ func ListCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List runs, newest first",
-		Example: "acescope list -q 'ExitStatus = \"wrong\"' --limit 20\n" +
+		Example: "acescope list -q 'Verdict = \"correct\"' --limit 20\n" +
 			"acescope list --sort cost --limit 10 --columns task,cost,model\n" +
 			"acescope list --type blueprint -q 'BlueprintName = \"crawler\"' --columns task,phase,runner,took,status\n" +
 			"acescope list --facets\n" +
@@ -56,7 +58,7 @@ func ListCommand(a *cli.App) *cobra.Command {
 	}
 	columns := strings.Join(runsview.ColumnNames(), ", ")
 	f := cmd.Flags()
-	f.StringVarP(&o.query, "query", "q", "", "Temporal visibility query over the search attributes")
+	f.StringVarP(&o.query, "query", "q", "", "Temporal visibility query over the search attributes and Verdict")
 	types := strings.Join(runs.RunTypes(), ", ")
 	f.StringVar(&o.kind, "type", "", "only runs of this type: "+types+" (run: blueprint runs)")
 	f.StringVar(&o.filter, "filter", "", "name of a saved filter; --query narrows it further")
@@ -153,6 +155,27 @@ func list(a *cli.App, ctx context.Context, o listOptions) error {
 	return cli.QueryError(o.query, err)
 }
 
+// maxUsages is the number of histories that are read for a cost that no memo has.
+const maxUsages = 200
+
+// usageReader returns put for runs whose cost is read from their histories if only these have it.
+func usageReader(a *cli.App, ctx context.Context, c client.Client, put func(runs.Run) error) func(runs.Run) error {
+	read := 0
+	return func(r runs.Run) error {
+		if histories.LacksUsage(r) {
+			if read++; read == maxUsages+1 {
+				Warn(a, "the costs of older workflows are not read; use \"acescope show\" or --limit")
+			}
+			if read <= maxUsages {
+				if err := histories.AddUsage(ctx, c, &r); err != nil && !cluster.NotFound(err) {
+					return err
+				}
+			}
+		}
+		return put(r)
+	}
+}
+
 // errStopped ends reading when a row cannot be written.
 var errStopped = errors.New("stopped")
 
@@ -169,14 +192,14 @@ func (o *listOptions) read(a *cli.App, ctx context.Context, c client.Client, put
 		read = runs.ListRetrying
 	}
 	if o.sort == "" {
-		return read(ctx, c, o.query, o.limit, put)
+		return read(ctx, c, o.query, o.limit, usageReader(a, ctx, c, put))
 	}
 	var rows []runs.Run
 	collect := func(r runs.Run) error {
 		rows = append(rows, r)
 		return nil
 	}
-	if err := read(ctx, c, o.query, maxSorted+1, collect); err != nil {
+	if err := read(ctx, c, o.query, maxSorted+1, usageReader(a, ctx, c, collect)); err != nil {
 		return err
 	}
 	if len(rows) > maxSorted {
@@ -246,6 +269,9 @@ func listFacets(a *cli.App, ctx context.Context, c client.Client, o listOptions)
 			f.List[i].Values = append([]runs.FacetValue{}, f.List[i].Values...)
 		}
 		return cli.NewLines(a.Out).Write(FacetsLine{"facets", o.query, f.List})
+	}
+	if f.Err != "" {
+		Warn(a, "%s", f.Err)
 	}
 	w := cli.NewTable(a.Out)
 	for _, facet := range f.List {
