@@ -145,9 +145,6 @@ func TestSessionTurns(t *testing.T) {
 	}
 }
 
-// tick is a step of time in tests whose activities wait: the test environment does not skip time then.
-const tick = 50 * time.Millisecond
-
 func TestSessionTools(t *testing.T) {
 	r := newSessionEnv(t)
 	in := input()
@@ -166,21 +163,21 @@ func TestSessionTools(t *testing.T) {
 	}
 	var waiting session.State
 	var twice *reply
-	r.at(tick, func() {
+	r.at(time.Second, func() {
 		ask("c1", "Bash", `{"command":"rm -rf /"}`, 1, false)
 		ask("c2", "Bash", `{"command":"git status"}`, 1, false)
 		ask("c3", "Write", `{"file_path":"/x"}`, 1, false)
 		ask("c4", "read_file", `{"path":"a"}`, 1, true)
 		ask("c5", "Write", `{"file_path":"/old"}`, 1, false)
 	})
-	r.at(2*tick, func() {
+	r.at(2*time.Second, func() {
 		waiting = r.state()
 		r.update(session.UpdateDecide, "d1", session.Decision{ID: "c3", Action: session.Deny, Reason: "not there", By: "ada"})
 		twice = r.update(session.UpdateDecide, "d2", session.Decision{ID: "c3", Action: session.Allow})
 	})
-	r.at(3*tick, func() { ask("c6", "Write", `{}`, 2, false) })
-	r.at(4*tick, func() { close(held) })
-	r.at(5*tick, func() { r.update(session.UpdateStop, "s", session.Note{}) })
+	r.at(3*time.Second, func() { ask("c6", "Write", `{}`, 2, false) })
+	r.at(4*time.Second, func() { close(held) })
+	r.at(5*time.Second, func() { r.update(session.UpdateStop, "s", session.Note{}) })
 	end := r.runToEnd(in)
 
 	for id, want := range map[string]string{"c1": `deny never rule "Bash(rm *)=deny"`, "c2": `allow  rule "Bash(git *)=allow"`, "c3": "deny not there person ada", "c4": "allow  session",
@@ -223,10 +220,10 @@ func TestSessionInterruptAndFailure(t *testing.T) {
 		out.Status = session.TurnInterrupted
 		return out, nil
 	}
-	r.at(tick, func() { r.update(session.UpdateInterrupt, "i", session.Note{By: "ada"}) })
-	r.at(2*tick, func() { r.update(session.UpdateSend, "m2", session.Message{ID: "m2", Text: "x"}) })
+	r.at(time.Second, func() { r.update(session.UpdateInterrupt, "i", session.Note{By: "ada"}) })
+	r.at(2*time.Second, func() { r.update(session.UpdateSend, "m2", session.Message{ID: "m2", Text: "x"}) })
 	var after session.State
-	r.at(3*tick, func() { after = r.state(); r.CancelWorkflow() })
+	r.at(3*time.Second, func() { after = r.state(); r.CancelWorkflow() })
 	end := r.runToEnd(in)
 	if len(after.Recent) != 2 || after.Recent[0].Status != session.TurnInterrupted || after.Recent[1].Failure == nil || after.Status != session.Idle {
 		t.Errorf("after a failed turn: %s %+v", after.Status, after.Recent)

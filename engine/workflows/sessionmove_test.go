@@ -90,10 +90,9 @@ func TestSessionMoves(t *testing.T) {
 	r := newSessionEnv(t)
 	in := input()
 	in.First = &session.Message{ID: "m1", Text: "one"}
-	lost := make(chan struct{}) // the test environment does not skip time during an activity
-	r.answer = func(_ context.Context, in session.TurnInput) (session.TurnResult, error) {
+	r.answer = func(ctx context.Context, in session.TurnInput) (session.TurnResult, error) {
 		if in.Turn == 1 {
-			<-lost // the machine is lost; the server times the turn out
+			<-ctx.Done() // the machine is lost; the server times the turn out
 			out := turnResult(in, "so far")
 			out.Status = session.TurnInterrupted
 			return out, nil
@@ -102,10 +101,9 @@ func TestSessionMoves(t *testing.T) {
 	}
 	there := session.Move{Host: session.Host{Name: "there", Queue: "session.there", Version: "1"}, WorkingDir: "/other"}
 	var bad, moved *reply
-	r.at(time.Millisecond, func() {
+	r.at(time.Second, func() {
 		bad = r.update(session.UpdateMove, "m-1", session.Move{})
 		moved = r.update(session.UpdateMove, "m-2", there)
-		close(lost)
 	})
 	r.at(time.Minute, func() { r.update(session.UpdateStop, "s", session.Note{}) })
 	end := r.runToEnd(in)
