@@ -198,6 +198,21 @@ func (s *State) derive() {
 	}
 }
 
+// expectedSteps returns the steps. An observed run that began with another phase than the generator is not
+// an ACE loop but, for example, the session of a coding agent: phases that it did not report are not
+// expected.
+func (s *State) expectedSteps() []StepState {
+	unreported := func(st StepState) bool { return st.Status == StatusPending || st.Status == StatusNotReached }
+	steps := append([]StepState{}, s.Steps...)
+	if s.observed == nil || len(steps) == 0 || !unreported(steps[0]) {
+		return steps
+	}
+	if reported := slices.DeleteFunc(slices.Clone(steps), unreported); len(reported) > 0 {
+		return reported
+	}
+	return steps
+}
+
 // progress replays the reports of an observed run.
 type progress struct {
 	s       *State

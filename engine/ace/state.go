@@ -424,7 +424,7 @@ type Call struct {
 func (s *State) CurrentPhase() PhaseAnswer {
 	return PhaseAnswer{
 		Phase: s.Phase, Status: s.Reported, Verdict: s.Verdict(), CancelRequested: s.CancelRequested,
-		Steps: append([]StepState{}, s.Steps...), Answer: s.Answer, Correct: s.Correct,
+		Steps: s.expectedSteps(), Answer: s.Answer, Correct: s.Correct,
 		Usage: s.Usage, Failure: s.Failure, Unread: s.Unread,
 	}
 }
