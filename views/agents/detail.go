@@ -196,12 +196,12 @@ func oddLines(t *transcripts.Session) string {
 
 func (w sessionWriter) spending() {
 	t, g := w.t.Totals(), w.S.Glyphs
-	w.fact("tokens", w.S.Text, fmt.Sprintf("%s: %s in, %s out, cache %s read, %s written", console.ShortCount(t.Tokens.Total()),
-		console.ShortCount(t.Tokens.Input), console.ShortCount(t.Tokens.Output), console.ShortCount(t.Tokens.CacheRead),
-		console.ShortCount(t.Tokens.CacheWrite())))
+	w.fact("tokens", w.S.Text, fmt.Sprintf("%s: %s in, %s out, cache %s read, %s written", text.ShortCount(t.Tokens.Total()),
+		text.ShortCount(t.Tokens.Input), text.ShortCount(t.Tokens.Output), text.ShortCount(t.Tokens.CacheRead),
+		text.ShortCount(t.Tokens.CacheWrite())))
 	cost := console.CostCell(t.Usage(), g) + " at list prices"
 	if t.Unpriced > 0 {
-		cost += "; no known price for " + console.ShortCount(t.Unpriced) + " tokens"
+		cost += "; no known price for " + text.ShortCount(t.Unpriced) + " tokens"
 	}
 	w.fact("cost", w.S.Text, cost)
 	for _, m := range w.t.Models() {
@@ -210,7 +210,7 @@ func (w sessionWriter) spending() {
 			price = "price unknown"
 		}
 		w.fact("model", w.S.Muted, m.Name+"  "+widget.Counted(m.Messages, "message")+", "+
-			console.ShortCount(m.Tokens.Total())+" tokens, "+price)
+			text.ShortCount(m.Tokens.Total())+" tokens, "+price)
 	}
 }
 
@@ -305,7 +305,7 @@ func (w sessionWriter) subagents(children map[string][]transcripts.Agent, of, in
 func (w sessionWriter) subagent(a transcripts.Agent, head string) {
 	g, t := w.S.Glyphs, a.Summary.Totals
 	name := cmp.Or(a.Description, firstLine(a.Summary.Prompt))
-	facts := "  " + widget.Counted(t.Calls, "call") + ", " + console.ShortCount(t.Tokens.Total()) + " tokens, " + console.CostCell(t.Usage(), g)
+	facts := "  " + widget.Counted(t.Calls, "call") + ", " + text.ShortCount(t.Tokens.Total()) + " tokens, " + console.CostCell(t.Usage(), g)
 	if t.Failed > 0 {
 		facts += ", " + strconv.Itoa(t.Failed) + " failed"
 	}

@@ -116,7 +116,7 @@ func (w sessionWriter) engineFacts(r sessions.Row, st *sessions.State, live *ses
 	if r.Transcript == nil {
 		source = " as the agent reports"
 	}
-	w.fact("spent", w.S.Text, console.ShortCount(t.Total())+" tokens: "+console.ShortCount(t.Input)+" in, "+console.ShortCount(t.Output)+" out, "+
+	w.fact("spent", w.S.Text, text.ShortCount(t.Total())+" tokens: "+text.ShortCount(t.Input)+" in, "+text.ShortCount(t.Output)+" out, "+
 		console.CostCell(r.Totals.Usage(), w.S.Glyphs)+source)
 	w.fact("session", w.S.Muted, st.AgentSessionID+" of the agent")
 	if t := r.Transcript; t != nil {

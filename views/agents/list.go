@@ -106,7 +106,7 @@ func (v *List) marked() string {
 			t = t.Add(r.Totals)
 		}
 	}
-	return console.CostCell(t.Usage(), v.Styles.Glyphs) + " " + console.ShortCount(t.Tokens.Total()) + " tokens"
+	return console.CostCell(t.Usage(), v.Styles.Glyphs) + " " + text.ShortCount(t.Tokens.Total()) + " tokens"
 }
 
 func (v *List) Bindings() []tui.Binding {
@@ -290,7 +290,7 @@ func (v *List) cells(r sessions.Row, now time.Time) []widget.Cell {
 		name = widget.Counted(r.Waiting, "approval") + ": " + name
 	}
 	turns, tools := strconv.Itoa(r.Turns), strconv.Itoa(r.Totals.Calls)
-	tokens, cost := console.ShortCount(r.Totals.Tokens.Total()), console.CostCell(r.Totals.Usage(), g)
+	tokens, cost := text.ShortCount(r.Totals.Tokens.Total()), console.CostCell(r.Totals.Usage(), g)
 	switch {
 	case r.Engine != nil && r.Transcript == nil && r.Engine.State == nil:
 		turns, tools, tokens, cost = g.Dash, g.Dash, g.Dash, g.Dash

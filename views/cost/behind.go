@@ -104,7 +104,7 @@ func (v *behind) cells(c transcripts.Cost) []widget.Cell {
 	return []widget.Cell{
 		{Text: text.Safe(name, " "), Ink: s.Text},
 		{Text: console.OrDash(filepath.Base(c.Project), g), Ink: s.Muted},
-		{Text: console.ShortCount(c.Tokens.Total()), Ink: s.Muted},
+		{Text: text.ShortCount(c.Tokens.Total()), Ink: s.Muted},
 		{Text: console.CostCell(c.Totals.Usage(), g), Ink: s.Text},
 	}
 }

@@ -226,7 +226,7 @@ func (v *rows) head() (lines []string) {
 	if v.total.Unpriced == 0 {
 		return lines
 	}
-	lacks := " + lacks " + console.ShortCount(v.total.Unpriced) + " tokens; set [[prices]] for " +
+	lacks := " + lacks " + text.ShortCount(v.total.Unpriced) + " tokens; set [[prices]] for " +
 		strings.Join(v.total.UnpricedModels, ", ")
 	return append(lines, s.Warning.Paint(text.Fit(text.Safe(lacks, " "), v.Width, g.Ellipsis)))
 }
@@ -259,7 +259,7 @@ func (v *rows) cells(c transcripts.Cost) []widget.Cell {
 	case c.Key == "":
 		name = "unknown"
 	}
-	count := func(n int64) widget.Cell { return widget.Cell{Text: console.ShortCount(n), Ink: s.Muted} }
+	count := func(n int64) widget.Cell { return widget.Cell{Text: text.ShortCount(n), Ink: s.Muted} }
 	return []widget.Cell{
 		{Text: name, Ink: s.Text}, {Text: bar(c.CostUSD, v.most, g), Ink: s.Accent},
 		{Text: console.CostCell(c.Totals.Usage(), g), Ink: s.Text}, count(int64(c.Sessions)), count(c.Tokens.Input),
