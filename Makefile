@@ -7,12 +7,14 @@ DEMO    := .cache/demo
 # Linking without debug information takes a quarter less. Vet is part of lint.
 TEST    := go test -vet=off -ldflags='-s -w' -timeout 30m
 
-# The packages whose code or tests start goroutines and that do not link the server. Tests that only draw every
-# size of a screen are skipped: they take minutes with the detector and start none.
+# The packages whose tests start goroutines and that do not link the server. Skipped are tests that take long with the
+# detector and start none: those that draw every size, and the seeds of the fuzzers.
 RACE := ./engine/activities ./engine/agents/observe/... ./engine/agents/session/host ./engine/internal/process \
 	./engine/learning/dataset ./engine/learning/model/llm ./engine/learning/playbook ./engine/store/artifact \
 	./engine/tasks/executor ./engine/tasks/mcp ./engine/tasks/runner/host ./engine/temporal/operation \
+	./engine/temporal/webui \
 	./sources/... ./tui ./views
+RACELESS := observe/hooks|sources/(experiments|runners|sessions|system|triage)
 
 .PHONY: help build demo test race storm fuzz bench lint golden docs dev clean
 
@@ -31,7 +33,8 @@ test: ## Run all tests: units, goldens, replays, scripts of every command, the e
 
 race: ## Run the tests of the packages where goroutines meet, with the race detector (needs a C compiler)
 	@if [ "$$(go env CGO_ENABLED)" != 1 ] || ! command -v "$$(go env CC)" >/dev/null; then echo "race: skipped, there is no C compiler"; exit 0; fi; \
-	set -x; $(TEST) -race -short -skip 'Every[A-Za-z]*Size' $(RACE)
+	set -x; $(TEST) -race -short -skip 'Every[A-Za-z]*Size|^Fuzz|^TestNearDuplicatesFindsAll$$' \
+		$$(go list $(RACE) | grep -Ev '($(RACELESS))$$')
 
 storm: ## Kill processes of an experiment at random moments, KILLS (60) times, seed SEED (the time); compare its result
 	@export ACESCOPE_STORM_KILLS=$(or $(KILLS),60) ACESCOPE_STORM_SEED=$(or $(SEED),$$(date +%s)); \
@@ -51,6 +54,7 @@ lint: ## Check format, vet, words and the determinism of workflow code
 	go run ./docs/dev/words cmd engine sources theme tui views
 	go tool workflowcheck -config engine/workflows/workflowcheck.yaml ./engine/workflows
 	go tool workflowcheck -config engine/temporal/operation/workflowcheck.yaml ./engine/temporal/operation/...
+	go tool workflowcheck -config engine/flow/workflowcheck.yaml ./engine/flow
 	@! go tool workflowcheck -config engine/workflows/workflowcheck.yaml ./engine/workflows/testdata/wild 2>/dev/null || { echo "workflowcheck does not find what engine/workflows/testdata/wild does"; exit 1; }
 
 golden: ## Update the golden screens in testdata; read the difference before you commit

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -42,7 +43,7 @@ func (e *Engine) StartExperiment(ctx context.Context, in ace.ExperimentInput) (r
 }
 
 func (e *Engine) start(ctx context.Context, id string, o client.StartWorkflowOptions, kind string, in any) (string, error) {
-	o.TaskQueue = ace.TaskQueue
+	o.TaskQueue = e.TaskQueue
 	o.WorkflowIDReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	o.WorkflowExecutionErrorWhenAlreadyStarted = true
 	run, err := e.Client.ExecuteWorkflow(ctx, o, kind, in)
@@ -50,9 +51,22 @@ func (e *Engine) start(ctx context.Context, id string, o client.StartWorkflowOpt
 		return "", fmt.Errorf("%s %w already; choose another ID", id, ErrExists)
 	}
 	if err != nil {
-		return "", fmt.Errorf("start %s: %w", id, err)
+		return "", startError(ctx, e, id, err)
 	}
 	return run.GetRunID(), nil
+}
+
+// startError returns the error of a start. If the namespace lacks search attributes, it says how to create
+// them.
+func startError(ctx context.Context, e *Engine, id string, err error) error {
+	if isError[*serviceerror.InvalidArgument](err) {
+		gap, readErr := searchattr.ReadGap(ctx, e.Client.WorkflowService(), e.namespace)
+		if lacks := gap.All(); readErr == nil && len(lacks) > 0 {
+			return fmt.Errorf("start %s: namespace %s lacks the search attributes %s; run \"%s\"", id,
+				e.namespace, strings.Join(lacks, ", "), ace.SetupCommand(e.Address(), e.namespace))
+		}
+	}
+	return fmt.Errorf("start %s: %w", id, err)
 }
 
 // Cancel requests the cancellation of a run. Steps learn about it at their next heartbeat. A closed

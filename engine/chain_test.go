@@ -118,7 +118,7 @@ func continued(t *testing.T, e *engine.Engine) {
 			t.Errorf("from %s: %v", id, again.RunIDs)
 		}
 	}
-	d := compare.Of(histories.DiffSide(chain, nil), histories.DiffSide(chain, nil), compare.Options{})
+	d := compare.Of(histories.DiffSide(t.Context(), chain, nil), histories.DiffSide(t.Context(), chain, nil), compare.Options{})
 	if d.Differs() || d.A.Runs != 3 || !slices.Equal(d.A.RunIDs, chain.RunIDs) {
 		t.Errorf("%v of %d: %+v", d.A.RunIDs, d.A.Runs, d.First)
 	}

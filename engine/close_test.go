@@ -13,7 +13,7 @@ import (
 func TestCloseEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	stuck := make(chan struct{})
-	e := &Engine{forwarder: &spoolForwarder{observe.NewTemporal(nil, nil, nil),
+	e := &Engine{forwarder: &spoolForwarder{observe.NewTemporal(nil, "", nil, nil),
 		inBackground(func(context.Context) { <-stuck })}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

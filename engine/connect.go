@@ -7,20 +7,18 @@ import (
 	"net/url"
 	"strings"
 
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	sdklog "go.temporal.io/sdk/log"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
 
 	"acescope/engine/ace"
 	"acescope/engine/temporal/codec"
 	"acescope/engine/temporal/server"
 )
 
+// connect connects to the cluster, or joins the embedded server.
 func (e *Engine) connect(ctx context.Context, o Options) error {
 	if o.Remote != nil {
 		return e.dialRemote(ctx, *o.Remote, o)
@@ -51,7 +49,7 @@ func (e *Engine) dialRemote(ctx context.Context, r Remote, o Options) error {
 	}
 	opts, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
 	if err != nil {
-		return fmt.Errorf("%w %q in the temporal command's configuration: %w", ErrProfile, r.Profile, err)
+		return profileError(r.Profile, err)
 	}
 	opts.HostPort = cmp.Or(r.Address, opts.HostPort)
 	opts.Namespace = cmp.Or(r.Namespace, opts.Namespace, ace.DefaultNamespace)
@@ -65,16 +63,9 @@ func (e *Engine) dialRemote(ctx context.Context, r Remote, o Options) error {
 		return err
 	}
 	if err := e.dial(ctx, opts, o); err != nil {
-		return fmt.Errorf("%w: %s: %w; %s", ErrUnreachable, opts.HostPort, err, adviceFor(err))
+		return connectError(ctx, opts, err)
 	}
 	return nil
-}
-
-func adviceFor(err error) string {
-	if isError[*serviceerror.PermissionDenied](err) || status.Code(err) == codes.Unauthenticated {
-		return "set its API key or token: --api-key, TEMPORAL_API_KEY or TEMPORAL_GRPC_META_AUTHORIZATION"
-	}
-	return "check --address and that the cluster is running"
 }
 
 // CodecServer returns the codec server of a configuration, or of a cluster's profile if the
@@ -113,15 +104,28 @@ func codecServer(c codec.Config, p *envconfig.ClientConfigProfile) (*codec.Serve
 func (r Remote) profile() (envconfig.ClientConfigProfile, error) {
 	p, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{ConfigFileProfile: r.Profile})
 	if err != nil {
-		return p, fmt.Errorf("%w %q in the temporal command's configuration: %w", ErrProfile, r.Profile, err)
+		return p, profileError(r.Profile, err)
 	}
 	return p, nil
+}
+
+func profileError(name string, err error) error {
+	if name == "" {
+		return fmt.Errorf("%w in the environment (TEMPORAL_…) or the temporal command's configuration: %w",
+			ErrProfile, err)
+	}
+	return fmt.Errorf("%w in profile %q of the temporal command's configuration: %w", ErrProfile, name, err)
 }
 
 // dial connects to the server, and with both a codec server and a worker a second time for the
 // worker: a worker must fail on payloads that it cannot decode, readers must not.
 func (e *Engine) dial(ctx context.Context, opts client.Options, o Options) (err error) {
 	intercept(&opts, escapeHeaders)
+	if o.Metrics != nil {
+		if opts.MetricsHandler, err = sdkMetrics(o.Metrics); err != nil {
+			return err
+		}
+	}
 	serving := opts
 	if e.Codec != nil {
 		intercept(&opts, e.Codec.Intercept)

@@ -17,8 +17,10 @@ import (
 // notifyDispatcher signals the dispatcher like the activity of runs.
 func (env *dispatchEnv) notifyDispatcher(notices runner.Notices) {
 	env.t.Helper()
-	_, err := env.Client.SignalWithStartWorkflow(env.t.Context(), runner.DispatcherID, runner.SignalNotices, notices,
-		client.StartWorkflowOptions{ID: runner.DispatcherID, TaskQueue: ace.TaskQueue}, runner.DispatcherWorkflow)
+	_, err := env.Client.SignalWithStartWorkflow(env.t.Context(), runner.DispatcherID(ace.TaskQueue),
+		runner.SignalNotices, notices,
+		client.StartWorkflowOptions{ID: runner.DispatcherID(ace.TaskQueue), TaskQueue: ace.TaskQueue},
+		runner.DispatcherWorkflow)
 	if err != nil {
 		env.t.Error(err)
 	}
@@ -96,7 +98,7 @@ func (env *dispatchEnv) checkRunLimits(runs int) {
 	env.t.Helper()
 	id := ""
 	for seen := 0; ; seen++ {
-		d, err := env.Client.DescribeWorkflowExecution(env.t.Context(), runner.DispatcherID, id)
+		d, err := env.Client.DescribeWorkflowExecution(env.t.Context(), runner.DispatcherID(ace.TaskQueue), id)
 		if err != nil {
 			env.t.Fatal(err)
 		}
@@ -105,7 +107,8 @@ func (env *dispatchEnv) checkRunLimits(runs int) {
 		if info.GetHistoryLength() > 10_000 || info.GetHistorySizeBytes() > 20<<20 {
 			env.t.Errorf("%d events, %d bytes", info.GetHistoryLength(), info.GetHistorySizeBytes())
 		}
-		first := env.Client.GetWorkflowHistory(env.t.Context(), runner.DispatcherID, info.GetExecution().GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		first := env.Client.GetWorkflowHistory(env.t.Context(), runner.DispatcherID(ace.TaskQueue),
+			info.GetExecution().GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		event, err := first.Next()
 		if err != nil {
 			env.t.Fatal(err)

@@ -108,7 +108,8 @@ func newDispatchEnv(t *testing.T, e *engine.Engine) *dispatchEnv {
 	t.Helper()
 	w := worker.New(e.Client, stubQueue, worker.Options{MaxConcurrentActivityExecutionSize: 1, WorkerStopTimeout: time.Second})
 	w.RegisterWorkflowWithOptions(stub, workflow.RegisterOptions{Name: stubRun})
-	(&activities.Dispatch{Workflows: e.Client, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}).Register(w)
+	(&activities.Dispatch{Workflows: e.Client, TaskQueue: ace.TaskQueue,
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}).Register(w)
 	if err := w.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +170,8 @@ func (env *dispatchEnv) waitClaim(id, by string) runner.Claim {
 func (env *dispatchEnv) view() (v runner.View) {
 	ctx, cancel := context.WithTimeout(env.t.Context(), 20*time.Second)
 	defer cancel()
-	if got, err := env.Client.QueryWorkflow(ctx, runner.DispatcherID, "", runner.QueryDispatcher, runner.ViewOptions{}); err == nil {
+	if got, err := env.Client.QueryWorkflow(ctx, runner.DispatcherID(ace.TaskQueue), "",
+		runner.QueryDispatcher, runner.ViewOptions{}); err == nil {
 		_ = got.Get(&v)
 	}
 	return v

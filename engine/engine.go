@@ -7,6 +7,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,9 +17,11 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
 
+	"acescope/engine/ace"
 	"acescope/engine/agents/agentcall"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/price"
@@ -27,6 +30,7 @@ import (
 	"acescope/engine/learning/model/agent"
 	"acescope/engine/learning/playbook"
 	"acescope/engine/store/artifact"
+	"acescope/engine/store/bucket"
 	"acescope/engine/temporal/codec"
 	"acescope/engine/temporal/server"
 )
@@ -35,9 +39,9 @@ import (
 var (
 	// ErrUnreachable means that the cluster did not answer or denied access.
 	ErrUnreachable = errors.New("cluster unreachable")
-	// ErrProfile means that the temporal command's configuration has no such profile or is
-	// unreadable.
-	ErrProfile = errors.New("no usable profile")
+	// ErrProfile means that the temporal command's configuration has no such profile, or that it or
+	// the environment is wrong.
+	ErrProfile = errors.New("wrong connection settings")
 	// ErrCodec means that the configuration of the codec server is invalid.
 	ErrCodec = errors.New("no usable codec server")
 )
@@ -49,6 +53,11 @@ type Options struct {
 	Port    int // of the embedded server, 0 for a free port
 	// Remote selects a cluster instead of the embedded server.
 	Remote *Remote
+	// Store is the URL of the store to register for the cluster's namespace; "" for the registered
+	// one. See [bucket.Open]. It may not contain secrets.
+	Store string
+	// TaskQueue is that of acescope's runs and workers; "" for [ace.TaskQueue].
+	TaskQueue string
 	// Providers are the step providers of this process; nil for all built-in ones.
 	Providers []model.Provider
 	// Blueprints are the programs that can execute steps; may be nil.
@@ -84,7 +93,9 @@ type Options struct {
 	Spool string
 	// Prices are those of models in the transcripts of observed runs; nil for list prices.
 	Prices *price.Prices
-	Logger *slog.Logger
+	// Metrics takes the metrics of Temporal's SDK in this process; nil for none.
+	Metrics prometheus.Registerer
+	Logger  *slog.Logger
 }
 
 // Remote identifies a cluster. Defaults come from the environment, then from the temporal command's
@@ -114,13 +125,16 @@ type Engine struct {
 	Artifacts *artifact.Store
 	Providers []model.Provider
 	Codec     *codec.Server // may be nil
+	TaskQueue string
 
 	Agents *agentcall.Runner
 
 	serving client.Client // of workers, nil if they share Client
 
-	node      *server.Node // nil for a cluster
-	worker    *workerSet   // nil without Worker
+	shared    bucket.Bucket // nil without a shared store
+	storeURL  string        // that is registered, "" for none
+	node      *server.Node  // nil for a cluster
+	worker    *workerSet    // nil without Worker
 	forwarder *spoolForwarder
 	address   string
 	namespace string
@@ -134,9 +148,18 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	e := &Engine{log: o.Logger, Providers: o.Providers, dir: o.DataDir, version: o.Version}
+	e := &Engine{log: o.Logger, Providers: o.Providers, TaskQueue: cmp.Or(o.TaskQueue, ace.TaskQueue),
+		dir: o.DataDir, version: o.Version}
 	e.Sessions.e = e
-	if err := e.openStores(o); err != nil {
+	if err := checkSpace(o.DataDir); err != nil {
+		return nil, err
+	}
+	err := e.connect(ctx, o)
+	if err == nil {
+		err = e.openSharedStores(ctx, o)
+	}
+	if err != nil {
+		e.closeQuietly()
 		return nil, err
 	}
 	e.Agents = agentcall.New(agentcall.Options{DataDir: o.DataDir, Artifacts: e.Artifacts, Agents: o.Agents,
@@ -146,13 +169,6 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	if o.Providers == nil || o.Agents != nil {
 		e.Providers = slices.Concat(e.Providers, agent.Providers(e.Agents))
-	}
-	if err := checkSpace(o.DataDir); err != nil {
-		return nil, err
-	}
-	if err := e.connect(ctx, o); err != nil {
-		e.closeQuietly()
-		return nil, err
 	}
 	if o.Worker {
 		if err := e.serve(o); err != nil {
@@ -174,10 +190,11 @@ func (o Options) withheld() string {
 		"where they may run"
 }
 
-func (e *Engine) openStores(o Options) (err error) {
-	artifacts := filepath.Join(o.DataDir, "artifacts")
-	books := filepath.Join(o.DataDir, "playbooks")
-	if o.LookOnly && o.Remote != nil && !o.Worker {
+// openStores opens the artifacts and playbooks in a directory, which is the cache of a shared store if there is one.
+func (e *Engine) openStores(o Options, dir string) (err error) {
+	artifacts := filepath.Join(dir, "artifacts")
+	books := filepath.Join(dir, "playbooks")
+	if o.LookOnly && o.Remote != nil && !o.Worker && e.shared == nil {
 		e.Artifacts = artifact.OpenReadOnly(artifacts)
 		e.Books = playbook.OpenStoreReadOnly(books)
 		return nil
@@ -185,10 +202,10 @@ func (e *Engine) openStores(o Options) (err error) {
 	if _, err := server.OpenDir(o.DataDir, o.Version); err != nil {
 		return err
 	}
-	if e.Artifacts, err = artifact.Open(artifacts); err != nil {
+	if e.Artifacts, err = artifact.OpenShared(artifacts, e.shared); err != nil {
 		return fmt.Errorf("%w: %w", server.ErrDataDir, err)
 	}
-	if e.Books, err = playbook.OpenStore(books); err != nil {
+	if e.Books, err = playbook.OpenShared(books, e.shared, e.namespace); err != nil {
 		return fmt.Errorf("%w: %w", server.ErrDataDir, err)
 	}
 	return nil
@@ -249,10 +266,14 @@ func (e *Engine) close(ctx context.Context) error {
 			c.Close()
 		}
 	}
-	if e.node != nil {
-		return e.node.Close(ctx)
+	var err error
+	if e.shared != nil {
+		err = e.shared.Close()
 	}
-	return nil
+	if e.node != nil {
+		err = errors.Join(err, e.node.Close(ctx))
+	}
+	return err
 }
 
 func (e *Engine) closeQuietly() {

@@ -243,7 +243,7 @@ func TestTasks(t *testing.T) {
 		if err != nil || r.ExitStatus != ace.ExitSuccess || r.Summary.Skills != 4 || r.Summary.SkillsOK != 2 || r.Summary.Added != 1 || r.Summary.Rejected != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		book, err := e.Books.Get(r.PlaybookHash)
+		book, err := e.Books.Get(t.Context(), r.PlaybookHash)
 		if err != nil || len(book.Bullets) != 1 {
 			t.Fatalf("playbook %+v, %v", book, err)
 		}

@@ -51,7 +51,7 @@ func TestExperiment(t *testing.T) {
 	}
 	// Six tasks each add one bullet of their own: none may be lost to another that ran
 	// beside it.
-	book, err := e.Books.Get(p.After)
+	book, err := e.Books.Get(t.Context(), p.After)
 	if err != nil || len(book.Bullets) != 6 || p.Bullets != 6 || len(books) != 6 {
 		t.Errorf("playbook %+v, %v; %d versions", book, err, len(books))
 	}

@@ -74,7 +74,7 @@ func TestFork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := e.Books.Put(&playbook.Playbook{})
+	other, err := e.Books.Put(t.Context(), &playbook.Playbook{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func everyPoint(t *testing.T, e *engine.Engine, workflowID string) {
 		if err != nil {
 			t.Fatalf("%s, event %d: %v", workflowID, n, err)
 		}
-		if err := e.CheckFork(p); err != nil {
+		if err := e.CheckFork(t.Context(), p); err != nil {
 			t.Errorf("%s, event %d: %v", workflowID, n, err)
 		}
 		planned++

@@ -23,7 +23,7 @@ func diffOf(t *testing.T, e *engine.Engine, a, b string) *compare.Diff {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sides[i] = histories.DiffSide(chain, e.Artifacts.Get)
+		sides[i] = histories.DiffSide(t.Context(), chain, e.Artifacts.Get)
 	}
 	return compare.Of(sides[0], sides[1], compare.Options{})
 }

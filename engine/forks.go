@@ -43,17 +43,17 @@ type ForkNeed struct {
 }
 
 // ForkNeeds lists the artifacts and the playbook that a fork reads.
-func (e *Engine) ForkNeeds(p *fork.Plan) ([]ForkNeed, error) {
+func (e *Engine) ForkNeeds(ctx context.Context, p *fork.Plan) ([]ForkNeed, error) {
 	var needs []ForkNeed
 	for what, ref := range forkRefs(p) {
-		here, err := e.Artifacts.Has(*ref)
+		here, err := e.Artifacts.Has(ctx, *ref)
 		if err != nil && !errors.Is(err, artifact.ErrNotFound) {
 			return nil, fmt.Errorf("%s: %w", what, err)
 		}
 		needs = append(needs, ForkNeed{fmt.Sprintf("%s (artifact %s)", what, ref.SHA256), here})
 	}
 	if hash := p.Input.PlaybookHash; hash != "" {
-		_, err := e.Books.Get(hash)
+		_, err := e.Books.Get(ctx, hash)
 		if err != nil && !errors.Is(err, playbook.ErrNotFound) {
 			return nil, fmt.Errorf("the playbook %s: %w", hash, err)
 		}
@@ -80,11 +80,11 @@ func forkRefs(p *fork.Plan) map[string]*ace.Ref {
 
 // CheckFork returns an [ErrGone] that names the missing needs of a fork. It never fails on a
 // cluster, whose workers have their own stores; there, show the list of [Engine.ForkNeeds].
-func (e *Engine) CheckFork(p *fork.Plan) error {
+func (e *Engine) CheckFork(ctx context.Context, p *fork.Plan) error {
 	if e.Mode() == Cluster {
 		return nil
 	}
-	needs, err := e.ForkNeeds(p)
+	needs, err := e.ForkNeeds(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (e *Engine) CheckFork(p *fork.Plan) error {
 
 // StartFork starts a fork under the next free number of its original, which does not change.
 func (e *Engine) StartFork(ctx context.Context, p *fork.Plan) (Forked, error) {
-	if err := e.CheckFork(p); err != nil {
+	if err := e.CheckFork(ctx, p); err != nil {
 		return Forked{}, err
 	}
 	in, err := e.storeResults(ctx, p.Input)

@@ -41,7 +41,7 @@ const workerLog = "worker.log"
 
 // testsPerProcessor sets the default of -parallel. The tests mostly wait: for a killed process to be missed, for a
 // retry, for a server to stop.
-const testsPerProcessor = 3
+const testsPerProcessor = 6
 
 // plantedKey is a secret in the environment of this process and its children that must not be stored.
 const plantedKey = "planted-Zx81-very-secret-value"
@@ -79,7 +79,10 @@ func runTests(m *testing.M) int {
 
 // workerConfig configures a worker that may kill itself when it comes to a step of a session for
 // the nth time (step:n).
-type workerConfig struct{ Dir, Kill string }
+type workerConfig struct {
+	Dir, Kill string
+	Store     string // of a cluster, whose address is in the environment; "" for the embedded server
+}
 
 // workerProgram is a worker that runs until its parent closes its input or kills it.
 func workerProgram(config []byte) error {
@@ -102,8 +105,12 @@ func workerProgram(config []byte) error {
 			killSelf()
 		}
 	}
-	e, err := engine.Open(context.Background(), engine.Options{DataDir: c.Dir, Version: "test", Worker: true, Takeover: true,
-		Logger: slog.New(slog.NewTextHandler(logs, nil)), Sessions: host.Options{OnStep: onStep}})
+	o := engine.Options{DataDir: c.Dir, Version: "test", Worker: true, Takeover: true,
+		Logger: slog.New(slog.NewTextHandler(logs, nil)), Sessions: host.Options{OnStep: onStep}}
+	if c.Store != "" {
+		o.Takeover, o.Remote, o.Store = false, &engine.Remote{}, c.Store
+	}
+	e, err := engine.Open(context.Background(), o)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/worker"
 	"google.golang.org/grpc"
 
 	"acescope/engine"
@@ -89,6 +90,9 @@ func (m member) run() error {
 	logs, err := os.OpenFile(filepath.Join(m.Dir, workerLog), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
+	}
+	if m.Kill != nil {
+		worker.SetStickyWorkflowCacheSize(0) // or the server waits for the worker that died
 	}
 	e, err := engine.Open(context.Background(), engine.Options{DataDir: m.Dir, Version: "test", Worker: m.Serve, Takeover: m.Serve, NoRunner: true,
 		Intercept: m.Kill.intercept(), Logger: slog.New(slog.NewTextHandler(logs, nil))})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli/agentclitest"
 	"acescope/engine/agents/session"
 	"acescope/engine/tasks/blueprint"
@@ -375,7 +376,8 @@ func (s *runEnv) fillDispatcher() {
 		for n := range 500 {
 			notices = append(notices, runner.Notice{Kind: runner.Withdraw, Run: fmt.Sprintf("unknown-%d-%d", i, n)})
 		}
-		if err := s.e.Client.SignalWorkflow(s.t.Context(), runner.DispatcherID, "", runner.SignalNotices, notices); err != nil {
+		if err := s.e.Client.SignalWorkflow(s.t.Context(), runner.DispatcherID(ace.TaskQueue), "",
+			runner.SignalNotices, notices); err != nil {
 			s.t.Fatal(err)
 		}
 	}

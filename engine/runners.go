@@ -25,7 +25,7 @@ var ErrNoRunner = errors.New("no such runner")
 // Runners returns the state of the dispatcher, which is empty before its first run. It requires a
 // running worker.
 func (e *Engine) Runners(ctx context.Context, o runner.ViewOptions) (v runner.View, err error) {
-	answer, err := e.Client.QueryWorkflow(ctx, runner.DispatcherID, "", runner.QueryDispatcher, o)
+	answer, err := e.Client.QueryWorkflow(ctx, runner.DispatcherID(e.TaskQueue), "", runner.QueryDispatcher, o)
 	switch {
 	case isNotFound(err):
 		return v, nil
@@ -91,6 +91,7 @@ func (e *Engine) NewRunner(o host.Options) (*host.Host, error) {
 		o.SessionQueue = sessionhost.Queue(o.Capabilities.Hostname, dir)
 	}
 	o.Client = e.workerClient()
+	o.TaskQueue = e.TaskQueue
 	o.DataDir = dir
 	o.Artifacts = e.Artifacts
 	o.Version = e.version

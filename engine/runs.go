@@ -75,7 +75,7 @@ func (r *Runs) begin(ctx context.Context, q run.Request, in run.Input) (run.Inpu
 		ParentSessionID: in.ParentSessionID, Mode: in.Mode}
 	_, err := r.e.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID:                                       run.WorkflowID(in.RunID),
-		TaskQueue:                                ace.TaskQueue,
+		TaskQueue:                                r.e.TaskQueue,
 		TypedSearchAttributes:                    workflows.RunAttributes(in),
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
@@ -84,13 +84,8 @@ func (r *Runs) begin(ctx context.Context, q run.Request, in run.Input) (run.Inpu
 	if isError[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
 		return r.existing(ctx, q, in)
 	}
-	if isError[*serviceerror.InvalidArgument](err) {
-		command := ace.SearchAttributesCommand(r.e.namespace, []string{ace.AttrBlueprint, ace.AttrRunner})
-		return run.Input{}, fmt.Errorf("start run %s: %w; if the namespace lacks the search attributes of runs: %s",
-			in.RunID, err, command)
-	}
 	if err != nil {
-		return run.Input{}, fmt.Errorf("start run %s: %w", in.RunID, err)
+		return run.Input{}, startError(ctx, r.e, "run "+in.RunID, err)
 	}
 	r.remember(in)
 	return in, nil

@@ -33,7 +33,8 @@ func dyingWorkerProgram(config []byte) error {
 	}
 	err = serveAnswers(e, func(*runner.Answer) {
 		for { // until the dispatcher considers the answer delivered
-			v, err := e.Client.QueryWorkflow(context.Background(), runner.DispatcherID, "", runner.QueryDispatcher, runner.ViewOptions{})
+			v, err := e.Client.QueryWorkflow(context.Background(), runner.DispatcherID(ace.TaskQueue), "",
+				runner.QueryDispatcher, runner.ViewOptions{})
 			var view runner.View
 			if err == nil && v.Get(&view) == nil && view.Running == 1 {
 				killSelf()
@@ -70,7 +71,8 @@ func (w answerRecorder) RegisterActivityWithOptions(fn any, o sdkactivity.Regist
 func serveAnswers(e *engine.Engine, answered func(*runner.Answer)) worker.Worker {
 	w := worker.New(e.Client, ace.TaskQueue, worker.Options{WorkerStopTimeout: time.Second})
 	workflows.Register(w)
-	(&activities.Dispatch{Workflows: e.Client, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}).Register(answerRecorder{w, answered})
+	(&activities.Dispatch{Workflows: e.Client, TaskQueue: ace.TaskQueue,
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}).Register(answerRecorder{w, answered})
 	return w
 }
 

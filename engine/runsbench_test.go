@@ -348,15 +348,17 @@ func BenchmarkDispatcher(b *testing.B) {
 		return err
 	})
 	send := func(notices runner.Notices) {
-		o := client.StartWorkflowOptions{ID: runner.DispatcherID, TaskQueue: ace.TaskQueue}
-		if _, err := e.Client.SignalWithStartWorkflow(b.Context(), runner.DispatcherID, runner.SignalNotices, notices, o,
+		o := client.StartWorkflowOptions{ID: runner.DispatcherID(ace.TaskQueue), TaskQueue: ace.TaskQueue}
+		if _, err := e.Client.SignalWithStartWorkflow(b.Context(), runner.DispatcherID(ace.TaskQueue),
+			runner.SignalNotices, notices, o,
 			runner.DispatcherWorkflow); err != nil {
 			b.Fatal(err)
 		}
 	}
 	awaitMatched := func(count int) {
 		for view := (runner.View{}); view.Matched < int64(count); time.Sleep(5 * time.Millisecond) {
-			v, err := e.Client.QueryWorkflow(b.Context(), runner.DispatcherID, "", runner.QueryDispatcher,
+			v, err := e.Client.QueryWorkflow(b.Context(), runner.DispatcherID(ace.TaskQueue), "",
+				runner.QueryDispatcher,
 				runner.ViewOptions{})
 			if err == nil {
 				err = v.Get(&view)
@@ -400,7 +402,7 @@ func reportDispatcher(b *testing.B, c client.Client, matched int) {
 	var events, most, continued int64
 	var mostBytes int64
 	for runID := ""; ; continued++ {
-		d, err := c.DescribeWorkflowExecution(b.Context(), runner.DispatcherID, runID)
+		d, err := c.DescribeWorkflowExecution(b.Context(), runner.DispatcherID(ace.TaskQueue), runID)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -408,7 +410,8 @@ func reportDispatcher(b *testing.B, c client.Client, matched int) {
 		events += info.GetHistoryLength()
 		most, mostBytes = max(most, info.GetHistoryLength()), max(mostBytes, info.GetHistorySizeBytes())
 		q := &workflowservice.GetWorkflowExecutionHistoryRequest{Namespace: ace.DefaultNamespace, MaximumPageSize: 1,
-			Execution: &commonpb.WorkflowExecution{WorkflowId: runner.DispatcherID, RunId: info.GetExecution().GetRunId()}}
+			Execution: &commonpb.WorkflowExecution{WorkflowId: runner.DispatcherID(ace.TaskQueue),
+				RunId: info.GetExecution().GetRunId()}}
 		got, err := c.WorkflowService().GetWorkflowExecutionHistory(b.Context(), q)
 		if err != nil {
 			b.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/engine/agents/session"
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
@@ -36,7 +37,7 @@ func TestDispatcherTerminated(t *testing.T) {
 		return nil
 	})
 	before := s.view()
-	if err := s.e.Terminate(t.Context(), runner.DispatcherID, "", "a test"); err != nil {
+	if err := s.e.Terminate(t.Context(), runner.DispatcherID(ace.TaskQueue), "", "a test"); err != nil {
 		t.Fatal(err)
 	}
 	s.waitFor(func() error { // without a signal from the test
@@ -166,7 +167,8 @@ func TestForged(t *testing.T) {
 		{Kind: "nonsense", Run: in.RunID},
 	}
 	for _, arg := range []any{notices, "no notices", nil, map[string]int{"a": 1}} {
-		if err := s.e.Client.SignalWorkflow(t.Context(), runner.DispatcherID, "", runner.SignalNotices, arg); err != nil {
+		if err := s.e.Client.SignalWorkflow(t.Context(), runner.DispatcherID(ace.TaskQueue), "",
+			runner.SignalNotices, arg); err != nil {
 			t.Fatal(err)
 		}
 	}

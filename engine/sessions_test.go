@@ -39,7 +39,7 @@ func newSessionEnv(t *testing.T) *sessionEnv {
 // ready or has ended.
 func (h *sessionEnv) startWorker(kill string) *process {
 	h.t.Helper()
-	p := startProgram(h.t, h.agent, "worker", workerConfig{h.dir, kill})
+	p := startProgram(h.t, h.agent, "worker", workerConfig{Dir: h.dir, Kill: kill})
 	if kill == "" {
 		return p.waitLine("serving")
 	}
@@ -175,7 +175,7 @@ func (h *sessionEnv) checkLogs(s session.State) {
 			h.t.Errorf("turn %d has no log: %+v", r.Turn, r)
 			continue
 		}
-		data, err := h.Artifacts.Get(*r.Log, 1<<20)
+		data, err := h.Artifacts.Get(h.t.Context(), *r.Log, 1<<20)
 		live, ferr := os.ReadFile(artifact.NewLogs(h.dir, h.Artifacts).Path(r.LogPath))
 		if err != nil || ferr != nil || string(live) != string(data) {
 			h.t.Errorf("the log of turn %d: %v, %v", r.Turn, err, ferr)

@@ -120,7 +120,7 @@ func TestCuratorInShell(t *testing.T) {
 			t.Errorf("task %d: %d operations: %+v", i, n, d.Delta.Operations)
 		}
 	}
-	book, err := e.Books.Get(p.After)
+	book, err := e.Books.Get(t.Context(), p.After)
 	if err != nil || book.Bullets[0].Content != `"Convert 3 furlongs to metres." \ 603.504` || book.Bullets[0].Neutral != len(tasks)-1 {
 		t.Errorf("%+v, %v", book, err)
 	}

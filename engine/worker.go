@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -17,7 +18,9 @@ import (
 	"acescope/engine/activities"
 	"acescope/engine/agents/observe"
 	"acescope/engine/agents/session/host"
+	"acescope/engine/internal/process"
 	"acescope/engine/internal/redact"
+	"acescope/engine/store/artifact"
 	"acescope/engine/temporal/server"
 	"acescope/engine/workflows"
 )
@@ -32,16 +35,23 @@ const maxSessionActivities = 1000
 // workerSet holds the workers of this process.
 type workerSet struct {
 	w        worker.Worker
+	flows    worker.Worker // nil if the main worker executes the programs of flows
 	dispatch *activities.Dispatch
 	sessions *background // may be nil
 	runner   *background // may be nil
 	watch    *background // of the dispatcher
+	store    *storeWatch
+	storeRun *background
 }
 
 func (s *workerSet) stop() {
+	s.storeRun.stop()
 	s.watch.stop()
 	s.runner.stop() // first, because it notifies its workflow
 	s.w.Stop()
+	if s.flows != nil {
+		s.flows.Stop()
+	}
 	s.dispatch.Close()
 	s.sessions.stop()
 }
@@ -57,17 +67,23 @@ func (e *Engine) workerClient() client.Client {
 // serve starts a worker for the contract's task queue and a worker for sessions.
 func (e *Engine) serve(o Options) error {
 	c := e.workerClient()
-	w := worker.New(c, ace.TaskQueue, workerOptions(MaxActivities))
+	w := worker.New(c, e.TaskQueue, workerOptions(MaxActivities))
 	workflows.Register(w)
 	acts := &activities.Activities{
 		Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Blueprint: e.stepProviders(o.Blueprints),
-		Signals: e.Client, DataDir: e.dir, Agents: e.Agents,
+		Signals: e.Client, Logs: artifact.NewLogs(e.dir, e.Artifacts), Agents: e.Agents,
+		Withheld: o.withheld(), CacheDir: filepath.Join(e.dir, "cache", "operations"), Self: e.ownEnv(o),
 	}
-	if e.Node() == nil {
+	if o.Blueprints != nil {
+		acts.Runs = e.Runs(o.Blueprints)
+	}
+	if e.Node() == nil || e.shared != nil {
 		acts.Cluster = e.clusterID
 	}
-	acts.Register(w)
-	dispatch := &activities.Dispatch{Workflows: c, Logger: e.log}
+	if err := acts.Register(w); err != nil {
+		return err
+	}
+	dispatch := &activities.Dispatch{Workflows: c, TaskQueue: e.TaskQueue, Logger: e.log}
 	dispatch.Register(w)
 	h, err := e.sessionHost(w, o)
 	if err != nil {
@@ -79,11 +95,36 @@ func (e *Engine) serve(o Options) error {
 		}
 		return fmt.Errorf("start the worker: %w", err)
 	}
-	e.worker = &workerSet{w: w, dispatch: dispatch, watch: inBackground(dispatch.Watch)}
+	store := newStoreWatch(e)
+	e.worker = &workerSet{w: w, dispatch: dispatch, watch: inBackground(dispatch.Watch), store: store,
+		storeRun: inBackground(func(ctx context.Context) {
+			tick := time.NewTicker(storeCheckEvery)
+			defer tick.Stop()
+			store.run(ctx, tick.C)
+		})}
 	if h != nil {
 		e.worker.sessions = startSessions(c, h, e.log)
 	}
-	return nil
+	return e.worker.serveFlows(e, acts)
+}
+
+// ownEnv returns variables with which this program connects as this process did, besides the environment. A codec
+// server must be in the environment or in the configuration.
+func (e *Engine) ownEnv(o Options) []string {
+	env := []string{"ACESCOPE_DATA_DIR=" + e.dir}
+	if o.Remote == nil {
+		return append(env, "TEMPORAL_ADDRESS=", "TEMPORAL_PROFILE=")
+	}
+	for _, v := range [][2]string{{"TEMPORAL_ADDRESS", o.Remote.Address},
+		{"TEMPORAL_NAMESPACE", o.Remote.Namespace},
+		{"TEMPORAL_PROFILE", o.Remote.Profile}, {"TEMPORAL_API_KEY", o.Remote.APIKey},
+		{"ACESCOPE_STORE", o.Store},
+		{"ACESCOPE_TASK_QUEUE", o.TaskQueue}} {
+		if v[1] != "" {
+			env = append(env, v[0]+"="+v[1])
+		}
+	}
+	return env
 }
 
 // clusterID returns the id of the cluster, or its address if it does not permit the question.
@@ -117,6 +158,8 @@ func (e *Engine) sessionHost(w worker.Worker, o Options) (*host.Host, error) {
 
 func workerOptions(activities int) worker.Options {
 	return worker.Options{
+		Identity: fmt.Sprintf("%s%d@%s", ace.WorkerIdentity, os.Getpid(),
+			process.Hostname()),
 		MaxConcurrentActivityExecutionSize: activities,
 		// A step learns about a cancellation in the answer to a heartbeat: do not delay heartbeats.
 		MaxHeartbeatThrottleInterval: time.Second,
@@ -211,7 +254,7 @@ func (e *Engine) startForwarder(o Options) {
 		return
 	}
 	redact := redact.New(redact.Environ(os.Environ())...).Line
-	to := observe.NewTemporal(e.Client, redact, e.log)
+	to := observe.NewTemporal(e.Client, e.TaskQueue, redact, e.log)
 	f := &observe.Forwarder{Dir: o.Spool, To: to, Artifacts: e.Artifacts, Redact: redact, Prices: o.Prices, Log: e.log}
 	e.forwarder = &spoolForwarder{to, inBackground(func(ctx context.Context) {
 		if err := f.Run(ctx); err != nil {

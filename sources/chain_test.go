@@ -176,7 +176,7 @@ func TestDiffWithoutTheFirstRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := compare.Of(histories.DiffSide(a, nil), histories.DiffSide(b, nil), compare.Options{})
+	d := compare.Of(histories.DiffSide(t.Context(), a, nil), histories.DiffSide(t.Context(), b, nil), compare.Options{})
 	if d.A.Runs != 2 || d.B.Runs != 1 || d.Counts[compare.NotReached] != 2 || d.Counts[compare.OnlyA] != 0 {
 		t.Errorf("%v, %+v", d.Counts, d.First)
 	}

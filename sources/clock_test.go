@@ -83,7 +83,7 @@ func TestClockSkew(t *testing.T) {
 		t.Errorf("steps count %d and %d, the run %d", back, s.About.ClockBack, d.Skew.Back)
 	}
 	chain := cluster.Chain{Runs: [][]*historypb.HistoryEvent{b.Events}, RunIDs: []string{"r"}}
-	diff := compare.Of(histories.DiffSide(chain, nil), histories.DiffSide(chain, nil), compare.Options{AllFields: true})
+	diff := compare.Of(histories.DiffSide(t.Context(), chain, nil), histories.DiffSide(t.Context(), chain, nil), compare.Options{AllFields: true})
 	for _, p := range diff.Pairs {
 		if p.A.DurationMS < 0 || p.B.DurationMS < 0 {
 			t.Errorf("%s took %f ms", p.A.Key, p.A.DurationMS)

@@ -81,7 +81,7 @@ func (f *Feeds) sourceAges() []system.SourceAge {
 		case t.Scan.Running:
 			row.Text = "scanning: " + t.Scan.Stage
 		default:
-			row.Text = fmt.Sprintf("%d ended runs scanned", t.Ended)
+			row.Text = fmt.Sprintf("%d closed runs scanned", t.Ended)
 		}
 		list = append(list, row)
 	}

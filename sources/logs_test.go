@@ -145,7 +145,7 @@ func TestCallsOfARun(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		s.Link.ArtifactPath = func(ace.Ref) (string, error) { return file, nil }
+		s.Link.ArtifactPath = func(context.Context, ace.Ref) (string, error) { return file, nil }
 		s.Logs.Run(ctx)
 	})
 	t.Cleanup(func() { stop(); wg.Wait() })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,7 +77,7 @@ func TestMeterIsBounded(t *testing.T) {
 
 // healthySystem is a system without problems.
 func healthySystem() *system.System {
-	poller := []system.Poller{{Identity: "1@host", Last: base}}
+	poller := []system.Poller{{Identity: "acescope 1@host", Last: base}}
 	return &system.System{At: base, Mode: "embedded", Address: "127.0.0.1:7233", Space: "ace-dev", Server: system.ServerInfo{Version: "1.32.1"},
 		Host:   cluster.Host{PID: 7, DataDir: "/d", Free: 10 << 30},
 		Queues: []system.Queue{{Name: "ace", Kind: "workflow", Ours: true, Pollers: poller}, {Name: "ace", Kind: "activity", Ours: true, Pollers: poller}}}
@@ -100,9 +101,16 @@ func TestChecks(t *testing.T) {
 		}, "orders workflow", system.CheckError, "3 waiting", "serves task queue orders"},
 		"unused": {func(s *system.System) { s.Queues = append(s.Queues, system.Queue{Name: "orders", Kind: "activity"}) }, "orders activity", system.CheckOK, "no worker polls and nothing waits", ""},
 		"gone":   {func(s *system.System) { s.Queues[0].Pollers, s.Queues[0].Gone = nil, base.Add(-time.Hour) }, "ace workflow", system.CheckWarning, "no worker polls any more, no backlog", "the last worker has ended"},
-		"slow":   {func(s *system.System) { s.Queues[0].Backlog, s.Queues[0].OldestMS = 40, 60_000 }, "ace workflow", system.CheckWarning, "40 waiting", "do not keep up"},
+		"intruder": {func(s *system.System) {
+			s.Queues[1].Pollers = append(slices.Clone(s.Queues[1].Pollers),
+				system.Poller{Identity: "41@team", Last: base})
+		}, "ace activity", system.CheckError, "not acescope: 41@team", "--task-queue"},
+		"unserved": {func(s *system.System) { s.Queues[0].Pollers, s.Host = nil, cluster.Host{} }, "ace workflow",
+			system.CheckInfo, "no worker polls, and no run is open", "acescope serve --address 127.0.0.1:7233"},
+		"slow": {func(s *system.System) { s.Queues[0].Backlog, s.Queues[0].OldestMS = 40, 60_000 },
+			"ace workflow", system.CheckWarning, "40 waiting", "do not keep up"},
 		"attributes": {func(s *system.System) { s.Attributes = []string{"Phase", "TaskId"} }, "attributes", system.CheckError, "lacks Phase, TaskId",
-			"temporal operator search-attribute create --namespace ace-dev --name Phase --type Keyword --name TaskId --type Keyword"},
+			"acescope setup --address 127.0.0.1:7233 --namespace ace-dev"},
 		"lost": {func(s *system.System) { s.Host.Lost = "temporal.db is missing" }, "data", system.CheckError, "/d: temporal.db is missing", "end process 7"},
 		"agent": {func(s *system.System) {
 			s.Agents = []cluster.ToolCheck{{Name: "codex", State: cluster.Info, Text: "not installed"}}

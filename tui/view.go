@@ -184,6 +184,10 @@ func Noted(text string) tea.Msg { return noticeMsg{text: text} }
 // errors.
 func Failed(err error) tea.Msg { return noticeMsg{text: err.Error(), bad: true} }
 
+// Copied returns the message by which a command copies a text through the terminal, which also
+// works over SSH.
+func Copied(what, text string) tea.Msg { return copiedMsg{what, text, errNoClipboard} }
+
 // Asked returns the message by which a command opens a question.
 func Asked(q Question) tea.Msg { return questionMsg{q} }
 

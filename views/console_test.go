@@ -366,6 +366,7 @@ type failing struct {
 	console.Mutations
 	console.SessionActions
 	console.RunnerActions
+	console.FlowActions
 }
 
 func (failing) Cancel(context.Context, string, string) error { return errors.New("permission denied") }

@@ -124,6 +124,12 @@ func TestCostEmpty(t *testing.T) {
 	sc.has("/home/user/.claude")
 	sc.press("enter", "enter", "y")
 	sc.has("no transcripts of coding agents")
+
+	s.Transcripts.Dirs = nil
+	sc.show(s)
+	sc.has(transcripts.NoHome)
+	sc.press("0")
+	sc.has(transcripts.NoHome)
 }
 
 // Text from transcripts does not reach the terminal as it is, at any size.

@@ -234,6 +234,18 @@ func TestExperimentsGrow(t *testing.T) {
 	sc.lacks("night-3")
 }
 
+// An experiment that has only tasks says so, also while its numbers are not known.
+func TestExperimentWithoutWorkflow(t *testing.T) {
+	s := learnt("theirs", "d", 40, 3, 0)
+	s.RunID, s.Note = "", "no experiment workflow, only the tasks"
+	snap := listed(s)
+	snap.Experiments.Rows[0].Progress, snap.Experiments.Rows[0].Note = nil, s.Note
+	sc := newScreen(t, snap, plainLook, 120, 30)
+	sc.press("5")
+	sc.has("theirs")
+	sc.has("no experiment workflow, only the tasks")
+}
+
 func TestExperimentsAreKept(t *testing.T) {
 	shared := func() *experimentsview.Experiments {
 		st := newStore(nil)

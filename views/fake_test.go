@@ -262,6 +262,11 @@ func (s *store) DecideCall(_ context.Context, id, call string, allow bool, reaso
 	return nil
 }
 
+func (s *store) DecideFlow(_ context.Context, of runs.ID, step string, approved bool, comment string) error {
+	s.tell("decide flow %s %s %s %v %q", of.WorkflowID, of.RunID, step, approved, comment)
+	return nil
+}
+
 func (s *store) InterruptSession(_ context.Context, id string) error {
 	s.tell("interrupt %s", id)
 	return nil

@@ -16,13 +16,15 @@ import (
 // testHost has no failing checks.
 func testHost() *snapshot {
 	s := full(60)
-	poller := system.Poller{Identity: "4711@host", Last: noon.Add(-3 * time.Second), Rate: 100_000}
+	poller := system.Poller{Identity: "acescope 4711@host", Last: noon.Add(-3 * time.Second), Rate: 100_000}
 	s.System = &system.System{At: noon.Add(-time.Second), Mode: "embedded", Address: "127.0.0.1:40213", Space: "ace-dev",
 		Host: cluster.Host{PID: 4711, Version: "1.4.0", Started: noon.Add(-3 * time.Hour), DataDir: "/home/ada/.local/share/acescope",
 			Free: 60 << 30, Worker: true, Size: 712 << 20, Files: 1234},
 		Server: system.ServerInfo{Version: "1.32.1", Cluster: "active", Store: "sqlite", Search: "sqlite", Shards: 1, AnsweredMS: 0.7},
 		Queues: []system.Queue{
-			{Name: "ace", Kind: "workflow", Ours: true, Pollers: []system.Poller{poller, {Identity: "4712@host", Last: noon.Add(-50 * time.Second)}}, In: 7.9, Out: 7.9},
+			{Name: "ace", Kind: "workflow", Ours: true,
+				Pollers: []system.Poller{poller,
+					{Identity: "acescope 4712@host", Last: noon.Add(-50 * time.Second)}}, In: 7.9, Out: 7.9},
 			{Name: "ace", Kind: "activity", Ours: true, Pollers: []system.Poller{poller}, In: 30, Out: 30}},
 		OpenRuns: 3, TotalRuns: 10_214,
 		Sources: []system.SourceAge{{Name: "engine", State: cluster.OK, Text: "embedded, 127.0.0.1:40213", Since: noon.Add(-time.Minute)},

@@ -239,7 +239,8 @@ func TestForksInTheList(t *testing.T) {
 	s.Runs.Rows[1].Fork = &ace.Forked{WorkflowID: "ace/q-1", Event: 14, Phase: ace.PhaseSkills, Changed: map[string]ace.ForkChange{"model": {From: "a", To: "b"}}}
 	sc := newScreen(t, s, plainLook, 80, 24)
 	sc.has("↳ q-00005")
-	if cell, ok := runsview.Cell("forked", s.Runs.Rows[1], noon); !ok || cell != "q-1 at 14, model: a → b" {
+	column, ok := runsview.Plain("forked")
+	if cell := column.Cell(s.Runs.Rows[1], noon); !ok || cell != "q-1 at 14, model: a → b" {
 		t.Errorf("%q %v", cell, ok)
 	}
 }

@@ -98,13 +98,13 @@ func (l library) answer(w playbooks.Ask) *playbooks.Playbooks {
 	}
 	h := playbook.NewHistory(name)
 	must(l.store.Read(l.t.Context(), h, seq))
-	book, err := l.store.Get(h.Head())
+	book, err := l.store.Get(l.t.Context(), h.Head())
 	must(err)
 	at := &playbooks.VersionDetail{VersionRef: playbooks.VersionRef{Branch: name, Seq: seq}, Hash: h.Head(), HasBullets: true, Bullets: h.Blame(book), Totals: h.Totals(),
 		Sizes: h.Sizes(), Changes: &playbook.Difference{}, Record: playbook.Version{Source: playbook.Source{Hash: h.Head()}, Bullets: len(book.Bullets)}}
 	if seq > 0 {
 		at.Record = b.Versions[seq-1]
-		before, err := l.store.Get(at.Record.Parent)
+		before, err := l.store.Get(l.t.Context(), at.Record.Parent)
 		must(err)
 		at.Changes = playbook.Diff(before, book)
 	}
@@ -118,7 +118,7 @@ func (l library) answer(w playbooks.Ask) *playbooks.Playbooks {
 		for i, m := range []playbooks.VersionRef{w.A, w.B} {
 			hash, err := l.store.At(m.Branch, m.Seq)
 			must(err)
-			books[i], err = l.store.Get(hash)
+			books[i], err = l.store.Get(l.t.Context(), hash)
 			must(err)
 		}
 		b.Compared.Diff = playbook.Diff(books[0], books[1])
@@ -229,7 +229,9 @@ func TestPlaybookWithoutBooks(t *testing.T) {
 	} {
 		booksOnly(t, b, 80, 24).has(want)
 	}
-	booksOnly(t, &playbooks.Playbooks{}, 80, 24, func(s *snapshot) { s.Connection.Mode = "remote" }).has("the worker of a remote cluster")
+	remote := booksOnly(t, &playbooks.Playbooks{}, 80, 24, func(s *snapshot) { s.Connection.Mode = "remote" })
+	remote.has("the worker of a remote cluster")
+	remote.has("what a run of another program changed is on its run screen")
 }
 
 // Three keys lead to the task that wrote a bullet, one more to its run.

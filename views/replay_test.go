@@ -32,7 +32,8 @@ func replaySnapshot() *snapshot {
 	}
 	s.Replay = &histories.Replay{WorkflowID: "ace/q-1", RunID: "r", About: histories.StepRun{TaskID: "q-1", Events: 38, LastEvent: 38, WorkflowType: ace.TaskWorkflow},
 		Phases: []int{1, 8, 14, 20, 26}, Tools: []int{14}, Errors: []int{14}, Watched: "phase", WatchedValue: `"reflector"`, Verdict: verdict, Closed: true,
-		Known: []histories.StepChange{change("phase", "", `"reflector"`), change("answer", "", `"42\u001b[31m 日本"`), change("usage.cost_usd", "", "0.001"), change("skills.look_up.calls", "", "3"),
+		Known: []histories.StepChange{change("phase", "", `"reflector"`), change("answer", "", `"42\u001b[31m 日本"`),
+			change("operations.accepted", "", "2"), change("usage.cost_usd", "", "0.001"), change("skills.look_up.calls", "", "3"),
 			change("playbook.before", "", `"1a6e"`), change("bullet.b-1", "", `"tagged helpful"`)},
 		Frame: &histories.StepFrame{Position: 14, EventID: 14, EventType: "ActivityTaskCompleted", ElapsedMS: 16.2, Error: true, ClockBackMS: 3000,
 			Notes: []string{"a payload is binary/encrypted"}, Changes: []histories.StepChange{change("phase", `"skills"`, `"reflector"`), change("answer", "", `"42"`)},

@@ -333,7 +333,7 @@ func TestMissingAttributesAreShown(t *testing.T) {
 	s.Runs.Missing = []string{ace.AttrExit, ace.AttrPhase}
 	sc := newScreen(t, s, plainLook, 80, 24)
 	sc.has("the server lacks the search attributes ExitStatus, Phase")
-	sc.has("temporal operator search-attribute create --namespace ace-dev --name")
+	sc.has("acescope setup --namespace ace-dev")
 }
 
 func TestSlowQueryKeepsOldRows(t *testing.T) {

@@ -106,7 +106,7 @@ func bindings(c *console.Console) []tui.Binding {
 	verify.Hints = []string{"run"}
 	refresh := func(s tui.Shell) { c.Controls.Refresh(); s.Note("refreshing") }
 	reread := console.Key("runs.refresh", "read the list again now", "", refresh, "ctrl+r")
-	b := []tui.Binding{query, reread, open, verify}
+	b := append([]tui.Binding{query, reread, open, verify}, c.WebBindings()...)
 	if c.Acts() {
 		cancel := console.MutatingKey("run.cancel", "cancel the marked runs, or the selected one (asks first)",
 			"cancel", c.Cancel, "x")

@@ -37,7 +37,8 @@ func TestStartScreen(t *testing.T) {
 	sc := newScreen(t, withoutRuns(3), plainLook, 80, 24)
 	sc.has("3 sessions")
 	sc.has("today $3.75")
-	sc.has("7 days $7.50")
+	sc.has("this week $3.75") // noon is a Monday
+	sc.has("this month $7.50")
 	sc.press("]", "enter")
 	sc.has("Conversation")
 	sc.press("esc", "H", "]", "]", "enter")

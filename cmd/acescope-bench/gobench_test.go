@@ -195,3 +195,18 @@ func dispatch(b *bench) {
 		{"continued as new", "times", "≥ 1", "continued"},
 	})
 }
+
+// flows compares a flow of 100 actions with the same workflow in Go, and measures a long loop and the parser.
+func flows(b *bench) {
+	b.goBench(goBenchmark{pkg: "engine", ours: "Flow/ours", peer: "Flow/plain", count: 5}, []metric{
+		{"a flow of 100 actions, against the same workflow in Go", "ms", "≤ 1.2×", "ns/op"},
+		{"its history", "events", "≤ 1.3×", "events"},
+	})
+	b.goBench(goBenchmark{pkg: "engine", ours: "FlowLoop", count: 1}, []metric{
+		{"10,000 iterations: longest pause while the run continues as new", "ms", "≤ 200", "pause-ms"},
+		{"10,000 iterations", "s", "", "ns/op"},
+	})
+	b.goBench(goBenchmark{pkg: "engine/flow", ours: "Parse/1000_steps", count: 20}, []metric{
+		{"parse and check a flow of 1,000 steps", "ms", "≤ 50", "ns/op"},
+	})
+}

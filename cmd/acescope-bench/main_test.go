@@ -28,25 +28,28 @@ func BenchmarkSections(b *testing.B) {
 		name string
 		run  func(*bench)
 	}{
-		{"start", start},             // exec to the first frame; against a plain embedded server
-		{"tail", tail},               // a tool event to its line of acescope tail
-		{"tasks", tasks},             // throughput and CPU; against a bare worker
-		{"growth", growth},           // throughput after many tasks; against an empty data directory
-		{"list", list},               // against temporal workflow list
-		{"idle", idle},               // CPU of an idle server
-		{"console", console},         // CPU and output of an idle console
-		{"frame", frame},             // events come and a user types; against the table of Bubbles
-		{"scroll", scroll},           // through 100,000 runs
-		{"history", history},         // opening and searching 50,000 events
-		{"logs", logs},               // following a log at full speed; against tail | jq
-		{"diff", diff},               // of two long histories
-		{"step", step},               // reading a long history and seeking; against a JSON decoder
-		{"verify", verify},           // against the SDK's replayer, and two cores against one
-		{"hook", hook},               // acescope-hook, to the screen; against /bin/cat
-		{"transcripts", transcripts}, // indexing while a user types
-		{"stream", stream},           // output of agents; against encoding/json
-		{"runs", runs},               // of a blueprint; against a bare activity and a fixed queue
-		{"dispatch", dispatch},       // the dispatcher while many runs wait
+		{"start", start},                // exec to the first frame; against a plain embedded server
+		{"tail", tail},                  // a tool event to its line of acescope tail
+		{"tasks", tasks},                // throughput and CPU; against a bare worker
+		{"growth", growth},              // throughput after many tasks; against an empty data directory
+		{"list", list},                  // against temporal workflow list
+		{"idle", idle},                  // CPU of an idle server
+		{"console", console},            // CPU and output of an idle console
+		{"frame", frame},                // events come and a user types; against the table of Bubbles
+		{"scroll", scroll},              // through 100,000 runs
+		{"history", history},            // opening and searching 50,000 events
+		{"logs", logs},                  // following a log at full speed; against tail | jq
+		{"diff", diff},                  // of two long histories
+		{"step", step},                  // reading a long history and seeking; against a JSON decoder
+		{"verify", verify},              // against the SDK's replayer, and two cores against one
+		{"hook", hook},                  // acescope-hook, to the screen; against /bin/cat
+		{"transcripts", transcripts},    // indexing while a user types
+		{"stream", stream},              // output of agents; against encoding/json
+		{"runs", runs},                  // of a blueprint; against a bare activity and a fixed queue
+		{"dispatch", dispatch},          // the dispatcher while many runs wait
+		{"cluster-tasks", clusterTasks}, // two serving processes of a cluster against one
+		{"cluster-list", clusterList},   // of a cluster; against temporal workflow list
+		{"flows", flows},                // a flow against the same workflow in Go, and a loop of 10,000 iterations
 	} {
 		b.Run(s.name, func(b *testing.B) {
 			section := settings
@@ -88,13 +91,16 @@ type sizes struct {
 	megabytes   int // of logs, transcripts and streams
 	programs    int // runs of a blueprint
 	pending     int // runs that wait for a runner
+	clusterList int // closed runs in the list of a cluster
 }
 
 var (
 	fullSizes = sizes{runs: 3, list: 10_000, tasks: 1000, growth: 10_000, events: 300, idleSecs: 20,
-		consoleSecs: 30, typingSecs: 20, megabytes: 1024, programs: 1000, pending: 10_000}
+		consoleSecs: 30, typingSecs: 20, megabytes: 1024, programs: 1000, pending: 10_000,
+		clusterList: 100_000}
 	quickSizes = sizes{runs: 2, list: 1000, tasks: 200, growth: 1000, events: 60, idleSecs: 5,
-		consoleSecs: 5, typingSecs: 5, megabytes: 64, programs: 100, pending: 1000}
+		consoleSecs: 5, typingSecs: 5, megabytes: 64, programs: 100, pending: 1000,
+		clusterList: 10_000}
 )
 
 // TestMain reads the flags, or does the work of a child process.
@@ -119,6 +125,13 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "acescope-bench:", err)
 		os.Exit(1)
 	}
+}
+
+// skip ends the section without an error.
+func (b *bench) skip(format string, args ...any) {
+	b.progress("  skipped: "+format, args...)
+	b.report.skipped = true
+	b.SkipNow()
 }
 
 // failure is what check panics with.
@@ -195,6 +208,7 @@ func (b *bench) prepare() {
 	}
 	// Consoles keep their state; do not use the state of the user.
 	check(os.Setenv("XDG_STATE_HOME", filepath.Join(b.dir, "state")))
+	check(os.MkdirAll(b.dir, 0o755)) // PostgreSQL is another user and has its data below
 	check(os.MkdirAll(filepath.Join(b.dir, "bin"), 0o700))
 	if b.profile != "" {
 		check(os.MkdirAll(b.profile, 0o700))

@@ -44,9 +44,9 @@ func start(b *bench) {
 	}, func() []float64 {
 		dir := b.tempDir()
 		began := time.Now()
-		t := b.openTerminal(120, 40, b.acescope, "--data-dir", dir)
+		t := b.openTerminal(nil, 120, 40, b.acescope, "--data-dir", dir)
 		defer t.stop()
-		t.awaitFrame()
+		t.await("acescope")
 		values := []float64{millis(time.Since(began)), math.NaN()}
 		if cpu, err := processCPU(t.cmd.Process.Pid); err == nil {
 			values[1] = millis(cpu)
@@ -77,18 +77,18 @@ type terminal struct {
 	bytes atomic.Int64 // written after the first frame
 }
 
-func (b *bench) openTerminal(columns, rows uint16, name string, args ...string) *terminal {
+func (b *bench) openTerminal(env []string, columns, rows uint16, name string, args ...string) *terminal {
 	ctx, cancel := context.WithCancel(b.ctx)
-	cmd := command(ctx, []string{"TERM=xterm-256color"}, name, args...)
+	cmd := command(ctx, append(env[:len(env):len(env)], "TERM=xterm-256color"), name, args...)
 	t := &terminal{process: &process{cmd: cmd, cancel: cancel}}
 	t.file = must(pty.StartWithSize(cmd, &pty.Winsize{Cols: columns, Rows: rows}))
 	b.Cleanup(t.stop)
 	return t
 }
 
-// awaitFrame reads until the title is on the alternate screen. From then on the terminal counts what
-// the program writes.
-func (t *terminal) awaitFrame() {
+// await reads until a text is on the alternate screen; the title, "acescope", is in the first frame. From then on the
+// terminal counts what the program writes.
+func (t *terminal) await(text string) {
 	timeout := time.AfterFunc(frameTimeout, t.cancel)
 	defer timeout.Stop()
 	var seen []byte
@@ -97,12 +97,12 @@ func (t *terminal) awaitFrame() {
 		n, err := t.file.Read(buf)
 		seen = append(seen, buf[:n]...)
 		at := bytes.Index(seen, []byte("\x1b[?1049h"))
-		if at >= 0 && bytes.Contains(seen[at:], []byte("acescope")) {
+		if at >= 0 && bytes.Contains(seen[at:], []byte(text)) {
 			go func() { _, _ = io.Copy(t, t.file) }()
 			return
 		}
 		if err != nil {
-			fail("no first frame; the terminal has %q: %w", seen, err)
+			fail("no %q; the terminal has %q: %w", text, seen, err)
 		}
 	}
 }
@@ -140,9 +140,9 @@ func console(b *bench) {
 		}, func() []float64 {
 			s := b.serve(dir)
 			defer s.stop()
-			t := b.openTerminal(200, 50, b.acescope, "--data-dir", dir)
+			t := b.openTerminal(nil, 200, 50, b.acescope, "--data-dir", dir)
 			defer t.stop()
-			t.awaitFrame()
+			t.await("acescope")
 			check(sleep(b.ctx, settleTime))
 			written := t.bytes.Load()
 			cpu := b.cpuShare(t.process, length)
@@ -189,6 +189,9 @@ const (
 	plainCluster   = "active"
 )
 
+// quiet discards what the SDK logs.
+var quiet = sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
+
 // openPlain embeds Temporal's server in the shortest way, with a bare worker: four services, SQLite
 // in a file, no authorization.
 func openPlain(s spec, p *noop) runner {
@@ -208,7 +211,6 @@ func openPlain(s spec, p *noop) runner {
 		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
 		temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler)))
 	check(srv.Start())
-	quiet := sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	o := client.Options{HostPort: hostPort(ports[0]), Namespace: plainNamespace, Logger: quiet}
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
 		c, err := client.Dial(o)

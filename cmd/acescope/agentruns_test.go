@@ -89,7 +89,7 @@ func (f *fakeRuns) List(_ context.Context, q run.Filter) ([]run.Summary, error) 
 // files are artifacts by their digest.
 type files map[string]string
 
-func (s files) Open(ref ace.Ref) (io.ReadCloser, error) {
+func (s files) Open(_ context.Context, ref ace.Ref) (io.ReadCloser, error) {
 	data, ok := s[ref.SHA256]
 	if !ok {
 		return nil, errors.New("artifact not found")
@@ -97,7 +97,9 @@ func (s files) Open(ref ace.Ref) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(data)), nil
 }
 
-func (s files) Path(ref ace.Ref) (string, error) { return "/data/" + ref.SHA256, nil }
+func (s files) Path(_ context.Context, ref ace.Ref) (string, error) {
+	return "/data/" + ref.SHA256, nil
+}
 
 // newRunClient returns a client of a fake service, and its outputs.
 func newRunClient(f *fakeRuns, json bool) (client *agents.RunClient, out, err *bytes.Buffer) {
@@ -219,24 +221,24 @@ func TestAgentResultArtifact(t *testing.T) {
 	f.result.StdoutRef = &ace.Ref{SHA256: "a", Size: 20}
 	client, out, errs := newRunClient(f, false)
 	client.Artifacts = files{"a": "the whole\x1b[31m\nof it"}
-	if err := client.WriteResult(f.state.Input, f.result); err != nil || out.String() != "the whole\x1b[31m\nof it" {
+	if err := client.WriteResult(t.Context(), f.state.Input, f.result); err != nil || out.String() != "the whole\x1b[31m\nof it" {
 		t.Errorf("%v, %q", err, out)
 	}
 	client, out, errs = newRunClient(f, false)
-	if err := client.WriteResult(f.state.Input, f.result); err != nil || out.String() != f.result.Stdout || !strings.Contains(errs.String(), "only the beginning and the end are shown") {
+	if err := client.WriteResult(t.Context(), f.state.Input, f.result); err != nil || out.String() != f.result.Stdout || !strings.Contains(errs.String(), "only the beginning and the end are shown") {
 		t.Errorf("%v, %q, %q", err, out, errs)
 	}
 	// JSON has the complete output.
 	client, out, _ = newRunClient(f, true)
 	client.Artifacts = files{"a": "the whole", "b": `{"n":[1]}`}
 	f.result.Output, f.result.OutputRef = nil, &ace.Ref{SHA256: "b", Size: 9}
-	if err := client.WriteResult(f.state.Input, f.result); err != nil || !strings.Contains(out.String(), `"output":{"n":[1]},"output_ref":{"sha256":"b","size":9},"output_is":"json"`) {
+	if err := client.WriteResult(t.Context(), f.state.Input, f.result); err != nil || !strings.Contains(out.String(), `"output":{"n":[1]},"output_ref":{"sha256":"b","size":9},"output_is":"json"`) {
 		t.Errorf("%v, %s", err, out)
 	}
 	checkSchema(t, "agent result", out.String())
 	// An agent's answer ends with a line break.
 	client, out, _ = newRunClient(f, false)
-	if err := client.WriteResult(run.Input{RunID: "r-2", Type: run.StartSession}, run.Result{Status: run.Completed, Output: json.RawMessage(`"done\nso"`)}); err != nil || out.String() != "done\nso\n" {
+	if err := client.WriteResult(t.Context(), run.Input{RunID: "r-2", Type: run.StartSession}, run.Result{Status: run.Completed, Output: json.RawMessage(`"done\nso"`)}); err != nil || out.String() != "done\nso\n" {
 		t.Errorf("%v, %q", err, out)
 	}
 }

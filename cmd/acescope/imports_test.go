@@ -22,7 +22,8 @@ var layers = []struct {
 	{"tui/widget", []string{"tui", "theme", "engine/ace"}}, // the texts of costs
 	{"tui", []string{"tui", "theme"}},
 	{"theme", nil},
-	{"sources", []string{"engine/ace", "engine/temporal", "engine/stepper", "engine/learning/playbook", "engine/agents", "engine/tasks"}},
+	{"sources", []string{"engine/ace", "engine/temporal", "engine/stepper", "engine/learning/playbook",
+		"engine/agents", "engine/tasks", "engine/flow"}},
 
 	{"engine/ace", nil},
 	{"engine/internal", nil},
@@ -30,9 +31,10 @@ var layers = []struct {
 	{"engine/temporal", []string{"engine/ace", "engine/internal", "engine/store"}},
 	{"engine/agents", []string{"engine/ace", "engine/internal", "engine/store", "engine/temporal"}},
 	{"engine/tasks", []string{"engine/ace", "engine/internal", "engine/store", "engine/temporal", "engine/agents"}},
-	{"engine/stepper", []string{"engine/ace", "engine/temporal", "engine/agents", "engine/tasks"}},
+	{"engine/flow", []string{"engine/ace", "engine/internal", "engine/temporal", "engine/tasks"}},
+	{"engine/stepper", []string{"engine/ace", "engine/temporal", "engine/agents", "engine/tasks", "engine/flow"}},
 	{"engine/learning", []string{"engine/ace", "engine/internal", "engine/store", "engine/temporal", "engine/agents", "engine/tasks"}},
-	{"engine/workflows", []string{"engine/ace", "engine/temporal", "engine/agents", "engine/tasks"}},
+	{"engine/workflows", []string{"engine/ace", "engine/temporal", "engine/agents", "engine/tasks", "engine/flow"}},
 	{"engine", []string{"engine"}},
 }
 

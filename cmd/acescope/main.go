@@ -33,7 +33,7 @@ func execute() int {
 		err = cli.ErrInterrupted
 	}
 	if err != nil {
-		fmt.Fprintln(a.Err, "acescope: "+cli.OneLine(err))
+		fmt.Fprintln(a.Err, "acescope: "+cli.OneLine(cli.Advise(a, err)))
 	}
 	return cli.ExitCode(err)
 }

@@ -6,6 +6,7 @@ import (
 	"acescope/cmd/acescope/internal/admin"
 	"acescope/cmd/acescope/internal/agents"
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/cmd/acescope/internal/flows"
 	"acescope/cmd/acescope/internal/history"
 	"acescope/cmd/acescope/internal/learning"
 	"acescope/cmd/acescope/internal/runs"
@@ -36,6 +37,7 @@ func root(a *cli.App) *cobra.Command {
 	cmd.AddCommand(
 		runs.RunCommand(a),
 		runs.ListCommand(a),
+		runs.DatasetCommand(a),
 		runs.ShowCommand(a),
 		runs.TailCommand(a),
 		runs.LogsCommand(a),
@@ -45,16 +47,20 @@ func root(a *cli.App) *cobra.Command {
 		runs.TerminateCommand(a),
 		runs.SignalCommand(a),
 		runs.ResetCommand(a),
-		history.ForkCommand(a),
+		history.ForkCommand(a, flows.Fork),
 		history.LineageCommand(a),
 		learning.ExperimentCommand(a),
+		flows.FlowCommand(a),
 		history.DiffCommand(a),
 		agents.ObserveCommand(a),
 		learning.PlaybookCommand(a),
 		admin.ServeCommand(a),
+		admin.StoreCommand(a),
+		admin.WebCommand(a),
 		a.ConsoleFlags(admin.DemoCommand(a)),
 		admin.ProblemsCommand(a),
 		admin.DoctorCommand(a),
+		admin.SetupCommand(a),
 		admin.SchemaCommand(a),
 		learning.TriageCommand(a),
 		admin.HealthCommand(a),

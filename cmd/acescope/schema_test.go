@@ -67,7 +67,8 @@ func conforms(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // withoutJSON are the commands without JSON output; some only group subcommands.
-var withoutJSON = []string{"", "demo", "problems", "experiment", "playbook", "session", "agent", "runner"}
+var withoutJSON = []string{"", "demo", "problems", "experiment", "playbook", "replay", "session", "agent",
+	"runner", "store", "flow"}
 
 // TestEveryCommandHasASchema checks that every command has a schema or is listed in withoutJSON.
 func TestEveryCommandHasASchema(t *testing.T) {

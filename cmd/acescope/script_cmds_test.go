@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -13,7 +14,9 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
+	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/temporal/codec/codectest"
 	"acescope/engine/workflows"
@@ -104,6 +107,20 @@ func up(ts *testscript.TestScript, neg bool, args []string) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	ts.Fatalf("no host after a minute: %s", path)
+}
+
+// newCluster starts a server without workers, the cluster of later commands by its environment variables: cluster
+func newCluster(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: cluster")
+	}
+	o := engine.Options{DataDir: ts.MkAbs("cluster"), Version: cli.BuildVersion(), Takeover: true}
+	e, err := engine.Open(context.Background(), o)
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(e.Close(context.Background())) })
+	for _, v := range e.Node().Env() {
+		ts.Setenv(v.Name, v.Value)
+	}
 }
 
 // barereplay replays a file with the replayer of the Temporal SDK: barereplay FILE

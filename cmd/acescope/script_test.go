@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 
 var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"barereplay":  barereplay,
+	"cluster":     newCluster,
 	"codecserver": codecServer,
 	"conforms":    conforms,
 	"endpid":      endPID,
@@ -58,6 +59,12 @@ func TestScripts(t *testing.T) {
 				a := agentclitest.New(t, "claude")
 				e.Setenv("PATH", a.Dir()+string(filepath.ListSeparator)+e.Getenv("PATH"))
 				e.Setenv("CLAUDE_CONFIG_DIR", a.ConfigDir())
+			}
+			if filepath.Base(e.WorkDir) == "script-flowbuild" {
+				for _, cli := range []string{"codex", "gemini", "opencode"} {
+					other := agentclitest.New(t, cli)
+					e.Setenv("PATH", other.Dir()+string(filepath.ListSeparator)+e.Getenv("PATH"))
+				}
 			}
 			histories, err := filepath.Abs("../../engine/workflows/testdata")
 			e.Setenv("HISTORIES", histories)

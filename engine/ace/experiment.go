@@ -167,6 +167,11 @@ type HeadResult struct {
 	Bullets      int    `json:"bullets"`
 }
 
+// ReadPlaybookInput is the input of [ActivityReadPlaybook].
+type ReadPlaybookInput struct {
+	PlaybookHash string `json:"playbook_hash"` // "" is the empty playbook
+}
+
 // ExperimentFact is one change of an experiment, the input of its fold. Exactly one field is set.
 type ExperimentFact struct {
 	Input     *ExperimentInput

@@ -20,8 +20,18 @@ type Forked struct {
 	RunID      string `json:"run"`
 	Event      int64  `json:"event"` // the last event of the original that counts
 	Phase      Phase  `json:"phase"` // the first phase that is executed again
+	// Step is the path of the first step that is executed again, in a run of a flow, which has no phases.
+	Step string `json:"step,omitempty"`
 	// Changed maps the names of changed input fields to their values.
 	Changed map[string]ForkChange `json:"changed,omitempty"`
+}
+
+// Place returns the first phase or step that is executed again.
+func (f Forked) Place() string {
+	if f.Step != "" {
+		return f.Step
+	}
+	return string(f.Phase)
 }
 
 // ForkChange is a field's value before and after, truncated like a [Preview].

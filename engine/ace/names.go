@@ -13,6 +13,7 @@ import (
 const (
 	TaskWorkflow       = "AceTaskWorkflow"
 	ExperimentWorkflow = "AceExperimentWorkflow"
+	StoreWorkflow      = "AceStore" // its memo names the store of the namespace
 
 	TaskIDPrefix       = "ace/"
 	ExperimentIDPrefix = "ace-experiment/"
@@ -21,8 +22,11 @@ const (
 // Defaults of the contract.
 const (
 	DefaultNamespace = "ace-dev"
-	TaskQueue        = "ace"
+	TaskQueue        = "ace" // of acescope's workers, unless they are given another one
 )
+
+// WorkerIdentity is the beginning of the identity of acescope's workers.
+const WorkerIdentity = "acescope "
 
 // Activity types of task runs and experiments.
 const (
@@ -35,6 +39,9 @@ const (
 	ActivityLoadTasks = "load_tasks"
 	ActivityEvaluate  = "run_evaluation"
 	ActivityHead      = "playbook_head"
+
+	// ActivityReadPlaybook returns the content of a version, for workers of other programs.
+	ActivityReadPlaybook = "read_playbook"
 
 	// ActivityLoadStep reads the result of a step that a fork reuses.
 	ActivityLoadStep = "load_step"
@@ -69,13 +76,13 @@ func SearchAttributes() []string {
 		AttrBlueprint, AttrRunner}
 }
 
-// SearchAttributesCommand returns the shell command that adds search attributes to a namespace.
-func SearchAttributesCommand(namespace string, names []string) string {
-	cmd := "temporal operator search-attribute create --namespace " + namespace
-	for _, n := range names {
-		cmd += " --name " + n + " --type Keyword"
+// SetupCommand returns the shell command that creates a namespace and its search attributes.
+func SetupCommand(address, namespace string) string {
+	cmd := "acescope setup"
+	if address != "" {
+		cmd += " --address " + address
 	}
-	return cmd
+	return cmd + " --namespace " + namespace
 }
 
 // Memo keys.

@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// ObservedExperiment is the experiment of observed agents whose user names none.
+const ObservedExperiment = "observed"
+
 // MaxStepResult bounds the result of a step that an observer reports, in bytes and without its
 // invocations. Larger results must be sent by reference.
 const MaxStepResult = 2 * InlineBytes
@@ -202,15 +205,13 @@ func (s *State) derive() {
 // an ACE loop but, for example, the session of a coding agent: phases that it did not report are not
 // expected.
 func (s *State) expectedSteps() []StepState {
-	unreported := func(st StepState) bool { return st.Status == StatusPending || st.Status == StatusNotReached }
 	steps := append([]StepState{}, s.Steps...)
-	if s.observed == nil || len(steps) == 0 || !unreported(steps[0]) {
+	unreported := func(st StepState) bool { return st.Status == StatusPending || st.Status == StatusNotReached }
+	first := slices.IndexFunc(steps, func(st StepState) bool { return !unreported(st) })
+	if s.observed == nil || first < 1 {
 		return steps
 	}
-	if reported := slices.DeleteFunc(slices.Clone(steps), unreported); len(reported) > 0 {
-		return reported
-	}
-	return steps
+	return slices.DeleteFunc(steps, unreported)
 }
 
 // progress replays the reports of an observed run.

@@ -27,6 +27,8 @@ import (
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
 	"acescope/engine/store/artifact"
+	"acescope/engine/store/bucket"
+	"acescope/engine/tasks/run"
 	"acescope/engine/workflows"
 )
 
@@ -35,7 +37,7 @@ type Signaler interface {
 	SignalWorkflow(ctx context.Context, workflowID, runID, signalName string, arg any) error
 }
 
-// Activities implements the activity types of the contract. All fields except Blueprint and DataDir
+// Activities implements the activity types of the contract. All fields except Blueprint and Logs
 // are required.
 type Activities struct {
 	Books     *playbook.Store
@@ -47,32 +49,42 @@ type Activities struct {
 	Signals   Signaler
 	// Cluster returns the identity of the cluster, nil for the server of the data directory.
 	Cluster func(context.Context) (string, error)
-	// DataDir is the directory for live files; "" disables them.
-	DataDir string
-	Agents  *agentcall.Runner
+	// Logs are for live files; nil disables them.
+	Logs   *artifact.Logs
+	Agents *agentcall.Runner
+	// Runs starts the blueprints of flows; nil if blueprints are not available.
+	Runs run.Service
+	// Withheld says why flows may not start programs here, or is "".
+	Withheld string
+	// Self are variables with which this program, as a step of a flow, connects to the same server.
+	Self []string
+	// CacheDir is the directory of cached operations; "" disables the cache.
+	CacheDir string
 
 	secrets *redact.Redactor
 }
 
 // Register registers the activities under the names of the contract.
-func (a *Activities) Register(r worker.ActivityRegistry) {
+func (a *Activities) Register(r worker.ActivityRegistry) error {
 	a.secrets = redact.New(redact.Environ(os.Environ())...)
 	for name, fn := range map[string]any{
-		ace.ActivityGenerator: a.generator,
-		ace.ActivitySkills:    a.skills,
-		ace.ActivityReflector: a.reflector,
-		ace.ActivityCurator:   a.curator,
-		ace.ActivityPersist:   a.persist,
-		ace.ActivityLoadTasks: a.loadTasks,
-		ace.ActivityEvaluate:  a.evaluate,
-		ace.ActivityHead:      a.head,
-		ace.ActivityLoadStep:  a.loadStep,
-		ace.ActivityAgentCLI:  a.agentCLI,
-		ace.ActivityReadLog:   a.readLog,
-		ace.ActivityBreakdown: a.breakdown,
+		ace.ActivityGenerator:    a.generator,
+		ace.ActivitySkills:       a.skills,
+		ace.ActivityReflector:    a.reflector,
+		ace.ActivityCurator:      a.curator,
+		ace.ActivityPersist:      a.persist,
+		ace.ActivityLoadTasks:    a.loadTasks,
+		ace.ActivityEvaluate:     a.evaluate,
+		ace.ActivityHead:         a.head,
+		ace.ActivityReadPlaybook: a.readPlaybook,
+		ace.ActivityLoadStep:     a.loadStep,
+		ace.ActivityAgentCLI:     a.agentCLI,
+		ace.ActivityReadLog:      a.readLog,
+		ace.ActivityBreakdown:    a.breakdown,
 	} {
 		r.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}
+	return a.RegisterOperations(r)
 }
 
 // heartbeatEvery is the heartbeat interval of a running step. It also bounds the delay of a
@@ -123,27 +135,27 @@ type step struct {
 	prompt   string
 }
 
-func (a *Activities) prepare(t ace.TaskContext, prompt string, ref *ace.Ref) (step, error) {
+func (a *Activities) prepare(ctx context.Context, t ace.TaskContext, prompt string, ref *ace.Ref) (step, error) {
 	p, err := a.provider(t.Provider)
 	if err != nil {
 		return step{}, err
 	}
-	book, err := a.playbook(t.PlaybookHash)
+	book, err := a.playbook(ctx, t.PlaybookHash)
 	if err != nil {
 		return step{}, err
 	}
-	if prompt, err = a.resolve("prompt", prompt, ref); err != nil {
+	if prompt, err = a.resolve(ctx, "prompt", prompt, ref); err != nil {
 		return step{}, permanent(err)
 	}
 	return step{p, book, prompt}, nil
 }
 
 // resolve returns a text that is given inline or by reference.
-func (a *Activities) resolve(name, text string, ref *ace.Ref) (string, error) {
+func (a *Activities) resolve(ctx context.Context, name, text string, ref *ace.Ref) (string, error) {
 	if ref == nil {
 		return text, nil
 	}
-	data, err := a.Artifacts.Get(*ref, maxPrompt)
+	data, err := patiently(ctx, func() ([]byte, error) { return a.Artifacts.Get(ctx, *ref, maxPrompt) })
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
@@ -162,19 +174,27 @@ func (a *Activities) provider(name string) (model.Provider, error) {
 	return nil, permanent(fmt.Errorf("provider %q is not available on this worker", name))
 }
 
-func (a *Activities) playbook(hash string) (*playbook.Playbook, error) {
+func (a *Activities) playbook(ctx context.Context, hash string) (*playbook.Playbook, error) {
 	if hash == "" {
 		return &playbook.Playbook{}, nil
 	}
-	book, err := a.Books.Get(hash)
-	if errors.Is(err, playbook.ErrNotFound) {
-		return nil, permanent(err)
-	}
-	return book, err
+	book, err := patiently(ctx, func() (*playbook.Playbook, error) { return a.Books.Get(ctx, hash) })
+	return book, stored(err)
 }
 
-// permanent returns an error that is not retried.
+// stored returns an error of the stores. It is not retried if the content does not exist.
+func stored(err error) error {
+	if errors.Is(err, playbook.ErrNotFound) || errors.Is(err, artifact.ErrNotFound) {
+		return permanent(err)
+	}
+	return err
+}
+
+// permanent returns an error that is not retried, unless a store did not answer.
 func permanent(err error) error {
+	if errors.Is(err, bucket.ErrUnavailable) {
+		return err
+	}
 	return temporal.NewNonRetryableApplicationError(err.Error(), workflows.ErrTypePermanent, nil)
 }
 

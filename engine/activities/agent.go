@@ -22,12 +22,24 @@ import (
 // agentCLI calls an agent. It returns an error only if a retry may help: the type is the exit
 // class and the details are the result. Every other end of the call is a result.
 func (a *Activities) agentCLI(ctx context.Context, in ace.AgentCall) (ace.AgentResult, error) {
-	instruction, taskID, err := a.instruction(in)
+	instruction, taskID, err := a.instruction(ctx, in)
 	if err != nil {
 		return ace.AgentResult{}, permanent(err)
 	}
 	call := newCall(ctx, in.Provider, in.ActivityName, in.SequenceNumber)
-	call.Instruction = instruction
+	in.Instruction = instruction
+	setCall(&call, in)
+	end, err := a.callAgent(ctx, call)
+	if err != nil {
+		return ace.AgentResult{}, err
+	}
+	end.TaskID = taskID
+	return end.AgentResult, nil
+}
+
+// setCall sets the fields of a call that its input has.
+func setCall(call *agentcall.Call, in ace.AgentCall) {
+	call.Instruction = in.Instruction
 	call.WorkingDir = in.WorkingDir
 	call.Resume = in.SessionID
 	call.Model = in.Model
@@ -38,12 +50,6 @@ func (a *Activities) agentCLI(ctx context.Context, in ace.AgentCall) (ace.AgentR
 	call.MaxTurns = in.MaxTurns
 	call.MaxBudgetUSD = in.MaxBudgetUSD
 	call.Timeout = time.Duration(in.TimeoutMS) * time.Millisecond
-	end, err := a.callAgent(ctx, call)
-	if err != nil {
-		return ace.AgentResult{}, err
-	}
-	end.TaskID = taskID
-	return end.AgentResult, nil
 }
 
 // newCall returns a call with the fields that depend on the activity: its identity and its log.
@@ -98,12 +104,12 @@ func (a *Activities) callAgent(ctx context.Context, c agentcall.Call) (*agentcal
 }
 
 // instruction returns the instruction of a call, including its task.
-func (a *Activities) instruction(in ace.AgentCall) (text, taskID string, err error) {
-	text, err = a.resolve("instruction", in.Instruction, in.InstructionRef)
+func (a *Activities) instruction(ctx context.Context, in ace.AgentCall) (text, taskID string, err error) {
+	text, err = a.resolve(ctx, "instruction", in.Instruction, in.InstructionRef)
 	if err != nil || in.Task == nil {
 		return text, "", err
 	}
-	task, err := a.task(*in.Task)
+	task, err := a.task(ctx, *in.Task)
 	if err != nil {
 		return "", "", err
 	}
@@ -118,7 +124,7 @@ func (a *Activities) instruction(in ace.AgentCall) (text, taskID string, err err
 // activity, so that their decisions are recorded.
 func (a *Activities) readLog(ctx context.Context, in ace.ReadLogInput) (ace.LogContent, error) {
 	defer heartbeat(ctx)()
-	f, err := a.Artifacts.Open(in.Log)
+	f, err := a.Artifacts.Open(ctx, in.Log)
 	if err != nil {
 		return ace.LogContent{}, permanent(fmt.Errorf("log: %w", err))
 	}
@@ -187,8 +193,8 @@ func logEvent(n int64, e agentcli.Event) ace.LogEvent {
 }
 
 // task returns the text of one task of a breakdown.
-func (a *Activities) task(pick ace.TaskPick) (task ace.BreakdownTask, err error) {
-	data, err := a.Artifacts.Get(pick.Breakdown, maxBreakdown)
+func (a *Activities) task(ctx context.Context, pick ace.TaskPick) (task ace.BreakdownTask, err error) {
+	data, err := a.Artifacts.Get(ctx, pick.Breakdown, maxBreakdown)
 	if err != nil {
 		return task, fmt.Errorf("breakdown: %w", err)
 	}

@@ -27,7 +27,7 @@ const ClassBadBreakdown = "bad_breakdown"
 
 // breakdown lets an agent divide a plan into tasks and stores these as an artifact.
 func (a *Activities) breakdown(ctx context.Context, in ace.BreakdownInput) (ace.BreakdownResult, error) {
-	text, err := a.breakdownText(in)
+	text, err := a.breakdownText(ctx, in)
 	if err != nil {
 		return ace.BreakdownResult{}, permanent(err)
 	}
@@ -66,7 +66,7 @@ func (a *Activities) breakdown(ctx context.Context, in ace.BreakdownInput) (ace.
 }
 
 // breakdownText returns the instruction of a breakdown.
-func (a *Activities) breakdownText(in ace.BreakdownInput) (string, error) {
+func (a *Activities) breakdownText(ctx context.Context, in ace.BreakdownInput) (string, error) {
 	how := ""
 	switch in.Phase {
 	case "scaffold":
@@ -76,11 +76,11 @@ func (a *Activities) breakdownText(in ace.BreakdownInput) (string, error) {
 	default:
 		return "", fmt.Errorf("unknown phase %.40q: use scaffold or implement", in.Phase)
 	}
-	plan, err := a.resolve("plan", in.PlanContent, in.PlanRef)
+	plan, err := a.resolve(ctx, "plan", in.PlanContent, in.PlanRef)
 	if err != nil {
 		return "", err
 	}
-	requirements, err := a.resolve("requirements", in.RequirementsContent, in.RequirementsRef)
+	requirements, err := a.resolve(ctx, "requirements", in.RequirementsContent, in.RequirementsRef)
 	if err != nil {
 		return "", err
 	}

@@ -36,13 +36,13 @@ func TestReadBreakdown(t *testing.T) {
 
 func TestBreakdownText(t *testing.T) {
 	a := &Activities{}
-	if _, err := a.breakdownText(ace.BreakdownInput{Phase: "dream", PlanContent: "x"}); err == nil || !strings.Contains(err.Error(), "use scaffold or implement") {
+	if _, err := a.breakdownText(t.Context(), ace.BreakdownInput{Phase: "dream", PlanContent: "x"}); err == nil || !strings.Contains(err.Error(), "use scaffold or implement") {
 		t.Error(err)
 	}
-	if _, err := a.breakdownText(ace.BreakdownInput{Phase: "scaffold"}); err == nil {
+	if _, err := a.breakdownText(t.Context(), ace.BreakdownInput{Phase: "scaffold"}); err == nil {
 		t.Error("empty input accepted")
 	}
-	text, err := a.breakdownText(ace.BreakdownInput{Phase: "scaffold", PlanContent: "the plan", RequirementsContent: "the needs"})
+	text, err := a.breakdownText(t.Context(), ace.BreakdownInput{Phase: "scaffold", PlanContent: "the plan", RequirementsContent: "the needs"})
 	if err != nil || !strings.Contains(text, "the plan") || !strings.Contains(text, "the needs") {
 		t.Errorf("%v: %s", err, text)
 	}

@@ -33,12 +33,14 @@ type Workflows interface {
 		*workflowservice.ListWorkflowExecutionsResponse, error)
 	DescribeWorkflowExecution(ctx context.Context, workflowID, runID string) (
 		*workflowservice.DescribeWorkflowExecutionResponse, error)
+	TerminateWorkflow(ctx context.Context, workflowID, runID, reason string, details ...any) error
 }
 
 // Dispatch implements the local activities of runs, runners and the dispatcher. All fields are
 // required.
 type Dispatch struct {
 	Workflows Workflows
+	TaskQueue string // of the workers that execute the dispatcher
 	Logger    *slog.Logger
 
 	notices    *noticeBatcher
@@ -103,9 +105,10 @@ func (d *Dispatch) tell(ctx context.Context, notices runner.Notices) (*runner.An
 
 // signalDispatcher signals the dispatcher, and starts it if necessary.
 func (d *Dispatch) signalDispatcher(ctx context.Context, notices runner.Notices) error {
-	o := client.StartWorkflowOptions{ID: runner.DispatcherID, TaskQueue: ace.TaskQueue,
+	id := runner.DispatcherID(d.TaskQueue)
+	o := client.StartWorkflowOptions{ID: id, TaskQueue: d.TaskQueue,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE}
-	_, err := d.Workflows.SignalWithStartWorkflow(ctx, runner.DispatcherID, runner.SignalNotices, notices, o,
+	_, err := d.Workflows.SignalWithStartWorkflow(ctx, id, runner.SignalNotices, notices, o,
 		runner.DispatcherWorkflow)
 	if err != nil {
 		return fmt.Errorf("signal the dispatcher: %w", err)
@@ -242,8 +245,12 @@ const watchEvery = 10 * time.Second
 func (d *Dispatch) Watch(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
+	check := d.retire
 	for {
-		if err := d.revive(ctx); err != nil && ctx.Err() == nil {
+		err := check(ctx)
+		if err == nil {
+			check = d.revive
+		} else if ctx.Err() == nil {
 			d.Logger.Warn("check of the dispatcher failed", "error", err)
 		}
 		select {
@@ -254,11 +261,35 @@ func (d *Dispatch) Watch(ctx context.Context) {
 	}
 }
 
+// retire replaces the open dispatcher of an earlier version, which has another id. Like every new
+// dispatcher, the replacement asks all open runs and runners for their state.
+func (d *Dispatch) retire(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, signalTimeout)
+	defer cancel()
+	got, err := d.Workflows.DescribeWorkflowExecution(ctx, runner.OldDispatcherID, "")
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	old := got.GetWorkflowExecutionInfo()
+	if old.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || old.GetTaskQueue() != d.TaskQueue ||
+		old.GetType().GetName() != runner.DispatcherWorkflow {
+		return nil
+	}
+	if err := d.signalDispatcher(ctx, runner.Notices{}); err != nil {
+		return err
+	}
+	return d.Workflows.TerminateWorkflow(ctx, runner.OldDispatcherID, old.GetExecution().GetRunId(),
+		"replaced by "+runner.DispatcherID(d.TaskQueue))
+}
+
 // revive starts the dispatcher if it existed and is closed.
 func (d *Dispatch) revive(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, signalTimeout)
 	defer cancel()
-	got, err := d.Workflows.DescribeWorkflowExecution(ctx, runner.DispatcherID, "")
+	got, err := d.Workflows.DescribeWorkflowExecution(ctx, runner.DispatcherID(d.TaskQueue), "")
 	if isNotFound(err) {
 		return nil
 	}

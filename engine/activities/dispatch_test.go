@@ -53,6 +53,10 @@ func (p *fakeServer) SignalWithStartWorkflow(context.Context, string, string, an
 	return nil, nil
 }
 
+func (p *fakeServer) TerminateWorkflow(context.Context, string, string, string, ...any) error {
+	return nil
+}
+
 func (p *fakeServer) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 	return &workflowservice.ListWorkflowExecutionsResponse{}, nil
 }

@@ -35,14 +35,14 @@ type liveLine struct {
 // closes the file. Write errors are ignored: the step's result contains the same text.
 func (a *Activities) live(ctx context.Context, p model.Provider, t ace.TaskContext) (model.Provider, func()) {
 	s, ok := p.(model.Streamer)
-	if !ok || a.DataDir == "" {
+	if !ok || a.Logs == nil {
 		return p, func() {}
 	}
 	info := activity.GetInfo(ctx)
 	name := info.ActivityType.Name
-	log := artifact.LogName{WorkflowID: t.WorkflowID, RunID: t.RunID, Activity: name, Attempt: info.Attempt}
-	l := &liveFile{path: filepath.Join(a.DataDir, filepath.FromSlash(log.Path())), name: name,
-		attempt: info.Attempt, secrets: a.secrets.Stream()}
+	log := artifact.LogName{WorkflowID: t.WorkflowID, RunID: t.RunID, Activity: name, Attempt: info.Attempt}.Path()
+	l := &liveFile{path: a.Logs.Path(log), copy: a.Logs.Copy(log), name: name, attempt: info.Attempt,
+		secrets: a.secrets.Stream()}
 	return s.Live(l.add), l.close
 }
 
@@ -51,6 +51,7 @@ type liveFile struct {
 	path, name string
 	attempt    int32
 	secrets    *redact.Stream
+	copy       *artifact.LogCopy
 
 	mu     sync.Mutex
 	text   []byte // without secrets
@@ -110,9 +111,12 @@ func (l *liveFile) write(note string) {
 	}
 	data, err := json.Marshal(line)
 	if err == nil {
-		_, err = l.f.Write(append(data, '\n'))
+		data = append(data, '\n')
+		_, err = l.f.Write(data)
 	}
-	l.broken = err != nil
+	if l.broken = err != nil; !l.broken {
+		l.copy.Grew(len(data))
+	}
 }
 
 func (l *liveFile) close() {
@@ -125,5 +129,6 @@ func (l *liveFile) close() {
 	l.broken = true // ignore later text
 	if l.f != nil {
 		_ = l.f.Close()
+		_ = l.copy.Finish(context.Background(), true)
 	}
 }

@@ -103,7 +103,7 @@ func TestStepError(t *testing.T) {
 				if err := app.Details(&ref); err != nil {
 					t.Fatal(err)
 				}
-				if got, err := store.Get(ref, 100); err != nil || string(got) != "what it said" || !strings.Contains(app.Message(), ref.SHA256) {
+				if got, err := store.Get(t.Context(), ref, 100); err != nil || string(got) != "what it said" || !strings.Contains(app.Message(), ref.SHA256) {
 					t.Errorf("%q, %v", got, err)
 				}
 			}

@@ -18,7 +18,6 @@ import (
 	"acescope/engine/learning/dataset"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
-	"acescope/engine/store/artifact"
 )
 
 func (a *Activities) generator(ctx context.Context, in ace.GeneratorInput) (r ace.GeneratorResult, err error) {
@@ -82,7 +81,7 @@ func (a *Activities) runStep(ctx context.Context, t ace.TaskContext, prompt stri
 	call func(context.Context, step) error) (*ace.StepTime, error) {
 	ctx = withPlace(ctx)
 	watch := startStopwatch(ctx)
-	s, err := a.prepare(t, prompt, ref)
+	s, err := a.prepare(ctx, t, prompt, ref)
 	if err != nil {
 		return nil, a.stepError(ctx, err)
 	}
@@ -137,7 +136,7 @@ func (a *Activities) persist(ctx context.Context, in ace.PersistInput) (ace.Pers
 	defer heartbeat(ctx)()
 	watch := startStopwatch(ctx)
 	if in.Branch == "" {
-		book, err := a.playbook(in.Task.PlaybookHash)
+		book, err := a.playbook(ctx, in.Task.PlaybookHash)
 		if err != nil {
 			return ace.PersistResult{}, err
 		}
@@ -148,49 +147,66 @@ func (a *Activities) persist(ctx context.Context, in ace.PersistInput) (ace.Pers
 		return ace.PersistResult{PlaybookBefore: in.Task.PlaybookHash, PlaybookAfter: in.Task.PlaybookHash,
 			Operations: ops, Bullets: len(book.Bullets), Time: watch.stop(ctx, in.Task.PaceMS)}, nil
 	}
-	if _, err := a.Books.Start(ctx, in.Branch, in.Task.PlaybookHash); err != nil {
-		return ace.PersistResult{}, err
-	}
-	m, err := a.Books.Merge(ctx, playbook.Version{
-		Source: playbook.Source{Branch: in.Branch, TaskID: in.Task.TaskID, WorkflowID: in.Task.WorkflowID,
-			RunID: in.Task.RunID, Rationale: in.Rationale, At: watch.started},
-		DeltaID: in.Task.WorkflowID + "/" + in.Task.RunID, Operations: in.Operations,
+	m, err := patiently(ctx, func() (playbook.Version, error) {
+		if err := a.ensureBranch(ctx, in.Branch, in.Task.PlaybookHash); err != nil {
+			return playbook.Version{}, err
+		}
+		return a.Books.Merge(ctx, playbook.Version{
+			Source: playbook.Source{Branch: in.Branch, TaskID: in.Task.TaskID, WorkflowID: in.Task.WorkflowID,
+				RunID: in.Task.RunID, Rationale: in.Rationale, At: watch.started},
+			DeltaID: in.Task.WorkflowID + "/" + in.Task.RunID, Operations: in.Operations,
+		})
 	})
 	if err != nil {
-		return ace.PersistResult{}, err
+		return ace.PersistResult{}, stored(err)
 	}
 	return ace.PersistResult{PlaybookBefore: m.Parent, PlaybookAfter: m.Hash, Operations: m.Operations,
 		Bullets: m.Bullets, Seq: m.Seq, Time: watch.stop(ctx, in.Task.PaceMS)}, nil
+}
+
+// ensureBranch creates a branch unless this machine knows it.
+func (a *Activities) ensureBranch(ctx context.Context, name, hash string) error {
+	_, err := a.Books.Branch(name)
+	if errors.Is(err, playbook.ErrNoBranch) {
+		_, err = a.Books.Start(ctx, name, hash)
+	}
+	return err
 }
 
 // maxResult bounds a reused step result, in bytes: the server's limit of a payload.
 const maxResult = 2 << 20
 
 // loadStep reads a step result that a fork reuses.
-func (a *Activities) loadStep(_ context.Context, in ace.LoadStepInput) (json.RawMessage, error) {
-	data, err := a.Artifacts.Get(in.Ref, maxResult)
-	if errors.Is(err, artifact.ErrNotFound) {
-		return nil, permanent(fmt.Errorf("reused result of %s: %w", in.Phase, err))
+func (a *Activities) loadStep(ctx context.Context, in ace.LoadStepInput) (json.RawMessage, error) {
+	defer heartbeat(ctx)()
+	data, err := patiently(ctx, func() ([]byte, error) { return a.Artifacts.Get(ctx, in.Ref, maxResult) })
+	if err != nil {
+		err = stored(fmt.Errorf("reused result of %s: %w", in.Phase, err))
 	}
 	return data, err
 }
 
 func (a *Activities) loadTasks(ctx context.Context, in ace.LoadTasksInput) ([]ace.Task, error) {
 	defer heartbeat(ctx)()
-	return dataset.Load(ctx, a.Artifacts, in.Dataset, in.From, in.Count)
+	tasks, err := patiently(ctx, func() ([]ace.Task, error) {
+		return dataset.Load(ctx, a.Artifacts, in.Dataset, in.From, in.Count)
+	})
+	return tasks, stored(err)
 }
 
 // head returns the latest version of a branch, which it creates if necessary.
 func (a *Activities) head(ctx context.Context, in ace.HeadInput) (ace.HeadResult, error) {
 	defer heartbeat(ctx)()
-	if err := a.own(ctx, in.Branch); err != nil {
-		return ace.HeadResult{}, err
-	}
-	hash, err := a.Books.Start(ctx, in.Branch, in.Initial)
+	hash, err := patiently(ctx, func() (string, error) {
+		if err := a.own(ctx, in.Branch); err != nil {
+			return "", err
+		}
+		return a.Books.Start(ctx, in.Branch, in.Initial)
+	})
 	if err != nil {
-		return ace.HeadResult{}, err
+		return ace.HeadResult{}, stored(err)
 	}
-	book, err := a.playbook(hash)
+	book, err := a.playbook(ctx, hash)
 	if err != nil {
 		return ace.HeadResult{}, err
 	}
@@ -229,7 +245,7 @@ func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Ev
 	for total.Tasks < in.Count {
 		tasks, err := dataset.Load(ctx, a.Artifacts, in.Dataset, in.From+total.Tasks, in.Count-total.Tasks)
 		if err != nil {
-			return total, err
+			return total, stored(err)
 		}
 		for _, t := range tasks {
 			if err := a.evaluateTask(ctx, in, t, &total); err != nil {
@@ -250,7 +266,7 @@ func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, t a
 	about := in.Task
 	about.TaskID = fmt.Sprintf("%s-eval-%04d", in.Task.TaskID, t.Index+1)
 	about.Provider = in.ProviderOf(ace.PhaseGenerator)
-	s, err := a.prepare(about, t.Prompt, t.PromptRef)
+	s, err := a.prepare(ctx, about, t.Prompt, t.PromptRef)
 	if err != nil {
 		return err
 	}

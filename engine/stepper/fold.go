@@ -8,6 +8,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
+	"acescope/engine/flow"
 	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/history"
 )
@@ -38,6 +39,8 @@ func newFold(workflowType string) fold {
 		return &sessionFold{decoder: &session.Decoder{}}
 	case run.Workflow:
 		return &runFold{decoder: &run.Decoder{}}
+	case flow.Workflow:
+		return &flowFold{}
 	case ace.ExperimentWorkflow:
 		return &experimentFold{state: &ace.ExperimentState{}, decoder: &history.ExperimentDecoder{}}
 	}

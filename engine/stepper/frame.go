@@ -7,6 +7,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
+	"acescope/engine/flow"
 	"acescope/engine/tasks/run"
 )
 
@@ -29,6 +30,7 @@ type Frame struct {
 	Experiment   *ace.ExperimentProgress `json:"experiment,omitempty"`
 	Session      *session.State          `json:"session,omitempty"`
 	Run          *run.State              `json:"run_state,omitempty"`
+	Flow         *flow.State             `json:"flow,omitempty"`
 	Plan         string                  `json:"plan,omitempty"`
 	TrajectoryID string                  `json:"trajectory_id,omitempty"`
 	BulletIDs    []string                `json:"bullet_ids,omitempty"`

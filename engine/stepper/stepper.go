@@ -1,6 +1,6 @@
 // Package stepper steps through the folded state of a run, forward and backward, event by
-// event. It may import engine/ace, engine/temporal/history and the decoders of agent sessions
-// and blueprint runs; it does no I/O.
+// event. It may import engine/ace, engine/temporal/history and the decoders of agent sessions,
+// blueprint runs and flows; it does no I/O.
 //
 // Bounds: a [Stepper] holds the events and checkpoints of the fold, which share unchanged
 // parts. Any position is folded from the nearest checkpoint before it. Loss: an event that

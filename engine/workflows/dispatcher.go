@@ -11,6 +11,7 @@ import (
 
 	"acescope/engine/tasks/runner"
 	"acescope/engine/temporal/history"
+	"acescope/engine/temporal/operation"
 )
 
 // Limits of one run of the dispatcher, below Temporal's 10,000 signals and 50 MB per run.
@@ -88,7 +89,8 @@ func Dispatcher(ctx workflow.Context, carried []byte) error {
 		d.answer(ctx, d.table.Match(workflow.Now(ctx)))
 		d.retryAnswers(ctx)
 		d.check(ctx)
-		if isLong(ctx) || d.notices >= maxNotices || workflow.GetInfo(ctx).GetCurrentHistorySize() >= maxNoticesBytes {
+		if operation.IsLong(ctx) || d.notices >= maxNotices ||
+			workflow.GetInfo(ctx).GetCurrentHistorySize() >= maxNoticesBytes {
 			return d.continueAsNew(ctx)
 		}
 		if err := d.wait(ctx); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
+	"acescope/engine/temporal/operation"
 	"acescope/engine/temporal/searchattr"
 )
 
@@ -122,7 +123,7 @@ func (x *experiment) show(ctx workflow.Context) error {
 
 // learn runs the next batch of the epoch.
 func (x *experiment) learn(ctx workflow.Context) error {
-	if isLong(ctx) {
+	if operation.IsLong(ctx) {
 		next := x.in
 		next.Progress = &x.state.Progress
 		return workflow.NewContinueAsNewError(ctx, ace.ExperimentWorkflow, next)

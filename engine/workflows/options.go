@@ -34,6 +34,10 @@ var (
 	// evaluationStep applies to evaluations, which answer many problems in sequence and resume
 	// where the last attempt stopped.
 	evaluationStep = policy{attempt: 3 * time.Hour, maxAttempts: 10, interval: time.Second, maxInterval: 30 * time.Second}
+	// storeStep applies to steps that only access the stores. With a slow shared store, merges wait for each other; a
+	// lost worker is noticed by its heartbeats.
+	storeStep = policy{attempt: 10 * time.Minute, maxAttempts: 10, interval: 200 * time.Millisecond,
+		maxInterval: 5 * time.Second}
 	// diskStep applies to steps that only access the disk.
 	diskStep = policy{attempt: time.Minute, maxAttempts: 10, interval: 200 * time.Millisecond, maxInterval: 5 * time.Second}
 	// agentStep applies to agents with their own tools, which may work for hours. A retry resumes
@@ -44,9 +48,11 @@ var (
 // policyOf returns the policy of an activity and of its provider, which may be "".
 func policyOf(activity, provider string) policy {
 	switch activity {
-	case session.ActivityClaim, ace.ActivityPersist, ace.ActivityLoadTasks, ace.ActivityHead,
-		ace.ActivityLoadStep, ace.ActivityReadLog:
+	case session.ActivityClaim:
 		return diskStep
+	case ace.ActivityPersist, ace.ActivityLoadTasks, ace.ActivityHead, ace.ActivityLoadStep,
+		ace.ActivityReadLog:
+		return storeStep
 	case ace.ActivityEvaluate:
 		return evaluationStep
 	case ace.ActivityAgentCLI, ace.ActivityBreakdown:

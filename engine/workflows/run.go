@@ -365,7 +365,7 @@ func (r *blueprintRun) createSession() {
 	in := r.state.Session()
 	ctx := workflow.WithChildOptions(r.disconnected, workflow.ChildWorkflowOptions{
 		WorkflowID:            session.WorkflowID(in.SessionID),
-		TaskQueue:             ace.TaskQueue,
+		TaskQueue:             workflow.GetInfo(r.disconnected).TaskQueueName,
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		TypedSearchAttributes: SessionAttributes(in),

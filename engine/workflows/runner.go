@@ -9,6 +9,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/tasks/runner"
+	"acescope/engine/temporal/operation"
 	"acescope/engine/temporal/searchattr"
 )
 
@@ -212,7 +213,8 @@ func (l *runnerLease) over(ctx workflow.Context) bool {
 // full reports whether the workflow should continue as new. The next run holds the lease with an
 // activity of its own.
 func (l *runnerLease) full(ctx workflow.Context) bool {
-	return (isLong(ctx) || l.updates >= maxUpdates) && l.published() && workflow.AllHandlersFinished(ctx)
+	return (operation.IsLong(ctx) || l.updates >= maxUpdates) && l.published() &&
+		workflow.AllHandlersFinished(ctx)
 }
 
 func (l *runnerLease) published() bool { return len(l.state.Pending) == 0 }

@@ -13,6 +13,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
 	"acescope/engine/temporal/history"
+	"acescope/engine/temporal/operation"
 	"acescope/engine/temporal/searchattr"
 )
 
@@ -190,7 +191,7 @@ func (a *agentSession) turnInput(ctx workflow.Context) session.TurnInput {
 
 // full reports whether the session should continue as new before the next turn.
 func (a *agentSession) full(ctx workflow.Context) bool {
-	return isLong(ctx) || a.updates >= maxUpdates || a.signals >= maxSignals
+	return operation.IsLong(ctx) || a.updates >= maxUpdates || a.signals >= maxSignals
 }
 
 // overfull reports whether the session must continue as new even during a turn.

@@ -10,6 +10,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
+	"acescope/engine/temporal/operation"
 	"acescope/engine/temporal/searchattr"
 )
 
@@ -233,7 +234,7 @@ func (t *task) observe(ctx workflow.Context, in ace.TaskInput) error {
 	alarm := workflow.NewTimer(ctx, in.Idle())
 	for t.drain(ctx); !t.state.Finished(); t.drain(ctx) {
 		t.announceModel(ctx, &in)
-		if isLong(ctx) {
+		if operation.IsLong(ctx) {
 			in.Carried = t.state.Carry()
 			return workflow.NewContinueAsNewError(ctx, ace.TaskWorkflow, in)
 		}
@@ -244,7 +245,10 @@ func (t *task) observe(ctx workflow.Context, in ace.TaskInput) error {
 			}
 			alarm = workflow.NewTimer(ctx, wait)
 		}
-		err := workflow.Await(ctx, func() bool { return t.signal.Len() > 0 || alarm.IsReady() || isLong(ctx) })
+		err := workflow.Await(ctx, func() bool {
+			return t.signal.Len() > 0 || alarm.IsReady() ||
+				operation.IsLong(ctx)
+		})
 		if err != nil {
 			return err
 		}

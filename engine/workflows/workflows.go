@@ -20,6 +20,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
+	"acescope/engine/flow"
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
 	"acescope/engine/temporal/searchattr"
@@ -36,6 +37,7 @@ var registered = []struct {
 	{session.Workflow, Session},
 	{run.Workflow, Run},
 	{runner.Workflow, Runner},
+	{flow.Workflow, flow.Run},
 	{runner.DispatcherWorkflow, Dispatcher},
 }
 
@@ -56,6 +58,15 @@ func SessionAttributes(in session.Input) temporal.SearchAttributes {
 	)
 }
 
+// FlowAttributes returns the initial search attributes of a run of a flow.
+func FlowAttributes(name string) temporal.SearchAttributes {
+	return temporal.NewSearchAttributes(
+		searchattr.Keyword(ace.AttrTask, name),
+		searchattr.Keyword(ace.AttrPhase, flow.PhaseRunning),
+		searchattr.Keyword(ace.AttrExit, string(ace.ExitRunning)),
+	)
+}
+
 // RunAttributes returns the initial search attributes of a blueprint run. They include those
 // that are set later, so that a server that lacks one rejects the run at once.
 func RunAttributes(in run.Input) temporal.SearchAttributes {
@@ -71,16 +82,6 @@ func RunAttributes(in run.Input) temporal.SearchAttributes {
 		searchattr.Keyword(ace.AttrBlueprint, in.Name()),
 		searchattr.Keyword(ace.AttrRunner, ""),
 	)
-}
-
-// maxHistory is the history length at which a workflow continues as new. Temporal itself
-// suggests a new run at 4,096 events.
-const maxHistory = 3500
-
-// isLong reports whether the run should continue as new because of its history.
-func isLong(ctx workflow.Context) bool {
-	info := workflow.GetInfo(ctx)
-	return info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() >= maxHistory
 }
 
 // writeSummary writes the summary of a workflow to its memo.

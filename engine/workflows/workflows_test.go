@@ -13,6 +13,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
+	"acescope/engine/flow"
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
 	"acescope/engine/workflows"
@@ -33,7 +34,9 @@ func (t *types) RegisterWorkflowWithOptions(_ any, o workflow.RegisterOptions) {
 func TestRegister(t *testing.T) {
 	var got types
 	workflows.Register(&got)
-	want := []string{ace.TaskWorkflow, ace.ExperimentWorkflow, session.Workflow, run.Workflow, runner.Workflow, runner.DispatcherWorkflow}
+	want := []string{ace.TaskWorkflow, ace.ExperimentWorkflow, session.Workflow, run.Workflow,
+		runner.Workflow, flow.Workflow,
+		runner.DispatcherWorkflow}
 	if !slices.Equal(got.names, want) {
 		t.Errorf("registered %q, want %q", got.names, want)
 	}
@@ -49,7 +52,8 @@ func TestRegister(t *testing.T) {
 			return nil
 		}
 		code, err := os.ReadFile(filepath.Join("../..", path))
-		for _, call := range []string{".RegisterWorkflow", ".RegisterDynamicWorkflow"} {
+		for _, call := range []string{".RegisterWorkflow(", ".RegisterWorkflowWithOptions(",
+			".RegisterDynamicWorkflow("} {
 			if strings.Contains(string(code), call) {
 				t.Errorf("%s calls %s: register workflows in engine/workflows", path, call[1:])
 			}

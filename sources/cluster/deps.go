@@ -25,11 +25,14 @@ type Deps struct {
 	// NoPlaybooks returns why Playbooks is nil; may be nil.
 	NoPlaybooks func() string
 	// Artifact reads an artifact of at most limit bytes and checks its hash; nil without an artifact store.
-	Artifact func(ref ace.Ref, limit int64) ([]byte, error)
+	Artifact func(ctx context.Context, ref ace.Ref, limit int64) ([]byte, error)
 	// ArtifactPath returns the file of a local artifact; nil without an artifact store.
-	ArtifactPath func(ref ace.Ref) (string, error)
+	ArtifactPath func(ctx context.Context, ref ace.Ref) (string, error)
 	// DataDir is the local data directory, which contains logs.
 	DataDir string
+	Mirror  Mirror // brings logs of other machines there
+	// Transcripts brings transcripts of other machines there.
+	Transcripts TranscriptMirror
 	// Spool is the directory of observers' records on this machine, or "".
 	Spool string
 	// TurnLog returns the local file with the live output of an attempt at a session's turn; may be nil.

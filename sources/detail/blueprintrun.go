@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	historypb "go.temporal.io/api/history/v1"
 
@@ -64,8 +65,15 @@ func (w *watcher) followOutput(ctx context.Context) {
 	if w.link.DataDir == "" {
 		return
 	}
-	o := logfile.Options{Paths: []string{logs.RunDir(w.link.DataDir, w.id.WorkflowID, cmp.Or(w.id.RunID, w.blueprint.RunID))}, Match: []string{run.ActivityExecute + "-*.jsonl"}, Tail: histories.MaxOutputLines, MaxLine: logs.MaxLine}
-	err := logfile.Follow(ctx, o, logfile.Handler{Lines: w.takeOutput, Event: func(logfile.Event) error { return nil }, Files: func([]logfile.File) error { return nil }})
+	runID := cmp.Or(w.id.RunID, w.blueprint.RunID)
+	id := func() (string, string) { return w.id.WorkflowID, runID }
+	var mirroring sync.WaitGroup
+	defer mirroring.Wait()
+	mirroring.Go(func() { w.link.Mirror.Keep(ctx, id, w.link.Report) })
+	o := logfile.Options{Paths: []string{logs.RunDir(w.link.DataDir, w.id.WorkflowID, runID)},
+		Match: []string{run.ActivityExecute + "-*.jsonl"}, Tail: histories.MaxOutputLines, MaxLine: logs.MaxLine}
+	err := logfile.Follow(ctx, o, logfile.Handler{Lines: w.takeOutput,
+		Event: func(logfile.Event) error { return nil }, Files: func([]logfile.File) error { return nil }})
 	if err != nil && ctx.Err() == nil {
 		w.link.Report("the live log of " + w.id.WorkflowID + ": " + err.Error())
 	}

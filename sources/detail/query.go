@@ -36,6 +36,7 @@ func (w *watcher) takeFresh() bool {
 func (w *watcher) ask(ctx context.Context) {
 	w.mu.Lock()
 	open, tasks, talk, blueprint := w.detail.Close.IsZero(), w.tasks != nil, w.session != nil, w.blueprint != nil
+	ofFlow := w.flow != nil
 	if open {
 		w.asking = time.Now()
 	}
@@ -49,6 +50,8 @@ func (w *watcher) ask(ctx context.Context) {
 			take = w.askExperiment(ctx)
 		case talk:
 			take = w.askSession(ctx)
+		case ofFlow:
+			take = w.askFlow(ctx)
 		case blueprint: // its history contains all facts
 		default:
 			take = w.askTask(ctx)
@@ -64,7 +67,19 @@ func (w *watcher) ask(ctx context.Context) {
 	if w.live {
 		take()
 		w.changed = false
+	} else if open && !blueprint { // no event may come for long
+		time.AfterFunc(askAgain, w.askLater)
 	}
+}
+
+// askAgain is the time after which a worker is asked again that did not answer.
+const askAgain = 5 * time.Second
+
+func (w *watcher) askLater() {
+	w.mu.Lock()
+	w.fresh = w.fresh || w.detail.Close.IsZero()
+	w.mu.Unlock()
+	cluster.Signal(w.asks)
 }
 
 // takeFold sets the detail from the fold, unless a worker that answered last time may still answer. The lock
@@ -94,6 +109,10 @@ func (w *watcher) takeFold() {
 	}
 	if w.blueprint != nil {
 		w.takeBlueprintRun()
+		return
+	}
+	if w.flow != nil {
+		w.takeFlow(w.flow.State)
 		return
 	}
 	w.takeTask(w.folder.State.CurrentPhase())
@@ -201,7 +220,7 @@ func (w *watcher) takeExperiment(p ace.ExperimentProgress) {
 
 // settleOld reads the bullets that the run's operations replaced, once for each delta. It reads files, so it
 // does not hold the lock.
-func (w *watcher) settleOld() {
+func (w *watcher) settleOld(ctx context.Context) {
 	w.mu.Lock()
 	delta := w.detail.Delta
 	key := delta.PlaybookBefore + " " + delta.PlaybookAfter + " " + fmt.Sprint(len(delta.Operations))
@@ -211,7 +230,7 @@ func (w *watcher) settleOld() {
 	if known || len(delta.Operations) == 0 {
 		return
 	}
-	old := histories.OldBullets(w.link.Deps, delta)
+	old := histories.OldBullets(ctx, w.link.Deps, delta)
 	w.mu.Lock()
 	w.detail.OldBullets = old
 	w.touch()

@@ -23,6 +23,7 @@ func ReadAll(ctx context.Context, d cluster.Deps, workflowID, runID string) (*hi
 	link := cluster.NewLink()
 	link.Deps = d
 	w := newWatcher(link, runs.ID{WorkflowID: workflowID, RunID: runID}, nil)
+	w.iterations = 0
 	iter := d.Client.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	if err := cluster.Drain(iter, w.take); err != nil {
 		return nil, err
@@ -32,7 +33,7 @@ func ReadAll(ctx context.Context, d cluster.Deps, workflowID, runID string) (*hi
 	w.mu.Lock()
 	w.takeFold()
 	w.mu.Unlock()
-	w.settleOld()
+	w.settleOld(ctx)
 	return w.takeDirty(), nil
 }
 

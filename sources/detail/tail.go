@@ -1,12 +1,15 @@
 package detail
 
 import (
+	"strings"
+
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
+	"acescope/sources/flows"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
 )
@@ -23,14 +26,23 @@ func NewTail(workflowID, runID string) *Tail {
 func (t *Tail) Apply(e *historypb.HistoryEvent) []histories.Change {
 	w := t.w
 	w.identify(e)
-	if w.session == nil && w.blueprint == nil {
-		return w.folder.Apply(e)
-	}
-	w.detail.Log = nil
-	w.fold(e)
 	var changes []histories.Change
-	for _, l := range w.detail.Log {
-		changes = append(changes, t.change(e, histories.Change{Type: histories.ChangeType(l.Kind), Note: l.Text}))
+	switch {
+	case w.flow != nil:
+		for _, c := range w.foldFlow(e) {
+			if c.Type == histories.ChangeStep { // the status follows
+				changes = append(changes, t.change(e, c))
+			}
+		}
+	case w.session == nil && w.blueprint == nil:
+		return w.folder.Apply(e)
+	default:
+		w.detail.Log = nil
+		w.fold(e)
+		for _, l := range w.detail.Log {
+			changes = append(changes, t.change(e,
+				histories.Change{Type: histories.ChangeType(l.Kind), Note: l.Text}))
+		}
 	}
 	continued := e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW
 	if closed, ok := history.Closing(e); ok && !continued {
@@ -41,7 +53,8 @@ func (t *Tail) Apply(e *historypb.HistoryEvent) []histories.Change {
 }
 
 func (t *Tail) change(e *historypb.HistoryEvent, c histories.Change) histories.Change {
-	c.WorkflowID, c.RunID, c.TaskID = t.w.id.WorkflowID, t.w.id.RunID, ace.TaskIDOf(t.w.id.WorkflowID)
+	c.WorkflowID, c.RunID = t.w.id.WorkflowID, t.w.id.RunID
+	c.TaskID = strings.TrimPrefix(ace.TaskIDOf(t.w.id.WorkflowID), flows.IDPrefix)
 	c.Event, c.At = e.GetEventId(), e.GetEventTime().AsTime()
 	return c
 }

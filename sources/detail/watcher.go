@@ -19,6 +19,7 @@ import (
 	"acescope/sources/cluster"
 	"acescope/sources/experiments"
 	"acescope/sources/feed"
+	"acescope/sources/flows"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
 	"acescope/sources/sessions"
@@ -95,6 +96,8 @@ func (w *watcher) identify(e *historypb.HistoryEvent) {
 	case run.Workflow:
 		w.blueprint = &histories.BlueprintRunFolder{RunID: a.GetOriginalExecutionRunId()}
 		close(w.program)
+	case flows.Workflow:
+		w.flow = flows.NewFolder()
 	}
 }
 
@@ -110,6 +113,12 @@ func (w *watcher) fold(e *historypb.HistoryEvent) {
 	}
 	if w.blueprint != nil {
 		w.foldBlueprintRun(e)
+		return
+	}
+	if w.flow != nil {
+		for _, c := range w.foldFlow(e) {
+			w.log(c)
+		}
 		return
 	}
 	for _, c := range w.folder.Apply(e) {
@@ -148,7 +157,7 @@ func (w *watcher) line(l runs.LogLine) {
 // refresh publishes changes.
 func (w *watcher) refresh(ctx context.Context) {
 	repeat(ctx, w.news, func() {
-		w.settleOld()
+		w.settleOld(ctx)
 		if d := w.takeDirty(); d != nil && ctx.Err() == nil {
 			w.show(d)
 		}
@@ -288,6 +297,8 @@ type watcher struct {
 	tasks         *experiments.Folder           // instead of folder for an experiment, otherwise nil
 	session       *sessions.Folder              // the same for an agent session
 	blueprint     *histories.BlueprintRunFolder // the same for a blueprint run
+	flow          *flows.Folder                 // the same for a run of a flow
+	iterations    int                           // of a loop of a flow that are listed, 0 for all
 	program       chan struct{}                 // closed when the run is known to be a blueprint run
 	output        []runs.LogLine                // of its program, the newest lines
 	outputDropped int                           // earlier lines
@@ -305,9 +316,11 @@ func newWatcher(link *cluster.Link, id runs.ID, show func(*histories.Detail)) *w
 		news:    make(chan struct{}, 1),
 		asks:    make(chan struct{}, 1),
 		program: make(chan struct{}),
-		folder:  histories.NewFolder(id.WorkflowID, id.RunID),
-		detail:  histories.Detail{WorkflowID: id.WorkflowID, RunID: id.RunID, From: runs.FromHistory},
-		file:    link.Connection().Mode == cluster.ModeFile,
+
+		iterations: flows.ShownIterations,
+		folder:     histories.NewFolder(id.WorkflowID, id.RunID),
+		detail:     histories.Detail{WorkflowID: id.WorkflowID, RunID: id.RunID, From: runs.FromHistory},
+		file:       link.Connection().Mode == cluster.ModeFile,
 	}
 	w.folder.Each = w.trace.Fact
 	return w

@@ -1,8 +1,10 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,6 +45,7 @@ type Experiments struct {
 type Experiment struct {
 	runspkg.Run // the newest run; Start is that of the first run if it is known
 	Progress    *ace.ExperimentProgress
+	Note        string // why it has no workflow, so no RunID; "" if it has one
 }
 
 // Name returns the experiment's id.
@@ -61,7 +64,7 @@ func Answers(p *ace.ExperimentProgress) (closed, correct, labeled int) {
 }
 
 // List reads the newest experiments, without their progress, and the number of older ones. A workflow id is
-// listed once, with its newest run.
+// listed once, with its newest run. Experiments of which only tasks exist have their progress if the list tells it.
 func List(ctx context.Context, c client.Client) ([]Experiment, int64, error) {
 	runs, token, err := runspkg.ListOnce(ctx, c, experimentQuery, MaxExperiments, nil)
 	if err != nil {
@@ -76,6 +79,12 @@ func List(ctx context.Context, c client.Client) ([]Experiment, int64, error) {
 			rows = append(rows, Experiment{Run: r})
 		}
 	}
+	others, err := listTasksOnly(ctx, c, seen)
+	if err != nil {
+		return nil, 0, err
+	}
+	rows = append(rows, others...)
+	slices.SortStableFunc(rows, func(a, b Experiment) int { return b.Start.Compare(a.Start) })
 	more := int64(0)
 	if len(token) > 0 {
 		ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
@@ -100,9 +109,25 @@ func ReadProgress(ctx context.Context, c client.Client, rows []Experiment) error
 	return nil
 }
 
+// key identifies what was read of the experiment. Without a workflow, it changes when another task closes.
+func (e *Experiment) key() string { return cmp.Or(e.RunID, e.WorkflowID+" "+e.Close.String()) }
+
+// unread reports whether there is more to read. The histories of tasks without a workflow are read once they have all
+// closed, because there may be many.
+func (e *Experiment) unread() bool { return e.Note == "" || e.Progress == nil && !e.Open() }
+
 // Read updates the progress of the experiment. It reads the start of a continued experiment once, from its
 // first run.
 func (e *Experiment) Read(ctx context.Context, c client.Client) {
+	if e.Note != "" {
+		if !e.unread() {
+			return
+		}
+		if s, err := readTasks(ctx, c, e.WorkflowID, map[string]Finished{}); err == nil {
+			e.Progress = &s.Progress
+		}
+		return
+	}
 	known := e.Progress != nil
 	if p := progressOf(ctx, c, e.Run); p != nil {
 		e.Progress = p
@@ -156,6 +181,10 @@ func Resolve(ctx context.Context, c client.Client, id string) (string, error) {
 		_, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
 		if err == nil || !cluster.NotFound(err) {
 			return workflowID, err
+		}
+		query := tasksQuery(ace.AttrExperiment + " = " + strconv.Quote(name))
+		if n, err := runspkg.Count(ctx, c, query); err == nil && n > 0 {
+			return workflowID, nil
 		}
 	}
 	missing := &runspkg.MissingError{ID: id}

@@ -9,6 +9,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
 
+	"acescope/engine/ace"
 	"acescope/sources/cluster"
 	"acescope/sources/feed"
 	"acescope/sources/runs"
@@ -99,7 +100,7 @@ func (r *reader) listOnce(ctx context.Context) {
 		return
 	}
 	settled := r.feed.fillProgress(rows)
-	unread := slices.ContainsFunc(rows, func(r Experiment) bool { return !settled[r.RunID] })
+	unread := slices.ContainsFunc(rows, func(r Experiment) bool { return r.unread() && !settled[r.key()] })
 	r.update(func(e *Experiments) {
 		e.Rows, e.More, e.Loaded, e.Err, e.Reading = slices.Clone(rows), more, r.feed.link.Now(), "", unread
 	})
@@ -107,7 +108,7 @@ func (r *reader) listOnce(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if !settled[rows[i].RunID] {
+		if rows[i].unread() && !settled[rows[i].key()] {
 			rows[i].Read(ctx, r.c)
 		}
 	}
@@ -124,11 +125,11 @@ func (f *Feed) fillProgress(rows []Experiment) (settled map[string]bool) {
 	before := map[string]Experiment{}
 	if e := f.Value(); e != nil {
 		for _, r := range e.Rows {
-			before[r.RunID] = r
+			before[r.key()] = r
 		}
 	}
 	for i, r := range rows {
-		if known := before[r.RunID]; known.Progress != nil {
+		if known := before[r.key()]; known.Progress != nil && r.Progress == nil {
 			rows[i].Progress, rows[i].Start = known.Progress, known.Start
 		}
 	}
@@ -142,7 +143,7 @@ func (f *Feed) keepProgress(rows []Experiment) {
 	f.closed = map[string]bool{}
 	for _, r := range rows {
 		if !r.Open() && r.Progress != nil {
-			f.closed[r.RunID] = true
+			f.closed[r.key()] = true
 		}
 	}
 }
@@ -232,7 +233,7 @@ func (r *reader) publish(wanted []string) (tasks int) {
 	r.published = slices.Clone(wanted)
 	series := make([]*Series, 0, len(wanted))
 	for _, id := range wanted {
-		if s := r.followed[id].Value(); s.RunID != "" || s.Err != "" {
+		if s := r.followed[id].Value(); s.RunID != "" || s.Err != "" || s.Note != "" {
 			series = append(series, s)
 			tasks += len(s.Tasks)
 		}
@@ -252,7 +253,9 @@ type seriesFollower struct {
 func (f *seriesFollower) read(ctx context.Context, from *Feed, workflowID string) {
 	l := from.link
 	chain, err := f.chain(ctx, l, workflowID)
-	if err == nil {
+	if cluster.NotFound(err) {
+		err = f.readTasks(ctx, l, workflowID)
+	} else if err == nil {
 		if kept := from.keptSeries(workflowID, chain.Newest); kept != nil {
 			f.change(func(*Series) { f.value = kept })
 			return
@@ -263,10 +266,29 @@ func (f *seriesFollower) read(ctx context.Context, from *Feed, workflowID string
 		})
 	}
 	switch {
+	case err == nil && chain.Newest == "": // it has no workflow; its tasks may be run again
 	case err == nil: // even if ctx has ended meanwhile
 		from.keepSeries(f.Value())
 	case ctx.Err() == nil:
 		f.change(func(s *Series) { s.Err = cluster.PlainError(err) })
+	}
+}
+
+// readTasks reads an experiment without a workflow again and again until its tasks have closed.
+func (f *seriesFollower) readTasks(ctx context.Context, link *cluster.Link, workflowID string) error {
+	known := map[string]Finished{}
+	for {
+		s, err := readTasks(ctx, link.Client, workflowID, known)
+		if err != nil {
+			return err
+		}
+		f.change(func(*Series) { f.value = s })
+		if s.Status != ace.Running {
+			return nil
+		}
+		if err := cluster.Sleep(ctx, link.Status().Interval); err != nil {
+			return err
+		}
 	}
 }
 

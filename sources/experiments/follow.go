@@ -98,13 +98,19 @@ func startOf(a *historypb.StartChildWorkflowExecutionInitiatedEventAttributes) *
 	if t.PromptRef != nil {
 		prompt = t.PromptRef.SHA256
 	}
-	if prompt != "" {
-		h := fnv.New64a()
-		_, _ = h.Write([]byte(prompt))
-		t.key = h.Sum64()
-	}
+	t.key = promptKey(prompt)
 	t.Prompt, t.PromptRef = "", nil
 	return &t
+}
+
+// promptKey returns the hash of a prompt or of its digest, 0 for "".
+func promptKey(prompt string) uint64 {
+	if prompt == "" {
+		return 0
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(prompt))
+	return h.Sum64()
 }
 
 // Folder folds the history of one run of an experiment.

@@ -36,6 +36,7 @@ type Series struct {
 	Reading    bool   // it has closed, but is not completely read
 	Dropped    int    // tasks after the first MaxSeriesTasks
 	Err        string // why it is incomplete
+	Note       string // what is not known of it
 }
 
 // Task is a closed task of an experiment, of about 130 bytes.
@@ -76,6 +77,9 @@ func (s *Series) Name() string { return strings.TrimPrefix(s.WorkflowID, ace.Exp
 // ReadSeries reads the series of an experiment so far.
 func ReadSeries(ctx context.Context, c client.Client, workflowID string) (*Series, error) {
 	runs, err := readChain(ctx, c, workflowID)
+	if cluster.NotFound(err) {
+		return readTasks(ctx, c, workflowID, map[string]Finished{})
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -148,8 +148,12 @@ func (f *activityFolder) apply(e *historypb.HistoryEvent) {
 		a := e.GetActivityTaskScheduledEventAttributes()
 		name := a.GetActivityType().GetName()
 		phase, _ := ace.StepOf(name)
+		label, ok := history.OperationName(e)
+		if !ok {
+			label = activityLabel(name, a.GetInput())
+		}
 		f.list = append(f.list, Activity{
-			Name: activityLabel(name, a.GetInput()), Phase: phase, Scheduled: at, ScheduledEvent: id,
+			Name: label, Phase: phase, Scheduled: at, ScheduledEvent: id,
 		})
 		if over := len(f.list) - maxActivities; over > 0 {
 			f.list = f.list[over:]

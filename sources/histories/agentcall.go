@@ -59,19 +59,21 @@ func resultLabel(p *commonpb.Payloads) string {
 	return ""
 }
 
-// agentUsage returns the usage of a call of an agent that ends with an event.
-func agentUsage(e *historypb.HistoryEvent) (u ace.Usage) {
-	var result *commonpb.Payloads
+// AgentResultOf returns the result of the call of an agent that ends with an event, or nil.
+func AgentResultOf(e *historypb.HistoryEvent) *ace.AgentResult {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-		result = e.GetActivityTaskCompletedEventAttributes().GetResult()
+		return agentResult(e.GetActivityTaskCompletedEventAttributes().GetResult())
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
 		f := e.GetActivityTaskFailedEventAttributes().GetFailure()
-		result = f.GetApplicationFailureInfo().GetDetails()
-	default:
-		return u
+		return agentResult(f.GetApplicationFailureInfo().GetDetails())
 	}
-	if r := agentResult(result); r != nil {
+	return nil
+}
+
+// agentUsage returns the usage of a call of an agent that ends with an event.
+func agentUsage(e *historypb.HistoryEvent) (u ace.Usage) {
+	if r := AgentResultOf(e); r != nil {
 		u = r.Usage
 	}
 	return u

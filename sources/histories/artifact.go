@@ -49,7 +49,7 @@ func (a *Artifacts) Find(sha256 string) *Artifact {
 }
 
 // ReadArtifact reads one artifact of at most [ArtifactLimit] bytes.
-func ReadArtifact(d cluster.Deps, ref ace.Ref) Artifact {
+func ReadArtifact(ctx context.Context, d cluster.Deps, ref ace.Ref) Artifact {
 	a := Artifact{Ref: ref}
 	switch {
 	case d.Artifact == nil:
@@ -57,7 +57,7 @@ func ReadArtifact(d cluster.Deps, ref ace.Ref) Artifact {
 	case ref.Size > ArtifactLimit:
 		a.Err = fmt.Sprintf("%d bytes, more than the limit of %d", ref.Size, ArtifactLimit)
 	default:
-		data, err := d.Artifact(ref, ArtifactLimit)
+		data, err := d.Artifact(ctx, ref, ArtifactLimit)
 		if a.Data = data; err != nil {
 			a.Data, a.Err = nil, cluster.PlainError(err)
 		}
@@ -105,7 +105,7 @@ func (f *ArtifactFeed) read(ctx context.Context, _ struct{}, publish func(*Artif
 		ref := f.next[0]
 		f.next = slices.Clone(f.next[1:])
 		f.mu.Unlock()
-		a := ReadArtifact(f.link.Deps, ref)
+		a := ReadArtifact(ctx, f.link.Deps, ref)
 		list = slices.DeleteFunc(slices.Clone(list), func(old Artifact) bool { return old.Ref.SHA256 == ref.SHA256 })
 		list = append(list, a)
 		list = list[max(0, len(list)-MaxArtifacts):]

@@ -15,7 +15,7 @@ import (
 func TestArtifactsAreReadOnDemand(t *testing.T) {
 	reads := 0
 	link := cluster.NewLink()
-	link.Artifact = func(ref ace.Ref, _ int64) ([]byte, error) {
+	link.Artifact = func(_ context.Context, ref ace.Ref, _ int64) ([]byte, error) {
 		reads++
 		if ref.SHA256 == "gone" {
 			return nil, errors.New("artifact not found: gone")
@@ -66,7 +66,7 @@ func TestArtifactsAreReadOnDemand(t *testing.T) {
 	if none.Find("a") != nil {
 		t.Error("something was found in nothing")
 	}
-	if a := histories.ReadArtifact(cluster.Deps{}, ace.Ref{}); a.Err == "" {
+	if a := histories.ReadArtifact(t.Context(), cluster.Deps{}, ace.Ref{}); a.Err == "" {
 		t.Error("no store gives no error")
 	}
 }

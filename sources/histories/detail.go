@@ -2,6 +2,7 @@ package histories
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
 	"acescope/sources/experiments"
+	"acescope/sources/flows"
 	"acescope/sources/runs"
 	"acescope/sources/sessions"
 )
@@ -28,6 +30,9 @@ const (
 
 // MaxFailedTasks bounds the listed failed tasks of an experiment.
 const MaxFailedTasks = 200
+
+// ActivityID returns the ID of the activity, which is the ID of its operation if it is one.
+func (p *PendingActivity) ActivityID() string { return p.id }
 
 // PendingOf converts the server's report on an activity.
 func PendingOf(a *workflowpb.PendingActivityInfo) PendingActivity {
@@ -91,6 +96,7 @@ type Detail struct {
 	Experiment   *ace.ExperimentProgress `json:"experiment,omitempty"` // nil unless the run is an experiment
 	Session      *sessions.State         `json:"session,omitempty"`    // nil unless it is an agent session; the phase is its status
 	BlueprintRun *BlueprintRunState      `json:"run_state,omitempty"`  // nil unless it was started from a blueprint
+	Flow         *flows.View             `json:"flow,omitempty"`       // nil unless it is a run of a flow
 
 	Trace
 	Pending []PendingActivity `json:"pending,omitempty"`
@@ -272,11 +278,11 @@ type OldBullet struct {
 
 // OldBullets returns the bullets of a delta's operations as in the version before; nil if that cannot be read.
 // It reads files.
-func OldBullets(d cluster.Deps, delta ace.DeltaAnswer) map[string]OldBullet {
+func OldBullets(ctx context.Context, d cluster.Deps, delta ace.DeltaAnswer) map[string]OldBullet {
 	if d.Playbooks == nil || delta.PlaybookBefore == "" || len(delta.Operations) == 0 {
 		return nil
 	}
-	book, err := d.Playbooks.Get(delta.PlaybookBefore)
+	book, err := d.Playbooks.Get(ctx, delta.PlaybookBefore)
 	if err != nil {
 		return nil // the operations are shown without old bullets
 	}

@@ -67,10 +67,12 @@ type RunDiff struct {
 const progressEvery = 100 * time.Millisecond
 
 // DiffSide returns a chain as one side of a comparison.
-func DiffSide(c cluster.Chain, artifact func(ref ace.Ref, limit int64) ([]byte, error)) compare.Side {
+func DiffSide(
+	ctx context.Context, c cluster.Chain, artifact func(ctx context.Context, ref ace.Ref, limit int64) ([]byte, error),
+) compare.Side {
 	side := compare.Side{Runs: c.Runs, RunIDs: c.RunIDs, Before: c.Before, Partial: c.Partial}
 	if artifact != nil {
-		side.Artifact = func(ref ace.Ref) ([]byte, error) { return artifact(ref, ArtifactLimit) }
+		side.Artifact = func(ref ace.Ref) ([]byte, error) { return artifact(ctx, ref, ArtifactLimit) }
 	}
 	return side
 }
@@ -118,7 +120,7 @@ func readDiff(ctx context.Context, link *cluster.Link, ask DiffAsk, publish func
 		read := count([]*int{&r.ReadA, &r.ReadB}[i])
 		wg.Go(func() {
 			chain, err := link.ReadChain(working, ref.WorkflowID, ref.RunID, alone, read)
-			sides[i] = DiffSide(chain, link.Artifact)
+			sides[i] = DiffSide(working, chain, link.Artifact)
 			failed[i] = cluster.PlainError(err)
 			if err != nil && working.Err() != nil && ctx.Err() == nil {
 				failed[i] = "reading was canceled"

@@ -19,6 +19,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
+	"acescope/engine/flow"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
 )
@@ -64,7 +65,8 @@ func rowOf(e *historypb.HistoryEvent) Event {
 	if root := rootOf(a); root > 0 {
 		r.Root = root
 	}
-	r.Title = intern(titleOf(a))
+	name, _ := history.OperationName(e)
+	r.Title = intern(cmp.Or(name, timerSummary(e), titleOf(a)))
 	if t, ok := a.(hasAttempt); ok {
 		r.Attempt = t.GetAttempt()
 	}
@@ -100,12 +102,17 @@ func rootOf(a any) int64 {
 	return 0
 }
 
+// timerSummary returns what the workflow says that a timer is for, or "".
+func timerSummary(e *historypb.HistoryEvent) (summary string) {
+	if e.GetTimerStartedEventAttributes() != nil {
+		_ = json.Unmarshal(history.PayloadJSON(e.GetUserMetadata().GetSummary()), &summary)
+	}
+	return summary
+}
+
 func titleOf(a any) string {
 	switch t := a.(type) {
 	case *historypb.ActivityTaskScheduledEventAttributes:
-		if label, ok := history.OperationLabel(t.GetActivityId()); ok {
-			return label
-		}
 		return activityLabel(t.GetActivityType().GetName(), t.GetInput())
 	case *historypb.ActivityTaskCompletedEventAttributes:
 		return resultLabel(t.GetResult())
@@ -169,6 +176,8 @@ func messageOf(e *historypb.HistoryEvent, a any) string {
 		return strings.Join(strings.Fields(session.UpdateText(in.GetName(), in.GetArgs())), " ")
 	case *historypb.TimerStartedEventAttributes:
 		return "for " + span(t.GetStartToFireTimeout())
+	case *historypb.WorkflowExecutionSignaledEventAttributes:
+		return decisionText(t)
 	case *historypb.StartChildWorkflowExecutionInitiatedEventAttributes:
 		return t.GetWorkflowId()
 	case *historypb.StartChildWorkflowExecutionFailedEventAttributes:
@@ -191,6 +200,24 @@ func messageOf(e *historypb.HistoryEvent, a any) string {
 		return t.GetWorkflowExecution().GetWorkflowId()
 	}
 	return ""
+}
+
+// decisionText describes the decision about a step of a flow, or returns "".
+func decisionText(t *historypb.WorkflowExecutionSignaledEventAttributes) string {
+	var d flow.Decision
+	data, ok := history.Values(t.GetInput())
+	if t.GetSignalName() != flow.SignalDecide || !ok || json.Unmarshal(data, &d) != nil || d.Step == "" {
+		return ""
+	}
+	verb := "rejects "
+	if d.Approved {
+		verb = "approves "
+	}
+	text := verb + d.Step
+	if d.By != "" {
+		text = d.By + " " + text
+	}
+	return strings.TrimSuffix(text+": "+d.Comment, ": ")
 }
 
 func startedMessage(t *historypb.WorkflowExecutionStartedEventAttributes) string {

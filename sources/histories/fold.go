@@ -12,6 +12,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
 	"acescope/sources/experiments"
+	"acescope/sources/flows"
 	"acescope/sources/runs"
 )
 
@@ -144,30 +145,34 @@ const (
 	ChangeDelta   ChangeType = "delta"
 	ChangeStatus  ChangeType = "status"
 	ChangeUnread  ChangeType = "unread" // a part of the history could not be read
-	ChangeStep    ChangeType = "step"   // an activity or another operation failed, and not always the run
+	// ChangeStep tells that an activity or another operation failed, and not always the run. Of a flow, it tells that
+	// a step changed.
+	ChangeStep ChangeType = "step"
 )
 
 // Change is a change in a run's state, for a log or a tail. Only the fields of its type are set. Event is the
 // id of the history event that reports it, At the time of that event.
 type Change struct {
-	Type       ChangeType       `json:"type"`
-	TaskID     string           `json:"task_id"`
-	WorkflowID string           `json:"workflow_id"`
-	RunID      string           `json:"run_id"`
-	Event      int64            `json:"event_id"`
-	At         time.Time        `json:"at"`
-	Phase      ace.Phase        `json:"phase,omitempty"`
-	Skill      *ace.Invocation  `json:"skill,omitempty"`
-	State      string           `json:"state,omitempty"`   // of a skill: started, ok, failed, denied
-	Command    string           `json:"command,omitempty"` // slash command
-	Step       string           `json:"step,omitempty"`    // type of the activity, child workflow or other operation
-	Delta      *ace.DeltaAnswer `json:"delta,omitempty"`
-	Status     ace.Status       `json:"status,omitempty"`
-	Verdict    ace.Verdict      `json:"verdict,omitempty"`
-	Answer     string           `json:"answer,omitempty"`
-	Correct    *bool            `json:"correct,omitempty"`
-	Failure    *ace.Failure     `json:"failure,omitempty"`
-	Cancel     bool             `json:"cancel_requested,omitempty"`
+	Type       ChangeType      `json:"type"`
+	TaskID     string          `json:"task_id"`
+	WorkflowID string          `json:"workflow_id"`
+	RunID      string          `json:"run_id"`
+	Event      int64           `json:"event_id"`
+	At         time.Time       `json:"at"`
+	Phase      ace.Phase       `json:"phase,omitempty"`
+	Skill      *ace.Invocation `json:"skill,omitempty"`
+	State      string          `json:"state,omitempty"`   // of a skill: started, ok, failed, denied
+	Command    string          `json:"command,omitempty"` // slash command
+	// Step is the type of the activity, child workflow or other operation. Of a flow, it is the path of the step.
+	Step     string           `json:"step,omitempty"`
+	FlowStep *flows.StepState `json:"flow_step,omitempty"` // what the event says of the step of a flow
+	Delta    *ace.DeltaAnswer `json:"delta,omitempty"`
+	Status   ace.Status       `json:"status,omitempty"`
+	Verdict  ace.Verdict      `json:"verdict,omitempty"`
+	Answer   string           `json:"answer,omitempty"`
+	Correct  *bool            `json:"correct,omitempty"`
+	Failure  *ace.Failure     `json:"failure,omitempty"`
+	Cancel   bool             `json:"cancel_requested,omitempty"`
 	// Result is the result of a workflow that is not an ACE run.
 	Result json.RawMessage `json:"result,omitempty"`
 	// Note tells the change of a session or blueprint run, or what could not be read.
@@ -199,12 +204,24 @@ func (c Change) Kind() string {
 	switch {
 	case c.Failure != nil || c.State == SkillFailed || c.State == SkillDenied:
 		return "error"
+	case c.FlowStep != nil:
+		return flowStepKind(c.FlowStep)
 	case c.Type == ChangeCommand:
 		return string(ChangeSkill)
 	case c.Type == ChangeUnread:
 		return string(ChangeStatus)
 	}
 	return string(c.Type)
+}
+
+func flowStepKind(s *flows.StepState) string {
+	switch {
+	case s.Status == flows.StepFailed:
+		return "error"
+	case s.Status == flows.StepRunning:
+		return string(ChangePhase)
+	}
+	return string(ChangeStatus)
 }
 
 // Text tells a change in a line. It holds untrusted text.
@@ -214,6 +231,8 @@ func (c Change) Text() string {
 		return "cannot read " + c.Note
 	case c.Note != "":
 		return c.Note
+	case c.FlowStep != nil:
+		return flows.ChangeText(*c.FlowStep)
 	}
 	switch c.Type {
 	case ChangePhase:

@@ -82,6 +82,7 @@ type Span struct {
 	// Times are in nanoseconds since 1970: when it was scheduled, started (0: not yet) and ended (0: not yet).
 	Start, Run, End int64
 	Name            string
+	Call            string // the id of a tool call
 	Error           string
 	Event, Last     int64 // first and last event that report it
 }
@@ -357,7 +358,7 @@ func (b *spanBuilder) point(kind SpanKind, e *Event) {
 		if e.Message != "" && e.Kind == EventAttributes {
 			s.Name = e.Message
 		}
-	case e.Kind == EventTool:
+	case e.Kind == EventTool, e.Kind == EventSignal && e.Message != "" && !e.Error:
 		s.Name += " " + e.Message
 	}
 	if e.Error {

@@ -62,7 +62,9 @@ func (b *spanBuilder) call(parent int32, m *callReport, e *Event) (int32, Span) 
 		if m.kind == ace.KindToolResult || m.kind == "" && m.at == 0 {
 			start -= int64(m.duration)
 		}
-		at = b.add(Span{Kind: SpanCall, State: SpanRunning, Parent: parent, Start: start, Run: start, Event: e.ID, Name: m.name})
+		at = b.add(Span{Kind: SpanCall, State: SpanRunning, Parent: parent, Start: start, Run: start,
+			Event: e.ID,
+			Name:  m.name, Call: m.id})
 		b.calls[key] = at
 	}
 	s := b.spans[at]

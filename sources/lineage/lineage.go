@@ -39,7 +39,7 @@ func RowOf(n *histories.LineageNode) Row {
 		r.Name += " run " + strconv.Itoa(n.RunNumber)
 	}
 	if f := n.Run.Fork; f != nil {
-		r.At = strconv.FormatInt(f.Event, 10) + " " + string(f.Phase)
+		r.At = strconv.FormatInt(f.Event, 10) + " " + f.Place()
 		r.Changed = Changed(f)
 	}
 	if n.Run.ResetFrom != "" {

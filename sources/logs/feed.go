@@ -91,7 +91,14 @@ func (f *Feed) read(ctx context.Context, a ask, publish func(*Logs)) {
 	f.session++
 	session := f.session
 	f.mu.Unlock()
-	choice, err := choose(f.link.Deps, a)
+	id := func() (workflowID, runID string) { return a.run.WorkflowID, a.run.RunID }
+	if err := f.link.Mirror.Once(ctx, a.run.WorkflowID, a.run.RunID); err != nil && ctx.Err() == nil {
+		f.link.Report("logs of other machines: " + cluster.PlainError(err))
+	}
+	var mirroring sync.WaitGroup
+	defer mirroring.Wait()
+	mirroring.Go(func() { f.link.Mirror.Keep(ctx, id, f.link.Report) })
+	choice, err := choose(ctx, f.link.Deps, a)
 	o := choice.Options
 	r := &logReader{link: f.link, publish: publish, choice: choice, open: map[string]Entry{}, first: &merger{},
 		rates: map[string]lineRate{}, ring: Ring{MaxLines: MaxLines, MaxBytes: maxBytes}}
@@ -119,10 +126,10 @@ func (f *Feed) read(ctx context.Context, a ask, publish func(*Logs)) {
 	}
 }
 
-func choose(d cluster.Deps, a ask) (Choice, error) {
+func choose(ctx context.Context, d cluster.Deps, a ask) (Choice, error) {
 	switch {
 	case a.calls != (ace.Ref{}):
-		return callLog(d, a.calls)
+		return callLog(ctx, d, a.calls)
 	case a.paths != "":
 		return ChoosePaths(strings.Split(a.paths, "\n")), nil
 	case d.DataDir == "":
@@ -131,12 +138,12 @@ func choose(d cluster.Deps, a ask) (Choice, error) {
 	return ChooseRun(d.DataDir, a.run.WorkflowID, a.run.RunID), nil
 }
 
-func callLog(d cluster.Deps, ref ace.Ref) (Choice, error) {
+func callLog(ctx context.Context, d cluster.Deps, ref ace.Ref) (Choice, error) {
 	choice := Choice{Description: "of the run's tool calls, whole, from their artifact"}
 	if d.ArtifactPath == nil {
 		return choice, errors.New("there are no artifacts here")
 	}
-	path, err := d.ArtifactPath(ref)
+	path, err := d.ArtifactPath(ctx, ref)
 	choice.Options.Paths = []string{path}
 	return choice, err
 }

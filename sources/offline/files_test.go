@@ -24,7 +24,9 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/temporal/historyfile"
+	"acescope/engine/temporal/searchattr"
 	"acescope/sources"
+	"acescope/sources/experiments"
 	"acescope/sources/offline"
 )
 
@@ -95,6 +97,60 @@ func ids(t testing.TB, c client.Client, query string) string {
 		return err.Error()
 	}
 	return strings.Join(list, " ")
+}
+
+// TestTasksWithoutExperiment lists the tasks of another program as an experiment of which there is no workflow, and
+// reads its series from their histories.
+func TestTasksWithoutExperiment(t *testing.T) {
+	_, c := load(t, all(t)...)
+	list, more, err := experiments.List(t.Context(), c)
+	if err != nil || more != 0 || len(list) != 3 {
+		t.Fatalf("%+v, %d more, %v", list, more, err)
+	}
+	row := list[slices.IndexFunc(list, func(e experiments.Experiment) bool { return e.Name() == "e2e" })]
+	if row.Note == "" || row.Status != ace.Running || row.Progress != nil { // memos without verdicts
+		t.Errorf("%+v", row)
+	}
+	if err := experiments.ReadProgress(t.Context(), c, list); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list { // those of closed tasks are read from the histories
+		if (e.Progress == nil) != e.Open() {
+			t.Errorf("%s: progress %+v", e.Name(), e.Progress)
+		}
+	}
+	workflowID, err := experiments.Resolve(t.Context(), c, "e2e")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := experiments.ReadSeries(t.Context(), c, workflowID)
+	if err != nil || s.Note == "" || s.Status != ace.Running || !s.Close.IsZero() {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	closed, correct, labeled := experiments.Answers(&s.Progress) // without the canceled one
+	if closed != 4 || correct != 2 || labeled != 4 || len(s.Tasks) != 5 {
+		t.Errorf("%d closed, %d correct of %d labeled, %d tasks", closed, correct, labeled, len(s.Tasks))
+	}
+	answers, bullets, accepted, failed := 0, 0, 0, 0
+	for _, task := range s.Tasks {
+		accepted += int(task.Accepted)
+		if task.Answer != "" {
+			answers++
+		}
+		if task.Bullets > 0 {
+			bullets++
+		}
+		if task.Status == ace.Failed {
+			failed++
+		}
+	}
+	if answers < 3 || bullets < 2 || accepted == 0 || failed != 1 {
+		t.Errorf("%d answers, %d playbook sizes, %d operations, %d failed: %+v", answers, bullets, accepted,
+			failed, s.Tasks)
+	}
+	if _, err := experiments.Resolve(t.Context(), c, "e2"); err == nil {
+		t.Error("an experiment without tasks was found")
+	}
 }
 
 // TestQueries checks that queries are answered as a server answers them.
@@ -367,8 +423,8 @@ func TestRefusesChanges(t *testing.T) {
 	if _, err := c.DescribeWorkflowExecution(t.Context(), "ace/other", ""); !cluster.NotFound(err) {
 		t.Errorf("another run: %v", err)
 	}
-	if missing, err := runs.MissingAttributes(t.Context(), c, ""); err != nil || len(missing) > 0 {
-		t.Errorf("attributes: %v, %v", missing, err)
+	if gap, err := searchattr.ReadGap(t.Context(), c.WorkflowService(), ""); err != nil || len(gap.All()) > 0 {
+		t.Errorf("attributes: %v, %v", gap, err)
 	}
 }
 

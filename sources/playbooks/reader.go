@@ -25,8 +25,9 @@ import (
 const (
 	readEvery       = time.Second
 	outcomesEvery   = 15 * time.Second
-	MaxRationale    = 300 // bytes of the rationale of a listed version
-	maxSteps        = 500 // runs whose steps are remembered
+	syncEvery       = 30 * time.Second // of the branches of other machines that are not shown
+	MaxRationale    = 300              // bytes of the rationale of a listed version
+	maxSteps        = 500              // runs whose steps are remembered
 	maxOutcomes     = 20_000
 	outcomesTimeout = 10 * time.Second
 )
@@ -38,6 +39,7 @@ type reader struct {
 	health   *VersionHealth
 	outcomes outcomes
 	steps    map[RunKey]RunSteps
+	synced   time.Time // when all branches were synchronized
 }
 
 type outcomes struct {
@@ -50,7 +52,9 @@ type outcomes struct {
 // histories of the bullets take a moment, it publishes what it has before.
 func (k *reader) read(ctx context.Context, store *playbook.Store, ask Ask, last, b *Playbooks,
 	publish func(*Playbooks)) error {
+	syncErr := k.sync(ctx, store, cmp.Or(ask.Branch, last.Branch.Name))
 	list, partly := store.Branches() // readable branches, and why others are not
+	partly = errors.Join(syncErr, partly)
 	b.Branches = list
 	var err error
 	switch {
@@ -73,14 +77,14 @@ func (k *reader) read(ctx context.Context, store *playbook.Store, ask Ask, last,
 	if b.From, b.Versions, err = Window(store, b.Branch, ask.Around); err != nil {
 		return err
 	}
-	if b.Version, err = versionAt(store, b.Branch, ask.Seq); err != nil {
+	if b.Version, err = versionAt(ctx, store, b.Branch, ask.Seq); err != nil {
 		return err
 	}
 	if b.Health != nil && b.Health.VersionRef != b.Version.VersionRef {
 		b.Health = nil
 	}
 	if ask.Compare {
-		b.Compared = compare(store, ask)
+		b.Compared = compare(ctx, store, ask)
 	}
 	if ask.Bullets || ask.Health {
 		if err := k.blame(ctx, store, b, publish); err != nil {
@@ -88,6 +92,15 @@ func (k *reader) read(ctx context.Context, store *playbook.Store, ask Ask, last,
 		}
 	}
 	return partly
+}
+
+// sync gets what other machines have added: to the shown branch, and from time to time to all of them.
+func (k *reader) sync(ctx context.Context, store *playbook.Store, shown string) error {
+	if shown != "" && time.Since(k.synced) < syncEvery {
+		return store.Sync(ctx, shown)
+	}
+	k.synced = time.Now()
+	return store.Sync(ctx)
 }
 
 // complete reports whether a value has everything of an ask that does not come from the server.
@@ -141,7 +154,7 @@ func (k *reader) blame(ctx context.Context, store *playbook.Store, b *Playbooks,
 	if err := store.Read(ctx, h, at.Seq); err != nil {
 		return err
 	}
-	book, err := store.Get(at.Hash)
+	book, err := store.Get(ctx, at.Hash)
 	if err != nil {
 		return err
 	}
@@ -151,7 +164,7 @@ func (k *reader) blame(ctx context.Context, store *playbook.Store, b *Playbooks,
 }
 
 // versionAt returns a version of a branch without its bullets, the newest if seq is negative.
-func versionAt(store *playbook.Store, branch playbook.Branch, seq int) (*VersionDetail, error) {
+func versionAt(ctx context.Context, store *playbook.Store, branch playbook.Branch, seq int) (*VersionDetail, error) {
 	mark := VersionRef{branch.Name, seq}
 	if seq < 0 || seq > branch.Versions {
 		mark.Seq = branch.Versions
@@ -160,7 +173,7 @@ func versionAt(store *playbook.Store, branch playbook.Branch, seq int) (*Version
 	if err != nil {
 		return nil, err
 	}
-	book, err := store.Get(hash)
+	book, err := store.Get(ctx, hash)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +190,7 @@ func versionAt(store *playbook.Store, branch playbook.Branch, seq int) (*Version
 		return nil, errors.Join(err, playbook.ErrNotFound)
 	}
 	at.Record = page[0]
-	before, err := store.Get(at.Record.Parent)
+	before, err := store.Get(ctx, at.Record.Parent)
 	if err != nil {
 		return nil, err
 	}
@@ -186,10 +199,10 @@ func versionAt(store *playbook.Store, branch playbook.Branch, seq int) (*Version
 }
 
 // compare computes the difference of the wanted pair.
-func compare(store *playbook.Store, ask Ask) *Pair {
+func compare(ctx context.Context, store *playbook.Store, ask Ask) *Pair {
 	pair := &Pair{A: ask.A, B: ask.B}
-	a, errA := bookOf(store, ask.A)
-	b, errB := bookOf(store, ask.B)
+	a, errA := bookOf(ctx, store, ask.A)
+	b, errB := bookOf(ctx, store, ask.B)
 	if err := cmp.Or(errA, errB); err != nil {
 		pair.Err = cluster.PlainError(err)
 		return pair
@@ -198,12 +211,12 @@ func compare(store *playbook.Store, ask Ask) *Pair {
 	return pair
 }
 
-func bookOf(store *playbook.Store, m VersionRef) (*playbook.Playbook, error) {
+func bookOf(ctx context.Context, store *playbook.Store, m VersionRef) (*playbook.Playbook, error) {
 	hash, err := store.At(m.Branch, m.Seq)
 	if err != nil {
 		return nil, err
 	}
-	return store.Get(hash)
+	return store.Get(ctx, hash)
 }
 
 // readServer reads from the server: the outcomes for health, and the steps of a run. It reports whether
@@ -241,7 +254,7 @@ func (k *reader) check(ctx context.Context, d cluster.Deps, b *Playbooks) bool {
 	if at.Seq == b.Branch.Versions {
 		h = k.head
 	}
-	book, err := bookOf(d.Playbooks, at.VersionRef)
+	book, err := bookOf(ctx, d.Playbooks, at.VersionRef)
 	if err != nil || h == nil || h.Branch != at.Branch || h.Seq != at.Seq {
 		return false
 	}

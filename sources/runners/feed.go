@@ -52,7 +52,7 @@ func (r *runnersReader) read(ctx context.Context) {
 }
 
 func (r *runnersReader) askDispatcher(ctx context.Context) {
-	view, err := QueryDispatcher(ctx, r.link.Client)
+	view, err := QueryDispatcher(ctx, r.link.Deps)
 	if ctx.Err() != nil {
 		return
 	}

@@ -46,7 +46,7 @@ func (e encoded) Get(into any) error {
 }
 
 func (d *dispatcher) QueryWorkflow(_ context.Context, id, _, query string, _ ...any) (converter.EncodedValue, error) {
-	if id != runner.DispatcherID || query != runner.QueryDispatcher {
+	if id != runner.DispatcherID(ace.TaskQueue) || query != runner.QueryDispatcher {
 		return nil, serviceerror.NewNotFound(id)
 	}
 	return encoded{d.view}, d.err

@@ -2,6 +2,7 @@
 package runners
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -10,7 +11,6 @@ import (
 	"time"
 
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
 	"acescope/engine/tasks/run"
@@ -73,10 +73,12 @@ type Runners struct {
 }
 
 // QueryDispatcher queries the dispatcher, which needs a worker.
-func QueryDispatcher(ctx context.Context, c client.Client) (v RunnersView, err error) {
+func QueryDispatcher(ctx context.Context, d cluster.Deps) (v RunnersView, err error) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.QueryTimeout)
 	defer cancel()
-	answer, err := c.QueryWorkflow(ctx, runner.DispatcherID, "", runner.QueryDispatcher, runner.ViewOptions{Pending: maxWaiting})
+	id := runner.DispatcherID(cmp.Or(d.TaskQueue, ace.TaskQueue))
+	answer, err := d.Client.QueryWorkflow(ctx, id, "", runner.QueryDispatcher,
+		runner.ViewOptions{Pending: maxWaiting})
 	if err != nil {
 		return v, err
 	}

@@ -1,14 +1,7 @@
 package runs
 
 import (
-	"context"
-	"maps"
-	"slices"
 	"time"
-
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
@@ -36,35 +29,13 @@ func (r *Run) Value(attribute string) string {
 		return history.ExecutionStatus(r.Status)
 	case attribute == ace.AttrExit && r.Status == ace.Completed:
 		return string(ace.ExitOf(r.Status, r.Verdict))
+	case attribute == ace.AttrTask && r.Flow != "":
+		return r.Flow
 	}
 	if field := attributes[attribute]; field != nil {
 		return *field(r)
 	}
 	return ""
-}
-
-// MissingAttributes returns the search attributes of the contract that a namespace lacks or has with another
-// type than Keyword. With Elasticsearch, attributes have names of their own; in an SQL database, a namespace maps their
-// names to columns. The operator service would say it in one call, but a server with an SQL database opens two connections
-// to itself for each, which it never closes.
-func MissingAttributes(ctx context.Context, c client.Client, namespace string) ([]string, error) {
-	s := c.WorkflowService()
-	known, err := s.GetSearchAttributes(ctx, &workflowservice.GetSearchAttributesRequest{})
-	if err != nil {
-		return nil, err
-	}
-	space, err := s.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
-	if err != nil {
-		return nil, err
-	}
-	types := map[string]enumspb.IndexedValueType{}
-	maps.Copy(types, known.GetKeys())
-	for column, name := range space.GetConfig().GetCustomSearchAttributeAliases() {
-		types[name] = types[column]
-	}
-	return slices.DeleteFunc(ace.SearchAttributes(), func(name string) bool {
-		return types[name] == enumspb.INDEXED_VALUE_TYPE_KEYWORD
-	}), nil
 }
 
 const (

@@ -7,6 +7,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
+	"acescope/engine/flow"
 	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/history"
 )
@@ -79,7 +80,7 @@ var filterKeys = map[string]string{
 // runTypes are the workflow types and their short names.
 var runTypes = []struct{ name, workflow string }{
 	{"task", ace.TaskWorkflow}, {"experiment", ace.ExperimentWorkflow},
-	{"blueprint", run.Workflow}, {"session", session.Workflow},
+	{"blueprint", run.Workflow}, {"session", session.Workflow}, {"flow", flow.Workflow},
 }
 
 // OtherType is the short name of the workflow types that are not of the contract.

@@ -15,22 +15,28 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
+	"acescope/engine/flow"
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
 )
 
-// PageSize is the number of runs per page, half of the server's maximum, to save memory.
-const PageSize = 500
+// PageSize is the number of runs per page, the server's maximum: a database may need longer to plan a query than to
+// read the rows of one page.
+const PageSize = 1000
 
 // List calls fn for every run that matches the query, in the server's order, until fn returns an error or limit
-// runs were passed (0: all). It reads the next page while fn works; at most two pages are held.
+// runs were passed (0: all). It reads the next pages while fn works, of a long list several at the same time.
 func List(ctx context.Context, c client.Client, query string, limit int, fn func(Run) error) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	pages := make(chan page)
 	go readPages(ctx, c, query, limit, pages)
+	defer func() {
+		cancel()
+		for range pages { // until the readers have ended
+		}
+	}()
 	given := 0
 	for p := range pages {
 		if p.err != nil {
@@ -53,53 +59,30 @@ func ListNewest(ctx context.Context, c client.Client, query string, limit int, f
 	return tryNewest(query, Newest(query), func(query string) error { return List(ctx, c, query, limit, fn) })
 }
 
-type page struct {
-	runs []Run
-	err  error
-}
-
-// firstPage is small, so that the first line appears early.
-const firstPage = 50
-
-func readPages(ctx context.Context, c client.Client, query string, limit int, out chan<- page) {
-	defer close(out)
-	s, err := divide(query)
-	size := firstPage
-	if limit > 0 && s.exact() {
-		size = min(size, limit)
-	}
-	var p page
-	for token := []byte(nil); ; size = PageSize {
-		if p.err = err; err == nil {
-			p.runs, token, p.err = s.page(ctx, c, size, token)
-		}
-		select {
-		case out <- p:
-		case <-ctx.Done():
-			return
-		}
-		if p.err != nil || len(token) == 0 {
-			return
-		}
-	}
-}
-
 // page reads one page of the selection, which may be empty although more follow.
 func (s selection) page(ctx context.Context, c client.Client, size int, token []byte) ([]Run, []byte, error) {
 	if !s.exact() {
 		size = PageSize // many rows may be left out
 	}
+	rows, next, err := readRows(ctx, c, withoutHousekeeping(s.server), size, token)
+	return s.of(rows), next, err
+}
+
+// readRows reads one page of the server's rows.
+func readRows(
+	ctx context.Context, c client.Client, query string, size int, token []byte,
+) ([]Run, []byte, error) {
 	answer, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-		Query: withoutHousekeeping(s.server), PageSize: int32(size), NextPageToken: token})
+		Query: query, PageSize: int32(size), NextPageToken: token})
 	if err != nil {
 		return nil, nil, err
 	}
 	infos := answer.GetExecutions()
-	runs := make([]Run, 0, len(infos))
+	rows := make([]Run, 0, len(infos))
 	for _, info := range infos {
-		runs = append(runs, runOf(info))
+		rows = append(rows, runOf(info))
 	}
-	return s.of(runs), answer.GetNextPageToken(), nil
+	return rows, answer.GetNextPageToken(), nil
 }
 
 // Count returns the number of runs that match the query, or -1 if the server cannot count them; see
@@ -136,6 +119,10 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
 	memo := info.GetMemo().GetFields()
 	if r.Type == run.Workflow {
 		r.takeListed(memo[run.MemoKey])
+	}
+	if r.Type == flow.Workflow { // whose attribute of the task is the name of the flow
+		r.Flow = r.TaskID
+		r.TaskID = strings.TrimPrefix(r.WorkflowID, flow.IDPrefix)
 	}
 	if r.TaskID == "" && r.Type != ace.ExperimentWorkflow {
 		r.TaskID = ace.TaskIDOf(r.WorkflowID)
@@ -228,11 +215,18 @@ func And(query, more string) string {
 	return "(" + query + ") AND " + more
 }
 
-// notHousekeeping excludes the workflows of runners and of the dispatcher. notSteps excludes blueprint runs
-// that execute a step of a task.
+// Housekeeping reports whether workflows of a type serve acescope itself: runners, the dispatcher, the store.
+func Housekeeping(workflowType string) bool {
+	return workflowType == runner.Workflow || workflowType == runner.DispatcherWorkflow ||
+		workflowType == ace.StoreWorkflow
+}
+
+// notHousekeeping excludes the workflows that serve acescope itself. notSteps excludes blueprint runs that
+// execute a step of a task.
 const (
-	notHousekeeping = `WorkflowType NOT IN ("` + runner.Workflow + `", "` + runner.DispatcherWorkflow + `")`
-	notSteps        = `WorkflowId NOT STARTS_WITH "` + run.IDPrefix + run.StepPrefix + `"`
+	notHousekeeping = `WorkflowType NOT IN ("` + runner.Workflow + `", "` + runner.DispatcherWorkflow + `", "` +
+		ace.StoreWorkflow + `")`
+	notSteps = `WorkflowId NOT STARTS_WITH "` + run.IDPrefix + run.StepPrefix + `"`
 )
 
 // withoutHousekeeping narrows a query to the work of users and agents, unless the query names workflow types. A query about

@@ -10,11 +10,13 @@ import (
 	"sync"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
+	"acescope/engine/temporal/searchattr"
 	"acescope/sources/cluster"
 	"acescope/sources/feed"
 )
@@ -542,13 +544,21 @@ func (r *runsReader) checkAttributes(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
 	defer cancel()
-	fresh, err := MissingAttributes(ctx, r.c, r.namespace)
+	gap, err := searchattr.ReadGap(ctx, r.c.WorkflowService(), r.namespace)
+	setup := ace.SetupCommand(r.feed.link.Connection().Address, r.namespace)
+	if _, ok := errors.AsType[*serviceerror.NamespaceNotFound](err); ok {
+		r.feed.link.SetHealth(attributesHealth, false,
+			fmt.Sprintf("namespace %s does not exist; create it: %s", r.namespace, setup))
+	}
 	if err != nil {
 		return
 	}
+	fresh := gap.All()
 	r.checked = r.feed.link.Now()
 	if len(fresh) > 0 {
-		r.feed.link.SetHealth(attributesHealth, false, "the server lacks "+strings.Join(fresh, ", ")+": "+ace.SearchAttributesCommand(r.namespace, fresh))
+		r.feed.link.SetHealth(attributesHealth, false,
+			fmt.Sprintf("namespace %s lacks %s; create them: %s", r.namespace,
+				strings.Join(fresh, ", "), setup))
 	} else {
 		r.feed.link.SetHealth(attributesHealth, true, "all there")
 	}

@@ -13,6 +13,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
+	"acescope/engine/flow"
 	"acescope/sources/cluster"
 )
 
@@ -46,7 +47,8 @@ func Resolve(
 ) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	id, run := SplitName(name)
 	for _, workflowID := range []string{
-		ace.WorkflowID(ace.TaskIDOf(id)), ace.ExperimentWorkflowID(id), session.WorkflowID(id), id,
+		ace.WorkflowID(ace.TaskIDOf(id)), ace.ExperimentWorkflowID(id), session.WorkflowID(id),
+		flow.IDPrefix + id, id,
 	} {
 		if workflowID == "" {
 			continue

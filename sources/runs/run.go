@@ -33,6 +33,7 @@ type Run struct {
 	LastError  string       `json:"last_error,omitempty"`        // of that activity
 	Fork       *ace.Forked  `json:"forked_from,omitempty"`       // the original of a fork, otherwise nil
 	Blueprint  string       `json:"blueprint,omitempty"`         // of a blueprint run, otherwise ""
+	Flow       string       `json:"flow,omitempty"`              // name of the flow of a flow run, otherwise ""
 	Runner     string       `json:"runner_id,omitempty"`         // current or last runner
 	Session    string       `json:"session_id,omitempty"`        // session that a blueprint run is or belongs to
 	Parent     string       `json:"parent_session_id,omitempty"` // of the session that started it, or ""

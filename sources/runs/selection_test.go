@@ -69,7 +69,7 @@ func TestVerdictSelectsOnlyItself(t *testing.T) {
 // TestVerdictInConsole checks that the console reads on until a selected list fills a screen or ends, and
 // counts the runs only when it has read all.
 func TestVerdictInConsole(t *testing.T) {
-	w := watch(t, newSim(unlabeledEvery(2500, 30_000)...))
+	w := watch(t, newSim(unlabeledEvery(1000, 12_000)...))
 	w.SetQuery(Filter("unlabeled"))
 	l := w.until("all are found", func(l RunList) bool { return len(l.Rows) == 12 && !l.More && l.Total >= 0 })
 	if l.Total != 12 || l.Counts.Status[ace.Completed] != 12 || len(l.Counts.Status) != 1 {
@@ -86,5 +86,5 @@ func TestVerdictInConsole(t *testing.T) {
 		}
 	}
 	w.SetQuery("")
-	w.until("all runs", func(l RunList) bool { return l.Total == 30_000 })
+	w.until("all runs", func(l RunList) bool { return l.Total == 12_000 })
 }

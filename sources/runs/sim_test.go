@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,18 +116,18 @@ func (s *sim) ListWorkflow(ctx context.Context, r *workflowservice.ListWorkflowE
 	if s.pageErr != nil {
 		return nil, s.pageErr
 	}
-	at := 0
+	runs, at := s.closed(r.GetQuery()), 0
 	if len(r.GetNextPageToken()) > 0 {
 		var after Run
 		if err := json.Unmarshal(r.GetNextPageToken(), &after); err != nil {
 			return nil, err
 		}
-		i, found := slices.BinarySearchFunc(s.runs, after, compareRuns)
+		i, found := slices.BinarySearchFunc(runs, after, compareRuns)
 		if at = i; found {
 			at++
 		}
 	}
-	page := s.runs[at:min(at+int(r.GetPageSize()), len(s.runs))]
+	page := runs[at:min(at+int(r.GetPageSize()), len(runs))]
 	if strings.Contains(r.GetQuery(), ace.ExperimentWorkflow) {
 		page = nil
 	}
@@ -140,6 +141,29 @@ func (s *sim) ListWorkflow(ctx context.Context, r *workflowservice.ListWorkflowE
 		out.NextPageToken, _ = json.Marshal(Run{RunID: last.RunID, Start: last.Start, Close: last.Close})
 	}
 	return out, nil
+}
+
+var simCloseTime = regexp.MustCompile(`CloseTime (<=|>) "([^"]+)"`)
+
+// closed returns the runs that match the conditions on the close time in a query.
+func (s *sim) closed(query string) []Run {
+	from, to := 0, len(s.runs)
+	for _, m := range simCloseTime.FindAllStringSubmatch(query, -1) {
+		bound, err := time.Parse(time.RFC3339Nano, m[2])
+		if err != nil {
+			panic(err)
+		}
+		n := slices.IndexFunc(s.runs, func(r Run) bool { return !r.Open() && !r.Close.After(bound) })
+		if n < 0 {
+			n = len(s.runs)
+		}
+		if m[1] == ">" {
+			to = n
+		} else {
+			from = n
+		}
+	}
+	return s.runs[min(from, to):to]
 }
 
 var simJSON = map[string][]byte{"encoding": []byte("json/plain")}

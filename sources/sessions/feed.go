@@ -24,9 +24,10 @@ type Sessions struct {
 
 // Intervals of reading what is shown.
 const (
-	ListInterval     = time.Second     // between two lists of sessions
-	runsInterval     = 3 * time.Second // between two lists of blueprint runs
-	approvalInterval = 2 * time.Second // between two searches for waiting calls, on every screen
+	ListInterval     = time.Second      // between two lists of sessions
+	runsInterval     = 3 * time.Second  // between two lists of blueprint runs
+	mirrorInterval   = 30 * time.Second // between two lists of transcripts in the shared store
+	approvalInterval = 2 * time.Second  // between two searches for waiting calls, on every screen
 
 	selectionDelay       = 80 * time.Millisecond  // how long a selection stays before its conversation is read
 	conversationInterval = 250 * time.Millisecond // between two checks of whether a transcript has grown
@@ -52,6 +53,7 @@ func NewFeed(link *cluster.Link) *Feed {
 		var wg sync.WaitGroup
 		wg.Go(func() { f.readRuns(ctx, update) })
 		wg.Go(func() { f.list(ctx, index, update) })
+		wg.Go(func() { f.mirror(ctx) })
 		wg.Wait()
 	})
 	f.Want(struct{}{})
@@ -86,6 +88,18 @@ func (f *Feed) list(ctx context.Context, index *Index, update func(func(*Session
 			now.Rows, now.More, now.Err = rows, more, ""
 		})
 		_ = cluster.Sleep(ctx, ListInterval)
+	}
+}
+
+// mirror brings the transcripts of other machines here, where the feed of transcripts finds them.
+func (f *Feed) mirror(ctx context.Context) {
+	for reported := false; f.link.Transcripts != nil && ctx.Err() == nil; {
+		err := f.link.Transcripts.Once(ctx)
+		if err != nil && ctx.Err() == nil && !reported {
+			f.link.Report("transcripts of other machines: " + cluster.PlainError(err))
+		}
+		reported = err != nil
+		_ = cluster.Sleep(ctx, mirrorInterval)
 	}
 }
 
@@ -160,7 +174,9 @@ type Local struct {
 // Dirs returns the directories with the transcripts.
 func (l Local) Dirs() (dirs []string) {
 	for _, r := range l.Roots {
-		dirs = append(dirs, r.Transcripts())
+		if !r.Copies {
+			dirs = append(dirs, r.Transcripts())
+		}
 	}
 	return dirs
 }

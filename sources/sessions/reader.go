@@ -52,7 +52,7 @@ func (d *Detail) TurnOf(messageID string) *Turn {
 // run reads until ctx ends and shows each change.
 func (t *reader) run(ctx context.Context, show func(*Detail)) {
 	var wg sync.WaitGroup
-	for _, part := range []func(context.Context){t.read, t.query, t.followLogs} {
+	for _, part := range []func(context.Context){t.read, t.query, t.followLogs, t.mirrorLogs} {
 		wg.Go(func() { part(ctx) })
 	}
 	cluster.Signal(t.queries)
@@ -247,6 +247,18 @@ func (t *reader) followLogs(ctx context.Context) {
 			cluster.Signal(t.news)
 		}
 	}
+}
+
+// mirrorLogs brings the log of the current turn here if another machine writes it.
+func (t *reader) mirrorLogs(ctx context.Context) {
+	t.link.Mirror.Keep(ctx, func() (workflowID, runID string) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if turn := t.fold.last(); t.started && turn != nil && turn.Ended.IsZero() {
+			runID = turn.RunID
+		}
+		return t.id, runID
+	}, t.link.Report)
 }
 
 // reader reads one session while it is shown.

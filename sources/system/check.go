@@ -55,6 +55,7 @@ const (
 	noSpace    = 64 << 20
 	oldBacklog = 10 * time.Second
 	oldPoller  = 90 * time.Second
+	listedFor  = 5*time.Minute + 30*time.Second // for which a server lists a worker that has ended
 )
 
 // Checks judges the health as of the reading.
@@ -126,11 +127,14 @@ func (s *System) attributeCheck() Check {
 	c := Check{Section: SectionServer, Name: "attributes", State: CheckOK,
 		Text: fmt.Sprintf("all %d search attributes are registered", len(ace.SearchAttributes()))}
 	switch {
+	case s.noNamespace:
+		c.State, c.Text = CheckError, fmt.Sprintf("namespace %s does not exist", s.Space)
+		c.Advice = ace.SetupCommand(s.Address, s.Space)
 	case s.AttrErr != "":
 		c.State, c.Text = CheckWarning, "could not be listed: "+s.AttrErr
 	case len(s.Attributes) > 0:
 		c.State, c.Text = CheckError, fmt.Sprintf("namespace %s lacks %s", s.Space, strings.Join(s.Attributes, ", "))
-		c.Advice = ace.SearchAttributesCommand(s.Space, s.Attributes)
+		c.Advice = ace.SetupCommand(s.Address, s.Space)
 	}
 	return c
 }
@@ -195,12 +199,31 @@ func (s *System) queueCheck(q Queue) Check {
 		c.Advice = "the last worker has ended: " + s.startWorker(q)
 	case len(q.Pollers) == 0:
 		c.State, c.Text, c.Advice = CheckError, "no worker polls: nothing runs; "+backlog, s.startWorker(q)
+		if q.Backlog == 0 && s.OpenRuns == 0 && s.Host.PID == 0 {
+			c.State, c.Text = CheckInfo, "no worker polls, and no run is open"
+		}
+	case q.Ours && len(q.foreign()) > 0:
+		c.State = CheckError
+		c.Text += fmt.Sprintf("; not acescope: %s, which fails acescope's steps",
+			strings.Join(q.foreign(), ", "))
+		c.Advice = "let it poll a task queue of its own, or serve acescope's runs on another one with --task-queue"
 	case q.oldest() > oldBacklog:
 		c.State, c.Advice = CheckWarning, "the workers do not keep up: start another one, "+s.startWorker(q)
 	default:
 		c.At = q.Pollers[0].Last
 	}
 	return c
+}
+
+// foreign returns the pollers that are not acescope's workers.
+func (q Queue) foreign() []string {
+	var out []string
+	for _, p := range q.Pollers {
+		if !strings.HasPrefix(p.Identity, ace.WorkerIdentity) {
+			out = append(out, p.Identity)
+		}
+	}
+	return out
 }
 
 func (s *System) startWorker(q Queue) string {

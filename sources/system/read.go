@@ -10,11 +10,13 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/observe"
+	"acescope/engine/temporal/searchattr"
 	"acescope/sources/cluster"
 	"acescope/sources/runs"
 )
@@ -45,7 +47,7 @@ func ReadOnce(ctx context.Context, d cluster.Deps, c cluster.Connection, size *D
 		s.askCounts(ctx, d)
 	} else if s.askServer(ctx, d); s.Err == "" {
 		s.askAttributes(ctx, d)
-		s.askQueues(ctx, d)
+		s.Queues = append(s.Queues, Queues(ctx, d)...)
 		s.askCounts(ctx, d)
 	}
 	if d.Spool != "" {
@@ -88,12 +90,13 @@ func (s *System) askServer(ctx context.Context, d cluster.Deps) {
 func (s *System) askAttributes(ctx context.Context, d cluster.Deps) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
 	defer cancel()
-	missing, err := runs.MissingAttributes(ctx, d.Client, d.Namespace)
+	gap, err := searchattr.ReadGap(ctx, d.Client.WorkflowService(), d.Namespace)
 	if err != nil {
+		_, s.noNamespace = errors.AsType[*serviceerror.NamespaceNotFound](err)
 		s.AttrErr = cluster.PlainError(err)
 		return
 	}
-	s.Attributes = missing
+	s.Attributes = gap.All()
 }
 
 func (s *System) askCounts(ctx context.Context, d cluster.Deps) {
@@ -108,15 +111,16 @@ func (s *System) askCounts(ctx context.Context, d cluster.Deps) {
 	}
 }
 
-// askQueues describes the contract's task queue and those of open runs.
-func (s *System) askQueues(ctx context.Context, d cluster.Deps) {
+// Queues describes the contract's task queue and those of open runs.
+func Queues(ctx context.Context, d cluster.Deps) (list []Queue) {
 	for _, name := range openQueues(ctx, d) {
 		for _, kind := range []enumspb.TaskQueueType{enumspb.TASK_QUEUE_TYPE_WORKFLOW, enumspb.TASK_QUEUE_TYPE_ACTIVITY} {
 			q := describeQueue(ctx, d, name, kind)
 			q.Ours = name == queueOf(d)
-			s.Queues = append(s.Queues, q)
+			list = append(list, q)
 		}
 	}
+	return list
 }
 
 func queueOf(d cluster.Deps) string { return cmp.Or(d.TaskQueue, ace.TaskQueue) }
@@ -160,8 +164,18 @@ func describeQueue(ctx context.Context, d cluster.Deps, name string, kind enumsp
 }
 
 // setPollers sets the workers that poll, the last one first. A server lists workers for five minutes after their last
-// access; a worker that polls returns once a minute.
+// access; a worker that polls returns once a minute. If the server's clock differs from now by more than that allows,
+// the last access is taken to be now; a smaller difference adds to their age.
 func (q *Queue) setPollers(listed []*taskqueuepb.PollerInfo, now time.Time) {
+	var newest time.Time
+	for _, p := range listed {
+		if last := p.GetLastAccessTime().AsTime(); last.After(newest) {
+			newest = last
+		}
+	}
+	if age := now.Sub(newest); age < 0 || age > listedFor {
+		now = newest
+	}
 	for _, p := range listed {
 		last := p.GetLastAccessTime().AsTime()
 		if now.Sub(last) <= oldPoller {

@@ -14,11 +14,15 @@ func TestEndedPollers(t *testing.T) {
 	poller := func(name string, ago time.Duration) *taskqueuepb.PollerInfo {
 		return &taskqueuepb.PollerInfo{Identity: name, LastAccessTime: timestamppb.New(now.Add(-ago))}
 	}
-	var q Queue
-	q.setPollers([]*taskqueuepb.PollerInfo{
-		poller("older", 4*time.Minute), poller("waits", 61*time.Second), poller("ended", 2*time.Minute), poller("busy", time.Second),
-	}, now)
-	if len(q.Pollers) != 2 || q.Pollers[0].Identity != "busy" || q.Pollers[1].Identity != "waits" || !q.Gone.Equal(now.Add(-2*time.Minute)) {
-		t.Errorf("%+v", q)
+	for _, ahead := range []time.Duration{0, 10 * time.Minute, -10 * time.Minute} { // the clock of this machine
+		var q Queue
+		q.setPollers([]*taskqueuepb.PollerInfo{
+			poller("older", 4*time.Minute), poller("waits", 61*time.Second), poller("ended", 2*time.Minute),
+			poller("busy", time.Second),
+		}, now.Add(ahead))
+		if len(q.Pollers) != 2 || q.Pollers[0].Identity != "busy" || q.Pollers[1].Identity != "waits" ||
+			!q.Gone.Equal(now.Add(-2*time.Minute)) {
+			t.Errorf("%s ahead: %+v", ahead, q)
+		}
 	}
 }

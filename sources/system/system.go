@@ -24,10 +24,12 @@ type System struct {
 	Host       cluster.Host `json:"host,omitzero"`
 	Attributes []string     `json:"missing_attributes"`
 	AttrErr    string       `json:"-"`
-	Queues     []Queue      `json:"queues"`
-	TotalRuns  int64        `json:"runs"`
-	OpenRuns   int64        `json:"open"`
-	CountErr   string       `json:"-"`
+
+	noNamespace bool
+	Queues      []Queue `json:"queues"`
+	TotalRuns   int64   `json:"runs"`
+	OpenRuns    int64   `json:"open"`
+	CountErr    string  `json:"-"`
 
 	Spool    *observe.Quarantine `json:"-"` // events that the server refused
 	SpoolErr string              `json:"-"`

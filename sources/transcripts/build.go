@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"acescope/engine/agents/transcript"
+	"acescope/engine/agents/transcript/copies"
 )
 
 // sessions builds the sessions from all transcripts, the newest first.
@@ -67,6 +68,7 @@ func newSession(files []*file) *Session {
 	if len(s.Agents) > 0 {
 		s.linkAgents()
 	}
+	s.Machine = copies.MachineOf(s.Path)
 	return s
 }
 
@@ -116,7 +118,7 @@ func (f *file) inherits() Usage {
 func (x *Index) relateAll(ctx context.Context) {
 	families := map[string][]*file{}
 	for _, f := range x.files {
-		if f.done {
+		if f.done && copies.MachineOf(f.Path) == "" {
 			families[f.summary.First] = append(families[f.summary.First], f)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/transcript"
 )
 
@@ -60,17 +59,16 @@ type CostQuery struct {
 	Key string
 }
 
+// selects leaves out copies of transcripts of other machines: which of them are here is chance.
 func (q CostQuery) selects(s *Session) bool {
-	return (q.Agent == "" || q.Agent == string(agentOf(s))) && strings.Contains(s.Dir(), q.Project)
+	return s.Machine == "" && (q.Agent == "" || q.Agent == string(s.Agent)) &&
+		strings.Contains(s.Dir(), q.Project)
 }
 
 func (q CostQuery) selectsDay(s *Session, d transcript.DayUse) bool {
 	return d.Day >= q.Since && (q.Until == "" || d.Day != "" && d.Day <= q.Until) &&
 		strings.Contains(d.Model, q.Model) && (q.By == "" || q.By.key(s, d) == q.Key)
 }
-
-// agentOf returns the agent that wrote the transcript of a session.
-func agentOf(s *Session) agentcli.CLI { return s.Agent }
 
 // Cost is the usage of a day, a model or another [By]. Calls are not counted. Texts are untrusted.
 type Cost struct {
@@ -140,7 +138,7 @@ func (b By) key(s *Session, d transcript.DayUse) string {
 	case ByModel:
 		return d.Model
 	case ByAgent:
-		return string(agentOf(s))
+		return string(s.Agent)
 	case ByProject:
 		return s.Dir()
 	case BySession:

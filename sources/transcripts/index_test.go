@@ -18,7 +18,7 @@ import (
 	"acescope/engine/agents/transcript/transcripttest"
 )
 
-func claudeRoot(dir string) []Root { return []Root{{transcript.Of(agentcli.Claude), dir}} }
+func claudeRoot(dir string) []Root { return []Root{{Format: transcript.Of(agentcli.Claude), Dir: dir}} }
 
 func once(t testing.TB, o Options) ([]*Session, Progress) {
 	t.Helper()

@@ -1,6 +1,6 @@
 // Package transcripts indexes the sessions that coding agents have kept on this machine, and follows the
-// conversation of one. It imports engine/ace, engine/agents/agentcli, engine/agents/price and
-// engine/agents/transcript, whose formats know the agents, and knows no screen.
+// conversation of one. It imports engine/ace, engine/agents/agentcli, engine/agents/price,
+// engine/agents/transcript, whose formats know the agents, and its copies, and knows no screen.
 //
 // Order: the newest transcripts are read first, so that recent sessions are available before
 // the rest. Back-pressure: one goroutine reads a bounded piece at a time and looks for newer
@@ -29,6 +29,7 @@ const MaxFiles = 20_000
 type Root struct {
 	Format transcript.Format
 	Dir    string // absolute
+	Copies bool   // of other machines
 }
 
 // Transcripts returns where the transcripts are, to be shown to a user.
@@ -41,7 +42,7 @@ func Roots(setting string, getenv, home func(string) string) (roots []Root, err 
 	set := map[transcript.Format]bool{}
 	add := func(f transcript.Format, dir string) {
 		abs, err := filepath.Abs(dir)
-		if root := (Root{f, abs}); dir != "" && err == nil && !slices.Contains(roots, root) {
+		if root := (Root{Format: f, Dir: abs}); dir != "" && err == nil && !slices.Contains(roots, root) {
 			roots = append(roots, root)
 		}
 	}
@@ -89,8 +90,9 @@ type Session struct {
 	ID      string       `json:"id"`
 	Agent   agentcli.CLI `json:"-"`
 	Path    string       `json:"path"`
-	Project string       `json:"-"`     // name of the group of its sessions, such as a directory below projects/
-	Size    int64        `json:"bytes"` // of all its transcripts
+	Machine string       `json:"machine,omitempty"` // where it was written, "" for this one
+	Project string       `json:"-"`                 // name of the group of its sessions, such as a directory below projects/
+	Size    int64        `json:"bytes"`             // of all its transcripts
 	ModTime time.Time    `json:"-"`
 	Read    bool         `json:"-"` // false while only the names, sizes and times of its files are known
 	Err     string       `json:"error,omitempty"`
@@ -189,6 +191,9 @@ func (p Progress) Rate() float64 {
 	}
 	return float64(p.Read) / p.Busy.Seconds()
 }
+
+// NoHome explains why there are no directories with transcripts.
+const NoHome = "no home directory to search for transcripts; set $HOME"
 
 // Find returns the sessions with an ID, the beginning of an ID, or the path of a transcript.
 func Find(sessions []*Session, name string) (found []*Session) {

@@ -401,6 +401,9 @@ func (t *StepTimer) Add(e *historypb.HistoryEvent) {
 		name := e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName()
 		if step, ok := ace.StepOf(name); ok {
 			name = string(step)
+		} else if step, _, _, ok := history.ParseOperationID(
+			e.GetActivityTaskScheduledEventAttributes().GetActivityId()); ok {
+			name = step
 		}
 		if t.names == nil {
 			t.names, t.starts = map[int64]string{}, map[int64]time.Time{}

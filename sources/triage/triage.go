@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/flow"
 	"acescope/engine/temporal/history"
 	runspkg "acescope/sources/runs"
 )
@@ -73,7 +74,7 @@ type Cause struct {
 	Verdict  ace.Verdict `json:"verdict,omitempty"`      // "wrong" for a group of wrong answers
 	Type     string      `json:"failure_type,omitempty"` // error type of the application or of Temporal
 	Dataset  string      `json:"dataset_id,omitempty"`   // of a group of wrong answers
-	Phase    ace.Phase   `json:"phase,omitempty"`        // of the failure, "" if unknown
+	Phase    ace.Phase   `json:"phase,omitempty"`        // of the failure, or the step of a flow; "" if unknown
 	Activity string      `json:"activity,omitempty"`     // that failed, "" for the workflow itself
 	Pattern  string      `json:"pattern"`                // normalized message
 }
@@ -292,6 +293,8 @@ func (f *Facts) causeOf(r runspkg.Run, e Ending) Cause {
 		c.Verdict, c.Dataset = ace.Wrong, r.Dataset
 	case ok:
 		c.Phase = step
+	case r.Flow != "":
+		c.Phase = ace.Phase(flow.FailedStep(e.Failure.Message))
 	case e.Activity == "":
 		c.Phase = r.Phase
 	}

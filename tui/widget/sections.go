@@ -226,6 +226,14 @@ func (s *SectionList) line(st theme.Styles, focused bool, l sectionLine, row row
 	return RowInk(mark, st).Paint(text.Fit(st.Glyphs.Pointer+" "+row(l.at, s.width-PointerWidth, true), s.width, ""))
 }
 
+// SelectedRow returns the row under the cursor from the rows by part, or the zero value.
+func SelectedRow[R any](s *SectionList, rows [][]R) (row R) {
+	if at := s.Cursor; at.Part < len(rows) && at.Row < len(rows[at.Part]) {
+		row = rows[at.Part][at.Row]
+	}
+	return row
+}
+
 // Position is the row of the part under the cursor: "retrying 2/7".
 func (s *SectionList) Position() string {
 	if s.Cursor.Part >= len(s.Parts) || s.Parts[s.Cursor.Part].Rows == 0 {

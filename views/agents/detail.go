@@ -305,7 +305,8 @@ func (w sessionWriter) subagents(children map[string][]transcripts.Agent, of, in
 func (w sessionWriter) subagent(a transcripts.Agent, head string) {
 	g, t := w.S.Glyphs, a.Summary.Totals
 	name := cmp.Or(a.Description, firstLine(a.Summary.Prompt))
-	facts := "  " + widget.Counted(t.Calls, "call") + ", " + text.ShortCount(t.Tokens.Total()) + " tokens, " + console.CostCell(t.Usage(), g)
+	facts := "  " + widget.Counted(t.Calls, "call") + ", " + text.ShortCount(t.Tokens.Total()) + " tokens, " +
+		console.CostCell(t.Usage(), g)
 	if t.Failed > 0 {
 		facts += ", " + strconv.Itoa(t.Failed) + " failed"
 	}

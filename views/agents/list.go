@@ -65,7 +65,7 @@ func NewList(a *Agents) *List {
 func (v *List) Footer() string {
 	var parts []string
 	if d := v.data; d != nil {
-		parts = append(parts, v.reading())
+		parts = append(parts, console.Reading(d, v.Styles.Glyphs))
 		if v.sessions != nil && v.sessions.More {
 			parts = append(parts, "older sessions on the engine not listed")
 		}
@@ -83,19 +83,6 @@ func (v *List) Footer() string {
 		parts = append(parts, "/"+text.Cut(text.Safe(v.filter, " "), 20, ""))
 	}
 	return v.Join(append(parts, v.Table.Position())...)
-}
-
-// reading shows the progress of indexing transcripts, "" once it is done.
-func (v *List) reading() string {
-	p := v.data.Progress
-	if p.Done >= p.Files {
-		return ""
-	}
-	summary := "reading " + text.Count(int64(p.Done)) + " of " + text.Count(int64(p.Files))
-	if p.Rate() > 0 {
-		summary += ", " + console.Bytes(int64(p.Rate())) + "/s"
-	}
-	return summary
 }
 
 // marked sums the cost and tokens of the marked sessions.
@@ -260,23 +247,17 @@ func (v *List) Draw(now time.Time, focused bool) []string {
 }
 
 func (v *List) empty() []string {
-	switch {
-	case v.data == nil || v.data.Progress.Scanned.IsZero():
-		return []string{"looking for sessions" + v.Styles.Glyphs.Ellipsis}
-	case v.filter != "":
+	if v.data != nil && v.filter != "" {
 		return []string{"no session matches", text.Safe(v.filter, " "), "/ changes the filter"}
-	case len(v.data.Dirs) == 0:
-		return []string{"no home directory to search for transcripts", "set HOME"}
+	}
+	if reading := console.Reading(v.data, v.Styles.Glyphs); reading != "" {
+		return []string{reading}
 	}
 	lines := []string{"no agent sessions"}
 	if v.actor.Actions != nil {
 		lines = append(lines, "+ starts one on the engine")
 	}
-	lines = append(lines, "searched for transcripts in")
-	for _, dir := range v.data.Dirs {
-		lines = append(lines, text.Safe(dir, " "))
-	}
-	return lines
+	return append(lines, console.Searched(v.data.Dirs)...)
 }
 
 func (v *List) cells(r sessions.Row, now time.Time) []widget.Cell {

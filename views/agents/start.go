@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"time"
@@ -15,7 +16,7 @@ import (
 
 const (
 	newestSessions = 5  // on the start screen
-	startDays      = 31 // of the cost by day on the start screen; a month has no more
+	startDays      = 31 // of the cost by day on the start screen
 )
 
 // start is the screen for users without runs: the agents on this machine with their cost, the newest
@@ -70,13 +71,7 @@ func (v *start) open(s tui.Shell) {
 	}
 }
 
-func (v *start) selected() startRow {
-	at := v.list.Cursor
-	if at.Part < len(v.rows) && at.Row < len(v.rows[at.Part]) {
-		return v.rows[at.Part][at.Row]
-	}
-	return nil
-}
+func (v *start) selected() startRow { return widget.SelectedRow(&v.list, v.rows) }
 
 // arrange makes the rows again if sessions or the day have changed.
 func (v *start) arrange(now time.Time) {
@@ -99,86 +94,72 @@ func (v *start) arrange(now time.Time) {
 
 // remark says what the costs are, or how far the transcripts are read.
 func (v *start) remark() string {
-	switch d := v.data; {
-	case d == nil || d.Progress.Scanned.IsZero():
-		return "looking for transcripts" + v.Styles.Glyphs.Ellipsis
-	case d.Progress.Done < d.Progress.Files:
-		return "reading " + text.Count(int64(d.Progress.Done)) + " of " + text.Count(int64(d.Progress.Files))
-	}
-	return "cost at list prices"
+	return cmp.Or(console.Reading(v.data, v.Styles.Glyphs), "cost at list prices")
 }
 
 // agentRow is an agent with the cost of its transcripts.
 type agentRow struct {
 	agent              string
 	sessions           int
-	today, week, month sessions.Totals
+	today, week, month transcripts.Cost
 	daily              []float64 // of the last startDays days, in dollars
-	since              string    // name of the month
 }
 
 // agentRows sums the transcripts by agent.
 func (v *start) agentRows(now time.Time) (rows []startRow) {
-	var list []*transcripts.Session
+	byAgent := map[string][]*transcripts.Session{}
 	if v.data != nil {
-		list = v.data.Sessions
+		for _, s := range v.data.Sessions {
+			byAgent[string(s.Agent)] = append(byAgent[string(s.Agent)], s)
+		}
 	}
 	for _, agent := range agentNames {
-		row := &agentRow{agent: agent, since: now.Format("Jan"), daily: make([]float64, startDays)}
-		for _, s := range list {
-			if string(s.Agent) == agent {
-				row.sessions++
-			}
-		}
-		row.add(list, now)
-		rows = append(rows, row)
+		list := byAgent[agent]
+		rows = append(rows, &agentRow{agent: agent, sessions: len(list), daily: daily(list, now),
+			today: transcripts.Current(list, transcripts.ByDay, now),
+			week:  transcripts.Current(list, transcripts.ByWeek, now),
+			month: transcripts.Current(list, transcripts.ByMonth, now)})
 	}
 	return rows
 }
 
-// add adds the costs of the last days.
-func (r *agentRow) add(list []*transcripts.Session, now time.Time) {
-	from := func(ago int) string { return now.AddDate(0, 0, -ago).Format(time.DateOnly) }
-	ago := map[string]int{}
-	for i := range startDays {
-		ago[from(i)] = i
-	}
-	recent := transcripts.CostQuery{Agent: r.agent, Since: from(startDays + 1)}
-	days, _ := transcripts.Costs(list, transcripts.ByDay, recent)
+// daily returns the costs of the last startDays days.
+func daily(list []*transcripts.Session, now time.Time) []float64 {
+	first := now.AddDate(0, 0, 1-startDays)
+	days, _ := transcripts.Costs(list, transcripts.ByDay, transcripts.CostQuery{Since: transcripts.Today(first)})
+	byDay := map[string]float64{}
 	for _, d := range days {
-		if i, ok := ago[d.Key]; ok {
-			r.daily[startDays-1-i] = d.CostUSD
-		}
-		if d.Key == from(0) {
-			r.today = d.Totals
-		}
-		if d.Key > from(7) {
-			r.week = r.week.Add(d.Totals)
-		}
-		if d.Key >= now.Format("2006-01") {
-			r.month = r.month.Add(d.Totals)
-		}
+		byDay[d.Key] = d.CostUSD
 	}
+	costs := make([]float64, startDays)
+	for i := range costs {
+		costs[i] = byDay[transcripts.Today(first.AddDate(0, 0, i))]
+	}
+	return costs
 }
 
 func (r *agentRow) draw(v *start, width int, plain bool, _ time.Time) string {
 	s, g := v.Styles, v.Styles.Glyphs
 	if r.sessions == 0 {
 		none := "no transcripts"
-		if v.data == nil || v.data.Progress.Done < v.data.Progress.Files {
+		if console.Reading(v.data, g) != "" {
 			none = g.Ellipsis
 		}
 		return widget.SizedCells(width, plain, g.Ellipsis,
 			widget.SizedCell{Text: r.agent, Width: 9, Ink: s.Muted},
 			widget.SizedCell{Text: none, Ink: s.Muted})
 	}
-	return widget.SizedCells(width, plain, g.Ellipsis,
-		widget.SizedCell{Text: r.agent, Width: 9, Ink: s.Text},
-		widget.SizedCell{Text: widget.Counted(r.sessions, "session"), Width: -12, Ink: s.Muted},
-		widget.SizedCell{Text: "today " + console.CostCell(r.today.Usage(), g), Width: -14, Ink: s.Text},
-		widget.SizedCell{Text: "7 days " + console.CostCell(r.week.Usage(), g), Width: -15, Ink: s.Text},
-		widget.SizedCell{Text: r.since + " " + console.CostCell(r.month.Usage(), g), Width: -12, Ink: s.Text},
-		widget.SizedCell{Text: " " + widget.Spark(r.daily, startDays, g), Ink: s.Accent})
+	cells := []widget.SizedCell{
+		{Text: r.agent, Width: 9, Ink: s.Text},
+		{Text: widget.Counted(r.sessions, "session"), Width: -12, Ink: s.Muted},
+		{Text: "today " + console.CostCell(r.today.Usage(), g), Width: -14, Ink: s.Text},
+		{Text: "this week " + console.CostCell(r.week.Usage(), g), Width: -18, Ink: s.Text},
+		{Text: "this month " + console.CostCell(r.month.Usage(), g), Width: -19, Ink: s.Text},
+	}
+	if width >= 80+startDays {
+		cells = append(cells, widget.SizedCell{Text: " " + widget.Spark(r.daily, startDays, g), Ink: s.Accent})
+	}
+	return widget.SizedCells(width, plain, g.Ellipsis, cells...)
 }
 
 func (r *agentRow) open(_ *start, s tui.Shell)     { s.Open("agents") }

@@ -20,6 +20,7 @@ type Options struct {
 	Actions  Actions // nil for a console that only reads
 	// Refuse explains why an action is impossible and what to do instead. It is nil if Actions is set.
 	Refuse   func(verb string, of runs.ID) string
+	Web      OpenWeb            // nil if there is no Web UI
 	Filters  []runs.SavedFilter // the default one applies at the start
 	Saver    FilterSaver        // nil if filters cannot be saved
 	Location *time.Location     // of times of day; nil for local
@@ -34,6 +35,8 @@ type Console struct {
 	Controls Controls
 	Location *time.Location
 	WorkDir  string
+
+	web OpenWeb
 }
 
 // New returns the shared parts of a console.
@@ -50,7 +53,7 @@ func New(o Options) *Console {
 		refuse: o.Refuse}
 	listing.StartFilter()
 	return &Console{Navigation: nav, Listing: listing, Actor: actor, Controls: o.Controls, Location: o.Location,
-		WorkDir: o.WorkDir}
+		WorkDir: o.WorkDir, web: o.Web}
 }
 
 // Value is the newest value of a reader.
@@ -87,6 +90,13 @@ type Actions interface {
 	Mutations
 	SessionActions
 	RunnerActions
+	FlowActions
+}
+
+// FlowActions change runs of flows.
+type FlowActions interface {
+	// DecideFlow approves or rejects a step that waits for approval. The history keeps the comment.
+	DecideFlow(ctx context.Context, of runs.ID, step string, approved bool, comment string) error
 }
 
 // SessionActions change sessions on the engine.

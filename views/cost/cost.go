@@ -49,7 +49,7 @@ func Screen(c *console.Console, feed console.Feed[*sessions.Transcripts]) tui.Sc
 	v := newRows(feed)
 	return tui.Screen{Name: "cost", Aliases: []string{"costs"}, Keys: []string{"$"}, Share: 58,
 		Help:  "what coding agents cost by day, week, month, model, agent and project",
-		Views: []tui.View{v, newBehind(c.Navigation, v)}}
+		Views: []tui.View{v, newSessionList(c.Navigation, v)}}
 }
 
 func newRows(feed console.Feed[*sessions.Transcripts]) *rows {
@@ -83,12 +83,9 @@ func (v *rows) Footer() string {
 		return ""
 	}
 	parts := []string{"total " + console.CostCell(v.total.Totals.Usage(), v.Styles.Glyphs)}
-	p := v.data.Progress
-	if p.Done < p.Files {
-		parts = append(parts, "reading "+text.Count(int64(p.Done))+" of "+text.Count(int64(p.Files)))
-	}
-	if p.Dropped > 0 {
-		parts = append(parts, text.Count(int64(p.Dropped))+" older transcripts not read")
+	parts = append(parts, console.Reading(v.data, v.Styles.Glyphs))
+	if n := v.data.Progress.Dropped; n > 0 {
+		parts = append(parts, text.Count(int64(n))+" older transcripts not read")
 	}
 	return v.Join(append(parts, v.Table.Position())...)
 }
@@ -162,12 +159,12 @@ func (v *rows) Restore(kept map[string]string) {
 // arrange makes the rows again if the sessions, the unit or the day have changed. The newest or most
 // expensive row is first. The cursor stays on its row, or on the first one until the user moves it.
 func (v *rows) arrange(now time.Time) {
-	is := v.arranged
-	is.data, is.by, is.day = v.data, v.by, transcripts.Today(now)
-	if v.data == nil || is == v.arranged {
+	next := v.arranged
+	next.data, next.by, next.day = v.data, v.by, transcripts.Today(now)
+	if v.data == nil || next == v.arranged {
 		return
 	}
-	v.arranged = is
+	v.arranged = next
 	v.zone = now.Local().Format("MST")
 	list := v.data.Sessions
 	v.today = transcripts.Current(list, transcripts.ByDay, now)
@@ -233,21 +230,13 @@ func (v *rows) head() (lines []string) {
 
 // empty explains why there are no costs.
 func (v *rows) empty() []string {
-	switch {
-	case v.data == nil || v.data.Progress.Scanned.IsZero():
-		return []string{"looking for transcripts" + v.Styles.Glyphs.Ellipsis}
-	case v.data.Progress.Done < v.data.Progress.Files:
-		return []string{"reading transcripts" + v.Styles.Glyphs.Ellipsis}
-	case len(v.data.Sessions) > 0:
+	if reading := console.Reading(v.data, v.Styles.Glyphs); reading != "" {
+		return []string{reading}
+	}
+	if len(v.data.Sessions) > 0 {
 		return []string{"the transcripts contain no usage of a model"}
-	case len(v.data.Dirs) == 0:
-		return []string{"no home directory to search for transcripts", "set CLAUDE_CONFIG_DIR"}
 	}
-	lines := []string{"no transcripts of coding agents", "searched in"}
-	for _, root := range v.data.Dirs {
-		lines = append(lines, text.Safe(root, " "))
-	}
-	return lines
+	return append([]string{"no transcripts of coding agents"}, console.Searched(v.data.Dirs)...)
 }
 
 func (v *rows) cells(c transcripts.Cost) []widget.Cell {

@@ -176,6 +176,9 @@ func seriesErrors(w *widget.Writer, x *experiments.Series) {
 	if x.Err != "" {
 		w.Prose(" "+w.S.Glyphs.Failed+" reading: ", w.S.Error, x.Err)
 	}
+	if x.Note != "" {
+		w.Prose(" ", w.S.Muted, x.Note)
+	}
 	if x.Dropped > 0 {
 		w.Say(w.S.Warning, " "+text.Count(int64(x.Dropped))+" later tasks counted but not plotted")
 	}

@@ -319,6 +319,9 @@ func markName(m, other playbooks.VersionRef) string {
 	return name
 }
 
+// reportedChanges says where the changes of playbooks are that acescope does not keep.
+const reportedChanges = "what a run of another program changed is on its run screen"
+
 // empty explains why the list is empty.
 func (v *List) empty() []string {
 	b, g := v.books, v.Styles.Glyphs
@@ -330,9 +333,12 @@ func (v *List) empty() []string {
 	case b.Branch.Name == "" && b.Err != "":
 		return []string{"the playbooks cannot be read", text.Safe(b.Err, " ")}
 	case b.Branch.Name == "" && v.remote:
-		return []string{"no playbooks on this machine", "the worker of a remote cluster keeps them on its machine"}
+		return []string{"no playbooks on this machine",
+			"the worker of a remote cluster keeps them on its machine",
+			reportedChanges}
 	case b.Branch.Name == "":
-		return []string{"no playbooks yet", "an experiment makes one:  acescope run --dataset FILE"}
+		return []string{"no playbooks yet", "an experiment makes one:  acescope run --dataset FILE",
+			reportedChanges}
 	case b.Err != "":
 		return []string{text.Safe(b.Err, " ")}
 	}

@@ -59,6 +59,9 @@ func phaseLine(d *histories.Detail, width int, now time.Time, s theme.Styles) st
 		if p := d.Experiment; p != nil {
 			where = experimentProgress(p)
 		}
+		if d.Flow != nil {
+			where = flowProgress(d.Flow)
+		}
 		return l.Add(s.Strong, " "+where).String(s.Text)
 	}
 	for _, labels := range []struct{ names, durations bool }{{true, true}, {true, false}, {false, false}} {

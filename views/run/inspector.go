@@ -63,6 +63,7 @@ func (v *Inspector) Bindings() []tui.Binding {
 		console.Key("inspect.next", "next match", "", match(1), "n"),
 		console.Key("inspect.previous", "previous match", "", match(-1), "N"))
 	b = append(b, v.actor.ForkAt("inspect", v.forkPoint)...)
+	b = append(b, v.decideKey("inspect")...)
 	return append(b, v.shared("inspect")...)
 }
 

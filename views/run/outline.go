@@ -210,7 +210,8 @@ func (v *Outline) Bindings() []tui.Binding {
 		}
 	}
 	match := func(by int) func(tui.Shell) { return func(s tui.Shell) { v.match(s, by) } }
-	all := append(widget.Motions("outline", v),
+	all := append(widget.Motions("outline", v), v.decideKey("outline")...)
+	all = append(all,
 		b("next_section", "next section", "section", jump(1, isSection, "no further section"), "]"),
 		b("previous_section", "previous section", "", jump(-1, isSection, "no previous section"), "["),
 		b("fold", "fold the text or the section", "", func(tui.Shell) { v.fold() }, "h", "left"),

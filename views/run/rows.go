@@ -126,12 +126,16 @@ const (
 
 // sections are the parts of the run screen in order.
 var sections = []section{
+	{name: "Approval", remark: approvalRemark, rows: approvalRows, inPane: allRows},
 	{name: "Trouble", remark: troubleRemark, rows: troubleRows, inPane: allRows, inspect: (*inspection).failure},
 	{name: "Under way", rows: pendingRows, inPane: allRows},
 	{name: "Progress", remark: progressRemark, rows: progressRows, inPane: allRows},
 	{name: "Failed tasks", remark: failedTasksRemark, rows: failedTaskRows, inPane: 5},
 	{name: "Phases", title: phasesTitle, remark: phasesRemark, rows: phaseRows, inPane: noRows,
 		inspect: (*inspection).phases},
+	{name: "Steps", remark: flowRemark, rows: flowRows, inPane: allRows},
+	{name: "Outputs", rows: outputRows, inPane: allRows},
+	{name: "Inputs", rows: inputRows, inPane: allRows},
 	{name: "Run", rows: blueprintRows, inPane: allRows},
 	{name: "Result", rows: resultRows, inPane: allRows},
 	{name: "Log", remark: logRemark, rows: logRows, inPane: noRows},

@@ -303,6 +303,9 @@ func attemptText(a *histories.PendingActivity) string {
 }
 
 func phaseRows(b *lister, d *histories.Detail) {
+	if d.Flow != nil {
+		return // its steps show the operations
+	}
 	for i := range d.Phase.Steps {
 		b.add("phase", i, newPhaseRow(d, &d.Phase.Steps[i]))
 	}

@@ -159,13 +159,7 @@ func (r queueRow) key() string   { return requirementsText(r.Requirements) }
 func (r waitingRow) key() string { return r.RunID }
 
 // selected returns the row under the cursor, or nil.
-func (v *list) selected() row {
-	at := v.list.Cursor
-	if at.Part >= len(v.rows) || at.Row >= len(v.rows[at.Part]) {
-		return nil
-	}
-	return v.rows[at.Part][at.Row]
-}
+func (v *list) selected() row { return widget.SelectedRow(&v.list, v.rows) }
 
 // waiting returns the waiting run under the cursor.
 func (v *list) waiting() (runs.Run, bool) {

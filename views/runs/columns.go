@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/sources/flows"
 	"acescope/sources/lineage"
 	"acescope/sources/runs"
 	"acescope/theme"
@@ -38,6 +39,12 @@ const (
 )
 
 func plainInk(_ runs.Run, s theme.Styles) theme.Ink { return s.Text }
+
+// phaseInk highlights a run that waits for a person.
+func phaseInk(r runs.Run, s theme.Styles) theme.Ink {
+	return widget.Unless(!r.Open() || r.Phase != flows.PhaseApproval, s.Text, s.Warning)
+}
+
 func mutedInk(_ runs.Run, s theme.Styles) theme.Ink { return s.Muted }
 
 // DefaultColumns returns the columns shown by default.
@@ -78,13 +85,16 @@ func AllColumns(g theme.Glyphs) []Column {
 		attribute(ace.AttrBlueprint, Column{
 			ID: "blueprint", Title: "BLUEPRINT", Width: 16, drop: 14, extra: true, ink: plainInk,
 		}),
+		{ID: "flow", Title: "FLOW", Width: 16, drop: 14, extra: true, ink: plainInk,
+			Cell:  words(func(r runs.Run) string { return r.Flow }),
+			Order: by(func(r runs.Run) string { return r.Flow })},
 		attribute(ace.AttrRunner, Column{
 			ID: "runner", Title: "RUNNER", Width: 17, drop: 14, extra: true, ink: mutedInk,
 		}),
 		attribute(ace.AttrAdapter, Column{
 			ID: "adapter", Title: "ADAPTER", Width: 8, drop: 13, extra: true, ink: mutedInk,
 		}),
-		attribute(ace.AttrPhase, Column{ID: "phase", Title: "PHASE", Width: 9, drop: 3, ink: plainInk}),
+		attribute(ace.AttrPhase, Column{ID: "phase", Title: "PHASE", Width: 9, drop: 3, ink: phaseInk}),
 		{ID: "skills", Title: "SKILLS", Width: 7, right: true, drop: 6, Cell: sum(console.SkillsCell),
 			ink: plainInk, Order: most(skillsOf)},
 		{ID: "delta", Title: g.Delta, Width: 8, drop: 5, Cell: sum(console.DeltaCell),
@@ -349,17 +359,17 @@ func columnIDs(columns []Column) (ids []string) {
 	return ids
 }
 
-// Cell returns the value of a column for a run, as safe text.
-func Cell(column string, r runs.Run, now time.Time) (string, bool) {
-	c, ok := columnBy(column)
-	if !ok {
-		return "", false
-	}
-	return text.Safe(c.Cell(r, now, theme.NoColor().Styles(theme.Unicode())), " "), true
+// PlainColumn is a column without colors. Cell returns safe text.
+type PlainColumn struct {
+	Title string
+	Cell  func(r runs.Run, now time.Time) string
 }
 
-// Heading returns the title of a column.
-func Heading(column string) string {
-	c, _ := columnBy(column)
-	return c.Title
+// Plain returns the column with an ID or a heading.
+func Plain(name string) (PlainColumn, bool) {
+	c, ok := columnBy(name)
+	styles := theme.NoColor().Styles(theme.Unicode())
+	return PlainColumn{c.Title, func(r runs.Run, now time.Time) string {
+		return text.Safe(c.Cell(r, now, styles), " ")
+	}}, ok
 }

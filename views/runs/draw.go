@@ -76,7 +76,7 @@ func (v *Runs) missing() []string {
 		return nil
 	}
 	say := []string{"", "the server lacks the search attributes " + strings.Join(missing, ", "), "add them:"}
-	command := ace.SearchAttributesCommand(v.namespace, missing)
+	command := ace.SetupCommand(v.address, v.namespace)
 	return append(say, text.Wrap(command, max(v.table.width-2, 1))...)
 }
 

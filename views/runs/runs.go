@@ -35,6 +35,7 @@ type Runs struct {
 	loaded    bool // the list was read at least once
 	state     cluster.ConnState
 	file      bool // the runs come from files
+	address   string
 	namespace string
 	asked     request // last request for more runs
 	goal      goal
@@ -246,7 +247,8 @@ func (v *Runs) Refresh() {
 	list, conn := v.feeds.List.Value(), v.controls.Connection()
 	queryChanged := v.loaded && list.Query != v.listing.Runs.Query
 	wasFirst := v.listing.Runs.First
-	v.listing.Runs, v.state, v.namespace, v.listing.Counted = list, conn.State, conn.Namespace, v.feeds.Facets.Value()
+	v.listing.Runs, v.state, v.address, v.namespace = list, conn.State, conn.Address, conn.Namespace
+	v.listing.Counted = v.feeds.Facets.Value()
 	v.file = conn.Mode == cluster.ModeFile
 	v.loaded = v.loaded || !list.Loaded.IsZero() || len(list.Rows) > 0
 	v.nav.FollowContinued(v.feeds.Detail.Value())

@@ -1,7 +1,9 @@
 package timemachine
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -75,11 +77,14 @@ func (m *machine) drawState(w *widget.Writer) {
 	for _, c := range f.Changes {
 		changed[c.Path] = true
 	}
-	section := ""
-	for _, k := range d.Known {
-		if name := sectionOf(k.Path); name != section {
-			section = name
-			w.Section(name, "")
+	known := slices.SortedStableFunc(slices.Values(d.Known), func(a, b histories.StepChange) int {
+		return cmp.Compare(sectionOf(a.Path), sectionOf(b.Path))
+	})
+	last := section(-1)
+	for _, k := range known {
+		if s := sectionOf(k.Path); s != last {
+			last = s
+			w.Section(sectionNames[s], "")
 		}
 		ink, mark := w.S.Text, "   "
 		if changed[k.Path] {
@@ -112,20 +117,33 @@ func (m *machine) phases(w *widget.Writer, p *ace.PhaseAnswer) {
 	w.End(l)
 }
 
-// sectionOf returns the heading of a path.
-func sectionOf(path string) string {
+// section is a group of values, in the order of the screen.
+type section int
+
+const (
+	sectionRun section = iota
+	sectionProgress
+	sectionUsage
+	sectionSkills
+	sectionPlaybook
+)
+
+var sectionNames = [...]string{"Run", "Progress", "Usage", "Skills", "Playbook"}
+
+// sectionOf returns the section of a path.
+func sectionOf(path string) section {
 	first, _, _ := strings.Cut(path, ".")
 	switch first {
 	case "skills":
-		return "Skills"
+		return sectionSkills
 	case "playbook", "operations", "operation", "bullet", "rationale", "follow_up_actions":
-		return "Playbook"
+		return sectionPlaybook
 	case "usage":
-		return "Usage"
+		return sectionUsage
 	case "epochs", "eval":
-		return "Progress"
+		return sectionProgress
 	}
-	return "Run"
+	return sectionRun
 }
 
 // valueText returns a value without its path.

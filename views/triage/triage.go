@@ -206,13 +206,7 @@ func remarkIfEmpty(runs []runs.Run, why string) string {
 }
 
 // current returns the row under the cursor, or nil.
-func (v *list) current() row {
-	at := v.list.Cursor
-	if at.Part >= len(v.rows) || at.Row >= len(v.rows[at.Part]) {
-		return nil
-	}
-	return v.rows[at.Part][at.Row]
-}
+func (v *list) current() row { return widget.SelectedRow(&v.list, v.rows) }
 
 // run returns the run of the row under the cursor.
 func (v *list) run() (runs.Run, bool) {

@@ -56,7 +56,7 @@ func (p *place) log(e *Result) (Log, []byte) {
 	if e.Log == nil || e.LogPath == "" {
 		p.t.Fatalf("no log: %+v", e)
 	}
-	data, err := p.o.Artifacts.Get(*e.Log, 1<<30)
+	data, err := p.o.Artifacts.Get(p.t.Context(), *e.Log, 1<<30)
 	if err != nil {
 		p.t.Fatal(err)
 	}

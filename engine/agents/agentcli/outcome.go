@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"acescope/engine/ace"
 	"acescope/engine/internal/process"
@@ -262,34 +263,43 @@ func classOfStatus(status int) Class {
 }
 
 // messages are the error messages of the CLIs, specific ones before general ones.
-var messages = []struct {
+var messages = sync.OnceValue(func() []message {
+	return []message{
+		{ClassUnknownSession, anyOf("no conversation found", "session not found", "no (?:saved )?session found",
+			"thread not found", "no rollout found", "invalid session identifier", "error resuming session")},
+		{ClassSessionInUse, anyOf("already in use")},
+		{ClassNotLoggedIn, anyOf("not logged in", "please run /login", "invalid api key", "invalid x-api-key",
+			"authentication_error", "failed to authenticate", "oauth token has expired",
+			"please set an auth method",
+			"no api key", "missing api key", "api key (?:is )?(?:not set|missing)", "unauthorized",
+			"run .{0,20}(?:auth )?login")},
+		{ClassTooOld, anyOf("needs an update",
+			"(?:version|node).{0,40}(?:too old|no longer supported|is not supported)",
+			"please (?:update|upgrade) (?:to|your|claude|codex|gemini)", "requires node",
+			"newer version.{0,30}required")},
+		{ClassOverloaded, anyOf("overloaded", "service unavailable", "at capacity")},
+		{ClassRateLimited, anyOf("rate.?limit", "too many requests", "resource_exhausted", "quota",
+			"usage limit")},
+		{ClassMaxTurns, anyOf("max(?:imum)? session turns", "maximum number of turns")},
+		{ClassInterrupted, anyOf("request was aborted", "request interrupted", "interrupted by user",
+			"operation was cancelled", "turn (?:was )?interrupted")},
+		{ClassMaxTokens, anyOf("prompt is too long", "maximum context", "context.{0,10}window",
+			"output token maximum", "context_length_exceeded")},
+		{ClassUsage, anyOf("^error: .{0,20}(?:unknown|unexpected|invalid|missing|required|option)",
+			"unknown option",
+			"unknown argument", "unexpected argument", "invalid (?:value|choice)", "invalid values:",
+			"^usage: ",
+			"requires --", "cannot use both")},
+		{ClassAPIError, anyOf("api error", "stream disconnected", "connection (?:refused|reset|error)",
+			"econnre",
+			"etimedout", "fetch failed", "internal server error", "bad gateway", "invalid_request_error",
+			"server_error")},
+	}
+})
+
+type message struct {
 	class   Class
 	pattern *regexp.Regexp
-}{
-	{ClassUnknownSession, anyOf("no conversation found", "session not found", "no (?:saved )?session found",
-		"thread not found", "no rollout found", "invalid session identifier", "error resuming session")},
-	{ClassSessionInUse, anyOf("already in use")},
-	{ClassNotLoggedIn, anyOf("not logged in", "please run /login", "invalid api key", "invalid x-api-key",
-		"authentication_error", "failed to authenticate", "oauth token has expired", "please set an auth method",
-		"no api key", "missing api key", "api key (?:is )?(?:not set|missing)", "unauthorized",
-		"run .{0,20}(?:auth )?login")},
-	{ClassTooOld, anyOf("needs an update",
-		"(?:version|node).{0,40}(?:too old|no longer supported|is not supported)",
-		"please (?:update|upgrade) (?:to|your|claude|codex|gemini)", "requires node",
-		"newer version.{0,30}required")},
-	{ClassOverloaded, anyOf("overloaded", "service unavailable", "at capacity")},
-	{ClassRateLimited, anyOf("rate.?limit", "too many requests", "resource_exhausted", "quota", "usage limit")},
-	{ClassMaxTurns, anyOf("max(?:imum)? session turns", "maximum number of turns")},
-	{ClassInterrupted, anyOf("request was aborted", "request interrupted", "interrupted by user",
-		"operation was cancelled", "turn (?:was )?interrupted")},
-	{ClassMaxTokens, anyOf("prompt is too long", "maximum context", "context.{0,10}window",
-		"output token maximum", "context_length_exceeded")},
-	{ClassUsage, anyOf("^error: .{0,20}(?:unknown|unexpected|invalid|missing|required|option)", "unknown option",
-		"unknown argument", "unexpected argument", "invalid (?:value|choice)", "invalid values:", "^usage: ",
-		"requires --", "cannot use both")},
-	{ClassAPIError, anyOf("api error", "stream disconnected", "connection (?:refused|reset|error)", "econnre",
-		"etimedout", "fetch failed", "internal server error", "bad gateway", "invalid_request_error",
-		"server_error")},
 }
 
 func anyOf(patterns ...string) *regexp.Regexp {
@@ -299,7 +309,7 @@ func anyOf(patterns ...string) *regexp.Regexp {
 // classOfText returns the class of the first known message in text, or "".
 func classOfText(text string) Class {
 	text = text[:min(len(text), 4*MaxText)]
-	for _, m := range messages {
+	for _, m := range messages() {
 		if m.pattern.MatchString(text) {
 			return m.class
 		}

@@ -176,8 +176,9 @@ func (d *hookDecoder) input(id string, s *hookSession, h hookCall) *ace.TaskInpu
 	mode := cmp.Or(s.About.Mode, h.text("permission_mode"))
 	in := &ace.TaskInput{
 		TaskID: taskID(id), Adapter: ace.Online,
-		ExperimentID: cmp.Or(h.text(spool.KeyExperiment), "observed"), DatasetID: projectName(s.About.Dir),
-		Provider: claude, Model: s.About.Model, Observed: true, Source: claude,
+		ExperimentID: cmp.Or(h.text(spool.KeyExperiment), ace.ObservedExperiment),
+		DatasetID:    projectName(s.About.Dir),
+		Provider:     claude, Model: s.About.Model, Observed: true, Source: claude,
 		SkillsConfig: ace.SkillsConfig{PermissionMode: mode},
 	}
 	if h.name != "UserPromptSubmit" {

@@ -160,7 +160,7 @@ func (s *fakeStore) PutBytes(_ context.Context, data []byte, mediaType string) (
 // forward starts a forwarder. The returned function ends it, as a crash would if crash is set.
 func forward(t *testing.T, h *fakeServer, dir string, redact Redact) (end func(crash bool)) {
 	t.Helper()
-	to := NewTemporal(h, redact, slog.New(slog.DiscardHandler))
+	to := NewTemporal(h, ace.TaskQueue, redact, slog.New(slog.DiscardHandler))
 	f := &Forwarder{Dir: dir, To: to, Redact: redact, Artifacts: &fakeStore{map[string]int{}}}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -382,7 +382,7 @@ func TestSpooledEvents(t *testing.T) {
 func TestTemporal(t *testing.T) {
 	h := newFakeServer()
 	h.setAway(true)
-	to := NewTemporal(h, nil, nil)
+	to := NewTemporal(h, ace.TaskQueue, nil, nil)
 	var o Observer = to
 	o.Start(ace.TaskInput{TaskID: "t"})
 	o.ToolEvent("t", ace.ToolEvent{Kind: ace.KindToolUse, Name: "look"})

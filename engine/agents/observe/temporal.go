@@ -51,6 +51,7 @@ type Client interface {
 type Temporal struct {
 	recorder
 	client  Client
+	queue   string // task queue of the runs
 	log     *slog.Logger
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -63,11 +64,11 @@ type Temporal struct {
 }
 
 // NewTemporal returns an observer that delivers until it is closed.
-func NewTemporal(c Client, redact Redact, log *slog.Logger) *Temporal {
+func NewTemporal(c Client, queue string, redact Redact, log *slog.Logger) *Temporal {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	t := &Temporal{client: c, log: log, lanes: map[string]*lane{}}
+	t := &Temporal{client: c, queue: queue, log: log, lanes: map[string]*lane{}}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.recorder = recorder{redact: redact, emit: func(o Observation) {
 		if t.waiting.Load() >= MaxWaiting {
@@ -268,7 +269,7 @@ func (l *lane) start(ctx context.Context, of Observation, input *ace.TaskInput, 
 	}
 	in.Revision = ace.Revision
 	options := client.StartWorkflowOptions{
-		ID: l.workflowID, TaskQueue: ace.TaskQueue, TypedSearchAttributes: searchattr.Task(in),
+		ID: l.workflowID, TaskQueue: l.to.queue, TypedSearchAttributes: searchattr.Task(in),
 		Memo: map[string]any{ace.MemoObserved: ace.ObservedStart{ID: of.Start, Source: in.Source, At: events[0].At}},
 	}
 	run, err := l.to.client.SignalWithStartWorkflow(ctx, l.workflowID, ace.SignalToolEvent, events, options, ace.TaskWorkflow, in)

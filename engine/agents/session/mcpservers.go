@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"acescope/engine/ace"
 	"acescope/engine/internal/redact"
@@ -35,7 +36,7 @@ var EnvReference = regexp.MustCompile(`\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
-var redactor = redact.New()
+var redactor = sync.OnceValue(func() *redact.Redactor { return redact.New() })
 
 // CheckServers reports the first problem of the MCP servers in one sentence, or nil. served
 // reports whether the session has tools of its own, whose server is [ToolServerName].
@@ -91,7 +92,7 @@ func checkServer(raw json.RawMessage) error {
 		return err
 	}
 	plain := EnvReference.ReplaceAll(raw, nil)
-	if !bytes.Equal(redactor.Line(plain), plain) {
+	if !bytes.Equal(redactor().Line(plain), plain) {
 		return fmt.Errorf(": it contains text that looks like a secret; %s", useEnv)
 	}
 	return nil

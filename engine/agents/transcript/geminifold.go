@@ -108,7 +108,8 @@ func (f *geminiFold) user(m object) {
 	}
 }
 
-// isGeminiPrompt reports whether a text in the name of the user is theirs, and for the model.
+// isGeminiPrompt reports whether the text of a user's message was typed by the user for the model: Gemini CLI
+// adds messages of its own, and handles commands itself.
 func isGeminiPrompt(t string) bool {
 	t = strings.TrimSpace(t)
 	return t != "" && !hasAnyPrefix(t, "/", "?", "<session_context>", "<hook_context>")

@@ -178,7 +178,7 @@ func Load(ctx context.Context, store *artifact.Store, set ace.Ref, from, count i
 	if from < 0 || count < 1 {
 		return nil, fmt.Errorf("data set %.12s has no tasks %d to %d", set.SHA256, from+1, from+count)
 	}
-	f, err := store.Open(set)
+	f, err := store.Open(ctx, set)
 	if err != nil {
 		return nil, err
 	}

@@ -52,6 +52,23 @@ type Streamer interface {
 	Live(to func(text string)) Provider
 }
 
+// Answerer is a [Provider] that answers any question, without a task or a playbook.
+type Answerer interface {
+	Answer(ctx context.Context, q Question) (Reply, error)
+}
+
+// Question is a prompt. Accept, unless it is nil, says why an answer is not acceptable; the model is asked once more.
+type Question struct {
+	Model, System, Prompt string
+	Accept                func(text string) error
+}
+
+// Reply is the answer to a question, with the usage of all requests.
+type Reply struct {
+	Text, Model string
+	Usage       *ace.Usage
+}
+
 // Checker is a [Provider] that may lack something, such as a key.
 type Checker interface {
 	// Ready returns an error that says what is missing, or nil.

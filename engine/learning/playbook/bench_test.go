@@ -55,21 +55,21 @@ func BenchmarkBranch5000(b *testing.B) {
 	b.Run("open", func(b *testing.B) {
 		for b.Loop() {
 			s := openStore(b, dir)
-			if _, err := s.Get(head(b, s, "main")); err != nil {
+			if _, err := s.Get(b.Context(), head(b, s, "main")); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 	b.Run("get", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
-			if _, err := s.Get(log[i*137%len(log)].Hash); err != nil {
+			if _, err := s.Get(b.Context(), log[i*137%len(log)].Hash); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 	b.Run("head", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := s.Get(head(b, s, "main")); err != nil {
+			if _, err := s.Get(b.Context(), head(b, s, "main")); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,6 +1,7 @@
 package playbook
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -8,10 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"acescope/engine/ace"
 	"acescope/engine/internal/durable"
+	"acescope/engine/store/bucket"
 
 	"github.com/gofrs/flock"
 )
@@ -143,12 +146,12 @@ func (s *Store) Start(ctx context.Context, name, hash string) (head string, err 
 		return "", err
 	}
 	defer unlock()
-	x, err := s.log(name)
+	x, err := s.current(ctx, name, 0)
 	if errors.Is(err, ErrNoBranch) {
-		if err := s.create(name, hash); err != nil {
+		if err := s.create(ctx, name, hash); err != nil {
 			return "", fmt.Errorf("start playbook branch %q: %w", name, err)
 		}
-		x, err = s.log(name)
+		x, err = s.current(ctx, name, 0)
 	}
 	if err != nil {
 		return "", err
@@ -156,20 +159,46 @@ func (s *Store) Start(ctx context.Context, name, hash string) (head string, err 
 	return x.head(), nil
 }
 
+// current returns the log of a branch, with what other machines have added: at most limit merges, or all of them if it
+// is 0. The branch must be locked.
+func (s *Store) current(ctx context.Context, name string, limit int) (*branchLog, error) {
+	if s.shared != nil {
+		branch, err := s.branchKey(name)
+		if err == nil {
+			err = s.pull(ctx, branch, limit)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s.log(name)
+}
+
 // create writes the log of a new branch. The branch must be locked.
-func (s *Store) create(name, hash string) error {
+func (s *Store) create(ctx context.Context, name, hash string) error {
 	book := &Playbook{}
 	var err error
 	if hash != "" {
-		if book, err = s.Get(hash); err != nil {
+		if book, err = s.Get(ctx, hash); err != nil {
 			return err
 		}
 	}
-	if hash, err = s.Put(book); err != nil {
+	if hash, err = s.Put(ctx, book); err != nil {
 		return err
 	}
 	line, err := encodeLine(logHeader{Format: logFormat, Branch: name, Start: hash, At: time.Now().UTC()})
 	if err != nil {
+		return err
+	}
+	if s.shared != nil {
+		branch, err := s.branchKey(name)
+		if err != nil {
+			return err
+		}
+		err = s.shared.Create(ctx, entryKey(branch, 0), bytes.NewReader(line))
+		if errors.Is(err, bucket.ErrExists) {
+			return nil // another machine was first
+		}
 		return err
 	}
 	path, err := s.branchFile(name, logSuffix)
@@ -185,11 +214,45 @@ func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error
 	if err != nil {
 		return nil, err
 	}
+	return s.lockFile(ctx, path)
+}
+
+// lockFile locks a file for this process, in the order of the calls, and then among processes.
+func (s *Store) lockFile(ctx context.Context, path string) (unlock func(), err error) {
+	gate := s.gates.of(path)
+	select {
+	case gate <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("lock playbook branch %s: %w", path, ctx.Err())
+	}
 	file := flock.New(path, flock.SetPermissions(0o600))
 	if _, err := file.TryLockContext(ctx, lockRetry); err != nil {
-		return nil, fmt.Errorf("playbook branch %q: lock %s: %w", name, path, err)
+		<-gate
+		return nil, fmt.Errorf("lock playbook branch %s: %w", path, err)
 	}
-	return func() { _ = file.Close() }, nil // closing the file releases the lock in any case
+	return func() {
+		_ = file.Close() // this releases the lock in any case
+		<-gate
+	}, nil
+}
+
+// gates let one goroutine of this process at a time lock a file, in the order in which they ask.
+type gates struct {
+	mu     sync.Mutex
+	byPath map[string]chan struct{}
+}
+
+// of returns a channel with room for the one goroutine that may lock the file.
+func (g *gates) of(path string) chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.byPath == nil {
+		g.byPath = map[string]chan struct{}{}
+	}
+	if g.byPath[path] == nil {
+		g.byPath[path] = make(chan struct{}, 1)
+	}
+	return g.byPath[path]
 }
 
 // Merge applies the operations of a delta to the newest head of a branch, makes the result the
@@ -200,37 +263,75 @@ func (s *Store) Merge(ctx context.Context, request Version) (Version, error) {
 	if request.DeltaID == "" {
 		return Version{}, errors.New("merge playbook: the delta has no ID")
 	}
-	unlock, err := s.lock(ctx, request.Branch)
+	v, content, err := s.mergeLocked(ctx, request)
+	if err == nil && s.shared != nil && content != nil {
+		err = s.shared.putBook(ctx, v.Hash, content)
+	}
 	if err != nil {
-		return Version{}, err
+		return Version{}, fmt.Errorf("merge into playbook branch %q: %w", request.Branch, err)
 	}
-	defer unlock()
-	x, err := s.log(request.Branch)
-	if err != nil {
-		return Version{}, err
-	}
-	if i := slices.IndexFunc(x.entries, func(e entry) bool { return e.deltaID == request.DeltaID }); i >= 0 {
-		versions, err := x.versions(i, i+1)
-		if err != nil {
-			return Version{}, err
-		}
-		return versions[0], nil
-	}
-	return s.merge(x, request)
+	return v, nil
 }
 
-// merge requires that the branch is locked.
-func (s *Store) merge(x *branchLog, v Version) (Version, error) {
-	book, err := s.rebuild(x, len(x.entries))
+// mergeLocked locks the branch and merges. It returns the record, and the content of a playbook that the shared store
+// may lack, or nil.
+func (s *Store) mergeLocked(ctx context.Context, request Version) (v Version, content []byte, err error) {
+	unlock, err := s.lock(ctx, request.Branch)
 	if err != nil {
-		return Version{}, err
+		return Version{}, nil, err
+	}
+	defer unlock()
+	x, before, err := s.expected(ctx, request.Branch)
+	for refused := 0; err == nil; refused++ {
+		if i := slices.IndexFunc(x.entries, func(e entry) bool { return e.deltaID == request.DeltaID }); i >= 0 {
+			return s.merged(ctx, x, i)
+		}
+		v, content, err = s.merge(ctx, x, request)
+		if err == nil {
+			s.expectOthers(request.Branch, len(x.entries)-before)
+		}
+		if !errors.Is(err, bucket.ErrExists) {
+			return v, content, err
+		}
+		// Another machine was first, which mostly has added one record. If there are more, read them together.
+		limit := 1 << refused
+		if limit >= listAfter {
+			limit = 0
+		}
+		x, err = s.current(ctx, request.Branch, limit)
+	}
+	return Version{}, nil, err
+}
+
+// merged returns the record of a merge, and its playbook if the store is shared: a machine that was killed during the
+// merge may have stored the record only.
+func (s *Store) merged(ctx context.Context, x *branchLog, i int) (v Version, content []byte, err error) {
+	versions, err := x.versions(i, i+1)
+	if err != nil {
+		return Version{}, nil, err
+	}
+	if s.shared != nil {
+		var book *Playbook
+		if book, err = s.rebuild(ctx, x, i+1); err == nil {
+			content = book.Canonical()
+		}
+	}
+	return versions[0], content, err
+}
+
+// merge appends the record of a merge and returns it with the content of a new playbook. It requires that the branch is
+// locked. It returns [bucket.ErrExists] if x is not up to date.
+func (s *Store) merge(ctx context.Context, x *branchLog, v Version) (_ Version, content []byte, err error) {
+	book, err := s.rebuild(ctx, x, len(x.entries))
+	if err != nil {
+		return Version{}, nil, err
 	}
 	v.Hash, v.Parent, v.Bullets, v.Seq = x.head(), x.head(), len(book.Bullets), len(x.entries)
 	if len(v.Operations) == 0 {
-		return v, nil
+		return v, nil, nil
 	}
 	after, done := Apply(book, v.Operations)
-	content := after.Canonical()
+	content = after.Canonical()
 	v.Hash, v.Bullets, v.Operations = digest(content), len(after.Bullets), done
 	v.Rationale = strings.ToValidUTF8(cut(v.Rationale, maxRationale), "�")
 	if v.At.IsZero() {
@@ -241,12 +342,18 @@ func (s *Store) merge(x *branchLog, v Version) (Version, error) {
 	stored := v
 	stored.Branch, stored.Seq = "", 0
 	line, err := encodeLine(stored)
+	if err == nil && s.shared != nil {
+		var branch string
+		if branch, err = s.branchKey(v.Branch); err == nil {
+			err = s.shared.Create(ctx, entryKey(branch, v.Seq+1), bytes.NewReader(line))
+		}
+	}
 	if err == nil {
 		err = appendLine(x.path, x.size, line)
 	}
 	if err != nil {
 		s.forget(x)
-		return Version{}, fmt.Errorf("merge into playbook branch %q: %w", v.Branch, err)
+		return Version{}, nil, err
 	}
 	s.books.Put(v.Hash, after)
 	v.Seq++
@@ -254,17 +361,20 @@ func (s *Store) merge(x *branchLog, v Version) (Version, error) {
 		// The merge is done. If this fails, the version is rebuilt from an earlier one.
 		_ = s.writeBook(v.Hash, content, false)
 	}
-	return v, nil
+	if v.Hash == v.Parent {
+		content = nil // the store has it
+	}
+	return v, content, nil
 }
 
 // rebuild returns the playbook after the first n merges of a branch. It replays the merges since the
 // nearest whole playbook.
-func (s *Store) rebuild(x *branchLog, n int) (*Playbook, error) {
+func (s *Store) rebuild(ctx context.Context, x *branchLog, n int) (*Playbook, error) {
 	from := n
 	var book *Playbook
 	for ; from > 0; from-- {
 		if from%snapshotEvery == 0 {
-			book, _ = s.readBook(x.at(from)) // if missing or damaged, use an earlier one
+			book, _ = s.readBook(ctx, x.at(from)) // if missing or damaged, use an earlier one
 		} else {
 			book, _ = s.books.Get(x.at(from))
 		}
@@ -274,7 +384,7 @@ func (s *Store) rebuild(x *branchLog, n int) (*Playbook, error) {
 	}
 	if book == nil {
 		var err error
-		if book, err = s.readBook(x.header.Start); err != nil {
+		if book, err = s.readBook(ctx, x.header.Start); err != nil {
 			return nil, fmt.Errorf("playbook branch %q: start: %w", x.header.Branch, err)
 		}
 	}

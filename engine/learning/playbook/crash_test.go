@@ -90,7 +90,7 @@ func TestDetectsDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	fresh = openStore(t, dir)
-	if _, err := fresh.Get(head(t, fresh, "main")); !errors.Is(err, ErrCorrupt) {
+	if _, err := fresh.Get(t.Context(), head(t, fresh, "main")); !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("changed operation: %v", err)
 	}
 	if err := os.WriteFile(logPath(dir, "main"), lines[0][:20], 0o600); err != nil {

@@ -91,12 +91,14 @@ func TestNearDuplicatesFindsAll(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		p := &Playbook{}
+		var pairs [][]uint64
 		for i := range 60 {
 			words := make([]string, 2+r.IntN(9))
 			for j := range words {
 				words[j] = fmt.Sprint("w", r.IntN(6))
 			}
 			p.Bullets = append(p.Bullets, bullet(fmt.Sprintf("a-%05d", i), "A", strings.Join(words, " "), 0, 0))
+			pairs = append(pairs, shingles(p.Bullets[i].Content))
 		}
 		grouped := map[string]bool{}
 		leader := map[string]bool{}
@@ -109,7 +111,7 @@ func TestNearDuplicatesFindsAll(t *testing.T) {
 		for i := range p.Bullets {
 			alike := false
 			for j := range i {
-				if !grouped[p.Bullets[j].ID] && jaccard(p.Bullets[i], p.Bullets[j]) >= NearShare {
+				if !grouped[p.Bullets[j].ID] && jaccard(pairs[i], pairs[j]) >= NearShare {
 					alike = true
 				}
 			}
@@ -120,15 +122,14 @@ func TestNearDuplicatesFindsAll(t *testing.T) {
 	}
 }
 
-func jaccard(a, b Bullet) float64 {
-	in, both := shingles(b.Content), 0
-	all := shingles(a.Content)
-	for _, s := range all {
-		if slices.Contains(in, s) {
+func jaccard(a, b []uint64) float64 {
+	both := 0
+	for _, s := range a {
+		if slices.Contains(b, s) {
 			both++
 		}
 	}
-	return float64(both) / float64(len(all)+len(in)-both)
+	return float64(both) / float64(len(a)+len(b)-both)
 }
 
 func adds(from, to int) (merges [][]ace.Operation) {

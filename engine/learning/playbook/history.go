@@ -126,7 +126,7 @@ func (s *Store) Read(ctx context.Context, h *History, to int) error {
 func (s *Store) begin(ctx context.Context, h *History, x *branchLog, depth int) error {
 	start := x.header.Start
 	*h = History{Branch: h.Branch, watch: h.watch, start: start, head: start, lives: map[string]*BulletHistory{}}
-	book, err := s.Get(start)
+	book, err := s.Get(ctx, start)
 	if err != nil {
 		return fmt.Errorf("playbook branch %q: start: %w", h.Branch, err)
 	}

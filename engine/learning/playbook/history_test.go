@@ -44,7 +44,7 @@ func small(t testing.TB) *Store {
 func TestBlame(t *testing.T) {
 	s := small(t)
 	h := readHistory(t, s, NewHistory("main", "a-00003"), -1)
-	book, err := s.Get(h.Head())
+	book, err := s.Get(t.Context(), h.Head())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestHistoryIncremental(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		book, err := s.Get(hash)
+		book, err := s.Get(t.Context(), hash)
 		if err != nil || h.Head() != hash || len(h.lives) != len(book.Bullets) || h.size.now.Bullets != len(book.Bullets) {
 			t.Fatalf("after %d: %d lives of %d bullets, %v", to, len(h.lives), len(book.Bullets), err)
 		}
@@ -267,7 +267,7 @@ func BenchmarkBlame10000(b *testing.B) {
 	b.ResetTimer()
 	for b.Loop() {
 		h := readHistory(b, s, NewHistory("main"), -1)
-		book, err := s.Get(h.Head())
+		book, err := s.Get(b.Context(), h.Head())
 		if err != nil || len(h.Blame(book)) != 1300 {
 			b.Fatal(len(book.Bullets), err)
 		}

@@ -25,18 +25,30 @@ func (s *Store) Own(ctx context.Context, name, server string) error {
 		return err
 	}
 	defer unlock()
+	if s.shared != nil {
+		owner, err := s.own(ctx, name, server)
+		if err != nil {
+			return err
+		}
+		return checkOwner(name, owner, server)
+	}
 	path, err := s.branchFile(name, ownerSuffix)
 	if err != nil {
 		return err
 	}
 	owner, err := os.ReadFile(path)
-	switch have := strings.TrimSpace(string(owner)); {
+	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return durable.WriteFile(path, filepath.Join(s.dir, tmpDir), []byte(server+"\n"), true)
 	case err != nil:
 		return err
-	case have != server:
-		return fmt.Errorf("%w: %q is of %s, and this is %s; choose another experiment id", ErrOwner, name, have, server)
 	}
-	return nil
+	return checkOwner(name, strings.TrimSpace(string(owner)), server)
+}
+
+func checkOwner(name, owner, server string) error {
+	if owner == server {
+		return nil
+	}
+	return fmt.Errorf("%w: %q is of %s, and this is %s; choose another experiment id", ErrOwner, name, owner, server)
 }

@@ -1,6 +1,7 @@
 package playbook
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -25,6 +26,7 @@ var (
 	ErrAmbiguous = errors.New("playbook version is ambiguous")
 	ErrCorrupt   = errors.New("playbook store is corrupt")
 	ErrNoBranch  = errors.New("playbook branch not found")
+	ErrDiffers   = errors.New("the branch exists with other versions")
 )
 
 const (
@@ -53,8 +55,14 @@ const (
 // versions from the nearest one and verifies their hash. Any number of stores in any number
 // of processes may share a directory.
 type Store struct {
-	dir   string
-	books *lru.Cache[string, *Playbook] // by hash
+	// Hint ends the error about a version that is not there, and says where it may be; "" for nothing to say.
+	Hint string
+
+	dir    string
+	shared *shared                       // nil for a directory only
+	books  *lru.Cache[string, *Playbook] // by hash
+
+	gates gates
 
 	mu   sync.Mutex
 	logs map[string]branchLog // by path
@@ -79,13 +87,17 @@ func OpenStoreReadOnly(dir string) *Store {
 }
 
 // Put stores a playbook that is not the result of a merge and returns its hash.
-func (s *Store) Put(book *Playbook) (string, error) {
+func (s *Store) Put(ctx context.Context, book *Playbook) (string, error) {
 	if err := book.check(); err != nil {
 		return "", fmt.Errorf("put playbook: %w", err)
 	}
 	content := book.Canonical()
 	hash := digest(content)
-	if err := s.writeBook(hash, content, true); err != nil {
+	err := s.writeBook(hash, content, true)
+	if err == nil && s.shared != nil {
+		err = s.shared.putBook(ctx, hash, content)
+	}
+	if err != nil {
 		return "", fmt.Errorf("put playbook %s: %w", hash, err)
 	}
 	return hash, nil
@@ -107,11 +119,17 @@ func (s *Store) bookPath(hash string) string {
 }
 
 // Get returns the playbook with that hash. It is shared: do not change it.
-func (s *Store) Get(hash string) (*Playbook, error) {
+func (s *Store) Get(ctx context.Context, hash string) (*Playbook, error) {
 	if !validHash(hash) {
 		return nil, fmt.Errorf("%w: %.80q is not a hash", ErrNotFound, hash)
 	}
-	book, err := s.readBook(hash)
+	book, err := s.readCached(hash)
+	if errors.Is(err, fs.ErrNotExist) && s.shared != nil {
+		if x, n, _ := s.locate(hash); x != nil {
+			return s.rebuild(ctx, x, n)
+		}
+		book, err = s.fetchBook(ctx, hash)
+	}
 	if err == nil {
 		return book, nil
 	}
@@ -120,20 +138,35 @@ func (s *Store) Get(hash string) (*Playbook, error) {
 		return nil, err
 	}
 	x, n, locateErr := s.locate(hash)
+	if x == nil && s.shared != nil {
+		// A machine that was killed during a merge may have stored the record only.
+		if err := s.Sync(ctx); err != nil {
+			return nil, err
+		}
+		x, n, locateErr = s.locate(hash)
+	}
 	switch {
 	case locateErr != nil:
 		return nil, locateErr
 	case x != nil:
-		return s.rebuild(x, n)
+		return s.rebuild(ctx, x, n)
 	case corrupt:
 		return nil, err
 	}
-	return nil, fmt.Errorf("%w: %s in %s", ErrNotFound, hash, s.dir)
+	return nil, fmt.Errorf("%w: %s in %s%s", ErrNotFound, hash, s.dir, s.Hint)
 }
 
-// readBook returns a playbook from memory or from its file. The error is fs.ErrNotExist if there is no
-// file.
-func (s *Store) readBook(hash string) (*Playbook, error) {
+// readBook returns a playbook that is stored whole. The error is fs.ErrNotExist if it is missing.
+func (s *Store) readBook(ctx context.Context, hash string) (*Playbook, error) {
+	book, err := s.readCached(hash)
+	if errors.Is(err, fs.ErrNotExist) && s.shared != nil {
+		return s.fetchBook(ctx, hash)
+	}
+	return book, err
+}
+
+// readCached returns a playbook from memory or from its file. The error is fs.ErrNotExist if it is missing.
+func (s *Store) readCached(hash string) (*Playbook, error) {
 	if book, ok := s.books.Get(hash); ok {
 		return book, nil
 	}

@@ -26,7 +26,7 @@ func openStore(t testing.TB, dir string) *Store {
 
 func start(t testing.TB, s *Store, name string, book *Playbook) string {
 	t.Helper()
-	hash, err := s.Put(book)
+	hash, err := s.Put(t.Context(), book)
 	if err == nil {
 		hash, err = s.Start(t.Context(), name, hash)
 	}
@@ -73,7 +73,7 @@ func wholeLog(t testing.TB, dir, name string) []Version {
 		if i+1 < len(log) && v.Parent != log[i+1].Hash {
 			t.Fatalf("version %d does not follow its parent", i)
 		}
-		book, err := s.Get(v.Hash)
+		book, err := s.Get(t.Context(), v.Hash)
 		if err != nil || book.Hash() != v.Hash || len(book.Bullets) != v.Bullets {
 			t.Fatalf("version %d: %v", i, err)
 		}
@@ -191,7 +191,7 @@ func TestStart(t *testing.T) {
 	if err := os.Remove(filepath.Join(s.dir, branchesDir, "main"+logSuffix)); err != nil {
 		t.Fatal(err)
 	}
-	if book, err := openStore(t, s.dir).Get(head(t, s, "fork")); err != nil || len(book.Bullets) != 1 {
+	if book, err := openStore(t, s.dir).Get(t.Context(), head(t, s, "fork")); err != nil || len(book.Bullets) != 1 {
 		t.Fatalf("%v", err)
 	}
 	if _, err := s.Merge(t.Context(), request("main", 2)); !errors.Is(err, ErrNoBranch) {
@@ -213,11 +213,11 @@ func TestPutRefuses(t *testing.T) {
 	} {
 		bad := good
 		change(&bad)
-		if _, err := s.Put(&Playbook{Bullets: []Bullet{bad}}); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := s.Put(t.Context(), &Playbook{Bullets: []Bullet{bad}}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := s.Put(&Playbook{Bullets: []Bullet{good, good}}); err == nil {
+	if _, err := s.Put(t.Context(), &Playbook{Bullets: []Bullet{good, good}}); err == nil {
 		t.Error("the same id twice")
 	}
 }
@@ -247,7 +247,7 @@ func TestResolve(t *testing.T) {
 	if _, err := s.Resolve(m.Hash[:10]); !errors.Is(err, ErrAmbiguous) {
 		t.Fatal(err)
 	}
-	if _, err := s.Get("../../etc/passwd"); !errors.Is(err, ErrNotFound) {
+	if _, err := s.Get(t.Context(), "../../etc/passwd"); !errors.Is(err, ErrNotFound) {
 		t.Fatal(err)
 	}
 }
@@ -297,7 +297,7 @@ func TestConcurrentMerges(t *testing.T) {
 				// Two workers merge every delta, like a retry concurrent with its first attempt.
 				m, err := s.Merge(t.Context(), request("main", w/2*each+i))
 				if err == nil {
-					_, err = stores[w%len(stores)].Get(m.Hash)
+					_, err = stores[w%len(stores)].Get(t.Context(), m.Hash)
 				}
 				if err != nil {
 					t.Error(err)

@@ -96,7 +96,7 @@ func (l *Logs) Create(n LogName) (*LiveLog, error) {
 		if err != nil {
 			return nil, &LogError{rel, err}
 		}
-		return &LiveLog{logs: l, rel: rel, f: f, hash: sha256.New(), limit: MaxLog}, nil
+		return &LiveLog{logs: l, rel: rel, f: f, hash: sha256.New(), limit: MaxLog, copy: l.Copy(rel)}, nil
 	}
 }
 
@@ -157,7 +157,7 @@ func (l *Logs) seal(ctx context.Context, rel string, ref ace.Ref) error {
 	if err := os.Chmod(path, 0o400); err != nil {
 		return &LogError{rel, err}
 	}
-	if l.store.place(ref, func(to string) error { return os.Link(path, to) }) != nil {
+	if l.store.place(ctx, ref, path, os.Link) != nil {
 		f, err := os.Open(path)
 		if err != nil {
 			return &LogError{rel, err}
@@ -211,6 +211,7 @@ type LiveLog struct {
 	hash    hash.Hash
 	size    int64
 	limit   int64
+	copy    *LogCopy
 	dropped int64
 	line    []byte
 	err     error
@@ -252,6 +253,7 @@ func (l *LiveLog) Line(line []byte) error {
 	}
 	l.hash.Write(l.line)
 	l.size += int64(len(l.line))
+	l.copy.Grew(len(l.line))
 	return nil
 }
 
@@ -284,5 +286,6 @@ func (l *LiveLog) Seal(ctx context.Context) (ace.Ref, error) {
 		return ace.Ref{}, &LogError{l.rel, err}
 	}
 	ref := ace.Ref{SHA256: hex.EncodeToString(l.hash.Sum(nil)), Size: l.size, MediaType: LogMediaType}
+	_ = l.copy.Finish(ctx, false) // others miss the rest of the live log, but not the artifact
 	return ref, l.logs.seal(ctx, l.rel, ref)
 }

@@ -44,7 +44,7 @@ func TestLiveLog(t *testing.T) {
 	if err != nil || !l.Complete() {
 		t.Fatalf("%v, complete %t", err, l.Complete())
 	}
-	if data, err := store.Get(ref, 100); err != nil || string(data) != want || ref.Size != int64(len(want)) {
+	if data, err := store.Get(t.Context(), ref, 100); err != nil || string(data) != want || ref.Size != int64(len(want)) {
 		t.Errorf("artifact %q, %+v, %v", data, ref, err)
 	}
 	if info, err := os.Stat(logs.Path(l.Path())); err != nil || info.Mode().Perm() != 0o400 {
@@ -77,7 +77,7 @@ func TestSealOrphanedLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if data, err := store.Get(ref, 100); err != nil || string(data) != "{\"a\":1}\n" {
+	if data, err := store.Get(t.Context(), ref, 100); err != nil || string(data) != "{\"a\":1}\n" {
 		t.Errorf("%q, %v", data, err)
 	}
 }
@@ -123,7 +123,7 @@ func TestLogOnFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if data, err := store.Get(ref, 100); err != nil || string(data) != "{\"a\":1}\n" {
+	if data, err := store.Get(t.Context(), ref, 100); err != nil || string(data) != "{\"a\":1}\n" {
 		t.Errorf("%q, %v", data, err)
 	}
 }

@@ -1,10 +1,12 @@
 // Package artifact stores payloads that are too large for a history in files named by the
 // SHA-256 of their content, and the live logs of activities. It imports engine/ace,
-// engine/internal/durable and the standard library.
+// engine/internal/durable, engine/store/bucket and the standard library.
 //
 // A [Store] is one directory: ab/<sha256> for the content (ab being the first two digits) and tmp
 // for files being written. Several processes and goroutines may use one directory: files are
-// never modified, so there is no lock.
+// never modified, so there is no lock. With a shared store, the directory is a cache: an artifact is in
+// the shared store, as artifacts/ab/<sha256>, before its reference is returned, and is fetched from
+// there if the directory lacks it.
 //
 // [Logs] are files of JSON lines below logs/ of the data directory. They are written during an
 // activity so that others can follow them, and finished at its end: made read-only and linked as an
@@ -29,9 +31,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"acescope/engine/ace"
 	"acescope/engine/internal/durable"
+	"acescope/engine/store/bucket"
 )
 
 // Errors for [errors.Is].
@@ -42,19 +46,36 @@ var (
 	ErrBadRef   = errors.New("not an artifact reference")
 )
 
-const tmpDir = "tmp"
+const (
+	tmpDir   = "tmp"
+	maxCache = 4 << 30 // bytes of a shared store's artifacts that are kept here
+)
 
-// Store is a directory of artifacts.
-type Store struct{ dir string }
+// Store is a directory of artifacts, or the cache of a shared store.
+type Store struct {
+	// Hint ends the error about an artifact that is not there, and says where it may be; "" for nothing to say.
+	Hint string
+
+	dir    string
+	shared bucket.Bucket // nil for a directory only
+	cache  *bucket.Cache // nil for a directory only
+}
 
 // Open opens the store in dir, creates the directory if necessary and removes temporary files
 // that killed processes left more than a day ago.
-func Open(dir string) (*Store, error) {
+func Open(dir string) (*Store, error) { return OpenShared(dir, nil) }
+
+// OpenShared is like [Open] for the cache of a shared store, which may be nil.
+func OpenShared(dir string, shared bucket.Bucket) (*Store, error) {
 	if err := os.MkdirAll(filepath.Join(dir, tmpDir), 0o700); err != nil {
 		return nil, fmt.Errorf("artifact store %s: %w", dir, err)
 	}
 	durable.Sweep(filepath.Join(dir, tmpDir))
-	return &Store{dir: dir}, nil
+	s := &Store{dir: dir, shared: shared}
+	if shared != nil {
+		s.cache = bucket.NewCache(dir, maxCache)
+	}
+	return s, nil
 }
 
 // OpenReadOnly opens a store for reading. It does not create the directory.
@@ -75,7 +96,7 @@ func (s *Store) Put(ctx context.Context, r io.Reader, mediaType string) (ace.Ref
 	if err := errors.Join(err, f.Close()); err != nil {
 		return ace.Ref{}, fmt.Errorf("put artifact: %w", err)
 	}
-	if err := s.place(ref, func(path string) error { return os.Rename(f.Name(), path) }); err != nil {
+	if err := s.place(ctx, ref, f.Name(), os.Rename); err != nil {
 		return ace.Ref{}, fmt.Errorf("put artifact %s: %w", ref.SHA256, err)
 	}
 	return ref, nil
@@ -93,22 +114,70 @@ func copyHashed(ctx context.Context, w io.Writer, r io.Reader, mediaType string)
 	return ace.Ref{SHA256: hex.EncodeToString(h.Sum(nil)), Size: n, MediaType: mediaType}, err
 }
 
-// place lets put create the file of an artifact, unless an intact one exists.
-func (s *Store) place(ref ace.Ref, put func(path string) error) error {
+// uploadedFor is the time for which an artifact in the directory is taken to be in the shared store too. It is
+// much shorter than the time for which unused artifacts stay there.
+const uploadedFor = 24 * time.Hour
+
+// place lets put move a file with the content of an artifact to the directory, unless an intact one is there, after
+// it copied it to the shared store.
+func (s *Store) place(ctx context.Context, ref ace.Ref, file string, put func(from, to string) error) error {
 	path := s.path(ref.SHA256)
-	if err := durable.Mkdir(filepath.Dir(path)); err != nil {
-		return err
+	info, err := os.Stat(path)
+	have := err == nil && s.isIntact(ref)
+	if have && (s.shared == nil || time.Since(info.ModTime()) < uploadedFor) {
+		return nil
 	}
-	if !s.isIntact(ref) {
-		if err := put(path); err != nil {
+	if s.shared != nil {
+		if err := s.upload(ctx, ref, file); err != nil {
 			return err
 		}
 	}
+	if have {
+		return os.Chtimes(path, time.Time{}, time.Now())
+	}
+	if err := durable.Mkdir(filepath.Dir(path)); err != nil {
+		return err
+	}
+	if err := put(file, path); err != nil {
+		return err
+	}
+	s.cache.Added(ref.Size)
 	return durable.SyncDir(filepath.Dir(path))
 }
 
+// How long an upload is repeated if the shared store fails: the result of a step that costs money should not be lost.
+const (
+	uploadPatience = 2 * time.Minute
+	firstPause     = 100 * time.Millisecond
+	maxPause       = 10 * time.Second
+)
+
+func (s *Store) upload(ctx context.Context, ref ace.Ref, file string) error {
+	pause := firstPause
+	for end := time.Now().Add(uploadPatience); ; pause = min(2*pause, maxPause) {
+		err := s.uploadOnce(ctx, ref, file)
+		if !errors.Is(err, bucket.ErrUnavailable) || time.Now().Add(pause).After(end) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (s *Store) uploadOnce(ctx context.Context, ref ace.Ref, file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return s.shared.Put(ctx, key(ref), f)
+}
+
 func (s *Store) isIntact(ref ace.Ref) bool {
-	r, err := s.Open(ref)
+	r, err := s.open(ref)
 	if err != nil {
 		return false
 	}
@@ -119,16 +188,62 @@ func (s *Store) isIntact(ref ace.Ref) bool {
 
 func (s *Store) path(sum string) string { return filepath.Join(s.dir, sum[:2], sum) }
 
+// key returns the key of an artifact in the shared store.
+func key(ref ace.Ref) string { return "artifacts/" + ref.SHA256[:2] + "/" + ref.SHA256 }
+
+// fetch copies an artifact from the shared store to the directory, unless it is there.
+func (s *Store) fetch(ctx context.Context, ref ace.Ref) error {
+	if err := check(ref); err != nil || s.shared == nil {
+		return err
+	}
+	path := s.path(ref.SHA256)
+	if info, err := os.Stat(path); err == nil && info.Size() == ref.Size {
+		return nil
+	}
+	r, err := s.shared.Open(ctx, key(ref))
+	if errors.Is(err, bucket.ErrNotFound) {
+		return fmt.Errorf("%w: %s in %s", ErrNotFound, ref.SHA256, s.shared)
+	}
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	f, err := os.CreateTemp(filepath.Join(s.dir, tmpDir), "fetch-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails if the file was renamed
+	have, err := copyHashed(ctx, f, io.LimitReader(r, ref.Size+1), ref.MediaType)
+	if err == nil && have != ref {
+		err = fmt.Errorf("%w: the content of %s in %s does not match its name", ErrCorrupt, key(ref), s.shared)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := durable.Mkdir(filepath.Dir(path)); err != nil {
+		return err
+	}
+	s.cache.Added(ref.Size)
+	return os.Rename(f.Name(), path)
+}
+
 // Open opens an artifact. It checks the size at once and the digest at the end: the reader
 // returns [ErrCorrupt] instead of [io.EOF] if the content does not match the reference, so the
 // content is verified only when the end was reached.
-func (s *Store) Open(ref ace.Ref) (io.ReadCloser, error) {
+func (s *Store) Open(ctx context.Context, ref ace.Ref) (io.ReadCloser, error) {
+	if err := s.fetch(ctx, ref); err != nil {
+		return nil, fmt.Errorf("open artifact: %w", err)
+	}
+	return s.open(ref)
+}
+
+func (s *Store) open(ref ace.Ref) (io.ReadCloser, error) {
 	if err := check(ref); err != nil {
 		return nil, err
 	}
 	f, err := os.Open(s.path(ref.SHA256))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s in %s", ErrNotFound, ref.SHA256, s.dir)
+		return nil, fmt.Errorf("%w: %s in %s%s", ErrNotFound, ref.SHA256, s.dir, s.Hint)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open artifact: %w", err)
@@ -145,14 +260,22 @@ func (s *Store) Open(ref ace.Ref) (io.ReadCloser, error) {
 }
 
 // Get reads and verifies an artifact of at most limit bytes.
-func (s *Store) Get(ref ace.Ref, limit int64) ([]byte, error) {
+func (s *Store) Get(ctx context.Context, ref ace.Ref, limit int64) ([]byte, error) {
 	if err := check(ref); err != nil {
 		return nil, err
 	}
 	if ref.Size > limit {
 		return nil, fmt.Errorf("%w: %s has %d bytes, the limit is %d", ErrTooLarge, ref.SHA256, ref.Size, limit)
 	}
-	r, err := s.Open(ref)
+	content, err := s.read(ctx, ref)
+	if errors.Is(err, ErrCorrupt) && s.shared != nil && os.Remove(s.path(ref.SHA256)) == nil {
+		return s.read(ctx, ref) // the copy here was damaged
+	}
+	return content, err
+}
+
+func (s *Store) read(ctx context.Context, ref ace.Ref) ([]byte, error) {
+	r, err := s.Open(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -164,9 +287,13 @@ func (s *Store) Get(ref ace.Ref, limit int64) ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// Has reports whether the artifact exists with the right size. It does not read the content.
-func (s *Store) Has(ref ace.Ref) (bool, error) {
+// Has reports whether the artifact exists with the right size. It fetches it from a shared store, and
+// does not read the content otherwise.
+func (s *Store) Has(ctx context.Context, ref ace.Ref) (bool, error) {
 	if err := check(ref); err != nil {
+		return false, err
+	}
+	if err := s.fetch(ctx, ref); err != nil && !errors.Is(err, ErrNotFound) {
 		return false, err
 	}
 	info, err := os.Stat(s.path(ref.SHA256))
@@ -179,9 +306,12 @@ func (s *Store) Has(ref ace.Ref) (bool, error) {
 	return info.Size() == ref.Size, nil
 }
 
-// Path returns the path of an artifact's file, which may not exist.
-func (s *Store) Path(ref ace.Ref) (string, error) {
+// Path returns the path of an artifact's file, which it fetches from a shared store. It may not exist.
+func (s *Store) Path(ctx context.Context, ref ace.Ref) (string, error) {
 	if err := check(ref); err != nil {
+		return "", err
+	}
+	if err := s.fetch(ctx, ref); err != nil && !errors.Is(err, ErrNotFound) {
 		return "", err
 	}
 	return s.path(ref.SHA256), nil
@@ -231,4 +361,38 @@ func (c contextReader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return c.r.Read(p)
+}
+
+// Import copies the artifacts of another store. It skips damaged ones, which the error names, together with what was
+// copied. progress is called after each; it may be nil.
+func (s *Store) Import(ctx context.Context, from *Store, progress func(count int, bytes int64)) error {
+	var damaged []error
+	count, bytes := 0, int64(0)
+	err := filepath.WalkDir(from.dir, func(path string, e fs.DirEntry, err error) error {
+		ref := ace.Ref{SHA256: e.Name()}
+		if err != nil || e.IsDir() || check(ref) != nil || from.path(ref.SHA256) != path {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		ref.Size = info.Size()
+		r, err := from.open(ref)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		_, err = s.Put(ctx, r, "")
+		if errors.Is(err, ErrCorrupt) {
+			damaged = append(damaged, fmt.Errorf("%w: %s", ErrCorrupt, path))
+			return nil
+		}
+		if count++; err == nil && progress != nil {
+			bytes += ref.Size
+			progress(count, bytes)
+		}
+		return err
+	})
+	return errors.Join(append(damaged, err)...)
 }

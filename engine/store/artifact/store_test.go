@@ -59,11 +59,11 @@ func TestPutGet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Get(ref, 1<<20)
+		got, err := s.Get(t.Context(), ref, 1<<20)
 		if err != nil || string(got) != content {
 			t.Fatalf("got %d bytes, %v", len(got), err)
 		}
-		if has, err := s.Has(ref); err != nil || !has {
+		if has, err := s.Has(t.Context(), ref); err != nil || !has {
 			t.Fatalf("Has = %v, %v", has, err)
 		}
 	}
@@ -92,25 +92,25 @@ func TestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	missing := ace.Ref{SHA256: strings.Repeat("0", 64), Size: 1}
-	if _, err := s.Open(missing); !errors.Is(err, ErrNotFound) {
+	if _, err := s.Open(t.Context(), missing); !errors.Is(err, ErrNotFound) {
 		t.Errorf("missing: %v", err)
 	}
-	if has, err := s.Has(missing); has || err != nil {
+	if has, err := s.Has(t.Context(), missing); has || err != nil {
 		t.Errorf("Has missing: %v, %v", has, err)
 	}
-	if _, err := s.Get(ref, 3); !errors.Is(err, ErrTooLarge) {
+	if _, err := s.Get(t.Context(), ref, 3); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("limit: %v", err)
 	}
 	for _, sum := range []string{"", "..", "../../../../etc/passwd", strings.ToUpper(ref.SHA256), ref.SHA256 + "0",
 		strings.Repeat("/", 64), strings.Repeat("g", 64)} {
-		if _, err := s.Get(ace.Ref{SHA256: sum, Size: 12}, 100); !errors.Is(err, ErrBadRef) {
+		if _, err := s.Get(t.Context(), ace.Ref{SHA256: sum, Size: 12}, 100); !errors.Is(err, ErrBadRef) {
 			t.Errorf("%q: %v", sum, err)
 		}
-		if _, err := s.Has(ace.Ref{SHA256: sum}); !errors.Is(err, ErrBadRef) {
+		if _, err := s.Has(t.Context(), ace.Ref{SHA256: sum}); !errors.Is(err, ErrBadRef) {
 			t.Errorf("Has %q: %v", sum, err)
 		}
 	}
-	if _, err := s.Get(ace.Ref{SHA256: ref.SHA256, Size: 11}, 100); !errors.Is(err, ErrCorrupt) {
+	if _, err := s.Get(t.Context(), ace.Ref{SHA256: ref.SHA256, Size: 11}, 100); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("wrong size: %v", err)
 	}
 }
@@ -124,10 +124,10 @@ func TestRepairsCorruptFile(t *testing.T) {
 	if err := os.WriteFile(s.path(ref.SHA256), []byte("some CONTENT"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Get(ref, 100); !errors.Is(err, ErrCorrupt) {
+	if _, err := s.Get(t.Context(), ref, 100); !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("Get: %v", err)
 	}
-	r, err := s.Open(ref)
+	r, err := s.Open(t.Context(), ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestRepairsCorruptFile(t *testing.T) {
 	if _, err := s.PutBytes(t.Context(), []byte("some content"), ""); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.Get(ref, 100); err != nil || string(got) != "some content" {
+	if got, err := s.Get(t.Context(), ref, 100); err != nil || string(got) != "some content" {
 		t.Fatalf("after mending: %q, %v", got, err)
 	}
 }
@@ -216,7 +216,7 @@ func TestConcurrent(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if got, err := stores[(i+1)%2].Get(ref, 1<<20); err != nil || !bytes.Equal(got, content) {
+			if got, err := stores[(i+1)%2].Get(t.Context(), ref, 1<<20); err != nil || !bytes.Equal(got, content) {
 				t.Errorf("%d: %d bytes, %v", i, len(got), err)
 			}
 		})

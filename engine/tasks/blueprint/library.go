@@ -115,7 +115,7 @@ func (l Library) Find(name string) (Entry, error) {
 	if len(l.Dirs) > 0 {
 		hint = "; searched in " + strings.Join(l.Dirs, ", ")
 	}
-	if similar := nearest(name, known); similar != "" {
+	if similar := Nearest(name, known); similar != "" {
 		hint = "; did you mean " + similar + "?"
 	}
 	return Entry{}, fmt.Errorf("%w: %s%s", run.ErrNoBlueprint, name, hint)

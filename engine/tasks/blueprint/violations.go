@@ -153,14 +153,14 @@ func (v *Violations) hint(name, location string) string {
 
 // suggestion returns `; did you mean "x"?`, or "" if no known name is similar.
 func suggestion(name string, known []string) string {
-	if n := nearest(name, known); n != "" {
+	if n := Nearest(name, known); n != "" {
 		return "; did you mean " + quote(n) + "?"
 	}
 	return ""
 }
 
-// nearest returns the known name that a misspelled name most likely means, or "".
-func nearest(name string, known []string) string {
+// Nearest returns the known name that a misspelled name most likely means, or "".
+func Nearest(name string, known []string) string {
 	const longest = 100
 	normal := func(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
 	best, least := "", len(name)/3+2

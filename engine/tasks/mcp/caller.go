@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
@@ -75,15 +76,17 @@ func ParseTags(list string) (tags []string) {
 	return tags
 }
 
-var requirementsDecoder = newDecoder(json.RawMessage(
-	gjson.GetBytes(toolsJSON, `#(name=="start_agent_session").inputSchema.properties.additional_demands`).Raw))
+var requirementsDecoder = sync.OnceValue(func() *decoder {
+	const path = `#(name=="start_agent_session").inputSchema.properties.additional_demands`
+	return newDecoder(json.RawMessage(gjson.GetBytes(toolsJSON, path).Raw))
+})
 
 func headerRequirements(h http.Header) (r runner.Requirements, err error) {
 	value := h.Get(HeaderRequirements)
 	if value == "" {
 		return r, nil
 	}
-	if err := requirementsDecoder.decode(json.RawMessage(value), &r); err != nil {
+	if err := requirementsDecoder().decode(json.RawMessage(value), &r); err != nil {
 		return r, fmt.Errorf(`%w: header %s: %w; example: {"tags":["gpu"]}`, run.ErrBadRequest, HeaderRequirements, err)
 	}
 	return r, nil

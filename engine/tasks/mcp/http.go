@@ -15,9 +15,10 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"acescope/engine/internal/loopback"
 )
 
 // Path is the path of the tools on the HTTP server.
@@ -26,12 +27,8 @@ const Path = "/mcp"
 // MaxRequests bounds the concurrent HTTP requests.
 const MaxRequests = 256
 
-const shutdownTimeout = 3 * time.Second
-
 // Listen opens a loopback port; 0 chooses a free one.
-func Listen(port int) (net.Listener, error) {
-	return net.Listen("tcp", net.JoinHostPort("127.0.0.1", fmt.Sprint(port)))
-}
+func Listen(port int) (net.Listener, error) { return loopback.Listen(port) }
 
 // URL returns the URL of the tools on a listener.
 func URL(l net.Listener) string { return "http://" + l.Addr().String() + Path }
@@ -39,25 +36,8 @@ func URL(l net.Listener) string { return "http://" + l.Addr().String() + Path }
 // ServeHTTP serves clients that have the token until the context ends. Then it ends the waits
 // of calls and still writes their answers.
 func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, token string) error {
-	server := &http.Server{Handler: s.handler(token), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 64 << 10}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(l) }()
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-	}
-	s.stop()
-	shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-	defer cancel()
-	if err := server.Shutdown(shutdownCtx); err != nil {
-		_ = server.Close()
-	}
-	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return ctx.Err()
+	defer context.AfterFunc(ctx, s.stop)()
+	return loopback.Serve(ctx, l, &http.Server{Handler: s.handler(token)})
 }
 
 // handler serves requests of this machine with the token, except those of web pages. It is
@@ -105,13 +85,8 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, code int, why st
 // checkOrigin refuses requests for another host name and requests of web pages. With both, a
 // page in a browser could reach a server that only the user can reach.
 func checkOrigin(r *http.Request) error {
-	host := r.Host
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	ip := net.ParseIP(strings.Trim(host, "[]"))
-	if !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback()) {
-		return errors.New("the header Host must name this machine: 127.0.0.1 or localhost")
+	if err := loopback.CheckHost(r); err != nil {
+		return err
 	}
 	for _, origin := range r.Header.Values("Origin") {
 		if origin != "http://"+r.Host {
@@ -124,7 +99,7 @@ func checkOrigin(r *http.Request) error {
 // ErrToken means that a file does not contain a valid token.
 var ErrToken = errors.New("no usable token")
 
-var tokenPattern = regexp.MustCompile(`^[A-Za-z0-9._~+/=-]{16,1000}$`)
+var tokenPattern = regexp.MustCompile(`^[A-Za-z0-9._~+/=-]+$`)
 
 // LoadToken reads the token in a file. If the file does not exist, it writes a new token that
 // only the owner can read.
@@ -156,7 +131,7 @@ func readToken(path string) (string, error) {
 		return "", err
 	}
 	token := strings.TrimSpace(string(data))
-	if !tokenPattern.MatchString(token) {
+	if len(token) < 16 || len(token) > 1000 || !tokenPattern.MatchString(token) {
 		return "", fmt.Errorf("%w: %s must contain one line of 16 to 1000 letters, digits and ._~+/=-: delete it to get a new one",
 			ErrToken, path)
 	}

@@ -58,7 +58,7 @@ func (s *Server) result(ctx context.Context, _ call, a idArgs) (any, error) {
 	}
 	out := newReply(state.Input, state.Status)
 	if state.Status.Over() && state.Result != nil {
-		return s.withResult(out, *state.Result), nil
+		return s.withResult(ctx, out, *state.Result), nil
 	}
 	out.Message = "The run has not ended: there is no result yet. Try again later."
 	return out, nil
@@ -75,7 +75,7 @@ func (r *reply) setOutcome(result run.Result) {
 }
 
 // withResult adds a result to a reply and truncates its texts.
-func (s *Server) withResult(out reply, r run.Result) reply {
+func (s *Server) withResult(ctx context.Context, out reply, r run.Result) reply {
 	out.setOutcome(r)
 	var notes []string
 	left := MaxResult
@@ -83,11 +83,11 @@ func (s *Server) withResult(out reply, r run.Result) reply {
 		out.Stdout = &r.Stdout
 		out.Stderr = &r.Stderr
 		left -= utf8.RuneCountInString(r.Stdout) + utf8.RuneCountInString(r.Stderr)
-		notes = append(notes, s.streamNote("stdout", r.Stdout, r.StdoutRef),
-			s.streamNote("stderr", r.Stderr, r.StderrRef))
+		notes = append(notes, s.streamNote(ctx, "stdout", r.Stdout, r.StdoutRef),
+			s.streamNote(ctx, "stderr", r.Stderr, r.StderrRef))
 	}
 	var note string
-	r.Output, note = s.output(r, max(left, 0))
+	r.Output, note = s.output(ctx, r, max(left, 0))
 	r.Log, r.LogPath, r.Claim = nil, "", 0 // of no use to the caller
 	out.Result = &r
 	notes = append(notes, note)
@@ -100,24 +100,24 @@ func (s *Server) withResult(out reply, r run.Result) reply {
 }
 
 // streamNote says where the whole text of a truncated stream is.
-func (s *Server) streamNote(name, text string, ref *ace.Ref) string {
+func (s *Server) streamNote(ctx context.Context, name, text string, ref *ace.Ref) string {
 	if ref == nil || ref.Size <= int64(len(text)) {
 		return ""
 	}
-	return fmt.Sprintf("%s is its beginning and its end; the whole text is %s.", name, s.location(*ref))
+	return fmt.Sprintf("%s is its beginning and its end; the whole text is %s.", name, s.location(ctx, *ref))
 }
 
 // output returns the output of a run in at most the given number of characters. A longer
 // output becomes a JSON string of its beginning, and the note says so.
-func (s *Server) output(r run.Result, most int) (out json.RawMessage, note string) {
+func (s *Server) output(ctx context.Context, r run.Result, most int) (out json.RawMessage, note string) {
 	if r.OutputRef == nil {
 		if utf8.RuneCount(r.Output) <= most || len(r.Output) == 0 {
 			return r.Output, ""
 		}
 		return jsonPrefix(unquote(r.Output), most), fmt.Sprintf("output is truncated to its first %d characters.", most)
 	}
-	location := s.location(*r.OutputRef)
-	data, whole, err := s.read(*r.OutputRef, most)
+	location := s.location(ctx, *r.OutputRef)
+	data, whole, err := s.read(ctx, *r.OutputRef, most)
 	switch {
 	case err != nil:
 		return nil, fmt.Sprintf("output has %d bytes and cannot be read here (%s); it is %s.",
@@ -151,11 +151,11 @@ func jsonPrefix(text string, most int) json.RawMessage {
 
 // read reads an artifact, or the beginning of it that has at least the given number of
 // characters.
-func (s *Server) read(ref ace.Ref, most int) (data []byte, whole bool, err error) {
+func (s *Server) read(ctx context.Context, ref ace.Ref, most int) (data []byte, whole bool, err error) {
 	if s.o.Artifacts == nil {
 		return nil, false, errors.New("artifacts are on the machine of the runner")
 	}
-	r, err := s.o.Artifacts.Open(ref)
+	r, err := s.o.Artifacts.Open(ctx, ref)
 	if err != nil {
 		return nil, false, err
 	}
@@ -165,9 +165,9 @@ func (s *Server) read(ref ace.Ref, most int) (data []byte, whole bool, err error
 }
 
 // location describes an artifact by its file, or by its digest if it is on another machine.
-func (s *Server) location(ref ace.Ref) string {
+func (s *Server) location(ctx context.Context, ref ace.Ref) string {
 	if s.o.Artifacts != nil {
-		if path, err := s.o.Artifacts.Path(ref); err == nil {
+		if path, err := s.o.Artifacts.Path(ctx, ref); err == nil {
 			return "the file " + path
 		}
 	}
@@ -200,7 +200,7 @@ func (s *Server) await(ctx context.Context, c call, out reply) (any, error) {
 	defer cancel()
 	res, err := s.o.Service.Await(wait, out.RunID)
 	if err == nil {
-		return s.withResult(out, res), nil
+		return s.withResult(ctx, out, res), nil
 	}
 	next := "call get_agent_session_status or get_agent_session_result with run_id " + out.RunID + "; stop_agent_session stops it"
 	switch {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -15,7 +16,7 @@ import (
 // shelf is a store of artifacts by digest.
 type shelf map[string]string
 
-func (s shelf) Open(ref ace.Ref) (io.ReadCloser, error) {
+func (s shelf) Open(_ context.Context, ref ace.Ref) (io.ReadCloser, error) {
 	data, ok := s[ref.SHA256]
 	if !ok {
 		return nil, errors.New("artifact not found")
@@ -23,7 +24,7 @@ func (s shelf) Open(ref ace.Ref) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(data)), nil
 }
 
-func (s shelf) Path(ref ace.Ref) (string, error) {
+func (s shelf) Path(_ context.Context, ref ace.Ref) (string, error) {
 	if _, ok := s[ref.SHA256]; !ok {
 		return "", errors.New("artifact not found")
 	}
@@ -60,7 +61,7 @@ func TestTruncatesResults(t *testing.T) {
 			o.Type = run.ExecuteTask
 		}
 		c.r.Status = run.Completed
-		out := New(Options{Artifacts: s}).withResult(o, c.r)
+		out := New(Options{Artifacts: s}).withResult(t.Context(), o, c.r)
 		for _, w := range c.want {
 			if !strings.Contains(out.Message, w) {
 				t.Errorf("%s: message %q, want %q", name, out.Message, w)

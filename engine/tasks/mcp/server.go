@@ -31,8 +31,8 @@ const (
 
 // Artifacts reads the texts that are too long for a result.
 type Artifacts interface {
-	Open(ace.Ref) (io.ReadCloser, error)
-	Path(ace.Ref) (string, error) // of its file
+	Open(context.Context, ace.Ref) (io.ReadCloser, error)
+	Path(context.Context, ace.Ref) (string, error) // of its file
 }
 
 // Options configure a [Server].
@@ -41,6 +41,7 @@ type Options struct {
 	Version   string
 	Caller    Caller        // of every call, unless the headers override it
 	Artifacts Artifacts     // nil if they are on another machine
+	Approvals Approvals     // of flows
 	Wait      time.Duration // for a run, at most; 0: MaxWait
 	Progress  time.Duration // between progress notifications; 0: 5 seconds
 	Logger    *slog.Logger
@@ -59,7 +60,8 @@ const instructions = "These tools start and follow runs of agents and of determi
 	"list_agent_blueprints lists the blueprints: an agent takes a prompt, a deterministic program takes parameters that match its schema. " +
 	"start_agent_session waits for the result with execution_mode sync; with async_poll it returns immediately, and " +
 	"get_agent_session_status and get_agent_session_result return the rest later; with async_callback your own session gets a message " +
-	"when the run ends. Runs continue after this connection is closed."
+	"when the run ends. Runs continue after this connection is closed. list_approvals and decide_approval are for flows, " +
+	"workflows of steps that wait for a person's decision."
 
 // New returns a server. Close ends the waits of its calls.
 func New(o Options) *Server {
@@ -145,6 +147,8 @@ func (s *Server) addTools() {
 	addTool(s, "get_agent_session_result", s.result)
 	addTool(s, "list_agent_sessions", s.list)
 	addTool(s, "stop_agent_session", s.stopRun)
+	addTool(s, "list_approvals", s.approvals)
+	addTool(s, "decide_approval", s.decide)
 }
 
 // inputSchema returns the schema of a tool's arguments.

@@ -8,13 +8,28 @@ import (
 )
 
 // Workflow is the type of a runner's workflow and IDPrefix the prefix of its id.
-// DispatcherWorkflow is the type of the dispatcher's workflow and DispatcherID its id.
+// DispatcherWorkflow is the type of the dispatcher's workflow.
 const (
 	Workflow           = "AceRunnerWorkflow"
-	IDPrefix           = "runner/"
+	IDPrefix           = "acescope-runner/"
 	DispatcherWorkflow = "AceDispatcherWorkflow"
-	DispatcherID       = "dispatcher"
+
+	dispatcherID = "acescope-dispatcher"
 )
+
+// Earlier versions used ids that other programs may use, too.
+const (
+	OldDispatcherID = "dispatcher"
+	oldIDPrefix     = "runner/"
+)
+
+// DispatcherID returns the workflow id of the dispatcher of the workers of a task queue.
+func DispatcherID(queue string) string {
+	if queue == ace.TaskQueue {
+		return dispatcherID
+	}
+	return dispatcherID + "/" + queue
+}
 
 // Updates and the query of a runner's workflow.
 const (
@@ -72,11 +87,12 @@ func WorkflowID(id string) string { return IDPrefix + id }
 
 // IDOf returns the runner id of a workflow id, or "" for other workflows.
 func IDOf(workflowID string) string {
-	id, ok := strings.CutPrefix(workflowID, IDPrefix)
-	if !ok {
-		return ""
+	for _, prefix := range []string{IDPrefix, oldIDPrefix} {
+		if id, ok := strings.CutPrefix(workflowID, prefix); ok {
+			return id
+		}
 	}
-	return id
+	return ""
 }
 
 // Registration is what a runner's process says about itself when it starts.

@@ -3,7 +3,7 @@
 // of both workflows. It may import engine/ace and the standard library.
 //
 // A runner is a process that executes runs (package engine/tasks/run). It registers with a
-// workflow of its own, "runner/<id>" of type [Workflow], which holds a lease on it: an
+// workflow of its own, "acescope-runner/<id>" of type [Workflow], which holds a lease on it: an
 // activity on the runner's queue whose heartbeats show that the process is alive. One
 // workflow of type [DispatcherWorkflow] matches runs with runners.
 //

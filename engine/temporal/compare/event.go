@@ -31,7 +31,13 @@ func (s *builder) operation(e *historypb.HistoryEvent) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
 		a := e.GetActivityTaskScheduledEventAttributes()
-		s.setLoaded(s.begin(e, KindActivity, a.GetActivityType().GetName(), s.ownID(a.GetActivityId()), a.GetInput()))
+		name, id := a.GetActivityType().GetName(), s.ownID(a.GetActivityId())
+		if label, ok := history.OperationLabel(a.GetActivityId()); ok {
+			name, id = "operation", label
+		}
+		st := s.begin(e, KindActivity, name, id, a.GetInput())
+		s.setLoaded(st)
+		s.setOperation(st)
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
 		a := e.GetActivityTaskStartedEventAttributes()
 		if i, ok := s.open[a.GetScheduledEventId()]; ok {

@@ -33,6 +33,7 @@ const (
 	KindUpdate   = "update"
 	KindExternal = "external call"
 	KindEnd      = "end"
+	KindStep     = "step" // of a flow, without an operation
 )
 
 // Statuses of a step.
@@ -80,19 +81,21 @@ const (
 )
 
 type builder struct {
-	side    Side
-	all     bool
-	steps   []Step
-	run     int
-	open    map[int64]int  // index of the open steps of this run, by the event that started them
-	counts  map[string]int // steps by key
-	ids     []string       // the run's own IDs, longest first
-	prefix  []string       // prefixes of its children's IDs
-	fold    *ace.State
-	decoder history.Decoder
-	about   About
-	calls   int       // tool calls that have become steps
-	usage   ace.Usage // of the earlier runs of the chain
+	side   Side
+	all    bool
+	steps  []Step
+	run    int
+	open   map[int64]int  // index of the open steps of this run, by the event that started them
+	counts map[string]int // steps by key
+
+	operated map[string]bool // open steps of a flow that requested an operation, by path
+	ids      []string        // the run's own IDs, longest first
+	prefix   []string        // prefixes of its children's IDs
+	fold     *ace.State
+	decoder  history.Decoder
+	about    About
+	calls    int       // tool calls that have become steps
+	usage    ace.Usage // of the earlier runs of the chain
 
 	lastTask  int64 // the workflow task that closed the run; 0 for none
 	clockBack int   // events that are older than their predecessor
@@ -101,7 +104,8 @@ type builder struct {
 }
 
 func build(side Side, all bool) *builder {
-	s := &builder{side: side, all: all, counts: map[string]int{}, fold: &ace.State{}}
+	s := &builder{side: side, all: all, counts: map[string]int{}, operated: map[string]bool{},
+		fold: &ace.State{}}
 	s.about = About{Runs: len(side.Runs), Status: Open, Partial: side.Partial, Before: side.Before}
 	for i, events := range s.side.Runs {
 		s.run = i
@@ -277,6 +281,7 @@ func (s *builder) once(e *historypb.HistoryEvent, kind, name, id string, input *
 }
 
 func (s *builder) addEvent(e *historypb.HistoryEvent) {
+	s.addNotes(e)
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		a := e.GetWorkflowExecutionStartedEventAttributes()

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"encoding/json"
 	"net/url"
 	"slices"
 	"strconv"
@@ -154,6 +155,17 @@ func OperationLabel(activityID string) (string, bool) {
 		step += " " + strconv.Itoa(n)
 	}
 	return step, true
+}
+
+// OperationName returns the name of an operation that an event schedules: the summary that its workflow set, or else its
+// label, see [OperationLabel]. It returns false for other activities.
+func OperationName(e *historypb.HistoryEvent) (string, bool) {
+	label, ok := OperationLabel(e.GetActivityTaskScheduledEventAttributes().GetActivityId())
+	var summary string
+	if ok && json.Unmarshal(PayloadJSON(e.GetUserMetadata().GetSummary()), &summary) == nil && summary != "" {
+		return summary, true
+	}
+	return label, ok
 }
 
 // ParseOperationID parses an operation ID into its step, its branch (names joined by "/", or

@@ -71,13 +71,17 @@ func Unread(p *commonpb.Payloads) string {
 	driver, stored := StoredBy(first)
 	switch encoding := string(first.GetMetadata()[converter.MetadataEncoding]); {
 	case stored:
-		return "stored outside the history by the storage driver " + strconv.Quote(driver)
+		return storedBy(driver)
 	case encoding == converter.MetadataEncodingNil, encoding == converter.MetadataEncodingJSON,
 		encoding == converter.MetadataEncodingProtoJSON:
 		return ""
 	default:
 		return "encoded (" + cmp.Or(encoding, "of unknown encoding") + ")" + DecodeHint(first)
 	}
+}
+
+func storedBy(driver string) string {
+	return "stored outside the history by the storage driver " + strconv.Quote(driver)
 }
 
 // Values returns the JSON of one payload, or a list of several. It returns false if one of them
@@ -140,6 +144,9 @@ func FoldedPayloads(e *historypb.HistoryEvent) []*commonpb.Payload {
 func FirstEncoded(events []*historypb.HistoryEvent) string {
 	for _, e := range events {
 		for _, p := range FoldedPayloads(e) {
+			if driver, stored := StoredBy(p); stored {
+				return fmt.Sprintf("a payload of event %d is %s", e.GetEventId(), storedBy(driver))
+			}
 			switch encoding := string(p.GetMetadata()[converter.MetadataEncoding]); encoding {
 			case converter.MetadataEncodingNil, converter.MetadataEncodingBinary, converter.MetadataEncodingJSON,
 				converter.MetadataEncodingProto, converter.MetadataEncodingProtoJSON:

@@ -30,6 +30,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/history"
 )
 
 // Type is the kind of side effect of an operation. It selects the default [Options] and the
@@ -83,6 +84,9 @@ type Operation struct {
 	Parameters any
 	// Variable names the variable that the result is assigned to, if any.
 	Variable string
+	// Activity, unless it is "", is an activity type that any worker may serve. It gets the parameters as they are,
+	// without a [Request], and its result is the result of the operation.
+	Activity string
 	Options  Options
 }
 
@@ -152,6 +156,8 @@ type Options struct {
 	TaskQueue string
 	// Cache lets the worker use and fill its cache.
 	Cache Choice
+	// Summary names the operation in timelines, in at most 200 bytes. The default is its step.
+	Summary string
 }
 
 // Choice is yes, no, or the inherited choice.
@@ -188,6 +194,7 @@ func (o Options) with(more Options) Options {
 	o.Heartbeat = cmp.Or(more.Heartbeat, o.Heartbeat)
 	o.TaskQueue = cmp.Or(more.TaskQueue, o.TaskQueue)
 	o.Cache = cmp.Or(more.Cache, o.Cache)
+	o.Summary = cmp.Or(more.Summary, o.Summary)
 	o.Retry.MaximumAttempts = cmp.Or(more.Retry.MaximumAttempts, o.Retry.MaximumAttempts)
 	o.Retry.InitialInterval = cmp.Or(more.Retry.InitialInterval, o.Retry.InitialInterval)
 	o.Retry.BackoffCoefficient = cmp.Or(more.Retry.BackoffCoefficient, o.Retry.BackoffCoefficient)
@@ -200,12 +207,13 @@ func (o Options) with(more Options) Options {
 
 // activity returns the options of an operation's activity. Cancellation waits for the activity,
 // so that its result is known before the run closes.
-func (o Options) activity(id, summary string) workflow.ActivityOptions {
+func (o Options) activity(id string) workflow.ActivityOptions {
+	label, _ := history.OperationLabel(id)
 	retry := o.Retry
 	retry.MaximumInterval = max(retry.MaximumInterval, retry.InitialInterval)
 	return workflow.ActivityOptions{
 		ActivityID:             id,
-		Summary:                summary,
+		Summary:                cmp.Or(o.Summary, label),
 		TaskQueue:              o.TaskQueue,
 		StartToCloseTimeout:    o.Timeout,
 		ScheduleToCloseTimeout: o.Total,

@@ -25,6 +25,7 @@ const (
 	RandomGenerated    EventType = "random_generated"
 	VariableSet        EventType = "variable_set"
 	VersionDecision    EventType = "version_decision"
+	StepChanged        EventType = "step_changed"
 
 	// eventNotes marks the marker of [Runner.Flush], whose notes become events.
 	eventNotes EventType = "notes"
@@ -34,7 +35,7 @@ const (
 func EventTypes() []EventType {
 	return []EventType{
 		OperationStarted, OperationCompleted, OperationFailed,
-		TimeAccessed, RandomGenerated, VariableSet, VersionDecision,
+		TimeAccessed, RandomGenerated, VariableSet, VersionDecision, StepChanged,
 	}
 }
 
@@ -96,11 +97,34 @@ type Decision struct {
 // call a model are agent responses. Side effects of other code are random values without a
 // key. Of failed and retried attempts a history has only the number of the last one.
 func Project(events []*historypb.HistoryEvent) []Event {
-	p := projection{open: map[int64]Event{}, attempts: map[int64]int32{}, versions: map[string]int{}}
+	p := newProjection()
 	for _, e := range events {
 		p.apply(e)
 	}
 	return p.out
+}
+
+// Projector reads a history like [Project], one event at a time. It keeps open operations only.
+type Projector struct{ p projection }
+
+// NewProjector returns a projector that has read nothing.
+func NewProjector() *Projector { return &Projector{newProjection()} }
+
+// Apply returns the operation events of the next event of the history.
+func (r *Projector) Apply(e *historypb.HistoryEvent) []Event {
+	r.p.out = nil
+	r.p.apply(e)
+	for change := range r.p.versions {
+		r.p.versions[change] = taken
+	}
+	return r.p.out
+}
+
+// taken is the index of a version decision that a [Projector] has returned.
+const taken = -1
+
+func newProjection() projection {
+	return projection{open: map[int64]Event{}, attempts: map[int64]int32{}, versions: map[string]int{}}
 }
 
 type projection struct {
@@ -149,6 +173,10 @@ func (p *projection) scheduled(e *historypb.HistoryEvent) {
 		out.Variable = req.Variable
 		data = req.Parameters
 		p.notes(e, req.Notes)
+	} else if step, branch, n, ok := history.ParseOperationID(out.OperationID); ok { // see [Operation.Activity]
+		out.Step = step
+		out.Branch = branch
+		out.Occurrence = n
 	}
 	p.open[e.GetEventId()] = out
 	out.Type = OperationStarted
@@ -251,17 +279,42 @@ func (p *projection) version(e *historypb.HistoryEvent, m history.Marker) {
 	p.put(e, Event{Type: VersionDecision, Decision: Decision{ChangeID: m.Change, Version: &v}})
 }
 
+// NotesOf returns the notes that an event records.
+func NotesOf(e *historypb.HistoryEvent) []Note {
+	var r struct {
+		Event EventType `json:"event"`
+		Notes []Note    `json:"notes"`
+	}
+	scheduled := e.GetActivityTaskScheduledEventAttributes()
+	if strings.HasPrefix(scheduled.GetActivityType().GetName(), activityPrefix) {
+		if data, ok := history.Values(scheduled.GetInput()); ok && json.Unmarshal(data, &r) == nil {
+			return r.Notes
+		}
+	}
+	if a := e.GetMarkerRecordedEventAttributes(); a != nil {
+		if data, ok := history.Values(history.MarkerOf(a).Result); ok && json.Unmarshal(data, &r) == nil &&
+			r.Event == eventNotes {
+			return r.Notes
+		}
+	}
+	return nil
+}
+
 func (p *projection) notes(e *historypb.HistoryEvent, notes []Note) {
 	for _, n := range notes {
 		switch n.Event {
 		case TimeAccessed:
 			p.put(e, Event{Type: TimeAccessed, Value: Value{Key: n.Key, Time: n.Time}})
+		case StepChanged:
+			p.put(e, Event{Type: StepChanged, Value: Value{Key: n.Key, Time: n.Time, Data: n.Value}})
 		case VariableSet:
 			value := Value{Variable: n.Key, Data: n.Value, Digest: n.Digest, Bytes: n.Size}
 			p.put(e, Event{Type: VariableSet, Value: value})
 		case VersionDecision:
 			if i, ok := p.versions[n.Key]; ok {
-				p.out[i].MinVersion, p.out[i].MaxVersion = n.Min, n.Max
+				if i != taken {
+					p.out[i].MinVersion, p.out[i].MaxVersion = n.Min, n.Max
+				}
 				continue
 			}
 			// No marker: the run was here before the change.

@@ -103,7 +103,7 @@ func TestS2_13(t *testing.T) {
 		}
 	}
 	for _, kind := range EventTypes() {
-		if !seen[kind] {
+		if !seen[kind] && kind != StepChanged { // only flows have steps
 			t.Errorf("no event %s", kind)
 		}
 	}

@@ -31,6 +31,8 @@ type state struct {
 	annotated  bool
 	seed       *uint64
 
+	reuse     map[string]json.RawMessage // recorded values by ID
+	reuseIf   map[string]string          // digests of the parameters that operations must have
 	counters  map[string]int
 	variables map[string]json.RawMessage
 	decided   map[string]bool // changes with a noted version
@@ -55,6 +57,34 @@ func Annotated() Option { return func(s *state) { s.annotated = true } }
 // WithSeed makes [Random] depend only on the seed and the place of the call, for reproducible
 // runs.
 func WithSeed(seed uint64) Option { return func(s *state) { s.seed = &seed } }
+
+// Reuse makes operations, times and random values with these IDs have the recorded values instead of being executed, as
+// in a fork. They add no events. An operation with an entry in parameters is executed nevertheless if the [Digest] of
+// its parameters is another one.
+func Reuse(recorded map[string]json.RawMessage, parameters map[string]string) Option {
+	return func(s *state) {
+		s.reuse = recorded
+		s.reuseIf = parameters
+	}
+}
+
+// Digest returns the SHA-256 of the canonical JSON of parameters, in lower-case hexadecimal, or "" if they are not JSON.
+func Digest(parameters json.RawMessage) string {
+	data, err := canonical(parameters)
+	if err != nil {
+		return ""
+	}
+	return digest(data)
+}
+
+// reusable returns the recorded value of an operation.
+func (s *state) reusable(req Request) (json.RawMessage, bool) {
+	recorded, ok := s.reuse[req.OperationID]
+	if want, bound := s.reuseIf[req.OperationID]; ok && bound && want != digest(req.Parameters) {
+		return nil, false
+	}
+	return recorded, ok
+}
 
 // Continue restores what the previous run carried over when it continued as new.
 func Continue(c Carried) Option {
@@ -142,14 +172,15 @@ func (r *Runner) Do(ctx workflow.Context, op Operation, into any) error {
 
 // prepared is an operation with an ID that has not started.
 type prepared struct {
-	r       *Runner
-	request Request
-	options Options
-	err     error
+	r        *Runner
+	request  Request
+	activity string // without a request
+	options  Options
+	err      error
 }
 
 func (r *Runner) prepare(op Operation) prepared {
-	p := prepared{r: r, options: r.s.defaults[op.Type].with(op.Options)}
+	p := prepared{r: r, activity: op.Activity, options: r.s.defaults[op.Type].with(op.Options)}
 	id, n := r.nextID(prefixOperation, op.Step)
 	p.request = Request{
 		OperationID: id, Type: op.Type, Step: op.Step, Branch: r.branch, Occurrence: n,
@@ -177,16 +208,22 @@ func (r *Runner) prepare(op Operation) prepared {
 }
 
 func (p prepared) start(ctx workflow.Context) *Future {
-	f := &Future{r: p.r, id: p.request.OperationID, variable: p.request.Variable}
-	if p.err != nil {
+	f := &Future{r: p.r, id: p.request.OperationID, variable: p.request.Variable, raw: p.activity != ""}
+	recorded, known := p.r.s.reusable(p.request)
+	if p.err != nil || known {
 		future, settle := workflow.NewFuture(ctx)
-		settle.SetError(p.err)
+		settle.Set(nil, p.err)
+		f.reused = recorded
 		f.future = future
 		return f
 	}
+	if f.raw {
+		ctx = workflow.WithActivityOptions(ctx, p.options.activity(f.id))
+		f.future = workflow.ExecuteActivity(ctx, p.activity, p.request.Parameters)
+		return f
+	}
 	p.request.Notes, p.request.Dropped = p.r.takeNotes()
-	label, _ := history.OperationLabel(f.id)
-	ctx = workflow.WithActivityOptions(ctx, p.options.activity(f.id, label))
+	ctx = workflow.WithActivityOptions(ctx, p.options.activity(f.id))
 	f.future = workflow.ExecuteActivity(ctx, p.request.Type.Activity(), p.request)
 	return f
 }
@@ -196,16 +233,24 @@ type Future struct {
 	r            *Runner
 	id, variable string
 	future       workflow.Future
+	raw          bool            // the result is not in a [Result]
+	reused       json.RawMessage // the recorded value, or nil
 }
 
 // Future returns Temporal's future, for selectors.
 func (f *Future) Future() workflow.Future { return f.future }
 
+// ID returns the ID of the operation.
+func (f *Future) ID() string { return f.id }
+
+// Reused reports whether the result is a recorded one, see [Reuse].
+func (f *Future) Reused() bool { return f.reused != nil }
+
 // Result waits for the operation, assigns its variable, and returns its result. The error is
 // Temporal's; [FailureOf] interprets it.
 func (f *Future) Result(ctx workflow.Context) (Result, error) {
-	var r Result
-	if err := f.future.Get(ctx, &r); err != nil {
+	r, err := f.result(ctx)
+	if err != nil {
 		return Result{}, err
 	}
 	if r.OperationID != f.id {
@@ -222,6 +267,18 @@ func (f *Future) Result(ctx workflow.Context) (Result, error) {
 		}
 	}
 	return r, f.r.assign(f.variable, value)
+}
+
+func (f *Future) result(ctx workflow.Context) (Result, error) {
+	switch {
+	case f.reused != nil:
+		return Result{OperationID: f.id, Value: f.reused}, f.future.Get(ctx, nil)
+	case f.raw:
+		r := Result{OperationID: f.id}
+		return r, f.future.Get(ctx, &r.Value)
+	}
+	var r Result
+	return r, f.future.Get(ctx, &r)
 }
 
 // Get waits for the operation and decodes its result into a pointer, which may be nil.
@@ -258,6 +315,15 @@ func FailureOf(err error) *Failure {
 	}
 	return f
 }
+
+// IsLong reports whether the run should continue as new because of its history. Temporal itself suggests it at 4,096
+// events, which is late for workflows that have much to carry.
+func IsLong(ctx workflow.Context) bool {
+	info := workflow.GetInfo(ctx)
+	return info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() >= maxHistory
+}
+
+const maxHistory = 3500
 
 // Bounds of a batch. Temporal allows 2,000 pending activities.
 const (

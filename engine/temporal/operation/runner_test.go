@@ -400,7 +400,7 @@ func TestOptions(t *testing.T) {
 	}
 	for _, ty := range Types() {
 		o := Defaults(ty).with(Options{Retry: temporal.RetryPolicy{MaximumAttempts: 2, InitialInterval: time.Minute, NonRetryableErrorTypes: []string{"X"}}})
-		a := o.activity("id", "")
+		a := o.activity("id")
 		if a.RetryPolicy.MaximumAttempts != 2 || a.RetryPolicy.MaximumInterval < a.RetryPolicy.InitialInterval || a.RetryPolicy.BackoffCoefficient != 2 || a.RetryPolicy.NonRetryableErrorTypes[0] != "X" || !a.WaitForCancellation {
 			t.Errorf("%s: %+v", ty, a.RetryPolicy)
 		}

@@ -9,9 +9,12 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
+
+	"acescope/engine/temporal/history"
 )
 
 // MaxNotes bounds the notes of one operation.
@@ -42,6 +45,20 @@ func (r *Runner) note(n Note) {
 	r.s.notes = append(r.s.notes, n)
 }
 
+// Note records what happened in the workflow's logic at a place, for readers. Like all notes it is part of the input of
+// the next operation, or of a marker if there are too many.
+func (r *Runner) Note(ctx workflow.Context, place string, value any) error {
+	data, err := encode(value)
+	if err != nil {
+		return permanent(TypeBadOperation, "note at %q: %v", place, err)
+	}
+	if len(r.s.notes) >= MaxNotes {
+		r.Flush(ctx)
+	}
+	r.note(Note{Event: StepChanged, Key: place, Time: workflow.Now(ctx).UTC(), Value: data})
+	return nil
+}
+
 func (r *Runner) takeNotes() ([]Note, int) {
 	notes, dropped := r.s.notes, r.s.dropped
 	r.s.notes = nil
@@ -69,6 +86,9 @@ func (r *Runner) Now(ctx workflow.Context) time.Time {
 	now := workflow.Now(ctx).UTC()
 	if r.s.annotated {
 		id, _ := r.nextID(prefixTime, "now")
+		if recorded, ok := r.s.reuse[id]; ok {
+			_ = json.Unmarshal(recorded, &now)
+		}
 		r.note(Note{Event: TimeAccessed, Key: id, Time: now})
 	}
 	return now
@@ -87,6 +107,9 @@ type drawn struct {
 // fails the workflow task.
 func Random[T any](ctx workflow.Context, r *Runner, name string, draw func(*rand.Rand) T) T {
 	id, _ := r.nextID(prefixRandom, name)
+	if recorded, ok := r.s.reuse[id]; ok {
+		return decodeRandom[T](id, recorded)
+	}
 	encoded := workflow.SideEffect(ctx, func(workflow.Context) any {
 		seed := r.s.seedFor(id)
 		value, err := encode(draw(rand.New(rand.NewPCG(seed, seed))))
@@ -102,8 +125,24 @@ func Random[T any](ctx workflow.Context, r *Runner, name string, draw func(*rand
 	if d.Key != id {
 		panic(fmt.Sprintf("nondeterministic workflow: the history has the random value %q where the code draws %q", d.Key, id))
 	}
-	var value T
-	if err := json.Unmarshal(d.Value, &value); err != nil {
+	return decodeRandom[T](id, d.Value)
+}
+
+// RandomKey returns the key of the first random value of a name in the main path of a workflow.
+func RandomKey(name string) string { return idOf(prefixRandom, name, "", 1) }
+
+// ParseRandomKey returns the name of a random value and the branch that draws it.
+func ParseRandomKey(key string) (name, branch string, ok bool) {
+	rest, ok := strings.CutPrefix(key, prefixRandom+".")
+	if !ok {
+		return "", "", false
+	}
+	name, branch, _, ok = history.ParseOperationID(prefixOperation + "." + rest)
+	return name, branch, ok
+}
+
+func decodeRandom[T any](id string, data json.RawMessage) (value T) {
+	if err := json.Unmarshal(data, &value); err != nil {
 		panic(fmt.Sprintf("random value %s: the recorded value does not fit %T: %v", id, value, err))
 	}
 	return value

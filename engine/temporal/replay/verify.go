@@ -39,8 +39,9 @@ var (
 type Verifier struct {
 	// Register registers the workflows that can be verified.
 	Register func(worker.WorkflowRegistry)
-	// Build names the code that is verified.
+	// Build names the code that is verified, and Queue the task queue of its workers, "" for any.
 	Build string
+	Queue string
 	// Strict also reports differences that Temporal accepts: [Drifted].
 	Strict bool
 	// Patience is how long the code may run without a decision; 0 means [DefaultPatience].
@@ -73,9 +74,11 @@ func (v *Verifier) Verify(ctx context.Context, events []*historypb.HistoryEvent)
 		return out
 	}
 	verdict := v.judge(out, events, r, replayErr)
-	if encoded := history.FirstEncoded(events); verdict.Outcome != Deterministic && encoded != "" {
-		out.Why = encoded // code that cannot read its input says nothing about the run
-		return out
+	if verdict.Outcome != Deterministic {
+		// Code that cannot read its input, or that did not decide the run, says nothing about it.
+		if out.Why = cmp.Or(history.FirstEncoded(events), v.otherQueue(events)); out.Why != "" {
+			return out
+		}
 	}
 	if verdict.Outcome == Nondeterministic && !v.Strict && !errors.Is(replayErr, errStuck) {
 		// Replay again with inputs and results, which the report shows.
@@ -139,6 +142,16 @@ func foreignSDK(events []*historypb.HistoryEvent) string {
 		}
 	}
 	return ""
+}
+
+// otherQueue says that workers of another task queue decided the history, perhaps with other code for the same
+// workflow type, or returns "".
+func (v *Verifier) otherQueue(events []*historypb.HistoryEvent) string {
+	queue := events[0].GetWorkflowExecutionStartedEventAttributes().GetTaskQueue().GetName()
+	if v.Queue == "" || queue == v.Queue {
+		return ""
+	}
+	return fmt.Sprintf("decided by workers of task queue %q, whose code may be another program's", queue)
 }
 
 // trimIncompleteTask removes the last workflow task if the events of its commands may be

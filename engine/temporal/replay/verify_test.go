@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 	sdkpb "go.temporal.io/api/sdk/v1"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -301,6 +303,33 @@ func TestOtherSDK(t *testing.T) {
 	}
 }
 
+// A history that this code cannot read, or that workers of another task queue decided, is not called
+// nondeterministic. If it replays, it is deterministic.
+func TestOtherWorkers(t *testing.T) {
+	stored := originalHistory()
+	stored[0].GetWorkflowExecutionStartedEventAttributes().Input = storedPayloads()
+	for name, c := range map[string]struct {
+		events  []*historypb.HistoryEvent
+		queue   string
+		code    func(workflow.Context) (string, error)
+		outcome Outcome
+		why     string
+	}{
+		"stored": {stored, "", variant{drop: true}.run, Unverified,
+			`a payload of event 1 is stored outside the history by the storage driver "s3"`},
+		"other queue": {originalHistory(), "ace", variant{drop: true}.run, Unverified,
+			`decided by workers of task queue "q", whose code may be another program's`},
+		"own queue":    {originalHistory(), "q", variant{drop: true}.run, Nondeterministic, ""},
+		"same program": {originalHistory(), "ace", original, Deterministic, ""},
+	} {
+		checked := verifier(c.code, false)
+		checked.Queue = c.queue
+		if v := checked.Verify(t.Context(), c.events); v.Outcome != c.outcome || v.Why != c.why {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
 // Tasks and commands are found in a history that a server recorded.
 func TestTasksOfRecorded(t *testing.T) {
 	n := 0
@@ -314,4 +343,14 @@ func TestTasksOfRecorded(t *testing.T) {
 	if n != 5 {
 		t.Errorf("%d activities", n)
 	}
+}
+
+// storedPayloads returns a payload that the external storage of an SDK replaced by a reference.
+func storedPayloads() *commonpb.Payloads {
+	p := replaytest.Encoded(map[string]any{"driverName": "s3"})
+	p.Payloads[0].Metadata = map[string][]byte{
+		converter.MetadataEncoding:    []byte(converter.MetadataEncodingProtoJSON),
+		converter.MetadataMessageType: []byte("temporal.api.sdk.v1.ExternalStorageReference"),
+	}
+	return p
 }

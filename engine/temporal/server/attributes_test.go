@@ -11,6 +11,7 @@ import (
 	sqliteschema "go.temporal.io/server/schema/sqlite"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/searchattr"
 )
 
 // A directory of an older version gets the missing search attributes and keeps its contents,
@@ -26,8 +27,9 @@ func TestAttributesOfOldDirectory(t *testing.T) {
 	n := join(t, Options{Dir: dir})
 	c := dial(t, n)
 	ctx := testContext(t)
-	if missing, err := missingAttributes(ctx, c.WorkflowService()); err != nil || len(missing) > 0 {
-		t.Fatalf("missing %v: %v", missing, err)
+	if gap, err := searchattr.ReadGap(ctx, c.WorkflowService(), ace.DefaultNamespace); err != nil ||
+		len(gap.All()) > 0 {
+		t.Fatalf("missing %v: %v", gap, err)
 	}
 	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: "found", TaskQueue: queue, TypedSearchAttributes: temporal.NewSearchAttributes(
 		temporal.NewSearchAttributeKeyKeyword(ace.AttrBlueprint).ValueSet("site-crawler"), temporal.NewSearchAttributeKeyKeyword(ace.AttrTask).ValueSet("ses_1"))}, echo)

@@ -114,6 +114,8 @@ func dynamicConfig() dc.StaticClient {
 		// Tool calls that wait for a decision, clients that wait for messages, and decisions
 		// are updates in flight. The default is 10.
 		dc.WorkflowExecutionMaxInFlightUpdates.Key(): 200,
+		// Several consoles and commands may query the same run at once. The default is 1.
+		dc.MaxBufferedQueryCount.Key(): 100,
 
 		// One process serves every task queue, so partitions of a queue would only
 		// forward to each other.

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +21,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/searchattr"
 )
 
 // startAttempts bounds the attempts to start when another program takes a chosen port.
@@ -184,7 +183,7 @@ func (h *host) awaitReady(ctx context.Context) (err error) {
 	}
 	ctx = h.authorize(ctx)
 	frontend := workflowservice.NewWorkflowServiceClient(h.conn)
-	missing, err := missingAttributes(ctx, frontend)
+	gap, err := searchattr.ReadGap(ctx, frontend, ace.DefaultNamespace)
 	for err != nil {
 		select {
 		case <-h.log.broken:
@@ -194,55 +193,16 @@ func (h *host) awaitReady(ctx context.Context) (err error) {
 		if pause(ctx, 2*time.Millisecond) != nil {
 			return fmt.Errorf("no answer from %s: %w", h.endpoint.Address, err)
 		}
-		missing, err = missingAttributes(ctx, frontend)
+		gap, err = searchattr.ReadGap(ctx, frontend, ace.DefaultNamespace)
 	}
-	if len(missing) == 0 {
+	if len(gap.Missing) == 0 {
 		return nil
 	}
-	return addAttributes(ctx, h.conn, missing)
+	// An older version created the database.
+	return searchattr.Add(ctx, frontend, operatorservice.NewOperatorServiceClient(h.conn), ace.DefaultNamespace,
+		gap.Missing)
 }
 
 func (h *host) authorize(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "authorization", bearer+h.token)
-}
-
-// addAttributes adds search attributes that are missing because an older version created the
-// database. It waits until the server accepts them, which takes up to two seconds.
-func addAttributes(ctx context.Context, conn *grpc.ClientConn, missing []string) error {
-	_, err := operatorservice.NewOperatorServiceClient(conn).AddSearchAttributes(ctx,
-		&operatorservice.AddSearchAttributesRequest{
-			Namespace: ace.DefaultNamespace, SearchAttributes: keywords(missing),
-		})
-	if err != nil {
-		return fmt.Errorf("add the search attributes %v: %w", missing, err)
-	}
-	for {
-		err := acceptsAttributes(ctx, workflowservice.NewWorkflowServiceClient(conn), missing)
-		if err == nil {
-			return nil
-		}
-		if pause(ctx, 20*time.Millisecond) != nil {
-			return fmt.Errorf("the search attributes %v were added but are not accepted: %w", missing, err)
-		}
-	}
-}
-
-func missingAttributes(ctx context.Context, c workflowservice.WorkflowServiceClient) ([]string, error) {
-	r, err := c.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: ace.DefaultNamespace})
-	if err != nil {
-		return nil, err
-	}
-	known := slices.Collect(maps.Values(r.GetConfig().GetCustomSearchAttributeAliases()))
-	return slices.DeleteFunc(ace.SearchAttributes(), func(name string) bool {
-		return slices.Contains(known, name)
-	}), nil
-}
-
-// acceptsAttributes makes a query that fails unless the server knows the attributes.
-func acceptsAttributes(ctx context.Context, c workflowservice.WorkflowServiceClient, names []string) error {
-	query := strings.Join(names, ` = "" AND `) + ` = ""`
-	_, err := c.CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{
-		Namespace: ace.DefaultNamespace, Query: query,
-	})
-	return err
 }

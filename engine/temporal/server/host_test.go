@@ -1,18 +1,26 @@
 package server
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"acescope/engine/ace"
 )
@@ -53,6 +61,8 @@ func TestHost(t *testing.T) {
 			t.Errorf("search attributes are %v, want %v", names, want)
 		}
 	})
+
+	t.Run("queries", func(t *testing.T) { severalQueries(t, n, c) })
 
 	t.Run("search", func(t *testing.T) {
 		ctx := testContext(t)
@@ -141,4 +151,60 @@ func (e environment) LookupEnv(name string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// severalQueries queries a run by several clients while its worker has a workflow task. The server keeps the
+// queries until the task is completed, here until they time out, and rejects none.
+func severalQueries(t *testing.T, n *Node, c client.Client) {
+	run, err := c.ExecuteWorkflow(testContext(t), client.StartWorkflowOptions{ID: "queried", TaskQueue: "manual"}, echo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	take := func() []byte {
+		task, err := c.WorkflowService().PollWorkflowTaskQueue(testContext(t), &workflowservice.PollWorkflowTaskQueueRequest{
+			Namespace: ace.DefaultNamespace, TaskQueue: &taskqueuepb.TaskQueue{Name: "manual"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return task.TaskToken
+	}
+	_, err = c.WorkflowService().RespondWorkflowTaskCompleted(testContext(t),
+		&workflowservice.RespondWorkflowTaskCompletedRequest{Namespace: ace.DefaultNamespace, TaskToken: take()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SignalWorkflow(testContext(t), run.GetID(), "", "say", "x"); err != nil {
+		t.Fatal(err)
+	}
+	take()
+	var rejected atomic.Int32
+	opts := n.ClientOptions()
+	opts.ConnectionOptions.DialOptions = append(opts.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(
+		func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+			o ...grpc.CallOption) error {
+			err := invoke(ctx, method, req, reply, cc, o...)
+			if status.Code(err) == codes.ResourceExhausted {
+				rejected.Add(1)
+			}
+			return err
+		}))
+	counted, err := client.DialContext(testContext(t), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer counted.Close()
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			if _, err := counted.QueryWorkflow(ctx, run.GetID(), "", client.QueryTypeStackTrace); err == nil {
+				t.Error("the query was answered")
+			}
+		})
+	}
+	wg.Wait()
+	if n := rejected.Load(); n > 0 {
+		t.Errorf("%d queries were rejected", n)
+	}
 }

@@ -19,7 +19,7 @@
 // machine's clock jumped or the process was stopped. See [ClockStep].
 //
 // Bounds: waiting for a host is limited by the context and by [Options.StartTimeout], [Node.Close]
-// by its context and [closeTimeout], the log by three files of 10 MB.
+// by its context, the log by three files of 10 MB.
 //
 // Access: callers need the token, which is in a file that only its user can read, and a host proves that
 // it knows the token before an attached process sends it. The ports between the server's own services
@@ -61,7 +61,7 @@ type Options struct {
 
 	wall func() time.Time // the machine's clock; nil means time.Now
 	last time.Time        // of the last host
-	// stopTimeout bounds the wait for the server to stop; 0 means 10 seconds.
+	// stopTimeout bounds the wait for the server to stop; 0 means 30 seconds.
 	stopTimeout time.Duration
 }
 
@@ -77,14 +77,12 @@ func (o Options) withDefaults() Options {
 	if o.wall == nil {
 		o.wall = time.Now
 	}
-	o.stopTimeout = cmp.Or(o.stopTimeout, 10*time.Second)
+	o.stopTimeout = cmp.Or(o.stopTimeout, 30*time.Second)
 	o.Version = cmp.Or(o.Version, unknownVersion)
 	return o
 }
 
 const (
-	// closeTimeout bounds [Node.Close] in addition to its context.
-	closeTimeout = 5 * time.Second
 	// watchInterval is how often an attached node tries the lock: two system calls.
 	watchInterval = 200 * time.Millisecond
 	// briefPatience is how long a brief node waits for another process to take over.
@@ -317,8 +315,6 @@ func (n *Node) Close(ctx context.Context) error {
 		n.cancel()
 		go n.leave()
 	}
-	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
-	defer cancel()
 	select {
 	case <-n.stopped:
 		return nil

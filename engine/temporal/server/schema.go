@@ -12,13 +12,13 @@ import (
 	"strings"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/persistence/sql/sqlplugin"
 	sqliteschema "go.temporal.io/server/schema/sqlite"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/searchattr"
 )
 
 // retention is how long a closed run keeps its history: ten years, so that runs stay until
@@ -92,7 +92,7 @@ func createTables(cfg *config.SQL) error {
 }
 
 func createNamespace(cfg *config.SQL) error {
-	attributes := keywords(ace.SearchAttributes())
+	attributes := searchattr.Keywords(ace.SearchAttributes())
 	namespace, err := sqliteschema.NewNamespaceConfig(clusterName, ace.DefaultNamespace, false, attributes)
 	if err != nil {
 		return err
@@ -100,14 +100,6 @@ func createNamespace(cfg *config.SQL) error {
 	namespace.Detail.Info.Description = description
 	namespace.Detail.Config.Retention = durationpb.New(retention)
 	return sqliteschema.CreateNamespaces(cfg, namespace)
-}
-
-func keywords(names []string) map[string]enumspb.IndexedValueType {
-	types := map[string]enumspb.IndexedValueType{}
-	for _, name := range names {
-		types[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
-	}
-	return types
 }
 
 func databaseError(dir string, err error) error {

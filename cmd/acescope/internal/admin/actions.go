@@ -10,6 +10,7 @@ import (
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
+	"acescope/engine/flow"
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
 	"acescope/engine/temporal/fork"
@@ -114,6 +115,16 @@ func (l *Link) DecideCall(ctx context.Context, id, call string, allow bool, reas
 	})
 }
 
+// DecideFlow implements [console.FlowActions].
+func (l *Link) DecideFlow(ctx context.Context, of sourceruns.ID, step string, approved bool,
+	comment string) error {
+	return l.do(func(e *engine.Engine) error {
+		d := flow.Decision{Step: step, Approved: approved, Comment: comment, By: agents.User()}
+		_, err := engine.DecideFlow(ctx, e, of.WorkflowID, of.RunID, d)
+		return err
+	})
+}
+
 // InterruptSession implements [console.SessionActions].
 func (l *Link) InterruptSession(ctx context.Context, id string) error {
 	return l.do(func(e *engine.Engine) error {
@@ -131,9 +142,9 @@ func (l *Link) StopSession(ctx context.Context, id string) error {
 }
 
 // Arguments implements [console.SessionActions].
-func (l *Link) Arguments(_ context.Context, ref ace.Ref) (data []byte, err error) {
+func (l *Link) Arguments(ctx context.Context, ref ace.Ref) (data []byte, err error) {
 	err = l.do(func(e *engine.Engine) error {
-		data, err = e.Artifacts.Get(ref, agents.MaxArguments)
+		data, err = e.Artifacts.Get(ctx, ref, agents.MaxArguments)
 		return err
 	})
 	return data, err

@@ -47,7 +47,7 @@ func openConsole(a *cli.App, ctx context.Context, begin func(context.Context, *e
 	}
 	feeds := sources.NewFeeds()
 	link := &Link{app: a, feeds: feeds, dir: dir, frames: &tui.Frames{}}
-	screen := screenOptions{source: source(a, dir), views: console.Options{Actions: link}, frames: link.frames}
+	screen := screenOptions{source: source(a, dir), views: link.options(), frames: link.frames}
 	err = runConsole(a, ctx, feeds, screen, func(ctx context.Context, _ func()) { link.run(ctx, begin) })
 	if link.err != nil {
 		return link.err
@@ -112,7 +112,12 @@ type Link struct {
 
 	mu     sync.Mutex
 	Engine *engine.Engine
+
+	web ownWeb
 }
+
+// options returns what the console can do with a connection.
+func (l *Link) options() console.Options { return console.Options{Actions: l, Web: l.openWeb} }
 
 // run connects, then reads the feeds until ctx ends.
 func (l *Link) run(ctx context.Context, begin func(context.Context, *engine.Engine) error) {
@@ -121,6 +126,7 @@ func (l *Link) run(ctx context.Context, begin func(context.Context, *engine.Engi
 		return
 	}
 	defer done()
+	defer l.web.close()
 	l.mu.Lock()
 	l.Engine = e
 	l.mu.Unlock()
@@ -182,7 +188,8 @@ func screenOf(f *tui.Frames) func() cluster.Screen {
 // setVerifier lets the console replay histories with the workflows of this program.
 func setVerifier(d *cluster.Deps) {
 	verifier := func(strict bool) *replay.Verifier {
-		return &replay.Verifier{Register: workflows.Register, Build: cli.BuildVersion(), Strict: strict}
+		return &replay.Verifier{Register: workflows.Register, Build: cli.BuildVersion(), Queue: d.TaskQueue,
+			Strict: strict}
 	}
 	d.UnknownType = verifier(false).Unknown
 	d.Verify = func(ctx context.Context, events []*historypb.HistoryEvent, strict bool) replay.Verdict {
@@ -292,7 +299,7 @@ func newModel(
 
 // dryConsole creates the console without opening it, which finds all warnings about themes and keys.
 func dryConsole(a *cli.App, ctx context.Context) (*tui.Model, error) {
-	return newModel(a, ctx, sources.NewFeeds(), console.Options{Actions: &Link{app: a}}, tui.Options{})
+	return newModel(a, ctx, sources.NewFeeds(), (&Link{app: a}).options(), tui.Options{})
 }
 
 // source returns the key of the console's state in the state file.

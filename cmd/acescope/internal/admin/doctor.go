@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,30 +110,33 @@ func checkEngine(a *cli.App, ctx context.Context, report reporter) {
 	}
 	e, done, err := a.OpenReadOnly(ctx)
 	if err != nil {
-		report("data", cluster.Error, "%s: %s", dir, cli.OneLine(err))
+		report("data", cluster.Error, "%s: %s", dir, cli.OneLine(cli.Advise(a, err)))
 		return
 	}
 	defer done()
-	checkHost(e, dir, report)
-	checkCodec(ctx, e, report)
 	deps := healthDeps(a, e)
 	deps.Agents = nil // checked before
 	health := system.Read(ctx, deps, cluster.Connection{Mode: string(e.Mode()), Address: e.Address()})
+	checkHost(e, dir, health.Server.Version, report)
+	checkCodec(ctx, e, report)
 	for _, c := range health.Checks() {
-		if slices.Contains([]string{"data", "attributes", "runs", "clock", system.SpoolCheck}, c.Name) {
+		served := c.Section == system.SectionWorkers && e.Mode() != engine.Embedded
+		names := []string{"data", "attributes", "runs", "clock", system.SpoolCheck}
+		if served || slices.Contains(names, c.Name) {
 			report(c.Name, c.State, "%s", strings.TrimRight(c.Text+"; "+c.Advice, "; "))
 		}
 	}
-	checkExecution(a, ctx, e, report)
+	checkExecution(a, ctx, e, health.OpenRuns, report)
 	for _, c := range cli.ProviderChecks(ctx, a) {
 		report("provider", c.State, "%s: %s", c.Name, c.Text)
 	}
 }
 
-func checkHost(e *engine.Engine, dir string, report reporter) {
+func checkHost(e *engine.Engine, dir, version string, report reporter) {
 	if e.Node() == nil {
 		report("data", cluster.OK, "%s", dir)
-		report("server", cluster.OK, "remote cluster %s, namespace %s", e.Address(), e.Namespace())
+		report("server", cluster.OK, "remote cluster %s, Temporal %s, namespace %s", e.Address(),
+			cmp.Or(version, "of unknown version"), e.Namespace())
 		return
 	}
 	if e.Mode() == engine.Embedded {
@@ -161,7 +165,7 @@ func checkCodec(ctx context.Context, e *engine.Engine, report reporter) {
 }
 
 // checkExecution checks which runners and blueprints there are for blueprint runs.
-func checkExecution(a *cli.App, ctx context.Context, e *engine.Engine, report reporter) {
+func checkExecution(a *cli.App, ctx context.Context, e *engine.Engine, openRuns int64, report reporter) {
 	if a.Cluster() == nil {
 		types := strings.Join(e.ExecutorTypes(), ", ")
 		if a.Settings.NoRunner {
@@ -173,7 +177,7 @@ func checkExecution(a *cli.App, ctx context.Context, e *engine.Engine, report re
 				"a process with workers for this data directory executes runs for %s", types)
 		}
 	}
-	checkRunners(a, ctx, e, report)
+	checkRunners(ctx, e, openRuns, report)
 	checkBlueprints(a, ctx, report)
 }
 
@@ -181,7 +185,7 @@ func checkExecution(a *cli.App, ctx context.Context, e *engine.Engine, report re
 const dispatcherTimeout = 5 * time.Second
 
 // checkRunners counts the registered runners. Without another process with workers, no runner is alive.
-func checkRunners(a *cli.App, ctx context.Context, e *engine.Engine, report reporter) {
+func checkRunners(ctx context.Context, e *engine.Engine, openRuns int64, report reporter) {
 	if e.Mode() == engine.Embedded {
 		return
 	}
@@ -190,6 +194,10 @@ func checkRunners(a *cli.App, ctx context.Context, e *engine.Engine, report repo
 	view, err := e.Runners(ctx, runner.ViewOptions{})
 	if errors.Is(err, engine.ErrEncoded) {
 		report("runners", cluster.Info, "unknown: %v", err)
+		return
+	}
+	if err != nil && openRuns == 0 && e.Mode() == engine.Cluster {
+		report("runners", cluster.Info, "unknown: no worker answers for the dispatcher, and no run is open")
 		return
 	}
 	if err != nil {

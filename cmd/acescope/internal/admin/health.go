@@ -79,8 +79,10 @@ func unreachable(a *cli.App, err error) error {
 func healthDeps(a *cli.App, e *engine.Engine) cluster.Deps {
 	dir, _ := a.DataDir() // the connection exists, so there is a data directory
 	return cluster.Deps{
-		Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Playbooks: e.Books, DataDir: dir,
-		Spool: spool.Dir(os.Getenv), Artifact: e.Artifacts.Get, Meter: a.Meter, Host: host(e, dir),
+		Client: e.Client, Namespace: e.Namespace(), TaskQueue: e.TaskQueue, Playbooks: e.Books, DataDir: dir,
+		Mirror: engine.LogMirror(e), Transcripts: engine.TranscriptMirror(e), Spool: spool.Dir(os.Getenv),
+		Artifact: e.Artifacts.Get,
+		Meter:    a.Meter, Host: host(e, dir),
 		Agents: a.AgentChecks(),
 	}
 }

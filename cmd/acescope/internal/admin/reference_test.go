@@ -271,9 +271,9 @@ have no ` + "`--json`" + `.
 | 0 | success. Wrong answers are not failures: ` + "`run`" + ` exits 0 if its tasks completed |
 | 1 | failed: the run failed or was canceled, a data set was read only in part, an id is already used, a data directory or port cannot be used, ` + "`doctor`" + ` or ` + "`health`" + ` found a problem |
 | 2 | usage: a flag, an argument, a query, a data set or a playbook does not parse |
-| 3 | not found: a run, a file, a playbook version, a branch or a bullet |
+| 3 | not found: a namespace, a run, a file, a playbook version, a branch or a bullet |
 | 4 | differs (` + "`diff`, `playbook diff`" + `) or nondeterministic (` + "`replay verify`" + `) |
-| 5 | unreachable: the cluster, or the process that hosts the embedded server, does not answer |
+| 5 | unreachable: the cluster, its store, or the process that hosts the embedded server, does not answer or denies access; or the store of the namespace has changed |
 | 130 | interrupted. ` + "`serve` and `mcp`" + ` run until then and exit 0 |
 
 A command that fails writes one line to standard error. The line begins with ` + "`acescope: `" + `.

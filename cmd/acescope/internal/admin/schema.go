@@ -13,6 +13,7 @@ import (
 
 	"acescope/cmd/acescope/internal/agents"
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/cmd/acescope/internal/flows"
 	"acescope/cmd/acescope/internal/history"
 	"acescope/cmd/acescope/internal/learning"
 	"acescope/cmd/acescope/internal/runs"
@@ -44,8 +45,9 @@ func typed[T any](names ...string) []lineType {
 
 // Lines that several commands write.
 var (
-	finished     = slices.Concat(typed[cli.RunLine]("task"), typed[runs.SummaryLine]("summary"))
-	changes      = typed[histories.Change]("phase", "skill", "command", "delta", "status", "unread", "error")
+	finished = slices.Concat(typed[cli.RunLine]("task"), typed[runs.SummaryLine]("summary"))
+	changes  = typed[histories.Change]("phase", "skill", "command", "delta", "status", "unread", "error",
+		"step")
 	conversation = slices.Concat(
 		typed[agents.EntryLine]("user", "text", "thinking", "tool", "status", "error"),
 		typed[agents.SessionChange]("session_state"), typed[agents.DeltaLine]("delta"))
@@ -60,21 +62,27 @@ var (
 // fits their schemas.
 var Outputs = []output{
 	{"run", slices.Concat(finished, typed[runs.StartedLine]("started"))},
-	{"list", slices.Concat(typed[cli.RunLine]("task", "experiment", "blueprint", "session", "workflow"),
+	{"dataset", typed[runs.DatasetLine]("dataset")},
+	{"list", slices.Concat(typed[cli.RunLine]("task", "experiment", "blueprint", "session", "flow", "workflow"),
 		typed[runs.FacetsLine]("facets"),
 		typed[runs.RecentLine]("recent"))},
 	{"show", slices.Concat(
-		typed[runs.ShowLine]("workflow", "task", "experiment", "session", "blueprint"), typed[runs.CallLine]("call"))},
+		typed[runs.ShowLine]("workflow", "task", "experiment", "session", "blueprint", "flow"),
+		typed[runs.CallLine]("call"))},
 	{"timeline", slices.Concat(typed[history.SpanLine]("span"), typed[history.EventLine]("event"))},
 	{"operations", typed[history.OperationLine](operationNames()...)},
 	{"logs", slices.Concat(typed[runs.LogLine]("line"), typed[runs.LogNote]("note"))},
 	{"playbook branches", typed[learning.BranchLine]("playbook_branch")},
 	{"playbook log", typed[learning.PlaybookVersionLine]("playbook_version")},
+	{"playbook export", typed[learning.ExportLine]("playbook_export")},
 	{"playbook show", typed[learning.PlaybookLine]("playbook")},
 	{"playbook diff", bookDiff},
 	{"playbook blame", typed[learning.BlameLine]("blame")},
 	{"playbook health", slices.Concat(typed[learning.FindingLine]("finding"),
 		typed[learning.HealthEnd]("playbook_health"))},
+	{"store show", typed[StoreLine]("store")},
+	{"store import", typed[ImportLine]("import")},
+	{"store gc", slices.Concat(typed[GarbageLine]("garbage"), typed[GarbageEnd]("garbage_summary"))},
 	{"experiment list", typed[learning.ExperimentRow]("experiment_row")},
 	{"experiment show", slices.Concat(typed[learning.ExperimentSeries]("experiment_series"),
 		typed[learning.TaskLine]("experiment_task"))},
@@ -94,11 +102,14 @@ var Outputs = []output{
 	{"terminate", typed[runs.ActionLine]("terminate")},
 	{"signal", typed[runs.ActionLine]("signal")},
 	{"reset", typed[runs.ActionLine]("reset")},
-	{"fork", slices.Concat(typed[history.ForkLine]("fork"), finished)},
+	{"fork", slices.Concat(typed[history.ForkLine]("fork"), typed[flows.FlowForkLine]("flow_fork"),
+		typed[flows.StepLine]("flow_step"), typed[flows.ResultLine]("flow_result"), finished)},
 	{"lineage", typed[history.LineageLine]("lineage")},
 	{"serve", typed[ServeLine]("serve")},
+	{"web", typed[WebLine]("web")},
 	{"doctor", typed[checkLine]("check")},
-	{"open", typed[runs.ShowLine]("workflow", "task", "experiment", "session", "blueprint")},
+	{"setup", typed[SetupLine]("setup")},
+	{"open", typed[runs.ShowLine]("workflow", "task", "experiment", "session", "blueprint", "flow")},
 	{"replay step", slices.Concat(typed[history.StepLine]("step"), typed[history.StepChange]("change"),
 		typed[history.WatchLine]("watch"))},
 	{"replay verify", verdicts},
@@ -132,6 +143,16 @@ var Outputs = []output{
 	{"agent stop", typed[agents.AgentRun]("agent_run")},
 	{"agent runs", typed[agents.AgentRun]("agent_run")},
 	{"mcp", typed[agents.McpLine]("mcp")},
+	{"flow validate", typed[flows.ValidationLine]("flow_validation")},
+	{"flow test", typed[flows.TestLine]("flow_test")},
+	{"flow check", typed[flows.CheckLine]("flow_check")},
+	{"flow list", typed[flows.FlowLine]("flow")},
+	{"flow show", typed[flows.DetailLine]("flow_detail")},
+	{"flow run", slices.Concat(typed[flows.StartedLine]("flow_started"), typed[flows.StepLine]("flow_step"),
+		typed[flows.ResultLine]("flow_result"))},
+	{"flow copy", typed[flows.CopyLine]("flow_copy")},
+	{"flow approve", typed[flows.DecisionLine]("flow_decision")},
+	{"flow reject", typed[flows.DecisionLine]("flow_decision")},
 	{"config", typed[configLine]("config")},
 	{"config themes", typed[themeLine]("theme")},
 	{"config keys", typed[keyLine]("key")},
@@ -146,16 +167,29 @@ func operationNames() (names []string) {
 	return names
 }
 
+const (
+	schemaDialect = "https://json-schema.org/draft/2020-12/schema"
+	contractWord  = "contract" // in place of a command
+)
+
 // SchemaCommand returns the command schema.
 func SchemaCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "schema [COMMAND]",
-		Short: "Print the JSON Schema of a command's --json output, or list the commands",
-		Long: "Print the JSON Schema (draft 2020-12) of the lines that a command writes with --json. Later versions may\n" +
-			"add fields, so the schemas allow additional ones.",
-		Example: "acescope schema list\nacescope schema show | jq '.\"$defs\" | keys'",
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return OutputNames(), cobra.ShellCompDirectiveNoFileComp
+		Use:   "schema [COMMAND | contract [NAME]]",
+		Short: "Print the JSON Schema of a command's --json output or of the contract's payloads, or list the commands",
+		Long: "Print the JSON Schema (draft 2020-12) of the lines that a command writes with --json, or of the payloads of\n" +
+			"the contract for workers of other programs: inputs and results of workflows and activities, signals, answers\n" +
+			"of queries and memos, each in \"$defs\". NAME selects a workflow type, an activity, a signal, a query or a\n" +
+			"memo. Later versions may add fields, so the schemas allow additional ones.",
+		Example: "acescope schema list\nacescope schema show | jq '.\"$defs\" | keys'\n" +
+			"acescope schema contract run_curator",
+		ValidArgsFunction: func(
+			_ *cobra.Command, args []string, _ string,
+		) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 && args[0] == contractWord {
+				return ContractNames(), cobra.ShellCompDirectiveNoFileComp
+			}
+			return append(OutputNames(), contractWord), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return schema(a, strings.Join(args, " ")) },
 	}
@@ -172,20 +206,28 @@ func schema(a *cli.App, command string) error {
 	if command == "" {
 		return schemaList(a)
 	}
-	for _, o := range Outputs {
-		if o.Command != command {
-			continue
-		}
-		s, err := o.Schema(false)
-		if err != nil {
-			return err
-		}
-		enc := json.NewEncoder(a.Out)
-		enc.SetIndent("", "  ")
-		enc.SetEscapeHTML(false)
-		return enc.Encode(s)
+	s, err := schemaOf(command)
+	if err != nil {
+		return err
 	}
-	return cli.NotFound("no command %q writes JSON; commands: %s", command, strings.Join(OutputNames(), ", "))
+	enc := json.NewEncoder(a.Out)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(s)
+}
+
+// schemaOf returns the schema of a command, or of the payloads of the contract.
+func schemaOf(command string) (*jsonschema.Schema, error) {
+	if name, ok := strings.CutPrefix(command+" ", contractWord+" "); ok {
+		return ContractSchema(strings.TrimSpace(name), false)
+	}
+	for _, o := range Outputs {
+		if o.Command == command {
+			return o.Schema(false)
+		}
+	}
+	return nil, cli.NotFound("no command %q writes JSON; commands: %s", command,
+		strings.Join(OutputNames(), ", "))
 }
 
 func schemaList(a *cli.App) error {
@@ -214,7 +256,7 @@ func OutputNames() []string {
 // Schema returns the schema of one line of the output. With strict it allows no additional fields.
 func (o output) Schema(strict bool) (*jsonschema.Schema, error) {
 	s := &jsonschema.Schema{
-		Schema: "https://json-schema.org/draft/2020-12/schema",
+		Schema: schemaDialect,
 		Title:  "acescope " + o.Command + " --json: one line",
 		Defs:   map[string]*jsonschema.Schema{},
 	}

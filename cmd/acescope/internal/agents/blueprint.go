@@ -22,7 +22,10 @@ import (
 
 // AgentCommand holds the commands on blueprints and on their runs.
 func AgentCommand(a *cli.App) *cobra.Command {
-	cmd := newGroup("agent", "Blueprints of agents and deterministic programs, and their runs",
+	cmd := cli.Group(&cobra.Command{
+		Use:   "agent",
+		Short: "Blueprints of agents and deterministic programs, and their runs",
+	},
 		blueprintListCommand(a), blueprintShowCommand(a), blueprintValidateCommand(a), blueprintNewCommand(a),
 		runStartCommand(a), runResumeCommand(a), runStatusCommand(a), runResultCommand(a), runStopCommand(a),
 		runListCommand(a))
@@ -72,7 +75,7 @@ func listBlueprints(a *cli.App, ctx context.Context) error {
 		return err
 	}
 	if len(entries) == 0 {
-		notice(a, `no blueprints in %s; create one with "acescope agent new NAME"`, strings.Join(l.Dirs, ", "))
+		cli.Warn(a, `no blueprints in %s; create one with "acescope agent new NAME"`, strings.Join(l.Dirs, ", "))
 	}
 	return cli.WriteRows(a, mapped(entries, newBlueprintLine), "NAME\tTYPE\tTAGS\tREQUIREMENTS\tDESCRIPTION",
 		func(l BlueprintLine) []any {
@@ -229,7 +232,7 @@ func newBlueprint(a *cli.App, name string, kind run.BlueprintType, strategy run.
 	for _, e := range entries {
 		line.Files = append(line.Files, e.Name())
 	}
-	return report(a, line, `created %s; show it with "acescope agent show %s"`, dir, name)
+	return cli.Report(a, line, `created %s; show it with "acescope agent show %s"`, dir, name)
 }
 
 // BlueprintCheck is the result of checking a blueprint.

@@ -345,7 +345,7 @@ func awaitTurn(a *cli.App, ctx context.Context, e *engine.Engine, id, messageID 
 	turn, err := watchSession(ctx, e, id, messageID, func(d *sessions.Detail, _ *sessions.Turn) error {
 		if d.State != nil && len(d.State.Pending) > 0 && d.State.Pending[0].ID != hinted {
 			hinted = d.State.Pending[0].ID
-			notice(a, "%s", approvalHint(d.State.Pending[0], id))
+			cli.Warn(a, "%s", approvalHint(d.State.Pending[0], id))
 		}
 		return nil
 	})

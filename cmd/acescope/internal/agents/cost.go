@@ -194,7 +194,7 @@ func noticeUnread(a *cli.App, list []*transcripts.Session) {
 		}
 	}
 	if len(failed) > 0 {
-		notice(a, "%s cannot be read and may be missing in the costs; the first: %s",
+		cli.Warn(a, "%s cannot be read and may be missing in the costs; the first: %s",
 			cli.Numbered(int64(len(failed)), "session"), failed[0])
 	}
 }
@@ -203,11 +203,11 @@ func noticeUnread(a *cli.App, list []*transcripts.Session) {
 func noticeEmpty(a *cli.App, all transcripts.Cost) {
 	switch {
 	case all.Sessions == 0:
-		notice(a, "the transcripts contain no usage of a model")
+		cli.Warn(a, "the transcripts contain no usage of a model")
 	case all.First == "":
-		notice(a, "no usage is selected; the transcripts contain usage without dates")
+		cli.Warn(a, "no usage is selected; the transcripts contain usage without dates")
 	default:
-		notice(a, "no usage is selected; the transcripts contain usage from %s to %s", all.First, all.Last)
+		cli.Warn(a, "no usage is selected; the transcripts contain usage from %s to %s", all.First, all.Last)
 	}
 }
 
@@ -221,6 +221,6 @@ func noticeUnpriced(a *cli.App, total transcripts.Cost) {
 	if dir, err := cli.ConfigDir(); err == nil {
 		file = filepath.Join(dir, file)
 	}
-	notice(a, "the cost lacks %s tokens without a known price: %s; set prices in %s ([[prices]])",
+	cli.Warn(a, "the cost lacks %s tokens without a known price: %s; set prices in %s ([[prices]])",
 		text.Count(total.Unpriced), text.Cut(models, 200, "…"), file)
 }

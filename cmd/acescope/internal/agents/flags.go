@@ -127,8 +127,8 @@ func requirementFlags(fs *pflag.FlagSet, r *runner.Requirements) {
 	fs.StringVar(&r.ProjectDir, "require-project-dir", "", "project directory of the runner")
 }
 
-// readArgument returns the value of a flag, or the content of a file for @FILE and of standard input for "-".
-func readArgument(ctx context.Context, flag, value string, limit int64) ([]byte, error) {
+// ReadArgument returns the value of a flag, or the content of a file for @FILE and of standard input for "-".
+func ReadArgument(ctx context.Context, flag, value string, limit int64) ([]byte, error) {
 	path, isFile := strings.CutPrefix(value, "@")
 	if value == "-" {
 		path, isFile = "-", true

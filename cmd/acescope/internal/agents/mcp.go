@@ -35,7 +35,8 @@ func McpCommand(a *cli.App) *cobra.Command {
 		Use:   "mcp",
 		Short: "Serve the actions on runs as tools (Model Context Protocol)",
 		Long: `Serves tools to an agent: list_agent_blueprints, start_agent_session, resume_agent_session,
-get_agent_session_status, get_agent_session_result, list_agent_sessions and stop_agent_session.
+get_agent_session_status, get_agent_session_result, list_agent_sessions and stop_agent_session;
+list_approvals and decide_approval for flows.
 Without --http it uses standard input and output, for the client that has started it. With --http it
 serves all clients on this machine that have the token, until it is interrupted. If no other process
 serves the data directory, this one does; run acescope serve beside it so that runs continue when
@@ -124,7 +125,7 @@ func serveHTTPTools(a *cli.App, ctx context.Context, f mcpFlags) error {
 	}
 	return withToolServer(a, ctx, f.caller, func(s *mcp.Server) error {
 		line := McpLine{"mcp", mcp.URL(l), f.tokenFile}
-		if err := report(a, line, "serving tools at %s; the token is in %s", line.URL, line.TokenFile); err != nil {
+		if err := cli.Report(a, line, "serving tools at %s; the token is in %s", line.URL, line.TokenFile); err != nil {
 			return err
 		}
 		return s.ServeHTTP(ctx, l, token)
@@ -150,7 +151,7 @@ func withToolServer(a *cli.App, ctx context.Context, caller mcp.Caller, serve fu
 		return err
 	}
 	s := mcp.New(mcp.Options{Service: service, Version: cli.BuildVersion(), Caller: caller, Artifacts: e.Artifacts,
-		Logger: log})
+		Approvals: engine.FlowApprovals{Engine: e}, Logger: log})
 	defer s.Close()
 	if err := serve(s); ctx.Err() == nil {
 		return err

@@ -207,7 +207,7 @@ func editSettings(a *cli.App, line HooksLine, change func([]byte) ([]byte, error
 			fmt.Fprintln(a.Out, cli.SafeText(l))
 		}
 	}
-	return report(a, line, "%s: %s", path, line.text())
+	return cli.Report(a, line, "%s: %s", path, line.text())
 }
 
 // text describes the change in one line.

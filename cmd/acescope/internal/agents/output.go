@@ -9,33 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"acescope/cmd/acescope/internal/cli"
 )
-
-// newGroup returns a command that only holds other commands.
-func newGroup(name, short string, commands ...*cobra.Command) *cobra.Command {
-	group := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs}
-	group.AddCommand(commands...)
-	group.RunE = func(*cobra.Command, []string) error {
-		var names []string
-		for _, c := range commands {
-			names = append(names, c.Name())
-		}
-		return cli.UsageError("%s needs a command: %s", name, strings.Join(names, ", "))
-	}
-	return group
-}
-
-// report writes v as a JSON line with --json, otherwise the formatted line.
-func report(a *cli.App, v any, format string, args ...any) error {
-	if a.JSON {
-		return cli.NewLines(a.Out).Write(v)
-	}
-	_, err := fmt.Fprintln(a.Out, cli.SafeText(fmt.Sprintf(format, args...)))
-	return err
-}
 
 // mapped returns the lines of values.
 func mapped[V, L any](values []V, line func(V) L) iter.Seq[L] {
@@ -46,11 +21,6 @@ func mapped[V, L any](values []V, line func(V) L) iter.Seq[L] {
 			}
 		}
 	}
-}
-
-// notice writes a line to standard error.
-func notice(a *cli.App, format string, args ...any) {
-	fmt.Fprintln(a.Err, "acescope: "+cli.SafeText(fmt.Sprintf(format, args...)))
 }
 
 // details are names and untrusted values, one per line.

@@ -289,7 +289,7 @@ func (c *RunClient) Result(ctx context.Context, id string, wait bool) error {
 	in := state.Input
 	switch {
 	case state.Result != nil && state.Status.Over():
-		return c.WriteResult(in, *state.Result)
+		return c.WriteResult(ctx, in, *state.Result)
 	case wait:
 		return c.await(ctx, in)
 	case state.Status.Over():
@@ -307,11 +307,11 @@ type AgentResult struct {
 }
 
 // WriteResult writes the result of a run. It returns an error if the run has not completed.
-func (c *RunClient) WriteResult(in run.Input, r run.Result) error {
+func (c *RunClient) WriteResult(ctx context.Context, in run.Input, r run.Result) error {
 	a := c.App
 	if a.JSON {
 		l := AgentResult{"agent_result", in.Type, in.Name(), r}
-		l.RunID, l.SessionID, l.Output = in.RunID, in.SessionID, c.output(r)
+		l.RunID, l.SessionID, l.Output = in.RunID, in.SessionID, c.output(ctx, r)
 		if err := cli.NewLines(a.Out).Write(l); err != nil {
 			return err
 		}
@@ -321,24 +321,24 @@ func (c *RunClient) WriteResult(in run.Input, r run.Result) error {
 	if !in.IsProgram() {
 		output, ref = runners.OutputText(&r), r.OutputRef
 	}
-	if err := c.writeOutput(a.Out, output, ref, !in.IsProgram()); err != nil {
+	if err := c.writeOutput(ctx, a.Out, output, ref, !in.IsProgram()); err != nil {
 		return err
 	}
-	if err := c.writeOutput(a.Err, r.Stderr, r.StderrRef, false); err != nil {
+	if err := c.writeOutput(ctx, a.Err, r.Stderr, r.StderrRef, false); err != nil {
 		return err
 	}
 	if r.Dropped > 0 {
-		notice(a, "%d bytes of the output of run %s were not stored", r.Dropped, in.RunID)
+		cli.Warn(a, "%d bytes of the output of run %s were not stored", r.Dropped, in.RunID)
 	}
 	return resultError(in, r)
 }
 
 // output returns the complete output of a run as JSON, or nil if its artifact is not on this machine.
-func (c *RunClient) output(r run.Result) json.RawMessage {
+func (c *RunClient) output(ctx context.Context, r run.Result) json.RawMessage {
 	if r.OutputRef == nil {
 		return r.Output
 	}
-	content, err := c.complete(r.OutputRef, "")
+	content, err := c.complete(ctx, r.OutputRef, "")
 	if err != nil || content == "" {
 		return nil
 	}
@@ -368,12 +368,12 @@ func resultError(in run.Input, r run.Result) error {
 
 // writeOutput writes the output of a run unchanged to a file or a pipe, and safely to a terminal. The artifact, if
 // there is one on this machine, replaces the shortened output. With endLine the output ends with a line break.
-func (c *RunClient) writeOutput(to io.Writer, output string, ref *ace.Ref, endLine bool) error {
-	complete, err := c.complete(ref, output)
+func (c *RunClient) writeOutput(ctx context.Context, to io.Writer, output string, ref *ace.Ref, endLine bool) error {
+	complete, err := c.complete(ctx, ref, output)
 	if err == nil {
 		output = complete
 	} else {
-		notice(c.App, "only the beginning and the end are shown: %s", cli.OneLine(err))
+		cli.Warn(c.App, "only the beginning and the end are shown: %s", cli.OneLine(err))
 	}
 	if trimmed := strings.TrimRight(output, "\r\n"); endLine && trimmed != "" {
 		output = trimmed + "\n"
@@ -383,11 +383,11 @@ func (c *RunClient) writeOutput(to io.Writer, output string, ref *ace.Ref, endLi
 }
 
 // complete returns the text of an artifact, or the known text if there is no artifact.
-func (c *RunClient) complete(ref *ace.Ref, known string) (string, error) {
+func (c *RunClient) complete(ctx context.Context, ref *ace.Ref, known string) (string, error) {
 	if ref == nil || c.Artifacts == nil {
 		return known, nil
 	}
-	r, err := c.Artifacts.Open(*ref)
+	r, err := c.Artifacts.Open(ctx, *ref)
 	if err != nil {
 		return "", err
 	}

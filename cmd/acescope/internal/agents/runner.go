@@ -27,7 +27,10 @@ import (
 
 // RunnerCommand holds the commands on the runners that execute runs.
 func RunnerCommand(a *cli.App) *cobra.Command {
-	return newGroup("runner", "Runners: the processes that execute runs of agents and programs",
+	return cli.Group(&cobra.Command{
+		Use:   "runner",
+		Short: "Runners: the processes that execute runs of agents and programs",
+	},
 		runnerStartCommand(a), runnerListCommand(a), runnerShowCommand(a), runnerDrainCommand(a), runnerExecCommand(a))
 }
 
@@ -101,7 +104,7 @@ func listRunners(a *cli.App, ctx context.Context) error {
 		return writeRunners(a, view)
 	}
 	if len(view.Runners) == 0 {
-		notice(a, `no runners; start one with "acescope runner start", `+
+		cli.Warn(a, `no runners; start one with "acescope runner start", `+
 			`or with "acescope serve" (on a cluster with --runner)`)
 	}
 	return printRunners(a, view, time.Now())
@@ -258,7 +261,7 @@ A drained local runner accepts runs again after its acescope process is restarte
 				if err != nil {
 					return err
 				}
-				return report(a, RunnerDrained{"runner_drain", id, info.Status, reason},
+				return cli.Report(a, RunnerDrained{"runner_drain", id, info.Status, reason},
 					"runner %s accepts no more runs and ends after its current runs", id)
 			})
 		},

@@ -135,7 +135,7 @@ func startRunner(a *cli.App, ctx context.Context, o host.Options) error {
 	log.id = h.ID()
 	force := make(chan struct{})
 	stop := onSecondInterrupt(ctx, func() {
-		notice(a, "stopping the current runs")
+		cli.Warn(a, "stopping the current runs")
 		close(force)
 	})
 	defer stop()
@@ -202,7 +202,7 @@ func (w *runnerLog) write(e host.Event) {
 		l.Status, l.Reason, l.Error, l.Seconds = r.Status, r.Reason, r.Error, &r.DurationSeconds
 	}
 	// Runs continue even if the output can no longer be written.
-	_ = report(w.a, l, "%s  %s", l.At.Local().Format(time.TimeOnly), l.text(e.Kind))
+	_ = cli.Report(w.a, l, "%s  %s", l.At.Local().Format(time.TimeOnly), l.text(e.Kind))
 }
 
 // text describes the event in one line.

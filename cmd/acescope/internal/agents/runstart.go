@@ -134,7 +134,7 @@ func (f RunFlags) Request(ctx context.Context) (run.Request, error) {
 		}
 		r.ProjectDir = dir
 	}
-	prompt, err := readArgument(ctx, "--prompt", f.prompt, run.MaxPrompt*utf8.UTFMax)
+	prompt, err := ReadArgument(ctx, "--prompt", f.prompt, run.MaxPrompt*utf8.UTFMax)
 	if err != nil {
 		return r, err
 	}
@@ -145,7 +145,7 @@ func (f RunFlags) Request(ctx context.Context) (run.Request, error) {
 	if f.parameters == "" {
 		return r, nil
 	}
-	if r.Parameters, err = readArgument(ctx, "--parameters", f.parameters, run.MaxParams); err != nil {
+	if r.Parameters, err = ReadArgument(ctx, "--parameters", f.parameters, run.MaxParams); err != nil {
 		return r, err
 	}
 	var v any
@@ -195,7 +195,7 @@ func (c *RunClient) StartRun(ctx context.Context, r run.Request, f RunFlags) err
 		if i := slices.IndexFunc(blueprints, func(b run.BlueprintInfo) bool { return b.Name == r.AgentName }); i >= 0 {
 			schema = blueprints[i].Schema
 		}
-		if r.Parameters, err = parseParams(f.params, schema); err != nil {
+		if r.Parameters, err = ParseParams(f.params, schema); err != nil {
 			return err
 		}
 	}
@@ -240,12 +240,12 @@ func (c *RunClient) started(ctx context.Context, in run.Input, f RunFlags) error
 	a.Begun = true
 	waits := f.waits(in.Mode)
 	if waits && !a.JSON { // standard output is for the result
-		notice(a, text, in.RunID, in.Name(), in.SessionID)
+		cli.Warn(a, text, in.RunID, in.Name(), in.SessionID)
 		return c.await(ctx, in)
 	}
 	line := AgentStarted{"agent_started", in.RunID, in.SessionID, run.WorkflowID(in.RunID), in.Type, in.Name(), in.Mode,
 		in.Requirements, in.ProjectDir, in.ParentSessionID, a.Background}
-	err := report(a, line, text, in.RunID, in.Name(), in.SessionID)
+	err := cli.Report(a, line, text, in.RunID, in.Name(), in.SessionID)
 	if err != nil || !waits {
 		return err
 	}
@@ -264,7 +264,7 @@ func (c *RunClient) await(ctx context.Context, in run.Input) error {
 	stop()
 	<-noticed
 	if err == nil {
-		return c.WriteResult(in, result)
+		return c.WriteResult(ctx, in, result)
 	}
 	if ctx.Err() == nil {
 		return err
@@ -273,7 +273,7 @@ func (c *RunClient) await(ctx context.Context, in run.Input) error {
 	if c.alone {
 		state = "the run is kept, but its program in this process ends"
 	}
-	notice(c.App, `stopped waiting for run %s: %s; wait again with "acescope agent result %s --wait", `+
+	cli.Warn(c.App, `stopped waiting for run %s: %s; wait again with "acescope agent result %s --wait", `+
 		`stop it with "acescope agent stop %s"`, in.RunID, state, in.RunID, in.RunID)
 	return cli.ErrInterrupted
 }
@@ -292,7 +292,7 @@ func (c *RunClient) noticePending(ctx context.Context, id string) {
 	if err != nil || s.Status != run.Pending {
 		return
 	}
-	notice(c.App, `no runner has taken run %s yet; it requires %s and waits up to %s; `+
+	cli.Warn(c.App, `no runner has taken run %s yet; it requires %s and waits up to %s; `+
 		`"acescope runner list" shows the runners and the nearest match`,
 		id, cmp.Or(runners.RequirementsText(s.Input.Requirements), "nothing special"), s.MatchTimeout())
 }

@@ -17,6 +17,7 @@ import (
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
 	"acescope/engine/agents/transcript"
+	"acescope/engine/agents/transcript/copies"
 	"acescope/engine/store/artifact"
 	"acescope/sources/cluster"
 	"acescope/sources/runs"
@@ -27,7 +28,10 @@ import (
 
 // SessionCommand holds the commands on the sessions of agents.
 func SessionCommand(a *cli.App) *cobra.Command {
-	return newGroup("session", "Sessions of agents, on the engine and in transcripts on this machine",
+	return cli.Group(&cobra.Command{
+		Use:   "session",
+		Short: "Sessions of agents, on the engine and in transcripts on this machine",
+	},
 		sessionStartCommand(a), sessionSendCommand(a), sessionShowCommand(a), sessionListCommand(a),
 		sessionApproveCommand(a), sessionInterruptCommand(a), sessionStopCommand(a), sessionMoveCommand(a),
 		sessionReceiveCommand(a))
@@ -103,11 +107,19 @@ func listEngineSessions(a *cli.App, ctx context.Context, f sessionListFlags) ([]
 		return nil, err
 	}
 	defer done()
+	mirrorTranscripts(a, ctx, e)
 	list, more, err := sessions.List(ctx, e.Client, e.Namespace(), sessions.MaxEngineSessions)
 	if more {
-		notice(a, "only the newest %d sessions on the engine are listed", sessions.MaxEngineSessions)
+		cli.Warn(a, "only the newest %d sessions on the engine are listed", sessions.MaxEngineSessions)
 	}
 	return list, err
+}
+
+// mirrorTranscripts brings the transcripts of other machines here. Without them there is less to show.
+func mirrorTranscripts(a *cli.App, ctx context.Context, e *engine.Engine) {
+	if mirror := cluster.TranscriptMirror(engine.TranscriptMirror(e)); mirror.Once(ctx) != nil {
+		cli.Warn(a, "the transcripts of other machines cannot be read from the shared store")
+	}
 }
 
 func sessionShowCommand(a *cli.App) *cobra.Command {
@@ -160,8 +172,12 @@ func showEngineSession(a *cli.App, ctx context.Context, name string, follow, sum
 	}
 	defer done()
 	id, err := findSession(ctx, e, name)
-	if err != nil || id == "" {
+	if err != nil {
 		return false, err
+	}
+	if id == "" {
+		mirrorTranscripts(a, ctx, e)
+		return false, nil
 	}
 	if follow {
 		return true, followSession(a, ctx, e, id, "")
@@ -276,6 +292,13 @@ func Local(a *cli.App) (l sessions.Local, err error) {
 	if l.Roots, err = transcripts.Roots(a.Settings.Transcripts, os.Getenv, cli.Home); err != nil {
 		return l, cli.UsageError("%w", err)
 	}
+	dir, err := a.DataDir()
+	if err != nil {
+		return l, err
+	}
+	for _, r := range copies.Roots(dir) {
+		l.Roots = append(l.Roots, transcripts.Root{Format: r.Format, Dir: r.Dir, Copies: true})
+	}
 	l.Prices = cli.Prices(a.Settings.File)
 	state, err := cli.StatePath()
 	l.Cache = filepath.Join(filepath.Dir(state), "transcripts.cache")
@@ -297,17 +320,17 @@ func readTranscripts(a *cli.App, ctx context.Context, quiet bool) ([]*transcript
 	}
 	list, p := x.Sessions()
 	if p.Trouble != "" {
-		notice(a, "%s", p.Trouble)
+		cli.Warn(a, "%s", p.Trouble)
 	}
 	if p.Dropped > 0 {
-		notice(a, "%d older transcripts are not read", p.Dropped)
+		cli.Warn(a, "%d older transcripts are not read", p.Dropped)
 	}
 	switch {
 	case len(list) > 0 || quiet:
 	case len(l.Roots) == 0:
-		notice(a, "no home directory to search for transcripts; set CLAUDE_CONFIG_DIR")
+		cli.Warn(a, "%s", transcripts.NoHome)
 	default:
-		notice(a, "no transcripts in %s", strings.Join(l.Dirs(), ", "))
+		cli.Warn(a, "no transcripts in %s", strings.Join(l.Dirs(), ", "))
 	}
 	return list, nil
 }
@@ -315,14 +338,15 @@ func readTranscripts(a *cli.App, ctx context.Context, quiet bool) ([]*transcript
 // sessionDeps returns what sessions on the engine are read with.
 func sessionDeps(e *engine.Engine) cluster.Deps {
 	return cluster.Deps{Client: e.Client, Namespace: e.Namespace(), DataDir: e.DataDir(), Artifact: e.Artifacts.Get,
-		TurnLog: TurnLog(e.DataDir(), e)}
+		TurnLog: TurnLog(e.DataDir(), e), Mirror: engine.LogMirror(e)}
 }
 
 // TurnLog returns a function that locates the log of a turn on this machine.
 func TurnLog(dir string, e *engine.Engine) func(workflowID, runID string, turn int, attempt int32) string {
 	logs := artifact.NewLogs(dir, e.Artifacts)
 	return func(workflowID, runID string, turn int, attempt int32) string {
-		return logs.Path(artifact.LogName{WorkflowID: workflowID, RunID: runID, Activity: session.ActivityTurn, Seq: turn,
-			Attempt: attempt}.Path())
+		return logs.Find(artifact.LogName{
+			WorkflowID: workflowID, RunID: runID, Activity: session.ActivityTurn, Seq: turn, Attempt: attempt,
+		})
 	}
 }

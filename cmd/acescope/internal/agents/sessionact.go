@@ -47,7 +47,7 @@ func SessionError(id string, err error) error {
 // noticePaused says that the session pauses when this process exits, if this process is the only one that serves.
 func noticePaused(a *cli.App, e *engine.Engine, id string) {
 	if e.Mode() == engine.Embedded {
-		notice(a, `no other process runs workers for this data directory: session %s continues when one does; `+
+		cli.Warn(a, `no other process runs workers for this data directory: session %s continues when one does; `+
 			`start one with "acescope serve"`, id)
 	}
 }
@@ -145,11 +145,11 @@ func sendAndWait(a *cli.App, ctx context.Context, name, content, messageID strin
 		case a.JSON:
 			err = cli.NewLines(a.Out).Write(SentLine{"sent", id, r})
 		case r.Duplicate:
-			notice(a, "the message was sent before")
+			cli.Warn(a, "the message was sent before")
 		case r.Waiting > 0:
-			notice(a, "sent; %s before it", cli.Numbered(int64(r.Waiting), "message"))
+			cli.Warn(a, "sent; %s before it", cli.Numbered(int64(r.Waiting), "message"))
 		default:
-			notice(a, "sent")
+			cli.Warn(a, "sent")
 		}
 		switch {
 		case err != nil:
@@ -177,9 +177,9 @@ type ApprovalLine struct {
 const MaxArguments = 4 << 20
 
 // newApprovalLine returns the line of a call with its complete arguments, if their artifact can be read.
-func newApprovalLine(e *engine.Engine, w sessions.Approval) ApprovalLine {
+func newApprovalLine(ctx context.Context, e *engine.Engine, w sessions.Approval) ApprovalLine {
 	if ref := w.Call.ArgsRef; ref != nil {
-		if args, err := e.Artifacts.Get(*ref, MaxArguments); err == nil {
+		if args, err := e.Artifacts.Get(ctx, *ref, MaxArguments); err == nil {
 			w.Call.Args, w.Call.ArgsRef = args, nil
 		}
 	}
@@ -248,7 +248,7 @@ func approve(a *cli.App, ctx context.Context, name string, f approval) error {
 		case len(waiting) == 0 && (decide || f.call != ""):
 			return cli.NotFound("no tool call %swaits in session %s", strings.TrimLeft(f.call+" ", " "), id)
 		case !decide:
-			return listApprovals(a, e, id, waiting)
+			return listApprovals(a, ctx, e, id, waiting)
 		case len(waiting) > 1:
 			return cli.UsageError("%d tool calls wait in session %s: name one; without --allow and --deny they are listed",
 				len(waiting), id)
@@ -267,10 +267,10 @@ func approve(a *cli.App, ctx context.Context, name string, f approval) error {
 		if _, err := e.Decide(short, id, d); err != nil {
 			return SessionError(id, err)
 		}
-		line := newApprovalLine(e, w)
+		line := newApprovalLine(ctx, e, w)
 		line.Decision, line.Reason = d.Action, f.reason
 		decided := map[bool]string{true: "allowed", false: "denied"}[f.allow]
-		if err := report(a, line, "%s: %s %s", decided, line.Call.Name, line.Call.ID); err != nil {
+		if err := cli.Report(a, line, "%s: %s %s", decided, line.Call.Name, line.Call.ID); err != nil {
 			return err
 		}
 		noticePaused(a, e, id)
@@ -278,13 +278,13 @@ func approve(a *cli.App, ctx context.Context, name string, f approval) error {
 	})
 }
 
-func listApprovals(a *cli.App, e *engine.Engine, id string, waiting []sessions.Approval) error {
+func listApprovals(a *cli.App, ctx context.Context, e *engine.Engine, id string, waiting []sessions.Approval) error {
 	if len(waiting) == 0 {
-		notice(a, "no tool call waits in session %s", id)
+		cli.Warn(a, "no tool call waits in session %s", id)
 	}
 	out := cli.NewLines(a.Out)
 	for _, w := range waiting {
-		l := newApprovalLine(e, w)
+		l := newApprovalLine(ctx, e, w)
 		if a.JSON {
 			if err := out.Put(l); err != nil {
 				return err
@@ -325,7 +325,7 @@ func sessionInterruptCommand(a *cli.App) *cobra.Command {
 				if err != nil {
 					return SessionError(id, err)
 				}
-				return report(a, SessionAsked{"session_interrupt", id, s.Status, reason},
+				return cli.Report(a, SessionAsked{"session_interrupt", id, s.Status, reason},
 					"session %s: interrupt requested; its status is %s", id, s.Status)
 			})
 		},
@@ -353,7 +353,7 @@ func sessionStopCommand(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return report(a, SessionAsked{"session_stop", id, s.Status, reason},
+				return cli.Report(a, SessionAsked{"session_stop", id, s.Status, reason},
 					"session %s: stop requested; its status is %s", id, s.Status)
 			})
 		},
@@ -421,7 +421,7 @@ func receive(a *cli.App, ctx context.Context, name string, r session.Receive) er
 			content := strings.TrimSpace(m.Text + " " + string(m.Args))
 			fmt.Fprintf(a.Out, "%d\tturn %d\t%s\t%s\n", m.Cursor, m.Turn, cli.SafeText(kind), cli.SafeText(content))
 		}
-		notice(a, "the session is %s; continue with --after %d --ack %d", got.Status, got.Next, got.Next)
+		cli.Warn(a, "the session is %s; continue with --after %d --ack %d", got.Status, got.Next, got.Next)
 		return nil
 	})
 }

@@ -3,6 +3,7 @@ package agents
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"time"
 
 	"acescope/cmd/acescope/internal/cli"
@@ -37,9 +38,14 @@ func writeSession(a *cli.App, r sessions.Row) error {
 	case a.JSON:
 		return cli.NewLines(a.Out).Write(newSessionLine(r, now))
 	case r.Engine != nil:
-		return engineDetails(r, now).print(a.Out)
+		return PrintSession(a.Out, r, now)
 	}
 	return transcriptDetails(r, now).print(a.Out)
+}
+
+// PrintSession writes a session of the engine.
+func PrintSession(to io.Writer, r sessions.Row, now time.Time) error {
+	return engineDetails(r, now).print(to)
 }
 
 func transcriptDetails(r sessions.Row, now time.Time) (d details) {
@@ -49,6 +55,7 @@ func transcriptDetails(r sessions.Row, now time.Time) (d details) {
 	d.add("name", "%s", r.Name)
 	d.add("state", "%s", stateText(r, now))
 	d.add("directory", "%s", r.Dir)
+	d.add("machine", "%s", s.Machine)
 	d.add("file", "%s", s.Path)
 	d.add("branch", "%s", s.Branch)
 	if !s.Started.IsZero() {

@@ -174,7 +174,7 @@ func (f sessionStartFlags) start(a *cli.App, ctx context.Context, in session.Inp
 	if in.First != nil {
 		line.MessageID = in.First.ID
 	}
-	if err := report(a, line, "session %s started: %s in %s", in.SessionID, in.Agent, in.WorkingDir); err != nil {
+	if err := cli.Report(a, line, "session %s started: %s in %s", in.SessionID, in.Agent, in.WorkingDir); err != nil {
 		return err
 	}
 	if f.follow {
@@ -222,7 +222,7 @@ func serveSession(a *cli.App, ctx context.Context, e *engine.Engine, id string) 
 	if e.Mode() != engine.Embedded || a.Background != 0 {
 		return nil
 	}
-	notice(a, `no other process runs workers for this data directory: this one runs session %s until it has ended; `+
+	cli.Warn(a, `no other process runs workers for this data directory: this one runs session %s until it has ended; `+
 		`after ctrl+c it is kept and continues with "acescope serve"`, id)
 	var end session.State
 	err := e.Client.GetWorkflow(ctx, session.WorkflowID(id), "").Get(ctx, &end)

@@ -145,7 +145,10 @@ func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 		return nil, nil, err
 	}
 	o.NoRunner = o.NoRunner || a.Settings.NoRunner
-	o.Runner, o.HostAgents = a.Runner, a.HostAgents
+	o.Runner, o.HostAgents, o.TaskQueue = a.Runner, a.HostAgents, a.Settings.TaskQueue
+	if o.Store = a.Settings.Store; o.Store != "" && a.Cluster() == nil {
+		return nil, nil, UsageError("--store needs a cluster; add --address or --profile")
+	}
 	o.DataDir, o.Version, o.Port, o.Remote = dir, BuildVersion(), a.Port, a.Cluster()
 	o.Intercept, o.Logger, o.Providers, o.Agents = a.Meter.Intercept, log, a.Providers(), a.Agents()
 	o.Blueprints = Blueprints{blueprint.Library{Dirs: dirs}}
@@ -177,30 +180,33 @@ func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 	}, nil
 }
 
-// HostError means that the embedded server or the data directory of this process was lost.
+// HostError means that this process cannot go on: its embedded server, data directory or store was lost.
 type HostError struct{ error }
 
 func (e *HostError) Unwrap() error { return e.error }
 
-// watchServer prints the server's warning about the clock, and ends the command when the server is lost. A command
-// that does not end by itself is ended, because its process may keep the data directory locked.
+// watchServer prints the server's warning about the clock, and ends the command when the server is lost or its store
+// has changed. A command that does not end by itself is ended, because its process may keep the data directory locked.
 func watchServer(e *engine.Engine, out io.Writer, fail context.CancelCauseFunc) (stop func()) {
+	var lost <-chan struct{}
 	n := e.Node()
-	if n == nil {
-		return func() {}
-	}
-	if warning := n.Endpoint().Clock.Warning(); warning != "" {
-		fmt.Fprintln(out, "acescope: warning: "+warning)
+	if n != nil {
+		lost = n.Failed()
+		if warning := n.Endpoint().Clock.Warning(); warning != "" {
+			fmt.Fprintln(out, "acescope: warning: "+warning)
+		}
 	}
 	closed, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
+		err := &HostError{}
 		select {
 		case <-closed:
 			return
-		case <-n.Failed():
+		case <-lost:
+			err.error = n.Err()
+		case err.error = <-engine.StoreChanged(e):
 		}
-		err := &HostError{n.Err()}
 		fail(err)
 		select {
 		case <-closed:

@@ -8,11 +8,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.temporal.io/api/serviceerror"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/engine/temporal/server"
 	"acescope/sources/cluster"
 	"acescope/sources/runs"
@@ -55,6 +59,7 @@ func NotFound(format string, args ...any) error {
 func ExitCode(err error) int {
 	var c *ExitError
 	var missing *runs.MissingError
+	var noNamespace *serviceerror.NamespaceNotFound
 	switch {
 	case err == nil:
 		return ExitFine
@@ -62,13 +67,15 @@ func ExitCode(err error) int {
 		return c.Code
 	case errors.Is(err, ErrInterrupted):
 		return ExitInterrupted
-	case errors.As(err, &missing), cluster.NotFound(err):
+	case errors.As(err, &missing), cluster.NotFound(err), errors.As(err, &noNamespace):
 		return ExitNotFound
-	case errors.Is(err, engine.ErrUnreachable), errors.Is(err, server.ErrNoAnswer), errors.Is(err, server.ErrBroken),
-		cluster.Unreachable(err),
+	case errors.Is(err, engine.ErrUnreachable), errors.Is(err, engine.ErrStore),
+		errors.Is(err, engine.ErrStoreChanged), errors.Is(err, server.ErrNoAnswer),
+		errors.Is(err, server.ErrBroken),
+		cluster.Unreachable(err), isDenied(err) && !errors.Is(err, engine.ErrDenied),
 		errors.Is(err, context.DeadlineExceeded):
 		return ExitUnreachable
-	case errors.Is(err, engine.ErrProfile):
+	case errors.Is(err, engine.ErrProfile), errors.Is(err, engine.ErrSecret):
 		return ExitUsage
 	}
 	return ExitFailed
@@ -79,6 +86,9 @@ func TypeUsageErrors(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
+				if c.HasSubCommands() && len(args) > 0 {
+					return unknownCommand(c, args[0])
+				}
 				return UsageError("%w; usage: %s", err, c.UseLine())
 			}
 			return nil
@@ -113,6 +123,31 @@ func checkFlags(cmd *cobra.Command) error {
 		return UsageError("%w", err)
 	}
 	return nil
+}
+
+// Advise adds what to do to an error about the namespace of a cluster, or about rights there.
+func Advise(a *App, err error) error {
+	if missing, ok := errors.AsType[*serviceerror.NamespaceNotFound](err); ok {
+		space := missing.Namespace
+		return fmt.Errorf("namespace %s does not exist; create it: %s", space, setupCommand(a, space))
+	}
+	if isDenied(err) && !errors.Is(err, engine.ErrUnreachable) && !errors.Is(err, engine.ErrDenied) {
+		return fmt.Errorf("%s; %s", strings.TrimSuffix(err.Error(), "."), engine.CredentialsAdvice)
+	}
+	return err
+}
+
+// setupCommand returns the command that sets up a namespace of the cluster of the settings.
+func setupCommand(a *App, namespace string) string {
+	if a.Settings.Address == "" && a.Settings.Profile != "" {
+		return shellquote.Join("acescope", "setup", "--profile", a.Settings.Profile, "--namespace", namespace)
+	}
+	return ace.SetupCommand(a.Settings.Address, namespace)
+}
+
+func isDenied(err error) bool {
+	_, denied := errors.AsType[*serviceerror.PermissionDenied](err)
+	return denied || status.Code(err) == codes.Unauthenticated
 }
 
 // OneLine returns the text of an error as one line without control characters.

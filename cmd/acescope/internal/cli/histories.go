@@ -192,7 +192,7 @@ func pick(list []RunHistory, number int, runID string) (RunHistory, error) {
 
 // FileArtifacts returns a reader of the artifacts in the data directory for histories in files, nil without such a
 // directory. Artifacts are named by their hash, so a wrong one cannot be read.
-func (a *App) FileArtifacts() func(ace.Ref, int64) ([]byte, error) {
+func (a *App) FileArtifacts() func(context.Context, ace.Ref, int64) ([]byte, error) {
 	dir, err := a.DataDir()
 	if err != nil {
 		return nil

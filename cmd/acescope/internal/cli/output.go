@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -36,7 +37,11 @@ func Numbered(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	ending := "s"
+	if strings.HasSuffix(noun, "ch") {
+		ending = "es"
+	}
+	return fmt.Sprintf("%d %s%s", n, noun, ending)
 }
 
 // Cut returns at most n bytes of a payload, with an ellipsis if it is longer.
@@ -100,8 +105,34 @@ func (a *App) Print(lines []string, paint bool) error {
 	return nil
 }
 
-// NewTable returns a writer that aligns columns separated by tabs. The caller flushes it.
-func NewTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 4, 2, ' ', 0) }
+// Report writes the only line of a command: v as JSON with --json, otherwise the formatted text.
+func Report(a *App, v any, format string, args ...any) error {
+	if a.JSON {
+		return NewLines(a.Out).Write(v)
+	}
+	_, err := fmt.Fprintln(a.Out, strings.TrimRight(SafeText(fmt.Sprintf(format, args...)), " "))
+	return err
+}
+
+// Warn writes a line to standard error.
+func Warn(a *App, format string, args ...any) {
+	fmt.Fprintln(a.Err, "acescope: "+SafeText(fmt.Sprintf(format, args...)))
+}
+
+// Table aligns columns separated by tabs. The caller flushes it.
+type Table struct {
+	*tabwriter.Writer
+	buf *bufio.Writer // because tabwriter writes every cell and its padding by itself
+}
+
+// NewTable returns an empty table.
+func NewTable(w io.Writer) *Table {
+	buf := bufio.NewWriterSize(w, 1<<16)
+	return &Table{tabwriter.NewWriter(buf, 0, 4, 2, ' ', 0), buf}
+}
+
+// Flush aligns and writes the lines since the last call.
+func (t *Table) Flush() error { return cmp.Or(t.Writer.Flush(), t.buf.Flush()) }
 
 // WriteRows writes rows as JSON lines with --json, otherwise as a table with a header of column names separated by
 // tabs. cells returns the columns of a row; their text may be untrusted. An empty table has no header. The first JSON

@@ -22,28 +22,28 @@ type Progress struct {
 
 // ProgressBar draws progress in the last line of a terminal. A nil ProgressBar draws nothing.
 type ProgressBar struct {
-	out    io.Writer
+	out    *Output
 	width  func() int
 	glyphs theme.Glyphs
-	drawn  bool      // the line is not empty
 	last   time.Time // when the bar was drawn last
 }
 
 // progressInterval is the minimum time between two draws.
 const progressInterval = 100 * time.Millisecond
 
-// NewProgressBar returns nil if standard error is not a terminal that can erase a line.
+// NewProgressBar returns nil if out is not a terminal that can erase a line.
 func NewProgressBar(out io.Writer) *ProgressBar {
-	if !term.IsTerminal(os.Stderr.Fd()) || os.Getenv("TERM") == "dumb" {
+	o, ok := out.(*Output)
+	if !ok || !o.Terminal() || os.Getenv("TERM") == "dumb" {
 		return nil
 	}
 	width := func() int {
-		if w, _, err := term.GetSize(os.Stderr.Fd()); err == nil && w > 0 {
+		if w, _, err := term.GetSize(o.Fd()); err == nil && w > 0 {
 			return w
 		}
 		return 80
 	}
-	return &ProgressBar{out: raw(out), width: width, glyphs: theme.GlyphsFor(os.Getenv)}
+	return &ProgressBar{out: o, width: width, glyphs: theme.GlyphsFor(os.Getenv)}
 }
 
 // Ticks returns a ticker for drawing while nothing changes.
@@ -59,16 +59,14 @@ func (b *ProgressBar) Draw(progress func() Progress) {
 	if b == nil || time.Since(b.last) < progressInterval {
 		return
 	}
-	b.Clear()
-	b.last, b.drawn = time.Now(), true
-	fmt.Fprint(b.out, text.Cut(progress().line(b.last, b.glyphs), b.width()-1, b.glyphs.Ellipsis))
+	b.last = time.Now()
+	b.out.drawLast(text.Cut(progress().line(b.last, b.glyphs), b.width()-1, b.glyphs.Ellipsis))
 }
 
-// Clear erases the bar, so that a line can be written.
+// Clear erases the bar, so that a line can be written to another output. A line on the bar's own output erases it.
 func (b *ProgressBar) Clear() {
-	if b != nil && b.drawn {
-		fmt.Fprint(b.out, "\r\x1b[K")
-		b.drawn = false
+	if b != nil {
+		b.out.drawLast("")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -18,6 +19,9 @@ type Output struct {
 	*os.File
 	safe    io.Writer
 	partial bool // safe holds the beginning of a character
+
+	mu    sync.Mutex
+	drawn bool // the last line of the terminal is a [ProgressBar]
 }
 
 // NewOutput returns an output that is JSON as long as isJSON, unless nil, is true.
@@ -26,12 +30,28 @@ func NewOutput(f *os.File, isJSON *bool) *Output {
 }
 
 func (o *Output) Write(p []byte) (int, error) {
+	o.drawLast("")
 	if !o.partial && isSafe(p) {
 		return o.File.Write(p)
 	}
 	last, _ := utf8.DecodeLastRune(p)
 	o.partial = last == utf8.RuneError
 	return o.safe.Write(p)
+}
+
+// drawLast replaces the progress bar in the last line.
+func (o *Output) drawLast(bar string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.drawn && bar == "" {
+		return
+	}
+	erase := ""
+	if o.drawn {
+		erase = "\r\x1b[K"
+	}
+	o.drawn = bar != ""
+	_, _ = io.WriteString(o.File, erase+bar)
 }
 
 // isSafe reports whether text consists of complete characters that a terminal may get.

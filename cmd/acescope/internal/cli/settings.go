@@ -14,8 +14,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"acescope/cmd/acescope/conffile"
+	"acescope/engine/ace"
+	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/codec"
+	"acescope/engine/temporal/webui"
 	"acescope/sources/cluster"
+	"acescope/sources/telemetry"
 	"acescope/theme"
 )
 
@@ -32,10 +36,15 @@ type Settings struct {
 	Profile   string
 	Observe   string // on, spool or off
 	NoRunner  bool
+	Store     string
+	TaskQueue string
+	Metrics   string
+	OTLP      string
 	// Transcripts and AgentsDirs are lists of directories as in PATH, "" for the default directories.
 	Transcripts string
 	AgentsDirs  string
 
+	UIAddress     string
 	CodecEndpoint string
 	CodecAuth     string // a secret
 
@@ -91,6 +100,7 @@ type scope int
 const (
 	everyCommand scope = iota
 	consoleCommands
+	serveCommand
 	noCommand
 )
 
@@ -118,10 +128,16 @@ func (s *Settings) declare() {
 	group("ACESCOPE_", everyCommand, func(f *pflag.FlagSet) {
 		f.StringVar(&s.DataDir, "data-dir", "",
 			"directory of the embedded server, artifacts and playbooks (default $XDG_DATA_HOME/acescope)")
+		f.StringVar(&s.Store, "store", "",
+			"URL of the store that the machines of a cluster share: file:///DIR, s3://…, gs://… or azblob://…")
+		f.StringVar(&s.UIAddress, "ui-address", "",
+			"URL of the cluster's own Temporal Web UI (default that of Temporal Cloud, else acescope serves one)")
 		f.StringVar(&s.Observe, "observe", ObserveOn,
 			"what happens to records of agent hooks: on forwards them to their runs, spool keeps them, off ignores them")
 		f.BoolVar(&s.NoRunner, "no-runner", false,
 			"do not start the local runner, which executes blueprint runs in a process with workers for a data directory")
+		f.StringVar(&s.TaskQueue, "task-queue", ace.TaskQueue,
+			"task queue of acescope's workers and the runs that they execute; no other program may poll it")
 	})
 	group("TEMPORAL_", everyCommand, func(f *pflag.FlagSet) {
 		f.StringVar(&s.Address, "address", "", "host:port of a Temporal cluster to use instead of the embedded server")
@@ -130,6 +146,13 @@ func (s *Settings) declare() {
 		f.StringVar(&s.CodecEndpoint, "codec-endpoint", "", "URL of a codec server that encodes and decodes payloads")
 		f.StringVar(&s.CodecAuth, "codec-auth", "",
 			"Authorization header for the codec server (better: $TEMPORAL_CODEC_AUTH)")
+	})
+	group("ACESCOPE_", serveCommand, func(f *pflag.FlagSet) {
+		f.StringVar(&s.Metrics, "metrics", telemetry.Off,
+			"HOST:PORT where Prometheus reads metrics, such as 127.0.0.1:9464; off for none")
+		f.StringVar(&s.OTLP, "otlp", telemetry.Off,
+			"URL of an OTLP collector that receives a trace of each run; on for that of "+
+				"$OTEL_EXPORTER_OTLP_ENDPOINT")
 	})
 	group("ACESCOPE_", noCommand, func(f *pflag.FlagSet) {
 		f.StringVar(&s.Transcripts, "transcripts", "",
@@ -146,9 +169,18 @@ var envNames = map[string]string{"agents_dirs": "ACESCOPE_AGENTS_DIR"}
 // checks reject values that have the right type.
 var checks = map[string]func(text string) error{
 	"codec_endpoint": codec.CheckEndpoint,
+	"ui_address":     webui.CheckAddress,
+	"metrics":        telemetry.CheckMetrics,
+	"otlp":           telemetry.CheckOTLP,
 	"observe": func(v string) error {
 		if v != ObserveOn && v != observeSpool && v != ObserveOff {
 			return fmt.Errorf("%q must be on, spool or off", v)
+		}
+		return nil
+	},
+	"task_queue": func(v string) error {
+		if !run.ValidName(v) {
+			return fmt.Errorf("%q must consist of letters, digits, dots, dashes and underscores", v)
 		}
 		return nil
 	},
@@ -216,6 +248,9 @@ func (a *App) addFlags(f *pflag.FlagSet, scope scope) {
 
 // SettingFlags adds the flags of the settings that every command has.
 func (a *App) SettingFlags(f *pflag.FlagSet) { a.addFlags(f, everyCommand) }
+
+// ServeFlags adds the flags of the settings of acescope serve.
+func (a *App) ServeFlags(f *pflag.FlagSet) { a.addFlags(f, serveCommand) }
 
 // ConsoleFlags adds the flags of the settings of the console to a command that shows warnings itself.
 func (a *App) ConsoleFlags(cmd *cobra.Command) *cobra.Command {

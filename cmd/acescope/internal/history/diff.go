@@ -171,7 +171,7 @@ func (s *diffSide) read(a *cli.App, ctx context.Context, e *engine.Engine) error
 	}
 	alone := s.runID != ""
 	chain, err := cluster.ReadChain(ctx, e.Client, e.Namespace(), s.workflowID, s.runID, alone, nil)
-	s.Side = histories.DiffSide(chain, e.Artifacts.Get)
+	s.Side = histories.DiffSide(ctx, chain, e.Artifacts.Get)
 	return err
 }
 
@@ -204,7 +204,7 @@ func (s *diffSide) readFile(a *cli.App, ctx context.Context) error {
 		s.Partial = fmt.Sprintf("this version cannot read %d of its events", unread)
 	}
 	if get := a.FileArtifacts(); get != nil {
-		s.Artifact = func(ref ace.Ref) ([]byte, error) { return get(ref, histories.ArtifactLimit) }
+		s.Artifact = func(ref ace.Ref) ([]byte, error) { return get(ctx, ref, histories.ArtifactLimit) }
 	}
 	return nil
 }

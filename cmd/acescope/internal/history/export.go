@@ -12,7 +12,6 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/cmd/acescope/internal/cli"
-	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine/temporal/codec"
 	"acescope/engine/temporal/historyfile"
 	"acescope/sources/cluster"
@@ -103,5 +102,5 @@ func exportRun(a *cli.App, events []*historypb.HistoryEvent, file, workflowID st
 		return err
 	}
 	line := ExportLine{"export", file, workflowID, cli.RunIDOf(events), len(events), data.Len()}
-	return runs.Report(a, line, "%s  %d events, %d bytes", file, line.Events, line.Bytes)
+	return cli.Report(a, line, "%s  %d events, %d bytes", file, line.Events, line.Bytes)
 }

@@ -15,6 +15,8 @@ import (
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/flow"
+	"acescope/engine/flow/flowfork"
 	"acescope/engine/temporal/fork"
 	"acescope/sources/cluster"
 	sourceruns "acescope/sources/runs"
@@ -23,29 +25,47 @@ import (
 // forkFlags are the flags of the fork command.
 type forkFlags struct {
 	at               fork.Point
+	step, flow       string // of a run of a flow
 	promptFile       string
 	set              []string
 	yes, follow, dry bool
 }
 
-func ForkCommand(a *cli.App) *cobra.Command {
+// ForkCommand returns the command fork. ofFlow forks a run of a flow.
+func ForkCommand(a *cli.App, ofFlow ForkFlow) *cobra.Command {
 	var f forkFlags
 	cmd := &cobra.Command{
 		Use:   "fork TASK|TASK@RUN|FILE",
-		Short: "Run a task again from a point, with changes; the original does not change",
+		Short: "Run a task or a flow again from a point, with changes; the original does not change",
 		Long: "Starts a run that reuses the results recorded before the point and reruns the phases after it. With --at\n" +
 			"it keeps everything up to that event; a phase that started before the event is rerun from its start.\n" +
 			"TASK@RUN is one of several runs of a task, FILE an exported history (FILE#2 the second history in it).\n" +
 			"The fork merges its playbook delta into a new branch unless --branch names one. The command shows what\n" +
-			"will rerun, with which model and at what cost, and asks for confirmation; scripts use --yes.",
+			"will rerun, with which model and at what cost, and asks for confirmation; scripts use --yes.\n\n" +
+			"A fork of a run of a flow reuses what the run got from outside before --from STEP: results of operations\n" +
+			"that have the same parameters in the fork, times, random values and decisions. --set inputs.NAME=VALUE\n" +
+			"changes an input, --flow FILE takes the steps and prompts from another file.",
 		Example: "acescope fork finance-1-e1-0042 --phase reflector --model other\n" +
 			"acescope fork finance-1-e1-0042 --at 16 --prompt-file better.txt --yes --follow --json\n" +
-			"acescope fork bug-report.json --phase generator --playbook finance-1 --set label=12.50",
+			"acescope fork bug-report.json --phase generator --playbook finance-1 --set label=12.50\n" +
+			"acescope fork release-17 --from each/3/build --flow ./release.yaml --set 'inputs.version=1.2'",
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return forkRun(a, cmd, args[0], f) },
+		RunE: func(cmd *cobra.Command, args []string) error { return forkRun(a, cmd, args[0], f, ofFlow) },
 	}
 	runs.PointFlags(cmd, &f.at, "last event to keep", "first phase to rerun")
 	fs := cmd.Flags()
+	fs.StringVar(&f.step, "from", "", "first step to rerun, by its path in a run of a flow, such as each/3/build")
+	fs.StringVar(&f.flow, "flow", "", "take the steps of a run of a flow from this file or flow")
+	pointGiven := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if f.step != "" && (f.at != fork.Point{}) {
+			return cli.UsageError("--from excludes --at and --phase")
+		}
+		if f.step != "" {
+			return nil
+		}
+		return pointGiven(cmd, args)
+	}
 	fs.String("model", "", "use another model")
 	fs.String("provider", "", "use another provider for every phase; blueprint:NAME is your own program")
 	fs.String("prompt", "", "use another prompt")
@@ -109,11 +129,17 @@ type ForkLine struct {
 	Needs []engine.ForkNeed `json:"unchecked_needs,omitempty"`
 }
 
-func forkRun(a *cli.App, cmd *cobra.Command, name string, f forkFlags) error {
+func forkRun(a *cli.App, cmd *cobra.Command, name string, f forkFlags, forkFlow ForkFlow) error {
 	ctx := cmd.Context()
-	changes, err := f.changes(cmd)
+	ofFlow, err := f.flowChanges(cmd)
 	if err != nil {
 		return err
+	}
+	var changes []sourceruns.Field
+	if ofFlow == nil {
+		if changes, err = f.changes(cmd); err != nil {
+			return err
+		}
 	}
 	// On a cluster this process must not serve runs: it may lack their artifacts.
 	serve := a.Cluster() == nil && !f.dry
@@ -122,7 +148,22 @@ func forkRun(a *cli.App, cmd *cobra.Command, name string, f forkFlags) error {
 		return err
 	}
 	defer done()
-	o, err := readOriginal(a, ctx, e, name)
+	of, err := readOriginal(a, ctx, e, name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case isFlow(of):
+		return forkFlow(a, ctx, e, FlowFork{WorkflowID: of.workflowID, Events: of.events, Inputs: ofFlow,
+			Flow: f.flow,
+			At:   flowfork.Point{Step: f.step, Event: f.at.Event}, Yes: f.yes, Dry: f.dry, Follow: f.follow})
+	case ofFlow != nil:
+		return cli.UsageError("--from, --flow and --set inputs.NAME are for runs of flows; use --phase")
+	}
+	o, err := fork.Read(of.workflowID, of.runID, of.events)
+	if errors.Is(err, fork.ErrForeign) {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -162,7 +203,7 @@ func startFork(
 	p := line.Plan
 	if f.yes {
 		for _, w := range about.warnings {
-			runs.Warn(a, "%s", w)
+			cli.Warn(a, "%s", w)
 		}
 	}
 	if err := a.Confirm(ctx, PreparedFork(e, p, about), f.yes); err != nil {
@@ -178,7 +219,7 @@ func startFork(
 	for _, s := range p.Rerun {
 		rerun = append(rerun, s.Phase)
 	}
-	if err := runs.Report(a, line, "%s is forked from %s at event %d; will rerun: %s; merges into %s",
+	if err := cli.Report(a, line, "%s is forked from %s at event %d; will rerun: %s; merges into %s",
 		started.TaskID, p.Name(), p.Event, formatPhases(rerun), cmp.Or(started.Branch, "no branch")); err != nil {
 		return err
 	}
@@ -186,7 +227,7 @@ func startFork(
 		if e.Mode() != engine.Embedded {
 			return nil
 		}
-		runs.Warn(a, "no other process runs workers for this data directory: this one waits until %s closes",
+		cli.Warn(a, "no other process runs workers for this data directory: this one waits until %s closes",
 			started.TaskID)
 	}
 	in := p.Input
@@ -194,37 +235,81 @@ func startFork(
 	return runs.FollowTask(a, ctx, e, in, started.RunID, f.follow)
 }
 
+// FlowFork is a fork of a run of a flow to plan and start.
+type FlowFork struct {
+	WorkflowID       string // "" of a file
+	Events           []*historypb.HistoryEvent
+	At               flowfork.Point
+	Inputs           []string // changed ones, as NAME=TEXT or NAME:=JSON
+	Flow             string   // file or name of a changed flow, or ""
+	Yes, Dry, Follow bool
+}
+
+// ForkFlow forks a run of a flow.
+type ForkFlow func(*cli.App, context.Context, *engine.Engine, FlowFork) error
+
+// inputKey begins the keys of --set that change an input of a flow.
+const inputKey = "inputs."
+
+// flowChanges returns the inputs that the flags change, as NAME=TEXT or NAME:=JSON, or nil if no flag is one of a fork of
+// a flow.
+func (f forkFlags) flowChanges(cmd *cobra.Command) (inputs []string, err error) {
+	if f.step != "" || f.flow != "" {
+		inputs = []string{}
+	}
+	var others []string
+	for _, s := range f.set {
+		if input, ok := strings.CutPrefix(s, inputKey); ok {
+			inputs = append(inputs, input)
+		} else {
+			others = append(others, "--set "+s)
+		}
+	}
+	if inputs == nil {
+		return nil, nil
+	}
+	for _, name := range []string{"phase", "model", "provider", "prompt", "prompt-file", "playbook", "branch"} {
+		if cmd.Flags().Changed(name) {
+			others = append(others, "--"+name)
+		}
+	}
+	if len(others) > 0 {
+		return nil, cli.UsageError("%s: not possible for a run of a flow; use --from, --set inputs.NAME=VALUE and --flow", others[0])
+	}
+	return inputs, nil
+}
+
+func isFlow(o original) bool {
+	return len(o.events) > 0 &&
+		o.events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName() == flow.Workflow
+}
+
+// original is a run to fork.
+type original struct {
+	workflowID, runID string // "" of a file
+	events            []*historypb.HistoryEvent
+}
+
 // readOriginal reads the run to fork from the server or from a file.
-func readOriginal(a *cli.App, ctx context.Context, e *engine.Engine, name string) (*fork.Original, error) {
-	var workflowID, runID string
-	var events []*historypb.HistoryEvent
+func readOriginal(a *cli.App, ctx context.Context, e *engine.Engine, name string) (o original, err error) {
 	path, _, err := cli.SplitHistoryName(name)
 	if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
 		err, path = nil, "" // the name of a run
 	}
 	if err != nil {
-		return nil, err
+		return o, err
 	}
 	if path != "" && cli.IsHistoryFile(path) {
 		h, err := a.HistoryOf(ctx, name, "")
-		if err := cmp.Or(err, h.ReadErr); err != nil {
-			return nil, err
-		}
-		events = h.Events
-	} else {
-		run, err := sourceruns.Resolve(ctx, e.Client, name)
-		if err != nil {
-			return nil, err
-		}
-		exec := run.GetWorkflowExecutionInfo().GetExecution()
-		workflowID, runID = exec.GetWorkflowId(), exec.GetRunId()
-		if events, err = cluster.ReadHistory(ctx, e.Client, e.Namespace(), workflowID, runID); err != nil {
-			return nil, err
-		}
+		o.events = h.Events
+		return o, cmp.Or(err, h.ReadErr)
 	}
-	o, err := fork.Read(workflowID, runID, events)
-	if errors.Is(err, fork.ErrForeign) {
-		err = fmt.Errorf("%s: %w", name, err)
+	run, err := sourceruns.Resolve(ctx, e.Client, name)
+	if err != nil {
+		return o, err
 	}
+	exec := run.GetWorkflowExecutionInfo().GetExecution()
+	o.workflowID, o.runID = exec.GetWorkflowId(), exec.GetRunId()
+	o.events, err = cluster.ReadHistory(ctx, e.Client, e.Namespace(), o.workflowID, o.runID)
 	return o, err
 }

@@ -38,7 +38,7 @@ func PlanFork(
 	if err != nil {
 		return nil, err
 	}
-	if err := e.CheckFork(p); errors.Is(err, engine.ErrGone) {
+	if err := e.CheckFork(ctx, p); errors.Is(err, engine.ErrGone) {
 		return nil, &cli.ExitError{Code: cli.ExitNotFound, Err: err}
 	} else if err != nil {
 		return nil, err
@@ -139,8 +139,8 @@ func PreparedFork(e *engine.Engine, p *fork.Plan, about clusterFork) sourceruns.
 	}
 }
 
-// labeled returns lines with a label before the first.
-func labeled(label string, lines ...string) []string {
+// Labeled returns lines with a label before the first.
+func Labeled(label string, lines ...string) []string {
 	var out []string
 	for _, line := range lines {
 		out = append(out, fmt.Sprintf("%-11s %s", label, line))
@@ -158,7 +158,7 @@ func forkText(p *fork.Plan) []string {
 	var changed []string
 	for _, name := range slices.Sorted(maps.Keys(p.Changed)) {
 		ch := p.Changed[name]
-		changed = append(changed, name+": "+shorten(ch.From)+" → "+shorten(ch.To))
+		changed = append(changed, name+": "+Shorten(ch.From)+" → "+Shorten(ch.To))
 	}
 	if p.Same() {
 		changed = append(changed, "nothing")
@@ -171,14 +171,14 @@ func forkText(p *fork.Plan) []string {
 		branch = "nothing: the delta is only recorded"
 	}
 	return slices.Concat(
-		labeled("workflow", p.WorkflowID),
-		labeled("run", p.RunID),
-		labeled("forked at", point),
-		labeled("reused", formatPhases(p.Reused)),
-		labeled("will rerun", rerunText(p)...),
-		labeled("changed", changed...),
-		labeled("merges into", branch),
-		labeled("costs", costText(p)),
+		Labeled("workflow", p.WorkflowID),
+		Labeled("run", p.RunID),
+		Labeled("forked at", point),
+		Labeled("reused", formatPhases(p.Reused)),
+		Labeled("will rerun", rerunText(p)...),
+		Labeled("changed", changed...),
+		Labeled("merges into", branch),
+		Labeled("costs", costText(p)),
 	)
 }
 
@@ -208,8 +208,8 @@ func rerunText(p *fork.Plan) []string {
 	return lines
 }
 
-// shorten returns the start of a value for one line.
-func shorten(s string) string {
+// Shorten returns the start of a value for one line.
+func Shorten(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if r := []rune(s); len(r) > 24 {
 		return string(r[:23]) + "…"
@@ -248,10 +248,10 @@ func AboutCluster(ctx context.Context, e *engine.Engine, p *fork.Plan) (c cluste
 	if e.Mode() != engine.Cluster {
 		return c, nil
 	}
-	if c.needs, err = e.ForkNeeds(p); err != nil {
+	if c.needs, err = e.ForkNeeds(ctx, p); err != nil {
 		return c, err
 	}
-	queue, err := e.Client.DescribeTaskQueue(ctx, ace.TaskQueue, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
+	queue, err := e.Client.DescribeTaskQueue(ctx, e.TaskQueue, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
 	if err != nil {
 		return c, err
 	}
@@ -270,10 +270,10 @@ func AboutCluster(ctx context.Context, e *engine.Engine, p *fork.Plan) (c cluste
 	stale := func(p *taskqueuepb.PollerInfo) bool { return time.Since(p.GetLastAccessTime().AsTime()) >= pollerAge }
 	workers := cli.Numbered(int64(len(slices.DeleteFunc(queue.GetPollers(), stale))), "worker") + " of the cluster"
 	if strings.HasPrefix(workers, "0 ") {
-		workers = "none; the fork waits until a worker polls task queue " + ace.TaskQueue
+		workers = "none; the fork waits until a worker polls task queue " + e.TaskQueue
 		c.warnings = append(c.warnings, "workers: "+workers)
 	}
-	c.lines = append(labeled("needs", c.lines...), labeled("workers", workers)...)
+	c.lines = append(Labeled("needs", c.lines...), Labeled("workers", workers)...)
 	return c, nil
 }
 

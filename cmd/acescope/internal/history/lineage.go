@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
-	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine/ace"
 	"acescope/sources/histories"
 	lineagesource "acescope/sources/lineage"
@@ -51,7 +50,7 @@ func lineage(a *cli.App, ctx context.Context, name string) error {
 		return err
 	}
 	if tree.Dropped > 0 {
-		runs.Warn(a, "%d more runs are not shown", tree.Dropped)
+		cli.Warn(a, "%d more runs are not shown", tree.Dropped)
 	}
 	lines := func(yield func(LineageLine) bool) {
 		for i := range tree.Nodes {

@@ -14,15 +14,13 @@ import (
 
 // ReplayCommand groups the commands that examine recorded histories.
 func ReplayCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
+	return cli.Group(&cobra.Command{
 		Use:   "replay",
 		Short: "Step through a recorded run, verify it against the current code, or export it",
 		Long: "step shows the state of a run at any of its events. verify replays histories with the current workflow\n" +
 			"code and reports where it makes other decisions. export writes a history to a file. None of them runs\n" +
 			"anything.",
-	}
-	cmd.AddCommand(stepCommand(a), VerifyCommand(a, "verify"), exportCommand(a))
-	return cmd
+	}, stepCommand(a), VerifyCommand(a, "verify"), exportCommand(a))
 }
 
 // lastEvent is the value of --at if it is not set.

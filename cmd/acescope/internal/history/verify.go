@@ -131,7 +131,9 @@ func verify(a *cli.App, ctx context.Context, args []string, f verifyFlags) error
 	}
 	v := &verification{
 		app: a, verifyFlags: f, out: runs.NewOutput(a), start: time.Now(), bar: cli.NewProgressBar(a.Err),
-		verifier: &replay.Verifier{Register: workflows.Register, Build: cli.BuildVersion(), Strict: f.strict},
+		verifier: &replay.Verifier{Register: workflows.Register, Build: cli.BuildVersion(),
+			Queue:  a.Settings.TaskQueue,
+			Strict: f.strict},
 	}
 	return v.run(ctx, args)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,16 +23,8 @@ import (
 
 // ExperimentCommand returns the command experiment.
 func ExperimentCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "experiment",
-		Short: "List, show and compare experiments",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return cli.UsageError("missing subcommand: acescope experiment list, show or compare")
-		},
-	}
-	cmd.AddCommand(experimentListCommand(a), experimentShowCommand(a), experimentCompareCommand(a))
-	return cmd
+	return cli.Group(&cobra.Command{Use: "experiment", Short: "List, show and compare experiments"},
+		experimentListCommand(a), experimentShowCommand(a), experimentCompareCommand(a))
 }
 
 func experimentListCommand(a *cli.App) *cobra.Command {
@@ -58,7 +51,7 @@ func experimentList(a *cli.App, ctx context.Context) error {
 		return err
 	}
 	if more > 0 {
-		fmt.Fprintf(a.Err, "acescope: %d older experiments are not listed\n", more)
+		cli.Warn(a, "%d older experiments are not listed", more)
 	}
 	rows := make([]ExperimentRow, len(list))
 	for i, e := range list {
@@ -73,10 +66,17 @@ func experimentList(a *cli.App, ctx context.Context) error {
 				eval += " → " + rate(evalRate(&r.Eval[n-1]))
 			}
 		}
+		tasks, failed := fmt.Sprintf("%d/%d", r.Tasks, r.TotalTasks*r.TotalEpochs), strconv.Itoa(r.Failed)
+		bullets := strconv.Itoa(r.Bullets)
+		if r.Note != "" && r.TotalTasks == 0 {
+			tasks, failed = "", ""
+		}
+		if r.Note != "" && r.Bullets == 0 {
+			bullets = "" // known from histories only
+		}
 		return []any{
-			r.ExperimentID, r.DatasetID, r.Model, r.Status,
-			fmt.Sprintf("%d/%d", r.Tasks, r.TotalTasks*r.TotalEpochs), r.Failed,
-			rate(r.Accuracy), eval, r.Bullets, r.Usage.Cost(), text.Span(time.Since(r.Start)),
+			r.ExperimentID, r.DatasetID, r.Model, r.Status, tasks, failed, rate(r.Accuracy), eval, bullets,
+			r.Usage.Cost(), text.Span(time.Since(r.Start)),
 		}
 	})
 }
@@ -199,6 +199,9 @@ func seriesText(s *experiments.Series, g theme.Glyphs) []string {
 	}
 	if s.Err != "" {
 		lines = append(lines, "incomplete: "+s.Err)
+	}
+	if s.Note != "" {
+		lines = append(lines, s.Note)
 	}
 	if s.Dropped > 0 {
 		lines = append(lines, fmt.Sprintf("%d later tasks counted but not plotted", s.Dropped))

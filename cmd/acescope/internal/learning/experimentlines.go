@@ -27,12 +27,13 @@ type ExperimentRow struct {
 	Start      time.Time `json:"start"`
 	Close      time.Time `json:"close,omitzero"`
 	DurationMS float64   `json:"duration_ms,omitempty"`
+	Note       string    `json:"note,omitempty" jsonschema:"says that it has no workflow, only tasks"`
 }
 
 func experimentRow(r experiments.Experiment) ExperimentRow {
 	l := ExperimentRow{
 		Type: "experiment_row", WorkflowID: r.WorkflowID, RunID: r.RunID, DatasetID: r.Dataset, Model: r.Model,
-		Adapter: r.Adapter, Start: r.Start, Close: r.Close,
+		Adapter: r.Adapter, Start: r.Start, Close: r.Close, Note: r.Note,
 	}
 	if !r.Open() {
 		l.DurationMS = cli.Millis(r.Close.Sub(r.Start))
@@ -75,7 +76,7 @@ func seriesLine(s *experiments.Series) ExperimentSeries {
 		WorkflowID: s.WorkflowID, RunID: s.RunID, Dataset: in.DatasetID, Model: in.Model, Adapter: string(in.Adapter),
 		Status: s.Status, Start: s.Start, Close: s.Close,
 	}
-	row := experimentRow(experiments.Experiment{Run: run, Progress: &s.Progress})
+	row := experimentRow(experiments.Experiment{Run: run, Progress: &s.Progress, Note: s.Note})
 	row.Type = "experiment_series"
 	return ExperimentSeries{
 		ExperimentRow: row, Input: in, CostPerCorrect: number(t.CostPerCorrect),

@@ -18,17 +18,12 @@ import (
 
 // PlaybookCommand returns the command playbook.
 func PlaybookCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
+	return cli.Group(&cobra.Command{
 		Use:   "playbook",
 		Short: "Show, compare and check playbooks",
 		Long:  "Show, compare and check the playbooks of the data directory, or playbook files.\n\n" + refHelp,
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return cli.UsageError("missing subcommand: acescope playbook branches, log, show, diff, blame or health")
-		},
-	}
-	cmd.AddCommand(branchesCommand(a), logCommand(a), showCommand(a), diffCommand(a), blameCommand(a), healthCommand(a))
-	return cmd
+	}, branchesCommand(a), logCommand(a), showCommand(a), exportCommand(a), diffCommand(a), blameCommand(a),
+		healthCommand(a))
 }
 
 // optional returns the only argument, "" if it is missing.
@@ -47,11 +42,12 @@ type BranchLine struct {
 
 func branchesCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "branches",
-		Short: "List the branches of playbook versions, one for each experiment",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			store, err := openStore(a)
+		Use:        "branches",
+		SuggestFor: []string{"list"},
+		Short:      "List the branches of playbook versions, one for each experiment",
+		Args:       cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			store, err := openStore(a, cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -83,21 +79,23 @@ func logCommand(a *cli.App) *cobra.Command {
 		Example: "acescope playbook log finance-1 --limit 20\n" +
 			"acescope playbook log --json | jq -r 'select(.removed > 0) | [.seq, .task_id, .rationale] | @tsv'",
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return playbookLog(a, optional(args), limit) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return playbookLog(a, cmd.Context(), optional(args), limit)
+		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", 0, "maximum number of versions (default all)")
 	return cmd
 }
 
-func playbookLog(a *cli.App, name string, limit int) error {
+func playbookLog(a *cli.App, ctx context.Context, name string, limit int) error {
 	if limit < 0 {
 		return cli.UsageError("--limit %d: must be above 0", limit)
 	}
-	store, err := openStore(a)
+	store, err := openStore(a, ctx)
 	if err != nil {
 		return err
 	}
-	ref, err := storedRef(store, name)
+	ref, err := storedRef(ctx, store, name)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ type blameChange struct {
 func playbookBlame(a *cli.App, ctx context.Context, name, bullet string, events bool) error {
 	ref, store, err := findRef(a, ctx, name)
 	if cli.ExitCode(err) == cli.ExitNotFound && name != "" && bullet == "" && store != nil {
-		if newest, err2 := storedRef(store, ""); err2 == nil {
+		if newest, err2 := storedRef(ctx, store, ""); err2 == nil {
 			ref, bullet, err = newest, name, nil
 		}
 	}

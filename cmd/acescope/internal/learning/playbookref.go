@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine"
 	"acescope/engine/learning/playbook"
 	"acescope/sources/runs"
 )
@@ -32,8 +33,15 @@ type playbookRef struct {
 	report playbook.Report // for a file
 }
 
-// openStore opens the playbooks of the data directory for reading. It needs no server.
-func openStore(a *cli.App) (*playbook.Store, error) {
+// openStore opens the playbooks for reading: those of the data directory, which needs no server, or those of a cluster.
+func openStore(a *cli.App, ctx context.Context) (*playbook.Store, error) {
+	if a.Cluster() != nil {
+		e, _, err := a.Connect(ctx, engine.Options{LookOnly: true}) // until the process ends
+		if err != nil {
+			return nil, err
+		}
+		return e.Books, e.Books.Sync(ctx)
+	}
 	dir, err := a.DataDir()
 	if err != nil {
 		return nil, err
@@ -52,10 +60,10 @@ func findRef(a *cli.App, ctx context.Context, name string) (*playbookRef, *playb
 		r, err := fileRef(ctx, name)
 		return r, nil, err
 	}
-	store, err := openStore(a)
+	store, err := openStore(a, ctx)
 	var r *playbookRef
 	if err == nil {
-		r, err = storedRef(store, name)
+		r, err = storedRef(ctx, store, name)
 	}
 	if err == nil || cli.ExitCode(err) != cli.ExitNotFound || !isFile(name) {
 		return r, store, err
@@ -88,7 +96,7 @@ func fileRef(ctx context.Context, name string) (*playbookRef, error) {
 }
 
 // storedRef finds a version in the store by branch, number or hash.
-func storedRef(s *playbook.Store, name string) (*playbookRef, error) {
+func storedRef(ctx context.Context, s *playbook.Store, name string) (*playbookRef, error) {
 	branch, number, numbered := strings.Cut(name, "@")
 	if branch == "" {
 		newest, err := newestBranch(s)
@@ -100,7 +108,7 @@ func storedRef(s *playbook.Store, name string) (*playbookRef, error) {
 	d, err := s.Branch(branch)
 	switch {
 	case err == nil:
-		return branchRef(s, d, number, numbered)
+		return branchRef(ctx, s, d, number, numbered)
 	case !errors.Is(err, playbook.ErrNoBranch):
 		return nil, err
 	case numbered:
@@ -115,7 +123,7 @@ func storedRef(s *playbook.Store, name string) (*playbookRef, error) {
 	case err != nil:
 		return nil, err
 	}
-	book, err := s.Get(hash)
+	book, err := s.Get(ctx, hash)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +132,9 @@ func storedRef(s *playbook.Store, name string) (*playbookRef, error) {
 	return r, err
 }
 
-func branchRef(s *playbook.Store, d playbook.Branch, number string, numbered bool) (r *playbookRef, err error) {
+func branchRef(
+	ctx context.Context, s *playbook.Store, d playbook.Branch, number string, numbered bool,
+) (r *playbookRef, err error) {
 	r = &playbookRef{branch: d.Name, seq: d.Versions}
 	if numbered {
 		if r.seq, err = strconv.Atoi(strings.TrimPrefix(number, "v")); err != nil {
@@ -139,7 +149,7 @@ func branchRef(s *playbook.Store, d playbook.Branch, number string, numbered boo
 	if err != nil {
 		return nil, err
 	}
-	r.book, err = s.Get(r.hash)
+	r.book, err = s.Get(ctx, r.hash)
 	return r, err
 }
 

@@ -79,7 +79,7 @@ func (x *action) do(a *cli.App, cmd *cobra.Command, names []string) error {
 			of = "from run"
 		}
 		line := ActionLine{x.Verb, id.WorkflowID, id.RunID, successor.RunID, kept, x.Signal, x.Reason}
-		if err := Report(a, line, "%s (%s %s)", message, of, id.RunID); err != nil {
+		if err := cli.Report(a, line, "%s (%s %s)", message, of, id.RunID); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/temporal"
 
 	"acescope/cmd/acescope/internal/cli"
@@ -19,7 +18,6 @@ import (
 	"acescope/sources/detail"
 	"acescope/sources/experiments"
 	"acescope/sources/histories"
-	"acescope/sources/runs"
 )
 
 // SummaryLine ends the output of acescope run.
@@ -56,7 +54,7 @@ func runExperiment(
 ) error {
 	runID, err := e.StartExperiment(ctx, in)
 	if err != nil {
-		return explainStart(ctx, e, err)
+		return err
 	}
 	id := ace.ExperimentWorkflowID(in.ExperimentID)
 	reportProviders(a, e, f, "experiment "+in.ExperimentID)
@@ -87,19 +85,19 @@ func closedError(what string, status ace.Status, failure *ace.Failure) error {
 func reportProviders(a *cli.App, e *engine.Engine, f RunFlags, what string) {
 	for _, p := range e.Providers {
 		if p.Name() == f.Provider {
-			Warn(a, "%s: %s", what, p.About())
+			cli.Warn(a, "%s: %s", what, p.About())
 		}
 	}
 	if blueprint, ok := ace.BlueprintOf(f.Provider); ok {
-		Warn(a, "%s: runs of the blueprint %s", what, blueprint)
+		cli.Warn(a, "%s: runs of the blueprint %s", what, blueprint)
 	}
 	for _, phase := range providedPhases {
 		if provider := f.providers[string(phase)]; provider != "" {
-			Warn(a, "%s: the %s by %s", what, phase, provider)
+			cli.Warn(a, "%s: the %s by %s", what, phase, provider)
 		}
 	}
 	if f.Pace > 0 {
-		Warn(a, "every phase takes at least %s (--pace)", f.Pace)
+		cli.Warn(a, "every phase takes at least %s (--pace)", f.Pace)
 	}
 }
 
@@ -110,20 +108,6 @@ func TaskError(id string, err error) error {
 		return fmt.Errorf("task %s: %s", id, history.FailureFrom(err).Message)
 	}
 	return fmt.Errorf("task %s: %w", id, err)
-}
-
-// explainStart adds to an error of a start which search attributes the namespace lacks, and how to add them.
-func explainStart(ctx context.Context, e *engine.Engine, err error) error {
-	var invalid *serviceerror.InvalidArgument
-	if !errors.As(err, &invalid) {
-		return err
-	}
-	missing, listErr := runs.MissingAttributes(ctx, e.Client, e.Namespace())
-	if listErr != nil || len(missing) == 0 {
-		return err
-	}
-	command := ace.SearchAttributesCommand(e.Namespace(), missing)
-	return fmt.Errorf("%w; add the missing search attributes: %s", err, command)
 }
 
 // StartedLine reports a detached run. PID is the background process that executes it, 0 on a cluster.
@@ -138,13 +122,13 @@ type StartedLine struct {
 func reportStarted(a *cli.App, workflowID, runID, id string) error {
 	a.Begun = true
 	line := StartedLine{"started", id, workflowID, runID, a.Background}
-	return Report(a, line, "started %s; follow it with \"acescope tail %s\"", id, id)
+	return cli.Report(a, line, "started %s; follow it with \"acescope tail %s\"", id, id)
 }
 
 // Interrupted writes to standard error what becomes of a run whose command was interrupted.
 func Interrupted(a *cli.App, ctx context.Context, id string) {
 	if ctx.Err() != nil {
-		Warn(a, "%s is kept and continues when acescope runs again; \"acescope cancel %s\" ends it", id, id)
+		cli.Warn(a, "%s is kept and continues when acescope runs again; \"acescope cancel %s\" ends it", id, id)
 	}
 }
 
@@ -161,7 +145,7 @@ func follow(
 	progress := cli.Progress{Total: int64(in.Tasks * in.Epochs), Since: time.Now()}
 	counts := map[string]int{}
 	var writeErr error
-	state, err := experiments.Follow(ctx, e.Client, e.Namespace(), id, runID, reportConnection(a),
+	state, err := experiments.Follow(ctx, e.Client, e.Namespace(), id, runID, ReportConnection(a),
 		func(_ ace.ExperimentInput, f experiments.Finished) {
 			counts[cmp.Or(string(f.Verdict), string(f.Status))]++
 			progress.Done++
@@ -260,7 +244,7 @@ func accuracyText(labeled int, accuracy float64) string {
 func runTask(a *cli.App, ctx context.Context, e *engine.Engine, in ace.TaskInput, f RunFlags) error {
 	runID, err := e.StartTask(ctx, in)
 	if err != nil {
-		return explainStart(ctx, e, err)
+		return err
 	}
 	reportProviders(a, e, f, "task "+in.TaskID)
 	if f.detach {

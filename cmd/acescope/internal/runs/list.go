@@ -23,16 +23,18 @@ import (
 
 // listOptions are the flags of the list command.
 type listOptions struct {
-	query    string
-	filter   string
-	limit    int
-	sort     string
-	reverse  bool
-	columns  []string
-	retrying bool
-	facets   bool
-	summary  bool
-	kind     string
+	query   string
+	filter  string
+	limit   int
+	sort    string
+	reverse bool
+	columns []string
+	// histories reads costs from histories, if no memo has them: only on request, since each is another call.
+	histories bool
+	retrying  bool
+	facets    bool
+	summary   bool
+	kind      string
 }
 
 const (
@@ -77,6 +79,7 @@ func ListCommand(a *cli.App) *cobra.Command {
 		} else if !chosen && o.retrying {
 			o.columns = append(slices.Clone(usualColumns), "last_error")
 		}
+		o.histories = o.sort == costColumn || cmd.Flags().Changed("columns") && slices.Contains(o.columns, costColumn)
 		return o.check(a)
 	}
 	return cmd
@@ -88,7 +91,7 @@ func (o *listOptions) check(a *cli.App) error {
 		return cli.UsageError("--limit %d: must not be negative", o.limit)
 	}
 	for _, c := range append(o.columns, o.sort) {
-		if _, ok := runsview.Cell(c, runs.Run{}, time.Time{}); !ok && c != "" {
+		if _, ok := runsview.Plain(c); !ok && c != "" {
 			return cli.UsageError("column %q not found; columns: %s", c, strings.Join(runsview.ColumnNames(), ", "))
 		}
 	}
@@ -123,16 +126,17 @@ func list(a *cli.App, ctx context.Context, o listOptions) error {
 		return cli.QueryError(o.query, listFacets(a, ctx, e.Client, o))
 	}
 	now := time.Now()
+	var titles []string
+	var columns []runsview.PlainColumn
+	for _, name := range o.columns {
+		c, _ := runsview.Plain(name)
+		titles, columns = append(titles, c.Title), append(columns, c)
+	}
 	cells := func(l listed) (cells []any) {
-		for _, column := range o.columns {
-			cell, _ := runsview.Cell(column, l.run, now)
-			cells = append(cells, cell)
+		for _, c := range columns {
+			cells = append(cells, c.Cell(l.run, now))
 		}
 		return cells
-	}
-	var titles []string
-	for _, column := range o.columns {
-		titles = append(titles, runsview.Heading(column))
 	}
 	count := 0
 	var readErr error
@@ -150,21 +154,28 @@ func list(a *cli.App, ctx context.Context, o listOptions) error {
 		err = summarize(a, ctx, e.Client, o.query)
 	}
 	if err == nil && !a.JSON && count == 0 {
-		Warn(a, "no runs found; start one with \"acescope run\"")
+		cli.Warn(a, "no runs found; start one with \"acescope run\"")
 	}
 	return cli.QueryError(o.query, err)
 }
 
-// maxUsages is the number of histories that are read for a cost that no memo has.
-const maxUsages = 200
+const (
+	costColumn = "cost"
+	maxUsages  = 200 // histories that are read for costs
+)
 
-// usageReader returns put for runs whose cost is read from their histories if only these have it.
-func usageReader(a *cli.App, ctx context.Context, c client.Client, put func(runs.Run) error) func(runs.Run) error {
+// withUsage returns put for runs whose cost is read from their histories if only these have it.
+func (o *listOptions) withUsage(
+	a *cli.App, ctx context.Context, c client.Client, put func(runs.Run) error,
+) func(runs.Run) error {
+	if !o.histories {
+		return put
+	}
 	read := 0
 	return func(r runs.Run) error {
 		if histories.LacksUsage(r) {
 			if read++; read == maxUsages+1 {
-				Warn(a, "the costs of older workflows are not read; use \"acescope show\" or --limit")
+				cli.Warn(a, "the costs of older workflows are not read; use \"acescope show\" or --limit")
 			}
 			if read <= maxUsages {
 				if err := histories.AddUsage(ctx, c, &r); err != nil && !cluster.NotFound(err) {
@@ -192,18 +203,18 @@ func (o *listOptions) read(a *cli.App, ctx context.Context, c client.Client, put
 		read = runs.ListRetrying
 	}
 	if o.sort == "" {
-		return read(ctx, c, o.query, o.limit, usageReader(a, ctx, c, put))
+		return read(ctx, c, o.query, o.limit, o.withUsage(a, ctx, c, put))
 	}
 	var rows []runs.Run
 	collect := func(r runs.Run) error {
 		rows = append(rows, r)
 		return nil
 	}
-	if err := read(ctx, c, o.query, maxSorted+1, usageReader(a, ctx, c, collect)); err != nil {
+	if err := read(ctx, c, o.query, maxSorted+1, o.withUsage(a, ctx, c, collect)); err != nil {
 		return err
 	}
 	if len(rows) > maxSorted {
-		Warn(a, "the list has more than %d runs; only the newest are sorted", maxSorted)
+		cli.Warn(a, "the list has more than %d runs; only the newest are sorted", maxSorted)
 		rows = rows[:maxSorted]
 	}
 	runsview.SortRuns(rows, o.sort, o.reverse)
@@ -238,7 +249,7 @@ func summarize(a *cli.App, ctx context.Context, c client.Client, query string) e
 	if r == nil {
 		r = &runs.Recent{Status: map[ace.Status]int{}, Verdict: map[ace.Verdict]int{}}
 	}
-	return Report(a, RecentLine{"recent", r}, "%s", runsview.RecentText(r))
+	return cli.Report(a, RecentLine{"recent", r}, "%s", runsview.RecentText(r))
 }
 
 // FacetsLine is the values of the search attributes with their counts.
@@ -271,7 +282,7 @@ func listFacets(a *cli.App, ctx context.Context, c client.Client, o listOptions)
 		return cli.NewLines(a.Out).Write(FacetsLine{"facets", o.query, f.List})
 	}
 	if f.Err != "" {
-		Warn(a, "%s", f.Err)
+		cli.Warn(a, "%s", f.Err)
 	}
 	w := cli.NewTable(a.Out)
 	for _, facet := range f.List {

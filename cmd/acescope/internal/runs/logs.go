@@ -13,12 +13,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	commonpb "go.temporal.io/api/common/v1"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine"
+	"acescope/sources/cluster"
 	"acescope/sources/logfile"
 	"acescope/sources/logs"
 )
@@ -67,10 +71,12 @@ func Logs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) error {
 	if err := f.filter(w); err != nil {
 		return err
 	}
-	var err error
-	if w.choice, err = chooseLogs(a, ctx, f, args); err != nil {
+	chosen, err := chooseLogs(a, ctx, f, args)
+	if err != nil {
 		return err
 	}
+	w.choice = chosen.Choice
+	defer chosen.follow(a, ctx, f.Follow)()
 	o := w.choice.Options
 	o.FromStart, o.Tail, o.Once, o.Poll = f.FromStart, f.tail, !f.Follow, f.poll
 	if len(f.match) > 0 {
@@ -91,7 +97,7 @@ func Logs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) error {
 	case len(w.unreadable) > 0:
 		return errors.New(strings.Join(w.unreadable, "; "))
 	case len(w.files) == 0:
-		Warn(a, "no log files found; name a file or directory: acescope logs PATH")
+		cli.Warn(a, "no log files found; name a file or directory: acescope logs PATH")
 	}
 	return nil
 }
@@ -124,11 +130,37 @@ func (f *LogsFlags) filter(w *logWriter) (err error) {
 	return nil
 }
 
+// chosenLogs are logs, and the run that they belong to.
+type chosenLogs struct {
+	logs.Choice
+	run    *commonpb.WorkflowExecution // nil for files
+	mirror cluster.Mirror
+	close  func() // the connection of mirror
+}
+
+// follow keeps the logs of other machines up to date, if wanted, until the returned function is called.
+func (c chosenLogs) follow(a *cli.App, ctx context.Context, wanted bool) (stop func()) {
+	if c.run == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var mirroring sync.WaitGroup
+	if wanted {
+		run := func() (workflowID, runID string) { return c.run.GetWorkflowId(), c.run.GetRunId() }
+		mirroring.Go(func() { c.mirror.Keep(ctx, run, func(problem string) { cli.Warn(a, "%s", problem) }) })
+	}
+	return func() {
+		cancel()
+		mirroring.Wait()
+		c.close()
+	}
+}
+
 // chooseLogs returns the logs that the arguments name. Only a task needs the server.
-func chooseLogs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) (logs.Choice, error) {
+func chooseLogs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) (chosenLogs, error) {
 	if len(args) == 0 {
 		dir, err := a.DataDir()
-		return logs.ChooseRun(dir, "", ""), err
+		return chosenLogs{Choice: logs.ChooseRun(dir, "", "")}, err
 	}
 	var paths []string
 	for _, arg := range args {
@@ -140,14 +172,14 @@ func chooseLogs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) (l
 		case !isPath(arg) && len(args) == 1:
 			return logsOfTask(a, ctx, arg)
 		case missing && !isPath(arg):
-			return logs.Choice{}, cli.UsageError("%q is not a file; a task must be the only argument", arg)
+			return chosenLogs{}, cli.UsageError("%q is not a file; a task must be the only argument", arg)
 		case missing:
-			return logs.Choice{}, cli.NotFound("%s: no such file; -f waits for it", arg)
+			return chosenLogs{}, cli.NotFound("%s: no such file; -f waits for it", arg)
 		default:
-			return logs.Choice{}, err
+			return chosenLogs{}, err
 		}
 	}
-	return logs.ChoosePaths(paths), nil
+	return chosenLogs{Choice: logs.ChoosePaths(paths)}, nil
 }
 
 // isPath reports whether the name of a missing file looks like a path rather than a task.
@@ -156,18 +188,17 @@ func isPath(arg string) bool {
 		strings.HasPrefix(arg, ".") || filepath.IsAbs(arg) || strings.HasSuffix(arg, string(filepath.Separator))
 }
 
-func logsOfTask(a *cli.App, ctx context.Context, id string) (c logs.Choice, err error) {
-	_, exec, done, err := a.OpenRun(ctx, id, "")
+func logsOfTask(a *cli.App, ctx context.Context, id string) (c chosenLogs, err error) {
+	e, run, done, err := a.OpenRun(ctx, id, "")
 	if err != nil {
 		return c, err
 	}
-	defer done()
-	dir, err := a.DataDir()
-	if err != nil {
-		return c, err
+	c.run, c.close, c.mirror = run, done, engine.LogMirror(e)
+	if err := c.mirror.Once(ctx, run.GetWorkflowId(), run.GetRunId()); err != nil {
+		cli.Warn(a, "logs of other machines: %v", err)
 	}
-	c = logs.ChooseRun(dir, exec.GetWorkflowId(), exec.GetRunId())
-	Warn(a, "showing logs %s", c.Description)
+	c.Choice = logs.ChooseRun(e.DataDir(), run.GetWorkflowId(), run.GetRunId())
+	cli.Warn(a, "showing logs %s", c.Description)
 	return c, nil
 }
 

@@ -34,15 +34,3 @@ func (o *Output) Printf(format string, args ...any) {
 }
 
 func (o *Output) Flush() error { return cmp.Or(o.err, o.Lines.Flush()) }
-
-// Report writes the only line of a command, as [Output.Line] does.
-func Report(a *cli.App, v any, format string, args ...any) error {
-	out := NewOutput(a)
-	out.Line(v, format, args...)
-	return out.Flush()
-}
-
-// Warn writes a line to standard error.
-func Warn(a *cli.App, format string, args ...any) {
-	fmt.Fprintln(a.Err, "acescope: "+cli.SafeText(fmt.Sprintf(format, args...)))
-}

@@ -177,7 +177,7 @@ func runOn(a *cli.App, ctx context.Context, e *engine.Engine, prompt string, f R
 		return err
 	}
 	if partial != nil {
-		Warn(a, "%s; continuing with the valid tasks before it: 1 to %d", cli.OneLine(partial), in.Tasks)
+		cli.Warn(a, "%s; continuing with the valid tasks before it: 1 to %d", cli.OneLine(partial), in.Tasks)
 	}
 	if err := runExperiment(a, ctx, e, in, f); err != nil || partial == nil {
 		return err
@@ -203,7 +203,7 @@ func PlaybookHash(ctx context.Context, e *engine.Engine, name string) (string, e
 	if err != nil {
 		return "", cli.UsageError("--playbook %s: %w", name, err)
 	}
-	return e.Books.Put(book)
+	return e.Books.Put(ctx, book)
 }
 
 // ExperimentInput stores the data sets and returns the input of the experiment. partial is the error of

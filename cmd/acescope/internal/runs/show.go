@@ -32,7 +32,7 @@ func ShowCommand(a *cli.App) *cobra.Command {
 	var f showFlags
 	cmd := &cobra.Command{
 		Use:   "show TASK",
-		Short: "Show one run: phases, skills, tool calls, playbook delta, answer; or the progress of an experiment",
+		Short: "Show one run: phases, skills, tool calls, playbook delta, answer; the steps of a flow; or an experiment",
 		Example: "acescope show finance-1-e1-0042\n" +
 			"acescope show finance-1 --json | jq .experiment.eval\n" +
 			"acescope show finance-1-e1-0042 --calls --json | jq -c 'select(.ok | not)'\n" +
@@ -52,7 +52,7 @@ func ShowCommand(a *cli.App) *cobra.Command {
 
 // ShowLine is one run with all its details.
 type ShowLine struct {
-	// Kind is task, experiment, session, blueprint, or workflow for a type that the contract does not have.
+	// Kind is task, experiment, session, blueprint, flow, or workflow for a type that the contract does not have.
 	Kind    string      `json:"type"`
 	TaskID  string      `json:"task_id,omitempty"`
 	Status  ace.Status  `json:"status"`
@@ -90,7 +90,7 @@ func LineOf(d *histories.Detail) ShowLine {
 	l.Skills.Skills = append([]ace.SkillUsage{}, d.Skills.Skills...)
 	l.Skills.Recent = append([]ace.Call{}, d.Skills.Recent...)
 	l.Delta.Operations = append([]ace.Operation{}, d.Delta.Operations...)
-	if d.Experiment == nil && d.Session == nil && d.BlueprintRun == nil {
+	if d.Experiment == nil && d.Session == nil && d.BlueprintRun == nil && d.Flow == nil {
 		d.Calls.All(func(_ int, c *histories.ToolCall) bool {
 			l.Calls = append(l.Calls, c)
 			return true
@@ -107,6 +107,8 @@ func LineOf(d *histories.Detail) ShowLine {
 		}
 	case d.BlueprintRun != nil:
 		l.Skills = ace.SkillAnswer{}
+	case d.Flow != nil:
+		l.Skills, l.Activities = ace.SkillAnswer{}, nil // its operations are those of its steps
 	}
 	return l
 }
@@ -138,7 +140,7 @@ func show(a *cli.App, ctx context.Context, id string, f showFlags) error {
 		}
 		return out.Flush()
 	case f.call != "":
-		return showCall(a, e, d, f.call, f.args)
+		return showCall(a, ctx, e, d, f.call, f.args)
 	case a.JSON:
 		return cli.NewLines(a.Out).Write(LineOf(d))
 	}
@@ -147,13 +149,13 @@ func show(a *cli.App, ctx context.Context, id string, f showFlags) error {
 
 // showCall prints the result or the arguments of one call: the text of a JSON string, otherwise the JSON.
 // If the history has only a preview, it reads the artifact of the session.
-func showCall(a *cli.App, e *engine.Engine, d *histories.Detail, id string, args bool) error {
+func showCall(a *cli.App, ctx context.Context, e *engine.Engine, d *histories.Detail, id string, args bool) error {
 	c := d.Calls.Find(id)
 	if c == nil {
 		return cli.NotFound("the run has no call %q; --calls lists them", id)
 	}
 	if d.CallLog != nil {
-		if whole := wholeCall(a, e, *d.CallLog, id); whole != nil {
+		if whole := wholeCall(a, ctx, e, *d.CallLog, id); whole != nil {
 			replaced := *c
 			replaced.Args, replaced.Result = whole.Args, whole.Result
 			c = &replaced
@@ -178,10 +180,10 @@ func showCall(a *cli.App, e *engine.Engine, d *histories.Detail, id string, args
 }
 
 // wholeCall finds a call in the artifact of its session, or returns nil.
-func wholeCall(a *cli.App, e *engine.Engine, log ace.Ref, id string) *ace.Invocation {
-	r, err := e.Artifacts.Open(log)
+func wholeCall(a *cli.App, ctx context.Context, e *engine.Engine, log ace.Ref, id string) *ace.Invocation {
+	r, err := e.Artifacts.Open(ctx, log)
 	if err != nil {
-		Warn(a, "only previews of the calls are available: %s", cli.OneLine(err))
+		cli.Warn(a, "only previews of the calls are available: %s", cli.OneLine(err))
 		return nil
 	}
 	defer r.Close()
@@ -219,12 +221,12 @@ func showArtifact(
 	case ref.SHA256 == "":
 		return missing
 	}
-	if path, err := e.Artifacts.Path(ref); err == nil && ref.Size == 0 {
+	if path, err := e.Artifacts.Path(ctx, ref); err == nil && ref.Size == 0 {
 		if info, err := os.Stat(path); err == nil {
 			ref.Size = info.Size() // the event only names the hash
 		}
 	}
-	r, err := e.Artifacts.Open(ref)
+	r, err := e.Artifacts.Open(ctx, ref)
 	if errors.Is(err, artifact.ErrNotFound) {
 		return &cli.ExitError{Code: cli.ExitNotFound, Err: err}
 	}

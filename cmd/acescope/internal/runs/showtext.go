@@ -40,6 +40,8 @@ func PrintShow(w io.Writer, d *histories.Detail, l ShowLine) error {
 		p.skills(d)
 	case d.BlueprintRun != nil:
 		p.blueprintRun(d.BlueprintRun)
+	case d.Flow != nil:
+		p.flow(d.Flow)
 	default:
 		p.phases(d)
 		p.usage(d)
@@ -124,7 +126,7 @@ func (p *page) lineage(l *histories.Lineage) {
 		p.field("reset from", "run %s after event %d; the events up to it are from that run", r.RunID, r.Event)
 	}
 	if f := l.Fork; f != nil {
-		p.field("forked", "%s at event %d, before %s (run %s)", f.WorkflowID, f.Event, f.Phase, f.RunID)
+		p.field("forked", "%s at event %d, before %s (run %s)", f.WorkflowID, f.Event, f.Place(), f.RunID)
 		for _, name := range slices.Sorted(maps.Keys(f.Changed)) {
 			c := f.Changed[name]
 			p.text("changed", name+": "+cmp.Or(c.From, "none")+" → "+cmp.Or(c.To, "none"))

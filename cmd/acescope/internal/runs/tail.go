@@ -24,9 +24,9 @@ import (
 func TailCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "tail TASK",
-		Short:   "Follow a run until it closes: phases, tool calls, deltas and statuses",
+		Short:   "Follow a run until it closes: phases, steps of a flow, tool calls, deltas and statuses",
 		Example: "acescope tail finance-e1-0042 --json | jq -c 'select(.type == \"skill\")'",
-		Long:    "Follow a run until it closes: phases, tool calls, deltas and statuses.\n\n" + exitHelp,
+		Long:    "Follow a run until it closes: phases, steps of a flow, tool calls, deltas and statuses.\n\n" + exitHelp,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return Tail(a, cmd.Context(), args[0]) },
 
@@ -68,7 +68,7 @@ func tailRun(a *cli.App, ctx context.Context, e *engine.Engine, workflowID, runI
 			failed = cmp.Or(endOf(workflowID, ev), failed)
 			return out.Flush()
 		}
-		err := cluster.Follow(ctx, e.Client, e.Namespace(), workflowID, runID, reportConnection(a), put)
+		err := cluster.Follow(ctx, e.Client, e.Namespace(), workflowID, runID, ReportConnection(a), put)
 		if err != nil {
 			return err
 		}
@@ -109,21 +109,21 @@ func tailExperiment(
 			f.At.Local().Format(clockTime), f.Result.TaskID, f.Status, f.Verdict, f.Result.Answer)
 		writeErr = out.Flush()
 	}
-	state, runID, err := experiments.FollowWhole(ctx, e.Client, e.Namespace(), run, reportConnection(a), put)
+	state, runID, err := experiments.FollowWhole(ctx, e.Client, e.Namespace(), run, ReportConnection(a), put)
 	if err := cmp.Or(err, writeErr); err != nil {
 		return err
 	}
 	return printSummary(a, state, run.GetExecution().GetWorkflowId(), runID, 0)
 }
 
-// reportConnection returns a function that writes to standard error when the server becomes unreachable,
+// ReportConnection returns a function that writes to standard error when the server becomes unreachable,
 // and, called with nil, when it is reachable again.
-func reportConnection(a *cli.App) func(error) {
+func ReportConnection(a *cli.App) func(error) {
 	return func(err error) {
 		if err == nil {
-			Warn(a, "the server is reachable again")
+			cli.Warn(a, "the server is reachable again")
 			return
 		}
-		Warn(a, "the server is unreachable, retrying: %s", cli.OneLine(err))
+		cli.Warn(a, "the server is unreachable, retrying: %s", cli.OneLine(err))
 	}
 }

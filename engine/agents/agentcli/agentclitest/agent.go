@@ -17,6 +17,7 @@
 // semicolons:
 //
 //	say TEXT            a text
+//	write FILE TEXT     writes a file in the working directory
 //	tools               a text, a Bash call with its result, a text
 //	parallel            two Bash calls in one message
 //	bash COMMAND        a Bash call, not executed: its output is the command after echo
@@ -44,6 +45,9 @@
 //	error               an error result and exit code 0
 //	notloggedin, tooold, overloaded, ratelimit, apierror, servererror, refusal, maxturns,
 //	budget, maxtokens, usage    fails like the CLI
+//
+// An instruction without "SCENARIO:" follows the first rule in [RulesFile] of the working directory whose text it
+// contains. A rule is a line TEXT => STEPS.
 //
 // The journal ([Agent.Journal]) records each start, turn, API call and tool call, so that a
 // test can check that nothing was done twice.
@@ -80,6 +84,9 @@ type settings struct {
 	Version string `json:"version"`
 	OldCost bool   `json:"old_cost"` // costs are counted per process
 }
+
+// RulesFile is a file in the working directory of an agent, see the package's documentation.
+const RulesFile = "stand-in.rules"
 
 // Names in the directory of a stand-in, besides its binary.
 const (

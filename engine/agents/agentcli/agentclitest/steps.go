@@ -59,7 +59,10 @@ var failures = map[string]failure{
 
 // steps runs the steps of an instruction.
 func (p *process) steps(out printer, instruction string, turn int) ending {
-	_, script, _ := strings.Cut(instruction, "SCENARIO:")
+	_, script, given := strings.Cut(instruction, "SCENARIO:")
+	if !given {
+		script = ruleOf(instruction)
+	}
 	if strings.Trim(script, "; \t\n") == "" {
 		p.apiCall()
 		out.text(fmt.Sprintf("reply %d to: %s", turn, instruction))
@@ -74,6 +77,17 @@ func (p *process) steps(out printer, instruction string, turn int) ending {
 		}
 	}
 	return ending{code: -1}
+}
+
+// ruleOf returns the steps of the first rule whose text is in the instruction, or "".
+func ruleOf(instruction string) string {
+	data, _ := os.ReadFile(RulesFile)
+	for line := range strings.Lines(string(data)) {
+		if text, steps, ok := strings.Cut(line, " => "); ok && strings.Contains(instruction, text) {
+			return steps
+		}
+	}
+	return ""
 }
 
 // step runs one step and reports whether it ends the turn.
@@ -134,6 +148,9 @@ func (p *process) output(out printer, name string, args []string) bool {
 	switch name {
 	case "say":
 		out.text(rest)
+	case "write":
+		check(os.WriteFile(args[0], []byte(strings.Join(args[1:], " ")+"\n"), 0o600))
+		out.text("wrote " + args[0])
 	case "env":
 		out.text(rest + "=" + os.Getenv(rest))
 	case "secret":

@@ -47,6 +47,7 @@ import (
 	"acescope/engine/agents/agentcall"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
+	"acescope/engine/agents/transcript/copies"
 	"acescope/engine/internal/filelock"
 	"acescope/engine/internal/process"
 	"acescope/engine/internal/redact"
@@ -95,6 +96,7 @@ type Host struct {
 	queue  string
 	log    *slog.Logger
 	logs   *artifact.Logs
+	copies *copies.Copier // nil without a shared store
 	redact *redact.Redactor
 	calls  sync.Map                // of *pendingCall, by id
 	fault  func(path string) error // see [agentcall.EventLog]
@@ -147,6 +149,7 @@ func New(o Options) (*Host, error) {
 		o: o, name: here.Name, queue: here.Queue, log: o.Logger, logs: artifact.NewLogs(dir, o.Artifacts),
 		redact: redact.New(redact.Environ(os.Environ())...), slots: map[string]*slot{},
 	}
+	h.copies = copies.New(h.logs)
 	h.life, h.end = context.WithCancel(context.Background())
 	h.running.Go(h.retireIdle)
 	return h, nil

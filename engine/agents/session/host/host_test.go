@@ -179,7 +179,7 @@ func TestWarmTurns(t *testing.T) {
 	if want := "logs/runs/session%2Fs1/run-1/run_turn-2-1.jsonl"; second.LogPath != want || second.Log == nil {
 		t.Errorf("log %s, %+v", second.LogPath, second.Log)
 	}
-	data, err := s.o.Artifacts.Get(*second.Log, 1<<20)
+	data, err := s.o.Artifacts.Get(t.Context(), *second.Log, 1<<20)
 	if err != nil || !strings.Contains(string(data), `"type":"result"`) || !strings.Contains(string(data), "reply 2") {
 		t.Errorf("%s, %v", data, err)
 	}
@@ -441,7 +441,7 @@ func TestMalformedOutput(t *testing.T) {
 		if r.Text != "fine" || len(r.Messages) > session.MaxRecent || r.Log == nil {
 			t.Errorf("%s: %+v", text, r)
 		}
-		data, err := s.o.Artifacts.Get(*r.Log, 64<<20)
+		data, err := s.o.Artifacts.Get(t.Context(), *r.Log, 64<<20)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,6 +135,21 @@ func (h *Host) work(s *slot, t *attempt) {
 	}
 	h.mu.Unlock()
 	close(t.done)
+	h.copyTranscript(t)
+}
+
+// copyTranscript copies the agent's transcript to the shared store, where other machines find it. If that fails, the
+// next turn of the session does it.
+func (h *Host) copyTranscript(t *attempt) {
+	adapter, err := agentcli.For(agentcli.CLI(t.in.Agent))
+	if err != nil || h.copies == nil {
+		return
+	}
+	id := cmp.Or(t.result.AgentSessionID, agentSession(t.in))
+	environ := h.environ(adapter, agentcli.Command{})
+	if err := h.copies.Copy(h.life, t.in.WorkflowID, adapter.CLI, environ, id); err != nil {
+		t.slog.Warn("the transcript was not copied to the shared store", "error", err)
+	}
 }
 
 // execute looks for the turn in the records of earlier attempts, and otherwise runs it.
@@ -142,7 +158,7 @@ func (h *Host) execute(s *slot, t *attempt) (session.TurnResult, error) {
 	if err != nil {
 		return t.refuse(TypeRefused, err), nil
 	}
-	if t.message, err = h.prompt(t.in); err != nil {
+	if t.message, err = h.prompt(t.life, t.in); err != nil {
 		r := t.refuse(TypeRefused, err)
 		r.Undelivered = false // another attempt would not find the text either
 		return r, nil
@@ -376,7 +392,7 @@ func (t *attempt) refuse(kind string, err error) session.TurnResult {
 func (t *attempt) await(a *agent) (end agentEnd, interrupted bool) {
 	select {
 	case end := <-t.agentEnd:
-		return end, false
+		return end, t.running.Err() != nil // an interrupt may have stopped it while it was given the turn
 	case <-t.life.Done():
 		a.p.Stop()
 		return <-t.agentEnd, false
@@ -396,12 +412,12 @@ func (t *attempt) await(a *agent) (end agentEnd, interrupted bool) {
 }
 
 // prompt returns the text of the turn's messages.
-func (h *Host) prompt(in session.TurnInput) (string, error) {
+func (h *Host) prompt(ctx context.Context, in session.TurnInput) (string, error) {
 	var texts []string
 	for _, m := range in.Messages {
 		text := m.Text
 		if m.Ref != nil {
-			data, err := h.o.Artifacts.Get(*m.Ref, maxMessage)
+			data, err := h.o.Artifacts.Get(ctx, *m.Ref, maxMessage)
 			if err != nil {
 				return "", fmt.Errorf("message %s: %w", m.ID, err)
 			}

@@ -140,7 +140,7 @@ func TestLargeParameters(t *testing.T) {
 	if in.Prompt != nil || in.PromptRef.Size != int64(len(prompt)) || !strings.HasPrefix(in.PromptRef.Path, "/") || in.Playbook.Bullets != nil || in.Playbook.Count != 40 {
 		t.Errorf("%s", f.started[0].Parameters)
 	}
-	data, err := store.Get(in.Playbook.Ref.Ref, 1<<20)
+	data, err := store.Get(t.Context(), in.Playbook.Ref.Ref, 1<<20)
 	var bullets []playbook.Bullet
 	if err != nil || json.Unmarshal(data, &bullets) != nil || !slices.Equal(bullets, book.Bullets) {
 		t.Errorf("%d bullets in the file, %v", len(bullets), err)

@@ -127,7 +127,7 @@ func (p *provider) putFile(ctx context.Context, data []byte, mediaType string) (
 	if err != nil {
 		return File{}, fmt.Errorf("%s: %w", p.name, err)
 	}
-	path, err := p.artifacts.Path(ref)
+	path, err := p.artifacts.Path(ctx, ref)
 	if err != nil {
 		return File{}, fmt.Errorf("%s: %w", p.name, err)
 	}

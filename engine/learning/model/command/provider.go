@@ -100,7 +100,7 @@ func (p *provider) serve(ctx context.Context, phase ace.Phase, at ace.TaskContex
 		return nil, err
 	}
 	served := &ace.Served{Provider: p.name, RunID: result.RunID, Runner: result.Runner}
-	text, err := p.output(result)
+	text, err := p.output(ctx, result)
 	if err == nil {
 		err = read(llm.Written{Name: p.name, Text: text})
 	}
@@ -111,7 +111,7 @@ func (p *provider) serve(ctx context.Context, phase ace.Phase, at ace.TaskContex
 const MaxWritten = 1 << 20
 
 // output returns the output of a program: its JSON, or all of its text.
-func (p *provider) output(r run.Result) (string, error) {
+func (p *provider) output(ctx context.Context, r run.Result) (string, error) {
 	ref := r.OutputRef
 	switch {
 	case ref == nil && len(r.Output) > 0 && r.OutputIs == outputJSON:
@@ -126,7 +126,7 @@ func (p *provider) output(r run.Result) (string, error) {
 		return "", model.Errorf(model.BadAnswer, "%s: the output has %d bytes, at most %d are allowed",
 			p.name, ref.Size, MaxWritten)
 	}
-	data, err := p.artifacts.Get(*ref, MaxWritten)
+	data, err := p.artifacts.Get(ctx, *ref, MaxWritten)
 	if err != nil {
 		return "", model.Errorf(model.BadAnswer, "%s: cannot read the output: %v", p.name, err)
 	}

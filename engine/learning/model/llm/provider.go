@@ -252,9 +252,18 @@ func (s *step) parse(ctx context.Context, r Request, resp Response, take func(fo
 		v.Note = "the first answer could not be parsed: " + first.Error()
 		return v, nil
 	}
-	e := model.Errorf(model.BadAnswer, "%s: the model's answer could not be parsed after two requests: %v", s.o.Name, why)
-	quote(e, again.Text)
-	return nil, e
+	return nil, badAnswer(s.o.Name, again.Text, why)
+}
+
+// badAnswer returns the error of an answer that is not accepted, or nil if why is nil.
+func badAnswer(provider, text string, why error) error {
+	if why == nil {
+		return nil
+	}
+	e := model.Errorf(model.BadAnswer, "%s: the model's answer could not be parsed after two requests: %v",
+		provider, why)
+	quote(e, text)
+	return e
 }
 
 // parseProblem parses an answer and returns in one sentence why it is not accepted.

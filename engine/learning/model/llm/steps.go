@@ -41,6 +41,28 @@ func (p *provider) Generate(ctx context.Context, in ace.GeneratorInput, book *pl
 		TrajectoryID: trajectoryID(in.Task, out.reasoning, out.answer)}, nil
 }
 
+// Answer implements [model.Answerer].
+func (p *provider) Answer(ctx context.Context, q model.Question) (model.Reply, error) {
+	s, err := p.begin(ctx, ace.TaskContext{Model: q.Model}, nil)
+	if err != nil {
+		return model.Reply{}, err
+	}
+	r := Request{Model: s.model, MaxTokens: s.o.MaxTokens, Messages: []Message{{Role: User, Text: q.Prompt}},
+		Step: s.shared}
+	if q.System != "" {
+		r.System = []Block{{Text: q.System}}
+	}
+	resp, err := s.complete(ctx, r)
+	if err == nil && q.Accept != nil {
+		if why := q.Accept(resp.Text); why != nil {
+			if resp, err = s.complete(ctx, repairRequest(r, resp, why)); err == nil {
+				err = badAnswer(p.o.Name, resp.Text, q.Accept(resp.Text))
+			}
+		}
+	}
+	return model.Reply{Text: resp.Text, Model: cmp.Or(resp.Model, s.model), Usage: s.used()}, err
+}
+
 func trajectoryID(at ace.TaskContext, plan, answer string) string {
 	sum := sha256.Sum256([]byte(at.WorkflowID + at.RunID + plan + answer))
 	return fmt.Sprintf("trajectory-%x", sum[:8])

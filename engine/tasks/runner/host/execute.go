@@ -97,7 +97,7 @@ func logName(ctx context.Context) artifact.LogName {
 
 // execute executes a run. The error says why it could not be started.
 func (h *Host) execute(ctx context.Context, x run.Execution, log artifact.LogName) (run.Result, error) {
-	job, invocation, err := h.job(x)
+	job, invocation, err := h.job(ctx, x)
 	if err != nil {
 		return run.Result{}, err
 	}
@@ -155,13 +155,13 @@ const maxBlueprint = 4 << 20
 
 // job returns a run as an executor needs it: as a job, and as the invocation of an external
 // executor.
-func (h *Host) job(x run.Execution) (j executor.Job, invocation executor.Invocation, err error) {
+func (h *Host) job(ctx context.Context, x run.Execution) (j executor.Job, invocation executor.Invocation, err error) {
 	in := x.Input
 	if j.ProjectDir, err = h.projectDir(in); err != nil {
 		return j, invocation, err
 	}
 	if in.Blueprint == nil && in.BlueprintRef != nil {
-		data, err := h.fetch("blueprint", in.BlueprintRef, maxBlueprint)
+		data, err := h.fetch(ctx, "blueprint", in.BlueprintRef, maxBlueprint)
 		if err != nil {
 			return j, invocation, err
 		}
@@ -171,12 +171,12 @@ func (h *Host) job(x run.Execution) (j executor.Job, invocation executor.Invocat
 		}
 	}
 	if in.ParametersRef != nil {
-		if in.Parameters, err = h.fetch("parameters", in.ParametersRef, run.MaxParams); err != nil {
+		if in.Parameters, err = h.fetch(ctx, "parameters", in.ParametersRef, run.MaxParams); err != nil {
 			return j, invocation, err
 		}
 	}
 	if in.PromptRef != nil {
-		prompt, err := h.fetch("prompt", in.PromptRef, 4*run.MaxPrompt)
+		prompt, err := h.fetch(ctx, "prompt", in.PromptRef, 4*run.MaxPrompt)
 		if err != nil {
 			return j, invocation, err
 		}
@@ -193,8 +193,8 @@ func (h *Host) job(x run.Execution) (j executor.Job, invocation executor.Invocat
 }
 
 // fetch reads an artifact of a run's input.
-func (h *Host) fetch(what string, ref *ace.Ref, limit int64) ([]byte, error) {
-	data, err := h.o.Artifacts.Get(*ref, limit)
+func (h *Host) fetch(ctx context.Context, what string, ref *ace.Ref, limit int64) ([]byte, error) {
+	data, err := h.o.Artifacts.Get(ctx, *ref, limit)
 	if errors.Is(err, artifact.ErrNotFound) {
 		return nil, fmt.Errorf("its %s is an artifact of another machine's data directory, which this runner cannot read", what)
 	}

@@ -141,7 +141,8 @@ func (h *Host) awaitAgents(ctx context.Context) {
 	}
 	for failures := 0; failures < maxFailures; {
 		var view runner.View
-		err := h.query(ctx, &view, runner.DispatcherID, runner.QueryDispatcher, runner.ViewOptions{Pending: 1})
+		err := h.query(ctx, &view, runner.DispatcherID(h.o.TaskQueue), runner.QueryDispatcher,
+			runner.ViewOptions{Pending: 1})
 		i := slices.IndexFunc(view.Runners, func(r runner.RunnerView) bool { return r.ID == h.o.ID })
 		switch {
 		case err != nil:

@@ -15,6 +15,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 
+	"acescope/engine/ace"
 	"acescope/engine/internal/process"
 	"acescope/engine/store/artifact"
 	"acescope/engine/tasks/executor"
@@ -34,6 +35,7 @@ type Options struct {
 	Version      string
 
 	Client    client.Client
+	TaskQueue string // of the workers that execute the runner's workflow; "": [ace.TaskQueue]
 	DataDir   string // absolute
 	Artifacts *artifact.Store
 
@@ -92,6 +94,7 @@ func digest(texts ...string) string {
 
 // complete sets defaults and returns an error if an option is invalid.
 func (o *Options) complete() error {
+	o.TaskQueue = cmp.Or(o.TaskQueue, ace.TaskQueue)
 	c := &o.Capabilities
 	types := slices.Clone(c.ExecutorTypes)
 	for _, x := range o.External {

@@ -12,7 +12,6 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"acescope/engine/ace"
 	"acescope/engine/tasks/runner"
 )
 
@@ -70,7 +69,8 @@ func (h *Host) tryRegister(ctx context.Context, reg runner.Registration) (lease 
 	ctx, cancel := context.WithTimeout(ctx, registerTimeout)
 	defer cancel()
 	id := runner.WorkflowID(h.o.ID)
-	start := h.o.Client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{ID: id, TaskQueue: ace.TaskQueue,
+	start := h.o.Client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{ID: id,
+		TaskQueue:                h.o.TaskQueue,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING}, runner.Workflow)
 	handle, err := h.o.Client.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: start,

@@ -1,0 +1,226 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine"
+	"acescope/engine/learning/playbook"
+	"acescope/engine/store/artifact"
+	"acescope/engine/store/bucket"
+	"acescope/engine/store/garbage"
+	"acescope/sources/runs"
+	"acescope/sources/system"
+)
+
+// StoreCommand returns the command store.
+func StoreCommand(a *cli.App) *cobra.Command {
+	return cli.Group(&cobra.Command{
+		Use:   "store",
+		Short: "Show, fill and clean the store of artifacts, playbooks and run logs",
+	}, storeShowCommand(a), storeImportCommand(a), storeGCCommand(a))
+}
+
+// StoreLine describes a store.
+type StoreLine struct {
+	Type string `json:"type"` // store
+	engine.StoreUse
+}
+
+func storeShowCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show",
+		Short: "Show where the store is and what it holds",
+		Long: "Shows the store that the machines of a cluster share, which is registered in the namespace, or the data\n" +
+			"directory of the embedded server.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			e, done, err := a.OpenReadOnly(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer done()
+			return storeShow(a, cmd.Context(), e)
+		},
+	}
+}
+
+func storeShow(a *cli.App, ctx context.Context, e *engine.Engine) error {
+	u, err := engine.UseOfStore(ctx, e)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return cli.NewLines(a.Out).Write(StoreLine{"store", u})
+	}
+	use := "this machine only"
+	if u.Shared {
+		use = "all machines of namespace " + u.Namespace
+	}
+	fmt.Fprintf(a.Out, "store      %s\nused by    %s\nbranches   %d\n", cli.SafeText(u.URL), cli.SafeText(use), u.Branches)
+	for _, part := range []struct {
+		name  string
+		count garbage.Count
+	}{{"artifacts", u.Artifacts}, {"playbooks", u.Playbooks}, {"run logs", u.Logs}} {
+		fmt.Fprintf(a.Out, "%-10s %s\n", part.name, countText(part.count))
+	}
+	return nil
+}
+
+func countText(c garbage.Count) string {
+	return fmt.Sprintf("%s, %s", cli.Numbered(int64(c.Objects), "object"), system.Bytes(uint64(c.Bytes)))
+}
+
+// ImportLine says what was copied from a data directory.
+type ImportLine struct {
+	Type      string `json:"type"` // import
+	Directory string `json:"directory"`
+	Artifacts int    `json:"artifacts"`
+	Bytes     int64  `json:"bytes"` // of the artifacts
+	Branches  int    `json:"branches"`
+	Versions  int    `json:"versions"` // of the branches that the store lacked
+}
+
+func storeImportCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "import DIR",
+		Short: "Copy the artifacts and playbooks of a data directory to the shared store",
+		Long: "Copies the artifacts and the playbook branches of a data directory to the store that the machines of a\n" +
+			"cluster share. The directory stays as it is. What the store has is not copied again, so an interrupted import\n" +
+			"can be repeated.",
+		Example: "acescope store import ~/.local/share/acescope --address temporal.example.com:7233",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return storeImport(a, cmd.Context(), args[0])
+		},
+	}
+}
+
+func storeImport(a *cli.App, ctx context.Context, dir string) error {
+	books := filepath.Join(dir, "playbooks")
+	if info, err := os.Stat(books); err != nil || !info.IsDir() {
+		return cli.UsageError("%s is not a data directory: it has no directory playbooks", dir)
+	}
+	e, done, err := a.Connect(ctx, engine.Options{})
+	if err != nil {
+		return err
+	}
+	defer done()
+	if e.SharedStore() == "" {
+		return cli.UsageError("there is no shared store to import to; see \"acescope setup --store\"")
+	}
+	line := ImportLine{Type: "import", Directory: dir}
+	count := func(n int, bytes int64) { line.Artifacts, line.Bytes = n, bytes }
+	if err := e.Artifacts.Import(ctx, artifact.OpenReadOnly(filepath.Join(dir, "artifacts")), count); err != nil {
+		return err
+	}
+	from := playbook.OpenStoreReadOnly(books)
+	branches, err := from.Branches()
+	if err != nil {
+		return err
+	}
+	for _, b := range branches {
+		n, err := e.Books.Import(ctx, from, b.Name)
+		if err != nil {
+			return err
+		}
+		line.Branches++
+		line.Versions += n
+	}
+	if a.JSON {
+		return cli.NewLines(a.Out).Write(line)
+	}
+	_, err = fmt.Fprintf(a.Out, "copied %s (%s) and %s with %s\n", cli.Numbered(int64(line.Artifacts), "artifact"),
+		system.Bytes(uint64(line.Bytes)), cli.Numbered(int64(line.Branches), "branch"),
+		cli.Numbered(int64(line.Versions), "new version"))
+	return err
+}
+
+// GarbageLine is an object that nothing refers to.
+type GarbageLine struct {
+	Type    string `json:"type"` // garbage
+	Key     string `json:"key"`
+	Bytes   int64  `json:"bytes"`
+	Deleted bool   `json:"deleted"` // false in a dry run
+}
+
+// GarbageEnd is the last line.
+type GarbageEnd struct {
+	Type   string `json:"type"` // garbage_summary
+	DryRun bool   `json:"dry_run"`
+	garbage.Report
+}
+
+type gcFlags struct {
+	olderThan   time.Duration
+	dryRun, yes bool
+}
+
+// minGCAge is the least age of deleted objects: a run may be about to refer to what was written recently.
+const minGCAge = 48 * time.Hour
+
+func storeGCCommand(a *cli.App) *cobra.Command {
+	f := &gcFlags{}
+	cmd := &cobra.Command{
+		Use:   "gc",
+		Short: "Delete what no run and no playbook branch refers to",
+		Long: "Reads the histories of all runs and deletes the artifacts, playbooks and run logs in the store that no run and\n" +
+			"no playbook branch refers to, if they are old enough. How long runs are kept is a setting of the namespace.\n" +
+			"Playbook branches are never deleted.",
+		Example: "acescope store gc --dry-run\nacescope store gc --older-than 720h --yes",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.olderThan < minGCAge {
+				return cli.UsageError("--older-than %s: must be at least %s", f.olderThan, minGCAge)
+			}
+			return storeGC(a, cmd.Context(), f)
+		},
+	}
+	cmd.Flags().DurationVar(&f.olderThan, "older-than", 7*24*time.Hour, "only what was written this long ago")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would be deleted and delete nothing")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
+	return cmd
+}
+
+func storeGC(a *cli.App, ctx context.Context, f *gcFlags) error {
+	e, done, err := a.Connect(ctx, engine.Options{})
+	if err != nil {
+		return err
+	}
+	defer done()
+	if !f.dryRun {
+		question := runs.Prepared{Title: "delete from the store what nothing refers to", Yes: "delete"}
+		if err := a.Confirm(ctx, question, f.yes); err != nil {
+			return err
+		}
+	}
+	out := cli.NewLines(a.Out)
+	o := garbage.Options{OlderThan: f.olderThan, DryRun: f.dryRun}
+	o.Deleted = func(b bucket.Object) {
+		if a.JSON {
+			_ = out.Write(GarbageLine{"garbage", b.Key, b.Size, !f.dryRun})
+		} else if f.dryRun {
+			fmt.Fprintf(a.Out, "%10s  %s  %s\n", system.Bytes(uint64(b.Size)), b.Written.Local().Format(time.DateOnly), b.Key)
+		}
+	}
+	r, err := engine.CollectGarbage(ctx, e, o, nil)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return out.Write(GarbageEnd{"garbage_summary", f.dryRun, r})
+	}
+	verb := "deleted"
+	if f.dryRun {
+		verb = "would delete"
+	}
+	_, err = fmt.Fprintf(a.Out, "%s %s; kept %s in use and %s that may soon be\n", verb, countText(r.Deleted),
+		countText(r.Kept), countText(r.Recent))
+	return err
+}

@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Group makes group a command that only holds other commands.
+func Group(group *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	group.AddCommand(commands...)
+	group.Args = cobra.NoArgs
+	group.RunE = func(*cobra.Command, []string) error {
+		var names []string
+		for _, c := range commands {
+			names = append(names, c.Name())
+		}
+		return UsageError("%s needs a command: %s", group.Name(), strings.Join(names, ", "))
+	}
+	return group
+}
+
+// unknownCommand returns the error for a name that is no command of group, with the commands of similar names.
+func unknownCommand(group *cobra.Command, name string) error {
+	group.SuggestionsMinimumDistance = 2
+	if similar := group.SuggestionsFor(name); len(similar) > 0 {
+		return UsageError("unknown command %q; did you mean %q?", name,
+			group.CommandPath()+" "+strings.Join(similar, " or "))
+	}
+	return UsageError("unknown command %q; run %q", name, group.CommandPath()+" --help")
+}

@@ -1,0 +1,163 @@
+package flows
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"acescope/cmd/acescope/internal/agents"
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/cmd/acescope/internal/history"
+	"acescope/cmd/acescope/internal/runs"
+	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/engine/flow"
+	"acescope/engine/flow/flowfork"
+	"acescope/engine/temporal/fork"
+	sourceruns "acescope/sources/runs"
+)
+
+// FlowForkLine is a fork of a run of a flow. A dry run has no IDs.
+type FlowForkLine struct {
+	Type           string `json:"type"` // flow_fork
+	DryRun         bool   `json:"dry_run,omitempty"`
+	ID             string `json:"id,omitempty"`
+	ForkWorkflowID string `json:"workflow_id,omitempty"`
+	ForkRunID      string `json:"run_id,omitempty"`
+	*flowfork.Plan
+}
+
+// Fork forks a run of a flow.
+func Fork(a *cli.App, ctx context.Context, e *engine.Engine, f history.FlowFork) error {
+	p, err := planFork(a, f)
+	if err != nil {
+		return err
+	}
+	prepared := preparedFork(p)
+	line := FlowForkLine{Type: "flow_fork", DryRun: f.Dry, Plan: p}
+	if f.Dry {
+		out := runs.NewOutput(a)
+		if a.JSON {
+			return cmp.Or(out.Write(line), out.Flush())
+		}
+		for _, l := range prepared.Lines {
+			out.Printf("%s", l)
+		}
+		return out.Flush()
+	}
+	if err := a.Confirm(ctx, prepared, f.Yes); err != nil {
+		return err
+	}
+	if line.ID, line.ForkRunID, err = engine.StartFlowFork(ctx, e, p, agents.User()); err != nil {
+		return err
+	}
+	line.ForkWorkflowID = flow.IDPrefix + line.ID
+	if err := cli.Report(a, line, "%s is forked from %s; reuses %s, will rerun %d", line.ID, p.Name(),
+		cli.Numbered(int64(len(p.Reused)), "operation"), len(p.Rerun)); err != nil {
+		return err
+	}
+	if !f.Follow && e.Mode() != engine.Embedded {
+		return nil
+	}
+	if !f.Follow {
+		cli.Warn(a, "no other process runs workers for this data directory: this one waits until %s closes",
+			line.ID)
+	}
+	return Follow(a, ctx, e, line.ForkWorkflowID, line.ForkRunID, line.ID)
+}
+
+func planFork(a *cli.App, f history.FlowFork) (*flowfork.Plan, error) {
+	in, ok := flow.InputOf(f.Events[0])
+	if !ok {
+		return nil, errors.New("the input of the run cannot be read; give --codec-endpoint if it is encoded")
+	}
+	current, err := flow.Parsed(in.Source, in.Digest)
+	if err != nil {
+		return nil, err
+	}
+	var c flowfork.Changes
+	if f.Flow != "" {
+		entry, err := Find(a, f.Flow)
+		if err != nil {
+			return nil, err
+		}
+		current = entry.Flow
+		c.Source = &entry.Source
+	}
+	data, err := agents.ParseParams(f.Inputs, current.Schema)
+	if err == nil {
+		err = json.Unmarshal(data, &c.Inputs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	id := cmp.Or(f.WorkflowID, f.Events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId())
+	p, err := flowfork.New(id, f.Events, f.At, c)
+	if errors.Is(err, fork.ErrPoint) || errors.Is(err, fork.ErrNoChange) {
+		return nil, cli.UsageError("%s: %w", id, err)
+	}
+	return p, err
+}
+
+func preparedFork(p *flowfork.Plan) sourceruns.Prepared {
+	point := fmt.Sprintf("event %d", p.Event)
+	if p.Step != "" {
+		point = "before step " + p.Step
+	}
+	changed := []string{"nothing"}
+	if len(p.Changed) > 0 {
+		changed = nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Changed)) {
+		value := p.Changed[name]
+		changed = append(changed, name+": "+history.Shorten(value.From)+" → "+history.Shorten(value.To))
+	}
+	again := []string{"no operation"}
+	if len(p.Rerun) > 0 {
+		again = nil
+	}
+	for _, op := range p.Rerun {
+		text := op.ID
+		if op.Changed {
+			text += " (before the point, but with other parameters)"
+		}
+		again = append(again, text)
+	}
+	return sourceruns.Prepared{Title: "Fork " + p.Name() + "?", Yes: "fork the run", Lines: slices.Concat(
+		history.Labeled("workflow", p.WorkflowID), history.Labeled("run", p.RunID),
+		history.Labeled("forked at", point),
+		history.Labeled("reused", few(p.Reused, "no operation")...),
+		history.Labeled("will rerun", few(again, "")...),
+		history.Labeled("changed", changed...), history.Labeled("costs", flowCost(p)))}
+}
+
+// maxLines bounds the operations of a preview.
+const maxLines = 12
+
+// few returns the first lines of a list.
+func few(lines []string, none string) []string {
+	switch n := len(lines); {
+	case n == 0:
+		return []string{none}
+	case n > maxLines:
+		return append(slices.Clone(lines[:maxLines]), fmt.Sprintf("and %d more", n-maxLines))
+	}
+	return lines
+}
+
+func flowCost(p *flowfork.Plan) string {
+	text := "nothing that the original recorded"
+	if p.Estimate != (ace.Usage{}) {
+		text = fmt.Sprintf("about %s, %d tokens, as much as these operations of the original",
+			p.Estimate.Cost(), p.Estimate.InputTokens+p.Estimate.OutputTokens)
+	}
+	if p.Unknown > 0 {
+		text += fmt.Sprintf("; without %s that the original did not execute",
+			cli.Numbered(int64(p.Unknown), "operation"))
+	}
+	return text
+}

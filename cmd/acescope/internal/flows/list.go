@@ -1,0 +1,154 @@
+package flows
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine/flow"
+	"acescope/engine/flow/library"
+	"acescope/engine/tasks/blueprint"
+)
+
+// FlowLine describes a flow of the library.
+type FlowLine struct {
+	Type        string `json:"type"` // flow
+	Name        string `json:"name"`
+	Place       string `json:"place"` // path of the file, or shipped
+	Description string `json:"description,omitempty"`
+	Digest      string `json:"digest,omitempty"`
+	Steps       int    `json:"steps"`
+	Error       string `json:"error,omitempty"` // why it is not valid
+}
+
+func listCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List the flows of this directory, of the user and of acescope",
+		Example: "acescope flow list\nacescope flow list --json | jq -r .name",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			l, err := flows(a)
+			if err != nil {
+				return err
+			}
+			all, err := l.List()
+			if err != nil {
+				return err
+			}
+			return printList(a, all)
+		},
+	}
+}
+
+func printList(a *cli.App, all []library.Entry) error {
+	out := cli.NewLines(a.Out)
+	w := cli.NewTable(a.Out)
+	if !a.JSON {
+		fmt.Fprintln(w, "NAME\tSTEPS\tPLACE\tDESCRIPTION")
+	}
+	for _, e := range all {
+		line := lineOf(e)
+		if a.JSON {
+			if err := out.Write(line); err != nil {
+				return err
+			}
+			continue
+		}
+		first, _, _ := strings.Cut(line.Error, "\n")
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", cli.SafeText(line.Name), line.Steps, cli.SafeText(line.Place),
+			cli.SafeText(cmp.Or(first, line.Description)))
+	}
+	if a.JSON {
+		return nil
+	}
+	return w.Flush()
+}
+
+func lineOf(e library.Entry) FlowLine {
+	line := FlowLine{Type: "flow", Name: e.Name, Place: e.Place}
+	if e.Err != nil {
+		line.Error = e.Err.Error()
+		return line
+	}
+	line.Description = e.Flow.Description
+	line.Digest = e.Source.Digest()
+	e.Flow.Walk(func(*flow.Step, int) { line.Steps++ })
+	return line
+}
+
+// DetailLine is the result of flow show.
+type DetailLine struct {
+	FlowLine
+	Inputs  []blueprint.Parameter `json:"inputs"`
+	Outputs []string              `json:"outputs"`
+	Tree    []TreeLine            `json:"tree"`
+	Source  flow.Source           `json:"source"`
+}
+
+// TreeLine is a step of a flow.
+type TreeLine struct {
+	ID    string `json:"id"`
+	Kind  string `json:"kind"`
+	Depth int    `json:"depth"`
+	If    string `json:"if,omitempty"`
+	flow.Position
+}
+
+func showCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show FLOW",
+		Short:   "Show the inputs, steps and outputs of a flow",
+		Example: "acescope flow show package-build\nacescope flow show package-build --json | jq -r '.source.files[]'",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			e, err := Find(a, args[0])
+			if err != nil {
+				return err
+			}
+			return show(a, e)
+		},
+	}
+}
+
+func show(a *cli.App, e library.Entry) error {
+	d := DetailLine{FlowLine: lineOf(e), Inputs: e.Flow.Inputs, Outputs: []string{}, Source: e.Source}
+	d.Type = "flow_detail"
+	for _, o := range e.Flow.Outputs {
+		d.Outputs = append(d.Outputs, o.Name)
+	}
+	e.Flow.Walk(func(s *flow.Step, depth int) {
+		line := TreeLine{ID: s.ID, Kind: s.Do.Name(), Depth: depth, Position: s.At}
+		if s.If != nil {
+			line.If = s.If.Text
+		}
+		d.Tree = append(d.Tree, line)
+	})
+	if a.JSON {
+		return cli.NewLines(a.Out).Write(d)
+	}
+	fmt.Fprintf(a.Out, "%s (%s)\n%s\n", cli.SafeText(d.Name), cli.SafeText(d.Place),
+		cli.SafeText(d.Description))
+	w := cli.NewTable(a.Out)
+	fmt.Fprintln(w, "\nINPUT\tTYPE\tDEFAULT\tDESCRIPTION")
+	for _, in := range d.Inputs {
+		byDefault := string(in.Default)
+		if in.Required {
+			byDefault = "required"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", in.Name, cmp.Or(in.Type, "any"), cli.SafeText(byDefault),
+			cli.SafeText(in.Description))
+	}
+	fmt.Fprintln(w, "\nSTEP\tKIND\tIF\tLINE")
+	for _, t := range d.Tree {
+		fmt.Fprintf(w, "%s%s\t%s\t%s\t%s:%d\n", strings.Repeat("  ", t.Depth), t.ID, t.Kind,
+			cli.SafeText(t.If), t.File, t.Line)
+	}
+	if len(d.Outputs) > 0 {
+		fmt.Fprintf(w, "\noutputs: %s\n", strings.Join(d.Outputs, ", "))
+	}
+	return w.Flush()
+}

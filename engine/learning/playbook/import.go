@@ -1,0 +1,80 @@
+package playbook
+
+import (
+	"acescope/engine/store/bucket"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// Import copies a branch of another store, which is a directory, to a shared store. It returns the number of copied
+// versions. A branch that began in the same way is continued; otherwise the error is [ErrDiffers].
+func (s *Store) Import(ctx context.Context, from *Store, name string) (versions int, err error) {
+	if s.shared == nil {
+		return 0, errors.New("import playbook branch: there is no shared store")
+	}
+	branch, err := s.branchKey(name)
+	if err != nil {
+		return 0, err
+	}
+	source, err := from.log(name)
+	if err != nil {
+		return 0, err
+	}
+	if err := s.pullLocked(ctx, branch); err != nil {
+		return 0, err
+	}
+	content, err := os.ReadFile(source.path)
+	if err != nil {
+		return 0, err
+	}
+	have, err := os.ReadFile(s.cached(branch, logSuffix))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	content = content[:source.size]
+	if bytes.HasPrefix(have, content) {
+		return 0, nil
+	}
+	rest, same := bytes.CutPrefix(content, have)
+	if !same {
+		return 0, fmt.Errorf("%w: %q", ErrDiffers, name)
+	}
+	if err := s.importBooks(ctx, from, source); err != nil {
+		return 0, err
+	}
+	number := bytes.Count(have, []byte("\n"))
+	for line := range bytes.Lines(rest) {
+		err := s.shared.Create(ctx, entryKey(branch, number), bytes.NewReader(line))
+		if errors.Is(err, bucket.ErrExists) {
+			err = fmt.Errorf("%w: %q, because another machine is adding to it", ErrDiffers, name)
+		}
+		if err != nil {
+			return versions, err
+		}
+		if number++; number > 1 {
+			versions++
+		}
+	}
+	return versions, s.pullLocked(ctx, branch)
+}
+
+// importBooks copies the whole playbooks from which the versions of a branch are made, and the newest.
+func (s *Store) importBooks(ctx context.Context, from *Store, x *branchLog) error {
+	for n := range len(x.entries) + 1 {
+		if n%snapshotEvery != 0 && n != len(x.entries) {
+			continue
+		}
+		book, err := from.Get(ctx, x.at(n))
+		if err != nil {
+			return err
+		}
+		if err := s.shared.putBook(ctx, x.at(n), book.Canonical()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package playbook
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"acescope/engine/store/bucket"
+)
+
+// machines returns the stores of n machines that share a bucket, and its directory.
+func machines(t *testing.T, n int) (stores []*Store, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for range n {
+		b, err := bucket.Make(t.Context(), "file://"+dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := OpenShared(t.TempDir(), b, "team")
+		if err != nil {
+			t.Fatal(err)
+		}
+		stores = append(stores, s)
+	}
+	return stores, dir
+}
+
+// Merges of several machines into one branch form one sequence that all of them read.
+func TestMachinesShareABranch(t *testing.T) {
+	const each = 12
+	all, _ := machines(t, 3)
+	initial := start(t, all[0], "b", &Playbook{})
+	var wg sync.WaitGroup
+	for m, s := range all {
+		wg.Go(func() {
+			if hash, err := s.Start(t.Context(), "b", ""); err != nil || m > 0 && hash == "" {
+				t.Errorf("start: %q, %v", hash, err)
+			}
+			for i := range each {
+				if _, err := s.Merge(t.Context(), request("b", m*each+i)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	var want []string
+	for i, s := range all {
+		if err := s.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		page, err := s.Page("b", 1, 1000)
+		if err != nil || len(page) != len(all)*each || page[0].Parent != initial {
+			t.Fatalf("machine %d has %d merges, %v", i, len(page), err)
+		}
+		var got, tasks []string
+		for _, v := range page {
+			got, tasks = append(got, v.Hash), append(tasks, v.TaskID)
+		}
+		if want == nil {
+			want = got
+		}
+		slices.Sort(tasks)
+		if !slices.Equal(got, want) || len(slices.Compact(tasks)) != len(all)*each {
+			t.Errorf("machine %d read other merges", i)
+		}
+		if book, err := s.Get(t.Context(), got[len(got)/2]); err != nil || book.Hash() != got[len(got)/2] {
+			t.Errorf("machine %d: %v", i, err)
+		}
+	}
+	again, err := all[1].Merge(t.Context(), request("b", 0))
+	if err != nil || again.TaskID != "task 0" || head(t, all[1], "b") != want[len(want)-1] {
+		t.Errorf("a delta was merged twice: %+v, %v", again, err)
+	}
+}
+
+// A machine with an empty cache reads what others have stored, also if only the record was stored.
+func TestEmptyCache(t *testing.T) {
+	all, dir := machines(t, 2)
+	start(t, all[0], "b", &Playbook{})
+	var last Version
+	for i := range 40 {
+		last = merge(t, all[0], request("b", i))
+	}
+	if err := os.Remove(filepath.Join(dir, filepath.FromSlash(sharedBookKey(last.Hash)))); err != nil {
+		t.Fatal(err)
+	}
+	for _, hash := range []string{last.Parent, last.Hash} {
+		if book, err := all[1].Get(t.Context(), hash); err != nil || book.Hash() != hash {
+			t.Errorf("%v", err)
+		}
+	}
+	if _, err := all[1].Get(t.Context(), strings.Repeat("0", 64)); !errors.Is(err, ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestDamagedSharedStore(t *testing.T) {
+	for name, damage := range map[string]func(entry, book string) (path string, content string){
+		"book":      func(_, book string) (string, string) { return book, "{}" },
+		"entry":     func(entry, _ string) (string, string) { return entry, "{}\n" },
+		"two lines": func(entry, _ string) (string, string) { return entry, "{}\n{}\n" },
+		"no line":   func(entry, _ string) (string, string) { return entry, "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			all, dir := machines(t, 2)
+			start(t, all[0], "b", &Playbook{})
+			v := merge(t, all[0], request("b", 1))
+			branch, err := all[0].branchKey("b")
+			if err != nil {
+				t.Fatal(err)
+			}
+			path, content := damage(filepath.Join(dir, entryKey(branch, 1)), filepath.Join(dir, sharedBookKey(v.Hash)))
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if name == "book" { // the record is enough
+				if book, err := all[1].Get(t.Context(), v.Hash); err != nil || book.Hash() != v.Hash {
+					t.Errorf("%v", err)
+				}
+				return
+			}
+			if err := all[1].Sync(t.Context(), "b"); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%v", err)
+			}
+			if _, err := all[1].Branch("b"); !errors.Is(err, ErrNoBranch) {
+				t.Errorf("the damaged branch was cached: %v", err)
+			}
+		})
+	}
+}
+
+func TestBranchesOfNamespaces(t *testing.T) {
+	dir := "file://" + t.TempDir()
+	var heads []string
+	for i, namespace := range []string{"one", "two/../one", "a:b@c"} {
+		b, err := bucket.Make(t.Context(), dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := OpenShared(t.TempDir(), b, namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start(t, s, "b", &Playbook{})
+		heads = append(heads, merge(t, s, request("b", i)).Hash)
+		if err := s.Own(t.Context(), "b", "server "+fmt.Sprint(i)); err != nil {
+			t.Error(err)
+		}
+		if err := s.Own(t.Context(), "b", "another"); !errors.Is(err, ErrOwner) {
+			t.Errorf("%v", err)
+		}
+		if list, err := s.Branches(); err != nil || len(list) != 1 || list[0].Versions != 1 {
+			t.Errorf("%+v, %v", list, err)
+		}
+	}
+	if slices.Sort(heads); len(slices.Compact(heads)) != 3 {
+		t.Error("namespaces share a branch")
+	}
+}

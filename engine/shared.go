@@ -1,0 +1,263 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"acescope/engine/ace"
+	"acescope/engine/store/bucket"
+	"acescope/engine/temporal/history"
+	"acescope/engine/temporal/server"
+)
+
+// ErrStore means that the shared store of a namespace does not answer, denies access or is not one of this program.
+var ErrStore = errors.New("the shared store cannot be used")
+
+// The store of a namespace is registered as the memo of an open workflow that no worker executes: every
+// client of a namespace can read it, and of several registrations one succeeds.
+const (
+	storeWorkflow = "acescope-store"
+	storeMemo     = "store"
+)
+
+// Objects of a store that say that it is one.
+const (
+	markerKey    = "acescope.json"
+	marker       = `{"format":1}` + "\n"
+	usersPrefix  = "namespaces/"    // an object for each namespace whose runs use the store
+	storeTimeout = 30 * time.Second // to answer when a process starts
+)
+
+// noStore is the hint of stores on a cluster whose machines share none.
+const noStore = "; its machines share no store, so only what this one made is here: see \"acescope setup --store\""
+
+// registry is the registered store of a namespace.
+type registry struct {
+	client    client.Client
+	namespace string
+	codec     bucket.Codec // of stores with the parameter codec=true; may be nil
+	cluster   func(context.Context) (id string, err error)
+}
+
+func (e *Engine) registry() registry {
+	r := registry{client: e.Client, namespace: e.namespace, cluster: e.clusterID}
+	if e.Codec != nil {
+		r.codec = e.Codec
+	}
+	return r
+}
+
+// openSharedStores opens the stores of the namespace: those of the registered store, or without one those of the data
+// directory.
+func (e *Engine) openSharedStores(ctx context.Context, o Options) error {
+	r := e.registry()
+	url, err := r.find(ctx, o.Store)
+	if err != nil {
+		return err
+	}
+	hint := ""
+	if o.Remote != nil {
+		hint = noStore
+	}
+	cache := o.DataDir
+	if e.storeURL = url; url != "" {
+		hint = ""
+		needed := o.Worker || !o.LookOnly
+		if e.shared, err = r.open(ctx, url, needed); err != nil {
+			if needed {
+				return err
+			}
+			hint = "; " + err.Error()
+		}
+		sum := sha256.Sum256([]byte(e.namespace + "\n" + url))
+		cache = filepath.Join(o.DataDir, "shared", hex.EncodeToString(sum[:8]))
+	}
+	if err := e.openStores(o, cache); err != nil {
+		return err
+	}
+	if url == "" && o.Remote != nil && !o.LookOnly {
+		if err := os.WriteFile(filepath.Join(cache, "artifacts", clustersFile), nil, 0o600); err != nil {
+			return fmt.Errorf("%w: %w", server.ErrDataDir, err)
+		}
+	}
+	e.Artifacts.Hint = hint
+	e.Books.Hint = hint
+	return nil
+}
+
+// find returns the URL of the registered store, or "". It registers wanted, unless that is "", if the namespace lacks a
+// store.
+func (r registry) find(ctx context.Context, wanted string) (string, error) {
+	url, err := r.registered(ctx)
+	if err == nil && url == "" && wanted != "" {
+		if err := r.register(ctx, wanted); err != nil {
+			return "", err
+		}
+		url, err = r.registered(ctx) // another process may have been first
+	}
+	if err == nil {
+		err = r.check(url, wanted)
+	}
+	return url, err
+}
+
+// check returns an error if the registered store is not the wanted one, unless that is "".
+func (r registry) check(registered, wanted string) error {
+	if wanted != "" && registered != wanted {
+		return fmt.Errorf("namespace %s uses the store %s, not %s; omit --store", r.namespace, registered,
+			wanted)
+	}
+	return nil
+}
+
+// registered returns the URL of the registered store, or "".
+func (r registry) registered(ctx context.Context) (url string, err error) {
+	d, err := r.client.DescribeWorkflowExecution(ctx, storeWorkflow, "")
+	if isError[*serviceerror.NotFound](err) || isError[*serviceerror.NamespaceNotFound](err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the store of namespace %s: %w", r.namespace, err)
+	}
+	info := d.GetWorkflowExecutionInfo()
+	if info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return "", nil
+	}
+	memo := history.PayloadJSON(info.GetMemo().GetFields()[storeMemo])
+	if err := json.Unmarshal(memo, &url); err != nil || url == "" {
+		return "", fmt.Errorf("%w: the workflow %s of namespace %s does not name it", ErrStore, storeWorkflow,
+			r.namespace)
+	}
+	return url, nil
+}
+
+// register writes into a store that it is one, and registers it.
+func (r registry) register(ctx context.Context, url string) error {
+	cluster, err := r.cluster(ctx)
+	if err != nil {
+		return err
+	}
+	b, err := bucket.Make(ctx, url, r.codec)
+	if err != nil {
+		return r.unusable(err)
+	}
+	defer b.Close()
+	within, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	user := usersPrefix + ace.FileName(cluster) + "/" + ace.FileName(r.namespace)
+	for _, key := range []string{markerKey, user} {
+		err := b.Create(within, key, strings.NewReader(marker))
+		if err != nil && !errors.Is(err, bucket.ErrExists) {
+			return r.unusable(err)
+		}
+	}
+	_, err = r.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: storeWorkflow, TaskQueue: storeWorkflow, Memo: map[string]any{storeMemo: url},
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+	}, ace.StoreWorkflow)
+	if err != nil {
+		return fmt.Errorf("register the store: %w", err)
+	}
+	return nil
+}
+
+// open opens a store. With verify it checks that it can be reached and is a store of this program.
+func (r registry) open(ctx context.Context, url string, verify bool) (bucket.Bucket, error) {
+	b, err := bucket.Open(ctx, url, r.codec)
+	if err != nil {
+		return nil, r.unusable(err)
+	}
+	if !verify {
+		return b, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	content, err := bucket.Get(ctx, b, markerKey, 1<<10)
+	if err == nil && string(content) != marker {
+		err = fmt.Errorf("%s was written by another version of this program", b)
+	}
+	if err != nil {
+		return nil, errors.Join(r.unusable(err), b.Close())
+	}
+	return b, nil
+}
+
+func (r registry) unusable(err error) error {
+	return fmt.Errorf("namespace %s: %w: %w; check the address and the credentials", r.namespace, ErrStore, err)
+}
+
+// ErrStoreChanged means that a store was registered for the namespace, or is no longer, after this process had opened
+// its stores.
+var ErrStoreChanged = errors.New("the store of the namespace has changed")
+
+// storeCheckEvery is the interval at which a serving process reads which store is registered.
+const storeCheckEvery = time.Minute
+
+// storeWatch notices that the namespace no longer uses the store of a serving process. The process then ends: what
+// its steps refer to may be missing in the other store, and what others make is missing in its own.
+type storeWatch struct {
+	registry
+	url, dir string // of this process
+	changed  chan error
+}
+
+// StoreChanged returns a channel on which a serving process receives [ErrStoreChanged]. It then has to end.
+func StoreChanged(e *Engine) <-chan error {
+	if e.worker == nil {
+		return nil
+	}
+	return e.worker.store.changed
+}
+
+func newStoreWatch(e *Engine) *storeWatch {
+	return &storeWatch{e.registry(), e.storeURL, e.dir, make(chan error, 1)}
+}
+
+// run checks at each tick until the store has changed or the context is done.
+func (w *storeWatch) run(ctx context.Context, tick <-chan time.Time) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick:
+		}
+		if err := w.check(ctx); err != nil {
+			w.changed <- err
+			return
+		}
+	}
+}
+
+// check returns [ErrStoreChanged] if the namespace no longer uses the store. A server that does not answer is asked
+// again later.
+func (w *storeWatch) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	now, err := w.registered(ctx)
+	switch {
+	case err != nil || now == w.url:
+		return nil
+	case now == "":
+		return fmt.Errorf("%w: namespace %s no longer names the store %s, which this process uses; register a store "+
+			"with \"acescope setup --store\", then start this process again", ErrStoreChanged, w.namespace,
+			w.url)
+	case w.url == "":
+		return fmt.Errorf("%w: namespace %s uses %s now, and this process used %s; copy what is there with "+
+			"\"acescope store import %[4]s\", then start this process again", ErrStoreChanged, w.namespace,
+			now, w.dir)
+	}
+	return fmt.Errorf("%w: namespace %s uses %s now, and this process used %s; start this process again",
+		ErrStoreChanged, w.namespace, now, w.url)
+}

@@ -1,0 +1,163 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"acescope/engine/internal/durable"
+)
+
+// tmpDir holds the files that are being written. No key begins with a dot.
+const tmpDir = ".tmp"
+
+// directory is a bucket whose objects are files named by their keys. [os.Link] creates a file only if
+// none exists, also for several machines on a network file system. gocloud.dev/blob/fileblob cannot do
+// that: it checks first and renames afterwards.
+type directory struct{ dir string }
+
+func openDirectory(u *url.URL, create bool) (Bucket, error) {
+	if u.Host != "" || u.RawQuery != "" || !filepath.IsAbs(filepath.FromSlash(u.Path)) {
+		return nil, fmt.Errorf("%w: %s; expected file:/// and an absolute path", ErrURL, u.Redacted())
+	}
+	d := &directory{filepath.FromSlash(u.Path)}
+	tmp := filepath.Join(d.dir, tmpDir)
+	if create {
+		if err := os.MkdirAll(tmp, 0o700); err != nil {
+			return nil, d.explain("create", "the directory", err)
+		}
+	}
+	durable.Sweep(tmp)
+	return d, nil
+}
+
+func (d *directory) path(key string) (string, error) {
+	if err := checkKey(key); err != nil {
+		return "", err
+	}
+	return filepath.Join(d.dir, filepath.FromSlash(key)), nil
+}
+
+func (d *directory) Create(ctx context.Context, key string, content io.Reader) error {
+	return d.explain("write", key, d.write(ctx, key, content, os.Link))
+}
+
+func (d *directory) Put(ctx context.Context, key string, content io.Reader) error {
+	return d.explain("write", key, d.write(ctx, key, content, os.Rename))
+}
+
+// write lets place move a complete file to its path.
+func (d *directory) write(ctx context.Context, key string, content io.Reader, place func(from, to string) error) error {
+	path, err := d.path(key)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Join(d.dir, tmpDir), durable.TempPrefix+"*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails if it was renamed
+	_, err = io.Copy(f, content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close(), ctx.Err()); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if err := place(f.Name(), path); err != nil {
+		return err
+	}
+	return durable.SyncDir(filepath.Dir(path))
+}
+
+func (d *directory) Open(_ context.Context, key string) (io.ReadCloser, error) {
+	path, err := d.path(key)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, d.explain("read", key, err)
+	}
+	return f, nil
+}
+
+func (d *directory) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
+		from := filepath.Join(d.dir, filepath.FromSlash(prefix[:strings.LastIndexByte(prefix, '/')+1]))
+		visit := func(path string, e fs.DirEntry, err error) error {
+			key, relErr := filepath.Rel(d.dir, path)
+			key = filepath.ToSlash(key)
+			switch err := errors.Join(err, relErr, ctx.Err()); {
+			case err != nil:
+				return err
+			case e.IsDir() && e.Name() == tmpDir:
+				return fs.SkipDir
+			case e.IsDir() || !strings.HasPrefix(key, prefix):
+				return nil
+			}
+			info, err := e.Info()
+			if err == nil && !yield(Object{key, info.Size(), info.ModTime()}, nil) {
+				return fs.SkipAll
+			}
+			return ignoreMissing(err) // deleted by another process
+		}
+		if err := ignoreMissing(filepath.WalkDir(from, visit)); err != nil {
+			yield(Object{}, d.explain("list", prefix, err))
+		}
+	}
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (d *directory) Delete(_ context.Context, key string) error {
+	path, err := d.path(key)
+	if err != nil {
+		return err
+	}
+	return d.explain("delete", key, os.Remove(path))
+}
+
+// explain returns the error of an operation on an object, or nil.
+func (d *directory) explain(verb, key string, err error) error {
+	missing := verb == "read" || verb == "delete"
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrExist):
+		err = ErrExists
+	case errors.Is(err, fs.ErrNotExist) && missing && d.exists():
+		err = ErrNotFound
+	case errors.Is(err, fs.ErrNotExist): // the directory is gone, not the object
+		err = fmt.Errorf("%w: %v", ErrUnavailable, err)
+	default:
+		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return fmt.Errorf("%s %s in the store %s: %w", verb, key, d, err)
+}
+
+// exists reports whether the directory is there: an unmounted network file system lacks all objects.
+func (d *directory) exists() bool {
+	_, err := os.Stat(filepath.Join(d.dir, tmpDir))
+	return err == nil
+}
+
+func (d *directory) String() string {
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(d.dir)}).String()
+}
+func (d *directory) Close() error { return nil }

@@ -1,0 +1,162 @@
+package flows
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine/ace"
+	"acescope/engine/flow"
+	"acescope/engine/temporal/history"
+)
+
+// Workflow is the workflow type of runs of flows.
+const Workflow = flow.Workflow
+
+// IDPrefix is the prefix of their workflow IDs.
+const IDPrefix = flow.IDPrefix
+
+// PhaseApproval is the phase of a run that waits for a person.
+const PhaseApproval = ace.Phase(flow.PhaseApproval)
+
+// StepState is the state of a step, and Status its status.
+type (
+	StepState = flow.StepState
+	Status    = flow.Status
+)
+
+// Statuses of a step.
+const (
+	StepRunning   = flow.StepRunning
+	StepWaiting   = flow.StepWaiting
+	StepCompleted = flow.StepCompleted
+	StepFailed    = flow.StepFailed
+	StepSkipped   = flow.StepSkipped
+	StepCanceled  = flow.StepCanceled
+)
+
+// View is a run of a flow as screens and commands show it. It is immutable.
+type View struct {
+	Name   string          `json:"name"`
+	Digest string          `json:"digest"`
+	By     string          `json:"started_by,omitempty"`
+	Dir    string          `json:"dir,omitempty"`
+	Inputs json.RawMessage `json:"inputs,omitempty"`
+	// Steps are those of the flow in its order, and their executions in loops.
+	Steps      []Step         `json:"steps"`
+	Outputs    map[string]any `json:"outputs,omitempty"` // of a run that completed
+	Usage      ace.Usage      `json:"usage"`
+	Operations int            `json:"operations"`
+	Dropped    int            `json:"dropped_steps,omitempty"` // ended steps of iterations that the run no longer lists
+	Problem    string         `json:"problem,omitempty"`       // why steps that have not begun are unknown
+
+	Phase ace.Phase `json:"-"`
+}
+
+// Waiting lists the steps that wait for a person.
+func (v *View) Waiting() (list []*Step) {
+	for i := range v.Steps {
+		if v.Steps[i].Waits() {
+			list = append(list, &v.Steps[i])
+		}
+	}
+	return list
+}
+
+// Counts returns how many steps have ended and how many are listed.
+func (v *View) Counts() (ended, all int) {
+	for i := range v.Steps {
+		s := &v.Steps[i]
+		switch {
+		case s.Earlier > 0:
+		case s.Begun() && s.Status.Over():
+			ended++
+			all++
+		default:
+			all++
+		}
+	}
+	return ended, all
+}
+
+// Folder folds the history of a run of a flow, with its operations.
+type Folder struct {
+	Run
+	Foreign error // why its input cannot be read
+
+	operations *operations
+}
+
+// NewFolder returns a folder that has read nothing.
+func NewFolder() *Folder { return &Folder{operations: newOperations()} }
+
+// Apply folds the next event. It reports whether the state of the steps changed.
+func (f *Folder) Apply(e *historypb.HistoryEvent) bool {
+	f.operations.apply(e)
+	changed := f.Run.Apply(e)
+	start := e.GetWorkflowExecutionStartedEventAttributes()
+	if start != nil && f.Run.Input.Source.Main == "" {
+		_, readable := history.Values(start.GetInput())
+		f.Foreign = fmt.Errorf("the input of the run is not that of a flow (readable: %t)", readable)
+	}
+	return changed
+}
+
+// Changed lists the steps whose status the last event changed, in order. Of each it has the path, what the event says and,
+// as its start, the time of the change.
+func (f *Folder) Changed() []StepState { return f.operations.steps }
+
+// View returns the run with a state, which is that of the history or a newer one that its worker has returned. most bounds
+// the listed iterations of a loop, 0 for all.
+func (f *Folder) View(s flow.State, most int) *View {
+	in := &f.Input
+	v := &View{Name: in.Name, Digest: in.Digest, By: in.By, Dir: in.Dir, Inputs: in.Inputs, Usage: s.Usage,
+		Operations: s.Operations, Dropped: s.Dropped, Phase: ace.Phase(flow.PhaseRunning)}
+	def, err := flow.Parsed(in.Source, in.Digest)
+	if err != nil {
+		v.Problem = err.Error()
+	}
+	v.Steps = Tree(def, &s, most, func(id string) *Operation { return f.operations.byID[id] })
+	if f.Result != nil {
+		v.Outputs = f.Result.Outputs
+	}
+	switch {
+	case f.Status != ace.Running && f.Status != "":
+		v.Phase = ace.Phase(flow.PhaseDone)
+		v.settle(f.Status)
+	case len(s.Waiting()) > 0:
+		v.Phase = PhaseApproval
+	}
+	return v
+}
+
+// ChangeText describes a change of a step in one line.
+func ChangeText(s StepState) string {
+	summary := strings.TrimSpace(string(s.Status) + " " + s.Path)
+	if s.Status == StepWaiting && s.Approval {
+		summary = "waits for approval: " + s.Path
+	}
+	if s.Reused {
+		summary += ", reused"
+	}
+	if detail := cmp.Or(s.Error, s.Detail); detail != "" {
+		summary += ": " + detail
+	}
+	return summary
+}
+
+// settle marks the open steps of a run that closed without ending them, such as a terminated one.
+func (v *View) settle(status ace.Status) {
+	if status == ace.ContinuedAsNew {
+		return // the next run has them
+	}
+	for i := range v.Steps {
+		if s := &v.Steps[i]; s.Begun() && !s.Status.Over() {
+			s.Status = flow.StepCanceled
+			s.Error = "the run was " + string(status)
+		}
+	}
+}

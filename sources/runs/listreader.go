@@ -1,0 +1,185 @@
+package runs
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/client"
+)
+
+// Sizes of the reader of a whole list.
+const (
+	firstPage     = 50  // rows, so that the first line appears early
+	atOnce        = 4   // intervals that are read at the same time
+	intervalRows  = 800 // expected in an interval: a page, with room for an uneven rate
+	intervalPages = 2   // pages of an interval after which the rest is divided again
+	// onePass is the limit up to which a list is read page by page, because intervals would be read in vain.
+	onePass = 4 * PageSize
+)
+
+// listReader reads a list in the server's order. After the first pages it reads intervals of close times, several
+// at the same time, because the server needs long for a page, and finds one by its token among all that precede it.
+type listReader struct {
+	selection
+	c      client.Client
+	enough int // rows after which a list that is read page by page ends; 0 for all rows, in intervals
+	wg     sync.WaitGroup
+	out    chan<- page
+}
+
+// page is a part of a list, or why it could not be read.
+type page struct {
+	runs []Run
+	read int  // rows that the server returned
+	rest *cut // of the last page of an interval: where the rest begins, nil if nothing is left
+	err  error
+}
+
+// cut is a place in a list. The runs after it closed at a time or before, about intervalRows of them within width.
+type cut struct {
+	until time.Time
+	width time.Duration
+}
+
+// readPages sends the pages of a list until one has an error or ctx ends, then closes out.
+func readPages(ctx context.Context, c client.Client, query string, limit int, out chan<- page) {
+	defer close(out)
+	s, err := divide(query)
+	if err != nil {
+		out <- page{err: err}
+		return
+	}
+	r := &listReader{selection: s, c: c, out: out}
+	switch {
+	case limit == 0 || limit > onePass:
+	case s.exact():
+		r.enough = limit
+	default: // rows are left out
+		r.enough = math.MaxInt
+	}
+	defer r.wg.Wait()
+	for until := (time.Time{}); ; {
+		// Without a lower bound, an interval has the next runs however long ago they closed.
+		_, rest, ok := r.pass(ctx, r.interval(ctx, time.Time{}, until))
+		if !ok || rest == nil {
+			return
+		}
+		if until, ok = r.parallel(ctx, *rest); !ok {
+			return
+		}
+	}
+}
+
+// parallel reads intervals from a cut on, until one is empty or has far more runs than expected. The runs that are
+// left then closed at the returned time or before. It returns false after an error.
+func (r *listReader) parallel(ctx context.Context, at cut) (time.Time, bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type interval struct {
+		pages <-chan page
+		width time.Duration
+	}
+	var ahead []interval
+	for gap := false; !gap || len(ahead) > 0; ahead = ahead[1:] {
+		for len(ahead) < atOnce && !gap {
+			after := at.until.Add(-at.width)
+			ahead = append(ahead, interval{r.interval(ctx, after, at.until), at.width})
+			at.until = after
+		}
+		read, rest, ok := r.pass(ctx, ahead[0].pages)
+		switch {
+		case !ok:
+			return at.until, false
+		case rest != nil:
+			return rest.until, true
+		case read == 0:
+			gap = true
+		}
+		at.width = widthFor(ahead[0].width, read)
+	}
+	return at.until, true
+}
+
+// widthFor returns the width of intervals with intervalRows runs, after one of a width had a number of runs.
+func widthFor(width time.Duration, rows int) time.Duration {
+	const most = 365 * 24 * time.Hour
+	ideal := time.Duration(min(float64(width)*intervalRows/float64(max(rows, 1)), float64(most)))
+	return min(max(ideal, width/4, time.Microsecond), 4*width)
+}
+
+// pass passes the pages of an interval on. It returns how many rows were read and where the rest begins, and false
+// after an error or the end of ctx.
+func (r *listReader) pass(ctx context.Context, pages <-chan page) (read int, rest *cut, ok bool) {
+	for p := range pages {
+		select {
+		case r.out <- p:
+		case <-ctx.Done():
+			return read, nil, false
+		}
+		if p.err != nil {
+			return read, nil, false
+		}
+		read, rest = read+p.read, p.rest
+	}
+	return read, rest, ctx.Err() == nil
+}
+
+// interval reads the runs that closed after one time, and at another or before. A zero time is no bound; runs without
+// a close time are in the interval without bounds. At most one page is held.
+func (r *listReader) interval(ctx context.Context, after, until time.Time) <-chan page {
+	pages, size, left := make(chan page), PageSize, math.MaxInt
+	if until.IsZero() {
+		size = firstPage
+	}
+	if r.enough > 0 {
+		left = r.enough
+	}
+	query := closed(closed(withoutHousekeeping(r.server), "<=", until), ">", after)
+	r.wg.Go(func() {
+		defer close(pages)
+		for n, token := 1, []byte(nil); ; n, size = n+1, PageSize {
+			rows, next, err := readRows(ctx, r.c, query, min(size, left), token)
+			left -= len(rows)
+			p := page{read: len(rows), err: err}
+			if n >= intervalPages && len(next) > 0 && r.enough == 0 {
+				rows, p.rest = cutOff(rows)
+			}
+			p.runs = r.of(rows)
+			select {
+			case pages <- p:
+			case <-ctx.Done():
+				return
+			}
+			if token = next; err != nil || p.rest != nil || len(next) == 0 || left <= 0 {
+				return
+			}
+		}
+	})
+	return pages
+}
+
+// closed narrows a query to runs that closed before or after a time, unless it is zero.
+func closed(query, operator string, at time.Time) string {
+	if at.IsZero() {
+		return query
+	}
+	return narrowed(query, "CloseTime "+operator+" "+Quote(at.UTC().Format(time.RFC3339Nano)))
+}
+
+// cutOff cuts off the runs of a page that closed at the time of the last one, because more may follow. If it cannot
+// do that, it returns the page and nil.
+func cutOff(rows []Run) ([]Run, *cut) {
+	newestFirst := func(a, b Run) int { return b.Close.Compare(a.Close) }
+	if len(rows) == 0 || rows[0].Open() || !slices.IsSortedFunc(rows, newestFirst) {
+		return rows, nil
+	}
+	last := rows[len(rows)-1].Close
+	n := slices.IndexFunc(rows, func(r Run) bool { return r.Close.Equal(last) })
+	if n == 0 {
+		return rows, nil
+	}
+	return rows[:n], &cut{until: last, width: widthFor(rows[0].Close.Sub(last), n)}
+}
