@@ -93,6 +93,8 @@ type Options struct {
 	Spool string
 	// Prices are those of models in the transcripts of observed runs; nil for list prices.
 	Prices *price.Prices
+	// NoCallRecords disables the records of requests to models.
+	NoCallRecords bool
 	// Metrics takes the metrics of Temporal's SDK in this process; nil for none.
 	Metrics prometheus.Registerer
 	Logger  *slog.Logger

@@ -39,6 +39,8 @@ func root(a *cli.App) *cobra.Command {
 		runs.ListCommand(a),
 		runs.DatasetCommand(a),
 		runs.ShowCommand(a),
+		runs.PromptsCommand(a),
+		runs.AskCommand(a),
 		runs.TailCommand(a),
 		runs.LogsCommand(a),
 		history.TimelineCommand(a),

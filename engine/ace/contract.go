@@ -250,6 +250,7 @@ type GeneratorResult struct {
 	BulletIDs        []string        `json:"bullet_ids,omitempty"`
 	Answer           string          `json:"answer,omitempty"`
 	Usage            *Usage          `json:"usage,omitempty"`
+	Calls            *CallLog        `json:"model_calls,omitempty"`
 	Parsed           *ParseReport    `json:"verdict,omitempty"`
 	Served           *Served         `json:"served,omitempty"`
 	Time             *StepTime       `json:"time,omitempty"`
@@ -288,6 +289,7 @@ type SkillSessionResult struct {
 	Log         *Ref         `json:"log,omitempty"`
 	Answer      string       `json:"answer,omitempty"`
 	Usage       *Usage       `json:"usage,omitempty"`
+	Calls       *CallLog     `json:"model_calls,omitempty"`
 	Parsed      *ParseReport `json:"verdict,omitempty"`
 	Served      *Served      `json:"served,omitempty"`
 	Time        *StepTime    `json:"time,omitempty"`
@@ -319,6 +321,7 @@ type ReflectorResult struct {
 	Correct    *bool           `json:"correct,omitempty"`
 	Findings   json.RawMessage `json:"findings,omitempty"`
 	Usage      *Usage          `json:"usage,omitempty"`
+	Calls      *CallLog        `json:"model_calls,omitempty"`
 	Parsed     *ParseReport    `json:"verdict,omitempty"`
 	Served     *Served         `json:"served,omitempty"`
 	Time       *StepTime       `json:"time,omitempty"`
@@ -375,6 +378,7 @@ type CuratorResult struct {
 	Rationale       string       `json:"rationale"`
 	FollowUpActions []string     `json:"follow_up_actions,omitempty"`
 	Usage           *Usage       `json:"usage,omitempty"`
+	Calls           *CallLog     `json:"model_calls,omitempty"`
 	Parsed          *ParseReport `json:"verdict,omitempty"`
 	Served          *Served      `json:"served,omitempty"`
 	Time            *StepTime    `json:"time,omitempty"`

@@ -47,6 +47,8 @@ type Failure struct {
 	Kind    Status `json:"kind"`
 	Type    string `json:"type,omitempty"`
 	Message string `json:"message"`
+	// Calls is the record of the requests of a step that failed, if it asked a model.
+	Calls *CallLog `json:"model_calls,omitempty"`
 }
 
 // Failure types of the fold.

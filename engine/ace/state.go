@@ -24,6 +24,8 @@ type StepState struct {
 	Status string    `json:"status"` // as below
 	Usage  *Usage    `json:"usage,omitempty"`
 	Time   *StepTime `json:"time,omitempty"`
+	// Calls is nil if no model was asked or its requests are not on record.
+	Calls *CallLog `json:"model_calls,omitempty"`
 	// Parsed is nil if no model was asked or the worker does not report it.
 	Parsed *ParseReport `json:"parsed,omitempty"`
 	// Served is nil unless a blueprint run executed the step.
@@ -191,7 +193,11 @@ func (s *State) record(f Fact) {
 		s.TrajectoryID = r.TrajectoryID
 		s.BulletIDs = r.BulletIDs
 		s.Answer = r.Answer
-		step.Usage, step.Time, step.Parsed, step.Served = r.usage(), r.Time, r.Parsed, r.Served
+		step.Usage = r.usage()
+		step.Time = r.Time
+		step.Parsed = r.Parsed
+		step.Served = r.Served
+		step.Calls = r.Calls
 	case *SkillSessionResult:
 		if r.Answer != "" {
 			s.Answer = r.Answer
@@ -199,17 +205,29 @@ func (s *State) record(f Fact) {
 		for _, inv := range r.Invocations {
 			s.calls.setResult(inv, mark{})
 		}
-		step.Usage, step.Time, step.Parsed, step.Served = r.Usage, r.Time, r.Parsed, r.Served
+		step.Usage = r.Usage
+		step.Time = r.Time
+		step.Parsed = r.Parsed
+		step.Served = r.Served
+		step.Calls = r.Calls
 	case *ReflectorResult:
 		s.Insights = r.Insights
 		s.BulletTags = r.BulletTags
 		s.Correct = r.Correct
-		step.Usage, step.Time, step.Parsed, step.Served = r.Usage, r.Time, r.Parsed, r.Served
+		step.Usage = r.Usage
+		step.Time = r.Time
+		step.Parsed = r.Parsed
+		step.Served = r.Served
+		step.Calls = r.Calls
 	case *CuratorResult:
 		s.Rationale = r.Rationale
 		s.FollowUpActions = r.FollowUpActions
 		s.Operations = proposedOperations(r)
-		step.Usage, step.Time, step.Parsed, step.Served = r.Usage, r.Time, r.Parsed, r.Served
+		step.Usage = r.Usage
+		step.Time = r.Time
+		step.Parsed = r.Parsed
+		step.Served = r.Served
+		step.Calls = r.Calls
 	case *PersistResult:
 		s.PlaybookBefore = cmp.Or(r.PlaybookBefore, s.PlaybookBefore)
 		s.PlaybookAfter = r.PlaybookAfter
@@ -241,6 +259,7 @@ func (s *State) fail(p Phase, f Failure) {
 		return
 	}
 	st.Status = StatusFailed
+	st.Calls = f.Calls
 	if f.Kind == Canceled {
 		st.Status = StatusCanceled
 	}

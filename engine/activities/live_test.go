@@ -91,7 +91,7 @@ func TestStepError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var s testsuite.WorkflowTestSuite
 			e := s.NewTestActivityEnvironment()
-			step := func(ctx context.Context) error { return a.stepError(ctx, c.err) }
+			step := func(ctx context.Context) error { return a.stepError(ctx, c.err, nil) }
 			e.RegisterActivity(step)
 			_, err := e.ExecuteActivity(step)
 			var app *temporal.ApplicationError

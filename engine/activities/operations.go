@@ -94,18 +94,20 @@ func (o operations) prompt(ctx context.Context, c flow.PromptCall) (flow.Answer,
 	}
 	begun := time.Now()
 	var found json.RawMessage
-	reply, err := asked.Answer(withPlace(ctx),
+	recorded, recorder := o.recording(withPlace(ctx))
+	reply, err := asked.Answer(recorded,
 		model.Question{Model: c.Model, System: c.System, Prompt: schema.ask(text),
 			Accept: func(text string) (err error) {
 				found, err = schema.find(text)
 				return err
 			}})
+	log := o.store(ctx, recorder)
 	if err != nil {
-		return flow.Answer{}, o.stepError(ctx, err)
+		return flow.Answer{}, o.stepError(ctx, err, log)
 	}
 	out := flow.Answer{AgentResult: ace.AgentResult{Success: true, Provider: c.Provider, Model: reply.Model,
 		Usage:   *reply.Usage,
-		CostUSD: reply.Usage.CostUSD, DurationMS: float64(time.Since(begun).Milliseconds())}, JSON: found}
+		CostUSD: reply.Usage.CostUSD, DurationMS: float64(time.Since(begun).Milliseconds())}, JSON: found, Calls: log}
 	return out, o.setText(ctx, &out, reply.Text)
 }
 

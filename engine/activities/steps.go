@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"acescope/engine/ace"
+	"acescope/engine/ace/calls"
 	"acescope/engine/agents/observe/batch"
 	"acescope/engine/learning/dataset"
 	"acescope/engine/learning/model"
@@ -22,7 +23,7 @@ import (
 
 func (a *Activities) generator(ctx context.Context, in ace.GeneratorInput) (r ace.GeneratorResult, err error) {
 	defer heartbeat(ctx)()
-	r.Time, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
+	r.Time, r.Calls, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
 		in.Prompt = s.prompt
 		r, err = s.provider.Generate(ctx, in, s.book)
 		return err
@@ -33,7 +34,7 @@ func (a *Activities) generator(ctx context.Context, in ace.GeneratorInput) (r ac
 func (a *Activities) skills(ctx context.Context, in ace.SkillsInput) (r ace.SkillSessionResult, err error) {
 	defer heartbeat(ctx)()
 	var events *batch.Queue[ace.ToolEvent]
-	r.Time, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
+	r.Time, r.Calls, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
 		in.Prompt = s.prompt
 		events = newEventQueue(in.Task, a.Signals)
 		tools := &toolbox{config: in.Task.SkillsConfig, record: events.Add, artifacts: a.Artifacts,
@@ -59,7 +60,7 @@ func (a *Activities) skills(ctx context.Context, in ace.SkillsInput) (r ace.Skil
 
 func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (r ace.ReflectorResult, err error) {
 	defer heartbeat(ctx)()
-	r.Time, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
+	r.Time, r.Calls, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
 		in.Prompt = s.prompt
 		r, err = s.provider.Reflect(ctx, in, s.book)
 		return err
@@ -69,27 +70,49 @@ func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (r ac
 
 func (a *Activities) curator(ctx context.Context, in ace.CuratorInput) (r ace.CuratorResult, err error) {
 	defer heartbeat(ctx)()
-	r.Time, err = a.runStep(ctx, in.Task, "", nil, func(ctx context.Context, s step) (err error) {
+	r.Time, r.Calls, err = a.runStep(ctx, in.Task, "", nil, func(ctx context.Context, s step) (err error) {
 		r, err = s.provider.Curate(ctx, in, s.book)
 		return err
 	})
 	return redacted(a, r), err
 }
 
-// runStep prepares a step, lets call execute it and returns its time.
+// runStep prepares a step, lets call execute it and returns its time and the record of its requests to a model.
 func (a *Activities) runStep(ctx context.Context, t ace.TaskContext, prompt string, ref *ace.Ref,
-	call func(context.Context, step) error) (*ace.StepTime, error) {
-	ctx = withPlace(ctx)
+	call func(context.Context, step) error) (*ace.StepTime, *ace.CallLog, error) {
+	ctx, recorder := a.recording(withPlace(ctx))
 	watch := startStopwatch(ctx)
 	s, err := a.prepare(ctx, t, prompt, ref)
 	if err != nil {
-		return nil, a.stepError(ctx, err)
+		return nil, nil, a.stepError(ctx, err, nil)
 	}
 	provider, closeLive := a.live(ctx, s.provider, t)
 	defer closeLive()
 	s.provider = provider
 	err = call(ctx, s)
-	return watch.stop(ctx, t.PaceMS), a.stepError(ctx, err)
+	log := a.store(ctx, recorder)
+	return watch.stop(ctx, t.PaceMS), log, a.stepError(ctx, err, log)
+}
+
+// recording returns a context in which providers record their requests.
+func (a *Activities) recording(ctx context.Context) (context.Context, *calls.Recorder) {
+	if a.NoCallRecords {
+		return ctx, nil
+	}
+	recorder := new(calls.Recorder)
+	return calls.WithRecorder(ctx, recorder), recorder
+}
+
+// store stores a record. A phase does not fail without it, because its requests would be paid again.
+func (a *Activities) store(ctx context.Context, recorder *calls.Recorder) *ace.CallLog {
+	log, err := patiently(ctx, func() (*ace.CallLog, error) {
+		return recorder.Store(ctx, a.Artifacts.PutBytes, a.secrets.Line)
+	})
+	if err != nil {
+		activity.GetLogger(ctx).Warn("the requests to the model are not on record", "error", err)
+		return nil
+	}
+	return log
 }
 
 // redacted returns the result of a step without secrets.
@@ -250,7 +273,7 @@ func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Ev
 		for _, t := range tasks {
 			if err := a.evaluateTask(ctx, in, t, &total); err != nil {
 				activity.RecordHeartbeat(ctx, total)
-				return total, a.stepError(ctx, err)
+				return total, a.stepError(ctx, err, nil)
 			}
 			latest.Store(total)
 		}
@@ -303,8 +326,9 @@ func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, t a
 }
 
 // stepError converts a provider's error to an application error with its kind as type, and
-// decides whether and when to retry. It stores an unparsable answer as an artifact.
-func (a *Activities) stepError(ctx context.Context, err error) error {
+// decides whether and when to retry. It stores an unparsable answer as an artifact. The record of the requests may
+// be nil.
+func (a *Activities) stepError(ctx context.Context, err error, log *ace.CallLog) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -323,9 +347,12 @@ func (a *Activities) stepError(ctx context.Context, err error) error {
 	if e.Raw != "" {
 		raw := a.secrets.Bytes([]byte(e.Raw))
 		if ref, err := a.Artifacts.PutBytes(ctx, raw, "text/plain; charset=utf-8"); err == nil {
-			o.Details = []any{ref}
 			message += fmt.Sprintf(" (full answer: artifact %s, %d bytes)", ref.SHA256, ref.Size)
+			o.Details = append(o.Details, ref)
 		}
+	}
+	if log != nil {
+		o.Details = append(o.Details, log)
 	}
 	return temporal.NewApplicationErrorWithOptions(message, string(e.Kind), o)
 }

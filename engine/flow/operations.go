@@ -66,6 +66,7 @@ type Answer struct {
 	Text    string          `json:"text"`
 	TextRef *ace.Ref        `json:"text_ref,omitempty"` // of a text that was truncated
 	JSON    json.RawMessage `json:"json,omitempty"`
+	Calls   *ace.CallLog    `json:"model_calls,omitempty"` // of a prompt
 }
 
 // CommandResult is the result of a program. Output beyond [MaxOutput] bytes is truncated, and the whole an artifact.

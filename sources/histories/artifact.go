@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/reflect/protorange"
 
 	"acescope/engine/ace"
+	"acescope/engine/ace/calls"
 	"acescope/sources/cluster"
 	"acescope/sources/feed"
 )
@@ -57,12 +58,25 @@ func ReadArtifact(ctx context.Context, d cluster.Deps, ref ace.Ref) Artifact {
 	case ref.Size > ArtifactLimit:
 		a.Err = fmt.Sprintf("%d bytes, more than the limit of %d", ref.Size, ArtifactLimit)
 	default:
-		data, err := d.Artifact(ctx, ref, ArtifactLimit)
+		data, err := readArtifact(ctx, d, ref)
 		if a.Data = data; err != nil {
 			a.Data, a.Err = nil, cluster.PlainError(err)
 		}
 	}
 	return a
+}
+
+// readArtifact returns the content of an artifact, or the text of a record of model calls.
+func readArtifact(ctx context.Context, d cluster.Deps, ref ace.Ref) ([]byte, error) {
+	if ref.MediaType != ace.CallsMediaType {
+		return d.Artifact(ctx, ref, ArtifactLimit)
+	}
+	list, err := calls.Read(ctx, d.Artifact, ace.CallLog{Ref: ref})
+	text := calls.Text(list)
+	if len(text) > ArtifactLimit {
+		text = ace.Cut(text, ArtifactLimit)
+	}
+	return []byte(text), err
 }
 
 // ArtifactFeed reads the artifacts that the user opens, at most [MaxArtifacts] at a time.

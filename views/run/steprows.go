@@ -332,7 +332,7 @@ func phasesRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
 
 func (w *inspection) phases() {
 	for i := range w.d.Phase.Steps {
-		newPhaseRow(w.d, &w.d.Phase.Steps[i]).Inspect(w)
+		newPhaseRow(w.d, &w.d.Phase.Steps[i]).describe(w)
 		w.Say(w.S.Text, "")
 	}
 }
@@ -405,6 +405,12 @@ func (r phaseRow) duration(now time.Time, g theme.Glyphs) string {
 }
 
 func (r phaseRow) Inspect(w *inspection) {
+	r.describe(w)
+	w.refs(r.refs())
+}
+
+// describe writes all but the content of the artifact.
+func (r phaseRow) describe(w *inspection) {
 	st := r.st
 	m := stepMark(st.Status, w.S)
 	l := w.Line().Add(m.Ink, " "+m.Glyph+" "+text.Safe(string(st.Phase), " ")+" "+text.Safe(st.Status, " "))
@@ -424,6 +430,9 @@ func (r phaseRow) Inspect(w *inspection) {
 	if v := st.Parsed; v != nil {
 		w.field("answer", parseText(v))
 	}
+	if st.Calls != nil {
+		w.field("requests", requestsText(*st.Calls))
+	}
 	if st.Time != nil {
 		w.field("worker", st.Time.Worker)
 	}
@@ -433,6 +442,13 @@ func (r phaseRow) Inspect(w *inspection) {
 	if r.a != nil {
 		activityRow{a: r.a}.Inspect(w)
 	}
+}
+
+func (r phaseRow) refs() []ace.Ref {
+	if r.st.Calls == nil {
+		return nil
+	}
+	return []ace.Ref{r.st.Calls.Ref}
 }
 
 func (r phaseRow) title() string            { return "phase " + text.Safe(r.text, " ") }
@@ -446,6 +462,15 @@ func (r phaseRow) failed() bool {
 func (r phaseRow) find(has func(string) bool) bool {
 	in := func(f *ace.Failure) bool { return f != nil && has(f.Message) }
 	return has(r.text) || r.a != nil && (in(r.a.Failure) || in(r.a.LastError))
+}
+
+// requestsText describes the record of the requests to a model.
+func requestsText(log ace.CallLog) string {
+	summary := widget.Counted(log.Requests, "request") + " to the model on record"
+	if log.Omitted > 0 {
+		summary += ", " + text.Count(int64(log.Omitted)) + " more are not"
+	}
+	return summary
 }
 
 // parseText returns how the answer of a model was parsed.

@@ -57,6 +57,11 @@ type Answerer interface {
 	Answer(ctx context.Context, q Question) (Reply, error)
 }
 
+// Sender is a [Provider] that can send a recorded request again. The model of the request is never "".
+type Sender interface {
+	Send(ctx context.Context, r ace.ModelRequest) (ace.ModelResponse, error)
+}
+
 // Question is a prompt. Accept, unless it is nil, says why an answer is not acceptable; the model is asked once more.
 type Question struct {
 	Model, System, Prompt string

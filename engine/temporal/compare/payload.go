@@ -249,7 +249,7 @@ func WhatIsIgnored() Ignored {
 			"request_id trace_id span_id branch run_key runId workflowId taskId sessionId requestId traceId spanId"),
 		Times: strings.Fields("at started_at ended_at executed_at finished_at created_at timestamp time startedAt endedAt createdAt"),
 		Measures: strings.Fields(
-			"duration_ms phase_ms elapsed_ms latency_ms durationMs worker identity attempt hostname"),
+			"duration_ms phase_ms elapsed_ms latency_ms durationMs worker identity attempt hostname model_calls"),
 		Steps: []string{
 			"signals that report tool calls (the calls are compared)",
 			"the list of calls in a skills session's result (the calls are compared)",

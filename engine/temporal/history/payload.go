@@ -179,12 +179,24 @@ func FailureFrom(err error) ace.Failure {
 		return ace.Failure{Kind: ace.TimedOut, Type: timeout.TimeoutType().String(), Message: timeoutText(timeout)}
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		return ace.Failure{Kind: ace.Failed, Type: app.Type(), Message: app.Message()}
+		return ace.Failure{Kind: ace.Failed, Type: app.Type(), Message: app.Message(), Calls: callsOf(app)}
 	}
 	if _, ok := errors.AsType[*temporal.CanceledError](err); ok {
 		return Canceled()
 	}
 	return ace.Failure{Kind: ace.Failed, Message: err.Error()}
+}
+
+// callsOf returns the record of model calls that is the last of one or two details of an error, or nil.
+func callsOf(err *temporal.ApplicationError) *ace.CallLog {
+	var log ace.CallLog
+	if err.Details(&log) != nil || log.MediaType != ace.CallsMediaType {
+		var answer ace.Ref
+		if err.Details(&answer, &log) != nil || log.MediaType != ace.CallsMediaType {
+			return nil
+		}
+	}
+	return &log
 }
 
 func timeoutText(t *temporal.TimeoutError) string {

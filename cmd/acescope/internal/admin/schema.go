@@ -63,6 +63,8 @@ var (
 var Outputs = []output{
 	{"run", slices.Concat(finished, typed[runs.StartedLine]("started"))},
 	{"dataset", typed[runs.DatasetLine]("dataset")},
+	{"prompts", typed[runs.PromptLine]("model_call")},
+	{"ask", typed[runs.AskLine]("ask")},
 	{"list", slices.Concat(typed[cli.RunLine]("task", "experiment", "blueprint", "session", "flow", "workflow"),
 		typed[runs.FacetsLine]("facets"),
 		typed[runs.RecentLine]("recent"))},

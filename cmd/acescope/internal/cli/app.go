@@ -145,6 +145,7 @@ func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 		return nil, nil, err
 	}
 	o.NoRunner = o.NoRunner || a.Settings.NoRunner
+	o.NoCallRecords = !a.Settings.RecordCalls
 	o.Runner, o.HostAgents, o.TaskQueue = a.Runner, a.HostAgents, a.Settings.TaskQueue
 	if o.Store = a.Settings.Store; o.Store != "" && a.Cluster() == nil {
 		return nil, nil, UsageError("--store needs a cluster; add --address or --profile")

@@ -25,21 +25,22 @@ import (
 
 // Settings are the effective settings. Their flags point to the fields, so that Settings must not be copied.
 type Settings struct {
-	Theme     string
-	Mouse     bool
-	ReadOnly  bool
-	Refresh   time.Duration
-	FrameRate int
-	DataDir   string
-	Address   string
-	Namespace string
-	Profile   string
-	Observe   string // on, spool or off
-	NoRunner  bool
-	Store     string
-	TaskQueue string
-	Metrics   string
-	OTLP      string
+	Theme       string
+	Mouse       bool
+	ReadOnly    bool
+	Refresh     time.Duration
+	FrameRate   int
+	DataDir     string
+	Address     string
+	Namespace   string
+	Profile     string
+	Observe     string // on, spool or off
+	NoRunner    bool
+	RecordCalls bool
+	Store       string
+	TaskQueue   string
+	Metrics     string
+	OTLP        string
 	// Transcripts and AgentsDirs are lists of directories as in PATH, "" for the default directories.
 	Transcripts string
 	AgentsDirs  string
@@ -134,6 +135,8 @@ func (s *Settings) declare() {
 			"URL of the cluster's own Temporal Web UI (default that of Temporal Cloud, else acescope serves one)")
 		f.StringVar(&s.Observe, "observe", ObserveOn,
 			"what happens to records of agent hooks: on forwards them to their runs, spool keeps them, off ignores them")
+		f.BoolVar(&s.RecordCalls, "record-calls", true,
+			"keep the requests to models and their answers as artifacts, without secrets")
 		f.BoolVar(&s.NoRunner, "no-runner", false,
 			"do not start the local runner, which executes blueprint runs in a process with workers for a data directory")
 		f.StringVar(&s.TaskQueue, "task-queue", ace.TaskQueue,

@@ -182,6 +182,7 @@ func (p *page) phases(d *histories.Detail) {
 		return
 	}
 	p.heading("Phases")
+	requests := 0
 	for _, step := range d.Phase.Steps {
 		duration := ""
 		if step.Time != nil {
@@ -206,6 +207,12 @@ func (p *page) phases(d *histories.Detail) {
 			}
 		}
 		p.Printf("%s", line)
+		if step.Calls != nil {
+			requests += step.Calls.Requests
+		}
+	}
+	if requests > 0 {
+		p.Printf("  %s to models on record; see \"acescope prompts\"", cli.Numbered(int64(requests), "request"))
 	}
 }
 

@@ -158,7 +158,7 @@ func messageOf(m llm.Message) anthropic.MessageParam {
 }
 
 func responseOf(m anthropic.Message) llm.Response {
-	r := llm.Response{Model: string(m.Model), ID: m.ID, Stop: stopOf(m.StopReason), Native: m.ToParam()}
+	r := llm.Response{Model: string(m.Model), ID: m.ID, Stop: stopOf(m.StopReason), Native: m.ToParam(), Raw: m}
 	var text strings.Builder
 	for _, b := range m.Content {
 		switch b.Type {

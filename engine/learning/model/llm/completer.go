@@ -109,8 +109,10 @@ type Response struct {
 	Stop   Stop
 	Tokens price.Tokens
 	// Usage, if not nil, is the usage as the server states it. It replaces the price of Tokens.
-	Usage  *ace.Usage
-	Model  string
-	ID     string
+	Usage *ace.Usage
+	Model string
+	ID    string
+	// Native is the message for the next request, Raw as the server sent it; both are nil if there is no such form.
 	Native any
+	Raw    any
 }

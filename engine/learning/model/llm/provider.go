@@ -103,11 +103,10 @@ func (s *step) request(role string, book *playbook.Playbook, text string) Reques
 		Messages: []Message{{Role: User, Text: text}}, Step: s.shared}
 }
 
-// addUsage adds the tokens and the cost of an answer.
-func (s *step) addUsage(r Response) {
+// usageOf returns the tokens and the cost of an answer.
+func (s *step) usageOf(r Response) ace.Usage {
 	if r.Usage != nil {
-		s.usage = s.usage.Add(*r.Usage)
-		return
+		return *r.Usage
 	}
 	t := r.Tokens
 	u := ace.Usage{InputTokens: t.Input + t.CacheWrite5m + t.CacheWrite1h, OutputTokens: t.Output, CacheReadTokens: t.CacheRead}
@@ -119,7 +118,7 @@ func (s *step) addUsage(r Response) {
 		}
 	}
 	u.Unpriced = !known && t != (price.Tokens{})
-	s.usage = s.usage.Add(u)
+	return u
 }
 
 func (s *step) used() *ace.Usage { return new(s.usage) }
@@ -139,9 +138,14 @@ const (
 // complete makes a request and retries it soon if that is useful.
 func (s *step) complete(ctx context.Context, r Request) (Response, error) {
 	for try := 1; ; try++ {
+		begun := time.Now()
 		resp, err := s.once(ctx, r)
 		if err == nil {
-			s.addUsage(resp)
+			resp.Usage = new(s.usageOf(resp))
+			s.usage = s.usage.Add(*resp.Usage)
+		}
+		s.record(ctx, r, resp, err, begun)
+		if err == nil {
 			return resp, s.refused(resp)
 		}
 		if ctx.Err() != nil {

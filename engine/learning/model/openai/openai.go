@@ -156,7 +156,7 @@ func (a *answer) place(index int64, id string) int64 {
 }
 
 func (a *answer) response() llm.Response {
-	r := llm.Response{Model: a.acc.Model, ID: a.acc.ID, Stop: llm.StopEnd}
+	r := llm.Response{Model: a.acc.Model, ID: a.acc.ID, Stop: llm.StopEnd, Raw: a.acc.ChatCompletion}
 	if len(a.acc.Choices) > 0 {
 		ch := a.acc.Choices[0]
 		r.Text = ch.Message.Content

@@ -1,0 +1,135 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/spf13/cobra"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine/ace"
+	"acescope/engine/ace/calls"
+	"acescope/engine/learning/model"
+)
+
+type askFlags struct {
+	callFilter
+	request         int
+	provider, model string
+}
+
+// AskCommand returns the command ask.
+func AskCommand(a *cli.App) *cobra.Command {
+	var f askFlags
+	cmd := &cobra.Command{
+		Use:   "ask RUN --phase PHASE",
+		Short: "Send a recorded request to a model again, the same or another one, and show how the answer differs",
+		Long: "Send a request of a run to a model again, with the messages and parameters on record, and compare the answer\n" +
+			"with the recorded one. Nothing is merged: the run and its playbook stay as they are. Tools are offered as\n" +
+			"they were, but the tool calls of the answer are only shown.",
+		Example: "acescope ask finance-1-e1-0042 --phase curator\n" +
+			"acescope ask finance-1-e1-0042 --phase generator --provider local --model qwen3 --json | jq .cost_usd",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.CompleteIDs(false),
+		RunE:              func(cmd *cobra.Command, args []string) error { return ask(a, cmd.Context(), args[0], f) },
+	}
+	f.addFlags(cmd)
+	cmd.Flags().IntVar(&f.request, "request", 0, "number of the request in the phase, from 1 (default the last)")
+	cmd.Flags().StringVar(&f.provider, "provider", "", "provider to ask (default that of the request)")
+	cmd.Flags().StringVar(&f.model, "model", "", "model to ask (default that of the request, or of --provider)")
+	_ = cmd.MarkFlagRequired("phase")
+	return cmd
+}
+
+// AskLine is a request that was sent again.
+type AskLine struct {
+	Type       string             `json:"type"` // ask
+	WorkflowID string             `json:"workflow_id"`
+	Phase      string             `json:"phase"`
+	Number     int                `json:"number"`
+	Recorded   ace.ModelCall      `json:"recorded"`
+	Provider   string             `json:"provider"`
+	Model      string             `json:"model"`
+	Response   *ace.ModelResponse `json:"response"`
+	DurationMS float64            `json:"duration_ms"`
+	CostUSD    float64            `json:"cost_usd"`
+	Equal      bool               `json:"equal"` // the answers
+}
+
+func ask(a *cli.App, ctx context.Context, name string, f askFlags) error {
+	e, done, err := a.OpenReadOnly(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	list, _, err := readPrompts(a, ctx, e, name, f.callFilter)
+	if err != nil {
+		return err
+	}
+	step := list[len(list)-1]
+	number := cmp.Or(f.request, len(step.calls))
+	if number < 1 || number > len(step.calls) {
+		return cli.NotFound("%s of %s has %s on record, not a request %d", step.Step, name,
+			cli.Numbered(int64(len(step.calls)), "request"), number)
+	}
+	recorded := step.calls[number-1]
+	p, sender, err := findSender(a, cmp.Or(f.provider, recorded.Provider))
+	if err != nil {
+		return err
+	}
+	again := recorded.Request
+	switch {
+	case f.model != "":
+		again.Model = f.model
+	case f.provider != "" && f.provider != recorded.Provider:
+		again.Model = p.DefaultModel()
+	}
+	began := time.Now()
+	answer, err := sender.Send(ctx, again)
+	if err != nil {
+		return err
+	}
+	line := AskLine{Type: "ask", WorkflowID: name, Phase: step.Step, Number: number, Recorded: recorded,
+		Provider: p.Name(), Model: again.Model, Response: &answer, CostUSD: answer.Usage.CostUSD,
+		DurationMS: float64(time.Since(began).Microseconds()) / 1000}
+	before := "(no answer: " + recorded.Error + ")\n"
+	if recorded.Response != nil {
+		before = calls.Response(*recorded.Response)
+	}
+	after := calls.Response(answer)
+	line.Equal = before == after
+	out := NewOutput(a)
+	if a.JSON {
+		out.Line(line, "")
+		return out.Flush()
+	}
+	out.Printf("recorded: %s", calls.Title(recorded))
+	out.Printf("again:    %s", calls.Title(ace.ModelCall{Provider: p.Name(), StartedAt: began,
+		DurationMS: line.DurationMS, Request: again, Response: &answer}))
+	if line.Equal {
+		out.Printf("The answers are equal.")
+		printLines(out, strings.TrimPrefix(after, "\n"))
+	} else {
+		printLines(out, udiff.Unified("recorded", "again", before, after))
+	}
+	return out.Flush()
+}
+
+// findSender returns a provider that can send recorded requests.
+func findSender(a *cli.App, name string) (model.Provider, model.Sender, error) {
+	var names []string
+	for _, p := range a.Providers() {
+		sender, ok := p.(model.Sender)
+		if ok {
+			names = append(names, p.Name())
+		}
+		if ok && p.Name() == name {
+			return p, sender, nil
+		}
+	}
+	return nil, nil, cli.UsageError("provider %q cannot send a recorded request; these can: %s", name,
+		strings.Join(names, ", "))
+}

@@ -1,0 +1,191 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/spf13/cobra"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/engine/ace/calls"
+	"acescope/engine/store/artifact"
+	"acescope/sources/histories"
+)
+
+// PromptsCommand returns the command prompts.
+func PromptsCommand(a *cli.App) *cobra.Command {
+	var f callFilter
+	cmd := &cobra.Command{
+		Use:   "prompts RUN [RUN]",
+		Short: "Show the requests that a run sent to its models and their answers, or compare those of two runs",
+		Long: "Show the requests of a run to its models (system prompt, messages, tools, parameters) and their answers, as\n" +
+			"they were recorded, without secrets. With two runs, print how the requests and answers of the second differ\n" +
+			"from those of the first, step by step.",
+		Example: "acescope prompts finance-1-e1-0042 --phase curator\n" +
+			"acescope prompts finance-1-e1-0042 finance-1-e2-0042\n" +
+			"acescope prompts finance-1-e1-0042 --json | jq -r 'select(.phase == \"reflector\").response.text.text'",
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: a.CompleteIDs(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return prompts(a, cmd.Context(), args, f)
+		},
+	}
+	f.addFlags(cmd)
+	return cmd
+}
+
+// callFilter selects steps of a run.
+type callFilter struct{ phase, run string }
+
+func (f *callFilter) addFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.phase, "phase", "", "only this phase, or this step of a flow")
+	cmd.Flags().StringVar(&f.run, "run", "", "run ID, if the workflow has several runs")
+}
+
+// PromptLine is one request to a model.
+type PromptLine struct {
+	Type       string `json:"type"` // model_call
+	WorkflowID string `json:"workflow_id"`
+	RunID      string `json:"run_id"`
+	Phase      string `json:"phase"` // or the name of the step of a flow
+	EventID    int64  `json:"event_id"`
+	Number     int    `json:"number"` // in the phase, from 1
+	ace.ModelCall
+}
+
+// stepPrompts are the requests of a step.
+type stepPrompts struct {
+	histories.StepCalls
+	calls []ace.ModelCall
+}
+
+// readPrompts reads the requests of a run. There is at least one.
+func readPrompts(
+	a *cli.App, ctx context.Context, e *engine.Engine, name string, f callFilter,
+) (list []stepPrompts, h cli.RunHistory, err error) {
+	h, err = cli.ReadRun(ctx, e, name, f.run)
+	if err != nil {
+		return nil, h, err
+	}
+	var steps []string
+	for _, step := range histories.CallLogs(h.Events) {
+		steps = append(steps, step.Step)
+		if f.phase != "" && f.phase != step.Step {
+			continue
+		}
+		read, err := calls.Read(ctx, e.Artifacts.Get, step.Log)
+		if errors.Is(err, artifact.ErrNotFound) {
+			err = &cli.ExitError{Code: cli.ExitNotFound, Err: err}
+		}
+		if err != nil {
+			return nil, h, fmt.Errorf("%s: %w", step.Step, err)
+		}
+		if step.Log.Omitted > 0 {
+			cli.Warn(a, "%s: the last %s are not on record, because the record would be larger than %d MB",
+				step.Step, cli.Numbered(int64(step.Log.Omitted), "request"), ace.MaxCallLog>>20)
+		}
+		list = append(list, stepPrompts{step, read})
+	}
+	switch {
+	case len(steps) == 0:
+		return nil, h, cli.NotFound("%s has no requests to a model on record: no step asked a model server, or "+
+			"record_calls is off on its worker", name)
+	case len(list) == 0:
+		slices.Sort(steps)
+		return nil, h, cli.NotFound("%s has no requests of %q on record; it has those of %s", name, f.phase,
+			strings.Join(slices.Compact(steps), ", "))
+	}
+	return list, h, nil
+}
+
+func prompts(a *cli.App, ctx context.Context, names []string, f callFilter) error {
+	if len(names) == 2 && a.JSON {
+		return cli.UsageError("a comparison is text: omit --json, or print each run with --json")
+	}
+	e, done, err := a.OpenReadOnly(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	first, h, err := readPrompts(a, ctx, e, names[0], f)
+	if err != nil {
+		return err
+	}
+	out := NewOutput(a)
+	if len(names) == 2 {
+		second, _, err := readPrompts(a, ctx, e, names[1], f)
+		if err != nil {
+			return err
+		}
+		differ := comparePrompts(out, names, first, second)
+		if err := out.Flush(); err != nil || differ == 0 {
+			return err
+		}
+		return &cli.ExitError{Code: cli.ExitDiverged, Err: fmt.Errorf("the requests or answers of %s and %s differ in %s",
+			names[0], names[1], cli.Numbered(int64(differ), "step"))}
+	}
+	for _, step := range first {
+		if !a.JSON {
+			out.Printf("=== %s, event %d", step.Step, step.Event)
+			printLines(out, calls.Text(step.calls))
+		}
+		for i, c := range step.calls {
+			out.Line(PromptLine{"model_call", h.Source, cli.RunIDOf(h.Events), step.Step,
+				step.Event, i + 1, c}, "")
+		}
+	}
+	return out.Flush()
+}
+
+func printLines(out *Output, text string) {
+	for line := range strings.Lines(text) {
+		out.Printf("%s", strings.TrimSuffix(line, "\n"))
+	}
+	out.Printf("")
+}
+
+// comparePrompts writes what differs in the requests and answers of two runs, and returns the number of steps that
+// differ.
+func comparePrompts(out *Output, names []string, first, second []stepPrompts) (differ int) {
+	var steps []string
+	text := [2]map[string]string{{}, {}}
+	for side, list := range [][]stepPrompts{first, second} {
+		for _, step := range list {
+			if !slices.Contains(steps, step.Step) {
+				steps = append(steps, step.Step)
+			}
+			text[side][step.Step] += exchange(step.calls)
+		}
+	}
+	for _, step := range steps {
+		a, b := text[0][step], text[1][step]
+		if a == b {
+			out.Printf("=== %s: equal requests and answers", step)
+			continue
+		}
+		out.Printf("=== %s", step)
+		printLines(out, udiff.Unified(names[0], names[1], a, b))
+		differ++
+	}
+	return differ
+}
+
+// exchange formats requests and answers without what differs between equal ones.
+func exchange(list []ace.ModelCall) string {
+	var b strings.Builder
+	for i, c := range list {
+		fmt.Fprintf(&b, "request %d: %s %s\n%s", i+1, c.Provider, c.Request.Model, calls.Request(c.Request))
+		if c.Response != nil {
+			b.WriteString(calls.Response(*c.Response))
+		} else {
+			b.WriteString("\n--- error\n" + c.Error + "\n")
+		}
+	}
+	return b.String()
+}
