@@ -73,7 +73,7 @@ func (e *Engine) serve(o Options) error {
 		Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Blueprint: e.stepProviders(o.Blueprints),
 		Signals: e.Client, Logs: artifact.NewLogs(e.dir, e.Artifacts), Agents: e.Agents,
 		Withheld: o.withheld(), CacheDir: filepath.Join(e.dir, "cache", "operations"), Self: e.ownEnv(o),
-		NoCallRecords: o.NoCallRecords,
+		NoCallRecords: o.NoCallRecords, JournalDir: filepath.Join(e.dir, "evaluations"),
 	}
 	if o.Blueprints != nil {
 		acts.Runs = e.Runs(o.Blueprints)

@@ -36,6 +36,7 @@ func root(a *cli.App) *cobra.Command {
 	f.BoolVar(&a.JSON, "json", false, "write JSON: one object per line")
 	cmd.AddCommand(
 		runs.RunCommand(a),
+		runs.EvalCommand(a),
 		runs.ListCommand(a),
 		runs.DatasetCommand(a),
 		runs.ShowCommand(a),

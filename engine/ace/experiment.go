@@ -6,26 +6,33 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 )
 
 // ExperimentInput is the input of [ExperimentWorkflow]. Dataset and Eval are artifacts of JSON
 // lines {context, target}. Window is the number of tasks that an online experiment measures
 // before it learns from them.
 type ExperimentInput struct {
-	ExperimentID string            `json:"experiment_id"`
-	DatasetID    string            `json:"dataset_id"`
-	Dataset      Ref               `json:"dataset"`
-	Tasks        int               `json:"tasks"`
-	EvalID       string            `json:"eval_id,omitempty"`
-	Eval         *Ref              `json:"eval,omitempty"`
-	EvalTasks    int               `json:"eval_tasks,omitempty"`
+	ExperimentID string `json:"experiment_id"`
+	DatasetID    string `json:"dataset_id"`
+	Dataset      Ref    `json:"dataset"`
+	Tasks        int    `json:"tasks"`
+	EvalID       string `json:"eval_id,omitempty"`
+	Eval         *Ref   `json:"eval,omitempty"`
+	EvalTasks    int    `json:"eval_tasks,omitempty"`
+	// EvalEvery evaluates after every so many tasks of an epoch, and at its end; 0 means at its end only.
+	EvalEvery int `json:"eval_every,omitempty"`
+	// KeepBest creates the branch [BestBranch] with the best version at the end.
+	KeepBest bool `json:"keep_best,omitempty"`
+	// Patience ends an experiment after so many evaluations in a row without a new best accuracy; 0 means never.
+	Patience     int               `json:"patience,omitempty"`
 	Adapter      Adapter           `json:"adapter"`
 	Provider     string            `json:"provider"`
 	Model        string            `json:"model"`
 	Steps        map[string]string `json:"steps,omitempty"`
 	SkillsConfig SkillsConfig      `json:"skills_config"`
 	PlaybookHash string            `json:"playbook_hash"`
-	Epochs       int               `json:"epochs"`
+	Epochs       int               `json:"epochs"` // 0 only evaluates PlaybookHash
 	Parallel     int               `json:"parallel"`
 	Window       int               `json:"window,omitempty"`
 	PaceMS       int64             `json:"pace_ms,omitempty"`
@@ -65,26 +72,6 @@ type CurvePoint struct {
 // Labeled returns the number of tasks that Accuracy covers.
 func (e *EpochResult) Labeled() int { return e.Tasks - e.Unlabeled }
 
-// MaxWrong bounds [EvalResult.Wrong].
-const MaxWrong = 1000
-
-// EvalResult is the accuracy on the evaluation data set after an epoch; Epoch 0 is the result
-// before the first one. Accuracy covers the tasks with a label; it means nothing if Labeled is 0.
-type EvalResult struct {
-	Epoch    int     `json:"epoch"`
-	Tasks    int     `json:"tasks"`
-	Correct  int     `json:"correct"`
-	Accuracy float64 `json:"accuracy"`
-	Playbook string  `json:"playbook"`
-	Wrong    []int   `json:"wrong,omitempty"` // 0-based indexes of wrong tasks, at most MaxWrong
-	// Unlabeled is the number of tasks without a label. Earlier versions counted them as wrong.
-	Unlabeled int   `json:"unlabeled,omitempty"`
-	Usage     Usage `json:"usage"`
-}
-
-// Labeled returns the number of tasks that Accuracy covers.
-func (e *EvalResult) Labeled() int { return e.Tasks - e.Unlabeled }
-
 // ExperimentProgress is the progress of an experiment: the answer of [QueryExperiment] and the
 // workflow's result.
 type ExperimentProgress struct {
@@ -94,6 +81,8 @@ type ExperimentProgress struct {
 	Epoch        int           `json:"epoch"`       // current or last epoch, 1-based
 	Epochs       []EpochResult `json:"epochs"`
 	Eval         []EvalResult  `json:"eval"`
+	Best         *Best         `json:"best,omitempty"`    // nil without labeled evaluations
+	Stopped      string        `json:"stopped,omitempty"` // why it ended before the last epoch
 	Before       string        `json:"playbook_before"`
 	After        string        `json:"playbook_after"`
 	Bullets      int           `json:"bullets"`
@@ -129,31 +118,6 @@ type Task struct {
 	Label     *string `json:"label,omitempty"`
 }
 
-// EvaluateInput is the input of [ActivityEvaluate], which answers Count tasks from index From
-// without learning. Steps overrides Task.Provider for single steps.
-type EvaluateInput struct {
-	Task    TaskContext       `json:"task"`
-	Steps   map[string]string `json:"steps,omitempty"`
-	Dataset Ref               `json:"dataset"`
-	From    int               `json:"from"`
-	Count   int               `json:"count"`
-}
-
-// ProviderOf returns the provider of a step.
-func (in EvaluateInput) ProviderOf(step Phase) string {
-	return cmp.Or(in.Steps[string(step)], in.Task.Provider)
-}
-
-// EvaluateResult is the result of [ActivityEvaluate]. Wrong lists the 0-based indexes of the
-// tasks with a wrong answer, Unlabeled counts those without a label.
-type EvaluateResult struct {
-	Tasks     int   `json:"tasks"`
-	Correct   int   `json:"correct"`
-	Wrong     []int `json:"wrong,omitempty"`
-	Unlabeled int   `json:"unlabeled,omitempty"`
-	Usage     Usage `json:"usage"`
-}
-
 // HeadInput is the input of [ActivityHead], which returns the latest version of a branch. It
 // creates a missing branch at Initial.
 type HeadInput struct {
@@ -165,6 +129,7 @@ type HeadInput struct {
 type HeadResult struct {
 	PlaybookHash string `json:"playbook_hash"`
 	Bullets      int    `json:"bullets"`
+	Branch       string `json:"branch,omitempty"` // of the input; workers of earlier versions omit it
 }
 
 // ReadPlaybookInput is the input of [ActivityReadPlaybook].
@@ -224,7 +189,7 @@ func (s *ExperimentState) Apply(f ExperimentFact) {
 			s.count(-1, "")
 		}
 	case f.Evaluated != nil:
-		s.evaluated(f.Evaluated)
+		s.addEvaluated(f.Evaluated)
 	case f.Head != nil:
 		s.head(*f.Head)
 	case f.Closed != nil:
@@ -281,6 +246,10 @@ func (s *ExperimentState) start(in ExperimentInput) {
 			ExperimentID: in.ExperimentID, TotalEpochs: in.Epochs, TotalTasks: in.Tasks, Epoch: 1,
 			Epochs: []EpochResult{newEpoch(1, in.Tasks)}, Eval: []EvalResult{},
 			Before: in.PlaybookHash, After: in.PlaybookHash, Status: Running,
+		}
+		if in.Epochs == 0 {
+			s.Progress.Epoch = 0
+			s.Progress.Epochs = []EpochResult{}
 		}
 	}
 	s.Progress.Runs++
@@ -361,61 +330,46 @@ func (e *EpochResult) plot(index int, correct bool) {
 	}
 }
 
-func (s *ExperimentState) evaluated(r *EvaluateResult) {
-	t := &s.partial
-	if t.Tasks == 0 {
-		t.Epoch, t.Playbook = len(s.Progress.Eval), s.Progress.After
-	}
-	t.Tasks += r.Tasks
-	t.Correct += r.Correct
-	t.Unlabeled += r.Unlabeled
-	cost := nanos(t.Usage.CostUSD) + nanos(r.Usage.CostUSD)
-	t.Usage = t.Usage.Add(r.Usage)
-	t.Usage.CostUSD = dollars(cost)
-	t.Wrong = append(t.Wrong, r.Wrong...)
-	if t.Tasks < s.Input.EvalTasks || r.Tasks == 0 {
-		return
-	}
-	if labeled := t.Labeled(); labeled > 0 {
-		t.Accuracy = float64(t.Correct) / float64(labeled)
-	}
-	slices.Sort(t.Wrong)
-	t.Wrong = t.Wrong[:min(len(t.Wrong), MaxWrong)]
-	s.Progress.Eval = append(slices.Clone(s.Progress.Eval), *t)
-	s.spend(t.Usage)
-	s.partial = EvalResult{}
-}
-
 func (s *ExperimentState) head(h HeadResult) {
 	p := &s.Progress
+	if p.Best != nil && h.Branch == BestBranch(s.Input.ExperimentID) {
+		best := *p.Best
+		best.Branch = h.Branch
+		p.Best = &best
+		return
+	}
 	p.After, p.Bullets = h.PlaybookHash, h.Bullets
 	if !s.headed {
 		p.Before, s.headed = h.PlaybookHash, true
 	}
 }
 
-// advance derives the stage and the epoch. An evaluation precedes the first epoch and follows
-// every epoch.
+// advance derives the stage and the epoch.
 func (s *ExperimentState) advance() {
 	p := &s.Progress
-	measured := len(p.Eval) - 1 // the epoch before the last evaluation
-	if s.Input.Eval == nil {
-		measured = p.Epoch
-	}
-	finished := p.Done() >= p.TotalTasks
+	finished := p.Done() >= p.TotalTasks || p.Stopped != ""
 	switch {
-	case measured < 0, finished && measured < p.Epoch:
+	case s.evaluationIsDue(finished):
 		p.Stage = StageEvaluating
+	case s.saturated():
+		p.Stopped = "no better accuracy in " + strconv.Itoa(s.Input.Patience) + " evaluations"
+		s.finish()
 	case !finished:
 		p.Stage = StageLearning
-	case p.Epoch < p.TotalEpochs:
+	case p.Epoch < p.TotalEpochs && p.Stopped == "":
 		p.Epoch++
 		p.Epochs = append(slices.Clone(p.Epochs), newEpoch(p.Epoch, p.TotalTasks))
 		p.Stage = StageLearning
 	default:
-		p.Stage, p.Status = StageDone, Completed
-		if s.TooManyFailed() {
-			p.Status = Failed
-		}
+		s.finish()
+	}
+}
+
+func (s *ExperimentState) finish() {
+	p := &s.Progress
+	p.Stage = StageDone
+	p.Status = Completed
+	if s.TooManyFailed() {
+		p.Status = Failed
 	}
 }

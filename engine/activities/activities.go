@@ -60,6 +60,8 @@ type Activities struct {
 	Self []string
 	// CacheDir is the directory of cached operations; "" disables the cache.
 	CacheDir string
+	// JournalDir is the directory of journals of evaluations; "" for none.
+	JournalDir string
 	// NoCallRecords disables the records of requests to models.
 	NoCallRecords bool
 

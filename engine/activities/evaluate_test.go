@@ -1,7 +1,12 @@
 package activities
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -18,13 +23,17 @@ import (
 // counting answers every problem with "1" and counts its calls.
 type counting struct {
 	model.Provider
-	asked int
+	asked  int
+	failAt int // the call that fails; 0 for none
 }
 
 func (c *counting) Name() string { return "counting" }
 
 func (c *counting) Generate(context.Context, ace.GeneratorInput, *playbook.Playbook) (ace.GeneratorResult, error) {
 	c.asked++
+	if c.asked == c.failAt {
+		return ace.GeneratorResult{}, errors.New("away")
+	}
 	return ace.GeneratorResult{Answer: "1", Usage: &ace.Usage{InputTokens: 1}}, nil
 }
 
@@ -32,29 +41,87 @@ func (c *counting) Skills(context.Context, ace.SkillsInput, *playbook.Playbook, 
 	return ace.SkillSessionResult{}, nil
 }
 
-// TestEvaluateResumes checks that a retry does not repeat the problems of the last attempt.
-func TestEvaluateResumes(t *testing.T) {
+// counted evaluates three tasks.
+func (c *counting) evaluate(t *testing.T, journals string, reported []ace.EvalItem) (r ace.EvaluateResult, items []ace.EvalItem, err error) {
+	t.Helper()
 	store, err := artifact.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := store.PutBytes(t.Context(), []byte("{\"context\": \"a\", \"target\": \"1\"}\n{\"context\": \"b\", \"target\": \"2\"}\n{\"context\": \"c\", \"target\": \"1\"}\n"), "application/jsonl")
+	lines := `{"context": "a", "target": "1"}` + "\n" + `{"context": "b", "target": "2"}` + "\n" + `{"context": "c", "target": "1"}`
+	set, err := store.PutBytes(t.Context(), []byte(lines+"\n"), "application/jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &counting{}
-	a := &Activities{Artifacts: store, secrets: redact.New(), Providers: []model.Provider{c}}
+	a := &Activities{Artifacts: store, secrets: redact.New(), Providers: []model.Provider{c}, JournalDir: journals}
 	var s testsuite.WorkflowTestSuite
 	e := s.NewTestActivityEnvironment()
 	e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})
-	e.SetHeartbeatDetails(ace.EvaluateResult{Tasks: 2, Correct: 1, Wrong: []int{1}, Usage: ace.Usage{InputTokens: 2}})
-	v, err := e.ExecuteActivity(a.evaluate, ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"}, Dataset: set, Count: 3})
-	var r ace.EvaluateResult
-	if err == nil {
-		err = v.Get(&r)
+	if reported != nil {
+		e.SetHeartbeatDetails(reported)
 	}
+	v, err := e.ExecuteActivity(a.evaluate, ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"}, Dataset: set, Count: 3})
+	if err != nil {
+		return r, nil, err
+	}
+	if err := v.Get(&r); err != nil {
+		t.Fatal(err)
+	}
+	data, err := store.Get(t.Context(), *r.Items, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(data) {
+		var item ace.EvalItem
+		if err := json.Unmarshal(line, &item); err != nil {
+			t.Fatal(err)
+		}
+		items = append(items, item)
+	}
+	return r, items, nil
+}
+
+// A retry on another machine does not repeat the items of the last heartbeat.
+func TestEvaluateResumes(t *testing.T) {
+	c := &counting{}
+	u := &ace.Usage{InputTokens: 1}
+	r, items, err := c.evaluate(t, "", []ace.EvalItem{{Index: 0, Answer: "1", Correct: new(true), Usage: u},
+		{Index: 1, Answer: "1", Correct: new(false), Usage: u}})
 	if err != nil || c.asked != 1 || r.Tasks != 3 || r.Correct != 2 || len(r.Wrong) != 1 || r.Usage.InputTokens != 3 {
 		t.Errorf("asked %d times: %+v, %v", c.asked, r, err)
+	}
+	if len(items) != 3 || items[2].Index != 2 || items[2].Answer != "1" || !*items[2].Correct || *items[2].Label != "1" {
+		t.Errorf("%+v", items)
+	}
+}
+
+// A retry on the same machine repeats no finished item, even if no heartbeat reported it and the process was killed
+// while it wrote the next one.
+func TestEvaluateResumesFromJournal(t *testing.T) {
+	dir := t.TempDir()
+	c := &counting{failAt: 3}
+	if _, _, err := c.evaluate(t, dir, nil); err == nil {
+		t.Fatal("no error")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	f, err := os.OpenFile(files[0], os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(`{"index": 2, "ans`); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	c.failAt, c.asked = 0, 0
+	r, items, err := c.evaluate(t, dir, []ace.EvalItem{})
+	if err != nil || c.asked != 1 || r.Tasks != 3 || len(items) != 3 || r.Usage.InputTokens != 3 {
+		t.Errorf("asked %d times: %+v, %+v, %v", c.asked, r, items, err)
+	}
+	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != 0 {
+		t.Errorf("%q is left", files)
 	}
 }
 
@@ -68,7 +135,7 @@ func TestEvaluateWithoutLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Activities{Artifacts: store, Providers: []model.Provider{&counting{}}}
+	a := &Activities{Artifacts: store, secrets: redact.New(), Providers: []model.Provider{&counting{}}}
 	var s testsuite.WorkflowTestSuite
 	e := s.NewTestActivityEnvironment()
 	e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})

@@ -2,12 +2,10 @@ package activities
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -233,7 +231,7 @@ func (a *Activities) head(ctx context.Context, in ace.HeadInput) (ace.HeadResult
 	if err != nil {
 		return ace.HeadResult{}, err
 	}
-	return ace.HeadResult{PlaybookHash: hash, Bullets: len(book.Bullets)}, nil
+	return ace.HeadResult{PlaybookHash: hash, Bullets: len(book.Bullets), Branch: in.Branch}, nil
 }
 
 // own reserves the branch of an experiment, because servers that share a data directory do not know each other's
@@ -252,77 +250,6 @@ func (a *Activities) own(ctx context.Context, branch string) error {
 		return permanent(err)
 	}
 	return err
-}
-
-// evaluate answers a range of problems with a fixed playbook and counts the correct answers. It
-// signals no events. Heartbeats carry the result so far, from which a retry resumes.
-func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
-	ctx = withPlace(ctx)
-	var total ace.EvaluateResult
-	if activity.HasHeartbeatDetails(ctx) && activity.GetHeartbeatDetails(ctx, &total) != nil {
-		total = ace.EvaluateResult{}
-	}
-	var latest atomic.Value // for the heartbeats
-	latest.Store(total)
-	defer heartbeat(ctx, latest.Load)()
-	for total.Tasks < in.Count {
-		tasks, err := dataset.Load(ctx, a.Artifacts, in.Dataset, in.From+total.Tasks, in.Count-total.Tasks)
-		if err != nil {
-			return total, stored(err)
-		}
-		for _, t := range tasks {
-			if err := a.evaluateTask(ctx, in, t, &total); err != nil {
-				activity.RecordHeartbeat(ctx, total)
-				return total, a.stepError(ctx, err, nil)
-			}
-			latest.Store(total)
-		}
-	}
-	return total, nil
-}
-
-func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, t ace.Task,
-	total *ace.EvaluateResult) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	about := in.Task
-	about.TaskID = fmt.Sprintf("%s-eval-%04d", in.Task.TaskID, t.Index+1)
-	about.Provider = in.ProviderOf(ace.PhaseGenerator)
-	s, err := a.prepare(ctx, about, t.Prompt, t.PromptRef)
-	if err != nil {
-		return err
-	}
-	g, err := s.provider.Generate(ctx, ace.GeneratorInput{Task: about, Prompt: s.prompt}, s.book)
-	if err != nil {
-		return err
-	}
-	about.Provider = in.ProviderOf(ace.PhaseSkills)
-	provider, err := a.provider(about.Provider)
-	if err != nil {
-		return err
-	}
-	tools := &toolbox{config: about.SkillsConfig, artifacts: a.Artifacts, secrets: a.secrets}
-	k, err := provider.Skills(ctx, ace.SkillsInput{Task: about, Prompt: s.prompt, Plan: g.Plan, Program: g.Program,
-		BulletIDs: g.BulletIDs, Answer: g.Answer}, s.book, tools)
-	if err != nil {
-		return err
-	}
-	total.Tasks++
-	switch {
-	case t.Label == nil:
-		total.Unlabeled++
-	case model.SameAnswer(cmp.Or(k.Answer, g.Answer), *t.Label):
-		total.Correct++
-	default:
-		total.Wrong = append(total.Wrong, t.Index)
-	}
-	for _, u := range []*ace.Usage{g.Usage, k.Usage} {
-		if u != nil {
-			total.Usage = total.Usage.Add(*u)
-		}
-	}
-	return nil
 }
 
 // stepError converts a provider's error to an application error with its kind as type, and

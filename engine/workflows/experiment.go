@@ -74,7 +74,7 @@ func newExperiment(in ace.ExperimentInput) *experiment {
 func (x *experiment) apply(f ace.ExperimentFact) { x.state.Apply(f) }
 
 func (x *experiment) run(ctx workflow.Context) error {
-	if x.in.Progress == nil {
+	if x.in.Progress == nil && x.in.Epochs > 0 {
 		if err := x.readHead(ctx); err != nil {
 			return err
 		}
@@ -90,12 +90,24 @@ func (x *experiment) run(ctx workflow.Context) error {
 		case ace.StageLearning:
 			err = x.learn(ctx)
 		default:
+			if err := x.keepBest(ctx); err != nil {
+				return err
+			}
 			return x.failure()
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// keepBest creates a branch with the best version.
+func (x *experiment) keepBest(ctx workflow.Context) error {
+	best := x.state.Progress.Best
+	if !x.in.KeepBest || best == nil {
+		return nil
+	}
+	return x.readBranch(ctx, ace.BestBranch(x.in.ExperimentID), best.Playbook)
 }
 
 // failure returns why an experiment whose tasks have all closed fails, or nil.
@@ -133,6 +145,9 @@ func (x *experiment) learn(ctx workflow.Context) error {
 		count = x.in.Window
 	}
 	from := x.state.Progress.Done()
+	if every := x.in.EvalEvery; every > 0 && x.in.Eval != nil {
+		count = min(count, every-from%every)
+	}
 	in := ace.LoadTasksInput{Dataset: x.in.Dataset, From: from, Count: min(count, x.in.Tasks-from)}
 	options := withOptions(ctx, ace.ActivityLoadTasks, "")
 	var tasks []ace.Task
@@ -260,9 +275,13 @@ func (x *experiment) taskContext(ctx workflow.Context) ace.TaskContext {
 // readHead reads the latest playbook version of the experiment's branch, which it creates if
 // necessary.
 func (x *experiment) readHead(ctx workflow.Context) error {
+	return x.readBranch(ctx, x.in.ExperimentID, x.in.PlaybookHash)
+}
+
+func (x *experiment) readBranch(ctx workflow.Context, branch, initial string) error {
 	var head ace.HeadResult
 	err := workflow.ExecuteActivity(withOptions(ctx, ace.ActivityHead, ""), ace.ActivityHead,
-		ace.HeadInput{Branch: x.in.ExperimentID, Initial: x.in.PlaybookHash}).Get(ctx, &head)
+		ace.HeadInput{Branch: branch, Initial: initial}).Get(ctx, &head)
 	if err == nil {
 		x.apply(ace.ExperimentFact{Head: &head})
 	}

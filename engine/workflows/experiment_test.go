@@ -22,8 +22,9 @@ import (
 // are minimal.
 type experimentEnv struct {
 	*testsuite.TestWorkflowEnvironment
-	started []ace.TaskInput
-	evals   int
+	started  []ace.TaskInput
+	evals    int
+	branches []ace.HeadInput
 }
 
 func newStage(answer func(ace.TaskInput) (ace.TaskResult, error)) *experimentEnv {
@@ -51,7 +52,7 @@ func newStage(answer func(ace.TaskInput) (ace.TaskResult, error)) *experimentEnv
 }
 
 func register(s *experimentEnv, name string, fn any) {
-	s.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
+	s.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name, DisableAlreadyRegisteredCheck: true})
 }
 
 func (s *experimentEnv) run(t *testing.T, in ace.ExperimentInput) (ace.ExperimentProgress, error) {
@@ -207,5 +208,69 @@ func TestExperimentContinuesAfterFailure(t *testing.T) {
 	p, err := s.run(t, experiment(60))
 	if err != nil || p.Epochs[0].Failed != 20 || p.Epochs[0].Correct != 40 {
 		t.Fatalf("%+v, %v", p.Epochs, err)
+	}
+}
+
+// accuracies lets the evaluations have these numbers of correct answers, of 10.
+func (s *experimentEnv) accuracies(correct ...int) {
+	register(s, ace.ActivityEvaluate, func(_ context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
+		s.evals++
+		return ace.EvaluateResult{Tasks: in.Count, Correct: correct[min(s.evals, len(correct))-1]}, nil
+	})
+	register(s, ace.ActivityHead, func(_ context.Context, in ace.HeadInput) (ace.HeadResult, error) {
+		s.branches = append(s.branches, in)
+		return ace.HeadResult{PlaybookHash: fmt.Sprintf("v%d", len(s.started)), Bullets: len(s.started), Branch: in.Branch}, nil
+	})
+}
+
+// An experiment evaluates after every so many tasks and keeps the first of its best versions as a branch.
+func TestExperimentEvaluatesOften(t *testing.T) {
+	in := experiment(60)
+	in.EvalTasks, in.EvalEvery, in.KeepBest, in.Parallel = 10, 25, true, 4
+	s := newStage(right)
+	s.accuracies(1, 3, 7, 5, 7)
+	p, err := s.run(t, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var places []string
+	for _, e := range p.Eval {
+		places = append(places, fmt.Sprintf("%d:%d %s", e.Epoch, e.Learned, e.Playbook))
+	}
+	want := []string{"0:0 v0", "1:25 v25", "1:50 v50", "1:0 v60", "2:25 v85", "2:50 v110", "2:0 v120"}
+	if !slices.Equal(places, want) || len(s.started) != 120 {
+		t.Errorf("%d tasks, evaluations %q", len(s.started), places)
+	}
+	if b := p.Best; b == nil || b.Evaluation != 2 || b.Playbook != "v50" || b.Accuracy != 0.7 || b.Branch != "x-best" {
+		t.Errorf("best %+v", b)
+	}
+	last := s.branches[len(s.branches)-1]
+	if last.Branch != "x-best" || last.Initial != "v50" || p.After != "v120" {
+		t.Errorf("%+v, after %s", last, p.After)
+	}
+}
+
+// An experiment ends when its accuracy no longer grows.
+func TestExperimentStopsWhenSaturated(t *testing.T) {
+	in := experiment(60)
+	in.EvalTasks, in.EvalEvery, in.Patience = 10, 10, 2
+	s := newStage(right)
+	s.accuracies(1, 6, 6, 5, 9)
+	p, err := s.run(t, in)
+	if err != nil || len(p.Eval) != 4 || len(s.started) != 30 || p.Stopped == "" || p.Status != ace.Completed {
+		t.Errorf("%d tasks, %d evaluations, stopped %q, %s, %v", len(s.started), len(p.Eval), p.Stopped, p.Status, err)
+	}
+}
+
+// An experiment without epochs only evaluates its playbook, and creates no branch.
+func TestExperimentWithoutEpochs(t *testing.T) {
+	in := experiment(0)
+	in.Epochs, in.EvalTasks, in.PlaybookHash = 0, 30, "given"
+	s := newStage(right)
+	s.accuracies(10)
+	p, err := s.run(t, in)
+	if err != nil || len(s.started) != 0 || len(p.Eval) != 1 || p.Eval[0].Playbook != "given" || p.Eval[0].Tasks != 30 ||
+		len(s.branches) != 0 || p.Stage != ace.StageDone || p.After != "given" {
+		t.Errorf("%+v, %q, %v", p, s.branches, err)
 	}
 }

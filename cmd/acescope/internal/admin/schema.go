@@ -65,6 +65,8 @@ var Outputs = []output{
 	{"dataset", typed[runs.DatasetLine]("dataset")},
 	{"prompts", typed[runs.PromptLine]("model_call")},
 	{"ask", typed[runs.AskLine]("ask")},
+	{"eval", slices.Concat(finished, typed[runs.StartedLine]("started"), typed[runs.EvalVersionLine]("eval_version"),
+		typed[runs.EvalItemLine]("eval_item"), typed[runs.EvalAnswerLine]("eval_answer"))},
 	{"list", slices.Concat(typed[cli.RunLine]("task", "experiment", "blueprint", "session", "flow", "workflow"),
 		typed[runs.FacetsLine]("facets"),
 		typed[runs.RecentLine]("recent"))},

@@ -186,8 +186,11 @@ func printSummary(
 	}
 	counts := map[string]int{string(ace.Correct): s.Correct, string(ace.Wrong): s.Wrong, string(ace.Failed): s.Failed,
 		string(ace.Unlabeled): s.Unlabeled, string(ace.Ungraded): s.Ungraded}
-	fmt.Fprintf(a.Out, "experiment %s: %s, %d tasks: %s%s, %s\n",
-		s.ExperimentID, s.Status, s.Tasks, countsText(counts), took, s.Usage.Cost())
+	tasks := ""
+	if in.Epochs > 0 {
+		tasks = fmt.Sprintf(", %s: %s", cli.Numbered(int64(s.Tasks), "task"), countsText(counts))
+	}
+	fmt.Fprintf(a.Out, "experiment %s: %s%s%s, %s\n", s.ExperimentID, s.Status, tasks, took, s.Usage.Cost())
 	return cmp.Or(printExperiment(a.Out, p), failed)
 }
 
@@ -212,13 +215,9 @@ func appendCount(parts []string, n int, word string) []string {
 
 func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
 	for _, e := range p.Eval {
-		when := fmt.Sprintf("after epoch %d", e.Epoch)
-		if e.Epoch == 0 {
-			when = "before"
-		}
 		counts := map[string]int{string(ace.Correct): e.Correct, string(ace.Wrong): e.Labeled() - e.Correct,
 			string(ace.Unlabeled): e.Unlabeled}
-		fmt.Fprintf(w, "eval     %s: %d tasks: %s%s\n", when, e.Tasks, countsText(counts),
+		fmt.Fprintf(w, "eval     %s: %d tasks: %s%s\n", whenEvaluated(e), e.Tasks, countsText(counts),
 			accuracyText(e.Labeled(), e.Accuracy))
 	}
 	for _, e := range p.Epochs {
@@ -226,6 +225,19 @@ func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
 			string(ace.Unlabeled): e.Unlabeled, string(ace.Ungraded): e.Ungraded, string(ace.Failed): e.Failed}
 		fmt.Fprintf(w, "epoch    %d: %d tasks: %s%s\n",
 			e.Epoch, e.Tasks, countsText(counts), accuracyText(e.Labeled(), e.Accuracy))
+	}
+	if b := p.Best; b != nil && len(p.Eval) > 1 {
+		fmt.Fprintf(w, "best     version %d, %s, accuracy %.3f", b.Evaluation, whenEvaluated(p.Eval[b.Evaluation]), b.Accuracy)
+		if b.Branch != "" {
+			fmt.Fprintf(w, ", branch %s", b.Branch)
+		}
+		fmt.Fprintln(w)
+	}
+	if p.Stopped != "" {
+		fmt.Fprintf(w, "stopped  %s\n", p.Stopped)
+	}
+	if p.TotalEpochs == 0 {
+		return nil
 	}
 	_, err := fmt.Fprintf(w, "playbook %.12s → %.12s, %d bullets, %d operations accepted, %d rejected\n",
 		p.Before, p.After, p.Bullets, p.Accepted, p.Rejected)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
@@ -31,6 +32,8 @@ type RunFlags struct {
 	permission                                 string
 	detach                                     bool
 	maxFailed                                  string
+	evalEvery, patience                        int
+	evaluate                                   bool // only: the data set is answered without learning
 	Pace                                       time.Duration
 }
 
@@ -55,13 +58,12 @@ func RunCommand(a *cli.App) *cobra.Command {
 	fs.StringVar(&f.Dataset, "dataset", "", "data set to learn from")
 	fs.StringVar(&f.Eval, "eval", "",
 		"data set to evaluate on, without learning, before the first epoch and after each epoch")
+	fs.IntVar(&f.evalEvery, "eval-every", 0,
+		"also evaluate after every N tasks of an epoch (default: only at its end)")
+	fs.IntVar(&f.patience, "patience", 0,
+		"end after N evaluations in a row without a better accuracy (default: never)")
 	fs.StringVar(&f.Experiment, "experiment", "", "ID of the experiment (default: data set and time)")
-	fs.StringVar(&f.Provider, "provider", "builtin",
-		"provider of the phases; \"acescope doctor\" lists them; blueprint:NAME is your program, see docs/guides/workers.md")
-	fs.StringArrayVar(&f.phases, "phase", nil,
-		"provider of one phase, as PHASE=PROVIDER: generator, skills, reflector or curator; repeatable")
-	a.AgentDirsFlag(fs)
-	fs.StringVar(&f.model, "model", "", "model (default: the provider's)")
+	f.addProviderFlags(a, fs)
 	fs.IntVar(&f.Epochs, "epochs", 1, "number of passes over the data set")
 	fs.IntVar(&f.limit, "limit", 0, "use only the first N tasks of the data set (default all)")
 	fs.IntVar(&f.Parallel, "parallel", 1, "maximum number of tasks that run at the same time")
@@ -84,6 +86,16 @@ func RunCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
+// addProviderFlags adds the flags that say what executes the phases.
+func (f *RunFlags) addProviderFlags(a *cli.App, fs *pflag.FlagSet) {
+	fs.StringVar(&f.Provider, "provider", "builtin",
+		"provider of the phases; \"acescope doctor\" lists them; blueprint:NAME is your program, see docs/guides/workers.md")
+	fs.StringArrayVar(&f.phases, "phase", nil,
+		"provider of one phase, as PHASE=PROVIDER: generator, skills, reflector or curator; repeatable")
+	a.AgentDirsFlag(fs)
+	fs.StringVar(&f.model, "model", "", "model (default: the provider's)")
+}
+
 var permissionModes = []string{"default", "plan", "acceptEdits", "dontAsk", "full"}
 
 func (f RunFlags) check(prompt string) error {
@@ -94,7 +106,13 @@ func (f RunFlags) check(prompt string) error {
 		return cli.UsageError("give a PROMPT or --dataset FILE, not both")
 	case f.Eval != "" && f.Dataset == "":
 		return cli.UsageError("--eval needs --dataset")
-	case f.Epochs < 1 || f.Epochs > 1000:
+	case f.evalEvery < 0:
+		return cli.UsageError("--eval-every %d: must not be negative", f.evalEvery)
+	case f.patience < 0:
+		return cli.UsageError("--patience %d: must not be negative", f.patience)
+	case f.Eval == "" && (f.evalEvery > 0 || f.patience > 0):
+		return cli.UsageError("--eval-every and --patience need --eval")
+	case !f.evaluate && (f.Epochs < 1 || f.Epochs > 1000):
 		return cli.UsageError("--epochs %d: must be from 1 to 1000", f.Epochs)
 	case f.limit < 0:
 		return cli.UsageError("--limit %d: must not be negative", f.limit)
@@ -229,6 +247,9 @@ func ExperimentInput(ctx context.Context, e *engine.Engine, f RunFlags) (
 	in.MaxFailed = &maxFailed
 	if in.ExperimentID == "" {
 		in.ExperimentID = cli.NewID(train.ID)
+		if f.evaluate {
+			in.ExperimentID = "eval-" + in.ExperimentID
+		}
 	}
 	if err := checkExperimentID(in.ExperimentID); err != nil {
 		return in, nil, err
@@ -239,6 +260,15 @@ func ExperimentInput(ctx context.Context, e *engine.Engine, f RunFlags) (
 			return in, nil, datasetError(err)
 		}
 		in.EvalID, in.Eval, in.EvalTasks = eval.ID, &eval.Ref, eval.Tasks
+		in.EvalEvery = f.evalEvery
+		in.Patience = f.patience
+		in.KeepBest = true
+	}
+	if f.evaluate {
+		in.EvalID = train.ID
+		in.Eval = &train.Ref
+		in.EvalTasks = train.Tasks
+		in.Tasks = 0
 	}
 	in.PlaybookHash, err = PlaybookHash(ctx, e, f.playbook)
 	return in, partial, err

@@ -1,0 +1,264 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine/ace"
+	"acescope/sources/cluster"
+	"acescope/sources/evaluations"
+	"acescope/sources/runs"
+	"acescope/tui/text"
+)
+
+// EvalCommand returns the command eval.
+func EvalCommand(a *cli.App) *cobra.Command {
+	f := RunFlags{Adapter: string(ace.Offline), permission: permissionModes[0], evaluate: true}
+	cmd := &cobra.Command{
+		Use:   "eval --playbook PLAYBOOK --dataset FILE",
+		Short: "Measure a playbook on a data set without learning, or show the evaluations of an experiment",
+		Long: "Answers the tasks of a data set with a playbook, learns nothing, and keeps for each item the answer, the plan,\n" +
+			"the bullets cited, the tool calls, tokens, cost, verdict and the requests to the model. It is an experiment\n" +
+			"without epochs: it continues after an interruption without repeating an item, and is listed and compared\n" +
+			"like one.\n\n" + exitHelp,
+		Example: "acescope eval --playbook finance-1 --dataset held-out.jsonl\n" +
+			"acescope eval show finance-1\n" +
+			"acescope eval show finance-1 --item 17",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.Dataset == "" {
+				return cli.UsageError("--dataset FILE is missing")
+			}
+			return runTasks(a, cmd.Context(), "", f)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.Dataset, "dataset", "", "data set to answer")
+	fs.StringVar(&f.playbook, "playbook", "", "playbook to measure (default: empty)")
+	fs.StringVar(&f.Experiment, "experiment", "", "ID of the evaluation (default: data set and time)")
+	f.addProviderFlags(a, fs)
+	fs.IntVar(&f.limit, "limit", 0, "use only the first N tasks of the data set (default all)")
+	fs.IntVar(&f.Parallel, "parallel", 1, "maximum number of parts, of 25 tasks, that run at the same time")
+	fs.StringSliceVar(&f.tools, "allow-tool", nil, "tools that the skills phase may call (default all)")
+	cli.ProgramFlags(a, fs)
+	fs.BoolVar(&f.detach, "detach", false, "start it and return; a background process executes it")
+	MustComplete(cmd, "provider", CompleteProviders(a))
+	MustComplete(cmd, "phase", completeKeys(a, nil, ""))
+	cmd.AddCommand(evalShowCommand(a))
+	return cmd
+}
+
+func evalShowCommand(a *cli.App) *cobra.Command {
+	var f struct {
+		item int
+		all  bool
+	}
+	cmd := &cobra.Command{
+		Use:   "show EXPERIMENT",
+		Short: "Show the evaluations of an experiment item by item",
+		Long: "Shows the items of an experiment's evaluations with the verdict of each playbook version: first those that are\n" +
+			"wrong now and were correct before. With --item, how each version answered one item.",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.CompleteIDs(true),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return showEvaluations(a, cmd.Context(), args[0], f.item, f.all)
+		},
+	}
+	cmd.Flags().IntVar(&f.item, "item", 0, "how each version answered the item with this number, from 1")
+	cmd.Flags().BoolVar(&f.all, "all", false, "also list the items that every version answered correctly")
+	return cmd
+}
+
+// EvalVersionLine is an evaluation of a playbook version.
+type EvalVersionLine struct {
+	Type         string `json:"type"` // eval_version
+	ExperimentID string `json:"experiment_id"`
+	Version      int    `json:"version"` // its place in the list, from 0
+	ace.EvalResult
+	Best bool `json:"best,omitempty"`
+}
+
+// EvalItemLine is an item of an evaluation.
+type EvalItemLine struct {
+	Type         string             `json:"type"` // eval_item
+	ExperimentID string             `json:"experiment_id"`
+	Item         int                `json:"item"` // in the data set, from 1
+	Change       evaluations.Change `json:"change"`
+	Verdicts     []evaluations.Mark `json:"verdicts"` // by version
+}
+
+// EvalAnswerLine is how a version answered an item.
+type EvalAnswerLine struct {
+	Type         string `json:"type"` // eval_answer
+	ExperimentID string `json:"experiment_id"`
+	Item         int    `json:"item"`
+	Version      int    `json:"version"`
+	Playbook     string `json:"playbook"`
+	ace.EvalItem
+}
+
+func showEvaluations(a *cli.App, ctx context.Context, name string, item int, all bool) error {
+	e, done, err := a.OpenReadOnly(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	run, err := runs.Resolve(ctx, e.Client, name)
+	if err != nil {
+		return err
+	}
+	exec := run.GetWorkflowExecutionInfo().GetExecution()
+	if run.GetWorkflowExecutionInfo().GetType().GetName() != ace.ExperimentWorkflow {
+		return cli.UsageError("%s is not an experiment", name)
+	}
+	deps := cluster.Deps{Client: e.Client, Artifact: e.Artifacts.Get}
+	g, err := evaluations.Read(ctx, deps, e.Namespace(), exec.GetWorkflowId(), exec.GetRunId())
+	switch {
+	case err != nil:
+		return err
+	case len(g.Versions) == 0:
+		return cli.NotFound("%s has no complete evaluation; start experiments with --eval FILE, or use \"acescope eval\"", name)
+	}
+	p := &evalPage{NewOutput(a), g}
+	if item != 0 {
+		return p.item(item)
+	}
+	p.versions()
+	p.items(all)
+	return p.Flush()
+}
+
+// evalPage writes a grid.
+type evalPage struct {
+	*Output
+	*evaluations.Grid
+}
+
+func (p *evalPage) versions() {
+	best := p.best()
+	for i, v := range p.Versions {
+		mark := ""
+		if i == best {
+			mark = "  best"
+		}
+		p.Line(EvalVersionLine{"eval_version", p.Input.ExperimentID, i, v.EvalResult, i == best},
+			"%3d  %-22s %.12s  %d of %d correct%s  %s%s", i, whenEvaluated(v.EvalResult), v.Playbook, v.Correct,
+			v.Labeled(), accuracyText(v.Labeled(), v.Accuracy), v.Usage.Cost(), mark)
+	}
+}
+
+// best returns the first version with the highest accuracy, or -1.
+func (p *evalPage) best() int {
+	best := -1
+	for i, v := range p.Versions {
+		if v.Labeled() > 0 && (best < 0 || v.Accuracy > p.Versions[best].Accuracy) {
+			best = i
+		}
+	}
+	return best
+}
+
+func whenEvaluated(e ace.EvalResult) string {
+	switch {
+	case e.Epoch == 0:
+		return "before learning"
+	case e.Learned > 0:
+		return fmt.Sprintf("epoch %d, %d tasks", e.Epoch, e.Learned)
+	}
+	return fmt.Sprintf("after epoch %d", e.Epoch)
+}
+
+// marks are the verdicts in the grid.
+var marks = map[evaluations.Mark]string{evaluations.Correct: "+", evaluations.Wrong: "x", evaluations.Unknown: "."}
+
+func (p *evalPage) items(all bool) {
+	if !p.JSON {
+		p.Printf("")
+	}
+	hidden := 0
+	var change evaluations.Change
+	for _, r := range p.Rows {
+		if !p.JSON && !all && r.Change == evaluations.AlwaysRight {
+			hidden++
+			continue
+		}
+		if !p.JSON && r.Change != change {
+			change = r.Change
+			p.Printf("%s:", change)
+		}
+		var cells strings.Builder
+		for _, m := range r.Marks {
+			cells.WriteString(marks[m])
+		}
+		p.Line(EvalItemLine{"eval_item", p.Input.ExperimentID, r.Index + 1, r.Change, r.Marks},
+			"%6d  %s  %s", r.Index+1, cells.String(), p.answer(r.Index))
+	}
+	if hidden > 0 {
+		p.Printf("%s answered correctly by every version; --all lists them", cli.Numbered(int64(hidden), "item"))
+	}
+	if len(p.Rows) == 0 && !p.JSON {
+		p.Printf("The workers kept no items.")
+	}
+}
+
+// answer returns the last answer to an item and the expected one.
+func (p *evalPage) answer(index int) string {
+	item := p.Versions[len(p.Versions)-1].Item(index)
+	if item == nil {
+		return ""
+	}
+	answer := shortText(item.Answer)
+	if item.Label != nil && (item.Correct == nil || !*item.Correct) {
+		answer += ", expected " + shortText(*item.Label)
+	}
+	return answer
+}
+
+func shortText(s string) string { return ace.Cut(strings.Join(strings.Fields(s), " "), 40) }
+
+// item writes how each version answered an item.
+func (p *evalPage) item(number int) error {
+	found := false
+	for i := range p.Versions {
+		v := &p.Versions[i]
+		item := v.Item(number - 1)
+		if item == nil {
+			continue
+		}
+		found = true
+		p.Line(EvalAnswerLine{"eval_answer", p.Input.ExperimentID, number, i, v.Playbook, *item},
+			"%d  %s, playbook %.12s", i, whenEvaluated(v.EvalResult), v.Playbook)
+		if p.JSON {
+			continue
+		}
+		page := &page{p.Output}
+		verdict := "without a label"
+		if item.Correct != nil {
+			verdict = map[bool]string{true: string(ace.Correct), false: string(ace.Wrong)}[*item.Correct]
+		}
+		page.text("answer", item.Answer+" ("+verdict+")")
+		if item.Label != nil {
+			page.text("expected", *item.Label)
+		}
+		page.text("plan", item.Plan)
+		page.text("cited", strings.Join(item.BulletIDs, " "))
+		for _, call := range item.ToolCalls {
+			page.text("called", fmt.Sprintf("%s %s → %s", call.Name, call.Args, call.Result))
+		}
+		if item.Usage != nil {
+			page.field("usage", "%s tokens, %s", text.Count(item.Usage.Tokens()), item.Usage.Cost())
+		}
+		if item.Calls != nil {
+			page.field("requests", "%s to models on record: acescope show %s --artifact %s",
+				cli.Numbered(int64(item.Calls.Requests), "request"), p.Input.ExperimentID, item.Calls.SHA256)
+		}
+	}
+	if !found {
+		return cli.NotFound("no evaluation of %s has an item %d", p.Input.ExperimentID, number)
+	}
+	return p.Flush()
+}

@@ -1,0 +1,154 @@
+package ace
+
+import (
+	"cmp"
+	"slices"
+)
+
+// EvaluateInput is the input of [ActivityEvaluate], which answers Count tasks from index From
+// without learning. Steps overrides Task.Provider for single steps.
+type EvaluateInput struct {
+	Task    TaskContext       `json:"task"`
+	Steps   map[string]string `json:"steps,omitempty"`
+	Dataset Ref               `json:"dataset"`
+	From    int               `json:"from"`
+	Count   int               `json:"count"`
+}
+
+// ProviderOf returns the provider of a step.
+func (in EvaluateInput) ProviderOf(step Phase) string {
+	return cmp.Or(in.Steps[string(step)], in.Task.Provider)
+}
+
+// EvaluateResult is the result of [ActivityEvaluate]. Wrong lists the 0-based indexes of the
+// tasks with a wrong answer, Unlabeled counts those without a label.
+type EvaluateResult struct {
+	Tasks     int   `json:"tasks"`
+	Correct   int   `json:"correct"`
+	Wrong     []int `json:"wrong,omitempty"`
+	Unlabeled int   `json:"unlabeled,omitempty"`
+	Usage     Usage `json:"usage"`
+	// Items is an artifact with an [EvalItem] per task, as JSON lines; nil from workers that keep none.
+	Items *Ref `json:"items,omitempty"`
+}
+
+// MaxWrong bounds [EvalResult.Wrong].
+const MaxWrong = 1000
+
+// EvalResult is the accuracy on the evaluation data set after an epoch; Epoch 0 is the result
+// before the first one. Accuracy covers the tasks with a label; it means nothing if Labeled is 0.
+type EvalResult struct {
+	Epoch int `json:"epoch"`
+	// Learned is the number of tasks of the epoch after which it was made; 0 at the end of the epoch.
+	Learned  int     `json:"learned,omitempty"`
+	Tasks    int     `json:"tasks"`
+	Correct  int     `json:"correct"`
+	Accuracy float64 `json:"accuracy"`
+	Playbook string  `json:"playbook"`
+	Wrong    []int   `json:"wrong,omitempty"` // 0-based indexes of wrong tasks, at most MaxWrong
+	// Unlabeled is the number of tasks without a label. Earlier versions counted them as wrong.
+	Unlabeled int   `json:"unlabeled,omitempty"`
+	Usage     Usage `json:"usage"`
+}
+
+// Labeled returns the number of tasks that Accuracy covers.
+func (e *EvalResult) Labeled() int { return e.Tasks - e.Unlabeled }
+
+// ItemsMediaType is the media type of the artifact of [EvaluateResult.Items].
+const ItemsMediaType = "application/vnd.acescope.evaluation+jsonl"
+
+// EvalItem is how one task of an evaluation was answered.
+type EvalItem struct {
+	Index   int     `json:"index"` // of the task in the data set, from 0
+	Answer  string  `json:"answer"`
+	Label   *string `json:"label,omitempty"`
+	Correct *bool   `json:"correct,omitempty"` // nil without a label
+	Plan    string  `json:"plan,omitempty"`
+	// BulletIDs are the bullets that the generator cited; it was shown the whole playbook.
+	BulletIDs  []string     `json:"bullet_ids,omitempty"`
+	ToolCalls  []Invocation `json:"tool_calls,omitempty"`
+	Usage      *Usage       `json:"usage,omitempty"`
+	DurationMS float64      `json:"duration_ms"`
+	Calls      *CallLog     `json:"model_calls,omitempty"`
+}
+
+// Best is the playbook version with the highest accuracy in the evaluations, the first of several. Branch holds it.
+type Best struct {
+	Evaluation int     `json:"evaluation"` // its place in the list, from 0
+	Playbook   string  `json:"playbook"`
+	Accuracy   float64 `json:"accuracy"`
+	Branch     string  `json:"branch,omitempty"`
+}
+
+// BestBranch returns the name of the branch that holds the best version of an experiment.
+func BestBranch(experiment string) string { return experiment + "-best" }
+
+func (s *ExperimentState) addEvaluated(r *EvaluateResult) {
+	t := &s.partial
+	if t.Tasks == 0 {
+		t.Epoch, t.Learned = s.place()
+		t.Playbook = s.Progress.After
+	}
+	t.Tasks += r.Tasks
+	t.Correct += r.Correct
+	t.Unlabeled += r.Unlabeled
+	cost := nanos(t.Usage.CostUSD) + nanos(r.Usage.CostUSD)
+	t.Usage = t.Usage.Add(r.Usage)
+	t.Usage.CostUSD = dollars(cost)
+	t.Wrong = append(t.Wrong, r.Wrong...)
+	if t.Tasks < s.Input.EvalTasks || r.Tasks == 0 {
+		return
+	}
+	if labeled := t.Labeled(); labeled > 0 {
+		t.Accuracy = float64(t.Correct) / float64(labeled)
+	}
+	slices.Sort(t.Wrong)
+	t.Wrong = t.Wrong[:min(len(t.Wrong), MaxWrong)]
+	s.Progress.Eval = append(slices.Clone(s.Progress.Eval), *t)
+	if best := s.Progress.Best; t.Labeled() > 0 && (best == nil || t.Accuracy > best.Accuracy) {
+		s.Progress.Best = &Best{Evaluation: len(s.Progress.Eval) - 1, Playbook: t.Playbook, Accuracy: t.Accuracy}
+	}
+	s.spend(t.Usage)
+	s.partial = EvalResult{}
+}
+
+// place returns the epoch of an evaluation that begins now, and the number of its tasks learned from before; 0 at
+// the end of the epoch and before the first.
+func (s *ExperimentState) place() (epoch, learned int) {
+	p := &s.Progress
+	if len(p.Eval) == 0 {
+		return 0, 0
+	}
+	if done := p.Done(); done < p.TotalTasks {
+		return p.Epoch, done
+	}
+	return p.Epoch, 0
+}
+
+// evaluationIsDue reports whether the playbook is to be evaluated before it learns more: before the first epoch, after
+// each [ExperimentInput.EvalEvery] tasks, and at the end of each epoch.
+func (s *ExperimentState) evaluationIsDue(finished bool) bool {
+	p := &s.Progress
+	if s.Input.Eval == nil {
+		return false
+	}
+	if len(p.Eval) == 0 {
+		return true
+	}
+	last := p.Eval[len(p.Eval)-1]
+	switch every := s.Input.EvalEvery; {
+	case p.TotalEpochs == 0:
+		return false
+	case finished:
+		return last.Epoch < p.Epoch || last.Learned > 0 && last.Learned < p.Done()
+	case every == 0 || p.Done() == 0 || p.Done()%every != 0:
+		return false
+	}
+	return last.Epoch < p.Epoch || last.Learned < p.Done()
+}
+
+// saturated reports whether the last evaluations were no better than an earlier one.
+func (s *ExperimentState) saturated() bool {
+	p := &s.Progress
+	return s.Input.Patience > 0 && p.Best != nil && len(p.Eval)-1-p.Best.Evaluation >= s.Input.Patience
+}

@@ -1,0 +1,163 @@
+package activities
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"acescope/engine/ace"
+	"acescope/engine/learning/dataset"
+	"acescope/engine/learning/model"
+)
+
+// evaluation is what an evaluation has done so far.
+type evaluation struct {
+	total ace.EvaluateResult
+	items []ace.EvalItem // the detail of heartbeats
+}
+
+// maxPlan is the number of bytes of a plan that an item keeps. The record of the model's requests has all of it.
+const maxPlan = 2 << 10
+
+// evaluate answers a range of problems with a fixed playbook. It signals no events. A retry continues after the items
+// in the journal of this machine, or in the heartbeats of another one.
+func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
+	ctx = withPlace(ctx)
+	var reported []ace.EvalItem
+	if activity.HasHeartbeatDetails(ctx) && activity.GetHeartbeatDetails(ctx, &reported) != nil {
+		reported = nil // of another version
+	}
+	var done evaluation
+	j, err := openJournal(a.JournalDir, ctx)
+	if err != nil {
+		return done.total, err
+	}
+	defer j.close()
+	items, err := j.merge(reported)
+	if err != nil {
+		return done.total, err
+	}
+	for _, item := range items {
+		done.add(item)
+	}
+	var latest atomic.Value // for the heartbeats
+	latest.Store(done.items)
+	defer heartbeat(ctx, latest.Load)()
+	for done.total.Tasks < in.Count {
+		tasks, err := dataset.Load(ctx, a.Artifacts, in.Dataset, in.From+done.total.Tasks, in.Count-done.total.Tasks)
+		if err != nil {
+			return done.total, stored(err)
+		}
+		for _, t := range tasks {
+			item, err := a.evaluateTask(ctx, in, t)
+			if err == nil {
+				err = j.add(item)
+			}
+			if err != nil {
+				activity.RecordHeartbeat(ctx, done.items)
+				return done.total, a.stepError(ctx, err, nil)
+			}
+			done.add(item)
+			latest.Store(done.items)
+		}
+	}
+	if done.total.Items, err = a.storeItems(ctx, done.items); err == nil {
+		j.remove()
+	}
+	return done.total, err
+}
+
+// add counts an item. It does not change the items of copies.
+func (e *evaluation) add(item ace.EvalItem) {
+	e.items = append(e.items[:len(e.items):len(e.items)], item)
+	e.total.Tasks++
+	switch {
+	case item.Correct == nil:
+		e.total.Unlabeled++
+	case *item.Correct:
+		e.total.Correct++
+	default:
+		e.total.Wrong = append(e.total.Wrong[:len(e.total.Wrong):len(e.total.Wrong)], item.Index)
+	}
+	if item.Usage != nil {
+		e.total.Usage = e.total.Usage.Add(*item.Usage)
+	}
+}
+
+// storeItems stores the items as an artifact.
+func (a *Activities) storeItems(ctx context.Context, items []ace.EvalItem) (*ace.Ref, error) {
+	var lines bytes.Buffer
+	for _, item := range items {
+		line, err := json.Marshal(item)
+		if err != nil {
+			return nil, err
+		}
+		lines.Write(line)
+		lines.WriteByte('\n')
+	}
+	ref, err := patiently(ctx, func() (ace.Ref, error) {
+		return a.Artifacts.PutBytes(ctx, lines.Bytes(), ace.ItemsMediaType)
+	})
+	return &ref, stored(err)
+}
+
+// evaluateTask answers a task.
+func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, t ace.Task) (ace.EvalItem, error) {
+	item := ace.EvalItem{Index: t.Index, Label: t.Label}
+	if err := ctx.Err(); err != nil {
+		return item, err
+	}
+	begun := time.Now()
+	ctx, recorder := a.recording(ctx)
+	about := in.Task
+	about.TaskID = fmt.Sprintf("%s-eval-%04d", in.Task.TaskID, t.Index+1)
+	about.Provider = in.ProviderOf(ace.PhaseGenerator)
+	s, err := a.prepare(ctx, about, t.Prompt, t.PromptRef)
+	if err != nil {
+		return item, err
+	}
+	g, err := s.provider.Generate(ctx, ace.GeneratorInput{Task: about, Prompt: s.prompt}, s.book)
+	if err != nil {
+		return item, err
+	}
+	about.Provider = in.ProviderOf(ace.PhaseSkills)
+	provider, err := a.provider(about.Provider)
+	if err != nil {
+		return item, err
+	}
+	tools := &toolbox{config: about.SkillsConfig, artifacts: a.Artifacts, secrets: a.secrets}
+	k, err := provider.Skills(ctx, ace.SkillsInput{Task: about, Prompt: s.prompt, Plan: g.Plan, Program: g.Program,
+		BulletIDs: g.BulletIDs, Answer: g.Answer}, s.book, tools)
+	if err != nil {
+		return item, err
+	}
+	item.Answer = cmp.Or(k.Answer, g.Answer)
+	if t.Label != nil {
+		item.Correct = new(model.SameAnswer(item.Answer, *t.Label))
+	}
+	item.Plan = ace.Cut(g.Plan, maxPlan)
+	item.BulletIDs = g.BulletIDs
+	for _, call := range tools.list() {
+		call.Args = ace.Preview(call.Args)
+		call.Result = ace.Preview(call.Result)
+		item.ToolCalls = append(item.ToolCalls, call)
+	}
+	for _, u := range []*ace.Usage{g.Usage, k.Usage} {
+		switch {
+		case u == nil:
+		case item.Usage == nil:
+			item.Usage = u
+		default:
+			item.Usage = new(item.Usage.Add(*u))
+		}
+	}
+	item.DurationMS = millis(time.Since(begun))
+	item.Calls = a.store(ctx, recorder)
+	return redacted(a, item), nil
+}

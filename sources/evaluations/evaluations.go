@@ -1,0 +1,220 @@
+// Package evaluations reads how the playbook versions of an experiment answered the items of its evaluations, and
+// compares the versions item by item. It starts no goroutine.
+package evaluations
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine/ace"
+	"acescope/engine/temporal/history"
+	"acescope/sources/cluster"
+)
+
+// maxItems bounds an artifact with items, in bytes.
+const maxItems = 16 << 20
+
+// Version is an evaluation of a playbook version. Items are in the order of the data set; they are nil if a worker
+// kept none.
+type Version struct {
+	ace.EvalResult
+	Items []ace.EvalItem
+}
+
+// Grid holds the evaluations of an experiment, oldest first, and its items.
+type Grid struct {
+	Input    ace.ExperimentInput
+	Versions []Version
+	Rows     []Row
+}
+
+// Mark is what a version made of an item.
+type Mark string
+
+// Marks.
+const (
+	Correct Mark = "correct"
+	Wrong   Mark = "wrong"
+	Unknown Mark = "" // not on record, or without a label
+)
+
+// Change is how the answers to an item changed over the versions.
+type Change string
+
+// Changes, in the order of the grid. A broken item was correct in an earlier version and is wrong in the last.
+const (
+	Broken      Change = "broken"
+	Unstable    Change = "unstable" // correct at first and at last, but not in between
+	AlwaysWrong Change = "always wrong"
+	Fixed       Change = "fixed"
+	AlwaysRight Change = "always right"
+	Unlabeled   Change = "unlabeled"
+)
+
+// Changes lists all changes in their order.
+func Changes() []Change { return []Change{Broken, Unstable, AlwaysWrong, Fixed, AlwaysRight, Unlabeled} }
+
+// Row is an item over all versions.
+type Row struct {
+	Index  int // in the data set, from 0
+	Change Change
+	Marks  []Mark // by version
+}
+
+// NewGrid reads the evaluations in the histories of an experiment's runs. get reads an artifact.
+func NewGrid(
+	ctx context.Context, runs [][]*historypb.HistoryEvent,
+	get func(ctx context.Context, ref ace.Ref, limit int64) ([]byte, error),
+) (*Grid, error) {
+	g := &Grid{}
+	state := &ace.ExperimentState{}
+	var parts []ace.Ref // of the evaluation so far
+	missing := false
+	for _, events := range runs {
+		decoder := &history.ExperimentDecoder{}
+		for _, e := range events {
+			fact, ok, err := decoder.Fact(e)
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				continue
+			}
+			state.Apply(fact)
+			if fact.Evaluated == nil {
+				continue
+			}
+			if fact.Evaluated.Items != nil {
+				parts = append(parts, *fact.Evaluated.Items)
+			} else {
+				missing = true
+			}
+			list := state.Progress.Eval
+			if len(list) == len(g.Versions) {
+				continue
+			}
+			v := Version{EvalResult: list[len(list)-1]}
+			if !missing {
+				if v.Items, err = readItems(ctx, parts, get); err != nil {
+					return nil, fmt.Errorf("evaluation %d: %w", len(list), err)
+				}
+			}
+			g.Versions = append(g.Versions, v)
+			parts, missing = nil, false
+		}
+	}
+	g.Input = state.Input
+	g.Rows = rows(g.Versions)
+	return g, nil
+}
+
+// Read reads the evaluations of an experiment.
+func Read(ctx context.Context, d cluster.Deps, namespace, workflowID, runID string) (*Grid, error) {
+	chain, err := cluster.ReadChain(ctx, d.Client, namespace, workflowID, runID, false, nil)
+	if err != nil {
+		return nil, err
+	}
+	return NewGrid(ctx, chain.Runs, d.Artifact)
+}
+
+func readItems(
+	ctx context.Context, parts []ace.Ref, get func(ctx context.Context, ref ace.Ref, limit int64) ([]byte, error),
+) (items []ace.EvalItem, err error) {
+	for _, ref := range parts {
+		data, err := get(ctx, ref, maxItems)
+		if err != nil {
+			return nil, err
+		}
+		for line := range bytes.Lines(data) {
+			var item ace.EvalItem
+			if err := json.Unmarshal(line, &item); err != nil {
+				return nil, fmt.Errorf("artifact %s: %w", ref.SHA256, err)
+			}
+			items = append(items, item)
+		}
+	}
+	slices.SortFunc(items, func(a, b ace.EvalItem) int { return cmp.Compare(a.Index, b.Index) })
+	return items, nil
+}
+
+// rows returns the items, those that were broken first.
+func rows(versions []Version) (list []Row) {
+	at := map[int]int{}
+	for v, version := range versions {
+		for _, item := range version.Items {
+			n, ok := at[item.Index]
+			if !ok {
+				n = len(list)
+				at[item.Index] = n
+				list = append(list, Row{Index: item.Index, Marks: make([]Mark, len(versions))})
+			}
+			if item.Correct != nil {
+				list[n].Marks[v] = Wrong
+				if *item.Correct {
+					list[n].Marks[v] = Correct
+				}
+			}
+		}
+	}
+	for i := range list {
+		list[i].Change = changeOf(list[i].Marks)
+	}
+	order := Changes()
+	slices.SortFunc(list, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Change), slices.Index(order, b.Change)),
+			cmp.Compare(a.Index, b.Index))
+	})
+	return list
+}
+
+func changeOf(marks []Mark) Change {
+	known := slices.DeleteFunc(slices.Clone(marks), func(m Mark) bool { return m == Unknown })
+	if len(known) == 0 {
+		return Unlabeled
+	}
+	right := slices.Contains(known, Correct)
+	wrong := slices.Contains(known, Wrong)
+	switch last := known[len(known)-1]; {
+	case !wrong:
+		return AlwaysRight
+	case !right:
+		return AlwaysWrong
+	case last == Wrong:
+		return Broken
+	case known[0] == Wrong:
+		return Fixed
+	}
+	return Unstable
+}
+
+// Item returns how a version answered an item, or nil.
+func (v *Version) Item(index int) *ace.EvalItem {
+	n, ok := slices.BinarySearchFunc(v.Items, index, func(item ace.EvalItem, index int) int {
+		return cmp.Compare(item.Index, index)
+	})
+	if !ok {
+		return nil
+	}
+	return &v.Items[n]
+}
+
+// Flips returns the items that the version after answers correctly and the version before does not, and the reverse.
+func (g *Grid) Flips(before, after int) (fixed, broken []int) {
+	for _, r := range g.Rows {
+		switch a, b := r.Marks[before], r.Marks[after]; {
+		case a == Wrong && b == Correct:
+			fixed = append(fixed, r.Index)
+		case a == Correct && b == Wrong:
+			broken = append(broken, r.Index)
+		}
+	}
+	slices.Sort(fixed)
+	slices.Sort(broken)
+	return fixed, broken
+}
