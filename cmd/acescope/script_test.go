@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,7 +23,20 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(testsPerProcessor*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"acescope": func() { os.Exit(execute()) }})
+	testscript.Main(m, map[string]func(){"acescope": program})
+}
+
+// program is the program acescope of the tests, or a worker that may be killed.
+func program() {
+	if config := os.Getenv(flowWorkerEnv); config != "" {
+		if err := new(flowWorker).run(config); err != nil {
+			fmt.Fprintln(os.Stderr, "flow worker:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	noteProgram()
+	os.Exit(execute())
 }
 
 var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
