@@ -24,7 +24,12 @@ import (
 // failed, a wait, and an approval.
 func recordedFlow(t testing.TB) []*historypb.HistoryEvent {
 	t.Helper()
-	f, err := os.Open("../sources/flows/testdata/release.json")
+	return historyIn(t, "../sources/flows/testdata/release.json")
+}
+
+func historyIn(t testing.TB, path string) []*historypb.HistoryEvent {
+	t.Helper()
+	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,6 +52,11 @@ func flowSnapshot(t testing.TB, open bool) *snapshot {
 		})
 		events = events[:end]
 	}
+	return flowSnapshotOf(t, events)
+}
+
+func flowSnapshotOf(t testing.TB, events []*historypb.HistoryEvent) *snapshot {
+	t.Helper()
 	d, err := detail.ReadEvents(events)
 	if err != nil {
 		t.Fatal(err)
@@ -114,6 +124,17 @@ func TestPlainFlowScreens(t *testing.T) {
 			golden.RequireEqual(t, sc.plain())
 		})
 	}
+}
+
+// A run that continues others says which run of the chain it is, and that its steps and its cost are those since the
+// first.
+func TestContinuedFlowScreen(t *testing.T) {
+	snap := flowSnapshotOf(t, historyIn(t, "../engine/workflows/testdata/flow-continued.json"))
+	snap.Detail.Phase.Usage = ace.Usage{InputTokens: 25_000, OutputTokens: 5_000, CostUSD: 0.08125}
+	sc := newScreen(t, snap, theme.New(true, true), 120, 40)
+	sc.press("2")
+	sc.has("run 2 of its chain, 1,214 of 1,214 steps")
+	sc.has("$0.0813 since run 1")
 }
 
 // A decision applies to the step and the run that the dialog shows.

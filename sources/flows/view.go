@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	historypb "go.temporal.io/api/history/v1"
 
@@ -52,8 +53,14 @@ type View struct {
 	Operations int            `json:"operations"`
 	Dropped    int            `json:"dropped_steps,omitempty"` // ended steps of iterations that the run no longer lists
 	Problem    string         `json:"problem,omitempty"`       // why steps that have not begun are unknown
+	// ChainRun is the number of the run in its chain, from 1, and ChainStart the start of the first run. Of a run that
+	// continues no other, both are zero. Steps, usage and operations are those since run 1.
+	ChainRun   int       `json:"chain_run,omitempty"`
+	ChainStart time.Time `json:"chain_start,omitzero"`
 
 	Phase ace.Phase `json:"-"`
+
+	hidden int // executions in iterations that Steps leaves out
 }
 
 // Waiting lists the steps that wait for a person.
@@ -66,8 +73,11 @@ func (v *View) Waiting() (list []*Step) {
 	return list
 }
 
-// Counts returns how many steps have ended and how many are listed.
+// Counts returns how many steps have ended and how many there are. Each execution in a loop counts, also if it is not
+// listed.
 func (v *View) Counts() (ended, all int) {
+	ended = v.hidden + v.Dropped
+	all = ended
 	for i := range v.Steps {
 		s := &v.Steps[i]
 		switch {
@@ -120,6 +130,11 @@ func (f *Folder) View(s flow.State, most int) *View {
 		v.Problem = err.Error()
 	}
 	v.Steps = Tree(def, &s, most, func(id string) *Operation { return f.operations.byID[id] })
+	v.hidden = max(len(s.Steps)-v.begun(), 0)
+	if c := in.Carried; c != nil {
+		v.ChainRun = c.Operation.Generation + 1
+		v.ChainStart = c.Started
+	}
 	if f.Result != nil {
 		v.Outputs = f.Result.Outputs
 	}
@@ -131,6 +146,16 @@ func (f *Folder) View(s flow.State, most int) *View {
 		v.Phase = PhaseApproval
 	}
 	return v
+}
+
+// begun returns how many of the listed steps have begun.
+func (v *View) begun() (n int) {
+	for i := range v.Steps {
+		if v.Steps[i].Begun() {
+			n++
+		}
+	}
+	return n
 }
 
 // ChangeText describes a change of a step in one line.

@@ -52,7 +52,11 @@ func flowRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
 // flowProgress describes where a run of a flow is.
 func flowProgress(f *flows.View) string {
 	ended, all := f.Counts()
-	summary := text.Safe(f.Name, " ") + ", " + text.Count(int64(ended)) + " of " + widget.Counted(all, "step")
+	summary := text.Safe(f.Name, " ")
+	if f.ChainRun > 0 {
+		summary += ", run " + text.Count(int64(f.ChainRun)) + " of its chain"
+	}
+	summary += ", " + text.Count(int64(ended)) + " of " + widget.Counted(all, "step")
 	var open []string
 	for i := range f.Steps {
 		if s := &f.Steps[i]; s.Waits() {

@@ -44,6 +44,9 @@ func summaryLine(d *histories.Detail, width int, now time.Time, s theme.Styles) 
 	if u != (ace.Usage{}) {
 		l.Add(s.Muted, sep+console.CostCell(u, g))
 	}
+	if d.Flow != nil && d.Flow.ChainRun > 0 && u != (ace.Usage{}) {
+		l.Add(s.Muted, " since run 1")
+	}
 	if d.Input.Model != "" {
 		l.Add(s.Muted, sep+text.Safe(d.Input.Model, " "))
 	}

@@ -128,10 +128,16 @@ func ReadRun(ctx context.Context, e *engine.Engine, id, runID string) (RunHistor
 	if err != nil {
 		return RunHistory{}, err
 	}
-	line, err := cluster.ReadChainPosition(ctx, e.Client, e.Namespace(), workflowID, runID)
-	return RunHistory{
-		Source: workflowID, Number: 1, History: historyfile.History{Events: events}, Chain: chainLineOf(line),
-	}, err
+	exec.RunId = runID
+	line, err := ChainOf(ctx, e, exec)
+	return RunHistory{Source: workflowID, Number: 1, History: historyfile.History{Events: events}, Chain: line}, err
+}
+
+// ChainOf returns the position of a run in its chain, or nil for a run that neither continues another run nor is
+// continued.
+func ChainOf(ctx context.Context, e *engine.Engine, exec *commonpb.WorkflowExecution) (*ChainLine, error) {
+	p, err := cluster.ReadChainPosition(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), exec.GetRunId())
+	return chainLineOf(p), err
 }
 
 // HistoryOf reads the history that an argument names: of a file, or of a run on the server. FILE#N is the Nth history

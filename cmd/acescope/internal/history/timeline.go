@@ -20,6 +20,7 @@ type timelineFlags struct {
 	histories.EventFilter
 	events bool
 	last   int
+	runID  string
 }
 
 func TimelineCommand(a *cli.App) *cobra.Command {
@@ -27,6 +28,8 @@ func TimelineCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "timeline TASK",
 		Short: "Show how long a run's phases, activities, attempts and tool calls took, or list its events",
+		Long: "Shows the newest run of a workflow. --run shows another one, such as an earlier run of its chain:\n" +
+			"\"acescope lineage TASK --json\" lists the runs.",
 		Example: "acescope timeline finance-1-e1-0042\n" +
 			"acescope timeline finance-1-e1-0042 --events --errors --json | jq .message",
 		Args:              cobra.ExactArgs(1),
@@ -37,6 +40,7 @@ func TimelineCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().StringVar(&f.Include, "include", "", "only what matches this regular expression, ignoring case")
 	cmd.Flags().StringVar(&f.Exclude, "exclude", "", "without what matches this regular expression, ignoring case")
 	cmd.Flags().BoolVar(&f.Errors, "errors", false, "only errors")
+	cmd.Flags().StringVar(&f.runID, "run", "", "run ID, if the workflow has several runs")
 	cmd.Flags().IntVar(&f.last, "last", 0, "read only the newest N events (default all)")
 	return cmd
 }
@@ -87,12 +91,21 @@ func timeline(a *cli.App, ctx context.Context, id string, f timelineFlags) error
 	if err != nil {
 		return cli.UsageError("%v", err)
 	}
-	e, exec, done, err := a.OpenRun(ctx, id, "")
+	e, exec, done, err := a.OpenRun(ctx, id, f.runID)
 	if err != nil {
 		return err
 	}
 	defer done()
 	out := runs.NewOutput(a)
+	if !a.JSON {
+		chain, err := cli.ChainOf(ctx, e, exec)
+		if err != nil {
+			return err
+		}
+		if chain != nil {
+			out.Printf("%s: %s", chain, exec.GetRunId())
+		}
+	}
 	var put func(*histories.EventLog, int) error
 	if f.events {
 		put = func(l *histories.EventLog, from int) error { return putEvents(out, l, from, match) }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
@@ -13,9 +14,14 @@ import (
 	"acescope/tui/text"
 )
 
-// flow writes the steps of a flow as a tree, then its outputs.
-func (p *page) flow(v *flows.View) {
+// flow writes the steps of a flow as a tree, then its outputs. taskID names the run in commands.
+func (p *page) flow(taskID string, v *flows.View) {
 	p.heading("Flow  %s  digest %.12s", v.Name, v.Digest)
+	if v.ChainRun > 0 {
+		p.field("chain", "run %d, and run 1 began %s; steps, operations and usage are those since run 1",
+			v.ChainRun, v.ChainStart.Local().Format(time.DateTime))
+		p.field("", "\"acescope lineage %s --json\" lists the runs, \"acescope show %[1]s --run RUN_ID\" shows one", taskID)
+	}
 	p.text("directory", v.Dir)
 	p.text("started by", v.By)
 	p.text("inputs", string(v.Inputs))
@@ -26,10 +32,14 @@ func (p *page) flow(v *flows.View) {
 		p.flowStep(&v.Steps[i])
 	}
 	if v.Dropped > 0 {
-		p.Printf("  %d older steps are no longer listed; the timeline has them", v.Dropped)
+		p.Printf("  %d older steps are no longer listed; \"acescope operations %s\" has them", v.Dropped, taskID)
 	}
 	if v.Usage != (ace.Usage{}) {
-		p.heading("Usage")
+		since := ""
+		if v.ChainRun > 0 {
+			since = "  since run 1 of the chain"
+		}
+		p.heading("Usage%s", since)
 		p.field("tokens", "%s in, %s out", text.Count(v.Usage.InputTokens), text.Count(v.Usage.OutputTokens))
 		p.field("cost", "%s", v.Usage.Cost())
 	}
@@ -44,6 +54,10 @@ func (p *page) flow(v *flows.View) {
 }
 
 func (p *page) flowStep(s *flows.Step) {
+	if s.Earlier > 0 {
+		p.Printf("  %s%s, not listed", text.Spaces(10+2*s.Depth), cli.Numbered(int64(s.Earlier), "earlier iteration"))
+		return
+	}
 	status := string(s.Status)
 	if s.Waits() {
 		status = "approval"

@@ -41,7 +41,7 @@ func PrintShow(w io.Writer, d *histories.Detail, l ShowLine) error {
 	case d.BlueprintRun != nil:
 		p.blueprintRun(d.BlueprintRun)
 	case d.Flow != nil:
-		p.flow(d.Flow)
+		p.flow(l.TaskID, d.Flow)
 	default:
 		p.phases(d)
 		p.usage(d)
