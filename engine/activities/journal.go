@@ -31,7 +31,7 @@ type journal struct {
 	items  []ace.EvalItem // of earlier attempts
 }
 
-// openJournal opens the journal of the calling activity. Without a directory there is none.
+// openJournal opens the journal of the calling activity. Without a directory it returns nil.
 func openJournal(dir string, ctx context.Context) (*journal, error) {
 	if dir == "" {
 		return nil, nil

@@ -58,7 +58,9 @@ const (
 )
 
 // Changes lists all changes in their order.
-func Changes() []Change { return []Change{Broken, Unstable, AlwaysWrong, Fixed, AlwaysRight, Unlabeled} }
+func Changes() []Change {
+	return []Change{Broken, Unstable, AlwaysWrong, Fixed, AlwaysRight, Unlabeled}
+}
 
 // Row is an item over all versions.
 type Row struct {
