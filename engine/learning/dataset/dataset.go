@@ -1,5 +1,5 @@
-// Package dataset reads data sets of labeled problems: JSON lines {context, target}. It may
-// import engine/ace and engine/store/artifact.
+// Package dataset reads data sets of labeled problems: JSON lines {context, question, target}. It
+// may import engine/ace and engine/store/artifact.
 //
 // A data set is checked and copied into the artifact store before anything runs on it, so that
 // a run can be replayed after the file has changed. Order: tasks have the order of their lines.
@@ -11,13 +11,14 @@ package dataset
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"acescope/engine/ace"
@@ -49,35 +50,62 @@ func (e *LineError) Error() string {
 // Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// line is a line of the file. Data sets use several names for prompt and label.
-type line struct {
-	Context  *string          `json:"context"`
-	Prompt   *string          `json:"prompt"`
-	Question *string          `json:"question"`
-	Target   *json.RawMessage `json:"target"`
-	Label    *json.RawMessage `json:"label"`
-	Answer   *json.RawMessage `json:"answer"`
+// promptFields and labelFields are the names of the fields of a line. The prompt consists of all
+// texts that the line has; the label is the first one.
+var (
+	promptFields = []string{"context", "prompt", "question", "input"}
+	labelFields  = []string{"target", "label", "answer", "output"}
+)
+
+// ParseLine parses one line. The prompt of a line with a context and a question is both, separated
+// by an empty line.
+func ParseLine(data []byte) (ace.Task, error) {
+	t, _, err := parseLine(data)
+	return t, err
 }
 
-// ParseLine parses one line.
-func ParseLine(data []byte) (ace.Task, error) {
-	var l line
-	if err := json.Unmarshal(data, &l); err != nil {
-		return ace.Task{}, fmt.Errorf("not a JSON object: %w", err)
+// parseLine also returns the names of the fields that the task does not hold.
+func parseLine(data []byte) (t ace.Task, lost []string, err error) {
+	var line map[string]json.RawMessage
+	if err := json.Unmarshal(data, &line); err != nil {
+		return t, nil, fmt.Errorf("not a JSON object: %w", err)
 	}
-	prompt := cmp.Or(l.Context, l.Prompt, l.Question)
-	if prompt == nil || strings.TrimSpace(*prompt) == "" {
-		return ace.Task{}, errors.New(`no "context" (or "prompt", "question")`)
+	fields := make(map[string]json.RawMessage, len(line))
+	for name, value := range line {
+		if string(value) != "null" {
+			fields[strings.ToLower(name)] = value
+		}
 	}
-	t := ace.Task{Prompt: *prompt}
-	if label := cmp.Or(l.Target, l.Label, l.Answer); label != nil {
+	var texts []string
+	for _, name := range promptFields {
 		text := ""
-		if json.Unmarshal(*label, &text) != nil {
-			text = string(*label)
+		if value, ok := fields[name]; ok {
+			if err := json.Unmarshal(value, &text); err != nil {
+				return t, nil, fmt.Errorf("field %q is not a text: %w", name, err)
+			}
+			delete(fields, name)
+		}
+		if strings.TrimSpace(text) != "" && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	if len(texts) == 0 {
+		return t, nil, errors.New(`no "context", "question", "prompt" or "input"`)
+	}
+	t.Prompt = strings.Join(texts, "\n\n")
+	for _, name := range labelFields {
+		value, ok := fields[name]
+		if !ok || t.Label != nil {
+			continue
+		}
+		text := ""
+		if json.Unmarshal(value, &text) != nil {
+			text = string(value)
 		}
 		t.Label = &text
+		delete(fields, name)
 	}
-	return t, nil
+	return t, slices.Sorted(maps.Keys(fields)), nil
 }
 
 // lines returns a scanner of lines of at most MaxLine bytes.
@@ -87,9 +115,9 @@ func lines(r io.Reader) *bufio.Scanner {
 	return in
 }
 
-// scan calls fn for each task in order, with the bytes of its line, until fn returns false. It
-// skips blank lines.
-func scan(in *bufio.Scanner, path string, fn func(t ace.Task, raw []byte) (bool, error)) error {
+// scan calls fn for each task in order, with the bytes of its line and the names of the fields that
+// the task does not hold, until fn returns false. It skips blank lines.
+func scan(in *bufio.Scanner, path string, fn func(t ace.Task, raw []byte, lost []string) (bool, error)) error {
 	index, n := 0, 0
 	for in.Scan() {
 		n++
@@ -97,7 +125,7 @@ func scan(in *bufio.Scanner, path string, fn func(t ace.Task, raw []byte) (bool,
 		if len(raw) == 0 {
 			continue
 		}
-		task, err := ParseLine(raw)
+		task, lost, err := parseLine(raw)
 		if err != nil {
 			if strings.Contains(err.Error(), "unexpected end") {
 				err = fmt.Errorf("%w (half-written?)", err)
@@ -106,7 +134,7 @@ func scan(in *bufio.Scanner, path string, fn func(t ace.Task, raw []byte) (bool,
 		}
 		task.Index = index
 		index++
-		if more, err := fn(task, raw); err != nil || !more {
+		if more, err := fn(task, raw, lost); err != nil || !more {
 			return err
 		}
 	}
@@ -125,6 +153,39 @@ type Set struct {
 	ID    string // the file name without extension
 	Ref   ace.Ref
 	Tasks int
+	Lost  []LostField
+}
+
+// LostField is a field that tasks do not hold, and the number of lines that have it.
+type LostField struct {
+	Field string `json:"field"`
+	Lines int    `json:"lines"`
+}
+
+// maxLost bounds the names that a set keeps. Further names are counted together as moreLost.
+const (
+	maxLost  = 20
+	moreLost = "(further fields)"
+)
+
+// lose counts the lost fields of a line.
+func (s *Set) lose(names []string) {
+	for _, name := range names {
+		at := s.lostAt(name)
+		if at < 0 && len(s.Lost) >= maxLost {
+			name = moreLost
+			at = s.lostAt(name)
+		}
+		if at < 0 {
+			at = len(s.Lost)
+			s.Lost = append(s.Lost, LostField{Field: name})
+		}
+		s.Lost[at].Lines++
+	}
+}
+
+func (s *Set) lostAt(name string) int {
+	return slices.IndexFunc(s.Lost, func(l LostField) bool { return l.Field == name })
 }
 
 // Ingest checks the content of a file and stores its tasks, at most limit if limit is positive. With a
@@ -135,8 +196,9 @@ func Ingest(ctx context.Context, path string, f io.Reader, store *artifact.Store
 	stopped := make(chan error, 1)
 	go func() {
 		out := bufio.NewWriterSize(pw, 1<<16)
-		err := scan(lines(f), path, func(_ ace.Task, raw []byte) (bool, error) {
+		err := scan(lines(f), path, func(_ ace.Task, raw []byte, lost []string) (bool, error) {
 			set.Tasks++
+			set.lose(lost)
 			_, werr := fmt.Fprintf(out, "%s\n", raw)
 			return limit <= 0 || set.Tasks < limit, werr
 		})
@@ -189,7 +251,7 @@ func Load(ctx context.Context, store *artifact.Store, set ace.Ref, from, count i
 	}
 	tasks := make([]ace.Task, 0, count)
 	size := 0
-	err = scan(in, set.SHA256, func(t ace.Task, _ []byte) (bool, error) {
+	err = scan(in, set.SHA256, func(t ace.Task, _ []byte, _ []string) (bool, error) {
 		t.Index += from
 		if len(t.Prompt) > ace.InlineBytes {
 			ref, err := store.PutBytes(ctx, []byte(t.Prompt), "text/plain; charset=utf-8")

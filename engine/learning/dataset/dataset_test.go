@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,11 @@ func TestParseLine(t *testing.T) {
 		`{"prompt":"p","label":null}`:       "p",
 		`{"prompt":"p","label":["a",1]}`:    `p=["a",1]`,
 		`{"context":"c","target":"","x":1}`: "c=",
+
+		`{"context":"c","question":"q","target":"t"}`: "c\n\nq=t",
+		`{"context":"","question":"q","target":"t"}`:  "q=t",
+		`{"context":"c","question":"c"}`:              "c",
+		`{"input":"i","output":"o"}`:                  "i=o",
 	} {
 		task, err := ParseLine([]byte(line))
 		got := task.Prompt
@@ -46,6 +52,28 @@ func TestParseLine(t *testing.T) {
 		if task, err := ParseLine([]byte(bad)); err == nil {
 			t.Errorf("%s was read as %+v", bad, task)
 		}
+	}
+}
+
+func TestL2LostFields(t *testing.T) {
+	content := `{"context":"c","question":"q","target":"t","answer":"a"}` + "\n" +
+		`{"context":"c","others":{"n":1},"id":null}` + "\n" + `{"context":"c","others":{"n":2}}` + "\n"
+	s := store(t)
+	set, err := ingest(t.Context(), s, content, 0)
+	if want := []LostField{{"answer", 1}, {"others", 2}}; err != nil || !slices.Equal(set.Lost, want) {
+		t.Errorf("%+v, %v; want %+v", set.Lost, err, want)
+	}
+	tasks, err := Load(t.Context(), s, set.Ref, 0, 1)
+	if err != nil || tasks[0].Prompt != "c\n\nq" {
+		t.Errorf("%+v, %v", tasks, err)
+	}
+	line := []string{}
+	for i := range 2 * maxLost {
+		line = append(line, fmt.Sprintf(`"f%d":1`, i))
+	}
+	set, err = ingest(t.Context(), s, `{"context":"c",`+strings.Join(line, ",")+"}", 0)
+	if n := len(set.Lost); err != nil || n != maxLost+1 || set.Lost[maxLost] != (LostField{moreLost, maxLost}) {
+		t.Errorf("many fields: %+v, %v", set.Lost, err)
 	}
 }
 
@@ -133,7 +161,7 @@ func FuzzScan(f *testing.F) {
 	f.Add("\n\n\x00{}\r\n")
 	f.Fuzz(func(t *testing.T, content string) {
 		n := 0
-		err := scan(lines(strings.NewReader(content)), "f", func(task ace.Task, raw []byte) (bool, error) {
+		err := scan(lines(strings.NewReader(content)), "f", func(task ace.Task, raw []byte, _ []string) (bool, error) {
 			if task.Index != n || strings.TrimSpace(task.Prompt) == "" || len(raw) == 0 {
 				t.Fatalf("task %d: %+v", n, task)
 			}

@@ -68,7 +68,7 @@ func startDemo(a *cli.App, ctx context.Context, e *engine.Engine, tasks int, pac
 	if err := WriteProblems(eval, demoEvalSeed, demoEval); err != nil {
 		return err
 	}
-	in, _, err := runs.ExperimentInput(ctx, e, runs.RunFlags{
+	in, _, err := runs.ExperimentInput(a, ctx, e, runs.RunFlags{
 		Dataset: train, Eval: eval, Provider: "builtin", Adapter: "offline", Epochs: 1, Parallel: 1, Pace: pace,
 		Experiment: "demo-" + time.Now().Format("150405"),
 	})

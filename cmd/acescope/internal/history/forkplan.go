@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -65,7 +64,7 @@ func forkChanges(ctx context.Context, e *engine.Engine, changes []sourceruns.Fie
 				return c, err
 			}
 		case "playbook":
-			hash, err := forkPlaybook(ctx, e, value)
+			hash, _, err := runs.PlaybookHash(ctx, e, value)
 			if err != nil {
 				return c, err
 			}
@@ -84,20 +83,6 @@ func forkChanges(ctx context.Context, e *engine.Engine, changes []sourceruns.Fie
 		}
 	}
 	return c, nil
-}
-
-// forkPlaybook returns the hash of the playbook that a file, a hash or a branch names, "" for none.
-func forkPlaybook(ctx context.Context, e *engine.Engine, name string) (string, error) {
-	if _, err := os.Stat(name); err != nil && name != "" {
-		if head, ok, err := e.Books.Head(name); err != nil || ok {
-			return head, err
-		}
-	}
-	hash, err := runs.PlaybookHash(ctx, e, name)
-	if cli.ExitCode(err) == cli.ExitNotFound {
-		return "", cli.NotFound("--playbook %s: no such file, branch or version", name)
-	}
-	return hash, err
 }
 
 // checkForkProviders returns a usage error if a phase has no provider here. A cluster may have other workers.

@@ -7,14 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
 	"acescope/engine/learning/playbook"
-	"acescope/sources/runs"
 )
 
 // refHelp explains how commands name a playbook.
@@ -56,7 +53,7 @@ func openStore(a *cli.App, ctx context.Context) (*playbook.Store, error) {
 // findRef finds the playbook that an argument names; "" is the branch that changed last. A branch or version is
 // preferred to a file of the same name, which ./ selects.
 func findRef(a *cli.App, ctx context.Context, name string) (*playbookRef, *playbook.Store, error) {
-	if name == "-" || strings.ContainsAny(name, `/\`) && isFile(name) {
+	if runs.IsPlaybookPath(name) {
 		r, err := fileRef(ctx, name)
 		return r, nil, err
 	}
@@ -65,17 +62,11 @@ func findRef(a *cli.App, ctx context.Context, name string) (*playbookRef, *playb
 	if err == nil {
 		r, err = storedRef(ctx, store, name)
 	}
-	if err == nil || cli.ExitCode(err) != cli.ExitNotFound || !isFile(name) {
+	if err == nil || cli.ExitCode(err) != cli.ExitNotFound || !runs.IsFile(name) {
 		return r, store, err
 	}
 	r, err = fileRef(ctx, name)
 	return r, store, err
-}
-
-// isFile reports whether name is a readable file.
-func isFile(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && !info.IsDir()
 }
 
 // fileRef reads a playbook file, or standard input for "-".
@@ -97,85 +88,13 @@ func fileRef(ctx context.Context, name string) (*playbookRef, error) {
 
 // storedRef finds a version in the store by branch, number or hash.
 func storedRef(ctx context.Context, s *playbook.Store, name string) (*playbookRef, error) {
-	branch, number, numbered := strings.Cut(name, "@")
-	if branch == "" {
-		newest, err := newestBranch(s)
-		if err != nil {
-			return nil, err
-		}
-		branch = newest
-	}
-	d, err := s.Branch(branch)
-	switch {
-	case err == nil:
-		return branchRef(ctx, s, d, number, numbered)
-	case !errors.Is(err, playbook.ErrNoBranch):
-		return nil, err
-	case numbered:
-		return nil, noSuch(s, branch)
-	}
-	hash, err := s.Resolve(name)
-	switch {
-	case errors.Is(err, playbook.ErrAmbiguous):
-		return nil, cli.UsageError("%w", err)
-	case errors.Is(err, playbook.ErrNotFound):
-		return nil, noSuch(s, name)
-	case err != nil:
-		return nil, err
-	}
-	book, err := s.Get(ctx, hash)
+	v, err := runs.FindPlaybook(s, name)
 	if err != nil {
 		return nil, err
 	}
-	r := &playbookRef{name: name, book: book, hash: hash}
-	r.branch, r.seq, err = s.Place(hash)
+	r := &playbookRef{name: v.Name, hash: v.Hash, branch: v.Branch, seq: v.Seq}
+	r.book, err = s.Get(ctx, v.Hash)
 	return r, err
-}
-
-func branchRef(
-	ctx context.Context, s *playbook.Store, d playbook.Branch, number string, numbered bool,
-) (r *playbookRef, err error) {
-	r = &playbookRef{branch: d.Name, seq: d.Versions}
-	if numbered {
-		if r.seq, err = strconv.Atoi(strings.TrimPrefix(number, "v")); err != nil {
-			return nil, cli.UsageError("%s@%s: after @, give a version number from 0 to %d", d.Name, number, d.Versions)
-		}
-	}
-	r.name = fmt.Sprintf("%s@%d", d.Name, r.seq)
-	r.hash, err = s.At(d.Name, r.seq)
-	if errors.Is(err, playbook.ErrNotFound) {
-		return nil, cli.NotFound("%w", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	r.book, err = s.Get(ctx, r.hash)
-	return r, err
-}
-
-// newestBranch returns the readable branch that changed last.
-func newestBranch(s *playbook.Store) (string, error) {
-	list, err := s.Branches()
-	switch {
-	case len(list) > 0:
-		return slices.MaxFunc(list, func(a, b playbook.Branch) int { return a.At.Compare(b.At) }).Name, nil
-	case err != nil:
-		return "", err
-	}
-	return "", cli.NotFound("no playbook branch yet; run an experiment")
-}
-
-// noSuch returns the error for an unknown name, with similar names.
-func noSuch(s *playbook.Store, name string) error {
-	list, _ := s.Branches() // similar names among the readable branches are enough
-	var names []string
-	for _, d := range list {
-		names = append(names, d.Name)
-	}
-	if near := runs.Near(name, names); len(near) > 0 {
-		return cli.NotFound("no branch, version or file %q; near: %s", name, strings.Join(near, ", "))
-	}
-	return cli.NotFound(`no branch, version or file %q; run "acescope playbook branches"`, name)
 }
 
 // history returns the history of a version, nil for a version without a branch.
@@ -187,17 +106,9 @@ func (r *playbookRef) history(ctx context.Context, s *playbook.Store, watch ...s
 	return h, s.Read(ctx, h, r.seq)
 }
 
-// reportFiles writes to standard error which bullets of playbook files were skipped or renumbered.
+// reportFiles writes to standard error what was not read of playbook files.
 func reportFiles(a *cli.App, refs ...*playbookRef) {
 	for _, r := range refs {
-		if r.report.Skipped+r.report.Renamed == 0 {
-			continue
-		}
-		fmt.Fprintf(a.Err, "acescope: %s: %d bullets read, %d skipped, %d renumbered",
-			cli.SafeText(r.name), r.report.Bullets, r.report.Skipped, r.report.Renamed)
-		if len(r.report.Warnings) > 0 {
-			fmt.Fprintf(a.Err, "; first warning: %s", cli.SafeText(r.report.Warnings[0]))
-		}
-		fmt.Fprintln(a.Err)
+		runs.ReportParsed(a, r.name, r.report)
 	}
 }

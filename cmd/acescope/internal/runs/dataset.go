@@ -7,14 +7,16 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
+	"acescope/engine/learning/dataset"
 )
 
 // DatasetLine is a stored data set.
 type DatasetLine struct {
-	Type      string  `json:"type"` // dataset
-	DatasetID string  `json:"dataset_id"`
-	Dataset   ace.Ref `json:"dataset"`
-	Tasks     int     `json:"tasks"`
+	Type      string              `json:"type"` // dataset
+	DatasetID string              `json:"dataset_id"`
+	Dataset   ace.Ref             `json:"dataset"`
+	Tasks     int                 `json:"tasks"`
+	Lost      []dataset.LostField `json:"lost,omitempty"`
 }
 
 // DatasetCommand returns the command dataset.
@@ -41,11 +43,11 @@ func storeDataset(a *cli.App, ctx context.Context, path string, limit int) error
 		return err
 	}
 	defer done()
-	set, err := ingest(ctx, e, path, limit)
+	set, err := ingest(a, ctx, e, path, limit)
 	if err != nil {
 		return datasetError(err)
 	}
-	line := DatasetLine{"dataset", set.ID, set.Ref, set.Tasks}
+	line := DatasetLine{"dataset", set.ID, set.Ref, set.Tasks, set.Lost}
 	return cli.Report(a, line, "%s: %s, artifact %s", set.ID, cli.Numbered(int64(set.Tasks), "task"),
 		set.Ref.SHA256)
 }

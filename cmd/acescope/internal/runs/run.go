@@ -19,7 +19,6 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/learning/dataset"
-	"acescope/engine/learning/playbook"
 )
 
 // RunFlags are the flags of acescope run.
@@ -43,8 +42,8 @@ func RunCommand(a *cli.App) *cobra.Command {
 		Use:   "run [PROMPT]",
 		Short: "Run one task, or an experiment over a data set",
 		Long: "Runs one task, or with --dataset an experiment: the tasks of the data set one after the other, with a\n" +
-			"playbook that learns from each. A data set is a file of JSON lines {\"context\": …, \"target\": …}. An\n" +
-			"interrupted run is kept: it continues when acescope runs on the same data directory again;\n" +
+			"playbook that learns from each. A data set is a file of JSON lines\n" +
+			"{\"context\": …, \"question\": …, \"target\": …}. An interrupted run is kept: it continues when acescope runs on the same data directory again;\n" +
 			"\"acescope cancel\" ends it.\n\n" + exitHelp,
 		Example: "acescope run --dataset train.jsonl --eval held-out.jsonl --experiment finance-1\n" +
 			"acescope run \"Use formula Current Ratio …\" --playbook best.txt --json\n" +
@@ -70,7 +69,7 @@ func RunCommand(a *cli.App) *cobra.Command {
 	fs.IntVar(&f.window, "window", 0,
 		"number of tasks that --adapter online measures before it learns from them (default 20)")
 	fs.StringVar(&f.playbook, "playbook", "",
-		"playbook to start from: a file or the hash of a version (default: empty)")
+		"playbook to start from: BRANCH, BRANCH@N, the hash of a version or a file (default: empty)")
 	fs.StringVar(&f.Adapter, "adapter", "offline",
 		"offline: learn task by task over epochs; online: measure a window, then learn from it")
 	fs.StringSliceVar(&f.tools, "allow-tool", nil, "tools that the skills phase may call (default all)")
@@ -184,13 +183,13 @@ func runTasks(a *cli.App, ctx context.Context, prompt string, f RunFlags) error 
 
 func runOn(a *cli.App, ctx context.Context, e *engine.Engine, prompt string, f RunFlags) error {
 	if prompt != "" {
-		in, err := taskInput(ctx, e, prompt, f)
+		in, err := taskInput(a, ctx, e, prompt, f)
 		if err != nil {
 			return err
 		}
 		return runTask(a, ctx, e, in, f)
 	}
-	in, partial, err := ExperimentInput(ctx, e, f)
+	in, partial, err := ExperimentInput(a, ctx, e, f)
 	if err != nil {
 		return err
 	}
@@ -203,33 +202,21 @@ func runOn(a *cli.App, ctx context.Context, e *engine.Engine, prompt string, f R
 	return fmt.Errorf("the data set was read only in part: %w", partial)
 }
 
-// PlaybookHash returns the hash of the playbook that a file or a hash names; "" for the empty playbook.
-func PlaybookHash(ctx context.Context, e *engine.Engine, name string) (string, error) {
-	if name == "" {
-		return "", nil
+// startPlaybook returns the hash of the playbook that the flags name.
+func startPlaybook(a *cli.App, ctx context.Context, e *engine.Engine, f RunFlags) (string, error) {
+	hash, report, err := PlaybookHash(ctx, e, f.playbook)
+	if err == nil {
+		ReportParsed(a, f.playbook, report)
 	}
-	file, err := cli.OpenFile(ctx, name)
-	if err != nil {
-		hash, hashErr := e.Books.Resolve(name)
-		if errors.Is(hashErr, playbook.ErrNotFound) {
-			return "", cli.NotFound("--playbook %s: no such file or version", name)
-		}
-		return hash, hashErr
-	}
-	defer file.Close()
-	book, _, err := playbook.Parse(file)
-	if err != nil {
-		return "", cli.UsageError("--playbook %s: %w", name, err)
-	}
-	return e.Books.Put(ctx, book)
+	return hash, err
 }
 
 // ExperimentInput stores the data sets and returns the input of the experiment. partial is the error of
 // the first invalid line of a data set that has valid tasks before it.
-func ExperimentInput(ctx context.Context, e *engine.Engine, f RunFlags) (
+func ExperimentInput(a *cli.App, ctx context.Context, e *engine.Engine, f RunFlags) (
 	in ace.ExperimentInput, partial, err error,
 ) {
-	train, err := ingest(ctx, e, f.Dataset, f.limit)
+	train, err := ingest(a, ctx, e, f.Dataset, f.limit)
 	var line *dataset.LineError
 	if errors.As(err, &line) && train.Tasks > 0 {
 		partial, err = err, nil
@@ -255,7 +242,7 @@ func ExperimentInput(ctx context.Context, e *engine.Engine, f RunFlags) (
 		return in, nil, err
 	}
 	if f.Eval != "" {
-		eval, err := ingest(ctx, e, f.Eval, 0)
+		eval, err := ingest(a, ctx, e, f.Eval, 0)
 		if err != nil {
 			return in, nil, datasetError(err)
 		}
@@ -270,17 +257,21 @@ func ExperimentInput(ctx context.Context, e *engine.Engine, f RunFlags) (
 		in.EvalTasks = train.Tasks
 		in.Tasks = 0
 	}
-	in.PlaybookHash, err = PlaybookHash(ctx, e, f.playbook)
+	in.PlaybookHash, err = startPlaybook(a, ctx, e, f)
 	return in, partial, err
 }
 
-func ingest(ctx context.Context, e *engine.Engine, path string, limit int) (dataset.Set, error) {
+func ingest(a *cli.App, ctx context.Context, e *engine.Engine, path string, limit int) (dataset.Set, error) {
 	file, err := cli.OpenFile(ctx, path)
 	if err != nil {
 		return dataset.Set{}, fmt.Errorf("data set %w", err)
 	}
 	defer file.Close()
-	return dataset.Ingest(ctx, path, file, e.Artifacts, limit)
+	set, err := dataset.Ingest(ctx, path, file, e.Artifacts, limit)
+	for _, l := range set.Lost {
+		cli.Warn(a, "data set %s: tasks do not hold the field %q of %s", set.ID, l.Field, cli.Numbered(int64(l.Lines), "line"))
+	}
+	return set, err
 }
 
 func datasetError(err error) error {
@@ -308,12 +299,12 @@ func checkExperimentID(id string) error {
 // adhoc is the experiment and the playbook branch of tasks without an experiment.
 const adhoc = "adhoc"
 
-func taskInput(ctx context.Context, e *engine.Engine, prompt string, f RunFlags) (in ace.TaskInput, err error) {
+func taskInput(a *cli.App, ctx context.Context, e *engine.Engine, prompt string, f RunFlags) (in ace.TaskInput, err error) {
 	id := cmp.Or(f.Experiment, adhoc)
 	if err := checkExperimentID(id); err != nil {
 		return in, err
 	}
-	hash, err := PlaybookHash(ctx, e, f.playbook)
+	hash, err := startPlaybook(a, ctx, e, f)
 	if err != nil {
 		return in, err
 	}
