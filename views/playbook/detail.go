@@ -318,6 +318,9 @@ func (w *detailWriter) difference(d diffRow) {
 	if c.Moved {
 		w.Say(s.Updated, "   moved from section "+text.Safe(c.Before.Section, " "))
 	}
+	if c.Extra {
+		w.Say(s.Updated, "   other extra fields")
+	}
 	for _, n := range counters(c) {
 		w.Say(s.Tagged, fmt.Sprintf("   %s %d %s %d (%+d)", n.name, n.before, s.Glyphs.Arrow, n.after,
 			n.after-n.before))

@@ -163,7 +163,9 @@ func (r diffRow) words() []string          { return []string{r.bullet.ID, r.bull
 func (r diffRow) wrong() bool              { return r.kind == "removed" }
 
 // onlyCounters reports whether only counters of the bullet changed.
-func (r diffRow) onlyCounters() bool { return r.change != nil && !r.change.Content && !r.change.Moved }
+func (r diffRow) onlyCounters() bool {
+	return r.change != nil && !r.change.Content && !r.change.Moved && !r.change.Extra
+}
 
 // diffRows returns the bullets that differ, last those with only other counters.
 func diffRows(d *playbook.Difference) (rows []row) {

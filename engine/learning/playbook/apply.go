@@ -194,14 +194,17 @@ type editor struct {
 	bullets []Bullet
 	nextID  int
 	removed map[string]bool
+
+	sections []string
 }
 
 func newEditor(p *Playbook) *editor {
-	return &editor{slices.Clone(p.Bullets), p.NextID, map[string]bool{}}
+	return &editor{slices.Clone(p.Bullets), p.NextID, map[string]bool{}, p.Sections}
 }
 
 func (e *editor) playbook() *Playbook {
-	return &Playbook{Bullets: grouped(e.bullets), NextID: e.nextID}
+	bullets := grouped(e.bullets, e.sections)
+	return &Playbook{Bullets: bullets, NextID: e.nextID, Sections: keptSections(bullets, e.sections)}
 }
 
 // find returns the bullet with that ID, or nil.
@@ -238,7 +241,7 @@ func (e *editor) section(name string) string {
 			last = s
 		}
 	}
-	for _, s := range wellKnown {
+	for _, s := range slices.Concat(e.sections, wellKnown) {
 		if sectionKey(s) == key {
 			return s
 		}

@@ -17,7 +17,7 @@ type Difference struct {
 }
 
 // Change is a bullet that differs between two playbooks. Words is the difference of the
-// contents, if they differ. From is the ID in the older playbook, if it differs: files may
+// contents, if they differ. Extra reports whether the extra fields differ. From is the ID in the older playbook, if it differs: files may
 // renumber their bullets, so bullets are also matched by content.
 type Change struct {
 	ID      string `json:"id"`
@@ -27,6 +27,7 @@ type Change struct {
 	Content bool   `json:"content"`
 	Counts  bool   `json:"counts"`
 	Moved   bool   `json:"moved"` // to another section
+	Extra   bool   `json:"extra,omitempty"`
 	Words   []Hunk `json:"words,omitempty"`
 }
 
@@ -62,7 +63,8 @@ func Diff(a, b *Playbook) *Difference {
 
 func newChange(before, after Bullet) Change {
 	c := Change{ID: after.ID, Before: before, After: after, Content: before.Content != after.Content,
-		Counts: before.counts() != after.counts(), Moved: before.Section != after.Section}
+		Counts: before.counts() != after.counts(), Moved: before.Section != after.Section,
+		Extra: before.Extra != after.Extra}
 	if before.ID != after.ID {
 		c.From = before.ID
 	}

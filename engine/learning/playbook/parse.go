@@ -29,17 +29,20 @@ type Format string
 
 // Formats: FormatText is that of ace-agent/ace, FormatPlain the AppWorld variant without
 // counters, FormatSkillbook the JSON of kayba-ai/agentic-context-engine, FormatCanonical that
-// of [Playbook.Canonical].
+// of [Playbook.Canonical], FormatList JSON with a list of bullets that have other fields, such as
+// helpful_count, FormatSections JSON with a list of bullets for each section.
 const (
 	FormatText      Format = "text"
 	FormatPlain     Format = "plain-text"
 	FormatSkillbook Format = "skillbook"
 	FormatCanonical Format = "canonical"
+	FormatList      Format = "bullet-list"
+	FormatSections  Format = "section-lists"
 )
 
 // Report describes the parsing of a file. Renamed counts bullets that got a new ID, Skipped
 // the parts that were ignored. Warnings lists at most a hundred of both; More counts the
-// others.
+// others. Losses lists the fields of which something was not read.
 type Report struct {
 	Format   Format   `json:"format"`
 	Bullets  int      `json:"bullets"`
@@ -47,6 +50,7 @@ type Report struct {
 	Skipped  int      `json:"skipped,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	More     int      `json:"more,omitempty"`
+	Losses   []Loss   `json:"losses,omitempty"`
 }
 
 func (r *Report) warn(format string, args ...any) {
@@ -109,8 +113,9 @@ type draft struct {
 	at string
 }
 
-// finish makes a playbook of drafts: it removes empty bullets and assigns unique, valid IDs.
-func finish(drafts []draft, nextID int, report *Report) *Playbook {
+// finish makes a playbook of drafts: it removes empty bullets and assigns unique, valid IDs. sections are the sections
+// that the file states, in its order.
+func finish(drafts []draft, sections []string, nextID int, report *Report) *Playbook {
 	p := &Playbook{Bullets: make([]Bullet, 0, len(drafts)), NextID: nextID}
 	first := make(map[string]string, len(drafts)) // position by ID
 	var withoutID []int
@@ -140,7 +145,8 @@ func finish(drafts []draft, nextID int, report *Report) *Playbook {
 		p.Bullets[i].ID = formatID(Slug(p.Bullets[i].Section), p.NextID)
 		p.NextID++
 	}
-	p.Bullets = grouped(p.Bullets)
+	p.Bullets = grouped(p.Bullets, sections)
+	p.Sections = keptSections(p.Bullets, sections)
 	report.Bullets = len(p.Bullets)
 	return p
 }
@@ -221,13 +227,14 @@ func parseText(data []byte) (*Playbook, Report, error) {
 		return nil, Report{}, fmt.Errorf("%w: no bullet such as \"[calc-00001] text\"; line %d is %.60q",
 			ErrNotPlaybook, t.strayAt, t.strayText)
 	}
-	return finish(t.drafts, 0, &t.report), t.report, nil
+	return finish(t.drafts, sectionOrder(nil, t.sections), 0, &t.report), t.report, nil
 }
 
 type textParser struct {
 	report    Report
 	names     spellings
 	section   string
+	sections  []string // of the headers
 	line      int
 	headers   int
 	drafts    []draft
@@ -246,6 +253,7 @@ func (t *textParser) add(line string) {
 		t.endBullet()
 		t.headers++
 		t.section = t.names.of(b.Section, at, &t.report)
+		t.sections = append(t.sections, t.section)
 	case kind != otherLine:
 		t.endBullet()
 		if kind == countedLine {
@@ -272,35 +280,39 @@ func (t *textParser) endBullet() {
 	t.inBullet, t.more = false, t.more[:0]
 }
 
-// WriteText writes the format of ace-agent/ace. It has neither neutral counters nor the next
-// ID; [WriteSkillbook] writes both. WriteText indents a content line that would be read as a
-// header or bullet.
+// WriteText writes the format of ace-agent/ace, with all sections, also empty ones. [Playbook.Losses]
+// lists what the format does not hold. WriteText indents a content line that would be read as a header
+// or bullet.
 func WriteText(w io.Writer, p *Playbook) error {
 	out := bufio.NewWriter(w)
-	section := ""
-	for _, b := range grouped(p.Bullets) {
-		if b.Section != section {
-			if section != "" {
-				fmt.Fprintln(out)
-			}
-			section = b.Section
-			fmt.Fprintf(out, "## %s\n", section)
-		}
-		first, rest, more := strings.Cut(b.Content, "\n")
-		fmt.Fprintf(out, "[%s] helpful=%d harmful=%d :: %s\n", b.ID, b.Helpful, b.Harmful, first)
-		for more {
-			first, rest, more = strings.Cut(rest, "\n")
-			if kind, _ := classify(first); kind != otherLine {
-				first = strings.Repeat(" ", maxIndent+1) + first
-			}
-			fmt.Fprintln(out, first)
-		}
+	bullets := grouped(p.Bullets, p.Sections)
+	sections := sectionOrder(bullets, p.Sections)
+	if len(sections) == 0 {
+		sections = []string{defaultSection}
 	}
-	if len(p.Bullets) == 0 {
-		fmt.Fprintf(out, "## %s\n", defaultSection)
+	for i, section := range sections {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintf(out, "## %s\n", section)
+		for ; len(bullets) > 0 && bullets[0].Section == section; bullets = bullets[1:] {
+			writeBullet(out, &bullets[0])
+		}
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write playbook: %w", err)
 	}
 	return nil
+}
+
+func writeBullet(out io.Writer, b *Bullet) {
+	first, rest, more := strings.Cut(b.Content, "\n")
+	fmt.Fprintf(out, "[%s] helpful=%d harmful=%d :: %s\n", b.ID, b.Helpful, b.Harmful, first)
+	for more {
+		first, rest, more = strings.Cut(rest, "\n")
+		if kind, _ := classify(first); kind != otherLine {
+			first = strings.Repeat(" ", maxIndent+1) + first
+		}
+		fmt.Fprintln(out, first)
+	}
 }

@@ -24,7 +24,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -38,14 +37,20 @@ type Bullet struct {
 	Helpful int    `json:"helpful"`
 	Harmful int    `json:"harmful"`
 	Neutral int    `json:"neutral"`
+	Extra   Extra  `json:"extra,omitempty"`
 }
 
-// Playbook is an ordered list of bullets. NextID is the number of the next bullet ID; it
+// bulletFields are the names of the fields of a bullet in the JSON formats.
+var bulletFields = []string{"content", "extra", "harmful", "helpful", "id", "neutral", "section", "status"}
+
+// Playbook is an ordered list of bullets. Sections lists all sections in their order if one of them
+// has no bullet; otherwise it is nil. NextID is the number of the next bullet ID; it
 // never decreases, so a branch never reuses an ID. The zero value is the empty playbook.
 // A [Store] returns shared values: do not change them.
 type Playbook struct {
-	Bullets []Bullet `json:"bullets"`
-	NextID  int      `json:"next_id"`
+	Bullets  []Bullet `json:"bullets"`
+	NextID   int      `json:"next_id"`
+	Sections []string `json:"sections,omitempty"`
 }
 
 // Find returns a copy of the bullet with that ID.
@@ -78,37 +83,20 @@ func (p *Playbook) check() error {
 			problem = "has an invalid section name"
 		case !b.counts().valid():
 			problem = "has a counter out of range"
+		case b.Extra != "" && !b.Extra.valid():
+			problem = "has invalid extra fields"
 		}
 		if problem != "" {
 			return fmt.Errorf("%w: bullet %d (%.80q) %s", errInvalid, i+1, b.ID, problem)
 		}
 		seen[b.ID] = true
 	}
+	for _, s := range p.Sections {
+		if s == "" || s != cleanSection(s) {
+			return fmt.Errorf("%w: section %.80q has an invalid name", errInvalid, s)
+		}
+	}
 	return nil
-}
-
-// grouped returns the bullets sorted by section, sections in the order of their first
-// bullet. It returns the same slice if the bullets are already in that order.
-func grouped(bullets []Bullet) []Bullet {
-	rank := map[string]int{}
-	split := false
-	for i := range bullets {
-		section := bullets[i].Section
-		if i > 0 && section == bullets[i-1].Section {
-			continue
-		}
-		if _, seen := rank[section]; seen {
-			split = true
-		} else {
-			rank[section] = len(rank)
-		}
-	}
-	if !split {
-		return bullets
-	}
-	sorted := slices.Clone(bullets)
-	slices.SortStableFunc(sorted, func(a, b Bullet) int { return rank[a.Section] - rank[b.Section] })
-	return sorted
 }
 
 // Canonical returns the form that is hashed and stored: JSON according to RFC 8785 (no white
@@ -118,12 +106,14 @@ func grouped(bullets []Bullet) []Bullet {
 //	{"bullets":[{"content":"…","harmful":0,"helpful":2,"id":"calc-00001","neutral":0,"section":"…"}],"next_id":2}
 //
 // Bullets are grouped by section, sections in the order of their first bullet. A NextID
-// below 1 is written as 1.
+// below 1 is written as 1. A bullet with extra fields also has "extra", an object; a playbook with an
+// empty section also has "sections", the names of all sections in their order.
 func (p *Playbook) Canonical() []byte {
-	bullets := grouped(p.Bullets)
+	sections := keptSections(p.Bullets, p.Sections)
+	bullets := grouped(p.Bullets, sections)
 	size := 64
 	for i := range bullets {
-		size += 96 + len(bullets[i].Content) + len(bullets[i].Section)
+		size += 96 + len(bullets[i].Content) + len(bullets[i].Section) + len(bullets[i].Extra)
 	}
 	out := append(make([]byte, 0, size), `{"bullets":[`...)
 	for i := range bullets {
@@ -132,6 +122,9 @@ func (p *Playbook) Canonical() []byte {
 			out = append(out, ',')
 		}
 		out = appendString(append(out, `{"content":`...), b.Content)
+		if b.Extra != "" {
+			out = append(append(out, `,"extra":`...), b.Extra...)
+		}
 		out = strconv.AppendInt(append(out, `,"harmful":`...), int64(b.Harmful), 10)
 		out = strconv.AppendInt(append(out, `,"helpful":`...), int64(b.Helpful), 10)
 		out = appendString(append(out, `,"id":`...), b.ID)
@@ -140,6 +133,17 @@ func (p *Playbook) Canonical() []byte {
 		out = append(out, '}')
 	}
 	out = strconv.AppendInt(append(out, `],"next_id":`...), int64(max(p.NextID, 1)), 10)
+	for i, s := range sections {
+		if i == 0 {
+			out = append(out, `,"sections":[`...)
+		} else {
+			out = append(out, ',')
+		}
+		out = appendString(out, s)
+	}
+	if len(sections) > 0 {
+		out = append(out, ']')
+	}
 	return append(out, '}')
 }
 

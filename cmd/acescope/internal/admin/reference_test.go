@@ -14,6 +14,7 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
+	"acescope/engine/learning/playbook"
 	"acescope/engine/tasks/run"
 	"acescope/theme"
 	"acescope/tui"
@@ -191,6 +192,9 @@ func (p *page) kind(path string, of reflect.Type) string {
 	}
 	if of == reflect.TypeFor[time.Time]() {
 		return "time"
+	}
+	if of == reflect.TypeFor[playbook.Extra]() {
+		return "object: name → any"
 	}
 	if link := contractTypes()[of]; link != "" {
 		return link

@@ -19,6 +19,7 @@ import (
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
+	"acescope/engine/learning/playbook"
 	"acescope/engine/temporal/operation"
 	"acescope/sources/histories"
 )
@@ -306,6 +307,7 @@ func knownTypes() map[reflect.Type]*jsonschema.Schema {
 	return map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[time.Time]():         {Type: "string", Format: "date-time"},
 		reflect.TypeFor[json.RawMessage]():   {},
+		reflect.TypeFor[playbook.Extra]():    {Type: "object"},
 		reflect.TypeFor[ace.Outcome]():       text("accepted", "rejected", "ignored", "unparsable"),
 		reflect.TypeFor[ace.OperationType](): text("ADD", "UPDATE", "TAG", "REMOVE", "MERGE"),
 		// The state of a session is described by its own contract, engine/agents/session.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine/learning/playbook"
 	"acescope/sources/playbooks"
 )
@@ -161,6 +162,8 @@ type PlaybookLine struct {
 	Report  *playbook.Report  `json:"report,omitempty"` // for a file
 	NextID  int               `json:"next_id"`
 	Bullets []playbook.Bullet `json:"bullets"`
+	// Sections lists all sections if one has no bullet.
+	Sections []string `json:"sections,omitempty"`
 }
 
 func playbookShow(a *cli.App, ctx context.Context, name, format string) error {
@@ -179,7 +182,8 @@ func playbookShow(a *cli.App, ctx context.Context, name, format string) error {
 	case a.JSON:
 		line := PlaybookLine{
 			Type: "playbook", Name: r.name, Hash: r.hash, NextID: r.book.NextID,
-			Bullets: append([]playbook.Bullet{}, r.book.Bullets...),
+			Bullets:  append([]playbook.Bullet{}, r.book.Bullets...),
+			Sections: r.book.Sections,
 		}
 		if r.branch != "" {
 			line.Branch, line.Seq = r.branch, &r.seq
@@ -194,6 +198,7 @@ func playbookShow(a *cli.App, ctx context.Context, name, format string) error {
 		_, err := cli.Exact(a.Out).Write(r.book.Canonical())
 		return err
 	}
+	runs.ReportLosses(a, r.name+": not written", r.book.Losses(playbook.FormatText))
 	return playbook.WriteText(cli.Exact(a.Out), r.book)
 }
 
@@ -291,6 +296,9 @@ func printDiff(w io.Writer, d *playbook.Difference, end DiffEnd) error {
 		}
 		if c.Moved {
 			what = append(what, "moved from "+c.Before.Section+" to "+c.After.Section)
+		}
+		if c.Extra {
+			what = append(what, "other extra fields")
 		}
 		if c.Counts {
 			what = append(what, fmt.Sprintf("helpful %d→%d harmful %d→%d neutral %d→%d", c.Before.Helpful, c.After.Helpful,

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine/learning/playbook"
 )
 
@@ -18,6 +19,8 @@ type ExportLine struct {
 	Hash    string `json:"hash"`
 	Bullets int    `json:"bullets"`
 	File    string `json:"file,omitempty"`
+
+	Losses []playbook.Loss `json:"losses,omitempty"`
 }
 
 func exportCommand(a *cli.App) *cobra.Command {
@@ -47,6 +50,7 @@ func exportPlaybook(a *cli.App, ctx context.Context, name, to, format string) er
 	if err != nil {
 		return err
 	}
+	reportFiles(a, r)
 	n := len(r.book.Bullets)
 	line := ExportLine{Type: "playbook_export", Name: r.name, Hash: r.hash, Bullets: n, File: to}
 	if to == "" {
@@ -57,6 +61,7 @@ func exportPlaybook(a *cli.App, ctx context.Context, name, to, format string) er
 	case "json":
 		out.Write(r.book.Canonical())
 	case "text":
+		line.Losses = r.book.Losses(playbook.FormatText)
 		err = playbook.WriteText(&out, r.book)
 	case "skillbook":
 		err = playbook.WriteSkillbook(&out, r.book)
@@ -66,6 +71,7 @@ func exportPlaybook(a *cli.App, ctx context.Context, name, to, format string) er
 	if err != nil {
 		return err
 	}
+	runs.ReportLosses(a, r.name+": not written", line.Losses)
 	if err := cli.ReplaceFile(to, out.Bytes()); err != nil {
 		return fmt.Errorf("write the playbook: %w", err)
 	}

@@ -138,8 +138,10 @@ func PlaybookHash(ctx context.Context, e *engine.Engine, name string) (hash stri
 	return hash, r, err
 }
 
-// ReportParsed writes to standard error which bullets of a playbook file were skipped or renumbered.
+// ReportParsed writes to standard error which bullets of a playbook file were skipped or renumbered, and a line for each
+// field of which something was not read.
 func ReportParsed(a *cli.App, name string, r playbook.Report) {
+	ReportLosses(a, name+": not read", r.Losses)
 	if r.Skipped+r.Renamed == 0 {
 		return
 	}
@@ -148,4 +150,11 @@ func ReportParsed(a *cli.App, name string, r playbook.Report) {
 		first = "; first warning: " + r.Warnings[0]
 	}
 	cli.Warn(a, "%s: %d bullets read, %d skipped, %d renumbered%s", name, r.Bullets, r.Skipped, r.Renamed, first)
+}
+
+// ReportLosses writes a line to standard error for each field that was lost.
+func ReportLosses(a *cli.App, what string, losses []playbook.Loss) {
+	for _, l := range losses {
+		cli.Warn(a, "%s: %s", what, l)
+	}
 }
