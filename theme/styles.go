@@ -244,8 +244,8 @@ type StatusGlyphs struct {
 
 // ChangeGlyphs are for operations on a playbook and for differences.
 type ChangeGlyphs struct {
-	Added, Updated, Removed, Tagged, Rejected string
-	Delta                                     string
+	Added, Updated, Removed, Tagged, Merged, Rejected string
+	Delta                                             string
 }
 
 // BarGlyphs are for bars, curves and strips.
@@ -283,7 +283,7 @@ func Unicode() Glyphs {
 		StatusGlyphs: StatusGlyphs{Running: "●", Completed: "■", Success: "✓", Wrong: "✗",
 			Failed: "‼", Canceled: "⊘",
 			Terminated: "⊗", Timeout: "◷", Continued: "⇢", Retry: "↻", Unknown: "?", Pending: "○"},
-		ChangeGlyphs: ChangeGlyphs{Added: "+", Updated: "~", Removed: "−", Tagged: "#", Rejected: "✗", Delta: "Δ"},
+		ChangeGlyphs: ChangeGlyphs{Added: "+", Updated: "~", Removed: "−", Tagged: "#", Merged: "&", Rejected: "✗", Delta: "Δ"},
 		BarGlyphs: BarGlyphs{Full: "█", Empty: "░", Shade: "▒", Point: "◆", Levels: "▁▂▃▄▅▆▇█",
 			Link: "━", LinkTodo: "─"},
 		TreeGlyphs: TreeGlyphs{Forked: "↳", Branch: "├", Corner: "└", Trunk: "│"},
@@ -299,7 +299,7 @@ func ASCII() Glyphs {
 	return Glyphs{
 		StatusGlyphs: StatusGlyphs{Running: "*", Completed: "=", Success: "v", Wrong: "x", Failed: "!", Canceled: "-",
 			Terminated: "%", Timeout: "T", Continued: "c", Retry: "@", Unknown: "?", Pending: "o"},
-		ChangeGlyphs: ChangeGlyphs{Added: "+", Updated: "~", Removed: "-", Tagged: "#", Rejected: "x", Delta: "D"},
+		ChangeGlyphs: ChangeGlyphs{Added: "+", Updated: "~", Removed: "-", Tagged: "#", Merged: "&", Rejected: "x", Delta: "D"},
 		BarGlyphs: BarGlyphs{Full: "#", Empty: ".", Shade: "%", Point: "^", Levels: "_.-=*#",
 			Link: "=", LinkTodo: "-"},
 		TreeGlyphs: TreeGlyphs{Forked: "Y", Branch: "|", Corner: "`", Trunk: "|"},

@@ -339,7 +339,7 @@ type CuratorInput struct {
 // OperationType is the type of a playbook operation.
 type OperationType string
 
-// Operation types. MERGE appears only in foreign delta logs and is never applied.
+// Operation types. DELETE, which other curators write, is read as REMOVE.
 const (
 	OpAdd    OperationType = "ADD"
 	OpUpdate OperationType = "UPDATE"
@@ -360,15 +360,18 @@ const (
 )
 
 // Operation is one playbook change that a curator proposes, and its outcome. For TAG, Metadata
-// holds the increments of the counters "helpful", "harmful" and "neutral".
+// holds the increments of the counters "helpful", "harmful" and "neutral". A MERGE moves the counters
+// of the bullets SourceIDs to the bullet BulletID, whose content Content replaces unless it is empty, and
+// removes the sources.
 type Operation struct {
-	Type     OperationType  `json:"type"`
-	Section  string         `json:"section,omitempty"`
-	Content  string         `json:"content,omitempty"`
-	BulletID string         `json:"bullet_id,omitempty"`
-	Metadata map[string]int `json:"metadata,omitempty"`
-	Outcome  Outcome        `json:"fate,omitempty"`
-	Reason   string         `json:"reason,omitempty"`
+	Type      OperationType  `json:"type"`
+	Section   string         `json:"section,omitempty"`
+	Content   string         `json:"content,omitempty"`
+	BulletID  string         `json:"bullet_id,omitempty"`
+	SourceIDs []string       `json:"source_ids,omitempty"`
+	Metadata  map[string]int `json:"metadata,omitempty"`
+	Outcome   Outcome        `json:"fate,omitempty"`
+	Reason    string         `json:"reason,omitempty"`
 }
 
 // CuratorResult is the result of [ActivityCurator].
@@ -434,6 +437,7 @@ type Summary struct {
 	Removed  int     `json:"removed"`
 	Tagged   int     `json:"tagged"`
 	Rejected int     `json:"rejected"`
+	Merged   int     `json:"merged,omitempty"`
 	Usage    Usage   `json:"usage"`
 	PhaseMS  PhaseMS `json:"phase_ms,omitzero"`
 	// EndedAt is when an observed run ended, if its observer reports it.
@@ -445,13 +449,13 @@ func (s Summary) Add(t Summary) Summary {
 	return Summary{
 		Skills: s.Skills + t.Skills, SkillsOK: s.SkillsOK + t.SkillsOK,
 		Added: s.Added + t.Added, Updated: s.Updated + t.Updated, Removed: s.Removed + t.Removed,
-		Tagged: s.Tagged + t.Tagged, Rejected: s.Rejected + t.Rejected,
+		Tagged: s.Tagged + t.Tagged, Rejected: s.Rejected + t.Rejected, Merged: s.Merged + t.Merged,
 		Usage: s.Usage.Add(t.Usage), PhaseMS: s.PhaseMS.Add(t.PhaseMS),
 	}
 }
 
 // Accepted returns the number of accepted operations of all types.
-func (s Summary) Accepted() int { return s.Added + s.Updated + s.Removed + s.Tagged }
+func (s Summary) Accepted() int { return s.Added + s.Updated + s.Removed + s.Tagged + s.Merged }
 
 // PhaseMS holds the measured duration of each step in milliseconds, 0 if unknown.
 type PhaseMS struct {

@@ -351,6 +351,8 @@ func (s *State) Summary() Summary {
 			sum.Removed++
 		case op.Type == OpTag:
 			sum.Tagged++
+		case op.Type == OpMerge:
+			sum.Merged++
 		}
 	}
 	return sum

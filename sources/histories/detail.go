@@ -288,11 +288,13 @@ func OldBullets(ctx context.Context, d cluster.Deps, delta ace.DeltaAnswer) map[
 	}
 	old := map[string]OldBullet{}
 	for _, op := range delta.Operations {
-		if op.BulletID == "" || op.Type == ace.OpAdd {
+		if op.Type == ace.OpAdd {
 			continue
 		}
-		if b, ok := book.Find(op.BulletID); ok {
-			old[op.BulletID] = OldBullet{b.Section, b.Content, b.Helpful, b.Harmful, b.Neutral}
+		for _, id := range append([]string{op.BulletID}, op.SourceIDs...) {
+			if b, ok := book.Find(id); ok {
+				old[id] = OldBullet{b.Section, b.Content, b.Helpful, b.Harmful, b.Neutral}
+			}
 		}
 	}
 	return old

@@ -67,6 +67,7 @@ func DeltaCell(sum *ace.Summary, g theme.Glyphs) string {
 	add(g.Added, sum.Added)
 	add(g.Updated, sum.Updated)
 	add(g.Removed, sum.Removed)
+	add(g.Merged, sum.Merged)
 	if len(parts) == 0 {
 		add(g.Tagged, sum.Tagged)
 	}
@@ -165,8 +166,10 @@ func OpMark(t ace.OperationType, s theme.Styles) (string, theme.Ink) {
 	switch t {
 	case ace.OpAdd:
 		return s.Glyphs.Added, s.Added
-	case ace.OpUpdate, ace.OpMerge:
+	case ace.OpUpdate:
 		return s.Glyphs.Updated, s.Updated
+	case ace.OpMerge:
+		return s.Glyphs.Merged, s.Updated
 	case ace.OpRemove:
 		return s.Glyphs.Removed, s.Removed
 	case ace.OpTag:
@@ -190,6 +193,14 @@ func TagText(counts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
+// MergeText names the bullets that a MERGE removes.
+func MergeText(ids []string) string {
+	if len(ids) == 0 {
+		return ""
+	}
+	return "merges [" + strings.Join(ids, "] [") + "]"
+}
+
 // Operation writes an operation with its outcome and reason.
 func Operation(w *widget.Writer, op ace.Operation) {
 	glyph, ink := OpMark(op.Type, w.S)
@@ -205,6 +216,9 @@ func Operation(w *widget.Writer, op ace.Operation) {
 	content := op.Content
 	if op.Type == ace.OpTag {
 		content = TagText(op.Metadata)
+	}
+	if op.Type == ace.OpMerge {
+		content = strings.TrimSpace(MergeText(op.SourceIDs) + " " + content)
 	}
 	if content == "" {
 		content = strings.ToLower(string(op.Type))

@@ -259,7 +259,13 @@ func (w *detailWriter) touch(t *playbook.BulletChange) {
 		return
 	}
 	w.source(t.Source, string(t.Type), ink)
-	if t.Type == ace.OpUpdate {
+	for _, m := range t.Merged {
+		w.Prose("     "+w.S.Glyphs.Merged+" ["+text.Safe(m.ID, " ")+"] ", w.S.Muted, m.Content)
+	}
+	if t.Into != "" {
+		w.Say(w.S.Muted, "     merged into ["+text.Safe(t.Into, " ")+"]")
+	}
+	if t.Type == ace.OpUpdate || t.Type == ace.OpMerge && t.Content != "" {
 		w.hunks("     ", playbook.Words(t.Before, t.Content))
 	}
 }

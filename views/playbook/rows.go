@@ -298,7 +298,8 @@ func (r versionRow) cells(now time.Time, s theme.Styles) []widget.Cell {
 
 // versionDelta shows what a version changed: "+2 ~1 −1", or its tags if it changed only counters.
 func versionDelta(v playbook.Version, g theme.Glyphs) string {
-	return console.DeltaCell(&ace.Summary{Added: v.Added, Updated: v.Updated, Removed: v.Removed, Tagged: v.Tagged}, g)
+	return console.DeltaCell(&ace.Summary{Added: v.Added, Updated: v.Updated, Removed: v.Removed, Tagged: v.Tagged,
+		Merged: v.Merged}, g)
 }
 
 func (r diffRow) cells(_ time.Time, s theme.Styles) []widget.Cell {

@@ -74,6 +74,9 @@ func (r operationRow) Draw(l *line) {
 		l.add(ink, "["+text.Safe(r.BulletID, " ")+"] ")
 	}
 	old := r.d.OldBullets[r.BulletID].Content
+	if r.Type == ace.OpMerge {
+		l.add(ink, text.Safe(console.MergeText(r.SourceIDs), " ")+" ")
+	}
 	switch {
 	case r.Type == ace.OpTag:
 		l.add(ink, console.TagText(r.Metadata))
@@ -128,6 +131,9 @@ func (r operationRow) Inspect(w *inspection) {
 		w.Say(w.S.Muted, "   the removed text is not known here")
 	default:
 		w.Prose(" "+glyph+" ", ink, r.Content)
+	}
+	for _, id := range r.SourceIDs {
+		w.Prose(" "+w.S.Glyphs.Removed+" ["+text.Safe(id, " ")+"] ", w.S.Removed, r.d.OldBullets[id].Content)
 	}
 	if r.d.Delta.Rationale != "" {
 		w.Section("Rationale", "")

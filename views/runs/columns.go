@@ -288,7 +288,7 @@ func tokensOf(r *runs.Run) float64 {
 }
 func changesOf(r *runs.Run) float64 {
 	s := summed(r)
-	return float64(s.Added+s.Updated+s.Removed) + float64(s.Tagged)/1e6
+	return float64(s.Added+s.Updated+s.Removed+s.Merged) + float64(s.Tagged)/1e6
 }
 
 func newest(a, b *runs.Run) int { return b.Start.Compare(a.Start) }

@@ -1,6 +1,7 @@
 package playbook
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 const (
 	MaxContent    = 4096 // bytes of one bullet's content
 	MaxOperations = 1000
+	maxSources    = 100 // of a rejected MERGE in its record
 )
 
 // Apply returns the playbook that results from applying the operations to p, and the
@@ -21,8 +23,9 @@ const (
 // A returned operation says what was done: content without control characters, the section
 // as the playbook spells it, and for an ADD the ID of the new bullet. An ADD appends to its
 // section and may set counters in Metadata. An UPDATE changes only the content. A TAG adds to
-// counters. MERGE is rejected. The text of rejected operations is cut to the bounds of a
-// record.
+// counters. DELETE is REMOVE. A MERGE leaves one bullet, BulletID or else the first of SourceIDs, with
+// the counters of all; sources that do not exist are left out. The text of rejected operations is cut to
+// the bounds of a record.
 func Apply(p *Playbook, ops []ace.Operation) (*Playbook, []ace.Operation) {
 	e := newEditor(p)
 	done := make([]ace.Operation, len(ops))
@@ -37,9 +40,18 @@ func Apply(p *Playbook, ops []ace.Operation) (*Playbook, []ace.Operation) {
 	return e.playbook(), done
 }
 
+// opDelete is the name that some curators give to REMOVE.
+const opDelete ace.OperationType = "DELETE"
+
 func (e *editor) apply(op ace.Operation) ace.Operation {
 	op.Type = ace.OperationType(strings.ToUpper(strings.TrimSpace(string(op.Type))))
 	op.Outcome, op.Reason = ace.OutcomeAccepted, ""
+	if op.Type == opDelete {
+		op.Type = ace.OpRemove
+	}
+	if op.Type != ace.OpMerge {
+		op.SourceIDs = nil
+	}
 	var outcome ace.Outcome
 	var reason string
 	switch op.Type {
@@ -52,7 +64,7 @@ func (e *editor) apply(op ace.Operation) ace.Operation {
 	case ace.OpRemove:
 		outcome, reason = e.tryRemove(&op)
 	case ace.OpMerge:
-		outcome, reason = ace.OutcomeRejected, "MERGE is not applied; use UPDATE and REMOVE"
+		outcome, reason = e.tryMerge(&op)
 	case "":
 		outcome, reason = ace.OutcomeUnparsable, "the operation has no type"
 	default:
@@ -143,6 +155,52 @@ func (e *editor) tryRemove(op *ace.Operation) (ace.Outcome, string) {
 	return ace.OutcomeAccepted, ""
 }
 
+func (e *editor) tryMerge(op *ace.Operation) (ace.Outcome, string) {
+	sources := slices.Clone(op.SourceIDs)
+	if op.BulletID == "" && len(sources) > 0 {
+		op.BulletID, sources = sources[0], sources[1:]
+	}
+	b, reason := e.target(op.BulletID)
+	if reason == "" && op.Content != "" {
+		reason = cleanOperation(op)
+	}
+	if reason != "" {
+		return ace.OutcomeRejected, reason
+	}
+	sum := *b
+	counts := tally{}
+	missing := ""
+	op.SourceIDs = nil
+	for _, id := range sources {
+		if id == b.ID || slices.Contains(op.SourceIDs, id) {
+			continue
+		}
+		source, reason := e.target(id)
+		if reason != "" {
+			missing = cmp.Or(missing, reason)
+			continue
+		}
+		op.SourceIDs = append(op.SourceIDs, id)
+		counts.add(source.counts())
+	}
+	sum.count(counts)
+	switch {
+	case len(op.SourceIDs) == 0:
+		return ace.OutcomeRejected, cmp.Or(missing, "the operation names no other bullet to merge")
+	case !sum.counts().valid():
+		return ace.OutcomeRejected, "a counter would leave its range"
+	}
+	if op.Content != "" {
+		id, dup := e.duplicate(b.Section, op.Content)
+		if dup && id != b.ID && !slices.Contains(op.SourceIDs, id) {
+			return ace.OutcomeRejected, "exact duplicate of " + id
+		}
+	}
+	op.Section, op.Metadata = b.Section, counts.metadata()
+	e.merge(op, counts)
+	return ace.OutcomeAccepted, missing
+}
+
 // target returns the bullet with that ID, or the reason why the operation cannot apply.
 func (e *editor) target(id string) (*Bullet, string) {
 	if id == "" {
@@ -181,6 +239,10 @@ func rejected(op ace.Operation, outcome ace.Outcome, reason string) ace.Operatio
 	op.BulletID = strings.ToValidUTF8(cut(op.BulletID, maxID), "�")
 	if op.Type == ace.OpAdd {
 		op.BulletID = "" // a rejected ADD assigns no ID
+	}
+	op.SourceIDs = slices.Clone(op.SourceIDs[:min(len(op.SourceIDs), maxSources)])
+	for i, id := range op.SourceIDs {
+		op.SourceIDs[i] = strings.ToValidUTF8(cut(id, maxID), "�")
 	}
 	if _, problem := counters(op.Metadata); problem != "" && len(op.Metadata) > 3 {
 		op.Metadata = nil
@@ -227,6 +289,18 @@ func (e *editor) remove(id string) {
 	e.removed[id] = true
 	e.nextID = max(e.nextID, idNumber(id)+1) // never reuse the ID
 	e.bullets = slices.DeleteFunc(e.bullets, func(b Bullet) bool { return b.ID == id })
+}
+
+// merge applies a MERGE whose bullets exist. counts is the sum of the counters of its sources.
+func (e *editor) merge(op *ace.Operation, counts tally) {
+	b := e.find(op.BulletID)
+	b.count(counts)
+	if op.Content != "" {
+		b.Content = op.Content
+	}
+	for _, id := range op.SourceIDs {
+		e.remove(id)
+	}
 }
 
 // section returns the playbook's spelling of a section, or the well-known spelling, or name.
@@ -283,6 +357,8 @@ func replay(p *Playbook, done []ace.Operation) *Playbook {
 			b.count(counts)
 		case op.Type == ace.OpRemove:
 			e.remove(b.ID)
+		case op.Type == ace.OpMerge:
+			e.merge(&op, counts)
 		}
 	}
 	return e.playbook()

@@ -53,7 +53,7 @@ func TestApplyOutcomes(t *testing.T) {
 		{"tag another counter", tag("calc-00001", map[string]int{"useful": 1}), ace.OutcomeRejected, "more than the counters"},
 		{"remove", op(ace.OpRemove, "misc-00003", "", ""), ace.OutcomeAccepted, ""},
 		{"remove unknown", op(ace.OpRemove, "misc-00009", "", ""), ace.OutcomeRejected, "removed meanwhile"},
-		{"merge", op(ace.OpMerge, "calc-00001", "", "x"), ace.OutcomeRejected, "MERGE is not applied"},
+		{"merge", op(ace.OpMerge, "calc-00001", "", "x"), ace.OutcomeRejected, "names no other bullet to merge"},
 		{"no type", op("", "", "A", "x"), ace.OutcomeUnparsable, "no type"},
 		{"other type", op("SWAP", "", "A", "x"), ace.OutcomeUnparsable, `unknown operation type "SWAP"`},
 	} {
@@ -180,6 +180,7 @@ func FuzzApply(f *testing.F) {
 	f.Add([]byte(`[{"type":"ADD","section":"a","content":"x"},{"type":"TAG","bullet_id":"calc-00002","metadata":{"helpful":1}}]`))
 	f.Add([]byte(`[{"type":"REMOVE","bullet_id":"calc-00002"},{"type":"UPDATE","bullet_id":"calc-00003","content":"y\r"},{"type":"ADD","section":"!!","content":"x\u0001"}]`))
 	f.Add([]byte(`[{"type":"ADD","content":"x","section":"FORMULAS & CALCULATIONS"},{"type":"REMOVE","bullet_id":"str-00001"},{"type":"ADD","content":"z","section":"strategies & insights"}]`))
+	f.Add([]byte(`[{"type":"MERGE","bullet_id":"calc-00002","source_ids":["calc-00003","err-00001"],"content":"m"},{"type":"DELETE","bullet_id":"calc-00009"}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var ops []ace.Operation
 		if json.Unmarshal(data, &ops) != nil {

@@ -42,8 +42,8 @@ type Source struct {
 }
 
 // Version is the record of one merge: a line of a branch's log, which lacks Branch and Seq.
-// Operations have their outcomes and, for an ADD, the new ID. Added, Updated, Removed and
-// Tagged count accepted operations; Bullets is the size after the merge. If no operation had
+// Operations have their outcomes and, for an ADD, the new ID. Added, Updated, Removed, Tagged and
+// Merged count accepted operations; Bullets is the size after the merge. If no operation had
 // an effect, Hash equals Parent.
 type Version struct {
 	Source
@@ -54,6 +54,7 @@ type Version struct {
 	Updated    int             `json:"updated,omitempty"`
 	Removed    int             `json:"removed,omitempty"`
 	Tagged     int             `json:"tagged,omitempty"`
+	Merged     int             `json:"merged,omitempty"`
 	Operations []ace.Operation `json:"operations,omitempty"`
 }
 
@@ -71,6 +72,8 @@ func (v *Version) count() {
 			v.Removed++
 		case ace.OpTag:
 			v.Tagged++
+		case ace.OpMerge:
+			v.Merged++
 		}
 	}
 }

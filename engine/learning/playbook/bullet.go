@@ -167,6 +167,12 @@ func (b *Bullet) count(t tally) {
 	b.Neutral += t.neutral
 }
 
+func (t *tally) add(u tally) {
+	t.helpful += u.helpful
+	t.harmful += u.harmful
+	t.neutral += u.neutral
+}
+
 func validCount(n int) bool { return n >= 0 && n <= maxCount }
 
 func (t tally) valid() bool {

@@ -268,7 +268,8 @@ func (c *checker) growth() {
 	}
 	c.add(FindingGrowth, Finding{Severity: SeverityWarning,
 		Numbers: map[string]float64{"adds": float64(h.since),
-			"updates": float64(h.totals.Updated), "removals": float64(h.totals.Removed)},
+			"updates": float64(h.totals.Updated), "removals": float64(h.totals.Removed),
+			"merges": float64(h.totals.Merged)},
 		Text:   fmt.Sprintf("%s; %d bullets were added since.", last, h.since),
 		Advice: "Let the curator update and remove bullets too; adding alone makes a playbook longer, not better."})
 }

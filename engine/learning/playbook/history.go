@@ -23,9 +23,10 @@ const (
 	maxAncestors = 16
 )
 
-// BulletChange is one change of one bullet. Content is the content after an ADD or UPDATE, Before
-// the content before an UPDATE or REMOVE. The counters are the amounts that an ADD or TAG
-// added. A returned Touch is never modified.
+// BulletChange is one change of one bullet. Content is the content after an ADD, UPDATE or MERGE, Before
+// the content before an UPDATE, MERGE or REMOVE. The counters are the amounts that an ADD, TAG or
+// MERGE added. Merged lists the bullets that a MERGE merged into this one; Into is the bullet that this one was
+// merged into. A returned BulletChange is never modified.
 type BulletChange struct {
 	*Source
 	Type    ace.OperationType `json:"operation"`
@@ -35,6 +36,15 @@ type BulletChange struct {
 	Harmful int               `json:"harmful,omitempty"`
 	Neutral int               `json:"neutral,omitempty"`
 	Reason  string            `json:"reason,omitempty"`
+	Merged  []MergedBullet    `json:"merged,omitempty"`
+	Into    string            `json:"into,omitempty"`
+}
+
+// MergedBullet is a bullet that was merged into another one, as it was then. Added is nil if the bullet was part of the
+// first playbook of the branch.
+type MergedBullet struct {
+	Bullet
+	Added *Source `json:"added,omitempty"`
 }
 
 // BulletHistory is the history of one bullet, oldest change first. Added is nil if the bullet was
@@ -66,6 +76,7 @@ type Totals struct {
 	Updated int `json:"updated"`
 	Removed int `json:"removed"`
 	Tagged  int `json:"tagged"`
+	Merged  int `json:"merged,omitempty"`
 	Refused int `json:"refused"`
 }
 
@@ -218,15 +229,47 @@ func (h *History) apply(by *Source, op *ace.Operation) {
 		h.totals.Removed++
 		h.since, h.edit = 0, by
 		t.Before = l.Bullet.Content
-		l.Gone = true
-		if !h.watch[op.BulletID] {
-			delete(h.lives, op.BulletID)
+		h.end(l)
+	case ace.OpMerge:
+		h.totals.Merged++
+		h.since, h.edit = 0, by
+		l.Edits++
+		t.Helpful, t.Harmful, t.Neutral = counts.helpful, counts.harmful, counts.neutral
+		l.Bullet.count(counts)
+		l.Counts = l.Counts.with(Count{by.Seq, l.Bullet.Helpful, l.Bullet.Harmful})
+		if op.Content != "" {
+			t.Before, t.Content = l.Bullet.Content, op.Content
+			l.Bullet.Content = op.Content
 		}
+		t.Merged = h.mergeSources(by, op)
 	}
 	if op.Type != ace.OpRemove {
 		h.size.count(&l.Bullet, 1)
 	}
 	l.add(t, h.watch[op.BulletID])
+}
+
+// end marks a bullet as removed, and forgets it unless it is watched.
+func (h *History) end(l *BulletHistory) {
+	l.Gone = true
+	if id := l.Bullet.ID; !h.watch[id] {
+		delete(h.lives, id)
+	}
+}
+
+// mergeSources ends the bullets that a MERGE removes and returns them.
+func (h *History) mergeSources(by *Source, op *ace.Operation) (merged []MergedBullet) {
+	for _, id := range op.SourceIDs {
+		l := h.lives[id]
+		if l == nil || l.Gone {
+			continue
+		}
+		h.size.count(&l.Bullet, -1)
+		merged = append(merged, MergedBullet{l.Bullet, l.Added})
+		l.add(BulletChange{Source: by, Type: op.Type, Before: l.Bullet.Content, Into: op.BulletID}, h.watch[id])
+		h.end(l)
+	}
+	return merged
 }
 
 // add appends a change. Unless all are to be kept, it drops old changes if there are too

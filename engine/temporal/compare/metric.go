@@ -49,6 +49,7 @@ func (s *builder) figures() []figure {
 		{name: "bullets updated", value: float64(delta.Updated)},
 		{name: "bullets removed", value: float64(delta.Removed)},
 		{name: "bullets tagged", value: float64(delta.Tagged)},
+		{name: "bullets merged", value: float64(delta.Merged)},
 		{name: "operations rejected", value: float64(delta.Rejected)},
 		{name: "bullets", value: float64(s.fold.Bullets)},
 		{name: "events", value: float64(s.about.Events)},

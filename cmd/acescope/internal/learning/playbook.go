@@ -119,9 +119,18 @@ func playbookLog(a *cli.App, ctx context.Context, name string, limit int) error 
 	return cli.WriteRows(a, slices.Values(lines), header, func(v PlaybookVersionLine) []any {
 		return []any{
 			v.Seq, fmt.Sprintf("%.12s", v.Hash), v.At.Local().Format(time.DateTime), v.TaskID,
-			fmt.Sprintf("+%d ~%d -%d", v.Added, v.Updated, v.Removed), v.Tagged, v.Bullets, brief(v.Rationale, 100),
+			changeCounts(v.Version), v.Tagged, v.Bullets, brief(v.Rationale, 100),
 		}
 	})
+}
+
+// changeCounts shows the accepted operations other than tags: "+2 ~1 -0", and "&1" for a MERGE.
+func changeCounts(v playbook.Version) string {
+	s := fmt.Sprintf("+%d ~%d -%d", v.Added, v.Updated, v.Removed)
+	if v.Merged > 0 {
+		s += fmt.Sprintf(" &%d", v.Merged)
+	}
+	return s
 }
 
 // brief returns at most n characters of a text as one line.

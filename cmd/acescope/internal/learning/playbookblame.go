@@ -201,6 +201,25 @@ func (f *eventFinder) line(
 	return line, nil
 }
 
+// printMerge writes what a MERGE did to a bullet: which bullets it merged, or which one the bullet was merged into.
+func printMerge(w io.Writer, t playbook.BulletChange) {
+	if t.Into != "" {
+		fmt.Fprintf(w, "  into %s", cli.SafeText(t.Into))
+		return
+	}
+	fmt.Fprintf(w, "  helpful +%d, harmful +%d, neutral +%d", t.Helpful, t.Harmful, t.Neutral)
+	for _, m := range t.Merged {
+		from := "START"
+		if m.Added != nil {
+			from = fmt.Sprintf("%s@%d %s", m.Added.Branch, m.Added.Seq, m.Added.TaskID)
+		}
+		fmt.Fprintf(w, "\n        merged %s (%s) %s", cli.SafeText(m.ID), cli.SafeText(from), cli.SafeText(m.Content))
+	}
+	if t.Content != "" {
+		fmt.Fprintf(w, "\n        %s", wordDiff(playbook.Words(t.Before, t.Content)))
+	}
+}
+
 func printBlame(w io.Writer, l BlameLine) error {
 	b := l.Bullet
 	fmt.Fprintf(w, "%s  %s  helpful %d, harmful %d, neutral %d\n%s\n", cli.SafeText(b.ID), cli.SafeText(b.Section),
@@ -219,6 +238,8 @@ func printBlame(w io.Writer, l BlameLine) error {
 			fmt.Fprintf(w, "  helpful +%d, harmful +%d, neutral +%d", t.Helpful, t.Harmful, t.Neutral)
 		case ace.OpUpdate:
 			fmt.Fprintf(w, "\n        %s", wordDiff(playbook.Words(t.Before, t.Content)))
+		case ace.OpMerge:
+			printMerge(w, t.BulletChange)
 		}
 		if t.Type != ace.OpTag && t.Rationale != "" {
 			fmt.Fprintf(w, "\n        because %s", cli.SafeText(t.Rationale))

@@ -339,6 +339,24 @@ func TestReflect(t *testing.T) {
 	})
 }
 
+// TestL7Curate reads MERGE and DELETE with the field names that other curators use.
+func TestL7Curate(t *testing.T) {
+	ops := `{"reasoning": "Same.", "operations": [
+		{"type": "MERGE", "source_ids": ["[calc-00001]", "misc-00002"], "keep_id": "misc-00002", "merged_content": "Divide, then round."},
+		{"type": "DELETE", "skill_id": "misc-00002"}]}`
+	forBothServers(t, llm.Options{}, llmtest.Script(llmtest.Reply{Text: ops}), func(t *testing.T, p model.Provider, s *llmtest.Server) {
+		r, err := p.Curate(t.Context(), ace.CuratorInput{}, samplePlaybook())
+		if err != nil || len(r.Accepted) != 2 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		merge, remove := r.Accepted[0], r.Accepted[1]
+		if merge.Type != ace.OpMerge || merge.BulletID != "misc-00002" || merge.Content != "Divide, then round." ||
+			!slices.Equal(merge.SourceIDs, []string{"calc-00001"}) || remove.Type != ace.OpRemove {
+			t.Errorf("%+v", r.Accepted)
+		}
+	})
+}
+
 func TestCurate(t *testing.T) {
 	ops := `{"reasoning": "New.", "operations": [
 		{"type": "add", "section": "formulas and calculations", "content": "Quick ratio: (assets - stock) / liabilities.", "bullet_id": "x-1"},

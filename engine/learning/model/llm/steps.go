@@ -378,8 +378,11 @@ func operation(v gjson.Result) ace.Operation {
 	op := ace.Operation{
 		Type:     ace.OperationType(strings.ToUpper(f.text("type", "op", "operation", "action"))),
 		Section:  f.text("section", "category"),
-		Content:  f.text("content", "text", "new_content"),
-		BulletID: strings.Trim(f.text("bullet_id", "id", "skill_id", "bullet", "target_id"), "[] "),
+		Content:  f.text("content", "text", "new_content", "merged_content"),
+		BulletID: strings.Trim(f.text("bullet_id", "id", "skill_id", "bullet", "target_id", "keep_id"), "[] "),
+	}
+	if op.Type == ace.OpMerge {
+		op.SourceIDs = f.texts("source_ids", "bullet_ids", "skill_ids")
 	}
 	counters := object(f.get("metadata", "counters"))
 	for _, tag := range tagNames {
