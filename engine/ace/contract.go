@@ -99,6 +99,8 @@ type TaskInput struct {
 	Model        string       `json:"model"`
 	// Label is the expected answer, nil if unknown. Only the reflector sees it.
 	Label *string `json:"label,omitempty"`
+	// Grader compares the answer with the label; "" is exact. See engine/learning/grade.
+	Grader string `json:"grader,omitempty"`
 	// Steps overrides the provider of single steps, as in "generator": "builtin".
 	Steps map[string]string `json:"steps,omitempty"`
 	// Branch is the playbook branch that the delta is merged into; "" only records the delta.
@@ -305,6 +307,7 @@ type ReflectorInput struct {
 	BulletIDs []string        `json:"bullet_ids,omitempty"`
 	Answer    string          `json:"answer"`
 	Label     *string         `json:"label,omitempty"`
+	Grader    string          `json:"grader,omitempty"`
 }
 
 // BulletTag is the reflector's rating of one bullet: helpful, harmful or neutral.
@@ -313,12 +316,14 @@ type BulletTag struct {
 	Tag string `json:"tag"`
 }
 
-// ReflectorResult is the result of [ActivityReflector]. Correct is nil without a label.
+// ReflectorResult is the result of [ActivityReflector]. Correct is nil without a label. Score is the partial
+// credit from 0 to 1, nil unless the task names a grader; an answer is correct if it is 1.
 // Findings is the provider's own data for its curator.
 type ReflectorResult struct {
 	Insights   string          `json:"insights"`
 	BulletTags []BulletTag     `json:"bullet_tags,omitempty"`
 	Correct    *bool           `json:"correct,omitempty"`
+	Score      *float64        `json:"score,omitempty"`
 	Findings   json.RawMessage `json:"findings,omitempty"`
 	Usage      *Usage          `json:"usage,omitempty"`
 	Calls      *CallLog        `json:"model_calls,omitempty"`
@@ -415,6 +420,7 @@ type TaskResult struct {
 	ExitStatus   ExitStatus `json:"exit_status"`
 	Answer       string     `json:"answer"`
 	Correct      *bool      `json:"correct,omitempty"`
+	Score        *float64   `json:"score,omitempty"`   // see ReflectorResult
 	Verdict      Verdict    `json:"verdict,omitempty"` // "" in results of earlier versions; see Graded
 	PlaybookHash string     `json:"playbook_hash"`
 	Bullets      int        `json:"bullets"`         // in that playbook

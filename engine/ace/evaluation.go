@@ -13,6 +13,7 @@ type EvaluateInput struct {
 	Dataset Ref               `json:"dataset"`
 	From    int               `json:"from"`
 	Count   int               `json:"count"`
+	Grader  string            `json:"grader,omitempty"` // see TaskInput
 }
 
 // ProviderOf returns the provider of a step.
@@ -28,6 +29,8 @@ type EvaluateResult struct {
 	Wrong     []int `json:"wrong,omitempty"`
 	Unlabeled int   `json:"unlabeled,omitempty"`
 	Usage     Usage `json:"usage"`
+	// Score is the sum of the scores of the answers, 0 unless the input names a grader.
+	Score float64 `json:"score,omitempty"`
 	// Items is an artifact with an [EvalItem] per task, as JSON lines; nil from workers that keep none.
 	Items *Ref `json:"items,omitempty"`
 }
@@ -49,6 +52,8 @@ type EvalResult struct {
 	// Unlabeled is the number of tasks without a label. Earlier versions counted them as wrong.
 	Unlabeled int   `json:"unlabeled,omitempty"`
 	Usage     Usage `json:"usage"`
+	// Score is the sum of the scores of the answers, 0 unless the experiment names a grader.
+	Score float64 `json:"score,omitempty"`
 }
 
 // Labeled returns the number of tasks that Accuracy covers.
@@ -63,7 +68,9 @@ type EvalItem struct {
 	Answer  string  `json:"answer"`
 	Label   *string `json:"label,omitempty"`
 	Correct *bool   `json:"correct,omitempty"` // nil without a label
-	Plan    string  `json:"plan,omitempty"`
+	// Score is from 0 to 1; nil unless the input names a grader.
+	Score *float64 `json:"score,omitempty"`
+	Plan  string   `json:"plan,omitempty"`
 	// BulletIDs are the bullets that the generator cited; it was shown the whole playbook.
 	BulletIDs  []string     `json:"bullet_ids,omitempty"`
 	ToolCalls  []Invocation `json:"tool_calls,omitempty"`
@@ -92,6 +99,7 @@ func (s *ExperimentState) addEvaluated(r *EvaluateResult) {
 	t.Tasks += r.Tasks
 	t.Correct += r.Correct
 	t.Unlabeled += r.Unlabeled
+	t.Score = AddScores(t.Score, r.Score)
 	cost := nanos(t.Usage.CostUSD) + nanos(r.Usage.CostUSD)
 	t.Usage = t.Usage.Add(r.Usage)
 	t.Usage.CostUSD = dollars(cost)

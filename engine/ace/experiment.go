@@ -36,6 +36,7 @@ type ExperimentInput struct {
 	Parallel     int               `json:"parallel"`
 	Window       int               `json:"window,omitempty"`
 	PaceMS       int64             `json:"pace_ms,omitempty"`
+	Grader       string            `json:"grader,omitempty"` // see TaskInput
 	// MaxFailed is the share of failed tasks, from 0 to 1, above which the experiment fails. It also fails if
 	// all tasks failed. With nil, as in inputs of earlier versions, it completes whatever its tasks did.
 	MaxFailed *float64 `json:"max_failed,omitempty"`
@@ -61,6 +62,8 @@ type EpochResult struct {
 	Ungraded  int          `json:"ungraded,omitempty"`
 	Bucket    int          `json:"bucket,omitempty"`
 	Curve     []CurvePoint `json:"curve,omitempty"`
+	// Score is the sum of the scores of the answers, 0 unless the experiment names a grader.
+	Score float64 `json:"score,omitempty"`
 }
 
 // CurvePoint counts the answers in one bucket of tasks.
@@ -265,6 +268,9 @@ func newEpoch(epoch, tasks int) EpochResult {
 func (s *ExperimentState) completed(r *TaskResult) {
 	p := &s.Progress
 	s.count(r.Index, r.Graded())
+	if n := len(p.Epochs); n > 0 && r.Score != nil {
+		p.Epochs[n-1].Score = AddScores(p.Epochs[n-1].Score, *r.Score) // count made a copy
+	}
 	s.spend(r.Summary.Usage)
 	sum := r.Summary
 	sum.Usage = Usage{}
@@ -283,6 +289,9 @@ func (s *ExperimentState) spend(u Usage) {
 	p.Usage.CostUSD = dollars(s.nano)
 	p.Summary.Usage = p.Usage
 }
+
+// AddScores returns the sum of scores, which are multiples of a millionth: it does not depend on their order.
+func AddScores(a, b float64) float64 { return math.Round((a+b)*1e6) / 1e6 }
 
 func nanos(usd float64) int64 { return int64(math.Round(usd * 1e9)) }
 func dollars(n int64) float64 { return float64(n) / 1e9 }

@@ -67,6 +67,7 @@ type State struct {
 	BulletIDs       []string
 	Answer          string
 	Correct         *bool
+	Score           *float64
 	DeltaAnswer         // Operations are the curator's proposals with their latest outcome
 	PlaybookSeq     int // of PlaybookAfter in its branch
 	Usage           Usage
@@ -214,6 +215,7 @@ func (s *State) record(f Fact) {
 		s.Insights = r.Insights
 		s.BulletTags = r.BulletTags
 		s.Correct = r.Correct
+		s.Score = r.Score
 		step.Usage = r.Usage
 		step.Time = r.Time
 		step.Parsed = r.Parsed
@@ -361,7 +363,8 @@ func (s *State) Summary() Summary {
 // Result returns the result of the workflow.
 func (s *State) Result() TaskResult {
 	return TaskResult{
-		TaskID: s.Input.TaskID, ExitStatus: s.ExitStatus(), Answer: s.Answer, Correct: s.Correct, Verdict: s.Verdict(),
+		TaskID: s.Input.TaskID, ExitStatus: s.ExitStatus(), Answer: s.Answer, Correct: s.Correct, Score: s.Score,
+		Verdict:      s.Verdict(),
 		PlaybookHash: s.PlaybookAfter, Bullets: s.Bullets, Seq: s.PlaybookSeq,
 		Index: s.Input.Index, Summary: s.Summary(),
 	}
@@ -390,6 +393,7 @@ type PhaseAnswer struct {
 	Steps           []StepState `json:"steps"`
 	Answer          string      `json:"answer,omitempty"`
 	Correct         *bool       `json:"correct,omitempty"`
+	Score           *float64    `json:"score,omitempty"` // see ReflectorResult
 	Usage           Usage       `json:"usage"`
 	Failure         *Failure    `json:"failure,omitempty"`
 	// Unread says what of the input could not be read.
@@ -445,7 +449,7 @@ type Call struct {
 func (s *State) CurrentPhase() PhaseAnswer {
 	return PhaseAnswer{
 		Phase: s.Phase, Status: s.Reported, Verdict: s.Verdict(), CancelRequested: s.CancelRequested,
-		Steps: s.expectedSteps(), Answer: s.Answer, Correct: s.Correct,
+		Steps: s.expectedSteps(), Answer: s.Answer, Correct: s.Correct, Score: s.Score,
 		Usage: s.Usage, Failure: s.Failure, Unread: s.Unread,
 	}
 }

@@ -3,6 +3,7 @@ package ace_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -182,7 +183,8 @@ func TestExperimentAnyOrder(t *testing.T) {
 	var facts []ace.ExperimentFact
 	for i := range 38 {
 		right := i%3 > 0
-		facts = append(facts, ace.ExperimentFact{Completed: &ace.TaskResult{Index: i, Correct: &right, Seq: i + 1, PlaybookHash: fmt.Sprint("v", i+1), Bullets: i, Summary: ace.Summary{Skills: 3, Usage: ace.Usage{CostUSD: 0.1 * float64(i+1)}}}})
+		score := math.Round(float64(i)/38*1e6) / 1e6
+		facts = append(facts, ace.ExperimentFact{Completed: &ace.TaskResult{Index: i, Correct: &right, Score: &score, Seq: i + 1, PlaybookHash: fmt.Sprint("v", i+1), Bullets: i, Summary: ace.Summary{Skills: 3, Usage: ace.Usage{CostUSD: 0.1 * float64(i+1)}}}})
 	}
 	facts = append(facts, ace.ExperimentFact{Failed: &ace.Failure{Kind: ace.TimedOut}}, ace.ExperimentFact{Failed: &ace.Failure{Kind: ace.Failed}})
 	want := ""
@@ -193,7 +195,7 @@ func TestExperimentAnyOrder(t *testing.T) {
 		if s.Progress.Stage != ace.StageEvaluating {
 			t.Fatalf("before the first epoch: %s", s.Progress.Stage)
 		}
-		s.Apply(ace.ExperimentFact{Evaluated: &ace.EvaluateResult{Tasks: 50, Correct: 10}})
+		s.Apply(ace.ExperimentFact{Evaluated: &ace.EvaluateResult{Tasks: 50, Correct: 10, Score: 12.345678}})
 		r.Shuffle(len(facts), func(i, j int) { facts[i], facts[j] = facts[j], facts[i] })
 		for _, f := range facts {
 			if s.Progress.Stage != ace.StageLearning {
@@ -201,8 +203,8 @@ func TestExperimentAnyOrder(t *testing.T) {
 			}
 			s.Apply(f)
 		}
-		s.Apply(ace.ExperimentFact{Evaluated: &ace.EvaluateResult{Tasks: 25, Correct: 20, Wrong: []int{3}}})
-		s.Apply(ace.ExperimentFact{Evaluated: &ace.EvaluateResult{Tasks: 25, Correct: 25}})
+		s.Apply(ace.ExperimentFact{Evaluated: &ace.EvaluateResult{Tasks: 25, Correct: 20, Wrong: []int{3}, Score: 0.2}})
+		s.Apply(ace.ExperimentFact{Evaluated: &ace.EvaluateResult{Tasks: 25, Correct: 25, Score: 0.1}})
 		data, err := json.Marshal(s.Progress)
 		if err != nil {
 			t.Fatal(err)
@@ -213,7 +215,7 @@ func TestExperimentAnyOrder(t *testing.T) {
 		if string(data) != want {
 			t.Fatalf("result depends on the order:\n%s\nwant\n%s", data, want)
 		}
-		if p := s.Progress; p.After != "v38" || p.Epochs[0].Failed != 2 || p.Epochs[0].Correct != 25 || p.Eval[1].Accuracy != 0.9 || p.Status != ace.Completed {
+		if p := s.Progress; p.After != "v38" || p.Epochs[0].Failed != 2 || p.Epochs[0].Correct != 25 || p.Eval[1].Accuracy != 0.9 || p.Eval[1].Score != 0.3 || p.Epochs[0].Score != 18.5 || p.Status != ace.Completed {
 			t.Fatalf("%+v", p)
 		}
 	}

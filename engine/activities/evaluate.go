@@ -13,7 +13,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/learning/dataset"
-	"acescope/engine/learning/model"
+	"acescope/engine/learning/grade"
 )
 
 // evaluation is what an evaluation has done so far.
@@ -85,6 +85,9 @@ func (e *evaluation) add(item ace.EvalItem) {
 	default:
 		e.total.Wrong = append(e.total.Wrong[:len(e.total.Wrong):len(e.total.Wrong)], item.Index)
 	}
+	if item.Score != nil {
+		e.total.Score = ace.AddScores(e.total.Score, *item.Score)
+	}
 	if item.Usage != nil {
 		e.total.Usage = e.total.Usage.Add(*item.Usage)
 	}
@@ -138,8 +141,10 @@ func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, t a
 		return item, err
 	}
 	item.Answer = cmp.Or(k.Answer, g.Answer)
-	if t.Label != nil {
-		item.Correct = new(model.SameAnswer(item.Answer, *t.Label))
+	item.Correct, item.Score, err = grade.Verdict(ace.ReflectorInput{Answer: item.Answer, Label: t.Label,
+		Grader: in.Grader})
+	if err != nil {
+		return item, err
 	}
 	item.Plan = ace.Cut(g.Plan, maxPlan)
 	item.BulletIDs = g.BulletIDs

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
 	"acescope/engine/ace"
@@ -146,6 +148,49 @@ func TestEvaluateWithoutLabels(t *testing.T) {
 	}
 	if err != nil || r.Tasks != 2 || r.Correct != 1 || r.Unlabeled != 1 || len(r.Wrong) != 0 {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestL7EvaluateScores keeps partial scores, also those of the attempt that a retry resumes.
+func TestL7EvaluateScores(t *testing.T) {
+	store, err := artifact.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := store.PutBytes(t.Context(), []byte("{\"context\": \"a\", \"target\": \"1\"}\n{\"context\": \"b\", \"target\": \"1,2,3\"}\n{\"context\": \"c\", \"target\": \"1,2\"}\n"), "application/jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &Activities{Artifacts: store, secrets: redact.New(), Providers: []model.Provider{&counting{}}}
+	for grader, want := range map[string]ace.EvaluateResult{
+		"tags": {Tasks: 3, Correct: 1, Wrong: []int{1, 2}, Score: 1.833333},
+		"":     {Tasks: 3, Correct: 1, Wrong: []int{1, 2}},
+	} {
+		var s testsuite.WorkflowTestSuite
+		e := s.NewTestActivityEnvironment()
+		e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})
+		done := ace.EvaluateResult{Tasks: 1, Correct: 1}
+		if grader != "" {
+			done.Score = 1
+		}
+		e.SetHeartbeatDetails(done)
+		v, err := e.ExecuteActivity(a.evaluate, ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"}, Dataset: set, Count: 3, Grader: grader})
+		var r ace.EvaluateResult
+		if err == nil {
+			err = v.Get(&r)
+		}
+		r.Usage = ace.Usage{}
+		if err != nil || !reflect.DeepEqual(r, want) {
+			t.Errorf("%q: %+v, %v", grader, r, err)
+		}
+	}
+	var s testsuite.WorkflowTestSuite
+	e := s.NewTestActivityEnvironment()
+	e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})
+	_, err = e.ExecuteActivity(a.evaluate, ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"}, Dataset: set, Count: 1, Grader: "best"})
+	var app *temporal.ApplicationError
+	if !errors.As(err, &app) || !app.NonRetryable() {
+		t.Errorf("unknown grader: %v", err)
 	}
 }
 

@@ -223,7 +223,7 @@ func (x *experiment) taskInput(epoch int, t ace.Task, playbook string) ace.TaskI
 		Label: t.Label, Adapter: x.in.Adapter, PlaybookHash: playbook, SkillsConfig: x.in.SkillsConfig,
 		ExperimentID: x.in.ExperimentID, DatasetID: x.in.DatasetID, Provider: x.in.Provider,
 		Model: x.in.Model, Steps: x.in.Steps, Branch: x.in.ExperimentID, Epoch: epoch, Index: t.Index,
-		PaceMS: x.in.PaceMS, Revision: revision,
+		PaceMS: x.in.PaceMS, Revision: revision, Grader: x.in.Grader,
 	}
 }
 
@@ -245,7 +245,7 @@ func (x *experiment) count(r *ace.TaskResult, err error) {
 func (x *experiment) evaluate(ctx workflow.Context) error {
 	options := withOptions(ctx, ace.ActivityEvaluate, x.in.Provider)
 	for from := 0; from < x.in.EvalTasks; {
-		in := ace.EvaluateInput{Task: x.taskContext(ctx), Steps: x.in.Steps, Dataset: *x.in.Eval}
+		in := ace.EvaluateInput{Task: x.taskContext(ctx), Steps: x.in.Steps, Dataset: *x.in.Eval, Grader: x.in.Grader}
 		var futures []workflow.Future
 		for ; len(futures) < x.in.Parallel && from < x.in.EvalTasks; from += evalChunk {
 			in.From = from

@@ -214,7 +214,8 @@ func (t *task) input(ctx workflow.Context, in ace.TaskInput, step ace.Phase) any
 			Program: plan.Program, BulletIDs: plan.BulletIDs, Answer: plan.Answer}
 	case ace.PhaseReflector:
 		return ace.ReflectorInput{Task: about, Prompt: in.Prompt, PromptRef: in.PromptRef, Plan: plan.Plan,
-			Program: plan.Program, BulletIDs: plan.BulletIDs, Answer: t.state.Answer, Label: in.Label}
+			Program: plan.Program, BulletIDs: plan.BulletIDs, Answer: t.state.Answer, Label: in.Label,
+			Grader: in.Grader}
 	case ace.PhaseCurator:
 		return ace.CuratorInput{Task: about, Insights: t.reflected.Insights, BulletTags: t.reflected.BulletTags,
 			Findings: t.reflected.Findings, Correct: t.reflected.Correct}

@@ -1,5 +1,5 @@
 // Package dataset reads data sets of labeled problems: JSON lines {context, question, target}. It
-// may import engine/ace and engine/store/artifact.
+// may import engine/ace, engine/learning/grade and engine/store/artifact.
 //
 // A data set is checked and copied into the artifact store before anything runs on it, so that
 // a run can be replayed after the file has changed. Order: tasks have the order of their lines.
@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"acescope/engine/ace"
+	"acescope/engine/learning/grade"
 	"acescope/engine/store/artifact"
 )
 
@@ -115,15 +116,34 @@ func lines(r io.Reader) *bufio.Scanner {
 	return in
 }
 
+// header returns the grader that a header line names. A header is an object with no other field.
+func header(raw []byte) (grader string, ok bool) {
+	var fields map[string]string
+	if json.Unmarshal(raw, &fields) != nil || len(fields) != 1 {
+		return "", false
+	}
+	grader, ok = fields["grader"]
+	return grader, ok
+}
+
 // scan calls fn for each task in order, with the bytes of its line and the names of the fields that
-// the task does not hold, until fn returns false. It skips blank lines.
-func scan(in *bufio.Scanner, path string, fn func(t ace.Task, raw []byte, lost []string) (bool, error)) error {
-	index, n := 0, 0
+// the task does not hold, until fn returns false. It skips blank lines. It passes the grader of a header to onHeader.
+func scan(in *bufio.Scanner, path string, onHeader func(grader string) error, fn func(t ace.Task, raw []byte, lost []string) (bool, error)) error {
+	index, n, first := 0, 0, true
 	for in.Scan() {
 		n++
 		raw := bytes.TrimSpace(in.Bytes())
 		if len(raw) == 0 {
 			continue
+		}
+		if first && onHeader != nil {
+			first = false
+			if grader, ok := header(raw); ok {
+				if err := onHeader(grader); err != nil {
+					return &LineError{path, n, err}
+				}
+				continue
+			}
 		}
 		task, lost, err := parseLine(raw)
 		if err != nil {
@@ -154,12 +174,20 @@ type Set struct {
 	Ref   ace.Ref
 	Tasks int
 	Lost  []LostField
+	// Grader is that of the header, a first line such as {"grader": "choice"}; "" without a header.
+	Grader string
 }
 
 // LostField is a field that tasks do not hold, and the number of lines that have it.
 type LostField struct {
 	Field string `json:"field"`
 	Lines int    `json:"lines"`
+}
+
+func (s *Set) header(grader string) error {
+	_, err := grade.New(grader)
+	s.Grader = grader
+	return err
 }
 
 // maxLost bounds the names that a set keeps. Further names are counted together as moreLost.
@@ -196,7 +224,7 @@ func Ingest(ctx context.Context, path string, f io.Reader, store *artifact.Store
 	stopped := make(chan error, 1)
 	go func() {
 		out := bufio.NewWriterSize(pw, 1<<16)
-		err := scan(lines(f), path, func(_ ace.Task, raw []byte, lost []string) (bool, error) {
+		err := scan(lines(f), path, set.header, func(_ ace.Task, raw []byte, lost []string) (bool, error) {
 			set.Tasks++
 			set.lose(lost)
 			_, werr := fmt.Fprintf(out, "%s\n", raw)
@@ -251,7 +279,7 @@ func Load(ctx context.Context, store *artifact.Store, set ace.Ref, from, count i
 	}
 	tasks := make([]ace.Task, 0, count)
 	size := 0
-	err = scan(in, set.SHA256, func(t ace.Task, _ []byte, _ []string) (bool, error) {
+	err = scan(in, set.SHA256, nil, func(t ace.Task, _ []byte, _ []string) (bool, error) {
 		t.Index += from
 		if len(t.Prompt) > ace.InlineBytes {
 			ref, err := store.PutBytes(ctx, []byte(t.Prompt), "text/plain; charset=utf-8")

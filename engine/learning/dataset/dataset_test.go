@@ -77,6 +77,27 @@ func TestL2LostFields(t *testing.T) {
 	}
 }
 
+func TestL7Header(t *testing.T) {
+	s := store(t)
+	set, err := ingest(t.Context(), s, "\n{\"grader\": \"numeric:1%\"}\n{\"context\":\"a\"}\n", 0)
+	if err != nil || set.Grader != "numeric:1%" || set.Tasks != 1 {
+		t.Fatalf("%+v, %v", set, err)
+	}
+	if tasks, err := Load(t.Context(), s, set.Ref, 0, 2); err != nil || len(tasks) != 1 || tasks[0].Prompt != "a" {
+		t.Errorf("%+v, %v", tasks, err)
+	}
+	var bad *LineError
+	for content, line := range map[string]int{
+		"{\"grader\": \"best\"}\n{\"context\":\"a\"}\n":        1,
+		"{\"context\":\"a\"}\n{\"grader\": \"choice\"}\n":      2,
+		"{\"grader\": \"choice\"}\n{\"grader\": \"choice\"}\n": 2,
+	} {
+		if _, err := ingest(t.Context(), s, content, 0); !errors.As(err, &bad) || bad.Line != line {
+			t.Errorf("%s: %v", content, err)
+		}
+	}
+}
+
 func TestIngestKeepsTasksBeforeError(t *testing.T) {
 	content := "{\"context\":\"a\"}\n\n{\"context\":\"b\"}\n{\"context\":\n{\"context\":\"d\"}\n"
 	s := store(t)
@@ -161,7 +182,7 @@ func FuzzScan(f *testing.F) {
 	f.Add("\n\n\x00{}\r\n")
 	f.Fuzz(func(t *testing.T, content string) {
 		n := 0
-		err := scan(lines(strings.NewReader(content)), "f", func(task ace.Task, raw []byte, _ []string) (bool, error) {
+		err := scan(lines(strings.NewReader(content)), "f", nil, func(task ace.Task, raw []byte, _ []string) (bool, error) {
 			if task.Index != n || strings.TrimSpace(task.Prompt) == "" || len(raw) == 0 {
 				t.Fatalf("task %d: %+v", n, task)
 			}

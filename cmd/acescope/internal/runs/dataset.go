@@ -17,6 +17,7 @@ type DatasetLine struct {
 	Dataset   ace.Ref             `json:"dataset"`
 	Tasks     int                 `json:"tasks"`
 	Lost      []dataset.LostField `json:"lost,omitempty"`
+	Grader    string              `json:"grader,omitempty"`
 }
 
 // DatasetCommand returns the command dataset.
@@ -47,7 +48,7 @@ func storeDataset(a *cli.App, ctx context.Context, path string, limit int) error
 	if err != nil {
 		return datasetError(err)
 	}
-	line := DatasetLine{"dataset", set.ID, set.Ref, set.Tasks, set.Lost}
+	line := DatasetLine{"dataset", set.ID, set.Ref, set.Tasks, set.Lost, set.Grader}
 	return cli.Report(a, line, "%s: %s, artifact %s", set.ID, cli.Numbered(int64(set.Tasks), "task"),
 		set.Ref.SHA256)
 }

@@ -218,13 +218,13 @@ func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
 		counts := map[string]int{string(ace.Correct): e.Correct, string(ace.Wrong): e.Labeled() - e.Correct,
 			string(ace.Unlabeled): e.Unlabeled}
 		fmt.Fprintf(w, "eval     %s: %d tasks: %s%s\n", whenEvaluated(e), e.Tasks, countsText(counts),
-			accuracyText(e.Labeled(), e.Accuracy))
+			accuracyText(e.Labeled(), e.Accuracy, e.Score))
 	}
 	for _, e := range p.Epochs {
 		counts := map[string]int{string(ace.Correct): e.Correct, string(ace.Wrong): e.Wrong,
 			string(ace.Unlabeled): e.Unlabeled, string(ace.Ungraded): e.Ungraded, string(ace.Failed): e.Failed}
 		fmt.Fprintf(w, "epoch    %d: %d tasks: %s%s\n",
-			e.Epoch, e.Tasks, countsText(counts), accuracyText(e.Labeled(), e.Accuracy))
+			e.Epoch, e.Tasks, countsText(counts), accuracyText(e.Labeled(), e.Accuracy, e.Score))
 	}
 	if b := p.Best; b != nil && len(p.Eval) > 1 {
 		fmt.Fprintf(w, "best     version %d, %s, accuracy %.3f", b.Evaluation, whenEvaluated(p.Eval[b.Evaluation]), b.Accuracy)
@@ -244,12 +244,17 @@ func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
 	return err
 }
 
-// accuracyText returns the accuracy of the labeled tasks, or "" without labels.
-func accuracyText(labeled int, accuracy float64) string {
+// accuracyText returns the accuracy of the labeled tasks and their mean score, if a grader gave scores; "" without
+// labels.
+func accuracyText(labeled int, accuracy, score float64) string {
 	if labeled == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; accuracy %.3f of %d", accuracy, labeled)
+	text := fmt.Sprintf("; accuracy %.3f of %d", accuracy, labeled)
+	if score > 0 {
+		text += fmt.Sprintf(", mean score %.3f", score/float64(labeled))
+	}
+	return text
 }
 
 // runTask starts one task and, without --detach, follows it until it closes.

@@ -19,12 +19,13 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/learning/dataset"
+	"acescope/engine/learning/grade"
 )
 
 // RunFlags are the flags of acescope run.
 type RunFlags struct {
 	Dataset, Eval, Experiment, Provider, model string
-	playbook, Adapter                          string
+	playbook, Adapter, grader                  string
 	Epochs, limit, Parallel, window            int
 	tools, phases                              []string
 	providers                                  map[string]string // by phase, parsed from phases
@@ -85,7 +86,7 @@ func RunCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// addProviderFlags adds the flags that say what executes the phases.
+// addProviderFlags adds the flags that say what executes the phases and how their answers are graded.
 func (f *RunFlags) addProviderFlags(a *cli.App, fs *pflag.FlagSet) {
 	fs.StringVar(&f.Provider, "provider", "builtin",
 		"provider of the phases; \"acescope doctor\" lists them; blueprint:NAME is your program, see docs/guides/workers.md")
@@ -93,6 +94,8 @@ func (f *RunFlags) addProviderFlags(a *cli.App, fs *pflag.FlagSet) {
 		"provider of one phase, as PHASE=PROVIDER: generator, skills, reflector or curator; repeatable")
 	a.AgentDirsFlag(fs)
 	fs.StringVar(&f.model, "model", "", "model (default: the provider's)")
+	fs.StringVar(&f.grader, "grader", "",
+		"how answers are compared with labels: "+grade.Names+" (default: the data set's header, or exact)")
 }
 
 var permissionModes = []string{"default", "plan", "acceptEdits", "dontAsk", "full"}
@@ -103,6 +106,10 @@ func (f RunFlags) check(prompt string) error {
 		return cli.UsageError("nothing to run: give a PROMPT or --dataset FILE")
 	case prompt != "" && f.Dataset != "":
 		return cli.UsageError("give a PROMPT or --dataset FILE, not both")
+	case f.grader != "" && f.Dataset == "":
+		return cli.UsageError("--grader needs --dataset")
+	case f.graderError() != nil:
+		return cli.UsageError("--grader: %w", f.graderError())
 	case f.Eval != "" && f.Dataset == "":
 		return cli.UsageError("--eval needs --dataset")
 	case f.evalEvery < 0:
@@ -131,6 +138,11 @@ func (f RunFlags) check(prompt string) error {
 		return cli.UsageError("the PROMPT is empty")
 	}
 	return nil
+}
+
+func (f RunFlags) graderError() error {
+	_, err := grade.New(f.grader)
+	return err
 }
 
 // maxFailedShare returns the share of failed tasks from 0 to 1, or -1 if the flag is invalid.
@@ -257,6 +269,7 @@ func ExperimentInput(a *cli.App, ctx context.Context, e *engine.Engine, f RunFla
 		in.EvalTasks = train.Tasks
 		in.Tasks = 0
 	}
+	in.Grader = cmp.Or(f.grader, train.Grader)
 	in.PlaybookHash, err = startPlaybook(a, ctx, e, f)
 	return in, partial, err
 }

@@ -319,6 +319,9 @@ func (p *page) task(d *histories.Detail) {
 	if c := d.Phase.Correct; c != nil {
 		answer += map[bool]string{true: "  (correct)", false: "  (wrong)"}[*c]
 	}
+	if s := d.Phase.Score; s != nil {
+		answer += fmt.Sprintf("  score %.3f by %s", *s, d.Input.Grader)
+	}
 	p.text("answer", answer)
 	if d.Input.Label != nil {
 		p.text("expected", *d.Input.Label)

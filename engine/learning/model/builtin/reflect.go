@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"acescope/engine/ace"
+	"acescope/engine/learning/grade"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
 )
@@ -25,6 +26,11 @@ func (learner) Reflect(ctx context.Context, in ace.ReflectorInput, book *playboo
 	}
 	p := parseProblem(in.Prompt)
 	r := reflection{p: p, in: in}
+	correct, score, err := grade.Verdict(in)
+	if err != nil {
+		return ace.ReflectorResult{}, err
+	}
+	r.correct = correct
 	switch {
 	case in.Label == nil:
 		r.say("There is no label to compare the answer %q with: nothing was judged.", clip(in.Answer))
@@ -36,7 +42,7 @@ func (learner) Reflect(ctx context.Context, in ace.ReflectorInput, book *playboo
 	if err != nil {
 		return ace.ReflectorResult{}, fmt.Errorf("reflect: encode the findings: %w", err)
 	}
-	return ace.ReflectorResult{Insights: r.text, BulletTags: r.tags, Correct: r.correct, Findings: raw,
+	return ace.ReflectorResult{Insights: r.text, BulletTags: r.tags, Correct: r.correct, Score: score, Findings: raw,
 		Usage: countWords(in.Prompt+" "+in.Answer, r.text)}, nil
 }
 
@@ -77,8 +83,7 @@ func (r *reflection) used(id string) bool {
 // judge compares the answer with the label and looks for an explanation of the label.
 func (r *reflection) judge(book *playbook.Playbook) {
 	label := *r.in.Label
-	correct := model.SameAnswer(r.in.Answer, label)
-	r.correct = &correct
+	correct := *r.correct
 	r.out.Formula = r.p.Formula
 	value, numeric := model.ParseNumber(label)
 	tag := harmful

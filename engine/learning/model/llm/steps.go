@@ -14,6 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"acescope/engine/ace"
+	"acescope/engine/learning/grade"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
 )
@@ -85,7 +86,7 @@ func knownIDs(book *playbook.Playbook, named []string) (ids, remarks []string) {
 // maxQuestion is the number of bytes of the task that the curator gets.
 const maxQuestion = 2 << 10
 
-// Reflect implements [model.Provider]. [model.SameAnswer] decides whether the answer is
+// Reflect implements [model.Provider]. The grader of the task decides whether the answer is
 // correct, not the model.
 func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput, book *playbook.Playbook) (ace.ReflectorResult, error) {
 	s, err := p.begin(ctx, in.Task, nil)
@@ -93,9 +94,12 @@ func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput, book *pla
 		return ace.ReflectorResult{}, err
 	}
 	book = orEmpty(book)
-	correct := isCorrect(in)
+	correct, score, err := grade.Verdict(in)
+	if err != nil {
+		return ace.ReflectorResult{}, err
+	}
 	var out reflected
-	r := s.request(reflectorPrompt, book, reflectorMessage(in, book, correct))
+	r := s.request(reflectorPrompt, book, reflectorMessage(in, book, correct, score))
 	r.System = r.System[:1] // without the playbook
 	v, err := s.answer(ctx, r, out.parse)
 	if err != nil {
@@ -112,16 +116,8 @@ func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput, book *pla
 	if err != nil {
 		return ace.ReflectorResult{}, fmt.Errorf("reflect: encode the findings: %w", err)
 	}
-	return ace.ReflectorResult{Insights: out.insights(), BulletTags: out.tags, Correct: correct, Findings: findings,
-		Usage: s.used(), Parsed: s.verdict(v, out.remarks)}, nil
-}
-
-// isCorrect returns nil if the task has no label.
-func isCorrect(in ace.ReflectorInput) *bool {
-	if in.Label == nil {
-		return nil
-	}
-	return new(model.SameAnswer(in.Answer, *in.Label))
+	return ace.ReflectorResult{Insights: out.insights(), BulletTags: out.tags, Correct: correct, Score: score,
+		Findings: findings, Usage: s.used(), Parsed: s.verdict(v, out.remarks)}, nil
 }
 
 // Curate implements [model.Provider]. The reflector's tags always count; each operation of the

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
 
 	"acescope/engine/ace"
+	"acescope/engine/learning/grade"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
 )
@@ -119,10 +121,10 @@ func invocation(f fields) (ace.Invocation, bool) {
 	return inv, inv.Name != ""
 }
 
-// Reflector parses the result of a reflector. If the program does not say whether the answer
-// is correct and the task has a label, [model.SameAnswer] decides.
+// Reflector parses the result of a reflector. If the program states neither whether the answer is
+// correct nor a score, and the task has a label, the grader of the task decides.
 func (w Written) Reflector(book *playbook.Playbook, in ace.ReflectorInput) (ace.ReflectorResult, error) {
-	v, f, err := w.read(ace.PhaseReflector, anyOf("insights", "bullet_tags", "correct", "findings", "key_insight"))
+	v, f, err := w.read(ace.PhaseReflector, anyOf("insights", "bullet_tags", "correct", "score", "findings", "key_insight"))
 	if err != nil {
 		return ace.ReflectorResult{}, err
 	}
@@ -133,7 +135,15 @@ func (w Written) Reflector(book *playbook.Playbook, in ace.ReflectorInput) (ace.
 	if r.Findings, err = w.own(f, "findings"); err != nil {
 		return r, err
 	}
-	r.Correct = isCorrect(in)
+	if r.Correct, r.Score, err = grade.Verdict(in); err != nil {
+		return r, err
+	}
+	if score := f.get("score"); score.Exists() {
+		r.Score = new(math.Round(min(max(number(score), 0), 1)*1e6) / 1e6)
+		r.Correct = new(*r.Score == 1)
+	} else if f.get("correct").Exists() {
+		r.Score = nil
+	}
 	if f.get("correct").Exists() {
 		r.Correct = new(f.boolean("correct", false))
 	}
