@@ -169,17 +169,18 @@ func TestL7EvaluateScores(t *testing.T) {
 		var s testsuite.WorkflowTestSuite
 		e := s.NewTestActivityEnvironment()
 		e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})
-		done := ace.EvaluateResult{Tasks: 1, Correct: 1}
+		done := ace.EvalItem{Correct: new(true)}
 		if grader != "" {
-			done.Score = 1
+			done.Score = new(1.0)
 		}
-		e.SetHeartbeatDetails(done)
+		e.SetHeartbeatDetails([]ace.EvalItem{done})
 		v, err := e.ExecuteActivity(a.evaluate, ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"}, Dataset: set, Count: 3, Grader: grader})
 		var r ace.EvaluateResult
 		if err == nil {
 			err = v.Get(&r)
 		}
 		r.Usage = ace.Usage{}
+		r.Items = nil
 		if err != nil || !reflect.DeepEqual(r, want) {
 			t.Errorf("%q: %+v, %v", grader, r, err)
 		}
