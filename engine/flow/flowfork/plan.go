@@ -35,6 +35,8 @@ type Point struct {
 type Changes struct {
 	Inputs map[string]json.RawMessage
 	Source *flow.Source // nil: the file of the original
+	// Prompt is another prompt of the step of the point, with expressions as in the file. nil: no change.
+	Prompt *string
 }
 
 // Plan is a planned fork.
@@ -72,7 +74,7 @@ func New(workflowID string, events []*historypb.HistoryEvent, at Point, c Change
 	}
 	p := &Plan{WorkflowID: workflowID, RunID: history.OriginOf(events).RunID, Step: at.Step, Input: rec.Input,
 		Changed: map[string]ace.ForkChange{}, Reused: []string{}, Rerun: []Operation{}}
-	f, err := p.change(rec, c)
+	f, err := p.change(rec, at.Step, c)
 	if err != nil {
 		return nil, err
 	}
@@ -85,20 +87,10 @@ func New(workflowID string, events []*historypb.HistoryEvent, at Point, c Change
 }
 
 // change applies the changes to the input.
-func (p *Plan) change(rec *flow.Record, c Changes) (*flow.Flow, error) {
-	f := rec.Flow
-	if c.Source != nil && c.Source.Digest() != rec.Input.Digest {
-		if rec.Input.Carried != nil {
-			return nil, fmt.Errorf("%w: the run continues another one at a place in its file, so it keeps the file",
-				fork.ErrNoChange)
-		}
-		p.Input.Source = *c.Source
-		p.Input.Digest = c.Source.Digest()
-		p.Changed["flow"] = ace.ForkChange{From: rec.Input.Digest[:12], To: p.Input.Digest[:12]}
-		var err error
-		if f, err = flow.Parsed(p.Input.Source, p.Input.Digest); err != nil {
-			return nil, err
-		}
+func (p *Plan) change(rec *flow.Record, step string, c Changes) (*flow.Flow, error) {
+	f, err := p.changeSource(rec, step, c)
+	if err != nil {
+		return nil, err
 	}
 	inputs := map[string]json.RawMessage{}
 	if err := json.Unmarshal(p.Input.Inputs, &inputs); err != nil {
@@ -118,6 +110,40 @@ func (p *Plan) change(rec *flow.Record, c Changes) (*flow.Flow, error) {
 	if p.Input.Inputs, err = f.CheckInputs(data); err != nil {
 		return nil, fmt.Errorf("%w: %w", fork.ErrNoChange, err)
 	}
+	return f, nil
+}
+
+// changeSource applies the changes to the file of the flow.
+func (p *Plan) changeSource(rec *flow.Record, step string, c Changes) (f *flow.Flow, err error) {
+	f = rec.Flow
+	src := p.Input.Source
+	other := c.Source != nil && c.Source.Digest() != rec.Input.Digest
+	switch {
+	case (other || c.Prompt != nil) && rec.Input.Carried != nil:
+		return nil, fmt.Errorf("%w: the run continues another one at a place in its file, so it keeps the file",
+			fork.ErrNoChange)
+	case c.Prompt != nil && step == "":
+		return nil, fmt.Errorf("%w: to change a prompt, fork from the step that has it", fork.ErrNoChange)
+	}
+	if other {
+		src = *c.Source
+		p.Changed["flow"] = ace.ForkChange{From: rec.Input.Digest[:12], To: src.Digest()[:12]}
+		if f, err = flow.Parsed(src, src.Digest()); err != nil {
+			return nil, err
+		}
+	}
+	if c.Prompt != nil {
+		before, ok := src.PromptAt(f, step)
+		if !ok || before != *c.Prompt {
+			p.Changed["prompt"] = ace.ForkChange{From: ace.Cut(before, ace.PreviewBytes),
+				To: ace.Cut(*c.Prompt, ace.PreviewBytes)}
+			if src, f, err = src.WithPrompt(f, step, *c.Prompt); err != nil {
+				return nil, fmt.Errorf("%w: %w", fork.ErrNoChange, err)
+			}
+		}
+	}
+	p.Input.Source = src
+	p.Input.Digest = src.Digest()
 	return f, nil
 }
 

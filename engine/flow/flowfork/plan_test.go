@@ -59,6 +59,7 @@ func TestWaits(t *testing.T) {
 
 func TestImpossible(t *testing.T) {
 	loop := replaytest.Recorded(t, "flow-loop")
+	prompt := "x"
 	for name, c := range map[string]struct {
 		history string
 		at      Point
@@ -74,6 +75,11 @@ func TestImpossible(t *testing.T) {
 			fork.ErrNoChange, "names"},
 		"continued": {"flow-continued", Point{Event: 1}, Changes{Source: &flow.Source{}}, fork.ErrNoChange,
 			"keeps the file"},
+		"prompt": {"flow-continued", Point{Event: 1}, Changes{Prompt: &prompt}, fork.ErrNoChange, "keeps the file"},
+		"prompt at an event": {"flow-loop", Point{Event: 1}, Changes{Prompt: &prompt}, fork.ErrNoChange,
+			"fork from the step that has it"},
+		"prompt of a loop": {"flow-loop", Point{Step: "each"}, Changes{Prompt: &prompt}, fork.ErrNoChange,
+			`step "each" has no prompt`},
 	} {
 		events := loop
 		if c.history != "flow-loop" {
