@@ -91,6 +91,7 @@ func screens(c *console.Console, f Feeds) []tui.Screen {
 // Screens returns the screens, the list of runs first, and the keys that work on all of them.
 func Screens(o console.Options, f Feeds) ([]tui.Screen, []tui.Binding) {
 	c := console.New(o)
+	c.Detail = f.Run.Detail
 	return screens(c, f), bindings(c)
 }
 

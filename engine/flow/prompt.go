@@ -2,6 +2,7 @@ package flow
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -25,7 +26,7 @@ func (s Source) PromptAt(f *Flow, path string) (prompt string, ok bool) {
 
 // WithPrompt returns the source with another prompt of the step at a path of the flow that the source parses
 // to, and its flow. All executions of the step have that prompt. A prompt from a file of its own becomes part
-// of the flow, so that other steps with that file keep theirs. The error may be [Problems].
+// of the flow, so that other steps with that file keep theirs.
 func (s Source) WithPrompt(f *Flow, path, prompt string) (Source, *Flow, error) {
 	p, ok := s.promptNode(f, path)
 	if !ok {
@@ -45,6 +46,9 @@ func (s Source) WithPrompt(f *Flow, path, prompt string) (Source, *Flow, error) 
 	}
 	changed.Files[p.file] = b.String()
 	next, err := Parsed(changed, changed.Digest())
+	if problems, ok := errors.AsType[Problems](err); ok { // places are those of the written file
+		err = errors.New(strings.Trim(problems[0].Message+"; "+problems[0].Hint, "; "))
+	}
 	if err != nil {
 		return Source{}, nil, fmt.Errorf("prompt of step %s: %w", path, err)
 	}

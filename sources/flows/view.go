@@ -61,6 +61,19 @@ type View struct {
 	Phase ace.Phase `json:"-"`
 
 	hidden int // executions in iterations that Steps leaves out
+	source flow.Source
+	flow   *flow.Flow
+}
+
+// Flow returns the flow of the run, nil if its file cannot be parsed.
+func (v *View) Flow() *flow.Flow { return v.flow }
+
+// Prompt returns the prompt of a step by its path, before its expressions are evaluated.
+func (v *View) Prompt(path string) (prompt string, ok bool) {
+	if v.flow == nil {
+		return "", false
+	}
+	return v.source.PromptAt(v.flow, path)
 }
 
 // Waiting lists the steps that wait for a person.
@@ -124,11 +137,12 @@ func (f *Folder) Changed() []StepState { return f.operations.steps }
 func (f *Folder) View(s flow.State, most int) *View {
 	in := &f.Input
 	v := &View{Name: in.Name, Digest: in.Digest, By: in.By, Dir: in.Dir, Inputs: in.Inputs, Usage: s.Usage,
-		Operations: s.Operations, Dropped: s.Dropped, Phase: ace.Phase(flow.PhaseRunning)}
+		Operations: s.Operations, Dropped: s.Dropped, Phase: ace.Phase(flow.PhaseRunning), source: in.Source}
 	def, err := flow.Parsed(in.Source, in.Digest)
 	if err != nil {
 		v.Problem = err.Error()
 	}
+	v.flow = def
 	v.Steps = Tree(def, &s, most, func(id string) *Operation { return f.operations.byID[id] })
 	v.hidden = max(len(s.Steps)-v.begun(), 0)
 	if c := in.Carried; c != nil {

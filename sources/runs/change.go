@@ -19,6 +19,7 @@ type Field struct{ Name, Value string }
 type Change struct {
 	Verb     string  // fork, reset, terminate or signal
 	At       Point   // of a fork or a reset
+	Step     string  // point of a fork of a run of a flow, by its path; "" if At is set
 	Fields   []Field // that a fork changes
 	Reason   string  // of a reset or a termination
 	Signal   string  // name

@@ -28,6 +28,8 @@ const ActionTimeout = 10 * time.Second
 type Actor struct {
 	Context context.Context
 	Actions Actions // nil for a console that only reads
+	// Detail is the selected run as far as it is read. It may be nil.
+	Detail Value[*histories.Detail]
 
 	nav      *Navigation
 	listing  *Listing

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,8 +27,8 @@ func ParseFork(line string) (at runs.Point, fields []runs.Field, err error) {
 	for _, p := range pairs {
 		switch p.Name {
 		case "at", "event":
-			if at.Event, err = strconv.ParseInt(p.Value, 10, 64); err != nil || at.Event < 1 {
-				return at, nil, fmt.Errorf("at=%s: want the number of an event", p.Value)
+			if at.Event, err = parseEvent(p.Value); err != nil {
+				return at, nil, err
 			}
 		case "phase":
 			at.Phase = ace.Phase(p.Value)
@@ -45,6 +46,14 @@ func ParseFork(line string) (at runs.Point, fields []runs.Field, err error) {
 		err = errors.New("give at=EVENT or phase=PHASE, not both")
 	}
 	return at, fields, err
+}
+
+func parseEvent(value string) (int64, error) {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("at=%s: want the number of an event", value)
+	}
+	return n, nil
 }
 
 // SplitPairs reads name=value pairs. Values with spaces are quoted.
@@ -122,6 +131,9 @@ func (a *Actor) completeForkArgs(arg string) []string {
 
 // CompleteFork completes field names, phases, and models of loaded runs.
 func (a *Actor) CompleteFork(line string, cursor int) (int, []string) {
+	if a.selectedFlow() {
+		return completeFlowFork(a.flowView(), line[:cursor])
+	}
 	typed := line[:cursor]
 	from := strings.LastIndexByte(typed, ' ') + 1
 	word := typed[from:]
@@ -210,7 +222,7 @@ func (a *Actor) MutationCommands() []tui.Command {
 		return nil
 	}
 	return []tui.Command{
-		{Name: "fork", Args: "[at=EVENT|phase=PHASE] [model=M] [prompt=\"…\"] …", Mutates: true,
+		{Name: "fork", Args: "[at=EVENT|phase=PHASE|from=STEP] [model=M] [prompt=\"…\"] …", Mutates: true,
 			Help: "rerun it from a point, with changes", Complete: a.completeForkArgs,
 			Do: func(s tui.Shell, args string) tea.Cmd {
 				if args == "" {
@@ -226,20 +238,24 @@ func (a *Actor) MutationCommands() []tui.Command {
 	}
 }
 
-// askFork opens the prompt for a fork. It starts with the point under the cursor, or the phase in which the run failed,
-// or the first phase.
+// askFork opens the prompt for a fork. It starts with the point under the cursor, or the phase or step in which the run
+// failed, or the first one.
 func (a *Actor) askFork(s tui.Shell, point string) tea.Cmd {
 	if _, ok := a.forkTarget(s); !ok {
 		return nil
 	}
 	name := NameOf(a.nav.Selected.Run)
-	if point == "" {
-		point = "phase=" + string(a.defaultPhase())
+	p := tui.Prompt{Label: "fork", Complete: a.CompleteFork, Done: func(line string) tea.Cmd { return a.fork(s, line) }}
+	if a.selectedFlow() {
+		p.Value = cmp.Or(point, defaultStep(a.flowView())) + " "
+		p.Hint = "from=STEP inputs.NAME=VALUE prompt=\"…\"   or   at=16 flow=FILE"
+		p.Preview = func(line string) string { return name + ": " + PreviewFlowFork(a.flowView(), line) }
+	} else {
+		p.Value = cmp.Or(point, "phase="+string(a.defaultPhase())) + " "
+		p.Hint = "phase=reflector model=other   or   at=16 prompt=\"…\" playbook=best.txt"
+		p.Preview = func(line string) string { return name + ": " + PreviewFork(line) }
 	}
-	s.Ask(tui.Prompt{Label: "fork", Value: point + " ", Complete: a.CompleteFork,
-		Hint:    "phase=reflector model=other   or   at=16 prompt=\"…\" playbook=best.txt",
-		Preview: func(line string) string { return name + ": " + PreviewFork(line) },
-		Done:    func(line string) tea.Cmd { return a.fork(s, line) }})
+	s.Ask(p)
 	return nil
 }
 
@@ -273,11 +289,17 @@ func (a *Actor) fork(s tui.Shell, line string) tea.Cmd {
 	if !ok {
 		return nil
 	}
-	at, fields, err := ParseFork(line)
+	c := runs.Change{Verb: "fork"}
+	var err error
+	if a.selectedFlow() {
+		c.Step, c.At.Event, c.Fields, err = ParseFlowFork(line)
+	} else {
+		c.At, c.Fields, err = ParseFork(line)
+	}
 	if err != nil {
 		return Failed("fork", err)
 	}
-	return a.Propose(s, "fork", of, a.preparing(runs.Change{Verb: "fork", At: at, Fields: fields}))
+	return a.Propose(s, "fork", of, a.preparing(c))
 }
 
 // Failed returns a command that reports the error of an action.

@@ -282,6 +282,14 @@ func (r flowStepRow) title() string {
 	return "step " + text.Safe(r.s.Path, " ")
 }
 
+// forkPoint returns the start of the step. Iterations that are not listed have none.
+func (r flowStepRow) forkPoint() string {
+	if r.s.Earlier > 0 {
+		return ""
+	}
+	return "from=" + r.s.Path
+}
+
 func (r flowStepRow) failed() bool { return r.s.Status == flows.StepFailed }
 
 func (r flowStepRow) refs() []ace.Ref {

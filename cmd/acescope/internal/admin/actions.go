@@ -5,12 +5,14 @@ import (
 	"errors"
 
 	"acescope/cmd/acescope/internal/agents"
+	"acescope/cmd/acescope/internal/flows"
 	"acescope/cmd/acescope/internal/history"
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
 	"acescope/engine/flow"
+	"acescope/engine/flow/flowfork"
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
 	"acescope/engine/temporal/fork"
@@ -71,6 +73,14 @@ func (l *Link) Prepare(
 	events, err := cluster.ReadHistory(ctx, e.Client, e.Namespace(), of.WorkflowID, of.RunID)
 	if err != nil {
 		return p, err
+	}
+	if history.IsFlow(events) {
+		plan, err := flows.PlanFork(l.app, history.FlowFork{WorkflowID: of.WorkflowID, Events: events,
+			Changes: c.Fields, At: flowfork.Point{Step: c.Step, Event: c.At.Event}})
+		if err != nil {
+			return p, err
+		}
+		return flows.PreparedFork(e, plan), nil
 	}
 	o, err := fork.Read(of.WorkflowID, of.RunID, events)
 	if err != nil {

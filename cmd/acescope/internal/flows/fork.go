@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"acescope/cmd/acescope/internal/agents"
 	"acescope/cmd/acescope/internal/cli"
@@ -33,12 +34,12 @@ type FlowForkLine struct {
 
 // Fork forks a run of a flow.
 func Fork(a *cli.App, ctx context.Context, e *engine.Engine, f history.FlowFork) error {
-	p, err := planFork(a, f)
+	p, err := PlanFork(a, f)
 	if err != nil {
 		return err
 	}
-	prepared := preparedFork(p)
 	line := FlowForkLine{Type: "flow_fork", DryRun: f.Dry, Plan: p}
+	prepared := PreparedFork(e, p)
 	if f.Dry {
 		out := runs.NewOutput(a)
 		if a.JSON {
@@ -70,7 +71,8 @@ func Fork(a *cli.App, ctx context.Context, e *engine.Engine, f history.FlowFork)
 	return Follow(a, ctx, e, line.ForkWorkflowID, line.ForkRunID, line.ID)
 }
 
-func planFork(a *cli.App, f history.FlowFork) (*flowfork.Plan, error) {
+// PlanFork plans a fork of a run of a flow.
+func PlanFork(a *cli.App, f history.FlowFork) (*flowfork.Plan, error) {
 	in, ok := flow.InputOf(f.Events[0])
 	if !ok {
 		return nil, errors.New("the input of the run cannot be read; give --codec-endpoint if it is encoded")
@@ -79,19 +81,7 @@ func planFork(a *cli.App, f history.FlowFork) (*flowfork.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	var c flowfork.Changes
-	if f.Flow != "" {
-		entry, err := Find(a, f.Flow)
-		if err != nil {
-			return nil, err
-		}
-		current = entry.Flow
-		c.Source = &entry.Source
-	}
-	data, err := agents.ParseParams(f.Inputs, current.Schema)
-	if err == nil {
-		err = json.Unmarshal(data, &c.Inputs)
-	}
+	c, err := changesOf(a, f.Changes, current)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +93,52 @@ func planFork(a *cli.App, f history.FlowFork) (*flowfork.Plan, error) {
 	return p, err
 }
 
-func preparedFork(p *flowfork.Plan) sourceruns.Prepared {
+// changesOf returns what a fork of a run of a flow changes.
+func changesOf(a *cli.App, fields []sourceruns.Field, f *flow.Flow) (c flowfork.Changes, err error) {
+	var inputs []string
+	for _, field := range fields {
+		switch name, isInput := strings.CutPrefix(field.Name, history.InputKey); {
+		case isInput:
+			inputs = append(inputs, name+"="+field.Value)
+		case field.Name == "prompt":
+			if strings.TrimSpace(field.Value) == "" {
+				return c, cli.UsageError("the prompt is empty")
+			}
+			c.Prompt = &field.Value
+		case field.Name == "flow":
+			entry, err := Find(a, field.Value)
+			if err != nil {
+				return c, err
+			}
+			f = entry.Flow
+			c.Source = &entry.Source
+		default:
+			return c, cli.UsageError("%s: a fork of a run of a flow cannot change it; it can change %sNAME, prompt and flow",
+				cli.SafeText(field.Name), history.InputKey)
+		}
+	}
+	data, err := agents.ParseParams(inputs, f.Schema)
+	if err != nil {
+		return c, err
+	}
+	return c, json.Unmarshal(data, &c.Inputs)
+}
+
+// PreparedFork returns a fork of a run of a flow that waits for confirmation.
+func PreparedFork(e *engine.Engine, p *flowfork.Plan) sourceruns.Prepared {
+	return sourceruns.Prepared{Title: "Fork " + p.Name() + "?", Yes: "fork the run", Lines: forkText(p),
+		Do: func(ctx context.Context) (string, sourceruns.Run, error) {
+			id, runID, err := engine.StartFlowFork(ctx, e, p, agents.User())
+			if err != nil {
+				return "", sourceruns.Run{}, err
+			}
+			return "forked as " + id, sourceruns.Run{WorkflowID: flow.IDPrefix + id, RunID: runID,
+				Type: flow.Workflow}, nil
+		}}
+}
+
+// forkText describes what a fork does, one line per aspect.
+func forkText(p *flowfork.Plan) []string {
 	point := fmt.Sprintf("event %d", p.Event)
 	if p.Step != "" {
 		point = "before step " + p.Step
@@ -127,12 +162,11 @@ func preparedFork(p *flowfork.Plan) sourceruns.Prepared {
 		}
 		again = append(again, text)
 	}
-	return sourceruns.Prepared{Title: "Fork " + p.Name() + "?", Yes: "fork the run", Lines: slices.Concat(
-		history.Labeled("workflow", p.WorkflowID), history.Labeled("run", p.RunID),
+	return slices.Concat(history.Labeled("workflow", p.WorkflowID), history.Labeled("run", p.RunID),
 		history.Labeled("forked at", point),
 		history.Labeled("reused", few(p.Reused, "no operation")...),
 		history.Labeled("will rerun", few(again, "")...),
-		history.Labeled("changed", changed...), history.Labeled("costs", flowCost(p)))}
+		history.Labeled("changed", changed...), history.Labeled("costs", flowCost(p)))
 }
 
 // maxLines bounds the operations of a preview.

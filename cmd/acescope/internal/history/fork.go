@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ import (
 // forkFlags are the flags of the fork command.
 type forkFlags struct {
 	at               fork.Point
-	step, flow       string // of a run of a flow
+	step             string // of a run of a flow
 	promptFile       string
 	set              []string
 	yes, follow, dry bool
@@ -44,18 +45,20 @@ func ForkCommand(a *cli.App, ofFlow ForkFlow) *cobra.Command {
 			"will rerun, with which model and at what cost, and asks for confirmation; scripts use --yes.\n\n" +
 			"A fork of a run of a flow reuses what the run got from outside before --from STEP: results of operations\n" +
 			"that have the same parameters in the fork, times, random values and decisions. --set inputs.NAME=VALUE\n" +
-			"changes an input, --flow FILE takes the steps and prompts from another file.",
+			"changes an input, --prompt or --prompt-file the prompt of that step in all its executions (expressions as\n" +
+			"in the file), --flow FILE takes all steps and prompts from another file.",
 		Example: "acescope fork finance-1-e1-0042 --phase reflector --model other\n" +
 			"acescope fork finance-1-e1-0042 --at 16 --prompt-file better.txt --yes --follow --json\n" +
 			"acescope fork bug-report.json --phase generator --playbook finance-1 --set label=12.50\n" +
-			"acescope fork release-17 --from each/3/build --flow ./release.yaml --set 'inputs.version=1.2'",
+			"acescope fork release-17 --from each/3/build --flow ./release.yaml --set 'inputs.version=1.2'\n" +
+			"acescope fork code-review-8 --from review --prompt-file better.md",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return forkRun(a, cmd, args[0], f, ofFlow) },
 	}
 	runs.PointFlags(cmd, &f.at, "last event to keep", "first phase to rerun")
 	fs := cmd.Flags()
 	fs.StringVar(&f.step, "from", "", "first step to rerun, by its path in a run of a flow, such as each/3/build")
-	fs.StringVar(&f.flow, "flow", "", "take the steps of a run of a flow from this file or flow")
+	fs.String("flow", "", "take the steps of a run of a flow from this file or flow")
 	pointGiven := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if f.step != "" && (f.at != fork.Point{}) {
@@ -68,7 +71,7 @@ func ForkCommand(a *cli.App, ofFlow ForkFlow) *cobra.Command {
 	}
 	fs.String("model", "", "use another model")
 	fs.String("provider", "", "use another provider for every phase; blueprint:NAME is your own program")
-	fs.String("prompt", "", "use another prompt")
+	fs.String("prompt", "", "use another prompt; of a run of a flow the prompt of the step --from")
 	fs.StringVar(&f.promptFile, "prompt-file", "", "use the prompt in this file; - is standard input")
 	fs.String("playbook", "",
 		"use another playbook: a file, the hash of a version, or a branch for its newest version; empty for none")
@@ -92,7 +95,7 @@ const maxPromptFile = 16 << 20
 // changes returns the input fields that the flags change.
 func (f forkFlags) changes(cmd *cobra.Command) ([]sourceruns.Field, error) {
 	var out []sourceruns.Field
-	for _, name := range []string{"model", "provider", "prompt", "playbook", "branch"} {
+	for _, name := range []string{"model", "provider", "prompt", "playbook", "branch", "flow"} {
 		if flag := cmd.Flags().Lookup(name); flag.Changed {
 			out = append(out, sourceruns.Field{Name: name, Value: flag.Value.String()})
 		}
@@ -105,6 +108,10 @@ func (f forkFlags) changes(cmd *cobra.Command) ([]sourceruns.Field, error) {
 		out = append(out, sourceruns.Field{Name: "prompt", Value: string(text)})
 	}
 	for _, s := range f.set {
+		if name, value, ok := strings.Cut(s, "="); ok && strings.HasPrefix(name, InputKey) {
+			out = append(out, sourceruns.Field{Name: name, Value: value})
+			continue
+		}
 		setting, err := fork.ParseSetting(s)
 		if err != nil {
 			return nil, cli.UsageError("--set: %w", err)
@@ -131,15 +138,9 @@ type ForkLine struct {
 
 func forkRun(a *cli.App, cmd *cobra.Command, name string, f forkFlags, forkFlow ForkFlow) error {
 	ctx := cmd.Context()
-	ofFlow, err := f.flowChanges(cmd)
+	changes, err := f.changes(cmd)
 	if err != nil {
 		return err
-	}
-	var changes []sourceruns.Field
-	if ofFlow == nil {
-		if changes, err = f.changes(cmd); err != nil {
-			return err
-		}
 	}
 	// On a cluster this process must not serve runs: it may lack their artifacts.
 	serve := a.Cluster() == nil && !f.dry
@@ -152,12 +153,14 @@ func forkRun(a *cli.App, cmd *cobra.Command, name string, f forkFlags, forkFlow 
 	if err != nil {
 		return err
 	}
-	switch {
-	case isFlow(of):
-		return forkFlow(a, ctx, e, FlowFork{WorkflowID: of.workflowID, Events: of.events, Inputs: ofFlow,
-			Flow: f.flow,
-			At:   flowfork.Point{Step: f.step, Event: f.at.Event}, Yes: f.yes, Dry: f.dry, Follow: f.follow})
-	case ofFlow != nil:
+	if IsFlow(of.events) {
+		if f.at.Phase != "" {
+			return cli.UsageError("--phase: a run of a flow has no phases; use --from STEP or --at EVENT")
+		}
+		return forkFlow(a, ctx, e, FlowFork{WorkflowID: of.workflowID, Events: of.events, Changes: changes,
+			At: flowfork.Point{Step: f.step, Event: f.at.Event}, Yes: f.yes, Dry: f.dry, Follow: f.follow})
+	}
+	if f.step != "" || slices.ContainsFunc(changes, onlyOfFlow) {
 		return cli.UsageError("--from, --flow and --set inputs.NAME are for runs of flows; use --phase")
 	}
 	o, err := fork.Read(of.workflowID, of.runID, of.events)
@@ -240,48 +243,25 @@ type FlowFork struct {
 	WorkflowID       string // "" of a file
 	Events           []*historypb.HistoryEvent
 	At               flowfork.Point
-	Inputs           []string // changed ones, as NAME=TEXT or NAME:=JSON
-	Flow             string   // file or name of a changed flow, or ""
+	Changes          []sourceruns.Field // inputs.NAME, inputs.NAME: (JSON), prompt, flow (a file or name)
 	Yes, Dry, Follow bool
 }
 
 // ForkFlow forks a run of a flow.
 type ForkFlow func(*cli.App, context.Context, *engine.Engine, FlowFork) error
 
-// inputKey begins the keys of --set that change an input of a flow.
-const inputKey = "inputs."
+// InputKey begins the keys of --set that change an input of a flow.
+const InputKey = "inputs."
 
-// flowChanges returns the inputs that the flags change, as NAME=TEXT or NAME:=JSON, or nil if no flag is one of a fork of
-// a flow.
-func (f forkFlags) flowChanges(cmd *cobra.Command) (inputs []string, err error) {
-	if f.step != "" || f.flow != "" {
-		inputs = []string{}
-	}
-	var others []string
-	for _, s := range f.set {
-		if input, ok := strings.CutPrefix(s, inputKey); ok {
-			inputs = append(inputs, input)
-		} else {
-			others = append(others, "--set "+s)
-		}
-	}
-	if inputs == nil {
-		return nil, nil
-	}
-	for _, name := range []string{"phase", "model", "provider", "prompt", "prompt-file", "playbook", "branch"} {
-		if cmd.Flags().Changed(name) {
-			others = append(others, "--"+name)
-		}
-	}
-	if len(others) > 0 {
-		return nil, cli.UsageError("%s: not possible for a run of a flow; use --from, --set inputs.NAME=VALUE and --flow", others[0])
-	}
-	return inputs, nil
+// onlyOfFlow reports whether only forks of runs of flows can change a field.
+func onlyOfFlow(f sourceruns.Field) bool {
+	return f.Name == "flow" || strings.HasPrefix(f.Name, InputKey)
 }
 
-func isFlow(o original) bool {
-	return len(o.events) > 0 &&
-		o.events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName() == flow.Workflow
+// IsFlow reports whether a history is that of a run of a flow.
+func IsFlow(events []*historypb.HistoryEvent) bool {
+	return len(events) > 0 &&
+		events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName() == flow.Workflow
 }
 
 // original is a run to fork.
