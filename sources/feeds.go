@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"acescope/sources/cluster"
+	"acescope/sources/costs"
 	"acescope/sources/detail"
 	"acescope/sources/experiments"
 	"acescope/sources/feed"
@@ -39,6 +40,7 @@ type Feeds struct {
 	Sessions    *sessions.Feed
 	Approvals   *sessions.ApprovalFeed
 	Transcripts *sessions.TranscriptFeed
+	Costs       *feed.Feed[struct{}, *costs.Costs]
 	Runners     *feed.Feed[string, *runners.Runners]
 	System      *feed.Feed[struct{}, *system.System]
 
@@ -68,6 +70,7 @@ func NewFeeds() *Feeds {
 		Sessions:    sessions.NewFeed(link),
 		Approvals:   sessions.NewApprovalFeed(link),
 		Transcripts: sessions.NewTranscriptFeed(link),
+		Costs:       costs.NewFeed(link),
 		Runners:     runners.NewFeed(link),
 		retryCodec:  make(chan struct{}, 1),
 	}
@@ -82,7 +85,7 @@ func (f *Feeds) Run(ctx context.Context, d cluster.Deps) {
 	for _, run := range []func(context.Context){
 		f.Runs.Run, f.Facets.Run, f.Detail.Run, f.Events.Run, f.Artifacts.Run, f.Replay.Run, f.Lineage.Run, f.Diff.Run,
 		f.Verified.Run, f.Logs.Run, f.Playbooks.Run, f.Experiments.Run, f.Triage.Run, f.Sessions.Run, f.Approvals.Run,
-		f.Runners.Run, f.System.Run, f.watchCodec,
+		f.Runners.Run, f.Costs.Run, f.System.Run, f.watchCodec,
 	} {
 		wg.Go(func() { run(ctx) })
 	}

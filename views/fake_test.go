@@ -3,6 +3,7 @@ package views
 import (
 	"cmp"
 
+	"acescope/sources/costs"
 	"acescope/sources/experiments"
 	"acescope/sources/logs"
 	"acescope/sources/runners"
@@ -10,6 +11,7 @@ import (
 	"acescope/sources/transcripts"
 	"acescope/sources/triage"
 	agentsview "acescope/views/agents"
+	"acescope/views/cost"
 	runview "acescope/views/run"
 	runsview "acescope/views/runs"
 
@@ -41,6 +43,7 @@ var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 // snapshot has the values of all feeds at one moment.
 type snapshot struct {
 	Seq         uint64
+	Costs       *costs.Costs
 	At          time.Time
 	Connection  cluster.Connection
 	Health      []cluster.Health
@@ -161,7 +164,7 @@ func (s *store) feeds() Feeds {
 		Experiments: s.experiments(),
 		Triage:      s.triage(),
 		Logs:        fakeLogs{fakeFeed[*logs.Logs]{s, "logs", func(c *snapshot) *logs.Logs { return c.Logs }}},
-		Cost:        files,
+		Cost:        cost.Feeds{Transcripts: files, Runs: fakeFeed[*costs.Costs]{s, "costs", func(c *snapshot) *costs.Costs { return c.Costs }}},
 		Agents: agentsview.Feeds{
 			Transcripts:   files,
 			Conversations: fakeTalk{fakeFeed[*transcripts.Conversation]{s, "talk", func(c *snapshot) *transcripts.Conversation { return c.Talk }}},

@@ -3,7 +3,6 @@ package views
 import (
 	"acescope/sources"
 	"acescope/sources/histories"
-	"acescope/sources/sessions"
 	"acescope/sources/system"
 	"acescope/tui"
 	"acescope/views/agents"
@@ -37,7 +36,7 @@ type Feeds struct {
 	Triage      triage.Feed
 	Logs        logs.Feed
 	Agents      agents.Feeds
-	Cost        console.Feed[*sessions.Transcripts]
+	Cost        cost.Feeds
 	Runners     runners.Feed
 	Health      console.Feed[*system.System]
 }
@@ -57,7 +56,7 @@ func FeedsOf(f *sources.Feeds) Feeds {
 		Logs:        f.Logs,
 		Agents: agents.Feeds{Transcripts: f.Transcripts, Conversations: f.Transcripts.Conversations,
 			Sessions: f.Sessions, Details: f.Sessions.Details, Approvals: f.Approvals},
-		Cost:    f.Transcripts,
+		Cost:    cost.Feeds{Transcripts: f.Transcripts, Runs: f.Costs},
 		Runners: f.Runners,
 		Health:  f.System,
 	}

@@ -432,6 +432,9 @@ type TaskResult struct {
 // Graded returns the verdict on the answer. A result without one has no label unless it was graded.
 func (r *TaskResult) Graded() Verdict { return cmp.Or(r.Verdict, VerdictOf(false, r.Correct)) }
 
+// ModelUsage is usage by the name of the model.
+type ModelUsage map[string]Usage
+
 // Summary is the data that a list of runs shows, kept in the memo [MemoSummary].
 type Summary struct {
 	// Verdict is that of one task, "" in a sum and in runs of [TaskInput.Revision] 0.
@@ -445,7 +448,10 @@ type Summary struct {
 	Rejected int     `json:"rejected"`
 	Merged   int     `json:"merged,omitempty"`
 	Usage    Usage   `json:"usage"`
-	PhaseMS  PhaseMS `json:"phase_ms,omitzero"`
+	// Metered is the part of Usage that no transcript of an agent's CLI has, by model. It is nil in a sum and in runs of
+	// earlier versions.
+	Metered *ModelUsage `json:"metered,omitempty"`
+	PhaseMS PhaseMS     `json:"phase_ms,omitzero"`
 	// EndedAt is when an observed run ended, if its observer reports it.
 	EndedAt time.Time `json:"ended_at,omitzero"`
 }

@@ -320,7 +320,7 @@ func (s *State) Clone() *State {
 
 // Summary returns the counts of the run for a list of runs.
 func (s *State) Summary() Summary {
-	sum := Summary{Usage: s.Usage}
+	sum := Summary{Usage: s.Usage, Metered: s.metered()}
 	if s.observed != nil {
 		sum.EndedAt = s.observed.ended
 	}
@@ -358,6 +358,20 @@ func (s *State) Summary() Summary {
 		}
 	}
 	return sum
+}
+
+// metered returns the usage of the steps that no agent's CLI executed.
+func (s *State) metered() *ModelUsage {
+	var sum Usage
+	for _, st := range s.Steps {
+		if st.Usage != nil && !st.Reused && !IsAgent(s.Input.Source) && !IsAgent(s.Input.ProviderOf(st.Phase)) {
+			sum = sum.Add(*st.Usage)
+		}
+	}
+	if sum == (Usage{}) {
+		return nil
+	}
+	return &ModelUsage{s.Input.Model: sum}
 }
 
 // Result returns the result of the workflow.

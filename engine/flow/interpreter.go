@@ -295,7 +295,7 @@ func (x *execution) finish(ctx workflow.Context, outputs map[string]any, err err
 	case err != nil:
 		exit = ace.ExitFailed
 	}
-	memo := map[string]any{ace.MemoSummary: ace.Summary{Usage: x.state.Usage}}
+	memo := map[string]any{ace.MemoSummary: ace.Summary{Usage: x.state.Usage, Metered: x.state.Metered}}
 	if err := workflow.UpsertMemo(ctx, memo); err != nil {
 		return nil, err
 	}

@@ -72,12 +72,19 @@ func (s *scope) execute(step *Step, op operation.Operation) (any, error) {
 // spend adds the usage of an operation, and fails the step if the flow costs more than its limit.
 func (s *scope) spend(step *Step, result json.RawMessage, reused bool) error {
 	var r struct {
-		Usage *ace.Usage `json:"usage"`
+		Usage    *ace.Usage `json:"usage"`
+		Provider string     `json:"provider"`
+		Model    string     `json:"model"`
+		Session  string     `json:"session_id"` // of an agent or of a blueprint's run
 	}
 	if json.Unmarshal(result, &r) != nil || r.Usage == nil || *r.Usage == (ace.Usage{}) || reused {
 		return nil
 	}
-	if err := s.x.note(s.ctx, s.pathOf(step), Fact{Usage: r.Usage}); err != nil {
+	f := Fact{Usage: r.Usage, Metered: r.Session == "" && !ace.IsAgent(r.Provider)}
+	if f.Metered {
+		f.Model = r.Model
+	}
+	if err := s.x.note(s.ctx, s.pathOf(step), f); err != nil {
 		return err
 	}
 	if l := s.x.flow.Limits.CostUSD; l > 0 && s.x.state.Usage.CostUSD > l {

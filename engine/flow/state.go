@@ -3,6 +3,7 @@ package flow
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -104,6 +105,9 @@ type Fact struct {
 	Count     int        `json:"count,omitempty"`     // iterations to do, at most
 	Done      int        `json:"done,omitempty"`
 	Usage     *ace.Usage `json:"usage,omitempty"`
+	// Metered is set if no transcript of an agent's CLI has the usage, and Model is the model of it.
+	Metered bool   `json:"metered,omitempty"`
+	Model   string `json:"model,omitempty"`
 }
 
 // StepState is the state of a step, or of one of its executions in a loop.
@@ -133,6 +137,8 @@ type State struct {
 	Steps      []StepState `json:"steps"` // in the order in which they began
 	Operations int         `json:"operations"`
 	Usage      ace.Usage   `json:"usage"`
+	// Metered is the part of Usage that no transcript of an agent's CLI has, by model. Apply replaces it.
+	Metered *ace.ModelUsage `json:"metered,omitempty"`
 	// Dropped counts ended steps of iterations that are no longer listed.
 	Dropped int `json:"dropped,omitempty"`
 }
@@ -157,11 +163,23 @@ func (s *State) Apply(path string, at time.Time, f Fact) {
 	}
 	if f.Usage != nil {
 		s.Usage = s.Usage.Add(*f.Usage)
+		if f.Metered {
+			s.meter(f.Model, *f.Usage)
+		}
 	}
 	if f.Status.Over() && f.Status != "" {
 		t.End = at
 	}
 	s.prune(maxInstances)
+}
+
+func (s *State) meter(model string, u ace.Usage) {
+	all := ace.ModelUsage{}
+	if s.Metered != nil {
+		maps.Copy(all, *s.Metered) //workflowcheck:ignore
+	}
+	all[model] = all[model].Add(u)
+	s.Metered = &all
 }
 
 func (s *State) find(path string) int {

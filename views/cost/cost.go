@@ -1,5 +1,5 @@
-// Package cost shows what coding agents cost by day, week, month, model, agent and project, and the sessions
-// of a row. Its data are the transcripts on this machine.
+// Package cost shows what coding agents and runs cost by day, week, month, model, agent and project, and the
+// sessions and runs of a row. Its data are the transcripts on this machine and the runs of the server.
 package cost
 
 import (
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"acescope/sources/costs"
 	"acescope/sources/sessions"
 	"acescope/sources/transcripts"
 	"acescope/theme"
@@ -19,8 +20,10 @@ import (
 // rows lists the usage by one unit.
 type rows struct {
 	console.List[transcripts.Cost]
-	feed  console.Feed[*sessions.Transcripts]
+	feeds Feeds
 	data  *sessions.Transcripts // nil before the first
+	runs  *costs.Costs          // nil before the first, or without a server
+	all   []*transcripts.Session
 	by    transcripts.By
 	key   string // of the row under the cursor
 	moved bool   // the user has moved the cursor
@@ -28,11 +31,18 @@ type rows struct {
 
 	arranged struct { // what the rows were made of
 		data *sessions.Transcripts
+		runs *costs.Costs
 		by   transcripts.By
 		day  string
 	}
 	total, today, week, month transcripts.Cost
 	most                      float64 // the largest cost
+}
+
+// Feeds are what the screen shows.
+type Feeds struct {
+	Transcripts console.Feed[*sessions.Transcripts]
+	Runs        console.Feed[*costs.Costs]
 }
 
 // units are what rows can stand for, with their keys.
@@ -44,16 +54,16 @@ var units = []struct {
 	{transcripts.ByAgent, "a"}, {transcripts.ByProject, "P"},
 }
 
-// Screen returns the costs with the sessions of the selected row.
-func Screen(c *console.Console, feed console.Feed[*sessions.Transcripts]) tui.Screen {
-	v := newRows(feed)
+// Screen returns the costs with the sessions and runs of the selected row.
+func Screen(c *console.Console, feeds Feeds) tui.Screen {
+	v := newRows(feeds)
 	return tui.Screen{Name: "cost", Aliases: []string{"costs"}, Keys: []string{"$"}, Share: 58,
-		Help:  "what coding agents cost by day, week, month, model, agent and project",
+		Help:  "what agents and runs cost by day, week, month, model, agent and project",
 		Views: []tui.View{v, newSessionList(c.Navigation, v)}}
 }
 
-func newRows(feed console.Feed[*sessions.Transcripts]) *rows {
-	return &rows{feed: feed, by: transcripts.ByDay, List: console.NewList[transcripts.Cost]("Cost",
+func newRows(feeds Feeds) *rows {
+	return &rows{feeds: feeds, by: transcripts.ByDay, List: console.NewList[transcripts.Cost]("Cost",
 		widget.Heading{Title: "", Minimum: 20},
 		widget.Heading{Title: "", Width: barWidth, Drop: 1},
 		widget.Heading{Title: "COST", Width: 9, Right: true},
@@ -86,6 +96,9 @@ func (v *rows) Footer() string {
 	parts = append(parts, console.Reading(v.data, v.Styles.Glyphs))
 	if n := v.data.Progress.Dropped; n > 0 {
 		parts = append(parts, text.Count(int64(n))+" older transcripts not read")
+	}
+	if v.runs != nil && v.runs.Dropped {
+		parts = append(parts, "older runs not read")
 	}
 	return v.Join(append(parts, v.Table.Position())...)
 }
@@ -127,8 +140,15 @@ func (v *rows) show(by transcripts.By) {
 	}
 }
 
-func (v *rows) SetShown(shown bool) { v.feed.Look(shown) }
-func (v *rows) Refresh()            { v.data = v.feed.Value() }
+func (v *rows) SetShown(shown bool) {
+	v.feeds.Transcripts.Look(shown)
+	v.feeds.Runs.Look(shown)
+}
+
+func (v *rows) Refresh() {
+	v.data = v.feeds.Transcripts.Value()
+	v.runs = v.feeds.Runs.Value()
+}
 
 func (v *rows) Scroll(by int) {
 	v.Table.Scroll(by)
@@ -160,13 +180,17 @@ func (v *rows) Restore(kept map[string]string) {
 // expensive row is first. The cursor stays on its row, or on the first one until the user moves it.
 func (v *rows) arrange(now time.Time) {
 	next := v.arranged
-	next.data, next.by, next.day = v.data, v.by, transcripts.Today(now)
+	next.data, next.runs, next.by, next.day = v.data, v.runs, v.by, transcripts.Today(now)
 	if v.data == nil || next == v.arranged {
 		return
 	}
 	v.arranged = next
 	v.zone = now.Local().Format("MST")
 	list := v.data.Sessions
+	if v.runs != nil {
+		list = slices.Concat(list, v.runs.Rows)
+	}
+	v.all = list
 	v.today = transcripts.Current(list, transcripts.ByDay, now)
 	v.week = transcripts.Current(list, transcripts.ByWeek, now)
 	v.month = transcripts.Current(list, transcripts.ByMonth, now)
@@ -206,6 +230,9 @@ func (v *rows) head() (lines []string) {
 	if trouble := v.data.Progress.Trouble; trouble != "" {
 		lines = append(lines, v.Problem(s.Error, trouble))
 	}
+	if v.runs != nil && v.runs.Err != "" {
+		lines = append(lines, v.Problem(s.Error, "runs: "+v.runs.Err))
+	}
 	if len(v.Rows) == 0 {
 		return lines
 	}
@@ -234,9 +261,9 @@ func (v *rows) empty() []string {
 		return []string{reading}
 	}
 	if len(v.data.Sessions) > 0 {
-		return []string{"the transcripts contain no usage of a model"}
+		return []string{"the transcripts and runs contain no usage of a model"}
 	}
-	return append([]string{"no transcripts of coding agents"}, console.Searched(v.data.Dirs)...)
+	return append([]string{"no transcripts of coding agents, and no runs with a model provider"}, console.Searched(v.data.Dirs)...)
 }
 
 func (v *rows) cells(c transcripts.Cost) []widget.Cell {

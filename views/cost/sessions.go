@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"acescope/sources/costs"
 	"acescope/sources/sessions"
 	"acescope/sources/transcripts"
 	"acescope/tui"
@@ -12,7 +13,7 @@ import (
 	"acescope/views/console"
 )
 
-// sessionList lists the sessions of the selected row, the most expensive one first.
+// sessionList lists the sessions and runs of the selected row, the most expensive one first.
 type sessionList struct {
 	console.List[transcripts.Cost]
 	nav  *console.Navigation
@@ -20,6 +21,7 @@ type sessionList struct {
 
 	made struct { // what the sessions were made of
 		data *sessions.Transcripts
+		runs *costs.Costs
 		by   transcripts.By
 		key  string
 	}
@@ -44,7 +46,7 @@ func (v *sessionList) Title() string {
 
 func (v *sessionList) Bindings() []tui.Binding {
 	all := append(widget.Motions("costsessions", v),
-		console.Key("costsessions.open", "open the session", "open", v.open, "enter"))
+		console.Key("costsessions.open", "open the session or the run", "open", v.open, "enter"))
 	return append(all, v.from.unitBindings("costsessions")...)
 }
 
@@ -53,6 +55,12 @@ func (v *sessionList) open(s tui.Shell) {
 	if !ok {
 		s.Note("no session is selected")
 		return
+	}
+	if v.made.runs != nil {
+		if r, ok := v.made.runs.Runs[c.Path]; ok {
+			v.nav.OpenRun(s, r)
+			return
+		}
 	}
 	v.nav.OpenSession(s, c.Path)
 }
@@ -69,7 +77,7 @@ func (v *sessionList) arrange(now time.Time) {
 	v.from.arrange(now)
 	row, ok := v.from.Current()
 	next := v.made
-	next.data, next.by, next.key = v.from.data, v.from.by, row.Key
+	next.data, next.runs, next.by, next.key = v.from.data, v.from.runs, v.from.by, row.Key
 	if next == v.made {
 		return
 	}
@@ -79,7 +87,7 @@ func (v *sessionList) arrange(now time.Time) {
 	var list []transcripts.Cost
 	if ok {
 		query := transcripts.CostQuery{By: next.by, Key: next.key}
-		list, _ = transcripts.Costs(next.data.Sessions, transcripts.BySession, query)
+		list, _ = transcripts.Costs(v.from.all, transcripts.BySession, query)
 	}
 	v.Set(list, func(c transcripts.Cost) bool { return same && c.Path == at.Path })
 	if !same {

@@ -31,6 +31,7 @@ func (t *table) row(r runs.Run, cursor, focused bool, now time.Time) string {
 	want := drawnRow{run: r, mark: widget.RowPlain, marked: t.listing.Marks.Of[r.ID()]}
 	if r.Summary != nil {
 		want.summary, want.summed, want.run.Summary = *r.Summary, true, nil
+		want.summary.Metered = nil // not drawn
 	}
 	if r.Fork != nil {
 		want.fork, want.run.Fork = forkedFrom(r, t.pane.Styles.Glyphs), nil

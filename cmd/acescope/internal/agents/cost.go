@@ -15,6 +15,8 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/transcript"
+	"acescope/engine/temporal/server"
+	"acescope/sources/costs"
 	"acescope/sources/transcripts"
 	"acescope/tui/text"
 )
@@ -24,13 +26,16 @@ func CostCommand(a *cli.App) *cobra.Command {
 	by := transcripts.ByDay
 	var q transcripts.CostQuery
 	var agent agentcli.CLI
+	var noRuns bool
 	cmd := &cobra.Command{
 		Use:   "cost",
-		Short: "Show what coding agents cost: by day, week, month, model, agent, project or session",
+		Short: "Show what agents and runs cost: by day, week, month, model, agent, project or session",
 		Long: `Sums up the tokens and the cost in the transcripts of agents on this machine, at list prices or those
-of the configuration. Forks, copies, subagents and messages of several lines count once. Sessions on
-the engine count with their transcripts; runs with a model provider have none and do not count. Days
-are of the local time zone, weeks those of ISO 8601. Needs no server.`,
+of the configuration, and of runs of tasks and flows that used a model provider. Forks, copies,
+subagents and messages of several lines count once. What an agent's command line did for a run counts
+with its transcript only. A run is a session of the agent acescope on the day on which it began, and its
+project is the experiment or the flow. Days are of the local time zone, weeks those of ISO 8601.
+Without a data directory or with --no-runs, no server is needed.`,
 		Example: `acescope cost --since 7d
 acescope cost --by month
 acescope cost --by model --since 2026-11-01 --project shop
@@ -41,7 +46,7 @@ acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
 			if q.Until != "" && q.Since > q.Until {
 				return cli.UsageError("--since %s is after --until %s", q.Since, q.Until)
 			}
-			return showCosts(a, cmd.Context(), by, q)
+			return showCosts(a, cmd.Context(), by, q, noRuns)
 		},
 	}
 	fs := cmd.Flags()
@@ -54,8 +59,10 @@ acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
 	}
 	day(&q.Since, "since", "first day: a date such as 2026-11-22, or how long ago, such as 7d or 36h")
 	day(&q.Until, "until", "last day, likewise")
-	choiceVar(fs, &agent, "agent", agentcli.CLIs(), "only this agent: "+join(agentcli.CLIs()))
-	fs.StringVar(&q.Project, "project", "", "only sessions whose directory contains this text")
+	agents := append(agentcli.CLIs(), costs.Agent)
+	choiceVar(fs, &agent, "agent", agents, "only this agent, acescope for runs: "+join(agents))
+	fs.StringVar(&q.Project, "project", "", "only sessions whose directory, experiment or flow contains this text")
+	fs.BoolVar(&noRuns, "no-runs", false, "leave out runs, which are read from a server")
 	fs.StringVar(&q.Model, "model", "", "only models whose name contains this text")
 	return cmd
 }
@@ -122,12 +129,20 @@ func zoneText(now time.Time) string {
 	return name + now.Local().Format(" (UTC-07:00)")
 }
 
-func showCosts(a *cli.App, ctx context.Context, by transcripts.By, q transcripts.CostQuery) error {
-	list, err := readTranscripts(a, ctx, false)
+func showCosts(a *cli.App, ctx context.Context, by transcripts.By, q transcripts.CostQuery, noRuns bool) error {
+	var ofRuns []*transcripts.Session
+	var err error
+	if !noRuns && (q.Agent == "" || q.Agent == string(costs.Agent)) {
+		if ofRuns, err = readRunCosts(a, ctx, q.Since); err != nil {
+			return fmt.Errorf("the costs of runs cannot be read: %w; use --no-runs to sum up transcripts alone", err)
+		}
+	}
+	list, err := readTranscripts(a, ctx, len(ofRuns) > 0)
 	if err != nil {
 		return err
 	}
 	noticeUnread(a, list)
+	list = append(list, ofRuns...)
 	rows, total := transcripts.Costs(list, by, q)
 	switch {
 	case len(rows) > 0:
@@ -140,6 +155,36 @@ func showCosts(a *cli.App, ctx context.Context, by transcripts.By, q transcripts
 		noticeUnpriced(a, total)
 	}
 	return err
+}
+
+// readRunCosts reads the runs that began on a day or later, "" for all, from the cluster or the data directory. A data
+// directory that no engine has used has no runs, and none is created.
+func readRunCosts(a *cli.App, ctx context.Context, since string) ([]*transcripts.Session, error) {
+	if a.Cluster() == nil {
+		if dir, err := a.DataDir(); err != nil || server.RecordedVersion(dir) == "" {
+			return nil, nil // without a home directory there is no data directory either
+		}
+	}
+	e, done, err := a.OpenReadOnly(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var from time.Time
+	if since != "" {
+		if from, err = time.ParseInLocation(time.DateOnly, since, time.Local); err != nil {
+			return nil, err
+		}
+	}
+	x := costs.NewIndex()
+	if err := x.Read(ctx, e.Client, from, time.Now()); err != nil {
+		return nil, err
+	}
+	c := x.Costs()
+	if c.Dropped {
+		cli.Warn(a, "only the newest %s are read; use --since", cli.Numbered(costs.MaxRuns, "run"))
+	}
+	return c.Rows, nil
 }
 
 func writeCosts(a *cli.App, by transcripts.By, rows []transcripts.Cost, total transcripts.Cost) error {
@@ -203,11 +248,11 @@ func noticeUnread(a *cli.App, list []*transcripts.Session) {
 func noticeEmpty(a *cli.App, all transcripts.Cost) {
 	switch {
 	case all.Sessions == 0:
-		cli.Warn(a, "the transcripts contain no usage of a model")
+		cli.Warn(a, "the transcripts and runs contain no usage of a model")
 	case all.First == "":
-		cli.Warn(a, "no usage is selected; the transcripts contain usage without dates")
+		cli.Warn(a, "no usage is selected; there is usage without dates")
 	default:
-		cli.Warn(a, "no usage is selected; the transcripts contain usage from %s to %s", all.First, all.Last)
+		cli.Warn(a, "no usage is selected; there is usage from %s to %s", all.First, all.Last)
 	}
 }
 

@@ -1,0 +1,124 @@
+// Package costs reads what runs of tasks and flows cost, as rows beside the transcripts of coding agents. It
+// imports sources/runs and sources/transcripts and knows no screen.
+//
+// A run counts with the usage in its memo that no transcript of an agent's CLI has, on the day on which it began.
+// Runs of earlier versions do not say which part that is and do not count. Runs that continue, retry or reset others repeat their usage, so of the runs of a
+// workflow ID only the newest counts. Bounds: the [MaxRuns] newest runs.
+package costs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/agentcli"
+	"acescope/engine/agents/transcript"
+	"acescope/sources/flows"
+	"acescope/sources/runs"
+	"acescope/sources/transcripts"
+)
+
+// Agent is the agent of runs.
+const Agent agentcli.CLI = "acescope"
+
+// MaxRuns bounds the runs that are read.
+const MaxRuns = 100_000
+
+// pathPrefix begins the path of a run, which is no path of a transcript: those are absolute.
+const pathPrefix = "run:"
+
+// Costs are the runs that cost something. They are immutable.
+type Costs struct {
+	Rows    []*transcripts.Session // the newest first
+	Runs    map[string]runs.Run    // by the path of the row
+	Dropped bool                   // there are more than MaxRuns runs
+	Err     string                 // why newer runs are not read
+}
+
+// Index keeps runs, so that only open ones and those that have closed since are read again.
+type Index struct {
+	newest  map[string]runs.Run // by workflow ID
+	read    time.Time           // when the last read began
+	dropped bool
+}
+
+// NewIndex returns an index of no runs.
+func NewIndex() *Index { return &Index{newest: map[string]runs.Run{}} }
+
+var errEnough = errors.New("enough runs")
+
+// overlap is read again, because the visibility store lags behind and clocks differ.
+const overlap = 5 * time.Minute
+
+// Read reads the runs of a server, which began at or after since, the zero time for all.
+func (x *Index) Read(ctx context.Context, c client.Client, since, now time.Time) error {
+	query := "WorkflowType IN (" + runs.Quote(ace.TaskWorkflow) + ", " + runs.Quote(flows.Workflow) + ")"
+	if !since.IsZero() {
+		query = runs.And(query, "StartTime >= "+stamp(since))
+	}
+	if !x.read.IsZero() {
+		query = runs.And(query, `(ExecutionStatus = "Running" OR CloseTime >= `+stamp(x.read.Add(-overlap))+")")
+	}
+	count := 0
+	err := runs.ListNewest(ctx, c, query, 0, func(r runs.Run) error {
+		if count++; count > MaxRuns {
+			x.dropped = true
+			return errEnough
+		}
+		if old, ok := x.newest[r.WorkflowID]; !ok || !r.Start.Before(old.Start) {
+			x.newest[r.WorkflowID] = r
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	x.read = now
+	return nil
+}
+
+func stamp(t time.Time) string { return runs.Quote(t.UTC().Format(time.RFC3339)) }
+
+// Costs returns the costs of the runs that were read.
+func (x *Index) Costs() *Costs {
+	c := &Costs{Runs: map[string]runs.Run{}, Dropped: x.dropped}
+	for _, r := range x.newest {
+		if row := rowOf(r); row != nil {
+			c.Rows = append(c.Rows, row)
+			c.Runs[row.Path] = r
+		}
+	}
+	slices.SortFunc(c.Rows, func(a, b *transcripts.Session) int {
+		return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(a.Path, b.Path))
+	})
+	return c
+}
+
+// rowOf returns a run as a session of one day. It returns nil if the run has no usage beside transcripts.
+func rowOf(r runs.Run) *transcripts.Session {
+	if r.Summary == nil || r.Summary.Metered == nil {
+		return nil
+	}
+	metered := *r.Summary.Metered
+	var days []transcript.DayUse
+	for _, model := range slices.Sorted(maps.Keys(metered)) {
+		u := metered[model]
+		d := transcript.DayUse{Day: transcripts.Today(r.Began()), Model: model, CostUSD: u.CostUSD, Priced: !u.Unpriced,
+			Tokens: transcript.Tokens{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CacheReadTokens}}
+		if d.Tokens != (transcript.Tokens{}) || d.CostUSD > 0 {
+			days = append(days, d)
+		}
+	}
+	if len(days) == 0 {
+		return nil
+	}
+	return &transcripts.Session{ID: r.TaskID, Agent: Agent, Path: pathPrefix + r.RunID, ModTime: r.Start,
+		Summary: transcript.Summary{WorkDir: cmp.Or(r.Experiment, r.Flow), Started: r.Began(), Last: r.Began(),
+			Days: days}}
+}
