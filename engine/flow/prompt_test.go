@@ -1,8 +1,12 @@
 package flow
 
 import (
+	"maps"
 	"strings"
 	"testing"
+	"time"
+
+	"acescope/engine/ace"
 )
 
 // prompted is a flow with prompts in all places: a block and a flow mapping, a file, a loop and a sub-flow.
@@ -72,5 +76,29 @@ func TestPrompts(t *testing.T) {
 	}
 	if changed, _, _ := src.WithPrompt(f, "one", "x"); !strings.Contains(changed.Files["main.yaml"], "# asks first") {
 		t.Errorf("comments are lost:\n%s", changed.Files["main.yaml"])
+	}
+}
+
+// Usage is metered by model, unless a transcript of an agent's CLI has it. A clone keeps what it had.
+func TestMetered(t *testing.T) {
+	var s State
+	use := func(f Fact) {
+		f.Usage = &ace.Usage{InputTokens: 10, CostUSD: 1}
+		s.Apply("ask", time.Time{}, f)
+	}
+	use(Fact{})
+	if s.Metered != nil {
+		t.Errorf("usage of an agent is metered: %v", *s.Metered)
+	}
+	use(Fact{Metered: true, Model: "a"})
+	before := s.Clone()
+	use(Fact{Metered: true, Model: "a"})
+	use(Fact{Metered: true, Model: "b"})
+	want := ace.ModelUsage{"a": {InputTokens: 20, CostUSD: 2}, "b": {InputTokens: 10, CostUSD: 1}}
+	if !maps.Equal(*s.Metered, want) || s.Usage.InputTokens != 40 {
+		t.Errorf("%v of %v, want %v", *s.Metered, s.Usage, want)
+	}
+	if got := *before.Metered; len(got) != 1 || got["a"].InputTokens != 10 {
+		t.Errorf("the clone changed: %v", got)
 	}
 }

@@ -71,9 +71,7 @@ func (x *Index) Read(ctx context.Context, c client.Client, since, now time.Time)
 			x.dropped = true
 			return errEnough
 		}
-		if old, ok := x.newest[r.WorkflowID]; !ok || !r.Start.Before(old.Start) {
-			x.newest[r.WorkflowID] = r
-		}
+		x.put(r)
 		return nil
 	})
 	if err != nil && !errors.Is(err, errEnough) {
@@ -81,6 +79,13 @@ func (x *Index) Read(ctx context.Context, c client.Client, since, now time.Time)
 	}
 	x.read = now
 	return nil
+}
+
+// put keeps a run unless a newer one of its workflow ID is known.
+func (x *Index) put(r runs.Run) {
+	if old, ok := x.newest[r.WorkflowID]; !ok || !r.Start.Before(old.Start) {
+		x.newest[r.WorkflowID] = r
+	}
 }
 
 func stamp(t time.Time) string { return runs.Quote(t.UTC().Format(time.RFC3339)) }

@@ -2,6 +2,7 @@ package histories
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/sources/cluster"
 	"acescope/sources/feed"
+	"acescope/sources/flows"
 	runspkg "acescope/sources/runs"
 )
 
@@ -183,16 +185,30 @@ func (t *LineageTree) outcomes(ctx context.Context, c client.Client, before *Lin
 		if read++; read > maxLineageOutcomes {
 			return nil
 		}
-		var result ace.TaskResult
-		err := c.GetWorkflow(ctx, n.Run.WorkflowID, n.Run.RunID).Get(ctx, &result)
+		outcome, err := readOutcome(ctx, c, n.Run)
 		switch {
 		case err == nil:
-			n.Outcome = &Outcome{Answer: result.Answer, Correct: result.Correct}
+			n.Outcome = outcome
 		case !cluster.NotFound(err):
 			return err
 		}
 	}
 	return nil
+}
+
+// readOutcome reads the answer of a task, or the outputs of a flow as JSON.
+func readOutcome(ctx context.Context, c client.Client, r runspkg.Run) (*Outcome, error) {
+	get := c.GetWorkflow(ctx, r.WorkflowID, r.RunID).Get
+	if r.Type == flows.Workflow {
+		var result struct {
+			Outputs json.RawMessage `json:"outputs"`
+		}
+		err := get(ctx, &result)
+		return &Outcome{Answer: string(result.Outputs)}, err
+	}
+	var result ace.TaskResult
+	err := get(ctx, &result)
+	return &Outcome{Answer: result.Answer, Correct: result.Correct}, err
 }
 
 // compare sets the effect of each fork.

@@ -73,16 +73,17 @@ func (m *machine) drawState(w *widget.Writer) {
 		w.Say(w.S.Muted, " verify: "+string(d.Verdict.Outcome)+" ("+Judged(d.Strict)+")")
 	}
 	m.changed = -1
+	isFlow := f.Flow != nil
 	changed := map[string]bool{}
 	for _, c := range f.Changes {
 		changed[c.Path] = true
 	}
 	known := slices.SortedStableFunc(slices.Values(d.Known), func(a, b histories.StepChange) int {
-		return cmp.Compare(sectionOf(a.Path), sectionOf(b.Path))
+		return cmp.Compare(sectionIn(isFlow, a.Path), sectionIn(isFlow, b.Path))
 	})
 	last := section(-1)
 	for _, k := range known {
-		if s := sectionOf(k.Path); s != last {
+		if s := sectionIn(isFlow, k.Path); s != last {
 			last = s
 			w.Section(sectionNames[s], "")
 		}
@@ -129,6 +130,14 @@ const (
 )
 
 var sectionNames = [...]string{"Run", "Progress", "Usage", "Skills", "Playbook"}
+
+// sectionIn returns the section of a path. A flow has no playbook: its operations are those of its steps.
+func sectionIn(isFlow bool, path string) section {
+	if s := sectionOf(path); s != sectionPlaybook || !isFlow {
+		return s
+	}
+	return sectionRun
+}
 
 // sectionOf returns the section of a path.
 func sectionOf(path string) section {

@@ -5,6 +5,7 @@ import (
 
 	historypb "go.temporal.io/api/history/v1"
 
+	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
 )
 
@@ -17,6 +18,9 @@ type stepNote struct {
 		Detail    string `json:"detail,omitempty"`
 		Error     string `json:"error,omitempty"`
 		Operation string `json:"operation_id,omitempty"`
+		Reused    bool   `json:"reused,omitempty"`
+
+		Usage *ace.Usage `json:"usage,omitempty"`
 	} `json:"value"`
 }
 
@@ -37,6 +41,40 @@ func (s *builder) setOperation(st *Step) {
 	st.Input = request.Parameters
 }
 
+// flowInput is what a comparison reads of the input of a run of a flow.
+type flowInput struct {
+	Source json.RawMessage            `json:"source"`
+	Digest string                     `json:"digest"` // of the source
+	Fork   *ace.Forked                `json:"fork"`
+	Reuse  map[string]json.RawMessage `json:"reuse"` // results of the original by the ID of the operation
+}
+
+// setFork takes the reused results from the input of a fork of a run of a flow. It returns the input without what is
+// compared as steps, and without the digest, which only says whether the file differs.
+func (s *builder) setFork(input json.RawMessage) json.RawMessage {
+	var in flowInput
+	if json.Unmarshal(input, &in) != nil || in.Source == nil || in.Digest == "" {
+		return input
+	}
+	s.reusable = in.Reuse
+	if in.Fork != nil && in.Fork.WorkflowID != "" {
+		s.about.Fork = in.Fork
+	}
+	return without(input, "fork", "reuse", "reuse_parameters", "digest")
+}
+
+// addReusedOperation adds an operation of a flow whose result is that of the fork's original.
+func (s *builder) addReusedOperation(e *historypb.HistoryEvent, id string) {
+	result, ok := s.reusable[id]
+	label, isOperation := history.OperationLabel(id)
+	if !ok || !isOperation {
+		return
+	}
+	st := s.once(e, KindActivity, "operation", label, nil)
+	st.Taken = true
+	st.Result, _ = json.Marshal(map[string]any{"operation_id": id, "result": result})
+}
+
 // addNotes adds the steps of a flow that ended without an operation, such as conditions, waits and approvals.
 func (s *builder) addNotes(e *historypb.HistoryEvent) {
 	var data []byte
@@ -55,8 +93,14 @@ func (s *builder) addNotes(e *historypb.HistoryEvent) {
 		if n.Event != "step_changed" {
 			continue
 		}
+		if n.Value.Usage != nil {
+			s.usage = s.usage.Add(*n.Value.Usage)
+		}
 		if n.Value.Operation != "" {
 			s.operated[n.Path] = true
+		}
+		if n.Value.Reused {
+			s.addReusedOperation(e, n.Value.Operation)
 		}
 		status, ended := stepEnds[n.Value.Status]
 		if ended && s.operated[n.Path] { // the operation is compared

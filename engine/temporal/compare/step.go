@@ -88,9 +88,10 @@ type builder struct {
 	open   map[int64]int  // index of the open steps of this run, by the event that started them
 	counts map[string]int // steps by key
 
-	operated map[string]bool // open steps of a flow that requested an operation, by path
-	ids      []string        // the run's own IDs, longest first
-	prefix   []string        // prefixes of its children's IDs
+	reusable map[string]json.RawMessage // results of a fork's original, by the ID of the operation
+	operated map[string]bool            // open steps of a flow that requested an operation, by path
+	ids      []string                   // the run's own IDs, longest first
+	prefix   []string                   // prefixes of its children's IDs
 	fold     *ace.State
 	decoder  history.Decoder
 	about    About
@@ -288,7 +289,7 @@ func (s *builder) addEvent(e *historypb.HistoryEvent) {
 		s.started(e)
 		st := s.once(e, KindStart, a.GetWorkflowType().GetName(), "", a.GetInput())
 		if !s.all {
-			st.Input = withoutFork(st.Input)
+			st.Input = withoutFork(s.setFork(st.Input))
 		}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
 		a := e.GetWorkflowExecutionSignaledEventAttributes()

@@ -113,7 +113,7 @@ func changesOf(a *cli.App, fields []sourceruns.Field, f *flow.Flow) (c flowfork.
 			f = entry.Flow
 			c.Source = &entry.Source
 		default:
-			return c, cli.UsageError("%s: a fork of a run of a flow cannot change it; it can change %sNAME, prompt and flow",
+			return c, cli.UsageError("%s: not possible for a run of a flow; a fork can change %sNAME, prompt and flow",
 				cli.SafeText(field.Name), history.InputKey)
 		}
 	}
@@ -149,7 +149,7 @@ func forkText(p *flowfork.Plan) []string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Changed)) {
 		value := p.Changed[name]
-		changed = append(changed, name+": "+history.Shorten(value.From)+" → "+history.Shorten(value.To))
+		changed = append(changed, name+": "+history.ShortChange(value))
 	}
 	again := []string{"no operation"}
 	if len(p.Rerun) > 0 {
@@ -186,8 +186,12 @@ func few(lines []string, none string) []string {
 func flowCost(p *flowfork.Plan) string {
 	text := "nothing that the original recorded"
 	if p.Estimate != (ace.Usage{}) {
-		text = fmt.Sprintf("about %s, %d tokens, as much as these operations of the original",
-			p.Estimate.Cost(), p.Estimate.InputTokens+p.Estimate.OutputTokens)
+		amount := "about " + p.Estimate.Cost()
+		if p.Estimate.Unpriced && p.Estimate.CostUSD == 0 {
+			amount = "an unknown amount"
+		}
+		text = fmt.Sprintf("%s, %d tokens, as much as these operations of the original", amount,
+			p.Estimate.InputTokens+p.Estimate.OutputTokens)
 	}
 	if p.Unknown > 0 {
 		text += fmt.Sprintf("; without %s that the original did not execute",

@@ -143,7 +143,7 @@ func forkText(p *fork.Plan) []string {
 	var changed []string
 	for _, name := range slices.Sorted(maps.Keys(p.Changed)) {
 		ch := p.Changed[name]
-		changed = append(changed, name+": "+Shorten(ch.From)+" → "+Shorten(ch.To))
+		changed = append(changed, name+": "+ShortChange(ch))
 	}
 	if p.Same() {
 		changed = append(changed, "nothing")
@@ -200,6 +200,22 @@ func Shorten(s string) string {
 		return string(r[:23]) + "…"
 	}
 	return cmp.Or(s, "none")
+}
+
+// ShortChange returns a change of a value in one line, from before the first difference.
+func ShortChange(c ace.ForkChange) string {
+	from := []rune(strings.Join(strings.Fields(c.From), " "))
+	to := []rune(strings.Join(strings.Fields(c.To), " "))
+	same := 0
+	for same < min(len(from), len(to)) && from[same] == to[same] {
+		same++
+	}
+	const context = 8 // characters before the difference
+	if same <= 2*context {
+		return Shorten(string(from)) + " → " + Shorten(string(to))
+	}
+	from, to = from[same-context:], to[same-context:]
+	return Shorten("…"+string(from)) + " → " + Shorten("…"+string(to))
 }
 
 func costText(p *fork.Plan) string {

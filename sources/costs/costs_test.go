@@ -1,0 +1,62 @@
+package costs
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/sources/flows"
+	"acescope/sources/runs"
+	"acescope/sources/transcripts"
+)
+
+// A run counts with its metered usage by model, on the day on which it began. Others do not count.
+func TestCosts(t *testing.T) {
+	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.Local)
+	metered := func(m ace.ModelUsage) *ace.Summary {
+		return &ace.Summary{Usage: ace.Usage{InputTokens: 99_999, CostUSD: 99}, Metered: &m}
+	}
+	x := NewIndex()
+	for i, r := range []runs.Run{
+		{WorkflowID: "ace-flow/a", TaskID: "a", Type: flows.Workflow, Flow: "review",
+			Summary: metered(ace.ModelUsage{"m-1": {InputTokens: 10, OutputTokens: 2, CacheReadTokens: 3, CostUSD: 0.5},
+				"m-2": {InputTokens: 1, Unpriced: true}})},
+		{WorkflowID: "ace/b", TaskID: "b", Type: ace.TaskWorkflow, Experiment: "e1", Observed: &runs.Span{
+			Start: noon.AddDate(0, 0, -2)}, Summary: metered(ace.ModelUsage{"m-1": {InputTokens: 5, CostUSD: 0.25}})},
+		{WorkflowID: "ace/old", TaskID: "old", Type: ace.TaskWorkflow, Summary: &ace.Summary{
+			Usage: ace.Usage{InputTokens: 7, CostUSD: 7}}},
+		{WorkflowID: "ace/none", TaskID: "none", Type: ace.TaskWorkflow},
+		{WorkflowID: "ace/empty", TaskID: "empty", Summary: metered(ace.ModelUsage{"m-1": {}})},
+		{WorkflowID: "ace/b", TaskID: "b", Type: ace.TaskWorkflow, RunID: "reset from it, earlier",
+			Start: noon.AddDate(0, 0, -9), Summary: metered(ace.ModelUsage{"m-1": {InputTokens: 500}})},
+	} {
+		if r.RunID == "" {
+			r.RunID = fmt.Sprint("r", i)
+			r.Start = noon.Add(-time.Duration(i) * time.Minute)
+		}
+		x.put(r)
+	}
+	c := x.Costs()
+	for by, want := range map[transcripts.By][]string{
+		transcripts.ByDay:     {"2026-11-20 5+0+0 $0.25/1", "2026-11-22 11+2+3 $0.50/1"},
+		transcripts.ByModel:   {"m-1 15+2+3 $0.75/2", "m-2 1+0+0 $0.00/1"},
+		transcripts.ByAgent:   {"acescope 16+2+3 $0.75/2"},
+		transcripts.ByProject: {"review 11+2+3 $0.50/1", "e1 5+0+0 $0.25/1"},
+		transcripts.BySession: {"a 11+2+3 $0.50/1", "b 5+0+0 $0.25/1"},
+	} {
+		var got []string
+		rows, total := transcripts.Costs(c.Rows, by, transcripts.CostQuery{})
+		for _, r := range rows {
+			got = append(got, fmt.Sprintf("%s %d+%d+%d $%.2f/%d", r.Key, r.Tokens.Input, r.Tokens.Output,
+				r.Tokens.CacheRead, r.CostUSD, r.Sessions))
+		}
+		if !slices.Equal(got, want) || total.Unpriced != 1 {
+			t.Errorf("%s: %q, want %q; %d without a price", by, got, want, total.Unpriced)
+		}
+	}
+	if r := c.Runs[c.Rows[0].Path]; r.WorkflowID != "ace-flow/a" {
+		t.Errorf("the first row is of %+v", r)
+	}
+}
