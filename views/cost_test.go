@@ -10,6 +10,9 @@ import (
 
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/transcript"
+	"acescope/sources/costs"
+	"acescope/sources/flows"
+	"acescope/sources/runs"
 	"acescope/sources/sessions"
 	"acescope/sources/transcripts"
 	"acescope/theme"
@@ -153,4 +156,30 @@ func TestCostEverySize(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Runs count beside sessions, and enter opens them.
+func TestCostOfRuns(t *testing.T) {
+	s := someCosts()
+	r := runs.Run{WorkflowID: "ace-flow/review-1", RunID: "r-9", TaskID: "review-1", Flow: "review", Type: flows.Workflow}
+	row := &transcripts.Session{ID: "review-1", Agent: costs.Agent, Path: "run:r-9"}
+	row.Summary.WorkDir = "review"
+	row.Summary.Days = []transcript.DayUse{{Day: "2026-05-04", Model: "m-1", CostUSD: 1000, Priced: true,
+		Tokens: transcript.Tokens{Input: 5}}}
+	s.Costs = &costs.Costs{Rows: []*transcripts.Session{row}, Runs: map[string]runs.Run{row.Path: r}}
+	sc := newScreen(t, s, plainLook, 120, 24)
+	sc.press("$")
+	sc.has("today $100") // $1,001.50
+	sc.press("a")
+	sc.has("▸ acescope")
+	sc.press("P")
+	sc.has("▸ review")
+	sc.press("enter", "enter")
+	if got := strings.Join(sc.store.heard(), "; "); !strings.Contains(got, "select ace-flow/review-1 r-9") {
+		t.Errorf("enter told %s", got)
+	}
+	s.Costs = &costs.Costs{Err: "the server does not answer"}
+	sc.show(s)
+	sc.press("$")
+	sc.has("runs: the server does not answer")
 }

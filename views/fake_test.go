@@ -311,7 +311,11 @@ func (s *store) Freeze(_ context.Context, w string) (runs.ID, error) {
 func (s *store) Prepare(_ context.Context, of runs.ID, c runs.Change) (runs.Prepared, error) {
 	switch c.Verb {
 	case "fork":
-		s.tell("fork %v %v %q", of, c.At, c.Fields)
+		at := fmt.Sprint(c.At)
+		if c.Step != "" {
+			at += " from " + c.Step
+		}
+		s.tell("fork %v %s %q", of, at, c.Fields)
 	case "reset":
 		s.tell("reset %v %v %q", of, c.At, c.Reason)
 	case "terminate":

@@ -194,3 +194,51 @@ func TestFlowEverySize(t *testing.T) {
 		}
 	}
 }
+
+// The fork key takes the step under the cursor, completes inputs and prompt, and passes the changes on after a yes.
+func TestForkFlow(t *testing.T) {
+	snap := flowSnapshot(t, false)
+	sc := newScreen(t, snap, theme.New(true, true), 100, 30)
+	run := "fork {ace-flow/rel-1 " + snap.Detail.RunID + "} "
+	sc.press("2", "j", "f")
+	sc.has("fork from=plan")
+	sc.press(append(letters(`inputs.version=`), "tab")...)
+	sc.has("inputs.version=1.2.0")
+	sc.has("reuses the results before step plan; changes inputs.version")
+	sc.run(sc.press("enter"))
+	if got, want := sc.told(1), run+`{0 } from plan [{"inputs.version" "1.2.0"}]`; got != want {
+		t.Errorf("told %s, want %s", got, want)
+	}
+	sc.run(sc.press("y"))
+	sc.has("fork done")
+
+	for line, want := range map[string]string{
+		`fork at=7 flow=other.yaml`:                   run + `{7 } [{"flow" "other.yaml"}]`,
+		`fork from=each/3/lint inputs.targets:=["a"]`: run + `{0 } from each/3/lint [{"inputs.targets:" "[\"a\"]"}]`,
+		`fork from=plan prompt="say \"hi\""`:          run + `{0 } from plan [{"prompt" "say \"hi\""}]`,
+	} {
+		sc := newScreen(t, snap, theme.New(true, true), 100, 30)
+		sc.press(append([]string{"2", ":"}, letters(line)...)...)
+		sc.run(sc.press("enter"))
+		if got := sc.told(1); got != want {
+			t.Errorf("%s: told %s, want %s", line, got, want)
+		}
+	}
+	for line, want := range map[string]string{
+		`fork inputs.a=1`:           "missing point; give from=STEP or at=EVENT",
+		`fork from=plan at=3`:       "not both",
+		`fork from=plan model=x`:    "model: not possible for a run of a flow",
+		`fork from=plan inputs.=1`:  "inputs.: not possible for a run of a flow",
+		`fork phase=skills model=x`: "phase: not possible for a run of a flow",
+	} {
+		sc := newScreen(t, snap, theme.New(true, true), 100, 30)
+		sc.press(append([]string{"2", ":"}, letters(line)...)...)
+		sc.run(sc.press("enter"))
+		sc.has(want)
+	}
+	sc = newScreen(t, snap, theme.New(true, true), 100, 30)
+	sc.press(append([]string{"2", "f"}, append(repeated("backspace", 40), letters("from=nowhere")...)...)...)
+	sc.has("the run did not begin a step nowhere")
+}
+
+func repeated(key string, n int) []string { return slices.Repeat([]string{key}, n) }

@@ -64,6 +64,7 @@ func FeedsOf(f *sources.Feeds) Feeds {
 
 // screens returns the screens of the console in the order of their keys.
 func screens(c *console.Console, f Feeds) []tui.Screen {
+	c.Detail = f.Run.Detail
 	whole := run.NewReading(c, f.Run)
 	facts := run.NewRun(c, f.Run.Detail)
 	experimentList, compare := experiments.Screens(c, f.Experiments)
@@ -90,7 +91,6 @@ func screens(c *console.Console, f Feeds) []tui.Screen {
 // Screens returns the screens, the list of runs first, and the keys that work on all of them.
 func Screens(o console.Options, f Feeds) ([]tui.Screen, []tui.Binding) {
 	c := console.New(o)
-	c.Detail = f.Run.Detail
 	return screens(c, f), bindings(c)
 }
 
