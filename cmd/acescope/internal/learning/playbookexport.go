@@ -3,7 +3,13 @@ package learning
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,68 +18,180 @@ import (
 	"acescope/engine/learning/playbook"
 )
 
-// ExportLine is an exported playbook.
+// ExportLine is an exported playbook. Bullets, Tokens and Omitted describe the export, Hash the version.
 type ExportLine struct {
 	Type    string `json:"type"` // playbook_export
 	Name    string `json:"name"`
 	Hash    string `json:"hash"`
 	Bullets int    `json:"bullets"`
 	File    string `json:"file,omitempty"`
+	To      string `json:"to,omitempty"`
+	Tokens  int    `json:"tokens"`
+	Omitted int    `json:"omitted,omitempty"`
 
 	Losses []playbook.Loss `json:"losses,omitempty"`
 }
 
+// exportTargets are the values of --to, the first of which is the default.
+var exportTargets = []string{"json", "ace", "text", "skillbook", "skill", "claude-md", "agents-md"}
+
+type exportFlags struct {
+	to, format string
+	budget     int
+}
+
 func exportCommand(a *cli.App) *cobra.Command {
-	format := "json"
+	var f exportFlags
 	cmd := &cobra.Command{
-		Use:   "export VERSION|BRANCH|FILE [TO]",
+		Use:   "export VERSION|BRANCH|FILE [PATH]",
 		Short: "Write a playbook to a file at once, and print its hash; without a file, only print its hash",
 		Long: "Write a playbook to a file, which is replaced at once. Without a file, only print the hash of the\n" +
-			"version.\n\n" + refHelp,
+			"version. --to selects the form:\n\n" +
+			"  json       canonical JSON; its SHA-256 is the version\n" +
+			"  ace        text of ace-agent/ace, with all its sections\n" +
+			"  text       the same, with the playbook's own sections only\n" +
+			"  skillbook  JSON of kayba-ai/agentic-context-engine\n" +
+			"  skill      a skill for coding agents: PATH is its folder, which gets a SKILL.md\n" +
+			"  claude-md  a block in a CLAUDE.md, or in the CLAUDE.md of a directory PATH\n" +
+			"  agents-md  a block in an AGENTS.md, or in the AGENTS.md of a directory PATH\n\n" +
+			"The next export replaces the block and leaves the rest of the file alone.\n\n" + refHelp,
 		Example: "acescope playbook export finance-1 playbook.json\n" +
-			"acescope playbook export finance-1@40 --json | jq -r .hash",
+			"acescope playbook export finance-1@40 --json | jq -r .hash\n" +
+			"acescope playbook export finance-1 .claude/skills/finance --to skill\n" +
+			"acescope playbook export finance-1 AGENTS.md --to agents-md --budget 2000",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			to := ""
+			path := ""
 			if len(args) == 2 {
-				to = args[1]
+				path = args[1]
 			}
-			return exportPlaybook(a, cmd.Context(), args[0], to, format)
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			return exportPlaybook(a, cmd.Context(), args[0], path, f)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", format, "json (its SHA-256 is the version), text or skillbook")
+	cmd.Flags().StringVar(&f.to, "to", exportTargets[0], "form: "+strings.Join(exportTargets, ", "))
+	cmd.Flags().StringVar(&f.format, "format", "", "the same as --to")
+	cmd.Flags().IntVar(&f.budget, "budget", 0,
+		"write only the most helpful bullets, of at most so many tokens (estimated as four bytes each; default all)")
+	_ = cmd.Flags().MarkHidden("format") // it exists
 	return cmd
 }
 
-func exportPlaybook(a *cli.App, ctx context.Context, name, to, format string) error {
+func (f *exportFlags) check(cmd *cobra.Command) error {
+	name := "--to"
+	if cmd.Flags().Changed("format") {
+		if cmd.Flags().Changed("to") {
+			return cli.UsageError("--to and --format exclude each other")
+		}
+		f.to, name = f.format, "--format"
+	}
+	switch {
+	case !slices.Contains(exportTargets, f.to):
+		return cli.UsageError("%s %s: must be one of %s", name, f.to, strings.Join(exportTargets, ", "))
+	case cmd.Flags().Changed("budget") && f.budget < 1:
+		return cli.UsageError("--budget %d: must be above 0", f.budget)
+	}
+	return nil
+}
+
+func exportPlaybook(a *cli.App, ctx context.Context, name, path string, f exportFlags) error {
 	r, _, err := findRef(a, ctx, name)
 	if err != nil {
 		return err
 	}
 	reportFiles(a, r)
-	n := len(r.book.Bullets)
-	line := ExportLine{Type: "playbook_export", Name: r.name, Hash: r.hash, Bullets: n, File: to}
-	if to == "" {
+	book := r.book
+	if f.budget > 0 {
+		book = book.Within(f.budget)
+	}
+	line := ExportLine{
+		Type: "playbook_export", Name: r.name, Hash: r.hash, Bullets: len(book.Bullets), Tokens: book.Tokens(),
+		Omitted: len(r.book.Bullets) - len(book.Bullets), Losses: r.report.Losses,
+	}
+	if path == "" {
 		return cli.Report(a, line, "%s", line.Hash)
 	}
-	var out bytes.Buffer
-	switch format {
-	case "json":
-		out.Write(r.book.Canonical())
-	case "text":
-		line.Losses = r.book.Losses(playbook.FormatText)
-		err = playbook.WriteText(&out, r.book)
-	case "skillbook":
-		err = playbook.WriteSkillbook(&out, r.book)
-	default:
-		return cli.UsageError("--format %s: must be json, text or skillbook", format)
-	}
+	line.File, line.To = exportPath(path, f.to), f.to
+	data, losses, err := exported(book, r.name, line.File, f.to)
 	if err != nil {
 		return err
 	}
-	runs.ReportLosses(a, r.name+": not written", line.Losses)
-	if err := cli.ReplaceFile(to, out.Bytes()); err != nil {
+	runs.ReportLosses(a, r.name+": not written", losses)
+	line.Losses = slices.Concat(line.Losses, losses)
+	if err := replaceFile(line.File, data); err != nil {
 		return fmt.Errorf("write the playbook: %w", err)
 	}
-	return cli.Report(a, line, "%s: %s, version %.12s", to, cli.Numbered(int64(n), "bullet"), line.Hash)
+	omitted := ""
+	if line.Omitted > 0 {
+		omitted = fmt.Sprintf(", %d omitted", line.Omitted)
+	}
+	return cli.Report(a, line, "%s: %s%s, version %.12s", line.File, cli.Numbered(int64(line.Bullets), "bullet"), omitted,
+		line.Hash)
+}
+
+// exportPath returns the file to write.
+func exportPath(path, to string) string {
+	info, err := os.Stat(path)
+	isDir := err == nil && info.IsDir()
+	switch {
+	case to == "skill" && filepath.Base(path) != "SKILL.md":
+		return filepath.Join(path, "SKILL.md")
+	case to == "claude-md" && isDir:
+		return filepath.Join(path, "CLAUDE.md")
+	case to == "agents-md" && isDir:
+		return filepath.Join(path, "AGENTS.md")
+	}
+	return path
+}
+
+// exported returns the new content of a file, and what the form does not hold.
+func exported(book *playbook.Playbook, name, file, to string) (data []byte, losses []playbook.Loss, err error) {
+	var out bytes.Buffer
+	switch to {
+	case "json":
+		return book.Canonical(), nil, nil
+	case "skillbook":
+		err = playbook.WriteSkillbook(&out, book)
+		return out.Bytes(), nil, err
+	case "ace":
+		err = playbook.WriteText(&out, book.WithReferenceSections())
+		return out.Bytes(), book.Losses(playbook.FormatText), err
+	case "text":
+		err = playbook.WriteText(&out, book)
+		return out.Bytes(), book.Losses(playbook.FormatText), err
+	}
+	old, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	if to == "skill" {
+		folder, err := filepath.Abs(filepath.Dir(file))
+		if err != nil {
+			return nil, nil, err
+		}
+		data, err = playbook.WriteSkill(old, book, name, filepath.Base(folder))
+		if errors.Is(err, playbook.ErrNotOurs) {
+			err = cli.UsageError("%s: %w; remove it or select another folder", file, err)
+		}
+		return data, nil, err
+	}
+	data, err = playbook.WriteBlock(old, book, name)
+	if errors.Is(err, playbook.ErrBlock) {
+		err = cli.UsageError("%s: %w; remove the marks", file, err)
+	}
+	return data, nil, err
+}
+
+// replaceFile replaces a file at once. It follows symbolic links and keeps the permissions of an existing file.
+func replaceFile(path string, data []byte) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	info, statErr := os.Stat(path)
+	if err := cli.ReplaceFile(path, data); err != nil || statErr != nil {
+		return err
+	}
+	return os.Chmod(path, info.Mode().Perm())
 }

@@ -1,0 +1,181 @@
+package playbook
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// bytesPerToken estimates the tokens of a text. Tokenizers differ; English text has about four bytes per token.
+const bytesPerToken = 4
+
+// Tokens estimates the number of tokens of the bullets as lists in Markdown.
+func (p *Playbook) Tokens() int {
+	n := 0
+	for i := range p.Bullets {
+		n += p.Bullets[i].tokens()
+	}
+	return n
+}
+
+func (b *Bullet) tokens() int {
+	return (len(b.ID) + len(b.Content) + 6 + bytesPerToken - 1) / bytesPerToken
+}
+
+// Within returns the bullets that fit into a number of tokens, in the order of the playbook: those with the highest
+// helpful minus harmful counter first, and of equal ones those with the higher helpful counter. A bullet that does not
+// fit is left out, and smaller ones after it may still fit.
+func (p *Playbook) Within(tokens int) *Playbook {
+	order := make([]int, len(p.Bullets))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		a, b := &p.Bullets[i], &p.Bullets[j]
+		if d := (b.Helpful - b.Harmful) - (a.Helpful - a.Harmful); d != 0 {
+			return d
+		}
+		return b.Helpful - a.Helpful
+	})
+	keep := make([]bool, len(p.Bullets))
+	for _, i := range order {
+		if n := p.Bullets[i].tokens(); n <= tokens {
+			keep[i] = true
+			tokens -= n
+		}
+	}
+	q := &Playbook{NextID: p.NextID, Sections: p.Sections}
+	for i, b := range p.Bullets {
+		if keep[i] {
+			q.Bullets = append(q.Bullets, b)
+		}
+	}
+	q.Sections = keptSections(q.Bullets, p.Sections)
+	return q
+}
+
+// WithReferenceSections returns the playbook with all sections of ace-agent/ace, whose curator files a bullet of any
+// other section under OTHERS.
+func (p *Playbook) WithReferenceSections() *Playbook {
+	sections := sectionOrder(p.Bullets, p.Sections)
+	known := map[string]bool{}
+	for _, s := range sections {
+		known[sectionKey(s)] = true
+	}
+	for _, s := range wellKnown {
+		if !known[sectionKey(s)] {
+			sections = append(sections, s)
+		}
+	}
+	return &Playbook{Bullets: p.Bullets, NextID: p.NextID, Sections: sections}
+}
+
+// markdown returns the bullets as lists, with a heading for each section.
+func (p *Playbook) markdown() []byte {
+	var out bytes.Buffer
+	section := ""
+	for _, b := range grouped(p.Bullets, p.Sections) {
+		if b.Section != section {
+			section = b.Section
+			fmt.Fprintf(&out, "\n## %s\n\n", agentText(section))
+		}
+		content := strings.ReplaceAll(agentText(b.Content), "\n", "\n  ")
+		fmt.Fprintf(&out, "- [%s] %s\n", b.ID, content)
+	}
+	return out.Bytes()
+}
+
+// agentText makes text safe to put into a block: without comments, which delimit the block, and without invisible
+// characters, which would hide instructions from the reader of the file.
+func agentText(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, s)
+	return strings.ReplaceAll(s, "<!--", "&lt;!--")
+}
+
+// Marks of text that acescope wrote. The begin mark ends with the name of the playbook.
+const (
+	blockBegin = "<!-- acescope:playbook begin "
+	blockEnd   = "<!-- acescope:playbook end -->"
+)
+
+func beginMark(name string) string {
+	name = strings.ReplaceAll(cleanSection(name), "--", "- -")
+	return fmt.Sprintf("%s%s; \"acescope playbook export\" replaces this text -->\n", blockBegin, name)
+}
+
+// Errors of exports into files that a person may have edited.
+var (
+	ErrBlock    = errors.New("its acescope block is damaged")
+	ErrNotOurs  = errors.New("acescope did not write it")
+	errTwoMarks = fmt.Errorf("%w: a mark is missing or repeated", ErrBlock)
+)
+
+// WriteBlock returns the content of a file of instructions for an agent, such as CLAUDE.md or AGENTS.md, with the
+// playbook in a marked block. It replaces the block of an earlier export, or appends one, and leaves the rest alone.
+func WriteBlock(file []byte, p *Playbook, name string) ([]byte, error) {
+	var block bytes.Buffer
+	block.WriteString(beginMark(name))
+	fmt.Fprintf(&block, "\n# Learned playbook\n\nApply the entries that fit the task.\n")
+	block.Write(p.markdown())
+	block.WriteString("\n" + blockEnd)
+	begins, ends := bytes.Count(file, []byte(blockBegin)), bytes.Count(file, []byte(blockEnd))
+	from, to := bytes.Index(file, []byte(blockBegin)), bytes.Index(file, []byte(blockEnd))
+	switch {
+	case begins == 0 && ends == 0:
+		before := bytes.TrimRight(file, "\n")
+		if len(before) > 0 {
+			before = append(slices.Clip(before), "\n\n"...)
+		}
+		return append(append(slices.Clip(before), block.Bytes()...), '\n'), nil
+	case begins != 1 || ends != 1 || to < from:
+		return nil, errTwoMarks
+	}
+	return slices.Concat(file[:from], block.Bytes(), file[to+len(blockEnd):]), nil
+}
+
+// Bounds of the front matter of a skill.
+const (
+	maxSkillName        = 64
+	maxSkillDescription = 1024
+)
+
+// WriteSkill returns the SKILL.md of a skill for coding agents. folder is the name of its folder, old the content of an
+// existing SKILL.md, which must be of an earlier export, or nil.
+func WriteSkill(old []byte, p *Playbook, name, folder string) ([]byte, error) {
+	if old != nil && !bytes.Contains(old, []byte(blockBegin)) {
+		return nil, ErrNotOurs
+	}
+	sections := sectionOrder(grouped(p.Bullets, p.Sections), nil)
+	description, err := json.Marshal(cut(fmt.Sprintf(
+		"Entries of a playbook learned from experience, about %s. Use it for tasks on these subjects.",
+		agentText(strings.Join(sections, ", "))), maxSkillDescription))
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "---\nname: %s\ndescription: %s\n---\n\n", skillName(folder), description)
+	out.WriteString(beginMark(name))
+	out.WriteString("\n# Learned playbook\n\nApply the entries that fit the task.\n")
+	out.Write(p.markdown())
+	out.WriteString("\n" + blockEnd + "\n")
+	return out.Bytes(), nil
+}
+
+// skillName returns a name of lower-case letters, digits and hyphens.
+func skillName(s string) string {
+	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	name := strings.Join(words, "-")
+	if name == "" {
+		name = "playbook"
+	}
+	return strings.TrimRight(cut(name, maxSkillName), "-")
+}
