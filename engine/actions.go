@@ -37,6 +37,7 @@ func (e *Engine) StartExperiment(ctx context.Context, in ace.ExperimentInput) (r
 		share := ace.DefaultMaxFailed
 		in.MaxFailed = &share
 	}
+	in.Revision = ace.Revision
 	o := client.StartWorkflowOptions{ID: ace.ExperimentWorkflowID(in.ExperimentID),
 		TypedSearchAttributes: searchattr.Experiment(in)}
 	return e.start(ctx, in.ExperimentID, o, ace.ExperimentWorkflow, in)

@@ -125,9 +125,10 @@ type TaskInput struct {
 	Carried *Carried `json:"carried,omitempty"`
 }
 
-// Revision is the current value of [TaskInput.Revision]. From revision 1 on, the memo holds the verdict: a
-// replay compares the memo, so runs that were started without it must not write it.
-const Revision = 1
+// Revision is the current value of [TaskInput.Revision]. From revision 1 on, the memo holds the verdict, and from
+// revision 2 on what of the usage no transcript has: a replay compares the memo, so runs that were started without it
+// must not write it.
+const Revision = 2
 
 // DefaultIdle and maxIdle are the default and the upper bound of [TaskInput.IdleMS].
 const (
@@ -449,7 +450,7 @@ type Summary struct {
 	Merged   int     `json:"merged,omitempty"`
 	Usage    Usage   `json:"usage"`
 	// Metered is the part of Usage that no transcript of an agent's CLI has, by model. It is nil in a sum and in runs of
-	// earlier versions.
+	// [TaskInput.Revision] 0 and 1.
 	Metered *ModelUsage `json:"metered,omitempty"`
 	PhaseMS PhaseMS     `json:"phase_ms,omitzero"`
 	// EndedAt is when an observed run ended, if its observer reports it.

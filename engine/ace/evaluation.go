@@ -79,7 +79,8 @@ type EvalItem struct {
 	Calls      *CallLog     `json:"model_calls,omitempty"`
 }
 
-// Best is the playbook version with the highest accuracy in the evaluations, the first of several. Branch holds it.
+// Best is the playbook version with the highest accuracy in the evaluations, the first of several. Branch holds it. An
+// experiment notes it if its input asks for KeepBest or Patience.
 type Best struct {
 	Evaluation int     `json:"evaluation"` // its place in the list, from 0
 	Playbook   string  `json:"playbook"`
@@ -113,7 +114,8 @@ func (s *ExperimentState) addEvaluated(r *EvaluateResult) {
 	slices.Sort(t.Wrong)
 	t.Wrong = t.Wrong[:min(len(t.Wrong), MaxWrong)]
 	s.Progress.Eval = append(slices.Clone(s.Progress.Eval), *t)
-	if best := s.Progress.Best; t.Labeled() > 0 && (best == nil || t.Accuracy > best.Accuracy) {
+	wanted := s.Input.KeepBest || s.Input.Patience > 0
+	if best := s.Progress.Best; wanted && t.Labeled() > 0 && (best == nil || t.Accuracy > best.Accuracy) {
 		s.Progress.Best = &Best{Evaluation: len(s.Progress.Eval) - 1, Playbook: t.Playbook, Accuracy: t.Accuracy}
 	}
 	s.spend(t.Usage)

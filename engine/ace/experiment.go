@@ -40,6 +40,9 @@ type ExperimentInput struct {
 	// MaxFailed is the share of failed tasks, from 0 to 1, above which the experiment fails. It also fails if
 	// all tasks failed. With nil, as in inputs of earlier versions, it completes whatever its tasks did.
 	MaxFailed *float64 `json:"max_failed,omitempty"`
+	// Revision is that of its tasks, see [TaskInput.Revision]. Earlier versions omit it: then it is 1, or 0 without
+	// MaxFailed.
+	Revision int `json:"revision,omitempty"`
 	// Progress is set if the workflow continued as new.
 	Progress *ExperimentProgress `json:"progress,omitempty"`
 }

@@ -20,11 +20,16 @@ func TestMetered(t *testing.T) {
 		"observed agent": {TaskInput{Model: "m", Observed: true, Source: "claude"}, false, nil},
 		"observed other": {TaskInput{Model: "m", Observed: true, Source: "pipeline"}, false, ModelUsage{"m": {InputTokens: 2, CostUSD: 1}}},
 	} {
+		c.in.Revision = 2
 		s := State{Input: c.in, Steps: []StepState{{Phase: PhaseGenerator, Usage: one, Reused: c.reused},
 			{Phase: PhaseCurator, Usage: one}, {Phase: PhasePersist}}}
 		got := s.Summary().Metered
 		if (got == nil) != (c.want == nil) || got != nil && !maps.Equal(*got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+		s.Input.Revision = 1
+		if got := s.Summary().Metered; got != nil {
+			t.Errorf("%s: a run of an earlier version has %v", name, got)
 		}
 	}
 }

@@ -320,12 +320,15 @@ func (s *State) Clone() *State {
 
 // Summary returns the counts of the run for a list of runs.
 func (s *State) Summary() Summary {
-	sum := Summary{Usage: s.Usage, Metered: s.metered()}
+	sum := Summary{Usage: s.Usage}
 	if s.observed != nil {
 		sum.EndedAt = s.observed.ended
 	}
 	if s.Input.Revision > 0 {
 		sum.Verdict = s.Verdict()
+	}
+	if s.Input.Revision > 1 {
+		sum.Metered = s.metered()
 	}
 	for _, st := range s.Steps {
 		at := sum.PhaseMS.at(st.Phase)

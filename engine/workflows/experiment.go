@@ -214,7 +214,7 @@ func TaskID(experiment string, epoch, index int) string {
 }
 
 func (x *experiment) taskInput(epoch int, t ace.Task, playbook string) ace.TaskInput {
-	revision := ace.Revision
+	revision := max(x.in.Revision, 1)
 	if x.in.MaxFailed == nil { // of a version that started its tasks without
 		revision = 0
 	}
