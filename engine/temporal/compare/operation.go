@@ -9,19 +9,23 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// stepNote is what an operation or a marker of engine/temporal/operation notes about a step of a flow.
-type stepNote struct {
-	Event string `json:"event"`
-	Path  string `json:"key"`
-	Value struct {
-		Status    string `json:"status"`
-		Detail    string `json:"detail,omitempty"`
-		Error     string `json:"error,omitempty"`
-		Operation string `json:"operation_id,omitempty"`
-		Reused    bool   `json:"reused,omitempty"`
+// note is what an operation or a marker of engine/temporal/operation notes. Value is that of a step of a flow if
+// the event is step_changed.
+type note struct {
+	Event string          `json:"event"`
+	Path  string          `json:"key"`
+	Value json.RawMessage `json:"value"`
+}
 
-		Usage *ace.Usage `json:"usage,omitempty"`
-	} `json:"value"`
+// stepChange is a change of a step of a flow.
+type stepChange struct {
+	Status    string `json:"status"`
+	Detail    string `json:"detail,omitempty"`
+	Error     string `json:"error,omitempty"`
+	Operation string `json:"operation_id,omitempty"`
+	Reused    bool   `json:"reused,omitempty"`
+
+	Usage *ace.Usage `json:"usage,omitempty"`
 }
 
 // Ends of steps of flows, and their statuses.
@@ -49,8 +53,8 @@ type flowInput struct {
 	Reuse  map[string]json.RawMessage `json:"reuse"` // results of the original by the ID of the operation
 }
 
-// setFork takes the reused results from the input of a fork of a run of a flow. It returns the input without what is
-// compared as steps, and without the digest, which only says whether the file differs.
+// setFork takes the reused results from the input of a fork of a run of a flow. It returns the input without
+// what is compared as steps, and without the digest, which only says whether the file differs.
 func (s *builder) setFork(input json.RawMessage) json.RawMessage {
 	var in flowInput
 	if json.Unmarshal(input, &in) != nil || in.Source == nil || in.Digest == "" {
@@ -84,25 +88,26 @@ func (s *builder) addNotes(e *historypb.HistoryEvent) {
 		data, _ = history.Values(history.MarkerOf(a).Result)
 	}
 	var noted struct {
-		Notes []stepNote `json:"notes"`
+		Notes []note `json:"notes"`
 	}
 	if len(data) == 0 || json.Unmarshal(data, &noted) != nil {
 		return
 	}
 	for _, n := range noted.Notes {
-		if n.Event != "step_changed" {
+		var c stepChange
+		if n.Event != "step_changed" || json.Unmarshal(n.Value, &c) != nil {
 			continue
 		}
-		if n.Value.Usage != nil {
-			s.usage = s.usage.Add(*n.Value.Usage)
+		if c.Usage != nil {
+			s.usage = s.usage.Add(*c.Usage)
 		}
-		if n.Value.Operation != "" {
+		if c.Operation != "" {
 			s.operated[n.Path] = true
 		}
-		if n.Value.Reused {
-			s.addReusedOperation(e, n.Value.Operation)
+		if c.Reused {
+			s.addReusedOperation(e, c.Operation)
 		}
-		status, ended := stepEnds[n.Value.Status]
+		status, ended := stepEnds[c.Status]
 		if ended && s.operated[n.Path] { // the operation is compared
 			delete(s.operated, n.Path)
 			continue
@@ -114,10 +119,10 @@ func (s *builder) addNotes(e *historypb.HistoryEvent) {
 		delete(s.open, e.GetEventId())
 		st.End = e.GetEventId()
 		st.Status = status
-		st.Error = n.Value.Error
-		st.error = s.anonymous(n.Value.Error)
-		if n.Value.Detail != "" {
-			st.Result, _ = json.Marshal(n.Value.Detail)
+		st.Error = c.Error
+		st.error = s.anonymous(c.Error)
+		if c.Detail != "" {
+			st.Result, _ = json.Marshal(c.Detail)
 		}
 	}
 }
