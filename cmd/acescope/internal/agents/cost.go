@@ -129,7 +129,9 @@ func zoneText(now time.Time) string {
 	return name + now.Local().Format(" (UTC-07:00)")
 }
 
-func showCosts(a *cli.App, ctx context.Context, by transcripts.By, q transcripts.CostQuery, noRuns bool) error {
+func showCosts(
+	a *cli.App, ctx context.Context, by transcripts.By, q transcripts.CostQuery, noRuns bool,
+) error {
 	var ofRuns []*transcripts.Session
 	var err error
 	if !noRuns && (q.Agent == "" || q.Agent == string(costs.Agent)) {
@@ -157,8 +159,8 @@ func showCosts(a *cli.App, ctx context.Context, by transcripts.By, q transcripts
 	return err
 }
 
-// readRunCosts reads the runs that began on a day or later, "" for all, from the cluster or the data directory. A data
-// directory that no engine has used has no runs, and none is created.
+// readRunCosts reads the runs that began on a day or later, "" for all, from the cluster or the data directory.
+// A data directory that no engine has used has no runs, and none is created.
 func readRunCosts(a *cli.App, ctx context.Context, since string) ([]*transcripts.Session, error) {
 	if a.Cluster() == nil {
 		if dir, err := a.DataDir(); err != nil || server.RecordedVersion(dir) == "" {
