@@ -51,6 +51,7 @@ require (
 	cel.dev/cel-go v0.33.2
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp v1.43.0
 	gocloud.dev v0.46.0
+	gonum.org/v1/gonum v0.17.0
 	mvdan.cc/sh/v3 v3.14.1
 )
 
