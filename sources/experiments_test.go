@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"acescope/engine/ace"
+	"acescope/engine/learning/stats"
 	"acescope/sources/experiments"
 )
 
@@ -220,8 +221,8 @@ func TestCompareTheSameData(t *testing.T) {
 	if !c.SameData || c.AlignedBy != experiments.AlignedByIndex || len(c.Pairs) != 5 || c.OnlyA != 1 || c.OnlyB != 0 {
 		t.Fatalf("%+v", c)
 	}
-	if a, b := c.Aligned(); a != 0.5 || b != 0.5 {
-		t.Errorf("accuracy over aligned tasks %v and %v", a, b)
+	if a, b, of := c.Aligned(); a != 2 || b != 2 || of != 4 {
+		t.Errorf("%d and %d of %d aligned tasks are correct", a, b, of)
 	}
 	for i, want := range []experiments.Flip{experiments.FlipBothCorrect, experiments.FlipFixed, experiments.FlipBothWrong, experiments.FlipBroken, experiments.FlipUngraded} {
 		if c.Pairs[i].Flip != want || c.Counts[want] != 1 {
@@ -264,14 +265,114 @@ func TestCompareUnlike(t *testing.T) {
 		t.Errorf("%q", c.Unlike)
 	}
 	list := c.Metrics(testStart)
-	if m := list[0]; m.Name != "accuracy, aligned" || m.A != 0.5 || m.B != 0.5 || m.Unlike {
+	if m := list[0]; m.Name != "accuracy, aligned" || m.A != 0.5 || m.B != 0.5 || m.Unlike || !(m.RangeA[0] < 0.5 && m.RangeB[1] > 0.5) {
 		t.Errorf("%+v", m)
+	}
+	if got := c.Headline(); got != "tasks of epoch 1: 0 fixed, 0 broken of 4: not distinguishable (p 1)" {
+		t.Errorf("headline %q", got)
 	}
 	if m := list[1]; m.Name != "accuracy, all tasks" || !m.Unlike {
 		t.Errorf("%+v", m)
 	}
 	if c := experiments.Compare(a, a); len(c.Unlike) != 0 || c.Likeness() != "" || c.Metrics(testStart)[0].Name != "accuracy" {
 		t.Errorf("%q", c.Unlike)
+	}
+}
+
+// The same items of several epochs count once: the last epoch that both have is tested.
+func TestPairedTasksOfOneEpoch(t *testing.T) {
+	a, b := madeSeries("a", "data", "WWWWWWWWWWWWWW"), madeSeries("b", "data", "RRRRRRRWRRRRRR")
+	for _, s := range []*experiments.Series{a, b} {
+		for i := range s.Tasks {
+			s.Tasks[i].Epoch, s.Tasks[i].Index = int32(i/7+1), int32(i%7)
+		}
+	}
+	c := experiments.Compare(a, b)
+	if got := c.Headline(); got != "tasks of epoch 2: 6 fixed, 0 broken of 7: B is more accurate (p 0.031)" || len(c.Paired) != 1 {
+		t.Errorf("headline %q of %+v", got, c.Paired)
+	}
+	if got := experiments.Compare(b, a).Headline(); got != "tasks of epoch 2: 0 fixed, 6 broken of 7: A is more accurate (p 0.031)" {
+		t.Errorf("headline of the opposite %q", got)
+	}
+}
+
+// Without common items nothing is compared.
+func TestNothingComparable(t *testing.T) {
+	a, b := madeSeries("a", "data", "RRRR"), madeSeries("b", "other", "WWWW")
+	for i := range b.Tasks {
+		b.Tasks[i].Prompt += 100
+	}
+	c := experiments.Compare(a, b)
+	if got := c.Headline(); got != "nothing is comparable: no task has a verdict in both, and there is no evaluation of both on the same data set" {
+		t.Errorf("headline %q", got)
+	}
+	for _, m := range c.Metrics(testStart) {
+		if m.Unit == "rate" && !m.Unlike && !math.IsNaN(m.A-m.B) {
+			t.Errorf("%+v has a difference", m)
+		}
+	}
+}
+
+// Settings that differ are named; the tasks remain comparable.
+func TestCompareSettings(t *testing.T) {
+	a, b := madeSeries("a", "data", "R"), madeSeries("b", "data", "R")
+	if c := experiments.Compare(a, b); len(c.Settings) != 0 || c.Differing() != "" {
+		t.Errorf("%q", c.Settings)
+	}
+	a.Input.Model, b.Input.Model = "small", "large"
+	a.Input.Provider, b.Input.Provider = "openai", "anthropic"
+	b.Input.Steps = map[string]string{"curator": "openai", "reflector": "builtin"}
+	b.Input.SkillsConfig.AllowedTools = []string{"look_up", "inspect"}
+	b.Input.Parallel, b.Progress.Before = 4, "0123456789abcdef"
+	want := "settings: model small and large, provider openai and anthropic, provider of the reflector openai and builtin, " +
+		"first playbook empty and 0123456789ab, tools all and inspect+look_up, parallel 1 and 4"
+	c := experiments.Compare(a, b)
+	if c.Differing() != want || len(c.Unlike) != 0 {
+		t.Errorf("%q, unlike %q", c.Differing(), c.Unlike)
+	}
+	a.Note = "only tasks"
+	if got := experiments.Compare(a, b).Differing(); got != "settings: model small and large" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestLearned(t *testing.T) {
+	p := &ace.ExperimentProgress{Eval: []ace.EvalResult{{Tasks: 9, Unlabeled: 1, Correct: 1, Wrong: []int{0, 1, 2, 3, 4, 5, 6}}}}
+	if l := experiments.Learned(p); l != nil {
+		t.Errorf("one evaluation: %+v", l)
+	}
+	p.Eval = append(p.Eval, ace.EvalResult{Epoch: 1}, ace.EvalResult{Epoch: 2, Tasks: 9, Unlabeled: 1, Correct: 7, Wrong: []int{6}})
+	if l := experiments.Learned(p); l == nil || l.Change() != "6 fixed, 0 broken of 8: more accurate (p 0.031)" ||
+		l.Where() != "last evaluations, after epochs 0 and 2" {
+		t.Errorf("%+v", l)
+	}
+	p.Eval[2].Wrong = nil // cut
+	if l := experiments.Learned(p); l == nil || !l.Partial || l.P != nil || l.Fixed != 0 || !l.Distinguishable ||
+		l.Change() != "1 and 7 of 8 correct: more accurate (difference +26.1 to +89.5 pp)" {
+		t.Errorf("%+v: %s", l, l.Change())
+	}
+}
+
+func TestPText(t *testing.T) {
+	for p, want := range map[float64]string{1: "p 1", 0.6875: "p 0.69", 0.0312: "p 0.031", 0.00012: "p 0.00012", 1e-9: "p < 0.0001"} {
+		if got := experiments.PText(p); got != want {
+			t.Errorf("%v: %q, want %q", p, got, want)
+		}
+	}
+}
+
+func TestAccuracyIntervals(t *testing.T) {
+	s := madeSeries("a", "data", "RW-R")
+	for window, want := range map[int]stats.Interval{0: stats.Wilson(2, 3), 2: stats.Wilson(1, 1)} {
+		if got := s.AccuracyIntervals(window)[3]; got != want {
+			t.Errorf("over %d: %v, want %v", window, got, want)
+		}
+	}
+	if correct, graded := s.Recent(3); correct != 1 || graded != 2 {
+		t.Errorf("%d correct of %d", correct, graded)
+	}
+	if i := madeSeries("b", "data", "RRRR").CostInterval(); i != (stats.Interval{Low: 1, High: 1}) {
+		t.Errorf("equal costs: %v", i)
 	}
 }
 

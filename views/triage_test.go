@@ -26,7 +26,7 @@ func ailing() *snapshot {
 	group := func(kind ace.Status, what string, phase ace.Phase, n int, message string) triage.FailureGroup {
 		g := triage.FailureGroup{
 			Cause: triage.Cause{Status: kind, Type: what, Phase: phase, Activity: phase.Activity(), Pattern: triage.Normalize(message)},
-			Count: n, Share: float64(n) / 2000, Trend: trend, Runs: runs[:min(n, 40)],
+			Count: n, Share: float64(n) / 2000, Low: float64(n) / 2200, High: float64(n) / 1800, Trend: trend, Runs: runs[:min(n, 40)],
 		}
 		g.First = triage.Example{Run: runs[39], At: noon.Add(-3 * time.Hour), Message: message}
 		g.Last = triage.Example{Run: runs[1], At: noon.Add(-12 * time.Second), Message: message}

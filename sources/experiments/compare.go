@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/learning/stats"
 	"acescope/engine/temporal/compare"
 )
 
@@ -54,6 +55,10 @@ type Comparison struct {
 	OnlyB     int             `json:"only_b"`
 	Eval      *EvalComparison `json:"eval,omitempty"` // nil unless both were evaluated on the same set
 	Unlike    []string        `json:"unlike"`         // why only aligned tasks and Eval are comparable, empty if all are
+	Settings  []string        `json:"settings"`       // settings that differ, although the tasks are comparable
+	Paired    []Paired        `json:"paired"`         // tests on the same items; the first is the headline
+
+	perCorrect [2]stats.Interval // of A and B: tokens if there is no cost
 }
 
 // EvalComparison compares the last evaluations of two experiments on the same second data set. Fixed and Broken
@@ -94,7 +99,14 @@ func Compare(a, b *Series) *Comparison {
 		}
 	}
 	c.OnlyA, c.OnlyB = len(a.Tasks)-len(c.Pairs), len(b.Tasks)-len(c.Pairs)
-	c.Unlike = c.unlike()
+	c.Unlike, c.Settings, c.Paired = c.unlike(), c.settings(), c.pairs()
+	for i, s := range []*Series{a, b} {
+		if WithoutCost(a, b) {
+			c.perCorrect[i] = s.TokensInterval()
+		} else {
+			c.perCorrect[i] = s.CostInterval()
+		}
+	}
 	return c
 }
 
@@ -132,11 +144,18 @@ func (c *Comparison) Likeness() string {
 	return "different " + strings.Join(c.Unlike, ", ") + ": compare only aligned tasks and the last evaluation"
 }
 
-// Aligned returns the accuracies of both over the aligned tasks with two verdicts, NaN without any.
-func (c *Comparison) Aligned() (a, b float64) {
+// Differing says which settings differ, or "".
+func (c *Comparison) Differing() string {
+	if len(c.Settings) == 0 {
+		return ""
+	}
+	return "settings: " + strings.Join(c.Settings, ", ")
+}
+
+// Aligned returns how many of the aligned tasks with two verdicts both answered correctly, and the number of the tasks.
+func (c *Comparison) Aligned() (a, b, of int) {
 	right := c.Counts[FlipBothCorrect]
-	graded := len(c.Pairs) - c.Counts[FlipUngraded]
-	return divide(float64(right+c.Counts[FlipBroken]), graded), divide(float64(right+c.Counts[FlipFixed]), graded)
+	return right + c.Counts[FlipBroken], right + c.Counts[FlipFixed], len(c.Pairs) - c.Counts[FlipUngraded]
 }
 
 // Alignment says how the tasks are aligned.
@@ -158,16 +177,17 @@ func (c *Comparison) Metrics(now time.Time) []compare.Metric {
 	add := func(name, unit string, a, b float64) {
 		list = append(list, compare.Metric{Name: name, Unit: unit, A: a, B: b})
 	}
-	accuracy := compare.Metric{Name: "accuracy", Unit: "rate", A: a.Accuracy, B: b.Accuracy, Unlike: len(c.Unlike) > 0}
+	accuracy := rates("accuracy", a.Correct, a.Graded, b.Correct, b.Graded)
+	accuracy.Unlike = len(c.Unlike) > 0
 	if accuracy.Unlike {
-		alignedA, alignedB := c.Aligned()
-		add("accuracy, aligned", "rate", alignedA, alignedB)
+		alignedA, alignedB, of := c.Aligned()
+		list = append(list, rates("accuracy, aligned", alignedA, of, alignedB, of))
 		accuracy.Name = "accuracy, all tasks"
 	} else {
 		list = append(list, accuracy)
 	}
 	if e := c.Eval; e != nil {
-		add("last evaluation", "rate", e.A.Accuracy, e.B.Accuracy)
+		list = append(list, rates("last evaluation", e.A.Correct, e.A.Labeled(), e.B.Correct, e.B.Labeled()))
 	}
 	if accuracy.Unlike {
 		list = append(list, accuracy)
@@ -178,6 +198,8 @@ func (c *Comparison) Metrics(now time.Time) []compare.Metric {
 		add("cost", "USD", a.Cost, b.Cost)
 		add("cost per correct", "USD", a.CostPerCorrect, b.CostPerCorrect)
 	}
+	last := &list[len(list)-1]
+	last.RangeA, last.RangeB = limits(c.perCorrect[0]), limits(c.perCorrect[1])
 	add("tokens", "", float64(a.Tokens), float64(b.Tokens))
 	add("mean task time", "ms", a.MeanDurationMS, b.MeanDurationMS)
 	add("total time", "ms", float64(c.A.Duration(now).Milliseconds()), float64(c.B.Duration(now).Milliseconds()))
@@ -185,6 +207,22 @@ func (c *Comparison) Metrics(now time.Time) []compare.Metric {
 	add("operations accepted", "", float64(a.Accepted), float64(b.Accepted))
 	add("operations rejected", "", float64(a.Rejected), float64(b.Rejected))
 	return list
+}
+
+// rates returns the accuracies of both with their intervals.
+func rates(name string, correctA, labeledA, correctB, labeledB int) compare.Metric {
+	return compare.Metric{
+		Name: name, Unit: "rate", A: stats.Share(correctA, labeledA), B: stats.Share(correctB, labeledB),
+		RangeA: limits(stats.Wilson(correctA, labeledA)), RangeB: limits(stats.Wilson(correctB, labeledB)),
+	}
+}
+
+// limits returns the limits of an interval, zero if it is unknown.
+func limits(i stats.Interval) [2]float64 {
+	if !i.Known() {
+		return [2]float64{}
+	}
+	return [2]float64{i.Low, i.High}
 }
 
 // taskKey identifies a task by its index or the hash of its prompt.
@@ -233,10 +271,12 @@ func compareEval(a, b *Series) *EvalComparison {
 		len(a.Progress.Eval) == 0 || len(b.Progress.Eval) == 0 {
 		return nil
 	}
-	c := &EvalComparison{
-		Dataset: a.Input.EvalID, A: a.Progress.Eval[len(a.Progress.Eval)-1], B: b.Progress.Eval[len(b.Progress.Eval)-1],
-		Fixed: []int{}, Broken: []int{},
-	}
+	return compareEvals(a.Input.EvalID, a.Progress.Eval[len(a.Progress.Eval)-1], b.Progress.Eval[len(b.Progress.Eval)-1])
+}
+
+// compareEvals compares two evaluations on the same data set.
+func compareEvals(dataset string, a, b ace.EvalResult) *EvalComparison {
+	c := &EvalComparison{Dataset: dataset, A: a, B: b, Fixed: []int{}, Broken: []int{}}
 	wrong := map[int]bool{}
 	for _, i := range c.A.Wrong {
 		wrong[i] = true
@@ -253,6 +293,6 @@ func compareEval(a, b *Series) *EvalComparison {
 		c.Fixed = append(c.Fixed, i)
 	}
 	slices.Sort(c.Fixed)
-	c.Partial = len(c.A.Wrong) < c.A.Tasks-c.A.Correct || len(c.B.Wrong) < c.B.Tasks-c.B.Correct
+	c.Partial = len(a.Wrong) < a.Labeled()-a.Correct || len(b.Wrong) < b.Labeled()-b.Correct
 	return c
 }

@@ -1,11 +1,12 @@
 package experiments
 
 import (
-	"acescope/engine/ace"
-
 	"math"
 	"strconv"
 	"strings"
+
+	"acescope/engine/ace"
+	"acescope/engine/learning/stats"
 )
 
 // Metric is the quantity of a curve.
@@ -88,8 +89,8 @@ func (s *Series) Curves(m Metric, window int, byTime bool) []Curve {
 		return []Curve{{X: x, Y: s.bullets()}}
 	case MetricOperations:
 		return []Curve{
-			{Name: "accepted", X: x, Y: s.sum(func(t *Task) float64 { return float64(t.Accepted) })},
-			{Name: "rejected", X: x, Y: s.sum(func(t *Task) float64 { return float64(t.Rejected) })},
+			{Name: "accepted", X: x, Y: s.last(0, func(t *Task) float64 { return float64(t.Accepted) })},
+			{Name: "rejected", X: x, Y: s.last(0, func(t *Task) float64 { return float64(t.Rejected) })},
 		}
 	case MetricCost:
 		return []Curve{{X: x, Y: s.CostPerCorrect(window)}}
@@ -103,6 +104,25 @@ func (s *Series) Curves(m Metric, window int, byTime bool) []Curve {
 // 0 for all so far; NaN if no task is graded.
 func (s *Series) Accuracy(window int) []float64 {
 	return s.rate(window, (*Task).correct, (*Task).graded)
+}
+
+// Recent counts the correct and the graded answers of the last n tasks.
+func (s *Series) Recent(n int) (correct, graded int) {
+	for i := max(len(s.Tasks)-n, 0); i < len(s.Tasks); i++ {
+		correct += int(s.Tasks[i].correct())
+		graded += int(s.Tasks[i].graded())
+	}
+	return correct, graded
+}
+
+// AccuracyIntervals returns the intervals of the values of [Series.Accuracy].
+func (s *Series) AccuracyIntervals(window int) []stats.Interval {
+	out := make([]stats.Interval, len(s.Tasks))
+	correct, graded := s.last(window, (*Task).correct), s.last(window, (*Task).graded)
+	for i := range out {
+		out[i] = stats.Wilson(int(correct[i]), int(graded[i]))
+	}
+	return out
 }
 
 // CostPerCorrect returns after each task the US dollars that the last window tasks used per correct answer, 0 for
@@ -132,18 +152,27 @@ func (t *Task) graded() float64 {
 
 // rate divides the sums of above by the sums of below over a rolling window of tasks.
 func (s *Series) rate(window int, above, below func(*Task) float64) []float64 {
+	out, under := s.last(window, above), s.last(window, below)
+	for i, b := range under {
+		if b > 0 {
+			out[i] = max(out[i], 0) / b
+		} else {
+			out[i] = math.NaN()
+		}
+	}
+	return out
+}
+
+// last returns after each task the sum over the last window tasks, 0 for all so far.
+func (s *Series) last(window int, of func(*Task) float64) []float64 {
 	out := make([]float64, len(s.Tasks))
-	var a, b float64
+	sum := 0.0
 	for i := range out {
-		t := &s.Tasks[i]
-		a, b = a+above(t), b+below(t)
+		sum += of(&s.Tasks[i])
 		if window > 0 && i >= window {
-			t = &s.Tasks[i-window]
-			a, b = a-above(t), b-below(t)
+			sum -= of(&s.Tasks[i-window])
 		}
-		if out[i] = math.NaN(); b > 0 {
-			out[i] = max(a, 0) / b
-		}
+		out[i] = sum
 	}
 	return out
 }
@@ -157,17 +186,6 @@ func (s *Series) bullets() []float64 {
 			last = float64(n)
 		}
 		out[i] = last
-	}
-	return out
-}
-
-// sum returns after each task the sum so far.
-func (s *Series) sum(of func(*Task) float64) []float64 {
-	out := make([]float64, len(s.Tasks))
-	sum := 0.0
-	for i := range out {
-		sum += of(&s.Tasks[i])
-		out[i] = sum
 	}
 	return out
 }
@@ -213,6 +231,25 @@ func (s *Series) Totals() Totals {
 	out.CostPerCorrect, out.TokensPerCorrect = divide(cost, out.Correct), divide(tokens, out.Correct)
 	out.MeanDurationMS = divide(took, len(s.Tasks))
 	return out
+}
+
+// Interval returns the interval of the accuracy.
+func (t Totals) Interval() stats.Interval { return stats.Wilson(t.Correct, t.Graded) }
+
+// CostInterval returns the bootstrap interval of [Totals.CostPerCorrect], which may take 10 ms.
+func (s *Series) CostInterval() stats.Interval {
+	return s.perCorrect(func(t *Task) float64 { return t.Cost })
+}
+
+// TokensInterval returns the bootstrap interval of [Totals.TokensPerCorrect], which may take 10 ms.
+func (s *Series) TokensInterval() stats.Interval { return s.perCorrect((*Task).tokens) }
+
+func (s *Series) perCorrect(of func(*Task) float64) stats.Interval {
+	above, correct := make([]float64, len(s.Tasks)), make([]float64, len(s.Tasks))
+	for i := range s.Tasks {
+		above[i], correct[i] = of(&s.Tasks[i]), s.Tasks[i].correct()
+	}
+	return stats.BootstrapRatio(above, correct)
 }
 
 func divide(a float64, by int) float64 {

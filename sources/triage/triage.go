@@ -10,6 +10,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/flow"
+	"acescope/engine/learning/stats"
 	"acescope/engine/temporal/history"
 	runspkg "acescope/sources/runs"
 )
@@ -83,12 +84,17 @@ type Cause struct {
 type FailureGroup struct {
 	Cause
 	Count int           `json:"count"`
-	Share float64       `json:"share"` // of the closed runs, 0 to 1
+	Share float64       `json:"share"`     // of the closed runs, 0 to 1
+	Low   float64       `json:"share_low"` // limits of its interval
+	High  float64       `json:"share_high"`
 	First Example       `json:"first"`
 	Last  Example       `json:"last"`
 	Runs  []runspkg.Run `json:"-"` // newest first, at most 100
 	Trend []float64     `json:"trend"`
 }
+
+// Interval returns the interval of the share.
+func (g *FailureGroup) Interval() stats.Interval { return stats.Interval{Low: g.Low, High: g.High} }
 
 // Example is one run of a group.
 type Example struct {
@@ -245,7 +251,9 @@ func (f *Facts) group(t *Result) {
 	})
 	t.GroupsDropped = max(len(order)-MaxGroups, 0)
 	for _, g := range order[:len(order)-t.GroupsDropped] {
-		g.Share = float64(g.Count) / float64(len(f.Closed))
+		g.Share = stats.Share(g.Count, len(f.Closed))
+		i := stats.Wilson(g.Count, len(f.Closed))
+		g.Low, g.High = i.Low, i.High
 		t.Groups = append(t.Groups, *g)
 	}
 }

@@ -5,16 +5,19 @@ import (
 	"strconv"
 
 	"acescope/engine/ace"
+	"acescope/engine/learning/stats"
 	"acescope/theme"
 	"acescope/tui/text"
 )
 
 // Metric is a number of A and of B. TakenA and TakenB are the parts of reused steps, which A and B do not include.
-// The unit is "ms", "USD", "rate", or "" for a count. NaN is unknown. An Unlike metric has no difference.
+// The unit is "ms", "USD", "rate", or "" for a count. NaN is unknown. RangeA and RangeB are the limits of the intervals
+// of A and B, zero if there are none. An Unlike metric has no difference.
 type Metric struct {
 	Name, Unit     string
 	A, B           float64
 	TakenA, TakenB float64
+	RangeA, RangeB [2]float64
 	Unlike         bool
 }
 
@@ -65,24 +68,51 @@ func (m Metric) Cells(g theme.Glyphs) (a, b, by string) {
 	return with(m.A, m.TakenA), with(m.B, m.TakenB), by
 }
 
-// Metrics writes a table of metrics. Equal values are muted.
+// Widths of the columns of [Writer.Metrics].
+const (
+	metricName     = 22
+	metricValue    = 16
+	metricReused   = 19
+	metricRange    = 18 // the interval of a rate
+	metricAnyRange = 26
+	metricBy       = 16
+)
+
+// Metrics writes a table of metrics. Equal values are muted. An interval that does not fit is left out.
 func (w *Writer) Metrics(list []Metric) {
-	wide := 16
+	wide, label := metricValue, ""
 	for _, m := range list {
-		if m.TakenA != 0 || m.TakenB != 0 {
-			wide = 19
+		switch {
+		case m.TakenA != 0 || m.TakenB != 0:
+			wide = metricReused
+		case m.RangeA != [2]float64{} || m.RangeB != [2]float64{}:
+			wide, label = metricRange, "(95% interval)"
+			if w.Width > metricName+2*metricAnyRange+metricBy {
+				wide = metricAnyRange
+			}
 		}
 	}
 	row := func(ink theme.Ink, name, a, b, by string) {
-		w.End(w.Line().Add(w.S.Muted, text.Fit(" "+name, 22, "")).
-			Add(ink, text.FitLeft(a, wide, "")+text.FitLeft(b, wide, "")+text.FitLeft(by, 16, "")))
+		w.End(w.Line().Add(w.S.Muted, text.Fit(" "+name, metricName, "")).
+			Add(ink, text.FitLeft(a, wide, "")+text.FitLeft(b, wide, "")+text.FitLeft(by, metricBy, "")))
 	}
-	row(w.S.Muted, "", "A", "B", "B"+w.S.Glyphs.Dash+"A")
+	ranged := func(value string, limits [2]float64, unit string) string {
+		if limits == [2]float64{} {
+			return value
+		}
+		full := value + InParentheses(Range(stats.Interval{Low: limits[0], High: limits[1]}, unit, w.S.Glyphs))
+		if text.Width(full) >= wide {
+			return value
+		}
+		return full
+	}
+	row(w.S.Muted, label, "A", "B", "B"+w.S.Glyphs.Dash+"A")
 	for _, m := range list {
 		a, b, by := m.Cells(w.S.Glyphs)
+		a, b = ranged(a, m.RangeA, m.Unit), ranged(b, m.RangeB, m.Unit)
 		row(Unless(by == "=", w.S.Muted, w.S.Text), m.Name, a, b, by)
 	}
-	if wide > 16 {
+	if wide == metricReused {
 		w.Prose(" ", w.S.Muted, "(+N) comes from reused steps of the original and counts in the difference.")
 	}
 }

@@ -320,8 +320,15 @@ func comparison(w *widget.Writer, c *experiments.Comparison) {
 	w.Say(widget.Unless(c.SameData, s.Muted, s.Warning), " "+text.Safe(c.Alignment(), " "))
 	w.End(w.Line().Add(s.Text, " "+text.Count(int64(len(c.Pairs)))+" aligned").
 		Add(s.Muted, ", "+text.Count(int64(c.OnlyA))+" only in A, "+text.Count(int64(c.OnlyB))+" only in B"))
+	w.Prose(" ", s.Strong, c.Headline())
+	for _, p := range c.Paired[min(len(c.Paired), 1):] {
+		w.Prose(" ", s.Text, p.Where()+": "+p.Result())
+	}
 	if unlike := c.Likeness(); unlike != "" {
 		w.Prose(" ", s.Warning, unlike)
+	}
+	if settings := c.Differing(); settings != "" {
+		w.Prose(" ", s.Muted, settings)
 	}
 	var metrics []widget.Metric
 	for _, m := range c.Metrics(w.Now) {

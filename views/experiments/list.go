@@ -201,15 +201,17 @@ var orders = []struct {
 func NewList(x *Experiments) *list {
 	return &list{Experiments: x, List: console.NewList[experiments.Experiment]("Experiments",
 		widget.Heading{Title: "EXPERIMENT", Minimum: 12},
-		widget.Heading{Title: "DATA SET", Width: 14, Drop: 5},
-		widget.Heading{Title: "MODEL", Width: 12, Drop: 7},
+		widget.Heading{Title: "DATA SET", Width: 14, Drop: 6},
+		widget.Heading{Title: "MODEL", Width: 12, Drop: 8},
 		widget.Heading{Title: "STATUS", Width: 10},
 		widget.Heading{Title: "TASKS", Width: 11, Right: true},
 		widget.Heading{Title: "ACC", Width: 6, Right: true},
+		widget.Heading{Title: "95%", Width: 6, Drop: 3},
 		widget.Heading{Title: "EVAL", Width: 13, Right: true, Drop: 2},
-		widget.Heading{Title: "BULLETS", Width: 7, Right: true, Drop: 3},
-		widget.Heading{Title: "COST", Width: 7, Right: true, Drop: 6},
-		widget.Heading{Title: "AGE", Width: 5, Right: true, Drop: 4},
+		widget.Heading{Title: "95%", Width: 6, Drop: 3},
+		widget.Heading{Title: "BULLETS", Width: 7, Right: true, Drop: 4},
+		widget.Heading{Title: "COST", Width: 7, Right: true, Drop: 7},
+		widget.Heading{Title: "AGE", Width: 5, Right: true, Drop: 5},
 	)}
 }
 
@@ -356,7 +358,8 @@ func (v *list) cells(r experiments.Experiment, now time.Time) []widget.Cell {
 	return []widget.Cell{
 		{name, s.Text}, {console.OrDash(r.Dataset, g), s.Muted}, {console.OrDash(r.Model, g), s.Muted},
 		{status.Glyph + " " + console.OrDash(status.Word, g), status.Ink},
-		{tasksCell(p, g), s.Text}, {rateCell(accuracyOf(r), g), s.Text}, {evalCell(p.Eval, g), s.Text},
+		{tasksCell(p, g), s.Text}, {rateCell(accuracyOf(r), g), s.Text}, {accuracyRange(p, g), s.Muted},
+		{evalCell(p.Eval, g), s.Text}, {evalRange(p.Eval, g), s.Muted},
 		{countOrDash(p.Bullets, g), s.Text}, {console.CostCell(p.Usage, g), s.Muted},
 		{text.Span(now.Sub(r.Start)), s.Muted},
 	}

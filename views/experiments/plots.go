@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/learning/stats"
 	"acescope/sources/experiments"
 	"acescope/theme"
 	"acescope/tui"
@@ -20,6 +21,14 @@ type plotsView struct {
 	list *list
 	console.Pane
 	cache map[plotKey][]string
+	cost  perCorrectText
+}
+
+// perCorrectText is the cost of a correct answer of an experiment and its interval, which takes too long to compute
+// for each drawing.
+type perCorrectText struct {
+	of   *experiments.Series
+	text string
 }
 
 // plotKey is the input of a drawn plot, except the styles.
@@ -63,7 +72,7 @@ func (v *plotsView) Bindings() []tui.Binding {
 // Scroll moves the cursor of the list.
 func (v *plotsView) Scroll(by int)            { v.list.Scroll(by) }
 func (v *plotsView) Page() int                { return 1 }
-func (v *plotsView) SetStyles(s theme.Styles) { v.Styles, v.cache = s, nil }
+func (v *plotsView) SetStyles(s theme.Styles) { v.Styles, v.cache, v.cost = s, nil, perCorrectText{} }
 
 func (v *plotsView) Draw(now time.Time, _ bool) []string {
 	ids := v.chosen()
@@ -81,7 +90,10 @@ func (v *plotsView) Draw(now time.Time, _ bool) []string {
 	}
 	w := &widget.Writer{Doc: &widget.Document{}, S: v.Styles, Width: v.Width, Now: now, Loc: v.location}
 	if len(ids) == 1 {
-		facts(w, read[0])
+		if x := read[0]; v.cost.of != x {
+			v.cost = perCorrectText{x, perCorrect(x, x.Totals(), v.Styles.Glyphs, true)}
+		}
+		facts(w, read[0], v.cost.text)
 	} else {
 		comparedFacts(w, read)
 		if missing := len(ids) - len(read); missing > 0 {
@@ -132,8 +144,8 @@ func (v *plotsView) plot(read []*experiments.Series, o plotOptions, width, heigh
 	return lines
 }
 
-// facts writes one experiment in a few lines.
-func facts(w *widget.Writer, x *experiments.Series) {
+// facts writes one experiment in a few lines; cost is that of a correct answer.
+func facts(w *widget.Writer, x *experiments.Series, cost string) {
 	s, g := w.S, w.S.Glyphs
 	dot := "  " + g.Dot + "  "
 	p, t := &x.Progress, x.Totals()
@@ -151,14 +163,17 @@ func facts(w *widget.Writer, x *experiments.Series) {
 	w.End(l.Add(s.Text, dot+tasksCell(p, g)+" tasks").
 		Add(s.Failed, failedCell(p)).
 		Add(s.Muted, dot+seriesDuration(x, w)+dot+"a task "+widget.Quantity(t.MeanDurationMS, "ms", g)))
-	w.End(w.Line().Add(s.Muted, " accuracy ").Add(s.Strong, rateCell(t.Accuracy, g)).
-		Add(s.Text, ", "+lastCount(x)+" "+rateCell(lastRate(x), g)).
-		Add(s.Muted, dot+"eval ").Add(s.Strong, evalCell(p.Eval, g)))
+	recent, graded := x.Recent(experiments.DefaultWindow)
+	w.End(w.Line().Add(s.Muted, " accuracy ").Add(s.Strong, widget.Accuracy(t.Correct, t.Graded, g)).
+		Add(s.Text, ", "+lastCount(x)+" "+widget.Accuracy(recent, graded, g)).
+		Add(s.Muted, "  (95% intervals)"))
+	w.End(w.Line().Add(s.Muted, " eval ").Add(s.Strong, evalCell(p.Eval, g)).
+		Add(s.Strong, widget.InParentheses(evalRange(p.Eval, g))).Add(s.Muted, learnedText(p, dot)))
 	w.End(w.Line().Add(s.Muted, " playbook ").Add(s.Text, text.Count(int64(p.Bullets))+" bullets").
 		Add(s.Muted, dot+"operations ").Add(s.Added, text.Count(int64(p.Accepted))+" accepted").Add(s.Text, ", ").
 		Add(s.Removed, text.Count(int64(p.Rejected))+" rejected"))
 	w.End(w.Line().Add(s.Muted, " cost ").Add(s.Text, console.CostCell(p.Usage, g)+", "+text.Count(t.Tokens)+" tokens").
-		Add(s.Muted, dot+"per correct answer ").Add(s.Text, perCorrect(t, g)))
+		Add(s.Muted, dot+"per correct answer ").Add(s.Text, cost))
 	in := x.Input
 	about := []string{console.OrDash(in.DatasetID, g), console.OrDash(in.Model, g),
 		console.OrDash(string(in.Adapter), g), text.Count(int64(max(in.Parallel, 1))) + " at a time"}
@@ -184,13 +199,12 @@ func seriesErrors(w *widget.Writer, x *experiments.Series) {
 	}
 }
 
-// lastRate returns the accuracy over the last tasks, or -1.
-func lastRate(x *experiments.Series) float64 {
-	all := x.Accuracy(experiments.DefaultWindow)
-	if len(all) == 0 {
-		return -1
+// learnedText says how the verdicts changed from the first evaluation to the last, "" unless there are two.
+func learnedText(p *ace.ExperimentProgress, dot string) string {
+	if learned := experiments.Learned(p); learned != nil {
+		return dot + learned.Change()
 	}
-	return all[len(all)-1]
+	return ""
 }
 
 func lastCount(x *experiments.Series) string {
@@ -205,15 +219,19 @@ func seriesDuration(x *experiments.Series, w *widget.Writer) string {
 	return text.Duration(x.Duration(w.Now))
 }
 
-// perCorrect shows the cost of a correct answer, in tokens if there is no cost.
-func perCorrect(t experiments.Totals, g theme.Glyphs) string {
+// perCorrect shows the cost of a correct answer, in tokens if there is no cost, and with ranged its interval.
+func perCorrect(x *experiments.Series, t experiments.Totals, g theme.Glyphs, ranged bool) string {
+	value, unit, interval := console.CostCell(ace.Usage{CostUSD: t.CostPerCorrect}, g), "USD", x.CostInterval
 	switch {
 	case t.Correct == 0:
 		return g.Dash
 	case t.Cost == 0:
-		return text.Count(int64(t.TokensPerCorrect+0.5)) + " tokens"
+		value, unit, interval = text.Count(int64(t.TokensPerCorrect+0.5))+" tokens", "", x.TokensInterval
 	}
-	return console.CostCell(ace.Usage{CostUSD: t.CostPerCorrect}, g)
+	if ranged {
+		value += widget.InParentheses(widget.Range(interval(), unit, g))
+	}
+	return value
 }
 
 // comparedFacts writes one line per experiment, with the mark of its curve.
@@ -223,12 +241,14 @@ func comparedFacts(w *widget.Writer, list []*experiments.Series) {
 		widget.Heading{Title: "EXPERIMENT", Minimum: 10},
 		widget.Heading{Title: "TASKS", Width: 11, Right: true},
 		widget.Heading{Title: "ACC", Width: 6, Right: true},
+		widget.Heading{Title: "95%", Width: 6, Drop: 2},
 		widget.Heading{Title: "EVAL", Width: 13, Right: true, Drop: 1},
-		widget.Heading{Title: "BULLETS", Width: 7, Right: true, Drop: 2},
-		widget.Heading{Title: "ACC/REJ", Width: 9, Right: true, Drop: 4},
-		widget.Heading{Title: "COST", Width: 7, Right: true, Drop: 5},
-		widget.Heading{Title: "PER CORRECT", Width: 13, Right: true, Drop: 6},
-		widget.Heading{Title: "TOOK", Width: 7, Right: true, Drop: 3})
+		widget.Heading{Title: "95%", Width: 6, Drop: 2},
+		widget.Heading{Title: "BULLETS", Width: 7, Right: true, Drop: 3},
+		widget.Heading{Title: "ACC/REJ", Width: 9, Right: true, Drop: 5},
+		widget.Heading{Title: "COST", Width: 7, Right: true, Drop: 6},
+		widget.Heading{Title: "PER CORRECT", Width: 13, Right: true, Drop: 7},
+		widget.Heading{Title: "TOOK", Width: 7, Right: true, Drop: 4})
 	t.SetSize(w.Width, len(list)+1)
 	t.SetRows(len(list))
 	t.Cursor = -1
@@ -237,8 +257,9 @@ func comparedFacts(w *widget.Writer, list []*experiments.Series) {
 		p, sum, ink := &x.Progress, x.Totals(), s.Series(i)
 		operations := text.Count(int64(p.Accepted)) + "/" + text.Count(int64(p.Rejected))
 		return []widget.Cell{{widget.SeriesMark(i, g) + " " + text.Safe(x.Name(), " "), ink}, {tasksCell(p, g), s.Text},
-			{rateCell(sum.Accuracy, g), s.Text}, {evalCell(p.Eval, g), s.Text}, {text.Count(int64(p.Bullets)), s.Text},
-			{operations, s.Text}, {console.CostCell(p.Usage, g), s.Muted}, {perCorrect(sum, g), s.Muted},
+			{rateCell(sum.Accuracy, g), s.Text}, {widget.Range(sum.Interval(), "rate", g), s.Muted},
+			{evalCell(p.Eval, g), s.Text}, {evalRange(p.Eval, g), s.Muted}, {text.Count(int64(p.Bullets)), s.Text},
+			{operations, s.Text}, {console.CostCell(p.Usage, g), s.Muted}, {perCorrect(x, sum, g, false), s.Muted},
 			{seriesDuration(x, w), s.Muted}}
 	})
 	w.Lines = append(w.Lines, lines...)
@@ -347,6 +368,21 @@ func evalCell(list []ace.EvalResult, g theme.Glyphs) string {
 	}
 	before, after := rateCell(evalRate(&list[0]), g), rateCell(evalRate(&list[len(list)-1]), g)
 	return strings.TrimSuffix(before, "%") + g.Arrow + after
+}
+
+// evalRange shows the interval of the last evaluation.
+func evalRange(list []ace.EvalResult, g theme.Glyphs) string {
+	if len(list) == 0 {
+		return ""
+	}
+	last := &list[len(list)-1]
+	return widget.Range(stats.Wilson(last.Correct, last.Labeled()), "rate", g)
+}
+
+// accuracyRange shows the interval of the accuracy over all epochs.
+func accuracyRange(p *ace.ExperimentProgress, g theme.Glyphs) string {
+	_, correct, labeled := experiments.Answers(p)
+	return widget.Range(stats.Wilson(correct, labeled), "rate", g)
 }
 
 func countOrDash(n int, g theme.Glyphs) string {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/learning/stats"
 	"acescope/sources/experiments"
 	"acescope/sources/histories"
 	"acescope/sources/runners"
@@ -309,6 +310,7 @@ func (r nodeRow) target() (runs.Run, bool) { return r.n.Run, r.n.Run.RunID != r.
 type measurement struct {
 	label  string
 	share  float64
+	of     stats.Interval // of the share
 	remark string
 	eval   bool
 	curve  *ace.EpochResult // nil for an evaluation
@@ -328,7 +330,7 @@ func measurements(p *ace.ExperimentProgress) []measurement {
 			remark += ", " + text.Count(int64(e.Failed)) + " failed"
 		}
 		all = append(all, measurement{label: "epoch " + strconv.Itoa(e.Epoch), share: e.Accuracy,
-			remark: remark, curve: e})
+			of: stats.Wilson(e.Correct, e.Labeled()), remark: remark, curve: e})
 	}
 	for _, e := range p.Eval {
 		label := "eval after " + strconv.Itoa(e.Epoch)
@@ -336,7 +338,8 @@ func measurements(p *ace.ExperimentProgress) []measurement {
 			label = "eval before"
 		}
 		remark := labeledRemark(e.Correct, e.Labeled(), e.Unlabeled)
-		all = append(all, measurement{label: label, share: e.Accuracy, remark: remark, eval: true})
+		all = append(all, measurement{label: label, share: e.Accuracy,
+			of: stats.Wilson(e.Correct, e.Labeled()), remark: remark, eval: true})
 	}
 	return all
 }
@@ -405,7 +408,8 @@ func (r progressRow) Draw(l *line) {
 	full := widget.Clamp(int(r.share*20+0.5), 0, 20)
 	l.add(l.S.Muted, text.Fit(r.label, 14, "")).add(r.ink(l.S), strings.Repeat(l.S.Glyphs.Full, full)).
 		add(l.S.Border, strings.Repeat(l.S.Glyphs.Empty, 20-full)).
-		add(l.S.Strong, " "+text.FitLeft(console.Percent(r.share), 6, "")).add(l.S.Muted, "  "+r.remark)
+		add(l.S.Strong, " "+text.FitLeft(console.Percent(r.share), 6, "")).
+		add(l.S.Muted, widget.InParentheses(widget.Range(r.of, "rate", l.S.Glyphs))+"  "+r.remark)
 	if curve := curveText(r.curve, l.S.Glyphs); curve != "" {
 		l.add(l.S.Muted, ", by "+widget.Counted(r.curve.Bucket, "task")+" ").add(l.S.Running, curve)
 	}

@@ -91,7 +91,8 @@ func (w *findingWriter) title(m theme.Mark, say string) {
 
 func (g groupRow) write(w *findingWriter, t *triage.Result) {
 	w.title(g.mark(w.S),
-		widget.Counted(g.Count, "run")+", "+console.Percent(g.Share)+" of closed runs")
+		widget.Counted(g.Count, "run")+", "+console.Percent(g.Share)+
+			widget.InParentheses(widget.Range(g.Interval(), "rate", w.S.Glyphs))+" of closed runs")
 	w.Prose("   ", w.S.Error, g.Pattern)
 	w.Say(w.S.Text, "")
 	w.fact("type", g.Type)

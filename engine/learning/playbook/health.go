@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"acescope/engine/learning/stats"
 )
 
 // Thresholds of the findings. [NearShare] and [CollapseShare] have their own.
@@ -242,18 +244,27 @@ func (c *checker) flat(outcomes []Outcome) {
 		Numbers: map[string]float64{"tasks": float64(len(list)), "accuracy_first": round2(early), "accuracy_last": round2(late),
 			"helpful_before": float64(before), "helpful_after": float64(after)},
 		Text: fmt.Sprintf("The helpful counters rose from %d to %d, "+
-			"but accuracy went from %.0f %% (first %d tasks) to %.0f %% (last %d).", before, after, 100*early, third, 100*late, third),
+			"but accuracy went from %s in the first %d tasks to %s in the last %d (95 %% intervals).", before, after,
+			accuracyText(list[:third]), third, accuracyText(list[len(list)-third:]), third),
 		Advice: "The tags reflect what the reflector likes, not what helps. Check it against labels before learning more."})
 }
 
-func accuracy(list []Outcome) float64 {
+func accuracy(list []Outcome) float64 { return stats.Share(correctOf(list), len(list)) }
+
+// accuracyText returns the accuracy with its interval: "40 % (26–56)".
+func accuracyText(list []Outcome) string {
+	i := stats.Wilson(correctOf(list), len(list))
+	return fmt.Sprintf("%.0f %% (%.0f–%.0f)", 100*accuracy(list), 100*i.Low, 100*i.High)
+}
+
+func correctOf(list []Outcome) int {
 	correct := 0
 	for _, o := range list {
 		if o.Correct {
 			correct++
 		}
 	}
-	return float64(correct) / float64(len(list))
+	return correct
 }
 
 func (c *checker) growth() {

@@ -214,7 +214,7 @@ func TestFlatAccuracy(t *testing.T) {
 		return list
 	}
 	f := onlyFinding(t, Check(book, h, outcomes(func(i int) bool { return i%2 == 0 })), FindingFlat, SeverityError,
-		"The helpful counters rose from 29 to 89, but accuracy went from 50 % (first 30 tasks) to 50 % (last 30).")
+		"The helpful counters rose from 29 to 89, but accuracy went from 50 % (33–67) in the first 30 tasks to 50 % (33–67) in the last 30 (95 % intervals).")
 	if f.Numbers["tasks"] != 90 {
 		t.Errorf("%+v", f)
 	}

@@ -126,19 +126,27 @@ func DetectablePaired(n int, discordant float64) float64 {
 // Settings of [BootstrapRatio]. The seed is fixed so that equal data gives equal intervals.
 const (
 	Resamples     = 2000
+	maxDrawn      = 1000
 	bootstrapSeed = 1
 )
 
 // BootstrapRatio returns the percentile bootstrap interval of sum(above)/sum(below) over items that are drawn with
 // replacement: the cost per correct answer, for example. The lists have equal length and no negative values. A limit is
 // +Inf if a sample without anything below is among the percentiles. The interval is unknown if there is no item or
-// nothing below. It takes Resamples * len(above) steps. B. Efron, Annals of Statistics 7 (1979) 1-26.
+// nothing below. B. Efron, Annals of Statistics 7 (1979) 1-26.
+//
+// More than maxDrawn items are drawn in maxDrawn groups of random items, which bounds the time to about 10 ms. The sum
+// of the drawn groups varies as much as that of as many single items.
 func BootstrapRatio(above, below []float64) Interval {
-	n := len(above)
-	if n == 0 || !slices.ContainsFunc(below, func(f float64) bool { return f > 0 }) {
+	if !slices.ContainsFunc(below, func(f float64) bool { return f > 0 }) {
 		return unknown
 	}
 	random := rand.New(rand.NewPCG(bootstrapSeed, bootstrapSeed))
+	if len(above) > maxDrawn {
+		order := random.Perm(len(above))
+		above, below = grouped(above, order), grouped(below, order)
+	}
+	n := len(above)
 	ratios := make([]float64, Resamples)
 	for i := range ratios {
 		var a, b float64
@@ -153,6 +161,15 @@ func BootstrapRatio(above, below []float64) Interval {
 	}
 	slices.Sort(ratios)
 	return Interval{percentile(ratios, Alpha/2), percentile(ratios, 1-Alpha/2)}
+}
+
+// grouped adds up the items in maxDrawn groups, in which order deals them out.
+func grouped(items []float64, order []int) []float64 {
+	sums := make([]float64, maxDrawn)
+	for i, at := range order {
+		sums[i%maxDrawn] += items[at]
+	}
+	return sums
 }
 
 // percentile interpolates between the closest ranks of sorted values, like the default of NumPy and R (type 7).

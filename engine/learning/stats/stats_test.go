@@ -128,6 +128,13 @@ func TestBootstrapRatio(t *testing.T) {
 	if again := BootstrapRatio(cost, correct); again != i {
 		t.Errorf("equal data gave %v, then %v", i, again)
 	}
+	var many, right []float64
+	for range 50 { // groups have the same variance as single items: the interval is narrower by the root of 50
+		many, right = append(many, cost...), append(right, correct...)
+	}
+	if w := BootstrapRatio(many, right); math.Abs((w.High-w.Low)/(i.High-i.Low)*math.Sqrt(50)-1) > 0.1 {
+		t.Errorf("%d items: %v, and 50 times fewer: %v", len(many), w, i)
+	}
 	if i := BootstrapRatio(nil, nil); i.Known() {
 		t.Errorf("no items: %v", i)
 	}

@@ -145,18 +145,24 @@ func (p *page) table(name string, of reflect.Type) {
 		p.b.WriteString(strings.TrimSpace(about) + "\n\n")
 	}
 	p.b.WriteString("| field | type | |\n|---|---|---|\n")
-	p.fields(name, of)
+	p.fields(name, of, nil)
 }
 
-func (p *page) fields(name string, of reflect.Type) {
+// fields writes the fields of a type, except the hidden ones: those of an outer type with the same names replace them.
+func (p *page) fields(name string, of reflect.Type, hidden []string) {
+	own := slices.Clone(hidden)
+	for i := range of.NumField() {
+		tag, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		own = append(own, tag)
+	}
 	for i := range of.NumField() {
 		f := of.Field(i)
 		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
-		case tag == "-" || !f.IsExported() && !f.Anonymous:
+		case tag == "-" || !f.IsExported() && !f.Anonymous || tag != "" && slices.Contains(hidden, tag):
 			continue
 		case f.Anonymous && tag == "":
-			p.fields(name, indirect(f.Type))
+			p.fields(name, indirect(f.Type), own)
 			continue
 		case tag == "type" && f.Type.Kind() == reflect.String && !strings.Contains(name, "."):
 			continue

@@ -57,13 +57,15 @@ func experimentList(a *cli.App, ctx context.Context) error {
 	for i, e := range list {
 		rows[i] = experimentRow(e)
 	}
-	header := "EXPERIMENT\tDATA SET\tMODEL\tSTATUS\tTASKS\tFAILED\tACC\tEVAL\tBULLETS\tCOST\tAGE"
+	_, styles, _ := a.Canvas()
+	g := styles.Glyphs
+	header := "EXPERIMENT\tDATA SET\tMODEL\tSTATUS\tTASKS\tFAILED\tACC (95%)\tEVAL (95%)\tBULLETS\tCOST\tAGE"
 	return cli.WriteRows(a, slices.Values(rows), header, func(r ExperimentRow) []any {
 		eval := ""
 		if n := len(r.Eval); n > 0 {
-			eval = rate(evalRate(&r.Eval[0]))
+			eval = accuracy(r.Eval[0].Correct, r.Eval[0].Labeled(), g)
 			if n > 1 {
-				eval += " → " + rate(evalRate(&r.Eval[n-1]))
+				eval += " " + g.Arrow + " " + accuracy(r.Eval[n-1].Correct, r.Eval[n-1].Labeled(), g)
 			}
 		}
 		tasks, failed := fmt.Sprintf("%d/%d", r.Tasks, r.TotalTasks*r.TotalEpochs), strconv.Itoa(r.Failed)
@@ -75,18 +77,25 @@ func experimentList(a *cli.App, ctx context.Context) error {
 			bullets = "" // known from histories only
 		}
 		return []any{
-			r.ExperimentID, r.DatasetID, r.Model, r.Status, tasks, failed, rate(r.Accuracy), eval, bullets,
+			r.ExperimentID, r.DatasetID, r.Model, r.Status, tasks, failed,
+			accuracy(r.Correct, r.labeled(), g), eval, bullets,
 			r.Usage.Cost(), text.Span(time.Since(r.Start)),
 		}
 	})
 }
 
-// evalRate returns the accuracy of an evaluation, nil without labels.
-func evalRate(e *ace.EvalResult) *float64 {
-	if e.Labeled() == 0 {
-		return nil
+// accuracy formats an accuracy with its interval, "" without labeled tasks.
+func accuracy(correct, labeled int, g theme.Glyphs) string {
+	if labeled == 0 {
+		return ""
 	}
-	return &e.Accuracy
+	return widget.Accuracy(correct, labeled, g)
+}
+
+// labeled returns the number of closed tasks with a label.
+func (r *ExperimentRow) labeled() int {
+	_, _, labeled := experiments.Answers(&r.ExperimentProgress)
+	return labeled
 }
 
 // rate formats a rate, "" for nil.
@@ -163,23 +172,28 @@ func experimentShow(a *cli.App, ctx context.Context, id string, f seriesFlags) e
 // seriesText describes an experiment in a few lines.
 func seriesText(s *experiments.Series, g theme.Glyphs) []string {
 	l, t := seriesLine(s), s.Totals()
-	last := s.Accuracy(experiments.DefaultWindow)
-	rates := "accuracy " + widget.Quantity(t.Accuracy, "rate", g)
-	if len(last) > 0 {
-		rates += fmt.Sprintf(", last %d ", min(len(last), experiments.DefaultWindow)) +
-			widget.Quantity(last[len(last)-1], "rate", g)
+	rates := "accuracy " + widget.Accuracy(t.Correct, t.Graded, g)
+	if len(s.Tasks) > 0 {
+		correct, graded := s.Recent(experiments.DefaultWindow)
+		rates += fmt.Sprintf(", last %d ", min(len(s.Tasks), experiments.DefaultWindow)) +
+			widget.Accuracy(correct, graded, g)
 	}
 	for _, e := range l.Eval {
 		rates += fmt.Sprintf(", evaluation after epoch %d ", e.Epoch)
 		if e.Labeled() == 0 {
 			rates += fmt.Sprintf("of %d unlabeled tasks", e.Unlabeled)
 		} else {
-			rates += widget.Quantity(e.Accuracy, "rate", g)
+			rates += widget.Accuracy(e.Correct, e.Labeled(), g)
 		}
 	}
-	perCorrect := widget.Quantity(t.CostPerCorrect, "USD", g)
+	perCorrect := widget.Quantity(t.CostPerCorrect, "USD", g) +
+		widget.InParentheses(widget.Range(s.CostInterval(), "USD", g))
 	if experiments.WithoutCost(s) {
-		perCorrect = widget.Quantity(t.TokensPerCorrect, "", g) + " tokens"
+		perCorrect = widget.Quantity(t.TokensPerCorrect, "", g) + " tokens" +
+			widget.InParentheses(widget.Range(s.TokensInterval(), "", g))
+	}
+	if l.Learned != nil {
+		rates += "; from the first evaluation to the last " + l.Learned.Change()
 	}
 	lines := []string{
 		fmt.Sprintf("%s  %s, epoch %d of %d, %d/%d tasks, %d failed, in %s, a task %s",
@@ -187,6 +201,7 @@ func seriesText(s *experiments.Series, g theme.Glyphs) []string {
 			l.Tasks, l.TotalTasks*l.TotalEpochs, l.Failed, text.Duration(s.Duration(time.Now())),
 			widget.Quantity(t.MeanDurationMS, "ms", g)),
 		rates,
+		"in parentheses: 95% intervals",
 		fmt.Sprintf("playbook %d bullets, operations %d accepted, %d rejected", l.Bullets, l.Accepted, l.Rejected),
 		fmt.Sprintf("cost %s, %d tokens, per correct answer %s", l.Usage.Cost(), t.Tokens, perCorrect),
 		fmt.Sprintf("data set %s, model %s, %s, %d at a time", l.DatasetID, l.Model, l.Adapter, max(l.Input.Parallel, 1)),
@@ -319,8 +334,15 @@ func ComparisonText(c *experiments.Comparison, width int, s theme.Styles) []stri
 	w.Say(s.Strong, cli.SafeText(" A "+c.A.Name()+"  "+s.Glyphs.Arrow+"  B "+c.B.Name()))
 	w.Say(s.Muted, cli.SafeText(" "+c.Alignment()))
 	w.Say(s.Text, fmt.Sprintf(" %d aligned, %d only in A, %d only in B", len(c.Pairs), c.OnlyA, c.OnlyB))
+	w.Prose(" ", s.Strong, c.Headline())
+	for _, p := range c.Paired[min(len(c.Paired), 1):] {
+		w.Prose(" ", s.Text, p.Where()+": "+p.Result())
+	}
 	if unlike := c.Likeness(); unlike != "" {
 		w.Prose(" ", s.Warning, unlike)
+	}
+	if settings := c.Differing(); settings != "" {
+		w.Prose(" ", s.Muted, settings)
 	}
 	var metrics []widget.Metric
 	for _, m := range c.Metrics(w.Now) {

@@ -2,11 +2,11 @@ package learning
 
 import (
 	"iter"
-	"math"
 	"time"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
+	"acescope/engine/learning/stats"
 	"acescope/sources/experiments"
 	"acescope/sources/runs"
 )
@@ -20,10 +20,13 @@ type ExperimentRow struct {
 	Model      string `json:"model"`
 	Adapter    string `json:"adapter"`
 	ace.ExperimentProgress
-	Tasks      int       `json:"tasks"`
-	Correct    int       `json:"correct"`
-	Failed     int       `json:"failed"`
-	Accuracy   *float64  `json:"accuracy,omitempty"`
+	Epochs   []cli.EpochLine `json:"epochs"`
+	Eval     []cli.EvalLine  `json:"eval"`
+	Tasks    int             `json:"tasks"`
+	Correct  int             `json:"correct"`
+	Failed   int             `json:"failed"`
+	Accuracy *float64        `json:"accuracy,omitempty"`
+	cli.AccuracyLimits
 	Start      time.Time `json:"start"`
 	Close      time.Time `json:"close,omitzero"`
 	DurationMS float64   `json:"duration_ms,omitempty"`
@@ -42,28 +45,25 @@ func experimentRow(r experiments.Experiment) ExperimentRow {
 		l.ExperimentProgress = *r.Progress
 	}
 	l.ExperimentID, l.Status = r.Name(), r.Status
-	l.Epochs, l.Eval = append([]ace.EpochResult{}, l.Epochs...), append([]ace.EvalResult{}, l.Eval...)
+	l.Epochs, l.Eval = cli.EpochLines(l.ExperimentProgress.Epochs), cli.EvalLines(l.ExperimentProgress.Eval)
 	labeled := 0
 	l.Tasks, l.Correct, labeled = experiments.Answers(&l.ExperimentProgress)
 	l.Failed, _ = l.ExperimentProgress.Failed()
-	l.Accuracy = number(float64(l.Correct) / float64(labeled))
+	l.Accuracy, l.AccuracyLimits = cli.Number(stats.Share(l.Correct, labeled)), cli.LimitsOf(l.Correct, labeled)
 	return l
-}
-
-// number returns nil for a number that JSON does not have.
-func number(f float64) *float64 {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return nil
-	}
-	return &f
 }
 
 // ExperimentSeries is an experiment without its tasks.
 type ExperimentSeries struct {
 	ExperimentRow
 	Input            ace.ExperimentInput `json:"input"`
+	Learned          *experiments.Paired `json:"learned,omitempty"`
 	CostPerCorrect   *float64            `json:"cost_per_correct,omitempty"`
+	CostLow          *float64            `json:"cost_per_correct_low,omitempty"`
+	CostHigh         *float64            `json:"cost_per_correct_high,omitempty"`
 	TokensPerCorrect *float64            `json:"tokens_per_correct,omitempty"`
+	TokensLow        *float64            `json:"tokens_per_correct_low,omitempty"`
+	TokensHigh       *float64            `json:"tokens_per_correct_high,omitempty"`
 	MeanTaskMS       *float64            `json:"mean_task_ms,omitempty"`
 	Dropped          int                 `json:"tasks_dropped,omitempty"`
 	Incomplete       string              `json:"incomplete,omitempty"`
@@ -78,9 +78,12 @@ func seriesLine(s *experiments.Series) ExperimentSeries {
 	}
 	row := experimentRow(experiments.Experiment{Run: run, Progress: &s.Progress, Note: s.Note})
 	row.Type = "experiment_series"
+	cost, tokens := s.CostInterval(), s.TokensInterval()
 	return ExperimentSeries{
-		ExperimentRow: row, Input: in, CostPerCorrect: number(t.CostPerCorrect),
-		TokensPerCorrect: number(t.TokensPerCorrect), MeanTaskMS: number(t.MeanDurationMS), Dropped: s.Dropped,
+		ExperimentRow: row, Input: in, Learned: experiments.Learned(&s.Progress),
+		CostPerCorrect: cli.Number(t.CostPerCorrect), CostLow: cli.Number(cost.Low), CostHigh: cli.Number(cost.High),
+		TokensPerCorrect: cli.Number(t.TokensPerCorrect), TokensLow: cli.Number(tokens.Low),
+		TokensHigh: cli.Number(tokens.High), MeanTaskMS: cli.Number(t.MeanDurationMS), Dropped: s.Dropped,
 		Incomplete: s.Err, Failure: s.Failure,
 	}
 }
@@ -90,8 +93,11 @@ type TaskLine struct {
 	Type string `json:"type"` // experiment_task
 	N    int    `json:"n"`
 	experiments.Task
-	Accuracy        *float64 `json:"accuracy,omitempty"`
+	Accuracy *float64 `json:"accuracy,omitempty"`
+	cli.AccuracyLimits
 	RollingAccuracy *float64 `json:"rolling_accuracy,omitempty"`
+	RollingLow      *float64 `json:"rolling_accuracy_low,omitempty"`
+	RollingHigh     *float64 `json:"rolling_accuracy_high,omitempty"`
 	CostPerCorrect  *float64 `json:"cost_per_correct,omitempty"`
 	RollingCost     *float64 `json:"rolling_cost_per_correct,omitempty"`
 }
@@ -99,12 +105,16 @@ type TaskLine struct {
 // taskLines returns the closed tasks in the order in which they closed.
 func taskLines(s *experiments.Series, window int) iter.Seq[TaskLine] {
 	all, rolling := s.Accuracy(0), s.Accuracy(window)
+	allIn, rollingIn := s.AccuracyIntervals(0), s.AccuracyIntervals(window)
 	allCost, rollingCost := s.CostPerCorrect(0), s.CostPerCorrect(window)
 	return func(yield func(TaskLine) bool) {
 		for i, t := range s.Tasks {
 			l := TaskLine{
-				Type: "experiment_task", N: i + 1, Task: t, Accuracy: number(all[i]), RollingAccuracy: number(rolling[i]),
-				CostPerCorrect: number(allCost[i]), RollingCost: number(rollingCost[i]),
+				Type: "experiment_task", N: i + 1, Task: t, Accuracy: cli.Number(all[i]),
+				AccuracyLimits:  cli.AccuracyLimits{Low: cli.Number(allIn[i].Low), High: cli.Number(allIn[i].High)},
+				RollingAccuracy: cli.Number(rolling[i]), RollingLow: cli.Number(rollingIn[i].Low),
+				RollingHigh: cli.Number(rollingIn[i].High), CostPerCorrect: cli.Number(allCost[i]),
+				RollingCost: cli.Number(rollingCost[i]),
 			}
 			if !yield(l) {
 				return
@@ -118,6 +128,7 @@ type ComparisonLine struct {
 	Type     string           `json:"type"` // comparison
 	A        ExperimentSeries `json:"a"`
 	B        ExperimentSeries `json:"b"`
+	Headline string           `json:"headline"`
 	Aligned  int              `json:"aligned"`
 	AlignedA *float64         `json:"aligned_accuracy_a,omitempty"`
 	AlignedB *float64         `json:"aligned_accuracy_b,omitempty"`
@@ -126,10 +137,10 @@ type ComparisonLine struct {
 
 // ComparisonOf returns the line of a comparison.
 func ComparisonOf(c *experiments.Comparison) ComparisonLine {
-	a, b := c.Aligned()
+	a, b, of := c.Aligned()
 	return ComparisonLine{
-		Type: "comparison", A: seriesLine(c.A), B: seriesLine(c.B), Aligned: len(c.Pairs), AlignedA: number(a),
-		AlignedB: number(b), Comparison: c,
+		Type: "comparison", A: seriesLine(c.A), B: seriesLine(c.B), Aligned: len(c.Pairs), Headline: c.Headline(),
+		AlignedA: cli.Number(stats.Share(a, of)), AlignedB: cli.Number(stats.Share(b, of)), Comparison: c,
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/sources/runs"
 	triagesource "acescope/sources/triage"
+	"acescope/theme"
+	"acescope/tui/widget"
 )
 
 // TriageCommand returns the command triage.
@@ -119,13 +121,16 @@ func printTriage(out io.Writer, t *triagesource.Result) error {
 		fmt.Fprintf(w, "  %s\t%s\tattempt %d\tsince %s\t%s\n", cli.SafeText(nameOf(r.Run)), cli.SafeText(r.Activity),
 			r.Attempt, now.Sub(r.Since).Round(time.Second), cli.SafeText(r.LastError.Message))
 	}
-	fmt.Fprintf(w, "\nGROUPS (%d)\n", len(t.Groups))
+	fmt.Fprintf(w, "\nGROUPS (%d), share of closed runs with its 95%% interval\n", len(t.Groups))
 	for _, g := range t.Groups {
 		where := string(g.Phase)
 		if g.Phase == "" {
 			where = g.Activity + g.Dataset
 		}
-		fmt.Fprintf(w, "  %d\t%.1f%%\t%s\t%s\t%s\t%s\tlast %s\n", g.Count, 100*g.Share,
+		glyphs := theme.Unicode()
+		share := widget.Quantity(g.Share, "rate", glyphs) +
+			widget.InParentheses(widget.Range(g.Interval(), "rate", glyphs))
+		fmt.Fprintf(w, "  %d\t%s\t%s\t%s\t%s\t%s\tlast %s\n", g.Count, share,
 			cmp.Or(string(g.Verdict), string(g.Status)), cli.SafeText(where),
 			cli.SafeText(g.Type), cli.SafeText(g.Pattern), cli.SafeText(nameOf(g.Last.Run)))
 	}

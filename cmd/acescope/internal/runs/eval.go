@@ -147,7 +147,7 @@ func (p *evalPage) versions() {
 		}
 		p.Line(EvalVersionLine{"eval_version", p.Input.ExperimentID, i, v.EvalResult, i == best},
 			"%3d  %-22s %.12s  %d of %d correct%s  %s%s", i, whenEvaluated(v.EvalResult), v.Playbook, v.Correct,
-			v.Labeled(), accuracyText(v.Labeled(), v.Accuracy, v.Score), v.Usage.Cost(), mark)
+			v.Labeled(), accuracyText(v.Correct, v.Labeled(), v.Score), v.Usage.Cost(), mark)
 	}
 }
 

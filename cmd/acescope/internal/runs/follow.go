@@ -14,30 +14,33 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/learning/stats"
 	"acescope/engine/temporal/history"
 	"acescope/sources/detail"
 	"acescope/sources/experiments"
 	"acescope/sources/histories"
+	"acescope/theme"
+	"acescope/tui/widget"
 )
 
 // SummaryLine ends the output of acescope run.
 type SummaryLine struct {
-	Type         string            `json:"type"` // summary
-	ExperimentID string            `json:"experiment_id"`
-	WorkflowID   string            `json:"workflow_id"`
-	RunID        string            `json:"run_id"`
-	Provider     string            `json:"provider"`
-	Model        string            `json:"model"`
-	Status       ace.Status        `json:"status"`
-	Verdict      ace.Verdict       `json:"verdict,omitempty"` // of a single task
-	Tasks        int               `json:"tasks"`
-	Correct      int               `json:"correct"`
-	Wrong        int               `json:"wrong"`
-	Unlabeled    int               `json:"unlabeled"`
-	Ungraded     int               `json:"ungraded"`
-	Failed       int               `json:"failed"`
-	Epochs       []ace.EpochResult `json:"epochs"`
-	Eval         []ace.EvalResult  `json:"eval"`
+	Type         string          `json:"type"` // summary
+	ExperimentID string          `json:"experiment_id"`
+	WorkflowID   string          `json:"workflow_id"`
+	RunID        string          `json:"run_id"`
+	Provider     string          `json:"provider"`
+	Model        string          `json:"model"`
+	Status       ace.Status      `json:"status"`
+	Verdict      ace.Verdict     `json:"verdict,omitempty"` // of a single task
+	Tasks        int             `json:"tasks"`
+	Correct      int             `json:"correct"`
+	Wrong        int             `json:"wrong"`
+	Unlabeled    int             `json:"unlabeled"`
+	Ungraded     int             `json:"ungraded"`
+	Failed       int             `json:"failed"`
+	Epochs       []cli.EpochLine `json:"epochs"`
+	Eval         []cli.EvalLine  `json:"eval"`
 	ace.Usage
 	DurationMS     float64      `json:"duration_ms,omitempty"` // from start to end; 0 in tail
 	PlaybookBefore string       `json:"playbook_before"`
@@ -164,7 +167,7 @@ func printSummary(
 	in, p := state.Input, state.Progress
 	s := SummaryLine{
 		Type: "summary", ExperimentID: in.ExperimentID, WorkflowID: workflowID, RunID: runID, Provider: in.Provider,
-		Model: in.Model, Status: state.Status(), Epochs: p.Epochs, Eval: p.Eval, Usage: p.Usage,
+		Model: in.Model, Status: state.Status(), Epochs: cli.EpochLines(p.Epochs), Eval: cli.EvalLines(p.Eval), Usage: p.Usage,
 		DurationMS: cli.Millis(duration), PlaybookBefore: p.Before, PlaybookAfter: p.After, Bullets: p.Bullets,
 		Accepted: p.Accepted, Rejected: p.Rejected, Failure: state.Failure,
 	}
@@ -218,13 +221,16 @@ func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
 		counts := map[string]int{string(ace.Correct): e.Correct, string(ace.Wrong): e.Labeled() - e.Correct,
 			string(ace.Unlabeled): e.Unlabeled}
 		fmt.Fprintf(w, "eval     %s: %d tasks: %s%s\n", whenEvaluated(e), e.Tasks, countsText(counts),
-			accuracyText(e.Labeled(), e.Accuracy, e.Score))
+			accuracyText(e.Correct, e.Labeled(), e.Score))
+	}
+	if learned := experiments.Learned(&p); learned != nil {
+		fmt.Fprintf(w, "eval     from the first to the last: %s\n", learned.Change())
 	}
 	for _, e := range p.Epochs {
 		counts := map[string]int{string(ace.Correct): e.Correct, string(ace.Wrong): e.Wrong,
 			string(ace.Unlabeled): e.Unlabeled, string(ace.Ungraded): e.Ungraded, string(ace.Failed): e.Failed}
 		fmt.Fprintf(w, "epoch    %d: %d tasks: %s%s\n",
-			e.Epoch, e.Tasks, countsText(counts), accuracyText(e.Labeled(), e.Accuracy, e.Score))
+			e.Epoch, e.Tasks, countsText(counts), accuracyText(e.Correct, e.Labeled(), e.Score))
 	}
 	if b := p.Best; b != nil && len(p.Eval) > 1 {
 		fmt.Fprintf(w, "best     version %d, %s, accuracy %.3f", b.Evaluation, whenEvaluated(p.Eval[b.Evaluation]), b.Accuracy)
@@ -244,13 +250,16 @@ func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
 	return err
 }
 
-// accuracyText returns the accuracy of the labeled tasks and their mean score, if a grader gave scores; "" without
-// labels.
-func accuracyText(labeled int, accuracy, score float64) string {
+// accuracyText returns the accuracy of the labeled tasks with its interval and their mean score, if a grader gave
+// scores; "" without labels.
+func accuracyText(correct, labeled int, score float64) string {
 	if labeled == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("; accuracy %.3f of %d", accuracy, labeled)
+	g := theme.Unicode()
+	text := fmt.Sprintf("; accuracy %s of %d, 95%% interval %s",
+		widget.Quantity(stats.Share(correct, labeled), "rate", g), labeled,
+		widget.Range(stats.Wilson(correct, labeled), "rate", g))
 	if score > 0 {
 		text += fmt.Sprintf(", mean score %.3f", score/float64(labeled))
 	}
@@ -310,7 +319,7 @@ func writeResult(a *cli.App, in ace.TaskInput, d *histories.Detail, r ace.TaskRe
 	sum := SummaryLine{
 		Type: "summary", ExperimentID: in.ExperimentID, WorkflowID: d.WorkflowID, RunID: d.RunID, Provider: in.Provider,
 		Model: in.Model, Status: d.Phase.Status, Verdict: d.Phase.Verdict, Tasks: 1,
-		Epochs: []ace.EpochResult{}, Eval: []ace.EvalResult{},
+		Epochs: cli.EpochLines(nil), Eval: cli.EvalLines(nil),
 		Usage: r.Summary.Usage, DurationMS: line.DurationMS, PlaybookBefore: d.Delta.PlaybookBefore,
 		PlaybookAfter: r.PlaybookHash, Bullets: d.Delta.Bullets, Accepted: r.Summary.Accepted(), Rejected: r.Summary.Rejected,
 	}

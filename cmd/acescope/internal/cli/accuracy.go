@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"math"
+
+	"acescope/engine/ace"
+	"acescope/engine/learning/stats"
+)
+
+// AccuracyLimits are the limits of the interval of an accuracy in a JSON line, nil without a labeled task.
+type AccuracyLimits struct {
+	Low  *float64 `json:"accuracy_low,omitempty"`
+	High *float64 `json:"accuracy_high,omitempty"`
+}
+
+// LimitsOf returns the limits of the accuracy of correct answers to labeled tasks.
+func LimitsOf(correct, labeled int) AccuracyLimits {
+	i := stats.Wilson(correct, labeled)
+	return AccuracyLimits{Number(i.Low), Number(i.High)}
+}
+
+// Number returns nil for a number that JSON does not have.
+func Number(f float64) *float64 {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil
+	}
+	return &f
+}
+
+// EpochLine is the result of an epoch in a JSON line.
+type EpochLine struct {
+	ace.EpochResult
+	AccuracyLimits
+}
+
+// EvalLine is the result of an evaluation in a JSON line.
+type EvalLine struct {
+	ace.EvalResult
+	AccuracyLimits
+}
+
+// EpochLines adds the intervals of the accuracies. It never returns nil.
+func EpochLines(list []ace.EpochResult) []EpochLine {
+	out := make([]EpochLine, len(list))
+	for i, e := range list {
+		out[i] = EpochLine{e, LimitsOf(e.Correct, e.Labeled())}
+	}
+	return out
+}
+
+// EvalLines adds the intervals of the accuracies. It never returns nil.
+func EvalLines(list []ace.EvalResult) []EvalLine {
+	out := make([]EvalLine, len(list))
+	for i, e := range list {
+		out[i] = EvalLine{e, LimitsOf(e.Correct, e.Labeled())}
+	}
+	return out
+}

@@ -1,0 +1,43 @@
+package widget
+
+import (
+	"math"
+	"strconv"
+
+	"acescope/engine/learning/stats"
+	"acescope/theme"
+)
+
+// Accuracy formats the share of correct answers to labeled tasks with its interval, see [Range]: "42.0% (33–52)". It
+// is a dash without labeled tasks.
+func Accuracy(correct, labeled int, g theme.Glyphs) string {
+	return Quantity(stats.Share(correct, labeled), "rate", g) + InParentheses(Range(stats.Wilson(correct, labeled), "rate", g))
+}
+
+// InParentheses returns " (s)", or "" for "".
+func InParentheses(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + s + ")"
+}
+
+// Range formats an interval of numbers with a unit as in [Quantity]: "33–52" percent, "$0.0180–$0.0290" or "610–750". It
+// is "" if the interval is unknown. An infinite upper limit is "610 or more".
+func Range(i stats.Interval, unit string, g theme.Glyphs) string {
+	number := func(f float64) string { return Quantity(f, unit, g) }
+	if unit == "rate" {
+		digits := 0
+		if i.High-i.Low < 0.02 { // whole percents would hide it
+			digits = 1
+		}
+		number = func(f float64) string { return strconv.FormatFloat(f*100, 'f', digits, 64) }
+	}
+	switch {
+	case !i.Known():
+		return ""
+	case math.IsInf(i.High, 1):
+		return number(i.Low) + " or more"
+	}
+	return number(i.Low) + g.Dash + number(i.High)
+}
