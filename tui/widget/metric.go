@@ -12,7 +12,7 @@ import (
 
 // Metric is a number of A and of B. TakenA and TakenB are the parts of reused steps, which A and B do not include.
 // The unit is "ms", "USD", "rate", or "" for a count. NaN is unknown. RangeA and RangeB are the limits of the intervals
-// of A and B, zero if there are none. An Unlike metric has no difference.
+// of A and B, zero if unknown. An Unlike metric has no difference.
 type Metric struct {
 	Name, Unit     string
 	A, B           float64

@@ -183,7 +183,7 @@ func percentile(sorted []float64, p float64) float64 {
 }
 
 // Mean returns the mean of values, and its interval by Student's t distribution, which is unknown for less than two
-// values. The mean of none is NaN.
+// values. The mean is NaN without values.
 func Mean(values []float64) (mean float64, i Interval) {
 	n := float64(len(values))
 	sum := 0.0

@@ -10,7 +10,7 @@ type Metric struct {
 	B      float64 `json:"b"`
 	TakenA float64 `json:"taken_over_a,omitempty"`
 	TakenB float64 `json:"taken_over_b,omitempty"`
-	// RangeA and RangeB are the limits of the intervals of A and B, zero if there are none.
+	// RangeA and RangeB are the limits of the intervals of A and B, zero if unknown.
 	RangeA [2]float64 `json:"-"`
 	RangeB [2]float64 `json:"-"`
 	Unlike bool       `json:"-"`
