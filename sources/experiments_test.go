@@ -336,6 +336,77 @@ func TestCompareSettings(t *testing.T) {
 	}
 }
 
+// repeatsOf returns a group of completed repeats.
+func repeatsOf(name string, verdicts ...string) *experiments.Group {
+	g := &experiments.Group{Name: name, Planned: len(verdicts)}
+	for i, v := range verdicts {
+		s := madeSeries(ace.RepeatID(name, i+1), "data", v)
+		s.Status = ace.Completed
+		g.Repeats = append(g.Repeats, s)
+	}
+	return g
+}
+
+func TestBands(t *testing.T) {
+	g := repeatsOf("g", "RRWW", "RRRW", "RWWW")
+	g.Repeats = append(g.Repeats, madeSeries("running", "data", "WWWW"))
+	b := g.Bands()[0]
+	if b.Name != "accuracy" || !same(b.Values, []float64{0.5, 0.75, 0.25}) || b.Mean != 0.5 || b.Lowest != 0.25 || b.Highest != 0.75 ||
+		b.Low == nil || *b.Low != 0 || *b.High != 1 { // 0.5 plus and minus 0.62, limited to a share
+		t.Errorf("%+v", b)
+	}
+	if b := repeatsOf("h", "RW", "WR").Bands()[0]; b.Low != nil || b.Mean != 0.5 {
+		t.Errorf("repeats that do not vary: %+v", b)
+	}
+	if list := (&experiments.Group{Repeats: []*experiments.Series{madeSeries("a", "data", "R")}}).Bands(); len(list) != 0 {
+		t.Errorf("nothing is closed: %+v", list)
+	}
+}
+
+func TestCompareGroups(t *testing.T) {
+	low := repeatsOf("low", "RWWWWWWW", "WWWWWWWW", "WRWWWWWW")
+	for _, c := range []struct {
+		a, b     *experiments.Group
+		headline string
+	}{
+		{low, repeatsOf("high", "RRRRRRRW", "RRRRRRRR", "RRRRRRRR"),
+			"accuracy: mean 8.3% of 3 and 95.8% of 3 repeats: B is more accurate (difference +71.1 to +103.9 pp)"},
+		{repeatsOf("high", "RRRRRRRW", "RRRRRRRR", "RRRRRRRR"), low,
+			"accuracy: mean 95.8% of 3 and 8.3% of 3 repeats: A is more accurate (difference -103.9 to -71.1 pp)"},
+		{low, repeatsOf("one", "RRRRRRRR"), "accuracy: mean 8.3% of 3 and 100.0% of 1 repeats: too few repeats for a test"},
+		{repeatsOf("p", "RW", "WR"), repeatsOf("q", "RR", "RR"),
+			"accuracy: mean 50.0% of 2 and 100.0% of 2 repeats: the repeats do not vary; compare p-r1 and q-r1 item by item"},
+		{low, repeatsOf("longer", "RRRRRRRRR"), "nothing is comparable: no accuracy of both groups is of the same work"},
+	} {
+		if got := experiments.CompareGroups(c.a, c.b).Headline(); got != c.headline {
+			t.Errorf("%s and %s: %q, want %q", c.a.Name, c.b.Name, got, c.headline)
+		}
+	}
+}
+
+func TestBandChart(t *testing.T) {
+	c := experiments.BandChart(repeatsOf("g", "RRWW", "WRR").Repeats, experiments.MetricAccuracy, 1)
+	if len(c.Curves) != 3 || !same(c.Curves[0].Y, []float64{0.5, 1, 0.5}) || !same(c.Curves[1].Y, []float64{0, 1, 0}) ||
+		!same(c.Curves[2].Y, []float64{1, 1, 1}) {
+		t.Errorf("%+v", c.Curves)
+	}
+}
+
+// A shuffled data set has the same tasks: aligned by prompt, and not unlike.
+func TestCompareShuffled(t *testing.T) {
+	a, b := madeSeries("a", "data", "RWWR"), madeSeries("b", "shuffled", "RWWR")
+	b.Input.Shuffle = &ace.Shuffle{Seed: 3, Dataset: a.Input.Dataset}
+	slices.Reverse(b.Tasks)
+	for i := range b.Tasks {
+		b.Tasks[i].Index = int32(i)
+	}
+	c := experiments.Compare(a, b)
+	if !c.SameData || c.AlignedBy != experiments.AlignedByPrompt || len(c.Pairs) != 4 || len(c.Unlike) != 0 ||
+		c.Counts[experiments.FlipBothCorrect] != 2 || c.Differing() != "settings: task order unshuffled and shuffled with seed 3" {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestLearned(t *testing.T) {
 	p := &ace.ExperimentProgress{Eval: []ace.EvalResult{{Tasks: 9, Unlabeled: 1, Correct: 1, Wrong: []int{0, 1, 2, 3, 4, 5, 6}}}}
 	if l := experiments.Learned(p); l != nil {

@@ -43,8 +43,32 @@ type ExperimentInput struct {
 	// Revision is that of its tasks, see [TaskInput.Revision]. Earlier versions omit it: then it is 1, or 0 without
 	// MaxFailed.
 	Revision int `json:"revision,omitempty"`
+	// Group, Repeat and Repeats are set for one of several experiments with the same settings: their common name, the
+	// number of this one from 1, and how many are planned. See [RepeatID].
+	Group   string `json:"group,omitempty"`
+	Repeat  int    `json:"repeat,omitempty"`
+	Repeats int    `json:"repeats,omitempty"`
+	// Shuffle is set if Dataset is a data set with its tasks in another order.
+	Shuffle *Shuffle `json:"shuffle,omitempty"`
 	// Progress is set if the workflow continued as new.
 	Progress *ExperimentProgress `json:"progress,omitempty"`
+}
+
+// Shuffle says from which data set and seed a shuffled one comes.
+type Shuffle struct {
+	Seed    uint32 `json:"seed"`
+	Dataset Ref    `json:"dataset"`
+}
+
+// RepeatID returns the id of a repeat, from 1, of a group of experiments.
+func RepeatID(group string, repeat int) string { return fmt.Sprintf("%s-r%d", group, repeat) }
+
+// SourceDataset returns the data set whose tasks the experiment runs, in their original order.
+func (in *ExperimentInput) SourceDataset() Ref {
+	if in.Shuffle != nil {
+		return in.Shuffle.Dataset
+	}
+	return in.Dataset
 }
 
 // DefaultMaxFailed is the default of [ExperimentInput.MaxFailed].

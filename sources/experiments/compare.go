@@ -31,8 +31,8 @@ func Flips() []Flip {
 
 // Ways to align the tasks of two experiments.
 const (
-	AlignedByIndex  = "index"  // same data set: by epoch and index
-	AlignedByPrompt = "prompt" // different data sets: by epoch and equal prompts
+	AlignedByIndex  = "index"  // same data set in the same order: by epoch and index
+	AlignedByPrompt = "prompt" // otherwise: by epoch and equal prompts
 )
 
 // Pair is a task that both experiments have answered.
@@ -54,9 +54,8 @@ type Comparison struct {
 	OnlyA     int             `json:"only_a"`
 	OnlyB     int             `json:"only_b"`
 	Eval      *EvalComparison `json:"eval,omitempty"` // nil unless both were evaluated on the same set
-	Unlike    []string        `json:"unlike"`         // why only aligned tasks and Eval are comparable, empty if all are
-	Settings  []string        `json:"settings"`       // settings that differ, although the tasks are comparable
-	Paired    []Paired        `json:"paired"`         // tests on the same items; the first is the headline
+	Conditions
+	Paired []Paired `json:"paired"` // tests on the same items; the first is the headline
 
 	perCorrect [2]stats.Interval // of A and B: tokens if there is no cost
 }
@@ -80,8 +79,11 @@ func Compare(a, b *Series) *Comparison {
 	for _, f := range Flips() {
 		c.Counts[f] = 0
 	}
+	if data := a.Input.SourceDataset().SHA256; data != "" && data == b.Input.SourceDataset().SHA256 {
+		c.SameData = true
+	}
 	if data := a.Input.Dataset.SHA256; data != "" && data == b.Input.Dataset.SHA256 {
-		c.SameData, c.AlignedBy = true, AlignedByIndex
+		c.AlignedBy = AlignedByIndex
 	}
 	theirs := map[taskKey][]*Task{}
 	for _, t := range inOrder(b.Tasks) {
@@ -136,8 +138,16 @@ func (c *Comparison) unlike() []string {
 	return out
 }
 
+// Conditions are the differences between two experiments apart from their answers. Because of Unlike, only the same
+// items are comparable: aligned tasks and evaluations. Settings are what a comparison is about, such as the model; they
+// leave all tasks comparable. Both may be empty.
+type Conditions struct {
+	Unlike   []string `json:"unlike"`
+	Settings []string `json:"settings"`
+}
+
 // Likeness says how the work of the experiments differs, or "".
-func (c *Comparison) Likeness() string {
+func (c *Conditions) Likeness() string {
 	if len(c.Unlike) == 0 {
 		return ""
 	}
@@ -145,7 +155,7 @@ func (c *Comparison) Likeness() string {
 }
 
 // Differing says which settings differ, or "".
-func (c *Comparison) Differing() string {
+func (c *Conditions) Differing() string {
 	if len(c.Settings) == 0 {
 		return ""
 	}
@@ -162,8 +172,10 @@ func (c *Comparison) Aligned() (a, b, of int) {
 func (c *Comparison) Alignment() string {
 	from, to := cmp.Or(c.A.Input.DatasetID, "unknown"), cmp.Or(c.B.Input.DatasetID, "unknown")
 	switch {
-	case c.SameData:
+	case c.SameData && c.AlignedBy == AlignedByIndex:
 		return "same data set " + from + ": aligned by epoch and index"
+	case c.SameData:
+		return "same data set " + from + " in another order: aligned by epoch and equal prompts"
 	case from == to:
 		return "data sets differ: aligned by equal prompts (both named " + from + ")"
 	}
@@ -200,6 +212,7 @@ func (c *Comparison) Metrics(now time.Time) []compare.Metric {
 	}
 	last := &list[len(list)-1]
 	last.RangeA, last.RangeB = limits(c.perCorrect[0]), limits(c.perCorrect[1])
+	last.Unlike = accuracy.Unlike
 	add("tokens", "", float64(a.Tokens), float64(b.Tokens))
 	add("mean task time", "ms", a.MeanDurationMS, b.MeanDurationMS)
 	add("total time", "ms", float64(c.A.Duration(now).Milliseconds()), float64(c.B.Duration(now).Milliseconds()))
@@ -233,7 +246,7 @@ type taskKey struct {
 
 // keyOf returns the key of a task; false if it is unknown.
 func (c *Comparison) keyOf(t *Task) (taskKey, bool) {
-	if c.SameData {
+	if c.AlignedBy == AlignedByIndex {
 		return taskKey{t.Epoch, uint64(t.Index)}, t.Index >= 0
 	}
 	return taskKey{t.Epoch, t.Prompt}, t.Prompt != 0

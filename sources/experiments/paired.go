@@ -191,6 +191,7 @@ func (c *Comparison) settings() []string {
 	for _, phase := range slices.Sorted(maps.Keys(phases)) {
 		differ("provider of the "+phase, cmp.Or(a.Steps[phase], a.Provider), cmp.Or(b.Steps[phase], b.Provider))
 	}
+	differ("task order", orderOf(a), orderOf(b))
 	differ("first playbook", firstPlaybook(c.A), firstPlaybook(c.B))
 	tools := func(in ace.ExperimentInput) string {
 		return cmp.Or(strings.Join(slices.Sorted(slices.Values(in.SkillsConfig.AllowedTools)), "+"), "all")
@@ -199,6 +200,14 @@ func (c *Comparison) settings() []string {
 	differ("permission mode", a.SkillsConfig.PermissionMode, b.SkillsConfig.PermissionMode)
 	differ("parallel", fmt.Sprint(max(a.Parallel, 1)), fmt.Sprint(max(b.Parallel, 1)))
 	return out
+}
+
+// orderOf names the order of the tasks.
+func orderOf(in ace.ExperimentInput) string {
+	if in.Shuffle == nil {
+		return "unshuffled"
+	}
+	return fmt.Sprintf("shuffled with seed %d", in.Shuffle.Seed)
 }
 
 // firstPlaybook returns the start of the hash of the playbook with which an experiment began.

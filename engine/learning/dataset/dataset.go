@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -248,6 +249,29 @@ func Ingest(ctx context.Context, path string, f io.Reader, store *artifact.Store
 		return Set{}, fmt.Errorf("data set %s %w", path, ErrEmpty)
 	}
 	return set, scanErr
+}
+
+// MaxShuffled is the number of bytes of a data set that can be shuffled, because Shuffle holds it in memory.
+const MaxShuffled = 1 << 30
+
+// Shuffle stores a data set with its tasks in another order, which depends on the seed and the number of tasks only.
+func Shuffle(ctx context.Context, store *artifact.Store, set ace.Ref, seed uint64) (ace.Ref, error) {
+	if set.Size > MaxShuffled {
+		return ace.Ref{}, fmt.Errorf("it has more than %d MiB; use a smaller one", MaxShuffled>>20)
+	}
+	f, err := store.Open(ctx, set)
+	if err != nil {
+		return ace.Ref{}, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return ace.Ref{}, err
+	}
+	tasks := slices.Collect(bytes.Lines(data))
+	random := rand.New(rand.NewPCG(seed, 0))
+	random.Shuffle(len(tasks), func(i, j int) { tasks[i], tasks[j] = tasks[j], tasks[i] })
+	return store.Put(ctx, bytes.NewReader(bytes.Join(tasks, nil)), MediaType)
 }
 
 // ID returns the data set ID of a file: its name without extension.

@@ -98,6 +98,52 @@ func TestL7Header(t *testing.T) {
 	}
 }
 
+// A shuffled data set has the same tasks; equal seeds give equal orders, others do not.
+func TestShuffle(t *testing.T) {
+	var content strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&content, "{\"context\":\"%02d\",\"target\":\"%d\"}\n", i, i)
+	}
+	s := store(t)
+	set, err := ingest(t.Context(), s, content.String(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompts := func(seed uint64) (ace.Ref, []string) {
+		ref, err := Shuffle(t.Context(), s, set.Ref, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tasks, err := Load(t.Context(), s, ref, 0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []string
+		for _, task := range tasks {
+			list = append(list, task.Prompt)
+		}
+		return ref, list
+	}
+	ref, one := prompts(1)
+	if again, _ := prompts(1); again.SHA256 != ref.SHA256 {
+		t.Error("equal seeds give different orders")
+	}
+	if other, _ := prompts(2); other.SHA256 == ref.SHA256 || ref.SHA256 == set.Ref.SHA256 {
+		t.Error("the order does not depend on the seed")
+	}
+	// The order of seed 1 is part of the record of an experiment and must not change.
+	if got := strings.Join(one[:5], " "); got != "13 15 09 02 06" {
+		t.Errorf("seed 1 begins with %s", got)
+	}
+	slices.Sort(one)
+	if len(one) != 20 || one[0] != "00" || one[19] != "19" || len(slices.Compact(one)) != 20 {
+		t.Errorf("tasks %v", one)
+	}
+	if _, err := Shuffle(t.Context(), s, ace.Ref{SHA256: set.Ref.SHA256, Size: MaxShuffled + 1}, 1); err == nil {
+		t.Error("a data set that is too large was shuffled")
+	}
+}
+
 func TestIngestKeepsTasksBeforeError(t *testing.T) {
 	content := "{\"context\":\"a\"}\n\n{\"context\":\"b\"}\n{\"context\":\n{\"context\":\"d\"}\n"
 	s := store(t)

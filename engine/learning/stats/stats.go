@@ -97,22 +97,25 @@ const DiscordantShare = 0.25
 // McNemar test shows with probability [Power]. discordant is the expected share of items with different verdicts; if
 // the difference itself is larger, it replaces it. The result is NaN if n items can show no difference.
 //
-// The difference d solves n = (z1 sqrt(s) + z2 sqrt(s - d^2))^2 / d^2 for the share s, where z1 and z2 are the normal
-// quantiles of 1 - Alpha/2 and of Power: R. J. Connor, Biometrics 43 (1987) 207-211, formula of Miettinen (1968). The
-// exact test is more careful than this approximation: with n = 100 it needs 0.144 instead of 0.138.
+// The difference d solves m = (z1 sqrt(s) + z2 sqrt(s - d^2))^2 / d^2 and n = m/4 (1 + sqrt(1 + 2/(m d)))^2 for the
+// share s, where z1 and z2 are the normal quantiles of 1 - Alpha/2 and of Power. The first formula is Miettinen's, in
+// R. J. Connor, Biometrics 43 (1987) 207-211; the second is the continuity correction of one sample in Fleiss, Levin
+// and Paik, Statistical Methods for Rates and Proportions (2003), because the test is exact. The true power, from the
+// binomial distributions, is 0.79 to 0.86 for n from 8 to 1000, and 0.69 for n = 6.
 func DetectablePaired(n int, discordant float64) float64 {
 	// The exact test is not significant with five or fewer changed verdicts: 2 * 0.5^5 is above Alpha.
-	const fewest = 6
-	if n < fewest {
+	if n < 6 {
 		return math.NaN()
 	}
 	zPower := mathext.NormalQuantile(Power)
 	needed := func(d float64) float64 {
 		s := max(discordant, d)
 		root := z*math.Sqrt(s) + zPower*math.Sqrt(s-d*d)
-		return root * root / (d * d)
+		m := root * root / (d * d)
+		root = 1 + math.Sqrt(1+2/(m*d))
+		return m / 4 * root * root
 	}
-	low, high := 0.0, 1.0 // needed falls from infinity to z^2, which is below fewest
+	low, high := 0.0, 1.0 // needed falls from infinity to less than 6
 	for range 60 {
 		if middle := (low + high) / 2; needed(middle) > float64(n) {
 			low = middle
@@ -185,21 +188,51 @@ func percentile(sorted []float64, p float64) float64 {
 // Mean returns the mean of values, and its interval by Student's t distribution, which is unknown for less than two
 // values. The mean is NaN without values.
 func Mean(values []float64) (mean float64, i Interval) {
+	mean, variance := meanVariance(values)
+	if len(values) < 2 {
+		return mean, unknown
+	}
 	n := float64(len(values))
-	sum := 0.0
+	half := studentT(n-1) * math.Sqrt(variance/n)
+	return mean, Interval{mean - half, mean + half}
+}
+
+// Welch returns the interval of the difference of the means of two independent samples, b minus a, by Welch's t-test.
+// It is unknown if a sample has less than two values or if no sample varies. B. L. Welch, Biometrika 34 (1947) 28-35.
+func Welch(a, b []float64) Interval {
+	if len(a) < 2 || len(b) < 2 {
+		return unknown
+	}
+	meanA, varianceA := meanVariance(a)
+	meanB, varianceB := meanVariance(b)
+	na, nb := float64(len(a)), float64(len(b))
+	ea, eb := varianceA/na, varianceB/nb
+	if ea+eb == 0 {
+		return unknown
+	}
+	freedom := (ea + eb) * (ea + eb) / (ea*ea/(na-1) + eb*eb/(nb-1))
+	half := studentT(freedom) * math.Sqrt(ea+eb)
+	return Interval{meanB - meanA - half, meanB - meanA + half}
+}
+
+// meanVariance returns the mean, NaN without values, and the unbiased variance, NaN for less than two values.
+func meanVariance(values []float64) (mean, variance float64) {
+	n := float64(len(values))
+	sum, squares := 0.0, 0.0
 	for _, v := range values {
 		sum += v
 	}
 	mean = sum / n
 	if len(values) < 2 {
-		return mean, unknown
+		return mean, math.NaN()
 	}
-	squares := 0.0
+	if slices.Min(values) == slices.Max(values) {
+		return values[0], 0 // without the rounding error
+	}
 	for _, v := range values {
 		squares += (v - mean) * (v - mean)
 	}
-	half := studentT(n-1) * math.Sqrt(squares/(n-1)/n)
-	return mean, Interval{mean - half, mean + half}
+	return mean, squares / (n - 1)
 }
 
 // studentT returns the quantile of 1 - Alpha/2 of Student's t distribution.

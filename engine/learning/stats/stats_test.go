@@ -79,12 +79,12 @@ func TestMcNemar(t *testing.T) {
 	}
 }
 
-// scipy.optimize.brentq(lambda d: need(d, max(0.25, d)) - n, 1e-9, 1, xtol=1e-14), where need(d, s) is
-// (za*s**.5 + zb*(s-d*d)**.5)**2/d**2 with za, zb = scipy.stats.norm.ppf(.975), scipy.stats.norm.ppf(.8)
+// scipy.optimize.brentq(f, 1e-9, 1, xtol=1e-14), where f(d) is m/4*(1+(1+2/(m*d))**.5)**2 - n with s = max(0.25, d),
+// m = (za*s**.5 + zb*(s-d*d)**.5)**2/d**2, and za, zb = scipy.stats.norm.ppf(.975), scipy.stats.norm.ppf(.8)
 func TestDetectablePaired(t *testing.T) {
 	for n, want := range map[int]float64{
-		0: math.NaN(), 5: math.NaN(), 10: 0.6158377171, 20: 0.3483160924, 60: 0.1773108664, 100: 0.1384342211,
-		1000: 0.0442447491, 10000: 0.0140062747,
+		0: math.NaN(), 5: math.NaN(), 6: 0.9405772561, 10: 0.6871837379, 20: 0.3907987079, 60: 0.1853061696,
+		100: 0.1433136312, 1000: 0.0447435630, 10000: 0.0140562629,
 	} {
 		near(t, "difference", DetectablePaired(n, DiscordantShare), want)
 	}
@@ -98,12 +98,32 @@ func TestMean(t *testing.T) {
 	}{
 		{nil, math.NaN(), math.NaN(), math.NaN()},
 		{[]float64{0.5}, 0.5, math.NaN(), math.NaN()},
-		{[]float64{0.5, 0.5}, 0.5, 0.5, 0.5},
+		{[]float64{0.7, 0.7, 0.7}, 0.7, 0.7, 0.7},
 		{[]float64{0.5, 0.6}, 0.55, -0.0853102368, 1.1853102368},
 		{[]float64{0.71, 0.69, 0.73, 0.70, 0.72}, 0.71, 0.6903675684, 0.7296324316},
 	} {
 		mean, i := Mean(c.values)
 		near(t, "mean", mean, c.mean)
+		near(t, "low", i.Low, c.low)
+		near(t, "high", i.High, c.high)
+	}
+}
+
+// scipy.stats.ttest_ind(b, a, equal_var=False).confidence_interval(0.95)
+func TestWelch(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		a, b      []float64
+		low, high float64
+	}{
+		{[]float64{0.4, 0.5, 0.45}, []float64{0.71, 0.69, 0.73, 0.70, 0.72}, 0.1445284298, 0.3754715702},
+		{[]float64{1, 2, 3}, []float64{2, 2, 2}, -2.4841377118, 2.4841377118},
+		{[]float64{0.5, 0.6}, []float64{0.5, 0.7}, -0.6418522830, 0.7418522830},
+		{[]float64{0.7, 0.7, 0.7}, []float64{0.8, 0.8, 0.8}, nan, nan},
+		{[]float64{0.5}, []float64{0.5, 0.7}, nan, nan},
+		{nil, nil, nan, nan},
+	} {
+		i := Welch(c.a, c.b)
 		near(t, "low", i.Low, c.low)
 		near(t, "high", i.High, c.high)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
-	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/sources/experiments"
 	"acescope/theme"
@@ -117,8 +116,8 @@ type seriesFlags struct {
 func experimentShowCommand(a *cli.App) *cobra.Command {
 	f := seriesFlags{metric: experiments.MetricAccuracy}
 	cmd := &cobra.Command{
-		Use:   "show EXPERIMENT",
-		Short: "Show an experiment and its learning curve",
+		Use:   "show EXPERIMENT|GROUP",
+		Short: "Show an experiment, or the repeats of a group, and the learning curve",
 		Example: "acescope experiment show finance-1 --metric playbook\n" +
 			"acescope experiment show finance-1 --tasks --json | " +
 			"jq -r 'select(.type == \"experiment_task\") | [.n, .rolling_accuracy] | @tsv'",
@@ -152,9 +151,12 @@ func experimentShow(a *cli.App, ctx context.Context, id string, f seriesFlags) e
 		return err
 	}
 	defer done()
-	s, err := readExperiment(ctx, e, id)
+	s, group, err := experiments.ReadGroup(ctx, e.Client, id)
 	if err != nil {
 		return err
+	}
+	if group != nil {
+		return groupShow(a, group, f)
 	}
 	if a.JSON {
 		err = cli.NewLines(a.Out).Write(seriesLine(s))
@@ -229,8 +231,11 @@ func seriesText(s *experiments.Series, g theme.Glyphs) []string {
 
 // plotOf returns the plot of a metric.
 func plotOf(list []*experiments.Series, f seriesFlags) widget.Plot {
-	c := experiments.NewChart(list, f.metric, f.window, f.byTime)
-	p := widget.NewPlot(c.Title, c.Unit, f.byTime)
+	return chartPlot(experiments.NewChart(list, f.metric, f.window, f.byTime), f.byTime)
+}
+
+func chartPlot(c experiments.Chart, byTime bool) widget.Plot {
+	p := widget.NewPlot(c.Title, c.Unit, byTime)
 	p.Empty, p.Legend = c.Empty, len(c.Curves) > 1
 	for _, curve := range c.Curves {
 		p.Curves = append(p.Curves, widget.PlotCurve(curve))
@@ -240,14 +245,6 @@ func plotOf(list []*experiments.Series, f seriesFlags) widget.Plot {
 
 // plotLines is the height of a plot.
 const plotLines = 14
-
-func readExperiment(ctx context.Context, e *engine.Engine, id string) (*experiments.Series, error) {
-	workflowID, err := experiments.Resolve(ctx, e.Client, id)
-	if err != nil {
-		return nil, err
-	}
-	return experiments.ReadSeries(ctx, e.Client, workflowID)
-}
 
 func writeTasks(a *cli.App, tasks iter.Seq[TaskLine]) error {
 	header := "N\tTASK\tSTATUS\tVERDICT\tACC\tROLLING\tBULLETS\tACCEPTED\tREJECTED\tTOKENS\tCOST\tANSWER"
@@ -264,6 +261,8 @@ func experimentCompareCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare A B",
 		Short: "Compare two experiments and list the tasks that only one of them answered correctly",
+		Long: "Compare two experiments on the tasks that both have, and list those that only one of them answered correctly.\n" +
+			"If A or B is a group of repeats (\"acescope run --repeats\"), compare the means over the repeats.",
 		Example: "acescope experiment compare plain tuned\n" +
 			"acescope experiment compare plain tuned --json | jq -r 'select(.flip == \"broken\") | .b.task_id'",
 		Args:              cobra.ExactArgs(2),
@@ -283,10 +282,14 @@ func experimentCompare(a *cli.App, ctx context.Context, first, second string, al
 	}
 	defer done()
 	var both [2]*experiments.Series
+	var groups [2]*experiments.Group
 	for i, id := range []string{first, second} {
-		if both[i], err = readExperiment(ctx, e, id); err != nil {
+		if both[i], groups[i], err = experiments.ReadGroup(ctx, e.Client, id); err != nil {
 			return err
 		}
+	}
+	if groups[0] != nil || groups[1] != nil {
+		return groupCompare(a, asGroup(both[0], groups[0]), asGroup(both[1], groups[1]))
 	}
 	c := experiments.Compare(both[0], both[1])
 	if a.JSON {

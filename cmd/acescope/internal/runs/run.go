@@ -35,6 +35,9 @@ type RunFlags struct {
 	evalEvery, patience                        int
 	evaluate                                   bool // only: the data set is answered without learning
 	Pace                                       time.Duration
+	repeats                                    int
+	shuffle                                    bool
+	seed                                       uint32 // 0 if it is not given
 }
 
 func RunCommand(a *cli.App) *cobra.Command {
@@ -79,6 +82,10 @@ func RunCommand(a *cli.App) *cobra.Command {
 	cli.ProgramFlags(a, fs)
 	fs.StringVar(&f.maxFailed, "max-failed", "50%",
 		"share of failed tasks above which the experiment fails; it also fails if all tasks fail")
+	fs.IntVar(&f.repeats, "repeats", 1,
+		"number of experiments with these settings, one after the other: NAME-r1, NAME-r2 and so on")
+	fs.BoolVar(&f.shuffle, "shuffle", false, "shuffle the tasks of --dataset, differently for each repeat")
+	fs.Uint32Var(&f.seed, "seed", 0, "seed of --shuffle for the first repeat; the next one adds 1 (default 1)")
 	fs.BoolVar(&f.detach, "detach", false, "start it and return; a background process executes it")
 	fs.DurationVar(&f.Pace, "pace", 0, "minimum duration of every phase, to make demonstrations easier to follow")
 	MustComplete(cmd, "provider", CompleteProviders(a))
@@ -137,7 +144,7 @@ func (f RunFlags) check(prompt string) error {
 	case strings.TrimSpace(prompt) == "" && prompt != "":
 		return cli.UsageError("the PROMPT is empty")
 	}
-	return nil
+	return f.checkRepeats(prompt)
 }
 
 func (f RunFlags) graderError() error {
@@ -208,7 +215,12 @@ func runOn(a *cli.App, ctx context.Context, e *engine.Engine, prompt string, f R
 	if partial != nil {
 		cli.Warn(a, "%s; continuing with the valid tasks before it: 1 to %d", cli.OneLine(partial), in.Tasks)
 	}
-	if err := runExperiment(a, ctx, e, in, f); err != nil || partial == nil {
+	list, err := repeatsOf(ctx, e, in, f)
+	if err != nil {
+		return err
+	}
+	cli.Warn(a, "%s", detectable(in))
+	if err := runRepeats(a, ctx, e, list, f); err != nil || partial == nil {
 		return err
 	}
 	return fmt.Errorf("the data set was read only in part: %w", partial)

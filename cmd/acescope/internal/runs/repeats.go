@@ -1,0 +1,95 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/engine/learning/dataset"
+	"acescope/engine/learning/stats"
+)
+
+// maxRepeats bounds --repeats.
+const maxRepeats = 100
+
+// checkRepeats checks the flags --repeats, --shuffle and --seed.
+func (f RunFlags) checkRepeats(prompt string) error {
+	switch {
+	case f.repeats < 1 || f.repeats > maxRepeats:
+		return cli.UsageError("--repeats %d: must be from 1 to %d", f.repeats, maxRepeats)
+	case prompt != "" && (f.repeats > 1 || f.shuffle):
+		return cli.UsageError("--repeats and --shuffle need --dataset")
+	case f.seed != 0 && !f.shuffle:
+		return cli.UsageError("--seed needs --shuffle")
+	}
+	return nil
+}
+
+// repeatsOf returns the inputs of the repeats of an experiment. Each has an ID, a playbook branch and, with --shuffle,
+// an order of tasks of its own.
+func repeatsOf(ctx context.Context, e *engine.Engine, in ace.ExperimentInput, f RunFlags) ([]ace.ExperimentInput, error) {
+	var list []ace.ExperimentInput
+	for i := range f.repeats {
+		r := in
+		if f.repeats > 1 {
+			r.Group, r.Repeat, r.Repeats = in.ExperimentID, i+1, f.repeats
+			r.ExperimentID = ace.RepeatID(in.ExperimentID, i+1)
+		}
+		if err := checkExperimentID(r.ExperimentID); err != nil {
+			return nil, err
+		}
+		if f.shuffle {
+			seed := cmp.Or(f.seed, 1) + uint32(i)
+			ref, err := dataset.Shuffle(ctx, e.Artifacts, in.Dataset, uint64(seed))
+			if err != nil {
+				return nil, fmt.Errorf("shuffle data set %s: %w", in.DatasetID, err)
+			}
+			r.Shuffle, r.Dataset = &ace.Shuffle{Seed: seed, Dataset: in.Dataset}, ref
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// runRepeats runs the experiments one after the other, or starts all of them with --detach. It stops at the first one
+// that does not complete.
+func runRepeats(a *cli.App, ctx context.Context, e *engine.Engine, list []ace.ExperimentInput, f RunFlags) error {
+	for i, in := range list {
+		if in.Shuffle != nil {
+			cli.Warn(a, "experiment %s: tasks shuffled with seed %d", in.ExperimentID, in.Shuffle.Seed)
+		}
+		if err := runExperiment(a, ctx, e, in, f); err != nil {
+			if left := len(list) - i - 1; left > 0 {
+				cli.Warn(a, "%s of %s not started", cli.Numbered(int64(left), "repeat"), in.Group)
+			}
+			return err
+		}
+	}
+	if len(list) > 1 {
+		cli.Warn(a, "show the repeats together with \"acescope experiment show %s\"", list[0].Group)
+	}
+	return nil
+}
+
+// detectable says how large a difference to another experiment on the same data sets has to be to be shown.
+func detectable(in ace.ExperimentInput) string {
+	text := differenceText(in.Tasks, "task")
+	if in.EvalTasks > 0 {
+		text += "; " + differenceText(in.EvalTasks, "evaluation item")
+	}
+	return fmt.Sprintf("%s (comparison with an experiment on the same items: %.0f%% power, p below %.2f, "+
+		"if %.0f%% of the verdicts differ)", text, 100*stats.Power, stats.Alpha, 100*stats.DiscordantShare)
+}
+
+func differenceText(n int, noun string) string {
+	d := stats.DetectablePaired(n, stats.DiscordantShare)
+	if math.IsNaN(d) {
+		return cli.Numbered(int64(n), noun) + " can show no difference"
+	}
+	return fmt.Sprintf("%s can show a difference of %.0f points or more", cli.Numbered(int64(n), noun),
+		math.Ceil(100*d))
+}
