@@ -62,7 +62,7 @@ var (
 // Outputs lists every command with --json. Tests check that no command is missing and that the output of the commands
 // fits their schemas.
 var Outputs = []output{
-	{"run", slices.Concat(finished, typed[runs.StartedLine]("started"))},
+	{"run", slices.Concat(finished, typed[runs.StartedLine]("started"), typed[runs.PlanLine]("plan"))},
 	{"dataset", typed[runs.DatasetLine]("dataset")},
 	{"prompts", typed[runs.PromptLine]("model_call")},
 	{"ask", typed[runs.AskLine]("ask")},

@@ -60,6 +60,7 @@ func runExperiment(
 		return err
 	}
 	id := ace.ExperimentWorkflowID(in.ExperimentID)
+	reportDesign(a, in)
 	reportProviders(a, e, f, "experiment "+in.ExperimentID)
 	if f.detach {
 		return reportStarted(a, id, runID, in.ExperimentID)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
@@ -16,13 +17,15 @@ import (
 // maxRepeats bounds --repeats.
 const maxRepeats = 100
 
-// checkRepeats checks the flags --repeats, --shuffle and --seed.
+// checkRepeats checks the flags --repeats, --shuffle, --seed and --dry-run.
 func (f RunFlags) checkRepeats(prompt string) error {
 	switch {
 	case f.repeats < 1 || f.repeats > maxRepeats:
 		return cli.UsageError("--repeats %d: must be from 1 to %d", f.repeats, maxRepeats)
 	case prompt != "" && (f.repeats > 1 || f.shuffle):
 		return cli.UsageError("--repeats and --shuffle need --dataset")
+	case prompt != "" && f.dryRun:
+		return cli.UsageError("--dry-run needs --dataset")
 	case f.seed != 0 && !f.shuffle:
 		return cli.UsageError("--seed needs --shuffle")
 	}
@@ -59,12 +62,9 @@ func repeatsOf(ctx context.Context, e *engine.Engine, in ace.ExperimentInput, f 
 // that does not complete.
 func runRepeats(a *cli.App, ctx context.Context, e *engine.Engine, list []ace.ExperimentInput, f RunFlags) error {
 	for i, in := range list {
-		if in.Shuffle != nil {
-			cli.Warn(a, "experiment %s: tasks shuffled with seed %d", in.ExperimentID, in.Shuffle.Seed)
-		}
 		if err := runExperiment(a, ctx, e, in, f); err != nil {
 			if left := len(list) - i - 1; left > 0 {
-				cli.Warn(a, "%s of %s not started", cli.Numbered(int64(left), "repeat"), in.Group)
+				err = fmt.Errorf("%w; %s of %s not started", err, cli.Numbered(int64(left), "repeat"), in.Group)
 			}
 			return err
 		}
@@ -73,6 +73,47 @@ func runRepeats(a *cli.App, ctx context.Context, e *engine.Engine, list []ace.Ex
 		cli.Warn(a, "show the repeats together with \"acescope experiment show %s\"", list[0].Group)
 	}
 	return nil
+}
+
+// reportDesign writes to standard error how the tasks are ordered and how large a difference the first repeat can show.
+func reportDesign(a *cli.App, in ace.ExperimentInput) {
+	if in.Repeat <= 1 {
+		cli.Warn(a, "%s", detectable(in))
+	}
+	if in.Shuffle != nil {
+		cli.Warn(a, "experiment %s: tasks shuffled with seed %d", in.ExperimentID, in.Shuffle.Seed)
+	}
+}
+
+// PlanLine is what run --dry-run would start. The differences are the smallest that a comparison with an experiment on
+// the same items can show, nil if it can show none.
+type PlanLine struct {
+	Type           string   `json:"type"` // plan
+	Experiments    []string `json:"experiments"`
+	Provider       string   `json:"provider"`
+	Model          string   `json:"model"`
+	Epochs         int      `json:"epochs"`
+	Tasks          int      `json:"tasks"`
+	EvalTasks      int      `json:"eval_tasks"`
+	Answers        int      `json:"answers"`
+	DetectableTask *float64 `json:"detectable_difference,omitempty"`
+	DetectableEval *float64 `json:"detectable_difference_eval,omitempty"`
+}
+
+// reportPlan writes what the inputs would start.
+func reportPlan(a *cli.App, list []ace.ExperimentInput) error {
+	in := list[0]
+	l := PlanLine{
+		Type: "plan", Provider: in.Provider, Model: in.Model, Epochs: in.Epochs, Tasks: in.Tasks, EvalTasks: in.EvalTasks,
+		Answers:        len(list) * (in.Tasks*in.Epochs + in.EvalTasks*(in.Epochs+1)),
+		DetectableTask: cli.Number(stats.DetectablePaired(in.Tasks, stats.DiscordantShare)),
+		DetectableEval: cli.Number(stats.DetectablePaired(in.EvalTasks, stats.DiscordantShare)),
+	}
+	for _, r := range list {
+		l.Experiments = append(l.Experiments, r.ExperimentID)
+	}
+	return cli.Report(a, l, "would start %s by %s, %s in all; %s", strings.Join(l.Experiments, ", "), l.Provider,
+		cli.Numbered(int64(l.Answers), "answer"), detectable(in))
 }
 
 // detectable says how large a difference to another experiment on the same data sets has to be to be shown.

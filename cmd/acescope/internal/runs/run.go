@@ -36,7 +36,7 @@ type RunFlags struct {
 	evaluate                                   bool // only: the data set is answered without learning
 	Pace                                       time.Duration
 	repeats                                    int
-	shuffle                                    bool
+	shuffle, dryRun                            bool
 	seed                                       uint32 // 0 if it is not given
 }
 
@@ -47,8 +47,10 @@ func RunCommand(a *cli.App) *cobra.Command {
 		Short: "Run one task, or an experiment over a data set",
 		Long: "Runs one task, or with --dataset an experiment: the tasks of the data set one after the other, with a\n" +
 			"playbook that learns from each. A data set is a file of JSON lines\n" +
-			"{\"context\": …, \"question\": …, \"target\": …}. An interrupted run is kept: it continues when acescope runs on the same data directory again;\n" +
-			"\"acescope cancel\" ends it.\n\n" + exitHelp,
+			"{\"context\": …, \"question\": …, \"target\": …}. An interrupted run is kept: it continues when acescope\n" +
+			"runs on the same data directory again; \"acescope cancel\" ends it.\n\n" +
+			"At the start, standard error says how large a difference between two experiments on these data sets has to\n" +
+			"be to be shown; --dry-run says so without starting anything.\n\n" + exitHelp,
 		Example: "acescope run --dataset train.jsonl --eval held-out.jsonl --experiment finance-1\n" +
 			"acescope run \"Use formula Current Ratio …\" --playbook best.txt --json\n" +
 			"acescope run --dataset train.jsonl --phase curator=blueprint:my-curator --agents-dir ~/agents",
@@ -86,6 +88,8 @@ func RunCommand(a *cli.App) *cobra.Command {
 		"number of experiments with these settings, one after the other: NAME-r1, NAME-r2 and so on")
 	fs.BoolVar(&f.shuffle, "shuffle", false, "shuffle the tasks of --dataset, differently for each repeat")
 	fs.Uint32Var(&f.seed, "seed", 0, "seed of --shuffle for the first repeat; the next one adds 1 (default 1)")
+	fs.BoolVar(&f.dryRun, "dry-run", false,
+		"check the data sets and say what would start and how large a difference it can show")
 	fs.BoolVar(&f.detach, "detach", false, "start it and return; a background process executes it")
 	fs.DurationVar(&f.Pace, "pace", 0, "minimum duration of every phase, to make demonstrations easier to follow")
 	MustComplete(cmd, "provider", CompleteProviders(a))
@@ -178,7 +182,7 @@ func runTasks(a *cli.App, ctx context.Context, prompt string, f RunFlags) error 
 		return cli.UsageError("--permission-mode full is not allowed; set allow_full in [agents.%s] of config.toml",
 			skills)
 	}
-	if f.detach {
+	if f.detach && !f.dryRun {
 		return detach(a, ctx, prompt, f)
 	}
 	e, done, err := a.Open(ctx, true, true)
@@ -219,7 +223,9 @@ func runOn(a *cli.App, ctx context.Context, e *engine.Engine, prompt string, f R
 	if err != nil {
 		return err
 	}
-	cli.Warn(a, "%s", detectable(in))
+	if f.dryRun {
+		return cmp.Or(partial, reportPlan(a, list))
+	}
 	if err := runRepeats(a, ctx, e, list, f); err != nil || partial == nil {
 		return err
 	}
