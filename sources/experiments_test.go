@@ -394,7 +394,7 @@ func TestBandChart(t *testing.T) {
 
 // A shuffled data set has the same tasks: aligned by prompt, and not unlike.
 func TestCompareShuffled(t *testing.T) {
-	a, b := madeSeries("a", "data", "RWWR"), madeSeries("b", "shuffled", "RWWR")
+	a, b := madeSeries("a", "data", "RRWW"), madeSeries("b", "shuffled", "RRWW")
 	b.Input.Shuffle = &ace.Shuffle{Seed: 3, Dataset: a.Input.Dataset}
 	slices.Reverse(b.Tasks)
 	for i := range b.Tasks {
