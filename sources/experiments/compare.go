@@ -129,6 +129,9 @@ func (c *Comparison) unlike() []string {
 	if a.Adapter != b.Adapter {
 		out = append(out, fmt.Sprintf("adapter %s and %s", a.Adapter, b.Adapter))
 	}
+	if a.Grader != b.Grader {
+		out = append(out, fmt.Sprintf("graders %s and %s", cmp.Or(a.Grader, "default"), cmp.Or(b.Grader, "default")))
+	}
 	if !c.SameData {
 		out = append(out, "data sets")
 	}

@@ -17,7 +17,7 @@ import (
 
 // EvalCommand returns the command eval.
 func EvalCommand(a *cli.App) *cobra.Command {
-	f := RunFlags{Adapter: string(ace.Offline), permission: permissionModes[0], evaluate: true}
+	f := RunFlags{Adapter: string(ace.Offline), permission: permissionModes[0], evaluate: true, repeats: 1}
 	cmd := &cobra.Command{
 		Use:   "eval --playbook PLAYBOOK --dataset FILE",
 		Short: "Measure a playbook on a data set without learning, or show the evaluations of an experiment",

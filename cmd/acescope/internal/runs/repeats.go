@@ -118,12 +118,15 @@ func reportPlan(a *cli.App, list []ace.ExperimentInput) error {
 
 // detectable says how large a difference to another experiment on the same data sets has to be to be shown.
 func detectable(in ace.ExperimentInput) string {
-	text := differenceText(in.Tasks, "task")
+	var parts []string
+	if in.Epochs > 0 {
+		parts = append(parts, differenceText(in.Tasks, "task"))
+	}
 	if in.EvalTasks > 0 {
-		text += "; " + differenceText(in.EvalTasks, "evaluation item")
+		parts = append(parts, differenceText(in.EvalTasks, "evaluation item"))
 	}
 	return fmt.Sprintf("%s (comparison with an experiment on the same items: %.0f%% power, p below %.2f, "+
-		"if %.0f%% of the verdicts differ)", text, 100*stats.Power, stats.Alpha, 100*stats.DiscordantShare)
+		"if %.0f%% of the verdicts differ)", strings.Join(parts, "; "), 100*stats.Power, stats.Alpha, 100*stats.DiscordantShare)
 }
 
 func differenceText(n int, noun string) string {
