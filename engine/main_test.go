@@ -41,7 +41,7 @@ const workerLog = "worker.log"
 
 // testsPerProcessor sets the default of -parallel. The tests mostly wait: for a killed process to be missed, for a
 // retry, for a server to stop.
-const testsPerProcessor = 6
+const testsPerProcessor = 4
 
 // plantedKey is a secret in the environment of this process and its children that must not be stored.
 const plantedKey = "planted-Zx81-very-secret-value"

@@ -161,7 +161,11 @@ func Learned(p *ace.ExperimentProgress) *Paired {
 	if len(list) < 2 {
 		return nil
 	}
-	first, last := list[0], list[len(list)-1]
+	return Between(list[0], list[len(list)-1])
+}
+
+// Between compares two evaluations of one experiment. It returns nil without labels.
+func Between(first, last ace.EvalResult) *Paired {
 	if first.Labeled() == 0 || first.Labeled() != last.Labeled() {
 		return nil
 	}

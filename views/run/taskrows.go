@@ -308,12 +308,13 @@ func (r nodeRow) target() (runs.Run, bool) { return r.n.Run, r.n.Run.RunID != r.
 
 // measurement is one measured accuracy of an experiment.
 type measurement struct {
-	label  string
-	share  float64
-	of     stats.Interval // of the share
-	remark string
-	eval   bool
-	curve  *ace.EpochResult // nil for an evaluation
+	label string
+	share float64
+	// correct of labeled answers are the share.
+	correct, labeled int
+	remark           string
+	eval             bool
+	curve            *ace.EpochResult // nil for an evaluation
 }
 
 func (m measurement) ink(s theme.Styles) theme.Ink {
@@ -330,16 +331,19 @@ func measurements(p *ace.ExperimentProgress) []measurement {
 			remark += ", " + text.Count(int64(e.Failed)) + " failed"
 		}
 		all = append(all, measurement{label: "epoch " + strconv.Itoa(e.Epoch), share: e.Accuracy,
-			of: stats.Wilson(e.Correct, e.Labeled()), remark: remark, curve: e})
+			correct: e.Correct, labeled: e.Labeled(), remark: remark, curve: e})
 	}
 	for _, e := range p.Eval {
 		label := "eval after " + strconv.Itoa(e.Epoch)
 		if e.Epoch == 0 {
 			label = "eval before"
 		}
+		if e.Learned > 0 {
+			label = "eval " + strconv.Itoa(e.Epoch) + ", " + text.Count(int64(e.Learned))
+		}
 		remark := labeledRemark(e.Correct, e.Labeled(), e.Unlabeled)
 		all = append(all, measurement{label: label, share: e.Accuracy,
-			of: stats.Wilson(e.Correct, e.Labeled()), remark: remark, eval: true})
+			correct: e.Correct, labeled: e.Labeled(), remark: remark, eval: true})
 	}
 	return all
 }
@@ -406,10 +410,11 @@ type progressRow struct {
 
 func (r progressRow) Draw(l *line) {
 	full := widget.Clamp(int(r.share*20+0.5), 0, 20)
+	interval := widget.Range(stats.Wilson(r.correct, r.labeled), "rate", l.S.Glyphs)
 	l.add(l.S.Muted, text.Fit(r.label, 14, "")).add(r.ink(l.S), strings.Repeat(l.S.Glyphs.Full, full)).
 		add(l.S.Border, strings.Repeat(l.S.Glyphs.Empty, 20-full)).
 		add(l.S.Strong, " "+text.FitLeft(console.Percent(r.share), 6, "")).
-		add(l.S.Muted, widget.InParentheses(widget.Range(r.of, "rate", l.S.Glyphs))+"  "+r.remark)
+		add(l.S.Muted, widget.InParentheses(interval)+"  "+r.remark)
 	if curve := curveText(r.curve, l.S.Glyphs); curve != "" {
 		l.add(l.S.Muted, ", by "+widget.Counted(r.curve.Bucket, "task")+" ").add(l.S.Running, curve)
 	}

@@ -11,6 +11,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/sources/cluster"
 	"acescope/sources/evaluations"
+	"acescope/sources/experiments"
 	"acescope/sources/runs"
 	"acescope/tui/text"
 )
@@ -80,6 +81,8 @@ type EvalVersionLine struct {
 	Version      int    `json:"version"` // its place in the list, from 0
 	ace.EvalResult
 	Best bool `json:"best,omitempty"`
+	// Since compares it with the version before, nil for the first.
+	Since *experiments.Paired `json:"since_previous,omitempty"`
 }
 
 // EvalItemLine is an item of an evaluation.
@@ -145,9 +148,16 @@ func (p *evalPage) versions() {
 		if i == best {
 			mark = "  best"
 		}
-		p.Line(EvalVersionLine{"eval_version", p.Input.ExperimentID, i, v.EvalResult, i == best},
+		var since *experiments.Paired
+		if i > 0 {
+			since = experiments.Between(p.Versions[i-1].EvalResult, v.EvalResult)
+		}
+		p.Line(EvalVersionLine{"eval_version", p.Input.ExperimentID, i, v.EvalResult, i == best, since},
 			"%3d  %-22s %.12s  %d of %d correct%s  %s%s", i, whenEvaluated(v.EvalResult), v.Playbook, v.Correct,
 			v.Labeled(), accuracyText(v.Correct, v.Labeled(), v.Score), v.Usage.Cost(), mark)
+		if since != nil && !p.JSON {
+			p.Printf("     %s", since.Change())
+		}
 	}
 }
 

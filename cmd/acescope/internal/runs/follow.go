@@ -234,7 +234,9 @@ func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
 			e.Epoch, e.Tasks, countsText(counts), accuracyText(e.Correct, e.Labeled(), e.Score))
 	}
 	if b := p.Best; b != nil && len(p.Eval) > 1 {
-		fmt.Fprintf(w, "best     version %d, %s, accuracy %.3f", b.Evaluation, whenEvaluated(p.Eval[b.Evaluation]), b.Accuracy)
+		e := p.Eval[b.Evaluation]
+		fmt.Fprintf(w, "best     version %d, %s, accuracy %s", b.Evaluation, whenEvaluated(e),
+			widget.Accuracy(e.Correct, e.Labeled(), theme.Unicode()))
 		if b.Branch != "" {
 			fmt.Fprintf(w, ", branch %s", b.Branch)
 		}
