@@ -450,7 +450,7 @@ type Summary struct {
 	Merged   int     `json:"merged,omitempty"`
 	Usage    Usage   `json:"usage"`
 	// Metered is the part of Usage that no transcript of an agent's CLI has, by model. It is nil in a sum and in runs of
-	// [TaskInput.Revision] 0 and 1.
+	// [TaskInput.Revision] 0 and 1. That of an experiment is the usage of its evaluations.
 	Metered *ModelUsage `json:"metered,omitempty"`
 	PhaseMS PhaseMS     `json:"phase_ms,omitzero"`
 	// EndedAt is when an observed run ended, if its observer reports it.

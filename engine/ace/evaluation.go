@@ -162,3 +162,24 @@ func (s *ExperimentState) saturated() bool {
 	p := &s.Progress
 	return s.Input.Patience > 0 && p.Best != nil && len(p.Eval)-1-p.Best.Evaluation >= s.Input.Patience
 }
+
+// Summary returns the sum over the tasks for a list of runs. Metered is the usage of the evaluations: the tasks state
+// their own. It is nil if an agent's CLI executed a phase of the evaluations, because transcripts have its usage.
+func (s *ExperimentState) Summary() Summary {
+	sum := s.Progress.Summary
+	in := EvaluateInput{Task: TaskContext{Provider: s.Input.Provider}, Steps: s.Input.Steps}
+	if s.Input.Revision < 2 || IsAgent(in.ProviderOf(PhaseGenerator)) || IsAgent(in.ProviderOf(PhaseSkills)) {
+		return sum
+	}
+	cost := int64(0)
+	var u Usage
+	for _, e := range s.Progress.Eval {
+		u = u.Add(e.Usage)
+		cost += nanos(e.Usage.CostUSD)
+	}
+	u.CostUSD = dollars(cost)
+	if u != (Usage{}) {
+		sum.Metered = &ModelUsage{s.Input.Model: u}
+	}
+	return sum
+}

@@ -57,7 +57,7 @@ func Experiment(ctx workflow.Context, in ace.ExperimentInput) (*ace.ExperimentPr
 	case err != nil:
 		status = ace.Failed
 	}
-	finishErr := writeOutcome(ctx, x.state.Progress.Summary, x.state.Progress.Stage, ace.ExitOf(status, ""))
+	finishErr := writeOutcome(ctx, x.state.Summary(), x.state.Progress.Stage, ace.ExitOf(status, ""))
 	return &x.state.Progress, cmp.Or(err, finishErr)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/mock"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -272,5 +273,31 @@ func TestExperimentWithoutEpochs(t *testing.T) {
 	if err != nil || len(s.started) != 0 || len(p.Eval) != 1 || p.Eval[0].Playbook != "given" || p.Eval[0].Tasks != 30 ||
 		len(s.branches) != 0 || p.Stage != ace.StageDone || p.After != "given" {
 		t.Errorf("%+v, %q, %v", p, s.branches, err)
+	}
+}
+
+// The memo of an experiment has the usage of its evaluations, which no task and no transcript has.
+func TestExperimentMetersEvaluations(t *testing.T) {
+	for provider, want := range map[string]int64{"anthropic": 6, "claude": 0} {
+		in := experiment(5)
+		in.Provider, in.Model, in.Revision = provider, "m", 2
+		s := newStage(right)
+		var metered *ace.ModelUsage
+		s.OnUpsertMemo(mock.MatchedBy(func(memo map[string]any) bool {
+			if sum, ok := memo[ace.MemoSummary].(ace.Summary); ok {
+				metered = sum.Metered
+			}
+			return true
+		})).Return(nil)
+		if _, err := s.run(t, in); err != nil {
+			t.Fatal(err)
+		}
+		var got int64
+		if metered != nil {
+			got = (*metered)["m"].InputTokens
+		}
+		if got != want {
+			t.Errorf("%s: %d tokens of evaluations, want %d", provider, got, want)
+		}
 	}
 }
