@@ -44,14 +44,19 @@ func (c *counting) Skills(context.Context, ace.SkillsInput, *playbook.Playbook, 
 }
 
 // counted evaluates three tasks.
-func (c *counting) evaluate(t *testing.T, journals string, reported []ace.EvalItem) (r ace.EvaluateResult, items []ace.EvalItem, err error) {
+func (c *counting) evaluate(
+	t *testing.T, journals string, reported []ace.EvalItem,
+) (r ace.EvaluateResult, items []ace.EvalItem, err error) {
 	t.Helper()
 	store, err := artifact.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := `{"context": "a", "target": "1"}` + "\n" + `{"context": "b", "target": "2"}` + "\n" + `{"context": "c", "target": "1"}`
-	set, err := store.PutBytes(t.Context(), []byte(lines+"\n"), "application/jsonl")
+	const lines = `{"context": "a", "target": "1"}
+{"context": "b", "target": "2"}
+{"context": "c", "target": "1"}
+`
+	set, err := store.PutBytes(t.Context(), []byte(lines), "application/jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +67,8 @@ func (c *counting) evaluate(t *testing.T, journals string, reported []ace.EvalIt
 	if reported != nil {
 		e.SetHeartbeatDetails(reported)
 	}
-	v, err := e.ExecuteActivity(a.evaluate, ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"}, Dataset: set, Count: 3})
+	in := ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"}, Dataset: set, Count: 3}
+	v, err := e.ExecuteActivity(a.evaluate, in)
 	if err != nil {
 		return r, nil, err
 	}

@@ -16,8 +16,9 @@ const (
 	maxStorePause   = 10 * time.Second
 )
 
-// patience returns for how long an attempt asks a store that is away. The first ones report it soon, so that the list of
-// runs says why nothing happens. Together the attempts at a step that may be tried five times wait for six minutes.
+// patience returns for how long an attempt asks a store that is away. The first ones report it soon, so that
+// the list of runs says why nothing happens. Together the attempts at a step that may be tried five times wait
+// for six minutes.
 func patience(attempt int32) time.Duration {
 	switch attempt {
 	case 1:

@@ -9,8 +9,8 @@ import (
 	"acescope/engine/temporal/operation"
 )
 
-// ApplyEvent changes the state by what an event of a run's history records. It reports whether the event changed it. What
-// happened since the last operation or wait is recorded with the next one.
+// ApplyEvent changes the state by what an event of a run's history records. It reports whether the event
+// changed it. What happened since the last operation or wait is recorded with the next one.
 func (s *State) ApplyEvent(e *historypb.HistoryEvent) bool {
 	if start := e.GetWorkflowExecutionStartedEventAttributes(); start != nil {
 		in, ok := InputOf(e)

@@ -479,7 +479,8 @@ func (k *commandStep) listed(s *scope, step *Step) (args []string, err error) {
 	}
 	if len(items) == 0 || args[0] == "" {
 		return nil, &stepError{step: step, kind: TypeValue,
-			message: fmt.Sprintf("%s is not a list of a program and its arguments, such as [\"make\", \"test\"]", strings.TrimSpace(k.list.Text))}
+			message: fmt.Sprintf("%s is not a list of a program and its arguments, such as [\"make\", \"test\"]",
+				strings.TrimSpace(k.list.Text))}
 	}
 	return args, nil
 }

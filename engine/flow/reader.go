@@ -225,7 +225,8 @@ func (r *reader) constant(n *yaml.Node) string {
 func (r *reader) name(n *yaml.Node, what string) string {
 	s := r.constant(n)
 	if !isName(s) {
-		r.fail(n, fmt.Sprintf("%q is not a name of %s", shorten(s), what), "use a letter, then letters, digits and underscores, at most 60")
+		r.fail(n, fmt.Sprintf("%q is not a name of %s", shorten(s), what),
+			"use a letter, then letters, digits and underscores, at most 60")
 		return ""
 	}
 	if slices.Contains(keywords, s) {

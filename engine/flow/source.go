@@ -88,7 +88,8 @@ func (l *loader) read(name string) (string, error) {
 		return "", fmt.Errorf("%s is not a file", name)
 	}
 	if l.size += int(min(info.Size(), MaxSource+1)); l.size > MaxSource {
-		return "", fmt.Errorf("the flow has more than %d KB; every run carries its file, so pass data as inputs", MaxSource>>10)
+		return "", fmt.Errorf("the flow has more than %d KB; every run carries its file, so pass data as inputs",
+			MaxSource>>10)
 	}
 	data, err := fs.ReadFile(l.dir, name)
 	return string(data), err

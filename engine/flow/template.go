@@ -57,7 +57,8 @@ func (t *Template) text(s *scope) (string, error) {
 		b.WriteString(part)
 		b.WriteString(t.literals[i+1])
 		if b.Len() > maxText {
-			return "", fmt.Errorf("%s: %w: the text has more than %d bytes; pass large content as a reference", t.At, ErrExpression, maxText)
+			return "", fmt.Errorf("%s: %w: the text has more than %d bytes; pass large content as a reference",
+				t.At, ErrExpression, maxText)
 		}
 	}
 	return b.String(), nil

@@ -1,10 +1,10 @@
-// Package costs reads what runs of tasks, experiments and flows cost, as rows beside the transcripts of coding agents. It
-// imports sources/runs and sources/transcripts and knows no screen.
+// Package costs reads what runs of tasks, experiments and flows cost, as rows beside the transcripts of coding
+// agents. It imports sources/runs and sources/transcripts and knows no screen.
 //
 // A run counts with the usage in its memo that no transcript of an agent's CLI has, on the day on which it began; an
-// experiment with that of its evaluations. Runs of earlier versions do not say which part that is and do not count. Runs
-// that continue, retry or reset others repeat their usage, so of the runs of a workflow ID only the newest counts.
-// Bounds: the [MaxRuns] newest runs.
+// experiment with that of its evaluations. Runs of earlier versions do not say which part that is and do not
+// count. Runs that continue, retry or reset others repeat their usage, so of the runs of a workflow ID only the
+// newest counts. Bounds: the [MaxRuns] newest runs.
 package costs
 
 import (

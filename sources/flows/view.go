@@ -128,12 +128,12 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) bool {
 	return changed
 }
 
-// Changed lists the steps whose status the last event changed, in order. Of each it has the path, what the event says and,
-// as its start, the time of the change.
+// Changed lists the steps whose status the last event changed, in order. Of each it has the path, what the
+// event says and, as its start, the time of the change.
 func (f *Folder) Changed() []StepState { return f.operations.steps }
 
-// View returns the run with a state, which is that of the history or a newer one that its worker has returned. most bounds
-// the listed iterations of a loop, 0 for all.
+// View returns the run with a state, which is that of the history or a newer one that its worker has returned.
+// most bounds the listed iterations of a loop, 0 for all.
 func (f *Folder) View(s flow.State, most int) *View {
 	in := &f.Input
 	v := &View{Name: in.Name, Digest: in.Digest, By: in.By, Dir: in.Dir, Inputs: in.Inputs, Usage: s.Usage,

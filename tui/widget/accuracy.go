@@ -11,7 +11,8 @@ import (
 // Accuracy formats the share of correct answers to labeled tasks with its interval, see [Range]: "42.0% (33–52)". It
 // is a dash without labeled tasks.
 func Accuracy(correct, labeled int, g theme.Glyphs) string {
-	return Quantity(stats.Share(correct, labeled), "rate", g) + InParentheses(Range(stats.Wilson(correct, labeled), "rate", g))
+	interval := Range(stats.Wilson(correct, labeled), "rate", g)
+	return Quantity(stats.Share(correct, labeled), "rate", g) + InParentheses(interval)
 }
 
 // InParentheses returns " (s)", or "" for "".
@@ -22,8 +23,8 @@ func InParentheses(s string) string {
 	return " (" + s + ")"
 }
 
-// Range formats an interval of numbers with a unit as in [Quantity]: "33–52" percent, "$0.0180–$0.0290" or "610–750". It
-// is "" if the interval is unknown. An infinite upper limit is "610 or more".
+// Range formats an interval of numbers with a unit as in [Quantity]: "33–52" percent, "$0.0180–$0.0290" or
+// "610–750". It is "" if the interval is unknown. An infinite upper limit is "610 or more".
 func Range(i stats.Interval, unit string, g theme.Glyphs) string {
 	number := func(f float64) string { return Quantity(f, unit, g) }
 	if unit == "rate" {

@@ -263,7 +263,8 @@ func (v *rows) empty() []string {
 	if len(v.data.Sessions) > 0 {
 		return []string{"the transcripts and runs contain no usage of a model"}
 	}
-	return append([]string{"no transcripts of coding agents, and no runs with a model provider"}, console.Searched(v.data.Dirs)...)
+	const none = "no transcripts of coding agents, and no runs with a model provider"
+	return append([]string{none}, console.Searched(v.data.Dirs)...)
 }
 
 func (v *rows) cells(c transcripts.Cost) []widget.Cell {

@@ -114,7 +114,8 @@ func isYAML(name string) bool {
 
 func isCases(name string) bool { return strings.HasSuffix(name, flow.CasesSuffix) }
 
-// Cases returns the path and the text of the test cases beside a flow. The error is [fs.ErrNotExist] if there is no file.
+// Cases returns the path and the text of the test cases beside a flow. The error is [fs.ErrNotExist] if there
+// is no file.
 func Cases(e Entry) (name, text string, err error) {
 	beside := strings.TrimSuffix(e.Source.Main, path.Ext(e.Source.Main)) + flow.CasesSuffix
 	var data []byte

@@ -129,7 +129,10 @@ func header(raw []byte) (grader string, ok bool) {
 
 // scan calls fn for each task in order, with the bytes of its line and the names of the fields that
 // the task does not hold, until fn returns false. It skips blank lines. It passes the grader of a header to onHeader.
-func scan(in *bufio.Scanner, path string, onHeader func(grader string) error, fn func(t ace.Task, raw []byte, lost []string) (bool, error)) error {
+func scan(
+	in *bufio.Scanner, path string, onHeader func(grader string) error,
+	fn func(t ace.Task, raw []byte, lost []string) (bool, error),
+) error {
 	index, n, first := 0, 0, true
 	for in.Scan() {
 		n++

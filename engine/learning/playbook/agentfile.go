@@ -172,7 +172,9 @@ func WriteSkill(old []byte, p *Playbook, name, folder string) ([]byte, error) {
 
 // skillName returns a name of lower-case letters, digits and hyphens.
 func skillName(s string) string {
-	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
 	name := strings.Join(words, "-")
 	if name == "" {
 		name = "playbook"

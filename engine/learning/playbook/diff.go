@@ -17,8 +17,8 @@ type Difference struct {
 }
 
 // Change is a bullet that differs between two playbooks. Words is the difference of the
-// contents, if they differ. Extra reports whether the extra fields differ. From is the ID in the older playbook, if it differs: files may
-// renumber their bullets, so bullets are also matched by content.
+// contents, if they differ. Extra reports whether the extra fields differ. From is the ID in the older
+// playbook, if it differs: files may renumber their bullets, so bullets are also matched by content.
 type Change struct {
 	ID      string `json:"id"`
 	From    string `json:"from,omitempty"`

@@ -68,8 +68,8 @@ func entryKey(branch string, n int) string { return fmt.Sprintf("%s/%08d", branc
 
 func sharedBookKey(hash string) string { return "playbooks/" + hash[:2] + "/" + hash + ".json" }
 
-// Sync brings the cache of a shared store up to date, with all branches or those with the names. With all it lists every
-// entry of the namespace.
+// Sync brings the cache of a shared store up to date, with all branches or those with the names. With all it
+// lists every entry of the namespace.
 func (s *Store) Sync(ctx context.Context, names ...string) error {
 	if s.shared == nil {
 		return nil

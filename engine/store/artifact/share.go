@@ -32,7 +32,8 @@ const (
 )
 
 // LogCopy copies a log to the shared store while it grows, so that other machines can follow it. A part of the log is
-// the object <path of the log>/<machine>-<offset>-<bytes>. The writer of the log calls the methods; those of nil do nothing.
+// the object <path of the log>/<machine>-<offset>-<bytes>. The writer of the log calls the methods; those of
+// nil do nothing.
 type LogCopy struct {
 	shared bucket.Bucket
 	file   string

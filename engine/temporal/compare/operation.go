@@ -32,8 +32,8 @@ type stepChange struct {
 var stepEnds = map[string]string{"completed": Done, "failed": Failed, "canceled": Cancelled,
 	"skipped": "skipped"}
 
-// setOperation keeps of the input of an operation what the workflow decides: its parameters, and not the notes, which are
-// steps of their own.
+// setOperation keeps of the input of an operation what the workflow decides: its parameters, and not the notes,
+// which are steps of their own.
 func (s *builder) setOperation(st *Step) {
 	var request struct {
 		ID         string          `json:"operation_id"`

@@ -157,8 +157,8 @@ func OperationLabel(activityID string) (string, bool) {
 	return step, true
 }
 
-// OperationName returns the name of an operation that an event schedules: the summary that its workflow set, or else its
-// label, see [OperationLabel]. It returns false for other activities.
+// OperationName returns the name of an operation that an event schedules: the summary that its workflow set, or
+// else its label, see [OperationLabel]. It returns false for other activities.
 func OperationName(e *historypb.HistoryEvent) (string, bool) {
 	label, ok := OperationLabel(e.GetActivityTaskScheduledEventAttributes().GetActivityId())
 	var summary string

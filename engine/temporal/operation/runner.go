@@ -68,7 +68,8 @@ func Reuse(recorded map[string]json.RawMessage, parameters map[string]string) Op
 	}
 }
 
-// Digest returns the SHA-256 of the canonical JSON of parameters, in lower-case hexadecimal, or "" if they are not JSON.
+// Digest returns the SHA-256 of the canonical JSON of parameters, in lower-case hexadecimal, or "" if they are
+// not JSON.
 func Digest(parameters json.RawMessage) string {
 	data, err := canonical(parameters)
 	if err != nil {

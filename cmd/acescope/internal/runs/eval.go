@@ -124,7 +124,8 @@ func showEvaluations(a *cli.App, ctx context.Context, name string, item int, all
 	case err != nil:
 		return err
 	case len(g.Versions) == 0:
-		return cli.NotFound("%s has no complete evaluation; start experiments with --eval FILE, or use \"acescope eval\"", name)
+		return cli.NotFound("%s has no complete evaluation; start experiments with --eval FILE, "+
+			"or use \"acescope eval\"", name)
 	}
 	p := &evalPage{NewOutput(a), g}
 	if item != 0 {

@@ -168,7 +168,8 @@ func printSummary(
 	in, p := state.Input, state.Progress
 	s := SummaryLine{
 		Type: "summary", ExperimentID: in.ExperimentID, WorkflowID: workflowID, RunID: runID, Provider: in.Provider,
-		Model: in.Model, Status: state.Status(), Epochs: cli.EpochLines(p.Epochs), Eval: cli.EvalLines(p.Eval), Usage: p.Usage,
+		Model: in.Model, Status: state.Status(), Epochs: cli.EpochLines(p.Epochs), Eval: cli.EvalLines(p.Eval),
+		Usage:      p.Usage,
 		DurationMS: cli.Millis(duration), PlaybookBefore: p.Before, PlaybookAfter: p.After, Bullets: p.Bullets,
 		Accepted: p.Accepted, Rejected: p.Rejected, Failure: state.Failure,
 	}

@@ -138,8 +138,8 @@ func PlaybookHash(ctx context.Context, e *engine.Engine, name string) (hash stri
 	return hash, r, err
 }
 
-// ReportParsed writes to standard error which bullets of a playbook file were skipped or renumbered, and a line for each
-// field of which something was not read.
+// ReportParsed writes to standard error which bullets of a playbook file were skipped or renumbered, and a line
+// for each field of which something was not read.
 func ReportParsed(a *cli.App, name string, r playbook.Report) {
 	ReportLosses(a, name+": not read", r.Losses)
 	if r.Skipped+r.Renamed == 0 {

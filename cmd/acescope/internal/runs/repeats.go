@@ -34,7 +34,9 @@ func (f RunFlags) checkRepeats(prompt string) error {
 
 // repeatsOf returns the inputs of the repeats of an experiment. Each has an ID, a playbook branch and, with --shuffle,
 // an order of tasks of its own.
-func repeatsOf(ctx context.Context, e *engine.Engine, in ace.ExperimentInput, f RunFlags) ([]ace.ExperimentInput, error) {
+func repeatsOf(
+	ctx context.Context, e *engine.Engine, in ace.ExperimentInput, f RunFlags,
+) ([]ace.ExperimentInput, error) {
 	var list []ace.ExperimentInput
 	for i := range f.repeats {
 		r := in
@@ -126,7 +128,8 @@ func detectable(in ace.ExperimentInput) string {
 		parts = append(parts, differenceText(in.EvalTasks, "evaluation item"))
 	}
 	return fmt.Sprintf("%s (comparison with an experiment on the same items: %.0f%% power, p below %.2f, "+
-		"if %.0f%% of the verdicts differ)", strings.Join(parts, "; "), 100*stats.Power, stats.Alpha, 100*stats.DiscordantShare)
+		"if %.0f%% of the verdicts differ)", strings.Join(parts, "; "), 100*stats.Power, stats.Alpha,
+		100*stats.DiscordantShare)
 }
 
 func differenceText(n int, noun string) string {

@@ -300,7 +300,8 @@ func ingest(a *cli.App, ctx context.Context, e *engine.Engine, path string, limi
 	defer file.Close()
 	set, err := dataset.Ingest(ctx, path, file, e.Artifacts, limit)
 	for _, l := range set.Lost {
-		cli.Warn(a, "data set %s: tasks do not hold the field %q of %s", set.ID, l.Field, cli.Numbered(int64(l.Lines), "line"))
+		cli.Warn(a, "data set %s: tasks do not hold the field %q of %s", set.ID, l.Field,
+			cli.Numbered(int64(l.Lines), "line"))
 	}
 	return set, err
 }
@@ -330,7 +331,9 @@ func checkExperimentID(id string) error {
 // adhoc is the experiment and the playbook branch of tasks without an experiment.
 const adhoc = "adhoc"
 
-func taskInput(a *cli.App, ctx context.Context, e *engine.Engine, prompt string, f RunFlags) (in ace.TaskInput, err error) {
+func taskInput(
+	a *cli.App, ctx context.Context, e *engine.Engine, prompt string, f RunFlags,
+) (in ace.TaskInput, err error) {
 	id := cmp.Or(f.Experiment, adhoc)
 	if err := checkExperimentID(id); err != nil {
 		return in, err

@@ -3,9 +3,9 @@
 // engine/agents/transcript and the packages of engine/store.
 //
 // A copy is transcripts/<workflow>/<agent>/<file>/<machine>-<offset>-<bytes> in the store: lines without secrets. Of
-// formats whose transcripts are not files of JSON lines there are no copies. Order: lines are copied in the order of the
-// file. Bounds: [MaxBytes] of a transcript, and [maxHere] of the files that [Mirror] keeps on a machine. Loss: what the
-// agent wrote after the last [Copier.Copy] is on its machine only.
+// formats whose transcripts are not files of JSON lines there are no copies. Order: lines are copied in the
+// order of the file. Bounds: [MaxBytes] of a transcript, and [maxHere] of the files that [Mirror] keeps on a
+// machine. Loss: what the agent wrote after the last [Copier.Copy] is on its machine only.
 package copies
 
 import (

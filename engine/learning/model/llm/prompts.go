@@ -79,7 +79,8 @@ func reflectorMessage(in ace.ReflectorInput, book *playbook.Playbook, correct *b
 	case *correct:
 		parts = append(parts, between("expected", *in.Label), "The answer is RIGHT: it agrees with the expected one.")
 	case score != nil && *score > 0:
-		parts = append(parts, between("expected", *in.Label), fmt.Sprintf("The answer is PARTLY RIGHT: its score is %.2f of 1.", *score))
+		parts = append(parts, between("expected", *in.Label),
+			fmt.Sprintf("The answer is PARTLY RIGHT: its score is %.2f of 1.", *score))
 	default:
 		parts = append(parts, between("expected", *in.Label), "The answer is WRONG: it differs from the expected one.")
 	}
