@@ -3,12 +3,17 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"acescope/cmd/acescope/internal/admin"
+	"acescope/engine/learning/model/llm/llmtest"
 )
 
 // proc is an acescope process whose standard output is read line by line.
@@ -19,7 +24,14 @@ type proc struct {
 
 func startProc(t *testing.T, dir string, args ...string) *proc {
 	t.Helper()
+	return startProcWith(t, nil, dir, args...)
+}
+
+// startProcWith starts a process with further environment variables.
+func startProcWith(t *testing.T, env []string, dir string, args ...string) *proc {
+	t.Helper()
 	cmd := exec.Command("acescope", append(args, "--data-dir", dir)...)
+	cmd.Env = append(os.Environ(), env...)
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -34,10 +46,12 @@ func startProc(t *testing.T, dir string, args ...string) *proc {
 
 // line holds the fields of the output of run and tail that the tests use.
 type line struct {
-	Type   string `json:"type"`
-	TaskID string `json:"task_id"`
-	Status string `json:"status"`
-	Tasks  int    `json:"tasks"`
+	Type   string  `json:"type"`
+	TaskID string  `json:"task_id"`
+	Status string  `json:"status"`
+	Tasks  int     `json:"tasks"`
+	Cited  int     `json:"cited"`
+	Effect float64 `json:"effect"`
 }
 
 // next reads lines until one has the type, and counts the runs in between.
@@ -131,6 +145,72 @@ func TestOnlyProcessKilled(t *testing.T) {
 		if seen[id] == 0 {
 			t.Errorf("%s closed before the kill and is lost", id)
 		}
+	}
+}
+
+// TestAblationKilled kills an ablation of 70 bullets on 200 items twice. No finished answer is repeated: at most
+// the one in progress is.
+func TestAblationKilled(t *testing.T) {
+	t.Parallel()
+	const bullets, items = 70, 200
+	killAt := []int{60, 260} // answers: in the evaluation, and in the trials
+	kills := len(killAt)
+	dir, files := t.TempDir(), t.TempDir()
+	var book, set strings.Builder
+	for i := range bullets {
+		fmt.Fprintf(&book, "[r-%05d] helpful=0 harmful=0 :: rule%d of x: x+%d\n", i+1, i, i)
+	}
+	for i := range items {
+		fmt.Fprintf(&set, "{\"context\": \"What is the rule%d of %d?\", \"target\": \"%d\"}\n", i%bullets, i+1, i+1+i%bullets)
+	}
+	for name, content := range map[string]string{"book.txt": "## RULES\n" + book.String(), "set.jsonl": set.String()} {
+		if err := os.WriteFile(filepath.Join(files, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer := modelLearner(nil)
+	var mu sync.Mutex
+	asked := map[string]int{} // generator requests by playbook and task
+	enough := make(chan struct{}, kills)
+	models := llmtest.New(func(q llmtest.Request) llmtest.Reply {
+		if roleOf(q) == "generator" {
+			mu.Lock()
+			asked[q.System+q.Last()]++
+			if len(killAt) > 0 && len(asked) >= killAt[0] {
+				killAt = killAt[1:]
+				enough <- struct{}{}
+			}
+			mu.Unlock()
+		}
+		return answer(q)
+	})
+	t.Cleanup(models.Close)
+	env := []string{"OPENAI_BASE_URL=" + models.URL + "/v1"}
+	args := []string{"playbook", "ablate", filepath.Join(files, "book.txt"), "--dataset", filepath.Join(files, "set.jsonl"),
+		"--provider", "openai", "--model", "m-1", "--experiment", "k", "--json"}
+	for range kills {
+		p := startProcWith(t, env, dir, args...)
+		select {
+		case <-enough:
+		case <-time.After(time.Minute):
+			t.Fatal("the ablation does not continue")
+		}
+		p.kill9(t)
+		args = []string{"tail", "k", "--json"}
+	}
+	startProcWith(t, env, dir, args...).next(t, "summary", nil)
+	shown := startProcWith(t, env, dir, "playbook", "effects", "k", "--json")
+	for range bullets {
+		if e := shown.next(t, "effect", nil); e.Effect != 1 || e.Cited < items/bullets {
+			t.Errorf("%+v", e)
+		}
+	}
+	repeated := 0
+	for _, times := range asked {
+		repeated += times - 1
+	}
+	if len(asked) != 2*items || repeated > kills {
+		t.Errorf("%d answers, %d of them repeated", len(asked), repeated)
 	}
 }
 

@@ -1,7 +1,9 @@
 package ace
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"slices"
 )
 
@@ -14,6 +16,8 @@ type EvaluateInput struct {
 	From    int               `json:"from"`
 	Count   int               `json:"count"`
 	Grader  string            `json:"grader,omitempty"` // see TaskInput
+	// Trials, if set, is an artifact with a list of [Trial]: From and Count then are of the items of all trials.
+	Trials *Ref `json:"trials,omitempty"`
 }
 
 // ProviderOf returns the provider of a step.
@@ -77,6 +81,19 @@ type EvalItem struct {
 	Usage      *Usage       `json:"usage,omitempty"`
 	DurationMS float64      `json:"duration_ms"`
 	Calls      *CallLog     `json:"model_calls,omitempty"`
+	Trial      int          `json:"trial,omitempty"` // of an ablation's round, from 1
+}
+
+// ParseItems decodes an artifact with items.
+func ParseItems(data []byte) (items []EvalItem, err error) {
+	for line := range bytes.Lines(data) {
+		var item EvalItem
+		if err := json.Unmarshal(line, &item); err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	return items, nil
 }
 
 // Best is the playbook version with the highest accuracy in the evaluations, the first of several. Branch holds it. An
@@ -92,6 +109,13 @@ type Best struct {
 func BestBranch(experiment string) string { return experiment + "-best" }
 
 func (s *ExperimentState) addEvaluated(r *EvaluateResult) {
+	if s.ablating() {
+		s.addTried(r)
+		return
+	}
+	if s.Input.Ablation != nil {
+		s.changeAblation(func(p *AblationProgress) { p.Evaluated = addItems(p.Evaluated, r.Items) })
+	}
 	t := &s.partial
 	if t.Tasks == 0 {
 		t.Epoch, t.Learned = s.place()
@@ -171,13 +195,16 @@ func (s *ExperimentState) Summary() Summary {
 	if s.Input.Revision < 2 || IsAgent(in.ProviderOf(PhaseGenerator)) || IsAgent(in.ProviderOf(PhaseSkills)) {
 		return sum
 	}
-	cost := int64(0)
-	var u Usage
-	for _, e := range s.Progress.Eval {
-		u = u.Add(e.Usage)
-		cost += nanos(e.Usage.CostUSD)
+	u := sum.Usage // without tasks, all of it is of evaluations and trials
+	if s.Progress.TotalEpochs > 0 {
+		u = Usage{}
+		cost := int64(0)
+		for _, e := range s.Progress.Eval {
+			u = u.Add(e.Usage)
+			cost += nanos(e.Usage.CostUSD)
+		}
+		u.CostUSD = dollars(cost)
 	}
-	u.CostUSD = dollars(cost)
 	if u != (Usage{}) {
 		sum.Metered = &ModelUsage{s.Input.Model: u}
 	}

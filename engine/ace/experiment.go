@@ -50,6 +50,8 @@ type ExperimentInput struct {
 	Repeats int    `json:"repeats,omitempty"`
 	// Shuffle is set if Dataset is a data set with its tasks in another order.
 	Shuffle *Shuffle `json:"shuffle,omitempty"`
+	// Ablation measures the bullets of PlaybookHash on Eval. Epochs must be 0.
+	Ablation *Ablation `json:"ablation,omitempty"`
 	// Progress is set if the workflow continued as new.
 	Progress *ExperimentProgress `json:"progress,omitempty"`
 }
@@ -121,14 +123,17 @@ type ExperimentProgress struct {
 	Rejected     int           `json:"operations_rejected"`
 	Summary      Summary       `json:"summary"` // sum over all tasks
 	Status       Status        `json:"status"`  // as the experiment itself will close
-	Stage        string        `json:"stage"`   // learning, evaluating or done
+	Stage        string        `json:"stage"`   // learning, evaluating, ablating or done
 	Runs         int           `json:"runs"`    // Temporal runs of the continue-as-new chain
+	// Ablation is set if the input asks for one and its evaluation has begun.
+	Ablation *AblationProgress `json:"ablation,omitempty"`
 }
 
 // Stages of an experiment.
 const (
 	StageLearning   = "learning"
 	StageEvaluating = "evaluating"
+	StageAblating   = "ablating"
 	StageDone       = "done"
 )
 
@@ -172,7 +177,8 @@ type ExperimentFact struct {
 	Input     *ExperimentInput
 	Completed *TaskResult     // a completed task
 	Failed    *Failure        // a failed task; a canceled task is not counted
-	Evaluated *EvaluateResult // a part of an evaluation
+	Evaluated *EvaluateResult // a part of an evaluation or of the trials of an ablation
+	Planned   *PlanTrialsResult
 	Head      *HeadResult
 	Closed    *ExperimentClosed
 }
@@ -220,6 +226,8 @@ func (s *ExperimentState) Apply(f ExperimentFact) {
 		}
 	case f.Evaluated != nil:
 		s.addEvaluated(f.Evaluated)
+	case f.Planned != nil:
+		s.addTrials(f.Planned)
 	case f.Head != nil:
 		s.head(*f.Head)
 	case f.Closed != nil:
@@ -374,6 +382,14 @@ func (s *ExperimentState) head(h HeadResult) {
 		p.Best = &best
 		return
 	}
+	if p.Ablation != nil && p.Ablation.Pruned != nil && h.Branch == PrunedBranch(s.Input.ExperimentID) {
+		s.changeAblation(func(p *AblationProgress) {
+			pruned := *p.Pruned
+			pruned.Branch = h.Branch
+			p.Pruned = &pruned
+		})
+		return
+	}
 	p.After, p.Bullets = h.PlaybookHash, h.Bullets
 	if !s.headed {
 		p.Before, s.headed = h.PlaybookHash, true
@@ -387,6 +403,8 @@ func (s *ExperimentState) advance() {
 	switch {
 	case s.evaluationIsDue(finished):
 		p.Stage = StageEvaluating
+	case s.ablating():
+		p.Stage = StageAblating
 	case s.saturated():
 		p.Stopped = "no better accuracy in " + strconv.Itoa(s.Input.Patience) + " evaluations"
 		s.finish()

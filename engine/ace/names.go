@@ -40,6 +40,8 @@ const (
 	ActivityEvaluate  = "run_evaluation"
 	ActivityHead      = "playbook_head"
 
+	// ActivityPlanTrials plans the next round of an ablation.
+	ActivityPlanTrials = "plan_trials"
 	// ActivityReadPlaybook returns the content of a version, for workers of other programs.
 	ActivityReadPlaybook = "read_playbook"
 

@@ -79,6 +79,7 @@ func (a *Activities) Register(r worker.ActivityRegistry) error {
 		ace.ActivityPersist:      a.persist,
 		ace.ActivityLoadTasks:    a.loadTasks,
 		ace.ActivityEvaluate:     a.evaluate,
+		ace.ActivityPlanTrials:   a.planTrials,
 		ace.ActivityHead:         a.head,
 		ace.ActivityReadPlaybook: a.readPlaybook,
 		ace.ActivityLoadStep:     a.loadStep,

@@ -12,7 +12,6 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"acescope/engine/ace"
-	"acescope/engine/learning/dataset"
 	"acescope/engine/learning/grade"
 )
 
@@ -25,7 +24,7 @@ type evaluation struct {
 // maxPlan is the number of bytes of a plan that an item keeps. The record of the model's requests has all of it.
 const maxPlan = 2 << 10
 
-// evaluate answers a range of problems with a fixed playbook. It signals no events. A retry continues after the items
+// evaluate answers a range of problems with a fixed playbook, or a range of the items of trials. It signals no events. A retry continues after the items
 // in the journal of this machine, or in the heartbeats of another one.
 func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
 	ctx = withPlace(ctx)
@@ -50,12 +49,12 @@ func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Ev
 	latest.Store(done.items)
 	defer heartbeat(ctx, latest.Load)()
 	for done.total.Tasks < in.Count {
-		tasks, err := dataset.Load(ctx, a.Artifacts, in.Dataset, in.From+done.total.Tasks, in.Count-done.total.Tasks)
+		jobs, err := a.jobs(ctx, in, in.From+done.total.Tasks, in.Count-done.total.Tasks)
 		if err != nil {
 			return done.total, stored(err)
 		}
-		for _, t := range tasks {
-			item, err := a.evaluateTask(ctx, in, t)
+		for _, next := range jobs {
+			item, err := a.evaluateTask(ctx, in, next)
 			if err == nil {
 				err = j.add(item)
 			}
@@ -111,8 +110,9 @@ func (a *Activities) storeItems(ctx context.Context, items []ace.EvalItem) (*ace
 }
 
 // evaluateTask answers a task.
-func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, t ace.Task) (ace.EvalItem, error) {
-	item := ace.EvalItem{Index: t.Index, Label: t.Label}
+func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, j job) (ace.EvalItem, error) {
+	t := j.task
+	item := ace.EvalItem{Index: t.Index, Label: t.Label, Trial: j.trial}
 	if err := ctx.Err(); err != nil {
 		return item, err
 	}
@@ -120,6 +120,10 @@ func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, t a
 	ctx, recorder := a.recording(ctx)
 	about := in.Task
 	about.TaskID = fmt.Sprintf("%s-eval-%04d", in.Task.TaskID, t.Index+1)
+	if j.trial > 0 {
+		about.TaskID = fmt.Sprintf("%s-%.8s-%04d", in.Task.TaskID, j.playbook, t.Index+1)
+	}
+	about.PlaybookHash = j.playbook
 	about.Provider = in.ProviderOf(ace.PhaseGenerator)
 	s, err := a.prepare(ctx, about, t.Prompt, t.PromptRef)
 	if err != nil {

@@ -89,6 +89,8 @@ func (x *experiment) run(ctx workflow.Context) error {
 			err = x.evaluate(ctx)
 		case ace.StageLearning:
 			err = x.learn(ctx)
+		case ace.StageAblating:
+			err = x.ablate(ctx)
 		default:
 			if err := x.keepBest(ctx); err != nil {
 				return err
@@ -101,8 +103,11 @@ func (x *experiment) run(ctx workflow.Context) error {
 	}
 }
 
-// keepBest creates a branch with the best version.
+// keepBest creates a branch with the best version, or with the pruned playbook.
 func (x *experiment) keepBest(ctx workflow.Context) error {
+	if p := x.state.Progress.Ablation; p != nil && p.Pruned != nil && p.Pruned.Kept {
+		return x.readBranch(ctx, ace.PrunedBranch(x.in.ExperimentID), p.Pruned.Playbook)
+	}
 	best := x.state.Progress.Best
 	if !x.in.KeepBest || best == nil {
 		return nil
@@ -136,9 +141,7 @@ func (x *experiment) show(ctx workflow.Context) error {
 // learn runs the next batch of the epoch.
 func (x *experiment) learn(ctx workflow.Context) error {
 	if operation.IsLong(ctx) {
-		next := x.in
-		next.Progress = &x.state.Progress
-		return workflow.NewContinueAsNewError(ctx, ace.ExperimentWorkflow, next)
+		return x.continueAsNew(ctx)
 	}
 	count := batchSize
 	if x.in.Adapter == ace.Online {
@@ -158,6 +161,12 @@ func (x *experiment) learn(ctx workflow.Context) error {
 		return err
 	}
 	return x.readHead(ctx)
+}
+
+func (x *experiment) continueAsNew(ctx workflow.Context) error {
+	next := x.in
+	next.Progress = &x.state.Progress
+	return workflow.NewContinueAsNewError(ctx, ace.ExperimentWorkflow, next)
 }
 
 // runAll runs the tasks, at most Parallel at a time, and waits for their ends.
@@ -243,22 +252,51 @@ func (x *experiment) count(r *ace.TaskResult, err error) {
 
 // evaluate measures the playbook on the evaluation data set without learning from it.
 func (x *experiment) evaluate(ctx workflow.Context) error {
+	for from := 0; from < x.in.EvalTasks; from += x.in.Parallel * evalChunk {
+		if err := x.answer(ctx, nil, from, x.in.EvalTasks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ablate plans a round of trials, or answers some items of the open round.
+func (x *experiment) ablate(ctx workflow.Context) error {
+	if operation.IsLong(ctx) {
+		return x.continueAsNew(ctx)
+	}
+	progress := x.state.Progress.Ablation
+	if round := progress.Round(); round != nil {
+		return x.answer(ctx, &round.Trials, round.Done, round.Answers)
+	}
+	in := ace.PlanTrialsInput{Task: x.taskContext(ctx), Ablation: *x.in.Ablation, Progress: *progress}
+	options := withOptions(ctx, ace.ActivityPlanTrials, "")
+	var r ace.PlanTrialsResult
+	if err := workflow.ExecuteActivity(options, ace.ActivityPlanTrials, in).Get(ctx, &r); err != nil {
+		return err
+	}
+	x.apply(ace.ExperimentFact{Planned: &r})
+	return nil
+}
+
+// answer answers items from an index, at most Parallel chunks at the same time and not beyond end: of trials, or of
+// the evaluation data set.
+func (x *experiment) answer(ctx workflow.Context, trials *ace.Ref, from, end int) error {
 	options := withOptions(ctx, ace.ActivityEvaluate, x.in.Provider)
-	for from := 0; from < x.in.EvalTasks; {
-		in := ace.EvaluateInput{Task: x.taskContext(ctx), Steps: x.in.Steps, Dataset: *x.in.Eval, Grader: x.in.Grader}
-		var futures []workflow.Future
-		for ; len(futures) < x.in.Parallel && from < x.in.EvalTasks; from += evalChunk {
-			in.From = from
-			in.Count = min(evalChunk, x.in.EvalTasks-from)
-			futures = append(futures, workflow.ExecuteActivity(options, ace.ActivityEvaluate, in))
+	in := ace.EvaluateInput{Task: x.taskContext(ctx), Steps: x.in.Steps, Dataset: *x.in.Eval, Grader: x.in.Grader,
+		Trials: trials}
+	var futures []workflow.Future
+	for ; len(futures) < x.in.Parallel && from < end; from += evalChunk {
+		in.From = from
+		in.Count = min(evalChunk, end-from)
+		futures = append(futures, workflow.ExecuteActivity(options, ace.ActivityEvaluate, in))
+	}
+	for _, f := range futures {
+		var r ace.EvaluateResult
+		if err := f.Get(ctx, &r); err != nil {
+			return err
 		}
-		for _, f := range futures {
-			var r ace.EvaluateResult
-			if err := f.Get(ctx, &r); err != nil {
-				return err
-			}
-			x.apply(ace.ExperimentFact{Evaluated: &r})
-		}
+		x.apply(ace.ExperimentFact{Evaluated: &r})
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func policyOf(activity, provider string) policy {
 	case session.ActivityClaim:
 		return diskStep
 	case ace.ActivityPersist, ace.ActivityLoadTasks, ace.ActivityHead, ace.ActivityLoadStep,
-		ace.ActivityReadLog:
+		ace.ActivityReadLog, ace.ActivityPlanTrials:
 		return storeStep
 	case ace.ActivityEvaluate:
 		return evaluationStep

@@ -3,22 +3,19 @@
 package evaluations
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/ace"
+	"acescope/engine/learning/ablation"
+	"acescope/engine/learning/playbook"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
 )
-
-// maxItems bounds an artifact with items, in bytes.
-const maxItems = 16 << 20
 
 // Version is an evaluation of a playbook version. Items are in the order of the data set; they are nil if a worker
 // kept none.
@@ -30,6 +27,7 @@ type Version struct {
 // Grid holds the evaluations of an experiment, oldest first, and its items.
 type Grid struct {
 	Input    ace.ExperimentInput
+	Progress ace.ExperimentProgress
 	Versions []Version
 	Rows     []Row
 }
@@ -69,11 +67,8 @@ type Row struct {
 	Marks  []Mark // by version
 }
 
-// NewGrid reads the evaluations in the histories of an experiment's runs. get reads an artifact.
-func NewGrid(
-	ctx context.Context, runs [][]*historypb.HistoryEvent,
-	get func(ctx context.Context, ref ace.Ref, limit int64) ([]byte, error),
-) (*Grid, error) {
+// NewGrid reads the evaluations in the histories of an experiment's runs.
+func NewGrid(ctx context.Context, runs [][]*historypb.HistoryEvent, get ablation.Get) (*Grid, error) {
 	g := &Grid{}
 	state := &ace.ExperimentState{}
 	var parts []ace.Ref // of the evaluation so far
@@ -103,7 +98,7 @@ func NewGrid(
 			}
 			v := Version{EvalResult: list[len(list)-1]}
 			if !missing {
-				if v.Items, err = readItems(ctx, parts, get); err != nil {
+				if v.Items, err = get.Items(ctx, parts); err != nil {
 					return nil, fmt.Errorf("evaluation %d: %w", len(list), err)
 				}
 			}
@@ -112,6 +107,7 @@ func NewGrid(
 		}
 	}
 	g.Input = state.Input
+	g.Progress = state.Progress
 	g.Rows = rows(g.Versions)
 	return g, nil
 }
@@ -125,24 +121,20 @@ func Read(ctx context.Context, d cluster.Deps, namespace, workflowID, runID stri
 	return NewGrid(ctx, chain.Runs, d.Artifact)
 }
 
-func readItems(
-	ctx context.Context, parts []ace.Ref, get func(ctx context.Context, ref ace.Ref, limit int64) ([]byte, error),
-) (items []ace.EvalItem, err error) {
-	for _, ref := range parts {
-		data, err := get(ctx, ref, maxItems)
-		if err != nil {
-			return nil, err
-		}
-		for line := range bytes.Lines(data) {
-			var item ace.EvalItem
-			if err := json.Unmarshal(line, &item); err != nil {
-				return nil, fmt.Errorf("artifact %s: %w", ref.SHA256, err)
-			}
-			items = append(items, item)
+// Effects returns what the bullets do by the ablation so far, and the number of labeled items that it measures.
+func (g *Grid) Effects(ctx context.Context, books *playbook.Store, get ablation.Get) ([]ablation.Effect, int, error) {
+	book := &playbook.Playbook{}
+	if hash := g.Input.PlaybookHash; hash != "" {
+		var err error
+		if book, err = books.Get(ctx, hash); err != nil {
+			return nil, 0, err
 		}
 	}
-	slices.SortFunc(items, func(a, b ace.EvalItem) int { return cmp.Compare(a.Index, b.Index) })
-	return items, nil
+	base, rounds, err := get.Load(ctx, book, *g.Input.Ablation, g.Progress.Ablation)
+	if err != nil {
+		return nil, 0, err
+	}
+	return base.Effects(slices.Concat(rounds...)), base.Labeled(), nil
 }
 
 // rows returns the items, those that were broken first.

@@ -277,6 +277,21 @@ func Shuffle(ctx context.Context, store *artifact.Store, set ace.Ref, seed uint6
 	return store.Put(ctx, bytes.NewReader(bytes.Join(tasks, nil)), MediaType)
 }
 
+// Join stores the tasks of two data sets as one.
+func Join(ctx context.Context, store *artifact.Store, a, b ace.Ref) (ace.Ref, error) {
+	first, err := store.Open(ctx, a)
+	if err != nil {
+		return ace.Ref{}, err
+	}
+	defer first.Close()
+	second, err := store.Open(ctx, b)
+	if err != nil {
+		return ace.Ref{}, err
+	}
+	defer second.Close()
+	return store.Put(ctx, io.MultiReader(first, second), MediaType)
+}
+
 // ID returns the data set ID of a file: its name without extension.
 func ID(path string) string {
 	base := filepath.Base(path)

@@ -77,6 +77,33 @@ func Newcombe(k1, n1, k2, n2 int) Interval {
 	}
 }
 
+// NewcombePaired returns the interval of the difference of two proportions on the same items, the second minus the
+// first: both and neither are successes and failures of both, fixed those of the second only, broken those of the
+// first only. It is unknown without items. R. G. Newcombe, Statistics in Medicine 17 (1998) 2635-2650, method 10.
+func NewcombePaired(both, fixed, broken, neither int) Interval {
+	n := both + fixed + broken + neither
+	if n <= 0 {
+		return unknown
+	}
+	k1, k2 := both+broken, both+fixed
+	p1, p2 := Share(k1, n), Share(k2, n)
+	a, b := Wilson(k1, n), Wilson(k2, n)
+	phi := 0.0
+	if margins := float64(k1) * float64(n-k1) * float64(k2) * float64(n-k2); margins > 0 {
+		c := float64(both)*float64(neither) - float64(fixed)*float64(broken)
+		if c > 0 {
+			c = max(c-float64(n)/2, 0)
+		}
+		phi = c / math.Sqrt(margins)
+	}
+	half := func(x, y float64) float64 { return math.Sqrt(max(x*x-2*phi*x*y+y*y, 0)) }
+	d := p2 - p1
+	return Interval{
+		max(d-half(p2-b.Low, a.High-p1), -1),
+		min(d+half(b.High-p2, p1-a.Low), 1),
+	}
+}
+
 // McNemar returns the two-sided p-value of the exact McNemar test: the probability that fixed and broken of so many
 // changed verdicts differ as much or more if each change is equally likely either way. It is no mid-p value, so it is
 // never too small. It is 1 if no verdict changed. Q. McNemar, Psychometrika 12 (1947) 153-157.

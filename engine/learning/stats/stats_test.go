@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -59,6 +60,58 @@ func TestNewcombe(t *testing.T) {
 		i := Newcombe(c.k1, c.n1, c.k2, c.n2)
 		near(t, "low", i.Low, c.low)
 		near(t, "high", i.High, c.high)
+	}
+}
+
+// The first row is an example of Newcombe's paper, table II; the second is in Fagerland, Lydersen and Laake, Statistical
+// Analysis of Contingency Tables (2017), chapter 8. Both have four digits.
+func TestNewcombePaired(t *testing.T) {
+	for _, c := range []struct {
+		both, fixed, broken, neither int
+		low, high                    float64
+	}{
+		{36, 12, 2, 0, 0.0569, 0.3404},
+		{1, 7, 1, 12, 0.0256, 0.5069},
+		{0, 0, 0, 0, math.NaN(), math.NaN()},
+	} {
+		i := NewcombePaired(c.both, c.fixed, c.broken, c.neither)
+		near(t, "low", math.Round(i.Low*1e4)/1e4, c.low)
+		near(t, "high", math.Round(i.High*1e4)/1e4, c.high)
+		opposite := NewcombePaired(c.both, c.broken, c.fixed, c.neither)
+		near(t, "low of the opposite", opposite.Low, -i.High)
+	}
+}
+
+// The interval covers the true difference about as often as its level says, also if few items change.
+func TestNewcombePairedCovers(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	for _, c := range []struct{ n, both, fixed, broken int }{ // of 100
+		{40, 60, 10, 5}, {40, 30, 30, 10}, {150, 70, 2, 2}, {150, 80, 10, 1},
+	} {
+		covered := 0
+		const trials = 4000
+		for range trials {
+			var counts [4]int
+			for range c.n {
+				x := random.IntN(100)
+				switch {
+				case x < c.both:
+					counts[0]++
+				case x < c.both+c.fixed:
+					counts[1]++
+				case x < c.both+c.fixed+c.broken:
+					counts[2]++
+				default:
+					counts[3]++
+				}
+			}
+			if NewcombePaired(counts[0], counts[1], counts[2], counts[3]).Contains(float64(c.fixed-c.broken) / 100) {
+				covered++
+			}
+		}
+		if share := Share(covered, trials); share < 0.93 {
+			t.Errorf("%+v: covered %.3f", c, share)
+		}
 	}
 }
 

@@ -176,6 +176,9 @@ func (d *ExperimentDecoder) activity(a *historypb.ActivityTaskCompletedEventAttr
 	case ace.ActivityEvaluate:
 		var r ace.EvaluateResult
 		return ace.ExperimentFact{Evaluated: &r}, json.Unmarshal(data, &r) == nil
+	case ace.ActivityPlanTrials:
+		var r ace.PlanTrialsResult
+		return ace.ExperimentFact{Planned: &r}, json.Unmarshal(data, &r) == nil
 	}
 	return ace.ExperimentFact{}, false
 }

@@ -50,6 +50,7 @@ var contract = slices.Concat(
 	call[ace.LoadStepInput, any](ace.ActivityLoadStep, "step that a fork reuses"),
 	call[ace.LoadTasksInput, []ace.Task](ace.ActivityLoadTasks, "tasks of a data set"),
 	call[ace.EvaluateInput, ace.EvaluateResult](ace.ActivityEvaluate, "evaluation of a playbook version"),
+	call[ace.PlanTrialsInput, ace.PlanTrialsResult](ace.ActivityPlanTrials, "next round of an ablation"),
 	call[ace.AgentCall, ace.AgentResult](ace.ActivityAgentCLI, "call of an agent"),
 	call[ace.ReadLogInput, ace.LogContent](ace.ActivityReadLog, "log of an agent"),
 	call[ace.BreakdownInput, ace.BreakdownResult](ace.ActivityBreakdown, "breakdown of a plan"),

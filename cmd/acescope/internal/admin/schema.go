@@ -47,6 +47,7 @@ func typed[T any](names ...string) []lineType {
 // Lines that several commands write.
 var (
 	finished = slices.Concat(typed[cli.RunLine]("task"), typed[runs.SummaryLine]("summary"))
+	effects  = slices.Concat(typed[runs.EffectLine]("effect"), typed[runs.PrunedLine]("pruned"))
 	changes  = typed[histories.Change]("phase", "skill", "command", "delta", "status", "unread", "error",
 		"step")
 	conversation = slices.Concat(
@@ -84,6 +85,9 @@ var Outputs = []output{
 	{"playbook show", typed[learning.PlaybookLine]("playbook")},
 	{"playbook diff", bookDiff},
 	{"playbook blame", typed[learning.BlameLine]("blame")},
+	{"playbook effects", effects},
+	{"playbook ablate", slices.Concat(finished, effects, typed[runs.StartedLine]("started"), typed[runs.PlanLine]("plan"))},
+	{"playbook prune", slices.Concat(finished, effects, typed[runs.StartedLine]("started"), typed[runs.PlanLine]("plan"))},
 	{"playbook health", slices.Concat(typed[learning.FindingLine]("finding"),
 		typed[learning.HealthEnd]("playbook_health"))},
 	{"store show", typed[StoreLine]("store")},

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/sources/cluster"
 	"acescope/sources/evaluations"
@@ -18,7 +19,7 @@ import (
 
 // EvalCommand returns the command eval.
 func EvalCommand(a *cli.App) *cobra.Command {
-	f := RunFlags{Adapter: string(ace.Offline), permission: permissionModes[0], evaluate: true, repeats: 1}
+	f := evalOnly()
 	cmd := &cobra.Command{
 		Use:   "eval --playbook PLAYBOOK --dataset FILE",
 		Short: "Measure a playbook on a data set without learning, or show the evaluations of an experiment",
@@ -37,9 +38,16 @@ func EvalCommand(a *cli.App) *cobra.Command {
 			return runTasks(a, cmd.Context(), "", f)
 		},
 	}
+	f.addEvalFlags(a, cmd)
+	cmd.Flags().StringVar(&f.playbook, "playbook", "", "playbook to measure (default: empty)")
+	cmd.AddCommand(evalShowCommand(a))
+	return cmd
+}
+
+// addEvalFlags adds the flags of commands that answer a data set without learning.
+func (f *RunFlags) addEvalFlags(a *cli.App, cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.Dataset, "dataset", "", "data set to answer")
-	fs.StringVar(&f.playbook, "playbook", "", "playbook to measure (default: empty)")
 	fs.StringVar(&f.Experiment, "experiment", "", "ID of the evaluation (default: data set and time)")
 	f.addProviderFlags(a, fs)
 	fs.IntVar(&f.limit, "limit", 0, "use only the first N tasks of the data set (default all)")
@@ -49,8 +57,6 @@ func EvalCommand(a *cli.App) *cobra.Command {
 	fs.BoolVar(&f.detach, "detach", false, "start it and return; a background process executes it")
 	MustComplete(cmd, "provider", CompleteProviders(a))
 	MustComplete(cmd, "phase", completeKeys(a, nil, ""))
-	cmd.AddCommand(evalShowCommand(a))
-	return cmd
 }
 
 func evalShowCommand(a *cli.App) *cobra.Command {
@@ -110,16 +116,7 @@ func showEvaluations(a *cli.App, ctx context.Context, name string, item int, all
 		return err
 	}
 	defer done()
-	run, err := runs.Resolve(ctx, e.Client, name)
-	if err != nil {
-		return err
-	}
-	exec := run.GetWorkflowExecutionInfo().GetExecution()
-	if run.GetWorkflowExecutionInfo().GetType().GetName() != ace.ExperimentWorkflow {
-		return cli.UsageError("%s is not an experiment", name)
-	}
-	deps := cluster.Deps{Client: e.Client, Artifact: e.Artifacts.Get}
-	g, err := evaluations.Read(ctx, deps, e.Namespace(), exec.GetWorkflowId(), exec.GetRunId())
+	g, err := readEvaluations(ctx, e, name)
 	switch {
 	case err != nil:
 		return err
@@ -134,6 +131,20 @@ func showEvaluations(a *cli.App, ctx context.Context, name string, item int, all
 	p.versions()
 	p.items(all)
 	return p.Flush()
+}
+
+// readEvaluations reads the evaluations of an experiment.
+func readEvaluations(ctx context.Context, e *engine.Engine, name string) (*evaluations.Grid, error) {
+	run, err := runs.Resolve(ctx, e.Client, name)
+	if err != nil {
+		return nil, err
+	}
+	exec := run.GetWorkflowExecutionInfo().GetExecution()
+	if run.GetWorkflowExecutionInfo().GetType().GetName() != ace.ExperimentWorkflow {
+		return nil, cli.UsageError("%s is not an experiment", name)
+	}
+	deps := cluster.Deps{Client: e.Client, Artifact: e.Artifacts.Get}
+	return evaluations.Read(ctx, deps, e.Namespace(), exec.GetWorkflowId(), exec.GetRunId())
 }
 
 // evalPage writes a grid.

@@ -71,7 +71,11 @@ func runExperiment(
 		Interrupted(a, ctx, in.ExperimentID)
 		return err
 	}
-	return printSummary(a, state, id, runID, time.Since(start))
+	err = printSummary(a, state, id, runID, time.Since(start))
+	if err == nil && in.Ablation != nil {
+		err = reportAblation(a, ctx, e, in)
+	}
+	return err
 }
 
 // closedError returns nil for a run that completed, otherwise the error that makes the command exit with 1.

@@ -79,7 +79,10 @@ func runRepeats(a *cli.App, ctx context.Context, e *engine.Engine, list []ace.Ex
 
 // reportDesign writes to standard error how the tasks are ordered and how large a difference the first repeat can show.
 func reportDesign(a *cli.App, in ace.ExperimentInput) {
-	if in.Repeat <= 1 {
+	switch {
+	case in.Ablation != nil:
+		cli.Warn(a, "%s", announceAblation(in))
+	case in.Repeat <= 1:
 		cli.Warn(a, "%s", detectable(in))
 	}
 	if in.Shuffle != nil {
@@ -111,11 +114,16 @@ func reportPlan(a *cli.App, list []ace.ExperimentInput) error {
 		DetectableTask: cli.Number(stats.DetectablePaired(in.Tasks, stats.DiscordantShare)),
 		DetectableEval: cli.Number(stats.DetectablePaired(in.EvalTasks, stats.DiscordantShare)),
 	}
+	design := detectable(in)
+	if in.Ablation != nil {
+		l.Answers += in.Ablation.Budget
+		design = announceAblation(in)
+	}
 	for _, r := range list {
 		l.Experiments = append(l.Experiments, r.ExperimentID)
 	}
 	return cli.Report(a, l, "would start %s by %s, %s in all; %s", strings.Join(l.Experiments, ", "), l.Provider,
-		cli.Numbered(int64(l.Answers), "answer"), detectable(in))
+		cli.Numbered(int64(l.Answers), "answer"), design)
 }
 
 // detectable says how large a difference to another experiment on the same data sets has to be to be shown.

@@ -25,6 +25,7 @@ import (
 // RunFlags are the flags of acescope run.
 type RunFlags struct {
 	Dataset, Eval, Experiment, Provider, model string
+	heldOut                                    string // of an ablation
 	playbook, Adapter, grader                  string
 	Epochs, limit, Parallel, window            int
 	tools, phases                              []string
@@ -34,6 +35,7 @@ type RunFlags struct {
 	maxFailed                                  string
 	evalEvery, patience                        int
 	evaluate                                   bool // only: the data set is answered without learning
+	ablation                                   *ace.Ablation
 	Pace                                       time.Duration
 	repeats                                    int
 	shuffle, dryRun                            bool
@@ -157,8 +159,11 @@ func (f RunFlags) graderError() error {
 }
 
 // maxFailedShare returns the share of failed tasks from 0 to 1, or -1 if the flag is invalid.
-func (f RunFlags) maxFailedShare() float64 {
-	percent, err := strconv.ParseFloat(strings.TrimSuffix(cmp.Or(f.maxFailed, "50%"), "%"), 64)
+func (f RunFlags) maxFailedShare() float64 { return percentage(cmp.Or(f.maxFailed, "50%")) }
+
+// percentage returns the share of a percentage from 0% to 100%, or -1 if it is invalid.
+func percentage(text string) float64 {
+	percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
 	if err != nil || !(percent >= 0 && percent <= 100) {
 		return -1
 	}
@@ -264,7 +269,10 @@ func ExperimentInput(a *cli.App, ctx context.Context, e *engine.Engine, f RunFla
 	in.MaxFailed = &maxFailed
 	if in.ExperimentID == "" {
 		in.ExperimentID = cli.NewID(train.ID)
-		if f.evaluate {
+		switch {
+		case f.ablation != nil:
+			in.ExperimentID = "ablation-" + in.ExperimentID
+		case f.evaluate:
 			in.ExperimentID = "eval-" + in.ExperimentID
 		}
 	}
@@ -286,6 +294,11 @@ func ExperimentInput(a *cli.App, ctx context.Context, e *engine.Engine, f RunFla
 		in.Eval = &train.Ref
 		in.EvalTasks = train.Tasks
 		in.Tasks = 0
+	}
+	if f.ablation != nil {
+		if err := f.setAblation(a, ctx, e, &in); err != nil {
+			return in, nil, err
+		}
 	}
 	in.Grader = cmp.Or(f.grader, train.Grader)
 	in.PlaybookHash, err = startPlaybook(a, ctx, e, f)

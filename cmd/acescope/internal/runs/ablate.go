@@ -1,0 +1,315 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/engine/learning/ablation"
+	"acescope/engine/learning/dataset"
+	"acescope/engine/learning/stats"
+	"acescope/sources/evaluations"
+	"acescope/theme"
+	"acescope/tui/widget"
+)
+
+// Defaults and bounds of ablations.
+const (
+	defaultBudget = 5 // answers per item of the data set
+	maxBudget     = 100_000
+	maxHalves     = 1000
+	defaultMargin = "5%"
+)
+
+const ablateHelp = "First the whole playbook answers the data set. Then each bullet that an answer cites is left out, and the items\n" +
+	"that cite it are answered again: the effect is the accuracy with the bullet minus that without it, on these\n" +
+	"items, with its 95 % interval. Bullets that a model follows without citing them are not measured. The votes of\n" +
+	"the curator (helpful, harmful) are shown beside the effects; they are no effects.\n\n" +
+	"It is an experiment: it continues after an interruption without repeating an answer."
+
+// AblateCommand returns the command playbook ablate.
+func AblateCommand(a *cli.App) *cobra.Command {
+	f := evalOnly()
+	cmd := &cobra.Command{
+		Use:   "ablate PLAYBOOK --dataset FILE",
+		Short: "Measure what each bullet does: answer the items that cite it again without it",
+		Long:  ablateHelp + "\n\n" + exitHelp,
+		Example: "acescope playbook ablate finance-1 --dataset held-out.jsonl --budget 500 --experiment which\n" +
+			"acescope playbook ablate finance-1 --dataset held-out.jsonl --twins --sections --halves 20\n" +
+			"acescope playbook effects which",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.playbook = args[0]
+			return ablate(a, cmd.Context(), f)
+		},
+	}
+	f.addAblationFlags(a, cmd)
+	fs := cmd.Flags()
+	fs.BoolVar(&f.ablation.Sections, "sections", false, "also leave out each section")
+	fs.BoolVar(&f.ablation.Twins, "twins", false, "also leave out each group of near-duplicates")
+	fs.IntVar(&f.ablation.Halves, "halves", 0,
+		"also answer all items with N pairs of random halves of the playbook, which estimates Shapley values")
+	fs.BoolVar(&f.ablation.Control, "control", false,
+		"also answer all items again with the whole playbook, which shows how much answers vary by themselves")
+	return cmd
+}
+
+// PruneCommand returns the command playbook prune.
+func PruneCommand(a *cli.App) *cobra.Command {
+	f := evalOnly()
+	margin, least := defaultMargin, "0"
+	cmd := &cobra.Command{
+		Use:   "prune PLAYBOOK --dataset FILE",
+		Short: "Propose a playbook without the bullets that do not help, and prove it on held-out items",
+		Long: "Measures the bullets on a data set, like \"acescope playbook ablate\", and leaves out those that helped no more\n" +
+			"often than they hurt, and those that no answer cites and that have few helpful votes. Bullets that turn out\n" +
+			"to be needed together are restored. The rest answers the held-out items: the branch EXPERIMENT-pruned is\n" +
+			"created if the 95 % interval of the difference of accuracy excludes a loss beyond --keep-accuracy; otherwise\n" +
+			"the command fails.",
+		Example: "acescope playbook prune finance-1 --dataset train.jsonl --held-out held-out.jsonl --keep-accuracy=3%",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.playbook = args[0]
+			f.ablation.Prune = &ace.Prune{Margin: percentage(margin), MinEffect: percentage(least)}
+			switch {
+			case f.ablation.Prune.Margin < 0:
+				return cli.UsageError("--keep-accuracy %q: use a percentage from 0%% to 100%%", margin)
+			case f.ablation.Prune.MinEffect < 0:
+				return cli.UsageError("--min-effect %q: use a percentage from 0%% to 100%%", least)
+			}
+			return ablate(a, cmd.Context(), f)
+		},
+	}
+	f.addAblationFlags(a, cmd)
+	cmd.Flags().StringVar(&f.heldOut, "held-out", "",
+		"data set that proves the pruned playbook (default: a random half of --dataset)")
+	cmd.Flags().StringVar(&margin, "keep-accuracy", margin, "largest loss of accuracy on held-out items, in points")
+	cmd.Flags().StringVar(&least, "min-effect", least,
+		"also leave out bullets whose effect on the accuracy is at most so many points")
+	cmd.Flags().Lookup("keep-accuracy").NoOptDefVal = defaultMargin
+	return cmd
+}
+
+// evalOnly returns the flags of a command that answers a data set without learning.
+func evalOnly() RunFlags {
+	return RunFlags{Adapter: string(ace.Offline), permission: permissionModes[0], evaluate: true, repeats: 1}
+}
+
+func (f *RunFlags) addAblationFlags(a *cli.App, cmd *cobra.Command) {
+	f.ablation = &ace.Ablation{}
+	f.addEvalFlags(a, cmd)
+	fs := cmd.Flags()
+	fs.IntVar(&f.ablation.Budget, "budget", 0,
+		fmt.Sprintf("largest number of answers besides those of the whole playbook (default %d per item)", defaultBudget))
+	fs.Uint64Var(&f.ablation.Seed, "seed", 1, "seed of random halves")
+	fs.BoolVar(&f.dryRun, "dry-run", false, "say how many answers it takes at most, without starting it")
+}
+
+func ablate(a *cli.App, ctx context.Context, f RunFlags) error {
+	switch {
+	case f.Dataset == "":
+		return cli.UsageError("--dataset FILE is missing")
+	case f.ablation.Budget < 0 || f.ablation.Budget > maxBudget:
+		return cli.UsageError("--budget %d: must be from 1 to %d", f.ablation.Budget, maxBudget)
+	case f.ablation.Halves < 0 || f.ablation.Halves > maxHalves:
+		return cli.UsageError("--halves %d: must be from 0 to %d", f.ablation.Halves, maxHalves)
+	}
+	return runTasks(a, ctx, "", f)
+}
+
+// setAblation sets the ablation of an evaluation. A data set of held-out items becomes the end of the data set.
+func (f RunFlags) setAblation(a *cli.App, ctx context.Context, e *engine.Engine, in *ace.ExperimentInput) error {
+	ablation := *f.ablation
+	if f.heldOut != "" {
+		held, err := ingest(a, ctx, e, f.heldOut, 0)
+		if err != nil {
+			return datasetError(err)
+		}
+		both, err := dataset.Join(ctx, e.Artifacts, *in.Eval, held.Ref)
+		if err != nil {
+			return err
+		}
+		prune := *ablation.Prune
+		prune.HeldOutFrom = in.EvalTasks
+		ablation.Prune = &prune
+		in.Eval = &both
+		in.EvalID += "+" + held.ID
+		in.EvalTasks += held.Tasks
+	}
+	ablation.Budget = cmp.Or(ablation.Budget, defaultBudget*in.EvalTasks)
+	in.Ablation = &ablation
+	return nil
+}
+
+// announceAblation says how many answers an ablation takes.
+func announceAblation(in ace.ExperimentInput) string {
+	return fmt.Sprintf("ablation %s: %s with the whole playbook, then at most %d without parts of it (--budget)",
+		in.ExperimentID, cli.Numbered(int64(in.EvalTasks), "answer"), in.Ablation.Budget)
+}
+
+// EffectsCommand returns the command playbook effects.
+func EffectsCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "effects EXPERIMENT",
+		Short: "Show what the bullets do by an ablation, finished or not",
+		Long: "Shows the effects that \"acescope playbook ablate\" or prune has measured so far, the largest first: the number of\n" +
+			"items whose answer cites the bullet, the accuracy on them, the effect of the bullet on that accuracy with its\n" +
+			"95 % interval, the same on all items, and the votes of the curator.",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.CompleteIDs(true),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, done, err := a.OpenReadOnly(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer done()
+			g, err := readEvaluations(cmd.Context(), e, args[0])
+			if err != nil {
+				return err
+			}
+			if g.Input.Ablation == nil {
+				return cli.NotFound("%s is no ablation; start one with \"acescope playbook ablate\"", args[0])
+			}
+			return printEffects(a, cmd.Context(), e, g)
+		},
+	}
+}
+
+// EffectLine is what a bullet, or another part of a playbook, does.
+type EffectLine struct {
+	Type         string `json:"type"` // effect
+	ExperimentID string `json:"experiment_id"`
+	Playbook     string `json:"playbook"`
+	ablation.Effect
+}
+
+// PrunedLine is the outcome of playbook prune.
+type PrunedLine struct {
+	Type         string `json:"type"` // pruned
+	ExperimentID string `json:"experiment_id"`
+	ace.Pruned
+}
+
+// printEffects writes the effects and the outcome of the pruning.
+func printEffects(a *cli.App, ctx context.Context, e *engine.Engine, g *evaluations.Grid) error {
+	list, labeled, err := g.Effects(ctx, e.Books, e.Artifacts.Get)
+	if err != nil {
+		return err
+	}
+	ablation.Order(list)
+	id := g.Input.ExperimentID
+	out := NewOutput(a)
+	progress := g.Progress.Ablation
+	if a.JSON {
+		for _, effect := range list {
+			out.Line(EffectLine{"effect", id, g.Input.PlaybookHash, effect}, "")
+		}
+		if progress.Pruned != nil {
+			out.Line(PrunedLine{"pruned", id, *progress.Pruned}, "")
+		}
+		return out.Flush()
+	}
+	done, planned := progress.Answers()
+	out.Printf("ablation of %.12s on %s: %d of %s without parts of it%s", g.Input.PlaybookHash,
+		cli.Numbered(int64(labeled), "labeled item"), done, cli.Numbered(int64(planned), "answer"), skippedText(progress))
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	err = cli.WriteRows(a, slices.Values(list), "PART\tCITED\tCORRECT\tEFFECT\tINTERVAL\tP\tALL ITEMS\tHALVES\tVOTES", effectCells)
+	if err != nil || progress.Pruned == nil {
+		return err
+	}
+	_, err = fmt.Fprintln(a.Out, prunedText(*progress.Pruned, *g.Input.Ablation.Prune))
+	return err
+}
+
+func skippedText(p *ace.AblationProgress) string {
+	if p.Skipped == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the budget did not allow %s", cli.Numbered(int64(p.Skipped), "trial"))
+}
+
+func effectCells(e ablation.Effect) []any {
+	g := theme.Unicode()
+	name, votes := e.Name, fmt.Sprintf("+%d -%d", e.Helpful, e.Harmful)
+	if e.Kind != ace.TrialBullet {
+		name, votes = string(e.Kind)+": "+e.Name, ""
+	}
+	cells := []any{name, e.Cited, widget.Quantity(stats.Share(e.Correct, e.Cited), "rate", g)}
+	if e.Difference == nil {
+		why := "not measured"
+		if e.Cited == 0 {
+			why = "never cited"
+		}
+		cells = append(cells, why, "", "", "")
+	} else {
+		cells = append(cells, points(*e.Difference), points(*e.Low)+" to "+points(*e.High),
+			strconv.FormatFloat(*e.P, 'g', 2, 64), points(*e.Overall))
+	}
+	return append(cells, halvesText(e.Halves), votes)
+}
+
+func halvesText(h *ablation.Halves) string {
+	switch {
+	case h == nil:
+		return ""
+	case h.Low == nil:
+		return points(h.Effect)
+	}
+	return fmt.Sprintf("%s (%s to %s)", points(h.Effect), points(*h.Low), points(*h.High))
+}
+
+// points formats a difference of accuracies in percentage points.
+func points(f float64) string {
+	text := strconv.FormatFloat(100*f, 'f', 1, 64)
+	if strings.Trim(text, "-0.") == "" {
+		return "0"
+	}
+	if f > 0 {
+		return "+" + text
+	}
+	return text
+}
+
+// prunedText says what the pruned playbook is and whether it is proven.
+func prunedText(p ace.Pruned, in ace.Prune) string {
+	fewer := 100 * float64(p.Before-p.Bullets) / math.Max(float64(p.Before), 1)
+	text := fmt.Sprintf("pruned   %d of %d bullets (%.0f%% fewer), playbook %.12s; on %s: %d fixed, %d broken, accuracy %s points "+
+		"(95%% interval %s to %s)", p.Bullets, p.Before, fewer, p.Playbook,
+		cli.Numbered(int64(p.HeldOut), "held-out item"), p.Fixed, p.Broken,
+		points(stats.Share(p.Fixed-p.Broken, p.HeldOut)), points(p.Low), points(p.High))
+	if p.Kept {
+		return text + fmt.Sprintf("\nkept     a loss beyond %g points is excluded; branch %s", 100*in.Margin, p.Branch)
+	}
+	return text + fmt.Sprintf("\nnot kept a loss beyond %g points is not excluded; no branch was created", 100*in.Margin)
+}
+
+// reportAblation writes the outcome of an ablation that was followed to its end.
+func reportAblation(a *cli.App, ctx context.Context, e *engine.Engine, in ace.ExperimentInput) error {
+	g, err := readEvaluations(ctx, e, ace.ExperimentWorkflowID(in.ExperimentID))
+	if err != nil {
+		return err
+	}
+	if err := printEffects(a, ctx, e, g); err != nil {
+		return err
+	}
+	switch p := g.Progress.Ablation; {
+	case in.Ablation.Prune == nil:
+		return nil
+	case p.Pruned == nil:
+		return fmt.Errorf("%s: no bullet to prune, or the budget is too small for the held-out items", in.ExperimentID)
+	case !p.Pruned.Kept:
+		return fmt.Errorf("%s: the pruned playbook is not proven to keep the accuracy", in.ExperimentID)
+	}
+	return nil
+}
