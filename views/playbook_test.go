@@ -110,7 +110,7 @@ func (l library) answer(w playbooks.Ask) *playbooks.Playbooks {
 	}
 	b.Version = at
 	if w.Health {
-		b.Health = &playbooks.VersionHealth{VersionRef: at.VersionRef, Health: playbook.Check(book, h, nil), Judged: 12}
+		b.Health = &playbooks.VersionHealth{VersionRef: at.VersionRef, Health: playbook.Check(book, h, playbook.Evidence{}), Judged: 12}
 	}
 	if w.Compare {
 		b.Compared = &playbooks.Pair{A: w.A, B: w.B}

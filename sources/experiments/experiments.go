@@ -173,6 +173,17 @@ func progressOf(ctx context.Context, c client.Client, r runspkg.Run) *ace.Experi
 	return &state
 }
 
+// Find returns the progress of the newest run of an experiment, or nil if it has no workflow or cannot be read.
+func Find(ctx context.Context, c client.Client, name string) (*ace.ExperimentProgress, error) {
+	query := experimentQuery + " AND WorkflowId = " + strconv.Quote(ace.ExperimentWorkflowID(name))
+	found, _, err := runspkg.ListOnce(ctx, c, query, MaxExperiments, nil)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	newest := slices.MaxFunc(found, func(a, b runspkg.Run) int { return a.Start.Compare(b.Start) })
+	return progressOf(ctx, c, newest), nil
+}
+
 // Resolve returns the workflow id of an experiment, given its id or workflow id.
 func Resolve(ctx context.Context, c client.Client, id string) (string, error) {
 	name := strings.TrimPrefix(id, ace.ExperimentIDPrefix)

@@ -18,18 +18,19 @@ import (
 	"acescope/engine/learning/playbook"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
+	"acescope/sources/experiments"
 	"acescope/sources/runs"
 )
 
 // Intervals and bounds of the reader of playbooks.
 const (
 	readEvery       = time.Second
-	outcomesEvery   = 15 * time.Second
+	evidenceEvery   = 15 * time.Second
 	syncEvery       = 30 * time.Second // of the branches of other machines that are not shown
 	MaxRationale    = 300              // bytes of the rationale of a listed version
 	maxSteps        = 500              // runs whose steps are remembered
 	maxOutcomes     = 20_000
-	outcomesTimeout = 10 * time.Second
+	evidenceTimeout = 10 * time.Second
 )
 
 // reader is the state of the reader between readings. It belongs to one goroutine.
@@ -37,15 +38,15 @@ type reader struct {
 	head     *playbook.History // of the selected branch up to its newest version
 	past     *playbook.History // of the same branch up to an older version
 	health   *VersionHealth
-	outcomes outcomes
+	evidence evidence
 	steps    map[RunKey]RunSteps
 	synced   time.Time // when all branches were synchronized
 }
 
-type outcomes struct {
+type evidence struct {
 	branch string
 	at     time.Time
-	list   []playbook.Outcome
+	known  playbook.Evidence
 }
 
 // read fills b. It reads the selected branch only if it has changed since the last value for the same ask. If the
@@ -258,34 +259,40 @@ func (k *reader) check(ctx context.Context, d cluster.Deps, b *Playbooks) bool {
 	if err != nil || h == nil || h.Branch != at.Branch || h.Seq != at.Seq {
 		return false
 	}
-	var list []playbook.Outcome
-	if k.outcomes.branch == at.Branch {
-		if list = k.outcomes.list; at.Seq < b.Branch.Versions {
-			list = UpTo(list, at.Record.At)
+	var known playbook.Evidence
+	if k.evidence.branch == at.Branch {
+		if known = k.evidence.known; at.Seq < b.Branch.Versions {
+			known = UpTo(known, at.Record.Hash, at.Record.At)
 		}
 	}
-	k.health = &VersionHealth{VersionRef: at.VersionRef, Health: playbook.Check(book, h, list), Judged: len(list)}
+	k.health = &VersionHealth{VersionRef: at.VersionRef, Health: playbook.Check(book, h, known),
+		Judged: len(known.Outcomes)}
 	b.Health = k.health
 	return true
 }
 
-// UpTo returns the outcomes known at a time.
-func UpTo(list []playbook.Outcome, at time.Time) []playbook.Outcome {
-	return slices.DeleteFunc(slices.Clone(list), func(o playbook.Outcome) bool { return o.At.After(at) })
+// UpTo returns the outcomes known at a time and the evaluations of a version.
+func UpTo(e playbook.Evidence, hash string, at time.Time) playbook.Evidence {
+	return playbook.Evidence{
+		Outcomes: slices.DeleteFunc(slices.Clone(e.Outcomes),
+			func(o playbook.Outcome) bool { return o.At.After(at) }),
+		Evaluations: slices.DeleteFunc(slices.Clone(e.Evaluations),
+			func(v playbook.Evaluation) bool { return v.Playbook != hash }),
+	}
 }
 
-// judge reads the outcomes of a branch's tasks from time to time.
+// judge reads the evidence on a branch from time to time.
 func (k *reader) judge(ctx context.Context, d cluster.Deps, branch string) bool {
-	if d.Client == nil || k.outcomes.branch == branch && time.Since(k.outcomes.at) < outcomesEvery {
+	if d.Client == nil || k.evidence.branch == branch && time.Since(k.evidence.at) < evidenceEvery {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, outcomesTimeout)
+	ctx, cancel := context.WithTimeout(ctx, evidenceTimeout)
 	defer cancel()
-	list, err := Outcomes(ctx, d.Client, branch)
+	known, err := ReadEvidence(ctx, d.Client, branch)
 	if err != nil {
 		return false
 	}
-	k.outcomes = outcomes{branch, time.Now(), list}
+	k.evidence = evidence{branch, time.Now(), known}
 	return true
 }
 
@@ -314,18 +321,29 @@ func StepsOf(ctx context.Context, c client.Client, key RunKey) RunSteps {
 	return steps
 }
 
-// Outcomes returns the outcomes of an experiment's tasks, correct or wrong, the newest maxOutcomes. The
-// experiment's branch has its name.
-func Outcomes(ctx context.Context, c client.Client, experiment string) ([]playbook.Outcome, error) {
+// ReadEvidence returns the outcomes of an experiment's tasks, correct or wrong, the newest maxOutcomes, and its
+// evaluations. The experiment's branch has its name.
+func ReadEvidence(ctx context.Context, c client.Client, experiment string) (playbook.Evidence, error) {
 	query := ace.AttrExperiment + " = " + strconv.Quote(experiment) + ` AND WorkflowType = "` + ace.TaskWorkflow + `"`
-	var list []playbook.Outcome
+	var known playbook.Evidence
 	err := runs.List(ctx, c, query, maxOutcomes, func(r runs.Run) error {
 		switch {
 		case r.Status != ace.Completed:
 		case r.Verdict == ace.Correct, r.Verdict == ace.Wrong, r.Verdict == "": // "": see [ace.ExitStatus.Split]
-			list = append(list, playbook.Outcome{At: r.Close, Correct: r.Verdict != ace.Wrong})
+			known.Outcomes = append(known.Outcomes, playbook.Outcome{At: r.Close, Correct: r.Verdict != ace.Wrong})
 		}
 		return nil
 	})
-	return list, err
+	if err != nil {
+		return known, err
+	}
+	p, err := experiments.Find(ctx, c, experiment)
+	if p == nil {
+		return known, err
+	}
+	for _, e := range p.Eval {
+		evaluation := playbook.Evaluation{Playbook: e.Playbook, Correct: e.Correct, Labeled: e.Labeled()}
+		known.Evaluations = append(known.Evaluations, evaluation)
+	}
+	return known, nil
 }

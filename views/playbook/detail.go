@@ -347,6 +347,7 @@ func (w *detailWriter) found(f *playbook.Finding) {
 	w.End(w.Line().Add(ink, glyph+" "+string(f.Severity)).Add(s.Strong, "  "+string(f.Kind)))
 	w.Prose("", s.Text, f.Text)
 	w.Prose("fix ", s.Accent, f.Advice)
+	w.Prose("", s.Muted, f.Chance())
 	if f.By != nil {
 		w.Section("Caused by", "")
 		w.merge(f.By, "", s.Text)

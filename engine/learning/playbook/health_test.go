@@ -55,12 +55,14 @@ func none(t *testing.T, h *Health, kind FindingKind) {
 }
 
 func TestHarmful(t *testing.T) {
-	book := book(bullet("a-00001", "A", "x", 0, 0), bullet("a-00002", "A", "y", 3, 2), bullet("a-00003", "A", "z", 2, 2), bullet("a-00004", "A", "w", 1, 5))
-	list := of(Check(book, nil, nil), FindingHarmful)
-	if len(list) != 2 || list[0].BulletIDs[0] != "a-00004" || list[0].Severity != SeverityError || list[1].BulletIDs[0] != "a-00003" || list[1].Severity != SeverityWarning {
+	book := book(bullet("a-00001", "A", "x", 0, 1), bullet("a-00002", "A", "y", 3, 2), bullet("a-00003", "A", "z", 4, 6),
+		bullet("a-00004", "A", "w", 1, 5))
+	list := of(Check(book, nil, Evidence{}), FindingHarmful)
+	if len(list) != 2 || list[0].BulletIDs[0] != "a-00004" || list[0].Severity != SeverityError ||
+		list[1].BulletIDs[0] != "a-00003" || list[1].Severity != SeverityWarning {
 		t.Errorf("%+v", list)
 	}
-	if list[0].Text != "a-00004 was tagged harmful 5 times and helpful once." {
+	if list[0].Text != "a-00004 was voted harmful 5 times and helpful once." {
 		t.Error(list[0].Text)
 	}
 }
@@ -76,14 +78,14 @@ func TestNearDuplicates(t *testing.T) {
 		bullet("a-00007", "A", "!", 1, 0),
 		bullet("a-00008", "A", "?", 1, 0),
 	)
-	f := onlyFinding(t, Check(book, nil, nil), FindingDuplicate, SeverityWarning, "a-00001, a-00003 and a-00005 say the same")
+	f := onlyFinding(t, Check(book, nil, Evidence{}), FindingDuplicate, SeverityWarning, "a-00001, a-00003 and a-00005 say the same")
 	if !slices.Equal(f.BulletIDs, []string{"a-00001", "a-00003", "a-00005"}) || f.Numbers["share_most"] != 1 || f.Numbers["share_least"] >= 1 {
 		t.Errorf("%+v", f)
 	}
 	book.Bullets = slices.Delete(book.Bullets, 2, 3)
-	onlyFinding(t, Check(book, nil, nil), FindingDuplicate, SeverityInfo, "a-00001 and a-00005 say nearly the same")
+	onlyFinding(t, Check(book, nil, Evidence{}), FindingDuplicate, SeverityInfo, "a-00001 and a-00005 say nearly the same")
 	book.Bullets = book.Bullets[1:3]
-	none(t, Check(book, nil, nil), FindingDuplicate)
+	none(t, Check(book, nil, Evidence{}), FindingDuplicate)
 }
 
 // The index must find the same groups as a comparison of all pairs.
@@ -151,7 +153,7 @@ func TestGrowthWithoutEdit(t *testing.T) {
 }
 
 // Check2 checks the result of [past].
-func Check2(book *Playbook, h *History) *Health { return Check(book, h, nil) }
+func Check2(book *Playbook, h *History) *Health { return Check(book, h, Evidence{}) }
 
 func TestNeverUsed(t *testing.T) {
 	tags := func(n int) (merges [][]ace.Operation) {
@@ -161,7 +163,7 @@ func TestNeverUsed(t *testing.T) {
 		return merges
 	}
 	first := []ace.Operation{op(ace.OpAdd, "", "A", "one thing"), op(ace.OpAdd, "", "A", "something else")}
-	f := onlyFinding(t, Check2(past(&Playbook{}, append([][]ace.Operation{first}, tags(UnusedAfter)...)...)), FindingUnused, SeverityInfo, "a-00001 was never tagged in the 50 merges")
+	f := onlyFinding(t, Check2(past(&Playbook{}, append([][]ace.Operation{first}, tags(UnusedAfter)...)...)), FindingUnused, SeverityInfo, "a-00001 got no vote in the 50 versions")
 	if !slices.Equal(f.BulletIDs, []string{"a-00001"}) {
 		t.Errorf("%+v", f)
 	}
@@ -184,11 +186,23 @@ func TestCollapse(t *testing.T) {
 	none(t, Check2(past(&Playbook{}, append(adds(0, 30), remove(1, 9))...)), FindingCollapse)
 	none(t, Check2(past(&Playbook{}, append(adds(0, CollapseLeast-1), remove(1, 9))...)), FindingCollapse)
 
-	slow := adds(0, 30)
-	for i := 1; i <= 16; i += 2 {
-		slow = append(slow, remove(i, i+2))
+	slow := adds(0, 398)
+	for i := 1; i <= 40*6; i += 6 {
+		slow = append(slow, remove(i, i+6), remove(i+300, i+301))
 	}
-	onlyFinding(t, Check2(past(&Playbook{}, slow...)), FindingCollapse, SeverityError, "Versions 31 to 38 (task t38) shrank the playbook from 30 bullets to 14")
+	e := onlyFinding(t, Check2(past(&Playbook{}, slow...)), FindingErosion, SeverityError, "shrank the playbook from 398 bullets to")
+	if e.Numbers["from"] != 399 || e.Numbers["bullets_after"] > 199 {
+		t.Errorf("%+v", e)
+	}
+	none(t, Check2(past(&Playbook{}, slow...)), FindingCollapse)
+
+	large := &Playbook{}
+	var ops []ace.Operation
+	for i := range 6 {
+		large.Bullets = append(large.Bullets, bullet(fmt.Sprintf("a-%05d", i+1), "A", strings.Repeat("a long text ", 1100), 0, 0))
+		ops = append(ops, op(ace.OpUpdate, fmt.Sprintf("a-%05d", i+1), "", fmt.Sprint("twenty short bytes ", i)))
+	}
+	onlyFinding(t, Check2(past(large, ops)), FindingCollapse, SeverityError, "from 6 bullets to 6, from 79200 bytes to 120.")
 
 	long := strings.Repeat("a long text that says much ", 20)
 	var first, second []ace.Operation
@@ -200,38 +214,78 @@ func TestCollapse(t *testing.T) {
 }
 
 func TestFlatAccuracy(t *testing.T) {
-	var merges [][]ace.Operation
-	merges = append(merges, []ace.Operation{op(ace.OpAdd, "", "A", "one thing")})
-	for range 89 {
-		merges = append(merges, []ace.Operation{tag("a-00001", map[string]int{"helpful": 1})})
-	}
-	book, h := past(&Playbook{}, merges...)
-	outcomes := func(right func(i int) bool) (list []Outcome) {
-		for i := range 90 {
-			list = append(list, Outcome{At: time.Unix(int64(i+1), 0), Correct: right(i)})
+	outcomes := func(tasks int, right func(i int) bool) (e Evidence) {
+		for i := range tasks {
+			at := time.Unix(0, int64(float64(i+1)/float64(tasks)*300e9))
+			e.Outcomes = append(e.Outcomes, Outcome{At: at, Correct: right(i)})
 		}
-		slices.Reverse(list)
-		return list
+		slices.Reverse(e.Outcomes)
+		return e
 	}
-	f := onlyFinding(t, Check(book, h, outcomes(func(i int) bool { return i%2 == 0 })), FindingFlat, SeverityError,
-		"The helpful counters rose from 29 to 89, but accuracy went from 50 % (33–67) in the first 30 tasks to 50 % (33–67) in the last 30 (95 % intervals).")
-	if f.Numbers["tasks"] != 90 {
+	half := func(i int) bool { return i%2 == 0 }
+	check := func(e Evidence) *Health { return Check(&Playbook{}, rising, e) }
+	f := onlyFinding(t, check(outcomes(1200, half)), FindingFlat, SeverityError,
+		"The helpful votes rose from 99 to 299, but accuracy went from 50 % (45–55) in the first 400 tasks to 50 % (45–55) "+
+			"in the last 400: by 7 points at most (95 % intervals).")
+	if f.Numbers["tasks"] != 1200 {
 		t.Errorf("%+v", f)
 	}
-	none(t, Check(book, h, outcomes(func(i int) bool { return i%2 == 0 || i > 60 })), FindingFlat)
-	none(t, Check(book, h, outcomes(func(int) bool { return true })), FindingFlat)
-	still, quiet := past(&Playbook{}, merges[:10]...)
-	none(t, Check(still, quiet, outcomes(func(int) bool { return false })), FindingFlat)
-	few := Check(book, h, outcomes(func(int) bool { return false })[:FlatTasks-1])
-	none(t, few, FindingFlat)
-	if len(few.Unchecked) != 1 || few.Unchecked[0].Kind != FindingFlat || !strings.Contains(few.Unchecked[0].Why, "29 judged tasks") {
-		t.Errorf("%+v", few.Unchecked)
+	none(t, check(outcomes(90, func(i int) bool { return half(i) || i > 60 })), FindingFlat)
+	none(t, check(outcomes(90, func(int) bool { return true })), FindingFlat)
+	still, quiet := past(&Playbook{}, adds(0, 10)...)
+	none(t, Check(still, quiet, outcomes(1200, half)), FindingFlat)
+	for tasks, why := range map[int]string{FlatTasks - 1: "only 29 graded tasks",
+		90: "90 graded tasks are too few to tell: accuracy changed by -24 to +24 points"} {
+		h := check(outcomes(tasks, half))
+		none(t, h, FindingFlat)
+		if !slices.ContainsFunc(h.Unchecked, func(u UncheckedReason) bool {
+			return u.Kind == FindingFlat && strings.Contains(u.Why, why)
+		}) {
+			t.Errorf("%+v", h.Unchecked)
+		}
 	}
 }
 
+func TestZeroAccuracyAndGap(t *testing.T) {
+	var e Evidence
+	for i := range 90 {
+		e.Outcomes = append(e.Outcomes, Outcome{At: time.Unix(int64(i), 0), Correct: i < 50 && i%5 > 0})
+	}
+	h := Check(&Playbook{}, rising, e)
+	onlyFinding(t, h, FindingZero, SeverityError, "None of the last 40 answers was correct; the accuracy is below 9 %")
+	if slices.Contains(h.Checked, FindingGap) {
+		t.Error("a gap needs an evaluation")
+	}
+	e.Outcomes = e.Outcomes[:50]
+	e.Evaluations = []Evaluation{{"1", 16, 20}, {"2", 0, 20}}
+	h = Check(&Playbook{}, rising, e)
+	none(t, h, FindingZero)
+	onlyFinding(t, h, FindingGap, SeverityError,
+		"30 training tasks were answered with 80 % (63–90) accuracy, 20 held-out items with 0 % (0–16): 56 to 90 points less")
+	e.Evaluations[0].Playbook = rising.Head()
+	none(t, Check(&Playbook{}, rising, e), FindingGap) // the evaluation of this version counts
+}
+
+func TestRejectionRate(t *testing.T) {
+	merges := make([][]ace.Operation, 90)
+	for i := range merges {
+		for j := range 5 {
+			kind := ace.OpAdd
+			if j < 2 || j == 2 && i%5 == 0 {
+				kind = "REWRITE"
+			}
+			merges[i] = append(merges[i], op(kind, "", "A", fmt.Sprintf("lesson %d of %d", j, i)))
+		}
+	}
+	onlyFinding(t, Check2(past(&Playbook{}, merges...)), FindingRejected, SeverityWarning,
+		"198 of 450 operations were rejected, 44 % (39–49)")
+	few := Check2(past(&Playbook{}, merges[:RejectedMerges-1]...))
+	none(t, few, FindingRejected)
+}
+
 func TestHealthOfAFile(t *testing.T) {
-	h := Check(book(), nil, nil)
-	if len(h.Findings) != 0 || len(h.Checked) != 2 || len(h.Unchecked) != 4 {
+	h := Check(book(), nil, Evidence{})
+	if len(h.Findings) != 0 || len(h.Checked) != 2 || len(h.Unchecked) != 8 || len(h.FalseAlarms) != 2 {
 		t.Errorf("%+v", h)
 	}
 }
@@ -239,9 +293,9 @@ func TestHealthOfAFile(t *testing.T) {
 func TestFindingsAreBounded(t *testing.T) {
 	p := &Playbook{}
 	for i := range 3000 {
-		p.Bullets = append(p.Bullets, bullet(fmt.Sprintf("a-%05d", i), "A", "the very same", 0, 1))
+		p.Bullets = append(p.Bullets, bullet(fmt.Sprintf("a-%05d", i), "A", "the very same", 0, 9))
 	}
-	h := Check(p, nil, nil)
+	h := Check(p, nil, Evidence{})
 	if len(of(h, FindingHarmful)) != MaxFindings || h.Dropped != 3000-MaxFindings {
 		t.Errorf("%d, %d dropped", len(of(h, FindingHarmful)), h.Dropped)
 	}
@@ -267,7 +321,7 @@ func BenchmarkHealth10000(b *testing.B) {
 		b.Run(fmt.Sprintf("words=%d", vocabulary), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				Check(p, nil, nil)
+				Check(p, nil, Evidence{})
 			}
 		})
 	}
@@ -282,7 +336,7 @@ func FuzzCheck(f *testing.F) {
 		if err != nil {
 			t.Skip()
 		}
-		Check(a, nil, nil)
+		Check(a, nil, Evidence{})
 		if d := Diff(a, a); !d.Empty() || d.Same != len(a.Bullets) {
 			t.Fatalf("%+v", d)
 		}

@@ -1,6 +1,7 @@
 package playbook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/learning/stats"
 )
 
 // Bounds of a [History].
@@ -87,15 +89,16 @@ type History struct {
 	Branch string
 	Seq    int // merges read of the branch itself
 
-	watch     map[string]bool // bullets that are kept completely, even after their removal
-	start     string
-	head      string
-	lives     map[string]*BulletHistory
-	totals    Totals
-	size      sizeSeries
-	collapses collapseDetector
-	since     int     // bullets added since the last edit
-	edit      *Source // the last update or removal
+	watch    map[string]bool // bullets that are kept completely, even after their removal
+	start    string
+	head     string
+	lives    map[string]*BulletHistory
+	totals   Totals
+	size     sizeSeries
+	shrinks  shrinkDetector
+	rejected stats.Clusters // rejected operations by merge
+	since    int            // bullets added since the last edit
+	edit     *Source        // the last update or removal
 }
 
 // NewHistory returns an empty history of a branch. It keeps all changes of the watched
@@ -127,10 +130,73 @@ func (s *Store) Read(ctx context.Context, h *History, to int) error {
 			return err
 		}
 	}
-	return x.each(ctx, h.Seq, to, func(v *Version) {
+	var failed error
+	err = x.each(ctx, h.Seq, to, func(v *Version) {
+		rejected, imported := h.rejected, len(v.Operations) == 0 && v.Hash != h.head
+		if failed == nil && imported {
+			failed = s.derive(ctx, h, v)
+		}
+		if failed != nil {
+			return
+		}
 		h.add(v)
 		h.Seq = v.Seq
+		if imported {
+			h.rejected = rejected // no curator proposed the derived operations
+		}
 	})
+	return cmp.Or(failed, err)
+}
+
+// derive sets the operations of an imported version, of which only the playbook is known, from the difference to the
+// version before it.
+func (s *Store) derive(ctx context.Context, h *History, v *Version) error {
+	before, err := s.Get(ctx, h.head)
+	if err != nil {
+		return err
+	}
+	after, err := s.Get(ctx, v.Hash)
+	if err != nil {
+		return err
+	}
+	v.Operations = operationsBetween(before, after)
+	return nil
+}
+
+// operationsBetween returns accepted operations that turn one playbook into another with the same bullets, contents
+// and votes. A vote that was taken back counts as none.
+func operationsBetween(before, after *Playbook) []ace.Operation {
+	was := map[string]*Bullet{}
+	for i := range before.Bullets {
+		was[before.Bullets[i].ID] = &before.Bullets[i]
+	}
+	var ops []ace.Operation
+	add := func(kind ace.OperationType, b *Bullet, votes tally) {
+		ops = append(ops, ace.Operation{Type: kind, BulletID: b.ID, Section: b.Section, Content: b.Content,
+			Metadata: votes.metadata(), Outcome: ace.OutcomeAccepted})
+	}
+	for i := range after.Bullets {
+		b := &after.Bullets[i]
+		old, known := was[b.ID]
+		delete(was, b.ID)
+		if !known {
+			add(ace.OpAdd, b, b.counts())
+			continue
+		}
+		if old.Content != b.Content {
+			add(ace.OpUpdate, b, tally{})
+		}
+		votes := tally{max(b.Helpful-old.Helpful, 0), max(b.Harmful-old.Harmful, 0), max(b.Neutral-old.Neutral, 0)}
+		if votes != (tally{}) {
+			add(ace.OpTag, b, votes)
+		}
+	}
+	for i := range before.Bullets {
+		if b := &before.Bullets[i]; was[b.ID] != nil {
+			add(ace.OpRemove, b, tally{})
+		}
+	}
+	return ops
 }
 
 // begin resets the history to the branch's first playbook and the history of that playbook.
@@ -180,6 +246,7 @@ func (h *History) add(v *Version) {
 	h.head = v.Hash
 	by := v.Source
 	by.Rationale = strings.ToValidUTF8(cut(by.Rationale, maxWhy), "")
+	before, refused := h.size.now, h.totals.Refused
 	for i := range v.Operations {
 		if op := &v.Operations[i]; op.Outcome == ace.OutcomeAccepted {
 			h.apply(&by, op)
@@ -187,8 +254,11 @@ func (h *History) add(v *Version) {
 			h.totals.Refused++
 		}
 	}
+	if len(v.Operations) > 0 {
+		h.rejected.Add(h.totals.Refused-refused, len(v.Operations))
+	}
 	h.size.add(v.Seq, v.At)
-	h.collapses.add(&by, h.size.now)
+	h.shrinks.add(&by, before, h.size.now)
 }
 
 func (h *History) apply(by *Source, op *ace.Operation) {

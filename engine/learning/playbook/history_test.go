@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -272,4 +273,51 @@ func BenchmarkBlame10000(b *testing.B) {
 			b.Fatal(len(book.Bullets), err)
 		}
 	}
+}
+
+// A branch whose versions hold no operations has a history too: that of the differences.
+func TestHistoryOfImportedVersions(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	first := book(bullet("a-00001", "A", strings.Repeat("long-", 3000), 1, 0), bullet("a-00002", "A", "x", 0, 0))
+	start(t, s, "series", first)
+	file := logPath(s.dir, "series")
+	log, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := first.Hash()
+	for i, next := range []*Playbook{
+		book(bullet("a-00001", "A", strings.Repeat("long-", 3000), 4, 1), bullet("a-00003", "B", "y", 0, 0)),
+		book(bullet("a-00001", "A", "short", 4, 1), bullet("a-00003", "B", "y", 0, 0)),
+	} {
+		hash, err := s.Put(t.Context(), next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := Version{Source: Source{Seq: i + 1, Hash: hash, At: time.Unix(int64(i), 0)}, Parent: parent, Bullets: 2}
+		line, err := encodeLine(&v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, parent = append(log, line...), hash
+	}
+	if err := os.WriteFile(file, log, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := NewHistory("series")
+	if err := openStore(t, s.dir).Read(t.Context(), h, -1); err != nil {
+		t.Fatal(err)
+	}
+	if h.Totals() != (Totals{Merges: 2, Added: 1, Updated: 1, Removed: 1, Tagged: 1}) || h.rejected.Count != 0 {
+		t.Errorf("%+v, %+v", h.Totals(), h.rejected)
+	}
+	sizes := h.Sizes()
+	if now := sizes[len(sizes)-1]; now.Bullets != 2 || now.Bytes != 6 || now.Helpful != 4 || now.Harmful != 1 {
+		t.Errorf("%+v", now)
+	}
+	last, err := s.Get(t.Context(), parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	onlyFinding(t, Check(last, h, Evidence{}), FindingCollapse, SeverityError, "from 15001 bytes to 6")
 }

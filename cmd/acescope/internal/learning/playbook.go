@@ -347,8 +347,10 @@ func healthCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health [VERSION|BRANCH|FILE]",
 		Short: "Check a playbook and advise what to change",
-		Long: "Look for near-duplicates, harmful bullets, unused bullets, growth without edits, collapses and, with\n" +
-			"--accuracy, counters that rise while accuracy does not.\n\n" + refHelp,
+		Long: "Look for near-duplicates, harmful bullets, unused bullets, growth without edits, collapses, erosion,\n" +
+			"rejected operations and, with --accuracy, votes that rise while accuracy does not, tasks without a\n" +
+			"correct answer, and a gap between the tasks and the held-out items. Each finding states how often a\n" +
+			"healthy playbook has it by chance.\n\n" + refHelp,
 		Example: "acescope playbook health finance-1 --accuracy\n" +
 			"acescope playbook health best.txt --json | jq 'select(.severity == \"error\")'",
 		Args: cobra.MaximumNArgs(1),
@@ -356,7 +358,7 @@ func healthCommand(a *cli.App) *cobra.Command {
 			return playbookHealth(a, cmd.Context(), optional(args), accuracy)
 		},
 	}
-	cmd.Flags().BoolVar(&accuracy, "accuracy", false, "compare the counters with the verdicts on tasks (needs the server)")
+	cmd.Flags().BoolVar(&accuracy, "accuracy", false, "also check the verdicts on tasks and the evaluations (needs the server)")
 	return cmd
 }
 
@@ -379,7 +381,10 @@ type HealthEnd struct {
 	Judged    int                        `json:"judged"`
 	Checked   []playbook.FindingKind     `json:"checked"`
 	Unchecked []playbook.UncheckedReason `json:"unchecked"`
-	Totals    *playbook.Totals           `json:"totals,omitempty"`
+
+	FalseAlarms map[playbook.FindingKind]float64 `json:"false_alarms"`
+
+	Totals *playbook.Totals `json:"totals,omitempty"`
 }
 
 func playbookHealth(a *cli.App, ctx context.Context, name string, accuracy bool) error {
@@ -392,17 +397,17 @@ func playbookHealth(a *cli.App, ctx context.Context, name string, accuracy bool)
 	if err != nil {
 		return err
 	}
-	var outcomes []playbook.Outcome
+	var known playbook.Evidence
 	if accuracy {
-		if outcomes, err = readOutcomes(a, ctx, ref); err != nil {
+		if known, err = readEvidence(a, ctx, ref); err != nil {
 			return err
 		}
 	}
-	health := playbook.Check(ref.book, h, outcomes)
+	health := playbook.Check(ref.book, h, known)
 	end := HealthEnd{
 		Type: "playbook_health", Name: ref.name, Hash: ref.hash, Bullets: health.Bullets,
-		Findings: len(health.Findings) + health.Dropped, Dropped: health.Dropped, Judged: len(outcomes),
-		Checked: health.Checked, Unchecked: health.Unchecked,
+		Findings: len(health.Findings) + health.Dropped, Dropped: health.Dropped, Judged: len(known.Outcomes),
+		Checked: health.Checked, Unchecked: health.Unchecked, FalseAlarms: health.FalseAlarms,
 	}
 	if h != nil {
 		totals := h.Totals()
@@ -413,7 +418,8 @@ func playbookHealth(a *cli.App, ctx context.Context, name string, accuracy bool)
 		if a.JSON {
 			_ = out.Put(FindingLine{"finding", f}) // Write returns the error
 		} else {
-			fmt.Fprintf(a.Out, "%-7s %-20s %s\n%29s%s\n", f.Severity, f.Kind, cli.SafeText(f.Text), "", f.Advice)
+			fmt.Fprintf(a.Out, "%-7s %-20s %s\n%29s%s %s\n", f.Severity, f.Kind, cli.SafeText(f.Text), "", f.Advice,
+				f.Chance())
 		}
 	}
 	if a.JSON {
@@ -426,23 +432,23 @@ func playbookHealth(a *cli.App, ctx context.Context, name string, accuracy bool)
 	return err
 }
 
-// readOutcomes reads from the server the verdicts on the tasks of a branch, up to the version of ref.
-func readOutcomes(a *cli.App, ctx context.Context, ref *playbookRef) ([]playbook.Outcome, error) {
+// readEvidence reads from the server the verdicts on the tasks of a branch and the evaluations, up to the version of ref.
+func readEvidence(a *cli.App, ctx context.Context, ref *playbookRef) (known playbook.Evidence, err error) {
 	if ref.branch == "" {
-		return nil, cli.UsageError("--accuracy: %s belongs to no branch, so it has no tasks", ref.name)
+		return known, cli.UsageError("--accuracy: %s belongs to no branch, so it has no tasks", ref.name)
 	}
 	e, done, err := a.OpenReadOnly(ctx)
 	if err != nil {
-		return nil, err
+		return known, err
 	}
 	defer done()
-	list, err := playbooks.Outcomes(ctx, e.Client, ref.branch)
+	known, err = playbooks.ReadEvidence(ctx, e.Client, ref.branch)
 	if err != nil {
-		return nil, err
+		return known, err
 	}
 	page, err := e.Books.Page(ref.branch, ref.seq, ref.seq+1)
 	if err != nil || ref.seq == 0 || len(page) < 2 {
-		return list, err
+		return known, err
 	}
-	return playbooks.UpTo(list, page[0].At), nil
+	return playbooks.UpTo(known, ref.hash, page[0].At), nil
 }
