@@ -32,7 +32,9 @@ func DemoCommand(a *cli.App) *cobra.Command {
 		Use:   "demo",
 		Short: "Open the console on an experiment with the built-in learner",
 		Long: "Start an experiment with the built-in learner on generated finance problems and open the console on it.\n" +
-			"The demo needs no language model, no API key and no network. Every phase takes at least --pace.",
+			"The demo needs no language model, no API key and no network. Every phase takes at least --pace.\n" +
+			"It starts low because the learner ignores formulas that prompts state; \"acescope experiment show\" prints\n" +
+			"the accuracy of a program that reads them.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if tasks < 1 || pace < 0 {

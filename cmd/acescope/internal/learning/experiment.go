@@ -158,12 +158,15 @@ func experimentShow(a *cli.App, ctx context.Context, id string, f seriesFlags) e
 	if group != nil {
 		return groupShow(a, group, f)
 	}
+	baseline := readBaseline(ctx, e.Artifacts, &s.Input)
 	if a.JSON {
-		err = cli.NewLines(a.Out).Write(seriesLine(s))
+		line := seriesLine(s)
+		line.Baseline = baseline
+		err = cli.NewLines(a.Out).Write(line)
 	} else {
 		width, styles, paint := a.Canvas()
 		plot := plotOf([]*experiments.Series{s}, f).Draw(width, plotLines, styles)
-		err = a.Print(slices.Concat(seriesText(s, styles.Glyphs), []string{""}, plot), paint)
+		err = a.Print(slices.Concat(seriesText(s, baseline, styles.Glyphs), []string{""}, plot), paint)
 	}
 	if err != nil || !f.tasks {
 		return err
@@ -172,7 +175,7 @@ func experimentShow(a *cli.App, ctx context.Context, id string, f seriesFlags) e
 }
 
 // seriesText describes an experiment in a few lines.
-func seriesText(s *experiments.Series, g theme.Glyphs) []string {
+func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []string {
 	l, t := seriesLine(s), s.Totals()
 	rates := "accuracy " + widget.Accuracy(t.Correct, t.Graded, g)
 	if len(s.Tasks) > 0 {
@@ -204,10 +207,13 @@ func seriesText(s *experiments.Series, g theme.Glyphs) []string {
 			widget.Quantity(t.MeanDurationMS, "ms", g)),
 		rates,
 		"in parentheses: 95% intervals",
+	}
+	lines = append(lines, baseline.lines(g)...)
+	lines = append(lines,
 		fmt.Sprintf("playbook %d bullets, operations %d accepted, %d rejected", l.Bullets, l.Accepted, l.Rejected),
 		fmt.Sprintf("cost %s, %d tokens, per correct answer %s", l.Usage.Cost(), t.Tokens, perCorrect),
 		fmt.Sprintf("data set %s, model %s, %s, %d at a time", l.DatasetID, l.Model, l.Adapter, max(l.Input.Parallel, 1)),
-	}
+	)
 	if tools := l.Input.SkillsConfig.AllowedTools; len(tools) > 0 {
 		lines = append(lines, "only "+strings.Join(tools, ", "))
 	}

@@ -68,6 +68,7 @@ type ExperimentSeries struct {
 	Dropped          int                 `json:"tasks_dropped,omitempty"`
 	Incomplete       string              `json:"incomplete,omitempty"`
 	Failure          *ace.Failure        `json:"failure,omitempty"`
+	Baseline         *Baseline           `json:"baseline,omitempty"`
 }
 
 func seriesLine(s *experiments.Series) ExperimentSeries {

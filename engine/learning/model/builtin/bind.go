@@ -32,6 +32,10 @@ var classesOf = map[measure]struct{ own, other class }{
 // read returns the value of a quantity in a slot with the measure. Fit is 0 if the measure is
 // the quantity's own, and negative if it is a stretch. ok is false if it cannot be read so.
 func read(q quantity, m measure) (value, fit float64, ok bool) {
+	if m == asUsual {
+		value, fit, _ = read(q, readings(q)[0].measure)
+		return value, fit, true
+	}
 	switch q.Class {
 	case classesOf[m].other:
 		return q.Value, -0.4, true

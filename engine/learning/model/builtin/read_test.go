@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"acescope/engine/learning/model"
+	"acescope/engine/learning/problems"
 )
 
 func TestQuantities(t *testing.T) {
@@ -205,4 +206,40 @@ func FuzzRecipe(f *testing.F) {
 			t.Fatalf("%q prints as %q, read again as %v, %v", s, r, again, err)
 		}
 	})
+}
+
+func TestStated(t *testing.T) {
+	const use = "Use formula Simple Interest to answer the question. "
+	const formula = "Formula: I = P * r * t, Explanation: P: Principal amount, r: Annual interest rate, t: Time in years. "
+	const question = "Question: At an annual interest rate of 5%, what does a principal of $2,000 earn in 18 months? Answer:"
+	if got, ok := Stated(use + formula + question); !ok || got != "150.0" {
+		t.Errorf("%q, %v", got, ok)
+	}
+	for _, prompt := range []string{"", use + question, "What is 2 + 2?", use + formula + "Question: What is 5 %? Answer:"} {
+		if got, ok := Stated(prompt); ok {
+			t.Errorf("%q answers %q", got, prompt)
+		}
+	}
+}
+
+// On the project's problems, the stated formulas answer those that state one, and no others.
+func TestStatedOnProblems(t *testing.T) {
+	stated, correct := 0, 0
+	for _, p := range problems.Finance(2, 300) {
+		answer, ok := Stated(p.Context)
+		if !strings.Contains(p.Context, "Formula:") {
+			if ok {
+				t.Fatalf("answers without a formula: %s", p.Context)
+			}
+			continue
+		}
+		stated++
+		if ok && model.SameAnswer(answer, p.Target) {
+			correct++
+		}
+	}
+	t.Logf("%d of %d stated formulas are read correctly", correct, stated)
+	if stated < 60 || correct < stated*7/10 {
+		t.Errorf("%d of %d stated formulas are read correctly", correct, stated)
+	}
 }

@@ -42,6 +42,9 @@ const (
 	asTimes   measure = "times per year"
 )
 
+// asUsual reads a quantity in the most likely way. Recipes do not use it.
+const asUsual measure = "usual"
+
 // slot is one operand of a recipe: which quantity of a question to take, and how. Ordinal is
 // its 1-based position among the question's quantities of its class in the examples, or 0 if
 // they disagree.
