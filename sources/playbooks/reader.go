@@ -271,7 +271,7 @@ func (k *reader) check(ctx context.Context, d cluster.Deps, b *Playbooks) bool {
 	return true
 }
 
-// UpTo returns the outcomes known at a time and the evaluations of a version.
+// UpTo returns the outcomes known at a time and the evaluations of a version. Operations are known at the end only.
 func UpTo(e playbook.Evidence, hash string, at time.Time) playbook.Evidence {
 	return playbook.Evidence{
 		Outcomes: slices.DeleteFunc(slices.Clone(e.Outcomes),
@@ -321,8 +321,8 @@ func StepsOf(ctx context.Context, c client.Client, key RunKey) RunSteps {
 	return steps
 }
 
-// ReadEvidence returns the outcomes of an experiment's tasks, correct or wrong, the newest maxOutcomes, and its
-// evaluations. The experiment's branch has its name.
+// ReadEvidence returns the outcomes of an experiment's tasks, correct or wrong, the newest maxOutcomes, its
+// evaluations and operations. The experiment's branch has its name.
 func ReadEvidence(ctx context.Context, c client.Client, experiment string) (playbook.Evidence, error) {
 	query := ace.AttrExperiment + " = " + strconv.Quote(experiment) + ` AND WorkflowType = "` + ace.TaskWorkflow + `"`
 	var known playbook.Evidence
@@ -341,6 +341,9 @@ func ReadEvidence(ctx context.Context, c client.Client, experiment string) (play
 	if p == nil {
 		return known, err
 	}
+	known.Proposals.Tasks, _, _ = experiments.Answers(p)
+	known.Proposals.Rejected = p.Rejected
+	known.Proposals.Operations = p.Accepted + p.Rejected
 	for _, e := range p.Eval {
 		evaluation := playbook.Evaluation{Playbook: e.Playbook, Correct: e.Correct, Labeled: e.Labeled()}
 		known.Evaluations = append(known.Evaluations, evaluation)

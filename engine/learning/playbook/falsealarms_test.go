@@ -50,7 +50,8 @@ func TestFalseAlarms(t *testing.T) {
 		{of(FindingHarmful), 1000, []simulation{
 			votes(70, 0, 0, HarmfulShare), votes(20, 0, 0, HarmfulShare), votes(300, 0, 0, HarmfulShare)}},
 		{of(FindingRejected), 4000, []simulation{
-			rejecting(20, RejectedShare), rejecting(60, RejectedShare), rejecting(200, RejectedShare), rejecting(90, 0.05)}},
+			rejecting(20, RejectedShare, true), rejecting(60, RejectedShare, true), rejecting(200, RejectedShare, true),
+			rejecting(20, RejectedShare, false), rejecting(200, RejectedShare, false)}},
 		{of(FindingZero), 8000, []simulation{learning(40, ZeroAccuracy, ZeroAccuracy), learning(200, ZeroAccuracy, 0.5)}},
 		{of(FindingGap), 4000, []simulation{
 			held(40, 0.9, 0.8, 40), held(300, 0.6, 0.5, 100), held(100, 0.3, 0.2, 30), held(90, 0.5, 0.5, 50)}},
@@ -88,7 +89,7 @@ func TestDetection(t *testing.T) {
 		{"90 tasks at 0 %", FindingZero, 1, learning(90, 0, 0)},
 		{"80 % to 0 %", FindingGap, 1, held(40, 0.8, 0, 20)},
 		{"80 % to 50 %", FindingGap, 0.8, held(100, 0.8, 0.5, 100)},
-		{"198 of 447 rejected", FindingRejected, 0.99, rejecting(90, 0.44)},
+		{"198 of 447 rejected", FindingRejected, 0.99, rejecting(90, 0.44, true)},
 		{"10 votes on one bullet of 70, 80 % harmful", FindingHarmful, 0.6, votes(70, 10, 0.8, 0.1)},
 		{"20 votes on one bullet of 70, 80 % harmful", FindingHarmful, 0.95, votes(70, 20, 0.8, 0.1)},
 		{"no edit", FindingGrowth, 1, edited(0, 60)},
@@ -211,22 +212,21 @@ func votes(bullets, n int, share, others float64) simulation {
 	}
 }
 
-// rejecting simulates merges of 1 to 8 operations. The probability of a rejection differs between them, with a mean.
-func rejecting(merges int, mean float64) simulation {
+// rejecting simulates tasks of 1 to 8 operations, all or none of which are rejected, or with alike false, each for
+// itself.
+func rejecting(tasks int, share float64, alike bool) simulation {
 	return func(r *rand.Rand) (*Playbook, *History, Evidence) {
-		h := NewHistory("main")
-		h.size.begin(time.Unix(0, 0), nil)
-		for range merges {
-			n, rejected := 1+r.IntN(8), 0
-			p := 2 * mean * r.Float64()
+		known := Proposals{Tasks: tasks}
+		for range tasks {
+			n, all := 1+r.IntN(8), r.Float64() < share
+			known.Operations += n
 			for range n {
-				if r.Float64() < p {
-					rejected++
+				if alike && all || !alike && r.Float64() < share {
+					known.Rejected++
 				}
 			}
-			h.rejected.Add(rejected, n)
 		}
-		return &Playbook{}, h, Evidence{}
+		return &Playbook{}, rising, Evidence{Proposals: known}
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // kind is with its thresholds; TestFalseAlarms measures the shares.
 var falseAlarms = map[FindingKind]float64{
 	FindingCollapse: 0.01, FindingErosion: 0.02, FindingZero: 0.02, FindingGap: 0.04, FindingFlat: 0.04,
-	FindingRejected: 0.05, FindingHarmful: 0.05, FindingDuplicate: 0.01, FindingGrowth: 0.02, FindingUnused: 0.05,
+	FindingRejected: 0.06, FindingHarmful: 0.05, FindingDuplicate: 0.01, FindingGrowth: 0.02, FindingUnused: 0.05,
 }
 
 // MaxFindings bounds the findings of one kind. Others are counted.
@@ -88,11 +88,16 @@ type Evaluation struct {
 	Labeled  int
 }
 
+// Proposals counts the operations that curators proposed in a number of tasks, and those that were rejected, by the
+// curator's own checks or by the merge.
+type Proposals struct{ Tasks, Operations, Rejected int }
+
 // Evidence is what is known about a playbook besides its history: the verdicts on the tasks of its branch in any
-// order, and the evaluations of its experiment, oldest first.
+// order, the evaluations of its experiment, oldest first, and its operations.
 type Evidence struct {
 	Outcomes    []Outcome
 	Evaluations []Evaluation
+	Proposals   Proposals
 }
 
 // Health is the findings on a playbook, most severe first. Unchecked lists the kinds that
@@ -130,7 +135,7 @@ func Check(book *Playbook, history *History, evidence Evidence) *Health {
 		c.shrinkages()
 		c.growth()
 		c.unused()
-		c.rejections()
+		c.rejections(evidence.Proposals)
 		outcomes := slices.Clone(evidence.Outcomes)
 		slices.SortStableFunc(outcomes, func(a, b Outcome) int { return a.At.Compare(b.At) })
 		c.zero(outcomes)

@@ -278,9 +278,15 @@ func TestRejectionRate(t *testing.T) {
 		}
 	}
 	onlyFinding(t, Check2(past(&Playbook{}, merges...)), FindingRejected, SeverityWarning,
-		"198 of 450 operations were rejected, 44 % (39–49)")
-	few := Check2(past(&Playbook{}, merges[:RejectedMerges-1]...))
-	none(t, few, FindingRejected)
+		"198 of 450 operations were rejected, 44 % (34–54)")
+	none(t, Check2(past(&Playbook{}, merges[:RejectedTasks-1]...)), FindingRejected)
+	book, h := past(&Playbook{}, adds(0, 90)...)
+	if slices.Contains(Check(book, h, Evidence{}).Checked, FindingRejected) {
+		t.Error("the versions do not tell which operations the curator rejected")
+	}
+	onlyFinding(t, Check(book, h, Evidence{Proposals: Proposals{90, 447, 198}}), FindingRejected, SeverityWarning,
+		"198 of 447 operations")
+	none(t, Check(book, h, Evidence{Proposals: Proposals{90, 447, 70}}), FindingRejected)
 }
 
 func TestHealthOfAFile(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"acescope/engine/ace"
-	"acescope/engine/learning/stats"
 )
 
 // Bounds of a [History].
@@ -89,16 +88,15 @@ type History struct {
 	Branch string
 	Seq    int // merges read of the branch itself
 
-	watch    map[string]bool // bullets that are kept completely, even after their removal
-	start    string
-	head     string
-	lives    map[string]*BulletHistory
-	totals   Totals
-	size     sizeSeries
-	shrinks  shrinkDetector
-	rejected stats.Clusters // rejected operations by merge
-	since    int            // bullets added since the last edit
-	edit     *Source        // the last update or removal
+	watch   map[string]bool // bullets that are kept completely, even after their removal
+	start   string
+	head    string
+	lives   map[string]*BulletHistory
+	totals  Totals
+	size    sizeSeries
+	shrinks shrinkDetector
+	since   int     // bullets added since the last edit
+	edit    *Source // the last update or removal
 }
 
 // NewHistory returns an empty history of a branch. It keeps all changes of the watched
@@ -132,17 +130,12 @@ func (s *Store) Read(ctx context.Context, h *History, to int) error {
 	}
 	var failed error
 	err = x.each(ctx, h.Seq, to, func(v *Version) {
-		rejected, imported := h.rejected, len(v.Operations) == 0 && v.Hash != h.head
-		if failed == nil && imported {
+		if failed == nil && len(v.Operations) == 0 && v.Hash != h.head {
 			failed = s.derive(ctx, h, v)
 		}
-		if failed != nil {
-			return
-		}
-		h.add(v)
-		h.Seq = v.Seq
-		if imported {
-			h.rejected = rejected // no curator proposed the derived operations
+		if failed == nil {
+			h.add(v)
+			h.Seq = v.Seq
 		}
 	})
 	return cmp.Or(failed, err)
@@ -246,16 +239,13 @@ func (h *History) add(v *Version) {
 	h.head = v.Hash
 	by := v.Source
 	by.Rationale = strings.ToValidUTF8(cut(by.Rationale, maxWhy), "")
-	before, refused := h.size.now, h.totals.Refused
+	before := h.size.now
 	for i := range v.Operations {
 		if op := &v.Operations[i]; op.Outcome == ace.OutcomeAccepted {
 			h.apply(&by, op)
 		} else {
 			h.totals.Refused++
 		}
-	}
-	if len(v.Operations) > 0 {
-		h.rejected.Add(h.totals.Refused-refused, len(v.Operations))
 	}
 	h.size.add(v.Seq, v.At)
 	h.shrinks.add(&by, before, h.size.now)

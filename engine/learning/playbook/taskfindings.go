@@ -25,10 +25,10 @@ const (
 	// should have raised accuracy.
 	FlatVotes  = 20
 	FlatGrowth = 0.25
-	// RejectedShare is the share of operations that a curator may have rejected. RejectedMerges is the number of merges
-	// from which it is measured.
-	RejectedShare  = 0.20
-	RejectedMerges = 20
+	// RejectedShare is the share of operations that may be rejected. RejectedTasks is the number of tasks from which it
+	// is measured.
+	RejectedShare = 0.20
+	RejectedTasks = 20
 )
 
 // zero finds runs of wrong answers.
@@ -129,24 +129,31 @@ func (c *checker) flat(list []Outcome) {
 		Advice: "The votes are what the reflector likes, not what helps. Check it against labels before learning more."})
 }
 
-// rejections finds curators whose operations are rejected too often.
-func (c *checker) rejections() {
-	r := c.history.rejected
-	if r.Count < RejectedMerges {
-		c.skip(FindingRejected, fmt.Sprintf("only %d versions with operations, %d are needed", r.Count, RejectedMerges))
+// rejections finds curators whose operations are rejected too often. The versions of a branch hold only the operations
+// that the merge rejected, so they stand in for the proposals only if it rejected some. All operations of a task may
+// share their outcome, so they are worth one independent operation.
+func (c *checker) rejections(known Proposals) {
+	if t := c.history.totals; known.Tasks == 0 && t.Refused > 0 {
+		accepted := t.Added + t.Updated + t.Removed + t.Tagged + t.Merged
+		known = Proposals{t.Merges, accepted + t.Refused, t.Refused}
+	}
+	if known.Tasks < RejectedTasks || known.Operations == 0 {
+		c.skip(FindingRejected, fmt.Sprintf("the operations of only %d tasks are known, %d are needed", known.Tasks,
+			RejectedTasks))
 		return
 	}
-	share := r.Wilson()
+	rejected := stats.Share(known.Rejected, known.Operations)
+	share := stats.WilsonShare(rejected, float64(min(known.Tasks, known.Operations)))
 	if share.Low <= RejectedShare {
 		c.add(FindingRejected)
 		return
 	}
 	c.add(FindingRejected, Finding{Severity: SeverityWarning,
-		Numbers: map[string]float64{"rejected": float64(r.K), "operations": float64(r.N),
+		Numbers: map[string]float64{"rejected": float64(known.Rejected), "operations": float64(known.Operations),
 			"share_low": round2(share.Low), "share_high": round2(share.High)},
-		Text: fmt.Sprintf("%d of %d operations were rejected, %.0f %% (%.0f–%.0f).", r.K, r.N, 100*stats.Share(r.K, r.N),
-			100*share.Low, 100*share.High),
-		Advice: "Read their reasons with acescope playbook log --json, and name in the prompt of the curator the " +
+		Text: fmt.Sprintf("%d of %d operations were rejected, %.0f %% (%.0f–%.0f).", known.Rejected,
+			known.Operations, 100*rejected, 100*share.Low, 100*share.High),
+		Advice: "Read their reasons with acescope show on some tasks, and name in the prompt of the curator the " +
 			"operations and bullets that exist."})
 }
 

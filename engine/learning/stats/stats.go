@@ -49,7 +49,7 @@ func Wilson(k, n int) Interval {
 	if n <= 0 {
 		return unknown
 	}
-	i := wilson(Share(k, n), float64(n))
+	i := WilsonShare(Share(k, n), float64(n))
 	if k == 0 {
 		i.Low = 0 // without the rounding error
 	}
@@ -59,42 +59,12 @@ func Wilson(k, n int) Interval {
 	return i
 }
 
-func wilson(p, m float64) Interval {
+// WilsonShare returns the Wilson interval of a share p of items that are worth m independent ones; m need not be whole.
+// Items in clusters that resemble each other are worth as many as there are clusters, or more.
+func WilsonShare(p, m float64) Interval {
 	center := p + z*z/(2*m)
 	half := z * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
 	return Interval{(center - half) / (1 + z*z/m), (center + half) / (1 + z*z/m)}
-}
-
-// Clusters counts K items with a property of N items that come in clusters, whose items resemble each other.
-type Clusters struct {
-	Count, K, N int
-	kk, kn, nn  float64 // sums of products
-}
-
-// Add adds a cluster of n items, of which k have the property.
-func (c *Clusters) Add(k, n int) {
-	c.Count++
-	c.K += k
-	c.N += n
-	c.kk += float64(k) * float64(k)
-	c.kn += float64(k) * float64(n)
-	c.nn += float64(n) * float64(n)
-}
-
-// Wilson returns the Wilson interval of K/N for the number of independent items that would give a share as much
-// variance as the clusters do, at most N. The variance is that of the ratio estimator. It is unknown for less than two
-// clusters. The method is that of E. L. Korn and B. I. Graubard, Survey Methodology 24 (1998) 193-201, who apply it to
-// another interval.
-func (c *Clusters) Wilson() Interval {
-	if c.Count < 2 || c.N == 0 {
-		return unknown
-	}
-	p, m, n := Share(c.K, c.N), float64(c.Count), float64(c.N)
-	if c.K == 0 || c.K == c.N {
-		return Wilson(c.K, c.N) // the variance is unknown
-	}
-	variance := (c.kk - 2*p*c.kn + p*p*c.nn) / (n * n) * m / (m - 1)
-	return wilson(p, min(p*(1-p)/variance, n))
 }
 
 // BinomialTail returns the probability that k or more of n independent items have a property that each has with

@@ -237,23 +237,8 @@ func TestBinomialTail(t *testing.T) {
 	near(t, "8 of 10", BinomialTail(8, 10, 0.2), 0.0000779264)
 }
 
-func TestClusters(t *testing.T) {
-	var apart, alike, one Clusters
-	for i := range 40 {
-		apart.Add(i%2, 1)
-		alike.Add(i%2*5, 5)
-	}
-	one.Add(3, 7)
-	if one.Wilson().Known() {
-		t.Error("a single cluster has no interval")
-	}
-	// Five equal items are worth one: the variance of either is that of 40 items, with 39 degrees of freedom.
-	want := wilson(0.5, 39)
-	near(t, "low of single items", apart.Wilson().Low, want.Low)
-	near(t, "low of equal items", alike.Wilson().Low, want.Low)
-	near(t, "high of equal items", alike.Wilson().High, want.High)
-	var none Clusters
-	none.Add(0, 5)
-	none.Add(0, 15)
-	near(t, "high without items", none.Wilson().High, Wilson(0, 20).High)
+func TestWilsonShare(t *testing.T) {
+	i := WilsonShare(0.5, 20)
+	near(t, "low", i.Low, 0.2992980082)
+	near(t, "high", i.High, 0.7007019918)
 }
