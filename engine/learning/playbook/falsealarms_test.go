@@ -46,7 +46,8 @@ func TestFalseAlarms(t *testing.T) {
 	}{
 		{of(FindingCollapse, FindingErosion, FindingDuplicate), 150, []simulation{evolving(40), evolving(150)}},
 		{of(FindingGrowth), 4000, []simulation{edited(0.10, 100), edited(0.10, 400), edited(0.30, 100)}},
-		{of(FindingUnused), 400, []simulation{voted(100, 200, UnusedShare), voted(20, 80, UnusedShare), voted(200, 120, 0.2)}},
+		{of(FindingUnused), 400, []simulation{
+			voted(100, 200, UnusedShare), voted(20, 80, UnusedShare), voted(200, 120, 0.2)}},
 		{of(FindingHarmful), 1000, []simulation{
 			votes(70, 0, 0, HarmfulShare), votes(20, 0, 0, HarmfulShare), votes(300, 0, 0, HarmfulShare)}},
 		{of(FindingRejected), 4000, []simulation{

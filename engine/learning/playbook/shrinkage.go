@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Thresholds of [FindingCollapse] and [FindingErosion]. A healthy playbook is one whose merges add about as many bullets
-// as they remove, or more, and rewrite some; see TestFalseAlarms.
+// Thresholds of [FindingCollapse] and [FindingErosion]. A healthy playbook is one whose merges add about as many
+// bullets as they remove, or more, and rewrite some; see TestFalseAlarms.
 const (
 	// CollapseShare is the share of the bullets, or of the bytes of their contents, that one merge must remove.
 	CollapseShare = 0.30

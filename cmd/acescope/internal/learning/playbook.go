@@ -432,7 +432,8 @@ func playbookHealth(a *cli.App, ctx context.Context, name string, accuracy bool)
 	return err
 }
 
-// readEvidence reads from the server the verdicts on the tasks of a branch and the evaluations, up to the version of ref.
+// readEvidence reads from the server the verdicts on the tasks of a branch and the evaluations, up to the version of
+// ref.
 func readEvidence(a *cli.App, ctx context.Context, ref *playbookRef) (known playbook.Evidence, err error) {
 	if ref.branch == "" {
 		return known, cli.UsageError("--accuracy: %s belongs to no branch, so it has no tasks", ref.name)
