@@ -9,6 +9,7 @@ import (
 	"acescope/sources/cluster"
 	"acescope/sources/costs"
 	"acescope/sources/detail"
+	"acescope/sources/evaluations"
 	"acescope/sources/experiments"
 	"acescope/sources/feed"
 	"acescope/sources/histories"
@@ -36,6 +37,7 @@ type Feeds struct {
 	Logs        *logs.Feed
 	Playbooks   *playbooks.Feed
 	Experiments *experiments.Feed
+	Evaluations *feed.Feed[string, *evaluations.Evaluated]
 	Triage      *triage.Feed
 	Sessions    *sessions.Feed
 	Approvals   *sessions.ApprovalFeed
@@ -66,6 +68,7 @@ func NewFeeds() *Feeds {
 		Logs:        logs.NewFeed(link),
 		Playbooks:   playbooks.NewFeed(link),
 		Experiments: experiments.NewFeed(link),
+		Evaluations: evaluations.NewFeed(link),
 		Triage:      triage.NewFeed(link),
 		Sessions:    sessions.NewFeed(link),
 		Approvals:   sessions.NewApprovalFeed(link),
@@ -85,7 +88,7 @@ func (f *Feeds) Run(ctx context.Context, d cluster.Deps) {
 	for _, run := range []func(context.Context){
 		f.Runs.Run, f.Facets.Run, f.Detail.Run, f.Events.Run, f.Artifacts.Run, f.Replay.Run, f.Lineage.Run, f.Diff.Run,
 		f.Verified.Run, f.Logs.Run, f.Playbooks.Run, f.Experiments.Run, f.Triage.Run, f.Sessions.Run, f.Approvals.Run,
-		f.Runners.Run, f.Costs.Run, f.System.Run, f.watchCodec,
+		f.Runners.Run, f.Costs.Run, f.Evaluations.Run, f.System.Run, f.watchCodec,
 	} {
 		wg.Go(func() { run(ctx) })
 	}

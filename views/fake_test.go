@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"acescope/sources/costs"
+	"acescope/sources/evaluations"
 	"acescope/sources/experiments"
 	"acescope/sources/logs"
 	"acescope/sources/runners"
@@ -61,6 +62,7 @@ type snapshot struct {
 	Logs        *logs.Logs
 	Books       *playbooks.Playbooks
 	Experiments *experiments.Experiments
+	Evaluated   *evaluations.Evaluated
 	Triage      *triage.Result
 	Sessions    *sessions.Sessions
 	Approvals   *sessions.Approvals
@@ -132,6 +134,9 @@ type (
 	fakeExperiments struct {
 		fakeFeed[*experiments.Experiments]
 	}
+	fakeEvaluations struct {
+		fakeFeed[*evaluations.Evaluated]
+	}
 	fakeTriage struct{ fakeFeed[*triage.Result] }
 	fakeLogs   struct{ fakeFeed[*logs.Logs] }
 	fakeTalk   struct {
@@ -162,9 +167,11 @@ func (s *store) feeds() Feeds {
 		Diff:        fakeDiff{fakeFeed[*histories.RunDiff]{s, "diff", func(c *snapshot) *histories.RunDiff { return c.RunDiff }}},
 		Playbooks:   fakeBooks{fakeFeed[*playbooks.Playbooks]{s, "playbook", func(c *snapshot) *playbooks.Playbooks { return c.Books }}},
 		Experiments: s.experiments(),
-		Triage:      s.triage(),
-		Logs:        fakeLogs{fakeFeed[*logs.Logs]{s, "logs", func(c *snapshot) *logs.Logs { return c.Logs }}},
-		Cost:        cost.Feeds{Transcripts: files, Runs: fakeFeed[*costs.Costs]{s, "costs", func(c *snapshot) *costs.Costs { return c.Costs }}},
+		Evaluations: fakeEvaluations{fakeFeed[*evaluations.Evaluated]{s, "evaluations",
+			func(c *snapshot) *evaluations.Evaluated { return c.Evaluated }}},
+		Triage: s.triage(),
+		Logs:   fakeLogs{fakeFeed[*logs.Logs]{s, "logs", func(c *snapshot) *logs.Logs { return c.Logs }}},
+		Cost:   cost.Feeds{Transcripts: files, Runs: fakeFeed[*costs.Costs]{s, "costs", func(c *snapshot) *costs.Costs { return c.Costs }}},
 		Agents: agentsview.Feeds{
 			Transcripts:   files,
 			Conversations: fakeTalk{fakeFeed[*transcripts.Conversation]{s, "talk", func(c *snapshot) *transcripts.Conversation { return c.Talk }}},
@@ -226,6 +233,7 @@ func (s fakeReplay) WatchValue(expr string)        { s.tell("watch %s", expr) }
 func (s fakeReplay) NextWatched(forward bool)      { s.tell("next change %v", forward) }
 func (s fakeBooks) Refine(w playbooks.Ask)         { s.tell("books %+v", w) }
 func (s fakeBooks) Again()                         { s.tell("read books") }
+func (s fakeEvaluations) Refine(id string)         { s.tell("evaluations %s", id) }
 func (s fakeExperiments) Show(ids []string)        { s.tell("experiments %v", ids) }
 func (s fakeTriage) SetWindow(n int)               { s.tell("window %d", n) }
 func (s fakeTriage) SetSince(d time.Duration)      { s.tell("since %s", d) }

@@ -9,6 +9,7 @@ import (
 	"acescope/views/console"
 	"acescope/views/cost"
 	"acescope/views/diff"
+	"acescope/views/evaluations"
 	"acescope/views/experiments"
 	"acescope/views/health"
 	"acescope/views/lineage"
@@ -33,6 +34,7 @@ type Feeds struct {
 	Diff        diff.Feed
 	Playbooks   playbook.Feed
 	Experiments experiments.Feed
+	Evaluations evaluations.Feed
 	Triage      triage.Feed
 	Logs        logs.Feed
 	Agents      agents.Feeds
@@ -52,6 +54,7 @@ func FeedsOf(f *sources.Feeds) Feeds {
 		Diff:        f.Diff,
 		Playbooks:   f.Playbooks,
 		Experiments: f.Experiments,
+		Evaluations: f.Evaluations,
 		Triage:      f.Triage,
 		Logs:        f.Logs,
 		Agents: agents.Feeds{Transcripts: f.Transcripts, Conversations: f.Transcripts.Conversations,
@@ -68,6 +71,7 @@ func screens(c *console.Console, f Feeds) []tui.Screen {
 	whole := run.NewReading(c, f.Run)
 	facts := run.NewRun(c, f.Run.Detail)
 	experimentList, compare := experiments.Screens(c, f.Experiments)
+	grid, effects := evaluations.Screens(c, f.Evaluations)
 	return append([]tui.Screen{
 		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{runs.New(c, f.Runs), facts}},
 		{Name: "run", Keys: []string{"2"}, Help: "the whole selected run",
@@ -81,6 +85,8 @@ func screens(c *console.Console, f Feeds) []tui.Screen {
 		timemachine.Screen(c, f.TimeMachine),
 		verify.Screen(c, f.Verified, f.TimeMachine.StepTo),
 		compare,
+		grid,
+		effects,
 		diff.Screen(c, f.Diff),
 		lineage.Screen(c, f.Run.Lineage, facts),
 		runners.Screen(c, f.Runners),

@@ -1,5 +1,5 @@
 // Package evaluations reads how the playbook versions of an experiment answered the items of its evaluations, and
-// compares the versions item by item. It starts no goroutine.
+// compares the versions item by item.
 package evaluations
 
 import (
@@ -22,6 +22,7 @@ import (
 type Version struct {
 	ace.EvalResult
 	Items []ace.EvalItem
+	parts []ace.Ref // artifacts with the items
 }
 
 // Grid holds the evaluations of an experiment, oldest first, and its items.
@@ -30,6 +31,7 @@ type Grid struct {
 	Progress ace.ExperimentProgress
 	Versions []Version
 	Rows     []Row
+	closed   bool
 }
 
 // Mark is what a version made of an item.
@@ -67,8 +69,8 @@ type Row struct {
 	Marks  []Mark // by version
 }
 
-// NewGrid reads the evaluations in the histories of an experiment's runs.
-func NewGrid(ctx context.Context, runs [][]*historypb.HistoryEvent, get ablation.Get) (*Grid, error) {
+// newGrid folds the histories of an experiment's runs. The versions have no items yet.
+func newGrid(runs [][]*historypb.HistoryEvent) (*Grid, error) {
 	g := &Grid{}
 	state := &ace.ExperimentState{}
 	var parts []ace.Ref // of the evaluation so far
@@ -98,9 +100,7 @@ func NewGrid(ctx context.Context, runs [][]*historypb.HistoryEvent, get ablation
 			}
 			v := Version{EvalResult: list[len(list)-1]}
 			if !missing {
-				if v.Items, err = get.Items(ctx, parts); err != nil {
-					return nil, fmt.Errorf("evaluation %d: %w", len(list), err)
-				}
+				v.parts = parts
 			}
 			g.Versions = append(g.Versions, v)
 			parts, missing = nil, false
@@ -108,8 +108,22 @@ func NewGrid(ctx context.Context, runs [][]*historypb.HistoryEvent, get ablation
 	}
 	g.Input = state.Input
 	g.Progress = state.Progress
-	g.Rows = rows(g.Versions)
+	g.closed = state.ClosedAs != ""
 	return g, nil
+}
+
+// load reads the items, except those that an earlier grid of the same experiment has, which may be nil.
+func (g *Grid) load(ctx context.Context, get ablation.Get, earlier *Grid) (err error) {
+	for i := range g.Versions {
+		v := &g.Versions[i]
+		if earlier != nil && i < len(earlier.Versions) {
+			v.Items = earlier.Versions[i].Items
+		} else if v.Items, err = get.Items(ctx, v.parts); err != nil {
+			return fmt.Errorf("evaluation %d: %w", i+1, err)
+		}
+	}
+	g.Rows = Rows(g.Versions)
+	return nil
 }
 
 // Read reads the evaluations of an experiment.
@@ -118,7 +132,33 @@ func Read(ctx context.Context, d cluster.Deps, namespace, workflowID, runID stri
 	if err != nil {
 		return nil, err
 	}
-	return NewGrid(ctx, chain.Runs, d.Artifact)
+	g, err := newGrid(chain.Runs)
+	if err != nil {
+		return nil, err
+	}
+	return g, g.load(ctx, d.Artifact, nil)
+}
+
+// Best returns the first version with the highest accuracy, or -1.
+func (g *Grid) Best() int {
+	best := -1
+	for i, v := range g.Versions {
+		if v.Labeled() > 0 && (best < 0 || v.Accuracy > g.Versions[best].Accuracy) {
+			best = i
+		}
+	}
+	return best
+}
+
+// When says at which point of its experiment an evaluation was made.
+func When(e ace.EvalResult) string {
+	switch {
+	case e.Epoch == 0:
+		return "before learning"
+	case e.Learned > 0:
+		return fmt.Sprintf("epoch %d, %d tasks", e.Epoch, e.Learned)
+	}
+	return fmt.Sprintf("after epoch %d", e.Epoch)
 }
 
 // Effects returns what the bullets do by the ablation so far, and the number of labeled items that it measures.
@@ -137,8 +177,8 @@ func (g *Grid) Effects(ctx context.Context, books *playbook.Store, get ablation.
 	return base.Effects(slices.Concat(rounds...)), base.Labeled(), nil
 }
 
-// rows returns the items, those that were broken first.
-func rows(versions []Version) (list []Row) {
+// Rows returns the items of versions, those that were broken first.
+func Rows(versions []Version) (list []Row) {
 	at := map[int]int{}
 	for v, version := range versions {
 		for _, item := range version.Items {

@@ -22,7 +22,7 @@ func version(verdicts string) (v Version) {
 // The grid lists regressions first, and says how each item changed over the versions.
 func TestRows(t *testing.T) {
 	versions := []Version{version("+x+x+?"), version("x++x+?"), version("+xx++?")}
-	list := rows(versions)
+	list := Rows(versions)
 	var got []string
 	for _, r := range list {
 		got = append(got, string(r.Change))
@@ -43,7 +43,7 @@ func TestRows(t *testing.T) {
 
 // A version whose worker kept no items has no marks.
 func TestRowsWithoutItems(t *testing.T) {
-	list := rows([]Version{version("+x"), {}, version("x+")})
+	list := Rows([]Version{version("+x"), {}, version("x+")})
 	if len(list) != 2 || list[0].Marks[1] != Unknown || list[0].Change != Broken || list[1].Change != Fixed {
 		t.Errorf("%+v", list)
 	}

@@ -3,6 +3,7 @@ package widget
 import (
 	"math"
 	"strconv"
+	"strings"
 
 	"acescope/engine/learning/stats"
 	"acescope/theme"
@@ -41,4 +42,16 @@ func Range(i stats.Interval, unit string, g theme.Glyphs) string {
 		return number(i.Low) + " or more"
 	}
 	return number(i.Low) + g.Dash + number(i.High)
+}
+
+// Points formats a difference of two rates in percentage points with its sign: "+12.5", "0".
+func Points(f float64) string {
+	text := strconv.FormatFloat(100*f, 'f', 1, 64)
+	switch {
+	case strings.Trim(text, "-0.") == "":
+		return "0"
+	case f > 0:
+		return "+" + text
+	}
+	return text
 }

@@ -168,6 +168,18 @@ func (x *Experiments) plotBindings(view string) []tui.Binding {
 			}
 			return x.nav.OpenRun(s, r.Run)
 		}, "o"),
+		console.Key(view+".evaluations", "show its evaluations item by item", "items", x.open("evaluations"), "i"),
+		console.Key(view+".effects", "show what each bullet does, by an ablation", "", x.open("effects"), "b"),
+	}
+}
+
+// open selects the experiment under the cursor and opens a screen.
+func (x *Experiments) open(screen string) func(tui.Shell) {
+	return func(s tui.Shell) {
+		if r, ok := x.row(x.Cursor); ok {
+			x.nav.Show(r.Run)
+			s.Open(screen)
+		}
 	}
 }
 

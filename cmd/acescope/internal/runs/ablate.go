@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -253,8 +252,8 @@ func effectCells(e ablation.Effect) []any {
 		}
 		cells = append(cells, why, "", "", "")
 	} else {
-		cells = append(cells, points(*e.Difference), points(*e.Low)+" to "+points(*e.High),
-			strconv.FormatFloat(*e.P, 'g', 2, 64), points(*e.Overall))
+		cells = append(cells, widget.Points(*e.Difference), widget.Points(*e.Low)+" to "+widget.Points(*e.High),
+			strconv.FormatFloat(*e.P, 'g', 2, 64), widget.Points(*e.Overall))
 	}
 	return append(cells, halvesText(e.Halves), votes)
 }
@@ -264,21 +263,9 @@ func halvesText(h *ablation.Halves) string {
 	case h == nil:
 		return ""
 	case h.Low == nil:
-		return points(h.Effect)
+		return widget.Points(h.Effect)
 	}
-	return fmt.Sprintf("%s (%s to %s)", points(h.Effect), points(*h.Low), points(*h.High))
-}
-
-// points formats a difference of accuracies in percentage points.
-func points(f float64) string {
-	text := strconv.FormatFloat(100*f, 'f', 1, 64)
-	if strings.Trim(text, "-0.") == "" {
-		return "0"
-	}
-	if f > 0 {
-		return "+" + text
-	}
-	return text
+	return fmt.Sprintf("%s (%s to %s)", widget.Points(h.Effect), widget.Points(*h.Low), widget.Points(*h.High))
 }
 
 // prunedText says what the pruned playbook is and whether it is proven.
@@ -287,7 +274,7 @@ func prunedText(p ace.Pruned, in ace.Prune) string {
 	text := fmt.Sprintf("pruned   %d of %d bullets (%.0f%% fewer), playbook %.12s; on %s: %d fixed, %d broken, accuracy %s points "+
 		"(95%% interval %s to %s)", p.Bullets, p.Before, fewer, p.Playbook,
 		cli.Numbered(int64(p.HeldOut), "held-out item"), p.Fixed, p.Broken,
-		points(stats.Share(p.Fixed-p.Broken, p.HeldOut)), points(p.Low), points(p.High))
+		widget.Points(stats.Share(p.Fixed-p.Broken, p.HeldOut)), widget.Points(p.Low), widget.Points(p.High))
 	if p.Kept {
 		return text + fmt.Sprintf("\nkept     a loss beyond %g points is excluded; branch %s", 100*in.Margin, p.Branch)
 	}

@@ -154,7 +154,7 @@ type evalPage struct {
 }
 
 func (p *evalPage) versions() {
-	best := p.best()
+	best := p.Best()
 	for i, v := range p.Versions {
 		mark := ""
 		if i == best {
@@ -165,33 +165,12 @@ func (p *evalPage) versions() {
 			since = experiments.Between(p.Versions[i-1].EvalResult, v.EvalResult)
 		}
 		p.Line(EvalVersionLine{"eval_version", p.Input.ExperimentID, i, v.EvalResult, i == best, since},
-			"%3d  %-22s %.12s  %d of %d correct%s  %s%s", i, whenEvaluated(v.EvalResult), v.Playbook, v.Correct,
+			"%3d  %-22s %.12s  %d of %d correct%s  %s%s", i, evaluations.When(v.EvalResult), v.Playbook, v.Correct,
 			v.Labeled(), accuracyText(v.Correct, v.Labeled(), v.Score), v.Usage.Cost(), mark)
 		if since != nil && !p.JSON {
 			p.Printf("     %s", since.Change())
 		}
 	}
-}
-
-// best returns the first version with the highest accuracy, or -1.
-func (p *evalPage) best() int {
-	best := -1
-	for i, v := range p.Versions {
-		if v.Labeled() > 0 && (best < 0 || v.Accuracy > p.Versions[best].Accuracy) {
-			best = i
-		}
-	}
-	return best
-}
-
-func whenEvaluated(e ace.EvalResult) string {
-	switch {
-	case e.Epoch == 0:
-		return "before learning"
-	case e.Learned > 0:
-		return fmt.Sprintf("epoch %d, %d tasks", e.Epoch, e.Learned)
-	}
-	return fmt.Sprintf("after epoch %d", e.Epoch)
 }
 
 // marks are the verdicts in the grid.
@@ -253,7 +232,7 @@ func (p *evalPage) item(number int) error {
 		}
 		found = true
 		p.Line(EvalAnswerLine{"eval_answer", p.Input.ExperimentID, number, i, v.Playbook, *item},
-			"%d  %s, playbook %.12s", i, whenEvaluated(v.EvalResult), v.Playbook)
+			"%d  %s, playbook %.12s", i, evaluations.When(v.EvalResult), v.Playbook)
 		if p.JSON {
 			continue
 		}

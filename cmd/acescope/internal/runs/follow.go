@@ -17,6 +17,7 @@ import (
 	"acescope/engine/learning/stats"
 	"acescope/engine/temporal/history"
 	"acescope/sources/detail"
+	"acescope/sources/evaluations"
 	"acescope/sources/experiments"
 	"acescope/sources/histories"
 	"acescope/theme"
@@ -226,7 +227,7 @@ func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
 	for _, e := range p.Eval {
 		counts := map[string]int{string(ace.Correct): e.Correct, string(ace.Wrong): e.Labeled() - e.Correct,
 			string(ace.Unlabeled): e.Unlabeled}
-		fmt.Fprintf(w, "eval     %s: %d tasks: %s%s\n", whenEvaluated(e), e.Tasks, countsText(counts),
+		fmt.Fprintf(w, "eval     %s: %d tasks: %s%s\n", evaluations.When(e), e.Tasks, countsText(counts),
 			accuracyText(e.Correct, e.Labeled(), e.Score))
 	}
 	if learned := experiments.Learned(&p); learned != nil {
@@ -240,7 +241,7 @@ func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
 	}
 	if b := p.Best; b != nil && len(p.Eval) > 1 {
 		e := p.Eval[b.Evaluation]
-		fmt.Fprintf(w, "best     version %d, %s, accuracy %s", b.Evaluation, whenEvaluated(e),
+		fmt.Fprintf(w, "best     version %d, %s, accuracy %s", b.Evaluation, evaluations.When(e),
 			widget.Accuracy(e.Correct, e.Labeled(), theme.Unicode()))
 		if b.Branch != "" {
 			fmt.Fprintf(w, ", branch %s", b.Branch)

@@ -1,0 +1,118 @@
+package evaluations
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/sources/evaluations"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+)
+
+// answers shows how the selected version and the one before answered the item under the cursor.
+type answers struct {
+	console.Reader
+	grid *gridView
+}
+
+// beside is the width from which two answers are shown side by side.
+const beside = 90
+
+func (v *answers) Bindings() []tui.Binding { return widget.Motions("answers", v) }
+
+func (v *answers) Draw(now time.Time, focused bool) []string {
+	g, _ := v.grid.page.grid(v.Styles)
+	row, ok := v.grid.Current()
+	if g == nil || !ok {
+		return v.Message(nil, "no item is selected")
+	}
+	at := v.grid.shown()
+	key := [3]any{v.grid.data.WorkflowID, row.Index, at}
+	return v.Show(key, v.grid.data, now, focused, func(w *widget.Writer) {
+		versions := []int{at}
+		if at > 0 {
+			versions = append(versions, at-1)
+		}
+		if len(versions) < 2 || w.Width < beside {
+			for _, version := range versions {
+				v.write(w, g, version, row.Index)
+			}
+			return
+		}
+		left, right := *w, *w
+		left.Width = w.Width / 2
+		right.Width = w.Width - left.Width
+		v.write(&left, g, versions[1], row.Index)
+		v.write(&right, g, versions[0], row.Index)
+		for i := range max(len(left.Lines), len(right.Lines)) {
+			var l, r string
+			if i < len(left.Lines) {
+				l = left.Lines[i]
+			}
+			if i < len(right.Lines) {
+				r = right.Lines[i]
+			}
+			w.Lines = append(w.Lines, text.Fit(l, left.Width, "")+r)
+		}
+	})
+}
+
+// write writes how a version answered an item.
+func (v *answers) write(w *widget.Writer, g *evaluations.Grid, version, index int) {
+	of := g.Versions[version]
+	w.Section("Version "+strconv.Itoa(version), evaluations.When(of.EvalResult))
+	item := of.Item(index)
+	if item == nil {
+		w.Say(w.S.Muted, "   not on record")
+		return
+	}
+	verdict, ink := "unlabeled", w.S.Muted
+	if item.Correct != nil {
+		verdict, ink = string(ace.Correct), w.S.Success
+		if !*item.Correct {
+			verdict, ink = string(ace.Wrong), w.S.Failed
+		}
+	}
+	w.Prose(" answer    ", w.S.Strong, item.Answer)
+	if item.Label != nil {
+		w.Prose(" expected  ", w.S.Text, *item.Label)
+	}
+	w.Prose(" verdict   ", ink, verdict)
+	if item.Score != nil {
+		w.Prose(" score     ", w.S.Text, strconv.FormatFloat(*item.Score, 'f', 3, 64))
+	}
+	w.Prose(" plan      ", w.S.Text, item.Plan)
+	for _, id := range item.BulletIDs {
+		content := "not in the playbook"
+		if book := v.grid.data.Books[of.Playbook]; book != nil {
+			if bullet, ok := book.Find(id); ok {
+				content = bullet.Content
+			}
+		}
+		w.Prose(" bullet    ", w.S.Accent, id+": "+content)
+	}
+	for _, call := range item.ToolCalls {
+		w.Prose(" called    ", w.S.Text, call.Name+" "+plain(call.Args)+" "+w.S.Glyphs.Arrow+" "+plain(call.Result))
+	}
+	if u := item.Usage; u != nil {
+		w.Prose(" usage     ", w.S.Muted, text.Count(u.Tokens())+" tokens, "+u.Cost())
+	}
+	w.Prose(" took      ", w.S.Muted, widget.Milliseconds(item.DurationMS, w.S.Glyphs))
+	if c := item.Calls; c != nil {
+		w.Prose(" requests  ", w.S.Muted, widget.Counted(c.Requests, "request")+" to models on record: acescope show "+
+			g.Input.ExperimentID+" --artifact "+c.SHA256)
+	}
+}
+
+// plain returns a JSON text without its quotes, and other JSON as it is.
+func plain(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return string(raw)
+	}
+	return s
+}

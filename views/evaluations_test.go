@@ -1,0 +1,99 @@
+package views
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/charmbracelet/x/exp/golden"
+
+	"acescope/engine/ace"
+	"acescope/engine/learning/ablation"
+	"acescope/engine/learning/playbook"
+	"acescope/sources/evaluations"
+	"acescope/theme"
+)
+
+// evaluated returns an experiment with evaluations of its items after each epoch.
+func evaluated(items, versions int) *snapshot {
+	snap := listed(learnt("night", "finance", 40, 6, 0.002))
+	g := &evaluations.Grid{Input: ace.ExperimentInput{ExperimentID: "night", PlaybookHash: "hash-0"}}
+	books := map[string]*playbook.Playbook{}
+	for v := range versions {
+		hash := fmt.Sprintf("hash-%d", v)
+		version := evaluations.Version{EvalResult: ace.EvalResult{Epoch: v, Tasks: items, Playbook: hash}}
+		for i := range items {
+			correct := (i*7+v*3)%11 > 3-v%3
+			label := fmt.Sprint(i)
+			item := ace.EvalItem{Index: i, Answer: label, Label: &label, Correct: &correct, DurationMS: 12,
+				Plan: "Divide by the number of years.", BulletIDs: []string{"calc-00001"}, Usage: &ace.Usage{InputTokens: 10},
+				Calls:     &ace.CallLog{Ref: ace.Ref{SHA256: "abc"}, Requests: 2},
+				ToolCalls: []ace.Invocation{{Name: "calculate", Args: []byte(`{"expression":"1"}`), Result: []byte(`"1"`)}}}
+			if correct {
+				version.Correct++
+			} else {
+				item.Answer = "财\x1b[31m務\u202e" + label
+				version.Wrong = append(version.Wrong, i)
+			}
+			version.Items = append(version.Items, item)
+		}
+		version.Accuracy = float64(version.Correct) / float64(items)
+		g.Versions = append(g.Versions, version)
+		books[hash] = &playbook.Playbook{Bullets: []playbook.Bullet{{ID: "calc-00001", Section: "OTHERS",
+			Content: fmt.Sprintf("rule of version %d", v)}}}
+	}
+	g.Rows = evaluations.Rows(g.Versions)
+	snap.Evaluated = &evaluations.Evaluated{WorkflowID: ace.ExperimentWorkflowID("night"), Grid: g, Books: books}
+	return snap
+}
+
+// ablated returns an ablation with three bullets: one helps, one hurts, one is never cited.
+func ablated() *snapshot {
+	snap := evaluated(20, 1)
+	g := snap.Evaluated.Grid
+	g.Input.Ablation = &ace.Ablation{Prune: &ace.Prune{}}
+	g.Progress.Ablation = &ace.AblationProgress{Skipped: 2, Rounds: []ace.AblationRound{{Answers: 20, Done: 14}},
+		Pruned: &ace.Pruned{Before: 3, Bullets: 1, HeldOut: 40, Fixed: 2, Kept: true}}
+	snap.Evaluated.Labeled = 20
+	snap.Evaluated.Effects = []ablation.Effect{
+		{Kind: ace.TrialBullet, Name: "calc-00001", Bullets: []string{"calc-00001"}, Helpful: 9, Cited: 10, Correct: 9,
+			Pairs: ablation.Pairs{Both: 1, Helped: 8, Neither: 1}, Difference: new(0.8), Low: new(0.41), High: new(0.93),
+			P: new(0.0078), Overall: new(0.4), Halves: &ablation.Halves{Pairs: 4, Effect: 0.3, Low: new(0.1), High: new(0.5)}},
+		{Kind: ace.TrialBullet, Name: "calc-00002", Bullets: []string{"calc-00002"}, Harmful: 1, Cited: 4, Correct: 1,
+			Pairs: ablation.Pairs{Both: 1, Hurt: 3}, Difference: new(-0.75), Low: new(-0.95), High: new(0.1), P: new(0.25),
+			Overall: new(-0.15)},
+		{Kind: ace.TrialBullet, Name: "calc-00003", Bullets: []string{"calc-00003"}},
+	}
+	return snap
+}
+
+func TestEvaluationScreens(t *testing.T) {
+	for name, c := range map[string]struct {
+		snap func() *snapshot
+		keys []string
+	}{
+		"grid":    {func() *snapshot { return evaluated(40, 12) }, []string{"5", "i", "h", "j"}},
+		"answers": {func() *snapshot { return evaluated(40, 3) }, []string{"5", "i", "enter"}},
+		"effects": {ablated, []string{"5", "b"}},
+		"other":   {three, append([]string{":"}, append(letters("evaluations"), "enter")...)},
+	} {
+		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
+			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
+				sc := newScreen(t, c.snap(), plainLook, size[0], size[1])
+				sc.press(c.keys...)
+				golden.RequireEqual(t, sc.plain())
+			})
+		}
+	}
+}
+
+// BenchmarkEvaluationGrid draws 1,000 items of 100 versions after each move of the cursor.
+func BenchmarkEvaluationGrid(b *testing.B) {
+	sc := newScreen(b, evaluated(1000, 100), theme.New(true, false), 200, 50)
+	sc.press("5", "i")
+	keys := []string{"j", "h", "j", "l"}
+	b.ResetTimer()
+	for i := range b.N {
+		sc.press(keys[i%len(keys)])
+		_ = sc.model.View()
+	}
+}
