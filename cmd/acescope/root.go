@@ -57,6 +57,7 @@ func root(a *cli.App) *cobra.Command {
 		history.DiffCommand(a),
 		agents.ObserveCommand(a),
 		learning.PlaybookCommand(a),
+		learning.ImportCommand(a),
 		admin.ServeCommand(a),
 		admin.StoreCommand(a),
 		admin.WebCommand(a),

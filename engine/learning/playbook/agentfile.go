@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -107,9 +108,62 @@ const (
 	blockEnd   = "<!-- acescope:playbook end -->"
 )
 
-func beginMark(name string) string {
-	name = strings.ReplaceAll(cleanSection(name), "--", "- -")
-	return fmt.Sprintf("%s%s; \"acescope playbook export\" replaces this text -->\n", blockBegin, name)
+// Mark says what a block holds: the version Name, and for a version of a branch what is needed to write the block again.
+// Sum is the beginning of the SHA-256 of the text between the marks.
+type Mark struct {
+	Name   string `json:"-"`
+	Branch string `json:"branch,omitempty"`
+	Budget int    `json:"budget,omitempty"`
+	Sum    string `json:"sha256"`
+}
+
+// begin returns the begin mark. "--" and "}" in a name must not end the comment or the JSON.
+func (m Mark) begin() string {
+	fields, _ := json.Marshal(m) // strings and numbers
+	inner := strings.NewReplacer("--", `-\u002d`, "}", `\u007d`).Replace(string(fields[1 : len(fields)-1]))
+	name := strings.ReplaceAll(strings.ReplaceAll(cleanSection(m.Name), "--", "- -"), "{", "(")
+	return fmt.Sprintf("%s%s {%s}; \"acescope playbook export\" replaces this text -->\n", blockBegin, name, inner)
+}
+
+var markFields = regexp.MustCompile(`^[^{\n]*(\{[^}\n]*\});`)
+
+// ReadMark reads the mark of the only block in a file. It reports whether the text between the marks is as it was
+// written. ok is false without a block. A mark of an earlier version of this program has no Sum.
+func ReadMark(file []byte) (m Mark, asWritten, ok bool, err error) {
+	from, to, err := blockRange(file)
+	if err != nil || to == 0 {
+		return m, false, false, err
+	}
+	mark, body, _ := bytes.Cut(file[from+len(blockBegin):to], []byte("\n"))
+	if fields := markFields.FindSubmatch(mark); fields != nil {
+		if err := json.Unmarshal(fields[1], &m); err != nil {
+			return m, false, false, fmt.Errorf("%w: %w", ErrBlock, err)
+		}
+	}
+	return m, m.Sum != "" && m.Sum == bodySum(body), true, nil
+}
+
+func bodySum(body []byte) string { return digest(body)[:16] }
+
+// blockRange returns where the begin and the end mark of the only block in a file begin, zeros without a block.
+func blockRange(file []byte) (from, to int, err error) {
+	begins, ends := bytes.Count(file, []byte(blockBegin)), bytes.Count(file, []byte(blockEnd))
+	from, to = bytes.Index(file, []byte(blockBegin)), bytes.Index(file, []byte(blockEnd))
+	switch {
+	case begins == 0 && ends == 0:
+		return 0, 0, nil
+	case begins != 1 || ends != 1 || to < from:
+		return 0, 0, errTwoMarks
+	}
+	return from, to, nil
+}
+
+// block returns the playbook between marks.
+func (p *Playbook) block(m Mark) []byte {
+	heading := []byte("\n# Learned playbook\n\nApply the entries that fit the task.\n")
+	body := slices.Concat(heading, p.markdown(), []byte("\n"))
+	m.Sum = bodySum(body)
+	return slices.Concat([]byte(m.begin()), body, []byte(blockEnd))
 }
 
 // Errors of exports into files that a person may have edited.
@@ -121,25 +175,20 @@ var (
 
 // WriteBlock returns the content of a file of instructions for an agent, such as CLAUDE.md or AGENTS.md, with the
 // playbook in a marked block. It replaces the block of an earlier export, or appends one, and leaves the rest alone.
-func WriteBlock(file []byte, p *Playbook, name string) ([]byte, error) {
-	var block bytes.Buffer
-	block.WriteString(beginMark(name))
-	fmt.Fprintf(&block, "\n# Learned playbook\n\nApply the entries that fit the task.\n")
-	block.Write(p.markdown())
-	block.WriteString("\n" + blockEnd)
-	begins, ends := bytes.Count(file, []byte(blockBegin)), bytes.Count(file, []byte(blockEnd))
-	from, to := bytes.Index(file, []byte(blockBegin)), bytes.Index(file, []byte(blockEnd))
+func WriteBlock(file []byte, p *Playbook, m Mark) ([]byte, error) {
+	block := p.block(m)
+	from, to, err := blockRange(file)
 	switch {
-	case begins == 0 && ends == 0:
+	case err != nil:
+		return nil, err
+	case to == 0:
 		before := bytes.TrimRight(file, "\n")
 		if len(before) > 0 {
 			before = append(slices.Clip(before), "\n\n"...)
 		}
-		return append(append(slices.Clip(before), block.Bytes()...), '\n'), nil
-	case begins != 1 || ends != 1 || to < from:
-		return nil, errTwoMarks
+		return append(append(slices.Clip(before), block...), '\n'), nil
 	}
-	return slices.Concat(file[:from], block.Bytes(), file[to+len(blockEnd):]), nil
+	return slices.Concat(file[:from], block, file[to+len(blockEnd):]), nil
 }
 
 // Bounds of the front matter of a skill.
@@ -150,7 +199,7 @@ const (
 
 // WriteSkill returns the SKILL.md of a skill for coding agents. folder is the name of its folder, old the content of an
 // existing SKILL.md, which must be of an earlier export, or nil.
-func WriteSkill(old []byte, p *Playbook, name, folder string) ([]byte, error) {
+func WriteSkill(old []byte, p *Playbook, m Mark, folder string) ([]byte, error) {
 	if old != nil && !bytes.Contains(old, []byte(blockBegin)) {
 		return nil, ErrNotOurs
 	}
@@ -163,10 +212,8 @@ func WriteSkill(old []byte, p *Playbook, name, folder string) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "---\nname: %s\ndescription: %s\n---\n\n", skillName(folder), description)
-	out.WriteString(beginMark(name))
-	out.WriteString("\n# Learned playbook\n\nApply the entries that fit the task.\n")
-	out.Write(p.markdown())
-	out.WriteString("\n" + blockEnd + "\n")
+	out.Write(p.block(m))
+	out.WriteString("\n")
 	return out.Bytes(), nil
 }
 

@@ -56,6 +56,7 @@ type Version struct {
 	Tagged     int             `json:"tagged,omitempty"`
 	Merged     int             `json:"merged,omitempty"`
 	Operations []ace.Operation `json:"operations,omitempty"`
+	Imported   *Imported       `json:"imported,omitempty"`
 }
 
 func (v *Version) count() {
@@ -86,6 +87,7 @@ type Branch struct {
 	Head     string    `json:"head"`
 	Versions int       `json:"versions"`
 	At       time.Time `json:"at"`
+	Origin   *Origin   `json:"imported,omitempty"`
 }
 
 // Branch returns the current state of a branch.
@@ -376,7 +378,7 @@ func (s *Store) rebuild(ctx context.Context, x *branchLog, n int) (*Playbook, er
 	from := n
 	var book *Playbook
 	for ; from > 0; from-- {
-		if from%snapshotEvery == 0 {
+		if x.whole(from) {
 			book, _ = s.readBook(ctx, x.at(from)) // if missing or damaged, use an earlier one
 		} else {
 			book, _ = s.books.Get(x.at(from))

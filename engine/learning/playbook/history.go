@@ -128,68 +128,22 @@ func (s *Store) Read(ctx context.Context, h *History, to int) error {
 			return err
 		}
 	}
-	var failed error
-	err = x.each(ctx, h.Seq, to, func(v *Version) {
-		if failed == nil && len(v.Operations) == 0 && v.Hash != h.head {
-			failed = s.derive(ctx, h, v)
+	return s.fold(ctx, h, x, h.Seq, to)
+}
+
+// fold adds the merges of a branch after the first from, up to the first to.
+func (s *Store) fold(ctx context.Context, h *History, x *branchLog, from, to int) (err error) {
+	readErr := x.each(ctx, from, to, func(v *Version) {
+		var snapshot *Playbook
+		if v.Imported != nil && err == nil {
+			snapshot, err = s.rebuild(ctx, x, v.Seq)
 		}
-		if failed == nil {
-			h.add(v)
+		if err == nil {
+			h.addImported(v, snapshot)
 			h.Seq = v.Seq
 		}
 	})
-	return cmp.Or(failed, err)
-}
-
-// derive sets the operations of an imported version, of which only the playbook is known, from the difference to the
-// version before it.
-func (s *Store) derive(ctx context.Context, h *History, v *Version) error {
-	before, err := s.Get(ctx, h.head)
-	if err != nil {
-		return err
-	}
-	after, err := s.Get(ctx, v.Hash)
-	if err != nil {
-		return err
-	}
-	v.Operations = operationsBetween(before, after)
-	return nil
-}
-
-// operationsBetween returns accepted operations that turn one playbook into another with the same bullets, contents
-// and votes. A vote that was taken back counts as none.
-func operationsBetween(before, after *Playbook) []ace.Operation {
-	was := map[string]*Bullet{}
-	for i := range before.Bullets {
-		was[before.Bullets[i].ID] = &before.Bullets[i]
-	}
-	var ops []ace.Operation
-	add := func(kind ace.OperationType, b *Bullet, votes tally) {
-		ops = append(ops, ace.Operation{Type: kind, BulletID: b.ID, Section: b.Section, Content: b.Content,
-			Metadata: votes.metadata(), Outcome: ace.OutcomeAccepted})
-	}
-	for i := range after.Bullets {
-		b := &after.Bullets[i]
-		old, known := was[b.ID]
-		delete(was, b.ID)
-		if !known {
-			add(ace.OpAdd, b, b.counts())
-			continue
-		}
-		if old.Content != b.Content {
-			add(ace.OpUpdate, b, tally{})
-		}
-		votes := tally{max(b.Helpful-old.Helpful, 0), max(b.Harmful-old.Harmful, 0), max(b.Neutral-old.Neutral, 0)}
-		if votes != (tally{}) {
-			add(ace.OpTag, b, votes)
-		}
-	}
-	for i := range before.Bullets {
-		if b := &before.Bullets[i]; was[b.ID] != nil {
-			add(ace.OpRemove, b, tally{})
-		}
-	}
-	return ops
+	return cmp.Or(err, readErr)
 }
 
 // begin resets the history to the branch's first playbook and the history of that playbook.
@@ -211,7 +165,7 @@ func (s *Store) begin(ctx context.Context, h *History, x *branchLog, depth int) 
 		if err := s.begin(ctx, past, from, depth-1); err != nil {
 			return err
 		}
-		if err := from.each(ctx, 0, n, past.add); err != nil {
+		if err := s.fold(ctx, past, from, 0, n); err != nil {
 			return err
 		}
 	}
@@ -234,7 +188,10 @@ func (s *Store) begin(ctx context.Context, h *History, x *branchLog, depth int) 
 }
 
 // add folds one merge into the history.
-func (h *History) add(v *Version) {
+func (h *History) add(v *Version) { h.addImported(v, nil) }
+
+// addImported folds one version into the history. snapshot is the playbook of an imported version, nil for a merge.
+func (h *History) addImported(v *Version, snapshot *Playbook) {
 	h.totals.Merges++
 	h.head = v.Hash
 	by := v.Source
@@ -247,8 +204,29 @@ func (h *History) add(v *Version) {
 			h.totals.Refused++
 		}
 	}
+	if snapshot != nil {
+		h.settle(&by, snapshot)
+	}
 	h.size.add(v.Seq, v.At)
 	h.shrinks.add(&by, before, h.size.now)
+}
+
+// settle takes over the bullets of an imported version, whose operations do not tell every change: counters may have
+// decreased.
+func (h *History) settle(by *Source, book *Playbook) {
+	h.size.now = Size{}
+	for _, b := range book.Bullets {
+		l := h.lives[b.ID]
+		if l == nil || l.Gone {
+			l = &BulletHistory{Bullet: b, Added: by}
+			h.lives[b.ID] = l
+		}
+		if l.Bullet.counts() != b.counts() {
+			l.Counts = l.Counts.with(Count{by.Seq, b.Helpful, b.Harmful})
+		}
+		l.Bullet = b
+		h.size.count(&b, 1)
+	}
 }
 
 func (h *History) apply(by *Source, op *ace.Operation) {

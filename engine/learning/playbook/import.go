@@ -65,7 +65,7 @@ func (s *Store) Import(ctx context.Context, from *Store, name string) (versions 
 // importBooks copies the whole playbooks from which the versions of a branch are made, and the newest.
 func (s *Store) importBooks(ctx context.Context, from *Store, x *branchLog) error {
 	for n := range len(x.entries) + 1 {
-		if n%snapshotEvery != 0 && n != len(x.entries) {
+		if !x.whole(n) && n != len(x.entries) {
 			continue
 		}
 		book, err := from.Get(ctx, x.at(n))

@@ -24,6 +24,7 @@ type logHeader struct {
 	Branch string    `json:"branch"`
 	Start  string    `json:"start"`
 	At     time.Time `json:"at"`
+	Origin *Origin   `json:"imported,omitempty"`
 }
 
 // entry is one merge in a log.
@@ -32,6 +33,7 @@ type entry struct {
 	hash    string
 	deltaID string
 	time    time.Time
+	whole   bool // the playbook is stored whole, because it was imported
 }
 
 // branchLog is the index of a log: its complete lines, which end at size. A branchLog that the store
@@ -52,6 +54,9 @@ func (x *branchLog) at(n int) string {
 	return x.entries[n-1].hash
 }
 
+// whole reports whether the playbook after n merges is stored whole.
+func (x *branchLog) whole(n int) bool { return n%snapshotEvery == 0 || x.entries[n-1].whole }
+
 func (x *branchLog) head() string { return x.at(len(x.entries)) }
 
 // made returns the number of the first merge that produced a version from another one, or 0.
@@ -65,7 +70,8 @@ func (x *branchLog) made(hash string) int {
 }
 
 func (x *branchLog) describe() Branch {
-	d := Branch{Name: x.header.Branch, Start: x.header.Start, Head: x.head(), Versions: len(x.entries), At: x.header.At}
+	d := Branch{Name: x.header.Branch, Start: x.header.Start, Head: x.head(), Versions: len(x.entries),
+		At: x.header.At, Origin: x.header.Origin}
 	if d.Versions > 0 {
 		d.At = x.entries[d.Versions-1].time
 	}
@@ -199,10 +205,11 @@ func (x *branchLog) add(line []byte) error {
 		return nil
 	}
 	var v struct {
-		Hash    string    `json:"hash"`
-		Parent  string    `json:"parent"`
-		DeltaID string    `json:"delta_id"`
-		At      time.Time `json:"at"`
+		Hash     string    `json:"hash"`
+		Parent   string    `json:"parent"`
+		DeltaID  string    `json:"delta_id"`
+		At       time.Time `json:"at"`
+		Imported *struct{} `json:"imported"`
 	}
 	if err := json.Unmarshal(line, &v); err != nil {
 		return err
@@ -210,7 +217,7 @@ func (x *branchLog) add(line []byte) error {
 	if !validHash(v.Hash) || v.Parent != x.head() {
 		return errors.New("the version does not follow the previous line")
 	}
-	x.entries = append(x.entries, entry{x.size, v.Hash, v.DeltaID, v.At.UTC()})
+	x.entries = append(x.entries, entry{x.size, v.Hash, v.DeltaID, v.At.UTC(), v.Imported != nil})
 	return nil
 }
 

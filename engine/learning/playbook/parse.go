@@ -30,7 +30,8 @@ type Format string
 // Formats: FormatText is that of ace-agent/ace, FormatPlain the AppWorld variant without
 // counters, FormatSkillbook the JSON of kayba-ai/agentic-context-engine, FormatCanonical that
 // of [Playbook.Canonical], FormatList JSON with a list of bullets that have other fields, such as
-// helpful_count, FormatSections JSON with a list of bullets for each section.
+// helpful_count, FormatSections JSON with a list of bullets for each section, FormatBlock a marked block in a file
+// of instructions for agents, such as AGENTS.md or SKILL.md.
 const (
 	FormatText      Format = "text"
 	FormatPlain     Format = "plain-text"
@@ -38,6 +39,7 @@ const (
 	FormatCanonical Format = "canonical"
 	FormatList      Format = "bullet-list"
 	FormatSections  Format = "section-lists"
+	FormatBlock     Format = "agent-block"
 )
 
 // Report describes the parsing of a file. Renamed counts bullets that got a new ID, Skipped
@@ -51,6 +53,8 @@ type Report struct {
 	Warnings []string `json:"warnings,omitempty"`
 	More     int      `json:"more,omitempty"`
 	Losses   []Loss   `json:"losses,omitempty"`
+
+	repeated map[string]string // the repeated ID in the file, by the new ID of the bullet
 }
 
 func (r *Report) warn(format string, args ...any) {
@@ -67,7 +71,7 @@ func (r *Report) skip(format string, args ...any) {
 }
 
 // Parse reads a playbook in any known format: skillbook JSON of every generation, canonical
-// JSON, or text. Its errors name the line.
+// JSON, text, or the block of an export to agents. Its errors name the line.
 //
 // In a text, a bullet extends to the next bullet or header, so it may contain lines of code,
 // such as "# comment". If an ID is repeated, the first bullet keeps it and the others get new
@@ -79,6 +83,9 @@ func Parse(r io.Reader) (*Playbook, Report, error) {
 	}
 	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
 		return parseJSON(data)
+	}
+	if bytes.Contains(data, []byte("\n"+blockBegin)) || bytes.HasPrefix(data, []byte(blockBegin)) {
+		return parseBlock(data)
 	}
 	return parseText(data)
 }
@@ -119,6 +126,7 @@ func finish(drafts []draft, sections []string, nextID int, report *Report) *Play
 	p := &Playbook{Bullets: make([]Bullet, 0, len(drafts)), NextID: nextID}
 	first := make(map[string]string, len(drafts)) // position by ID
 	var withoutID []int
+	was := map[int]string{}
 	for _, d := range drafts {
 		d.Content = cleanContent(d.Content)
 		if d.Content == "" {
@@ -136,6 +144,9 @@ func finish(drafts []draft, sections []string, nextID int, report *Report) *Play
 			report.Renamed++
 			report.warn("%s: %.80q %s; the bullet gets a new ID", d.at, d.ID, problem)
 			withoutID = append(withoutID, len(p.Bullets))
+			if repeated {
+				was[len(p.Bullets)] = d.ID
+			}
 			d.ID = ""
 		}
 		p.Bullets = append(p.Bullets, d.Bullet)
@@ -144,6 +155,12 @@ func finish(drafts []draft, sections []string, nextID int, report *Report) *Play
 	for _, i := range withoutID {
 		p.Bullets[i].ID = formatID(Slug(p.Bullets[i].Section), p.NextID)
 		p.NextID++
+		if was[i] != "" {
+			if report.repeated == nil {
+				report.repeated = map[string]string{}
+			}
+			report.repeated[p.Bullets[i].ID] = was[i]
+		}
 	}
 	p.Bullets = grouped(p.Bullets, sections)
 	p.Sections = keptSections(p.Bullets, sections)

@@ -22,8 +22,8 @@ import (
 
 // ExperimentCommand returns the command experiment.
 func ExperimentCommand(a *cli.App) *cobra.Command {
-	return cli.Group(&cobra.Command{Use: "experiment", Short: "List, show and compare experiments"},
-		experimentListCommand(a), experimentShowCommand(a), experimentCompareCommand(a))
+	return cli.Group(&cobra.Command{Use: "experiment", Short: "List, show, compare and report experiments"},
+		experimentListCommand(a), experimentShowCommand(a), experimentCompareCommand(a), experimentReportCommand(a))
 }
 
 func experimentListCommand(a *cli.App) *cobra.Command {

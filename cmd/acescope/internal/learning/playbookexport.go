@@ -15,6 +15,8 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
+	"acescope/engine/ace"
+	"acescope/engine/learning/ablation"
 	"acescope/engine/learning/playbook"
 )
 
@@ -38,6 +40,8 @@ var exportTargets = []string{"json", "ace", "text", "skillbook", "skill", "claud
 type exportFlags struct {
 	to, format string
 	budget     int
+	ablation   string
+	minEffect  float64 // in percentage points
 }
 
 func exportCommand(a *cli.App) *cobra.Command {
@@ -75,6 +79,10 @@ func exportCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().StringVar(&f.format, "format", "", "the same as --to")
 	cmd.Flags().IntVar(&f.budget, "budget", 0,
 		"write only the most helpful bullets, of at most so many tokens (estimated as four bytes each; default all)")
+	cmd.Flags().Float64Var(&f.minEffect, "min-effect", 0,
+		"with --ablation, write only bullets whose measured effect is at least so many percentage points")
+	cmd.Flags().StringVar(&f.ablation, "ablation", "",
+		"leave out the bullets that this ablation of the version does not show to have --min-effect")
 	_ = cmd.Flags().MarkHidden("format") // it exists
 	return cmd
 }
@@ -90,6 +98,8 @@ func (f *exportFlags) check(cmd *cobra.Command) error {
 	switch {
 	case !slices.Contains(exportTargets, f.to):
 		return cli.UsageError("%s %s: must be one of %s", name, f.to, strings.Join(exportTargets, ", "))
+	case cmd.Flags().Changed("min-effect") && f.ablation == "":
+		return cli.UsageError("--min-effect: name the experiment of \"acescope playbook ablate\" with --ablation")
 	case cmd.Flags().Changed("budget") && f.budget < 1:
 		return cli.UsageError("--budget %d: must be above 0", f.budget)
 	}
@@ -103,6 +113,11 @@ func exportPlaybook(a *cli.App, ctx context.Context, name, path string, f export
 	}
 	reportFiles(a, r)
 	book := r.book
+	if f.ablation != "" {
+		if book, err = withEffect(a, ctx, r, f); err != nil {
+			return err
+		}
+	}
 	if f.budget > 0 {
 		book = book.Within(f.budget)
 	}
@@ -114,7 +129,7 @@ func exportPlaybook(a *cli.App, ctx context.Context, name, path string, f export
 		return cli.Report(a, line, "%s", line.Hash)
 	}
 	line.File, line.To = exportPath(path, f.to), f.to
-	data, losses, err := exported(book, r.name, line.File, f.to)
+	data, losses, err := exported(book, r.mark(f.budget), line.File, f.to)
 	if err != nil {
 		return err
 	}
@@ -129,6 +144,42 @@ func exportPlaybook(a *cli.App, ctx context.Context, name, path string, f export
 	}
 	return cli.Report(a, line, "%s: %s%s, version %.12s", line.File, cli.Numbered(int64(line.Bullets), "bullet"), omitted,
 		line.Hash)
+}
+
+// withEffect returns the bullets that an ablation of the version measured and that have the least effect. A bullet that
+// was never cited or not measured is left out.
+func withEffect(a *cli.App, ctx context.Context, r *playbookRef, f exportFlags) (*playbook.Playbook, error) {
+	e, done, err := a.OpenReadOnly(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	g, err := runs.ReadEvaluations(ctx, e, f.ablation)
+	switch {
+	case err != nil:
+		return nil, err
+	case g.Input.Ablation == nil:
+		return nil, cli.UsageError("--ablation %s: it is no ablation; start one with \"acescope playbook ablate\"", f.ablation)
+	case g.Input.PlaybookHash != r.hash:
+		return nil, cli.UsageError("--ablation %s: it measured version %.12s, not %s, which is %.12s", f.ablation,
+			g.Input.PlaybookHash, r.name, r.hash)
+	}
+	effects, _, err := g.Effects(ctx, e.Books, e.Artifacts.Get)
+	if err != nil {
+		return nil, err
+	}
+	book := *r.book
+	book.Bullets = slices.DeleteFunc(slices.Clone(book.Bullets), func(b playbook.Bullet) bool {
+		return !slices.ContainsFunc(effects, func(x ablation.Effect) bool {
+			return x.Kind == ace.TrialBullet && x.Name == b.ID && x.Difference != nil && 100**x.Difference >= f.minEffect
+		})
+	})
+	return &book, nil
+}
+
+// mark returns the mark of a block with this version.
+func (r *playbookRef) mark(budget int) playbook.Mark {
+	return playbook.Mark{Name: r.name, Branch: r.branch, Budget: budget}
 }
 
 // exportPath returns the file to write.
@@ -147,7 +198,7 @@ func exportPath(path, to string) string {
 }
 
 // exported returns the new content of a file, and what the form does not hold.
-func exported(book *playbook.Playbook, name, file, to string) (data []byte, losses []playbook.Loss, err error) {
+func exported(book *playbook.Playbook, m playbook.Mark, file, to string) (data []byte, losses []playbook.Loss, err error) {
 	var out bytes.Buffer
 	switch to {
 	case "json":
@@ -171,13 +222,13 @@ func exported(book *playbook.Playbook, name, file, to string) (data []byte, loss
 		if err != nil {
 			return nil, nil, err
 		}
-		data, err = playbook.WriteSkill(old, book, name, filepath.Base(folder))
+		data, err = playbook.WriteSkill(old, book, m, filepath.Base(folder))
 		if errors.Is(err, playbook.ErrNotOurs) {
 			err = cli.UsageError("%s: %w; remove it or select another folder", file, err)
 		}
 		return data, nil, err
 	}
-	data, err = playbook.WriteBlock(old, book, name)
+	data, err = playbook.WriteBlock(old, book, m)
 	if errors.Is(err, playbook.ErrBlock) {
 		err = cli.UsageError("%s: %w; remove the marks", file, err)
 	}

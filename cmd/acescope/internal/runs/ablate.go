@@ -171,7 +171,7 @@ func EffectsCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			defer done()
-			g, err := readEvaluations(cmd.Context(), e, args[0])
+			g, err := ReadEvaluations(cmd.Context(), e, args[0])
 			if err != nil {
 				return err
 			}
@@ -283,7 +283,7 @@ func prunedText(p ace.Pruned, in ace.Prune) string {
 
 // reportAblation writes the outcome of an ablation that was followed to its end.
 func reportAblation(a *cli.App, ctx context.Context, e *engine.Engine, in ace.ExperimentInput) error {
-	g, err := readEvaluations(ctx, e, ace.ExperimentWorkflowID(in.ExperimentID))
+	g, err := ReadEvaluations(ctx, e, ace.ExperimentWorkflowID(in.ExperimentID))
 	if err != nil {
 		return err
 	}

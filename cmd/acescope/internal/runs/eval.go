@@ -116,7 +116,7 @@ func showEvaluations(a *cli.App, ctx context.Context, name string, item int, all
 		return err
 	}
 	defer done()
-	g, err := readEvaluations(ctx, e, name)
+	g, err := ReadEvaluations(ctx, e, name)
 	switch {
 	case err != nil:
 		return err
@@ -133,8 +133,8 @@ func showEvaluations(a *cli.App, ctx context.Context, name string, item int, all
 	return p.Flush()
 }
 
-// readEvaluations reads the evaluations of an experiment.
-func readEvaluations(ctx context.Context, e *engine.Engine, name string) (*evaluations.Grid, error) {
+// ReadEvaluations reads the evaluations of an experiment.
+func ReadEvaluations(ctx context.Context, e *engine.Engine, name string) (*evaluations.Grid, error) {
 	run, err := runs.Resolve(ctx, e.Client, name)
 	if err != nil {
 		return nil, err

@@ -57,7 +57,15 @@ func FindPlaybook(s *playbook.Store, name string) (v PlaybookVersion, err error)
 // versionOf returns a version of a branch, the newest unless it is numbered.
 func versionOf(s *playbook.Store, d playbook.Branch, number string, numbered bool) (v PlaybookVersion, err error) {
 	v = PlaybookVersion{Branch: d.Name, Seq: d.Versions}
-	if numbered {
+	named := -1
+	if numbered && d.Origin != nil {
+		if named, err = s.Named(d.Name, number); err != nil {
+			return v, err
+		}
+	}
+	if named >= 0 {
+		v.Seq = named
+	} else if numbered {
 		if v.Seq, err = strconv.Atoi(strings.TrimPrefix(number, "v")); err != nil {
 			return v, cli.UsageError("%s@%s: after @, give a version number from 0 to %d", d.Name, number, d.Versions)
 		}
