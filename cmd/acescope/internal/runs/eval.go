@@ -85,7 +85,7 @@ type EvalVersionLine struct {
 	Type         string `json:"type"` // eval_version
 	ExperimentID string `json:"experiment_id"`
 	Version      int    `json:"version"` // its place in the list, from 0
-	ace.EvalResult
+	cli.EvalLine
 	Best bool `json:"best,omitempty"`
 	// Since compares it with the version before, nil for the first.
 	Since *experiments.Paired `json:"since_previous,omitempty"`
@@ -164,7 +164,8 @@ func (p *evalPage) versions() {
 		if i > 0 {
 			since = experiments.Between(p.Versions[i-1].EvalResult, v.EvalResult)
 		}
-		p.Line(EvalVersionLine{"eval_version", p.Input.ExperimentID, i, v.EvalResult, i == best, since},
+		line := cli.EvalLine{EvalResult: v.EvalResult, AccuracyLimits: cli.LimitsOf(v.Correct, v.Labeled())}
+		p.Line(EvalVersionLine{"eval_version", p.Input.ExperimentID, i, line, i == best, since},
 			"%3d  %-22s %.12s  %d of %d correct%s  %s%s", i, evaluations.When(v.EvalResult), v.Playbook, v.Correct,
 			v.Labeled(), accuracyText(v.Correct, v.Labeled(), v.Score), v.Usage.Cost(), mark)
 		if since != nil && !p.JSON {
