@@ -32,6 +32,7 @@ type ProviderConfig struct {
 	KeyFile string // file with the key
 	Dir     string // root of the tool read_file
 	Tokens  int64  // maximum of an answer
+	Rate    int    // maximum of requests per minute; 0 for none
 }
 
 // knownProviders returns the model servers that need no configuration.
@@ -99,6 +100,7 @@ func Servers(own []ProviderConfig, getenv func(string) string) []ProviderConfig 
 		c.KeyFile = o.KeyFile
 		c.Dir = o.Dir
 		c.Tokens = o.Tokens
+		c.Rate = o.Rate
 	}
 	return all
 }
@@ -107,7 +109,7 @@ func provider(c ProviderConfig, prices *price.Prices, getenv func(string) string
 	key, how, missing := c.key(getenv)
 	at := llm.AddressOf(c.BaseURL)
 	o := llm.Options{Name: c.Name, Model: c.Model, MaxTokens: c.Tokens, Prices: prices,
-		Dir: expandHome(c.Dir, getenv), Missing: missing}
+		Dir: expandHome(c.Dir, getenv), Missing: missing, PerMinute: c.Rate, Seeds: c.Kind != "anthropic"}
 	server := llm.Server{Name: c.Name, BaseURL: c.BaseURL, Key: key, KeyHint: how}
 	what, completer := "OpenAI-compatible server", openai.New(server)
 	if c.Kind == "anthropic" {

@@ -155,6 +155,7 @@ func (s *ExperimentState) addTrials(r *PlanTrialsResult) {
 
 // addTried counts answers of trials.
 func (s *ExperimentState) addTried(r *EvaluateResult) {
+	s.shareSpent = s.shareSpent || r.Stopped
 	s.changeAblation(func(p *AblationProgress) {
 		round := p.Round()
 		if round == nil {

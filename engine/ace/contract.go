@@ -121,6 +121,10 @@ type TaskInput struct {
 	IdleMS int64 `json:"idle_ms,omitempty"`
 	// Revision is the revision of the contract that the starter asks the run to follow; see [Revision].
 	Revision int `json:"revision,omitempty"`
+	Protocol
+	// Budget bounds the usage of the run, nil if nothing does. A step does not start when it is spent: the run then
+	// completes without it.
+	Budget *Budget `json:"budget,omitempty"`
 	// Carried is the state that an observed run carries over when it continues as new.
 	Carried *Carried `json:"carried,omitempty"`
 }
@@ -240,6 +244,9 @@ type TaskContext struct {
 	Model        string       `json:"model"`
 	SkillsConfig SkillsConfig `json:"skills_config"`
 	PaceMS       int64        `json:"pace_ms,omitempty"`
+	Sampling
+	// Budget is what the step may spend. A provider that sends requests itself checks it before each one.
+	Budget *Budget `json:"budget,omitempty"`
 }
 
 // GeneratorResult is the result of [ActivityGenerator]. Program is the plan in the provider's
@@ -309,6 +316,10 @@ type ReflectorInput struct {
 	Answer    string          `json:"answer"`
 	Label     *string         `json:"label,omitempty"`
 	Grader    string          `json:"grader,omitempty"`
+	// HideLabel keeps the label from the provider, which gets Correct and Score instead.
+	HideLabel bool     `json:"hide_label,omitempty"`
+	Correct   *bool    `json:"correct,omitempty"`
+	Score     *float64 `json:"score,omitempty"`
 }
 
 // BulletTag is the reflector's rating of one bullet: helpful, harmful or neutral.
@@ -427,11 +438,16 @@ type TaskResult struct {
 	Bullets      int        `json:"bullets"`         // in that playbook
 	Seq          int        `json:"seq,omitempty"`   // of that playbook in its branch
 	Index        int        `json:"index,omitempty"` // of the task in its data set
-	Summary      Summary    `json:"summary"`
+	// Stopped says why steps were not executed, "" if all were.
+	Stopped string  `json:"stopped,omitempty"`
+	Summary Summary `json:"summary"`
 }
 
 // Graded returns the verdict on the answer. A result without one has no label unless it was graded.
 func (r *TaskResult) Graded() Verdict { return cmp.Or(r.Verdict, VerdictOf(false, r.Correct)) }
+
+// Counts reports whether an experiment counts the task: its budget did not end it before the verdict.
+func (r *TaskResult) Counts() bool { return r.Stopped == "" || r.Correct != nil }
 
 // ModelUsage is usage by the name of the model.
 type ModelUsage map[string]Usage

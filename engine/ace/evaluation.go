@@ -18,11 +18,21 @@ type EvaluateInput struct {
 	Grader  string            `json:"grader,omitempty"` // see TaskInput
 	// Trials, if set, is an artifact with a list of [Trial]: From and Count then are of the items of all trials.
 	Trials *Ref `json:"trials,omitempty"`
+	// Models overrides Task.Model for single steps.
+	Models map[string]string `json:"models,omitempty"`
+	// NoSkills leaves out the skills phase.
+	NoSkills bool `json:"no_skills,omitempty"`
+	// Task.Budget bounds the usage of all items. Those that would exceed it are not answered.
 }
 
 // ProviderOf returns the provider of a step.
 func (in EvaluateInput) ProviderOf(step Phase) string {
 	return cmp.Or(in.Steps[string(step)], in.Task.Provider)
+}
+
+// ModelOf returns the model of a step.
+func (in EvaluateInput) ModelOf(step Phase) string {
+	return cmp.Or(in.Models[string(step)], in.Task.Model)
 }
 
 // EvaluateResult is the result of [ActivityEvaluate]. Wrong lists the 0-based indexes of the
@@ -37,6 +47,8 @@ type EvaluateResult struct {
 	Score float64 `json:"score,omitempty"`
 	// Items is an artifact with an [EvalItem] per task, as JSON lines; nil from workers that keep none.
 	Items *Ref `json:"items,omitempty"`
+	// Stopped is set if the budget was spent before every task was answered.
+	Stopped bool `json:"stopped,omitempty"`
 }
 
 // MaxWrong bounds [EvalResult.Wrong].
@@ -58,6 +70,8 @@ type EvalResult struct {
 	Usage     Usage `json:"usage"`
 	// Score is the sum of the scores of the answers, 0 unless the experiment names a grader.
 	Score float64 `json:"score,omitempty"`
+	// Incomplete is set if the budget was spent before every task was answered. It is compared with no other one.
+	Incomplete bool `json:"incomplete,omitempty"`
 }
 
 // Labeled returns the number of tasks that Accuracy covers.
@@ -129,7 +143,12 @@ func (s *ExperimentState) addEvaluated(r *EvaluateResult) {
 	t.Usage = t.Usage.Add(r.Usage)
 	t.Usage.CostUSD = dollars(cost)
 	t.Wrong = append(t.Wrong, r.Wrong...)
-	if t.Tasks < s.Input.EvalTasks || r.Tasks == 0 {
+	s.spend(r.Usage)
+	listed := t.Incomplete
+	s.shareSpent = s.shareSpent || r.Stopped
+	t.Incomplete = t.Tasks > 0 && t.Tasks < s.Input.EvalTasks &&
+		(s.shareSpent || s.Input.Limits().Spent(s.Progress.Usage) != "")
+	if !t.Incomplete && (t.Tasks < s.Input.EvalTasks || r.Tasks == 0) {
 		return
 	}
 	if labeled := t.Labeled(); labeled > 0 {
@@ -137,12 +156,19 @@ func (s *ExperimentState) addEvaluated(r *EvaluateResult) {
 	}
 	slices.Sort(t.Wrong)
 	t.Wrong = t.Wrong[:min(len(t.Wrong), MaxWrong)]
-	s.Progress.Eval = append(slices.Clone(s.Progress.Eval), *t)
+	s.Progress.Eval = slices.Clone(s.Progress.Eval)
+	if listed {
+		s.Progress.Eval = s.Progress.Eval[:len(s.Progress.Eval)-1]
+	}
+	s.Progress.Eval = append(s.Progress.Eval, *t)
+	if t.Incomplete { // other parts may follow
+		s.Progress.Eval[len(s.Progress.Eval)-1].Wrong = slices.Clone(t.Wrong)
+		return
+	}
 	wanted := s.Input.KeepBest || s.Input.Patience > 0
 	if best := s.Progress.Best; wanted && t.Labeled() > 0 && (best == nil || t.Accuracy > best.Accuracy) {
 		s.Progress.Best = &Best{Evaluation: len(s.Progress.Eval) - 1, Playbook: t.Playbook, Accuracy: t.Accuracy}
 	}
-	s.spend(t.Usage)
 	s.partial = EvalResult{}
 }
 
@@ -206,7 +232,7 @@ func (s *ExperimentState) Summary() Summary {
 		u.CostUSD = dollars(cost)
 	}
 	if u != (Usage{}) {
-		sum.Metered = &ModelUsage{s.Input.Model: u}
+		sum.Metered = &ModelUsage{cmp.Or(s.Input.Models[string(PhaseGenerator)], s.Input.Model): u}
 	}
 	return sum
 }

@@ -52,6 +52,10 @@ type ExperimentInput struct {
 	Shuffle *Shuffle `json:"shuffle,omitempty"`
 	// Ablation measures the bullets of PlaybookHash on Eval. Epochs must be 0.
 	Ablation *Ablation `json:"ablation,omitempty"`
+	Protocol
+	// MaxCostUSD and MaxTokens bound the usage of its tasks and evaluations; 0 is no bound.
+	MaxCostUSD float64 `json:"max_cost_usd,omitempty"`
+	MaxTokens  int64   `json:"max_tokens,omitempty"`
 	// Progress is set if the workflow continued as new.
 	Progress *ExperimentProgress `json:"progress,omitempty"`
 }
@@ -210,6 +214,8 @@ type ExperimentState struct {
 	nano    int64 // Progress.Usage.CostUSD in billionths, because a sum of floats depends on their order
 	headed  bool  // the branch's head is known
 	partial EvalResult
+	// shareSpent is set if a task or evaluation spent its share of the budget.
+	shareSpent bool
 }
 
 // Apply folds one fact into the state. It never modifies a slice of Progress in place, so copies
@@ -223,6 +229,9 @@ func (s *ExperimentState) Apply(f ExperimentFact) {
 	case f.Failed != nil:
 		if f.Failed.Kind != Canceled {
 			s.count(-1, "")
+		}
+		if f.Failed.Usage != nil {
+			s.spend(*f.Failed.Usage)
 		}
 	case f.Evaluated != nil:
 		s.addEvaluated(f.Evaluated)
@@ -302,7 +311,10 @@ func newEpoch(epoch, tasks int) EpochResult {
 
 func (s *ExperimentState) completed(r *TaskResult) {
 	p := &s.Progress
-	s.count(r.Index, r.Graded())
+	s.shareSpent = s.shareSpent || r.Stopped != ""
+	if r.Counts() {
+		s.count(r.Index, r.Graded())
+	}
 	if n := len(p.Epochs); n > 0 && r.Score != nil {
 		p.Epochs[n-1].Score = AddScores(p.Epochs[n-1].Score, *r.Score) // count made a copy
 	}
@@ -401,6 +413,8 @@ func (s *ExperimentState) advance() {
 	p := &s.Progress
 	finished := p.Done() >= p.TotalTasks || p.Stopped != ""
 	switch {
+	case s.needsMore(finished) && s.stopForBudget():
+		s.finish()
 	case s.evaluationIsDue(finished):
 		p.Stage = StageEvaluating
 	case s.ablating():
@@ -417,6 +431,12 @@ func (s *ExperimentState) advance() {
 	default:
 		s.finish()
 	}
+}
+
+// needsMore reports whether the experiment would ask its models again.
+func (s *ExperimentState) needsMore(finished bool) bool {
+	return s.partial.Incomplete || !finished || s.Progress.Epoch < s.Progress.TotalEpochs ||
+		s.evaluationIsDue(finished) || s.ablating()
 }
 
 func (s *ExperimentState) finish() {

@@ -49,6 +49,8 @@ type Failure struct {
 	Message string `json:"message"`
 	// Calls is the record of the requests of a step that failed, if it asked a model.
 	Calls *CallLog `json:"model_calls,omitempty"`
+	// Usage is that of a failed task of an experiment with a budget.
+	Usage *Usage `json:"usage,omitempty"`
 }
 
 // Failure types of the fold.

@@ -15,6 +15,8 @@ type CallLog struct {
 	Requests int `json:"requests"` // that are in the record
 	// Omitted counts the requests that are not in the record, because it would be larger than MaxCallLog.
 	Omitted int `json:"omitted,omitempty"`
+	// Usage is the sum over all requests of a step that failed; the result of a step has it otherwise.
+	Usage *Usage `json:"usage,omitempty"`
 }
 
 // MaxCallLog bounds the record of one phase, in bytes without the texts that it refers to.
@@ -44,6 +46,7 @@ type ModelRequest struct {
 	Messages  []ModelMessage `json:"messages"`
 	Tools     []ModelTool    `json:"tools,omitempty"`
 	MaxTokens int64          `json:"max_tokens,omitempty"`
+	Sampling
 }
 
 // ModelText is a text, or the artifact that holds it.

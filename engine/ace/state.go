@@ -73,6 +73,7 @@ type State struct {
 	Usage           Usage
 	Failure         *Failure
 	CancelRequested bool
+	Stopped         string   // why steps were not executed, "" if all were
 	Reported        Status   // as the run itself will close; Running before it knows
 	ClosedAs        Status   // as the server closed the run, "" while it is open
 	Unread          []string // what of the input could not be read
@@ -137,7 +138,11 @@ func (s *State) addSteps() {
 	s.PlaybookBefore = s.Input.PlaybookHash
 	s.Steps = make([]StepState, 0, len(Steps()))
 	for _, p := range Steps() {
-		s.Steps = append(s.Steps, StepState{Phase: p, Status: StatusPending})
+		status := StatusPending
+		if p == PhaseSkills && s.Input.NoSkills {
+			status = StatusNotReached
+		}
+		s.Steps = append(s.Steps, StepState{Phase: p, Status: status})
 	}
 }
 
@@ -178,7 +183,10 @@ func (s *State) complete(f Fact) {
 	if s.Phase == PhaseDone || slices.Index(Steps(), f.Step) < slices.Index(Steps(), s.Phase) {
 		return // of another program, which has begun a later step
 	}
-	s.enter(f.Step.next())
+	s.enter(s.Input.after(f.Step))
+	if why := s.Input.Budget.Spent(s.Usage); why != "" && asksModel(s.Phase) && !s.Input.Fork.Reuses(s.Phase) {
+		s.stop(why)
+	}
 	if s.Phase == PhaseDone {
 		s.Reported = Completed
 	}
@@ -255,16 +263,24 @@ func (r *GeneratorResult) usage() *Usage {
 }
 
 func (s *State) fail(p Phase, f Failure) {
-	s.Failure, s.Reported = &f, f.Kind
 	st := s.step(p)
-	if st == nil {
+	if st != nil {
+		st.Status = StatusFailed
+		st.Calls = f.Calls
+		if f.Kind == Canceled {
+			st.Status = StatusCanceled
+		}
+		if f.Calls != nil && f.Calls.Usage != nil {
+			st.Usage = f.Calls.Usage
+			s.Usage = s.Usage.Add(*st.Usage)
+		}
+	}
+	if f.Type == TypeBudget && s.Input.Budget != nil {
+		st.Status = StatusUnfinished
+		s.stop(f.Message)
 		return
 	}
-	st.Status = StatusFailed
-	st.Calls = f.Calls
-	if f.Kind == Canceled {
-		st.Status = StatusCanceled
-	}
+	s.Failure, s.Reported = &f, f.Kind
 }
 
 // Status returns the server's record of the run: Running until it is closed.
@@ -365,16 +381,18 @@ func (s *State) Summary() Summary {
 
 // metered returns the usage of the steps that no agent's CLI executed.
 func (s *State) metered() *ModelUsage {
-	var sum Usage
+	sums := ModelUsage{}
 	for _, st := range s.Steps {
-		if st.Usage != nil && !st.Reused && !IsAgent(s.Input.Source) && !IsAgent(s.Input.ProviderOf(st.Phase)) {
-			sum = sum.Add(*st.Usage)
+		if st.Usage != nil && *st.Usage != (Usage{}) && !st.Reused && !IsAgent(s.Input.Source) &&
+			!IsAgent(s.Input.ProviderOf(st.Phase)) {
+			model := s.Input.ModelOf(st.Phase)
+			sums[model] = sums[model].Add(*st.Usage)
 		}
 	}
-	if sum == (Usage{}) {
+	if len(sums) == 0 {
 		return nil
 	}
-	return &ModelUsage{s.Input.Model: sum}
+	return &sums
 }
 
 // Result returns the result of the workflow.
@@ -383,7 +401,7 @@ func (s *State) Result() TaskResult {
 		TaskID: s.Input.TaskID, ExitStatus: s.ExitStatus(), Answer: s.Answer, Correct: s.Correct, Score: s.Score,
 		Verdict:      s.Verdict(),
 		PlaybookHash: s.PlaybookAfter, Bullets: s.Bullets, Seq: s.PlaybookSeq,
-		Index: s.Input.Index, Summary: s.Summary(),
+		Index: s.Input.Index, Stopped: s.Stopped, Summary: s.Summary(),
 	}
 }
 
@@ -413,6 +431,7 @@ type PhaseAnswer struct {
 	Score           *float64    `json:"score,omitempty"` // see ReflectorResult
 	Usage           Usage       `json:"usage"`
 	Failure         *Failure    `json:"failure,omitempty"`
+	Stopped         string      `json:"stopped,omitempty"` // see TaskResult
 	// Unread says what of the input could not be read.
 	Unread []string `json:"unread,omitempty"`
 }
@@ -467,7 +486,7 @@ func (s *State) CurrentPhase() PhaseAnswer {
 	return PhaseAnswer{
 		Phase: s.Phase, Status: s.Reported, Verdict: s.Verdict(), CancelRequested: s.CancelRequested,
 		Steps: s.expectedSteps(), Answer: s.Answer, Correct: s.Correct, Score: s.Score,
-		Usage: s.Usage, Failure: s.Failure, Unread: s.Unread,
+		Usage: s.Usage, Failure: s.Failure, Stopped: s.Stopped, Unread: s.Unread,
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/learning/grade"
+	"acescope/engine/learning/model"
 )
 
 // evaluation is what an evaluation has done so far.
@@ -48,13 +49,18 @@ func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Ev
 	var latest atomic.Value // for the heartbeats
 	latest.Store(done.items)
 	defer heartbeat(ctx, latest.Load)()
+	budget := in.Task.Budget
 	for done.total.Tasks < in.Count {
 		jobs, err := a.jobs(ctx, in, in.From+done.total.Tasks, in.Count-done.total.Tasks)
 		if err != nil {
 			return done.total, stored(err)
 		}
 		for _, next := range jobs {
+			in.Task.Budget = budget.Less(done.total.Usage)
 			item, err := a.evaluateTask(ctx, in, next)
+			if model.KindOf(err) == model.BudgetSpent {
+				return a.stopEvaluation(ctx, done, j, item.Usage)
+			}
 			if err == nil {
 				err = j.add(item)
 			}
@@ -70,6 +76,21 @@ func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Ev
 		j.remove()
 	}
 	return done.total, err
+}
+
+// stopEvaluation ends an evaluation whose budget is spent. u is the usage of the unfinished item, or nil.
+func (a *Activities) stopEvaluation(
+	ctx context.Context, done evaluation, j *journal, u *ace.Usage,
+) (r ace.EvaluateResult, err error) {
+	r = done.total
+	r.Stopped = true
+	if u != nil {
+		r.Usage = r.Usage.Add(*u)
+	}
+	if r.Items, err = a.storeItems(ctx, done.items); err == nil {
+		j.remove()
+	}
+	return r, err
 }
 
 // add counts an item. It does not change the items of copies.
@@ -109,12 +130,26 @@ func (a *Activities) storeItems(ctx context.Context, items []ace.EvalItem) (*ace
 	return &ref, stored(err)
 }
 
-// evaluateTask answers a task.
+// spend adds the usage of a phase to an item.
+func spend(item *ace.EvalItem, u *ace.Usage) {
+	switch {
+	case u == nil:
+	case item.Usage == nil:
+		item.Usage = u
+	default:
+		item.Usage = new(item.Usage.Add(*u))
+	}
+}
+
+// evaluateTask answers a task. With an error, the item has the usage so far.
 func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, j job) (ace.EvalItem, error) {
 	t := j.task
 	item := ace.EvalItem{Index: t.Index, Label: t.Label, Trial: j.trial}
 	if err := ctx.Err(); err != nil {
 		return item, err
+	}
+	if why := in.Task.Budget.Spent(ace.Usage{}); why != "" {
+		return item, model.Errorf(model.BudgetSpent, "%s", why)
 	}
 	begun := time.Now()
 	ctx, recorder := a.recording(ctx)
@@ -125,26 +160,36 @@ func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, j j
 	}
 	about.PlaybookHash = j.playbook
 	about.Provider = in.ProviderOf(ace.PhaseGenerator)
+	about.Model = in.ModelOf(ace.PhaseGenerator)
 	s, err := a.prepare(ctx, about, t.Prompt, t.PromptRef)
 	if err != nil {
 		return item, err
 	}
 	g, err := s.provider.Generate(ctx, ace.GeneratorInput{Task: about, Prompt: s.prompt}, s.book)
+	spend(&item, g.Usage)
 	if err != nil {
 		return item, err
 	}
-	about.Provider = in.ProviderOf(ace.PhaseSkills)
-	provider, err := a.provider(about.Provider)
-	if err != nil {
-		return item, err
+	if item.Usage != nil {
+		about.Budget = in.Task.Budget.Less(*item.Usage)
 	}
 	tools := &toolbox{config: about.SkillsConfig, artifacts: a.Artifacts, secrets: a.secrets}
-	k, err := provider.Skills(ctx, ace.SkillsInput{Task: about, Prompt: s.prompt, Plan: g.Plan, Program: g.Program,
-		BulletIDs: g.BulletIDs, Answer: g.Answer}, s.book, tools)
-	if err != nil {
-		return item, err
+	item.Answer = g.Answer
+	if !in.NoSkills {
+		about.Provider = in.ProviderOf(ace.PhaseSkills)
+		about.Model = in.ModelOf(ace.PhaseSkills)
+		provider, err := a.provider(about.Provider)
+		if err != nil {
+			return item, err
+		}
+		k, err := provider.Skills(ctx, ace.SkillsInput{Task: about, Prompt: s.prompt, Plan: g.Plan, Program: g.Program,
+			BulletIDs: g.BulletIDs, Answer: g.Answer}, s.book, tools)
+		spend(&item, k.Usage)
+		if err != nil {
+			return item, err
+		}
+		item.Answer = cmp.Or(k.Answer, g.Answer)
 	}
-	item.Answer = cmp.Or(k.Answer, g.Answer)
 	item.Correct, item.Score, err = grade.Verdict(ace.ReflectorInput{Answer: item.Answer, Label: t.Label,
 		Grader: in.Grader})
 	if err != nil {
@@ -156,15 +201,6 @@ func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, j j
 		call.Args = ace.Preview(call.Args)
 		call.Result = ace.Preview(call.Result)
 		item.ToolCalls = append(item.ToolCalls, call)
-	}
-	for _, u := range []*ace.Usage{g.Usage, k.Usage} {
-		switch {
-		case u == nil:
-		case item.Usage == nil:
-			item.Usage = u
-		default:
-			item.Usage = new(item.Usage.Add(*u))
-		}
 	}
 	item.DurationMS = millis(time.Since(begun))
 	item.Calls = a.store(ctx, recorder)

@@ -27,6 +27,7 @@ type counting struct {
 	model.Provider
 	asked  int
 	failAt int // the call that fails; 0 for none
+	budget *ace.Budget
 }
 
 func (c *counting) Name() string { return "counting" }
@@ -67,7 +68,7 @@ func (c *counting) evaluate(
 	if reported != nil {
 		e.SetHeartbeatDetails(reported)
 	}
-	in := ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"}, Dataset: set, Count: 3}
+	in := ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting", Budget: c.budget}, Dataset: set, Count: 3}
 	v, err := e.ExecuteActivity(a.evaluate, in)
 	if err != nil {
 		return r, nil, err
@@ -100,6 +101,17 @@ func TestEvaluateResumes(t *testing.T) {
 	}
 	if len(items) != 3 || items[2].Index != 2 || items[2].Answer != "1" || !*items[2].Correct || *items[2].Label != "1" {
 		t.Errorf("%+v", items)
+	}
+}
+
+// An evaluation starts no item when its budget is spent, and keeps the items before.
+func TestEvaluateBudget(t *testing.T) {
+	for tokens, want := range map[int64]int{2: 2, 3: 3, -1: 0} {
+		c := &counting{budget: &ace.Budget{Tokens: tokens}}
+		r, items, err := c.evaluate(t, t.TempDir(), nil)
+		if err != nil || c.asked != want || r.Tasks != want || len(items) != want || r.Stopped != (want < 3) {
+			t.Errorf("%d tokens: asked %d times, %d items: %+v, %v", tokens, c.asked, len(items), r, err)
+		}
 	}
 }
 

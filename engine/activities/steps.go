@@ -15,6 +15,7 @@ import (
 	"acescope/engine/ace/calls"
 	"acescope/engine/agents/observe/batch"
 	"acescope/engine/learning/dataset"
+	"acescope/engine/learning/grade"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
 )
@@ -60,7 +61,16 @@ func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (r ac
 	defer heartbeat(ctx)()
 	r.Time, r.Calls, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
 		in.Prompt = s.prompt
-		r, err = s.provider.Reflect(ctx, in, s.book)
+		if in.HideLabel {
+			if in.Correct, in.Score, err = grade.Verdict(in); err != nil {
+				return err
+			}
+			in.Label = nil
+		}
+		if r, err = s.provider.Reflect(ctx, in, s.book); in.HideLabel {
+			r.Correct = in.Correct
+			r.Score = in.Score
+		}
 		return err
 	})
 	return redacted(a, r), err
@@ -89,6 +99,9 @@ func (a *Activities) runStep(ctx context.Context, t ace.TaskContext, prompt stri
 	s.provider = provider
 	err = call(ctx, s)
 	log := a.store(ctx, recorder)
+	if err != nil && log != nil {
+		log.Usage = recorder.Usage()
+	}
 	return watch.stop(ctx, t.PaceMS), log, a.stepError(ctx, err, log)
 }
 

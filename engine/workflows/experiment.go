@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -32,9 +33,10 @@ const (
 type experiment struct {
 	in       ace.ExperimentInput
 	state    ace.ExperimentState
-	stage    string // the search attribute
-	open     int    // open tasks
-	failures int    // in a row
+	stage    string        // the search attribute
+	open     int           // open tasks
+	reserved []*ace.Budget // of the open tasks, if the experiment has one
+	failures int           // in a row
 }
 
 // Experiment is the workflow of an experiment: a data set over epochs (offline) or windows
@@ -174,10 +176,10 @@ func (x *experiment) runAll(ctx workflow.Context, epoch int, tasks []ace.Task) e
 	selector := workflow.NewSelector(ctx)
 	frozen := x.state.Progress.After
 	for _, t := range tasks {
-		for x.open >= x.in.Parallel {
+		for x.open >= x.in.Parallel || x.open > 0 && x.left().Spent(ace.Usage{}) != "" {
 			selector.Select(ctx)
 		}
-		if x.stop(ctx) != nil {
+		if x.stop(ctx) != nil || x.state.Progress.Stopped != "" {
 			break
 		}
 		playbook := x.state.Progress.After
@@ -203,15 +205,23 @@ func (x *experiment) stop(ctx workflow.Context) error {
 	return nil
 }
 
+// left returns the budget of the next task: its share of what the open tasks leave, or nil.
+func (x *experiment) left() *ace.Budget { return x.state.Left(x.in.Parallel-x.open, x.reserved) }
+
 func (x *experiment) start(ctx workflow.Context, selector workflow.Selector, in ace.TaskInput) {
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID:            ace.WorkflowID(in.TaskID),
 		WaitForCancellation:   true,
 		TypedSearchAttributes: searchattr.Task(in),
 	})
+	in.Budget = x.left()
 	x.open++
+	if in.Budget != nil {
+		x.reserved = append(x.reserved, in.Budget)
+	}
 	selector.AddFuture(workflow.ExecuteChildWorkflow(ctx, ace.TaskWorkflow, in), func(f workflow.Future) {
 		x.open--
+		x.reserved = slices.DeleteFunc(x.reserved, func(b *ace.Budget) bool { return b == in.Budget })
 		var result ace.TaskResult
 		x.count(&result, f.Get(ctx, &result))
 	})
@@ -233,6 +243,7 @@ func (x *experiment) taskInput(epoch int, t ace.Task, playbook string) ace.TaskI
 		ExperimentID: x.in.ExperimentID, DatasetID: x.in.DatasetID, Provider: x.in.Provider,
 		Model: x.in.Model, Steps: x.in.Steps, Branch: x.in.ExperimentID, Epoch: epoch, Index: t.Index,
 		PaceMS: x.in.PaceMS, Revision: revision, Grader: x.in.Grader,
+		Protocol: x.in.Protocol,
 	}
 }
 
@@ -252,7 +263,7 @@ func (x *experiment) count(r *ace.TaskResult, err error) {
 
 // evaluate measures the playbook on the evaluation data set without learning from it.
 func (x *experiment) evaluate(ctx workflow.Context) error {
-	for from := 0; from < x.in.EvalTasks; from += x.in.Parallel * evalChunk {
+	for from := 0; from < x.in.EvalTasks && x.state.Progress.Stopped == ""; from += x.in.Parallel * evalChunk {
 		if err := x.answer(ctx, nil, from, x.in.EvalTasks); err != nil {
 			return err
 		}
@@ -284,7 +295,8 @@ func (x *experiment) ablate(ctx workflow.Context) error {
 func (x *experiment) answer(ctx workflow.Context, trials *ace.Ref, from, end int) error {
 	options := withOptions(ctx, ace.ActivityEvaluate, x.in.Provider)
 	in := ace.EvaluateInput{Task: x.taskContext(ctx), Steps: x.in.Steps, Dataset: *x.in.Eval, Grader: x.in.Grader,
-		Trials: trials}
+		Models: x.in.Models, NoSkills: x.in.NoSkills, Trials: trials}
+	in.Task.Budget = x.state.Left(min(x.in.Parallel, (end-from+evalChunk-1)/evalChunk), nil)
 	var futures []workflow.Future
 	for ; len(futures) < x.in.Parallel && from < end; from += evalChunk {
 		in.From = from
@@ -306,7 +318,7 @@ func (x *experiment) taskContext(ctx workflow.Context) ace.TaskContext {
 	return ace.TaskContext{
 		TaskID: x.in.ExperimentID, WorkflowID: run.ID, RunID: run.RunID, ExperimentID: x.in.ExperimentID,
 		PlaybookHash: x.state.Progress.After, Provider: x.in.Provider, Model: x.in.Model,
-		SkillsConfig: x.in.SkillsConfig,
+		SkillsConfig: x.in.SkillsConfig, Sampling: x.in.Sampling,
 	}
 }
 

@@ -63,7 +63,17 @@ func Task(ctx workflow.Context, in ace.TaskInput) (ace.TaskResult, error) {
 	if finishErr := t.finish(ctx); err == nil {
 		err = finishErr
 	}
+	if err != nil && in.Budget != nil && ctx.Err() == nil {
+		err = withUsage(err, t.state.Usage)
+	}
 	return t.state.Result(), err
+}
+
+// withUsage returns the error of a failed run with its usage, which counts against the budget of its experiment.
+func withUsage(err error, u ace.Usage) error {
+	f := history.FailureFrom(err)
+	return temporal.NewApplicationErrorWithOptions(f.Message, f.Type,
+		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{ace.Failure{Usage: &u}}})
 }
 
 func (t *task) apply(f ace.Fact) { t.state.Apply(f) }
@@ -135,6 +145,9 @@ func (t *task) step(ctx workflow.Context, in ace.TaskInput, step ace.Phase) erro
 	err := workflow.ExecuteActivity(withOptions(ctx, activity, in.ProviderOf(step)), activity, input).Get(ctx, &raw)
 	if err != nil {
 		t.apply(ace.StepFailed(step, history.FailureFrom(err)))
+		if t.state.Stopped != "" {
+			return nil
+		}
 		return err
 	}
 	fact := ace.StepCompleted(step, history.PayloadJSON(raw.Payload()))
@@ -202,8 +215,8 @@ func (t *task) input(ctx workflow.Context, in ace.TaskInput, step ace.Phase) any
 	run := workflow.GetInfo(ctx).WorkflowExecution
 	about := ace.TaskContext{
 		TaskID: in.TaskID, WorkflowID: run.ID, RunID: run.RunID, ExperimentID: in.ExperimentID,
-		PlaybookHash: in.PlaybookHash, Provider: in.ProviderOf(step), Model: in.Model,
-		SkillsConfig: in.SkillsConfig, PaceMS: in.PaceMS,
+		PlaybookHash: in.PlaybookHash, Provider: in.ProviderOf(step), Model: in.ModelOf(step),
+		SkillsConfig: in.SkillsConfig, PaceMS: in.PaceMS, Sampling: in.Sampling, Budget: in.Budget.Less(t.state.Usage),
 	}
 	plan := t.generated
 	switch step {
@@ -215,7 +228,7 @@ func (t *task) input(ctx workflow.Context, in ace.TaskInput, step ace.Phase) any
 	case ace.PhaseReflector:
 		return ace.ReflectorInput{Task: about, Prompt: in.Prompt, PromptRef: in.PromptRef, Plan: plan.Plan,
 			Program: plan.Program, BulletIDs: plan.BulletIDs, Answer: t.state.Answer, Label: in.Label,
-			Grader: in.Grader}
+			Grader: in.Grader, HideLabel: in.HideLabels}
 	case ace.PhaseCurator:
 		return ace.CuratorInput{Task: about, Insights: t.reflected.Insights, BulletTags: t.reflected.BulletTags,
 			Findings: t.reflected.Findings, Correct: t.reflected.Correct}

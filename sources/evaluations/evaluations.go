@@ -95,15 +95,18 @@ func newGrid(runs [][]*historypb.HistoryEvent) (*Grid, error) {
 				missing = true
 			}
 			list := state.Progress.Eval
-			if len(list) == len(g.Versions) {
+			n := len(list)
+			if n == 0 || n == len(g.Versions) && !list[n-1].Incomplete {
 				continue
 			}
-			v := Version{EvalResult: list[len(list)-1]}
+			v := Version{EvalResult: list[n-1]}
 			if !missing {
 				v.parts = parts
 			}
-			g.Versions = append(g.Versions, v)
-			parts, missing = nil, false
+			g.Versions = append(g.Versions[:n-1], v) // parts of an incomplete one may follow
+			if !v.Incomplete {
+				parts, missing = nil, false
+			}
 		}
 	}
 	g.Input = state.Input
@@ -143,7 +146,7 @@ func Read(ctx context.Context, d cluster.Deps, namespace, workflowID, runID stri
 func (g *Grid) Best() int {
 	best := -1
 	for i, v := range g.Versions {
-		if v.Labeled() > 0 && (best < 0 || v.Accuracy > g.Versions[best].Accuracy) {
+		if !v.Incomplete && v.Labeled() > 0 && (best < 0 || v.Accuracy > g.Versions[best].Accuracy) {
 			best = i
 		}
 	}
@@ -152,6 +155,10 @@ func (g *Grid) Best() int {
 
 // When says at which point of its experiment an evaluation was made.
 func When(e ace.EvalResult) string {
+	if e.Incomplete {
+		e.Incomplete = false
+		return When(e) + ", incomplete"
+	}
 	switch {
 	case e.Epoch == 0:
 		return "before learning"

@@ -141,7 +141,10 @@ func (t *Task) correct() float64 {
 
 // Graded reports whether the task counts in an accuracy, as in [ace.EpochResult]: it is a task with a label that
 // was not canceled. A failed or ungraded task counts as one without a correct answer.
-func (t *Task) Graded() bool { return t.Status != ace.Canceled && t.Verdict != ace.Unlabeled }
+func (t *Task) Graded() bool {
+	stopped := t.Status == ace.Completed && t.Verdict == ""
+	return t.Status != ace.Canceled && t.Verdict != ace.Unlabeled && !stopped
+}
 
 func (t *Task) graded() float64 {
 	if t.Graded() {

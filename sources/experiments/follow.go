@@ -22,7 +22,7 @@ import (
 // id.
 type Finished struct {
 	Status     ace.Status
-	Verdict    ace.Verdict // "" if it did not complete
+	Verdict    ace.Verdict // "" if it did not complete or its budget ended it before
 	WorkflowID string
 	RunID      string
 	Event      int64
@@ -160,7 +160,9 @@ func (f *Folder) finish(e *historypb.HistoryEvent, fact ace.ExperimentFact) {
 	}
 	if fact.Completed != nil {
 		done.Result = *fact.Completed
-		done.Status, done.Verdict = ace.Completed, done.Result.Graded()
+		if done.Status = ace.Completed; done.Result.Counts() {
+			done.Verdict = done.Result.Graded()
+		}
 	} else {
 		done.Result = ace.TaskResult{TaskID: ace.TaskIDOf(done.WorkflowID)}
 		done.Status = fact.Failed.Kind

@@ -166,7 +166,7 @@ func Learned(p *ace.ExperimentProgress) *Paired {
 
 // Between compares two evaluations of one experiment. It returns nil without labels.
 func Between(first, last ace.EvalResult) *Paired {
-	if first.Labeled() == 0 || first.Labeled() != last.Labeled() {
+	if first.Labeled() == 0 || first.Labeled() != last.Labeled() || first.Incomplete || last.Incomplete {
 		return nil
 	}
 	return new(pairedEval(compareEvals("", first, last)))
@@ -202,6 +202,7 @@ func (c *Comparison) settings() []string {
 	}
 	differ("tools", tools(a), tools(b))
 	differ("permission mode", a.SkillsConfig.PermissionMode, b.SkillsConfig.PermissionMode)
+	differ("settings", a.SettingsText(), b.SettingsText())
 	differ("parallel", fmt.Sprint(max(a.Parallel, 1)), fmt.Sprint(max(b.Parallel, 1)))
 	return out
 }

@@ -96,7 +96,11 @@ type Provider struct {
 	KeyFile string `toml:"api_key_file"` // file that holds the key
 	Dir     string `toml:"working_dir"`
 	Tokens  int64  `toml:"max_tokens"`
+	Rate    int    `toml:"max_requests_per_minute"`
 }
+
+// maxRate bounds max_requests_per_minute.
+const maxRate = 1_000_000
 
 var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,39}$`)
 
@@ -131,6 +135,9 @@ func (p *parser) readProvider(provider *Provider, value any) error {
 	}
 	if table["max_tokens"] != nil && provider.Tokens < 1 {
 		return errors.New("max_tokens must be above 0")
+	}
+	if table["max_requests_per_minute"] != nil && (provider.Rate < 1 || provider.Rate > maxRate) {
+		return fmt.Errorf("max_requests_per_minute must be from 1 to %d", maxRate)
 	}
 	return provider.check()
 }

@@ -7,6 +7,7 @@ package calls
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -43,6 +44,22 @@ func (r *Recorder) Add(c ace.ModelCall) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.calls = append(r.calls, c)
+}
+
+// Usage returns the usage of all requests, or nil without responses.
+func (r *Recorder) Usage() *ace.Usage {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var sum *ace.Usage
+	for _, c := range r.calls {
+		if c.Response != nil {
+			sum = new(cmp.Or(sum, &ace.Usage{}).Add(c.Response.Usage))
+		}
+	}
+	return sum
 }
 
 // Put stores an artifact.

@@ -62,6 +62,12 @@ type Sender interface {
 	Send(ctx context.Context, r ace.ModelRequest) (ace.ModelResponse, error)
 }
 
+// Sampler is a [Provider] that passes on the parameters of [ace.Sampling] that its API has.
+type Sampler interface {
+	// Sampling reports which parameters the API has.
+	Sampling() (temperature, seed bool)
+}
+
 // Question is a prompt. Accept, unless it is nil, says why an answer is not acceptable; the model is asked once more.
 type Question struct {
 	Model, System, Prompt string
@@ -98,6 +104,8 @@ const (
 	TooLong     ErrorKind = "ContextTooLong"
 	Refused     ErrorKind = "Refused"
 	BadAnswer   ErrorKind = "BadAnswer" // the answer does not have the requested form
+	// BudgetSpent means that a request was not sent, because the budget of the step is spent.
+	BudgetSpent ErrorKind = ace.TypeBudget
 	// Errors of a phase that a program serves: no runner was available or it died; this worker
 	// does not find the blueprint, but another may; the program failed.
 	NoRunner      ErrorKind = "NoRunner"

@@ -111,7 +111,7 @@ func (p *Plan) addSteps(o *Original, from place) {
 		s := Step{Phase: step, Spent: o.Spent(step)}
 		if step != ace.PhasePersist {
 			s.Provider = p.Input.ProviderOf(step)
-			s.Model = p.Input.Model
+			s.Model = p.Input.ModelOf(step)
 			if s.Spent == nil {
 				p.Unknown = append(p.Unknown, step)
 			}
@@ -126,6 +126,10 @@ func (p *Plan) addSteps(o *Original, from place) {
 func (p *Plan) change(c Changes) error {
 	in := &p.Input
 	p.setText("model", &in.Model, c.Model)
+	if c.Model != nil && len(in.Models) > 0 { // models of single steps would take precedence
+		p.note("models", fmt.Sprint(in.Models), "")
+		in.Models = nil
+	}
 	if c.Provider != nil {
 		p.setText("provider", &in.Provider, c.Provider)
 		if len(in.Steps) > 0 { // providers of single steps would take precedence

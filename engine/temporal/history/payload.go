@@ -179,7 +179,12 @@ func FailureFrom(err error) ace.Failure {
 		return ace.Failure{Kind: ace.TimedOut, Type: timeout.TimeoutType().String(), Message: timeoutText(timeout)}
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		return ace.Failure{Kind: ace.Failed, Type: app.Type(), Message: app.Message(), Calls: callsOf(app)}
+		f := ace.Failure{Kind: ace.Failed, Type: app.Type(), Message: app.Message(), Calls: callsOf(app)}
+		var task ace.Failure
+		if app.Details(&task) == nil {
+			f.Usage = task.Usage
+		}
+		return f
 	}
 	if _, ok := errors.AsType[*temporal.CanceledError](err); ok {
 		return Canceled()

@@ -214,6 +214,12 @@ func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []str
 		fmt.Sprintf("cost %s, %d tokens, per correct answer %s", l.Usage.Cost(), t.Tokens, perCorrect),
 		fmt.Sprintf("data set %s, model %s, %s, %d at a time", l.DatasetID, l.Model, l.Adapter, max(l.Input.Parallel, 1)),
 	)
+	if settings := l.Input.SettingsText(); settings != "" {
+		lines = append(lines, settings)
+	}
+	if l.Stopped != "" {
+		lines = append(lines, "stopped: "+l.Stopped)
+	}
 	if tools := l.Input.SkillsConfig.AllowedTools; len(tools) > 0 {
 		lines = append(lines, "only "+strings.Join(tools, ", "))
 	}

@@ -39,6 +39,7 @@ func EvalCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	f.addEvalFlags(a, cmd)
+	cmd.Flags().Uint32Var(&f.seed, "seed", 0, "seed of the models, where their API has one")
 	cmd.Flags().StringVar(&f.playbook, "playbook", "", "playbook to measure (default: empty)")
 	cmd.AddCommand(evalShowCommand(a))
 	return cmd

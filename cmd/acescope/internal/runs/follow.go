@@ -50,6 +50,7 @@ type SummaryLine struct {
 	Accepted       int          `json:"operations_accepted"`
 	Rejected       int          `json:"operations_rejected"`
 	Failure        *ace.Failure `json:"failure,omitempty"`
+	Stopped        string       `json:"stopped,omitempty"` // why it ended early
 }
 
 // runExperiment starts an experiment and, without --detach, follows it until it closes.
@@ -176,7 +177,7 @@ func printSummary(
 		Model: in.Model, Status: state.Status(), Epochs: cli.EpochLines(p.Epochs), Eval: cli.EvalLines(p.Eval),
 		Usage:      p.Usage,
 		DurationMS: cli.Millis(duration), PlaybookBefore: p.Before, PlaybookAfter: p.After, Bullets: p.Bullets,
-		Accepted: p.Accepted, Rejected: p.Rejected, Failure: state.Failure,
+		Accepted: p.Accepted, Rejected: p.Rejected, Failure: state.Failure, Stopped: p.Stopped,
 	}
 	for _, e := range p.Epochs {
 		s.Tasks += e.Tasks
@@ -331,6 +332,7 @@ func writeResult(a *cli.App, in ace.TaskInput, d *histories.Detail, r ace.TaskRe
 		Epochs: cli.EpochLines(nil), Eval: cli.EvalLines(nil),
 		Usage: r.Summary.Usage, DurationMS: line.DurationMS, PlaybookBefore: d.Delta.PlaybookBefore,
 		PlaybookAfter: r.PlaybookHash, Bullets: d.Delta.Bullets, Accepted: r.Summary.Accepted(), Rejected: r.Summary.Rejected,
+		Stopped: r.Stopped,
 	}
 	switch d.Phase.Verdict {
 	case ace.Correct:

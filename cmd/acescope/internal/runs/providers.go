@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -88,7 +89,7 @@ func (f RunFlags) checkProvider(name, flag string, known []model.Provider, clust
 		if c, ok := p.(model.Checker); ok && !cluster && c.Ready() != nil {
 			return cli.UsageError("%s: %s", flag, strings.TrimPrefix(c.Ready().Error(), name+": "))
 		}
-		if f.model == "" && p.DefaultModel() == "" {
+		if p.DefaultModel() == "" && !f.hasModel(name) {
 			return cli.UsageError("%s has no default model: give --model, or model in [providers.%s] of config.toml",
 				flag, name)
 		}
@@ -127,7 +128,7 @@ func (f RunFlags) modelName(known []model.Provider) string {
 		return !ok && name != fork.Free
 	})
 	name, _ := DefaultModel(names[max(i, 0)], known)
-	return name
+	return cmp.Or(name, f.phaseModels[string(ace.PhaseGenerator)])
 }
 
 // DefaultModel returns the model of a provider, for a blueprint its name, and whether the provider is known.

@@ -26,8 +26,6 @@ func (f RunFlags) checkRepeats(prompt string) error {
 		return cli.UsageError("--repeats and --shuffle need --dataset")
 	case prompt != "" && f.dryRun:
 		return cli.UsageError("--dry-run needs --dataset")
-	case f.seed != 0 && !f.shuffle:
-		return cli.UsageError("--seed needs --shuffle")
 	}
 	return nil
 }
@@ -46,6 +44,9 @@ func repeatsOf(
 		}
 		if err := checkExperimentID(r.ExperimentID); err != nil {
 			return nil, err
+		}
+		if r.Seed != nil {
+			r.Seed = new(*in.Seed + int64(i))
 		}
 		if f.shuffle {
 			seed := cmp.Or(f.seed, 1) + uint32(i)

@@ -40,6 +40,7 @@ type RunFlags struct {
 	repeats                                    int
 	shuffle, dryRun                            bool
 	seed                                       uint32 // 0 if it is not given
+	protocolFlags
 }
 
 func RunCommand(a *cli.App) *cobra.Command {
@@ -86,10 +87,13 @@ func RunCommand(a *cli.App) *cobra.Command {
 	cli.ProgramFlags(a, fs)
 	fs.StringVar(&f.maxFailed, "max-failed", "50%",
 		"share of failed tasks above which the experiment fails; it also fails if all tasks fail")
+	fs.BoolVar(&f.hideLabels, "hide-labels", false,
+		"grade the answers, but tell the reflector only whether they are correct")
 	fs.IntVar(&f.repeats, "repeats", 1,
 		"number of experiments with these settings, one after the other: NAME-r1, NAME-r2 and so on")
 	fs.BoolVar(&f.shuffle, "shuffle", false, "shuffle the tasks of --dataset, differently for each repeat")
-	fs.Uint32Var(&f.seed, "seed", 0, "seed of --shuffle for the first repeat; the next one adds 1 (default 1)")
+	fs.Uint32Var(&f.seed, "seed", 0,
+		"seed of --shuffle and of the models, where their API has one; the next repeat adds 1 (default for --shuffle 1)")
 	fs.BoolVar(&f.dryRun, "dry-run", false,
 		"check the data sets and say what would start and how large a difference it can show")
 	fs.BoolVar(&f.detach, "detach", false, "start it and return; a background process executes it")
@@ -106,9 +110,11 @@ func (f *RunFlags) addProviderFlags(a *cli.App, fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.phases, "phase", nil,
 		"provider of one phase, as PHASE=PROVIDER: generator, skills, reflector or curator; repeatable")
 	a.AgentDirsFlag(fs)
-	fs.StringVar(&f.model, "model", "", "model (default: the provider's)")
+	fs.StringArrayVar(&f.models, "model", nil,
+		"model (default: the provider's), or that of one phase, as PHASE=MODEL; repeatable")
 	fs.StringVar(&f.grader, "grader", "",
 		"how answers are compared with labels: "+grade.Names+" (default: the data set's header, or exact)")
+	f.protocolFlags.add(fs)
 }
 
 var permissionModes = []string{"default", "plan", "acceptEdits", "dontAsk", "full"}
@@ -150,7 +156,7 @@ func (f RunFlags) check(prompt string) error {
 	case strings.TrimSpace(prompt) == "" && prompt != "":
 		return cli.UsageError("the PROMPT is empty")
 	}
-	return f.checkRepeats(prompt)
+	return cmp.Or(f.protocolFlags.check(), f.checkRepeats(prompt))
 }
 
 func (f RunFlags) graderError() error {
@@ -178,7 +184,16 @@ func runTasks(a *cli.App, ctx context.Context, prompt string, f RunFlags) error 
 	if f.providers, err = parsePhases(f.phases); err != nil {
 		return err
 	}
+	if err := f.parseModels(); err != nil {
+		return err
+	}
 	if err := checkProviders(a, f); err != nil {
+		return err
+	}
+	if err := f.checkSampling(a); err != nil {
+		return err
+	}
+	if err := checkPrice(a, f); err != nil {
 		return err
 	}
 	skills, _ := f.providerOf(ace.PhaseSkills)
@@ -264,6 +279,7 @@ func ExperimentInput(a *cli.App, ctx context.Context, e *engine.Engine, f RunFla
 		Adapter: ace.Adapter(f.Adapter), Provider: f.Provider, Model: f.modelName(e.Providers), Steps: f.providers,
 		Epochs: f.Epochs, Parallel: f.Parallel, Window: f.window, PaceMS: f.Pace.Milliseconds(),
 		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: f.permission},
+		MaxCostUSD:   f.maxCost, MaxTokens: f.maxTokens, Protocol: f.protocol(),
 	}
 	maxFailed := f.maxFailedShare()
 	in.MaxFailed = &maxFailed
@@ -365,6 +381,7 @@ func taskInput(
 		PlaybookHash: hash, ExperimentID: id, DatasetID: "none", Provider: f.Provider, Model: f.modelName(e.Providers),
 		Steps: f.providers, Branch: id, PaceMS: f.Pace.Milliseconds(),
 		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: f.permission},
+		Protocol:     f.protocol(), Budget: f.budget(),
 	}
 	in.PromptRef, err = StorePrompt(ctx, e, prompt)
 	if in.PromptRef != nil {

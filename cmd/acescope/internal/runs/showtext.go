@@ -99,6 +99,7 @@ func (p *page) problems(d *histories.Detail) {
 		p.text("cause", strings.Join(parts, ", ")+": "+c.Message)
 		p.text("details", c.Details)
 	}
+	p.text("stopped", d.Phase.Stopped)
 	p.text("read error", d.Err)
 	p.text("clock", d.Skew.String())
 	p.text("missing", strings.Join(d.Missing, ", "))

@@ -96,6 +96,9 @@ func responseError(ctx context.Context, server llm.Server, err error, got int) e
 
 func paramsOf(r llm.Request) (anthropic.MessageNewParams, error) {
 	p := anthropic.MessageNewParams{Model: anthropic.Model(r.Model), MaxTokens: r.MaxTokens}
+	if r.Temperature != nil {
+		p.Temperature = param.NewOpt(*r.Temperature)
+	}
 	for _, b := range r.System {
 		block := anthropic.TextBlockParam{Text: b.Text}
 		if b.Cache {

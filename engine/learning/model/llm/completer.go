@@ -25,7 +25,8 @@ type Request struct {
 	Messages  []Message
 	Tools     []Tool
 	MaxTokens int64 // of the answer
-	Step      *Step
+	ace.Sampling
+	Step *Step
 }
 
 // SystemText returns the whole system prompt.

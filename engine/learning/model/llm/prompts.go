@@ -73,16 +73,18 @@ func skillsMessage(in ace.SkillsInput) string {
 func reflectorMessage(in ace.ReflectorInput, book *playbook.Playbook, correct *bool, score *float64) string {
 	parts := []string{between("task", in.Prompt), between("plan", in.Plan), between("answer", orNone(in.Answer)),
 		between("bullets", bulletsOf(book, in.BulletIDs))}
+	if in.Label != nil {
+		parts = append(parts, between("expected", *in.Label))
+	}
 	switch {
 	case correct == nil:
 		parts = append(parts, "The expected answer is not known.")
 	case *correct:
-		parts = append(parts, between("expected", *in.Label), "The answer is RIGHT: it agrees with the expected one.")
+		parts = append(parts, "The answer is RIGHT: it agrees with the expected one.")
 	case score != nil && *score > 0:
-		parts = append(parts, between("expected", *in.Label),
-			fmt.Sprintf("The answer is PARTLY RIGHT: its score is %.2f of 1.", *score))
+		parts = append(parts, fmt.Sprintf("The answer is PARTLY RIGHT: its score is %.2f of 1.", *score))
 	default:
-		parts = append(parts, between("expected", *in.Label), "The answer is WRONG: it differs from the expected one.")
+		parts = append(parts, "The answer is WRONG: it differs from the expected one.")
 	}
 	return strings.Join(parts, "\n\n")
 }

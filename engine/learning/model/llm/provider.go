@@ -39,6 +39,10 @@ type Options struct {
 	// Model is the default model.
 	Model     string
 	MaxTokens int64 // of an answer; 0: DefaultMaxTokens
+	// PerMinute bounds the number of requests in a minute, of this process; 0: no bound.
+	PerMinute int
+	// Seeds says that the API has a seed.
+	Seeds bool
 	// Prices of models; nil if unknown.
 	Prices *price.Prices
 	// Dir is the only directory that the tool read_file may read. "" disables the tool.
@@ -53,13 +57,14 @@ type Options struct {
 func New(c Completer, o Options) model.Provider {
 	o.MaxTokens = cmp.Or(o.MaxTokens, DefaultMaxTokens)
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, DefaultIdleTimeout)
-	return &provider{completer: c, o: o}
+	return &provider{completer: c, o: o, limit: newLimiter(o.PerMinute)}
 }
 
 type provider struct {
 	completer Completer
 	o         Options
 	live      func(text string)
+	limit     *limiter
 }
 
 func (p *provider) Name() string { return p.o.Name }
@@ -67,6 +72,9 @@ func (p *provider) Name() string { return p.o.Name }
 func (p *provider) About() string { return p.o.About }
 
 func (p *provider) DefaultModel() string { return p.o.Model }
+
+// Sampling implements [model.Sampler].
+func (p *provider) Sampling() (temperature, seed bool) { return true, p.o.Seeds }
 
 func (p *provider) Ready() error { return p.o.Missing }
 
@@ -100,7 +108,7 @@ func (p *provider) begin(ctx context.Context, t ace.TaskContext, tools model.Too
 
 func (s *step) request(role string, book *playbook.Playbook, text string) Request {
 	return Request{Model: s.model, System: system(role, book), MaxTokens: s.o.MaxTokens,
-		Messages: []Message{{Role: User, Text: text}}, Step: s.shared}
+		Messages: []Message{{Role: User, Text: text}}, Step: s.shared, Sampling: s.shared.Task.Sampling}
 }
 
 // usageOf returns the tokens and the cost of an answer.
@@ -137,9 +145,19 @@ const (
 
 // complete makes a request and retries it soon if that is useful.
 func (s *step) complete(ctx context.Context, r Request) (Response, error) {
+	if !s.o.Seeds {
+		r.Seed = nil
+	}
 	for try := 1; ; try++ {
+		if why := s.shared.Task.Budget.Spent(s.usage); why != "" {
+			return Response{}, model.Errorf(model.BudgetSpent, "%s", why)
+		}
+		if err := s.limit.wait(ctx, s.o.Name); err != nil {
+			return Response{}, err
+		}
 		begun := time.Now()
 		resp, err := s.once(ctx, r)
+		s.limit.pause(err, time.Now())
 		if err == nil {
 			resp.Usage = new(s.usageOf(resp))
 			s.usage = s.usage.Add(*resp.Usage)

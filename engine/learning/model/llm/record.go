@@ -27,7 +27,7 @@ func (s *step) record(ctx context.Context, r Request, resp Response, err error, 
 }
 
 func requestRecord(r Request) ace.ModelRequest {
-	out := ace.ModelRequest{Model: r.Model, MaxTokens: r.MaxTokens}
+	out := ace.ModelRequest{Model: r.Model, MaxTokens: r.MaxTokens, Sampling: r.Sampling}
 	for _, b := range r.System {
 		out.System = append(out.System, ace.ModelText{Text: b.Text})
 	}
@@ -83,7 +83,7 @@ func (p *provider) Send(ctx context.Context, recorded ace.ModelRequest) (ace.Mod
 
 // requestOf returns the request that a record describes.
 func requestOf(recorded ace.ModelRequest) (Request, error) {
-	r := Request{Model: recorded.Model, MaxTokens: recorded.MaxTokens}
+	r := Request{Model: recorded.Model, MaxTokens: recorded.MaxTokens, Sampling: recorded.Sampling}
 	for _, t := range recorded.System {
 		r.System = append(r.System, Block{Text: t.Text})
 	}

@@ -89,3 +89,46 @@ func TestRecordedFailure(t *testing.T) {
 		}
 	})
 }
+
+// The temperature reaches both APIs, the seed the one that has it; both are on record as they were sent.
+func TestSampling(t *testing.T) {
+	reply := llmtest.Script(llmtest.Reply{Text: `{"final_answer": "2.5"}`})
+	for _, seeds := range []bool{false, true} {
+		forBothServers(t, llm.Options{Seeds: seeds}, reply, func(t *testing.T, p model.Provider, s *llmtest.Server) {
+			in := ace.GeneratorInput{Prompt: "5/2?"}
+			in.Task.Temperature = new(0.25)
+			in.Task.Seed = new(int64(7))
+			recorder := &calls.Recorder{}
+			if _, err := p.Generate(calls.WithRecorder(t.Context(), recorder), in, nil); err != nil {
+				t.Fatal(err)
+			}
+			sent := s.Seen()[0]
+			wantSeed := seeds && sent.API == "openai"
+			if raw := string(sent.Raw); !strings.Contains(raw, `"temperature":0.25`) ||
+				strings.Contains(raw, `"seed":7`) != wantSeed {
+				t.Errorf("sent %s", raw)
+			}
+			var line string
+			_, err := recorder.Store(t.Context(), func(_ context.Context, content []byte, _ string) (ace.Ref, error) {
+				line = string(content)
+				return ace.Ref{}, nil
+			}, func(line []byte) []byte { return line })
+			if err != nil || !strings.Contains(line, `"temperature":0.25`) || strings.Contains(line, `"seed":7`) != seeds {
+				t.Errorf("on record: %s, %v", line, err)
+			}
+		})
+	}
+}
+
+// A request is not sent on a spent budget, and the error says so.
+func TestBudgetOfStep(t *testing.T) {
+	reply := llmtest.Script(llmtest.Reply{Text: "prose", In: 10, Out: 5}) // which is asked for again
+	forBothServers(t, llm.Options{}, reply, func(t *testing.T, p model.Provider, s *llmtest.Server) {
+		in := ace.GeneratorInput{Prompt: "5/2?"}
+		in.Task.Budget = &ace.Budget{Tokens: 15}
+		r, err := p.Generate(t.Context(), in, nil)
+		if model.KindOf(err) != model.BudgetSpent || len(s.Seen()) != 1 || r.Usage.Tokens() != 15 {
+			t.Errorf("%d requests, %+v, %v", len(s.Seen()), r.Usage, err)
+		}
+	})
+}

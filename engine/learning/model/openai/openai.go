@@ -193,6 +193,12 @@ func stopOf(reason string, r llm.Response) llm.Stop {
 func (c *completer) paramsOf(r llm.Request) openai.ChatCompletionNewParams {
 	p := openai.ChatCompletionNewParams{Model: shared.ChatModel(r.Model),
 		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)}}
+	if r.Temperature != nil {
+		p.Temperature = param.NewOpt(*r.Temperature)
+	}
+	if r.Seed != nil {
+		p.Seed = param.NewOpt(*r.Seed)
+	}
 	if c.newer {
 		p.MaxCompletionTokens = param.NewOpt(r.MaxTokens)
 	} else {

@@ -1,0 +1,157 @@
+package runs
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine/ace"
+	"acescope/engine/learning/model"
+	"acescope/engine/temporal/fork"
+)
+
+// protocolFlags are the flags that say how models are asked and what that may cost.
+type protocolFlags struct {
+	maxCost     float64
+	maxTokens   int64
+	models      []string
+	phaseModels map[string]string // parsed from models
+	temperature string
+	modelSeed   bool // a provider of a phase takes a seed
+	noSkills    bool
+	hideLabels  bool // only of run
+}
+
+func (p *protocolFlags) add(fs *pflag.FlagSet) {
+	fs.Float64Var(&p.maxCost, "max-cost", 0, "stop before the request after which this many US dollars are spent")
+	fs.Int64Var(&p.maxTokens, "max-tokens", 0, "stop before the request after which this many tokens are used")
+	fs.BoolVar(&p.noSkills, "no-skills", false, "leave out the skills phase: the generator's answer counts")
+	fs.StringVar(&p.temperature, "temperature", "", "temperature of the models, from 0 to 2 (default: the server's)")
+}
+
+func (p *protocolFlags) check() error {
+	switch {
+	case !(p.maxCost >= 0 && p.maxCost <= 1e6):
+		return cli.UsageError("--max-cost %g: must be from 0 to 1,000,000 US dollars", p.maxCost)
+	case p.temperature != "" && p.sampling().Temperature == nil:
+		return cli.UsageError("--temperature %q: must be from 0 to 2", p.temperature)
+	case p.maxTokens < 0:
+		return cli.UsageError("--max-tokens %d: must not be negative", p.maxTokens)
+	}
+	return nil
+}
+
+// budget returns the budget of a single task, or nil.
+func (p *protocolFlags) budget() *ace.Budget {
+	return (&ace.ExperimentInput{MaxCostUSD: p.maxCost, MaxTokens: p.maxTokens}).Limits()
+}
+
+// checkPrice returns a usage error if --max-cost limits a model whose price is not known here. Workers of a cluster
+// may know it.
+func checkPrice(a *cli.App, f RunFlags) error {
+	if f.maxCost == 0 || a.Cluster() != nil {
+		return nil
+	}
+	known := a.Providers()
+	for _, phase := range providedPhases {
+		provider, _ := f.providerOf(phase)
+		name := cmp.Or(f.phaseModels[string(phase)], f.modelName(known))
+		served := slices.ContainsFunc(known, func(p model.Provider) bool { return p.Name() == provider })
+		if served && provider != fork.Free && cli.Prices(a.Settings.File).ForModel(name) == nil {
+			return cli.UsageError("--max-cost: the price of the model %q is not known: add it as [[prices]] to "+
+				"config.toml, or use --max-tokens", name)
+		}
+	}
+	return nil
+}
+
+// sampling returns the temperature, nil if it is not given or invalid.
+func (p *protocolFlags) sampling() ace.Sampling {
+	if v, err := strconv.ParseFloat(p.temperature, 64); err == nil && v >= 0 && v <= 2 {
+		return ace.Sampling{Temperature: &v}
+	}
+	return ace.Sampling{}
+}
+
+// protocol returns the settings of a task or an experiment.
+func (f RunFlags) protocol() ace.Protocol {
+	p := ace.Protocol{Sampling: f.sampling(), Models: f.phaseModels, NoSkills: f.noSkills,
+		HideLabels: f.hideLabels}
+	if f.modelSeed {
+		p.Seed = new(int64(f.seed))
+	}
+	return p
+}
+
+// parseModels parses the values of --model.
+func (f *RunFlags) parseModels() error {
+	for _, s := range f.models {
+		phase, name, ok := strings.Cut(s, "=")
+		isPhase := ok && slices.Contains(providedPhases, ace.Phase(phase))
+		switch {
+		case isPhase && name == "":
+			return cli.UsageError("--model %q: use PHASE=MODEL", s)
+		case isPhase && f.phaseModels[phase] != "":
+			return cli.UsageError("--model %s: set more than once", phase)
+		case isPhase && f.phaseModels == nil:
+			f.phaseModels = map[string]string{phase: name}
+		case isPhase:
+			f.phaseModels[phase] = name
+		case f.model != "":
+			return cli.UsageError("--model: set more than once; use PHASE=MODEL for the model of one phase")
+		default:
+			f.model = s
+		}
+	}
+	return nil
+}
+
+// hasModel reports whether the flags name the model of every phase of a provider.
+func (f RunFlags) hasModel(provider string) bool {
+	return f.model != "" || !slices.ContainsFunc(providedPhases, func(phase ace.Phase) bool {
+		name, _ := f.providerOf(phase)
+		return name == provider && f.phaseModels[string(phase)] == ""
+	})
+}
+
+// checkSampling says which providers take no temperature or seed. It is an error if all of them take none.
+func (f *RunFlags) checkSampling(a *cli.App) error {
+	var takes, lacks [2][]string
+	known := a.Providers()
+	for _, phase := range providedPhases {
+		name, _ := f.providerOf(phase)
+		var has [2]bool
+		for _, p := range known {
+			if s, ok := p.(model.Sampler); ok && p.Name() == name {
+				has[0], has[1] = s.Sampling()
+			}
+		}
+		for i := range has {
+			list := &lacks[i]
+			if has[i] {
+				list = &takes[i]
+			}
+			if !slices.Contains(*list, name) {
+				*list = append(*list, name)
+			}
+		}
+	}
+	f.modelSeed = f.seed != 0 && len(takes[1]) > 0
+	switch {
+	case f.temperature != "" && len(takes[0]) == 0:
+		return cli.UsageError("--temperature: %s has no such parameter", strings.Join(lacks[0], ", "))
+	case f.seed != 0 && len(takes[1]) == 0 && !f.shuffle:
+		return cli.UsageError("--seed needs --shuffle, or a model with a seed: the API of %s takes no seed", strings.Join(lacks[1], ", "))
+	}
+	if f.temperature != "" && len(lacks[0]) > 0 {
+		cli.Warn(a, "--temperature is not sent to %s, which has no such parameter", strings.Join(lacks[0], ", "))
+	}
+	if f.modelSeed && len(lacks[1]) > 0 {
+		cli.Warn(a, "--seed is not sent to %s, whose API has no seed", strings.Join(lacks[1], ", "))
+	}
+	return nil
+}

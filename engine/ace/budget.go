@@ -1,0 +1,128 @@
+package ace
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Budget bounds the usage of a run. A zero field is no bound; a negative one is spent.
+type Budget struct {
+	CostUSD float64 `json:"cost_usd,omitempty"`
+	Tokens  int64   `json:"tokens,omitempty"`
+}
+
+// TypeBudget is the type of the failure of a step whose next request would start on a spent budget. It stops the run;
+// the run does not fail.
+const TypeBudget = "BudgetSpent"
+
+// Spent says why no request may start after the usage, or returns "". A nil budget is never spent. A bound of the cost
+// is spent by tokens without a known price, because it could not be enforced.
+func (b *Budget) Spent(u Usage) string {
+	switch {
+	case b == nil:
+		return ""
+	case b.Tokens != 0 && u.Tokens() >= b.Tokens:
+		return fmt.Sprintf("budget: %d of %d tokens used", u.Tokens(), max(b.Tokens, 0))
+	case b.CostUSD != 0 && nanos(u.CostUSD) >= nanos(b.CostUSD):
+		return "budget: " + u.Cost() + " of " + b.dollars() + " spent"
+	case b.CostUSD != 0 && u.Unpriced:
+		return "budget: some tokens have no known price, so the limit of " + b.dollars() + " cannot be enforced"
+	}
+	return ""
+}
+
+func (b *Budget) dollars() string { return "$" + strconv.FormatFloat(max(b.CostUSD, 0), 'f', -1, 64) }
+
+// Less returns the budget that is left after the usage.
+func (b *Budget) Less(u Usage) *Budget {
+	if b == nil {
+		return nil
+	}
+	left := *b
+	if b.Tokens != 0 {
+		if left.Tokens -= u.Tokens(); left.Tokens == 0 {
+			left.Tokens = -1
+		}
+	}
+	if b.CostUSD != 0 {
+		left.CostUSD = dollars(nanos(b.CostUSD) - nanos(u.CostUSD))
+		if left.CostUSD == 0 || u.Unpriced {
+			left.CostUSD = -1
+		}
+	}
+	return &left
+}
+
+// Share returns the part of the budget for one of n runs that spend it at the same time. It is above 0 unless the
+// budget is spent.
+func (b *Budget) Share(n int) *Budget {
+	if b == nil || n < 2 {
+		return b
+	}
+	share := *b
+	if b.Tokens > 0 {
+		share.Tokens = max(b.Tokens/int64(n), 1)
+	}
+	if b.CostUSD > 0 {
+		share.CostUSD = dollars(max(nanos(b.CostUSD)/int64(n), 1))
+	}
+	return &share
+}
+
+// asUsage returns the usage that spends the budget.
+func (b *Budget) asUsage() Usage {
+	if b == nil {
+		return Usage{}
+	}
+	return Usage{InputTokens: b.Tokens, CostUSD: b.CostUSD}
+}
+
+// Limits returns the budget of the experiment, or nil.
+func (in *ExperimentInput) Limits() *Budget {
+	if in.MaxCostUSD == 0 && in.MaxTokens == 0 {
+		return nil
+	}
+	return &Budget{CostUSD: in.MaxCostUSD, Tokens: in.MaxTokens}
+}
+
+// Left returns the budget that is left for one of n runs that start now, where the budgets of the open runs are
+// reserved; nil is no limit.
+func (s *ExperimentState) Left(n int, open []*Budget) *Budget {
+	left := s.Input.Limits().Less(s.Progress.Usage)
+	for _, b := range open {
+		left = left.Less(b.asUsage())
+	}
+	return left.Share(n)
+}
+
+// stopForBudget notes that the budget is spent: by the usage of the experiment, or by a run with its share.
+func (s *ExperimentState) stopForBudget() bool {
+	limits := s.Input.Limits()
+	why := limits.Spent(s.Progress.Usage)
+	if why == "" && s.shareSpent {
+		u := s.Progress.Usage
+		if why = fmt.Sprintf("budget: %d of %d tokens used", u.Tokens(), limits.Tokens); limits.Tokens == 0 {
+			why = "budget: " + u.Cost() + " of " + limits.dollars() + " spent"
+		}
+		why += ", the rest is less than the parallel tasks may need"
+	}
+	if why != "" {
+		s.Progress.Stopped = why
+	}
+	return why != ""
+}
+
+// stop ends a run whose budget is spent before its next step.
+func (s *State) stop(why string) {
+	s.Stopped = why
+	s.Reported = Completed
+	s.Phase = PhaseDone
+	for i := range s.Steps {
+		if st := &s.Steps[i]; st.Status == StatusPending || st.Status == StatusRunning {
+			st.Status = StatusNotReached
+		}
+	}
+}
+
+// asksModel reports whether a step may send requests that cost something.
+func asksModel(p Phase) bool { return p != PhasePersist && p != PhaseDone }

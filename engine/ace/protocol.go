@@ -1,0 +1,73 @@
+package ace
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Sampling holds the parameters with which models are asked. A nil one is left to the server.
+type Sampling struct {
+	Temperature *float64 `json:"temperature,omitempty"`
+	Seed        *int64   `json:"seed,omitempty"` // sent only to APIs that have one
+}
+
+// Protocol says how a task is learned from, where that is not the default.
+type Protocol struct {
+	Sampling
+	// Models overrides the model of single steps.
+	Models map[string]string `json:"models,omitempty"`
+	// NoSkills leaves out the skills phase: the generator's answer counts.
+	NoSkills bool `json:"no_skills,omitempty"`
+	// HideLabels keeps the label from the reflector's provider, which learns only whether the answer is correct.
+	HideLabels bool `json:"hide_labels,omitempty"`
+}
+
+// after returns the phase after a step.
+func (p Protocol) after(step Phase) Phase {
+	if next := step.next(); next != PhaseSkills || !p.NoSkills {
+		return next
+	}
+	return PhaseReflector
+}
+
+// ModelOf returns the model of a step.
+func (in TaskInput) ModelOf(step Phase) string { return cmp.Or(in.Models[string(step)], in.Model) }
+
+// Settings describes what of the protocol is not the default.
+func (p Protocol) Settings() (list []string) {
+	if p.Temperature != nil {
+		list = append(list, "temperature "+strconv.FormatFloat(*p.Temperature, 'g', -1, 64))
+	}
+	if p.Seed != nil {
+		list = append(list, fmt.Sprintf("seed %d", *p.Seed))
+	}
+	for _, step := range slices.Sorted(maps.Keys(p.Models)) {
+		list = append(list, step+" by "+p.Models[step])
+	}
+	if p.NoSkills {
+		list = append(list, "without the skills phase")
+	}
+	if p.HideLabels {
+		list = append(list, "labels hidden")
+	}
+	return list
+}
+
+// Settings describes the settings of the experiment that are not the default.
+func (in *ExperimentInput) Settings() []string {
+	list := in.Protocol.Settings()
+	if in.MaxCostUSD != 0 {
+		list = append(list, "at most "+in.Limits().dollars())
+	}
+	if in.MaxTokens != 0 {
+		list = append(list, fmt.Sprintf("at most %d tokens", in.MaxTokens))
+	}
+	return list
+}
+
+// SettingsText returns [ExperimentInput.Settings] as text, "" for an experiment with the defaults.
+func (in *ExperimentInput) SettingsText() string { return strings.Join(in.Settings(), ", ") }
