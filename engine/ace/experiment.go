@@ -129,6 +129,7 @@ type ExperimentProgress struct {
 	Status       Status        `json:"status"`  // as the experiment itself will close
 	Stage        string        `json:"stage"`   // learning, evaluating, ablating or done
 	Runs         int           `json:"runs"`    // Temporal runs of the continue-as-new chain
+	Budget       *Budget       `json:"budget,omitempty"`
 	// Ablation is set if the input asks for one and its evaluation has begun.
 	Ablation *AblationProgress `json:"ablation,omitempty"`
 }
@@ -299,6 +300,7 @@ func (s *ExperimentState) start(in ExperimentInput) {
 			s.Progress.Epochs = []EpochResult{}
 		}
 	}
+	s.Progress.Budget = in.Limits()
 	s.Progress.Runs++
 }
 

@@ -278,6 +278,8 @@ func UpTo(e playbook.Evidence, hash string, at time.Time) playbook.Evidence {
 			func(o playbook.Outcome) bool { return o.At.After(at) }),
 		Evaluations: slices.DeleteFunc(slices.Clone(e.Evaluations),
 			func(v playbook.Evaluation) bool { return v.Playbook != hash }),
+		Usage:  e.Usage,
+		Budget: e.Budget,
 	}
 }
 
@@ -344,6 +346,8 @@ func ReadEvidence(ctx context.Context, c client.Client, experiment string) (play
 	known.Proposals.Tasks, _, _ = experiments.Answers(p)
 	known.Proposals.Rejected = p.Rejected
 	known.Proposals.Operations = p.Accepted + p.Rejected
+	known.Usage = p.Usage
+	known.Budget = p.Budget
 	for _, e := range p.Eval {
 		evaluation := playbook.Evaluation{Playbook: e.Playbook, Correct: e.Correct, Labeled: e.Labeled()}
 		known.Evaluations = append(known.Evaluations, evaluation)

@@ -157,8 +157,9 @@ func (v *effectDetail) Draw(now time.Time, focused bool) []string {
 		w.Prose(" items     ", w.S.Text, widget.Counted(e.Cited, "item")+" cite it, the whole playbook answers "+
 			text.Count(int64(e.Correct))+" correctly")
 		if e.Difference != nil {
-			w.Prose(" helped    ", w.S.Success, widget.Counted(e.Pairs.Helped, "item")+" that only the whole playbook answers correctly")
-			w.Prose(" hurt      ", w.S.Failed, widget.Counted(e.Pairs.Hurt, "item")+" that only the rest answers correctly")
+			helped, hurt := widget.Counted(e.Pairs.Helped, "item"), widget.Counted(e.Pairs.Hurt, "item")
+			w.Prose(" helped    ", w.S.Success, helped+" that only the whole playbook answers correctly")
+			w.Prose(" hurt      ", w.S.Failed, hurt+" that only the rest answers correctly")
 			w.Prose(" effect    ", w.S.Strong, widget.Points(*e.Difference)+" points on these items, 95% interval "+
 				widget.Points(*e.Low)+" to "+widget.Points(*e.High)+"; "+widget.Points(*e.Overall)+" on all")
 		}

@@ -51,8 +51,8 @@ func New(name string) (Grader, error) {
 	return nil, fmt.Errorf("%w %q; use one of: %s", ErrUnknown, name, Names)
 }
 
-// Verdict grades the answer of a task. Without a label it returns the verdict of the input, if that is hidden; score is nil without a label or with the
-// default grader, which knows no other scores than 0 and 1.
+// Verdict grades the answer of a task. Without a label it returns the verdict of the input, which has one if the label
+// is hidden. score is nil without a label or with the default grader, which knows no other scores than 0 and 1.
 func Verdict(in ace.ReflectorInput) (correct *bool, score *float64, err error) {
 	if in.Label == nil {
 		return in.Correct, in.Score, nil

@@ -71,7 +71,7 @@ func TestFalseAlarms(t *testing.T) {
 		}
 	}
 	for _, kind := range findingOrder {
-		if falseAlarms[kind] == 0 {
+		if falseAlarms[kind] == 0 && kind != FindingBudget { // which compares two known numbers
 			t.Errorf("%s has no rate", kind)
 		}
 	}

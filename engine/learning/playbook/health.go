@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"acescope/engine/ace"
 )
 
 // falseAlarms is the share of healthy playbooks, at most, in which one check finds a kind. What healthy means for a
@@ -33,6 +35,7 @@ const (
 	FindingGap       FindingKind = "held-out-gap"
 	FindingFlat      FindingKind = "flat-accuracy"
 	FindingRejected  FindingKind = "rejection-rate"
+	FindingBudget    FindingKind = "budget-overrun" // never by chance
 	FindingHarmful   FindingKind = "harmful"
 	FindingDuplicate FindingKind = "near-duplicate"
 	FindingGrowth    FindingKind = "growth-without-edit"
@@ -41,7 +44,7 @@ const (
 
 // findingOrder is the order of findings of equal severity.
 var findingOrder = []FindingKind{FindingCollapse, FindingErosion, FindingZero, FindingGap, FindingFlat,
-	FindingRejected, FindingHarmful, FindingDuplicate, FindingGrowth, FindingUnused}
+	FindingRejected, FindingHarmful, FindingBudget, FindingDuplicate, FindingGrowth, FindingUnused}
 
 // Severity of a finding.
 type Severity string
@@ -93,11 +96,13 @@ type Evaluation struct {
 type Proposals struct{ Tasks, Operations, Rejected int }
 
 // Evidence is what is known about a playbook besides its history: the verdicts on the tasks of its branch in any
-// order, the evaluations of its experiment, oldest first, and its operations.
+// order, the evaluations of its experiment, oldest first, its operations, and its usage with the budget, nil for none.
 type Evidence struct {
 	Outcomes    []Outcome
 	Evaluations []Evaluation
 	Proposals   Proposals
+	Usage       ace.Usage
+	Budget      *ace.Budget
 }
 
 // Health is the findings on a playbook, most severe first. Unchecked lists the kinds that
@@ -127,7 +132,7 @@ func Check(book *Playbook, history *History, evidence Evidence) *Health {
 	c.duplicates()
 	if history == nil {
 		for _, k := range findingOrder {
-			if k != FindingHarmful && k != FindingDuplicate {
+			if k != FindingHarmful && k != FindingDuplicate && k != FindingBudget {
 				c.skip(k, "the playbook belongs to no branch and has no history")
 			}
 		}
@@ -136,6 +141,7 @@ func Check(book *Playbook, history *History, evidence Evidence) *Health {
 		c.growth()
 		c.unused()
 		c.rejections(evidence.Proposals)
+		c.budget(evidence)
 		outcomes := slices.Clone(evidence.Outcomes)
 		slices.SortStableFunc(outcomes, func(a, b Outcome) int { return a.At.Compare(b.At) })
 		c.zero(outcomes)

@@ -357,3 +357,15 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+// A spent budget is a finding; without a budget it is not checked.
+func TestBudgetOverrun(t *testing.T) {
+	h := NewHistory("b")
+	spent := Evidence{Usage: ace.Usage{InputTokens: 6014}, Budget: &ace.Budget{Tokens: 6000}}
+	onlyFinding(t, Check(&Playbook{}, h, spent), FindingBudget, SeverityWarning, "budget: 6014 of 6000 tokens used")
+	for _, e := range []Evidence{{}, {Usage: ace.Usage{InputTokens: 5999}, Budget: &ace.Budget{Tokens: 6000}}} {
+		if health := Check(&Playbook{}, h, e); len(health.Findings) > 0 {
+			t.Errorf("%+v: %+v", e, health.Findings)
+		}
+	}
+}

@@ -157,6 +157,24 @@ func (c *checker) rejections(known Proposals) {
 			"operations and bullets that exist."})
 }
 
+// budget finds experiments that spent their budget. Without a budget there is nothing to check.
+func (c *checker) budget(e Evidence) {
+	if e.Budget == nil {
+		return
+	}
+	spent := e.Budget.Spent(e.Usage)
+	if spent == "" {
+		c.add(FindingBudget)
+		return
+	}
+	c.add(FindingBudget, Finding{Severity: SeverityWarning,
+		Numbers: map[string]float64{"cost_usd": e.Usage.CostUSD, "max_cost_usd": e.Budget.CostUSD,
+			"tokens": float64(e.Usage.Tokens()), "max_tokens": float64(e.Budget.Tokens)},
+		Text: "The experiment spent its " + spent + ".",
+		Advice: "What it learned is kept. Start another one from this branch, or allow more with --max-cost or " +
+			"--max-tokens."})
+}
+
 func accuracy(list []Outcome) float64 { return stats.Share(correctOf(list), len(list)) }
 
 // shareText returns a share with its interval: "40 % (26–56)".

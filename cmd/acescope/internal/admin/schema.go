@@ -48,6 +48,7 @@ func typed[T any](names ...string) []lineType {
 var (
 	finished = slices.Concat(typed[cli.RunLine]("task"), typed[runs.SummaryLine]("summary"))
 	effects  = slices.Concat(typed[runs.EffectLine]("effect"), typed[runs.PrunedLine]("pruned"))
+	ablated  = slices.Concat(finished, effects, typed[runs.StartedLine]("started"), typed[runs.PlanLine]("plan"))
 	changes  = typed[histories.Change]("phase", "skill", "command", "delta", "status", "unread", "error",
 		"step")
 	conversation = slices.Concat(
@@ -88,8 +89,8 @@ var Outputs = []output{
 	{"playbook diff", bookDiff},
 	{"playbook blame", typed[learning.BlameLine]("blame")},
 	{"playbook effects", effects},
-	{"playbook ablate", slices.Concat(finished, effects, typed[runs.StartedLine]("started"), typed[runs.PlanLine]("plan"))},
-	{"playbook prune", slices.Concat(finished, effects, typed[runs.StartedLine]("started"), typed[runs.PlanLine]("plan"))},
+	{"playbook ablate", ablated},
+	{"playbook prune", ablated},
 	{"playbook health", slices.Concat(typed[learning.FindingLine]("finding"),
 		typed[learning.HealthEnd]("playbook_health"))},
 	{"store show", typed[StoreLine]("store")},
