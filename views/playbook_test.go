@@ -371,7 +371,7 @@ func TestSearchingBullets(t *testing.T) {
 func TestFindingLeadsToItsBullet(t *testing.T) {
 	sh := newShelved(t, plainLook, 200, 50)
 	sh.keys("h")
-	sh.has("calc-00002 was tagged harmful 28 times")
+	sh.has("calc-00002 was voted harmful 28 times")
 	sh.has("Not checked")
 	sh.keys("enter", "G", "enter")
 	sh.has("Author")
