@@ -119,7 +119,7 @@ func newGrid(runs [][]*historypb.HistoryEvent) (*Grid, error) {
 func (g *Grid) load(ctx context.Context, get ablation.Get, earlier *Grid) (err error) {
 	for i := range g.Versions {
 		v := &g.Versions[i]
-		if earlier != nil && i < len(earlier.Versions) {
+		if earlier != nil && i < len(earlier.Versions) && slices.Equal(v.parts, earlier.Versions[i].parts) {
 			v.Items = earlier.Versions[i].Items
 		} else if v.Items, err = get.Items(ctx, v.parts); err != nil {
 			return fmt.Errorf("evaluation %d: %w", i+1, err)
@@ -127,6 +127,18 @@ func (g *Grid) load(ctx context.Context, get ablation.Get, earlier *Grid) (err e
 	}
 	g.Rows = Rows(g.Versions)
 	return nil
+}
+
+// answers returns the number of answers to items, and to those of trials.
+func (g *Grid) answers() (n int) {
+	for _, v := range g.Versions {
+		n += v.Tasks
+	}
+	if a := g.Progress.Ablation; a != nil {
+		done, _ := a.Answers()
+		n += done
+	}
+	return n
 }
 
 // Read reads the evaluations of an experiment.
@@ -161,7 +173,7 @@ func When(e ace.EvalResult) string {
 	}
 	switch {
 	case e.Epoch == 0:
-		return "before learning"
+		return "initial playbook"
 	case e.Learned > 0:
 		return fmt.Sprintf("epoch %d, %d tasks", e.Epoch, e.Learned)
 	}

@@ -29,7 +29,7 @@ type Evaluated struct {
 func NewFeed(link *cluster.Link) *feed.Feed[string, *Evaluated] {
 	return feed.New(link.Wake, func(ctx context.Context, workflowID string, publish func(*Evaluated)) {
 		r := reader{link: link, workflowID: workflowID}
-		for workflowID != "" && !r.closed {
+		for workflowID != "" && (r.grid == nil || !r.grid.closed) {
 			e := r.read(ctx)
 			if ctx.Err() != nil {
 				return
@@ -47,8 +47,6 @@ type reader struct {
 	link       *cluster.Link
 	workflowID string
 	grid       *Grid // the newest
-	answers    int   // of its trials
-	closed     bool
 }
 
 // read returns nil if nothing has changed.
@@ -59,12 +57,8 @@ func (r *reader) read(ctx context.Context) *Evaluated {
 	if err == nil {
 		g, err = newGrid(chain.Runs)
 	}
-	answers := 0
 	if err == nil {
-		if a := g.Progress.Ablation; a != nil {
-			answers, _ = a.Answers()
-		}
-		if r.grid != nil && len(g.Versions) == len(r.grid.Versions) && answers == r.answers && !g.closed {
+		if r.grid != nil && g.answers() == r.grid.answers() && !g.closed {
 			return nil
 		}
 		err = g.load(ctx, r.link.Artifact, r.grid)
@@ -78,7 +72,7 @@ func (r *reader) read(ctx context.Context) *Evaluated {
 		out.Grid = r.grid
 		return out
 	}
-	r.grid, r.answers, r.closed = g, answers, g.closed
+	r.grid = g
 	out.Grid = g
 	out.Books = r.books(ctx)
 	return out
