@@ -58,8 +58,9 @@ func experimentReportCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report EXPERIMENT -o FILE",
 		Short: "Write an experiment as one HTML file for readers without acescope",
-		Long: "Write one HTML file with the settings, the learning curve, the evaluations with intervals and tests, the items,\n" +
-			"the bullets with votes and effects, and the cost. It needs no other file, no network and no script.",
+		Long: "Write one HTML file with the settings, the learning curve, the evaluations with intervals and tests,\n" +
+			"the items, the bullets with votes and effects, and the cost. It needs no other file, no network and no\n" +
+			"script.",
 		Example:           "acescope experiment report finance-1 -o finance-1.html",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.CompleteIDs(true),
@@ -148,8 +149,7 @@ type reportItem struct {
 	Answer, Expected string
 }
 
-// reportBullet is a bullet. Cited and Correct count the items of the last evaluation. Low to High is the interval of the
-// effect.
+// reportBullet is a bullet. Cited and Correct count the items of the last evaluation. Interval is that of the effect.
 type reportBullet struct {
 	ID, Section, Text string
 	Helpful, Harmful  int
@@ -203,9 +203,12 @@ func settingsOf(in *ace.ExperimentInput) []setting {
 		add("Grader", "%s", in.Grader)
 	}
 	for _, phase := range ace.Steps() {
-		if m := in.Steps[string(phase)]; m != "" {
-			add("Model of "+string(phase), "%s", m)
+		if name := in.Steps[string(phase)]; name != "" {
+			add("Provider of "+string(phase), "%s", name)
 		}
+	}
+	if text := in.SettingsText(); text != "" {
+		add("Protocol", "%s", text)
 	}
 	if tools := in.SkillsConfig.AllowedTools; len(tools) > 0 {
 		add("Tools", "%s", strings.Join(tools, ", "))
