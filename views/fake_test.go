@@ -171,7 +171,8 @@ func (s *store) feeds() Feeds {
 			func(c *snapshot) *evaluations.Evaluated { return c.Evaluated }}},
 		Triage: s.triage(),
 		Logs:   fakeLogs{fakeFeed[*logs.Logs]{s, "logs", func(c *snapshot) *logs.Logs { return c.Logs }}},
-		Cost:   cost.Feeds{Transcripts: files, Runs: fakeFeed[*costs.Costs]{s, "costs", func(c *snapshot) *costs.Costs { return c.Costs }}},
+		Cost: cost.Feeds{Transcripts: files,
+			Runs: fakeFeed[*costs.Costs]{s, "costs", func(c *snapshot) *costs.Costs { return c.Costs }}},
 		Agents: agentsview.Feeds{
 			Transcripts:   files,
 			Conversations: fakeTalk{fakeFeed[*transcripts.Conversation]{s, "talk", func(c *snapshot) *transcripts.Conversation { return c.Talk }}},

@@ -110,7 +110,8 @@ func (l library) answer(w playbooks.Ask) *playbooks.Playbooks {
 	}
 	b.Version = at
 	if w.Health {
-		b.Health = &playbooks.VersionHealth{VersionRef: at.VersionRef, Health: playbook.Check(book, h, playbook.Evidence{}), Judged: 12}
+		b.Health = &playbooks.VersionHealth{VersionRef: at.VersionRef, Judged: 12,
+			Health: playbook.Check(book, h, playbook.Evidence{})}
 	}
 	if w.Compare {
 		b.Compared = &playbooks.Pair{A: w.A, B: w.B}

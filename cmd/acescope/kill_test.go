@@ -185,7 +185,8 @@ func TestAblationKilled(t *testing.T) {
 	})
 	t.Cleanup(models.Close)
 	env := []string{"OPENAI_BASE_URL=" + models.URL + "/v1"}
-	args := []string{"playbook", "ablate", filepath.Join(files, "book.txt"), "--dataset", filepath.Join(files, "set.jsonl"),
+	args := []string{"playbook", "ablate", filepath.Join(files, "book.txt"),
+		"--dataset", filepath.Join(files, "set.jsonl"),
 		"--provider", "openai", "--model", "m-1", "--experiment", "k", "--json"}
 	for range kills {
 		p := startProcWith(t, env, dir, args...)

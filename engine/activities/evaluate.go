@@ -25,8 +25,8 @@ type evaluation struct {
 // maxPlan is the number of bytes of a plan that an item keeps. The record of the model's requests has all of it.
 const maxPlan = 2 << 10
 
-// evaluate answers a range of problems with a fixed playbook, or a range of the items of trials. It signals no events. A
-// retry continues after the items in the journal of this machine, or in the heartbeats of another one.
+// evaluate answers a range of problems with a fixed playbook, or a range of the items of trials. It signals no events.
+// A retry continues after the items in the journal of this machine, or in the heartbeats of another one.
 func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
 	ctx = withPlace(ctx)
 	var reported []ace.EvalItem

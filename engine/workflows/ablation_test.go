@@ -41,7 +41,8 @@ func TestAblation(t *testing.T) {
 			}
 			switch len(p.Rounds) {
 			case 0:
-				return ace.PlanTrialsResult{Skipped: 3, Round: &ace.AblationRound{Trials: ace.Ref{SHA256: "first"}, Answers: 120}}, nil
+				first := &ace.AblationRound{Trials: ace.Ref{SHA256: "first"}, Answers: 120}
+				return ace.PlanTrialsResult{Skipped: 3, Round: first}, nil
 			case 1:
 				return ace.PlanTrialsResult{Round: &ace.AblationRound{Trials: ace.Ref{SHA256: "second"}, Answers: 10}}, nil
 			}

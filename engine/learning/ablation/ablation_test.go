@@ -112,7 +112,9 @@ func TestEffects(t *testing.T) {
 		t.Errorf("got\n%s", strings.Join(effects, "\n"))
 	}
 	// The effects add up except for the twins, so the halves find them: 2/9 for d, none for g.
-	if d, g := halves["d"], halves["g"]; d.Pairs != 40 || math.Abs(d.Effect-2.0/9) > 0.1 || *d.Low > 2.0/9 || *d.High < 2.0/9 ||
+	d := halves["d"]
+	g := halves["g"]
+	if d.Pairs != 40 || math.Abs(d.Effect-2.0/9) > 0.1 || *d.Low > 2.0/9 || *d.High < 2.0/9 ||
 		*g.Low > 0 || *g.High < 0 {
 		t.Errorf("halves: d %+v from %v to %v, g %+v", *d, *d.Low, *d.High, *g)
 	}
@@ -200,7 +202,8 @@ func TestPruneHalf(t *testing.T) {
 }
 
 func FuzzLoad(f *testing.F) {
-	f.Add([]byte(`[{"kind":"bullet","name":"a","without":["a"],"items":[0]}]`), []byte(`{"index":0,"correct":true,"trial":1}`))
+	f.Add([]byte(`[{"kind":"bullet","name":"a","without":["a"],"items":[0]}]`),
+		[]byte(`{"index":0,"correct":true,"trial":1}`))
 	f.Add([]byte(`[{"items":[-1]}]`), []byte(`{"trial":-3}`))
 	f.Fuzz(func(t *testing.T, trials, items []byte) {
 		get := Get(func(_ context.Context, ref ace.Ref, _ int64) ([]byte, error) {

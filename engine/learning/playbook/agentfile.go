@@ -108,7 +108,8 @@ const (
 	blockEnd   = "<!-- acescope:playbook end -->"
 )
 
-// Mark says what a block holds: the version Name, and for a version of a branch what is needed to write the block again.
+// Mark says what a block holds: the version Name, and for a version of a branch what is needed to write the block
+// again.
 // Sum is the beginning of the SHA-256 of the text between the marks.
 type Mark struct {
 	Name   string `json:"-"`

@@ -89,7 +89,8 @@ func FuzzBlock(f *testing.F) {
 	f.Add("Use ## A\n## B\n\n  - [x-1] y <!-- z -->", "A & B")
 	f.Add("<!-- acescope:playbook end -->", "OTHERS")
 	f.Fuzz(func(t *testing.T, content, section string) {
-		p := &Playbook{NextID: 3, Bullets: []Bullet{{ID: "a-00001", Section: cleanSection(section), Content: cleanContent(content)},
+		p := &Playbook{NextID: 3, Bullets: []Bullet{
+			{ID: "a-00001", Section: cleanSection(section), Content: cleanContent(content)},
 			{ID: "a-00002", Section: cleanSection(section), Content: "second"}}}
 		if p.check() != nil || agentText(content) != content || agentText(section) != section {
 			return

@@ -57,8 +57,10 @@ func (c *checker) duplicates() {
 	var list []Finding
 	for _, g := range NearDuplicates(c.book, NearShare) {
 		f := Finding{Severity: SeverityInfo, BulletIDs: g.IDs,
-			Numbers: map[string]float64{"bullets": float64(len(g.IDs)), "share_least": round2(g.Share), "share_most": round2(g.Most)},
-			Advice:  "Compare them; if they mean the same, keep the more helpful bullet and remove the rest."}
+			Numbers: map[string]float64{
+				"bullets": float64(len(g.IDs)), "share_least": round2(g.Share), "share_most": round2(g.Most),
+			},
+			Advice: "Compare them; if they mean the same, keep the more helpful bullet and remove the rest."}
 		share := fmt.Sprintf("%.0f %%", 100*g.Most)
 		if g.Share < g.Most {
 			share = fmt.Sprintf("%.0f to %.0f %%", 100*g.Share, 100*g.Most)

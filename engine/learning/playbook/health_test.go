@@ -78,7 +78,8 @@ func TestNearDuplicates(t *testing.T) {
 		bullet("a-00007", "A", "!", 1, 0),
 		bullet("a-00008", "A", "?", 1, 0),
 	)
-	f := onlyFinding(t, Check(book, nil, Evidence{}), FindingDuplicate, SeverityWarning, "a-00001, a-00003 and a-00005 say the same")
+	f := onlyFinding(t, Check(book, nil, Evidence{}), FindingDuplicate, SeverityWarning,
+		"a-00001, a-00003 and a-00005 say the same")
 	if !slices.Equal(f.BulletIDs, []string{"a-00001", "a-00003", "a-00005"}) || f.Numbers["share_most"] != 1 || f.Numbers["share_least"] >= 1 {
 		t.Errorf("%+v", f)
 	}
@@ -163,7 +164,9 @@ func TestNeverUsed(t *testing.T) {
 		return merges
 	}
 	first := []ace.Operation{op(ace.OpAdd, "", "A", "one thing"), op(ace.OpAdd, "", "A", "something else")}
-	f := onlyFinding(t, Check2(past(&Playbook{}, append([][]ace.Operation{first}, tags(UnusedAfter)...)...)), FindingUnused, SeverityInfo, "a-00001 got no vote in the 50 versions")
+	merges := append([][]ace.Operation{first}, tags(UnusedAfter)...)
+	f := onlyFinding(t, Check2(past(&Playbook{}, merges...)), FindingUnused, SeverityInfo,
+		"a-00001 got no vote in the 50 versions")
 	if !slices.Equal(f.BulletIDs, []string{"a-00001"}) {
 		t.Errorf("%+v", f)
 	}
@@ -190,7 +193,8 @@ func TestCollapse(t *testing.T) {
 	for i := 1; i <= 40*6; i += 6 {
 		slow = append(slow, remove(i, i+6), remove(i+300, i+301))
 	}
-	e := onlyFinding(t, Check2(past(&Playbook{}, slow...)), FindingErosion, SeverityError, "shrank the playbook from 398 bullets to")
+	e := onlyFinding(t, Check2(past(&Playbook{}, slow...)), FindingErosion, SeverityError,
+		"shrank the playbook from 398 bullets to")
 	if e.Numbers["from"] != 399 || e.Numbers["bullets_after"] > 199 {
 		t.Errorf("%+v", e)
 	}
@@ -199,10 +203,12 @@ func TestCollapse(t *testing.T) {
 	large := &Playbook{}
 	var ops []ace.Operation
 	for i := range 6 {
-		large.Bullets = append(large.Bullets, bullet(fmt.Sprintf("a-%05d", i+1), "A", strings.Repeat("a long text ", 1100), 0, 0))
+		content := strings.Repeat("a long text ", 1100)
+		large.Bullets = append(large.Bullets, bullet(fmt.Sprintf("a-%05d", i+1), "A", content, 0, 0))
 		ops = append(ops, op(ace.OpUpdate, fmt.Sprintf("a-%05d", i+1), "", fmt.Sprint("twenty short bytes ", i)))
 	}
-	onlyFinding(t, Check2(past(large, ops)), FindingCollapse, SeverityError, "from 6 bullets to 6, from 79200 bytes to 120.")
+	onlyFinding(t, Check2(past(large, ops)), FindingCollapse, SeverityError,
+		"from 6 bullets to 6, from 79200 bytes to 120.")
 
 	long := strings.Repeat("a long text that says much ", 20)
 	var first, second []ace.Operation
@@ -225,8 +231,8 @@ func TestFlatAccuracy(t *testing.T) {
 	half := func(i int) bool { return i%2 == 0 }
 	check := func(e Evidence) *Health { return Check(&Playbook{}, rising, e) }
 	f := onlyFinding(t, check(outcomes(1200, half)), FindingFlat, SeverityError,
-		"The helpful votes rose from 99 to 299, but accuracy went from 50 % (45–55) in the first 400 tasks to 50 % (45–55) "+
-			"in the last 400: by 7 points at most (95 % intervals).")
+		"The helpful votes rose from 99 to 299, but accuracy went from 50 % (45–55) in the first 400 tasks "+
+			"to 50 % (45–55) in the last 400: by 7 points at most (95 % intervals).")
 	if f.Numbers["tasks"] != 1200 {
 		t.Errorf("%+v", f)
 	}
@@ -261,7 +267,8 @@ func TestZeroAccuracyAndGap(t *testing.T) {
 	h = Check(&Playbook{}, rising, e)
 	none(t, h, FindingZero)
 	onlyFinding(t, h, FindingGap, SeverityError,
-		"30 training tasks were answered with 80 % (63–90) accuracy, 20 held-out items with 0 % (0–16): 56 to 90 points less")
+		"30 training tasks were answered with 80 % (63–90) accuracy, 20 held-out items with 0 % (0–16): "+
+			"56 to 90 points less")
 	e.Evaluations[0].Playbook = rising.Head()
 	none(t, Check(&Playbook{}, rising, e), FindingGap) // the evaluation of this version counts
 }

@@ -324,7 +324,7 @@ func (l *BulletHistory) add(t BulletChange, all bool) {
 	l.Touches = append(kept, t)
 }
 
-// BulletHistory returns the history of a bullet. It returns false if the bullet never existed, or was
+// Bullet returns the history of a bullet. It returns false if the bullet never existed, or was
 // removed and not watched.
 func (h *History) Bullet(id string) (BulletHistory, bool) {
 	l := h.lives[id]

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -143,8 +144,8 @@ func (x *Series) versions() ([]Version, []*Playbook) {
 	return versions, books
 }
 
-// Summary returns the sums of the versions of a series: how many operations of which kind lead from one to the next, and
-// how many logged operations changed nothing.
+// Summary returns the sums of the versions of a series: how many operations of which kind lead from one to the next,
+// and how many logged operations changed nothing.
 func (x *Series) Summary() (t Totals) {
 	versions, _ := x.versions()
 	for i := range versions {
@@ -347,7 +348,7 @@ func (s *Store) appendLines(ctx context.Context, name string, log *branchLog, li
 
 // Named returns the number of the newest version of an imported branch that has a name such as best, -1 without one.
 func (s *Store) Named(branch, name string) (int, error) {
-	versions, err := s.Page(branch, 1, int(^uint(0)>>1))
+	versions, err := s.Page(branch, 1, math.MaxInt)
 	for _, v := range slices.Backward(versions) {
 		if v.Imported != nil && slices.Contains(v.Imported.Names, name) {
 			return v.Seq, nil

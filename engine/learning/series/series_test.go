@@ -55,15 +55,18 @@ func runFiles() map[string]string {
 		"val_results.json": `[{"epoch": 1, "step": 2, "val_results": {}, "error_log": {"errors": [
  {"index": 3, "prediction": 7, "ground_truth": "8"}]}}]`,
 		"final_results.json": "{}",
-		"curator_operations_diff.jsonl": `{"timestamp": "2026-01-02T03:04:05.000006", "operation_type": "ADD", "reason": "missing",` +
+		"curator_operations_diff.jsonl": `{"timestamp": "2026-01-02T03:04:05.000006", "operation_type": "ADD", ` +
+			`"reason": "missing",` +
 			` "section": "formulas_and_calculations", "content": "Add A", "content_length": 5, "call_id": "train_e_1_s_1"}
-{"timestamp": "2026-01-02T03:05:05", "operation_type": "UPDATE", "reason": "", "bullet_id": "calc-00001", "content": "x",` +
+{"timestamp": "2026-01-02T03:05:05", "operation_type": "UPDATE", "reason": "", ` +
+			`"bullet_id": "calc-00001", "content": "x",` +
 			` "call_id": "train_e_1_s_3"}
 {"timestamp": "2026-01-02T03:06:05", "operation_type": "ADD", "reason": "", "section": "a", "content": "never seen",` +
 			` "call_id": "train_e_1_s_4"}
 not JSON
 `,
-		"bullet_usage_log.jsonl": `{"epoch": 1, "step": 2, "bullet_ids_used": ["calc-00001", "calc-00001"], "is_correct": true}
+		"bullet_usage_log.jsonl": `{"epoch": 1, "step": 2, ` +
+			`"bullet_ids_used": ["calc-00001", "calc-00001"], "is_correct": true}
 {"epoch": 1, "step": 2, "bullet_ids_used": ["calc-00001"], "is_correct": true, "reflection_summary": "good"}
 {"epoch": 1, "step": 3, "bullet_ids_used": ["calc-00001", 7], "is_correct": false}
 {}
@@ -91,7 +94,8 @@ func TestRunFolder(t *testing.T) {
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if w := r.Steps[0].Scores[0].Wrong; len(w) != 1 || w[0] != (playbook.WrongAnswer{Item: 3, Answer: "7", Expected: "8"}) {
+	wrong := playbook.WrongAnswer{Item: 3, Answer: "7", Expected: "8"}
+	if w := r.Steps[0].Scores[0].Wrong; len(w) != 1 || w[0] != wrong {
 		t.Error(w)
 	}
 	if s := r.Origin.Scores; len(s) != 1 || s[0].Correct != 1 || len(s[0].Wrong) != 1 {
@@ -227,9 +231,11 @@ func TestOrder(t *testing.T) {
 		names, want string
 		by          string
 	}{
-		{"final.txt step150_2a0.txt initial_465e.txt step30_2a0.txt", "initial_465e.txt step30_2a0.txt step150_2a0.txt final.txt",
+		{"final.txt step150_2a0.txt initial_465e.txt step30_2a0.txt",
+			"initial_465e.txt step30_2a0.txt step150_2a0.txt final.txt",
 			"the numbers in the names"},
-		{"epoch_2_step_5.txt epoch_1_final.txt epoch_1_step_50.txt", "epoch_1_step_50.txt epoch_1_final.txt epoch_2_step_5.txt",
+		{"epoch_2_step_5.txt epoch_1_final.txt epoch_1_step_50.txt",
+			"epoch_1_step_50.txt epoch_1_final.txt epoch_2_step_5.txt",
 			"the numbers in the names"},
 		{"b10.txt b9.txt", "b9.txt b10.txt", "the numbers in the names"},
 		{"zebra.txt ant.txt", "ant.txt zebra.txt", "the modification times"},

@@ -63,8 +63,8 @@ func TestNewcombe(t *testing.T) {
 	}
 }
 
-// The first row is an example of Newcombe's paper, table II; the second is in Fagerland, Lydersen and Laake, Statistical
-// Analysis of Contingency Tables (2017), chapter 8. Both have four digits.
+// The first row is an example of Newcombe's paper, table II; the second is in Fagerland, Lydersen and Laake,
+// Statistical Analysis of Contingency Tables (2017), chapter 8. Both have four digits.
 func TestNewcombePaired(t *testing.T) {
 	for _, c := range []struct {
 		both, fixed, broken, neither int

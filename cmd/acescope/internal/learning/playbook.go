@@ -23,7 +23,8 @@ func PlaybookCommand(a *cli.App) *cobra.Command {
 		Use:   "playbook",
 		Short: "Show, compare and check playbooks",
 		Long:  "Show, compare and check the playbooks of the data directory, or playbook files.\n\n" + refHelp,
-	}, branchesCommand(a), logCommand(a), showCommand(a), exportCommand(a), syncCommand(a), diffCommand(a), blameCommand(a),
+	}, branchesCommand(a), logCommand(a), showCommand(a), exportCommand(a), syncCommand(a), diffCommand(a),
+		blameCommand(a),
 		healthCommand(a), runs.AblateCommand(a), runs.EffectsCommand(a), runs.PruneCommand(a))
 }
 
@@ -358,7 +359,8 @@ func healthCommand(a *cli.App) *cobra.Command {
 			return playbookHealth(a, cmd.Context(), optional(args), accuracy)
 		},
 	}
-	cmd.Flags().BoolVar(&accuracy, "accuracy", false, "also check the verdicts on tasks and the evaluations (needs the server)")
+	cmd.Flags().BoolVar(&accuracy, "accuracy", false,
+		"also check the verdicts on tasks and the evaluations (needs the server)")
 	return cmd
 }
 

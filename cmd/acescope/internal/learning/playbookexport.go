@@ -35,7 +35,7 @@ type ExportLine struct {
 }
 
 // exportTargets are the values of --to, the first of which is the default.
-var exportTargets = []string{"json", "ace", "text", "skillbook", "skill", "claude-md", "agents-md"}
+var exportTargets = append([]string{"json", "ace", "text", "skillbook"}, agentTargets...)
 
 type exportFlags struct {
 	to, format string
@@ -159,7 +159,8 @@ func withEffect(a *cli.App, ctx context.Context, r *playbookRef, f exportFlags) 
 	case err != nil:
 		return nil, err
 	case g.Input.Ablation == nil:
-		return nil, cli.UsageError("--ablation %s: it is no ablation; start one with \"acescope playbook ablate\"", f.ablation)
+		return nil, cli.UsageError("--ablation %s: it is no ablation; start one with \"acescope playbook ablate\"",
+			f.ablation)
 	case g.Input.PlaybookHash != r.hash:
 		return nil, cli.UsageError("--ablation %s: it measured version %.12s, not %s, which is %.12s", f.ablation,
 			g.Input.PlaybookHash, r.name, r.hash)
@@ -198,7 +199,9 @@ func exportPath(path, to string) string {
 }
 
 // exported returns the new content of a file, and what the form does not hold.
-func exported(book *playbook.Playbook, m playbook.Mark, file, to string) (data []byte, losses []playbook.Loss, err error) {
+func exported(
+	book *playbook.Playbook, m playbook.Mark, file, to string,
+) (data []byte, losses []playbook.Loss, err error) {
 	var out bytes.Buffer
 	switch to {
 	case "json":

@@ -46,10 +46,10 @@ func syncCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sync DIR|FILE",
 		Short: "Keep the playbook in a CLAUDE.md, AGENTS.md or skill current with a branch",
-		Long: "Replace the block that \"acescope playbook export\" wrote into a file, if the branch has changed, and leave the\n" +
-			"rest of the file alone. The block says which branch and budget it is of, so the flags are needed only the first\n" +
-			"time. In a directory, sync finds CLAUDE.md, AGENTS.md, SKILL.md and .claude/skills/*/SKILL.md. A block that was\n" +
-			"edited by hand is not replaced without --force.",
+		Long: "Replace the block that \"acescope playbook export\" wrote into a file, if the branch has changed, and\n" +
+			"leave the rest of the file alone. The block says which branch and budget it is of, so the flags are\n" +
+			"needed only the first time. In a directory, sync finds CLAUDE.md, AGENTS.md, SKILL.md and\n" +
+			".claude/skills/*/SKILL.md. A block that was edited by hand is not replaced without --force.",
 		Example: "acescope playbook sync . --branch finance-1 --to agents-md --budget 2000\n" +
 			"acescope playbook sync .\n" +
 			"acescope playbook sync AGENTS.md --watch",

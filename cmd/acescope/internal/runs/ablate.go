@@ -29,10 +29,10 @@ const (
 	defaultMargin = "5%"
 )
 
-const ablateHelp = "First the whole playbook answers the data set. Then each bullet that an answer cites is left out, and the items\n" +
-	"that cite it are answered again: the effect is the accuracy with the bullet minus that without it, on these\n" +
-	"items, with its 95 % interval. Bullets that a model follows without citing them are not measured. The votes of\n" +
-	"the curator (helpful, harmful) are shown beside the effects; they are no effects.\n\n" +
+const ablateHelp = "First the whole playbook answers the data set. Then each bullet that an answer cites is left out,\n" +
+	"and the items that cite it are answered again: the effect is the accuracy with the bullet minus that\n" +
+	"without it, on these items, with its 95 % interval. Bullets that a model follows without citing them are\n" +
+	"not measured. The votes of the curator (helpful, harmful) are shown beside the effects; they are no effects.\n\n" +
 	"It is an experiment: it continues after an interruption without repeating an answer."
 
 // AblateCommand returns the command playbook ablate.
@@ -69,11 +69,11 @@ func PruneCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune PLAYBOOK --dataset FILE",
 		Short: "Propose a playbook without the bullets that do not help, and prove it on held-out items",
-		Long: "Measures the bullets on a data set, like \"acescope playbook ablate\", and leaves out those that helped no more\n" +
-			"often than they hurt, and those that no answer cites and that have few helpful votes. Bullets that turn out\n" +
-			"to be needed together are restored. The rest answers the held-out items: the branch EXPERIMENT-pruned is\n" +
-			"created if the 95 % interval of the difference of accuracy excludes a loss beyond --keep-accuracy; otherwise\n" +
-			"the command fails.",
+		Long: "Measures the bullets on a data set, like \"acescope playbook ablate\", and leaves out those that no\n" +
+			"answer cites and those that helped no more often than they hurt. Bullets that turn out to be needed\n" +
+			"together are restored. The rest answers the held-out items: the branch EXPERIMENT-pruned is created if\n" +
+			"the 95 % interval of the difference of accuracy excludes a loss beyond --keep-accuracy; otherwise the\n" +
+			"command fails.",
 		Example: "acescope playbook prune finance-1 --dataset train.jsonl --held-out held-out.jsonl --keep-accuracy=3%",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -160,9 +160,9 @@ func EffectsCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "effects EXPERIMENT",
 		Short: "Show what the bullets do by an ablation, finished or not",
-		Long: "Shows the effects that \"acescope playbook ablate\" or prune has measured so far, the largest first: the number of\n" +
-			"items whose answer cites the bullet, the accuracy on them, the effect of the bullet on that accuracy with its\n" +
-			"95 % interval, the same on all items, and the votes of the curator.",
+		Long: "Shows the effects that \"acescope playbook ablate\" or prune has measured so far, the largest first: the\n" +
+			"number of items whose answer cites the bullet, the accuracy on them, the effect of the bullet on that\n" +
+			"accuracy with its 95 % interval, the same on all items, and the votes of the curator.",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.CompleteIDs(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -223,7 +223,8 @@ func printEffects(a *cli.App, ctx context.Context, e *engine.Engine, g *evaluati
 	if err := out.Flush(); err != nil {
 		return err
 	}
-	err = cli.WriteRows(a, slices.Values(list), "PART\tCITED\tCORRECT\tEFFECT\tINTERVAL\tP\tALL ITEMS\tHALVES\tVOTES", effectCells)
+	const headings = "PART\tCITED\tCORRECT\tEFFECT\tINTERVAL\tP\tALL ITEMS\tHALVES\tVOTES"
+	err = cli.WriteRows(a, slices.Values(list), headings, effectCells)
 	if err != nil || progress.Pruned == nil {
 		return err
 	}
@@ -271,8 +272,8 @@ func halvesText(h *ablation.Halves) string {
 // prunedText says what the pruned playbook is and whether it is proven.
 func prunedText(p ace.Pruned, in ace.Prune) string {
 	fewer := 100 * float64(p.Before-p.Bullets) / math.Max(float64(p.Before), 1)
-	text := fmt.Sprintf("pruned   %d of %d bullets (%.0f%% fewer), playbook %.12s; on %s: %d fixed, %d broken, accuracy %s points "+
-		"(95%% interval %s to %s)", p.Bullets, p.Before, fewer, p.Playbook,
+	text := fmt.Sprintf("pruned   %d of %d bullets (%.0f%% fewer), playbook %.12s; on %s: %d fixed, %d broken, "+
+		"accuracy %s points (95%% interval %s to %s)", p.Bullets, p.Before, fewer, p.Playbook,
 		cli.Numbered(int64(p.HeldOut), "held-out item"), p.Fixed, p.Broken,
 		widget.Points(stats.Share(p.Fixed-p.Broken, p.HeldOut)), widget.Points(p.Low), widget.Points(p.High))
 	if p.Kept {

@@ -145,7 +145,8 @@ func (f *RunFlags) checkSampling(a *cli.App) error {
 	case f.temperature != "" && len(takes[0]) == 0:
 		return cli.UsageError("--temperature: %s has no such parameter", strings.Join(lacks[0], ", "))
 	case f.seed != 0 && len(takes[1]) == 0 && !f.shuffle:
-		return cli.UsageError("--seed needs --shuffle, or a model with a seed: the API of %s takes no seed", strings.Join(lacks[1], ", "))
+		return cli.UsageError("--seed needs --shuffle, or a model with a seed: the API of %s takes no seed",
+			strings.Join(lacks[1], ", "))
 	}
 	if f.temperature != "" && len(lacks[0]) > 0 {
 		cli.Warn(a, "--temperature is not sent to %s, which has no such parameter", strings.Join(lacks[0], ", "))

@@ -211,11 +211,13 @@ func FuzzRecipe(f *testing.F) {
 func TestStated(t *testing.T) {
 	const use = "Use formula Simple Interest to answer the question. "
 	const formula = "Formula: I = P * r * t, Explanation: P: Principal amount, r: Annual interest rate, t: Time in years. "
-	const question = "Question: At an annual interest rate of 5%, what does a principal of $2,000 earn in 18 months? Answer:"
+	const question = "Question: At an annual interest rate of 5%, what does a principal of $2,000 earn " +
+		"in 18 months? Answer:"
 	if got, ok := Stated(use + formula + question); !ok || got != "150.0" {
 		t.Errorf("%q, %v", got, ok)
 	}
-	for _, prompt := range []string{"", use + question, "What is 2 + 2?", use + formula + "Question: What is 5 %? Answer:"} {
+	prompts := []string{"", use + question, "What is 2 + 2?", use + formula + "Question: What is 5 %? Answer:"}
+	for _, prompt := range prompts {
 		if got, ok := Stated(prompt); ok {
 			t.Errorf("%q answers %q", got, prompt)
 		}
