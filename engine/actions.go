@@ -49,7 +49,8 @@ func (e *Engine) start(ctx context.Context, id string, o client.StartWorkflowOpt
 	o.WorkflowExecutionErrorWhenAlreadyStarted = true
 	run, err := e.Client.ExecuteWorkflow(ctx, o, kind, in)
 	if isError[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
-		return "", fmt.Errorf("%s %w already; choose another ID", id, ErrExists)
+		return "", fmt.Errorf(`%s %w already; choose another ID, or follow this one with "acescope tail %s"`,
+			id, ErrExists, id)
 	}
 	if err != nil {
 		return "", startError(ctx, e, id, err)

@@ -14,6 +14,7 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
+	"acescope/sources/evaluations"
 	"acescope/sources/experiments"
 	"acescope/theme"
 	"acescope/tui/text"
@@ -183,12 +184,14 @@ func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []str
 		rates += fmt.Sprintf(", last %d ", min(len(s.Tasks), experiments.DefaultWindow)) +
 			widget.Accuracy(correct, graded, g)
 	}
-	for _, e := range l.Eval {
-		rates += fmt.Sprintf(", evaluation after epoch %d ", e.Epoch)
-		if e.Labeled() == 0 {
-			rates += fmt.Sprintf("of %d unlabeled tasks", e.Unlabeled)
-		} else {
-			rates += widget.Accuracy(e.Correct, e.Labeled(), g)
+	evals := make([]string, 0, 2)
+	for i, e := range l.Eval {
+		switch {
+		case i > 0 && i < len(l.Eval)-1:
+		case e.Labeled() == 0:
+			evals = append(evals, fmt.Sprintf("%s %d unlabeled tasks", evaluations.When(e.EvalResult), e.Unlabeled))
+		default:
+			evals = append(evals, evaluations.When(e.EvalResult)+" "+widget.Accuracy(e.Correct, e.Labeled(), g))
 		}
 	}
 	perCorrect := widget.Quantity(t.CostPerCorrect, "USD", g) +
@@ -198,7 +201,7 @@ func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []str
 			widget.InParentheses(widget.Range(s.TokensInterval(), "", g))
 	}
 	if l.Learned != nil {
-		rates += "; from the first evaluation to the last " + l.Learned.Change()
+		evals = append(evals, "from the first to the last "+l.Learned.Change())
 	}
 	lines := []string{
 		fmt.Sprintf("%s  %s, epoch %d of %d, %d/%d tasks, %d failed, in %s, a task %s",
@@ -206,8 +209,11 @@ func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []str
 			l.Tasks, l.TotalTasks*l.TotalEpochs, l.Failed, text.Duration(s.Duration(time.Now())),
 			widget.Quantity(t.MeanDurationMS, "ms", g)),
 		rates,
-		"in parentheses: 95% intervals",
 	}
+	if n := len(l.Eval); n > 0 {
+		lines = append(lines, cli.Numbered(int64(n), "evaluation")+": "+strings.Join(evals, "; "))
+	}
+	lines = append(lines, "in parentheses: 95% intervals")
 	lines = append(lines, baseline.lines(g)...)
 	lines = append(lines,
 		fmt.Sprintf("playbook %d bullets, operations %d accepted, %d rejected", l.Bullets, l.Accepted, l.Rejected),
