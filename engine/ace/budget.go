@@ -117,8 +117,15 @@ func (s *State) stop(why string) {
 	s.Stopped = why
 	s.Reported = Completed
 	s.Phase = PhaseDone
+	again := s.pass() != nil
+	if again && s.pass().Usage == (Usage{}) {
+		s.Passes = s.Passes[:len(s.Passes)-1] // it did not begin
+	}
 	for i := range s.Steps {
-		if st := &s.Steps[i]; st.Status == StatusPending || st.Status == StatusRunning {
+		switch st := &s.Steps[i]; {
+		case again && st.Status == StatusRunning:
+			st.Status = StatusDone // in the pass before
+		case st.Status == StatusPending || st.Status == StatusRunning:
 			st.Status = StatusNotReached
 		}
 	}

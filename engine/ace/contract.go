@@ -122,6 +122,9 @@ type TaskInput struct {
 	// Revision is the revision of the contract that the starter asks the run to follow; see [Revision].
 	Revision int `json:"revision,omitempty"`
 	Protocol
+	// LearnFrom is a newer version than PlaybookHash, with which the task is answered again to learn from that answer.
+	// "" learns from the first answer.
+	LearnFrom string `json:"learn_from,omitempty"`
 	// Budget bounds the usage of the run, nil if nothing does. A step does not start when it is spent: the run then
 	// completes without it.
 	Budget *Budget `json:"budget,omitempty"`
@@ -231,6 +234,8 @@ type GeneratorInput struct {
 	Task      TaskContext `json:"task"`
 	Prompt    string      `json:"prompt"`
 	PromptRef *Ref        `json:"prompt_ref,omitempty"`
+	// Reflection are the insights on a wrong answer to the task, after which it is answered again.
+	Reflection string `json:"reflection,omitempty"`
 }
 
 // TaskContext is the part of the task that every step receives. It never holds the label.
@@ -275,6 +280,8 @@ type SkillsInput struct {
 	Program   json.RawMessage `json:"program,omitempty"`
 	BulletIDs []string        `json:"bullet_ids,omitempty"`
 	Answer    string          `json:"answer,omitempty"`
+	// Pass counts the passes of the task before this one. The IDs of tool calls must differ between passes.
+	Pass int `json:"pass,omitempty"`
 }
 
 // Invocation is one tool call. Accepted is false if a permission rule denied it; OK is false if
@@ -320,6 +327,8 @@ type ReflectorInput struct {
 	HideLabel bool     `json:"hide_label,omitempty"`
 	Correct   *bool    `json:"correct,omitempty"`
 	Score     *float64 `json:"score,omitempty"`
+	// Reflect says when to reflect. Otherwise the result has Correct and Score only.
+	Reflect ReflectWhen `json:"reflect,omitempty"`
 }
 
 // BulletTag is the reflector's rating of one bullet: helpful, harmful or neutral.
@@ -351,6 +360,10 @@ type CuratorInput struct {
 	BulletTags []BulletTag     `json:"bullet_tags,omitempty"`
 	Findings   json.RawMessage `json:"findings,omitempty"`
 	Correct    *bool           `json:"correct,omitempty"`
+	// TagsOnly asks for the operations of BulletTags, without further ones.
+	TagsOnly bool `json:"tags_only,omitempty"`
+	// PlaybookTokens is the largest size of the playbook, estimated as four bytes a token; 0 is no bound.
+	PlaybookTokens int `json:"playbook_tokens,omitempty"`
 }
 
 // OperationType is the type of a playbook operation.
@@ -410,6 +423,8 @@ type PersistInput struct {
 	Branch     string      `json:"branch,omitempty"`
 	Operations []Operation `json:"operations"`
 	Rationale  string      `json:"rationale,omitempty"`
+	// PlaybookTokens is that of the curator's input. Operations beyond it are rejected.
+	PlaybookTokens int `json:"playbook_tokens,omitempty"`
 }
 
 // PersistResult is the result of [ActivityPersist]. PlaybookBefore is the version that the delta
@@ -441,6 +456,10 @@ type TaskResult struct {
 	// Stopped says why steps were not executed, "" if all were.
 	Stopped string  `json:"stopped,omitempty"`
 	Summary Summary `json:"summary"`
+	// Regenerated says whether the last answer with a reflection is correct, After whether that with the playbook that
+	// learned from the task is; nil without such an answer or without a label.
+	Regenerated *bool `json:"correct_regenerated,omitempty"`
+	After       *bool `json:"correct_after,omitempty"`
 }
 
 // Graded returns the verdict on the answer. A result without one has no label unless it was graded.

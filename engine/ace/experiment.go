@@ -97,6 +97,26 @@ type EpochResult struct {
 	Curve     []CurvePoint `json:"curve,omitempty"`
 	// Score is the sum of the scores of the answers, 0 unless the experiment names a grader.
 	Score float64 `json:"score,omitempty"`
+	// Regenerated counts the wrong answers after which the task was answered again with a reflection, and After all
+	// answers with the playbook that learned from the task; both with the correct ones of them.
+	Regenerated Answers `json:"regenerated,omitzero"`
+	After       Answers `json:"after,omitzero"`
+}
+
+// Answers counts graded answers.
+type Answers struct {
+	Answers int `json:"answers"`
+	Correct int `json:"correct"`
+}
+
+func (a *Answers) add(correct *bool) {
+	if correct == nil {
+		return
+	}
+	a.Answers++
+	if *correct {
+		a.Correct++
+	}
 }
 
 // CurvePoint counts the answers in one bucket of tasks.
@@ -317,8 +337,13 @@ func (s *ExperimentState) completed(r *TaskResult) {
 	if r.Counts() {
 		s.count(r.Index, r.Graded())
 	}
-	if n := len(p.Epochs); n > 0 && r.Score != nil {
-		p.Epochs[n-1].Score = AddScores(p.Epochs[n-1].Score, *r.Score) // count made a copy
+	if n := len(p.Epochs); n > 0 && r.Counts() {
+		e := &p.Epochs[n-1] // count made a copy
+		if r.Score != nil {
+			e.Score = AddScores(e.Score, *r.Score)
+		}
+		e.Regenerated.add(r.Regenerated)
+		e.After.add(r.After)
 	}
 	s.spend(r.Summary.Usage)
 	sum := r.Summary

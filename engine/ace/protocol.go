@@ -13,6 +13,8 @@ import (
 type Sampling struct {
 	Temperature *float64 `json:"temperature,omitempty"`
 	Seed        *int64   `json:"seed,omitempty"` // sent only to APIs that have one
+	// AnswerTokens bounds an answer; 0 is the bound of the provider.
+	AnswerTokens int64 `json:"max_answer_tokens,omitempty"`
 }
 
 // Protocol says how a task is learned from, where that is not the default.
@@ -24,6 +26,15 @@ type Protocol struct {
 	NoSkills bool `json:"no_skills,omitempty"`
 	// HideLabels keeps the label from the reflector's provider, which learns only whether the answer is correct.
 	HideLabels bool `json:"hide_labels,omitempty"`
+	// Rounds is how often, at most, a wrong answer is reflected on and the task answered again before the curator
+	// learns from it. With 0, a wrong answer is reflected on once.
+	Rounds int `json:"reflection_rounds,omitempty"`
+	// CurateEvery asks the curator about every so many tasks of a data set; of the others, only the tags are merged.
+	CurateEvery int `json:"curate_every,omitempty"`
+	// PlaybookTokens bounds the playbook, see [CuratorInput].
+	PlaybookTokens int `json:"playbook_tokens,omitempty"`
+	// AnswerAfter answers the task again with the playbook that learned from it.
+	AnswerAfter bool `json:"answer_after,omitempty"`
 }
 
 // after returns the phase after a step.
@@ -42,6 +53,9 @@ func (p Protocol) Settings() (list []string) {
 	if p.Temperature != nil {
 		list = append(list, "temperature "+strconv.FormatFloat(*p.Temperature, 'g', -1, 64))
 	}
+	if p.AnswerTokens > 0 {
+		list = append(list, fmt.Sprintf("answers of at most %d tokens", p.AnswerTokens))
+	}
 	if p.Seed != nil {
 		list = append(list, fmt.Sprintf("seed %d", *p.Seed))
 	}
@@ -53,6 +67,18 @@ func (p Protocol) Settings() (list []string) {
 	}
 	if p.HideLabels {
 		list = append(list, "labels hidden")
+	}
+	if p.Rounds > 0 {
+		list = append(list, fmt.Sprintf("up to %d reflection rounds", p.Rounds))
+	}
+	if p.CurateEvery > 1 {
+		list = append(list, fmt.Sprintf("curator on every %d tasks", p.CurateEvery))
+	}
+	if p.PlaybookTokens > 0 {
+		list = append(list, fmt.Sprintf("playbook of at most %d tokens", p.PlaybookTokens))
+	}
+	if p.AnswerAfter {
+		list = append(list, "answers after the update")
 	}
 	return list
 }

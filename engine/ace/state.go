@@ -68,8 +68,9 @@ type State struct {
 	Answer          string
 	Correct         *bool
 	Score           *float64
-	DeltaAnswer         // Operations are the curator's proposals with their latest outcome
-	PlaybookSeq     int // of PlaybookAfter in its branch
+	Passes          []Pass // further answers
+	DeltaAnswer            // Operations are the curator's proposals with their latest outcome
+	PlaybookSeq     int    // of PlaybookAfter in its branch
 	Usage           Usage
 	Failure         *Failure
 	CancelRequested bool
@@ -150,7 +151,7 @@ func (s *State) addSteps() {
 func (s *State) reuseSteps() {
 	for s.Failure == nil {
 		result := s.Input.Fork.InlineResult(s.Phase)
-		if result == nil {
+		if result == nil || s.pass() != nil {
 			return
 		}
 		f := StepCompleted(s.Phase, result)
@@ -183,8 +184,8 @@ func (s *State) complete(f Fact) {
 	if s.Phase == PhaseDone || slices.Index(Steps(), f.Step) < slices.Index(Steps(), s.Phase) {
 		return // of another program, which has begun a later step
 	}
-	s.enter(s.Input.after(f.Step))
-	if why := s.Input.Budget.Spent(s.Usage); why != "" && asksModel(s.Phase) && !s.Input.Fork.Reuses(s.Phase) {
+	s.enter(s.after(f.Step))
+	if why := s.Input.Budget.Spent(s.Usage); why != "" && asksModel(s.Phase) && !s.Reuses(s.Phase) {
 		s.stop(why)
 	}
 	if s.Phase == PhaseDone {
@@ -192,65 +193,113 @@ func (s *State) complete(f Fact) {
 	}
 }
 
+// Reuses reports whether the result of the step comes from the original of a fork. Later passes execute every step.
+func (s *State) Reuses(p Phase) bool { return s.pass() == nil && s.Input.Fork.Reuses(p) }
+
+// Completed returns the state of a step after its fact alone, without earlier executions.
+func (f Fact) Completed() StepState {
+	st := StepState{Phase: f.Step, Status: StatusDone, Unread: f.Unread}
+	switch r := f.Result.(type) {
+	case *GeneratorResult:
+		st.Usage = r.usage()
+		st.Time = r.Time
+		st.Parsed = r.Parsed
+		st.Served = r.Served
+		st.Calls = r.Calls
+	case *SkillSessionResult:
+		st.Usage = r.Usage
+		st.Time = r.Time
+		st.Parsed = r.Parsed
+		st.Served = r.Served
+		st.Calls = r.Calls
+	case *ReflectorResult:
+		st.Usage = r.Usage
+		st.Time = r.Time
+		st.Parsed = r.Parsed
+		st.Served = r.Served
+		st.Calls = r.Calls
+	case *CuratorResult:
+		st.Usage = r.Usage
+		st.Time = r.Time
+		st.Parsed = r.Parsed
+		st.Served = r.Served
+		st.Calls = r.Calls
+	case *PersistResult:
+		st.Time = r.Time
+	}
+	return st
+}
+
 // record copies the result of a step into the state.
 func (s *State) record(f Fact) {
-	p := f.Step
-	step := StepState{Phase: p, Status: StatusDone, Reused: s.Input.Fork.Reuses(p), Unread: f.Unread}
-	switch r := f.Result.(type) {
+	step := f.Completed()
+	step.Reused = s.Reuses(f.Step)
+	if step.Usage != nil && !step.Reused {
+		s.Usage = s.Usage.Add(*step.Usage)
+	}
+	st := s.step(f.Step)
+	switch {
+	case !s.recordPass(f.Result, step.Usage):
+		s.recordFirst(f.Result)
+	case st != nil:
+		step.add(*st)
+	}
+	if r, ok := f.Result.(*SkillSessionResult); ok {
+		for _, inv := range r.Invocations {
+			s.calls.setResult(inv, mark{})
+		}
+	}
+	if st != nil {
+		*st = step
+	}
+}
+
+// recordFirst copies the result of a step outside of passes.
+func (s *State) recordFirst(result any) {
+	switch r := result.(type) {
 	case *GeneratorResult:
 		s.Plan = r.Plan
 		s.TrajectoryID = r.TrajectoryID
 		s.BulletIDs = r.BulletIDs
 		s.Answer = r.Answer
-		step.Usage = r.usage()
-		step.Time = r.Time
-		step.Parsed = r.Parsed
-		step.Served = r.Served
-		step.Calls = r.Calls
 	case *SkillSessionResult:
-		if r.Answer != "" {
-			s.Answer = r.Answer
-		}
-		for _, inv := range r.Invocations {
-			s.calls.setResult(inv, mark{})
-		}
-		step.Usage = r.Usage
-		step.Time = r.Time
-		step.Parsed = r.Parsed
-		step.Served = r.Served
-		step.Calls = r.Calls
+		s.Answer = cmp.Or(r.Answer, s.Answer)
 	case *ReflectorResult:
 		s.Insights = r.Insights
 		s.BulletTags = r.BulletTags
 		s.Correct = r.Correct
 		s.Score = r.Score
-		step.Usage = r.Usage
-		step.Time = r.Time
-		step.Parsed = r.Parsed
-		step.Served = r.Served
-		step.Calls = r.Calls
 	case *CuratorResult:
 		s.Rationale = r.Rationale
 		s.FollowUpActions = r.FollowUpActions
 		s.Operations = proposedOperations(r)
-		step.Usage = r.Usage
-		step.Time = r.Time
-		step.Parsed = r.Parsed
-		step.Served = r.Served
-		step.Calls = r.Calls
 	case *PersistResult:
 		s.PlaybookBefore = cmp.Or(r.PlaybookBefore, s.PlaybookBefore)
 		s.PlaybookAfter = r.PlaybookAfter
 		s.Bullets = r.Bullets
 		s.PlaybookSeq = r.Seq
 		s.Operations = mergedOperations(s.Operations, r.Operations)
-		step.Time = r.Time
 	}
-	if step.Usage != nil && !step.Reused {
-		s.Usage = s.Usage.Add(*step.Usage)
+}
+
+// add adds the usage and time of earlier executions of the step, and keeps the record of the first.
+func (st *StepState) add(earlier StepState) {
+	st.Calls = cmp.Or(earlier.Calls, st.Calls)
+	switch {
+	case earlier.Reused || earlier.Usage == nil:
+	case st.Usage == nil:
+		st.Usage = earlier.Usage
+	default:
+		st.Usage = new(earlier.Usage.Add(*st.Usage))
 	}
-	if st := s.step(p); st != nil {
-		*st = step
+	if t := earlier.Time; t != nil && !earlier.Reused {
+		sum := *t
+		if st.Time != nil {
+			sum.DurationMS += st.Time.DurationMS
+			sum.Attempt = st.Time.Attempt
+			sum.Worker = st.Time.Worker
+		}
+		st.Time = &sum
 	}
 }
 
@@ -271,8 +320,12 @@ func (s *State) fail(p Phase, f Failure) {
 			st.Status = StatusCanceled
 		}
 		if f.Calls != nil && f.Calls.Usage != nil {
-			st.Usage = f.Calls.Usage
-			s.Usage = s.Usage.Add(*st.Usage)
+			spent := *f.Calls.Usage
+			s.Usage = s.Usage.Add(spent)
+			if st.Usage != nil { // of earlier passes
+				spent = st.Usage.Add(spent)
+			}
+			st.Usage = &spent
 		}
 	}
 	if f.Type == TypeBudget && s.Input.Budget != nil {
@@ -402,7 +455,18 @@ func (s *State) Result() TaskResult {
 		Verdict:      s.Verdict(),
 		PlaybookHash: s.PlaybookAfter, Bullets: s.Bullets, Seq: s.PlaybookSeq,
 		Index: s.Input.Index, Stopped: s.Stopped, Summary: s.Summary(),
+		Regenerated: s.passVerdict(PassRound), After: s.passVerdict(PassAfter),
 	}
+}
+
+// passVerdict returns whether the last answer of a kind of pass is correct, nil without one.
+func (s *State) passVerdict(kind PassKind) (correct *bool) {
+	for _, p := range s.Passes {
+		if p.Kind == kind {
+			correct = p.Correct
+		}
+	}
+	return correct
 }
 
 // Preview truncates a JSON payload to [PreviewBytes]. A truncated payload becomes a JSON string
@@ -432,6 +496,8 @@ type PhaseAnswer struct {
 	Usage           Usage       `json:"usage"`
 	Failure         *Failure    `json:"failure,omitempty"`
 	Stopped         string      `json:"stopped,omitempty"` // see TaskResult
+	// Passes are the answers after the first one, which alone counts.
+	Passes []Pass `json:"passes,omitempty"`
 	// Unread says what of the input could not be read.
 	Unread []string `json:"unread,omitempty"`
 }
@@ -486,7 +552,7 @@ func (s *State) CurrentPhase() PhaseAnswer {
 	return PhaseAnswer{
 		Phase: s.Phase, Status: s.Reported, Verdict: s.Verdict(), CancelRequested: s.CancelRequested,
 		Steps: s.expectedSteps(), Answer: s.Answer, Correct: s.Correct, Score: s.Score,
-		Usage: s.Usage, Failure: s.Failure, Stopped: s.Stopped, Unread: s.Unread,
+		Usage: s.Usage, Failure: s.Failure, Stopped: s.Stopped, Passes: s.Passes, Unread: s.Unread,
 	}
 }
 

@@ -37,7 +37,7 @@ func (a *Activities) skills(ctx context.Context, in ace.SkillsInput) (r ace.Skil
 		in.Prompt = s.prompt
 		events = newEventQueue(in.Task, a.Signals)
 		tools := &toolbox{config: in.Task.SkillsConfig, record: events.Add, artifacts: a.Artifacts,
-			secrets: a.secrets, attempt: activity.GetInfo(ctx).Attempt,
+			secrets: a.secrets, pass: in.Pass, attempt: activity.GetInfo(ctx).Attempt,
 			pause: time.Duration(in.Task.PaceMS) * time.Millisecond / callsPerPace}
 		r, err = s.provider.Skills(ctx, in, s.book, tools)
 		r.Invocations = tools.list()
@@ -61,10 +61,17 @@ func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (r ac
 	defer heartbeat(ctx)()
 	r.Time, r.Calls, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
 		in.Prompt = s.prompt
-		if in.HideLabel {
+		if in.Reflect != ace.ReflectAlways || in.HideLabel {
 			if in.Correct, in.Score, err = grade.Verdict(in); err != nil {
 				return err
 			}
+		}
+		if in.Reflect == ace.ReflectNever || in.Reflect == ace.ReflectWrong && in.Correct != nil && *in.Correct {
+			r.Correct = in.Correct
+			r.Score = in.Score
+			return nil
+		}
+		if in.HideLabel {
 			in.Label = nil
 		}
 		if r, err = s.provider.Reflect(ctx, in, s.book); in.HideLabel {
@@ -79,6 +86,10 @@ func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (r ac
 func (a *Activities) curator(ctx context.Context, in ace.CuratorInput) (r ace.CuratorResult, err error) {
 	defer heartbeat(ctx)()
 	r.Time, r.Calls, err = a.runStep(ctx, in.Task, "", nil, func(ctx context.Context, s step) (err error) {
+		if in.TagsOnly {
+			r.Accepted = ace.TagOperations(in.BulletTags)
+			return nil
+		}
 		r, err = s.provider.Curate(ctx, in, s.book)
 		return err
 	})
@@ -188,7 +199,7 @@ func (a *Activities) persist(ctx context.Context, in ace.PersistInput) (ace.Pers
 		return a.Books.Merge(ctx, playbook.Version{
 			Source: playbook.Source{Branch: in.Branch, TaskID: in.Task.TaskID, WorkflowID: in.Task.WorkflowID,
 				RunID: in.Task.RunID, Rationale: in.Rationale, At: watch.started},
-			DeltaID: in.Task.WorkflowID + "/" + in.Task.RunID, Operations: in.Operations,
+			DeltaID: in.Task.WorkflowID + "/" + in.Task.RunID, Operations: in.Operations, Tokens: in.PlaybookTokens,
 		})
 	})
 	if err != nil {

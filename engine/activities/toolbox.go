@@ -29,6 +29,7 @@ type toolbox struct {
 	record    func(...ace.ToolEvent) // nil: no events
 	artifacts *artifact.Store
 	secrets   *redact.Redactor
+	pass      int // see ace.SkillsInput
 	attempt   int32
 	pause     time.Duration
 
@@ -74,6 +75,9 @@ func (t *toolbox) open(name string, args json.RawMessage) int {
 func (t *toolbox) append(name string, args json.RawMessage) int {
 	n := len(t.calls)
 	id := fmt.Sprintf("skills-%d.%d", t.attempt, n+1)
+	if t.pass > 0 {
+		id = fmt.Sprintf("skills-p%d-%d.%d", t.pass, t.attempt, n+1)
+	}
 	inv := ace.Invocation{ID: id, Name: name, Args: args, At: time.Now().UTC()}
 	t.calls = append(t.calls, inv)
 	t.emit(ace.ToolEvent{EventID: id + ".use", CallID: id, Kind: ace.KindToolUse, Name: name, Args: args, At: inv.At})

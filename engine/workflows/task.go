@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"cmp"
+	"encoding/json"
 	"time"
 
 	"go.temporal.io/sdk/converter"
@@ -26,7 +27,7 @@ type task struct {
 	heard  time.Time // time of the last event
 
 	generated ace.GeneratorResult
-	reflected ace.ReflectorResult
+	findings  json.RawMessage // of the last reflection
 	curated   ace.CuratorResult
 }
 
@@ -136,7 +137,7 @@ func (t *task) steps(ctx workflow.Context, in ace.TaskInput) error {
 
 func (t *task) step(ctx workflow.Context, in ace.TaskInput, step ace.Phase) error {
 	activity, input := step.Activity(), any(nil)
-	if ref := in.Fork.StoredResult(step); ref != nil {
+	if ref := in.Fork.StoredResult(step); ref != nil && len(t.state.Passes) == 0 {
 		activity, input = ace.ActivityLoadStep, ace.LoadStepInput{Phase: step, Ref: *ref}
 	} else {
 		input = t.input(ctx, in, step)
@@ -195,7 +196,9 @@ func (t *task) keep(result any) {
 	case *ace.GeneratorResult:
 		t.generated = *r
 	case *ace.ReflectorResult:
-		t.reflected = *r
+		if r.Findings != nil {
+			t.findings = r.Findings
+		}
 	case *ace.CuratorResult:
 		t.curated = *r
 	}
@@ -215,26 +218,28 @@ func (t *task) input(ctx workflow.Context, in ace.TaskInput, step ace.Phase) any
 	run := workflow.GetInfo(ctx).WorkflowExecution
 	about := ace.TaskContext{
 		TaskID: in.TaskID, WorkflowID: run.ID, RunID: run.RunID, ExperimentID: in.ExperimentID,
-		PlaybookHash: in.PlaybookHash, Provider: in.ProviderOf(step), Model: in.ModelOf(step),
+		PlaybookHash: t.state.Playbook(), Provider: in.ProviderOf(step), Model: in.ModelOf(step),
 		SkillsConfig: in.SkillsConfig, PaceMS: in.PaceMS, Sampling: in.Sampling, Budget: in.Budget.Less(t.state.Usage),
 	}
 	plan := t.generated
 	switch step {
 	case ace.PhaseGenerator:
-		return ace.GeneratorInput{Task: about, Prompt: in.Prompt, PromptRef: in.PromptRef}
+		return ace.GeneratorInput{Task: about, Prompt: in.Prompt, PromptRef: in.PromptRef,
+			Reflection: t.state.Reflection()}
 	case ace.PhaseSkills:
 		return ace.SkillsInput{Task: about, Prompt: in.Prompt, PromptRef: in.PromptRef, Plan: plan.Plan,
-			Program: plan.Program, BulletIDs: plan.BulletIDs, Answer: plan.Answer}
+			Program: plan.Program, BulletIDs: plan.BulletIDs, Answer: plan.Answer, Pass: len(t.state.Passes)}
 	case ace.PhaseReflector:
 		return ace.ReflectorInput{Task: about, Prompt: in.Prompt, PromptRef: in.PromptRef, Plan: plan.Plan,
-			Program: plan.Program, BulletIDs: plan.BulletIDs, Answer: t.state.Answer, Label: in.Label,
-			Grader: in.Grader, HideLabel: in.HideLabels}
+			Program: plan.Program, BulletIDs: plan.BulletIDs, Answer: t.state.Latest().Answer,
+			Label: in.Label, Grader: in.Grader, HideLabel: in.HideLabels, Reflect: t.state.WhenToReflect()}
 	case ace.PhaseCurator:
-		return ace.CuratorInput{Task: about, Insights: t.reflected.Insights, BulletTags: t.reflected.BulletTags,
-			Findings: t.reflected.Findings, Correct: t.reflected.Correct}
+		insights, tags, correct := t.state.Lesson()
+		return ace.CuratorInput{Task: about, Insights: insights, BulletTags: tags, Findings: t.findings,
+			Correct: correct, TagsOnly: !in.CuratesNow(), PlaybookTokens: in.PlaybookTokens}
 	}
 	return ace.PersistInput{Task: about, Branch: in.Branch, Operations: t.curated.Accepted,
-		Rationale: t.curated.Rationale}
+		Rationale: t.curated.Rationale, PlaybookTokens: in.PlaybookTokens}
 }
 
 // drainFor delays the close of an observed run for batches that arrive out of order.

@@ -149,8 +149,13 @@ func (c *record) readTask(events []*historypb.HistoryEvent) {
 	folder := histories.NewFolder(c.WorkflowID, c.RunID)
 	folder.Each = func(e *historypb.HistoryEvent, f ace.Fact, s *ace.State) {
 		if f.Kind == ace.FactStepCompleted && !s.Input.Observed && !c.inherited(e.GetEventId()) {
-			c.own[f.Step] = !s.Input.Fork.Reuses(f.Step)
-			c.addStep(e, f.Step, s)
+			end, _ := history.EndingOf(e)
+			st := f.Completed()
+			for _, sum := range s.Steps {
+				st.Reused = st.Reused || sum.Phase == f.Step && sum.Reused
+			}
+			c.own[f.Step] = !st.Reused
+			c.addUse(end.Started, st, s.Input)
 		}
 	}
 	for _, e := range events {
@@ -169,23 +174,13 @@ func (c *record) readTask(events []*historypb.HistoryEvent) {
 	}
 }
 
-// addStep adds the model call of a step of a task.
-func (c *record) addStep(e *historypb.HistoryEvent, phase ace.Phase, s *ace.State) {
-	end, _ := history.EndingOf(e)
-	for _, st := range s.Steps {
-		if st.Phase == phase {
-			c.addUse(end.Started, st, s.Input)
-		}
-	}
-}
-
 // addUse adds the model call of a step, unless its usage belongs to another run.
 func (c *record) addUse(scheduled int64, st ace.StepState, in ace.TaskInput) {
 	if st.Usage == nil || *st.Usage == (ace.Usage{}) || st.Reused {
 		return
 	}
 	call := modelCall{scheduled: scheduled, phase: st.Phase, provider: in.ProviderOf(st.Phase),
-		model: cmp.Or(in.Model, c.Model), usage: *st.Usage}
+		model: cmp.Or(in.ModelOf(st.Phase), c.Model), usage: *st.Usage}
 	if st.Time != nil {
 		call.start, call.duration = st.Time.StartedAt, milliseconds(st.Time.DurationMS)
 	}

@@ -27,7 +27,14 @@ const (
 // the counters of all; sources that do not exist are left out. The text of rejected operations is cut to
 // the bounds of a record.
 func Apply(p *Playbook, ops []ace.Operation) (*Playbook, []ace.Operation) {
+	return ApplyWithin(p, ops, 0)
+}
+
+// ApplyWithin is like [Apply], but rejects an ADD or UPDATE that enlarges the playbook beyond a number of tokens, see
+// [Playbook.Tokens]. 0 is no bound.
+func ApplyWithin(p *Playbook, ops []ace.Operation, tokens int) (*Playbook, []ace.Operation) {
 	e := newEditor(p)
+	e.tokens = tokens
 	done := make([]ace.Operation, len(ops))
 	for i, op := range ops {
 		if i < MaxOperations {
@@ -95,6 +102,9 @@ func (e *editor) tryAdd(op *ace.Operation) (ace.Outcome, string) {
 	}
 	number := (&Playbook{Bullets: e.bullets, NextID: e.nextID}).nextNumber()
 	op.BulletID = formatID(Slug(op.Section), number)
+	if reason := e.tooLarge(&Bullet{}, &Bullet{ID: op.BulletID, Content: op.Content}); reason != "" {
+		return ace.OutcomeRejected, reason
+	}
 	op.Metadata = counts.metadata()
 	e.add(op, counts)
 	e.nextID = number + 1
@@ -114,6 +124,9 @@ func (e *editor) tryUpdate(op *ace.Operation) (ace.Outcome, string) {
 	}
 	if id, dup := e.duplicate(b.Section, op.Content); dup && id != b.ID {
 		return ace.OutcomeRejected, "exact duplicate of " + id
+	}
+	if reason := e.tooLarge(b, &Bullet{ID: b.ID, Content: op.Content}); reason != "" {
+		return ace.OutcomeRejected, reason
 	}
 	if len(op.Metadata) > 0 {
 		reason = "only TAG changes counters"
@@ -258,10 +271,26 @@ type editor struct {
 	removed map[string]bool
 
 	sections []string
+	tokens   int // the most that the playbook may have, 0 for any number
 }
 
 func newEditor(p *Playbook) *editor {
-	return &editor{slices.Clone(p.Bullets), p.NextID, map[string]bool{}, p.Sections}
+	return &editor{bullets: slices.Clone(p.Bullets), nextID: p.NextID, removed: map[string]bool{}, sections: p.Sections}
+}
+
+// tooLarge returns why a bullet may not replace another one, or "". The other one is empty if the bullet is new.
+func (e *editor) tooLarge(before, after *Bullet) string {
+	more := after.tokens()
+	if before.ID != "" {
+		more -= before.tokens()
+	}
+	if e.tokens == 0 || more <= 0 {
+		return ""
+	}
+	if size := (&Playbook{Bullets: e.bullets}).Tokens() + more; size > e.tokens {
+		return fmt.Sprintf("the playbook would have %d tokens, at most %d are allowed", size, e.tokens)
+	}
+	return ""
 }
 
 func (e *editor) playbook() *Playbook {

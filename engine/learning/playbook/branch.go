@@ -57,6 +57,8 @@ type Version struct {
 	Merged     int             `json:"merged,omitempty"`
 	Operations []ace.Operation `json:"operations,omitempty"`
 	Imported   *Imported       `json:"imported,omitempty"`
+	// Tokens bounds the playbook of a request, see [ApplyWithin].
+	Tokens int `json:"-"`
 }
 
 func (v *Version) count() {
@@ -335,7 +337,7 @@ func (s *Store) merge(ctx context.Context, x *branchLog, v Version) (_ Version, 
 	if len(v.Operations) == 0 {
 		return v, nil, nil
 	}
-	after, done := Apply(book, v.Operations)
+	after, done := ApplyWithin(book, v.Operations, v.Tokens)
 	content = after.Canonical()
 	v.Hash, v.Bullets, v.Operations = digest(content), len(after.Bullets), done
 	v.Rationale = strings.ToValidUTF8(cut(v.Rationale, maxRationale), "�")

@@ -82,7 +82,9 @@ func (o *Original) fold(
 		}
 		result := e.GetActivityTaskCompletedEventAttributes().GetResult()
 		if ok && fact.Kind == ace.FactStepCompleted && results != nil && history.Unread(result) == "" {
-			results[fact.Step] = history.JSON(result)
+			if len(s.Passes) == 0 || results[fact.Step] == nil { // later passes are executed again
+				results[fact.Step] = history.JSON(result)
+			}
 		}
 		if !more(s, e) {
 			return nil

@@ -62,7 +62,11 @@ func bulletsOf(book *playbook.Playbook, ids []string) string {
 }
 
 func generatorMessage(in ace.GeneratorInput) string {
-	return between("task", in.Prompt)
+	if in.Reflection == "" {
+		return between("task", in.Prompt)
+	}
+	return between("task", in.Prompt) + "\n\nAn earlier answer to this task was wrong. A reflection on it says:\n" +
+		between("reflection", in.Reflection)
 }
 
 func skillsMessage(in ace.SkillsInput) string {
@@ -107,8 +111,12 @@ func curatorMessage(in ace.CuratorInput, r reflected, book *playbook.Playbook) s
 	for _, t := range in.BulletTags {
 		tags = append(tags, t.ID+" "+t.Tag)
 	}
-	parts = append(parts, "Tags given: "+orNone(strings.Join(tags, ", ")),
-		fmt.Sprintf("The playbook has %d bullets.", len(book.Bullets)))
+	size := fmt.Sprintf("The playbook has %d bullets.", len(book.Bullets))
+	if in.PlaybookTokens > 0 {
+		size = fmt.Sprintf("The playbook has %d bullets and about %d tokens. It may have %d tokens at most; what "+
+			"exceeds them is rejected.", len(book.Bullets), book.Tokens(), in.PlaybookTokens)
+	}
+	parts = append(parts, "Tags given: "+orNone(strings.Join(tags, ", ")), size)
 	return strings.Join(parts, "\n\n")
 }
 

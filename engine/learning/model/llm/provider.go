@@ -107,7 +107,8 @@ func (p *provider) begin(ctx context.Context, t ace.TaskContext, tools model.Too
 }
 
 func (s *step) request(role string, book *playbook.Playbook, text string) Request {
-	return Request{Model: s.model, System: system(role, book), MaxTokens: s.o.MaxTokens,
+	most := cmp.Or(s.shared.Task.AnswerTokens, s.o.MaxTokens)
+	return Request{Model: s.model, System: system(role, book), MaxTokens: most,
 		Messages: []Message{{Role: User, Text: text}}, Step: s.shared, Sampling: s.shared.Task.Sampling}
 }
 
@@ -148,6 +149,7 @@ func (s *step) complete(ctx context.Context, r Request) (Response, error) {
 	if !s.o.Seeds {
 		r.Seed = nil
 	}
+	r.AnswerTokens = 0 // it is in MaxTokens
 	for try := 1; ; try++ {
 		if why := s.shared.Task.Budget.Spent(s.usage); why != "" {
 			return Response{}, model.Errorf(model.BudgetSpent, "%s", why)

@@ -145,13 +145,10 @@ func (p *provider) Curate(ctx context.Context, in ace.CuratorInput, book *playbo
 
 // tryAll tries the tags and then the model's operations on the playbook.
 func tryAll(book *playbook.Playbook, tags []ace.BulletTag, proposed []ace.Operation) (accepted, rejected []ace.Operation) {
-	var ops []ace.Operation
+	ops := ace.TagOperations(tags)
 	counted := map[string]bool{}
 	for _, t := range tags {
-		if !counted[t.ID] {
-			counted[t.ID] = true
-			ops = append(ops, ace.Operation{Type: ace.OpTag, BulletID: t.ID, Metadata: map[string]int{t.Tag: 1}})
-		}
+		counted[t.ID] = true
 	}
 	for _, op := range proposed {
 		switch {

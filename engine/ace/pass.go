@@ -1,0 +1,207 @@
+package ace
+
+import (
+	"cmp"
+	"slices"
+)
+
+// PassKind says why a task is answered again.
+type PassKind string
+
+// Kinds of passes. The first answer of a task is none of them: it is the one that counts.
+const (
+	// PassLearn answers with the newest playbook, to learn from that answer; see [TaskInput.LearnFrom].
+	PassLearn PassKind = "learn"
+	// PassRound answers with the reflection on a wrong answer; see [Protocol.Rounds].
+	PassRound PassKind = "round"
+	// PassAfter answers with the playbook that the task has changed; see [Protocol.AnswerAfter].
+	PassAfter PassKind = "after"
+)
+
+// Pass is a further answer to a task, and the reflection on it. Number counts the passes of its kind from 1.
+type Pass struct {
+	Kind       PassKind    `json:"kind"`
+	Number     int         `json:"number"`
+	Plan       string      `json:"plan,omitempty"`
+	Answer     string      `json:"answer,omitempty"`
+	Correct    *bool       `json:"correct,omitempty"` // nil until it is graded
+	Score      *float64    `json:"score,omitempty"`
+	BulletIDs  []string    `json:"bullet_ids,omitempty"`
+	Insights   string      `json:"insights,omitempty"` // "" without a reflection
+	BulletTags []BulletTag `json:"bullet_tags,omitempty"`
+	Usage      Usage       `json:"usage"`
+	// Generator, Skills and Reflector are the records of the requests to models.
+	Generator *CallLog `json:"generator_calls,omitempty"`
+	Skills    *CallLog `json:"skills_calls,omitempty"`
+	Reflector *CallLog `json:"reflector_calls,omitempty"`
+}
+
+// Verdict returns the verdict on the answer of the pass.
+func (p *Pass) Verdict(labeled bool) Verdict { return VerdictOf(labeled, p.Correct) }
+
+// ReflectWhen says when the reflector asks its provider. Otherwise it only grades the answer.
+type ReflectWhen string
+
+// Values of [ReflectorInput.Reflect].
+const (
+	ReflectAlways ReflectWhen = ""
+	ReflectWrong  ReflectWhen = "wrong" // only on a wrong answer
+	ReflectNever  ReflectWhen = "never"
+)
+
+// pass returns the open pass, nil during the first answer and what follows it.
+func (s *State) pass() *Pass {
+	if len(s.Passes) == 0 {
+		return nil
+	}
+	return &s.Passes[len(s.Passes)-1]
+}
+
+// Latest returns the latest answer with its verdict, and the bullets it cited.
+func (s *State) Latest() Pass {
+	if p := s.pass(); p != nil {
+		return *p
+	}
+	return Pass{Answer: s.Answer, Correct: s.Correct, Score: s.Score, BulletIDs: s.BulletIDs, Insights: s.Insights}
+}
+
+// Rounds returns the number of answers with a reflection.
+func (s *State) Rounds() (n int) {
+	for _, p := range s.Passes {
+		if p.Kind == PassRound {
+			n++
+		}
+	}
+	return n
+}
+
+// Playbook returns the version that the current step reads.
+func (s *State) Playbook() string {
+	switch p := s.pass(); {
+	case p == nil:
+		return s.Input.PlaybookHash
+	case p.Kind == PassAfter:
+		return s.PlaybookAfter
+	}
+	return cmp.Or(s.Input.LearnFrom, s.Input.PlaybookHash)
+}
+
+// WhenToReflect returns when the reflector asks its provider about the latest answer.
+func (s *State) WhenToReflect() ReflectWhen {
+	switch p := s.pass(); {
+	case p == nil && s.Input.learnsFromAnother(), p != nil && p.Kind == PassAfter:
+		return ReflectNever
+	case p == nil || p.Kind == PassLearn:
+		return ReflectAlways
+	case s.Rounds() < s.Input.Rounds:
+		return ReflectWrong
+	}
+	return ReflectNever
+}
+
+// Reflection returns the insights that the generator receives: those on the wrong answer before. It is "" outside
+// [PassRound].
+func (s *State) Reflection() string {
+	n := len(s.Passes)
+	switch {
+	case n == 0 || s.Passes[n-1].Kind != PassRound:
+		return ""
+	case n == 1:
+		return s.Insights
+	}
+	return s.Passes[n-2].Insights
+}
+
+// Lesson returns what the curator receives: the insights of the last reflection, the tags of all, and the verdict on the
+// answer that was reflected on last.
+func (s *State) Lesson() (insights string, tags []BulletTag, correct *bool) {
+	insights, tags, correct = s.Insights, s.BulletTags, s.Correct
+	for _, p := range s.Passes {
+		tags = append(tags[:len(tags):len(tags)], p.BulletTags...)
+		if p.Insights != "" || p.Kind == PassLearn {
+			insights, correct = p.Insights, p.Correct
+		}
+	}
+	return insights, tags, correct
+}
+
+// CuratesNow reports whether the curator asks its provider about the task. Otherwise only tags are merged.
+func (in TaskInput) CuratesNow() bool { return in.CurateEvery < 2 || (in.Index+1)%in.CurateEvery == 0 }
+
+// TagOperations returns the operations that count tags: one for each bullet, in the order of their first tags.
+func TagOperations(tags []BulletTag) (ops []Operation) {
+	at := map[string]int{}
+	for _, t := range tags {
+		i, ok := at[t.ID]
+		if !ok {
+			i = len(ops)
+			at[t.ID] = i
+			ops = append(ops, Operation{Type: OpTag, BulletID: t.ID, Metadata: map[string]int{}})
+		}
+		ops[i].Metadata[t.Tag]++
+	}
+	return ops
+}
+
+// learnsFromAnother reports whether the first answer only measures a frozen playbook.
+func (in TaskInput) learnsFromAnother() bool {
+	return in.LearnFrom != "" && in.LearnFrom != in.PlaybookHash
+}
+
+// after returns the phase after a step, and begins a pass if the task is to be answered again.
+func (s *State) after(step Phase) Phase {
+	kind := PassKind("")
+	switch p := s.pass(); {
+	case step == PhaseReflector && p == nil && s.Input.learnsFromAnother():
+		kind = PassLearn
+	case step == PhaseReflector && p != nil && p.Kind == PassAfter:
+		return PhaseDone
+	case step == PhaseReflector && s.Rounds() < s.Input.Rounds && isWrong(s.Latest().Correct):
+		kind = PassRound
+	case step == PhasePersist && s.Input.AnswerAfter:
+		kind = PassAfter
+	}
+	if kind == "" {
+		return s.Input.Protocol.after(step)
+	}
+	next := Pass{Kind: kind, Number: 1}
+	if kind == PassRound {
+		next.Number = s.Rounds() + 1
+	}
+	s.Passes = append(s.Passes[:len(s.Passes):len(s.Passes)], next)
+	return PhaseGenerator
+}
+
+func isWrong(correct *bool) bool { return correct != nil && !*correct }
+
+// recordPass copies the result of a step into the open pass. It returns false for a step that belongs to none. It does
+// not change the passes of clones.
+func (s *State) recordPass(result any, usage *Usage) bool {
+	if s.pass() == nil {
+		return false
+	}
+	p := *s.pass()
+	switch r := result.(type) {
+	case *GeneratorResult:
+		p.Plan = r.Plan
+		p.Answer = r.Answer
+		p.BulletIDs = r.BulletIDs
+		p.Generator = r.Calls
+	case *SkillSessionResult:
+		p.Answer = cmp.Or(r.Answer, p.Answer)
+		p.Skills = r.Calls
+	case *ReflectorResult:
+		p.Correct = r.Correct
+		p.Score = r.Score
+		p.Insights = r.Insights
+		p.BulletTags = r.BulletTags
+		p.Reflector = r.Calls
+	default:
+		return false
+	}
+	if usage != nil {
+		p.Usage = p.Usage.Add(*usage)
+	}
+	s.Passes = append(slices.Clone(s.Passes[:len(s.Passes)-1]), p)
+	return true
+}
