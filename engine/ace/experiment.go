@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // ExperimentInput is the input of [ExperimentWorkflow]. Dataset and Eval are artifacts of JSON
@@ -50,6 +51,11 @@ type ExperimentInput struct {
 	Repeats int    `json:"repeats,omitempty"`
 	// Shuffle is set if Dataset is a data set with its tasks in another order.
 	Shuffle *Shuffle `json:"shuffle,omitempty"`
+	// Sequential makes an online experiment answer a task again with the newest playbook to learn from it. The first
+	// answer, with the playbook before the window, is only measured. Parallel must be 1.
+	Sequential bool `json:"sequential,omitempty"`
+	// Preset is the name of the settings that the command started from, such as [PresetPaper].
+	Preset string `json:"preset,omitempty"`
 	// Ablation measures the bullets of PlaybookHash on Eval. Epochs must be 0.
 	Ablation *Ablation `json:"ablation,omitempty"`
 	Protocol
@@ -101,6 +107,18 @@ type EpochResult struct {
 	// answers with the playbook that learned from the task; both with the correct ones of them.
 	Regenerated Answers `json:"regenerated,omitzero"`
 	After       Answers `json:"after,omitzero"`
+}
+
+// AgainText describes the answers after the first ones, or returns "".
+func (e *EpochResult) AgainText() string {
+	var parts []string
+	if r := e.Regenerated; r.Answers > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d wrong answers were correct after reflection", r.Correct, r.Answers))
+	}
+	if r := e.After; r.Answers > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d answers correct with the updated playbook", r.Correct, r.Answers))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Answers counts graded answers.

@@ -2,13 +2,14 @@ package ace
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
 // PassKind says why a task is answered again.
 type PassKind string
 
-// Kinds of passes. The first answer of a task is none of them: it is the one that counts.
+// Kinds of passes. The first answer of a task, which alone counts, is not a pass.
 const (
 	// PassLearn answers with the newest playbook, to learn from that answer; see [TaskInput.LearnFrom].
 	PassLearn PassKind = "learn"
@@ -30,14 +31,26 @@ type Pass struct {
 	Insights   string      `json:"insights,omitempty"` // "" without a reflection
 	BulletTags []BulletTag `json:"bullet_tags,omitempty"`
 	Usage      Usage       `json:"usage"`
-	// Generator, Skills and Reflector are the records of the requests to models.
-	Generator *CallLog `json:"generator_calls,omitempty"`
-	Skills    *CallLog `json:"skills_calls,omitempty"`
-	Reflector *CallLog `json:"reflector_calls,omitempty"`
 }
 
-// Verdict returns the verdict on the answer of the pass.
-func (p *Pass) Verdict(labeled bool) Verdict { return VerdictOf(labeled, p.Correct) }
+// Name says which answer it is.
+func (p *Pass) Name() string {
+	switch p.Kind {
+	case PassRound:
+		return fmt.Sprintf("round %d", p.Number)
+	case PassAfter:
+		return "afterwards"
+	}
+	return "learned from"
+}
+
+// Graded returns the answer with its verdict.
+func (p *Pass) Graded() string {
+	if p.Correct == nil {
+		return p.Answer
+	}
+	return p.Answer + "  (" + string(VerdictOf(true, p.Correct)) + ")"
+}
 
 // ReflectWhen says when the reflector asks its provider. Otherwise it only grades the answer.
 type ReflectWhen string
@@ -186,16 +199,13 @@ func (s *State) recordPass(result any, usage *Usage) bool {
 		p.Plan = r.Plan
 		p.Answer = r.Answer
 		p.BulletIDs = r.BulletIDs
-		p.Generator = r.Calls
 	case *SkillSessionResult:
 		p.Answer = cmp.Or(r.Answer, p.Answer)
-		p.Skills = r.Calls
 	case *ReflectorResult:
 		p.Correct = r.Correct
 		p.Score = r.Score
 		p.Insights = r.Insights
 		p.BulletTags = r.BulletTags
-		p.Reflector = r.Calls
 	default:
 		return false
 	}

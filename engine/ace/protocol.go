@@ -69,7 +69,7 @@ func (p Protocol) Settings() (list []string) {
 		list = append(list, "labels hidden")
 	}
 	if p.Rounds > 0 {
-		list = append(list, fmt.Sprintf("up to %d reflection rounds", p.Rounds))
+		list = append(list, fmt.Sprintf("reflection rounds: up to %d", p.Rounds))
 	}
 	if p.CurateEvery > 1 {
 		list = append(list, fmt.Sprintf("curator on every %d tasks", p.CurateEvery))
@@ -86,6 +86,9 @@ func (p Protocol) Settings() (list []string) {
 // Settings describes the settings of the experiment that are not the default.
 func (in *ExperimentInput) Settings() []string {
 	list := in.Protocol.Settings()
+	if in.Sequential {
+		list = append(list, "learns task by task within a window")
+	}
 	if in.MaxCostUSD != 0 {
 		list = append(list, "at most "+in.Limits().dollars())
 	}

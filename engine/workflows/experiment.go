@@ -186,7 +186,11 @@ func (x *experiment) runAll(ctx workflow.Context, epoch int, tasks []ace.Task) e
 		if x.in.Adapter == ace.Online {
 			playbook = frozen
 		}
-		x.start(ctx, selector, x.taskInput(epoch, t, playbook))
+		in := x.taskInput(epoch, t, playbook)
+		if x.in.Sequential {
+			in.LearnFrom = x.state.Progress.After
+		}
+		x.start(ctx, selector, in)
 	}
 	for x.open > 0 {
 		selector.Select(ctx)

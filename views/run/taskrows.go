@@ -35,6 +35,11 @@ func taskRows(b *lister, d *histories.Detail) {
 	if d.Input.Label != nil {
 		b.add("expected", 0, expectedRow{answerRow{textRow{"expected answer", *d.Input.Label, 1}, d}})
 	}
+	for i := range d.Phase.Passes {
+		again := &d.Phase.Passes[i]
+		b.text("again", i, textRow{"answer, " + again.Name(), again.Graded(), generator})
+		b.text("insights again", i, textRow{"insights, " + again.Name(), again.Insights, generator})
+	}
 	b.text("plan", 0, textRow{"plan", d.Plan, generator})
 	b.text("trajectory", 0, textRow{"trajectory id", d.TrajectoryID, generator})
 	b.text("bullets", 0, textRow{"bullet ids", strings.Join(d.BulletIDs, "\n"), generator})

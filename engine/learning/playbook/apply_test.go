@@ -272,3 +272,27 @@ func TestExistingDuplicates(t *testing.T) {
 		}
 	}
 }
+
+// A playbook at its bound of tokens takes no operation that enlarges it, and still takes the others.
+func TestApplyWithin(t *testing.T) {
+	book := &Playbook{NextID: 3, Bullets: []Bullet{bullet("a-00001", "A", "add the carry", 0, 0),
+		bullet("a-00002", "A", "mind the sign of the result", 0, 0)}}
+	ops := []ace.Operation{
+		{Type: ace.OpAdd, Section: "A", Content: "round at the end"},
+		{Type: ace.OpUpdate, BulletID: "a-00001", Content: "add the carry of every column"},
+		{Type: ace.OpTag, BulletID: "a-00001", Metadata: map[string]int{"helpful": 1}},
+		{Type: ace.OpUpdate, BulletID: "a-00002", Content: "mind the sign"},
+		{Type: ace.OpAdd, Section: "A", Content: "sum"},
+	}
+	after, done := ApplyWithin(book, ops, book.Tokens())
+	want := []ace.Outcome{ace.OutcomeRejected, ace.OutcomeRejected, ace.OutcomeAccepted, ace.OutcomeAccepted,
+		ace.OutcomeRejected}
+	for i, op := range done {
+		if op.Outcome != want[i] {
+			t.Errorf("%d: %s, not %s: %s", i, op.Outcome, want[i], op.Reason)
+		}
+	}
+	if after.Tokens() > book.Tokens() || done[0].Reason != "the playbook would have 25 tokens, at most 17 are allowed" {
+		t.Errorf("%d tokens: %q", after.Tokens(), done[0].Reason)
+	}
+}

@@ -213,6 +213,11 @@ func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []str
 	if n := len(l.Eval); n > 0 {
 		lines = append(lines, cli.Numbered(int64(n), "evaluation")+": "+strings.Join(evals, "; "))
 	}
+	for _, e := range l.Epochs {
+		if text := e.AgainText(); text != "" {
+			lines = append(lines, fmt.Sprintf("epoch %d: %s", e.Epoch, text))
+		}
+	}
 	lines = append(lines, "in parentheses: 95% intervals")
 	lines = append(lines, baseline.lines(g)...)
 	lines = append(lines,
@@ -220,8 +225,10 @@ func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []str
 		fmt.Sprintf("cost %s, %d tokens, per correct answer %s", l.Usage.Cost(), t.Tokens, perCorrect),
 		fmt.Sprintf("data set %s, model %s, %s, %d at a time", l.DatasetID, l.Model, l.Adapter, max(l.Input.Parallel, 1)),
 	)
-	if settings := l.Input.SettingsText(); settings != "" {
-		lines = append(lines, settings)
+	for _, text := range []string{l.Input.SettingsText(), l.Input.PresetText()} {
+		if text != "" {
+			lines = append(lines, text)
+		}
 	}
 	if l.Stopped != "" {
 		lines = append(lines, "stopped: "+l.Stopped)

@@ -245,6 +245,11 @@ func notesOf(s *experiments.Series) (notes []string) {
 	}
 	add(s.Err)
 	add(s.Note)
+	if s.Input.Preset != "" {
+		for _, deviation := range s.Input.PaperDeviations() {
+			add("From " + s.Input.Preset + ": " + deviation + ".")
+		}
+	}
 	return notes
 }
 

@@ -239,6 +239,9 @@ func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
 			string(ace.Unlabeled): e.Unlabeled, string(ace.Ungraded): e.Ungraded, string(ace.Failed): e.Failed}
 		fmt.Fprintf(w, "epoch    %d: %d tasks: %s%s\n",
 			e.Epoch, e.Tasks, countsText(counts), accuracyText(e.Correct, e.Labeled(), e.Score))
+		if text := e.AgainText(); text != "" {
+			fmt.Fprintf(w, "again    %s\n", text)
+		}
 	}
 	if b := p.Best; b != nil && len(p.Eval) > 1 {
 		e := p.Eval[b.Evaluation]

@@ -23,7 +23,15 @@ type protocolFlags struct {
 	temperature string
 	modelSeed   bool // a provider of a phase takes a seed
 	noSkills    bool
-	hideLabels  bool // only of run
+	// Only of run:
+	hideLabels     bool
+	preset         string
+	rounds         int
+	curateEvery    int
+	playbookTokens int
+	answerTokens   int64
+	answerAfter    bool
+	sequential     bool
 }
 
 func (p *protocolFlags) add(fs *pflag.FlagSet) {
@@ -80,7 +88,9 @@ func (p *protocolFlags) sampling() ace.Sampling {
 // protocol returns the settings of a task or an experiment.
 func (f RunFlags) protocol() ace.Protocol {
 	p := ace.Protocol{Sampling: f.sampling(), Models: f.phaseModels, NoSkills: f.noSkills,
-		HideLabels: f.hideLabels}
+		HideLabels: f.hideLabels, Rounds: f.rounds, CurateEvery: f.curateEvery, PlaybookTokens: f.playbookTokens,
+		AnswerAfter: f.answerAfter}
+	p.AnswerTokens = f.answerTokens
 	if f.modelSeed {
 		p.Seed = new(int64(f.seed))
 	}
@@ -142,6 +152,8 @@ func (f *RunFlags) checkSampling(a *cli.App) error {
 	}
 	f.modelSeed = f.seed != 0 && len(takes[1]) > 0
 	switch {
+	case f.temperature != "" && len(takes[0]) == 0 && f.preset != "":
+		f.temperature = ""
 	case f.temperature != "" && len(takes[0]) == 0:
 		return cli.UsageError("--temperature: %s has no such parameter", strings.Join(lacks[0], ", "))
 	case f.seed != 0 && len(takes[1]) == 0 && !f.shuffle:

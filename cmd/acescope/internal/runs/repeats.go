@@ -86,6 +86,9 @@ func reportDesign(a *cli.App, in ace.ExperimentInput) {
 	case in.Repeat <= 1:
 		cli.Warn(a, "%s", detectable(in))
 	}
+	if text := in.PresetText(); text != "" && in.Repeat <= 1 {
+		cli.Warn(a, "%s", text)
+	}
 	if in.Shuffle != nil {
 		cli.Warn(a, "experiment %s: tasks shuffled with seed %d", in.ExperimentID, in.Shuffle.Seed)
 	}
@@ -104,6 +107,8 @@ type PlanLine struct {
 	Answers        int      `json:"answers"`
 	DetectableTask *float64 `json:"detectable_difference,omitempty"`
 	DetectableEval *float64 `json:"detectable_difference_eval,omitempty"`
+	Settings       []string `json:"settings,omitempty"`
+	Deviations     []string `json:"deviations,omitempty"`
 }
 
 // reportPlan writes what the inputs would start.
@@ -120,10 +125,23 @@ func reportPlan(a *cli.App, list []ace.ExperimentInput) error {
 		l.Answers += in.Ablation.Budget
 		design = announceAblation(in)
 	}
+	l.Settings = in.Settings()
+	if in.Preset != "" {
+		l.Deviations = in.PaperDeviations()
+	}
+	for _, text := range []string{in.SettingsText(), in.PresetText()} {
+		if text != "" {
+			design += "; " + text
+		}
+	}
 	for _, r := range list {
 		l.Experiments = append(l.Experiments, r.ExperimentID)
 	}
-	return cli.Report(a, l, "would start %s by %s, %s in all; %s", strings.Join(l.Experiments, ", "), l.Provider,
+	least := ""
+	if in.Rounds > 0 || in.AnswerAfter || in.Sequential {
+		least = "at least "
+	}
+	return cli.Report(a, l, "would start %s by %s, %s%s in all; %s", strings.Join(l.Experiments, ", "), l.Provider, least,
 		cli.Numbered(int64(l.Answers), "answer"), design)
 }
 

@@ -59,6 +59,9 @@ func RunCommand(a *cli.App) *cobra.Command {
 			"acescope run --dataset train.jsonl --phase curator=blueprint:my-curator --agents-dir ~/agents",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.applyPreset(cmd.Flags()); err != nil {
+				return err
+			}
 			return runTasks(a, cmd.Context(), strings.Join(args, ""), f)
 		},
 	}
@@ -87,8 +90,7 @@ func RunCommand(a *cli.App) *cobra.Command {
 	cli.ProgramFlags(a, fs)
 	fs.StringVar(&f.maxFailed, "max-failed", "50%",
 		"share of failed tasks above which the experiment fails; it also fails if all tasks fail")
-	fs.BoolVar(&f.hideLabels, "hide-labels", false,
-		"grade the answers, but tell the reflector only whether they are correct")
+	f.addLearning(fs)
 	fs.IntVar(&f.repeats, "repeats", 1,
 		"number of experiments with these settings, one after the other: NAME-r1, NAME-r2 and so on")
 	fs.BoolVar(&f.shuffle, "shuffle", false, "shuffle the tasks of --dataset, differently for each repeat")
@@ -156,7 +158,7 @@ func (f RunFlags) check(prompt string) error {
 	case strings.TrimSpace(prompt) == "" && prompt != "":
 		return cli.UsageError("the PROMPT is empty")
 	}
-	return cmp.Or(f.protocolFlags.check(), f.checkRepeats(prompt))
+	return cmp.Or(f.protocolFlags.check(), f.checkLearning(), f.checkRepeats(prompt))
 }
 
 func (f RunFlags) graderError() error {
@@ -280,6 +282,7 @@ func ExperimentInput(a *cli.App, ctx context.Context, e *engine.Engine, f RunFla
 		Epochs: f.Epochs, Parallel: f.Parallel, Window: f.window, PaceMS: f.Pace.Milliseconds(),
 		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: f.permission},
 		MaxCostUSD:   f.maxCost, MaxTokens: f.maxTokens, Protocol: f.protocol(),
+		Sequential: f.sequential, Preset: f.preset,
 	}
 	maxFailed := f.maxFailedShare()
 	in.MaxFailed = &maxFailed

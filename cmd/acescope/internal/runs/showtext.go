@@ -329,6 +329,11 @@ func (p *page) task(d *histories.Detail) {
 	}
 	p.text("plan", d.Plan)
 	p.text("insights", d.Delta.Insights)
+	for i := range d.Phase.Passes {
+		again := &d.Phase.Passes[i]
+		p.text(again.Name(), again.Graded())
+		p.text("insights", again.Insights)
+	}
 	p.text("rationale", d.Delta.Rationale)
 }
 
