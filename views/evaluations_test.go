@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/charmbracelet/x/exp/golden"
@@ -83,6 +84,18 @@ func TestEvaluationScreens(t *testing.T) {
 				golden.RequireEqual(t, sc.plain())
 			})
 		}
+	}
+}
+
+// The evaluations of an experiment are read as soon as one of its runs is selected, also if that is after the screen was
+// opened.
+func TestEvaluationsFollowSelection(t *testing.T) {
+	sc := newScreen(t, starting(), plainLook, 80, 24)
+	sc.press(append([]string{":"}, append(letters("evaluations"), "enter")...)...)
+	sc.show(evaluated(40, 3))
+	want := "evaluations " + ace.ExperimentWorkflowID("finance-7") // that of the first run
+	if heard := sc.store.heard(); !slices.Contains(heard, want) {
+		t.Errorf("%q was not asked for: %q", want, heard)
 	}
 }
 

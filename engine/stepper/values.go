@@ -73,6 +73,7 @@ func (f *taskFold) values() []value {
 	if s.Correct != nil {
 		l.put("correct", strconv.FormatBool(*s.Correct))
 	}
+	l.passes(s)
 	if s.Failure != nil {
 		l.put("failure", strings.TrimPrefix(s.Failure.Type+": "+s.Failure.Message, ": "))
 	}
@@ -83,6 +84,22 @@ func (f *taskFold) values() []value {
 	l.skills(s)
 	l.delta(s)
 	return l.all
+}
+
+// passes puts the answers after the first.
+func (l *valueList) passes(s *ace.State) {
+	for i := range s.Passes {
+		again := &s.Passes[i]
+		at := "again." + strings.ReplaceAll(again.Name(), " ", "_") + "."
+		l.put(at+"answer", again.Answer)
+		if again.Correct != nil {
+			l.put(at+"correct", strconv.FormatBool(*again.Correct))
+		}
+		l.put(at+"insights", again.Insights)
+		for _, t := range again.BulletTags {
+			l.put(at+"tags."+t.ID, t.Tag)
+		}
+	}
 }
 
 func (l *valueList) usage(u ace.Usage) {

@@ -33,6 +33,9 @@ type page struct {
 	nav  *console.Navigation
 	feed Feed
 	data *evaluations.Evaluated // of the selected experiment, nil until it is read
+
+	shown bool
+	asked string // the experiment that the feed reads
 }
 
 // Screens returns the grid of items and versions, and the effects of bullets.
@@ -59,14 +62,22 @@ func Screens(c *console.Console, feed Feed) (grid, effects tui.Screen) {
 	return grid, effects
 }
 
-// SetShown reads the experiment of the selected run: the run itself, or the experiment of a task.
+// SetShown reads evaluations while the screen is visible.
 func (p *page) SetShown(shown bool) {
-	if shown {
-		p.feed.Refine(experimentOf(p.nav.Selected))
-	}
+	p.shown = shown
+	p.ask()
 	p.feed.Look(shown)
 }
 
+// ask reads the experiment of the selected run, which may be another one now.
+func (p *page) ask() {
+	if id := experimentOf(p.nav.Selected); p.shown && id != p.asked {
+		p.asked = id
+		p.feed.Refine(id)
+	}
+}
+
+// experimentOf returns the workflow ID of an experiment: the selected run, or the experiment of a task.
 func experimentOf(s console.Selection) string {
 	switch {
 	case !s.Ok:
@@ -81,6 +92,7 @@ func experimentOf(s console.Selection) string {
 
 // refresh reports whether there is something else than a pane has arranged.
 func (p *page) refresh(arranged *evaluations.Evaluated) bool {
+	p.ask()
 	p.data = p.feed.Value()
 	if p.data != nil && p.data.WorkflowID != experimentOf(p.nav.Selected) {
 		p.data = nil
