@@ -30,6 +30,8 @@ func modelLearner(rules map[string]string) func(llmtest.Request) llmtest.Reply {
 			return session(q)
 		case "reflector":
 			return reflection(q, rules)
+		case "judge":
+			return judgment(q)
 		}
 		insights := llmtest.Between(q.Last(), "insights")
 		m := regexp.MustCompile(`(\w+) of x: (\S+)`).FindStringSubmatch(insights)
@@ -93,7 +95,18 @@ func reflection(q llmtest.Request, rules map[string]string) llmtest.Reply {
 	return llmtest.Reply{Text: fmt.Sprintf(`{"reasoning": "looked", "key_insight": "%s", "correct": true, "bullet_tags": [%s]}`, insight, tags)}
 }
 
-// roleOf returns the phase that a request belongs to: generator, skills, reflector or curator.
+// judgment accepts a number for the word that is expected. It returns no verdict on other words.
+func judgment(q llmtest.Request) llmtest.Reply {
+	numbers := map[string]string{"zero": "0", "sixteen": "16", "16": "16"}
+	number := numbers[llmtest.Between(q.Last(), "expected")]
+	if number == "" {
+		return llmtest.Reply{Text: "I cannot tell."}
+	}
+	return llmtest.Reply{Text: fmt.Sprintf(`{"reason": "a word", "correct": %t}`,
+		llmtest.Between(q.Last(), "answer") == number)}
+}
+
+// roleOf returns the phase that a request belongs to: generator, skills, reflector or curator; or judge.
 // It recognizes the requested form of the answer.
 func roleOf(r llmtest.Request) string {
 	switch {
@@ -103,6 +116,8 @@ func roleOf(r llmtest.Request) string {
 		return "reflector"
 	case strings.Contains(r.System, `"bullet_ids"`):
 		return "generator"
+	case strings.Contains(r.System, `"correct"`):
+		return "judge"
 	}
 	return "skills"
 }

@@ -137,6 +137,9 @@ type TaskInput struct {
 // must not write it.
 const Revision = 2
 
+// GraderJudge is the [TaskInput.Grader] that asks the model of the reflector.
+const GraderJudge = "judge"
+
 // DefaultIdle and maxIdle are the default and the upper bound of [TaskInput.IdleMS].
 const (
 	DefaultIdle = 24 * time.Hour

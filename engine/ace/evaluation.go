@@ -214,11 +214,14 @@ func (s *ExperimentState) saturated() bool {
 }
 
 // Summary returns the sum over the tasks for a list of runs. Metered is the usage of the evaluations: the tasks state
-// their own. It is nil if an agent's CLI executed a phase of the evaluations, because transcripts have its usage.
+// their own. It is nil if an agent's CLI executed a phase of the evaluations or judged their answers, because
+// transcripts have its usage.
 func (s *ExperimentState) Summary() Summary {
 	sum := s.Progress.Summary
 	in := EvaluateInput{Task: TaskContext{Provider: s.Input.Provider}, Steps: s.Input.Steps}
-	if s.Input.Revision < 2 || IsAgent(in.ProviderOf(PhaseGenerator)) || IsAgent(in.ProviderOf(PhaseSkills)) {
+	byAgent := IsAgent(in.ProviderOf(PhaseGenerator)) || IsAgent(in.ProviderOf(PhaseSkills)) ||
+		s.Input.Grader == GraderJudge && IsAgent(in.ProviderOf(PhaseReflector))
+	if s.Input.Revision < 2 || byAgent {
 		return sum
 	}
 	u := sum.Usage // without tasks, all of it is of evaluations and trials

@@ -33,3 +33,28 @@ func TestMetered(t *testing.T) {
 		}
 	}
 }
+
+// Usage of evaluations that transcripts of an agent's CLI also have is not metered.
+func TestMeteredEvaluations(t *testing.T) {
+	used := Usage{InputTokens: 3}
+	reflects := map[string]string{"reflector": "claude"}
+	for name, c := range map[string]struct {
+		in      ExperimentInput
+		metered bool
+	}{
+		"model":     {ExperimentInput{Provider: "anthropic"}, true},
+		"agent":     {ExperimentInput{Provider: "claude"}, false},
+		"reflector": {ExperimentInput{Provider: "openai", Steps: reflects}, true},
+		"judge":     {ExperimentInput{Provider: "openai", Steps: reflects, Grader: GraderJudge}, false},
+	} {
+		c.in.Revision = Revision
+		c.in.Model = "m"
+		s := ExperimentState{Input: c.in}
+		s.Progress.TotalEpochs = 1
+		s.Progress.Eval = []EvalResult{{Usage: used}}
+		got := s.Summary().Metered
+		if (got != nil) != c.metered || got != nil && !maps.Equal(*got, ModelUsage{"m": used}) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -130,17 +130,6 @@ func (a *Activities) storeItems(ctx context.Context, items []ace.EvalItem) (*ace
 	return &ref, stored(err)
 }
 
-// spend adds the usage of a phase to an item.
-func spend(item *ace.EvalItem, u *ace.Usage) {
-	switch {
-	case u == nil:
-	case item.Usage == nil:
-		item.Usage = u
-	default:
-		item.Usage = new(item.Usage.Add(*u))
-	}
-}
-
 // evaluateTask answers a task. With an error, the item has the usage so far.
 func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, j job) (ace.EvalItem, error) {
 	t := j.task
@@ -166,7 +155,7 @@ func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, j j
 		return item, err
 	}
 	g, err := s.provider.Generate(ctx, ace.GeneratorInput{Task: about, Prompt: s.prompt}, s.book)
-	spend(&item, g.Usage)
+	item.Usage = sum(item.Usage, g.Usage)
 	if err != nil {
 		return item, err
 	}
@@ -184,14 +173,24 @@ func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, j j
 		}
 		k, err := provider.Skills(ctx, ace.SkillsInput{Task: about, Prompt: s.prompt, Plan: g.Plan, Program: g.Program,
 			BulletIDs: g.BulletIDs, Answer: g.Answer}, s.book, tools)
-		spend(&item, k.Usage)
+		item.Usage = sum(item.Usage, k.Usage)
 		if err != nil {
 			return item, err
 		}
 		item.Answer = cmp.Or(k.Answer, g.Answer)
 	}
-	item.Correct, item.Score, err = grade.Verdict(ace.ReflectorInput{Answer: item.Answer, Label: t.Label,
-		Grader: in.Grader})
+	about.Provider = in.ProviderOf(ace.PhaseReflector)
+	about.Model = in.ModelOf(ace.PhaseReflector)
+	if item.Usage != nil {
+		about.Budget = in.Task.Budget.Less(*item.Usage)
+	}
+	graded := ace.ReflectorInput{Task: about, Prompt: s.prompt, Answer: item.Answer, Label: t.Label,
+		Grader: in.Grader}
+	used, err := a.gradeOutside(ctx, &graded)
+	item.Usage = sum(item.Usage, used)
+	if err == nil {
+		item.Correct, item.Score, err = grade.Verdict(graded)
+	}
 	if err != nil {
 		return item, err
 	}

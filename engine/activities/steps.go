@@ -61,6 +61,10 @@ func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (r ac
 	defer heartbeat(ctx)()
 	r.Time, r.Calls, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
 		in.Prompt = s.prompt
+		graded, err := a.gradeOutside(ctx, &in)
+		if err != nil {
+			return err
+		}
 		if in.Reflect != ace.ReflectAlways || in.HideLabel {
 			if in.Correct, in.Score, err = grade.Verdict(in); err != nil {
 				return err
@@ -69,6 +73,7 @@ func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (r ac
 		if in.Reflect == ace.ReflectNever || in.Reflect == ace.ReflectWrong && in.Correct != nil && *in.Correct {
 			r.Correct = in.Correct
 			r.Score = in.Score
+			r.Usage = graded
 			return nil
 		}
 		if in.HideLabel {
@@ -78,6 +83,7 @@ func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (r ac
 			r.Correct = in.Correct
 			r.Score = in.Score
 		}
+		r.Usage = sum(graded, r.Usage)
 		return err
 	})
 	return redacted(a, r), err

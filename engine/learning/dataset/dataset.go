@@ -189,9 +189,8 @@ type LostField struct {
 }
 
 func (s *Set) header(grader string) error {
-	_, err := grade.New(grader)
 	s.Grader = grader
-	return err
+	return grade.Check(grader)
 }
 
 // maxLost bounds the names that a set keeps. Further names are counted together as moreLost.

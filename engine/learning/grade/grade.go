@@ -19,14 +19,29 @@ type Grader interface {
 	Grade(answer, label string) float64
 }
 
-// Exact is the name of the default grader.
-const Exact = "exact"
+// Names of graders: Exact is the default. Judge is no [Grader]: it asks a model whether the answer means the
+// same as the label, which only a worker does.
+const (
+	Exact = "exact"
+	Judge = ace.GraderJudge
+)
 
 // Names lists the graders as users write them.
-const Names = "exact, numeric:TOLERANCE (0.01 or 1%), choice, tags"
+const Names = "exact, numeric:TOLERANCE (0.01 or 1%), choice, tags, judge"
 
-// ErrUnknown is the error of [New] for the name of no grader.
-var ErrUnknown = errors.New("unknown grader")
+// Errors of [New]: the name is that of no grader, or of one that only a worker has.
+var (
+	ErrUnknown = errors.New("unknown grader")
+	ErrOutside = errors.New("only a worker can ask this grader")
+)
+
+// Check returns an error unless there is a grader with that name.
+func Check(name string) error {
+	if _, err := New(name); !errors.Is(err, ErrOutside) {
+		return err
+	}
+	return nil
+}
 
 // New returns the grader with that name; "" is exact. [Names] lists them:
 //
@@ -47,14 +62,17 @@ func New(name string) (Grader, error) {
 		return choice{}, nil
 	case kind == "tags":
 		return tags{}, nil
+	case kind == Judge:
+		return nil, fmt.Errorf("%s: %w", name, ErrOutside)
 	}
 	return nil, fmt.Errorf("%w %q; use one of: %s", ErrUnknown, name, Names)
 }
 
-// Verdict grades the answer of a task. Without a label it returns the verdict of the input, which has one if the label
-// is hidden. score is nil without a label or with the default grader, which knows no other scores than 0 and 1.
+// Verdict grades the answer of a task. It returns the verdict of the input if that has one, because the label
+// is hidden or a worker has asked the grader. score is nil without a label or with the default grader, which
+// knows no other scores than 0 and 1.
 func Verdict(in ace.ReflectorInput) (correct *bool, score *float64, err error) {
-	if in.Label == nil {
+	if in.Label == nil || in.Correct != nil {
 		return in.Correct, in.Score, nil
 	}
 	g, err := New(in.Grader)

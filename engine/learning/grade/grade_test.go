@@ -38,10 +38,14 @@ func TestL7Graders(t *testing.T) {
 			t.Errorf("%s: %q for %q: %v, want %v", c.grader, c.answer, c.label, got, c.want)
 		}
 	}
-	for _, name := range []string{"best", "numeric", "numeric:", "numeric:x", "numeric:-1", "numeric:NaN", "exact:1", "choice:2"} {
-		if _, err := New(name); !errors.Is(err, ErrUnknown) || strings.Contains(err.Error(), "\n") {
+	for _, name := range []string{"best", "numeric", "numeric:", "numeric:x", "numeric:-1", "numeric:NaN",
+		"exact:1", "choice:2", "judge:1"} {
+		if err := Check(name); !errors.Is(err, ErrUnknown) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if _, err := New("judge"); !errors.Is(err, ErrOutside) || Check("judge") != nil {
+		t.Errorf("judge: %v", err)
 	}
 }
 
@@ -57,6 +61,8 @@ func TestL7Verdict(t *testing.T) {
 		{ace.ReflectorInput{Answer: "x", Label: &label, Grader: "exact"}, "false", -1},
 		{ace.ReflectorInput{Answer: "Revenue", Label: &label, Grader: "tags"}, "false", 0.5},
 		{ace.ReflectorInput{Answer: "revenue,assets", Label: &label, Grader: "tags"}, "true", 1},
+		{ace.ReflectorInput{Answer: "x", Correct: new(false), Score: new(0.5)}, "false", 0.5},
+		{ace.ReflectorInput{Label: &label, Grader: "judge", Correct: new(true), Score: new(1.0)}, "true", 1},
 	} {
 		correct, score, err := Verdict(c.in)
 		got := map[bool]string{true: "true", false: "false"}[correct != nil && *correct]
@@ -67,7 +73,9 @@ func TestL7Verdict(t *testing.T) {
 			t.Errorf("%+v: %s %v, %v", c.in, got, score, err)
 		}
 	}
-	if _, _, err := Verdict(ace.ReflectorInput{Label: &label, Grader: "best"}); err == nil {
-		t.Error("an unknown grader graded")
+	for _, name := range []string{"best", "judge"} {
+		if _, _, err := Verdict(ace.ReflectorInput{Label: &label, Grader: name}); err == nil {
+			t.Errorf("%s graded", name)
+		}
 	}
 }

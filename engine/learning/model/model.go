@@ -62,6 +62,13 @@ type Sender interface {
 	Send(ctx context.Context, r ace.ModelRequest) (ace.ModelResponse, error)
 }
 
+// Judge is a [Provider] whose model can decide whether an answer means the same as its label.
+type Judge interface {
+	// Judge reads the prompt, the answer and the label of the input, which has one. It also returns the usage
+	// with an error.
+	Judge(ctx context.Context, in ace.ReflectorInput) (correct bool, used ace.Usage, err error)
+}
+
 // Sampler is a [Provider] that passes on the parameters of [ace.Sampling] that its API has.
 type Sampler interface {
 	// Sampling reports which parameters the API has.

@@ -11,6 +11,7 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/learning/grade"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/model/agent"
 	"acescope/engine/temporal/fork"
@@ -110,6 +111,21 @@ func CheckBlueprint(a *cli.App, flag, blueprint string, phase ace.Phase) error {
 		return cli.UsageError("%s: %s", flag, cli.OneLine(err))
 	}
 	return nil
+}
+
+// checkGrader returns a usage error if nothing can grade: a judge needs the model of the reflector.
+func (f RunFlags) checkGrader(a *cli.App, grader string) error {
+	if grader != grade.Judge {
+		return nil
+	}
+	name, _ := f.providerOf(ace.PhaseReflector)
+	for _, p := range allProviders(a) {
+		if _, ok := p.(model.Judge); ok && p.Name() == name {
+			return nil
+		}
+	}
+	return cli.UsageError("the grader judge asks the model of the reflector, but %s asks no model; "+
+		"name a model server with --provider or --phase reflector=PROVIDER", name)
 }
 
 // modelName returns the model that is recorded and passed to every phase: the default of the first

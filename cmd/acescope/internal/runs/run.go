@@ -129,8 +129,8 @@ func (f RunFlags) check(prompt string) error {
 		return cli.UsageError("give a PROMPT or --dataset FILE, not both")
 	case f.grader != "" && f.Dataset == "":
 		return cli.UsageError("--grader needs --dataset")
-	case f.graderError() != nil:
-		return cli.UsageError("--grader: %w", f.graderError())
+	case grade.Check(f.grader) != nil:
+		return cli.UsageError("--grader: %w", grade.Check(f.grader))
 	case f.Eval != "" && f.Dataset == "":
 		return cli.UsageError("--eval needs --dataset")
 	case f.evalEvery < 0:
@@ -161,11 +161,6 @@ func (f RunFlags) check(prompt string) error {
 	return cmp.Or(f.protocolFlags.check(), f.checkLearning(), f.checkRepeats(prompt))
 }
 
-func (f RunFlags) graderError() error {
-	_, err := grade.New(f.grader)
-	return err
-}
-
 // maxFailedShare returns the share of failed tasks from 0 to 1, or -1 if the flag is invalid.
 func (f RunFlags) maxFailedShare() float64 { return percentage(cmp.Or(f.maxFailed, "50%")) }
 
@@ -190,6 +185,9 @@ func runTasks(a *cli.App, ctx context.Context, prompt string, f RunFlags) error 
 		return err
 	}
 	if err := checkProviders(a, f); err != nil {
+		return err
+	}
+	if err := f.checkGrader(a, f.grader); err != nil {
 		return err
 	}
 	if err := f.checkSampling(a); err != nil {
@@ -320,6 +318,9 @@ func ExperimentInput(a *cli.App, ctx context.Context, e *engine.Engine, f RunFla
 		}
 	}
 	in.Grader = cmp.Or(f.grader, train.Grader)
+	if err := f.checkGrader(a, in.Grader); err != nil {
+		return in, nil, err
+	}
 	in.PlaybookHash, err = startPlaybook(a, ctx, e, f)
 	return in, partial, err
 }

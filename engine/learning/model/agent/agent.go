@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/engine/agents/agentcall"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/learning/model"
@@ -52,6 +53,11 @@ func New(r *agentcall.Runner, cli agentcli.CLI) model.Provider {
 type provider struct {
 	*completer
 	model.Provider
+}
+
+// Judge implements [model.Judge].
+func (p *provider) Judge(ctx context.Context, in ace.ReflectorInput) (bool, ace.Usage, error) {
+	return p.Provider.(model.Judge).Judge(ctx, in)
 }
 
 func (p *provider) Ready() error {

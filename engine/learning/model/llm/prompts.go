@@ -20,6 +20,8 @@ var (
 	reflectorPrompt string
 	//go:embed prompts/curator.md
 	curatorPrompt string
+	//go:embed prompts/judge.md
+	judgePrompt string
 	//go:embed prompts/repair.md
 	repairPrompt string
 )
