@@ -26,6 +26,7 @@ import (
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/price"
 	"acescope/engine/agents/session/host"
+	"acescope/engine/learning/grade"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/model/agent"
 	"acescope/engine/learning/playbook"
@@ -62,6 +63,8 @@ type Options struct {
 	Providers []model.Provider
 	// Blueprints are the programs that can execute steps; may be nil.
 	Blueprints Blueprints
+	// Graders are the programs of this machine that grade answers, by name.
+	Graders map[string]grade.Program
 	// Worker executes workflows and activities in this process.
 	Worker bool
 	// NoRunner omits the local runner of a process with Worker on a data directory.

@@ -74,6 +74,7 @@ func (e *Engine) serve(o Options) error {
 		Signals: e.Client, Logs: artifact.NewLogs(e.dir, e.Artifacts), Agents: e.Agents,
 		Withheld: o.withheld(), CacheDir: filepath.Join(e.dir, "cache", "operations"), Self: e.ownEnv(o),
 		NoCallRecords: o.NoCallRecords, JournalDir: filepath.Join(e.dir, "evaluations"),
+		Graders: o.Graders,
 	}
 	if o.Blueprints != nil {
 		acts.Runs = e.Runs(o.Blueprints)

@@ -24,6 +24,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcall"
 	"acescope/engine/internal/redact"
+	"acescope/engine/learning/grade"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
 	"acescope/engine/store/artifact"
@@ -37,8 +38,8 @@ type Signaler interface {
 	SignalWorkflow(ctx context.Context, workflowID, runID, signalName string, arg any) error
 }
 
-// Activities implements the activity types of the contract. All fields except Blueprint and Logs
-// are required.
+// Activities implements the activity types of the contract. All fields except Blueprint,
+// Graders and Logs are required.
 type Activities struct {
 	Books     *playbook.Store
 	Artifacts *artifact.Store
@@ -54,8 +55,10 @@ type Activities struct {
 	Agents *agentcall.Runner
 	// Runs starts the blueprints of flows; nil if blueprints are not available.
 	Runs run.Service
-	// Withheld says why flows may not start programs here, or is "".
+	// Withheld says why flows and graders may not start programs here, or is "".
 	Withheld string
+	// Graders are the programs that grade answers, by name.
+	Graders map[string]grade.Program
 	// Self are variables with which this program, as a step of a flow, connects to the same server.
 	Self []string
 	// CacheDir is the directory of cached operations; "" disables the cache.

@@ -2,47 +2,111 @@ package activities
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/process"
 	"acescope/engine/learning/grade"
 	"acescope/engine/learning/model"
 )
 
-// gradeOutside asks the grader of an answer if it is a model, and sets the verdict of the input. It returns
-// the usage, which it takes from the budget of the input; nil if there was no request.
+// gradeOutside asks the grader of an answer if it is a model or a program, and sets the verdict of the input.
+// It returns the usage, which it takes from the budget of the input; nil if there was no request.
 func (a *Activities) gradeOutside(ctx context.Context, in *ace.ReflectorInput) (used *ace.Usage, err error) {
-	if in.Grader != grade.Judge || in.Label == nil || in.Correct != nil {
+	program, isProgram := grade.ProgramOf(in.Grader)
+	if in.Label == nil || in.Correct != nil || !isProgram && in.Grader != grade.Judge {
 		return nil, nil
 	}
-	correct := model.SameAnswer(in.Answer, *in.Label)
-	if !correct {
-		used = new(ace.Usage)
-		if correct, *used, err = a.judge(ctx, *in); err != nil {
-			return used, err
-		}
+	var score float64
+	if isProgram {
+		score, err = a.runGrader(ctx, program, *in)
+	} else {
+		score, used, err = a.judge(ctx, *in)
+	}
+	if err != nil {
+		return used, err
+	}
+	if used != nil {
 		in.Task.Budget = in.Task.Budget.Less(*used)
 	}
-	score := 0.0
-	if correct {
-		score = 1
-	}
-	in.Correct = &correct
 	in.Score = &score
+	in.Correct = new(score == 1)
 	return used, nil
 }
 
-// judge asks the model of the step whether the answer means the same as the label.
-func (a *Activities) judge(ctx context.Context, in ace.ReflectorInput) (bool, ace.Usage, error) {
+// judge asks the model of the step whether the answer means the same as the label. It does not ask if they
+// are equal.
+func (a *Activities) judge(
+	ctx context.Context, in ace.ReflectorInput,
+) (score float64, used *ace.Usage, err error) {
+	if model.SameAnswer(in.Answer, *in.Label) {
+		return 1, nil, nil
+	}
 	p, err := a.provider(in.Task.Provider)
 	if err != nil {
-		return false, ace.Usage{}, err
+		return 0, nil, err
 	}
 	j, ok := p.(model.Judge)
 	if !ok {
-		return false, ace.Usage{}, model.Errorf(model.BadRequest,
+		return 0, nil, model.Errorf(model.BadRequest,
 			"the grader judge asks the model of the reflector, but %s asks no model", in.Task.Provider)
 	}
-	return j.Judge(ctx, in)
+	correct, u, err := j.Judge(ctx, in)
+	if correct {
+		score = 1
+	}
+	return score, &u, err
+}
+
+// Bounds of each output of a grader, and of the line that its error quotes, in bytes.
+const (
+	maxGraded      = 64 << 10
+	maxGraderError = 200
+)
+
+// runGrader runs a program of this machine that grades.
+func (a *Activities) runGrader(ctx context.Context, name string, in ace.ReflectorInput) (float64, error) {
+	p, ok := a.Graders[name]
+	switch {
+	case !ok:
+		return 0, model.Errorf(model.NoGrader,
+			"program:%s: this worker has no [graders.%s] in its config.toml", name, name)
+	case a.Withheld != "":
+		return 0, model.Errorf(model.NoGrader, "program:%s is not started: %s", name, a.Withheld)
+	}
+	input, err := json.Marshal(grade.ProgramInput{TaskID: in.Task.TaskID, Question: in.Prompt,
+		Answer: in.Answer, Label: *in.Label})
+	if err != nil {
+		return 0, err
+	}
+	stdout, stderr := process.NewTail(maxGraded, 0), process.NewTail(0, maxGraded)
+	exit := process.Run(ctx, process.Spec{Argv: p.Argv, Dir: p.Dir,
+		Env: process.Environ(inheritedEnv, nil, nil), Input: input, Stdout: stdout, Stderr: stderr,
+		Timeout: p.Timeout, DieWithParent: true})
+	switch {
+	case ctx.Err() != nil:
+		return 0, ctx.Err()
+	case exit.Err != nil:
+		err = exit.Err
+	case exit.Class == process.TimedOut:
+		err = fmt.Errorf("it did not end within %s", p.Timeout)
+	case exit.Class != process.Exited:
+		err = fmt.Errorf("it was ended by the signal %q", exit.Signal)
+	case exit.Code != 0:
+		text := strings.TrimSpace(a.secrets.String(stderr.String()))
+		last := ace.Cut(text[strings.LastIndexByte(text, '\n')+1:], maxGraderError)
+		why := fmt.Sprintf("it ended with exit code %d: %s", exit.Code, last)
+		err = errors.New(strings.TrimRight(why, ": "))
+	default:
+		var score float64
+		if score, err = grade.ParseScore(a.secrets.String(stdout.String())); err == nil {
+			return score, nil
+		}
+	}
+	return 0, model.Errorf(model.GraderFailed, "program:%s: %v", name, err)
 }
 
 // sum returns the sum of two usages, nil if both are.

@@ -2,8 +2,12 @@ package activities
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -111,7 +115,7 @@ func (a *Activities) evaluateLines(
 		t.Fatal(err)
 	}
 	a.Artifacts = store
-	a.secrets = redact.New()
+	a.secrets = redact.New(redact.Environ(os.Environ())...)
 	if in.Dataset, err = store.PutBytes(t.Context(), []byte(lines), "application/jsonl"); err != nil {
 		t.Fatal(err)
 	}
@@ -164,5 +168,79 @@ func TestL7JudgedEvaluation(t *testing.T) {
 	in.Steps = nil
 	if r, err = a.evaluateLines(t, lines, in); kindOf(err) != model.BadRequest {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A program grades what it gets on standard input. Whatever else it does is an error that is retried, never
+// wrong.
+func TestL7Programs(t *testing.T) {
+	t.Setenv("L7_API_KEY", "s3cretvalue")
+	const lines = `{"context": "a", "question": "b", "target": "one"}`
+	in := ace.EvaluateInput{Task: ace.TaskContext{TaskID: "exp", Provider: "counting"}, Count: 1,
+		NoSkills: true, Grader: "program:mine"}
+	for name, c := range map[string]struct {
+		script string
+		score  float64
+		kind   model.ErrorKind
+		text   string
+	}{
+		"score":   {`echo '{"score": 0.25, "note": "nearly"}'`, 0.25, "", ""},
+		"correct": {`echo '{"correct": true}'`, 1, "", ""},
+		"wrong":   {`echo '{"correct": false}'`, 0, "", ""},
+		"input": {`in=$(cat)
+			test "$in" = '{"task_id":"exp-eval-0001","question":"a\n\nb","answer":"1","label":"one"}' || exit 9
+			echo '{"score": 1}'`, 1, "", ""},
+		"unread":      {`exec 0<&-; echo '{"score": 1}'`, 1, "", ""},
+		"directory":   {`test "$(pwd)" = / && echo '{"score": 1}'`, 1, "", ""},
+		"environment": {`test -z "$L7_API_KEY" && echo '{"score": 1}'`, 1, "", ""},
+		"exit code": {`echo '{"score": 1}'; echo "first
+key s3cretvalue" >&2; exit 3`, 0, model.GraderFailed,
+			"program:mine: it ended with exit code 3: key [redacted:L7_API_KEY]"},
+		"exit only": {`exit 3`, 0, model.GraderFailed, "program:mine: it ended with exit code 3"},
+		"prose":     {`echo correct`, 0, model.GraderFailed, `a boolean "correct": "correct"`},
+		"silent":    {`true`, 0, model.GraderFailed, `"correct": ""`},
+		"long":      {`yes | head -c 99999`, 0, model.GraderFailed, `"correct": "y\ny`},
+		"absent":    {`exec kill -9 $$`, 0, model.GraderFailed, `it was ended by the signal "killed"`},
+		"too far":   {`echo '{"score": 2}'`, 0, model.GraderFailed, "its score 2 is not from 0 to 1"},
+		"slow":      {`exec sleep 600`, 0, model.GraderFailed, "it did not end within 1s"},
+	} {
+		a := &Activities{Providers: []model.Provider{&counting{}}, Graders: map[string]grade.Program{
+			"mine": {Argv: []string{"sh", "-c", c.script}, Dir: "/", Timeout: time.Second}}}
+		r, err := a.evaluateLines(t, lines, in)
+		text := fmt.Sprint(err)
+		if kindOf(err) != c.kind || isPermanent(err) || err != nil && !strings.Contains(text, c.text) ||
+			strings.Contains(text, "s3cret") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil && (r.Score != c.score || r.Correct != int(c.score) || len(r.Wrong) != 1-r.Correct) {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	large := []string{"sh", "-c", `test $(wc -c) -gt 2000000 && echo '{"score": 1}'`}
+	a := &Activities{Providers: []model.Provider{&counting{}},
+		Graders: map[string]grade.Program{"mine": {Argv: large, Timeout: time.Minute}}}
+	long := fmt.Sprintf(`{"context": "%s", "target": "one"}`, strings.Repeat("x", 2<<20))
+	if r, err := a.evaluateLines(t, long, in); err != nil || r.Correct != 1 {
+		t.Errorf("a long prompt: %+v, %v", r, err)
+	}
+}
+
+// A worker without the program leaves the step to another one.
+func TestL7NoProgram(t *testing.T) {
+	in := ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"}, Count: 1, NoSkills: true,
+		Grader: "program:mine"}
+	for _, c := range []struct {
+		a    Activities
+		text string
+	}{
+		{Activities{}, "program:mine: this worker has no [graders.mine] in its config.toml"},
+		{Activities{Graders: map[string]grade.Program{"mine": {Argv: []string{"true"}}}, Withheld: "not here"},
+			"program:mine is not started: not here"},
+	} {
+		c.a.Providers = []model.Provider{&counting{}}
+		_, err := c.a.evaluateLines(t, `{"context": "a", "target": "one"}`, in)
+		if kindOf(err) != model.NoGrader || isPermanent(err) || !strings.Contains(err.Error(), c.text) {
+			t.Error(err)
+		}
 	}
 }

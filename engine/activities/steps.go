@@ -321,7 +321,8 @@ func retryDelay(e *model.Error, attempt int32) time.Duration {
 	}
 	first, longest := 5*time.Second, time.Minute
 	switch e.Kind {
-	case model.NoKey, model.NoAgent, model.NoBlueprint: // another worker may have one
+	case model.NoKey, model.NoAgent, model.NoBlueprint, model.NoGrader, // another worker may have one
+		model.GraderFailed:
 		first, longest = time.Second, 2*time.Second
 	case model.RateLimited:
 		first, longest = 15*time.Second, 2*time.Minute

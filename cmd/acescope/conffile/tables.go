@@ -12,7 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"acescope/engine/learning/grade"
 	"acescope/sources/runs"
 )
 
@@ -104,21 +106,29 @@ const maxRate = 1_000_000
 
 var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,39}$`)
 
-// readProviders reads the tables [providers.NAME].
-func (p *parser) readProviders(value any) {
+// readTables calls read for each table of a table of tables and reports its errors.
+func (p *parser) readTables(group, keys string, value any, read func(name string, table any) error) {
 	tables, ok := value.(map[string]any)
 	if !ok {
-		p.mistake("providers", "providers must be tables: [providers.NAME], then base_url and model")
-		return
+		p.mistake(group, "%s must be tables: [%s.NAME], then %s", group, group, keys)
 	}
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		if err := read(name, tables[name]); err != nil {
+			p.mistake(group+"."+name, "%s %.40q: %v", strings.TrimSuffix(group, "s"), name, err)
+		}
+	}
+}
+
+// readProviders reads the tables [providers.NAME].
+func (p *parser) readProviders(value any) {
+	p.readTables("providers", "base_url and model", value, func(name string, table any) error {
 		provider := Provider{Name: name}
-		if err := p.readProvider(&provider, tables[name]); err != nil {
-			p.mistake("providers."+name, "provider %.40q: %v", name, err)
-			continue
+		if err := p.readProvider(&provider, table); err != nil {
+			return err
 		}
 		p.Providers = append(p.Providers, provider)
-	}
+		return nil
+	})
 }
 
 func (p *parser) readProvider(provider *Provider, value any) error {
@@ -167,6 +177,36 @@ func (p Provider) check() error {
 		}
 	}
 	return nil
+}
+
+// Grader is a program that grades answers.
+type Grader struct {
+	Name    string        `toml:"-"`
+	Command []string      `toml:"command"` // the program and its arguments
+	Timeout string        `toml:"timeout"`
+	After   time.Duration `toml:"-"` // the timeout
+}
+
+// readGraders reads the tables [graders.NAME].
+func (p *parser) readGraders(value any) {
+	p.readTables("graders", "command and timeout", value, func(name string, table any) error {
+		g := Grader{Name: name, Timeout: "10s"}
+		if err := p.decode("graders."+name, table, &g); err != nil {
+			return err
+		}
+		var err error
+		g.After, err = time.ParseDuration(g.Timeout)
+		switch {
+		case grade.Check("program:"+name) != nil:
+			return errors.New("a name has lower-case letters, digits, dots, dashes and underscores")
+		case len(g.Command) == 0 || strings.TrimSpace(g.Command[0]) == "":
+			return errors.New(`needs a command such as ["python3", "grade.py"]`)
+		case err != nil || g.After <= 0 || g.After > 5*time.Minute:
+			return errors.New(`timeout must be a duration up to 5m, such as "10s"`)
+		}
+		p.Graders = append(p.Graders, g)
+		return nil
+	})
 }
 
 // Absolute reports whether path is absolute or begins with ~/.

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 // noSettings is a predicate for files without settings.
@@ -101,6 +102,54 @@ shade = "red"
 		"cannot be changed", "must be an absolute path", `unknown key "shade"`)
 	if all := strings.Join(warnings, "\n"); strings.Contains(all, "secret-value") || strings.Contains(all, "very-secret") {
 		t.Errorf("a secret is shown:\n%s", all)
+	}
+}
+
+func TestGraders(t *testing.T) {
+	f, warnings := Parse("c.toml", []byte(`
+[graders.tests]
+command = ["python3", "grade.py", "--all"]
+timeout = "1m"
+
+[graders.plain]
+command = ["./grade"]
+
+[graders."A b"]
+command = ["x"]
+
+[graders.none]
+timeout = "1s"
+
+[graders.text]
+command = "grade.py"
+
+[graders.long]
+command = ["x"]
+timeout = "6m"
+
+[graders.part]
+command = ["x"]
+timeout = "-1s"
+
+[graders.odd]
+command = ["x"]
+timeout = "soon"
+shade = "red"
+`), noSettings)
+	want := []Grader{
+		{Name: "plain", Command: []string{"./grade"}, Timeout: "10s", After: 10 * time.Second},
+		{Name: "tests", Command: []string{"python3", "grade.py", "--all"}, Timeout: "1m", After: time.Minute},
+	}
+	if !reflect.DeepEqual(f.Graders, want) {
+		t.Errorf("%+v", f.Graders)
+	}
+	containsAll(t, warnings, `c.toml:9: grader "A b": a name has lower-case letters`,
+		`c.toml:12: grader "none": needs a command such as ["python3", "grade.py"]`,
+		`grader "text": command has the wrong type`,
+		`grader "long": timeout must be a duration up to 5m, such as "10s"`,
+		`grader "part": timeout must`, `grader "odd": timeout must`, `unknown key "shade"`)
+	if _, warnings := Parse("c.toml", []byte("graders = 3"), noSettings); len(warnings) != 1 {
+		t.Error(warnings)
 	}
 }
 

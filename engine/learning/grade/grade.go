@@ -27,7 +27,7 @@ const (
 )
 
 // Names lists the graders as users write them.
-const Names = "exact, numeric:TOLERANCE (0.01 or 1%), choice, tags, judge"
+const Names = "exact, numeric:TOLERANCE (0.01 or 1%), choice, tags, judge, program:NAME"
 
 // Errors of [New]: the name is that of no grader, or of one that only a worker has.
 var (
@@ -55,6 +55,13 @@ func New(name string) (Grader, error) {
 	switch {
 	case kind == "numeric" && hasParameter:
 		return newNumeric(parameter)
+	case kind == "program" && hasParameter:
+		if _, ok := ProgramOf(name); !ok {
+			return nil, fmt.Errorf(
+				"%w %q: the name has lower-case letters, digits, dots, dashes and underscores",
+				ErrUnknown, name)
+		}
+		return nil, fmt.Errorf("%s: %w", name, ErrOutside)
 	case hasParameter:
 	case kind == "" || kind == Exact:
 		return exact{}, nil

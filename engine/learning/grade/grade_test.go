@@ -39,13 +39,15 @@ func TestL7Graders(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"best", "numeric", "numeric:", "numeric:x", "numeric:-1", "numeric:NaN",
-		"exact:1", "choice:2", "judge:1"} {
+		"exact:1", "choice:2", "judge:1", "program", "program:", "program:A b", "program:\x1b[2J"} {
 		if err := Check(name); !errors.Is(err, ErrUnknown) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := New("judge"); !errors.Is(err, ErrOutside) || Check("judge") != nil {
-		t.Errorf("judge: %v", err)
+	for _, name := range []string{"judge", "program:unit-tests"} {
+		if _, err := New(name); !errors.Is(err, ErrOutside) || Check(name) != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -73,9 +75,27 @@ func TestL7Verdict(t *testing.T) {
 			t.Errorf("%+v: %s %v, %v", c.in, got, score, err)
 		}
 	}
-	for _, name := range []string{"best", "judge"} {
+	for _, name := range []string{"best", "judge", "program:mine"} {
 		if _, _, err := Verdict(ace.ReflectorInput{Label: &label, Grader: name}); err == nil {
 			t.Errorf("%s graded", name)
+		}
+	}
+}
+
+func TestL7ParseScore(t *testing.T) {
+	for output, want := range map[string]float64{
+		`{"score": 0}`: 0, `{"score": 0.3333333}`: 0.333333, "{\"score\": 1}\n": 1,
+		`{"score": 1, "note": ["x"]}`: 1, `{"correct": true}`: 1, `{"correct": false, "score": null}`: 0,
+	} {
+		if got, err := ParseScore(output); err != nil || got != want {
+			t.Errorf("%s: %v, %v", output, got, err)
+		}
+	}
+	for _, output := range []string{"", "1", "true", "null", "[]", "{}", `"correct"`, `{"correct": 1}`,
+		`{"score": "1"}`, `{"score": 1.01}`, `{"score": -0.1}`, `{"score": 1e999}`,
+		`{"score": 1, "correct": true}`, `{"correct": true} ok`, `{"correct": null}`} {
+		if got, err := ParseScore(output); err == nil {
+			t.Errorf("%s: %v", output, got)
 		}
 	}
 }

@@ -118,6 +118,10 @@ const (
 	NoRunner      ErrorKind = "NoRunner"
 	NoBlueprint   ErrorKind = "NoBlueprint"
 	ProgramFailed ErrorKind = "ProgramFailed"
+	// Errors of a program that grades, both worth a retry: this worker does not have it, but another may; it
+	// failed or printed no score.
+	NoGrader     ErrorKind = "NoGrader"
+	GraderFailed ErrorKind = "GraderFailed"
 )
 
 // Error says why a model gave no usable answer.
@@ -141,7 +145,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // Permanent reports whether no retry can fix the error.
 func (e *Error) Permanent() bool {
 	switch e.Kind {
-	case RateLimited, Overloaded, ServerError, Network, NoKey, NoAgent, NoRunner, NoBlueprint:
+	case RateLimited, Overloaded, ServerError, Network, NoKey, NoAgent, NoRunner, NoBlueprint,
+		NoGrader, GraderFailed:
 		return false
 	}
 	return true

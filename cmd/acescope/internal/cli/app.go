@@ -152,6 +152,7 @@ func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 	}
 	o.DataDir, o.Version, o.Port, o.Remote = dir, BuildVersion(), a.Port, a.Cluster()
 	o.Intercept, o.Logger, o.Providers, o.Agents = a.Meter.Intercept, log, a.Providers(), a.Agents()
+	o.Graders = a.graders()
 	o.Blueprints = Blueprints{blueprint.Library{Dirs: dirs}}
 	if a.Settings.Observe == ObserveOn {
 		o.Spool, o.Prices = spool.Dir(os.Getenv), Prices(a.Settings.File)

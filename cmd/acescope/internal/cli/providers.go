@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/agents/price"
+	"acescope/engine/learning/grade"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/model/llm"
 	"acescope/engine/tasks/run"
@@ -30,6 +32,20 @@ func configured(f conffile.File) (list []engine.ProviderConfig) {
 		list = append(list, engine.ProviderConfig(p))
 	}
 	return list
+}
+
+// graders returns the programs of the configuration that grade answers. They run in the directory of the
+// configuration file.
+func (a *App) graders() map[string]grade.Program {
+	all := map[string]grade.Program{}
+	for _, g := range a.Settings.File.Graders {
+		p := grade.Program{Dir: filepath.Dir(a.Settings.File.Path), Timeout: g.After}
+		for _, arg := range g.Command {
+			p.Argv = append(p.Argv, Home(arg))
+		}
+		all[g.Name] = p
+	}
+	return all
 }
 
 // Prices returns the prices that come with acescope, overridden by those of the configuration.

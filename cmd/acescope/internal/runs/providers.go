@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"acescope/cmd/acescope/conffile"
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
 	"acescope/engine/ace"
@@ -113,9 +114,16 @@ func CheckBlueprint(a *cli.App, flag, blueprint string, phase ace.Phase) error {
 	return nil
 }
 
-// checkGrader returns a usage error if nothing can grade: a judge needs the model of the reflector.
+// checkGrader returns a usage error if nothing can grade: a judge needs the model of the reflector, a program
+// must be in the configuration. Workers of a cluster may have programs that this process lacks.
 func (f RunFlags) checkGrader(a *cli.App, grader string) error {
-	if grader != grade.Judge {
+	program, isProgram := grade.ProgramOf(grader)
+	named := func(g conffile.Grader) bool { return g.Name == program }
+	switch file := a.Settings.File; {
+	case isProgram && a.Cluster() == nil && !slices.ContainsFunc(file.Graders, named):
+		return cli.UsageError("the grader %s needs [graders.%s] with a command in %s",
+			grader, program, file.Path)
+	case grader != grade.Judge:
 		return nil
 	}
 	name, _ := f.providerOf(ace.PhaseReflector)
