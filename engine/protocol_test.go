@@ -153,6 +153,15 @@ func TestPaperProtocol(t *testing.T) {
 		if !slices.Equal(answers, script) || d.Phase.Verdict != ace.VerdictOf(true, &right[0]) {
 			t.Errorf("%s: answers %q, verdict %s", id, answers, d.Phase.Verdict)
 		}
+		requests := 0
+		for _, st := range d.Phase.Steps {
+			for _, log := range st.CallLogs() {
+				requests += log.Requests
+			}
+		}
+		if requests != len(want) {
+			t.Errorf("%s: %d requests on record, not %d", id, requests, len(want))
+		}
 		votes += strings.Count(strings.Join(want, " "), "reflector")
 	}
 	if len(m.wrong) > 0 {

@@ -26,6 +26,8 @@ type StepState struct {
 	Time   *StepTime `json:"time,omitempty"`
 	// Calls is nil if no model was asked or its requests are not on record.
 	Calls *CallLog `json:"model_calls,omitempty"`
+	// EarlierCalls are the records of the answers before the last one.
+	EarlierCalls []CallLog `json:"earlier_model_calls,omitempty"`
 	// Parsed is nil if no model was asked or the worker does not report it.
 	Parsed *ParseReport `json:"parsed,omitempty"`
 	// Served is nil unless a blueprint run executed the step.
@@ -282,9 +284,17 @@ func (s *State) recordFirst(result any) {
 	}
 }
 
-// add adds the usage and time of earlier executions of the step, and keeps the record of the first.
+// CallLogs returns the records of all requests to models, oldest first.
+func (st StepState) CallLogs() []CallLog {
+	if st.Calls == nil {
+		return st.EarlierCalls
+	}
+	return append(slices.Clip(st.EarlierCalls), *st.Calls)
+}
+
+// add adds the usage, the time and the records of earlier executions of the step.
 func (st *StepState) add(earlier StepState) {
-	st.Calls = cmp.Or(earlier.Calls, st.Calls)
+	st.EarlierCalls = earlier.CallLogs()
 	switch {
 	case earlier.Reused || earlier.Usage == nil:
 	case st.Usage == nil:
@@ -315,6 +325,7 @@ func (s *State) fail(p Phase, f Failure) {
 	st := s.step(p)
 	if st != nil {
 		st.Status = StatusFailed
+		st.EarlierCalls = st.CallLogs()
 		st.Calls = f.Calls
 		if f.Kind == Canceled {
 			st.Status = StatusCanceled

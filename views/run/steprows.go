@@ -430,8 +430,8 @@ func (r phaseRow) describe(w *inspection) {
 	if v := st.Parsed; v != nil {
 		w.field("answer", parseText(v))
 	}
-	if st.Calls != nil {
-		w.field("requests", requestsText(*st.Calls))
+	for _, log := range st.CallLogs() {
+		w.field("requests", requestsText(log))
 	}
 	if st.Time != nil {
 		w.field("worker", st.Time.Worker)
@@ -444,11 +444,11 @@ func (r phaseRow) describe(w *inspection) {
 	}
 }
 
-func (r phaseRow) refs() []ace.Ref {
-	if r.st.Calls == nil {
-		return nil
+func (r phaseRow) refs() (refs []ace.Ref) {
+	for _, log := range r.st.CallLogs() {
+		refs = append(refs, log.Ref)
 	}
-	return []ace.Ref{r.st.Calls.Ref}
+	return refs
 }
 
 func (r phaseRow) title() string            { return "phase " + text.Safe(r.text, " ") }

@@ -208,8 +208,8 @@ func (p *page) phases(d *histories.Detail) {
 			}
 		}
 		p.Printf("%s", line)
-		if step.Calls != nil {
-			requests += step.Calls.Requests
+		for _, log := range step.CallLogs() {
+			requests += log.Requests
 		}
 	}
 	if requests > 0 {
