@@ -210,3 +210,16 @@ func flows(b *bench) {
 		{"parse and check a flow of 1,000 steps", "ms", "≤ 50", "ns/op"},
 	})
 }
+
+// evaluation compares an evaluation of 1,000 items with bare activities, and measures the grid of many evaluations.
+func evaluation(b *bench) {
+	b.goBench(goBenchmark{pkg: "engine", ours: "Evaluation/ours", peer: "Evaluation/items", count: 5}, []metric{
+		{"1,000 items by the built-in learner, kept, against a bare activity for each", "ms", "≤ 1.2×", "ns/op"},
+	})
+	b.goBench(goBenchmark{pkg: "engine", ours: "Evaluation/ours", peer: "Evaluation/chunks", count: 5}, []metric{
+		{"the same against bare activities of 25 items that keep nothing", "ms", "", "ns/op"},
+	})
+	b.goBench(goBenchmark{pkg: "views", ours: "EvaluationGrid", count: 200}, []metric{
+		{"grid of 1,000 items and 100 versions: key to drawn frame", "ms", "≤ 16.7", "ns/op"},
+	})
+}

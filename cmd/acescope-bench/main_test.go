@@ -49,6 +49,7 @@ func BenchmarkSections(b *testing.B) {
 		{"dispatch", dispatch},          // the dispatcher while many runs wait
 		{"cluster-tasks", clusterTasks}, // two serving processes of a cluster against one
 		{"cluster-list", clusterList},   // of a cluster; against temporal workflow list
+		{"evaluation", evaluation},      // of 1,000 items; against bare activities
 		{"flows", flows},                // a flow against the same workflow in Go, and a loop of 10,000 iterations
 	} {
 		b.Run(s.name, func(b *testing.B) {

@@ -4,7 +4,7 @@
 #   bash docs/dev/bench.sh [-quick] [-json] [-runs N] [-profile DIR] [-acescope PROGRAM] [SECTION...]
 #
 # Sections: start, tail, tasks, growth, list, idle, console, frame, scroll, history, logs, diff, step, verify, hook,
-# transcripts, stream, runs, dispatch, cluster-tasks, cluster-list, flows. All of them take about an hour on two cores.
+# transcripts, stream, runs, dispatch, cluster-tasks, cluster-list, evaluation, flows. All of them take about an hour on two cores.
 # Needs Go only; the section logs also uses jq, and the sections of a cluster are skipped without PostgreSQL and openssl. Servers
 # listen on loopback. Everything is written below .cache/bench: programs, the runs
 # that list reads (created once, some minutes; remove runs-* and history-* to create them again), a cluster of 2.5 GB
