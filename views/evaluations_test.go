@@ -3,14 +3,17 @@ package views
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
+	"acescope/engine/ace/calls"
 	"acescope/engine/learning/ablation"
 	"acescope/engine/learning/playbook"
 	"acescope/sources/evaluations"
+	"acescope/sources/histories"
 	"acescope/theme"
 )
 
@@ -27,7 +30,7 @@ func evaluated(items, versions int) *snapshot {
 			label := fmt.Sprint(i)
 			item := ace.EvalItem{Index: i, Answer: label, Label: &label, Correct: &correct, DurationMS: 12,
 				Plan: "Divide by the number of years.", BulletIDs: []string{"calc-00001"}, Usage: &ace.Usage{InputTokens: 10},
-				Calls:     &ace.CallLog{Ref: ace.Ref{SHA256: "abc"}, Requests: 2},
+				Calls:     &ace.CallLog{Ref: recordRef, Requests: 2},
 				ToolCalls: []ace.Invocation{{Name: "calculate", Args: []byte(`{"expression":"1"}`), Result: []byte(`"1"`)}}}
 			if correct {
 				version.Correct++
@@ -45,6 +48,41 @@ func evaluated(items, versions int) *snapshot {
 	g.Rows = evaluations.Rows(g.Versions)
 	snap.Evaluated = &evaluations.Evaluated{WorkflowID: ace.ExperimentWorkflowID("night"), Grid: g, Books: books}
 	return snap
+}
+
+// recordRef is a record of requests to a model.
+var recordRef = ace.Ref{SHA256: strings.Repeat("ab", 32), Size: 2100, MediaType: ace.CallsMediaType}
+
+// recorded returns a snapshot in which the record is open.
+func recorded(snap *snapshot) *snapshot {
+	list := []ace.ModelCall{
+		{Provider: "local", DurationMS: 12, Request: ace.ModelRequest{Model: "m-1", System: []ace.ModelText{{Text: "Answer 財\x1b[31m."}},
+			Messages: []ace.ModelMessage{{Role: "user", Content: ace.ModelText{Text: "What is 2 + 2?"}}}},
+			Response: &ace.ModelResponse{FinishReason: "end", Text: ace.ModelText{Text: "4"}, Usage: ace.Usage{InputTokens: 40, OutputTokens: 2}}},
+		{Provider: "local", DurationMS: 3, Request: ace.ModelRequest{Model: "m-1"}, Error: "rate limit"},
+	}
+	snap.Artifacts = &histories.Artifacts{List: []histories.Artifact{{Ref: recordRef, Data: []byte(calls.Text(list))}}}
+	return snap
+}
+
+// The key reads the record of the selected version's answer; once it is read, the pane goes to it.
+func TestAnswerRequests(t *testing.T) {
+	sc := newScreen(t, evaluated(40, 3), plainLook, 80, 24)
+	sc.press("5", "i", "enter", "o")
+	if heard := sc.store.heard(); !slices.Contains(heard, "artifact "+recordRef.SHA256) {
+		t.Fatalf("the record is not read: %q", heard)
+	}
+	if strings.Contains(sc.plain(), "What is 2 + 2?") {
+		t.Fatal("the record is shown before it is read")
+	}
+	sc.show(recorded(evaluated(40, 3)))
+	if drawn := sc.plain(); !strings.Contains(drawn, "What is 2 + 2?") || !strings.Contains(drawn, "rate limit") {
+		t.Errorf("the screen does not go to the record:\n%s", drawn)
+	}
+	sc.press("g", "o")
+	if drawn := sc.plain(); !strings.Contains(drawn, "rate limit") {
+		t.Errorf("the key does not go to an open record:\n%s", drawn)
+	}
 }
 
 // ablated returns an ablation with three bullets: one helps, one hurts, one is never cited.
@@ -72,10 +110,11 @@ func TestEvaluationScreens(t *testing.T) {
 		snap func() *snapshot
 		keys []string
 	}{
-		"grid":    {func() *snapshot { return evaluated(40, 12) }, []string{"5", "i", "h", "j"}},
-		"answers": {func() *snapshot { return evaluated(40, 3) }, []string{"5", "i", "enter"}},
-		"effects": {ablated, []string{"5", "b"}},
-		"other":   {three, append([]string{":"}, append(letters("evaluations"), "enter")...)},
+		"grid":     {func() *snapshot { return evaluated(40, 12) }, []string{"5", "i", "h", "j"}},
+		"answers":  {func() *snapshot { return evaluated(40, 3) }, []string{"5", "i", "enter"}},
+		"requests": {func() *snapshot { return recorded(evaluated(40, 3)) }, []string{"5", "i", "enter", "o"}},
+		"effects":  {ablated, []string{"5", "b"}},
+		"other":    {three, append([]string{":"}, append(letters("evaluations"), "enter")...)},
 	} {
 		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
 			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {

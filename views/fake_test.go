@@ -157,9 +157,10 @@ func (s *store) feeds() Feeds {
 			Detail: detail,
 		},
 		Run: runview.Feeds{
-			Detail:    detail,
-			Lineage:   fakeFeed[*histories.LineageTree]{s, "lineage", func(c *snapshot) *histories.LineageTree { return c.Lineage }},
-			Artifacts: fakeArtifacts{fakeFeed[*histories.Artifacts]{s, "artifacts", func(c *snapshot) *histories.Artifacts { return c.Artifacts }}},
+			Detail:  detail,
+			Lineage: fakeFeed[*histories.LineageTree]{s, "lineage", func(c *snapshot) *histories.LineageTree { return c.Lineage }},
+			Artifacts: console.NewArtifacts(fakeArtifacts{fakeFeed[*histories.Artifacts]{s, "artifacts",
+				func(c *snapshot) *histories.Artifacts { return c.Artifacts }}}),
 		},
 		Timeline:    fakeEvents{fakeFeed[*histories.EventLog]{s, "events", func(c *snapshot) *histories.EventLog { return c.Events }}},
 		TimeMachine: fakeReplay{fakeFeed[*histories.Replay]{s, "replay", func(c *snapshot) *histories.Replay { return c.Replay }}},

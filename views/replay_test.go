@@ -42,6 +42,33 @@ func replaySnapshot() *snapshot {
 	return s
 }
 
+// calling returns a time machine at the event at which a phase with requests to a model completed.
+func calling() *snapshot {
+	s := replaySnapshot()
+	s.Replay.Verdict = nil
+	s.Replay.Calls = []histories.StepCalls{{Step: "skills", Event: 14, Log: ace.CallLog{Ref: recordRef, Requests: 2, Omitted: 1},
+		Model: "m-1\x1b[31m", Usage: &ace.Usage{InputTokens: 1200, OutputTokens: 34, CostUSD: 0.0125}}}
+	return s
+}
+
+func TestReplayRequests(t *testing.T) {
+	for name, snap := range map[string]*snapshot{"closed": calling(), "open": recorded(calling())} {
+		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
+			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
+				sc := newScreen(t, snap, plainLook, size[0], size[1])
+				sc.press("9", "o")
+				if asked := slices.Contains(sc.store.heard(), "artifact "+recordRef.SHA256); asked != (name == "closed") {
+					t.Errorf("asked for the record: %v", asked)
+				}
+				golden.RequireEqual(t, sc.plain())
+			})
+		}
+	}
+	sc := newScreen(t, replaySnapshot(), plainLook, 120, 40)
+	sc.press("9", "o")
+	sc.has("no request to a model is on record at this event")
+}
+
 func TestReplayDraws(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {200, 50}} {
 		for name, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {

@@ -47,7 +47,7 @@ type Feeds struct {
 func FeedsOf(f *sources.Feeds) Feeds {
 	return Feeds{
 		Runs:        runs.Feeds{List: f.Runs, Facets: f.Facets, Detail: f.Detail},
-		Run:         run.Feeds{Detail: f.Detail, Lineage: f.Lineage, Artifacts: f.Artifacts},
+		Run:         run.Feeds{Detail: f.Detail, Lineage: f.Lineage, Artifacts: console.NewArtifacts(f.Artifacts)},
 		Timeline:    f.Events,
 		TimeMachine: f.Replay,
 		Verified:    f.Verified,
@@ -71,7 +71,7 @@ func screens(c *console.Console, f Feeds) []tui.Screen {
 	whole := run.NewReading(c, f.Run)
 	facts := run.NewRun(c, f.Run.Detail)
 	experimentList, compare := experiments.Screens(c, f.Experiments)
-	grid, effects := evaluations.Screens(c, f.Evaluations)
+	grid, effects := evaluations.Screens(c, f.Evaluations, f.Run.Artifacts)
 	return append([]tui.Screen{
 		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{runs.New(c, f.Runs), facts}},
 		{Name: "run", Keys: []string{"2"}, Help: "the whole selected run",
@@ -82,7 +82,7 @@ func screens(c *console.Console, f Feeds) []tui.Screen {
 		logs.Screen(c, f.Logs, f.Run.Detail),
 		triage.Screen(c, f.Triage),
 		health.Screen(c, f.Health),
-		timemachine.Screen(c, f.TimeMachine),
+		timemachine.Screen(c, f.TimeMachine, f.Run.Artifacts),
 		verify.Screen(c, f.Verified, f.TimeMachine.StepTo),
 		compare,
 		grid,

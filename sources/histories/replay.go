@@ -45,6 +45,7 @@ type Replay struct {
 	About      StepRun
 	Frame      *StepFrame   // nil until the history is read
 	Known      []StepChange // all values as of the event, by path
+	Calls      []StepCalls  // records of requests to models that the event refers to
 	Phases     []int        // positions that steps go to, ascending
 	Tools      []int
 	Errors     []int
@@ -267,8 +268,9 @@ func (r *stepReader) cross(runID string, forward bool) {
 
 func (r *stepReader) showFrame() {
 	o := &r.out
-	o.Frame, o.Known, o.Watched, o.WatchedValue = nil, nil, "", ""
+	o.Frame, o.Known, o.Calls, o.Watched, o.WatchedValue = nil, nil, nil, "", ""
 	if r.pos > 0 && r.pos <= r.stepper.Len() {
+		o.Calls = callsAt(r.events[:r.pos])
 		o.Frame, o.Known = r.stepper.Frame(r.pos), r.stepper.Values(r.pos)
 	}
 	if r.watch != nil {

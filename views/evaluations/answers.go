@@ -16,13 +16,42 @@ import (
 // answers shows how the selected version and the one before answered the item under the cursor.
 type answers struct {
 	console.Reader
-	grid *gridView
+	grid    *gridView
+	opening string // SHA-256 of the record that the document goes to when it is read
 }
 
 // beside is the width from which two answers are shown side by side.
 const beside = 90
 
-func (v *answers) Bindings() []tui.Binding { return widget.Motions("answers", v) }
+func (v *answers) Bindings() []tui.Binding {
+	return append(widget.Motions("answers", v),
+		console.Key("answers.open", "open the requests to the model and their responses, of the selected version",
+			"requests", v.open, "o"))
+}
+
+// record returns the record of the requests behind an answer of the selected version, or nil.
+func (v *answers) record(g *evaluations.Grid, index int) []ace.Ref {
+	item := g.Versions[v.grid.shown()].Item(index)
+	if item == nil || item.Calls == nil {
+		return nil
+	}
+	return []ace.Ref{item.Calls.Ref}
+}
+
+func (v *answers) open(s tui.Shell) {
+	g, _ := v.grid.page.grid(v.Styles)
+	row, ok := v.grid.Current()
+	if g == nil || !ok {
+		return
+	}
+	refs := v.record(g, row.Index)
+	if refs == nil {
+		s.Note("no request of this answer is on record")
+		return
+	}
+	v.opening = refs[0].SHA256
+	v.grid.artifacts.OpenFirst(s, refs)
+}
 
 func (v *answers) Draw(now time.Time, focused bool) []string {
 	g, _ := v.grid.page.grid(v.Styles)
@@ -32,33 +61,59 @@ func (v *answers) Draw(now time.Time, focused bool) []string {
 	}
 	at := v.grid.shown()
 	key := [3]any{v.grid.data.WorkflowID, row.Index, at}
-	return v.Show(key, v.grid.data, now, focused, func(w *widget.Writer) {
-		versions := []int{at}
-		if at > 0 {
-			versions = append(versions, at-1)
-		}
-		if len(versions) < 2 || w.Width < beside {
-			for _, version := range versions {
-				v.write(w, g, version, row.Index)
-			}
-			return
-		}
-		left, right := *w, *w
-		left.Width = w.Width / 2
-		right.Width = w.Width - left.Width
-		v.write(&left, g, versions[1], row.Index)
-		v.write(&right, g, versions[0], row.Index)
-		for i := range max(len(left.Lines), len(right.Lines)) {
-			var l, r string
-			if i < len(left.Lines) {
-				l = left.Lines[i]
-			}
-			if i < len(right.Lines) {
-				r = right.Lines[i]
-			}
-			w.Lines = append(w.Lines, text.Fit(l, left.Width, "")+r)
-		}
+	of := answersOf{v.grid.data, v.grid.artifacts.State(), v.opening}
+	return v.Show(key, of, now, focused, func(w *widget.Writer) {
+		v.compare(w, g, at, row.Index)
+		v.writeRecord(w, g, row.Index)
 	})
+}
+
+// compare writes how a version and the one before answered an item.
+func (v *answers) compare(w *widget.Writer, g *evaluations.Grid, at, index int) {
+	versions := []int{at}
+	if at > 0 {
+		versions = append(versions, at-1)
+	}
+	if len(versions) < 2 || w.Width < beside {
+		for _, version := range versions {
+			v.write(w, g, version, index)
+		}
+		return
+	}
+	left, right := *w, *w
+	left.Width = w.Width / 2
+	right.Width = w.Width - left.Width
+	v.write(&left, g, versions[1], index)
+	v.write(&right, g, versions[0], index)
+	for i := range max(len(left.Lines), len(right.Lines)) {
+		var l, r string
+		if i < len(left.Lines) {
+			l = left.Lines[i]
+		}
+		if i < len(right.Lines) {
+			r = right.Lines[i]
+		}
+		w.Lines = append(w.Lines, text.Fit(l, left.Width, "")+r)
+	}
+}
+
+// answersOf is what the answers are written from.
+type answersOf struct {
+	data      *evaluations.Evaluated
+	artifacts console.ArtifactState
+	opening   string
+}
+
+// writeRecord writes the requests behind the answer of the selected version, and goes to them if they were
+// opened.
+func (v *answers) writeRecord(w *widget.Writer, g *evaluations.Grid, index int) {
+	top := len(w.Lines)
+	refs := v.record(g, index)
+	v.grid.artifacts.Write(w, refs, g.Input.ExperimentID)
+	if refs != nil && v.opening == refs[0].SHA256 && v.grid.artifacts.IsRead(refs[0]) {
+		v.Top = top
+		v.opening = ""
+	}
 }
 
 // write writes how a version answered an item.
@@ -103,8 +158,7 @@ func (v *answers) write(w *widget.Writer, g *evaluations.Grid, version, index in
 	}
 	w.Prose(" took      ", w.S.Muted, widget.Milliseconds(item.DurationMS, w.S.Glyphs))
 	if c := item.Calls; c != nil {
-		w.Prose(" requests  ", w.S.Muted, widget.Counted(c.Requests, "request")+" to models on record: acescope show "+
-			g.Input.ExperimentID+" --artifact "+c.SHA256)
+		w.Prose(" requests  ", w.S.Muted, console.RequestsText(*c))
 	}
 }
 

@@ -30,17 +30,18 @@ type Feed interface {
 
 // page is what the panes of the screens share.
 type page struct {
-	nav  *console.Navigation
-	feed Feed
-	data *evaluations.Evaluated // of the selected experiment, nil until it is read
+	nav       *console.Navigation
+	feed      Feed
+	artifacts *console.Artifacts
+	data      *evaluations.Evaluated // of the selected experiment, nil until it is read
 
 	shown bool
 	asked string // the experiment that the feed reads
 }
 
 // Screens returns the grid of items and versions, and the effects of bullets.
-func Screens(c *console.Console, feed Feed) (grid, effects tui.Screen) {
-	p := &page{nav: c.Navigation, feed: feed}
+func Screens(c *console.Console, feed Feed, artifacts *console.Artifacts) (grid, effects tui.Screen) {
+	p := &page{nav: c.Navigation, feed: feed, artifacts: artifacts}
 	g := &gridView{page: p, List: console.NewList[evaluations.Row]("Evaluations"), version: newest}
 	e := &effectsView{page: p, List: console.NewList[ablation.Effect]("Effects",
 		widget.Heading{Title: "PART", Minimum: 14},
@@ -67,6 +68,7 @@ func (p *page) SetShown(shown bool) {
 	p.shown = shown
 	p.ask()
 	p.feed.Look(shown)
+	p.artifacts.Look(shown)
 }
 
 // ask reads the experiment of the selected run, which may be another one now.
@@ -94,6 +96,7 @@ func experimentOf(s console.Selection) string {
 func (p *page) refresh(arranged *evaluations.Evaluated) bool {
 	p.ask()
 	p.data = p.feed.Value()
+	p.artifacts.Take()
 	if p.data != nil && p.data.WorkflowID != experimentOf(p.nav.Selected) {
 		p.data = nil
 	}

@@ -10,6 +10,7 @@ import (
 	"acescope/theme"
 	"acescope/tui/text"
 	"acescope/tui/widget"
+	"acescope/views/console"
 )
 
 func skillRows(b *lister, d *histories.Detail) {
@@ -124,24 +125,16 @@ type usageRow struct {
 }
 
 func (r usageRow) Draw(l *line) {
-	l.add(l.S.Muted, "all calls: "+usageText(*r.u)+" (not reported per skill)")
+	l.add(l.S.Muted, "all calls: "+console.UsageText(*r.u)+" (not reported per skill)")
 }
 
 func (r usageRow) Inspect(w *inspection) {
-	w.field("all calls", usageText(*r.u))
+	w.field("all calls", console.UsageText(*r.u))
 	w.Say(w.S.Muted, "")
 	w.Prose(" ", w.S.Muted, "Workers report tokens and cost for the skills phase, not for each call.")
 }
 
 func (r usageRow) title() string { return "Skills" }
-
-func usageText(u ace.Usage) string {
-	summary := text.Count(u.InputTokens) + " input tokens, " + text.Count(u.OutputTokens) + " output"
-	if u.CacheReadTokens > 0 {
-		summary += ", " + text.Count(u.CacheReadTokens) + " from cache"
-	}
-	return summary + ", " + u.Cost()
-}
 
 func callRows(b *lister, d *histories.Detail) {
 	if d.CallLog != nil {
@@ -181,7 +174,7 @@ type callLogRow struct {
 }
 
 func (r callLogRow) Draw(l *line) {
-	l.add(l.S.Accent, "full calls").add(l.S.Muted, "  "+refText(*r.ref))
+	l.add(l.S.Accent, "full calls").add(l.S.Muted, "  "+console.RefText(*r.ref))
 }
 
 func (r callLogRow) Inspect(w *inspection) {

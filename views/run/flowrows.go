@@ -219,7 +219,7 @@ func (r flowStepRow) Inspect(w *inspection) {
 	w.time("end", r.s.End)
 	w.field("iterations", r.s.Progress())
 	if u := r.s.Usage; u != nil && *u != (ace.Usage{}) {
-		w.field("usage", usageText(*u))
+		w.field("usage", console.UsageText(*u))
 	}
 	if r.s.Reused {
 		w.field("reused", "from the original of the fork")

@@ -29,8 +29,7 @@ type Inspector struct {
 // inspected is what the lines of an inspector are written from.
 type inspected struct {
 	row       Row
-	artifacts *histories.Artifacts
-	asked     int
+	artifacts console.ArtifactState
 	second    int64 // if the lines contain ages
 }
 
@@ -112,7 +111,7 @@ func (v *Inspector) Draw(now time.Time, focused bool) []string {
 		return v.Message(nil, emptyLines(v.nav, v.listing, v.Styles.Glyphs)...)
 	}
 	now = d.Clock(now)
-	of := inspected{row: v.selectedRow(), artifacts: v.artifacts, asked: len(v.asked)}
+	of := inspected{row: v.selectedRow(), artifacts: v.feeds.Artifacts.State()}
 	if _, ok := of.row.(ager); ok {
 		of.second = now.Unix()
 	}
@@ -166,8 +165,12 @@ func (w *inspection) hint(key, does string) {
 
 // showCommand returns the command that prints what does not fit.
 func (w *inspection) showCommand(flags string) string {
-	id := cmp.Or(w.d.Input.TaskID, w.d.WorkflowID)
-	return "acescope show " + shellWord(id, "TASK") + " " + flags
+	return "acescope show " + w.name() + " " + flags
+}
+
+// name returns the run's name for a command.
+func (w *inspection) name() string {
+	return shellWord(cmp.Or(w.d.Input.TaskID, w.d.WorkflowID), "TASK")
 }
 
 // shellWord returns id if it needs no quotes in a shell, otherwise placeholder.
@@ -187,46 +190,11 @@ func (w *inspection) payload(title string, raw json.RawMessage, flags string) {
 		w.Section(title, "none")
 		return
 	}
-	w.shown(title, w.payloads.Of(raw), w.showCommand(flags)+" prints all of it")
-}
-
-func (w *inspection) shown(title string, p *widget.Shown, whole string) {
-	w.Section(title, p.Kind+", "+widget.SizeText(int64(p.Size)))
-	for _, l := range p.Lines {
-		w.Spans(" ", w.S.Text, p.Spans(l, w.S))
-	}
-	if p.Rest > 0 {
-		w.Prose(" ", w.S.Warning, w.S.Glyphs.Ellipsis+" and "+widget.SizeText(int64(p.Rest))+" more: "+whole)
-	}
+	whole := w.showCommand(flags) + " prints all of it"
+	console.WritePayload(w.Writer, title, w.feeds.Artifacts.Payloads.Of(raw), whole)
 }
 
 // refs writes the contents of artifacts, or how to open them.
 func (w *inspection) refs(refs []ace.Ref) {
-	for _, r := range refs {
-		have := w.artifacts.Find(r.SHA256)
-		if have != nil && have.Err == "" {
-			w.shown("Artifact "+console.Short(r.SHA256, w.S.Glyphs), w.payloads.Of(have.Data),
-				w.showCommand("--artifact "+r.SHA256)+" prints all of it")
-			continue
-		}
-		w.Section("Artifact", strings.TrimPrefix(refText(r), "artifact "))
-		switch {
-		case have != nil:
-			w.Prose(" "+w.S.Glyphs.Failed+" ", w.S.Error, have.Err)
-			w.Prose(" ", w.S.Muted, w.showCommand("--artifact "+r.SHA256))
-		case w.asked[r.SHA256]:
-			w.Say(w.S.Muted, " reading"+w.S.Glyphs.Ellipsis)
-		default:
-			w.hint("o", "opens it")
-		}
-	}
-}
-
-// refText names an artifact.
-func refText(r ace.Ref) string {
-	summary := "artifact " + text.Safe(r.SHA256[:min(len(r.SHA256), 12)], " ") + ", " + widget.SizeText(r.Size)
-	if r.MediaType != "" {
-		summary += ", " + text.Safe(r.MediaType, " ")
-	}
-	return summary
+	w.feeds.Artifacts.Write(w.Writer, refs, w.name())
 }

@@ -19,38 +19,28 @@ import (
 // reading is what the outline and the inspector share: the run, the selected row, and the artifacts
 // that were opened.
 type reading struct {
-	nav       *console.Navigation
-	listing   *console.Listing
-	actor     *console.Actor
-	location  *time.Location
-	feeds     Feeds
-	detail    *histories.Detail // of the selected run, or nil
-	artifacts *histories.Artifacts
-	asked     map[string]bool   // artifacts that are being read, by SHA-256
-	merged    *histories.Detail // unmerged together with its lineage
-	unmerged  *histories.Detail
-	at        listedRow // the selected row
-	find      string    // last searched text, in lower case
-	payloads  widget.Payloads
-	list      func() // brings the rows up to date
+	nav      *console.Navigation
+	listing  *console.Listing
+	actor    *console.Actor
+	location *time.Location
+	feeds    Feeds
+	detail   *histories.Detail // of the selected run, or nil
+	merged   *histories.Detail // unmerged together with its lineage
+	unmerged *histories.Detail
+	at       listedRow // the selected row
+	find     string    // last searched text, in lower case
+	list     func()    // brings the rows up to date
 }
 
 // Feeds are what the run screen shows.
 type Feeds struct {
 	Detail    console.Value[*histories.Detail]
 	Lineage   console.Feed[*histories.LineageTree]
-	Artifacts Artifacts
-}
-
-// Artifacts reads the artifacts that the user opens.
-type Artifacts interface {
-	console.Feed[*histories.Artifacts]
-	Open(ace.Ref)
+	Artifacts *console.Artifacts
 }
 
 func NewReading(c *console.Console, feeds Feeds) *reading {
-	return &reading{nav: c.Navigation, listing: c.Listing, actor: c.Actor, location: c.Location, feeds: feeds,
-		asked: map[string]bool{}}
+	return &reading{nav: c.Navigation, listing: c.Listing, actor: c.Actor, location: c.Location, feeds: feeds}
 }
 
 // take takes the newest data.
@@ -62,12 +52,8 @@ func (r *reading) take() {
 	if d != nil {
 		d = r.withForks(d, r.feeds.Lineage.Value())
 	}
-	r.detail, r.artifacts = d, r.feeds.Artifacts.Value()
-	if r.artifacts != nil {
-		for _, a := range r.artifacts.List {
-			delete(r.asked, a.Ref.SHA256)
-		}
-	}
+	r.detail = d
+	r.feeds.Artifacts.Take()
 }
 
 // withForks returns the detail with its lineage if that has forks. It returns the same value as long
@@ -125,15 +111,8 @@ func (r *reading) open(s tui.Shell) {
 		s.Note("now " + console.NameOf(run) + "; backspace leads back")
 		return
 	}
-	if of, ok := row.(referrer); ok {
-		for _, ref := range of.refs() {
-			if have := r.artifacts.Find(ref.SHA256); have == nil || have.Err != "" {
-				r.asked[ref.SHA256] = true
-				r.feeds.Artifacts.Open(ref)
-				s.Note("reading " + refText(ref))
-				return
-			}
-		}
+	if of, ok := row.(referrer); ok && r.feeds.Artifacts.OpenFirst(s, of.refs()) {
+		return
 	}
 	s.Note("this row has nothing to open")
 }
@@ -322,7 +301,7 @@ func (v *Outline) extra(r listedRow) []string {
 	var more bool
 	if of, ok := r.Row.(payloader); ok {
 		_, raw := of.payload()
-		p := v.payloads.Of(raw)
+		p := v.feeds.Artifacts.Payloads.Of(raw)
 		size, more = p.Size, p.Rest > 0
 		for _, l := range p.Lines {
 			if len(lines) > maxUnfoldedLines {

@@ -425,13 +425,13 @@ func (r phaseRow) describe(w *inspection) {
 		w.hint("o", "goes to that run; backspace leads back")
 	}
 	if st.Usage != nil {
-		w.field("usage", usageText(*st.Usage))
+		w.field("usage", console.UsageText(*st.Usage))
 	}
 	if v := st.Parsed; v != nil {
 		w.field("answer", parseText(v))
 	}
 	for _, log := range st.CallLogs() {
-		w.field("requests", requestsText(log))
+		w.field("requests", console.RequestsText(log))
 	}
 	if st.Time != nil {
 		w.field("worker", st.Time.Worker)
@@ -462,15 +462,6 @@ func (r phaseRow) failed() bool {
 func (r phaseRow) find(has func(string) bool) bool {
 	in := func(f *ace.Failure) bool { return f != nil && has(f.Message) }
 	return has(r.text) || r.a != nil && (in(r.a.Failure) || in(r.a.LastError))
-}
-
-// requestsText describes the record of the requests to a model.
-func requestsText(log ace.CallLog) string {
-	summary := widget.Counted(log.Requests, "request") + " to the model on record"
-	if log.Omitted > 0 {
-		summary += ", " + text.Count(int64(log.Omitted)) + " more are not"
-	}
-	return summary
 }
 
 // parseText returns how the answer of a model was parsed.

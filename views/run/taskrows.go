@@ -69,7 +69,7 @@ type promptRow struct {
 func (r promptRow) Draw(l *line) {
 	t := r.d.Input.Prompt
 	if ref := r.d.Input.PromptRef; ref != nil {
-		t = refText(*ref)
+		t = console.RefText(*ref)
 	}
 	drawText(l, "prompt", l.S.Text, t)
 }

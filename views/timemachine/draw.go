@@ -11,6 +11,7 @@ import (
 	"acescope/sources/histories"
 	"acescope/tui/text"
 	"acescope/tui/widget"
+	"acescope/views/console"
 )
 
 // slider draws the position in the run, with changes of phase and errors.
@@ -178,8 +179,21 @@ func (m *machine) drawEvent(w *widget.Writer) {
 	if d.Err != "" {
 		w.Prose(" ! ", w.S.Error, text.Safe(d.Err, " "))
 	}
+	m.drawCalls(w)
 	m.drawVerdict(w)
 	m.drawChain(w)
+}
+
+// drawCalls shows the requests to models of the phase or step that the event completes.
+func (m *machine) drawCalls(w *widget.Writer) {
+	for _, c := range m.data.Calls {
+		w.Section("Requests of "+text.Safe(c.Step, " "), text.Safe(c.Model, " "))
+		w.Prose("   ", w.S.Text, console.RequestsText(c.Log))
+		if c.Usage != nil {
+			w.Prose("   ", w.S.Muted, console.UsageText(*c.Usage))
+		}
+	}
+	m.artifacts.Write(w, m.refs(), cmp.Or(m.data.About.TaskID, m.data.WorkflowID))
 }
 
 // drawChain says which run of its chain is shown, and how to reach the others.

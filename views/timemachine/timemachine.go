@@ -11,6 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/ace"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
 	"acescope/tui"
@@ -21,13 +22,14 @@ import (
 
 // machine is what the two panes of the time machine share.
 type machine struct {
-	nav      *console.Navigation
-	actor    *console.Actor
-	location *time.Location
-	feed     Feed
-	data     *histories.Replay
-	shown    int // how many of the panes are shown
-	changed  int // first line of the state that the event changed, or -1
+	nav       *console.Navigation
+	actor     *console.Actor
+	location  *time.Location
+	feed      Feed
+	artifacts *console.Artifacts
+	data      *histories.Replay
+	shown     int // how many of the panes are shown
+	changed   int // first line of the state that the event changed, or -1
 }
 
 // look reads the history while at least one of the panes is shown.
@@ -39,6 +41,7 @@ func (m *machine) look(shown bool) {
 		m.shown = max(m.shown-1, 0)
 	}
 	m.feed.Look(m.shown > 0)
+	m.artifacts.Look(m.shown > 0)
 }
 
 // Feed steps through the history of the selected run.
@@ -53,8 +56,8 @@ type Feed interface {
 }
 
 // Screen returns the time machine: the state of the run at an event, and the event.
-func Screen(c *console.Console, feed Feed) tui.Screen {
-	m := &machine{nav: c.Navigation, actor: c.Actor, location: c.Location, feed: feed}
+func Screen(c *console.Console, feed Feed, artifacts *console.Artifacts) tui.Screen {
+	m := &machine{nav: c.Navigation, actor: c.Actor, location: c.Location, feed: feed, artifacts: artifacts}
 	return tui.Screen{Name: "replay", Keys: []string{"9"}, Aside: true, Share: 52,
 		Help:  "time machine: the state of the run at any event; verify the run",
 		Views: []tui.View{newPane(m, "State", m.drawState), newPane(m, "Event", m.drawEvent)}}
@@ -100,7 +103,33 @@ func (v *pane) forkPoint() string {
 }
 
 func (v *pane) SetShown(shown bool) { v.look(shown) }
-func (v *pane) Refresh()            { v.data = v.feed.Value() }
+
+func (v *pane) Refresh() {
+	v.data = v.feed.Value()
+	v.artifacts.Take()
+}
+
+// openCalls shows the requests to models that the event refers to.
+func (m *machine) openCalls(s tui.Shell) {
+	refs := m.refs()
+	if len(refs) == 0 {
+		s.Note("no request to a model is on record at this event; ] goes to the next phase")
+		return
+	}
+	m.artifacts.OpenFirst(s, refs)
+	s.Focus(1)
+}
+
+// refs returns the records of requests to models that the event refers to.
+func (m *machine) refs() (refs []ace.Ref) {
+	if m.data == nil {
+		return nil
+	}
+	for _, c := range m.data.Calls {
+		refs = append(refs, c.Log.Ref)
+	}
+	return refs
+}
 
 func (v *pane) Bindings() []tui.Binding {
 	b := func(name, help, short string, do func(), keys ...string) tui.Binding {
@@ -133,6 +162,8 @@ func (v *pane) Bindings() []tui.Binding {
 		b("verify_strictly", "verify strictly: also compare inputs and timer durations, which Temporal ignores", "",
 			func() { v.feed.VerifyRun(true) }, "S"),
 		at("event", "go to the event on the timeline; esc leads back", "timeline", v.toTimeline, "J"),
+		at("requests", "open the requests to the model of the phase that completed, and their responses", "requests",
+			v.openCalls, "o"),
 		b("down", "down", "", func() { v.Scroll(1) }, "j", "down"),
 		b("up", "up", "", func() { v.Scroll(-1) }, "k", "up"),
 		b("page_down", "page down", "", func() { v.Scroll(v.Height - 1) }, "pgdown", "ctrl+d", "ctrl+f"),
@@ -232,7 +263,11 @@ func (v *pane) Draw(now time.Time, focused bool) []string {
 	case d.Frame == nil:
 		return v.Message(nil, "reading the history"+v.Styles.Glyphs.Ellipsis)
 	}
-	return v.Show(nil, nil, now, focused, func(w *widget.Writer) {
+	of := struct {
+		data      *histories.Replay
+		artifacts console.ArtifactState
+	}{v.data, v.artifacts.State()}
+	return v.Show(nil, of, now, focused, func(w *widget.Writer) {
 		v.draw(w)
 		if v.Name() != "State" {
 			return
