@@ -141,6 +141,8 @@ type step struct {
 	provider model.Provider
 	book     *playbook.Playbook
 	prompt   string
+	task     ace.TaskContext
+	earlier  *ace.Usage // of the attempts before
 }
 
 func (a *Activities) prepare(ctx context.Context, t ace.TaskContext, prompt string, ref *ace.Ref) (step, error) {
@@ -155,7 +157,7 @@ func (a *Activities) prepare(ctx context.Context, t ace.TaskContext, prompt stri
 	if prompt, err = a.resolve(ctx, "prompt", prompt, ref); err != nil {
 		return step{}, permanent(err)
 	}
-	return step{p, book, prompt}, nil
+	return step{provider: p, book: book, prompt: prompt}, nil
 }
 
 // resolve returns a text that is given inline or by reference.

@@ -30,7 +30,8 @@ const maxPlan = 2 << 10
 func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
 	ctx = withPlace(ctx)
 	var reported []ace.EvalItem
-	if activity.HasHeartbeatDetails(ctx) && activity.GetHeartbeatDetails(ctx, &reported) != nil {
+	var lost ace.Usage // of items that failed in earlier attempts
+	if activity.HasHeartbeatDetails(ctx) && activity.GetHeartbeatDetails(ctx, &reported, &lost) != nil {
 		reported = nil // of another version
 	}
 	var done evaluation
@@ -48,7 +49,8 @@ func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Ev
 	}
 	var latest atomic.Value // for the heartbeats
 	latest.Store(done.items)
-	defer heartbeat(ctx, latest.Load)()
+	defer heartbeat(ctx, latest.Load, func() any { return lost })()
+	done.total.Usage = done.total.Usage.Add(lost)
 	budget := in.Task.Budget
 	for done.total.Tasks < in.Count {
 		jobs, err := a.jobs(ctx, in, in.From+done.total.Tasks, in.Count-done.total.Tasks)
@@ -65,7 +67,11 @@ func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Ev
 				err = j.add(item)
 			}
 			if err != nil {
-				activity.RecordHeartbeat(ctx, done.items)
+				spent := lost
+				if item.Usage != nil {
+					spent = spent.Add(*item.Usage)
+				}
+				activity.RecordHeartbeat(ctx, done.items, spent)
 				return done.total, a.stepError(ctx, err, nil)
 			}
 			done.add(item)

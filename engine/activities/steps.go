@@ -21,26 +21,28 @@ import (
 )
 
 func (a *Activities) generator(ctx context.Context, in ace.GeneratorInput) (r ace.GeneratorResult, err error) {
-	defer heartbeat(ctx)()
 	r.Time, r.Calls, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
 		in.Prompt = s.prompt
+		in.Task = s.task
 		r, err = s.provider.Generate(ctx, in, s.book)
+		r.Usage = sum(s.earlier, r.Usage)
 		return err
 	})
 	return redacted(a, r), err
 }
 
 func (a *Activities) skills(ctx context.Context, in ace.SkillsInput) (r ace.SkillSessionResult, err error) {
-	defer heartbeat(ctx)()
 	var events *batch.Queue[ace.ToolEvent]
 	r.Time, r.Calls, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
 		in.Prompt = s.prompt
+		in.Task = s.task
 		events = newEventQueue(in.Task, a.Signals)
 		tools := &toolbox{config: in.Task.SkillsConfig, record: events.Add, artifacts: a.Artifacts,
 			secrets: a.secrets, pass: in.Pass, attempt: activity.GetInfo(ctx).Attempt,
 			pause: time.Duration(in.Task.PaceMS) * time.Millisecond / callsPerPace}
 		r, err = s.provider.Skills(ctx, in, s.book, tools)
 		r.Invocations = tools.list()
+		r.Usage = sum(s.earlier, r.Usage)
 		return err
 	})
 	if r = redacted(a, r); events == nil {
@@ -58,10 +60,11 @@ func (a *Activities) skills(ctx context.Context, in ace.SkillsInput) (r ace.Skil
 }
 
 func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (r ace.ReflectorResult, err error) {
-	defer heartbeat(ctx)()
 	r.Time, r.Calls, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
 		in.Prompt = s.prompt
+		in.Task = s.task
 		graded, err := a.gradeOutside(ctx, &in)
+		graded = sum(s.earlier, graded)
 		if err != nil {
 			return err
 		}
@@ -90,22 +93,30 @@ func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (r ac
 }
 
 func (a *Activities) curator(ctx context.Context, in ace.CuratorInput) (r ace.CuratorResult, err error) {
-	defer heartbeat(ctx)()
 	r.Time, r.Calls, err = a.runStep(ctx, in.Task, "", nil, func(ctx context.Context, s step) (err error) {
 		if in.TagsOnly {
 			r.Accepted = ace.TagOperations(in.BulletTags)
 			return nil
 		}
+		in.Task = s.task
 		r, err = s.provider.Curate(ctx, in, s.book)
+		r.Usage = sum(s.earlier, r.Usage)
 		return err
 	})
 	return redacted(a, r), err
 }
 
-// runStep prepares a step, lets call execute it and returns its time and the record of its requests to a model.
+// runStep prepares a step, lets call execute it and returns its time and the record of its requests to a model. The
+// record and the budget include the attempts before.
 func (a *Activities) runStep(ctx context.Context, t ace.TaskContext, prompt string, ref *ace.Ref,
 	call func(context.Context, step) error) (*ace.StepTime, *ace.CallLog, error) {
 	ctx, recorder := a.recording(withPlace(ctx))
+	before := a.attemptsBefore(ctx, recorder)
+	defer heartbeat(ctx, func() any { return before })()
+	earlier := recorder.Usage()
+	if earlier != nil {
+		t.Budget = t.Budget.Less(*earlier)
+	}
 	watch := startStopwatch(ctx)
 	s, err := a.prepare(ctx, t, prompt, ref)
 	if err != nil {
@@ -114,12 +125,34 @@ func (a *Activities) runStep(ctx context.Context, t ace.TaskContext, prompt stri
 	provider, closeLive := a.live(ctx, s.provider, t)
 	defer closeLive()
 	s.provider = provider
+	s.task = t
+	s.earlier = earlier
 	err = call(ctx, s)
 	log := a.store(ctx, recorder)
 	if err != nil && log != nil {
 		log.Usage = recorder.Usage()
+		activity.RecordHeartbeat(ctx, log) // for the next attempt
 	}
 	return watch.stop(ctx, t.PaceMS), log, a.stepError(ctx, err, log)
+}
+
+// attemptsBefore adds the requests of failed attempts to the record and returns that of the last one, nil without one.
+// Attempts that lost their process are not known.
+func (a *Activities) attemptsBefore(ctx context.Context, recorder *calls.Recorder) *ace.CallLog {
+	var log *ace.CallLog
+	if recorder == nil || !activity.HasHeartbeatDetails(ctx) || activity.GetHeartbeatDetails(ctx, &log) != nil ||
+		log == nil {
+		return nil
+	}
+	list, err := calls.Read(ctx, a.Artifacts.Get, *log)
+	if err != nil {
+		activity.GetLogger(ctx).Warn("the requests of the attempts before are not counted", "error", err)
+		return nil
+	}
+	for _, c := range list {
+		recorder.Add(c)
+	}
+	return log
 }
 
 // recording returns a context in which providers record their requests.
