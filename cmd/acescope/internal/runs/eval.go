@@ -64,19 +64,23 @@ func evalShowCommand(a *cli.App) *cobra.Command {
 	var f struct {
 		item int
 		all  bool
+		data string
 	}
 	cmd := &cobra.Command{
-		Use:   "show EXPERIMENT",
-		Short: "Show the evaluations of an experiment item by item",
-		Long: "Shows the items of an experiment's evaluations with the verdict of each playbook version: first those that are\n" +
-			"wrong now and were correct before. With --item, how each version answered one item.",
+		Use:   "show EXPERIMENT|BRANCH",
+		Short: "Show the evaluations of an experiment or of an imported branch item by item",
+		Long: "Shows the items of an experiment's evaluations with the verdict of each playbook version: first those that\n" +
+			"are wrong now and were correct before. With --item, how each version answered one item. A branch that\n" +
+			"\"acescope import\" created has the evaluations of its files, on one data set at a time (--data).",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.CompleteIDs(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return showEvaluations(a, cmd.Context(), args[0], f.item, f.all)
+			return showEvaluations(a, cmd.Context(), args[0], f.data, f.item, f.all)
 		},
 	}
 	cmd.Flags().IntVar(&f.item, "item", 0, "how each version answered the item with this number, from 1")
+	cmd.Flags().StringVar(&f.data, "data", "",
+		"of an imported branch: the data set, such as validation or test (default: that with the most evaluations)")
 	cmd.Flags().BoolVar(&f.all, "all", false, "also list the items that every version answered correctly")
 	return cmd
 }
@@ -111,16 +115,23 @@ type EvalAnswerLine struct {
 	ace.EvalItem
 }
 
-func showEvaluations(a *cli.App, ctx context.Context, name string, item int, all bool) error {
+func showEvaluations(a *cli.App, ctx context.Context, name, data string, item int, all bool) error {
 	e, done, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
 	g, err := ReadEvaluations(ctx, e, name)
+	if missing := err; missing != nil {
+		var names []string
+		if g, names, err = evaluations.Imported(e.Books, name, data); err != nil {
+			return missing
+		}
+		if len(g.Versions) == 0 && len(names) > 0 {
+			return cli.NotFound("branch %s has no evaluation on %q, but on: %s", name, data, strings.Join(names, ", "))
+		}
+	}
 	switch {
-	case err != nil:
-		return err
 	case len(g.Versions) == 0:
 		return cli.NotFound("%s has no complete evaluation; start experiments with --eval FILE, "+
 			"or use \"acescope eval\"", name)
