@@ -69,10 +69,14 @@ func forkRefs(p *fork.Plan) map[string]*ace.Ref {
 	if ref := p.Input.PromptRef; ref != nil {
 		refs["the prompt"] = ref
 	}
-	if raw := p.Input.Fork.InlineResult(ace.PhaseSkills); raw != nil {
+	for i, raw := range p.Input.Fork.InlineResults(ace.PhaseSkills) {
+		name := "the calls of the skills session"
+		if i > 0 {
+			name += fmt.Sprintf(" of answer %d", i+1)
+		}
 		var session ace.SkillSessionResult
 		if json.Unmarshal(raw, &session) == nil && session.Log != nil {
-			refs["the calls of the skills session"] = session.Log
+			refs[name] = session.Log
 		}
 	}
 	return refs
@@ -139,17 +143,30 @@ func (e *Engine) storeResults(ctx context.Context, in ace.TaskInput) (ace.TaskIn
 	if e.Mode() == Cluster {
 		limit = inlineOnCluster
 	}
-	f := *in.Fork
-	f.Steps = map[ace.Phase]ace.ReusedStep{}
-	for step, reused := range in.Fork.Steps {
-		if len(reused.Result) > limit {
-			ref, err := e.Artifacts.PutBytes(ctx, reused.Result, "application/json")
-			if err != nil {
-				return in, fmt.Errorf("the result of %s: %w", step, err)
+	store := func(steps map[ace.Phase]ace.ReusedStep) (map[ace.Phase]ace.ReusedStep, error) {
+		stored := map[ace.Phase]ace.ReusedStep{}
+		for step, reused := range steps {
+			if len(reused.Result) > limit {
+				ref, err := e.Artifacts.PutBytes(ctx, reused.Result, "application/json")
+				if err != nil {
+					return nil, fmt.Errorf("the result of %s: %w", step, err)
+				}
+				reused = ace.ReusedStep{Ref: &ref}
 			}
-			reused = ace.ReusedStep{Ref: &ref}
+			stored[step] = reused
 		}
-		f.Steps[step] = reused
+		return stored, nil
+	}
+	f := *in.Fork
+	f.Passes = slices.Clone(f.Passes)
+	var err error
+	if f.Steps, err = store(f.Steps); err != nil {
+		return in, err
+	}
+	for i := range f.Passes {
+		if f.Passes[i], err = store(f.Passes[i]); err != nil {
+			return in, err
+		}
 	}
 	in.Fork = &f
 	return in, nil

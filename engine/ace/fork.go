@@ -12,6 +12,8 @@ type Fork struct {
 	Forked
 	// Steps holds the reused results. A step before Phase that is missing here is executed.
 	Steps map[Phase]ReusedStep `json:"steps,omitempty"`
+	// Passes are the same for the further answers, in their order. The curator and persist follow the last answer.
+	Passes []map[Phase]ReusedStep `json:"passes,omitempty"`
 }
 
 // Forked identifies the original of a fork and the changes to its input.
@@ -53,32 +55,46 @@ type LoadStepInput struct {
 	Ref   Ref   `json:"ref"`
 }
 
-// step returns the reused result of a step. Like the other methods, it may be called on nil.
-func (f *Fork) step(step Phase) (result ReusedStep, ok bool) {
-	if f != nil {
+// step returns the reused result of a step after a number of passes. Like the other methods, it may be called on nil.
+func (f *Fork) step(passes int, step Phase) (result ReusedStep, ok bool) {
+	switch {
+	case f == nil || passes > len(f.Passes):
+	case passes > 0:
+		result, ok = f.Passes[passes-1][step]
+	default:
 		result, ok = f.Steps[step]
 	}
 	return result, ok
 }
 
-// Reuses reports whether the fork reuses the result of the step.
-func (f *Fork) Reuses(step Phase) bool {
-	_, ok := f.step(step)
+// Reuses reports whether the fork reuses the result of the step after a number of passes.
+func (f *Fork) Reuses(passes int, step Phase) bool {
+	_, ok := f.step(passes, step)
 	return ok
 }
 
 // InlineResult returns the reused result of a step if the input holds it, otherwise nil.
-func (f *Fork) InlineResult(step Phase) json.RawMessage {
-	result, _ := f.step(step)
+func (f *Fork) InlineResult(passes int, step Phase) json.RawMessage {
+	result, _ := f.step(passes, step)
 	if result.Ref != nil {
 		return nil
 	}
 	return result.Result
 }
 
+// InlineResults returns the reused results of a step that the input holds, in their order.
+func (f *Fork) InlineResults(step Phase) (all []json.RawMessage) {
+	for passes := 0; f != nil && passes <= len(f.Passes); passes++ {
+		if result := f.InlineResult(passes, step); result != nil {
+			all = append(all, result)
+		}
+	}
+	return all
+}
+
 // StoredResult returns the artifact of a reused result, or nil if nothing is to be loaded.
-func (f *Fork) StoredResult(step Phase) *Ref {
-	result, _ := f.step(step)
+func (f *Fork) StoredResult(passes int, step Phase) *Ref {
+	result, _ := f.step(passes, step)
 	return result.Ref
 }
 

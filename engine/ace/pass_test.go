@@ -70,17 +70,26 @@ func TestPassesAddUp(t *testing.T) {
 	}
 }
 
-// A fork reuses the results of the first answer only.
+// A fork reuses the results of each answer that it has, and then goes on.
 func TestForkOfRounds(t *testing.T) {
-	in := ace.TaskInput{TaskID: "t", Label: new("42"), Protocol: ace.Protocol{Rounds: 1, NoSkills: true}, Fork: &ace.Fork{
-		Forked: ace.Forked{WorkflowID: "ace/o", Phase: ace.PhaseCurator},
-		Steps: map[ace.Phase]ace.ReusedStep{
-			ace.PhaseGenerator: {Result: json.RawMessage(`{"answer": "1"}`)},
-			ace.PhaseReflector: {Result: json.RawMessage(`{"correct": false, "insights": "add"}`)},
-		},
-	}}
+	steps := func(generator, reflector string) map[ace.Phase]ace.ReusedStep {
+		return map[ace.Phase]ace.ReusedStep{
+			ace.PhaseGenerator: {Result: json.RawMessage(generator)},
+			ace.PhaseReflector: {Result: json.RawMessage(reflector)},
+		}
+	}
+	in := ace.TaskInput{TaskID: "t", Label: new("42"), Protocol: ace.Protocol{Rounds: 2, NoSkills: true}}
+	in.Fork = &ace.Fork{
+		Forked: ace.Forked{WorkflowID: "ace/o", Phase: ace.PhaseGenerator},
+		Steps:  steps(`{"answer": "1"}`, `{"correct": false, "insights": "add"}`),
+	}
 	s := state(ace.Started(in))
 	if s.Phase != ace.PhaseGenerator || len(s.Passes) != 1 || s.Reuses(ace.PhaseGenerator) || !s.Steps[0].Reused {
 		t.Errorf("%s, %+v", s.Phase, s.Passes)
+	}
+	in.Fork.Passes = append(in.Fork.Passes, steps(`{"answer": "42", "usage": {"input_tokens": 3}}`, `{"correct": true}`))
+	s = state(ace.Started(in))
+	if s.Phase != ace.PhaseCurator || s.Verdict() != ace.Wrong || s.Passes[0].Answer != "42" || s.Usage != (ace.Usage{}) {
+		t.Errorf("%s, %s, %+v, %+v", s.Phase, s.Verdict(), s.Passes, s.Usage)
 	}
 }

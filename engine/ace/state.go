@@ -152,8 +152,8 @@ func (s *State) addSteps() {
 // reuseSteps completes the steps from the current phase whose results the input holds.
 func (s *State) reuseSteps() {
 	for s.Failure == nil {
-		result := s.Input.Fork.InlineResult(s.Phase)
-		if result == nil || s.pass() != nil {
+		result := s.Input.Fork.InlineResult(len(s.Passes), s.Phase)
+		if result == nil {
 			return
 		}
 		f := StepCompleted(s.Phase, result)
@@ -195,8 +195,8 @@ func (s *State) complete(f Fact) {
 	}
 }
 
-// Reuses reports whether the result of the step comes from the original of a fork. Later passes execute every step.
-func (s *State) Reuses(p Phase) bool { return s.pass() == nil && s.Input.Fork.Reuses(p) }
+// Reuses reports whether the next result of the step comes from the original of a fork.
+func (s *State) Reuses(p Phase) bool { return s.Input.Fork.Reuses(len(s.Passes), p) }
 
 // Completed returns the state of a step after its fact alone, without earlier executions.
 func (f Fact) Completed() StepState {

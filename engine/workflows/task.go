@@ -137,7 +137,7 @@ func (t *task) steps(ctx workflow.Context, in ace.TaskInput) error {
 
 func (t *task) step(ctx workflow.Context, in ace.TaskInput, step ace.Phase) error {
 	activity, input := step.Activity(), any(nil)
-	if ref := in.Fork.StoredResult(step); ref != nil && len(t.state.Passes) == 0 {
+	if ref := in.Fork.StoredResult(len(t.state.Passes), step); ref != nil {
 		activity, input = ace.ActivityLoadStep, ace.LoadStepInput{Phase: step, Ref: *ref}
 	} else {
 		input = t.input(ctx, in, step)
@@ -207,7 +207,7 @@ func (t *task) keep(result any) {
 // keepReused stores the reused results in the input; the state has applied them already.
 func (t *task) keepReused(f *ace.Fork) {
 	for _, step := range ace.Steps() {
-		if result := f.InlineResult(step); result != nil {
+		for _, result := range f.InlineResults(step) {
 			t.keep(ace.StepCompleted(step, result).Result)
 		}
 	}

@@ -222,8 +222,15 @@ type TraceFolder struct {
 func (t *TraceFolder) Fact(e *historypb.HistoryEvent, f ace.Fact, s *ace.State) {
 	touched := s.ChangedCalls()
 	if len(touched) > 0 && f.Kind != ace.FactToolEvents {
-		if taken := s.Input.Fork.InlineResult(ace.PhaseSkills); taken != nil {
-			f.Result = ace.StepCompleted(ace.PhaseSkills, taken).Result // of the original of the fork
+		var taken ace.SkillSessionResult // of the original of the fork
+		for _, result := range s.Input.Fork.InlineResults(ace.PhaseSkills) {
+			if r, ok := ace.StepCompleted(ace.PhaseSkills, result).Result.(*ace.SkillSessionResult); ok {
+				taken.Invocations = append(taken.Invocations, r.Invocations...)
+				taken.Log = cmp.Or(r.Log, taken.Log)
+			}
+		}
+		if taken.Invocations != nil {
+			f.Result = &taken
 		}
 	}
 	t.calls.apply(e.GetEventId(), f, touched)

@@ -8,15 +8,17 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tidwall/gjson"
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/ace"
 )
 
 // addCalls adds steps for new tool calls: those of the skills session that event e completed,
-// or of an open session if e is nil.
-func (s *builder) addCalls(e *historypb.HistoryEvent) {
+// or of an open session if e is nil. It stops at a number of calls of the run.
+func (s *builder) addCalls(e *historypb.HistoryEvent, most int) {
 	calls := s.fold.Calls()
+	calls = calls[:min(len(calls), most)]
 	if s.calls >= len(calls) {
 		return
 	}
@@ -105,20 +107,22 @@ func (s *builder) addReused(e *historypb.HistoryEvent) {
 		return
 	}
 	s.about.Fork = &f.Forked
-	for steps := ace.Steps(); s.phase < len(steps); s.phase++ {
-		phase := steps[s.phase]
-		if f.StoredResult(phase) != nil && s.fold.Steps[s.phase].Status != ace.StatusDone {
+	for steps := ace.Steps(); s.phase < len(steps)*(1+len(f.Passes)); s.phase++ {
+		pass, n := s.phase/len(steps), s.phase%len(steps)
+		phase := steps[n]
+		now := len(s.fold.Passes)
+		if f.StoredResult(pass, phase) != nil && (now < pass || now == pass && s.fold.Steps[n].Status != ace.StatusDone) {
 			return
 		}
-		result := f.InlineResult(phase)
+		result := f.InlineResult(pass, phase)
 		if result == nil {
 			continue
 		}
 		st := s.once(e, KindActivity, phase.Activity(), "", nil)
 		st.Taken = true
 		st.Result = result
-		if phase == ace.PhaseSkills {
-			s.addCalls(e)
+		if phase == ace.PhaseSkills { // the fold has the calls of later answers too
+			s.addCalls(e, s.calls+int(gjson.GetBytes(result, "invocations.#").Int()))
 		}
 	}
 }

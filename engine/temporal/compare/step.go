@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,7 +101,7 @@ type builder struct {
 
 	lastTask  int64 // the workflow task that closed the run; 0 for none
 	clockBack int   // events that are older than their predecessor
-	phase     int   // next phase of a fork that may be reused
+	phase     int   // next phase of a fork that may be reused, counted over its passes
 	notes     []string
 }
 
@@ -113,7 +114,7 @@ func build(side Side, all bool) *builder {
 		s.open = map[int64]int{}
 		s.decoder = history.Decoder{}
 		if i > 0 {
-			s.addCalls(nil)
+			s.addCalls(nil, math.MaxInt)
 			s.usage = s.usage.Add(s.fold.Usage)
 			s.fold = &ace.State{}
 			s.calls = 0
@@ -138,7 +139,7 @@ func build(side Side, all bool) *builder {
 			s.about.last = events[n-1].GetEventTime().AsTime()
 		}
 	}
-	s.addCalls(nil)
+	s.addCalls(nil, math.MaxInt)
 	s.about.Steps = len(s.steps)
 	for i := range s.steps {
 		if st := &s.steps[i]; !st.opaque[inputPayload] {
@@ -163,7 +164,7 @@ func (s *builder) foldEvent(e *historypb.HistoryEvent) {
 	}
 	s.fold.Apply(fact)
 	if fact.Kind == ace.FactStepCompleted && fact.Step == ace.PhaseSkills {
-		s.addCalls(e)
+		s.addCalls(e, math.MaxInt)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -66,10 +67,21 @@ func Read(workflowID, runID string, events []*historypb.HistoryEvent) (*Original
 	return o, nil
 }
 
+// results are recorded results by the number of passes before them.
+type results []map[ace.Phase]json.RawMessage
+
+// set stores a result; the numbers of passes grow by one.
+func (r *results) set(passes int, step ace.Phase, result json.RawMessage) {
+	for len(*r) <= passes {
+		*r = append(*r, map[ace.Phase]json.RawMessage{})
+	}
+	(*r)[passes][step] = result
+}
+
 // fold folds events into s until more returns false. It stores recorded results in results,
 // unless that is nil.
 func (o *Original) fold(
-	more func(*ace.State, *historypb.HistoryEvent) bool, s *ace.State, results map[ace.Phase]json.RawMessage,
+	more func(*ace.State, *historypb.HistoryEvent) bool, s *ace.State, results *results,
 ) error {
 	var d history.Decoder
 	for _, e := range o.events {
@@ -77,14 +89,13 @@ func (o *Original) fold(
 		if err != nil {
 			return err
 		}
+		passes := len(s.Passes)
 		if ok {
 			s.Apply(fact)
 		}
 		result := e.GetActivityTaskCompletedEventAttributes().GetResult()
 		if ok && fact.Kind == ace.FactStepCompleted && results != nil && history.Unread(result) == "" {
-			if len(s.Passes) == 0 || results[fact.Step] == nil { // later passes are executed again
-				results[fact.Step] = history.JSON(result)
-			}
+			results.set(passes, fact.Step, history.JSON(result))
 		}
 		if !more(s, e) {
 			return nil
@@ -118,7 +129,8 @@ type place struct {
 	event   int64
 	phase   ace.Phase // the first phase to rerun
 	within  bool      // the phase started before the event
-	results map[ace.Phase]json.RawMessage
+	passes  int       // before the phase
+	results results
 }
 
 func (o *Original) find(p Point) (place, error) {
@@ -132,16 +144,17 @@ func (o *Original) atEvent(id int64) (place, error) {
 	if last := o.Last(); id < 1 || id > last {
 		return place{}, errorf(ErrPoint, "event %d not found; the history has events 1 to %d", id, last)
 	}
-	at := place{event: id, results: map[ace.Phase]json.RawMessage{}}
+	at := place{event: id}
 	var s ace.State
 	entered := int64(0)
 	err := o.fold(func(s *ace.State, e *historypb.HistoryEvent) bool {
-		if s.Phase != at.phase {
+		if s.Phase != at.phase || len(s.Passes) != at.passes {
 			at.phase = s.Phase
+			at.passes = len(s.Passes)
 			entered = e.GetEventId()
 		}
 		return e.GetEventId() < id
-	}, &s, at.results)
+	}, &s, &at.results)
 	if at.phase == ace.PhaseDone {
 		return place{}, errorf(ErrPoint, "at event %d every step is done, so nothing would be rerun", id)
 	}
@@ -153,12 +166,13 @@ func (o *Original) atPhase(phase ace.Phase) (place, error) {
 	if phase.Activity() == "" {
 		return place{}, errUnknownPhase(phase)
 	}
-	at := place{event: 1, phase: phase, results: map[ace.Phase]json.RawMessage{}}
+	at := place{event: 1, phase: phase}
 	var s ace.State
 	err := o.fold(func(s *ace.State, e *historypb.HistoryEvent) bool {
 		at.event = e.GetEventId()
+		at.passes = len(s.Passes)
 		return before(s.Phase, phase)
-	}, &s, at.results)
+	}, &s, &at.results)
 	if err == nil && before(s.Phase, phase) {
 		return place{}, errorf(ErrPoint, "%s has no recorded result, so a fork cannot start with %s; the run is in %s",
 			s.Phase, phase, s.Phase)
@@ -169,13 +183,18 @@ func (o *Original) atPhase(phase ace.Phase) (place, error) {
 // complete adds the results that the original itself reused, and removes those of steps to
 // rerun.
 func (o *Original) complete(at place, had *ace.Fork) place {
-	for _, step := range ace.Steps() {
-		if result := had.InlineResult(step); result != nil {
-			at.results[step] = result
+	for passes := range at.passes + 1 {
+		for _, step := range ace.Steps() {
+			if result := had.InlineResult(passes, step); result != nil {
+				at.results.set(passes, step, result)
+			}
 		}
-		if !before(step, at.phase) {
-			delete(at.results, step)
-		}
+	}
+	at.results = at.results[:min(len(at.results), at.passes+1)]
+	if len(at.results) > at.passes {
+		maps.DeleteFunc(at.results[at.passes], func(step ace.Phase, _ json.RawMessage) bool {
+			return !before(step, at.phase)
+		})
 	}
 	return at
 }

@@ -178,3 +178,36 @@ func lastTask(all []*historypb.HistoryEvent) (id int64) {
 	}
 	return id
 }
+
+// A fork of a run with several answers reuses those before its point, and begins in the same phase after as many passes.
+func TestEveryEventOfRounds(t *testing.T) {
+	o := original(t, "rounds")
+	taken := 0
+	for n := int64(1); n <= o.Last(); n++ {
+		p, err := o.Plan(fork.Point{Event: n}, fork.Changes{})
+		if errors.Is(err, fork.ErrPoint) && strings.Contains(err.Error(), "every step is done") {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("event %d: %v", n, err)
+		}
+		results := len(p.Input.Fork.Steps)
+		for _, steps := range p.Input.Fork.Passes {
+			results += len(steps)
+		}
+		var s ace.State
+		s.Apply(ace.Started(p.Input))
+		if s.Phase != p.Phase || s.Failure != nil || results < taken || len(s.Passes) < len(p.Input.Fork.Passes) {
+			t.Errorf("event %d: the fork begins in %s after %d passes with %d results, not in %s", n, s.Phase,
+				len(s.Passes), results, p.Phase)
+		}
+		taken = results
+	}
+	if taken != 3+3*3+2+2 { // the first answer, three rounds, curator and persist, and most of the answer afterwards
+		t.Errorf("%d results are reused at the end", taken)
+	}
+	p, err := o.Plan(fork.Point{Phase: ace.PhaseCurator}, fork.Changes{})
+	if err != nil || len(p.Input.Fork.Passes) != 3 || len(p.Input.Fork.Passes[2]) != 3 {
+		t.Fatalf("%+v, %v", p.Input.Fork.Passes, err)
+	}
+}

@@ -93,11 +93,19 @@ func (o *Original) Plan(at Point, c Changes) (*Plan, error) {
 		WorkflowID: o.WorkflowID, RunID: o.RunID, Event: from.event, Phase: from.phase, Changed: p.Changed,
 	}
 	p.Input.Fork = &ace.Fork{Forked: forked, Steps: map[ace.Phase]ace.ReusedStep{}}
-	for step, result := range from.results {
-		if len(result) == 0 {
-			result = json.RawMessage("{}")
+	for passes, recorded := range from.results {
+		steps := map[ace.Phase]ace.ReusedStep{}
+		for step, result := range recorded {
+			if len(result) == 0 {
+				result = json.RawMessage("{}")
+			}
+			steps[step] = ace.ReusedStep{Result: result}
 		}
-		p.Input.Fork.Steps[step] = ace.ReusedStep{Result: result}
+		if passes == 0 {
+			p.Input.Fork.Steps = steps
+		} else {
+			p.Input.Fork.Passes = append(p.Input.Fork.Passes, steps)
+		}
 	}
 	return p, nil
 }
