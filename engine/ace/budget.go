@@ -117,8 +117,8 @@ func (s *State) stop(why string) {
 	s.Stopped = why
 	s.Reported = Completed
 	s.Phase = PhaseDone
-	again := s.pass() != nil
-	if again && s.pass().Usage == (Usage{}) {
+	again := s.Passes.last() != nil
+	if again && s.Passes.last().Usage == (Usage{}) {
 		s.Passes = s.Passes[:len(s.Passes)-1] // it did not begin
 	}
 	for i := range s.Steps {

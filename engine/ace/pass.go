@@ -62,35 +62,48 @@ const (
 	ReflectNever  ReflectWhen = "never"
 )
 
-// pass returns the open pass, nil during the first answer and what follows it.
-func (s *State) pass() *Pass {
-	if len(s.Passes) == 0 {
+// Passes are the answers to a task after the first one, in their order.
+type Passes []Pass
+
+// last returns the open pass, nil during the first answer and what follows it.
+func (p Passes) last() *Pass {
+	if len(p) == 0 {
 		return nil
 	}
-	return &s.Passes[len(s.Passes)-1]
+	return &p[len(p)-1]
 }
 
-// Latest returns the latest answer with its verdict, and the bullets it cited.
-func (s *State) Latest() Pass {
-	if p := s.pass(); p != nil {
-		return *p
-	}
-	return Pass{Answer: s.Answer, Correct: s.Correct, Score: s.Score, BulletIDs: s.BulletIDs, Insights: s.Insights}
-}
-
-// Rounds returns the number of answers with a reflection.
-func (s *State) Rounds() (n int) {
-	for _, p := range s.Passes {
-		if p.Kind == PassRound {
+// rounds returns the number of answers with a reflection.
+func (p Passes) rounds() (n int) {
+	for _, again := range p {
+		if again.Kind == PassRound {
 			n++
 		}
 	}
 	return n
 }
 
+// verdict returns whether the last answer of a kind is correct, nil without one.
+func (p Passes) verdict(kind PassKind) (correct *bool) {
+	for _, again := range p {
+		if again.Kind == kind {
+			correct = again.Correct
+		}
+	}
+	return correct
+}
+
+// Latest returns the latest answer with its verdict, and the bullets it cited.
+func (s *State) Latest() Pass {
+	if p := s.Passes.last(); p != nil {
+		return *p
+	}
+	return Pass{Answer: s.Answer, Correct: s.Correct, Score: s.Score, BulletIDs: s.BulletIDs, Insights: s.Insights}
+}
+
 // Playbook returns the version that the current step reads.
 func (s *State) Playbook() string {
-	switch p := s.pass(); {
+	switch p := s.Passes.last(); {
 	case p == nil:
 		return s.Input.PlaybookHash
 	case p.Kind == PassAfter:
@@ -101,12 +114,12 @@ func (s *State) Playbook() string {
 
 // WhenToReflect returns when the reflector asks its provider about the latest answer.
 func (s *State) WhenToReflect() ReflectWhen {
-	switch p := s.pass(); {
+	switch p := s.Passes.last(); {
 	case p == nil && s.Input.learnsFromAnother(), p != nil && p.Kind == PassAfter:
 		return ReflectNever
 	case p == nil || p.Kind == PassLearn:
 		return ReflectAlways
-	case s.Rounds() < s.Input.Rounds:
+	case s.Passes.rounds() < s.Input.Rounds:
 		return ReflectWrong
 	}
 	return ReflectNever
@@ -164,12 +177,12 @@ func (in TaskInput) learnsFromAnother() bool {
 // after returns the phase after a step, and begins a pass if the task is to be answered again.
 func (s *State) after(step Phase) Phase {
 	kind := PassKind("")
-	switch p := s.pass(); {
+	switch p := s.Passes.last(); {
 	case step == PhaseReflector && p == nil && s.Input.learnsFromAnother():
 		kind = PassLearn
 	case step == PhaseReflector && p != nil && p.Kind == PassAfter:
 		return PhaseDone
-	case step == PhaseReflector && s.Rounds() < s.Input.Rounds && isWrong(s.Latest().Correct):
+	case step == PhaseReflector && s.Passes.rounds() < s.Input.Rounds && isWrong(s.Latest().Correct):
 		kind = PassRound
 	case step == PhasePersist && s.Input.AnswerAfter:
 		kind = PassAfter
@@ -179,7 +192,7 @@ func (s *State) after(step Phase) Phase {
 	}
 	next := Pass{Kind: kind, Number: 1}
 	if kind == PassRound {
-		next.Number = s.Rounds() + 1
+		next.Number = s.Passes.rounds() + 1
 	}
 	s.Passes = append(s.Passes[:len(s.Passes):len(s.Passes)], next)
 	return PhaseGenerator
@@ -190,10 +203,10 @@ func isWrong(correct *bool) bool { return correct != nil && !*correct }
 // recordPass copies the result of a step into the open pass. It returns false for a step that belongs to none. It does
 // not change the passes of clones.
 func (s *State) recordPass(result any, usage *Usage) bool {
-	if s.pass() == nil {
+	if s.Passes.last() == nil {
 		return false
 	}
-	p := *s.pass()
+	p := *s.Passes.last()
 	switch r := result.(type) {
 	case *GeneratorResult:
 		p.Plan = r.Plan

@@ -70,7 +70,7 @@ type State struct {
 	Answer          string
 	Correct         *bool
 	Score           *float64
-	Passes          []Pass // further answers
+	Passes          Passes // further answers
 	DeltaAnswer            // Operations are the curator's proposals with their latest outcome
 	PlaybookSeq     int    // of PlaybookAfter in its branch
 	Usage           Usage
@@ -466,18 +466,8 @@ func (s *State) Result() TaskResult {
 		Verdict:      s.Verdict(),
 		PlaybookHash: s.PlaybookAfter, Bullets: s.Bullets, Seq: s.PlaybookSeq,
 		Index: s.Input.Index, Stopped: s.Stopped, Summary: s.Summary(),
-		Regenerated: s.passVerdict(PassRound), After: s.passVerdict(PassAfter),
+		Regenerated: s.Passes.verdict(PassRound), After: s.Passes.verdict(PassAfter),
 	}
-}
-
-// passVerdict returns whether the last answer of a kind of pass is correct, nil without one.
-func (s *State) passVerdict(kind PassKind) (correct *bool) {
-	for _, p := range s.Passes {
-		if p.Kind == kind {
-			correct = p.Correct
-		}
-	}
-	return correct
 }
 
 // Preview truncates a JSON payload to [PreviewBytes]. A truncated payload becomes a JSON string
@@ -508,7 +498,7 @@ type PhaseAnswer struct {
 	Failure         *Failure    `json:"failure,omitempty"`
 	Stopped         string      `json:"stopped,omitempty"` // see TaskResult
 	// Passes are the answers after the first one, which alone counts.
-	Passes []Pass `json:"passes,omitempty"`
+	Passes Passes `json:"passes,omitempty"`
 	// Unread says what of the input could not be read.
 	Unread []string `json:"unread,omitempty"`
 }

@@ -175,15 +175,8 @@ func experimentShow(a *cli.App, ctx context.Context, id string, f seriesFlags) e
 	return writeTasks(a, taskLines(s, f.window))
 }
 
-// seriesText describes an experiment in a few lines.
-func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []string {
-	l, t := seriesLine(s), s.Totals()
-	rates := "accuracy " + widget.Accuracy(t.Correct, t.Graded, g)
-	if len(s.Tasks) > 0 {
-		correct, graded := s.Recent(experiments.DefaultWindow)
-		rates += fmt.Sprintf(", last %d ", min(len(s.Tasks), experiments.DefaultWindow)) +
-			widget.Accuracy(correct, graded, g)
-	}
+// evalLines describes the first and the last evaluation of an experiment, and the answers after the first ones.
+func evalLines(l ExperimentSeries, g theme.Glyphs) (lines []string) {
 	evals := make([]string, 0, 2)
 	for i, e := range l.Eval {
 		switch {
@@ -194,21 +187,8 @@ func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []str
 			evals = append(evals, evaluations.When(e.EvalResult)+" "+widget.Accuracy(e.Correct, e.Labeled(), g))
 		}
 	}
-	perCorrect := widget.Quantity(t.CostPerCorrect, "USD", g) +
-		widget.InParentheses(widget.Range(s.CostInterval(), "USD", g))
-	if experiments.WithoutCost(s) {
-		perCorrect = widget.Quantity(t.TokensPerCorrect, "", g) + " tokens" +
-			widget.InParentheses(widget.Range(s.TokensInterval(), "", g))
-	}
 	if l.Learned != nil {
 		evals = append(evals, "from the first to the last "+l.Learned.Change())
-	}
-	lines := []string{
-		fmt.Sprintf("%s  %s, epoch %d of %d, %d/%d tasks, %d failed, in %s, a task %s",
-			l.Status, l.Stage, l.Epoch, l.TotalEpochs,
-			l.Tasks, l.TotalTasks*l.TotalEpochs, l.Failed, text.Duration(s.Duration(time.Now())),
-			widget.Quantity(t.MeanDurationMS, "ms", g)),
-		rates,
 	}
 	if n := len(l.Eval); n > 0 {
 		lines = append(lines, cli.Numbered(int64(n), "evaluation")+": "+strings.Join(evals, "; "))
@@ -218,6 +198,32 @@ func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []str
 			lines = append(lines, fmt.Sprintf("epoch %d: %s", e.Epoch, text))
 		}
 	}
+	return lines
+}
+
+// seriesText describes an experiment in a few lines.
+func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []string {
+	l, t := seriesLine(s), s.Totals()
+	rates := "accuracy " + widget.Accuracy(t.Correct, t.Graded, g)
+	if len(s.Tasks) > 0 {
+		correct, graded := s.Recent(experiments.DefaultWindow)
+		rates += fmt.Sprintf(", last %d ", min(len(s.Tasks), experiments.DefaultWindow)) +
+			widget.Accuracy(correct, graded, g)
+	}
+	perCorrect := widget.Quantity(t.CostPerCorrect, "USD", g) +
+		widget.InParentheses(widget.Range(s.CostInterval(), "USD", g))
+	if experiments.WithoutCost(s) {
+		perCorrect = widget.Quantity(t.TokensPerCorrect, "", g) + " tokens" +
+			widget.InParentheses(widget.Range(s.TokensInterval(), "", g))
+	}
+	lines := []string{
+		fmt.Sprintf("%s  %s, epoch %d of %d, %d/%d tasks, %d failed, in %s, a task %s",
+			l.Status, l.Stage, l.Epoch, l.TotalEpochs,
+			l.Tasks, l.TotalTasks*l.TotalEpochs, l.Failed, text.Duration(s.Duration(time.Now())),
+			widget.Quantity(t.MeanDurationMS, "ms", g)),
+		rates,
+	}
+	lines = append(lines, evalLines(l, g)...)
 	lines = append(lines, "in parentheses: 95% intervals")
 	lines = append(lines, baseline.lines(g)...)
 	lines = append(lines,
