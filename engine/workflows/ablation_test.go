@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"go.temporal.io/sdk/activity"
@@ -19,6 +20,7 @@ import (
 func TestAblation(t *testing.T) {
 	in := ace.ExperimentInput{ExperimentID: "x", PlaybookHash: "whole", Adapter: ace.Offline, Parallel: 2,
 		Eval: &ace.Ref{}, EvalTasks: 30, Ablation: &ace.Ablation{Budget: 200}}
+	var mu sync.Mutex // activities run at the same time
 	answered := map[string]int{}
 	var heads []string
 	for runs := 1; ; runs++ {
@@ -28,6 +30,8 @@ func TestAblation(t *testing.T) {
 			if in.Trials != nil {
 				trials = in.Trials.SHA256
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			for i := range in.Count {
 				answered[fmt.Sprintf("%s %d", trials, in.From+i)]++
 			}

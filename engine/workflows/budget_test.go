@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"acescope/engine/ace"
@@ -58,8 +59,11 @@ func TestExperimentBudgetOfTasks(t *testing.T) {
 // TestExperimentBudgetOfEvaluation checks that an evaluation without budget for all items is kept as incomplete.
 func TestExperimentBudgetOfEvaluation(t *testing.T) {
 	s := newStage(right)
+	var mu sync.Mutex // activities run at the same time
 	var given []int64
 	register(s, ace.ActivityEvaluate, func(_ context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
+		mu.Lock()
+		defer mu.Unlock()
 		given = append(given, in.Task.Budget.Tokens)
 		return ace.EvaluateResult{Tasks: 10, Correct: 9, Wrong: []int{in.From}, Stopped: true,
 			Usage: ace.Usage{InputTokens: 10}}, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/mock"
@@ -24,7 +25,6 @@ import (
 type experimentEnv struct {
 	*testsuite.TestWorkflowEnvironment
 	started  []ace.TaskInput
-	evals    int
 	branches []ace.HeadInput
 }
 
@@ -46,7 +46,6 @@ func newStage(answer func(ace.TaskInput) (ace.TaskResult, error)) *experimentEnv
 		return tasks, nil
 	})
 	register(s, ace.ActivityEvaluate, func(_ context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
-		s.evals++
 		return ace.EvaluateResult{Tasks: in.Count, Correct: in.Count - 1, Wrong: []int{in.From}, Usage: ace.Usage{InputTokens: 1}}, nil
 	})
 	return s
@@ -214,9 +213,10 @@ func TestExperimentContinuesAfterFailure(t *testing.T) {
 
 // accuracies lets the evaluations have these numbers of correct answers, of 10.
 func (s *experimentEnv) accuracies(correct ...int) {
+	var evals atomic.Int64 // activities run at the same time
 	register(s, ace.ActivityEvaluate, func(_ context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
-		s.evals++
-		return ace.EvaluateResult{Tasks: in.Count, Correct: correct[min(s.evals, len(correct))-1]}, nil
+		n := int(evals.Add(1))
+		return ace.EvaluateResult{Tasks: in.Count, Correct: correct[min(n, len(correct))-1]}, nil
 	})
 	register(s, ace.ActivityHead, func(_ context.Context, in ace.HeadInput) (ace.HeadResult, error) {
 		s.branches = append(s.branches, in)
