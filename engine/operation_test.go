@@ -241,7 +241,9 @@ func TestOperationCrash(t *testing.T) {
 		}
 	}
 	events := operation.Project(history)
-	if scheduled != 1 || len(events) != 2 || events[0].Type != operation.OperationStarted || events[1].Type != operation.OperationCompleted || events[1].Attempt != 2 {
+	// The stopped worker may have been given the second attempt too.
+	if scheduled != 1 || len(events) != 2 || events[0].Type != operation.OperationStarted ||
+		events[1].Type != operation.OperationCompleted || events[1].Attempt < 2 {
 		data, _ := json.Marshal(events)
 		t.Errorf("%d times scheduled; %s", scheduled, data)
 	}

@@ -54,7 +54,7 @@ func (j *judging) Reflect(
 }
 
 // The reflector gets the judge's verdict, with or without the label, and its result has the usage of both.
-func TestL7JudgedReflection(t *testing.T) {
+func TestJudgedReflection(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer  string
 		hide    bool
@@ -132,7 +132,7 @@ func (a *Activities) evaluateLines(
 
 // An evaluation asks the model of the reflector where the answer ("1", one token) is not the label, counts
 // its usage, and stops before the request that the budget does not allow.
-func TestL7JudgedEvaluation(t *testing.T) {
+func TestJudgedEvaluation(t *testing.T) {
 	const lines = `{"context": "a", "target": "1"}
 {"context": "b", "target": "one"}
 {"context": "c", "target": "two"}
@@ -173,7 +173,7 @@ func TestL7JudgedEvaluation(t *testing.T) {
 
 // A program grades what it gets on standard input. Whatever else it does is an error that is retried, never
 // wrong.
-func TestL7Programs(t *testing.T) {
+func TestGraderPrograms(t *testing.T) {
 	t.Setenv("L7_API_KEY", "s3cretvalue")
 	const lines = `{"context": "a", "question": "b", "target": "one"}`
 	in := ace.EvaluateInput{Task: ace.TaskContext{TaskID: "exp", Provider: "counting"}, Count: 1,
@@ -226,7 +226,7 @@ key s3cretvalue" >&2; exit 3`, 0, model.GraderFailed,
 }
 
 // A worker without the program leaves the step to another one.
-func TestL7NoProgram(t *testing.T) {
+func TestGraderProgramsNotStarted(t *testing.T) {
 	in := ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"}, Count: 1, NoSkills: true,
 		Grader: "program:mine"}
 	for _, c := range []struct {

@@ -26,13 +26,12 @@ func TestExperimentBudget(t *testing.T) {
 			p.Stopped != fmt.Sprintf("budget: %d of 52 tokens used", used) {
 			t.Errorf("parallel %d: %d tasks started, %+v", parallel, len(s.started), p)
 		}
-		for i, task := range s.started {
-			if b := task.Budget; b == nil || b.Tokens < 1 || parallel == 1 && b.Tokens != int64(50-5*i) {
+		for _, task := range s.started {
+			i, b := task.Index, task.Budget
+			if b == nil || b.Tokens < 1 || parallel == 1 && b.Tokens != int64(50-5*i) ||
+				i == 0 && b.Tokens != int64(50/parallel) {
 				t.Errorf("parallel %d: task %d has the budget %+v", parallel, i, b)
 			}
-		}
-		if first := s.started[0].Budget.Tokens; first != int64(50/parallel) {
-			t.Errorf("parallel %d: the first task has a budget of %d tokens", parallel, first)
 		}
 	}
 }
