@@ -33,6 +33,7 @@ type ProviderConfig struct {
 	Dir     string // root of the tool read_file
 	Tokens  int64  // maximum of an answer
 	Rate    int    // maximum of requests per minute; 0 for none
+	Vectors string // model of embeddings
 }
 
 // knownProviders returns the model servers that need no configuration.
@@ -101,6 +102,7 @@ func Servers(own []ProviderConfig, getenv func(string) string) []ProviderConfig 
 		c.Dir = o.Dir
 		c.Tokens = o.Tokens
 		c.Rate = o.Rate
+		c.Vectors = o.Vectors
 	}
 	return all
 }
@@ -109,7 +111,8 @@ func provider(c ProviderConfig, prices *price.Prices, getenv func(string) string
 	key, how, missing := c.key(getenv)
 	at := llm.AddressOf(c.BaseURL)
 	o := llm.Options{Name: c.Name, Model: c.Model, MaxTokens: c.Tokens, Prices: prices,
-		Dir: expandHome(c.Dir, getenv), Missing: missing, PerMinute: c.Rate, Seeds: c.Kind != "anthropic"}
+		Embeddings: c.Vectors, Dir: expandHome(c.Dir, getenv), Missing: missing, PerMinute: c.Rate,
+		Seeds: c.Kind != "anthropic"}
 	server := llm.Server{Name: c.Name, BaseURL: c.BaseURL, Key: key, KeyHint: how}
 	what, completer := "OpenAI-compatible server", openai.New(server)
 	if c.Kind == "anthropic" {

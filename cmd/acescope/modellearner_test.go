@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"acescope/engine/learning/model/llm/llmtest"
@@ -16,8 +17,13 @@ var (
 // modelLearner simulates a model that learns: it can answer a task such as "What is the zork of 7?"
 // only with a bullet such as "zork of x: 3*x+1". The rules are what its reflector learns from
 // a label. Some of its answers need repair.
+//
+// Its embeddings of all texts are equal.
 func modelLearner(rules map[string]string) func(llmtest.Request) llmtest.Reply {
 	return func(q llmtest.Request) llmtest.Reply {
+		if q.API == "embeddings" {
+			return llmtest.Reply{Vectors: slices.Repeat([][]float64{{1, 2}}, len(q.Messages))}
+		}
 		book := llmtest.Between(q.System, "playbook")
 		switch roleOf(q) {
 		case "generator":

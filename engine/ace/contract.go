@@ -367,6 +367,9 @@ type CuratorInput struct {
 	TagsOnly bool `json:"tags_only,omitempty"`
 	// PlaybookTokens is the largest size of the playbook, estimated as four bytes a token; 0 is no bound.
 	PlaybookTokens int `json:"playbook_tokens,omitempty"`
+	// Deduplicate asks to reject additions that are near-duplicates of other bullets, and to merge the
+	// near-duplicates of the playbook. Their reasons say how similar they are.
+	Deduplicate *Deduplication `json:"deduplicate,omitempty"`
 }
 
 // OperationType is the type of a playbook operation.

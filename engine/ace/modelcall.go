@@ -46,6 +46,8 @@ type ModelRequest struct {
 	Messages  []ModelMessage `json:"messages"`
 	Tools     []ModelTool    `json:"tools,omitempty"`
 	MaxTokens int64          `json:"max_tokens,omitempty"`
+	// Embeddings means that the vectors of the messages were requested; the record does not have them.
+	Embeddings bool `json:"embeddings,omitempty"`
 	Sampling
 }
 

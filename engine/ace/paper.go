@@ -36,6 +36,7 @@ func (in *ExperimentInput) PaperDeviations() (list []string) {
 	note(in.Rounds != Paper.Rounds, "reflection rounds: %d", in.Rounds)
 	note(in.CurateEvery > Paper.CurateEvery, "curator on every %d tasks", in.CurateEvery)
 	note(in.PlaybookTokens != Paper.PlaybookTokens, "playbook of at most %d tokens", in.PlaybookTokens)
+	note(in.Deduplicate != nil, "near-duplicates are merged")
 	note(!in.AnswerAfter, "no answers after the update")
 	note(!in.NoSkills, "a skills phase with tools")
 	note(in.Temperature == nil || *in.Temperature != 0, "temperature not 0")

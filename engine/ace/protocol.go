@@ -33,8 +33,34 @@ type Protocol struct {
 	CurateEvery int `json:"curate_every,omitempty"`
 	// PlaybookTokens bounds the playbook, see [CuratorInput].
 	PlaybookTokens int `json:"playbook_tokens,omitempty"`
+	// Deduplicate merges near-duplicates whenever the curator is asked, see [CuratorInput]; nil leaves them.
+	Deduplicate *Deduplication `json:"deduplicate,omitempty"`
 	// AnswerAfter answers the task again with the playbook that learned from it.
 	AnswerAfter bool `json:"answer_after,omitempty"`
+}
+
+// Deduplication says which bullets are near-duplicates: those from a similarity on, which is the cosine of their
+// embeddings or, without a provider, the share of the pairs of adjacent words that both have.
+type Deduplication struct {
+	Provider   string  `json:"provider,omitempty"`
+	Model      string  `json:"model,omitempty"` // of the embeddings
+	Similarity float64 `json:"similarity"`      // above 0, at most 1
+}
+
+// DefaultSimilarity is the similarity from which ace-agent/ace merges bullets (bulletpoint_analyzer.py).
+const DefaultSimilarity = 0.9
+
+// Measure says what is compared.
+func (d *Deduplication) Measure() string {
+	if d.Provider == "" {
+		return "words"
+	}
+	return "embeddings of " + d.Provider + "/" + d.Model
+}
+
+// String describes the setting.
+func (d *Deduplication) String() string {
+	return fmt.Sprintf("near-duplicates merged (%s, similarity %g or more)", d.Measure(), d.Similarity)
 }
 
 // after returns the phase after a step.
@@ -76,6 +102,9 @@ func (p Protocol) Settings() (list []string) {
 	}
 	if p.PlaybookTokens > 0 {
 		list = append(list, fmt.Sprintf("playbook of at most %d tokens", p.PlaybookTokens))
+	}
+	if p.Deduplicate != nil {
+		list = append(list, p.Deduplicate.String())
 	}
 	if p.AnswerAfter {
 		list = append(list, "answers after the update")

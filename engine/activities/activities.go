@@ -23,6 +23,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcall"
+	"acescope/engine/internal/lru"
 	"acescope/engine/internal/redact"
 	"acescope/engine/learning/grade"
 	"acescope/engine/learning/model"
@@ -69,11 +70,13 @@ type Activities struct {
 	NoCallRecords bool
 
 	secrets *redact.Redactor
+	vectors *lru.Cache[[3]string, []float64] // embeddings by provider, model and text
 }
 
 // Register registers the activities under the names of the contract.
 func (a *Activities) Register(r worker.ActivityRegistry) error {
 	a.secrets = redact.New(redact.Environ(os.Environ())...)
+	a.vectors = lru.New[[3]string](maxVectors, func(v []float64) int { return 8 * len(v) })
 	for name, fn := range map[string]any{
 		ace.ActivityGenerator:    a.generator,
 		ace.ActivitySkills:       a.skills,

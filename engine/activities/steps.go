@@ -98,8 +98,7 @@ func (a *Activities) curator(ctx context.Context, in ace.CuratorInput) (r ace.Cu
 			r.Accepted = ace.TagOperations(in.BulletTags)
 			return nil
 		}
-		in.Task = s.task
-		r, err = s.provider.Curate(ctx, in, s.book)
+		r, err = a.curate(ctx, s, in)
 		r.Usage = sum(s.earlier, r.Usage)
 		return err
 	})

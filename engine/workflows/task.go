@@ -236,7 +236,8 @@ func (t *task) input(ctx workflow.Context, in ace.TaskInput, step ace.Phase) any
 	case ace.PhaseCurator:
 		insights, tags, correct := t.state.Lesson()
 		return ace.CuratorInput{Task: about, Insights: insights, BulletTags: tags, Findings: t.findings,
-			Correct: correct, TagsOnly: !in.CuratesNow(), PlaybookTokens: in.PlaybookTokens}
+			Correct: correct, TagsOnly: !in.CuratesNow(), PlaybookTokens: in.PlaybookTokens,
+			Deduplicate: in.Deduplicate}
 	}
 	return ace.PersistInput{Task: about, Branch: in.Branch, Operations: t.curated.Accepted,
 		Rationale: t.curated.Rationale, PlaybookTokens: in.PlaybookTokens}

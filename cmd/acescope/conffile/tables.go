@@ -99,6 +99,7 @@ type Provider struct {
 	Dir     string `toml:"working_dir"`
 	Tokens  int64  `toml:"max_tokens"`
 	Rate    int    `toml:"max_requests_per_minute"`
+	Vectors string `toml:"embedding_model"`
 }
 
 // maxRate bounds max_requests_per_minute.
@@ -145,6 +146,9 @@ func (p *parser) readProvider(provider *Provider, value any) error {
 	}
 	if table["max_tokens"] != nil && provider.Tokens < 1 {
 		return errors.New("max_tokens must be above 0")
+	}
+	if provider.Vectors != "" && (provider.Name == "anthropic" || provider.Kind == "anthropic") {
+		return errors.New("embedding_model: Anthropic's API has no embeddings")
 	}
 	if table["max_requests_per_minute"] != nil && (provider.Rate < 1 || provider.Rate > maxRate) {
 		return fmt.Errorf("max_requests_per_minute must be from 1 to %d", maxRate)

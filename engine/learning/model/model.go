@@ -69,6 +69,15 @@ type Judge interface {
 	Judge(ctx context.Context, in ace.ReflectorInput) (correct bool, used ace.Usage, err error)
 }
 
+// Embedder is a [Provider] with vectors of texts, whose cosine says how similar two texts are.
+type Embedder interface {
+	// EmbeddingModel returns the model of the configuration or "". It returns false if the server has no embeddings.
+	EmbeddingModel() (name string, ok bool)
+	// Embed asks the model of the context for the vectors of the texts, of length 1 and in their order. It also returns
+	// the usage with an error.
+	Embed(ctx context.Context, at ace.TaskContext, texts []string) ([][]float64, *ace.Usage, error)
+}
+
 // Sampler is a [Provider] that passes on the parameters of [ace.Sampling] that its API has.
 type Sampler interface {
 	// Sampling reports which parameters the API has.

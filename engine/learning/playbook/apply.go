@@ -14,6 +14,7 @@ const (
 	MaxContent    = 4096 // bytes of one bullet's content
 	MaxOperations = 1000
 	maxSources    = 100 // of a rejected MERGE in its record
+	maxReason     = 300 // bytes of the reason of an accepted operation
 )
 
 // Apply returns the playbook that results from applying the operations to p, and the
@@ -24,8 +25,8 @@ const (
 // as the playbook spells it, and for an ADD the ID of the new bullet. An ADD appends to its
 // section and may set counters in Metadata. An UPDATE changes only the content. A TAG adds to
 // counters. DELETE is REMOVE. A MERGE leaves one bullet, BulletID or else the first of SourceIDs, with
-// the counters of all; sources that do not exist are left out. The text of rejected operations is cut to
-// the bounds of a record.
+// the counters of all; sources that do not exist are left out. An accepted operation keeps its reason unless a part of it was
+// left out. The text of rejected operations is cut to the bounds of a record.
 func Apply(p *Playbook, ops []ace.Operation) (*Playbook, []ace.Operation) {
 	return ApplyWithin(p, ops, 0)
 }
@@ -52,7 +53,9 @@ const opDelete ace.OperationType = "DELETE"
 
 func (e *editor) apply(op ace.Operation) ace.Operation {
 	op.Type = ace.OperationType(strings.ToUpper(strings.TrimSpace(string(op.Type))))
-	op.Outcome, op.Reason = ace.OutcomeAccepted, ""
+	proposed := ace.Cut(cleanContent(cut(op.Reason, MaxContent)), maxReason)
+	op.Outcome = ace.OutcomeAccepted
+	op.Reason = ""
 	if op.Type == opDelete {
 		op.Type = ace.OpRemove
 	}
@@ -80,7 +83,7 @@ func (e *editor) apply(op ace.Operation) ace.Operation {
 	if outcome != ace.OutcomeAccepted {
 		return rejected(op, outcome, reason)
 	}
-	op.Reason = reason
+	op.Reason = cmp.Or(reason, proposed)
 	return op
 }
 

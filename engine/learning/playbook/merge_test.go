@@ -1,6 +1,7 @@
 package playbook
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strconv"
@@ -107,5 +108,53 @@ func TestL7History(t *testing.T) {
 	}
 	if want := (Totals{Merges: 3, Added: 2, Tagged: 2, Merged: 1}); !reflect.DeepEqual(h.Totals(), want) {
 		t.Errorf("%+v", h.Totals())
+	}
+}
+
+// Deduplicate rejects additions like another bullet, merges bullets of the playbook and keeps the older ones; ADDs are
+// compared in their place in the playbook, which is before that of an older bullet of a later section.
+func TestDeduplicate(t *testing.T) {
+	book := &Playbook{NextID: 4, Bullets: []Bullet{
+		{ID: "calc-00001", Section: "FORMULAS & CALCULATIONS", Content: "east"},
+		{ID: "misc-00002", Section: "OTHERS", Content: "east by north", Helpful: 2},
+		{ID: "misc-00003", Section: "OTHERS", Content: "west"},
+	}}
+	vectors := map[string][]float64{"east": {1, 0}, "east by north": {0.96, 0.28}, "west": {-1, 0},
+		"west, far": {-0.8, 0.6}, "north": {0, 1}, "north again": {0, 1}}
+	near := func(similarity float64) func(p *Playbook) ([]Near, error) {
+		return func(p *Playbook) ([]Near, error) {
+			var list [][]float64
+			for _, b := range p.Bullets {
+				list = append(list, vectors[b.Content])
+			}
+			return NearVectors(p, list, similarity), nil
+		}
+	}
+	ops := []ace.Operation{
+		op(ace.OpAdd, "", "FORMULAS & CALCULATIONS", "west, far"),
+		tag("calc-00001", map[string]int{"helpful": 1}),
+		op(ace.OpAdd, "", "OTHERS", "north"), op(ace.OpAdd, "", "OTHERS", "north again"),
+	}
+	const calc = "FORMULAS & CALCULATIONS"
+	kept, left, err := Deduplicate(book, ops, "embeddings of p/m", near(0.9))
+	want := []ace.Operation{ops[0], ops[1], ops[2], {Type: ace.OpMerge, BulletID: "calc-00001",
+		SourceIDs: []string{"misc-00002"}, Reason: "near-duplicates, similarity at least 0.96 by embeddings of p/m"}}
+	if err != nil || !reflect.DeepEqual(kept, want) || len(left) != 1 || left[0].Outcome != ace.OutcomeRejected ||
+		left[0].Reason != "near-duplicate of another new bullet, similarity at least 1.00 by embeddings of p/m" {
+		t.Errorf("%+v\n%+v %v", kept, left, err)
+	}
+	after, done := Apply(book, kept)
+	if done[3].Reason != want[3].Reason || len(after.Bullets) != 4 || after.Bullets[0].Helpful != 3 {
+		t.Errorf("%+v\n%+v", done, after)
+	}
+
+	kept, left, err = Deduplicate(book, ops, "words", near(0.8))
+	if err != nil || len(kept) != 3 || len(left) != 2 || left[1].Content != "west, far" || left[1].Section != calc ||
+		left[1].Reason != "near-duplicate of misc-00003, similarity at least 0.80 by words" {
+		t.Errorf("%+v\n%+v %v", kept, left, err)
+	}
+	failing := func(*Playbook) ([]Near, error) { return nil, errors.New("no vectors") }
+	if _, _, err := Deduplicate(book, ops, "", failing); err == nil {
+		t.Error("no error")
 	}
 }

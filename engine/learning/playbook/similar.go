@@ -2,12 +2,17 @@ package playbook
 
 import (
 	"cmp"
+	"fmt"
 	"hash/fnv"
 	"io"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+
+	"gonum.org/v1/gonum/floats"
+
+	"acescope/engine/ace"
 )
 
 // NearShare is the Jaccard similarity of the shingles of two bullets from which they are
@@ -30,7 +35,7 @@ func NearDuplicates(book *Playbook, share float64) []Near {
 	sizes := make([]int, len(book.Bullets))
 	common := make([]int, len(book.Bullets)) // number of shingles shared with each leader
 	var leaders []int                        // those with common shingles
-	groups := map[int]*Near{}                // by leader
+	groups := nearGroups{}
 	for i, b := range book.Bullets {
 		set := shingles(b.Content)
 		sizes[i] = len(set)
@@ -57,21 +62,107 @@ func NearDuplicates(book *Playbook, share float64) []Near {
 			}
 			continue
 		}
-		g := groups[leader]
-		if g == nil {
-			g = &Near{IDs: []string{book.Bullets[leader].ID}, Share: 1}
-			groups[leader] = g
-		}
-		g.IDs = append(g.IDs, b.ID)
-		g.Share = min(g.Share, most)
-		g.Most = max(g.Most, most)
+		groups.add(book, leader, i, most)
 	}
-	list := make([]Near, 0, len(groups))
-	for _, leader := range slices.Sorted(maps.Keys(groups)) {
-		list = append(list, *groups[leader])
+	return groups.list()
+}
+
+// NearVectors is like [NearDuplicates], but the similarity of two bullets is the cosine of their vectors, which
+// have the length 1.
+func NearVectors(book *Playbook, vectors [][]float64, share float64) []Near {
+	groups := nearGroups{}
+	var leaders []int
+	for i, v := range vectors {
+		leader, most := -1, 0.0
+		for _, j := range leaders {
+			if similarity := min(floats.Dot(v, vectors[j]), 1); similarity >= share && similarity > most {
+				leader, most = j, similarity
+			}
+		}
+		if leader < 0 {
+			leaders = append(leaders, i)
+			continue
+		}
+		groups.add(book, leader, i, most)
+	}
+	return groups.list()
+}
+
+// nearGroups holds groups by the positions of their leaders.
+type nearGroups map[int]*Near
+
+func (n nearGroups) add(book *Playbook, leader, i int, similarity float64) {
+	g := n[leader]
+	if g == nil {
+		g = &Near{IDs: []string{book.Bullets[leader].ID}, Share: 1}
+		n[leader] = g
+	}
+	g.IDs = append(g.IDs, book.Bullets[i].ID)
+	g.Share = min(g.Share, similarity)
+	g.Most = max(g.Most, similarity)
+}
+
+// list returns the groups, the most similar first.
+func (n nearGroups) list() []Near {
+	list := make([]Near, 0, len(n))
+	for _, leader := range slices.Sorted(maps.Keys(n)) {
+		list = append(list, *n[leader])
 	}
 	slices.SortStableFunc(list, func(a, b Near) int { return cmp.Compare(b.Most, a.Most) })
 	return list
+}
+
+// Deduplicate returns the operations without the additions to a playbook that are near-duplicates, which are rejected,
+// and with merges of the near-duplicates that the playbook has. near finds the groups; their first bullets remain. measure says what was compared.
+func Deduplicate(
+	p *Playbook, ops []ace.Operation, measure string, near func(*Playbook) ([]Near, error),
+) (kept, repeated []ace.Operation, err error) {
+	after, done := Apply(p, ops)
+	added := map[string]int{} // operation by the ID of its bullet
+	for i, op := range done {
+		if op.Type == ace.OpAdd && op.Outcome == ace.OutcomeAccepted {
+			added[op.BulletID] = i
+		}
+	}
+	var old, young []Bullet
+	for _, b := range after.Bullets {
+		if _, isNew := added[b.ID]; isNew {
+			young = append(young, b)
+		} else {
+			old = append(old, b)
+		}
+	}
+	groups, err := near(&Playbook{Bullets: append(old, young...)})
+	if err != nil {
+		return nil, nil, err
+	}
+	left := map[int]bool{}
+	var merges []ace.Operation
+	for _, g := range groups {
+		like := g.IDs[0]
+		if _, isNew := added[like]; isNew {
+			like = "another new bullet"
+		}
+		how := fmt.Sprintf(", similarity at least %.2f by %s", g.Share, measure)
+		merge := ace.Operation{Type: ace.OpMerge, BulletID: g.IDs[0], Reason: "near-duplicates" + how}
+		for _, id := range g.IDs[1:] {
+			if i, isNew := added[id]; isNew {
+				left[i] = true
+				repeated = append(repeated, rejected(ops[i], ace.OutcomeRejected, "near-duplicate of "+like+how))
+			} else {
+				merge.SourceIDs = append(merge.SourceIDs, id)
+			}
+		}
+		if merge.SourceIDs != nil {
+			merges = append(merges, merge)
+		}
+	}
+	for i, op := range ops {
+		if !left[i] {
+			kept = append(kept, op)
+		}
+	}
+	return append(kept, merges...), repeated, nil
 }
 
 // shingles returns the hashes of the distinct pairs of adjacent terms, or of a single term.

@@ -32,6 +32,7 @@ type protocolFlags struct {
 	answerTokens   int64
 	answerAfter    bool
 	sequential     bool
+	near           deduplicateFlags
 }
 
 func (p *protocolFlags) add(fs *pflag.FlagSet) {
@@ -91,6 +92,7 @@ func (f RunFlags) protocol() ace.Protocol {
 		HideLabels: f.hideLabels, Rounds: f.rounds, CurateEvery: f.curateEvery, PlaybookTokens: f.playbookTokens,
 		AnswerAfter: f.answerAfter}
 	p.AnswerTokens = f.answerTokens
+	p.Deduplicate = f.near.setting()
 	if f.modelSeed {
 		p.Seed = new(int64(f.seed))
 	}

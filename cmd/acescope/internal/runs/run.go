@@ -187,6 +187,9 @@ func runTasks(a *cli.App, ctx context.Context, prompt string, f RunFlags) error 
 	if err := checkProviders(a, f); err != nil {
 		return err
 	}
+	if err := f.near.resolve(a); err != nil {
+		return err
+	}
 	if err := f.checkGrader(a, f.grader); err != nil {
 		return err
 	}

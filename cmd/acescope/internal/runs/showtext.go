@@ -16,6 +16,7 @@ import (
 	"acescope/sources/sessions"
 	"acescope/sources/system"
 	"acescope/tui/text"
+	"acescope/views/console"
 )
 
 const (
@@ -286,6 +287,9 @@ func (p *page) delta(d *histories.Detail) {
 		content := op.Content
 		if op.Type == ace.OpTag {
 			content = fmt.Sprint(op.Metadata)
+		}
+		if op.Type == ace.OpMerge {
+			content = strings.TrimSpace(console.MergeText(op.SourceIDs) + " " + content)
 		}
 		if op.Reason != "" {
 			content += " (" + op.Reason + ")"

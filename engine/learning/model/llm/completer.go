@@ -18,6 +18,11 @@ type Completer interface {
 	Complete(ctx context.Context, r Request, onDelta func(text string)) (Response, error)
 }
 
+// Embedder is a [Completer] whose server has embeddings. Embed returns the vectors of the messages of the request.
+type Embedder interface {
+	Embed(ctx context.Context, r Request) (Response, error)
+}
+
 // Request is a conversation and the options of its next message.
 type Request struct {
 	Model     string
@@ -27,6 +32,8 @@ type Request struct {
 	MaxTokens int64 // of the answer
 	ace.Sampling
 	Step *Step
+	// Vectors asks an [Embedder] for the vectors of the messages.
+	Vectors bool
 }
 
 // SystemText returns the whole system prompt.
@@ -116,4 +123,6 @@ type Response struct {
 	// Native is the message for the next request, Raw as the server sent it; both are nil if there is no such form.
 	Native any
 	Raw    any
+	// Vectors are of the messages of the request, in their order.
+	Vectors [][]float64
 }

@@ -36,9 +36,10 @@ const DefaultMaxTokens = 8192
 type Options struct {
 	// Name is the value of --provider, About a sentence that describes the provider.
 	Name, About string
-	// Model is the default model.
-	Model     string
-	MaxTokens int64 // of an answer; 0: DefaultMaxTokens
+	// Model is the default model, Embeddings that of embeddings.
+	Model      string
+	Embeddings string
+	MaxTokens  int64 // of an answer; 0: DefaultMaxTokens
 	// PerMinute bounds the number of requests in a minute, of this process; 0: no bound.
 	PerMinute int
 	// Seeds says that the API has a seed.
@@ -215,7 +216,7 @@ func (s *step) once(ctx context.Context, r Request) (Response, error) {
 	defer cancel(nil)
 	watch := time.AfterFunc(s.o.IdleTimeout, func() { cancel(errIdle) })
 	defer watch.Stop()
-	resp, err := s.completer.Complete(ctx, r, func(text string) {
+	resp, err := s.send(ctx, r, func(text string) {
 		watch.Reset(s.o.IdleTimeout)
 		if s.live != nil && text != "" {
 			s.live(text)
@@ -225,6 +226,16 @@ func (s *step) once(ctx context.Context, r Request) (Response, error) {
 		return Response{}, model.Errorf(model.Network, "%s: the server sent no data for %s", s.o.Name, s.o.IdleTimeout)
 	}
 	return resp, err
+}
+
+func (s *step) send(ctx context.Context, r Request, onDelta func(text string)) (Response, error) {
+	if !r.Vectors {
+		return s.completer.Complete(ctx, r, onDelta)
+	}
+	if e, ok := s.completer.(Embedder); ok {
+		return e.Embed(ctx, r)
+	}
+	return Response{}, model.Errorf(model.BadRequest, "%s: the server has no embeddings", s.o.Name)
 }
 
 // refused returns an error if the answer is a refusal.

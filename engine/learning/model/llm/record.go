@@ -8,6 +8,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/ace/calls"
+	"acescope/engine/learning/model"
 )
 
 // record adds a request and its response or error to the record of the phase.
@@ -27,7 +28,7 @@ func (s *step) record(ctx context.Context, r Request, resp Response, err error, 
 }
 
 func requestRecord(r Request) ace.ModelRequest {
-	out := ace.ModelRequest{Model: r.Model, MaxTokens: r.MaxTokens, Sampling: r.Sampling}
+	out := ace.ModelRequest{Model: r.Model, MaxTokens: r.MaxTokens, Sampling: r.Sampling, Embeddings: r.Vectors}
 	for _, b := range r.System {
 		out.System = append(out.System, ace.ModelText{Text: b.Text})
 	}
@@ -83,6 +84,9 @@ func (p *provider) Send(ctx context.Context, recorded ace.ModelRequest) (ace.Mod
 
 // requestOf returns the request that a record describes.
 func requestOf(recorded ace.ModelRequest) (Request, error) {
+	if recorded.Embeddings {
+		return Request{}, model.Errorf(model.BadRequest, "the request asked for embeddings, which have no text")
+	}
 	r := Request{Model: recorded.Model, MaxTokens: recorded.MaxTokens, Sampling: recorded.Sampling}
 	for _, t := range recorded.System {
 		r.System = append(r.System, Block{Text: t.Text})

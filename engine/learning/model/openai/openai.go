@@ -37,13 +37,15 @@ func New(s llm.Server) llm.Completer {
 		opts = append(opts, option.WithAPIKey(s.Key))
 	}
 	// OpenAI's newer models reject max_tokens; other servers do not know its successor.
-	return &completer{openai.NewChatCompletionService(opts...), strings.HasPrefix(s.BaseURL, BaseURL), s}
+	return &completer{openai.NewChatCompletionService(opts...), openai.NewEmbeddingService(opts...),
+		strings.HasPrefix(s.BaseURL, BaseURL), s}
 }
 
 type completer struct {
-	chat   openai.ChatCompletionService
-	newer  bool
-	server llm.Server
+	chat       openai.ChatCompletionService
+	embeddings openai.EmbeddingService
+	newer      bool
+	server     llm.Server
 }
 
 func (c *completer) Complete(ctx context.Context, r llm.Request, onDelta func(string)) (llm.Response, error) {
@@ -65,6 +67,31 @@ func (c *completer) Complete(ctx context.Context, r llm.Request, onDelta func(st
 		return llm.Response{}, server.Incomplete(ctx, raw.Header, a.began, a.got)
 	}
 	return a.response(), nil
+}
+
+// Embed implements [llm.Embedder].
+func (c *completer) Embed(ctx context.Context, r llm.Request) (out llm.Response, err error) {
+	server := c.server
+	server.Model = r.Model
+	texts := make([]string, len(r.Messages))
+	for i, m := range r.Messages {
+		texts[i] = m.Text
+	}
+	resp, err := c.embeddings.New(ctx, openai.EmbeddingNewParams{Model: r.Model,
+		Input:          openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: texts},
+		EncodingFormat: openai.EmbeddingNewParamsEncodingFormatFloat})
+	if err != nil {
+		return out, responseError(ctx, server, err, 0)
+	}
+	out = llm.Response{Model: resp.Model, Stop: llm.StopEnd, Vectors: make([][]float64, len(texts))}
+	out.Tokens.Input = resp.Usage.PromptTokens
+	for _, e := range resp.Data {
+		if e.Index < 0 || e.Index >= int64(len(texts)) {
+			return out, server.Malformed()
+		}
+		out.Vectors[e.Index] = e.Embedding
+	}
+	return out, nil
 }
 
 // responseError converts an error of the SDK.

@@ -2,6 +2,8 @@ package llmtest
 
 import (
 	"crypto/rand"
+	"encoding/json"
+	"net/http"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -152,6 +154,26 @@ func readOpenAI(body gjson.Result) Request {
 		}
 	}
 	return q
+}
+
+func readEmbeddings(body gjson.Result) Request {
+	q := Request{API: "embeddings", Model: body.Get("model").String()}
+	for _, text := range list(body.Get("input")) {
+		q.Messages = append(q.Messages, Message{Text: text})
+	}
+	return q
+}
+
+// sendEmbeddings sends the vectors in reverse order, with their indices.
+func sendEmbeddings(w http.ResponseWriter, q Request, a Reply) {
+	var data []map[string]any
+	for i := len(a.Vectors) - 1; i >= 0; i-- {
+		data = append(data, map[string]any{"object": "embedding", "index": i, "embedding": a.Vectors[i]})
+	}
+	in, _ := tokens(q, a)
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "model": q.Model, "data": data,
+		"usage": map[string]any{"prompt_tokens": in, "total_tokens": in}})
 }
 
 // list returns the texts of a JSON list.

@@ -1,6 +1,6 @@
 // Package llmtest is a fake model server for tests. It implements the streaming Messages API
 // of Anthropic (/v1/messages) and the streaming Chat Completions API of OpenAI
-// (/v1/chat/completions), including all kinds of failures.
+// (/v1/chat/completions), including all kinds of failures, and the embeddings of the latter (/v1/embeddings).
 package llmtest
 
 import (
@@ -17,9 +17,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Request is a request of either API.
+// Request is a request of an API. The texts of embeddings are its messages.
 type Request struct {
-	API      string // anthropic or openai
+	API      string // anthropic, openai or embeddings
 	Model    string
 	Key      string
 	System   string
@@ -67,6 +67,8 @@ type Reply struct {
 	Hang bool
 	// Body is sent as HTML instead of an answer.
 	Body string
+	// Vectors are the embeddings.
+	Vectors [][]float64
 	// Tokens of prompt, answer and cache. If In or Out is 0, words are counted.
 	In, Out, Cached int
 	Pause           time.Duration // between pieces of the text
@@ -125,6 +127,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPost && r.URL.Path == "/v1/chat/completions":
 		q = readOpenAI(gjson.ParseBytes(body))
 		q.Key = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	case r.Method == http.MethodPost && r.URL.Path == "/v1/embeddings":
+		q = readEmbeddings(gjson.ParseBytes(body))
 	default:
 		http.NotFound(w, r)
 		return
@@ -149,6 +153,10 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q Request, a Reply
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(a.Status)
 		_ = json.NewEncoder(w).Encode(map[string]any{"type": "error", "error": map[string]any{"type": a.Type, "code": a.Type, "message": a.Text}})
+		return
+	}
+	if q.API == "embeddings" {
+		sendEmbeddings(w, q, a)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
