@@ -34,51 +34,87 @@ func root(a *cli.App) *cobra.Command {
 	f.StringArrayVar(&a.CodecHeaders, "codec-header", nil,
 		"further header for the codec server, as NAME=VALUE; repeat the flag for more")
 	f.BoolVar(&a.JSON, "json", false, "write JSON: one object per line")
-	cmd.AddCommand(
-		runs.RunCommand(a),
-		runs.EvalCommand(a),
-		runs.ListCommand(a),
-		runs.DatasetCommand(a),
-		runs.ShowCommand(a),
-		runs.PromptsCommand(a),
-		runs.AskCommand(a),
-		runs.TailCommand(a),
-		runs.LogsCommand(a),
-		history.TimelineCommand(a),
-		history.OperationsCommand(a),
-		runs.CancelCommand(a),
-		runs.TerminateCommand(a),
-		runs.SignalCommand(a),
-		runs.ResetCommand(a),
-		history.ForkCommand(a, flows.Fork),
-		history.LineageCommand(a),
-		learning.ExperimentCommand(a),
-		flows.FlowCommand(a),
-		history.DiffCommand(a),
-		agents.ObserveCommand(a),
-		learning.PlaybookCommand(a),
-		learning.ImportCommand(a),
-		admin.ServeCommand(a),
-		admin.StoreCommand(a),
-		admin.WebCommand(a),
-		a.ConsoleFlags(admin.DemoCommand(a)),
-		admin.ProblemsCommand(a),
-		admin.DoctorCommand(a),
-		admin.SetupCommand(a),
-		admin.SchemaCommand(a),
-		learning.TriageCommand(a),
-		admin.HealthCommand(a),
-		admin.VersionCommand(a),
-		admin.ConfigCommand(a),
-		history.ReplayCommand(a),
-		admin.OpenCommand(a),
-		agents.SessionCommand(a),
-		agents.CostCommand(a),
-		agents.RunnerCommand(a),
-		agents.AgentCommand(a),
-		agents.McpCommand(a),
-	)
+	for _, g := range groups(a) {
+		cmd.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+			c.SuggestFor = alike[c.Name()]
+		}
+		cmd.AddCommand(g.commands...)
+		cmd.SetCompletionCommandGroupID(g.title)
+	}
 	cli.TypeUsageErrors(cmd)
 	cli.SetHelp(cmd)
 	return cmd
+}
+
+// alike are names that other programs have for commands.
+var alike = map[string][]string{
+	"list":       {"ls", "ps", "runs", "tasks"},
+	"show":       {"describe", "get", "inspect"},
+	"tail":       {"follow", "watch"},
+	"cancel":     {"stop", "kill"},
+	"experiment": {"exp", "experiments"},
+	"playbook":   {"bullets", "skillbook"},
+	"doctor":     {"check", "status"},
+	"serve":      {"server", "start", "worker"},
+}
+
+// group is a part of the help.
+type group struct {
+	title    string
+	commands []*cobra.Command
+}
+
+func groups(a *cli.App) []group {
+	return []group{
+		{"Runs", []*cobra.Command{
+			runs.RunCommand(a),
+			runs.ListCommand(a),
+			runs.ShowCommand(a),
+			runs.TailCommand(a),
+			runs.LogsCommand(a),
+			runs.CancelCommand(a),
+			runs.TerminateCommand(a),
+			runs.SignalCommand(a),
+			admin.WebCommand(a),
+			admin.OpenCommand(a),
+		}}, {"Why a run did what it did", []*cobra.Command{
+			learning.TriageCommand(a),
+			history.TimelineCommand(a),
+			history.OperationsCommand(a),
+			runs.PromptsCommand(a),
+			runs.AskCommand(a),
+			history.ReplayCommand(a),
+			history.ForkCommand(a, flows.Fork),
+			runs.ResetCommand(a),
+			history.DiffCommand(a),
+			history.LineageCommand(a),
+		}}, {"What was learned, and what it cost", []*cobra.Command{
+			learning.ExperimentCommand(a),
+			runs.EvalCommand(a),
+			learning.PlaybookCommand(a),
+			learning.ImportCommand(a),
+			runs.DatasetCommand(a),
+			admin.ProblemsCommand(a),
+			agents.CostCommand(a),
+		}}, {"Agents, programs and flows", []*cobra.Command{
+			flows.FlowCommand(a),
+			agents.AgentCommand(a),
+			agents.RunnerCommand(a),
+			agents.SessionCommand(a),
+			agents.ObserveCommand(a),
+			agents.McpCommand(a),
+		}}, {"Installation and server", []*cobra.Command{
+			a.ConsoleFlags(admin.DemoCommand(a)),
+			admin.ServeCommand(a),
+			admin.SetupCommand(a),
+			admin.StoreCommand(a),
+			admin.HealthCommand(a),
+			admin.DoctorCommand(a),
+			admin.ConfigCommand(a),
+			admin.SchemaCommand(a),
+			admin.VersionCommand(a),
+		}},
+	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,10 +21,19 @@ func Group(group *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	return group
 }
 
-// unknownCommand returns the error for a name that is no command of group, with the commands of similar names.
+// unknownCommand returns the error for a name that is no command of group, with the commands that it may mean.
 func unknownCommand(group *cobra.Command, name string) error {
-	group.SuggestionsMinimumDistance = 2
-	if similar := group.SuggestionsFor(name); len(similar) > 0 {
+	var similar []string
+	for _, c := range group.Commands() {
+		if slices.Contains(c.SuggestFor, name) {
+			similar = append(similar, c.Name())
+		}
+	}
+	if similar == nil {
+		group.SuggestionsMinimumDistance = 1 + len(name)/5
+		similar = group.SuggestionsFor(name)
+	}
+	if len(similar) > 0 {
 		return UsageError("unknown command %q; did you mean %q?", name,
 			group.CommandPath()+" "+strings.Join(similar, " or "))
 	}
