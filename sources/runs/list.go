@@ -80,7 +80,7 @@ func readRows(
 	infos := answer.GetExecutions()
 	rows := make([]Run, 0, len(infos))
 	for _, info := range infos {
-		rows = append(rows, runOf(info))
+		rows = append(rows, Of(info))
 	}
 	return rows, answer.GetNextPageToken(), nil
 }
@@ -96,9 +96,9 @@ func Count(ctx context.Context, c client.Client, query string) (int64, error) {
 	return r.GetCount(), err
 }
 
-// runOf reads a run from visibility. The status is the server's. The verdict is in the memo of a run that closed by
+// Of reads a run from visibility. The status is the server's. The verdict is in the memo of a run that closed by
 // itself; for other workers' runs, the attribute names a wrong answer.
-func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
+func Of(info *workflowpb.WorkflowExecutionInfo) Run {
 	r := Run{
 		WorkflowID: info.GetExecution().GetWorkflowId(), RunID: info.GetExecution().GetRunId(),
 		Type: info.GetType().GetName(), Status: history.StatusOf(info.GetStatus()),

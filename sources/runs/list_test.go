@@ -75,7 +75,7 @@ func TestStatusIsTheServers(t *testing.T) {
 		{enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT, `7`, `[]`, "timed_out/"},
 		{enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW, ``, ``, "continued_as_new/"},
 	} {
-		r := runOf(&workflowpb.WorkflowExecutionInfo{Status: c.status,
+		r := Of(&workflowpb.WorkflowExecutionInfo{Status: c.status,
 			SearchAttributes: &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{ace.AttrExit: text(c.exit)}},
 			Memo:             &commonpb.Memo{Fields: map[string]*commonpb.Payload{ace.MemoSummary: text(c.memo)}}})
 		if got := string(r.Status) + "/" + string(r.Verdict); got != c.want {

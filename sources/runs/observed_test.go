@@ -17,7 +17,7 @@ func TestObservedTimes(t *testing.T) {
 		return &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(json)}
 	}
 	recorded := time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)
-	r := runOf(&workflowpb.WorkflowExecutionInfo{
+	r := Of(&workflowpb.WorkflowExecutionInfo{
 		StartTime: timestamppb.New(recorded), CloseTime: timestamppb.New(recorded.Add(time.Second)),
 		Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{
 			ace.MemoObserved: memo(`{"start": "s", "at": "2026-11-01T12:00:00Z"}`),

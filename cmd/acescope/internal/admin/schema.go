@@ -58,6 +58,7 @@ var (
 	agentStart   = slices.Concat(typed[agents.AgentStarted]("agent_started"), typed[agents.AgentResult]("agent_result"))
 	bookDiff     = slices.Concat(typed[learning.DiffLine]("added", "removed"), typed[learning.ChangedLine]("changed"),
 		typed[learning.DiffEnd]("playbook_diff"))
+	listed   = typed[cli.RunLine]("task", "experiment", "blueprint", "session", "flow", "workflow")
 	verdicts = slices.Concat(typed[history.VerdictLine]("verdict"), typed[history.VerifyEnd]("verify_summary"))
 )
 
@@ -71,9 +72,8 @@ var Outputs = []output{
 	{"eval", slices.Concat(finished, typed[runs.StartedLine]("started"))},
 	{"eval show", slices.Concat(typed[runs.EvalVersionLine]("eval_version"), typed[runs.EvalItemLine]("eval_item"),
 		typed[runs.EvalAnswerLine]("eval_answer"))},
-	{"list", slices.Concat(typed[cli.RunLine]("task", "experiment", "blueprint", "session", "flow", "workflow"),
-		typed[runs.FacetsLine]("facets"),
-		typed[runs.RecentLine]("recent"))},
+	{"list", slices.Concat(listed, typed[runs.FacetsLine]("facets"), typed[runs.RecentLine]("recent"))},
+	{"wait", listed},
 	{"show", slices.Concat(
 		typed[runs.ShowLine]("workflow", "task", "experiment", "session", "blueprint", "flow"),
 		typed[runs.CallLine]("call"))},

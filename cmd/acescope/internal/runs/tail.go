@@ -52,21 +52,35 @@ func Tail(a *cli.App, ctx context.Context, id string) error {
 	return tailRun(a, ctx, e, info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId())
 }
 
-// tailRun follows a run and the runs that continue it.
+// tailRun writes what happens in a run and the runs that continue it.
 func tailRun(a *cli.App, ctx context.Context, e *engine.Engine, workflowID, runID string) error {
 	out := NewOutput(a)
-	var failed error // why the last run did not complete
-	for next := runID; next != ""; {
-		runID, next = next, ""
+	return followChain(a, ctx, e, workflowID, runID, func(runID string) func(*historypb.HistoryEvent) error {
 		run := detail.NewTail(workflowID, runID)
-		put := func(ev *historypb.HistoryEvent) error {
+		return func(ev *historypb.HistoryEvent) error {
 			for _, c := range run.Apply(ev) {
 				at := c.At.Local().Format(clockTime)
 				out.Line(c, "%s  %-7s  %s", at, c.Type, c.Text())
 			}
+			return out.Flush()
+		}
+	})
+}
+
+// followChain follows a run and the runs that continue it until the last one closes. reader returns the function that
+// reads the events of a run. The error says why the last run did not complete, or why it cannot be followed.
+func followChain(
+	a *cli.App, ctx context.Context, e *engine.Engine, workflowID, runID string,
+	reader func(runID string) func(*historypb.HistoryEvent) error,
+) error {
+	var failed error
+	for next := runID; next != ""; {
+		runID, next = next, ""
+		read := reader(runID)
+		put := func(ev *historypb.HistoryEvent) error {
 			next = history.NextRun(ev)
 			failed = cmp.Or(endOf(workflowID, ev), failed)
-			return out.Flush()
+			return read(ev)
 		}
 		err := cluster.Follow(ctx, e.Client, e.Namespace(), workflowID, runID, ReportConnection(a), put)
 		if err != nil {

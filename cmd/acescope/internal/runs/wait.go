@@ -1,0 +1,76 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/sources/runs"
+)
+
+// WaitCommand returns the command wait.
+func WaitCommand(a *cli.App) *cobra.Command {
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "wait RUN|EXPERIMENT...",
+		Short: "Wait until runs and experiments have closed",
+		Long: "Wait until runs and experiments have closed, and write a line for each, in the order of the arguments.\n\n" +
+			exitHelp,
+		Example: "acescope run --dataset train.jsonl --experiment night --detach && acescope wait night --timeout 8h",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			if timeout < 0 {
+				return cli.UsageError("--timeout %s: must not be negative", timeout)
+			}
+			return wait(a, cmd.Context(), ids, timeout)
+		},
+		ValidArgsFunction: a.CompleteIDs(false),
+	}
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "fail if they have not closed after this time (default: wait)")
+	return cmd
+}
+
+func wait(a *cli.App, ctx context.Context, ids []string, timeout time.Duration) error {
+	e, done, err := a.OpenFollowing(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	waiting := ctx
+	if timeout > 0 {
+		var stop context.CancelFunc
+		waiting, stop = context.WithTimeout(ctx, timeout)
+		defer stop()
+	}
+	out := NewOutput(a)
+	ignore := func(string) func(*historypb.HistoryEvent) error {
+		return func(*historypb.HistoryEvent) error { return nil }
+	}
+	var failed []error
+	for _, id := range ids {
+		found, err := runs.Resolve(ctx, e.Client, id)
+		if err != nil {
+			return err
+		}
+		exec := found.GetWorkflowExecutionInfo().GetExecution()
+		ended := followChain(a, waiting, e, exec.GetWorkflowId(), exec.GetRunId(), ignore)
+		if waiting.Err() != nil && ctx.Err() == nil {
+			return fmt.Errorf("%s is still running after %s", id, timeout)
+		}
+		if found, err = runs.Resolve(ctx, e.Client, id); err != nil {
+			return err
+		}
+		l := cli.ListLine(runs.Of(found.GetWorkflowExecutionInfo()))
+		out.Line(l, "%s  %s  %s", id, l.Status, l.Verdict)
+		if err := out.Flush(); err != nil {
+			return err
+		}
+		failed = append(failed, ended)
+	}
+	return errors.Join(failed...)
+}
