@@ -73,6 +73,9 @@ func BinomialTail(k, n int, p float64) float64 {
 	if k <= 0 {
 		return 1
 	}
+	if k > n {
+		return 0
+	}
 	return mathext.RegIncBeta(float64(k), float64(n-k+1), p)
 }
 

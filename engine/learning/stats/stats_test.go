@@ -63,20 +63,27 @@ func TestNewcombe(t *testing.T) {
 	}
 }
 
-// The first row is an example of Newcombe's paper, table II; the second is in Fagerland, Lydersen and Laake,
-// Statistical Analysis of Contingency Tables (2017), chapter 8. Both have four digits.
+// Published limits, with their digits. The tests of the R package ratesci compare the first three rows with
+// moverpairci(x, contrast = "RD", type = "wilson", corc = TRUE), those of the R package contingencytables the next two
+// with Newcombe_square_and_add_CI_paired_2x2. Both return the first proportion minus the second.
 func TestNewcombePaired(t *testing.T) {
 	for _, c := range []struct {
 		both, fixed, broken, neither int
-		low, high                    float64
+		low, high, scale             float64
 	}{
-		{36, 12, 2, 0, 0.0569, 0.3404},
-		{1, 7, 1, 12, 0.0256, 0.5069},
-		{0, 0, 0, 0, math.NaN(), math.NaN()},
+		{20, 2, 12, 16, -0.3292, -0.0562, 1e4}, // Newcombe's paper
+		{1, 7, 1, 12, 0.026, 0.507, 1e3},       // Fagerland, Lydersen and Laake, Statistics in Medicine 33 (2014) 2850-2875
+		{8, 1, 3, 2, -0.4136, 0.1574, 1e4},     // Tang and others, 2010
+		{59, 16, 6, 80, 0.0046, 0.1186, 1e4},   // complete responses of Cavo and others, 2012
+		{1, 0, 0, 1, -0.5734, 0.5734, 1e4},
+		// A negative correlation, which is not corrected. The paper's formulas in Python, with the Wilson intervals of
+		// statsmodels.stats.proportion.proportion_confint(k, n, method="wilson").
+		{36, 12, 2, 0, 0.0569295840, 0.3404276030, 1e10},
+		{0, 0, 0, 0, math.NaN(), math.NaN(), 1},
 	} {
 		i := NewcombePaired(c.both, c.fixed, c.broken, c.neither)
-		near(t, "low", math.Round(i.Low*1e4)/1e4, c.low)
-		near(t, "high", math.Round(i.High*1e4)/1e4, c.high)
+		near(t, "low", math.Round(i.Low*c.scale)/c.scale, c.low)
+		near(t, "high", math.Round(i.High*c.scale)/c.scale, c.high)
 		opposite := NewcombePaired(c.both, c.broken, c.fixed, c.neither)
 		near(t, "low of the opposite", opposite.Low, -i.High)
 	}
@@ -132,8 +139,9 @@ func TestMcNemar(t *testing.T) {
 	}
 }
 
-// scipy.optimize.brentq(f, 1e-9, 1, xtol=1e-14), where f(d) is m/4*(1+(1+2/(m*d))**.5)**2 - n with s = max(0.25, d),
-// m = (za*s**.5 + zb*(s-d*d)**.5)**2/d**2, and za, zb = scipy.stats.norm.ppf(.975), scipy.stats.norm.ppf(.8)
+// The last digits: scipy.optimize.brentq(f, 1e-9, 1, xtol=1e-14), where f(d) is m/4*(1+(1+2/(m*d))**.5)**2 - n with
+// s = max(0.25, d), m = (za*s**.5 + zb*(s-d*d)**.5)**2/d**2, and za, zb = scipy.stats.norm.ppf(.975),
+// scipy.stats.norm.ppf(.8). TestDetectablePairedPower shows that the formulas are right.
 func TestDetectablePaired(t *testing.T) {
 	for n, want := range map[int]float64{
 		0: math.NaN(), 5: math.NaN(), 6: 0.9405772561, 10: 0.6871837379, 20: 0.3907987079, 60: 0.1853061696,
@@ -141,6 +149,46 @@ func TestDetectablePaired(t *testing.T) {
 	} {
 		near(t, "difference", DetectablePaired(n, DiscordantShare), want)
 	}
+	// The tests of the R package MESS: power_mcnemar_test(paid=0.05, psi=45/5, power=.8)$n is 22, which the continuity
+	// correction raises to 24.4.
+	if a, b := DetectablePaired(24, 0.5), DetectablePaired(25, 0.5); a <= 0.4 || b >= 0.4 {
+		t.Errorf("24 items show %.3f, 25 items %.3f; a difference of 0.4 needs 24.4", a, b)
+	}
+}
+
+// The McNemar test shows the smallest detectable difference with about the probability Power, as the binomial
+// distributions of the changed verdicts say.
+func TestDetectablePairedPower(t *testing.T) {
+	// The tests of MESS: power_mcnemar_test(144, paid=0.25, psi=45/25, method="exact", alternative="one.sided",
+	// sig.level=0.025)$power is 0.80. By SciPy, with binom.pmf and binom.cdf, the two-sided power has the same digits.
+	near(t, "the power of 144 items", math.Round(truePower(144, 0.7, 0.2)*1e7)/1e7, 0.8009198)
+	near(t, "the power of 6 items", math.Round(truePower(6, 0.9405772561, 0.9405772561)*1e7)/1e7, 0.6924156)
+	for n := 8; n <= 1000; n += 1 + n/20 {
+		d := DetectablePaired(n, DiscordantShare)
+		if p := truePower(n, max(d, DiscordantShare), d); p < 0.785 || p > 0.865 {
+			t.Errorf("%d items show the difference %.3f with probability %.3f", n, d, p)
+		}
+	}
+}
+
+// truePower returns the probability that the McNemar test shows a difference d of two accuracies on n items, of which
+// the share discordant has different verdicts.
+func truePower(n int, discordant, d float64) (power float64) {
+	fixed := (1 + d/discordant) / 2
+	for changed := range n + 1 {
+		probability := BinomialTail(changed, n, discordant) - BinomialTail(changed+1, n, discordant)
+		if probability < 1e-12 {
+			continue
+		}
+		needed := changed + 1
+		for needed > (changed+1)/2 && McNemar(needed-1, changed-needed+1) < Alpha {
+			needed--
+		}
+		if needed <= changed {
+			power += probability * (BinomialTail(needed, changed, fixed) + BinomialTail(needed, changed, 1-fixed))
+		}
+	}
+	return power
 }
 
 // scipy.stats.t.interval(0.95, n-1, loc=mean, scale=numpy.std(x, ddof=1)/n**.5)
@@ -232,13 +280,22 @@ func TestPercentile(t *testing.T) {
 // scipy.stats.binom.sf(k-1, n, p)
 func TestBinomialTail(t *testing.T) {
 	near(t, "0 of 5", BinomialTail(0, 5, 0.2), 1)
+	near(t, "6 of 5", BinomialTail(6, 5, 0.2), 0)
 	near(t, "4 of 4", BinomialTail(4, 4, 0.2), 0.0016)
 	near(t, "5 of 6", BinomialTail(5, 6, 0.2), 0.0016)
 	near(t, "8 of 10", BinomialTail(8, 10, 0.2), 0.0000779264)
 }
 
+// statsmodels.stats.proportion.proportion_confint(p*m, m, method="wilson")
 func TestWilsonShare(t *testing.T) {
-	i := WilsonShare(0.5, 20)
-	near(t, "low", i.Low, 0.2992980082)
-	near(t, "high", i.High, 0.7007019918)
+	for _, c := range []struct{ p, m, low, high float64 }{
+		{0.5, 20, 0.2992980082, 0.7007019918},
+		{0.3, 12.5, 0.1199113253, 0.5741184395},
+		{0.95, 7.25, 0.5922986933, 0.9959918198},
+		{0, 9.5, 0, 0.2879339413},
+	} {
+		i := WilsonShare(c.p, c.m)
+		near(t, "low", i.Low, c.low)
+		near(t, "high", i.High, c.high)
+	}
 }
