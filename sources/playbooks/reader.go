@@ -290,7 +290,7 @@ func (k *reader) judge(ctx context.Context, d cluster.Deps, branch string) bool 
 	}
 	ctx, cancel := context.WithTimeout(ctx, evidenceTimeout)
 	defer cancel()
-	known, err := ReadEvidence(ctx, d.Client, branch)
+	known, err := ReadEvidence(ctx, d.Client, d.Playbooks, branch)
 	if err != nil {
 		return false
 	}
@@ -324,11 +324,15 @@ func StepsOf(ctx context.Context, c client.Client, key RunKey) RunSteps {
 }
 
 // ReadEvidence returns the outcomes of an experiment's tasks, correct or wrong, the newest maxOutcomes, its
-// evaluations and operations. The experiment's branch has its name.
-func ReadEvidence(ctx context.Context, c client.Client, experiment string) (playbook.Evidence, error) {
+// evaluations and operations. The experiment's branch has its name. If that was imported, its files have evidence too.
+func ReadEvidence(ctx context.Context, c client.Client, books *playbook.Store, experiment string) (playbook.Evidence,
+	error) {
+	known, err := books.ImportedEvidence(experiment)
+	if err != nil {
+		return known, err
+	}
 	query := ace.AttrExperiment + " = " + strconv.Quote(experiment) + ` AND WorkflowType = "` + ace.TaskWorkflow + `"`
-	var known playbook.Evidence
-	err := runs.List(ctx, c, query, maxOutcomes, func(r runs.Run) error {
+	err = runs.List(ctx, c, query, maxOutcomes, func(r runs.Run) error {
 		switch {
 		case r.Status != ace.Completed:
 		case r.Verdict == ace.Correct, r.Verdict == ace.Wrong, r.Verdict == "": // "": see [ace.ExitStatus.Split]

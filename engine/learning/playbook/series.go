@@ -28,13 +28,21 @@ type Origin struct {
 }
 
 // Imported says where a version was read: its file, the other names of its content such as best, its evaluations, and
-// how often tasks cited its bullets since the version before.
+// of the tasks since the version before, how often they cited its bullets, and whether the first answer of each was
+// correct.
 type Imported struct {
-	File   string   `json:"file"`
-	Names  []string `json:"names,omitempty"`
-	Scores []Score  `json:"scores,omitempty"`
-	Cited  []Cited  `json:"cited,omitempty"`
+	File     string   `json:"file"`
+	Names    []string `json:"names,omitempty"`
+	Scores   []Score  `json:"scores,omitempty"`
+	Cited    []Cited  `json:"cited,omitempty"`
+	Verdicts []bool   `json:"verdicts,omitempty"`
 }
+
+// Data sets of a [Score] whose items no version learns from.
+const (
+	DataValidation = "validation"
+	DataTest       = "test"
+)
 
 // Score is an evaluation that a file states. Total is 0 if the file states an accuracy only. Accuracy need not be
 // Correct/Total: a task may be correct in part.
@@ -67,6 +75,37 @@ type Cited struct {
 	BulletID string `json:"bullet_id"`
 	Tasks    int    `json:"tasks"`
 	Correct  int    `json:"correct"`
+}
+
+// ImportedEvidence returns the verdicts on tasks and the evaluations on held-out items that the files of an imported
+// branch state, nothing for another branch. A task has the time of the version that learned from it.
+func (s *Store) ImportedEvidence(branch string) (known Evidence, err error) {
+	about, err := s.Branch(branch)
+	if err != nil || about.Origin == nil {
+		return known, err
+	}
+	records, err := s.Page(branch, 1, math.MaxInt)
+	if err != nil {
+		return known, err
+	}
+	evaluated := func(hash string, scores []Score) {
+		for _, x := range scores {
+			if x.Total > 0 && (x.Data == DataValidation || x.Data == DataTest) {
+				known.Evaluations = append(known.Evaluations, Evaluation{hash, x.Correct, x.Total})
+			}
+		}
+	}
+	evaluated(about.Start, about.Origin.Scores)
+	for _, v := range records {
+		if v.Imported == nil {
+			continue
+		}
+		for _, correct := range v.Imported.Verdicts {
+			known.Outcomes = append(known.Outcomes, Outcome{v.At, correct})
+		}
+		evaluated(v.Hash, v.Imported.Scores)
+	}
+	return known, nil
 }
 
 // Snapshot is a playbook of a series. Logged are operations that a log states for the time since the snapshot before.

@@ -392,7 +392,7 @@ func (r *runFolder) readTraining() error {
 			continue
 		}
 		if t.Validation.Total > 0 {
-			s.Scores = append(s.Scores, scoreOf("validation", t.Validation, wrong[p]))
+			s.Scores = append(s.Scores, scoreOf(playbook.DataValidation, t.Validation, wrong[p]))
 		}
 		for _, x := range []struct {
 			name string
@@ -422,7 +422,7 @@ func (r *runFolder) readTests() error {
 		if !found {
 			continue
 		}
-		score := scoreOf("test", test.Results, test.Log)
+		score := scoreOf(playbook.DataTest, test.Results, test.Log)
 		i := slices.IndexFunc(r.steps, func(s step) bool { return slices.Contains(s.Names, "best") })
 		if name == initialFile || i < 0 {
 			r.result.Origin.Scores = append(r.result.Origin.Scores, score)
@@ -568,7 +568,8 @@ type usage struct {
 	Correct   *bool  `json:"is_correct"`
 }
 
-// readUsage counts the tasks that cited each bullet. A correct task is logged twice.
+// readUsage counts the tasks that cited each bullet, and reads the verdicts on the first answers. A correct task is
+// logged twice.
 func (r *runFolder) readUsage() error {
 	data, err := readLog(filepath.Join(r.dir, usageFile))
 	if err != nil {
@@ -598,6 +599,9 @@ func (r *runFolder) readUsage() error {
 		}
 		done[p] = true
 		s.seen(u.Time)
+		if u.Correct != nil {
+			s.Verdicts = append(s.Verdicts, *u.Correct)
+		}
 		if counts[s] == nil {
 			counts[s] = map[string]*playbook.Cited{}
 		}

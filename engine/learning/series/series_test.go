@@ -83,13 +83,13 @@ func TestRunFolder(t *testing.T) {
 	}
 	var got []string
 	for _, s := range r.Steps {
-		got = append(got, fmt.Sprint(s.TaskID, " ", s.Names, " ", scoreTexts(s.Scores), " ", s.Cited))
+		got = append(got, fmt.Sprint(s.TaskID, " ", s.Names, " ", scoreTexts(s.Scores), " ", s.Cited, " ", s.Verdicts))
 	}
 	want := []string{
 		"epoch_1_step_2 [best] [validation accuracy 0.750 (3 of 4 correct) training before learning accuracy 0.500 " +
-			"training after learning accuracy 1.000 test accuracy 1.000 (2 of 2 correct)] [{calc-00001 1 1}]",
-		"epoch_1_step_4 [] [] [{7 1 0} {calc-00001 1 0}]",
-		"epoch_1_final [final] [] []",
+			"training after learning accuracy 1.000 test accuracy 1.000 (2 of 2 correct)] [{calc-00001 1 1}] [true]",
+		"epoch_1_step_4 [] [] [{7 1 0} {calc-00001 1 0}] [false]",
+		"epoch_1_final [final] [] [] []",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -113,6 +113,60 @@ func TestRunFolder(t *testing.T) {
 		t.Error(got)
 	}
 	testAppend(t, r)
+}
+
+// The health check judges an imported run by the verdicts and evaluations in its files.
+func TestImportedHealth(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	var usage strings.Builder
+	for step := 1; step <= 60; step++ { // only the first 15 answers are correct
+		fmt.Fprintf(&usage, `{"timestamp": "2026-01-02T03:%02d:00", "epoch": 1, "step": %d, "bullet_ids_used": [],`+
+			` "is_correct": %t}`+"\n", step-1, step, step <= 15)
+	}
+	write(t, dir, map[string]string{
+		"intermediate_playbooks/epoch_1_step_20_playbook.txt": "## A\n[a-00001] helpful=15 harmful=0 :: One\n",
+		"intermediate_playbooks/epoch_1_step_60_playbook.txt": "## A\n[a-00001] helpful=55 harmful=0 :: One\n",
+		"train_results.json": `{"results": [{"epoch": 1, "step": 20,
+			"val_result": {"accuracy": 0.05, "correct": 2, "total": 40}}]}`,
+		"bullet_usage_log.jsonl": usage.String(),
+	})
+	r, err := Read([]string{dir}, OrderAuto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	store, err := playbook.OpenStore(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := store.Append(ctx, &r.Series); err != nil {
+		t.Fatal(err)
+	}
+	known, err := store.ImportedEvidence(r.Branch)
+	if err != nil || len(known.Outcomes) != 60 || len(known.Evaluations) != 1 {
+		t.Fatalf("%+v, %v", known, err)
+	}
+	all := known.Outcomes
+	for _, c := range []struct {
+		version, tasks int
+		want           string
+	}{{1, 20, "held-out-gap"}, {2, 60, "zero-accuracy flat-accuracy"}} {
+		h := playbook.NewHistory(r.Branch)
+		if err := store.Read(ctx, h, c.version); err != nil {
+			t.Fatal(err)
+		}
+		known.Outcomes = all[:c.tasks]
+		if last := known.Outcomes[c.tasks-1].At; !last.Equal(r.Steps[c.version-1].At) {
+			t.Errorf("the task before version %d is of %v", c.version, last)
+		}
+		var kinds []string
+		for _, f := range playbook.Check(r.Steps[c.version-1].Book, h, known).Findings {
+			kinds = append(kinds, string(f.Kind))
+		}
+		if got := strings.Join(kinds, " "); got != c.want {
+			t.Errorf("version %d: %s, want %s", c.version, got, c.want)
+		}
+	}
 }
 
 // testAppend imports the series of TestRunFolder.

@@ -350,8 +350,8 @@ func healthCommand(a *cli.App) *cobra.Command {
 		Short: "Check a playbook and advise what to change",
 		Long: "Look for near-duplicates, harmful bullets, unused bullets, growth without edits, collapses, erosion,\n" +
 			"rejected operations and, with --accuracy, votes that rise while accuracy does not, tasks without a\n" +
-			"correct answer, and a gap between the tasks and the held-out items. Each finding states how often a\n" +
-			"healthy playbook has it by chance.\n\n" + refHelp,
+			"correct answer, and a gap between the tasks and the held-out items; of an imported run folder, these\n" +
+			"are in its files. Each finding states how often a healthy playbook has it by chance.\n\n" + refHelp,
 		Example: "acescope playbook health finance-1 --accuracy\n" +
 			"acescope playbook health best.txt --json | jq 'select(.severity == \"error\")'",
 		Args: cobra.MaximumNArgs(1),
@@ -434,8 +434,8 @@ func playbookHealth(a *cli.App, ctx context.Context, name string, accuracy bool)
 	return err
 }
 
-// readEvidence reads from the server the verdicts on the tasks of a branch and the evaluations, up to the version of
-// ref.
+// readEvidence reads the verdicts on the tasks of a branch and the evaluations, up to the version of ref, from the
+// server and from what was imported.
 func readEvidence(a *cli.App, ctx context.Context, ref *playbookRef) (known playbook.Evidence, err error) {
 	if ref.branch == "" {
 		return known, cli.UsageError("--accuracy: %s belongs to no branch, so it has no tasks", ref.name)
@@ -445,7 +445,7 @@ func readEvidence(a *cli.App, ctx context.Context, ref *playbookRef) (known play
 		return known, err
 	}
 	defer done()
-	known, err = playbooks.ReadEvidence(ctx, e.Client, ref.branch)
+	known, err = playbooks.ReadEvidence(ctx, e.Client, e.Books, ref.branch)
 	if err != nil {
 		return known, err
 	}
