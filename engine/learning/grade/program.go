@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"regexp"
 	"strings"
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/process"
 )
 
 // Program is a program that grades answers. It reads a [ProgramInput] from standard input and writes an
@@ -18,6 +20,9 @@ type Program struct {
 	Dir     string // absolute
 	Timeout time.Duration
 }
+
+// Path returns the path of the program on this machine, as a worker finds it.
+func (p Program) Path() (string, error) { return process.LookPath(p.Argv[0], p.Dir, os.Environ()) }
 
 // ProgramInput is what a program gets, as JSON.
 type ProgramInput struct {

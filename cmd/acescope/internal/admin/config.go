@@ -22,6 +22,7 @@ type configLine struct {
 	Filters   []runs.SavedFilter `json:"filters"`
 	Warnings  []string           `json:"warnings"`
 	Providers []cli.ProviderLine `json:"providers"`
+	Graders   []cli.GraderLine   `json:"graders"`
 }
 
 // themeLine is a theme that can be selected.
@@ -80,6 +81,7 @@ func config(a *cli.App, ctx context.Context) error {
 	}
 	c := configLine{
 		Type: "config", Paths: paths, Settings: a.SettingLines(), Providers: a.ProviderLines(ctx),
+		Graders:  a.GraderLines(),
 		Filters:  append([]runs.SavedFilter{}, a.Settings.File.Filters...),
 		Warnings: append([]string{}, a.Settings.Warnings...),
 	}
@@ -110,6 +112,13 @@ func printConfig(a *cli.App, c configLine) error {
 	fmt.Fprintln(w, "\nPROVIDERS")
 	for _, p := range c.Providers {
 		fmt.Fprintf(w, "  %s\t%s\n", cli.SafeText(p.Name), cli.SafeText(p.Text))
+	}
+	if len(c.Graders) > 0 {
+		fmt.Fprintln(w, "\nGRADERS")
+	}
+	for _, g := range c.Graders {
+		command, text := cli.SafeText(strings.Join(g.Command, " ")), cli.SafeText(g.Text)
+		fmt.Fprintf(w, "  %s\t%s\tat most %s\t%s\n", cli.SafeText(g.Name), command, cli.SafeText(g.Timeout), text)
 	}
 	if len(c.Filters) > 0 {
 		fmt.Fprintln(w, "\nFILTERS")

@@ -89,7 +89,7 @@ func checkTerminal(a *cli.App, report reporter) {
 		theme.HasUTF8(os.Getenv), theme.WantsNoColor(os.Getenv))
 }
 
-// checkPrograms looks for optional programs.
+// checkPrograms looks for optional programs and those that the configuration names.
 func checkPrograms(a *cli.App, ctx context.Context, report reporter) {
 	if path, err := exec.LookPath("temporal"); err == nil {
 		report("temporal", cluster.OK, "%s", path)
@@ -99,6 +99,9 @@ func checkPrograms(a *cli.App, ctx context.Context, report reporter) {
 	for _, in := range cli.Installed(ctx, a.AgentRunner()) {
 		c := cli.AgentCheck(in)
 		report(c.Name, c.State, "%s", c.Text)
+	}
+	for _, g := range a.GraderLines() {
+		report("grader", cluster.ErrorUnless(g.OK), "%s: %s", g.Name, g.Text)
 	}
 }
 

@@ -48,6 +48,31 @@ func (a *App) graders() map[string]grade.Program {
 	return all
 }
 
+// GraderLine is a program that grades answers in the output of acescope config.
+type GraderLine struct {
+	Name    string   `json:"name"`
+	Command []string `json:"command"`
+	Dir     string   `json:"dir"`
+	Timeout string   `json:"timeout"`
+	OK      bool     `json:"ok"`
+	Text    string   `json:"text"`
+}
+
+// GraderLines returns the programs of the configuration that grade answers, and where this machine has them.
+func (a *App) GraderLines() []GraderLine {
+	list, programs := []GraderLine{}, a.graders()
+	for _, g := range a.Settings.File.Graders {
+		p := programs[g.Name]
+		l := GraderLine{Name: g.Name, Command: g.Command, Dir: p.Dir, Timeout: g.Timeout}
+		path, err := p.Path()
+		if l.OK, l.Text = err == nil, path; err != nil {
+			l.Text = OneLine(err) + "; correct the command of [graders." + g.Name + "]"
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
 // Prices returns the prices that come with acescope, overridden by those of the configuration.
 func Prices(f conffile.File) *price.Prices {
 	var own []price.Price
