@@ -341,19 +341,21 @@ type BulletTag struct {
 }
 
 // ReflectorResult is the result of [ActivityReflector]. Correct is nil without a label. Score is the partial
-// credit from 0 to 1, nil unless the task names a grader; an answer is correct if it is 1.
+// credit from 0 to 1, nil unless the task names a grader; an answer is correct if it is 1. GradeReason is a line of the
+// grader [GraderJudge] that gives the reason for the verdict, "" if it was not asked.
 // Findings is the provider's own data for its curator.
 type ReflectorResult struct {
-	Insights   string          `json:"insights"`
-	BulletTags []BulletTag     `json:"bullet_tags,omitempty"`
-	Correct    *bool           `json:"correct,omitempty"`
-	Score      *float64        `json:"score,omitempty"`
-	Findings   json.RawMessage `json:"findings,omitempty"`
-	Usage      *Usage          `json:"usage,omitempty"`
-	Calls      *CallLog        `json:"model_calls,omitempty"`
-	Parsed     *ParseReport    `json:"verdict,omitempty"`
-	Served     *Served         `json:"served,omitempty"`
-	Time       *StepTime       `json:"time,omitempty"`
+	Insights    string          `json:"insights"`
+	BulletTags  []BulletTag     `json:"bullet_tags,omitempty"`
+	Correct     *bool           `json:"correct,omitempty"`
+	Score       *float64        `json:"score,omitempty"`
+	GradeReason string          `json:"grade_reason,omitempty"`
+	Findings    json.RawMessage `json:"findings,omitempty"`
+	Usage       *Usage          `json:"usage,omitempty"`
+	Calls       *CallLog        `json:"model_calls,omitempty"`
+	Parsed      *ParseReport    `json:"verdict,omitempty"`
+	Served      *Served         `json:"served,omitempty"`
+	Time        *StepTime       `json:"time,omitempty"`
 }
 
 // CuratorInput is the input of [ActivityCurator].

@@ -87,8 +87,9 @@ type EvalItem struct {
 	Label   *string `json:"label,omitempty"`
 	Correct *bool   `json:"correct,omitempty"` // nil without a label
 	// Score is from 0 to 1; nil unless the input names a grader.
-	Score *float64 `json:"score,omitempty"`
-	Plan  string   `json:"plan,omitempty"`
+	Score       *float64 `json:"score,omitempty"`
+	GradeReason string   `json:"grade_reason,omitempty"` // see ReflectorResult
+	Plan        string   `json:"plan,omitempty"`
 	// BulletIDs are the bullets that the generator cited; it was shown the whole playbook.
 	BulletIDs  []string     `json:"bullet_ids,omitempty"`
 	ToolCalls  []Invocation `json:"tool_calls,omitempty"`

@@ -21,16 +21,17 @@ const (
 
 // Pass is a further answer to a task, and the reflection on it. Number counts the passes of its kind from 1.
 type Pass struct {
-	Kind       PassKind    `json:"kind"`
-	Number     int         `json:"number"`
-	Plan       string      `json:"plan,omitempty"`
-	Answer     string      `json:"answer,omitempty"`
-	Correct    *bool       `json:"correct,omitempty"` // nil until it is graded
-	Score      *float64    `json:"score,omitempty"`
-	BulletIDs  []string    `json:"bullet_ids,omitempty"`
-	Insights   string      `json:"insights,omitempty"` // "" without a reflection
-	BulletTags []BulletTag `json:"bullet_tags,omitempty"`
-	Usage      Usage       `json:"usage"`
+	Kind        PassKind    `json:"kind"`
+	Number      int         `json:"number"`
+	Plan        string      `json:"plan,omitempty"`
+	Answer      string      `json:"answer,omitempty"`
+	Correct     *bool       `json:"correct,omitempty"` // nil until it is graded
+	Score       *float64    `json:"score,omitempty"`
+	GradeReason string      `json:"grade_reason,omitempty"` // see ReflectorResult
+	BulletIDs   []string    `json:"bullet_ids,omitempty"`
+	Insights    string      `json:"insights,omitempty"` // "" without a reflection
+	BulletTags  []BulletTag `json:"bullet_tags,omitempty"`
+	Usage       Usage       `json:"usage"`
 }
 
 // Name says which answer it is.
@@ -44,12 +45,16 @@ func (p *Pass) Name() string {
 	return "learned from"
 }
 
-// Graded returns the answer with its verdict.
+// Graded returns the answer with its verdict and the reason for it.
 func (p *Pass) Graded() string {
 	if p.Correct == nil {
 		return p.Answer
 	}
-	return p.Answer + "  (" + string(VerdictOf(true, p.Correct)) + ")"
+	verdict := string(VerdictOf(true, p.Correct))
+	if p.GradeReason != "" {
+		verdict += ": " + p.GradeReason
+	}
+	return p.Answer + "  (" + verdict + ")"
 }
 
 // ReflectWhen says when the reflector asks its provider. Otherwise it only grades the answer.
@@ -98,7 +103,8 @@ func (s *State) Latest() Pass {
 	if p := s.Passes.last(); p != nil {
 		return *p
 	}
-	return Pass{Answer: s.Answer, Correct: s.Correct, Score: s.Score, BulletIDs: s.BulletIDs, Insights: s.Insights}
+	return Pass{Answer: s.Answer, Correct: s.Correct, Score: s.Score, GradeReason: s.GradeReason,
+		BulletIDs: s.BulletIDs, Insights: s.Insights}
 }
 
 // Playbook returns the version that the current step reads.
@@ -217,6 +223,7 @@ func (s *State) recordPass(result any, usage *Usage) bool {
 	case *ReflectorResult:
 		p.Correct = r.Correct
 		p.Score = r.Score
+		p.GradeReason = r.GradeReason
 		p.Insights = r.Insights
 		p.BulletTags = r.BulletTags
 	default:

@@ -70,6 +70,7 @@ type State struct {
 	Answer          string
 	Correct         *bool
 	Score           *float64
+	GradeReason     string // see ReflectorResult
 	Passes          Passes // further answers
 	DeltaAnswer            // Operations are the curator's proposals with their latest outcome
 	PlaybookSeq     int    // of PlaybookAfter in its branch
@@ -271,6 +272,7 @@ func (s *State) recordFirst(result any) {
 		s.BulletTags = r.BulletTags
 		s.Correct = r.Correct
 		s.Score = r.Score
+		s.GradeReason = r.GradeReason
 	case *CuratorResult:
 		s.Rationale = r.Rationale
 		s.FollowUpActions = r.FollowUpActions
@@ -493,7 +495,8 @@ type PhaseAnswer struct {
 	Steps           []StepState `json:"steps"`
 	Answer          string      `json:"answer,omitempty"`
 	Correct         *bool       `json:"correct,omitempty"`
-	Score           *float64    `json:"score,omitempty"` // see ReflectorResult
+	Score           *float64    `json:"score,omitempty"`        // see ReflectorResult
+	GradeReason     string      `json:"grade_reason,omitempty"` // see ReflectorResult
 	Usage           Usage       `json:"usage"`
 	Failure         *Failure    `json:"failure,omitempty"`
 	Stopped         string      `json:"stopped,omitempty"` // see TaskResult
@@ -553,7 +556,8 @@ func (s *State) CurrentPhase() PhaseAnswer {
 	return PhaseAnswer{
 		Phase: s.Phase, Status: s.Reported, Verdict: s.Verdict(), CancelRequested: s.CancelRequested,
 		Steps: s.expectedSteps(), Answer: s.Answer, Correct: s.Correct, Score: s.Score,
-		Usage: s.Usage, Failure: s.Failure, Stopped: s.Stopped, Passes: s.Passes, Unread: s.Unread,
+		GradeReason: s.GradeReason, Usage: s.Usage, Failure: s.Failure, Stopped: s.Stopped, Passes: s.Passes,
+		Unread: s.Unread,
 	}
 }
 

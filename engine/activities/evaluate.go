@@ -192,7 +192,7 @@ func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, j j
 	}
 	graded := ace.ReflectorInput{Task: about, Prompt: s.prompt, Answer: item.Answer, Label: t.Label,
 		Grader: in.Grader}
-	used, err := a.gradeOutside(ctx, &graded)
+	reason, used, err := a.gradeOutside(ctx, &graded)
 	item.Usage = sum(item.Usage, used)
 	if err == nil {
 		item.Correct, item.Score, err = grade.Verdict(graded)
@@ -200,6 +200,7 @@ func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, j j
 	if err != nil {
 		return item, err
 	}
+	item.GradeReason = reason
 	item.Plan = ace.Cut(g.Plan, maxPlan)
 	item.BulletIDs = g.BulletIDs
 	for _, call := range tools.list() {

@@ -14,57 +14,61 @@ import (
 )
 
 // gradeOutside asks the grader of an answer if it is a model or a program, and sets the verdict of the input.
-// It returns the usage, which it takes from the budget of the input; nil if there was no request.
-func (a *Activities) gradeOutside(ctx context.Context, in *ace.ReflectorInput) (used *ace.Usage, err error) {
+// It returns the reason that a model gave, and the usage, which it takes from the budget of the input; nil if there was
+// no request.
+func (a *Activities) gradeOutside(
+	ctx context.Context, in *ace.ReflectorInput,
+) (reason string, used *ace.Usage, err error) {
 	program, isProgram := grade.ProgramOf(in.Grader)
 	if in.Label == nil || in.Correct != nil || !isProgram && in.Grader != grade.Judge {
-		return nil, nil
+		return "", nil, nil
 	}
 	var score float64
 	if isProgram {
 		score, err = a.runGrader(ctx, program, *in)
 	} else {
-		score, used, err = a.judge(ctx, *in)
+		score, reason, used, err = a.judge(ctx, *in)
 	}
 	if err != nil {
-		return used, err
+		return "", used, err
 	}
 	if used != nil {
 		in.Task.Budget = in.Task.Budget.Less(*used)
 	}
 	in.Score = &score
 	in.Correct = new(score == 1)
-	return used, nil
+	return reason, used, nil
 }
 
 // judge asks the model of the step whether the answer means the same as the label. It does not ask if they
-// are equal.
+// are equal. The reason is one line, without secrets.
 func (a *Activities) judge(
 	ctx context.Context, in ace.ReflectorInput,
-) (score float64, used *ace.Usage, err error) {
+) (score float64, reason string, used *ace.Usage, err error) {
 	if model.SameAnswer(in.Answer, *in.Label) {
-		return 1, nil, nil
+		return 1, "", nil, nil
 	}
 	p, err := a.provider(in.Task.Provider)
 	if err != nil {
-		return 0, nil, err
+		return 0, "", nil, err
 	}
-	j, ok := p.(model.Judge)
+	asked, ok := p.(model.Judge)
 	if !ok {
-		return 0, nil, model.Errorf(model.BadRequest,
+		return 0, "", nil, model.Errorf(model.BadRequest,
 			"the grader judge asks the model of the reflector, but %s asks no model", in.Task.Provider)
 	}
-	correct, u, err := j.Judge(ctx, in)
-	if correct {
+	j, u, err := asked.Judge(ctx, in)
+	if j.Correct {
 		score = 1
 	}
-	return score, &u, err
+	line := strings.Join(strings.Fields(j.Reason), " ")
+	return score, ace.Cut(a.secrets.String(line), maxReason), &u, err
 }
 
-// Bounds of each output of a grader, and of the line that its error quotes, in bytes.
+// Bounds of each output of a grader, and of the line that is quoted from it, in bytes.
 const (
-	maxGraded      = 64 << 10
-	maxGraderError = 200
+	maxGraded = 64 << 10
+	maxReason = 200
 )
 
 // runGrader runs a program of this machine that grades.
@@ -97,7 +101,7 @@ func (a *Activities) runGrader(ctx context.Context, name string, in ace.Reflecto
 		err = fmt.Errorf("it was ended by the signal %q", exit.Signal)
 	case exit.Code != 0:
 		text := strings.TrimSpace(a.secrets.String(stderr.String()))
-		last := ace.Cut(text[strings.LastIndexByte(text, '\n')+1:], maxGraderError)
+		last := ace.Cut(text[strings.LastIndexByte(text, '\n')+1:], maxReason)
 		why := fmt.Sprintf("it ended with exit code %d: %s", exit.Code, last)
 		err = errors.New(strings.TrimRight(why, ": "))
 	default:

@@ -22,6 +22,7 @@ import (
 )
 
 // judging is a provider whose model judges by a map of answers to verdicts. Its reflector returns its input.
+// Its reason has two lines, a secret and more than maxReason bytes.
 type judging struct {
 	counting
 	verdicts map[string]bool
@@ -31,17 +32,19 @@ type judging struct {
 
 func (j *judging) Name() string { return "judging" }
 
-func (j *judging) Judge(_ context.Context, in ace.ReflectorInput) (correct bool, used ace.Usage, err error) {
+func (j *judging) Judge(_ context.Context, in ace.ReflectorInput) (got model.Judgment, used ace.Usage, err error) {
+	got.Reason = "the same\ncity as secret-of-the-house " + strings.Repeat("*", maxReason)
 	used = ace.Usage{InputTokens: 100}
 	if why := in.Task.Budget.Spent(ace.Usage{}); why != "" {
-		return false, ace.Usage{}, model.Errorf(model.BudgetSpent, "%s", why)
+		return got, ace.Usage{}, model.Errorf(model.BudgetSpent, "%s", why)
 	}
 	j.judged = append(j.judged, in.Prompt+"|"+in.Answer+"|"+*in.Label+"|"+in.Task.Model)
 	correct, ok := j.verdicts[*in.Label]
+	got.Correct = correct
 	if !ok {
-		return false, used, model.Errorf(model.BadAnswer, "no verdict on %q", *in.Label)
+		return got, used, model.Errorf(model.BadAnswer, "no verdict on %q", *in.Label)
 	}
-	return correct, used, nil
+	return got, used, nil
 }
 
 func (j *judging) Reflect(
@@ -72,7 +75,8 @@ func TestJudgedReflection(t *testing.T) {
 			ace.Usage{InputTokens: 100, OutputTokens: 7}, 900},
 	} {
 		j := &judging{verdicts: map[string]bool{"Paris": c.correct}}
-		a := &Activities{secrets: redact.New(), Providers: []model.Provider{j}, NoCallRecords: true}
+		secrets := redact.New(redact.Environ([]string{"HOUSE_KEY=secret-of-the-house"})...)
+		a := &Activities{secrets: secrets, Providers: []model.Provider{j}, NoCallRecords: true}
 		var s testsuite.WorkflowTestSuite
 		e := s.NewTestActivityEnvironment()
 		e.RegisterActivityWithOptions(a.reflector, activity.RegisterOptions{Name: ace.ActivityReflector})
@@ -85,6 +89,10 @@ func TestJudgedReflection(t *testing.T) {
 		}
 		if err != nil || *r.Correct != c.correct || (*r.Score == 1) != c.correct || *r.Usage != c.used {
 			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+		because, ok := strings.CutPrefix(r.GradeReason, "the same city as ")
+		if ok != (len(j.judged) > 0) || strings.Contains(because, "secret") || len(r.GradeReason) > maxReason+len("…") {
+			t.Errorf("%s: the reason is %q", name, r.GradeReason)
 		}
 		got := j.got
 		if c.left == 0 && got.Answer == "" {

@@ -63,7 +63,7 @@ func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (r ac
 	r.Time, r.Calls, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
 		in.Prompt = s.prompt
 		in.Task = s.task
-		graded, err := a.gradeOutside(ctx, &in)
+		reason, graded, err := a.gradeOutside(ctx, &in)
 		graded = sum(s.earlier, graded)
 		if err != nil {
 			return err
@@ -76,6 +76,7 @@ func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (r ac
 		if in.Reflect == ace.ReflectNever || in.Reflect == ace.ReflectWrong && in.Correct != nil && *in.Correct {
 			r.Correct = in.Correct
 			r.Score = in.Score
+			r.GradeReason = reason
 			r.Usage = graded
 			return nil
 		}
@@ -86,6 +87,7 @@ func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (r ac
 			r.Correct = in.Correct
 			r.Score = in.Score
 		}
+		r.GradeReason = reason
 		r.Usage = sum(graded, r.Usage)
 		return err
 	})

@@ -73,6 +73,7 @@ func (f *taskFold) values() []value {
 	if s.Correct != nil {
 		l.put("correct", strconv.FormatBool(*s.Correct))
 	}
+	l.put("grade_reason", s.GradeReason)
 	l.passes(s)
 	if s.Failure != nil {
 		l.put("failure", strings.TrimPrefix(s.Failure.Type+": "+s.Failure.Message, ": "))
@@ -95,6 +96,7 @@ func (l *valueList) passes(s *ace.State) {
 		if again.Correct != nil {
 			l.put(at+"correct", strconv.FormatBool(*again.Correct))
 		}
+		l.put(at+"grade_reason", again.GradeReason)
 		l.put(at+"insights", again.Insights)
 		for _, t := range again.BulletTags {
 			l.put(at+"tags."+t.ID, t.Tag)

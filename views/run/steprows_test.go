@@ -47,6 +47,24 @@ func TestServedSteps(t *testing.T) {
 	}
 }
 
+// The reason for a verdict is a row of its own, without control characters.
+func TestVerdictReason(t *testing.T) {
+	d := &histories.Detail{}
+	d.Input.Label = new("sixteen")
+	d.Phase.Answer, d.Phase.Correct, d.Phase.GradeReason = "16", new(true), "16 is \x1b[31msixteen"
+	d.Phase.Passes = ace.Passes{{Kind: ace.PassAfter, Answer: "15", Correct: new(false), GradeReason: "one\x1b[2J less"}}
+	l := line{S: theme.New(true, true), Width: 120, Now: time.Now(), Loc: time.UTC}
+	var drawn strings.Builder
+	for _, r := range listRows(d, nil, nil, nil) {
+		drawn.WriteString(ansi.Strip(l.draw(r, l.Width, widget.RowPlain)) + "\n")
+	}
+	for _, want := range []string{"reason         16 is ", "15  (wrong: one less)"} {
+		if got := drawn.String(); !strings.Contains(got, want) || strings.Contains(got, "\x1b") {
+			t.Errorf("no %q in\n%q", want, got)
+		}
+	}
+}
+
 func TestParseText(t *testing.T) {
 	for want, v := range map[string]ace.ParseReport{
 		"in the requested format":             {Parse: ace.ParseClean, Attempts: 1},

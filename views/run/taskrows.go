@@ -35,6 +35,7 @@ func taskRows(b *lister, d *histories.Detail) {
 	if d.Input.Label != nil {
 		b.add("expected", 0, expectedRow{answerRow{textRow{"expected answer", *d.Input.Label, 1}, d}})
 	}
+	b.text("reason", 0, textRow{"reason", d.Phase.GradeReason, phaseEvent(d, ace.PhaseReflector)})
 	for i := range d.Phase.Passes {
 		again := &d.Phase.Passes[i]
 		b.text("again", i, textRow{"answer, " + again.Name(), again.Graded(), generator})
@@ -106,6 +107,9 @@ func (r answerRow) Draw(l *line) {
 func (r answerRow) Inspect(w *inspection) {
 	remark, ink := verdictRemark(r.d, w.S)
 	w.Say(ink, " "+cmp.Or(remark, "not graded"))
+	if reason := r.d.Phase.GradeReason; reason != "" {
+		w.Prose(" ", w.S.Muted, reason)
+	}
 	w.Section("Answer", "")
 	w.Prose(" ", w.S.Text, r.d.Phase.Answer)
 	if r.d.Input.Label != nil {

@@ -66,7 +66,13 @@ type Sender interface {
 type Judge interface {
 	// Judge reads the prompt, the answer and the label of the input, which has one. It also returns the usage
 	// with an error.
-	Judge(ctx context.Context, in ace.ReflectorInput) (correct bool, used ace.Usage, err error)
+	Judge(ctx context.Context, in ace.ReflectorInput) (Judgment, ace.Usage, error)
+}
+
+// Judgment is the verdict of a [Judge] and its reason, which is text of any length from the model, or "".
+type Judgment struct {
+	Correct bool
+	Reason  string
 }
 
 // Embedder is a [Provider] with vectors of texts, whose cosine says how similar two texts are.

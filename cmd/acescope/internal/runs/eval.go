@@ -255,6 +255,7 @@ func (p *evalPage) item(number int) error {
 			verdict = map[bool]string{true: string(ace.Correct), false: string(ace.Wrong)}[*item.Correct]
 		}
 		page.text("answer", item.Answer+" ("+verdict+")")
+		page.text("reason", item.GradeReason)
 		if item.Label != nil {
 			page.text("expected", *item.Label)
 		}

@@ -328,6 +328,7 @@ func (p *page) task(d *histories.Detail) {
 		answer += fmt.Sprintf("  score %.3f by %s", *s, d.Input.Grader)
 	}
 	p.text("answer", answer)
+	p.text("reason", d.Phase.GradeReason)
 	if d.Input.Label != nil {
 		p.text("expected", *d.Input.Label)
 	}

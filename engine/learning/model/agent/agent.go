@@ -56,7 +56,7 @@ type provider struct {
 }
 
 // Judge implements [model.Judge].
-func (p *provider) Judge(ctx context.Context, in ace.ReflectorInput) (bool, ace.Usage, error) {
+func (p *provider) Judge(ctx context.Context, in ace.ReflectorInput) (model.Judgment, ace.Usage, error) {
 	return p.Provider.(model.Judge).Judge(ctx, in)
 }
 

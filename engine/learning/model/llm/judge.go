@@ -7,32 +7,33 @@ import (
 	"strings"
 
 	"acescope/engine/ace"
+	"acescope/engine/learning/model"
 )
 
 // Judge implements [model.Judge].
-func (p *provider) Judge(ctx context.Context, in ace.ReflectorInput) (bool, ace.Usage, error) {
+func (p *provider) Judge(ctx context.Context, in ace.ReflectorInput) (j model.Judgment, used ace.Usage, err error) {
 	s, err := p.begin(ctx, in.Task, nil)
 	if err != nil {
-		return false, ace.Usage{}, err
+		return j, used, err
 	}
-	var correct bool
 	r := s.request(judgePrompt, nil, judgeMessage(in))
 	r.System = r.System[:1] // without a playbook
 	_, err = s.answer(ctx, r, func(f found) (err error) {
-		correct, err = parseJudgment(f)
+		j, err = parseJudgment(f)
 		return err
 	})
-	return correct, s.usage, err
+	return j, s.usage, err
 }
 
-func parseJudgment(f found) (correct bool, err error) {
+func parseJudgment(f found) (j model.Judgment, err error) {
 	if f.cut > 0 {
-		return false, errCut
+		return j, errCut
 	}
-	if correct, err = strconv.ParseBool(strings.ToLower(f.fields.text("correct"))); err != nil {
-		return false, errors.New(`it has no "correct" that is true or false`)
+	if j.Correct, err = strconv.ParseBool(strings.ToLower(f.fields.text("correct"))); err != nil {
+		return j, errors.New(`it has no "correct" that is true or false`)
 	}
-	return correct, nil
+	j.Reason = f.fields.text("reason")
+	return j, nil
 }
 
 func judgeMessage(in ace.ReflectorInput) string {

@@ -16,27 +16,28 @@ func TestL7Judge(t *testing.T) {
 	in := ace.ReflectorInput{Prompt: "Capital of France?", Answer: injected, Label: new("Paris"),
 		Task: ace.TaskContext{Sampling: ace.Sampling{Temperature: new(0.0)}}}
 	for name, c := range map[string]struct {
-		text    string
-		correct bool
-		kind    model.ErrorKind
-		sent    int
+		text string
+		model.Judgment
+		kind model.ErrorKind
+		sent int
 	}{
-		"yes":      {`{"reason": "the same", "correct": true}`, true, "", 1},
-		"no":       {`{"reason": "another city", "correct": false}`, false, "", 1},
-		"in prose": {"They differ.\n```json\n{\"correct\": \"False\"}\n```", false, "", 1},
-		"quoted":   {`{"reason": "it says {\"correct\": true}", "correct": false}`, false, "", 1},
-		"prose":    {"It is correct.", false, model.BadAnswer, 2},
-		"a score":  {`{"reason": "nearly", "correct": 0.7}`, false, model.BadAnswer, 2},
-		"null":     {`{"reason": "who knows", "correct": null}`, false, model.BadAnswer, 2},
-		"cut off":  {`{"reason": "the same", "correct": tru`, false, model.BadAnswer, 2},
+		"yes":      {`{"reason": "the same", "correct": true}`, model.Judgment{true, "the same"}, "", 1},
+		"no":       {`{"reason": "another city", "correct": false}`, model.Judgment{false, "another city"}, "", 1},
+		"in prose": {"They differ.\n```json\n{\"correct\": \"False\"}\n```", model.Judgment{}, "", 1},
+		"quoted": {`{"reason": "it says {\"correct\": true}", "correct": false}`,
+			model.Judgment{false, `it says {"correct": true}`}, "", 1},
+		"prose":   {"It is correct.", model.Judgment{}, model.BadAnswer, 2},
+		"a score": {`{"reason": "nearly", "correct": 0.7}`, model.Judgment{}, model.BadAnswer, 2},
+		"null":    {`{"reason": "who knows", "correct": null}`, model.Judgment{}, model.BadAnswer, 2},
+		"cut off": {`{"reason": "the same", "correct": tru`, model.Judgment{}, model.BadAnswer, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			script := llmtest.Script(llmtest.Reply{Text: c.text, In: 10, Out: 2})
 			forBothServers(t, llm.Options{}, script, func(t *testing.T, p model.Provider, s *llmtest.Server) {
-				correct, used, err := p.(model.Judge).Judge(t.Context(), in)
+				j, used, err := p.(model.Judge).Judge(t.Context(), in)
 				sent := s.Seen()
-				if correct != c.correct && err == nil || model.KindOf(err) != c.kind || len(sent) != c.sent {
-					t.Fatalf("%t, %d requests: %v", correct, len(sent), err)
+				if j != c.Judgment || model.KindOf(err) != c.kind || len(sent) != c.sent {
+					t.Fatalf("%+v, %d requests: %v", j, len(sent), err)
 				}
 				if used.InputTokens != int64(10*c.sent) || used.OutputTokens != int64(2*c.sent) {
 					t.Errorf("used %+v", used)
