@@ -95,6 +95,7 @@ func groups(a *cli.App) []group {
 		}}, {"What was learned, and what it cost", []*cobra.Command{
 			learning.ExperimentCommand(a),
 			runs.EvalCommand(a),
+			learning.GateCommand(a),
 			learning.PlaybookCommand(a),
 			learning.ImportCommand(a),
 			runs.DatasetCommand(a),

@@ -185,7 +185,7 @@ func TestVerifyNamesDivergences(t *testing.T) {
 	if seen != len(divergences) {
 		t.Errorf("%d verdicts: %s", seen, out)
 	}
-	var suites history.JunitSuites
+	var suites cli.JUnitSuites
 	data, err := os.ReadFile(report)
 	if err != nil || xml.Unmarshal(data, &suites) != nil || len(suites.Suites) != 1 {
 		t.Fatalf("%v: %s", err, data)

@@ -29,9 +29,9 @@ type Version struct {
 type Grid struct {
 	Input    ace.ExperimentInput
 	Progress ace.ExperimentProgress
+	Status   ace.Status // of the experiment
 	Versions []Version
 	Rows     []Row
-	closed   bool
 }
 
 // Mark is what a version made of an item.
@@ -111,7 +111,7 @@ func newGrid(runs [][]*historypb.HistoryEvent) (*Grid, error) {
 	}
 	g.Input = state.Input
 	g.Progress = state.Progress
-	g.closed = state.ClosedAs != ""
+	g.Status = state.Status()
 	return g, nil
 }
 

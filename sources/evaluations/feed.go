@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"acescope/engine/learning/ablation"
+	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
 	"acescope/sources/cluster"
 	"acescope/sources/feed"
@@ -29,7 +30,7 @@ type Evaluated struct {
 func NewFeed(link *cluster.Link) *feed.Feed[string, *Evaluated] {
 	return feed.New(link.Wake, func(ctx context.Context, workflowID string, publish func(*Evaluated)) {
 		r := reader{link: link, workflowID: workflowID}
-		for workflowID != "" && (r.grid == nil || !r.grid.closed) {
+		for workflowID != "" && (r.grid == nil || r.grid.Status == ace.Running) {
 			e := r.read(ctx)
 			if ctx.Err() != nil {
 				return
@@ -58,7 +59,7 @@ func (r *reader) read(ctx context.Context) *Evaluated {
 		g, err = newGrid(chain.Runs)
 	}
 	if err == nil {
-		if r.grid != nil && g.answers() == r.grid.answers() && !g.closed {
+		if r.grid != nil && g.answers() == r.grid.answers() && g.Status == ace.Running {
 			return nil
 		}
 		err = g.load(ctx, r.link.Artifact, r.grid)

@@ -52,7 +52,7 @@ func Imported(books *playbook.Store, branch, data string) (*Grid, []string, erro
 	most := slices.MaxFunc(append([]string{""}, names...), func(a, b string) int {
 		return cmp.Compare(len(byData[a]), len(byData[b]))
 	})
-	g := &Grid{Versions: byData[cmp.Or(data, most)], closed: true}
+	g := &Grid{Versions: byData[cmp.Or(data, most)], Status: ace.Completed}
 	g.Input.ExperimentID = branch
 	g.Rows = Rows(g.Versions)
 	return g, names, nil

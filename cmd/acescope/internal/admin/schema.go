@@ -100,6 +100,7 @@ var Outputs = []output{
 	{"experiment show", slices.Concat(typed[learning.ExperimentSeries]("experiment_series"),
 		typed[learning.TaskLine]("experiment_task"), typed[learning.GroupLine]("experiment_group"))},
 	{"experiment report", typed[learning.ReportLine]("experiment_report")},
+	{"gate", typed[learning.GateLine]("gate")},
 	{"experiment compare", slices.Concat(typed[learning.ComparisonLine]("comparison"),
 		typed[learning.FlipLine]("flip"), typed[learning.GroupComparisonLine]("group_comparison"))},
 	{"diff", slices.Concat(typed[history.RunDiffLine]("run_diff"), typed[history.PairLine]("pair"),
