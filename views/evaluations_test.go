@@ -50,6 +50,42 @@ func evaluated(items, versions int) *snapshot {
 	return snap
 }
 
+// partlyCorrect returns evaluations whose grader gives partial credit. Nothing of the first version has a score.
+func partlyCorrect() *snapshot {
+	snap := evaluated(40, 3)
+	g := snap.Evaluated.Grid
+	g.Input.Grader = ace.GraderTags
+	g.Versions[0].Correct, g.Versions[0].Accuracy = 0, 0
+	for v := range g.Versions {
+		version := &g.Versions[v]
+		for i := range version.Items {
+			item := &version.Items[i]
+			if v == 0 {
+				item.Correct = new(false)
+			}
+			score := 0.25 * float64(v)
+			if *item.Correct {
+				score = 1
+			}
+			item.Score = &score
+			version.Score = ace.AddScores(version.Score, score)
+		}
+	}
+	g.Rows = evaluations.Rows(g.Versions)
+	return snap
+}
+
+// An exact grader with scores, as numeric:TOLERANCE has them, shows none of them.
+func TestExactGraderWithoutScore(t *testing.T) {
+	snap := partlyCorrect()
+	snap.Evaluated.Grid.Input.Grader = "choice"
+	sc := newScreen(t, snap, plainLook, 200, 50)
+	sc.press("5", "i", "enter")
+	if drawn := sc.plain(); !strings.Contains(drawn, "verdict") || strings.Contains(drawn, "score") {
+		t.Errorf("scores of an exact grader are shown:\n%s", drawn)
+	}
+}
+
 // recordRef is a record of requests to a model.
 var recordRef = ace.Ref{SHA256: strings.Repeat("ab", 32), Size: 2100, MediaType: ace.CallsMediaType}
 
@@ -113,6 +149,7 @@ func TestEvaluationScreens(t *testing.T) {
 		"grid":     {func() *snapshot { return evaluated(40, 12) }, []string{"5", "i", "h", "j"}},
 		"answers":  {func() *snapshot { return evaluated(40, 3) }, []string{"5", "i", "enter"}},
 		"requests": {func() *snapshot { return recorded(evaluated(40, 3)) }, []string{"5", "i", "enter", "o"}},
+		"score":    {partlyCorrect, []string{"5", "i", "h", "h", "enter"}},
 		"effects":  {ablated, []string{"5", "b"}},
 		"other":    {three, append([]string{":"}, append(letters("evaluations"), "enter")...)},
 	} {

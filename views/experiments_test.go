@@ -111,6 +111,16 @@ func TestExperimentScreens(t *testing.T) {
 	}
 }
 
+// A grader with partial credit has a mean score, also if it is 0.
+func TestExperimentWithScores(t *testing.T) {
+	s := learnt("tagged", "finer", 40, 6, 0.002)
+	s.Input.Grader = ace.GraderTags
+	s.Progress.Eval[1].Score = 17
+	sc := newScreen(t, listed(s), plainLook, 120, 40)
+	sc.press("5")
+	golden.RequireEqual(t, sc.plain())
+}
+
 func TestPlainExperimentScreens(t *testing.T) {
 	for name, c := range map[string]struct {
 		snap   *snapshot

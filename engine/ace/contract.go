@@ -140,6 +140,12 @@ const Revision = 2
 // GraderJudge is the [TaskInput.Grader] that asks the model of the reflector.
 const GraderJudge = "judge"
 
+// Graders with partial credit: [TaskInput.Grader] is GraderTags, or begins with GraderProgram.
+const (
+	GraderTags    = "tags"
+	GraderProgram = "program:"
+)
+
 // DefaultIdle and maxIdle are the default and the upper bound of [TaskInput.IdleMS].
 const (
 	DefaultIdle = 24 * time.Hour

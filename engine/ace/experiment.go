@@ -83,6 +83,20 @@ func (in *ExperimentInput) SourceDataset() Ref {
 	return in.Dataset
 }
 
+// PartialCredit reports whether the grader gives scores between 0 and 1. Each program is taken for one that does.
+func (in *ExperimentInput) PartialCredit() bool {
+	return in.Grader == GraderTags || strings.HasPrefix(in.Grader, GraderProgram)
+}
+
+// MeanScore returns the mean of the scores of labeled tasks from their sum. It returns nil without labeled tasks, and
+// if the grader gives no partial credit: then it is the accuracy.
+func (in *ExperimentInput) MeanScore(sum float64, labeled int) *float64 {
+	if !in.PartialCredit() || labeled == 0 {
+		return nil
+	}
+	return new(sum / float64(labeled))
+}
+
 // DefaultMaxFailed is the default of [ExperimentInput.MaxFailed].
 const DefaultMaxFailed = 0.5
 

@@ -214,7 +214,8 @@ func (w *watcher) takeExperiment(p ace.ExperimentProgress) {
 		d.Err = fmt.Sprintf("the input of this experiment is not the contract's: %v", w.tasks.Foreign)
 	}
 	p.Status = w.status()
-	d.Experiment = &p
+	d.Experiment, d.ExperimentInput = &p, state.Input
+	d.ExperimentInput.Progress = nil
 	d.Phase.Failure = state.Failure
 }
 

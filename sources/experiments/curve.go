@@ -239,6 +239,16 @@ func (s *Series) Totals() Totals {
 // Interval returns the interval of the accuracy.
 func (t Totals) Interval() stats.Interval { return stats.Wilson(t.Correct, t.Graded) }
 
+// MeanScore returns the mean score of all epochs, see [ace.ExperimentInput.MeanScore].
+func (s *Series) MeanScore() *float64 {
+	sum, labeled := 0.0, 0
+	for _, e := range s.Progress.Epochs {
+		sum += e.Score
+		labeled += e.Labeled()
+	}
+	return s.Input.MeanScore(sum, labeled)
+}
+
 // CostInterval returns the bootstrap interval of [Totals.CostPerCorrect], which may take 10 ms.
 func (s *Series) CostInterval() stats.Interval {
 	return s.perCorrect(func(t *Task) float64 { return t.Cost })

@@ -93,10 +93,12 @@ type Detail struct {
 	ContinuedAs string `json:"-"`
 
 	TaskState
-	Experiment   *ace.ExperimentProgress `json:"experiment,omitempty"` // nil unless the run is an experiment
-	Session      *sessions.State         `json:"session,omitempty"`    // nil unless it is an agent session; the phase is its status
-	BlueprintRun *BlueprintRunState      `json:"run_state,omitempty"`  // nil unless it was started from a blueprint
-	Flow         *flows.View             `json:"flow,omitempty"`       // nil unless it is a run of a flow
+	Experiment *ace.ExperimentProgress `json:"experiment,omitempty"` // nil unless the run is an experiment
+	// ExperimentInput is the input of an experiment, without its progress.
+	ExperimentInput ace.ExperimentInput `json:"-"`
+	Session         *sessions.State     `json:"session,omitempty"`   // nil unless it is an agent session; the phase is its status
+	BlueprintRun    *BlueprintRunState  `json:"run_state,omitempty"` // nil unless it was started from a blueprint
+	Flow            *flows.View         `json:"flow,omitempty"`      // nil unless it is a run of a flow
 
 	Trace
 	Pending []PendingActivity `json:"pending,omitempty"`

@@ -16,6 +16,15 @@ func Accuracy(correct, labeled int, g theme.Glyphs) string {
 	return Quantity(stats.Share(correct, labeled), "rate", g) + InParentheses(interval)
 }
 
+// MeanScore formats what [ace.ExperimentInput.MeanScore] returns, to follow an accuracy: ", mean score 0.750". It is
+// "" for nil.
+func MeanScore(mean *float64) string {
+	if mean == nil {
+		return ""
+	}
+	return ", mean score " + strconv.FormatFloat(*mean, 'f', 3, 64)
+}
+
 // InParentheses returns " (s)", or "" for "".
 func InParentheses(s string) string {
 	if s == "" {

@@ -137,7 +137,7 @@ func (v *answers) write(w *widget.Writer, g *evaluations.Grid, version, index in
 		w.Prose(" expected  ", w.S.Text, *item.Label)
 	}
 	w.Prose(" verdict   ", ink, verdict)
-	if item.Score != nil {
+	if item.Score != nil && g.Input.PartialCredit() {
 		w.Prose(" score     ", w.S.Text, strconv.FormatFloat(*item.Score, 'f', 3, 64))
 	}
 	w.Prose(" plan      ", w.S.Text, item.Plan)

@@ -304,6 +304,9 @@ func (v *gridView) head(g *evaluations.Grid) []string {
 		l.Add(s.Success, "  best")
 	}
 	lines := []string{l.String(s.Text)}
+	if mean := g.Input.MeanScore(version.Score, version.Labeled()); mean != nil {
+		lines = append(lines, s.Text.Paint(text.Fit(strings.TrimPrefix(widget.MeanScore(mean), ","), v.Width, "")))
+	}
 	if at == 0 {
 		return lines
 	}

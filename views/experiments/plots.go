@@ -165,10 +165,12 @@ func facts(w *widget.Writer, x *experiments.Series, cost string) {
 		Add(s.Muted, dot+seriesDuration(x, w)+dot+"a task "+widget.Quantity(t.MeanDurationMS, "ms", g)))
 	recent, graded := x.Recent(experiments.DefaultWindow)
 	w.End(w.Line().Add(s.Muted, " accuracy ").Add(s.Strong, widget.Accuracy(t.Correct, t.Graded, g)).
+		Add(s.Text, widget.MeanScore(x.MeanScore())).
 		Add(s.Text, ", "+lastCount(x)+" "+widget.Accuracy(recent, graded, g)).
 		Add(s.Muted, "  (95% intervals)"))
 	w.End(w.Line().Add(s.Muted, " eval ").Add(s.Strong, evalCell(p.Eval, g)).
-		Add(s.Strong, widget.InParentheses(evalRange(p.Eval, g))).Add(s.Muted, learnedText(p, dot)))
+		Add(s.Strong, widget.InParentheses(evalRange(p.Eval, g))).
+		Add(s.Text, lastEvalScore(x)).Add(s.Muted, learnedText(p, dot)))
 	w.End(w.Line().Add(s.Muted, " playbook ").Add(s.Text, text.Count(int64(p.Bullets))+" bullets").
 		Add(s.Muted, dot+"operations ").Add(s.Added, text.Count(int64(p.Accepted))+" accepted").Add(s.Text, ", ").
 		Add(s.Removed, text.Count(int64(p.Rejected))+" rejected"))
@@ -182,6 +184,16 @@ func facts(w *widget.Writer, x *experiments.Series, cost string) {
 	}
 	w.Say(s.Muted, " "+strings.Join(about, dot))
 	seriesErrors(w, x)
+}
+
+// lastEvalScore shows the mean score of the last evaluation, "" without partial credit.
+func lastEvalScore(x *experiments.Series) string {
+	n := len(x.Progress.Eval)
+	if n == 0 {
+		return ""
+	}
+	last := &x.Progress.Eval[n-1]
+	return widget.MeanScore(x.Input.MeanScore(last.Score, last.Labeled()))
 }
 
 func seriesErrors(w *widget.Writer, x *experiments.Series) {

@@ -67,7 +67,7 @@ func New(name string) (Grader, error) {
 		return exact{}, nil
 	case kind == "choice":
 		return choice{}, nil
-	case kind == "tags":
+	case kind == ace.GraderTags:
 		return tags{}, nil
 	case kind == Judge:
 		return nil, fmt.Errorf("%s: %w", name, ErrOutside)

@@ -36,7 +36,7 @@ var programName = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,39}$`)
 
 // ProgramOf returns the name of the program that a grader is, as in program:NAME.
 func ProgramOf(grader string) (name string, ok bool) {
-	name, ok = strings.CutPrefix(grader, "program:")
+	name, ok = strings.CutPrefix(grader, ace.GraderProgram)
 	return name, ok && programName.MatchString(name)
 }
 

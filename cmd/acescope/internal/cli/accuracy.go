@@ -31,28 +31,30 @@ func Number(f float64) *float64 {
 type EpochLine struct {
 	ace.EpochResult
 	AccuracyLimits
+	MeanScore *float64 `json:"mean_score,omitempty"`
 }
 
 // EvalLine is the result of an evaluation in a JSON line.
 type EvalLine struct {
 	ace.EvalResult
 	AccuracyLimits
+	MeanScore *float64 `json:"mean_score,omitempty"`
 }
 
-// EpochLines adds the intervals of the accuracies. It never returns nil.
-func EpochLines(list []ace.EpochResult) []EpochLine {
+// EpochLines adds the intervals of the accuracies and the mean scores. It never returns nil.
+func EpochLines(in *ace.ExperimentInput, list []ace.EpochResult) []EpochLine {
 	out := make([]EpochLine, len(list))
 	for i, e := range list {
-		out[i] = EpochLine{e, LimitsOf(e.Correct, e.Labeled())}
+		out[i] = EpochLine{e, LimitsOf(e.Correct, e.Labeled()), in.MeanScore(e.Score, e.Labeled())}
 	}
 	return out
 }
 
-// EvalLines adds the intervals of the accuracies. It never returns nil.
-func EvalLines(list []ace.EvalResult) []EvalLine {
+// EvalLines adds the intervals of the accuracies and the mean scores. It never returns nil.
+func EvalLines(in *ace.ExperimentInput, list []ace.EvalResult) []EvalLine {
 	out := make([]EvalLine, len(list))
 	for i, e := range list {
-		out[i] = EvalLine{e, LimitsOf(e.Correct, e.Labeled())}
+		out[i] = EvalLine{e, LimitsOf(e.Correct, e.Labeled()), in.MeanScore(e.Score, e.Labeled())}
 	}
 	return out
 }

@@ -55,7 +55,7 @@ func experimentList(a *cli.App, ctx context.Context) error {
 	}
 	rows := make([]ExperimentRow, len(list))
 	for i, e := range list {
-		rows[i] = experimentRow(e)
+		rows[i] = experimentRow(e, &ace.ExperimentInput{})
 	}
 	_, styles, _ := a.Canvas()
 	g := styles.Glyphs
@@ -184,7 +184,8 @@ func evalLines(l ExperimentSeries, g theme.Glyphs) (lines []string) {
 		case e.Labeled() == 0:
 			evals = append(evals, fmt.Sprintf("%s %d unlabeled tasks", evaluations.When(e.EvalResult), e.Unlabeled))
 		default:
-			evals = append(evals, evaluations.When(e.EvalResult)+" "+widget.Accuracy(e.Correct, e.Labeled(), g))
+			evals = append(evals, evaluations.When(e.EvalResult)+" "+widget.Accuracy(e.Correct, e.Labeled(), g)+
+				widget.MeanScore(e.MeanScore))
 		}
 	}
 	if l.Learned != nil {
@@ -204,7 +205,7 @@ func evalLines(l ExperimentSeries, g theme.Glyphs) (lines []string) {
 // seriesText describes an experiment in a few lines.
 func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []string {
 	l, t := seriesLine(s), s.Totals()
-	rates := "accuracy " + widget.Accuracy(t.Correct, t.Graded, g)
+	rates := "accuracy " + widget.Accuracy(t.Correct, t.Graded, g) + widget.MeanScore(l.MeanScore)
 	if len(s.Tasks) > 0 {
 		correct, graded := s.Recent(experiments.DefaultWindow)
 		rates += fmt.Sprintf(", last %d ", min(len(s.Tasks), experiments.DefaultWindow)) +

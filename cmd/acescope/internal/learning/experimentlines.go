@@ -33,7 +33,8 @@ type ExperimentRow struct {
 	Note       string    `json:"note,omitempty" jsonschema:"says that it has no workflow, only tasks"`
 }
 
-func experimentRow(r experiments.Experiment) ExperimentRow {
+// experimentRow returns the line of an experiment. The input is empty if it is not read.
+func experimentRow(r experiments.Experiment, in *ace.ExperimentInput) ExperimentRow {
 	l := ExperimentRow{
 		Type: "experiment_row", WorkflowID: r.WorkflowID, RunID: r.RunID, DatasetID: r.Dataset, Model: r.Model,
 		Adapter: r.Adapter, Start: r.Start, Close: r.Close, Note: r.Note,
@@ -45,7 +46,8 @@ func experimentRow(r experiments.Experiment) ExperimentRow {
 		l.ExperimentProgress = *r.Progress
 	}
 	l.ExperimentID, l.Status = r.Name(), r.Status
-	l.Epochs, l.Eval = cli.EpochLines(l.ExperimentProgress.Epochs), cli.EvalLines(l.ExperimentProgress.Eval)
+	l.Epochs = cli.EpochLines(in, l.ExperimentProgress.Epochs)
+	l.Eval = cli.EvalLines(in, l.ExperimentProgress.Eval)
 	labeled := 0
 	l.Tasks, l.Correct, labeled = experiments.Answers(&l.ExperimentProgress)
 	l.Failed, _ = l.ExperimentProgress.Failed()
@@ -58,6 +60,7 @@ type ExperimentSeries struct {
 	ExperimentRow
 	Input            ace.ExperimentInput `json:"input"`
 	Learned          *experiments.Paired `json:"learned,omitempty"`
+	MeanScore        *float64            `json:"mean_score,omitempty"`
 	CostPerCorrect   *float64            `json:"cost_per_correct,omitempty"`
 	CostLow          *float64            `json:"cost_per_correct_low,omitempty"`
 	CostHigh         *float64            `json:"cost_per_correct_high,omitempty"`
@@ -77,11 +80,11 @@ func seriesLine(s *experiments.Series) ExperimentSeries {
 		WorkflowID: s.WorkflowID, RunID: s.RunID, Dataset: in.DatasetID, Model: in.Model, Adapter: string(in.Adapter),
 		Status: s.Status, Start: s.Start, Close: s.Close,
 	}
-	row := experimentRow(experiments.Experiment{Run: run, Progress: &s.Progress, Note: s.Note})
+	row := experimentRow(experiments.Experiment{Run: run, Progress: &s.Progress, Note: s.Note}, &in)
 	row.Type = "experiment_series"
 	cost, tokens := s.CostInterval(), s.TokensInterval()
 	return ExperimentSeries{
-		ExperimentRow: row, Input: in, Learned: experiments.Learned(&s.Progress),
+		ExperimentRow: row, Input: in, Learned: experiments.Learned(&s.Progress), MeanScore: s.MeanScore(),
 		CostPerCorrect: cli.Number(t.CostPerCorrect), CostLow: cli.Number(cost.Low), CostHigh: cli.Number(cost.High),
 		TokensPerCorrect: cli.Number(t.TokensPerCorrect), TokensLow: cli.Number(tokens.Low),
 		TokensHigh: cli.Number(tokens.High), MeanTaskMS: cli.Number(t.MeanDurationMS), Dropped: s.Dropped,

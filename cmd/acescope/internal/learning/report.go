@@ -263,8 +263,8 @@ func (r *report) evaluations(g *evaluations.Grid) {
 	for i, v := range g.Versions {
 		row := reportVersion{
 			N: i, When: evaluations.When(v.EvalResult), Playbook: fmt.Sprintf("%.12s", v.Playbook), Correct: v.Correct,
-			Labeled: v.Labeled(), Accuracy: accuracy(v.Correct, v.Labeled(), glyphs), Cost: v.Usage.Cost(),
-			Best: i == best,
+			Labeled: v.Labeled(), Cost: v.Usage.Cost(), Best: i == best,
+			Accuracy: accuracy(v.Correct, v.Labeled(), glyphs) + widget.MeanScore(g.Input.MeanScore(v.Score, v.Labeled())),
 		}
 		if i > 0 {
 			if since := experiments.Between(g.Versions[i-1].EvalResult, v.EvalResult); since != nil {

@@ -176,10 +176,10 @@ func (p *evalPage) versions() {
 		if i > 0 {
 			since = experiments.Between(p.Versions[i-1].EvalResult, v.EvalResult)
 		}
-		line := cli.EvalLine{EvalResult: v.EvalResult, AccuracyLimits: cli.LimitsOf(v.Correct, v.Labeled())}
+		line := cli.EvalLines(&p.Input, []ace.EvalResult{v.EvalResult})[0]
 		p.Line(EvalVersionLine{"eval_version", p.Input.ExperimentID, i, line, i == best, since},
 			"%3d  %-22s %.12s  %d of %d correct%s  %s%s", i, evaluations.When(v.EvalResult), v.Playbook, v.Correct,
-			v.Labeled(), accuracyText(v.Correct, v.Labeled(), v.Score), v.Usage.Cost(), mark)
+			v.Labeled(), accuracyText(&p.Input, v.Correct, v.Labeled(), v.Score), v.Usage.Cost(), mark)
 		if since != nil && !p.JSON {
 			p.Printf("     %s", since.Change())
 		}
@@ -258,6 +258,9 @@ func (p *evalPage) item(number int) error {
 		page.text("reason", item.GradeReason)
 		if item.Label != nil {
 			page.text("expected", *item.Label)
+		}
+		if item.Score != nil && p.Input.PartialCredit() {
+			page.field("score", "%.3f", *item.Score)
 		}
 		page.text("plan", item.Plan)
 		page.text("cited", strings.Join(item.BulletIDs, " "))

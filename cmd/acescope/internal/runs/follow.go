@@ -174,8 +174,8 @@ func printSummary(
 	in, p := state.Input, state.Progress
 	s := SummaryLine{
 		Type: "summary", ExperimentID: in.ExperimentID, WorkflowID: workflowID, RunID: runID, Provider: in.Provider,
-		Model: in.Model, Status: state.Status(), Epochs: cli.EpochLines(p.Epochs), Eval: cli.EvalLines(p.Eval),
-		Usage:      p.Usage,
+		Model: in.Model, Status: state.Status(), Usage: p.Usage,
+		Epochs: cli.EpochLines(&in, p.Epochs), Eval: cli.EvalLines(&in, p.Eval),
 		DurationMS: cli.Millis(duration), PlaybookBefore: p.Before, PlaybookAfter: p.After, Bullets: p.Bullets,
 		Accepted: p.Accepted, Rejected: p.Rejected, Failure: state.Failure, Stopped: p.Stopped,
 	}
@@ -202,7 +202,7 @@ func printSummary(
 		tasks = fmt.Sprintf(", %s: %s", cli.Numbered(int64(s.Tasks), "task"), countsText(counts))
 	}
 	fmt.Fprintf(a.Out, "experiment %s: %s%s%s, %s\n", s.ExperimentID, s.Status, tasks, took, s.Usage.Cost())
-	return cmp.Or(printExperiment(a.Out, p), failed)
+	return cmp.Or(printExperiment(a.Out, &in, p), failed)
 }
 
 // countsText lists numbers of tasks by verdict, or by status if they did not complete: "3 correct, 1 failed".
@@ -224,12 +224,12 @@ func appendCount(parts []string, n int, word string) []string {
 	return append(parts, fmt.Sprintf("%d %s", n, word))
 }
 
-func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
+func printExperiment(w io.Writer, in *ace.ExperimentInput, p ace.ExperimentProgress) error {
 	for _, e := range p.Eval {
 		counts := map[string]int{string(ace.Correct): e.Correct, string(ace.Wrong): e.Labeled() - e.Correct,
 			string(ace.Unlabeled): e.Unlabeled}
 		fmt.Fprintf(w, "eval     %s: %d tasks: %s%s\n", evaluations.When(e), e.Tasks, countsText(counts),
-			accuracyText(e.Correct, e.Labeled(), e.Score))
+			accuracyText(in, e.Correct, e.Labeled(), e.Score))
 	}
 	if learned := experiments.Learned(&p); learned != nil {
 		fmt.Fprintf(w, "eval     from the first to the last: %s\n", learned.Change())
@@ -238,7 +238,7 @@ func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
 		counts := map[string]int{string(ace.Correct): e.Correct, string(ace.Wrong): e.Wrong,
 			string(ace.Unlabeled): e.Unlabeled, string(ace.Ungraded): e.Ungraded, string(ace.Failed): e.Failed}
 		fmt.Fprintf(w, "epoch    %d: %d tasks: %s%s\n",
-			e.Epoch, e.Tasks, countsText(counts), accuracyText(e.Correct, e.Labeled(), e.Score))
+			e.Epoch, e.Tasks, countsText(counts), accuracyText(in, e.Correct, e.Labeled(), e.Score))
 		if text := e.AgainText(); text != "" {
 			fmt.Fprintf(w, "again    %s\n", text)
 		}
@@ -263,20 +263,16 @@ func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
 	return err
 }
 
-// accuracyText returns the accuracy of the labeled tasks with its interval and their mean score, if a grader gave
-// scores; "" without labels.
-func accuracyText(correct, labeled int, score float64) string {
+// accuracyText returns the accuracy of the labeled tasks with its interval, and their mean score from the sum of their
+// scores if the grader gives partial credit; "" without labels.
+func accuracyText(in *ace.ExperimentInput, correct, labeled int, score float64) string {
 	if labeled == 0 {
 		return ""
 	}
 	g := theme.Unicode()
-	text := fmt.Sprintf("; accuracy %s of %d, 95%% interval %s",
+	return fmt.Sprintf("; accuracy %s of %d, 95%% interval %s",
 		widget.Quantity(stats.Share(correct, labeled), "rate", g), labeled,
-		widget.Range(stats.Wilson(correct, labeled), "rate", g))
-	if score > 0 {
-		text += fmt.Sprintf(", mean score %.3f", score/float64(labeled))
-	}
-	return text
+		widget.Range(stats.Wilson(correct, labeled), "rate", g)) + widget.MeanScore(in.MeanScore(score, labeled))
 }
 
 // runTask starts one task and, without --detach, follows it until it closes.
@@ -332,7 +328,7 @@ func writeResult(a *cli.App, in ace.TaskInput, d *histories.Detail, r ace.TaskRe
 	sum := SummaryLine{
 		Type: "summary", ExperimentID: in.ExperimentID, WorkflowID: d.WorkflowID, RunID: d.RunID, Provider: in.Provider,
 		Model: in.Model, Status: d.Phase.Status, Verdict: d.Phase.Verdict, Tasks: 1,
-		Epochs: cli.EpochLines(nil), Eval: cli.EvalLines(nil),
+		Epochs: []cli.EpochLine{}, Eval: []cli.EvalLine{},
 		Usage: r.Summary.Usage, DurationMS: line.DurationMS, PlaybookBefore: d.Delta.PlaybookBefore,
 		PlaybookAfter: r.PlaybookHash, Bullets: d.Delta.Bullets, Accepted: r.Summary.Accepted(), Rejected: r.Summary.Rejected,
 		Stopped: r.Stopped,

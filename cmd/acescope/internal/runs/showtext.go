@@ -384,7 +384,7 @@ func formatCall(c *histories.ToolCall) string {
 }
 
 func (p *page) experiment(d *histories.Detail) {
-	_ = printExperiment(p.Buf, *d.Experiment) // the flush returns its error
+	_ = printExperiment(p.Buf, &d.ExperimentInput, *d.Experiment) // the flush returns its error
 	if len(d.FailedTasks) == 0 {
 		return
 	}
