@@ -137,6 +137,9 @@ func (v *answers) write(w *widget.Writer, g *evaluations.Grid, version, index in
 		w.Prose(" expected  ", w.S.Text, *item.Label)
 	}
 	w.Prose(" verdict   ", ink, verdict)
+	if item.GradeReason != "" {
+		w.Prose(" reason    ", w.S.Text, item.GradeReason)
+	}
 	if item.Score != nil && g.Input.PartialCredit() {
 		w.Prose(" score     ", w.S.Text, strconv.FormatFloat(*item.Score, 'f', 3, 64))
 	}
