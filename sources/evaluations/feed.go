@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"acescope/engine/learning/ablation"
 	"acescope/engine/ace"
+	"acescope/engine/learning/ablation"
 	"acescope/engine/learning/playbook"
 	"acescope/sources/cluster"
 	"acescope/sources/feed"

@@ -25,8 +25,8 @@ const (
 // as the playbook spells it, and for an ADD the ID of the new bullet. An ADD appends to its
 // section and may set counters in Metadata. An UPDATE changes only the content. A TAG adds to
 // counters. DELETE is REMOVE. A MERGE leaves one bullet, BulletID or else the first of SourceIDs, with
-// the counters of all; sources that do not exist are left out. An accepted operation keeps its reason unless a part of it was
-// left out. The text of rejected operations is cut to the bounds of a record.
+// the counters of all; sources that do not exist are left out. An accepted operation keeps its
+// reason unless a part of it was left out. The text of rejected operations is cut to the bounds of a record.
 func Apply(p *Playbook, ops []ace.Operation) (*Playbook, []ace.Operation) {
 	return ApplyWithin(p, ops, 0)
 }

@@ -113,7 +113,8 @@ func (n nearGroups) list() []Near {
 }
 
 // Deduplicate returns the operations without the additions to a playbook that are near-duplicates, which are rejected,
-// and with merges of the near-duplicates that the playbook has. near finds the groups; their first bullets remain. measure says what was compared.
+// and with merges of the near-duplicates that the playbook has. near finds the groups; their first bullets remain.
+// measure says what was compared.
 func Deduplicate(
 	p *Playbook, ops []ace.Operation, measure string, near func(*Playbook) ([]Near, error),
 ) (kept, repeated []ace.Operation, err error) {

@@ -33,9 +33,9 @@ func GateCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gate EXPERIMENT",
 		Short: "Check conditions on an experiment, for a CI system; exits with 1 unless all hold",
-		Long: "Check that an experiment has completed, and the conditions of the flags. The evaluation is the last complete\n" +
-			"one, of the playbook as it was learned. A regression is an item that the last evaluation of the other\n" +
-			"experiment answered correctly and this one does not; both need the same items.",
+		Long: "Check that an experiment has completed, and the conditions of the flags. The evaluation is the last\n" +
+			"complete one, of the playbook as it was learned. A regression is an item that the last evaluation of\n" +
+			"the other experiment answered correctly and this one does not; both need the same items.",
 		Example: "acescope run --dataset train.jsonl --eval held-out.jsonl --experiment $CI_COMMIT &&\n" +
 			"  acescope gate $CI_COMMIT --min-eval 0.9 --no-regressions main --max-cost 5 --junit gate.xml",
 		Args:              cobra.ExactArgs(1),

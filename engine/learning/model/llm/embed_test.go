@@ -25,7 +25,8 @@ func TestEmbed(t *testing.T) {
 		return a
 	})
 	defer s.Close()
-	p := llm.New(openai.New(llm.Server{Name: "local", BaseURL: s.URL + "/v1"}), llm.Options{Name: "local", Embeddings: "e-1"})
+	server := llm.Server{Name: "local", BaseURL: s.URL + "/v1"}
+	p := llm.New(openai.New(server), llm.Options{Name: "local", Embeddings: "e-1"})
 	e := p.(model.Embedder)
 	if name, ok := e.EmbeddingModel(); !ok || name != "e-1" {
 		t.Error(name, ok)
