@@ -18,7 +18,6 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
-	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/transcript"
 	"acescope/sources/flows"
 	"acescope/sources/runs"
@@ -26,7 +25,7 @@ import (
 )
 
 // Agent is the agent of runs.
-const Agent agentcli.CLI = "acescope"
+const Agent = transcripts.RunsAgent
 
 // MaxRuns bounds the runs that are read.
 const MaxRuns = 100_000

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/transcript"
 )
 
@@ -15,17 +16,23 @@ type By string
 
 // Values of By.
 const (
-	ByDay     By = "day"
-	ByWeek    By = "week" // of ISO 8601
-	ByMonth   By = "month"
-	ByModel   By = "model"
-	ByAgent   By = "agent"
-	ByProject By = "project"
-	BySession By = "session"
+	ByDay        By = "day"
+	ByWeek       By = "week" // of ISO 8601
+	ByMonth      By = "month"
+	ByModel      By = "model"
+	ByAgent      By = "agent"
+	ByProject    By = "project"
+	ByExperiment By = "experiment" // or flow, of the runs of [RunsAgent]
+	BySession    By = "session"
 )
 
+// RunsAgent is the agent of sessions that stand for runs.
+const RunsAgent agentcli.CLI = "acescope"
+
 // Bys returns all values.
-func Bys() []By { return []By{ByDay, ByWeek, ByMonth, ByModel, ByAgent, ByProject, BySession} }
+func Bys() []By {
+	return []By{ByDay, ByWeek, ByMonth, ByModel, ByAgent, ByProject, ByExperiment, BySession}
+}
 
 // IsTime reports whether rows stand for days, weeks or months.
 func (b By) IsTime() bool { return b == ByDay || b == ByWeek || b == ByMonth }
@@ -72,10 +79,11 @@ func (q CostQuery) selectsDay(s *Session, d transcript.DayUse) bool {
 
 // Cost is the usage of a day, a model or another [By]. Calls are not counted. Texts are untrusted.
 type Cost struct {
-	Key     string // the day, model, directory or session and so on; "" for usage without one
-	Name    string // of a session
-	Path    string // of a session
-	Project string // of a session: its directory
+	Key     string   // the day, model, directory or session and so on; "" for usage without one
+	Keys    []string // one for each By
+	Name    string   // of a session
+	Path    string   // of a session
+	Project string   // of a session: its directory
 	transcript.Totals
 	Sessions       int
 	Models         []string // in alphabetical order
@@ -97,6 +105,11 @@ func Current(sessions []*Session, by By, now time.Time) Cost {
 // Costs sums up usage, each message once. Days, weeks and months are in order; of other rows, the most
 // expensive one is first.
 func Costs(sessions []*Session, by By, q CostQuery) (rows []Cost, total Cost) {
+	return CostsBy(sessions, []By{by}, q)
+}
+
+// CostsBy is like [Costs] with a row for each combination of the keys. Rows with several keys are in their order.
+func CostsBy(sessions []*Session, by []By, q CostQuery) (rows []Cost, total Cost) {
 	sums := map[string]*Cost{}
 	for _, s := range sessions {
 		if !q.selects(s) {
@@ -106,14 +119,14 @@ func Costs(sessions []*Session, by By, q CostQuery) (rows []Cost, total Cost) {
 			if !q.selectsDay(s, d) {
 				continue
 			}
-			key := by.key(s, d)
-			c := sums[key]
+			var id string
+			for _, b := range by {
+				id += b.key(s, d) + "\x00"
+			}
+			c := sums[id]
 			if c == nil {
-				c = &Cost{Key: key}
-				if by == BySession {
-					c.Key, c.Name, c.Path, c.Project = s.ID, s.Name(), s.Path, s.Dir()
-				}
-				sums[key] = c
+				c = newCost(s, d, by)
+				sums[id] = c
 			}
 			c.add(s, d)
 			total.add(s, d)
@@ -123,13 +136,26 @@ func Costs(sessions []*Session, by By, q CostQuery) (rows []Cost, total Cost) {
 		rows = append(rows, c.sorted())
 	}
 	slices.SortFunc(rows, func(a, b Cost) int {
-		if by.IsTime() {
-			return strings.Compare(a.Key, b.Key)
+		if len(by) > 1 || by[0].IsTime() {
+			return slices.Compare(a.Keys, b.Keys)
 		}
 		return cmp.Or(cmp.Compare(b.CostUSD, a.CostUSD), cmp.Compare(b.Unpriced, a.Unpriced),
 			strings.Compare(a.Key, b.Key), strings.Compare(a.Path, b.Path))
 	})
 	return rows, total.sorted()
+}
+
+func newCost(s *Session, d transcript.DayUse, by []By) *Cost {
+	c := &Cost{Keys: make([]string, len(by))}
+	for i, b := range by {
+		c.Keys[i] = b.key(s, d)
+		if b == BySession {
+			c.Keys[i] = s.ID
+			c.Name, c.Path, c.Project = s.Name(), s.Path, s.Dir()
+		}
+	}
+	c.Key = c.Keys[0]
+	return c
 }
 
 // key returns what identifies the row of a usage.
@@ -140,6 +166,11 @@ func (b By) key(s *Session, d transcript.DayUse) string {
 	case ByAgent:
 		return string(s.Agent)
 	case ByProject:
+		return s.Dir()
+	case ByExperiment:
+		if s.Agent != RunsAgent {
+			return ""
+		}
 		return s.Dir()
 	case BySession:
 		return s.Path

@@ -23,21 +23,23 @@ import (
 
 // CostCommand returns the command cost.
 func CostCommand(a *cli.App) *cobra.Command {
-	by := transcripts.ByDay
+	by := []transcripts.By{transcripts.ByDay}
 	var q transcripts.CostQuery
 	var agent agentcli.CLI
+	var began time.Time // of runs, if --since is in hours
 	var noRuns bool
 	cmd := &cobra.Command{
 		Use:   "cost",
-		Short: "Show what agents and runs cost: by day, week, month, model, agent, project or session",
+		Short: "Show what agents and runs cost: by day, week, month, model, agent, project, experiment or session",
 		Long: `Sums up the tokens and the cost in the transcripts of agents on this machine, at list prices or those
 of the configuration, and of runs of tasks and flows that used a model provider. Forks, copies,
 subagents and messages of several lines count once. What an agent's command line did for a run counts
 with its transcript only. A run is a session of the agent acescope on the day on which it began, and its
-project is the experiment or the flow. Days are of the local time zone, weeks those of ISO 8601.
+project is the experiment or the flow. With hours, --since selects the runs that began since; of transcripts,
+whole days count. Days are of the local time zone, weeks those of ISO 8601.
 Without a data directory or with --no-runs, no server is needed.`,
 		Example: `acescope cost --since 7d
-acescope cost --by month
+acescope cost --since 12h --by experiment,model
 acescope cost --by model --since 2026-11-01 --project shop
 acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
 		Args: cobra.NoArgs,
@@ -46,14 +48,26 @@ acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
 			if q.Until != "" && q.Since > q.Until {
 				return cli.UsageError("--since %s is after --until %s", q.Since, q.Until)
 			}
-			return showCosts(a, cmd.Context(), by, q, noRuns)
+			return showCosts(a, cmd.Context(), by, q, began, noRuns)
 		},
 	}
 	fs := cmd.Flags()
-	choiceVar(fs, &by, "by", transcripts.Bys(), "what a row stands for: "+join(transcripts.Bys()))
+	fs.Var(checkedValue{"string", func() string { return join(by) }, func(s string) error {
+		by = nil
+		for name := range strings.SplitSeq(s, ",") {
+			if !slices.Contains(transcripts.Bys(), transcripts.By(name)) || slices.Contains(by, transcripts.By(name)) {
+				return fmt.Errorf("must be some of %s, each once", join(transcripts.Bys()))
+			}
+			by = append(by, transcripts.By(name))
+		}
+		return nil
+	}}, "by", "what a row stands for, one or several with commas: "+join(transcripts.Bys()))
 	day := func(p *string, name, usage string) {
 		fs.Var(checkedValue{"day", func() string { return *p }, func(s string) (err error) {
 			*p, err = parseDay(s, time.Now())
+			if ago, notHours := time.ParseDuration(s); name == "since" && notHours == nil {
+				began = time.Now().Add(-ago)
+			}
 			return err
 		}}, name, usage)
 	}
@@ -87,12 +101,13 @@ func parseDay(s string, now time.Time) (string, error) {
 	return "", errors.New("must be a date such as 2026-11-22, or a duration such as 7d or 36h")
 }
 
-// CostLine is the usage of a day, a model or another unit.
+// CostLine is the usage of a day, a model or another unit. Keys are the keys by unit if there are several.
 type CostLine struct {
-	Type string         `json:"type"` // cost
-	By   transcripts.By `json:"by"`
-	Key  string         `json:"key"`
-	Name string         `json:"name,omitempty"`
+	Type string                    `json:"type"` // cost
+	By   string                    `json:"by"`
+	Key  string                    `json:"key"`
+	Keys map[transcripts.By]string `json:"keys,omitempty"`
+	Name string                    `json:"name,omitempty"`
 	// CostUSD is nil if no price is known.
 	CostUSD        *float64          `json:"cost_usd,omitempty"`
 	Tokens         transcript.Tokens `json:"tokens"`
@@ -105,14 +120,20 @@ type CostLine struct {
 	TimeZone       string            `json:"time_zone"`
 }
 
-func newCostLine(c transcripts.Cost, by transcripts.By, zone string) CostLine {
+func newCostLine(c transcripts.Cost, by []transcripts.By, zone string) CostLine {
 	l := CostLine{
-		Type: "cost", By: by, Key: c.Key, Name: c.Name, Tokens: c.Tokens, Unpriced: c.Unpriced,
+		Type: "cost", By: strings.ReplaceAll(join(by), " ", ""), Key: c.Key, Name: c.Name, Tokens: c.Tokens, Unpriced: c.Unpriced,
 		UnpricedModels: c.UnpricedModels, Models: c.Models, Sessions: c.Sessions, First: c.First, Last: c.Last,
 		TimeZone: zone,
 	}
 	if c.Known() {
 		l.CostUSD = &c.CostUSD
+	}
+	if len(by) > 1 {
+		l.Keys = map[transcripts.By]string{}
+		for i, b := range by {
+			l.Keys[b] = c.Keys[i]
+		}
 	}
 	return l
 }
@@ -130,12 +151,12 @@ func zoneText(now time.Time) string {
 }
 
 func showCosts(
-	a *cli.App, ctx context.Context, by transcripts.By, q transcripts.CostQuery, noRuns bool,
+	a *cli.App, ctx context.Context, by []transcripts.By, q transcripts.CostQuery, began time.Time, noRuns bool,
 ) error {
 	var ofRuns []*transcripts.Session
 	var err error
 	if !noRuns && (q.Agent == "" || q.Agent == string(costs.Agent)) {
-		if ofRuns, err = readRunCosts(a, ctx, q.Since); err != nil {
+		if ofRuns, err = readRunCosts(a, ctx, q.Since, began); err != nil {
 			return fmt.Errorf("the costs of runs cannot be read: %w; use --no-runs to sum up transcripts alone", err)
 		}
 	}
@@ -145,12 +166,12 @@ func showCosts(
 	}
 	noticeUnread(a, list)
 	list = append(list, ofRuns...)
-	rows, total := transcripts.Costs(list, by, q)
+	rows, total := transcripts.CostsBy(list, by, q)
 	switch {
 	case len(rows) > 0:
 		err = writeCosts(a, by, rows, total)
 	case len(list) > 0:
-		_, all := transcripts.Costs(list, by, transcripts.CostQuery{})
+		_, all := transcripts.CostsBy(list, by, transcripts.CostQuery{})
 		noticeEmpty(a, all)
 	}
 	if total.Unpriced > 0 {
@@ -159,9 +180,11 @@ func showCosts(
 	return err
 }
 
-// readRunCosts reads the runs that began on a day or later, "" for all, from the cluster or the data directory.
-// A data directory that no engine has used has no runs, and none is created.
-func readRunCosts(a *cli.App, ctx context.Context, since string) ([]*transcripts.Session, error) {
+// readRunCosts reads the runs that began at a time or later, or on a day or later, "" for all, from the cluster or the
+// data directory. A data directory that no engine has used has no runs, and none is created.
+func readRunCosts(
+	a *cli.App, ctx context.Context, since string, from time.Time,
+) ([]*transcripts.Session, error) {
 	if a.Cluster() == nil {
 		if dir, err := a.DataDir(); err != nil || server.RecordedVersion(dir) == "" {
 			return nil, nil // without a home directory there is no data directory either
@@ -172,8 +195,7 @@ func readRunCosts(a *cli.App, ctx context.Context, since string) ([]*transcripts
 		return nil, err
 	}
 	defer done()
-	var from time.Time
-	if since != "" {
+	if since != "" && from.IsZero() {
 		if from, err = time.ParseInLocation(time.DateOnly, since, time.Local); err != nil {
 			return nil, err
 		}
@@ -189,28 +211,34 @@ func readRunCosts(a *cli.App, ctx context.Context, since string) ([]*transcripts
 	return c.Rows, nil
 }
 
-func writeCosts(a *cli.App, by transcripts.By, rows []transcripts.Cost, total transcripts.Cost) error {
+func writeCosts(a *cli.App, by []transcripts.By, rows []transcripts.Cost, total transcripts.Cost) error {
 	zone := zoneText(time.Now())
 	if a.JSON {
 		lines := mapped(rows, func(c transcripts.Cost) CostLine { return newCostLine(c, by, zone) })
 		return cli.WriteRows(a, lines, "", func(CostLine) []any { return nil })
 	}
-	total.Key = "total"
-	header := strings.ToUpper(string(by)) + "\tINPUT\tOUTPUT\tCACHE READ\tCACHE WRITE\tCOST\tSESSIONS"
+	total.Keys = make([]string, len(by))
+	total.Keys[0] = "total"
+	header := strings.ToUpper(strings.ReplaceAll(join(by), ", ", "\t")) + "\tINPUT\tOUTPUT\tCACHE READ\tCACHE WRITE\tCOST\tSESSIONS"
 	if total.Unpriced > 0 {
 		header += "\tUNPRICED"
 	}
-	if by == transcripts.BySession {
+	named := slices.Contains(by, transcripts.BySession)
+	if named {
 		header += "\tNAME"
 	}
 	err := cli.WriteRows(a, slices.Values(append(rows, total)), header, func(c transcripts.Cost) []any {
-		cells := []any{costKey(c, by), text.Count(c.Tokens.Input), text.Count(c.Tokens.Output),
+		var cells []any
+		for i, b := range by {
+			cells = append(cells, costKey(c.Keys, i, b))
+		}
+		cells = append(cells, text.Count(c.Tokens.Input), text.Count(c.Tokens.Output),
 			text.Count(c.Tokens.CacheRead), text.Count(c.Tokens.CacheWrite()), costText(c.Totals),
-			text.Count(int64(c.Sessions))}
+			text.Count(int64(c.Sessions)))
 		if total.Unpriced > 0 {
 			cells = append(cells, text.Count(c.Unpriced))
 		}
-		if by == transcripts.BySession {
+		if named {
 			cells = append(cells, text.Cut(cli.SafeText(c.Name), 60, "…"))
 		}
 		return cells
@@ -221,13 +249,15 @@ func writeCosts(a *cli.App, by transcripts.By, rows []transcripts.Cost, total tr
 	return err
 }
 
-// costKey names a row.
-func costKey(c transcripts.Cost, by transcripts.By) string {
+// costKey names the part of a row.
+func costKey(keys []string, i int, by transcripts.By) string {
 	switch {
-	case c.Key != "":
-		return c.Key
+	case keys[i] != "" || keys[0] == "total":
+		return keys[i]
 	case by.IsTime():
 		return "no date"
+	case by == transcripts.ByExperiment:
+		return "none"
 	}
 	return "unknown"
 }
