@@ -191,10 +191,14 @@ func TestReplacedRun(t *testing.T) {
 			untouched(t, e, old.WorkflowID, newer)
 		})
 	}
-	for name, args := range map[string][]string{"cancel": nil, "terminate": {"--reason", "why"}, "signal": {"any", "1"}} {
+	for name, args := range map[string][]string{
+		"cancel": {"cancel", ""}, "terminate": {"cancel", "", "--force", "--reason", "why"},
+		"signal": {"signal", "", "any", "1"},
+	} {
 		t.Run("command "+name, func(t *testing.T) {
 			old, replace := replaceable(t, e, "ace/cli-"+name)
-			term := openTerminal(t, dir, 100, 40, append([]string{name, "cli-" + name}, args...)...)
+			args[1] = "cli-" + name
+			term := openTerminal(t, dir, 100, 40, args...)
 			term.await("workflow  "+old.WorkflowID, "run       "+old.RunID, "do nothing")
 			newer := replace()
 			term.press("y\r")

@@ -103,20 +103,27 @@ func actionCommand(a *cli.App, x *action, cmd *cobra.Command) *cobra.Command {
 
 func CancelCommand(a *cli.App) *cobra.Command {
 	x := &action{Change: runs.Change{Verb: "cancel"}, confirm: (*cli.App).ConfirmOnTerminal}
-	return actionCommand(a, x, &cobra.Command{
+	cmd := actionCommand(a, x, &cobra.Command{
 		Use:   "cancel TASK...",
 		Short: "Request the cancellation of runs or experiments; what they have learned is kept",
 		Long: "Requests the cancellation of runs or experiments. A phase that is running is notified within a second.\n" +
-			"On a terminal it asks for confirmation; scripts do not need --yes.",
+			"On a terminal it asks for confirmation; scripts do not need --yes. With --force, Temporal terminates\n" +
+			"the runs: they end at once, without cleanup.",
+		Example: "acescope cancel finance-1\nacescope cancel finance-1-e1-0042 --force --reason 'does not react' --yes",
 	})
-}
-
-func TerminateCommand(a *cli.App) *cobra.Command {
-	x := &action{Change: runs.Change{Verb: "terminate"}, reason: true, confirm: (*cli.App).Confirm}
-	return actionCommand(a, x, &cobra.Command{
-		Use:   "terminate TASK... --reason TEXT",
-		Short: "End runs at once, without cleanup; cancel lets them clean up",
-	})
+	force := cmd.Flags().Bool("force", false, "terminate the runs; needs --reason and a confirmation")
+	cmd.Flags().StringVar(&x.Reason, "reason", "", "with --force: reason, which the history keeps")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if *force != (x.Reason != "") {
+			return cli.UsageError("--force and --reason need each other")
+		}
+		if *force {
+			x.Verb = "terminate"
+			x.confirm = (*cli.App).Confirm
+		}
+		return nil
+	}
+	return cmd
 }
 
 func ResetCommand(a *cli.App) *cobra.Command {
