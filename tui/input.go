@@ -25,7 +25,7 @@ func (m *Model) shellBindings() []Binding {
 		b("next", "go to the next pane", "pane", simple(m.panes.cycle), "tab"),
 		b("help", "show or hide this help", "help", simple(help), "?"),
 		b("command", "type a command; tab completes it", "command", simple(m.openPalette), ":"),
-		b("back", "go back; never quits", "", simple(m.panes.back), "esc"),
+		b("back", "clear the filter, else go back; never quits", "", simple(m.back), "esc"),
 		b("zoom", "show this pane alone, or all panes", "", simple(func() { m.noteProblem(m.panes.zoom()) }), "z"),
 		b("narrower", "make the left pane narrower", "", simple(resize(-shareStep)), "<"),
 		b("wider", "make the left pane wider", "", simple(resize(shareStep)), ">"),
@@ -41,6 +41,14 @@ func (m *Model) shellBindings() []Binding {
 	return list
 }
 
+func (m *Model) back() {
+	if f, ok := m.panes.focused().(Filtered); ok && f.Unfilter() {
+		m.Note("filter cleared")
+		return
+	}
+	m.panes.back()
+}
+
 func (m *Model) screenBindings() []Binding {
 	if len(m.panes.screens) < 2 {
 		return nil
@@ -48,7 +56,7 @@ func (m *Model) screenBindings() []Binding {
 	var out []Binding
 	for _, s := range m.panes.screens {
 		out = append(out, Binding{Action: "screen." + s.Name, Keys: s.Keys, Help: s.Help,
-			Do: func(sh Shell) tea.Cmd { sh.Open(s.Name); return nil }})
+			Do: func(Shell) tea.Cmd { m.panes.jump(s.Name); return nil }})
 	}
 	return out
 }

@@ -25,7 +25,7 @@ func (p *palette) all() []Command {
 	var list []Command
 	for _, s := range p.panes.screens {
 		list = append(list, Command{Name: s.Name, Aliases: s.Aliases, Help: cmp.Or(s.Help, "the screen "+s.Name),
-			Do: func(sh Shell, _ string) tea.Cmd { sh.Open(s.Name); return nil }})
+			Do: func(Shell, string) tea.Cmd { p.panes.jump(s.Name); return nil }})
 	}
 	list = append(list, p.shell...)
 	focused := p.panes.focused()

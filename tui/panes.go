@@ -76,6 +76,16 @@ func (p *panes) open(name string) bool {
 	return true
 }
 
+// jump shows a screen that the user named. It opens nothing, so esc leads to the first screen from there, not to the
+// one before.
+func (p *panes) jump(name string) {
+	i := slices.IndexFunc(p.screens, func(s Screen) bool { return s.Name == name })
+	if i >= 0 && i != p.at.screen {
+		p.trail = nil
+		p.goTo(place{i, p.seen[i]}, false)
+	}
+}
+
 // focus moves the focus to a pane by number, or to the last one if there are fewer.
 func (p *panes) focus(pane int) {
 	p.goTo(place{p.at.screen, min(max(pane, 0), len(p.views())-1)}, false)

@@ -35,6 +35,12 @@ type Updater interface{ Update(msg tea.Msg) tea.Cmd }
 // it can request data that is read only while it is shown.
 type ShownSetter interface{ SetShown(shown bool) }
 
+// Filtered is a view with a filter, which esc clears before it leads back.
+type Filtered interface {
+	// Unfilter clears the filter and reports whether there was one.
+	Unfilter() bool
+}
+
 // Starter is a view of the first screen that may name another screen to begin with, "" for its
 // own. It is asked after each Refresh until the user presses a key.
 type Starter interface{ StartOn() (screen string) }

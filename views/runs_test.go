@@ -359,3 +359,30 @@ func TestNextError(t *testing.T) {
 		t.Errorf("back at %s", sc.selected())
 	}
 }
+
+// Esc clears the filter before it leads anywhere, and from a screen that a key chose it leads to the list of runs.
+func TestEscape(t *testing.T) {
+	sc := newScreen(t, full(5), plainLook, 120, 30)
+	sc.press("esc")
+	if told := sc.store.heard(); !slices.Contains(told, "query ") {
+		t.Errorf("told %q", told)
+	}
+	sc.has("▸1 runs")
+	sc.has("filter cleared")
+
+	sc = newScreen(t, ready(many(20)...), plainLook, 120, 30)
+	sc.press("5", "8", "esc")
+	sc.has("▸1 runs")
+	if told := sc.store.heard(); slices.Contains(told, "query ") {
+		t.Errorf("told %q", told)
+	}
+	sc.press("J", "esc")
+	sc.has("▸1 runs")
+	sc.press("5", "/")
+	sc.press(letters("nothing")...)
+	sc.press("enter", "esc")
+	sc.has("▸5 experiments")
+	sc.has("filter cleared")
+	sc.press("esc")
+	sc.has("▸1 runs")
+}

@@ -138,6 +138,16 @@ func (v *List) ask(s tui.Shell) {
 		Done: func(typed string) tea.Cmd { v.filter, v.shownVersion = strings.TrimSpace(typed), -1; return nil }})
 }
 
+// Unfilter implements [tui.Filtered].
+func (v *List) Unfilter() bool {
+	was := v.filter
+	v.filter = ""
+	if was != "" {
+		v.shownVersion = -1
+	}
+	return was != ""
+}
+
 func (v *List) toError(by int) func(tui.Shell) {
 	return func(s tui.Shell) {
 		if v.Next(s, by, func(r sessions.Row) bool { return r.Bad }, "no other session with a failed call") {

@@ -264,6 +264,14 @@ func (v *list) askFilter(s tui.Shell) {
 		Done: func(typed string) tea.Cmd { v.Filter, v.stale = strings.TrimSpace(typed), true; return nil }})
 }
 
+// Unfilter implements [tui.Filtered].
+func (v *list) Unfilter() bool {
+	was := v.Filter
+	v.Filter = ""
+	v.stale = v.stale || was != ""
+	return was != ""
+}
+
 func (v *list) toError(by int) func(tui.Shell) {
 	failed := func(r experiments.Experiment) bool { return r.Status.Bad() }
 	return func(s tui.Shell) {

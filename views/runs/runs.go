@@ -241,6 +241,15 @@ func (v *Runs) Restore(from map[string]string) {
 	}
 }
 
+// Unfilter implements [tui.Filtered].
+func (v *Runs) Unfilter() bool {
+	if v.listing.Runs.Query == "" {
+		return false
+	}
+	v.controls.SetQuery("")
+	return true
+}
+
 // Refresh keeps the selection on its run and the rows on screen in place: new runs appear only at the very top. While
 // following the newest, the selection moves on when its run closes.
 func (v *Runs) Refresh() {
