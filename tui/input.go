@@ -32,6 +32,7 @@ func (m *Model) shellBindings() []Binding {
 		b("copy", "copy the selection", "", m.copy, "y"),
 		b("errors", "list errors, newest first", "", simple(problems), "!"),
 		b("mouse", "turn the mouse on or off", "", simple(m.toggleMouse), "M"),
+		b("suspend", "suspend acescope; fg in the shell resumes it", "", func() tea.Cmd { return tea.Suspend }, "ctrl+z"),
 		b("quit", "quit; "+quitKey+" works everywhere", "quit", func() tea.Cmd { return tea.Quit }, "q"),
 	}
 	if m.opts.CancelWork != nil {

@@ -76,14 +76,22 @@ func (p *panes) open(name string) bool {
 	return true
 }
 
-// jump shows a screen that the user named. It opens nothing, so esc leads to the first screen from there, not to the
-// one before.
+// jump shows a screen that the user named. From a screen of its own esc leads up to the first screen; a detail is a
+// step down from the current screen, or one back if the user came from there.
 func (p *panes) jump(name string) {
 	i := slices.IndexFunc(p.screens, func(s Screen) bool { return s.Name == name })
-	if i >= 0 && i != p.at.screen {
-		p.trail = nil
-		p.goTo(place{i, p.seen[i]}, false)
+	if i < 0 || i == p.at.screen {
+		return
 	}
+	detail := p.screens[i].Detail || p.screens[i].Aside
+	before := slices.IndexFunc(p.trail, func(at place) bool { return at.screen == i })
+	switch {
+	case !detail:
+		p.trail = nil
+	case before >= 0:
+		p.trail = p.trail[:before]
+	}
+	p.goTo(place{i, p.seen[i]}, detail && before < 0)
 }
 
 // focus moves the focus to a pane by number, or to the last one if there are fewer.

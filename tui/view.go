@@ -76,7 +76,8 @@ type Screen struct {
 	Aliases []string // other names of the command
 	Keys    []string // that open it from everywhere
 	Help    string   // a line in the help
-	Aside   bool     // it has a tab only while it is shown
+	Aside   bool     // a detail that has a tab only while it is shown
+	Detail  bool     // it shows what is selected on another screen
 	Views   []View
 	// Share is the first view's share of a wide screen in percent; 0 for the default.
 	Share int

@@ -370,6 +370,7 @@ type failing struct {
 }
 
 func (failing) Cancel(context.Context, string, string) error { return errors.New("permission denied") }
+func (failing) StartDemo(context.Context) error              { return nil }
 
 // A run chosen on another screen that is not in the list stays selected until the user moves the cursor of the list.
 func TestChosenElsewhere(t *testing.T) {

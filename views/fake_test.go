@@ -295,6 +295,11 @@ func (s *store) StopRun(_ context.Context, id string) error {
 	return nil
 }
 
+func (s *store) StartDemo(context.Context) error {
+	s.tell("demo")
+	return nil
+}
+
 func (s *store) DrainRunner(_ context.Context, id string) error {
 	s.tell("drain %s", id)
 	return nil

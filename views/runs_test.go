@@ -385,4 +385,11 @@ func TestEscape(t *testing.T) {
 	sc.has("filter cleared")
 	sc.press("esc")
 	sc.has("▸1 runs")
+
+	sc.press("7", "2", "3", "2", "3", "esc")
+	sc.has("▸2 run")
+	sc.press("esc")
+	sc.has("▸7 triage")
+	sc.press("esc")
+	sc.has("▸1 runs")
 }

@@ -74,7 +74,7 @@ func screens(c *console.Console, f Feeds) []tui.Screen {
 	grid, effects := evaluations.Screens(c, f.Evaluations, f.Run.Artifacts)
 	return append([]tui.Screen{
 		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{runs.New(c, f.Runs), facts}},
-		{Name: "run", Keys: []string{"2"}, Help: "the whole selected run",
+		{Name: "run", Keys: []string{"2"}, Detail: true, Help: "the whole selected run",
 			Views: []tui.View{run.NewOutline(whole), run.NewInspector(whole)}},
 		timeline.Screen(c, f.Timeline),
 		playbook.Screen(c, f.Playbooks),

@@ -1,13 +1,15 @@
 package views
 
 import (
-	"acescope/engine/agents/transcript"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/charmbracelet/x/exp/golden"
+
+	"acescope/engine/agents/transcript"
 )
 
 // withoutRuns has no runs, but transcripts with usage today, three days ago, and last month.
@@ -41,7 +43,7 @@ func TestStartScreen(t *testing.T) {
 	sc.has("this month $7.50")
 	sc.press("]", "enter")
 	sc.has("Conversation")
-	sc.press("esc", "H", "]", "]", "enter")
+	sc.press("esc", "H", "]", "]", "j", "enter")
 	sc.has("Agents")
 	sc.press("H", "j", "j")
 	sc.press("y")
@@ -67,4 +69,21 @@ func TestStartScreenGivesWayToRuns(t *testing.T) {
 	sc.show(ready())
 	sc.has("no runs yet")
 	sc.has("H is the start screen")
+}
+
+// The demo starts after a confirmation, and the list of runs waits for it.
+func TestStartDemo(t *testing.T) {
+	sc := newScreen(t, ready(), plainLook, 80, 24)
+	sc.press("d", "n")
+	if told := sc.store.heard(); slices.Contains(told, "demo") {
+		t.Errorf("told %q", told)
+	}
+	sc.press("d")
+	sc.has("Start the demo?")
+	sc.model.Update(sc.press("y")())
+	sc.has("▸1 runs")
+	sc.has("the demo has started")
+	if told := sc.store.heard(); !slices.Contains(told, "demo") {
+		t.Errorf("told %q", told)
+	}
 }

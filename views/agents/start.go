@@ -2,9 +2,12 @@ package agents
 
 import (
 	"cmp"
+	"context"
 	"path/filepath"
 	"slices"
 	"time"
+
+	tea "charm.land/bubbletea/v2"
 
 	"acescope/sources/sessions"
 	"acescope/sources/transcripts"
@@ -49,7 +52,9 @@ func (v *start) Bindings() []tui.Binding {
 		console.Key("start.previous_section", "previous section", "", func() { v.list.Jump(-1) }, "["))
 	if v.actor.Actions != nil {
 		all = append(all, console.MutatingKey("start.session", "start a session on the engine", "session",
-			v.askStart, "+"))
+			v.askStart, "+"),
+			console.MutatingKey("start.demo", "start an experiment that learns, to watch it (asks first)", "demo",
+				v.askDemo, "d"))
 	}
 	return all
 }
@@ -72,6 +77,20 @@ func (v *start) open(s tui.Shell) {
 }
 
 func (v *start) selected() startRow { return widget.SelectedRow(&v.list, v.rows) }
+
+func (v *start) askDemo(s tui.Shell) {
+	lines := []string{
+		"120 generated finance problems for the built-in learner",
+		"needs no language model, no API key and no network",
+		"takes about five minutes and stays in the list of runs",
+	}
+	s.Confirm(tui.Question{Title: "Start the demo?", Lines: lines, Yes: "start the demo", Do: func() tea.Cmd {
+		s.Open("runs")
+		return v.actor.Act("start the demo", func(ctx context.Context) (string, error) {
+			return "the demo has started; 5 shows its learning curve", v.actor.Actions.StartDemo(ctx)
+		})
+	}})
+}
 
 // arrange makes the rows again if sessions or the day have changed.
 func (v *start) arrange(now time.Time) {
@@ -196,15 +215,15 @@ func (r sessionRow) open(v *start, s tui.Shell) {
 
 func (r sessionRow) copied() (what, content string) { return "session id", r.ID }
 
-// step is something to do next: a key that opens a screen, or a command for the shell.
+// step is something to do next: a key, of a screen or of this one, or a command for the shell.
 type step struct{ key, screen, command, does string }
 
 var steps = []startRow{
+	step{key: "d", does: "demo: watch a program learn; needs no API key"},
 	step{key: "0", screen: "agents", does: "sessions: conversations and tool calls"},
 	step{key: "$", screen: "cost", does: "cost by day, month, model or project"},
 	step{command: "acescope observe install", does: "make each new Claude Code session a run"},
 	step{command: "acescope session start --resume ID", does: "continue a conversation in acescope"},
-	step{command: "acescope demo", does: "watch a program learn; needs no key"},
 	step{command: "acescope run --dataset FILE", does: "learn from your own tasks"},
 	step{command: "acescope open FILE", does: "show an exported history"},
 }
@@ -217,8 +236,12 @@ func (p step) draw(v *start, width int, plain bool, _ time.Time) string {
 }
 
 func (p step) open(_ *start, s tui.Shell) {
-	if p.screen != "" {
+	switch {
+	case p.screen != "":
 		s.Open(p.screen)
+		return
+	case p.command == "":
+		s.Note("press " + p.key)
 		return
 	}
 	s.Note("y copies " + p.command + "; run it in a shell")

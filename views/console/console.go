@@ -87,6 +87,8 @@ type Controls interface {
 type Actions interface {
 	// Cancel requests cancellation. It returns before the run closes.
 	Cancel(ctx context.Context, workflowID, runID string) error
+	// StartDemo starts an experiment with the built-in learner on generated problems.
+	StartDemo(ctx context.Context) error
 	Mutations
 	SessionActions
 	RunnerActions

@@ -29,7 +29,7 @@ func Screen(c *console.Console, feed Feed) tui.Screen {
 		location: c.Location, feed: feed}
 	v.bars = newBarPane(v.scope)
 	v.list = &listPane{scope: v.scope, table: widget.NewTable(eventHeadings()...)}
-	return tui.Screen{Name: "timeline", Short: "time", Keys: []string{"3"}, Share: 64,
+	return tui.Screen{Name: "timeline", Short: "time", Keys: []string{"3"}, Detail: true, Share: 64,
 		Help:  "the events of the selected run on a time axis",
 		Views: []tui.View{v, &eventInspector{t: v, Reader: console.NewReader("Event", c.Location)}}}
 }

@@ -47,6 +47,11 @@ func (l *Link) Cancel(ctx context.Context, workflowID, runID string) error {
 	return l.do(func(e *engine.Engine) error { return e.Cancel(ctx, workflowID, runID) })
 }
 
+// StartDemo implements [console.Actions].
+func (l *Link) StartDemo(ctx context.Context) error {
+	return l.do(func(e *engine.Engine) error { return startDemo(l.app, ctx, e, demoTasks, demoPace) })
+}
+
 // Freeze implements [console.Mutations].
 func (l *Link) Freeze(ctx context.Context, workflowID string) (id sourceruns.ID, err error) {
 	err = l.do(func(e *engine.Engine) error {

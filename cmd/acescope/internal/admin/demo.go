@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,6 +25,12 @@ const (
 	demoEval     = 60
 )
 
+// Defaults of the demo: the number of training problems, and the least duration of a phase.
+const (
+	demoTasks = 120
+	demoPace  = 400 * time.Millisecond
+)
+
 // DemoCommand returns the command demo.
 func DemoCommand(a *cli.App) *cobra.Command {
 	var pace time.Duration
@@ -42,21 +49,29 @@ func DemoCommand(a *cli.App) *cobra.Command {
 			}
 			a.Settings.Observe = cli.ObserveOff // records of agents do not belong to the demo
 			return openConsole(a, cmd.Context(), func(ctx context.Context, e *engine.Engine) error {
-				return startDemo(a, ctx, e, tasks, pace)
+				if err := startDemo(a, ctx, e, tasks, pace); !errors.Is(err, errRunning) {
+					return err
+				}
+				return nil
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&pace, "pace", 400*time.Millisecond, "minimum duration of every phase")
-	cmd.Flags().IntVar(&tasks, "tasks", 120, "number of training problems")
+	cmd.Flags().DurationVar(&pace, "pace", demoPace, "minimum duration of every phase")
+	cmd.Flags().IntVar(&tasks, "tasks", demoTasks, "number of training problems")
 	return cmd
 }
 
-// startDemo starts the experiment unless one is running in this data directory.
+var errRunning = errors.New("an experiment is running already")
+
+// startDemo starts the experiment. It returns errRunning if an experiment is running in the namespace.
 func startDemo(a *cli.App, ctx context.Context, e *engine.Engine, tasks int, pace time.Duration) error {
 	running := `ExecutionStatus = "Running" AND WorkflowType = "` + ace.ExperimentWorkflow + `"`
 	open, err := sourceruns.Count(ctx, e.Client, running)
-	if err != nil || open > 0 {
+	if err != nil {
 		return err
+	}
+	if open > 0 {
+		return errRunning
 	}
 	tmp, err := os.MkdirTemp("", "acescope-demo-")
 	if err != nil {
