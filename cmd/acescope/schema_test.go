@@ -67,7 +67,7 @@ func conforms(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // withoutJSON are the commands without JSON output; some only group subcommands.
-var withoutJSON = []string{"", "demo", "problems", "experiment", "playbook", "replay", "session", "agent",
+var withoutJSON = []string{"demo", "problems", "experiment", "playbook", "replay", "session", "agent",
 	"runner", "store", "flow"}
 
 // TestEveryCommandHasASchema checks that every command has a schema or is listed in withoutJSON.
@@ -76,7 +76,7 @@ func TestEveryCommandHasASchema(t *testing.T) {
 	seen := map[string]bool{}
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {
-		name := strings.TrimSpace(strings.TrimPrefix(c.CommandPath(), "acescope"))
+		name := strings.TrimPrefix(c.CommandPath(), "acescope ")
 		if c.Runnable() && name != "help" && !strings.HasPrefix(name, "completion") {
 			seen[name] = true
 			if !slices.Contains(known, name) {

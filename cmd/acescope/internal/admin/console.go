@@ -18,6 +18,7 @@ import (
 
 	"acescope/cmd/acescope/internal/agents"
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
 	"acescope/engine/temporal/replay"
 	"acescope/engine/workflows"
@@ -29,8 +30,13 @@ import (
 	"acescope/views/console"
 )
 
-// Console opens the console.
-func Console(a *cli.App, ctx context.Context) error { return openConsole(a, ctx, nil) }
+// Console opens the console. With --json it writes the changes of all runs instead.
+func Console(a *cli.App, ctx context.Context) error {
+	if a.JSON {
+		return runs.Watch(a, ctx)
+	}
+	return openConsole(a, ctx, nil)
+}
 
 // openConsole draws the console first and connects in the background. begin, if not nil, runs once the engine is ready.
 func openConsole(a *cli.App, ctx context.Context, begin func(context.Context, *engine.Engine) error) error {

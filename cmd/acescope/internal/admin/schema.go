@@ -62,9 +62,13 @@ var (
 	verdicts = slices.Concat(typed[history.VerdictLine]("verdict"), typed[history.VerifyEnd]("verify_summary"))
 )
 
+// RootCommand names the output of acescope itself.
+const RootCommand = "acescope"
+
 // Outputs lists every command with --json. Tests check that no command is missing and that the output of the commands
 // fits their schemas.
 var Outputs = []output{
+	{RootCommand, listed},
 	{"run", slices.Concat(finished, typed[runs.StartedLine]("started"), typed[runs.PlanLine]("plan"))},
 	{"dataset", typed[runs.DatasetLine]("dataset")},
 	{"prompts", typed[runs.PromptLine]("model_call")},

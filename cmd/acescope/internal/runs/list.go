@@ -60,7 +60,7 @@ func ListCommand(a *cli.App) *cobra.Command {
 	}
 	columns := strings.Join(runsview.ColumnNames(), ", ")
 	f := cmd.Flags()
-	f.StringVarP(&o.query, "query", "q", "", "Temporal visibility query over the search attributes and Verdict")
+	f.StringVarP(&o.query, "query", "q", "", "only runs that match: "+filterHelp)
 	types := strings.Join(runs.RunTypes(), ", ")
 	f.StringVar(&o.kind, "type", "", "only runs of this type: "+types+" (run: blueprint runs)")
 	f.StringVar(&o.filter, "filter", "", "name of a saved filter; --query narrows it further")
@@ -87,6 +87,7 @@ func ListCommand(a *cli.App) *cobra.Command {
 
 // check validates the flags and combines those that narrow the list into one query.
 func (o *listOptions) check(a *cli.App) error {
+	o.query = runs.Filter(o.query)
 	if o.limit < 0 {
 		return cli.UsageError("--limit %d: must not be negative", o.limit)
 	}

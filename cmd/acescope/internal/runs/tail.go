@@ -4,11 +4,16 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	historypb "go.temporal.io/api/history/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/client"
+	"golang.org/x/sync/errgroup"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
@@ -22,17 +27,41 @@ import (
 )
 
 func TailCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use:     "tail TASK",
-		Short:   "Follow a run until it closes: phases, steps of a flow, tool calls, deltas and statuses",
-		Example: "acescope tail finance-e1-0042 --json | jq -c 'select(.type == \"skill\")'",
-		Long:    "Follow a run until it closes: phases, steps of a flow, tool calls, deltas and statuses.\n\n" + exitHelp,
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return Tail(a, cmd.Context(), args[0]) },
-
+	var query string
+	var exitStatus bool
+	cmd := &cobra.Command{
+		Use:   "tail TASK | -q QUERY",
+		Short: "Follow runs: phases, steps of a flow, tool calls, deltas and statuses",
+		Example: "acescope tail finance-e1-0042 --json | jq -c 'select(.type == \"skill\")'\n" +
+			"acescope tail -q experiment=finance --exit-status",
+		Long: "Follow a run until it closes: phases, steps of a flow, tool calls, deltas and statuses.\n\n" +
+			exitHelp + "\n\nWith --query follow every matching run that is open or starts later, until ctrl+c.\n" +
+			"With --exit-status end when at least one run matches and all of them have closed; the exit code\n" +
+			"is 1 unless all completed.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if query != "" {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case query != "":
+				return tailQuery(a, cmd.Context(), runs.Filter(query), exitStatus)
+			case exitStatus:
+				return cli.UsageError("--exit-status needs --query; \"tail TASK\" always has that exit code")
+			}
+			return Tail(a, cmd.Context(), args[0])
+		},
 		ValidArgsFunction: a.CompleteIDs(false),
 	}
+	cmd.Flags().StringVarP(&query, "query", "q", "", "follow the runs that match: "+filterHelp)
+	cmd.Flags().BoolVar(&exitStatus, "exit-status", false, "with --query: end when all matching runs have closed")
+	return cmd
 }
+
+// filterHelp describes the language of [runs.Filter] in the help of a flag.
+const filterHelp = "words such as \"running\" and \"experiment=finance\", or a visibility query"
 
 // Tail follows a run or an experiment until it closes.
 func Tail(a *cli.App, ctx context.Context, id string) error {
@@ -65,6 +94,114 @@ func tailRun(a *cli.App, ctx context.Context, e *engine.Engine, workflowID, runI
 			return out.Flush()
 		}
 	})
+}
+
+// maxTails bounds the runs that are followed at the same time. Others wait.
+const maxTails = 64
+
+// tailQuery writes what happens in the runs that match a query until it is interrupted. With exitStatus it ends
+// when they have closed, and returns which of them did not complete.
+func tailQuery(a *cli.App, interrupted context.Context, query string, exitStatus bool) error {
+	e, done, err := a.OpenFollowing(interrupted)
+	if err != nil {
+		return err
+	}
+	defer done()
+	tails, ctx := errgroup.WithContext(interrupted)
+	out, slots := NewOutput(a), make(chan struct{}, maxTails)
+	var writing sync.Mutex
+	follow := func(r runs.Run) error {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		defer func() { <-slots }()
+		run := detail.NewTail(r.WorkflowID, r.RunID)
+		put := func(ev *historypb.HistoryEvent) error {
+			writing.Lock()
+			defer writing.Unlock()
+			for _, c := range run.Apply(ev) {
+				out.Line(c, "%s  %-24s  %-7s  %s", c.At.Local().Format(clockTime),
+					cmp.Or(c.TaskID, c.WorkflowID), c.Type, c.Text())
+			}
+			return out.Flush()
+		}
+		return cluster.Follow(ctx, e.Client, e.Namespace(), r.WorkflowID, r.RunID, nil, put)
+	}
+	followed := map[string]bool{}
+	put := func(r runs.Run) error {
+		if !followed[r.RunID] {
+			followed[r.RunID] = true
+			tails.Go(func() error { return follow(r) })
+		}
+		return nil
+	}
+	var failed error
+	ended := func(open int) (end bool, err error) {
+		if exitStatus && open == 0 {
+			end, failed, err = exitStatusOf(ctx, e.Client, query)
+		}
+		return end, err
+	}
+	err = watchRuns(a, ctx, e, query, put, ended)
+	if err != nil {
+		tails.Go(func() error { return err })
+	}
+	err = tails.Wait()
+	switch {
+	case interrupted.Err() == nil:
+		return cmp.Or(err, failed)
+	case exitStatus:
+		return interrupted.Err()
+	}
+	return nil
+}
+
+// exitStatusOf reports whether at least one run matches a query and all of them have closed. failed names those
+// that did not complete.
+func exitStatusOf(ctx context.Context, c client.Client, query string) (ended bool, failed, err error) {
+	var count exitCounter
+	err = runs.ListNewest(ctx, c, query, 0, func(r runs.Run) error {
+		if ended = !r.Open(); !ended {
+			return errStopped
+		}
+		count.add(r)
+		return nil
+	})
+	if errors.Is(err, errStopped) {
+		err = nil
+	}
+	return ended, count.err(), err
+}
+
+// exitCounter counts the runs of a list that did not complete.
+type exitCounter struct {
+	all, bad int
+	named    []string
+}
+
+const maxNamed = 5 // runs that an error names
+
+func (n *exitCounter) add(r runs.Run) {
+	n.all++
+	if err := closedError(r.WorkflowID, r.Status, nil); err != nil {
+		if n.bad++; n.bad <= maxNamed {
+			n.named = append(n.named, err.Error())
+		}
+	}
+}
+
+// err returns nil if all runs completed.
+func (n *exitCounter) err() error {
+	switch {
+	case n.bad == 0:
+		return nil
+	case n.bad > maxNamed:
+		n.named = append(n.named, "…")
+	}
+	all := cli.Numbered(int64(n.all), "run")
+	return fmt.Errorf("%d of %s did not complete: %s", n.bad, all, strings.Join(n.named, "; "))
 }
 
 // followChain follows a run and the runs that continue it until the last one closes. reader returns the function that
