@@ -35,6 +35,7 @@ type listOptions struct {
 	facets    bool
 	summary   bool
 	kind      string
+	exit      bool // exit with 1 unless the closed runs completed
 }
 
 const (
@@ -61,6 +62,7 @@ func ListCommand(a *cli.App) *cobra.Command {
 	columns := strings.Join(runsview.ColumnNames(), ", ")
 	f := cmd.Flags()
 	f.StringVarP(&o.query, "query", "q", "", "only runs that match: "+filterHelp)
+	f.BoolVar(&o.exit, "exit-status", false, "exit with 1 if a listed run has closed and did not complete")
 	types := strings.Join(runs.RunTypes(), ", ")
 	f.StringVar(&o.kind, "type", "", "only runs of this type: "+types+" (run: blueprint runs)")
 	f.StringVar(&o.filter, "filter", "", "name of a saved filter; --query narrows it further")
@@ -73,6 +75,7 @@ func ListCommand(a *cli.App) *cobra.Command {
 	f.BoolVar(&o.summary, "summary", false,
 		fmt.Sprintf("end with verdicts, cost and playbook changes of the last %d closed tasks that match, whatever --limit",
 			runs.RecentRuns))
+	cmd.MarkFlagsMutuallyExclusive("facets", "exit-status")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if chosen := cmd.Flags().Changed("columns"); chosen && a.JSON {
 			return cli.UsageError("--columns is for the table; --json always writes all fields")
@@ -139,11 +142,11 @@ func list(a *cli.App, ctx context.Context, o listOptions) error {
 		}
 		return cells
 	}
-	count := 0
+	var count exitCounter
 	var readErr error
 	rows := func(yield func(listed) bool) {
 		readErr = o.read(a, ctx, e.Client, func(r runs.Run) error {
-			count++
+			count.add(r)
 			if !yield(listed{cli.ListLine(r), r}) {
 				return errStopped
 			}
@@ -154,8 +157,11 @@ func list(a *cli.App, ctx context.Context, o listOptions) error {
 	if err == nil && o.summary {
 		err = summarize(a, ctx, e.Client, o.query)
 	}
-	if err == nil && !a.JSON && count == 0 {
+	if err == nil && !a.JSON && count.all == 0 {
 		cli.Warn(a, "no runs found; start one with \"acescope run\"")
+	}
+	if err == nil && o.exit {
+		err = count.err()
 	}
 	return cli.QueryError(o.query, err)
 }

@@ -24,7 +24,7 @@ import (
 )
 
 type showFlags struct {
-	calls, args         bool
+	calls, args, exit   bool
 	call, artifact, run string
 }
 
@@ -46,7 +46,8 @@ func ShowCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().BoolVar(&f.args, "args", false, "with --call: print its arguments instead")
 	cmd.Flags().StringVar(&f.artifact, "artifact", "", "print the artifact of the run with this SHA-256 unchanged")
 	cmd.Flags().StringVar(&f.run, "run", "", "run ID, if the workflow has several runs")
-	cmd.MarkFlagsMutuallyExclusive("calls", "call", "artifact")
+	cmd.Flags().BoolVar(&f.exit, "exit-status", false, "exit with 1 if the run has closed and did not complete")
+	cmd.MarkFlagsMutuallyExclusive("calls", "call", "artifact", "exit-status")
 	return cmd
 }
 
@@ -141,10 +142,17 @@ func show(a *cli.App, ctx context.Context, id string, f showFlags) error {
 		return out.Flush()
 	case f.call != "":
 		return showCall(a, ctx, e, d, f.call, f.args)
-	case a.JSON:
-		return cli.NewLines(a.Out).Write(LineOf(d))
 	}
-	return PrintShow(a.Out, d, LineOf(d))
+	l := LineOf(d)
+	if a.JSON {
+		err = cli.NewLines(a.Out).Write(l)
+	} else {
+		err = PrintShow(a.Out, d, l)
+	}
+	if err == nil && f.exit {
+		err = closedError(exec.GetWorkflowId(), l.Status, nil)
+	}
+	return err
 }
 
 // showCall prints the result or the arguments of one call: the text of a JSON string, otherwise the JSON.
