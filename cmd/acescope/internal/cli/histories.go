@@ -28,6 +28,9 @@ import (
 func (a *App) OpenRun(
 	ctx context.Context, name, runID string,
 ) (e *engine.Engine, exec *commonpb.WorkflowExecution, done func(), err error) {
+	if _, valid := runs.SplitName(name + "@" + runID); runID != "" && valid == "" {
+		return nil, nil, nil, UsageError("--run %q is not a run ID; \"acescope list --json\" has them as run_id", runID)
+	}
 	e, done, err = a.OpenReadOnly(ctx)
 	if err != nil {
 		return nil, nil, nil, err
