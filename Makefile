@@ -3,7 +3,6 @@
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X acescope/cmd/acescope/internal/cli.version=$(VERSION)
 BIN     := bin/acescope
-DEMO    := .cache/demo
 # Linking without debug information takes a quarter less. Vet is part of lint.
 TEST    := go test -vet=off -ldflags='-s -w' -timeout 30m
 
@@ -25,7 +24,7 @@ build: ## Build bin/acescope and bin/acescope-hook (the first time takes minutes
 	@bash docs/dev/build.sh '$(LDFLAGS)'
 
 demo: build ## Open the console on an experiment that learns, on an embedded server
-	$(BIN) demo --data-dir $(DEMO)
+	$(BIN) demo
 
 # These start many servers and kill processes: side by side on two cores, they miss their deadlines.
 LARGE := acescope/engine acescope/cmd/acescope

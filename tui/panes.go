@@ -339,17 +339,20 @@ func (p *panes) tabs(keys *keymap) []tab {
 		return ""
 	}
 	var out []tab
-	for _, name := range []func(int) string{full, short, current} {
+	for _, try := range []struct {
+		name func(int) string
+		gap  int
+	}{{full, 1}, {full, 0}, {short, 0}, {current, 0}} {
 		var width int
-		if out, width = p.tabsNamed(keys, name); width <= p.width {
+		if out, width = p.tabsNamed(keys, try.name, try.gap); width <= p.width {
 			break
 		}
 	}
 	return out
 }
 
-// tabsNamed returns the tabs with one way of naming, and their width.
-func (p *panes) tabsNamed(keys *keymap, name func(screen int) string) (out []tab, width int) {
+// tabsNamed returns the tabs with one way of naming and a gap between them, and their width.
+func (p *panes) tabsNamed(keys *keymap, name func(screen int) string, gap int) (out []tab, width int) {
 	for i, s := range p.screens {
 		if s.Aside && i != p.at.screen {
 			continue
@@ -360,9 +363,7 @@ func (p *panes) tabsNamed(keys *keymap, name func(screen int) string) (out []tab
 		}
 		w := text.Width(label) + 1
 		out = append(out, tab{i, width, width + w, label})
-		if width += w; p.width >= WideWidth {
-			width++
-		}
+		width += w + gap
 	}
 	return out, width
 }

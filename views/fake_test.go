@@ -2,23 +2,11 @@ package views
 
 import (
 	"cmp"
-
-	"acescope/sources/costs"
-	"acescope/sources/evaluations"
-	"acescope/sources/experiments"
-	"acescope/sources/logs"
-	"acescope/sources/runners"
-	"acescope/sources/system"
-	"acescope/sources/transcripts"
-	"acescope/sources/triage"
-	agentsview "acescope/views/agents"
-	"acescope/views/cost"
-	runview "acescope/views/run"
-	runsview "acescope/views/runs"
-
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,14 +16,26 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources/cluster"
+	"acescope/sources/costs"
+	"acescope/sources/evaluations"
+	"acescope/sources/experiments"
 	"acescope/sources/histories"
+	"acescope/sources/logs"
 	"acescope/sources/playbooks"
+	"acescope/sources/runners"
 	"acescope/sources/runs"
 	"acescope/sources/sessions"
+	"acescope/sources/system"
+	"acescope/sources/transcripts"
+	"acescope/sources/triage"
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/text"
+	agentsview "acescope/views/agents"
 	"acescope/views/console"
+	"acescope/views/cost"
+	runview "acescope/views/run"
+	runsview "acescope/views/runs"
 )
 
 // noon is the time in tests.
@@ -357,8 +357,29 @@ func newScreen(t testing.TB, snap *snapshot, s theme.Styles, width, height int) 
 	return newScreenOf(t, st, console.Options{Controls: st, Actions: st, Location: time.UTC}, s, width, height)
 }
 
-// newScreenOf is newScreen with other options.
+// newScreenOf is newScreen with other options. It begins on the list of runs.
 func newScreenOf(t testing.TB, st *store, o console.Options, s theme.Styles, width, height int) *screen {
+	t.Helper()
+	sc := firstScreen(t, st, o, s)
+	sc.model.Open("runs")
+	st.mu.Lock()
+	st.told = slices.DeleteFunc(st.told, func(told string) bool { return !strings.HasPrefix(told, "select ") })
+	st.mu.Unlock()
+	sc.resize(width, height)
+	return sc
+}
+
+// newOverview is newScreen, but begins on the overview, as a user does.
+func newOverview(t testing.TB, snap *snapshot, width, height int) *screen {
+	t.Helper()
+	st := newStore(snap)
+	sc := firstScreen(t, st, console.Options{Controls: st, Actions: st, Location: time.UTC}, plainLook)
+	sc.resize(width, height)
+	sc.plain() // rows are arranged as they are drawn
+	return sc
+}
+
+func firstScreen(t testing.TB, st *store, o console.Options, s theme.Styles) *screen {
 	t.Helper()
 	c := console.New(o)
 	screens, global := screens(c, st.feeds()), bindings(c)
@@ -366,9 +387,7 @@ func newScreenOf(t testing.TB, st *store, o console.Options, s theme.Styles, wid
 	if err != nil {
 		t.Fatal(err)
 	}
-	sc := &screen{t: t, store: st, shared: c, model: m, screens: screens}
-	sc.resize(width, height)
-	return sc
+	return &screen{t: t, store: st, shared: c, model: m, screens: screens}
 }
 
 // named returns a screen by name.

@@ -34,7 +34,7 @@ func listOfRuns() *snapshot {
 
 func (s *screen) list() *runsview.Runs {
 	s.t.Helper()
-	for _, v := range s.screens[0].Views {
+	for _, v := range s.named("runs").Views {
 		if list, ok := v.(*runsview.Runs); ok {
 			return list
 		}
@@ -153,6 +153,7 @@ func TestSavedFilters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.Open("runs")
 	sc := &screen{t: t, store: st, model: m, screens: screens}
 	sc.resize(80, 24)
 	if sc.last("query ") != `ExecutionStatus="Failed" AND ExperimentId="x"` {
@@ -372,24 +373,24 @@ func TestEscape(t *testing.T) {
 
 	sc = newScreen(t, ready(many(20)...), plainLook, 120, 30)
 	sc.press("5", "8", "esc")
-	sc.has("▸1 runs")
+	sc.has("▸H overview")
 	if told := sc.store.heard(); slices.Contains(told, "query ") {
 		t.Errorf("told %q", told)
 	}
 	sc.press("J", "esc")
-	sc.has("▸1 runs")
+	sc.has("▸H overview")
 	sc.press("5", "/")
 	sc.press(letters("nothing")...)
 	sc.press("enter", "esc")
 	sc.has("▸5 experiments")
 	sc.has("filter cleared")
 	sc.press("esc")
-	sc.has("▸1 runs")
+	sc.has("▸H overview")
 
 	sc.press("7", "2", "3", "2", "3", "esc")
 	sc.has("▸2 run")
 	sc.press("esc")
 	sc.has("▸7 triage")
 	sc.press("esc")
-	sc.has("▸1 runs")
+	sc.has("▸H overview")
 }

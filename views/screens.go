@@ -14,6 +14,7 @@ import (
 	"acescope/views/health"
 	"acescope/views/lineage"
 	"acescope/views/logs"
+	"acescope/views/overview"
 	"acescope/views/playbook"
 	"acescope/views/run"
 	"acescope/views/runners"
@@ -70,9 +71,13 @@ func screens(c *console.Console, f Feeds) []tui.Screen {
 	c.Detail = f.Run.Detail
 	whole := run.NewReading(c, f.Run)
 	facts := run.NewRun(c, f.Run.Detail)
-	experimentList, compare := experiments.Screens(c, f.Experiments)
+	chosen := experiments.New(c, f.Experiments)
+	experimentList, compare := experiments.Screens(chosen)
+	agentScreens, home := agents.Screens(c, f.Agents)
 	grid, effects := evaluations.Screens(c, f.Evaluations, f.Run.Artifacts)
 	return append([]tui.Screen{
+		overview.Screen(c, overview.Feeds{Experiments: f.Experiments, Triage: f.Triage, Playbooks: f.Playbooks,
+			Costs: f.Cost.Runs, Approvals: f.Agents.Approvals}, chosen, home),
 		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{runs.New(c, f.Runs), facts}},
 		{Name: "run", Keys: []string{"2"}, Detail: true, Help: "the whole selected run",
 			Views: []tui.View{run.NewOutline(whole), run.NewInspector(whole)}},
@@ -91,10 +96,10 @@ func screens(c *console.Console, f Feeds) []tui.Screen {
 		lineage.Screen(c, f.Run.Lineage, facts),
 		runners.Screen(c, f.Runners),
 		cost.Screen(c, f.Cost),
-	}, agents.Screens(c, f.Agents)...)
+	}, agentScreens...)
 }
 
-// Screens returns the screens, the list of runs first, and the keys that work on all of them.
+// Screens returns the screens, the overview first, and the keys that work on all of them.
 func Screens(o console.Options, f Feeds) ([]tui.Screen, []tui.Binding) {
 	c := console.New(o)
 	return screens(c, f), bindings(c)

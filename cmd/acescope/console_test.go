@@ -16,6 +16,8 @@ func TestConsole(t *testing.T) {
 	runs := map[string]int{}
 	run.next(t, "summary", runs)
 	checkRuns(t, runs, 12)
+	term.await("walk", "12/12", "Accuracy")
+	term.press("1")
 	term.await("walk-e1-0012", "experiment walk", "1/13")
 
 	term.press("/wrong exp=walk" + keyEnter)

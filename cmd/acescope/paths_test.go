@@ -198,6 +198,7 @@ func bulletToEvent(t *testing.T, p fixture) {
 func filterPath(t *testing.T, p fixture) {
 	home := t.TempDir()
 	term := openTerminalAt(t, home, p.dir, 120, 30)
+	term.press("1")
 	term.await("again-1", "walk-e1-0001")
 	term.press("/Exit")
 	term.await("ExitStatus")
@@ -225,6 +226,7 @@ func filterPath(t *testing.T, p fixture) {
 func panePath(t *testing.T, p fixture) {
 	home := t.TempDir()
 	term := openTerminalAt(t, home, p.dir, 160, 40)
+	term.press("1")
 	term.await("again-1", "Facts")
 	for range 2 {
 		wide := term.column("Facts")
@@ -302,6 +304,7 @@ func TestHostKilledUnderConsole(t *testing.T) {
 	runs := map[string]int{}
 	startProc(t, dir, "run", "--dataset", problemSet(t, 3), "--experiment", "after", "--json").next(t, "summary", runs)
 	checkRuns(t, runs, 3)
+	term.press("1")
 	term.await("after-e1-0003", "experiment after")
 	term.press("q")
 	term.quits()

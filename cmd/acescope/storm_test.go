@@ -100,6 +100,7 @@ func storm(t *testing.T, dir, set string, kills int, random *rand.Rand) []string
 	if err := <-procs[3].ended; err != nil {
 		t.Errorf("tail: %v", err)
 	}
+	console.press("1")
 	console.await("experiment k")
 	console.press("q")
 	console.quits()

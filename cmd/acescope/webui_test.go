@@ -137,6 +137,7 @@ func TestConsoleWebUI(t *testing.T) {
 		return inTerminal(t, home, 100, 30, exec.Command("env", env...))
 	}
 	term := console("BROWSER=" + command)
+	term.press("1")
 	term.await("walk-e1-0001", "experiment walk")
 	term.press("W")
 	term.await("opened", "in the browser")

@@ -84,7 +84,11 @@ func (s *Series) Curves(m Metric, window int, byTime bool) []Curve {
 	}
 	switch m {
 	case MetricAccuracy:
-		return []Curve{{X: x, Y: s.Accuracy(window)}}
+		curves := []Curve{{X: x, Y: s.Accuracy(window)}}
+		if held := s.heldOut(); len(held.X) > 0 && !byTime {
+			curves = append(curves, held)
+		}
+		return curves
 	case MetricPlaybook:
 		return []Curve{{X: x, Y: s.bullets()}}
 	case MetricOperations:
@@ -98,6 +102,24 @@ func (s *Series) Curves(m Metric, window int, byTime bool) []Curve {
 		return []Curve{{X: x, Y: s.rate(window, (*Task).tokens, (*Task).correct)}}
 	}
 	return nil
+}
+
+// heldOut returns the accuracy of the evaluations, whose times are unknown.
+func (s *Series) heldOut() Curve {
+	c := Curve{Name: "held-out"}
+	for i := range s.Progress.Eval {
+		e := &s.Progress.Eval[i]
+		if e.Labeled() == 0 || e.Incomplete {
+			continue
+		}
+		at := e.Epoch * s.Progress.TotalTasks
+		if e.Learned > 0 {
+			at += e.Learned - s.Progress.TotalTasks
+		}
+		c.X = append(c.X, float64(at))
+		c.Y = append(c.Y, e.Accuracy)
+	}
+	return c
 }
 
 // Accuracy returns after each task the share of correct answers among the graded ones of the last window tasks,

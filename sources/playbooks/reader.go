@@ -62,7 +62,7 @@ func (k *reader) read(ctx context.Context, store *playbook.Store, ask Ask, last,
 	case ask.Branch != "":
 		b.Branch, err = store.Branch(ask.Branch)
 	case len(list) > 0:
-		b.Branch = slices.MaxFunc(list, func(a, b playbook.Branch) int { return a.At.Compare(b.At) })
+		b.Branch = slices.MaxFunc(list, newer)
 	}
 	if err != nil || b.Branch.Name == "" {
 		return errors.Join(err, partly)
@@ -130,6 +130,11 @@ func Window(store *playbook.Store, branch playbook.Branch, around int) (from int
 		list[i].Rationale = strings.ToValidUTF8(r[:min(len(r), MaxRationale)], "")
 	}
 	return from, list, err
+}
+
+// newer compares branches by their newest change. A branch without changes, which only names a version, comes first.
+func newer(a, b playbook.Branch) int {
+	return cmp.Or(cmp.Compare(min(a.Versions, 1), min(b.Versions, 1)), a.At.Compare(b.At))
 }
 
 // blame adds to the selected version its bullets with their histories. It extends the kept history up to the newest

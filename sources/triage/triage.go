@@ -128,6 +128,10 @@ type PhaseStat struct {
 	Worst runspkg.Run `json:"max_run"`
 }
 
+// Slow reports whether the longest step took much longer than usual: at least a second, and four times the 95th
+// percentile of at least 20 runs.
+func (p PhaseStat) Slow() bool { return p.Runs >= 20 && p.Max >= 1000 && p.Max > 4*p.P95 }
+
 // Facts holds what a scan has read; Analyze derives the result.
 type Facts struct {
 	Options

@@ -62,8 +62,9 @@ func (a *Agents) look(shown bool) {
 	a.feeds.Details.Look(shown)
 }
 
-// Screens returns the list of sessions with the selected one beside it, and the whole conversation.
-func Screens(c *console.Console, feeds Feeds) []tui.Screen {
+// Screens returns the list of sessions with the selected one beside it, the whole conversation, and the part of the
+// overview.
+func Screens(c *console.Console, feeds Feeds) ([]tui.Screen, *Home) {
 	a := &Agents{nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, workDir: c.WorkDir,
 		feeds: feeds}
 	return []tui.Screen{
@@ -72,9 +73,7 @@ func Screens(c *console.Console, feeds Feeds) []tui.Screen {
 			Views: []tui.View{NewList(a), newDetail(a)}},
 		{Name: "conversation", Short: "conv", Help: "the whole conversation of the selected session", Aside: true,
 			Views: []tui.View{newConversation(a)}},
-		{Name: "start", Keys: []string{"H"}, Help: "start: agents on this machine, what they cost, and next steps",
-			Aside: true, Views: []tui.View{newStart(a, c.Listing)}},
-	}
+	}, &Home{Agents: a}
 }
 
 // refresh takes the newest sessions of both sources.

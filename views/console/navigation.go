@@ -4,6 +4,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/sources/histories"
+	"acescope/sources/playbooks"
 	"acescope/sources/runs"
 	"acescope/tui"
 )
@@ -31,6 +32,8 @@ type Navigation struct {
 	Elsewhere bool
 	// Session is the session that the screen of agents goes to when it is shown next, "" for none.
 	Session string
+	// Version is the playbook version that the screen of playbooks goes to when it is shown next, no branch for none.
+	Version playbooks.VersionRef
 	// Event is the history event that the timeline goes to when it is shown next, 0 for none.
 	Event int64
 

@@ -47,10 +47,10 @@ type Feed interface {
 }
 
 // Screens returns the list of experiments with their curves, and the comparison of two.
-func Screens(c *console.Console, feed Feed) (list, compare tui.Screen) {
-	x := New(c, feed)
+func Screens(x *Experiments) (list, compare tui.Screen) {
 	l := NewList(x)
-	curves := &plotsView{Experiments: x, Pane: console.NewPane("Curves"), list: l}
+	curves := NewCurves(x, x.chosen)
+	curves.list = l
 	list = tui.Screen{Name: "experiments", Short: "exps", Keys: []string{"5"}, Share: 42,
 		Help: "experiments and their learning curves", Views: []tui.View{l, curves}}
 	compare = tui.Screen{Name: "compare", Keys: []string{"D"}, Help: "the two marked experiments, task by task",
@@ -91,6 +91,12 @@ func (x *Experiments) ask() {
 		x.asked = slices.Clone(want)
 		x.feed.Show(x.asked)
 	}
+}
+
+// Read reads the series of one experiment for another screen. The list reads its own again when it is shown.
+func (x *Experiments) Read(workflowID string) {
+	x.asked = []string{workflowID}
+	x.feed.Show(x.asked)
 }
 
 // series returns the series of an experiment, or nil until it is read.

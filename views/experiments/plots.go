@@ -15,13 +15,19 @@ import (
 	"acescope/views/console"
 )
 
-// plotsView shows facts and learning curves of the chosen experiments.
-type plotsView struct {
+// Curves shows facts and learning curves of experiments.
+type Curves struct {
 	*Experiments
-	list *list
 	console.Pane
+	of    func() []string // workflow IDs of the experiments
+	list  *list           // whose cursor moves, nil without one
 	cache map[plotKey][]string
 	cost  perCorrectText
+}
+
+// NewCurves returns the learning curves of the experiments that of returns by workflow ID. Read requests them.
+func NewCurves(x *Experiments, of func() []string) *Curves {
+	return &Curves{Experiments: x, Pane: console.NewPane("Curves"), of: of}
 }
 
 // perCorrectText is the cost of a correct answer of an experiment and its interval, which takes too long to compute
@@ -38,8 +44,8 @@ type plotKey struct {
 	width, height int
 }
 
-func (v *plotsView) Title() string {
-	ids := v.chosen()
+func (v *Curves) Title() string {
+	ids := v.of()
 	switch len(ids) {
 	case 0:
 		return "Curves"
@@ -54,7 +60,7 @@ func (v *plotsView) Title() string {
 }
 
 // Footer shows how the curves are computed.
-func (v *plotsView) Footer() string {
+func (v *Curves) Footer() string {
 	over := "over all tasks"
 	if w := windows[v.Window]; w > 0 {
 		over = "over " + text.Count(int64(w)) + " tasks"
@@ -65,23 +71,17 @@ func (v *plotsView) Footer() string {
 	return over
 }
 
-func (v *plotsView) Bindings() []tui.Binding {
+func (v *Curves) Bindings() []tui.Binding {
 	return append(widget.Motions("curves", v), v.plotBindings("curves")...)
 }
 
 // Scroll moves the cursor of the list.
-func (v *plotsView) Scroll(by int)            { v.list.Scroll(by) }
-func (v *plotsView) Page() int                { return 1 }
-func (v *plotsView) SetStyles(s theme.Styles) { v.Styles, v.cache, v.cost = s, nil, perCorrectText{} }
+func (v *Curves) Scroll(by int)            { v.list.Scroll(by) }
+func (v *Curves) Page() int                { return 1 }
+func (v *Curves) SetStyles(s theme.Styles) { v.Styles, v.cache, v.cost = s, nil, perCorrectText{} }
 
-func (v *plotsView) Draw(now time.Time, _ bool) []string {
-	ids := v.chosen()
-	var read []*experiments.Series
-	for _, id := range ids {
-		if s := v.series(id); s != nil {
-			read = append(read, s)
-		}
-	}
+func (v *Curves) Draw(now time.Time, _ bool) []string {
+	ids, read := v.of(), v.read()
 	switch {
 	case len(ids) == 0:
 		return v.Message(nil, "no experiment is selected")
@@ -104,6 +104,21 @@ func (v *plotsView) Draw(now time.Time, _ bool) []string {
 	return widget.Fill(append(facts, v.plots(read, v.Height-len(facts))...), v.Width, v.Height)
 }
 
+// read returns the series that are read.
+func (v *Curves) read() (list []*experiments.Series) {
+	for _, id := range v.of() {
+		if s := v.series(id); s != nil {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// Plot draws only the accuracy, without facts.
+func (v *Curves) Plot() []string {
+	return v.plot(v.read(), plotOptions{experiments.MetricAccuracy, windows[v.Window], v.ByTime}, v.Width, v.Height)
+}
+
 // Minimum height of a plot below facts, and minimum size of the grid of four.
 const (
 	minPlotHeight = 8
@@ -112,7 +127,7 @@ const (
 )
 
 // plots draws the chosen metric, or all four in a grid. Without room for the grid, it draws the first.
-func (v *plotsView) plots(read []*experiments.Series, height int) []string {
+func (v *Curves) plots(read []*experiments.Series, height int) []string {
 	if v.Metric != AllMetrics || v.Width < gridWidth || height < gridHeight {
 		return v.plot(read, plotOptions{PlotMetrics[max(v.Metric, 0)], windows[v.Window], v.ByTime}, v.Width, height)
 	}
@@ -130,7 +145,7 @@ func (v *plotsView) plots(read []*experiments.Series, height int) []string {
 	return lines
 }
 
-func (v *plotsView) plot(read []*experiments.Series, o plotOptions, width, height int) []string {
+func (v *Curves) plot(read []*experiments.Series, o plotOptions, width, height int) []string {
 	key := plotKey{options: o, width: width, height: height}
 	copy(key.series[:], read)
 	if lines, ok := v.cache[key]; ok {
@@ -308,6 +323,27 @@ func newPlot(list []*experiments.Series, o plotOptions) widget.Plot {
 // all so far for 0.
 func Plot(list []*experiments.Series, m experiments.Metric, window, width, height int, s theme.Styles) []string {
 	return newPlot(list, plotOptions{m, window, false}).Draw(width, height, s)
+}
+
+// Tasks counts the closed tasks of an experiment: "57/120".
+func Tasks(r experiments.Experiment, g theme.Glyphs) string {
+	if r.Progress == nil {
+		return g.Dash
+	}
+	return tasksCell(r.Progress, g)
+}
+
+// Held shows the held-out accuracy before and after, with the interval of the newest: "held-out 20.0→65.0% (58–71)".
+// Without an evaluation it shows the accuracy of all answers.
+func Held(r experiments.Experiment, g theme.Glyphs) string {
+	p := r.Progress
+	switch {
+	case p == nil:
+		return ""
+	case len(p.Eval) > 0:
+		return "held-out " + evalCell(p.Eval, g) + widget.InParentheses(evalRange(p.Eval, g))
+	}
+	return "accuracy " + rateCell(accuracyOf(r), g) + widget.InParentheses(accuracyRange(p, g))
 }
 
 func tasksCell(p *ace.ExperimentProgress, g theme.Glyphs) string {

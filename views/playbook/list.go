@@ -174,6 +174,12 @@ func (v *List) find(shell tui.Shell, from, by int, match func(row) bool) {
 func (v *List) SetShown(shown bool) {
 	v.shown = shown
 	v.feed.Look(shown)
+	v.Sent = playbooks.Ask{} // other screens ask for other versions
+	if at := v.nav.Version; shown && at.Branch != "" {
+		v.nav.Version = playbooks.VersionRef{}
+		v.choose(at.Branch)
+		v.Mode, v.seq = versionMode, at.Seq
+	}
 	v.want()
 }
 

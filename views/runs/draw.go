@@ -66,7 +66,7 @@ func (v *Runs) empty() []string {
 	if v.file {
 		return []string{"reading the history" + v.Styles.Glyphs.Ellipsis}
 	}
-	return []string{"no runs yet", "start some:  acescope run --dataset FILE", "H is the start screen"}
+	return []string{"no runs yet", "start some:  acescope run --dataset FILE", "H is the overview"}
 }
 
 // missing names the search attributes that the server lacks, and the command that adds them.

@@ -95,15 +95,6 @@ func (v *Runs) Footer() string {
 	return v.Join(loading, following, v.orderState(), marked, v.columnsState(), v.position())
 }
 
-// StartOn returns the start screen if there are no runs.
-func (v *Runs) StartOn() (screen string) {
-	list := v.listing.Runs
-	if v.loaded && !v.file && len(list.Rows) == 0 && list.Query == "" && list.Err == "" && len(list.Missing) == 0 {
-		return "start"
-	}
-	return ""
-}
-
 // Bindings returns the keys. They are made once because the shell asks at each key and each frame.
 func (v *Runs) Bindings() []tui.Binding {
 	if v.bindings == nil {

@@ -16,6 +16,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/learning/problems"
 	sourceruns "acescope/sources/runs"
+	"acescope/views/overview"
 )
 
 // Seeds of the training and the evaluation problems, and the number of evaluation problems.
@@ -87,7 +88,7 @@ func startDemo(a *cli.App, ctx context.Context, e *engine.Engine, tasks int, pac
 	}
 	in, _, err := runs.ExperimentInput(a, ctx, e, runs.RunFlags{
 		Dataset: train, Eval: eval, Provider: "builtin", Adapter: "offline", Epochs: 1, Parallel: 1, Pace: pace,
-		Experiment: "demo-" + time.Now().Format("150405"),
+		Experiment: overview.DemoPrefix + time.Now().Format("150405"),
 	})
 	if err != nil {
 		return err

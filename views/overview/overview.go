@@ -1,0 +1,298 @@
+// Package overview is the first screen: the learning curve, what waits for the user or needs attention, what was
+// learned last, and what it cost.
+package overview
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/engine/ace"
+	"acescope/sources/cluster"
+	"acescope/sources/costs"
+	"acescope/sources/experiments"
+	"acescope/sources/playbooks"
+	"acescope/sources/sessions"
+	"acescope/sources/triage"
+	"acescope/theme"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/agents"
+	"acescope/views/console"
+	experimentsview "acescope/views/experiments"
+	playbookview "acescope/views/playbook"
+)
+
+// Feeds are what the overview shows.
+type Feeds struct {
+	Experiments console.Feed[*experiments.Experiments]
+	Triage      console.Feed[*triage.Result]
+	Playbooks   playbookview.Feed
+	Costs       console.Feed[*costs.Costs]
+	Approvals   console.Value[*sessions.Approvals]
+}
+
+// The least width that shows the curve beside the sections, the least height that shows it above them, and its share of
+// either in percent.
+const (
+	besideWidth = 118
+	aboveHeight = 15
+	curveShare  = 46
+)
+
+// overview is the view.
+type overview struct {
+	console.Pane
+	nav      *console.Navigation
+	actor    *console.Actor
+	listing  *console.Listing
+	controls console.Controls
+	feeds    Feeds
+	chosen   *experimentsview.Experiments
+	curves   *experimentsview.Curves
+	home     *agents.Home
+	cost     costSection
+	list     widget.SectionList
+	sections []console.Section
+	plotted  string // workflow ID of the experiment whose curve is shown
+	shown    bool
+	reading  bool // sessions, because there are no runs
+}
+
+// Screen returns the overview. chosen is what the screen of experiments shows.
+func Screen(c *console.Console, feeds Feeds, chosen *experimentsview.Experiments, home *agents.Home) tui.Screen {
+	v := &overview{Pane: console.NewPane("Overview"), nav: c.Navigation, actor: c.Actor, listing: c.Listing,
+		controls: c.Controls, feeds: feeds, chosen: chosen, home: home}
+	v.curves = experimentsview.NewCurves(chosen, func() []string {
+		if v.plotted == "" {
+			return nil
+		}
+		return []string{v.plotted}
+	})
+	return tui.Screen{Name: "overview", Short: "home", Aliases: []string{"home"}, Keys: []string{"H"},
+		Help:  "what is running, what needs attention, what was learned and what it cost",
+		Views: []tui.View{v}}
+}
+
+func (v *overview) Bindings() []tui.Binding {
+	all := append(widget.Motions("overview", v),
+		console.Key("overview.open", "open what the line speaks of; a command of acescope is copied with y", "open",
+			v.open, "enter"),
+		console.Key("overview.next_section", "next section", "section", func() { v.list.Jump(1) }, "]"),
+		console.Key("overview.previous_section", "previous section", "", func() { v.list.Jump(-1) }, "["),
+		console.Key("overview.whole", "expand or collapse the section", "", v.list.Toggle, "a"))
+	if v.actor.Actions != nil {
+		all = append(all, console.MutatingKey("overview.demo",
+			"start an experiment that learns, to watch it (asks first)", "", v.askDemo, "d"))
+	}
+	return all
+}
+
+// StartOn lists the runs if they come from files, which have no overview.
+func (v *overview) StartOn() (screen string) {
+	if v.controls.Connection().Mode == cluster.ModeFile {
+		return "runs"
+	}
+	return ""
+}
+
+// SetStyles sets the styles of the curves too.
+func (v *overview) SetStyles(s theme.Styles) {
+	v.Styles = s
+	v.curves.SetStyles(s)
+}
+
+func (v *overview) SetShown(shown bool) {
+	v.shown = shown
+	v.feeds.Experiments.Look(shown)
+	v.feeds.Triage.Look(shown)
+	v.feeds.Playbooks.Look(shown)
+	v.feeds.Costs.Look(shown)
+	v.readSessions(shown && v.noRuns())
+	if shown {
+		v.chosen.Read(v.plotted)
+		v.feeds.Playbooks.Refine(playbooks.Ask{Seq: -1, Around: -1})
+	}
+}
+
+// readSessions reads the transcripts on this machine, which takes a while, or stops reading them.
+func (v *overview) readSessions(on bool) {
+	if v.reading != on {
+		v.reading = on
+		v.home.SetShown(on)
+	}
+}
+
+// noRuns reports whether the namespace has no runs, as far as known.
+func (v *overview) noRuns() bool {
+	list := v.listing.Runs
+	return !list.Loaded.IsZero() && len(list.Rows) == 0 && list.Query == "" && list.Err == ""
+}
+
+func (v *overview) Refresh() {
+	v.home.Refresh()
+	if v.shown {
+		v.readSessions(v.noRuns())
+	}
+}
+
+// Scroll moves the cursor.
+func (v *overview) Scroll(by int) { v.list.Scroll(by) }
+
+// Page is the height of a page in rows.
+func (v *overview) Page() int { return v.list.Page() }
+
+// Footer shows the position.
+func (v *overview) Footer() string { return v.list.Position() }
+
+// Copy returns what the row under the cursor copies.
+func (v *overview) Copy() (what, content string) {
+	if r := v.selected(); r != nil {
+		return r.Copied()
+	}
+	return "", ""
+}
+
+func (v *overview) open(s tui.Shell) tea.Cmd {
+	if r := v.selected(); r != nil {
+		return r.Open(s)
+	}
+	return nil
+}
+
+func (v *overview) selected() console.Row {
+	if at := v.list.Cursor; at.Part < len(v.sections) && at.Row < len(v.sections[at.Part].Rows) {
+		return v.sections[at.Part].Rows[at.Row]
+	}
+	return nil
+}
+
+func (v *overview) askDemo(s tui.Shell) {
+	lines := []string{
+		"120 generated finance problems for the built-in learner",
+		"needs no language model, no API key and no network",
+		"takes about five minutes and stays in the list of runs",
+	}
+	s.Confirm(tui.Question{Title: "Start the demo?", Lines: lines, Yes: "start the demo", Do: func() tea.Cmd {
+		return v.actor.Act("start the demo", func(ctx context.Context) (string, error) {
+			return "the demo has started", v.actor.Actions.StartDemo(ctx)
+		})
+	}})
+}
+
+// arrange takes the newest values. Sections without rows are left out. Without runs there are the coding agents of this
+// machine and what to do next.
+func (v *overview) arrange(now time.Time) {
+	var all []console.Section
+	if v.noRuns() {
+		all = append(v.home.Sections(now, v.Styles.Glyphs), console.Section{Name: "Next steps", Remark: "no runs yet", Rows: v.steps()})
+	} else {
+		all = []console.Section{v.waiting(), v.experiments(), v.attention(), v.learned(),
+			v.cost.section(v.feeds.Costs.Value(), now)}
+		all = slices.DeleteFunc(all, func(s console.Section) bool { return len(s.Rows) == 0 })
+	}
+	v.sections = all
+	v.list.Set(console.SectionParts(all))
+	if id := v.toPlot(); id != v.plotted {
+		v.plotted = id
+		if v.shown {
+			v.chosen.Read(id)
+		}
+	}
+}
+
+// toPlot returns the experiment under the cursor, or else the newest running one, or else the newest.
+func (v *overview) toPlot() string {
+	if r, ok := v.selected().(experimentRow); ok {
+		return r.WorkflowID
+	}
+	for _, s := range v.sections {
+		for _, row := range s.Rows {
+			if r, ok := row.(experimentRow); ok {
+				return r.WorkflowID
+			}
+		}
+	}
+	return ""
+}
+
+func (v *overview) Draw(now time.Time, focused bool) []string {
+	v.arrange(now)
+	head := v.caption()
+	room := max(v.Height-len(head), 0)
+	var lines []string
+	switch {
+	case v.plotted == "":
+		lines = v.drawList(now, focused, v.Width, room)
+	case v.Width >= besideWidth:
+		right := v.Width * curveShare / 100
+		v.curves.SetSize(right-1, room)
+		lines = v.drawList(now, focused, v.Width-right, room)
+		for i, l := range v.curves.Draw(now, false) {
+			lines[i] += " " + l
+		}
+	case room >= aboveHeight:
+		above := room * curveShare / 100
+		v.curves.SetSize(v.Width, above)
+		lines = append(v.curves.Plot(), v.drawList(now, focused, v.Width, room-above)...)
+	default:
+		lines = v.drawList(now, focused, v.Width, room)
+	}
+	return widget.Fill(append(head, lines...), v.Width, v.Height)
+}
+
+func (v *overview) drawList(now time.Time, focused bool, width, height int) []string {
+	v.list.SetSize(width, height)
+	if len(v.sections) == 0 {
+		return widget.Fill(widget.Centre([]string{v.empty()}, width, height, v.Styles), width, height)
+	}
+	row := func(at widget.SectionRow, width int, plain bool) string {
+		return v.sections[at.Part].Rows[at.Row].Draw(v.Styles, width, plain, now)
+	}
+	return v.list.Draw(v.Styles, focused, row)
+}
+
+func (v *overview) empty() string {
+	list := v.listing.Runs
+	switch {
+	case v.controls.Connection().Mode == cluster.ModeFile:
+		return "files have no overview; 1 lists their runs"
+	case list.Loaded.IsZero():
+		return "reading" + v.Styles.Glyphs.Ellipsis
+	}
+	return cmp.Or(text.Safe(list.Err, " "), "nothing to report; 1 lists the runs")
+}
+
+// DemoPrefix begins the names of experiments that the demo starts.
+const DemoPrefix = "demo-"
+
+// The least heights of a screen with a caption, and of one with an empty line below it.
+const (
+	captionHeight = 16
+	roomyHeight   = 30
+)
+
+// caption explains the demo while the curve of its experiment is shown.
+func (v *overview) caption() []string {
+	name := strings.TrimPrefix(v.plotted, ace.ExperimentIDPrefix)
+	if v.Height < captionHeight || !strings.HasPrefix(name, DemoPrefix) {
+		return nil
+	}
+	var lines []string
+	for _, l := range []string{
+		"The built-in learner answers finance problems. At first it knows no formula.",
+		"A reflector finds the cause of each wrong answer, a curator writes a bullet.",
+		"Later answers use these bullets, so accuracy rises. ? lists the keys.",
+	} {
+		lines = append(lines, v.Styles.Muted.Paint(text.Fit(" "+l, v.Width, v.Styles.Glyphs.Ellipsis)))
+	}
+	if v.Height >= roomyHeight {
+		lines = append(lines, text.Spaces(v.Width))
+	}
+	return lines
+}

@@ -1,0 +1,337 @@
+package overview
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/engine/ace"
+	"acescope/engine/learning/playbook"
+	"acescope/sources/costs"
+	"acescope/sources/experiments"
+	"acescope/sources/playbooks"
+	"acescope/sources/runs"
+	"acescope/sources/sessions"
+	"acescope/sources/transcripts"
+	"acescope/theme"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+	experimentsview "acescope/views/experiments"
+)
+
+// Rows that a section shows unless there is room for more.
+const (
+	experimentLimit = 3
+	attentionLimit  = 5
+	learnedLimit    = 3
+	costLimit       = 5
+)
+
+// waiting lists the tool calls that wait for the user.
+func (v *overview) waiting() console.Section {
+	s := console.Section{Name: "Waiting for you", Limit: attentionLimit}
+	if a := v.feeds.Approvals.Value(); a != nil {
+		for _, one := range a.Rows {
+			s.Rows = append(s.Rows, approvalRow{v.nav, one})
+		}
+	}
+	return s
+}
+
+// approvalRow is a tool call that waits for the user.
+type approvalRow struct {
+	nav *console.Navigation
+	sessions.Approval
+}
+
+// Draw implements [console.Row].
+func (r approvalRow) Draw(s theme.Styles, width int, plain bool, _ time.Time) string {
+	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis,
+		widget.SizedCell{Text: s.Glyphs.Failed + " approval", Width: 11, Ink: s.Alert},
+		widget.SizedCell{Text: text.Safe(cmp.Or(r.Name, r.ID), " "), Width: 16, Ink: s.Text},
+		widget.SizedCell{Text: text.Safe(r.Call.Name+" "+string(r.Call.Args), " "), Ink: s.Text})
+}
+
+// Open implements [console.Row].
+func (r approvalRow) Open(s tui.Shell) tea.Cmd {
+	r.nav.OpenSession(s, sessions.WorkflowID(r.ID))
+	return nil
+}
+
+// Copied implements [console.Row].
+func (r approvalRow) Copied() (what, content string) { return "session id", r.ID }
+
+// experiments lists the experiments, open ones first.
+func (v *overview) experiments() console.Section {
+	s := console.Section{Name: "Experiments", Limit: experimentLimit}
+	data := v.feeds.Experiments.Value()
+	if data == nil {
+		return s
+	}
+	rows := slices.Clone(data.Rows)
+	slices.SortStableFunc(rows, func(a, b experiments.Experiment) int {
+		if a.Open() != b.Open() {
+			return map[bool]int{true: -1, false: 1}[a.Open()]
+		}
+		return b.Start.Compare(a.Start)
+	})
+	for _, r := range rows {
+		s.Rows = append(s.Rows, experimentRow{v.chosen, r})
+	}
+	return s
+}
+
+// experimentRow is an experiment.
+type experimentRow struct {
+	chosen *experimentsview.Experiments
+	experiments.Experiment
+}
+
+// Draw implements [console.Row].
+func (r experimentRow) Draw(s theme.Styles, width int, plain bool, now time.Time) string {
+	status := s.Status(string(r.Status))
+	cells := []widget.SizedCell{
+		{Text: status.Glyph + " " + text.Safe(r.Name(), " "), Ink: status.Ink},
+		{Text: experimentsview.Tasks(r.Experiment, s.Glyphs), Width: -8, Ink: s.Text},
+		{Text: experimentsview.Held(r.Experiment, s.Glyphs), Width: -28, Ink: s.Strong},
+	}
+	if width >= 60 {
+		cells = append(cells, widget.SizedCell{Text: text.Span(now.Sub(r.Start)), Width: -5, Ink: s.Muted})
+	}
+	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis, cells...)
+}
+
+// Open implements [console.Row].
+func (r experimentRow) Open(s tui.Shell) tea.Cmd {
+	r.chosen.Cursor = r.WorkflowID
+	s.Open("experiments")
+	return nil
+}
+
+// Copied implements [console.Row].
+func (r experimentRow) Copied() (what, content string) { return "experiment id", r.Name() }
+
+// attention lists retrying runs, causes of failures and wrong answers, and steps that took much longer than usual.
+func (v *overview) attention() console.Section {
+	s := console.Section{Name: "Needs attention", Limit: attentionLimit}
+	t := v.feeds.Triage.Value()
+	if t == nil {
+		return s
+	}
+	add := func(m theme.Mark, word, what, why string, since time.Time, run runs.Run) {
+		m.Word = cmp.Or(word, m.Word)
+		s.Rows = append(s.Rows, attentionRow{v.nav, m, what, why, since, run})
+	}
+	st := v.Styles
+	for _, r := range t.Retrying {
+		add(st.Retry(), "retry #"+strconv.Itoa(int(r.Attempt)), console.NameOf(r.Run),
+			cmp.Or(r.LastError.Message, r.Activity), r.Since, r.Run)
+	}
+	for _, g := range t.Groups {
+		m := st.Status(string(g.Status))
+		if g.Verdict != "" {
+			m = st.Verdict(string(g.Verdict))
+		}
+		add(m, text.Count(int64(g.Count))+" "+m.Word, cmp.Or(g.Dataset, string(g.Phase), g.Activity), g.Pattern,
+			g.Last.At, g.Last.Run)
+	}
+	for _, p := range t.Phases {
+		if p.Slow() {
+			add(theme.Mark{Glyph: st.Glyphs.Pending, Word: "slow", Ink: st.Warning}, "", p.Phase,
+				widget.Milliseconds(p.Max, st.Glyphs)+" in "+console.NameOf(p.Worst)+", p95 is "+
+					widget.Milliseconds(p.P95, st.Glyphs), p.Worst.Start, p.Worst)
+		}
+	}
+	return s
+}
+
+// attentionRow is a run, or the newest of several, that is stuck, failed, wrong or slow.
+type attentionRow struct {
+	nav   *console.Navigation
+	mark  theme.Mark
+	what  string
+	why   string
+	since time.Time
+	run   runs.Run
+}
+
+// Draw implements [console.Row].
+func (r attentionRow) Draw(s theme.Styles, width int, plain bool, now time.Time) string {
+	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis,
+		widget.SizedCell{Text: r.mark.Glyph + " " + text.Safe(r.mark.Word, " "), Width: 12, Ink: r.mark.Ink},
+		widget.SizedCell{Text: text.Safe(r.what, " "), Width: 12, Ink: s.Text},
+		widget.SizedCell{Text: text.Safe(r.why, " "), Ink: s.Muted},
+		widget.SizedCell{Text: text.Span(now.Sub(r.since)), Width: -5, Ink: s.Muted})
+}
+
+// Open implements [console.Row].
+func (r attentionRow) Open(s tui.Shell) tea.Cmd { return r.nav.OpenRun(s, r.run) }
+
+// Copied implements [console.Row].
+func (r attentionRow) Copied() (what, content string) { return "workflow ID", r.run.WorkflowID }
+
+// learned lists the newest versions of the playbook that changed last.
+func (v *overview) learned() console.Section {
+	s := console.Section{Name: "Playbook", Limit: learnedLimit}
+	b := v.feeds.Playbooks.Value()
+	if b == nil {
+		return s
+	}
+	s.Remark = text.Safe(b.Branch.Name, " ")
+	for i := len(b.Versions) - 1; i >= 0 && len(s.Rows) < maxVersions; i-- {
+		s.Rows = append(s.Rows, versionRow{v.nav, playbooks.VersionRef{Branch: b.Branch.Name, Seq: b.From + i},
+			b.Versions[i]})
+	}
+	return s
+}
+
+// maxVersions bounds the listed versions; the screen of playbooks lists all.
+const maxVersions = 20
+
+// versionRow is a version of a playbook.
+type versionRow struct {
+	nav *console.Navigation
+	at  playbooks.VersionRef
+	playbook.Version
+}
+
+// Draw implements [console.Row].
+func (r versionRow) Draw(s theme.Styles, width int, plain bool, now time.Time) string {
+	changes := ace.Summary{Added: r.Added, Updated: r.Updated, Removed: r.Removed, Merged: r.Merged, Tagged: r.Tagged}
+	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis,
+		widget.SizedCell{Text: "v" + strconv.Itoa(r.at.Seq), Width: 5, Ink: s.Text},
+		widget.SizedCell{Text: console.DeltaCell(&changes, s.Glyphs), Width: 10, Ink: s.Accent},
+		widget.SizedCell{Text: text.Safe(cmp.Or(r.Rationale, r.TaskID), " "), Ink: s.Muted},
+		widget.SizedCell{Text: widget.Counted(r.Bullets, "bullet"), Width: -11, Ink: s.Text},
+		widget.SizedCell{Text: text.Span(now.Sub(r.At)), Width: -5, Ink: s.Muted})
+}
+
+// Open implements [console.Row].
+func (r versionRow) Open(s tui.Shell) tea.Cmd {
+	r.nav.Version = r.at
+	s.Open("playbook")
+	return nil
+}
+
+// Copied implements [console.Row].
+func (r versionRow) Copied() (what, content string) { return "hash", r.Hash }
+
+// costSection sums up what runs cost: today and this week, by experiment and by model of this week.
+type costSection struct {
+	of   *costs.Costs
+	day  string
+	rows []console.Row
+}
+
+// section sums up again if the runs or the day have changed.
+func (c *costSection) section(of *costs.Costs, now time.Time) console.Section {
+	s := console.Section{Name: "Cost", Limit: costLimit}
+	if of == nil {
+		return s
+	}
+	if day := transcripts.Today(now); c.of != of || c.day != day {
+		c.of, c.day = of, day
+		c.rows = costRows(of.Rows, day)
+	}
+	s.Rows = c.rows
+	return s
+}
+
+// costRows returns the rows: today and this week, then the experiments and the models of the week.
+func costRows(all []*transcripts.Session, day string) (rows []console.Row) {
+	week := transcripts.CostQuery{By: transcripts.ByWeek, Key: transcripts.ByWeek.Period(day)}
+	_, today := transcripts.Costs(all, transcripts.ByDay, transcripts.CostQuery{By: transcripts.ByDay, Key: day})
+	experiments, total := transcripts.Costs(all, transcripts.ByExperiment, week)
+	models, _ := transcripts.Costs(all, transcripts.ByModel, week)
+	if total.Sessions == 0 {
+		return nil
+	}
+	rows = []console.Row{costRow{"today", "", today}, costRow{"this week", "", total}}
+	for _, e := range experiments[:min(len(experiments), maxCosts)] {
+		rows = append(rows, costRow{"this week", cmp.Or(e.Key, "no experiment"), e})
+	}
+	for _, m := range models[:min(len(models), maxCosts)] {
+		rows = append(rows, costRow{"this week", m.Key, m})
+	}
+	return rows
+}
+
+// maxCosts bounds the experiments and the models; the screen of costs lists all.
+const maxCosts = 3
+
+// costRow is the cost of a period, or of an experiment or a model in it.
+type costRow struct {
+	period string
+	of     string
+	transcripts.Cost
+}
+
+// Draw implements [console.Row].
+func (r costRow) Draw(s theme.Styles, width int, plain bool, _ time.Time) string {
+	u := r.Totals.Usage()
+	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis,
+		widget.SizedCell{Text: r.period, Width: 10, Ink: s.Muted},
+		widget.SizedCell{Text: text.Safe(r.of, " "), Ink: s.Text},
+		widget.SizedCell{Text: console.CostCell(u, s.Glyphs), Width: -9, Ink: s.Strong},
+		widget.SizedCell{Text: text.Count(u.InputTokens+u.OutputTokens) + " tokens", Width: -17, Ink: s.Muted},
+		widget.SizedCell{Text: widget.Counted(r.Sessions, "run"), Width: -10, Ink: s.Muted})
+}
+
+// Open implements [console.Row].
+func (r costRow) Open(s tui.Shell) tea.Cmd { s.Open("cost"); return nil }
+
+// Copied implements [console.Row].
+func (r costRow) Copied() (what, content string) {
+	return "cost", strconv.FormatFloat(r.CostUSD, 'f', -1, 64)
+}
+
+// step is something to do next: a screen, an action of the overview, or a command for the shell.
+type step struct {
+	key, screen, command, does string
+	do                         func(tui.Shell) // nil for a screen or a command
+}
+
+func (v *overview) steps() []console.Row {
+	return []console.Row{
+		step{key: "d", does: "demo: watch a program learn; needs no API key", do: v.askDemo},
+		step{key: "0", screen: "agents", does: "sessions: conversations and tool calls"},
+		step{key: "$", screen: "cost", does: "cost by day, month, model or project"},
+		step{command: "acescope observe install", does: "make each new Claude Code session a run"},
+		step{command: "acescope session start --resume ID", does: "continue a conversation in acescope"},
+		step{command: "acescope run --dataset FILE", does: "learn from your own tasks"},
+		step{command: "acescope open FILE", does: "show an exported history"},
+	}
+}
+
+// Draw implements [console.Row].
+func (p step) Draw(s theme.Styles, width int, plain bool, _ time.Time) string {
+	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis,
+		widget.SizedCell{Text: p.key + p.command, Width: 36, Ink: s.Accent},
+		widget.SizedCell{Text: p.does, Ink: s.Muted})
+}
+
+// Open implements [console.Row].
+func (p step) Open(s tui.Shell) tea.Cmd {
+	switch {
+	case p.do != nil:
+		p.do(s)
+	case p.screen != "":
+		s.Open(p.screen)
+	default:
+		s.Note("y copies " + p.command + "; run it in a shell")
+	}
+	return nil
+}
+
+// Copied implements [console.Row].
+func (p step) Copied() (what, content string) {
+	if p.command == "" {
+		return "", ""
+	}
+	return "command", p.command
+}

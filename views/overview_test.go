@@ -1,0 +1,135 @@
+package views
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/exp/golden"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/transcript"
+	"acescope/engine/learning/playbook"
+	"acescope/sources/cluster"
+	"acescope/sources/costs"
+	"acescope/sources/playbooks"
+)
+
+// withoutRuns has no runs, but transcripts with usage today, three days ago, and last month.
+func withoutRuns(rows int) *snapshot {
+	s := ready()
+	s.Transcripts = someTranscripts()
+	s.Transcripts.Rows = s.Transcripts.Rows[:rows]
+	for i := range s.Transcripts.Rows {
+		t := *s.Transcripts.Rows[i].Transcript
+		for _, ago := range []int{0, 3, 40} {
+			day := noon.AddDate(0, 0, -ago).Local().Format(time.DateOnly)
+			t.Summary.Days = append(t.Summary.Days, transcript.DayUse{Day: day, Model: "m", CostUSD: 1.25, Priced: true,
+				Tokens: transcript.Tokens{Input: 1000}})
+		}
+		s.Transcripts.Rows[i].Transcript = &t
+		s.Transcripts.Sessions = append(s.Transcripts.Sessions, &t)
+	}
+	return s
+}
+
+// busy has a running demo, an approval that waits, every kind of finding, a playbook and costs.
+func busy() *snapshot {
+	live := learnt("demo-7", "finance", 40, 6, 0.002)
+	live.Status, live.Close, live.Progress.TotalTasks = ace.Running, time.Time{}, 120
+	live.Progress.Status, live.Progress.Stage = ace.Running, ace.StageLearning
+	s := listed(learnt("plain", "finance", 100, 5, 0.009), live)
+	s.Triage = ailing().Triage
+	s.Approvals = engineSnap().Approvals
+	s.Costs = &costs.Costs{Rows: someCosts().Transcripts.Sessions}
+	version := func(seq int, why string) playbook.Version {
+		return playbook.Version{Added: 1, Bullets: seq, Source: playbook.Source{
+			TaskID: fmt.Sprint("demo-7-e1-000", seq), Rationale: why, At: noon.Add(-time.Minute)}}
+	}
+	s.Books = &playbooks.Playbooks{Branch: playbook.Branch{Name: "demo-7", Versions: 9}, From: 8, Versions: []playbook.Version{
+		version(8, "a formula \x1b[31mwas missing"), version(9, ""),
+	}}
+	return s
+}
+
+func TestOverview(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
+		t.Run(fmt.Sprint(size[0]), func(t *testing.T) {
+			golden.RequireEqual(t, newOverview(t, busy(), size[0], size[1]).plain())
+		})
+	}
+	for size := range 8 {
+		newOverview(t, busy(), 40+20*size, 10+3*size).plain()
+	}
+}
+
+// Each row opens what it speaks of, and esc leads back.
+func TestOverviewOpens(t *testing.T) {
+	for screen, keys := range map[string][]string{
+		"0 agents":      {"g", "enter"},
+		"5 experiments": {"]", "enter"},
+		"2 run":         {"]", "]", "enter"},
+		"4 playbook":    {"]", "]", "]", "enter"},
+		"$ cost":        {"]", "]", "]", "]", "enter"},
+	} {
+		sc := newOverview(t, busy(), 200, 50)
+		sc.press(keys...)
+		sc.has("▸" + screen)
+		sc.press("esc")
+		sc.has("▸H overview")
+	}
+	sc := newOverview(t, busy(), 120, 40)
+	sc.press("]", "j")
+	sc.has("100/100")
+	if got := sc.last("experiments "); got != "[ace-experiment/plain]" {
+		t.Errorf("the curve of the experiment under the cursor was not requested, but %s", got)
+	}
+}
+
+// Without runs there are the agents of this machine and what to do next. Runs from files are listed.
+func TestOverviewWithoutRuns(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {120, 40}} {
+		t.Run(fmt.Sprint(size[0]), func(t *testing.T) {
+			golden.RequireEqual(t, newOverview(t, withoutRuns(3), size[0], size[1]).plain())
+		})
+	}
+	sc := newOverview(t, withoutRuns(3), 80, 24)
+	sc.has("3 sessions")
+	sc.has("today $3.75")
+	sc.has("this week $3.75") // noon is a Monday
+	sc.has("this month $7.50")
+	sc.press("]", "enter")
+	sc.has("Conversation")
+	sc.press("esc", "]", "j", "enter")
+	sc.has("Agents")
+	sc.press("H")
+	sc.has("acescope observe install")
+	sc.show(ready(many(3)...))
+	sc.has("1 lists the runs")
+	sc.press("1")
+	sc.show(ready())
+	sc.has("no runs yet")
+	sc.has("H is the overview")
+
+	files := full(3)
+	files.Connection.Mode = cluster.ModeFile
+	newOverview(t, files, 80, 24).has("▸1 runs")
+}
+
+// The demo starts after a confirmation.
+func TestStartDemo(t *testing.T) {
+	sc := newOverview(t, ready(), 80, 24)
+	sc.press("d", "n")
+	if told := sc.store.heard(); slices.Contains(told, "demo") {
+		t.Errorf("told %q", told)
+	}
+	sc.press("d")
+	sc.has("Start the demo?")
+	sc.model.Update(sc.press("y")())
+	sc.has("▸H overview")
+	sc.has("the demo has started")
+	if told := sc.store.heard(); !slices.Contains(told, "demo") {
+		t.Errorf("told %q", told)
+	}
+}
