@@ -18,7 +18,7 @@
 // that the first one opened.
 //
 // Views: beyond [View], the shell finds what a view can do by small interfaces: [Updater],
-// [ShownSetter], [Copier], [Commander], [Wheeler], [Clicker], [Keeper].
+// [ShownSetter], [Copier], [Commander], [Wheeler], [Keeper].
 //
 // Bounds: 100 errors besides those of the status, 50 lines of history for each of 16
 // prompts, and [MaxKept] and [MaxKeptBytes] for a view's state. [Options.Save] gets the state
@@ -90,6 +90,7 @@ type Model struct {
 
 	width, height int
 	mouseOn       bool
+	clicked       lastClick
 	frame         string
 	cursor        *tea.Cursor
 	dirty         bool // the frame must be drawn again

@@ -23,7 +23,8 @@ type View interface {
 	// Refresh takes the newest values of the view's feeds. It is called for hidden views
 	// too, so it must be quick; Draw does the work.
 	Refresh()
-	// Draw returns exactly the lines of SetSize, each exactly that wide.
+	// Draw returns exactly the lines of SetSize, each exactly that wide. The selected row of a
+	// list begins with the glyph Pointer, so that a click can select a row.
 	Draw(now time.Time, focused bool) []string
 }
 
@@ -55,10 +56,6 @@ type Commander interface{ Commands() []Command }
 // Wheeler is a view that scrolls by lines, down if positive. In other views the wheel
 // presses the keys down and up.
 type Wheeler interface{ Wheel(lines int) }
-
-// Clicker is a view that handles clicks at a cell inside its frame; the upper left one is
-// 0, 0.
-type Clicker interface{ Click(x, y int) tea.Cmd }
 
 // Keeper is a view with state that outlives the process, such as a position or a filter.
 // Restore is called once, before the first Refresh, with what Keep returned, maybe in an
