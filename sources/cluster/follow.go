@@ -62,6 +62,8 @@ func (f *follower) next(ctx context.Context) (events []*historypb.HistoryEvent, 
 	case err == nil:
 	case ctx.Err() != nil:
 		return nil, false, err
+	case TimedOut(err) && endsWithin(ctx, RetryDelay): // the server ends a call shortly before its deadline
+		return nil, true, f.pause(ctx)
 	case Temporary(err):
 		return nil, true, f.wait(ctx, err)
 	case f.token != nil && f.RunID != "" && refused(err):
@@ -80,6 +82,12 @@ func (f *follower) next(ctx context.Context) (events []*historypb.HistoryEvent, 
 	}
 	f.token = token
 	return events, len(token) > 0, nil
+}
+
+// endsWithin reports whether ctx has a deadline that soon.
+func endsWithin(ctx context.Context, d time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && time.Until(deadline) < d
 }
 
 // wait reports a failure, but not its repetitions, and returns when the server answers a description of the run

@@ -45,3 +45,17 @@ func TestFollowerWaitsLonger(t *testing.T) {
 		}
 	}
 }
+
+// TestFollowerAtDeadline checks that the end of a follower's own time is not reported as an outage.
+func TestFollowerAtDeadline(t *testing.T) {
+	c := historytest.NewClient()
+	c.Put("r", &historypb.HistoryEvent{EventId: 1})
+	c.Fail(func(string) error { return serviceerror.NewDeadlineExceeded("deadline") })
+	ctx, stop := context.WithTimeout(t.Context(), RetryDelay/2)
+	defer stop()
+	away := func(err error) { t.Errorf("reported %v", err) }
+	err := Follow(ctx, c, "n", "w", "r", away, func(*historypb.HistoryEvent) error { return nil })
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}

@@ -190,7 +190,8 @@ func (v *overview) askDemo(s tui.Shell) {
 func (v *overview) arrange(now time.Time) {
 	var all []console.Section
 	if v.noRuns() {
-		all = append(v.home.Sections(now, v.Styles.Glyphs), console.Section{Name: "Next steps", Remark: "no runs yet", Rows: v.steps()})
+		all = append(v.home.Sections(now, v.Styles.Glyphs),
+			console.Section{Name: "Next steps", Remark: "no runs yet", Rows: v.steps()})
 	} else {
 		all = []console.Section{v.waiting(), v.experiments(), v.attention(), v.learned(),
 			v.cost.section(v.feeds.Costs.Value(), now)}

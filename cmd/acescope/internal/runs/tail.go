@@ -23,6 +23,7 @@ import (
 	"acescope/sources/cluster"
 	"acescope/sources/detail"
 	"acescope/sources/experiments"
+	"acescope/sources/histories"
 	"acescope/sources/runs"
 )
 
@@ -108,8 +109,10 @@ func tailQuery(a *cli.App, interrupted context.Context, query string, exitStatus
 	}
 	defer done()
 	tails, ctx := errgroup.WithContext(interrupted)
-	out, slots := NewOutput(a), make(chan struct{}, maxTails)
-	var writing sync.Mutex
+	out := NewOutput(a)
+	slots := make(chan struct{}, maxTails)
+	var mu sync.Mutex // guards out and ends
+	ends := map[string]runs.Run{}
 	follow := func(r runs.Run) error {
 		select {
 		case slots <- struct{}{}:
@@ -119,15 +122,22 @@ func tailQuery(a *cli.App, interrupted context.Context, query string, exitStatus
 		defer func() { <-slots }()
 		run := detail.NewTail(r.WorkflowID, r.RunID)
 		put := func(ev *historypb.HistoryEvent) error {
-			writing.Lock()
-			defer writing.Unlock()
+			mu.Lock()
+			defer mu.Unlock()
 			for _, c := range run.Apply(ev) {
+				if c.Type == histories.ChangeStatus {
+					r.Status = c.Status
+				}
 				out.Line(c, "%s  %-24s  %-7s  %s", c.At.Local().Format(clockTime),
 					cmp.Or(c.TaskID, c.WorkflowID), c.Type, c.Text())
 			}
 			return out.Flush()
 		}
-		return cluster.Follow(ctx, e.Client, e.Namespace(), r.WorkflowID, r.RunID, nil, put)
+		err := cluster.Follow(ctx, e.Client, e.Namespace(), r.WorkflowID, r.RunID, nil, put)
+		mu.Lock()
+		defer mu.Unlock()
+		ends[r.RunID] = r
+		return err
 	}
 	followed := map[string]bool{}
 	put := func(r runs.Run) error {
@@ -139,8 +149,10 @@ func tailQuery(a *cli.App, interrupted context.Context, query string, exitStatus
 	}
 	var failed error
 	ended := func(open int) (end bool, err error) {
-		if exitStatus && open == 0 {
-			end, failed, err = exitStatusOf(ctx, e.Client, query)
+		mu.Lock()
+		defer mu.Unlock()
+		if exitStatus && open == 0 && len(ends) == len(followed) {
+			end, failed, err = exitStatusOf(ctx, e.Client, query, ends)
 		}
 		return end, err
 	}
@@ -158,11 +170,20 @@ func tailQuery(a *cli.App, interrupted context.Context, query string, exitStatus
 	return nil
 }
 
-// exitStatusOf reports whether at least one run matches a query and all of them have closed. failed names those
-// that did not complete.
-func exitStatusOf(ctx context.Context, c client.Client, query string) (ended bool, failed, err error) {
+// exitStatusOf reports whether at least one run matches a query or has been followed, and all have closed. failed names
+// those that did not complete. followed has the closed runs by run ID; they need not match any more.
+func exitStatusOf(
+	ctx context.Context, c client.Client, query string, followed map[string]runs.Run,
+) (ended bool, failed, err error) {
 	var count exitCounter
+	for _, r := range followed {
+		count.add(r)
+	}
+	ended = len(followed) > 0
 	err = runs.ListNewest(ctx, c, query, 0, func(r runs.Run) error {
+		if _, known := followed[r.RunID]; known {
+			return nil
+		}
 		if ended = !r.Open(); !ended {
 			return errStopped
 		}
