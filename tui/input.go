@@ -101,7 +101,7 @@ func (m *Model) openPalette() {
 		return cmd
 	}
 	m.Ask(Prompt{Label: ":", Hint: "a command, a screen or an action",
-		Preview: m.palette.preview, Complete: m.palette.complete, Done: run})
+		Preview: m.palette.preview, Check: m.palette.check, Complete: m.palette.complete, Done: run})
 	m.prompt.help = m.palette.optionHelp
 }
 
@@ -165,6 +165,11 @@ func (m *Model) promptKey(k tea.KeyPressMsg) tea.Cmd {
 		m.prompt = nil
 		return nil
 	case "enter":
+		if p.spec.Check != nil {
+			if p.refused = p.spec.Check(p.input.Value()); p.refused != nil {
+				return nil
+			}
+		}
 		m.prompt = nil
 		m.history.add(p.spec.Label, p.input.Value())
 		return p.spec.Done(p.input.Value())

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -103,23 +104,34 @@ func (p *palette) numbered(typed string) (Command, bool) {
 
 // run runs a typed line.
 func (p *palette) run(sh Shell, line string) (tea.Cmd, error) {
+	if err := p.check(line); err != nil {
+		return nil, err
+	}
+	name, args := splitCommand(line)
+	if c, ok, _ := p.find(name); ok {
+		return c.Do(sh, args), nil
+	}
+	return nil, nil // an empty line
+}
+
+// check returns why a typed line cannot be run.
+func (p *palette) check(line string) error {
 	name, args := splitCommand(line)
 	if name == "" {
-		return nil, nil
+		return nil
 	}
 	c, ok, near := p.find(name)
 	switch {
 	case ok && c.Args == "" && args != "":
-		return nil, fmt.Errorf(":%s takes no argument; got %q", c.Name, args)
+		return fmt.Errorf(":%s takes no argument; got %q", c.Name, args)
 	case ok:
-		return c.Do(sh, args), nil
+		return nil
 	case slices.ContainsFunc(slices.DeleteFunc(p.all(), p.enabled), named(name)):
-		sh.Note(readOnlyNote(name))
-		return nil, nil
+		return errors.New(readOnlyNote(name))
 	case len(near) > 0:
-		return nil, fmt.Errorf(":%s is ambiguous: %s", name, strings.Join(near[:min(len(near), 5)], ", "))
+		return fmt.Errorf(":%s is ambiguous: %s", name, strings.Join(near[:min(len(near), 5)], ", "))
 	}
-	return nil, fmt.Errorf("command %q not found; press : and tab for a list", name)
+	return fmt.Errorf("command %q not found; tab lists all", name)
 }
 
 func readOnlyNote(action string) string { return "read-only mode: " + action + " is disabled" }

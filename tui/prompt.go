@@ -30,6 +30,7 @@ type prompt struct {
 	help    func(option string) string // nil if options need no help
 	past    []string                   // sent before, oldest first
 	recalls int                        // steps back into past, 0 for none
+	refused error                      // why enter did not apply the text, until the next key
 }
 
 // completion is the options that may replace a part of the line: line[from:cursor] as it was
@@ -106,6 +107,7 @@ func (p *prompt) update(msg tea.Msg) tea.Cmd {
 
 // key handles a key other than enter and esc.
 func (p *prompt) key(k tea.KeyPressMsg) tea.Cmd {
+	p.refused = nil
 	empty := p.input.Value() == ""
 	if p.spec.Lines && !empty && p.recalls == 0 {
 		return p.update(k) // up and down move in the text
@@ -200,18 +202,35 @@ func (p *prompt) draw(s theme.Styles, width int) []string {
 	if len(p.past) > 0 && p.input.Value() == "" {
 		explanation += "  up: history"
 	}
-	if p.spec.Preview != nil && p.input.Value() != "" {
-		if preview := text.Safe(p.spec.Preview(p.input.Value()), " "); preview != "" {
-			explanation = s.Glyphs.Arrow + " " + preview
-		}
+	if preview := text.Safe(p.preview(p.input.Value()), " "); preview != "" {
+		explanation = s.Glyphs.Arrow + " " + preview
+	}
+	ink := s.Muted
+	if p.refused != nil {
+		explanation = s.Glyphs.Failed + " " + text.Safe(p.refused.Error(), " ")
+		ink = s.Alert
 	}
 	var lines []string
 	for _, l := range typed[:min(len(typed), p.input.Height())] {
 		lines = append(lines, text.Fit(l, width, ""))
 	}
 	below := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
-	below.Add(s.Muted, " "+explanation)
+	below.Add(ink, " "+explanation)
 	return append(lines, below.String(s.Text))
+}
+
+// preview explains a text, or says why it cannot be applied.
+func (p *prompt) preview(value string) string {
+	switch {
+	case value == "":
+	case p.spec.Preview != nil:
+		return p.spec.Preview(value)
+	case p.spec.Check != nil:
+		if err := p.spec.Check(value); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
 }
 
 // drawList draws the visible part of the options with their help in a box of at most height

@@ -135,6 +135,9 @@ type Prompt struct {
 	Lines bool
 	// Preview, if set, explains the text while it is typed.
 	Preview func(string) string
+	// Check, if set, returns why a text cannot be applied. The prompt then stays open and shows the error, also while
+	// typing if there is no Preview.
+	Check func(string) error
 	// Complete, if set, lists replacements for line[from:cursor], best first; offsets are
 	// in bytes. It is called after each key, so it must be quick.
 	Complete func(line string, cursor int) (from int, options []string)

@@ -161,6 +161,20 @@ func TestMutationCommands(t *testing.T) {
 	}
 }
 
+// A fork that cannot be read stays in the prompt.
+func TestForkPromptStaysOpen(t *testing.T) {
+	sc := newScreen(t, full(6), plainLook, 120, 24)
+	sc.press("f", "ctrl+u")
+	sc.press(letters("model=other")...)
+	sc.run(sc.press("enter"))
+	sc.has("fork model=other")
+	sc.has("‼ missing point")
+	sc.press(letters(" phase=skills")...)
+	sc.run(sc.press("enter"))
+	sc.has("fork?")
+	sc.has("y do it")
+}
+
 // A read-only console has no keys and commands that change runs.
 func TestReadOnlyHasNoMutations(t *testing.T) {
 	st := newStore(full(6))
@@ -171,8 +185,8 @@ func TestReadOnlyHasNoMutations(t *testing.T) {
 	}
 	sc := &screen{t: t, store: st, model: m, screens: screens}
 	sc.resize(80, 24)
-	for _, keys := range [][]string{{"f"}, append(append([]string{":"}, letters("terminate x")...), "enter"),
-		append(append([]string{":"}, letters("fork phase=skills")...), "enter"), {"2", "f"}, {"3", "f"}} {
+	for _, keys := range [][]string{{"f"}, append(append([]string{":"}, letters("terminate x")...), "enter", "esc"),
+		append(append([]string{":"}, letters("fork phase=skills")...), "enter", "esc"), {"2", "f"}, {"3", "f"}} {
 		before := len(st.heard())
 		sc.run(sc.press(keys...))
 		for _, told := range st.heard()[before:] {

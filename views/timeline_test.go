@@ -180,7 +180,7 @@ func TestTimelineFilterKeys(t *testing.T) {
 			t.Errorf("the store received an invalid pattern: %s", l)
 		}
 	}
-	sc.press("/")
+	sc.press("ctrl+u")
 	sc.press(letters("!task")...)
 	sc.press("enter", `\`, "s", "enter", "F")
 	want := []string{"events // !/task/ full=false", "events // !/tasks/ full=false", "events // !/tasks/ full=true"}

@@ -245,7 +245,7 @@ func (a *Agents) askStart(s tui.Shell) {
 		value += "dir=" + quoted(dir) + " "
 	}
 	s.Ask(tui.Prompt{Label: "start", Value: value, Hint: "agent=claude dir=/path model=sonnet prompt=\"…\"",
-		Preview: previewStart, Complete: completeStart, Done: func(line string) tea.Cmd { return a.start(s, line) }})
+		Preview: previewStart, Check: checkStart, Complete: completeStart, Done: func(line string) tea.Cmd { return a.start(s, line) }})
 }
 
 func quoted(s string) string {
@@ -272,6 +272,11 @@ func completeStart(line string, cursor int) (int, []string) {
 		}
 	}
 	return from, console.WithPrefix(word, options)
+}
+
+func checkStart(line string) error {
+	_, _, err := ParseStart(line)
+	return err
 }
 
 func previewStart(line string) string {

@@ -245,7 +245,8 @@ func (a *Actor) askFork(s tui.Shell, point string) tea.Cmd {
 		return nil
 	}
 	name := NameOf(a.nav.Selected.Run)
-	p := tui.Prompt{Label: "fork", Complete: a.CompleteFork, Done: func(line string) tea.Cmd { return a.fork(s, line) }}
+	p := tui.Prompt{Label: "fork", Complete: a.CompleteFork, Done: func(line string) tea.Cmd { return a.fork(s, line) },
+		Check: func(line string) error { _, err := a.parseFork(line); return err }}
 	if a.selectedFlow() {
 		p.Value = cmp.Or(point, defaultStep(a.flowView())) + " "
 		p.Hint = "from=STEP inputs.NAME=VALUE prompt=\"…\"   or   at=16 flow=FILE"
@@ -284,18 +285,23 @@ func (a *Actor) defaultPhase() ace.Phase {
 	return ace.PhaseGenerator
 }
 
-func (a *Actor) fork(s tui.Shell, line string) tea.Cmd {
-	of, ok := a.forkTarget(s)
-	if !ok {
-		return nil
-	}
-	c := runs.Change{Verb: "fork"}
-	var err error
+// parseFork reads the fork of the selected run.
+func (a *Actor) parseFork(line string) (c runs.Change, err error) {
+	c.Verb = "fork"
 	if a.selectedFlow() {
 		c.Step, c.At.Event, c.Fields, err = ParseFlowFork(line)
 	} else {
 		c.At, c.Fields, err = ParseFork(line)
 	}
+	return c, err
+}
+
+func (a *Actor) fork(s tui.Shell, line string) tea.Cmd {
+	of, ok := a.forkTarget(s)
+	if !ok {
+		return nil
+	}
+	c, err := a.parseFork(line)
 	if err != nil {
 		return Failed("fork", err)
 	}

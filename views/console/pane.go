@@ -48,11 +48,9 @@ func AskPattern(s tui.Shell, current *regexp.Regexp, done func(typed string) tea
 		value = current.String()
 	}
 	s.Ask(tui.Prompt{Label: "/", Value: value, Hint: "a regular expression; start with (?i) to ignore case", Done: done,
-		Preview: func(typed string) string {
-			if _, err := regexp.Compile(typed); err != nil {
-				return err.Error()
-			}
-			return ""
+		Check: func(typed string) error {
+			_, err := regexp.Compile(typed)
+			return err
 		}})
 }
 

@@ -361,7 +361,7 @@ func (v *Timeline) openRun(s tui.Shell) {
 }
 
 func (v *Timeline) askInclude(s tui.Shell) {
-	s.Ask(tui.Prompt{Label: "/", Value: v.filter.Include, Preview: previewPattern,
+	s.Ask(tui.Prompt{Label: "/", Value: v.filter.Include, Check: checkPattern,
 		Hint: "a regular expression; !expression hides its matches",
 		Done: func(typed string) tea.Cmd {
 			f := v.filter
@@ -370,34 +370,27 @@ func (v *Timeline) askInclude(s tui.Shell) {
 			} else {
 				f.Include = typed
 			}
-			v.setFilter(s, f)
+			v.setFilter(f)
 			return nil
 		}})
 }
 
 func (v *Timeline) askExclude(s tui.Shell) {
-	s.Ask(tui.Prompt{Label: `\`, Value: v.filter.Exclude, Preview: previewPattern, Hint: "a regular expression to hide",
+	s.Ask(tui.Prompt{Label: `\`, Value: v.filter.Exclude, Check: checkPattern, Hint: "a regular expression to hide",
 		Done: func(typed string) tea.Cmd {
 			f := v.filter
 			f.Exclude = typed
-			v.setFilter(s, f)
+			v.setFilter(f)
 			return nil
 		}})
 }
 
-func previewPattern(typed string) string {
-	if _, err := (histories.EventFilter{Include: strings.TrimPrefix(typed, "!")}).Compile(); err != nil {
-		return err.Error()
-	}
-	return ""
+func checkPattern(typed string) error {
+	_, err := histories.EventFilter{Include: strings.TrimPrefix(typed, "!")}.Compile()
+	return err
 }
 
-// setFilter sets the filter unless it does not compile.
-func (v *Timeline) setFilter(s tui.Shell, f histories.EventFilter) {
-	if _, err := f.Compile(); err != nil {
-		s.Note(err.Error())
-		return
-	}
+func (v *Timeline) setFilter(f histories.EventFilter) {
 	v.filter = f
 	v.feed.Filter(f)
 }

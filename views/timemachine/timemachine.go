@@ -189,17 +189,26 @@ func (v *pane) Commands() []tui.Command {
 }
 
 func (v *pane) goTo(s tui.Shell, typed string) {
-	n, err := strconv.ParseInt(strings.TrimSpace(typed), 10, 64)
-	if err != nil || n < 1 {
-		s.Note("not an event number: " + text.Safe(typed, " "))
+	n, err := eventNumber(typed)
+	if err != nil {
+		s.Note(err.Error())
 		return
 	}
 	v.feed.StepTo(n)
 }
 
+func eventNumber(typed string) (int64, error) {
+	n, err := strconv.ParseInt(strings.TrimSpace(typed), 10, 64)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("not an event number: %q", text.Safe(typed, " "))
+	}
+	return n, nil
+}
+
 func (v *pane) askAt(s tui.Shell) {
 	s.Ask(tui.Prompt{Label: "event ", Hint: "number",
-		Done: func(typed string) tea.Cmd { v.goTo(s, typed); return nil }})
+		Check: func(typed string) error { _, err := eventNumber(typed); return err },
+		Done:  func(typed string) tea.Cmd { v.goTo(s, typed); return nil }})
 }
 
 func (v *pane) askWatch(s tui.Shell) {
