@@ -87,8 +87,10 @@ func (c SkillsConfig) Allows(tool string) bool {
 
 // TaskInput is the input of [TaskWorkflow].
 type TaskInput struct {
-	TaskID       string       `json:"task_id"`
-	Prompt       string       `json:"prompt"`
+	TaskID string `json:"task_id"`
+	Prompt string `json:"prompt"`
+	// Subject says in a list what the task is about; "" is the beginning of Prompt.
+	Subject      string       `json:"subject,omitempty"`
 	PromptRef    *Ref         `json:"prompt_ref,omitempty"` // replaces a Prompt above InlineBytes
 	Adapter      Adapter      `json:"adapter"`
 	PlaybookHash string       `json:"playbook_hash"`
@@ -132,10 +134,10 @@ type TaskInput struct {
 	Carried *Carried `json:"carried,omitempty"`
 }
 
-// Revision is the current value of [TaskInput.Revision]. From revision 1 on, the memo holds the verdict, and from
-// revision 2 on what of the usage no transcript has: a replay compares the memo, so runs that were started without it
-// must not write it.
-const Revision = 2
+// Revision is the current value of [TaskInput.Revision]. From revision 1 on, the memo holds the verdict, from revision 2
+// on the usage that no transcript has, and from revision 3 on the subject, the answer and the cause: a replay compares
+// the memo, so runs that were started without it must not write it.
+const Revision = 3
 
 // GraderJudge is the [TaskInput.Grader] that asks the model of the reflector.
 const GraderJudge = "judge"
@@ -351,7 +353,9 @@ type BulletTag struct {
 // grader [GraderJudge] that gives the reason for the verdict, "" if it was not asked.
 // Findings is the provider's own data for its curator.
 type ReflectorResult struct {
-	Insights    string          `json:"insights"`
+	Insights string `json:"insights"`
+	// Cause says in a short phrase why the answer is wrong. It is the same for tasks that failed for the same reason.
+	Cause       string          `json:"cause,omitempty"`
 	BulletTags  []BulletTag     `json:"bullet_tags,omitempty"`
 	Correct     *bool           `json:"correct,omitempty"`
 	Score       *float64        `json:"score,omitempty"`
@@ -488,16 +492,22 @@ type ModelUsage map[string]Usage
 // Summary is the data that a list of runs shows, kept in the memo [MemoSummary].
 type Summary struct {
 	// Verdict is that of one task, "" in a sum and in runs of [TaskInput.Revision] 0.
-	Verdict  Verdict `json:"verdict,omitempty"`
-	Skills   int     `json:"skills"`
-	SkillsOK int     `json:"skills_ok"`
-	Added    int     `json:"added"`
-	Updated  int     `json:"updated"`
-	Removed  int     `json:"removed"`
-	Tagged   int     `json:"tagged"`
-	Rejected int     `json:"rejected"`
-	Merged   int     `json:"merged,omitempty"`
-	Usage    Usage   `json:"usage"`
+	Verdict Verdict `json:"verdict,omitempty"`
+	// Subject, Answer, Expected and Cause describe one task in one line each, see [State.Summary]. They are "" in a sum
+	// and in runs of a [TaskInput.Revision] below 3. All are untrusted text.
+	Subject  string `json:"subject,omitempty"`
+	Answer   string `json:"answer,omitempty"`
+	Expected string `json:"expected,omitempty"` // the label
+	Cause    string `json:"cause,omitempty"`    // why the answer is wrong or the run failed
+	Skills   int    `json:"skills"`
+	SkillsOK int    `json:"skills_ok"`
+	Added    int    `json:"added"`
+	Updated  int    `json:"updated"`
+	Removed  int    `json:"removed"`
+	Tagged   int    `json:"tagged"`
+	Rejected int    `json:"rejected"`
+	Merged   int    `json:"merged,omitempty"`
+	Usage    Usage  `json:"usage"`
 	// Metered is the part of Usage that no transcript of an agent's CLI has, by model. It is nil in a sum and in runs of
 	// [TaskInput.Revision] 0 and 1. That of an experiment is the usage of its evaluations.
 	Metered *ModelUsage `json:"metered,omitempty"`

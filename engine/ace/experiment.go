@@ -207,6 +207,7 @@ type Task struct {
 	Index     int     `json:"index"`
 	Prompt    string  `json:"prompt,omitempty"`
 	PromptRef *Ref    `json:"prompt_ref,omitempty"`
+	Subject   string  `json:"subject,omitempty"` // see TaskInput
 	Label     *string `json:"label,omitempty"`
 }
 

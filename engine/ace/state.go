@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -269,6 +270,7 @@ func (s *State) recordFirst(result any) {
 		s.Answer = cmp.Or(r.Answer, s.Answer)
 	case *ReflectorResult:
 		s.Insights = r.Insights
+		s.Cause = r.Cause
 		s.BulletTags = r.BulletTags
 		s.Correct = r.Correct
 		s.Score = r.Score
@@ -412,6 +414,9 @@ func (s *State) Summary() Summary {
 	if s.Input.Revision > 1 {
 		sum.Metered = s.metered()
 	}
+	if s.Input.Revision > 2 {
+		s.describe(&sum)
+	}
 	for _, st := range s.Steps {
 		at := sum.PhaseMS.at(st.Phase)
 		if at == nil || st.Time == nil || st.Reused {
@@ -443,6 +448,32 @@ func (s *State) Summary() Summary {
 		}
 	}
 	return sum
+}
+
+// Bounds of the texts of a summary in bytes.
+const (
+	maxSentence = 160 // subject, cause
+	maxValue    = 80  // answer, expected answer
+)
+
+// describe sets the texts of a summary.
+func (s *State) describe(sum *Summary) {
+	sum.Subject = oneLine(cmp.Or(s.Input.Subject, s.Input.Prompt), maxSentence)
+	sum.Answer = oneLine(s.Answer, maxValue)
+	if s.Input.Label != nil {
+		sum.Expected = oneLine(*s.Input.Label, maxValue)
+	}
+	switch {
+	case s.Failure != nil:
+		sum.Cause = oneLine(s.Failure.Message, maxSentence)
+	case s.Verdict() == Wrong:
+		sum.Cause = oneLine(s.Cause, maxSentence)
+	}
+}
+
+// oneLine joins the words of a text with single spaces and truncates it to at most n bytes and an ellipsis.
+func oneLine(text string, n int) string {
+	return Cut(strings.Join(strings.Fields(Cut(text, 8*n)), " "), n)
 }
 
 // metered returns the usage of the steps that no agent's CLI executed.
@@ -540,6 +571,7 @@ type DeltaAnswer struct {
 	Operations      []Operation `json:"operations"`
 	BulletTags      []BulletTag `json:"bullet_tags,omitempty"`
 	Insights        string      `json:"insights,omitempty"`
+	Cause           string      `json:"cause,omitempty"` // see ReflectorResult
 	Rationale       string      `json:"rationale,omitempty"`
 	FollowUpActions []string    `json:"follow_up_actions,omitempty"`
 	Bullets         int         `json:"bullets,omitempty"`

@@ -243,7 +243,7 @@ func (x *experiment) taskInput(epoch int, t ace.Task, playbook string) ace.TaskI
 	}
 	return ace.TaskInput{
 		TaskID: TaskID(x.in.ExperimentID, epoch, t.Index), Prompt: t.Prompt, PromptRef: t.PromptRef,
-		Label: t.Label, Adapter: x.in.Adapter, PlaybookHash: playbook, SkillsConfig: x.in.SkillsConfig,
+		Subject: t.Subject, Label: t.Label, Adapter: x.in.Adapter, PlaybookHash: playbook, SkillsConfig: x.in.SkillsConfig,
 		ExperimentID: x.in.ExperimentID, DatasetID: x.in.DatasetID, Provider: x.in.Provider,
 		Model: x.in.Model, Steps: x.in.Steps, Branch: x.in.ExperimentID, Epoch: epoch, Index: t.Index,
 		PaceMS: x.in.PaceMS, Revision: revision, Grader: x.in.Grader,

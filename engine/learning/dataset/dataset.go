@@ -59,6 +59,9 @@ var (
 	labelFields  = []string{"target", "label", "answer", "output"}
 )
 
+// maxSubject bounds the subject of a task in bytes. It is the question of a line that also has a context.
+const maxSubject = 200
+
 // ParseLine parses one line. The prompt of a line with a context and a question is both, separated
 // by an empty line.
 func ParseLine(data []byte) (ace.Task, error) {
@@ -95,6 +98,9 @@ func parseLine(data []byte) (t ace.Task, lost []string, err error) {
 		return t, nil, errors.New(`no "context", "question", "prompt" or "input"`)
 	}
 	t.Prompt = strings.Join(texts, "\n\n")
+	if n := len(texts); n > 1 {
+		t.Subject = ace.Cut(texts[n-1], maxSubject)
+	}
 	for _, name := range labelFields {
 		value, ok := fields[name]
 		if !ok || t.Label != nil {

@@ -48,6 +48,9 @@ func TestParseLine(t *testing.T) {
 			t.Errorf("%s: %q, %v", line, got, err)
 		}
 	}
+	if task, _ := ParseLine([]byte(`{"context":"c","question":"q","target":"t"}`)); task.Subject != "q" {
+		t.Errorf("subject %q", task.Subject)
+	}
 	for _, bad := range []string{``, `{`, `[]`, `{"target":"t"}`, `{"context":"  "}`, `{"context":3}`} {
 		if task, err := ParseLine([]byte(bad)); err == nil {
 			t.Errorf("%s was read as %+v", bad, task)

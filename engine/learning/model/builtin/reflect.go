@@ -42,7 +42,7 @@ func (learner) Reflect(ctx context.Context, in ace.ReflectorInput, book *playboo
 	if err != nil {
 		return ace.ReflectorResult{}, fmt.Errorf("reflect: encode the findings: %w", err)
 	}
-	return ace.ReflectorResult{Insights: r.text, BulletTags: r.tags, Correct: r.correct, Score: score, Findings: raw,
+	return ace.ReflectorResult{Insights: r.text, Cause: r.cause, BulletTags: r.tags, Correct: r.correct, Score: score, Findings: raw,
 		Usage: countWords(in.Prompt+" "+in.Answer, r.text)}, nil
 }
 
@@ -54,6 +54,7 @@ type reflection struct {
 	tags    []ace.BulletTag
 	correct *bool
 	text    string
+	cause   string // see ace.ReflectorResult
 }
 
 func (r *reflection) say(format string, args ...any) {
@@ -95,6 +96,7 @@ func (r *reflection) judge(book *playbook.Playbook) {
 	}
 	if r.p.Formula == "" || !numeric {
 		r.tagUsed(tag)
+		r.cause = "no formula to learn: none is named, or the label is not a number"
 		r.say("The prompt names no formula or the label is not a number, so there is no recipe to learn.")
 		return
 	}
@@ -105,6 +107,10 @@ func (r *reflection) judge(book *playbook.Playbook) {
 	explained := r.refine(opts, qs, value, correct)
 	if correct && len(r.in.BulletIDs) > 0 || explained {
 		return
+	}
+	r.cause = "no recipe was known for the formula"
+	if len(opts) > 0 {
+		r.cause = "the known recipes calculate something else"
 	}
 	r.explain(qs, value)
 }
@@ -135,6 +141,7 @@ func (r *reflection) refine(opts []option, qs []quantity, label float64, correct
 			case correct && r.used(o.bullet.ID):
 				r.reword(o, qs, o.binding, "found its operands by luck: words near them added")
 			case !correct:
+				r.cause = "another known recipe gives the label"
 				r.say("[%s] would have given it.", o.bullet.ID)
 			}
 			return true
@@ -143,6 +150,7 @@ func (r *reflection) refine(opts []option, qs []quantity, label float64, correct
 	for _, o := range opts {
 		if b, ok := bindTo(o.recipe, qs, label); ok {
 			r.reword(o, qs, b, "right calculation, wrong operands: words near the right ones added")
+			r.cause = "right calculation, wrong operands"
 			r.say("[%s] has the right calculation but took the wrong operands.", o.bullet.ID)
 			return true
 		}
@@ -199,6 +207,7 @@ func (r *reflection) explain(qs []quantity, label float64) {
 		r.out.Candidates = append(r.out.Candidates, h.finding)
 	}
 	if len(s.best) == 0 {
+		r.cause = "no calculation tried gives the label"
 		r.say("None of %d calculations tried with the question's %d quantities gives the label.", s.trials, len(qs))
 		return
 	}

@@ -312,7 +312,7 @@ func TestModelWithoutTools(t *testing.T) {
 	})
 }
 
-const reflection = "Here is what I think:\n{\"reasoning\": \"r\", \"error_identification\": \"none\", \"key_insight\": \"Divide assets by liabilities.\", \"correct\": true, " +
+const reflection = "Here is what I think:\n{\"reasoning\": \"r\", \"mistake\": \"wrong denominator\", \"error_identification\": \"none\", \"key_insight\": \"Divide assets by liabilities.\", \"correct\": true, " +
 	"\"bullet_tags\": [{\"id\": \"calc-00001\", \"tag\": \"Helpful\"}, {\"id\": \"nope-1\", \"tag\": \"harmful\"}, {\"id\": \"misc-00002\", \"tag\": \"great\"}]}"
 
 func TestReflect(t *testing.T) {
@@ -324,6 +324,9 @@ func TestReflect(t *testing.T) {
 		}
 		if r.Correct == nil || *r.Correct {
 			t.Error("the model's word decided what is correct")
+		}
+		if r.Cause != "wrong denominator" {
+			t.Errorf("cause %q", r.Cause)
 		}
 		if !slices.Equal(r.BulletTags, []ace.BulletTag{{ID: "calc-00001", Tag: "helpful"}}) || r.Parsed.Parse != ace.ParseExtracted ||
 			!strings.Contains(r.Parsed.Note, "nope-1") || !strings.Contains(r.Parsed.Note, "great") {

@@ -116,8 +116,8 @@ func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput, book *pla
 	if err != nil {
 		return ace.ReflectorResult{}, fmt.Errorf("reflect: encode the findings: %w", err)
 	}
-	return ace.ReflectorResult{Insights: out.insights(), BulletTags: out.tags, Correct: correct, Score: score,
-		Findings: findings, Usage: s.used(), Parsed: s.verdict(v, out.remarks)}, nil
+	return ace.ReflectorResult{Insights: out.insights(), Cause: out.cause(correct), BulletTags: out.tags,
+		Correct: correct, Score: score, Findings: findings, Usage: s.used(), Parsed: s.verdict(v, out.remarks)}, nil
 }
 
 // Curate implements [model.Provider]. The reflector's tags always count; each operation of the
@@ -242,6 +242,7 @@ type reflected struct {
 	// Question is the beginning of the task, which the curator does not get otherwise.
 	Question  string          `json:"question,omitempty"`
 	reasoning string          // not passed on
+	mistake   string          // not passed on
 	tags      []ace.BulletTag // of bullets in the playbook
 	remarks   []string
 }
@@ -253,6 +254,7 @@ func (r *reflected) parse(f found) error {
 		Cause:     g.text("root_cause_analysis", "root_cause"),
 		Approach:  g.text("correct_approach"),
 		Insight:   g.text("key_insight", "insight", "insights"),
+		mistake:   g.text("mistake", "cause"),
 		reasoning: g.text("reasoning"),
 	}
 	if out.Insight+out.Approach+out.Cause+out.Error == "" {
@@ -312,6 +314,17 @@ func (r *reflected) keepKnown(book *playbook.Playbook) {
 	}
 	r.tags = kept
 }
+
+// cause returns why a wrong answer is wrong, for [ace.ReflectorResult].
+func (r *reflected) cause(correct *bool) string {
+	if correct == nil || *correct {
+		return ""
+	}
+	return ace.Cut(cmp.Or(r.mistake, r.Error, r.Cause, r.Insight), maxCause)
+}
+
+// maxCause bounds a cause in bytes.
+const maxCause = 200
 
 // insights returns the reflection as text.
 func (r *reflected) insights() string {

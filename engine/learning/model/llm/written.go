@@ -131,7 +131,8 @@ func (w Written) Reflector(book *playbook.Playbook, in ace.ReflectorInput) (ace.
 	var tags reflected
 	tags.readTags(f.get("bullet_tags"), 0)
 	tags.keepKnown(orEmpty(book))
-	r := ace.ReflectorResult{Insights: f.text("insights", "key_insight"), BulletTags: tags.tags, Usage: f.usage()}
+	r := ace.ReflectorResult{Insights: f.text("insights", "key_insight"), Cause: ace.Cut(f.text("cause"), maxCause),
+		BulletTags: tags.tags, Usage: f.usage()}
 	if r.Findings, err = w.own(f, "findings"); err != nil {
 		return r, err
 	}

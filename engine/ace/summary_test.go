@@ -1,0 +1,45 @@
+package ace
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestSummaryDescribesTask(t *testing.T) {
+	label, wrong := "3.0", false
+	run := func(in TaskInput, result ReflectorResult, more ...Fact) Summary {
+		var s State
+		s.Apply(Started(in))
+		s.Apply(StepCompleted(PhaseGenerator, []byte(`{"plan":"p","trajectory_id":"t","answer":"2.5"}`)))
+		s.Apply(StepCompleted(PhaseSkills, []byte(`{}`)))
+		raw, _ := json.Marshal(result)
+		s.Apply(StepCompleted(PhaseReflector, raw))
+		for _, f := range more {
+			s.Apply(f)
+		}
+		return s.Summary()
+	}
+	in := TaskInput{Prompt: "Find\n  the  ratio. " + strings.Repeat("x", 500), Label: &label, Revision: Revision}
+	got := run(in, ReflectorResult{Correct: &wrong, Cause: "wrong\ndenominator"})
+	if !strings.HasPrefix(got.Subject, "Find the ratio. xx") || len(got.Subject) > maxSentence+len("…") {
+		t.Errorf("subject %q", got.Subject)
+	}
+	if got.Answer != "2.5" || got.Expected != "3.0" || got.Cause != "wrong denominator" {
+		t.Errorf("%+v", got)
+	}
+
+	in.Subject = "Ratio"
+	failed := run(in, ReflectorResult{}, StepFailed(PhaseCurator, Failure{Message: "no model"}))
+	if failed.Subject != "Ratio" || failed.Cause != "no model" {
+		t.Errorf("failed: %+v", failed)
+	}
+	right := true
+	if got := run(in, ReflectorResult{Correct: &right, Cause: "none"}); got.Cause != "" {
+		t.Errorf("correct, because %q", got.Cause)
+	}
+	in.Revision = 2
+	if got := run(in, ReflectorResult{Correct: &wrong, Cause: "c"}); got.Subject+got.Answer+got.Expected+got.Cause != "" {
+		t.Errorf("revision 2: %+v", got)
+	}
+}
