@@ -76,7 +76,7 @@ func (m *Model) shellCommands() []Command {
 	}
 	if m.themes.load != nil {
 		list = append(list, Command{Name: "theme", Args: "NAME", Help: "use other colors until you quit",
-			Complete: m.themes.complete, Do: m.chooseTheme})
+			Candidates: m.themes.candidates, Check: m.themes.check, Do: m.chooseTheme})
 	}
 	return list
 }
@@ -92,6 +92,9 @@ func (m *Model) chooseTheme(_ Shell, name string) tea.Cmd {
 	return nil
 }
 
+// paletteLabel is the label of the prompt for commands.
+const paletteLabel = ":"
+
 func (m *Model) openPalette() {
 	run := func(line string) tea.Cmd {
 		cmd, err := m.palette.run(m, line)
@@ -100,7 +103,7 @@ func (m *Model) openPalette() {
 		}
 		return cmd
 	}
-	m.Ask(Prompt{Label: ":", Hint: "a command, a screen or an action",
+	m.Ask(Prompt{Label: paletteLabel, Hint: "a command, a screen or an action",
 		Preview: m.palette.preview, Check: m.palette.check, Complete: m.palette.complete, Done: run})
 	m.prompt.help = m.palette.optionHelp
 }

@@ -127,7 +127,8 @@ func New(o Options) (*Model, error) {
 	if clashes := m.keys.clashes(m.keys.lists(m.panes.all)); len(clashes) > 0 {
 		return nil, clashes[0]
 	}
-	m.palette = palette{panes: &m.panes, keys: &m.keys, shell: m.shellCommands(), do: m.do}
+	m.palette = palette{panes: &m.panes, keys: &m.keys, shell: m.shellCommands(), do: m.do,
+		past: func() []string { return m.history[paletteLabel] }}
 	m.setStyles(o.Styles)
 	m.restore(o.State)
 	m.apply(o.Source.Status())

@@ -18,6 +18,8 @@ type palette struct {
 	keys  *keymap
 	shell []Command // the shell's own
 	do    func(Binding) tea.Cmd
+	past  func() []string   // lines that were sent before, oldest first
+	helps map[string]string // of the options that were listed last
 }
 
 // all lists what can be run now: screens, the shell's commands, the views' commands, the focused view's first, and
@@ -25,8 +27,7 @@ type palette struct {
 func (p *palette) all() []Command {
 	var list []Command
 	for _, s := range p.panes.screens {
-		list = append(list, Command{Name: s.Name, Aliases: s.Aliases, Help: cmp.Or(s.Help, "the screen "+s.Name),
-			Do: func(Shell, string) tea.Cmd { p.panes.jump(s.Name); return nil }})
+		list = append(list, p.opener(s))
 	}
 	list = append(list, p.shell...)
 	focused := p.panes.focused()
@@ -48,6 +49,32 @@ func (p *palette) all() []Command {
 		seen[c.Name] = true
 		return dup
 	})
+}
+
+// opener returns the command that opens a screen.
+func (p *palette) opener(s Screen) Command {
+	c := Command{Name: s.Name, Aliases: s.Aliases, Help: cmp.Or(s.Help, "the screen "+s.Name)}
+	a := s.Argument
+	if a == nil {
+		c.Do = func(Shell, string) tea.Cmd { p.panes.jump(s.Name); return nil }
+		return c
+	}
+	c.Args, c.Candidates, c.Complete = a.Name, a.Candidates, a.Complete
+	c.Help += "; " + a.Help
+	c.Check = func(args string) error {
+		if args == "" || a.Check == nil {
+			return nil
+		}
+		return a.Check(args)
+	}
+	c.Do = func(sh Shell, args string) tea.Cmd {
+		if args == "" {
+			p.panes.jump(s.Name)
+			return nil
+		}
+		return a.Do(sh, args)
+	}
+	return c
 }
 
 // commands lists what read-only mode allows.
@@ -81,6 +108,17 @@ func named(name string) func(Command) bool {
 	return func(c Command) bool { return c.Name == name || slices.Contains(c.Aliases, name) }
 }
 
+// of returns the command with a fixed first argument.
+func (c Command) of(first string) Command {
+	whole := func(args string) string { return strings.TrimSpace(first + " " + args) }
+	check, do := c.Check, c.Do
+	if check != nil {
+		c.Check = func(args string) error { return check(whole(args)) }
+	}
+	c.Do = func(s Shell, args string) tea.Cmd { return do(s, whole(args)) }
+	return c
+}
+
 // numbered returns the command that a bare number means on the current screen.
 func (p *palette) numbered(typed string) (Command, bool) {
 	if typed == "" || strings.Trim(typed, "0123456789") != "" {
@@ -93,9 +131,7 @@ func (p *palette) numbered(typed string) (Command, bool) {
 		}
 		for _, c := range commander.Commands() {
 			if c.Number {
-				do := c.Do
-				c.Do = func(s Shell, args string) tea.Cmd { return do(s, strings.TrimSpace(typed+" "+args)) }
-				return c, true
+				return c.of(typed), true
 			}
 		}
 	}
@@ -124,6 +160,8 @@ func (p *palette) check(line string) error {
 	switch {
 	case ok && c.Args == "" && args != "":
 		return fmt.Errorf(":%s takes no argument; got %q", c.Name, args)
+	case ok && c.Check != nil:
+		return c.Check(args)
 	case ok:
 		return nil
 	case slices.ContainsFunc(slices.DeleteFunc(p.all(), p.enabled), named(name)):
@@ -131,7 +169,10 @@ func (p *palette) check(line string) error {
 	case len(near) > 0:
 		return fmt.Errorf(":%s is ambiguous: %s", name, strings.Join(near[:min(len(near), 5)], ", "))
 	}
-	return fmt.Errorf("command %q not found; tab lists all", name)
+	if best := ranked(p.names(name), name, p.recent("")); len(best) > 0 {
+		return fmt.Errorf("command %q not found; tab completes it to %s", name, strings.TrimSpace(best[0].Value))
+	}
+	return fmt.Errorf("command %q not found; delete it to see all", name)
 }
 
 func readOnlyNote(action string) string { return "read-only mode: " + action + " is disabled" }
@@ -141,43 +182,76 @@ func splitCommand(line string) (name, args string) {
 	return name, strings.TrimSpace(args)
 }
 
-// complete lists the commands that begin with the typed text, then those that contain it;
-// after a command's name, its arguments.
+// complete lists the commands that fit the typed text, the best first; after a command's name, its arguments.
 func (p *palette) complete(line string, cursor int) (int, []string) {
 	name, rest, inArgs := strings.Cut(strings.TrimLeft(line[:cursor], " "), " ")
-	if inArgs {
-		c, ok, _ := p.find(name)
-		if !ok || c.Complete == nil {
-			return cursor, nil
-		}
-		arg := strings.TrimLeft(rest, " ")
+	if !inArgs {
+		return cursor - len(name), p.options(ranked(p.names(name), name, p.recent("")))
+	}
+	c, ok, _ := p.find(name)
+	arg := strings.TrimLeft(rest, " ")
+	switch {
+	case ok && c.Candidates != nil && (c.Complete == nil || !strings.Contains(arg, " ")):
+		word := arg[strings.LastIndex(arg, " ")+1:]
+		return cursor - len(word), p.options(ranked(c.Candidates(), word, p.recent(c.Name)))
+	case ok && c.Complete != nil:
+		p.helps = nil
 		return cursor - len(arg), c.Complete(arg)
 	}
-	var begin, contain []string
-	for _, c := range p.commands() {
-		option := c.Name
-		if c.Args != "" {
-			option += " "
-		}
-		switch {
-		case strings.HasPrefix(c.Name, name):
-			begin = append(begin, option)
-		case strings.Contains(c.Name, name) || slices.Contains(c.Aliases, name):
-			contain = append(contain, option)
-		}
-	}
-	return cursor - len(name), append(begin, contain...)
+	return cursor, nil
 }
 
-// optionHelp returns the help beside a command in the list.
-func (p *palette) optionHelp(option string) string {
-	list := p.commands()
-	i := slices.IndexFunc(list, func(c Command) bool { return c.Name == strings.TrimSpace(option) })
-	if i < 0 {
-		return ""
+// names lists the commands as candidates. A command that has the typed alias comes first.
+func (p *palette) names(typed string) (list []Candidate) {
+	for _, c := range p.commands() {
+		one := Candidate{c.Name, strings.TrimLeft(c.Args+"  "+c.Help, " ")}
+		if slices.Contains(c.Aliases, typed) {
+			one.Value = typed
+		}
+		if c.Args != "" {
+			one.Value += " "
+		}
+		list = append(list, one)
 	}
-	return strings.TrimLeft(list[i].Args+"  "+list[i].Help, " ")
+	return list
 }
+
+// options returns the values of candidates and keeps what they stand for.
+func (p *palette) options(list []Candidate) []string {
+	p.helps = make(map[string]string, len(list))
+	var out []string
+	for _, c := range list[:min(len(list), maxOptions)] {
+		out = append(out, c.Value)
+		p.helps[c.Value] = c.Help
+	}
+	return out
+}
+
+// maxOptions bounds how many completions are listed.
+const maxOptions = 200
+
+// recent returns how long ago a word was used in a line, the newest 1, or 0: the name of a command, or with such a name
+// an argument of it.
+func (p *palette) recent(name string) func(word string) int {
+	ago := map[string]int{}
+	past := p.past()
+	for i, line := range past {
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0:
+		case name == "":
+			ago[words[0]] = len(past) - i
+		case words[0] == name:
+			for _, w := range words[1:] {
+				ago[w] = len(past) - i
+			}
+		}
+	}
+	return func(word string) int { return ago[word] }
+}
+
+// optionHelp returns the help beside an option in the list.
+func (p *palette) optionHelp(option string) string { return p.helps[option] }
 
 // preview explains the command that is being typed.
 func (p *palette) preview(line string) string {
@@ -196,15 +270,23 @@ type themes struct {
 	dark  bool   // the terminal's background, as far as known
 }
 
-func (t *themes) complete(prefix string) []string {
-	list := append([]string{theme.Auto}, t.names...)
-	return slices.DeleteFunc(list, func(n string) bool { return !strings.HasPrefix(n, prefix) })
+func (t *themes) candidates() []Candidate {
+	list := []Candidate{{theme.Auto, "dark or light, as the terminal's background"}}
+	for _, name := range t.names {
+		list = append(list, Candidate{Value: name})
+	}
+	return list
+}
+
+func (t *themes) check(name string) error {
+	if name == "" {
+		return fmt.Errorf(":theme needs a name: %s", strings.Join(append([]string{theme.Auto}, t.names...), ", "))
+	}
+	_, err := t.load(name, t.dark)
+	return err
 }
 
 func (t *themes) choose(name string) (theme.Styles, error) {
-	if name == "" {
-		return theme.Styles{}, fmt.Errorf(":theme needs a name: %s", strings.Join(t.complete(""), ", "))
-	}
 	s, err := t.load(name, t.dark)
 	if err == nil {
 		t.name = name

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ type prompt struct {
 	help    func(option string) string // nil if options need no help
 	past    []string                   // sent before, oldest first
 	recalls int                        // steps back into past, 0 for none
+	typed   string                     // the text before the first step, with which recalled lines begin
 	refused error                      // why enter did not apply the text, until the next key
 }
 
@@ -118,9 +120,7 @@ func (p *prompt) key(k tea.KeyPressMsg) tea.Cmd {
 	case "shift+tab":
 		p.choose(-1)
 	case "up", "ctrl+p":
-		if empty || p.recalls > 0 {
-			p.recall(1)
-		} else {
+		if p.list.at >= 0 || !p.recall(1) {
 			p.choose(-1)
 		}
 	case "down", "ctrl+n":
@@ -135,15 +135,29 @@ func (p *prompt) key(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// recall steps back, or forward, through the lines that were sent before.
-func (p *prompt) recall(by int) {
-	p.recalls = min(max(p.recalls+by, 0), len(p.past))
-	line := ""
+// recall steps back, or forward, through the lines that were sent before and begin with the typed text. It reports false
+// if there are none.
+func (p *prompt) recall(by int) bool {
+	if p.recalls == 0 {
+		p.typed = p.input.Value()
+	}
+	var lines []string
+	for _, l := range p.past {
+		if strings.HasPrefix(l, p.typed) && l != p.typed {
+			lines = append(lines, l)
+		}
+	}
+	if len(lines) == 0 {
+		return false
+	}
+	p.recalls = min(max(p.recalls+by, 0), len(lines))
+	line := p.typed
 	if p.recalls > 0 {
-		line = p.past[len(p.past)-p.recalls]
+		line = lines[len(lines)-p.recalls]
 	}
 	p.input.SetValue(line)
 	p.complete()
+	return true
 }
 
 // complete lists the completions at the cursor.
@@ -199,7 +213,7 @@ func (p *prompt) draw(s theme.Styles, width int) []string {
 	if len(p.list.options) > 0 {
 		explanation += "  tab: complete"
 	}
-	if len(p.past) > 0 && p.input.Value() == "" {
+	if len(p.past) > 0 && (p.input.Value() == "" || p.recalls > 0) {
 		explanation += "  up: history"
 	}
 	if preview := text.Safe(p.preview(p.input.Value()), " "); preview != "" {
@@ -278,9 +292,12 @@ const (
 // promptHistory is the lines that were sent at prompts, by label, oldest first.
 type promptHistory map[string][]string
 
+// secret matches lines that may hold a password or the key of an API. They are not kept.
+var secret = regexp.MustCompile(`(?i)(api[-_ ]?key|access[-_ ]?key|secret|token\b|passw(or)?d|credential|bearer|\bsk-)`)
+
 // add appends a line; a line that was sent before moves to the end.
 func (h promptHistory) add(label, line string) {
-	if line == "" || len(line) > maxPastBytes || h[label] == nil && len(h) == maxLabels {
+	if line == "" || secret.MatchString(line) || len(line) > maxPastBytes || h[label] == nil && len(h) == maxLabels {
 		return
 	}
 	past := slices.DeleteFunc(slices.Clone(h[label]), func(l string) bool { return l == line })

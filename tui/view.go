@@ -76,6 +76,8 @@ type Screen struct {
 	Aside   bool     // a detail that has a tab only while it is shown
 	Detail  bool     // it shows what is selected on another screen
 	Views   []View
+	// Argument, if set, lets the screen's command take an argument, as in ":run ID".
+	Argument *Argument
 	// Share is the first view's share of a wide screen in percent; 0 for the default.
 	Share int
 }
@@ -103,9 +105,32 @@ type Command struct {
 	Mutates bool   // see [Binding]
 	// Number marks the command that a bare number means on the view's own screen: ":42".
 	Number bool
+	// Candidates, if set, lists the values that a word of the arguments may have, from data at hand. What is typed
+	// finds them by fuzzy matching. If Complete is set too, they are those of the first word.
+	Candidates func() []Candidate
 	// Complete lists the arguments that begin with prefix; nil if anything is allowed.
 	Complete func(prefix string) []string
-	Do       func(s Shell, args string) tea.Cmd
+	// Check, if set, returns why the arguments cannot be applied. The line then stays open.
+	Check func(args string) error
+	Do    func(s Shell, args string) tea.Cmd
+}
+
+// Argument is what a screen's command takes.
+type Argument struct {
+	Name string // a hint: "ID"
+	Help string // what the command does with it: "ID selects another run"
+	// Candidates, Complete and Check are those of a [Command]. Check gets arguments that are not empty.
+	Candidates func() []Candidate
+	Complete   func(prefix string) []string
+	Check      func(args string) error
+	// Do applies arguments that are not empty and opens the screen.
+	Do func(s Shell, args string) tea.Cmd
+}
+
+// Candidate is a possible value of an argument.
+type Candidate struct {
+	Value string // one word, with a space behind it if others follow
+	Help  string // what it stands for; it need not be safe
 }
 
 // Shell is what a binding's handler may do with the root model.

@@ -78,8 +78,8 @@ func screens(c *console.Console, f Feeds) []tui.Screen {
 	return append([]tui.Screen{
 		overview.Screen(c, overview.Feeds{Experiments: f.Experiments, Triage: f.Triage, Playbooks: f.Playbooks,
 			Costs: f.Cost.Runs, Approvals: f.Agents.Approvals}, chosen, home),
-		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{runs.New(c, f.Runs), facts}},
-		{Name: "run", Keys: []string{"2"}, Detail: true, Help: "the whole selected run",
+		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Argument: c.QueryArgument(), Views: []tui.View{runs.New(c, f.Runs), facts}},
+		{Name: "run", Keys: []string{"2"}, Detail: true, Help: "the whole selected run", Argument: c.RunArgument("run"),
 			Views: []tui.View{run.NewOutline(whole), run.NewInspector(whole)}},
 		timeline.Screen(c, f.Timeline),
 		playbook.Screen(c, f.Playbooks),

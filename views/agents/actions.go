@@ -366,9 +366,9 @@ func (a *Agents) commands() []tui.Command {
 		return nil
 	}
 	return []tui.Command{
-		{Name: "session", Args: "start agent=… dir=… PROMPT | send TEXT | interrupt | stop | approve",
-			Mutates: true, Help: "start a session, or act on the selected one",
-			Complete: completeSession, Do: a.command},
+		{Name: "session", Args: "ID | start agent=… dir=… PROMPT | send TEXT | interrupt | stop | approve",
+			Mutates: true, Help: "go to a session, start one, or act on the selected one",
+			Candidates: a.verbCandidates, Complete: completeSession, Check: a.checkVerb, Do: a.command},
 		{Name: "approve", Help: "allow or deny the waiting tool call", Mutates: true,
 			Do: func(s tui.Shell, _ string) tea.Cmd { return a.answer(s, a.waiting()) }},
 	}
@@ -382,7 +382,52 @@ func completeSession(arg string) []string {
 		}
 		return options
 	}
-	return console.WithPrefix(arg, []string{"start ", "send ", "interrupt", "stop", "approve"})
+	return nil
+}
+
+// verbs are the first words of the command for sessions, besides the ID of a session.
+var verbs = []tui.Candidate{{Value: "start ", Help: "a session"}, {Value: "send ", Help: "a message to the selected one"},
+	{Value: "interrupt", Help: "its turn"}, {Value: "stop", Help: "the selected one"},
+	{Value: "approve", Help: "or deny its tool call"}}
+
+func (a *Agents) verbCandidates() []tui.Candidate {
+	return append(slices.Clone(verbs), a.candidates()...)
+}
+
+func (a *Agents) checkVerb(args string) error {
+	verb, _, _ := strings.Cut(args, " ")
+	if slices.ContainsFunc(verbs, func(c tui.Candidate) bool { return strings.TrimSpace(c.Value) == verb }) {
+		return nil
+	}
+	_, err := a.named(args)
+	return err
+}
+
+// candidates are the sessions.
+func (a *Agents) candidates() (list []tui.Candidate) {
+	for _, r := range a.rows {
+		list = append(list, tui.Candidate{Value: r.ID, Help: sessionName(r) + "  " + r.Dir})
+	}
+	return list
+}
+
+// named returns the session with an ID.
+func (a *Agents) named(id string) (sessions.Row, error) {
+	for _, r := range a.rows {
+		if r.ID == id {
+			return r, nil
+		}
+	}
+	return sessions.Row{}, fmt.Errorf("session %q not found; give an ID, start, send, interrupt, stop or approve", id)
+}
+
+func (a *Agents) show(s tui.Shell, id string) tea.Cmd {
+	r, err := a.named(id)
+	if err != nil {
+		return console.Failed("session", err)
+	}
+	a.nav.OpenSession(s, r.Key)
+	return nil
 }
 
 func (a *Agents) command(s tui.Shell, args string) tea.Cmd {
@@ -409,7 +454,7 @@ func (a *Agents) command(s tui.Shell, args string) tea.Cmd {
 	case "approve":
 		return a.answer(s, a.waiting())
 	}
-	return console.Failed("session", errors.New("unknown action; use start, send, interrupt, stop or approve"))
+	return a.show(s, args)
 }
 
 // runBindings returns the keys that lead to the runs and to the history of the selected session.

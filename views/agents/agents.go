@@ -69,6 +69,8 @@ func Screens(c *console.Console, feeds Feeds) ([]tui.Screen, *Home) {
 		feeds: feeds}
 	return []tui.Screen{
 		{Name: "agents", Aliases: []string{"sessions", "transcripts"}, Keys: []string{"0"}, Share: 50,
+			Argument: &tui.Argument{Name: "ID", Help: "ID selects one", Candidates: a.candidates,
+				Check: func(id string) error { _, err := a.named(id); return err }, Do: a.show},
 			Help:  "agent sessions on the engine and transcripts on this machine",
 			Views: []tui.View{NewList(a), newDetail(a)}},
 		{Name: "conversation", Short: "conv", Help: "the whole conversation of the selected session", Aside: true,

@@ -28,17 +28,19 @@ type Listing struct {
 func (l *Listing) AskFilter(s tui.Shell) {
 	s.Ask(tui.Prompt{
 		Label: "/", Value: l.Runs.Query,
-		Hint:    `wrong   exp=finance-7   phase:skills   or a query: ExitStatus="failed" AND ModelName="m"`,
-		Preview: runs.Filter,
-		Complete: func(line string, cursor int) (int, []string) {
-			return runs.Completion(line, cursor, func(attribute string) []string {
-				return runs.KnownValuesOf(attribute, l.Counted, l.Runs.Rows)
-			})
-		},
+		Hint:     `wrong   exp=finance-7   phase:skills   or a query: ExitStatus="failed" AND ModelName="m"`,
+		Preview:  runs.Filter,
+		Complete: l.complete,
 		Done: func(typed string) tea.Cmd {
 			l.controls.SetQuery(runs.Filter(typed))
 			return nil
 		},
+	})
+}
+
+func (l *Listing) complete(line string, cursor int) (from int, options []string) {
+	return runs.Completion(line, cursor, func(attribute string) []string {
+		return runs.KnownValuesOf(attribute, l.Counted, l.Runs.Rows)
 	})
 }
 

@@ -52,10 +52,12 @@ func (n *Navigation) Show(r runs.Run) {
 	n.read(r.ID())
 }
 
-// GoFrom shows a run that the selected run names.
+// GoFrom shows a run that the selected run or the user names.
 func (n *Navigation) GoFrom(to runs.Run) {
-	n.trail = append(n.trail, n.Selected.Run)
-	n.trail = n.trail[max(0, len(n.trail)-maxTrail):]
+	if n.Selected.Ok {
+		n.trail = append(n.trail, n.Selected.Run)
+		n.trail = n.trail[max(0, len(n.trail)-maxTrail):]
+	}
 	n.Show(to)
 }
 

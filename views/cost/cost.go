@@ -3,8 +3,11 @@
 package cost
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+
+	tea "charm.land/bubbletea/v2"
 	"time"
 
 	"acescope/sources/costs"
@@ -57,9 +60,35 @@ var units = []struct {
 // Screen returns the costs with the sessions and runs of the selected row.
 func Screen(c *console.Console, feeds Feeds) tui.Screen {
 	v := newRows(feeds)
-	return tui.Screen{Name: "cost", Aliases: []string{"costs"}, Keys: []string{"$"}, Share: 58,
+	return tui.Screen{Name: "cost", Aliases: []string{"costs"}, Keys: []string{"$"}, Share: 58, Argument: v.argument(),
 		Help:  "what agents and runs cost by day, week, month, model, agent and project",
 		Views: []tui.View{v, newSessionList(c.Navigation, v)}}
+}
+
+// argument lets the command choose the unit.
+func (v *rows) argument() *tui.Argument {
+	unit := func(name string) (transcripts.By, error) {
+		for _, u := range units {
+			if string(u.by) == name {
+				return u.by, nil
+			}
+		}
+		return "", fmt.Errorf("unknown unit %q; use day, week, month, model, agent or project", name)
+	}
+	return &tui.Argument{Name: "UNIT", Help: "UNIT is one of them",
+		Candidates: func() (list []tui.Candidate) {
+			for _, u := range units {
+				list = append(list, tui.Candidate{Value: string(u.by)})
+			}
+			return list
+		},
+		Check: func(name string) error { _, err := unit(name); return err },
+		Do: func(s tui.Shell, name string) tea.Cmd {
+			by, _ := unit(name)
+			v.show(by)
+			s.Open("cost")
+			return nil
+		}}
 }
 
 func newRows(feeds Feeds) *rows {

@@ -33,7 +33,7 @@ func Screen(c *console.Console, feed Feed) tui.Screen {
 			widget.Heading{Title: "STEP", Minimum: 20},
 			widget.Heading{Title: "EVENTS", Width: 13, Right: true, Drop: 1},
 			widget.Heading{Title: "DURATION", Width: 17, Right: true, Drop: 2})}
-	return tui.Screen{Name: "diff", Help: "two runs step by step", Aside: true, Share: 48,
+	return tui.Screen{Name: "diff", Help: "two runs step by step", Aside: true, Share: 48, Argument: c.PairArgument(),
 		Views: []tui.View{v, &detail{v: v, Reader: console.NewReader("Difference", c.Location)}}}
 }
 

@@ -3,6 +3,7 @@ package experiments
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,7 +52,9 @@ func Screens(x *Experiments) (list, compare tui.Screen) {
 	l := NewList(x)
 	curves := NewCurves(x, x.chosen)
 	curves.list = l
-	list = tui.Screen{Name: "experiments", Short: "exps", Keys: []string{"5"}, Share: 42,
+	list = tui.Screen{Name: "experiments", Short: "exps", Keys: []string{"5"}, Share: 42, Aliases: []string{"experiment"},
+		Argument: &tui.Argument{Name: "ID", Help: "ID selects one", Candidates: x.candidates, Check: x.check,
+			Do: x.choose},
 		Help: "experiments and their learning curves", Views: []tui.View{l, curves}}
 	compare = tui.Screen{Name: "compare", Keys: []string{"D"}, Help: "the two marked experiments, task by task",
 		Aside: true, Views: []tui.View{newCompareView(x)}}
@@ -79,6 +82,43 @@ func (x *Experiments) chosen() []string {
 		return []string{x.Cursor}
 	}
 	return nil
+}
+
+func (x *Experiments) candidates() (list []tui.Candidate) {
+	if x.data == nil {
+		return nil
+	}
+	for _, r := range x.data.Rows {
+		list = append(list, tui.Candidate{Value: r.Name(), Help: string(r.Status) + "  " + r.Dataset})
+	}
+	return list
+}
+
+func (x *Experiments) check(name string) error {
+	if _, ok := x.named(name); !ok {
+		return fmt.Errorf("experiment %q not found; tab lists the experiments", name)
+	}
+	return nil
+}
+
+func (x *Experiments) choose(s tui.Shell, name string) tea.Cmd {
+	r, _ := x.named(name)
+	x.Cursor = r.WorkflowID
+	s.Open("experiments")
+	s.Focus(0)
+	return nil
+}
+
+// named returns the experiment with a name or a workflow ID.
+func (x *Experiments) named(name string) (experiments.Experiment, bool) {
+	if x.data != nil {
+		for _, r := range x.data.Rows {
+			if name == r.Name() || name == r.WorkflowID {
+				return r, true
+			}
+		}
+	}
+	return experiments.Experiment{}, false
 }
 
 // ask requests the series of the shown experiments if they changed.

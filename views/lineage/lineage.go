@@ -34,8 +34,9 @@ func Screen(c *console.Console, feed console.Feed[*histories.LineageTree], facts
 		List: console.NewList[histories.LineageNode]("Lineage", console.LineageHeadings()...),
 	}
 	return tui.Screen{Name: "lineage", Aliases: []string{"forks"}, Keys: []string{"T"}, Aside: true,
-		Help:  "the selected run and its forks as a tree: what was changed, and the effect",
-		Share: 66, Views: []tui.View{v, facts}}
+		Argument: c.RunArgument("lineage"),
+		Help:     "the selected run and its forks as a tree: what was changed, and the effect",
+		Share:    66, Views: []tui.View{v, facts}}
 }
 
 func (v *lineage) Title() string {

@@ -53,7 +53,7 @@ type Feed interface {
 // Screen returns the screen with the log lines and the list of files.
 func Screen(c *console.Console, feed Feed, detail console.Value[*histories.Detail]) tui.Screen {
 	l := &shared{nav: c.Navigation, location: c.Location, feed: feed, detail: detail}
-	return tui.Screen{Name: "logs", Keys: []string{"6"}, Detail: true, Help: "log files of the run, or of a directory",
+	return tui.Screen{Name: "logs", Keys: []string{"6"}, Detail: true, Help: "log files of the run, or of a directory", Argument: c.RunArgument("logs"),
 		Views: []tui.View{newLines(l), newFileList(l)}, Share: 72}
 }
 

@@ -2,6 +2,7 @@ package playbook
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,56 @@ type List struct {
 	console.Pane
 }
 
+// argument lets the command choose a playbook, or a version of it.
+func (s *browser) argument() *tui.Argument {
+	return &tui.Argument{Name: "NAME[@VERSION]", Help: "NAME selects one", Candidates: s.candidates,
+		Check: func(typed string) error { _, err := s.reference(typed); return err },
+		Do: func(shell tui.Shell, typed string) tea.Cmd {
+			at, _ := s.reference(typed)
+			s.goTo(at)
+			shell.Open("playbook")
+			shell.Focus(0)
+			return nil
+		}}
+}
+
+func (s *browser) candidates() (list []tui.Candidate) {
+	if books := s.feed.Value(); books != nil {
+		for _, b := range books.Branches {
+			list = append(list, tui.Candidate{Value: b.Name, Help: widget.Counted(b.Versions, "version")})
+		}
+	}
+	return list
+}
+
+// reference reads NAME or NAME@VERSION; without a version it is -1, the newest.
+func (s *browser) reference(typed string) (playbooks.VersionRef, error) {
+	name, version, given := strings.Cut(typed, "@")
+	at := playbooks.VersionRef{Branch: name, Seq: -1}
+	known := func(c tui.Candidate) bool { return c.Value == name }
+	if !slices.ContainsFunc(s.candidates(), known) {
+		return at, fmt.Errorf("playbook %q not found; tab lists the playbooks", name)
+	}
+	if !given {
+		return at, nil
+	}
+	seq, err := strconv.Atoi(strings.TrimPrefix(version, "v"))
+	if err != nil || seq < 0 {
+		return at, fmt.Errorf("not a version: %q; give its number", version)
+	}
+	at.Seq = seq
+	return at, nil
+}
+
+// goTo shows a version of a branch, or with a negative number its newest bullets.
+func (s *browser) goTo(at playbooks.VersionRef) {
+	s.choose(at.Branch)
+	if at.Seq >= 0 {
+		s.Mode, s.seq = versionMode, at.Seq
+		s.want()
+	}
+}
+
 // Feed reads playbooks.
 type Feed interface {
 	console.Feed[*playbooks.Playbooks]
@@ -35,9 +86,10 @@ func Screen(c *console.Console, feed Feed) tui.Screen {
 	s := &browser{nav: c.Navigation, controls: c.Controls, feed: feed, seq: -1, tables: newTables(theme.Unicode())}
 	blame := &detail{browser: s, Reader: console.NewReader("Blame", c.Location)}
 	blame.Pointer = true
-	return tui.Screen{Name: "playbook", Short: "book", Keys: []string{"4"},
-		Help:  "playbooks: bullets and their authors, versions, differences, health",
-		Views: []tui.View{&List{browser: s, Pane: console.NewPane("Playbook")}, blame}}
+	return tui.Screen{Name: "playbook", Short: "book", Keys: []string{"4"}, Aliases: []string{"playbooks"},
+		Argument: s.argument(),
+		Help:     "playbooks: bullets and their authors, versions, differences, health",
+		Views:    []tui.View{&List{browser: s, Pane: console.NewPane("Playbook")}, blame}}
 }
 
 func (v *List) Title() string {
@@ -177,8 +229,7 @@ func (v *List) SetShown(shown bool) {
 	v.Sent = playbooks.Ask{} // other screens ask for other versions
 	if at := v.nav.Version; shown && at.Branch != "" {
 		v.nav.Version = playbooks.VersionRef{}
-		v.choose(at.Branch)
-		v.Mode, v.seq = versionMode, at.Seq
+		v.goTo(at)
 	}
 	v.want()
 }

@@ -455,6 +455,9 @@ func (v *Runs) mark(s tui.Shell) {
 	v.Scroll(1)
 }
 
+// Commands returns the commands that filter the list.
+func (v *Runs) Commands() []tui.Command { return v.listing.Commands() }
+
 // Copy returns the workflow IDs of the marked runs, or of the selected one.
 func (v *Runs) Copy() (what, ids string) {
 	switch n := len(v.listing.Marks.Runs); {

@@ -30,7 +30,7 @@ func Screen(c *console.Console, feed Feed) tui.Screen {
 	v.bars = newBarPane(v.scope)
 	v.list = &listPane{scope: v.scope, table: widget.NewTable(eventHeadings()...)}
 	return tui.Screen{Name: "timeline", Short: "time", Keys: []string{"3"}, Detail: true, Share: 64,
-		Help:  "the events of the selected run on a time axis",
+		Help: "the events of the selected run on a time axis", Argument: c.RunArgument("timeline"),
 		Views: []tui.View{v, &eventInspector{t: v, Reader: console.NewReader("Event", c.Location)}}}
 }
 
@@ -411,6 +411,18 @@ func (v *Timeline) Copy() (string, string) {
 		return what, l.Opened.Text
 	}
 	return "ID of " + what, text.Count(id)
+}
+
+// Commands returns the command that goes to an event.
+func (v *Timeline) Commands() []tui.Command {
+	return []tui.Command{{Name: "event", Args: "NUMBER", Number: true, Help: "go to an event on the timeline",
+		Check: func(args string) error { _, err := console.NumberOf(args); return err },
+		Do: func(s tui.Shell, args string) tea.Cmd {
+			v.nav.Event, _ = console.NumberOf(args)
+			s.Open("timeline")
+			v.SetShown(true)
+			return nil
+		}}}
 }
 
 // Keep returns the filter and the mode for the next session.

@@ -58,7 +58,7 @@ type Feed interface {
 // Screen returns the time machine: the state of the run at an event, and the event.
 func Screen(c *console.Console, feed Feed, artifacts *console.Artifacts) tui.Screen {
 	m := &machine{nav: c.Navigation, actor: c.Actor, location: c.Location, feed: feed, artifacts: artifacts}
-	return tui.Screen{Name: "replay", Keys: []string{"9"}, Aside: true, Share: 52,
+	return tui.Screen{Name: "replay", Keys: []string{"9"}, Aside: true, Share: 52, Argument: c.RunArgument("replay"),
 		Help:  "time machine: the state of the run at any event; verify the run",
 		Views: []tui.View{newPane(m, "State", m.drawState), newPane(m, "Event", m.drawEvent)}}
 }
@@ -178,9 +178,15 @@ func (v *pane) Commands() []tui.Command {
 	}
 	return []tui.Command{
 		{Name: "at", Args: "EVENT", Number: true, Help: "go to an event in the time machine",
-			Do: func(s tui.Shell, args string) tea.Cmd { v.goTo(s, args); return nil }},
+			Check: func(args string) error { _, err := console.NumberOf(args); return err },
+			Do:    func(s tui.Shell, args string) tea.Cmd { v.goTo(s, args); return nil }},
 		{Name: "watch", Args: "VALUE", Help: "watch a value in the time machine; no value stops watching",
-			Complete: func(string) []string { return v.names() },
+			Candidates: func() (list []tui.Candidate) {
+				for _, name := range v.names() {
+					list = append(list, tui.Candidate{Value: name})
+				}
+				return list
+			},
 			Do: func(_ tui.Shell, args string) tea.Cmd {
 				v.feed.WatchValue(strings.TrimSpace(args))
 				return nil
@@ -189,7 +195,7 @@ func (v *pane) Commands() []tui.Command {
 }
 
 func (v *pane) goTo(s tui.Shell, typed string) {
-	n, err := eventNumber(typed)
+	n, err := console.NumberOf(typed)
 	if err != nil {
 		s.Note(err.Error())
 		return
@@ -197,17 +203,9 @@ func (v *pane) goTo(s tui.Shell, typed string) {
 	v.feed.StepTo(n)
 }
 
-func eventNumber(typed string) (int64, error) {
-	n, err := strconv.ParseInt(strings.TrimSpace(typed), 10, 64)
-	if err != nil || n < 1 {
-		return 0, fmt.Errorf("not an event number: %q", text.Safe(typed, " "))
-	}
-	return n, nil
-}
-
 func (v *pane) askAt(s tui.Shell) {
 	s.Ask(tui.Prompt{Label: "event ", Hint: "number",
-		Check: func(typed string) error { _, err := eventNumber(typed); return err },
+		Check: func(typed string) error { _, err := console.NumberOf(typed); return err },
 		Done:  func(typed string) tea.Cmd { v.goTo(s, typed); return nil }})
 }
 

@@ -1,0 +1,108 @@
+package tui
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+func TestFit(t *testing.T) {
+	for _, c := range []struct {
+		pattern, name, help string
+		want                fit
+	}{
+		{"runs", "runs", "", equals},
+		{"", "", "", equals},
+		{"", "runs", "", begins},
+		{"ru", "Runs", "", begins},
+		{"tmach", "time-machine", "", wordwise},
+		{"e10", "demo-1-e1-0018", "", wordwise}, // e1 and 0
+		{"0018", "demo-1-e1-0018", "", wordwise},
+		{"un", "runs", "", inside},
+		{"rs", "runs", "", scattered},
+		{"wrong", "q-1", "Wrong answer", mentioned},
+		{"w", "q-1", "wrong", noFit},
+		{"sr", "runs", "", noFit},
+		{"größe", "eine-größe", "", wordwise},
+	} {
+		if got := fitOf(c.pattern, c.name, c.help); got != c.want {
+			t.Errorf("%q in %q: %v, want %v", c.pattern, c.name, got, c.want)
+		}
+	}
+}
+
+// TestRanked checks that the fit counts first, then how recently a value was used, then the order.
+func TestRanked(t *testing.T) {
+	var list []Candidate
+	for _, v := range strings.Fields("orders a-run run-2 run-1 run") {
+		list = append(list, Candidate{Value: v})
+	}
+	recent := func(v string) int { return map[string]int{"run-1": 4, "a-run": 1}[v] }
+	var got []string
+	for _, c := range ranked(list, "run", recent) {
+		got = append(got, c.Value)
+	}
+	if want := strings.Fields("run run-1 run-2 a-run"); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestHistory checks that up walks the lines that begin with the typed text, and that credentials are not kept.
+func TestHistory(t *testing.T) {
+	o, _, _ := eight(nil)
+	m := sized(t, o, 100, 30)
+	for _, line := range []string{"theme ember", "grep one", "theme fjord", "grep api_key=123", "grep tokens"} {
+		give(m, ":", line, "enter")
+	}
+	give(m, ":", "theme")
+	for _, want := range []string{"theme fjord", "theme ember", "theme ember"} {
+		if give(m, "up"); m.prompt.input.Value() != want {
+			t.Errorf("got %q, want %q", m.prompt.input.Value(), want)
+		}
+	}
+	if give(m, "down", "down"); m.prompt.input.Value() != "theme" {
+		t.Errorf("got %q after going down", m.prompt.input.Value())
+	}
+	if got := m.State().History[":"]; slices.Contains(got, "grep api_key=123") || !slices.Contains(got, "grep tokens") {
+		t.Errorf("kept %q", got)
+	}
+	give(m, "esc", ":", "gr", "tab", "err", "enter")
+	if got := m.State().History[":"]; got[len(got)-1] != "grep err" {
+		t.Errorf("kept %q", got)
+	}
+}
+
+// TestScreenArgument checks the command of a screen with an argument, and without.
+func TestScreenArgument(t *testing.T) {
+	given := ""
+	o, _, _ := eight(func(o *Options) {
+		o.Screens[2].Argument = &Argument{Name: "ID", Help: "ID selects a run", Candidates: func() []Candidate {
+			return []Candidate{{"q-0001", "wrong"}, {"q-0002", "correct"}}
+		}, Check: func(id string) error { return oops(id == "nope") },
+			Do: func(s Shell, id string) tea.Cmd { given = id; s.Open("timeline"); return nil }}
+	})
+	m := sized(t, o, 100, 30)
+	give(m, ":", "timeline nope", "enter")
+	if m.prompt == nil {
+		t.Fatal("an argument that cannot be applied closed the prompt")
+	}
+	give(m, "esc", ":", "timeline corr", "tab", "enter")
+	if given != "q-0002" || m.panes.screen().Name != "timeline" {
+		t.Errorf("got %q on %s", given, m.panes.screen().Name)
+	}
+	given = ""
+	give(m, "1", ":", "timeline", "enter")
+	if given != "" || m.panes.screen().Name != "timeline" {
+		t.Errorf("got %q on %s", given, m.panes.screen().Name)
+	}
+}
+
+func oops(yes bool) error {
+	if yes {
+		return errors.New("no such run")
+	}
+	return nil
+}

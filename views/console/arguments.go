@@ -1,0 +1,134 @@
+package console
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/engine/ace"
+	"acescope/sources/runs"
+	"acescope/tui"
+)
+
+// RunArgument lets the command of a screen select the run that the screen shows.
+func (c *Console) RunArgument(screen string) *tui.Argument {
+	return &tui.Argument{Name: "ID", Help: "ID selects another run", Candidates: c.runCandidates, Check: oneWord,
+		Do: func(s tui.Shell, name string) tea.Cmd {
+			c.GoFrom(c.RunNamed(name))
+			s.Open(screen)
+			s.Focus(0)
+			return nil
+		}}
+}
+
+// QueryArgument lets a command filter the list of runs.
+func (c *Console) QueryArgument() *tui.Argument {
+	return &tui.Argument{Name: "FILTER", Help: "FILTER filters it, as in wrong exp=finance-7", Complete: c.completeQuery,
+		Do: func(s tui.Shell, typed string) tea.Cmd {
+			c.Controls.SetQuery(runs.Filter(typed))
+			s.Open("runs")
+			s.Focus(0)
+			return nil
+		}}
+}
+
+func (l *Listing) completeQuery(typed string) []string {
+	from, options := l.complete(typed, len(typed))
+	for i, o := range options {
+		options[i] = typed[:from] + o
+	}
+	return options
+}
+
+// PairArgument lets a command compare two runs.
+func (c *Console) PairArgument() *tui.Argument {
+	return &tui.Argument{Name: "A B", Help: "A and B are their IDs", Candidates: c.runCandidates,
+		Check: func(args string) error {
+			if n := len(strings.Fields(args)); n != 2 {
+				return fmt.Errorf("give the IDs of two runs; got %d", n)
+			}
+			return nil
+		},
+		Do: func(s tui.Shell, args string) tea.Cmd {
+			pair := strings.Fields(args)
+			c.Compare(s, c.RunNamed(pair[0]), c.RunNamed(pair[1]))
+			return nil
+		}}
+}
+
+// Commands returns the command that lists runs of flows.
+func (l *Listing) Commands() []tui.Command {
+	return []tui.Command{{Name: "flow", Aliases: []string{"flows"}, Args: "[NAME]",
+		Help: "list the runs of flows, or those whose ID begins with NAME", Candidates: l.flowCandidates,
+		Do: func(s tui.Shell, name string) tea.Cmd {
+			query := "type=flow"
+			if name != "" {
+				query += " id=" + name + "*"
+			}
+			l.controls.SetQuery(runs.Filter(query))
+			s.Open("runs")
+			s.Focus(0)
+			return nil
+		}}}
+}
+
+func (l *Listing) flowCandidates() (list []tui.Candidate) {
+	seen := map[string]bool{}
+	for _, r := range l.Runs.Rows {
+		if r.Flow != "" && !seen[r.Flow] {
+			seen[r.Flow] = true
+			list = append(list, tui.Candidate{Value: r.Flow})
+		}
+	}
+	return list
+}
+
+func (l *Listing) runCandidates() []tui.Candidate {
+	list := make([]tui.Candidate, len(l.Runs.Rows))
+	for i, r := range l.Runs.Rows {
+		list[i] = tui.Candidate{Value: shortID(r), Help: helpOf(r)}
+	}
+	return list
+}
+
+// shortID returns the shortest ID that [Listing.RunNamed] finds a run by.
+func shortID(r runs.Run) string { return cmp.Or(r.TaskID, r.WorkflowID) }
+
+func helpOf(r runs.Run) string {
+	words := []string{cmp.Or(string(r.Verdict), string(r.Status))}
+	if r.Experiment != "" && !strings.Contains(r.TaskID, r.Experiment) {
+		words = append(words, r.Experiment)
+	}
+	return strings.Join(words, "  ")
+}
+
+// RunNamed returns the loaded run with a workflow, task or run ID. Of an unknown workflow ID it returns a run of which
+// only the ID is known.
+func (l *Listing) RunNamed(name string) runs.Run {
+	for _, r := range l.Runs.Rows {
+		if name == r.WorkflowID || name == r.TaskID || name == r.RunID {
+			return r
+		}
+	}
+	return runs.Run{WorkflowID: name, TaskID: ace.TaskIDOf(name)}
+}
+
+func oneWord(args string) error {
+	if n := len(strings.Fields(args)); n != 1 {
+		return fmt.Errorf("give one ID; got %d", n)
+	}
+	return nil
+}
+
+// NumberOf reads a positive number from what the user typed.
+func NumberOf(typed string) (int64, error) {
+	n, err := strconv.ParseInt(strings.TrimSpace(typed), 10, 64)
+	if err != nil || n < 1 {
+		return 0, errors.New("not a number: " + strconv.Quote(typed))
+	}
+	return n, nil
+}
