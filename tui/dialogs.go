@@ -21,6 +21,8 @@ type dialog struct {
 	hints   []hint
 	// draw returns lines of at most width cells. If there is no room for all, those in the middle scroll.
 	draw func(s theme.Styles, width int, now time.Time) (above, lines, below []string)
+	// keys, if set, handles all keys instead of answers; see [dialog.key].
+	keys func(k tea.KeyPressMsg, height int) (closes bool, then func(Shell) tea.Cmd)
 	top  int // first visible line
 	of   *Waiting
 }
@@ -62,6 +64,9 @@ func (d *dialogs) settle(w *Waiting) bool {
 // key handles a key; height is that of the screen. If closes is true the dialog closes, and then runs afterward
 // unless it is nil.
 func (d *dialog) key(k tea.KeyPressMsg, height int) (closes bool, then func(Shell) tea.Cmd) {
+	if d.keys != nil {
+		return d.keys(k, height)
+	}
 	for _, a := range d.answers {
 		if slices.Contains(a.keys, k.String()) {
 			return true, a.do
@@ -81,7 +86,10 @@ func (d *dialog) visible(s theme.Styles, width, height int, now time.Time) (titl
 	end := min(d.top+room, len(lines))
 	title = d.title
 	if len(lines) > room {
-		title += fmt.Sprintf(", %s/%s lines, j/k scroll", text.Count(int64(end)), text.Count(int64(len(lines))))
+		title += fmt.Sprintf(", %s/%s lines", text.Count(int64(end)), text.Count(int64(len(lines))))
+		if d.keys == nil {
+			title += ", j/k scroll"
+		}
 	}
 	return title, slices.Concat(above, lines[d.top:end], below)
 }
@@ -143,7 +151,7 @@ func newWaiting(w *Waiting, since time.Time) *dialog {
 	return &dialog{title: w.Title, answers: answers, hints: []hint{{"esc", "stop"}}, draw: draw, of: w}
 }
 
-// newSheet returns a page: the help, the errors. Keys close it, besides esc, q and enter.
+// newSheet returns a page of lines. Keys close it, besides esc, q and enter.
 func newSheet(title string, keys []string, lines func(s theme.Styles, width int) []string) *dialog {
 	return &dialog{
 		title: title, answers: []answer{{append([]string{"esc", "q", "enter"}, keys...), nil}},

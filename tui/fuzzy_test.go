@@ -100,6 +100,31 @@ func TestScreenArgument(t *testing.T) {
 	}
 }
 
+// TestHelpSearchesAndRuns checks that typing searches all views, and that enter runs a key in its view.
+func TestHelpSearchesAndRuns(t *testing.T) {
+	o, _, did := eight(nil)
+	m := sized(t, o, 80, 24)
+	give(m, "3", "?", "cancel the")
+	wants(t, m, "/ cancel the", "▸x  cancel the run")
+	give(m, "enter")
+	if len(*did) != 1 || m.panes.screen().Name != "runs" || m.dialogs.top() != nil {
+		t.Errorf("ran %v on %s", *did, m.panes.screen().Name)
+	}
+	give(m, "?", "terminated")
+	wants(t, m, "Signs", "⊗ terminated")
+	if out := exact(t, m); strings.Contains(out, "canceled") {
+		t.Errorf("the search does not choose signs:\n%s", out)
+	}
+	give(m, "esc", "esc", "?", "down", "down", "enter")
+	if m.panes.at.focus != 1 {
+		t.Errorf("enter ran another key than that of the third line; focus %d", m.panes.at.focus)
+	}
+	give(m, "?", "?")
+	if m.dialogs.top() != nil {
+		t.Error("? does not close the help")
+	}
+}
+
 func oops(yes bool) error {
 	if yes {
 		return errors.New("no such run")

@@ -18,19 +18,19 @@ func (m *Model) shellBindings() []Binding {
 	}
 	// simple is for actions that need no command.
 	simple := func(do func()) func() tea.Cmd { return func() tea.Cmd { do(); return nil } }
-	help, problems := func() { m.openSheet("Help", "shell.help") }, func() { m.openSheet("Errors", "shell.errors") }
+	help := func() { m.openHelp(false, "shell.help") }
 	resize := func(by int) func() { return func() { m.noteProblem(m.panes.resize(by)) } }
 	list := []Binding{
 		b("open", "open the selection", "open", simple(m.panes.next), "enter"),
 		b("next", "go to the next pane", "pane", simple(m.panes.cycle), "tab"),
-		b("help", "show or hide this help", "help", simple(help), "?"),
+		b("help", "list and search the keys and signs; enter runs a key", "help", simple(help), "?"),
 		b("command", "type a command; tab completes it", "command", simple(m.openPalette), ":"),
 		b("back", "clear the filter, else go back; never quits", "", simple(m.back), "esc"),
 		b("zoom", "show this pane alone, or all panes", "", simple(func() { m.noteProblem(m.panes.zoom()) }), "z"),
 		b("narrower", "make the left pane narrower", "", simple(resize(-shareStep)), "<"),
 		b("wider", "make the left pane wider", "", simple(resize(shareStep)), ">"),
 		b("copy", "copy the selection", "", m.copy, "y"),
-		b("errors", "list errors, newest first", "", simple(problems), "!"),
+		b("errors", "list errors, newest first", "", simple(m.openErrors), "!"),
 		b("mouse", "turn the mouse on or off", "", simple(m.toggleMouse), "M"),
 		b("suspend", "suspend acescope; fg in the shell resumes it", "", func() tea.Cmd { return tea.Suspend }, "ctrl+z"),
 		b("quit", "quit; "+quitKey+" works everywhere", "quit", func() tea.Cmd { return tea.Quit }, "q"),
@@ -68,9 +68,9 @@ func (m *Model) shellCommands() []Command {
 		return Command{Name: name, Aliases: aliases, Help: help, Do: func(Shell, string) tea.Cmd { do(); return nil }}
 	}
 	list := []Command{
-		simple("help", "show the keys that work here", func() { m.openSheet("Help", "shell.help") }, "h"),
-		simple("keys", "show all keys of all screens", func() { m.openSheet("Keys", "") }),
-		simple("errors", "list errors, newest first", func() { m.openSheet("Errors", "shell.errors") }, "messages"),
+		simple("help", "show the keys that work here", func() { m.openHelp(false, "shell.help") }, "h"),
+		simple("keys", "show all keys of all screens", func() { m.openHelp(true, "") }),
+		simple("errors", "list errors, newest first", m.openErrors, "messages"),
 		{Name: "quit", Aliases: []string{"q", "q!", "exit"}, Help: "quit the console",
 			Do: func(Shell, string) tea.Cmd { return tea.Quit }},
 	}
@@ -108,14 +108,10 @@ func (m *Model) openPalette() {
 	m.prompt.help = m.palette.optionHelp
 }
 
-// openSheet opens the page of the help, of all keys, or of the errors. The keys that open it close it, too.
-func (m *Model) openSheet(title, action string) {
-	lines := map[string]func(s theme.Styles, width int) []string{
-		"Help":   func(s theme.Styles, width int) []string { return m.keys.helpFor(m.panes.focused(), s, width) },
-		"Keys":   func(s theme.Styles, _ int) []string { return m.keys.allHelp(m.Keys(), s) },
-		"Errors": func(s theme.Styles, width int) []string { return m.messages.lines(s, m.status, width) },
-	}[title]
-	m.dialogs[sheetDialog] = newSheet(title, m.keys.keysFor(action), lines)
+// openErrors opens the page of errors. The keys that open it close it, too.
+func (m *Model) openErrors() {
+	m.dialogs[sheetDialog] = newSheet("Errors", m.keys.keysFor("shell.errors"),
+		func(s theme.Styles, width int) []string { return m.messages.lines(s, m.status, width) })
 }
 
 // noteProblem shows why a key had no effect.

@@ -226,50 +226,13 @@ func validKey(key string) bool {
 		"left", "right", "home", "end", "pgup", "pgdown"}, key)
 }
 
-// helpFor lists the focused view's keys and the global ones, side by side if there is room.
-func (k *keymap) helpFor(v View, s theme.Styles, width int) []string {
-	own := v.Bindings()
-	left := k.helpLines(KeyGroup{v.Name(), k.allowed(k.withKeys(own))}, s)
-	right := k.helpLines(KeyGroup{"Everywhere", k.allowed(k.everywhere(own))}, s)
-	at := widest(left) + 3
-	if at+widest(right) > width+2 {
-		return append(append(left, ""), right...)
+// namesOf returns the keys of a binding as users write them.
+func (k *keymap) namesOf(b Binding) string {
+	names := make([]string, len(b.Keys))
+	for i, key := range b.Keys {
+		names[i] = k.name(key)
 	}
-	out := make([]string, max(len(left), len(right)))
-	copy(out, left)
-	for i, l := range right {
-		out[i] = text.Fit(out[i], at, "") + l
-	}
-	return out
-}
-
-// allHelp lists the keys of all groups.
-func (k *keymap) allHelp(groups []KeyGroup, s theme.Styles) []string {
-	var lines []string
-	for i, g := range groups {
-		if i > 0 {
-			lines = append(lines, "")
-		}
-		lines = append(lines, k.helpLines(g, s)...)
-	}
-	return lines
-}
-
-func (k *keymap) helpLines(g KeyGroup, s theme.Styles) []string {
-	names := make([]string, len(g.Bindings))
-	for i, b := range g.Bindings {
-		keys := slices.Clone(b.Keys)
-		for j := range keys {
-			keys[j] = k.name(keys[j])
-		}
-		names[i] = strings.Join(keys, " ")
-	}
-	w := widest(names)
-	lines := []string{s.Strong.Paint(g.Name)}
-	for i, b := range g.Bindings {
-		lines = append(lines, s.Key.Paint(text.Fit(names[i], w, ""))+"  "+s.Text.Paint(b.Help))
-	}
-	return lines
+	return strings.Join(names, " ")
 }
 
 func widest(lines []string) int {

@@ -94,6 +94,20 @@ func (p *panes) jump(name string) {
 	p.goTo(place{i, p.seen[i]}, detail && before < 0)
 }
 
+// reveal focuses a view, on another screen if the current one does not have it. esc leads back from there.
+func (p *panes) reveal(v View) {
+	if i := slices.Index(p.views(), v); i >= 0 {
+		p.focus(i)
+		return
+	}
+	for i, s := range p.screens {
+		if pane := slices.Index(s.Views, v); pane >= 0 {
+			p.goTo(place{i, pane}, true)
+			return
+		}
+	}
+}
+
 // focus moves the focus to a pane by number, or to the last one if there are fewer.
 func (p *panes) focus(pane int) {
 	p.goTo(place{p.at.screen, min(max(pane, 0), len(p.views())-1)}, false)

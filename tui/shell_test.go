@@ -152,6 +152,8 @@ func TestShellScreens(t *testing.T) {
 		"zoom":          {[]string{"tab", "z"}, nil},
 		"resize":        {[]string{">", ">", ">", "7"}, nil},
 		"keys":          {[]string{":", "keys", "enter"}, nil},
+		"help":          {[]string{"?"}, nil},
+		"help-searched": {[]string{"?", "screen"}, nil},
 		"work": {nil, func(s *Status) *Status {
 			s.Work = []Work{{ID: 1, Label: "other", Since: noon}, {ID: 2, Label: "reading the history of ace/q-0182", Done: 21_000, Total: 50_000, Since: noon}}
 			return s

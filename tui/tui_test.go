@@ -231,7 +231,7 @@ func TestKeysCanBeMapped(t *testing.T) {
 		t.Error("quit is not on the mapped key")
 	}
 	press(m, rune1('?'))
-	if out := ansi.Strip(m.View().Content); !strings.Contains(out, "b  go there") {
+	if out := ansi.Strip(m.View().Content); !strings.Contains(out, "b    go there") {
 		t.Errorf("the help does not show the mapped key:\n%s", out)
 	}
 }
@@ -328,7 +328,7 @@ func TestProgramOnATerminal(t *testing.T) {
 	keys.Write([]byte("\t"))
 	await("right seq=1 focused=true")
 	keys.Write([]byte("?"))
-	await("Everywhere")
+	await("esc close") // the emulator garbles boxes as wide as the screen
 	keys.Write([]byte("?q"))
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -345,7 +345,7 @@ func TestViewKeyHidesGlobalKey(t *testing.T) {
 		t.Error("the global key won")
 	}
 	press(m, rune1('?'))
-	if out := ansi.Strip(m.View().Content); !strings.Contains(out, "q  go there") || strings.Contains(out, "quit;") {
+	if out := ansi.Strip(m.View().Content); !strings.Contains(out, "q    go there") || strings.Contains(out, "quit;") {
 		t.Errorf("the help shows a key that does not work:\n%s", out)
 	}
 }

@@ -93,7 +93,9 @@ type Binding struct {
 	// Mutates marks actions that change something outside the console. They are disabled
 	// in read-only mode.
 	Mutates bool
-	Do      func(Shell) tea.Cmd
+	// Motion marks the keys that move the cursor or scroll. The help lists them in one line.
+	Motion bool
+	Do     func(Shell) tea.Cmd
 }
 
 // Command can be typed after ":".

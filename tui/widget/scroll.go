@@ -20,7 +20,7 @@ const AllLines = 1 << 30
 // Motions are the bindings that every list and text has.
 func Motions(view string, s Scroller) []tui.Binding {
 	b := func(name, help string, by func() int, keys ...string) tui.Binding {
-		return tui.Binding{Action: view + "." + name, Keys: keys, Help: help,
+		return tui.Binding{Action: view + "." + name, Keys: keys, Help: help, Motion: true,
 			Do: func(tui.Shell) tea.Cmd { s.Scroll(by()); return nil }}
 	}
 	return []tui.Binding{

@@ -163,19 +163,8 @@ func ChangedNames(f *ace.Forked) []string { return slices.Sorted(maps.Keys(f.Cha
 
 // OpMark returns the glyph and color of an operation.
 func OpMark(t ace.OperationType, s theme.Styles) (string, theme.Ink) {
-	switch t {
-	case ace.OpAdd:
-		return s.Glyphs.Added, s.Added
-	case ace.OpUpdate:
-		return s.Glyphs.Updated, s.Updated
-	case ace.OpMerge:
-		return s.Glyphs.Merged, s.Updated
-	case ace.OpRemove:
-		return s.Glyphs.Removed, s.Removed
-	case ace.OpTag:
-		return s.Glyphs.Tagged, s.Tagged
-	}
-	return s.Glyphs.Unknown, s.Muted
+	m := s.Operation(string(t))
+	return m.Glyph, m.Ink
 }
 
 // TagText lists the changes of a TAG to a bullet's counters, in a fixed order.

@@ -413,14 +413,10 @@ func (p *barPane) cellLook(c histories.Cell, sp *histories.Span) (string, theme.
 
 // legend explains the characters of the bars.
 func (p *barPane) legend() string {
-	s, g := p.Styles, p.Styles.Glyphs
-	l := text.Line{Max: p.Width, Tail: g.Ellipsis}
-	for _, x := range []struct {
-		ink         theme.Ink
-		glyph, word string
-	}{{s.Muted, g.Empty, "waiting"}, {s.Retrying, g.Shade, "retried"}, {s.Success, g.Full, "ran"},
-		{s.Accent, g.Point, "moment"}, {s.Error, g.Failed, "error"}} {
-		l.Add(x.ink, " "+x.glyph).Add(s.Muted, " "+x.word+" ")
+	s := p.Styles
+	l := text.Line{Max: p.Width, Tail: s.Glyphs.Ellipsis}
+	for _, m := range s.Bars() {
+		l.Add(m.Ink, " "+m.Glyph).Add(s.Muted, " "+m.Word+" ")
 	}
 	return l.String(s.Text)
 }
