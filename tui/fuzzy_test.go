@@ -131,3 +131,28 @@ func oops(yes bool) error {
 	}
 	return nil
 }
+
+// TestCopyMenu checks that a second key picks a form, and that forms without a text are absent.
+func TestCopyMenu(t *testing.T) {
+	var wrote []string
+	o, _, _ := eight(func(o *Options) { o.Clipboard = func(s string) error { wrote = append(wrote, s); return nil } })
+	m := sized(t, o, 100, 30)
+	give(m, "y")
+	wants(t, m, "y  its line  q-1", "i  its ID")
+	if out := exact(t, m); strings.Contains(out, "answer") {
+		t.Errorf("an answer without a text is offered:\n%s", out)
+	}
+	for _, key := range []string{"y", "i", "enter"} {
+		if cmd := give(m, "esc", "y", key); cmd != nil {
+			m.Update(cmd())
+		}
+	}
+	wants(t, m, "copied its line to the clipboard")
+	if !slices.Equal(wrote, []string{"q-1", "q-1", "q-1"}) {
+		t.Errorf("copied %q", wrote)
+	}
+	give(m, "y", "a")
+	if m.dialogs.top() == nil || len(wrote) != 3 {
+		t.Error("a key that the menu does not have closed it or copied")
+	}
+}

@@ -1,8 +1,6 @@
 package tui
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
@@ -29,7 +27,7 @@ func (m *Model) shellBindings() []Binding {
 		b("zoom", "show this pane alone, or all panes", "", simple(func() { m.noteProblem(m.panes.zoom()) }), "z"),
 		b("narrower", "make the left pane narrower", "", simple(resize(-shareStep)), "<"),
 		b("wider", "make the left pane wider", "", simple(resize(shareStep)), ">"),
-		b("copy", "copy the selection", "", m.copy, "y"),
+		b("copy", "copy the selection: y again, or another form of it", "", simple(m.askCopy), "y"),
 		b("errors", "list errors, newest first", "", simple(m.openErrors), "!"),
 		b("mouse", "turn the mouse on or off", "", simple(m.toggleMouse), "M"),
 		b("suspend", "suspend acescope; fg in the shell resumes it", "", func() tea.Cmd { return tea.Suspend }, "ctrl+z"),
@@ -183,48 +181,4 @@ func (m *Model) do(b Binding) tea.Cmd {
 		return nil
 	}
 	return b.Do(m)
-}
-
-// maxTerminalCopy is the longest text, in bytes, that most terminals copy to the clipboard
-// by an escape sequence.
-const maxTerminalCopy = 74_000
-
-var errNoClipboard = errors.New("no clipboard")
-
-// copiedMsg reports the result of writing to the system clipboard.
-type copiedMsg struct {
-	what, text string
-	err        error
-}
-
-// copy copies the focused view's selection to the system clipboard, or through the terminal
-// if that fails.
-func (m *Model) copy() tea.Cmd {
-	what, text := "", ""
-	if c, ok := m.panes.focused().(Copier); ok {
-		what, text = c.Copy()
-	}
-	if text == "" {
-		m.Note("nothing to copy here")
-		return nil
-	}
-	write := m.opts.Clipboard
-	if write == nil {
-		write = func(string) error { return errNoClipboard }
-	}
-	return func() tea.Msg { return copiedMsg{what, text, write(text)} }
-}
-
-func (m *Model) copied(c copiedMsg) tea.Cmd {
-	switch {
-	case c.err == nil:
-		m.Note("copied " + c.what + " to the clipboard")
-		return nil
-	case len(c.text) > maxTerminalCopy:
-		m.fail(fmt.Errorf("cannot copy %s: %d KB is more than terminals accept, and the system clipboard failed: %w",
-			c.what, len(c.text)>>10, c.err))
-		return nil
-	}
-	m.Note("copied " + c.what + " through the terminal (OSC 52)")
-	return tea.SetClipboard(c.text)
 }

@@ -28,6 +28,7 @@ type able struct {
 }
 
 func (a *able) Copy() (string, string)      { return "its line", a.copies }
+func (a *able) Copies() []Copy              { return []Copy{{"i", "its ID", a.copies}, {"a", "answer", ""}} }
 func (a *able) Wheel(lines int)             { a.lines += lines }
 func (a *able) Keep() map[string]string     { return a.kept }
 func (a *able) Restore(m map[string]string) { a.kept = m }
@@ -152,6 +153,7 @@ func TestShellScreens(t *testing.T) {
 		"zoom":          {[]string{"tab", "z"}, nil},
 		"resize":        {[]string{">", ">", ">", "7"}, nil},
 		"keys":          {[]string{":", "keys", "enter"}, nil},
+		"copy":          {[]string{"y"}, nil},
 		"help":          {[]string{"?"}, nil},
 		"help-searched": {[]string{"?", "screen"}, nil},
 		"work": {nil, func(s *Status) *Status {
@@ -344,7 +346,7 @@ func TestCopy(t *testing.T) {
 		o, first, _ := eight(func(o *Options) { o.Clipboard = c.native })
 		first.copies = c.text
 		m := sized(t, o, 120, 24)
-		if cmd := give(m, "y"); cmd != nil {
+		if cmd := give(m, "y", "y"); cmd != nil {
 			_, next := m.Update(cmd())
 			if (next != nil) != c.cmd {
 				t.Errorf("%s: the terminal is asked: %v", name, next != nil)

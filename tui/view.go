@@ -50,6 +50,9 @@ type Starter interface{ StartOn() (screen string) }
 // text, or "" for both if there is nothing to copy.
 type Copier interface{ Copy() (what, text string) }
 
+// MultiCopier is a [Copier] that offers other forms of its selection in the menu of the key y.
+type MultiCopier interface{ Copies() []Copy }
+
 // Commander is a view that offers commands. They work on every screen.
 type Commander interface{ Commands() []Command }
 

@@ -164,6 +164,15 @@ func (v *List) Copy() (what, content string) {
 	return "", ""
 }
 
+// Copies implements [tui.MultiCopier].
+func (v *List) Copies() []tui.Copy {
+	r, ok := v.Row()
+	if !ok {
+		return nil
+	}
+	return []tui.Copy{{Key: "i", What: "session id", Text: r.ID}, console.CommandCopy("session", "show", r.ID)}
+}
+
 // Keep returns the filter, the order and the cursor.
 func (v *List) Keep() map[string]string {
 	return map[string]string{"filter": v.filter, "order": orders[v.Order].name, "cursor": v.Cursor}

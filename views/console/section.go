@@ -20,6 +20,14 @@ type Row interface {
 	Copied() (what, content string)
 }
 
+// CopiesOf returns the forms in which a row can be copied besides [Row.Copied], if it has any.
+func CopiesOf(row any) []tui.Copy {
+	if r, ok := row.(tui.MultiCopier); ok {
+		return r.Copies()
+	}
+	return nil
+}
+
 // Section is a heading with rows.
 type Section struct {
 	Name   string

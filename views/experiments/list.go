@@ -336,6 +336,20 @@ func (v *list) Copy() (what, content string) {
 	return "experiment id", r.Name()
 }
 
+// Copies implements [tui.MultiCopier].
+func (v *list) Copies() []tui.Copy {
+	if r, ok := v.row(v.Cursor); ok {
+		return Copies(r)
+	}
+	return nil
+}
+
+// Copies returns the forms in which an experiment can be copied.
+func Copies(r experiments.Experiment) []tui.Copy {
+	return []tui.Copy{{Key: "i", What: "workflow ID", Text: r.WorkflowID}, console.JSONCopy(r),
+		console.CommandCopy("experiment", "show", r.Name())}
+}
+
 func (v *list) SetShown(shown bool) {
 	v.feed.Look(shown)
 	if shown {

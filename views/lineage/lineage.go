@@ -192,6 +192,14 @@ func (v *lineage) Copy() (what, id string) {
 	return "", ""
 }
 
+// Copies implements [tui.MultiCopier].
+func (v *lineage) Copies() []tui.Copy {
+	if n := v.node(); n != nil {
+		return console.RunCopies(n.Run)
+	}
+	return nil
+}
+
 func (v *lineage) Draw(now time.Time, focused bool) []string {
 	v.nav.Following = v.nav.Following && !focused
 	t := v.tree()

@@ -158,6 +158,9 @@ func (v *overview) Copy() (what, content string) {
 	return "", ""
 }
 
+// Copies implements [tui.MultiCopier].
+func (v *overview) Copies() []tui.Copy { return console.CopiesOf(v.selected()) }
+
 func (v *overview) open(s tui.Shell) tea.Cmd {
 	if r := v.selected(); r != nil {
 		return r.Open(s)

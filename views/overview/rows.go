@@ -116,6 +116,9 @@ func (r experimentRow) Open(s tui.Shell) tea.Cmd {
 // Copied implements [console.Row].
 func (r experimentRow) Copied() (what, content string) { return "experiment id", r.Name() }
 
+// Copies implements [tui.MultiCopier].
+func (r experimentRow) Copies() []tui.Copy { return experimentsview.Copies(r.Experiment) }
+
 // attention lists retrying runs, causes of failures and wrong answers, and steps that took much longer than usual.
 func (v *overview) attention() console.Section {
 	s := console.Section{Name: "Needs attention", Limit: attentionLimit}
@@ -174,6 +177,9 @@ func (r attentionRow) Open(s tui.Shell) tea.Cmd { return r.nav.OpenRun(s, r.run)
 
 // Copied implements [console.Row].
 func (r attentionRow) Copied() (what, content string) { return "workflow ID", r.run.WorkflowID }
+
+// Copies implements [tui.MultiCopier].
+func (r attentionRow) Copies() []tui.Copy { return console.RunCopies(r.run) }
 
 // learned lists the newest versions of the playbook that changed last.
 func (v *overview) learned() console.Section {

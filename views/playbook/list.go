@@ -422,6 +422,9 @@ func (s *browser) Copy() (what, text string) {
 	return "", ""
 }
 
+// Copies implements [tui.MultiCopier].
+func (s *browser) Copies() []tui.Copy { return console.CopiesOf(s.current()) }
+
 // Keep returns the branch, mode, order and bullet.
 func (v *List) Keep() map[string]string {
 	return map[string]string{"branch": v.branch, "mode": modes[v.Mode].key, "order": strconv.Itoa(int(v.Order)),

@@ -12,6 +12,7 @@ import (
 	"acescope/engine/learning/playbook"
 	"acescope/sources/playbooks"
 	"acescope/theme"
+	"acescope/tui"
 	"acescope/tui/text"
 	"acescope/tui/widget"
 	"acescope/views/console"
@@ -57,6 +58,12 @@ func (r bulletRow) source() *playbook.Source { return r.Added }
 func (r bulletRow) copied() (string, string) { return "bullet " + r.Bullet.ID, r.Bullet.Content }
 func (r bulletRow) words() []string          { return []string{r.Bullet.ID, r.Bullet.Section, r.Bullet.Content} }
 func (r bulletRow) wrong() bool              { return r.Bullet.Harmful > 0 && r.Bullet.Harmful >= r.Bullet.Helpful }
+
+// Copies implements [tui.MultiCopier].
+func (r bulletRow) Copies() []tui.Copy {
+	return []tui.Copy{{Key: "i", What: "bullet ID", Text: r.Bullet.ID}, {Key: "t", What: "text", Text: r.Bullet.Content},
+		console.JSONCopy(r.Bullet)}
+}
 
 // bulletRows returns the bullets of a version in an order.
 func bulletRows(at *playbooks.VersionDetail, order bulletOrder) (rows []row) {
@@ -134,6 +141,16 @@ func (r versionRow) copied() (what, text string) {
 		return "hash of v" + strconv.Itoa(at.Seq), at.Hash
 	}
 	return "", ""
+}
+
+// Copies implements [tui.MultiCopier].
+func (r versionRow) Copies() []tui.Copy {
+	name := r.s.books.Branch.Name + "@" + strconv.Itoa(r.seq)
+	list := []tui.Copy{{Key: "i", What: "version", Text: name}, console.CommandCopy("playbook", "show", name)}
+	if v, ok := r.version(); ok {
+		list = append(list, console.JSONCopy(v))
+	}
+	return list
 }
 
 func (r versionRow) words() []string {

@@ -105,6 +105,9 @@ func (v *Inspector) Copy() (what, text string) {
 	return r.Copy()
 }
 
+// Copies implements [tui.MultiCopier].
+func (v *Inspector) Copies() []tui.Copy { return v.actor.SelectedCopies() }
+
 func (v *Inspector) Draw(now time.Time, focused bool) []string {
 	d := v.current()
 	if d == nil {

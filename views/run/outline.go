@@ -428,6 +428,9 @@ func (v *Outline) Copy() (what, text string) {
 	return "", ""
 }
 
+// Copies implements [tui.MultiCopier].
+func (v *Outline) Copies() []tui.Copy { return v.actor.SelectedCopies() }
+
 // Keep returns the sections that are folded, by name.
 func (v *Outline) Keep() map[string]string {
 	var folded []string

@@ -80,6 +80,9 @@ func (v *run) Copy() (what, text string) {
 	return "workflow id", v.nav.Selected.Run.WorkflowID
 }
 
+// Copies implements [tui.MultiCopier].
+func (v *run) Copies() []tui.Copy { return v.actor.SelectedCopies() }
+
 // Update goes to a run that was started from this pane.
 func (v *run) Update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(console.Started); ok {

@@ -474,6 +474,9 @@ func (v *Runs) Copy() (what, ids string) {
 	}
 }
 
+// Copies implements [tui.MultiCopier].
+func (v *Runs) Copies() []tui.Copy { return v.actor.SelectedCopies() }
+
 // successorRow returns the row of the run that continues the selected one, or -1.
 func (v *Runs) successorRow() int {
 	if !v.nav.Live() {

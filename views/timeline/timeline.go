@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/ace"
 	"acescope/sources/histories"
 	"acescope/tui"
 	"acescope/tui/text"
@@ -423,6 +424,20 @@ func (v *Timeline) Commands() []tui.Command {
 			v.SetShown(true)
 			return nil
 		}}}
+}
+
+// Copies implements [tui.MultiCopier].
+func (v *Timeline) Copies() []tui.Copy {
+	list := []tui.Copy{{Key: "i", What: "workflow ID", Text: v.nav.Selected.Run.WorkflowID}}
+	id := v.at()
+	if id == 0 {
+		return list
+	}
+	list = append(list, tui.Copy{Key: "n", What: "event number", Text: strconv.FormatInt(id, 10)})
+	if l := v.current(); l.Opened != nil && l.Opened.ID == id {
+		list = append(list, tui.Copy{Key: "j", What: "JSON", Text: l.Opened.Text})
+	}
+	return append(list, console.CommandCopy("timeline", ace.TaskIDOf(v.nav.Selected.Run.WorkflowID), "--events"))
 }
 
 // Keep returns the filter and the mode for the next session.

@@ -258,6 +258,17 @@ func (v *pane) Copy() (what, copied string) {
 	}
 }
 
+// Copies implements [tui.MultiCopier].
+func (v *pane) Copies() []tui.Copy {
+	d := v.data
+	if d == nil || d.Frame == nil {
+		return nil
+	}
+	at := strconv.FormatInt(d.Frame.EventID, 10)
+	return []tui.Copy{{Key: "i", What: "workflow ID", Text: d.WorkflowID}, {Key: "n", What: "event number", Text: at},
+		console.JSONCopy(d.Frame), console.CommandCopy("replay", "step", ace.TaskIDOf(d.WorkflowID), "--at", at)}
+}
+
 // headLines is the number of lines of the state that do not scroll.
 const headLines = 4
 

@@ -38,6 +38,14 @@ func (v *detail) Copy() (what, copied string) {
 	return v.from.Copy()
 }
 
+// Copies implements [tui.MultiCopier].
+func (v *detail) Copies() []tui.Copy {
+	if r, ok := v.runs[v.Cursor]; ok {
+		return console.RunCopies(r)
+	}
+	return v.from.Copies()
+}
+
 func (v *detail) open(s tui.Shell) tea.Cmd {
 	r, ok := v.runs[v.Cursor]
 	if !ok {

@@ -145,6 +145,14 @@ func (v *list) Copy() (what, copied string) {
 	return "workflow ID", r.run().WorkflowID
 }
 
+// Copies implements [tui.MultiCopier].
+func (v *list) Copies() []tui.Copy {
+	if r := v.current(); r != nil {
+		return console.RunCopies(r.run())
+	}
+	return nil
+}
+
 // arrange lists the newest data. The cursor stays on its row.
 func (v *list) arrange() {
 	t := v.data

@@ -191,6 +191,12 @@ func (v *list) Copy() (what, copied string) {
 	return "verdict", summary
 }
 
+// Copies implements [tui.MultiCopier].
+func (v *list) Copies() []tui.Copy {
+	r, _ := v.Current()
+	return append(console.RunCopies(r.Run), console.JSONCopy(r.Verdict))
+}
+
 func (v *list) Draw(now time.Time, focused bool) []string {
 	d := v.data
 	if d == nil {
