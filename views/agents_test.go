@@ -122,7 +122,7 @@ func TestPlainAgentScreens(t *testing.T) {
 		"forked":        {agentSnap(), []string{"0", "j", "tab"}},
 		"talk":          {agentSnap(), []string{"0", "enter"}},
 		"talk-start":    {agentSnap(), []string{"0", "enter", "g"}},
-		"talk-unfolded": {agentSnap(), []string{"0", "enter", "E", "E", "E", "o"}},
+		"talk-unfolded": {agentSnap(), []string{"0", "enter", "E", "E", "E", "c"}},
 		"talk-search":   {agentSnap(), append(append([]string{"0", "enter", "/"}, letters("got 2")...), "enter")},
 		"filter":        {agentSnap(), append(append([]string{"0", "/"}, letters("shop-3")...), "enter")},
 		"sorted-marked": {agentSnap(), []string{"0", "s", "space", "space"}},
@@ -162,7 +162,7 @@ func hostileAgents() *snapshot {
 func TestEveryAgentSize(t *testing.T) {
 	t.Parallel()
 	for _, snap := range []*snapshot{agentSnap(), hostileAgents(), starting()} {
-		for _, keys := range [][]string{{"0"}, {"0", "tab"}, {"0", "enter"}, {"0", "enter", "O"}, {"0", "enter", "O", "g", "ctrl+d"}} {
+		for _, keys := range [][]string{{"0"}, {"0", "tab"}, {"0", "enter"}, {"0", "enter", "a"}, {"0", "enter", "a", "g", "ctrl+d"}} {
 			sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 			sc.press(keys...)
 			for w := 40; w <= 220; w += 9 {
@@ -245,7 +245,7 @@ func TestAgentTalk(t *testing.T) {
 		t.Errorf("%s %s", what, content)
 	}
 	// However one moves, every line is met once.
-	sc.press("g", "O")
+	sc.press("g", "a")
 	seen := map[agents.Place]bool{}
 	for {
 		if seen[v.At] {
@@ -264,7 +264,7 @@ func TestAgentTalk(t *testing.T) {
 	if len(seen) != total {
 		t.Errorf("%d of %d lines are met", len(seen), total)
 	}
-	sc.press("a")
+	sc.press("B")
 	if got := sc.store.heard(); got[len(got)-1] != "talk /t/a1.jsonl" {
 		t.Errorf("a reads %s", got[len(got)-1])
 	}

@@ -110,7 +110,7 @@ func TestPlainBlueprintRunScreens(t *testing.T) {
 	}{
 		"list":          {blueprintRunSnapshot(failedBlueprintRun()), nil},
 		"facts":         {blueprintRunSnapshot(failedBlueprintRun()), []string{"tab"}},
-		"log":           {blueprintRunSnapshot(runningBlueprintRun()), []string{"tab", "l", "g"}},
+		"log":           {blueprintRunSnapshot(runningBlueprintRun()), []string{"tab", "m", "g"}},
 		"end":           {blueprintRunSnapshot(failedBlueprintRun()), []string{"2", "G"}},
 		"stop":          {blueprintRunSnapshot(runningBlueprintRun()), []string{"2", "x"}},
 		"hostile":       {hostileBlueprintRun(), []string{"2"}},
@@ -172,12 +172,12 @@ func TestFromRunToSessionAndBack(t *testing.T) {
 	sc := newScreen(t, shown, plainLook, 80, 24)
 	sc.press("2", "/")
 	sc.press(letters("of the outcome")...)
-	sc.press("enter", "o")
+	sc.press("enter", "O")
 	if heard := sc.store.heard(); !slices.Contains(heard, "session "+parent.WorkflowID) {
 		t.Fatalf("the session is not shown: %q\n%s", heard, sc.plain())
 	}
 	sc.press("tab", "G")
-	sc.press("R")
+	sc.press("O")
 	if heard := sc.store.heard(); !slices.Contains(heard, `query WorkflowId IN ("run/crawl-7", "run/crawl-8")`) {
 		t.Errorf("heard %q", heard)
 	}
@@ -189,7 +189,7 @@ func TestFromRunToSessionAndBack(t *testing.T) {
 	talk.Conversation = &c
 	calls.Details = &talk
 	sc = newScreen(t, calls, plainLook, 80, 24)
-	sc.press("0", "enter", "R")
+	sc.press("0", "enter", "O")
 	if heard := sc.store.heard(); !slices.Contains(heard, "select run/crawl-7 ") {
 		t.Errorf("heard %q", heard)
 	}

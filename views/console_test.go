@@ -301,7 +301,7 @@ func TestLogFollowsUntilScrolledUp(t *testing.T) {
 		return s
 	}
 	sc := newScreen(t, snap(0, 50), plainLook, 80, 24)
-	sc.press("enter", "l")
+	sc.press("enter", "m")
 	sc.has("entry 49.")
 	sc.show(snap(0, 60))
 	sc.has("entry 59.")

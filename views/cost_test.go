@@ -50,8 +50,9 @@ func someCosts() *snapshot {
 
 func TestCostScreen(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
-		for _, keys := range [][]string{{"$"}, {"$", "j", "m"}, {"$", "o"}, {"$", "P", "j", "enter"}} {
-			t.Run(fmt.Sprintf("%d-%s", size[0], strings.Join(keys[1:], "")), func(t *testing.T) {
+		for name, keys := range map[string][]string{"day": {"$"}, "month": {"$", "j", "]", "]"},
+			"model": {"$", "]", "]", "]"}, "project": {"$", "[", "j", "enter"}} {
+			t.Run(fmt.Sprintf("%d-%s", size[0], name), func(t *testing.T) {
 				sc := newScreen(t, someCosts(), plainLook, size[0], size[1])
 				sc.press(keys...)
 				golden.RequireEqual(t, sc.plain())
@@ -82,9 +83,9 @@ func TestCostFollows(t *testing.T) {
 	sc.has("▸ 2026-W19")
 	sc.press("[", "[")
 	sc.has("▸ /home/user/")
-	sc.press("a")
+	sc.press("[")
 	sc.has("▸ claude")
-	sc.press("tab", "w")
+	sc.press("tab", "[", "[", "[")
 	sc.has("Sessions of 2026-W19")
 }
 
@@ -145,7 +146,7 @@ func TestCostEverySize(t *testing.T) {
 		one.Summary.Days[0].Priced = false
 	}
 	sc := newScreen(t, evil, theme.New(true, false), 80, 24)
-	for _, keys := range [][]string{{"$"}, {"o"}, {"P"}, {"enter"}, {"esc", "m"}} {
+	for _, keys := range [][]string{{"$"}, {"]"}, {"["}, {"enter"}, {"esc", "]"}} {
 		sc.press(keys...)
 		for w := 40; w <= 220; w += 9 {
 			for _, h := range []int{10, 11, 17, 24, 50} {
@@ -170,9 +171,9 @@ func TestCostOfRuns(t *testing.T) {
 	sc := newScreen(t, s, plainLook, 120, 24)
 	sc.press("$")
 	sc.has("today $100") // $1,001.50
-	sc.press("a")
+	sc.press("]", "]", "]", "]")
 	sc.has("▸ acescope")
-	sc.press("P")
+	sc.press("]")
 	sc.has("▸ review")
 	sc.press("enter", "enter")
 	if got := strings.Join(sc.store.heard(), "; "); !strings.Contains(got, "select ace-flow/review-1 r-9") {

@@ -110,7 +110,7 @@ func TestDiffScreens(t *testing.T) {
 		"change": {twoRuns(), 80, 24, []string{"n", "n", "tab"}}, "change-wide": {twoRuns(), 200, 50, []string{"n", "n"}},
 		"end": {twoRuns(), 80, 24, []string{"G", "tab"}}, "only": {twoRuns(), 200, 50, []string{"n", "n", "n"}},
 		"unfolded": {twoRuns(), 80, 24, []string{"a", "G"}}, "kind": {twoRuns(), 80, 24, []string{"F", "F"}},
-		"differences": {twoRuns(), 80, 24, []string{"d"}}, "reading": {reading, 80, 24, nil}, "missing": {missing, 80, 24, nil},
+		"differences": {twoRuns(), 80, 24, []string{"m"}}, "reading": {reading, 80, 24, nil}, "missing": {missing, 80, 24, nil},
 		"same": {same, 200, 50, []string{"j"}}, "hostile": {hostileDiff(), 200, 50, []string{"n", "n"}}, "none": {nil, 80, 24, nil},
 	} {
 		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
@@ -147,13 +147,13 @@ func TestDiffKeys(t *testing.T) {
 	if got := heard(); !strings.Contains(got, "select ace/plain-e1-0004 run-a") {
 		t.Errorf("J sent %s", got)
 	}
-	sc.press("esc", "O")
+	sc.press("esc", "l", "O")
 	if got := heard(); !strings.Contains(got, "select ace/tuned-e1-0004 run-b") {
 		t.Errorf("O sent %s", got)
 	}
-	sc.press("esc", "v", "r")
+	sc.press("esc", "P", "~")
 	if got := heard(); !strings.Contains(got, "diff ace/plain-e1-0004 ace/tuned-e1-0004 true") || !strings.Contains(got, "diff ace/tuned-e1-0004 ace/plain-e1-0004 false") {
-		t.Errorf("v, r sent %s", got)
+		t.Errorf("P, ~ sent %s", got)
 	}
 }
 

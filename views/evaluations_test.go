@@ -80,7 +80,7 @@ func TestExactGraderWithoutScore(t *testing.T) {
 	snap := partlyCorrect()
 	snap.Evaluated.Grid.Input.Grader = "choice"
 	sc := newScreen(t, snap, plainLook, 200, 50)
-	sc.press("5", "i", "enter")
+	sc.press("5", "v", "enter")
 	if drawn := sc.plain(); !strings.Contains(drawn, "verdict") || strings.Contains(drawn, "score") {
 		t.Errorf("scores of an exact grader are shown:\n%s", drawn)
 	}
@@ -104,7 +104,7 @@ func recorded(snap *snapshot) *snapshot {
 // The key reads the record of the selected version's answer; once it is read, the pane goes to it.
 func TestAnswerRequests(t *testing.T) {
 	sc := newScreen(t, evaluated(40, 3), plainLook, 80, 24)
-	sc.press("5", "i", "enter", "o")
+	sc.press("5", "v", "enter", "O")
 	if heard := sc.store.heard(); !slices.Contains(heard, "artifact "+recordRef.SHA256) {
 		t.Fatalf("the record is not read: %q", heard)
 	}
@@ -115,7 +115,7 @@ func TestAnswerRequests(t *testing.T) {
 	if drawn := sc.plain(); !strings.Contains(drawn, "What is 2 + 2?") || !strings.Contains(drawn, "rate limit") {
 		t.Errorf("the screen does not go to the record:\n%s", drawn)
 	}
-	sc.press("g", "o")
+	sc.press("g", "O")
 	if drawn := sc.plain(); !strings.Contains(drawn, "rate limit") {
 		t.Errorf("the key does not go to an open record:\n%s", drawn)
 	}
@@ -146,10 +146,10 @@ func TestEvaluationScreens(t *testing.T) {
 		snap func() *snapshot
 		keys []string
 	}{
-		"grid":     {func() *snapshot { return evaluated(40, 12) }, []string{"5", "i", "h", "j"}},
-		"answers":  {func() *snapshot { return evaluated(40, 3) }, []string{"5", "i", "enter"}},
-		"requests": {func() *snapshot { return recorded(evaluated(40, 3)) }, []string{"5", "i", "enter", "o"}},
-		"score":    {partlyCorrect, []string{"5", "i", "h", "h", "enter"}},
+		"grid":     {func() *snapshot { return evaluated(40, 12) }, []string{"5", "v", "h", "j"}},
+		"answers":  {func() *snapshot { return evaluated(40, 3) }, []string{"5", "v", "enter"}},
+		"requests": {func() *snapshot { return recorded(evaluated(40, 3)) }, []string{"5", "v", "enter", "O"}},
+		"score":    {partlyCorrect, []string{"5", "v", "h", "h", "enter"}},
 		"effects":  {ablated, []string{"5", "b"}},
 		"other":    {three, append([]string{":"}, append(letters("evaluations"), "enter")...)},
 	} {
@@ -178,7 +178,7 @@ func TestEvaluationsFollowSelection(t *testing.T) {
 // BenchmarkEvaluationGrid draws 1,000 items of 100 versions after each move of the cursor.
 func BenchmarkEvaluationGrid(b *testing.B) {
 	sc := newScreen(b, evaluated(1000, 100), theme.New(true, false), 200, 50)
-	sc.press("5", "i")
+	sc.press("5", "v")
 	keys := []string{"j", "h", "j", "l"}
 	b.ResetTimer()
 	for i := range b.N {

@@ -128,8 +128,8 @@ func TestPlainExperimentScreens(t *testing.T) {
 		height int
 		keys   []string
 	}{
-		"operations": {three(), 80, 24, []string{"5", "j", "space", "tab", "m", "m", "m", "t"}},
-		"cost":       {three(), 80, 24, []string{"5", "j", "space", "tab", "[", "w", "w"}},
+		"operations": {three(), 80, 24, []string{"5", "j", "space", "tab", "]", "]", "]", "X"}},
+		"cost":       {three(), 80, 24, []string{"5", "j", "space", "tab", "[", ".", "."}},
 		"free":       {listed(learnt("free", "d", 60, 2, 0)), 80, 24, []string{"5", "tab", "["}},
 		"both-wrong": {three(), 80, 24, append(slices.Clone(comparing), "F", "F", "F")},
 		"eval":       {three(), 80, 24, append(slices.Clone(comparing), "F", "F", "F", "F", "F", "F")},
@@ -169,7 +169,7 @@ func TestExperimentsAtEverySize(t *testing.T) {
 	t.Parallel()
 	for _, snap := range []*snapshot{three(), hostileExperiments(), noExperiments(), brokenExperiments(), full(3)} {
 		sc := newScreen(t, snap, theme.New(true, false), 80, 24)
-		for _, keys := range [][]string{{"5"}, {"tab"}, {"m"}, {"tab", "space", "j", "space", "d"}, {"F"}, {"f"}} {
+		for _, keys := range [][]string{{"5"}, {"tab"}, {"]"}, {"tab", "space", "j", "space", "d"}, {"F"}, {"f"}} {
 			sc.press(keys...)
 			for w := 40; w <= 220; w += 12 {
 				for _, h := range []int{10, 11, 17, 24, 50} {
@@ -223,7 +223,7 @@ func TestFlippedTaskOpensItsRun(t *testing.T) {
 	}
 	sc.press("enter")
 	a := sc.lastHeard("select")
-	sc.press("5", "d", "o")
+	sc.press("5", "d", "O")
 	b := sc.lastHeard("select")
 	if !strings.HasPrefix(a, "select ace/plain-e1-") || b != strings.Replace(a, "plain", "tuned", 1) {
 		t.Errorf("the store heard %q and %q", a, b)

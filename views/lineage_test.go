@@ -113,7 +113,7 @@ func TestLineageKeys(t *testing.T) {
 	if got := sc.told(3); !strings.Contains(got, "diff ace/q-00006 ace/q-00006~f1 false") {
 		t.Errorf("d sent %s", got)
 	}
-	sc.press("esc", "j", "b")
+	sc.press("esc", "j", "(")
 	selected("ace/q-00006~f1 run-q-00006~f1")
 	sc.press("e")
 	selected("ace/q-00006~f3 run-q-00006~f3")
@@ -125,7 +125,7 @@ func TestLineageKeys(t *testing.T) {
 	}
 	sc.press("esc", "g", "d")
 	sc.has("was not forked")
-	sc.press("b")
+	sc.press("(")
 	sc.has("this run is not a fork")
 	sc.press("j", "space", "space")
 	sc.has("2 marked")

@@ -79,14 +79,14 @@ func TestLogScreens(t *testing.T) {
 		keys []string
 	}{
 		"files":   {logged(), []string{"tab"}},
-		"wrap":    {logged(), []string{"w", "k", "k"}},
-		"raw":     {logged(), []string{"r", "l", "l"}},
+		"wrap":    {logged(), []string{"Z", "k", "k"}},
+		"raw":     {logged(), []string{"m", "l", "l"}},
 		"search":  {logged(), append(append([]string{"/"}, letters("equity")...), "enter", "N")},
 		"level":   {logged(), []string{"L", "L"}},
-		"one":     {logged(), []string{"F", "i"}},
+		"one":     {logged(), []string{"F", "a"}},
 		"top":     {logged(), []string{"g", "j"}},
-		"held":    {logged(), []string{"P"}},
-		"cleared": {logged(), []string{"c"}},
+		"held":    {logged(), []string{"p"}},
+		"cleared": {logged(), []string{"ctrl+l"}},
 		"polling": {polling, nil},
 		"empty":   {empty, nil},
 		"broken":  {broken, nil},
@@ -102,7 +102,7 @@ func TestLogScreens(t *testing.T) {
 
 func TestEveryLogSize(t *testing.T) {
 	sc := onLogs(t, logged(), theme.New(true, false), 80, 24)
-	for _, keys := range [][]string{nil, {"w"}, {"g"}, {"r"}, {"w", "l"}, {"tab"}} {
+	for _, keys := range [][]string{nil, {"Z"}, {"g"}, {"m"}, {"Z", "l"}, {"tab"}} {
 		sc.press(keys...)
 		for w := 40; w <= 220; w += 13 {
 			for _, h := range []int{10, 11, 24, 50} {
@@ -124,7 +124,7 @@ func TestLogKeys(t *testing.T) {
 	sc.press("o")
 	sc.press(letters("~/a.log, /b")...)
 	sc.press("enter")
-	sc.press("O", "1")
+	sc.press("backspace", "1")
 	told := sc.store.heard()
 	for _, want := range []string{`follow ["~/a.log" "/b"]`, `follow []`, "look logs false"} {
 		if !slices.Contains(told, want) {
@@ -137,7 +137,7 @@ func TestLogSettingsAndCalls(t *testing.T) {
 	snap := logged()
 	sc := onLogs(t, snap, theme.New(true, true), 80, 24)
 	v := sc.named("logs").Views[0].(*logsview.Lines)
-	sc.press("L", "r", "i", "o")
+	sc.press("L", "m", "a", "o")
 	sc.press(letters("/b")...)
 	sc.press("enter")
 	kept := v.Keep()
@@ -152,14 +152,14 @@ func TestLogSettingsAndCalls(t *testing.T) {
 		t.Errorf("told %q, level %v", told, w.Want.Level)
 	}
 
-	sc.press("a")
+	sc.press("O")
 	sc.has("in its history")
 	d := *snap.Detail
 	d.CallLog = &ace.Ref{SHA256: "abc"}
 	with := *snap
 	with.Detail = &d
 	sc.show(&with)
-	sc.press("a")
+	sc.press("O")
 	if told := sc.store.heard(); !slices.Contains(told, "calls abc") {
 		t.Errorf("told %q", told)
 	}
@@ -203,12 +203,12 @@ func TestLogFollowsAndStays(t *testing.T) {
 func TestLogHold(t *testing.T) {
 	s := logged()
 	sc := onLogs(t, s, theme.New(true, true), 120, 30)
-	sc.press("P")
+	sc.press("p")
 	sc.show(grown(s, 7, 7))
 	if out := sc.plain(); strings.Contains(out, "fresh") || !strings.Contains(out, "paused, 7 new") {
 		t.Errorf("held:\n%s", out)
 	}
-	sc.press("P")
+	sc.press("p")
 	if !strings.Contains(sc.plain(), "fresh 6") {
 		t.Error("it does not go on")
 	}
@@ -229,7 +229,7 @@ func TestLogCopyAndFilters(t *testing.T) {
 	if n := len(v.Picked); n != 11 { // ten errors and a note
 		t.Errorf("%d lines are errors", n)
 	}
-	sc.press("L", "L", "L", "i")
+	sc.press("L", "L", "L", "a")
 	if n := len(v.Picked); n != 11 {
 		t.Errorf("%d lines mention the run", n)
 	}

@@ -27,7 +27,7 @@ func TestClickSelectsRows(t *testing.T) {
 		rows int // at least
 	}{
 		"runs":        {full(60), nil, 17},
-		"columns":     {full(60), []string{"c"}, 10},
+		"columns":     {full(60), []string{"C"}, 10},
 		"run":         {full(60), []string{"2"}, 10},
 		"timeline":    {timelineCases()["bars"].snap, []string{"3"}, 5},
 		"experiments": {three(), []string{"5"}, 2},

@@ -191,7 +191,7 @@ func TestPlaybookScreens(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string][]string{
 		"bullets": {}, "bullets-detail": {"enter", "j", "j", "j"}, "versions": {"v", "j", "j"}, "versions-detail": {"v", "G", "k", "k", "enter"},
-		"diff": {"v", "G", "k", " ", "g", "d"}, "diff-detail": {"v", "G", "k", " ", "g", "d", "j", "enter"}, "health": {"h"}, "health-detail": {"h", "enter", "G"},
+		"diff": {"v", "G", "k", " ", "g", "d"}, "diff-detail": {"v", "G", "k", " ", "g", "d", "j", "enter"}, "health": {"K"}, "health-detail": {"K", "enter", "G"},
 	} {
 		for _, size := range [][2]int{{80, 24}, {200, 50}} {
 			for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
@@ -371,7 +371,7 @@ func TestSearchingBullets(t *testing.T) {
 // A finding leads to its bullet.
 func TestFindingLeadsToItsBullet(t *testing.T) {
 	sh := newShelved(t, plainLook, 200, 50)
-	sh.keys("h")
+	sh.keys("K")
 	sh.has("calc-00002 was voted harmful 28 times")
 	sh.has("Not checked")
 	sh.keys("enter", "G", "enter")
@@ -390,7 +390,7 @@ func TestPlaybookCopiesAndKeeps(t *testing.T) {
 	if what, text := sh.list().Copy(); what != "hash of v30" || len(text) != 64 {
 		t.Errorf("%q, %q", what, text)
 	}
-	sh.keys("h", "s")
+	sh.keys("K", "s")
 	other := playbookview.Screen(console.New(console.Options{Controls: newStore(nil)}), newStore(nil).feeds().Playbooks).Views[0].(*playbookview.List)
 	other.Restore(sh.list().Keep())
 	if other.Mode != playbookview.HealthMode || other.Order != playbookview.ByHelpful || other.Bullet != sh.list().Bullet {
@@ -417,7 +417,7 @@ func TestPlaybookEverySize(t *testing.T) {
 	teach(t, sh.library.store, "finance-7", 90, evil, addBullet(evil[:80], evil[:3000]), addBullet("A", "שלום "+evil[10:60]),
 		ace.Operation{Type: ace.OpUpdate, BulletID: "calc-00001", Content: evil[:400]}, ace.Operation{Type: "\x1b]0;x\a", Content: evil})
 	sh.answerNow()
-	for _, keys := range [][]string{{"G"}, {"enter", "G"}, {"esc", "v", "g"}, {"enter", "G"}, {"esc", "d", "G"}, {"enter"}, {"esc", "h"}, {"enter", "G"}, {"?"}} {
+	for _, keys := range [][]string{{"G"}, {"enter", "G"}, {"esc", "v", "g"}, {"enter", "G"}, {"esc", "d", "G"}, {"enter"}, {"esc", "K"}, {"enter", "G"}, {"?"}} {
 		sh.keys(keys...)
 		for w := 40; w <= 220; w += 12 {
 			for _, h := range []int{10, 11, 17, 24, 50} {
@@ -433,7 +433,7 @@ func TestPlaybookEverySize(t *testing.T) {
 
 func TestPlaybookInASCII(t *testing.T) {
 	sh := newShelved(t, theme.NoColor().Styles(theme.ASCII()), 200, 50)
-	for _, keys := range [][]string{{}, {"v"}, {"d"}, {"h"}} {
+	for _, keys := range [][]string{{}, {"v"}, {"d"}, {"K"}} {
 		sh.keys(keys...)
 		for _, r := range sh.plain() {
 			if r > 0x7e {

@@ -56,7 +56,7 @@ func TestReplayRequests(t *testing.T) {
 		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
 			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
 				sc := newScreen(t, snap, plainLook, size[0], size[1])
-				sc.press("9", "o")
+				sc.press("9", "O")
 				if asked := slices.Contains(sc.store.heard(), "artifact "+recordRef.SHA256); asked != (name == "closed") {
 					t.Errorf("asked for the record: %v", asked)
 				}
@@ -65,7 +65,7 @@ func TestReplayRequests(t *testing.T) {
 		}
 	}
 	sc := newScreen(t, replaySnapshot(), plainLook, 120, 40)
-	sc.press("9", "o")
+	sc.press("9", "O")
 	sc.has("no request to a model is on record at this event")
 }
 
@@ -104,7 +104,7 @@ func TestReplayKeys(t *testing.T) {
 	sc.press("9")
 	for key, want := range map[string]string{"right": "step by 0 true", "left": "step by 0 false", "]": "step by 1 true", "[": "step by 1 false",
 		"}": "step by 2 true", "{": "step by 2 false", "e": "step by 3 true", "E": "step by 3 false", "home": "step to position 1", "G": "step to 0",
-		"n": "next change true", "N": "next change false", "r": "verify false", "S": "verify true"} {
+		"n": "next change true", "N": "next change false", "r": "verify false", "=": "verify true"} {
 		sc.press(key)
 		if told := sc.store.heard(); len(told) == 0 || !slices.Contains(told, want) {
 			t.Errorf("%s: the store received %q, want %q", key, strings.Join(told, "; "), want)

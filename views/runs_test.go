@@ -58,8 +58,8 @@ var runsKeys = map[string][]string{
 	"list":    nil,
 	"facets":  {"F"},
 	"filters": {"ctrl+o"},
-	"columns": {"c", "j", "j", "space"},
-	"wide":    {"w", "right", "right"},
+	"columns": {"C", "j", "j", "space"},
+	"wide":    {"m", "right", "right"},
 	"sorted":  {"s", "s", "S"},
 	"marked":  {"j", "space", "space", "space"},
 	"retries": {"R"},
@@ -131,7 +131,7 @@ func TestFacetsNarrowTheQuery(t *testing.T) {
 			t.Errorf("query %q, want %q", got.Query(), want.Query())
 		}
 	}
-	sc.press("space", "j", "enter", "-")
+	sc.press("space", "j", "enter", "backspace")
 	if q := sc.last("query "); q != "" {
 		t.Errorf("after clearing: %q", q)
 	}
@@ -260,7 +260,7 @@ func TestMarksAndCancel(t *testing.T) {
 
 func TestColumnsAreKept(t *testing.T) {
 	sc := newScreen(t, listOfRuns(), plainLook, 200, 50)
-	sc.press("c", "j", "j", "space", "esc", "s", "s", "S", "w")
+	sc.press("C", "j", "j", "space", "esc", "s", "s", "S", "m")
 	kept := sc.list().Keep()
 	if !strings.Contains(kept["columns"], "dataset") || kept["sort"] != "experiment" || kept["reverse"] != "true" || kept["wide"] != "true" || kept["query"] == "" {
 		t.Errorf("kept %v", kept)

@@ -139,7 +139,7 @@ func TestRunScreenRows(t *testing.T) {
 		"call-big":     {"call", 4, 80, 24, []string{"tab", "G"}},
 		"call-encoded": {"call", 5, 80, 24, []string{"tab"}},
 		"call-hostile": {"call", 6, 80, 24, []string{"tab"}},
-		"call-ref":     {"call", 7, 80, 24, []string{"tab", "o"}},
+		"call-ref":     {"call", 7, 80, 24, []string{"tab", "O"}},
 		"call-binary":  {"call", 8, 80, 24, []string{"tab"}},
 		"call-nested":  {"call", 9, 80, 40, []string{"tab"}},
 		"calls":        {"call", 0, 80, 24, nil},
@@ -240,7 +240,7 @@ func TestRunScreenKeys(t *testing.T) {
 		t.Error("l does not unfold")
 	}
 	on(t, sc, "call", 7)
-	sc.press("o")
+	sc.press("O")
 	if !contained(sc.store.heard(), "artifact "+strings.Repeat("ab", 32)) {
 		t.Errorf("o opens nothing: %v", sc.store.heard())
 	}
@@ -284,7 +284,7 @@ func TestRunScreenFollowsTheChain(t *testing.T) {
 	sc := newScreen(t, rich(), theme.New(true, true), 80, 24)
 	sc.press("2")
 	on(t, sc, "link", 0)
-	sc.press("o")
+	sc.press("O")
 	if !contained(sc.store.heard(), "select ace/q-00003 run-q-00003-before") {
 		t.Errorf("o does not select the linked run: %v", sc.store.heard())
 	}

@@ -111,7 +111,7 @@ func bindings(c *console.Console) []tui.Binding {
 	open := console.Key("replay.open", "open the time machine: the selected run as of any event", "time machine",
 		func(s tui.Shell) { c.OpenTimeMachine(s) }, "t")
 	open.Hints = []string{"runs", "run"}
-	verify := console.Key("replay.verify_selected",
+	verify := console.Key("replay.verify",
 		"verify the marked runs, or the selected one, against the current code", "verify",
 		func(s tui.Shell) { c.Verify(s, false) }, "r")
 	verify.Hints = []string{"run"}

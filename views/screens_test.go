@@ -40,7 +40,7 @@ func TestPlainScreens(t *testing.T) {
 	}{
 		"detail":        {full(60), 80, 24, []string{"enter"}},
 		"detail-end":    {full(60), 80, 24, []string{"enter", "G"}},
-		"detail-log":    {full(60), 80, 24, []string{"enter", "l", "g"}},
+		"detail-log":    {full(60), 80, 24, []string{"enter", "m", "g"}},
 		"detail-wide":   {full(60), 200, 50, []string{"enter", "G"}},
 		"light-wide":    {full(60), 120, 30, nil},
 		"nothing":       {nil, 80, 24, nil},
@@ -93,7 +93,7 @@ func TestEverySize(t *testing.T) {
 	plain := theme.New(true, false)
 	for _, snap := range []*snapshot{full(60), hostile(), starting(), lost(full(3)), queryError(), experiment(), foreign()} {
 		sc := newScreen(t, snap, plain, 80, 24)
-		for _, keys := range [][]string{nil, {"enter"}, {"l"}, {"?"}, {"esc"}, {"x"}, {"esc", "/"}} {
+		for _, keys := range [][]string{nil, {"enter"}, {"m"}, {"?"}, {"esc"}, {"x"}, {"esc", "/"}} {
 			sc.press(keys...)
 			for w := 40; w <= 220; w += 9 {
 				for _, h := range []int{10, 11, 17, 24, 50} {

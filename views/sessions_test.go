@@ -109,7 +109,7 @@ func TestPlainEngineScreens(t *testing.T) {
 		"answer":       {engineSnap(), []string{"0", "w"}},
 		"message":      {engineSnap(), append([]string{"0", "enter", "i"}, letters("one")...)},
 		"start":        {engineSnap(), []string{"0", "+"}},
-		"stop":         {engineSnap(), []string{"0", "S"}},
+		"stop":         {engineSnap(), []string{"0", "x"}},
 		"callbacks":    {calledBack(), []string{"0", "tab"}},
 		"calls-back":   {calledBack(), []string{"0", "enter"}},
 		"dead":         {dead, []string{"0", "tab"}},
@@ -171,7 +171,7 @@ func hostileEngine() *snapshot {
 func TestEveryEngineSize(t *testing.T) {
 	t.Parallel()
 	for _, snap := range []*snapshot{engineSnap(), hostileEngine()} {
-		for _, keys := range [][]string{{}, {"0"}, {"0", "tab"}, {"0", "enter"}, {"0", "w"}, {"0", "i", "a", "ctrl+j", "b"}, {"0", "enter", "O", "g"}} {
+		for _, keys := range [][]string{{}, {"0"}, {"0", "tab"}, {"0", "enter"}, {"0", "w"}, {"0", "i", "a", "ctrl+j", "b"}, {"0", "enter", "a", "g"}} {
 			sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 			sc.press(keys...)
 			for w := 40; w <= 220; w += 9 {
@@ -253,7 +253,7 @@ func TestMessage(t *testing.T) {
 	if !strings.Contains(sc.plain(), "no turn is in progress") {
 		t.Errorf("%s", sc.plain())
 	}
-	sc.run(sc.press("S", "y"))
+	sc.run(sc.press("x", "y"))
 	if got := last(sc); !strings.HasPrefix(got, "stop s-20260504-2") {
 		t.Errorf("%s", got)
 	}
@@ -291,7 +291,7 @@ func TestReadOnlySessions(t *testing.T) {
 	}
 	sc := &screen{t: t, store: st, model: m, screens: screens}
 	sc.resize(80, 24)
-	for _, key := range []string{"w", "i", "S", "I", "+"} {
+	for _, key := range []string{"w", "i", "x", "I", "+"} {
 		sc.press("0")
 		sc.run(sc.press(key))
 		if !strings.Contains(sc.plain(), "read-only") {

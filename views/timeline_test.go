@@ -57,15 +57,15 @@ func timelineCases() map[string]struct {
 		"bars":      {timed(task, openAt(1)), nil},
 		"open":      {timed(historytest.Task(false).Events, nil), []string{"j", "j", "j"}},
 		"zoomed":    {timed(task, openAt(16)), []string{"j", "j", "j", "j", "j", "j", ".", "-"}},
-		"list":      {timed(task, nil), []string{"t", "G"}},
-		"inspector": {timed(task, openAt(7)), []string{"t", "g", "j", "j", "j", "j", "j", "j", "tab"}},
+		"list":      {timed(task, nil), []string{"m", "G"}},
+		"inspector": {timed(task, openAt(7)), []string{"m", "g", "j", "j", "j", "j", "j", "j", "tab"}},
 		"filter": {timed(task, func(l *histories.EventLog) { filtered(l, histories.EventFilter{Include: "activity"}) }),
-			append(append([]string{"t", "/"}, letters("activity")...), "enter")},
+			append(append([]string{"m", "/"}, letters("activity")...), "enter")},
 		"filter-bars": {timed(task, nil), append(append([]string{"/"}, letters("call|timer")...), "enter")},
-		"errors":      {timed(task, nil), []string{"t", "g", "e", "e"}},
+		"errors":      {timed(task, nil), []string{"m", "g", "e", "e"}},
 		"empty":       {timed(nil, nil), nil},
 		"nothing":     {full(60), nil},
-		"reading":     {timed(task, func(l *histories.EventLog) { l.Unread, l.Reading = 48_000, true }), []string{"t", "G"}},
+		"reading":     {timed(task, func(l *histories.EventLog) { l.Unread, l.Reading = 48_000, true }), []string{"m", "G"}},
 		"failed":      {timed(nil, func(l *histories.EventLog) { l.Err = "the history is corrupted" }), nil},
 	}
 }
@@ -92,12 +92,12 @@ func TestTimelineEverySize(t *testing.T) {
 	cases["hostile"] = struct {
 		snap *snapshot
 		keys []string
-	}{timed(hostileHistory(), nil), []string{"t", "t", "c"}}
+	}{timed(hostileHistory(), nil), []string{"m", "m", "c"}}
 	for name, c := range cases {
 		sc := newScreen(t, c.snap, theme.New(true, false), 80, 24)
 		sc.press("3")
 		sc.press(c.keys...)
-		for _, keys := range [][]string{nil, {"tab"}, {"tab", "t"}, {"+"}} {
+		for _, keys := range [][]string{nil, {"tab"}, {"tab", "m"}, {"+"}} {
 			sc.press(keys...)
 			for w := 40; w <= 220; w += 9 {
 				for _, h := range []int{10, 11, 17, 24, 50} {
@@ -132,19 +132,19 @@ func TestTimelineJump(t *testing.T) {
 	if sc.shared.Event != 0 {
 		t.Error("the jump is kept")
 	}
-	sc.press("b")
+	sc.press("(")
 	sc.has("Event 6 ActivityTaskStarted")
-	sc.press("b")
+	sc.press("(")
 	sc.has("Event 5 ActivityTaskScheduled")
-	sc.press("b")
+	sc.press("(")
 	sc.has("no earlier related event")
-	sc.press("B", "B")
+	sc.press(")", ")")
 	sc.has("Event 7 ActivityTaskCompleted")
 	if !slices.Contains(sc.store.heard(), "open 7") || !slices.Contains(sc.store.heard(), "look events true") {
 		t.Errorf("the store received %q", sc.store.heard())
 	}
 	filtered(v.Log, histories.EventFilter{Include: "completed"})
-	sc.press("b") // to one that the filter keeps out
+	sc.press("(") // to one that the filter keeps out
 	sc.has("Event 6 ActivityTaskStarted")
 	sc.press("1")
 	if !slices.Contains(sc.store.heard(), "look events false") {
@@ -155,7 +155,7 @@ func TestTimelineJump(t *testing.T) {
 func TestTimelineKeepsItsEvent(t *testing.T) {
 	task := historytest.Task(true).Events
 	sc := newScreen(t, timed(task[10:], func(l *histories.EventLog) { l.Reading = true }), plainLook, 200, 50)
-	sc.press("3", "t", "g", "j", "j")
+	sc.press("3", "m", "g", "j", "j")
 	sc.has("Event 13 ")
 	sc.show(timed(task, nil))
 	sc.has("Event 13 ")
@@ -182,7 +182,7 @@ func TestTimelineFilterKeys(t *testing.T) {
 	}
 	sc.press("ctrl+u")
 	sc.press(letters("!task")...)
-	sc.press("enter", `\`, "s", "enter", "F")
+	sc.press("enter", `\`, "s", "enter", "P")
 	want := []string{"events // !/task/ full=false", "events // !/tasks/ full=false", "events // !/tasks/ full=true"}
 	if heard := sc.store.heard(); !slices.Equal(heard[len(heard)-3:], want) {
 		t.Errorf("the store received %q", heard)
@@ -207,7 +207,7 @@ func TestTimelineZoom(t *testing.T) {
 	if v.Shown() != all {
 		t.Error("zooming out does not end at the whole run")
 	}
-	sc.press("+", "0")
+	sc.press("+", ",")
 	if v.Shown() != all {
 		t.Error("0 does not show the whole run")
 	}
@@ -227,7 +227,7 @@ func TestTimelineErrors(t *testing.T) {
 	if got := v.Span().Name; got != "shell" {
 		t.Errorf("the previous error is %s", got)
 	}
-	sc.press("t", "g", "e", "e", "e")
+	sc.press("m", "g", "e", "e", "e")
 	sc.has("no later error")
 }
 
@@ -247,7 +247,7 @@ func TestTimelineCopy(t *testing.T) {
 }
 
 func BenchmarkTimelineFrame50k(b *testing.B) {
-	for name, keys := range map[string][]string{"bars": {"3"}, "list": {"3", "t"}} {
+	for name, keys := range map[string][]string{"bars": {"3"}, "list": {"3", "m"}} {
 		b.Run(name, func(b *testing.B) {
 			sc := newScreen(b, timed(historytest.Long(50_000).Events, nil), theme.New(true, false), 200, 50)
 			sc.press(keys...)
@@ -286,7 +286,7 @@ func TestTimelineOpensAnotherRun(t *testing.T) {
 	snap.Events.Opened.Target = runs.Run{WorkflowID: "ace/next", RunID: "run-next"}
 	sc := newScreen(t, snap, plainLook, 200, 50)
 	was := snap.Runs.Rows[0]
-	sc.press("3", "t", "g", "o")
+	sc.press("3", "m", "g", "O")
 	sc.has("now ace/next; backspace leads back")
 	if got := sc.toldLast(); got != "select ace/next run-next" {
 		t.Errorf("the store received %q", got)
@@ -295,10 +295,10 @@ func TestTimelineOpensAnotherRun(t *testing.T) {
 	if got := sc.toldLast(); got != "select "+was.WorkflowID+" "+was.RunID {
 		t.Errorf("the store received %q", got)
 	}
-	sc.press("j", "o")
-	sc.has("press o again")
+	sc.press("j", "O")
+	sc.has("press O again")
 	snap.Events.Opened = snap.Events.Open(2)
 	sc.show(snap)
-	sc.press("o")
+	sc.press("O")
 	sc.has("leads to no other run")
 }

@@ -123,13 +123,13 @@ func TestVerifiedOpens(t *testing.T) {
 	if drawn := sc.drawn(); !strings.Contains(drawn, "expected (history)") || !strings.Contains(drawn, "run_mirror") {
 		t.Errorf("the verdict is not in sight:\n%s", drawn)
 	}
-	sc.press("esc", "f", "f", "f")
+	sc.press("esc", "F", "F", "F")
 	if drawn := sc.drawn(); strings.Contains(drawn, "nondeterministic q-1") || !strings.Contains(drawn, "no workflow of") {
 		t.Errorf("only unverified ones:\n%s", drawn)
 	}
 	sc.press("J")
 	sc.heardAll("select ace/q-2 r-2")
-	sc.press("esc", "S")
+	sc.press("esc", "=")
 	sc.heardAll(`verify 0 runs of "ExperimentId=\"finance-7\"" true`)
 }
 

@@ -333,7 +333,7 @@ func (r *stepReader) watchValue(expr string) {
 
 func (r *stepReader) nextWatched(forward bool) {
 	if r.watch == nil {
-		r.out.Message = "no value is watched; press w to choose one"
+		r.out.Message = "no value is watched; press * to choose one"
 		return
 	}
 	seen, ok := r.watch.Next(r.pos, forward, r.ctx.Done())

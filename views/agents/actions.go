@@ -31,7 +31,7 @@ func (a *Agents) actionBindings(view string, waiting func() *sessions.Approval) 
 		console.MutatingKey(view+".message", "write a message to the session", a.short(nil, "message"), a.message, "i"),
 		console.MutatingKey(view+".interrupt", "interrupt the current turn; the session continues (asks first)", "",
 			a.interrupt, "I"),
-		console.MutatingKey(view+".stop", "stop the session (asks first)", "", a.stop, "S"),
+		console.MutatingKey(view+".cancel", "stop the session (asks first)", "", a.stop, "x"),
 		console.MutatingKey(view+".start", "start a session on the engine", "start", a.askStart, "+"),
 	}
 }
@@ -460,9 +460,9 @@ func (a *Agents) command(s tui.Shell, args string) tea.Cmd {
 // runBindings returns the keys that lead to the runs and to the history of the selected session.
 func (a *Agents) runBindings(view string, open func(tui.Shell) tea.Cmd) []tui.Binding {
 	return []tui.Binding{
-		console.Key(view+".runs", "open the runs that the session started or was given; on a callback, its run", "",
-			open, "R"),
-		console.Key(view+".history", "show the history of the session's workflow on the timeline; esc leads back", "",
+		console.Key(view+".related", "open the runs that the session started or was given; on a callback, its run", "",
+			open, "O"),
+		console.Key(view+".event", "show the history of the session's workflow on the timeline; esc leads back", "",
 			a.openHistory, "J"),
 	}
 }

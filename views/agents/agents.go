@@ -286,7 +286,7 @@ func (w sessionWriter) runs(r sessions.Row, list []runs.Run) {
 	if len(list) == 0 {
 		return
 	}
-	w.Section("Runs", widget.Counted(len(list), "run")+"; R opens them")
+	w.Section("Runs", widget.Counted(len(list), "run")+"; O opens them")
 	for _, one := range list[:min(len(list), shownTurns)] {
 		m := console.BlueprintMarkOf(one, w.S)
 		how := "started here"

@@ -93,20 +93,20 @@ func (v *Conversation) Bindings() []tui.Binding {
 	find := func(by int) func(tui.Shell) { return func(s tui.Shell) { v.find(s, by) } }
 	toError := func(by int) func(tui.Shell) { return func(s tui.Shell) { v.toError(s, by) } }
 	list := append(widget.Motions("conversation", v),
-		b("fold", "unfold this entry, or fold it", "unfold", func(tui.Shell) { v.fold() }, "o"),
+		b("fold", "unfold this entry, or fold it", "unfold", func(tui.Shell) { v.fold() }, "c"),
 		console.Key("conversation.enter", "write a message to the session; in a transcript, unfold this entry", "",
 			v.enter, "enter"),
-		b("fold_all", "unfold all entries, or fold them", "all",
-			func(tui.Shell) { v.all = !v.all; clear(v.unfolded); v.At.line = 0 }, "O"),
+		b("all", "unfold all entries, or fold them", "all",
+			func(tui.Shell) { v.all = !v.all; clear(v.unfolded); v.At.line = 0 }, "a"),
 		b("next_entry", "next entry", "", func(tui.Shell) { v.jump(1) }, "]"),
 		b("previous_entry", "previous entry", "", func(tui.Shell) { v.jump(-1) }, "["),
 		b("search", "search with a regular expression; empty ends the search", "search", v.ask, "/"),
-		b("next", "next match", "", find(1), "n"),
-		b("previous", "previous match", "", find(-1), "N"),
+		b("next_match", "next match", "", find(1), "n"),
+		b("previous_match", "previous match", "", find(-1), "N"),
 		b("next_error", "next error or failed call", "", toError(1), "e"),
 		b("previous_error", "previous error or failed call", "", toError(-1), "E"),
-		b("part", "show the conversation of the next subagent, then of the session again", v.partShort(),
-			func(s tui.Shell) { v.nextPart(s, 1) }, "a"))
+		b("branch", "show the conversation of the next subagent, then of the session again", v.partShort(),
+			func(s tui.Shell) { v.nextPart(s, 1) }, "B"))
 	return slices.Concat(list, v.actionBindings("conversation", v.waitingHere),
 		v.runBindings("conversation", v.openCallback))
 }

@@ -50,8 +50,8 @@ func (v *detail) Bindings() []tui.Binding {
 	list := append(widget.Motions("agent", v),
 		console.Key("agent.read", "read the whole conversation", "read",
 			func(s tui.Shell) { s.Open("conversation") }, "enter"),
-		console.Key("agent.part", "show the conversation of the next subagent, then of the session again", "subagent",
-			func(s tui.Shell) { v.nextPart(s, 1) }, "a"))
+		console.Key("agent.branch", "show the conversation of the next subagent, then of the session again", "subagent",
+			func(s tui.Shell) { v.nextPart(s, 1) }, "B"))
 	return slices.Concat(list, v.actionBindings("agent", v.waiting), v.runBindings("agent", v.openRuns))
 }
 

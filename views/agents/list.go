@@ -103,7 +103,7 @@ func (v *List) Bindings() []tui.Binding {
 		console.Key("agents.unmark", "unmark all", "", func() { clear(v.marks) }, "u"),
 		console.Key("agents.sort", "sort by newest, cost, tokens, calls, failed calls, project", "sort",
 			func() { v.Order = (v.Order + 1) % len(orders); v.shownVersion = -1 }, "s"),
-		console.Key("agents.filter", "filter by name, project, agent, model, branch or ID", "filter", v.ask, "/"),
+		console.Key("agents.search", "filter by name, project, agent, model, branch or ID", "filter", v.ask, "/"),
 		console.Key("agents.next_error", "next session with a failed call", "", v.toError(1), "e"),
 		console.Key("agents.previous_error", "previous session with a failed call", "", v.toError(-1), "E"))
 	return slices.Concat(list, v.actionBindings("agents", v.waiting), v.runBindings("agents", v.openRuns))

@@ -48,14 +48,9 @@ type Feeds struct {
 	Runs        console.Feed[*costs.Costs]
 }
 
-// units are what rows can stand for, with their keys.
-var units = []struct {
-	by  transcripts.By
-	key string
-}{
-	{transcripts.ByDay, "d"}, {transcripts.ByWeek, "w"}, {transcripts.ByMonth, "m"}, {transcripts.ByModel, "o"},
-	{transcripts.ByAgent, "a"}, {transcripts.ByProject, "P"},
-}
+// units are what rows can stand for.
+var units = []transcripts.By{transcripts.ByDay, transcripts.ByWeek, transcripts.ByMonth, transcripts.ByModel,
+	transcripts.ByAgent, transcripts.ByProject}
 
 // Screen returns the costs with the sessions and runs of the selected row.
 func Screen(c *console.Console, feeds Feeds) tui.Screen {
@@ -67,25 +62,21 @@ func Screen(c *console.Console, feeds Feeds) tui.Screen {
 
 // argument lets the command choose the unit.
 func (v *rows) argument() *tui.Argument {
-	unit := func(name string) (transcripts.By, error) {
-		for _, u := range units {
-			if string(u.by) == name {
-				return u.by, nil
-			}
-		}
-		return "", fmt.Errorf("unknown unit %q; use day, week, month, model, agent or project", name)
-	}
 	return &tui.Argument{Name: "UNIT", Help: "UNIT is one of them",
 		Candidates: func() (list []tui.Candidate) {
 			for _, u := range units {
-				list = append(list, tui.Candidate{Value: string(u.by)})
+				list = append(list, tui.Candidate{Value: string(u)})
 			}
 			return list
 		},
-		Check: func(name string) error { _, err := unit(name); return err },
+		Check: func(name string) error {
+			if !slices.Contains(units, transcripts.By(name)) {
+				return fmt.Errorf("unknown unit %q; use day, week, month, model, agent or project", name)
+			}
+			return nil
+		},
 		Do: func(s tui.Shell, name string) tea.Cmd {
-			by, _ := unit(name)
-			v.show(by)
+			v.show(transcripts.By(name))
 			s.Open("cost")
 			return nil
 		}}
@@ -141,25 +132,16 @@ func (v *rows) Bindings() []tui.Binding {
 
 // unitBindings returns the keys that choose the unit, in both panes.
 func (v *rows) unitBindings(view string) []tui.Binding {
-	all := []tui.Binding{
+	return []tui.Binding{
 		console.Key(view+".next", "the next unit: day, week, month, model, agent, project", "unit",
 			func() { v.nextUnit(1) }, "]"),
 		console.Key(view+".previous", "the previous unit", "", func() { v.nextUnit(-1) }, "["),
 	}
-	for _, u := range units {
-		all = append(all, console.Key(view+"."+string(u.by), "cost by "+string(u.by), string(u.by),
-			func() { v.show(u.by) }, u.key))
-	}
-	return all
 }
 
 func (v *rows) nextUnit(step int) {
-	for i, u := range units {
-		if u.by == v.by {
-			v.show(units[(i+step+len(units))%len(units)].by)
-			return
-		}
-	}
+	at := slices.Index(units, v.by)
+	v.show(units[(at+step+len(units))%len(units)])
 }
 
 // show shows the rows of another unit, from the first one.
@@ -198,10 +180,8 @@ func (v *rows) Keep() map[string]string { return map[string]string{"by": string(
 
 // Restore applies what Keep returned and ignores invalid values.
 func (v *rows) Restore(kept map[string]string) {
-	for _, u := range units {
-		if string(u.by) == kept["by"] {
-			v.by = u.by
-		}
+	if by := transcripts.By(kept["by"]); slices.Contains(units, by) {
+		v.by = by
 	}
 }
 

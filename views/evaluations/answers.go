@@ -25,8 +25,8 @@ const beside = 90
 
 func (v *answers) Bindings() []tui.Binding {
 	return append(widget.Motions("answers", v),
-		console.Key("answers.open", "open the requests to the model and their responses, of the selected version",
-			"requests", v.open, "o"))
+		console.Key("answers.related", "open the requests to the model and their responses, of the selected version",
+			"requests", v.open, "O"))
 }
 
 // record returns the record of the requests behind an answer of the selected version, or nil.

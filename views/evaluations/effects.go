@@ -29,7 +29,7 @@ func (v *effectsView) Bindings() []tui.Binding {
 		console.Key("effects.bullet", "read the bullet", "bullet", func(s tui.Shell) { s.Focus(1) }, "enter"),
 		console.Key("effects.next_error", "next part that hurts", "", v.toHurting(1), "e"),
 		console.Key("effects.previous_error", "previous part that hurts", "", v.toHurting(-1), "E"),
-		console.Key("effects.items", "show the items", "items", func(s tui.Shell) { s.Open("evaluations") }, "b"))
+		console.Key("effects.versions", "show the items", "items", func(s tui.Shell) { s.Open("evaluations") }, "v"))
 }
 
 func (v *effectsView) toHurting(by int) func(tui.Shell) {

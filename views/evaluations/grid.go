@@ -166,9 +166,9 @@ func (v *gridView) Bindings() []tui.Binding {
 		console.Key("evaluations.next_error", "next item that the version answers wrong", "", v.toWrong(1), "e"),
 		console.Key("evaluations.previous_error", "previous item that the version answers wrong", "", v.toWrong(-1),
 			"E"),
-		console.Key("evaluations.effects", "show what each bullet does, by an ablation", "effects",
+		console.Key("evaluations.bullets", "show what each bullet does, by an ablation", "effects",
 			func(s tui.Shell) { s.Open("effects") }, "b"),
-		console.Key("evaluations.run", "open the experiment as a run", "", v.openRun, "o"))
+		console.Key("evaluations.related", "open the experiment as a run", "", v.openRun, "O"))
 }
 
 func (v *gridView) openRun(s tui.Shell) tea.Cmd {

@@ -56,7 +56,7 @@ func Screens(x *Experiments) (list, compare tui.Screen) {
 		Argument: &tui.Argument{Name: "ID", Help: "ID selects one", Candidates: x.candidates, Check: x.check,
 			Do: x.choose},
 		Help: "experiments and their learning curves", Views: []tui.View{l, curves}}
-	compare = tui.Screen{Name: "compare", Keys: []string{"D"}, Help: "the two marked experiments, task by task",
+	compare = tui.Screen{Name: "compare", Help: "the two marked experiments, task by task",
 		Aside: true, Views: []tui.View{newCompareView(x)}}
 	return list, compare
 }
@@ -198,24 +198,24 @@ func (x *Experiments) plotBindings(view string) []tui.Binding {
 	return []tui.Binding{
 		console.Key(view+".metric",
 			"show the next metric: all, accuracy, playbook size, operations, cost per correct answer", "metric",
-			func() { x.nextMetric(1) }, "m", "]"),
+			func() { x.nextMetric(1) }, "]"),
 		console.Key(view+".metric_back", "show the previous metric", "", func() { x.nextMetric(-1) }, "["),
-		console.Key(view+".axis", "plot over tasks or over time", "tasks/time", func() { x.ByTime = !x.ByTime }, "t"),
+		console.Key(view+".axis", "plot over tasks or over time", "tasks/time", func() { x.ByTime = !x.ByTime }, "X"),
 		console.Key(view+".window", "average rates over the last 50, 100 or 20 tasks, or all", "window",
-			func() { x.Window = (x.Window + 1) % len(windows) }, "w"),
-		console.Key(view+".compare",
+			func() { x.Window = (x.Window + 1) % len(windows) }, "."),
+		console.Key(view+".diff",
 			"compare two experiments task by task: both marked, or the marked and the selected one", "compare",
 			x.compare, "d"),
 		console.Key(view+".unmark", "unmark all", "", func() { x.Marks = nil; x.ask() }, "u"),
-		console.Key(view+".run", "open this experiment as a run", "", func(s tui.Shell) tea.Cmd {
+		console.Key(view+".related", "open this experiment as a run", "", func(s tui.Shell) tea.Cmd {
 			r, ok := x.row(x.Cursor)
 			if !ok {
 				return nil
 			}
 			return x.nav.OpenRun(s, r.Run)
-		}, "o"),
-		console.Key(view+".evaluations", "show its evaluations item by item", "items", x.open("evaluations"), "i"),
-		console.Key(view+".effects", "show what each bullet does, by an ablation", "", x.open("effects"), "b"),
+		}, "O"),
+		console.Key(view+".versions", "show its evaluations item by item", "items", x.open("evaluations"), "v"),
+		console.Key(view+".bullets", "show what each bullet does, by an ablation", "", x.open("effects"), "b"),
 	}
 }
 
@@ -298,7 +298,7 @@ func (v *list) Bindings() []tui.Binding {
 			func(s tui.Shell) { v.mark(s, v.Cursor) }, "space"),
 		console.Key("experiments.sort", "sort by newest, accuracy, eval, cost, name", "sort",
 			func() { v.Order = (v.Order + 1) % len(orders); v.stale = true }, "s"),
-		console.Key("experiments.filter", "filter by name, data set or model", "", v.askFilter, "/"),
+		console.Key("experiments.search", "filter by name, data set or model", "", v.askFilter, "/"),
 		console.Key("experiments.next_error", "next failed experiment", "", v.toError(1), "e"),
 		console.Key("experiments.previous_error", "previous failed experiment", "", v.toError(-1), "E"),
 	}

@@ -45,9 +45,9 @@ func (v *health) Bindings() []tui.Binding {
 	return append(widget.Motions("health", &v.list),
 		console.Key("health.next_part", "next section", "section", func() { v.list.Jump(1) }, "]"),
 		console.Key("health.previous_part", "previous section", "", func() { v.list.Jump(-1) }, "["),
-		console.Key("health.whole", "expand or collapse the section", "expand", v.list.Toggle, "a"),
-		console.Key("health.next_wrong", "next error or warning", "next problem", func() { v.nextProblem(1) }, "e"),
-		console.Key("health.previous_wrong", "previous error or warning", "", func() { v.nextProblem(-1) }, "E"))
+		console.Key("health.all", "expand or collapse the section", "expand", v.list.Toggle, "a"),
+		console.Key("health.next_error", "next error or warning", "next problem", func() { v.nextProblem(1) }, "e"),
+		console.Key("health.previous_error", "previous error or warning", "", func() { v.nextProblem(-1) }, "E"))
 }
 
 func (v *health) SetShown(shown bool) { v.feed.Look(shown) }

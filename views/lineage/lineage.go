@@ -108,11 +108,11 @@ func (v *lineage) node() *histories.LineageNode {
 
 func (v *lineage) Bindings() []tui.Binding {
 	return append(widget.Motions("lineage", v),
-		console.Key("lineage.open", "open the run", "open", func(s tui.Shell) { s.Open("run") }, "enter", "o"),
+		console.Key("lineage.open", "open the run", "open", func(s tui.Shell) { s.Open("run") }, "enter"),
 		console.Key("lineage.diff",
 			"compare the marked runs, the marked run with this one, or a fork with its original", "compare",
 			v.compare, "d"),
-		console.Key("lineage.original", "go to the original of this fork", "", v.toOriginal, "b"),
+		console.Key("lineage.origin", "go to the original of this fork", "", v.toOriginal, "("),
 		console.Key("lineage.mark", "mark the run", "mark", v.mark, "space"),
 		console.Key("lineage.unmark", "unmark all", "", func() { v.listing.Marks.Clear() }, "u"),
 		console.Key("lineage.next_error", "next run that failed or answered wrong", "",

@@ -75,7 +75,7 @@ func (v *Lines) Footer() string {
 	state := "following"
 	switch below := v.below(); {
 	case v.frozen != nil:
-		state = "paused, " + text.Count(v.unseen()) + " new, P resumes"
+		state = "paused, " + text.Count(v.unseen()) + " new, p resumes"
 	case v.Away:
 		state = text.Count(int64(below)) + " below, G follows"
 	}
@@ -96,15 +96,15 @@ func (v *Lines) Bindings() []tui.Binding {
 	own := []tui.Binding{
 		console.Key("logs.search", "search with a regular expression; empty ends the search", "search",
 			v.askSearch, "/"),
-		console.Key("logs.next", "next match", "", jump(1, v.hit, "no further match"), "n"),
-		console.Key("logs.previous", "previous match", "", jump(-1, v.hit, "no earlier match"), "N"),
+		console.Key("logs.next_match", "next match", "", jump(1, v.hit, "no further match"), "n"),
+		console.Key("logs.previous_match", "previous match", "", jump(-1, v.hit, "no earlier match"), "N"),
 		console.Key("logs.next_error", "next error", "", jump(1, IsError, "no further error"), "e"),
 		console.Key("logs.previous_error", "previous error", "", jump(-1, IsError, "no earlier error"), "E"),
 		console.Key("logs.level", "lowest level to show: warn, error, info, debug, all", "level", v.nextLevel, "L"),
-		console.Key("logs.file", "show only the lines of this file, or of all", "this file", v.onlyFile, "F"),
-		console.Key("logs.mention", "show only lines that mention the selected run, or all", "", v.onlyRun, "i"),
-		console.Key("logs.raw", "show raw lines, or their fields", "raw", func() { v.raw = !v.raw }, "r"),
-		console.Key("logs.wrap", "wrap long lines, or cut them", "wrap", func() { v.wrap, v.left = !v.wrap, 0 }, "w"),
+		console.Key("logs.filter", "show only the lines of this file, or of all", "this file", v.onlyFile, "F"),
+		console.Key("logs.all", "show only lines that mention the selected run, or all", "", v.onlyRun, "a"),
+		console.Key("logs.mode", "show raw lines, or their fields", "raw", func() { v.raw = !v.raw }, "m"),
+		console.Key("logs.wrap", "wrap long lines, or cut them", "wrap", func() { v.wrap, v.left = !v.wrap, 0 }, "Z"),
 		console.Key("logs.right", "scroll right", "", func() { v.left += max(v.Width/3, 1) }, "l", "right"),
 		console.Key("logs.left", "scroll left", "", func() { v.left = max(v.left-max(v.Width/3, 1), 0) }, "h", "left"),
 	}

@@ -100,12 +100,12 @@ func nameIn(s *logs.Logs, path string) string {
 func (l *shared) bindings(view string) []tui.Binding {
 	selected := func(s tui.Shell) { l.choose(nil); s.Note("showing the logs of the selected run") }
 	return []tui.Binding{
-		console.Key(view+".open", "follow other files or directories", "open", l.ask, "o"),
-		console.Key(view+".run", "back to the logs of the selected run", "", selected, "O"),
-		console.Key(view+".calls", "show the tool calls of the selected run, if an artifact holds them", "",
-			l.showCalls, "a"),
-		console.Key(view+".pause", "pause the display, or resume it; reading continues", "pause", l.hold, "P"),
-		console.Key(view+".clear", "clear the lines shown so far", "", l.clear, "c"),
+		console.Key(view+".open_file", "follow other files or directories", "open", l.ask, "o"),
+		console.Key(view+".back", "back to the logs of the selected run", "", selected, "backspace"),
+		console.Key(view+".related", "show the tool calls of the selected run, if an artifact holds them", "",
+			l.showCalls, "O"),
+		console.Key(view+".pause", "pause the display, or resume it; reading continues", "pause", l.hold, "p"),
+		console.Key(view+".clear", "clear the lines shown so far", "", l.clear, "ctrl+l"),
 	}
 }
 
@@ -135,7 +135,7 @@ func (l *shared) showCalls(s tui.Shell) {
 	default:
 		l.frozen, l.Want.file, l.paths = nil, "", nil
 		l.feed.FollowCalls(*l.calls)
-		s.Note("showing the tool calls of " + console.NameOf(l.nav.Selected.Run) + "; O goes back to its logs")
+		s.Note("showing the tool calls of " + console.NameOf(l.nav.Selected.Run) + "; backspace goes back to its logs")
 	}
 }
 

@@ -85,7 +85,7 @@ func (v *overview) Bindings() []tui.Binding {
 			v.open, "enter"),
 		console.Key("overview.next_section", "next section", "section", func() { v.list.Jump(1) }, "]"),
 		console.Key("overview.previous_section", "previous section", "", func() { v.list.Jump(-1) }, "["),
-		console.Key("overview.whole", "expand or collapse the section", "", v.list.Toggle, "a"))
+		console.Key("overview.all", "expand or collapse the section", "", v.list.Toggle, "a"))
 	if v.actor.Actions != nil {
 		all = append(all, console.MutatingKey("overview.demo",
 			"start an experiment that learns, to watch it (asks first)", "", v.askDemo, "d"))

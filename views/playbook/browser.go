@@ -33,7 +33,7 @@ var modes = []struct {
 	{versionMode, "v", "Versions", "the versions of the branch, and what each changed"},
 	{diffMode, "d", "Diff", "compare two versions: both marked, or the marked and the selected one, " +
 		"or the selected one and its predecessor"},
-	{HealthMode, "h", "Health", "health findings of the selected version"},
+	{HealthMode, "K", "Health", "health findings of the selected version"},
 }
 
 // browser is the state of both panes: the mode, the selection in each mode, and the newest playbooks.

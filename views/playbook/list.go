@@ -114,7 +114,7 @@ func (v *List) Bindings() []tui.Binding {
 		console.Key("playbook.detail", "show its author, time and reason", "who & why",
 			func(s tui.Shell) { s.Focus(1) }, "enter"),
 		console.Key("playbook.next_error", "next harmful bullet, removal or error", "", wrong(1), "e"),
-		console.Key("playbook.prev_error", "previous harmful bullet, removal or error", "", wrong(-1), "E"))
+		console.Key("playbook.previous_error", "previous harmful bullet, removal or error", "", wrong(-1), "E"))
 	return append(list, v.browser.bindings(v.find)...)
 }
 
@@ -136,8 +136,8 @@ func (s *browser) bindings(find find) []tui.Binding {
 		list = append(list, b(name, m.help, name, func(shell tui.Shell) { s.enter(shell, m.mode) }, m.key))
 	}
 	return append(list,
-		b("open", "open the run that wrote this", "", open("run"), "o"),
-		b("run", "go to the history event that wrote this, on the timeline", "event", open("timeline"), "J"),
+		b("related", "open the run that wrote this", "", open("run"), "O"),
+		b("event", "go to the history event that wrote this, on the timeline", "event", open("timeline"), "J"),
 		b("mark", "mark the selected version to compare it; at most two", "",
 			func(shell tui.Shell) { s.mark(); shell.Note(s.marksText()) }, "space"),
 		b("sort", "sort bullets: playbook order, helpful, harmful, newest, section", "",
@@ -147,8 +147,8 @@ func (s *browser) bindings(find find) []tui.Binding {
 			}, "s"),
 		b("search", "search the list", "", func(shell tui.Shell) { s.search(shell, find) }, "/"),
 		b("next_match", "next match", "", match(1), "n"),
-		b("prev_match", "previous match", "", match(-1), "N"),
-		b("prev_branch", "previous branch, by name", "", func(tui.Shell) { s.choose(s.neighbor(-1)) }, "["),
+		b("previous_match", "previous match", "", match(-1), "N"),
+		b("previous_branch", "previous branch, by name", "", func(tui.Shell) { s.choose(s.neighbor(-1)) }, "["),
 		b("next_branch", "next branch, by name", "", func(tui.Shell) { s.choose(s.neighbor(1)) }, "]"),
 		b("branch", "choose a branch by name", "", s.askBranch, "B"),
 		b("refresh", "read the playbooks again now", "",

@@ -24,7 +24,7 @@ func (r *reading) decideKey(view string) []tui.Binding {
 	if d := r.current(); d != nil && d.Flow != nil && d.Close.IsZero() && len(d.Flow.Waiting()) > 0 {
 		short = "approve"
 	}
-	return []tui.Binding{console.MutatingKey(view+".decide",
+	return []tui.Binding{console.MutatingKey(view+".answer",
 		"approve or reject the step that waits (asks first)", short, r.decide, "w")}
 }
 

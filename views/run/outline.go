@@ -135,7 +135,7 @@ func (r *reading) forkPoint() string {
 // shared returns the keys that both panes have.
 func (r *reading) shared(view string) []tui.Binding {
 	return []tui.Binding{
-		console.Key(view+".open", "open the artifact or the run of the row", "open", r.open, "o"),
+		console.Key(view+".related", "open the artifact or the run of the row", "open", r.open, "O"),
 		console.Key(view+".back", "back to the previous run", "", r.nav.Back, "backspace"),
 		console.Key(view+".event", "go to the event of the row on the timeline; esc leads back", "event",
 			r.jumpToEvent, "J"),
@@ -197,9 +197,9 @@ func (v *Outline) Bindings() []tui.Binding {
 		b("unfold", "unfold the text or the section", "", func(tui.Shell) { v.unfold() }, "l", "right"),
 		b("next_error", "next error", "error", jump(1, isFailed, "no error"), "e"),
 		b("previous_error", "previous error", "", jump(-1, isFailed, "no error"), "E"),
-		b("find", "find text in this run, payloads included", "find", v.ask, "/"),
-		b("next", "next match", "", match(1), "n"),
-		b("previous", "previous match", "", match(-1), "N"),
+		b("search", "find text in this run, payloads included", "find", v.ask, "/"),
+		b("next_match", "next match", "", match(1), "n"),
+		b("previous_match", "previous match", "", match(-1), "N"),
 	)
 	if v.Last.Kind == "link" || v.Last.Kind == "lineage" {
 		all = append(all, b("go", "open the run of the row", "open it", v.reading.open, "enter"))

@@ -422,7 +422,7 @@ func (r phaseRow) describe(w *inspection) {
 	if of, ok := r.target(); ok {
 		w.field("its run", of.TaskID)
 		w.field("runner", st.Served.Runner)
-		w.hint("o", "goes to that run; backspace leads back")
+		w.hint("O", "goes to that run; backspace leads back")
 	}
 	if st.Usage != nil {
 		w.field("usage", console.UsageText(*st.Usage))

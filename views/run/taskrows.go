@@ -189,10 +189,10 @@ func (r linkRow) Inspect(w *inspection) {
 	w.field("workflow", r.run.WorkflowID)
 	w.field("run", r.run.RunID)
 	if isSession(r.run) {
-		w.hint("o", "shows the session on the agents screen; esc leads back")
+		w.hint("O", "shows the session on the agents screen; esc leads back")
 		return
 	}
-	w.hint("o", "goes there; backspace leads back")
+	w.hint("O", "goes there; backspace leads back")
 }
 
 func (r linkRow) title() string            { return r.what }
@@ -488,7 +488,7 @@ func (r failedTaskRow) Inspect(w *inspection) {
 		w.Prose(" ", w.S.Error, r.t.Failure.Message)
 	}
 	if r.t.WorkflowID != "" {
-		w.hint("o", "goes to its run; backspace leads back")
+		w.hint("O", "goes to its run; backspace leads back")
 	}
 }
 

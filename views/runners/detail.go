@@ -40,7 +40,7 @@ func (v *detail) Title() string  { return "Selected" }
 func (v *detail) Footer() string { return v.table.Position() }
 
 func (v *detail) Bindings() []tui.Binding {
-	all := append(widget.Motions("runner", v), console.Key("runner.open", "open the run under the cursor", "open", v.open, "enter", "o"))
+	all := append(widget.Motions("runner", v), console.Key("runner.open", "open the run under the cursor", "open", v.open, "enter"))
 	return append(all, v.from.runnerActions("runner", v.run)...)
 }
 

@@ -69,10 +69,10 @@ func (v *list) Footer() string { return v.list.Position() }
 
 func (v *list) Bindings() []tui.Binding {
 	all := append(widget.Motions("runners", v),
-		console.Key("runners.open", "open the waiting run, or go to the runs of a runner or a queue", "open", v.open, "enter", "o"),
+		console.Key("runners.open", "open the waiting run, or go to the runs of a runner or a queue", "open", v.open, "enter"),
 		console.Key("runners.next_part", "next section", "section", func() { v.arrange(); v.list.Jump(1) }, "]"),
 		console.Key("runners.previous_part", "previous section", "", func() { v.arrange(); v.list.Jump(-1) }, "["),
-		console.Key("runners.whole", "expand or collapse the section", "", func() { v.arrange(); v.list.Toggle() }, "a"),
+		console.Key("runners.all", "expand or collapse the section", "", func() { v.arrange(); v.list.Toggle() }, "a"),
 	)
 	return append(all, v.runnerActions("runners", v.waiting)...)
 }
@@ -433,7 +433,7 @@ func (v *list) runnerActions(view string, run func() (runs.Run, bool)) []tui.Bin
 		return v.actor.AskStop(s, r)
 	}
 	return []tui.Binding{
-		console.MutatingKey(view+".stop", "stop the run under the cursor (asks first)", "stop", stop, "x"),
+		console.MutatingKey(view+".cancel", "stop the run under the cursor (asks first)", "stop", stop, "x"),
 		console.MutatingKey(view+".drain", "drain the runner: it gets no more runs (asks first)", "drain",
 			v.askDrain, "D"),
 	}

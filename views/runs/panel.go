@@ -104,11 +104,11 @@ func (p *sidePanel) choose(s tui.Shell) tea.Cmd {
 func (p *sidePanel) title() (title, hint string) {
 	switch p.kind {
 	case facetPanel:
-		return "Facets", "space picks, - clears, F closes"
+		return "Facets", "space picks, backspace clears, F closes"
 	case filterPanel:
 		return "Saved filters", "enter applies, ctrl+o closes"
 	}
-	return "Columns", "space shows or hides, c closes"
+	return "Columns", "space shows or hides, C closes"
 }
 
 // draw returns exactly height lines.

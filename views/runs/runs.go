@@ -111,9 +111,9 @@ const panelKeys = 2
 
 func (v *Runs) listBindings() []tui.Binding {
 	return append(widget.Motions("runs", v),
-		console.Key("runs.facets", "narrow the list by values, with counts", "facets",
+		console.Key("runs.filter", "narrow the list by values, with counts", "facets",
 			func() { v.openPanel(facetPanel) }, "F"),
-		console.Key("runs.unpick", "clear the picked values from the query", "", v.panel.clearPicks, "-", "backspace"),
+		console.Key("runs.back", "clear the picked values from the query", "", v.panel.clearPicks, "backspace"),
 		console.Key("runs.filters", "choose a saved filter", "", func() { v.openPanel(filterPanel) }, "ctrl+o"),
 		console.Key("runs.save_filter", "save the query as a filter", "", v.listing.SaveFilter, "ctrl+s"),
 		console.Key("runs.sort", "sort the loaded runs by the next column", "sort",
@@ -124,8 +124,8 @@ func (v *Runs) listBindings() []tui.Binding {
 			func() { v.Sorting.retrying = !v.Sorting.retrying; v.Resorted() }, "R"),
 		console.Key("runs.verify_all", "verify all runs of the filter against the current code", "",
 			func(s tui.Shell) { v.actor.VerifyAll(s, false) }, "V"),
-		console.Key("runs.columns", "choose columns", "", func() { v.openPanel(columnPanel) }, "c"),
-		console.Key("runs.wide", "show all columns, or only those that fit", "", v.widen, "w"),
+		console.Key("runs.columns", "choose columns", "", func() { v.openPanel(columnPanel) }, "C"),
+		console.Key("runs.mode", "show all columns, or only those that fit", "", v.widen, "m"),
 		console.Key("runs.left", "scroll the columns left", "", func() { v.slide(-1) }, "left"),
 		console.Key("runs.right", "scroll the columns right", "", func() { v.slide(1) }, "right"),
 		console.Key("runs.mark", "mark the run, or choose in a panel", "mark", v.space, "space"),

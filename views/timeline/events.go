@@ -51,13 +51,13 @@ func (v *eventInspector) Bindings() []tui.Binding {
 		return console.Key("event."+name, help, short, do, key)
 	}
 	return append(append(widget.Motions("event", v), v.t.actor.ForkAt("event", v.t.forkPoint)...),
-		b("include", "show only matches of a regular expression, or of !expression all others", "",
+		b("search", "show only matches of a regular expression, or of !expression all others", "",
 			v.t.askInclude, "/"),
 		b("next_error", "next error", "error", v.t.stepOr(failed, 1, nextError, "no later error"), "e"),
 		b("previous_error", "previous error", "", v.t.stepOr(failed, -1, nextError, "no earlier error"), "E"),
-		b("open", "open the run of the event: child, parent, previous or next run", "", v.t.openRun, "o"),
+		b("related", "open the run of the event: child, parent, previous or next run", "", v.t.openRun, "O"),
 		console.Key("event.back", "back to the previous run", "", v.t.nav.Back, "backspace"),
-		b("run", "open the run screen", "", openRunScreen, "J"))
+		b("event", "open the run screen", "", openRunScreen, "J"))
 }
 
 // event returns the selected event, or nil until it is read.

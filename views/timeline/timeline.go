@@ -145,31 +145,31 @@ func (v *Timeline) Bindings() []tui.Binding {
 		return console.Key("timeline."+name, help, short, do, keys...)
 	}
 	all := append(widget.Motions("timeline", v),
-		b("mode", "switch between bars and a list of events", "bars/list", do(v.toggle), "t"),
-		b("in", "zoom in around the selected span", "zoom", do(func() { v.bars.zoom(v.current(), 0.5) }), "+", "="),
-		b("out", "zoom out", "", do(func() { v.bars.zoom(v.current(), 2) }), "-"),
-		b("fit", "show the whole run", "", do(func() { v.bars.zoomed = false }), "0"),
-		b("here", "zoom to the selected span", "", do(func() { v.bars.zoomHere(v.current()) }), "."),
+		b("mode", "switch between bars and a list of events", "bars/list", do(v.toggle), "m"),
+		b("more", "zoom in around the selected span", "zoom", do(func() { v.bars.zoom(v.current(), 0.5) }), "+"),
+		b("less", "zoom out", "", do(func() { v.bars.zoom(v.current(), 2) }), "-"),
+		b("fit", "show the whole run", "", do(func() { v.bars.zoomed = false }), ","),
+		b("window", "zoom to the selected span", "", do(func() { v.bars.zoomHere(v.current()) }), "."),
 		b("earlier", "pan to earlier", "", do(func() { v.bars.pan(-0.25) }), "h", "left"),
 		b("later", "pan to later", "", do(func() { v.bars.pan(0.25) }), "l", "right"),
 		b("fold", "fold or unfold the span", "fold", do(v.fold), "c"),
-		b("include", "show only matches of a regular expression, or of !expression all others", "filter",
+		b("search", "show only matches of a regular expression, or of !expression all others", "filter",
 			v.askInclude, "/"),
 		b("exclude", "hide matches of a regular expression", "", v.askExclude, `\`),
-		b("full", "match payloads too, or not", "", do(v.toggleFull), "F"),
-		b("everything", "show everything, with matches marked, or only matches", "",
+		b("full", "match payloads too, or not", "", do(v.toggleFull), "P"),
+		b("all", "show everything, with matches marked, or only matches", "",
 			do(func() { v.everything = !v.everything }), "a"),
 		b("next_match", "next match", "", v.stepOr(v.matches, 1, nextMatch, "no later match"), "n"),
 		b("previous_match", "previous match", "", v.stepOr(v.matches, -1, nextMatch, "no earlier match"), "N"),
 		b("next_error", "next error", "error", v.stepOr(failed, 1, nextError, "no later error"), "e"),
 		b("previous_error", "previous error", "", v.stepOr(failed, -1, nextError, "no earlier error"), "E"),
-		b("related", "next related event: started, completed", "",
-			jump(1, related, "no later related event"), "B"),
-		b("cause", "previous related event: started, scheduled", "",
-			jump(-1, related, "no earlier related event"), "b"),
-		b("open", "open the run of the event: child, parent, previous or next run", "", v.openRun, "o"),
+		b("effect", "next related event: started, completed", "",
+			jump(1, related, "no later related event"), ")"),
+		b("origin", "previous related event: started, scheduled", "",
+			jump(-1, related, "no earlier related event"), "("),
+		b("related", "open the run of the event: child, parent, previous or next run", "", v.openRun, "O"),
 		console.Key("timeline.back", "back to the previous run", "", v.nav.Back, "backspace"),
-		b("run", "open the run screen", "", openRunScreen, "J"),
+		b("event", "open the run screen", "", openRunScreen, "J"),
 	)
 	return append(all, v.actor.ForkAt("timeline", v.forkPoint)...)
 }
@@ -351,7 +351,7 @@ func (v *Timeline) openRun(s tui.Shell) {
 	case l == nil || id == 0:
 	case l.Opened == nil || l.Opened.ID != id:
 		v.feed.Open(id)
-		s.Note("reading the event; press o again")
+		s.Note("reading the event; press O again")
 	case l.Opened.Target.WorkflowID == "":
 		s.Note("this event leads to no other run")
 	default:

@@ -27,7 +27,7 @@ type detail struct {
 func (v *detail) Bindings() []tui.Binding {
 	return append(widget.Motions("finding", v),
 		console.Key("finding.open", "open the run under the cursor", "open", v.open, "enter"),
-		console.Key("finding.runs", "list the runs of the group", "list its runs", v.from.filter, "F"))
+		console.Key("finding.filter", "list the runs of the group", "list its runs", v.from.filter, "F"))
 }
 
 // Copy returns the workflow ID of the run under the cursor, or what the list copies.

@@ -191,7 +191,7 @@ func (v *list) empty() []string {
 	case v.data.Scan.Running:
 		return []string{"scanning" + v.Styles.Glyphs.Ellipsis}
 	case v.data.Since > 0:
-		return []string{"no run closed in the last " + spanWord(v.data.Since), "press t to scan older runs"}
+		return []string{"no run closed in the last " + spanWord(v.data.Since), "press . to scan older runs"}
 	case v.data.Query != "":
 		return []string{"no run matches", text.Safe(v.data.Query, " ")}
 	}
@@ -218,7 +218,7 @@ func (v *list) head(now time.Time) []string {
 	case t.Scan.Running:
 		l.Add(s.Accent, dot+v.progress(t.Scan))
 	case t.Scan.Stopped:
-		l.Add(s.Warning, dot+"stopped; c scans again")
+		l.Add(s.Warning, dot+"stopped; ctrl+r scans again")
 	default:
 		l.Add(s.Muted, dot+"scanned "+text.Span(now.Sub(t.At))+" ago in "+text.Duration(t.Scan.Took))
 	}

@@ -74,18 +74,18 @@ func (v *list) Footer() string {
 
 func (v *list) Bindings() []tui.Binding {
 	all := append(widget.Motions("triage", v),
-		console.Key("triage.open", "open the run, or the newest run of the group", "open", v.open, "enter", "o"),
-		console.Key("triage.runs", "list the runs of the group", "list its runs", v.filter, "F"),
+		console.Key("triage.open", "open the run, or the newest run of the group", "open", v.open, "enter"),
+		console.Key("triage.filter", "list the runs of the group", "list its runs", v.filter, "F"),
 		console.Key("triage.back", "show all runs again after listing a group", "", v.widen, "backspace"),
 		console.Key("triage.next_part", "next section", "", func() { v.list.Jump(1) }, "]"),
 		console.Key("triage.previous_part", "previous section", "", func() { v.list.Jump(-1) }, "["),
-		console.Key("triage.whole", "expand or collapse the section", "", v.list.Toggle, "a"),
+		console.Key("triage.all", "expand or collapse the section", "", v.list.Toggle, "a"),
 		console.Key("triage.sort", "sort the failures by count, newest or kind", "sort", v.sort, "s"),
-		console.Key("triage.wider", "scan more closed runs", "", func(s tui.Shell) { v.resize(s, 1) }, "+", "="),
-		console.Key("triage.narrower", "scan fewer closed runs", "", func(s tui.Shell) { v.resize(s, -1) }, "-"),
-		console.Key("triage.since", "only runs that closed in the last 15 minutes, hour, day, week, or all", "since",
-			v.nextSpan, "t"),
-		console.Key("triage.scan", "stop the scan, or scan again", "stop/scan", v.scan, "c"),
+		console.Key("triage.more", "scan more closed runs", "", func(s tui.Shell) { v.resize(s, 1) }, "+"),
+		console.Key("triage.less", "scan fewer closed runs", "", func(s tui.Shell) { v.resize(s, -1) }, "-"),
+		console.Key("triage.window", "only runs that closed in the last 15 minutes, hour, day, week, or all", "since",
+			v.nextSpan, "."),
+		console.Key("triage.refresh", "stop the scan, or scan again", "stop/scan", v.scan, "ctrl+r"),
 	)
 	if v.actor.Actions != nil {
 		point := func() (runs.Run, string, bool) { r, ok := v.run(); return r, "", ok }
@@ -319,7 +319,7 @@ func (v *list) nextSpan(s tui.Shell) {
 func (v *list) scan(s tui.Shell) {
 	if v.data != nil && v.data.Scan.Running {
 		v.feed.Stop()
-		s.Note("scan stopped; c scans again")
+		s.Note("scan stopped; ctrl+r scans again")
 		return
 	}
 	v.feed.Again()

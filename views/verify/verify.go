@@ -65,15 +65,15 @@ func (v *list) keys(view string) []tui.Binding {
 	}
 	return []tui.Binding{
 		console.Key(view+".open", "open the run in the time machine, at the event where it diverges",
-			"open there", v.open, "enter", "o"),
+			"open there", v.open, "enter"),
 		console.Key(view+".event", "go to that event on the timeline; esc leads back", "timeline", v.toTimeline, "J"),
-		console.Key(view+".next", "next run that does not match", "", next(1), "e", "n"),
-		console.Key(view+".previous", "previous run that does not match", "", next(-1), "E", "N"),
-		console.Key(view+".filter", "show only runs of one verdict, or all", "filter", v.nextFilter, "f"),
-		console.Key(view+".again", "verify the runs again", "again", func(s tui.Shell) { v.again(s, false) }, "r"),
+		console.Key(view+".next_error", "next run that does not match", "", next(1), "e"),
+		console.Key(view+".previous_error", "previous run that does not match", "", next(-1), "E"),
+		console.Key(view+".filter", "show only runs of one verdict, or all", "filter", v.nextFilter, "F"),
+		console.Key(view+".verify", "verify the runs again", "again", func(s tui.Shell) { v.again(s, false) }, "r"),
 		console.Key(view+".strict",
 			"verify the runs again with strict on or off; strict also reports differences that Temporal accepts",
-			"strict", func(s tui.Shell) { v.again(s, true) }, "S"),
+			"strict", func(s tui.Shell) { v.again(s, true) }, "="),
 	}
 }
 
