@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"errors"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
@@ -30,7 +31,7 @@ func (m *Model) shellBindings() []Binding {
 		b("copy", "copy the selection: y again, or another form of it", "", simple(m.askCopy), "y"),
 		b("errors", "list errors, newest first", "", simple(m.openErrors), "!"),
 		b("mouse", "turn the mouse on or off", "", simple(m.toggleMouse), "M"),
-		b("suspend", "suspend acescope; fg in the shell resumes it", "", func() tea.Cmd { return tea.Suspend }, "ctrl+z"),
+		b("suspend", "suspend acescope; fg in the shell resumes it", "", m.suspend, "ctrl+z"),
 		b("quit", "quit; "+quitKey+" works everywhere", "quit", func() tea.Cmd { return tea.Quit }, "q"),
 	}
 	if m.opts.CancelWork != nil {
@@ -110,6 +111,21 @@ func (m *Model) openPalette() {
 func (m *Model) openErrors() {
 	m.dialogs[sheetDialog] = newSheet("Errors", m.keys.keysFor("shell.errors"),
 		func(s theme.Styles, width int) []string { return m.messages.lines(s, m.status, width) })
+}
+
+// suspend stops the process until the shell resumes it, unless that would freeze a server with open runs.
+func (m *Model) suspend() tea.Cmd {
+	s := m.status
+	switch {
+	case s == nil || !s.Connection.Hosts:
+		return tea.Suspend
+	case s.Filter != "" || s.Counts["running"] > 0:
+		m.fail(errors.New("cannot suspend: it hosts the server; start acescope serve, then quit, and open it again"))
+		return nil
+	}
+	m.Confirm(Question{Title: "Suspend the server?", Yes: "suspend", Do: func() tea.Cmd { return tea.Suspend },
+		Lines: []string{"This console hosts the server. Other processes that use it wait until you resume it with fg."}})
+	return nil
 }
 
 // noteProblem shows why a key had no effect.

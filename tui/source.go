@@ -32,6 +32,7 @@ type Connection struct {
 	Ready bool
 	Lost  bool // it was ready, or is known to be unreachable
 	Live  bool // false for data that cannot change, such as a file
+	Hosts bool // the server is part of this process
 	Since time.Time
 	Err   string // why it is lost
 }

@@ -30,6 +30,7 @@ func statusOf(link cluster.Status, list runs.RunList, approvals int) *tui.Status
 			Lost:  c.State == cluster.ConnLost,
 			Live:  c.Mode != cluster.ModeFile,
 			Since: c.Since,
+			Hosts: c.Mode == "embedded",
 			Err:   c.Err,
 		},
 		Filter:    list.Query,

@@ -106,7 +106,7 @@ func (v *list) keys(view string) []tui.Binding {
 		b("next_error", "next step that failed in A or B", "", jump(1, failed, "no further error"), "e"),
 		b("previous_error", "previous step that failed in A or B", "", jump(-1, failed, "no previous error"), "E"),
 		b("open", "open the run of the selected side, or unfold equal steps", "open", v.enter, "enter"),
-		b("related", "open the run of the selected side", "", func(s tui.Shell) { v.openRun(s, v.second) }, "O"),
+		b("related", "open the run of the selected side", "", v.openRun, "O"),
 		b("left", "select side A", "", func(tui.Shell) { v.second = false }, "h", "left"),
 		b("right", "select side B", "side", func(tui.Shell) { v.second = true }, "l", "right"),
 		b("event", "go to the event of the step on the timeline of the selected side; esc leads back",
@@ -229,7 +229,7 @@ func (v *list) enter(s tui.Shell) {
 		v.fold()
 		return
 	}
-	v.openRun(s, v.second)
+	v.openRun(s)
 }
 
 // side returns the run of a side, and its step in the selected pair or nil.
@@ -265,11 +265,11 @@ func (v *list) side(second bool) (runs.Run, *histories.DiffStep) {
 	return r, step
 }
 
-func (v *list) openRun(s tui.Shell, second bool) {
+func (v *list) openRun(s tui.Shell) {
 	if v.of == nil {
 		return
 	}
-	r, _ := v.side(second)
+	r, _ := v.side(v.second)
 	v.nav.Show(r)
 	s.Open("run")
 }

@@ -156,3 +156,36 @@ func TestCopyMenu(t *testing.T) {
 		t.Error("a key that the menu does not have closed it or copied")
 	}
 }
+
+// TestSuspend checks that the console does not freeze a server with open runs, and asks before it freezes another one.
+func TestSuspend(t *testing.T) {
+	hosts := Connection{Hosts: true}
+	for name, c := range map[string]struct {
+		status   *Status
+		suspends bool
+		says     string
+	}{
+		"attached":    {&Status{Counts: map[string]int64{"running": 2}}, true, ""},
+		"open run":    {&Status{Connection: hosts, Counts: map[string]int64{"running": 2}}, false, "cannot suspend: it hosts the server"},
+		"filtered":    {&Status{Connection: hosts, Filter: "wrong"}, false, "cannot suspend: it hosts the server"},
+		"no open run": {&Status{Connection: hosts}, false, "Suspend the server?"},
+	} {
+		o, _, _ := eight(nil)
+		m := sized(t, o, 80, 24)
+		m.apply(c.status)
+		suspends := func(cmd tea.Cmd) bool {
+			if cmd == nil {
+				return false
+			}
+			_, ok := cmd().(tea.SuspendMsg)
+			return ok
+		}
+		if got := suspends(give(m, "ctrl+z")); got != c.suspends {
+			t.Errorf("%s: suspends: %v", name, got)
+		}
+		wants(t, m, c.says)
+		if name == "no open run" && !suspends(give(m, "y")) {
+			t.Errorf("%s: yes does not suspend", name)
+		}
+	}
+}
