@@ -2,15 +2,12 @@ package cli
 
 import (
 	"bufio"
-	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
@@ -117,57 +114,6 @@ func Report(a *App, v any, format string, args ...any) error {
 // Warn writes a line to standard error.
 func Warn(a *App, format string, args ...any) {
 	fmt.Fprintln(a.Err, "acescope: "+SafeText(fmt.Sprintf(format, args...)))
-}
-
-// Table aligns columns separated by tabs. The caller flushes it.
-type Table struct {
-	*tabwriter.Writer
-	buf *bufio.Writer // because tabwriter writes every cell and its padding by itself
-}
-
-// NewTable returns an empty table.
-func NewTable(w io.Writer) *Table {
-	buf := bufio.NewWriterSize(w, 1<<16)
-	return &Table{tabwriter.NewWriter(buf, 0, 4, 2, ' ', 0), buf}
-}
-
-// Flush aligns and writes the lines since the last call.
-func (t *Table) Flush() error { return cmp.Or(t.Writer.Flush(), t.buf.Flush()) }
-
-// WriteRows writes rows as JSON lines with --json, otherwise as a table with a header of column names separated by
-// tabs. cells returns the columns of a row; their text may be untrusted. An empty table has no header. The first JSON
-// line and every hundredth row flush the buffer, for a reader of a long list.
-func WriteRows[T any](a *App, rows iter.Seq[T], header string, cells func(T) []any) error {
-	out, table := NewLines(a.Out), NewTable(a.Out)
-	write := func(row T) error { return out.Put(row) }
-	flush := out.Flush
-	if !a.JSON {
-		flush = table.Flush
-		write = func(row T) error {
-			if header != "" {
-				fmt.Fprintln(table, header)
-				header = ""
-			}
-			var line []string
-			for _, cell := range cells(row) {
-				line = append(line, SafeText(fmt.Sprint(cell)))
-			}
-			_, err := fmt.Fprintln(table, strings.Join(line, "\t"))
-			return err
-		}
-	}
-	count := 0
-	for row := range rows {
-		if err := write(row); err != nil {
-			return err
-		}
-		if count++; count%100 == 0 || a.JSON && count == 1 {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-	}
-	return flush()
 }
 
 // Lines writes one JSON object per line. docs/json.md describes the objects.

@@ -1,0 +1,194 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/term"
+
+	"acescope/theme"
+	"acescope/tui/text"
+)
+
+// Table aligns columns that are separated by tabs. The caller flushes it. A line without a tab ends the lines that share
+// columns. On a terminal, cells are cut so that no line wraps, and the words of columns such as STATUS are colored.
+type Table struct {
+	bytes.Buffer
+	to     io.Writer
+	width  int // of the terminal, 0 for another output, to which nothing is cut or colored
+	styles theme.Styles
+	widths []int    // of the columns so far
+	titles []string // of the columns, if the first line is a header
+}
+
+// NewTable returns an empty table.
+func NewTable(w io.Writer) *Table {
+	t := &Table{to: w}
+	if o, ok := w.(*Output); ok && o.Terminal() {
+		t.styles = theme.FromEnv(true, os.Getenv)
+		if width, _, err := term.GetSize(o.Fd()); err == nil {
+			t.width = width
+		}
+	}
+	return t
+}
+
+// Flush aligns and writes the lines since the last call.
+func (t *Table) Flush() error {
+	if t.Len() == 0 {
+		return nil
+	}
+	lines := strings.Split(strings.TrimSuffix(t.String(), "\n"), "\n")
+	t.Reset()
+	for len(lines) > 0 {
+		n := slices.IndexFunc(lines, func(l string) bool { return !strings.Contains(l, "\t") })
+		switch {
+		case n < 0:
+			n = len(lines)
+		case n == 0:
+			fmt.Fprintln(t, text.Safe(lines[0], " "))
+			t.widths, t.titles = nil, nil
+			lines = lines[1:]
+			continue
+		}
+		t.align(lines[:n])
+		lines = lines[n:]
+	}
+	out := t.to
+	if t.width > 0 {
+		out = raw(out)
+	}
+	_, err := t.WriteTo(out)
+	return err
+}
+
+const (
+	gap       = 2 // cells between columns
+	minColumn = 6 // cells to which a column is narrowed at least
+)
+
+// align writes lines with the same columns.
+func (t *Table) align(lines []string) {
+	var rows [][]string
+	for _, line := range lines {
+		cells := strings.Split(line, "\t")
+		for i, cell := range cells {
+			cells[i] = text.Safe(cell, " ")
+			if i == len(t.widths) {
+				t.widths = append(t.widths, 0)
+			}
+			t.widths[i] = max(t.widths[i], text.Width(cells[i]))
+		}
+		rows = append(rows, cells)
+	}
+	if t.titles == nil {
+		t.titles = rows[0]
+	}
+	widths := t.narrowed()
+	for _, cells := range rows {
+		var line strings.Builder
+		for i, cell := range cells {
+			cell = t.cut(cell, widths[i])
+			pad := widths[i] - text.Width(cell) + gap
+			if i < len(t.titles) {
+				cell = t.paint(t.titles[i], cell)
+			}
+			line.WriteString(cell + text.Spaces(pad))
+		}
+		fmt.Fprintln(t, strings.TrimRight(line.String(), " "))
+	}
+}
+
+// narrowed returns the widths with which a line fits on the terminal. It narrows the widest column first, but the first
+// one, which names the row, only when it is twice as wide as the others.
+func (t *Table) narrowed() []int {
+	widths := slices.Clone(t.widths)
+	total := gap * (len(widths) - 1)
+	for _, w := range widths {
+		total += w
+	}
+	for ; t.width > 0 && total > t.width; total-- {
+		widest, most := 0, widths[0]/2
+		for i, w := range widths[1:] {
+			if w > most {
+				widest, most = i+1, w
+			}
+		}
+		if widths[widest] <= minColumn {
+			break
+		}
+		widths[widest]--
+	}
+	return widths
+}
+
+// cut returns a cell in at most width cells: the beginning of a sentence, or both ends of a name.
+func (t *Table) cut(cell string, width int) string {
+	if strings.Contains(strings.TrimSpace(cell), " ") {
+		return text.Cut(cell, width, t.styles.Glyphs.Ellipsis)
+	}
+	return text.Middle(cell, width, t.styles.Glyphs.Ellipsis)
+}
+
+// paint colors a cell on a terminal if its column has a status or a verdict.
+func (t *Table) paint(title, cell string) string {
+	if t.width == 0 || !slices.Contains([]string{"STATUS", "STATE", "VERDICT", "RESULT"}, title) {
+		return cell
+	}
+	s := t.styles
+	switch word := strings.TrimSpace(cell); word {
+	case "correct", "wrong":
+		return s.Verdict(word).Ink.Paint(cell)
+	case "ok", "passed", "online":
+		return s.Success.Paint(cell)
+	case "WARNING", "stale", "waiting", "approval":
+		return s.Warning.Paint(cell)
+	case "ERROR", "error":
+		return s.Error.Paint(cell)
+	case title:
+		return cell
+	default:
+		return s.Status(strings.ReplaceAll(word, " ", "_")).Ink.Paint(cell)
+	}
+}
+
+// WriteRows writes rows as JSON lines with --json, otherwise as a table with a header of column names separated by
+// tabs. cells returns the columns of a row; their text may be untrusted. An empty table has no header. The first JSON
+// line and every hundredth row flush the buffer, for a reader of a long list.
+func WriteRows[T any](a *App, rows iter.Seq[T], header string, cells func(T) []any) error {
+	out, table := NewLines(a.Out), NewTable(a.Out)
+	write := func(row T) error { return out.Put(row) }
+	flush := out.Flush
+	if !a.JSON {
+		flush = table.Flush
+		write = func(row T) error {
+			if header != "" {
+				fmt.Fprintln(table, header)
+				header = ""
+			}
+			var line []string
+			for _, cell := range cells(row) {
+				line = append(line, SafeText(fmt.Sprint(cell)))
+			}
+			_, err := fmt.Fprintln(table, strings.Join(line, "\t"))
+			return err
+		}
+	}
+	count := 0
+	for row := range rows {
+		if err := write(row); err != nil {
+			return err
+		}
+		if count++; count%100 == 0 || a.JSON && count == 1 {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
