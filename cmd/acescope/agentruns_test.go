@@ -210,7 +210,7 @@ func TestAgentStartInterrupted(t *testing.T) {
 	f.hang = cancel
 	client, _, errs := newRunClient(f, false)
 	err := client.StartRun(ctx, run.Request{AgentName: "crawl"}, agents.RunFlags{})
-	if cli.ExitCode(err) != cli.ExitInterrupted || !strings.Contains(errs.String(), `run r-1: the run continues; wait again with "acescope agent result r-1 --wait", stop it with "acescope agent stop r-1"`+"\n") {
+	if cli.ExitCode(err) != cli.ExitInterrupted || !strings.Contains(errs.String(), `run r-1: the run continues; wait for it with "acescope wait r-1", stop it with "acescope cancel r-1"`+"\n") {
 		t.Errorf("%v, %q", err, errs)
 	}
 }
@@ -235,7 +235,7 @@ func TestAgentResultArtifact(t *testing.T) {
 	if err := client.WriteResult(t.Context(), f.state.Input, f.result); err != nil || !strings.Contains(out.String(), `"output":{"n":[1]},"output_ref":{"sha256":"b","size":9},"output_is":"json"`) {
 		t.Errorf("%v, %s", err, out)
 	}
-	checkSchema(t, "agent result", out.String())
+	checkSchema(t, "show", out.String())
 	// An agent's answer ends with a line break.
 	client, out, _ = newRunClient(f, false)
 	if err := client.WriteResult(t.Context(), run.Input{RunID: "r-2", Type: run.StartSession}, run.Result{Status: run.Completed, Output: json.RawMessage(`"done\nso"`)}); err != nil || out.String() != "done\nso\n" {
@@ -243,46 +243,18 @@ func TestAgentResultArtifact(t *testing.T) {
 	}
 }
 
-func TestAgentStatus(t *testing.T) {
-	f := crawlRun()
-	client, out, _ := newRunClient(f, true)
-	if err := client.WriteState(f.state); err != nil {
-		t.Fatal(err)
-	}
-	checkSchema(t, "agent status", out.String())
-	for _, want := range []string{`"status":"running",`, `"document_status":"started",`} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %s in %s", want, out)
-		}
-	}
-	client, out, _ = newRunClient(f, false)
-	f.state.Result, f.state.Status = &f.result, run.Completed
-	f.state.Stop = &run.StopRequest{By: "you"}
-	if err := client.WriteState(f.state); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"run        r-1\n", "status     completed\n", "runner     lnch_2\n", "requires   executor deterministic, tags web\n", "before     lnch_1: it was lost\n", "stop       requested by you\n", "duration   1.2", "exit code  0\n"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, out)
-		}
-	}
-}
-
 func TestAgentResult(t *testing.T) {
 	f := crawlRun()
 	client, out, _ := newRunClient(f, false)
-	if err := client.Result(t.Context(), "ses_1", false); err == nil || !strings.Contains(err.Error(), "run r-1 has not ended, it is running: wait for it with --wait") {
+	if err := client.Result(t.Context(), "r-1"); err == nil || !strings.Contains(err.Error(), `run r-1 has not ended, it is running: wait for it with "acescope wait r-1"`) {
 		t.Errorf("%v", err)
-	}
-	if err := client.Result(t.Context(), "ses_1", true); err != nil || out.String() != f.result.Stdout {
-		t.Errorf("%v, %q", err, out)
 	}
 	f.state.Status, f.state.Result = run.Stopped, &f.result
 	f.result.Status, f.result.Error = run.Stopped, "by you"
-	if err := client.Result(t.Context(), "r-1", true); err == nil || err.Error() != "run r-1: by you" {
-		t.Errorf("%v", err)
+	if err := client.Result(t.Context(), "r-1"); err == nil || err.Error() != "run r-1: by you" || out.String() != f.result.Stdout {
+		t.Errorf("%v, %q", err, out)
 	}
-	if err := agents.RunError(client.Result(t.Context(), "r-9", true)); cli.ExitCode(err) != cli.ExitNotFound {
+	if err := agents.RunError(client.Result(t.Context(), "r-9")); cli.ExitCode(err) != cli.ExitNotFound {
 		t.Errorf("%v", err)
 	}
 }
@@ -294,26 +266,6 @@ func TestAgentResume(t *testing.T) {
 		if err := client.ResumeRun(t.Context(), id, run.Request{Prompt: "p"}, agents.RunFlags{}); err != nil || f.asked.SessionID != want {
 			t.Errorf("%s: %v, %+v", id, err, f.asked)
 		}
-	}
-}
-
-func TestAgentRuns(t *testing.T) {
-	f := crawlRun()
-	client, out, _ := newRunClient(f, true)
-	now := f.rows[0].CreatedAt.Add(time.Minute)
-	if err := client.ListRuns(t.Context(), run.Filter{Limit: 5}, now); err != nil {
-		t.Fatal(err)
-	}
-	checkSchema(t, "agent runs", out.String())
-	client, out, _ = newRunClient(f, false)
-	if err := client.ListRuns(t.Context(), run.Filter{Limit: 5}, now); err != nil {
-		t.Fatal(err)
-	}
-	want := "RUN  SESSION  AGENT   STATUS     RUNNER  AGE  DURATION  PARENT\n" +
-		"r-1  ses_1    crawl   completed  lnch_2  1m   2.0s      \n" +
-		"r-0  ses_0    writer  pending            1m             ses_p\n"
-	if out.String() != want {
-		t.Errorf("%s\nwant\n%s", out, want)
 	}
 }
 

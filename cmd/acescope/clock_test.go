@@ -20,7 +20,7 @@ func TestClockWarning(t *testing.T) {
 		var out, errs bytes.Buffer
 		cmd := exec.Command("acescope", append(args, "--data-dir", dir)...)
 		cmd.Stdout, cmd.Stderr = &out, &errs
-		_ = cmd.Run() // a health without workers exits 1
+		_ = cmd.Run() // doctor without workers may exit with 1
 		return out.String(), errs.String()
 	}
 	if _, stderr := command("list"); strings.Contains(stderr, "clock") {
@@ -35,7 +35,7 @@ func TestClockWarning(t *testing.T) {
 			t.Errorf("%v: no warning: %s", args, stderr)
 		}
 	}
-	if stdout, _ := command("health", "--json"); !strings.Contains(stdout, `"name":"clock"`) {
-		t.Errorf("health: %s", stdout)
+	if stdout, _ := command("doctor", "--json"); !strings.Contains(stdout, `"name":"clock"`) {
+		t.Errorf("doctor: %s", stdout)
 	}
 }

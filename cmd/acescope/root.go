@@ -38,27 +38,30 @@ func root(a *cli.App) *cobra.Command {
 		cmd.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
 		for _, c := range g.commands {
 			c.GroupID = g.title
-			c.SuggestFor = alike[c.Name()]
 		}
 		cmd.AddCommand(g.commands...)
 		cmd.SetCompletionCommandGroupID(g.title)
 	}
-	cli.TypeUsageErrors(cmd)
+	cli.TypeUsageErrors(cmd, meant)
+	cli.SetCompletions(cmd, completions(a), flagKinds)
 	cli.SetHelp(cmd)
 	return cmd
 }
 
-// alike are names that other programs have for commands.
-var alike = map[string][]string{
-	"list":       {"ls", "ps", "runs", "tasks"},
-	"show":       {"describe", "get", "inspect"},
-	"tail":       {"follow", "watch"},
-	"wait":       {"await", "join"},
-	"cancel":     {"stop", "kill", "terminate"},
-	"experiment": {"exp", "experiments"},
-	"playbook":   {"bullets", "skillbook"},
-	"doctor":     {"check", "status"},
-	"serve":      {"server", "start", "worker"},
+// meant are the commands for names that other programs have for them, by the name or by "GROUP NAME".
+var meant = map[string]string{
+	"ls": "list", "ps": "list", "runs": "list", "tasks": "list",
+	"describe": "show RUN", "get": "show RUN", "inspect": "show RUN", "operations": "show RUN --operations",
+	"follow": "tail RUN", "watch": "tail RUN",
+	"await": "wait RUN", "join": "wait RUN",
+	"stop": "cancel RUN", "kill": "cancel RUN", "terminate": "cancel RUN --force --reason TEXT",
+	"exp": "experiment list", "experiments": "experiment list",
+	"bullets": "playbook show", "skillbook": "playbook show", "playbooks": "playbook branches",
+	"check": "doctor", "status": "doctor", "health": "doctor",
+	"server": "serve", "start": "serve", "worker": "serve",
+	"agents": "agent list", "sessions": "session list", "runners": "runner list", "flows": "flow list",
+	"agent runs": "list --type blueprint", "agent status": "show RUN", "agent result": "show RUN --result",
+	"agent stop": "cancel RUN",
 }
 
 // group is a part of the help.
@@ -72,7 +75,7 @@ func groups(a *cli.App) []group {
 		{"Runs", []*cobra.Command{
 			runs.RunCommand(a),
 			runs.ListCommand(a),
-			runs.ShowCommand(a),
+			runs.ShowCommand(a, agents.ShowResult),
 			runs.TailCommand(a),
 			runs.WaitCommand(a),
 			runs.LogsCommand(a),
@@ -83,7 +86,6 @@ func groups(a *cli.App) []group {
 		}}, {"Why a run did what it did", []*cobra.Command{
 			learning.TriageCommand(a),
 			history.TimelineCommand(a),
-			history.OperationsCommand(a),
 			runs.PromptsCommand(a),
 			runs.AskCommand(a),
 			history.ReplayCommand(a),
@@ -112,7 +114,6 @@ func groups(a *cli.App) []group {
 			admin.ServeCommand(a),
 			admin.SetupCommand(a),
 			admin.StoreCommand(a),
-			admin.HealthCommand(a),
 			admin.DoctorCommand(a),
 			admin.ConfigCommand(a),
 			admin.SchemaCommand(a),

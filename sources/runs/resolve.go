@@ -14,6 +14,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
 	"acescope/engine/flow"
+	"acescope/engine/tasks/run"
 	"acescope/sources/cluster"
 )
 
@@ -41,27 +42,44 @@ func SplitName(name string) (id, run string) {
 	return name, ""
 }
 
-// Resolve finds the newest run of a task, an experiment, a session or a workflow. ID@RUN selects one run of it.
+// Resolve finds the newest run of a task, an experiment, a session, a flow, a blueprint or a workflow. ID@RUN selects one
+// run of it. The ID of a session that is not on the engine stands for its newest blueprint run.
 func Resolve(
 	ctx context.Context, c client.Client, name string,
 ) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	id, run := SplitName(name)
+	id, runID := SplitName(name)
 	for _, workflowID := range []string{
 		ace.WorkflowID(ace.TaskIDOf(id)), ace.ExperimentWorkflowID(id), session.WorkflowID(id),
-		flow.IDPrefix + id, id,
+		flow.IDPrefix + id, run.WorkflowID(id), id,
 	} {
 		if workflowID == "" {
 			continue
 		}
-		r, err := c.DescribeWorkflowExecution(ctx, workflowID, run)
+		r, err := c.DescribeWorkflowExecution(ctx, workflowID, runID)
 		if err == nil || !cluster.NotFound(err) {
 			return r, err
 		}
 	}
-	if run != "" {
+	if runID != "" {
 		return nil, &MissingError{ID: name}
 	}
+	if workflowID := newestIn(ctx, c, id); workflowID != "" {
+		return c.DescribeWorkflowExecution(ctx, workflowID, "")
+	}
 	return nil, &MissingError{ID: id, Near: near(ctx, c, id)}
+}
+
+// newestIn returns the workflow ID of the newest blueprint run in a session, or "".
+func newestIn(ctx context.Context, c client.Client, sessionID string) (workflowID string) {
+	if !run.ValidName(sessionID) {
+		return ""
+	}
+	query := "WorkflowType = " + Quote(run.Workflow) + " AND " + ace.AttrTask + " = " + Quote(sessionID)
+	_ = ListNewest(ctx, c, query, 1, func(r Run) error {
+		workflowID = r.WorkflowID
+		return nil
+	})
+	return workflowID
 }
 
 // near returns up to three similar task ids of the newest runs.

@@ -199,7 +199,7 @@ func (s *System) queueCheck(q Queue) Check {
 		c.Advice = "the last worker has ended: " + s.startWorker(q)
 	case len(q.Pollers) == 0:
 		c.State, c.Text, c.Advice = CheckError, "no worker polls: nothing runs; "+backlog, s.startWorker(q)
-		if q.Backlog == 0 && s.OpenRuns == 0 && s.Host.PID == 0 {
+		if q.Backlog == 0 && s.OpenRuns == 0 && !s.hosted() {
 			c.State, c.Text = CheckInfo, "no worker polls, and no run is open"
 		}
 	case q.Ours && len(q.foreign()) > 0:
@@ -213,6 +213,11 @@ func (s *System) queueCheck(q Queue) Check {
 		c.At = q.Pollers[0].Last
 	}
 	return c
+}
+
+// hosted reports whether another process, or this one with workers, hosts the server.
+func (s *System) hosted() bool {
+	return s.Host.PID != 0 && (s.Host.PID != s.Process.PID || s.Host.Worker)
 }
 
 // foreign returns the pollers that are not acescope's workers.

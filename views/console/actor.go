@@ -272,7 +272,7 @@ func (a *Actor) prepareCancel(_ context.Context, of runs.ID) (runs.Prepared, err
 
 // AskStop asks, then stops a blueprint run.
 func (a *Actor) AskStop(s tui.Shell, r runs.Run) tea.Cmd {
-	if a.refused(s, "agent stop", r.ID()) {
+	if a.refused(s, "cancel", r.ID()) {
 		return nil
 	}
 	if !r.Open() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"acescope/cmd/acescope/internal/agents"
+	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/flows"
 	"acescope/cmd/acescope/internal/history"
 	"acescope/cmd/acescope/internal/runs"
@@ -134,7 +135,7 @@ func (l *Link) DecideCall(ctx context.Context, id, call string, allow bool, reas
 func (l *Link) DecideFlow(ctx context.Context, of sourceruns.ID, step string, approved bool,
 	comment string) error {
 	return l.do(func(e *engine.Engine) error {
-		d := flow.Decision{Step: step, Approved: approved, Comment: comment, By: agents.User()}
+		d := flow.Decision{Step: step, Approved: approved, Comment: comment, By: cli.User()}
 		_, err := engine.DecideFlow(ctx, e, of.WorkflowID, of.RunID, d)
 		return err
 	})
@@ -143,7 +144,7 @@ func (l *Link) DecideFlow(ctx context.Context, of sourceruns.ID, step string, ap
 // InterruptSession implements [console.SessionActions].
 func (l *Link) InterruptSession(ctx context.Context, id string) error {
 	return l.do(func(e *engine.Engine) error {
-		_, err := e.Interrupt(ctx, id, session.Note{By: agents.User()})
+		_, err := e.Interrupt(ctx, id, session.Note{By: cli.User()})
 		return agents.SessionError(id, err)
 	})
 }
@@ -151,7 +152,7 @@ func (l *Link) InterruptSession(ctx context.Context, id string) error {
 // StopSession implements [console.SessionActions].
 func (l *Link) StopSession(ctx context.Context, id string) error {
 	return l.do(func(e *engine.Engine) error {
-		_, err := e.Stop(ctx, id, session.Note{By: agents.User()})
+		_, err := e.Stop(ctx, id, session.Note{By: cli.User()})
 		return agents.SessionError(id, err)
 	})
 }
@@ -172,7 +173,7 @@ func (l *Link) StopRun(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		_, err = verbs.Stop(ctx, id, run.StopRequest{By: agents.User()})
+		_, err = verbs.Stop(ctx, id, run.StopRequest{By: cli.User()})
 		if errors.Is(err, context.DeadlineExceeded) {
 			return errors.New(`no worker answered in time; run "acescope serve"`)
 		}
@@ -183,7 +184,7 @@ func (l *Link) StopRun(ctx context.Context, id string) error {
 // DrainRunner implements [console.RunnerActions].
 func (l *Link) DrainRunner(ctx context.Context, id string) error {
 	return l.do(func(e *engine.Engine) error {
-		_, err := e.DrainRunner(ctx, id, runner.Note{By: agents.User()})
+		_, err := e.DrainRunner(ctx, id, runner.Note{By: cli.User()})
 		return err
 	})
 }

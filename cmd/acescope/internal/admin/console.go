@@ -248,6 +248,9 @@ func (l *Link) showSpace(err error) {
 	l.feeds.Link.Report(cli.OneLine(err))
 }
 
+// ThemeNames returns the names of the themes that come with acescope and of the user's.
+func ThemeNames(a *cli.App) []string { return append(loadThemes(a).Names(), theme.Auto) }
+
 // loadThemes loads the user's themes. An unknown theme in the settings is a warning, and the default theme is used.
 func loadThemes(a *cli.App) theme.Set {
 	set, errs := theme.Builtin(), []error(nil)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,25 +15,43 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/engine/tasks/runner"
 	"acescope/sources/cluster"
 	"acescope/sources/system"
 	"acescope/theme"
 )
 
-// checkLine is the result of one check.
-type checkLine struct {
+// Sections of the checks that the health screen does not have.
+const (
+	sectionInstallation system.Section = "installation"
+	sectionExecution    system.Section = "execution"
+)
+
+// CheckLine is the result of one check.
+type CheckLine struct {
 	Type string `json:"type"` // check
-	cluster.ToolCheck
+	system.Check
+}
+
+// HealthLine is the health of the server, the workers and this process.
+type HealthLine struct {
+	Type string `json:"type"` // health
+	OK   bool   `json:"ok"`   // no check failed
+	*system.System
 }
 
 // DoctorCommand returns the command doctor.
 func DoctorCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
-		Short: "Check the installation, the data directory, the server and the runners",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return doctor(a, cmd.Context()) },
+		Short: "Check the installation, the server, the workers and their task queues, and the runners",
+		Long: "Check the installation, the data directory, the server, the workers and their task queues, and the runners,\n" +
+			"and advise what to do. The exit code is 0 if every check passes, 1 if one fails, and 5 if the server cannot\n" +
+			"be reached.",
+		Example: "acescope doctor\nacescope doctor --json | jq 'select(.type == \"check\" and .state != \"ok\")'",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return doctor(a, cmd.Context()) },
 	}
 }
 
@@ -43,152 +60,201 @@ const doctorTimeout = 30 * time.Second
 func doctor(a *cli.App, ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
-	out := cli.NewLines(a.Out)
-	wrong := 0
-	report := func(name string, state cluster.Severity, format string, args ...any) {
-		c := checkLine{"check", cluster.ToolCheck{Name: name, State: state, Text: fmt.Sprintf(format, args...)}}
-		if state == cluster.Error {
-			wrong++
-		}
-		if a.JSON {
-			_ = out.Write(c)
-			return
-		}
-		fmt.Fprintf(a.Out, "%-7s  %-12s %s\n", marks[state], c.Name, cli.SafeText(c.Text))
-	}
+	x := &examination{app: a, section: sectionInstallation}
 	v := versions()
-	report("version", cluster.OK, "acescope %s, Temporal server %s, SDK %s, %s", v.Version, v.Server, v.SDK, v.Go)
-	checkTerminal(a, report)
-	checkPrograms(a, ctx, report)
-	checkEngine(a, ctx, report)
-	if wrong > 0 {
-		return checksFailed(wrong)
+	x.report("version", cluster.OK, "acescope %s, Temporal server %s, SDK %s, %s", v.Version, v.Server, v.SDK, v.Go)
+	x.checkTerminal()
+	x.checkPrograms(ctx)
+	health, unreachable := x.checkEngine(ctx)
+	failed := system.CountErrors(x.checks)
+	if err := x.write(health, failed == 0); err != nil {
+		return err
 	}
-	return nil
+	if unreachable == nil && failed > 0 {
+		return fmt.Errorf("%s failed", cli.Numbered(int64(failed), "check"))
+	}
+	return unreachable
 }
 
-// checksFailed returns the error of n failed checks.
-func checksFailed(n int) error { return fmt.Errorf("%s failed", cli.Numbered(int64(n), "check")) }
+// examination collects the checks.
+type examination struct {
+	app     *cli.App
+	section system.Section // of the next checks
+	checks  []system.Check
+}
 
-// reporter reports the result of a check.
-type reporter func(name string, state cluster.Severity, format string, args ...any)
+func (x *examination) report(name string, state cluster.Severity, format string, args ...any) {
+	x.checks = append(x.checks, system.Check{Section: x.section, Name: name, State: state,
+		Text: fmt.Sprintf(format, args...)})
+}
 
-func checkTerminal(a *cli.App, report reporter) {
+// marks are the severities as text.
+var marks = map[cluster.Severity]string{
+	cluster.OK: "ok", cluster.Info: "info", cluster.Warning: "WARNING", cluster.Error: "ERROR",
+}
+
+// write writes the checks and, as JSON, the health that some of them judge.
+func (x *examination) write(health *system.System, ok bool) error {
+	lines := func(yield func(CheckLine) bool) {
+		for _, c := range x.checks {
+			if !yield(CheckLine{"check", c}) {
+				return
+			}
+		}
+	}
+	err := cli.WriteRows(x.app, lines, "STATE\tSECTION\tCHECK\tRESULT", func(l CheckLine) []any {
+		text := l.Text
+		if !l.At.IsZero() {
+			text += ", since " + l.At.Local().Format(time.DateTime)
+		}
+		if l.Advice != "" {
+			text += "; " + l.Advice
+		}
+		return []any{marks[l.State], l.Section, l.Name, text}
+	})
+	if err == nil && x.app.JSON {
+		err = cli.NewLines(x.app.Out).Write(HealthLine{"health", ok, health})
+	}
+	return err
+}
+
+func (x *examination) checkTerminal() {
 	if !cli.IsTerminal(os.Stdout) {
-		report("terminal", cluster.OK,
+		x.report("terminal", cluster.OK,
 			"standard output is not a terminal; the console needs one, the other commands do not")
 		return
 	}
 	w, h, err := term.GetSize(os.Stdout.Fd())
 	if err != nil {
-		report("terminal", cluster.Error, "cannot read its size: %v", err)
+		x.report("terminal", cluster.Error, "cannot read its size: %v", err)
 		return
 	}
-	report("terminal", cluster.ErrorUnless(w >= 40 && h >= 10),
+	x.report("terminal", cluster.ErrorUnless(w >= 40 && h >= 10),
 		"%d×%d (%s), UTF-8 %t, NO_COLOR %t", w, h, os.Getenv("TERM"),
 		theme.HasUTF8(os.Getenv), theme.WantsNoColor(os.Getenv))
 }
 
 // checkPrograms looks for optional programs and those that the configuration names.
-func checkPrograms(a *cli.App, ctx context.Context, report reporter) {
+func (x *examination) checkPrograms(ctx context.Context) {
 	if path, err := exec.LookPath("temporal"); err == nil {
-		report("temporal", cluster.OK, "%s", path)
+		x.report("temporal", cluster.OK, "%s", path)
 	} else {
-		report("temporal", cluster.Info, "not installed (optional)")
+		x.report("temporal", cluster.Info, "not installed (optional)")
 	}
-	for _, in := range cli.Installed(ctx, a.AgentRunner()) {
+	for _, g := range x.app.GraderLines() {
+		x.report("grader", cluster.ErrorUnless(g.OK), "%s: %s", g.Name, g.Text)
+	}
+	x.section = system.SectionAgents
+	for _, in := range cli.Installed(ctx, x.app.AgentRunner()) {
 		c := cli.AgentCheck(in)
-		report(c.Name, c.State, "%s", c.Text)
-	}
-	for _, g := range a.GraderLines() {
-		report("grader", cluster.ErrorUnless(g.OK), "%s: %s", g.Name, g.Text)
+		x.report(c.Name, c.State, "%s", c.Text)
 	}
 }
 
-func checkEngine(a *cli.App, ctx context.Context, report reporter) {
-	dir, err := a.DataDir()
-	if err != nil {
-		report("data", cluster.Error, "%v", err)
-		return
-	}
+// checkEngine checks the server and what needs it. It returns the health, and the error of a server that does not
+// answer.
+func (x *examination) checkEngine(ctx context.Context) (*system.System, error) {
+	a := x.app
+	x.section = system.SectionServer
 	e, done, err := a.OpenReadOnly(ctx)
 	if err != nil {
-		report("data", cluster.Error, "%s: %s", dir, cli.OneLine(cli.Advise(a, err)))
-		return
+		health := unread(a, err)
+		dir, _ := a.DataDir()
+		if cli.ExitCode(err) == cli.ExitUnreachable {
+			checks := health.Checks()
+			if a.Cluster() != nil {
+				checks[0].Advice = "check that the cluster runs and that the address is right"
+			}
+			x.checks = append(x.checks, checks...)
+			return health, err
+		}
+		x.report("data", cluster.Error, "%s: %s", dir, cli.OneLine(cli.Advise(a, err)))
+		return health, nil
 	}
 	defer done()
 	deps := healthDeps(a, e)
 	deps.Agents = nil // checked before
 	health := system.Read(ctx, deps, cluster.Connection{Mode: string(e.Mode()), Address: e.Address()})
-	checkHost(e, dir, health.Server.Version, report)
-	checkCodec(ctx, e, report)
+	if e.Node() == nil {
+		x.report("data", cluster.OK, "%s", deps.DataDir)
+	}
 	for _, c := range health.Checks() {
-		served := c.Section == system.SectionWorkers && e.Mode() != engine.Embedded
-		names := []string{"data", "attributes", "runs", "clock", system.SpoolCheck}
-		if served || slices.Contains(names, c.Name) {
-			report(c.Name, c.State, "%s", strings.TrimRight(c.Text+"; "+c.Advice, "; "))
-		}
+		x.checks = append(x.checks, hostOf(c, e))
 	}
-	checkExecution(a, ctx, e, health.OpenRuns, report)
+	x.checkCodec(ctx, e)
+	x.section = sectionExecution
+	x.checkExecution(ctx, e, health.OpenRuns)
 	for _, c := range cli.ProviderChecks(ctx, a) {
-		report("provider", c.State, "%s: %s", c.Name, c.Text)
+		x.report("provider", c.State, "%s: %s", c.Name, c.Text)
 	}
+	if health.Err != "" {
+		err = &cli.ExitError{Code: cli.ExitUnreachable, Err: errors.New(health.Err)}
+	}
+	return health, err
 }
 
-func checkHost(e *engine.Engine, dir, version string, report reporter) {
-	if e.Node() == nil {
-		report("data", cluster.OK, "%s", dir)
-		report("server", cluster.OK, "remote cluster %s, Temporal %s, namespace %s", e.Address(),
-			cmp.Or(version, "of unknown version"), e.Namespace())
-		return
+// hostOf completes the check of the host: this process, if no other one hosts the server, or one of another version.
+func hostOf(c system.Check, e *engine.Engine) system.Check {
+	switch {
+	case c.Name != "host":
+	case e.Mode() == engine.Embedded:
+		c.Text, c.At = "no other process is the host; this process started the server and it answers", time.Time{}
+	case e.Node().Endpoint().Version != cli.BuildVersion():
+		c.State = cluster.Warning
+		c.Advice = "this is acescope " + cli.BuildVersion() + "; restart the host to use one version"
 	}
-	if e.Mode() == engine.Embedded {
-		report("server", cluster.OK, "no other process is the host; this process started the server and it answers")
-		return
+	return c
+}
+
+// unread returns the health of a server that could not be opened.
+func unread(a *cli.App, err error) *system.System {
+	s := system.New(string(engine.Embedded), "", ace.DefaultNamespace)
+	s.At, s.Err = time.Now().UTC(), cli.OneLine(err)
+	if c := a.Cluster(); c != nil {
+		s.Mode, s.Address = string(engine.Cluster), c.Address
+		s.Space = cmp.Or(c.Namespace, s.Space)
+	} else if dir, dirErr := a.DataDir(); dirErr == nil {
+		s.Host.DataDir = dir
 	}
-	ep := e.Node().Endpoint()
-	state := cluster.OK
-	if ep.Version != cli.BuildVersion() {
-		state = cluster.Warning
-	}
-	report("server", state, "hosted by process %d (acescope %s) at %s since %s", ep.PID, ep.Version, ep.Address,
-		ep.Started.Local().Format(time.DateTime))
+	s.Process = system.ThisProcess()
+	return s
 }
 
 // checkCodec checks the codec server if one is configured.
-func checkCodec(ctx context.Context, e *engine.Engine, report reporter) {
+func (x *examination) checkCodec(ctx context.Context, e *engine.Engine) {
 	if e.Codec == nil {
 		return
 	}
 	if err := e.Codec.Check(ctx); err != nil {
-		report("codec", cluster.Error, "%s", cli.OneLine(err))
+		x.report("codec", cluster.Error, "%s", cli.OneLine(err))
 		return
 	}
-	report("codec", cluster.OK, "%s decodes", e.Codec.Name())
+	x.report("codec", cluster.OK, "%s decodes", e.Codec.Name())
 }
 
 // checkExecution checks which runners and blueprints there are for blueprint runs.
-func checkExecution(a *cli.App, ctx context.Context, e *engine.Engine, openRuns int64, report reporter) {
+func (x *examination) checkExecution(ctx context.Context, e *engine.Engine, openRuns int64) {
+	a := x.app
 	if a.Cluster() == nil {
 		types := strings.Join(e.ExecutorTypes(), ", ")
 		if a.Settings.NoRunner {
-			report("local runner", cluster.Info,
+			x.report("local runner", cluster.Info,
 				"disabled by no_runner; blueprint runs wait for \"acescope runner start\"; "+
 					"this machine has executors for %s", types)
 		} else {
-			report("local runner", cluster.OK,
+			x.report("local runner", cluster.OK,
 				"a process with workers for this data directory executes runs for %s", types)
 		}
 	}
-	checkRunners(ctx, e, openRuns, report)
-	checkBlueprints(a, ctx, report)
+	x.checkRunners(ctx, e, openRuns)
+	x.checkBlueprints(ctx)
 }
 
 // dispatcherTimeout bounds a query of the dispatcher.
 const dispatcherTimeout = 5 * time.Second
 
 // checkRunners counts the registered runners. Without another process with workers, no runner is alive.
-func checkRunners(ctx context.Context, e *engine.Engine, openRuns int64, report reporter) {
+func (x *examination) checkRunners(ctx context.Context, e *engine.Engine, openRuns int64) {
 	if e.Mode() == engine.Embedded {
 		return
 	}
@@ -196,15 +262,15 @@ func checkRunners(ctx context.Context, e *engine.Engine, openRuns int64, report 
 	defer cancel()
 	view, err := e.Runners(ctx, runner.ViewOptions{})
 	if errors.Is(err, engine.ErrEncoded) {
-		report("runners", cluster.Info, "unknown: %v", err)
+		x.report("runners", cluster.Info, "unknown: %v", err)
 		return
 	}
 	if err != nil && openRuns == 0 && e.Mode() == engine.Cluster {
-		report("runners", cluster.Info, "unknown: no worker answers for the dispatcher, and no run is open")
+		x.report("runners", cluster.Info, "unknown: no worker answers for the dispatcher, and no run is open")
 		return
 	}
 	if err != nil {
-		report("runners", cluster.Error,
+		x.report("runners", cluster.Error,
 			"the dispatcher does not answer: %s; see the log of the serving process", cli.OneLine(err))
 		return
 	}
@@ -213,23 +279,23 @@ func checkRunners(ctx context.Context, e *engine.Engine, openRuns int64, report 
 		count[r.Status]++
 	}
 	if len(view.Runners) == 0 {
-		report("runners", cluster.Info, "no runner is registered; start one with \"acescope runner start\"")
+		x.report("runners", cluster.Info, "no runner is registered; start one with \"acescope runner start\"")
 		return
 	}
-	report("runners", cluster.OK, "%d online, %d stale, %d draining; %s waiting for a runner", count[runner.Online],
+	x.report("runners", cluster.OK, "%d online, %d stale, %d draining; %s waiting for a runner", count[runner.Online],
 		count[runner.Stale], count[runner.Draining], cli.Numbered(int64(view.Waiting), "run"))
 }
 
 // checkBlueprints reports the directories of blueprints, and each blueprint that cannot be used.
-func checkBlueprints(a *cli.App, ctx context.Context, report reporter) {
-	l, err := a.Library()
+func (x *examination) checkBlueprints(ctx context.Context) {
+	l, err := x.app.Library()
 	if err != nil {
-		report("blueprints", cluster.Error, "%s", cli.OneLine(err))
+		x.report("blueprints", cluster.Error, "%s", cli.OneLine(err))
 		return
 	}
 	entries, err := l.Entries(ctx)
 	if err != nil {
-		report("blueprints", cluster.Error, "%s", cli.OneLine(err))
+		x.report("blueprints", cluster.Error, "%s", cli.OneLine(err))
 		return
 	}
 	var existing []string
@@ -244,16 +310,16 @@ func checkBlueprints(a *cli.App, ctx context.Context, report reporter) {
 		switch {
 		case entry.Shadowed != "":
 		case d.Error != "":
-			report("blueprint", cluster.Error, "%s cannot be used: %s", d.Name, d.Error)
+			x.report("blueprint", cluster.Error, "%s cannot be used: %s", d.Name, d.Error)
 		default:
 			good++
 		}
 	}
 	if len(existing) == 0 {
-		report("blueprints", cluster.Info,
+		x.report("blueprints", cluster.Info,
 			"no directory of blueprints (%s); create a blueprint with \"acescope agent new NAME\"",
 			strings.Join(l.Dirs, ", "))
 		return
 	}
-	report("blueprints", cluster.OK, "%d usable, in %s", good, strings.Join(existing, ", "))
+	x.report("blueprints", cluster.OK, "%d usable, in %s", good, strings.Join(existing, ", "))
 }

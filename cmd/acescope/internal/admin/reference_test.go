@@ -279,7 +279,7 @@ have no ` + "`--json`" + `.
 | code | meaning |
 |---|---|
 | 0 | success. Wrong answers are not failures: ` + "`run`" + ` exits 0 if its tasks completed |
-| 1 | failed: the run failed or was canceled, a data set was read only in part, an id is already used, a data directory or port cannot be used, ` + "`doctor`" + ` or ` + "`health`" + ` found a problem |
+| 1 | failed: the run failed or was canceled, a data set was read only in part, an id is already used, a data directory or port cannot be used, ` + "`doctor`" + ` found a problem |
 | 2 | usage: a flag, an argument, a query, a data set or a playbook does not parse |
 | 3 | not found: a namespace, a run, a file, a playbook version, a branch or a bullet |
 | 4 | differs (` + "`diff`, `playbook diff`" + `) or nondeterministic (` + "`replay verify`" + `) |

@@ -24,11 +24,10 @@ import (
 func AgentCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Group(&cobra.Command{
 		Use:   "agent",
-		Short: "Blueprints of agents and deterministic programs, and their runs",
+		Short: "Blueprints of agents and deterministic programs, and starting their runs",
 	},
 		blueprintListCommand(a), blueprintShowCommand(a), blueprintValidateCommand(a), blueprintNewCommand(a),
-		runStartCommand(a), runResumeCommand(a), runStatusCommand(a), runResultCommand(a), runStopCommand(a),
-		runListCommand(a))
+		runStartCommand(a), runResumeCommand(a))
 	a.AgentDirsFlag(cmd.PersistentFlags())
 	return cmd
 }
@@ -104,13 +103,12 @@ func requirementsText(r *runner.Requirements) string {
 
 func blueprintShowCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "show NAME",
+		Use:   "show BLUEPRINT",
 		Short: "Show a blueprint: what it executes, its requirements and parameters",
 		Example: `acescope agent show site-crawler
 acescope agent show site-crawler --json | jq '.blueprint.parameters_schema'`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.CompleteBlueprints,
-		RunE:              func(_ *cobra.Command, args []string) error { return showBlueprint(a, args[0]) },
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return showBlueprint(a, args[0]) },
 	}
 }
 
@@ -249,7 +247,7 @@ type BlueprintCheck struct {
 
 func blueprintValidateCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "validate [NAME|DIRECTORY]...",
+		Use:   "validate [BLUEPRINT|DIR]...",
 		Short: "Check blueprints and list all their problems",
 		Long: `Checks the blueprints with the names or in the directories (an argument with a / or a dot alone), or
 all on the search path. Each problem is one line with file, line, column and JSON path; a note is
@@ -258,7 +256,6 @@ blueprint cannot be used.`,
 		Example: `acescope agent validate
 acescope agent validate ./agents/web-crawler
 acescope agent validate --json | jq -r 'select(.ok | not) | .problems[] | "\(.file):\(.line): \(.path) \(.text)"'`,
-		ValidArgsFunction: a.CompleteBlueprints,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return validateBlueprints(a, cmd.Context(), args)
 		},

@@ -11,7 +11,6 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
-	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
 	"acescope/sources/cluster"
 )
@@ -54,41 +53,8 @@ func answerError(what string, err error) error {
 	return err
 }
 
-// User returns the name of the user, for the history.
-func User() string {
-	if name := os.Getenv("USER"); name != "" {
-		return name
-	}
-	return os.Getenv("LOGNAME")
-}
-
-// completeRunIDs completes the first argument with the ids of the newest runs. With sessions it offers the ids of
-// agents' sessions instead, with open only the runs that have not ended.
-func completeRunIDs(a *cli.App, sessions, open bool) cobra.CompletionFunc {
-	return a.CompleteFrom(func(ctx context.Context, e *engine.Engine) (out []cobra.Completion) {
-		service, err := RunService(a, e)
-		if err != nil {
-			return nil
-		}
-		list, err := service.List(ctx, run.Filter{Limit: cli.CompleteRuns})
-		if err != nil {
-			return nil
-		}
-		for _, s := range list {
-			id := s.RunID
-			if sessions {
-				id = s.SessionID
-			}
-			if (!open || !s.Status.Over()) && (!sessions || s.Type != run.ExecuteTask) {
-				out = append(out, cobra.CompletionWithDesc(id, s.AgentName+", "+string(s.Status)))
-			}
-		}
-		return out
-	})
-}
-
-// completeRunners completes the first argument with the ids of the runners.
-func completeRunners(a *cli.App) cobra.CompletionFunc {
+// CompleteRunners completes the ids of the runners.
+func CompleteRunners(a *cli.App) cobra.CompletionFunc {
 	return a.CompleteFrom(func(ctx context.Context, e *engine.Engine) (out []cobra.Completion) {
 		view, err := e.Runners(ctx, runner.ViewOptions{})
 		if err != nil {

@@ -52,7 +52,7 @@ acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.Var(checkedValue{"string", func() string { return join(by) }, func(s string) error {
+	fs.Var(checkedValue{kind: "string", get: func() string { return join(by) }, set: func(s string) error {
 		by = nil
 		for name := range strings.SplitSeq(s, ",") {
 			if !slices.Contains(transcripts.Bys(), transcripts.By(name)) || slices.Contains(by, transcripts.By(name)) {
@@ -63,7 +63,7 @@ acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
 		return nil
 	}}, "by", "what a row stands for, one or several with commas: "+join(transcripts.Bys()))
 	day := func(p *string, name, usage string) {
-		fs.Var(checkedValue{"day", func() string { return *p }, func(s string) (err error) {
+		fs.Var(checkedValue{kind: "day", get: func() string { return *p }, set: func(s string) (err error) {
 			*p, err = parseDay(s, time.Now())
 			if ago, notHours := time.ParseDuration(s); name == "since" && notHours == nil {
 				began = time.Now().Add(-ago)

@@ -32,7 +32,12 @@ type checkedValue struct {
 	kind string
 	get  func() string
 	set  func(string) error
+
+	choices []string // all values, if they are a few words
 }
+
+// Choices returns the values that completion offers.
+func (v checkedValue) Choices() []string { return v.choices }
 
 func (v checkedValue) String() string     { return v.get() }
 func (v checkedValue) Set(s string) error { return v.set(s) }
@@ -40,7 +45,7 @@ func (v checkedValue) Type() string       { return v.kind }
 
 // intVar adds a flag for a number from low to high. The default is *p.
 func intVar[N int | int64](fs *pflag.FlagSet, p *N, name string, low, high N, usage string) {
-	fs.Var(checkedValue{"int", func() string { return strconv.FormatInt(int64(*p), 10) }, func(s string) error {
+	fs.Var(checkedValue{kind: "int", get: func() string { return strconv.FormatInt(int64(*p), 10) }, set: func(s string) error {
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil || n < int64(low) || n > int64(high) {
 			return fmt.Errorf("must be a number from %d to %d", low, high)
@@ -58,7 +63,7 @@ func secondsVar(fs *pflag.FlagSet, p *int, name, usage string) {
 		}
 		return (time.Duration(*p) * time.Second).String()
 	}
-	fs.Var(checkedValue{"duration", value, func(s string) error {
+	fs.Var(checkedValue{kind: "duration", get: value, set: func(s string) error {
 		d, err := time.ParseDuration(s)
 		if err != nil || d < time.Second || d > math.MaxInt32*time.Second {
 			return errors.New("must be a duration of a second or more, such as 90s or 5m")
@@ -70,7 +75,11 @@ func secondsVar(fs *pflag.FlagSet, p *int, name, usage string) {
 
 // choiceVar adds a flag for one of the choices. The default is *p.
 func choiceVar[T ~string](fs *pflag.FlagSet, p *T, name string, choices []T, usage string) {
-	fs.Var(checkedValue{"string", func() string { return string(*p) }, func(s string) error {
+	var words []string
+	for _, c := range choices {
+		words = append(words, string(c))
+	}
+	fs.Var(checkedValue{kind: "string", choices: words, get: func() string { return string(*p) }, set: func(s string) error {
 		if !slices.Contains(choices, T(s)) {
 			return fmt.Errorf("must be one of %s", join(choices))
 		}
@@ -89,7 +98,7 @@ func join[T ~string](list []T) string {
 
 // nameVar adds a flag for the name of a blueprint or the id of a run, session or runner. The default is *p.
 func nameVar(fs *pflag.FlagSet, p *string, name, usage string) {
-	fs.Var(checkedValue{"string", func() string { return *p }, func(s string) error {
+	fs.Var(checkedValue{kind: "string", get: func() string { return *p }, set: func(s string) error {
 		*p = s
 		return checkName(s)
 	}}, name, usage)

@@ -43,7 +43,7 @@ records to one run per session (docs/guides/observe.md).`,
 func withTaskFlag(name string, cmd *cobra.Command, same string) *cobra.Command {
 	var task string
 	cmd.Use, cmd.Short, cmd.Example = name+" --task-id TASK", "The same as "+same, ""
-	cmd.Args, cmd.ValidArgsFunction = cobra.NoArgs, nil
+	cmd.Args = cobra.NoArgs
 	cmd.Flags().StringVar(&task, "task-id", "", "task")
 	_ = cmd.MarkFlagRequired("task-id")
 	do := cmd.RunE

@@ -160,14 +160,13 @@ func printRunners(a *cli.App, v runner.View, now time.Time) error {
 
 func runnerShowCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "show ID",
+		Use:   "show RUNNER",
 		Short: "Show a runner: its capabilities, process and runs",
 		Long: `Shows a runner, even if its process has ended: its capabilities, its process and task queues, and
 its current runs.`,
-		Example:           "acescope runner show local\nacescope runner show local --json | jq .runs",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeRunners(a),
-		RunE:              func(cmd *cobra.Command, args []string) error { return showRunner(a, cmd.Context(), args[0]) },
+		Example: "acescope runner show local\nacescope runner show local --json | jq .runs",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return showRunner(a, cmd.Context(), args[0]) },
 	}
 }
 
@@ -247,17 +246,16 @@ type RunnerDrained struct {
 func runnerDrainCommand(a *cli.App) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use:   "drain ID",
+		Use:   "drain RUNNER",
 		Short: "Let a runner finish its runs and accept no more",
 		Long: `Drains a runner: it accepts no new runs, and its process exits when its current runs have ended.
 A drained local runner accepts runs again after its acescope process is restarted.`,
-		Example:           "acescope runner drain lnch_0123456789ab --reason 'new kernel'",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeRunners(a),
+		Example: "acescope runner drain lnch_0123456789ab --reason 'new kernel'",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := args[0]
 			return withRunner(a, cmd.Context(), id, func(ctx context.Context, e *engine.Engine) error {
-				info, err := e.DrainRunner(ctx, id, runner.Note{Reason: reason, By: User()})
+				info, err := e.DrainRunner(ctx, id, runner.Note{Reason: reason, By: cli.User()})
 				if err != nil {
 					return err
 				}

@@ -34,9 +34,9 @@ type RunFlags struct {
 func runStartCommand(a *cli.App) *cobra.Command {
 	var f RunFlags
 	cmd := &cobra.Command{
-		Use:   "start NAME",
+		Use:   "start BLUEPRINT",
 		Short: "Start an agent or a deterministic program from its blueprint",
-		Long: `Starts a run of the blueprint NAME on a runner that meets its requirements and waits for its end.
+		Long: `Starts a run of a blueprint on a runner that meets its requirements and waits for its end.
 The command writes the program's standard output and standard error unchanged, or the agent's last
 message. The exit code is 0 if the run has completed and 1 if it failed or was stopped. The first
 ctrl+c ends the wait but not the run, and the command says how to continue and how to stop the run.
@@ -47,9 +47,8 @@ boolean, an item of a list or a text. NAME:=JSON is passed unchanged.`,
 		Example: `acescope agent start crawler --param url=http://127.0.0.1:8000 --param depth=2
 acescope agent start writer --prompt @task.md --detach --json
 jq -n '{db:"shop.db"}' | acescope agent start backup --parameters - --require-tag sqlite`,
-		Args:              nameArgs,
-		ValidArgsFunction: a.CompleteBlueprints,
-		RunE:              func(cmd *cobra.Command, args []string) error { return startRun(a, cmd.Context(), args[0], f) },
+		Args: nameArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return startRun(a, cmd.Context(), args[0], f) },
 	}
 	f.StartFlags(cmd.Flags())
 	cmd.MarkFlagsMutuallyExclusive("param", "parameters")
@@ -65,10 +64,9 @@ func runResumeCommand(a *cli.App) *cobra.Command {
 		Long: `Sends a prompt to the session of an agent that was started before, on the same machine and in the
 same directory. SESSION may be the id of one of its runs. The command waits for the answer as agent
 start does.`,
-		Example:           "acescope agent resume ses_0123456789ab --prompt 'And now the tests'",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeRunIDs(a, true, false),
-		RunE:              func(cmd *cobra.Command, args []string) error { return resumeRun(a, cmd.Context(), args[0], f) },
+		Example: "acescope agent resume ses_0123456789ab --prompt 'And now the tests'",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return resumeRun(a, cmd.Context(), args[0], f) },
 	}
 	f.resumeFlags(cmd.Flags())
 	_ = cmd.MarkFlagRequired("prompt")
@@ -110,7 +108,7 @@ func exclusiveWaitFlags(cmd *cobra.Command) {
 // Request returns the request for a run, without its blueprint.
 func (f RunFlags) Request(ctx context.Context) (run.Request, error) {
 	r := f.request
-	r.ParentRunID, r.By = os.Getenv(envRun), User()
+	r.ParentRunID, r.By = os.Getenv(envRun), cli.User()
 	if f.detach {
 		r.Mode = run.AsyncPoll
 	}
@@ -178,9 +176,9 @@ func resumeRun(a *cli.App, ctx context.Context, id string, f RunFlags) error {
 // withBackground connects. If the command does not wait, another process serves the run.
 func (f RunFlags) withBackground(a *cli.App, ctx context.Context, m run.Mode, do func(*RunClient) error) error {
 	if f.waits(m) {
-		return withRuns(a, ctx, false, do)
+		return withRuns(a, ctx, do)
 	}
-	return runs.HandOver(a, func() error { return withRuns(a, ctx, false, do) })
+	return runs.HandOver(a, func() error { return withRuns(a, ctx, do) })
 }
 
 // StartRun starts a run and waits for its end if the flags say so.
@@ -273,8 +271,8 @@ func (c *RunClient) await(ctx context.Context, in run.Input) error {
 	if c.alone {
 		state = "the run is kept, but its program in this process ends"
 	}
-	cli.Warn(c.App, `stopped waiting for run %s: %s; wait again with "acescope agent result %s --wait", `+
-		`stop it with "acescope agent stop %s"`, in.RunID, state, in.RunID, in.RunID)
+	cli.Warn(c.App, `stopped waiting for run %s: %s; wait for it with "acescope wait %s", `+
+		`stop it with "acescope cancel %s"`, in.RunID, state, in.RunID, in.RunID)
 	return cli.ErrInterrupted
 }
 

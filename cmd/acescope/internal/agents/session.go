@@ -125,7 +125,7 @@ func mirrorTranscripts(a *cli.App, ctx context.Context, e *engine.Engine) {
 func sessionShowCommand(a *cli.App) *cobra.Command {
 	var follow, summary bool
 	cmd := &cobra.Command{
-		Use:   "show ID|FILE",
+		Use:   "show SESSION|FILE",
 		Short: "Show a session of an agent: its state, tools, turns and conversation",
 		Long: `Shows the session with an id, or the beginning of one, on the engine or among the transcripts, or a
 transcript by its file; and the newest 5,000 entries of its conversation, with long texts cut. With

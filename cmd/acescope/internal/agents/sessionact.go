@@ -57,7 +57,7 @@ const maxSessionMessage = 8 << 20
 
 // sessionMessage returns a message of the user with an id. A long text is stored as an artifact.
 func sessionMessage(ctx context.Context, e *engine.Engine, id, content string) (session.Message, error) {
-	m := session.Message{ID: cmp.Or(id, "m-"+rand.Text()), Text: content, From: User()}
+	m := session.Message{ID: cmp.Or(id, "m-"+rand.Text()), Text: content, From: cli.User()}
 	if len(content) > maxSessionMessage {
 		return m, cli.UsageError("the message has %d bytes, at most %d are allowed", len(content), maxSessionMessage)
 	}
@@ -94,7 +94,7 @@ func sessionSendCommand(a *cli.App) *cobra.Command {
 	var id string
 	var wait, follow bool
 	cmd := &cobra.Command{
-		Use:   "send ID TEXT|-",
+		Use:   "send SESSION TEXT|-",
 		Short: "Send a message to a session; - reads it from standard input",
 		Long: `Sends a message to a session. The message waits while a turn is in progress, and is kept until the
 agent has answered it. With --id the session accepts it only once, so a script may repeat the
@@ -197,7 +197,7 @@ type approval struct {
 func sessionApproveCommand(a *cli.App) *cobra.Command {
 	var f approval
 	cmd := &cobra.Command{
-		Use:   "approve ID [CALL]",
+		Use:   "approve SESSION [CALL]",
 		Short: "List the tool calls of a session that wait for the user, or allow or deny one",
 		Long: `Without --allow and --deny it lists the waiting calls with their arguments. CALL can be omitted if
 one call waits. On a terminal it asks for confirmation before it allows a call that looks
@@ -226,7 +226,7 @@ acescope session approve s-1 toolu_01 --deny --reason 'not in this directory'`,
 
 // Decision returns the user's decision on a tool call.
 func Decision(call string, allow bool, reason string) session.Decision {
-	d := session.Decision{ID: call, Action: session.Deny, Reason: reason, By: User()}
+	d := session.Decision{ID: call, Action: session.Deny, Reason: reason, By: cli.User()}
 	if allow {
 		d.Action = session.Allow
 	}
@@ -313,7 +313,7 @@ type SessionAsked struct {
 func sessionInterruptCommand(a *cli.App) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use:   "interrupt ID",
+		Use:   "interrupt SESSION",
 		Short: "Interrupt the current turn; the session continues",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -321,7 +321,7 @@ func sessionInterruptCommand(a *cli.App) *cobra.Command {
 			return withSession(a, ctx, args[0], func(e *engine.Engine, id string) error {
 				short, cancel := context.WithTimeout(ctx, answerTimeout)
 				defer cancel()
-				s, err := e.Interrupt(short, id, session.Note{Reason: reason, By: User()})
+				s, err := e.Interrupt(short, id, session.Note{Reason: reason, By: cli.User()})
 				if err != nil {
 					return SessionError(id, err)
 				}
@@ -338,7 +338,7 @@ func sessionStopCommand(a *cli.App) *cobra.Command {
 	var reason string
 	var yes, wait bool
 	cmd := &cobra.Command{
-		Use:   "stop ID",
+		Use:   "stop SESSION",
 		Short: "Stop a session and its current turn; its transcript is kept",
 		Long:  "Asks the session to end. On a terminal it asks for confirmation.",
 		Args:  cobra.ExactArgs(1),
@@ -367,7 +367,7 @@ func sessionStopCommand(a *cli.App) *cobra.Command {
 func stopSession(ctx context.Context, e *engine.Engine, id, reason string, wait bool) (session.State, error) {
 	short, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	s, err := e.Stop(short, id, session.Note{Reason: reason, By: User()})
+	s, err := e.Stop(short, id, session.Note{Reason: reason, By: cli.User()})
 	if err != nil || !wait {
 		return s, SessionError(id, err)
 	}
@@ -388,7 +388,7 @@ type ReceivedLine struct {
 func sessionReceiveCommand(a *cli.App) *cobra.Command {
 	var r session.Receive
 	cmd := &cobra.Command{
-		Use:   "receive ID",
+		Use:   "receive SESSION",
 		Short: "Receive the output of a session after a cursor, and acknowledge earlier output",
 		Long: `Prints at most --limit messages of the session after a cursor, and the next cursor. Acknowledged
 messages are deleted; others are kept until 500 newer ones exist. "lost" counts the messages that

@@ -25,7 +25,7 @@ type SessionMoved struct {
 func sessionMoveCommand(a *cli.App) *cobra.Command {
 	var dir, reason string
 	cmd := &cobra.Command{
-		Use:   "move ID",
+		Use:   "move SESSION",
 		Short: "Continue a session on this machine, or send its queued messages again",
 		Long: `Assigns a session to this machine, for example because its own machine is gone. If this machine does
 not have the agent's conversation, the next turn starts another one with the recorded turns as its
@@ -59,7 +59,7 @@ func moveSession(a *cli.App, ctx context.Context, name, dir, reason string) erro
 			return cli.UsageError("%s is not a directory on this machine; name the session's with --dir",
 				cli.SafeText(before.Input.WorkingDir))
 		}
-		s, err := e.Move(short, id, dir, session.Note{Reason: reason, By: User()})
+		s, err := e.Move(short, id, dir, session.Note{Reason: reason, By: cli.User()})
 		if err != nil {
 			return SessionError(id, err)
 		}

@@ -149,12 +149,12 @@ func (a *App) AgentsPath() ([]string, error) {
 	return out, nil
 }
 
-// CompleteBlueprints completes the first argument with the names of blueprints.
+// CompleteBlueprints completes the names of blueprints.
 func (a *App) CompleteBlueprints(
 	cmd *cobra.Command, given []string, prefix string,
 ) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []cobra.Completion
-	if len(given) == 0 && a.Load(cmd, given) == nil {
+	if a.Load(cmd, given) == nil {
 		l, _ := a.Library() // completion hides errors
 		entries, _ := l.Entries(cmd.Context())
 		for _, e := range entries {
@@ -176,4 +176,12 @@ func (b Blueprints) Load(name string) (run.Blueprint, func(json.RawMessage) (jso
 		return loaded.Blueprint, nil, err
 	}
 	return loaded.Blueprint, loaded.Parameters.Check, nil
+}
+
+// User returns the name of the user, for the history.
+func User() string {
+	if name := os.Getenv("USER"); name != "" {
+		return name
+	}
+	return os.Getenv("LOGNAME")
 }

@@ -82,19 +82,23 @@ func ExitCode(err error) int {
 }
 
 // TypeUsageErrors makes cobra's errors about the arguments and flags of a command and its subcommands usage errors.
-func TypeUsageErrors(cmd *cobra.Command) {
+// meant has the commands for names of other programs.
+func TypeUsageErrors(cmd *cobra.Command, meant map[string]string) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
 				if c.HasSubCommands() && len(args) > 0 {
-					return unknownCommand(c, args[0])
+					return unknownCommand(c, args[0], meant)
 				}
 				return UsageError("%w; usage: %s", err, c.UseLine())
 			}
 			return nil
 		}
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if c.HasSubCommands() && c.Flags().NArg() > 0 { // the flag belongs to the unknown command
+			return unknownCommand(c, c.Flags().Arg(0), meant)
+		}
 		var invalid *pflag.InvalidValueError
 		if errors.As(err, &invalid) {
 			f := invalid.GetFlag()
@@ -108,7 +112,7 @@ func TypeUsageErrors(cmd *cobra.Command) {
 		return UsageError("%w", err)
 	})
 	for _, sub := range cmd.Commands() {
-		TypeUsageErrors(sub)
+		TypeUsageErrors(sub, meant)
 	}
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,19 +20,14 @@ func Group(group *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	return group
 }
 
-// unknownCommand returns the error for a name that is no command of group, with the commands that it may mean.
-func unknownCommand(group *cobra.Command, name string) error {
-	var similar []string
-	for _, c := range group.Commands() {
-		if slices.Contains(c.SuggestFor, name) {
-			similar = append(similar, c.Name())
-		}
+// unknownCommand returns the error for a name that is no command of group, with the command that it may mean.
+func unknownCommand(group *cobra.Command, name string, meant map[string]string) error {
+	_, path, _ := strings.Cut(group.CommandPath(), " ")
+	if command := meant[strings.TrimSpace(path+" "+name)]; command != "" {
+		return UsageError("unknown command %q; did you mean %q?", name, group.Root().Name()+" "+command)
 	}
-	if similar == nil {
-		group.SuggestionsMinimumDistance = 1 + len(name)/5
-		similar = group.SuggestionsFor(name)
-	}
-	if len(similar) > 0 {
+	group.SuggestionsMinimumDistance = 1 + len(name)/5
+	if similar := group.SuggestionsFor(name); len(similar) > 0 {
 		return UsageError("unknown command %q; did you mean %q?", name,
 			group.CommandPath()+" "+strings.Join(similar, " or "))
 	}

@@ -165,6 +165,23 @@ func (a *App) HistoryOf(ctx context.Context, arg, runID string) (RunHistory, err
 	return ReadRun(ctx, e, arg, runID)
 }
 
+// HistoriesOf reads the histories of a file or of a chain, or with a run ID one of them.
+func (a *App) HistoriesOf(ctx context.Context, name, runID string) ([]RunHistory, error) {
+	if runID != "" {
+		h, err := a.HistoryOf(ctx, name, runID)
+		return []RunHistory{h}, err
+	}
+	if IsHistoryFile(name) {
+		return a.ReadHistories(ctx, name), nil
+	}
+	e, done, err := a.OpenReadOnly(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return ReadChain(ctx, e, name, "")
+}
+
 // SplitHistoryName splits FILE#NUMBER. The number is 0 for a name without one. A directory is a usage error.
 func SplitHistoryName(name string) (path string, number int, err error) {
 	path = name

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"acescope/cmd/acescope/internal/agents"
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
 	"acescope/engine/flow"
@@ -49,7 +48,7 @@ func decide(a *cli.App, ctx context.Context, name string, d flow.Decision) error
 	if err != nil {
 		return err
 	}
-	d.By = agents.User()
+	d.By = cli.User()
 	id := r.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
 	if d, err = engine.DecideFlow(ctx, e, id, "", d); errors.Is(err, flow.ErrNotWaiting) {
 		return cli.NotFound("%w", err)

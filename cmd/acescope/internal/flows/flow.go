@@ -37,6 +37,19 @@ func flows(a *cli.App) (library.Library, error) {
 		filepath.Join(filepath.Dir(p.Config), "flows")}}, nil
 }
 
+// Names returns the names of the flows in the library.
+func Names(a *cli.App) (names []string) {
+	l, err := flows(a)
+	if err != nil {
+		return nil
+	}
+	list, _ := l.List() // it holds flows that cannot be read
+	for _, e := range list {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
 // Find returns a valid flow.
 func Find(a *cli.App, name string) (library.Entry, error) {
 	l, err := flows(a)

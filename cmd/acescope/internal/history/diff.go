@@ -46,7 +46,7 @@ difference, 4 if there is, and 3 if A or B is not found.`
 func DiffCommand(a *cli.App) *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
-		Use:   "diff A B",
+		Use:   "diff RUN|EXPERIMENT|FILE RUN|EXPERIMENT|FILE",
 		Short: "Compare two runs, two experiments or two playbooks; exits with 4 if they differ",
 		Long:  diffHelp,
 		Example: "acescope diff plain-e1-0004 tuned-e1-0004\n" +

@@ -96,7 +96,7 @@ func step(a *cli.App, ctx context.Context, name string, f stepFlags) error {
 	var list []cli.RunHistory
 	if f.chain {
 		var err error
-		if list, err = readHistories(a, ctx, name, ""); err != nil {
+		if list, err = a.HistoriesOf(ctx, name, ""); err != nil {
 			return err
 		}
 	} else {

@@ -122,8 +122,7 @@ func experimentShowCommand(a *cli.App) *cobra.Command {
 		Example: "acescope experiment show finance-1 --metric playbook\n" +
 			"acescope experiment show finance-1 --tasks --json | " +
 			"jq -r 'select(.type == \"experiment_task\") | [.n, .rolling_accuracy] | @tsv'",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.CompleteIDs(true),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return experimentShow(a, cmd.Context(), args[0], f)
 		},
@@ -291,14 +290,13 @@ func writeTasks(a *cli.App, tasks iter.Seq[TaskLine]) error {
 func experimentCompareCommand(a *cli.App) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use:   "compare A B",
+		Use:   "compare EXPERIMENT EXPERIMENT",
 		Short: "Compare two experiments and list the tasks that only one of them answered correctly",
 		Long: "Compare two experiments on the tasks that both have, and list those that only one of them answered correctly.\n" +
 			"If A or B is a group of repeats (\"acescope run --repeats\"), compare the means over the repeats.",
 		Example: "acescope experiment compare plain tuned\n" +
 			"acescope experiment compare plain tuned --json | jq -r 'select(.flip == \"broken\") | .b.task_id'",
-		Args:              cobra.ExactArgs(2),
-		ValidArgsFunction: a.CompleteIDs(true),
+		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return experimentCompare(a, cmd.Context(), args[0], args[1], all)
 		},

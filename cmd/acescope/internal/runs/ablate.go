@@ -163,8 +163,7 @@ func EffectsCommand(a *cli.App) *cobra.Command {
 		Long: "Shows the effects that \"acescope playbook ablate\" or prune has measured so far, the largest first: the\n" +
 			"number of items whose answer cites the bullet, the accuracy on them, the effect of the bullet on that\n" +
 			"accuracy with its 95 % interval, the same on all items, and the votes of the curator.",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.CompleteIDs(true),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, done, err := a.OpenReadOnly(cmd.Context())
 			if err != nil {

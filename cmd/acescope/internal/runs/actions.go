@@ -12,6 +12,7 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/fork"
 	"acescope/sources/cluster"
 	"acescope/sources/runs"
@@ -51,11 +52,11 @@ func (x *action) do(a *cli.App, cmd *cobra.Command, names []string) error {
 	defer done()
 	var found []runs.ID
 	for _, name := range names {
-		run, err := runs.Resolve(ctx, e.Client, name)
+		r, err := runs.Resolve(ctx, e.Client, name)
 		if err != nil {
 			return err
 		}
-		info := run.GetWorkflowExecutionInfo()
+		info := r.GetWorkflowExecutionInfo()
 		id, status := info.GetExecution().GetWorkflowId(), info.GetStatus()
 		if !x.closed && status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 			return fmt.Errorf("%s is closed already (%s)", id, status)
@@ -88,7 +89,6 @@ func (x *action) do(a *cli.App, cmd *cobra.Command, names []string) error {
 
 // actionCommand completes a command that makes a change. By default its arguments are runs.
 func actionCommand(a *cli.App, x *action, cmd *cobra.Command) *cobra.Command {
-	cmd.ValidArgsFunction = a.CompleteIDs(false)
 	cmd.Flags().Bool("yes", false, "do not ask for confirmation")
 	if x.reason {
 		cmd.Flags().StringVar(&x.Reason, "reason", "", "reason, which the history keeps")
@@ -104,18 +104,21 @@ func actionCommand(a *cli.App, x *action, cmd *cobra.Command) *cobra.Command {
 func CancelCommand(a *cli.App) *cobra.Command {
 	x := &action{Change: runs.Change{Verb: "cancel"}, confirm: (*cli.App).ConfirmOnTerminal}
 	cmd := actionCommand(a, x, &cobra.Command{
-		Use:   "cancel TASK...",
+		Use:   "cancel RUN...",
 		Short: "Request the cancellation of runs or experiments; what they have learned is kept",
-		Long: "Requests the cancellation of runs or experiments. A phase that is running is notified within a second.\n" +
+		Long: "Requests the cancellation of runs or experiments. A phase that is running is notified within a second. The\n" +
+			"program of a blueprint run gets TERM and is killed after five seconds together with its child processes, an\n" +
+			"agent's turn is interrupted, and a run that waits for a runner is withdrawn. acescope wait waits for the end.\n" +
 			"On a terminal it asks for confirmation; scripts do not need --yes. With --force, Temporal terminates\n" +
 			"the runs: they end at once, without cleanup.",
-		Example: "acescope cancel finance-1\nacescope cancel finance-1-e1-0042 --force --reason 'does not react' --yes",
+		Example: "acescope cancel finance-1\nacescope cancel run_9c5daa987909 --reason 'the wrong site'\n" +
+			"acescope cancel finance-1-e1-0042 --force --reason 'does not react' --yes",
 	})
 	force := cmd.Flags().Bool("force", false, "terminate the runs; needs --reason and a confirmation")
-	cmd.Flags().StringVar(&x.Reason, "reason", "", "with --force: reason, which the history keeps")
+	cmd.Flags().StringVar(&x.Reason, "reason", "", "reason, which the history keeps; with --force, or of a blueprint run")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if *force != (x.Reason != "") {
-			return cli.UsageError("--force and --reason need each other")
+		if *force && x.Reason == "" {
+			return cli.UsageError("--force needs --reason")
 		}
 		if *force {
 			x.Verb = "terminate"
@@ -189,9 +192,13 @@ func Prepare(
 ) (p runs.Prepared, kept int64, err error) {
 	switch c.Verb {
 	case "cancel":
+		if c.Reason != "" && run.IDOf(of.WorkflowID) == "" {
+			return p, 0, cli.UsageError("%s is not a blueprint run, which alone keeps the --reason of a cancellation; "+
+				"leave it out, or terminate the run with --force", of.WorkflowID)
+		}
 		message := "cancellation of " + of.WorkflowID + " requested"
 		p = prepared("Cancel", of, nil, message, func(ctx context.Context) (string, error) {
-			return "", e.Cancel(ctx, of.WorkflowID, of.RunID)
+			return "", requestCancel(ctx, e, of, c.Reason)
 		})
 	case "terminate":
 		lines := []string{"effect    ends at once, without cleanup; cancel lets it clean up", "reason    " + c.Reason}
@@ -219,6 +226,16 @@ func Prepare(
 		return p, to.Kept, err
 	}
 	return p, 0, err
+}
+
+// requestCancel asks a run to end. A blueprint run keeps who asked and why, for which a worker must execute it.
+func requestCancel(ctx context.Context, e *engine.Engine, of runs.ID, reason string) error {
+	id := run.IDOf(of.WorkflowID)
+	if noWorker := e.Mode() == engine.Embedded && !e.Serves(); id == "" || noWorker {
+		return e.Cancel(ctx, of.WorkflowID, of.RunID)
+	}
+	_, err := e.Runs(nil).Stop(ctx, id, run.StopRequest{Reason: reason, By: cli.User()})
+	return err
 }
 
 // prepared returns a change of a run that waits for confirmation. change returns the ID of the run that

@@ -32,9 +32,8 @@ func AskCommand(a *cli.App) *cobra.Command {
 			"they were, but the tool calls of the answer are only shown.",
 		Example: "acescope ask finance-1-e1-0042 --phase curator\n" +
 			"acescope ask finance-1-e1-0042 --phase generator --provider local --model qwen3 --json | jq .cost_usd",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.CompleteIDs(false),
-		RunE:              func(cmd *cobra.Command, args []string) error { return ask(a, cmd.Context(), args[0], f) },
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return ask(a, cmd.Context(), args[0], f) },
 	}
 	f.addFlags(cmd)
 	cmd.Flags().IntVar(&f.request, "request", 0, "number of the request in the phase, from 1 (default the last)")

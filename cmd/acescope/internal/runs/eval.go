@@ -56,7 +56,6 @@ func (f *RunFlags) addEvalFlags(a *cli.App, cmd *cobra.Command) {
 	fs.StringSliceVar(&f.tools, "allow-tool", nil, "tools that the skills phase may call (default all)")
 	cli.ProgramFlags(a, fs)
 	fs.BoolVar(&f.detach, "detach", false, "start it and return; a background process executes it")
-	MustComplete(cmd, "provider", CompleteProviders(a))
 	MustComplete(cmd, "phase", completeKeys(a, nil, ""))
 }
 
@@ -72,8 +71,7 @@ func evalShowCommand(a *cli.App) *cobra.Command {
 		Long: "Shows the items of an experiment's evaluations with the verdict of each playbook version: first those that\n" +
 			"are wrong now and were correct before. With --item, how each version answered one item. A branch that\n" +
 			"\"acescope import\" created has the evaluations of its files, on one data set at a time (--data).",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.CompleteIDs(true),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return showEvaluations(a, cmd.Context(), args[0], f.data, f.item, f.all)
 		},

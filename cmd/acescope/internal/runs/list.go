@@ -15,6 +15,7 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
+	"acescope/engine/tasks/run"
 	"acescope/sources/cluster"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
@@ -35,7 +36,8 @@ type listOptions struct {
 	facets    bool
 	summary   bool
 	kind      string
-	exit      bool // exit with 1 unless the closed runs completed
+	parent    string // only blueprint runs that this session started
+	exit      bool   // exit with 1 unless the closed runs completed
 }
 
 const (
@@ -46,6 +48,9 @@ const (
 // usualColumns are the columns of the table unless --columns sets others.
 var usualColumns = []string{"task", "phase", "skills", "delta", "cost", "took", "status", "verdict", "experiment"}
 
+// blueprintColumns are those of a list of blueprint runs only.
+var blueprintColumns = []string{"workflow", "task", "blueprint", "phase", "runner", "age", "took", "status", "parent"}
+
 func ListCommand(a *cli.App) *cobra.Command {
 	var o listOptions
 	cmd := &cobra.Command{
@@ -53,7 +58,7 @@ func ListCommand(a *cli.App) *cobra.Command {
 		Short: "List runs, newest first",
 		Example: "acescope list -q 'Verdict = \"correct\"' --limit 20\n" +
 			"acescope list --sort cost --limit 10 --columns task,cost,model\n" +
-			"acescope list --type blueprint -q 'BlueprintName = \"crawler\"' --columns task,phase,runner,took,status\n" +
+			"acescope list --type blueprint -q 'blueprint=crawler phase=pending'\n" +
 			"acescope list --facets\n" +
 			"acescope list --json | jq -r 'select(.verdict == \"wrong\") | .task_id'",
 		Args: cobra.NoArgs,
@@ -64,7 +69,8 @@ func ListCommand(a *cli.App) *cobra.Command {
 	f.StringVarP(&o.query, "query", "q", "", "only runs that match: "+filterHelp)
 	f.BoolVar(&o.exit, "exit-status", false, "exit with 1 if a listed run has closed and did not complete")
 	types := strings.Join(runs.RunTypes(), ", ")
-	f.StringVar(&o.kind, "type", "", "only runs of this type: "+types+" (run: blueprint runs)")
+	f.StringVar(&o.kind, "type", "", "only runs of this type: "+types)
+	f.StringVar(&o.parent, "parent", "", "only blueprint runs that this session started")
 	f.StringVar(&o.filter, "filter", "", "name of a saved filter; --query narrows it further")
 	f.IntVar(&o.limit, "limit", 0, "maximum number of runs (default all)")
 	f.StringVar(&o.sort, "sort", "", fmt.Sprintf("sort by this column; reads all runs first, at most %d", maxSorted))
@@ -76,17 +82,34 @@ func ListCommand(a *cli.App) *cobra.Command {
 		fmt.Sprintf("end with verdicts, cost and playbook changes of the last %d closed tasks that match, whatever --limit",
 			runs.RecentRuns))
 	cmd.MarkFlagsMutuallyExclusive("facets", "exit-status")
+	cmd.MarkFlagsMutuallyExclusive("facets", "parent")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		if chosen := cmd.Flags().Changed("columns"); chosen && a.JSON {
+		chosen := cmd.Flags().Changed("columns")
+		if chosen && a.JSON {
 			return cli.UsageError("--columns is for the table; --json always writes all fields")
-		} else if !chosen && o.retrying {
-			o.columns = append(slices.Clone(usualColumns), "last_error")
+		}
+		if !chosen {
+			o.columns = o.defaultColumns()
 		}
 		o.histories = o.sort == costColumn || cmd.Flags().Changed("columns") && slices.Contains(o.columns, costColumn)
 		return o.check(a)
 	}
 	return cmd
 }
+
+func (o *listOptions) defaultColumns() []string {
+	columns := slices.Clone(usualColumns)
+	if o.kind == blueprintType || o.parent != "" {
+		columns = slices.Clone(blueprintColumns)
+	}
+	if o.retrying {
+		columns = append(columns, "last_error")
+	}
+	return columns
+}
+
+// blueprintType is the short name of the workflow type of blueprint runs.
+var blueprintType = runs.TypeOf(run.Workflow)
 
 // check validates the flags and combines those that narrow the list into one query.
 func (o *listOptions) check(a *cli.App) error {
@@ -98,6 +121,12 @@ func (o *listOptions) check(a *cli.App) error {
 		if _, ok := runsview.Plain(c); !ok && c != "" {
 			return cli.UsageError("column %q not found; columns: %s", c, strings.Join(runsview.ColumnNames(), ", "))
 		}
+	}
+	if o.parent != "" {
+		if o.kind != "" && o.kind != blueprintType {
+			return cli.UsageError("--parent is for blueprint runs, not for --type %s", o.kind)
+		}
+		o.kind = blueprintType
 	}
 	if o.kind != "" {
 		workflow, ok := runs.RunType(o.kind)
@@ -194,6 +223,32 @@ func (o *listOptions) withUsage(
 	}
 }
 
+// lister reads at most limit runs, or all for 0.
+type lister func(ctx context.Context, c client.Client, query string, limit int, put func(runs.Run) error) error
+
+// ofParent restricts a list to the runs of the parent session, which the server cannot select.
+func (o *listOptions) ofParent(read lister) lister {
+	return func(ctx context.Context, c client.Client, query string, limit int, put func(runs.Run) error) error {
+		found := 0
+		err := read(ctx, c, query, 0, func(r runs.Run) error {
+			if r.Parent != o.parent {
+				return nil
+			}
+			if found++; limit > 0 && found > limit {
+				return errEnough
+			}
+			return put(r)
+		})
+		if errors.Is(err, errEnough) {
+			return nil
+		}
+		return err
+	}
+}
+
+// errEnough ends a list that has reached its limit.
+var errEnough = errors.New("limit reached")
+
 // errStopped ends reading when a row cannot be written.
 var errStopped = errors.New("stopped")
 
@@ -205,9 +260,12 @@ type listed struct {
 
 // read calls put for each run of the list, in its order.
 func (o *listOptions) read(a *cli.App, ctx context.Context, c client.Client, put func(runs.Run) error) error {
-	read := runs.ListNewest
+	var read lister = runs.ListNewest
 	if o.retrying {
 		read = runs.ListRetrying
+	}
+	if o.parent != "" {
+		read = o.ofParent(read)
 	}
 	if o.sort == "" {
 		return read(ctx, c, o.query, o.limit, o.withUsage(a, ctx, c, put))

@@ -30,8 +30,7 @@ func PromptsCommand(a *cli.App) *cobra.Command {
 		Example: "acescope prompts finance-1-e1-0042 --phase curator\n" +
 			"acescope prompts finance-1-e1-0042 finance-1-e2-0042\n" +
 			"acescope prompts finance-1-e1-0042 --json | jq -r 'select(.phase == \"reflector\").response.text.text'",
-		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: a.CompleteIDs(false),
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return prompts(a, cmd.Context(), args, f)
 		},

@@ -100,7 +100,6 @@ func RunCommand(a *cli.App) *cobra.Command {
 		"check the data sets and say what would start and how large a difference it can show")
 	fs.BoolVar(&f.detach, "detach", false, "start it and return; a background process executes it")
 	fs.DurationVar(&f.Pace, "pace", 0, "minimum duration of every phase, to make demonstrations easier to follow")
-	MustComplete(cmd, "provider", CompleteProviders(a))
 	MustComplete(cmd, "phase", completeKeys(a, nil, ""))
 	return cmd
 }

@@ -17,6 +17,7 @@ import (
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/store/artifact"
+	"acescope/engine/tasks/run"
 	"acescope/sources/cluster"
 	"acescope/sources/detail"
 	"acescope/sources/histories"
@@ -24,30 +25,46 @@ import (
 )
 
 type showFlags struct {
-	calls, args, exit   bool
-	call, artifact, run string
+	calls, operations, result, args, exit bool
+	call, artifact, run                   string
 }
 
-func ShowCommand(a *cli.App) *cobra.Command {
+// ResultWriter writes the result of a blueprint run, or of the newest one of a session: its output unchanged, or a JSON
+// line.
+type ResultWriter func(a *cli.App, ctx context.Context, id string) error
+
+// ShowCommand returns the command show.
+func ShowCommand(a *cli.App, result ResultWriter) *cobra.Command {
 	var f showFlags
 	cmd := &cobra.Command{
-		Use:   "show TASK",
-		Short: "Show one run: phases, skills, tool calls, playbook delta, answer; the steps of a flow; or an experiment",
+		Use:   "show RUN",
+		Short: "Show one run: phases, skills, tool calls, delta, answer, operations; steps of a flow; or an experiment",
+		Long: "Show one run: of a task its phases, skills, tool calls, playbook delta and answer; of a flow its steps; of a\n" +
+			"blueprint its state and result; or an experiment. RUN is the ID of a task, an experiment, a session, a\n" +
+			"blueprint run, a run of a flow or any workflow. With --operations it may also be a file with histories, or\n" +
+			"- for standard input.",
 		Example: "acescope show finance-1-e1-0042\n" +
 			"acescope show finance-1 --json | jq .experiment.eval\n" +
 			"acescope show finance-1-e1-0042 --calls --json | jq -c 'select(.ok | not)'\n" +
-			"acescope show finance-1-e1-0042 --call c7 > result.json",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.CompleteIDs(false),
-		RunE:              func(cmd *cobra.Command, args []string) error { return show(a, cmd.Context(), args[0], f) },
+			"acescope show finance-1-e1-0042 --call c7 > result.json\n" +
+			"acescope wait run_9c5daa987909 && acescope show run_9c5daa987909 --result\n" +
+			"temporal workflow show -w refund-17 -o json | acescope show - --operations --json | " +
+			"jq 'select(.type == \"operation_failed\")'",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return show(a, cmd.Context(), args[0], f, result) },
 	}
 	cmd.Flags().BoolVar(&f.calls, "calls", false, "only the tool calls, one per line")
+	cmd.Flags().BoolVar(&f.operations, "operations", false,
+		"the operations, times, random values, variables and version decisions, also of the runs before and after it")
+	cmd.Flags().BoolVar(&f.result, "result", false,
+		"print the output of a blueprint run, or of the newest one of a session, unchanged; exit with 1 unless it completed")
 	cmd.Flags().StringVar(&f.call, "call", "", "print the result of the tool call with this ID unchanged")
 	cmd.Flags().BoolVar(&f.args, "args", false, "with --call: print its arguments instead")
 	cmd.Flags().StringVar(&f.artifact, "artifact", "", "print the artifact of the run with this SHA-256 unchanged")
 	cmd.Flags().StringVar(&f.run, "run", "", "run ID, if the workflow has several runs")
 	cmd.Flags().BoolVar(&f.exit, "exit-status", false, "exit with 1 if the run has closed and did not complete")
-	cmd.MarkFlagsMutuallyExclusive("calls", "call", "artifact", "exit-status")
+	cmd.MarkFlagsMutuallyExclusive("result", "run")
+	cmd.MarkFlagsMutuallyExclusive("calls", "operations", "result", "call", "artifact", "exit-status")
 	return cmd
 }
 
@@ -114,8 +131,12 @@ func LineOf(d *histories.Detail) ShowLine {
 	return l
 }
 
-func show(a *cli.App, ctx context.Context, id string, f showFlags) error {
+func show(a *cli.App, ctx context.Context, id string, f showFlags, result ResultWriter) error {
 	switch {
+	case f.operations:
+		return showOperations(a, ctx, id, f.run)
+	case f.result:
+		return result(a, ctx, strings.TrimPrefix(id, run.IDPrefix))
 	case f.args && f.call == "":
 		return cli.UsageError("--args needs --call ID")
 	case f.artifact != "" && a.JSON:

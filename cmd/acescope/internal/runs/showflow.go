@@ -32,7 +32,7 @@ func (p *page) flow(taskID string, v *flows.View) {
 		p.flowStep(&v.Steps[i])
 	}
 	if v.Dropped > 0 {
-		p.Printf("  %d older steps are no longer listed; \"acescope operations %s\" has them", v.Dropped, taskID)
+		p.Printf("  %d older steps are no longer listed; \"acescope show %s --operations\" has them", v.Dropped, taskID)
 	}
 	if v.Usage != (ace.Usage{}) {
 		since := ""

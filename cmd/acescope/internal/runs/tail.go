@@ -54,7 +54,6 @@ func TailCommand(a *cli.App) *cobra.Command {
 			}
 			return Tail(a, cmd.Context(), args[0])
 		},
-		ValidArgsFunction: a.CompleteIDs(false),
 	}
 	cmd.Flags().StringVarP(&query, "query", "q", "", "follow the runs that match: "+filterHelp)
 	cmd.Flags().BoolVar(&exitStatus, "exit-status", false, "with --query: end when all matching runs have closed")

@@ -29,7 +29,6 @@ func WaitCommand(a *cli.App) *cobra.Command {
 			}
 			return wait(a, cmd.Context(), ids, timeout)
 		},
-		ValidArgsFunction: a.CompleteIDs(false),
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "fail if they have not closed after this time (default: wait)")
 	return cmd

@@ -1,4 +1,4 @@
-package history
+package runs
 
 import (
 	"context"
@@ -6,30 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"acescope/cmd/acescope/internal/cli"
-	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine/temporal/operation"
 	"acescope/tui/text"
 )
-
-func OperationsCommand(a *cli.App) *cobra.Command {
-	var runID string
-	cmd := &cobra.Command{
-		Use:   "operations TASK|FILE",
-		Short: "Show a run's operations, times, random values, variables and version decisions",
-		Long: "Reads the history of a run with those of the runs that it continues and that continue it, or the\n" +
-			"histories in a file (- is standard input), and writes them as operation events. --run shows one run alone.",
-		Example: "acescope operations finance-1-e1-0042\n" +
-			"temporal workflow show -w refund-17 -o json | acescope operations - --json | " +
-			"jq 'select(.type == \"operation_failed\")'",
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return operations(a, cmd.Context(), args[0], runID) },
-	}
-	cmd.Flags().StringVar(&runID, "run", "", "only the run with this run ID")
-	return cmd
-}
 
 // OperationLine is an operation event with its run.
 type OperationLine struct {
@@ -37,8 +17,10 @@ type OperationLine struct {
 	RunID string `json:"run_id,omitempty"`
 }
 
-func operations(a *cli.App, ctx context.Context, name, runID string) error {
-	list, err := readHistories(a, ctx, name, runID)
+// showOperations writes the operation events of a run and of the runs that it continues and that continue it, or of the
+// histories in a file. With a run ID it writes those of one run alone.
+func showOperations(a *cli.App, ctx context.Context, name, runID string) error {
+	list, err := a.HistoriesOf(ctx, name, runID)
 	if err != nil {
 		return err
 	}
@@ -59,28 +41,11 @@ func operations(a *cli.App, ctx context.Context, name, runID string) error {
 	return nil
 }
 
-// readHistories reads the histories of a file or of a chain, or with a run ID one of them.
-func readHistories(a *cli.App, ctx context.Context, name, runID string) ([]cli.RunHistory, error) {
-	if runID != "" {
-		h, err := a.HistoryOf(ctx, name, runID)
-		return []cli.RunHistory{h}, err
-	}
-	if cli.IsHistoryFile(name) {
-		return a.ReadHistories(ctx, name), nil
-	}
-	e, done, err := a.OpenReadOnly(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	return cli.ReadChain(ctx, e, name, "")
-}
-
 // operationWidth is the maximum width of an event's text, in cells.
 const operationWidth = 120
 
 func putOperations(a *cli.App, h cli.RunHistory, start time.Time) error {
-	out := runs.NewOutput(a)
+	out := NewOutput(a)
 	runID := cli.RunIDOf(h.Events)
 	if h.Chain != nil && !a.JSON {
 		out.Printf("%s: %s", h.Chain, runID)
@@ -90,8 +55,12 @@ func putOperations(a *cli.App, h cli.RunHistory, start time.Time) error {
 		if !a.JSON { // values can be large
 			details = text.Fit(cli.SafeText(operationText(e)), operationWidth, "~")
 		}
+		mark := " "
+		if e.Type == operation.OperationFailed {
+			mark = "!"
+		}
 		out.Line(OperationLine{e, runID}, "%7d  %10.3fs %s %-20s %s", e.EventID, max(e.At.Sub(start), 0).Seconds(),
-			errorMark(e.Type == operation.OperationFailed), e.Type, details)
+			mark, e.Type, details)
 	}
 	return out.Flush()
 }

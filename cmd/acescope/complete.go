@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"acescope/cmd/acescope/internal/admin"
+	"acescope/cmd/acescope/internal/agents"
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/cmd/acescope/internal/flows"
+	"acescope/cmd/acescope/internal/runs"
+	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/engine/tasks/runner"
+	"acescope/sources/sessions"
+	runsview "acescope/views/runs"
+)
+
+// completions returns how arguments and flags are completed: by what usage lines call them, such as RUN, and by what
+// flagKinds says.
+func completions(a *cli.App) cli.Kinds {
+	allRuns := a.CompleteIDs("")
+	branches := cli.OrFiles(a.CompleteFrom(branchNames))
+	return cli.Kinds{
+		"RUN": allRuns, "TASK": allRuns,
+		"EXPERIMENT": a.CompleteIDs("WorkflowType = " + strconv.Quote(ace.ExperimentWorkflow)),
+		"SESSION":    a.CompleteIDs(sessions.Query),
+		"RUNNER":     agents.CompleteRunners(a),
+		"BLUEPRINT":  a.CompleteBlueprints,
+		"PLAYBOOK":   branches, "BRANCH": branches,
+		"FLOW":     cli.OrFiles(a.CompleteWith(func() []string { return flows.Names(a) })),
+		"PROVIDER": runs.CompleteProviders(a),
+		"GRADER":   a.CompleteWith(func() []string { return graders(a) }),
+		"THEME":    a.CompleteWith(func() []string { return admin.ThemeNames(a) }),
+		"FILTER":   a.CompleteWith(func() []string { return filterNames(a) }),
+		"COLUMN":   cli.Words(runsview.ColumnNames()...),
+		"PHASE":    cli.Words(ace.Steps()...),
+		"PRESET":   cli.Words(ace.PresetPaper),
+		"EXECUTOR": cli.Words(runner.Deterministic, runner.ClaudeCode, runner.Codex, runner.Gemini, runner.OpenCode),
+	}
+}
+
+// flagKinds says of what kind the values of flags are, if neither their types nor their help lists the values.
+var flagKinds = map[string]string{
+	"ablation": "EXPERIMENT", "no-regressions": "EXPERIMENT",
+	"branch": "BRANCH", "playbook": "PLAYBOOK",
+	"session": "SESSION", "parent": "SESSION",
+	"flow": "FLOW", "provider": "PROVIDER", "grader": "GRADER", "theme": "THEME", "filter": "FILTER",
+	"sort": "COLUMN", "phase": "PHASE", "preset": "PRESET", "executor": "EXECUTOR",
+	"recorded": "RUN", "task-id": "TASK",
+}
+
+func branchNames(_ context.Context, e *engine.Engine) (names []cobra.Completion) {
+	list, _ := e.Books.Branches() // completion hides errors
+	for _, b := range list {
+		names = append(names, b.Name)
+	}
+	return names
+}
+
+func filterNames(a *cli.App) (names []string) {
+	list, _ := a.Filters()
+	for _, f := range list {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func graders(a *cli.App) []string {
+	names := []string{"exact", "numeric:", "choice", "tags", "judge"}
+	for _, g := range a.GraderLines() {
+		names = append(names, "program:"+g.Name)
+	}
+	return names
+}
