@@ -183,6 +183,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.messages.show(msg)
 	case questionMsg:
 		m.Confirm(msg.Question)
+	case promptMsg:
+		m.Ask(msg.Prompt)
+		m.layout()
 	case settledMsg:
 		if m.dialogs.settle(msg.of) {
 			return m.Update(msg.msg)

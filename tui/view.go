@@ -208,6 +208,7 @@ type (
 		bad  bool
 	}
 	questionMsg struct{ Question }
+	promptMsg   struct{ Prompt }
 	settledMsg  struct {
 		of  *Waiting
 		msg tea.Msg
@@ -227,6 +228,9 @@ func Copied(what, text string) tea.Msg { return copiedMsg{what, text, errNoClipb
 
 // Asked returns the message by which a command opens a question.
 func Asked(q Question) tea.Msg { return questionMsg{q} }
+
+// Prompting returns the message by which a command opens a line to type in.
+func Prompting(p Prompt) tea.Msg { return promptMsg{p} }
 
 // Settled returns the message by which a command answers a [Waiting]: the dialog closes, and
 // msg is handled unless the user closed the dialog before.

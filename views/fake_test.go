@@ -260,6 +260,11 @@ func (s *store) Cancel(_ context.Context, w, r string) error {
 	return nil
 }
 
+func (s *store) StartChoices(_ context.Context, dirs []string) console.StartChoices {
+	return console.StartChoices{Agents: []string{"claude", "codex"}, Dirs: dirs,
+		Install: map[string]string{"gemini": "npm install -g @google/gemini-cli", "opencode": "npm install -g opencode-ai"}}
+}
+
 func (s *store) StartSession(_ context.Context, in sessions.Input, first string) (string, error) {
 	s.tell("start %s in %s model %q name %q: %q", in.Agent, in.WorkingDir, in.Model, in.Name, first)
 	return "s-new", nil

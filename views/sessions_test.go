@@ -119,7 +119,7 @@ func TestPlainEngineScreens(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sc := newScreen(t, c.snap, theme.New(true, true), 80, 24)
-			sc.press(c.keys...)
+			sc.run(sc.press(c.keys...))
 			golden.RequireEqual(t, sc.plain())
 		})
 	}
@@ -280,6 +280,24 @@ func TestStartSession(t *testing.T) {
 			t.Errorf("%s is taken", line)
 		}
 	}
+}
+
+// TestStartOffersInstalledAgents checks that + starts no session with a program that is not on this machine.
+func TestStartOffersInstalledAgents(t *testing.T) {
+	sc := newScreen(t, engineSnap(), plainLook, 100, 30)
+	sc.press("0")
+	sc.run(sc.press("+"))
+	sc.has("agent=claude dir=/")
+	sc.press("ctrl+u")
+	sc.press(letters("agent=g")...)
+	sc.lacks("agent=gemini")
+	sc.press(letters("emini dir=/w x")...)
+	sc.press("enter")
+	sc.has("gemini is not installed: npm install -g @google/gemini-cli")
+	sc.has("agent=gemini dir=/w x")
+	sc.press("ctrl+u")
+	sc.press(letters("agent=c")...)
+	sc.has("agent=codex")
 }
 
 func TestReadOnlySessions(t *testing.T) {

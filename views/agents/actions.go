@@ -235,17 +235,47 @@ func (a *Agents) deny(s tui.Shell, w sessions.Approval) {
 // startFields are the fields of a new session.
 var startFields = []string{"agent=", "dir=", "model=", "name=", "mode=", "allow=", "rule=", "otherwise=", "resume=", "prompt="}
 
-func (a *Agents) askStart(s tui.Shell) {
-	dir := a.workDir
-	if r, ok := a.Row(); ok && r.Dir != "" && strings.HasPrefix(r.Dir, "/") {
-		dir = r.Dir
+// askStart opens the prompt for a session, once it is known which agents are installed and which directories exist.
+func (a *Agents) askStart(s tui.Shell) tea.Cmd {
+	dirs := a.directories()
+	return func() tea.Msg {
+		ctx, stop := context.WithTimeout(a.actor.Context, console.ActionTimeout)
+		defer stop()
+		c := a.actor.Actions.StartChoices(ctx, dirs)
+		if len(c.Agents) == 0 {
+			return tui.Failed(errors.New("no agent is installed; install one: " + c.Install[agentNames[0]]))
+		}
+		value := "agent=" + c.Agents[0] + " "
+		if len(c.Dirs) > 0 {
+			value += "dir=" + quoted(c.Dirs[0]) + " "
+		}
+		return tui.Prompting(tui.Prompt{Label: "start", Value: value,
+			Hint: "agent=claude dir=/path model=sonnet prompt=\"…\"", Preview: previewStart,
+			Check:    func(line string) error { return checkStart(line, c) },
+			Complete: func(line string, cursor int) (int, []string) { return completeStart(line, cursor, c) },
+			Done:     func(line string) tea.Cmd { return a.start(s, line) }})
 	}
-	value := "agent=claude "
-	if dir != "" {
-		value += "dir=" + quoted(dir) + " "
+}
+
+// maxDirs bounds the directories that are offered for a session.
+const maxDirs = 20
+
+// directories lists where a session may start: the directory of the selected session, the console's, then those of the
+// newest sessions.
+func (a *Agents) directories() (dirs []string) {
+	add := func(dir string) {
+		if strings.HasPrefix(dir, "/") && !slices.Contains(dirs, dir) && len(dirs) < maxDirs {
+			dirs = append(dirs, dir)
+		}
 	}
-	s.Ask(tui.Prompt{Label: "start", Value: value, Hint: "agent=claude dir=/path model=sonnet prompt=\"…\"",
-		Preview: previewStart, Check: checkStart, Complete: completeStart, Done: func(line string) tea.Cmd { return a.start(s, line) }})
+	if r, ok := a.Row(); ok {
+		add(r.Dir)
+	}
+	add(a.workDir)
+	for _, r := range slices.SortedStableFunc(slices.Values(a.rows), orders[0].less) {
+		add(r.Dir)
+	}
+	return dirs
 }
 
 func quoted(s string) string {
@@ -257,26 +287,33 @@ func quoted(s string) string {
 
 var agentNames = []string{"claude", "codex", "gemini", "opencode"}
 
-func completeStart(line string, cursor int) (int, []string) {
+func completeStart(line string, cursor int, c console.StartChoices) (int, []string) {
 	typed := line[:cursor]
 	from := strings.LastIndexByte(typed, ' ') + 1
 	word := typed[from:]
 	options := startFields
-	for name, values := range map[string][]string{"agent=": agentNames,
+	for name, values := range map[string][]string{"agent=": c.Agents, "dir=": c.Dirs,
 		"otherwise=": {"ask", "deny"}, "mode=": {"default", "acceptEdits", "plan", "dontAsk"}} {
 		if strings.HasPrefix(word, name) {
 			options = nil
 			for _, v := range values {
-				options = append(options, name+v)
+				options = append(options, name+quoted(v))
 			}
 		}
 	}
 	return from, console.WithPrefix(word, options)
 }
 
-func checkStart(line string) error {
-	_, _, err := ParseStart(line)
-	return err
+// checkStart returns why a session cannot be started.
+func checkStart(line string, c console.StartChoices) error {
+	in, _, err := ParseStart(line)
+	if err != nil {
+		return err
+	}
+	if how := c.Install[in.Agent]; how != "" {
+		return fmt.Errorf("%s is not installed: %s", in.Agent, how)
+	}
+	return nil
 }
 
 func previewStart(line string) string {
@@ -376,7 +413,7 @@ func (a *Agents) commands() []tui.Command {
 
 func completeSession(arg string) []string {
 	if rest, ok := strings.CutPrefix(arg, "start "); ok {
-		from, options := completeStart(rest, len(rest))
+		from, options := completeStart(rest, len(rest), console.StartChoices{Agents: agentNames})
 		for i, o := range options {
 			options[i] = "start " + rest[:from] + o
 		}
@@ -435,8 +472,7 @@ func (a *Agents) command(s tui.Shell, args string) tea.Cmd {
 	switch rest = strings.TrimSpace(rest); verb {
 	case "start":
 		if rest == "" {
-			a.askStart(s)
-			return nil
+			return a.askStart(s)
 		}
 		return a.start(s, rest)
 	case "send":

@@ -101,8 +101,17 @@ type FlowActions interface {
 	DecideFlow(ctx context.Context, of runs.ID, step string, approved bool, comment string) error
 }
 
+// StartChoices are what a session on this machine can be started with.
+type StartChoices struct {
+	Agents  []string          // that are installed
+	Install map[string]string // how to install the other ones
+	Dirs    []string          // that exist
+}
+
 // SessionActions change sessions on the engine.
 type SessionActions interface {
+	// StartChoices returns the installed agents, and which of the directories exist.
+	StartChoices(ctx context.Context, dirs []string) StartChoices
 	// StartSession starts a session and returns its ID. If the input has no ID, it generates one.
 	StartSession(ctx context.Context, in sessions.Input, first string) (id string, err error)
 	// SendMessage queues a message; waiting is the number of messages before it.

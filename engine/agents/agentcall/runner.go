@@ -270,8 +270,8 @@ type Installation struct {
 	Err     string           // why it cannot be used
 }
 
-// Probe checks whether a CLI can be called, except for its login, which only a call can check.
-func (r *Runner) Probe(ctx context.Context, cli agentcli.CLI) Installation {
+// Find looks for the program of a CLI without starting it.
+func (r *Runner) Find(cli agentcli.CLI) Installation {
 	in := Installation{CLI: cli, Named: r.Agent(cli).Command != ""}
 	adapter, err := agentcli.For(cli)
 	if err != nil {
@@ -282,6 +282,15 @@ func (r *Runner) Probe(ctx context.Context, cli agentcli.CLI) Installation {
 	argv := adapter.VersionArgv(r.Agent(cli).Command)
 	if in.Path, err = process.LookPath(argv[0], "", r.environ(adapter, agentcli.Command{})); err != nil {
 		in.Err = notStarted(Call{CLI: cli}, adapter, err).Error
+	}
+	return in
+}
+
+// Probe checks whether a CLI can be called, except for its login, which only a call can check.
+func (r *Runner) Probe(ctx context.Context, cli agentcli.CLI) Installation {
+	in := r.Find(cli)
+	adapter, err := agentcli.For(cli)
+	if err != nil || in.Err != "" {
 		return in
 	}
 	version, result := r.version(ctx, Call{CLI: cli}, adapter)

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"errors"
+	"os"
 
 	"acescope/cmd/acescope/internal/agents"
 	"acescope/cmd/acescope/internal/cli"
@@ -11,6 +12,7 @@ import (
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
 	"acescope/engine/flow"
 	"acescope/engine/flow/flowfork"
@@ -20,6 +22,7 @@ import (
 	"acescope/sources/cluster"
 	sourceruns "acescope/sources/runs"
 	"acescope/sources/sessions"
+	"acescope/views/console"
 )
 
 var errNotConnected = errors.New("not connected yet")
@@ -98,6 +101,25 @@ func (l *Link) Prepare(
 	}
 	about, err := history.AboutCluster(ctx, e, plan)
 	return history.PreparedFork(e, plan, about), err
+}
+
+// StartChoices implements [console.SessionActions].
+func (l *Link) StartChoices(_ context.Context, dirs []string) console.StartChoices {
+	c := console.StartChoices{Install: map[string]string{}}
+	runner := l.app.AgentRunner()
+	for _, name := range agentcli.CLIs() {
+		if in := runner.Find(name); in.Path != "" {
+			c.Agents = append(c.Agents, string(name))
+		} else {
+			c.Install[string(name)] = in.Hint
+		}
+	}
+	for _, dir := range dirs {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			c.Dirs = append(c.Dirs, dir)
+		}
+	}
+	return c
 }
 
 // StartSession implements [console.SessionActions].
