@@ -11,6 +11,7 @@ import (
 type Styles struct {
 	Theme  string // its name
 	Glyphs Glyphs
+	Links  Links
 	TextInks
 	PaneInks
 	StatusInks
@@ -149,6 +150,7 @@ type Ink struct {
 	open   string
 	fg, bg string
 	attrs  Attr
+	link   string // address of a hyperlink, "" for none
 }
 
 // Attr is a set of text attributes.
@@ -192,10 +194,16 @@ func NewInk(fg, bg string, attrs Attr) Ink {
 
 // Paint returns s in this ink. s must not contain painted text.
 func (i Ink) Paint(s string) string {
-	if i.open == "" || s == "" {
+	if s == "" {
 		return s
 	}
-	return i.open + s + ansi.ResetStyle
+	if i.open != "" {
+		s = i.open + s + ansi.ResetStyle
+	}
+	if i.link != "" {
+		s = ansi.SetHyperlink(i.link) + s + ansi.ResetHyperlink()
+	}
+	return s
 }
 
 // Over returns this ink on the background, and with the attributes, of another.

@@ -141,7 +141,7 @@ func (w sessionWriter) facts(r sessions.Row) {
 		summary += ", its last turn is incomplete"
 	}
 	w.fact("state", m.Ink, m.Glyph+" "+summary)
-	w.fact("directory", w.S.Text, t.Dir())
+	w.fact("directory", w.S.LinkedFile(w.S.Text, t.Dir()), t.Dir())
 	if sum.Title != "" {
 		w.fact("prompt", w.S.Text, firstLine(sum.Prompt))
 	}

@@ -120,7 +120,7 @@ func (w sessionWriter) engineFacts(r sessions.Row, st *sessions.State, live *ses
 		console.CostCell(r.Totals.Usage(), w.S.Glyphs)+source)
 	w.fact("session", w.S.Muted, st.AgentSessionID+" of the agent")
 	if t := r.Transcript; t != nil {
-		w.fact("file", w.S.Muted, t.Path)
+		w.fact("file", w.S.LinkedFile(w.S.Muted, t.Path), t.Path)
 	}
 	if live != nil && live.Log != "" {
 		w.fact("log", w.S.Muted, live.Log)

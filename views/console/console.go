@@ -19,8 +19,10 @@ type Options struct {
 	Controls Controls
 	Actions  Actions // nil for a console that only reads
 	// Refuse explains why an action is impossible and what to do instead. It is nil if Actions is set.
-	Refuse   func(verb string, of runs.ID) string
-	Web      OpenWeb            // nil if there is no Web UI
+	Refuse func(verb string, of runs.ID) string
+	Web    OpenWeb // nil if there is no Web UI
+	// WebPage returns the address of a run in a Web UI that needs no start, "" if there is none. It does no I/O.
+	WebPage  func(workflowID, runID string) string
 	Filters  []runs.SavedFilter // the default one applies at the start
 	Saver    FilterSaver        // nil if filters cannot be saved
 	Location *time.Location     // of times of day; nil for local

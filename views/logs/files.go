@@ -82,5 +82,5 @@ func (v *fileList) row(s *logs.Logs, f logs.File, now time.Time) []widget.Cell {
 	if f.Truncated > 0 && f.State == logfile.Following {
 		state = "truncated " + strconv.Itoa(f.Truncated) + "x"
 	}
-	return []widget.Cell{{name, ink}, {console.Bytes(f.Size), v.Styles.Text}, {speed, v.Styles.Muted}, {state, ink}}
+	return []widget.Cell{{name, v.Styles.LinkedFile(ink, f.Path)}, {console.Bytes(f.Size), v.Styles.Text}, {speed, v.Styles.Muted}, {state, ink}}
 }

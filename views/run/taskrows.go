@@ -201,7 +201,8 @@ func (r linkRow) target() (runs.Run, bool) { return r.run, true }
 // fieldRow is a name and a value that describe the run.
 type fieldRow struct {
 	textRow
-	at time.Time // instead of a text
+	at  time.Time // instead of a text
+	run string    // run ID, if the text is a workflow ID that leads to the Web UI
 }
 
 func (r fieldRow) Draw(l *line) {
@@ -209,7 +210,11 @@ func (r fieldRow) Draw(l *line) {
 	if !r.at.IsZero() {
 		value = r.at.In(l.Loc).Format("2006-01-02 15:04:05 MST")
 	}
-	l.add(l.S.Muted, text.Fit(r.name, 11, "")).add(l.S.Text, value)
+	ink := l.S.Text
+	if r.run != "" {
+		ink = l.S.LinkedRun(ink, r.text, r.run)
+	}
+	l.add(l.S.Muted, text.Fit(r.name, 11, "")).add(ink, value)
 }
 
 // fields returns what describes a run.
@@ -221,11 +226,11 @@ func fields(d *histories.Detail) []fieldRow {
 			all = append(all, fieldRow{textRow: textRow{name, value, 1}})
 		}
 	}
-	add("workflow", d.WorkflowID)
+	all = append(all, fieldRow{textRow: textRow{"workflow", d.WorkflowID, 1}, run: d.RunID})
 	add("run", d.RunID)
 	add("type", d.Type)
 	if !d.Start.IsZero() {
-		all = append(all, fieldRow{textRow{"started", d.Start.Format(time.RFC3339), 1}, d.Start})
+		all = append(all, fieldRow{textRow: textRow{"started", d.Start.Format(time.RFC3339), 1}, at: d.Start})
 	}
 	add("experiment", in.ExperimentID)
 	add("dataset", in.DatasetID)

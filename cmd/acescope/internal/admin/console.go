@@ -123,7 +123,9 @@ type Link struct {
 }
 
 // options returns what the console can do with a connection.
-func (l *Link) options() console.Options { return console.Options{Actions: l, Web: l.openWeb} }
+func (l *Link) options() console.Options {
+	return console.Options{Actions: l, Web: l.openWeb, WebPage: l.webPage}
+}
 
 // run connects, then reads the feeds until ctx ends.
 func (l *Link) run(ctx context.Context, begin func(context.Context, *engine.Engine) error) {
@@ -274,12 +276,15 @@ func newModel(
 ) (*tui.Model, error) {
 	set := loadThemes(a)
 	glyphs := theme.GlyphsFor(os.Getenv)
+	links := theme.Links{On: a.Settings.HasLinks(os.Getenv), Run: how.WebPage, Editor: a.Settings.EditorURL}
 	pick := func(name string, dark bool) (theme.Styles, error) {
 		if theme.WantsNoColor(os.Getenv) {
 			name = "no-color"
 		}
 		t, err := set.Pick(name, dark)
-		return t.Styles(glyphs), err
+		s := t.Styles(glyphs)
+		s.Links = links
+		return s, err
 	}
 	styles, err := pick(a.Settings.Theme, true)
 	if err != nil {

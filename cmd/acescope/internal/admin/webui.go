@@ -71,12 +71,33 @@ func web(a *cli.App, ctx context.Context, args []string) error {
 // webLink returns a link to a run's page: of the cluster's own Web UI, or of that which a process serves.
 func webLink(a *cli.App, ctx context.Context, e *engine.Engine, of sourceruns.ID) (string, error) {
 	page := webui.Page(e.Namespace(), of.WorkflowID, of.RunID)
-	if e.Node() == nil {
-		if ui := cmp.Or(a.Settings.UIAddress, webui.Of(e.Address())); ui != "" {
-			return webui.Join(ui, page), nil
-		}
+	if ui := ownWebUI(a, e); ui != "" {
+		return webui.Join(ui, page), nil
 	}
 	return webui.Ask(ctx, e.DataDir(), webNamespace(e), page)
+}
+
+// ownWebUI returns the address of the cluster's own Web UI, "" if it is not known.
+func ownWebUI(a *cli.App, e *engine.Engine) string {
+	if e.Node() != nil {
+		return ""
+	}
+	return cmp.Or(a.Settings.UIAddress, webui.Of(e.Address()))
+}
+
+// webPage implements [console.Options].WebPage. A Web UI that acescope serves needs a link that works once.
+func (l *Link) webPage(workflowID, runID string) string {
+	l.mu.Lock()
+	e := l.Engine
+	l.mu.Unlock()
+	if e == nil {
+		return ""
+	}
+	ui := ownWebUI(l.app, e)
+	if ui == "" {
+		return ""
+	}
+	return webui.Join(ui, webui.Page(e.Namespace(), workflowID, runID))
 }
 
 // webNamespace names the namespace of an engine. The embedded server has no address of its own, which can

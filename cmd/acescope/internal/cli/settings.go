@@ -46,6 +46,8 @@ type Settings struct {
 	AgentsDirs  string
 
 	UIAddress     string
+	Links         string // auto, on or off
+	EditorURL     string
 	CodecEndpoint string
 	CodecAuth     string // a secret
 
@@ -80,6 +82,18 @@ const (
 	observeSpool = "spool"
 	ObserveOff   = "off"
 )
+
+// Values of the setting links.
+const (
+	LinksAuto = "auto"
+	linksOn   = "on"
+	linksOff  = "off"
+)
+
+// HasLinks reports whether the console draws hyperlinks.
+func (s *Settings) HasLinks(getenv func(string) string) bool {
+	return s.Links == linksOn || s.Links == LinksAuto && theme.HasLinks(getenv)
+}
 
 const (
 	minRefresh, maxRefresh     = 500 * time.Millisecond, time.Hour
@@ -158,6 +172,11 @@ func (s *Settings) declare() {
 				"$OTEL_EXPORTER_OTLP_ENDPOINT")
 	})
 	group("ACESCOPE_", noCommand, func(f *pflag.FlagSet) {
+		f.StringVar(&s.Links, "links", LinksAuto,
+			"hyperlinks in the console, to the Temporal Web UI and to files: auto for terminals that are known to show "+
+				"them, on or off")
+		f.StringVar(&s.EditorURL, "editor-url", "",
+			"address by which a link opens a file, such as vscode://file{path} (default file://)")
 		f.StringVar(&s.Transcripts, "transcripts", "",
 			"directories with transcripts, separated as in PATH: the configuration directory of Claude Code, "+
 				"or AGENT=DIR with claude, codex, gemini or opencode (default: those of the agents)")
@@ -175,6 +194,13 @@ var checks = map[string]func(text string) error{
 	"ui_address":     webui.CheckAddress,
 	"metrics":        telemetry.CheckMetrics,
 	"otlp":           telemetry.CheckOTLP,
+	"editor_url":     theme.CheckEditor,
+	"links": func(v string) error {
+		if v != LinksAuto && v != linksOn && v != linksOff {
+			return fmt.Errorf("%q must be auto, on or off", v)
+		}
+		return nil
+	},
 	"observe": func(v string) error {
 		if v != ObserveOn && v != observeSpool && v != ObserveOff {
 			return fmt.Errorf("%q must be on, spool or off", v)
