@@ -34,11 +34,13 @@ func Numbered(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	ending := "s"
 	if strings.HasSuffix(noun, "ch") {
-		ending = "es"
+		noun += "e"
 	}
-	return fmt.Sprintf("%d %s%s", n, noun, ending)
+	if stem, ok := strings.CutSuffix(noun, "ory"); ok {
+		noun = stem + "orie"
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // Cut returns at most n bytes of a payload, with an ellipsis if it is longer.

@@ -36,6 +36,7 @@ type verifyFlags struct {
 	junit      string
 	parallel   int
 	chain      bool
+	verbose    bool
 }
 
 func VerifyCommand(a *cli.App, name string) *cobra.Command {
@@ -45,9 +46,10 @@ func VerifyCommand(a *cli.App, name string) *cobra.Command {
 		Short: "Verify that the current workflow code makes the decisions of recorded histories",
 		Long: "Replays histories with the workflow code of this program through Temporal's own replayer and reports the\n" +
 			"first decision that differs. It runs and changes nothing. Runs, files, directories, --all and --query can\n" +
-			"be combined; each run is verified once. A history that another SDK or a workflow type unknown to this\n" +
-			"program decided is unverified. The exit code is 4 if a history is nondeterministic, 3 if no run or file is\n" +
-			"found, and 1 if a history cannot be read or none can be verified, with --require-all if any is unverified.",
+			"be combined; each run is verified once. With --all or --query, deterministic histories are only counted. A\n" +
+			"history that another SDK or a workflow type unknown to this program decided is unverified. The exit code is\n" +
+			"4 if a history is nondeterministic, 3 if no run or file is found, and 1 if a history cannot be read or none\n" +
+			"can be verified, with --require-all if any is unverified.",
 		Example: "acescope replay verify finance-1-e1-0042\n" +
 			"acescope replay verify histories/ bug.json.gz --junit report.xml\n" +
 			"acescope replay verify -q 'ExperimentId=\"finance-1\"' --json | " +
@@ -63,6 +65,7 @@ func VerifyCommand(a *cli.App, name string) *cobra.Command {
 		"also report differences that Temporal accepts: another input, another duration of a timer")
 	fl.BoolVar(&f.requireAll, "require-all", false, "fail if a history is unverified")
 	fl.StringVar(&f.junit, "junit", "", "write a JUnit report to this file, for a CI system")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "with --all or --query, also write a line for each deterministic history")
 	fl.IntVar(&f.parallel, "parallel", runtime.GOMAXPROCS(0), "number of histories to verify at the same time")
 	fl.BoolVar(&f.chain, "chain", false, "for named runs, also the runs that they continue and that continue them")
 	return cmd
@@ -403,7 +406,7 @@ func (v *verification) put(list []VerdictLine) error {
 		if v.junit != "" {
 			v.report = append(v.report, l)
 		}
-		if !summed || v.app.JSON {
+		if v.app.JSON || !summed && (v.verbose || !v.lists() || l.Outcome != replay.Deterministic) {
 			v.out.Line(l, "%s", l.text())
 		}
 		if d := l.Divergence; d != nil && !v.app.JSON {
@@ -491,13 +494,13 @@ func (v *verification) finish(failure error) error {
 			v.out.Printf("%s", r)
 		}
 	}
-	if v.app.JSON || e.Histories != 1 || e.Incomplete {
+	if v.app.JSON || v.lists() || e.Histories != 1 || e.Incomplete {
 		rest := ""
 		if e.Incomplete {
 			rest = "; the rest was not verified"
 		}
-		v.out.Line(*e, "%d histories, %d events in %.2f s: %s%s",
-			e.Histories, e.Events, duration.Seconds(), e.counts(), rest)
+		v.out.Line(*e, "%s, %s in %.2f s: %s%s", cli.Numbered(int64(e.Histories), "history"),
+			cli.Numbered(int64(e.Events), "event"), duration.Seconds(), e.counts(), rest)
 	}
 	err := v.out.Flush()
 	if v.junit != "" {
