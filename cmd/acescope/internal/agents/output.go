@@ -6,7 +6,6 @@ import (
 	"io"
 	"iter"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"acescope/cmd/acescope/internal/cli"
@@ -35,7 +34,8 @@ func (d *details) add(name, format string, args ...any) {
 }
 
 func (d details) print(to io.Writer) error {
-	w := tabwriter.NewWriter(to, 11, 0, 1, ' ', 0)
+	w := cli.NewTable(to)
+	w.Wrap = true
 	for _, row := range d {
 		fmt.Fprintf(w, "%s\t%s\n", row[0], row[1])
 	}

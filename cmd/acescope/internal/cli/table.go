@@ -8,7 +8,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 
 	"acescope/theme"
@@ -24,6 +26,8 @@ type Table struct {
 	styles theme.Styles
 	widths []int    // of the columns so far
 	titles []string // of the columns, if the first line is a header
+
+	Wrap bool // on a terminal, the last column wraps below itself instead of being cut
 }
 
 // NewTable returns an empty table.
@@ -69,7 +73,7 @@ func (t *Table) Flush() error {
 
 const (
 	gap       = 2 // cells between columns
-	minColumn = 6 // cells to which a column is narrowed at least
+	minColumn = 5 // cells to which a column is narrowed at least
 )
 
 // align writes lines with the same columns.
@@ -91,21 +95,42 @@ func (t *Table) align(lines []string) {
 	}
 	widths := t.narrowed()
 	for _, cells := range rows {
-		var line strings.Builder
-		for i, cell := range cells {
-			cell = t.cut(cell, widths[i])
-			pad := widths[i] - text.Width(cell) + gap
-			if i < len(t.titles) {
-				cell = t.paint(t.titles[i], cell)
-			}
-			line.WriteString(cell + text.Spaces(pad))
+		last := len(cells) - 1
+		rest := []string{cells[last]}
+		if t.Wrap && t.width > 0 {
+			rest = text.Wrap(cells[last], widths[last])
 		}
-		fmt.Fprintln(t, strings.TrimRight(line.String(), " "))
+		for _, part := range rest {
+			cells[last] = part
+			t.line(cells, widths)
+			cells = make([]string, last+1)
+		}
 	}
 }
 
+func (t *Table) line(cells []string, widths []int) {
+	var line strings.Builder
+	for i, cell := range cells {
+		shown := t.cut(cell, widths[i])
+		pad := widths[i] - text.Width(shown) + gap
+		switch {
+		case i >= len(t.titles):
+		case cell == t.titles[i]:
+			shown = text.Cut(cell, widths[i], t.styles.Glyphs.Ellipsis)
+		case t.judges(i):
+			shown = t.ink(cell).Paint(shown)
+		}
+		line.WriteString(shown + text.Spaces(pad))
+	}
+	all := strings.TrimRight(line.String(), " ")
+	if t.width > 0 {
+		all = ansi.Truncate(all, t.width, "")
+	}
+	fmt.Fprintln(t, all)
+}
+
 // narrowed returns the widths with which a line fits on the terminal. It narrows the widest column first, but the first
-// one, which names the row, only when it is twice as wide as the others.
+// one, which names the row, only when it is twice as wide as the others, and never a status or a verdict.
 func (t *Table) narrowed() []int {
 	widths := slices.Clone(t.widths)
 	total := gap * (len(widths) - 1)
@@ -113,9 +138,9 @@ func (t *Table) narrowed() []int {
 		total += w
 	}
 	for ; t.width > 0 && total > t.width; total-- {
-		widest, most := 0, widths[0]/2
+		widest, most := 0, max(widths[0]/2, minColumn)
 		for i, w := range widths[1:] {
-			if w > most {
+			if w > most && !t.judges(i+1) {
 				widest, most = i+1, w
 			}
 		}
@@ -135,25 +160,26 @@ func (t *Table) cut(cell string, width int) string {
 	return text.Middle(cell, width, t.styles.Glyphs.Ellipsis)
 }
 
-// paint colors a cell on a terminal if its column has a status or a verdict.
-func (t *Table) paint(title, cell string) string {
-	if t.width == 0 || !slices.Contains([]string{"STATUS", "STATE", "VERDICT", "RESULT"}, title) {
-		return cell
-	}
+// judges reports whether a column on a terminal has statuses or verdicts.
+func (t *Table) judges(column int) bool {
+	return t.width > 0 && column < len(t.titles) &&
+		slices.Contains([]string{"STATUS", "STATE", "VERDICT", "RESULT"}, t.titles[column])
+}
+
+// ink returns the ink of a status or a verdict, which may follow its glyph.
+func (t *Table) ink(cell string) theme.Ink {
 	s := t.styles
-	switch word := strings.TrimSpace(cell); word {
+	switch word := strings.TrimLeftFunc(cell, func(r rune) bool { return !unicode.IsLetter(r) }); word {
 	case "correct", "wrong":
-		return s.Verdict(word).Ink.Paint(cell)
+		return s.Verdict(word).Ink
 	case "ok", "passed", "online":
-		return s.Success.Paint(cell)
+		return s.Success
 	case "WARNING", "stale", "waiting", "approval":
-		return s.Warning.Paint(cell)
+		return s.Warning
 	case "ERROR", "error":
-		return s.Error.Paint(cell)
-	case title:
-		return cell
+		return s.Error
 	default:
-		return s.Status(strings.ReplaceAll(word, " ", "_")).Ink.Paint(cell)
+		return s.Status(strings.ReplaceAll(word, " ", "_")).Ink
 	}
 }
 
