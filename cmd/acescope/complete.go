@@ -36,6 +36,7 @@ func completions(a *cli.App) cli.Kinds {
 		"THEME":    a.CompleteWith(func() []string { return admin.ThemeNames(a) }),
 		"FILTER":   a.CompleteWith(func() []string { return filterNames(a) }),
 		"COLUMN":   cli.Words(runsview.ColumnNames()...),
+		"ADAPTER":  cli.Words("offline", "online"),
 		"PHASE":    cli.Words(ace.Steps()...),
 		"PRESET":   cli.Words(ace.PresetPaper),
 		"EXECUTOR": cli.Words(runner.Deterministic, runner.ClaudeCode, runner.Codex, runner.Gemini, runner.OpenCode),
@@ -48,7 +49,7 @@ var flagKinds = map[string]string{
 	"branch": "BRANCH", "playbook": "PLAYBOOK",
 	"session": "SESSION", "parent": "SESSION",
 	"flow": "FLOW", "provider": "PROVIDER", "grader": "GRADER", "theme": "THEME", "filter": "FILTER",
-	"sort": "COLUMN", "phase": "PHASE", "preset": "PRESET", "executor": "EXECUTOR",
+	"sort": "COLUMN", "adapter": "ADAPTER", "phase": "PHASE", "preset": "PRESET", "executor": "EXECUTOR",
 	"recorded": "RUN", "task-id": "TASK",
 }
 

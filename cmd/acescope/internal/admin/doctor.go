@@ -95,27 +95,29 @@ var marks = map[cluster.Severity]string{
 
 // write writes the checks and, as JSON, the health that some of them judge.
 func (x *examination) write(health *system.System, ok bool) error {
-	lines := func(yield func(CheckLine) bool) {
+	if x.app.JSON {
+		out := cli.NewLines(x.app.Out)
 		for _, c := range x.checks {
-			if !yield(CheckLine{"check", c}) {
-				return
+			if err := out.Put(CheckLine{"check", c}); err != nil {
+				return err
 			}
 		}
+		return out.Write(HealthLine{"health", ok, health})
 	}
-	err := cli.WriteRows(x.app, lines, "STATE\tSECTION\tCHECK\tRESULT", func(l CheckLine) []any {
-		text := l.Text
-		if !l.At.IsZero() {
-			text += ", since " + l.At.Local().Format(time.DateTime)
+	w := cli.NewTable(x.app.Out)
+	w.Wrap = true
+	fmt.Fprintln(w, "STATE\tSECTION\tCHECK\tFINDING")
+	for _, c := range x.checks {
+		result := c.Text
+		if !c.At.IsZero() {
+			result += ", since " + c.At.Local().Format(time.DateTime)
 		}
-		if l.Advice != "" {
-			text += "; " + l.Advice
+		if c.Advice != "" {
+			result += "; " + c.Advice
 		}
-		return []any{marks[l.State], l.Section, l.Name, text}
-	})
-	if err == nil && x.app.JSON {
-		err = cli.NewLines(x.app.Out).Write(HealthLine{"health", ok, health})
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", marks[c.State], c.Section, c.Name, cli.SafeText(result))
 	}
-	return err
+	return w.Flush()
 }
 
 func (x *examination) checkTerminal() {
@@ -179,7 +181,9 @@ func (x *examination) checkEngine(ctx context.Context) (*system.System, error) {
 		x.report("data", cluster.OK, "%s", deps.DataDir)
 	}
 	for _, c := range health.Checks() {
-		x.checks = append(x.checks, hostOf(c, e))
+		if c.Section != system.SectionCalls { // the calls of this command itself, which the health has
+			x.checks = append(x.checks, hostOf(c, e))
+		}
 	}
 	x.checkCodec(ctx, e)
 	x.section = sectionExecution

@@ -214,7 +214,7 @@ func playbookShow(a *cli.App, ctx context.Context, name, format string) error {
 
 func diffCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "diff A B",
+		Use:   "diff BRANCH|VERSION|FILE BRANCH|VERSION|FILE",
 		Short: "Compare two playbooks; exits 4 if they differ",
 		Long:  "Compare two playbooks, bullet by bullet and word by word. Exits 0 if they are equal.\n\n" + refHelp,
 		Example: "acescope playbook diff finance-1@0 finance-1\n" +
