@@ -109,11 +109,11 @@ func TestSchemasCompile(t *testing.T) {
 // allows a missing field or a wrong type.
 func TestStrictSchema(t *testing.T) {
 	for text, want := range map[string][2]bool{ // fits the published schema, fits the strict schema
-		`{"type":"cancel","workflow_id":"a","run_id":"b"}`:         {true, true},
-		`{"type":"cancel","workflow_id":"a","run_id":"b","new":1}`: {true, false},
-		`{"type":"cancel","workflow_id":"a"}`:                      {false, false},
-		`{"type":"cancel","workflow_id":1,"run_id":"b"}`:           {false, false},
-		`{"type":"cancelled","workflow_id":"a","run_id":"b"}`:      {false, false},
+		`{"type":"run_action","action":"cancel","workflow_id":"a","run_id":"b"}`:         {true, true},
+		`{"type":"run_action","action":"cancel","workflow_id":"a","run_id":"b","new":1}`: {true, false},
+		`{"type":"run_action","action":"cancel","workflow_id":"a"}`:                      {false, false},
+		`{"type":"run_action","action":"cancel","workflow_id":1,"run_id":"b"}`:           {false, false},
+		`{"type":"action","action":"cancel","workflow_id":"a","run_id":"b"}`:             {false, false},
 	} {
 		v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 		if err != nil {

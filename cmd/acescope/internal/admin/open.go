@@ -38,7 +38,7 @@ func OpenCommand(a *cli.App) *cobra.Command {
 			"wrote. Reads files, also gzip, directories and standard input. Starts no server and changes nothing. With\n" +
 			"--json, or if standard output is not a terminal, it writes each run as acescope show does.",
 		Example: "acescope open bug-report.json.gz\nacescope open histories/\nssh host cat q.json | acescope open -\n" +
-			"acescope open histories/ --json | jq .exit_status",
+			"acescope open histories/ --json | jq .status",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := cli.FilesIn(args[0])
@@ -270,5 +270,9 @@ func (c *fileConsole) refuse(what string, of sourceruns.ID) string {
 	if source, alone := c.set.SourceOf(of.RunID); what == "fork" && alone {
 		name = source
 	}
-	return fmt.Sprintf("not available on files; use: acescope %s %s", what, name)
+	command := what + " " + name
+	if what == "terminate" {
+		command = "cancel " + name + " --force"
+	}
+	return "not available on files; use: acescope " + command
 }

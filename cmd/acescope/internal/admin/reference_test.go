@@ -253,8 +253,8 @@ Every command takes ` + "`--json`" + `. Standard output then has one JSON object
 to standard error.
 
 ` + "```console" + `
-$ acescope list --limit 1 --json | jq -c '[.task_id, .exit_status, .duration_ms]'
-["finance-1-e1-0040","success",70.2]
+$ acescope list --limit 1 --json | jq -c '[.type, .task_id, .status, .verdict, .duration_ms]'
+["task","finance-1-e1-0040","completed","correct",70.2]
 ` + "```" + `
 
 ` + "`acescope schema COMMAND`" + ` prints the JSON Schema of a command's lines. This page is generated from the same types by

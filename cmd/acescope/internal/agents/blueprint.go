@@ -34,7 +34,7 @@ func AgentCommand(a *cli.App) *cobra.Command {
 
 // BlueprintLine is a blueprint in a list.
 type BlueprintLine struct {
-	Type string `json:"type"` // blueprint
+	Type string `json:"type"` // blueprint_definition
 	run.BlueprintInfo
 	BlueprintType run.BlueprintType `json:"blueprint_type,omitempty"` // empty if the blueprint cannot be read
 	Strategy      run.Strategy      `json:"parameter_strategy,omitempty"`
@@ -90,7 +90,7 @@ func listBlueprints(a *cli.App, ctx context.Context) error {
 func newBlueprintLine(e blueprint.Entry) BlueprintLine {
 	info := e.Info()
 	info.Schema = nil
-	return BlueprintLine{Type: "blueprint", BlueprintInfo: info, BlueprintType: info.Type, Strategy: e.Strategy,
+	return BlueprintLine{Type: "blueprint_definition", BlueprintInfo: info, BlueprintType: info.Type, Strategy: e.Strategy,
 		ShadowedBy: e.Shadowed}
 }
 

@@ -53,7 +53,7 @@ func withTaskFlag(name string, cmd *cobra.Command, same string) *cobra.Command {
 
 // HooksLine is a change to an agent's settings.
 type HooksLine struct {
-	Type    string   `json:"type"` // observe_install, observe_uninstall
+	Type    string   `json:"type"` // hooks
 	Path    string   `json:"path"`
 	Hook    string   `json:"hook,omitempty"` // the program, for an installation
 	Events  []string `json:"events"`         // that have the hook now
@@ -114,7 +114,7 @@ plain JSON are not changed.`,
 			if err != nil {
 				return err
 			}
-			line := HooksLine{Type: "observe_install", Hook: hook, Path: paths[0], DryRun: f.dryRun}
+			line := HooksLine{Type: "hooks", Hook: hook, Path: paths[0], DryRun: f.dryRun}
 			return editSettings(a, line, func(s []byte) ([]byte, error) { return hooks.Install(s, hook) })
 		},
 	}
@@ -139,7 +139,7 @@ func observeUninstallCommand(a *cli.App) *cobra.Command {
 				if i > 0 && len(readHookSettings("", path).Events) == 0 {
 					continue
 				}
-				line := HooksLine{Type: "observe_uninstall", Path: path, DryRun: f.dryRun}
+				line := HooksLine{Type: "hooks", Path: path, DryRun: f.dryRun}
 				if err := editSettings(a, line, hooks.Uninstall); err != nil {
 					return err
 				}

@@ -304,7 +304,8 @@ func listApprovals(a *cli.App, ctx context.Context, e *engine.Engine, id string,
 
 // SessionAsked is a request to a session.
 type SessionAsked struct {
-	Type      string         `json:"type"` // session_interrupt, session_stop
+	Type      string         `json:"type"`   // session_action
+	Action    string         `json:"action"` // interrupt or stop
 	SessionID string         `json:"session_id"`
 	Status    session.Status `json:"status"`
 	Reason    string         `json:"reason,omitempty"`
@@ -325,7 +326,7 @@ func sessionInterruptCommand(a *cli.App) *cobra.Command {
 				if err != nil {
 					return SessionError(id, err)
 				}
-				return cli.Report(a, SessionAsked{"session_interrupt", id, s.Status, reason},
+				return cli.Report(a, SessionAsked{"session_action", "interrupt", id, s.Status, reason},
 					"session %s: interrupt requested; its status is %s", id, s.Status)
 			})
 		},
@@ -353,7 +354,7 @@ func sessionStopCommand(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return cli.Report(a, SessionAsked{"session_stop", id, s.Status, reason},
+				return cli.Report(a, SessionAsked{"session_action", "stop", id, s.Status, reason},
 					"session %s: stop requested; its status is %s", id, s.Status)
 			})
 		},

@@ -19,16 +19,16 @@ import (
 
 // SessionLine is a session of an agent.
 type SessionLine struct {
-	Type  string `json:"type"`  // session for a transcript, engine_session
+	Type  string `json:"type"`  // session, or transcript for one that is not on the engine
 	State string `json:"state"` // of a transcript: live, idle, ended
 	sessions.Row
 }
 
 func newSessionLine(r sessions.Row, now time.Time) SessionLine {
 	if r.Engine != nil {
-		return SessionLine{"engine_session", string(r.Engine.Status), r}
+		return SessionLine{"session", string(r.Engine.Status), r}
 	}
-	return SessionLine{"session", string(r.Activity(now)), r}
+	return SessionLine{"transcript", string(r.Activity(now)), r}
 }
 
 // writeSession writes a session without its conversation.

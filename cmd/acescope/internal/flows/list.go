@@ -15,7 +15,7 @@ import (
 
 // FlowLine describes a flow of the library.
 type FlowLine struct {
-	Type        string `json:"type"` // flow
+	Type        string `json:"type"` // flow_definition
 	Name        string `json:"name"`
 	Place       string `json:"place"` // path of the file, or shipped
 	Description string `json:"description,omitempty"`
@@ -45,31 +45,21 @@ func listCommand(a *cli.App) *cobra.Command {
 }
 
 func printList(a *cli.App, all []library.Entry) error {
-	out := cli.NewLines(a.Out)
-	w := cli.NewTable(a.Out)
-	if !a.JSON {
-		fmt.Fprintln(w, "NAME\tSTEPS\tPLACE\tDESCRIPTION")
-	}
-	for _, e := range all {
-		line := lineOf(e)
-		if a.JSON {
-			if err := out.Write(line); err != nil {
-				return err
+	lines := func(yield func(FlowLine) bool) {
+		for _, e := range all {
+			if !yield(lineOf(e)) {
+				return
 			}
-			continue
 		}
-		first, _, _ := strings.Cut(line.Error, "\n")
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", cli.SafeText(line.Name), line.Steps, cli.SafeText(line.Place),
-			cli.SafeText(cmp.Or(first, line.Description)))
 	}
-	if a.JSON {
-		return nil
-	}
-	return w.Flush()
+	return cli.WriteRows(a, lines, "NAME\tSTEPS\tPLACE\tDESCRIPTION", func(l FlowLine) []any {
+		first, _, _ := strings.Cut(l.Error, "\n")
+		return []any{l.Name, l.Steps, l.Place, cmp.Or(first, l.Description)}
+	})
 }
 
 func lineOf(e library.Entry) FlowLine {
-	line := FlowLine{Type: "flow", Name: e.Name, Place: e.Place}
+	line := FlowLine{Type: "flow_definition", Name: e.Name, Place: e.Place}
 	if e.Err != nil {
 		line.Error = e.Err.Error()
 		return line
