@@ -261,6 +261,8 @@ type TaskContext struct {
 	SkillsConfig SkillsConfig `json:"skills_config"`
 	PaceMS       int64        `json:"pace_ms,omitempty"`
 	Sampling
+	// PhasePrompt is the prompt of the phase, nil for the default.
+	PhasePrompt *PhasePrompt `json:"phase_prompt,omitempty"`
 	// Budget is what the step may spend. A provider that sends requests itself checks it before each one.
 	Budget *Budget `json:"budget,omitempty"`
 }

@@ -19,7 +19,8 @@ type EvaluateInput struct {
 	// Trials, if set, is an artifact with a list of [Trial]: From and Count then are of the items of all trials.
 	Trials *Ref `json:"trials,omitempty"`
 	// Models overrides Task.Model for single steps.
-	Models map[string]string `json:"models,omitempty"`
+	Models  map[string]string `json:"models,omitempty"`
+	Prompts Prompts           `json:"prompts,omitempty"` // see Protocol
 	// NoSkills leaves out the skills phase.
 	NoSkills bool `json:"no_skills,omitempty"`
 	// Task.Budget bounds the usage of all items. Those that would exceed it are not answered.

@@ -22,6 +22,8 @@ type Protocol struct {
 	Sampling
 	// Models overrides the model of single steps.
 	Models map[string]string `json:"models,omitempty"`
+	// Prompts are the prompts of the phases that do not have the default.
+	Prompts Prompts `json:"prompts,omitempty"`
 	// NoSkills leaves out the skills phase: the generator's answer counts.
 	NoSkills bool `json:"no_skills,omitempty"`
 	// HideLabels keeps the label from the reflector's provider, which learns only whether the answer is correct.
@@ -88,6 +90,7 @@ func (p Protocol) Settings() (list []string) {
 	for _, step := range slices.Sorted(maps.Keys(p.Models)) {
 		list = append(list, step+" by "+p.Models[step])
 	}
+	list = append(list, p.Prompts.settings()...)
 	if p.NoSkills {
 		list = append(list, "without the skills phase")
 	}

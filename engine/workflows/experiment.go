@@ -299,7 +299,7 @@ func (x *experiment) ablate(ctx workflow.Context) error {
 func (x *experiment) answer(ctx workflow.Context, trials *ace.Ref, from, end int) error {
 	options := withOptions(ctx, ace.ActivityEvaluate, x.in.Provider)
 	in := ace.EvaluateInput{Task: x.taskContext(ctx), Steps: x.in.Steps, Dataset: *x.in.Eval, Grader: x.in.Grader,
-		Models: x.in.Models, NoSkills: x.in.NoSkills, Trials: trials}
+		Models: x.in.Models, Prompts: x.in.Prompts, NoSkills: x.in.NoSkills, Trials: trials}
 	in.Task.Budget = x.state.Left(min(x.in.Parallel, (end-from+evalChunk-1)/evalChunk), nil)
 	var futures []workflow.Future
 	for ; len(futures) < x.in.Parallel && from < end; from += evalChunk {

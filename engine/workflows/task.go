@@ -220,6 +220,7 @@ func (t *task) input(ctx workflow.Context, in ace.TaskInput, step ace.Phase) any
 		TaskID: in.TaskID, WorkflowID: run.ID, RunID: run.RunID, ExperimentID: in.ExperimentID,
 		PlaybookHash: t.state.Playbook(), Provider: in.ProviderOf(step), Model: in.ModelOf(step),
 		SkillsConfig: in.SkillsConfig, PaceMS: in.PaceMS, Sampling: in.Sampling, Budget: in.Budget.Less(t.state.Usage),
+		PhasePrompt: in.Prompts.Of(step),
 	}
 	plan := t.generated
 	switch step {

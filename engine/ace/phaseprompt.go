@@ -1,0 +1,57 @@
+package ace
+
+import (
+	"fmt"
+)
+
+// PhasePrompt is a version of the instructions that a phase gives to its model. The text is an artifact with the
+// placeholders of engine/learning/prompts.
+type PhasePrompt struct {
+	Name string `json:"name"`
+	// Version is its number in the branch Name, from 1; 0 for a text from a file, which is not in a branch.
+	Version int `json:"version,omitempty"`
+	Ref
+	// Text is set for the provider of the phase only, not in a history.
+	Text string `json:"text,omitempty"`
+}
+
+// DefaultPrompt is the name of the prompt of a phase for which an input names no other. This program has its text.
+const DefaultPrompt = "default"
+
+// String returns the name and the version, and for a text from a file its name and the beginning of its hash.
+func (p *PhasePrompt) String() string {
+	switch {
+	case p == nil:
+		return DefaultPrompt
+	case p.Version == 0:
+		return fmt.Sprintf("%s (%.12s)", p.Name, p.SHA256)
+	}
+	return fmt.Sprintf("%s@%d", p.Name, p.Version)
+}
+
+// PromptedPhases returns the phases that have a prompt, in their order.
+func PromptedPhases() []Phase {
+	return []Phase{PhaseGenerator, PhaseSkills, PhaseReflector, PhaseCurator}
+}
+
+// Prompts are the prompts of phases, by phase. Phases that are not in it have the default.
+type Prompts map[string]PhasePrompt
+
+// Of returns the prompt of a phase, or nil for the default.
+func (p Prompts) Of(step Phase) *PhasePrompt {
+	prompt, ok := p[string(step)]
+	if !ok {
+		return nil
+	}
+	return &prompt
+}
+
+// settings describes the prompts that are not the default.
+func (p Prompts) settings() (list []string) {
+	for _, step := range PromptedPhases() {
+		if prompt := p.Of(step); prompt != nil {
+			list = append(list, fmt.Sprintf("%s prompt %s", step, prompt))
+		}
+	}
+	return list
+}
