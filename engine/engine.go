@@ -30,6 +30,7 @@ import (
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/model/agent"
 	"acescope/engine/learning/playbook"
+	"acescope/engine/learning/prompts"
 	"acescope/engine/store/artifact"
 	"acescope/engine/store/bucket"
 	"acescope/engine/temporal/codec"
@@ -128,6 +129,7 @@ type Engine struct {
 	Client    client.Client
 	Books     *playbook.Store
 	Artifacts *artifact.Store
+	Prompts   *prompts.Store // of phases
 	Providers []model.Provider
 	Codec     *codec.Server // may be nil
 	TaskQueue string
@@ -195,14 +197,15 @@ func (o Options) withheld() string {
 		"where they may run"
 }
 
-// openStores opens the artifacts and playbooks in a directory, which is the cache of a shared store if there is one.
-func (e *Engine) openStores(o Options, dir string) (err error) {
+// openStores opens the artifacts, playbooks and phase prompts in a directory, which is the cache of a shared store if there is one.
+func (e *Engine) openStores(ctx context.Context, o Options, dir string) (err error) {
 	artifacts := filepath.Join(dir, "artifacts")
 	books := filepath.Join(dir, "playbooks")
 	if o.LookOnly && o.Remote != nil && !o.Worker && e.shared == nil {
 		e.Artifacts = artifact.OpenReadOnly(artifacts)
 		e.Books = playbook.OpenStoreReadOnly(books)
-		return nil
+		e.Prompts, err = prompts.OpenDirReadOnly(ctx, dir, e.Artifacts)
+		return err
 	}
 	if _, err := server.OpenDir(o.DataDir, o.Version); err != nil {
 		return err
@@ -211,6 +214,13 @@ func (e *Engine) openStores(o Options, dir string) (err error) {
 		return fmt.Errorf("%w: %w", server.ErrDataDir, err)
 	}
 	if e.Books, err = playbook.OpenShared(books, e.shared, e.namespace); err != nil {
+		return fmt.Errorf("%w: %w", server.ErrDataDir, err)
+	}
+	if e.shared != nil {
+		e.Prompts = prompts.Open(e.shared, e.namespace, e.Artifacts)
+		return nil
+	}
+	if e.Prompts, err = prompts.OpenDir(ctx, dir, e.Artifacts); err != nil {
 		return fmt.Errorf("%w: %w", server.ErrDataDir, err)
 	}
 	return nil

@@ -29,8 +29,8 @@ const (
 	scanAtATime = 8    // histories that are read at a time
 )
 
-// CollectGarbage deletes the artifacts, playbooks and logs that no workflow and no playbook branch of the namespace
-// refers to, from its shared store or from the data directory. It reads all histories of the namespace. progress is
+// CollectGarbage deletes the artifacts, playbooks and logs that no workflow, playbook branch and phase prompt of the
+// namespace refers to, from its shared store or from the data directory. It reads all histories of the namespace. progress is
 // called after each, with the number of histories; it may be nil.
 func CollectGarbage(
 	ctx context.Context, e *Engine, o garbage.Options, progress func(histories int),
@@ -46,6 +46,9 @@ func CollectGarbage(
 	roots := garbage.NewRoots()
 	if err := addBranches(ctx, e.Books, roots); err != nil {
 		return garbage.Report{}, err
+	}
+	if err := e.Prompts.Hashes(ctx, func(hash string) { roots.Add([]byte(hash)) }); err != nil {
+		return garbage.Report{}, fmt.Errorf("%w: %w", ErrKeepAll, err)
 	}
 	s := &historyScan{e: e, roots: roots, progress: progress}
 	if err := s.run(ctx); err != nil {

@@ -182,6 +182,15 @@ func CheckStep(lib Blueprints, blueprint string, step ace.Phase) error {
 	return nil
 }
 
+// CheckStepPrompt returns an error in one line if a blueprint does not follow a prompt of the phases that it executes.
+func CheckStepPrompt(lib Blueprints, blueprint string) error {
+	b, _, err := stepBlueprint(lib, blueprint)
+	if err != nil {
+		return err
+	}
+	return model.CheckPrompt(command.New(nil, nil, b))
+}
+
 func stepBlueprint(lib Blueprints, name string) (run.Blueprint, func(json.RawMessage) (json.RawMessage, error), error) {
 	b, check, err := lib.Load(name)
 	if err == nil && b.Type != run.Deterministic {
@@ -192,7 +201,7 @@ func stepBlueprint(lib Blueprints, name string) (run.Blueprint, func(json.RawMes
 
 // StepProvider returns the provider of a blueprint's steps for display. It cannot execute steps.
 func StepProvider(b run.BlueprintInfo) model.Provider {
-	return command.New(nil, nil, b.Name, b.Description)
+	return command.New(nil, nil, run.Blueprint{Name: b.Name, Description: b.Description, Schema: b.Schema})
 }
 
 // stepProviders returns a function that returns the provider of a blueprint's steps, according to
@@ -210,6 +219,6 @@ func (e *Engine) stepProviders(lib Blueprints) func(blueprint string) (model.Pro
 		case err != nil:
 			return nil, model.Errorf(model.BadRequest, "%s: %v", ace.BlueprintProvider(name), err)
 		}
-		return command.New(runs, e.Artifacts, name, b.Description), nil
+		return command.New(runs, e.Artifacts, b), nil
 	}
 }

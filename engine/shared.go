@@ -84,7 +84,7 @@ func (e *Engine) openSharedStores(ctx context.Context, o Options) error {
 		sum := sha256.Sum256([]byte(e.namespace + "\n" + url))
 		cache = filepath.Join(o.DataDir, "shared", hex.EncodeToString(sum[:8]))
 	}
-	if err := e.openStores(o, cache); err != nil {
+	if err := e.openStores(ctx, o, cache); err != nil {
 		return err
 	}
 	if url == "" && o.Remote != nil && !o.LookOnly {

@@ -34,6 +34,9 @@ type ModelCall struct {
 	Request    ModelRequest   `json:"request"`
 	Response   *ModelResponse `json:"response,omitempty"`
 	Error      string         `json:"error,omitempty"` // why there is no response
+	// PhasePrompt is the prompt of the phase that the system instructions were made of, without its text; nil if the
+	// request is not that of a phase. The default has no version.
+	PhasePrompt *PhasePrompt `json:"phase_prompt,omitempty"`
 }
 
 // ModelRequest is a request as it was sent.

@@ -21,7 +21,7 @@ const DefaultPrompt = "default"
 // String returns the name and the version, and for a text from a file its name and the beginning of its hash.
 func (p *PhasePrompt) String() string {
 	switch {
-	case p == nil:
+	case p == nil || p.Name == DefaultPrompt:
 		return DefaultPrompt
 	case p.Version == 0:
 		return fmt.Sprintf("%s (%.12s)", p.Name, p.SHA256)

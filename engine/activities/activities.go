@@ -160,7 +160,25 @@ func (a *Activities) prepare(ctx context.Context, t ace.TaskContext, prompt stri
 	if prompt, err = a.resolve(ctx, "prompt", prompt, ref); err != nil {
 		return step{}, permanent(err)
 	}
-	return step{provider: p, book: book, prompt: prompt}, nil
+	t.PhasePrompt, err = a.phasePrompt(ctx, p, t.PhasePrompt)
+	return step{provider: p, book: book, prompt: prompt, task: t}, err
+}
+
+// phasePrompt returns the prompt of a phase with its text, or nil for the default.
+func (a *Activities) phasePrompt(ctx context.Context, p model.Provider, of *ace.PhasePrompt) (*ace.PhasePrompt, error) {
+	if of == nil {
+		return nil, nil
+	}
+	if err := model.CheckPrompt(p); err != nil {
+		return nil, err
+	}
+	text, err := a.resolve(ctx, "phase prompt "+of.String(), "", &of.Ref)
+	if err != nil {
+		return nil, permanent(err)
+	}
+	with := *of
+	with.Text = text
+	return &with, nil
 }
 
 // resolve returns a text that is given inline or by reference.

@@ -156,11 +156,12 @@ func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, j j
 	about.PlaybookHash = j.playbook
 	about.Provider = in.ProviderOf(ace.PhaseGenerator)
 	about.Model = in.ModelOf(ace.PhaseGenerator)
+	about.PhasePrompt = in.Prompts.Of(ace.PhaseGenerator)
 	s, err := a.prepare(ctx, about, t.Prompt, t.PromptRef)
 	if err != nil {
 		return item, err
 	}
-	g, err := s.provider.Generate(ctx, ace.GeneratorInput{Task: about, Prompt: s.prompt}, s.book)
+	g, err := s.provider.Generate(ctx, ace.GeneratorInput{Task: s.task, Prompt: s.prompt}, s.book)
 	item.Usage = sum(item.Usage, g.Usage)
 	if err != nil {
 		return item, err
@@ -174,6 +175,9 @@ func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, j j
 		about.Provider = in.ProviderOf(ace.PhaseSkills)
 		about.Model = in.ModelOf(ace.PhaseSkills)
 		provider, err := a.provider(about.Provider)
+		if err == nil {
+			about.PhasePrompt, err = a.phasePrompt(ctx, provider, in.Prompts.Of(ace.PhaseSkills))
+		}
 		if err != nil {
 			return item, err
 		}
@@ -187,6 +191,7 @@ func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, j j
 	}
 	about.Provider = in.ProviderOf(ace.PhaseReflector)
 	about.Model = in.ModelOf(ace.PhaseReflector)
+	about.PhasePrompt = nil
 	if item.Usage != nil {
 		about.Budget = in.Task.Budget.Less(*item.Usage)
 	}

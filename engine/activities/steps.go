@@ -126,6 +126,7 @@ func (a *Activities) runStep(ctx context.Context, t ace.TaskContext, prompt stri
 	provider, closeLive := a.live(ctx, s.provider, t)
 	defer closeLive()
 	s.provider = provider
+	t.PhasePrompt = s.task.PhasePrompt
 	s.task = t
 	s.earlier = earlier
 	err = call(ctx, s)

@@ -28,9 +28,12 @@ func Text(list []ace.ModelCall) string {
 	return b.String()
 }
 
-// Title returns the model, the time, the tokens and the cost of a request in one line.
+// Title returns the model, the phase prompt, the time, the tokens and the cost of a request in one line.
 func Title(c ace.ModelCall) string {
 	words := []string{c.Provider + " " + c.Request.Model}
+	if c.PhasePrompt != nil {
+		words = append(words, "prompt "+c.PhasePrompt.String())
+	}
 	if !c.StartedAt.IsZero() {
 		words = append(words, c.StartedAt.Local().Format(time.DateTime))
 	}

@@ -57,6 +57,20 @@ type Answerer interface {
 	Answer(ctx context.Context, q Question) (Reply, error)
 }
 
+// Prompted is a [Provider] whose phases follow the prompt of their task, [ace.TaskContext.PhasePrompt].
+type Prompted interface {
+	// TakesPrompt returns an error in one line that says why this one does not, or nil.
+	TakesPrompt() error
+}
+
+// CheckPrompt returns an error in one line if a provider does not follow the prompt of a phase.
+func CheckPrompt(p Provider) error {
+	if x, ok := p.(Prompted); ok {
+		return x.TakesPrompt()
+	}
+	return Errorf(BadRequest, "%s asks no model, so it has no phase prompt", p.Name())
+}
+
 // Sender is a [Provider] that can send a recorded request again. The model of the request is never "".
 type Sender interface {
 	Send(ctx context.Context, r ace.ModelRequest) (ace.ModelResponse, error)

@@ -60,6 +60,9 @@ func (p *provider) Judge(ctx context.Context, in ace.ReflectorInput) (model.Judg
 	return p.Provider.(model.Judge).Judge(ctx, in)
 }
 
+// TakesPrompt implements [model.Prompted].
+func (p *provider) TakesPrompt() error { return model.CheckPrompt(p.Provider) }
+
 func (p *provider) Ready() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

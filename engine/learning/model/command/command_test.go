@@ -93,7 +93,7 @@ func newProvider(t *testing.T, f *runs) (model.Provider, *artifact.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(f, store, "mine", "mine"), store
+	return New(f, store, run.Blueprint{Name: "mine", Description: "mine"}), store
 }
 
 func generate(ctx context.Context, p model.Provider) (ace.GeneratorResult, error) {

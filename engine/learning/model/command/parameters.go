@@ -46,7 +46,7 @@ func (p *provider) parameters(ctx context.Context, phase ace.Phase, at ace.TaskC
 	if err != nil {
 		return nil, err
 	}
-	all, err := encode(phase, in, file, b)
+	all, err := encode(phase, at, in, file, b)
 	if err != nil {
 		return nil, fmt.Errorf("%s: input of the %s: %w", p.name, phase, err)
 	}
@@ -57,8 +57,8 @@ func (p *provider) parameters(ctx context.Context, phase ace.Phase, at ace.TaskC
 	return all, nil
 }
 
-// encode adds the phase and the playbook to the input of a phase, and replaces a prompt in a file.
-func encode(phase ace.Phase, in any, prompt *File, book Book) (json.RawMessage, error) {
+// encode adds the phase, its prompt and the playbook to the input of a phase, and replaces a prompt in a file.
+func encode(phase ace.Phase, task ace.TaskContext, in any, prompt *File, book Book) (json.RawMessage, error) {
 	data, err := json.Marshal(in)
 	if err != nil {
 		return nil, err
@@ -75,6 +75,13 @@ func encode(phase ace.Phase, in any, prompt *File, book Book) (json.RawMessage, 
 	if prompt != nil {
 		delete(fields, "prompt")
 		fields["prompt_ref"] = prompt
+	}
+	if p := task.PhasePrompt; p != nil {
+		fields[instructions] = p.Text
+		without := *p
+		without.Text = ""
+		task.PhasePrompt = &without
+		fields["task"] = task
 	}
 	fields["step"], fields["playbook"] = phase, book
 	return json.Marshal(fields)
@@ -95,7 +102,7 @@ func Sample(phase ace.Phase) json.RawMessage {
 	default:
 		in = ace.GeneratorInput{Task: task, Prompt: "sample"}
 	}
-	sample, err := encode(phase, in, nil, Book{Bullets: []playbook.Bullet{}})
+	sample, err := encode(phase, task, in, nil, Book{Bullets: []playbook.Bullet{}})
 	if err != nil {
 		return nil
 	}

@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"acescope/engine/ace"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/model/llm"
@@ -32,16 +34,31 @@ type Runs interface {
 	Stop(ctx context.Context, id string, r run.StopRequest) (run.State, error)
 }
 
-// New returns a provider that serves each phase by a run of a blueprint.
-func New(runs Runs, artifacts *artifact.Store, blueprint, about string) model.Provider {
-	return &provider{runs: runs, artifacts: artifacts, blueprint: blueprint, about: about,
-		name: ace.BlueprintProvider(blueprint)}
+// New returns a provider that serves each phase by a run of a blueprint, of which it needs the name, the description
+// and the schema.
+func New(runs Runs, artifacts *artifact.Store, b run.Blueprint) model.Provider {
+	return &provider{runs: runs, artifacts: artifacts, blueprint: b.Name, about: b.Description,
+		name:     ace.BlueprintProvider(b.Name),
+		prompted: gjson.GetBytes(b.Schema, "properties."+instructions).Exists()}
 }
+
+// instructions is the parameter with the prompt of the phase.
+const instructions = "instructions"
 
 type provider struct {
 	runs                   Runs
 	artifacts              *artifact.Store
 	name, blueprint, about string
+	prompted               bool // the program takes the prompt of its phase
+}
+
+// TakesPrompt implements [model.Prompted].
+func (p *provider) TakesPrompt() error {
+	if p.prompted {
+		return nil
+	}
+	return model.Errorf(model.BadRequest, "%s takes no phase prompt: its parameters_schema has no property %q",
+		p.name, instructions)
 }
 
 func (p *provider) Name() string { return p.name }

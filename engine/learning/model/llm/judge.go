@@ -16,8 +16,7 @@ func (p *provider) Judge(ctx context.Context, in ace.ReflectorInput) (j model.Ju
 	if err != nil {
 		return j, used, err
 	}
-	r := s.request(judgePrompt, nil, judgeMessage(in))
-	r.System = r.System[:1] // without a playbook
+	r := s.request([]Block{{Text: strings.TrimSpace(judgePrompt)}}, judgeMessage(in))
 	_, err = s.answer(ctx, r, func(f found) (err error) {
 		j, err = parseJudgment(f)
 		return err

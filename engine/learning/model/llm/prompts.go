@@ -2,33 +2,37 @@ package llm
 
 import (
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"fmt"
 	"strings"
 
 	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
+	"acescope/engine/learning/prompts"
 )
 
 // Prompts.
 var (
-	//go:embed prompts/generator.md
-	generatorPrompt string
-	//go:embed prompts/skills.md
-	skillsPrompt string
-	//go:embed prompts/reflector.md
-	reflectorPrompt string
-	//go:embed prompts/curator.md
-	curatorPrompt string
+	//go:embed formats
+	formats embed.FS
 	//go:embed prompts/judge.md
 	judgePrompt string
 	//go:embed prompts/repair.md
 	repairPrompt string
 )
 
-// system returns the part of a prompt that only changes with the playbook.
-func system(role string, book *playbook.Playbook) []Block {
-	return []Block{{Text: strings.TrimSpace(role)}, {Text: between("playbook", render(book)), Cache: true}}
+// system returns the part of a prompt that only changes with the playbook: the instructions, then the form of the
+// answer, which instructions of the user cannot change.
+func system(phase ace.Phase, instructions prompts.Template, book *playbook.Playbook) (blocks []Block) {
+	values := map[string]string{
+		prompts.Playbook: between("playbook", render(book)),
+		prompts.Sections: strings.Join(book.WithReferenceSections().Sections, ", "),
+	}
+	for _, text := range instructions.Paragraphs(values) {
+		blocks = append(blocks, Block{Text: text})
+	}
+	format, _ := formats.ReadFile("formats/" + string(phase) + ".md") // a test reads all
+	return append(blocks, Block{Text: strings.TrimSpace(string(format)), Cache: true})
 }
 
 // render formats a playbook for a model: sections, and bullets with IDs and counters.

@@ -1,8 +1,8 @@
 // Package llm turns any language model that completes conversations into a provider of the
-// ACE phases: it has the prompts, parses the answers, runs the tool loop and reports errors.
+// ACE phases: it fills in the prompts, parses the answers, runs the tool loop and reports errors.
 // A [Completer] talks to the server. [Written] parses the results that programs write.
 //
-// It imports engine/learning/model, engine/ace, engine/learning/playbook, engine/agents/price,
+// It imports engine/learning/model, engine/ace, engine/learning/playbook, engine/learning/prompts, engine/agents/price,
 // the arithmetic of the built-in provider, and a library that repairs JSON.
 //
 // Order: the tool calls of one turn run concurrently, those of the next turn after them.
@@ -27,6 +27,7 @@ import (
 	"acescope/engine/agents/price"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
+	"acescope/engine/learning/prompts"
 )
 
 // DefaultMaxTokens is the default length limit of an answer.
@@ -90,6 +91,7 @@ type step struct {
 	*provider
 	model   string
 	shared  *Step
+	prompt  ace.PhasePrompt // "" outside of the phases
 	usage   ace.Usage
 	remarks []string // remarks for the verdict
 }
@@ -107,9 +109,31 @@ func (p *provider) begin(ctx context.Context, t ace.TaskContext, tools model.Too
 	return s, ctx.Err()
 }
 
-func (s *step) request(role string, book *playbook.Playbook, text string) Request {
+// beginPhase begins a phase and returns the system prompt of its requests.
+func (p *provider) beginPhase(ctx context.Context, phase ace.Phase, t ace.TaskContext, book *playbook.Playbook,
+	tools model.Toolbox) (*step, []Block, error) {
+	s, err := p.begin(ctx, t, tools)
+	if err != nil {
+		return nil, nil, err
+	}
+	instructions := prompts.DefaultTemplate()[phase]
+	s.prompt = prompts.Default(phase).PhasePrompt
+	if t.PhasePrompt != nil {
+		s.prompt = *t.PhasePrompt
+		if instructions, err = prompts.Parse(phase, s.prompt.Text); err != nil {
+			return nil, nil, model.Errorf(model.BadRequest, "%s prompt %s: %v", phase, &s.prompt, err)
+		}
+	}
+	s.prompt.Text = "" // the request has it
+	return s, system(phase, instructions, book), nil
+}
+
+// TakesPrompt implements [model.Prompted].
+func (p *provider) TakesPrompt() error { return nil }
+
+func (s *step) request(system []Block, text string) Request {
 	most := cmp.Or(s.shared.Task.AnswerTokens, s.o.MaxTokens)
-	return Request{Model: s.model, System: system(role, book), MaxTokens: most,
+	return Request{Model: s.model, System: system, MaxTokens: most,
 		Messages: []Message{{Role: User, Text: text}}, Step: s.shared, Sampling: s.shared.Task.Sampling}
 }
 

@@ -19,6 +19,9 @@ func (s *step) record(ctx context.Context, r Request, resp Response, err error, 
 	}
 	c := ace.ModelCall{Provider: s.o.Name, StartedAt: begun.UTC(), Request: requestRecord(r),
 		DurationMS: float64(time.Since(begun).Microseconds()) / 1000}
+	if s.prompt.Name != "" {
+		c.PhasePrompt = &s.prompt
+	}
 	if err != nil {
 		c.Error = err.Error()
 	} else {

@@ -35,13 +35,13 @@ const (
 
 // Skills implements [model.Provider] with a loop of tool calls.
 func (p *provider) Skills(ctx context.Context, in ace.SkillsInput, book *playbook.Playbook, tools model.Toolbox) (ace.SkillSessionResult, error) {
-	s, err := p.begin(ctx, in.Task, tools)
+	book = orEmpty(book)
+	s, system, err := p.beginPhase(ctx, ace.PhaseSkills, in.Task, book, tools)
 	if err != nil {
 		return ace.SkillSessionResult{}, err
 	}
-	book = orEmpty(book)
 	l := &loop{step: s, box: tools, kit: toolsFor(book, p.o.Dir)}
-	l.r = s.request(skillsPrompt, book, skillsMessage(in))
+	l.r = s.request(system, skillsMessage(in))
 	for _, t := range l.kit {
 		if in.Task.SkillsConfig.Allows(t.Name) {
 			l.r.Tools = append(l.r.Tools, t.Tool)

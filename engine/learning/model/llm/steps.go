@@ -20,16 +20,16 @@ import (
 )
 
 func (p *provider) Generate(ctx context.Context, in ace.GeneratorInput, book *playbook.Playbook) (ace.GeneratorResult, error) {
-	s, err := p.begin(ctx, in.Task, nil)
+	book = orEmpty(book)
+	s, system, err := p.beginPhase(ctx, ace.PhaseGenerator, in.Task, book, nil)
 	if err != nil {
 		return ace.GeneratorResult{}, err
 	}
-	book = orEmpty(book)
 	if strings.TrimSpace(in.Prompt) == "" {
 		return ace.GeneratorResult{}, model.Errorf(model.BadRequest, "%s: the prompt is empty", p.o.Name)
 	}
 	var out generated
-	v, err := s.answer(ctx, s.request(generatorPrompt, book, generatorMessage(in)), out.parse)
+	v, err := s.answer(ctx, s.request(system, generatorMessage(in)), out.parse)
 	if err != nil {
 		return ace.GeneratorResult{Usage: s.used()}, err
 	}
@@ -89,19 +89,17 @@ const maxQuestion = 2 << 10
 // Reflect implements [model.Provider]. The grader of the task decides whether the answer is
 // correct, not the model.
 func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput, book *playbook.Playbook) (ace.ReflectorResult, error) {
-	s, err := p.begin(ctx, in.Task, nil)
+	book = orEmpty(book)
+	s, system, err := p.beginPhase(ctx, ace.PhaseReflector, in.Task, book, nil)
 	if err != nil {
 		return ace.ReflectorResult{}, err
 	}
-	book = orEmpty(book)
 	correct, score, err := grade.Verdict(in)
 	if err != nil {
 		return ace.ReflectorResult{}, err
 	}
 	var out reflected
-	r := s.request(reflectorPrompt, book, reflectorMessage(in, book, correct, score))
-	r.System = r.System[:1] // without the playbook
-	v, err := s.answer(ctx, r, out.parse)
+	v, err := s.answer(ctx, s.request(system, reflectorMessage(in, book, correct, score)), out.parse)
 	if err != nil {
 		return ace.ReflectorResult{Usage: s.used()}, err
 	}
@@ -123,17 +121,17 @@ func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput, book *pla
 // Curate implements [model.Provider]. The reflector's tags always count; each operation of the
 // model is tried on the playbook and returned with its outcome.
 func (p *provider) Curate(ctx context.Context, in ace.CuratorInput, book *playbook.Playbook) (ace.CuratorResult, error) {
-	s, err := p.begin(ctx, in.Task, nil)
+	book = orEmpty(book)
+	s, system, err := p.beginPhase(ctx, ace.PhaseCurator, in.Task, book, nil)
 	if err != nil {
 		return ace.CuratorResult{}, err
 	}
-	book = orEmpty(book)
 	var findings reflected
 	if len(in.Findings) > 0 && json.Unmarshal(in.Findings, &findings) != nil {
 		findings = reflected{} // written by another provider
 	}
 	var out curated
-	v, err := s.answer(ctx, s.request(curatorPrompt, book, curatorMessage(in, findings, book)), out.parse)
+	v, err := s.answer(ctx, s.request(system, curatorMessage(in, findings, book)), out.parse)
 	if err != nil {
 		return ace.CuratorResult{Usage: s.used()}, err
 	}
