@@ -69,6 +69,11 @@ func forkRefs(p *fork.Plan) map[string]*ace.Ref {
 	if ref := p.Input.PromptRef; ref != nil {
 		refs["the prompt"] = ref
 	}
+	for _, s := range p.Rerun {
+		if s.Prompt != nil {
+			refs[fmt.Sprintf("the %s prompt %s", s.Phase, s.Prompt)] = &s.Prompt.Ref
+		}
+	}
 	for i, raw := range p.Input.Fork.InlineResults(ace.PhaseSkills) {
 		name := "the calls of the skills session"
 		if i > 0 {

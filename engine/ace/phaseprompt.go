@@ -2,6 +2,8 @@ package ace
 
 import (
 	"fmt"
+	"maps"
+	"strings"
 )
 
 // PhasePrompt is a version of the instructions that a phase gives to its model. The text is an artifact with the
@@ -44,6 +46,33 @@ func (p Prompts) Of(step Phase) *PhasePrompt {
 		return nil
 	}
 	return &prompt
+}
+
+// With returns a copy in which a phase has another prompt; nil is the default.
+func (p Prompts) With(step Phase, prompt *PhasePrompt) Prompts {
+	with := maps.Clone(p)
+	if with == nil {
+		with = Prompts{}
+	}
+	delete(with, string(step))
+	if prompt != nil {
+		with[string(step)] = *prompt
+	}
+	if len(with) == 0 {
+		return nil
+	}
+	return with
+}
+
+// String names the phases with their prompts, without those that have the default.
+func (p Prompts) String() string {
+	var list []string
+	for _, step := range PromptedPhases() {
+		if prompt := p.Of(step); prompt != nil {
+			list = append(list, string(step)+" "+prompt.String())
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // settings describes the prompts that are not the default.

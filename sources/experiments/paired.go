@@ -195,6 +195,11 @@ func (c *Comparison) settings() []string {
 	for _, phase := range slices.Sorted(maps.Keys(phases)) {
 		differ("provider of the "+phase, cmp.Or(a.Steps[phase], a.Provider), cmp.Or(b.Steps[phase], b.Provider))
 	}
+	for _, phase := range ace.PromptedPhases() {
+		differ("prompt of the "+string(phase), a.Prompts.Of(phase).String(), b.Prompts.Of(phase).String())
+	}
+	a.Prompts = nil // not again
+	b.Prompts = nil
 	differ("task order", orderOf(a), orderOf(b))
 	differ("first playbook", firstPlaybook(c.A), firstPlaybook(c.B))
 	tools := func(in ace.ExperimentInput) string {

@@ -386,6 +386,9 @@ func (r phaseRow) Draw(l *line) {
 			l.add(l.S.Accent, " "+g.Arrow+" "+text.Safe(of.TaskID, " "))
 		}
 	}
+	if prompt := r.d.Input.Prompts.Of(st.Phase); prompt != nil {
+		l.add(l.S.Muted, "  prompt "+text.Safe(prompt.String(), " "))
+	}
 	if v := st.Parsed; v != nil && v.Parse != ace.ParseClean && v.Parse != ace.ParseExtracted {
 		l.add(l.S.Warning, "  answer "+text.Safe(v.String(), " "))
 	}
@@ -423,6 +426,9 @@ func (r phaseRow) describe(w *inspection) {
 		w.field("its run", of.TaskID)
 		w.field("runner", st.Served.Runner)
 		w.hint("O", "goes to that run; backspace leads back")
+	}
+	if prompt := r.d.Input.Prompts.Of(st.Phase); prompt != nil || len(st.CallLogs()) > 0 {
+		w.field("prompt", prompt.String())
 	}
 	if st.Usage != nil {
 		w.field("usage", console.UsageText(*st.Usage))

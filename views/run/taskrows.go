@@ -237,6 +237,7 @@ func fields(d *histories.Detail) []fieldRow {
 	add("provider", in.Provider)
 	add("steps", runners.StepProviders(in))
 	add("model", in.Model)
+	add("prompts", in.Prompts.String())
 	add("adapter", string(in.Adapter))
 	add("playbook", in.PlaybookHash)
 	add("branch", in.Branch)

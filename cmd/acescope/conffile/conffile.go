@@ -34,6 +34,7 @@ type File struct {
 	Providers []Provider
 	Agents    []Agent
 	Graders   []Grader
+	Prompts   map[string]string // names of prompts by phase
 }
 
 // Value is the value of a setting and the line it is on.
@@ -82,7 +83,7 @@ func Parse(path string, data []byte, known func(name string) bool) (f File, warn
 	tables := map[string]func(any){
 		"keys": p.readKeys, "filters": p.readFilters, "prices": p.readPrices,
 		"providers": p.readProviders, "agents": p.readAgents,
-		"graders": p.readGraders,
+		"graders": p.readGraders, "prompts": p.readPrompts,
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(tree), func(a, b string) int { return p.line(a) - p.line(b) }) {
 		if read := tables[name]; read != nil {

@@ -14,7 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/engine/learning/grade"
+	"acescope/engine/learning/prompts"
 	"acescope/sources/runs"
 )
 
@@ -211,6 +213,30 @@ func (p *parser) readGraders(value any) {
 		p.Graders = append(p.Graders, g)
 		return nil
 	})
+}
+
+// readPrompts reads the table [prompts]: generator = "brief" or "brief@2".
+func (p *parser) readPrompts(value any) {
+	table, ok := value.(map[string]any)
+	if !ok {
+		p.mistake("prompts", `prompts must be a table: [prompts], then generator = "NAME"`)
+		return
+	}
+	for _, phase := range slices.Sorted(maps.Keys(table)) {
+		name, _ := table[phase].(string)
+		base, _, _ := strings.Cut(name, "@")
+		switch {
+		case !slices.Contains(ace.PromptedPhases(), ace.Phase(phase)):
+			p.mistake("prompts."+phase, "prompts: unknown phase %.40q; use generator, skills, reflector or curator", phase)
+		case base != ace.DefaultPrompt && prompts.CheckName(base) != nil:
+			p.mistake("prompts."+phase, `prompts: %s must be the name of a prompt, such as "brief" or "brief@2"`, phase)
+		default:
+			if p.Prompts == nil {
+				p.Prompts = map[string]string{}
+			}
+			p.Prompts[phase] = name
+		}
+	}
 }
 
 // Absolute reports whether path is absolute or begins with ~/.

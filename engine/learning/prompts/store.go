@@ -49,8 +49,8 @@ const (
 	atATime   = 8          // versions that are read
 )
 
-// Version is a version of a prompt.
-type Version struct {
+// Prompt is a version of a prompt.
+type Prompt struct {
 	Phase ace.Phase `json:"phase"`
 	ace.PhasePrompt
 	At time.Time `json:"at,omitzero"`
@@ -101,10 +101,10 @@ func openDir(ctx context.Context, dir string, texts *artifact.Store,
 var shipped embed.FS
 
 // Default returns the shipped prompt of a phase.
-func Default(phase ace.Phase) Version {
+func Default(phase ace.Phase) Prompt {
 	text, _ := shipped.ReadFile("shipped/" + string(phase) + ".md") // a test reads all
 	p := ace.PhasePrompt{Name: ace.DefaultPrompt, Ref: refOf(string(text)), Text: string(text)}
-	return Version{Phase: phase, PhasePrompt: p}
+	return Prompt{Phase: phase, PhasePrompt: p}
 }
 
 // DefaultTemplate returns the parsed text of [Default].
@@ -163,8 +163,8 @@ func (s *Store) newest(ctx context.Context, prefix string) (map[[2]string]int, e
 }
 
 // read reads versions of one branch, or of several, in the order of the keys.
-func (s *Store) read(ctx context.Context, keys []string) ([]Version, error) {
-	list := make([]Version, len(keys))
+func (s *Store) read(ctx context.Context, keys []string) ([]Prompt, error) {
+	list := make([]Prompt, len(keys))
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(atATime)
 	for i, key := range keys {
@@ -183,7 +183,7 @@ func (s *Store) read(ctx context.Context, keys []string) ([]Version, error) {
 }
 
 // List returns the newest version of every prompt, by phase and name; of each phase first the default.
-func (s *Store) List(ctx context.Context) ([]Version, error) {
+func (s *Store) List(ctx context.Context) ([]Prompt, error) {
 	last, err := s.newest(ctx, s.prefix)
 	if err != nil {
 		return nil, err
@@ -196,8 +196,8 @@ func (s *Store) List(ctx context.Context) ([]Version, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(stored, func(a, b Version) int { return cmp.Compare(a.Name, b.Name) })
-	var list []Version
+	slices.SortFunc(stored, func(a, b Prompt) int { return cmp.Compare(a.Name, b.Name) })
+	var list []Prompt
 	for _, phase := range ace.PromptedPhases() {
 		list = append(list, Default(phase))
 		for _, v := range stored {
@@ -211,13 +211,13 @@ func (s *Store) List(ctx context.Context) ([]Version, error) {
 
 // Versions returns the versions of a branch, oldest first, also of a deleted one. The only one of the default is the
 // shipped one.
-func (s *Store) Versions(ctx context.Context, phase ace.Phase, name string) ([]Version, error) {
+func (s *Store) Versions(ctx context.Context, phase ace.Phase, name string) ([]Prompt, error) {
 	if !slices.Contains(ace.PromptedPhases(), phase) {
 		return nil, fmt.Errorf("%w: phase %.40q has none; use generator, skills, reflector or curator",
 			ErrNotFound, string(phase))
 	}
 	if name == ace.DefaultPrompt {
-		return []Version{Default(phase)}, nil
+		return []Prompt{Default(phase)}, nil
 	}
 	if err := CheckName(name); err != nil {
 		return nil, err
@@ -234,22 +234,22 @@ func (s *Store) Versions(ctx context.Context, phase ace.Phase, name string) ([]V
 }
 
 // Find returns the version that NAME, its newest one, or NAME@N names.
-func (s *Store) Find(ctx context.Context, phase ace.Phase, ref string) (Version, error) {
+func (s *Store) Find(ctx context.Context, phase ace.Phase, ref string) (Prompt, error) {
 	name, number, numbered := strings.Cut(ref, "@")
 	all, err := s.Versions(ctx, phase, name)
 	if err != nil {
-		return Version{}, err
+		return Prompt{}, err
 	}
 	if numbered {
 		n, err := strconv.Atoi(number)
-		i := slices.IndexFunc(all, func(v Version) bool { return v.Version == n && !v.Deleted })
+		i := slices.IndexFunc(all, func(v Prompt) bool { return v.Version == n && !v.Deleted })
 		if err == nil && i >= 0 && name != ace.DefaultPrompt {
 			return all[i], nil
 		}
 	} else if len(all) > 0 && !all[len(all)-1].Deleted {
 		return all[len(all)-1], nil
 	}
-	return Version{}, fmt.Errorf("%w: %.80q of the %s in %s", ErrNotFound, ref, phase, s.bucket)
+	return Prompt{}, fmt.Errorf("%w: %.80q of the %s in %s", ErrNotFound, ref, phase, s.bucket)
 }
 
 // Text returns the text of a version.
@@ -283,8 +283,8 @@ func (s *Store) PutText(ctx context.Context, phase ace.Phase, file, text string)
 const maxTries = 20
 
 // Put adds a version to a branch, which it creates if necessary. If the newest version has that text, it returns this
-// one and false. from says what the text was made from, or is "".
-func (s *Store) Put(ctx context.Context, phase ace.Phase, name, text, from string) (v Version, added bool, err error) {
+// one and false. from says what the text was made from; "" is the newest version.
+func (s *Store) Put(ctx context.Context, phase ace.Phase, name, text, from string) (v Prompt, added bool, err error) {
 	if err := CheckName(name); err != nil {
 		return v, false, err
 	}
@@ -292,7 +292,7 @@ func (s *Store) Put(ctx context.Context, phase ace.Phase, name, text, from strin
 	if err != nil {
 		return v, false, err
 	}
-	return s.add(ctx, Version{Phase: phase, PhasePrompt: p, From: from})
+	return s.add(ctx, Prompt{Phase: phase, PhasePrompt: p, From: from})
 }
 
 // Delete hides a branch. Its versions stay stored, because runs refer to them.
@@ -303,20 +303,25 @@ func (s *Store) Delete(ctx context.Context, phase ace.Phase, name string) error 
 	if _, err := s.Find(ctx, phase, name); err != nil {
 		return err
 	}
-	_, _, err := s.add(ctx, Version{Phase: phase, PhasePrompt: ace.PhasePrompt{Name: name}, Deleted: true})
+	_, _, err := s.add(ctx, Prompt{Phase: phase, PhasePrompt: ace.PhasePrompt{Name: name}, Deleted: true})
 	return err
 }
 
 // add creates the next entry of a branch, unless it would repeat the newest one.
-func (s *Store) add(ctx context.Context, v Version) (Version, bool, error) {
+func (s *Store) add(ctx context.Context, v Prompt) (Prompt, bool, error) {
+	from := v.From
 	for range maxTries {
 		all, err := s.Versions(ctx, v.Phase, v.Name)
 		if err != nil {
 			return v, false, err
 		}
 		if len(all) > 0 {
-			if last := all[len(all)-1]; last.Ref == v.Ref {
+			last := all[len(all)-1]
+			if last.Ref == v.Ref {
 				return last, false, nil
+			}
+			if v.From = from; from == "" && !last.Deleted && !v.Deleted {
+				v.From = last.PhasePrompt.String()
 			}
 		}
 		v.Version = len(all) + 1

@@ -30,7 +30,7 @@ func machine(t *testing.T, shared bucket.Bucket) *Store {
 	return s
 }
 
-func put(t *testing.T, s *Store, name, text, from string) Version {
+func put(t *testing.T, s *Store, name, text, from string) Prompt {
 	t.Helper()
 	v, _, err := s.Put(t.Context(), ace.PhaseReflector, name, text, from)
 	if err != nil {
@@ -39,7 +39,7 @@ func put(t *testing.T, s *Store, name, text, from string) Version {
 	return v
 }
 
-func names(list []Version) string {
+func names(list []Prompt) string {
 	var all []string
 	for _, v := range list {
 		all = append(all, fmt.Sprintf("%s/%s", v.Phase, &v.PhasePrompt))

@@ -38,10 +38,12 @@ type Plan struct {
 
 // Step is a step to rerun.
 type Step struct {
-	Phase    ace.Phase  `json:"phase"`
-	Provider string     `json:"provider,omitempty"` // "" for persist, which has no provider
-	Model    string     `json:"model,omitempty"`    // "" for persist
-	Spent    *ace.Usage `json:"-"`                  // by the original, nil if not recorded
+	Phase    ace.Phase `json:"phase"`
+	Provider string    `json:"provider,omitempty"` // "" for persist, which has no provider
+	Model    string    `json:"model,omitempty"`    // "" for persist
+	// Prompt is the prompt of the phase, nil for the default.
+	Prompt *ace.PhasePrompt `json:"phase_prompt,omitempty"`
+	Spent  *ace.Usage       `json:"-"` // by the original, nil if not recorded
 }
 
 // Costs reports whether a step to rerun may cost money.
@@ -66,17 +68,37 @@ type Changes struct {
 	// Branch is the playbook branch that the delta is merged into, "" for none. If nil, the fork
 	// gets a branch of its own, unless the original has no branch.
 	Branch *string
-	Set    []Setting
+	// Prompts are the prompts of phases, nil for the default. A phase is rerun with its prompt.
+	Prompts map[ace.Phase]*ace.PhasePrompt
+	Set     []Setting
+}
+
+// firstPrompted returns the first phase whose prompt changes, or "".
+func (c Changes) firstPrompted() ace.Phase {
+	for _, step := range ace.Steps() {
+		if _, ok := c.Prompts[step]; ok {
+			return step
+		}
+	}
+	return ""
 }
 
 // Setting is another field with its new value: JSON, or the text of a text field.
 type Setting struct{ Key, Value string }
 
-// Plan plans a fork at a point.
+// Plan plans a fork at a point. The zero point is the start of the first phase whose prompt changes.
 func (o *Original) Plan(at Point, c Changes) (*Plan, error) {
+	prompted := c.firstPrompted()
+	if at == (Point{}) {
+		at.Phase = prompted
+	}
 	from, err := o.find(at)
 	if err != nil {
 		return nil, err
+	}
+	if prompted != "" && before(prompted, from.phase) {
+		return nil, errorf(ErrNoChange, "the fork reuses the result of the %s, so its prompt has no effect: "+
+			"fork at the phase %[1]s", prompted)
 	}
 	p := &Plan{
 		WorkflowID: o.WorkflowID, RunID: o.RunID, Event: from.event, Phase: from.phase, Within: from.within,
@@ -120,6 +142,7 @@ func (p *Plan) addSteps(o *Original, from place) {
 		if step != ace.PhasePersist {
 			s.Provider = p.Input.ProviderOf(step)
 			s.Model = p.Input.ModelOf(step)
+			s.Prompt = p.Input.Prompts.Of(step)
 			if s.Spent == nil {
 				p.Unknown = append(p.Unknown, step)
 			}
@@ -155,6 +178,10 @@ func (p *Plan) change(c Changes) error {
 		if c.PromptRef != nil {
 			in.Prompt = ""
 		}
+	}
+	for step, prompt := range c.Prompts {
+		p.note("prompts."+string(step), in.Prompts.Of(step).String(), prompt.String())
+		in.Prompts = in.Prompts.With(step, prompt)
 	}
 	for _, s := range c.Set {
 		if err := p.set(s); err != nil {

@@ -12,6 +12,7 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
 	"acescope/engine/learning/playbook"
+	"acescope/engine/learning/prompts"
 	"acescope/engine/store/artifact"
 	"acescope/engine/store/bucket"
 	"acescope/engine/store/garbage"
@@ -85,21 +86,31 @@ type ImportLine struct {
 	Bytes     int64  `json:"bytes"` // of the artifacts
 	Branches  int    `json:"branches"`
 	Versions  int    `json:"versions"` // of the branches that the store lacked
+	Prompts   int    `json:"prompts"`  // versions of phase prompts that the store lacked
 }
 
 func storeImportCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "import DIR",
 		Short: "Copy the artifacts and playbooks of a data directory to the shared store",
-		Long: "Copies the artifacts and the playbook branches of a data directory to the store that the machines of a\n" +
-			"cluster share. The directory stays as it is. What the store has is not copied again, so an interrupted import\n" +
-			"can be repeated.",
+		Long: "Copies the artifacts, playbook branches and phase prompts of a data directory to the store that the\n" +
+			"machines of a cluster share. The directory stays as it is. What the store has is not copied again, so an\n" +
+			"interrupted import can be repeated.",
 		Example: "acescope store import ~/.local/share/acescope --address temporal.example.com:7233",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return storeImport(a, cmd.Context(), args[0])
 		},
 	}
+}
+
+// importPrompts copies the phase prompts of a data directory, whose artifacts are copied.
+func importPrompts(ctx context.Context, e *engine.Engine, dir string) (versions int, err error) {
+	from, err := prompts.OpenDirReadOnly(ctx, dir, nil)
+	if err != nil {
+		return 0, err
+	}
+	return e.Prompts.Import(ctx, from)
 }
 
 func storeImport(a *cli.App, ctx context.Context, dir string) error {
@@ -132,6 +143,9 @@ func storeImport(a *cli.App, ctx context.Context, dir string) error {
 		}
 		line.Branches++
 		line.Versions += n
+	}
+	if line.Prompts, err = importPrompts(ctx, e, dir); err != nil {
+		return err
 	}
 	if a.JSON {
 		return cli.NewLines(a.Out).Write(line)

@@ -28,6 +28,7 @@ type forkFlags struct {
 	at               fork.Point
 	step             string // of a run of a flow
 	promptFile       string
+	phasePrompts     []string
 	set              []string
 	yes, follow, dry bool
 }
@@ -48,6 +49,7 @@ func ForkCommand(a *cli.App, ofFlow ForkFlow) *cobra.Command {
 			"changes an input, --prompt or --prompt-file the prompt of that step in all its executions (expressions as\n" +
 			"in the file), --flow FILE takes all steps and prompts from another file.",
 		Example: "acescope fork finance-1-e1-0042 --phase reflector --model other\n" +
+			"acescope fork finance-1-e1-0042 --phase-prompt generator=brief\n" +
 			"acescope fork finance-1-e1-0042 --at 16 --prompt-file better.txt --yes --follow --json\n" +
 			"acescope fork bug-report.json --phase generator --playbook finance-1 --set label=12.50\n" +
 			"acescope fork release-17 --from each/3/build --flow ./release.yaml --set 'inputs.version=1.2'\n" +
@@ -64,7 +66,7 @@ func ForkCommand(a *cli.App, ofFlow ForkFlow) *cobra.Command {
 		if f.step != "" && (f.at != fork.Point{}) {
 			return cli.UsageError("--from excludes --at and --phase")
 		}
-		if f.step != "" {
+		if f.step != "" || len(f.phasePrompts) > 0 {
 			return nil
 		}
 		return pointGiven(cmd, args)
@@ -73,6 +75,8 @@ func ForkCommand(a *cli.App, ofFlow ForkFlow) *cobra.Command {
 	fs.String("provider", "", "use another provider for every phase; blueprint:NAME is your own program")
 	fs.String("prompt", "", "use another prompt; of a run of a flow the prompt of the step --from")
 	fs.StringVar(&f.promptFile, "prompt-file", "", "use the prompt in this file; - is standard input")
+	fs.StringArrayVar(&f.phasePrompts, "phase-prompt", nil,
+		runs.PhasePromptHelp+"; without --at and --phase, the first phase with one is the first to rerun")
 	fs.String("playbook", "",
 		"use another playbook: a file, the hash of a version, or a branch for its newest version; empty for none")
 	fs.String("branch", "",
@@ -85,6 +89,7 @@ func ForkCommand(a *cli.App, ofFlow ForkFlow) *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("prompt", "prompt-file")
 	a.AgentDirsFlag(fs)
 	runs.MustComplete(cmd, "provider", runs.CompleteProviders(a))
+	runs.MustComplete(cmd, "phase-prompt", runs.CompletePhasePrompts(a, "="))
 	runs.MustComplete(cmd, "set", runs.CompleteSettings(a))
 	return cmd
 }
@@ -106,6 +111,9 @@ func (f forkFlags) changes(cmd *cobra.Command) ([]sourceruns.Field, error) {
 			return nil, err
 		}
 		out = append(out, sourceruns.Field{Name: "prompt", Value: string(text)})
+	}
+	for _, value := range f.phasePrompts {
+		out = append(out, sourceruns.Field{Name: PhasePrompt, Value: value})
 	}
 	for _, s := range f.set {
 		if name, value, ok := strings.Cut(s, "="); ok && strings.HasPrefix(name, InputKey) {
@@ -156,6 +164,9 @@ func forkRun(a *cli.App, cmd *cobra.Command, name string, f forkFlags, forkFlow 
 	if IsFlow(of.events) {
 		if f.at.Phase != "" {
 			return cli.UsageError("--phase: a run of a flow has no phases; use --from STEP or --at EVENT")
+		}
+		if len(f.phasePrompts) > 0 {
+			return cli.UsageError("--phase-prompt: a run of a flow has no phases; use --prompt and --from STEP")
 		}
 		return forkFlow(a, ctx, e, FlowFork{WorkflowID: of.workflowID, Events: of.events, Changes: changes,
 			At: flowfork.Point{Step: f.step, Event: f.at.Event}, Yes: f.yes, Dry: f.dry, Follow: f.follow})

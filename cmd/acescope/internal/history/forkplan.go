@@ -63,6 +63,10 @@ func forkChanges(ctx context.Context, e *engine.Engine, changes []sourceruns.Fie
 			if c.PromptRef, err = runs.StorePrompt(ctx, e, value); err != nil {
 				return c, err
 			}
+		case PhasePrompt:
+			if err := addPrompt(ctx, e, &c, value); err != nil {
+				return c, err
+			}
 		case "playbook":
 			hash, _, err := runs.PlaybookHash(ctx, e, value)
 			if err != nil {
@@ -85,6 +89,28 @@ func forkChanges(ctx context.Context, e *engine.Engine, changes []sourceruns.Fie
 	return c, nil
 }
 
+// PhasePrompt is the name of a change of a phase prompt, whose value is one of the flag --phase-prompt.
+const PhasePrompt = "phase-prompt"
+
+func addPrompt(ctx context.Context, e *engine.Engine, c *fork.Changes, value string) error {
+	list, err := runs.ParsePhasePrompts([]string{value})
+	if err != nil {
+		return err
+	}
+	if c.Prompts == nil {
+		c.Prompts = map[ace.Phase]*ace.PhasePrompt{}
+	}
+	for phase, name := range list {
+		if _, ok := c.Prompts[phase]; ok {
+			return cli.UsageError("--phase-prompt %s: set more than once", phase)
+		}
+		if c.Prompts[phase], err = runs.FindPhasePrompt(ctx, e.Prompts, phase, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkForkProviders returns a usage error if a phase has no provider here. A cluster may have other workers.
 func checkForkProviders(a *cli.App, e *engine.Engine, p *fork.Plan) error {
 	if e.Mode() == engine.Cluster {
@@ -95,6 +121,12 @@ func checkForkProviders(a *cli.App, e *engine.Engine, p *fork.Plan) error {
 		known = append(known, x.Name())
 	}
 	for _, s := range p.Rerun {
+		if s.Prompt != nil {
+			if err := runs.CheckTakesPrompt(a, s.Provider, e.Providers); err != nil {
+				return cli.UsageError("the %s has the prompt %s, but %s; use --phase-prompt %[1]s=default", s.Phase,
+					s.Prompt, cli.OneLine(err))
+			}
+		}
 		if blueprint, ok := ace.BlueprintOf(s.Provider); ok {
 			if err := runs.CheckBlueprint(a, string(s.Phase)+" by "+s.Provider, blueprint, s.Phase); err != nil {
 				return err
@@ -175,18 +207,26 @@ func formatPhases(list []ace.Phase) string {
 	return cmp.Or(strings.Join(names, ", "), "nothing")
 }
 
+// askedAlike reports whether two phases have the same provider and model, and no prompts of their own.
+func askedAlike(a, b fork.Step) bool {
+	return a == b || a.Provider == b.Provider && a.Model == b.Model && a.Prompt == nil && b.Prompt == nil
+}
+
 // rerunText lists the phases to rerun, those with the same provider and model in one line.
 func rerunText(p *fork.Plan) []string {
 	var lines []string
 	for i := 0; i < len(p.Rerun); {
 		s := p.Rerun[i]
 		var names []ace.Phase
-		for ; i < len(p.Rerun) && p.Rerun[i].Provider == s.Provider && p.Rerun[i].Model == s.Model; i++ {
+		for ; i < len(p.Rerun) && askedAlike(p.Rerun[i], s); i++ {
 			names = append(names, p.Rerun[i].Phase)
 		}
 		provider := ""
 		if s.Provider != "" {
 			provider = " (" + s.Provider + ", " + cmp.Or(s.Model, "no model") + ")"
+		}
+		if s.Prompt != nil {
+			provider = strings.TrimSuffix(provider, ")") + ", prompt " + s.Prompt.String() + ")"
 		}
 		lines = append(lines, formatPhases(names)+provider)
 	}

@@ -32,7 +32,7 @@ func PromptsCommand(a *cli.App) *cobra.Command {
 			"acescope prompts finance-1-e1-0042 --json | jq -r 'select(.phase == \"reflector\").response.text.text'",
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return prompts(a, cmd.Context(), args, f)
+			return showPrompts(a, cmd.Context(), args, f)
 		},
 	}
 	f.addFlags(cmd)
@@ -103,7 +103,7 @@ func readPrompts(
 	return list, h, nil
 }
 
-func prompts(a *cli.App, ctx context.Context, names []string, f callFilter) error {
+func showPrompts(a *cli.App, ctx context.Context, names []string, f callFilter) error {
 	if len(names) == 2 && a.JSON {
 		return cli.UsageError("a comparison is text: omit --json, or print each run with --json")
 	}

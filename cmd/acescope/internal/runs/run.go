@@ -29,7 +29,9 @@ type RunFlags struct {
 	playbook, Adapter, grader                  string
 	Epochs, limit, Parallel, window            int
 	tools, phases                              []string
-	providers                                  map[string]string // by phase, parsed from phases
+	providers                                  map[string]string    // by phase, parsed from phases
+	promptValues                               []string             // of --phase-prompt
+	prompts                                    map[ace.Phase]string // parsed from them, with those of the configuration
 	permission                                 string
 	detach                                     bool
 	maxFailed                                  string
@@ -101,6 +103,7 @@ func RunCommand(a *cli.App) *cobra.Command {
 	fs.BoolVar(&f.detach, "detach", false, "start it and return; a background process executes it")
 	fs.DurationVar(&f.Pace, "pace", 0, "minimum duration of every phase, to make demonstrations easier to follow")
 	MustComplete(cmd, "phase", completeKeys(a, nil, ""))
+	MustComplete(cmd, "phase-prompt", CompletePhasePrompts(a, "="))
 	return cmd
 }
 
@@ -111,6 +114,7 @@ func (f *RunFlags) addProviderFlags(a *cli.App, fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.phases, "phase", nil,
 		"provider of one phase, as PHASE=PROVIDER: generator, skills, reflector or curator; repeatable")
 	a.AgentDirsFlag(fs)
+	fs.StringArrayVar(&f.promptValues, "phase-prompt", nil, PhasePromptHelp)
 	fs.StringArrayVar(&f.models, "model", nil,
 		"model (default: the provider's), or that of one phase, as PHASE=MODEL; repeatable")
 	fs.StringVar(&f.grader, "grader", "",
@@ -184,6 +188,9 @@ func runTasks(a *cli.App, ctx context.Context, prompt string, f RunFlags) error 
 		return err
 	}
 	if err := checkProviders(a, f); err != nil {
+		return err
+	}
+	if err := f.checkPrompts(a); err != nil {
 		return err
 	}
 	if err := f.near.resolve(a); err != nil {
@@ -323,6 +330,9 @@ func ExperimentInput(a *cli.App, ctx context.Context, e *engine.Engine, f RunFla
 	if err := f.checkGrader(a, in.Grader); err != nil {
 		return in, nil, err
 	}
+	if in.Prompts, err = f.phasePrompts(ctx, e); err != nil {
+		return in, nil, err
+	}
 	in.PlaybookHash, err = startPlaybook(a, ctx, e, f)
 	return in, partial, err
 }
@@ -388,6 +398,9 @@ func taskInput(
 		Steps: f.providers, Branch: id, PaceMS: f.Pace.Milliseconds(),
 		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: f.permission},
 		Protocol:     f.protocol(), Budget: f.budget(),
+	}
+	if in.Prompts, err = f.phasePrompts(ctx, e); err != nil {
+		return in, err
 	}
 	in.PromptRef, err = StorePrompt(ctx, e, prompt)
 	if in.PromptRef != nil {

@@ -320,6 +320,7 @@ func (p *page) task(d *histories.Detail) {
 	if r := d.Input.PromptRef; r != nil {
 		p.text("prompt", "artifact "+r.SHA256)
 	}
+	p.text("prompts", d.Input.Prompts.String())
 	answer := cmp.Or(d.Phase.Answer, d.UnreadAnswer())
 	if c := d.Phase.Correct; c != nil {
 		answer += map[bool]string{true: "  (correct)", false: "  (wrong)"}[*c]

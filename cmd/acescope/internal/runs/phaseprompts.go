@@ -1,0 +1,202 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/engine/learning/model"
+	"acescope/engine/learning/prompts"
+	"acescope/engine/store/artifact"
+	"acescope/engine/temporal/server"
+)
+
+// PhasePromptHelp describes the flag --phase-prompt.
+const PhasePromptHelp = "prompt of one phase, as PHASE=NAME, PHASE=NAME@VERSION or PHASE=@FILE; " +
+	"\"acescope phase-prompt list\" lists them; repeatable"
+
+// ParsePhasePrompts parses values of --phase-prompt to prompts by phase.
+func ParsePhasePrompts(values []string) (map[ace.Phase]string, error) {
+	list := map[ace.Phase]string{}
+	for _, value := range values {
+		name, prompt, ok := strings.Cut(value, "=")
+		phase := ace.Phase(name)
+		switch {
+		case !ok || prompt == "":
+			return nil, cli.UsageError("--phase-prompt %q: use PHASE=NAME, such as generator=brief", value)
+		case !slices.Contains(ace.PromptedPhases(), phase):
+			return nil, cli.UsageError("--phase-prompt %q: unknown phase %q; use generator, skills, reflector or curator",
+				value, name)
+		case list[phase] != "":
+			return nil, cli.UsageError("--phase-prompt %s: set more than once", phase)
+		}
+		list[phase] = prompt
+	}
+	return list, nil
+}
+
+// FindPhasePrompt returns the prompt that a value of --phase-prompt names after the phase, or nil for the default. It
+// stores the text of a file, and checks the text of any other.
+func FindPhasePrompt(ctx context.Context, s *prompts.Store, phase ace.Phase, value string) (*ace.PhasePrompt, error) {
+	if path, ok := strings.CutPrefix(value, "@"); ok {
+		text, err := cli.ReadFile(ctx, path, prompts.MaxText)
+		if err != nil {
+			return nil, err
+		}
+		p, err := s.PutText(ctx, phase, filepath.Base(path), string(text))
+		return &p, PromptError(path, err)
+	}
+	v, err := s.Find(ctx, phase, value)
+	if err != nil {
+		return nil, PromptError("", err)
+	}
+	if v.Name == ace.DefaultPrompt {
+		return nil, nil
+	}
+	text, err := s.Text(ctx, v.PhasePrompt)
+	if err == nil {
+		_, err = prompts.Parse(phase, text)
+	}
+	return &v.PhasePrompt, PromptError(v.PhasePrompt.String(), err)
+}
+
+// PromptError gives the errors of package prompts their exit codes. of is the file or the prompt with the text.
+func PromptError(of string, err error) error {
+	var mistake *prompts.SyntaxError
+	switch {
+	case errors.As(err, &mistake):
+		return cli.UsageError("%s:%w", of, err)
+	case errors.Is(err, prompts.ErrNotFound):
+		return cli.NotFound("%w; run \"acescope phase-prompt list\"", err)
+	case errors.Is(err, prompts.ErrName), errors.Is(err, prompts.ErrShipped):
+		return cli.UsageError("%w", err)
+	}
+	return err
+}
+
+// CheckTakesPrompt returns an error in one line if a provider does not follow a phase prompt. Workers of a cluster may
+// have providers that this process does not know.
+func CheckTakesPrompt(a *cli.App, provider string, known []model.Provider) error {
+	if blueprint, ok := ace.BlueprintOf(provider); ok {
+		l, err := a.Library()
+		if err != nil {
+			return err
+		}
+		return engine.CheckStepPrompt(cli.Blueprints{Library: l}, blueprint)
+	}
+	for _, p := range known {
+		if p.Name() == provider {
+			return model.CheckPrompt(p)
+		}
+	}
+	return nil
+}
+
+// checkPrompts parses the values of --phase-prompt and adds those of the configuration for phases that take one. It
+// returns a usage error if a phase does not take the prompt that a flag gives it.
+func (f *RunFlags) checkPrompts(a *cli.App) (err error) {
+	if f.prompts, err = ParsePhasePrompts(f.promptValues); err != nil {
+		return err
+	}
+	known := allProviders(a)
+	for _, phase := range ace.PromptedPhases() {
+		name, _ := f.providerOf(phase)
+		err := CheckTakesPrompt(a, name, known)
+		if phase == ace.PhaseSkills && f.noSkills {
+			err = errors.New("--no-skills leaves out the phase")
+		}
+		switch value := f.prompts[phase]; {
+		case value == ace.DefaultPrompt:
+		case value != "" && err != nil:
+			return cli.UsageError("--phase-prompt %s=%s: %s", phase, value, cli.OneLine(err))
+		case value == "" && err == nil && a.Settings.File.Prompts[string(phase)] != "":
+			f.prompts[phase] = a.Settings.File.Prompts[string(phase)]
+		}
+	}
+	return nil
+}
+
+// phasePrompts returns the prompts of the input of a run.
+func (f RunFlags) phasePrompts(ctx context.Context, e *engine.Engine) (list ace.Prompts, err error) {
+	for _, phase := range ace.PromptedPhases() {
+		if f.prompts[phase] == "" {
+			continue
+		}
+		p, err := FindPhasePrompt(ctx, e.Prompts, phase, f.prompts[phase])
+		if err != nil {
+			return nil, err
+		}
+		list = list.With(phase, p)
+	}
+	return list, nil
+}
+
+// OpenPrompts opens the phase prompts of the data directory, which needs no server, or those of a cluster. done
+// releases them.
+func OpenPrompts(a *cli.App, ctx context.Context, readOnly bool) (s *prompts.Store, done func(), err error) {
+	if a.Cluster() != nil {
+		e, done, err := a.Connect(ctx, engine.Options{LookOnly: readOnly})
+		if err != nil {
+			return nil, nil, err
+		}
+		return e.Prompts, done, nil
+	}
+	dir, err := a.DataDir()
+	if err != nil {
+		return nil, nil, err
+	}
+	done = func() {}
+	texts := filepath.Join(dir, "artifacts")
+	if readOnly {
+		s, err = prompts.OpenDirReadOnly(ctx, dir, artifact.OpenReadOnly(texts))
+		return s, done, err
+	}
+	if dir, err = server.OpenDir(dir, cli.BuildVersion()); err != nil {
+		return nil, nil, err
+	}
+	store, err := artifact.Open(texts)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err = prompts.OpenDir(ctx, dir, store)
+	return s, done, err
+}
+
+// CompletePhasePrompts completes PHASE, the separator and NAME.
+func CompletePhasePrompts(a *cli.App, separator string) cobra.CompletionFunc {
+	const noFiles = cobra.ShellCompDirectiveNoFileComp
+	return func(cmd *cobra.Command, given []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if a.Load(cmd, given) != nil {
+			return nil, noFiles
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
+		defer cancel()
+		s, done, err := OpenPrompts(a, ctx, true)
+		if err != nil {
+			return nil, noFiles
+		}
+		defer done()
+		list, err := s.List(ctx)
+		if err != nil {
+			return nil, noFiles
+		}
+		var all []cobra.Completion
+		for _, v := range list {
+			about := "shipped"
+			if v.Version > 0 {
+				about = fmt.Sprintf("version %d", v.Version)
+			}
+			all = append(all, cobra.CompletionWithDesc(string(v.Phase)+separator+v.Name, about))
+		}
+		return cli.Completions(all, prefix), noFiles
+	}
+}
