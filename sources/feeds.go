@@ -14,6 +14,7 @@ import (
 	"acescope/sources/feed"
 	"acescope/sources/histories"
 	"acescope/sources/logs"
+	"acescope/sources/phaseprompts"
 	"acescope/sources/playbooks"
 	"acescope/sources/runners"
 	"acescope/sources/runs"
@@ -36,6 +37,7 @@ type Feeds struct {
 	Verified    *histories.VerifyFeed
 	Logs        *logs.Feed
 	Playbooks   *playbooks.Feed
+	Prompts     *feed.Feed[phaseprompts.Ask, *phaseprompts.Prompts]
 	Experiments *experiments.Feed
 	Evaluations *feed.Feed[string, *evaluations.Evaluated]
 	Triage      *triage.Feed
@@ -67,6 +69,7 @@ func NewFeeds() *Feeds {
 		Verified:    verified,
 		Logs:        logs.NewFeed(link),
 		Playbooks:   playbooks.NewFeed(link),
+		Prompts:     phaseprompts.NewFeed(link),
 		Experiments: experiments.NewFeed(link),
 		Evaluations: evaluations.NewFeed(link),
 		Triage:      triage.NewFeed(link),
@@ -87,7 +90,7 @@ func (f *Feeds) Run(ctx context.Context, d cluster.Deps) {
 	var wg sync.WaitGroup
 	for _, run := range []func(context.Context){
 		f.Runs.Run, f.Facets.Run, f.Detail.Run, f.Events.Run, f.Artifacts.Run, f.Replay.Run, f.Lineage.Run, f.Diff.Run,
-		f.Verified.Run, f.Logs.Run, f.Playbooks.Run, f.Experiments.Run, f.Triage.Run, f.Sessions.Run, f.Approvals.Run,
+		f.Verified.Run, f.Logs.Run, f.Playbooks.Run, f.Prompts.Run, f.Experiments.Run, f.Triage.Run, f.Sessions.Run, f.Approvals.Run,
 		f.Runners.Run, f.Costs.Run, f.Evaluations.Run, f.System.Run, f.watchCodec,
 	} {
 		wg.Go(func() { run(ctx) })

@@ -21,6 +21,7 @@ import (
 	"acescope/sources/experiments"
 	"acescope/sources/histories"
 	"acescope/sources/logs"
+	"acescope/sources/phaseprompts"
 	"acescope/sources/playbooks"
 	"acescope/sources/runners"
 	"acescope/sources/runs"
@@ -70,6 +71,7 @@ type snapshot struct {
 	Transcripts *sessions.Transcripts
 	Talk        *transcripts.Conversation
 	Runners     *runners.Runners
+	Prompts     *phaseprompts.Prompts
 	System      *system.System
 }
 
@@ -181,6 +183,7 @@ func (s *store) feeds() Feeds {
 			Sessions:      fakeFeed[*sessions.Sessions]{s, "sessions", func(c *snapshot) *sessions.Sessions { return c.Sessions }},
 			Approvals:     fakeFeed[*sessions.Approvals]{s, "approvals", func(c *snapshot) *sessions.Approvals { return c.Approvals }},
 		},
+		Prompts: fakePrompts{fakeFeed[*phaseprompts.Prompts]{s, "prompts", func(c *snapshot) *phaseprompts.Prompts { return c.Prompts }}},
 		Runners: fakeRunners{fakeFeed[*runners.Runners]{s, "runners", func(c *snapshot) *runners.Runners { return c.Runners }}},
 		Health:  fakeFeed[*system.System]{s, "health", func(c *snapshot) *system.System { return c.System }},
 	}

@@ -15,6 +15,7 @@ import (
 	"acescope/views/lineage"
 	"acescope/views/logs"
 	"acescope/views/overview"
+	"acescope/views/phaseprompts"
 	"acescope/views/playbook"
 	"acescope/views/run"
 	"acescope/views/runners"
@@ -34,6 +35,7 @@ type Feeds struct {
 	Verified    console.Value[*histories.Verified]
 	Diff        diff.Feed
 	Playbooks   playbook.Feed
+	Prompts     phaseprompts.Feed
 	Experiments experiments.Feed
 	Evaluations evaluations.Feed
 	Triage      triage.Feed
@@ -54,6 +56,7 @@ func FeedsOf(f *sources.Feeds) Feeds {
 		Verified:    f.Verified,
 		Diff:        f.Diff,
 		Playbooks:   f.Playbooks,
+		Prompts:     f.Prompts,
 		Experiments: f.Experiments,
 		Evaluations: f.Evaluations,
 		Triage:      f.Triage,
@@ -96,6 +99,7 @@ func screens(c *console.Console, f Feeds) []tui.Screen {
 		lineage.Screen(c, f.Run.Lineage, facts),
 		runners.Screen(c, f.Runners),
 		cost.Screen(c, f.Cost),
+		phaseprompts.Screen(c, f.Prompts),
 	}, agentScreens...)
 }
 

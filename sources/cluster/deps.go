@@ -11,6 +11,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
+	"acescope/engine/learning/prompts"
 	"acescope/engine/temporal/codec"
 	"acescope/engine/temporal/replay"
 )
@@ -22,6 +23,7 @@ type Deps struct {
 	TaskQueue string
 	// Playbooks stores playbook versions; nil if this machine has no store.
 	Playbooks *playbook.Store
+	Prompts   *prompts.Store // of phases; nil if this machine has no store
 	// NoPlaybooks returns why Playbooks is nil; may be nil.
 	NoPlaybooks func() string
 	// Artifact reads an artifact of at most limit bytes and checks its hash; nil without an artifact store.

@@ -69,11 +69,12 @@ type Store struct {
 	bucket bucket.Bucket
 	prefix string
 	texts  *artifact.Store
+	known  sync.Map // versions by key; they never change
 }
 
 // Open opens the prompts of a namespace in a shared store.
 func Open(b bucket.Bucket, namespace string, texts *artifact.Store) *Store {
-	return &Store{b, root + ace.FileName(namespace) + "/", texts}
+	return &Store{bucket: b, prefix: root + ace.FileName(namespace) + "/", texts: texts}
 }
 
 // OpenDir opens the prompts of a data directory, which it creates if necessary.
@@ -94,7 +95,7 @@ func openDir(ctx context.Context, dir string, texts *artifact.Store,
 	}
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}
 	b, err := open(ctx, u.String(), nil)
-	return &Store{b, "", texts}, err
+	return &Store{bucket: b, texts: texts}, err
 }
 
 //go:embed shipped
@@ -168,6 +169,10 @@ func (s *Store) read(ctx context.Context, keys []string) ([]Prompt, error) {
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(atATime)
 	for i, key := range keys {
+		if v, ok := s.known.Load(key); ok {
+			list[i] = v.(Prompt)
+			continue
+		}
 		work.Go(func() error {
 			data, err := bucket.Get(ctx, s.bucket, key, maxRecord)
 			if err != nil {
@@ -176,6 +181,7 @@ func (s *Store) read(ctx context.Context, keys []string) ([]Prompt, error) {
 			if err := json.Unmarshal(data, &list[i]); err != nil {
 				return fmt.Errorf("phase prompt %s in %s: %w", path.Dir(key), s.bucket, err)
 			}
+			s.known.Store(key, list[i])
 			return nil
 		})
 	}
@@ -184,24 +190,42 @@ func (s *Store) read(ctx context.Context, keys []string) ([]Prompt, error) {
 
 // List returns the newest version of every prompt, by phase and name; of each phase first the default.
 func (s *Store) List(ctx context.Context) ([]Prompt, error) {
+	all, err := s.All(ctx)
+	return slices.CompactFunc(all, func(a, b Prompt) bool { return a.Phase == b.Phase && a.Name == b.Name }), err
+}
+
+// All returns all versions of every prompt that is not deleted, by phase and name, the newest first; of each phase first
+// the default.
+func (s *Store) All(ctx context.Context) ([]Prompt, error) {
 	last, err := s.newest(ctx, s.prefix)
 	if err != nil {
 		return nil, err
 	}
 	var keys []string
 	for branch, n := range last {
-		keys = append(keys, s.key(ace.Phase(branch[0]), branch[1], n))
+		for ; n > 0; n-- {
+			keys = append(keys, s.key(ace.Phase(branch[0]), branch[1], n))
+		}
 	}
 	stored, err := s.read(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(stored, func(a, b Prompt) int { return cmp.Compare(a.Name, b.Name) })
+	deleted := map[[2]string]bool{}
+	for _, v := range stored {
+		branch := [2]string{string(v.Phase), v.Name}
+		if v.Deleted && v.Version == last[branch] {
+			deleted[branch] = true
+		}
+	}
+	slices.SortFunc(stored, func(a, b Prompt) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(b.Version, a.Version))
+	})
 	var list []Prompt
 	for _, phase := range ace.PromptedPhases() {
 		list = append(list, Default(phase))
 		for _, v := range stored {
-			if v.Phase == phase && !v.Deleted {
+			if v.Phase == phase && !v.Deleted && !deleted[[2]string{string(phase), v.Name}] {
 				list = append(list, v)
 			}
 		}
