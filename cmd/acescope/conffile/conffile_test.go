@@ -29,6 +29,10 @@ func TestParseNamesMistakes(t *testing.T) {
 		"[other.thing]\nx = 1":     `c.toml:1: unknown setting "other"`,
 		"theme = 'a'\ntheme = 'b'": "c.toml:2: ",
 		"mouse = true\n\x00":       "c.toml:2: ",
+		"prompts = 3":              "c.toml:1: prompts must be a table",
+		"[prompts]\npersist = 'a'": `c.toml:2: prompts: unknown phase "persist"`,
+		"[prompts]\nskills = 'A'":  "c.toml:2: prompts: skills must be the name of a prompt",
+		"[prompts]\nskills = 3":    "c.toml:2: prompts: skills must be the name of a prompt",
 	} {
 		_, warnings := Parse("c.toml", []byte(text), known)
 		if len(warnings) != 1 || !strings.HasPrefix(warnings[0], want) {
@@ -45,6 +49,10 @@ frame_rate = 20
 "runs.query" = ["/", "f"]
 shell.zoom = "Z"
 run = {log = []}
+
+[prompts]
+generator = "brief@2"
+skills = "default"
 
 [[filters]]
 name = "bad"
@@ -63,6 +71,9 @@ query = "exp=x"
 	if strings.Join(c.Keys["runs.query"], " ") != "/ f" || c.KeyLine["runs.query"] != 5 ||
 		c.Keys["shell.zoom"][0] != "Z" || c.KeyLine["run.log"] != 7 || c.Keys["run.log"] == nil {
 		t.Errorf("keys are %v at %v", c.Keys, c.KeyLine)
+	}
+	if c.Prompts["generator"] != "brief@2" || c.Prompts["skills"] != "default" || len(c.Prompts) != 2 {
+		t.Errorf("prompts are %v", c.Prompts)
 	}
 	if len(c.Filters) != 2 || c.Filters[0] != (runs.SavedFilter{"bad", "wrong", true}) || c.Filters[1].Name != "mine" {
 		t.Errorf("filters are %v", c.Filters)

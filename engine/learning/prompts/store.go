@@ -237,7 +237,7 @@ func (s *Store) All(ctx context.Context) ([]Prompt, error) {
 // shipped one.
 func (s *Store) Versions(ctx context.Context, phase ace.Phase, name string) ([]Prompt, error) {
 	if !slices.Contains(ace.PromptedPhases(), phase) {
-		return nil, fmt.Errorf("%w: phase %.40q has none; use generator, skills, reflector or curator",
+		return nil, fmt.Errorf("%w: phase %.40q has no prompt; use generator, skills, reflector or curator",
 			ErrNotFound, string(phase))
 	}
 	if name == ace.DefaultPrompt {

@@ -94,6 +94,30 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
+// A changed prompt reruns its phase and the later ones, and is refused where its phase is not rerun.
+func TestPhasePrompts(t *testing.T) {
+	o := original(t, "right")
+	brief := &ace.PhasePrompt{Name: "brief", Version: 2}
+	both := map[ace.Phase]*ace.PhasePrompt{ace.PhaseCurator: nil, ace.PhaseReflector: brief}
+	p, err := o.Plan(fork.Point{}, fork.Changes{Prompts: both})
+	if err != nil || p.Phase != ace.PhaseReflector || !reflect.DeepEqual(p.Reused, []ace.Phase{"generator", "skills"}) || p.Rerun[0].Prompt.Name != "brief" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	want := map[string]ace.ForkChange{"prompts.reflector": {From: "default", To: "brief@2"}}
+	if !reflect.DeepEqual(p.Changed, want) || p.Input.Prompts.String() != "reflector brief@2" || o.Input.Prompts != nil {
+		t.Errorf("changed %v, prompts %v, original %v", p.Changed, p.Input.Prompts, o.Input.Prompts)
+	}
+	again := *o
+	again.Input = p.Input
+	p, err = again.Plan(fork.Point{Phase: ace.PhaseGenerator}, fork.Changes{Prompts: map[ace.Phase]*ace.PhasePrompt{ace.PhaseReflector: nil}})
+	if err != nil || p.Input.Prompts != nil || p.Changed["prompts.reflector"].To != "default" || again.Input.Prompts == nil {
+		t.Errorf("back to the default: %v, %v, %v", p.Input.Prompts, p.Changed, err)
+	}
+	if _, err := o.Plan(fork.Point{Phase: ace.PhaseCurator}, fork.Changes{Prompts: both}); !errors.Is(err, fork.ErrNoChange) || !strings.Contains(err.Error(), "reuses the result of the reflector") {
+		t.Errorf("too late: %v", err)
+	}
+}
+
 func TestSet(t *testing.T) {
 	o := original(t, "right")
 	for _, c := range []struct {

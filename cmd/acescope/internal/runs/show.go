@@ -150,7 +150,7 @@ func show(a *cli.App, ctx context.Context, id string, f showFlags, result Result
 	if f.artifact != "" {
 		return showArtifact(a, ctx, e, exec, strings.ToLower(f.artifact))
 	}
-	deps := cluster.Deps{Client: e.Client, Playbooks: e.Books, Prompts: e.Prompts, Artifact: e.Artifacts.Get}
+	deps := cluster.Deps{Client: e.Client, Playbooks: e.Books, Artifact: e.Artifacts.Get}
 	d, err := detail.ReadAll(ctx, deps, exec.GetWorkflowId(), exec.GetRunId())
 	switch {
 	case err != nil:
