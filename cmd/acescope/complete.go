@@ -30,6 +30,7 @@ func completions(a *cli.App) cli.Kinds {
 		"RUNNER":     agents.CompleteRunners(a),
 		"BLUEPRINT":  a.CompleteBlueprints,
 		"PLAYBOOK":   branches, "BRANCH": branches,
+		"PROMPT": runs.CompletePhasePrompts(a, "/"), "PHASE=PROMPT": runs.CompletePhasePrompts(a, "="),
 		"FLOW":     cli.OrFiles(a.CompleteWith(func() []string { return flows.Names(a) })),
 		"PROVIDER": runs.CompleteProviders(a),
 		"GRADER":   a.CompleteWith(func() []string { return graders(a) }),
@@ -50,7 +51,7 @@ var flagKinds = map[string]string{
 	"session": "SESSION", "parent": "SESSION",
 	"flow": "FLOW", "provider": "PROVIDER", "grader": "GRADER", "theme": "THEME", "filter": "FILTER",
 	"sort": "COLUMN", "adapter": "ADAPTER", "phase": "PHASE", "preset": "PRESET", "executor": "EXECUTOR",
-	"recorded": "RUN", "task-id": "TASK",
+	"phase-prompt": "PHASE=PROMPT", "recorded": "RUN", "task-id": "TASK",
 }
 
 func branchNames(_ context.Context, e *engine.Engine) (names []cobra.Completion) {

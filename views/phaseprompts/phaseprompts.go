@@ -43,13 +43,13 @@ func Screen(c *console.Console, feed Feed) tui.Screen {
 		widget.Heading{Title: "FROM", Width: 14, Drop: 1},
 	)}
 	detail := &detail{from: v, Reader: console.NewReader("Prompt", c.Location)}
-	return tui.Screen{Name: "prompts", Aliases: []string{"instructions"}, Share: 42,
+	return tui.Screen{Name: "prompts", Aliases: []string{"instructions"}, Aside: true, Share: 42,
 		Help: "the instructions of the phases: versions, texts and differences", Views: []tui.View{v, detail}}
 }
 
 func (v *list) Bindings() []tui.Binding {
 	return append(widget.Motions("prompts", v),
-		console.Key("prompts.text", "go to the text of the version", "text", func(s tui.Shell) { s.Focus(1) }, "enter"))
+		console.Key("prompts.open", "go to the text of the version", "open", func(s tui.Shell) { s.Focus(1) }, "enter"))
 }
 
 func (v *list) SetShown(shown bool) {

@@ -89,7 +89,6 @@ func ForkCommand(a *cli.App, ofFlow ForkFlow) *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("prompt", "prompt-file")
 	a.AgentDirsFlag(fs)
 	runs.MustComplete(cmd, "provider", runs.CompleteProviders(a))
-	runs.MustComplete(cmd, "phase-prompt", runs.CompletePhasePrompts(a, "="))
 	runs.MustComplete(cmd, "set", runs.CompleteSettings(a))
 	return cmd
 }

@@ -80,7 +80,7 @@ func promptListCommand(a *cli.App) *cobra.Command {
 
 func promptLogCommand(a *cli.App) *cobra.Command {
 	return onePrompt(a, true, &cobra.Command{
-		Use:   "log PHASE/NAME",
+		Use:   "log PROMPT",
 		Short: "List the versions of a prompt, newest first",
 	}, func(ctx context.Context, s *prompts.Store, phase ace.Phase, name string) error {
 		list, err := s.Versions(ctx, phase, name)
@@ -104,7 +104,7 @@ type PhasePromptText struct {
 
 func promptShowCommand(a *cli.App) *cobra.Command {
 	return onePrompt(a, true, &cobra.Command{
-		Use:   "show PHASE/NAME[@VERSION]",
+		Use:   "show PROMPT",
 		Short: "Write the text of a prompt",
 		Long: "Write the text of a prompt, without the form of the answer, which acescope adds to every request.\n\n" +
 			promptHelp,
@@ -142,13 +142,12 @@ type PhasePromptDiff struct {
 
 func promptDiffCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "diff A [B]",
+		Use:   "diff PROMPT [PROMPT]",
 		Short: "Compare two prompts, or one with the prompt that acescope ships; exits 4 if they differ",
-		Long:  "Compare two prompts line by line. Without B, compare the shipped prompt of the phase with A.\n\n" + promptHelp,
+		Long:  "Compare two prompts line by line. With one, compare the shipped prompt of the phase with it.\n\n" + promptHelp,
 		Example: "acescope phase-prompt diff generator/brief\n" +
 			"acescope phase-prompt diff generator/brief@1 generator/brief@2",
-		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: runs.CompletePhasePrompts(a, "/"),
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				phase, _ := splitPrompt(args[0])
@@ -197,13 +196,12 @@ type PhasePromptSet struct {
 
 func promptSetCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "set PHASE/NAME FILE",
+		Use:   "set PROMPT FILE",
 		Short: "Add a version with the text of a file",
 		Long: "Add a version with the text of a file; - is standard input. The first version creates the prompt.\n\n" +
 			placeholderHelp(),
-		Example:           "acescope phase-prompt show generator > brief.md\nacescope phase-prompt set generator/brief brief.md",
-		Args:              cobra.ExactArgs(2),
-		ValidArgsFunction: completeFirst(runs.CompletePhasePrompts(a, "/")),
+		Example: "acescope phase-prompt show generator > brief.md\nacescope phase-prompt set generator/brief brief.md",
+		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			text, err := cli.ReadFile(ctx, args[1], prompts.MaxText)
@@ -217,16 +215,6 @@ func promptSetCommand(a *cli.App) *cobra.Command {
 				}, args[1])
 			})
 		},
-	}
-}
-
-// completeFirst completes the first argument, and files for the others.
-func completeFirst(first cobra.CompletionFunc) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, given []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(given) > 0 {
-			return nil, cobra.ShellCompDirectiveDefault
-		}
-		return first(cmd, given, prefix)
 	}
 }
 
@@ -261,7 +249,7 @@ func putPrompt(a *cli.App, ctx context.Context, s *prompts.Store, v prompts.Prom
 func promptEditCommand(a *cli.App) *cobra.Command {
 	from := ""
 	cmd := onePrompt(a, false, &cobra.Command{
-		Use:   "edit PHASE/NAME",
+		Use:   "edit PROMPT",
 		Short: "Change a prompt in $EDITOR, as a new version",
 		Long: "Open the newest version in $VISUAL, $EDITOR or vi, and add what it saves as a new version. A new prompt\n" +
 			"begins with the shipped text, or that of --from. A text with a mistake is kept in its file.\n\n" +
@@ -302,7 +290,7 @@ func promptEdit(a *cli.App, ctx context.Context, s *prompts.Store, phase ace.Pha
 
 func promptDeleteCommand(a *cli.App) *cobra.Command {
 	return onePrompt(a, false, &cobra.Command{
-		Use:   "delete PHASE/NAME",
+		Use:   "delete PROMPT",
 		Short: "Remove a prompt from the list; runs that used it keep its versions",
 	}, func(ctx context.Context, s *prompts.Store, phase ace.Phase, name string) error {
 		if err := s.Delete(ctx, phase, name); err != nil {
@@ -324,7 +312,6 @@ type PhasePromptDeleted struct {
 func onePrompt(a *cli.App, readOnly bool, cmd *cobra.Command,
 	do func(ctx context.Context, s *prompts.Store, phase ace.Phase, name string) error) *cobra.Command {
 	cmd.Args = cobra.ExactArgs(1)
-	cmd.ValidArgsFunction = runs.CompletePhasePrompts(a, "/")
 	if cmd.Long == "" {
 		cmd.Long = cmd.Short + ".\n\n" + promptHelp
 	}

@@ -103,7 +103,6 @@ func RunCommand(a *cli.App) *cobra.Command {
 	fs.BoolVar(&f.detach, "detach", false, "start it and return; a background process executes it")
 	fs.DurationVar(&f.Pace, "pace", 0, "minimum duration of every phase, to make demonstrations easier to follow")
 	MustComplete(cmd, "phase", completeKeys(a, nil, ""))
-	MustComplete(cmd, "phase-prompt", CompletePhasePrompts(a, "="))
 	return cmd
 }
 
