@@ -199,7 +199,8 @@ func (s *System) queueCheck(q Queue) Check {
 		c.Advice = "the last worker has ended: " + s.startWorker(q)
 	case len(q.Pollers) == 0:
 		c.State, c.Text, c.Advice = CheckError, "no worker polls: nothing runs; "+backlog, s.startWorker(q)
-		if q.Backlog == 0 && s.OpenRuns == 0 && !s.hosted() {
+		waits := q.Backlog > 0 && s.Host.PID == 0 // on a data directory only acescope's own workflows can wait
+		if !waits && s.OpenRuns == 0 && !s.hosted() {
 			c.State, c.Text = CheckInfo, "no worker polls, and no run is open"
 		}
 	case q.Ours && len(q.foreign()) > 0:

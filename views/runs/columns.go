@@ -91,6 +91,9 @@ func AllColumns(g theme.Glyphs) []Column {
 		attribute(ace.AttrRunner, Column{
 			ID: "runner", Title: "RUNNER", Width: 17, drop: 14, extra: true, ink: mutedInk,
 		}),
+		{ID: "session", Title: "SESSION", Width: 16, drop: 14, extra: true, ink: mutedInk,
+			Cell:  words(func(r runs.Run) string { return r.Session }),
+			Order: by(func(r runs.Run) string { return r.Session })},
 		{ID: "parent", Title: "PARENT", Width: 16, drop: 14, extra: true, ink: mutedInk,
 			Cell:  words(func(r runs.Run) string { return r.Parent }),
 			Order: by(func(r runs.Run) string { return r.Parent })},

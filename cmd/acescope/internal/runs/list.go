@@ -49,7 +49,7 @@ const (
 var usualColumns = []string{"task", "phase", "skills", "delta", "cost", "took", "status", "verdict", "experiment"}
 
 // blueprintColumns are those of a list of blueprint runs only.
-var blueprintColumns = []string{"workflow", "task", "blueprint", "phase", "runner", "age", "took", "status", "parent"}
+var blueprintColumns = []string{"workflow", "session", "blueprint", "phase", "runner", "age", "took", "status", "parent"}
 
 func ListCommand(a *cli.App) *cobra.Command {
 	var o listOptions
