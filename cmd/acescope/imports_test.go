@@ -19,12 +19,12 @@ var layers = []struct {
 	{"cmd/acescope-hook", []string{"engine/agents/observe/spool"}},
 	{"cmd", []string{"engine", "sources", "tui", "views", "theme"}},
 	{"views", []string{"tui", "theme", "sources", "engine/ace", "engine/learning/ablation",
-		"engine/learning/playbook", "engine/learning/stats"}},
+		"engine/learning/playbook", "engine/learning/prompts", "engine/learning/stats"}},
 	{"tui/widget", []string{"tui", "theme", "engine/ace", "engine/learning/stats"}}, // texts of costs and accuracies
 	{"tui", []string{"tui", "theme"}},
 	{"theme", nil},
 	{"sources", []string{"engine/ace", "engine/temporal", "engine/stepper", "engine/learning/playbook",
-		"engine/learning/ablation", "engine/learning/stats",
+		"engine/learning/ablation", "engine/learning/prompts", "engine/learning/stats",
 		"engine/agents", "engine/tasks", "engine/flow"}},
 
 	{"engine/ace", nil},

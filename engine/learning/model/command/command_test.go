@@ -117,6 +117,33 @@ func TestParameters(t *testing.T) {
 	}
 }
 
+// A program that declares the parameter gets the text of its prompt there, and nowhere else. Others take none.
+func TestInstructions(t *testing.T) {
+	f := &runs{result: says(`{"plan": "p"}`)}
+	p := New(f, nil, run.Blueprint{Name: "mine", Schema: json.RawMessage(`{"properties": {"instructions": {}}}`)})
+	at := task
+	at.PhasePrompt = &ace.PhasePrompt{Name: "brief", Version: 2, Text: "Be brief."}
+	if err := model.CheckPrompt(p); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Generate(attemptContext(t.Context(), 1), ace.GeneratorInput{Task: at, Prompt: "What?"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Instructions string          `json:"instructions"`
+		Task         ace.TaskContext `json:"task"`
+	}
+	if err := json.Unmarshal(f.started[0].Parameters, &got); err != nil || got.Instructions != "Be brief." || got.Task.PhasePrompt.Name != "brief" || got.Task.PhasePrompt.Text != "" {
+		t.Errorf("%s, %v", f.started[0].Parameters, err)
+	}
+	for _, schema := range []string{"", "{}", `{"properties": {"prompt": {}}}`} {
+		err := model.CheckPrompt(New(f, nil, run.Blueprint{Name: "mine", Schema: json.RawMessage(schema)}))
+		if err == nil || !strings.Contains(err.Error(), "blueprint:mine takes no phase prompt") {
+			t.Errorf("%s: %v", schema, err)
+		}
+	}
+}
+
 // A large prompt or playbook is passed as a file.
 func TestLargeParameters(t *testing.T) {
 	f := &runs{result: says(`{"plan": "p"}`)}
