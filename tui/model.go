@@ -157,6 +157,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.apply(msg.status)
 		return m, m.mail.wait()
 	case tickMsg:
+		m.status = m.opts.Source.Status() // the list may have been read again without a change
+		m.layout()
 		return m, tea.Batch(tick(), m.saver.due(m.opts.Now(), m.State))
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
@@ -164,12 +166,12 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.BackgroundColorMsg:
 		m.setDark(msg.IsDark())
 	case tea.KeyPressMsg:
-		m.used = true
+		m.use()
 		cmd := m.key(msg)
 		m.layout()
 		return m, cmd
 	case tea.MouseMsg:
-		m.used = true
+		m.use()
 		cmd := m.mouse(msg)
 		m.layout()
 		return m, cmd
@@ -196,6 +198,12 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.updateViews(msg)
 	}
 	return m, nil
+}
+
+// use records that the user does something.
+func (m *Model) use() {
+	m.used = true
+	m.opts.Source.Used()
 }
 
 func (m *Model) updateViews(msg tea.Msg) tea.Cmd {

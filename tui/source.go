@@ -2,11 +2,13 @@ package tui
 
 import "time"
 
-// Source supplies the state that the shell itself shows, and announces changes of what the views show. Both methods
-// return at once; Changed has one slot and fires after newer data is available.
+// Source supplies the state that the shell itself shows, and announces changes of what the views show. Its
+// methods return at once; Changed has one slot and fires after newer data is available. Used is called when the
+// user presses a key or uses the mouse; data may be read less often while that does not happen.
 type Source interface {
 	Changed() <-chan struct{}
 	Status() *Status
+	Used()
 }
 
 // Status is the state of the console's data. It is immutable. Its texts need not be safe.

@@ -71,6 +71,8 @@ func (s *source) current() uint64 {
 	return s.seq
 }
 
+func (s *source) Used() {}
+
 func (s *source) Changed() <-chan struct{} { return s.changed }
 
 func (s *source) bump() {

@@ -104,6 +104,8 @@ func (s *store) Status() *tui.Status {
 	return statusOf(link, c.Runs, c.Approvals.Count())
 }
 
+func (s *store) Used() {}
+
 func (s *store) Changed() <-chan struct{} { return s.changed }
 
 func (s *store) set(snap *snapshot) {

@@ -96,6 +96,8 @@ func newBusyRuns(n int) *busyRuns {
 	return s
 }
 
+func (s *busyRuns) Used() {}
+
 func (s *busyRuns) Changed() <-chan struct{} { return s.changed }
 
 // Status takes copies of the lists, as the feeds of a server publish them.

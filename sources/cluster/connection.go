@@ -76,6 +76,7 @@ type Link struct {
 	OnLost func()           // called when the server becomes unreachable; may be nil, set before any reader runs
 
 	histories historySet
+	pace
 
 	changed chan struct{}
 	mu      sync.Mutex
@@ -90,6 +91,7 @@ func NewLink() *Link {
 		Now:     time.Now,
 		changed: make(chan struct{}, 1),
 		stops:   map[int64]context.CancelFunc{},
+		pace:    pace{used: time.Now()},
 		status:  Status{Connection: Connection{State: ConnStarting, Since: time.Now()}, Interval: DefaultInterval},
 	}
 }

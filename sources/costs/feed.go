@@ -28,7 +28,7 @@ func NewFeed(link *cluster.Link) *feed.Feed[struct{}, *Costs] {
 				c.Err = cluster.PlainError(err)
 			}
 			publish(c)
-			for cluster.Sleep(ctx, Interval) == nil && link.Paused() {
+			for link.Rest(ctx, Interval) == nil && link.Paused() {
 			}
 		}
 	})

@@ -84,7 +84,7 @@ func (r *reader) list(ctx context.Context) {
 		if !r.feed.link.Paused() || r.feed.Value() == nil {
 			r.listOnce(ctx)
 		}
-		if cluster.Sleep(ctx, r.feed.link.Status().Interval) != nil {
+		if link := r.feed.link; link.Rest(ctx, link.Status().Interval) != nil {
 			return
 		}
 	}
@@ -176,14 +176,30 @@ func (r *reader) run(ctx context.Context) {
 	for {
 		wanted := r.wanted()
 		r.follow(ctx, wanted)
-		tasks := r.publish(wanted)
+		complete := r.complete()
+		due := time.After(seriesEvery + time.Duration(r.publish(wanted))*seriesRest)
+		if complete {
+			due = nil
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(seriesEvery + time.Duration(tasks)*seriesRest):
+		case <-due:
 		case <-r.feed.wake:
 		}
 	}
+}
+
+// complete reports whether all followers have ended, so that what is published now does not change any more.
+func (r *reader) complete() bool {
+	for _, f := range r.followed {
+		select {
+		case <-f.done:
+		default:
+			return false
+		}
+	}
+	return !r.feed.link.Paused()
 }
 
 func (r *reader) wanted() []string {

@@ -30,6 +30,13 @@ func (c *Cell[Value]) Update(change func(*Value)) {
 	c.wake()
 }
 
+// Amend changes the value like Update, but announces nothing: the change alone is not worth a frame.
+func (c *Cell[Value]) Amend(change func(*Value)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(&c.value)
+}
+
 // Updater returns a function that publishes changed copies of a value, the first one of last, which may be nil. It may
 // be called from several goroutines of one reader; change must replace slices and maps.
 func Updater[Value any](last *Value, publish func(*Value)) func(change func(*Value)) {

@@ -27,7 +27,7 @@ func (f *Feed) read(ctx context.Context, ask Ask, publish func(*Playbooks)) {
 	last := &Playbooks{}
 	for ctx.Err() == nil {
 		last = f.readOnce(ctx, ask, last, publish)
-		for cluster.Sleep(ctx, readEvery) == nil && f.link.Paused() {
+		for f.link.Rest(ctx, readEvery) == nil && f.link.Paused() {
 		}
 	}
 }

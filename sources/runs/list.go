@@ -166,6 +166,7 @@ func (r *Run) takeObserved(memo *commonpb.Payload) {
 const (
 	maxTimeout = 30 * time.Second // longest time for a query that timed out
 	countEvery = 10 * time.Second
+	stillFor   = 30 * time.Second // longest time without reading the list while only its newest run is watched
 	LostRetry  = 300 * time.Millisecond
 )
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -143,13 +144,18 @@ func (f *ListFeed) Run(ctx context.Context) {
 	r := &runsReader{feed: f, c: f.link.Client, namespace: f.link.Namespace}
 	for {
 		r.round(ctx)
-		if f.sleep(ctx) != nil {
+		woken, err := f.sleep(ctx)
+		if err != nil {
 			return
+		}
+		if woken {
+			r.newest = nil
 		}
 	}
 }
 
-func (f *ListFeed) sleep(ctx context.Context) error {
+// sleep waits until the next reading. It reports whether one was requested.
+func (f *ListFeed) sleep(ctx context.Context) (woken bool, err error) {
 	for {
 		status := f.link.Status()
 		wait := status.Interval
@@ -160,13 +166,13 @@ func (f *ListFeed) sleep(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return ctx.Err()
+			return false, ctx.Err()
 		case <-f.wake:
 			timer.Stop()
-			return nil
+			return true, nil
 		case <-timer.C:
 			if !f.link.Paused() {
-				return nil
+				return false, nil
 			}
 		}
 	}
@@ -201,13 +207,15 @@ func (f *ListFeed) stopped() bool {
 }
 
 // update changes the list and reports true, unless it is now of another query than the reader's.
-func (r *runsReader) update(change func(*RunList)) bool {
+func (r *runsReader) update(change func(*RunList)) bool { return r.change(r.feed.cell.Update, change) }
+
+func (r *runsReader) change(how func(func(*RunList)), change func(*RunList)) bool {
 	r.feed.mu.Lock()
 	defer r.feed.mu.Unlock()
 	if r.feed.query != r.query {
 		return false
 	}
-	r.feed.cell.Update(change)
+	how(change)
 	return true
 }
 
@@ -226,13 +234,9 @@ func (r *runsReader) round(ctx context.Context) {
 	query, want := r.feed.takeWanted(cancel)
 	if query != r.query || r.live == nil {
 		r.query, r.list, r.live, r.counts, r.slow = query, window{}, map[string]progress{}, countKey{}, 0
+		r.newest = nil
 	}
-	var err error
-	if want.load != noLoad {
-		err = r.move(ctx, want)
-	} else {
-		err = r.list.refresh(ctx, r.page)
-	}
+	err := r.read(ctx, want)
 	if ctx.Err() != nil {
 		return
 	}
@@ -245,6 +249,11 @@ func (r *runsReader) round(ctx context.Context) {
 	}
 	r.slow, r.readAt = 0, r.feed.link.Now()
 	r.feed.link.Away(nil)
+	if r.still {
+		r.change(r.feed.cell.Amend, func(l *RunList) { l.Loaded = r.readAt })
+		return
+	}
+	r.complete = r.readAt
 	if !r.publish() {
 		return
 	}
@@ -261,6 +270,43 @@ func (r *runsReader) round(ctx context.Context) {
 		r.publish()
 	}
 	r.checkAttributes(ctx)
+}
+
+// read moves in the list, or reads its newest runs again unless it is still.
+func (r *runsReader) read(ctx context.Context, want wanted) error {
+	if want.load != noLoad {
+		r.still = false
+		return r.move(ctx, want)
+	}
+	still, err := r.watch(ctx)
+	r.feed.link.SetStill(still)
+	if r.still || err != nil {
+		return err
+	}
+	return r.list.refresh(ctx, r.page)
+}
+
+// watch reads the newest run of all while the user does nothing, and reports whether that is the closed run
+// that it was. Then no other has changed since, because open runs come first and closed ones in the order of
+// closing.
+func (r *runsReader) watch(ctx context.Context) (still bool, err error) {
+	r.still = false
+	if !r.feed.link.Unused() || r.feed.link.Connection().Mode == cluster.ModeFile {
+		r.newest = nil
+		return false, nil
+	}
+	rows, _, err := listPage(ctx, r.c, "", 1, nil, r.patience())
+	if err != nil {
+		return false, err
+	}
+	closed := !slices.ContainsFunc(rows, Run.Open)
+	still = closed && r.newest != nil && reflect.DeepEqual(rows, *r.newest)
+	r.newest = &rows
+	r.still = still && r.feed.link.Now().Sub(r.complete) < stillFor
+	if still && !r.still {
+		r.list.glances = maxGlances // an older run may have been deleted
+	}
+	return still, nil
 }
 
 func (r *runsReader) move(ctx context.Context, want wanted) error {
@@ -371,14 +417,17 @@ type runsReader struct {
 	c         client.Client
 	namespace string
 
-	query   string
-	list    window
-	live    map[string]progress // open runs, by run id
-	retries retries
-	counts  countKey
-	slow    int       // consecutive timeouts
-	readAt  time.Time // time of the last reading
-	checked time.Time
+	query    string
+	list     window
+	live     map[string]progress // open runs, by run id
+	retries  retries
+	counts   countKey
+	slow     int       // consecutive timeouts
+	readAt   time.Time // time of the last reading
+	still    bool      // the list was not read again, because nothing has changed
+	newest   *[]Run    // of all runs, at most one; nil while the user does something
+	complete time.Time // time of the last reading of the list itself
+	checked  time.Time
 }
 
 // count counts the runs if the list has changed or the counts are old.

@@ -87,7 +87,7 @@ func (f *Feed) list(ctx context.Context, index *Index, update func(func(*Session
 			}
 			now.Rows, now.More, now.Err = rows, more, ""
 		})
-		_ = cluster.Sleep(ctx, ListInterval)
+		_ = f.link.Rest(ctx, ListInterval)
 	}
 }
 
@@ -109,7 +109,7 @@ func (f *Feed) readRuns(ctx context.Context, update func(func(*Sessions))) {
 		if list, err := BlueprintRuns(ctx, f.link.Client); err == nil && ctx.Err() == nil {
 			update(func(now *Sessions) { now.Runs = list })
 		}
-		_ = cluster.Sleep(ctx, runsInterval)
+		_ = f.link.Rest(ctx, runsInterval)
 	}
 }
 
@@ -133,7 +133,7 @@ func (f *ApprovalFeed) Run(ctx context.Context) {
 				f.show(rows)
 			}
 		}
-		_ = cluster.Sleep(ctx, approvalInterval)
+		_ = f.link.Rest(ctx, approvalInterval)
 	}
 }
 

@@ -76,7 +76,7 @@ func (f *Feed) read(ctx context.Context, ask Options, publish func(*Result)) {
 			return
 		}
 		rest := restScan + time.Duration(len(sc.facts.Open))*restPerOpen
-		for cluster.Sleep(ctx, rest) == nil && f.link.Paused() {
+		for f.link.Rest(ctx, rest) == nil && f.link.Paused() {
 			rest = time.Second
 		}
 	}
