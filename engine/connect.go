@@ -34,9 +34,6 @@ func (e *Engine) connect(ctx context.Context, o Options) error {
 	}
 	e.node = node
 	e.namespace = ace.DefaultNamespace
-	if o.Takeover || node.Role() == server.Hosting {
-		tuneGC() // short commands keep the default
-	}
 	opts := node.ClientOptions()
 	opts.Logger = sdklog.NewStructuredLogger(e.log)
 	return e.dial(ctx, opts, o)

@@ -26,6 +26,7 @@ import (
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/price"
 	"acescope/engine/agents/session/host"
+	"acescope/engine/internal/memory"
 	"acescope/engine/learning/grade"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/model/agent"
@@ -138,10 +139,11 @@ type Engine struct {
 
 	serving client.Client // of workers, nil if they share Client
 
-	shared    bucket.Bucket // nil without a shared store
-	storeURL  string        // that is registered, "" for none
-	node      *server.Node  // nil for a cluster
-	worker    *workerSet    // nil without Worker
+	shared    bucket.Bucket  // nil without a shared store
+	storeURL  string         // that is registered, "" for none
+	node      *server.Node   // nil for a cluster
+	worker    *workerSet     // nil without Worker
+	memory    *memory.Keeper // nil for short commands
 	forwarder *spoolForwarder
 	address   string
 	namespace string
@@ -162,6 +164,9 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	err := e.connect(ctx, o)
+	if err == nil && (o.Takeover || o.LookOnly || e.Mode() == Embedded) { // short commands keep the defaults
+		e.memory = memory.Keep()
+	}
 	if err == nil {
 		err = e.openSharedStores(ctx, o)
 	}
@@ -272,6 +277,7 @@ func (e *Engine) Close(ctx context.Context) error {
 }
 
 func (e *Engine) close(ctx context.Context) error {
+	e.memory.Stop()
 	e.forwarder.stop()
 	if e.worker != nil {
 		e.worker.stop()

@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"os"
-	"runtime/debug"
 	"time"
 
 	"acescope/engine/temporal/server"
@@ -49,20 +47,3 @@ func (e *Engine) WatchSpace(ctx context.Context, fn func(error)) {
 
 // Free returns the free bytes on the data directory's file system.
 func (e *Engine) Free() (uint64, error) { return freeBytes(e.dir) }
-
-// A hosting process keeps 50 to 100 MB alive and allocates a lot; with Go's defaults it spends a tenth
-// of its load on garbage collection. These settings trade memory for load, up to a limit.
-const (
-	gcPercent = 200
-	gcLimit   = 1 << 30
-)
-
-// tuneGC sets the garbage collector unless the environment does.
-func tuneGC() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(gcLimit)
-	}
-}

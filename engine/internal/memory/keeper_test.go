@@ -1,0 +1,74 @@
+package memory
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestKeeper checks when a process counts as idle, and that it works with the settings for load at once.
+func TestKeeper(t *testing.T) {
+	var did []string
+	k := &Keeper{
+		setGC:        func(percent int) { did = append(did, fmt.Sprintf("gc %d", percent)) },
+		free:         func() { did = append(did, "free") },
+		releasePages: func() { did = append(did, "release") },
+	}
+	now := time.Now()
+	total := uint64(0)
+	k.worked = now
+	work := func(d time.Duration, rate uint64) string {
+		did = nil
+		for end := now.Add(d); now.Before(end); {
+			now = now.Add(every)
+			total += rate * uint64(every/time.Second)
+			k.check(now, total)
+		}
+		return strings.Join(did, ", ")
+	}
+	for _, step := range []struct {
+		d    time.Duration
+		rate uint64
+		want string
+	}{
+		{time.Minute, 2 * busyRate, ""},
+		{idleAfter - every, busyRate / 2, ""},
+		{every, busyRate / 2, "gc 50, free, release"},
+		{releaseEvery - every, 0, ""},
+		{every, 0, "release"},
+		{every, 2 * busyRate, "gc 200"},
+		{time.Minute, 2 * busyRate, ""},
+	} {
+		if got := work(step.d, step.rate); got != step.want {
+			t.Errorf("after %s at %d bytes per second: %q, want %q", step.d, step.rate, got, step.want)
+		}
+	}
+}
+
+// TestReleasePages checks that the resident size of the program's file shrinks, and that the program runs on.
+func TestReleasePages(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("other systems do not release pages")
+	}
+	before := fileKB(t)
+	releasePages()
+	if after := fileKB(t); after >= before {
+		t.Errorf("%d kB of files are resident after the release, %d before", after, before)
+	}
+}
+
+func fileKB(t *testing.T) (kb int) {
+	t.Helper()
+	data, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(data), "RssFile:")
+	if _, err := fmt.Sscan(rest, &kb); err != nil {
+		t.Fatal(err)
+	}
+	return kb
+}
