@@ -34,6 +34,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -86,6 +87,7 @@ type Model struct {
 	messages messages
 	saver    saver
 	mail     *mailbox
+	pacer    *pacer // nil if the program draws at a fixed rate
 	status   *Status
 
 	width, height int
@@ -152,6 +154,11 @@ func tick() tea.Cmd {
 // Update routes a message.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.dirty = true
+	switch msg.(type) {
+	case changedMsg, tickMsg: // [Model.View] draws what they change
+	default:
+		m.pacer.used()
+	}
 	switch msg := msg.(type) {
 	case changedMsg:
 		m.apply(msg.status)
@@ -334,7 +341,11 @@ func (m *Model) layout() {
 func (m *Model) View() tea.View {
 	if m.dirty {
 		start := time.Now()
-		m.frame, m.cursor = m.draw()
+		frame, cursor := m.draw()
+		if frame != m.frame || !reflect.DeepEqual(cursor, m.cursor) {
+			m.pacer.changed()
+		}
+		m.frame, m.cursor = frame, cursor
 		m.opts.Count.drawn(time.Since(start))
 		m.dirty = false
 	}

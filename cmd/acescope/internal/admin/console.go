@@ -96,6 +96,7 @@ func runConsole(
 		return err
 	}
 	program := tea.NewProgram(model, tea.WithContext(ctx), tea.WithFPS(a.Settings.FrameRate))
+	model.Pace(program)
 	var wg sync.WaitGroup
 	wg.Go(func() { feeds.Transcripts.Run(ctx, local) })
 	wg.Go(func() { work(ctx, program.Quit) })
