@@ -96,6 +96,9 @@ func staticHosts(p ports) map[primitives.ServiceName]static.Hosts {
 // unlimited is a rate limit that one machine does not reach.
 const unlimited = 100_000
 
+// queueWorkers execute the tasks of a queue at the same time.
+const queueWorkers = 64
+
 // dynamicConfig tunes the server for one user, one process and one SQLite file.
 func dynamicConfig() dc.StaticClient {
 	return dc.StaticClient{
@@ -151,6 +154,22 @@ func dynamicConfig() dc.StaticClient {
 		// default of 128,000 runs for an hour wastes memory.
 		dc.HistoryCacheHostLevelMaxSize.Key(): 1000,
 		dc.EventsCacheMaxSizeBytes.Key():      16 << 20,
+
+		// Goroutines of the queues wait for work from the start. The defaults, 512 for each of
+		// five pools, take 10 MB of stacks, which each garbage collection scans. SQLite has one
+		// writer, and nothing is replicated.
+		dc.TimerProcessorSchedulerWorkerCount.Key():                  queueWorkers,
+		dc.TransferProcessorSchedulerWorkerCount.Key():               queueWorkers,
+		dc.VisibilityProcessorSchedulerWorkerCount.Key():             queueWorkers,
+		dc.ReplicationProcessorSchedulerWorkerCount.Key():            1,
+		dc.ReplicationLowPriorityProcessorSchedulerWorkerCount.Key(): 1,
+
+		// What an idle server does. Each of five services reads the namespaces, by default
+		// every 2 s; a new namespace is found at once, because an unknown name is looked up.
+		dc.NamespaceCacheRefreshInterval.Key(): 5 * time.Second,
+		// No metrics are exported.
+		dc.MatchingBacklogMetricsEmitInterval.Key():    time.Duration(0),
+		dc.PersistenceHealthSignalMetricsEnabled.Key(): false,
 	}
 }
 

@@ -34,6 +34,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -122,8 +123,9 @@ type Node struct {
 	failed  chan struct{} // closed when the node has failed
 
 	mu       sync.Mutex
-	host     *host    // nil while attached
-	endpoint Endpoint // last known
+	host     *host       // nil while attached
+	endpoint Endpoint    // last known
+	read     fs.FileInfo // of endpoint.json, when it was read last; only the watcher uses it
 	closed   bool
 	err      error         // why the node has failed
 	stopped  chan struct{} // closed when the node has left
@@ -435,8 +437,13 @@ func (n *Node) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// follow reads the endpoint of the host.
+// follow reads the endpoint of the host if its file has been replaced.
 func (n *Node) follow() {
+	info, err := os.Stat(filepath.Join(n.dir, endpointFile))
+	if err != nil || n.read != nil && os.SameFile(n.read, info) && n.read.ModTime().Equal(info.ModTime()) {
+		return
+	}
+	n.read = info
 	e, ok := Lookup(n.dir)
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -289,7 +289,7 @@ const (
 	sessionsDir = "sessions"    // below the data directory
 	hostLock    = "host.lock"   // held by the process that serves the sessions
 	lockExt     = ".agent.lock" // of sessions' locks; differs from hostLock for every session id
-	lockRetry   = 200 * time.Millisecond
+	lockRetry   = time.Second
 )
 
 // Here returns the host that serves the sessions of a data directory on this machine.

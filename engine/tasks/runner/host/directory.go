@@ -45,7 +45,7 @@ func (d *directory) acquire(ctx context.Context, wait bool, onKill func(pid int)
 	}
 	lock := d.lock.TryLock
 	if wait {
-		lock = func() (bool, error) { return d.lock.TryLockContext(ctx, 500*time.Millisecond) }
+		lock = func() (bool, error) { return d.lock.TryLockContext(ctx, time.Second) }
 	}
 	locked, err := lock()
 	switch {
