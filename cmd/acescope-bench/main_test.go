@@ -33,7 +33,7 @@ func BenchmarkSections(b *testing.B) {
 		{"tasks", tasks},                // throughput and CPU; against a bare worker
 		{"growth", growth},              // throughput after many tasks; against an empty data directory
 		{"list", list},                  // against temporal workflow list
-		{"idle", idle},                  // CPU of an idle server
+		{"idle", idle},                  // CPU of an idle server, CPU and memory of idle consoles
 		{"console", console},            // CPU and output of an idle console
 		{"frame", frame},                // events come and a user types; against the table of Bubbles
 		{"scroll", scroll},              // through 100,000 runs

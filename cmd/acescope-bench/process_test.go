@@ -279,9 +279,12 @@ func watchPeak(cmd *exec.Cmd) (stop func() float64) {
 
 // peakMB returns the peak resident size of a running process (proc_pid_status(5)), or 0 if the
 // process has ended or the system is not Linux.
-func peakMB(pid int) (kib float64) {
+func peakMB(pid int) float64 { return statusMB(pid, "VmHWM:") }
+
+// statusMB returns a size of a running process (proc_pid_status(5)), or 0 like peakMB.
+func statusMB(pid int, field string) (kib float64) {
 	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if _, rest, ok := bytes.Cut(data, []byte("VmHWM:")); ok {
+	if _, rest, ok := bytes.Cut(data, []byte(field)); ok {
 		_, _ = fmt.Sscan(string(rest), &kib)
 	}
 	return kib / 1024

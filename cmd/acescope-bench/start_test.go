@@ -118,7 +118,8 @@ func (t *terminal) stop() {
 	t.file.Close()
 }
 
-// idle measures the CPU that a server uses without any request.
+// idle measures the CPU that a server uses without any request, and what consoles use that show the
+// overview of the finished demo while no key is pressed.
 func idle(b *bench) {
 	b.onNewAndFilled(func(dir, what string) {
 		b.compare(1, []figure{{what: "acescope serve, " + what, unit: "% of a core"}}, func() []float64 {
@@ -128,6 +129,57 @@ func idle(b *bench) {
 			return []float64{b.cpuShare(s.process, time.Duration(b.size.idleSecs)*time.Second)}
 		}, nil)
 	})
+	dir := b.ensureDemo()
+	b.compare(1, []figure{
+		{what: "console with the server, after the demo", unit: "% of a core", target: "≤ 0.8"},
+		{what: "resident", unit: "MB", target: "≤ 220"},
+		{what: "of it without the program's file", unit: "MB"},
+		{what: "attached console", unit: "% of a core", target: "≤ 0.5"},
+		{what: "resident", unit: "MB", target: "≤ 60"},
+		{what: "of it without the program's file", unit: "MB"},
+	}, func() []float64 {
+		embedded := b.idleConsole(dir)
+		s := b.serve(dir)
+		defer s.stop()
+		return append(embedded, b.idleConsole(dir)...)
+	}, nil)
+}
+
+// quietTime is how long a console is left alone until it reads less and has returned memory.
+const quietTime = 25 * time.Second
+
+// idleConsole returns the CPU share and the resident sizes of a console in which no key is pressed.
+func (b *bench) idleConsole(dir string) []float64 {
+	t := b.openTerminal(nil, 120, 40, b.acescope, "--data-dir", dir)
+	defer t.stop()
+	t.await("acescope")
+	check(sleep(b.ctx, quietTime))
+	cpu := b.cpuShare(t.process, time.Duration(b.size.idleSecs)*time.Second)
+	pid := t.cmd.Process.Pid
+	return []float64{cpu, statusMB(pid, "VmRSS:"), statusMB(pid, "RssAnon:")}
+}
+
+// ensureDemo returns a data directory with the runs of the demo, and creates it once.
+func (b *bench) ensureDemo() string {
+	dir := filepath.Join(b.dir, "demo-121")
+	if exists(dir) {
+		return dir
+	}
+	b.progress("  creating the demo's 121 runs in %s, once", dir)
+	tmp := b.tempDir()
+	write := func(name string, args ...string) string {
+		path := filepath.Join(tmp, name)
+		problems := must(command(b.ctx, nil, b.acescope, append([]string{"problems"}, args...)...).Output())
+		check(os.WriteFile(path, problems, 0o600))
+		return path
+	}
+	train := write("train.jsonl", "--count", "120", "--seed", "1")
+	eval := write("eval.jsonl", "--count", "60", "--seed", "2")
+	data := filepath.Join(tmp, "data")
+	must(b.run(nil, b.acescope, "run", "--dataset", train, "--eval", eval, "--experiment", "demo",
+		"--data-dir", data))
+	check(os.Rename(data, dir))
+	return dir
 }
 
 // console measures an idle console that is attached to an idle server.
