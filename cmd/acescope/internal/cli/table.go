@@ -25,6 +25,7 @@ type Table struct {
 	width  int // of the terminal, 0 for another output, to which nothing is cut or colored
 	styles theme.Styles
 	widths []int    // of the columns so far
+	words  []bool   // the columns that have more than numbers, below the header
 	titles []string // of the columns, if the first line is a header
 
 	Wrap bool // on a terminal, the last column wraps below itself instead of being cut
@@ -56,7 +57,7 @@ func (t *Table) Flush() error {
 			n = len(lines)
 		case n == 0:
 			fmt.Fprintln(t, text.Safe(lines[0], " "))
-			t.widths, t.titles = nil, nil
+			t.widths, t.words, t.titles = nil, nil, nil
 			lines = lines[1:]
 			continue
 		}
@@ -85,7 +86,9 @@ func (t *Table) align(lines []string) {
 			cells[i] = text.Safe(cell, " ")
 			if i == len(t.widths) {
 				t.widths = append(t.widths, 0)
+				t.words = append(t.words, false)
 			}
+			t.words[i] = t.words[i] || len(rows)+len(t.titles) > 0 && strings.ContainsFunc(cells[i], isWord)
 			t.widths[i] = max(t.widths[i], text.Width(cells[i]))
 		}
 		rows = append(rows, cells)
@@ -130,7 +133,7 @@ func (t *Table) line(cells []string, widths []int) {
 }
 
 // narrowed returns the widths with which a line fits on the terminal. It narrows the widest column first, but the first
-// one, which names the row, only when it is twice as wide as the others, and never a status or a verdict.
+// one, which names the row, only when it is twice as wide as the others, and never a status, a verdict or a number.
 func (t *Table) narrowed() []int {
 	widths := slices.Clone(t.widths)
 	total := gap * (len(widths) - 1)
@@ -140,7 +143,7 @@ func (t *Table) narrowed() []int {
 	for ; t.width > 0 && total > t.width; total-- {
 		widest, most := 0, max(widths[0]/2, minColumn)
 		for i, w := range widths[1:] {
-			if w > most && !t.judges(i+1) {
+			if w > most && t.words[i+1] && !t.judges(i+1) {
 				widest, most = i+1, w
 			}
 		}
@@ -154,11 +157,13 @@ func (t *Table) narrowed() []int {
 
 // cut returns a cell in at most width cells: the beginning of a sentence, or both ends of a name.
 func (t *Table) cut(cell string, width int) string {
-	if strings.Contains(strings.TrimSpace(cell), " ") {
+	if strings.Count(strings.TrimSpace(cell), " ") > 1 {
 		return text.Cut(cell, width, t.styles.Glyphs.Ellipsis)
 	}
 	return text.Middle(cell, width, t.styles.Glyphs.Ellipsis)
 }
+
+func isWord(r rune) bool { return r == ' ' || unicode.IsLetter(r) }
 
 // judges reports whether a column on a terminal has statuses or verdicts.
 func (t *Table) judges(column int) bool {
