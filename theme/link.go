@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Links are where hyperlinks lead (OSC 8). The zero value has none.
+// Links are where hyperlinks lead (OSC 8). The zero value draws no links.
 type Links struct {
 	On bool // the terminal shows hyperlinks
 	// Run returns the address of a run in the Temporal Web UI, "" if it is not known. It does no I/O.

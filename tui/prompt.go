@@ -136,7 +136,7 @@ func (p *prompt) key(k tea.KeyPressMsg) tea.Cmd {
 }
 
 // recall steps back, or forward, through the lines that were sent before and begin with the typed text. It reports false
-// if there are none.
+// if no line does.
 func (p *prompt) recall(by int) bool {
 	if p.recalls == 0 {
 		p.typed = p.input.Value()

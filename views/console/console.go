@@ -21,7 +21,7 @@ type Options struct {
 	// Refuse explains why an action is impossible and what to do instead. It is nil if Actions is set.
 	Refuse func(verb string, of runs.ID) string
 	Web    OpenWeb // nil if there is no Web UI
-	// WebPage returns the address of a run in a Web UI that needs no start, "" if there is none. It does no I/O.
+	// WebPage returns the address of a run in a Web UI that needs no start, "" if it is not known. It does no I/O.
 	WebPage  func(workflowID, runID string) string
 	Filters  []runs.SavedFilter // the default one applies at the start
 	Saver    FilterSaver        // nil if filters cannot be saved
