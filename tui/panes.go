@@ -340,29 +340,30 @@ type tab struct {
 	label            string
 }
 
-// tabs places the screens in a line: with full names if there is room, otherwise with short
-// ones, otherwise only the current one with a name. One cell before each label is for the
-// pointer.
+// tabs places the screens in a line: with full names if there is room, otherwise with short ones, otherwise with names
+// as far as there is room, from the left, and that of the current one. One cell before each label is for the pointer.
 func (p *panes) tabs(keys *keymap) []tab {
 	full := func(i int) string { return p.screens[i].Name }
 	short := func(i int) string { return cmp.Or(p.screens[i].Short, p.screens[i].Name) }
-	current := func(i int) string {
-		if i == p.at.screen {
-			return p.screens[i].Name
-		}
-		return ""
-	}
-	var out []tab
-	for _, try := range []struct {
-		name func(int) string
-		gap  int
-	}{{full, 1}, {full, 0}, {short, 0}, {current, 0}} {
-		var width int
-		if out, width = p.tabsNamed(keys, try.name, try.gap); width <= p.width {
-			break
+	for _, gap := range []int{1, 0} {
+		if out, width := p.tabsNamed(keys, full, gap); width <= p.width {
+			return out
 		}
 	}
-	return out
+	for named := len(p.screens); ; named-- {
+		out, width := p.tabsNamed(keys, func(i int) string {
+			switch {
+			case i == p.at.screen:
+				return full(i)
+			case i < named:
+				return short(i)
+			}
+			return ""
+		}, 0)
+		if width <= p.width || named == 0 {
+			return out
+		}
+	}
 }
 
 // tabsNamed returns the tabs with one way of naming and a gap between them, and their width.

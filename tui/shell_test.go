@@ -206,7 +206,7 @@ func TestTabs(t *testing.T) {
 	give(m, "4")
 	wants(t, m, " 1 runs 2 run 3 timeline▸4 playbook")
 	m.Update(tea.WindowSizeMsg{Width: 40, Height: 10})
-	wants(t, m, " 1 2 3▸4 playbook 5 6 7 8")
+	wants(t, m, " 1 runs 2 run 3▸4 playbook 5 6 7 8")
 }
 
 func TestZoomAndResize(t *testing.T) {
