@@ -46,15 +46,17 @@ func TestReplayPart(t *testing.T) {
 	s.Replay.Look(true)
 	go func() { defer close(done); s.Replay.Run(ctx) }()
 	r := untilReplay(t, s, func(r *histories.Replay) bool { return r.Frame != nil })
-	if r.Frame.Position != len(events) || !r.Closed || len(r.Phases) == 0 || len(r.Known) == 0 {
+	phases := histories.NewWalk(events, nil, nil).Marks(histories.StepPhase)
+	if r.Frame.Position != len(events) || !r.Closed || len(r.Known) == 0 || len(r.Sections) == 0 || len(r.Log.Spans) == 0 ||
+		r.Words != "the run completed" {
 		t.Errorf("the end: %+v", r)
 	}
 	s.Replay.StepTo(1)
 	untilReplay(t, s, func(r *histories.Replay) bool { return r.Frame.Position == 1 })
 	s.Replay.StepMove(histories.StepPhase, true)
 	r = untilReplay(t, s, func(r *histories.Replay) bool { return r.Frame.Position > 1 })
-	if r.Frame.Position != r.Phases[1] {
-		t.Errorf("to %d, the phases change at %v", r.Frame.Position, r.Phases)
+	if r.Frame.Position != phases[1] {
+		t.Errorf("to %d, the phases change at %v", r.Frame.Position, phases)
 	}
 	s.Replay.StepTo(100_000)
 	untilReplay(t, s, func(r *histories.Replay) bool { return r.Message != "" })
@@ -64,7 +66,7 @@ func TestReplayPart(t *testing.T) {
 		t.Errorf("watching: %+v", r)
 	}
 	s.Replay.NextWatched(true)
-	untilReplay(t, s, func(r *histories.Replay) bool { return r.Frame.Position > r.Phases[1] })
+	untilReplay(t, s, func(r *histories.Replay) bool { return r.Frame.Position > phases[1] })
 	s.VerifyRun(false)
 	r = untilReplay(t, s, func(r *histories.Replay) bool { return r.Verdict != nil })
 	if n := <-verified; n != len(events) || r.Verifying || r.Verdict.Outcome != "deterministic" {

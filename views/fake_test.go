@@ -235,6 +235,8 @@ func (s fakeList) Load(part runs.Load) {
 func (s fakeArtifacts) Open(r ace.Ref)             { s.tell("artifact %s", r.SHA256) }
 func (s fakeEvents) Open(id int64)                 { s.tell("open %d", id) }
 func (s fakeReplay) StepTo(event int64)            { s.tell("step to %d", event) }
+func (s fakeReplay) WritePage()                    { s.tell("write page") }
+func (s fakeReplay) StepToWrong()                  { s.tell("step to wrong") }
 func (s fakeReplay) StepToPosition(pos int)        { s.tell("step to position %d", pos) }
 func (s fakeReplay) WatchValue(expr string)        { s.tell("watch %s", expr) }
 func (s fakeReplay) NextWatched(forward bool)      { s.tell("next change %v", forward) }

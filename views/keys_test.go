@@ -11,15 +11,16 @@ import (
 var meanings = map[string][]string{
 	"enter": {"open", "detail", "curves", "filter", "answers", "bullet", "sessions", "read", "whole",
 		"enter"},
-	"left":  {"left", "fold", "earlier", "previous"},
-	"right": {"right", "unfold", "later", "next"},
-	"h":     {"left", "fold", "earlier", "previous"},
-	"l":     {"right", "unfold", "later", "next"},
-	"[":     {"previous_section", "previous_branch", "metric_back", "previous_part", "previous_phase", "previous", "previous_entry"},
-	"]":     {"next_section", "next_branch", "metric", "next_part", "next_phase", "next", "next_entry"},
-	"/":     {"query", "search"}, // the query of the server, or the rows and texts of a pane
-	"+":     {"more", "start"},   // of a time axis or a scan; another session
-	"d":     {"diff", "demo"},    // the demo is offered while there is nothing to compare
+	"left":   {"left", "fold", "earlier", "previous"},
+	"right":  {"right", "unfold", "later", "next"},
+	"h":      {"left", "fold", "earlier", "previous"},
+	"l":      {"right", "unfold", "later", "next"},
+	"[":      {"previous_section", "previous_branch", "metric_back", "previous_part", "previous_phase", "previous", "previous_entry"},
+	"]":      {"next_section", "next_branch", "metric", "next_part", "next_phase", "next", "next_entry"},
+	"/":      {"query", "search"},     // the query of the server, or the rows and texts of a pane
+	"+":      {"more", "start"},       // of a time axis or a scan; another session
+	"ctrl+s": {"save", "save_filter"}, // the events of a run as a file, or the filter of the list
+	"d":      {"diff", "demo"},        // the demo is offered while there is nothing to compare
 }
 
 // TestOneMeaningPerKey checks that a key does the same on all screens.

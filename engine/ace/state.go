@@ -623,6 +623,9 @@ func (s *State) PlaybookDelta() DeltaAnswer {
 // these are the latest calls of that time, the calls that were open then, and all later calls.
 func (s *State) Calls() []Call { return callsOf(s.calls.sorted()) }
 
+// NewestCalls returns the n calls of [State.Calls] that the run reported last.
+func (s *State) NewestCalls(n int) []Call { return s.calls.newest(n) }
+
 // ChangedCalls returns the tool calls that the last fact changed, oldest first.
 func (s *State) ChangedCalls() []Call { return s.calls.changed() }
 

@@ -22,6 +22,8 @@ type fold interface {
 	values() []value      // values that can be watched
 	fill(*Frame)          // sets the answers of a live run
 	piece(key string) any // field of a frame by its JSON name, or nil
+	// sections describes the state. The event has the whole payloads of tool calls; it may be nil.
+	sections(Books, *historypb.HistoryEvent) []Section
 }
 
 // effect describes what an event did to a fold.

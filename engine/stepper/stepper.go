@@ -1,6 +1,7 @@
 // Package stepper steps through the folded state of a run, forward and backward, event by
-// event. It may import engine/ace, engine/temporal/history and the decoders of agent sessions,
-// blueprint runs and flows; it does no I/O.
+// event. It may import engine/ace, engine/internal/redact, engine/learning/playbook,
+// engine/temporal/history and the decoders of agent sessions, blueprint runs and flows; it does no
+// I/O.
 //
 // Bounds: a [Stepper] holds the events and checkpoints of the fold, which share unchanged
 // parts. Any position is folded from the nearest checkpoint before it. Loss: an event that
@@ -50,9 +51,12 @@ type Stepper struct {
 	// Ascending positions of events that
 	phases []int // changed the phase, or an experiment's stage or epoch
 	tools  []int // report tool calls, or tasks of an experiment
-	errors []int // report failures
+	errors []int // report failures, or produced a wrong answer
 	facts  []int // changed the state
 	steps  []int // changed the state by more than tool calls
+
+	wrong  int // produced an answer that was graded wrong, 0 for none
+	graded int // graded it
 
 	clockBack map[int]time.Duration // how far the clock went back, by position
 
@@ -102,6 +106,7 @@ func New(events []*historypb.HistoryEvent, o Options) *Stepper {
 	s.checks = []*mark{m.clone()}
 	every := max(checkFacts, len(events)/maxChecks)
 	facts, bytes, phase := 0, 0, m.fold.phase()
+	var answer answerFinder
 	var clock history.Clock
 	for _, e := range events {
 		effect := m.apply(e)
@@ -110,6 +115,7 @@ func New(events []*historypb.HistoryEvent, o Options) *Stepper {
 			s.phases = append(s.phases, m.at)
 			phase = now
 		}
+		answer.look(m)
 		if back := clock.Step(e); back > 0 {
 			s.About.ClockBack++
 			s.clockBack[m.at] = back
@@ -126,6 +132,11 @@ func New(events []*historypb.HistoryEvent, o Options) *Stepper {
 		}
 	}
 	s.describeEnd(m.fold)
+	if s.wrong, s.graded = answer.wrong(); s.wrong > 0 {
+		if at, found := slices.BinarySearch(s.errors, s.wrong); !found {
+			s.errors = slices.Insert(s.errors, at, s.wrong)
+		}
+	}
 	return s
 }
 
@@ -212,6 +223,9 @@ func (s *Stepper) Len() int { return len(s.events) }
 
 // Event returns the event at a position.
 func (s *Stepper) Event(pos int) *historypb.HistoryEvent { return s.events[pos-1] }
+
+// Events returns the events up to a position. The caller must not change them.
+func (s *Stepper) Events(pos int) []*historypb.HistoryEvent { return s.events[:pos] }
 
 // EventID returns the ID of the event at a position, or the position if the event has no ID.
 func (s *Stepper) EventID(pos int) int64 {

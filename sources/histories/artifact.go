@@ -49,12 +49,14 @@ func (a *Artifacts) Find(sha256 string) *Artifact {
 	return nil
 }
 
+const noArtifacts = "no artifact store on this machine; artifacts are stored where the worker runs"
+
 // ReadArtifact reads one artifact of at most [ArtifactLimit] bytes.
 func ReadArtifact(ctx context.Context, d cluster.Deps, ref ace.Ref) Artifact {
 	a := Artifact{Ref: ref}
 	switch {
 	case d.Artifact == nil:
-		a.Err = "no artifact store on this machine; artifacts are stored where the worker runs"
+		a.Err = noArtifacts
 	case ref.Size > ArtifactLimit:
 		a.Err = fmt.Sprintf("%d bytes, more than the limit of %d", ref.Size, ArtifactLimit)
 	default:

@@ -324,22 +324,26 @@ func nanosOf(t time.Time) int64 {
 	return t.UnixNano()
 }
 
+// word returns what an event reports of a call.
+func (m *callReport) word() string {
+	switch {
+	case m.refused:
+		return "refused"
+	case m.failed:
+		return "failed"
+	case m.kind == ace.KindToolResult:
+		return "ok"
+	case m.kind == ace.KindToolUse:
+		return "began"
+	}
+	return string(m.kind)
+}
+
 // callsText formats the calls of a signal: "calculate ok, look_up failed".
 func callsText(calls []callReport) string {
 	var parts []string
 	for _, m := range calls {
-		word := string(m.kind)
-		switch {
-		case m.refused:
-			word = "refused"
-		case m.failed:
-			word = "failed"
-		case m.kind == ace.KindToolResult:
-			word = "ok"
-		case m.kind == ace.KindToolUse:
-			word = "began"
-		}
-		parts = append(parts, strings.TrimSpace(m.name+" "+word))
+		parts = append(parts, strings.TrimSpace(m.name+" "+m.word()))
 		if len(parts) == 8 && len(calls) > 8 {
 			return strings.Join(parts, ", ") + fmt.Sprintf(" and %d more", len(calls)-8)
 		}

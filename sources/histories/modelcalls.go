@@ -2,6 +2,7 @@ package histories
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
 
@@ -9,7 +10,9 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/ace"
+	"acescope/engine/ace/calls"
 	"acescope/engine/temporal/history"
+	"acescope/sources/cluster"
 )
 
 // StepCalls is the record of the requests that a step of a run sent to its model.
@@ -19,6 +22,39 @@ type StepCalls struct {
 	Log   ace.CallLog
 	Model string // that the step was to use, "" if the history does not name it
 	Usage *ace.Usage
+	record
+}
+
+// record is the beginning of what the requests of a step say. It is empty until it is read.
+type record struct {
+	Prompt   string // of the first request
+	Response string // the last one
+	Err      string // why the record cannot be read
+}
+
+// Bounds of the records that a reader keeps, and of their texts in bytes.
+const (
+	maxRecords    = 64
+	maxRecordText = 8 << 10
+)
+
+// readRecord reads the record of a step.
+func readRecord(ctx context.Context, d cluster.Deps, log ace.CallLog) record {
+	if d.Artifact == nil {
+		return record{Err: noArtifacts}
+	}
+	list, err := calls.Read(ctx, d.Artifact, log)
+	if err != nil || len(list) == 0 {
+		return record{Err: cluster.PlainError(err)}
+	}
+	r := record{Prompt: ace.Cut(calls.Request(list[0].Request), maxRecordText)}
+	switch last := list[len(list)-1]; {
+	case last.Error != "":
+		r.Err = last.Error
+	case last.Response != nil:
+		r.Response = ace.Cut(calls.Response(*last.Response), maxRecordText)
+	}
+	return r
 }
 
 // CallLogs returns the records that a history refers to, in the order of the history.

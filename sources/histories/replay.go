@@ -1,13 +1,19 @@
 package histories
 
 import (
+	"cmp"
 	"context"
+	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	historypb "go.temporal.io/api/history/v1"
 	"google.golang.org/protobuf/proto"
 
+	"acescope/engine/ace"
 	"acescope/engine/stepper"
 	"acescope/engine/temporal/replay"
 	"acescope/sources/cluster"
@@ -21,6 +27,11 @@ type (
 	StepFrame        = stepper.Frame
 	StepChange       = stepper.Change
 	StepBy           = stepper.By
+	StepSection      = stepper.Section
+	StepItem         = stepper.Item
+	StepField        = stepper.Field
+	StepOutcome      = stepper.Outcome
+	WrongAnswer      = stepper.WrongAnswer
 	ReplayVerdict    = replay.Verdict
 	VerifyDivergence = replay.Divergence
 	VerifyCommand    = replay.Command
@@ -43,12 +54,14 @@ type Replay struct {
 	Selected   string                // the run that was selected; steps may lead to another run of the chain
 	Chain      cluster.ChainPosition // position of RunID in its chain, zero if unknown
 	About      StepRun
-	Frame      *StepFrame   // nil until the history is read
-	Known      []StepChange // all values as of the event, by path
-	Calls      []StepCalls  // records of requests to models that the event refers to
-	Phases     []int        // positions that steps go to, ascending
-	Tools      []int
-	Errors     []int
+	Frame      *StepFrame    // nil until the history is read
+	Words      string        // what the event did, in one line
+	Sections   []StepSection // the state as of the event
+	Wrong      *WrongAnswer  // nil unless the answer was graded wrong
+	Known      []StepChange  // all values as of the event, by path
+	Calls      []StepCalls   // records of requests to models that the event refers to
+	Bullets    stepper.Bullets
+	Log        *EventLog // with the spans of the run
 	Reading    bool
 	Closed     bool
 	Err        string
@@ -73,7 +86,7 @@ const (
 )
 
 var stepNames = map[StepBy]string{
-	StepEvent: "event", StepPhase: "phase change", StepTool: "tool call", StepError: "error",
+	StepEvent: "event", StepPhase: "phase change", StepTool: "tool call", StepError: "error or wrong answer",
 }
 
 // ReplayFeed is the time machine: it steps through the history of the selected run while it is shown.
@@ -82,11 +95,13 @@ type ReplayFeed struct {
 	link     *cluster.Link
 	verified *VerifyFeed // its verdict of the run is also shown
 	commands chan func(*stepReader)
+	news     chan func(*stepReader) // what was read in the background
 }
 
 // NewReplayFeed returns a feed that steps through the run that it is asked for.
 func NewReplayFeed(link *cluster.Link, verified *VerifyFeed) *ReplayFeed {
-	f := &ReplayFeed{link: link, verified: verified, commands: make(chan func(*stepReader), maxReplayCommands)}
+	f := &ReplayFeed{link: link, verified: verified, commands: make(chan func(*stepReader), maxReplayCommands),
+		news: make(chan func(*stepReader))}
 	f.Feed = feed.New(link.Wake, f.read)
 	return f
 }
@@ -109,6 +124,12 @@ func (f *ReplayFeed) StepToPosition(pos int) { f.do(func(r *stepReader) { r.plac
 func (f *ReplayFeed) StepMove(by StepBy, forward bool) {
 	f.do(func(r *stepReader) { r.move(by, forward) })
 }
+
+// StepToWrong goes to the event that produced a wrong answer.
+func (f *ReplayFeed) StepToWrong() { f.do(func(r *stepReader) { r.toWrong() }) }
+
+// WritePage writes a page with the events of the run into the current directory.
+func (f *ReplayFeed) WritePage() { f.do(func(r *stepReader) { r.writePage() }) }
 
 // WatchValue watches a value; "" ends that.
 func (f *ReplayFeed) WatchValue(expr string) { f.do(func(r *stepReader) { r.watchValue(expr) }) }
@@ -133,7 +154,9 @@ type stepReader struct {
 	wg       sync.WaitGroup
 
 	events  []*historypb.HistoryEvent
-	stepper *stepper.Stepper // of the first events; nil before they are folded
+	stepper *Walk // of the first events; nil before they are folded
+	books   stepper.Books
+	records map[string]record // of requests to models, by SHA-256
 	pos     int
 	watch   *stepper.Watch
 	out     Replay
@@ -145,7 +168,7 @@ func (f *ReplayFeed) read(ctx context.Context, id runs.ID, publish func(*Replay)
 		publish(nil)
 		return
 	}
-	r := &stepReader{feed: f, show: publish, ctx: ctx, id: id, unfollow: func() {},
+	r := &stepReader{feed: f, show: publish, ctx: ctx, id: id, unfollow: func() {}, records: map[string]record{},
 		out: Replay{WorkflowID: id.WorkflowID, RunID: id.RunID, Selected: id.RunID, Reading: true}}
 	defer r.wg.Wait()
 	if old := f.Value(); old != nil && old.WorkflowID == id.WorkflowID && old.Selected == id.RunID {
@@ -186,6 +209,11 @@ func (r *stepReader) run() {
 			began := time.Now()
 			r.fold()
 			due, rest = nil, max(replayEvery, replayRest*time.Since(began))
+		case news := <-r.feed.news:
+			news(r)
+			if r.stepper != nil {
+				r.showFrame()
+			}
 		case command := <-commands:
 			r.out.Message = ""
 			command(r)
@@ -226,23 +254,84 @@ func (r *stepReader) fold() {
 	if len(r.events) == 0 || r.stepper != nil && r.stepper.Len() == len(r.events) {
 		return
 	}
-	atEnd := r.stepper == nil && r.pos == 0 || r.stepper != nil && r.pos == r.stepper.Len()
-	s := stepper.New(r.events, stepper.Options{})
+	first := r.stepper == nil
+	atEnd := !first && r.pos == r.stepper.Len()
+	s := NewWalk(r.events, nil, r.feed.link.History(r.id.WorkflowID, r.id.RunID))
 	r.stepper = s
+	r.setBooks(r.books)
 	r.out.Reading = false
 	r.out.About = s.About
-	r.out.Phases, r.out.Tools, r.out.Errors = s.Marks(StepPhase), s.Marks(StepTool), s.Marks(StepError)
+	r.out.Log = s.Log
 	r.out.Closed = cluster.ClosesRun(r.events[len(r.events)-1].GetEventType())
 	if r.watch != nil {
 		r.watch, _ = s.Watch(r.watch.Expr)
 	}
-	if atEnd {
+	switch {
+	case first && r.pos == 0:
+		r.pos = s.Start(r.out.Closed)
+	case atEnd:
 		r.pos = s.Len()
 	}
 	r.place(r.pos)
 	link := r.feed.link // without an answer the position in the chain is unknown
 	r.out.Chain, _ = cluster.ReadChainPosition(r.ctx, link.Client, link.Namespace, r.id.WorkflowID, r.id.RunID)
 	r.showFrame()
+	if first {
+		r.readBooks()
+	}
+}
+
+// readBooks reads the bullets of the run in the background.
+func (r *stepReader) readBooks() {
+	given, before := r.stepper.Hashes()
+	of := r.id.RunID
+	r.background(func() func(*stepReader) {
+		books := ReadBooks(r.ctx, r.feed.link.Deps, given, before)
+		return func(r *stepReader) {
+			if r.id.RunID == of && r.stepper != nil {
+				r.books = books
+				r.setBooks(books)
+			}
+		}
+	})
+}
+
+func (r *stepReader) setBooks(books stepper.Books) {
+	r.stepper.Books = books
+	r.out.Bullets = books.Given
+	r.out.Wrong = r.stepper.Wrong()
+}
+
+// background reads something and applies it in the reader's goroutine.
+func (r *stepReader) background(read func() func(*stepReader)) {
+	r.wg.Go(func() {
+		apply := read()
+		select {
+		case r.feed.news <- apply:
+		case <-r.ctx.Done():
+		}
+	})
+}
+
+// addRecords adds the prompts and responses of the requests of the event, which are read in the background.
+func (r *stepReader) addRecords(list []StepCalls) {
+	for i := range list {
+		c := &list[i]
+		known, asked := r.records[c.Log.SHA256]
+		c.record = known
+		if asked {
+			continue
+		}
+		if len(r.records) >= maxRecords {
+			clear(r.records)
+		}
+		log := c.Log
+		r.records[log.SHA256] = record{}
+		r.background(func() func(*stepReader) {
+			read := readRecord(r.ctx, r.feed.link.Deps, log)
+			return func(r *stepReader) { r.records[log.SHA256] = read }
+		})
+	}
 }
 
 // cross changes to the next or previous run of the chain.
@@ -258,7 +347,8 @@ func (r *stepReader) cross(runID string, forward bool) {
 	}
 	r.id.RunID, r.out.RunID = runID, runID
 	r.out.Verifying, r.out.Verdict = false, nil
-	r.events, r.stepper, r.pos = events, nil, 0
+	r.events, r.stepper, r.books = events, nil, stepper.Books{}
+	r.pos = len(events)
 	if forward {
 		r.pos = 1
 	}
@@ -268,10 +358,12 @@ func (r *stepReader) cross(runID string, forward bool) {
 
 func (r *stepReader) showFrame() {
 	o := &r.out
-	o.Frame, o.Known, o.Calls, o.Watched, o.WatchedValue = nil, nil, nil, "", ""
-	if r.pos > 0 && r.pos <= r.stepper.Len() {
+	o.Frame, o.Known, o.Calls, o.Sections, o.Watched, o.WatchedValue = nil, nil, nil, nil, "", ""
+	if s := r.stepper; r.pos > 0 && r.pos <= s.Len() {
 		o.Calls = callsAt(r.events[:r.pos])
-		o.Frame, o.Known = r.stepper.Frame(r.pos), r.stepper.Values(r.pos)
+		r.addRecords(o.Calls)
+		o.Frame, o.Known = s.Frame(r.pos), s.Values(r.pos)
+		o.Words, o.Sections = s.Words(r.pos), s.Sections(r.pos)
 	}
 	if r.watch != nil {
 		o.Watched, o.WatchedValue = r.watch.Expr, string(r.watch.At(r.pos))
@@ -299,9 +391,22 @@ func (r *stepReader) to(event int64) {
 	r.pos = pos
 }
 
+func (r *stepReader) toWrong() {
+	if at := r.stepper.WrongAt(); at > 0 {
+		r.place(at)
+		return
+	}
+	r.out.Message = "the answer of this run was not graded wrong"
+}
+
 func (r *stepReader) move(by StepBy, forward bool) {
 	if pos, ok := r.stepper.Move(r.pos, by, forward); ok {
 		r.place(pos)
+		return
+	}
+	if errors := r.stepper.Marks(StepError); by == StepError && forward && len(errors) > 0 {
+		r.place(errors[0])
+		r.out.Message = "no later error: this is the first one"
 		return
 	}
 	next, message := r.out.About.Next, "no later "+stepNames[by]
@@ -346,6 +451,39 @@ func (r *stepReader) nextWatched(forward bool) {
 		r.out.Message = r.watch.Expr + " does not change earlier"
 	}
 }
+
+// writePage writes a page in the background. Its message names the file.
+func (r *stepReader) writePage() {
+	link := r.feed.link
+	w := *r.stepper
+	file := pageFile(cmp.Or(w.About.TaskID, w.About.WorkflowID))
+	working, _, end := link.StartWork(r.ctx, "writing "+file)
+	r.background(func() func(*stepReader) {
+		defer end()
+		page, err := w.Page(working, link.Deps)
+		if err = cmp.Or(err, working.Err()); err == nil {
+			err = os.WriteFile(file, page, 0o600)
+		}
+		message := "wrote " + file + ", " + strconv.Itoa(len(page)) + " bytes; secrets are replaced"
+		if err != nil {
+			message = "cannot write " + file + ": " + cluster.PlainError(err)
+		}
+		return func(r *stepReader) { r.out.Message = message }
+	})
+}
+
+// pageFile returns the name of the file of a page.
+func pageFile(run string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_~", r) {
+			return r
+		}
+		return '-'
+	}, ace.Cut(run, maxPageName)) + ".html"
+}
+
+// maxPageName bounds the name of a page, in bytes.
+const maxPageName = 100
 
 // verify replays the run with the current code in the background.
 func (r *stepReader) verify(strict bool) {

@@ -234,3 +234,39 @@ func isLabelOf(activity, name string) bool {
 	}
 	return false
 }
+
+// Work returns the spans without moments and workflow tasks. If there are phases, it leaves out timers and activities
+// that are all of their phase.
+func Work(all []Span) (kept []Span) {
+	moved := make([]int32, len(all))
+	phases := slices.ContainsFunc(all, func(s Span) bool { return s.Kind == SpanPhase })
+	for i := range all {
+		s := all[i]
+		parent := int32(-1)
+		if s.Parent >= 0 {
+			parent = moved[s.Parent]
+		}
+		if moved[i] = parent; i > 0 && !isWork(&s, phases) {
+			continue
+		}
+		moved[i] = int32(len(kept))
+		s.Parent, s.Depth = parent, 0
+		if parent >= 0 {
+			s.Depth = kept[parent].Depth + 1
+		}
+		kept = append(kept, s)
+	}
+	return kept
+}
+
+func isWork(s *Span, phases bool) bool {
+	switch s.Kind {
+	case SpanGroup, SpanTask, SpanSignal, SpanMarker, SpanUpdate:
+		return false
+	case SpanTimer:
+		return !phases
+	case SpanActivity:
+		return s.Attempt > 1 || !phases
+	}
+	return true
+}

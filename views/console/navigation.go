@@ -34,6 +34,10 @@ type Navigation struct {
 	Session string
 	// Version is the playbook version that the screen of playbooks goes to when it is shown next, no branch for none.
 	Version playbooks.VersionRef
+	// Bullet is the bullet of Version that the screen of playbooks goes to, "" for the version itself.
+	Bullet string
+	// Finding is the group of runs that the triage goes to when it is shown next, see triage.Cause.Key; "" for none.
+	Finding string
 	// Event is the history event that the timeline goes to when it is shown next, 0 for none.
 	Event int64
 

@@ -230,6 +230,9 @@ func (v *List) SetShown(shown bool) {
 	if at := v.nav.Version; shown && at.Branch != "" {
 		v.nav.Version = playbooks.VersionRef{}
 		v.goTo(at)
+		if v.nav.Bullet != "" {
+			v.Mode, v.Bullet, v.nav.Bullet = bulletMode, v.nav.Bullet, ""
+		}
 	}
 	v.want()
 }

@@ -20,6 +20,7 @@ type barPane struct {
 	window      histories.Window // if zoomed
 	zoomed      bool
 	extent      histories.Window // of the whole run, as drawn last
+	marked      int64            // time that a line marks, 0 for none
 
 	lanes []int32 // indexes of the listed spans, which depend on the fields below
 	spans []histories.Span
@@ -141,6 +142,13 @@ func (p *barPane) at(l *histories.EventLog) int64 {
 
 // goTo selects the innermost span of an event.
 func (p *barPane) goTo(l *histories.EventLog, id int64) {
+	if at := spanOf(l, id); at >= 0 {
+		p.show(l, at)
+	}
+}
+
+// spanOf returns the index of the innermost span of an event, or -1.
+func spanOf(l *histories.EventLog, id int64) int {
 	root := id
 	if e := l.Event(id); e != nil {
 		root = e.Root
@@ -154,9 +162,7 @@ func (p *barPane) goTo(l *histories.EventLog, id int64) {
 			best = i
 		}
 	}
-	if best >= 0 {
-		p.show(l, best)
-	}
+	return best
 }
 
 // show selects a span and unfolds the spans that contain it.
@@ -262,8 +268,14 @@ const (
 func laneNameWidth(width int) int { return widget.Clamp(width*36/100, 14, 44) }
 
 func (p *barPane) draw(l *histories.EventLog, now time.Time, focused bool, status string) []string {
+	lines := widget.Fill(p.drawLanes(l, now, focused, p.Height-3), p.Width, p.Height-2)
+	return widget.Fill(append(lines, status, p.legend()), p.Width, p.Height)
+}
+
+// drawLanes returns the axis and at most lanes lanes around the cursor.
+func (p *barPane) drawLanes(l *histories.EventLog, now time.Time, focused bool, lanes int) []string {
 	p.arrange(l)
-	p.lanesShown = max(p.Height-3, 1)
+	p.lanesShown = max(lanes, 1)
 	p.moveBy(0)
 	p.extent = histories.Extent(l.Spans[:1], now)
 	for i := range l.Spans { // moments may be outside the run if clocks differ
@@ -273,13 +285,11 @@ func (p *barPane) draw(l *histories.EventLog, now time.Time, focused bool, statu
 	}
 	w, name := p.shown(), laneNameWidth(p.Width)
 	room := max(p.Width-widget.PointerWidth-name-durationWidth-2*laneGap, 1)
-	zero := l.Spans[0].Start
-	lines := []string{p.axis(w, zero, name, room)}
+	lines := []string{p.axis(w, l.Spans[0].Start, name, room)}
 	for i := p.top; i < min(p.top+p.lanesShown, len(p.lanes)); i++ {
 		lines = append(lines, p.lane(l, p.lanes[i], w, name, room, now, i == p.cursor, focused))
 	}
-	lines = widget.Fill(lines, p.Width, p.Height-2)
-	return widget.Fill(append(lines, status, p.legend()), p.Width, p.Height)
+	return lines
 }
 
 // axis returns the line of times. Each starts at its own cell.
@@ -369,18 +379,33 @@ func (p *barPane) lane(l *histories.EventLog, at int32, w histories.Window, name
 		label, long = widget.RowInk(mark, s).Paint(pointer+label), widget.RowInk(mark, s).Paint(long)
 		pointer = ""
 	}
-	line := pointer + label + text.Spaces(laneGap) + long + text.Spaces(laneGap) + p.paintCells(cells, sp)
+	line := pointer + label + text.Spaces(laneGap) + long + text.Spaces(laneGap) +
+		p.paintCells(cells, sp, p.markedColumn(w, room))
 	return text.Fit(line, p.Width, "")
 }
 
-func (p *barPane) paintCells(cells []histories.Cell, sp *histories.Span) string {
+// markedColumn returns the cell of the marked time, or -1.
+func (p *barPane) markedColumn(w histories.Window, width int) int {
+	if p.marked == 0 {
+		return -1
+	}
+	return widget.Clamp(w.Column(p.marked, width), 0, width-1)
+}
+
+// paintCells paints the cells of a bar, and the line that marks a time.
+func (p *barPane) paintCells(cells []histories.Cell, sp *histories.Span, marked int) string {
 	var b strings.Builder
 	for i := 0; i < len(cells); {
+		glyph, ink := p.cellLook(cells[i], sp)
+		if i == marked {
+			b.WriteString(p.Styles.Title.Paint(p.Styles.Glyphs.Trunk))
+			i++
+			continue
+		}
 		j := i
-		for j < len(cells) && cells[j] == cells[i] {
+		for j < len(cells) && cells[j] == cells[i] && j != marked {
 			j++
 		}
-		glyph, ink := p.cellLook(cells[i], sp)
 		b.WriteString(ink.Paint(strings.Repeat(glyph, j-i)))
 		i = j
 	}

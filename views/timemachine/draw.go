@@ -3,202 +3,310 @@ package timemachine
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
-	"sort"
 	"strings"
+	"time"
 
-	"acescope/engine/ace"
 	"acescope/sources/histories"
+	"acescope/theme"
 	"acescope/tui/text"
 	"acescope/tui/widget"
 	"acescope/views/console"
 )
 
-// slider draws the position in the run, with changes of phase and errors.
-func (m *machine) slider(w *widget.Writer) {
-	d := m.data
-	width := max(w.Width-2, 1)
-	total := max(d.About.Events, 1)
-	place := func(pos int) int { return widget.Clamp((pos-1)*width/total, 0, width-1) }
-	here := place(d.Frame.Position)
-	cells := make([]byte, width)
-	for i := range cells {
-		if cells[i] = '.'; i < here {
-			cells[i] = '-'
-		}
-	}
-	for _, pos := range d.Phases {
-		cells[place(pos)] = '|'
-	}
-	for i := range cells { // searches per cell: errors may be many
-		from := i*total/width + 1
-		if at := sort.SearchInts(d.Errors, from); at < len(d.Errors) && place(d.Errors[at]) == i {
-			cells[i] = '!'
-		}
-	}
-	l := w.Line().Add(w.S.Text, " ").Add(w.S.Accent, string(cells[:here])).Add(w.S.Selected, "#").
-		Add(w.S.Muted, string(cells[here+1:]))
-	w.End(l)
-	w.End(w.Line().Add(w.S.Strong, fmt.Sprintf(" event %d of %d", d.Frame.EventID, d.About.LastEvent)).
-		Add(w.S.Text, "  "+text.Safe(d.Frame.EventType, " ")).
-		Add(w.S.Muted, fmt.Sprintf("  %.3f s  | = phase change, ! = error", d.Frame.ElapsedMS/1000)))
-}
+// Bounds of the lanes of the timeline above the state: their number, and their share of the height in percent.
+const (
+	maxLanes  = 12
+	laneShare = 33
+)
 
-func (m *machine) drawState(w *widget.Writer) {
-	d, f := m.data, m.data.Frame
-	m.slider(w)
+// head returns the lines that do not scroll: the timeline of the run, the event, and what the user is told.
+func (v *pane) head(now time.Time) []string {
+	d, f := v.data, v.data.Frame
+	lanes := min(maxLanes, v.Height*laneShare/100-1)
+	w := &widget.Writer{Doc: &v.doc, S: v.Styles, Width: v.Width, Now: now, Loc: v.location}
+	w.Lines = v.strip.Draw(v.Styles, d.Log, f.EventID, v.Width, max(lanes, 1), now)
+	event := fmt.Sprintf(" event %d of %d", f.EventID, d.About.LastEvent)
+	w.End(w.Line().Add(w.S.Strong, event).Add(w.S.Muted, fmt.Sprintf("  %.3f s  ", f.ElapsedMS/1000)).
+		Add(widget.Unless(!f.Error, w.S.Text, w.S.Error), text.Safe(d.Words, " ")))
 	switch {
 	case d.Message != "":
 		w.Say(w.S.Warning, " "+text.Safe(d.Message, " "))
 	case d.Watched != "":
 		w.End(w.Line().Add(w.S.Muted, " watching ").Add(w.S.Strong, text.Safe(d.Watched, " ")).
 			Add(w.S.Text, " = "+text.Safe(d.WatchedValue, " ")))
-	default:
-		w.Say(w.S.Muted, " recorded history, no code runs: r verifies, w watches a value")
-	}
-	if f.Phase != nil && len(f.Phase.Steps) > 0 {
-		m.phases(w, f.Phase)
+	case d.Verifying:
+		w.Say(w.S.Muted, " verify ("+Judged(d.Strict)+"): replaying with the current code"+w.S.Glyphs.Ellipsis)
+	case d.Verdict != nil:
+		m := verdictInk(d.Verdict, w.S)
+		w.Say(m, " verify: "+string(d.Verdict.Outcome)+", see the Event pane (tab)")
 	}
 	if d.About.Foreign != "" {
 		w.Say(w.S.Warning, " "+w.S.Glyphs.Unknown+" "+text.Safe(d.About.Foreign, " "))
 	}
+	return w.Lines
+}
+
+func verdictInk(v *histories.ReplayVerdict, s theme.Styles) theme.Ink {
 	switch {
-	case d.Verifying:
-		w.Say(w.S.Muted, " verify ("+Judged(d.Strict)+"): replaying with the current code"+w.S.Glyphs.Ellipsis)
-	case d.Verdict != nil && d.Verdict.Divergence != nil:
-		w.Say(w.S.Error, " verify: "+string(d.Verdict.Outcome)+" at event "+
-			text.Count(d.Verdict.Divergence.EventID)+", see the Event pane (tab)")
-	case d.Verdict != nil && d.Verdict.Outcome == histories.VerifyUnverified:
-		w.Say(w.S.Warning, " verify: unverified, see the Event pane (tab)")
-	case d.Verdict != nil:
-		w.Say(w.S.Muted, " verify: "+string(d.Verdict.Outcome)+" ("+Judged(d.Strict)+")")
+	case v.Divergence != nil:
+		return s.Error
+	case v.Outcome == histories.VerifyUnverified:
+		return s.Warning
 	}
-	m.changed = -1
-	isFlow := f.Flow != nil
-	changed := map[string]bool{}
-	for _, c := range f.Changes {
-		changed[c.Path] = true
-	}
-	known := slices.SortedStableFunc(slices.Values(d.Known), func(a, b histories.StepChange) int {
-		return cmp.Compare(sectionIn(isFlow, a.Path), sectionIn(isFlow, b.Path))
-	})
-	last := section(-1)
-	for _, k := range known {
-		if s := sectionIn(isFlow, k.Path); s != last {
-			last = s
-			w.Section(sectionNames[s], "")
-		}
-		ink, mark := w.S.Text, "   "
-		if changed[k.Path] {
-			if ink, mark = w.S.Updated, " * "; m.changed < 0 {
-				m.changed = len(w.Lines)
-			}
-		}
-		w.Prose(mark+text.Safe(k.Path, " ")+" ", ink, text.Safe(valueText(k), " "))
-	}
+	return s.Muted
 }
 
-// phases draws the phases as of the event.
-func (m *machine) phases(w *widget.Writer, p *ace.PhaseAnswer) {
-	l := w.Line().Add(w.S.Text, " ")
-	for i, st := range p.Steps {
-		if i > 0 {
-			l.Add(w.S.Muted, " > ")
-		}
-		ink, mark := w.S.Muted, ""
-		switch st.Status {
-		case ace.StatusRunning:
-			ink, mark = w.S.Strong, "*"
-		case ace.StatusDone:
-			ink, mark = w.S.Success, "+"
-		case ace.StatusFailed, ace.StatusCanceled, ace.StatusTerminated, ace.StatusTimedOut:
-			ink, mark = w.S.Error, "!"
-		}
-		l.Add(ink, mark+string(st.Phase))
-	}
-	w.End(l)
-}
-
-// section is a group of values, in the order of the screen.
-type section int
-
+// Bounds of a text in the state: lines, and bytes of a payload. The event that sets it shows all of it.
 const (
-	sectionRun section = iota
-	sectionProgress
-	sectionUsage
-	sectionSkills
-	sectionPlaybook
+	maxStateLines   = 12
+	maxStatePayload = 4096
 )
 
-var sectionNames = [...]string{"Run", "Progress", "Usage", "Skills", "Playbook"}
-
-// sectionIn returns the section of a path. A flow has no playbook: its operations are those of its steps.
-func sectionIn(isFlow bool, path string) section {
-	if s := sectionOf(path); s != sectionPlaybook || !isFlow {
-		return s
+func (v *pane) drawState(w *widget.Writer) {
+	v.changed = -1
+	if wrong := v.data.Wrong; v.alone() && wrong != nil && wrong.EventID == v.data.Frame.EventID {
+		v.wrongAnswer(w, wrong) // the Event pane is hidden
+		v.changed = 0
 	}
-	return sectionRun
+	for _, s := range v.data.Sections {
+		w.Section(s.Title, s.Remark)
+		for _, i := range s.Items {
+			if i.Changed && v.changed < 0 {
+				v.changed = len(w.Lines)
+			}
+			v.item(w, i, maxStateLines)
+		}
+	}
 }
 
-// sectionOf returns the section of a path.
-func sectionOf(path string) section {
-	first, _, _ := strings.Cut(path, ".")
-	switch first {
-	case "skills":
-		return sectionSkills
-	case "playbook", "operations", "operation", "bullet", "rationale", "follow_up_actions":
-		return sectionPlaybook
-	case "usage":
-		return sectionUsage
-	case "epochs", "eval":
-		return sectionProgress
+func (v *pane) drawEvent(w *widget.Writer) {
+	d, f := v.data, v.data.Frame
+	w.Prose(" ", widget.Unless(!f.Error, w.S.Strong, w.S.Error), text.Safe(d.Words, " "))
+	diverges := d.Verdict != nil && d.Verdict.Divergence != nil && d.Verdict.Divergence.EventID == f.EventID
+	if diverges {
+		v.drawVerdict(w)
 	}
-	return sectionRun
-}
-
-// valueText returns a value without its path.
-func valueText(c histories.StepChange) string {
-	return strings.TrimPrefix(c.Text(), c.Path+" = ")
-}
-
-func (m *machine) drawEvent(w *widget.Writer) {
-	d, f := m.data, m.data.Frame
-	w.Section("Changed by event "+text.Count(f.EventID), "")
-	for _, c := range f.Changes {
-		w.Prose(" * ", w.S.Updated, text.Safe(c.Text(), " "))
+	if d.Wrong != nil && d.Wrong.EventID == f.EventID {
+		v.wrongAnswer(w, d.Wrong)
 	}
-	if len(f.Changes) == 0 {
-		w.Say(w.S.Muted, "   no change")
+	changed := false
+	for _, s := range d.Sections {
+		items := slices.DeleteFunc(slices.Clone(s.Items), func(i histories.StepItem) bool { return !i.Changed })
+		if len(items) == 0 {
+			continue
+		}
+		changed = true
+		w.Section(s.Title, "changed by this event")
+		for _, i := range items {
+			i.Changed = false
+			v.item(w, i, math.MaxInt)
+		}
+	}
+	if !changed {
+		w.Say(w.S.Muted, " The state does not change.")
 	}
 	if f.ClockBackMS > 0 {
-		w.Prose(" ! ", w.S.Warning, fmt.Sprintf("the clock went back %.3f s", f.ClockBackMS/1000))
+		w.Prose(v.alert(), w.S.Warning, fmt.Sprintf("the clock went back %.3f s", f.ClockBackMS/1000))
 	}
 	for _, n := range f.Notes {
-		w.Prose(" ! ", w.S.Warning, text.Safe(n, " "))
+		w.Prose(v.alert(), w.S.Warning, text.Safe(n, " "))
 	}
 	if d.Err != "" {
-		w.Prose(" ! ", w.S.Error, text.Safe(d.Err, " "))
+		w.Prose(v.alert(), w.S.Error, text.Safe(d.Err, " "))
 	}
-	m.drawCalls(w)
-	m.drawVerdict(w)
-	m.drawChain(w)
+	v.drawCalls(w)
+	if !diverges {
+		v.drawVerdict(w)
+	}
+	v.drawChain(w)
+}
+
+// alert is the label of a warning.
+func (v *pane) alert() string { return " " + v.Styles.Glyphs.Failed + " " }
+
+// item writes an item with at most most lines of each text, and records the bullet that its lines are about.
+func (v *pane) item(w *widget.Writer, i histories.StepItem, most int) {
+	first := len(w.Lines)
+	mark, ink := "   ", w.S.Text
+	if i.Changed {
+		mark, ink = " "+w.S.Glyphs.Updated+" ", w.S.Updated
+	}
+	if i.Head != "" || i.Outcome != "" {
+		l := w.Line().Add(ink, mark)
+		if i.Outcome != "" {
+			m := outcomeMark(i.Outcome, w.S)
+			l.Add(m.Ink, m.Glyph+" ").Add(ink, text.Safe(i.Head, " ")).Add(m.Ink, " "+m.Word)
+		} else {
+			l.Add(w.S.Accent, text.Safe(i.Head, " "))
+		}
+		w.End(l)
+		mark = "     "
+	}
+	for _, f := range i.Fields {
+		v.field(w, mark, ink, f, most)
+		mark = text.Spaces(text.Width(mark))
+	}
+	if i.Bullet == "" {
+		return
+	}
+	if h := v.data.Bullets[i.Bullet]; h != nil && h.Added != nil {
+		w.Prose(mark, w.S.Muted, text.Safe(fmt.Sprintf("added by %s, v%d", h.Added.TaskID, h.Added.Seq), " "))
+	}
+	for line := first; line < len(w.Lines); line++ {
+		v.bullets[line] = i.Bullet
+	}
+}
+
+// field writes a field below a mark.
+func (v *pane) field(w *widget.Writer, mark string, ink theme.Ink, f histories.StepField, most int) {
+	if f.Label != "" {
+		mark += text.Safe(f.Label, " ") + " "
+	}
+	switch f.Kind {
+	case "error":
+		ink = w.S.Error
+	case "removed":
+		ink = w.S.Removed
+	case "added":
+		ink = w.S.Added
+	}
+	first := len(w.Lines)
+	switch {
+	case f.Kind != "payload":
+		w.Prose(mark, ink, f.Text)
+	case len(f.Text) <= w.Width-text.Width(mark) || most < math.MaxInt:
+		w.Prose(mark, ink, text.Payload([]byte(f.Text[:min(len(f.Text), maxStatePayload)])))
+	default:
+		p := v.payloads.Of([]byte(f.Text))
+		w.Say(w.S.Muted, mark+p.Kind+", "+widget.SizeText(int64(p.Size)))
+		for _, l := range p.Lines {
+			w.Spans("     ", ink, p.Spans(l, w.S))
+		}
+	}
+	if rest := len(w.Lines) - first - most; rest > 0 {
+		w.Lines = w.Lines[:first+most]
+		w.Say(w.S.Muted, text.Spaces(5)+w.S.Glyphs.Ellipsis+" and "+widget.Counted(rest, "line"))
+	}
+}
+
+// outcomeMark returns the sign, the word and the color of an outcome.
+func outcomeMark(o histories.StepOutcome, s theme.Styles) theme.Mark {
+	m := theme.Mark{Word: text.Safe(string(o), " "), Glyph: s.Glyphs.Failed, Ink: s.Error}
+	switch o {
+	case "ok", "correct":
+		m.Glyph, m.Ink = s.Glyphs.Success, s.Success
+	case "accepted":
+		m.Glyph, m.Ink = s.Glyphs.Added, s.Added
+	case "wrong":
+		m.Glyph = s.Glyphs.Wrong
+	case "denied":
+		m.Glyph, m.Ink = s.Glyphs.Canceled, s.Warning
+	case "pending":
+		m.Glyph, m.Ink = s.Glyphs.Running, s.Running
+	case "rejected", "ignored", "unparsable":
+		m.Glyph, m.Ink = s.Glyphs.Rejected, s.Muted
+	}
+	return m
+}
+
+// wrongAnswer shows a wrong answer beside the label, and the plan beside the bullets that were used.
+func (v *pane) wrongAnswer(w *widget.Writer, wrong *histories.WrongAnswer) {
+	w.Section(w.S.Glyphs.Wrong+" The answer became wrong here", "graded at event "+text.Count(wrong.GradedAt)+
+		"; A opens the author of a bullet")
+	answer := side{head: "answer", ink: w.S.Removed, texts: []string{cmp.Or(wrong.Answer, "none")}}
+	label := side{head: "expected", ink: w.S.Added, texts: []string{cmp.Or(wrong.Expected, "unknown")}}
+	columns(w, answer, label)
+	plan := side{head: "plan", ink: w.S.Text, texts: []string{cmp.Or(wrong.Plan, "none")}}
+	used := side{head: "bullets used", ink: w.S.Text}
+	for _, b := range wrong.Bullets {
+		used.texts = append(used.texts, strings.Join(strings.Fields(b.ID+" "+b.Tag), ", ")+": "+
+			cmp.Or(b.Content, "text not known"))
+	}
+	if len(used.texts) == 0 {
+		used.texts = []string{"none"}
+	}
+	first := len(w.Lines) + 1
+	for n, at := range columns(w, plan, used) {
+		if at >= 0 && at < len(wrong.Bullets) {
+			v.bullets[first+n] = wrong.Bullets[at].ID
+		}
+	}
+	for _, why := range []string{wrong.Cause, wrong.Reason, wrong.Insights} {
+		if why != "" {
+			w.Prose(" ", w.S.Warning, why)
+		}
+	}
+}
+
+// side is one of two columns.
+type side struct {
+	head  string
+	ink   theme.Ink
+	texts []string // untrusted
+}
+
+// columns writes two columns side by side below their heads. It returns for each line which text of the right column
+// it shows, -1 for none.
+func columns(w *widget.Writer, left, right side) (of []int) {
+	half := max((w.Width-4)/2, 4)
+	g := w.S.Glyphs
+	row := func(a string, inkA theme.Ink, b string, inkB theme.Ink) {
+		w.End(w.Line().Add(w.S.Text, " ").Add(inkA, text.Fit(a, half, g.Ellipsis)).
+			Add(w.S.Border, " "+g.Plain.Side+" ").Add(inkB, text.Fit(b, half, g.Ellipsis)))
+	}
+	row(left.head, w.S.Muted, right.head, w.S.Muted)
+	a, _ := left.lines(half)
+	b, of := right.lines(half)
+	for i := range max(len(a), len(b)) {
+		row(lineAt(a, i), left.ink, lineAt(b, i), right.ink)
+	}
+	return of
+}
+
+// lines wraps the texts. of has the text of each line.
+func (s side) lines(width int) (lines []string, of []int) {
+	for n, t := range s.texts {
+		for _, l := range text.Wrap(t[:min(len(t), widget.MaxText)], width) {
+			lines = append(lines, l)
+			of = append(of, n)
+		}
+	}
+	return lines, of
 }
 
 // drawCalls shows the requests to models of the phase or step that the event completes.
-func (m *machine) drawCalls(w *widget.Writer) {
-	for _, c := range m.data.Calls {
+func (v *pane) drawCalls(w *widget.Writer) {
+	for _, c := range v.data.Calls {
 		w.Section("Requests of "+text.Safe(c.Step, " "), text.Safe(c.Model, " "))
 		w.Prose("   ", w.S.Text, console.RequestsText(c.Log))
 		if c.Usage != nil {
 			w.Prose("   ", w.S.Muted, console.UsageText(*c.Usage))
 		}
+		v.request(w, "Prompt", c.Prompt)
+		v.request(w, "Response", c.Response)
+		if c.Err != "" {
+			w.Prose(v.alert(), w.S.Warning, text.Safe(c.Err, " "))
+		}
 	}
-	m.artifacts.Write(w, m.refs(), cmp.Or(m.data.About.TaskID, m.data.WorkflowID))
+	v.artifacts.Write(w, v.refs(), cmp.Or(v.data.About.TaskID, v.data.WorkflowID))
+}
+
+// maxRequestLines bounds the lines of a prompt or response; o opens all of it.
+const maxRequestLines = 16
+
+func (v *pane) request(w *widget.Writer, title, content string) {
+	if content == "" {
+		return
+	}
+	w.Section(title, "o opens all of it")
+	v.field(w, "   ", w.S.Text, histories.StepField{Text: strings.Trim(content, "\n")}, maxRequestLines)
 }
 
 // drawChain says which run of its chain is shown, and how to reach the others.
-func (m *machine) drawChain(w *widget.Writer) {
-	d := m.data
+func (v *pane) drawChain(w *widget.Writer) {
+	d := v.data
 	c, reset := d.Chain, d.About.Reset
 	if len(c.RunIDs) < 2 && reset == nil && c.Before == "" && c.After == "" {
 		return
@@ -213,14 +321,14 @@ func (m *machine) drawChain(w *widget.Writer) {
 	}
 	for _, gone := range []string{c.Before, c.After} {
 		if gone != "" {
-			w.Prose(" ! ", w.S.Warning, text.Safe(gone, " "))
+			w.Prose(v.alert(), w.S.Warning, text.Safe(gone, " "))
 		}
 	}
 }
 
 // drawVerdict shows the result of verifying the run.
-func (m *machine) drawVerdict(w *widget.Writer) {
-	d := m.data
+func (v *pane) drawVerdict(w *widget.Writer) {
+	d := v.data
 	switch {
 	case d.Verifying:
 		w.Section("Verify", Judged(d.Strict)+": replaying with the current code"+w.S.Glyphs.Ellipsis)
@@ -262,19 +370,9 @@ const maxSDKMessage = 300
 
 // sides writes what the history contains and what the code does, side by side.
 func sides(w *widget.Writer, g *histories.VerifyDivergence) {
-	half := max((w.Width-4)/2, 4)
-	column := func(head, tail string) {
-		w.End(w.Line().Add(w.S.Text, " ").
-			Add(w.S.Removed, text.Fit(text.Safe(head, " "), half, w.S.Glyphs.Ellipsis)).Add(w.S.Muted, " | ").
-			Add(w.S.Added, text.Fit(text.Safe(tail, " "), half, w.S.Glyphs.Ellipsis)))
-	}
-	column("expected (history)", "actual (code)")
-	left, right := text.Wrap(text.Safe(g.Expected.String(), " "), half),
-		text.Wrap(text.Safe(g.Actual.String(), " "), half)
-	for i := range max(len(left), len(right)) {
-		column(lineAt(left, i), lineAt(right, i))
-	}
-	column("recorded by "+g.Recorded, "code "+g.Code)
+	recorded := []string{g.Expected.String(), "recorded by " + g.Recorded}
+	code := []string{g.Actual.String(), "code " + g.Code}
+	columns(w, side{"expected (history)", w.S.Removed, recorded}, side{"actual (code)", w.S.Added, code})
 }
 
 func lineAt(list []string, i int) string {

@@ -4,6 +4,7 @@ package timemachine
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,12 +13,15 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/engine/ace"
+	"acescope/engine/learning/playbook"
 	"acescope/sources/histories"
+	"acescope/sources/playbooks"
 	"acescope/sources/runs"
 	"acescope/tui"
 	"acescope/tui/text"
 	"acescope/tui/widget"
 	"acescope/views/console"
+	"acescope/views/timeline"
 )
 
 // machine is what the two panes of the time machine share.
@@ -28,8 +32,9 @@ type machine struct {
 	feed      Feed
 	artifacts *console.Artifacts
 	data      *histories.Replay
+	strip     *timeline.Strip
+	panes     []*pane
 	shown     int // how many of the panes are shown
-	changed   int // first line of the state that the event changed, or -1
 }
 
 // look reads the history while at least one of the panes is shown.
@@ -44,35 +49,48 @@ func (m *machine) look(shown bool) {
 	m.artifacts.Look(m.shown > 0)
 }
 
+// alone reports whether one pane is shown at a time: both then have the whole width.
+func (m *machine) alone() bool { return m.panes[0].Width == m.panes[1].Width }
+
 // Feed steps through the history of the selected run.
 type Feed interface {
 	console.Feed[*histories.Replay]
 	StepTo(event int64)
 	StepToPosition(pos int)
 	StepMove(by histories.StepBy, forward bool)
+	StepToWrong()
 	WatchValue(expr string)
 	NextWatched(forward bool)
 	VerifyRun(strict bool)
+	WritePage()
 }
 
 // Screen returns the time machine: the state of the run at an event, and the event.
 func Screen(c *console.Console, feed Feed, artifacts *console.Artifacts) tui.Screen {
-	m := &machine{nav: c.Navigation, actor: c.Actor, location: c.Location, feed: feed, artifacts: artifacts}
+	m := &machine{nav: c.Navigation, actor: c.Actor, location: c.Location, feed: feed, artifacts: artifacts,
+		strip: timeline.NewStrip()}
+	m.panes = []*pane{newPane(m, "State", (*pane).drawState), newPane(m, "Event", (*pane).drawEvent)}
 	return tui.Screen{Name: "replay", Keys: []string{"9"}, Aside: true, Share: 52, Argument: c.RunArgument("replay"),
 		Help:  "time machine: the state of the run at any event; verify the run",
-		Views: []tui.View{newPane(m, "State", m.drawState), newPane(m, "Event", m.drawEvent)}}
+		Views: []tui.View{m.panes[0], m.panes[1]}}
 }
 
 // pane is one of the panes: the state of the run at the selected event, or the event.
 type pane struct {
 	*machine
 	console.Reader
-	draw func(*widget.Writer)
-	seen int // position that was drawn last
+	write    func(*pane, *widget.Writer)
+	doc      widget.Document // of the head
+	payloads widget.Payloads
+	bullets  map[int]string // that lines are about, by line
+	changed  int            // first line that the event changed, or -1
+	seen     int            // position that was drawn last
 }
 
-func newPane(m *machine, name string, draw func(*widget.Writer)) *pane {
-	return &pane{machine: m, Reader: console.NewReader(name, m.location), draw: draw}
+func newPane(m *machine, name string, write func(*pane, *widget.Writer)) *pane {
+	v := &pane{machine: m, Reader: console.NewReader(name, m.location), write: write}
+	v.Pointer = true
+	return v
 }
 
 func (v *pane) Title() string {
@@ -139,6 +157,7 @@ func (v *pane) Bindings() []tui.Binding {
 	at := func(name, help, short string, do func(tui.Shell), keys ...string) tui.Binding {
 		return console.Key("replay."+name, help, short, do, keys...)
 	}
+	author := console.Key("replay.author", "open the run that added the bullet at the cursor", "author", v.openAuthor, "A")
 	return append([]tui.Binding{
 		b("next", "next event; after the last one, the next run of the chain", "event",
 			move(histories.StepEvent, true), "right", "l"),
@@ -149,8 +168,9 @@ func (v *pane) Bindings() []tui.Binding {
 		b("next_tool", "next tool call; of an experiment the next task", "tool call",
 			move(histories.StepTool, true), "}"),
 		b("previous_tool", "previous tool call or task", "", move(histories.StepTool, false), "{"),
-		b("next_error", "next error", "error", move(histories.StepError, true), "e"),
-		b("previous_error", "previous error", "", move(histories.StepError, false), "E"),
+		b("next_error", "next error, or the event that produced a wrong answer", "error",
+			move(histories.StepError, true), "e"),
+		b("previous_error", "previous error or wrong answer", "", move(histories.StepError, false), "E"),
 		b("first", "first event", "", func() { v.feed.StepToPosition(1) }, "g", "home"),
 		b("last", "last event", "", func() { v.feed.StepTo(0) }, "G", "end"),
 		at("at", "go to an event by number; also :42", "event 42", v.askAt, "#"),
@@ -161,15 +181,19 @@ func (v *pane) Bindings() []tui.Binding {
 			func() { v.feed.VerifyRun(false) }, "r"),
 		b("strict", "verify strictly: also compare inputs and timer durations, which Temporal ignores", "",
 			func() { v.feed.VerifyRun(true) }, "="),
+		b("save", "write an HTML file with every event and the state after it, for a bug report", "", v.feed.WritePage,
+			"ctrl+s"),
 		at("event", "go to the event on the timeline; esc leads back", "timeline", v.toTimeline, "J"),
 		at("related", "open the requests to the model of the phase that completed, and their responses", "requests",
 			v.openCalls, "O"),
+		author,
+		at("bullets", "show the bullet at the cursor in its playbook", "bullet", v.openBullet, "b"),
 		b("down", "down", "", func() { v.Scroll(1) }, "j", "down"),
 		b("up", "up", "", func() { v.Scroll(-1) }, "k", "up"),
-		b("half_down", "half a page down", "", func() { v.Scroll(max(v.Height/2, 1)) }, "ctrl+d"),
-		b("half_up", "half a page up", "", func() { v.Scroll(min(-v.Height/2, -1)) }, "ctrl+u"),
-		b("page_down", "page down", "", func() { v.Scroll(v.Height - 1) }, "pgdown", "ctrl+f"),
-		b("page_up", "page up", "", func() { v.Scroll(1 - v.Height) }, "pgup", "ctrl+b"),
+		b("half_down", "half a page down", "", func() { v.Scroll(max(v.Page()/2, 1)) }, "ctrl+d"),
+		b("half_up", "half a page up", "", func() { v.Scroll(min(-v.Page()/2, -1)) }, "ctrl+u"),
+		b("page_down", "page down", "", func() { v.Scroll(v.Page()) }, "pgdown", "ctrl+f"),
+		b("page_up", "page up", "", func() { v.Scroll(-v.Page()) }, "pgup", "ctrl+b"),
 	}, v.actor.ForkAt("replay", v.forkPoint)...)
 }
 
@@ -271,9 +295,6 @@ func (v *pane) Copies() []tui.Copy {
 		console.JSONCopy(d.Frame), console.CommandCopy("replay", "step", ace.TaskIDOf(d.WorkflowID), "--at", at)}
 }
 
-// headLines is the number of lines of the state that do not scroll.
-const headLines = 4
-
 func (v *pane) Draw(now time.Time, focused bool) []string {
 	switch d := v.data; {
 	case d == nil:
@@ -283,28 +304,76 @@ func (v *pane) Draw(now time.Time, focused bool) []string {
 	case d.Frame == nil:
 		return v.Message(nil, "reading the history"+v.Styles.Glyphs.Ellipsis)
 	}
+	if v.Name() == "State" {
+		v.Head = v.head(now)
+	}
 	of := struct {
 		data      *histories.Replay
 		artifacts console.ArtifactState
 	}{v.data, v.artifacts.State()}
-	return v.Show(nil, of, now, focused, func(w *widget.Writer) {
-		v.draw(w)
-		if v.Name() != "State" {
-			return
-		}
-		head := min(headLines, len(w.Lines))
-		v.Head, w.Lines = w.Lines[:head:head], w.Lines[head:]
-		if pos := v.data.Frame.Position; pos != v.seen {
-			v.seen = pos
-			v.reveal()
-		}
-	})
+	fresh := v.data.Frame.Position != v.seen
+	v.seen = v.data.Frame.Position
+	if lines := v.Show(nil, of, now, focused, v.writeLines); !fresh {
+		return lines
+	}
+	v.reveal()
+	return v.Show(nil, of, now, focused, v.writeLines)
 }
 
-// reveal scrolls to what the event changed unless that is visible.
+func (v *pane) writeLines(w *widget.Writer) {
+	v.bullets = map[int]string{}
+	v.write(v, w)
+}
+
+// reveal goes to the first change of the state by the event, or to the top of the event.
 func (v *pane) reveal() {
-	at := v.changed - headLines - v.Top
-	if v.changed >= 0 && (at < 0 || at >= v.Height-headLines-1) {
-		v.Top = v.changed - v.Height/2
+	v.Cursor = max(v.changed, 0)
+	v.Top = max(v.Cursor-v.Page()/3, 0)
+}
+
+// bullet returns the bullet at the cursor, or else the only one that the pane shows.
+func (v *pane) bullet(s tui.Shell) string {
+	if id := v.bullets[v.Cursor]; id != "" {
+		return id
 	}
+	ids := slices.Compact(slices.Sorted(maps.Values(v.bullets)))
+	if len(ids) == 1 {
+		return ids[0]
+	}
+	s.Note("move to a bullet with j and k first")
+	return ""
+}
+
+// author returns the merge that added the bullet at the cursor, or nil.
+func (v *pane) author(s tui.Shell) (id string, by *playbook.Source) {
+	if id = v.bullet(s); id == "" {
+		return "", nil
+	}
+	h := v.data.Bullets[id]
+	switch {
+	case h == nil:
+		s.Note("bullet " + text.Safe(id, " ") + " is not in the playbook that the run was given, or that cannot be read here")
+		return "", nil
+	case h.Added == nil:
+		s.Note("bullet " + text.Safe(id, " ") + " is from the first version of its branch")
+		return "", nil
+	}
+	return id, h.Added
+}
+
+func (v *pane) openAuthor(s tui.Shell) tea.Cmd {
+	_, by := v.author(s)
+	if by == nil {
+		return nil
+	}
+	return v.nav.OpenRun(s, runs.Run{WorkflowID: by.WorkflowID, RunID: by.RunID, TaskID: by.TaskID})
+}
+
+func (v *pane) openBullet(s tui.Shell) {
+	id, by := v.author(s)
+	if by == nil {
+		return
+	}
+	v.nav.Version, v.nav.Bullet = playbooks.VersionRef{Branch: by.Branch, Seq: by.Seq}, id
+	s.Open("playbook")
 }
