@@ -80,7 +80,7 @@ func screens(c *console.Console, f Feeds) []tui.Screen {
 	grid, effects := evaluations.Screens(c, f.Evaluations, f.Run.Artifacts)
 	return append([]tui.Screen{
 		overview.Screen(c, overview.Feeds{Experiments: f.Experiments, Triage: f.Triage, Playbooks: f.Playbooks,
-			Costs: f.Cost.Runs, Approvals: f.Agents.Approvals}, chosen, home),
+			Costs: f.Cost.Runs, Approvals: f.Agents.Approvals}, chosen, home, f.TimeMachine.StepToWrong),
 		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Argument: c.QueryArgument(), Views: []tui.View{runs.New(c, f.Runs), facts}},
 		{Name: "run", Keys: []string{"2"}, Detail: true, Help: "the whole selected run", Argument: c.RunArgument("run"),
 			Views: []tui.View{run.NewOutline(whole), run.NewInspector(whole)}},
@@ -88,7 +88,7 @@ func screens(c *console.Console, f Feeds) []tui.Screen {
 		playbook.Screen(c, f.Playbooks),
 		experimentList,
 		logs.Screen(c, f.Logs, f.Run.Detail),
-		triage.Screen(c, f.Triage),
+		triage.Screen(c, f.Triage, f.TimeMachine.StepToWrong),
 		health.Screen(c, f.Health),
 		timemachine.Screen(c, f.TimeMachine, f.Run.Artifacts),
 		verify.Screen(c, f.Verified, f.TimeMachine.StepTo),

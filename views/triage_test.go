@@ -26,15 +26,23 @@ func ailing() *snapshot {
 	group := func(kind ace.Status, what string, phase ace.Phase, n int, message string) triage.FailureGroup {
 		g := triage.FailureGroup{
 			Cause: triage.Cause{Status: kind, Type: what, Phase: phase, Activity: phase.Activity(), Pattern: triage.Normalize(message)},
-			Count: n, Share: float64(n) / 2000, Low: float64(n) / 2200, High: float64(n) / 1800, Trend: trend, Runs: runs[:min(n, 40)],
+			Count: n, Share: float64(n) / 2000, Low: float64(n) / 2200, High: float64(n) / 1800, Trend: trend, Runs: slices.Clone(runs[:min(n, 40)]),
 		}
 		g.First = triage.Example{Run: runs[39], At: noon.Add(-3 * time.Hour), Message: message}
 		g.Last = triage.Example{Run: runs[1], At: noon.Add(-12 * time.Second), Message: message}
 		return g
 	}
-	wrong := group(ace.Completed, "", "", 80, "wrong answer though every tool call succeeded")
+	wrong := group(ace.Completed, "", "", 80, "no recipe was known for the formula")
 	wrong.Verdict = ace.Wrong
-	wrong.Dataset, wrong.Last.Note = "finance", "answered 0.172, expected 0.2; the reflector: the formula was looked up under another name"
+	for i := range wrong.Runs {
+		reason := triage.Reason{Subject: fmt.Sprint("Return on Equity, ", 2000+i), Answer: "0.172", Expected: "0.2", Cause: wrong.Pattern}
+		if i%2 == 0 {
+			reason.Insights = "The formula was looked up under another name. Of 256 calculations tried, none gives the label."
+		}
+		wrong.Reasons = append(wrong.Reasons, reason)
+		wrong.Runs[i].Status, wrong.Runs[i].Verdict = ace.Completed, ace.Wrong
+	}
+	wrong.Last.Run, wrong.Last.Reason = wrong.Runs[1], &wrong.Reasons[0]
 	t := &triage.Result{Query: s.Runs.Query, Window: triage.DefaultWindow, At: noon.Add(-2 * time.Second), Ended: 2000, Open: 3, More: true,
 		Scan: triage.Scan{Took: 640 * time.Millisecond}, From: noon.Add(-3 * time.Hour), To: noon, Grouped: 256,
 		Groups: []triage.FailureGroup{
@@ -114,8 +122,10 @@ func hostileTriage() *snapshot {
 	for i := range s.Triage.Groups {
 		evil := bad.Runs.Rows[i].TaskID
 		g := &s.Triage.Groups[i]
-		g.Type, g.Pattern, g.Last.Message, g.Last.Note, g.Activity, g.Dataset = evil, evil, evil+evil, evil, evil, evil
+		g.Type, g.Pattern, g.Last.Message, g.Activity = evil, evil, evil+evil, evil
+		g.Last.Reason = &triage.Reason{Subject: evil, Answer: evil, Expected: evil, Insights: evil}
 		g.Runs = bad.Runs.Rows
+		g.Reasons = []triage.Reason{*g.Last.Reason}
 	}
 	s.Triage.Retrying[0].Run = bad.Runs.Rows[3]
 	s.Triage.Retrying[0].LastError.Message = bad.Runs.Rows[3].TaskID
@@ -178,7 +188,10 @@ func TestTriageKeys(t *testing.T) {
 	sc.press("s", "]", "]", "a")
 	sc.lacks("3 more")
 	sc.press("[", "F")
-	told("query ExecutionStatus = 'Failed' AND CloseTime BETWEEN '2026-05-04T09:00:00Z' AND '2026-05-04T11:59:48Z'")
+	sc.has("listing the newest 40 runs of the group")
+	if got := sc.toldLast(); !strings.HasPrefix(got, "query RunId IN ('run-q-00057', 'run-q-00056'") {
+		t.Errorf("%s", got)
+	}
 	narrowed := ailing()
 	narrowed.Triage.Query = strings.TrimPrefix(sc.toldLast(), "query ")
 	sc.show(narrowed)
@@ -187,6 +200,27 @@ func TestTriageKeys(t *testing.T) {
 	sc.press("8")
 	if h := sc.store.heard(); !slices.Equal(h[len(h)-2:], []string{"look triage false", "look health true"}) {
 		t.Errorf("%q", h)
+	}
+}
+
+// From a group of wrong answers a key leads to the moment, and another one marks its runs.
+func TestTriageOfWrongAnswers(t *testing.T) {
+	sc := newScreen(t, ailing(), plainLook, 120, 40)
+	sc.press("7", "]", "j", "space")
+	sc.has("40 runs marked")
+	sc.press("tab", "G", "space")
+	sc.has("39 runs marked")
+	sc.press("tab", "space")
+	sc.has("40 runs marked")
+	sc.press("space")
+	sc.has("0 runs marked")
+	sc.press("t")
+	sc.has("▸9 replay")
+	if got := sc.toldLast(); got != "step to wrong" {
+		t.Errorf("told %q", got)
+	}
+	if got := sc.last("select "); got != "ace/q-00056 run-q-00056" {
+		t.Errorf("selected %s", got)
 	}
 }
 
@@ -226,7 +260,7 @@ func TestTriageKeepsItsPlace(t *testing.T) {
 
 func TestTriageCopiesAndKeeps(t *testing.T) {
 	st := newStore(ailing())
-	list := triageview.Screen(console.New(console.Options{Controls: st, Location: time.UTC}), st.triage()).Views[0]
+	list := triageview.Screen(console.New(console.Options{Controls: st, Location: time.UTC}), st.triage(), func() {}).Views[0]
 	v := list.(interface {
 		tui.View
 		tui.Copier

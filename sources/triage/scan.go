@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -30,7 +29,7 @@ import (
 const (
 	triageWorkers = 8
 	triageGap     = 4 * time.Millisecond
-	maxNotes      = 40
+	maxExamples   = 40     // causes whose newest run is read
 	maxKept       = 50_000 // endings and step times kept between scans
 	knownInARow   = 50     // known rows in a row that end a listing
 	maxSampled    = 2_000  // events read of one history
@@ -78,7 +77,7 @@ type scheduled struct {
 
 func newScanner(c client.Client, o Options) *scanner {
 	s := &scanner{c: c, publish: func(*Facts) {}, since: map[string]scheduled{}, facts: Facts{
-		Ends: map[string]Ending{}, Notes: map[string]string{}, Steps: map[string][]Timed{}, Used: map[string]*ace.Summary{},
+		Ends: map[string]Ending{}, Reasons: map[string]Reason{}, Steps: map[string][]Timed{}, Used: map[string]*ace.Summary{},
 	}}
 	s.choose(o)
 	return s
@@ -91,7 +90,7 @@ func (s *scanner) choose(o Options) {
 	}
 	if o.Window = min(o.Window, MaxWindow); o != s.facts.Options {
 		known := s.facts
-		s.facts = Facts{Options: o, Ends: known.Ends, Notes: known.Notes, Steps: known.Steps, Used: known.Used}
+		s.facts = Facts{Options: o, Ends: known.Ends, Reasons: known.Reasons, Steps: known.Steps, Used: known.Used}
 	}
 }
 
@@ -99,12 +98,12 @@ func (s *scanner) choose(o Options) {
 func (s *scanner) scan(ctx context.Context) error {
 	s.began, s.readErr = time.Now(), nil
 	forget(s.facts.Ends)
-	forget(s.facts.Notes)
+	forget(s.facts.Reasons)
 	forget(s.facts.Steps)
 	forget(s.facts.Used)
 	forget(s.since)
 	for _, stage := range []func(context.Context) error{
-		s.readOpen, s.readPending, s.readClosed, s.readEnds, s.readNotes, s.readSteps, s.readUsage,
+		s.readOpen, s.readPending, s.readClosed, s.readEnds, s.readReasons, s.readSteps, s.readUsage,
 	} {
 		if err := stage(ctx); err != nil {
 			s.state.Running = false
@@ -286,45 +285,6 @@ func failedActivity(f *failurepb.Failure) string {
 		}
 	}
 	return name
-}
-
-// readNotes reads the answer and the reflector's finding of the newest run of each group of wrong answers. Only
-// the history has them.
-func (s *scanner) readNotes(ctx context.Context) error {
-	var want []runs.Run
-	causes := map[Cause]bool{}
-	for _, r := range s.facts.Closed {
-		if !wrong(r) {
-			continue
-		}
-		e, _ := s.facts.why(r)
-		cause := s.facts.causeOf(r, e)
-		if _, known := s.facts.Notes[r.RunID]; !known && !causes[cause] && len(want) < maxNotes {
-			want = append(want, r)
-		}
-		causes[cause] = true
-	}
-	read := func(ctx context.Context, r runs.Run) (string, error) {
-		f := histories.NewFolder(r.WorkflowID, r.RunID)
-		err := s.events(ctx, r, func(e *historypb.HistoryEvent) { f.Apply(e) })
-		return cluster.Cut(noteOf(&f.State), maxMessage), err
-	}
-	return gather(ctx, s, "examples of wrong answers", want, s.facts.Notes, read)
-}
-
-func noteOf(s *ace.State) string {
-	var parts []string
-	if s.Answer != "" {
-		parts = append(parts, "answered "+s.Answer)
-	}
-	if s.Input.Label != nil {
-		parts = append(parts, "expected "+*s.Input.Label)
-	}
-	text := strings.Join(parts, ", ")
-	if s.Insights != "" {
-		text = strings.TrimPrefix(text+"; the reflector: "+s.Insights, "; ")
-	}
-	return text
 }
 
 // readSteps reads the step times of some runs whose memos lack them.

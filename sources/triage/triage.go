@@ -11,7 +11,6 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/flow"
 	"acescope/engine/learning/stats"
-	"acescope/engine/temporal/history"
 	runspkg "acescope/sources/runs"
 )
 
@@ -20,7 +19,7 @@ const (
 	DefaultWindow  = 2000   // default number of closed runs
 	MaxWindow      = 20_000 // maximum number of closed runs
 	maxOpen        = 500    // open runs
-	maxGroupRuns   = 100    // kept runs of a group, newest first
+	maxGroupRuns   = 200    // kept runs of a group, newest first
 	MaxGroups      = 200
 	MaxTop         = 20 // slowest, most expensive, largest
 	TrendBuckets   = 24
@@ -74,11 +73,13 @@ type Cause struct {
 	Status   ace.Status  `json:"status"`
 	Verdict  ace.Verdict `json:"verdict,omitempty"`      // "wrong" for a group of wrong answers
 	Type     string      `json:"failure_type,omitempty"` // error type of the application or of Temporal
-	Dataset  string      `json:"dataset_id,omitempty"`   // of a group of wrong answers
 	Phase    ace.Phase   `json:"phase,omitempty"`        // of the failure, or the step of a flow; "" if unknown
 	Activity string      `json:"activity,omitempty"`     // that failed, "" for the workflow itself
-	Pattern  string      `json:"pattern"`                // normalized message
+	Pattern  string      `json:"pattern"`                // normalized message, or why the answers are wrong
 }
+
+// Key identifies a group of runs by its cause.
+func (c Cause) Key() string { return fmt.Sprintf("%q", c) }
 
 // FailureGroup is a group of runs that failed for the same reason.
 type FailureGroup struct {
@@ -89,8 +90,10 @@ type FailureGroup struct {
 	High  float64       `json:"share_high"`
 	First Example       `json:"first"`
 	Last  Example       `json:"last"`
-	Runs  []runspkg.Run `json:"-"` // newest first, at most 100
-	Trend []float64     `json:"trend"`
+	Runs  []runspkg.Run `json:"-"` // newest first, at most 200
+	// Reasons says why the answers of Runs are wrong; nil for other groups.
+	Reasons []Reason  `json:"-"`
+	Trend   []float64 `json:"trend"`
 }
 
 // Interval returns the interval of the share.
@@ -100,8 +103,8 @@ func (g *FailureGroup) Interval() stats.Interval { return stats.Interval{Low: g.
 type Example struct {
 	Run     runspkg.Run `json:"run"`
 	At      time.Time   `json:"at"`
-	Message string      `json:"message"`        // complete, at most 4 KiB
-	Note    string      `json:"note,omitempty"` // further information from the history
+	Message string      `json:"message"`          // complete, at most 4 KiB
+	Reason  *Reason     `json:"reason,omitempty"` // of a wrong answer
 }
 
 // Retrying is an open run that retries an activity or a workflow task.
@@ -140,7 +143,7 @@ type Facts struct {
 	more     bool
 	moreOpen bool
 	Ends     map[string]Ending  // by run id: why it failed
-	Notes    map[string]string  // by run id: note of an example
+	Reasons  map[string]Reason  // by run id: why the answer is wrong
 	Steps    map[string][]Timed // by run id: step times that are not in the memo
 	Used     map[string]*ace.Summary
 	Retrying []Retrying
@@ -237,7 +240,10 @@ func (f *Facts) group(t *Result) {
 		t.Grouped++
 		cause := f.causeOf(r, e)
 		g := groups[cause]
-		ex := Example{Run: r, At: r.Close, Message: e.Failure.Message, Note: f.Notes[r.RunID]}
+		ex := Example{Run: r, At: r.Close, Message: e.Failure.Message}
+		if reason, ok := f.reason(r); ok && wrong(r) {
+			ex.Reason = &reason
+		}
 		if g == nil {
 			g = &FailureGroup{Cause: cause, Last: ex, Trend: make([]float64, TrendBuckets)}
 			groups[cause] = g
@@ -247,6 +253,9 @@ func (f *Facts) group(t *Result) {
 		g.First = ex
 		if len(g.Runs) < maxGroupRuns {
 			g.Runs = append(g.Runs, r)
+			if ex.Reason != nil {
+				g.Reasons = append(g.Reasons, *ex.Reason)
+			}
 		}
 		g.Trend[BucketOf(r.Close, t.From, t.To)]++
 	}
@@ -273,27 +282,11 @@ func BucketOf(at, from, to time.Time) int {
 // why returns why a run failed; false if its history is not read yet.
 func (f *Facts) why(r runspkg.Run) (Ending, bool) {
 	if wrong(r) {
-		say := verdict(r.Summary)
-		return Ending{Failure: ace.Failure{Kind: r.Status, Message: say}, Pattern: say}, true
+		reason, known := f.reason(r)
+		return Ending{Failure: ace.Failure{Kind: r.Status, Message: reason.Cause}, Pattern: reason.Cause}, known
 	}
 	e, known := f.Ends[r.RunID]
 	return e, known
-}
-
-// verdict describes a wrong answer from the summary. The details are only in the history, which is read for
-// examples.
-func verdict(s *ace.Summary) string {
-	switch {
-	case s == nil:
-		return "wrong answer; the run has no summary"
-	case s.Skills == 0:
-		return "wrong answer without any tool call"
-	case s.SkillsOK == 0:
-		return "wrong answer; no tool call succeeded"
-	case s.SkillsOK < s.Skills:
-		return "wrong answer; some tool calls failed"
-	}
-	return "wrong answer; every tool call succeeded"
 }
 
 func (f *Facts) causeOf(r runspkg.Run, e Ending) Cause {
@@ -302,7 +295,7 @@ func (f *Facts) causeOf(r runspkg.Run, e Ending) Cause {
 	step, ok := ace.StepOf(e.Activity)
 	switch {
 	case wrong(r):
-		c.Verdict, c.Dataset = ace.Wrong, r.Dataset
+		c.Verdict = ace.Wrong
 	case ok:
 		c.Phase = step
 	case r.Flow != "":
@@ -374,34 +367,14 @@ func rank(sorted []float64, p int) float64 {
 	return sorted[max((len(sorted)*p+99)/100, 1)-1]
 }
 
-// exactRuns is the largest number of runs that a query names individually.
-const exactRuns = 20
-
-// Query returns a visibility query for the runs of the group: exactly these runs if they are few, otherwise all
-// runs that ended the same way in the same period.
+// Query returns a visibility query for the runs of the group that are kept.
 func (g FailureGroup) Query() string {
-	if g.Exact() {
-		ids := make([]string, 0, len(g.Runs))
-		for _, r := range g.Runs {
-			ids = append(ids, "'"+r.RunID+"'")
-		}
-		return "RunId IN (" + strings.Join(ids, ", ") + ")"
+	ids := make([]string, 0, len(g.Runs))
+	for _, r := range g.Runs {
+		ids = append(ids, "'"+r.RunID+"'")
 	}
-	parts := []string{g.statusQuery(), fmt.Sprintf("CloseTime BETWEEN '%s' AND '%s'",
-		g.First.At.UTC().Format(time.RFC3339Nano), g.Last.At.UTC().Format(time.RFC3339Nano))}
-	if g.Dataset != "" && !strings.ContainsAny(g.Dataset, `'\`) {
-		parts = append(parts, ace.AttrDataset+" = '"+g.Dataset+"'")
-	}
-	return strings.Join(parts, " AND ")
+	return "RunId IN (" + strings.Join(ids, ", ") + ")"
 }
 
-// Exact reports whether Query finds only the runs of the group.
-func (g FailureGroup) Exact() bool { return g.Count <= exactRuns && g.Count == len(g.Runs) }
-
-func (g FailureGroup) statusQuery() string {
-	query := history.AttrStatus + " = '" + history.ExecutionStatus(g.Status) + "'"
-	if g.Verdict == ace.Wrong {
-		query += " AND " + ace.AttrExit + " = '" + string(ace.ExitWrong) + "'"
-	}
-	return query
-}
+// Exact reports whether Query finds all runs of the group.
+func (g FailureGroup) Exact() bool { return g.Count == len(g.Runs) }

@@ -16,6 +16,7 @@ import (
 	"acescope/sources/costs"
 	"acescope/sources/experiments"
 	"acescope/sources/playbooks"
+	"acescope/sources/runs"
 	"acescope/sources/sessions"
 	"acescope/sources/triage"
 	"acescope/theme"
@@ -53,6 +54,7 @@ type overview struct {
 	listing  *console.Listing
 	controls console.Controls
 	feeds    Feeds
+	moment   func() // goes to the event that produced a wrong answer, in the time machine
 	chosen   *experimentsview.Experiments
 	curves   *experimentsview.Curves
 	home     *agents.Home
@@ -64,10 +66,12 @@ type overview struct {
 	reading  bool // sessions, because there are no runs
 }
 
-// Screen returns the overview. chosen is what the screen of experiments shows.
-func Screen(c *console.Console, feeds Feeds, chosen *experimentsview.Experiments, home *agents.Home) tui.Screen {
+// Screen returns the overview. chosen is what the screen of experiments shows. moment goes to the event that produced a
+// wrong answer, in the time machine.
+func Screen(c *console.Console, feeds Feeds, chosen *experimentsview.Experiments, home *agents.Home,
+	moment func()) tui.Screen {
 	v := &overview{Pane: console.NewPane("Overview"), nav: c.Navigation, actor: c.Actor, listing: c.Listing,
-		controls: c.Controls, feeds: feeds, chosen: chosen, home: home}
+		controls: c.Controls, feeds: feeds, moment: moment, chosen: chosen, home: home}
 	v.curves = experimentsview.NewCurves(chosen, func() []string {
 		if v.plotted == "" {
 			return nil
@@ -83,6 +87,10 @@ func (v *overview) Bindings() []tui.Binding {
 	all := append(widget.Motions("overview", v),
 		console.Key("overview.open", "open what the line speaks of; a command of acescope is copied with y", "open",
 			v.open, "enter"),
+		console.Key("overview.moment.open", "open the time machine on the run of the line: where a wrong answer became wrong",
+			"time machine", v.openMoment, "t"),
+		console.Key("overview.bullets", "show the bullet that was tagged harmful most often, in its playbook", "",
+			v.openBullet, "b"),
 		console.Key("overview.next_section", "next section", "section", func() { v.list.Jump(1) }, "]"),
 		console.Key("overview.previous_section", "previous section", "", func() { v.list.Jump(-1) }, "["),
 		console.Key("overview.all", "expand or collapse the section", "", v.list.Toggle, "a"))
@@ -116,7 +124,7 @@ func (v *overview) SetShown(shown bool) {
 	v.readSessions(shown && v.noRuns())
 	if shown {
 		v.chosen.Read(v.plotted)
-		v.feeds.Playbooks.Refine(playbooks.Ask{Seq: -1, Around: -1})
+		v.feeds.Playbooks.Refine(playbooks.Ask{Seq: -1, Around: -1, Bullets: true})
 	}
 }
 
@@ -165,6 +173,24 @@ func (v *overview) open(s tui.Shell) tea.Cmd {
 	if r := v.selected(); r != nil {
 		return r.Open(s)
 	}
+	return nil
+}
+
+// openMoment opens the time machine on the run of the row, or on the selected run.
+func (v *overview) openMoment(s tui.Shell) {
+	if r, ok := v.selected().(interface{ shown() runs.Run }); ok {
+		v.nav.Show(r.shown())
+	}
+	if v.nav.OpenTimeMachine(s) && v.nav.Selected.Run.Verdict == ace.Wrong {
+		v.moment()
+	}
+}
+
+func (v *overview) openBullet(s tui.Shell) tea.Cmd {
+	if b := v.harmful(); b != nil {
+		return bulletRow{v, b}.Open(s)
+	}
+	s.Note("no bullet of the newest playbook was tagged harmful; b on an experiment measures effects")
 	return nil
 }
 

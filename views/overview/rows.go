@@ -2,8 +2,10 @@ package overview
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -119,39 +121,101 @@ func (r experimentRow) Copied() (what, content string) { return "experiment id",
 // Copies implements [tui.MultiCopier].
 func (r experimentRow) Copies() []tui.Copy { return experimentsview.Copies(r.Experiment) }
 
-// attention lists retrying runs, causes of failures and wrong answers, and steps that took much longer than usual.
+// attention lists retrying runs, causes of failures and wrong answers, the most harmful bullet, and steps that took
+// much longer than usual.
 func (v *overview) attention() console.Section {
 	s := console.Section{Name: "Needs attention", Limit: attentionLimit}
 	t := v.feeds.Triage.Value()
 	if t == nil {
 		return s
 	}
-	add := func(m theme.Mark, word, what, why string, since time.Time, run runs.Run) {
-		m.Word = cmp.Or(word, m.Word)
-		s.Rows = append(s.Rows, attentionRow{v.nav, m, what, why, since, run})
+	row := func(m theme.Mark, what, why string, since time.Time, run runs.Run) attentionRow {
+		return attentionRow{v.nav, m, what, why, since, run}
 	}
 	st := v.Styles
 	for _, r := range t.Retrying {
-		add(st.Retry(), "retry #"+strconv.Itoa(int(r.Attempt)), console.NameOf(r.Run),
-			cmp.Or(r.LastError.Message, r.Activity), r.Since, r.Run)
+		m := st.Retry()
+		m.Word = "retry #" + strconv.Itoa(int(r.Attempt))
+		s.Rows = append(s.Rows, row(m, console.NameOf(r.Run), cmp.Or(r.LastError.Message, r.Activity), r.Since, r.Run))
 	}
-	for _, g := range t.Groups {
+	for _, g := range t.Groups[:min(len(t.Groups), maxCauses)] {
 		m := st.Status(string(g.Status))
 		if g.Verdict != "" {
 			m = st.Verdict(string(g.Verdict))
 		}
-		add(m, text.Count(int64(g.Count))+" "+m.Word, cmp.Or(g.Dataset, string(g.Phase), g.Activity), g.Pattern,
-			g.Last.At, g.Last.Run)
+		m.Word = text.Count(int64(g.Count)) + " " + m.Word
+		why := strings.TrimPrefix(cmp.Or(string(g.Phase), g.Activity)+": "+g.Pattern, ": ")
+		s.Rows = append(s.Rows, causeRow{row(m, "", why, g.Last.At, g.Last.Run), g.Key()})
+	}
+	if b := v.harmful(); b != nil {
+		s.Rows = append(s.Rows, bulletRow{v, b})
 	}
 	for _, p := range t.Phases {
 		if p.Slow() {
-			add(theme.Mark{Glyph: st.Glyphs.Pending, Word: "slow", Ink: st.Warning}, "", p.Phase,
-				widget.Milliseconds(p.Max, st.Glyphs)+" in "+console.NameOf(p.Worst)+", p95 is "+
-					widget.Milliseconds(p.P95, st.Glyphs), p.Worst.Start, p.Worst)
+			m := theme.Mark{Glyph: st.Glyphs.Pending, Word: "slow", Ink: st.Warning}
+			s.Rows = append(s.Rows, row(m, p.Phase, widget.Milliseconds(p.Max, st.Glyphs)+" in "+console.NameOf(p.Worst)+
+				", p95 is "+widget.Milliseconds(p.P95, st.Glyphs), p.Worst.Start, p.Worst))
 		}
 	}
 	return s
 }
+
+// maxCauses bounds the listed causes; the triage lists all.
+const maxCauses = 3
+
+// causeRow is a cause of failures or wrong answers.
+type causeRow struct {
+	attentionRow
+	finding string
+}
+
+// Open implements [console.Row].
+func (r causeRow) Open(s tui.Shell) tea.Cmd {
+	r.nav.Finding = r.finding
+	s.Open("triage")
+	return nil
+}
+
+// harmful returns the bullet of the newest playbook that was tagged harmful most often, or nil.
+func (v *overview) harmful() (worst *playbook.BulletHistory) {
+	b := v.feeds.Playbooks.Value()
+	if b == nil || b.Version == nil {
+		return nil
+	}
+	for i := range b.Version.Bullets {
+		h := &b.Version.Bullets[i]
+		if n := h.Bullet.Harmful; n > 0 && (worst == nil || n > worst.Bullet.Harmful) {
+			worst = h
+		}
+	}
+	return worst
+}
+
+// bulletRow is the most harmful bullet.
+type bulletRow struct {
+	v *overview
+	*playbook.BulletHistory
+}
+
+// Draw implements [console.Row].
+func (r bulletRow) Draw(s theme.Styles, width int, plain bool, _ time.Time) string {
+	b := r.Bullet
+	bullet := fmt.Sprintf("%s %+d %+d: %s", b.ID, b.Helpful, -b.Harmful, b.Content)
+	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis,
+		widget.SizedCell{Text: s.Glyphs.Failed + " harmful", Width: 12, Ink: s.Warning},
+		widget.SizedCell{Text: text.Safe(bullet, " "), Ink: s.Muted},
+		widget.SizedCell{Text: "b", Width: -5, Ink: s.Key})
+}
+
+// Open implements [console.Row].
+func (r bulletRow) Open(s tui.Shell) tea.Cmd {
+	r.v.nav.Version, r.v.nav.Bullet = r.v.feeds.Playbooks.Value().Version.VersionRef, r.Bullet.ID
+	s.Open("playbook")
+	return nil
+}
+
+// Copied implements [console.Row].
+func (r bulletRow) Copied() (what, content string) { return "bullet " + r.Bullet.ID, r.Bullet.Content }
 
 // attentionRow is a run, or the newest of several, that is stuck, failed, wrong or slow.
 type attentionRow struct {
@@ -167,8 +231,7 @@ type attentionRow struct {
 func (r attentionRow) Draw(s theme.Styles, width int, plain bool, now time.Time) string {
 	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis,
 		widget.SizedCell{Text: r.mark.Glyph + " " + text.Safe(r.mark.Word, " "), Width: 12, Ink: r.mark.Ink},
-		widget.SizedCell{Text: text.Safe(r.what, " "), Width: 12, Ink: s.Text},
-		widget.SizedCell{Text: text.Safe(r.why, " "), Ink: s.Muted},
+		widget.SizedCell{Text: text.Safe(strings.TrimPrefix(r.what+": "+r.why, ": "), " "), Ink: s.Muted},
 		widget.SizedCell{Text: text.Span(now.Sub(r.since)), Width: -5, Ink: s.Muted})
 }
 
@@ -180,6 +243,8 @@ func (r attentionRow) Copied() (what, content string) { return "workflow ID", r.
 
 // Copies implements [tui.MultiCopier].
 func (r attentionRow) Copies() []tui.Copy { return console.RunCopies(r.run) }
+
+func (r attentionRow) shown() runs.Run { return r.run }
 
 // learned lists the newest versions of the playbook that changed last.
 func (v *overview) learned() console.Section {

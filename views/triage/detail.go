@@ -1,6 +1,7 @@
 package triage
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +28,29 @@ type detail struct {
 func (v *detail) Bindings() []tui.Binding {
 	return append(widget.Motions("finding", v),
 		console.Key("finding.open", "open the run under the cursor", "open", v.open, "enter"),
+		console.Key("finding.moment.open", "open the time machine where the answer of the run under the cursor became wrong",
+			"moment", func(s tui.Shell) { v.from.toMoment(s, v.run) }, "t"),
+		console.Key("finding.mark", "mark or unmark the run under the cursor, to fork or compare it", "mark",
+			v.mark, "space"),
 		console.Key("finding.filter", "list the runs of the group", "list its runs", v.from.filter, "F"))
+}
+
+// run returns the run under the cursor, or that of the row.
+func (v *detail) run() (runs.Run, bool) {
+	if r, ok := v.runs[v.Cursor]; ok {
+		return r, true
+	}
+	return v.from.run()
+}
+
+func (v *detail) mark(s tui.Shell) {
+	r, ok := v.runs[v.Cursor]
+	if !ok {
+		s.Note("move to a run first")
+		return
+	}
+	v.from.marks(s, []runs.Run{r})
+	v.Scroll(1)
 }
 
 // Copy returns the workflow ID of the run under the cursor, or what the list copies.
@@ -47,9 +70,10 @@ func (v *detail) Copies() []tui.Copy {
 }
 
 func (v *detail) open(s tui.Shell) tea.Cmd {
-	r, ok := v.runs[v.Cursor]
+	r, ok := v.run()
 	if !ok {
-		return v.from.open(s)
+		s.Note("no run is selected")
+		return nil
 	}
 	return v.from.nav.OpenRun(s, r)
 }
@@ -106,25 +130,39 @@ func (g groupRow) write(w *findingWriter, t *triage.Result) {
 	w.fact("type", g.Type)
 	w.fact("phase", string(g.Phase))
 	w.fact("activity", g.Activity)
-	w.fact("dataset", g.Dataset)
 	w.End(w.Line().Add(w.S.Muted, " trend      ").Add(w.S.Accent, widget.Spark(g.Trend, len(g.Trend), w.S.Glyphs)).
 		Add(w.S.Muted, "  "+w.clock(t.From)+" "+w.S.Glyphs.Arrow+" "+w.clock(t.To)))
 	w.example("Newest", g.Last)
-	if g.Count > 1 {
+	if g.Count > 1 && g.Verdict == "" {
 		w.example("Oldest", g.First)
 	}
-	if g.Verdict == ace.Wrong {
-		w.Say(w.S.Text, "")
-		w.Prose(" ", w.S.Muted, "Wrong answers are grouped by data set and by the results of tool calls in their "+
-			"summaries. The note comes from the history of the newest run.")
+	remark := "enter opens one, F lists them, space marks them"
+	if g.Verdict != "" {
+		remark = "enter opens one, t where it became wrong, F lists them, space marks them"
 	}
-	remark := "press enter to open one, F to list them"
 	if g.Count > len(g.Runs) {
 		remark = "the newest " + text.Count(int64(len(g.Runs))) + " of " + text.Count(int64(g.Count)) + "; " + remark
 	}
 	w.Section("Runs", remark)
-	for _, r := range g.Runs {
+	for i, r := range g.Runs {
+		if i < len(g.Reasons) {
+			w.wrongRun(r, &g.Reasons[i])
+			continue
+		}
 		w.link(r, w.clock(r.Close)+"  "+text.Duration(r.Age(w.Now)))
+	}
+}
+
+// wrongRun writes the line of a run with its answer, and below it what the reflector says of it.
+func (w *findingWriter) wrongRun(r runs.Run, why *triage.Reason) {
+	w.link(r, exampleText(why, w.S.Glyphs))
+	if why.Insights == "" {
+		return
+	}
+	first := len(w.Lines)
+	w.Prose("     ", w.S.Muted, text.Cut(text.Safe(why.Insights, " "), 2*w.Width, w.S.Glyphs.Ellipsis))
+	for line := first; line < len(w.Lines); line++ {
+		w.runs[line] = r
 	}
 }
 
@@ -142,11 +180,15 @@ func (w *findingWriter) clock(at time.Time) string {
 func (w *findingWriter) example(title string, e triage.Example) {
 	w.Section(title, w.clock(e.At)+", "+w.Ago(e.At))
 	w.link(e.Run, text.Safe(e.Run.Experiment, " "))
-	if e.Note != "" {
-		w.Prose("   ", w.S.Text, e.Note)
+	why := e.Reason
+	if why == nil {
+		w.Prose("   ", w.S.Error, e.Message)
 		return
 	}
-	w.Prose("   ", w.S.Error, e.Message)
+	w.fact("task", why.Subject)
+	w.fact("answer", cmp.Or(why.Answer, "none"))
+	w.fact("expected", why.Expected)
+	w.fact("reflector", why.Insights)
 }
 
 func (r retryRow) write(w *findingWriter, _ *triage.Result) {

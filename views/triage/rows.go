@@ -2,7 +2,6 @@ package triage
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -98,7 +97,7 @@ func whereFailed(p ace.Phase, activity string) string {
 
 type groupRow struct{ triage.FailureGroup }
 
-func (g groupRow) key() string     { return fmt.Sprintf("%q", g.Cause) }
+func (g groupRow) key() string     { return g.Key() }
 func (g groupRow) run() runs.Run   { return g.Last.Run }
 func (g groupRow) message() string { return g.Last.Message }
 
@@ -112,20 +111,27 @@ func (g groupRow) mark(s theme.Styles) theme.Mark {
 
 func (g groupRow) cells(s theme.Styles, wide bool, _ time.Time) []widget.SizedCell {
 	m := g.mark(s)
-	where := whereFailed(g.Phase, g.Activity)
-	if g.Verdict == ace.Wrong {
-		where = text.Safe(g.Dataset, " ")
-	}
 	cells := []widget.SizedCell{
 		{text.Count(int64(g.Count)), -6, s.Strong},
 		{m.Glyph + " " + text.Safe(m.Word, " "), 12, m.Ink},
-		{where, 11, s.Muted},
+	}
+	if g.Verdict == "" {
+		cells = append(cells, widget.SizedCell{whereFailed(g.Phase, g.Activity), 11, s.Muted})
 	}
 	if wide {
 		cells = append(cells, widget.SizedCell{console.Percent(g.Share), -6, s.Muted},
 			widget.SizedCell{widget.Spark(g.Trend, 12, s.Glyphs), 12, s.Accent})
 	}
-	return append(cells, widget.SizedCell{text.Safe(g.Pattern, " "), 0, s.Text})
+	cause := text.Safe(g.Pattern, " ")
+	if r := g.Last.Reason; r != nil && wide {
+		cause += "  " + exampleText(r, s.Glyphs)
+	}
+	return append(cells, widget.SizedCell{cause, 0, s.Text})
+}
+
+// exampleText shows an answer beside the label.
+func exampleText(r *triage.Reason, g theme.Glyphs) string {
+	return text.Safe(g.Replace(r.Example()), " ")
 }
 
 type runRow struct{ of runs.Run }
@@ -207,7 +213,7 @@ func (v *list) head(now time.Time) []string {
 		ended = "the newest " + ended
 	}
 	if t.Since > 0 {
-		ended += " in the last " + spanWord(t.Since) + " (t)"
+		ended += " in the last " + spanWord(t.Since) + " (w)"
 	}
 	l.Add(s.Text, " "+ended+", "+text.Count(int64(t.Open))+" open")
 	if t.MoreOpen {

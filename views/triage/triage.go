@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/ace"
 	"acescope/sources/runs"
 	"acescope/sources/triage"
 	"acescope/tui"
@@ -30,7 +31,9 @@ type list struct {
 	nav      *console.Navigation
 	actor    *console.Actor
 	controls console.Controls
+	listing  *console.Listing
 	feed     Feed
+	moment   func() // goes to the event that produced a wrong answer, in the time machine
 	console.Pane
 	data     *triage.Result
 	arranged *triage.Result // data of the arranged list
@@ -55,10 +58,11 @@ type Feed interface {
 	Again()
 }
 
-// Screen returns the list of findings with the selected one beside it.
-func Screen(c *console.Console, feed Feed) tui.Screen {
+// Screen returns the list of findings with the selected one beside it. moment goes to the event that produced a wrong
+// answer, in the time machine.
+func Screen(c *console.Console, feed Feed, moment func()) tui.Screen {
 	v := &list{Pane: console.NewPane("Triage"), nav: c.Navigation, actor: c.Actor, controls: c.Controls,
-		feed: feed, order: orders[0]}
+		listing: c.Listing, feed: feed, moment: moment, order: orders[0]}
 	pane := &detail{from: v, Reader: console.NewReader("Finding", c.Location)}
 	pane.Pointer = true
 	return tui.Screen{Name: "triage", Keys: []string{"7"}, Help: "failing, retrying, slow and expensive runs",
@@ -75,6 +79,9 @@ func (v *list) Footer() string {
 func (v *list) Bindings() []tui.Binding {
 	all := append(widget.Motions("triage", v),
 		console.Key("triage.open", "open the run, or the newest run of the group", "open", v.open, "enter"),
+		console.Key("triage.moment.open", "open the time machine where the answer of the newest run became wrong", "moment",
+			func(s tui.Shell) { v.toMoment(s, v.run) }, "t"),
+		console.Key("triage.mark", "mark or unmark the runs of the row, to fork or compare them", "mark", v.mark, "space"),
 		console.Key("triage.filter", "list the runs of the group", "list its runs", v.filter, "F"),
 		console.Key("triage.back", "show all runs again after listing a group", "", v.widen, "backspace"),
 		console.Key("triage.next_part", "next section", "", func() { v.list.Jump(1) }, "]"),
@@ -156,7 +163,11 @@ func (v *list) Copies() []tui.Copy {
 // arrange lists the newest data. The cursor stays on its row.
 func (v *list) arrange() {
 	t := v.data
-	if t == nil || t == v.arranged && v.ordered == v.order {
+	if t == nil {
+		return
+	}
+	defer v.goToFinding()
+	if t == v.arranged && v.ordered == v.order {
 		return
 	}
 	was := v.current()
@@ -166,13 +177,30 @@ func (v *list) arrange() {
 	if was == nil {
 		return
 	}
-	part := v.list.Cursor.Part
-	at := slices.IndexFunc(v.rows[part], func(r row) bool { return r.key() == was.key() })
-	if at >= 0 {
-		v.list.Cursor = widget.SectionRow{part, at}
-	}
+	v.goTo(v.list.Cursor.Part, was.key())
 	v.list.Settle()
 }
+
+// goTo moves the cursor to a row of a section and reports whether there is one.
+func (v *list) goTo(part int, key string) bool {
+	at := slices.IndexFunc(v.rows[part], func(r row) bool { return r.key() == key })
+	if at >= 0 {
+		v.list.Cursor = widget.SectionRow{Part: part, Row: at}
+	}
+	return at >= 0
+}
+
+// goToFinding goes to the group that another screen chose.
+func (v *list) goToFinding() {
+	if v.nav.Finding != "" && v.goTo(failures, v.nav.Finding) {
+		v.list.Settle()
+		v.list.Reveal()
+	}
+	v.nav.Finding = ""
+}
+
+// failures is the section of groups.
+const failures = 1
 
 func (v *list) parts(t *triage.Result) []widget.SectionPart {
 	phases := "no data"
@@ -235,6 +263,42 @@ func (v *list) open(s tui.Shell) tea.Cmd {
 	return v.nav.OpenRun(s, r)
 }
 
+// toMoment opens the time machine at the event that produced the wrong answer of a run, or at the end of another run.
+func (v *list) toMoment(s tui.Shell, run func() (runs.Run, bool)) {
+	r, ok := run()
+	if !ok {
+		s.Note("no run is selected")
+		return
+	}
+	v.nav.Show(r)
+	s.Open("replay")
+	if r.Verdict == ace.Wrong {
+		v.moment()
+	}
+}
+
+// mark marks the runs of the row under the cursor, or unmarks them if all are marked.
+func (v *list) mark(s tui.Shell) {
+	v.arrange()
+	if g, ok := v.current().(groupRow); ok {
+		v.marks(s, g.Runs)
+	} else if r, ok := v.run(); ok {
+		v.marks(s, []runs.Run{r})
+	}
+}
+
+func (v *list) marks(s tui.Shell, all []runs.Run) {
+	m := &v.listing.Marks
+	marked := func(r runs.Run) bool { return m.Of[r.ID()] }
+	unmark := !slices.ContainsFunc(all, func(r runs.Run) bool { return !marked(r) })
+	for _, r := range all {
+		if marked(r) == unmark {
+			m.Toggle(r)
+		}
+	}
+	s.Note(widget.Counted(len(m.Runs), "run") + " marked; u on the list of runs unmarks all")
+}
+
 func (v *list) cancelRun(s tui.Shell) tea.Cmd {
 	r, ok := v.run()
 	if !ok {
@@ -258,11 +322,11 @@ func (v *list) filter(s tui.Shell) {
 	}
 	v.narrowed = g.Query()
 	v.controls.SetQuery(v.narrowed)
-	if g.Exact() {
-		s.Note("listing the " + widget.Counted(g.Count, "run") + " of the group; backspace in triage shows all again")
-	} else {
-		s.Note("listing all runs with this status in that time; backspace in triage shows all again")
+	listing := "listing "
+	if !g.Exact() {
+		listing += "the newest "
 	}
+	s.Note(listing + widget.Counted(len(g.Runs), "run") + " of the group; backspace in triage shows all again")
 	s.Open("runs")
 }
 

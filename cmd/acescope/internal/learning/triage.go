@@ -80,9 +80,17 @@ type TriageLine struct {
 
 type groupLine struct {
 	triagesource.FailureGroup
-	Query  string   `json:"query"`
-	Exact  bool     `json:"exact"`
-	RunIDs []string `json:"run_ids"`
+	Query   string         `json:"query"`
+	Exact   bool           `json:"exact"`
+	RunIDs  []string       `json:"run_ids"`
+	Reasons []reasonOfLine `json:"reasons,omitempty"`
+}
+
+// reasonOfLine is why the answer of a run is wrong.
+type reasonOfLine struct {
+	RunID  string `json:"run_id"`
+	TaskID string `json:"task_id,omitempty"`
+	triagesource.Reason
 }
 
 func triageLine(t *triagesource.Result) TriageLine {
@@ -91,11 +99,14 @@ func triageLine(t *triagesource.Result) TriageLine {
 		Expensive: runLines(t.MostExpensive), MostTokens: runLines(t.Largest), DurationMS: cli.Millis(t.Scan.Took),
 	}
 	for _, g := range t.Groups {
-		ids := make([]string, 0, len(g.Runs))
-		for _, r := range g.Runs {
-			ids = append(ids, r.RunID)
+		line := groupLine{FailureGroup: g, Query: g.Query(), Exact: g.Exact(), RunIDs: make([]string, 0, len(g.Runs))}
+		for i, r := range g.Runs {
+			line.RunIDs = append(line.RunIDs, r.RunID)
+			if i < len(g.Reasons) {
+				line.Reasons = append(line.Reasons, reasonOfLine{r.RunID, r.TaskID, g.Reasons[i]})
+			}
 		}
-		l.Groups = append(l.Groups, groupLine{g, g.Query(), g.Exact(), ids})
+		l.Groups = append(l.Groups, line)
 	}
 	return l
 }
@@ -123,16 +134,16 @@ func printTriage(out io.Writer, t *triagesource.Result) error {
 	}
 	fmt.Fprintf(w, "\nGROUPS (%d), share of closed runs with its 95%% interval\n", len(t.Groups))
 	for _, g := range t.Groups {
-		where := string(g.Phase)
-		if g.Phase == "" {
-			where = g.Activity + g.Dataset
-		}
+		where := cmp.Or(string(g.Phase), g.Activity)
 		glyphs := theme.Unicode()
 		share := widget.Quantity(g.Share, "rate", glyphs) +
 			widget.InParentheses(widget.Range(g.Interval(), "rate", glyphs))
 		fmt.Fprintf(w, "  %d\t%s\t%s\t%s\t%s\t%s\tlast %s\n", g.Count, share,
 			cmp.Or(string(g.Verdict), string(g.Status)), cli.SafeText(where),
 			cli.SafeText(g.Type), cli.SafeText(g.Pattern), cli.SafeText(nameOf(g.Last.Run)))
+		if r := g.Last.Reason; r != nil {
+			fmt.Fprintf(w, "  \t\t\t\t\t%s\n", cli.SafeText(r.Example()))
+		}
 	}
 	for _, list := range []struct {
 		title string
