@@ -137,7 +137,7 @@ var Outputs = []output{
 	{"replay step", slices.Concat(typed[history.StepLine]("step"), typed[history.StepChange]("change"),
 		typed[history.WatchLine]("watch"))},
 	{"replay verify", verdicts},
-	{"replay export", typed[history.ExportLine]("export")},
+	{"replay export", slices.Concat(typed[history.ExportLine]("export"), typed[history.WalkLine]("walk"))},
 	{"observe temporal replay", verdicts},
 	{"session list", sessionLines},
 	{"session show", slices.Concat(sessionLines, conversation)},

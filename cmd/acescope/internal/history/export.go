@@ -21,25 +21,41 @@ type exportFlags struct {
 	file  string
 	chain bool
 	run   string
+	walk  string
 }
 
 func exportCommand(a *cli.App) *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
-		Use:   "export TASK",
-		Short: "Write the history of a run as JSON that any Temporal replayer reads",
+		Use:   "export TASK|FILE",
+		Short: "Write the history of a run as JSON that any Temporal replayer reads, or as a page for a bug report",
 		Long: "Writes the history of a run as JSON that any Temporal replayer reads. With --chain it also writes the\n" +
 			"runs before and after it (continue-as-new, retry, cron), oldest first, and with -o each to its own file:\n" +
-			"NAME.1.json, NAME.2.json, and so on. A run that was reset replaces the run that it was reset from.",
+			"NAME.1.json, NAME.2.json, and so on. A run that was reset replaces the run that it was reset from.\n\n" +
+			"With --walk it writes one HTML file instead: every event with what it did, the state after it, prompts and\n" +
+			"responses, and where the answer became wrong. Secrets are replaced. The file needs no other file, no network\n" +
+			"and no script. FILE is an exported history.",
 		Example: "acescope replay export finance-1-e1-0042 -o q.json\n" +
 			"acescope replay export finance-1 --chain -o finance.json\n" +
-			"acescope replay export finance-1-e1-0042 | acescope replay verify -",
+			"acescope replay export finance-1-e1-0042 | acescope replay verify -\n" +
+			"acescope replay export finance-1-e1-0042 --walk bug.html",
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return export(a, cmd.Context(), args[0], f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case f.walk != "":
+				return exportWalk(a, cmd.Context(), args[0], f)
+			case isPage(f.file):
+				return cli.UsageError("-o writes JSON; use --walk %s for a page", f.file)
+			}
+			return export(a, cmd.Context(), args[0], f)
+		},
 	}
 	cmd.Flags().StringVarP(&f.file, "output", "o", "", "file to write (default standard output)")
 	cmd.Flags().BoolVar(&f.chain, "chain", false, "include the runs before and after the run")
 	cmd.Flags().StringVar(&f.run, "run", "", "run ID, if the workflow has several runs")
+	cmd.Flags().StringVar(&f.walk, "walk", "", "HTML file to write instead, with every event and the state after it")
+	cmd.MarkFlagsMutuallyExclusive("walk", "output")
+	cmd.MarkFlagsMutuallyExclusive("walk", "chain")
 	return cmd
 }
 

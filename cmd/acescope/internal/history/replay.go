@@ -1,14 +1,17 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine/stepper"
+	"acescope/sources/histories"
 	"acescope/tui/text"
 )
 
@@ -28,6 +31,7 @@ const lastEvent = math.MinInt64
 
 type stepFlags struct {
 	at     int64 // event ID or lastEvent
+	wrong  bool
 	follow bool
 	watch  string
 	run    string
@@ -38,10 +42,12 @@ func stepCommand(a *cli.App) *cobra.Command {
 	var f stepFlags
 	cmd := &cobra.Command{
 		Use:   "step TASK|FILE",
-		Short: "Show a run at one of its events: phase, skills, playbook delta, and the changes by the event",
-		Long: "Shows a run at one of its events: phase, skills, playbook delta, and the changes by the event.\n" +
+		Short: "Show a run at one of its events, and what the event did",
+		Long: "Shows a run at one of its events: plan, bullets used, tool calls, answer, operations, and what the event\n" +
+			"changed.\n" +
 			"FILE is an exported history, - standard input, and FILE#2 the second history of a file.",
-		Example: "acescope replay step finance-1-e1-0042 --at 23 --json | jq .phase\n" +
+		Example: "acescope replay step finance-1-e1-0042 --wrong\n" +
+			"acescope replay step finance-1-e1-0042 --at 23 --json | jq .phase\n" +
 			"acescope replay step bug-report.json.gz --follow\n" +
 			"acescope replay step finance-1-e1-0042 --watch usage.cost_usd",
 		Args: cobra.ExactArgs(1),
@@ -59,13 +65,17 @@ func stepCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().Int64Var(&f.at, "at", 0, "ID of the event to show the run at (default the last event)")
-	cmd.Flags().BoolVar(&f.follow, "follow", false, "list all events with the changes by each")
+	cmd.Flags().BoolVar(&f.wrong, "wrong", false,
+		"show the run where its answer became wrong: plan, bullets, tool calls, answer and label")
+	cmd.Flags().BoolVar(&f.follow, "follow", false, "list all events with what each did")
 	cmd.Flags().StringVar(&f.watch, "watch", "",
 		"list the changes of one value: a path (usage.cost_usd), a bullet ID or a JSON pointer (/delta/operations/0)")
 	cmd.Flags().StringVar(&f.run, "run", "", "run ID, if the workflow or the file has several runs")
 	cmd.Flags().BoolVar(&f.chain, "chain", false,
 		"with --follow or --watch: include the runs that the run continues and that continue it, oldest first")
-	cmd.MarkFlagsMutuallyExclusive("at", "follow")
+	cmd.MarkFlagsMutuallyExclusive("at", "wrong", "follow")
+	cmd.MarkFlagsMutuallyExclusive("wrong", "watch")
+	cmd.MarkFlagsMutuallyExclusive("wrong", "chain")
 	return cmd
 }
 
@@ -75,12 +85,16 @@ type StepLine struct {
 	stepper.Run
 	Chain *cli.ChainLine `json:"chain,omitempty"`
 	stepper.Frame
+	Words    string               `json:"words"`
+	Sections []stepper.Section    `json:"sections"`
+	Wrong    *stepper.WrongAnswer `json:"wrong_answer,omitempty"`
 }
 
 // StepChange is the changes by one event.
 type StepChange struct {
 	Type string `json:"type"` // change
 	*stepper.Frame
+	Words string `json:"words"`
 	RunID string `json:"run_id,omitempty"`
 }
 
@@ -93,45 +107,41 @@ type WatchLine struct {
 }
 
 func step(a *cli.App, ctx context.Context, name string, f stepFlags) error {
-	var list []cli.RunHistory
-	if f.chain {
-		var err error
-		if list, err = a.HistoriesOf(ctx, name, ""); err != nil {
-			return err
-		}
-	} else {
-		h, err := a.HistoryOf(ctx, name, f.run)
-		if err != nil {
-			return err
-		}
-		list = append(list, h)
-	}
 	out := runs.NewOutput(a)
-	for _, h := range list {
-		s := stepper.New(h.Events, stepper.Options{Types: h.Types()})
-		if f.chain && h.Chain != nil && !a.JSON {
-			out.Printf("%s: %s", h.Chain, s.About.RunID)
-		}
-		var err error
-		switch {
-		case f.watch != "":
-			err = stepWatch(out, s, f)
-		case f.follow:
-			err = stepAll(out, ctx, s)
-		default:
-			err = stepAt(out, s, h.Chain, f.at)
-		}
-		if flushErr := out.Flush(); err == nil {
-			err = flushErr
-		}
+	if f.chain {
+		list, err := a.HistoriesOf(ctx, name, "")
 		if err != nil {
 			return err
 		}
-		if h.ReadErr != nil {
-			return h.ReadErr
+		for _, h := range list {
+			w := openedWalk{Walk: histories.NewWalk(h.Events, h.Types(), nil), RunHistory: h}
+			if h.Chain != nil && !a.JSON {
+				out.Printf("%s: %s", h.Chain, w.About.RunID)
+			}
+			if err := stepRun(out, ctx, w, f); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	return nil
+	w, err := openWalk(a, ctx, name, f.run)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	return stepRun(out, ctx, w, f)
+}
+
+func stepRun(out *runs.Output, ctx context.Context, w openedWalk, f stepFlags) (err error) {
+	switch {
+	case f.watch != "":
+		err = stepWatch(out, w.Stepper, f)
+	case f.follow:
+		err = stepAll(out, ctx, w.Walk)
+	default:
+		err = stepAt(out, w.Walk, w.Chain, f)
+	}
+	return cmp.Or(err, out.Flush(), w.ReadErr)
 }
 
 // position returns the position of an event ID or of lastEvent.
@@ -146,54 +156,103 @@ func position(s *stepper.Stepper, id int64) (int, error) {
 	return pos, nil
 }
 
-func stepAt(out *runs.Output, s *stepper.Stepper, chain *cli.ChainLine, id int64) error {
-	pos, err := position(s, id)
-	if err != nil {
-		return err
+func stepAt(out *runs.Output, s *histories.Walk, chain *cli.ChainLine, f stepFlags) error {
+	pos := s.WrongAt()
+	if !f.wrong {
+		var err error
+		if pos, err = position(s.Stepper, f.at); err != nil {
+			return err
+		}
 	}
-	f := s.Frame(pos)
+	if pos == 0 {
+		return cli.NotFound("no answer of %s was graded wrong", cmp.Or(s.About.TaskID, s.About.WorkflowID, "the run"))
+	}
+	frame, sections := s.Frame(pos), s.Sections(pos)
 	if out.JSON {
-		return out.Put(StepLine{"step", s.About, chain, *f})
+		line := StepLine{Type: "step", Run: s.About, Chain: chain, Frame: *frame, Words: s.Words(pos), Sections: sections}
+		if pos == s.WrongAt() {
+			line.Wrong = s.Wrong()
+		}
+		return out.Put(line)
 	}
 	run := s.About
 	out.Printf("%s  %s", run.WorkflowID, run.WorkflowType)
-	out.Printf("event %d of %d  %s  %.3f s after the start", f.EventID, run.LastEvent, f.EventType, f.ElapsedMS/1000)
+	out.Printf("event %d of %d  %s  %.3f s after the start", frame.EventID, run.LastEvent, frame.EventType,
+		frame.ElapsedMS/1000)
+	out.Printf("%s", text.Safe(s.Words(pos), " "))
 	if chain != nil {
 		out.Printf("%s", chain)
 	}
 	if r := run.Reset; r != nil {
 		out.Printf("reset from run %s: events 1 to %d are from that run", r.RunID, r.Event)
 	}
-	if f.ClockBackMS > 0 {
-		out.Printf("  (the clock went back by %.3f s)", f.ClockBackMS/1000)
+	if frame.ClockBackMS > 0 {
+		out.Printf("  (the clock went back by %.3f s)", frame.ClockBackMS/1000)
 	}
-	for _, n := range f.Notes {
+	for _, n := range frame.Notes {
 		out.Printf("  (%s)", n)
 	}
-	out.Printf("")
-	out.Printf("Changes")
-	for _, c := range f.Changes {
-		out.Printf("  %s", c.Text())
+	if pos == s.WrongAt() {
+		printWrong(out, s.Wrong())
 	}
-	if len(f.Changes) == 0 {
+	printSections(out, sections)
+	if f.wrong {
+		return nil
+	}
+	out.Printf("")
+	out.Printf("Changed values")
+	for _, c := range frame.Changes {
+		out.Printf("  %s", text.Safe(c.Text(), " "))
+	}
+	if len(frame.Changes) == 0 {
 		out.Printf("  none")
-	}
-	out.Printf("")
-	out.Printf("State")
-	for _, v := range s.Values(f.Position) {
-		out.Printf("  %s", v.Text())
 	}
 	return nil
 }
 
-func stepAll(out *runs.Output, ctx context.Context, s *stepper.Stepper) error {
+// printWrong prints where a wrong answer came from, as far as the sections do not say it.
+func printWrong(out *runs.Output, w *stepper.WrongAnswer) {
+	out.Printf("")
+	out.Printf("Wrong answer, graded at event %d", w.GradedAt)
+	for _, f := range []struct{ label, text string }{{"answer", cmp.Or(w.Answer, "none")}, {"expected", w.Expected},
+		{"cause", w.Cause}, {"reason", w.Reason}, {"reflector", w.Insights}} {
+		if f.text != "" {
+			out.Printf("  %-9s  %s", f.label, text.Safe(f.text, " "))
+		}
+	}
+}
+
+// printSections prints the state; a * marks what the event changed.
+func printSections(out *runs.Output, sections []stepper.Section) {
+	for _, s := range sections {
+		out.Printf("")
+		out.Printf("%s", strings.TrimSpace(text.Safe(s.Title+"  "+s.Remark, " ")))
+		for _, i := range s.Items {
+			mark := "  "
+			if i.Changed {
+				mark = "* "
+			}
+			indent := "  "
+			if head := strings.TrimSpace(i.Head + " " + string(i.Outcome)); head != "" {
+				out.Printf("%s%s", mark, text.Safe(head, " "))
+				mark, indent = "    ", "    "
+			}
+			for _, f := range i.Fields {
+				out.Printf("%s%s", mark, text.Safe(strings.TrimSpace(f.Label+" "+f.Text), " "))
+				mark = indent
+			}
+		}
+	}
+}
+
+func stepAll(out *runs.Output, ctx context.Context, s *histories.Walk) error {
 	for pos := 1; pos <= s.Len(); pos++ {
 		if ctx.Err() != nil {
 			return cli.ErrInterrupted
 		}
-		f := s.Step(pos)
-		out.Line(StepChange{"change", f, s.About.RunID},
-			"%7d  %10.3fs %s %s", f.EventID, f.ElapsedMS/1000, errorMark(f.Error), f.EventType)
+		f, words := s.Step(pos), s.Words(pos)
+		out.Line(StepChange{"change", f, words, s.About.RunID},
+			"%7d  %10.3fs %s %s", f.EventID, f.ElapsedMS/1000, errorMark(f.Error), text.Safe(words, " "))
 		if out.JSON {
 			continue
 		}

@@ -1,0 +1,85 @@
+package history
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
+)
+
+// openedWalk is a history with its playbooks and the store of its artifacts. Close ends the connection.
+type openedWalk struct {
+	*histories.Walk
+	cli.RunHistory
+	deps  cluster.Deps
+	close func()
+}
+
+// openWalk reads the history that an argument names, of a file or of a run on the server, with its playbooks.
+func openWalk(a *cli.App, ctx context.Context, name, runID string) (w openedWalk, err error) {
+	w.close = func() {}
+	path, _, err := cli.SplitHistoryName(name)
+	if err != nil {
+		return w, err
+	}
+	if cli.IsHistoryFile(path) {
+		w.deps.Artifact = a.FileArtifacts()
+		w.RunHistory, err = a.HistoryOf(ctx, name, runID)
+	} else {
+		e, done, openErr := a.OpenReadOnly(ctx)
+		if openErr != nil {
+			return w, openErr
+		}
+		w.close = done
+		w.deps = cluster.Deps{Client: e.Client, Namespace: e.Namespace(), Playbooks: e.Books, Artifact: e.Artifacts.Get}
+		w.RunHistory, err = cli.ReadRun(ctx, e, name, runID)
+	}
+	if err != nil {
+		w.close()
+		return w, err
+	}
+	w.Walk = histories.NewWalk(w.RunHistory.Events, w.Types(), nil)
+	given, before := w.Hashes()
+	w.Books = histories.ReadBooks(ctx, w.deps, given, before)
+	return w, nil
+}
+
+// WalkLine is a page with the events of a run that was written.
+type WalkLine struct {
+	Type       string `json:"type"` // walk
+	File       string `json:"file"`
+	WorkflowID string `json:"workflow_id"`
+	RunID      string `json:"run_id"`
+	Events     int    `json:"events"`
+	Bytes      int    `json:"bytes"`
+}
+
+// exportWalk writes a page with the events of a run.
+func exportWalk(a *cli.App, ctx context.Context, name string, f exportFlags) error {
+	w, err := openWalk(a, ctx, name, f.run)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	page, err := w.Page(ctx, w.deps)
+	if err != nil {
+		return err
+	}
+	if err := cli.ReplaceFile(f.walk, page); err != nil {
+		return err
+	}
+	line := WalkLine{"walk", f.walk, w.About.WorkflowID, w.About.RunID, w.Len(), len(page)}
+	if err := cli.Report(a, line, "%s  %d events, %d bytes", f.walk, line.Events, line.Bytes); err != nil {
+		return err
+	}
+	return w.ReadErr
+}
+
+// isPage reports whether a file name is that of a page, which a user may expect of -o.
+func isPage(file string) bool {
+	ext := strings.ToLower(filepath.Ext(file))
+	return ext == ".html" || ext == ".htm"
+}
