@@ -163,6 +163,9 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 		}
 		return nil
 	}
+	if m.form != nil {
+		return m.form.key(m, k)
+	}
 	for _, b := range m.keys.bindings(m.panes.focused().Bindings()) {
 		if slices.Contains(b.Keys, k.String()) {
 			return m.do(b)

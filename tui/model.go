@@ -81,7 +81,9 @@ type Model struct {
 	keys     keymap
 	panes    panes
 	palette  palette
-	prompt   *prompt // nil if none is open
+	prompt   *prompt           // nil if none is open
+	form     *form             // nil if none is open
+	kept     map[string]Values // of closed forms, by name
 	history  promptHistory
 	dialogs  dialogs
 	messages messages
@@ -117,7 +119,7 @@ func New(o Options) (*Model, error) {
 	if o.Frame == 0 {
 		o.Frame = DefaultFrame
 	}
-	m := &Model{opts: o, history: promptHistory{}, mouseOn: o.Mouse, dirty: true,
+	m := &Model{opts: o, history: promptHistory{}, kept: map[string]Values{}, mouseOn: o.Mouse, dirty: true,
 		themes:   themes{load: o.Theme, names: o.Themes, name: o.ThemeName, dark: true},
 		keys:     keymap{readOnly: o.ReadOnly},
 		panes:    newPanes(o.Screens),
@@ -188,6 +190,17 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.layout()
 			return m, cmd
 		}
+		if m.form != nil {
+			return m, m.form.input(msg)
+		}
+	case openFormMsg:
+		return m, m.Fill(msg.form)
+	case formMsg:
+		return m, m.formResult(msg)
+	case thenMsg:
+		return m, msg.do(m)
+	case execMsg:
+		return m, tea.ExecProcess(msg.command, msg.done)
 	case noticeMsg:
 		m.messages.show(msg)
 	case questionMsg:
@@ -389,7 +402,11 @@ func (m *Model) draw() (string, *tea.Cursor) {
 	}
 	status := statusLine{m.styles, m.width, now, m.status, m.panes.screen().Name, &m.keys, &m.messages}
 	lines = append(lines, status.draw(m.hints()))
+	if m.form != nil {
+		cursor = m.drawForm(lines)
+	}
 	if d := m.dialogs.top(); d != nil {
+		cursor = nil
 		title, body := d.visible(m.styles, m.width, m.height, now)
 		overlay(lines, box(m.styles, m.width, title, body), m.width)
 	}
@@ -404,6 +421,9 @@ func (m *Model) hints() (list []hint, last hint) {
 	}
 	if d := m.dialogs.top(); d != nil {
 		return d.hints, hint{}
+	}
+	if m.form != nil {
+		return m.form.hints(), hint{}
 	}
 	var shell []hint
 	here := m.panes.screen().Name

@@ -34,6 +34,12 @@ func (m *Model) toggleMouse() {
 func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
 	at := msg.Mouse()
 	open := m.dialogs.top()
+	if open == nil && m.form != nil {
+		if _, ok := msg.(tea.MouseClickMsg); ok && at.Button == tea.MouseLeft {
+			return m.form.click(at.Y)
+		}
+		return nil
+	}
 	switch msg.(type) {
 	case tea.MouseWheelMsg:
 		by := map[tea.MouseButton]int{tea.MouseWheelUp: -wheelLines, tea.MouseWheelDown: wheelLines}[at.Button]

@@ -142,6 +142,8 @@ type Candidate struct {
 type Shell interface {
 	// Ask opens a line to type in.
 	Ask(Prompt)
+	// Fill opens a form. The command that it returns must run.
+	Fill(Form) tea.Cmd
 	// Confirm opens a question.
 	Confirm(Question)
 	// Wait opens a dialog that stays until a command finishes.
@@ -231,6 +233,11 @@ func Asked(q Question) tea.Msg { return questionMsg{q} }
 
 // Prompting returns the message by which a command opens a line to type in.
 func Prompting(p Prompt) tea.Msg { return promptMsg{p} }
+
+// Then returns the message by which a command continues with the shell.
+func Then(do func(Shell) tea.Cmd) tea.Msg { return thenMsg{do} }
+
+type thenMsg struct{ do func(Shell) tea.Cmd }
 
 // Settled returns the message by which a command answers a [Waiting]: the dialog closes, and
 // msg is handled unless the user closed the dialog before.

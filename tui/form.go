@@ -1,0 +1,670 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"charm.land/bubbles/v2/textinput"
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/theme"
+	"acescope/tui/text"
+)
+
+// Form is a page of fields to fill in. Check, Submit and [Field.Complete] do I/O and run in commands. The typed values
+// are kept by Name until the form is submitted.
+//
+// The fields are inputs of bubbles. The page around them is our own: huh draws three lines per field, of which 80x24
+// has room for five, handles no mouse, and writes the editor's file while it handles a key.
+type Form struct {
+	Title, Name string
+	Verb        string // what enter does: "start"
+	Fields      []Field
+	// Check returns what is wrong with the values and what submitting them does.
+	Check func(Values) Report
+	// Submit does what the form is for. After an error the form stays open; otherwise then runs.
+	// Closing the form ends ctx.
+	Submit func(ctx context.Context, v Values) (then func(Shell) tea.Cmd, err error)
+}
+
+// Field is a line of a form.
+type Field struct {
+	Name, Label string
+	Value       string // at first
+	Hint        string // explains it in a few words
+	Options     []string
+	Fixed       bool // the value is one of Options
+	Number      bool // the value has digits and a dot only
+	Lines       bool // the value may have several lines, which $EDITOR edits
+	// Complete, if set, lists values to choose from for what is typed, besides Options.
+	Complete func(typed string) []string
+	// Shown, if set, reports whether the field applies to the other values.
+	Shown func(Values) bool
+}
+
+// Values are the values of a form's fields that apply, by name.
+type Values map[string]string
+
+// Report is the result of a check. Text in it is untrusted.
+type Report struct {
+	Problems map[string]string // by field, "" for the form as a whole
+	Lines    []string          // what submitting does
+	Command  string            // the command line that does the same, "" for none
+}
+
+// Filled returns the message by which a command opens a form.
+func Filled(f Form) tea.Msg { return openFormMsg{f} }
+
+type openFormMsg struct{ form Form }
+
+// formMsg is the result of a form's command.
+type formMsg struct {
+	of    *form
+	apply func(*Model) tea.Cmd
+}
+
+// form is an open [Form].
+type form struct {
+	spec     Form
+	styles   theme.Styles
+	inputs   []textinput.Model
+	long     map[int]string // values with several lines
+	touched  []bool         // a problem of the field is shown
+	at       int            // the focused field
+	top      int            // first visible line of the fields
+	options  []string       // completions of the focused field
+	option   int            // the one in the field, -1 for none
+	report   Report
+	version  int // counts changes
+	reported int // the version of report, -1 before the first
+	checking bool
+	waiting  bool // enter was pressed before the check was done
+	sending  bool
+	stop     context.CancelFunc // of sending
+	failure  string
+	lines    []int // by line inside the box: its field, or -1
+	y        int   // of the first line on the screen
+}
+
+func newForm(spec Form, kept Values, s theme.Styles) *form {
+	f := &form{spec: spec, styles: s, long: map[int]string{}, touched: make([]bool, len(spec.Fields)), option: -1,
+		reported: -1}
+	for i, field := range spec.Fields {
+		in := textinput.New()
+		in.Prompt = ""
+		in.SetVirtualCursor(false)
+		in.KeyMap.NextSuggestion.SetEnabled(false)
+		in.KeyMap.PrevSuggestion.SetEnabled(false)
+		plain := textinput.StyleState{Text: s.Text.Lipgloss(), Placeholder: s.Muted.Lipgloss()}
+		styles := in.Styles()
+		styles.Focused, styles.Blurred = plain, plain
+		in.SetStyles(styles)
+		f.inputs = append(f.inputs, in)
+		value := field.Value
+		if typed, ok := kept[field.Name]; ok {
+			value = typed
+		}
+		f.set(i, value)
+	}
+	f.inputs[0].Focus()
+	return f
+}
+
+// set sets the value of a field.
+func (f *form) set(i int, value string) {
+	delete(f.long, i)
+	if strings.ContainsAny(value, "\n\t") {
+		f.long[i] = value
+		value = ""
+	}
+	f.inputs[i].SetValue(value)
+	f.inputs[i].CursorEnd()
+}
+
+func (f *form) value(i int) string {
+	if long, ok := f.long[i]; ok {
+		return long
+	}
+	return f.inputs[i].Value()
+}
+
+// typed returns the values of all fields.
+func (f *form) typed() Values {
+	v := Values{}
+	for i, field := range f.spec.Fields {
+		v[field.Name] = f.value(i)
+	}
+	return v
+}
+
+// values returns the values of the fields that apply.
+func (f *form) values() Values {
+	all := f.typed()
+	out := maps.Clone(all)
+	for _, field := range f.spec.Fields {
+		if field.Shown != nil && !field.Shown(all) {
+			delete(out, field.Name)
+		}
+	}
+	return out
+}
+
+// shown lists the fields that apply.
+func (f *form) shown() (list []int) {
+	values := f.values()
+	for i, field := range f.spec.Fields {
+		if _, ok := values[field.Name]; ok {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+func (f *form) field() Field { return f.spec.Fields[f.at] }
+
+// begin returns the commands of a new form: the first check and the first completions.
+func (f *form) begin() tea.Cmd { return tea.Batch(f.check(), f.complete()) }
+
+// focus moves to a field.
+func (f *form) focus(i int) tea.Cmd {
+	f.touched[f.at] = true
+	f.inputs[f.at].Blur()
+	f.at = i
+	f.inputs[i].Focus()
+	return f.complete()
+}
+
+// next moves by fields that apply; after the last comes the first.
+func (f *form) next(by int) tea.Cmd {
+	list := f.shown()
+	at := slices.Index(list, f.at) + by + len(list)
+	return f.focus(list[at%len(list)])
+}
+
+// changed follows a change of the focused field.
+func (f *form) changed() tea.Cmd {
+	f.touched[f.at] = true
+	return tea.Batch(f.recheck(), f.complete())
+}
+
+func (f *form) recheck() tea.Cmd {
+	f.version++
+	f.failure = ""
+	return f.check()
+}
+
+// check examines the values unless a check is under way, which is repeated after it if the values have changed.
+func (f *form) check() tea.Cmd {
+	if f.spec.Check == nil || f.checking || f.reported == f.version {
+		return nil
+	}
+	f.checking = true
+	values, version := f.values(), f.version
+	return func() tea.Msg {
+		r := f.spec.Check(values)
+		return formMsg{f, func(m *Model) tea.Cmd {
+			f.checking, f.report, f.reported = false, r, version
+			if f.reported == f.version && f.waiting {
+				return f.submit(m)
+			}
+			return f.check()
+		}}
+	}
+}
+
+// complete lists the completions of the focused field.
+func (f *form) complete() tea.Cmd {
+	field, typed := f.field(), f.value(f.at)
+	f.options, f.option = nil, -1
+	if field.Fixed {
+		return nil
+	}
+	fitting := func(all []string) (list []string) {
+		if slices.Contains(all, typed) {
+			return all
+		}
+		for _, o := range all {
+			if strings.HasPrefix(o, typed) {
+				list = append(list, o)
+			}
+		}
+		return list
+	}
+	f.options = fitting(field.Options)
+	if field.Complete == nil {
+		return nil
+	}
+	at := f.at
+	return func() tea.Msg {
+		found := fitting(field.Complete(typed))
+		return formMsg{f, func(*Model) tea.Cmd {
+			if f.at == at && f.value(at) == typed {
+				f.options = append(fitting(field.Options), found...)
+			}
+			return nil
+		}}
+	}
+}
+
+// extend types what all completions of the typed text begin with. It reports whether there was more to type.
+func (f *form) extend() bool {
+	typed := f.value(f.at)
+	if typed == "" || len(f.options) == 0 || f.option >= 0 {
+		return false
+	}
+	common := f.options[0]
+	for _, o := range f.options[1:] {
+		for !strings.HasPrefix(o, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	common = strings.ToValidUTF8(common, "")
+	if len(common) <= len(typed) {
+		return false
+	}
+	f.set(f.at, common)
+	return true
+}
+
+// choose puts another completion into the field. The list stays.
+func (f *form) choose(by int) tea.Cmd {
+	n := len(f.options)
+	if n == 0 {
+		return nil
+	}
+	if f.option < 0 && by < 0 {
+		f.option = 0
+	}
+	f.option = (f.option + by + n) % n
+	f.set(f.at, f.options[f.option])
+	f.touched[f.at] = true
+	return f.recheck()
+}
+
+// turn shows the next of the options of a field that has no other values.
+func (f *form) turn(by int) tea.Cmd {
+	options := f.field().Options
+	n := len(options)
+	at := slices.Index(options, f.value(f.at))
+	f.set(f.at, options[(max(at, 0)+by+n)%n])
+	return f.changed()
+}
+
+// key handles a key.
+func (f *form) key(m *Model, k tea.KeyPressMsg) tea.Cmd {
+	switch name := k.String(); name {
+	case "esc":
+		m.closeForm()
+		return nil
+	case "enter":
+		return f.submit(m)
+	case "tab":
+		if f.extend() {
+			return f.changed()
+		}
+		return f.next(1)
+	case "shift+tab", "up":
+		return f.next(-1)
+	case "down":
+		return f.next(1)
+	case "ctrl+n":
+		return f.choose(1)
+	case "ctrl+p":
+		return f.choose(-1)
+	case "ctrl+e":
+		return f.edit(m)
+	case "ctrl+y":
+		if f.report.Command == "" {
+			m.Note("nothing to copy here")
+			return nil
+		}
+		return m.copy(Copy{What: "command", Text: f.report.Command})
+	case "left", "right", "space":
+		if f.field().Fixed {
+			by := 1
+			if name == "left" {
+				by = -1
+			}
+			return f.turn(by)
+		}
+	}
+	return f.input(k)
+}
+
+// input passes a key or a paste to the focused field.
+func (f *form) input(msg tea.Msg) (cmd tea.Cmd) {
+	field := f.field()
+	k, isKey := msg.(tea.KeyPressMsg)
+	paste, isPaste := msg.(tea.PasteMsg)
+	_, long := f.long[f.at]
+	switch {
+	case field.Fixed && isKey:
+		for i, o := range field.Options {
+			if k.Text != "" && strings.HasPrefix(o, k.Text) {
+				f.set(f.at, field.Options[i])
+				return f.changed()
+			}
+		}
+		return nil
+	case field.Fixed, long, field.Number && isKey && k.Text != "" && !strings.Contains("0123456789.", k.Text):
+		return nil
+	case isPaste && field.Lines && strings.Contains(paste.Content, "\n"):
+		f.set(f.at, f.value(f.at)+paste.Content)
+		return f.changed()
+	}
+	before := f.inputs[f.at].Value()
+	f.inputs[f.at], cmd = f.inputs[f.at].Update(msg)
+	if f.inputs[f.at].Value() != before {
+		return tea.Batch(cmd, f.changed())
+	}
+	return cmd
+}
+
+// edit opens the value of the focused field in $EDITOR.
+func (f *form) edit(m *Model) tea.Cmd {
+	if !f.field().Lines {
+		m.Note("only a text of several lines opens in $EDITOR")
+		return nil
+	}
+	at := f.at
+	return edit(f.value(at), func(value string, err error) tea.Msg {
+		return formMsg{f, func(m *Model) tea.Cmd {
+			if err != nil {
+				f.failure = err.Error()
+				return nil
+			}
+			f.set(at, strings.TrimRight(value, "\n"))
+			f.touched[at] = true
+			return f.recheck()
+		}}
+	})
+}
+
+// submit sends the values once they are checked. If they have a problem, it goes to the field.
+func (f *form) submit(m *Model) tea.Cmd {
+	f.waiting = false
+	for i := range f.touched {
+		f.touched[i] = true
+	}
+	switch {
+	case f.sending:
+		return nil
+	case f.spec.Check != nil && f.reported != f.version:
+		f.waiting = true
+		return f.check()
+	}
+	for _, i := range f.shown() {
+		if f.report.Problems[f.spec.Fields[i].Name] != "" {
+			return f.focus(i)
+		}
+	}
+	if f.report.Problems[""] != "" {
+		return nil
+	}
+	f.sending = true
+	f.failure = ""
+	values := f.values()
+	var ctx context.Context
+	ctx, f.stop = context.WithCancel(m.opts.Context)
+	return func() tea.Msg {
+		defer f.stop()
+		then, err := f.spec.Submit(ctx, values)
+		return formMsg{f, func(m *Model) tea.Cmd { return m.submitted(f, then, err) }}
+	}
+}
+
+// submitted closes a form, or shows why it was not submitted.
+func (m *Model) submitted(f *form, then func(Shell) tea.Cmd, err error) tea.Cmd {
+	f.sending = false
+	switch {
+	case err != nil && m.form == f:
+		f.failure = err.Error()
+		return nil
+	case errors.Is(err, context.Canceled):
+		m.Note("stopped; nothing was done")
+		return nil
+	case err != nil:
+		m.fail(err)
+		return nil
+	case m.form == f:
+		m.form = nil
+	}
+	delete(m.kept, f.spec.Name)
+	if then == nil {
+		return nil
+	}
+	return then(m)
+}
+
+// Fill implements [Shell].
+func (m *Model) Fill(spec Form) tea.Cmd {
+	m.form = newForm(spec, m.kept[spec.Name], m.styles)
+	return m.form.begin()
+}
+
+// closeForm closes the form and keeps its values.
+func (m *Model) closeForm() {
+	if name := m.form.spec.Name; name != "" {
+		m.kept[name] = m.form.typed()
+	}
+	if m.form.sending {
+		m.form.stop()
+	}
+	m.form = nil
+}
+
+// formResult applies the result of a form's command. Only that of submitting matters after the form was closed.
+func (m *Model) formResult(msg formMsg) tea.Cmd {
+	if m.form != msg.of && !msg.of.sending {
+		return nil
+	}
+	return msg.apply(m)
+}
+
+// drawForm draws the form over the panes and returns the cursor.
+func (m *Model) drawForm(lines []string) *tea.Cursor {
+	f := m.form
+	drawn, cursor := f.draw(m.width, len(lines)-2)
+	x, y := max((m.width-text.Width(drawn[0]))/2, 0), 1
+	f.y = y + 1
+	putOver(lines, drawn, x, y, m.width)
+	if cursor != nil {
+		cursor.Position.X += x
+		cursor.Position.Y += y
+	}
+	return cursor
+}
+
+// hints lists the keys for the status line.
+func (f *form) hints() []hint {
+	list := []hint{{"enter", f.spec.Verb}, {"tab", "next field"}, {"esc", "close"}}
+	switch field := f.field(); {
+	case field.Fixed:
+		list = append(list, hint{"left/right", "choose"})
+	case len(f.options) > 0:
+		list = append(list, hint{"ctrl+n", "choose"})
+	}
+	if f.field().Lines {
+		list = append(list, hint{"ctrl+e", "edit in $EDITOR"})
+	}
+	if f.report.Command != "" {
+		list = append(list, hint{"ctrl+y", "copy the command"})
+	}
+	return list
+}
+
+// click focuses the field at a cell.
+func (f *form) click(y int) tea.Cmd {
+	if y -= f.y; y >= 0 && y < len(f.lines) && f.lines[y] >= 0 && f.lines[y] != f.at {
+		return f.focus(f.lines[y])
+	}
+	return nil
+}
+
+// Sizes of a form, in cells and lines.
+const (
+	maxFormWidth   = 108
+	minInputWidth  = 30
+	maxFormOptions = 6
+	maxFormCommand = 3
+	maxFormReport  = 10
+	tallForm       = 12 // lines below the fields that leave room for a long command
+)
+
+// formLine is a drawn line of a field.
+type formLine struct {
+	text  string
+	field int
+}
+
+// draw returns the lines of the form in a box at most height lines high, and the cursor relative to the box.
+func (f *form) draw(width, height int) (lines []string, cursor *tea.Cursor) {
+	w := min(width-6, maxFormWidth)
+	below := f.drawBelow(w, max(height*2/5, 3))
+	all, cursorLine, column := f.drawFields(w)
+	room := max(height-2-len(below), 3)
+	first := slices.IndexFunc(all, func(l formLine) bool { return l.field == f.at })
+	last := first
+	for last+1 < len(all) && all[last+1].field == f.at {
+		last++
+	}
+	f.top = min(max(f.top, last-room+1), first, max(len(all)-room, 0))
+	visible := all[f.top:min(f.top+room, len(all))]
+	f.lines = nil
+	for _, l := range visible {
+		lines = append(lines, l.text)
+		f.lines = append(f.lines, l.field)
+	}
+	title := f.spec.Title
+	if len(visible) < len(all) {
+		title += fmt.Sprintf(", field %d of %d", slices.Index(f.shown(), f.at)+1, len(f.shown()))
+	}
+	if cursor = f.inputs[f.at].Cursor(); cursor != nil && column >= 0 {
+		cursor.Position.X += column + 2
+		cursor.Position.Y = cursorLine - f.top + 1
+	} else {
+		cursor = nil
+	}
+	return box(f.styles, width, title, append(lines, below...)), cursor
+}
+
+// drawFields returns the lines of all fields that apply, the line of the focused input among them and the column where
+// the input begins, -1 without an input.
+func (f *form) drawFields(w int) (all []formLine, cursorLine, column int) {
+	s := f.styles
+	label := 0
+	for _, i := range f.shown() {
+		label = max(label, text.Width(f.spec.Fields[i].Label))
+	}
+	label += 4
+	column = -1
+	for _, i := range f.shown() {
+		field := f.spec.Fields[i]
+		l := text.Line{Max: w, Tail: s.Glyphs.Ellipsis}
+		mark, ink := " ", s.Text
+		if i == f.at {
+			mark, ink = s.Glyphs.Pointer, s.Strong
+			cursorLine = len(all)
+		}
+		l.Add(s.Accent, mark+" ").Add(ink, text.Fit(field.Label, label-2, s.Glyphs.Ellipsis))
+		room := w - label
+		if field.Hint != "" {
+			room = max(room/2, min(minInputWidth, room))
+		}
+		if value, typed := f.drawValue(i, room); typed {
+			l.Add(s.Text, value)
+			if i == f.at {
+				column = label
+			}
+		} else {
+			l.Add(s.Accent, value)
+		}
+		l.Pad(s.Text, label+room)
+		l.Add(s.Muted, " "+field.Hint)
+		all = append(all, formLine{text.Fit(l.String(s.Text), w, ""), i})
+		all = append(all, f.drawNotes(i, w, label)...)
+	}
+	return all, cursorLine, column
+}
+
+// drawValue returns the value of a field in width cells, and whether it is an input.
+func (f *form) drawValue(i, width int) (value string, typed bool) {
+	g := f.styles.Glyphs
+	if long, ok := f.long[i]; ok {
+		lines := text.Lines(long)
+		tail := fmt.Sprintf(" (%d lines)", len(lines))
+		return text.Cut(text.Safe(lines[0], " "), width-len(tail), g.Ellipsis) + tail, false
+	}
+	if f.spec.Fields[i].Fixed {
+		return text.Cut("< "+text.Safe(f.value(i), " ")+" >", width, g.Ellipsis), false
+	}
+	f.inputs[i].SetWidth(width - 1)
+	return f.inputs[i].View(), true
+}
+
+// drawNotes returns what is wrong with a field, and the completions of the focused one.
+func (f *form) drawNotes(i, w, indent int) (lines []formLine) {
+	s := f.styles
+	add := func(ink theme.Ink, line string) {
+		line = text.Spaces(indent) + ink.Paint(text.Cut(line, w-indent, s.Glyphs.Ellipsis))
+		lines = append(lines, formLine{line, i})
+	}
+	if problem := f.report.Problems[f.spec.Fields[i].Name]; problem != "" && f.touched[i] {
+		for _, l := range text.Wrap(s.Glyphs.Failed+" "+text.Safe(problem, " "), w-indent) {
+			add(s.Error, l)
+		}
+	}
+	if i != f.at {
+		return lines
+	}
+	n := min(len(f.options), maxFormOptions)
+	top := min(max(f.option-n/2, 0), len(f.options)-n)
+	for j, o := range f.options[top : top+n] {
+		if top+j == f.option {
+			add(s.Selected, s.Glyphs.Pointer+" "+text.Safe(o, " "))
+		} else {
+			add(s.Key, "  "+text.Safe(o, " "))
+		}
+	}
+	if more := len(f.options) - n; more > 0 {
+		add(s.Muted, fmt.Sprintf("  and %d more", more))
+	}
+	return lines
+}
+
+// drawBelow returns the lines below the fields: what is wrong as a whole, what enter does, and the command line.
+func (f *form) drawBelow(w, height int) (lines []string) {
+	s := f.styles
+	add := func(ink theme.Ink, line string, most int) {
+		wrapped := text.Wrap(text.Safe(line, " "), w)
+		lines = append(lines, painted(ink, wrapped[:min(len(wrapped), most)])...)
+	}
+	state := "enter: " + f.spec.Verb + "   esc: close and keep the text"
+	switch problem := f.report.Problems[""]; {
+	case f.failure != "":
+		add(s.Error, s.Glyphs.Failed+" "+f.failure, maxFormCommand)
+	case f.sending:
+		state = f.spec.Verb + s.Glyphs.Ellipsis + "   esc: stop"
+	case f.waiting:
+		state = "checking" + s.Glyphs.Ellipsis
+	case problem != "":
+		add(s.Error, s.Glyphs.Failed+" "+problem, maxFormCommand)
+	}
+	room := max(min(height-len(lines)-1, maxFormReport), 0)
+	for _, l := range f.report.Lines[:min(len(f.report.Lines), room)] {
+		lines = append(lines, s.Muted.Paint(text.Cut(text.Safe(l, " "), w, s.Glyphs.Ellipsis)))
+	}
+	command := "$ " + f.report.Command
+	switch {
+	case f.report.Command == "":
+	case height >= tallForm:
+		add(s.Accent, command, maxFormCommand)
+	default:
+		lines = append(lines, s.Accent.Paint(text.Cut(text.Safe(command, " "), w, s.Glyphs.Ellipsis)))
+	}
+	return slices.Concat([]string{text.Spaces(w)}, lines, []string{s.Hint.Paint(state)})
+}
