@@ -18,6 +18,7 @@ import (
 	"acescope/sources/playbooks"
 	"acescope/sources/runners"
 	"acescope/sources/runs"
+	"acescope/sources/scoreboard"
 	"acescope/sources/sessions"
 	"acescope/sources/system"
 	"acescope/sources/triage"
@@ -34,6 +35,7 @@ type Feeds struct {
 	Replay      *histories.ReplayFeed
 	Lineage     *histories.LineageFeed
 	Diff        *feed.Feed[histories.DiffAsk, *histories.RunDiff]
+	Scoreboard  *feed.Feed[string, *scoreboard.Scoreboard]
 	Verified    *histories.VerifyFeed
 	Logs        *logs.Feed
 	Playbooks   *playbooks.Feed
@@ -66,6 +68,7 @@ func NewFeeds() *Feeds {
 		Replay:      histories.NewReplayFeed(link, verified),
 		Lineage:     histories.NewLineageFeed(link),
 		Diff:        histories.NewDiffFeed(link),
+		Scoreboard:  scoreboard.NewFeed(link),
 		Verified:    verified,
 		Logs:        logs.NewFeed(link),
 		Playbooks:   playbooks.NewFeed(link),
@@ -90,8 +93,8 @@ func (f *Feeds) Run(ctx context.Context, d cluster.Deps) {
 	var wg sync.WaitGroup
 	for _, run := range []func(context.Context){
 		f.Runs.Run, f.Facets.Run, f.Detail.Run, f.Events.Run, f.Artifacts.Run, f.Replay.Run, f.Lineage.Run, f.Diff.Run,
-		f.Verified.Run, f.Logs.Run, f.Playbooks.Run, f.Prompts.Run, f.Experiments.Run, f.Triage.Run, f.Sessions.Run, f.Approvals.Run,
-		f.Runners.Run, f.Costs.Run, f.Evaluations.Run, f.System.Run, f.watchCodec,
+		f.Scoreboard.Run, f.Verified.Run, f.Logs.Run, f.Playbooks.Run, f.Prompts.Run, f.Experiments.Run, f.Triage.Run,
+		f.Sessions.Run, f.Approvals.Run, f.Runners.Run, f.Costs.Run, f.Evaluations.Run, f.System.Run, f.watchCodec,
 	} {
 		wg.Go(func() { run(ctx) })
 	}

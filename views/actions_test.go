@@ -4,16 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
 	"acescope/sources/runs"
+	"acescope/sources/scoreboard"
 	"acescope/sources/sessions"
 	"acescope/theme"
 	"acescope/tui"
@@ -54,20 +59,20 @@ func forkedRun() *snapshot {
 	return s
 }
 
-// The prompt for a fork, and the question.
+// The form for a fork, and the question of a command.
 func TestForkScreens(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {200, 50}} {
 		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
 			name := fmt.Sprintf("%dx%d-%s", size[0], size[1], look)
 			t.Run("line-"+name, func(t *testing.T) {
 				sc := newScreen(t, full(6), styles, size[0], size[1])
-				sc.press(append([]string{"f"}, letters("model=b")...)...)
+				sc.run(sc.press("f"))
+				sc.typed("tab", "tab", "tab", "tab", "x")
 				golden.RequireEqual(t, sc.drawn())
 			})
 			t.Run("question-"+name, func(t *testing.T) {
 				sc := newScreen(t, full(6), styles, size[0], size[1])
-				sc.press(append([]string{"f"}, letters("model=other")...)...)
-				sc.run(sc.press("enter"))
+				sc.run(sc.press(append([]string{":"}, append(letters("fork at=9 model=other"), "enter")...)...))
 				golden.RequireEqual(t, sc.drawn())
 			})
 			t.Run("forked-"+name, func(t *testing.T) {
@@ -79,24 +84,47 @@ func TestForkScreens(t *testing.T) {
 	}
 }
 
-// The confirmed fork is applied to the run that was selected, and only after a yes.
-func TestForkDialog(t *testing.T) {
-	sc := newScreen(t, full(6), plainLook, 80, 24)
-	sc.press("f")
-	sc.run(sc.press(append(letters(`model=x prompt="say \"hi\""`), "enter")...))
-	if got := sc.told(1); got != `fork {ace/q-00006 run-q-00006} {0 generator} [{"model" "x"} {"prompt" "say \"hi\""}]` {
-		t.Errorf("told %s", got)
+// typed presses keys one after the other, and runs the commands of each.
+func (s *screen) typed(keys ...string) {
+	s.t.Helper()
+	for _, k := range keys {
+		s.run(s.press(k))
 	}
-	sc.run(sc.press("n"))
-	if got := sc.told(1); strings.HasPrefix(got, "do ") {
-		t.Errorf("done without a yes: %s", got)
-	}
-	sc.press("f")
-	sc.run(sc.press("enter"))
-	sc.run(sc.press("y"))
+}
+
+// The form has the input of the run. Only changed fields are changes, and the fork is started once.
+func TestForkForm(t *testing.T) {
+	sc := newScreen(t, full(6), plainLook, 100, 30)
+	sc.typed("f")
+	sc.has("Fork q-00006")
+	sc.has("What is 3 + 4?")
+	sc.has("plan {0 generator} []")
+	sc.has("$ acescope fork q-00006 --phase generator")
+	sc.typed("tab", "!", "tab", "tab", "tab", "x")
+	sc.has(`plan {0 generator} [{"prompt" "What is 3 + 4?!"} {"model" "smallx"}]`)
+	sc.has("$ acescope fork q-00006 --phase generator --prompt 'What is 3 + 4?!' --model smallx")
+	sc.typed("ctrl+y")
+	sc.has("copied command")
+	sc.typed("esc")
+	sc.lacks("What is 3")
+	sc.typed("f", "enter") // the text is kept
 	sc.has("fork done")
-	if got := sc.told(2); got != "do fork; select ace/q-7~f1 r9" {
+	want := `fork {ace/q-00006 run-q-00006} {0 generator} [{"prompt" "What is 3 + 4?!"} {"model" "smallx"}]`
+	if got := sc.told(3); got != want+"; do fork; select ace/q-7~f1 r9" {
 		t.Errorf("told %s", got)
+	}
+	sc.typed("f")
+	sc.lacks("4?!")
+}
+
+// An invalid point is shown at its field, and keeps the form open.
+func TestForkFormProblem(t *testing.T) {
+	sc := newScreen(t, full(6), plainLook, 80, 24)
+	sc.typed("f", "ctrl+u", "x", "enter")
+	sc.has("‼ use one of generator, skills, reflector, curator,")
+	sc.typed("ctrl+u", "1", "2", "enter")
+	if !contained(sc.store.heard(), "fork {ace/q-00006 run-q-00006} {12 } []") {
+		t.Errorf("told %s", sc.told(4))
 	}
 }
 
@@ -106,20 +134,174 @@ func TestForkPoint(t *testing.T) {
 	sc.press("2")
 	var begun []string
 	for range 12 {
-		sc.press("j", "f")
+		sc.typed("j", "f")
 		for _, line := range splitLines(sc.plain()) {
-			if at, ok := strings.CutPrefix(line, " fork "); ok {
-				begun = append(begun, strings.TrimSpace(at))
+			if _, at, ok := strings.Cut(line, "▸ From"); ok {
+				begun = append(begun, strings.Fields(at)[0])
 			}
 		}
-		sc.press("esc")
+		sc.typed("esc")
 	}
-	all := strings.Join(begun, "; ")
-	for _, want := range []string{"phase=skills", "phase=reflector"} {
-		if !strings.Contains(all, want) {
-			t.Errorf("the rows begin with %s; none with %s", all, want)
+	for _, want := range []string{"skills", "reflector"} {
+		if !slices.Contains(begun, want) {
+			t.Errorf("the forms begin with %s; none with %s", begun, want)
 		}
 	}
+}
+
+// All wrong runs are marked with one key and forked with one form; the scoreboard follows.
+func TestForkMarked(t *testing.T) {
+	snap := full(30)
+	snap.Scoreboard = scores()
+	sc := newScreen(t, snap, plainLook, 100, 30)
+	sc.typed("A")
+	sc.has("3 marked runs")
+	sc.typed("f")
+	sc.has("Fork 3 marked runs")
+	sc.lacks("Prompt")
+	sc.typed(append([]string{"tab", "tab"}, letters("claude-1")...)...)
+	sc.typed("enter")
+	sc.has("Fork 3 runs?")
+	sc.has("costs       about $0.12")
+	if got := sc.told(1); got != `plan 3 forks {0 generator} [{"model" "claude-1"}]` {
+		t.Errorf("told %s", got)
+	}
+	sc.typed("y")
+	sc.has("Scoreboard forks-1")
+	sc.has("1 fixed, 1 broken, 1 unchanged, 1 running; p 1; cost $0.03")
+	if got := sc.told(3); got != "start forks; look scoreboard true; scoreboard forks-1" {
+		t.Errorf("told %s", got)
+	}
+	sc.typed("enter")
+	if got := sc.told(3); !strings.HasPrefix(got, "diff ace/q-1 ace/q-1~f1 false; ") {
+		t.Errorf("enter told %s", got)
+	}
+	sc.typed("1")
+	sc.lacks("marked")
+}
+
+// An empty console opens the forms for a new experiment and for a history file.
+func TestEmptyConsole(t *testing.T) {
+	st := newStore(withoutRuns(0))
+	viewer := func(path string) *exec.Cmd { return exec.Command("acescope", "open", path) }
+	sc := firstScreen(t, st, console.Options{Controls: st, Actions: st, Location: time.UTC, Viewer: viewer}, plainLook)
+	sc.resize(80, 24)
+	sc.plain()
+	sc.typed("o", "enter")
+	sc.has("‼ name a file or a directory")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "bug-report.json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sc.typed(append(letters(dir+"/bug"), "tab")...)
+	cmd := sc.press("enter")
+	sc.lacks("‼")
+	for range 3 { // check, submit, then the program
+		if cmd == nil {
+			break
+		}
+		msg := cmd()
+		if strings.Contains(fmt.Sprintf("%T", msg), "exec") {
+			return
+		}
+		_, cmd = sc.model.Update(msg)
+	}
+	t.Error("no program was started")
+}
+
+// scores returns a scoreboard with one fork of each kind.
+func scores() *scoreboard.Scoreboard {
+	var rows []scoreboard.Row
+	for i, verdicts := range [][2]ace.Verdict{{ace.Wrong, ace.Correct}, {ace.Correct, ace.Wrong}, {ace.Wrong, ace.Wrong},
+		{ace.Wrong, ""}} {
+		name := fmt.Sprintf("q-%d", i+1)
+		original := runs.Run{WorkflowID: "ace/" + name, RunID: "r", TaskID: name, Verdict: verdicts[0], Status: ace.Completed,
+			Close: noon}
+		fork := original
+		fork.WorkflowID, fork.TaskID, fork.Verdict = original.WorkflowID+"~f1", name+"~f1", verdicts[1]
+		if fork.Verdict == "" {
+			fork.Close, fork.Status = time.Time{}, ace.Running
+		} else {
+			fork.Summary = &ace.Summary{Usage: ace.Usage{CostUSD: 0.01}}
+		}
+		rows = append(rows, scoreboard.Row{Original: original, Fork: fork, Outcome: scoreboard.OutcomeOf(original, fork)})
+	}
+	return scoreboard.Of("forks-1", rows)
+}
+
+func TestScoreboardScreens(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {120, 40}} {
+		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
+			snap := full(6)
+			snap.Scoreboard = scores()
+			sc := newScreen(t, snap, theme.New(true, false), size[0], size[1])
+			sc.typed(append([]string{":"}, append(letters("scoreboard forks-1"), "enter")...)...)
+			sc.show(snap)
+			golden.RequireEqual(t, sc.drawn())
+		})
+	}
+}
+
+// A new experiment is described in a form that shows the command line and what is wrong with it.
+func TestLaunchForm(t *testing.T) {
+	for _, view := range []string{"1", "5", "H"} {
+		sc := newScreen(t, full(6), plainLook, 80, 24)
+		sc.typed(view, "n", "enter")
+		sc.has("‼ name a file of JSON lines, or problems:60")
+		sc.typed(append(letters("prob"), "tab", "6", "0", "tab")...)
+		sc.has("problems:60")
+		sc.typed(append(repeated("tab", 4), "backspace", "0")...)
+		sc.has("‼ must be from 1 to 1000")
+		sc.has("$ acescope run --dataset problems:60 --epochs 0")
+		sc.typed("enter")
+		sc.has("▸ Epochs")
+		sc.typed("backspace", "x", "2", "enter")
+		if got := sc.told(20); !strings.Contains(got, `launch ["--dataset" "problems:60" "--epochs" "2"]`) {
+			t.Errorf("from screen %s told %s", view, got)
+		}
+		sc.has("started experiment new")
+		sc.has("▸5 experiments")
+	}
+}
+
+// A single task has fields of its own. A choice hides those that do not apply.
+func TestLaunchTask(t *testing.T) {
+	sc := newScreen(t, full(6), plainLook, 80, 24)
+	sc.typed("n", "right", "tab")
+	sc.lacks("Data set")
+	sc.typed(append(letters("What is 2 + 2?"), "tab", "4", "enter")...)
+	if got := sc.told(20); !strings.Contains(got, `launch ["--expected" "4" "--" "What is 2 + 2?"]`) {
+		t.Errorf("told %s", got)
+	}
+	sc.has("started adhoc-1")
+}
+
+// A field lists known values; ctrl+n and ctrl+p choose from them.
+func TestFormCompletion(t *testing.T) {
+	sc := newScreen(t, full(6), plainLook, 80, 24)
+	sc.typed("n", "tab", "tab", "tab", "ctrl+u")
+	sc.has("  anthropic")
+	sc.typed("ctrl+n", "ctrl+n")
+	sc.has("▸ anthropic")
+	sc.has("--provider anthropic")
+	sc.typed("ctrl+p")
+	sc.lacks("--provider")
+	sc.typed("ctrl+u", "a", "n", "tab") // one value continues it
+	sc.has("--provider anthropic")
+}
+
+// A click focuses a field of a form; the keys of the screen behind do not work.
+func TestFormMouse(t *testing.T) {
+	sc := newScreen(t, full(6), plainLook, 80, 24)
+	sc.typed("n")
+	for y, line := range splitLines(sc.plain()) {
+		if strings.Contains(line, "Model") {
+			_, cmd := sc.model.Update(tea.MouseClickMsg{X: 30, Y: y, Button: tea.MouseLeft})
+			sc.run(cmd)
+		}
+	}
+	sc.typed("q", "?")
+	sc.has("--model q\\?")
 }
 
 func TestMutationCommands(t *testing.T) {
@@ -161,20 +343,6 @@ func TestMutationCommands(t *testing.T) {
 	}
 }
 
-// A fork that cannot be read stays in the prompt.
-func TestForkPromptStaysOpen(t *testing.T) {
-	sc := newScreen(t, full(6), plainLook, 120, 24)
-	sc.press("f", "ctrl+u")
-	sc.press(letters("model=other")...)
-	sc.run(sc.press("enter"))
-	sc.has("fork model=other")
-	sc.has("‼ missing point")
-	sc.press(letters(" phase=skills")...)
-	sc.run(sc.press("enter"))
-	sc.has("fork?")
-	sc.has("y do it")
-}
-
 // A read-only console has no keys and commands that change runs.
 func TestReadOnlyHasNoMutations(t *testing.T) {
 	st := newStore(full(6))
@@ -186,7 +354,7 @@ func TestReadOnlyHasNoMutations(t *testing.T) {
 	sc := &screen{t: t, store: st, model: m, screens: screens}
 	sc.resize(80, 24)
 	for _, keys := range [][]string{{"f"}, append(append([]string{":"}, letters("terminate x")...), "enter", "esc"),
-		append(append([]string{":"}, letters("fork phase=skills")...), "enter", "esc"), {"2", "f"}, {"3", "f"}} {
+		append(append([]string{":"}, letters("fork phase=skills")...), "enter", "esc"), {"2", "f"}, {"3", "f"}, {"n"}} {
 		before := len(st.heard())
 		sc.run(sc.press(keys...))
 		for _, told := range st.heard()[before:] {
@@ -194,7 +362,7 @@ func TestReadOnlyHasNoMutations(t *testing.T) {
 				t.Errorf("%v told %s", keys, told)
 			}
 		}
-		if strings.Contains(sc.plain(), "phase=") {
+		if strings.Contains(sc.plain(), "▸ From") {
 			t.Errorf("%v asks for a fork", keys)
 		}
 		sc.press("esc")
@@ -220,7 +388,7 @@ func TestAskingKeysMutate(t *testing.T) {
 			}
 		}
 	}
-	if asking < 10 {
+	if asking < 4 {
 		t.Errorf("%d keys ask first", asking)
 	}
 }
@@ -229,9 +397,6 @@ func TestParseFork(t *testing.T) {
 	at, fields, err := console.ParseFork(`  phase=persist  model=a prompt="b \"c\" d"  label= `)
 	if want := []runs.Field{{"model", "a"}, {"prompt", `b "c" d`}, {"label", ""}}; err != nil || at != (runs.Point{Phase: ace.PhasePersist}) || !reflect.DeepEqual(fields, want) {
 		t.Errorf("%v %v %v", at, fields, err)
-	}
-	if got := console.PreviewFork("phase=curator model=a"); got != "will rerun curator, persist; changes model" {
-		t.Error(got)
 	}
 	c := console.New(console.Options{Controls: newStore(nil)})
 	c.Runs = runs.RunList{Rows: many(3)}
@@ -258,7 +423,8 @@ func TestPrepareFails(t *testing.T) {
 // The user can leave while an action is prepared; then there is no question.
 func TestWaiting(t *testing.T) {
 	sc := newScreen(t, full(6), plainLook, 80, 24)
-	sc.press("f")
+	fork := append([]string{":"}, letters("fork at=9")...)
+	sc.press(fork...)
 	cmd := sc.press("enter")
 	sc.has("Fork q-00006?")
 	sc.has("run-q-00006")
@@ -272,7 +438,7 @@ func TestWaiting(t *testing.T) {
 	if out := sc.plain(); strings.Contains(out, "costs") || strings.Contains(out, "preparing") {
 		t.Errorf("it asks although it was left:\n%s", out)
 	}
-	sc.press("f")
+	sc.press(fork...)
 	sc.run(sc.press("enter"))
 	sc.has("costs       nothing")
 	sc.press("n")

@@ -364,6 +364,8 @@ func TestActionErrorIsShown(t *testing.T) {
 
 type failing struct {
 	console.Mutations
+	console.LaunchActions
+	console.ForkActions
 	console.SessionActions
 	console.RunnerActions
 	console.FlowActions

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ import (
 	"acescope/sources/playbooks"
 	"acescope/sources/runners"
 	"acescope/sources/runs"
+	"acescope/sources/scoreboard"
 	"acescope/sources/sessions"
 	"acescope/sources/system"
 	"acescope/sources/transcripts"
@@ -67,6 +69,7 @@ type snapshot struct {
 	Triage      *triage.Result
 	Sessions    *sessions.Sessions
 	Approvals   *sessions.Approvals
+	Scoreboard  *scoreboard.Scoreboard
 	Details     *sessions.Detail
 	Transcripts *sessions.Transcripts
 	Talk        *transcripts.Conversation
@@ -146,7 +149,10 @@ type (
 	fakeTalk   struct {
 		fakeFeed[*transcripts.Conversation]
 	}
-	fakeDetails struct{ fakeFeed[*sessions.Detail] }
+	fakeDetails    struct{ fakeFeed[*sessions.Detail] }
+	fakeScoreboard struct {
+		fakeFeed[*scoreboard.Scoreboard]
+	}
 	fakeRunners struct{ fakeFeed[*runners.Runners] }
 )
 
@@ -172,6 +178,8 @@ func (s *store) feeds() Feeds {
 		Diff:        fakeDiff{fakeFeed[*histories.RunDiff]{s, "diff", func(c *snapshot) *histories.RunDiff { return c.RunDiff }}},
 		Playbooks:   fakeBooks{fakeFeed[*playbooks.Playbooks]{s, "playbook", func(c *snapshot) *playbooks.Playbooks { return c.Books }}},
 		Experiments: s.experiments(),
+		Scoreboard: fakeScoreboard{fakeFeed[*scoreboard.Scoreboard]{s, "scoreboard",
+			func(c *snapshot) *scoreboard.Scoreboard { return c.Scoreboard }}},
 		Evaluations: fakeEvaluations{fakeFeed[*evaluations.Evaluated]{s, "evaluations",
 			func(c *snapshot) *evaluations.Evaluated { return c.Evaluated }}},
 		Triage: s.triage(),
@@ -253,6 +261,7 @@ func (s fakeLogs) FollowCalls(ref ace.Ref)         { s.tell("calls %s", ref.SHA2
 func (s fakeTalk) Want(path string) bool           { s.tell("talk %s", path); return true }
 func (s fakeDetails) Want(id string) bool          { s.tell("session %s", id); return true }
 func (s fakeRunners) Refine(id string)             { s.tell("runner %s", id) }
+func (s fakeScoreboard) Want(batch string) bool    { s.tell("scoreboard %s", batch); return true }
 func (s fakeDiff) Want(ask histories.DiffAsk) bool { s.Compare(ask); return true }
 func (s fakeDiff) Again()                          { s.tell("diff again") }
 func (s fakeEvents) Filter(f histories.EventFilter) {
@@ -320,6 +329,63 @@ func (s *store) DrainRunner(_ context.Context, id string) error {
 func (s *store) Arguments(_ context.Context, ref ace.Ref) ([]byte, error) {
 	s.tell("arguments %s", ref.SHA256)
 	return []byte(`{"command":"echo whole"}`), nil
+}
+
+func (s *store) LaunchDefaults() map[string]string {
+	return map[string]string{"dataset": "", "eval": "", "expected": "", "provider": "builtin", "model": "",
+		"playbook": "", "epochs": "1", "adapter": "offline", "window": "0", "eval-every": "0", "max-cost": "0",
+		"experiment": ""}
+}
+
+func (s *store) CheckLaunch(_ context.Context, args []string) (wrong []error, warnings []string) {
+	if slices.Contains(args, "0") {
+		return []error{errors.New("--epochs 0: must be from 1 to 1000")}, nil
+	}
+	return nil, nil
+}
+
+func (s *store) Launch(_ context.Context, args []string) (runs.Run, error) {
+	s.tell("launch %q", args)
+	if slices.Contains(args, "--") {
+		return runs.Run{WorkflowID: "ace/adhoc-1", RunID: "r1", TaskID: "adhoc-1", Type: ace.TaskWorkflow}, nil
+	}
+	return runs.Run{WorkflowID: "ace-experiment/new", RunID: "r1", Experiment: "new", Type: ace.ExperimentWorkflow}, nil
+}
+
+func (s *store) Choices(_ context.Context, field string) []string {
+	return map[string][]string{"provider": {"builtin", "anthropic"}, "model": {"claude-1"},
+		"playbook": {"finance-6", "finance-7"}}[field]
+}
+
+func (s *store) Original(_ context.Context, of runs.ID) (runs.Original, error) {
+	s.tell("original %s %s", of.WorkflowID, of.RunID)
+	return runs.Original{
+		Fields: []runs.Field{{Name: "prompt", Value: "What is 3 + 4?"}, {Name: "label", Value: "7"},
+			{Name: "provider", Value: "builtin"}, {Name: "model", Value: "small"}},
+		Plan: func(_ context.Context, at runs.Point, fields []runs.Field) (runs.Prepared, error) {
+			p := prepared(s, "fork")
+			p.Lines = append(p.Lines, fmt.Sprintf("plan %v %q", at, fields))
+			do := p.Do
+			p.Do = func(ctx context.Context) (string, runs.Run, error) {
+				s.tell("fork %v %v %q", of, at, fields)
+				return do(ctx)
+			}
+			return p, nil
+		}}, nil
+}
+
+func (s *store) PlanForks(_ context.Context, originals []runs.Run, c runs.Change, progress runs.Progress) (
+	runs.Batch, error,
+) {
+	s.tell("plan %d forks %v %q", len(originals), c.At, c.Fields)
+	progress(int64(len(originals)), int64(len(originals)))
+	return runs.Batch{ID: "forks-1", Title: fmt.Sprintf("Fork %d runs?", len(originals)), Yes: "fork the runs",
+		Lines: []string{"costs       about $0.12"},
+		Do: func(_ context.Context, progress runs.Progress) (int, error) {
+			s.tell("start forks")
+			progress(1, 1)
+			return len(originals), nil
+		}}, nil
 }
 
 func prepared(s *store, what string) runs.Prepared {

@@ -20,6 +20,7 @@ var meanings = map[string][]string{
 	"/":      {"query", "search"},     // the query of the server, or the rows and texts of a pane
 	"+":      {"more", "start"},       // of a time axis or a scan; another session
 	"ctrl+s": {"save", "save_filter"}, // the events of a run as a file, or the filter of the list
+	"n":      {"next_match", "new"},   // a new run is offered where there is nothing to search for
 	"d":      {"diff", "demo"},        // the demo is offered while there is nothing to compare
 }
 

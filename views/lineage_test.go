@@ -133,8 +133,9 @@ func TestLineageKeys(t *testing.T) {
 	if got := sc.told(3); !strings.Contains(got, "diff ace/q-00006~f1 ace/q-00006~f3 false") {
 		t.Errorf("d on two marks sent %s", got)
 	}
-	sc.press("esc", "u", "g", "j", "f")
-	sc.has("q-00006~f1: will rerun generator")
+	sc.press("esc", "u", "g", "j")
+	sc.typed("f")
+	sc.has("Fork q-00006~f1")
 	sc.press("esc", "enter")
 	sc.has("ace/q-00006~f1")
 	sc.press(":")

@@ -101,7 +101,7 @@ func TestOverviewWithoutRuns(t *testing.T) {
 	sc.has("this month $7.50")
 	sc.press("]", "enter")
 	sc.has("Conversation")
-	sc.press("esc", "]", "j", "enter")
+	sc.press("esc", "]", "j", "j", "j", "enter")
 	sc.has("Agents")
 	sc.press("H")
 	sc.has("acescope observe install")

@@ -20,6 +20,7 @@ import (
 	"acescope/views/run"
 	"acescope/views/runners"
 	"acescope/views/runs"
+	"acescope/views/scoreboard"
 	"acescope/views/timeline"
 	"acescope/views/timemachine"
 	"acescope/views/triage"
@@ -34,6 +35,7 @@ type Feeds struct {
 	TimeMachine timemachine.Feed
 	Verified    console.Value[*histories.Verified]
 	Diff        diff.Feed
+	Scoreboard  scoreboard.Feed
 	Playbooks   playbook.Feed
 	Prompts     phaseprompts.Feed
 	Experiments experiments.Feed
@@ -55,6 +57,7 @@ func FeedsOf(f *sources.Feeds) Feeds {
 		TimeMachine: f.Replay,
 		Verified:    f.Verified,
 		Diff:        f.Diff,
+		Scoreboard:  f.Scoreboard,
 		Playbooks:   f.Playbooks,
 		Prompts:     f.Prompts,
 		Experiments: f.Experiments,
@@ -96,6 +99,7 @@ func screens(c *console.Console, f Feeds) []tui.Screen {
 		grid,
 		effects,
 		diff.Screen(c, f.Diff),
+		scoreboard.Screen(c, f.Scoreboard),
 		lineage.Screen(c, f.Run.Lineage, facts),
 		runners.Screen(c, f.Runners),
 		cost.Screen(c, f.Cost),

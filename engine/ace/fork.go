@@ -127,6 +127,9 @@ func ForkRoot(id string) (root string, number int) {
 	return id[:at], n
 }
 
+// BatchPrefix begins the IDs of batches of forks. A batch is the experiment of its forks.
+const BatchPrefix = "forks-"
+
 // ForkPrefix returns the common prefix of the IDs of all forks of a root.
 func ForkPrefix(root string) string { return root + forkMark }
 

@@ -35,6 +35,27 @@ type Prepared struct {
 	Do    func(context.Context) (done string, started Run, err error)
 }
 
+// Original is a run to fork.
+type Original struct {
+	// Fields are the fields of its input that a fork may change, with their values.
+	Fields []Field
+	// Plan plans a fork. It changes nothing.
+	Plan func(ctx context.Context, at Point, fields []Field) (Prepared, error)
+}
+
+// Progress is told how much of a work is done.
+type Progress func(done, total int64)
+
+// Batch is forks of several runs that wait for confirmation. Do starts them and reports how many it started, also if it
+// fails; they have ID as their experiment.
+type Batch struct {
+	ID    string
+	Title string
+	Lines []string // plain text, not yet safe
+	Yes   string   // verb phrase for yes
+	Do    func(ctx context.Context, progress Progress) (started int, err error)
+}
+
 // SavedFilter is a query with a name. The default one applies at the start of the console.
 type SavedFilter struct {
 	Name    string `toml:"name" json:"name"`

@@ -21,6 +21,7 @@ type Options struct {
 	// Refuse explains why an action is impossible and what to do instead. It is nil if Actions is set.
 	Refuse func(verb string, of runs.ID) string
 	Web    OpenWeb // nil if there is no Web UI
+	Viewer Viewer  // nil if files cannot be opened
 	// WebPage returns the address of a run in a Web UI that needs no start, "" if it is not known. It does no I/O.
 	WebPage  func(workflowID, runID string) string
 	Filters  []runs.SavedFilter // the default one applies at the start
@@ -38,7 +39,8 @@ type Console struct {
 	Location *time.Location
 	WorkDir  string
 
-	web OpenWeb
+	web    OpenWeb
+	viewer Viewer
 }
 
 // New returns the shared parts of a console.
@@ -55,7 +57,7 @@ func New(o Options) *Console {
 		refuse: o.Refuse}
 	listing.StartFilter()
 	return &Console{Navigation: nav, Listing: listing, Actor: actor, Controls: o.Controls, Location: o.Location,
-		WorkDir: o.WorkDir, web: o.Web}
+		WorkDir: o.WorkDir, web: o.Web, viewer: o.Viewer}
 }
 
 // Value is the newest value of a reader.
@@ -92,6 +94,8 @@ type Actions interface {
 	// StartDemo starts an experiment with the built-in learner on generated problems.
 	StartDemo(ctx context.Context) error
 	Mutations
+	LaunchActions
+	ForkActions
 	SessionActions
 	RunnerActions
 	FlowActions
@@ -132,6 +136,14 @@ type RunnerActions interface {
 	StopRun(ctx context.Context, id string) error
 	// DrainRunner stops assigning runs to a runner.
 	DrainRunner(ctx context.Context, id string) error
+}
+
+// ForkActions fork runs of tasks.
+type ForkActions interface {
+	// Original reads a run to fork.
+	Original(ctx context.Context, of runs.ID) (runs.Original, error)
+	// PlanForks plans forks of several runs with the same changes.
+	PlanForks(ctx context.Context, originals []runs.Run, c runs.Change, progress runs.Progress) (runs.Batch, error)
 }
 
 // Mutations prepare changes to a run. Preparing may read the history and changes nothing; [runs.Prepared].Do makes the

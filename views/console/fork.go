@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,32 +81,6 @@ func SplitPairs(line string) (pairs []runs.Field, err error) {
 	return pairs, nil
 }
 
-// PreviewFork describes the fork that a line stands for, or says what is missing.
-func PreviewFork(line string) string {
-	at, fields, err := ParseFork(line)
-	if err != nil {
-		return err.Error()
-	}
-	summary := "reuses the steps up to event " + strconv.FormatInt(at.Event, 10)
-	if at.Phase != "" {
-		var rerun []string
-		for i, p := range ace.Steps() {
-			if p == at.Phase {
-				rerun = phaseNames()[i:]
-			}
-		}
-		summary = "will rerun " + strings.Join(rerun, ", ")
-	}
-	if len(fields) == 0 {
-		return summary + "; no changes yet"
-	}
-	var names []string
-	for _, f := range fields {
-		names = append(names, f.Name)
-	}
-	return summary + "; changes " + strings.Join(names, ", ")
-}
-
 func phaseNames() []string {
 	var names []string
 	for _, p := range ace.Steps() {
@@ -144,7 +117,7 @@ func (a *Actor) CompleteFork(line string, cursor int) (int, []string) {
 	case name == "phase":
 		return from, WithPrefix(word, assignments("phase", phaseNames()))
 	case name == "model":
-		return from, WithPrefix(word, assignments("model", a.modelsSeen()))
+		return from, WithPrefix(word, assignments("model", modelsOf(a.listing.Runs.Rows)))
 	}
 	return from, nil
 }
@@ -156,17 +129,6 @@ func assignments(name string, values []string) []string {
 		out[i] = name + "=" + v
 	}
 	return out
-}
-
-// modelsSeen returns the models of the loaded runs.
-func (a *Actor) modelsSeen() []string {
-	names := map[string]bool{}
-	for _, r := range a.listing.Runs.Rows {
-		if r.Model != "" && !strings.ContainsAny(r.Model, " \"") {
-			names[r.Model] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
 }
 
 func completePoint(arg string) []string {
@@ -182,13 +144,18 @@ const forkKey = "f"
 
 // forkBinding returns the key that forks, on a screen.
 func forkBinding(view, help, short string, do func(tui.Shell) tea.Cmd) tui.Binding {
-	return MutatingKey(view+".fork", help+" (asks first)", short, do, forkKey)
+	return MutatingKey(view+".fork", help+" (opens a form)", short, do, forkKey)
 }
 
 // MutationBindings returns the keys that change the selected run.
 func (a *Actor) MutationBindings() []tui.Binding {
-	b := forkBinding("run", "fork the selected run: rerun it from a point, with changes", "fork",
-		func(s tui.Shell) tea.Cmd { return a.askFork(s, "") })
+	b := forkBinding("run", "fork the marked runs, or the selected one: rerun from a point, with changes", "fork",
+		func(s tui.Shell) tea.Cmd {
+			if a.refuse == nil && len(a.listing.Marks.Runs) > 0 {
+				return a.askForkMarked(s)
+			}
+			return a.askFork(s, "")
+		})
 	b.Hints = []string{"runs", "lineage"}
 	return []tui.Binding{b}
 }
@@ -238,26 +205,28 @@ func (a *Actor) MutationCommands() []tui.Command {
 	}
 }
 
-// askFork opens the prompt for a fork. It starts with the point under the cursor, or the phase or step in which the run
-// failed, or the first one.
+// askFork opens the form for a fork, or for a run of a flow the prompt. It starts with the point under the cursor, or
+// the phase or step in which the run failed, or the first one.
 func (a *Actor) askFork(s tui.Shell, point string) tea.Cmd {
-	if _, ok := a.forkTarget(s); !ok {
+	of, ok := a.forkTarget(s)
+	switch {
+	case !ok:
+		return nil
+	case a.selectedFlow():
+		a.askFlowFork(s, point)
 		return nil
 	}
+	_, at, _ := strings.Cut(cmp.Or(point, "phase="+string(a.defaultPhase())), "=")
+	return a.askForkForm(s, of, strings.TrimSpace(at))
+}
+
+func (a *Actor) askFlowFork(s tui.Shell, point string) {
 	name := NameOf(a.nav.Selected.Run)
-	p := tui.Prompt{Label: "fork", Complete: a.CompleteFork, Done: func(line string) tea.Cmd { return a.fork(s, line) },
-		Check: func(line string) error { _, err := a.parseFork(line); return err }}
-	if a.selectedFlow() {
-		p.Value = cmp.Or(point, defaultStep(a.flowView())) + " "
-		p.Hint = "from=STEP inputs.NAME=VALUE prompt=\"…\"   or   at=16 flow=FILE"
-		p.Preview = func(line string) string { return name + ": " + PreviewFlowFork(a.flowView(), line) }
-	} else {
-		p.Value = cmp.Or(point, "phase="+string(a.defaultPhase())) + " "
-		p.Hint = "phase=reflector model=other   or   at=16 prompt=\"…\" playbook=best.txt"
-		p.Preview = func(line string) string { return name + ": " + PreviewFork(line) }
-	}
-	s.Ask(p)
-	return nil
+	s.Ask(tui.Prompt{Label: "fork", Complete: a.CompleteFork, Done: func(line string) tea.Cmd { return a.fork(s, line) },
+		Check:   func(line string) error { _, err := a.parseFork(line); return err },
+		Value:   cmp.Or(point, defaultStep(a.flowView())) + " ",
+		Hint:    "from=STEP inputs.NAME=VALUE prompt=\"…\"   or   at=16 flow=FILE",
+		Preview: func(line string) string { return name + ": " + PreviewFlowFork(a.flowView(), line) }})
 }
 
 // forkTarget returns the selected run if it can be forked. If not, it notes why.

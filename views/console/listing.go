@@ -7,9 +7,11 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/ace"
 	"acescope/sources/runs"
 	"acescope/tui"
 	"acescope/tui/text"
+	"acescope/tui/widget"
 )
 
 // Listing is the list of runs as other screens need it: the rows, the marked runs, and the filters that choose them.
@@ -140,6 +142,16 @@ func (m *marks) Toggle(r runs.Run) bool {
 	m.Of[k] = true
 	m.Runs = append(m.Runs, r)
 	return true
+}
+
+// MarkWrong marks all loaded runs with a wrong answer, or as many as may be marked.
+func (l *Listing) MarkWrong(s tui.Shell) {
+	for _, r := range l.Runs.Rows {
+		if r.Verdict == ace.Wrong && !l.Marks.Of[r.ID()] && !l.Marks.Toggle(r) {
+			break
+		}
+	}
+	s.Note(widget.Counted(len(l.Marks.Runs), "marked run"))
 }
 
 func (m *marks) Clear() { *m = marks{} }

@@ -32,6 +32,11 @@ type Navigation struct {
 	Elsewhere bool
 	// Session is the session that the screen of agents goes to when it is shown next, "" for none.
 	Session string
+	// Experiment is the workflow ID of the experiment that the screen of experiments goes to once it is listed, "" for
+	// none.
+	Experiment string
+	// Batch is the batch of forks that the scoreboard shows, "" for none.
+	Batch string
 	// Version is the playbook version that the screen of playbooks goes to when it is shown next, no branch for none.
 	Version playbooks.VersionRef
 	// Bullet is the bullet of Version that the screen of playbooks goes to, "" for the version itself.

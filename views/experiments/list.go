@@ -302,6 +302,7 @@ func (v *list) Bindings() []tui.Binding {
 		console.Key("experiments.next_error", "next failed experiment", "", v.toError(1), "e"),
 		console.Key("experiments.previous_error", "previous failed experiment", "", v.toError(-1), "E"),
 	}
+	own = append(own, v.actor.LaunchBinding("experiments")...)
 	return slices.Concat(widget.Motions("experiments", v), own, v.plotBindings("experiments"))
 }
 
@@ -354,7 +355,10 @@ func (v *list) SetShown(shown bool) {
 	v.feed.Look(shown)
 	if shown {
 		v.pair = nil
+		v.stale = v.stale || v.nav.Experiment != ""
 		v.ask()
+	} else {
+		v.nav.Experiment = ""
 	}
 }
 
@@ -382,6 +386,11 @@ func (v *list) arrange() {
 		}
 	}
 	slices.SortStableFunc(rows, orders[v.Order].less)
+	started := func(r experiments.Experiment) bool { return r.WorkflowID == v.nav.Experiment }
+	if slices.ContainsFunc(rows, started) {
+		v.Cursor = v.nav.Experiment
+		v.nav.Experiment = ""
+	}
 	v.Set(rows, func(r experiments.Experiment) bool { return r.WorkflowID == v.Cursor })
 	v.Scroll(0)
 }

@@ -58,6 +58,7 @@ type overview struct {
 	chosen   *experimentsview.Experiments
 	curves   *experimentsview.Curves
 	home     *agents.Home
+	openFile func(tui.Shell) tea.Cmd
 	cost     costSection
 	list     widget.SectionList
 	sections []console.Section
@@ -71,7 +72,7 @@ type overview struct {
 func Screen(c *console.Console, feeds Feeds, chosen *experimentsview.Experiments, home *agents.Home,
 	moment func()) tui.Screen {
 	v := &overview{Pane: console.NewPane("Overview"), nav: c.Navigation, actor: c.Actor, listing: c.Listing,
-		controls: c.Controls, feeds: feeds, moment: moment, chosen: chosen, home: home}
+		controls: c.Controls, feeds: feeds, moment: moment, chosen: chosen, home: home, openFile: c.AskOpen}
 	v.curves = experimentsview.NewCurves(chosen, func() []string {
 		if v.plotted == "" {
 			return nil
@@ -95,9 +96,12 @@ func (v *overview) Bindings() []tui.Binding {
 		console.Key("overview.previous_section", "previous section", "", func() { v.list.Jump(-1) }, "["),
 		console.Key("overview.all", "expand or collapse the section", "", v.list.Toggle, "a"))
 	if v.actor.Actions != nil {
+		all = append(all, v.actor.LaunchBinding("overview")...)
 		all = append(all, console.MutatingKey("overview.demo",
 			"start an experiment that learns, to watch it (asks first)", "", v.askDemo, "d"))
 	}
+	all = append(all, console.Key("overview.open_file", "open an exported history: a file or a directory", "",
+		v.openFile, "o"))
 	return all
 }
 
@@ -201,7 +205,7 @@ func (v *overview) selected() console.Row {
 	return nil
 }
 
-func (v *overview) askDemo(s tui.Shell) {
+func (v *overview) askDemo(s tui.Shell) tea.Cmd {
 	lines := []string{
 		"120 generated finance problems for the built-in learner",
 		"needs no language model, no API key and no network",
@@ -212,6 +216,7 @@ func (v *overview) askDemo(s tui.Shell) {
 			return "the demo has started", v.actor.Actions.StartDemo(ctx)
 		})
 	}})
+	return nil
 }
 
 // arrange takes the newest values. Sections without rows are left out. Without runs there are the coding agents of this

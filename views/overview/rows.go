@@ -75,7 +75,8 @@ func (v *overview) experiments() console.Section {
 	if data == nil {
 		return s
 	}
-	rows := slices.Clone(data.Rows)
+	isBatch := func(r experiments.Experiment) bool { return strings.HasPrefix(r.Name(), ace.BatchPrefix) }
+	rows := slices.DeleteFunc(slices.Clone(data.Rows), isBatch) // they are compared on the scoreboard
 	slices.SortStableFunc(rows, func(a, b experiments.Experiment) int {
 		if a.Open() != b.Open() {
 			return map[bool]int{true: -1, false: 1}[a.Open()]
@@ -364,18 +365,18 @@ func (r costRow) Copied() (what, content string) {
 // step is something to do next: a screen, an action of the overview, or a command for the shell.
 type step struct {
 	key, screen, command, does string
-	do                         func(tui.Shell) // nil for a screen or a command
+	do                         func(tui.Shell) tea.Cmd // nil for a screen or a command
 }
 
 func (v *overview) steps() []console.Row {
 	return []console.Row{
 		step{key: "d", does: "demo: watch a program learn; needs no API key", do: v.askDemo},
+		step{key: "n", does: "new experiment or task: opens a form", do: v.actor.AskLaunch},
+		step{key: "o", does: "open an exported history", do: v.openFile},
 		step{key: "0", screen: "agents", does: "sessions: conversations and tool calls"},
 		step{key: "$", screen: "cost", does: "cost by day, month, model or project"},
 		step{command: "acescope observe install", does: "make each new Claude Code session a run"},
 		step{command: "acescope session start --resume ID", does: "continue a conversation in acescope"},
-		step{command: "acescope run --dataset FILE", does: "learn from your own tasks"},
-		step{command: "acescope open FILE", does: "show an exported history"},
 	}
 }
 
@@ -390,7 +391,7 @@ func (p step) Draw(s theme.Styles, width int, plain bool, _ time.Time) string {
 func (p step) Open(s tui.Shell) tea.Cmd {
 	switch {
 	case p.do != nil:
-		p.do(s)
+		return p.do(s)
 	case p.screen != "":
 		s.Open(p.screen)
 	default:

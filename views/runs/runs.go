@@ -110,7 +110,7 @@ func (v *Runs) Bindings() []tui.Binding {
 const panelKeys = 2
 
 func (v *Runs) listBindings() []tui.Binding {
-	return append(widget.Motions("runs", v),
+	own := []tui.Binding{
 		console.Key("runs.filter", "narrow the list by values, with counts", "facets",
 			func() { v.openPanel(facetPanel) }, "F"),
 		console.Key("runs.back", "clear the picked values from the query", "", v.panel.clearPicks, "backspace"),
@@ -129,6 +129,8 @@ func (v *Runs) listBindings() []tui.Binding {
 		console.Key("runs.left", "scroll the columns left", "", func() { v.slide(-1) }, "left"),
 		console.Key("runs.right", "scroll the columns right", "", func() { v.slide(1) }, "right"),
 		console.Key("runs.mark", "mark the run, or choose in a panel", "mark", v.space, "space"),
+		console.Key("runs.mark_wrong", "mark all loaded runs with a wrong answer; f forks the marked runs", "",
+			v.listing.MarkWrong, "A"),
 		console.Key("runs.unmark", "unmark all", "", v.listing.Marks.Clear, "u"),
 		console.Key("runs.diff", "compare two runs step by step: both marked, or the marked and the selected one", "",
 			v.actor.CompareMarked, "d"),
@@ -137,7 +139,9 @@ func (v *Runs) listBindings() []tui.Binding {
 		console.Key("runs.previous_error", "previous run that failed, timed out or is retrying", "",
 			func(s tui.Shell) { v.nextError(s, -1) }, "E"),
 		console.Key("runs.choose", "choose the item under the cursor", "choose", v.panel.choose, "enter"),
-		console.Key("runs.close_panel", "close the panel", "close", func() { v.openPanel(noPanel) }, "esc"))
+		console.Key("runs.close_panel", "close the panel", "close", func() { v.openPanel(noPanel) }, "esc"),
+	}
+	return slices.Concat(widget.Motions("runs", v), v.actor.LaunchBinding("runs"), own)
 }
 
 func (v *Runs) space(s tui.Shell) tea.Cmd {

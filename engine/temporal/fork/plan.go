@@ -225,6 +225,9 @@ func Keys() []string {
 	for _, step := range ace.Steps()[:len(ace.Steps())-1] {
 		keys = append(keys, "steps."+string(step))
 	}
+	for _, step := range ace.Steps()[:len(ace.Steps())-1] {
+		keys = append(keys, "models."+string(step))
+	}
 	return keys
 }
 
@@ -257,7 +260,13 @@ func unknownKey(key string) error {
 func (p *Plan) set(s Setting) error {
 	in := &p.Input
 	if step, ok := strings.CutPrefix(s.Key, "steps."); ok && slices.Contains(Keys(), s.Key) {
-		p.setProvider(step, s.Value)
+		p.note(s.Key, in.ProviderOf(ace.Phase(step)), s.Value)
+		in.Steps = withEntry(in.Steps, step, s.Value)
+		return nil
+	}
+	if step, ok := strings.CutPrefix(s.Key, "models."); ok && slices.Contains(Keys(), s.Key) {
+		p.note(s.Key, in.ModelOf(ace.Phase(step)), s.Value)
+		in.Models = withEntry(in.Models, step, s.Value)
 		return nil
 	}
 	switch s.Key {
@@ -332,16 +341,15 @@ func (p *Plan) setTools(value string) error {
 	return nil
 }
 
-// setProvider sets the provider of one step. It copies the map, which belongs to the original.
-func (p *Plan) setProvider(step, provider string) {
-	steps := map[string]string{}
-	maps.Copy(steps, p.Input.Steps)
-	p.note("steps."+step, p.Input.ProviderOf(ace.Phase(step)), provider)
-	steps[step] = provider
-	if provider == "" {
-		delete(steps, step)
+// withEntry returns a copy of a map of the original with an entry for a step, without it if the value is "".
+func withEntry(of map[string]string, step, value string) map[string]string {
+	changed := map[string]string{}
+	maps.Copy(changed, of)
+	changed[step] = value
+	if value == "" {
+		delete(changed, step)
 	}
-	p.Input.Steps = steps
+	return changed
 }
 
 func setNumber[T int | int64](p *Plan, s Setting, field *T) error {

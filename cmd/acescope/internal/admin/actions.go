@@ -56,6 +56,40 @@ func (l *Link) StartDemo(ctx context.Context) error {
 	return l.do(func(e *engine.Engine) error { return startDemo(l.app, ctx, e, demoTasks, demoPace) })
 }
 
+// LaunchDefaults implements [console.LaunchActions].
+func (l *Link) LaunchDefaults() map[string]string { return runs.LaunchDefaults(l.app) }
+
+// CheckLaunch implements [console.LaunchActions].
+func (l *Link) CheckLaunch(ctx context.Context, args []string) (wrong []error, warnings []string) {
+	launch, err := runs.ParseLaunch(l.app, args)
+	if err != nil {
+		return []error{err}, nil
+	}
+	return launch.CheckFiles(ctx), launch.Warnings()
+}
+
+// Launch implements [console.LaunchActions].
+func (l *Link) Launch(ctx context.Context, args []string) (r sourceruns.Run, err error) {
+	launch, err := runs.ParseLaunch(l.app, args)
+	if err != nil {
+		return r, err
+	}
+	err = l.do(func(e *engine.Engine) error {
+		r, err = launch.Start(ctx, e)
+		return err
+	})
+	return r, err
+}
+
+// Choices implements [console.LaunchActions].
+func (l *Link) Choices(ctx context.Context, field string) []string {
+	e, err := l.ready()
+	if err != nil {
+		return nil
+	}
+	return runs.Choices(l.app, ctx, e, field)
+}
+
 // Freeze implements [console.Mutations].
 func (l *Link) Freeze(ctx context.Context, workflowID string) (id sourceruns.ID, err error) {
 	err = l.do(func(e *engine.Engine) error {
@@ -91,16 +125,37 @@ func (l *Link) Prepare(
 		}
 		return flows.PreparedFork(e, plan), nil
 	}
-	o, err := fork.Read(of.WorkflowID, of.RunID, events)
+	o, err := history.OriginalOf(l.app, ctx, e, of, events)
 	if err != nil {
 		return p, err
 	}
-	plan, err := history.PlanFork(l.app, ctx, e, o, fork.Point(c.At), c.Fields)
-	if err != nil {
-		return p, err
-	}
-	about, err := history.AboutCluster(ctx, e, plan)
-	return history.PreparedFork(e, plan, about), err
+	return o.Plan(ctx, c.At, c.Fields)
+}
+
+// Original implements [console.ForkActions].
+func (l *Link) Original(ctx context.Context, of sourceruns.ID) (o sourceruns.Original, err error) {
+	err = l.do(func(e *engine.Engine) error {
+		events, err := cluster.ReadHistory(ctx, e.Client, e.Namespace(), of.WorkflowID, of.RunID)
+		if err != nil {
+			return err
+		}
+		o, err = history.OriginalOf(l.app, ctx, e, of, events)
+		return err
+	})
+	return o, err
+}
+
+// PlanForks implements [console.ForkActions].
+func (l *Link) PlanForks(ctx context.Context, originals []sourceruns.Run, c sourceruns.Change,
+	progress sourceruns.Progress) (b sourceruns.Batch, err error) {
+	err = l.do(func(e *engine.Engine) error {
+		plan, err := history.PlanBatch(l.app, ctx, e, originals, fork.Point(c.At), c.Fields, progress)
+		if err == nil {
+			b = plan.Prepared(e)
+		}
+		return err
+	})
+	return b, err
 }
 
 // StartChoices implements [console.SessionActions].

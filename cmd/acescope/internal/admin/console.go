@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -125,7 +126,16 @@ type Link struct {
 
 // options returns what the console can do with a connection.
 func (l *Link) options() console.Options {
-	return console.Options{Actions: l, Web: l.openWeb, WebPage: l.webPage}
+	return console.Options{Actions: l, Web: l.openWeb, WebPage: l.webPage, Viewer: viewer}
+}
+
+// viewer returns this program as it shows history files.
+func viewer(path string) *exec.Cmd {
+	program, err := os.Executable()
+	if err != nil {
+		program = os.Args[0]
+	}
+	return exec.Command(program, "open", "--", path)
 }
 
 // run connects, then reads the feeds until ctx ends.

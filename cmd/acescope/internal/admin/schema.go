@@ -58,6 +58,7 @@ var (
 	agentStart   = slices.Concat(typed[agents.AgentStarted]("agent_started"), typed[agents.AgentResult]("agent_result"))
 	bookDiff     = slices.Concat(typed[learning.DiffLine]("added", "removed"), typed[learning.ChangedLine]("changed"),
 		typed[learning.DiffEnd]("playbook_diff"))
+	scores   = slices.Concat(typed[history.ScoreLine]("score"), typed[history.ScoreboardLine]("scoreboard"))
 	listed   = typed[cli.RunLine]("task", "experiment", "blueprint", "session", "flow", "workflow")
 	verdicts = slices.Concat(typed[history.VerdictLine]("verdict"), typed[history.VerifyEnd]("verify_summary"))
 )
@@ -126,9 +127,10 @@ var Outputs = []output{
 	{"cancel", typed[runs.ActionLine]("run_action")},
 	{"signal", typed[runs.ActionLine]("run_action")},
 	{"reset", typed[runs.ActionLine]("run_action")},
-	{"fork", slices.Concat(typed[history.ForkLine]("fork"), typed[flows.FlowForkLine]("flow_fork"),
+	{"fork", slices.Concat(scores, typed[history.BatchLine]("fork_batch"), typed[history.ForkLine]("fork"),
+		typed[flows.FlowForkLine]("flow_fork"),
 		typed[flows.StepLine]("flow_step"), typed[flows.ResultLine]("flow_result"), finished)},
-	{"lineage", typed[history.LineageLine]("lineage")},
+	{"lineage", slices.Concat(typed[history.LineageLine]("lineage"), scores)},
 	{"serve", typed[ServeLine]("serve")},
 	{"web", typed[WebLine]("web")},
 	{"doctor", slices.Concat(typed[CheckLine]("check"), typed[HealthLine]("health"))},

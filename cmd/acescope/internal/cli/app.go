@@ -51,6 +51,13 @@ type App struct {
 	Codecs       codecs
 }
 
+// Quiet returns an App with the same settings that writes to w what a command would write to standard error, and drops
+// its output. Flags that it parses do not change a.
+func (a *App) Quiet(w io.Writer) *App {
+	return &App{Out: io.Discard, Err: w, Settings: a.Settings, APIKey: a.APIKey, Port: a.Port, Meter: a.Meter,
+		providers: a.providers}
+}
+
 // PreRun checks the flags of a command and loads the settings.
 func (a *App) PreRun(cmd *cobra.Command, args []string) error {
 	if err := checkFlags(cmd); err != nil {

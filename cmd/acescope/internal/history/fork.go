@@ -31,19 +31,25 @@ type forkFlags struct {
 	phasePrompts     []string
 	set              []string
 	yes, follow, dry bool
+	query            string // of the runs to fork, "" for one run
+	wait             bool   // for all forks of the query
+	limit            int    // largest number of runs of the query
 }
 
 // ForkCommand returns the command fork. ofFlow forks a run of a flow.
 func ForkCommand(a *cli.App, ofFlow ForkFlow) *cobra.Command {
 	var f forkFlags
 	cmd := &cobra.Command{
-		Use:   "fork TASK|TASK@RUN|FILE",
+		Use:   "fork TASK|TASK@RUN|FILE|-q QUERY",
 		Short: "Run a task or a flow again from a point, with changes; the original does not change",
 		Long: "Starts a run that reuses the results recorded before the point and reruns the phases after it. With --at\n" +
 			"it keeps everything up to that event; a phase that started before the event is rerun from its start.\n" +
 			"TASK@RUN is one of several runs of a task, FILE an exported history (FILE#2 the second history in it).\n" +
 			"The fork merges its playbook delta into a new branch unless --branch names one. The command shows what\n" +
 			"will rerun, with which model and at what cost, and asks for confirmation; scripts use --yes.\n\n" +
+			"--query forks all tasks that match, from --phase or the generator, and records their deltas only. With --wait\n" +
+			"it then shows which answers the changes fixed and which they broke; the exit code is 1 if a fork failed, and\n" +
+			"4 if an answer is broken.\n\n" +
 			"A fork of a run of a flow reuses what the run got from outside before --from STEP: results of operations\n" +
 			"that have the same parameters in the fork, times, random values and decisions. --set inputs.NAME=VALUE\n" +
 			"changes an input, --prompt or --prompt-file the prompt of that step in all its executions (expressions as\n" +
@@ -53,9 +59,20 @@ func ForkCommand(a *cli.App, ofFlow ForkFlow) *cobra.Command {
 			"acescope fork finance-1-e1-0042 --at 16 --prompt-file better.txt --yes --follow --json\n" +
 			"acescope fork bug-report.json --phase generator --playbook finance-1 --set label=12.50\n" +
 			"acescope fork release-17 --from each/3/build --flow ./release.yaml --set 'inputs.version=1.2'\n" +
-			"acescope fork code-review-8 --from review --prompt-file better.md",
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return forkRun(a, cmd, args[0], f, ofFlow) },
+			"acescope fork code-review-8 --from review --prompt-file better.md\n" +
+			"acescope fork -q 'wrong exp=finance-1' --model other --wait --yes",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.query != "" {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.query != "" {
+				return forkQuery(a, cmd, f)
+			}
+			return forkRun(a, cmd, args[0], f, ofFlow)
+		},
 	}
 	runs.PointFlags(cmd, &f.at, "last event to keep", "first phase to rerun")
 	fs := cmd.Flags()
@@ -66,7 +83,17 @@ func ForkCommand(a *cli.App, ofFlow ForkFlow) *cobra.Command {
 		if f.step != "" && (f.at != fork.Point{}) {
 			return cli.UsageError("--from excludes --at and --phase")
 		}
-		if f.step != "" || len(f.phasePrompts) > 0 {
+		switch {
+		case f.query == "" && (f.wait || f.limit != 0):
+			return cli.UsageError("--wait and --limit need --query; use --follow for one run")
+		case f.query != "" && (f.step != "" || f.follow || f.at.Event != 0):
+			return cli.UsageError("--query excludes --at, --from and --follow; use --phase and --wait")
+		case f.limit < 0:
+			return cli.UsageError("--limit %d: must not be negative", f.limit)
+		case f.step != "", len(f.phasePrompts) > 0:
+			return nil
+		case f.query != "" && f.at == fork.Point{}:
+			f.at.Phase = ace.PhaseGenerator
 			return nil
 		}
 		return pointGiven(cmd, args)
@@ -82,10 +109,13 @@ func ForkCommand(a *cli.App, ofFlow ForkFlow) *cobra.Command {
 	fs.String("branch", "",
 		"merge the delta into this playbook branch; empty to only record it (default: a new branch)")
 	fs.StringArrayVar(&f.set, "set", nil, "change another input field, as KEY=VALUE: "+strings.Join(fork.Keys(), ", "))
+	fs.StringVarP(&f.query, "query", "q", "", "fork all tasks that match, as in list")
+	fs.BoolVar(&f.wait, "wait", false, "with --query: wait until the forks close and show the scoreboard")
+	fs.IntVar(&f.limit, "limit", 0, "with --query: fork the newest N tasks only (default all)")
 	fs.BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
 	fs.BoolVar(&f.dry, "dry-run", false, "show what the fork would do without starting it")
 	fs.BoolVar(&f.follow, "follow", false, "wait until the fork closes and show its result")
-	cmd.MarkFlagsMutuallyExclusive("dry-run", "follow")
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "follow", "wait")
 	cmd.MarkFlagsMutuallyExclusive("prompt", "prompt-file")
 	a.AgentDirsFlag(fs)
 	runs.MustComplete(cmd, "provider", runs.CompleteProviders(a))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 
 	"acescope/cmd/acescope/internal/cli"
@@ -30,6 +31,12 @@ func PlanFork(
 	if err != nil {
 		return nil, err
 	}
+	return planFork(a, ctx, e, o, at, c)
+}
+
+func planFork(a *cli.App, ctx context.Context, e *engine.Engine, o *fork.Original, at fork.Point, c fork.Changes) (
+	*fork.Plan, error,
+) {
 	p, err := o.Plan(at, c)
 	if errors.Is(err, fork.ErrPoint) || errors.Is(err, fork.ErrNoChange) {
 		return nil, cli.UsageError("%s: %w", o.WorkflowID, err)
@@ -156,6 +163,53 @@ func PreparedFork(e *engine.Engine, p *fork.Plan, about clusterFork) sourceruns.
 	}
 }
 
+// OriginalOf returns a run to fork with its history.
+func OriginalOf(
+	a *cli.App, ctx context.Context, e *engine.Engine, of sourceruns.ID, events []*historypb.HistoryEvent,
+) (o sourceruns.Original, err error) {
+	read, err := fork.Read(of.WorkflowID, of.RunID, events)
+	if err != nil {
+		return o, err
+	}
+	o.Plan = func(ctx context.Context, at sourceruns.Point, fields []sourceruns.Field) (p sourceruns.Prepared, err error) {
+		plan, err := PlanFork(a, ctx, e, read, fork.Point(at), fields)
+		if err != nil {
+			return p, err
+		}
+		about, err := AboutCluster(ctx, e, plan)
+		return PreparedFork(e, plan, about), err
+	}
+	o.Fields, err = forkFields(ctx, e, read.Input)
+	return o, err
+}
+
+// forkFields returns the fields of an input that a fork may change, named like the changes.
+func forkFields(ctx context.Context, e *engine.Engine, in ace.TaskInput) ([]sourceruns.Field, error) {
+	prompt, label := in.Prompt, ""
+	if in.PromptRef != nil {
+		whole, err := e.Artifacts.Get(ctx, *in.PromptRef, maxPromptFile)
+		if err != nil {
+			return nil, fmt.Errorf("the prompt: %w", err)
+		}
+		prompt = string(whole)
+	}
+	if in.Label != nil {
+		label = *in.Label
+	}
+	fields := []sourceruns.Field{{Name: "prompt", Value: prompt}, {Name: "label", Value: label},
+		{Name: "playbook", Value: in.PlaybookHash[:min(len(in.PlaybookHash), shortHash)]},
+		{Name: "provider", Value: in.Provider}, {Name: "model", Value: in.Model}}
+	for _, step := range ace.Steps() {
+		fields = append(fields, sourceruns.Field{Name: "steps." + string(step), Value: in.Steps[string(step)]},
+			sourceruns.Field{Name: "models." + string(step), Value: in.Models[string(step)]},
+			sourceruns.Field{Name: "prompts." + string(step), Value: in.Prompts.Of(step).String()})
+	}
+	return fields, nil
+}
+
+// shortHash is the number of digits of a hash that name a version.
+const shortHash = 12
+
 // Labeled returns lines with a label before the first.
 func Labeled(label string, lines ...string) []string {
 	var out []string
@@ -172,31 +226,36 @@ func forkText(p *fork.Plan) []string {
 	if p.Within {
 		point = fmt.Sprintf("event %d, within %s, which is rerun from its start", p.Event, p.Phase)
 	}
-	var changed []string
-	for _, name := range slices.Sorted(maps.Keys(p.Changed)) {
-		ch := p.Changed[name]
-		changed = append(changed, name+": "+ShortChange(ch))
-	}
-	if p.Same() {
-		changed = append(changed, "nothing")
-	}
-	branch := "playbook branch " + p.Input.Branch
-	switch {
-	case p.OwnBranch:
-		branch = "a new playbook branch"
-	case p.Input.Branch == "":
-		branch = "nothing: the delta is only recorded"
-	}
 	return slices.Concat(
 		Labeled("workflow", p.WorkflowID),
 		Labeled("run", p.RunID),
 		Labeled("forked at", point),
 		Labeled("reused", formatPhases(p.Reused)),
 		Labeled("will rerun", rerunText(p)...),
-		Labeled("changed", changed...),
-		Labeled("merges into", branch),
+		Labeled("changed", changedText(p)...),
+		Labeled("merges into", branchText(p)),
 		Labeled("costs", costText(p)),
 	)
+}
+
+func changedText(p *fork.Plan) (changed []string) {
+	for _, name := range slices.Sorted(maps.Keys(p.Changed)) {
+		changed = append(changed, name+": "+ShortChange(p.Changed[name]))
+	}
+	if p.Same() {
+		changed = []string{"nothing"}
+	}
+	return changed
+}
+
+func branchText(p *fork.Plan) string {
+	switch {
+	case p.OwnBranch:
+		return "a new playbook branch"
+	case p.Input.Branch == "":
+		return "nothing: the delta is only recorded"
+	}
+	return "playbook branch " + p.Input.Branch
 }
 
 func formatPhases(list []ace.Phase) string {

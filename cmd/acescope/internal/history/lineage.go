@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"strings"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
@@ -32,10 +33,17 @@ type LineageLine struct {
 
 func LineageCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "lineage TASK",
-		Short: "Show a run and its forks as a tree: changes, outcomes, costs and effects",
-		Args:  cobra.ExactArgs(1),
-		RunE:  func(cmd *cobra.Command, args []string) error { return lineage(a, cmd.Context(), args[0]) },
+		Use:   "lineage TASK|BATCH",
+		Short: "Show a run and its forks as a tree: changes, outcomes, costs and effects; or the scoreboard of a batch",
+		Long: "Show a run and its forks as a tree. BATCH, the ID that \"acescope fork -q\" prints, shows the forks of the\n" +
+			"batch beside their originals instead: which answers they fixed, which they broke, and what they cost.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if strings.HasPrefix(args[0], ace.BatchPrefix) {
+				return lineageOfBatch(a, cmd.Context(), args[0])
+			}
+			return lineage(a, cmd.Context(), args[0])
+		},
 	}
 }
 

@@ -27,6 +27,7 @@ type RunFlags struct {
 	Dataset, Eval, Experiment, Provider, model string
 	heldOut                                    string // of an ablation
 	playbook, Adapter, grader                  string
+	expected                                   string // answer to the prompt
 	Epochs, limit, Parallel, window            int
 	tools, phases                              []string
 	providers                                  map[string]string    // by phase, parsed from phases
@@ -45,8 +46,11 @@ type RunFlags struct {
 	protocolFlags
 }
 
-func RunCommand(a *cli.App) *cobra.Command {
-	var f RunFlags
+// RunCommand returns the command run.
+func RunCommand(a *cli.App) *cobra.Command { return runCommand(a, &RunFlags{}) }
+
+// runCommand returns the command run whose flags are f.
+func runCommand(a *cli.App, f *RunFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [PROMPT]",
 		Short: "Run one task, or an experiment over a data set",
@@ -64,11 +68,12 @@ func RunCommand(a *cli.App) *cobra.Command {
 			if err := f.applyPreset(cmd.Flags()); err != nil {
 				return err
 			}
-			return runTasks(a, cmd.Context(), strings.Join(args, ""), f)
+			return runTasks(a, cmd.Context(), strings.Join(args, ""), *f)
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.Dataset, "dataset", "", "data set to learn from")
+	fs.StringVar(&f.Dataset, "dataset", "", "data set to learn from: a file, or problems:N[:SEED] for generated problems")
+	fs.StringVar(&f.expected, "expected", "", "correct answer to the PROMPT, by which the run is graded")
 	fs.StringVar(&f.Eval, "eval", "",
 		"data set to evaluate on, without learning, before the first epoch and after each epoch")
 	fs.IntVar(&f.evalEvery, "eval-every", 0,
@@ -129,6 +134,8 @@ func (f RunFlags) check(prompt string) error {
 		return cli.UsageError("nothing to run: give a PROMPT or --dataset FILE")
 	case prompt != "" && f.Dataset != "":
 		return cli.UsageError("give a PROMPT or --dataset FILE, not both")
+	case f.expected != "" && prompt == "":
+		return cli.UsageError("--expected needs a PROMPT")
 	case f.grader != "" && f.Dataset == "":
 		return cli.UsageError("--grader needs --dataset")
 	case grade.Check(f.grader) != nil:
@@ -179,36 +186,8 @@ func runTasks(a *cli.App, ctx context.Context, prompt string, f RunFlags) error 
 	if err := f.check(prompt); err != nil {
 		return err
 	}
-	var err error
-	if f.providers, err = parsePhases(f.phases); err != nil {
+	if err := f.resolve(a); err != nil {
 		return err
-	}
-	if err := f.parseModels(); err != nil {
-		return err
-	}
-	if err := checkProviders(a, f); err != nil {
-		return err
-	}
-	if err := f.checkPrompts(a); err != nil {
-		return err
-	}
-	if err := f.near.resolve(a); err != nil {
-		return err
-	}
-	if err := f.checkGrader(a, f.grader); err != nil {
-		return err
-	}
-	if err := f.checkSampling(a); err != nil {
-		return err
-	}
-	if err := checkPrice(a, f); err != nil {
-		return err
-	}
-	skills, _ := f.providerOf(ace.PhaseSkills)
-	full := f.permission == string(agentcli.PermissionFull)
-	if full && a.Cluster() == nil && !a.Agents()[agentcli.CLI(skills)].AllowFull {
-		return cli.UsageError("--permission-mode full is not allowed; set allow_full in [agents.%s] of config.toml",
-			skills)
 	}
 	if f.detach && !f.dryRun {
 		return detach(a, ctx, prompt, f)
@@ -230,6 +209,42 @@ func runTasks(a *cli.App, ctx context.Context, prompt string, f RunFlags) error 
 		return cause
 	}
 	return err
+}
+
+// resolve reads the flags that name phases, and checks the providers, models, graders and prices that the flags need.
+func (f *RunFlags) resolve(a *cli.App) error {
+	var err error
+	if f.providers, err = parsePhases(f.phases); err != nil {
+		return err
+	}
+	if err := f.parseModels(); err != nil {
+		return err
+	}
+	if err := checkProviders(a, *f); err != nil {
+		return err
+	}
+	if err := f.checkPrompts(a); err != nil {
+		return err
+	}
+	if err := f.near.resolve(a); err != nil {
+		return err
+	}
+	if err := f.checkGrader(a, f.grader); err != nil {
+		return err
+	}
+	if err := f.checkSampling(a); err != nil {
+		return err
+	}
+	if err := checkPrice(a, *f); err != nil {
+		return err
+	}
+	skills, _ := f.providerOf(ace.PhaseSkills)
+	full := f.permission == string(agentcli.PermissionFull)
+	if full && a.Cluster() == nil && !a.Agents()[agentcli.CLI(skills)].AllowFull {
+		return cli.UsageError("--permission-mode full is not allowed; set allow_full in [agents.%s] of config.toml",
+			skills)
+	}
+	return nil
 }
 
 func runOn(a *cli.App, ctx context.Context, e *engine.Engine, prompt string, f RunFlags) error {
@@ -337,12 +352,15 @@ func ExperimentInput(a *cli.App, ctx context.Context, e *engine.Engine, f RunFla
 }
 
 func ingest(a *cli.App, ctx context.Context, e *engine.Engine, path string, limit int) (dataset.Set, error) {
-	file, err := cli.OpenFile(ctx, path)
+	file, err := openDataset(ctx, path)
 	if err != nil {
-		return dataset.Set{}, fmt.Errorf("data set %w", err)
+		return dataset.Set{}, err
 	}
 	defer file.Close()
 	set, err := dataset.Ingest(ctx, path, file, e.Artifacts, limit)
+	if strings.HasPrefix(path, problemSet) {
+		set.ID = strings.ReplaceAll(path, ":", "-") // it becomes part of workflow IDs
+	}
 	for _, l := range set.Lost {
 		cli.Warn(a, "data set %s: tasks do not hold the field %q of %s", set.ID, l.Field,
 			cli.Numbered(int64(l.Lines), "line"))
@@ -397,6 +415,9 @@ func taskInput(
 		Steps: f.providers, Branch: id, PaceMS: f.Pace.Milliseconds(),
 		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: f.permission},
 		Protocol:     f.protocol(), Budget: f.budget(),
+	}
+	if f.expected != "" {
+		in.Label = &f.expected
 	}
 	if in.Prompts, err = f.phasePrompts(ctx, e); err != nil {
 		return in, err

@@ -1,0 +1,236 @@
+package console
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/kballard/go-shellquote"
+
+	"acescope/engine/ace"
+	"acescope/sources/runs"
+	"acescope/tui"
+)
+
+// LaunchActions start runs and experiments as the command acescope run does.
+type LaunchActions interface {
+	// LaunchDefaults returns the default of each flag of acescope run.
+	LaunchDefaults() map[string]string
+	// CheckLaunch returns what is wrong with arguments of acescope run, and what the command would warn of.
+	CheckLaunch(ctx context.Context, args []string) (wrong []error, warnings []string)
+	// Launch starts what acescope run starts with the arguments.
+	Launch(ctx context.Context, args []string) (runs.Run, error)
+	// Choices lists the known values of a field: provider, model, playbook or prompts.PHASE.
+	Choices(ctx context.Context, field string) []string
+}
+
+// LaunchBinding returns the key that starts an experiment or a task, on a screen.
+func (a *Actor) LaunchBinding(view string) []tui.Binding {
+	if a.Actions == nil {
+		return nil
+	}
+	b := MutatingKey(view+".new", "start a new experiment or task: opens a form", "new", a.AskLaunch, "n")
+	b.Hints = []string{"overview", "experiments"}
+	return []tui.Binding{b}
+}
+
+// AskLaunch opens the form for a new experiment or task.
+func (a *Actor) AskLaunch(s tui.Shell) tea.Cmd {
+	if a.Actions == nil {
+		s.Note("nothing can be started here")
+		return nil
+	}
+	l := launch{a, a.Actions.LaunchDefaults(), modelsOf(a.listing.Runs.Rows)}
+	return s.Fill(tui.Form{Title: "New experiment or task", Name: "new", Verb: "start", Fields: l.fields(), Check: l.check,
+		Submit: l.submit})
+}
+
+// launch is the form for a new experiment or task. Its fields are named like the flags of acescope run, besides the
+// fields start and prompt.
+type launch struct {
+	*Actor
+	defaults map[string]string
+	seen     []string // models of loaded runs
+}
+
+const (
+	startField  = "start"
+	promptField = "prompt"
+)
+
+func isTask(v tui.Values) bool       { return v[startField] == "task" }
+func isExperiment(v tui.Values) bool { return !isTask(v) }
+
+func (l launch) fields() []tui.Field {
+	online := func(v tui.Values) bool { return isExperiment(v) && v["adapter"] == string(ace.Online) }
+	evaluated := func(v tui.Values) bool { return isExperiment(v) && v["eval"] != "" }
+	fields := []tui.Field{
+		{Name: startField, Label: "Start", Value: "experiment", Options: []string{"experiment", "task"}, Fixed: true,
+			Hint: "tasks of a data set, or one task"},
+		{Name: "dataset", Label: "Data set", Options: []string{"problems:60", "problems:120"}, Complete: completeFiles,
+			Hint: "a file of JSON lines, or problems:N", Shown: isExperiment},
+		{Name: "eval", Label: "Evaluation set", Options: []string{"problems:30:2", "problems:60:2"},
+			Complete: completeFiles, Hint: "answered without learning", Shown: isExperiment},
+		{Name: promptField, Label: "Prompt", Lines: true, Hint: "the task; ctrl+e opens $EDITOR", Shown: isTask},
+		{Name: "expected", Label: "Expected answer", Hint: "by which the answer is graded", Shown: isTask},
+		{Name: "provider", Label: "Provider", Complete: l.choices("provider"), Hint: "what executes the phases"},
+		{Name: "model", Label: "Model", Complete: l.models, Hint: "empty: the provider's"},
+		{Name: "playbook", Label: "Playbook", Complete: l.playbooks, Hint: "to start from; empty: none"},
+		{Name: "epochs", Label: "Epochs", Number: true, Shown: isExperiment, Hint: "passes over the data set"},
+		{Name: "adapter", Label: "Adapter", Options: []string{string(ace.Offline), string(ace.Online)}, Fixed: true,
+			Shown: isExperiment, Hint: "learn by task, or by window"},
+		{Name: "window", Label: "Window", Number: true, Shown: online, Hint: "tasks; 0 means 20"},
+		{Name: "eval-every", Label: "Evaluate every", Number: true, Shown: evaluated, Hint: "tasks; 0: after epochs"},
+		{Name: "max-cost", Label: "Budget", Number: true, Hint: "US dollars; 0: no limit"},
+		{Name: "experiment", Label: "Name", Hint: "empty: data set and time"},
+	}
+	for i := range fields {
+		if value, ok := l.defaults[fields[i].Name]; ok {
+			fields[i].Value = value
+		}
+	}
+	return fields
+}
+
+func (l launch) choices(field string) func(string) []string {
+	return func(string) []string { return l.Actions.Choices(l.Context, field) }
+}
+
+// models lists the models of providers and of loaded runs.
+func (l launch) models(string) []string {
+	list := append(l.Actions.Choices(l.Context, "model"), l.seen...)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// playbooks lists branches and files.
+func (l launch) playbooks(typed string) []string {
+	return append(l.Actions.Choices(l.Context, "playbook"), completeFiles(typed)...)
+}
+
+// args returns the arguments of acescope run. Defaults are left out.
+func (l launch) args(v tui.Values) (args []string) {
+	for _, f := range l.fields() {
+		value := strings.TrimSpace(v[f.Name])
+		if _, isFlag := l.defaults[f.Name]; isFlag && value != "" && value != l.defaults[f.Name] {
+			args = append(args, "--"+f.Name, value)
+		}
+	}
+	if prompt := v[promptField]; prompt != "" {
+		args = append(args, "--", prompt)
+	}
+	return args
+}
+
+func (l launch) check(v tui.Values) tui.Report {
+	args := l.args(v)
+	r := tui.Report{Problems: map[string]string{}, Command: shellquote.Join(append([]string{"acescope", "run"}, args...)...)}
+	switch {
+	case isExperiment(v) && v["dataset"] == "":
+		r.Problems["dataset"] = "name a file of JSON lines, or problems:60 for 60 generated problems"
+	case isTask(v) && strings.TrimSpace(v[promptField]) == "":
+		r.Problems[promptField] = "type the task"
+	default:
+		wrong, warnings := l.Actions.CheckLaunch(l.Context, args)
+		r.Lines = warnings
+		for _, err := range wrong {
+			addProblem(r.Problems, v, err)
+		}
+	}
+	return r
+}
+
+// flagOf matches the first flag that an error names, with its value.
+var flagOf = regexp.MustCompile(`--([a-z][a-z-]+)`)
+
+// addProblem adds an error to the field whose flag it names, or to the form.
+func addProblem(problems map[string]string, v tui.Values, err error) {
+	field, message := "", err.Error()
+	if m := flagOf.FindStringSubmatchIndex(message); m != nil {
+		name := message[m[2]:m[3]]
+		if _, shown := v[name]; shown {
+			field = name
+		}
+		if _, rest, ok := strings.Cut(message, ": "); ok && field != "" && m[0] == 0 {
+			message = rest
+		}
+	}
+	if problems[field] == "" {
+		problems[field] = message
+	}
+}
+
+func (l launch) submit(ctx context.Context, v tui.Values) (func(tui.Shell) tea.Cmd, error) {
+	ctx, stop := context.WithTimeout(ctx, launchTimeout)
+	defer stop()
+	r, err := l.Actions.Launch(ctx, l.args(v))
+	if err != nil {
+		return nil, err
+	}
+	l.controls.Refresh()
+	return func(s tui.Shell) tea.Cmd {
+		if isTask(v) {
+			s.Note("started " + NameOf(r))
+			return l.nav.OpenRun(s, r)
+		}
+		s.Note("started experiment " + r.Experiment)
+		l.nav.Experiment = r.WorkflowID
+		s.Open("experiments")
+		return nil
+	}, nil
+}
+
+// launchTimeout bounds how long starting may take: a data set is read and stored first.
+const launchTimeout = 2 * time.Minute
+
+// maxFiles bounds the files that completion lists.
+const maxFiles = 200
+
+// completeFiles lists the files and directories that a typed path may go on to. It does I/O.
+func completeFiles(typed string) (list []string) {
+	dir, base := filepath.Split(typed)
+	entries, err := os.ReadDir(filepath.Clean(expandHome(dir)))
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasPrefix(name, ".") && !strings.HasPrefix(base, ".") || !strings.HasPrefix(name, base) {
+			continue
+		}
+		if e.IsDir() {
+			name += string(filepath.Separator)
+		}
+		if list = append(list, dir+name); len(list) == maxFiles {
+			break
+		}
+	}
+	return list
+}
+
+// expandHome replaces ~ at the beginning of a path.
+func expandHome(path string) string {
+	rest, ok := strings.CutPrefix(path, "~/")
+	home, err := os.UserHomeDir()
+	if !ok || err != nil {
+		return path
+	}
+	return filepath.Join(home, rest)
+}
+
+// modelsOf returns the models of runs, each once.
+func modelsOf(rows []runs.Run) []string {
+	names := map[string]bool{}
+	for _, r := range rows {
+		if r.Model != "" && !strings.ContainsAny(r.Model, " \"") {
+			names[r.Model] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
