@@ -79,6 +79,7 @@ func groups(a *cli.App) []group {
 			runs.ShowCommand(a, agents.ShowResult),
 			runs.TailCommand(a),
 			runs.WaitCommand(a),
+			runs.ReviewCommand(a),
 			runs.LogsCommand(a),
 			runs.CancelCommand(a),
 			runs.SignalCommand(a),

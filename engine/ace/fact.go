@@ -23,6 +23,10 @@ const (
 	FactClosed
 	FactIdleTimeout
 	FactStepScheduled
+	FactReviewOpened
+	FactReviewed
+	FactReviewTimeout
+	FactReviewClosed // applied by the workflow only
 )
 
 // Fact is one change of a run, the input of the fold. Only the fields of its kind are set.
@@ -34,7 +38,9 @@ type Fact struct {
 	Failure    *Failure
 	Events     []ToolEvent
 	Status     Status
-	Unreadable int // number of unreadable payloads
+	Until      time.Time       // end of a time limit
+	Decision   *ReviewDecision // nil if it is unreadable: Unread says why
+	Unreadable int             // number of unreadable payloads
 	// Unread says what of the input or the result could not be read. Foreign marks the start of a workflow of
 	// another type. Only readers set them; a failed step may then have a Result, as far as it could be read.
 	Unread  []string

@@ -52,6 +52,7 @@ const (
 // Signal and query names.
 const (
 	SignalToolEvent = "record_tool_event"
+	SignalReview    = "review_operations"
 
 	QueryPhase      = "get_current_phase"
 	QuerySkills     = "get_skill_usage"
@@ -95,10 +96,15 @@ const (
 	MemoFork = "ace_fork"
 	// MemoObserved holds the [ObservedStart] of an observed run.
 	MemoObserved = "ace_observed"
+	// MemoReview holds the [ReviewMemo] of a run that waits for review.
+	MemoReview = "ace_review"
 )
 
 // TimerIdle is the summary of the timer that ends an observed run without events.
 const TimerIdle = "ace: nothing heard"
+
+// TimerReview is the summary of the timer that limits a review.
+const TimerReview = "ace: review"
 
 // Adapter is the learning mode of an experiment.
 type Adapter string
@@ -122,6 +128,10 @@ const (
 	PhasePersist   Phase = "persist"
 	PhaseDone      Phase = "done"
 )
+
+// PhaseReview is the value of [AttrPhase] while a run waits for review, between curator and persist. It is not a
+// phase: the run is in the phase persist, which has not begun.
+const PhaseReview Phase = "review"
 
 // Steps lists the phases that an activity executes, in order.
 func Steps() []Phase {

@@ -39,6 +39,8 @@ type Protocol struct {
 	Deduplicate *Deduplication `json:"deduplicate,omitempty"`
 	// AnswerAfter answers the task again with the playbook that learned from it.
 	AnswerAfter bool `json:"answer_after,omitempty"`
+	// Review lets a user approve or reject the curator's operations before they are merged; nil merges them at once.
+	Review *Review `json:"review,omitempty"`
 }
 
 // Deduplication says which bullets are near-duplicates: those from a similarity on, which is the cosine of their
@@ -108,6 +110,9 @@ func (p Protocol) Settings() (list []string) {
 	}
 	if p.Deduplicate != nil {
 		list = append(list, p.Deduplicate.String())
+	}
+	if p.Review != nil {
+		list = append(list, p.Review.String())
 	}
 	if p.AnswerAfter {
 		list = append(list, "answers after the update")

@@ -73,8 +73,9 @@ type State struct {
 	Score           *float64
 	GradeReason     string // see ReflectorResult
 	Passes          Passes // further answers
-	DeltaAnswer            // Operations are the curator's proposals with their latest outcome
-	PlaybookSeq     int    // of PlaybookAfter in its branch
+	Review          ReviewState
+	DeltaAnswer         // Operations are the curator's proposals with their latest outcome
+	PlaybookSeq     int // of PlaybookAfter in its branch
 	Usage           Usage
 	Failure         *Failure
 	CancelRequested bool
@@ -114,6 +115,14 @@ func (s *State) Apply(f Fact) {
 		s.CancelRequested = true
 	case FactIdleTimeout:
 		s.timeOut()
+	case FactReviewOpened:
+		s.Review.until = f.Until
+	case FactReviewed:
+		s.decide(f.Decision, strings.Join(f.Unread, ", "))
+	case FactReviewTimeout:
+		s.timeOutReview()
+	case FactReviewClosed:
+		s.closeReview()
 	case FactClosed:
 		s.close(f)
 	}
@@ -194,6 +203,9 @@ func (s *State) complete(f Fact) {
 	}
 	if s.Phase == PhaseDone {
 		s.Reported = Completed
+	}
+	if f.Step == PhaseCurator {
+		s.awaitReview()
 	}
 }
 
@@ -532,7 +544,8 @@ type PhaseAnswer struct {
 	Failure         *Failure    `json:"failure,omitempty"`
 	Stopped         string      `json:"stopped,omitempty"` // see TaskResult
 	// Passes are the answers after the first one, which alone counts.
-	Passes Passes `json:"passes,omitempty"`
+	Passes Passes      `json:"passes,omitempty"`
+	Review ReviewState `json:"review,omitzero"`
 	// Unread says what of the input could not be read.
 	Unread []string `json:"unread,omitempty"`
 }
@@ -589,7 +602,7 @@ func (s *State) CurrentPhase() PhaseAnswer {
 		Phase: s.Phase, Status: s.Reported, Verdict: s.Verdict(), CancelRequested: s.CancelRequested,
 		Steps: s.expectedSteps(), Answer: s.Answer, Correct: s.Correct, Score: s.Score,
 		GradeReason: s.GradeReason, Usage: s.Usage, Failure: s.Failure, Stopped: s.Stopped, Passes: s.Passes,
-		Unread: s.Unread,
+		Unread: s.Unread, Review: s.Review,
 	}
 }
 

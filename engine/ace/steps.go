@@ -23,6 +23,9 @@ func (s *State) schedule(p Phase) {
 	if st := s.step(s.Phase); st != nil && s.scheduled&stepBit(s.Phase) == 0 && st.Status == StatusRunning {
 		st.Status = StatusPending
 	}
+	if p == PhasePersist {
+		s.closeReview()
+	}
 	s.scheduled |= stepBit(p)
 	s.enter(p)
 }

@@ -24,6 +24,7 @@ type task struct {
 	state  ace.State
 	shown  ace.Phase // the search attribute
 	signal workflow.ReceiveChannel
+	review workflow.ReceiveChannel
 	heard  time.Time // time of the last event
 
 	generated ace.GeneratorResult
@@ -36,7 +37,8 @@ type task struct {
 // the error of a step that failed after its last retry. An observed run executes no steps and
 // ends as its observer reports.
 func Task(ctx workflow.Context, in ace.TaskInput) (ace.TaskResult, error) {
-	t := &task{shown: in.FirstPhase(), signal: workflow.GetSignalChannel(ctx, ace.SignalToolEvent)}
+	t := &task{shown: in.FirstPhase(), signal: workflow.GetSignalChannel(ctx, ace.SignalToolEvent),
+		review: workflow.GetSignalChannel(ctx, ace.SignalReview)}
 	t.apply(ace.Started(in))
 	t.keepReused(in.Fork)
 	if err := t.answerQueries(ctx); err != nil {
@@ -45,6 +47,7 @@ func Task(ctx workflow.Context, in ace.TaskInput) (ace.TaskResult, error) {
 	if !in.Observed {
 		workflow.Go(ctx, t.listen)
 	}
+	workflow.Go(ctx, t.listenForReviews)
 	workflow.Go(ctx, t.watchCancel)
 	workflow.Go(ctx, t.announce)
 
@@ -57,6 +60,7 @@ func Task(ctx workflow.Context, in ace.TaskInput) (ace.TaskResult, error) {
 		return ace.TaskResult{}, err
 	}
 	t.drain(ctx)
+	t.hearReviews()
 	if ctx.Err() != nil && !t.state.Finished() {
 		t.apply(ace.CancelRequested())
 		err = ctx.Err()
@@ -115,6 +119,59 @@ func (t *task) drain(ctx workflow.Context) {
 	}
 }
 
+// listenForReviews applies decisions that come outside of a review, which are ignored. It leaves them in the channel
+// until it runs, so that awaitReview sees all of them.
+func (t *task) listenForReviews(ctx workflow.Context) {
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	for workflow.Await(ctx, func() bool { return t.review.Len() > 0 }) == nil {
+		t.hearReviews()
+	}
+}
+
+func (t *task) hearReviews() {
+	var raw converter.RawValue
+	for t.review.ReceiveAsync(&raw) {
+		t.apply(ace.ReviewedFrom(history.PayloadJSON(raw.Payload())))
+	}
+}
+
+// awaitReview waits for a decision on the operations if they need one, up to the time limit. Its timer separates
+// decisions that came before the operations, which are ignored, from those that count: the server adds signals that
+// arrive during a workflow task after its commands.
+func (t *task) awaitReview(ctx workflow.Context) error {
+	t.hearReviews()
+	if !t.state.WaitsForReview() {
+		return nil
+	}
+	limit := t.state.Input.Review.Timeout()
+	until := workflow.Now(ctx).Add(limit)
+	t.apply(ace.ReviewOpened(until))
+	if err := workflow.UpsertMemo(ctx, map[string]any{ace.MemoReview: t.state.ReviewMemo(until)}); err != nil {
+		return err
+	}
+	decided, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{Timeout: limit,
+		TimerOptions: workflow.TimerOptions{Summary: ace.TimerReview}}, func() bool {
+		t.hearReviews()
+		return !t.state.WaitsForReview()
+	})
+	if err != nil {
+		return err
+	}
+	if !decided {
+		t.apply(ace.ReviewTimeout())
+	}
+	t.apply(ace.ReviewClosed())
+	return nil
+}
+
+// phase returns the phase for the search attributes.
+func (t *task) phase() ace.Phase {
+	if t.state.WaitsForReview() {
+		return ace.PhaseReview
+	}
+	return t.state.Phase
+}
+
 func (t *task) watchCancel(ctx workflow.Context) {
 	ctx.Done().Receive(ctx, nil)
 	t.apply(ace.CancelRequested())
@@ -127,6 +184,11 @@ func (t *task) steps(ctx workflow.Context, in ace.TaskInput) error {
 		}
 		if f := t.state.Failure; f != nil { // a reused result is invalid
 			return failed(*f)
+		}
+		if t.state.Phase == ace.PhasePersist {
+			if err := t.awaitReview(ctx); err != nil {
+				return err
+			}
 		}
 		if err := t.step(ctx, in, t.state.Phase); err != nil {
 			return err
@@ -164,16 +226,16 @@ func (t *task) step(ctx workflow.Context, in ace.TaskInput, step ace.Phase) erro
 // costs the server as much as a step, and lists are read only every second or two.
 func (t *task) announce(ctx workflow.Context) {
 	for {
-		if err := workflow.Await(ctx, func() bool { return t.state.Phase != t.shown }); err != nil {
+		if err := workflow.Await(ctx, func() bool { return t.phase() != t.shown }); err != nil {
 			return
 		}
 		if err := workflow.Sleep(ctx, announceAfter); err != nil {
 			return
 		}
-		if t.shown == t.state.Phase {
+		if t.shown == t.phase() {
 			continue
 		}
-		t.shown = t.state.Phase
+		t.shown = t.phase()
 		err := workflow.UpsertTypedSearchAttributes(ctx, searchattr.Keyword(ace.AttrPhase, string(t.shown)))
 		if err != nil {
 			workflow.GetLogger(ctx).Error("search attribute Phase was not updated", "error", err)
@@ -240,7 +302,7 @@ func (t *task) input(ctx workflow.Context, in ace.TaskInput, step ace.Phase) any
 			Correct: correct, TagsOnly: !in.CuratesNow(), PlaybookTokens: in.PlaybookTokens,
 			Deduplicate: in.Deduplicate}
 	}
-	return ace.PersistInput{Task: about, Branch: in.Branch, Operations: t.curated.Accepted,
+	return ace.PersistInput{Task: about, Branch: in.Branch, Operations: t.state.Approved(t.curated.Accepted),
 		Rationale: t.curated.Rationale, PlaybookTokens: in.PlaybookTokens}
 }
 

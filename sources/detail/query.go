@@ -126,6 +126,7 @@ func (w *watcher) takeTask(phase ace.PhaseAnswer) {
 		d.Phase.Verdict = cmp.Or(phase.Verdict, ace.VerdictOf(s.Input.Label != nil, phase.Correct))
 	}
 	d.Input, d.Plan, d.TrajectoryID, d.BulletIDs = s.Input, s.Plan, s.TrajectoryID, s.BulletIDs
+	d.ReviewUntil = s.ReviewUntil()
 	d.RawInput, d.RawResult = nil, nil
 	foreign := d.Type != ace.TaskWorkflow
 	if foreign || len(s.Unread) > 0 {

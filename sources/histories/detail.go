@@ -122,6 +122,8 @@ type TaskState struct {
 	Delta   ace.DeltaAnswer `json:"delta,omitzero"`
 	Input   ace.TaskInput   `json:"input,omitzero"`
 	Missing []string        `json:"missing,omitempty"` // contract queries that a foreign workflow does not answer
+	// ReviewUntil is the end of the time limit of a review, zero unless it runs.
+	ReviewUntil time.Time `json:"review_until,omitzero"`
 	// OldBullets holds the changed bullets as they were before, by id; nil if the previous version cannot be read.
 	OldBullets   map[string]OldBullet `json:"replaced,omitempty"`
 	Plan         string               `json:"plan,omitempty"`
@@ -130,6 +132,14 @@ type TaskState struct {
 	// RawInput and RawResult are those of the workflow, as far as the fields above do not hold them.
 	RawInput  json.RawMessage `json:"workflow_input,omitempty"`
 	RawResult json.RawMessage `json:"workflow_result,omitempty"`
+}
+
+// UnderReview returns the positions, from 1, of the operations that wait for review.
+func (d *Detail) UnderReview() []int {
+	if d.Phase.Review.Status != ace.ReviewWaiting || !d.Close.IsZero() {
+		return nil
+	}
+	return ace.ReviewableOperations(d.Delta.Operations)
 }
 
 // Unread says what of the run could not be read.

@@ -40,6 +40,7 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 	if !ok {
 		return changes
 	}
+	review := f.State.Review
 	phase, status, after := f.State.Phase, f.State.Status(), f.State.PlaybookAfter
 	operations := len(f.State.Operations)
 	cancel := f.State.CancelRequested
@@ -67,6 +68,10 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 	}
 	if f.State.Phase != phase {
 		changes = append(changes, f.change(e, Change{Type: ChangePhase, Phase: f.State.Phase}))
+	}
+	if fact.Kind == ace.FactReviewOpened || f.State.Review.Ended() && f.State.Review.Status != review.Status ||
+		f.State.Review.Ignored != review.Ignored && len(fact.Unread) == 0 {
+		changes = append(changes, f.review(e, review.Ignored))
 	}
 	if f.State.Status() != status || f.State.CancelRequested != cancel {
 		change := f.status(e)
@@ -116,6 +121,21 @@ func (f *Folder) status(e *historypb.HistoryEvent) Change {
 		Failure: s.Failure, Cancel: s.CancelRequested})
 }
 
+// review tells how the review stands. ignored is the number of ignored decisions before the event.
+func (f *Folder) review(e *historypb.HistoryEvent, ignored int) Change {
+	now := f.State.Review
+	c := Change{Type: ChangeReview, Review: &now, Until: f.State.ReviewUntil()}
+	c.Note = c.Review.String()
+	switch {
+	case c.Review.Ignored != ignored:
+		c.Note = "decision ignored: " + c.Review.LastIgnored
+	case f.State.WaitsForReview():
+		c.Note = fmt.Sprintf("waits for review until %s, then %s; operations: %d",
+			c.Until.Local().Format(time.DateTime), f.State.Input.Review.TimeoutChoice(), len(f.State.UnderReview()))
+	}
+	return f.change(e, c)
+}
+
 func (f *Folder) skills(e *historypb.HistoryEvent, changes []Change) []Change {
 	for _, c := range f.State.ChangedCalls() {
 		inv, state := c.Invocation, SkillState(c)
@@ -148,6 +168,8 @@ const (
 	// ChangeStep tells that an activity or another operation failed, and not always the run. Of a flow, it tells that
 	// a step changed.
 	ChangeStep ChangeType = "step"
+	// ChangeReview tells that a run waits for the review of its operations, how that ended, or that it ignored a decision.
+	ChangeReview ChangeType = "review"
 )
 
 // Change is a change in a run's state, for a log or a tail. Only the fields of its type are set. Event is the
@@ -167,6 +189,8 @@ type Change struct {
 	Step     string           `json:"step,omitempty"`
 	FlowStep *flows.StepState `json:"flow_step,omitempty"` // what the event says of the step of a flow
 	Delta    *ace.DeltaAnswer `json:"delta,omitempty"`
+	Review   *ace.ReviewState `json:"review,omitempty"`
+	Until    time.Time        `json:"until,omitzero"` // end of the time limit of a review
 	Status   ace.Status       `json:"status,omitempty"`
 	Verdict  ace.Verdict      `json:"verdict,omitempty"`
 	Answer   string           `json:"answer,omitempty"`
@@ -208,7 +232,7 @@ func (c Change) Kind() string {
 		return flowStepKind(c.FlowStep)
 	case c.Type == ChangeCommand:
 		return string(ChangeSkill)
-	case c.Type == ChangeUnread:
+	case c.Type == ChangeUnread, c.Type == ChangeReview:
 		return string(ChangeStatus)
 	}
 	return string(c.Type)

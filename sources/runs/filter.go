@@ -66,6 +66,8 @@ func statusWord(word string) (s ace.Status) {
 
 var stateWords = map[string]string{
 	"open": "CloseTime IS NULL", "closed": "CloseTime IS NOT NULL",
+	"waiting": `(ExecutionStatus = "Running" AND ` + equals(ace.AttrPhase, "=",
+		[]string{string(ace.PhaseReview), flow.PhaseApproval, string(session.Waiting)}) + ")",
 }
 
 var filterKeys = map[string]string{

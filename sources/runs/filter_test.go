@@ -25,6 +25,7 @@ func TestFilter(t *testing.T) {
 		"q-0182":                   `(TaskId STARTS_WITH "q-0182" OR WorkflowId STARTS_WITH "q-0182")`,
 		"wrong q-0182":             `ExitStatus="wrong" AND (TaskId STARTS_WITH "q-0182" OR WorkflowId STARTS_WITH "q-0182")`,
 		"open":                     `CloseTime IS NULL`,
+		"waiting":                  `(ExecutionStatus = "Running" AND Phase IN ("review", "approval", "waiting"))`,
 		"type:experiment":          `WorkflowType="AceExperimentWorkflow"`,
 		"experimentid=x":           `ExperimentId="x"`,
 		`ExperimentId="x"`:         `ExperimentId="x"`,

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -131,6 +132,9 @@ func Of(info *workflowpb.WorkflowExecutionInfo) Run {
 		r.Summary = nil
 	}
 	r.takeObserved(memo[ace.MemoObserved])
+	if r.WaitsForReview() {
+		_ = json.Unmarshal(history.PayloadJSON(memo[ace.MemoReview]), &r.Review) // nil if it is unreadable
+	}
 	if _, r.Verdict = exit.Split(); r.Summary != nil && r.Summary.Verdict != "" {
 		r.Verdict = r.Summary.Verdict
 	}
@@ -140,6 +144,13 @@ func Of(info *workflowpb.WorkflowExecutionInfo) Run {
 	}
 	return r
 }
+
+// ReviewQuery lists the runs that wait for the review of their operations.
+var ReviewQuery = fmt.Sprintf("ExecutionStatus = 'Running' AND %s = %s AND WorkflowType = %s", ace.AttrPhase,
+	quote(string(ace.PhaseReview)), quote(ace.TaskWorkflow))
+
+// WaitsForReview reports whether the run waits for the review of its operations.
+func (r Run) WaitsForReview() bool { return r.Open() && r.Phase == ace.PhaseReview }
 
 // takeListed sets the fields of a blueprint run from its memo.
 func (r *Run) takeListed(memo *commonpb.Payload) {

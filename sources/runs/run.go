@@ -38,7 +38,9 @@ type Run struct {
 	Session    string       `json:"session_id,omitempty"`        // session that a blueprint run is or belongs to
 	Parent     string       `json:"parent_session_id,omitempty"` // of the session that started it, or ""
 	ResetFrom  string       `json:"reset_from,omitempty"`        // original of a reset; "" in lists
-	Observed   *Span        `json:"observed,omitempty"`          // of an observed run, otherwise nil
+	// Review is set while the run waits for the review of its operations.
+	Review   *ace.ReviewMemo `json:"review,omitempty"`
+	Observed *Span           `json:"observed,omitempty"` // of an observed run, otherwise nil
 }
 
 // Span is when an observed run happened. The server may have recorded it later. End is zero while it is unknown.

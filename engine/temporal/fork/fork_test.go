@@ -118,6 +118,23 @@ func TestPhasePrompts(t *testing.T) {
 	}
 }
 
+// A fork waits for the review of its operations only if it merges into a branch that the user names.
+func TestReview(t *testing.T) {
+	o := original(t, "review-approved")
+	if o.Input.Review == nil {
+		t.Fatal("the original asks for no review")
+	}
+	for _, c := range []struct {
+		branch *string
+		want   bool
+	}{{nil, false}, {text("shared"), true}} {
+		p, err := o.Plan(fork.Point{Phase: ace.PhaseCurator}, fork.Changes{Branch: c.branch})
+		if err != nil || (p.Input.Review != nil) != c.want {
+			t.Errorf("review %v, want %v; %v", p.Input.Review, c.want, err)
+		}
+	}
+}
+
 func TestSet(t *testing.T) {
 	o := original(t, "right")
 	for _, c := range []struct {

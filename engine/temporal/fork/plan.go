@@ -107,6 +107,9 @@ func (o *Original) Plan(at Point, c Changes) (*Plan, error) {
 	root, _ := ace.ForkRoot(ace.TaskIDOf(o.WorkflowID))
 	p.Input.ExperimentID = ace.ForkBranch(root)
 	p.OwnBranch = o.Input.Branch != "" && c.Branch == nil
+	if p.OwnBranch {
+		p.Input.Review = nil // nothing that others use changes
+	}
 	if err := p.change(c); err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ import (
 // The zero value is ready to use.
 type Decoder struct {
 	steps  map[int64]ace.Phase // phases of the open activities, by scheduled event ID
-	silent map[int64]struct{}  // started event IDs of the timers that end the wait for a silent observer
+	timers map[int64]string    // summaries of the timers of the contract, by started event ID
 }
 
 // Fact returns the fact that the event states about the run, or false if it states none. It reads what is odd as
@@ -33,10 +33,13 @@ func (d *Decoder) Fact(e *historypb.HistoryEvent) (ace.Fact, bool, error) {
 		return fact, true, err
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
 		a := e.GetWorkflowExecutionSignaledEventAttributes()
-		if a.GetSignalName() != ace.SignalToolEvent {
-			return ace.Fact{}, false, nil
+		switch a.GetSignalName() {
+		case ace.SignalToolEvent:
+			return ace.ReadToolEvents(JSON(a.GetInput()), e.GetEventId()), true, nil
+		case ace.SignalReview:
+			return ace.ReviewedFrom(JSON(a.GetInput())), true, nil
 		}
-		return ace.ReadToolEvents(JSON(a.GetInput()), e.GetEventId()), true, nil
+		return ace.Fact{}, false, nil
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
 		return ace.CancelRequested(), true, nil
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
@@ -48,8 +51,8 @@ func (d *Decoder) Fact(e *historypb.HistoryEvent) (ace.Fact, bool, error) {
 	if fact, ok := d.step(e); ok {
 		return fact, true, nil
 	}
-	if d.observerTimedOut(e) {
-		return ace.IdleTimeout(), true, nil
+	if fact, ok := d.timer(e); ok {
+		return fact, true, nil
 	}
 	fact, ok := Closing(e)
 	return fact, ok, nil
@@ -88,27 +91,37 @@ func (d *Decoder) schedule(id int64, a *historypb.ActivityTaskScheduledEventAttr
 	return phase, true
 }
 
-func (d *Decoder) observerTimedOut(e *historypb.HistoryEvent) bool {
+// timer returns the fact that the start or the end of a timer of the contract states.
+func (d *Decoder) timer(e *historypb.HistoryEvent) (ace.Fact, bool) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_TIMER_STARTED:
 		var summary string
 		data := PayloadJSON(e.GetUserMetadata().GetSummary())
-		if json.Unmarshal(data, &summary) == nil && summary == ace.TimerIdle {
-			if d.silent == nil {
-				d.silent = map[int64]struct{}{}
-			}
-			d.silent[e.GetEventId()] = struct{}{}
+		if json.Unmarshal(data, &summary) != nil || summary != ace.TimerIdle && summary != ace.TimerReview {
+			break
+		}
+		if d.timers == nil {
+			d.timers = map[int64]string{}
+		}
+		d.timers[e.GetEventId()] = summary
+		if summary == ace.TimerReview {
+			limit := e.GetTimerStartedEventAttributes().GetStartToFireTimeout().AsDuration()
+			return ace.ReviewOpened(e.GetEventTime().AsTime().Add(limit)), true
 		}
 	case enumspb.EVENT_TYPE_TIMER_FIRED:
-		_, ok := d.silent[e.GetTimerFiredEventAttributes().GetStartedEventId()]
-		return ok
+		switch d.timers[e.GetTimerFiredEventAttributes().GetStartedEventId()] {
+		case ace.TimerIdle:
+			return ace.IdleTimeout(), true
+		case ace.TimerReview:
+			return ace.ReviewTimeout(), true
+		}
 	}
-	return false
+	return ace.Fact{}, false
 }
 
 // Clone returns an independent copy that can decode further events.
 func (d *Decoder) Clone() *Decoder {
-	return &Decoder{steps: maps.Clone(d.steps), silent: maps.Clone(d.silent)}
+	return &Decoder{steps: maps.Clone(d.steps), timers: maps.Clone(d.timers)}
 }
 
 // Closing returns the fact that an event states about the end of its run, or false for

@@ -218,6 +218,12 @@ func (l *Link) DecideFlow(ctx context.Context, of sourceruns.ID, step string, ap
 	})
 }
 
+// DecideReview implements [console.ReviewActions].
+func (l *Link) DecideReview(ctx context.Context, of sourceruns.ID, d ace.ReviewDecision) error {
+	d.By = cli.User()
+	return l.do(func(e *engine.Engine) error { return engine.DecideReview(ctx, e, of.WorkflowID, of.RunID, d) })
+}
+
 // InterruptSession implements [console.SessionActions].
 func (l *Link) InterruptSession(ctx context.Context, id string) error {
 	return l.do(func(e *engine.Engine) error {

@@ -50,7 +50,7 @@ var (
 	effects  = slices.Concat(typed[runs.EffectLine]("effect"), typed[runs.PrunedLine]("pruned"))
 	ablated  = slices.Concat(finished, effects, typed[runs.StartedLine]("started"), typed[runs.PlanLine]("plan"))
 	changes  = typed[histories.Change]("phase", "skill", "command", "delta", "status", "unread", "error",
-		"step")
+		"review", "step")
 	conversation = slices.Concat(
 		typed[agents.EntryLine]("user", "text", "thinking", "tool", "status", "error"),
 		typed[agents.SessionChange]("session_state"), typed[agents.DeltaLine]("delta"))
@@ -79,6 +79,8 @@ var Outputs = []output{
 		typed[runs.EvalAnswerLine]("eval_answer"))},
 	{"list", slices.Concat(listed, typed[runs.FacetsLine]("facets"), typed[runs.RecentLine]("recent"))},
 	{"wait", listed},
+	{"review", slices.Concat(listed, typed[runs.ReviewLine]("review_operation"),
+		typed[runs.ReviewDecisionLine]("review_decision"))},
 	{"show", slices.Concat(
 		typed[runs.ShowLine]("workflow", "task", "experiment", "session", "blueprint", "flow"),
 		typed[runs.CallLine]("call"), typed[runs.OperationLine](operationNames()...),

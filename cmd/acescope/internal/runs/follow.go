@@ -67,6 +67,9 @@ func runExperiment(
 	if f.detach {
 		return reportStarted(a, id, runID, in.ExperimentID)
 	}
+	if f.review.on {
+		defer reportReviews(a, ctx, e, id)()
+	}
 	start := time.Now()
 	state, err := follow(a, ctx, e, in, id, runID)
 	if err != nil {
@@ -284,6 +287,9 @@ func runTask(a *cli.App, ctx context.Context, e *engine.Engine, in ace.TaskInput
 	reportProviders(a, e, f, "task "+in.TaskID)
 	if f.detach {
 		return reportStarted(a, ace.WorkflowID(in.TaskID), runID, in.TaskID)
+	}
+	if f.review.on {
+		defer reportReviews(a, ctx, e, ace.WorkflowID(in.TaskID))()
 	}
 	return FollowTask(a, ctx, e, in, runID, true)
 }

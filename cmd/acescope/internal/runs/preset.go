@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"cmp"
+
 	"github.com/spf13/pflag"
 
 	"acescope/cmd/acescope/internal/cli"
@@ -20,6 +22,7 @@ func (p *protocolFlags) addLearning(fs *pflag.FlagSet) {
 	fs.BoolVar(&p.answerAfter, "answer-after", false,
 		"answer each task again with the playbook that learned from it; only the first answer counts")
 	p.near.add(fs)
+	p.review.add(fs)
 	fs.Int64Var(&p.answerTokens, "max-answer-tokens", 0, "largest answer of a model, in tokens (default: the provider's)")
 	fs.BoolVar(&p.sequential, "sequential", false,
 		"with --adapter online: learn task by task within a window, from a second answer with the newest playbook")
@@ -45,7 +48,7 @@ func (f RunFlags) checkLearning() error {
 	case f.sequential && f.Parallel > 1:
 		return cli.UsageError("--sequential and --parallel exclude each other")
 	}
-	return f.near.check()
+	return cmp.Or(f.near.check(), f.review.check())
 }
 
 // applyPreset sets the flags that are not given to those of the preset.

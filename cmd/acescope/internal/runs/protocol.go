@@ -33,6 +33,7 @@ type protocolFlags struct {
 	answerAfter    bool
 	sequential     bool
 	near           deduplicateFlags
+	review         reviewSetting
 }
 
 func (p *protocolFlags) add(fs *pflag.FlagSet) {
@@ -93,6 +94,7 @@ func (f RunFlags) protocol() ace.Protocol {
 		AnswerAfter: f.answerAfter}
 	p.AnswerTokens = f.answerTokens
 	p.Deduplicate = f.near.setting()
+	p.Review = f.review.setting()
 	if f.modelSeed {
 		p.Seed = new(int64(f.seed))
 	}

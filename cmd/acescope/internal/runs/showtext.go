@@ -283,21 +283,41 @@ func (p *page) delta(d *histories.Detail) {
 		return
 	}
 	p.heading("Playbook  %s → %s", shortHash(d.Delta.PlaybookBefore), shortHash(d.Delta.PlaybookAfter))
+	p.review(d)
 	for _, op := range d.Delta.Operations {
-		content := op.Content
-		if op.Type == ace.OpTag {
-			content = fmt.Sprint(op.Metadata)
-		}
-		if op.Type == ace.OpMerge {
-			content = strings.TrimSpace(console.MergeText(op.SourceIDs) + " " + content)
-		}
-		if op.Reason != "" {
-			content += " (" + op.Reason + ")"
-		}
-		p.Printf("  %-8s %-6s %s %s", op.Outcome, op.Type, op.BulletID, content)
+		p.Printf("  %-8s %-6s %s %s", op.Outcome, op.Type, op.BulletID, proposalText(op))
 		if old, ok := d.OldBullets[op.BulletID]; ok && op.Type == ace.OpUpdate && op.Content != "" {
 			p.Printf("  %-8s %-6s %s", "", "before", old.Content)
 		}
+	}
+}
+
+// proposalText returns the content of an operation and its reason.
+func proposalText(op ace.Operation) string {
+	content := op.Content
+	if op.Type == ace.OpTag {
+		content = fmt.Sprint(op.Metadata)
+	}
+	if op.Type == ace.OpMerge {
+		content = strings.TrimSpace(console.MergeText(op.SourceIDs) + " " + content)
+	}
+	if op.Reason != "" {
+		content += " (" + op.Reason + ")"
+	}
+	return content
+}
+
+// review says how the review of the operations stands.
+func (p *page) review(d *histories.Detail) {
+	r := d.Phase.Review
+	switch {
+	case len(d.UnderReview()) > 0:
+		p.field("review", "%s", ReviewText(d, time.Now()))
+	case r.Status != "":
+		p.field("review", "%s", r.String())
+	}
+	if r.Ignored > 0 {
+		p.field("ignored", "%s; the last: %s", cli.Numbered(int64(r.Ignored), "decision"), r.LastIgnored)
 	}
 }
 

@@ -273,6 +273,7 @@ const clockTime = "15:04:05.000"
 func tailExperiment(
 	a *cli.App, ctx context.Context, e *engine.Engine, run *workflowpb.WorkflowExecutionInfo,
 ) error {
+	defer reportReviews(a, ctx, e, run.GetExecution().GetWorkflowId())()
 	out := NewOutput(a)
 	var writeErr error
 	put := func(in ace.ExperimentInput, f experiments.Finished) {

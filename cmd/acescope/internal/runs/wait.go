@@ -57,7 +57,9 @@ func wait(a *cli.App, ctx context.Context, ids []string, timeout time.Duration) 
 			return err
 		}
 		exec := found.GetWorkflowExecutionInfo().GetExecution()
+		quiet := reportReviews(a, waiting, e, exec.GetWorkflowId())
 		ended := followChain(a, waiting, e, exec.GetWorkflowId(), exec.GetRunId(), ignore)
+		quiet()
 		if waiting.Err() != nil && ctx.Err() == nil {
 			return fmt.Errorf("%s is still running after %s", id, timeout)
 		}

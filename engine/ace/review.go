@@ -1,0 +1,321 @@
+package ace
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Review asks a user to decide on the operations of a task's curator before they are merged. Operations of type TAG
+// need no decision: they only count.
+type Review struct {
+	// TimeoutMS is the time limit in milliseconds; 0 means [DefaultReviewTimeout].
+	TimeoutMS int64        `json:"timeout_ms,omitempty"`
+	OnTimeout ReviewChoice `json:"on_timeout,omitempty"` // "" means reject
+}
+
+// ReviewChoice is what happens to operations without a decision within the time limit.
+type ReviewChoice string
+
+// Review choices.
+const (
+	ChooseReject  ReviewChoice = "reject"
+	ChooseApprove ReviewChoice = "approve"
+)
+
+// DefaultReviewTimeout and maxReview are the default and the upper bound of [Review.TimeoutMS].
+const (
+	DefaultReviewTimeout = 24 * time.Hour
+	maxReview            = 365 * 24 * time.Hour
+)
+
+// Timeout returns the time limit.
+func (r *Review) Timeout() time.Duration {
+	if r.TimeoutMS <= 0 {
+		return DefaultReviewTimeout
+	}
+	return time.Duration(min(r.TimeoutMS, int64(maxReview/time.Millisecond))) * time.Millisecond
+}
+
+// TimeoutChoice returns what happens to the operations after the time limit.
+func (r *Review) TimeoutChoice() ReviewChoice {
+	if r == nil || r.OnTimeout != ChooseApprove {
+		return ChooseReject
+	}
+	return ChooseApprove
+}
+
+// String describes the setting.
+func (r *Review) String() string {
+	return fmt.Sprintf("operations wait for review (%s after %s)", r.TimeoutChoice(), plainDuration(r.Timeout()))
+}
+
+// plainDuration formats a duration without zero minutes and seconds.
+func plainDuration(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
+// ReviewDecision is the argument of [SignalReview]. It decides on all operations of [State.UnderReview].
+type ReviewDecision struct {
+	By string `json:"by,omitempty"` // who decided
+	// Approve decides on the operations that Operations does not name. It may be nil if Operations names all.
+	Approve    *bool               `json:"approve,omitempty"`
+	Reason     string              `json:"reason,omitempty"` // of Approve
+	Operations []OperationDecision `json:"operations,omitempty"`
+}
+
+// OperationDecision is the decision on one operation.
+type OperationDecision struct {
+	Operation int    `json:"operation"` // position in [DeltaAnswer].Operations, from 1
+	Approve   bool   `json:"approve"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// ReviewStatus is the status of the review of a run's operations.
+type ReviewStatus string
+
+// Review statuses. A review is skipped if the worker of the run does not know the setting.
+const (
+	ReviewWaiting  ReviewStatus = "waiting"
+	ReviewDecided  ReviewStatus = "decided"
+	ReviewTimedOut ReviewStatus = "timed_out"
+	ReviewSkipped  ReviewStatus = "skipped"
+)
+
+// ReviewState is what is known of the review of a run's operations.
+type ReviewState struct {
+	Status ReviewStatus `json:"status,omitempty"` // "" if the run needs no review or has not reached it
+	By     string       `json:"by,omitempty"`     // who decided
+	// Ignored counts the signals that had no effect, and LastIgnored says why the last of them had none.
+	Ignored     int    `json:"ignored_signals,omitempty"`
+	LastIgnored string `json:"last_ignored,omitempty"`
+
+	until    time.Time   // zero until the time limit runs
+	closed   bool        // the merge has begun
+	proposed []Operation // as the curator proposed them
+}
+
+// String describes the status.
+func (r ReviewState) String() string {
+	switch r.Status {
+	case ReviewDecided:
+		return "reviewed by " + cmp.Or(r.By, "a user")
+	case ReviewTimedOut:
+		return "not reviewed within the time limit"
+	case ReviewSkipped:
+		return "not reviewed: the worker does not support it"
+	}
+	return string(r.Status)
+}
+
+// Ended reports whether the review is over.
+func (r ReviewState) Ended() bool { return r.Status != "" && r.Status != ReviewWaiting }
+
+// ReviewMemo is the memo [MemoReview] of a run that waits for review, so that lists need no history.
+type ReviewMemo struct {
+	Subject    string    `json:"subject,omitempty"` // what the task is about, in a line
+	Operations int       `json:"operations"`
+	Until      time.Time `json:"until"`
+}
+
+// maxReviewText bounds the texts of a decision that a run keeps, in bytes.
+const maxReviewText = 400
+
+// awaitReview begins to wait if the operations need a review.
+func (s *State) awaitReview() {
+	if s.Phase != PhasePersist || s.Input.Review == nil || s.Input.Branch == "" || s.Reuses(PhasePersist) {
+		return
+	}
+	if len(ReviewableOperations(s.Operations)) == 0 {
+		return
+	}
+	s.Review.Status = ReviewWaiting
+	s.Review.proposed = s.Operations
+	if st := s.step(PhasePersist); st != nil {
+		st.Status = StatusPending
+	}
+}
+
+// endReview sets the status of a review that is over. The merge is next.
+func (s *State) endReview(status ReviewStatus) {
+	s.Review.Status = status
+	s.enter(s.Phase)
+}
+
+// WaitsForReview reports whether the run waits for a decision.
+func (s *State) WaitsForReview() bool { return s.Review.Status == ReviewWaiting && s.ClosedAs == "" }
+
+// ReviewUntil returns the end of the time limit, or zero if the run does not wait or its limit does not run yet.
+// Decisions count only while it runs.
+func (s *State) ReviewUntil() time.Time {
+	if !s.WaitsForReview() {
+		return time.Time{}
+	}
+	return s.Review.until
+}
+
+// ReviewMemo returns the memo of a run that waits until a time.
+func (s *State) ReviewMemo(until time.Time) ReviewMemo {
+	return ReviewMemo{Subject: oneLine(cmp.Or(s.Input.Subject, s.Input.Prompt), maxSentence),
+		Operations: len(s.UnderReview()), Until: until}
+}
+
+// UnderReview returns the positions, from 1, of the operations that wait for a decision.
+func (s *State) UnderReview() []int {
+	if s.Review.Status != ReviewWaiting {
+		return nil
+	}
+	return ReviewableOperations(s.Review.proposed)
+}
+
+// ReviewableOperations returns the positions, from 1, of the operations that a review decides on.
+func ReviewableOperations(ops []Operation) (positions []int) {
+	for i, op := range ops {
+		if op.Outcome == OutcomeAccepted && op.Type != OpTag {
+			positions = append(positions, i+1)
+		}
+	}
+	return positions
+}
+
+// decide applies a decision, unless the run ignores it. After a time limit, it counts until the merge begins: a
+// workflow cannot tell which of both came first.
+func (s *State) decide(d *ReviewDecision, unreadable string) {
+	r := &s.Review
+	why := unreadable
+	if why == "" {
+		why = s.RefusesDecision(d)
+	}
+	if why != "" {
+		r.Ignored++
+		r.LastIgnored = Cut(why, maxReviewText)
+		return
+	}
+	s.endReview(ReviewDecided)
+	r.By = Cut(d.By, maxReviewText)
+	by := "rejected in review"
+	if r.By != "" {
+		by += " by " + r.By
+	}
+	s.Operations = slices.Clone(r.proposed)
+	for _, n := range ReviewableOperations(r.proposed) {
+		one := d.on(n)
+		if one.Approve {
+			continue
+		}
+		op := &s.Operations[n-1]
+		op.Outcome, op.Reason = OutcomeRejected, by
+		if one.Reason != "" {
+			op.Reason += ": " + Cut(one.Reason, maxReviewText)
+		}
+	}
+}
+
+// on returns the decision on an operation.
+func (d *ReviewDecision) on(n int) OperationDecision {
+	for _, one := range d.Operations {
+		if one.Operation == n {
+			return one
+		}
+	}
+	return OperationDecision{Operation: n, Approve: d.Approve != nil && *d.Approve, Reason: d.Reason}
+}
+
+// RefusesDecision returns why the run ignores a decision, or "".
+func (s *State) RefusesDecision(d *ReviewDecision) string {
+	r := &s.Review
+	switch {
+	case r.Status == ReviewDecided:
+		return "the operations were already decided on"
+	case r.Status == "" || r.closed || r.until.IsZero():
+		return "the run does not wait for a review"
+	}
+	open := ReviewableOperations(r.proposed)
+	named := map[int]bool{}
+	for _, one := range d.Operations {
+		switch {
+		case !slices.Contains(open, one.Operation):
+			return fmt.Sprintf("operation %d does not wait for a review", one.Operation)
+		case named[one.Operation]:
+			return fmt.Sprintf("operation %d is decided on twice", one.Operation)
+		}
+		named[one.Operation] = true
+	}
+	if d.Approve == nil {
+		for _, n := range open {
+			if !named[n] {
+				return fmt.Sprintf("operation %d is not decided on", n)
+			}
+		}
+	}
+	return ""
+}
+
+// timeOutReview ends a review without a decision.
+func (s *State) timeOutReview() {
+	if s.Review.Status != ReviewWaiting || s.Review.closed {
+		return
+	}
+	s.endReview(ReviewTimedOut)
+	if s.Input.Review.TimeoutChoice() == ChooseApprove {
+		return
+	}
+	s.Operations = slices.Clone(s.Review.proposed)
+	for _, n := range ReviewableOperations(s.Review.proposed) {
+		op := &s.Operations[n-1]
+		op.Outcome, op.Reason = OutcomeRejected, "not reviewed within "+plainDuration(s.Input.Review.Timeout())
+	}
+}
+
+// closeReview begins the merge, after which no decision counts.
+func (s *State) closeReview() {
+	if s.Review.Status == "" {
+		return
+	}
+	if s.Review.Status == ReviewWaiting {
+		s.Review.Status = ReviewSkipped
+	}
+	s.Review.closed = true
+}
+
+// Approved returns the operations of a curator's result that are to be merged.
+func (s *State) Approved(accepted []Operation) []Operation {
+	if s.Review.Status == "" {
+		return accepted
+	}
+	approved := []Operation{}
+	for i, op := range accepted {
+		if s.Operations[i].Outcome == OutcomeAccepted {
+			approved = append(approved, op)
+		}
+	}
+	return approved
+}
+
+// ReviewOpened returns the fact that the time limit of a review has begun.
+func ReviewOpened(until time.Time) Fact { return Fact{Kind: FactReviewOpened, Until: until} }
+
+// ReviewedFrom decodes the argument of [SignalReview]. An unreadable one is ignored, so that a sender cannot break a
+// run.
+func ReviewedFrom(data []byte) Fact {
+	var d ReviewDecision
+	if err := json.Unmarshal(data, &d); err != nil {
+		return Fact{Kind: FactReviewed, Unread: []string{"the decision cannot be read: " + err.Error()}}
+	}
+	return Fact{Kind: FactReviewed, Decision: &d}
+}
+
+// ReviewTimeout returns the fact that the time limit of a review has ended.
+func ReviewTimeout() Fact { return Fact{Kind: FactReviewTimeout} }
+
+// ReviewClosed returns the fact that the merge begins. Readers learn it from the schedule of the step.
+func ReviewClosed() Fact { return Fact{Kind: FactReviewClosed} }
