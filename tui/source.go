@@ -21,7 +21,7 @@ type Status struct {
 	Paused     bool             // nothing refreshes by itself
 	Interval   time.Duration    // between two refreshes; 0 if nothing refreshes
 	Loaded     time.Time        // when the list was read last, zero if never
-	Approvals  int              // tool calls that wait for a user
+	Approvals  int              // tool calls and runs that wait for a user
 	Unhealthy  string           // what is wrong for longer, "" if nothing is
 	Errors     []Error          // newest last
 	Work       []Work           // long operations, newest last

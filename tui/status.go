@@ -156,7 +156,7 @@ func (s statusLine) message() (string, theme.Ink) {
 	return "", s.Text
 }
 
-// approvals counts the tool calls that wait for the user, or returns "".
+// approvals counts what waits for the user, or returns "".
 func (s statusLine) approvals() string {
 	if s.status == nil || s.status.Approvals == 0 {
 		return ""
@@ -165,7 +165,7 @@ func (s statusLine) approvals() string {
 	if s.status.Approvals != 1 {
 		line += "s"
 	}
-	return line + " pending" + s.keyOfScreen("agents")
+	return line + " pending" + s.keyOfScreen("overview")
 }
 
 // keyOfScreen returns the key that opens a screen, or "" if it is the current one.

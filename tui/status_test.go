@@ -9,7 +9,7 @@ import (
 // TestNoticeShowsApprovals checks that a notice does not hide tool calls that wait for the user.
 func TestNoticeShowsApprovals(t *testing.T) {
 	now := time.Now()
-	s := statusLine{now: now, status: &Status{Approvals: 1}, screen: "agents", messages: &messages{}}
+	s := statusLine{now: now, status: &Status{Approvals: 1}, screen: "overview", messages: &messages{}}
 	s.messages.notice, s.messages.at = noticeMsg{text: "sent"}, now
 	if line, _ := s.message(); !strings.Contains(line, "sent") || !strings.Contains(line, "1 approval pending") {
 		t.Error(line)

@@ -369,6 +369,7 @@ type failing struct {
 	console.SessionActions
 	console.RunnerActions
 	console.FlowActions
+	console.ReviewActions
 }
 
 func (failing) Cancel(context.Context, string, string) error { return errors.New("permission denied") }

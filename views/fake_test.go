@@ -296,6 +296,12 @@ func (s *store) DecideCall(_ context.Context, id, call string, allow bool, reaso
 	return nil
 }
 
+func (s *store) DecideReview(_ context.Context, of runs.ID, d ace.ReviewDecision) error {
+	data, err := json.Marshal(d)
+	s.tell("review %s %s", of.WorkflowID, data)
+	return err
+}
+
 func (s *store) DecideFlow(_ context.Context, of runs.ID, step string, approved bool, comment string) error {
 	s.tell("decide flow %s %s %s %v %q", of.WorkflowID, of.RunID, step, approved, comment)
 	return nil

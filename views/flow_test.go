@@ -158,7 +158,7 @@ func TestDecideFlow(t *testing.T) {
 	}
 	sc := newScreen(t, flowSnapshot(t, false), theme.New(true, true), 100, 30)
 	sc.press("2", "w")
-	sc.has("no step waits for approval")
+	sc.has("nothing waits for a decision")
 }
 
 // Texts of a flow cannot control the terminal, and every size is drawn.

@@ -194,7 +194,7 @@ func last(sc *screen) string { return sc.told(1) }
 
 func TestAnswer(t *testing.T) {
 	sc := newScreen(t, engineSnap(), theme.New(true, true), 80, 24)
-	if !strings.Contains(sc.plain(), "2 approvals pending: 0") {
+	if !strings.Contains(sc.plain(), "2 approvals pending: H") {
 		t.Error("another screen does not tell of them")
 	}
 	sc.press("0", "w")

@@ -10,6 +10,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
+	"acescope/sources/runs"
 )
 
 // maxApprovals bounds the listed tool calls that wait for the user; the others are counted.
@@ -25,18 +26,21 @@ type Approval struct {
 	Call  ToolRequest `json:"call"`
 }
 
-// Approvals holds the tool calls that wait for the user, those of the newest session first.
+// Approvals holds what waits for the user: tool calls, those of the newest session first, and runs.
 type Approvals struct {
 	Rows []Approval
 	More int // calls that are not in Rows
+	// Runs are runs that wait for the review of their operations and runs of flows with a step that waits, the newest
+	// first.
+	Runs []runs.Run
 }
 
-// Count returns the number of waiting calls.
+// Count returns the number of waiting calls and runs.
 func (a *Approvals) Count() int {
 	if a == nil {
 		return 0
 	}
-	return len(a.Rows) + a.More
+	return len(a.Rows) + a.More + len(a.Runs)
 }
 
 // ApprovalsOf returns the waiting calls of a session.
@@ -58,6 +62,9 @@ func ApprovalsOf(s *State) (list []Approval) {
 // waitingQuery lists the sessions with waiting calls.
 var waitingQuery = Query + ` AND ExecutionStatus = "Running" AND ` + ace.AttrPhase + " = " +
 	strconv.Quote(string(session.Waiting))
+
+// waitingRuns lists the runs that wait for a user.
+var waitingRuns = runs.Filter("waiting type!=session")
 
 // risks are patterns of commands that may be hard to undo. They help a user to decide but are no guard: other commands
 // may have the same effect.

@@ -113,7 +113,7 @@ func (f *Feed) readRuns(ctx context.Context, update func(func(*Sessions))) {
 	}
 }
 
-// ApprovalFeed looks for tool calls that wait for a user, whatever is shown.
+// ApprovalFeed looks for tool calls and runs that wait for a user, whatever is shown.
 type ApprovalFeed struct {
 	*feed.Cell[*Approvals]
 	link *cluster.Link
@@ -129,23 +129,25 @@ func (f *ApprovalFeed) Run(ctx context.Context) {
 	x := NewIndex(f.link.Client, f.link.Namespace)
 	for ctx.Err() == nil {
 		if f.link.Connection().State == cluster.ConnReady {
-			if rows, _, err := x.List(ctx, waitingQuery, maxQueried); err == nil && ctx.Err() == nil {
-				f.show(rows)
+			rows, _, err := x.List(ctx, waitingQuery, maxQueried)
+			waiting, _, listErr := runs.ListOnce(ctx, f.link.Client, waitingRuns, maxApprovals, nil)
+			if cmp.Or(err, listErr) == nil && ctx.Err() == nil {
+				f.show(rows, waiting)
 			}
 		}
 		_ = f.link.Rest(ctx, approvalInterval)
 	}
 }
 
-func (f *ApprovalFeed) show(rows []*EngineSession) {
+func (f *ApprovalFeed) show(rows []*EngineSession, waiting []runs.Run) {
 	var all []Approval
 	for _, e := range rows {
 		all = append(all, ApprovalsOf(e.State)...)
 	}
 	var next *Approvals
-	if len(all) > 0 {
+	if len(all)+len(waiting) > 0 {
 		n := min(len(all), maxApprovals)
-		next = &Approvals{Rows: all[:n:n], More: len(all) - n}
+		next = &Approvals{Rows: all[:n:n], More: len(all) - n, Runs: waiting}
 	}
 	if !reflect.DeepEqual(f.Value(), next) {
 		f.Update(func(v **Approvals) { *v = next })

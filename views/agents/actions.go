@@ -52,7 +52,7 @@ func (a *Agents) waiting() *sessions.Approval {
 			return &list[0]
 		}
 	}
-	if a.approvals != nil {
+	if a.approvals != nil && len(a.approvals.Rows) > 0 {
 		return &a.approvals.Rows[0]
 	}
 	return nil

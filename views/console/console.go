@@ -99,6 +99,13 @@ type Actions interface {
 	SessionActions
 	RunnerActions
 	FlowActions
+	ReviewActions
+}
+
+// ReviewActions decide on operations.
+type ReviewActions interface {
+	// DecideReview decides on the operations of a run that wait for review, as the user of the console.
+	DecideReview(ctx context.Context, of runs.ID, d ace.ReviewDecision) error
 }
 
 // FlowActions change runs of flows.

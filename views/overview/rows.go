@@ -34,12 +34,15 @@ const (
 	costLimit       = 5
 )
 
-// waiting lists the tool calls that wait for the user.
+// waiting lists the tool calls and the runs that wait for the user.
 func (v *overview) waiting() console.Section {
 	s := console.Section{Name: "Waiting for you", Limit: attentionLimit}
 	if a := v.feeds.Approvals.Value(); a != nil {
 		for _, one := range a.Rows {
 			s.Rows = append(s.Rows, approvalRow{v.nav, one})
+		}
+		for _, r := range a.Runs {
+			s.Rows = append(s.Rows, waitingRow{v.nav, r})
 		}
 	}
 	return s
@@ -67,6 +70,35 @@ func (r approvalRow) Open(s tui.Shell) tea.Cmd {
 
 // Copied implements [console.Row].
 func (r approvalRow) Copied() (what, content string) { return "session id", r.ID }
+
+// waitingRow is a run that waits for the review of its operations, or for the approval of a step.
+type waitingRow struct {
+	nav *console.Navigation
+	runs.Run
+}
+
+// Draw implements [console.Row].
+func (r waitingRow) Draw(s theme.Styles, width int, plain bool, now time.Time) string {
+	word, why, left := "approval", text.Safe(r.Flow, " "), ""
+	if m := r.Review; m != nil {
+		word, why = "review", widget.Counted(m.Operations, "operation")
+		if m.Subject != "" {
+			why += ": " + text.Safe(m.Subject, " ")
+		}
+		left = text.Span(max(m.Until.Sub(now), 0)) + " left"
+	}
+	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis,
+		widget.SizedCell{Text: s.Glyphs.Failed + " " + word, Width: 11, Ink: s.Alert},
+		widget.SizedCell{Text: console.NameOf(r.Run), Width: 16, Ink: s.Text},
+		widget.SizedCell{Text: why, Ink: s.Text},
+		widget.SizedCell{Text: left, Width: -9, Ink: s.Warning})
+}
+
+// Open implements [console.Row].
+func (r waitingRow) Open(s tui.Shell) tea.Cmd { return r.nav.OpenRun(s, r.Run) }
+
+// Copied implements [console.Row].
+func (r waitingRow) Copied() (what, content string) { return "workflow ID", r.WorkflowID }
 
 // experiments lists the experiments, open ones first.
 func (v *overview) experiments() console.Section {

@@ -15,24 +15,30 @@ import (
 	"acescope/views/console"
 )
 
-// decideKey returns the key that approves or rejects a step of a flow. view is the name of the view that has it.
+// decideKey returns the key that decides on a step of a flow or on operations. view is the name of the view that has it.
 func (r *reading) decideKey(view string) []tui.Binding {
 	if r.actor.Actions == nil {
 		return nil
 	}
 	short := ""
-	if d := r.current(); d != nil && d.Flow != nil && d.Close.IsZero() && len(d.Flow.Waiting()) > 0 {
+	if d := r.current(); d != nil && d.Close.IsZero() &&
+		(d.Flow != nil && len(d.Flow.Waiting()) > 0 || len(d.UnderReview()) > 0) {
 		short = "approve"
 	}
 	return []tui.Binding{console.MutatingKey(view+".answer",
-		"approve or reject the step that waits (asks first)", short, r.decide, "w")}
+		"approve or reject what waits (asks first)", short, r.decide, "w")}
 }
 
-// decide asks for the decision about the selected step, or about the first that waits.
+// decide asks for the decision on the operations that wait for review, on the selected step, or on the first that
+// waits.
 func (r *reading) decide(s tui.Shell) {
 	d := r.current()
+	if d != nil && len(d.UnderReview()) > 0 {
+		r.review(s, d)
+		return
+	}
 	if d == nil || d.Flow == nil || !d.Close.IsZero() {
-		s.Note("no step waits for approval")
+		s.Note("nothing waits for a decision")
 		return
 	}
 	waiting := d.Flow.Waiting()

@@ -27,6 +27,9 @@ func summaryLine(d *histories.Detail, width int, now time.Time, s theme.Styles) 
 		l.Add(s.Warning, ", cancel requested")
 	}
 	sep := "  " + g.Dot + "  "
+	if t := reviewText(d, now); t != "" {
+		l.Add(s.Warning, sep+t)
+	}
 	if d.Phase.Verdict != "" && !d.Close.IsZero() {
 		m := s.Verdict(string(d.Phase.Verdict))
 		l.Add(m.Ink, sep+m.Glyph+" "+text.Safe(m.Word, " "))

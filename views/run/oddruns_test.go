@@ -42,7 +42,7 @@ func TestOddRunRows(t *testing.T) {
 		}
 		l := line{S: theme.New(true, true), Width: 200, Now: historytest.Start, Loc: time.UTC}
 		var lines []string
-		for _, r := range listRows(d, nil, nil, nil) {
+		for _, r := range listRows(d, nil, nil, nil, nil) {
 			lines = append(lines, ansi.Strip(l.draw(r, l.Width, widget.RowPlain)))
 		}
 		text := strings.Join(lines, "\n")

@@ -28,6 +28,7 @@ type reading struct {
 	merged   *histories.Detail // unmerged together with its lineage
 	unmerged *histories.Detail
 	at       listedRow // the selected row
+	rejected []int     // positions of the operations under review that the user chose to reject
 	find     string    // last searched text, in lower case
 	list     func()    // brings the rows up to date
 }
@@ -201,6 +202,9 @@ func (v *Outline) Bindings() []tui.Binding {
 		b("next_match", "next match", "", match(1), "n"),
 		b("previous_match", "previous match", "", match(-1), "N"),
 	)
+	if v.Last.Kind == "review" {
+		all = append(all, b("mark", "mark the operation to reject it; w decides", "reject", v.mark, "space"))
+	}
 	if v.Last.Kind == "link" || v.Last.Kind == "lineage" {
 		all = append(all, b("go", "open the run of the row", "open it", v.reading.open, "enter"))
 	}
@@ -248,6 +252,7 @@ func (v *Outline) list() {
 	if run := d.WorkflowID + " " + d.RunID; run != v.run {
 		v.run, v.Cursor, v.top, v.Last, v.find, v.moved = run, 0, 0, Key{}, "", false
 		v.open = map[Key]bool{}
+		v.rejected = nil
 	}
 	if v.of == d && !v.stale {
 		return
@@ -257,7 +262,7 @@ func (v *Outline) list() {
 	if len(v.open) == 0 {
 		extra = nil
 	}
-	v.Rows = listRows(d, v.Rows, v.Folded, extra)
+	v.Rows = listRows(d, v.Rows, v.Folded, v.rejected, extra)
 	if v.moved {
 		v.keep()
 	}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,14 +19,21 @@ func operationRows(b *lister, d *histories.Detail) {
 	if event == 0 || d.Delta.PlaybookAfter == "" {
 		event = phaseEvent(d, ace.PhaseCurator)
 	}
+	open := d.UnderReview()
 	for i := range d.Delta.Operations {
-		op := &d.Delta.Operations[i]
-		copied := textRow{"operation", op.Content, event}
-		if op.Content == "" {
-			copied = textRow{"bullet id", op.BulletID, event}
+		if !slices.Contains(open, i+1) { // those are in the section Review
+			b.add("operation", i, operationRowOf(d, i, event))
 		}
-		b.add("operation", i, operationRow{copied, d, op})
 	}
+}
+
+func operationRowOf(d *histories.Detail, i int, event int64) operationRow {
+	op := &d.Delta.Operations[i]
+	copied := textRow{"operation", op.Content, event}
+	if op.Content == "" {
+		copied = textRow{"bullet id", op.BulletID, event}
+	}
+	return operationRow{copied, d, op}
 }
 
 func deltaTitle(_ *histories.Detail, g theme.Glyphs) string { return "Playbook " + g.Delta }
@@ -43,6 +51,9 @@ func deltaRemark(detail *histories.Detail, s theme.Styles) (string, theme.Ink) {
 	}
 	if d.Bullets > 0 {
 		summary += ", " + widget.Counted(d.Bullets, "bullet")
+	}
+	if r := detail.Phase.Review; r.Ended() {
+		summary += ", " + text.Safe(r.String(), " ")
 	}
 	return summary, s.Muted
 }

@@ -62,9 +62,10 @@ type listedRow struct {
 
 // lister collects the rows of a run.
 type lister struct {
-	rows    []listedRow
-	section string
-	extra   func(listedRow) []string // further lines of a row that is unfolded; may be nil
+	rows     []listedRow
+	section  string
+	rejected []int                    // positions of operations that the user chose to reject
+	extra    func(listedRow) []string // further lines of a row that is unfolded; may be nil
 }
 
 func (b *lister) add(kind string, n int, r Row) {
@@ -88,8 +89,8 @@ func (b *lister) text(kind string, n int, r textRow) {
 
 // listRows returns the rows of a run, in the memory of into. Of a folded section it lists the heading only.
 func listRows(d *histories.Detail, into []listedRow, folded map[string]bool,
-	extra func(listedRow) []string) []listedRow {
-	b := lister{rows: into[:0], extra: extra}
+	rejected []int, extra func(listedRow) []string) []listedRow {
+	b := lister{rows: into[:0], rejected: rejected, extra: extra}
 	for i := range sections {
 		s := &sections[i]
 		start := len(b.rows)
@@ -127,6 +128,7 @@ const (
 // sections are the parts of the run screen in order.
 var sections = []section{
 	{name: "Approval", remark: approvalRemark, rows: approvalRows, inPane: allRows},
+	{name: "Review", remark: reviewRemark, rows: reviewRows, inPane: allRows},
 	{name: "Trouble", remark: troubleRemark, rows: troubleRows, inPane: allRows, inspect: (*inspection).failure},
 	{name: "Under way", rows: pendingRows, inPane: allRows},
 	{name: "Progress", remark: progressRemark, rows: progressRows, inPane: allRows},

@@ -29,7 +29,7 @@ func TestServedSteps(t *testing.T) {
 			Served: &ace.Served{Provider: "blueprint:mine\x1b[2J", RunID: "run_12\x1b[31m", Runner: "local"}},
 	}
 	l := line{S: theme.New(true, true), Width: 120, Now: time.Now(), Loc: time.UTC}
-	rows := listRows(d, nil, nil, nil)[1:]
+	rows := listRows(d, nil, nil, nil, nil)[1:]
 	for i, want := range []string{"builtin", "claude", "", "blueprint:mine"} {
 		p := ansi.Strip(l.draw(rows[i], l.Width, widget.RowPlain))
 		if want == "" && strings.Contains(p, "builtin") || !strings.Contains(p, want) ||
@@ -55,7 +55,7 @@ func TestVerdictReason(t *testing.T) {
 	d.Phase.Passes = ace.Passes{{Kind: ace.PassAfter, Answer: "15", Correct: new(false), GradeReason: "one\x1b[2J less"}}
 	l := line{S: theme.New(true, true), Width: 120, Now: time.Now(), Loc: time.UTC}
 	var drawn strings.Builder
-	for _, r := range listRows(d, nil, nil, nil) {
+	for _, r := range listRows(d, nil, nil, nil, nil) {
 		drawn.WriteString(ansi.Strip(l.draw(r, l.Width, widget.RowPlain)) + "\n")
 	}
 	for _, want := range []string{"reason         16 is ", "15  (wrong: one less)"} {
@@ -96,7 +96,7 @@ func TestRowsAreComparable(t *testing.T) {
 	d.Skills.Skills, d.Delta.Operations = []ace.SkillUsage{{}}, []ace.Operation{{Metadata: map[string]int{}}}
 	d.Delta.BulletTags, d.Delta.FollowUpActions = []ace.BulletTag{{}}, []string{"f"}
 	d.Forks = &histories.LineageTree{Nodes: []histories.LineageNode{{}, {Depth: 1}}}
-	for _, r := range listRows(d, nil, nil, nil) {
+	for _, r := range listRows(d, nil, nil, nil, nil) {
 		if r.Row != r.Row {
 			t.Errorf("%+v is not equal to itself", r.Key)
 		}
