@@ -154,7 +154,7 @@ func TestForkMarked(t *testing.T) {
 	snap := full(30)
 	snap.Scoreboard = scores()
 	sc := newScreen(t, snap, plainLook, 100, 30)
-	sc.typed("A")
+	sc.typed("ctrl+a")
 	sc.has("3 marked runs")
 	sc.typed("f")
 	sc.has("Fork 3 marked runs")

@@ -44,7 +44,7 @@ func TestWorkbench(t *testing.T) {
 	term.press(keyEsc)
 	term.gone("Better words")
 
-	term.press("A")
+	term.press("\x01") // ctrl+a
 	term.await("marked runs")
 	term.press("f")
 	term.await("marked runs", "empty fields keep what each run has")
@@ -52,7 +52,7 @@ func TestWorkbench(t *testing.T) {
 	term.await("runs?", "changed     playbook_hash:", "y fork the runs")
 	term.press("y")
 	term.await("Scoreboard forks-", "✓ fixed")
-	term.until("shows no running fork", func(screen string) bool { return !strings.Contains(screen, "running") })
+	term.until("shows no running fork", func(screen string) bool { return !strings.Contains(screen, "● running") })
 	term.press("g" + keyEnter)
 	term.await("▸diff")
 

@@ -130,7 +130,7 @@ func (v *Runs) listBindings() []tui.Binding {
 		console.Key("runs.right", "scroll the columns right", "", func() { v.slide(1) }, "right"),
 		console.Key("runs.mark", "mark the run, or choose in a panel", "mark", v.space, "space"),
 		console.Key("runs.mark_wrong", "mark all loaded runs with a wrong answer; f forks the marked runs", "",
-			v.listing.MarkWrong, "A"),
+			v.listing.MarkWrong, "ctrl+a"),
 		console.Key("runs.unmark", "unmark all", "", v.listing.Marks.Clear, "u"),
 		console.Key("runs.diff", "compare two runs step by step: both marked, or the marked and the selected one", "",
 			v.actor.CompareMarked, "d"),

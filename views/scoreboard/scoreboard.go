@@ -137,7 +137,7 @@ func (v *list) Draw(_ time.Time, focused bool) []string {
 	switch {
 	case v.nav.Batch == "":
 		return v.Message(nil, "no forks to compare yet",
-			"in the list of runs, A marks all wrong runs, f forks the marked ones")
+			"in the list of runs, ctrl+a marks all wrong runs, f forks the marked ones")
 	case d == nil:
 		return v.Message(nil, "reading"+v.Styles.Glyphs.Ellipsis)
 	}
