@@ -29,6 +29,7 @@ type Feeds struct {
 	Link        *cluster.Link
 	Runs        *runs.ListFeed
 	Facets      *runs.FacetFeed
+	RunCounts   *runs.CountFeed
 	Detail      *feed.Feed[runs.ID, *histories.Detail] // of the selected run
 	Events      *histories.EventFeed
 	Artifacts   *histories.ArtifactFeed
@@ -62,6 +63,7 @@ func NewFeeds() *Feeds {
 		Link:        link,
 		Runs:        list,
 		Facets:      runs.NewFacetFeed(link, list),
+		RunCounts:   runs.NewCountFeed(link, list),
 		Detail:      detail.NewFeed(link),
 		Events:      histories.NewEventFeed(link),
 		Artifacts:   histories.NewArtifactFeed(link),
@@ -92,8 +94,8 @@ func (f *Feeds) Run(ctx context.Context, d cluster.Deps) {
 	f.Link.Deps = d
 	var wg sync.WaitGroup
 	for _, run := range []func(context.Context){
-		f.Runs.Run, f.Facets.Run, f.Detail.Run, f.Events.Run, f.Artifacts.Run, f.Replay.Run, f.Lineage.Run, f.Diff.Run,
-		f.Scoreboard.Run, f.Verified.Run, f.Logs.Run, f.Playbooks.Run, f.Prompts.Run, f.Experiments.Run, f.Triage.Run,
+		f.Runs.Run, f.Facets.Run, f.RunCounts.Run, f.Detail.Run, f.Events.Run, f.Artifacts.Run, f.Replay.Run, f.Lineage.Run,
+		f.Diff.Run, f.Scoreboard.Run, f.Verified.Run, f.Logs.Run, f.Playbooks.Run, f.Prompts.Run, f.Experiments.Run, f.Triage.Run,
 		f.Sessions.Run, f.Approvals.Run, f.Runners.Run, f.Costs.Run, f.Evaluations.Run, f.System.Run, f.watchCodec,
 	} {
 		wg.Go(func() { run(ctx) })

@@ -206,11 +206,11 @@ func TestExperimentsAreAskedFor(t *testing.T) {
 			t.Errorf("after %s the store heard %q, want %q", step.keys, got, step.want)
 		}
 	}
-	if got := sc.lastHeard("look"); got != "look experiments true" {
+	if got := sc.lastHeard("look experiments"); got != "look experiments true" {
 		t.Errorf("the store heard %q", got)
 	}
 	sc.press("1")
-	if got := sc.lastHeard("look"); got != "look experiments false" {
+	if got := sc.lastHeard("look experiments"); got != "look experiments false" {
 		t.Errorf("the store heard %q", got)
 	}
 }

@@ -55,6 +55,7 @@ type snapshot struct {
 	Work        []cluster.Work
 	Runs        runs.RunList
 	Facets      *runs.Facets
+	Sections    map[string]int64
 	Detail      *histories.Detail
 	Artifacts   *histories.Artifacts
 	Events      *histories.EventLog
@@ -133,6 +134,7 @@ func (f fakeFeed[V]) Look(on bool) { f.tell("look %s %v", f.name, on) }
 
 type (
 	fakeList        struct{ fakeFeed[runs.RunList] }
+	fakeCounts      struct{ fakeFeed[map[string]int64] }
 	fakeEvents      struct{ fakeFeed[*histories.EventLog] }
 	fakeArtifacts   struct{ fakeFeed[*histories.Artifacts] }
 	fakeReplay      struct{ fakeFeed[*histories.Replay] }
@@ -164,6 +166,7 @@ func (s *store) feeds() Feeds {
 		Runs: runsview.Feeds{
 			List:   fakeList{fakeFeed[runs.RunList]{s, "runs", func(c *snapshot) runs.RunList { return c.Runs }}},
 			Facets: fakeFeed[*runs.Facets]{s, "facets", func(c *snapshot) *runs.Facets { return c.Facets }},
+			Counts: fakeCounts{fakeFeed[map[string]int64]{s, "counts", func(c *snapshot) map[string]int64 { return c.Sections }}},
 			Detail: detail,
 		},
 		Run: runview.Feeds{
@@ -646,3 +649,5 @@ func detailOf(r runs.Run) *histories.Detail {
 	d.LogDropped = 12
 	return d
 }
+
+func (fakeCounts) Count([]string) {}

@@ -14,6 +14,7 @@ import (
 	"acescope/sources/cluster"
 	"acescope/sources/costs"
 	"acescope/sources/playbooks"
+	"acescope/sources/runs"
 )
 
 // withoutRuns has no runs, but transcripts with usage today, three days ago, and last month.
@@ -61,6 +62,21 @@ func TestOverview(t *testing.T) {
 	}
 	for size := range 8 {
 		newOverview(t, busy(), 40+20*size, 10+3*size).plain()
+	}
+}
+
+// Open runs outside experiments have a section of their own.
+func TestOverviewOpenRuns(t *testing.T) {
+	s := busy()
+	alone := many(1)[0]
+	alone.TaskID, alone.Experiment = "alone-1", ""
+	s.Runs.Rows = append([]runs.Run{alone, many(2)[1]}, s.Runs.Rows...)
+	sc := newOverview(t, s, 120, 40)
+	sc.has("Other open runs")
+	sc.press("]", "]", "enter")
+	sc.has("▸2 run")
+	if got := sc.last("select "); got != "ace/q-00001 run-q-00001" {
+		t.Errorf("opened %s", got)
 	}
 }
 

@@ -21,6 +21,8 @@ import (
 // listOfRuns has every feature of a list of runs.
 func listOfRuns() *snapshot {
 	s := full(120)
+	describe(s.Runs.Rows)
+	s.Sections = map[string]int64{"": 10_214, `ExecutionStatus="Running"`: 3, `ExitStatus="wrong"`: 398}
 	s.Runs.Recent = runs.RecentOf(s.Runs.Rows, runs.RecentRuns)
 	s.Runs.Retries = runs.RetryState{Open: 3, LookedAt: 3, Retrying: 1}
 	s.Facets = &runs.Facets{Query: s.Runs.Query, Counted: noon, List: []runs.Facet{
@@ -30,6 +32,26 @@ func listOfRuns() *snapshot {
 		{Attribute: ace.AttrPhase, Values: []runs.FacetValue{{Value: "done", Count: 10_211}, {Value: "skills", Count: 1}}},
 	}}
 	return s
+}
+
+// describe gives tasks a subject, an answer, a label and a cause.
+func describe(rows []runs.Run) {
+	formulas := []string{"Net Profit Margin", "Loan to Value", "財務 \x1b[31mRatio"}
+	for i := range rows {
+		if rows[i].Summary == nil {
+			continue
+		}
+		s := *rows[i].Summary
+		s.Subject = "Use formula " + formulas[i%3] + " to answer the question. Reply with a plain number."
+		s.Answer, s.Expected = fmt.Sprint(i*17), fmt.Sprint(i*17)
+		if rows[i].Verdict == ace.Wrong {
+			s.Answer, s.Cause = fmt.Sprint(i*10), "The recipe takes the gross margin instead of the net margin."
+		}
+		if rows[i].Status == ace.Failed {
+			s.Answer, s.Cause = "", "run_generator: the model did not answer: connection refused"
+		}
+		rows[i].Summary = &s
+	}
 }
 
 func (s *screen) list() *runsview.Runs {
@@ -58,7 +80,7 @@ var runsKeys = map[string][]string{
 	"list":    nil,
 	"facets":  {"F"},
 	"filters": {"ctrl+o"},
-	"columns": {"C", "j", "j", "space"},
+	"columns": {"C", "j", "j", "j", "j", "j", "j", "j", "space"},
 	"wide":    {"m", "right", "right"},
 	"sorted":  {"s", "s", "S"},
 	"marked":  {"j", "space", "space", "space"},
@@ -73,7 +95,7 @@ func TestRunsScreens(t *testing.T) {
 			for look, styles := range looks {
 				t.Run(fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], look), func(t *testing.T) {
 					sc := newScreen(t, listOfRuns(), styles, size[0], size[1])
-					sc.shared.Filters = []runs.SavedFilter{{Name: "wrong ones", Query: "wrong"}, {Name: "finance", Query: "exp=finance-7", Default: true}}
+					sc.shared.Filters = append(runs.ShippedFilters(), runs.SavedFilter{Name: "finance", Query: "exp=finance-7", Default: true})
 					sc.press(keys...)
 					if out := sc.drawn(); look == "dark" {
 						golden.RequireEqual(t, out)
@@ -159,7 +181,7 @@ func TestSavedFilters(t *testing.T) {
 	if sc.last("query ") != `ExecutionStatus="Failed" AND ExperimentId="x"` {
 		t.Errorf("at the start: %q", st.heard())
 	}
-	sc.press("ctrl+o", "j", "enter")
+	sc.press("ctrl+o", "enter")
 	if sc.last("query ") != `ExitStatus="wrong"` {
 		t.Errorf("told %q", st.heard())
 	}
@@ -260,9 +282,9 @@ func TestMarksAndCancel(t *testing.T) {
 
 func TestColumnsAreKept(t *testing.T) {
 	sc := newScreen(t, listOfRuns(), plainLook, 200, 50)
-	sc.press("C", "j", "j", "space", "esc", "s", "s", "S", "m")
+	sc.press("C", "j", "j", "j", "j", "j", "j", "j", "space", "esc", "s", "s", "S", "m")
 	kept := sc.list().Keep()
-	if !strings.Contains(kept["columns"], "dataset") || kept["sort"] != "experiment" || kept["reverse"] != "true" || kept["wide"] != "true" || kept["query"] == "" {
+	if !strings.Contains(kept["columns"], "dataset") || kept["sort"] != "status" || kept["reverse"] != "true" || kept["wide"] != "true" || kept["query"] == "" {
 		t.Errorf("kept %v", kept)
 	}
 	fresh := newScreen(t, listOfRuns(), plainLook, 200, 50)
@@ -308,6 +330,7 @@ func TestGoingToTheEnds(t *testing.T) {
 // Scrolling up loads dropped rows; rows added above move nothing.
 func TestScrollingBack(t *testing.T) {
 	all := many(400)
+	describe(all)
 	part := func(from, to int) *snapshot {
 		s := ready(all[from:to]...)
 		s.Runs.First, s.Runs.More, s.Runs.Total = int64(from), to < 400, 400
@@ -322,9 +345,9 @@ func TestScrollingBack(t *testing.T) {
 	if sc.last("newer") != "" {
 		t.Errorf("told %q", sc.store.heard())
 	}
-	before := splitLines(sc.plain())[2:22]
+	before := splitLines(sc.plain())[3:22]
 	sc.show(part(0, 350))
-	if after := splitLines(sc.plain())[2:22]; !slices.Equal(before, after) {
+	if after := splitLines(sc.plain())[3:22]; !slices.Equal(before, after) {
 		t.Errorf("rows moved from\n%s\nto\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
 	}
 }

@@ -51,7 +51,7 @@ type Feeds struct {
 // FeedsOf returns the feeds of a console.
 func FeedsOf(f *sources.Feeds) Feeds {
 	return Feeds{
-		Runs:        runs.Feeds{List: f.Runs, Facets: f.Facets, Detail: f.Detail},
+		Runs:        runs.Feeds{List: f.Runs, Facets: f.Facets, Counts: f.RunCounts, Detail: f.Detail},
 		Run:         run.Feeds{Detail: f.Detail, Lineage: f.Lineage, Artifacts: console.NewArtifacts(f.Artifacts)},
 		Timeline:    f.Events,
 		TimeMachine: f.Replay,

@@ -61,4 +61,16 @@ type SavedFilter struct {
 	Name    string `toml:"name" json:"name"`
 	Query   string `toml:"query" json:"query"` // as it is typed: short words or the query language
 	Default bool   `toml:"default,omitempty" json:"default"`
+	Sort    string `toml:"sort,omitempty" json:"sort,omitempty"` // column; "" for the newest first
+}
+
+// ShippedFilters returns the filters that every list has.
+func ShippedFilters() []SavedFilter {
+	return []SavedFilter{
+		{Name: "all"},
+		{Name: "running", Query: "running"},
+		{Name: "wrong", Query: "wrong"},
+		{Name: "failed", Query: "failed timed_out terminated"},
+		{Name: "expensive", Query: "cost>0", Sort: "cost"},
+	}
 }

@@ -136,7 +136,7 @@ func countFacets(ctx context.Context, c client.Client, query string, newest func
 			out.Calls++
 		}
 		if total < 0 {
-			out.Err = "the server cannot count runs by verdict"
+			out.Err = "the server cannot count runs by verdict, text or cost"
 		}
 		f, err := countFacet(ctx, c, facetOf(name, picks, known), base, total, &out.Calls)
 		if err != nil && !badQuery(err) {

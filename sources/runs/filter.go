@@ -1,9 +1,13 @@
 package runs
 
 import (
+	"fmt"
+	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
@@ -12,14 +16,22 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// Filter translates typed words to a visibility query. A word is a status ("failed"), a verdict ("wrong"), "open", "closed",
-// KEY=VALUE, KEY:VALUE or KEY!=VALUE with a short or full attribute name (several values separated by commas, a
-// trailing * for a prefix), or else the beginning of a task ID. The words are joined by AND. Text with a separate
-// operator, a bracket or a keyword of the query language is a query already and is returned unchanged.
-func Filter(typed string) string {
+// Filter translates typed words to a visibility query with the conditions that [VerdictCondition] explains. The words
+// are joined by AND; a word is one of:
+//
+//   - a status ("failed"), a verdict ("wrong"), "open" or "closed";
+//   - a time: "today", "yesterday", or an age such as "12h" or "7d"; also since:TIME and until:TIME, see [TimeAt];
+//   - KEY=VALUE, KEY:VALUE or KEY!=VALUE with a short or full attribute name (several values separated by commas, a
+//     trailing * for a prefix), and text:VALUE;
+//   - cost>AMOUNT, also with >=, < and <=;
+//   - anything else, and everything in quotes: a text that the run mentions, see [Run.Mentions].
+//
+// Text with a separate operator, a bracket or a keyword of the query language is a query already and is returned
+// unchanged. An error names the word that is not understood.
+func Filter(typed string) (query string, err error) {
 	words := spacedWords.FindAllString(typed, -1)
 	if isQuery(words) {
-		return strings.TrimSpace(typed)
+		return strings.TrimSpace(typed), nil
 	}
 	var terms []string
 	picked := map[string][]string{}
@@ -31,14 +43,18 @@ func Filter(typed string) string {
 			picked[key] = append(picked[key], value)
 			continue
 		}
-		terms = append(terms, term(w))
+		t, err := term(w)
+		if err != nil {
+			return "", err
+		}
+		terms = append(terms, t)
 	}
 	for _, key := range []string{VerdictCondition, history.AttrStatus} {
 		if values := picked[key]; len(values) > 0 {
 			terms = append([]string{condition(key, "=", values)}, terms...)
 		}
 	}
-	return strings.Join(terms, " AND ")
+	return strings.Join(terms, " AND "), nil
 }
 
 // fieldWord returns the attribute and the value that a status or a verdict stands for.
@@ -71,6 +87,7 @@ var stateWords = map[string]string{
 }
 
 var filterKeys = map[string]string{
+	"text": TextCondition, "cost": CostCondition, "since": SinceCondition, "until": UntilCondition,
 	"exp": ace.AttrExperiment, "experiment": ace.AttrExperiment,
 	"ds": ace.AttrDataset, "data": ace.AttrDataset, "dataset": ace.AttrDataset,
 	"model": ace.AttrModel, "adapter": ace.AttrAdapter, "task": ace.AttrTask, "phase": ace.AttrPhase,
@@ -123,37 +140,104 @@ func attribute(key string) string {
 	if a, ok := filterKeys[lower]; ok {
 		return a
 	}
-	known := ace.SearchAttributes()
-	if i := slices.IndexFunc(known, func(a string) bool { return strings.ToLower(a) == lower }); i >= 0 {
-		return known[i]
+	if i := slices.IndexFunc(knownNames(), func(a string) bool { return strings.ToLower(a) == lower }); i >= 0 {
+		return knownNames()[i]
 	}
 	return key
 }
 
+// knownNames lists the names that conditions may have besides custom attributes.
+func knownNames() []string {
+	return slices.Concat(ace.SearchAttributes(), builtIn,
+		[]string{VerdictCondition, TextCondition, CostCondition, SinceCondition, UntilCondition})
+}
+
+// costWord matches a condition on the cost.
+var costWord = regexp.MustCompile(`(?i)^(?:cost|` + CostCondition + `)(>=|<=|=|>|<)(.*)$`)
+
 // term translates one word to a condition.
-func term(word string) string {
-	if s, ok := stateWords[strings.ToLower(word)]; ok {
-		return s
+func term(word string) (string, error) {
+	lower := strings.ToLower(word)
+	if s, ok := stateWords[lower]; ok {
+		return s, nil
+	}
+	if lower == yesterday {
+		return SinceCondition + "=" + Quote(yesterday) + " AND " + UntilCondition + "=" + Quote(today), nil
+	}
+	if lower == today || ageWord.MatchString(lower) {
+		return SinceCondition + "=" + Quote(lower), nil
+	}
+	if m := costWord.FindStringSubmatch(word); m != nil {
+		if _, err := strconv.ParseFloat(m[2], 64); err != nil {
+			return "", fmt.Errorf("%q: not an amount in dollars: %q", word, m[2])
+		}
+		return CostCondition + m[1] + m[2], nil
 	}
 	at := strings.IndexAny(word, "=:!\"'")
-	if at <= 0 || word[at] == '"' || word[at] == '\'' {
-		return idStartsWith(word)
+	if at <= 0 || word[at] == '"' || word[at] == '\'' || word[at] == '!' && !strings.HasPrefix(word[at:], "!=") {
+		return TextCondition + "=" + quote(word), nil
 	}
-	key, op, value := attribute(word[:at]), "=", word[at+1:]
+	op, value := "=", word[at+1:]
 	if word[at] == '!' {
-		if !strings.HasPrefix(value, "=") {
-			return idStartsWith(word)
-		}
 		op, value = "!=", value[1:]
 	}
+	return fieldTerm(word, word[:at], op, value, word[at] == ':')
+}
+
+// fieldTerm translates a word with a key. Behind a colon, the key must be known.
+func fieldTerm(word, typed, op, value string, colon bool) (string, error) {
+	key := attribute(typed)
+	if err := checkKey(word, typed, key, colon); err != nil {
+		return "", err
+	}
+	switch key {
+	case TextCondition:
+		return key + op + quote(value), nil
+	case SinceCondition, UntilCondition:
+		if _, err := TimeAt(strings.Trim(value, `"'`), time.Now()); err != nil || op != "=" {
+			return "", fmt.Errorf("%q: not a time: %q; use today, yesterday, 12h, 7d or a date like 2026-11-20", word, value)
+		}
+		return key + op + quote(value), nil
+	}
 	if op == "=" && strings.HasSuffix(value, "*") {
-		return prefix(key, strings.TrimSuffix(value, "*"))
+		return prefix(key, strings.TrimSuffix(value, "*")), nil
 	}
 	var values []string
 	for _, v := range strings.Split(value, ",") {
-		values = append(values, valueOf(key, v))
+		v = valueOf(key, v)
+		if err := checkValue(word, key, strings.Trim(v, `"'`)); err != nil {
+			return "", err
+		}
+		values = append(values, v)
 	}
-	return condition(key, op, values)
+	return condition(key, op, values), nil
+}
+
+// checkKey returns an error for a key that is a misspelled one, or that must be known. Other unknown keys may be custom
+// search attributes.
+func checkKey(word, typed, key string, known bool) error {
+	if slices.Contains(knownNames(), key) {
+		return nil
+	}
+	lower := strings.ToLower(typed)
+	for _, k := range slices.Sorted(maps.Keys(filterKeys)) {
+		if len(lower) > 3 && distance(lower, k) <= 2 {
+			return fmt.Errorf("%q: unknown key %q; did you mean %s?", word, typed, k)
+		}
+	}
+	if known {
+		return fmt.Errorf("%q: unknown key %q; quote a text with a colon", word, typed)
+	}
+	return nil
+}
+
+// checkValue returns an error for a value that an attribute with fixed values cannot have.
+func checkValue(word, key, value string) error {
+	fixed := fixedValues[key]
+	if key != VerdictCondition && key != history.AttrStatus || slices.Contains(fixed, value) {
+		return nil
+	}
+	return fmt.Errorf("%q: unknown value %q; use one of %s", word, value, strings.ToLower(strings.Join(fixed, ", ")))
 }
 
 // condition returns the condition that an attribute has one of the values. The server itself finds wrong answers.
@@ -190,11 +274,6 @@ func equals[S ~string](key, op string, values []S) string {
 	return key + in + strings.Join(quoteAll(values), ", ") + ")"
 }
 
-// idStartsWith matches runs by the beginning of the task ID, or of the workflow ID for workflows other than ACE tasks.
-func idStartsWith(word string) string {
-	return "(" + prefix(ace.AttrTask, word) + " OR " + prefix("WorkflowId", word) + ")"
-}
-
 func prefix(key, value string) string { return key + " STARTS_WITH " + quote(value) }
 
 // quote quotes a value unless it is quoted already.
@@ -204,6 +283,9 @@ func quote(s string) string {
 	}
 	return Quote(s)
 }
+
+// unquote returns the text in quotes.
+func unquote(quoted string) string { return escaped.ReplaceAllString(quoted[1:len(quoted)-1], "$1") }
 
 func quoteAll[S ~string](values []S) []string {
 	out := make([]string, len(values))
@@ -221,11 +303,15 @@ var (
 
 var queryWords = []string{"OR", "NOT", "IN", "BETWEEN", "IS", "STARTS_WITH", "LIKE", "ORDER", "GROUP"}
 
-// isQuery reports whether the words are in the query language. Unbalanced quotes count too: the server reports the
-// error and its place.
+// isQuery reports whether the words are in the query language. A keyword in lower case is one only after the name of an
+// attribute. Unbalanced quotes count too: the server reports the error and its place.
 func isQuery(words []string) bool {
-	for _, w := range words {
-		if slices.Contains(queryWords, strings.ToUpper(w)) ||
+	for i, w := range words {
+		if costWord.MatchString(w) {
+			continue
+		}
+		keyword := slices.Contains(queryWords, strings.ToUpper(w))
+		if keyword && (w == strings.ToUpper(w) || i > 0 && slices.Contains(knownNames(), words[i-1])) ||
 			strings.Count(w, `"`)%2 == 1 || strings.Count(w, `'`)%2 == 1 {
 			return true
 		}

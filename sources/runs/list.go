@@ -243,7 +243,10 @@ const (
 
 // withoutHousekeeping narrows a query to the work of users and agents, unless the query names workflow types. A query about
 // blueprints or runners includes steps. The result begins with the query, so that error positions stay valid.
+//
+// It also replaces conditions on relative times, which shifts the positions after them.
 func withoutHousekeeping(query string) string {
+	query = withTimes(query, time.Now())
 	lower := strings.ToLower(query)
 	about := func(attribute string) bool { return strings.Contains(lower, strings.ToLower(attribute)) }
 	narrow := notHousekeeping

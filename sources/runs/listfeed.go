@@ -40,6 +40,8 @@ type RunList struct {
 	Recent   *Recent
 	Retries  RetryState
 	Missing  []string // search attributes of the contract that the server lacks
+	Searched int64    // runs that were searched for a text or a cost, 0 if the query has no such condition
+	Bounded  bool     // older runs are not searched
 }
 
 // ListFeed reads the list of runs repeatedly, whether or not it is shown, because other screens need it. It
@@ -233,8 +235,7 @@ func (r *runsReader) round(ctx context.Context) {
 	defer cancel()
 	query, want := r.feed.takeWanted(cancel)
 	if query != r.query || r.live == nil {
-		r.query, r.list, r.live, r.counts, r.slow = query, window{}, map[string]progress{}, countKey{}, 0
-		r.newest = nil
+		r.turn(query)
 	}
 	err := r.read(ctx, want)
 	if ctx.Err() != nil {
@@ -257,10 +258,10 @@ func (r *runsReader) round(ctx context.Context) {
 	if !r.publish() {
 		return
 	}
-	if r.list.more() && len(r.list.rows) < glance {
+	if !r.searching() && r.list.more() && len(r.list.rows) < glance {
 		r.feed.Load(LoadOlder) // the rows that were selected from many do not fill a screen
 	}
-	if want.load != noLoad {
+	if want.load != noLoad && !r.searching() {
 		return
 	}
 	r.count(ctx)
@@ -272,16 +273,19 @@ func (r *runsReader) round(ctx context.Context) {
 	r.checkAttributes(ctx)
 }
 
-// read moves in the list, or reads its newest runs again unless it is still.
+// read moves in the list, or reads its newest runs again unless it is still. A search holds all that there is.
 func (r *runsReader) read(ctx context.Context, want wanted) error {
-	if want.load != noLoad {
+	if want.load != noLoad && !r.searching() {
 		r.still = false
 		return r.move(ctx, want)
 	}
 	still, err := r.watch(ctx)
 	r.feed.link.SetStill(still)
-	if r.still || err != nil {
+	switch {
+	case r.still || err != nil:
 		return err
+	case r.searching():
+		return r.search(ctx)
 	}
 	return r.list.refresh(ctx, r.page)
 }
@@ -350,9 +354,10 @@ const maxPages = 10
 // page reads one page. After a timeout it allows more time.
 func (r *runsReader) page(ctx context.Context, size int, token []byte) (runs []Run, next []byte, err error) {
 	next = token
+	base := r.base()
 	for pages := 1; ; pages++ {
 		var more []Run
-		err = tryNewest(r.query, newestOnly(r.feed.link, r.query), func(query string) error {
+		err = tryNewest(base, newestOnly(r.feed.link, base), func(query string) error {
 			more, token, err = listPage(ctx, r.c, query, size, next, r.patience())
 			return err
 		})
@@ -369,15 +374,15 @@ func (r *runsReader) patience() time.Duration {
 
 // publish publishes the held rows, unless the query has changed.
 func (r *runsReader) publish() bool {
-	rows := slices.Clone(r.list.rows)
-	r.fill(rows)
+	r.rows = r.selected()
 	return r.update(func(l *RunList) {
-		l.Rows, l.First, l.More = rows, r.list.first(), r.list.more()
+		l.Rows, l.First, l.More = r.rows, r.list.first(), r.list.more()
+		r.searched(l)
 		l.Loaded, l.Loading = r.readAt, false
 		l.Err, l.ErrAt = "", -1
 		l.Retries = r.retries.state()
 		if l.First == 0 {
-			l.Recent = RecentOf(rows, RecentRuns)
+			l.Recent = RecentOf(r.rows, RecentRuns)
 		}
 	})
 }
@@ -419,6 +424,9 @@ type runsReader struct {
 
 	query    string
 	list     window
+	rows     []Run // published
+	past     pastSearch
+	parts    selection           // of the query
 	live     map[string]progress // open runs, by run id
 	retries  retries
 	counts   countKey
@@ -432,7 +440,7 @@ type runsReader struct {
 
 // count counts the runs if the list has changed or the counts are old.
 func (r *runsReader) count(ctx context.Context) {
-	newest := fingerprint(r.list.rows)
+	newest := fingerprint(r.rows)
 	if r.counts.newest == newest && r.feed.link.Now().Sub(r.counts.at) < countEvery {
 		return
 	}
@@ -443,7 +451,7 @@ func (r *runsReader) count(ctx context.Context) {
 		return // the list was read, only the counts are older
 	}
 	if counts.Total < 0 && r.list.first() == 0 && !r.list.more() {
-		counts = countsOf(r.list.rows)
+		counts = countsOf(r.rows)
 	}
 	r.counts = countKey{at: r.feed.link.Now(), newest: newest}
 	r.update(func(l *RunList) {
@@ -458,7 +466,7 @@ func (r *runsReader) askOpen(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.AskTimeout)
 	defer cancel()
 	fresh := map[string]progress{}
-	for _, row := range r.list.rows {
+	for _, row := range r.rows {
 		if len(fresh) >= maxAsked {
 			break
 		}
@@ -499,22 +507,19 @@ func (r *runsReader) query1(ctx context.Context, row Run, name string, answer an
 	return v.Get(answer)
 }
 
-// fill adds what was read besides visibility to rows that are not published yet.
-func (r *runsReader) fill(rows []Run) {
-	for i := range rows {
-		row := &rows[i]
-		if !row.Open() {
-			continue
+// fill adds what was read besides visibility to a row that is not published yet.
+func (r *runsReader) fill(row *Run) {
+	if !row.Open() {
+		return
+	}
+	if a, ok := r.live[row.RunID]; ok && row.Summary == nil {
+		row.Summary = a.summary
+		if row.Phase == "" {
+			row.Phase = a.phase
 		}
-		if a, ok := r.live[row.RunID]; ok && row.Summary == nil {
-			row.Summary = a.summary
-			if row.Phase == "" {
-				row.Phase = a.phase
-			}
-		}
-		if t, ok := r.retries.known[row.RunID]; ok {
-			row.Attempt, row.LastError = t.number, t.lastError
-		}
+	}
+	if t, ok := r.retries.known[row.RunID]; ok {
+		row.Attempt, row.LastError = t.number, t.lastError
 	}
 }
 
@@ -522,7 +527,7 @@ func (r *runsReader) fill(rows []Run) {
 func (r *runsReader) describe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
-	for _, row := range r.retries.next(r.list.rows) {
+	for _, row := range r.retries.next(r.rows) {
 		answer, err := r.c.DescribeWorkflowExecution(ctx, row.WorkflowID, row.RunID)
 		if err != nil {
 			if !cluster.NotFound(err) {

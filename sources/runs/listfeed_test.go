@@ -19,14 +19,14 @@ import (
 
 // watched reads the list of runs from a simulated server.
 type watched struct {
-	t      *testing.T
+	t      testing.TB
 	sim    *sim
 	Link   *cluster.Link
 	Runs   *ListFeed
 	Facets *FacetFeed
 }
 
-func watch(t *testing.T, s *sim) *watched {
+func watch(t testing.TB, s *sim) *watched {
 	link := cluster.NewLink()
 	list := NewListFeed(link)
 	w := &watched{t, s, link, list, NewFacetFeed(link, list)}

@@ -106,7 +106,7 @@ func picked(condition string) (string, []string) {
 	}
 	var values []string
 	for _, v := range quotedText.FindAllString(m[2]+m[3], -1) {
-		values = append(values, escaped.ReplaceAllString(v[1:len(v)-1], "$1"))
+		values = append(values, unquote(v))
 	}
 	between := strings.Fields(quotedText.ReplaceAllString(m[2]+m[3], " "))
 	switch {

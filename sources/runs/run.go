@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"acescope/engine/ace"
@@ -65,6 +67,26 @@ func (r Run) Age(now time.Time) time.Duration {
 		}
 	}
 	return max(end.Sub(r.Began()), 0)
+}
+
+// Reason returns why the run retries, why its answer is wrong, or why it failed; "" if unknown. It is untrusted.
+func (r *Run) Reason() string {
+	if r.Open() && r.Attempt > 1 {
+		return r.LastError
+	}
+	if r.Summary != nil {
+		return r.Summary.Cause
+	}
+	return ""
+}
+
+// Mentions reports whether a part of a text, in lower case, is in the run's task, IDs, subject, answers or reason.
+func (r *Run) Mentions(lower string) bool {
+	fields := []string{r.TaskID, r.WorkflowID, r.RunID, r.Reason()}
+	if r.Summary != nil {
+		fields = append(fields, r.Summary.Subject, r.Summary.Answer, r.Summary.Expected)
+	}
+	return slices.ContainsFunc(fields, func(f string) bool { return strings.Contains(strings.ToLower(f), lower) })
 }
 
 // Began returns when the run began.

@@ -3,73 +3,93 @@ package runs
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"go.temporal.io/api/serviceerror"
 
 	"acescope/engine/ace"
 )
 
-// VerdictCondition is the name in conditions on the verdict, such as Verdict = "correct". The server
-// cannot evaluate them: no search attribute tells correct, unlabeled and ungraded answers apart, since
-// ExitStatus is success for all of them. The server narrows the list to the exit statuses that such a
-// verdict can have, and the rows, which have the verdict from the memo, are selected here. So the
-// server cannot count these runs, and a run whose memo has no verdict is found by none.
-const VerdictCondition = "Verdict"
+// Names in conditions that the server does not know. They must be joined to other conditions by AND, except
+// [SinceCondition] and [UntilCondition].
+//
+// VerdictCondition is the verdict of a run, such as Verdict = "correct". No search attribute tells correct, unlabeled
+// and ungraded answers apart, since ExitStatus is success for all of them. The server narrows the list to the exit
+// statuses that such a verdict can have, and the rows, which have the verdict from the memo, are selected here. A run
+// whose memo has no verdict is found by none. TextCondition is a part of what a run says about its work; see
+// [Run.Mentions]. CostCondition is the cost of a run in US dollars. The server cannot count runs that are selected by
+// these three.
+//
+// SinceCondition and UntilCondition are the first start time, and the start time that all precede. They are times of
+// [TimeAt] and become conditions on StartTime in each request, so that a saved query stays relative.
+const (
+	VerdictCondition = "Verdict"
+	TextCondition    = "Text"
+	CostCondition    = "CostUSD"
+	SinceCondition   = "Since"
+	UntilCondition   = "Until"
+)
 
-// selection is a query divided into the server's part and the verdicts of the rows to select.
+// selection is a query divided into the server's part and the conditions on the rows to select.
 type selection struct {
-	server string
-	keep   []func(ace.Verdict) bool // all must hold
+	server   string
+	keep     []func(*Run) bool // all must hold
+	searches bool              // few rows may be left: there is a condition on text or cost
 }
 
 // keeps reports whether a row that the server returned belongs to the list.
-func (s selection) keeps(r Run) bool {
-	return !slices.ContainsFunc(s.keep, func(keep func(ace.Verdict) bool) bool { return !keep(r.Verdict) })
+func (s selection) keeps(r *Run) bool {
+	return !slices.ContainsFunc(s.keep, func(keep func(*Run) bool) bool { return !keep(r) })
 }
 
 // of returns the rows that belong to the list.
 func (s selection) of(rows []Run) []Run {
-	return slices.DeleteFunc(rows, func(r Run) bool { return !s.keeps(r) })
+	return slices.DeleteFunc(rows, func(r Run) bool { return !s.keeps(&r) })
 }
 
 // exact reports whether the server's part selects the same runs as the query.
 func (s selection) exact() bool { return len(s.keep) == 0 }
 
+const localNames = `(` + VerdictCondition + `|` + TextCondition + `|` + CostCondition + `)`
+
 var (
-	onVerdict = regexp.MustCompile(`(?is)^` + VerdictCondition + `\s*(=|!=|\bIN\b|\bNOT\s+IN\b)(.*)$`)
-	verdictAt = regexp.MustCompile(`(?i)\b` + VerdictCondition + `\s*(!?=|(NOT\s+)?IN\b)`)
+	localCondition = regexp.MustCompile(`(?is)^` + localNames + `\s*(>=|<=|!=|=|>|<|\bIN\b|\bNOT\s+IN\b)\s*(.*)$`)
+	localAt        = regexp.MustCompile(`(?i)\b` + localNames + `\s*(!?=|[<>]|(NOT\s+)?IN\b)`)
 )
 
-// divide divides a query. Conditions on the verdict must be joined to the others by AND.
+// divide divides a query.
 func divide(query string) (selection, error) {
 	s := selection{server: query}
-	if !verdictAt.MatchString(quotedText.ReplaceAllString(query, "q")) {
+	local := localAt.FindStringSubmatch(quotedText.ReplaceAllString(query, "q"))
+	if local == nil {
 		return s, nil
 	}
 	parts, whole := conditions(query)
 	if whole {
-		return s, serviceerror.NewInvalidArgumentf("%s can only be joined to other conditions by AND", VerdictCondition)
+		return s, serviceerror.NewInvalidArgumentf("%s can only be joined to other conditions by AND", local[1])
 	}
 	var server []string
 	for _, part := range parts {
-		switch verdicts, op := verdictsIn(part); {
-		case len(verdicts) > 0 && !strings.HasPrefix(op, "!") && !strings.HasPrefix(op, "N"):
-			server = append(server, equals(ace.AttrExit, "=", exitsOf(verdicts)))
-			s.keep = append(s.keep, func(v ace.Verdict) bool { return slices.Contains(verdicts, v) })
-		case len(verdicts) > 0:
-			s.keep = append(s.keep, func(v ace.Verdict) bool { return !slices.Contains(verdicts, v) })
-		case strings.HasPrefix(part, "(") && strings.HasSuffix(part, ")"):
+		if strings.HasPrefix(part, "(") && strings.HasSuffix(part, ")") {
 			inner, err := divide(part[1 : len(part)-1])
 			if err != nil {
 				return s, err
 			}
 			s.keep = append(s.keep, inner.keep...)
+			s.searches = s.searches || inner.searches
 			if inner.server != "" {
 				server = append(server, "("+inner.server+")")
 			}
-		default:
-			server = append(server, part)
+			continue
+		}
+		rest, err := s.take(part)
+		if err != nil {
+			return s, err
+		}
+		if rest != "" {
+			server = append(server, rest)
 		}
 	}
 	if len(s.keep) > 0 {
@@ -78,21 +98,80 @@ func divide(query string) (selection, error) {
 	return s, nil
 }
 
-// verdictsIn returns the verdicts of a condition and its operator in upper case, or nil for a condition
-// on something else.
-func verdictsIn(condition string) (verdicts []ace.Verdict, op string) {
-	m := onVerdict.FindStringSubmatch(condition)
+// take takes a condition that the rows must meet, and returns what the server can evaluate of it.
+func (s *selection) take(condition string) (server string, err error) {
+	m := localCondition.FindStringSubmatch(condition)
 	if m == nil {
-		return nil, ""
+		return condition, nil
 	}
-	for _, quoted := range quotedText.FindAllString(m[2], -1) {
+	op, operand := strings.ToUpper(m[2]), strings.TrimSpace(m[3])
+	switch {
+	case strings.EqualFold(m[1], VerdictCondition):
+		return s.takeVerdict(condition, op, operand)
+	case strings.EqualFold(m[1], TextCondition):
+		err = s.takeText(op, operand)
+	default:
+		err = s.takeCost(op, operand)
+	}
+	return "", err
+}
+
+func (s *selection) takeVerdict(condition, op, operand string) (server string, err error) {
+	var verdicts []ace.Verdict
+	for _, quoted := range quotedText.FindAllString(operand, -1) {
 		v := ace.Verdict(quoted[1 : len(quoted)-1])
 		if !slices.Contains(ace.Verdicts(), v) {
-			return nil, "" // not a verdict: the server reports the error
+			return condition, nil // the server reports the error
 		}
 		verdicts = append(verdicts, v)
 	}
-	return verdicts, strings.ToUpper(m[1])
+	if len(verdicts) == 0 {
+		return condition, nil
+	}
+	is := !strings.HasPrefix(op, "!") && !strings.HasPrefix(op, "N")
+	s.keep = append(s.keep, func(r *Run) bool { return slices.Contains(verdicts, r.Verdict) == is })
+	if is {
+		server = equals(ace.AttrExit, "=", exitsOf(verdicts))
+	}
+	return server, nil
+}
+
+func (s *selection) takeText(op, operand string) error {
+	quoted := quotedText.FindString(operand)
+	if quoted == "" || quoted != operand || op != "=" && op != "!=" {
+		return serviceerror.NewInvalidArgumentf(`%s needs = or != and a quoted text, not %s %s`, TextCondition, op, operand)
+	}
+	part := strings.ToLower(unquote(quoted))
+	s.keep = append(s.keep, func(r *Run) bool { return r.Mentions(part) == (op == "=") })
+	s.searches = true
+	return nil
+}
+
+func (s *selection) takeCost(op, operand string) error {
+	bound, err := strconv.ParseFloat(operand, 64)
+	if err != nil || !strings.ContainsAny(op, "<>=") || op == "!=" {
+		return serviceerror.NewInvalidArgumentf("%s needs <, <=, =, >= or > and an amount, not %s %s",
+			CostCondition, op, operand)
+	}
+	s.keep = append(s.keep, func(r *Run) bool {
+		if r.Summary == nil {
+			return false
+		}
+		switch cost := r.Summary.Usage.CostUSD; op {
+		case "<":
+			return cost < bound
+		case "<=":
+			return cost <= bound
+		case "=":
+			return cost == bound
+		case ">=":
+			return cost >= bound
+		default:
+			return cost > bound
+		}
+	})
+	s.searches = true
+	return nil
 }
 
 // exitsOf returns the exit statuses that completed runs with one of the verdicts have.
@@ -103,4 +182,25 @@ func exitsOf(verdicts []ace.Verdict) (exits []ace.ExitStatus) {
 		}
 	}
 	return exits
+}
+
+// timeAt matches conditions on relative times, and quoted texts, which may look like one.
+var timeAt = regexp.MustCompile(quotedText.String() +
+	`|(?i:\b(` + SinceCondition + `|` + UntilCondition + `))\s*=\s*(?:"([^"\\]*)"|'([^'\\]*)')`)
+
+// withTimes replaces the conditions on relative times by conditions on the start time. An invalid time stays, so that
+// the server reports it.
+func withTimes(query string, now time.Time) string {
+	return timeAt.ReplaceAllStringFunc(query, func(part string) string {
+		m := timeAt.FindStringSubmatch(part)
+		at, err := TimeAt(m[2]+m[3], now)
+		if m[1] == "" || err != nil {
+			return part
+		}
+		op := " >= "
+		if strings.EqualFold(m[1], UntilCondition) {
+			op = " < "
+		}
+		return "StartTime" + op + Quote(at.UTC().Format(time.RFC3339))
+	})
 }

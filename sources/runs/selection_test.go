@@ -16,6 +16,10 @@ func TestDivide(t *testing.T) {
 		`Verdict NOT IN ("wrong","correct") AND a=1`: `a=1 1`,
 		`((Verdict="correct" AND (a OR b))) AND c=1`: `((ExitStatus="success" AND (a OR b))) AND c=1 1`,
 		`Verdict!="correct"`:                         ` 1`,
+		`Text="a AND b" AND c=1 AND CostUSD >= 0.5`:  `c=1 2`,
+		`(Text!="x") AND Since="today"`:              `Since="today" 1`,
+		`Text IN ("x")`:                              `error`,
+		`CostUSD > "x"`:                              `error`,
 		`Verdict = "red"`:                            `Verdict = "red" 0`,
 		`TaskId = "Verdict = x" OR a`:                `TaskId = "Verdict = x" OR a 0`,
 		`MyVerdict = "correct"`:                      `MyVerdict = "correct" 0`,
@@ -31,6 +35,14 @@ func TestDivide(t *testing.T) {
 			t.Errorf("%s: %s, want %s", query, got, want)
 		}
 	}
+}
+
+func mustFilter(typed string) string {
+	query, err := Filter(typed)
+	if err != nil {
+		panic(err)
+	}
+	return query
 }
 
 // unlabeledEvery returns runs of which each n-th is unlabeled, so that the server lists it as success.
@@ -49,10 +61,10 @@ func TestVerdictSelectsOnlyItself(t *testing.T) {
 	for _, c := range []struct {
 		query       string
 		limit, want int
-	}{{Filter("unlabeled"), 0, 8}, {Filter("unlabeled"), 3, 3}, {Filter("verdict!=unlabeled"), 0, 4992}, {"", 3, 3}} {
+	}{{mustFilter("unlabeled"), 0, 8}, {mustFilter("unlabeled"), 3, 3}, {mustFilter("verdict!=unlabeled"), 0, 4992}, {"", 3, 3}} {
 		n := 0
 		err := ListNewest(t.Context(), s, c.query, c.limit, func(r Run) error {
-			if n++; c.query == Filter("unlabeled") && r.Verdict != ace.Unlabeled {
+			if n++; c.query == mustFilter("unlabeled") && r.Verdict != ace.Unlabeled {
 				t.Fatalf("%s finds %+v", c.query, r)
 			}
 			return nil
@@ -61,7 +73,7 @@ func TestVerdictSelectsOnlyItself(t *testing.T) {
 			t.Errorf("%s, limit %d: %d runs, want %d, %v", c.query, c.limit, n, c.want, err)
 		}
 	}
-	if n, err := Count(t.Context(), s, Filter("correct")); n != -1 || err != nil {
+	if n, err := Count(t.Context(), s, mustFilter("correct")); n != -1 || err != nil {
 		t.Errorf("counted %d, %v", n, err)
 	}
 }
@@ -70,12 +82,12 @@ func TestVerdictSelectsOnlyItself(t *testing.T) {
 // counts the runs only when it has read all.
 func TestVerdictInConsole(t *testing.T) {
 	w := watch(t, newSim(unlabeledEvery(1000, 12_000)...))
-	w.SetQuery(Filter("unlabeled"))
+	w.SetQuery(mustFilter("unlabeled"))
 	l := w.until("all are found", func(l RunList) bool { return len(l.Rows) == 12 && !l.More && l.Total >= 0 })
 	if l.Total != 12 || l.Counts.Status[ace.Completed] != 12 || len(l.Counts.Status) != 1 {
 		t.Errorf("%d runs, %+v", l.Total, l.Counts)
 	}
-	w.SetQuery(Filter("correct"))
+	w.SetQuery(mustFilter("correct"))
 	l = w.until("the first page", func(l RunList) bool { return len(l.Rows) >= glance && l.More })
 	if l.Total >= 0 {
 		t.Errorf("%d runs are counted, %d read", l.Total, len(l.Rows))

@@ -82,6 +82,7 @@ type window struct {
 	rows    []Run // between marks lo and hi, in the server's order, each run once
 	lo, hi  int
 	upwards bool // the last step was toward newer runs
+	whole   bool // all read runs are held, whatever maxHeld
 	turn    int  // index of the interval with open runs that is read next
 	glances int  // consecutive checks of the newest runs only
 }
@@ -292,7 +293,7 @@ func (w *window) bottom() {
 // trim drops runs until at most maxHeld are held, but never the interval under the cursor.
 func (w *window) trim(fromBelow bool) {
 	w.upwards = fromBelow
-	for len(w.rows) > maxHeld && w.hi-w.lo > 1 {
+	for !w.whole && len(w.rows) > maxHeld && w.hi-w.lo > 1 {
 		if fromBelow {
 			w.hi--
 			at := w.after(w.hi)

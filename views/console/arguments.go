@@ -28,8 +28,9 @@ func (c *Console) RunArgument(screen string) *tui.Argument {
 // QueryArgument lets a command filter the list of runs.
 func (c *Console) QueryArgument() *tui.Argument {
 	return &tui.Argument{Name: "FILTER", Help: "FILTER filters it, as in wrong exp=finance-7", Complete: c.completeQuery,
+		Check: checkFilter,
 		Do: func(s tui.Shell, typed string) tea.Cmd {
-			c.Controls.SetQuery(runs.Filter(typed))
+			c.ApplyFilter(s, typed)
 			s.Open("runs")
 			s.Focus(0)
 			return nil
@@ -65,11 +66,11 @@ func (l *Listing) Commands() []tui.Command {
 	return []tui.Command{{Name: "flow", Aliases: []string{"flows"}, Args: "[NAME]",
 		Help: "list the runs of flows, or those whose ID begins with NAME", Candidates: l.flowCandidates,
 		Do: func(s tui.Shell, name string) tea.Cmd {
-			query := "type=flow"
+			filter := "type=flow"
 			if name != "" {
-				query += " id=" + name + "*"
+				filter += " id=" + name + "*"
 			}
-			l.controls.SetQuery(runs.Filter(query))
+			l.ApplyFilter(s, filter)
 			s.Open("runs")
 			s.Focus(0)
 			return nil

@@ -30,20 +30,48 @@ type Listing struct {
 func (l *Listing) AskFilter(s tui.Shell) {
 	s.Ask(tui.Prompt{
 		Label: "/", Value: l.Runs.Query,
-		Hint:     `wrong   exp=finance-7   phase:skills   or a query: ExitStatus="failed" AND ModelName="m"`,
-		Preview:  runs.Filter,
+		Hint:     `wrong today   "profit margin"   exp=finance-7   cost>0.5   or a query: ExitStatus="failed" OR Phase="skills"`,
+		Preview:  explainFilter,
+		Check:    checkFilter,
 		Complete: l.complete,
 		Done: func(typed string) tea.Cmd {
-			l.controls.SetQuery(runs.Filter(typed))
+			l.ApplyFilter(s, typed)
 			return nil
 		},
 	})
 }
 
+// explainFilter returns the query that typed words stand for, or the error.
+func explainFilter(typed string) string {
+	query, err := runs.Filter(typed)
+	if err != nil {
+		return err.Error()
+	}
+	return query
+}
+
+// complete completes a filter.
 func (l *Listing) complete(line string, cursor int) (from int, options []string) {
 	return runs.Completion(line, cursor, func(attribute string) []string {
 		return runs.KnownValuesOf(attribute, l.Counted, l.Runs.Rows)
 	})
+}
+
+func checkFilter(typed string) error {
+	_, err := runs.Filter(typed)
+	return err
+}
+
+// ApplyFilter lists the runs of a filter and returns true, or says why the filter is not understood.
+func (l *Listing) ApplyFilter(s tui.Shell, typed string) (ok bool) {
+	query, err := runs.Filter(typed)
+	if err != nil {
+		s.Note(err.Error())
+		return false
+	}
+	l.Runs.Query = query // so that a second quick change begins with it
+	l.controls.SetQuery(query)
+	return true
 }
 
 // Pause stops refreshing, or resumes it.
@@ -67,7 +95,9 @@ type FilterSaver interface {
 func (l *Listing) StartFilter() {
 	for _, f := range l.Filters {
 		if f.Default {
-			l.controls.SetQuery(runs.Filter(f.Query))
+			if query, err := runs.Filter(f.Query); err == nil {
+				l.controls.SetQuery(query)
+			}
 			return
 		}
 	}

@@ -227,7 +227,7 @@ func (v *overview) arrange(now time.Time) {
 		all = append(v.home.Sections(now, v.Styles.Glyphs),
 			console.Section{Name: "Next steps", Remark: "no runs yet", Rows: v.steps()})
 	} else {
-		all = []console.Section{v.waiting(), v.experiments(), v.attention(), v.learned(),
+		all = []console.Section{v.waiting(), v.experiments(), v.alone(), v.attention(), v.learned(),
 			v.cost.section(v.feeds.Costs.Value(), now)}
 		all = slices.DeleteFunc(all, func(s console.Section) bool { return len(s.Rows) == 0 })
 	}

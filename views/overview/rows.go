@@ -154,6 +154,41 @@ func (r experimentRow) Copied() (what, content string) { return "experiment id",
 // Copies implements [tui.MultiCopier].
 func (r experimentRow) Copies() []tui.Copy { return experimentsview.Copies(r.Experiment) }
 
+// alone lists the open runs that belong to no experiment, among those of the filter.
+func (v *overview) alone() console.Section {
+	s := console.Section{Name: "Other open runs", Limit: experimentLimit}
+	if v.listing.Runs.Query != "" {
+		s.Remark = "of the filter"
+	}
+	for _, r := range v.listing.Runs.Rows {
+		if r.Open() && r.Experiment == "" && r.Type != ace.ExperimentWorkflow {
+			s.Rows = append(s.Rows, openRow{v.nav, r})
+		}
+	}
+	return s
+}
+
+// openRow is an open run.
+type openRow struct {
+	nav *console.Navigation
+	runs.Run
+}
+
+// Draw implements [console.Row].
+func (r openRow) Draw(s theme.Styles, width int, plain bool, now time.Time) string {
+	status := console.StatusMark(r.Run, s)
+	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis,
+		widget.SizedCell{Text: status.Glyph + " " + console.NameOf(r.Run), Width: 24, Ink: status.Ink},
+		widget.SizedCell{Text: text.Safe(cmp.Or(r.Reason(), string(r.Phase), runs.TypeOf(r.Type)), " "), Ink: s.Muted},
+		widget.SizedCell{Text: text.Span(now.Sub(r.Began())), Width: -5, Ink: s.Muted})
+}
+
+// Open implements [console.Row].
+func (r openRow) Open(s tui.Shell) tea.Cmd { return r.nav.OpenRun(s, r.Run) }
+
+// Copied implements [console.Row].
+func (r openRow) Copied() (what, content string) { return "workflow ID", r.WorkflowID }
+
 // attention lists retrying runs, causes of failures and wrong answers, the most harmful bullet, and steps that took
 // much longer than usual.
 func (v *overview) attention() console.Section {

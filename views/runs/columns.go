@@ -17,25 +17,28 @@ import (
 	"acescope/views/console"
 )
 
-// Column is a column of the list of runs. Width 0 takes the remaining width. A narrow pane drops columns in
+// Column is a column of the list of runs. Columns of width 0 share the remaining width. A narrow pane drops columns in
 // the order of drop, highest first. Extra columns are shown only if the user chose them or all columns.
 type Column struct {
-	ID    string
-	Title string
-	Width int
-	right bool
-	drop  int
-	extra bool
-	Cell  cell
-	ink   func(r runs.Run, s theme.Styles) theme.Ink
+	ID      string
+	Title   string
+	Width   int
+	minimum int // of a column of width 0
+	right   bool
+	drop    int
+	extra   bool
+	changes bool // its values change while time passes
+	Cell    cell
+	sign    cell // in one cell, where the width is short; nil if there is no sign
+	ink     func(r runs.Run, s theme.Styles) theme.Ink
 	// Order sorts by the column, most relevant first: the newest, the most expensive, by name.
 	Order func(a, b *runs.Run) int
 }
 
 // IDs of columns with special handling.
 const (
-	columnTask  = "task"
-	columnError = "last_error"
+	columnTask    = "task"
+	columnSubject = "subject"
 )
 
 func plainInk(_ runs.Run, s theme.Styles) theme.Ink { return s.Text }
@@ -75,13 +78,27 @@ func AllColumns(g theme.Glyphs) []Column {
 	return []Column{
 		{ID: columnTask, Title: "TASK", ink: plainInk, Order: by(console.RawNameOf),
 			Cell: func(r runs.Run, _ time.Time, _ theme.Styles) string { return console.NameOf(r) }},
+		{ID: "status", Title: "STATUS", Width: 12, drop: 1, Cell: statusOf, Order: bySeverity,
+			sign: func(r runs.Run, _ time.Time, s theme.Styles) string { return console.StatusMark(r, s).Glyph },
+			ink:  func(r runs.Run, s theme.Styles) theme.Ink { return console.StatusMark(r, s).Ink }},
+		{ID: "verdict", Title: "VERDICT", Width: 9, drop: 1, Cell: verdictOf, Order: by(wrongFirst),
+			sign: func(r runs.Run, _ time.Time, s theme.Styles) string { return s.Verdict(string(r.Verdict)).Glyph },
+			ink:  func(r runs.Run, s theme.Styles) theme.Ink { return s.Verdict(string(r.Verdict)).Ink }},
+		{ID: columnSubject, Title: "SUBJECT", minimum: 16, drop: 3, Cell: plainCell(subjectOf), ink: plainInk,
+			Order: by(subjectOf)},
+		{ID: "answer", Title: "ANSWER", minimum: 14, drop: 4, Cell: answerOf, Order: by(answerText),
+			ink: func(r runs.Run, s theme.Styles) theme.Ink {
+				return widget.Unless(r.Verdict == ace.Correct, s.Text, s.Muted)
+			}},
+		{ID: "reason", Title: "REASON", minimum: 24, drop: 2, Cell: plainCell(reasonOf), Order: by(reasonOf),
+			ink: reasonInk},
 		attribute(ace.AttrExperiment, Column{
-			ID: "experiment", Title: "EXPERIMENT", Width: 16, drop: 8, ink: mutedInk,
+			ID: "experiment", Title: "EXPERIMENT", Width: 16, drop: 10, ink: mutedInk,
 		}),
 		attribute(ace.AttrDataset, Column{
 			ID: "dataset", Title: "DATASET", Width: 12, drop: 12, extra: true, ink: mutedInk,
 		}),
-		attribute(ace.AttrModel, Column{ID: "model", Title: "MODEL", Width: 12, drop: 9, ink: mutedInk}),
+		attribute(ace.AttrModel, Column{ID: "model", Title: "MODEL", Width: 12, drop: 11, ink: mutedInk}),
 		attribute(ace.AttrBlueprint, Column{
 			ID: "blueprint", Title: "BLUEPRINT", Width: 16, drop: 14, extra: true, ink: plainInk,
 		}),
@@ -100,10 +117,10 @@ func AllColumns(g theme.Glyphs) []Column {
 		attribute(ace.AttrAdapter, Column{
 			ID: "adapter", Title: "ADAPTER", Width: 8, drop: 13, extra: true, ink: mutedInk,
 		}),
-		attribute(ace.AttrPhase, Column{ID: "phase", Title: "PHASE", Width: 9, drop: 3, ink: phaseInk}),
-		{ID: "skills", Title: "SKILLS", Width: 7, right: true, drop: 6, Cell: sum(console.SkillsCell),
+		attribute(ace.AttrPhase, Column{ID: "phase", Title: "PHASE", Width: 9, drop: 9, extra: true, ink: phaseInk}),
+		{ID: "skills", Title: "SKILLS", Width: 7, right: true, drop: 8, Cell: sum(console.SkillsCell),
 			ink: plainInk, Order: most(skillsOf)},
-		{ID: "delta", Title: g.Delta, Width: 8, drop: 5, Cell: sum(console.DeltaCell),
+		{ID: "delta", Title: g.Delta, Width: 8, drop: 6, Cell: sum(console.DeltaCell),
 			ink: plainInk, Order: most(changesOf)},
 		{ID: "refused", Title: "REFUSED", Width: 7, right: true, drop: 14, extra: true,
 			Cell: sum(refusedCell), ink: mutedInk, Order: most(refusedOf)},
@@ -111,19 +128,12 @@ func AllColumns(g theme.Glyphs) []Column {
 			Cell: sum(tokensCell), ink: mutedInk, Order: most(tokensOf)},
 		{ID: "cost", Title: "COST", Width: 8, right: true, drop: 7, Cell: console.CostOf,
 			ink: mutedInk, Order: most(dollarsOf)},
-		{ID: "took", Title: "TOOK", Width: 6, right: true, drop: 10, ink: mutedInk, Order: longest,
+		{ID: "took", Title: "TOOK", Width: 6, right: true, drop: 8, changes: true, ink: mutedInk, Order: longest,
 			Cell: func(r runs.Run, now time.Time, _ theme.Styles) string { return console.DurationOf(r, now) }},
-		{ID: "age", Title: "AGE", Width: 5, right: true, drop: 4, ink: mutedInk, Order: newest,
+		{ID: "age", Title: "AGE", Width: 5, right: true, drop: 5, changes: true, ink: mutedInk, Order: newest,
 			Cell: func(r runs.Run, now time.Time, _ theme.Styles) string { return text.Span(now.Sub(r.Began())) }},
 		{ID: "events", Title: "EVENTS", Width: 7, right: true, drop: 15, extra: true, Cell: eventsOf, ink: mutedInk,
 			Order: most(func(r *runs.Run) float64 { return float64(r.Events) })},
-		{ID: "status", Title: "STATUS", Width: 12, drop: 1, Cell: statusOf, Order: bySeverity,
-			ink: func(r runs.Run, s theme.Styles) theme.Ink { return console.StatusMark(r, s).Ink }},
-		{ID: "verdict", Title: "VERDICT", Width: 9, drop: 2, Cell: verdictOf, Order: by(wrongFirst),
-			ink: func(r runs.Run, s theme.Styles) theme.Ink { return s.Verdict(string(r.Verdict)).Ink }},
-		{ID: columnError, Title: "LAST ERROR", Width: 30, drop: 16, extra: true,
-			Cell: words(retryErrorOf), Order: by(retryErrorOf),
-			ink: func(_ runs.Run, s theme.Styles) theme.Ink { return s.Retrying }},
 		{ID: "forked", Title: "FORKED FROM", Width: 28, drop: 16, extra: true, ink: mutedInk, Order: by(originalOf),
 			Cell: func(r runs.Run, _ time.Time, s theme.Styles) string {
 				return console.OrDash(forkedFrom(r, s.Glyphs), s.Glyphs)
@@ -154,11 +164,57 @@ func forkedFrom(r runs.Run, g theme.Glyphs) string {
 	return ace.TaskIDOf(f.WorkflowID) + " at " + strconv.FormatInt(f.Event, 10) + ", " + changed
 }
 
-func retryErrorOf(r runs.Run) string {
-	if !retrying(&r) {
+// plainCell is like [words] without a dash for "".
+func plainCell(of func(runs.Run) string) cell {
+	return func(r runs.Run, _ time.Time, _ theme.Styles) string { return text.Safe(of(r), " ") }
+}
+
+func subjectOf(r runs.Run) string {
+	if r.Summary == nil {
 		return ""
 	}
-	return r.LastError
+	return r.Summary.Subject
+}
+
+// answerOf shows the answer of a task and, if it is wrong, the label.
+func answerOf(r runs.Run, _ time.Time, s theme.Styles) string {
+	answer := text.Safe(answerText(r), " ")
+	switch {
+	case answer == "":
+		return ""
+	case r.Verdict == ace.Correct:
+		return answer + " " + s.Verdict(string(r.Verdict)).Glyph
+	case r.Verdict == ace.Wrong && r.Summary.Expected != "":
+		return answer + " " + s.Glyphs.Arrow + " " + text.Safe(r.Summary.Expected, " ")
+	}
+	return answer
+}
+
+func answerText(r runs.Run) string {
+	if r.Summary == nil {
+		return ""
+	}
+	return r.Summary.Answer
+}
+
+// reasonOf returns the phase of an open run that does not retry, otherwise its reason.
+func reasonOf(r runs.Run) string {
+	if r.Open() && !retrying(&r) {
+		return string(r.Phase)
+	}
+	return r.Reason()
+}
+
+func reasonInk(r runs.Run, s theme.Styles) theme.Ink {
+	switch {
+	case retrying(&r):
+		return s.Retrying
+	case r.Open():
+		return widget.Unless(r.Phase != flows.PhaseApproval, s.Muted, s.Warning)
+	case r.Status.Bad():
+		return console.StatusMark(r, s).Ink
+	}
+	return s.Text
 }
 
 func retrying(r *runs.Run) bool { return r.Open() && r.Attempt > 1 }
@@ -208,11 +264,12 @@ func wrongFirst(r runs.Run) string {
 	return string(r.Verdict)
 }
 
-// Fitting returns the columns that fit a width; the first takes the remaining width.
+// Fitting returns the columns that fit a width; those of width 0 share the remaining width,
+// or else the first takes it.
 func Fitting(all []Column, width int) []Column {
 	headings := make([]widget.Heading, len(all))
 	for i, c := range all {
-		headings[i] = widget.Heading{Width: c.Width, Drop: c.drop}
+		headings[i] = widget.Heading{Width: c.Width, Minimum: c.minimum, Drop: c.drop}
 	}
 	t := widget.NewTable(headings...)
 	t.Arrange(width)
@@ -220,12 +277,17 @@ func Fitting(all []Column, width int) []Column {
 	for at, i := range t.Cols {
 		cols[at] = all[i]
 		cols[at].Width = t.Widths[at]
+		width -= t.Widths[at] + 1
 	}
+	cols[0].Width += max(width+1-widget.PointerWidth, 0)
 	return cols
 }
 
-// wideNameWidth is the width of the task's name if all columns are shown.
-const wideNameWidth = 24
+// Widths of the task's name and of the columns of width 0 if all columns are shown.
+const (
+	wideNameWidth = 24
+	wideTextWidth = 30
+)
 
 // scrolled returns the first column and those that fit from number left on. The first takes the remaining width.
 func scrolled(all []Column, left, width int) []Column {
@@ -233,6 +295,7 @@ func scrolled(all []Column, left, width int) []Column {
 	cols[0].Width = min(wideNameWidth, max(width-widget.PointerWidth, 1))
 	rest := width - widget.PointerWidth - cols[0].Width
 	for _, c := range all[1+left:] {
+		c.Width = cmp.Or(c.Width, wideTextWidth)
 		if rest -= c.Width + 1; rest < 0 {
 			rest += c.Width + 1
 			break

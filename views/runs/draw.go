@@ -28,7 +28,11 @@ func (v *Runs) Draw(now time.Time, focused bool) []string {
 }
 
 func (v *Runs) drawList(width, height int, now time.Time, focused bool) []string {
-	lines := append(make([]string, 0, height), v.problem()...)
+	lines := make([]string, 0, height)
+	if v.sectionLines() > 0 {
+		lines = append(lines, v.sections.draw(width, v.Styles))
+	}
+	lines = append(lines, v.problem()...)
 	if v.Count() == 0 {
 		lines = append(lines, widget.Centre(v.empty(), width, height-len(lines), v.Styles)...)
 		return widget.Fill(lines, width, height)

@@ -34,10 +34,8 @@ func (t *table) arrange() {
 		t.Layout.left = widget.Clamp(t.Layout.left, 0, len(all)-2)
 		t.cols = scrolled(all, t.Layout.left, width)
 	} else {
-		t.cols = Fitting(slices.DeleteFunc(all, func(c Column) bool { return !t.Layout.shows(c) }), width)
+		t.cols = Fitting(t.narrowed(slices.DeleteFunc(all, t.hides)), width)
 	}
-	t.showsError = slices.ContainsFunc(t.cols, func(c Column) bool { return c.ID == columnError })
-	t.errorSpan = errorSpanOf(t.cols)
 	l := text.Line{Max: width}
 	l.Add(t.pane.Styles.Muted, text.Spaces(widget.PointerWidth))
 	for i, c := range t.cols {
@@ -48,9 +46,39 @@ func (t *table) arrange() {
 		if c.ID == t.Sorting.By {
 			ink = t.pane.Styles.Strong
 		}
-		l.Add(ink, c.fit(c.Title, ""))
+		title := c.Title
+		if c.ID == columnSubject && t.common.lead != "" {
+			title += " " + t.common.lead + t.pane.Styles.Glyphs.Ellipsis
+		}
+		l.Add(ink, c.fit(title, t.pane.Styles.Glyphs.Ellipsis))
 	}
 	t.heading = l.String(t.pane.Styles.Muted)
+}
+
+// wordsMinWidth is the least width of a table that shows words instead of signs.
+const wordsMinWidth = 150
+
+// narrowed replaces words by signs where the width is short, and gives the name the width that the loaded rows need if
+// other columns share the remaining width.
+func (t *table) narrowed(cols []Column) []Column {
+	for i := range cols {
+		if c := &cols[i]; c.sign != nil && t.width < wordsMinWidth {
+			c.Cell, c.Width, c.Title = c.sign, 1, ""
+		}
+	}
+	if slices.ContainsFunc(cols[1:], func(c Column) bool { return c.Width == 0 }) {
+		cols[0].Width = widget.Clamp(t.common.nameWidth, minNameWidth, max(t.width/5, minNameWidth))
+	}
+	return cols
+}
+
+// minNameWidth is the least width of a run's name.
+const minNameWidth = 8
+
+// hides reports whether a column is not shown: the user did not choose it, or all loaded rows have the same value.
+func (t *table) hides(c Column) bool {
+	_, common := t.common.values[c.ID]
+	return !t.Layout.shows(c) || t.Layout.Chosen == nil && common && c.ID != t.Sorting.By
 }
 
 // slide scrolls sideways if all columns are shown and do not fit.

@@ -30,6 +30,7 @@ type sidePanel struct {
 	listing  *console.Listing
 	controls console.Controls
 	table    *table
+	sections *sections
 	close    func()
 
 	kind        panelKind
@@ -244,29 +245,30 @@ func (p *sidePanel) clearPicks(s tui.Shell) {
 
 // filterItems lists the saved filters; the current one is checked.
 func (p *sidePanel) filterItems() []panelItem {
-	all := panelItem{label: "all runs", on: p.listing.Runs.Query == "", ink: p.pane.Styles.Text, choose: p.apply("")}
-	items := []panelItem{all}
-	for _, f := range p.listing.Filters {
-		query := runs.Filter(f.Query)
+	var items []panelItem
+	all := p.sections.all()
+	at := p.sections.current(all)
+	for i, f := range all {
 		name := text.Safe(f.Name, " ")
 		if f.Default {
 			name += " (default)"
 		}
-		on := query == p.listing.Runs.Query
-		items = append(items, panelItem{label: name, on: on, ink: p.pane.Styles.Text, choose: p.apply(query)},
-			panelItem{heading: true, label: "     " + text.Safe(query, " ")})
+		explained := f.query
+		if f.err != nil {
+			explained = f.err.Error()
+		}
+		items = append(items, panelItem{label: name, on: i == at, ink: p.pane.Styles.Text, choose: p.apply(f)})
+		if explained != "" {
+			items = append(items, panelItem{heading: true, label: "     " + text.Safe(explained, " ")})
+		}
 	}
-	if len(p.listing.Filters) == 0 {
-		items = append(items, panelItem{heading: true, label: "no saved filters; ctrl+s saves the query"})
-	}
-	return items
+	return append(items, panelItem{heading: true, label: "ctrl+s saves the query"})
 }
 
-func (p *sidePanel) apply(query string) func(tui.Shell) tea.Cmd {
-	return func(tui.Shell) tea.Cmd {
-		p.listing.Runs.Query = query
-		p.controls.SetQuery(query)
+func (p *sidePanel) apply(f section) func(tui.Shell) tea.Cmd {
+	return func(s tui.Shell) tea.Cmd {
 		p.close()
+		p.sections.choose(s, f)
 		return nil
 	}
 }

@@ -30,9 +30,11 @@ type Runs struct {
 	console.Pane
 	table
 	panel     sidePanel
+	sections  sections
 	bindings  []tui.Binding
 	shown     bool
-	loaded    bool // the list was read at least once
+	loaded    bool   // the list was read at least once
+	query     string // of the list when it was taken last
 	state     cluster.ConnState
 	file      bool // the runs come from files
 	address   string
@@ -62,6 +64,7 @@ const (
 type Feeds struct {
 	List   List
 	Facets console.Feed[*runs.Facets]
+	Counts Counts
 	Detail console.Value[*histories.Detail] // of the selected run
 }
 
@@ -74,9 +77,20 @@ type List interface {
 func New(c *console.Console, feeds Feeds) *Runs {
 	v := &Runs{Pane: console.NewPane("Runs"), nav: c.Navigation, actor: c.Actor, controls: c.Controls, feeds: feeds}
 	v.table = table{pane: &v.Pane, listing: c.Listing}
-	v.panel = sidePanel{pane: &v.Pane, listing: c.Listing, controls: c.Controls, table: &v.table}
+	v.sections = sections{listing: c.Listing, counts: feeds.Counts, table: &v.table}
+	v.panel = sidePanel{pane: &v.Pane, listing: c.Listing, controls: c.Controls, table: &v.table,
+		sections: &v.sections}
 	v.panel.close = func() { v.openPanel(noPanel) }
 	return v
+}
+
+// Title says what all loaded rows have in common, if there is no column for it.
+func (v *Runs) Title() string {
+	title := v.Pane.Title()
+	if v.Layout.Chosen != nil || v.Layout.wide {
+		return title
+	}
+	return v.Join(append([]string{title}, v.common.said(v.Styles.Glyphs)...)...)
 }
 
 // Footer shows the state of the list, then the position: "12/10,214", with a plus if the total is unknown.
@@ -92,7 +106,19 @@ func (v *Runs) Footer() string {
 	if n := len(v.listing.Marks.Runs); n > 0 {
 		marked = text.Count(int64(n)) + " marked"
 	}
-	return v.Join(loading, following, v.orderState(), marked, v.columnsState(), v.position())
+	return v.Join(loading, v.searched(), following, v.orderState(), marked, v.columnsState(), v.position())
+}
+
+// searched says how far a search for a text or a cost has come, "" if all runs were searched.
+func (v *Runs) searched() string {
+	list := v.listing.Runs
+	switch {
+	case list.Bounded:
+		return "searched the newest " + text.Count(list.Searched)
+	case list.Searched > 0 && list.More:
+		return "searching: " + text.Count(list.Searched) + " read"
+	}
+	return ""
 }
 
 // Bindings returns the keys. They are made once because the shell asks at each key and each frame.
@@ -114,6 +140,10 @@ func (v *Runs) listBindings() []tui.Binding {
 		console.Key("runs.filter", "narrow the list by values, with counts", "facets",
 			func() { v.openPanel(facetPanel) }, "F"),
 		console.Key("runs.back", "clear the picked values from the query", "", v.panel.clearPicks, "backspace"),
+		console.Key("runs.next_section", "list the runs of the next filter", "section",
+			func(s tui.Shell) { v.sections.turn(s, 1) }, "]"),
+		console.Key("runs.previous_section", "list the runs of the previous filter", "",
+			func(s tui.Shell) { v.sections.turn(s, -1) }, "["),
 		console.Key("runs.filters", "choose a saved filter", "", func() { v.openPanel(filterPanel) }, "ctrl+o"),
 		console.Key("runs.save_filter", "save the query as a filter", "", v.listing.SaveFilter, "ctrl+s"),
 		console.Key("runs.sort", "sort the loaded runs by the next column", "sort",
@@ -154,7 +184,9 @@ func (v *Runs) space(s tui.Shell) tea.Cmd {
 
 func (v *Runs) Update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(console.FilterSaved); ok {
-		return v.listing.FilterWasSaved(m)
+		cmd := v.listing.FilterWasSaved(m)
+		v.sections.look(v.shown)
+		return cmd
 	}
 	return nil
 }
@@ -189,6 +221,7 @@ func (v *Runs) reveal() { v.table.reveal(v.Page()) }
 
 func (v *Runs) SetShown(shown bool) {
 	v.shown = shown
+	v.sections.look(shown)
 	if v.panel.open() {
 		v.look()
 	}
@@ -249,10 +282,17 @@ func (v *Runs) Unfilter() bool {
 // following the newest, the selection moves on when its run closes.
 func (v *Runs) Refresh() {
 	list, conn := v.feeds.List.Value(), v.controls.Connection()
-	queryChanged := v.loaded && list.Query != v.listing.Runs.Query
+	queryChanged := v.loaded && list.Query != v.query
+	v.query = list.Query
 	wasFirst := v.listing.Runs.First
 	v.listing.Runs, v.state, v.address, v.namespace = list, conn.State, conn.Address, conn.Namespace
 	v.listing.Counted = v.feeds.Facets.Value()
+	if queryChanged {
+		v.sections.left()
+	}
+	if v.common.look(&list, list.Loaded, v.Styles) {
+		v.arrange()
+	}
 	v.file = conn.Mode == cluster.ModeFile
 	v.loaded = v.loaded || !list.Loaded.IsZero() || len(list.Rows) > 0
 	v.nav.FollowContinued(v.feeds.Detail.Value())
@@ -369,7 +409,14 @@ func (v *Runs) selectRow() {
 }
 
 func (v *Runs) Page() int {
-	return max(v.Height-1-len(v.problem())-v.summaryLines(), 1)
+	return max(v.Height-1-len(v.problem())-v.sectionLines()-v.summaryLines(), 1)
+}
+
+func (v *Runs) sectionLines() int {
+	if len(v.listing.Filters) == 0 || v.file || v.Height < recentMinHeight {
+		return 0
+	}
+	return 1
 }
 
 func (v *Runs) summaryLines() int {

@@ -19,8 +19,7 @@ type table struct {
 	Layout      layout
 	cols        []Column
 	heading     string
-	showsError  bool // there is a column for the last error
-	errorSpan   errorSpan
+	common      common               // what the loaded rows have in common
 	drawn       map[runs.ID]drawnRow // for these columns and styles
 
 	Sorting   Sorting

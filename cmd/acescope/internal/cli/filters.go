@@ -81,12 +81,12 @@ func (f FilterFile) SaveFilter(_ context.Context, name, query string) error {
 	return nil
 }
 
-// Filters returns the filters of the configuration, then the saved ones. A saved filter replaces one of the same
-// name. An error is about the saved filters; those of the configuration are returned nevertheless.
+// Filters returns the shipped filters, those of the configuration, then the saved ones. A filter replaces an earlier one
+// of the same name. An error is about the saved filters; those of the configuration are returned nevertheless.
 func (a *App) Filters() ([]runs.SavedFilter, error) {
 	saved, err := FilterFile{}.Load()
 	var out []runs.SavedFilter
-	for _, f := range append(slices.Clone(a.Settings.File.Filters), saved...) {
+	for _, f := range slices.Concat(runs.ShippedFilters(), a.Settings.File.Filters, saved) {
 		i := slices.IndexFunc(out, func(o runs.SavedFilter) bool { return o.Name == f.Name })
 		if i < 0 {
 			out = append(out, f)
@@ -98,21 +98,22 @@ func (a *App) Filters() ([]runs.SavedFilter, error) {
 	return out, err
 }
 
-// FilterNamed returns the query of a filter.
-func (a *App) FilterNamed(name string) (string, error) {
+// FilterNamed returns a filter with its words translated to a query.
+func (a *App) FilterNamed(name string) (runs.SavedFilter, error) {
 	filters, err := a.Filters()
 	if err != nil {
-		return "", UsageError("%w", err)
+		return runs.SavedFilter{}, UsageError("%w", err)
 	}
 	var known []string
 	for _, f := range filters {
 		if f.Name == name {
-			return runs.Filter(f.Query), nil
+			if f.Query, err = runs.Filter(f.Query); err != nil {
+				return f, UsageError("--filter %s: %w", name, err)
+			}
+			return f, nil
 		}
 		known = append(known, f.Name)
 	}
-	if len(known) == 0 {
-		return "", UsageError("--filter %s: no filter is saved; press ctrl+s in the console to save one", name)
-	}
-	return "", UsageError("--filter %s: unknown filter; saved filters: %s", name, strings.Join(known, ", "))
+	return runs.SavedFilter{}, UsageError("--filter %s: unknown filter; filters: %s; ctrl+s in the console saves another",
+		name, strings.Join(known, ", "))
 }

@@ -108,7 +108,10 @@ var errEnough = errors.New("enough runs")
 
 // originals lists the runs to fork. It leaves out runs that are forks themselves.
 func (f forkFlags) originals(a *cli.App, ctx context.Context, e *engine.Engine) (list []sourceruns.Run, err error) {
-	query := sourceruns.Filter(f.query)
+	query, err := sourceruns.Filter(f.query)
+	if err != nil {
+		return nil, cli.UsageError("--query: %w", err)
+	}
 	tasks := sourceruns.And(query, "WorkflowType = "+sourceruns.Quote(ace.TaskWorkflow))
 	forks := 0
 	err = sourceruns.ListNewest(ctx, e.Client, tasks, 0, func(r sourceruns.Run) error {

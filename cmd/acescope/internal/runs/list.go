@@ -71,7 +71,7 @@ func ListCommand(a *cli.App) *cobra.Command {
 	types := strings.Join(runs.RunTypes(), ", ")
 	f.StringVar(&o.kind, "type", "", "only runs of this type: "+types)
 	f.StringVar(&o.parent, "parent", "", "only blueprint runs that this session started")
-	f.StringVar(&o.filter, "filter", "", "name of a saved filter; --query narrows it further")
+	f.StringVar(&o.filter, "filter", "", "a filter by name: all, running, wrong, failed, expensive, or a saved one; --query narrows it")
 	f.IntVar(&o.limit, "limit", 0, "maximum number of runs (default all)")
 	f.StringVar(&o.sort, "sort", "", fmt.Sprintf("sort by this column; reads all runs first, at most %d", maxSorted))
 	f.BoolVar(&o.reverse, "reverse", false, "reverse the order of --sort")
@@ -103,7 +103,7 @@ func (o *listOptions) defaultColumns() []string {
 		columns = slices.Clone(blueprintColumns)
 	}
 	if o.retrying {
-		columns = append(columns, "last_error")
+		columns = append(columns, "reason")
 	}
 	return columns
 }
@@ -113,7 +113,10 @@ var blueprintType = runs.TypeOf(run.Workflow)
 
 // check validates the flags and combines those that narrow the list into one query.
 func (o *listOptions) check(a *cli.App) error {
-	o.query = runs.Filter(o.query)
+	var err error
+	if o.query, err = filterOf(o.query); err != nil {
+		return err
+	}
 	if o.limit < 0 {
 		return cli.UsageError("--limit %d: must not be negative", o.limit)
 	}
@@ -142,11 +145,18 @@ func (o *listOptions) check(a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	if o.query != "" {
-		saved = runs.And(saved, "("+o.query+")")
+	if o.query = both(saved.Query, o.query); o.sort == "" {
+		o.sort = saved.Sort
 	}
-	o.query = saved
 	return nil
+}
+
+// both returns the query for the runs that match two queries, each of which may be empty.
+func both(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return runs.And(a, "("+b+")")
 }
 
 func list(a *cli.App, ctx context.Context, o listOptions) error {

@@ -48,7 +48,11 @@ func TailCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case query != "":
-				return tailQuery(a, cmd.Context(), runs.Filter(query), exitStatus)
+				filter, err := filterOf(query)
+				if err != nil {
+					return err
+				}
+				return tailQuery(a, cmd.Context(), filter, exitStatus)
 			case exitStatus:
 				return cli.UsageError("--exit-status needs --query; \"tail TASK\" always has that exit code")
 			}
@@ -61,7 +65,17 @@ func TailCommand(a *cli.App) *cobra.Command {
 }
 
 // filterHelp describes the language of [runs.Filter] in the help of a flag.
-const filterHelp = "words such as \"running\" and \"experiment=finance\", or a visibility query"
+const filterHelp = "words such as \"wrong today\", \"experiment=finance\" and \"cost>0.5\", text to search for, " +
+	"or a visibility query"
+
+// filterOf returns the query of the flag --query.
+func filterOf(typed string) (string, error) {
+	query, err := runs.Filter(typed)
+	if err != nil {
+		return "", cli.UsageError("--query: %w", err)
+	}
+	return query, nil
+}
 
 // Tail follows a run or an experiment until it closes.
 func Tail(a *cli.App, ctx context.Context, id string) error {

@@ -1,0 +1,160 @@
+package runs
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"acescope/sources/runs"
+	"acescope/theme"
+	"acescope/tui/text"
+	"acescope/views/console"
+)
+
+// common is what the loaded rows of a query have in common: it is said once instead of in each row. A column whose
+// values differed once stays until the query changes.
+type common struct {
+	query     string
+	rows      *runs.Run // first of the rows that were looked at
+	count     int
+	values    map[string]string // the value that all rows have, by column
+	varied    map[string]bool   // columns whose values differed
+	lead      string            // words that the subjects begin with, "" for none
+	leadRows  int               // rows when lead was decided; it is decided again when they are twice as many
+	nameWidth int               // of the longest name so far
+}
+
+// commonRows is the least number of rows that can have something in common, except that a column is empty.
+const commonRows = 3
+
+// maxNameWidth is the largest width of a run's name beside a subject.
+const maxNameWidth = 30
+
+// look takes new rows and reports whether anything changed.
+func (c *common) look(list *runs.RunList, now time.Time, s theme.Styles) bool {
+	rows := list.Rows
+	if len(rows) == 0 || c.rows == &rows[0] && c.count == len(rows) && c.query == list.Query {
+		return false
+	}
+	before := *c
+	if c.varied == nil || c.query != list.Query {
+		*c = common{query: list.Query, varied: map[string]bool{}}
+	}
+	c.rows, c.count = &rows[0], len(rows)
+	c.values = map[string]string{}
+	for _, column := range DefaultColumns(s.Glyphs)[1:] {
+		if column.changes || c.varied[column.ID] {
+			continue
+		}
+		value, ok := commonValue(rows, column, now, s)
+		c.varied[column.ID] = !ok
+		if ok && (value == "" || len(rows) >= commonRows) {
+			c.values[column.ID] = value
+		}
+	}
+	if len(rows) >= 2*c.leadRows {
+		c.lead, c.leadRows = leadOf(rows, c.lead), len(rows)
+	}
+	for i := range rows {
+		if c.nameWidth >= maxNameWidth {
+			break
+		}
+		c.nameWidth = max(c.nameWidth, min(text.Width(console.NameOf(rows[i]))+forkWidth(rows[i]), maxNameWidth))
+	}
+	return c.lead != before.lead || c.nameWidth != before.nameWidth || !maps.Equal(c.values, before.values)
+}
+
+// forkWidth is the width of the sign before the name of a fork.
+func forkWidth(r runs.Run) int {
+	if r.Fork == nil {
+		return 0
+	}
+	return 2
+}
+
+// commonValue returns the text of a column if it is the same in all rows. A number may be missing in some rows.
+func commonValue(rows []runs.Run, c Column, now time.Time, s theme.Styles) (value string, ok bool) {
+	value = c.Cell(rows[0], now, s)
+	for i := range rows[1:] {
+		next := c.Cell(rows[1+i], now, s)
+		switch {
+		case next == value, c.right && next == s.Glyphs.Dash:
+		case c.right && value == s.Glyphs.Dash:
+			value = next
+		default:
+			return "", false
+		}
+	}
+	return value, true
+}
+
+// said lists the common values for the title.
+func (c *common) said(g theme.Glyphs) (said []string) {
+	if len(c.values) == 0 {
+		return nil
+	}
+	for _, column := range DefaultColumns(g) {
+		value, ok := c.values[column.ID]
+		switch {
+		case !ok || value == "" || value == g.Dash:
+		case column.right || column.ID == "delta":
+			said = append(said, column.name()+" "+value)
+		default:
+			said = append(said, value)
+		}
+	}
+	return said
+}
+
+// minLead is the least number of words that are left out of the subjects.
+const minLead = 2
+
+// leadOf returns the words that all subjects begin with. It keeps the words of before while half of the subjects begin
+// with them.
+func leadOf(rows []runs.Run, before string) string {
+	var words []string
+	subjects, same := 0, 0
+	for i := range rows {
+		subject := subjectOf(rows[i])
+		if subject == "" {
+			continue
+		}
+		if strings.HasPrefix(subject, before) {
+			same++
+		}
+		if subjects++; subjects == 1 {
+			words = strings.SplitAfter(subject, " ")
+			words = words[:len(words)-1] // a word of each subject stays
+			continue
+		}
+		words = words[:sameWords(words, subject)]
+		if before == "" && len(words) < minLead {
+			return ""
+		}
+	}
+	if before != "" && 2*same >= subjects {
+		return before
+	}
+	if subjects < commonRows || len(words) < minLead {
+		return ""
+	}
+	return text.Safe(strings.Join(words, ""), " ")
+}
+
+// sameWords returns how many of the words a subject begins with, at most all but its last.
+func sameWords(words []string, subject string) int {
+	at := 0
+	differs := func(word string) bool {
+		same := strings.HasPrefix(subject[at:], word) && at+len(word) < len(subject)
+		at += len(word)
+		return !same
+	}
+	if n := slices.IndexFunc(words, differs); n >= 0 {
+		return n
+	}
+	return len(words)
+}
+
+// shorten leaves the common words out of a subject.
+func (c *common) shorten(subject string) string { return strings.TrimPrefix(subject, c.lead) }
