@@ -82,9 +82,12 @@ func statusWord(word string) (s ace.Status) {
 
 var stateWords = map[string]string{
 	"open": "CloseTime IS NULL", "closed": "CloseTime IS NOT NULL",
-	"waiting": `(ExecutionStatus = "Running" AND ` + equals(ace.AttrPhase, "=",
-		[]string{string(ace.PhaseReview), flow.PhaseApproval, string(session.Waiting)}) + ")",
+	"waiting": "(" + WaitingQuery + ")",
 }
+
+// WaitingQuery lists the runs that wait for a user.
+var WaitingQuery = `ExecutionStatus = "Running" AND ` + equals(ace.AttrPhase, "=",
+	[]string{string(ace.PhaseReview), flow.PhaseApproval, string(session.Waiting)})
 
 var filterKeys = map[string]string{
 	"text": TextCondition, "cost": CostCondition, "since": SinceCondition, "until": UntilCondition,

@@ -63,8 +63,8 @@ func ApprovalsOf(s *State) (list []Approval) {
 var waitingQuery = Query + ` AND ExecutionStatus = "Running" AND ` + ace.AttrPhase + " = " +
 	strconv.Quote(string(session.Waiting))
 
-// waitingRuns lists the runs that wait for a user.
-var waitingRuns = runs.Filter("waiting type!=session")
+// waitingRuns lists the runs that wait for a user, without sessions.
+var waitingRuns = runs.WaitingQuery + " AND WorkflowType != " + strconv.Quote(session.Workflow)
 
 // risks are patterns of commands that may be hard to undo. They help a user to decide but are no guard: other commands
 // may have the same effect.

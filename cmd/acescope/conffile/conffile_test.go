@@ -75,7 +75,7 @@ query = "exp=x"
 	if c.Prompts["generator"] != "brief@2" || c.Prompts["skills"] != "default" || len(c.Prompts) != 2 {
 		t.Errorf("prompts are %v", c.Prompts)
 	}
-	if len(c.Filters) != 2 || c.Filters[0] != (runs.SavedFilter{"bad", "wrong", true}) || c.Filters[1].Name != "mine" {
+	if len(c.Filters) != 2 || c.Filters[0] != (runs.SavedFilter{Name: "bad", Query: "wrong", Default: true}) || c.Filters[1].Name != "mine" {
 		t.Errorf("filters are %v", c.Filters)
 	}
 	if c, warnings := Read(filepath.Join(t.TempDir(), "missing.toml"), known); len(warnings) > 0 || len(c.Values) > 0 {
