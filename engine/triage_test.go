@@ -136,13 +136,13 @@ func checkTriage(t *testing.T, got *triage.Result) {
 		verdict ace.Verdict
 		phase   ace.Phase
 		pattern string
-	}{{ace.Failed, "", ace.PhaseGenerator, "this prompt cannot be answered"}, {ace.Completed, ace.Wrong, "", "wrong answer; some tool calls failed"}} {
+	}{{ace.Failed, "", ace.PhaseGenerator, "this prompt cannot be answered"}, {ace.Completed, ace.Wrong, "", "compared"}} {
 		found := false
 		for _, g := range got.Groups {
 			if g.Status == want.status && g.Verdict == want.verdict && g.Phase == want.phase && g.Count == 3 && strings.Contains(g.Pattern, want.pattern) {
 				found = true
-				if g.Verdict == ace.Wrong && !strings.Contains(g.Last.Note, "answered 42, expected 43") {
-					t.Errorf("the example says %q", g.Last.Note)
+				if g.Verdict == ace.Wrong && !strings.HasSuffix(g.Last.Reason.Example(), "42 → 43") {
+					t.Errorf("the example says %q", g.Last.Reason.Example())
 				}
 			}
 		}
