@@ -17,7 +17,7 @@ import (
 
 // freeArguments are the words of usage lines for arguments that have no known set of values.
 var freeArguments = []string{"FILE", "DIR", "PATH", "CASES", "PROMPT", "TEXT", "NAME", "JSON", "-", "CALL", "BULLET",
-	"VERSION", "GROUP", "COMMAND", "TASK@RUN"}
+	"VERSION", "GROUP", "COMMAND", "TASK@RUN", "-q", "QUERY", "BATCH"}
 
 // listsValues matches the help of a flag that lists three values or more.
 var listsValues = regexp.MustCompile(`(?:^|: )[a-z][\w-]*(?:, [a-z][\w-]*)+(?:,| or|, or) [a-z][\w-]*(?:$|;| \()`)

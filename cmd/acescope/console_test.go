@@ -26,7 +26,7 @@ func TestConsole(t *testing.T) {
 	term.press("g" + keyEnter)
 	term.await("ace/walk-e1-", "Skills", "Playbook", "complete")
 	term.press(keyEsc)
-	term.await("TASK", "STATUS")
+	term.await("TASK", "SUBJECT")
 	term.press("?")
 	term.await("Help")
 	term.press(keyEsc) // a key directly after esc would be read as alt and that key
@@ -37,7 +37,7 @@ func TestConsole(t *testing.T) {
 	term.resize(30, 8)
 	term.await("too small")
 	term.resize(80, 24)
-	term.await("TASK", "STATUS")
+	term.await("TASK", "SUBJECT")
 	term.press("q")
 	term.quits()
 }

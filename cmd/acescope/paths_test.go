@@ -216,9 +216,9 @@ func filterPath(t *testing.T, p fixture) {
 	term.await("broken-1", `ExperimentId="trouble"`)
 	term.press("/" + keyEmpty + keyEnter)
 	term.await("walk-e1-0001")
-	term.press("\x0f")
-	term.await("woes")
-	term.press(keyEnter)
+	term.press("\x0f") // ctrl+o
+	term.await("ctrl+s saves the query")
+	term.press("G" + keyEnter)
 	term.gone("walk-e1-0001")
 	term.await("broken-1")
 }
@@ -273,6 +273,8 @@ func readOnlyPath(t *testing.T, p fixture) {
 func copyPath(t *testing.T, p fixture) {
 	term := openTerminal(t, p.dir, 120, 30)
 	term.await("again-1")
+	term.press("y")
+	term.await("Copy", "experiment id")
 	term.press("y")
 	term.await("copied")
 	if !strings.Contains(term.screen.String(), "OSC 52") { // the system clipboard took it

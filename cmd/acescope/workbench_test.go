@@ -32,10 +32,10 @@ func TestWorkbench(t *testing.T) {
 	term.await("mine", "14/14")
 
 	term.press("1/wrong" + keyEnter)
-	term.untilLine("▸", "✗ wrong")
+	term.untilLine("▸ mine-e1-", " → ")
 	term.press(keyEnter)
 	term.await("✗ wrong: answered", "expected")
-	term.back("VERDICT")
+	term.back("SUBJECT")
 
 	term.press("f")
 	term.await("Fork mine-e1-", "will rerun", "changed     nothing")

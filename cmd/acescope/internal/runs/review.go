@@ -103,6 +103,9 @@ func (r *reviewSetting) add(fs *pflag.FlagSet) {
 }
 
 func (r *reviewSetting) check() error {
+	if r.choice == "" { // a command without these flags
+		return nil
+	}
 	switch changed := r.timeout != ace.DefaultReviewTimeout || r.choice != string(ace.ChooseReject); {
 	case changed && !r.on:
 		return cli.UsageError("--review-timeout and --review-default need --review")

@@ -90,7 +90,7 @@ func openDataset(ctx context.Context, name string) (io.ReadCloser, error) {
 	if !generated {
 		file, err := cli.OpenFile(ctx, name)
 		if err != nil {
-			return nil, fmt.Errorf("data set %w", err)
+			return nil, fmt.Errorf("cannot read the data set: %w", err)
 		}
 		return file, nil
 	}
