@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,7 +91,7 @@ func TestTriageAndHealth(t *testing.T) {
 			if err != nil || n != int64(g.Count) {
 				t.Errorf("%s finds %d runs of %d, %v", g.Query(), n, g.Count, err)
 			}
-			g.Runs = nil // as of a group too large to be named run by run
+			g.Runs = slices.Repeat(g.Runs[:1], 200) // as of the largest group
 			if _, err := runs.Count(t.Context(), e.Client, g.Query()); err != nil {
 				t.Errorf("%s: %v", g.Query(), err)
 			}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"time"
 )
 
@@ -37,6 +38,7 @@ type Keeper struct {
 	worked    time.Time // the last time
 	released  time.Time
 
+	stop        sync.Once
 	done, ended chan struct{}
 }
 
@@ -55,10 +57,10 @@ func Keep() *Keeper {
 	return k
 }
 
-// Stop ends the keeper, which may be nil.
+// Stop ends the keeper, which may be nil or ended already.
 func (k *Keeper) Stop() {
 	if k != nil {
-		close(k.done)
+		k.stop.Do(func() { close(k.done) })
 		<-k.ended
 	}
 }
