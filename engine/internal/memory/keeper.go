@@ -14,7 +14,7 @@ import (
 // collection. While it works, memory is traded for load, up to a limit.
 const (
 	busyGC = 200 // percent
-	idleGC = 50
+	idleGC = 100
 	limit  = 1 << 30
 )
 
@@ -23,8 +23,13 @@ const (
 	every        = 2 * time.Second
 	busyRate     = 8 << 20          // bytes allocated per second
 	idleAfter    = 10 * time.Second // without work
-	releaseEvery = time.Minute      // between two releases of pages while idle
+	releaseEvery = 6 * time.Second  // between two releases of pages while idle
 )
+
+// An idle process whose heap is small collects its garbage, and returns what is free, once it has allocated a
+// third of its live heap: before the collector of the runtime would, which keeps the memory. A collection of
+// a larger heap costs more load than the memory is worth.
+const smallHeap = 28 << 20
 
 // Keeper sets the garbage collector, and returns memory to the system when the work is over. Settings of the
 // environment ($GOGC, $GOMEMLIMIT) outrank it.
@@ -35,6 +40,7 @@ type Keeper struct {
 
 	idle      bool
 	allocated uint64    // by the process, when it was measured last
+	collected uint64    // allocated at the last collection of an idle process
 	worked    time.Time // the last time
 	released  time.Time
 
@@ -69,20 +75,21 @@ func (k *Keeper) run() {
 	defer close(k.ended)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
 	for {
 		select {
 		case <-k.done:
 			return
 		case now := <-tick.C:
 			metrics.Read(sample)
-			k.check(now, sample[0].Value.Uint64())
+			k.check(now, sample[0].Value.Uint64(), sample[1].Value.Uint64())
 		}
 	}
 }
 
-// check takes the number of bytes that the process has allocated so far.
-func (k *Keeper) check(now time.Time, allocated uint64) {
+// check takes the number of bytes that the process has allocated so far, and that were live at the last
+// collection.
+func (k *Keeper) check(now time.Time, allocated, live uint64) {
 	busy := allocated-k.allocated > busyRate*uint64(every/time.Second)
 	k.allocated = allocated
 	switch {
@@ -95,14 +102,17 @@ func (k *Keeper) check(now time.Time, allocated uint64) {
 	case !k.idle && now.Sub(k.worked) >= idleAfter:
 		k.idle = true
 		k.setGC(idleGC)
-		k.free()
-		k.release(now)
+		k.release(now, true)
 	case k.idle && now.Sub(k.released) >= releaseEvery:
-		k.release(now)
+		k.release(now, live < smallHeap && allocated-k.collected > live/3)
 	}
 }
 
-func (k *Keeper) release(now time.Time) {
+func (k *Keeper) release(now time.Time, collect bool) {
 	k.released = now
+	if collect {
+		k.collected = k.allocated
+		k.free()
+	}
 	k.releasePages()
 }

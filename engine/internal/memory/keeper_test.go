@@ -19,13 +19,14 @@ func TestKeeper(t *testing.T) {
 	}
 	now := time.Now()
 	total := uint64(0)
+	live := uint64(9 << 20)
 	k.worked = now
 	work := func(d time.Duration, rate uint64) string {
 		did = nil
 		for end := now.Add(d); now.Before(end); {
 			now = now.Add(every)
 			total += rate * uint64(every/time.Second)
-			k.check(now, total)
+			k.check(now, total, live)
 		}
 		return strings.Join(did, ", ")
 	}
@@ -36,15 +37,23 @@ func TestKeeper(t *testing.T) {
 	}{
 		{time.Minute, 2 * busyRate, ""},
 		{idleAfter - every, busyRate / 2, ""},
-		{every, busyRate / 2, "gc 50, free, release"},
+		{every, busyRate / 2, "gc 100, free, release"},
 		{releaseEvery - every, 0, ""},
 		{every, 0, "release"},
+		{releaseEvery, live / 6 / uint64(releaseEvery/time.Second), "release"},
+		{releaseEvery, live / 3 / uint64(releaseEvery/time.Second), "free, release"},
+		{releaseEvery, 0, "release"},
 		{every, 2 * busyRate, "gc 200"},
 		{time.Minute, 2 * busyRate, ""},
 	} {
 		if got := work(step.d, step.rate); got != step.want {
 			t.Errorf("after %s at %d bytes per second: %q, want %q", step.d, step.rate, got, step.want)
 		}
+	}
+	live = smallHeap
+	work(idleAfter, 0)
+	if got := work(releaseEvery, live/3/uint64(releaseEvery/time.Second)); got != "release" {
+		t.Errorf("idle with a large heap: %q, want %q", got, "release")
 	}
 }
 
