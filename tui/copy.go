@@ -31,9 +31,8 @@ type copiedMsg struct {
 	err        error
 }
 
-// copies lists what the focused view can copy, the default first.
-func (m *Model) copies() (list []Copy) {
-	v := m.panes.focused()
+// copiesOf lists what a view can copy, the default first.
+func copiesOf(v View) (list []Copy) {
 	if c, ok := v.(Copier); ok {
 		what, text := c.Copy()
 		list = append(list, Copy{"y", what, text})
@@ -44,20 +43,21 @@ func (m *Model) copies() (list []Copy) {
 	return slices.DeleteFunc(list, func(c Copy) bool { return c.Text == "" })
 }
 
-// askCopy opens the menu of what can be copied.
-func (m *Model) askCopy() {
-	list := m.copies()
-	if len(list) == 0 {
-		m.Note("nothing to copy here")
-		return
-	}
+// clipboard copies texts to the system clipboard, or through the terminal if that fails.
+type clipboard struct {
+	write    func(string) error
+	messages *messages
+}
+
+// menu returns the menu of what can be copied.
+func (c *clipboard) menu(list []Copy) *dialog {
 	d := &dialog{title: "Copy", answers: []answer{{[]string{"esc", "q"}, nil}}, hints: []hint{{"esc", "close"}}}
-	for i, c := range list {
-		keys := []string{c.Key}
+	for i, one := range list {
+		keys := []string{one.Key}
 		if i == 0 {
 			keys = append(keys, "enter")
 		}
-		d.answers = append(d.answers, answer{keys, func(Shell) tea.Cmd { return m.copy(c) }})
+		d.answers = append(d.answers, answer{keys, func(Shell) tea.Cmd { return c.copy(one) }})
 	}
 	d.draw = func(s theme.Styles, width int, _ time.Time) (above, lines, below []string) {
 		w := 0
@@ -72,28 +72,32 @@ func (m *Model) askCopy() {
 		}
 		return []string{""}, lines, []string{""}
 	}
-	m.dialogs[questionDialog] = d
+	return d
 }
 
-// copy copies a text to the system clipboard, or through the terminal if that fails.
-func (m *Model) copy(c Copy) tea.Cmd {
-	write := m.opts.Clipboard
-	if write == nil {
-		write = func(string) error { return errNoClipboard }
+// copy returns the command that writes a text to the system clipboard.
+func (c *clipboard) copy(one Copy) tea.Cmd {
+	return func() tea.Msg {
+		err := errNoClipboard
+		if c.write != nil {
+			err = c.write(one.Text)
+		}
+		return copiedMsg{one.What, one.Text, err}
 	}
-	return func() tea.Msg { return copiedMsg{c.What, c.Text, write(c.Text)} }
 }
 
-func (m *Model) copied(c copiedMsg) tea.Cmd {
+// copied notes the result of a copy, and copies through the terminal if the system clipboard failed.
+func (c *clipboard) copied(msg copiedMsg) tea.Cmd {
 	switch {
-	case c.err == nil:
-		m.Note("copied " + c.what + " to the clipboard")
+	case msg.err == nil:
+		c.messages.note("copied " + msg.what + " to the clipboard")
 		return nil
-	case len(c.text) > maxTerminalCopy:
-		m.fail(fmt.Errorf("cannot copy %s: %d KB is more than terminals accept, and the system clipboard failed: %w",
-			c.what, len(c.text)>>10, c.err))
+	case len(msg.text) > maxTerminalCopy:
+		c.messages.fail(fmt.Errorf(
+			"cannot copy %s: %d KB is more than terminals accept, and the system clipboard failed: %w",
+			msg.what, len(msg.text)>>10, msg.err))
 		return nil
 	}
-	m.Note("copied " + c.what + " through the terminal (OSC 52)")
-	return tea.SetClipboard(c.text)
+	c.messages.note("copied " + msg.what + " through the terminal (OSC 52)")
+	return tea.SetClipboard(msg.text)
 }

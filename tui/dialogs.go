@@ -51,6 +51,20 @@ func (d *dialogs) close() {
 	}
 }
 
+// key passes a key to the top dialog; height is that of the screen.
+func (d *dialogs) key(s Shell, k tea.KeyPressMsg, height int) tea.Cmd {
+	closes, then := d.top().key(k, height)
+	if closes {
+		d.close()
+	}
+	if then == nil {
+		return nil
+	}
+	return then(s)
+}
+
+func (d *dialogs) hints(*keymap) []hint { return d.top().hints }
+
 // settle closes the dialog of w and reports whether it was open.
 func (d *dialogs) settle(w *Waiting) bool {
 	open := d[waitingDialog]

@@ -57,14 +57,21 @@ type Report struct {
 }
 
 // Filled returns the message by which a command opens a form.
-func Filled(f Form) tea.Msg { return openFormMsg{f} }
-
-type openFormMsg struct{ form Form }
+func Filled(f Form) tea.Msg { return Then(func(s Shell) tea.Cmd { return s.Fill(f) }) }
 
 // formMsg is the result of a form's command.
 type formMsg struct {
 	of    *form
-	apply func(*Model) tea.Cmd
+	apply func(*forms, Shell) tea.Cmd
+}
+
+// forms is the open form, if any, and what was typed into closed ones.
+type forms struct {
+	open      *form
+	kept      map[string]Values // by name
+	context   context.Context   // of submitting
+	messages  *messages
+	clipboard *clipboard
 }
 
 // form is an open [Form].
@@ -206,10 +213,10 @@ func (f *form) check() tea.Cmd {
 	values, version := f.values(), f.version
 	return func() tea.Msg {
 		r := f.spec.Check(values)
-		return formMsg{f, func(m *Model) tea.Cmd {
+		return formMsg{f, func(all *forms, _ Shell) tea.Cmd {
 			f.checking, f.report, f.reported = false, r, version
 			if f.reported == f.version && f.waiting {
-				return f.submit(m)
+				return f.submit(all.context)
 			}
 			return f.check()
 		}}
@@ -241,7 +248,7 @@ func (f *form) complete() tea.Cmd {
 	at := f.at
 	return func() tea.Msg {
 		found := fitting(field.Complete(typed))
-		return formMsg{f, func(*Model) tea.Cmd {
+		return formMsg{f, func(*forms, Shell) tea.Cmd {
 			if f.at == at && f.value(at) == typed {
 				f.options = append(fitting(field.Options), found...)
 			}
@@ -295,13 +302,28 @@ func (f *form) turn(by int) tea.Cmd {
 }
 
 // key handles a key.
-func (f *form) key(m *Model, k tea.KeyPressMsg) tea.Cmd {
-	switch name := k.String(); name {
+func (all *forms) key(s Shell, k tea.KeyPressMsg, _ int) tea.Cmd {
+	f := all.open
+	switch k.String() {
 	case "esc":
-		m.closeForm()
+		all.close()
 		return nil
 	case "enter":
-		return f.submit(m)
+		return f.submit(all.context)
+	case "ctrl+e":
+		return f.edit(s)
+	case "ctrl+y":
+		if f.report.Command == "" {
+			s.Note("nothing to copy here")
+			return nil
+		}
+		return all.clipboard.copy(Copy{What: "command", Text: f.report.Command})
+	}
+	return f.key(k)
+}
+
+func (f *form) key(k tea.KeyPressMsg) tea.Cmd {
+	switch name := k.String(); name {
 	case "tab":
 		if f.extend() {
 			return f.changed()
@@ -315,14 +337,6 @@ func (f *form) key(m *Model, k tea.KeyPressMsg) tea.Cmd {
 		return f.choose(1)
 	case "ctrl+p":
 		return f.choose(-1)
-	case "ctrl+e":
-		return f.edit(m)
-	case "ctrl+y":
-		if f.report.Command == "" {
-			m.Note("nothing to copy here")
-			return nil
-		}
-		return m.copy(Copy{What: "command", Text: f.report.Command})
 	case "left", "right", "space":
 		if f.field().Fixed {
 			by := 1
@@ -365,14 +379,14 @@ func (f *form) input(msg tea.Msg) (cmd tea.Cmd) {
 }
 
 // edit opens the value of the focused field in $EDITOR.
-func (f *form) edit(m *Model) tea.Cmd {
+func (f *form) edit(s Shell) tea.Cmd {
 	if !f.field().Lines {
-		m.Note("only a text of several lines opens in $EDITOR")
+		s.Note("only a text of several lines opens in $EDITOR")
 		return nil
 	}
 	at := f.at
 	return edit(f.value(at), func(value string, err error) tea.Msg {
-		return formMsg{f, func(m *Model) tea.Cmd {
+		return formMsg{f, func(*forms, Shell) tea.Cmd {
 			if err != nil {
 				f.failure = err.Error()
 				return nil
@@ -385,7 +399,7 @@ func (f *form) edit(m *Model) tea.Cmd {
 }
 
 // submit sends the values once they are checked. If they have a problem, it goes to the field.
-func (f *form) submit(m *Model) tea.Cmd {
+func (f *form) submit(ctx context.Context) tea.Cmd {
 	f.waiting = false
 	for i := range f.touched {
 		f.touched[i] = true
@@ -408,70 +422,72 @@ func (f *form) submit(m *Model) tea.Cmd {
 	f.sending = true
 	f.failure = ""
 	values := f.values()
-	var ctx context.Context
-	ctx, f.stop = context.WithCancel(m.opts.Context)
+	ctx, f.stop = context.WithCancel(ctx)
 	return func() tea.Msg {
 		defer f.stop()
 		then, err := f.spec.Submit(ctx, values)
-		return formMsg{f, func(m *Model) tea.Cmd { return m.submitted(f, then, err) }}
+		return formMsg{f, func(all *forms, s Shell) tea.Cmd {
+			if all.submitted(f, err) && then != nil {
+				return then(s)
+			}
+			return nil
+		}}
 	}
 }
 
 // submitted closes a form, or shows why it was not submitted.
-func (m *Model) submitted(f *form, then func(Shell) tea.Cmd, err error) tea.Cmd {
+func (all *forms) submitted(f *form, err error) (ok bool) {
 	f.sending = false
 	switch {
-	case err != nil && m.form == f:
+	case err != nil && all.open == f:
 		f.failure = err.Error()
-		return nil
+		return false
 	case errors.Is(err, context.Canceled):
-		m.Note("stopped; nothing was done")
-		return nil
+		all.messages.note("stopped; nothing was done")
+		return false
 	case err != nil:
-		m.fail(err)
-		return nil
-	case m.form == f:
-		m.form = nil
+		all.messages.fail(err)
+		return false
+	case all.open == f:
+		all.open = nil
 	}
-	delete(m.kept, f.spec.Name)
-	if then == nil {
-		return nil
-	}
-	return then(m)
+	delete(all.kept, f.spec.Name)
+	return true
 }
 
-// Fill implements [Shell].
-func (m *Model) Fill(spec Form) tea.Cmd {
-	m.form = newForm(spec, m.kept[spec.Name], m.styles)
-	return m.form.begin()
+// fill opens a form.
+func (all *forms) fill(spec Form, s theme.Styles) tea.Cmd {
+	all.open = newForm(spec, all.kept[spec.Name], s)
+	return all.open.begin()
 }
 
-// closeForm closes the form and keeps its values.
-func (m *Model) closeForm() {
-	if name := m.form.spec.Name; name != "" {
-		m.kept[name] = m.form.typed()
+// close closes the form and keeps its values.
+func (all *forms) close() {
+	if name := all.open.spec.Name; name != "" {
+		all.kept[name] = all.open.typed()
 	}
-	if m.form.sending {
-		m.form.stop()
+	if all.open.sending {
+		all.open.stop()
 	}
-	m.form = nil
+	all.open = nil
 }
 
-// formResult applies the result of a form's command. Only that of submitting matters after the form was closed.
-func (m *Model) formResult(msg formMsg) tea.Cmd {
-	if m.form != msg.of && !msg.of.sending {
+// result applies the result of a form's command. Only that of submitting matters after the form was closed.
+func (all *forms) result(s Shell, msg formMsg) tea.Cmd {
+	if all.open != msg.of && !msg.of.sending {
 		return nil
 	}
-	return msg.apply(m)
+	return msg.apply(all, s)
 }
 
-// drawForm draws the form over the panes and returns the cursor.
-func (m *Model) drawForm(lines []string) *tea.Cursor {
-	f := m.form
-	drawn, cursor := f.draw(m.width, len(lines)-2)
-	x, y := max((m.width-text.Width(drawn[0]))/2, 0), 1
+func (all *forms) hints(*keymap) []hint { return all.open.hints() }
+
+// drawOver draws the form over the panes and returns the cursor.
+func (f *form) drawOver(lines []string, width int) *tea.Cursor {
+	drawn, cursor := f.draw(width, len(lines)-2)
+	x, y := max((width-text.Width(drawn[0]))/2, 0), 1
 	f.y = y + 1
-	putOver(lines, drawn, x, y, m.width)
+	putOver(lines, drawn, x, y, width)
 	if cursor != nil {
 		cursor.Position.X += x
 		cursor.Position.Y += y

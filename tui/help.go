@@ -34,50 +34,35 @@ type helpEntry struct {
 	Binding
 }
 
-// helpGroups returns the groups of the focused view, of everywhere, and of all other views.
-func (m *Model) helpGroups() (groups []helpGroup, near int) {
-	focused := m.panes.focused()
+// newHelp returns the groups of the focused view, of everywhere, and of all other views. Of these, only the first two
+// are listed while nothing is searched. run shows a view and runs a binding of it.
+func newHelp(keys *keymap, p *panes, run func(View, Binding) tea.Cmd) *help {
+	h := &help{keys: keys, run: run}
 	add := func(v View, name string, list []Binding) {
-		if list = m.keys.allowed(list); len(list) > 0 {
-			groups = append(groups, helpGroup{KeyGroup{name, list}, v})
+		if list = keys.allowed(list); len(list) > 0 {
+			h.groups = append(h.groups, helpGroup{KeyGroup{name, list}, v})
 		}
 	}
-	add(focused, focused.Name(), m.keys.withKeys(focused.Bindings()))
-	add(nil, "Everywhere", m.keys.everywhere(focused.Bindings()))
-	near = len(groups)
-	for _, v := range m.panes.all {
+	focused := p.focused()
+	add(focused, focused.Name(), keys.withKeys(focused.Bindings()))
+	add(nil, "Everywhere", keys.everywhere(focused.Bindings()))
+	h.near = len(h.groups)
+	for _, v := range p.all {
 		if v != focused {
-			add(v, v.Name(), m.keys.withKeys(v.Bindings()))
+			add(v, v.Name(), keys.withKeys(v.Bindings()))
 		}
 	}
-	return groups, near
+	return h
 }
 
-// openHelp opens the help of the focused view, or of all views. The keys of an action close it, too.
-func (m *Model) openHelp(all bool, action string) {
-	h := &help{keys: &m.keys, run: m.runIn}
-	h.groups, h.near = m.helpGroups()
-	title := "Help"
-	if all {
-		h.near = len(h.groups)
-		title = "Keys"
-	}
+// sheet returns the dialog of the help. Keys close it, besides esc.
+func (h *help) sheet(title string, closing []string) *dialog {
 	h.dialog = &dialog{title: title, draw: h.draw,
-		hints: []hint{{m.keys.name("enter"), "run"}, {"type", "search"}, {"esc", "close"}}}
-	closes := m.keys.keysFor(action)
-	h.dialog.keys = func(k tea.KeyPressMsg, height int) (bool, func(Shell) tea.Cmd) {
-		return h.key(k, height, closes)
-	}
-	m.dialogs[sheetDialog] = h.dialog
-}
-
-// runIn shows a view and runs a binding of it.
-func (m *Model) runIn(v View, b Binding) tea.Cmd {
-	if v != nil {
-		m.panes.reveal(v)
-		m.layout()
-	}
-	return m.do(b)
+		hints: []hint{{h.keys.name("enter"), "run"}, {"type", "search"}, {"esc", "close"}},
+		keys: func(k tea.KeyPressMsg, height int) (bool, func(Shell) tea.Cmd) {
+			return h.key(k, height, closing)
+		}}
+	return h.dialog
 }
 
 // entries lists what fits the query: names of keys, what they do, actions and groups.

@@ -15,50 +15,30 @@ func (m *Model) shellBindings() []Binding {
 		return Binding{Action: "shell." + action, Keys: keys, Help: help, Short: short,
 			Do: func(Shell) tea.Cmd { return do() }}
 	}
-	// simple is for actions that need no command.
+	// simple is for actions that need no command, noted for those that return a note or "".
 	simple := func(do func()) func() tea.Cmd { return func() tea.Cmd { do(); return nil } }
-	help := func() { m.openHelp(false, "shell.help") }
-	resize := func(by int) func() { return func() { m.noteProblem(m.panes.resize(by)) } }
+	noted := func(do func() string) func() tea.Cmd { return simple(func() { m.messages.noteAny(do()) }) }
+	resize := func(by int) func() string { return func() string { return m.panes.resize(by) } }
 	list := []Binding{
 		b("open", "open the selection", "open", simple(m.panes.next), "enter"),
 		b("next", "go to the next pane", "pane", simple(m.panes.cycle), "tab"),
-		b("help", "list and search the keys and signs; enter runs a key", "help", simple(help), "?"),
+		b("help", "list and search the keys and signs; enter runs a key", "help", simple(m.openHelp), "?"),
 		b("command", "type a command; tab completes it", "command", simple(m.openPalette), ":"),
-		b("back", "clear the filter, else go back; never quits", "", simple(m.back), "esc"),
-		b("zoom", "show this pane alone, or all panes", "", simple(func() { m.noteProblem(m.panes.zoom()) }), "z"),
-		b("narrower", "make the left pane narrower", "", simple(resize(-shareStep)), "<"),
-		b("wider", "make the left pane wider", "", simple(resize(shareStep)), ">"),
-		b("copy", "copy the selection: y again, or another form of it", "", simple(m.askCopy), "y"),
+		b("back", "clear the filter, else go back; never quits", "", noted(m.panes.leave), "esc"),
+		b("zoom", "show this pane alone, or all panes", "", noted(m.panes.zoom), "z"),
+		b("narrower", "make the left pane narrower", "", noted(resize(-shareStep)), "<"),
+		b("wider", "make the left pane wider", "", noted(resize(shareStep)), ">"),
+		b("copy", "copy the selection: y again, or another form of it", "", simple(m.openCopies), "y"),
 		b("errors", "list errors, newest first", "", simple(m.openErrors), "!"),
-		b("mouse", "turn the mouse on or off", "", simple(m.toggleMouse), "M"),
+		b("mouse", "turn the mouse on or off", "", noted(m.mouse.toggle), "M"),
 		b("suspend", "suspend acescope; fg in the shell resumes it", "", m.suspend, "ctrl+z"),
 		b("quit", "quit; "+quitKey+" works everywhere", "quit", func() tea.Cmd { return tea.Quit }, "q"),
 	}
-	if m.opts.CancelWork != nil {
-		list = append(list, b("cancel_work", "stop the operation in the status line", "",
-			simple(m.cancelWork), "ctrl+x"))
+	if stop := m.opts.CancelWork; stop != nil {
+		cancel := func() string { return m.status.cancelWork(stop) }
+		list = append(list, b("cancel_work", "stop the operation in the status line", "", noted(cancel), "ctrl+x"))
 	}
 	return list
-}
-
-func (m *Model) back() {
-	if f, ok := m.panes.focused().(Filtered); ok && f.Unfilter() {
-		m.Note("filter cleared")
-		return
-	}
-	m.panes.back()
-}
-
-func (m *Model) screenBindings() []Binding {
-	if len(m.panes.screens) < 2 {
-		return nil
-	}
-	var out []Binding
-	for _, s := range m.panes.screens {
-		out = append(out, Binding{Action: "screen." + s.Name, Keys: s.Keys, Help: s.Help,
-			Do: func(Shell) tea.Cmd { m.panes.jump(s.Name); return nil }})
-	}
-	return out
 }
 
 // shellCommands returns the commands of the shell itself.
@@ -67,8 +47,8 @@ func (m *Model) shellCommands() []Command {
 		return Command{Name: name, Aliases: aliases, Help: help, Do: func(Shell, string) tea.Cmd { do(); return nil }}
 	}
 	list := []Command{
-		simple("help", "show the keys that work here", func() { m.openHelp(false, "shell.help") }, "h"),
-		simple("keys", "show all keys of all screens", func() { m.openHelp(true, "") }),
+		simple("help", "show the keys that work here", m.openHelp, "h"),
+		simple("keys", "show all keys of all screens", m.openKeys),
 		simple("errors", "list errors, newest first", m.openErrors, "messages"),
 		{Name: "quit", Aliases: []string{"q", "q!", "exit"}, Help: "quit the console",
 			Do: func(Shell, string) tea.Cmd { return tea.Quit }},
@@ -83,7 +63,7 @@ func (m *Model) shellCommands() []Command {
 func (m *Model) chooseTheme(_ Shell, name string) tea.Cmd {
 	s, err := m.themes.choose(name)
 	if err != nil {
-		m.fail(err)
+		m.messages.fail(err)
 		return nil
 	}
 	m.setStyles(s)
@@ -91,26 +71,41 @@ func (m *Model) chooseTheme(_ Shell, name string) tea.Cmd {
 	return nil
 }
 
-// paletteLabel is the label of the prompt for commands.
-const paletteLabel = ":"
-
 func (m *Model) openPalette() {
-	run := func(line string) tea.Cmd {
+	m.Ask(m.palette.prompt(func(line string) tea.Cmd {
 		cmd, err := m.palette.run(m, line)
 		if err != nil {
-			m.fail(err)
+			m.messages.fail(err)
 		}
 		return cmd
-	}
-	m.Ask(Prompt{Label: paletteLabel, Hint: "a command, a screen or an action",
-		Preview: m.palette.preview, Check: m.palette.check, Complete: m.palette.complete, Done: run})
-	m.prompt.help = m.palette.optionHelp
+	}))
+}
+
+// openHelp opens the keys of the focused view, openKeys those of all views.
+func (m *Model) openHelp() {
+	h := newHelp(&m.keys, &m.panes, m.runIn)
+	m.dialogs[sheetDialog] = h.sheet("Help", m.keys.keysFor("shell.help"))
+}
+
+func (m *Model) openKeys() {
+	h := newHelp(&m.keys, &m.panes, m.runIn)
+	h.near = len(h.groups)
+	m.dialogs[sheetDialog] = h.sheet("Keys", nil)
 }
 
 // openErrors opens the page of errors. The keys that open it close it, too.
 func (m *Model) openErrors() {
 	m.dialogs[sheetDialog] = newSheet("Errors", m.keys.keysFor("shell.errors"),
 		func(s theme.Styles, width int) []string { return m.messages.lines(s, m.status, width) })
+}
+
+// openCopies opens the menu of what can be copied.
+func (m *Model) openCopies() {
+	if list := copiesOf(m.panes.focused()); len(list) > 0 {
+		m.dialogs[questionDialog] = m.clipboard.menu(list)
+	} else {
+		m.Note("nothing to copy here")
+	}
 }
 
 // suspend stops the process until the shell resumes it, unless that would freeze a server with open runs.
@@ -120,7 +115,8 @@ func (m *Model) suspend() tea.Cmd {
 	case s == nil || !s.Connection.Hosts:
 		return tea.Suspend
 	case s.Filter != "" || s.Counts["running"] > 0:
-		m.fail(errors.New("cannot suspend: it hosts the server; start acescope serve, then quit, and open it again"))
+		m.messages.fail(errors.New(
+			"cannot suspend: it hosts the server; start acescope serve, then quit, and open it again"))
 		return nil
 	}
 	m.Confirm(Question{Title: "Suspend the server?", Yes: "suspend", Do: func() tea.Cmd { return tea.Suspend },
@@ -128,43 +124,34 @@ func (m *Model) suspend() tea.Cmd {
 	return nil
 }
 
-// noteProblem shows why a key had no effect.
-func (m *Model) noteProblem(problem string) {
-	if problem != "" {
-		m.Note(problem)
-	}
+// modal is what takes all keys but ctrl+c while it is open.
+type modal interface {
+	// key handles a key; height is that of the screen.
+	key(s Shell, k tea.KeyPressMsg, height int) tea.Cmd
+	// hints lists the keys for the status line.
+	hints(*keymap) []hint
 }
 
-func (m *Model) cancelWork() {
-	w, ok := m.status.newestWork()
-	if !ok {
-		m.Note("no operation is running")
-		return
+// modal returns the open prompt, dialog or form, or nil.
+func (m *Model) modal() modal {
+	switch {
+	case m.prompts.open != nil:
+		return &m.prompts
+	case m.dialogs.top() != nil:
+		return &m.dialogs
+	case m.forms.open != nil:
+		return &m.forms
 	}
-	m.opts.CancelWork(w.ID)
-	m.Note("stopping: " + w.Label)
+	return nil
 }
 
-// key routes a key: to the prompt, the top dialog, the focused view or the shell.
+// key passes a key to what is open, the focused view or the shell.
 func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	if k.String() == quitKey {
 		return tea.Quit
 	}
-	if m.prompt != nil {
-		return m.promptKey(k)
-	}
-	if d := m.dialogs.top(); d != nil {
-		closes, then := d.key(k, m.height)
-		if closes {
-			m.dialogs.close()
-		}
-		if then != nil {
-			return then(m)
-		}
-		return nil
-	}
-	if m.form != nil {
-		return m.form.key(m, k)
+	if o := m.modal(); o != nil {
+		return o.key(m, k, m.canvas.height)
 	}
 	for _, b := range m.keys.bindings(m.panes.focused().Bindings()) {
 		if slices.Contains(b.Keys, k.String()) {
@@ -174,23 +161,28 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-func (m *Model) promptKey(k tea.KeyPressMsg) tea.Cmd {
-	p := m.prompt
-	switch k.String() {
-	case "esc":
-		m.prompt = nil
-		return nil
-	case "enter":
-		if p.spec.Check != nil {
-			if p.refused = p.spec.Check(p.input.Value()); p.refused != nil {
-				return nil
-			}
-		}
-		m.prompt = nil
-		m.history.add(p.spec.Label, p.input.Value())
-		return p.spec.Done(p.input.Value())
+// mouseInput passes a click or the wheel to what is open or the panes. The wheel scrolls an open dialog.
+func (m *Model) mouseInput(msg tea.MouseMsg) tea.Cmd {
+	switch d := m.dialogs.top(); {
+	case d != nil:
+		d.scroll(wheeled(msg))
+	case m.forms.open != nil && leftClick(msg):
+		return m.forms.open.click(msg.Mouse().Y)
+	case m.modal() == nil && !m.canvas.tooSmall():
+		return m.mouse.handle(msg)
 	}
-	return p.key(k)
+	return nil
+}
+
+// paste passes a text to the open prompt or form.
+func (m *Model) paste(msg tea.PasteMsg) tea.Cmd {
+	switch {
+	case m.prompts.open != nil:
+		return m.prompts.open.update(msg)
+	case m.forms.open != nil:
+		return m.forms.open.input(msg)
+	}
+	return nil
 }
 
 // do runs a binding unless read-only mode disables it.
@@ -200,4 +192,13 @@ func (m *Model) do(b Binding) tea.Cmd {
 		return nil
 	}
 	return b.Do(m)
+}
+
+// runIn shows a view, if not nil, and runs a binding of it.
+func (m *Model) runIn(v View, b Binding) tea.Cmd {
+	if v != nil {
+		m.panes.reveal(v)
+		m.layout()
+	}
+	return m.do(b)
 }

@@ -2,9 +2,10 @@
 // It may import theme. It knows no concrete view and does no I/O.
 //
 // Parts: keymap decides which binding a key runs, panes navigates and lays out, palette runs
-// typed commands, prompt is a line to type in, dialogs are boxes over the screen, header and
-// statusLine draw the lines around the panes, messages keeps errors, and saver writes the
-// state that outlives the process.
+// typed commands, help lists keys and runs them, prompts is a line to type in, forms a page of
+// fields, dialogs are boxes over the screen, mouse and clipboard are what they are called, header and
+// statusLine draw the lines around the panes, messages keeps notices and errors, canvas the drawn frame,
+// and saver writes the state that outlives the process. [Model] only routes between them.
 //
 // Data: the root has exactly one command waiting on [Source.Changed]. When that
 // fires, the command sleeps for the rest of the frame, takes the newest status and delivers
@@ -30,11 +31,9 @@
 package tui
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -73,33 +72,25 @@ type Options struct {
 	Now   func() time.Time // nil for time.Now
 }
 
-// Model is the root model. It implements [tea.Model] and [Shell].
+// Model is the root model: it routes messages to the parts and draws them. It implements [tea.Model] and [Shell].
 type Model struct {
-	opts     Options
-	styles   theme.Styles
-	themes   themes
-	keys     keymap
-	panes    panes
-	palette  palette
-	prompt   *prompt           // nil if none is open
-	form     *form             // nil if none is open
-	kept     map[string]Values // of closed forms, by name
-	history  promptHistory
-	dialogs  dialogs
-	messages messages
-	saver    saver
-	mail     *mailbox
-	pacer    *pacer // nil if the program draws at a fixed rate
-	status   *Status
-
-	width, height int
-	mouseOn       bool
-	clicked       lastClick
-	frame         string
-	cursor        *tea.Cursor
-	dirty         bool // the frame must be drawn again
-	used          bool // the user pressed a key or the mouse
-	elsewhere     bool // a [Starter] named the screen
+	opts      Options
+	styles    theme.Styles
+	themes    themes
+	keys      keymap
+	panes     panes
+	palette   palette
+	prompts   prompts
+	forms     forms
+	dialogs   dialogs
+	mouse     mouse
+	clipboard clipboard
+	messages  messages
+	saver     saver
+	mail      *mailbox
+	canvas    canvas
+	status    *Status
+	used      bool // the user pressed a key or the mouse
 }
 
 type tickMsg struct{}
@@ -119,22 +110,27 @@ func New(o Options) (*Model, error) {
 	if o.Frame == 0 {
 		o.Frame = DefaultFrame
 	}
-	m := &Model{opts: o, history: promptHistory{}, kept: map[string]Values{}, mouseOn: o.Mouse, dirty: true,
+	m := &Model{opts: o,
 		themes:   themes{load: o.Theme, names: o.Themes, name: o.ThemeName, dark: true},
 		keys:     keymap{readOnly: o.ReadOnly},
 		panes:    newPanes(o.Screens),
+		prompts:  prompts{history: newHistory(o.State.History)},
 		messages: messages{now: o.Now},
 		saver:    saver{write: o.Save},
 		mail:     &mailbox{ctx: o.Context, source: o.Source, frame: o.Frame},
+		canvas:   canvas{dirty: true, count: o.Count},
 	}
-	m.keys.global = slices.Concat(m.shellBindings(), m.screenBindings(), o.Global)
+	m.clipboard = clipboard{write: o.Clipboard, messages: &m.messages}
+	m.forms = forms{kept: map[string]Values{}, context: o.Context, messages: &m.messages, clipboard: &m.clipboard}
+	m.mouse = mouse{panes: &m.panes, keys: &m.keys, do: m.do, now: o.Now, on: o.Mouse}
+	m.keys.global = slices.Concat(m.shellBindings(), m.panes.bindings(), o.Global)
 	if clashes := m.keys.clashes(m.keys.lists(m.panes.all)); len(clashes) > 0 {
 		return nil, clashes[0]
 	}
 	m.palette = palette{panes: &m.panes, keys: &m.keys, shell: m.shellCommands(), do: m.do,
-		past: func() []string { return m.history[paletteLabel] }}
+		past: func() []string { return m.prompts.history[paletteLabel] }}
 	m.setStyles(o.Styles)
-	m.restore(o.State)
+	m.panes.restore(o.State)
 	m.apply(o.Source.Status())
 	setShown(m.panes.views(), nil, true)
 	return m, nil
@@ -153,71 +149,53 @@ func tick() tea.Cmd {
 	return tea.Tick(time.Second, func(time.Time) tea.Msg { return tickMsg{} })
 }
 
-// Update routes a message.
+// Update handles a message.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	m.dirty = true
-	switch msg.(type) {
-	case changedMsg, tickMsg: // [Model.View] draws what they change
-	default:
-		m.pacer.used()
-	}
+	m.canvas.touched(msg)
+	cmd := m.route(msg)
+	m.layout()
+	return m, cmd
+}
+
+// route passes a message to the part that handles it.
+func (m *Model) route(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case changedMsg:
 		m.apply(msg.status)
-		return m, m.mail.wait()
+		return m.mail.wait()
 	case tickMsg:
 		m.status = m.opts.Source.Status() // the list may have been read again without a change
-		m.layout()
-		return m, tea.Batch(tick(), m.saver.due(m.opts.Now(), m.State))
+		return tea.Batch(tick(), m.saver.due(m.opts.Now(), m.State))
 	case tea.WindowSizeMsg:
-		m.width, m.height = msg.Width, msg.Height
-		m.layout()
+		m.canvas.width, m.canvas.height = msg.Width, msg.Height
 	case tea.BackgroundColorMsg:
 		m.setDark(msg.IsDark())
 	case tea.KeyPressMsg:
 		m.use()
-		cmd := m.key(msg)
-		m.layout()
-		return m, cmd
+		return m.key(msg)
 	case tea.MouseMsg:
 		m.use()
-		cmd := m.mouse(msg)
-		m.layout()
-		return m, cmd
+		return m.mouseInput(msg)
 	case tea.PasteMsg:
-		if m.prompt != nil {
-			cmd := m.prompt.update(msg)
-			m.layout()
-			return m, cmd
-		}
-		if m.form != nil {
-			return m, m.form.input(msg)
-		}
-	case openFormMsg:
-		return m, m.Fill(msg.form)
+		return m.paste(msg)
 	case formMsg:
-		return m, m.formResult(msg)
+		return m.forms.result(m, msg)
 	case thenMsg:
-		return m, msg.do(m)
+		return msg.do(m)
 	case execMsg:
-		return m, tea.ExecProcess(msg.command, msg.done)
+		return tea.ExecProcess(msg.command, msg.done)
 	case noticeMsg:
 		m.messages.show(msg)
-	case questionMsg:
-		m.Confirm(msg.Question)
-	case promptMsg:
-		m.Ask(msg.Prompt)
-		m.layout()
 	case settledMsg:
 		if m.dialogs.settle(msg.of) {
-			return m.Update(msg.msg)
+			return m.route(msg.msg)
 		}
 	case copiedMsg:
-		return m, m.copied(msg)
+		return m.clipboard.copied(msg)
 	default:
-		return m, m.updateViews(msg)
+		return m.panes.all.update(msg)
 	}
-	return m, nil
+	return nil
 }
 
 // use records that the user does something.
@@ -226,47 +204,17 @@ func (m *Model) use() {
 	m.opts.Source.Used()
 }
 
-func (m *Model) updateViews(msg tea.Msg) tea.Cmd {
-	var cmds []tea.Cmd
-	for _, v := range m.panes.all {
-		if u, ok := v.(Updater); ok {
-			cmds = append(cmds, u.Update(msg))
-		}
-	}
-	return tea.Batch(cmds...)
-}
-
 func (m *Model) apply(s *Status) {
 	if s == nil {
 		return
 	}
 	m.status = s
-	m.opts.Count.received(s)
-	for _, v := range m.panes.all {
-		v.Refresh()
+	m.canvas.count.received(s)
+	m.panes.all.refresh()
+	if !m.used {
+		m.panes.start()
 	}
-	m.chooseStart()
 	m.layout() // the banner may have appeared or gone
-}
-
-// chooseStart shows the screen to begin with, until the user presses a key.
-func (m *Model) chooseStart() {
-	if m.used {
-		return
-	}
-	name := ""
-	for _, v := range m.panes.screens[0].Views {
-		if starter, ok := v.(Starter); ok {
-			name = cmp.Or(name, starter.StartOn())
-		}
-	}
-	switch {
-	case name != "" && m.panes.at.screen == 0:
-		m.elsewhere = m.panes.open(name)
-	case name == "" && m.elsewhere:
-		m.panes.back()
-		m.elsewhere = false
-	}
 }
 
 func (m *Model) setDark(dark bool) {
@@ -281,9 +229,7 @@ func (m *Model) setDark(dark bool) {
 
 func (m *Model) setStyles(s theme.Styles) {
 	m.styles, m.keys.glyphs = s, s.Glyphs
-	for _, v := range m.panes.all {
-		v.SetStyles(s)
-	}
+	m.panes.all.setStyles(s)
 }
 
 // SetKeys replaces the keys of actions by name; an empty list leaves an action without keys.
@@ -300,7 +246,12 @@ func (m *Model) Keys() []KeyGroup { return m.keys.groups(m.panes.all) }
 func (m *Model) Warn(warnings ...string) { m.messages.warn(warnings) }
 
 // Ask implements [Shell].
-func (m *Model) Ask(p Prompt) { m.prompt = newPrompt(p, m.history[p.Label], m.styles, m.width) }
+func (m *Model) Ask(p Prompt) {
+	m.prompts.open = newPrompt(p, m.prompts.history[p.Label], m.styles, m.canvas.width)
+}
+
+// Fill implements [Shell].
+func (m *Model) Fill(f Form) tea.Cmd { return m.forms.fill(f, m.styles) }
 
 // Confirm implements [Shell].
 func (m *Model) Confirm(q Question) { m.dialogs[questionDialog] = newQuestion(q) }
@@ -311,7 +262,7 @@ func (m *Model) Wait(w *Waiting) { m.dialogs[waitingDialog] = newWaiting(w, m.op
 // Open implements [Shell]. An unknown name is a mistake in the program; it is reported.
 func (m *Model) Open(screen string) {
 	if !m.panes.open(screen) {
-		m.fail(fmt.Errorf("screen %q not found", screen))
+		m.messages.fail(fmt.Errorf("screen %q not found", screen))
 	}
 	m.layout()
 }
@@ -323,16 +274,12 @@ func (m *Model) Focus(pane int) {
 }
 
 // Note implements [Shell].
-func (m *Model) Note(text string) { m.messages.show(noticeMsg{text: text}) }
-
-func (m *Model) fail(err error) { m.messages.show(noticeMsg{text: err.Error(), bad: true}) }
-
-func (m *Model) tooSmall() bool { return m.width < MinWidth || m.height < MinHeight }
+func (m *Model) Note(text string) { m.messages.note(text) }
 
 // layout gives the panes the area between header and status line.
 func (m *Model) layout() {
 	m.panes.stale = m.status.stale()
-	if m.width == 0 || m.tooSmall() {
+	if m.canvas.width == 0 || m.canvas.tooSmall() {
 		return
 	}
 	top := 1
@@ -342,31 +289,17 @@ func (m *Model) layout() {
 	if m.status.banner() != "" {
 		top++
 	}
-	height := m.height - top - 1
-	if m.prompt != nil {
-		m.prompt.resize(m.width)
-		height -= m.prompt.height()
-	}
-	m.panes.setArea(top, m.width, height)
+	m.panes.setArea(top, m.canvas.width, m.canvas.height-top-1-m.prompts.layout(m.canvas.width))
 }
 
 // View returns the frame, drawn again only if something changed since the last time.
 func (m *Model) View() tea.View {
-	if m.dirty {
-		start := time.Now()
-		frame, cursor := m.draw()
-		if frame != m.frame || !reflect.DeepEqual(cursor, m.cursor) {
-			m.pacer.changed()
-		}
-		m.frame, m.cursor = frame, cursor
-		m.opts.Count.drawn(time.Since(start))
-		m.dirty = false
-	}
-	v := tea.NewView(m.frame)
+	m.canvas.draw(m.draw)
+	v := tea.NewView(m.canvas.content)
 	v.AltScreen = true
 	v.WindowTitle = "acescope"
-	v.Cursor = m.cursor
-	if m.mouseOn {
+	v.Cursor = m.canvas.cursor
+	if m.mouse.on {
 		v.MouseMode = tea.MouseModeCellMotion
 	}
 	return v
@@ -374,14 +307,15 @@ func (m *Model) View() tea.View {
 
 // draw draws the whole frame, or nothing before the terminal has reported its size.
 func (m *Model) draw() (string, *tea.Cursor) {
-	if m.width <= 0 || m.height <= 0 {
+	width, height := m.canvas.width, m.canvas.height
+	if width <= 0 || height <= 0 {
 		return "", nil
 	}
-	if m.tooSmall() {
-		return text.Cut(fmt.Sprintf("terminal too small: needs %dx%d", MinWidth, MinHeight), m.width, ""), nil
+	if m.canvas.tooSmall() {
+		return text.Cut(fmt.Sprintf("terminal too small: needs %dx%d", MinWidth, MinHeight), width, ""), nil
 	}
 	now := m.opts.Now()
-	head := header{m.styles, m.width, now, m.status, m.opts.ReadOnly}
+	head := header{m.styles, width, now, m.status, m.opts.ReadOnly}
 	lines := []string{head.draw()}
 	if len(m.panes.screens) > 1 {
 		lines = append(lines, m.panes.drawTabs(&m.keys, m.styles))
@@ -390,57 +324,24 @@ func (m *Model) draw() (string, *tea.Cursor) {
 		lines = append(lines, head.drawBanner(problem))
 	}
 	lines = append(lines, m.panes.draw(m.styles, now)...)
-	var cursor *tea.Cursor
-	if m.prompt != nil {
-		if list := m.prompt.drawList(m.styles, m.width, m.panes.height); list != nil {
-			putOver(lines, list, 0, len(lines)-len(list), m.width)
-		}
-		if cursor = m.prompt.input.Cursor(); cursor != nil {
-			cursor.Position.Y += len(lines)
-		}
-		lines = append(lines, m.prompt.draw(m.styles, m.width)...)
-	}
-	status := statusLine{m.styles, m.width, now, m.status, m.panes.screen().Name, &m.keys, &m.messages}
+	lines, cursor := m.prompts.drawBelow(lines, m.styles, width, m.panes.height)
+	status := statusLine{m.styles, width, now, m.status, m.panes.screen().Name, &m.keys, &m.messages}
 	lines = append(lines, status.draw(m.hints()))
-	if m.form != nil {
-		cursor = m.drawForm(lines)
+	if m.forms.open != nil {
+		cursor = m.forms.open.drawOver(lines, width)
 	}
 	if d := m.dialogs.top(); d != nil {
 		cursor = nil
-		title, body := d.visible(m.styles, m.width, m.height, now)
-		overlay(lines, box(m.styles, m.width, title, body), m.width)
+		title, body := d.visible(m.styles, width, height, now)
+		overlay(lines, box(m.styles, width, title, body), width)
 	}
 	return strings.Join(lines, "\n"), cursor
 }
 
-// hints lists the keys for the status line, the most specific first. The last one, the help,
-// stays when others have no room.
+// hints lists the keys for the status line.
 func (m *Model) hints() (list []hint, last hint) {
-	if m.prompt != nil {
-		return m.prompt.hints(&m.keys), hint{}
+	if o := m.modal(); o != nil {
+		return o.hints(&m.keys), hint{}
 	}
-	if d := m.dialogs.top(); d != nil {
-		return d.hints, hint{}
-	}
-	if m.form != nil {
-		return m.form.hints(), hint{}
-	}
-	var shell []hint
-	here := m.panes.screen().Name
-	for _, b := range m.keys.active(m.panes.focused().Bindings()) {
-		if b.Short == "" || len(b.Keys) == 0 || b.Hints != nil && !slices.Contains(b.Hints, here) {
-			continue
-		}
-		h := hint{m.keys.name(b.Keys[0]), b.Short}
-		switch {
-		case b.Action == "shell.help":
-			last = h
-		case b.Action == "shell.open" && (m.panes.at.focus > 0 || len(m.panes.views()) == 1): // no pane to open
-		case strings.HasPrefix(b.Action, "shell."):
-			shell = append(shell, h)
-		default:
-			list = append(list, h)
-		}
-	}
-	return append(list, shell...), last
+	return m.panes.hints(&m.keys)
 }

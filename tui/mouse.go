@@ -22,43 +22,54 @@ type lastClick struct {
 	at    time.Time
 }
 
-func (m *Model) toggleMouse() {
-	if m.mouseOn = !m.mouseOn; m.mouseOn {
-		m.Note("mouse on: a click selects, a double click opens, the wheel scrolls; hold shift to select text")
-	} else {
-		m.Note("mouse off: the terminal handles it")
-	}
+// mouse does in the panes what clicks and the wheel mean.
+type mouse struct {
+	panes *panes
+	keys  *keymap
+	do    func(Binding) tea.Cmd
+	now   func() time.Time
+	on    bool
+	last  lastClick
 }
 
-// mouse handles the wheel and clicks. The wheel scrolls an open dialog.
-func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
-	at := msg.Mouse()
-	open := m.dialogs.top()
-	if open == nil && m.form != nil {
-		if _, ok := msg.(tea.MouseClickMsg); ok && at.Button == tea.MouseLeft {
-			return m.form.click(at.Y)
-		}
-		return nil
+// toggle turns the mouse on or off and describes the change.
+func (m *mouse) toggle() string {
+	if m.on = !m.on; m.on {
+		return "mouse on: a click selects, a double click opens, the wheel scrolls; hold shift to select text"
 	}
-	switch msg.(type) {
-	case tea.MouseWheelMsg:
-		by := map[tea.MouseButton]int{tea.MouseWheelUp: -wheelLines, tea.MouseWheelDown: wheelLines}[at.Button]
-		if open == nil {
-			return m.wheel(at.X, at.Y, by)
-		}
-		open.scroll(by)
-	case tea.MouseClickMsg:
-		if at.Button == tea.MouseLeft && open == nil {
-			return m.click(at.X, at.Y)
-		}
+	return "mouse off: the terminal handles it"
+}
+
+// leftClick reports whether a message is a click with the left button.
+func leftClick(msg tea.MouseMsg) bool {
+	_, ok := msg.(tea.MouseClickMsg)
+	return ok && msg.Mouse().Button == tea.MouseLeft
+}
+
+// wheeled returns by how many lines a message scrolls, down if positive.
+func wheeled(msg tea.MouseMsg) int {
+	if _, ok := msg.(tea.MouseWheelMsg); !ok {
+		return 0
+	}
+	return map[tea.MouseButton]int{tea.MouseWheelUp: -wheelLines, tea.MouseWheelDown: wheelLines}[msg.Mouse().Button]
+}
+
+// handle handles the wheel and clicks.
+func (m *mouse) handle(msg tea.MouseMsg) tea.Cmd {
+	at := msg.Mouse()
+	if by := wheeled(msg); by != 0 {
+		return m.wheel(at.X, at.Y, by)
+	}
+	if leftClick(msg) {
+		return m.click(at.X, at.Y)
 	}
 	return nil
 }
 
 // wheel scrolls the pane under the pointer, by pressing its keys up and down if it is no [Wheeler].
-func (m *Model) wheel(x, y, by int) tea.Cmd {
+func (m *mouse) wheel(x, y, by int) tea.Cmd {
 	at, ok := m.panes.hit(x, y)
-	if !ok || by == 0 || m.tooSmall() || m.prompt != nil {
+	if !ok {
 		return nil
 	}
 	v := m.panes.views()[at.pane]
@@ -78,7 +89,7 @@ func (m *Model) wheel(x, y, by int) tea.Cmd {
 }
 
 // pressed runs the binding that a view, or else the shell, has for a key before mapping.
-func (m *Model) pressed(v View, key string) tea.Cmd {
+func (m *mouse) pressed(v View, key string) tea.Cmd {
 	for _, b := range slices.Concat(v.Bindings(), m.keys.global) {
 		if slices.Contains(b.Keys, key) {
 			return m.do(b)
@@ -89,9 +100,9 @@ func (m *Model) pressed(v View, key string) tea.Cmd {
 
 // click shows the screen of a tab, or focuses a pane and selects the row under the pointer. The second click on a row
 // opens it.
-func (m *Model) click(x, y int) tea.Cmd {
-	if y == 1 && len(m.panes.screens) > 1 && m.prompt == nil {
-		for _, t := range m.panes.tabs(&m.keys) {
+func (m *mouse) click(x, y int) tea.Cmd {
+	if y == 1 && len(m.panes.screens) > 1 {
+		for _, t := range m.panes.tabs(m.keys) {
 			if x >= t.from && x < t.to {
 				m.panes.jump(m.panes.screens[t.screen].Name)
 			}
@@ -99,20 +110,20 @@ func (m *Model) click(x, y int) tea.Cmd {
 		return nil
 	}
 	at, ok := m.panes.hit(x, y)
-	if !ok || m.tooSmall() || m.prompt != nil {
+	if !ok {
 		return nil
 	}
-	m.Focus(m.panes.paneAt(at))
-	before := m.clicked
-	m.clicked = lastClick{m.panes.at, at.y, m.opts.Now()}
+	m.panes.focus(m.panes.paneAt(at))
+	before := m.last
+	m.last = lastClick{m.panes.at, at.y, m.now()}
 	if !at.inside {
 		return nil
 	}
 	v := m.panes.focused()
 	selected, cmd := m.selectAt(v, at.y)
-	second := m.clicked.at.Sub(before.at) <= doubleClick && before.place == m.panes.at && before.y == at.y
+	second := m.last.at.Sub(before.at) <= doubleClick && before.place == m.panes.at && before.y == at.y
 	if selected && second {
-		m.clicked = lastClick{}
+		m.last = lastClick{}
 		return tea.Batch(cmd, m.pressed(v, "enter"))
 	}
 	return cmd
@@ -120,7 +131,7 @@ func (m *Model) click(x, y int) tea.Cmd {
 
 // selectAt moves the cursor of a view to the last row that begins at or above a line, by pressing the keys up and
 // down: only the view knows which lines are rows. It reports whether a row begins at that line.
-func (m *Model) selectAt(v View, y int) (ok bool, _ tea.Cmd) {
+func (m *mouse) selectAt(v View, y int) (ok bool, _ tea.Cmd) {
 	lines, at := m.cursorLine(v)
 	if at < 0 || strings.TrimSpace(lines[y]) == "" {
 		return false, nil
@@ -145,10 +156,10 @@ func (m *Model) selectAt(v View, y int) (ok bool, _ tea.Cmd) {
 }
 
 // cursorLine returns the lines of a view without colors, and which of them is the selected row, or -1.
-func (m *Model) cursorLine(v View) (lines []string, at int) {
-	for _, l := range v.Draw(m.opts.Now(), true) {
+func (m *mouse) cursorLine(v View) (lines []string, at int) {
+	for _, l := range v.Draw(m.now(), true) {
 		lines = append(lines, ansi.Strip(l))
 	}
-	isCursor := func(l string) bool { return strings.HasPrefix(l, m.styles.Glyphs.Pointer) }
+	isCursor := func(l string) bool { return strings.HasPrefix(l, m.keys.glyphs.Pointer) }
 	return lines, slices.IndexFunc(lines, isCursor)
 }

@@ -32,7 +32,9 @@ const (
 )
 
 // Pace stops the drawing of the model's program while nothing changes. Call it before the program runs.
-func (m *Model) Pace(program *tea.Program) { m.pacer = &pacer{program: program, frame: m.opts.Frame} }
+func (m *Model) Pace(program *tea.Program) {
+	m.canvas.pacer = &pacer{program: program, frame: m.opts.Frame}
+}
 
 // find finds the ticker. It must be called in the goroutine of the program, after its start.
 func (p *pacer) find() bool {

@@ -34,7 +34,7 @@ func TestPacerStopsDrawing(t *testing.T) {
 		}()
 		time.Sleep(paceAtStart + frame)
 		synctest.Wait()
-		if m.pacer.ticker == nil || m.pacer.running() {
+		if m.canvas.pacer.ticker == nil || m.canvas.pacer.running() {
 			t.Fatal("the program has no ticker, or it runs on")
 		}
 		for range 3 {
@@ -47,7 +47,7 @@ func TestPacerStopsDrawing(t *testing.T) {
 				t.Error("a change was not drawn")
 			}
 			time.Sleep(frame)
-			if m.pacer.running() {
+			if m.canvas.pacer.running() {
 				t.Error("the ticker runs on after a change")
 			}
 		}

@@ -22,6 +22,15 @@ type palette struct {
 	helps map[string]string // of the options that were listed last
 }
 
+// paletteLabel is the label of the prompt for commands.
+const paletteLabel = ":"
+
+// prompt returns the prompt for commands. run gets the typed line.
+func (p *palette) prompt(run func(line string) tea.Cmd) Prompt {
+	return Prompt{Label: paletteLabel, Hint: "a command, a screen or an action", Preview: p.preview, Check: p.check,
+		Complete: p.complete, Done: run, optionHelp: p.optionHelp}
+}
+
 // all lists what can be run now: screens, the shell's commands, the views' commands, the focused view's first, and
 // every action whose key works here. Of two with the same name the first counts.
 func (p *palette) all() []Command {

@@ -59,12 +59,12 @@ func TestHistory(t *testing.T) {
 	}
 	give(m, ":", "theme")
 	for _, want := range []string{"theme fjord", "theme ember", "theme ember"} {
-		if give(m, "up"); m.prompt.input.Value() != want {
-			t.Errorf("got %q, want %q", m.prompt.input.Value(), want)
+		if give(m, "up"); m.prompts.open.input.Value() != want {
+			t.Errorf("got %q, want %q", m.prompts.open.input.Value(), want)
 		}
 	}
-	if give(m, "down", "down"); m.prompt.input.Value() != "theme" {
-		t.Errorf("got %q after going down", m.prompt.input.Value())
+	if give(m, "down", "down"); m.prompts.open.input.Value() != "theme" {
+		t.Errorf("got %q after going down", m.prompts.open.input.Value())
 	}
 	if got := m.State().History[":"]; slices.Contains(got, "grep api_key=123") || !slices.Contains(got, "grep tokens") {
 		t.Errorf("kept %q", got)
@@ -86,7 +86,7 @@ func TestScreenArgument(t *testing.T) {
 	})
 	m := sized(t, o, 100, 30)
 	give(m, ":", "timeline nope", "enter")
-	if m.prompt == nil {
+	if m.prompts.open == nil {
 		t.Fatal("an argument that cannot be applied closed the prompt")
 	}
 	give(m, "esc", ":", "timeline corr", "tab", "enter")

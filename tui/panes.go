@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -36,12 +38,13 @@ type place struct{ screen, focus int }
 // panes navigates between screens and their panes, and lays them out.
 type panes struct {
 	screens []Screen
-	all     []View // of all screens, each once
+	all     viewList // of all screens, each once
 	at      place
 	trail   []place // where esc leads, newest last
 	seen    []int   // by screen: the pane that had the focus last
 	zoomed  []bool  // by screen
 	shares  []int   // by screen: the first pane's share in percent, 0 for the screen's own
+	started bool    // a [Starter] named the current screen
 
 	top, width, height int  // the area of the screen that panes fill
 	stale              bool // the data is older than it looks
@@ -65,6 +68,36 @@ func (p *panes) screen() Screen { return p.screens[p.at.screen] }
 func (p *panes) views() []View { return p.screen().Views }
 
 func (p *panes) focused() View { return p.views()[p.at.focus] }
+
+// bindings returns the keys that open screens.
+func (p *panes) bindings() []Binding {
+	if len(p.screens) < 2 {
+		return nil
+	}
+	var out []Binding
+	for _, s := range p.screens {
+		out = append(out, Binding{Action: "screen." + s.Name, Keys: s.Keys, Help: s.Help,
+			Do: func(Shell) tea.Cmd { p.jump(s.Name); return nil }})
+	}
+	return out
+}
+
+// start shows the screen to begin with, as long as the user has not pressed a key.
+func (p *panes) start() {
+	name := ""
+	for _, v := range p.screens[0].Views {
+		if starter, ok := v.(Starter); ok {
+			name = cmp.Or(name, starter.StartOn())
+		}
+	}
+	switch {
+	case name != "" && p.at.screen == 0:
+		p.started = p.open(name)
+	case name == "" && p.started:
+		p.back()
+		p.started = false
+	}
+}
 
 // open shows a screen by name and reports whether it exists.
 func (p *panes) open(name string) bool {
@@ -128,6 +161,15 @@ func (p *panes) back() {
 		to, p.trail = p.trail[n-1], p.trail[:n-1]
 	}
 	p.goTo(to, false)
+}
+
+// leave clears the filter of the focused view, or goes back. It returns what it cleared, or "".
+func (p *panes) leave() (note string) {
+	if f, ok := p.focused().(Filtered); ok && f.Unfilter() {
+		return "filter cleared"
+	}
+	p.back()
+	return ""
 }
 
 // goTo shows another place; trail makes esc lead back to the current one.
@@ -332,6 +374,29 @@ func (p *panes) titles(i int) []paneTitle {
 		}
 	}
 	return out
+}
+
+// hints lists the keys of the focused pane for the status line, the most specific first. The last one, the help, stays
+// when others have no room.
+func (p *panes) hints(keys *keymap) (list []hint, last hint) {
+	var shell []hint
+	here := p.screen().Name
+	for _, b := range keys.active(p.focused().Bindings()) {
+		if b.Short == "" || len(b.Keys) == 0 || b.Hints != nil && !slices.Contains(b.Hints, here) {
+			continue
+		}
+		h := hint{keys.name(b.Keys[0]), b.Short}
+		switch {
+		case b.Action == "shell.help":
+			last = h
+		case b.Action == "shell.open" && (p.at.focus > 0 || len(p.views()) == 1): // no pane to open
+		case strings.HasPrefix(b.Action, "shell."):
+			shell = append(shell, h)
+		default:
+			list = append(list, h)
+		}
+	}
+	return append(list, shell...), last
 }
 
 // tab is a screen's place in the line of tabs, from its first cell to before its end.

@@ -28,12 +28,64 @@ type prompt struct {
 	spec    Prompt
 	input   textarea.Model
 	list    completion
-	help    func(option string) string // nil if options need no help
-	past    []string                   // sent before, oldest first
-	recalls int                        // steps back into past, 0 for none
-	typed   string                     // the text before the first step, with which recalled lines begin
-	refused error                      // why enter did not apply the text, until the next key
+	past    []string // sent before, oldest first
+	recalls int      // steps back into past, 0 for none
+	typed   string   // the text before the first step, with which recalled lines begin
+	refused error    // why enter did not apply the text, until the next key
 }
+
+// prompts is the open prompt, if any, and the lines that were sent before.
+type prompts struct {
+	open    *prompt
+	history promptHistory
+}
+
+// key handles a key: enter sends the text, esc closes the prompt.
+func (p *prompts) key(_ Shell, k tea.KeyPressMsg, _ int) tea.Cmd {
+	open := p.open
+	switch k.String() {
+	case "esc":
+		p.open = nil
+		return nil
+	case "enter":
+		value := open.input.Value()
+		if open.spec.Check != nil {
+			if open.refused = open.spec.Check(value); open.refused != nil {
+				return nil
+			}
+		}
+		p.open = nil
+		p.history.add(open.spec.Label, value)
+		return open.spec.Done(value)
+	}
+	return open.key(k)
+}
+
+// layout fits the prompt to a width and returns how many lines it takes.
+func (p *prompts) layout(width int) int {
+	if p.open == nil {
+		return 0
+	}
+	p.open.resize(width)
+	return p.open.height()
+}
+
+// drawBelow adds the prompt to a frame, with its completions over the lines above, and returns the cursor.
+func (p *prompts) drawBelow(lines []string, s theme.Styles, width, room int) ([]string, *tea.Cursor) {
+	if p.open == nil {
+		return lines, nil
+	}
+	if list := p.open.drawList(s, width, room); list != nil {
+		putOver(lines, list, 0, len(lines)-len(list), width)
+	}
+	cursor := p.open.input.Cursor()
+	if cursor != nil {
+		cursor.Position.Y += len(lines)
+	}
+	return append(lines, p.open.draw(s, width)...), cursor
+}
+
+func (p *prompts) hints(keys *keymap) []hint { return p.open.hints(keys) }
 
 // completion is the options that may replace a part of the line: line[from:cursor] as it was
 // when they were listed.
@@ -270,8 +322,8 @@ func (p *prompt) drawList(s theme.Styles, width, height int) []string {
 			ink, mark = s.Selected, s.Glyphs.Pointer
 		}
 		l.Add(ink, mark+text.Fit(text.Safe(option, " "), w, s.Glyphs.Ellipsis)+" ")
-		if p.help != nil {
-			l.Add(s.Text, " "+text.Safe(p.help(option), " "))
+		if p.spec.optionHelp != nil {
+			l.Add(s.Text, " "+text.Safe(p.spec.optionHelp(option), " "))
 		}
 		lines[i] = l.String(s.Text)
 	}

@@ -112,12 +112,12 @@ func exact(t *testing.T, m *Model) string {
 	t.Helper()
 	out := m.View().Content
 	lines := strings.Split(out, "\n")
-	if len(lines) != m.height {
-		t.Errorf("%d lines, not %d", len(lines), m.height)
+	if len(lines) != m.canvas.height {
+		t.Errorf("%d lines, not %d", len(lines), m.canvas.height)
 	}
 	for i, l := range lines {
-		if text.Width(l) != m.width {
-			t.Errorf("line %d is %d wide, not %d: %q", i, text.Width(l), m.width, ansi.Strip(l))
+		if text.Width(l) != m.canvas.width {
+			t.Errorf("line %d is %d wide, not %d: %q", i, text.Width(l), m.canvas.width, ansi.Strip(l))
 		}
 	}
 	return ansi.Strip(out)
@@ -268,7 +268,7 @@ func TestPalette(t *testing.T) {
 	for line, want := range map[string]string{"r": "is ambiguous: runs, run", "nonsense": `command "nonsense" not found`, "help me": "takes no argument", "theme neon": `theme "neon" not found`, "theme": "needs a name"} {
 		give(m, ":", line, "enter")
 		wants(t, m, want)
-		if m.prompt == nil || m.prompt.input.Value() != line {
+		if m.prompts.open == nil || m.prompts.open.input.Value() != line {
 			t.Fatalf("after %q the prompt is closed or has lost the text", line)
 		}
 		give(m, "esc")
@@ -290,7 +290,7 @@ func TestPalette(t *testing.T) {
 func TestCompletionAndHistory(t *testing.T) {
 	o, _, _ := eight(nil)
 	m := sized(t, o, 100, 30)
-	line := func() string { return m.prompt.input.Value() }
+	line := func() string { return m.prompts.open.input.Value() }
 	give(m, ":", "theme e")
 	for _, c := range []struct{ key, want string }{{"tab", "theme ember"}} {
 		if give(m, c.key); line() != c.want {
@@ -508,7 +508,7 @@ func TestStateSurvives(t *testing.T) {
 	give(m, "1")
 	wants(t, m, "Run (zoomed)")
 	give(m, ":", "up")
-	if got := m.prompt.input.Value(); got != "theme ember" {
+	if got := m.prompts.open.input.Value(); got != "theme ember" {
 		t.Errorf("the last command is %q", got)
 	}
 	o.State = State{Screen: "gone", Panes: map[string]int{"runs": 99, "run": -3}, Zoomed: []string{"run", "x"}, Shares: map[string]int{"runs": 1000}}
@@ -531,7 +531,7 @@ func TestResizeBetweenKeys(t *testing.T) {
 		give(m, k)
 		s := sizes[i%len(sizes)]
 		m.Update(tea.WindowSizeMsg{Width: s[0], Height: s[1]})
-		if m.tooSmall() {
+		if m.canvas.tooSmall() {
 			m.View()
 			continue
 		}

@@ -79,6 +79,16 @@ func (s *Status) banner() string {
 	return ""
 }
 
+// cancelWork stops the newest long operation and describes what it did.
+func (s *Status) cancelWork(stop func(id int64)) (note string) {
+	w, ok := s.newestWork()
+	if !ok {
+		return "no operation is running"
+	}
+	stop(w.ID)
+	return "stopping: " + w.Label
+}
+
 // newestWork returns the newest long operation.
 func (s *Status) newestWork() (Work, bool) {
 	if s == nil || len(s.Work) == 0 {

@@ -29,30 +29,40 @@ const (
 
 // State returns the state that is worth keeping now.
 func (m *Model) State() State {
-	s := State{Panes: map[string]int{}, Shares: map[string]int{}, History: maps.Clone(m.history),
-		Views: map[string]map[string]string{}}
+	s := State{Panes: map[string]int{}, Shares: map[string]int{}, History: maps.Clone(m.prompts.history),
+		Views: m.panes.all.keep()}
 	m.panes.save(&s)
-	for _, v := range m.panes.all {
-		if k, ok := v.(Keeper); ok {
-			if kept := bounded(k.Keep()); len(kept) > 0 {
-				s.Views[v.Name()] = kept
-			}
-		}
-	}
 	return s
 }
 
-// restore applies the state of an earlier console, as far as it is valid.
-func (m *Model) restore(s State) {
-	m.panes.restore(s)
-	for label, lines := range s.History {
+// newHistory returns the lines of an earlier console, as far as they are valid.
+func newHistory(past map[string][]string) promptHistory {
+	h := promptHistory{}
+	for label, lines := range past {
 		for _, line := range lines {
-			m.history.add(label, line)
+			h.add(label, line)
 		}
 	}
-	for _, v := range m.panes.all {
-		if k, ok := v.(Keeper); ok && len(s.Views[v.Name()]) > 0 {
-			k.Restore(bounded(s.Views[v.Name()]))
+	return h
+}
+
+// keep returns what the views keep, by name.
+func (list viewList) keep() map[string]map[string]string {
+	out := map[string]map[string]string{}
+	for _, v := range list {
+		if k, ok := v.(Keeper); ok {
+			if kept := bounded(k.Keep()); len(kept) > 0 {
+				out[v.Name()] = kept
+			}
+		}
+	}
+	return out
+}
+
+func (list viewList) restore(kept map[string]map[string]string) {
+	for _, v := range list {
+		if k, ok := v.(Keeper); ok && len(kept[v.Name()]) > 0 {
+			k.Restore(bounded(kept[v.Name()]))
 		}
 	}
 }
@@ -82,6 +92,7 @@ func (p *panes) save(s *State) {
 	}
 }
 
+// restore applies the state of an earlier console, as far as it is valid.
 func (p *panes) restore(s State) {
 	for i, sc := range p.screens {
 		p.seen[i] = min(max(s.Panes[sc.Name], 0), len(sc.Views)-1)
@@ -93,6 +104,7 @@ func (p *panes) restore(s State) {
 			p.at = place{i, p.seen[i]}
 		}
 	}
+	p.all.restore(s.Views)
 }
 
 // saveInterval is the minimum time between two writes of the state.

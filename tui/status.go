@@ -34,6 +34,17 @@ func (m *messages) show(n noticeMsg) {
 	}
 }
 
+func (m *messages) note(text string) { m.show(noticeMsg{text: text}) }
+
+// noteAny shows a note unless it is empty.
+func (m *messages) noteAny(text string) {
+	if text != "" {
+		m.note(text)
+	}
+}
+
+func (m *messages) fail(err error) { m.show(noticeMsg{text: err.Error(), bad: true}) }
+
 func (m *messages) log(text string) {
 	m.errors = append(m.errors, Error{m.now(), text})
 	m.errors = slices.Delete(m.errors, 0, max(0, len(m.errors)-maxErrors))

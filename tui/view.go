@@ -28,6 +28,31 @@ type View interface {
 	Draw(now time.Time, focused bool) []string
 }
 
+// viewList is all views of a console.
+type viewList []View
+
+func (list viewList) refresh() {
+	for _, v := range list {
+		v.Refresh()
+	}
+}
+
+func (list viewList) setStyles(s theme.Styles) {
+	for _, v := range list {
+		v.SetStyles(s)
+	}
+}
+
+func (list viewList) update(msg tea.Msg) tea.Cmd {
+	var cmds []tea.Cmd
+	for _, v := range list {
+		if u, ok := v.(Updater); ok {
+			cmds = append(cmds, u.Update(msg))
+		}
+	}
+	return tea.Batch(cmds...)
+}
+
 // Updater is a view that handles messages that the shell does not know: those of the view's
 // own commands. Every Updater gets all of them.
 type Updater interface{ Update(msg tea.Msg) tea.Cmd }
@@ -174,6 +199,8 @@ type Prompt struct {
 	// in bytes. It is called after each key, so it must be quick.
 	Complete func(line string, cursor int) (from int, options []string)
 	Done     func(string) tea.Cmd
+
+	optionHelp func(option string) string // nil if completions need no help
 }
 
 // Question is a dialog that needs an answer. Its handlers must use only values captured when
@@ -209,9 +236,8 @@ type (
 		text string
 		bad  bool
 	}
-	questionMsg struct{ Question }
-	promptMsg   struct{ Prompt }
-	settledMsg  struct {
+	thenMsg    struct{ do func(Shell) tea.Cmd }
+	settledMsg struct {
 		of  *Waiting
 		msg tea.Msg
 	}
@@ -229,15 +255,17 @@ func Failed(err error) tea.Msg { return noticeMsg{text: err.Error(), bad: true} 
 func Copied(what, text string) tea.Msg { return copiedMsg{what, text, errNoClipboard} }
 
 // Asked returns the message by which a command opens a question.
-func Asked(q Question) tea.Msg { return questionMsg{q} }
+func Asked(q Question) tea.Msg {
+	return Then(func(s Shell) tea.Cmd { s.Confirm(q); return nil })
+}
 
 // Prompting returns the message by which a command opens a line to type in.
-func Prompting(p Prompt) tea.Msg { return promptMsg{p} }
+func Prompting(p Prompt) tea.Msg {
+	return Then(func(s Shell) tea.Cmd { s.Ask(p); return nil })
+}
 
 // Then returns the message by which a command continues with the shell.
 func Then(do func(Shell) tea.Cmd) tea.Msg { return thenMsg{do} }
-
-type thenMsg struct{ do func(Shell) tea.Cmd }
 
 // Settled returns the message by which a command answers a [Waiting]: the dialog closes, and
 // msg is handled unless the user closed the dialog before.
