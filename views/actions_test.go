@@ -184,7 +184,7 @@ func TestForkMarked(t *testing.T) {
 func TestEmptyConsole(t *testing.T) {
 	st := newStore(withoutRuns(0))
 	viewer := func(path string) *exec.Cmd { return exec.Command("acescope", "open", path) }
-	sc := firstScreen(t, st, console.Options{Controls: st, Actions: st, Location: time.UTC, Viewer: viewer}, plainLook)
+	sc := firstScreen(t, st, console.Options{Controls: st, Actions: st.actions(), Location: time.UTC, Viewer: viewer}, plainLook)
 	sc.resize(80, 24)
 	sc.plain()
 	sc.typed("o", "enter")
@@ -346,7 +346,7 @@ func TestMutationCommands(t *testing.T) {
 // A read-only console has no keys and commands that change runs.
 func TestReadOnlyHasNoMutations(t *testing.T) {
 	st := newStore(full(6))
-	screens, global := Screens(console.Options{Controls: st, Actions: st}, st.feeds())
+	screens, global := Screens(console.Options{Controls: st, Actions: st.actions()}, st.feeds())
 	m, err := tui.New(tui.Options{Source: st, Screens: screens, Global: global, Styles: plainLook, ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
@@ -372,7 +372,7 @@ func TestReadOnlyHasNoMutations(t *testing.T) {
 // A key that asks before it acts changes something.
 func TestAskingKeysMutate(t *testing.T) {
 	st := newStore(full(6))
-	screens, global := Screens(console.Options{Controls: st, Actions: st}, st.feeds())
+	screens, global := Screens(console.Options{Controls: st, Actions: st.actions()}, st.feeds())
 	bindings := slices.Clone(global)
 	for _, s := range screens {
 		for _, v := range s.Views {
@@ -398,10 +398,10 @@ func TestParseFork(t *testing.T) {
 	if want := []runs.Field{{"model", "a"}, {"prompt", `b "c" d`}, {"label", ""}}; err != nil || at != (runs.Point{Phase: ace.PhasePersist}) || !reflect.DeepEqual(fields, want) {
 		t.Errorf("%v %v %v", at, fields, err)
 	}
-	c := console.New(console.Options{Controls: newStore(nil)})
-	c.Runs = runs.RunList{Rows: many(3)}
+	c := console.New(console.Options{Controls: newStore(nil)}, nil)
+	c.Listing.Runs = runs.RunList{Rows: many(3)}
 	for typed, want := range map[string]string{"phase=s": "[phase=skills]", "at=3 mod": "[model=]", "model=b": "[model=builtin]", "playbook=x": "[]"} {
-		if _, options := c.CompleteFork(typed, len(typed)); fmt.Sprint(options) != want {
+		if _, options := c.Forks.CompleteFork(typed, len(typed)); fmt.Sprint(options) != want {
 			t.Errorf("%q completes to %v", typed, options)
 		}
 	}
@@ -409,13 +409,13 @@ func TestParseFork(t *testing.T) {
 
 // A failed preparation is reported without a question.
 func TestPrepareFails(t *testing.T) {
-	c := console.New(console.Options{Context: t.Context(), Controls: newStore(nil)})
+	c := console.New(console.Options{Context: t.Context(), Controls: newStore(nil)}, nil)
 	sc := newScreen(t, full(6), plainLook, 80, 24)
-	sc.run(c.Propose(sc.model, "fork", runs.ID{"ace/q", "r"}, func(context.Context, runs.ID) (runs.Prepared, error) {
+	sc.run(c.Actor.Propose(sc.model, "fork", runs.ID{"ace/q", "r"}, func(context.Context, runs.ID) (runs.Prepared, error) {
 		return runs.Prepared{}, errors.New("the prompt is gone")
 	}))
 	sc.has("fork: the prompt is gone")
-	msg := c.Perform("fork", runs.Prepared{Do: func(context.Context) (string, runs.Run, error) { return "", runs.Run{}, errors.New("no room") }})()
+	msg := c.Pipeline.Perform("fork", runs.Prepared{Do: func(context.Context) (string, runs.Run, error) { return "", runs.Run{}, errors.New("no room") }})()
 	sc.model.Update(msg)
 	sc.has("fork: no room")
 }
@@ -444,8 +444,8 @@ func TestWaiting(t *testing.T) {
 	sc.press("n")
 
 	ended := make(chan error, 1)
-	c := console.New(console.Options{Context: t.Context(), Controls: newStore(nil)})
-	cmd = c.Propose(sc.model, "fork", runs.ID{"ace/q", "r"}, func(ctx context.Context, _ runs.ID) (runs.Prepared, error) {
+	c := console.New(console.Options{Context: t.Context(), Controls: newStore(nil)}, nil)
+	cmd = c.Actor.Propose(sc.model, "fork", runs.ID{"ace/q", "r"}, func(ctx context.Context, _ runs.ID) (runs.Prepared, error) {
 		<-ctx.Done()
 		ended <- ctx.Err()
 		return runs.Prepared{}, ctx.Err()
@@ -462,7 +462,7 @@ func TestFrozenRun(t *testing.T) {
 	for line, want := range map[string]string{"run.cancel": "cancel ace/other frozen", "terminate gone wrong": `terminate {ace/other frozen} "gone wrong"`,
 		"signal s 1": "signal {ace/other frozen} s 1", "reset at=9 why": `reset {ace/other frozen} {9 } "why"`, "fork at=7": "fork {ace/other frozen} {7 } []"} {
 		sc := newScreen(t, full(6), plainLook, 80, 24)
-		sc.shared.Show(runs.Run{WorkflowID: "ace/other"})
+		sc.shared.Navigation.Show(runs.Run{WorkflowID: "ace/other"})
 		sc.press(":")
 		sc.run(sc.press(append(letters(line), "enter")...))
 		if line == "run.cancel" {
@@ -478,7 +478,7 @@ func TestFrozenRun(t *testing.T) {
 // An experiment has no results that a fork could reuse.
 func TestForkOfAnExperiment(t *testing.T) {
 	sc := newScreen(t, full(6), plainLook, 80, 24)
-	sc.shared.Show(runs.Run{WorkflowID: ace.ExperimentIDPrefix + "x", RunID: "r", Type: ace.ExperimentWorkflow})
+	sc.shared.Navigation.Show(runs.Run{WorkflowID: ace.ExperimentIDPrefix + "x", RunID: "r", Type: ace.ExperimentWorkflow})
 	sc.press("f")
 	sc.has("an experiment cannot be forked")
 }
@@ -487,7 +487,7 @@ func TestForkOfAnExperiment(t *testing.T) {
 func TestForkOfASession(t *testing.T) {
 	for _, keys := range [][]string{{"f"}, append(append([]string{":"}, letters("fork at=9")...), "enter")} {
 		sc := newScreen(t, full(6), plainLook, 80, 24)
-		sc.shared.Show(runs.Run{WorkflowID: "session/x", RunID: "r", Type: sessions.Workflow})
+		sc.shared.Navigation.Show(runs.Run{WorkflowID: "session/x", RunID: "r", Type: sessions.Workflow})
 		sc.run(sc.press(keys...))
 		sc.has("an agent session cannot be forked")
 	}

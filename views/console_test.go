@@ -356,30 +356,21 @@ func TestCachedRowsAreFresh(t *testing.T) {
 func TestActionErrorIsShown(t *testing.T) {
 	sc := newScreen(t, full(5), plainLook, 80, 24)
 	st := newStore(full(5))
-	c := console.New(console.Options{Context: t.Context(), Controls: st, Actions: failing{}})
-	c.Show(runspkg.Run{WorkflowID: "ace/q", RunID: "r"})
-	c.Cancel(sc.model)
+	c := console.New(console.Options{Context: t.Context(), Controls: st, Actions: console.Actions{Runs: failing{}}}, nil)
+	c.Navigation.Show(runspkg.Run{WorkflowID: "ace/q", RunID: "r"})
+	c.Actor.Cancel(sc.model)
 	sc.model.Update(sc.press("y")())
 	sc.has("cancel ace/q: permission")
 }
 
-type failing struct {
-	console.Mutations
-	console.LaunchActions
-	console.ForkActions
-	console.SessionActions
-	console.RunnerActions
-	console.FlowActions
-	console.ReviewActions
-}
+type failing struct{ console.RunActions }
 
 func (failing) Cancel(context.Context, string, string) error { return errors.New("permission denied") }
-func (failing) StartDemo(context.Context) error              { return nil }
 
 // A run chosen on another screen that is not in the list stays selected until the user moves the cursor of the list.
 func TestChosenElsewhere(t *testing.T) {
 	sc := newScreen(t, full(60), plainLook, 200, 50)
-	c := sc.shared
+	c := sc.shared.Navigation
 	c.Show(runspkg.Run{WorkflowID: "ace/old-1", RunID: "r-old", TaskID: "old-1"})
 	sc.show(full(60))
 	if c.Selected.Run.TaskID != "old-1" || !slices.Contains(sc.store.heard(), "select ace/old-1 r-old") {

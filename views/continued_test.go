@@ -27,7 +27,7 @@ func continued(rows []runs.Run, was, next runs.Run) *snapshot {
 
 func (s *screen) wantSelected(what string, r runs.Run) {
 	s.t.Helper()
-	if got := s.shared.Selected.Run; got.WorkflowID != r.WorkflowID || got.RunID != r.RunID {
+	if got := s.shared.Navigation.Selected.Run; got.WorkflowID != r.WorkflowID || got.RunID != r.RunID {
 		s.t.Errorf("%s: %s %s is selected, want %s %s", what, got.WorkflowID, got.RunID, r.WorkflowID, r.RunID)
 	}
 	if got, want := s.last("select "), r.WorkflowID+" "+r.RunID; got != want {
@@ -50,7 +50,7 @@ func TestSelectionFollowsContinuedRun(t *testing.T) {
 	newer := slices.Concat([]runs.Run{next}, rows[:1], rows[2:])
 	sc.show(continued(newer, was, next))
 	sc.wantSelected("the list has the new run", next)
-	if list.Cursor != 0 || sc.shared.Elsewhere {
+	if list.Cursor != 0 || sc.shared.Navigation.Elsewhere {
 		t.Errorf("the cursor is on row %d", list.Cursor)
 	}
 	last := next
@@ -80,7 +80,7 @@ func TestOpenedEarlierRunStays(t *testing.T) {
 	newer := slices.Concat([]runs.Run{next}, rows[:1], rows[2:])
 	sc := newScreen(t, ready(newer...), plainLook, 80, 24)
 	for _, opened := range []runs.Run{{WorkflowID: was.WorkflowID, RunID: was.RunID}, {WorkflowID: was.WorkflowID, RunID: was.RunID, Start: was.Start, Close: next.Start}} {
-		sc.shared.GoFrom(opened)
+		sc.shared.Navigation.GoFrom(opened)
 		sc.show(continued(newer, was, next))
 		sc.wantSelected("an earlier run", was)
 	}

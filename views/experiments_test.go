@@ -259,7 +259,7 @@ func TestExperimentWithoutWorkflow(t *testing.T) {
 func TestExperimentsAreKept(t *testing.T) {
 	shared := func() *experimentsview.Experiments {
 		st := newStore(nil)
-		return experimentsview.New(console.New(console.Options{Controls: st}), st.experiments())
+		return experimentsview.New(console.New(console.Options{Controls: st}, nil), st.experiments())
 	}
 	x := shared()
 	x.Metric, x.Window, x.ByTime = 2, 1, true

@@ -210,6 +210,11 @@ func (s *store) triage() fakeTriage {
 	return fakeTriage{fakeFeed[*triage.Result]{s, "triage", func(c *snapshot) *triage.Result { return c.Triage }}}
 }
 
+// actions returns the actions of a console, which the store records.
+func (s *store) actions() console.Actions {
+	return console.Actions{Runs: s, Launch: s, Forks: s, Sessions: s, Runners: s, Flows: s, Reviews: s}
+}
+
 func (s *store) tell(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -441,7 +446,7 @@ type screen struct {
 func newScreen(t testing.TB, snap *snapshot, s theme.Styles, width, height int) *screen {
 	t.Helper()
 	st := newStore(snap)
-	return newScreenOf(t, st, console.Options{Controls: st, Actions: st, Location: time.UTC}, s, width, height)
+	return newScreenOf(t, st, console.Options{Controls: st, Actions: st.actions(), Location: time.UTC}, s, width, height)
 }
 
 // newScreenOf is newScreen with other options. It begins on the list of runs.
@@ -460,7 +465,7 @@ func newScreenOf(t testing.TB, st *store, o console.Options, s theme.Styles, wid
 func newOverview(t testing.TB, snap *snapshot, width, height int) *screen {
 	t.Helper()
 	st := newStore(snap)
-	sc := firstScreen(t, st, console.Options{Controls: st, Actions: st, Location: time.UTC}, plainLook)
+	sc := firstScreen(t, st, console.Options{Controls: st, Actions: st.actions(), Location: time.UTC}, plainLook)
 	sc.resize(width, height)
 	sc.plain() // rows are arranged as they are drawn
 	return sc
@@ -468,8 +473,8 @@ func newOverview(t testing.TB, snap *snapshot, width, height int) *screen {
 
 func firstScreen(t testing.TB, st *store, o console.Options, s theme.Styles) *screen {
 	t.Helper()
-	c := console.New(o)
-	screens, global := screens(c, st.feeds()), bindings(c)
+	c := console.New(o, st.feeds().Run.Detail)
+	screens, global := screens(c, o.Actions, st.feeds()), bindings(c)
 	m, err := tui.New(tui.Options{Source: st, Screens: screens, Global: global, Styles: s, Frame: time.Nanosecond, Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)

@@ -245,8 +245,8 @@ func TestWhoWroteABullet(t *testing.T) {
 	sh.has("because Both recipes explain the label")
 	sh.keys("J")
 	to := sh.screen.named("timeline").Views[0].(*timeline.Timeline)
-	if to.Want != 35 || sh.screen.shared.Selected.Run.TaskID != "q-0001" {
-		t.Errorf("jumps to event %d of %+v", to.Want, sh.screen.shared.Selected.Run)
+	if to.Want != 35 || sh.screen.shared.Navigation.Selected.Run.TaskID != "q-0001" {
+		t.Errorf("jumps to event %d of %+v", to.Want, sh.screen.shared.Navigation.Selected.Run)
 	}
 	if !slices.Contains(sh.store().heard(), "select ace/q-0001 run-q-0001") {
 		t.Errorf("the store heard %q", sh.store().heard())
@@ -266,7 +266,7 @@ func TestLaterChangesLeadToTheirRuns(t *testing.T) {
 		sh.keys("j")
 	}
 	sh.keys("enter")
-	if got := sh.shared.Selected.Run.TaskID; got != "q-0002" {
+	if got := sh.shared.Navigation.Selected.Run.TaskID; got != "q-0002" {
 		t.Errorf("the run is of %s, want q-0002", got)
 	}
 }
@@ -391,7 +391,7 @@ func TestPlaybookCopiesAndKeeps(t *testing.T) {
 		t.Errorf("%q, %q", what, text)
 	}
 	sh.keys("K", "s")
-	other := playbookview.Screen(console.New(console.Options{Controls: newStore(nil)}), newStore(nil).feeds().Playbooks).Views[0].(*playbookview.List)
+	other := playbookview.Screen(console.New(console.Options{Controls: newStore(nil)}, nil), newStore(nil).feeds().Playbooks).Views[0].(*playbookview.List)
 	other.Restore(sh.list().Keep())
 	if other.Mode != playbookview.HealthMode || other.Order != playbookview.ByHelpful || other.Bullet != sh.list().Bullet {
 		t.Errorf("%+v", other.Keep())

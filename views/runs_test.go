@@ -95,7 +95,7 @@ func TestRunsScreens(t *testing.T) {
 			for look, styles := range looks {
 				t.Run(fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], look), func(t *testing.T) {
 					sc := newScreen(t, listOfRuns(), styles, size[0], size[1])
-					sc.shared.Filters = append(runs.ShippedFilters(), runs.SavedFilter{Name: "finance", Query: "exp=finance-7", Default: true})
+					sc.shared.Listing.Filters = append(runs.ShippedFilters(), runs.SavedFilter{Name: "finance", Query: "exp=finance-7", Default: true})
 					sc.press(keys...)
 					if out := sc.drawn(); look == "dark" {
 						golden.RequireEqual(t, out)
@@ -170,7 +170,7 @@ func TestSavedFilters(t *testing.T) {
 	st := newStore(full(5))
 	filters := []runs.SavedFilter{{Name: "a", Query: "wrong"}, {Name: "b", Query: "exp=x failed", Default: true}}
 	saved := &saver{}
-	screens, global := Screens(console.Options{Controls: st, Actions: st, Location: time.UTC, Filters: filters, Saver: saved}, st.feeds())
+	screens, global := Screens(console.Options{Controls: st, Actions: st.actions(), Location: time.UTC, Filters: filters, Saver: saved}, st.feeds())
 	m, err := tui.New(tui.Options{Source: st, Screens: screens, Global: global, Styles: plainLook, Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
@@ -229,12 +229,12 @@ func TestSorting(t *testing.T) {
 	}
 	sc.press("s")
 	sc.has("sorted by task, over 120 loaded of 10,214")
-	sel := sc.shared.Selected.Run.RunID
+	sel := sc.shared.Navigation.Selected.Run.RunID
 	next := listOfRuns()
 	next.Runs.Rows = next.Runs.Rows[5:]
 	sc.show(next)
-	if sc.shared.Selected.Run.RunID != sel || v.At(v.Cursor).RunID != sel {
-		t.Errorf("the selection went from %s to %s", sel, sc.shared.Selected.Run.RunID)
+	if sc.shared.Navigation.Selected.Run.RunID != sel || v.At(v.Cursor).RunID != sel {
+		t.Errorf("the selection went from %s to %s", sel, sc.shared.Navigation.Selected.Run.RunID)
 	}
 }
 

@@ -73,13 +73,12 @@ func FeedsOf(f *sources.Feeds) Feeds {
 }
 
 // screens returns the screens of the console in the order of their keys.
-func screens(c *console.Console, f Feeds) []tui.Screen {
-	c.Detail = f.Run.Detail
-	whole := run.NewReading(c, f.Run)
+func screens(c *console.Console, actions console.Actions, f Feeds) []tui.Screen {
+	whole := run.NewReading(c, run.Actions{Flows: actions.Flows, Reviews: actions.Reviews}, f.Run)
 	facts := run.NewRun(c, f.Run.Detail)
 	chosen := experiments.New(c, f.Experiments)
 	experimentList, compare := experiments.Screens(chosen)
-	agentScreens, home := agents.Screens(c, f.Agents)
+	agentScreens, home := agents.Screens(c, actions.Sessions, f.Agents)
 	grid, effects := evaluations.Screens(c, f.Evaluations, f.Run.Artifacts)
 	return append([]tui.Screen{
 		overview.Screen(c, overview.Feeds{Experiments: f.Experiments, Triage: f.Triage, Playbooks: f.Playbooks,
@@ -101,7 +100,7 @@ func screens(c *console.Console, f Feeds) []tui.Screen {
 		diff.Screen(c, f.Diff),
 		scoreboard.Screen(c, f.Scoreboard),
 		lineage.Screen(c, f.Run.Lineage, facts),
-		runners.Screen(c, f.Runners),
+		runners.Screen(c, actions.Runners, f.Runners),
 		cost.Screen(c, f.Cost),
 		phaseprompts.Screen(c, f.Prompts),
 	}, agentScreens...)
@@ -109,28 +108,28 @@ func screens(c *console.Console, f Feeds) []tui.Screen {
 
 // Screens returns the screens, the overview first, and the keys that work on all of them.
 func Screens(o console.Options, f Feeds) ([]tui.Screen, []tui.Binding) {
-	c := console.New(o)
-	return screens(c, f), bindings(c)
+	c := console.New(o, f.Run.Detail)
+	return screens(c, o.Actions, f), bindings(c)
 }
 
 func bindings(c *console.Console) []tui.Binding {
-	query := console.Key("runs.query", "filter the list of runs", "filter", c.AskFilter, "/")
+	query := console.Key("runs.query", "filter the list of runs", "filter", c.Listing.AskFilter, "/")
 	query.Hints = []string{"runs", "run", "triage"}
 	open := console.Key("replay.open", "open the time machine: the selected run as of any event", "time machine",
-		func(s tui.Shell) { c.OpenTimeMachine(s) }, "t")
+		func(s tui.Shell) { c.Navigation.OpenTimeMachine(s) }, "t")
 	open.Hints = []string{"runs", "run"}
 	verify := console.Key("replay.verify",
 		"verify the marked runs, or the selected one, against the current code", "verify",
-		func(s tui.Shell) { c.Verify(s, false) }, "r")
+		func(s tui.Shell) { c.Verifier.Verify(s, false) }, "r")
 	verify.Hints = []string{"run"}
 	refresh := func(s tui.Shell) { c.Controls.Refresh(); s.Note("refreshing") }
 	reread := console.Key("runs.refresh", "read the list again now", "", refresh, "ctrl+r")
 	b := append([]tui.Binding{query, reread, open, verify}, c.WebBindings()...)
-	if c.Acts() {
+	if c.Actor.Acts() {
 		cancel := console.MutatingKey("run.cancel", "cancel the marked runs, or the selected one (asks first)",
-			"cancel", c.Cancel, "x")
+			"cancel", c.Actor.Cancel, "x")
 		cancel.Hints = []string{"runs", "run", "timeline"}
-		b = append(append(b, c.MutationBindings()...), cancel)
+		b = append(append(b, c.Forks.MutationBindings()...), cancel)
 	}
-	return append(b, console.Key("runs.pause", "pause or resume refreshing", "pause", c.Pause, "p"))
+	return append(b, console.Key("runs.pause", "pause or resume refreshing", "pause", c.Listing.Pause, "p"))
 }

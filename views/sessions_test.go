@@ -302,7 +302,7 @@ func TestStartOffersInstalledAgents(t *testing.T) {
 
 func TestReadOnlySessions(t *testing.T) {
 	st := newStore(engineSnap())
-	screens, global := Screens(console.Options{Controls: st, Actions: st, Location: time.UTC}, st.feeds())
+	screens, global := Screens(console.Options{Controls: st, Actions: st.actions(), Location: time.UTC}, st.feeds())
 	m, err := tui.New(tui.Options{Source: st, Screens: screens, Global: global, Styles: theme.New(true, true), ReadOnly: true, Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)

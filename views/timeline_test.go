@@ -126,10 +126,10 @@ func TestTimelineJump(t *testing.T) {
 	task := historytest.Task(true).Events
 	sc := newScreen(t, timed(task, nil), plainLook, 200, 50)
 	v := sc.named("timeline").Views[0].(*timeline.Timeline)
-	sc.shared.Event = 7
+	sc.shared.Navigation.Event = 7
 	sc.press("3")
 	sc.has("Event 7 ActivityTaskCompleted")
-	if sc.shared.Event != 0 {
+	if sc.shared.Navigation.Event != 0 {
 		t.Error("the jump is kept")
 	}
 	sc.press("(")
@@ -234,7 +234,7 @@ func TestTimelineErrors(t *testing.T) {
 func TestTimelineCopy(t *testing.T) {
 	sc := newScreen(t, timed(historytest.Task(true).Events, openAt(7)), plainLook, 200, 50)
 	v := sc.named("timeline").Views[0].(*timeline.Timeline)
-	sc.shared.Event = 7
+	sc.shared.Navigation.Event = 7
 	sc.press("3")
 	sc.drawn()
 	if what, copied := v.Copy(); what != "event 7" || !strings.Contains(copied, `"eventId": "7"`) {

@@ -260,7 +260,7 @@ func TestTriageKeepsItsPlace(t *testing.T) {
 
 func TestTriageCopiesAndKeeps(t *testing.T) {
 	st := newStore(ailing())
-	list := triageview.Screen(console.New(console.Options{Controls: st, Location: time.UTC}), st.triage(), func() {}).Views[0]
+	list := triageview.Screen(console.New(console.Options{Controls: st, Location: time.UTC}, nil), st.triage(), func() {}).Views[0]
 	v := list.(interface {
 		tui.View
 		tui.Copier

@@ -21,7 +21,7 @@ import (
 
 // actionBindings returns the keys that act on the selected session. view is the name of the view that has them.
 func (a *Agents) actionBindings(view string, waiting func() *sessions.Approval) []tui.Binding {
-	if a.actor.Actions == nil {
+	if a.actions == nil {
 		return nil
 	}
 	answer := func(s tui.Shell) tea.Cmd { return a.answer(s, waiting()) }
@@ -93,21 +93,13 @@ func (a *Agents) message(s tui.Shell) tea.Cmd {
 }
 
 func (a *Agents) send(id, typed string) tea.Cmd {
-	return a.actor.Act("send", func(ctx context.Context) (string, error) {
-		n, err := a.actor.Actions.SendMessage(ctx, id, typed)
+	return a.pipeline.Act("send", func(ctx context.Context) (string, error) {
+		n, err := a.actions.SendMessage(ctx, id, typed)
 		if n > 0 {
 			return "sent; " + widget.Counted(n, "message") + " before it", err
 		}
 		return "sent", err
 	})
-}
-
-// confirm asks, then performs an action.
-func (a *Agents) confirm(s tui.Shell, q tui.Question, verb, done string, do func(context.Context) error) {
-	q.Do = func() tea.Cmd {
-		return a.actor.Act(verb, func(ctx context.Context) (string, error) { return done, do(ctx) })
-	}
-	s.Confirm(q)
 }
 
 func (a *Agents) interrupt(s tui.Shell) {
@@ -119,10 +111,10 @@ func (a *Agents) interrupt(s tui.Shell) {
 		s.Note("no turn is in progress")
 		return
 	}
-	q := tui.Question{Title: "Interrupt this turn?", Lines: sessionLines(r),
-		Yes: "interrupt the turn; the session continues"}
-	a.confirm(s, q, "interrupt", "asked the agent to end its turn",
-		func(ctx context.Context) error { return a.actor.Actions.InterruptSession(ctx, r.ID) })
+	a.pipeline.Confirm(s, "interrupt", runs.Prepared{Title: "Interrupt this turn?", Lines: sessionLines(r),
+		Yes: "interrupt the turn; the session continues",
+		Do: console.Doing("asked the agent to end its turn",
+			func(ctx context.Context) error { return a.actions.InterruptSession(ctx, r.ID) })})
 }
 
 func (a *Agents) stop(s tui.Shell) {
@@ -140,8 +132,9 @@ func (a *Agents) stop(s tui.Shell) {
 		}
 	}
 	lines = append(lines, "the session accepts no more messages; its transcript is kept")
-	a.confirm(s, tui.Question{Title: "Stop this session?", Lines: lines, Yes: "stop the session"}, "stop",
-		"asked the session to stop", func(ctx context.Context) error { return a.actor.Actions.StopSession(ctx, r.ID) })
+	a.pipeline.Confirm(s, "stop", runs.Prepared{Title: "Stop this session?", Lines: lines, Yes: "stop the session",
+		Do: console.Doing("asked the session to stop",
+			func(ctx context.Context) error { return a.actions.StopSession(ctx, r.ID) })})
 }
 
 func sessionLines(r sessions.Row) []string {
@@ -164,9 +157,9 @@ func (a *Agents) answer(s tui.Shell, w *sessions.Approval) tea.Cmd {
 		return nil
 	}
 	return func() tea.Msg {
-		ctx, stop := context.WithTimeout(a.actor.Context, console.ActionTimeout)
+		ctx, stop := context.WithTimeout(a.pipeline.Context, console.ActionTimeout)
 		defer stop()
-		whole, err := a.actor.Actions.Arguments(ctx, *ref)
+		whole, err := a.actions.Arguments(ctx, *ref)
 		if err == nil {
 			call.Call.ArgsRef = nil
 			call.Call.Args = whole
@@ -204,8 +197,8 @@ func toolName(w sessions.Approval) string { return text.Cut(text.Safe(w.Call.Nam
 // allow allows a call. A risk needs a second confirmation.
 func (a *Agents) allow(w sessions.Approval, risk string, head []string) tea.Cmd {
 	act := func() tea.Cmd {
-		return a.actor.Act("allow", func(ctx context.Context) (string, error) {
-			return "allowed " + w.Call.Name, a.actor.Actions.DecideCall(ctx, w.ID, w.Call.ID, true, "")
+		return a.pipeline.Act("allow", func(ctx context.Context) (string, error) {
+			return "allowed " + w.Call.Name, a.actions.DecideCall(ctx, w.ID, w.Call.ID, true, "")
 		})
 	}
 	if risk == "" {
@@ -225,9 +218,9 @@ func (a *Agents) deny(s tui.Shell, w sessions.Approval) {
 			return "denies " + text.Safe(w.Call.Name, " ") + " in session " + text.Safe(w.ID, " ")
 		},
 		Done: func(reason string) tea.Cmd {
-			return a.actor.Act("deny", func(ctx context.Context) (string, error) {
+			return a.pipeline.Act("deny", func(ctx context.Context) (string, error) {
 				reason = strings.TrimSpace(reason)
-				return "denied " + w.Call.Name, a.actor.Actions.DecideCall(ctx, w.ID, w.Call.ID, false, reason)
+				return "denied " + w.Call.Name, a.actions.DecideCall(ctx, w.ID, w.Call.ID, false, reason)
 			})
 		}})
 }
@@ -239,9 +232,9 @@ var startFields = []string{"agent=", "dir=", "model=", "name=", "mode=", "allow=
 func (a *Agents) askStart(s tui.Shell) tea.Cmd {
 	dirs := a.directories()
 	return func() tea.Msg {
-		ctx, stop := context.WithTimeout(a.actor.Context, console.ActionTimeout)
+		ctx, stop := context.WithTimeout(a.pipeline.Context, console.ActionTimeout)
 		defer stop()
-		c := a.actor.Actions.StartChoices(ctx, dirs)
+		c := a.actions.StartChoices(ctx, dirs)
 		if len(c.Agents) == 0 {
 			return tui.Failed(errors.New("no agent is installed; install one: " + c.Install[agentNames[0]]))
 		}
@@ -337,8 +330,8 @@ func (a *Agents) start(s tui.Shell, line string) tea.Cmd {
 		return console.Failed("start", err)
 	}
 	s.Open("agents")
-	return a.actor.Act("start", func(ctx context.Context) (string, error) {
-		id, err := a.actor.Actions.StartSession(ctx, in, first)
+	return a.pipeline.Act("start", func(ctx context.Context) (string, error) {
+		id, err := a.actions.StartSession(ctx, in, first)
 		return "started session " + id, err
 	})
 }
@@ -399,7 +392,7 @@ var startPairs = regexp.MustCompile(`(?s)^(?:\s*(?:` + strings.Join(startFields,
 
 // commands returns the commands for sessions.
 func (a *Agents) commands() []tui.Command {
-	if a.actor.Actions == nil {
+	if a.actions == nil {
 		return nil
 	}
 	return []tui.Command{

@@ -23,7 +23,8 @@ import (
 // Agents is the state that the screens share: all sessions, the selected one, and the transcript that is read.
 type Agents struct {
 	nav       *console.Navigation
-	actor     *console.Actor
+	pipeline  *console.Pipeline
+	actions   console.SessionActions // nil for a console that only reads
 	controls  console.Controls
 	location  *time.Location
 	workDir   string
@@ -64,8 +65,8 @@ func (a *Agents) look(shown bool) {
 
 // Screens returns the list of sessions with the selected one beside it, the whole conversation, and the part of the
 // overview.
-func Screens(c *console.Console, feeds Feeds) ([]tui.Screen, *Home) {
-	a := &Agents{nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, workDir: c.WorkDir,
+func Screens(c *console.Console, actions console.SessionActions, feeds Feeds) ([]tui.Screen, *Home) {
+	a := &Agents{nav: c.Navigation, pipeline: c.Pipeline, actions: actions, controls: c.Controls, location: c.Location, workDir: c.WorkDir,
 		feeds: feeds}
 	return []tui.Screen{
 		{Name: "agents", Aliases: []string{"sessions", "transcripts"}, Keys: []string{"0"}, Share: 50,

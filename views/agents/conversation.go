@@ -120,7 +120,7 @@ func (v *Conversation) partShort() string {
 
 // enter opens the prompt for a message, or unfolds an entry of a transcript.
 func (v *Conversation) enter(s tui.Shell) tea.Cmd {
-	if r, ok := v.Row(); ok && r.Engine != nil && r.Engine.Open() && v.actor.Actions != nil {
+	if r, ok := v.Row(); ok && r.Engine != nil && r.Engine.Open() && v.actions != nil {
 		return v.message(s)
 	}
 	v.fold()

@@ -273,7 +273,7 @@ func (v *List) empty() []string {
 		return []string{reading}
 	}
 	lines := []string{"no agent sessions"}
-	if v.actor.Actions != nil {
+	if v.actions != nil {
 		lines = append(lines, "+ starts one on the engine")
 	}
 	return append(lines, console.Searched(v.data.Dirs)...)

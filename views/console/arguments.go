@@ -16,9 +16,9 @@ import (
 
 // RunArgument lets the command of a screen select the run that the screen shows.
 func (c *Console) RunArgument(screen string) *tui.Argument {
-	return &tui.Argument{Name: "ID", Help: "ID selects another run", Candidates: c.runCandidates, Check: oneWord,
+	return &tui.Argument{Name: "ID", Help: "ID selects another run", Candidates: c.Listing.runCandidates, Check: oneWord,
 		Do: func(s tui.Shell, name string) tea.Cmd {
-			c.GoFrom(c.RunNamed(name))
+			c.Navigation.GoFrom(c.Listing.RunNamed(name))
 			s.Open(screen)
 			s.Focus(0)
 			return nil
@@ -27,10 +27,10 @@ func (c *Console) RunArgument(screen string) *tui.Argument {
 
 // QueryArgument lets a command filter the list of runs.
 func (c *Console) QueryArgument() *tui.Argument {
-	return &tui.Argument{Name: "FILTER", Help: "FILTER filters it, as in wrong exp=finance-7", Complete: c.completeQuery,
+	return &tui.Argument{Name: "FILTER", Help: "FILTER filters it, as in wrong exp=finance-7", Complete: c.Listing.completeQuery,
 		Check: checkFilter,
 		Do: func(s tui.Shell, typed string) tea.Cmd {
-			c.ApplyFilter(s, typed)
+			c.Listing.ApplyFilter(s, typed)
 			s.Open("runs")
 			s.Focus(0)
 			return nil
@@ -47,7 +47,7 @@ func (l *Listing) completeQuery(typed string) []string {
 
 // PairArgument lets a command compare two runs.
 func (c *Console) PairArgument() *tui.Argument {
-	return &tui.Argument{Name: "A B", Help: "A and B are their IDs", Candidates: c.runCandidates,
+	return &tui.Argument{Name: "A B", Help: "A and B are their IDs", Candidates: c.Listing.runCandidates,
 		Check: func(args string) error {
 			if n := len(strings.Fields(args)); n != 2 {
 				return fmt.Errorf("give the IDs of two runs; got %d", n)
@@ -56,7 +56,7 @@ func (c *Console) PairArgument() *tui.Argument {
 		},
 		Do: func(s tui.Shell, args string) tea.Cmd {
 			pair := strings.Fields(args)
-			c.Compare(s, c.RunNamed(pair[0]), c.RunNamed(pair[1]))
+			c.Comparer.Compare(s, c.Listing.RunNamed(pair[0]), c.Listing.RunNamed(pair[1]))
 			return nil
 		}}
 }

@@ -17,8 +17,8 @@ import (
 type Options struct {
 	Context  context.Context // of actions; nil for the background
 	Controls Controls
-	Actions  Actions // nil for a console that only reads
-	// Refuse explains why an action is impossible and what to do instead. It is nil if Actions is set.
+	Actions  Actions // empty for a console that only reads
+	// Refuse explains why an action is impossible and what to do instead. It is nil if there are Actions.
 	Refuse func(verb string, of runs.ID) string
 	Web    OpenWeb // nil if there is no Web UI
 	Viewer Viewer  // nil if files cannot be opened
@@ -32,32 +32,55 @@ type Options struct {
 
 // Console has the parts that screens share. A screen keeps only those that it needs.
 type Console struct {
-	*Navigation
-	*Listing
-	*Actor
-	Controls Controls
-	Location *time.Location
-	WorkDir  string
+	Navigation *Navigation
+	Listing    *Listing
+	Pipeline   *Pipeline
+	Actor      *Actor
+	Launcher   *Launcher
+	Forks      *Forks
+	Comparer   *Comparer
+	Verifier   *Verifier
+	Controls   Controls
+	Location   *time.Location
+	WorkDir    string
 
 	web    OpenWeb
 	viewer Viewer
 }
 
-// New returns the shared parts of a console.
-func New(o Options) *Console {
+// New returns the shared parts of a console. detail is the selected run as far as it is read.
+func New(o Options, detail Value[*histories.Detail]) *Console {
 	if o.Context == nil {
 		o.Context = context.Background()
 	}
 	if o.Location == nil {
 		o.Location = time.Local
 	}
-	nav := &Navigation{Following: true, read: o.Controls.Select}
+	nav := &Navigation{Following: true, read: o.Controls.Select, detail: detail}
 	listing := &Listing{Filters: o.Filters, context: o.Context, controls: o.Controls, saver: o.Saver}
-	actor := &Actor{Context: o.Context, Actions: o.Actions, nav: nav, listing: listing, controls: o.Controls,
-		refuse: o.Refuse}
 	listing.StartFilter()
-	return &Console{Navigation: nav, Listing: listing, Actor: actor, Controls: o.Controls, Location: o.Location,
-		WorkDir: o.WorkDir, web: o.Web, viewer: o.Viewer}
+	pipeline := &Pipeline{Context: o.Context, controls: o.Controls, actions: o.Actions.Runs}
+	actor := &Actor{pipeline: pipeline, actions: o.Actions.Runs, runners: o.Actions.Runners, nav: nav, listing: listing,
+		refuse: o.Refuse}
+	launcher := &Launcher{Context: o.Context, Actions: o.Actions.Launch, nav: nav, listing: listing,
+		controls: o.Controls}
+	forks := &Forks{actor: actor, launcher: launcher, actions: o.Actions.Forks, nav: nav, listing: listing,
+		pipeline: pipeline, controls: o.Controls}
+	return &Console{
+		Navigation: nav,
+		Listing:    listing,
+		Pipeline:   pipeline,
+		Actor:      actor,
+		Launcher:   launcher,
+		Forks:      forks,
+		Comparer:   &Comparer{nav, listing, o.Controls},
+		Verifier:   &Verifier{nav, listing, o.Controls},
+		Controls:   o.Controls,
+		Location:   o.Location,
+		WorkDir:    o.WorkDir,
+		web:        o.Web,
+		viewer:     o.Viewer,
+	}
 }
 
 // Value is the newest value of a reader.
@@ -87,19 +110,26 @@ type Controls interface {
 	VerifyRuns(histories.VerifyRequest)
 }
 
-// Actions change runs, sessions and runners. They do I/O and are called inside commands.
-type Actions interface {
+// Actions change runs, sessions and runners. They do I/O and are called inside commands. All are nil in a console that
+// only reads.
+type Actions struct {
+	Runs     RunActions
+	Launch   LaunchActions
+	Forks    ForkActions
+	Sessions SessionActions
+	Runners  RunnerActions
+	Flows    FlowActions
+	Reviews  ReviewActions
+}
+
+// RunActions change a run. Preparing may read the history and changes nothing; [runs.Prepared].Do makes the change
+// after the user confirmed it.
+type RunActions interface {
 	// Cancel requests cancellation. It returns before the run closes.
 	Cancel(ctx context.Context, workflowID, runID string) error
-	// StartDemo starts an experiment with the built-in learner on generated problems.
-	StartDemo(ctx context.Context) error
-	Mutations
-	LaunchActions
-	ForkActions
-	SessionActions
-	RunnerActions
-	FlowActions
-	ReviewActions
+	// Freeze returns the newest run of a workflow.
+	Freeze(ctx context.Context, workflowID string) (runs.ID, error)
+	Prepare(ctx context.Context, of runs.ID, c runs.Change) (runs.Prepared, error)
 }
 
 // ReviewActions decide on operations.
@@ -151,12 +181,4 @@ type ForkActions interface {
 	Original(ctx context.Context, of runs.ID) (runs.Original, error)
 	// PlanForks plans forks of several runs with the same changes.
 	PlanForks(ctx context.Context, originals []runs.Run, c runs.Change, progress runs.Progress) (runs.Batch, error)
-}
-
-// Mutations prepare changes to a run. Preparing may read the history and changes nothing; [runs.Prepared].Do makes the
-// change after the user confirmed it.
-type Mutations interface {
-	// Freeze returns the newest run of a workflow.
-	Freeze(ctx context.Context, workflowID string) (runs.ID, error)
-	Prepare(ctx context.Context, of runs.ID, c runs.Change) (runs.Prepared, error)
 }

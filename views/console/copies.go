@@ -24,12 +24,9 @@ func RunCopies(r runs.Run) []tui.Copy {
 }
 
 // SelectedCopies returns the forms in which the selected run can be copied, with its answer if it is read.
-func (a *Actor) SelectedCopies() []tui.Copy {
-	list := RunCopies(a.nav.Selected.Run)
-	if a.Detail == nil {
-		return list
-	}
-	if d := a.Detail.Value(); d != nil && a.nav.Selected.Is(d.WorkflowID, d.RunID) {
+func (n *Navigation) SelectedCopies() []tui.Copy {
+	list := RunCopies(n.Selected.Run)
+	if d := n.Detail(); d != nil {
 		list = append(list, tui.Copy{Key: "a", What: "answer", Text: d.Phase.Answer})
 	}
 	return list

@@ -13,20 +13,16 @@ import (
 )
 
 // selectedFlow reports whether the selected run is that of a flow.
-func (a *Actor) selectedFlow() bool {
-	return a.nav.Selected.Ok && a.nav.Selected.Run.Type == flows.Workflow
+func (fs *Forks) selectedFlow() bool {
+	return fs.nav.Selected.Ok && fs.nav.Selected.Run.Type == flows.Workflow
 }
 
 // flowView returns the steps and inputs of the selected run of a flow, nil until they are read.
-func (a *Actor) flowView() *flows.View {
-	if a.Detail == nil {
-		return nil
+func (fs *Forks) flowView() *flows.View {
+	if d := fs.nav.Detail(); d != nil {
+		return d.Flow
 	}
-	d := a.Detail.Value()
-	if d == nil || !a.nav.Selected.Is(d.WorkflowID, d.RunID) {
-		return nil
-	}
-	return d.Flow
+	return nil
 }
 
 // ParseFlowFork reads a fork of a run of a flow from name=value pairs. Exactly one of step and event is set.

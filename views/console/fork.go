@@ -94,8 +94,22 @@ var forkFields = []string{"model=", "provider=", "prompt=\"", "playbook=", "bran
 	"skills_config.allowed_tools=", "skills_config.permission_mode=", "steps.generator=", "steps.skills=",
 	"steps.reflector=", "steps.curator=", "experiment_id=", "dataset_id=", "epoch=", "index="}
 
-func (a *Actor) completeForkArgs(arg string) []string {
-	from, options := a.CompleteFork(arg, len(arg))
+// Forks forks the selected run, or the marked ones.
+type Forks struct {
+	actor    *Actor
+	launcher *Launcher
+	actions  ForkActions
+	nav      *Navigation
+	listing  *Listing
+	pipeline *Pipeline
+	controls Controls
+}
+
+// Changes reports whether the console can change runs.
+func (fs *Forks) Changes() bool { return fs.actor.Changes() }
+
+func (fs *Forks) completeForkArgs(arg string) []string {
+	from, options := fs.CompleteFork(arg, len(arg))
 	for i, o := range options {
 		options[i] = arg[:from] + o
 	}
@@ -103,9 +117,9 @@ func (a *Actor) completeForkArgs(arg string) []string {
 }
 
 // CompleteFork completes field names, phases, and models of loaded runs.
-func (a *Actor) CompleteFork(line string, cursor int) (int, []string) {
-	if a.selectedFlow() {
-		return completeFlowFork(a.flowView(), line[:cursor])
+func (fs *Forks) CompleteFork(line string, cursor int) (int, []string) {
+	if fs.selectedFlow() {
+		return completeFlowFork(fs.flowView(), line[:cursor])
 	}
 	typed := line[:cursor]
 	from := strings.LastIndexByte(typed, ' ') + 1
@@ -117,7 +131,7 @@ func (a *Actor) CompleteFork(line string, cursor int) (int, []string) {
 	case name == "phase":
 		return from, WithPrefix(word, assignments("phase", phaseNames()))
 	case name == "model":
-		return from, WithPrefix(word, assignments("model", modelsOf(a.listing.Runs.Rows)))
+		return from, WithPrefix(word, assignments("model", modelsOf(fs.listing.Runs.Rows)))
 	}
 	return from, nil
 }
@@ -148,93 +162,88 @@ func forkBinding(view, help, short string, do func(tui.Shell) tea.Cmd) tui.Bindi
 }
 
 // MutationBindings returns the keys that change the selected run.
-func (a *Actor) MutationBindings() []tui.Binding {
+func (fs *Forks) MutationBindings() []tui.Binding {
 	b := forkBinding("run", "fork the marked runs, or the selected one: rerun from a point, with changes", "fork",
 		func(s tui.Shell) tea.Cmd {
-			if a.refuse == nil && len(a.listing.Marks.Runs) > 0 {
-				return a.askForkMarked(s)
+			if fs.actor.hasMarks() {
+				return fs.askForkMarked(s)
 			}
-			return a.askFork(s, "")
+			return fs.askFork(s, "")
 		})
 	b.Hints = []string{"runs", "lineage"}
 	return []tui.Binding{b}
 }
 
 // ForkAt returns the fork key of a screen that knows the point under its cursor.
-func (a *Actor) ForkAt(view string, point func() string) []tui.Binding {
-	if !a.Acts() {
+func (fs *Forks) ForkAt(view string, point func() string) []tui.Binding {
+	if !fs.actor.Acts() {
 		return nil
 	}
 	return []tui.Binding{forkBinding(view, "fork the run at the cursor, with changes", "fork",
-		func(s tui.Shell) tea.Cmd { return a.askFork(s, point()) })}
+		func(s tui.Shell) tea.Cmd { return fs.askFork(s, point()) })}
 }
 
 // ForkOf returns the fork key of a screen whose cursor may be on a run other than the selected one. The key selects
 // that run. at returns the run, and the point or "" for the default.
-func (a *Actor) ForkOf(view string, at func() (runs.Run, string, bool)) tui.Binding {
+func (fs *Forks) ForkOf(view string, at func() (runs.Run, string, bool)) tui.Binding {
 	return forkBinding(view, "fork the run under the cursor, with changes", "", func(s tui.Shell) tea.Cmd {
 		r, point, ok := at()
 		if !ok {
 			s.Note("no run is selected")
 			return nil
 		}
-		a.nav.Show(r)
-		return a.askFork(s, point)
+		fs.nav.Show(r)
+		return fs.askFork(s, point)
 	})
 }
 
 // MutationCommands returns the commands that change runs.
-func (a *Actor) MutationCommands() []tui.Command {
-	if !a.Acts() {
+func (fs *Forks) MutationCommands() []tui.Command {
+	if !fs.actor.Acts() {
 		return nil
 	}
-	return []tui.Command{
+	return append([]tui.Command{
 		{Name: "fork", Args: "[at=EVENT|phase=PHASE|from=STEP] [model=M] [prompt=\"…\"] …", Mutates: true,
-			Help: "rerun it from a point, with changes", Complete: a.completeForkArgs,
+			Help: "rerun it from a point, with changes", Complete: fs.completeForkArgs,
 			Do: func(s tui.Shell, args string) tea.Cmd {
 				if args == "" {
-					return a.askFork(s, "")
+					return fs.askFork(s, "")
 				}
-				return a.fork(s, args)
+				return fs.fork(s, args)
 			}},
-		{Name: "reset", Args: "at=EVENT|phase=PHASE REASON", Mutates: true, Complete: completePoint, Do: a.reset,
-			Help: "reset the run to an event or phase, with the same input"},
-		{Name: "terminate", Args: "REASON", Mutates: true, Do: a.terminate,
-			Help: "terminate the run immediately, without cleanup"},
-		{Name: "signal", Args: "NAME [JSON]", Help: "send the run a signal", Mutates: true, Do: a.signal},
-	}
+	}, fs.actor.Commands()...)
 }
 
 // askFork opens the form for a fork, or for a run of a flow the prompt. It starts with the point under the cursor, or
 // the phase or step in which the run failed, or the first one.
-func (a *Actor) askFork(s tui.Shell, point string) tea.Cmd {
-	of, ok := a.forkTarget(s)
+func (fs *Forks) askFork(s tui.Shell, point string) tea.Cmd {
+	of, ok := fs.forkTarget(s)
 	switch {
 	case !ok:
 		return nil
-	case a.selectedFlow():
-		a.askFlowFork(s, point)
+	case fs.selectedFlow():
+		fs.askFlowFork(s, point)
 		return nil
 	}
-	_, at, _ := strings.Cut(cmp.Or(point, "phase="+string(a.defaultPhase())), "=")
-	return a.askForkForm(s, of, strings.TrimSpace(at))
+	_, at, _ := strings.Cut(cmp.Or(point, "phase="+string(fs.defaultPhase())), "=")
+	return fs.askForkForm(s, of, strings.TrimSpace(at))
 }
 
-func (a *Actor) askFlowFork(s tui.Shell, point string) {
-	name := NameOf(a.nav.Selected.Run)
-	s.Ask(tui.Prompt{Label: "fork", Complete: a.CompleteFork, Done: func(line string) tea.Cmd { return a.fork(s, line) },
-		Check:   func(line string) error { _, err := a.parseFork(line); return err },
-		Value:   cmp.Or(point, defaultStep(a.flowView())) + " ",
+func (fs *Forks) askFlowFork(s tui.Shell, point string) {
+	name := NameOf(fs.nav.Selected.Run)
+	s.Ask(tui.Prompt{Label: "fork", Complete: fs.CompleteFork, Done: func(line string) tea.Cmd { return fs.fork(s, line) },
+		Check:   func(line string) error { _, err := fs.parseFork(line); return err },
+		Value:   cmp.Or(point, defaultStep(fs.flowView())) + " ",
 		Hint:    "from=STEP inputs.NAME=VALUE prompt=\"…\"   or   at=16 flow=FILE",
-		Preview: func(line string) string { return name + ": " + PreviewFlowFork(a.flowView(), line) }})
+		Preview: func(line string) string { return name + ": " + PreviewFlowFork(fs.flowView(), line) }})
 }
 
 // forkTarget returns the selected run if it can be forked. If not, it notes why.
-func (a *Actor) forkTarget(s tui.Shell) (of runs.ID, ok bool) {
-	if of, ok = a.target(s); !ok || a.refused(s, "fork", of) {
+func (fs *Forks) forkTarget(s tui.Shell) (of runs.ID, ok bool) {
+	if of, ok = fs.actor.target(s); !ok || fs.actor.refused(s, "fork", of) {
 		return of, false
 	}
-	switch a.nav.Selected.Run.Type {
+	switch fs.nav.Selected.Run.Type {
 	case ace.ExperimentWorkflow:
 		s.Note("an experiment cannot be forked; fork the run of one of its tasks")
 	case sessions.Workflow:
@@ -247,17 +256,17 @@ func (a *Actor) forkTarget(s tui.Shell) (of runs.ID, ok bool) {
 	return of, false
 }
 
-func (a *Actor) defaultPhase() ace.Phase {
-	if r := a.nav.Selected.Run; (r.Status == ace.Failed || r.Status == ace.TimedOut) && r.Phase.Activity() != "" {
+func (fs *Forks) defaultPhase() ace.Phase {
+	if r := fs.nav.Selected.Run; (r.Status == ace.Failed || r.Status == ace.TimedOut) && r.Phase.Activity() != "" {
 		return r.Phase
 	}
 	return ace.PhaseGenerator
 }
 
 // parseFork reads the fork of the selected run.
-func (a *Actor) parseFork(line string) (c runs.Change, err error) {
+func (fs *Forks) parseFork(line string) (c runs.Change, err error) {
 	c.Verb = "fork"
-	if a.selectedFlow() {
+	if fs.selectedFlow() {
 		c.Step, c.At.Event, c.Fields, err = ParseFlowFork(line)
 	} else {
 		c.At, c.Fields, err = ParseFork(line)
@@ -265,64 +274,14 @@ func (a *Actor) parseFork(line string) (c runs.Change, err error) {
 	return c, err
 }
 
-func (a *Actor) fork(s tui.Shell, line string) tea.Cmd {
-	of, ok := a.forkTarget(s)
+func (fs *Forks) fork(s tui.Shell, line string) tea.Cmd {
+	of, ok := fs.forkTarget(s)
 	if !ok {
 		return nil
 	}
-	c, err := a.parseFork(line)
+	c, err := fs.parseFork(line)
 	if err != nil {
 		return Failed("fork", err)
 	}
-	return a.Propose(s, "fork", of, a.preparing(c))
-}
-
-// Failed returns a command that reports the error of an action.
-func Failed(what string, err error) tea.Cmd {
-	return func() tea.Msg { return tui.Failed(fmt.Errorf("%s: %w", what, err)) }
-}
-
-func (a *Actor) reset(s tui.Shell, args string) tea.Cmd {
-	of, ok := a.target(s)
-	if !ok || a.refused(s, "reset", of) {
-		return nil
-	}
-	first, reason, _ := strings.Cut(args, " ")
-	at, rest, err := ParseFork(first)
-	if len(rest) > 0 {
-		err = fmt.Errorf("%q: give the point (at=EVENT or phase=PHASE) first, then the reason", first)
-	}
-	if reason = strings.TrimSpace(reason); err == nil && reason == "" {
-		err = errNoReason
-	}
-	if err != nil {
-		return Failed("reset", err)
-	}
-	return a.Propose(s, "reset", of, a.preparing(runs.Change{Verb: "reset", At: at, Reason: reason}))
-}
-
-var errNoReason = errors.New("missing reason; the history keeps it")
-
-func (a *Actor) terminate(s tui.Shell, reason string) tea.Cmd {
-	if reason == "" && a.refuse == nil {
-		return Failed("terminate", errNoReason)
-	}
-	return a.on(s, "terminate", a.preparing(runs.Change{Verb: "terminate", Reason: reason}))
-}
-
-func (a *Actor) signal(s tui.Shell, args string) tea.Cmd {
-	name, argument, _ := strings.Cut(args, " ")
-	if name == "" && a.refuse == nil {
-		return Failed("signal", errors.New("missing signal name; give the name, then the argument as JSON"))
-	}
-	c := runs.Change{Verb: "signal", Signal: name, Argument: strings.TrimSpace(argument)}
-	return a.on(s, "signal", a.preparing(c))
-}
-
-// target returns the selected run. It notes if no run is selected.
-func (a *Actor) target(s tui.Shell) (runs.ID, bool) {
-	if !a.nav.Selected.Ok {
-		s.Note("no run is selected")
-	}
-	return a.nav.Selected.Run.ID(), a.nav.Selected.Ok
+	return fs.actor.Propose(s, "fork", of, fs.actor.preparing(c))
 }

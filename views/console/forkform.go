@@ -127,18 +127,19 @@ func (f forkForm) command(c runs.Change) string {
 }
 
 // askForkForm reads the selected run, then opens the form for a fork of it.
-func (a *Actor) askForkForm(s tui.Shell, of runs.ID, point string) tea.Cmd {
-	ctx, stop := context.WithTimeout(a.Context, ActionTimeout)
-	name := NameOf(a.nav.Selected.Run)
+func (fs *Forks) askForkForm(s tui.Shell, of runs.ID, point string) tea.Cmd {
+	ctx, stop := context.WithTimeout(fs.launcher.Context, ActionTimeout)
+	name := NameOf(fs.nav.Selected.Run)
 	w := &tui.Waiting{Title: "Fork " + name + "?", Leave: stop, Lines: []string{"reading its input"}}
 	s.Wait(w)
-	f := forkForm{launch: launch{Actor: a, seen: modelsOf(a.listing.Runs.Rows)}, names: []string{name}, at: point}
+	f := forkForm{launch: launch{Launcher: fs.launcher, seen: modelsOf(fs.listing.Runs.Rows)}, names: []string{name},
+		at: point}
 	return func() tea.Msg {
 		defer stop()
-		of, err := a.frozen(ctx, of)
+		of, err := fs.pipeline.frozen(ctx, of)
 		var o runs.Original
 		if err == nil {
-			o, err = a.Actions.Original(ctx, of)
+			o, err = fs.actions.Original(ctx, of)
 		}
 		if err != nil {
 			return tui.Settled(w, tui.Failed(fmt.Errorf("fork: %w", err)))
@@ -189,11 +190,9 @@ func (f forkForm) of(o runs.Original, of runs.ID) tui.Form {
 }
 
 // askForkMarked opens the form for forks of all marked runs.
-func (a *Actor) askForkMarked(s tui.Shell) tea.Cmd {
-	m := &a.listing.Marks
-	m.refresh(a.listing.Runs.Rows)
-	originals := slices.Clone(m.Runs)
-	f := forkForm{launch: launch{Actor: a, seen: modelsOf(a.listing.Runs.Rows)}, several: true,
+func (fs *Forks) askForkMarked(s tui.Shell) tea.Cmd {
+	originals := fs.listing.Marked()
+	f := forkForm{launch: launch{Launcher: fs.launcher, seen: modelsOf(fs.listing.Runs.Rows)}, several: true,
 		at: string(ace.PhaseGenerator), names: []string{"-q", queryOf(originals)}}
 	title := "Fork " + widget.Counted(len(originals), "marked run")
 	return s.Fill(tui.Form{Title: title, Name: "fork marked", Verb: "plan", Fields: f.fields(),
@@ -213,10 +212,10 @@ func (a *Actor) askForkMarked(s tui.Shell) tea.Cmd {
 			if err != nil {
 				return nil, err
 			}
-			working, progress, end := a.controls.StartWork(ctx, "planning "+widget.Counted(len(originals), "fork"))
+			working, progress, end := fs.controls.StartWork(ctx, "planning "+widget.Counted(len(originals), "fork"))
 			defer end()
-			b, err := a.Actions.PlanForks(working, originals, c, progress)
-			return func(s tui.Shell) tea.Cmd { s.Confirm(a.batchQuestion(b)); return nil }, err
+			b, err := fs.actions.PlanForks(working, originals, c, progress)
+			return func(s tui.Shell) tea.Cmd { s.Confirm(fs.batchQuestion(b)); return nil }, err
 		}})
 }
 
@@ -229,27 +228,27 @@ func queryOf(list []runs.Run) string {
 	return "WorkflowId IN (" + strings.Join(ids, ", ") + ")"
 }
 
-func (a *Actor) batchQuestion(b runs.Batch) tui.Question {
+func (fs *Forks) batchQuestion(b runs.Batch) tui.Question {
 	lines := make([]string, len(b.Lines))
 	for i, l := range b.Lines {
 		lines[i] = text.Safe(l, " ")
 	}
 	return tui.Question{Title: b.Title, Lines: lines, Yes: b.Yes,
-		Do: func() tea.Cmd { return func() tea.Msg { return a.startBatch(b) } }}
+		Do: func() tea.Cmd { return func() tea.Msg { return fs.startBatch(b) } }}
 }
 
 // startBatch starts the forks until the user stops it, then shows the scoreboard.
-func (a *Actor) startBatch(b runs.Batch) tea.Msg {
-	working, progress, end := a.controls.StartWork(a.Context, "starting forks")
+func (fs *Forks) startBatch(b runs.Batch) tea.Msg {
+	working, progress, end := fs.controls.StartWork(fs.launcher.Context, "starting forks")
 	started, err := b.Do(working, progress)
 	end()
-	a.controls.Refresh()
+	fs.controls.Refresh()
 	if started == 0 {
 		return tui.Failed(fmt.Errorf("fork: %w", err))
 	}
 	return tui.Then(func(s tui.Shell) tea.Cmd {
-		a.listing.Marks.Clear()
-		a.nav.Batch = b.ID
+		fs.listing.Marks.Clear()
+		fs.nav.Batch = b.ID
 		s.Open("scoreboard")
 		switch {
 		case errors.Is(err, context.Canceled):

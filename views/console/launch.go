@@ -26,35 +26,46 @@ type LaunchActions interface {
 	CheckLaunch(ctx context.Context, args []string) (wrong []error, warnings []string)
 	// Launch starts what acescope run starts with the arguments.
 	Launch(ctx context.Context, args []string) (runs.Run, error)
+	// StartDemo starts an experiment on generated problems.
+	StartDemo(ctx context.Context) error
 	// Choices lists the known values of a field: provider, model, playbook or prompts.PHASE.
 	Choices(ctx context.Context, field string) []string
 }
 
+// Launcher starts runs and experiments.
+type Launcher struct {
+	Context  context.Context
+	Actions  LaunchActions // nil for a console that only reads
+	nav      *Navigation
+	listing  *Listing
+	controls Controls
+}
+
 // LaunchBinding returns the key that starts an experiment or a task, on a screen.
-func (a *Actor) LaunchBinding(view string) []tui.Binding {
-	if a.Actions == nil {
+func (l *Launcher) LaunchBinding(view string) []tui.Binding {
+	if l.Actions == nil {
 		return nil
 	}
-	b := MutatingKey(view+".new", "start a new experiment or task: opens a form", "new", a.AskLaunch, "n")
+	b := MutatingKey(view+".new", "start a new experiment or task: opens a form", "new", l.AskLaunch, "n")
 	b.Hints = []string{"overview", "experiments"}
 	return []tui.Binding{b}
 }
 
 // AskLaunch opens the form for a new experiment or task.
-func (a *Actor) AskLaunch(s tui.Shell) tea.Cmd {
-	if a.Actions == nil {
+func (l *Launcher) AskLaunch(s tui.Shell) tea.Cmd {
+	if l.Actions == nil {
 		s.Note("nothing can be started here")
 		return nil
 	}
-	l := launch{a, a.Actions.LaunchDefaults(), modelsOf(a.listing.Runs.Rows)}
-	return s.Fill(tui.Form{Title: "New experiment or task", Name: "new", Verb: "start", Fields: l.fields(), Check: l.check,
-		Submit: l.submit})
+	f := launch{l, l.Actions.LaunchDefaults(), modelsOf(l.listing.Runs.Rows)}
+	return s.Fill(tui.Form{Title: "New experiment or task", Name: "new", Verb: "start", Fields: f.fields(), Check: f.check,
+		Submit: f.submit})
 }
 
 // launch is the form for a new experiment or task. Its fields are named like the flags of acescope run, besides the
 // fields start and prompt.
 type launch struct {
-	*Actor
+	*Launcher
 	defaults map[string]string
 	seen     []string // models of loaded runs
 }

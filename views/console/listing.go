@@ -204,6 +204,12 @@ func (m *marks) refresh(rows []runs.Run) {
 	}
 }
 
+// Marked returns the marked runs as they are listed now.
+func (l *Listing) Marked() []runs.Run {
+	l.Marks.refresh(l.Runs.Rows)
+	return slices.Clone(l.Marks.Runs)
+}
+
 // MaxMarks is the largest number of marked runs.
 const MaxMarks = 10_000
 

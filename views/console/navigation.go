@@ -46,8 +46,9 @@ type Navigation struct {
 	// Event is the history event that the timeline goes to when it is shown next, 0 for none.
 	Event int64
 
-	read  func(runs.ID) // reads the selected run
-	trail []runs.Run    // the runs that others were opened from, newest last
+	read   func(runs.ID)            // reads the selected run
+	detail Value[*histories.Detail] // of the selected run; may be nil
+	trail  []runs.Run               // the runs that others were opened from, newest last
 }
 
 // maxTrail bounds how far back the user can go from run to run.
@@ -99,6 +100,18 @@ func (n *Navigation) FollowContinued(d *histories.Detail) {
 // are known.
 func (n *Navigation) Live() bool {
 	return n.Selected.Ok && n.Selected.Run.Open() && !n.Selected.Run.Start.IsZero()
+}
+
+// Detail returns the selected run as far as it is read, or nil.
+func (n *Navigation) Detail() *histories.Detail {
+	if n.detail == nil {
+		return nil
+	}
+	d := n.detail.Value()
+	if d == nil || !n.Selected.Is(d.WorkflowID, d.RunID) {
+		return nil
+	}
+	return d
 }
 
 // OpenTimeMachine shows the selected run in the time machine. It reports false if no run is selected.

@@ -24,12 +24,12 @@ func (c *Console) WebBindings() []tui.Binding {
 	}
 	open := func(s tui.Shell) tea.Cmd {
 		of, name := runs.ID{}, "the list of runs"
-		if c.Selected.Ok {
-			of, name = c.Selected.Run.ID(), NameOf(c.Selected.Run)
+		if c.Navigation.Selected.Ok {
+			of, name = c.Navigation.Selected.Run.ID(), NameOf(c.Navigation.Selected.Run)
 		}
 		s.Note("opening the Web UI")
 		return func() tea.Msg {
-			ctx, stop := context.WithTimeout(c.Context, ActionTimeout)
+			ctx, stop := context.WithTimeout(c.Pipeline.Context, ActionTimeout)
 			defer stop()
 			switch link, opened, err := c.web(ctx, of); {
 			case err != nil:

@@ -27,7 +27,7 @@ type Feed interface {
 
 // Screen returns the steps of two runs with the selected one beside them.
 func Screen(c *console.Console, feed Feed) tui.Screen {
-	v := &list{nav: c.Navigation, actor: c.Actor, location: c.Location, feed: feed, unfolded: map[int]bool{},
+	v := &list{nav: c.Navigation, forks: c.Forks, location: c.Location, feed: feed, unfolded: map[int]bool{},
 		List: console.NewList[row]("Steps",
 			widget.Heading{Title: "", Width: diff.StatusWidth + 2},
 			widget.Heading{Title: "STEP", Minimum: 20},
@@ -40,7 +40,7 @@ func Screen(c *console.Console, feed Feed) tui.Screen {
 // list lists the steps of two runs side by side.
 type list struct {
 	nav      *console.Navigation
-	actor    *console.Actor
+	forks    *console.Forks
 	location *time.Location
 	feed     Feed
 	console.List[row]
@@ -123,8 +123,8 @@ func (v *list) keys(view string) []tui.Binding {
 		b("swap", "swap A and B", "", func(s tui.Shell) { v.again(s, true) }, "~"),
 		b("refresh", "read both runs again", "", func(s tui.Shell) { v.again(s, false) }, "ctrl+r"),
 	}
-	if v.actor.Actions != nil {
-		all = append(all, v.actor.ForkOf(view, v.forkPoint))
+	if v.forks.Changes() {
+		all = append(all, v.forks.ForkOf(view, v.forkPoint))
 	}
 	return all
 }

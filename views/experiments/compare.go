@@ -80,9 +80,9 @@ func (v *compareView) Bindings() []tui.Binding {
 		console.Key("compare.next_error", "next broken task", "", v.toBroken(1), "e"),
 		console.Key("compare.previous_error", "previous broken task", "", v.toBroken(-1), "E"),
 	)
-	if v.actor.Actions != nil {
+	if v.forks.Changes() {
 		point := func() (runs.Run, string, bool) { r, ok := v.taskRun(v.second); return r, "", ok }
-		all = append(all, v.actor.ForkOf("compare", point))
+		all = append(all, v.forks.ForkOf("compare", point))
 	}
 	return all
 }
@@ -110,7 +110,7 @@ func (v *compareView) toBroken(by int) func(tui.Shell) {
 func (v *compareView) diffTask(s tui.Shell) {
 	a, ok := v.runOf(s, false)
 	if b, _ := v.runOf(s, true); ok {
-		v.actor.Compare(s, a, b)
+		v.comparer.Compare(s, a, b)
 	}
 }
 

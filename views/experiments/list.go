@@ -23,7 +23,9 @@ import (
 // Experiments is the state that the screens share: the experiments, the marks, and how they are plotted.
 type Experiments struct {
 	nav      *console.Navigation
-	actor    *console.Actor
+	launcher *console.Launcher
+	forks    *console.Forks
+	comparer *console.Comparer
 	controls console.Controls
 	location *time.Location
 	feed     Feed
@@ -63,7 +65,7 @@ func Screens(x *Experiments) (list, compare tui.Screen) {
 
 // New returns the shared state of the screens.
 func New(c *console.Console, feed Feed) *Experiments {
-	return &Experiments{nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, feed: feed,
+	return &Experiments{nav: c.Navigation, launcher: c.Launcher, forks: c.Forks, comparer: c.Comparer, controls: c.Controls, location: c.Location, feed: feed,
 		Metric: AllMetrics}
 }
 
@@ -302,7 +304,7 @@ func (v *list) Bindings() []tui.Binding {
 		console.Key("experiments.next_error", "next failed experiment", "", v.toError(1), "e"),
 		console.Key("experiments.previous_error", "previous failed experiment", "", v.toError(-1), "E"),
 	}
-	own = append(own, v.actor.LaunchBinding("experiments")...)
+	own = append(own, v.launcher.LaunchBinding("experiments")...)
 	return slices.Concat(widget.Motions("experiments", v), own, v.plotBindings("experiments"))
 }
 

@@ -19,7 +19,8 @@ import (
 type lineage struct {
 	nav      *console.Navigation
 	listing  *console.Listing
-	actor    *console.Actor
+	comparer *console.Comparer
+	changes  bool // the console can change runs
 	location *time.Location
 	feed     console.Feed[*histories.LineageTree]
 	console.List[histories.LineageNode]
@@ -30,7 +31,7 @@ type lineage struct {
 // Screen returns the tree with the facts of the selected run beside it.
 func Screen(c *console.Console, feed console.Feed[*histories.LineageTree], facts tui.View) tui.Screen {
 	v := &lineage{
-		nav: c.Navigation, listing: c.Listing, actor: c.Actor, location: c.Location, feed: feed,
+		nav: c.Navigation, listing: c.Listing, comparer: c.Comparer, changes: c.Actor.Changes(), location: c.Location, feed: feed,
 		List: console.NewList[histories.LineageNode]("Lineage", console.LineageHeadings()...),
 	}
 	return tui.Screen{Name: "lineage", Aliases: []string{"forks"}, Keys: []string{"T"}, Aside: true,
@@ -127,9 +128,9 @@ func (v *lineage) compare(s tui.Shell) {
 	switch {
 	case n == nil:
 	case len(v.listing.Marks.Runs) > 0:
-		v.actor.CompareMarked(s)
+		v.comparer.CompareMarked(s)
 	default:
-		v.actor.CompareOriginal(s, v.tree(), n)
+		v.comparer.CompareOriginal(s, v.tree(), n)
 	}
 }
 
@@ -238,7 +239,7 @@ func (v *lineage) below(now time.Time) []string {
 	if n != nil {
 		console.WriteLineageNode(w, t, n)
 	}
-	if len(t.Nodes) == 1 && n != nil && n.Run.Type == ace.TaskWorkflow && v.actor.Actions != nil {
+	if len(t.Nodes) == 1 && n != nil && n.Run.Type == ace.TaskWorkflow && v.changes {
 		w.Say(v.Styles.Muted, " no forks; press f to fork this run")
 	}
 	return w.Lines[:min(len(w.Lines), max(v.Height/2, 1))]

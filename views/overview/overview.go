@@ -4,7 +4,6 @@ package overview
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -50,7 +49,8 @@ const (
 type overview struct {
 	console.Pane
 	nav      *console.Navigation
-	actor    *console.Actor
+	launcher *console.Launcher
+	pipeline *console.Pipeline
 	listing  *console.Listing
 	controls console.Controls
 	feeds    Feeds
@@ -71,7 +71,7 @@ type overview struct {
 // wrong answer, in the time machine.
 func Screen(c *console.Console, feeds Feeds, chosen *experimentsview.Experiments, home *agents.Home,
 	moment func()) tui.Screen {
-	v := &overview{Pane: console.NewPane("Overview"), nav: c.Navigation, actor: c.Actor, listing: c.Listing,
+	v := &overview{Pane: console.NewPane("Overview"), nav: c.Navigation, launcher: c.Launcher, pipeline: c.Pipeline, listing: c.Listing,
 		controls: c.Controls, feeds: feeds, moment: moment, chosen: chosen, home: home, openFile: c.AskOpen}
 	v.curves = experimentsview.NewCurves(chosen, func() []string {
 		if v.plotted == "" {
@@ -95,8 +95,8 @@ func (v *overview) Bindings() []tui.Binding {
 		console.Key("overview.next_section", "next section", "section", func() { v.list.Jump(1) }, "]"),
 		console.Key("overview.previous_section", "previous section", "", func() { v.list.Jump(-1) }, "["),
 		console.Key("overview.all", "expand or collapse the section", "", v.list.Toggle, "a"))
-	if v.actor.Actions != nil {
-		all = append(all, v.actor.LaunchBinding("overview")...)
+	if v.launcher.Actions != nil {
+		all = append(all, v.launcher.LaunchBinding("overview")...)
 		all = append(all, console.MutatingKey("overview.demo",
 			"start an experiment that learns, to watch it (asks first)", "", v.askDemo, "d"))
 	}
@@ -211,11 +211,8 @@ func (v *overview) askDemo(s tui.Shell) tea.Cmd {
 		"needs no language model, no API key and no network",
 		"takes about five minutes and stays in the list of runs",
 	}
-	s.Confirm(tui.Question{Title: "Start the demo?", Lines: lines, Yes: "start the demo", Do: func() tea.Cmd {
-		return v.actor.Act("start the demo", func(ctx context.Context) (string, error) {
-			return "the demo has started", v.actor.Actions.StartDemo(ctx)
-		})
-	}})
+	v.pipeline.Confirm(s, "start the demo", runs.Prepared{Title: "Start the demo?", Lines: lines, Yes: "start the demo",
+		Do: console.Doing("the demo has started", v.launcher.Actions.StartDemo)})
 	return nil
 }
 

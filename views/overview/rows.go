@@ -438,7 +438,7 @@ type step struct {
 func (v *overview) steps() []console.Row {
 	return []console.Row{
 		step{key: "d", does: "demo: watch a program learn; needs no API key", do: v.askDemo},
-		step{key: "n", does: "new experiment or task: opens a form", do: v.actor.AskLaunch},
+		step{key: "n", does: "new experiment or task: opens a form", do: v.launcher.AskLaunch},
 		step{key: "o", does: "open an exported history", do: v.openFile},
 		step{key: "0", screen: "agents", does: "sessions: conversations and tool calls"},
 		step{key: "$", screen: "cost", does: "cost by day, month, model or project"},

@@ -17,7 +17,7 @@ import (
 
 // decideKey returns the key that decides on a step of a flow or on operations. view is the name of the view that has it.
 func (r *reading) decideKey(view string) []tui.Binding {
-	if r.actor.Actions == nil {
+	if r.actions.Flows == nil {
 		return nil
 	}
 	short := ""
@@ -68,8 +68,8 @@ func (r *reading) question(of runs.ID, flow, path, message string) tui.Question 
 		if approved {
 			verb, done = "approve", "approved "+name
 		}
-		return r.actor.Act(verb, func(ctx context.Context) (string, error) {
-			return done, r.actor.Actions.DecideFlow(ctx, of, path, approved, strings.TrimSpace(comment))
+		return r.pipeline.Act(verb, func(ctx context.Context) (string, error) {
+			return done, r.actions.Flows.DecideFlow(ctx, of, path, approved, strings.TrimSpace(comment))
 		})
 	}
 	ask := func(verb string, approved bool) func(tui.Shell) tea.Cmd {

@@ -61,7 +61,7 @@ func (v *Inspector) Bindings() []tui.Binding {
 		console.Key("inspect.search", "find text in the inspector", "find", v.ask, "/"),
 		console.Key("inspect.next_match", "next match", "", match(1), "n"),
 		console.Key("inspect.previous_match", "previous match", "", match(-1), "N"))
-	b = append(b, v.actor.ForkAt("inspect", v.forkPoint)...)
+	b = append(b, v.forks.ForkAt("inspect", v.forkPoint)...)
 	b = append(b, v.decideKey("inspect")...)
 	return append(b, v.shared("inspect")...)
 }
@@ -106,7 +106,7 @@ func (v *Inspector) Copy() (what, text string) {
 }
 
 // Copies implements [tui.MultiCopier].
-func (v *Inspector) Copies() []tui.Copy { return v.actor.SelectedCopies() }
+func (v *Inspector) Copies() []tui.Copy { return v.nav.SelectedCopies() }
 
 func (v *Inspector) Draw(now time.Time, focused bool) []string {
 	d := v.current()

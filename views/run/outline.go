@@ -21,7 +21,10 @@ import (
 type reading struct {
 	nav      *console.Navigation
 	listing  *console.Listing
-	actor    *console.Actor
+	pipeline *console.Pipeline
+	forks    *console.Forks
+	comparer *console.Comparer
+	actions  Actions
 	location *time.Location
 	feeds    Feeds
 	detail   *histories.Detail // of the selected run, or nil
@@ -40,8 +43,15 @@ type Feeds struct {
 	Artifacts *console.Artifacts
 }
 
-func NewReading(c *console.Console, feeds Feeds) *reading {
-	return &reading{nav: c.Navigation, listing: c.Listing, actor: c.Actor, location: c.Location, feeds: feeds}
+// Actions decide on what waits in a run. Both are nil in a console that only reads.
+type Actions struct {
+	Flows   console.FlowActions
+	Reviews console.ReviewActions
+}
+
+func NewReading(c *console.Console, actions Actions, feeds Feeds) *reading {
+	return &reading{nav: c.Navigation, listing: c.Listing, pipeline: c.Pipeline, forks: c.Forks, comparer: c.Comparer,
+		actions: actions, location: c.Location, feeds: feeds}
 }
 
 // take takes the newest data.
@@ -209,7 +219,7 @@ func (v *Outline) Bindings() []tui.Binding {
 		all = append(all, b("go", "open the run of the row", "open it", v.reading.open, "enter"))
 	}
 	all = append(all, b("diff", "compare the fork of the row, or this run, with its original", "", v.diff, "d"))
-	all = append(all, v.actor.ForkAt("outline", v.forkPoint)...)
+	all = append(all, v.forks.ForkAt("outline", v.forkPoint)...)
 	return append(all, v.shared("outline")...)
 }
 
@@ -217,12 +227,12 @@ func (v *Outline) Bindings() []tui.Binding {
 func (v *Outline) diff(s tui.Shell) {
 	if row := v.selectedRow(); v.of != nil {
 		if r, ok := row.(nodeRow); ok && (r.n.Original >= 0 || r.n.Run.RunID != v.of.RunID) {
-			v.actor.CompareOriginal(s, v.of.Forks, r.n)
+			v.comparer.CompareOriginal(s, v.of.Forks, r.n)
 			return
 		}
 		this := histories.LineageNode{Run: v.nav.Selected.Run, Original: -1}
 		this.Run.RunID, this.Run.Fork = v.of.RunID, v.of.Lineage.Fork
-		v.actor.CompareOriginal(s, v.of.Forks, &this)
+		v.comparer.CompareOriginal(s, v.of.Forks, &this)
 	}
 }
 
@@ -434,7 +444,7 @@ func (v *Outline) Copy() (what, text string) {
 }
 
 // Copies implements [tui.MultiCopier].
-func (v *Outline) Copies() []tui.Copy { return v.actor.SelectedCopies() }
+func (v *Outline) Copies() []tui.Copy { return v.nav.SelectedCopies() }
 
 // Keep returns the sections that are folded, by name.
 func (v *Outline) Keep() map[string]string {

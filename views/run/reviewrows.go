@@ -109,8 +109,8 @@ func (r *reading) review(s tui.Shell, d *histories.Detail) {
 	}
 	act := func(some ace.ReviewDecision, verb string) tea.Cmd {
 		r.rejected = nil
-		return r.actor.Act("review", func(ctx context.Context) (string, error) {
-			return verb, r.actor.Actions.DecideReview(ctx, of, some)
+		return r.pipeline.Act("review", func(ctx context.Context) (string, error) {
+			return verb, r.actions.Reviews.DecideReview(ctx, of, some)
 		})
 	}
 	decision := func(no []int, reason string) ace.ReviewDecision {

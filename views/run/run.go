@@ -22,7 +22,7 @@ import (
 type run struct {
 	nav      *console.Navigation
 	listing  *console.Listing
-	actor    *console.Actor
+	forks    *console.Forks
 	location *time.Location
 	feed     console.Value[*histories.Detail]
 	console.Pane
@@ -35,7 +35,7 @@ type run struct {
 }
 
 func NewRun(c *console.Console, feed console.Value[*histories.Detail]) *run {
-	return &run{Pane: console.NewPane("Run"), nav: c.Navigation, listing: c.Listing, actor: c.Actor,
+	return &run{Pane: console.NewPane("Run"), nav: c.Navigation, listing: c.Listing, forks: c.Forks,
 		location: c.Location, feed: feed}
 }
 
@@ -81,7 +81,7 @@ func (v *run) Copy() (what, text string) {
 }
 
 // Copies implements [tui.MultiCopier].
-func (v *run) Copies() []tui.Copy { return v.actor.SelectedCopies() }
+func (v *run) Copies() []tui.Copy { return v.nav.SelectedCopies() }
 
 // Update goes to a run that was started from this pane.
 func (v *run) Update(msg tea.Msg) tea.Cmd {
@@ -92,7 +92,7 @@ func (v *run) Update(msg tea.Msg) tea.Cmd {
 }
 
 // Commands returns the commands that act on the selected run.
-func (v *run) Commands() []tui.Command { return v.actor.MutationCommands() }
+func (v *run) Commands() []tui.Command { return v.forks.MutationCommands() }
 
 func (v *run) SetStyles(s theme.Styles) {
 	v.Styles = s

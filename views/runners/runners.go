@@ -40,6 +40,8 @@ type (
 type list struct {
 	nav      *console.Navigation
 	actor    *console.Actor
+	pipeline *console.Pipeline
+	actions  console.RunnerActions // nil for a console that only reads
 	controls console.Controls
 	location *time.Location
 	feed     Feed
@@ -59,8 +61,9 @@ type Feed interface {
 }
 
 // Screen returns the screen with the list of runners and the selected row.
-func Screen(c *console.Console, feed Feed) tui.Screen {
-	v := &list{Pane: console.NewPane("Runners"), nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, feed: feed}
+func Screen(c *console.Console, actions console.RunnerActions, feed Feed) tui.Screen {
+	v := &list{Pane: console.NewPane("Runners"), nav: c.Navigation, actor: c.Actor,
+		pipeline: c.Pipeline, actions: actions, controls: c.Controls, location: c.Location, feed: feed}
 	return tui.Screen{Name: "runners", Aliases: []string{"queues"}, Short: "rnrs", Keys: []string{"Q"}, Share: 62,
 		Help: "runners, waiting runs, and the requirements that no runner meets", Views: []tui.View{v, newDetail(v)}}
 }
@@ -421,7 +424,7 @@ func deadlineInk(at, now time.Time, s theme.Styles) theme.Ink {
 
 // runnerActions returns the keys that act on the runner or the run under a cursor.
 func (v *list) runnerActions(view string, run func() (runs.Run, bool)) []tui.Binding {
-	if v.actor.Actions == nil {
+	if v.actions == nil {
 		return nil
 	}
 	stop := func(s tui.Shell) tea.Cmd {
@@ -430,7 +433,8 @@ func (v *list) runnerActions(view string, run func() (runs.Run, bool)) []tui.Bin
 			s.Note("no run is selected; the other pane lists the runs of a runner")
 			return nil
 		}
-		return v.actor.AskStop(s, r)
+		v.actor.AskStop(s, r)
+		return nil
 	}
 	return []tui.Binding{
 		console.MutatingKey(view+".cancel", "stop the run under the cursor (asks first)", "stop", stop, "x"),
@@ -454,11 +458,9 @@ func (v *list) askDrain(s tui.Shell) tea.Cmd {
 	if r.Busy > 0 {
 		lines = append(lines, widget.Counted(r.Busy, "run")+" in progress; not stopped")
 	}
-	s.Confirm(tui.Question{Title: "Drain this runner?", Lines: append(lines, "it gets no more runs; its process exits after its last run"), Yes: "drain the runner",
-		Do: func() tea.Cmd {
-			return v.actor.Act("drain "+r.ID, func(ctx context.Context) (string, error) {
-				return "runner " + r.ID + " gets no more runs", v.actor.Actions.DrainRunner(ctx, r.ID)
-			})
-		}})
+	v.pipeline.Confirm(s, "drain "+r.ID, runs.Prepared{Title: "Drain this runner?",
+		Lines: append(lines, "it gets no more runs; its process exits after its last run"), Yes: "drain the runner",
+		Do: console.Doing("runner "+r.ID+" gets no more runs",
+			func(ctx context.Context) error { return v.actions.DrainRunner(ctx, r.ID) })})
 	return nil
 }

@@ -24,7 +24,9 @@ const loadMargin = 50
 // Runs is the view of the list of runs.
 type Runs struct {
 	nav      *console.Navigation
-	actor    *console.Actor
+	launcher *console.Launcher
+	comparer *console.Comparer
+	verifier *console.Verifier
 	controls console.Controls
 	feeds    Feeds
 	console.Pane
@@ -75,7 +77,8 @@ type List interface {
 }
 
 func New(c *console.Console, feeds Feeds) *Runs {
-	v := &Runs{Pane: console.NewPane("Runs"), nav: c.Navigation, actor: c.Actor, controls: c.Controls, feeds: feeds}
+	v := &Runs{Pane: console.NewPane("Runs"), nav: c.Navigation, launcher: c.Launcher, comparer: c.Comparer,
+		verifier: c.Verifier, controls: c.Controls, feeds: feeds}
 	v.table = table{pane: &v.Pane, listing: c.Listing}
 	v.sections = sections{listing: c.Listing, counts: feeds.Counts, table: &v.table}
 	v.panel = sidePanel{pane: &v.Pane, listing: c.Listing, controls: c.Controls, table: &v.table,
@@ -153,7 +156,7 @@ func (v *Runs) listBindings() []tui.Binding {
 		console.Key("runs.retrying", "switch between runs with a retrying activity and all runs", "",
 			func() { v.Sorting.retrying = !v.Sorting.retrying; v.Resorted() }, "R"),
 		console.Key("runs.verify_all", "verify all runs of the filter against the current code", "",
-			func(s tui.Shell) { v.actor.VerifyAll(s, false) }, "V"),
+			func(s tui.Shell) { v.verifier.VerifyAll(s, false) }, "V"),
 		console.Key("runs.columns", "choose columns", "", func() { v.openPanel(columnPanel) }, "C"),
 		console.Key("runs.mode", "show all columns, or only those that fit", "", v.widen, "m"),
 		console.Key("runs.left", "scroll the columns left", "", func() { v.slide(-1) }, "left"),
@@ -163,7 +166,7 @@ func (v *Runs) listBindings() []tui.Binding {
 			v.listing.MarkWrong, "ctrl+a"),
 		console.Key("runs.unmark", "unmark all", "", v.listing.Marks.Clear, "u"),
 		console.Key("runs.diff", "compare two runs step by step: both marked, or the marked and the selected one", "",
-			v.actor.CompareMarked, "d"),
+			v.comparer.CompareMarked, "d"),
 		console.Key("runs.next_error", "next run that failed, timed out or is retrying", "",
 			func(s tui.Shell) { v.nextError(s, 1) }, "e"),
 		console.Key("runs.previous_error", "previous run that failed, timed out or is retrying", "",
@@ -171,7 +174,7 @@ func (v *Runs) listBindings() []tui.Binding {
 		console.Key("runs.choose", "choose the item under the cursor", "choose", v.panel.choose, "enter"),
 		console.Key("runs.close_panel", "close the panel", "close", func() { v.openPanel(noPanel) }, "esc"),
 	}
-	return slices.Concat(widget.Motions("runs", v), v.actor.LaunchBinding("runs"), own)
+	return slices.Concat(widget.Motions("runs", v), v.launcher.LaunchBinding("runs"), own)
 }
 
 func (v *Runs) space(s tui.Shell) tea.Cmd {
@@ -526,7 +529,7 @@ func (v *Runs) Copy() (what, ids string) {
 }
 
 // Copies implements [tui.MultiCopier].
-func (v *Runs) Copies() []tui.Copy { return v.actor.SelectedCopies() }
+func (v *Runs) Copies() []tui.Copy { return v.nav.SelectedCopies() }
 
 // successorRow returns the row of the run that continues the selected one, or -1.
 func (v *Runs) successorRow() int {

@@ -26,10 +26,10 @@ type Feed interface {
 
 // list lists the forks of a batch.
 type list struct {
-	nav     *console.Navigation
-	actor   *console.Actor
-	listing *console.Listing
-	feed    Feed
+	nav      *console.Navigation
+	comparer *console.Comparer
+	listing  *console.Listing
+	feed     Feed
 	console.List[scoreboard.Row]
 	data *scoreboard.Scoreboard // newest, nil before the first
 }
@@ -39,7 +39,7 @@ const taskColumn = 1
 
 // Screen returns the scoreboard.
 func Screen(c *console.Console, feed Feed) tui.Screen {
-	v := &list{nav: c.Navigation, actor: c.Actor, listing: c.Listing, feed: feed,
+	v := &list{nav: c.Navigation, comparer: c.Comparer, listing: c.Listing, feed: feed,
 		List: console.NewList[scoreboard.Row]("Scoreboard",
 			widget.Heading{Title: "OUTCOME", Width: 11},
 			widget.Heading{Title: "TASK", Minimum: 14},
@@ -113,7 +113,7 @@ func (v *list) Refresh() {
 
 func (v *list) compare(s tui.Shell) {
 	if r, ok := v.Current(); ok {
-		v.actor.Compare(s, r.Original, r.Fork)
+		v.comparer.Compare(s, r.Original, r.Fork)
 	}
 }
 

@@ -50,7 +50,7 @@ func (v *eventInspector) Bindings() []tui.Binding {
 	b := func(name, help, short string, do func(tui.Shell), key string) tui.Binding {
 		return console.Key("event."+name, help, short, do, key)
 	}
-	return append(append(widget.Motions("event", v), v.t.actor.ForkAt("event", v.t.forkPoint)...),
+	return append(append(widget.Motions("event", v), v.t.forks.ForkAt("event", v.t.forkPoint)...),
 		b("search", "show only matches of a regular expression, or of !expression all others", "",
 			v.t.askInclude, "/"),
 		b("next_error", "next error", "error", v.t.stepOr(failed, 1, nextError, "no later error"), "e"),

@@ -26,7 +26,7 @@ type Feed interface {
 
 // Screen returns the events of the selected run with an inspector beside them.
 func Screen(c *console.Console, feed Feed) tui.Screen {
-	v := &Timeline{scope: &scope{Pane: console.NewPane("Timeline")}, nav: c.Navigation, actor: c.Actor,
+	v := &Timeline{scope: &scope{Pane: console.NewPane("Timeline")}, nav: c.Navigation, forks: c.Forks,
 		location: c.Location, feed: feed}
 	v.bars = newBarPane(v.scope)
 	v.list = &listPane{scope: v.scope, table: widget.NewTable(eventHeadings()...)}
@@ -64,7 +64,7 @@ type pane interface {
 type Timeline struct {
 	*scope
 	nav      *console.Navigation
-	actor    *console.Actor
+	forks    *console.Forks
 	location *time.Location
 	feed     Feed
 	Log      *histories.EventLog // newest, of any run
@@ -171,7 +171,7 @@ func (v *Timeline) Bindings() []tui.Binding {
 		console.Key("timeline.back", "back to the previous run", "", v.nav.Back, "backspace"),
 		b("event", "open the run screen", "", openRunScreen, "J"),
 	)
-	return append(all, v.actor.ForkAt("timeline", v.forkPoint)...)
+	return append(all, v.forks.ForkAt("timeline", v.forkPoint)...)
 }
 
 // forkPoint returns the selected event.

@@ -27,7 +27,7 @@ import (
 // machine is what the two panes of the time machine share.
 type machine struct {
 	nav       *console.Navigation
-	actor     *console.Actor
+	forks     *console.Forks
 	location  *time.Location
 	feed      Feed
 	artifacts *console.Artifacts
@@ -67,7 +67,7 @@ type Feed interface {
 
 // Screen returns the time machine: the state of the run at an event, and the event.
 func Screen(c *console.Console, feed Feed, artifacts *console.Artifacts) tui.Screen {
-	m := &machine{nav: c.Navigation, actor: c.Actor, location: c.Location, feed: feed, artifacts: artifacts,
+	m := &machine{nav: c.Navigation, forks: c.Forks, location: c.Location, feed: feed, artifacts: artifacts,
 		strip: timeline.NewStrip()}
 	m.panes = []*pane{newPane(m, "State", (*pane).drawState), newPane(m, "Event", (*pane).drawEvent)}
 	return tui.Screen{Name: "replay", Keys: []string{"9"}, Aside: true, Share: 52, Argument: c.RunArgument("replay"),
@@ -194,7 +194,7 @@ func (v *pane) Bindings() []tui.Binding {
 		b("half_up", "half a page up", "", func() { v.Scroll(min(-v.Page()/2, -1)) }, "ctrl+u"),
 		b("page_down", "page down", "", func() { v.Scroll(v.Page()) }, "pgdown", "ctrl+f"),
 		b("page_up", "page up", "", func() { v.Scroll(-v.Page()) }, "pgup", "ctrl+b"),
-	}, v.actor.ForkAt("replay", v.forkPoint)...)
+	}, v.forks.ForkAt("replay", v.forkPoint)...)
 }
 
 // Commands returns the commands of the time machine. Only one of the panes offers them.

@@ -30,6 +30,7 @@ var orders = []string{"count", "newest", "kind"}
 type list struct {
 	nav      *console.Navigation
 	actor    *console.Actor
+	forks    *console.Forks
 	controls console.Controls
 	listing  *console.Listing
 	feed     Feed
@@ -61,7 +62,7 @@ type Feed interface {
 // Screen returns the list of findings with the selected one beside it. moment goes to the event that produced a wrong
 // answer, in the time machine.
 func Screen(c *console.Console, feed Feed, moment func()) tui.Screen {
-	v := &list{Pane: console.NewPane("Triage"), nav: c.Navigation, actor: c.Actor, controls: c.Controls,
+	v := &list{Pane: console.NewPane("Triage"), nav: c.Navigation, actor: c.Actor, forks: c.Forks, controls: c.Controls,
 		listing: c.Listing, feed: feed, moment: moment, order: orders[0]}
 	pane := &detail{from: v, Reader: console.NewReader("Finding", c.Location)}
 	pane.Pointer = true
@@ -94,11 +95,11 @@ func (v *list) Bindings() []tui.Binding {
 			v.nextSpan, "."),
 		console.Key("triage.refresh", "stop the scan, or scan again", "stop/scan", v.scan, "ctrl+r"),
 	)
-	if v.actor.Actions != nil {
+	if v.actor.Changes() {
 		point := func() (runs.Run, string, bool) { r, ok := v.run(); return r, "", ok }
 		cancel := "cancel the run under the cursor (asks first)"
 		all = append(all, console.MutatingKey("triage.cancel", cancel, "cancel", v.cancelRun, "x"),
-			v.actor.ForkOf("triage", point))
+			v.forks.ForkOf("triage", point))
 	}
 	return all
 }

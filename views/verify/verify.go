@@ -21,7 +21,7 @@ import (
 // list lists verified runs, those that do not match first.
 type list struct {
 	nav      *console.Navigation
-	actor    *console.Actor
+	verifier *console.Verifier
 	controls console.Controls
 	feed     console.Value[*histories.Verified]
 	stepTo   func(event int64) // shows an event in the time machine
@@ -32,7 +32,7 @@ type list struct {
 
 // Screen returns the screen of verified runs. stepTo shows an event in the time machine.
 func Screen(c *console.Console, feed console.Value[*histories.Verified], stepTo func(event int64)) tui.Screen {
-	v := &list{nav: c.Navigation, actor: c.Actor, controls: c.Controls, feed: feed, stepTo: stepTo,
+	v := &list{nav: c.Navigation, verifier: c.Verifier, controls: c.Controls, feed: feed, stepTo: stepTo,
 		List: console.NewList[*histories.VerifiedRun]("Verified",
 			widget.Heading{Title: "VERDICT", Width: 18},
 			widget.Heading{Title: "RUN", Minimum: 14},
@@ -99,10 +99,10 @@ func (v *list) command(s tui.Shell, args string) tea.Cmd {
 		}
 	}
 	if all {
-		v.actor.VerifyAll(s, strict)
+		v.verifier.VerifyAll(s, strict)
 		return nil
 	}
-	v.actor.Verify(s, strict)
+	v.verifier.Verify(s, strict)
 	return nil
 }
 

@@ -46,12 +46,12 @@ func (l *Link) do(f func(e *engine.Engine) error) error {
 	return f(e)
 }
 
-// Cancel implements [console.Actions].
+// Cancel implements [console.RunActions].
 func (l *Link) Cancel(ctx context.Context, workflowID, runID string) error {
 	return l.do(func(e *engine.Engine) error { return e.Cancel(ctx, workflowID, runID) })
 }
 
-// StartDemo implements [console.Actions].
+// StartDemo implements [console.LaunchActions].
 func (l *Link) StartDemo(ctx context.Context) error {
 	return l.do(func(e *engine.Engine) error { return startDemo(l.app, ctx, e, demoTasks, demoPace) })
 }
@@ -90,7 +90,7 @@ func (l *Link) Choices(ctx context.Context, field string) []string {
 	return runs.Choices(l.app, ctx, e, field)
 }
 
-// Freeze implements [console.Mutations].
+// Freeze implements [console.RunActions].
 func (l *Link) Freeze(ctx context.Context, workflowID string) (id sourceruns.ID, err error) {
 	err = l.do(func(e *engine.Engine) error {
 		r, err := e.Client.DescribeWorkflowExecution(ctx, workflowID, "")
@@ -101,7 +101,7 @@ func (l *Link) Freeze(ctx context.Context, workflowID string) (id sourceruns.ID,
 	return id, err
 }
 
-// Prepare implements [console.Mutations].
+// Prepare implements [console.RunActions].
 func (l *Link) Prepare(
 	ctx context.Context, of sourceruns.ID, c sourceruns.Change,
 ) (p sourceruns.Prepared, err error) {

@@ -126,7 +126,8 @@ type Link struct {
 
 // options returns what the console can do with a connection.
 func (l *Link) options() console.Options {
-	return console.Options{Actions: l, Web: l.openWeb, WebPage: l.webPage, Viewer: viewer}
+	actions := console.Actions{Runs: l, Launch: l, Forks: l, Sessions: l, Runners: l, Flows: l, Reviews: l}
+	return console.Options{Actions: actions, Web: l.openWeb, WebPage: l.webPage, Viewer: viewer}
 }
 
 // viewer returns this program as it shows history files.

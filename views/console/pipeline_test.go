@@ -43,8 +43,8 @@ func (c *controls) StartWork(ctx context.Context, label string) (context.Context
 func TestActionOnSeveralRuns(t *testing.T) {
 	list := []runs.Run{{WorkflowID: "a", RunID: "1"}, {WorkflowID: "b", RunID: "2"}, {WorkflowID: "c", RunID: "3"}}
 	act := func(c *controls) (acted []string, result string) {
-		a := New(Options{Context: t.Context(), Controls: c}).Actor
-		done, err := a.each("cancel", list, func(_ context.Context, of runs.ID) (runs.Prepared, error) {
+		p := &Pipeline{Context: t.Context(), controls: c}
+		done, err := p.each("cancel", list, func(_ context.Context, of runs.ID) (runs.Prepared, error) {
 			if of.WorkflowID == "b" {
 				return runs.Prepared{}, errors.New("permission denied")
 			}
