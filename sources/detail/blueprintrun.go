@@ -17,29 +17,33 @@ import (
 	"acescope/sources/runners"
 )
 
-// foldBlueprintRun folds the next event of a blueprint run and logs its changes.
-func (w *watcher) foldBlueprintRun(e *historypb.HistoryEvent) {
-	c := w.blueprint
-	before := c.State
-	fact, ok, err := c.Decoder.Fact(e)
+// blueprintRun folds the history of a blueprint run.
+type blueprintRun struct{ *histories.BlueprintRunFolder }
+
+func (b blueprintRun) fold(_ *draft, e *historypb.HistoryEvent) (changes []histories.Change) {
+	before := b.State
+	fact, ok, err := b.Decoder.Fact(e)
 	if err != nil {
-		c.Foreign = err
+		b.Foreign = err
 	}
 	if !ok {
-		return
+		return nil
 	}
-	c.State.Apply(fact)
-	for _, l := range runners.ChangeLines(&before, &c.State) {
+	b.State.Apply(fact)
+	for _, l := range runners.ChangeLines(&before, &b.State) {
 		l.Event, l.At = e.GetEventId(), e.GetEventTime().AsTime()
-		w.line(l)
+		changes = append(changes, noted(l))
 	}
+	return changes
 }
 
-// takeBlueprintRun sets the detail from the state of a blueprint run.
-func (w *watcher) takeBlueprintRun() {
-	s, d := w.blueprint.State, &w.detail
-	if w.blueprint.Foreign != nil {
-		d.Err = fmt.Sprintf("the input of this run is not the contract's: %v", w.blueprint.Foreign)
+// query returns nil: the history contains all facts.
+func (b blueprintRun) query(context.Context, query) func(*draft) { return nil }
+
+func (b blueprintRun) take(d *draft) {
+	s := b.State
+	if b.Foreign != nil {
+		d.Err = fmt.Sprintf("the input of this run is not the contract's: %v", b.Foreign)
 	}
 	d.BlueprintRun = &s
 	d.Phase = ace.PhaseAnswer{Phase: ace.Phase(s.Status), Steps: runners.Steps(&s, d.Start, d.Close)}
@@ -57,15 +61,16 @@ func (w *watcher) takeBlueprintRun() {
 
 // followOutput adds the output of a blueprint run's program to the log, if the program runs on this machine.
 func (w *watcher) followOutput(ctx context.Context) {
+	var first string
 	select {
 	case <-ctx.Done():
 		return
-	case <-w.program:
+	case first = <-w.program:
 	}
 	if w.link.DataDir == "" {
 		return
 	}
-	runID := cmp.Or(w.id.RunID, w.blueprint.RunID)
+	runID := cmp.Or(w.id.RunID, first)
 	id := func() (string, string) { return w.id.WorkflowID, runID }
 	var mirroring sync.WaitGroup
 	defer mirroring.Wait()
@@ -84,12 +89,12 @@ func (w *watcher) takeOutput(lines []logfile.Line) error {
 	defer w.mu.Unlock()
 	for _, l := range lines {
 		if summary, ok := histories.OutputLine(l.Text); ok {
-			w.output = append(w.output, summary)
+			w.output.lines = append(w.output.lines, summary)
 		}
 	}
-	if over := len(w.output) - histories.MaxOutputLines; over > 0 {
-		w.output = slices.Clone(w.output[over:])
-		w.outputDropped += over
+	if over := len(w.output.lines) - histories.MaxOutputLines; over > 0 {
+		w.output.lines = slices.Clone(w.output.lines[over:])
+		w.output.dropped += over
 	}
 	w.touch()
 	return nil

@@ -57,12 +57,12 @@ func TestBlueprintRunIsTheFold(t *testing.T) {
 			if fact, ok, _ := decoder.Fact(e); ok {
 				fold.Apply(fact)
 			}
-			w.takeBlueprintRun()
+			w.of.take(&w.detail)
 			d := &w.detail
 			if d.BlueprintRun.Status != fold.Status || d.Phase.Phase != ace.Phase(fold.Status) || (d.BlueprintRun.Result == nil) != (fold.Result == nil) {
 				t.Fatalf("%s, event %d: the detail says %s, the fold %s", name, e.GetEventId(), d.BlueprintRun.Status, fold.Status)
 			}
-			checkSteps(t, name, d)
+			checkSteps(t, name, &d.Detail)
 			if runners.Fields(d.BlueprintRun)[0].Value != runners.StatusText(fold.Status) || len(runners.Fields(d.BlueprintRun)) != len(runners.Fields(&run.State{})) {
 				t.Fatalf("%s, event %d: fields %+v", name, e.GetEventId(), runners.Fields(d.BlueprintRun))
 			}
@@ -156,8 +156,8 @@ func TestOutputIsFollowed(t *testing.T) {
 	cancel()
 	<-done
 	d := w.takeDirty()
-	if len(w.output) > histories.MaxOutputLines || d == nil || d.LogDropped == 0 || d.Log[len(d.Log)-1].Text != "many" || d.Log[len(d.Log)-1].Kind != "out" {
-		t.Fatalf("%d lines are held, %d dropped", len(w.output), w.outputDropped)
+	if len(w.output.lines) > histories.MaxOutputLines || d == nil || d.LogDropped == 0 || d.Log[len(d.Log)-1].Text != "many" || d.Log[len(d.Log)-1].Kind != "out" {
+		t.Fatalf("%d lines are held, %d dropped", len(w.output.lines), w.output.dropped)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestOutputIsFollowed(t *testing.T) {
 func (w *watcher) outputNow() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.output) + w.outputDropped
+	return len(w.output.lines) + w.output.dropped
 }
 
 func TestOutputLine(t *testing.T) {

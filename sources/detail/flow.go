@@ -15,13 +15,18 @@ import (
 	"acescope/sources/runs"
 )
 
-// foldFlow folds an event of a run of a flow and returns its changes, in order: of steps, then of the run.
-func (w *watcher) foldFlow(e *historypb.HistoryEvent) (changes []histories.Change) {
-	w.flow.Apply(e)
-	for _, s := range w.flow.Changed() {
-		changes = append(changes, histories.Change{Type: histories.ChangeStep, Event: e.GetEventId(),
-			At: s.Start, Step: s.Path,
-			FlowStep: &s})
+// flowRun folds the history of a run of a flow.
+type flowRun struct {
+	*flows.Folder
+	iterations int // of a loop that are listed, 0 for all
+}
+
+// fold returns changes of steps, then of the run.
+func (f flowRun) fold(_ *draft, e *historypb.HistoryEvent) (changes []histories.Change) {
+	f.Apply(e)
+	for _, s := range f.Changed() {
+		changes = append(changes, histories.Change{Type: histories.ChangeStep, Event: e.GetEventId(), At: s.Start,
+			Step: s.Path, FlowStep: &s})
 	}
 	if closed, ok := history.Closing(e); ok {
 		changes = append(changes, histories.Change{Type: histories.ChangeStatus, Event: e.GetEventId(),
@@ -30,25 +35,25 @@ func (w *watcher) foldFlow(e *historypb.HistoryEvent) (changes []histories.Chang
 	return changes
 }
 
-// askFlow queries the steps of a live run. It returns nil if the worker does not answer.
-func (w *watcher) askFlow(ctx context.Context) func() {
+func (f flowRun) query(ctx context.Context, ask query) func(*draft) {
 	var s flow.State
-	if w.query(ctx, flow.QueryFlow, &s) != nil {
+	if ask(ctx, flow.QueryFlow, &s) != nil {
 		return nil
 	}
-	return func() {
-		w.detail.From, w.detail.Err = runs.FromQuery, ""
-		w.takeFlow(s)
+	return func(d *draft) {
+		d.From, d.Err = runs.FromQuery, ""
+		f.takeState(d, s)
 	}
 }
 
-// takeFlow sets the detail from the steps of a flow.
-func (w *watcher) takeFlow(s flow.State) {
-	d := &w.detail
-	if w.flow.Foreign != nil {
-		d.Err = fmt.Sprint(w.flow.Foreign)
+func (f flowRun) take(d *draft) { f.takeState(d, f.State) }
+
+// takeState sets the detail from the steps of a flow.
+func (f flowRun) takeState(d *draft, s flow.State) {
+	if f.Foreign != nil {
+		d.Err = fmt.Sprint(f.Foreign)
 	}
-	d.Flow = w.flow.View(s, w.iterations)
-	d.Phase = ace.PhaseAnswer{Phase: d.Flow.Phase, Usage: s.Usage, Failure: w.flow.Failure}
+	d.Flow = f.View(s, f.iterations)
+	d.Phase = ace.PhaseAnswer{Phase: d.Flow.Phase, Usage: s.Usage, Failure: f.Failure}
 	d.Input = ace.TaskInput{TaskID: strings.TrimPrefix(d.WorkflowID, flows.IDPrefix)}
 }

@@ -8,19 +8,23 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
+	"acescope/sources/histories"
 	"acescope/sources/runs"
 	"acescope/sources/sessions"
 )
 
-// foldSession folds an event of an agent session and logs its changes.
-func (w *watcher) foldSession(e *historypb.HistoryEvent) {
-	before := w.session.State
-	if !w.session.Apply(e) {
-		return
+// sessionRun folds the history of an agent session.
+type sessionRun struct{ *sessions.Folder }
+
+func (s sessionRun) fold(_ *draft, e *historypb.HistoryEvent) (changes []histories.Change) {
+	before := s.State
+	if !s.Apply(e) {
+		return nil
 	}
-	now := &w.session.State
+	now := &s.State
 	say := func(kind, format string, args ...any) {
-		w.line(runs.LogLine{Event: e.GetEventId(), At: e.GetEventTime().AsTime(), Kind: kind, Text: fmt.Sprintf(format, args...)})
+		changes = append(changes, noted(runs.LogLine{Event: e.GetEventId(), At: e.GetEventTime().AsTime(), Kind: kind,
+			Text: fmt.Sprintf(format, args...)}))
 	}
 	if now.Status != before.Status {
 		say("phase", "%s", now.Status)
@@ -40,32 +44,40 @@ func (w *watcher) foldSession(e *historypb.HistoryEvent) {
 		p := now.Pending[len(now.Pending)-1]
 		say("skill", "%s waits for approval: %s", p.Name, p.Args)
 	}
+	return changes
 }
 
-// askSession queries a live session. It returns nil if the worker does not answer.
-func (w *watcher) askSession(ctx context.Context) func() {
-	var s session.State
-	if w.query(ctx, session.QuerySession, &s) != nil {
+func (s sessionRun) query(ctx context.Context, ask query) func(*draft) {
+	var live session.State
+	if ask(ctx, session.QuerySession, &live) != nil {
 		return nil
 	}
-	return func() {
-		w.detail.From, w.detail.Err = runs.FromQuery, ""
-		w.takeSession(&s)
+	return func(d *draft) {
+		d.From, d.Err = runs.FromQuery, ""
+		takeSession(d, &live)
 	}
+}
+
+func (s sessionRun) take(d *draft) {
+	if s.Foreign != nil {
+		d.Err = fmt.Sprintf("the input of this session is not the contract's: %v", s.Foreign)
+	}
+	state := s.State
+	takeSession(d, &state)
 }
 
 // takeSession sets the detail from a session: its status is the phase, its tool calls are the skills.
-func (w *watcher) takeSession(s *session.State) {
-	d := &w.detail
+func takeSession(d *draft, s *session.State) {
 	d.Session = s
 	d.Phase = ace.PhaseAnswer{Phase: ace.Phase(s.Status), Failure: s.Failure, Usage: s.Usage}
-	if w.closed == ace.Completed {
+	if d.closed == ace.Completed {
 		d.Phase.Failure = nil // of a turn
 	}
 	d.Input = ace.TaskInput{TaskID: d.WorkflowID, Model: s.Model, Provider: s.Input.Agent}
 	d.Skills = ace.SkillAnswer{}
 	for _, c := range s.Tools {
 		d.Skills.Total += c.Asked
-		d.Skills.Skills = append(d.Skills.Skills, ace.SkillUsage{Name: c.Name, Calls: c.Asked, OK: c.Allowed - c.Failed, Failed: c.Failed, Denied: c.Denied})
+		d.Skills.Skills = append(d.Skills.Skills, ace.SkillUsage{Name: c.Name, Calls: c.Asked, OK: c.Allowed - c.Failed,
+			Failed: c.Failed, Denied: c.Denied})
 	}
 }

@@ -15,33 +15,29 @@ import (
 )
 
 // Tail folds the history of a run of any type and reports what each event changes.
-type Tail struct{ w *watcher }
+type Tail struct {
+	w      *watcher
+	folder subject // of events that are not of a session, a blueprint run or a flow
+}
 
 // NewTail returns a Tail that has read nothing.
 func NewTail(workflowID, runID string) *Tail {
-	return &Tail{newWatcher(cluster.NewLink(), runs.ID{WorkflowID: workflowID, RunID: runID}, nil)}
+	w := newWatcher(cluster.NewLink(), runs.ID{WorkflowID: workflowID, RunID: runID}, nil)
+	return &Tail{w, w.of}
 }
 
 // Apply folds the next event and returns the changes, in order.
 func (t *Tail) Apply(e *historypb.HistoryEvent) []histories.Change {
 	w := t.w
 	w.identify(e)
+	switch w.of.(type) {
+	case taskRun, *experimentRun:
+		return t.folder.fold(&w.detail, e)
+	}
 	var changes []histories.Change
-	switch {
-	case w.flow != nil:
-		for _, c := range w.foldFlow(e) {
-			if c.Type == histories.ChangeStep { // the status follows
-				changes = append(changes, t.change(e, c))
-			}
-		}
-	case w.session == nil && w.blueprint == nil:
-		return w.folder.Apply(e)
-	default:
-		w.detail.Log = nil
-		w.fold(e)
-		for _, l := range w.detail.Log {
-			changes = append(changes, t.change(e,
-				histories.Change{Type: histories.ChangeType(l.Kind), Note: l.Text}))
+	for _, c := range w.of.fold(&w.detail, e) {
+		if c.Status == "" { // the status follows
+			changes = append(changes, t.change(e, c))
 		}
 	}
 	continued := e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW

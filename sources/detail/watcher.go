@@ -17,7 +17,6 @@ import (
 	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
-	"acescope/sources/experiments"
 	"acescope/sources/feed"
 	"acescope/sources/flows"
 	"acescope/sources/histories"
@@ -66,13 +65,13 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 	if cluster.ClosesRun(e.GetEventType()) {
 		d.Close, d.CloseEvent, d.Pending = at, e.GetEventId(), nil
 		fact, _ := history.Closing(e)
-		w.closed = fact.Status
+		d.closed = fact.Status
 		d.ContinuedAs = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
-		w.result, _ = history.Values(e.GetWorkflowExecutionCompletedEventAttributes().GetResult())
+		d.result, _ = history.Values(e.GetWorkflowExecutionCompletedEventAttributes().GetResult())
 	}
 	w.trace.Event(e)
 	w.fold(e)
-	w.changed, w.fresh = true, true
+	w.worker.changed, w.worker.fresh = true, true
 	w.touch()
 	cluster.Signal(w.asks)
 	return nil
@@ -85,63 +84,27 @@ func (w *watcher) identify(e *historypb.HistoryEvent) {
 	}
 	d, a := &w.detail, e.GetWorkflowExecutionStartedEventAttributes()
 	d.Start, d.Type = e.GetEventTime().AsTime(), a.GetWorkflowType().GetName()
-	w.input, _ = history.Values(a.GetInput())
+	d.input, _ = history.Values(a.GetInput())
 	switch d.Type {
 	case ace.ExperimentWorkflow:
-		w.tasks = experiments.NewFolder(func(_ ace.ExperimentInput, f experiments.Finished) { w.ended(f) })
+		w.of = newExperimentRun()
 		// Only an experiment's input: those of other workflow types share field names with ace.TaskInput.
 		_ = json.Unmarshal(history.JSON(a.GetInput()), &d.Input)
 	case session.Workflow:
-		w.session = sessions.NewFolder()
+		w.of = sessionRun{sessions.NewFolder()}
 	case run.Workflow:
-		w.blueprint = &histories.BlueprintRunFolder{RunID: a.GetOriginalExecutionRunId()}
-		close(w.program)
+		w.of = blueprintRun{&histories.BlueprintRunFolder{RunID: a.GetOriginalExecutionRunId()}}
+		w.program <- a.GetOriginalExecutionRunId()
 	case flows.Workflow:
-		w.flow = flows.NewFolder()
+		w.of = flowRun{flows.NewFolder(), w.iterations}
 	}
 }
 
-// fold folds an event according to the workflow type.
+// fold folds an event and logs what it changes.
 func (w *watcher) fold(e *historypb.HistoryEvent) {
-	if w.tasks != nil {
-		w.tasks.Apply(e)
-		return
+	for _, c := range w.of.fold(&w.detail, e) {
+		w.line(runs.LogLine{Event: c.Event, At: c.At, Kind: c.Kind(), Text: c.Text()})
 	}
-	if w.session != nil {
-		w.foldSession(e)
-		return
-	}
-	if w.blueprint != nil {
-		w.foldBlueprintRun(e)
-		return
-	}
-	if w.flow != nil {
-		for _, c := range w.foldFlow(e) {
-			w.log(c)
-		}
-		return
-	}
-	for _, c := range w.folder.Apply(e) {
-		w.log(c)
-	}
-}
-
-// ended logs the end of a task of an experiment.
-func (w *watcher) ended(f experiments.Finished) {
-	w.line(histories.TaskLine(f))
-	if f.Failure == nil {
-		return
-	}
-	d := &w.detail
-	if len(d.FailedTasks) == histories.MaxFailedTasks {
-		d.FailedTasks = d.FailedTasks[1:]
-		d.FailedDropped++
-	}
-	d.FailedTasks = append(d.FailedTasks, f)
-}
-
-func (w *watcher) log(c histories.Change) {
-	w.line(runs.LogLine{Event: c.Event, At: c.At, Kind: c.Kind(), Text: c.Text()})
 }
 
 // line appends to the bounded log. Published logs end before the new line.
@@ -196,7 +159,7 @@ func (w *watcher) touch() {
 func (w *watcher) waits() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.changed
+	return w.worker.changed
 }
 
 // look reads what the history lacks: repeatedly while the run is open, once when it is closed.
@@ -209,9 +172,6 @@ func (w *watcher) look(ctx context.Context) {
 		}
 	}
 }
-
-// status returns the server's record of the run, which outranks whatever its worker answers.
-func (w *watcher) status() ace.Status { return cmp.Or(w.closed, ace.Running) }
 
 func (w *watcher) open() bool {
 	w.mu.Lock()
@@ -228,11 +188,11 @@ func (w *watcher) takeDirty() *histories.Detail {
 		return nil
 	}
 	w.dirty = false
-	d := w.detail
-	d.Phase.Status = w.status()
+	d := w.detail.Detail
+	d.Phase.Status = w.detail.status()
 	d.Log = d.Log[:len(d.Log):len(d.Log)]
-	if len(w.output) > 0 {
-		d.Log, d.LogDropped = histories.WithOutput(d.Log, w.output), d.LogDropped+w.outputDropped
+	if len(w.output.lines) > 0 {
+		d.Log, d.LogDropped = histories.WithOutput(d.Log, w.output.lines), d.LogDropped+w.output.dropped
 	}
 	d.FailedTasks = d.FailedTasks[:len(d.FailedTasks):len(d.FailedTasks)]
 	d.Trace = w.trace.Trace()
@@ -279,33 +239,65 @@ type watcher struct {
 	id   runs.ID
 	show func(*histories.Detail)
 
-	mu            sync.Mutex
-	folder        *histories.Folder
-	trace         histories.TraceFolder
-	detail        histories.Detail
-	closed        ace.Status    // "" while the run is open
-	news          chan struct{} // one slot: detail has changed
-	asks          chan struct{} // one slot: fresh is set
-	dirty         bool
-	changed       bool                          // there were events since the fold's answers were taken
-	fresh         bool                          // there were events since the last queries
-	live          bool                          // the worker answered the last queries
-	asked         bool                          // the worker was queried at least once, or need not be
-	asking        time.Time                     // start of the queries under way, or zero
-	oldBulletsOf  string                        // the delta that detail.Old belongs to
-	resetAs       string                        // the newest run that this one was reset as, or ""
-	tasks         *experiments.Folder           // instead of folder for an experiment, otherwise nil
-	session       *sessions.Folder              // the same for an agent session
-	blueprint     *histories.BlueprintRunFolder // the same for a blueprint run
-	flow          *flows.Folder                 // the same for a run of a flow
-	iterations    int                           // of a loop of a flow that are listed, 0 for all
-	program       chan struct{}                 // closed when the run is known to be a blueprint run
-	output        []runs.LogLine                // of its program, the newest lines
-	outputDropped int                           // earlier lines
-	file          bool                          // the history comes from a file and does not grow
-	last          time.Time                     // time of the last event
-	input, result json.RawMessage               // of the workflow, nil if they cannot be read
+	mu           sync.Mutex
+	of           subject
+	trace        histories.TraceFolder
+	detail       draft
+	news         chan struct{} // one slot: detail has changed
+	asks         chan struct{} // one slot: worker.fresh is set
+	dirty        bool
+	worker       worker
+	oldBulletsOf string      // the delta that detail.Old belongs to
+	resetAs      string      // the newest run that this one was reset as, or ""
+	iterations   int         // of a loop of a flow that are listed, 0 for all
+	program      chan string // gets the first run ID once the run is known to be a blueprint run
+	output       output
+	file         bool      // the history comes from a file and does not grow
+	last         time.Time // time of the last event
 }
+
+// worker is what is known about the answers of the run's worker.
+type worker struct {
+	changed bool      // there were events since the fold's answers were taken
+	fresh   bool      // there were events since the last queries
+	live    bool      // the worker answered the last queries
+	asking  time.Time // start of the queries under way, or zero
+}
+
+// mayAnswer reports whether a worker that answered last time may still answer.
+func (w *worker) mayAnswer() bool {
+	return w.live && (w.asking.IsZero() || time.Since(w.asking) < cluster.QueryPatience)
+}
+
+// output is the newest lines of a blueprint run's program.
+type output struct {
+	lines   []runs.LogLine
+	dropped int // earlier lines
+}
+
+// subject is what the history of a run is folded into; workflow types differ.
+type subject interface {
+	// fold folds an event and returns what it changes.
+	fold(d *draft, e *historypb.HistoryEvent) []histories.Change
+	// query asks the worker of an open run. It returns a function that sets the detail from the answers, nil if the
+	// worker does not answer or has nothing to add.
+	query(ctx context.Context, ask query) func(*draft)
+	// take sets the detail from the fold.
+	take(d *draft)
+}
+
+// query calls one query of a run.
+type query func(ctx context.Context, name string, answer any) error
+
+// draft is the detail of a run under construction.
+type draft struct {
+	histories.Detail
+	closed        ace.Status      // "" while the run is open
+	input, result json.RawMessage // of the workflow, nil if they cannot be read
+}
+
+// status returns the server's record of the run, which outranks whatever its worker answers.
+func (d *draft) status() ace.Status { return cmp.Or(d.closed, ace.Running) }
 
 func newWatcher(link *cluster.Link, id runs.ID, show func(*histories.Detail)) *watcher {
 	w := &watcher{
@@ -315,13 +307,14 @@ func newWatcher(link *cluster.Link, id runs.ID, show func(*histories.Detail)) *w
 		show:    show,
 		news:    make(chan struct{}, 1),
 		asks:    make(chan struct{}, 1),
-		program: make(chan struct{}),
+		program: make(chan string, 1),
 
 		iterations: flows.ShownIterations,
-		folder:     histories.NewFolder(id.WorkflowID, id.RunID),
-		detail:     histories.Detail{WorkflowID: id.WorkflowID, RunID: id.RunID, From: runs.FromHistory},
+		detail:     draft{Detail: histories.Detail{WorkflowID: id.WorkflowID, RunID: id.RunID, From: runs.FromHistory}},
 		file:       link.Connection().Mode == cluster.ModeFile,
 	}
-	w.folder.Each = w.trace.Fact
+	folder := histories.NewFolder(id.WorkflowID, id.RunID)
+	folder.Each = w.trace.Fact
+	w.of = taskRun{folder}
 	return w
 }
