@@ -23,9 +23,7 @@ func TestContrast(t *testing.T) {
 		if name == "high-contrast" {
 			least = 7
 		}
-		c := reflect.ValueOf(th.Colors)
-		for i := range c.NumField() {
-			field, fg := c.Type().Field(i).Name, c.Field(i).Interface().(Color)
+		for field, fg := range colorsOf(th) {
 			on, want := map[string]Color{"SelectFG": th.Colors.SelectBG, "BarFG": th.Colors.BarBG}[field], least
 			switch {
 			case strings.HasSuffix(field, "BG") || fg.code == "":
@@ -46,6 +44,17 @@ func TestContrast(t *testing.T) {
 			}
 		}
 	}
+}
+
+// colorsOf returns a theme's colors by field.
+func colorsOf(th Theme) map[string]Color {
+	all := map[string]Color{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Colors]()) {
+		if !f.Anonymous {
+			all[f.Name] = reflect.ValueOf(th.Colors).FieldByIndex(f.Index).Interface().(Color)
+		}
+	}
+	return all
 }
 
 // TestSeriesDiffer checks that the colors of neighboring curves are distinguishable.
@@ -125,10 +134,9 @@ func TestBuiltins(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := reflect.TypeFor[Colors]()
-		for i := range c.NumField() {
-			key := c.Field(i).Tag.Get("toml")
-			if n != "no-color" && !strings.Contains(string(data), "\n"+key+" = ") {
+		for _, f := range reflect.VisibleFields(reflect.TypeFor[Colors]()) {
+			key := f.Tag.Get("toml")
+			if !f.Anonymous && n != "no-color" && !strings.Contains(string(data), "\n"+key+" = ") {
 				t.Errorf("%s lacks %s", n, key)
 			}
 		}
@@ -203,9 +211,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		c := reflect.ValueOf(th.Colors)
-		for i := range c.NumField() {
-			col := c.Field(i).Interface().(Color)
+		for _, col := range colorsOf(th) {
 			if col.code != "" && lipgloss.Color(col.code) == (lipgloss.NoColor{}) {
 				t.Errorf("%q was accepted as a color", col)
 			}

@@ -28,16 +28,34 @@ type Theme struct {
 
 // Colors names a theme's colors by what they mean.
 type Colors struct {
-	Text     Color `toml:"text"`
-	Muted    Color `toml:"muted"`  // secondary text: labels, times
-	Accent   Color `toml:"accent"` // what can be acted on: keys, the focused title
+	TextColors
+	PaneColors
+	StatusColors
+	ChangeColors
+	SeriesColors
+}
+
+// TextColors are for text in panes and messages.
+type TextColors struct {
+	Text    Color `toml:"text"`
+	Muted   Color `toml:"muted"`  // secondary text: labels, times
+	Accent  Color `toml:"accent"` // what can be acted on: keys, the focused title
+	Warning Color `toml:"warning"`
+	Error   Color `toml:"error"`
+}
+
+// PaneColors are for the parts of a screen.
+type PaneColors struct {
 	Border   Color `toml:"border"`
 	Focus    Color `toml:"focus"` // the border of the focused pane
 	SelectFG Color `toml:"select_fg"`
 	SelectBG Color `toml:"select_bg"`
 	BarFG    Color `toml:"bar_fg"` // header
 	BarBG    Color `toml:"bar_bg"`
+}
 
+// StatusColors are for the statuses of runs.
+type StatusColors struct {
 	Running  Color `toml:"running"`
 	Success  Color `toml:"success"`
 	Wrong    Color `toml:"wrong"`
@@ -45,16 +63,18 @@ type Colors struct {
 	Canceled Color `toml:"canceled"`
 	Timeout  Color `toml:"timeout"`
 	Retrying Color `toml:"retrying"`
+}
 
+// ChangeColors are for operations on a playbook and for differences.
+type ChangeColors struct {
 	Added   Color `toml:"added"`
 	Updated Color `toml:"updated"`
 	Removed Color `toml:"removed"`
 	Tagged  Color `toml:"tagged"`
+}
 
-	Warning Color `toml:"warning"`
-	Error   Color `toml:"error"`
-
-	// The curves of a plot.
+// SeriesColors are for the curves of a plot.
+type SeriesColors struct {
 	Series1 Color `toml:"series_1"`
 	Series2 Color `toml:"series_2"`
 	Series3 Color `toml:"series_3"`

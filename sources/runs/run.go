@@ -28,21 +28,26 @@ type Run struct {
 	Status     ace.Status   `json:"status"`            // the server's
 	Verdict    ace.Verdict  `json:"verdict,omitempty"` // on the answer of a task, "" if unknown
 	Start      time.Time    `json:"start,omitzero"`
-	Close      time.Time    `json:"close,omitzero"`              // zero while it runs
-	Events     int64        `json:"events,omitempty"`            // history length in visibility
-	Summary    *ace.Summary `json:"summary,omitempty"`           // nil if it has not set one
-	Attempt    int32        `json:"attempt,omitempty"`           // of a retried pending activity, otherwise 0
-	LastError  string       `json:"last_error,omitempty"`        // of that activity
-	Fork       *ace.Forked  `json:"forked_from,omitempty"`       // the original of a fork, otherwise nil
-	Blueprint  string       `json:"blueprint,omitempty"`         // of a blueprint run, otherwise ""
-	Flow       string       `json:"flow,omitempty"`              // name of the flow of a flow run, otherwise ""
-	Runner     string       `json:"runner_id,omitempty"`         // current or last runner
-	Session    string       `json:"session_id,omitempty"`        // session that a blueprint run is or belongs to
-	Parent     string       `json:"parent_session_id,omitempty"` // of the session that started it, or ""
-	ResetFrom  string       `json:"reset_from,omitempty"`        // original of a reset; "" in lists
+	Close      time.Time    `json:"close,omitzero"`    // zero while it runs
+	Events     int64        `json:"events,omitempty"`  // history length in visibility
+	Summary    *ace.Summary `json:"summary,omitempty"` // nil if it has not set one
+	Retry
+	Fork      *ace.Forked `json:"forked_from,omitempty"`       // the original of a fork, otherwise nil
+	Blueprint string      `json:"blueprint,omitempty"`         // of a blueprint run, otherwise ""
+	Flow      string      `json:"flow,omitempty"`              // name of the flow of a flow run, otherwise ""
+	Runner    string      `json:"runner_id,omitempty"`         // current or last runner
+	Session   string      `json:"session_id,omitempty"`        // session that a blueprint run is or belongs to
+	Parent    string      `json:"parent_session_id,omitempty"` // of the session that started it, or ""
+	ResetFrom string      `json:"reset_from,omitempty"`        // original of a reset; "" in lists
 	// Review is set while the run waits for the review of its operations.
 	Review   *ace.ReviewMemo `json:"review,omitempty"`
 	Observed *Span           `json:"observed,omitempty"` // of an observed run, otherwise nil
+}
+
+// Retry is the retried pending activity of a run, if there is one.
+type Retry struct {
+	Attempt   int32  `json:"attempt,omitempty"` // 0 without one
+	LastError string `json:"last_error,omitempty"`
 }
 
 // Span is when an observed run happened. The server may have recorded it later. End is zero while it is unknown.
