@@ -102,14 +102,13 @@ func (t *tree) block(list []*flow.Step, scope, prefix string, depth int, begun b
 		}
 		t.add(state, prefix+s.ID, depth)
 		for _, b := range s.Do.Blocks() {
-			t.inner(s, b, state, scope, prefix, depth+1, begun)
+			t.inner(b, state, scope, prefix, depth+1, begun)
 		}
 	}
 }
 
 // inner lists the steps of a block of a step.
-func (t *tree) inner(s *flow.Step, b flow.Block, state *flow.StepState, scope, prefix string, depth int,
-	begun bool) {
+func (t *tree) inner(b flow.Block, state *flow.StepState, scope, prefix string, depth int, begun bool) {
 	path := state.Path
 	switch b.Paths {
 	case flow.SamePaths:

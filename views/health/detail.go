@@ -24,7 +24,7 @@ func (v *detail) Bindings() []tui.Binding { return widget.Motions("detail", v) }
 func (v *detail) Copy() (what, copied string) { return v.from.Copy() }
 
 func (v *detail) Draw(now time.Time, focused bool) []string {
-	v.from.arrange(now)
+	v.from.arrange()
 	c, ok := v.from.selected()
 	if !ok {
 		return v.Message(nil, "no check is selected")

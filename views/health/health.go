@@ -90,7 +90,7 @@ func (v *health) selected() (system.Check, bool) {
 }
 
 // arrange checks the newest data. A connection lost since then is shown at once.
-func (v *health) arrange(now time.Time) {
+func (v *health) arrange() {
 	lost := time.Time{}
 	if v.conn.State == cluster.ConnLost {
 		lost = v.conn.Since
@@ -158,7 +158,7 @@ func (v *health) partRemark(s system.Section, rows []system.Check) string {
 }
 
 func (v *health) Draw(now time.Time, focused bool) []string {
-	v.arrange(now)
+	v.arrange()
 	head := append([]string{v.head(now)}, v.advice()...)
 	v.list.SetSize(v.Width, max(v.Height-len(head), 0))
 	row := func(at widget.SectionRow, width int, plain bool) string { return v.row(v.at(at), width, plain, now) }

@@ -308,12 +308,12 @@ func (w *detailWriter) version(at *playbooks.VersionDetail, by *playbook.Source)
 // difference writes a bullet in two versions.
 func (w *detailWriter) difference(d diffRow) {
 	s := w.S
-	glyph, ink := d.mark(s)
-	w.End(w.Line().Add(ink, glyph+" "+text.Safe(d.bullet.ID, " ")).Add(s.Muted, "  "+text.Safe(d.bullet.Section, " ")))
+	m := s.Operation(d.operation())
+	w.End(w.Line().Add(m.Ink, m.Glyph+" "+text.Safe(d.bullet.ID, " ")).Add(s.Muted, "  "+text.Safe(d.bullet.Section, " ")))
 	c := d.change
 	if c == nil {
 		w.Say(s.Muted, "   "+d.kind)
-		w.Prose("   ", ink, d.bullet.Content)
+		w.Prose("   ", m.Ink, d.bullet.Content)
 		w.Say(s.Muted, fmt.Sprintf("   helpful %d, harmful %d, neutral %d",
 			d.bullet.Helpful, d.bullet.Harmful, d.bullet.Neutral))
 		return

@@ -297,7 +297,7 @@ const headLines = 2
 func (v *List) Draw(now time.Time, focused bool) []string {
 	t := v.sync()
 	v.want()
-	lines := []string{v.modeLine(), v.stateLine(now)}
+	lines := []string{v.modeLine(), v.stateLine()}
 	if t.Rows == 0 {
 		return v.Message(lines, v.empty()...)
 	}
@@ -320,7 +320,7 @@ func (v *List) modeLine() string {
 }
 
 // stateLine shows the version and a summary of it.
-func (v *List) stateLine(now time.Time) string {
+func (v *List) stateLine() string {
 	s, g := v.Styles, v.Styles.Glyphs
 	l := text.Line{Max: v.Width, Tail: g.Ellipsis}
 	sep := "  " + g.Dot + "  "

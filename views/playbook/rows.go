@@ -320,21 +320,22 @@ func versionDelta(v playbook.Version, g theme.Glyphs) string {
 }
 
 func (r diffRow) cells(_ time.Time, s theme.Styles) []widget.Cell {
-	glyph, ink := r.mark(s)
-	return []widget.Cell{{glyph, ink}, {text.Safe(r.bullet.ID, " "), ink}, {whatChanged(r), s.Muted},
-		{oneLine(r.bullet.Content), widget.Unless(r.onlyCounters(), s.Muted, ink)}}
+	m := s.Operation(r.operation())
+	return []widget.Cell{{m.Glyph, m.Ink}, {text.Safe(r.bullet.ID, " "), m.Ink}, {whatChanged(r), s.Muted},
+		{oneLine(r.bullet.Content), widget.Unless(r.onlyCounters(), s.Muted, m.Ink)}}
 }
 
-func (r diffRow) mark(s theme.Styles) (string, theme.Ink) {
+// operation returns the operation that would make the difference.
+func (r diffRow) operation() string {
 	switch {
 	case r.kind == "added":
-		return s.Glyphs.Added, s.Added
+		return string(ace.OpAdd)
 	case r.kind == "removed":
-		return s.Glyphs.Removed, s.Removed
+		return string(ace.OpRemove)
 	case r.onlyCounters():
-		return s.Glyphs.Tagged, s.Tagged
+		return string(ace.OpTag)
 	}
-	return s.Glyphs.Updated, s.Updated
+	return string(ace.OpUpdate)
 }
 
 // counter is a counter of a bullet in both versions.

@@ -287,7 +287,7 @@ func (p *barPane) drawLanes(l *histories.EventLog, now time.Time, focused bool, 
 	room := max(p.Width-widget.PointerWidth-name-durationWidth-2*laneGap, 1)
 	lines := []string{p.axis(w, l.Spans[0].Start, name, room)}
 	for i := p.top; i < min(p.top+p.lanesShown, len(p.lanes)); i++ {
-		lines = append(lines, p.lane(l, p.lanes[i], w, name, room, now, i == p.cursor, focused))
+		lines = append(lines, p.lane(p.lanes[i], w, name, room, now, i == p.cursor, focused))
 	}
 	return lines
 }
@@ -334,8 +334,7 @@ func axisTime(d time.Duration) string {
 }
 
 // lane returns the line of a span: its name in the tree, its duration and its bar.
-func (p *barPane) lane(l *histories.EventLog, at int32, w histories.Window, name, room int, now time.Time,
-	cursor, focused bool) string {
+func (p *barPane) lane(at int32, w histories.Window, name, room int, now time.Time, cursor, focused bool) string {
 	s, g := p.Styles, p.Styles.Glyphs
 	sp := &p.spans[at]
 	label := text.Spaces(2*int(sp.Depth)) + p.spanGlyph(at) + " " + text.Safe(widget.Bounded(sp.Name, p.Width), " ")
