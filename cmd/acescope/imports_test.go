@@ -43,6 +43,7 @@ var layers = []struct {
 
 // TestImports checks the direction of imports by directory prefix.
 func TestImports(t *testing.T) {
+	t.Parallel()
 	for _, p := range packages(t) {
 		own, may := layerOf(p.rel())
 		for _, to := range p.Imports {

@@ -151,6 +151,7 @@ func TestOnlyProcessKilled(t *testing.T) {
 // TestAblationKilled kills an ablation of 70 bullets on 200 items twice. No finished answer is repeated: at most
 // the one in progress is. It is not parallel to the other tests that kill processes, which wait for heartbeats.
 func TestAblationKilled(t *testing.T) {
+	t.Parallel()
 	const bullets, items = 70, 200
 	killAt := []int{60, 260} // answers: in the evaluation, and in the trials
 	kills := len(killAt)

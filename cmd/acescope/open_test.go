@@ -46,10 +46,12 @@ func copyHistory(t *testing.T, name, to string, bytes int) {
 // TestOpenConsole uses the console on a directory of histories: every screen that works from histories, a filter, and
 // actions that are not available. It checks that no file is left behind.
 func TestOpenConsole(t *testing.T) {
+	t.Parallel()
 	dir, home, temp := historyDir(t), t.TempDir(), t.TempDir()
-	t.Setenv("TMPDIR", temp)
 	data := filepath.Join(home, "data")
-	term := openTerminalAt(t, home, data, 80, 24, "open", dir)
+	cmd := exec.Command("acescope", "open", dir, "--data-dir", data)
+	cmd.Env = []string{"TMPDIR=" + temp}
+	term := inTerminal(t, home, 80, 24, cmd)
 	term.await("file · "+filepath.Base(dir), "not live", "1/5", "TASK", "live", "experiment exp")
 
 	term.press("/wrong exp=e2e" + keyEnter)
@@ -120,9 +122,11 @@ func empty(t *testing.T, dir string) {
 
 // TestOpenConsoleHangup checks that no file is left behind when the terminal is closed.
 func TestOpenConsoleHangup(t *testing.T) {
+	t.Parallel()
 	dir, home, temp := historyDir(t), t.TempDir(), t.TempDir()
-	t.Setenv("TMPDIR", temp)
-	term := openTerminalAt(t, home, filepath.Join(home, "data"), 80, 24, "open", dir)
+	cmd := exec.Command("acescope", "open", dir, "--data-dir", filepath.Join(home, "data"))
+	cmd.Env = []string{"TMPDIR=" + temp}
+	term := inTerminal(t, home, 80, 24, cmd)
 	term.await("1/5")
 	if left, err := os.ReadDir(temp); err != nil || len(left) != 1 {
 		t.Errorf("no directory of playbooks: %v, %v", left, err)

@@ -17,6 +17,7 @@ var starts = regexp.MustCompile(`\b(exec\.Command(Context)?\(|exec\.Cmd\{|os\.St
 
 // TestProgramsAreListed checks that docs/reference/programs.md names exactly the files that start programs.
 func TestProgramsAreListed(t *testing.T) {
+	t.Parallel()
 	const root, page = "../..", "docs/reference/programs.md"
 	text, err := os.ReadFile(filepath.Join(root, page))
 	if err != nil {

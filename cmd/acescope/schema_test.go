@@ -96,6 +96,7 @@ func TestEveryCommandHasASchema(t *testing.T) {
 }
 
 func TestSchemasCompile(t *testing.T) {
+	t.Parallel()
 	for _, o := range admin.Outputs {
 		for _, strict := range []bool{true, false} {
 			if _, err := compiled(o.Command, strict); err != nil {

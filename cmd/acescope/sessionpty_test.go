@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"testing"
 
 	"acescope/engine/agents/agentcli/agentclitest"
@@ -12,11 +13,13 @@ import (
 // TestSessionConsole uses a session with a stub of an agent in a console that hosts the server: it starts the session,
 // follows its output, allows a tool call from another screen and stops the session.
 func TestSessionConsole(t *testing.T) {
+	t.Parallel()
 	agent := agentclitest.New(t, "claude")
-	t.Setenv("PATH", agent.Dir()+string(os.PathListSeparator)+os.Getenv("PATH"))
-	t.Setenv("CLAUDE_CONFIG_DIR", agent.ConfigDir())
 	work := t.TempDir()
-	term := openTerminal(t, t.TempDir(), 80, 24)
+	cmd := exec.Command("acescope", "--data-dir", t.TempDir())
+	cmd.Env = []string{"PATH=" + agent.Dir() + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"CLAUDE_CONFIG_DIR=" + agent.ConfigDir()}
+	term := inTerminal(t, t.TempDir(), 80, 24, cmd)
 	term.await("no runs yet", "embedded")
 	term.press("0")
 	term.await("no agent sessions", "+ starts one")

@@ -26,6 +26,7 @@ const (
 // attached ones, those that take over and those that start. Each is replaced. The result must be that of an
 // uninterrupted experiment.
 func TestStorm(t *testing.T) {
+	t.Parallel()
 	kills, seed := stormNumber(t, stormKillsEnv, 4), stormNumber(t, stormSeedEnv, 1)
 	set := problemSet(t, 6+6*kills)
 	want := make(chan []string, 1)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -53,11 +54,11 @@ func openTerminalAt(t *testing.T, home, dir string, width, height int, args ...s
 	return inTerminal(t, home, width, height, exec.Command("acescope", append(args, "--data-dir", dir)...))
 }
 
-// inTerminal starts a command in its own terminal.
+// inTerminal starts a command in its own terminal, with the environment of the tests before that of the command.
 func inTerminal(t *testing.T, home string, width, height int, cmd *exec.Cmd) *terminal {
 	t.Helper()
-	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "LC_ALL=C.UTF-8", "NO_COLOR=", "HOME="+home,
-		"XDG_CONFIG_HOME="+home+"/config", "XDG_STATE_HOME="+home+"/state")
+	cmd.Env = slices.Concat(os.Environ(), []string{"TERM=xterm-256color", "LC_ALL=C.UTF-8", "NO_COLOR=", "HOME=" + home,
+		"XDG_CONFIG_HOME=" + home + "/config", "XDG_STATE_HOME=" + home + "/state"}, cmd.Env)
 	file, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(width), Rows: uint16(height)})
 	if err != nil {
 		t.Fatal(err)

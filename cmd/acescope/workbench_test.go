@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,13 +15,15 @@ const keyShiftTab = "\x1b[Z"
 // TestWorkbench is what a new user does without leaving the console: start an experiment, find a wrong answer, change
 // its prompt in an editor, fork all wrong runs with the learned playbook, see what that fixed, and open a history file.
 func TestWorkbench(t *testing.T) {
+	t.Parallel()
 	editor := filepath.Join(t.TempDir(), "editor")
 	script := "#!/bin/sh\nprintf 'Better words' > \"$1\"\n"
 	if err := os.WriteFile(editor, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("VISUAL", editor)
-	term := openTerminal(t, t.TempDir(), 100, 36)
+	cmd := exec.Command("acescope", "--data-dir", t.TempDir())
+	cmd.Env = []string{"VISUAL=" + editor}
+	term := inTerminal(t, t.TempDir(), 100, 36, cmd)
 	term.await("Next steps", "new experiment or task")
 
 	term.press("n")
