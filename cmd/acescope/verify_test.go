@@ -166,7 +166,7 @@ func TestVerifyNamesDivergences(t *testing.T) {
 	seen := 0
 	for s := bufio.NewScanner(bytes.NewReader(out)); s.Scan(); {
 		var l history.VerdictLine
-		if err := json.Unmarshal(s.Bytes(), &l); err != nil || l.Type != "verdict" {
+		if err := json.Unmarshal(s.Bytes(), &l); err != nil || l.Source == "" {
 			continue
 		}
 		seen++

@@ -16,7 +16,6 @@ import (
 
 // configLine is the effective configuration.
 type configLine struct {
-	Type      string             `json:"type"` // config
 	Paths     cli.Paths          `json:"paths"`
 	Settings  []cli.SettingLine  `json:"settings"`
 	Filters   []runs.SavedFilter `json:"filters"`
@@ -27,7 +26,6 @@ type configLine struct {
 
 // themeLine is a theme that can be selected.
 type themeLine struct {
-	Type   string `json:"type"` // theme
 	Name   string `json:"name"`
 	Base   string `json:"base,omitempty"`
 	Source string `json:"source"`
@@ -36,7 +34,6 @@ type themeLine struct {
 
 // keyLine is an action of the console with its keys.
 type keyLine struct {
-	Type        string   `json:"type"` // key
 	Group       string   `json:"group"`
 	Action      string   `json:"action"`
 	Keys        []string `json:"keys"`
@@ -80,7 +77,7 @@ func config(a *cli.App, ctx context.Context) error {
 		return err
 	}
 	c := configLine{
-		Type: "config", Paths: paths, Settings: a.SettingLines(), Providers: a.ProviderLines(ctx),
+		Paths: paths, Settings: a.SettingLines(), Providers: a.ProviderLines(ctx),
 		Graders:  a.GraderLines(),
 		Filters:  append([]runs.SavedFilter{}, a.Settings.File.Filters...),
 		Warnings: append([]string{}, a.Settings.Warnings...),
@@ -152,7 +149,7 @@ func configThemes(a *cli.App) error {
 	var rows []themeLine
 	for _, name := range set.Names() {
 		t, _ := set.Get(name)
-		rows = append(rows, themeLine{"theme", name, t.Base, set.Source(name), name == a.Settings.Theme})
+		rows = append(rows, themeLine{name, t.Base, set.Source(name), name == a.Settings.Theme})
 	}
 	return cli.WriteRows(a, slices.Values(rows), "", func(t themeLine) []any {
 		name, base := "  "+t.Name, ""
@@ -180,7 +177,7 @@ func configKeys(a *cli.App, ctx context.Context, markdown bool) error {
 	lines := func(yield func(keyLine) bool) {
 		for _, g := range groups {
 			for _, b := range g.Bindings {
-				if !yield(keyLine{"key", g.Name, b.Action, append([]string{}, b.Keys...), b.Help, b.Mutates}) {
+				if !yield(keyLine{g.Name, b.Action, append([]string{}, b.Keys...), b.Help, b.Mutates}) {
 					return
 				}
 			}

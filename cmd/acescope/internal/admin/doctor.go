@@ -28,16 +28,9 @@ const (
 	sectionExecution    system.Section = "execution"
 )
 
-// CheckLine is the result of one check.
-type CheckLine struct {
-	Type string `json:"type"` // check
-	system.Check
-}
-
 // HealthLine is the health of the server, the workers and this process.
 type HealthLine struct {
-	Type string `json:"type"` // health
-	OK   bool   `json:"ok"`   // no check failed
+	OK bool `json:"ok"` // no check failed
 	*system.System
 }
 
@@ -98,11 +91,11 @@ func (x *examination) write(health *system.System, ok bool) error {
 	if x.app.JSON {
 		out := cli.NewLines(x.app.Out)
 		for _, c := range x.checks {
-			if err := out.Put(CheckLine{"check", c}); err != nil {
+			if err := out.Put(c); err != nil {
 				return err
 			}
 		}
-		return out.Write(HealthLine{"health", ok, health})
+		return out.Write(HealthLine{ok, health})
 	}
 	w := cli.NewTable(x.app.Out)
 	w.Wrap = true

@@ -17,11 +17,19 @@ import (
 	"acescope/cmd/acescope/internal/history"
 	"acescope/cmd/acescope/internal/learning"
 	"acescope/cmd/acescope/internal/runs"
+	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
+	"acescope/engine/flow"
 	"acescope/engine/learning/playbook"
+	"acescope/engine/learning/prompts"
+	"acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner"
 	"acescope/engine/temporal/operation"
+	"acescope/sources/experiments"
 	"acescope/sources/histories"
+	sourceruns "acescope/sources/runs"
+	"acescope/sources/system"
 )
 
 // output is the JSON output of a command.
@@ -36,10 +44,14 @@ type lineType struct {
 	of   reflect.Type
 }
 
+// typed names the lines of a Go type. A Go type without a field "type" has one name, which [cli.Lines] adds.
 func typed[T any](names ...string) []lineType {
 	var out []lineType
 	for _, n := range names {
 		out = append(out, lineType{n, reflect.TypeFor[T]()})
+	}
+	if len(names) == 1 {
+		cli.SetLineType(reflect.TypeFor[T](), names[0])
 	}
 	return out
 }
@@ -56,7 +68,7 @@ var (
 		typed[agents.SessionChange]("session_state"), typed[agents.DeltaLine]("delta"))
 	sessionLines = typed[agents.SessionLine]("session", "transcript")
 	agentStart   = slices.Concat(typed[agents.AgentStarted]("agent_started"), typed[agents.AgentResult]("agent_result"))
-	bookDiff     = slices.Concat(typed[learning.DiffLine]("added", "removed"), typed[learning.ChangedLine]("changed"),
+	bookDiff     = slices.Concat(typed[learning.DiffLine]("added", "removed"), typed[playbook.Change]("changed"),
 		typed[learning.DiffEnd]("playbook_diff"))
 	scores   = slices.Concat(typed[history.ScoreLine]("score"), typed[history.ScoreboardLine]("scoreboard"))
 	listed   = typed[cli.RunLine]("task", "experiment", "blueprint", "session", "flow", "workflow")
@@ -77,19 +89,19 @@ var Outputs = []output{
 	{"eval", slices.Concat(finished, typed[runs.StartedLine]("started"))},
 	{"eval show", slices.Concat(typed[runs.EvalVersionLine]("eval_version"), typed[runs.EvalItemLine]("eval_item"),
 		typed[runs.EvalAnswerLine]("eval_answer"))},
-	{"list", slices.Concat(listed, typed[runs.FacetsLine]("facets"), typed[runs.RecentLine]("recent"))},
+	{"list", slices.Concat(listed, typed[runs.FacetsLine]("facets"), typed[sourceruns.Recent]("recent"))},
 	{"wait", listed},
 	{"review", slices.Concat(listed, typed[runs.ReviewLine]("review_operation"),
 		typed[runs.ReviewDecisionLine]("review_decision"))},
 	{"show", slices.Concat(
 		typed[runs.ShowLine]("workflow", "task", "experiment", "session", "blueprint", "flow"),
-		typed[runs.CallLine]("call"), typed[runs.OperationLine](operationNames()...),
+		typed[histories.ToolCall]("call"), typed[runs.OperationLine](operationNames()...),
 		typed[agents.AgentResult]("agent_result"))},
 	{"timeline", slices.Concat(typed[history.SpanLine]("span"), typed[history.EventLine]("event"))},
 	{"logs", slices.Concat(typed[runs.LogLine]("line"), typed[runs.LogNote]("note"))},
 	{"import", typed[learning.PlaybookImportLine]("playbook_import")},
-	{"playbook branches", typed[learning.BranchLine]("playbook_branch")},
-	{"playbook log", typed[learning.PlaybookVersionLine]("playbook_version")},
+	{"playbook branches", typed[playbook.Branch]("playbook_branch")},
+	{"playbook log", typed[playbook.Version]("playbook_version")},
 	{"playbook export", typed[learning.ExportLine]("playbook_export")},
 	{"playbook sync", typed[learning.SyncLine]("playbook_sync")},
 	{"playbook show", typed[learning.PlaybookLine]("playbook")},
@@ -98,16 +110,16 @@ var Outputs = []output{
 	{"playbook effects", effects},
 	{"playbook ablate", ablated},
 	{"playbook prune", ablated},
-	{"playbook health", slices.Concat(typed[learning.FindingLine]("finding"),
+	{"playbook health", slices.Concat(typed[playbook.Finding]("finding"),
 		typed[learning.HealthEnd]("playbook_health"))},
-	{"phase-prompt list", typed[learning.PhasePromptLine]("phase_prompt")},
-	{"phase-prompt log", typed[learning.PhasePromptLine]("phase_prompt")},
+	{"phase-prompt list", typed[prompts.Prompt]("phase_prompt")},
+	{"phase-prompt log", typed[prompts.Prompt]("phase_prompt")},
 	{"phase-prompt show", typed[learning.PhasePromptText]("phase_prompt_text")},
 	{"phase-prompt diff", typed[learning.PhasePromptDiff]("phase_prompt_diff")},
 	{"phase-prompt set", typed[learning.PhasePromptSet]("phase_prompt_set")},
 	{"phase-prompt edit", typed[learning.PhasePromptSet]("phase_prompt_set")},
 	{"phase-prompt delete", typed[learning.PhasePromptDeleted]("phase_prompt_deleted")},
-	{"store show", typed[StoreLine]("store")},
+	{"store show", typed[engine.StoreUse]("store")},
 	{"store import", typed[ImportLine]("import")},
 	{"store gc", slices.Concat(typed[GarbageLine]("garbage"), typed[GarbageEnd]("garbage_summary"))},
 	{"experiment list", typed[learning.ExperimentRow]("experiment_row")},
@@ -116,7 +128,7 @@ var Outputs = []output{
 	{"experiment report", typed[learning.ReportLine]("experiment_report")},
 	{"gate", typed[learning.GateLine]("gate")},
 	{"experiment compare", slices.Concat(typed[learning.ComparisonLine]("comparison"),
-		typed[learning.FlipLine]("flip"), typed[learning.GroupComparisonLine]("group_comparison"))},
+		typed[experiments.Pair]("flip"), typed[learning.GroupComparisonLine]("group_comparison"))},
 	{"diff", slices.Concat(typed[history.RunDiffLine]("run_diff"), typed[history.PairLine]("pair"),
 		typed[learning.ComparisonLine]("comparison"), typed[history.DiffFlip]("flip"),
 		bookDiff)},
@@ -131,11 +143,11 @@ var Outputs = []output{
 	{"reset", typed[runs.ActionLine]("run_action")},
 	{"fork", slices.Concat(scores, typed[history.BatchLine]("fork_batch"), typed[history.ForkLine]("fork"),
 		typed[flows.FlowForkLine]("flow_fork"),
-		typed[flows.StepLine]("flow_step"), typed[flows.ResultLine]("flow_result"), finished)},
+		typed[flow.StepState]("flow_step"), typed[flows.ResultLine]("flow_result"), finished)},
 	{"lineage", slices.Concat(typed[history.LineageLine]("lineage"), scores)},
 	{"serve", typed[ServeLine]("serve")},
 	{"web", typed[WebLine]("web")},
-	{"doctor", slices.Concat(typed[CheckLine]("check"), typed[HealthLine]("health"))},
+	{"doctor", slices.Concat(typed[system.Check]("check"), typed[HealthLine]("health"))},
 	{"setup", typed[SetupLine]("setup")},
 	{"open", typed[runs.ShowLine]("workflow", "task", "experiment", "session", "blueprint", "flow")},
 	{"replay step", slices.Concat(typed[history.StepLine]("step"), typed[history.StepChange]("change"),
@@ -156,10 +168,10 @@ var Outputs = []output{
 	{"cost", typed[agents.CostLine]("cost")},
 	{"runner start", typed[agents.RunnerEvent](agents.RunnerEvents()...)},
 	{"runner list", slices.Concat(typed[agents.RunnerLine]("runner"),
-		typed[agents.RunnerQueueLine]("runner_queue"), typed[agents.RunnersLine]("runners"))},
+		typed[runner.QueueView]("runner_queue"), typed[agents.RunnersLine]("runners"))},
 	{"runner show", typed[agents.RunnerLine]("runner")},
 	{"runner drain", typed[agents.RunnerDrained]("runner_drain")},
-	{"runner exec", typed[agents.ResultLine]("result")},
+	{"runner exec", typed[run.Result]("result")},
 	{"agent list", typed[agents.BlueprintLine]("blueprint_definition")},
 	{"agent show", typed[agents.BlueprintDetail]("blueprint_detail")},
 	{"agent validate", typed[agents.BlueprintCheck]("blueprint_check")},
@@ -172,7 +184,7 @@ var Outputs = []output{
 	{"flow check", typed[flows.CheckLine]("flow_check")},
 	{"flow list", typed[flows.FlowLine]("flow_definition")},
 	{"flow show", typed[flows.DetailLine]("flow_detail")},
-	{"flow run", slices.Concat(typed[flows.StartedLine]("flow_started"), typed[flows.StepLine]("flow_step"),
+	{"flow run", slices.Concat(typed[flows.StartedLine]("flow_started"), typed[flow.StepState]("flow_step"),
 		typed[flows.ResultLine]("flow_result"))},
 	{"flow copy", typed[flows.CopyLine]("flow_copy")},
 	{"flow approve", typed[flows.DecisionLine]("flow_decision")},
@@ -221,7 +233,6 @@ func SchemaCommand(a *cli.App) *cobra.Command {
 
 // schemaName is a schema in the list.
 type schemaName struct {
-	Type    string   `json:"type"` // schema
 	Command string   `json:"command"`
 	Lines   []string `json:"lines"` // the types of its lines
 }
@@ -257,7 +268,7 @@ func schemaOf(command string) (*jsonschema.Schema, error) {
 func schemaList(a *cli.App) error {
 	var rows []schemaName
 	for _, o := range Outputs {
-		row := schemaName{Type: "schema", Command: o.Command}
+		row := schemaName{Command: o.Command}
 		for _, l := range o.lines {
 			row.Lines = append(row.Lines, l.name)
 		}
@@ -302,11 +313,14 @@ func lineSchema(l lineType, strict bool) (*jsonschema.Schema, error) {
 	}
 	tidy(s, strict)
 	describe(s, l.name)
-	kind := s.Properties["type"]
-	if kind == nil {
-		return nil, fmt.Errorf("%s has no field type", l.of)
+	kind := &jsonschema.Schema{Const: jsonschema.Ptr(any(l.name))}
+	if own := s.Properties["type"]; own != nil {
+		kind.Description = own.Description
+	} else {
+		s.Required = append(s.Required, "type")
+		s.PropertyOrder = append([]string{"type"}, s.PropertyOrder...)
 	}
-	s.Properties["type"] = &jsonschema.Schema{Const: jsonschema.Ptr(any(l.name)), Description: kind.Description}
+	s.Properties["type"] = kind
 	return s, nil
 }
 

@@ -50,7 +50,6 @@ func ServeCommand(a *cli.App) *cobra.Command {
 
 // ServeLine says that a server is running.
 type ServeLine struct {
-	Type      string            `json:"type"` // serve
 	Mode      engine.Mode       `json:"mode"`
 	Address   string            `json:"address"`
 	Namespace string            `json:"namespace"`
@@ -100,7 +99,7 @@ func serve(a *cli.App, ctx context.Context, f serveFlags) error {
 	if err := checkPort(a, e); err != nil {
 		return err
 	}
-	line := ServeLine{Type: "serve", Mode: e.Mode(), Address: e.Address(), Namespace: e.Namespace(),
+	line := ServeLine{Mode: e.Mode(), Address: e.Address(), Namespace: e.Namespace(),
 		TaskQueue: e.TaskQueue, DataDir: e.DataDir(), Store: e.SharedStore(), Metrics: exports.Address()}
 	if f.ui {
 		ui, err := startWeb(a, e, f.uiPort)

@@ -15,7 +15,6 @@ import (
 
 // SetupLine is a thing that a namespace needs.
 type SetupLine struct {
-	Type      string     `json:"type"` // setup
 	Address   string     `json:"address"`
 	Namespace string     `json:"namespace"`
 	Step      string     `json:"step"`
@@ -107,7 +106,7 @@ func setUp(a *cli.App, ctx context.Context, s *engine.Setup, dryRun, yes bool) e
 
 func writeSetup(a *cli.App, s *engine.Setup, step engine.SetupStep, state setupState) error {
 	if a.JSON {
-		line := SetupLine{"setup", s.Address, s.Namespace, step.Name, state, step.Text}
+		line := SetupLine{s.Address, s.Namespace, step.Name, state, step.Text}
 		return cli.NewLines(a.Out).Write(line)
 	}
 	_, err := fmt.Fprintf(a.Out, "%-7s  %-17s  %s\n", state, step.Name, cli.SafeText(step.Text))

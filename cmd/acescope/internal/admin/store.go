@@ -28,12 +28,6 @@ func StoreCommand(a *cli.App) *cobra.Command {
 	}, storeShowCommand(a), storeImportCommand(a), storeGCCommand(a))
 }
 
-// StoreLine describes a store.
-type StoreLine struct {
-	Type string `json:"type"` // store
-	engine.StoreUse
-}
-
 func storeShowCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show",
@@ -58,7 +52,7 @@ func storeShow(a *cli.App, ctx context.Context, e *engine.Engine) error {
 		return err
 	}
 	if a.JSON {
-		return cli.NewLines(a.Out).Write(StoreLine{"store", u})
+		return cli.NewLines(a.Out).Write(u)
 	}
 	use := "this machine only"
 	if u.Shared {
@@ -80,7 +74,6 @@ func countText(c garbage.Count) string {
 
 // ImportLine says what was copied from a data directory.
 type ImportLine struct {
-	Type      string `json:"type"` // import
 	Directory string `json:"directory"`
 	Artifacts int    `json:"artifacts"`
 	Bytes     int64  `json:"bytes"` // of the artifacts
@@ -126,7 +119,7 @@ func storeImport(a *cli.App, ctx context.Context, dir string) error {
 	if e.SharedStore() == "" {
 		return cli.UsageError("there is no shared store to import to; see \"acescope setup --store\"")
 	}
-	line := ImportLine{Type: "import", Directory: dir}
+	line := ImportLine{Directory: dir}
 	count := func(n int, bytes int64) { line.Artifacts, line.Bytes = n, bytes }
 	if err := e.Artifacts.Import(ctx, artifact.OpenReadOnly(filepath.Join(dir, "artifacts")), count); err != nil {
 		return err
@@ -158,7 +151,6 @@ func storeImport(a *cli.App, ctx context.Context, dir string) error {
 
 // GarbageLine is an object that nothing refers to.
 type GarbageLine struct {
-	Type    string `json:"type"` // garbage
 	Key     string `json:"key"`
 	Bytes   int64  `json:"bytes"`
 	Deleted bool   `json:"deleted"` // false in a dry run
@@ -166,8 +158,7 @@ type GarbageLine struct {
 
 // GarbageEnd is the last line.
 type GarbageEnd struct {
-	Type   string `json:"type"` // garbage_summary
-	DryRun bool   `json:"dry_run"`
+	DryRun bool `json:"dry_run"`
 	garbage.Report
 }
 
@@ -218,7 +209,7 @@ func storeGC(a *cli.App, ctx context.Context, f *gcFlags) error {
 	o := garbage.Options{OlderThan: f.olderThan, DryRun: f.dryRun}
 	o.Deleted = func(b bucket.Object) {
 		if a.JSON {
-			_ = out.Write(GarbageLine{"garbage", b.Key, b.Size, !f.dryRun})
+			_ = out.Write(GarbageLine{b.Key, b.Size, !f.dryRun})
 		} else if f.dryRun {
 			fmt.Fprintf(a.Out, "%10s  %s  %s\n", system.Bytes(uint64(b.Size)), b.Written.Local().Format(time.DateOnly), b.Key)
 		}
@@ -228,7 +219,7 @@ func storeGC(a *cli.App, ctx context.Context, f *gcFlags) error {
 		return err
 	}
 	if a.JSON {
-		return out.Write(GarbageEnd{"garbage_summary", f.dryRun, r})
+		return out.Write(GarbageEnd{f.dryRun, r})
 	}
 	verb := "deleted"
 	if f.dryRun {

@@ -12,7 +12,6 @@ import (
 
 // versionLine holds the versions of acescope and of the Temporal modules in it.
 type versionLine struct {
-	Type     string `json:"type"`
 	Version  string `json:"version"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
@@ -22,7 +21,7 @@ type versionLine struct {
 
 func versions() versionLine {
 	v := versionLine{
-		Type: "version", Version: cli.BuildVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Version: cli.BuildVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {

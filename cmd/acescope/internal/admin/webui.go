@@ -34,7 +34,6 @@ func WebCommand(a *cli.App) *cobra.Command {
 
 // WebLine is a link to the Temporal Web UI.
 type WebLine struct {
-	Type       string `json:"type"` // web
 	URL        string `json:"url"`
 	WorkflowID string `json:"workflow_id,omitempty"`
 	RunID      string `json:"run_id,omitempty"`
@@ -46,7 +45,7 @@ func web(a *cli.App, ctx context.Context, args []string) error {
 		return err
 	}
 	defer done()
-	line := WebLine{Type: "web"}
+	line := WebLine{}
 	if len(args) > 0 {
 		found, err := sourceruns.Resolve(ctx, e.Client, args[0])
 		if err != nil {

@@ -43,7 +43,6 @@ type BlueprintLine struct {
 
 // BlueprintDetail is a blueprint as a run carries it.
 type BlueprintDetail struct {
-	Type       string                `json:"type"` // blueprint_detail
 	Name       string                `json:"name"`
 	Path       string                `json:"path"`
 	Blueprint  run.Blueprint         `json:"blueprint"`
@@ -124,7 +123,7 @@ func showBlueprint(a *cli.App, name string) error {
 	parameters := b.Parameters.Parameters()
 	if a.JSON {
 		return cli.NewLines(a.Out).Write(
-			BlueprintDetail{"blueprint_detail", b.Name, b.Dir, b.Blueprint, parameters, b.Notes})
+			BlueprintDetail{b.Name, b.Dir, b.Blueprint, parameters, b.Notes})
 	}
 	if err := blueprintDetails(b).print(a.Out); err != nil {
 		return err
@@ -187,7 +186,6 @@ func blueprintDetails(b blueprint.Blueprint) (d details) {
 
 // BlueprintNew is a blueprint that was created.
 type BlueprintNew struct {
-	Type  string   `json:"type"` // blueprint_new
 	Name  string   `json:"name"`
 	Path  string   `json:"path"`
 	Files []string `json:"files"`
@@ -226,7 +224,7 @@ func newBlueprint(a *cli.App, name string, kind run.BlueprintType, strategy run.
 	if err != nil {
 		return err
 	}
-	line := BlueprintNew{Type: "blueprint_new", Name: name, Path: dir}
+	line := BlueprintNew{Name: name, Path: dir}
 	for _, e := range entries {
 		line.Files = append(line.Files, e.Name())
 	}
@@ -235,7 +233,6 @@ func newBlueprint(a *cli.App, name string, kind run.BlueprintType, strategy run.
 
 // BlueprintCheck is the result of checking a blueprint.
 type BlueprintCheck struct {
-	Type       string              `json:"type"` // blueprint_check
 	Name       string              `json:"name"`
 	Path       string              `json:"path"`
 	OK         bool                `json:"ok"`
@@ -277,7 +274,7 @@ func validateBlueprints(a *cli.App, ctx context.Context, args []string) error {
 	invalid := 0
 	out := cli.NewLines(a.Out)
 	for _, e := range entries {
-		c := BlueprintCheck{Type: "blueprint_check", Name: e.Name, Path: e.Dir, OK: len(e.Problems.List) == 0,
+		c := BlueprintCheck{Name: e.Name, Path: e.Dir, OK: len(e.Problems.List) == 0,
 			Problems: append([]blueprint.Problem{}, e.Problems.List...), More: e.Problems.More, Notes: e.Notes,
 			ShadowedBy: e.Shadowed}
 		if !c.OK {

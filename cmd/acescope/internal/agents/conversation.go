@@ -188,7 +188,6 @@ func writeTranscript(a *cli.App, ctx context.Context, s *transcripts.Session, fo
 
 // SessionChange is a changed state of a session.
 type SessionChange struct {
-	Type      string         `json:"type"` // session_state
 	SessionID string         `json:"session_id"`
 	State     session.Status `json:"state"`
 	Turn      int            `json:"turn,omitempty"`
@@ -199,7 +198,6 @@ type SessionChange struct {
 
 // DeltaLine is a part of a text that is being written. The complete text follows its parts.
 type DeltaLine struct {
-	Type      string `json:"type"` // delta
 	SessionID string `json:"session_id"`
 	Entry     int    `json:"entry"`
 	Text      string `json:"text"`
@@ -291,7 +289,7 @@ func (w *sessionFollower) write(
 // writeState writes the state of the session if it has changed.
 func (w *sessionFollower) writeState(d *sessions.Detail) error {
 	s, before := d.State, w.state
-	now := SessionChange{Type: "session_state", SessionID: w.session, State: s.Status, Waiting: len(s.Pending),
+	now := SessionChange{SessionID: w.session, State: s.Status, Waiting: len(s.Pending),
 		Queued: len(s.Queue), From: d.From}
 	if s.Current != nil {
 		now.Turn = s.Current.Turn
@@ -329,12 +327,11 @@ func (w *sessionFollower) writeDelta(c transcripts.Conversation) error {
 	}
 	part := content[w.written:]
 	w.written = len(content)
-	return cli.NewLines(w.Out).Write(DeltaLine{"delta", w.session, w.next, part})
+	return cli.NewLines(w.Out).Write(DeltaLine{w.session, w.next, part})
 }
 
 // TurnLine is the outcome of a turn.
 type TurnLine struct {
-	Type      string `json:"type"` // turn
 	SessionID string `json:"session_id"`
 	session.TurnRecord
 }
@@ -360,7 +357,7 @@ func awaitTurn(a *cli.App, ctx context.Context, e *engine.Engine, id, messageID 
 		r.Text = turn.Result.Text
 	}
 	if a.JSON {
-		if err := cli.NewLines(a.Out).Write(TurnLine{"turn", id, r}); err != nil {
+		if err := cli.NewLines(a.Out).Write(TurnLine{id, r}); err != nil {
 			return err
 		}
 	} else if r.Text != "" {

@@ -103,7 +103,6 @@ func parseDay(s string, now time.Time) (string, error) {
 
 // CostLine is the usage of a day, a model or another unit. Keys are the keys by unit if there are several.
 type CostLine struct {
-	Type string                    `json:"type"` // cost
 	By   string                    `json:"by"`
 	Key  string                    `json:"key"`
 	Keys map[transcripts.By]string `json:"keys,omitempty"`
@@ -122,7 +121,7 @@ type CostLine struct {
 
 func newCostLine(c transcripts.Cost, by []transcripts.By, zone string) CostLine {
 	l := CostLine{
-		Type: "cost", By: strings.ReplaceAll(join(by), " ", ""), Key: c.Key, Name: c.Name, Tokens: c.Tokens, Unpriced: c.Unpriced,
+		By: strings.ReplaceAll(join(by), " ", ""), Key: c.Key, Name: c.Name, Tokens: c.Tokens, Unpriced: c.Unpriced,
 		UnpricedModels: c.UnpricedModels, Models: c.Models, Sessions: c.Sessions, First: c.First, Last: c.Last,
 		TimeZone: zone,
 	}

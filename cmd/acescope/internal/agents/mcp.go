@@ -68,7 +68,6 @@ the client exits.`,
 
 // McpLine is where tools are served.
 type McpLine struct {
-	Type      string `json:"type"` // mcp
 	URL       string `json:"url"`
 	TokenFile string `json:"token_file"`
 }
@@ -124,7 +123,7 @@ func serveHTTPTools(a *cli.App, ctx context.Context, f mcpFlags) error {
 		return err
 	}
 	return withToolServer(a, ctx, f.caller, func(s *mcp.Server) error {
-		line := McpLine{"mcp", mcp.URL(l), f.tokenFile}
+		line := McpLine{mcp.URL(l), f.tokenFile}
 		if err := cli.Report(a, line, "serving tools at %s; the token is in %s", line.URL, line.TokenFile); err != nil {
 			return err
 		}

@@ -53,7 +53,6 @@ func withTaskFlag(name string, cmd *cobra.Command, same string) *cobra.Command {
 
 // HooksLine is a change to an agent's settings.
 type HooksLine struct {
-	Type    string   `json:"type"` // hooks
 	Path    string   `json:"path"`
 	Hook    string   `json:"hook,omitempty"` // the program, for an installation
 	Events  []string `json:"events"`         // that have the hook now
@@ -114,7 +113,7 @@ plain JSON are not changed.`,
 			if err != nil {
 				return err
 			}
-			line := HooksLine{Type: "hooks", Hook: hook, Path: paths[0], DryRun: f.dryRun}
+			line := HooksLine{Hook: hook, Path: paths[0], DryRun: f.dryRun}
 			return editSettings(a, line, func(s []byte) ([]byte, error) { return hooks.Install(s, hook) })
 		},
 	}
@@ -139,7 +138,7 @@ func observeUninstallCommand(a *cli.App) *cobra.Command {
 				if i > 0 && len(readHookSettings("", path).Events) == 0 {
 					continue
 				}
-				line := HooksLine{Type: "hooks", Path: path, DryRun: f.dryRun}
+				line := HooksLine{Path: path, DryRun: f.dryRun}
 				if err := editSettings(a, line, hooks.Uninstall); err != nil {
 					return err
 				}
@@ -295,7 +294,6 @@ func diffLines(before, after string) []string {
 
 // ObserveLine is the state of observing.
 type ObserveLine struct {
-	Type    string `json:"type"` // observe_status
 	Observe string `json:"observe"`
 	Spool   string `json:"spool"`
 	observe.Status
@@ -326,7 +324,7 @@ func observeStatusCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			line := ObserveLine{Type: "observe_status", Observe: a.Settings.Observe, Spool: dir, Status: status,
+			line := ObserveLine{Observe: a.Settings.Observe, Spool: dir, Status: status,
 				Settings: []hookSettings{}}
 			scopes := []settingsFlags{{user: true}, {project: project}}
 			for _, f := range scopes {

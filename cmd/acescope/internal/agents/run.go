@@ -101,7 +101,6 @@ func (c *RunClient) Result(ctx context.Context, id string) error {
 
 // AgentResult is the result of a run.
 type AgentResult struct {
-	Type      string   `json:"type"` // agent_result
 	RunType   run.Type `json:"run_type"`
 	AgentName string   `json:"agent_name"`
 	run.Result
@@ -111,7 +110,7 @@ type AgentResult struct {
 func (c *RunClient) WriteResult(ctx context.Context, in run.Input, r run.Result) error {
 	a := c.App
 	if a.JSON {
-		l := AgentResult{"agent_result", in.Type, in.Name(), r}
+		l := AgentResult{in.Type, in.Name(), r}
 		l.RunID, l.SessionID, l.Output = in.RunID, in.SessionID, c.output(ctx, r)
 		if err := cli.NewLines(a.Out).Write(l); err != nil {
 			return err

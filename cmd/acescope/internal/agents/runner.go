@@ -36,7 +36,6 @@ func RunnerCommand(a *cli.App) *cobra.Command {
 
 // RunnerLine is a runner.
 type RunnerLine struct {
-	Type string `json:"type"` // runner
 	runner.RunnerView
 	// Only in runner show:
 	Queue        string     `json:"queue,omitempty"`
@@ -45,22 +44,15 @@ type RunnerLine struct {
 	Reason       string     `json:"reason,omitempty"`
 }
 
-// RunnerQueueLine is a set of waiting runs with equal requirements.
-type RunnerQueueLine struct {
-	Type string `json:"type"` // runner_queue
-	runner.QueueView
-}
-
 // RunnersLine is what the dispatcher counts.
 type RunnersLine struct {
-	Type    string `json:"type"` // runners
-	Runners int    `json:"runners"`
-	Waiting int    `json:"waiting"`
-	Running int    `json:"running"`
-	Matched int64  `json:"matched"`
-	Expired int64  `json:"expired"`
-	Refused int64  `json:"refused"`
-	Lost    int64  `json:"lost"`
+	Runners int   `json:"runners"`
+	Waiting int   `json:"waiting"`
+	Running int   `json:"running"`
+	Matched int64 `json:"matched"`
+	Expired int64 `json:"expired"`
+	Refused int64 `json:"refused"`
+	Lost    int64 `json:"lost"`
 }
 
 func runnerListCommand(a *cli.App) *cobra.Command {
@@ -113,16 +105,16 @@ func listRunners(a *cli.App, ctx context.Context) error {
 func writeRunners(a *cli.App, v runner.View) error {
 	out := cli.NewLines(a.Out)
 	for _, r := range v.Runners {
-		if err := out.Put(RunnerLine{Type: "runner", RunnerView: r}); err != nil {
+		if err := out.Put(RunnerLine{RunnerView: r}); err != nil {
 			return err
 		}
 	}
 	for _, q := range v.Queues {
-		if err := out.Put(RunnerQueueLine{"runner_queue", q}); err != nil {
+		if err := out.Put(q); err != nil {
 			return err
 		}
 	}
-	return out.Write(RunnersLine{Type: "runners", Runners: len(v.Runners), Waiting: v.Waiting,
+	return out.Write(RunnersLine{Runners: len(v.Runners), Waiting: v.Waiting,
 		Running: v.Running, Matched: v.Matched, Expired: v.Expired, Refused: v.Refused, Lost: v.Lost})
 }
 
@@ -199,7 +191,7 @@ func showRunner(a *cli.App, ctx context.Context, id string) error {
 // newRunnerLine combines what the runner's workflow and the dispatcher know.
 func newRunnerLine(id string, info runner.Info, view runner.View) RunnerLine {
 	reg := info.Registration
-	l := RunnerLine{Type: "runner", Queue: info.Lease.Queue, SessionQueue: reg.SessionQueue,
+	l := RunnerLine{Queue: info.Lease.Queue, SessionQueue: reg.SessionQueue,
 		Registered: timeOrNil(info.Registered), Reason: info.Reason,
 		RunnerView: runner.RunnerView{ID: id, Epoch: info.Lease.Epoch, Status: info.Status, Since: info.Since,
 			Capabilities: reg.Capabilities, PID: reg.PID, Version: reg.Version}}
@@ -237,7 +229,6 @@ func runnerDetails(l RunnerLine, now time.Time) (d details) {
 
 // RunnerDrained is a runner that drains.
 type RunnerDrained struct {
-	Type     string        `json:"type"` // runner_drain
 	RunnerID string        `json:"runner_id"`
 	Status   runner.Status `json:"status"`
 	Reason   string        `json:"reason,omitempty"`
@@ -259,7 +250,7 @@ A drained local runner accepts runs again after its acescope process is restarte
 				if err != nil {
 					return err
 				}
-				return cli.Report(a, RunnerDrained{"runner_drain", id, info.Status, reason},
+				return cli.Report(a, RunnerDrained{id, info.Status, reason},
 					"runner %s accepts no more runs and ends after its current runs", id)
 			})
 		},
@@ -281,12 +272,6 @@ not fit into the result is stored, in the data directory.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return executeInvocation(a, cmd.Context()) },
 	}
-}
-
-// ResultLine is the result of a run.
-type ResultLine struct {
-	Type string `json:"type"` // result
-	run.Result
 }
 
 func executeInvocation(a *cli.App, ctx context.Context) error {
@@ -311,7 +296,7 @@ func executeInvocation(a *cli.App, ctx context.Context) error {
 	job := executor.Job{RunID: invocationRunID(in), SessionID: in.SessionID, Blueprint: *in.Task,
 		Parameters: in.Parameters, ProjectDir: in.ProjectDir}
 	r := executor.New(executor.Options{Artifacts: store}).Run(ctx, job)
-	if err := cli.NewLines(a.Out).Write(ResultLine{"result", r}); err != nil {
+	if err := cli.NewLines(a.Out).Write(r); err != nil {
 		return err
 	}
 	return resultError(run.Input{RunID: r.RunID}, r)

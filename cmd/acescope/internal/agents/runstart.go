@@ -218,7 +218,6 @@ func (c *RunClient) ResumeRun(ctx context.Context, id string, r run.Request, f R
 
 // AgentStarted is a run that was started.
 type AgentStarted struct {
-	Type       string              `json:"type"` // agent_started
 	RunID      string              `json:"run_id"`
 	SessionID  string              `json:"session_id"`
 	WorkflowID string              `json:"workflow_id"`
@@ -241,7 +240,7 @@ func (c *RunClient) started(ctx context.Context, in run.Input, f RunFlags) error
 		cli.Warn(a, text, in.RunID, in.Name(), in.SessionID)
 		return c.await(ctx, in)
 	}
-	line := AgentStarted{"agent_started", in.RunID, in.SessionID, run.WorkflowID(in.RunID), in.Type, in.Name(), in.Mode,
+	line := AgentStarted{in.RunID, in.SessionID, run.WorkflowID(in.RunID), in.Type, in.Name(), in.Mode,
 		in.Requirements, in.ProjectDir, in.ParentSessionID, a.Background}
 	err := cli.Report(a, line, text, in.RunID, in.Name(), in.SessionID)
 	if err != nil || !waits {

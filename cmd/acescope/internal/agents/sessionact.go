@@ -85,7 +85,6 @@ func SendMessage(ctx context.Context, e *engine.Engine, id, messageID, content s
 
 // SentLine is a message that a session has accepted.
 type SentLine struct {
-	Type      string `json:"type"` // sent
 	SessionID string `json:"session_id"`
 	session.Receipt
 }
@@ -143,7 +142,7 @@ func sendAndWait(a *cli.App, ctx context.Context, name, content, messageID strin
 		}
 		switch {
 		case a.JSON:
-			err = cli.NewLines(a.Out).Write(SentLine{"sent", id, r})
+			err = cli.NewLines(a.Out).Write(SentLine{id, r})
 		case r.Duplicate:
 			cli.Warn(a, "the message was sent before")
 		case r.Waiting > 0:
@@ -166,7 +165,6 @@ func sendAndWait(a *cli.App, ctx context.Context, name, content, messageID strin
 
 // ApprovalLine is a tool call that waits for the user, or the decision on it.
 type ApprovalLine struct {
-	Type string `json:"type"` // approval
 	sessions.Approval
 	Risk     string         `json:"risk,omitempty"`
 	Decision session.Action `json:"decision,omitempty"`
@@ -183,7 +181,7 @@ func newApprovalLine(ctx context.Context, e *engine.Engine, w sessions.Approval)
 			w.Call.Args, w.Call.ArgsRef = args, nil
 		}
 	}
-	return ApprovalLine{Type: "approval", Approval: w, Risk: sessions.CallRisk(w.Call, w.Dir)}
+	return ApprovalLine{Approval: w, Risk: sessions.CallRisk(w.Call, w.Dir)}
 }
 
 // approval is the decision that session approve makes. The zero value lists the calls.
@@ -304,7 +302,6 @@ func listApprovals(a *cli.App, ctx context.Context, e *engine.Engine, id string,
 
 // SessionAsked is a request to a session.
 type SessionAsked struct {
-	Type      string         `json:"type"`   // session_action
 	Action    string         `json:"action"` // interrupt or stop
 	SessionID string         `json:"session_id"`
 	Status    session.Status `json:"status"`
@@ -326,7 +323,7 @@ func sessionInterruptCommand(a *cli.App) *cobra.Command {
 				if err != nil {
 					return SessionError(id, err)
 				}
-				return cli.Report(a, SessionAsked{"session_action", "interrupt", id, s.Status, reason},
+				return cli.Report(a, SessionAsked{"interrupt", id, s.Status, reason},
 					"session %s: interrupt requested; its status is %s", id, s.Status)
 			})
 		},
@@ -354,7 +351,7 @@ func sessionStopCommand(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return cli.Report(a, SessionAsked{"session_action", "stop", id, s.Status, reason},
+				return cli.Report(a, SessionAsked{"stop", id, s.Status, reason},
 					"session %s: stop requested; its status is %s", id, s.Status)
 			})
 		},
@@ -381,7 +378,6 @@ func stopSession(ctx context.Context, e *engine.Engine, id, reason string, wait 
 
 // ReceivedLine is the output of a session after a cursor.
 type ReceivedLine struct {
-	Type      string `json:"type"` // received
 	SessionID string `json:"session_id"`
 	session.Received
 }
@@ -415,7 +411,7 @@ func receive(a *cli.App, ctx context.Context, name string, r session.Receive) er
 			return SessionError(id, err)
 		}
 		if a.JSON {
-			return cli.NewLines(a.Out).Write(ReceivedLine{"received", id, got})
+			return cli.NewLines(a.Out).Write(ReceivedLine{id, got})
 		}
 		for _, m := range got.Messages {
 			kind := strings.TrimSpace(string(m.Kind) + " " + m.Tool)

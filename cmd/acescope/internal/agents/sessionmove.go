@@ -13,7 +13,6 @@ import (
 
 // SessionMoved is a session that was assigned to this machine.
 type SessionMoved struct {
-	Type      string         `json:"type"` // session_moved
 	SessionID string         `json:"session_id"`
 	From      string         `json:"from,omitempty"` // name of the machine that had the session
 	To        string         `json:"to"`
@@ -63,7 +62,7 @@ func moveSession(a *cli.App, ctx context.Context, name, dir, reason string) erro
 		if err != nil {
 			return SessionError(id, err)
 		}
-		line := SessionMoved{Type: "session_moved", SessionID: id, WorkDir: s.Input.WorkingDir, Status: s.Status,
+		line := SessionMoved{SessionID: id, WorkDir: s.Input.WorkingDir, Status: s.Status,
 			Queued: len(s.Queue)}
 		if before.Host != nil {
 			line.From = before.Host.Name

@@ -169,7 +169,7 @@ func (f sessionStartFlags) start(a *cli.App, ctx context.Context, in session.Inp
 		return err
 	}
 	a.Begun = true
-	line := SessionStarted{Type: "session_started", SessionID: in.SessionID, WorkflowID: session.WorkflowID(in.SessionID),
+	line := SessionStarted{SessionID: in.SessionID, WorkflowID: session.WorkflowID(in.SessionID),
 		RunID: runID, Agent: in.Agent, WorkDir: in.WorkingDir, PID: a.Background}
 	if in.First != nil {
 		line.MessageID = in.First.ID
@@ -207,7 +207,6 @@ func StartSession(ctx context.Context, e *engine.Engine, in session.Input, first
 
 // SessionStarted is a session that was started.
 type SessionStarted struct {
-	Type       string `json:"type"` // session_started
 	SessionID  string `json:"session_id"`
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`

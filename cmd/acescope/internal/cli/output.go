@@ -2,11 +2,13 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 	"time"
 
@@ -118,23 +120,57 @@ func Warn(a *App, format string, args ...any) {
 	fmt.Fprintln(a.Err, "acescope: "+SafeText(fmt.Sprintf(format, args...)))
 }
 
-// Lines writes one JSON object per line. docs/json.md describes the objects.
+// lineTypes are the values of the field "type" by the Go type of the line, for Go types without such a field.
+var lineTypes = map[reflect.Type]string{}
+
+// SetLineType sets the field "type" of the lines of a Go type, unless the Go type has the field itself.
+func SetLineType(of reflect.Type, name string) {
+	for _, f := range reflect.VisibleFields(of) {
+		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == "type" {
+			return
+		}
+	}
+	if known := lineTypes[of]; known != "" && known != name {
+		panic(fmt.Sprintf("lines of %s have the types %s and %s", of, known, name))
+	}
+	lineTypes[of] = name
+}
+
+// LineType returns the field "type" of the lines of a Go type without such a field, or "".
+func LineType(of reflect.Type) string { return lineTypes[of] }
+
+// Lines writes one JSON object per line. docs/reference/json.md describes the objects.
 type Lines struct {
-	Buf *bufio.Writer
-	enc *json.Encoder
+	Buf  *bufio.Writer
+	enc  *json.Encoder // to line
+	line bytes.Buffer
 }
 
 // NewLines returns a buffered writer of JSON lines.
 func NewLines(w io.Writer) *Lines {
-	buf := bufio.NewWriterSize(w, 1<<16)
-	enc := json.NewEncoder(buf)
-	enc.SetEscapeHTML(false)
-	return &Lines{buf, enc}
+	l := &Lines{Buf: bufio.NewWriterSize(w, 1<<16)}
+	l.enc = json.NewEncoder(&l.line)
+	l.enc.SetEscapeHTML(false)
+	return l
 }
 
-// Put writes one object, which may stay in the buffer until Flush. An error of the underlying writer is returned by
-// Flush as well.
-func (l *Lines) Put(v any) error { return l.enc.Encode(v) }
+// Put writes one object with its line type, which may stay in the buffer until Flush. An error of the underlying writer
+// is returned by Flush as well.
+func (l *Lines) Put(v any) error {
+	l.line.Reset()
+	if err := l.enc.Encode(v); err != nil {
+		return err
+	}
+	data := l.line.Bytes()
+	if name := lineTypes[reflect.Indirect(reflect.ValueOf(v)).Type()]; name != "" {
+		fmt.Fprintf(l.Buf, `{"type":%q`, name)
+		if data = data[1:]; data[0] != '}' {
+			_ = l.Buf.WriteByte(',') // Write returns the error
+		}
+	}
+	_, err := l.Buf.Write(data)
+	return err
+}
 
 // Flush writes the buffer.
 func (l *Lines) Flush() error { return l.Buf.Flush() }

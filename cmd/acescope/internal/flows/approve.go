@@ -14,7 +14,6 @@ import (
 
 // DecisionLine reports a decision.
 type DecisionLine struct {
-	Type       string `json:"type"` // flow_decision
 	WorkflowID string `json:"workflow_id"`
 	flow.Decision
 }
@@ -59,5 +58,5 @@ func decide(a *cli.App, ctx context.Context, name string, d flow.Decision) error
 	if d.Approved {
 		verb = "approved"
 	}
-	return cli.Report(a, DecisionLine{"flow_decision", id, d}, "%s %s of %s", verb, d.Step, name)
+	return cli.Report(a, DecisionLine{id, d}, "%s %s of %s", verb, d.Step, name)
 }

@@ -50,7 +50,6 @@ func checkCommand(a *cli.App) *cobra.Command {
 
 // CheckLine is the verdict on a run.
 type CheckLine struct {
-	Type       string     `json:"type"` // flow_check
 	WorkflowID string     `json:"workflow_id"`
 	RunID      string     `json:"run_id"`
 	Status     ace.Status `json:"status"`
@@ -72,7 +71,7 @@ func check(a *cli.App, ctx context.Context, entry library.Entry, all bool) error
 	out := runs.NewOutput(a)
 	checked, differing := 0, 0
 	err = sourceruns.List(ctx, e.Client, query, maxChecked, func(r sourceruns.Run) error {
-		line := CheckLine{"flow_check", r.WorkflowID, r.RunID, r.Status, checkRun(ctx, e, entry.Source, r)}
+		line := CheckLine{r.WorkflowID, r.RunID, r.Status, checkRun(ctx, e, entry.Source, r)}
 		checked++
 		if line.Outcome == flowtest.Differs {
 			differing++

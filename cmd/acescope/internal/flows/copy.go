@@ -16,7 +16,6 @@ import (
 
 // CopyLine reports a copied flow.
 type CopyLine struct {
-	Type  string   `json:"type"` // flow_copy
 	Name  string   `json:"name"`
 	Files []string `json:"files"`
 }
@@ -45,7 +44,7 @@ func copyCommand(a *cli.App) *cobra.Command {
 }
 
 func copyFlow(a *cli.App, e library.Entry, dir string) error {
-	line := CopyLine{Type: "flow_copy", Name: e.Name, Files: []string{}}
+	line := CopyLine{Name: e.Name, Files: []string{}}
 	for _, name := range e.Source.Names() {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

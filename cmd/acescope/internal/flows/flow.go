@@ -75,7 +75,6 @@ func flowError(e library.Entry, err error) error {
 
 // ValidationLine is the result of flow validate.
 type ValidationLine struct {
-	Type     string         `json:"type"` // flow_validation
 	Name     string         `json:"name"`
 	Place    string         `json:"place"`
 	Valid    bool           `json:"valid"`
@@ -106,7 +105,7 @@ func validate(a *cli.App, e library.Entry, err error) error {
 	if err != nil && !errors.As(err, &problems) {
 		return flowError(e, err)
 	}
-	line := ValidationLine{Type: "flow_validation", Name: e.Name, Place: e.Place, Valid: err == nil,
+	line := ValidationLine{Name: e.Name, Place: e.Place, Valid: err == nil,
 		Problems: []flow.Problem{}}
 	line.Problems = append(line.Problems, problems...)
 	if err == nil {

@@ -24,7 +24,6 @@ import (
 
 // FlowForkLine is a fork of a run of a flow. A dry run has no IDs.
 type FlowForkLine struct {
-	Type           string `json:"type"` // flow_fork
 	DryRun         bool   `json:"dry_run,omitempty"`
 	ID             string `json:"id,omitempty"`
 	ForkWorkflowID string `json:"workflow_id,omitempty"`
@@ -38,7 +37,7 @@ func Fork(a *cli.App, ctx context.Context, e *engine.Engine, f history.FlowFork)
 	if err != nil {
 		return err
 	}
-	line := FlowForkLine{Type: "flow_fork", DryRun: f.Dry, Plan: p}
+	line := FlowForkLine{DryRun: f.Dry, Plan: p}
 	prepared := PreparedFork(e, p)
 	if f.Dry {
 		out := runs.NewOutput(a)

@@ -15,7 +15,6 @@ import (
 
 // FlowLine describes a flow of the library.
 type FlowLine struct {
-	Type        string `json:"type"` // flow_definition
 	Name        string `json:"name"`
 	Place       string `json:"place"` // path of the file, or shipped
 	Description string `json:"description,omitempty"`
@@ -59,7 +58,7 @@ func printList(a *cli.App, all []library.Entry) error {
 }
 
 func lineOf(e library.Entry) FlowLine {
-	line := FlowLine{Type: "flow_definition", Name: e.Name, Place: e.Place}
+	line := FlowLine{Name: e.Name, Place: e.Place}
 	if e.Err != nil {
 		line.Error = e.Err.Error()
 		return line
@@ -106,7 +105,6 @@ func showCommand(a *cli.App) *cobra.Command {
 
 func show(a *cli.App, e library.Entry) error {
 	d := DetailLine{FlowLine: lineOf(e), Inputs: e.Flow.Inputs, Outputs: []string{}, Source: e.Source}
-	d.Type = "flow_detail"
 	for _, o := range e.Flow.Outputs {
 		d.Outputs = append(d.Outputs, o.Name)
 	}

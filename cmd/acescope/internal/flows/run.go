@@ -125,7 +125,6 @@ func (f runFlags) values(ctx context.Context, fl *flow.Flow) (json.RawMessage, e
 
 // StartedLine reports that a run of a flow has begun.
 type StartedLine struct {
-	Type       string `json:"type"` // flow_started
 	Name       string `json:"name"`
 	ID         string `json:"id"`
 	WorkflowID string `json:"workflow_id"`
@@ -134,15 +133,8 @@ type StartedLine struct {
 	PID        int    `json:"pid,omitempty"` // of the background process that executes it
 }
 
-// StepLine reports a step that has changed.
-type StepLine struct {
-	Type string `json:"type"` // flow_step
-	flow.StepState
-}
-
 // ResultLine reports the end of a run.
 type ResultLine struct {
-	Type       string         `json:"type"` // flow_result
 	Name       string         `json:"name"`
 	WorkflowID string         `json:"workflow_id"`
 	RunID      string         `json:"run_id"`
@@ -162,7 +154,7 @@ func start(a *cli.App, ctx context.Context, e *engine.Engine, in flow.Input, f r
 	}
 	a.Begun = true
 	id := flow.IDPrefix + f.id
-	line := StartedLine{"flow_started", in.Name, f.id, id, runID, in.Source.Digest(), a.Background}
+	line := StartedLine{in.Name, f.id, id, runID, in.Source.Digest(), a.Background}
 	if f.detach {
 		return cli.Report(a, line, "started %s; follow it with \"acescope tail %s\"", f.id, f.id)
 	}
@@ -186,7 +178,7 @@ func Follow(a *cli.App, ctx context.Context, e *engine.Engine, workflowID, runID
 		runs.Interrupted(a, ctx, id)
 		return err
 	}
-	line := ResultLine{Type: "flow_result", Name: r.Input.Name, WorkflowID: workflowID, RunID: runID,
+	line := ResultLine{Name: r.Input.Name, WorkflowID: workflowID, RunID: runID,
 		Status: r.Status,
 		Usage:  r.State.Usage, Operations: r.State.Operations, DurationMS: cli.Millis(time.Since(begun)),
 		Failure: r.Failure}
@@ -211,7 +203,7 @@ func (p *printer) changed(r flowsource.Run) {
 		p.seen[s.Path] = s.Status
 		switch {
 		case p.a.JSON:
-			p.err = cli.NewLines(p.a.Out).Write(StepLine{"flow_step", s})
+			p.err = cli.NewLines(p.a.Out).Write(s)
 		case s.Status != flow.StepRunning:
 			cli.Warn(p.a, "%s", stepText(s))
 		}

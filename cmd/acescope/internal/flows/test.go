@@ -46,7 +46,6 @@ func testCommand(a *cli.App) *cobra.Command {
 
 // TestLine is the result of a test of a flow.
 type TestLine struct {
-	Type string `json:"type"` // flow_test
 	Flow string `json:"flow"`
 	Case string `json:"case"`           // name, or the recorded run
 	Line int    `json:"line,omitempty"` // of the case in its file
@@ -129,7 +128,6 @@ func (t *tester) report(line TestLine, run func() (flowtest.Report, error)) (err
 	if line.Report, err = run(); err != nil {
 		return err
 	}
-	line.Type = "flow_test"
 	line.Flow = t.entry.Name
 	line.Passed = line.Report.Passed()
 	line.DurationMS = cli.Millis(time.Since(begun))

@@ -211,7 +211,6 @@ func (s *diffSide) readFile(a *cli.App, ctx context.Context) error {
 
 // RunDiffLine is the result of comparing two runs.
 type RunDiffLine struct {
-	Type  string       `json:"type"` // run_diff
 	SideA diffSideLine `json:"a"`
 	SideB diffSideLine `json:"b"`
 	Same  bool         `json:"same"`
@@ -228,7 +227,6 @@ type diffSideLine struct {
 
 // PairLine is a step of both runs, or of one.
 type PairLine struct {
-	Type   string `json:"type"` // pair
 	Number int    `json:"pair"` // 1-based
 	Kind   string `json:"kind"`
 	Name   string `json:"name"`
@@ -247,7 +245,7 @@ func writeDiff(a *cli.App, d *compare.Diff, sides [2]*diffSide, f diffFlags) err
 	}
 	d.Notes = append([]string{}, d.Notes...)
 	l := RunDiffLine{
-		Type: "run_diff", SideA: sides[0].line(d.A), SideB: sides[1].line(d.B), Same: !d.Differs(), Diff: d,
+		SideA: sides[0].line(d.A), SideB: sides[1].line(d.B), Same: !d.Differs(), Diff: d,
 	}
 	if !d.All {
 		ignored := compare.WhatIsIgnored()
@@ -268,7 +266,7 @@ func writeDiff(a *cli.App, d *compare.Diff, sides [2]*diffSide, f diffFlags) err
 		if f.only != rundiff.OnlyInput {
 			p.Result = append(p.Result, result...)
 		}
-		out.Line(PairLine{"pair", i + 1, s.Kind, s.Name, s.Key, p}, "")
+		out.Line(PairLine{i + 1, s.Kind, s.Name, s.Key, p}, "")
 	}
 	return out.Flush()
 }

@@ -14,7 +14,7 @@ import (
 
 // DiffFlip is a task whose verdict flipped, with its run in both experiments.
 type DiffFlip struct {
-	learning.FlipLine
+	experiments.Pair
 	WorkflowA string `json:"workflow_a"`
 	WorkflowB string `json:"workflow_b"`
 	Diff      string `json:"diff"` // command that compares the two runs
@@ -62,7 +62,7 @@ func writeComparison(a *cli.App, c *experiments.Comparison, stat bool) error {
 		return nil
 	}
 	flips := func(yield func(DiffFlip) bool) {
-		for l := range learning.FlipLinesOf(c, false) {
+		for l := range learning.FlipsOf(c, false) {
 			a, b := l.A.TaskID, l.B.TaskID
 			command := "acescope diff " + shellWord(a) + " " + shellWord(b)
 			if !yield(DiffFlip{l, ace.WorkflowID(a), ace.WorkflowID(b), command}) {

@@ -61,7 +61,6 @@ func exportCommand(a *cli.App) *cobra.Command {
 
 // ExportLine is a file that was written.
 type ExportLine struct {
-	Type       string `json:"type"` // export
 	File       string `json:"file"`
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`
@@ -117,6 +116,6 @@ func exportRun(a *cli.App, events []*historypb.HistoryEvent, file, workflowID st
 	if err := os.Rename(file+".part", file); err != nil {
 		return err
 	}
-	line := ExportLine{"export", file, workflowID, cli.RunIDOf(events), len(events), data.Len()}
+	line := ExportLine{file, workflowID, cli.RunIDOf(events), len(events), data.Len()}
 	return cli.Report(a, line, "%s  %d events, %d bytes", file, line.Events, line.Bytes)
 }

@@ -160,7 +160,6 @@ func (f forkFlags) changes(cmd *cobra.Command) ([]sourceruns.Field, error) {
 
 // ForkLine is a fork. A dry run has no IDs.
 type ForkLine struct {
-	Type           string `json:"type"` // fork
 	DryRun         bool   `json:"dry_run,omitempty"`
 	TaskID         string `json:"task_id,omitempty"`
 	ForkWorkflowID string `json:"workflow_id,omitempty"`
@@ -219,7 +218,7 @@ func forkRun(a *cli.App, cmd *cobra.Command, name string, f forkFlags, forkFlow 
 		return err
 	}
 	p.Reused = append([]ace.Phase{}, p.Reused...) // never null in JSON
-	line := ForkLine{Type: "fork", DryRun: f.dry, Plan: p, Needs: about.needs}
+	line := ForkLine{DryRun: f.dry, Plan: p, Needs: about.needs}
 	if p.Costs() {
 		line.Estimate = &p.Estimate
 	}

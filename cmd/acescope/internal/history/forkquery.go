@@ -18,7 +18,6 @@ import (
 
 // BatchLine is a batch of forks. A dry run has no ID.
 type BatchLine struct {
-	Type     string        `json:"type"` // fork_batch
 	DryRun   bool          `json:"dry_run,omitempty"`
 	Batch    string        `json:"batch_id,omitempty"`
 	Forks    int           `json:"forks"`
@@ -55,7 +54,7 @@ func forkQuery(a *cli.App, cmd *cobra.Command, f forkFlags) error {
 	if err != nil {
 		return err
 	}
-	line := BatchLine{Type: "fork_batch", DryRun: f.dry, Forks: len(plan.Plans), Skipped: []SkippedLine{}}
+	line := BatchLine{DryRun: f.dry, Forks: len(plan.Plans), Skipped: []SkippedLine{}}
 	for _, s := range plan.Skipped {
 		line.Skipped = append(line.Skipped, SkippedLine{s.Name, cli.OneLine(s.Err)})
 	}

@@ -81,7 +81,6 @@ func stepCommand(a *cli.App) *cobra.Command {
 
 // StepLine is the state of a run at one event.
 type StepLine struct {
-	Type string `json:"type"` // step
 	stepper.Run
 	Chain *cli.ChainLine `json:"chain,omitempty"`
 	stepper.Frame
@@ -92,7 +91,6 @@ type StepLine struct {
 
 // StepChange is the changes by one event.
 type StepChange struct {
-	Type string `json:"type"` // change
 	*stepper.Frame
 	Words string `json:"words"`
 	RunID string `json:"run_id,omitempty"`
@@ -100,7 +98,6 @@ type StepChange struct {
 
 // WatchLine is one change of a watched value.
 type WatchLine struct {
-	Type string `json:"type"` // watch
 	Expr string `json:"expr"`
 	stepper.Seen
 	RunID string `json:"run_id,omitempty"`
@@ -169,7 +166,7 @@ func stepAt(out *runs.Output, s *histories.Walk, chain *cli.ChainLine, f stepFla
 	}
 	frame, sections := s.Frame(pos), s.Sections(pos)
 	if out.JSON {
-		line := StepLine{Type: "step", Run: s.About, Chain: chain, Frame: *frame, Words: s.Words(pos), Sections: sections}
+		line := StepLine{Run: s.About, Chain: chain, Frame: *frame, Words: s.Words(pos), Sections: sections}
 		if pos == s.WrongAt() {
 			line.Wrong = s.Wrong()
 		}
@@ -251,7 +248,7 @@ func stepAll(out *runs.Output, ctx context.Context, s *histories.Walk) error {
 			return cli.ErrInterrupted
 		}
 		f, words := s.Step(pos), s.Words(pos)
-		out.Line(StepChange{"change", f, words, s.About.RunID},
+		out.Line(StepChange{f, words, s.About.RunID},
 			"%7d  %10.3fs %s %s", f.EventID, f.ElapsedMS/1000, errorMark(f.Error), text.Safe(words, " "))
 		if out.JSON {
 			continue
@@ -284,6 +281,6 @@ func stepWatch(out *runs.Output, s *stepper.Stepper, f stepFlags) error {
 		}
 		pos = c.Position
 		change := stepper.Change{Path: f.watch, Before: c.Before, After: c.After}
-		out.Line(WatchLine{"watch", f.watch, c, s.About.RunID}, "%7d  %s", c.EventID, change.Text())
+		out.Line(WatchLine{f.watch, c, s.About.RunID}, "%7d  %s", c.EventID, change.Text())
 	}
 }

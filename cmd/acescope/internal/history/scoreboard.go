@@ -12,7 +12,6 @@ import (
 
 // ScoreLine is a fork of a batch beside its original.
 type ScoreLine struct {
-	Type     string             `json:"type"` // score
 	Batch    string             `json:"batch_id"`
 	Outcome  scoreboard.Outcome `json:"outcome"` // fixed, broken, unchanged, failed, running or unknown
 	Original ScoredRun          `json:"original"`
@@ -31,7 +30,6 @@ type ScoredRun struct {
 
 // ScoreboardLine ends a scoreboard.
 type ScoreboardLine struct {
-	Type      string   `json:"type"` // scoreboard
 	Batch     string   `json:"batch_id"`
 	Fixed     int      `json:"fixed"`
 	Broken    int      `json:"broken"`
@@ -56,7 +54,7 @@ func scoredRun(r runs.Run) ScoredRun {
 func printScoreboard(a *cli.App, s *scoreboard.Scoreboard) error {
 	lines := iter.Seq[ScoreLine](func(yield func(ScoreLine) bool) {
 		for _, r := range s.Rows {
-			if !yield(ScoreLine{"score", s.Batch, r.Outcome, scoredRun(r.Original), scoredRun(r.Fork)}) {
+			if !yield(ScoreLine{s.Batch, r.Outcome, scoredRun(r.Original), scoredRun(r.Fork)}) {
 				return
 			}
 		}
@@ -72,7 +70,7 @@ func printScoreboard(a *cli.App, s *scoreboard.Scoreboard) error {
 		return err
 	}
 	n := s.Counts
-	end := ScoreboardLine{"scoreboard", s.Batch, n[scoreboard.Fixed], n[scoreboard.Broken], n[scoreboard.Unchanged],
+	end := ScoreboardLine{s.Batch, n[scoreboard.Fixed], n[scoreboard.Broken], n[scoreboard.Unchanged],
 		n[scoreboard.Failed], n[scoreboard.Running], n[scoreboard.Unknown], s.P, s.Usage, s.Caution()}
 	if err := cli.Report(a, end, "%s", s.Text()); err != nil || s.Caution() == "" {
 		return err

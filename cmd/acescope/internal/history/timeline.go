@@ -46,7 +46,6 @@ func TimelineCommand(a *cli.App) *cobra.Command {
 
 // SpanLine is a span of a run's timeline.
 type SpanLine struct {
-	Type       string    `json:"type"` // span
 	Index      int       `json:"index"`
 	Parent     int32     `json:"parent"`
 	Depth      int8      `json:"depth"`
@@ -68,7 +67,6 @@ type SpanLine struct {
 
 // EventLine summarizes an event.
 type EventLine struct {
-	Type      string    `json:"type"` // event
 	EventID   int64     `json:"event_id"`
 	At        time.Time `json:"at"`
 	EventType string    `json:"event_type"`
@@ -129,7 +127,7 @@ func putEvents(out *runs.Output, l *histories.EventLog, from int, match *histori
 			continue
 		}
 		line := EventLine{
-			Type: "event", EventID: e.ID, At: e.At(), EventType: e.Name(), Kind: e.Kind.String(), Name: l.Title(e),
+			EventID: e.ID, At: e.At(), EventType: e.Name(), Kind: e.Kind.String(), Name: l.Title(e),
 			Message: e.Message, Error: e.Error, Attempt: e.Attempt, Bytes: e.Size, ClockBack: cli.Millis(clockBack),
 		}
 		note := ""
@@ -166,7 +164,7 @@ func putSpans(out *runs.Output, l *histories.EventLog, match *histories.EventMat
 			continue
 		}
 		line := SpanLine{
-			Type: "span", Index: i, Parent: s.Parent, Depth: s.Depth, Kind: s.Kind.String(), Name: s.Name,
+			Index: i, Parent: s.Parent, Depth: s.Depth, Kind: s.Kind.String(), Name: s.Name,
 			State: s.State.String(), Start: nanoTime(s.Start), Run: nanoTime(s.Run), End: nanoTime(s.End),
 			WaitMS: cli.Millis(s.Waited(now)), DurationMS: cli.Millis(s.Ran(now)), Attempt: s.Attempt, Members: s.Members,
 			Cut: s.Cut, Error: s.Error, EventID: s.Event, LastID: s.Last,

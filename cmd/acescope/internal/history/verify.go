@@ -73,7 +73,6 @@ func VerifyCommand(a *cli.App, name string) *cobra.Command {
 
 // VerdictLine is the result of verifying one history.
 type VerdictLine struct {
-	Type   string `json:"type"` // verdict
 	Source string `json:"source"`
 	Number int    `json:"history"` // 1-based, in the source
 	replay.Verdict
@@ -85,7 +84,6 @@ type VerdictLine struct {
 
 // VerifyEnd sums up the verdicts.
 type VerifyEnd struct {
-	Type             string          `json:"type"` // verify_summary
 	Histories        int             `json:"histories"`
 	Deterministic    int             `json:"deterministic"`
 	Nondeterministic int             `json:"nondeterministic"`
@@ -300,7 +298,7 @@ func (v *verification) verifyListed(ctx context.Context, r sourceruns.Run) []Ver
 		return nil
 	}
 	if why := v.verifier.Unknown(r.Type); why != "" {
-		return []VerdictLine{{Type: "verdict", Source: r.WorkflowID, Number: 1, Verdict: replay.Verdict{
+		return []VerdictLine{{Source: r.WorkflowID, Number: 1, Verdict: replay.Verdict{
 			Outcome: replay.Unverified, WorkflowType: r.Type, WorkflowID: r.WorkflowID, RunID: r.RunID, Why: why,
 		}}}
 	}
@@ -356,7 +354,7 @@ func (v *verification) drawUntil(stop <-chan struct{}) {
 func (v *verification) verdicts(ctx context.Context, read reader) []VerdictLine {
 	var list []VerdictLine
 	for _, h := range read.until(ctx) {
-		line := VerdictLine{Type: "verdict", Source: h.Source, Number: h.Number, Chain: h.Chain}
+		line := VerdictLine{Source: h.Source, Number: h.Number, Chain: h.Chain}
 		if len(h.Events) == 0 && h.ReadErr == nil {
 			h.ReadErr = errors.New("the history has no events")
 		}
@@ -374,7 +372,7 @@ func (v *verification) verdicts(ctx context.Context, read reader) []VerdictLine 
 		}
 		if h.ReadErr != nil {
 			list = append(list, VerdictLine{
-				Type: "verdict", Source: h.Source, Number: h.Number, readErr: h.ReadErr,
+				Source: h.Source, Number: h.Number, readErr: h.ReadErr,
 				Verdict: replay.Verdict{Outcome: replay.Unverified, Why: cli.OneLine(h.ReadErr)},
 			})
 		}
@@ -487,7 +485,7 @@ func (v *verification) finish(failure error) error {
 		failure = cli.NotFound("no run matches")
 	}
 	duration := time.Since(v.start)
-	e.Type, e.DurationMS, e.Incomplete = "verify_summary", cli.Millis(duration), failure != nil
+	e.DurationMS, e.Incomplete = cli.Millis(duration), failure != nil
 	e.EventsPerS = float64(e.Events) / max(duration.Seconds(), 1e-9)
 	for _, r := range e.Reasons {
 		if !v.app.JSON {

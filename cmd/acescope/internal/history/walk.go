@@ -49,7 +49,6 @@ func openWalk(a *cli.App, ctx context.Context, name, runID string) (w openedWalk
 
 // WalkLine is a page with the events of a run that was written.
 type WalkLine struct {
-	Type       string `json:"type"` // walk
 	File       string `json:"file"`
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`
@@ -71,7 +70,7 @@ func exportWalk(a *cli.App, ctx context.Context, name string, f exportFlags) err
 	if err := cli.ReplaceFile(f.walk, page); err != nil {
 		return err
 	}
-	line := WalkLine{"walk", f.walk, w.About.WorkflowID, w.About.RunID, w.Len(), len(page)}
+	line := WalkLine{f.walk, w.About.WorkflowID, w.About.RunID, w.Len(), len(page)}
 	if err := cli.Report(a, line, "%s  %d events, %d bytes", f.walk, line.Events, line.Bytes); err != nil {
 		return err
 	}

@@ -330,7 +330,7 @@ func experimentCompare(a *cli.App, ctx context.Context, first, second string, al
 	if err != nil {
 		return err
 	}
-	return cli.WriteRows(a, FlipLinesOf(c, all), "", func(l FlipLine) []any {
+	return cli.WriteRows(a, FlipsOf(c, all), "", func(l experiments.Pair) []any {
 		return []any{l.Flip, l.A.TaskID, l.A.Answer, l.B.TaskID, l.B.Answer}
 	})
 }

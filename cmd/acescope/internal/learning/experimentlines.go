@@ -94,8 +94,7 @@ func seriesLine(s *experiments.Series) ExperimentSeries {
 
 // TaskLine is a closed task of an experiment, with the totals of the experiment up to it.
 type TaskLine struct {
-	Type string `json:"type"` // experiment_task
-	N    int    `json:"n"`
+	N int `json:"n"`
 	experiments.Task
 	Accuracy *float64 `json:"accuracy,omitempty"`
 	cli.AccuracyLimits
@@ -114,7 +113,7 @@ func taskLines(s *experiments.Series, window int) iter.Seq[TaskLine] {
 	return func(yield func(TaskLine) bool) {
 		for i, t := range s.Tasks {
 			l := TaskLine{
-				Type: "experiment_task", N: i + 1, Task: t, Accuracy: cli.Number(all[i]),
+				N: i + 1, Task: t, Accuracy: cli.Number(all[i]),
 				AccuracyLimits:  cli.AccuracyLimits{Low: cli.Number(allIn[i].Low), High: cli.Number(allIn[i].High)},
 				RollingAccuracy: cli.Number(rolling[i]), RollingLow: cli.Number(rollingIn[i].Low),
 				RollingHigh: cli.Number(rollingIn[i].High), CostPerCorrect: cli.Number(allCost[i]),
@@ -129,7 +128,6 @@ func taskLines(s *experiments.Series, window int) iter.Seq[TaskLine] {
 
 // ComparisonLine is the comparison of two experiments.
 type ComparisonLine struct {
-	Type     string           `json:"type"` // comparison
 	A        ExperimentSeries `json:"a"`
 	B        ExperimentSeries `json:"b"`
 	Headline string           `json:"headline"`
@@ -143,25 +141,19 @@ type ComparisonLine struct {
 func ComparisonOf(c *experiments.Comparison) ComparisonLine {
 	a, b, of := c.Aligned()
 	return ComparisonLine{
-		Type: "comparison", A: seriesLine(c.A), B: seriesLine(c.B), Aligned: len(c.Pairs), Headline: c.Headline(),
+		A: seriesLine(c.A), B: seriesLine(c.B), Aligned: len(c.Pairs), Headline: c.Headline(),
 		AlignedA: cli.Number(stats.Share(a, of)), AlignedB: cli.Number(stats.Share(b, of)), Comparison: c,
 	}
 }
 
-// FlipLine is a task that both experiments answered.
-type FlipLine struct {
-	Type string `json:"type"` // flip
-	experiments.Pair
-}
-
-// FlipLinesOf returns the tasks that only one experiment answered correctly, or all tasks that both answered.
-func FlipLinesOf(c *experiments.Comparison, all bool) iter.Seq[FlipLine] {
-	return func(yield func(FlipLine) bool) {
+// FlipsOf returns the tasks that only one experiment answered correctly, or all tasks that both answered.
+func FlipsOf(c *experiments.Comparison, all bool) iter.Seq[experiments.Pair] {
+	return func(yield func(experiments.Pair) bool) {
 		for _, p := range c.Pairs {
 			if !all && p.Flip != experiments.FlipFixed && p.Flip != experiments.FlipBroken {
 				continue
 			}
-			if !yield(FlipLine{"flip", p}) {
+			if !yield(p) {
 				return
 			}
 		}

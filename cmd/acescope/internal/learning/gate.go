@@ -55,7 +55,6 @@ func GateCommand(a *cli.App) *cobra.Command {
 
 // GateLine is a condition and whether it holds.
 type GateLine struct {
-	Type         string `json:"type"` // gate
 	ExperimentID string `json:"experiment_id"`
 	Condition    string `json:"condition"`
 	OK           bool   `json:"ok"`
@@ -119,7 +118,7 @@ type gated struct {
 }
 
 func (g *gated) check(condition string, ok bool, format string, args ...any) {
-	g.lines = append(g.lines, GateLine{"gate", g.Input.ExperimentID, condition, ok, fmt.Sprintf(format, args...)})
+	g.lines = append(g.lines, GateLine{g.Input.ExperimentID, condition, ok, fmt.Sprintf(format, args...)})
 }
 
 func (g *gated) completed() {

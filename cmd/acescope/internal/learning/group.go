@@ -33,7 +33,6 @@ func repeatsLine(g *experiments.Group) GroupLine {
 
 // GroupComparisonLine is the comparison of two groups of repeats.
 type GroupComparisonLine struct {
-	Type     string    `json:"type"` // group_comparison
 	A        GroupLine `json:"a"`
 	B        GroupLine `json:"b"`
 	Headline string    `json:"headline"`
@@ -106,7 +105,7 @@ func groupText(g *experiments.Group, glyphs theme.Glyphs) []string {
 func groupCompare(a *cli.App, first, second *experiments.Group) error {
 	c := experiments.CompareGroups(first, second)
 	if a.JSON {
-		line := GroupComparisonLine{"group_comparison", repeatsLine(first), repeatsLine(second), c.Headline(), c}
+		line := GroupComparisonLine{repeatsLine(first), repeatsLine(second), c.Headline(), c}
 		return cli.NewLines(a.Out).Write(line)
 	}
 	width, s, paint := a.Canvas()

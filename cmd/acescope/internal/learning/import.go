@@ -22,7 +22,6 @@ import (
 // PlaybookImportLine says what was imported, or with --dry-run would be. Added counts the new versions of the branch
 // besides version 0.
 type PlaybookImportLine struct {
-	Type     string          `json:"type"` // playbook_import
 	Kind     series.Kind     `json:"kind"`
 	Branch   string          `json:"branch"`
 	New      bool            `json:"new"`
@@ -136,7 +135,7 @@ func importStore(a *cli.App, ctx context.Context, readOnly bool) (*playbook.Stor
 
 func importLine(r *series.Result, dryRun bool) PlaybookImportLine {
 	line := PlaybookImportLine{
-		Type: "playbook_import", Kind: r.Kind, Branch: r.Branch, DryRun: dryRun, Order: r.Order, Versions: len(r.Steps),
+		Kind: r.Kind, Branch: r.Branch, DryRun: dryRun, Order: r.Order, Versions: len(r.Steps),
 		Totals: r.Summary(), Scores: len(r.Origin.Scores), Files: r.Files, Losses: append([]playbook.Loss{}, r.Losses...),
 	}
 	for i, s := range r.Steps {

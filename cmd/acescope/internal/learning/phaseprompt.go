@@ -35,20 +35,12 @@ func PhasePromptCommand(a *cli.App) *cobra.Command {
 		promptEditCommand(a), promptDeleteCommand(a))
 }
 
-// PhasePromptLine is a version of a phase prompt.
-type PhasePromptLine struct {
-	Type string `json:"type"` // phase_prompt
-	prompts.Prompt
-}
-
 func promptRows(a *cli.App, list []prompts.Prompt) error {
-	lines := make([]PhasePromptLine, len(list))
-	for i, v := range list {
-		v.Text = ""
-		lines[i] = PhasePromptLine{"phase_prompt", v}
+	for i := range list {
+		list[i].Text = ""
 	}
 	header := "PHASE\tNAME\tVERSION\tHASH\tCHANGED\tFROM"
-	return cli.WriteRows(a, slices.Values(lines), header, func(v PhasePromptLine) []any {
+	return cli.WriteRows(a, slices.Values(list), header, func(v prompts.Prompt) []any {
 		version, at, hash := "shipped", "-", fmt.Sprintf("%.12s", v.SHA256)
 		if v.Version > 0 {
 			version = fmt.Sprint(v.Version)
@@ -97,7 +89,6 @@ func promptLogCommand(a *cli.App) *cobra.Command {
 
 // PhasePromptText is a phase prompt with its text.
 type PhasePromptText struct {
-	Type string `json:"type"` // phase_prompt_text
 	prompts.Prompt
 	Placeholders []prompts.Placeholder `json:"placeholders"` // that the text may have
 }
@@ -115,7 +106,7 @@ func promptShowCommand(a *cli.App) *cobra.Command {
 			return err
 		}
 		if a.JSON {
-			return cli.NewLines(a.Out).Write(PhasePromptText{"phase_prompt_text", v, prompts.Placeholders(phase)})
+			return cli.NewLines(a.Out).Write(PhasePromptText{v, prompts.Placeholders(phase)})
 		}
 		_, err = fmt.Fprint(a.Out, v.Text)
 		return err
@@ -132,7 +123,6 @@ func findText(ctx context.Context, s *prompts.Store, phase ace.Phase, name strin
 
 // PhasePromptDiff compares two phase prompts.
 type PhasePromptDiff struct {
-	Type  string `json:"type"` // phase_prompt_diff
 	A     string `json:"a"`
 	B     string `json:"b"`
 	HashA string `json:"hash_a"`
@@ -172,7 +162,7 @@ func promptDiff(a *cli.App, ctx context.Context, s *prompts.Store, names []strin
 		of[i] = v
 		title[i] = string(phase) + "/" + v.PhasePrompt.String()
 	}
-	line := PhasePromptDiff{"phase_prompt_diff", title[0], title[1], of[0].SHA256, of[1].SHA256,
+	line := PhasePromptDiff{title[0], title[1], of[0].SHA256, of[1].SHA256,
 		udiff.Unified(title[0], title[1], of[0].Text, of[1].Text)}
 	text := cmp.Or(strings.TrimSuffix(line.Diff, "\n"), "The prompts are equal.")
 	var err error
@@ -189,7 +179,6 @@ func promptDiff(a *cli.App, ctx context.Context, s *prompts.Store, names []strin
 
 // PhasePromptSet reports a version that was added.
 type PhasePromptSet struct {
-	Type string `json:"type"` // phase_prompt_set
 	prompts.Prompt
 	Added bool `json:"added"` // false if the newest version has this text
 }
@@ -243,7 +232,7 @@ func putPrompt(a *cli.App, ctx context.Context, s *prompts.Store, v prompts.Prom
 	if added {
 		text = "%s/%s has a new version %d"
 	}
-	return cli.Report(a, PhasePromptSet{"phase_prompt_set", v, added}, text, v.Phase, v.Name, v.Version)
+	return cli.Report(a, PhasePromptSet{v, added}, text, v.Phase, v.Name, v.Version)
 }
 
 func promptEditCommand(a *cli.App) *cobra.Command {
@@ -296,14 +285,13 @@ func promptDeleteCommand(a *cli.App) *cobra.Command {
 		if err := s.Delete(ctx, phase, name); err != nil {
 			return err
 		}
-		line := PhasePromptDeleted{"phase_prompt_deleted", phase, name}
+		line := PhasePromptDeleted{phase, name}
 		return cli.Report(a, line, "%s/%s is deleted; its versions can still be named, as %s@1", phase, name, name)
 	})
 }
 
 // PhasePromptDeleted reports a deleted prompt.
 type PhasePromptDeleted struct {
-	Type  string    `json:"type"` // phase_prompt_deleted
 	Phase ace.Phase `json:"phase"`
 	Name  string    `json:"name"`
 }

@@ -36,12 +36,6 @@ func optional(args []string) string {
 	return args[0]
 }
 
-// BranchLine is a branch of playbook versions.
-type BranchLine struct {
-	Type string `json:"type"` // playbook_branch
-	playbook.Branch
-}
-
 func branchesCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:        "branches",
@@ -54,23 +48,13 @@ func branchesCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			branches, readErr := store.Branches() // with an error, the readable branches
-			lines := make([]BranchLine, len(branches))
-			for i, b := range branches {
-				lines[i] = BranchLine{"playbook_branch", b}
-			}
 			header := "BRANCH\tVERSIONS\tHEAD\tCHANGED"
-			err = cli.WriteRows(a, slices.Values(lines), header, func(b BranchLine) []any {
+			err = cli.WriteRows(a, slices.Values(branches), header, func(b playbook.Branch) []any {
 				return []any{b.Name, b.Versions, fmt.Sprintf("%.12s", b.Head), b.At.Local().Format(time.DateTime)}
 			})
 			return cmp.Or(readErr, err)
 		},
 	}
-}
-
-// PlaybookVersionLine is a version of a branch.
-type PlaybookVersionLine struct {
-	Type string `json:"type"` // playbook_version
-	playbook.Version
 }
 
 func logCommand(a *cli.App) *cobra.Command {
@@ -112,15 +96,12 @@ func playbookLog(a *cli.App, ctx context.Context, name string, limit int) error 
 	if err != nil {
 		return err
 	}
-	lines := make([]PlaybookVersionLine, 0, len(page))
-	for _, v := range slices.Backward(page) {
-		lines = append(lines, PlaybookVersionLine{"playbook_version", v})
-	}
+	slices.Reverse(page)
 	header := "VERSION\tHASH\tTIME\tTASK\tΔ\tTAGS\tBULLETS\tWHY"
-	return cli.WriteRows(a, slices.Values(lines), header, func(v PlaybookVersionLine) []any {
+	return cli.WriteRows(a, slices.Values(page), header, func(v playbook.Version) []any {
 		return []any{
 			v.Seq, fmt.Sprintf("%.12s", v.Hash), v.At.Local().Format(time.DateTime), v.TaskID,
-			changeCounts(v.Version), v.Tagged, v.Bullets, brief(v.Rationale, 100),
+			changeCounts(v), v.Tagged, v.Bullets, brief(v.Rationale, 100),
 		}
 	})
 }
@@ -164,7 +145,6 @@ func showCommand(a *cli.App) *cobra.Command {
 
 // PlaybookLine is a playbook.
 type PlaybookLine struct {
-	Type    string            `json:"type"` // playbook
 	Name    string            `json:"name"`
 	Hash    string            `json:"hash"`
 	Branch  string            `json:"branch,omitempty"`
@@ -191,7 +171,7 @@ func playbookShow(a *cli.App, ctx context.Context, name, format string) error {
 	switch {
 	case a.JSON:
 		line := PlaybookLine{
-			Type: "playbook", Name: r.name, Hash: r.hash, NextID: r.book.NextID,
+			Name: r.name, Hash: r.hash, NextID: r.book.NextID,
 			Bullets:  append([]playbook.Bullet{}, r.book.Bullets...),
 			Sections: r.book.Sections,
 		}
@@ -232,15 +212,8 @@ type DiffLine struct {
 	Bullet playbook.Bullet `json:"bullet"`
 }
 
-// ChangedLine is a bullet that differs.
-type ChangedLine struct {
-	Type string `json:"type"` // changed
-	playbook.Change
-}
-
 // DiffEnd counts the differences.
 type DiffEnd struct {
-	Type      string `json:"type"` // playbook_diff
 	A         string `json:"a"`
 	B         string `json:"b"`
 	HashA     string `json:"hash_a"`
@@ -267,7 +240,7 @@ func DiffPlaybooks(a *cli.App, ctx context.Context, nameA, nameB string) error {
 	}
 	reportFiles(a, from, to)
 	d := playbook.Diff(from.book, to.book)
-	end := DiffEnd{"playbook_diff", from.name, to.name, from.hash, to.hash,
+	end := DiffEnd{from.name, to.name, from.hash, to.hash,
 		len(d.Added), len(d.Removed), len(d.Changed), d.Same}
 	if a.JSON {
 		err = writeDiff(a, d, end)
@@ -287,7 +260,7 @@ func writeDiff(a *cli.App, d *playbook.Difference, end DiffEnd) error {
 		_ = out.Put(DiffLine{"removed", b}) // Write returns the error
 	}
 	for _, c := range d.Changed {
-		_ = out.Put(ChangedLine{"changed", c})
+		_ = out.Put(c)
 	}
 	for _, b := range d.Added {
 		_ = out.Put(DiffLine{"added", b})
@@ -364,15 +337,8 @@ func healthCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// FindingLine is a finding about a playbook.
-type FindingLine struct {
-	Type string `json:"type"` // finding
-	playbook.Finding
-}
-
 // HealthEnd says what was checked.
 type HealthEnd struct {
-	Type      string                     `json:"type"` // playbook_health
 	Name      string                     `json:"name"`
 	Hash      string                     `json:"hash"`
 	Branch    string                     `json:"branch,omitempty"`
@@ -407,7 +373,7 @@ func playbookHealth(a *cli.App, ctx context.Context, name string, accuracy bool)
 	}
 	health := playbook.Check(ref.book, h, known)
 	end := HealthEnd{
-		Type: "playbook_health", Name: ref.name, Hash: ref.hash, Bullets: health.Bullets,
+		Name: ref.name, Hash: ref.hash, Bullets: health.Bullets,
 		Findings: len(health.Findings) + health.Dropped, Dropped: health.Dropped, Judged: len(known.Outcomes),
 		Checked: health.Checked, Unchecked: health.Unchecked, FalseAlarms: health.FalseAlarms,
 	}
@@ -418,7 +384,7 @@ func playbookHealth(a *cli.App, ctx context.Context, name string, accuracy bool)
 	out := cli.NewLines(a.Out)
 	for _, f := range health.Findings {
 		if a.JSON {
-			_ = out.Put(FindingLine{"finding", f}) // Write returns the error
+			_ = out.Put(f) // Write returns the error
 		} else {
 			fmt.Fprintf(a.Out, "%-7s %-20s %s\n%29s%s %s\n", f.Severity, f.Kind, cli.SafeText(f.Text), "", f.Advice,
 				f.Chance())

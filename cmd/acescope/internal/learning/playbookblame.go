@@ -39,7 +39,6 @@ func blameCommand(a *cli.App) *cobra.Command {
 
 // BlameLine is the origin and the changes of a bullet.
 type BlameLine struct {
-	Type    string          `json:"type"` // blame
 	Branch  string          `json:"branch"`
 	Seq     int             `json:"seq"`
 	Bullet  playbook.Bullet `json:"bullet"`
@@ -179,7 +178,7 @@ func (f *eventFinder) line(
 	ctx context.Context, ref *playbookRef, l *playbook.BulletHistory, all bool,
 ) (BlameLine, error) {
 	line := BlameLine{
-		Type: "blame", Branch: ref.branch, Seq: ref.seq, Bullet: l.Bullet, Removed: l.Gone, Changes: []blameChange{},
+		Branch: ref.branch, Seq: ref.seq, Bullet: l.Bullet, Removed: l.Gone, Changes: []blameChange{},
 		Dropped: l.Dropped, Tags: l.Tags, Edits: l.Edits, Counts: l.Counts,
 	}
 	var err error

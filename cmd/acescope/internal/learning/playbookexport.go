@@ -22,7 +22,6 @@ import (
 
 // ExportLine is an exported playbook. Bullets, Tokens and Omitted describe the export, Hash the version.
 type ExportLine struct {
-	Type    string `json:"type"` // playbook_export
 	Name    string `json:"name"`
 	Hash    string `json:"hash"`
 	Bullets int    `json:"bullets"`
@@ -122,7 +121,7 @@ func exportPlaybook(a *cli.App, ctx context.Context, name, path string, f export
 		book = book.Within(f.budget)
 	}
 	line := ExportLine{
-		Type: "playbook_export", Name: r.name, Hash: r.hash, Bullets: len(book.Bullets), Tokens: book.Tokens(),
+		Name: r.name, Hash: r.hash, Bullets: len(book.Bullets), Tokens: book.Tokens(),
 		Omitted: len(r.book.Bullets) - len(book.Bullets), Losses: r.report.Losses,
 	}
 	if path == "" {

@@ -22,7 +22,6 @@ const syncEvery = time.Second
 
 // SyncLine is a file with a block that is current.
 type SyncLine struct {
-	Type    string `json:"type"` // playbook_sync
 	File    string `json:"file"`
 	Name    string `json:"name"`
 	Branch  string `json:"branch"`
@@ -193,7 +192,7 @@ func syncFile(ctx context.Context, store *playbook.Store, file string, f syncFla
 	if mark.Budget > 0 {
 		book = book.Within(mark.Budget)
 	}
-	line = SyncLine{"playbook_sync", file, r.name, r.branch, r.hash, len(book.Bullets),
+	line = SyncLine{file, r.name, r.branch, r.hash, len(book.Bullets),
 		len(r.book.Bullets) - len(book.Bullets), false}
 	var data []byte
 	if skill := f.to == "skill" || filepath.Base(file) == "SKILL.md"; !exists && skill {

@@ -45,7 +45,6 @@ var reportTemplate = template.Must(
 
 // ReportLine is a report that was written.
 type ReportLine struct {
-	Type         string `json:"type"` // experiment_report
 	ExperimentID string `json:"experiment_id"`
 	File         string `json:"file"`
 	Bytes        int    `json:"bytes"`
@@ -105,7 +104,7 @@ func experimentReport(a *cli.App, ctx context.Context, id, file string) error {
 	if err := replaceFile(file, out.Bytes()); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	line := ReportLine{"experiment_report", s.Name(), file, out.Len(), len(page.Versions), len(page.Bullets)}
+	line := ReportLine{s.Name(), file, out.Len(), len(page.Versions), len(page.Bullets)}
 	return cli.Report(a, line, "%s: %d bytes, %s, %s", file, line.Bytes,
 		cli.Numbered(int64(line.Evaluations), "evaluation"), cli.Numbered(int64(line.Bullets), "bullet"))
 }

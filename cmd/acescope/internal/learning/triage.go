@@ -68,7 +68,6 @@ func triage(a *cli.App, ctx context.Context, o triagesource.Options) error {
 
 // TriageLine is the result of a triage.
 type TriageLine struct {
-	Type string `json:"type"` // triage
 	*triagesource.Result
 	SinceMS    float64       `json:"since_ms,omitempty"`
 	Groups     []groupLine   `json:"groups"`
@@ -95,7 +94,7 @@ type reasonOfLine struct {
 
 func triageLine(t *triagesource.Result) TriageLine {
 	l := TriageLine{
-		Type: "triage", Result: t, SinceMS: cli.Millis(t.Since), Groups: []groupLine{}, Slowest: runLines(t.Slowest),
+		Result: t, SinceMS: cli.Millis(t.Since), Groups: []groupLine{}, Slowest: runLines(t.Slowest),
 		Expensive: runLines(t.MostExpensive), MostTokens: runLines(t.Largest), DurationMS: cli.Millis(t.Scan.Took),
 	}
 	for _, g := range t.Groups {

@@ -184,7 +184,6 @@ func EffectsCommand(a *cli.App) *cobra.Command {
 
 // EffectLine is what a bullet, or another part of a playbook, does.
 type EffectLine struct {
-	Type         string `json:"type"` // effect
 	ExperimentID string `json:"experiment_id"`
 	Playbook     string `json:"playbook"`
 	ablation.Effect
@@ -192,7 +191,6 @@ type EffectLine struct {
 
 // PrunedLine is the outcome of playbook prune.
 type PrunedLine struct {
-	Type         string `json:"type"` // pruned
 	ExperimentID string `json:"experiment_id"`
 	ace.Pruned
 }
@@ -209,10 +207,10 @@ func printEffects(a *cli.App, ctx context.Context, e *engine.Engine, g *evaluati
 	progress := g.Progress.Ablation
 	if a.JSON {
 		for _, effect := range list {
-			out.Line(EffectLine{"effect", id, g.Input.PlaybookHash, effect}, "")
+			out.Line(EffectLine{id, g.Input.PlaybookHash, effect}, "")
 		}
 		if progress.Pruned != nil {
-			out.Line(PrunedLine{"pruned", id, *progress.Pruned}, "")
+			out.Line(PrunedLine{id, *progress.Pruned}, "")
 		}
 		return out.Flush()
 	}

@@ -20,7 +20,6 @@ import (
 
 // ActionLine reports a change of a run.
 type ActionLine struct {
-	Type       string `json:"type"`   // run_action
 	Action     string `json:"action"` // cancel, terminate, signal or reset
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`
@@ -80,7 +79,7 @@ func (x *action) do(a *cli.App, cmd *cobra.Command, names []string) error {
 		if successor.RunID != "" {
 			of = "from run"
 		}
-		line := ActionLine{"run_action", x.Verb, id.WorkflowID, id.RunID, successor.RunID, kept, x.Signal, x.Reason}
+		line := ActionLine{x.Verb, id.WorkflowID, id.RunID, successor.RunID, kept, x.Signal, x.Reason}
 		if err := cli.Report(a, line, "%s (%s %s)", message, of, id.RunID); err != nil {
 			return err
 		}

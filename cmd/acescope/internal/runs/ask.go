@@ -45,7 +45,6 @@ func AskCommand(a *cli.App) *cobra.Command {
 
 // AskLine is a request that was sent again.
 type AskLine struct {
-	Type       string             `json:"type"` // ask
 	WorkflowID string             `json:"workflow_id"`
 	Phase      string             `json:"phase"`
 	Number     int                `json:"number"`
@@ -91,7 +90,7 @@ func ask(a *cli.App, ctx context.Context, name string, f askFlags) error {
 	if err != nil {
 		return err
 	}
-	line := AskLine{Type: "ask", WorkflowID: name, Phase: step.Step, Number: number, Recorded: recorded,
+	line := AskLine{WorkflowID: name, Phase: step.Step, Number: number, Recorded: recorded,
 		Provider: p.Name(), Model: again.Model, Response: &answer, CostUSD: answer.Usage.CostUSD,
 		DurationMS: float64(time.Since(began).Microseconds()) / 1000}
 	before := "(no answer: " + recorded.Error + ")\n"

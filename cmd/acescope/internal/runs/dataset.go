@@ -12,7 +12,6 @@ import (
 
 // DatasetLine is a stored data set.
 type DatasetLine struct {
-	Type      string              `json:"type"` // dataset
 	DatasetID string              `json:"dataset_id"`
 	Dataset   ace.Ref             `json:"dataset"`
 	Tasks     int                 `json:"tasks"`
@@ -48,7 +47,7 @@ func storeDataset(a *cli.App, ctx context.Context, path string, limit int) error
 	if err != nil {
 		return datasetError(err)
 	}
-	line := DatasetLine{"dataset", set.ID, set.Ref, set.Tasks, set.Lost, set.Grader}
+	line := DatasetLine{set.ID, set.Ref, set.Tasks, set.Lost, set.Grader}
 	return cli.Report(a, line, "%s: %s, artifact %s", set.ID, cli.Numbered(int64(set.Tasks), "task"),
 		set.Ref.SHA256)
 }

@@ -85,7 +85,6 @@ func evalShowCommand(a *cli.App) *cobra.Command {
 
 // EvalVersionLine is an evaluation of a playbook version.
 type EvalVersionLine struct {
-	Type         string `json:"type"` // eval_version
 	ExperimentID string `json:"experiment_id"`
 	Version      int    `json:"version"` // its place in the list, from 0
 	cli.EvalLine
@@ -96,7 +95,6 @@ type EvalVersionLine struct {
 
 // EvalItemLine is an item of an evaluation.
 type EvalItemLine struct {
-	Type         string             `json:"type"` // eval_item
 	ExperimentID string             `json:"experiment_id"`
 	Item         int                `json:"item"` // in the data set, from 1
 	Change       evaluations.Change `json:"change"`
@@ -105,7 +103,6 @@ type EvalItemLine struct {
 
 // EvalAnswerLine is how a version answered an item.
 type EvalAnswerLine struct {
-	Type         string `json:"type"` // eval_answer
 	ExperimentID string `json:"experiment_id"`
 	Item         int    `json:"item"`
 	Version      int    `json:"version"`
@@ -175,7 +172,7 @@ func (p *evalPage) versions() {
 			since = experiments.Between(p.Versions[i-1].EvalResult, v.EvalResult)
 		}
 		line := cli.EvalLines(&p.Input, []ace.EvalResult{v.EvalResult})[0]
-		p.Line(EvalVersionLine{"eval_version", p.Input.ExperimentID, i, line, i == best, since},
+		p.Line(EvalVersionLine{p.Input.ExperimentID, i, line, i == best, since},
 			"%3d  %-22s %.12s  %d of %d correct%s  %s%s", i, evaluations.When(v.EvalResult), v.Playbook, v.Correct,
 			v.Labeled(), accuracyText(&p.Input, v.Correct, v.Labeled(), v.Score), v.Usage.Cost(), mark)
 		if since != nil && !p.JSON {
@@ -206,7 +203,7 @@ func (p *evalPage) items(all bool) {
 		for _, m := range r.Marks {
 			cells.WriteString(marks[m])
 		}
-		p.Line(EvalItemLine{"eval_item", p.Input.ExperimentID, r.Index + 1, r.Change, r.Marks},
+		p.Line(EvalItemLine{p.Input.ExperimentID, r.Index + 1, r.Change, r.Marks},
 			"%6d  %s  %s", r.Index+1, cells.String(), p.answer(r.Index))
 	}
 	if hidden > 0 {
@@ -242,7 +239,7 @@ func (p *evalPage) item(number int) error {
 			continue
 		}
 		found = true
-		p.Line(EvalAnswerLine{"eval_answer", p.Input.ExperimentID, number, i, v.Playbook, *item},
+		p.Line(EvalAnswerLine{p.Input.ExperimentID, number, i, v.Playbook, *item},
 			"%d  %s, playbook %.12s", i, evaluations.When(v.EvalResult), v.Playbook)
 		if p.JSON {
 			continue

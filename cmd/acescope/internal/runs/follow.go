@@ -26,7 +26,6 @@ import (
 
 // SummaryLine ends the output of acescope run.
 type SummaryLine struct {
-	Type         string          `json:"type"` // summary
 	ExperimentID string          `json:"experiment_id"`
 	WorkflowID   string          `json:"workflow_id"`
 	RunID        string          `json:"run_id"`
@@ -125,7 +124,6 @@ func TaskError(id string, err error) error {
 
 // StartedLine reports a detached run. PID is the background process that executes it, 0 on a cluster.
 type StartedLine struct {
-	Type       string `json:"type"` // started
 	ID         string `json:"id"`
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`
@@ -134,7 +132,7 @@ type StartedLine struct {
 
 func reportStarted(a *cli.App, workflowID, runID, id string) error {
 	a.Begun = true
-	line := StartedLine{"started", id, workflowID, runID, a.Background}
+	line := StartedLine{id, workflowID, runID, a.Background}
 	return cli.Report(a, line, "started %s; follow it with \"acescope tail %s\"", id, id)
 }
 
@@ -176,7 +174,7 @@ func printSummary(
 ) error {
 	in, p := state.Input, state.Progress
 	s := SummaryLine{
-		Type: "summary", ExperimentID: in.ExperimentID, WorkflowID: workflowID, RunID: runID, Provider: in.Provider,
+		ExperimentID: in.ExperimentID, WorkflowID: workflowID, RunID: runID, Provider: in.Provider,
 		Model: in.Model, Status: state.Status(), Usage: p.Usage,
 		Epochs: cli.EpochLines(&in, p.Epochs), Eval: cli.EvalLines(&in, p.Eval),
 		DurationMS: cli.Millis(duration), PlaybookBefore: p.Before, PlaybookAfter: p.After, Bullets: p.Bullets,
@@ -332,7 +330,7 @@ func writeResult(a *cli.App, in ace.TaskInput, d *histories.Detail, r ace.TaskRe
 		return err
 	}
 	sum := SummaryLine{
-		Type: "summary", ExperimentID: in.ExperimentID, WorkflowID: d.WorkflowID, RunID: d.RunID, Provider: in.Provider,
+		ExperimentID: in.ExperimentID, WorkflowID: d.WorkflowID, RunID: d.RunID, Provider: in.Provider,
 		Model: in.Model, Status: d.Phase.Status, Verdict: d.Phase.Verdict, Tasks: 1,
 		Epochs: []cli.EpochLine{}, Eval: []cli.EvalLine{},
 		Usage: r.Summary.Usage, DurationMS: line.DurationMS, PlaybookBefore: d.Delta.PlaybookBefore,

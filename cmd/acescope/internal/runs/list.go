@@ -304,12 +304,6 @@ func (o *listOptions) read(a *cli.App, ctx context.Context, c client.Client, put
 	return nil
 }
 
-// RecentLine sums up the tasks of a list that closed last. It leaves out experiments, which sum up their tasks.
-type RecentLine struct {
-	Type string `json:"type"` // recent
-	*runs.Recent
-}
-
 func summarize(a *cli.App, ctx context.Context, c client.Client, query string) error {
 	var closed []runs.Run
 	query = runs.And(query, `WorkflowType = "`+ace.TaskWorkflow+`" AND CloseTime IS NOT NULL`)
@@ -324,12 +318,11 @@ func summarize(a *cli.App, ctx context.Context, c client.Client, query string) e
 	if r == nil {
 		r = &runs.Recent{Status: map[ace.Status]int{}, Verdict: map[ace.Verdict]int{}}
 	}
-	return cli.Report(a, RecentLine{"recent", r}, "%s", runsview.RecentText(r))
+	return cli.Report(a, r, "%s", runsview.RecentText(r))
 }
 
 // FacetsLine is the values of the search attributes with their counts.
 type FacetsLine struct {
-	Type   string       `json:"type"` // facets
 	Query  string       `json:"query"`
 	Facets []runs.Facet `json:"facets"`
 }
@@ -354,7 +347,7 @@ func listFacets(a *cli.App, ctx context.Context, c client.Client, o listOptions)
 		for i := range f.List {
 			f.List[i].Values = append([]runs.FacetValue{}, f.List[i].Values...)
 		}
-		return cli.NewLines(a.Out).Write(FacetsLine{"facets", o.query, f.List})
+		return cli.NewLines(a.Out).Write(FacetsLine{o.query, f.List})
 	}
 	if f.Err != "" {
 		cli.Warn(a, "%s", f.Err)

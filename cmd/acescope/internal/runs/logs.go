@@ -264,7 +264,6 @@ func (w *logWriter) appendText(l logfile.Line) {
 
 // LogLine describes the JSON of a log line for its schema; see [logWriter.appendJSON].
 type LogLine struct {
-	Type    string          `json:"type"` // line
 	File    string          `json:"file"`
 	Offset  int64           `json:"offset"`
 	Line    int64           `json:"line,omitempty"`
@@ -311,7 +310,6 @@ func appendString(b []byte, s string) []byte {
 
 // LogNote reports an event of a file.
 type LogNote struct {
-	Type  string       `json:"type"` // note
 	Event logfile.Kind `json:"event"`
 	File  string       `json:"file,omitempty"`
 	At    time.Time    `json:"at"`
@@ -323,7 +321,7 @@ func (w *logWriter) event(e logfile.Event) error {
 		w.unreadable = append(w.unreadable, e.Path+": "+e.Text)
 	}
 	if w.json {
-		return cli.NewLines(w.out).Write(LogNote{"note", e.Kind, e.Path, e.At.UTC(), e.Text})
+		return cli.NewLines(w.out).Write(LogNote{e.Kind, e.Path, e.At.UTC(), e.Text})
 	}
 	if e.Kind == logfile.Opened || w.once && e.Kind == logfile.NotReadable {
 		return nil

@@ -49,7 +49,6 @@ func (f *callFilter) addFlags(cmd *cobra.Command) {
 
 // PromptLine is one request to a model.
 type PromptLine struct {
-	Type       string `json:"type"` // model_call
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`
 	Phase      string `json:"phase"` // or the name of the step of a flow
@@ -135,7 +134,7 @@ func showPrompts(a *cli.App, ctx context.Context, names []string, f callFilter) 
 			printLines(out, calls.Text(step.calls))
 		}
 		for i, c := range step.calls {
-			out.Line(PromptLine{"model_call", h.Source, cli.RunIDOf(h.Events), step.Step,
+			out.Line(PromptLine{h.Source, cli.RunIDOf(h.Events), step.Step,
 				step.Event, i + 1, c}, "")
 		}
 	}

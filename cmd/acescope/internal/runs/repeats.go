@@ -97,7 +97,6 @@ func reportDesign(a *cli.App, in ace.ExperimentInput) {
 // PlanLine is what run --dry-run would start. The differences are the smallest that a comparison with an experiment on
 // the same items can show, nil if it can show none.
 type PlanLine struct {
-	Type           string   `json:"type"` // plan
 	Experiments    []string `json:"experiments"`
 	Provider       string   `json:"provider"`
 	Model          string   `json:"model"`
@@ -115,7 +114,7 @@ type PlanLine struct {
 func reportPlan(a *cli.App, list []ace.ExperimentInput) error {
 	in := list[0]
 	l := PlanLine{
-		Type: "plan", Provider: in.Provider, Model: in.Model, Epochs: in.Epochs, Tasks: in.Tasks, EvalTasks: in.EvalTasks,
+		Provider: in.Provider, Model: in.Model, Epochs: in.Epochs, Tasks: in.Tasks, EvalTasks: in.EvalTasks,
 		Answers:        len(list) * (in.Tasks*in.Epochs + in.EvalTasks*(in.Epochs+1)),
 		DetectableTask: cli.Number(stats.DetectablePaired(in.Tasks, stats.DiscordantShare)),
 		DetectableEval: cli.Number(stats.DetectablePaired(in.EvalTasks, stats.DiscordantShare)),

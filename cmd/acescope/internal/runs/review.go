@@ -25,7 +25,6 @@ import (
 
 // ReviewLine is an operation that waits for review.
 type ReviewLine struct {
-	Type       string        `json:"type"` // review_operation
 	WorkflowID string        `json:"workflow_id"`
 	RunID      string        `json:"run_id"`
 	Number     int           `json:"operation"`        // its position in the delta, from 1
@@ -38,7 +37,6 @@ type ReviewLine struct {
 
 // ReviewDecisionLine reports a decision.
 type ReviewDecisionLine struct {
-	Type       string `json:"type"` // review_decision
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`
 	ace.ReviewDecision
@@ -172,7 +170,7 @@ func (f *reviewFlags) review(a *cli.App, ctx context.Context, id string, d *ace.
 	} else if err != nil {
 		return err
 	}
-	return cli.Report(a, ReviewDecisionLine{"review_decision", of.WorkflowID, of.RunID, *d}, "%s: %s", id,
+	return cli.Report(a, ReviewDecisionLine{of.WorkflowID, of.RunID, *d}, "%s: %s", id,
 		strings.Join(slices.DeleteFunc([]string{decided("approved", f.approve), decided("rejected", f.reject)},
 			func(s string) bool { return s == "" }), ", "))
 }
@@ -205,7 +203,7 @@ func listOperations(a *cli.App, ctx context.Context, e *engine.Engine, of runs.I
 	for _, n := range waiting {
 		op := d.Delta.Operations[n-1]
 		before := d.OldBullets[op.BulletID].Content
-		line := ReviewLine{"review_operation", of.WorkflowID, of.RunID, n, op, before, d.Delta.Insights,
+		line := ReviewLine{of.WorkflowID, of.RunID, n, op, before, d.Delta.Insights,
 			d.ReviewUntil, string(d.Input.Review.TimeoutChoice())}
 		out.Line(line, "%3d  %-6s %s", n, op.Type, strings.TrimSpace(op.BulletID+" "+proposalText(op)))
 		if before != "" {

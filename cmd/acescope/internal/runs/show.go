@@ -88,12 +88,6 @@ type failedTask struct {
 	Failure    *ace.Failure `json:"failure"`
 }
 
-// CallLine is one tool call on a line of its own.
-type CallLine struct {
-	Type string `json:"type"` // call
-	*histories.ToolCall
-}
-
 // LineOf returns the JSON line of a run. It has the fields of the kind of run only.
 func LineOf(d *histories.Detail) ShowLine {
 	l := ShowLine{
@@ -158,7 +152,7 @@ func show(a *cli.App, ctx context.Context, id string, f showFlags, result Result
 	case f.calls:
 		out := NewOutput(a)
 		for i := range d.Calls.Len() {
-			out.Line(CallLine{"call", d.Calls.At(i)}, "%s", formatCall(d.Calls.At(i)))
+			out.Line(d.Calls.At(i), "%s", formatCall(d.Calls.At(i)))
 		}
 		return out.Flush()
 	case f.call != "":
@@ -191,7 +185,7 @@ func showCall(a *cli.App, ctx context.Context, e *engine.Engine, d *histories.De
 		}
 	}
 	if a.JSON {
-		return cli.NewLines(a.Out).Write(CallLine{"call", c})
+		return cli.NewLines(a.Out).Write(c)
 	}
 	raw, name := c.Result, "result"
 	if args {
