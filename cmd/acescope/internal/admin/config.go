@@ -41,7 +41,6 @@ type keyLine struct {
 	Mutates     bool     `json:"mutates,omitempty"`
 }
 
-// ConfigCommand returns the command config.
 func ConfigCommand(a *cli.App) *cobra.Command {
 	cmd := a.ConsoleFlags(&cobra.Command{
 		Use:   "config",

@@ -32,7 +32,6 @@ const (
 	demoPace  = 400 * time.Millisecond
 )
 
-// DemoCommand returns the command demo.
 func DemoCommand(a *cli.App) *cobra.Command {
 	var pace time.Duration
 	var tasks int
@@ -86,14 +85,12 @@ func startDemo(a *cli.App, ctx context.Context, e *engine.Engine, tasks int, pac
 	if err := WriteProblems(eval, demoEvalSeed, demoEval); err != nil {
 		return err
 	}
-	in, _, err := runs.ExperimentInput(a, ctx, e, runs.RunFlags{
-		Dataset: train, Eval: eval, Provider: "builtin", Adapter: "offline", Epochs: 1, Parallel: 1, Pace: pace,
-		Experiment: overview.DemoPrefix + time.Now().Format("150405"),
-	})
+	launch, err := runs.ParseLaunch(a, []string{"--dataset", train, "--eval", eval, "--pace", pace.String(),
+		"--experiment", overview.DemoPrefix + time.Now().Format("150405")})
 	if err != nil {
 		return err
 	}
-	_, err = e.StartExperiment(ctx, in)
+	_, err = launch.Start(ctx, e)
 	return err
 }
 
@@ -110,7 +107,6 @@ func WriteProblems(path string, seed uint64, n int) error {
 	return f.Close()
 }
 
-// ProblemsCommand returns the command problems.
 func ProblemsCommand(a *cli.App) *cobra.Command {
 	var seed uint64
 	var n int

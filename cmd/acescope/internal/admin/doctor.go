@@ -34,7 +34,6 @@ type HealthLine struct {
 	*system.System
 }
 
-// DoctorCommand returns the command doctor.
 func DoctorCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",

@@ -208,7 +208,6 @@ const (
 	contractWord  = "contract" // in place of a command
 )
 
-// SchemaCommand returns the command schema.
 func SchemaCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema [COMMAND | contract [NAME]]",

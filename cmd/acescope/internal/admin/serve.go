@@ -18,7 +18,6 @@ import (
 	"acescope/sources/telemetry"
 )
 
-// ServeCommand returns the command serve.
 func ServeCommand(a *cli.App) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{

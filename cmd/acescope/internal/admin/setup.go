@@ -31,7 +31,6 @@ const (
 	setupCreated setupState = "created"
 )
 
-// SetupCommand returns the command setup.
 func SetupCommand(a *cli.App) *cobra.Command {
 	var days int
 	var dryRun, yes bool

@@ -20,7 +20,6 @@ import (
 	"acescope/sources/system"
 )
 
-// StoreCommand returns the command store.
 func StoreCommand(a *cli.App) *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use:   "store",
@@ -156,7 +155,6 @@ type GarbageLine struct {
 	Deleted bool   `json:"deleted"` // false in a dry run
 }
 
-// GarbageEnd is the last line.
 type GarbageEnd struct {
 	DryRun bool `json:"dry_run"`
 	garbage.Report

@@ -36,7 +36,6 @@ func versions() versionLine {
 	return v
 }
 
-// VersionCommand returns the command version.
 func VersionCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",

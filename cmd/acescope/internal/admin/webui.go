@@ -15,7 +15,6 @@ import (
 	sourceruns "acescope/sources/runs"
 )
 
-// WebCommand returns the command web.
 func WebCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "web [TASK]",

@@ -32,7 +32,6 @@ func AgentCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// BlueprintLine is a blueprint in a list.
 type BlueprintLine struct {
 	Type string `json:"type"` // blueprint_definition
 	run.BlueprintInfo
@@ -184,7 +183,6 @@ func blueprintDetails(b blueprint.Blueprint) (d details) {
 	return d
 }
 
-// BlueprintNew is a blueprint that was created.
 type BlueprintNew struct {
 	Name  string   `json:"name"`
 	Path  string   `json:"path"`
@@ -231,7 +229,6 @@ func newBlueprint(a *cli.App, name string, kind run.BlueprintType, strategy run.
 	return cli.Report(a, line, `created %s; show it with "acescope agent show %s"`, dir, name)
 }
 
-// BlueprintCheck is the result of checking a blueprint.
 type BlueprintCheck struct {
 	Name       string              `json:"name"`
 	Path       string              `json:"path"`

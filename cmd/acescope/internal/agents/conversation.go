@@ -19,7 +19,6 @@ import (
 	"acescope/tui/text"
 )
 
-// EntryLine is an entry of a conversation.
 type EntryLine struct {
 	Type      string `json:"type"` // user, text, thinking, tool, status, error
 	SessionID string `json:"session_id"`

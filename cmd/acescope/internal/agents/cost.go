@@ -21,7 +21,6 @@ import (
 	"acescope/tui/text"
 )
 
-// CostCommand returns the command cost.
 func CostCommand(a *cli.App) *cobra.Command {
 	by := []transcripts.By{transcripts.ByDay}
 	var q transcripts.CostQuery

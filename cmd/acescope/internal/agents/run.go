@@ -99,7 +99,6 @@ func (c *RunClient) Result(ctx context.Context, id string) error {
 		in.RunID)
 }
 
-// AgentResult is the result of a run.
 type AgentResult struct {
 	RunType   run.Type `json:"run_type"`
 	AgentName string   `json:"agent_name"`

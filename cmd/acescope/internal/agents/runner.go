@@ -34,7 +34,6 @@ func RunnerCommand(a *cli.App) *cobra.Command {
 		runnerStartCommand(a), runnerListCommand(a), runnerShowCommand(a), runnerDrainCommand(a), runnerExecCommand(a))
 }
 
-// RunnerLine is a runner.
 type RunnerLine struct {
 	runner.RunnerView
 	// Only in runner show:
@@ -227,7 +226,6 @@ func runnerDetails(l RunnerLine, now time.Time) (d details) {
 	return d
 }
 
-// RunnerDrained is a runner that drains.
 type RunnerDrained struct {
 	RunnerID string        `json:"runner_id"`
 	Status   runner.Status `json:"status"`

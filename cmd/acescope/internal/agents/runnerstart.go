@@ -90,7 +90,6 @@ func checkRunner(o *host.Options, paths []string) (err error) {
 	return err
 }
 
-// RunnerEvent is an event of a runner.
 type RunnerEvent struct {
 	Type     string     `json:"type"` // see [RunnerEvents]
 	At       time.Time  `json:"at"`

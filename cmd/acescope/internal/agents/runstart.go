@@ -216,7 +216,6 @@ func (c *RunClient) ResumeRun(ctx context.Context, id string, r run.Request, f R
 	return c.started(ctx, in, f)
 }
 
-// AgentStarted is a run that was started.
 type AgentStarted struct {
 	RunID      string              `json:"run_id"`
 	SessionID  string              `json:"session_id"`

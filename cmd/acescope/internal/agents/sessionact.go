@@ -300,7 +300,6 @@ func listApprovals(a *cli.App, ctx context.Context, e *engine.Engine, id string,
 	return out.Flush()
 }
 
-// SessionAsked is a request to a session.
 type SessionAsked struct {
 	Action    string         `json:"action"` // interrupt or stop
 	SessionID string         `json:"session_id"`

@@ -17,7 +17,6 @@ import (
 	"acescope/tui/text"
 )
 
-// SessionLine is a session of an agent.
 type SessionLine struct {
 	Type  string `json:"type"`  // session, or transcript for one that is not on the engine
 	State string `json:"state"` // of a transcript: live, idle, ended

@@ -205,7 +205,6 @@ func StartSession(ctx context.Context, e *engine.Engine, in session.Input, first
 	return in, runID, err
 }
 
-// SessionStarted is a session that was started.
 type SessionStarted struct {
 	SessionID  string `json:"session_id"`
 	WorkflowID string `json:"workflow_id"`

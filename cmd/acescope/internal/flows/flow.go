@@ -13,7 +13,6 @@ import (
 	"acescope/engine/flow/library"
 )
 
-// FlowCommand returns the command flow.
 func FlowCommand(a *cli.App) *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use:   "flow",
@@ -73,7 +72,6 @@ func flowError(e library.Entry, err error) error {
 	return err
 }
 
-// ValidationLine is the result of flow validate.
 type ValidationLine struct {
 	Name     string         `json:"name"`
 	Place    string         `json:"place"`

@@ -69,7 +69,6 @@ func lineOf(e library.Entry) FlowLine {
 	return line
 }
 
-// DetailLine is the result of flow show.
 type DetailLine struct {
 	FlowLine
 	Inputs  []blueprint.Parameter `json:"inputs"`
@@ -78,7 +77,6 @@ type DetailLine struct {
 	Source  flow.Source           `json:"source"`
 }
 
-// TreeLine is a step of a flow.
 type TreeLine struct {
 	ID    string `json:"id"`
 	Kind  string `json:"kind"`

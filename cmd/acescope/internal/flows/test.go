@@ -44,7 +44,6 @@ func testCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// TestLine is the result of a test of a flow.
 type TestLine struct {
 	Flow string `json:"flow"`
 	Case string `json:"case"`           // name, or the recorded run

@@ -209,7 +209,6 @@ func (s *diffSide) readFile(a *cli.App, ctx context.Context) error {
 	return nil
 }
 
-// RunDiffLine is the result of comparing two runs.
 type RunDiffLine struct {
 	SideA diffSideLine `json:"a"`
 	SideB diffSideLine `json:"b"`

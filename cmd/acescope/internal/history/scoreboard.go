@@ -18,7 +18,6 @@ type ScoreLine struct {
 	Fork     ScoredRun          `json:"fork"`
 }
 
-// ScoredRun is a run of a scoreboard.
 type ScoredRun struct {
 	TaskID     string      `json:"task_id"`
 	WorkflowID string      `json:"workflow_id"`

@@ -44,7 +44,6 @@ func TimelineCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// SpanLine is a span of a run's timeline.
 type SpanLine struct {
 	Index      int       `json:"index"`
 	Parent     int32     `json:"parent"`

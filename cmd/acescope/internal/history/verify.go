@@ -71,7 +71,6 @@ func VerifyCommand(a *cli.App, name string) *cobra.Command {
 	return cmd
 }
 
-// VerdictLine is the result of verifying one history.
 type VerdictLine struct {
 	Source string `json:"source"`
 	Number int    `json:"history"` // 1-based, in the source

@@ -21,7 +21,6 @@ import (
 	"acescope/tui/widget"
 )
 
-// ExperimentCommand returns the command experiment.
 func ExperimentCommand(a *cli.App) *cobra.Command {
 	return cli.Group(&cobra.Command{Use: "experiment", Short: "List, show, compare and report experiments"},
 		experimentListCommand(a), experimentShowCommand(a), experimentCompareCommand(a), experimentReportCommand(a))

@@ -126,7 +126,6 @@ func taskLines(s *experiments.Series, window int) iter.Seq[TaskLine] {
 	}
 }
 
-// ComparisonLine is the comparison of two experiments.
 type ComparisonLine struct {
 	A        ExperimentSeries `json:"a"`
 	B        ExperimentSeries `json:"b"`

@@ -27,7 +27,6 @@ type gateFlags struct {
 	junit     string
 }
 
-// GateCommand returns the command gate.
 func GateCommand(a *cli.App) *cobra.Command {
 	var f gateFlags
 	cmd := &cobra.Command{

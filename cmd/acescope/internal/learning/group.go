@@ -12,7 +12,6 @@ import (
 	"acescope/tui/widget"
 )
 
-// GroupLine is a group of repeats.
 type GroupLine struct {
 	Type    string             `json:"type"` // experiment_group
 	Group   string             `json:"group"`
@@ -31,7 +30,6 @@ func repeatsLine(g *experiments.Group) GroupLine {
 	return l
 }
 
-// GroupComparisonLine is the comparison of two groups of repeats.
 type GroupComparisonLine struct {
 	A        GroupLine `json:"a"`
 	B        GroupLine `json:"b"`

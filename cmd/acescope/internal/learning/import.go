@@ -43,7 +43,6 @@ type importFlags struct {
 	dryRun bool
 }
 
-// ImportCommand returns the command import.
 func ImportCommand(a *cli.App) *cobra.Command {
 	var f importFlags
 	cmd := &cobra.Command{

@@ -24,7 +24,6 @@ const promptHelp = "Name a prompt by its phase and name, as in generator/brief; 
 	"generator or generator/default the prompt that acescope ships. Phases are generator, skills, reflector and\n" +
 	"curator. \"acescope run --phase-prompt generator=brief\" uses one."
 
-// PhasePromptCommand returns the command phase-prompt.
 func PhasePromptCommand(a *cli.App) *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use:   "phase-prompt",
@@ -87,7 +86,6 @@ func promptLogCommand(a *cli.App) *cobra.Command {
 	})
 }
 
-// PhasePromptText is a phase prompt with its text.
 type PhasePromptText struct {
 	prompts.Prompt
 	Placeholders []prompts.Placeholder `json:"placeholders"` // that the text may have

@@ -17,7 +17,6 @@ import (
 	"acescope/sources/playbooks"
 )
 
-// PlaybookCommand returns the command playbook.
 func PlaybookCommand(a *cli.App) *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use:   "playbook",
@@ -143,7 +142,6 @@ func showCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// PlaybookLine is a playbook.
 type PlaybookLine struct {
 	Name    string            `json:"name"`
 	Hash    string            `json:"hash"`

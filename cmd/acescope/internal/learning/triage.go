@@ -16,7 +16,6 @@ import (
 	"acescope/tui/widget"
 )
 
-// TriageCommand returns the command triage.
 func TriageCommand(a *cli.App) *cobra.Command {
 	var o triagesource.Options
 	cmd := &cobra.Command{
@@ -66,7 +65,6 @@ func triage(a *cli.App, ctx context.Context, o triagesource.Options) error {
 	return printTriage(a.Out, t)
 }
 
-// TriageLine is the result of a triage.
 type TriageLine struct {
 	*triagesource.Result
 	SinceMS    float64       `json:"since_ms,omitempty"`

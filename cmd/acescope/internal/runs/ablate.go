@@ -35,7 +35,6 @@ const ablateHelp = "First the whole playbook answers the data set. Then each bul
 	"not measured. The votes of the curator (helpful, harmful) are shown beside the effects; they are no effects.\n\n" +
 	"It is an experiment: it continues after an interruption without repeating an answer."
 
-// AblateCommand returns the command playbook ablate.
 func AblateCommand(a *cli.App) *cobra.Command {
 	f := evalOnly()
 	cmd := &cobra.Command{
@@ -53,16 +52,15 @@ func AblateCommand(a *cli.App) *cobra.Command {
 	}
 	f.addAblationFlags(a, cmd)
 	fs := cmd.Flags()
-	fs.BoolVar(&f.ablation.Sections, "sections", false, "also leave out each section")
-	fs.BoolVar(&f.ablation.Twins, "twins", false, "also leave out each group of near-duplicates")
-	fs.IntVar(&f.ablation.Halves, "halves", 0,
+	fs.BoolVar(&f.Ablation.Sections, "sections", false, "also leave out each section")
+	fs.BoolVar(&f.Ablation.Twins, "twins", false, "also leave out each group of near-duplicates")
+	fs.IntVar(&f.Ablation.Halves, "halves", 0,
 		"also answer all items with N pairs of random halves of the playbook, which estimates Shapley values")
-	fs.BoolVar(&f.ablation.Control, "control", false,
+	fs.BoolVar(&f.Ablation.Control, "control", false,
 		"also answer all items again with the whole playbook, which shows how much answers vary by themselves")
 	return cmd
 }
 
-// PruneCommand returns the command playbook prune.
 func PruneCommand(a *cli.App) *cobra.Command {
 	f := evalOnly()
 	margin, least := defaultMargin, "0"
@@ -78,11 +76,11 @@ func PruneCommand(a *cli.App) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.playbook = args[0]
-			f.ablation.Prune = &ace.Prune{Margin: percentage(margin), MinEffect: percentage(least)}
+			f.Ablation.Prune = &ace.Prune{Margin: percentage(margin), MinEffect: percentage(least)}
 			switch {
-			case f.ablation.Prune.Margin < 0:
+			case f.Ablation.Prune.Margin < 0:
 				return cli.UsageError("--keep-accuracy %q: use a percentage from 0%% to 100%%", margin)
-			case f.ablation.Prune.MinEffect < 0:
+			case f.Ablation.Prune.MinEffect < 0:
 				return cli.UsageError("--min-effect %q: use a percentage from 0%% to 100%%", least)
 			}
 			return ablate(a, cmd.Context(), f)
@@ -99,35 +97,37 @@ func PruneCommand(a *cli.App) *cobra.Command {
 }
 
 // evalOnly returns the flags of a command that answers a data set without learning.
-func evalOnly() RunFlags {
-	return RunFlags{Adapter: string(ace.Offline), permission: permissionModes[0], evaluate: true, repeats: 1}
+func evalOnly() runFlags {
+	f := runFlags{evaluate: true, repeats: 1}
+	f.Adapter, f.SkillsConfig.PermissionMode = ace.Offline, permissionModes[0]
+	return f
 }
 
-func (f *RunFlags) addAblationFlags(a *cli.App, cmd *cobra.Command) {
-	f.ablation = &ace.Ablation{}
+func (f *runFlags) addAblationFlags(a *cli.App, cmd *cobra.Command) {
+	f.Ablation = &ace.Ablation{}
 	f.addEvalFlags(a, cmd)
 	fs := cmd.Flags()
-	fs.IntVar(&f.ablation.Budget, "budget", 0,
+	fs.IntVar(&f.Ablation.Budget, "budget", 0,
 		fmt.Sprintf("largest number of answers besides those of the whole playbook (default %d per item)", defaultBudget))
-	fs.Uint64Var(&f.ablation.Seed, "seed", 1, "seed of random halves")
+	fs.Uint64Var(&f.Ablation.Seed, "seed", 1, "seed of random halves")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "say how many answers it takes at most, without starting it")
 }
 
-func ablate(a *cli.App, ctx context.Context, f RunFlags) error {
+func ablate(a *cli.App, ctx context.Context, f runFlags) error {
 	switch {
-	case f.Dataset == "":
+	case f.dataset == "":
 		return cli.UsageError("--dataset FILE is missing")
-	case f.ablation.Budget < 0 || f.ablation.Budget > maxBudget:
-		return cli.UsageError("--budget %d: must be from 1 to %d", f.ablation.Budget, maxBudget)
-	case f.ablation.Halves < 0 || f.ablation.Halves > maxHalves:
-		return cli.UsageError("--halves %d: must be from 0 to %d", f.ablation.Halves, maxHalves)
+	case f.Ablation.Budget < 0 || f.Ablation.Budget > maxBudget:
+		return cli.UsageError("--budget %d: must be from 1 to %d", f.Ablation.Budget, maxBudget)
+	case f.Ablation.Halves < 0 || f.Ablation.Halves > maxHalves:
+		return cli.UsageError("--halves %d: must be from 0 to %d", f.Ablation.Halves, maxHalves)
 	}
 	return runTasks(a, ctx, "", f)
 }
 
 // setAblation sets the ablation of an evaluation. A data set of held-out items becomes the end of the data set.
-func (f RunFlags) setAblation(a *cli.App, ctx context.Context, e *engine.Engine, in *ace.ExperimentInput) error {
-	ablation := *f.ablation
+func (f runFlags) setAblation(a *cli.App, ctx context.Context, e *engine.Engine, in *ace.ExperimentInput) error {
+	ablation := *f.Ablation
 	if f.heldOut != "" {
 		held, err := ingest(a, ctx, e, f.heldOut, 0)
 		if err != nil {
@@ -155,7 +155,6 @@ func announceAblation(in ace.ExperimentInput) string {
 		in.ExperimentID, cli.Numbered(int64(in.EvalTasks), "answer"), in.Ablation.Budget)
 }
 
-// EffectsCommand returns the command playbook effects.
 func EffectsCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "effects EXPERIMENT",
@@ -189,7 +188,6 @@ type EffectLine struct {
 	ablation.Effect
 }
 
-// PrunedLine is the outcome of playbook prune.
 type PrunedLine struct {
 	ExperimentID string `json:"experiment_id"`
 	ace.Pruned

@@ -21,7 +21,6 @@ type askFlags struct {
 	provider, model string
 }
 
-// AskCommand returns the command ask.
 func AskCommand(a *cli.App) *cobra.Command {
 	var f askFlags
 	cmd := &cobra.Command{

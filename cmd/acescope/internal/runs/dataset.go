@@ -10,7 +10,6 @@ import (
 	"acescope/engine/learning/dataset"
 )
 
-// DatasetLine is a stored data set.
 type DatasetLine struct {
 	DatasetID string              `json:"dataset_id"`
 	Dataset   ace.Ref             `json:"dataset"`
@@ -19,7 +18,6 @@ type DatasetLine struct {
 	Grader    string              `json:"grader,omitempty"`
 }
 
-// DatasetCommand returns the command dataset.
 func DatasetCommand(a *cli.App) *cobra.Command {
 	limit := 0
 	cmd := &cobra.Command{

@@ -17,7 +17,6 @@ import (
 	"acescope/tui/text"
 )
 
-// EvalCommand returns the command eval.
 func EvalCommand(a *cli.App) *cobra.Command {
 	f := evalOnly()
 	cmd := &cobra.Command{
@@ -32,7 +31,7 @@ func EvalCommand(a *cli.App) *cobra.Command {
 			"acescope eval show finance-1 --item 17",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.Dataset == "" {
+			if f.dataset == "" {
 				return cli.UsageError("--dataset FILE is missing")
 			}
 			return runTasks(a, cmd.Context(), "", f)
@@ -46,14 +45,14 @@ func EvalCommand(a *cli.App) *cobra.Command {
 }
 
 // addEvalFlags adds the flags of commands that answer a data set without learning.
-func (f *RunFlags) addEvalFlags(a *cli.App, cmd *cobra.Command) {
+func (f *runFlags) addEvalFlags(a *cli.App, cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.Dataset, "dataset", "", "data set to answer")
-	fs.StringVar(&f.Experiment, "experiment", "", "ID of the evaluation (default: data set and time)")
+	fs.StringVar(&f.dataset, "dataset", "", "data set to answer")
+	fs.StringVar(&f.ExperimentID, "experiment", "", "ID of the evaluation (default: data set and time)")
 	f.addProviderFlags(a, fs)
 	fs.IntVar(&f.limit, "limit", 0, "use only the first N tasks of the data set (default all)")
 	fs.IntVar(&f.Parallel, "parallel", 1, "maximum number of parts, of 25 tasks, that run at the same time")
-	fs.StringSliceVar(&f.tools, "allow-tool", nil, "tools that the skills phase may call (default all)")
+	fs.StringSliceVar(&f.SkillsConfig.AllowedTools, "allow-tool", nil, "tools that the skills phase may call (default all)")
 	cli.ProgramFlags(a, fs)
 	fs.BoolVar(&f.detach, "detach", false, "start it and return; a background process executes it")
 	MustComplete(cmd, "phase", completeKeys(a, nil, ""))

@@ -54,7 +54,7 @@ type SummaryLine struct {
 
 // runExperiment starts an experiment and, without --detach, follows it until it closes.
 func runExperiment(
-	a *cli.App, ctx context.Context, e *engine.Engine, in ace.ExperimentInput, f RunFlags,
+	a *cli.App, ctx context.Context, e *engine.Engine, in ace.ExperimentInput, f runFlags,
 ) error {
 	runID, err := e.StartExperiment(ctx, in)
 	if err != nil {
@@ -94,7 +94,7 @@ func closedError(what string, status ace.Status, failure *ace.Failure) error {
 }
 
 // reportProviders writes to standard error which providers execute the phases, and the pace.
-func reportProviders(a *cli.App, e *engine.Engine, f RunFlags, what string) {
+func reportProviders(a *cli.App, e *engine.Engine, f runFlags, what string) {
 	for _, p := range e.Providers {
 		if p.Name() == f.Provider {
 			cli.Warn(a, "%s: %s", what, p.About())
@@ -104,12 +104,12 @@ func reportProviders(a *cli.App, e *engine.Engine, f RunFlags, what string) {
 		cli.Warn(a, "%s: runs of the blueprint %s", what, blueprint)
 	}
 	for _, phase := range providedPhases {
-		if provider := f.providers[string(phase)]; provider != "" {
+		if provider := f.Steps[string(phase)]; provider != "" {
 			cli.Warn(a, "%s: the %s by %s", what, phase, provider)
 		}
 	}
-	if f.Pace > 0 {
-		cli.Warn(a, "every phase takes at least %s (--pace)", f.Pace)
+	if f.pace > 0 {
+		cli.Warn(a, "every phase takes at least %s (--pace)", f.pace)
 	}
 }
 
@@ -277,7 +277,7 @@ func accuracyText(in *ace.ExperimentInput, correct, labeled int, score float64) 
 }
 
 // runTask starts one task and, without --detach, follows it until it closes.
-func runTask(a *cli.App, ctx context.Context, e *engine.Engine, in ace.TaskInput, f RunFlags) error {
+func runTask(a *cli.App, ctx context.Context, e *engine.Engine, in ace.TaskInput, f runFlags) error {
 	runID, err := e.StartTask(ctx, in)
 	if err != nil {
 		return err

@@ -103,15 +103,15 @@ func CheckTakesPrompt(a *cli.App, provider string, known []model.Provider) error
 
 // checkPrompts parses the values of --phase-prompt and adds those of the configuration for phases that take one. It
 // returns a usage error if a phase does not take the prompt that a flag gives it.
-func (f *RunFlags) checkPrompts(a *cli.App) (err error) {
-	if f.prompts, err = ParsePhasePrompts(f.promptValues); err != nil {
+func (f *runFlags) checkPrompts(a *cli.App) (err error) {
+	if f.prompts, err = ParsePhasePrompts(f.phasePrompts); err != nil {
 		return err
 	}
 	known := allProviders(a)
 	for _, phase := range ace.PromptedPhases() {
 		name, _ := f.providerOf(phase)
 		err := CheckTakesPrompt(a, name, known)
-		if phase == ace.PhaseSkills && f.noSkills {
+		if phase == ace.PhaseSkills && f.NoSkills {
 			err = errors.New("--no-skills leaves out the phase")
 		}
 		switch value := f.prompts[phase]; {
@@ -125,8 +125,8 @@ func (f *RunFlags) checkPrompts(a *cli.App) (err error) {
 	return nil
 }
 
-// phasePrompts returns the prompts of the input of a run.
-func (f RunFlags) phasePrompts(ctx context.Context, e *engine.Engine) (list ace.Prompts, err error) {
+// promptsOf returns the prompts of the input of a run.
+func (f runFlags) promptsOf(ctx context.Context, e *engine.Engine) (list ace.Prompts, err error) {
 	for _, phase := range ace.PromptedPhases() {
 		if f.prompts[phase] == "" {
 			continue

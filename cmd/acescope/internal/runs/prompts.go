@@ -18,7 +18,6 @@ import (
 	"acescope/sources/histories"
 )
 
-// PromptsCommand returns the command prompts.
 func PromptsCommand(a *cli.App) *cobra.Command {
 	var f callFilter
 	cmd := &cobra.Command{

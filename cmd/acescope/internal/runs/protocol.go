@@ -14,62 +14,36 @@ import (
 	"acescope/engine/temporal/fork"
 )
 
-// protocolFlags are the flags that say how models are asked and what that may cost.
-type protocolFlags struct {
-	maxCost     float64
-	maxTokens   int64
-	models      []string
-	phaseModels map[string]string // parsed from models
-	temperature string
-	modelSeed   bool // a provider of a phase takes a seed
-	noSkills    bool
-	// Only of run:
-	hideLabels     bool
-	preset         string
-	rounds         int
-	curateEvery    int
-	playbookTokens int
-	answerTokens   int64
-	answerAfter    bool
-	sequential     bool
-	near           deduplicateFlags
-	review         reviewSetting
+// addProtocol adds the flags that say how models are asked and what that may cost.
+func (f *runFlags) addProtocol(fs *pflag.FlagSet) {
+	fs.Float64Var(&f.MaxCostUSD, "max-cost", 0, "stop before the request after which this many US dollars are spent")
+	fs.Int64Var(&f.MaxTokens, "max-tokens", 0, "stop before the request after which this many tokens are used")
+	fs.BoolVar(&f.NoSkills, "no-skills", false, "leave out the skills phase: the generator's answer counts")
+	fs.StringVar(&f.temperature, "temperature", "", "temperature of the models, from 0 to 2 (default: the server's)")
 }
 
-func (p *protocolFlags) add(fs *pflag.FlagSet) {
-	fs.Float64Var(&p.maxCost, "max-cost", 0, "stop before the request after which this many US dollars are spent")
-	fs.Int64Var(&p.maxTokens, "max-tokens", 0, "stop before the request after which this many tokens are used")
-	fs.BoolVar(&p.noSkills, "no-skills", false, "leave out the skills phase: the generator's answer counts")
-	fs.StringVar(&p.temperature, "temperature", "", "temperature of the models, from 0 to 2 (default: the server's)")
-}
-
-func (p *protocolFlags) check() error {
+func (f *runFlags) checkProtocol() error {
 	switch {
-	case !(p.maxCost >= 0 && p.maxCost <= 1e6):
-		return cli.UsageError("--max-cost %g: must be from 0 to 1,000,000 US dollars", p.maxCost)
-	case p.temperature != "" && p.sampling().Temperature == nil:
-		return cli.UsageError("--temperature %q: must be from 0 to 2", p.temperature)
-	case p.maxTokens < 0:
-		return cli.UsageError("--max-tokens %d: must not be negative", p.maxTokens)
+	case !(f.MaxCostUSD >= 0 && f.MaxCostUSD <= 1e6):
+		return cli.UsageError("--max-cost %g: must be from 0 to 1,000,000 US dollars", f.MaxCostUSD)
+	case f.temperature != "" && f.temperatureOf() == nil:
+		return cli.UsageError("--temperature %q: must be from 0 to 2", f.temperature)
+	case f.MaxTokens < 0:
+		return cli.UsageError("--max-tokens %d: must not be negative", f.MaxTokens)
 	}
 	return nil
 }
 
-// budget returns the budget of a single task, or nil.
-func (p *protocolFlags) budget() *ace.Budget {
-	return (&ace.ExperimentInput{MaxCostUSD: p.maxCost, MaxTokens: p.maxTokens}).Limits()
-}
-
 // checkPrice returns a usage error if --max-cost limits a model whose price is not known here. Workers of a cluster
 // may know it.
-func checkPrice(a *cli.App, f RunFlags) error {
-	if f.maxCost == 0 || a.Cluster() != nil {
+func checkPrice(a *cli.App, f runFlags) error {
+	if f.MaxCostUSD == 0 || a.Cluster() != nil {
 		return nil
 	}
 	known := a.Providers()
 	for _, phase := range providedPhases {
 		provider, _ := f.providerOf(phase)
-		name := cmp.Or(f.phaseModels[string(phase)], f.modelName(known))
+		name := cmp.Or(f.Models[string(phase)], f.modelName(known))
 		served := slices.ContainsFunc(known, func(p model.Provider) bool { return p.Name() == provider })
 		if served && provider != fork.Free && cli.Prices(a.Settings.File).ForModel(name) == nil {
 			return cli.UsageError("--max-cost: the price of the model %q is not known: add it as [[prices]] to "+
@@ -79,20 +53,18 @@ func checkPrice(a *cli.App, f RunFlags) error {
 	return nil
 }
 
-// sampling returns the temperature, nil if it is not given or invalid.
-func (p *protocolFlags) sampling() ace.Sampling {
-	if v, err := strconv.ParseFloat(p.temperature, 64); err == nil && v >= 0 && v <= 2 {
-		return ace.Sampling{Temperature: &v}
+// temperatureOf returns the temperature, nil if it is not given or invalid.
+func (f *runFlags) temperatureOf() *float64 {
+	if v, err := strconv.ParseFloat(f.temperature, 64); err == nil && v >= 0 && v <= 2 {
+		return &v
 	}
-	return ace.Sampling{}
+	return nil
 }
 
 // protocol returns the settings of a task or an experiment.
-func (f RunFlags) protocol() ace.Protocol {
-	p := ace.Protocol{Sampling: f.sampling(), Models: f.phaseModels, NoSkills: f.noSkills,
-		HideLabels: f.hideLabels, Rounds: f.rounds, CurateEvery: f.curateEvery, PlaybookTokens: f.playbookTokens,
-		AnswerAfter: f.answerAfter}
-	p.AnswerTokens = f.answerTokens
+func (f runFlags) protocol() ace.Protocol {
+	p := f.Protocol
+	p.Temperature = f.temperatureOf()
 	p.Deduplicate = f.near.setting()
 	p.Review = f.review.setting()
 	if f.modelSeed {
@@ -102,38 +74,38 @@ func (f RunFlags) protocol() ace.Protocol {
 }
 
 // parseModels parses the values of --model.
-func (f *RunFlags) parseModels() error {
+func (f *runFlags) parseModels() error {
 	for _, s := range f.models {
 		phase, name, ok := strings.Cut(s, "=")
 		isPhase := ok && slices.Contains(providedPhases, ace.Phase(phase))
 		switch {
 		case isPhase && name == "":
 			return cli.UsageError("--model %q: use PHASE=MODEL", s)
-		case isPhase && f.phaseModels[phase] != "":
+		case isPhase && f.Models[phase] != "":
 			return cli.UsageError("--model %s: set more than once", phase)
-		case isPhase && f.phaseModels == nil:
-			f.phaseModels = map[string]string{phase: name}
+		case isPhase && f.Models == nil:
+			f.Models = map[string]string{phase: name}
 		case isPhase:
-			f.phaseModels[phase] = name
-		case f.model != "":
+			f.Models[phase] = name
+		case f.Model != "":
 			return cli.UsageError("--model: set more than once; use PHASE=MODEL for the model of one phase")
 		default:
-			f.model = s
+			f.Model = s
 		}
 	}
 	return nil
 }
 
 // hasModel reports whether the flags name the model of every phase of a provider.
-func (f RunFlags) hasModel(provider string) bool {
-	return f.model != "" || !slices.ContainsFunc(providedPhases, func(phase ace.Phase) bool {
+func (f runFlags) hasModel(provider string) bool {
+	return f.Model != "" || !slices.ContainsFunc(providedPhases, func(phase ace.Phase) bool {
 		name, _ := f.providerOf(phase)
-		return name == provider && f.phaseModels[string(phase)] == ""
+		return name == provider && f.Models[string(phase)] == ""
 	})
 }
 
 // checkSampling says which providers take no temperature or seed. It is an error if all of them take none.
-func (f *RunFlags) checkSampling(a *cli.App) error {
+func (f *runFlags) checkSampling(a *cli.App) error {
 	var takes, lacks [2][]string
 	known := a.Providers()
 	for _, phase := range providedPhases {
@@ -156,7 +128,7 @@ func (f *RunFlags) checkSampling(a *cli.App) error {
 	}
 	f.modelSeed = f.seed != 0 && len(takes[1]) > 0
 	switch {
-	case f.temperature != "" && len(takes[0]) == 0 && f.preset != "":
+	case f.temperature != "" && len(takes[0]) == 0 && f.Preset != "":
 		f.temperature = ""
 	case f.temperature != "" && len(takes[0]) == 0:
 		return cli.UsageError("--temperature: %s has no such parameter", strings.Join(lacks[0], ", "))

@@ -44,8 +44,8 @@ func parsePhases(list []string) (map[string]string, error) {
 }
 
 // providerOf returns the provider of a phase and the flag that sets it.
-func (f RunFlags) providerOf(phase ace.Phase) (name, flag string) {
-	if name := f.providers[string(phase)]; name != "" {
+func (f runFlags) providerOf(phase ace.Phase) (name, flag string) {
+	if name := f.Steps[string(phase)]; name != "" {
 		return name, "--phase " + string(phase) + "=" + name
 	}
 	return f.Provider, "--provider " + f.Provider
@@ -57,7 +57,7 @@ func allProviders(a *cli.App) []model.Provider {
 }
 
 // checkProviders returns a usage error if a phase has no provider here that can execute it.
-func checkProviders(a *cli.App, f RunFlags) error {
+func checkProviders(a *cli.App, f runFlags) error {
 	known := allProviders(a)
 	if _, ok := ace.BlueprintOf(f.Provider); !ok {
 		if err := f.checkProvider(f.Provider, "--provider "+f.Provider, known, a.Cluster() != nil); err != nil {
@@ -81,7 +81,7 @@ func checkProviders(a *cli.App, f RunFlags) error {
 
 // checkProvider checks that a provider is known, has a model and, without a cluster, is ready. Workers of
 // a cluster may have what this process lacks.
-func (f RunFlags) checkProvider(name, flag string, known []model.Provider, cluster bool) error {
+func (f runFlags) checkProvider(name, flag string, known []model.Provider, cluster bool) error {
 	var names []string
 	for _, p := range known {
 		if p.Name() != name {
@@ -116,7 +116,7 @@ func CheckBlueprint(a *cli.App, flag, blueprint string, phase ace.Phase) error {
 
 // checkGrader returns a usage error if nothing can grade: a judge needs the model of the reflector, a program
 // must be in the configuration. Workers of a cluster may have programs that this process lacks.
-func (f RunFlags) checkGrader(a *cli.App, grader string) error {
+func (f runFlags) checkGrader(a *cli.App, grader string) error {
 	program, isProgram := grade.ProgramOf(grader)
 	named := func(g conffile.Grader) bool { return g.Name == program }
 	switch file := a.Settings.File; {
@@ -138,9 +138,9 @@ func (f RunFlags) checkGrader(a *cli.App, grader string) error {
 
 // modelName returns the model that is recorded and passed to every phase: the default of the first
 // provider that uses a model, otherwise the name of the blueprint or of the provider's model.
-func (f RunFlags) modelName(known []model.Provider) string {
-	if f.model != "" {
-		return f.model
+func (f runFlags) modelName(known []model.Provider) string {
+	if f.Model != "" {
+		return f.Model
 	}
 	names := []string{f.Provider}
 	for _, phase := range providedPhases {
@@ -152,7 +152,7 @@ func (f RunFlags) modelName(known []model.Provider) string {
 		return !ok && name != fork.Free
 	})
 	name, _ := DefaultModel(names[max(i, 0)], known)
-	return cmp.Or(name, f.phaseModels[string(ace.PhaseGenerator)])
+	return cmp.Or(name, f.Models[string(ace.PhaseGenerator)])
 }
 
 // DefaultModel returns the model of a provider, for a blueprint its name, and whether the provider is known.

@@ -18,7 +18,7 @@ import (
 const maxRepeats = 100
 
 // checkRepeats checks the flags --repeats, --shuffle, --seed and --dry-run.
-func (f RunFlags) checkRepeats(prompt string) error {
+func (f runFlags) checkRepeats(prompt string) error {
 	switch {
 	case f.repeats < 1 || f.repeats > maxRepeats:
 		return cli.UsageError("--repeats %d: must be from 1 to %d", f.repeats, maxRepeats)
@@ -33,7 +33,7 @@ func (f RunFlags) checkRepeats(prompt string) error {
 // repeatsOf returns the inputs of the repeats of an experiment. Each has an ID, a playbook branch and, with --shuffle,
 // an order of tasks of its own.
 func repeatsOf(
-	ctx context.Context, e *engine.Engine, in ace.ExperimentInput, f RunFlags,
+	ctx context.Context, e *engine.Engine, in ace.ExperimentInput, f runFlags,
 ) ([]ace.ExperimentInput, error) {
 	var list []ace.ExperimentInput
 	for i := range f.repeats {
@@ -63,7 +63,7 @@ func repeatsOf(
 
 // runRepeats runs the experiments one after the other, or starts all of them with --detach. It stops at the first one
 // that does not complete.
-func runRepeats(a *cli.App, ctx context.Context, e *engine.Engine, list []ace.ExperimentInput, f RunFlags) error {
+func runRepeats(a *cli.App, ctx context.Context, e *engine.Engine, list []ace.ExperimentInput, f runFlags) error {
 	for i, in := range list {
 		if err := runExperiment(a, ctx, e, in, f); err != nil {
 			if left := len(list) - i - 1; left > 0 {

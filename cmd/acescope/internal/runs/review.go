@@ -50,7 +50,6 @@ type reviewFlags struct {
 	reason, run     string
 }
 
-// ReviewCommand returns the command review.
 func ReviewCommand(a *cli.App) *cobra.Command {
 	var f reviewFlags
 	cmd := &cobra.Command{

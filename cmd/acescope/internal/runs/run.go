@@ -22,35 +22,30 @@ import (
 	"acescope/engine/learning/grade"
 )
 
-// RunFlags are the flags of acescope run.
-type RunFlags struct {
-	Dataset, Eval, Experiment, Provider, model string
-	heldOut                                    string // of an ablation
-	playbook, Adapter, grader                  string
-	expected                                   string // answer to the prompt
-	Epochs, limit, Parallel, window            int
-	tools, phases                              []string
-	providers                                  map[string]string    // by phase, parsed from phases
-	promptValues                               []string             // of --phase-prompt
-	prompts                                    map[ace.Phase]string // parsed from them, with those of the configuration
-	permission                                 string
-	detach                                     bool
-	maxFailed                                  string
-	evalEvery, patience                        int
-	evaluate                                   bool // only: the data set is answered without learning
-	ablation                                   *ace.Ablation
-	Pace                                       time.Duration
-	repeats                                    int
-	shuffle, dryRun                            bool
-	seed                                       uint32 // 0 if it is not given
-	protocolFlags
+// runFlags are the flags of acescope run, which set most of them in the input of an experiment.
+type runFlags struct {
+	ace.ExperimentInput
+	dataset, eval, heldOut string // data sets by name; the last one of an ablation
+	playbook               string
+	expected               string // answer to the prompt
+	limit, repeats         int
+	phases, models         []string
+	phasePrompts           []string
+	prompts                map[ace.Phase]string // parsed from phasePrompts, with those of the configuration
+	maxFailed, temperature string
+	near                   deduplicateFlags
+	review                 reviewSetting
+	pace                   time.Duration
+	evaluate               bool // only: the data set is answered without learning
+	shuffle                bool
+	seed                   uint32 // 0 if it is not given
+	modelSeed              bool   // a provider of a phase takes a seed
+	detach, dryRun         bool
 }
 
-// RunCommand returns the command run.
-func RunCommand(a *cli.App) *cobra.Command { return runCommand(a, &RunFlags{}) }
+func RunCommand(a *cli.App) *cobra.Command { return runCommand(a, &runFlags{}) }
 
-// runCommand returns the command run whose flags are f.
-func runCommand(a *cli.App, f *RunFlags) *cobra.Command {
+func runCommand(a *cli.App, f *runFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [PROMPT]",
 		Short: "Run one task, or an experiment over a data set",
@@ -72,27 +67,27 @@ func runCommand(a *cli.App, f *RunFlags) *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.Dataset, "dataset", "", "data set to learn from: a file, or problems:N[:SEED] for generated problems")
+	fs.StringVar(&f.dataset, "dataset", "", "data set to learn from: a file, or problems:N[:SEED] for generated problems")
 	fs.StringVar(&f.expected, "expected", "", "correct answer to the PROMPT, by which the run is graded")
-	fs.StringVar(&f.Eval, "eval", "",
+	fs.StringVar(&f.eval, "eval", "",
 		"data set to evaluate on, without learning, before the first epoch and after each epoch")
-	fs.IntVar(&f.evalEvery, "eval-every", 0,
+	fs.IntVar(&f.EvalEvery, "eval-every", 0,
 		"also evaluate after every N tasks of an epoch (default: only at its end)")
-	fs.IntVar(&f.patience, "patience", 0,
+	fs.IntVar(&f.Patience, "patience", 0,
 		"end after N evaluations in a row without a better accuracy (default: never)")
-	fs.StringVar(&f.Experiment, "experiment", "", "ID of the experiment (default: data set and time)")
+	fs.StringVar(&f.ExperimentID, "experiment", "", "ID of the experiment (default: data set and time)")
 	f.addProviderFlags(a, fs)
 	fs.IntVar(&f.Epochs, "epochs", 1, "number of passes over the data set")
 	fs.IntVar(&f.limit, "limit", 0, "use only the first N tasks of the data set (default all)")
 	fs.IntVar(&f.Parallel, "parallel", 1, "maximum number of tasks that run at the same time")
-	fs.IntVar(&f.window, "window", 0,
+	fs.IntVar(&f.Window, "window", 0,
 		"number of tasks that --adapter online measures before it learns from them (default 20)")
 	fs.StringVar(&f.playbook, "playbook", "",
 		"playbook to start from: BRANCH, BRANCH@N, the hash of a version or a file (default: empty)")
-	fs.StringVar(&f.Adapter, "adapter", "offline",
+	fs.StringVar((*string)(&f.Adapter), "adapter", string(ace.Offline),
 		"offline: learn task by task over epochs; online: measure a window, then learn from it")
-	fs.StringSliceVar(&f.tools, "allow-tool", nil, "tools that the skills phase may call (default all)")
-	fs.StringVar(&f.permission, "permission-mode", permissionModes[0],
+	fs.StringSliceVar(&f.SkillsConfig.AllowedTools, "allow-tool", nil, "tools that the skills phase may call (default all)")
+	fs.StringVar(&f.SkillsConfig.PermissionMode, "permission-mode", permissionModes[0],
 		"permissions of an agent in the skills phase: "+strings.Join(permissionModes, ", "))
 	cli.ProgramFlags(a, fs)
 	fs.StringVar(&f.maxFailed, "max-failed", "50%",
@@ -106,47 +101,47 @@ func runCommand(a *cli.App, f *RunFlags) *cobra.Command {
 	fs.BoolVar(&f.dryRun, "dry-run", false,
 		"check the data sets and say what would start and how large a difference it can show")
 	fs.BoolVar(&f.detach, "detach", false, "start it and return; a background process executes it")
-	fs.DurationVar(&f.Pace, "pace", 0, "minimum duration of every phase, to make demonstrations easier to follow")
+	fs.DurationVar(&f.pace, "pace", 0, "minimum duration of every phase, to make demonstrations easier to follow")
 	MustComplete(cmd, "phase", completeKeys(a, nil, ""))
 	return cmd
 }
 
 // addProviderFlags adds the flags that say what executes the phases and how their answers are graded.
-func (f *RunFlags) addProviderFlags(a *cli.App, fs *pflag.FlagSet) {
+func (f *runFlags) addProviderFlags(a *cli.App, fs *pflag.FlagSet) {
 	fs.StringVar(&f.Provider, "provider", "builtin",
 		"provider of the phases; \"acescope doctor\" lists them; blueprint:NAME is your program, see docs/guides/workers.md")
 	fs.StringArrayVar(&f.phases, "phase", nil,
 		"provider of one phase, as PHASE=PROVIDER: generator, skills, reflector or curator; repeatable")
 	a.AgentDirsFlag(fs)
-	fs.StringArrayVar(&f.promptValues, "phase-prompt", nil, PhasePromptHelp)
+	fs.StringArrayVar(&f.phasePrompts, "phase-prompt", nil, PhasePromptHelp)
 	fs.StringArrayVar(&f.models, "model", nil,
 		"model (default: the provider's), or that of one phase, as PHASE=MODEL; repeatable")
-	fs.StringVar(&f.grader, "grader", "",
+	fs.StringVar(&f.Grader, "grader", "",
 		"how answers are compared with labels: "+grade.Names+" (default: the data set's header, or exact)")
-	f.protocolFlags.add(fs)
+	f.addProtocol(fs)
 }
 
 var permissionModes = []string{"default", "plan", "acceptEdits", "dontAsk", "full"}
 
-func (f RunFlags) check(prompt string) error {
+func (f runFlags) check(prompt string) error {
 	switch {
-	case prompt == "" && f.Dataset == "":
+	case prompt == "" && f.dataset == "":
 		return cli.UsageError("nothing to run: give a PROMPT or --dataset FILE")
-	case prompt != "" && f.Dataset != "":
+	case prompt != "" && f.dataset != "":
 		return cli.UsageError("give a PROMPT or --dataset FILE, not both")
 	case f.expected != "" && prompt == "":
 		return cli.UsageError("--expected needs a PROMPT")
-	case f.grader != "" && f.Dataset == "":
+	case f.Grader != "" && f.dataset == "":
 		return cli.UsageError("--grader needs --dataset")
-	case grade.Check(f.grader) != nil:
-		return cli.UsageError("--grader: %w", grade.Check(f.grader))
-	case f.Eval != "" && f.Dataset == "":
+	case grade.Check(f.Grader) != nil:
+		return cli.UsageError("--grader: %w", grade.Check(f.Grader))
+	case f.eval != "" && f.dataset == "":
 		return cli.UsageError("--eval needs --dataset")
-	case f.evalEvery < 0:
-		return cli.UsageError("--eval-every %d: must not be negative", f.evalEvery)
-	case f.patience < 0:
-		return cli.UsageError("--patience %d: must not be negative", f.patience)
-	case f.Eval == "" && (f.evalEvery > 0 || f.patience > 0):
+	case f.EvalEvery < 0:
+		return cli.UsageError("--eval-every %d: must not be negative", f.EvalEvery)
+	case f.Patience < 0:
+		return cli.UsageError("--patience %d: must not be negative", f.Patience)
+	case f.eval == "" && (f.EvalEvery > 0 || f.Patience > 0):
 		return cli.UsageError("--eval-every and --patience need --eval")
 	case !f.evaluate && (f.Epochs < 1 || f.Epochs > 1000):
 		return cli.UsageError("--epochs %d: must be from 1 to 1000", f.Epochs)
@@ -154,24 +149,24 @@ func (f RunFlags) check(prompt string) error {
 		return cli.UsageError("--limit %d: must not be negative", f.limit)
 	case f.Parallel < 1 || f.Parallel > engine.MaxActivities:
 		return cli.UsageError("--parallel %d: must be from 1 to %d", f.Parallel, engine.MaxActivities)
-	case f.window < 0:
-		return cli.UsageError("--window %d: must not be negative", f.window)
+	case f.Window < 0:
+		return cli.UsageError("--window %d: must not be negative", f.Window)
 	case f.maxFailedShare() < 0:
 		return cli.UsageError("--max-failed %q: use a percentage from 0%% to 100%%", f.maxFailed)
-	case f.Pace < 0:
-		return cli.UsageError("--pace %s: must be a positive duration such as 400ms", f.Pace)
-	case f.Adapter != string(ace.Offline) && f.Adapter != string(ace.Online):
+	case f.pace < 0:
+		return cli.UsageError("--pace %s: must be a positive duration such as 400ms", f.pace)
+	case f.Adapter != ace.Offline && f.Adapter != ace.Online:
 		return cli.UsageError("--adapter %q: use offline or online", f.Adapter)
-	case !slices.Contains(permissionModes, f.permission):
-		return cli.UsageError("--permission-mode %q: use one of %s", f.permission, strings.Join(permissionModes, ", "))
+	case !slices.Contains(permissionModes, f.SkillsConfig.PermissionMode):
+		return cli.UsageError("--permission-mode %q: use one of %s", f.SkillsConfig.PermissionMode, strings.Join(permissionModes, ", "))
 	case strings.TrimSpace(prompt) == "" && prompt != "":
 		return cli.UsageError("the PROMPT is empty")
 	}
-	return cmp.Or(f.protocolFlags.check(), f.checkLearning(), f.checkRepeats(prompt))
+	return cmp.Or(f.checkProtocol(), f.checkLearning(), f.checkRepeats(prompt))
 }
 
 // maxFailedShare returns the share of failed tasks from 0 to 1, or -1 if the flag is invalid.
-func (f RunFlags) maxFailedShare() float64 { return percentage(cmp.Or(f.maxFailed, "50%")) }
+func (f runFlags) maxFailedShare() float64 { return percentage(cmp.Or(f.maxFailed, "50%")) }
 
 // percentage returns the share of a percentage from 0% to 100%, or -1 if it is invalid.
 func percentage(text string) float64 {
@@ -182,7 +177,7 @@ func percentage(text string) float64 {
 	return percent / 100
 }
 
-func runTasks(a *cli.App, ctx context.Context, prompt string, f RunFlags) error {
+func runTasks(a *cli.App, ctx context.Context, prompt string, f runFlags) error {
 	if err := f.check(prompt); err != nil {
 		return err
 	}
@@ -212,9 +207,9 @@ func runTasks(a *cli.App, ctx context.Context, prompt string, f RunFlags) error 
 }
 
 // resolve reads the flags that name phases, and checks the providers, models, graders and prices that the flags need.
-func (f *RunFlags) resolve(a *cli.App) error {
+func (f *runFlags) resolve(a *cli.App) error {
 	var err error
-	if f.providers, err = parsePhases(f.phases); err != nil {
+	if f.Steps, err = parsePhases(f.phases); err != nil {
 		return err
 	}
 	if err := f.parseModels(); err != nil {
@@ -229,7 +224,7 @@ func (f *RunFlags) resolve(a *cli.App) error {
 	if err := f.near.resolve(a); err != nil {
 		return err
 	}
-	if err := f.checkGrader(a, f.grader); err != nil {
+	if err := f.checkGrader(a, f.Grader); err != nil {
 		return err
 	}
 	if err := f.checkSampling(a); err != nil {
@@ -239,7 +234,7 @@ func (f *RunFlags) resolve(a *cli.App) error {
 		return err
 	}
 	skills, _ := f.providerOf(ace.PhaseSkills)
-	full := f.permission == string(agentcli.PermissionFull)
+	full := f.SkillsConfig.PermissionMode == string(agentcli.PermissionFull)
 	if full && a.Cluster() == nil && !a.Agents()[agentcli.CLI(skills)].AllowFull {
 		return cli.UsageError("--permission-mode full is not allowed; set allow_full in [agents.%s] of config.toml",
 			skills)
@@ -247,7 +242,7 @@ func (f *RunFlags) resolve(a *cli.App) error {
 	return nil
 }
 
-func runOn(a *cli.App, ctx context.Context, e *engine.Engine, prompt string, f RunFlags) error {
+func runOn(a *cli.App, ctx context.Context, e *engine.Engine, prompt string, f runFlags) error {
 	if prompt != "" {
 		in, err := taskInput(a, ctx, e, prompt, f)
 		if err != nil {
@@ -255,7 +250,7 @@ func runOn(a *cli.App, ctx context.Context, e *engine.Engine, prompt string, f R
 		}
 		return runTask(a, ctx, e, in, f)
 	}
-	in, partial, err := ExperimentInput(a, ctx, e, f)
+	in, partial, err := experimentInput(a, ctx, e, f)
 	if err != nil {
 		return err
 	}
@@ -276,7 +271,7 @@ func runOn(a *cli.App, ctx context.Context, e *engine.Engine, prompt string, f R
 }
 
 // startPlaybook returns the hash of the playbook that the flags name.
-func startPlaybook(a *cli.App, ctx context.Context, e *engine.Engine, f RunFlags) (string, error) {
+func startPlaybook(a *cli.App, ctx context.Context, e *engine.Engine, f runFlags) (string, error) {
 	hash, report, err := PlaybookHash(ctx, e, f.playbook)
 	if err == nil {
 		ReportParsed(a, f.playbook, report)
@@ -284,12 +279,12 @@ func startPlaybook(a *cli.App, ctx context.Context, e *engine.Engine, f RunFlags
 	return hash, err
 }
 
-// ExperimentInput stores the data sets and returns the input of the experiment. partial is the error of
+// experimentInput stores the data sets and returns the input of the experiment. partial is the error of
 // the first invalid line of a data set that has valid tasks before it.
-func ExperimentInput(a *cli.App, ctx context.Context, e *engine.Engine, f RunFlags) (
+func experimentInput(a *cli.App, ctx context.Context, e *engine.Engine, f runFlags) (
 	in ace.ExperimentInput, partial, err error,
 ) {
-	train, err := ingest(a, ctx, e, f.Dataset, f.limit)
+	train, err := ingest(a, ctx, e, f.dataset, f.limit)
 	var line *dataset.LineError
 	if errors.As(err, &line) && train.Tasks > 0 {
 		partial, err = err, nil
@@ -297,58 +292,51 @@ func ExperimentInput(a *cli.App, ctx context.Context, e *engine.Engine, f RunFla
 	if err != nil {
 		return in, nil, datasetError(err)
 	}
-	in = ace.ExperimentInput{
-		ExperimentID: f.Experiment, DatasetID: train.ID, Dataset: train.Ref, Tasks: train.Tasks,
-		Adapter: ace.Adapter(f.Adapter), Provider: f.Provider, Model: f.modelName(e.Providers), Steps: f.providers,
-		Epochs: f.Epochs, Parallel: f.Parallel, Window: f.window, PaceMS: f.Pace.Milliseconds(),
-		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: f.permission},
-		MaxCostUSD:   f.maxCost, MaxTokens: f.maxTokens, Protocol: f.protocol(),
-		Sequential: f.sequential, Preset: f.preset,
-	}
-	maxFailed := f.maxFailedShare()
-	in.MaxFailed = &maxFailed
-	if in.ExperimentID == "" {
-		in.ExperimentID = cli.NewID(train.ID)
-		switch {
-		case f.ablation != nil:
-			in.ExperimentID = "ablation-" + in.ExperimentID
-		case f.evaluate:
-			in.ExperimentID = "eval-" + in.ExperimentID
-		}
-	}
+	in = f.ExperimentInput
+	in.DatasetID, in.Dataset, in.Tasks = train.ID, train.Ref, train.Tasks
+	in.Model, in.PaceMS, in.Protocol = f.modelName(e.Providers), f.pace.Milliseconds(), f.protocol()
+	in.MaxFailed = new(f.maxFailedShare())
+	in.ExperimentID = f.experimentID(train.ID)
 	if err := checkExperimentID(in.ExperimentID); err != nil {
 		return in, nil, err
 	}
-	if f.Eval != "" {
-		eval, err := ingest(a, ctx, e, f.Eval, 0)
+	switch {
+	case f.eval != "":
+		eval, err := ingest(a, ctx, e, f.eval, 0)
 		if err != nil {
 			return in, nil, datasetError(err)
 		}
-		in.EvalID, in.Eval, in.EvalTasks = eval.ID, &eval.Ref, eval.Tasks
-		in.EvalEvery = f.evalEvery
-		in.Patience = f.patience
-		in.KeepBest = true
+		in.EvalID, in.Eval, in.EvalTasks, in.KeepBest = eval.ID, &eval.Ref, eval.Tasks, true
+	case f.evaluate:
+		in.EvalID, in.Eval, in.EvalTasks, in.Tasks = train.ID, &train.Ref, train.Tasks, 0
 	}
-	if f.evaluate {
-		in.EvalID = train.ID
-		in.Eval = &train.Ref
-		in.EvalTasks = train.Tasks
-		in.Tasks = 0
-	}
-	if f.ablation != nil {
+	if f.Ablation != nil {
 		if err := f.setAblation(a, ctx, e, &in); err != nil {
 			return in, nil, err
 		}
 	}
-	in.Grader = cmp.Or(f.grader, train.Grader)
+	in.Grader = cmp.Or(f.Grader, train.Grader)
 	if err := f.checkGrader(a, in.Grader); err != nil {
 		return in, nil, err
 	}
-	if in.Prompts, err = f.phasePrompts(ctx, e); err != nil {
+	if in.Prompts, err = f.promptsOf(ctx, e); err != nil {
 		return in, nil, err
 	}
 	in.PlaybookHash, err = startPlaybook(a, ctx, e, f)
 	return in, partial, err
+}
+
+// experimentID returns the ID of the flags, or one of the data set and the time.
+func (f runFlags) experimentID(dataset string) string {
+	switch {
+	case f.ExperimentID != "":
+		return f.ExperimentID
+	case f.Ablation != nil:
+		return "ablation-" + cli.NewID(dataset)
+	case f.evaluate:
+		return "eval-" + cli.NewID(dataset)
+	}
+	return cli.NewID(dataset)
 }
 
 func ingest(a *cli.App, ctx context.Context, e *engine.Engine, path string, limit int) (dataset.Set, error) {
@@ -394,9 +382,9 @@ func checkExperimentID(id string) error {
 const adhoc = "adhoc"
 
 func taskInput(
-	a *cli.App, ctx context.Context, e *engine.Engine, prompt string, f RunFlags,
+	a *cli.App, ctx context.Context, e *engine.Engine, prompt string, f runFlags,
 ) (in ace.TaskInput, err error) {
-	id := cmp.Or(f.Experiment, adhoc)
+	id := cmp.Or(f.ExperimentID, adhoc)
 	if err := checkExperimentID(id); err != nil {
 		return in, err
 	}
@@ -410,16 +398,15 @@ func taskInput(
 		}
 	}
 	in = ace.TaskInput{
-		TaskID: cli.NewID(id), Prompt: prompt, Adapter: ace.Adapter(f.Adapter),
+		TaskID: cli.NewID(id), Prompt: prompt, Adapter: f.Adapter,
 		PlaybookHash: hash, ExperimentID: id, DatasetID: "none", Provider: f.Provider, Model: f.modelName(e.Providers),
-		Steps: f.providers, Branch: id, PaceMS: f.Pace.Milliseconds(),
-		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: f.permission},
-		Protocol:     f.protocol(), Budget: f.budget(),
+		Steps: f.Steps, Branch: id, PaceMS: f.pace.Milliseconds(),
+		SkillsConfig: f.SkillsConfig, Protocol: f.protocol(), Budget: f.Limits(),
 	}
 	if f.expected != "" {
 		in.Label = &f.expected
 	}
-	if in.Prompts, err = f.phasePrompts(ctx, e); err != nil {
+	if in.Prompts, err = f.promptsOf(ctx, e); err != nil {
 		return in, err
 	}
 	in.PromptRef, err = StorePrompt(ctx, e, prompt)

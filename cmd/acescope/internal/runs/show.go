@@ -33,7 +33,6 @@ type showFlags struct {
 // line.
 type ResultWriter func(a *cli.App, ctx context.Context, id string) error
 
-// ShowCommand returns the command show.
 func ShowCommand(a *cli.App, result ResultWriter) *cobra.Command {
 	var f showFlags
 	cmd := &cobra.Command{

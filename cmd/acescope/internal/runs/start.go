@@ -26,7 +26,7 @@ type Launch struct {
 	app      *cli.App // writes its warnings to warnings
 	warnings bytes.Buffer
 	prompt   string
-	flags    RunFlags
+	flags    runFlags
 }
 
 // ParseLaunch parses and checks arguments of acescope run. It reads no data set and no playbook.
@@ -42,8 +42,8 @@ func ParseLaunch(a *cli.App, args []string) (*Launch, error) {
 	}
 	l.prompt = strings.Join(cmd.Flags().Args(), " ")
 	err := l.flags.check(l.prompt)
-	if err == nil && l.flags.Experiment != "" {
-		err = checkExperimentID(l.flags.Experiment)
+	if err == nil && l.flags.ExperimentID != "" {
+		err = checkExperimentID(l.flags.ExperimentID)
 	}
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (l *Launch) Start(ctx context.Context, e *engine.Engine) (r runs.Run, err e
 		r.RunID, err = e.StartTask(ctx, in)
 		return r, err
 	}
-	in, partial, err := ExperimentInput(l.app, ctx, e, l.flags)
+	in, partial, err := experimentInput(l.app, ctx, e, l.flags)
 	if err = cmp.Or(err, partial); err != nil {
 		return r, fmt.Errorf("--dataset: %w", err)
 	}
@@ -121,15 +121,15 @@ func (l *Launch) CheckFiles(ctx context.Context) (wrong []error) {
 		}
 		_ = file.Close() // nothing was written
 	}
-	check("dataset", l.flags.Dataset)
-	check("eval", l.flags.Eval)
+	check("dataset", l.flags.dataset)
+	check("eval", l.flags.eval)
 	return wrong
 }
 
 // LaunchDefaults returns the default of each flag of acescope run.
 func LaunchDefaults(a *cli.App) map[string]string {
 	defaults := map[string]string{}
-	runCommand(a.Quiet(io.Discard), &RunFlags{}).Flags().VisitAll(func(f *pflag.Flag) {
+	runCommand(a.Quiet(io.Discard), &runFlags{}).Flags().VisitAll(func(f *pflag.Flag) {
 		defaults[f.Name] = strings.TrimSuffix(f.DefValue, "[]") // of a list
 	})
 	return defaults

@@ -13,7 +13,6 @@ import (
 	"acescope/sources/runs"
 )
 
-// WaitCommand returns the command wait.
 func WaitCommand(a *cli.App) *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
