@@ -13,7 +13,6 @@ import (
 	"acescope/cmd/acescope/internal/agents"
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/history"
-	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/flow"
@@ -40,14 +39,7 @@ func Fork(a *cli.App, ctx context.Context, e *engine.Engine, f history.FlowFork)
 	line := FlowForkLine{DryRun: f.Dry, Plan: p}
 	prepared := PreparedFork(e, p)
 	if f.Dry {
-		out := runs.NewOutput(a)
-		if a.JSON {
-			return cmp.Or(out.Write(line), out.Flush())
-		}
-		for _, l := range prepared.Lines {
-			out.Printf("%s", l)
-		}
-		return out.Flush()
+		return history.ReportDry(a, line, prepared.Lines)
 	}
 	if err := a.Confirm(ctx, prepared, f.Yes); err != nil {
 		return err

@@ -74,30 +74,22 @@ func ForkCommand(a *cli.App, ofFlow ForkFlow) *cobra.Command {
 			return forkRun(a, cmd, args[0], f, ofFlow)
 		},
 	}
+	f.add(a, cmd)
+	return cmd
+}
+
+func (f *forkFlags) add(a *cli.App, cmd *cobra.Command) {
 	runs.PointFlags(cmd, &f.at, "last event to keep", "first phase to rerun")
-	fs := cmd.Flags()
-	fs.StringVar(&f.step, "from", "", "first step to rerun, by its path in a run of a flow, such as each/3/build")
-	fs.String("flow", "", "take the steps of a run of a flow from this file or flow")
 	pointGiven := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
-		if f.step != "" && (f.at != fork.Point{}) {
-			return cli.UsageError("--from excludes --at and --phase")
-		}
-		switch {
-		case f.query == "" && (f.wait || f.limit != 0):
-			return cli.UsageError("--wait and --limit need --query; use --follow for one run")
-		case f.query != "" && (f.step != "" || f.follow || f.at.Event != 0):
-			return cli.UsageError("--query excludes --at, --from and --follow; use --phase and --wait")
-		case f.limit < 0:
-			return cli.UsageError("--limit %d: must not be negative", f.limit)
-		case f.step != "", len(f.phasePrompts) > 0:
-			return nil
-		case f.query != "" && f.at == fork.Point{}:
-			f.at.Phase = ace.PhaseGenerator
-			return nil
+		if pointKnown, err := f.check(); pointKnown || err != nil {
+			return err
 		}
 		return pointGiven(cmd, args)
 	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.step, "from", "", "first step to rerun, by its path in a run of a flow, such as each/3/build")
+	fs.String("flow", "", "take the steps of a run of a flow from this file or flow")
 	fs.String("model", "", "use another model")
 	fs.String("provider", "", "use another provider for every phase; blueprint:NAME is your own program")
 	fs.String("prompt", "", "use another prompt; of a run of a flow the prompt of the step --from")
@@ -120,7 +112,38 @@ func ForkCommand(a *cli.App, ofFlow ForkFlow) *cobra.Command {
 	a.AgentDirsFlag(fs)
 	runs.MustComplete(cmd, "provider", runs.CompleteProviders(a))
 	runs.MustComplete(cmd, "set", runs.CompleteSettings(a))
-	return cmd
+}
+
+// check rejects flags that exclude each other. pointKnown reports whether no flag has to give the point.
+func (f *forkFlags) check() (pointKnown bool, err error) {
+	switch {
+	case f.step != "" && (f.at != fork.Point{}):
+		return false, cli.UsageError("--from excludes --at and --phase")
+	case f.query == "" && (f.wait || f.limit != 0):
+		return false, cli.UsageError("--wait and --limit need --query; use --follow for one run")
+	case f.query != "" && (f.step != "" || f.follow || f.at.Event != 0):
+		return false, cli.UsageError("--query excludes --at, --from and --follow; use --phase and --wait")
+	case f.limit < 0:
+		return false, cli.UsageError("--limit %d: must not be negative", f.limit)
+	case f.step != "", len(f.phasePrompts) > 0:
+		return true, nil
+	case f.query != "" && f.at == fork.Point{}:
+		f.at.Phase = ace.PhaseGenerator
+		return true, nil
+	}
+	return false, nil
+}
+
+// open connects for a fork. On a cluster this process must not serve runs: it may lack their artifacts.
+func (f forkFlags) open(a *cli.App, cmd *cobra.Command) (
+	e *engine.Engine, changes []sourceruns.Field, done func(), err error,
+) {
+	if changes, err = f.changes(cmd); err != nil {
+		return nil, nil, nil, err
+	}
+	serve := a.Cluster() == nil && !f.dry
+	e, done, err = a.Open(cmd.Context(), serve, serve)
+	return e, changes, done, err
 }
 
 // maxPromptFile is the largest prompt that the phases read, in bytes.
@@ -173,31 +196,18 @@ type ForkLine struct {
 }
 
 func forkRun(a *cli.App, cmd *cobra.Command, name string, f forkFlags, forkFlow ForkFlow) error {
-	ctx := cmd.Context()
-	changes, err := f.changes(cmd)
-	if err != nil {
-		return err
-	}
-	// On a cluster this process must not serve runs: it may lack their artifacts.
-	serve := a.Cluster() == nil && !f.dry
-	e, done, err := a.Open(ctx, serve, serve)
+	e, changes, done, err := f.open(a, cmd)
 	if err != nil {
 		return err
 	}
 	defer done()
+	ctx := cmd.Context()
 	of, err := readOriginal(a, ctx, e, name)
 	if err != nil {
 		return err
 	}
 	if IsFlow(of.events) {
-		if f.at.Phase != "" {
-			return cli.UsageError("--phase: a run of a flow has no phases; use --from STEP or --at EVENT")
-		}
-		if len(f.phasePrompts) > 0 {
-			return cli.UsageError("--phase-prompt: a run of a flow has no phases; use --prompt and --from STEP")
-		}
-		return forkFlow(a, ctx, e, FlowFork{WorkflowID: of.workflowID, Events: of.events, Changes: changes,
-			At: flowfork.Point{Step: f.step, Event: f.at.Event}, Yes: f.yes, Dry: f.dry, Follow: f.follow})
+		return f.forkFlow(a, ctx, e, of, changes, forkFlow)
 	}
 	if f.step != "" || slices.ContainsFunc(changes, onlyOfFlow) {
 		return cli.UsageError("--from, --flow and --set inputs.NAME are for runs of flows; use --phase")
@@ -228,14 +238,29 @@ func forkRun(a *cli.App, cmd *cobra.Command, name string, f forkFlags, forkFlow 
 	if !p.OwnBranch {
 		line.Branch = p.Input.Branch
 	}
-	out := runs.NewOutput(a)
+	return ReportDry(a, line, PreparedFork(e, p, about).Lines)
+}
+
+// forkFlow forks a run of a flow, which has no phases.
+func (f forkFlags) forkFlow(
+	a *cli.App, ctx context.Context, e *engine.Engine, of original, changes []sourceruns.Field, do ForkFlow,
+) error {
+	switch {
+	case f.at.Phase != "":
+		return cli.UsageError("--phase: a run of a flow has no phases; use --from STEP or --at EVENT")
+	case len(f.phasePrompts) > 0:
+		return cli.UsageError("--phase-prompt: a run of a flow has no phases; use --prompt and --from STEP")
+	}
+	return do(a, ctx, e, FlowFork{WorkflowID: of.workflowID, Events: of.events, Changes: changes,
+		At: flowfork.Point{Step: f.step, Event: f.at.Event}, Yes: f.yes, Dry: f.dry, Follow: f.follow})
+}
+
+// ReportDry writes what would be done: the JSON line, or lines of text.
+func ReportDry(a *cli.App, line any, lines []string) error {
 	if a.JSON {
-		return out.Write(line)
+		return cli.NewLines(a.Out).Write(line)
 	}
-	for _, l := range PreparedFork(e, p, about).Lines {
-		out.Printf("%s", l)
-	}
-	return out.Flush()
+	return a.Print(lines, false)
 }
 
 // startFork confirms and starts a fork. It waits for it with --follow, or if no other process serves it.

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
-	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/sources/cluster"
@@ -33,17 +32,12 @@ type SkippedLine struct {
 
 // forkQuery forks all runs that match the query of the flags, and with --wait shows the scoreboard.
 func forkQuery(a *cli.App, cmd *cobra.Command, f forkFlags) error {
-	ctx := cmd.Context()
-	changes, err := f.changes(cmd)
-	if err != nil {
-		return err
-	}
-	serve := a.Cluster() == nil && !f.dry
-	e, done, err := a.Open(ctx, serve, serve)
+	e, changes, done, err := f.open(a, cmd)
 	if err != nil {
 		return err
 	}
 	defer done()
+	ctx := cmd.Context()
 	originals, err := f.originals(a, ctx, e)
 	if err != nil {
 		return err
@@ -63,15 +57,7 @@ func forkQuery(a *cli.App, cmd *cobra.Command, f forkFlags) error {
 	}
 	b := plan.Prepared(e)
 	if f.dry {
-		out := runs.NewOutput(a)
-		if a.JSON {
-			return out.Write(line)
-		}
-		out.Printf("would fork %s", cli.Numbered(int64(len(plan.Plans)), "run"))
-		for _, l := range b.Lines {
-			out.Printf("%s", l)
-		}
-		return out.Flush()
+		return ReportDry(a, line, append([]string{"would fork " + cli.Numbered(int64(len(plan.Plans)), "run")}, b.Lines...))
 	}
 	question := sourceruns.Prepared{Title: b.Title, Lines: b.Lines, Yes: b.Yes}
 	if err := a.Confirm(ctx, question, f.yes); err != nil {

@@ -26,21 +26,16 @@ import (
 
 // SummaryLine ends the output of acescope run.
 type SummaryLine struct {
-	ExperimentID string          `json:"experiment_id"`
-	WorkflowID   string          `json:"workflow_id"`
-	RunID        string          `json:"run_id"`
-	Provider     string          `json:"provider"`
-	Model        string          `json:"model"`
-	Status       ace.Status      `json:"status"`
-	Verdict      ace.Verdict     `json:"verdict,omitempty"` // of a single task
-	Tasks        int             `json:"tasks"`
-	Correct      int             `json:"correct"`
-	Wrong        int             `json:"wrong"`
-	Unlabeled    int             `json:"unlabeled"`
-	Ungraded     int             `json:"ungraded"`
-	Failed       int             `json:"failed"`
-	Epochs       []cli.EpochLine `json:"epochs"`
-	Eval         []cli.EvalLine  `json:"eval"`
+	ExperimentID string      `json:"experiment_id"`
+	WorkflowID   string      `json:"workflow_id"`
+	RunID        string      `json:"run_id"`
+	Provider     string      `json:"provider"`
+	Model        string      `json:"model"`
+	Status       ace.Status  `json:"status"`
+	Verdict      ace.Verdict `json:"verdict,omitempty"` // of a single task
+	taskCounts
+	Epochs []cli.EpochLine `json:"epochs"`
+	Eval   []cli.EvalLine  `json:"eval"`
 	ace.Usage
 	DurationMS     float64      `json:"duration_ms,omitempty"` // from start to end; 0 in tail
 	PlaybookBefore string       `json:"playbook_before"`
@@ -50,6 +45,33 @@ type SummaryLine struct {
 	Rejected       int          `json:"operations_rejected"`
 	Failure        *ace.Failure `json:"failure,omitempty"`
 	Stopped        string       `json:"stopped,omitempty"` // why it ended early
+}
+
+// taskCounts are numbers of closed tasks: all, by verdict, and those that failed.
+type taskCounts struct {
+	Tasks     int `json:"tasks"`
+	Correct   int `json:"correct"`
+	Wrong     int `json:"wrong"`
+	Unlabeled int `json:"unlabeled"`
+	Ungraded  int `json:"ungraded"`
+	Failed    int `json:"failed"`
+}
+
+func countsOf(epochs ...ace.EpochResult) (c taskCounts) {
+	for _, e := range epochs {
+		c.Tasks += e.Tasks
+		c.Correct += e.Correct
+		c.Wrong += e.Wrong
+		c.Unlabeled += e.Unlabeled
+		c.Ungraded += e.Ungraded
+		c.Failed += e.Failed
+	}
+	return c
+}
+
+func (c taskCounts) String() string {
+	return countsText(map[string]int{string(ace.Correct): c.Correct, string(ace.Wrong): c.Wrong,
+		string(ace.Failed): c.Failed, string(ace.Unlabeled): c.Unlabeled, string(ace.Ungraded): c.Ungraded})
 }
 
 // runExperiment starts an experiment and, without --detach, follows it until it closes.
@@ -179,14 +201,7 @@ func printSummary(
 		Epochs: cli.EpochLines(&in, p.Epochs), Eval: cli.EvalLines(&in, p.Eval),
 		DurationMS: cli.Millis(duration), PlaybookBefore: p.Before, PlaybookAfter: p.After, Bullets: p.Bullets,
 		Accepted: p.Accepted, Rejected: p.Rejected, Failure: state.Failure, Stopped: p.Stopped,
-	}
-	for _, e := range p.Epochs {
-		s.Tasks += e.Tasks
-		s.Correct += e.Correct
-		s.Wrong += e.Wrong
-		s.Unlabeled += e.Unlabeled
-		s.Ungraded += e.Ungraded
-		s.Failed += e.Failed
+		taskCounts: countsOf(p.Epochs...),
 	}
 	failed := closedError("experiment "+in.ExperimentID, s.Status, s.Failure)
 	if a.JSON {
@@ -196,11 +211,9 @@ func printSummary(
 	if duration > 0 {
 		took = fmt.Sprintf(", %.1f s", duration.Seconds())
 	}
-	counts := map[string]int{string(ace.Correct): s.Correct, string(ace.Wrong): s.Wrong, string(ace.Failed): s.Failed,
-		string(ace.Unlabeled): s.Unlabeled, string(ace.Ungraded): s.Ungraded}
 	tasks := ""
 	if in.Epochs > 0 {
-		tasks = fmt.Sprintf(", %s: %s", cli.Numbered(int64(s.Tasks), "task"), countsText(counts))
+		tasks = fmt.Sprintf(", %s: %s", cli.Numbered(int64(s.Tasks), "task"), s.taskCounts)
 	}
 	fmt.Fprintf(a.Out, "experiment %s: %s%s%s, %s\n", s.ExperimentID, s.Status, tasks, took, s.Usage.Cost())
 	return cmp.Or(printExperiment(a.Out, &in, p), failed)
@@ -227,19 +240,16 @@ func appendCount(parts []string, n int, word string) []string {
 
 func printExperiment(w io.Writer, in *ace.ExperimentInput, p ace.ExperimentProgress) error {
 	for _, e := range p.Eval {
-		counts := map[string]int{string(ace.Correct): e.Correct, string(ace.Wrong): e.Labeled() - e.Correct,
-			string(ace.Unlabeled): e.Unlabeled}
-		fmt.Fprintf(w, "eval     %s: %d tasks: %s%s\n", evaluations.When(e), e.Tasks, countsText(counts),
+		counts := taskCounts{Correct: e.Correct, Wrong: e.Labeled() - e.Correct, Unlabeled: e.Unlabeled}
+		fmt.Fprintf(w, "eval     %s: %d tasks: %s%s\n", evaluations.When(e), e.Tasks, counts,
 			accuracyText(in, e.Correct, e.Labeled(), e.Score))
 	}
 	if learned := experiments.Learned(&p); learned != nil {
 		fmt.Fprintf(w, "eval     from the first to the last: %s\n", learned.Change())
 	}
 	for _, e := range p.Epochs {
-		counts := map[string]int{string(ace.Correct): e.Correct, string(ace.Wrong): e.Wrong,
-			string(ace.Unlabeled): e.Unlabeled, string(ace.Ungraded): e.Ungraded, string(ace.Failed): e.Failed}
 		fmt.Fprintf(w, "epoch    %d: %d tasks: %s%s\n",
-			e.Epoch, e.Tasks, countsText(counts), accuracyText(in, e.Correct, e.Labeled(), e.Score))
+			e.Epoch, e.Tasks, countsOf(e), accuracyText(in, e.Correct, e.Labeled(), e.Score))
 		if text := e.AgainText(); text != "" {
 			fmt.Fprintf(w, "again    %s\n", text)
 		}
@@ -331,8 +341,8 @@ func writeResult(a *cli.App, in ace.TaskInput, d *histories.Detail, r ace.TaskRe
 	}
 	sum := SummaryLine{
 		ExperimentID: in.ExperimentID, WorkflowID: d.WorkflowID, RunID: d.RunID, Provider: in.Provider,
-		Model: in.Model, Status: d.Phase.Status, Verdict: d.Phase.Verdict, Tasks: 1,
-		Epochs: []cli.EpochLine{}, Eval: []cli.EvalLine{},
+		Model: in.Model, Status: d.Phase.Status, Verdict: d.Phase.Verdict,
+		taskCounts: taskCounts{Tasks: 1}, Epochs: []cli.EpochLine{}, Eval: []cli.EvalLine{},
 		Usage: r.Summary.Usage, DurationMS: line.DurationMS, PlaybookBefore: d.Delta.PlaybookBefore,
 		PlaybookAfter: r.PlaybookHash, Bullets: d.Delta.Bullets, Accepted: r.Summary.Accepted(), Rejected: r.Summary.Rejected,
 		Stopped: r.Stopped,

@@ -113,6 +113,18 @@ func tailRun(a *cli.App, ctx context.Context, e *engine.Engine, workflowID, runI
 // maxTails bounds the runs that are followed at the same time. Others wait.
 const maxTails = 64
 
+// queryTail writes what happens in the runs that match a query.
+type queryTail struct {
+	*engine.Engine
+	out   *Output
+	tails *errgroup.Group
+	slots chan struct{}
+
+	mu       sync.Mutex          // guards the fields below and out
+	followed map[string]bool     // by run ID
+	ends     map[string]runs.Run // those that have closed
+}
+
 // tailQuery writes what happens in the runs that match a query until it is interrupted. With exitStatus it ends
 // when they have closed, and returns which of them did not complete.
 func tailQuery(a *cli.App, interrupted context.Context, query string, exitStatus bool) error {
@@ -122,54 +134,18 @@ func tailQuery(a *cli.App, interrupted context.Context, query string, exitStatus
 	}
 	defer done()
 	tails, ctx := errgroup.WithContext(interrupted)
-	out := NewOutput(a)
-	slots := make(chan struct{}, maxTails)
-	var mu sync.Mutex // guards out and ends
-	ends := map[string]runs.Run{}
-	follow := func(r runs.Run) error {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-			return nil
-		}
-		defer func() { <-slots }()
-		run := detail.NewTail(r.WorkflowID, r.RunID)
-		put := func(ev *historypb.HistoryEvent) error {
-			mu.Lock()
-			defer mu.Unlock()
-			for _, c := range run.Apply(ev) {
-				if c.Type == histories.ChangeStatus {
-					r.Status = c.Status
-				}
-				out.Line(c, "%s  %-24s  %-7s  %s", c.At.Local().Format(clockTime),
-					cmp.Or(c.TaskID, c.WorkflowID), c.Type, c.Text())
-			}
-			return out.Flush()
-		}
-		err := cluster.Follow(ctx, e.Client, e.Namespace(), r.WorkflowID, r.RunID, nil, put)
-		mu.Lock()
-		defer mu.Unlock()
-		ends[r.RunID] = r
-		return err
-	}
-	followed := map[string]bool{}
-	put := func(r runs.Run) error {
-		if !followed[r.RunID] {
-			followed[r.RunID] = true
-			tails.Go(func() error { return follow(r) })
-		}
-		return nil
-	}
+	t := &queryTail{Engine: e, out: NewOutput(a), tails: tails, slots: make(chan struct{}, maxTails),
+		followed: map[string]bool{}, ends: map[string]runs.Run{}}
 	var failed error
 	ended := func(open int) (end bool, err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if exitStatus && open == 0 && len(ends) == len(followed) {
-			end, failed, err = exitStatusOf(ctx, e.Client, query, ends)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if exitStatus && open == 0 && len(t.ends) == len(t.followed) {
+			end, failed, err = exitStatusOf(ctx, e.Client, query, t.ends)
 		}
 		return end, err
 	}
-	err = watchRuns(a, ctx, e, query, put, ended)
+	err = watchRuns(a, ctx, e, query, func(r runs.Run) error { t.add(ctx, r); return nil }, ended)
 	if err != nil {
 		tails.Go(func() error { return err })
 	}
@@ -181,6 +157,42 @@ func tailQuery(a *cli.App, interrupted context.Context, query string, exitStatus
 		return interrupted.Err()
 	}
 	return nil
+}
+
+// add follows a run, unless it is followed already.
+func (t *queryTail) add(ctx context.Context, r runs.Run) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.followed[r.RunID] {
+		t.followed[r.RunID] = true
+		t.tails.Go(func() error { return t.follow(ctx, r) })
+	}
+}
+
+func (t *queryTail) follow(ctx context.Context, r runs.Run) error {
+	select {
+	case t.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil
+	}
+	defer func() { <-t.slots }()
+	run := detail.NewTail(r.WorkflowID, r.RunID)
+	err := cluster.Follow(ctx, t.Client, t.Namespace(), r.WorkflowID, r.RunID, nil, func(ev *historypb.HistoryEvent) error {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		for _, c := range run.Apply(ev) {
+			if c.Type == histories.ChangeStatus {
+				r.Status = c.Status
+			}
+			t.out.Line(c, "%s  %-24s  %-7s  %s", c.At.Local().Format(clockTime),
+				cmp.Or(c.TaskID, c.WorkflowID), c.Type, c.Text())
+		}
+		return t.out.Flush()
+	})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ends[r.RunID] = r
+	return err
 }
 
 // exitStatusOf reports whether at least one run matches a query or has been followed, and all have closed. failed names
