@@ -21,21 +21,24 @@ import (
 // completions returns how arguments and flags are completed: by what usage lines call them, such as RUN, and by what
 // flagKinds says.
 func completions(a *cli.App) cli.Kinds {
-	allRuns := a.CompleteIDs("")
-	branches := cli.OrFiles(a.CompleteFrom(branchNames))
+	listed := func(list func(*cli.App) []string) cobra.CompletionFunc {
+		return cli.Complete(a, func(context.Context) []cobra.Completion { return list(a) })
+	}
+	allRuns := cli.CompleteIDs(a, "")
+	branches := cli.OrFiles(cli.CompleteFrom(a, branchNames))
 	return cli.Kinds{
 		"RUN": allRuns, "TASK": allRuns,
-		"EXPERIMENT": a.CompleteIDs("WorkflowType = " + strconv.Quote(ace.ExperimentWorkflow)),
-		"SESSION":    a.CompleteIDs(sessions.Query),
+		"EXPERIMENT": cli.CompleteIDs(a, "WorkflowType = "+strconv.Quote(ace.ExperimentWorkflow)),
+		"SESSION":    cli.CompleteIDs(a, sessions.Query),
 		"RUNNER":     agents.CompleteRunners(a),
-		"BLUEPRINT":  a.CompleteBlueprints,
+		"BLUEPRINT":  cli.Complete(a, a.BlueprintNames),
 		"PLAYBOOK":   branches, "BRANCH": branches,
 		"PROMPT": runs.CompletePhasePrompts(a, "/"), "PHASE=PROMPT": runs.CompletePhasePrompts(a, "="),
-		"FLOW":     cli.OrFiles(a.CompleteWith(func() []string { return flows.Names(a) })),
+		"FLOW":     cli.OrFiles(listed(flows.Names)),
 		"PROVIDER": runs.CompleteProviders(a),
-		"GRADER":   a.CompleteWith(func() []string { return graders(a) }),
-		"THEME":    a.CompleteWith(func() []string { return admin.ThemeNames(a) }),
-		"FILTER":   a.CompleteWith(func() []string { return filterNames(a) }),
+		"GRADER":   listed(graders),
+		"THEME":    listed(admin.ThemeNames),
+		"FILTER":   listed(filterNames),
 		"COLUMN":   cli.Words(runsview.ColumnNames()...),
 		"ADAPTER":  cli.Words("offline", "online"),
 		"PHASE":    cli.Words(ace.Steps()...),

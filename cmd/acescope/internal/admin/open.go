@@ -73,7 +73,7 @@ func hasTerminal(path string) bool {
 func printFiles(a *cli.App, ctx context.Context, files []string) error {
 	var broken error
 	for _, file := range files {
-		for _, h := range a.ReadHistories(ctx, file) {
+		for _, h := range cli.ReadHistories(a, ctx, file) {
 			if len(h.Events) > 0 {
 				if err := showHistory(a, h); err != nil {
 					return err
@@ -170,7 +170,7 @@ func (c *fileConsole) run(ctx context.Context, quit func()) {
 	defer wg.Wait()
 	wg.Go(func() { c.load(ctx, quit) })
 	deps := cluster.Deps{
-		Client: client, TaskQueue: ace.TaskQueue, Screen: screenOf(c.frames), Artifact: c.app.FileArtifacts(),
+		Client: client, TaskQueue: ace.TaskQueue, Screen: screenOf(c.frames), Artifact: cli.FileArtifacts(c.app),
 		Playbooks: c.books, NoPlaybooks: func() string { return c.noPlaybooks.Load().(string) },
 	}
 	setVerifier(&deps)

@@ -43,7 +43,9 @@ func TestReferenceKeys(t *testing.T) {
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"} {
 		t.Setenv(name, t.TempDir())
 	}
-	m, err := dryConsole(&cli.App{Settings: cli.Settings{Theme: theme.Auto, FrameRate: cli.DefaultFrameRate}}, t.Context())
+	a := &cli.App{}
+	a.Settings.Theme, a.Settings.FrameRate = theme.Auto, cli.DefaultFrameRate
+	m, err := dryConsole(a, t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func answerError(what string, err error) error {
 
 // CompleteRunners completes the ids of the runners.
 func CompleteRunners(a *cli.App) cobra.CompletionFunc {
-	return a.CompleteFrom(func(ctx context.Context, e *engine.Engine) (out []cobra.Completion) {
+	return cli.CompleteFrom(a, func(ctx context.Context, e *engine.Engine) (out []cobra.Completion) {
 		view, err := e.Runners(ctx, runner.ViewOptions{})
 		if err != nil {
 			return nil

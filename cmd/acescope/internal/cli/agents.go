@@ -149,21 +149,16 @@ func (a *App) AgentsPath() ([]string, error) {
 	return out, nil
 }
 
-// CompleteBlueprints completes the names of blueprints.
-func (a *App) CompleteBlueprints(
-	cmd *cobra.Command, given []string, prefix string,
-) ([]cobra.Completion, cobra.ShellCompDirective) {
-	var names []cobra.Completion
-	if a.Load(cmd, given) == nil {
-		l, _ := a.Library() // completion hides errors
-		entries, _ := l.Entries(cmd.Context())
-		for _, e := range entries {
-			if e.Shadowed == "" {
-				names = append(names, cobra.CompletionWithDesc(e.Name, e.Description))
-			}
+// BlueprintNames returns the names of the blueprints with their descriptions. It hides errors.
+func (a *App) BlueprintNames(ctx context.Context) (names []cobra.Completion) {
+	l, _ := a.Library()
+	entries, _ := l.Entries(ctx)
+	for _, e := range entries {
+		if e.Shadowed == "" {
+			names = append(names, cobra.CompletionWithDesc(e.Name, e.Description))
 		}
 	}
-	return Completions(names, prefix), cobra.ShellCompDirectiveNoFileComp
+	return names
 }
 
 // Blueprints implements [engine.Blueprints] with a library.

@@ -26,22 +26,32 @@ const (
 	completeRuns   = 200
 )
 
-// CompleteFrom completes with a list from the server. It starts no server and hides errors.
-func (a *App) CompleteFrom(list func(context.Context, *engine.Engine) []cobra.Completion) cobra.CompletionFunc {
+// Complete completes with a list that needs the settings. It hides errors.
+func Complete(a *App, list func(context.Context) []cobra.Completion) cobra.CompletionFunc {
 	const noFiles = cobra.ShellCompDirectiveNoFileComp
 	return func(cmd *cobra.Command, given []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if a.Load(cmd, given) != nil || !a.Served() {
+		if a.Load(cmd, given) != nil {
 			return nil, noFiles
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
 		defer cancel()
+		return Completions(list(ctx), prefix), noFiles
+	}
+}
+
+// CompleteFrom completes with a list from the server. It starts no server.
+func CompleteFrom(a *App, list func(context.Context, *engine.Engine) []cobra.Completion) cobra.CompletionFunc {
+	return Complete(a, func(ctx context.Context) []cobra.Completion {
+		if !a.Served() {
+			return nil
+		}
 		e, done, err := a.OpenReadOnly(ctx)
 		if err != nil {
-			return nil, noFiles
+			return nil
 		}
 		defer done()
-		return Completions(list(ctx, e), prefix), noFiles
-	}
+		return list(ctx, e)
+	})
 }
 
 // Served reports whether there is a server: a cluster, or the host of the data directory.
@@ -71,8 +81,8 @@ func Completions(list []cobra.Completion, prefix string) (out []cobra.Completion
 }
 
 // CompleteIDs completes the ids of the newest runs that match a query.
-func (a *App) CompleteIDs(query string) cobra.CompletionFunc {
-	return a.CompleteFrom(func(ctx context.Context, e *engine.Engine) (ids []cobra.Completion) {
+func CompleteIDs(a *App, query string) cobra.CompletionFunc {
+	return CompleteFrom(a, func(ctx context.Context, e *engine.Engine) (ids []cobra.Completion) {
 		_ = runs.List(ctx, e.Client, query, completeRuns, func(r runs.Run) error {
 			ids = append(ids, cobra.CompletionWithDesc(shortID(r), string(r.Status)))
 			return nil
@@ -90,16 +100,6 @@ func shortID(r runs.Run) string {
 		return cmp.Or(r.TaskID, r.WorkflowID)
 	}
 	return cmp.Or(run.IDOf(r.WorkflowID), session.IDOf(r.WorkflowID), strings.TrimPrefix(r.WorkflowID, flow.IDPrefix))
-}
-
-// CompleteWith completes with a list that the settings and files give.
-func (a *App) CompleteWith(list func() []string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, given []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if a.Load(cmd, given) != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return Words(list()...)(cmd, given, prefix)
-	}
 }
 
 // OrFiles also completes the names of files.

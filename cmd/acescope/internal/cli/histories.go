@@ -25,8 +25,8 @@ import (
 )
 
 // OpenRun connects for reading and finds a run by name. runID selects another run of the same workflow.
-func (a *App) OpenRun(
-	ctx context.Context, name, runID string,
+func OpenRun(
+	a *App, ctx context.Context, name, runID string,
 ) (e *engine.Engine, exec *commonpb.WorkflowExecution, done func(), err error) {
 	if _, valid := runs.SplitName(name + "@" + runID); runID != "" && valid == "" {
 		return nil, nil, nil, UsageError("--run %q is not a run ID; \"acescope list --json\" has them as run_id", runID)
@@ -145,13 +145,13 @@ func ChainOf(ctx context.Context, e *engine.Engine, exec *commonpb.WorkflowExecu
 
 // HistoryOf reads the history that an argument names: of a file, or of a run on the server. FILE#N is the Nth history
 // of a file.
-func (a *App) HistoryOf(ctx context.Context, arg, runID string) (RunHistory, error) {
+func HistoryOf(a *App, ctx context.Context, arg, runID string) (RunHistory, error) {
 	path, number, err := SplitHistoryName(arg)
 	if err != nil {
 		return RunHistory{}, err
 	}
 	if IsHistoryFile(path) {
-		h, err := pick(a.ReadHistories(ctx, path), number, runID)
+		h, err := pick(ReadHistories(a, ctx, path), number, runID)
 		if err == nil && len(h.Events) == 0 {
 			err = cmp.Or(h.ReadErr, fmt.Errorf("%s: the history has no events", path))
 		}
@@ -166,13 +166,13 @@ func (a *App) HistoryOf(ctx context.Context, arg, runID string) (RunHistory, err
 }
 
 // HistoriesOf reads the histories of a file or of a chain, or with a run ID one of them.
-func (a *App) HistoriesOf(ctx context.Context, name, runID string) ([]RunHistory, error) {
+func HistoriesOf(a *App, ctx context.Context, name, runID string) ([]RunHistory, error) {
 	if runID != "" {
-		h, err := a.HistoryOf(ctx, name, runID)
+		h, err := HistoryOf(a, ctx, name, runID)
 		return []RunHistory{h}, err
 	}
 	if IsHistoryFile(name) {
-		return a.ReadHistories(ctx, name), nil
+		return ReadHistories(a, ctx, name), nil
 	}
 	e, done, err := a.OpenReadOnly(ctx)
 	if err != nil {
@@ -218,7 +218,7 @@ func pick(list []RunHistory, number int, runID string) (RunHistory, error) {
 
 // FileArtifacts returns a reader of the artifacts in the data directory for histories in files, nil without such a
 // directory. Artifacts are named by their hash, so a wrong one cannot be read.
-func (a *App) FileArtifacts() func(context.Context, ace.Ref, int64) ([]byte, error) {
+func FileArtifacts(a *App) func(context.Context, ace.Ref, int64) ([]byte, error) {
 	dir, err := a.DataDir()
 	if err != nil {
 		return nil
@@ -266,7 +266,7 @@ func FilesIn(path string) ([]string, error) {
 
 // ReadHistories reads the histories of a file, or of standard input for "-", and decodes their payloads. Payloads that
 // cannot be decoded stay encoded. It returns at least one entry; ReadErr of the last says why reading stopped early.
-func (a *App) ReadHistories(ctx context.Context, path string) []RunHistory {
+func ReadHistories(a *App, ctx context.Context, path string) []RunHistory {
 	list := readHistoryFile(ctx, path)
 	s, err := a.FileCodec()
 	if err != nil {

@@ -25,11 +25,7 @@ import (
 
 // Settings are the effective settings. Their flags point to the fields, so that Settings must not be copied.
 type Settings struct {
-	Theme       string
-	Mouse       bool
-	ReadOnly    bool
-	Refresh     time.Duration
-	FrameRate   int
+	ConsoleSettings
 	DataDir     string
 	Address     string
 	Namespace   string
@@ -46,8 +42,6 @@ type Settings struct {
 	AgentsDirs  string
 
 	UIAddress     string
-	Links         string // auto, on or off
-	EditorURL     string
 	CodecEndpoint string
 	CodecAuth     string // a secret
 
@@ -55,6 +49,17 @@ type Settings struct {
 	File     conffile.File
 	Warnings []string
 	settings []setting
+}
+
+// ConsoleSettings are the settings of the console.
+type ConsoleSettings struct {
+	Theme     string
+	Mouse     bool
+	ReadOnly  bool
+	Refresh   time.Duration
+	FrameRate int
+	Links     string // auto, on or off
+	EditorURL string
 }
 
 // Source is where the value of a setting comes from.

@@ -79,7 +79,7 @@ func (t *tester) run(ctx context.Context, files, recorded []string) error {
 		}
 	}
 	for _, name := range recorded {
-		h, err := t.HistoryOf(ctx, name, "")
+		h, err := cli.HistoryOf(t.App, ctx, name, "")
 		if err := cmp.Or(err, h.ReadErr); err != nil {
 			return err
 		}

@@ -177,7 +177,7 @@ func (s *diffSide) read(a *cli.App, ctx context.Context, e *engine.Engine) error
 
 // readFile reads a history of a file and the following histories that continue it.
 func (s *diffSide) readFile(a *cli.App, ctx context.Context) error {
-	list := a.ReadHistories(ctx, s.file)
+	list := cli.ReadHistories(a, ctx, s.file)
 	readErr := list[len(list)-1].ReadErr
 	var truncated *historyfile.Error
 	switch {
@@ -203,7 +203,7 @@ func (s *diffSide) readFile(a *cli.App, ctx context.Context) error {
 	if unread > 0 && s.Partial == "" {
 		s.Partial = fmt.Sprintf("this version cannot read %d of its events", unread)
 	}
-	if get := a.FileArtifacts(); get != nil {
+	if get := cli.FileArtifacts(a); get != nil {
 		s.Artifact = func(ref ace.Ref) ([]byte, error) { return get(ctx, ref, histories.ArtifactLimit) }
 	}
 	return nil

@@ -72,7 +72,7 @@ func export(a *cli.App, ctx context.Context, id string, f exportFlags) error {
 	if a.JSON && f.file == "" {
 		return cli.UsageError("standard output is the history: use -o FILE with --json")
 	}
-	e, exec, done, err := a.OpenRun(ctx, id, f.run)
+	e, exec, done, err := cli.OpenRun(a, ctx, id, f.run)
 	if err != nil {
 		return err
 	}

@@ -344,7 +344,7 @@ func readOriginal(a *cli.App, ctx context.Context, e *engine.Engine, name string
 		return o, err
 	}
 	if path != "" && cli.IsHistoryFile(path) {
-		h, err := a.HistoryOf(ctx, name, "")
+		h, err := cli.HistoryOf(a, ctx, name, "")
 		o.events = h.Events
 		return o, cmp.Or(err, h.ReadErr)
 	}

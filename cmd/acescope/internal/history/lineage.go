@@ -48,7 +48,7 @@ func LineageCommand(a *cli.App) *cobra.Command {
 }
 
 func lineage(a *cli.App, ctx context.Context, name string) error {
-	e, exec, done, err := a.OpenRun(ctx, name, "")
+	e, exec, done, err := cli.OpenRun(a, ctx, name, "")
 	if err != nil {
 		return err
 	}

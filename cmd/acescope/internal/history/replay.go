@@ -106,7 +106,7 @@ type WatchLine struct {
 func step(a *cli.App, ctx context.Context, name string, f stepFlags) error {
 	out := runs.NewOutput(a)
 	if f.chain {
-		list, err := a.HistoriesOf(ctx, name, "")
+		list, err := cli.HistoriesOf(a, ctx, name, "")
 		if err != nil {
 			return err
 		}

@@ -87,7 +87,7 @@ func timeline(a *cli.App, ctx context.Context, id string, f timelineFlags) error
 	if err != nil {
 		return cli.UsageError("%v", err)
 	}
-	e, exec, done, err := a.OpenRun(ctx, id, f.runID)
+	e, exec, done, err := cli.OpenRun(a, ctx, id, f.runID)
 	if err != nil {
 		return err
 	}

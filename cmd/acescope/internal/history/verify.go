@@ -256,7 +256,7 @@ func (v *verification) sources(ctx context.Context, add func(source) error) erro
 		return add(func(ctx context.Context) []VerdictLine { return v.verdicts(ctx, read) })
 	}
 	for _, file := range v.files {
-		read := func(ctx context.Context) []cli.RunHistory { return v.app.ReadHistories(ctx, file) }
+		read := func(ctx context.Context) []cli.RunHistory { return cli.ReadHistories(v.app, ctx, file) }
 		if err := addReader(read); err != nil {
 			return err
 		}

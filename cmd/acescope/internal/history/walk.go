@@ -26,8 +26,8 @@ func openWalk(a *cli.App, ctx context.Context, name, runID string) (w openedWalk
 		return w, err
 	}
 	if cli.IsHistoryFile(path) {
-		w.deps.Artifact = a.FileArtifacts()
-		w.RunHistory, err = a.HistoryOf(ctx, name, runID)
+		w.deps.Artifact = cli.FileArtifacts(a)
+		w.RunHistory, err = cli.HistoryOf(a, ctx, name, runID)
 	} else {
 		e, done, openErr := a.OpenReadOnly(ctx)
 		if openErr != nil {

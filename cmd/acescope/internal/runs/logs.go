@@ -189,7 +189,7 @@ func isPath(arg string) bool {
 }
 
 func logsOfTask(a *cli.App, ctx context.Context, id string) (c chosenLogs, err error) {
-	e, run, done, err := a.OpenRun(ctx, id, "")
+	e, run, done, err := cli.OpenRun(a, ctx, id, "")
 	if err != nil {
 		return c, err
 	}

@@ -20,7 +20,7 @@ type OperationLine struct {
 // showOperations writes the operation events of a run and of the runs that it continues and that continue it, or of the
 // histories in a file. With a run ID it writes those of one run alone.
 func showOperations(a *cli.App, ctx context.Context, name, runID string) error {
-	list, err := a.HistoriesOf(ctx, name, runID)
+	list, err := cli.HistoriesOf(a, ctx, name, runID)
 	if err != nil {
 		return err
 	}

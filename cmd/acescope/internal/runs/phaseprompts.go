@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -173,23 +172,13 @@ func OpenPrompts(a *cli.App, ctx context.Context, readOnly bool) (s *prompts.Sto
 
 // CompletePhasePrompts completes PHASE, the separator and NAME.
 func CompletePhasePrompts(a *cli.App, separator string) cobra.CompletionFunc {
-	const noFiles = cobra.ShellCompDirectiveNoFileComp
-	return func(cmd *cobra.Command, given []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if a.Load(cmd, given) != nil {
-			return nil, noFiles
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
-		defer cancel()
+	return cli.Complete(a, func(ctx context.Context) (all []cobra.Completion) {
 		s, done, err := OpenPrompts(a, ctx, true)
 		if err != nil {
-			return nil, noFiles
+			return nil
 		}
 		defer done()
-		list, err := s.List(ctx)
-		if err != nil {
-			return nil, noFiles
-		}
-		var all []cobra.Completion
+		list, _ := s.List(ctx)
 		for _, v := range list {
 			about := "shipped"
 			if v.Version > 0 {
@@ -197,6 +186,6 @@ func CompletePhasePrompts(a *cli.App, separator string) cobra.CompletionFunc {
 			}
 			all = append(all, cobra.CompletionWithDesc(string(v.Phase)+separator+v.Name, about))
 		}
-		return cli.Completions(all, prefix), noFiles
-	}
+		return all
+	})
 }

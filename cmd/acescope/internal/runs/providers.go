@@ -184,12 +184,7 @@ func providerNames(a *cli.App, ctx context.Context) (names []cobra.Completion) {
 
 // CompleteProviders completes the name of a provider.
 func CompleteProviders(a *cli.App) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if a.Load(cmd, args) != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return cli.Completions(providerNames(a, cmd.Context()), prefix), cobra.ShellCompDirectiveNoFileComp
-	}
+	return cli.Complete(a, func(ctx context.Context) []cobra.Completion { return providerNames(a, ctx) })
 }
 
 // completeKeys completes KEY= for the keys, and PHASE=PROVIDER after the text in front of it.

@@ -62,7 +62,7 @@ func ReviewCommand(a *cli.App) *cobra.Command {
 			"acescope review finance-1-e1-0042\n" +
 			"acescope review finance-1-e1-0042 --approve all --reject 2 --reason 'too specific'",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.CompleteIDs(runs.ReviewQuery),
+		ValidArgsFunction: cli.CompleteIDs(a, runs.ReviewQuery),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := f.decision()
 			switch {
@@ -154,7 +154,7 @@ func (f *reviewFlags) decision() (*ace.ReviewDecision, error) {
 }
 
 func (f *reviewFlags) review(a *cli.App, ctx context.Context, id string, d *ace.ReviewDecision) error {
-	e, exec, done, err := a.OpenRun(ctx, id, f.run)
+	e, exec, done, err := cli.OpenRun(a, ctx, id, f.run)
 	if err != nil {
 		return err
 	}
