@@ -46,6 +46,15 @@ func (l *Link) do(f func(e *engine.Engine) error) error {
 	return f(e)
 }
 
+// with returns what f returns with the engine.
+func with[T any](l *Link, f func(e *engine.Engine) (T, error)) (v T, err error) {
+	e, err := l.ready()
+	if err != nil {
+		return v, err
+	}
+	return f(e)
+}
+
 // Cancel implements [console.RunActions].
 func (l *Link) Cancel(ctx context.Context, workflowID, runID string) error {
 	return l.do(func(e *engine.Engine) error { return e.Cancel(ctx, workflowID, runID) })
@@ -74,11 +83,7 @@ func (l *Link) Launch(ctx context.Context, args []string) (r sourceruns.Run, err
 	if err != nil {
 		return r, err
 	}
-	err = l.do(func(e *engine.Engine) error {
-		r, err = launch.Start(ctx, e)
-		return err
-	})
-	return r, err
+	return with(l, func(e *engine.Engine) (sourceruns.Run, error) { return launch.Start(ctx, e) })
 }
 
 // Choices implements [console.LaunchActions].
@@ -92,13 +97,11 @@ func (l *Link) Choices(ctx context.Context, field string) []string {
 
 // Freeze implements [console.RunActions].
 func (l *Link) Freeze(ctx context.Context, workflowID string) (id sourceruns.ID, err error) {
-	err = l.do(func(e *engine.Engine) error {
+	return with(l, func(e *engine.Engine) (sourceruns.ID, error) {
 		r, err := e.Client.DescribeWorkflowExecution(ctx, workflowID, "")
 		exec := r.GetWorkflowExecutionInfo().GetExecution()
-		id = sourceruns.ID{WorkflowID: exec.GetWorkflowId(), RunID: exec.GetRunId()}
-		return err
+		return sourceruns.ID{WorkflowID: exec.GetWorkflowId(), RunID: exec.GetRunId()}, err
 	})
-	return id, err
 }
 
 // Prepare implements [console.RunActions].
@@ -134,15 +137,13 @@ func (l *Link) Prepare(
 
 // Original implements [console.ForkActions].
 func (l *Link) Original(ctx context.Context, of sourceruns.ID) (o sourceruns.Original, err error) {
-	err = l.do(func(e *engine.Engine) error {
+	return with(l, func(e *engine.Engine) (o sourceruns.Original, err error) {
 		events, err := cluster.ReadHistory(ctx, e.Client, e.Namespace(), of.WorkflowID, of.RunID)
 		if err != nil {
-			return err
+			return o, err
 		}
-		o, err = history.OriginalOf(l.app, ctx, e, of, events)
-		return err
+		return history.OriginalOf(l.app, ctx, e, of, events)
 	})
-	return o, err
 }
 
 // PlanForks implements [console.ForkActions].
@@ -182,22 +183,18 @@ func (l *Link) StartSession(ctx context.Context, in sessions.Input, first string
 	if err := agents.Adopt(l.app, ctx, &in); err != nil {
 		return "", err
 	}
-	err = l.do(func(e *engine.Engine) error {
+	return with(l, func(e *engine.Engine) (string, error) {
 		in, _, err := agents.StartSession(ctx, e, in, first)
-		id = in.SessionID
-		return err
+		return in.SessionID, err
 	})
-	return id, err
 }
 
 // SendMessage implements [console.SessionActions].
 func (l *Link) SendMessage(ctx context.Context, id, text string) (waiting int, err error) {
-	err = l.do(func(e *engine.Engine) error {
+	return with(l, func(e *engine.Engine) (int, error) {
 		r, err := agents.SendMessage(ctx, e, id, "", text)
-		waiting = r.Waiting
-		return err
+		return r.Waiting, err
 	})
-	return waiting, err
 }
 
 // DecideCall implements [console.SessionActions].
@@ -242,11 +239,7 @@ func (l *Link) StopSession(ctx context.Context, id string) error {
 
 // Arguments implements [console.SessionActions].
 func (l *Link) Arguments(ctx context.Context, ref ace.Ref) (data []byte, err error) {
-	err = l.do(func(e *engine.Engine) error {
-		data, err = e.Artifacts.Get(ctx, ref, agents.MaxArguments)
-		return err
-	})
-	return data, err
+	return with(l, func(e *engine.Engine) ([]byte, error) { return e.Artifacts.Get(ctx, ref, agents.MaxArguments) })
 }
 
 // StopRun implements [console.RunnerActions].

@@ -277,10 +277,10 @@ func validateBlueprints(a *cli.App, ctx context.Context, args []string) error {
 		if !c.OK {
 			invalid++
 		}
-		if !a.JSON {
+		if a.JSON {
+			out.Put(c)
+		} else {
 			c.print(a)
-		} else if err := out.Put(c); err != nil {
-			return err
 		}
 	}
 	if err := out.Flush(); err != nil || invalid == 0 {

@@ -71,12 +71,12 @@ func (w *conversationWriter) writeEntries(c transcripts.Conversation, follow boo
 	if c.First > w.next && w.next == 0 && !w.JSON {
 		fmt.Fprintf(lines.Buf, "\n(%d earlier entries are left out)\n", c.First)
 	}
-	put := func(n int, e *transcripts.Entry) error {
-		if !w.JSON {
+	put := func(n int, e *transcripts.Entry) {
+		if w.JSON {
+			lines.Put(newEntryLine(w.session, n, *e))
+		} else {
 			printEntry(lines.Buf, e)
-			return nil
 		}
-		return lines.Put(newEntryLine(w.session, n, *e))
 	}
 	undecided := w.undecided
 	w.undecided = nil
@@ -86,9 +86,7 @@ func (w *conversationWriter) writeEntries(c transcripts.Conversation, follow boo
 		case e.Note == "":
 			w.undecided = append(w.undecided, n)
 		default:
-			if err := put(n, e); err != nil {
-				return err
-			}
+			put(n, e)
 		}
 	}
 	for n := max(w.next, c.First); n < end; n++ {
@@ -98,9 +96,7 @@ func (w *conversationWriter) writeEntries(c transcripts.Conversation, follow boo
 			break
 		}
 		w.next = n + 1
-		if err := put(n, e); err != nil {
-			return err
-		}
+		put(n, e)
 		if follow && e.Kind == transcripts.KindCall && e.Note == "" {
 			w.undecided = append(w.undecided[max(0, len(w.undecided)-maxPendingEntries):], n)
 		}

@@ -104,14 +104,10 @@ func listRunners(a *cli.App, ctx context.Context) error {
 func writeRunners(a *cli.App, v runner.View) error {
 	out := cli.NewLines(a.Out)
 	for _, r := range v.Runners {
-		if err := out.Put(RunnerLine{RunnerView: r}); err != nil {
-			return err
-		}
+		out.Put(RunnerLine{RunnerView: r})
 	}
 	for _, q := range v.Queues {
-		if err := out.Put(q); err != nil {
-			return err
-		}
+		out.Put(q)
 	}
 	return out.Write(RunnersLine{Runners: len(v.Runners), Waiting: v.Waiting,
 		Running: v.Running, Matched: v.Matched, Expired: v.Expired, Refused: v.Refused, Lost: v.Lost})

@@ -284,9 +284,7 @@ func listApprovals(a *cli.App, ctx context.Context, e *engine.Engine, id string,
 	for _, w := range waiting {
 		l := newApprovalLine(ctx, e, w)
 		if a.JSON {
-			if err := out.Put(l); err != nil {
-				return err
-			}
+			out.Put(l)
 			continue
 		}
 		fmt.Fprintln(a.Out, cli.SafeText(fmt.Sprintf("%s  %s, turn %d, in %s", l.Call.ID, l.Call.Name, l.Call.Turn, l.Dir)))

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -144,6 +145,7 @@ type Lines struct {
 	Buf  *bufio.Writer
 	enc  *json.Encoder // to line
 	line bytes.Buffer
+	err  error // of an object that could not be encoded
 }
 
 // NewLines returns a buffered writer of JSON lines.
@@ -154,32 +156,29 @@ func NewLines(w io.Writer) *Lines {
 	return l
 }
 
-// Put writes one object with its line type, which may stay in the buffer until Flush. An error of the underlying writer
-// is returned by Flush as well.
-func (l *Lines) Put(v any) error {
+// Put writes one object with its line type, which may stay in the buffer until Flush.
+func (l *Lines) Put(v any) {
 	l.line.Reset()
 	if err := l.enc.Encode(v); err != nil {
-		return err
+		l.err = cmp.Or(l.err, err)
+		return
 	}
 	data := l.line.Bytes()
 	if name := lineTypes[reflect.Indirect(reflect.ValueOf(v)).Type()]; name != "" {
 		fmt.Fprintf(l.Buf, `{"type":%q`, name)
 		if data = data[1:]; data[0] != '}' {
-			_ = l.Buf.WriteByte(',') // Write returns the error
+			_ = l.Buf.WriteByte(',')
 		}
 	}
-	_, err := l.Buf.Write(data)
-	return err
+	_, _ = l.Buf.Write(data) // Flush returns the error
 }
 
-// Flush writes the buffer.
-func (l *Lines) Flush() error { return l.Buf.Flush() }
+// Flush writes the buffer. It returns the first error since NewLines.
+func (l *Lines) Flush() error { return cmp.Or(l.err, l.Buf.Flush()) }
 
 // Write writes one object and the buffer.
 func (l *Lines) Write(v any) error {
-	if err := l.Put(v); err != nil {
-		return err
-	}
+	l.Put(v)
 	return l.Flush()
 }
 

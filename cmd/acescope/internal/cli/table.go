@@ -193,11 +193,11 @@ func (t *Table) ink(cell string) theme.Ink {
 // line and every hundredth row flush the buffer, for a reader of a long list.
 func WriteRows[T any](a *App, rows iter.Seq[T], header string, cells func(T) []any) error {
 	out, table := NewLines(a.Out), NewTable(a.Out)
-	write := func(row T) error { return out.Put(row) }
+	write := func(row T) { out.Put(row) }
 	flush := out.Flush
 	if !a.JSON {
 		flush = table.Flush
-		write = func(row T) error {
+		write = func(row T) {
 			if header != "" {
 				fmt.Fprintln(table, header)
 				header = ""
@@ -206,15 +206,12 @@ func WriteRows[T any](a *App, rows iter.Seq[T], header string, cells func(T) []a
 			for _, cell := range cells(row) {
 				line = append(line, SafeText(fmt.Sprint(cell)))
 			}
-			_, err := fmt.Fprintln(table, strings.Join(line, "\t"))
-			return err
+			fmt.Fprintln(table, strings.Join(line, "\t"))
 		}
 	}
 	count := 0
 	for row := range rows {
-		if err := write(row); err != nil {
-			return err
-		}
+		write(row)
 		if count++; count%100 == 0 || a.JSON && count == 1 {
 			if err := flush(); err != nil {
 				return err

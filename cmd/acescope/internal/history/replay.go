@@ -170,7 +170,8 @@ func stepAt(out *runs.Output, s *histories.Walk, chain *cli.ChainLine, f stepFla
 		if pos == s.WrongAt() {
 			line.Wrong = s.Wrong()
 		}
-		return out.Put(line)
+		out.Put(line)
+		return nil
 	}
 	run := s.About
 	out.Printf("%s  %s", run.WorkflowID, run.WorkflowType)

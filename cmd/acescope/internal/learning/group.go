@@ -52,13 +52,9 @@ func groupShow(a *cli.App, g *experiments.Group, f seriesFlags) error {
 	}
 	if a.JSON {
 		out := cli.NewLines(a.Out)
-		if err := out.Put(repeatsLine(g)); err != nil {
-			return err
-		}
+		out.Put(repeatsLine(g))
 		for _, s := range g.Repeats {
-			if err := out.Put(seriesLine(s)); err != nil {
-				return err
-			}
+			out.Put(seriesLine(s))
 		}
 		return out.Flush()
 	}

@@ -255,13 +255,13 @@ func DiffPlaybooks(a *cli.App, ctx context.Context, nameA, nameB string) error {
 func writeDiff(a *cli.App, d *playbook.Difference, end DiffEnd) error {
 	out := cli.NewLines(a.Out)
 	for _, b := range d.Removed {
-		_ = out.Put(DiffLine{"removed", b}) // Write returns the error
+		out.Put(DiffLine{"removed", b})
 	}
 	for _, c := range d.Changed {
-		_ = out.Put(c)
+		out.Put(c)
 	}
 	for _, b := range d.Added {
-		_ = out.Put(DiffLine{"added", b})
+		out.Put(DiffLine{"added", b})
 	}
 	return out.Write(end)
 }
@@ -382,7 +382,7 @@ func playbookHealth(a *cli.App, ctx context.Context, name string, accuracy bool)
 	out := cli.NewLines(a.Out)
 	for _, f := range health.Findings {
 		if a.JSON {
-			_ = out.Put(f) // Write returns the error
+			out.Put(f)
 		} else {
 			fmt.Fprintf(a.Out, "%-7s %-20s %s\n%29s%s %s\n", f.Severity, f.Kind, cli.SafeText(f.Text), "", f.Advice,
 				f.Chance())

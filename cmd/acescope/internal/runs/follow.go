@@ -336,9 +336,7 @@ func writeResult(a *cli.App, in ace.TaskInput, d *histories.Detail, r ace.TaskRe
 		ExperimentID: in.ExperimentID, DatasetID: in.DatasetID, Model: in.Model, Adapter: in.Adapter,
 	})
 	line.TaskID, line.Start = in.TaskID, d.Start
-	if err := out.Put(line); err != nil {
-		return err
-	}
+	out.Put(line)
 	sum := SummaryLine{
 		ExperimentID: in.ExperimentID, WorkflowID: d.WorkflowID, RunID: d.RunID, Provider: in.Provider,
 		Model: in.Model, Status: d.Phase.Status, Verdict: d.Phase.Verdict,

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 type Output struct {
 	*cli.Lines
 	JSON bool
-	err  error
 }
 
 func NewOutput(a *cli.App) *Output { return &Output{Lines: cli.NewLines(a.Out), JSON: a.JSON} }
@@ -21,7 +19,7 @@ func NewOutput(a *cli.App) *Output { return &Output{Lines: cli.NewLines(a.Out), 
 // Line writes v as a JSON line with --json, otherwise the formatted line of text.
 func (o *Output) Line(v any, format string, args ...any) {
 	if o.JSON {
-		o.err = cmp.Or(o.err, o.Put(v))
+		o.Put(v)
 		return
 	}
 	o.Printf(format, args...)
@@ -32,5 +30,3 @@ func (o *Output) Printf(format string, args ...any) {
 	text := cli.SafeText(fmt.Sprintf(format, args...))
 	fmt.Fprintln(o.Buf, strings.TrimRight(text, " "))
 }
-
-func (o *Output) Flush() error { return cmp.Or(o.err, o.Lines.Flush()) }
