@@ -13,8 +13,8 @@ import (
 	"acescope/sources/experiments"
 )
 
-// An experiment with a budget stops before the call that it cannot pay: the open task ends as completed without the
-// later phases, and the failed task counts what it spent.
+// An experiment with a budget stops before the call that it cannot pay: the open task ends as completed
+// without the later phases, and the failed task counts what it spent.
 func TestExperimentBudget(t *testing.T) {
 	t.Parallel()
 	e := open(t, t.TempDir(), newScripted()) // a generator costs $0.001
@@ -23,13 +23,15 @@ func TestExperimentBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := ace.ExperimentInput{ExperimentID: "budget", DatasetID: "six", Dataset: ref, Tasks: 6, Adapter: ace.Offline,
-		Epochs: 1, Parallel: 1, Provider: "scripted", Model: "script", MaxCostUSD: 0.0025}
+	in := ace.ExperimentInput{ExperimentID: "budget", DatasetID: "six", Dataset: ref, Tasks: 6,
+		Adapter: ace.Offline,
+		Epochs:  1, Parallel: 1, Provider: "scripted", Model: "script", MaxCostUSD: 0.0025}
 	runID, err := e.StartExperiment(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := experiments.Follow(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID("budget"), runID, nil,
+	state, err := experiments.Follow(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID("budget"),
+		runID, nil,
 		func(ace.ExperimentInput, experiments.Finished) {})
 	if err != nil || state.Status() != ace.Completed {
 		t.Fatal(err, state)
@@ -39,7 +41,8 @@ func TestExperimentBudget(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	d, err := detail.Read(t.Context(), e.Client, ace.WorkflowID("budget-e1-0003"), "")
-	if err != nil || d.Phase.Status != ace.Completed || d.Phase.Stopped != "budget: $0.0010 of $0.0005 spent" {
+	if err != nil || d.Phase.Status != ace.Completed ||
+		d.Phase.Stopped != "budget: $0.0010 of $0.0005 spent" {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	for i, want := range []string{ace.StatusDone, ace.StatusNotReached, ace.StatusNotReached} {
@@ -63,15 +66,16 @@ func (f *flaky) Generate(
 	calls.RecorderOf(ctx).Add(ace.ModelCall{Provider: "flaky", Request: ace.ModelRequest{Model: "m"},
 		Response: &ace.ModelResponse{Usage: u}})
 	if len(f.budgets) == 1 {
-		return ace.GeneratorResult{Usage: &u}, model.Errorf(model.NoKey, "no key yet")
+		return ace.GeneratorResult{StepReport: ace.StepReport{Usage: &u}},
+			model.Errorf(model.NoKey, "no key yet")
 	}
 	r, err := f.scripted.Generate(ctx, in, book)
 	r.Usage = &u
 	return r, err
 }
 
-// The requests of a failed attempt stay on record, and their usage counts: in the step, in the run, and in the budget
-// of the next attempt.
+// The requests of a failed attempt stay on record, and their usage counts: in the step, in the run, and in
+// the budget of the next attempt.
 func TestAttemptsAddUp(t *testing.T) {
 	t.Parallel()
 	p := &flaky{scripted: newScripted()}
@@ -99,12 +103,14 @@ func TestEvaluationAttemptsAddUp(t *testing.T) {
 	t.Parallel()
 	p := &flaky{scripted: newScripted()}
 	e := open(t, t.TempDir(), p)
-	ref, err := e.Artifacts.PutBytes(t.Context(), []byte("{\"context\":\"hello\",\"target\":\"42\"}\n"), "application/jsonl")
+	ref, err := e.Artifacts.PutBytes(t.Context(), []byte("{\"context\":\"hello\",\"target\":\"42\"}\n"),
+		"application/jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := ace.ExperimentInput{ExperimentID: "again", DatasetID: "one", EvalID: "one", Eval: &ref, EvalTasks: 1,
-		Adapter: ace.Offline, Provider: "scripted", Model: "script", Parallel: 1, MaxTokens: 1000,
+	in := ace.ExperimentInput{ExperimentID: "again", DatasetID: "one", EvalID: "one", Eval: &ref,
+		EvalTasks: 1,
+		Adapter:   ace.Offline, Provider: "scripted", Model: "script", Parallel: 1, MaxTokens: 1000,
 		Protocol: ace.Protocol{NoSkills: true}}
 	runID, err := e.StartExperiment(t.Context(), in)
 	if err != nil {

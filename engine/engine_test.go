@@ -45,7 +45,8 @@ func (*scripted) Name() string         { return "scripted" }
 func (*scripted) About() string        { return "a provider for tests" }
 func (*scripted) DefaultModel() string { return "script" }
 
-func (s *scripted) Generate(_ context.Context, in ace.GeneratorInput, book *playbook.Playbook) (ace.GeneratorResult, error) {
+func (s *scripted) Generate(_ context.Context, in ace.GeneratorInput,
+	book *playbook.Playbook) (ace.GeneratorResult, error) {
 	if strings.Contains(in.Prompt, "fail-once") {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -60,10 +61,12 @@ func (s *scripted) Generate(_ context.Context, in ace.GeneratorInput, book *play
 	if strings.Contains(in.Prompt, "large") {
 		plan = strings.Repeat("say it ", ace.InlineBytes/6)
 	}
-	return ace.GeneratorResult{Plan: plan, TrajectoryID: in.Task.TaskID, Usage: &ace.Usage{InputTokens: 10, OutputTokens: 3, CostUSD: 0.001}}, nil
+	return ace.GeneratorResult{Plan: plan, TrajectoryID: in.Task.TaskID,
+		StepReport: ace.StepReport{Usage: &ace.Usage{InputTokens: 10, OutputTokens: 3, CostUSD: 0.001}}}, nil
 }
 
-func (s *scripted) Skills(ctx context.Context, in ace.SkillsInput, _ *playbook.Playbook, tools model.Toolbox) (ace.SkillSessionResult, error) {
+func (s *scripted) Skills(ctx context.Context, in ace.SkillsInput, _ *playbook.Playbook,
+	tools model.Toolbox) (ace.SkillSessionResult, error) {
 	for i := range 3 {
 		_, _ = tools.Call(ctx, "look_up", map[string]int{"n": i}, func(context.Context) (any, error) {
 			if i == 1 {
@@ -72,7 +75,9 @@ func (s *scripted) Skills(ctx context.Context, in ace.SkillsInput, _ *playbook.P
 			return map[string]int{"found": i}, nil
 		})
 	}
-	_, _ = tools.Call(ctx, "delete_all", nil, func(context.Context) (any, error) { return nil, errors.New("must not run") })
+	_, _ = tools.Call(ctx, "delete_all", nil, func(context.Context) (any, error) {
+		return nil, errors.New("must not run")
+	})
 	if strings.Contains(in.Prompt, "slow") {
 		s.reached <- in.Task.TaskID
 		select {
@@ -84,7 +89,8 @@ func (s *scripted) Skills(ctx context.Context, in ace.SkillsInput, _ *playbook.P
 	return ace.SkillSessionResult{Answer: "42"}, nil
 }
 
-func (*scripted) Reflect(_ context.Context, in ace.ReflectorInput, _ *playbook.Playbook) (ace.ReflectorResult, error) {
+func (*scripted) Reflect(_ context.Context, in ace.ReflectorInput, _ *playbook.Playbook) (ace.ReflectorResult,
+	error) {
 	if in.Label == nil {
 		return ace.ReflectorResult{Insights: "no label"}, nil
 	}
@@ -92,9 +98,11 @@ func (*scripted) Reflect(_ context.Context, in ace.ReflectorInput, _ *playbook.P
 	return ace.ReflectorResult{Insights: "compared", Correct: &correct}, nil
 }
 
-func (*scripted) Curate(_ context.Context, in ace.CuratorInput, _ *playbook.Playbook) (ace.CuratorResult, error) {
+func (*scripted) Curate(_ context.Context, in ace.CuratorInput, _ *playbook.Playbook) (ace.CuratorResult,
+	error) {
 	return ace.CuratorResult{Rationale: "nothing to explain",
-		Accepted: []ace.Operation{{Type: ace.OpAdd, Section: "OTHERS", Content: "the answer is 42, says " + in.Task.TaskID}},
+		Accepted: []ace.Operation{{Type: ace.OpAdd, Section: "OTHERS", Content: "the answer is 42, says " +
+			in.Task.TaskID}},
 		Rejected: []ace.Operation{{Type: ace.OpAdd, Section: "OTHERS", Content: "", Reason: "empty"}}}, nil
 }
 
@@ -138,8 +146,10 @@ func openWith(t *testing.T, o engine.Options, p ...model.Provider) *engine.Engin
 }
 
 func task(id, prompt string, label string) ace.TaskInput {
-	return ace.TaskInput{TaskID: id, Prompt: prompt, Label: &label, Adapter: ace.Offline, Provider: "scripted", Model: "script",
-		ExperimentID: "e2e", DatasetID: "none", Branch: "e2e", SkillsConfig: ace.SkillsConfig{AllowedTools: []string{"look_up"}}}
+	return ace.TaskInput{TaskID: id, Prompt: prompt, Label: &label, Adapter: ace.Offline,
+		Provider: "scripted", Model: "script",
+		ExperimentID: "e2e", DatasetID: "none", Branch: "e2e",
+		SkillsConfig: ace.SkillsConfig{AllowedTools: []string{"look_up"}}}
 }
 
 func result(t *testing.T, e *engine.Engine, in ace.TaskInput) (ace.TaskResult, error) {
@@ -163,7 +173,8 @@ func recorded(t *testing.T, e *engine.Engine, in ace.TaskInput) (ace.TaskResult,
 func eventsOf(t *testing.T, c client.Client, workflowID string) *historypb.History {
 	t.Helper()
 	h := &historypb.History{}
-	iter := c.GetWorkflowHistory(t.Context(), workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	iter := c.GetWorkflowHistory(t.Context(), workflowID, "", false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for iter.HasNext() {
 		ev, err := iter.Next()
 		if err != nil {
@@ -196,7 +207,8 @@ func recordAs(t *testing.T, c client.Client, workflowID, name string) {
 }
 
 // answers calls the three queries of the contract.
-func answers(t *testing.T, c client.Client, workflowID string) (p ace.PhaseAnswer, s ace.SkillAnswer, d ace.DeltaAnswer) {
+func answers(t *testing.T, c client.Client, workflowID string) (p ace.PhaseAnswer, s ace.SkillAnswer,
+	d ace.DeltaAnswer) {
 	t.Helper()
 	for query, answer := range map[string]any{ace.QueryPhase: &p, ace.QuerySkills: &s, ace.QueryDelta: &d} {
 		v, err := c.QueryWorkflow(t.Context(), workflowID, "", query)
@@ -240,7 +252,8 @@ func TestTasks(t *testing.T) {
 	e := open(t, t.TempDir(), s)
 	t.Run("right", func(t *testing.T) {
 		r, err := recorded(t, e, task("right", "hello", "42"))
-		if err != nil || r.ExitStatus != ace.ExitSuccess || r.Summary.Skills != 4 || r.Summary.SkillsOK != 2 || r.Summary.Added != 1 || r.Summary.Rejected != 1 {
+		if err != nil || r.ExitStatus != ace.ExitSuccess || r.Summary.Skills != 4 ||
+			r.Summary.SkillsOK != 2 || r.Summary.Added != 1 || r.Summary.Rejected != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		book, err := e.Books.Get(t.Context(), r.PlaybookHash)
@@ -272,7 +285,8 @@ func TestTasks(t *testing.T) {
 	t.Run("live", func(t *testing.T) { testLive(t, e, s) })
 	t.Run("cancelled", func(t *testing.T) { testCanceled(t, e, s) })
 	t.Run("duplicate", func(t *testing.T) {
-		if _, err := e.StartTask(t.Context(), task("right", "again", "42")); !errors.Is(err, engine.ErrExists) {
+		if _, err := e.StartTask(t.Context(), task("right", "again", "42")); !errors.Is(err,
+			engine.ErrExists) {
 			t.Fatalf("error %v", err)
 		}
 	})
@@ -291,18 +305,19 @@ func testLive(t *testing.T, e *engine.Engine, s *scripted) {
 	folder := histories.NewFolder(ace.WorkflowID("live"), "")
 	enough := errors.New("enough")
 	released := false
-	err := cluster.Follow(t.Context(), e.Client, e.Namespace(), ace.WorkflowID("live"), "", nil, func(ev *historypb.HistoryEvent) error {
-		changes = append(changes, folder.Apply(ev)...)
-		if ev.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED && !released {
-			released = true
-			p, skills, _ := answers(t, e.Client, ace.WorkflowID("live"))
-			if p.Phase != ace.PhaseSkills || skills.Total != 4 {
-				t.Errorf("live answers: phase %s, %d calls", p.Phase, skills.Total)
+	err := cluster.Follow(t.Context(), e.Client, e.Namespace(), ace.WorkflowID("live"), "", nil,
+		func(ev *historypb.HistoryEvent) error {
+			changes = append(changes, folder.Apply(ev)...)
+			if ev.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED && !released {
+				released = true
+				p, skills, _ := answers(t, e.Client, ace.WorkflowID("live"))
+				if p.Phase != ace.PhaseSkills || skills.Total != 4 {
+					t.Errorf("live answers: phase %s, %d calls", p.Phase, skills.Total)
+				}
+				s.release <- struct{}{}
 			}
-			s.release <- struct{}{}
-		}
-		return nil
-	})
+			return nil
+		})
 	if err != nil && !errors.Is(err, enough) {
 		t.Fatal(err)
 	}
@@ -310,7 +325,8 @@ func testLive(t *testing.T, e *engine.Engine, s *scripted) {
 	for _, c := range changes {
 		kinds[c.Type]++
 	}
-	if kinds[histories.ChangeSkill] < 4 || kinds[histories.ChangePhase] != 6 || kinds[histories.ChangeDelta] != 1 || kinds[histories.ChangeStatus] != 1 {
+	if kinds[histories.ChangeSkill] < 4 || kinds[histories.ChangePhase] != 6 ||
+		kinds[histories.ChangeDelta] != 1 || kinds[histories.ChangeStatus] != 1 {
 		t.Errorf("changes %v", kinds)
 	}
 	record(t, e.Client, "live")
@@ -326,7 +342,8 @@ func testCanceled(t *testing.T, e *engine.Engine, s *scripted) {
 	if err := e.Cancel(t.Context(), ace.WorkflowID("cancelled"), runID); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Client.GetWorkflow(t.Context(), ace.WorkflowID("cancelled"), runID).Get(t.Context(), nil); err == nil {
+	if err := e.Client.GetWorkflow(t.Context(), ace.WorkflowID("cancelled"), runID).Get(t.Context(),
+		nil); err == nil {
 		t.Fatal("a canceled run completed")
 	}
 	record(t, e.Client, "cancelled")
@@ -338,8 +355,9 @@ func testCanceled(t *testing.T, e *engine.Engine, s *scripted) {
 }
 
 func testListed(t *testing.T, e *engine.Engine) {
-	want := map[string]string{"right": "completed correct", "wrong": "completed wrong", "retried": "completed correct",
-		"failed": "failed ungraded", "live": "completed correct", "cancelled": "canceled ungraded"}
+	want := map[string]string{"right": "completed correct", "wrong": "completed wrong",
+		"retried": "completed correct",
+		"failed":  "failed ungraded", "live": "completed correct", "cancelled": "canceled ungraded"}
 	eventually(t, func() error {
 		got := map[string]string{}
 		err := runs.List(t.Context(), e.Client, `ExperimentId = "e2e"`, 0, func(r runs.Run) error {

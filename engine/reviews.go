@@ -15,12 +15,13 @@ import (
 // ErrNoReview means that a run does not wait for the decision.
 var ErrNoReview = errors.New("not decided")
 
-// DecideReview decides on the operations of a run that wait for review. It refuses a decision that the run would
-// ignore.
+// DecideReview decides on the operations of a run that wait for review. It refuses a decision that the run
+// would ignore.
 func DecideReview(ctx context.Context, e *Engine, workflowID, runID string, d ace.ReviewDecision) error {
 	var s ace.State
 	var decoder history.Decoder
-	events := e.Client.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	events := e.Client.GetWorkflowHistory(ctx, workflowID, runID, false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
 		if err != nil {
@@ -30,7 +31,7 @@ func DecideReview(ctx context.Context, e *Engine, workflowID, runID string, d ac
 			s.Apply(f)
 		}
 	}
-	if why := s.RefusesDecision(&d); why != "" {
+	if why := s.Review.Refuses(&d); why != "" {
 		return fmt.Errorf("%w: %s: %s", ErrNoReview, workflowID, why)
 	}
 	arg, err := json.Marshal(d)

@@ -60,7 +60,8 @@ func (n *noop) Generate(context.Context, ace.GeneratorInput, *playbook.Playbook)
 	if n.began != nil {
 		n.began()
 	}
-	return ace.GeneratorResult{Plan: "nothing", Usage: &ace.Usage{InputTokens: 100, OutputTokens: 10}}, nil
+	used := ace.StepReport{Usage: &ace.Usage{InputTokens: 100, OutputTokens: 10}}
+	return ace.GeneratorResult{Plan: "nothing", StepReport: used}, nil
 }
 
 func (n *noop) Skills(ctx context.Context, _ ace.SkillsInput, _ *playbook.Playbook, tools model.Toolbox) (

@@ -11,12 +11,12 @@ type Budget struct {
 	Tokens  int64   `json:"tokens,omitempty"`
 }
 
-// TypeBudget is the type of the failure of a step whose next request would start on a spent budget. It stops the run;
-// the run does not fail.
+// TypeBudget is the type of the failure of a step whose next request would start on a spent budget. It stops
+// the run; the run does not fail.
 const TypeBudget = "BudgetSpent"
 
-// Spent says why no request may start after the usage, or returns "". A nil budget is never spent. A bound of the cost
-// is spent by tokens without a known price, because it could not be enforced.
+// Spent says why no request may start after the usage, or returns "". A nil budget is never spent. A bound of
+// the cost is spent by tokens without a known price, because it could not be enforced.
 func (b *Budget) Spent(u Usage) string {
 	switch {
 	case b == nil:
@@ -26,7 +26,8 @@ func (b *Budget) Spent(u Usage) string {
 	case b.CostUSD != 0 && nanos(u.CostUSD) >= nanos(b.CostUSD):
 		return "budget: " + u.Cost() + " of " + b.dollars() + " spent"
 	case b.CostUSD != 0 && u.Unpriced:
-		return "budget: some tokens have no known price, so the limit of " + b.dollars() + " cannot be enforced"
+		return "budget: some tokens have no known price, so the limit of " + b.dollars() +
+			" cannot be enforced"
 	}
 	return ""
 }
@@ -53,8 +54,8 @@ func (b *Budget) Less(u Usage) *Budget {
 	return &left
 }
 
-// Share returns the part of the budget for one of n runs that spend it at the same time. It is above 0 unless the
-// budget is spent.
+// Share returns the part of the budget for one of n runs that spend it at the same time. It is above 0 unless
+// the budget is spent.
 func (b *Budget) Share(n int) *Budget {
 	if b == nil || n < 2 {
 		return b
@@ -85,8 +86,8 @@ func (in *ExperimentInput) Limits() *Budget {
 	return &Budget{CostUSD: in.MaxCostUSD, Tokens: in.MaxTokens}
 }
 
-// Left returns the budget that is left for one of n runs that start now, where the budgets of the open runs are
-// reserved; nil is no limit.
+// Left returns the budget that is left for one of n runs that start now, where the budgets of the open runs
+// are reserved; nil is no limit.
 func (s *ExperimentState) Left(n int, open []*Budget) *Budget {
 	left := s.Input.Limits().Less(s.Progress.Usage)
 	for _, b := range open {
@@ -110,25 +111,6 @@ func (s *ExperimentState) stopForBudget() bool {
 		s.Progress.Stopped = why
 	}
 	return why != ""
-}
-
-// stop ends a run whose budget is spent before its next step.
-func (s *State) stop(why string) {
-	s.Stopped = why
-	s.Reported = Completed
-	s.Phase = PhaseDone
-	again := s.Passes.last() != nil
-	if again && s.Passes.last().Usage == (Usage{}) {
-		s.Passes = s.Passes[:len(s.Passes)-1] // it did not begin
-	}
-	for i := range s.Steps {
-		switch st := &s.Steps[i]; {
-		case again && st.Status == StatusRunning:
-			st.Status = StatusDone // in the pass before
-		case st.Status == StatusPending || st.Status == StatusRunning:
-			st.Status = StatusNotReached
-		}
-	}
 }
 
 // asksModel reports whether a step may send requests that cost something.

@@ -19,9 +19,10 @@ const (
 // that its query answers need. It holds the latest and the unfinished calls in detail, and the
 // counts and durations of the other calls. It stays below 1.5 MB; the payload limit is 2 MB.
 type Carried struct {
-	Reports    []ToolEvent             `json:"said,omitempty"`
-	Seen       []byte                  `json:"seen,omitempty"` // 64-bit hashes of event IDs
-	Past       []byte                  `json:"past,omitempty"` // 64-bit hashes of IDs of calls without details
+	Reports []ToolEvent `json:"said,omitempty"`
+	Seen    []byte      `json:"seen,omitempty"` // 64-bit hashes of event IDs
+	// 64-bit hashes of IDs of calls without details
+	Past       []byte                  `json:"past,omitempty"`
 	Calls      []carriedCall           `json:"calls,omitempty"`
 	Skills     map[string]carriedSkill `json:"skills,omitempty"` // of the calls without details
 	Other      map[EventKind]int       `json:"other,omitempty"`
@@ -95,7 +96,7 @@ func unpack[T uint64 | float64](data []byte) []T {
 // Carry returns the state that the run carries over when it continues as new.
 func (s *State) Carry() *Carried {
 	for latest, open := carriedLatest, carriedOpen; ; latest, open = latest/2, open/2 {
-		c := s.calls.carry(latest, open)
+		c := s.carry(latest, open)
 		if s.observed != nil {
 			c.Reports = slices.Clone(s.observed.reports)
 		}
@@ -105,7 +106,7 @@ func (s *State) Carry() *Carried {
 	}
 }
 
-func (l *ledger) carry(latest, open int) *Carried {
+func (l *ToolCalls) carry(latest, open int) *Carried {
 	c := &Carried{Other: maps.Clone(l.other), Commands: maps.Clone(l.commands),
 		Known: l.known, Dropped: l.dropped, Unreadable: l.unreadable}
 	seen, calls := hashes{}, hashes{}
@@ -178,8 +179,8 @@ func brief(c *Invocation) *Invocation {
 	return &Invocation{ID: c.ID, Name: c.Name, At: c.At, Error: c.Error}
 }
 
-// restore initializes the ledger with the carried state.
-func (l *ledger) restore(c *Carried) {
+// restore initializes the calls with the carried state.
+func (l *ToolCalls) restore(c *Carried) {
 	l.past = past{seen: unpackHashes(c.Seen), calls: unpackHashes(c.Past), skills: map[string]callTimes{}}
 	l.other = maps.Clone(c.Other)
 	l.commands = maps.Clone(c.Commands)
@@ -202,5 +203,5 @@ func (l *ledger) restore(c *Carried) {
 		}
 		l.put(e)
 	}
-	l.begin()
+	l.newFact()
 }

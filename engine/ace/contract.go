@@ -124,19 +124,19 @@ type TaskInput struct {
 	// Revision is the revision of the contract that the starter asks the run to follow; see [Revision].
 	Revision int `json:"revision,omitempty"`
 	Protocol
-	// LearnFrom is a newer version than PlaybookHash, with which the task is answered again to learn from that answer.
-	// "" learns from the first answer.
+	// LearnFrom is a newer version than PlaybookHash, with which the task is answered again to learn from
+	// that answer. "" learns from the first answer.
 	LearnFrom string `json:"learn_from,omitempty"`
-	// Budget bounds the usage of the run, nil if nothing does. A step does not start when it is spent: the run then
-	// completes without it.
+	// Budget bounds the usage of the run, nil if nothing does. A step does not start when it is spent: the
+	// run then completes without it.
 	Budget *Budget `json:"budget,omitempty"`
 	// Carried is the state that an observed run carries over when it continues as new.
 	Carried *Carried `json:"carried,omitempty"`
 }
 
-// Revision is the current value of [TaskInput.Revision]. From revision 1 on, the memo holds the verdict, from revision 2
-// on the usage that no transcript has, and from revision 3 on the subject, the answer and the cause: a replay compares
-// the memo, so runs that were started without it must not write it.
+// Revision is the current value of [TaskInput.Revision]. From revision 1 on, the memo holds the verdict, from
+// revision 2 on the usage that no transcript has, and from revision 3 on the subject, the answer and the
+// cause: a replay compares the memo, so runs that were started without it must not write it.
 const Revision = 3
 
 // GraderJudge is the [TaskInput.Grader] that asks the model of the reflector.
@@ -240,6 +240,28 @@ type Served struct {
 	Runner   string `json:"runner_id,omitempty"`
 }
 
+// StepReport is the part of the result of a step that says how the step was executed.
+type StepReport struct {
+	Usage  *Usage       `json:"usage,omitempty"`
+	Calls  *CallLog     `json:"model_calls,omitempty"`
+	Parsed *ParseReport `json:"verdict,omitempty"`
+	Served *Served      `json:"served,omitempty"`
+	Time   *StepTime    `json:"time,omitempty"`
+}
+
+func (r *StepReport) report() StepReport { return *r }
+
+// report falls back to the token counts of workers that report no usage object.
+func (r *GeneratorResult) report() StepReport {
+	report := r.StepReport
+	if r.Usage == nil && r.PromptTokens+r.CompletionTokens > 0 {
+		report.Usage = &Usage{InputTokens: r.PromptTokens, OutputTokens: r.CompletionTokens}
+	}
+	return report
+}
+
+func (r *PersistResult) report() StepReport { return StepReport{Time: r.Time} }
+
 // GeneratorInput is the input of [ActivityGenerator].
 type GeneratorInput struct {
 	Task      TaskContext `json:"task"`
@@ -277,11 +299,7 @@ type GeneratorResult struct {
 	TrajectoryID     string          `json:"trajectory_id"`
 	BulletIDs        []string        `json:"bullet_ids,omitempty"`
 	Answer           string          `json:"answer,omitempty"`
-	Usage            *Usage          `json:"usage,omitempty"`
-	Calls            *CallLog        `json:"model_calls,omitempty"`
-	Parsed           *ParseReport    `json:"verdict,omitempty"`
-	Served           *Served         `json:"served,omitempty"`
-	Time             *StepTime       `json:"time,omitempty"`
+	StepReport
 }
 
 // SkillsInput is the input of [ActivitySkills].
@@ -318,11 +336,7 @@ type SkillSessionResult struct {
 	Invocations []Invocation `json:"invocations"`
 	Log         *Ref         `json:"log,omitempty"`
 	Answer      string       `json:"answer,omitempty"`
-	Usage       *Usage       `json:"usage,omitempty"`
-	Calls       *CallLog     `json:"model_calls,omitempty"`
-	Parsed      *ParseReport `json:"verdict,omitempty"`
-	Served      *Served      `json:"served,omitempty"`
-	Time        *StepTime    `json:"time,omitempty"`
+	StepReport
 }
 
 // ReflectorInput is the input of [ActivityReflector].
@@ -351,23 +365,20 @@ type BulletTag struct {
 }
 
 // ReflectorResult is the result of [ActivityReflector]. Correct is nil without a label. Score is the partial
-// credit from 0 to 1, nil unless the task names a grader; an answer is correct if it is 1. GradeReason is a line of the
-// grader [GraderJudge] that gives the reason for the verdict, "" if it was not asked.
+// credit from 0 to 1, nil unless the task names a grader; an answer is correct if it is 1. GradeReason is a
+// line of the grader [GraderJudge] that gives the reason for the verdict, "" if it was not asked.
 // Findings is the provider's own data for its curator.
 type ReflectorResult struct {
 	Insights string `json:"insights"`
-	// Cause says in a short phrase why the answer is wrong. It is the same for tasks that failed for the same reason.
+	// Cause says in a short phrase why the answer is wrong. It is the same for tasks that failed for the same
+	// reason.
 	Cause       string          `json:"cause,omitempty"`
 	BulletTags  []BulletTag     `json:"bullet_tags,omitempty"`
 	Correct     *bool           `json:"correct,omitempty"`
 	Score       *float64        `json:"score,omitempty"`
 	GradeReason string          `json:"grade_reason,omitempty"`
 	Findings    json.RawMessage `json:"findings,omitempty"`
-	Usage       *Usage          `json:"usage,omitempty"`
-	Calls       *CallLog        `json:"model_calls,omitempty"`
-	Parsed      *ParseReport    `json:"verdict,omitempty"`
-	Served      *Served         `json:"served,omitempty"`
-	Time        *StepTime       `json:"time,omitempty"`
+	StepReport
 }
 
 // CuratorInput is the input of [ActivityCurator].
@@ -426,15 +437,11 @@ type Operation struct {
 
 // CuratorResult is the result of [ActivityCurator].
 type CuratorResult struct {
-	Accepted        []Operation  `json:"accepted"`
-	Rejected        []Operation  `json:"rejected"`
-	Rationale       string       `json:"rationale"`
-	FollowUpActions []string     `json:"follow_up_actions,omitempty"`
-	Usage           *Usage       `json:"usage,omitempty"`
-	Calls           *CallLog     `json:"model_calls,omitempty"`
-	Parsed          *ParseReport `json:"verdict,omitempty"`
-	Served          *Served      `json:"served,omitempty"`
-	Time            *StepTime    `json:"time,omitempty"`
+	Accepted        []Operation `json:"accepted"`
+	Rejected        []Operation `json:"rejected"`
+	Rationale       string      `json:"rationale"`
+	FollowUpActions []string    `json:"follow_up_actions,omitempty"`
+	StepReport
 }
 
 // PersistInput is the input of [ActivityPersist].
@@ -476,8 +483,8 @@ type TaskResult struct {
 	// Stopped says why steps were not executed, "" if all were.
 	Stopped string  `json:"stopped,omitempty"`
 	Summary Summary `json:"summary"`
-	// Regenerated says whether the last answer with a reflection is correct, After whether that with the playbook that
-	// learned from the task is; nil without such an answer or without a label.
+	// Regenerated says whether the last answer with a reflection is correct, After whether that with the
+	// playbook that learned from the task is; nil without such an answer or without a label.
 	Regenerated *bool `json:"correct_regenerated,omitempty"`
 	After       *bool `json:"correct_after,omitempty"`
 }
@@ -495,8 +502,8 @@ type ModelUsage map[string]Usage
 type Summary struct {
 	// Verdict is that of one task, "" in a sum and in runs of [TaskInput.Revision] 0.
 	Verdict Verdict `json:"verdict,omitempty"`
-	// Subject, Answer, Expected and Cause describe one task in one line each, see [State.Summary]. They are "" in a sum
-	// and in runs of a [TaskInput.Revision] below 3. All are untrusted text.
+	// Subject, Answer, Expected and Cause describe one task in one line each, see [State.Summary]. They are
+	// "" in a sum and in runs of a [TaskInput.Revision] below 3. All are untrusted text.
 	Subject  string `json:"subject,omitempty"`
 	Answer   string `json:"answer,omitempty"`
 	Expected string `json:"expected,omitempty"` // the label
@@ -510,8 +517,8 @@ type Summary struct {
 	Rejected int    `json:"rejected"`
 	Merged   int    `json:"merged,omitempty"`
 	Usage    Usage  `json:"usage"`
-	// Metered is the part of Usage that no transcript of an agent's CLI has, by model. It is nil in a sum and in runs of
-	// [TaskInput.Revision] 0 and 1. That of an experiment is the usage of its evaluations.
+	// Metered is the part of Usage that no transcript of an agent's CLI has, by model. It is nil in a sum and
+	// in runs of [TaskInput.Revision] 0 and 1. That of an experiment is the usage of its evaluations.
 	Metered *ModelUsage `json:"metered,omitempty"`
 	PhaseMS PhaseMS     `json:"phase_ms,omitzero"`
 	// EndedAt is when an observed run ended, if its observer reports it.

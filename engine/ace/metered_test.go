@@ -13,16 +13,20 @@ func TestMetered(t *testing.T) {
 		reused bool
 		want   ModelUsage
 	}{
-		"provider":       {TaskInput{Model: "m", Provider: "anthropic"}, false, ModelUsage{"m": {InputTokens: 2, CostUSD: 1}}},
-		"agent":          {TaskInput{Model: "m", Provider: "claude"}, false, nil},
-		"both":           {TaskInput{Model: "m", Provider: "codex", Steps: map[string]string{"curator": "openai"}}, false, ModelUsage{"m": *one}},
+		"provider": {TaskInput{Model: "m", Provider: "anthropic"}, false,
+			ModelUsage{"m": {InputTokens: 2, CostUSD: 1}}},
+		"agent": {TaskInput{Model: "m", Provider: "claude"}, false, nil},
+		"both": {TaskInput{Model: "m", Provider: "codex",
+			Steps: map[string]string{"curator": "openai"}}, false, ModelUsage{"m": *one}},
 		"reused":         {TaskInput{Model: "m", Provider: "anthropic"}, true, ModelUsage{"m": *one}},
 		"observed agent": {TaskInput{Model: "m", Observed: true, Source: "claude"}, false, nil},
-		"observed other": {TaskInput{Model: "m", Observed: true, Source: "pipeline"}, false, ModelUsage{"m": {InputTokens: 2, CostUSD: 1}}},
+		"observed other": {TaskInput{Model: "m", Observed: true, Source: "pipeline"}, false,
+			ModelUsage{"m": {InputTokens: 2, CostUSD: 1}}},
 	} {
 		c.in.Revision = 2
-		s := State{Input: c.in, Steps: []StepState{{Phase: PhaseGenerator, Usage: one, Reused: c.reused},
-			{Phase: PhaseCurator, Usage: one}, {Phase: PhasePersist}}}
+		s := State{Input: c.in, Execution: Execution{Steps: []StepState{{Phase: PhaseGenerator, Usage: one,
+			Reused: c.reused},
+			{Phase: PhaseCurator, Usage: one}, {Phase: PhasePersist}}}}
 		got := s.Summary().Metered
 		if (got == nil) != (c.want == nil) || got != nil && !maps.Equal(*got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

@@ -65,33 +65,42 @@ func (s *State) observe(c *Carried) {
 	s.observed = &observed{changed: true}
 	if c != nil {
 		s.observed.reports = slices.Clone(c.Reports)
-		s.calls.restore(c)
+		s.restore(c)
 	}
 	s.derive()
 }
 
-// event applies a tool event. Only in observed runs do phases, steps and the finish define the
-// progress; in other runs they are counted.
-func (s *State) event(e ToolEvent) {
-	if s.observed == nil {
-		s.calls.event(e)
-		return
+// toolEvents applies tool events. Only in observed runs do phases, steps and the finish define the progress;
+// in other runs they are counted.
+func (s *State) toolEvents(f Fact) {
+	s.unreadable += f.Unreadable
+	for _, e := range f.Events {
+		if s.observed == nil {
+			s.event(e)
+		} else {
+			s.observed.event(e, &s.ToolCalls)
+		}
 	}
+	s.derive()
+}
+
+// event keeps a report, and applies other events to the tool calls.
+func (o *observed) event(e ToolEvent, calls *ToolCalls) {
 	e.EventID = shortID(e.EventID)
 	e.CallID = shortID(e.CallID)
 	e.Name = truncate(e.Name, maxName)
 	e.Error = truncate(e.Error, maxError)
 	if !e.isProgress() {
-		s.calls.event(e)
+		calls.event(e)
 		return
 	}
-	if s.calls.knows(e.EventID) {
+	if calls.knows(e.EventID) {
 		return
 	}
-	if !s.calls.full() {
-		s.calls.seen.add(e.EventID)
+	if !calls.full() {
+		calls.seen.add(e.EventID)
 	}
-	s.observed.report(s.normalize(e))
+	o.report(normalize(e, calls))
 }
 
 // isProgress reports whether the event is a valid phase, step, usage or finish.
@@ -106,9 +115,9 @@ func (e ToolEvent) isProgress() bool {
 	return e.Kind == KindFinish
 }
 
-// normalize moves the tool calls of a session's result into the ledger and drops a result that
-// is too large.
-func (s *State) normalize(e ToolEvent) ToolEvent {
+// normalize moves the tool calls of a session's result out of the event, and drops a result that is too
+// large.
+func normalize(e ToolEvent, calls *ToolCalls) ToolEvent {
 	e.Args = nil
 	if e.Kind == KindFinish {
 		e.Name = ""
@@ -120,7 +129,7 @@ func (s *State) normalize(e ToolEvent) ToolEvent {
 				inv.ID = shortID(inv.ID)
 				inv.Name = truncate(inv.Name, maxName)
 				inv.Error = truncate(inv.Error, maxError)
-				s.calls.setResult(inv, markOf(e))
+				calls.setResult(inv, markOf(e))
 			}
 			session.Invocations = nil
 			e.Result, _ = json.Marshal(session)
@@ -135,7 +144,9 @@ func (s *State) normalize(e ToolEvent) ToolEvent {
 
 // report keeps the event unless a newer one of the same subject is known.
 func (o *observed) report(e ToolEvent) {
-	at := slices.IndexFunc(o.reports, func(old ToolEvent) bool { return old.Kind == e.Kind && old.Name == e.Name })
+	at := slices.IndexFunc(o.reports, func(old ToolEvent) bool {
+		return old.Kind == e.Kind && old.Name == e.Name
+	})
 	if at >= 0 {
 		if !markOf(e).supersedes(markOf(o.reports[at])) {
 			return
@@ -161,8 +172,8 @@ func (s *State) derive() {
 		return
 	}
 	s.observed.changed = false
-	*s = State{Input: s.Input, CancelRequested: s.CancelRequested, ClosedAs: s.ClosedAs, Unread: s.Unread,
-		calls: s.calls, observed: s.observed}
+	*s = State{Input: s.Input, Unread: s.Unread, ToolCalls: s.ToolCalls, observed: s.observed,
+		Execution: Execution{CancelRequested: s.CancelRequested, ClosedAs: s.ClosedAs}}
 	s.begin()
 	defer s.closeSteps()
 	reports := slices.Clone(s.observed.reports)
@@ -183,12 +194,7 @@ func (s *State) derive() {
 		}
 	}
 	if p.used {
-		s.Usage = Usage{}
-		for _, st := range s.Steps {
-			if st.Usage != nil {
-				s.Usage = s.Usage.Add(*st.Usage)
-			}
-		}
+		s.sumUsage()
 	}
 	switch {
 	case finish != nil:
@@ -199,19 +205,6 @@ func (s *State) derive() {
 		s.Failure = &Failure{Kind: TimedOut, Type: TypeIdleTimeout, Message: message}
 		p.leave(StatusFailed)
 	}
-}
-
-// expectedSteps returns the steps. An observed run that began with another phase than the generator is not
-// an ACE loop but, for example, the session of a coding agent: phases that it did not report are not
-// expected.
-func (s *State) expectedSteps() []StepState {
-	steps := append([]StepState{}, s.Steps...)
-	unreported := func(st StepState) bool { return st.Status == StatusPending || st.Status == StatusNotReached }
-	first := slices.IndexFunc(steps, func(st StepState) bool { return !unreported(st) })
-	if s.observed == nil || first < 1 {
-		return steps
-	}
-	return slices.DeleteFunc(steps, unreported)
 }
 
 // progress replays the reports of an observed run.
@@ -248,7 +241,7 @@ func (p *progress) endStep(phase Phase, e ToolEvent) {
 	if e.Error != "" {
 		fact = StepFailed(phase, Failure{Kind: Failed, Type: TypeObserved, Message: e.Error})
 	}
-	forward := s.Phase != PhaseDone && slices.Index(Steps(), phase) >= slices.Index(Steps(), s.Phase)
+	forward := !s.isPast(phase)
 	if forward && phase != s.Phase {
 		p.leave(StatusDone)
 	}

@@ -19,10 +19,8 @@ const (
 	PassAfter PassKind = "after"
 )
 
-// Pass is a further answer to a task, and the reflection on it. Number counts the passes of its kind from 1.
-type Pass struct {
-	Kind        PassKind    `json:"kind"`
-	Number      int         `json:"number"`
+// AnswerState is an answer to a task, and the reflection on it.
+type AnswerState struct {
 	Plan        string      `json:"plan,omitempty"`
 	Answer      string      `json:"answer,omitempty"`
 	Correct     *bool       `json:"correct,omitempty"` // nil until it is graded
@@ -31,7 +29,35 @@ type Pass struct {
 	BulletIDs   []string    `json:"bullet_ids,omitempty"`
 	Insights    string      `json:"insights,omitempty"` // "" without a reflection
 	BulletTags  []BulletTag `json:"bullet_tags,omitempty"`
-	Usage       Usage       `json:"usage"`
+}
+
+// set copies the result of a step. It returns false for a step that does not belong to an answer.
+func (a *AnswerState) set(result any) bool {
+	switch r := result.(type) {
+	case *GeneratorResult:
+		a.Plan = r.Plan
+		a.Answer = r.Answer
+		a.BulletIDs = r.BulletIDs
+	case *SkillSessionResult:
+		a.Answer = cmp.Or(r.Answer, a.Answer)
+	case *ReflectorResult:
+		a.Correct = r.Correct
+		a.Score = r.Score
+		a.GradeReason = r.GradeReason
+		a.Insights = r.Insights
+		a.BulletTags = r.BulletTags
+	default:
+		return false
+	}
+	return true
+}
+
+// Pass is a further answer to a task. Number counts the passes of its kind from 1.
+type Pass struct {
+	Kind   PassKind `json:"kind"`
+	Number int      `json:"number"`
+	AnswerState
+	Usage Usage `json:"usage"`
 }
 
 // Name says which answer it is.
@@ -98,13 +124,44 @@ func (p Passes) verdict(kind PassKind) (correct *bool) {
 	return correct
 }
 
-// Latest returns the latest answer with its verdict, and the bullets it cited.
-func (s *State) Latest() Pass {
-	if p := s.Passes.last(); p != nil {
-		return *p
+// TaskAnswers are the first answer to a task, which alone counts, and the passes after it.
+type TaskAnswers struct {
+	AnswerState
+	TrajectoryID string
+	Cause        string // see ReflectorResult
+	Passes       Passes
+}
+
+// record copies the result of a step into the open pass, and returns false if it belongs to the first answer
+// or to none. It does not change the passes of clones.
+func (a *TaskAnswers) record(result any, usage *Usage) (again bool) {
+	if p := a.Passes.last(); p != nil {
+		pass := *p
+		if !pass.set(result) {
+			return false
+		}
+		if usage != nil {
+			pass.Usage = pass.Usage.Add(*usage)
+		}
+		a.Passes = append(slices.Clone(a.Passes[:len(a.Passes)-1]), pass)
+		return true
 	}
-	return Pass{Answer: s.Answer, Correct: s.Correct, Score: s.Score, GradeReason: s.GradeReason,
-		BulletIDs: s.BulletIDs, Insights: s.Insights}
+	a.set(result)
+	switch r := result.(type) {
+	case *GeneratorResult:
+		a.TrajectoryID = r.TrajectoryID
+	case *ReflectorResult:
+		a.Cause = r.Cause
+	}
+	return false
+}
+
+// Latest returns the latest answer with its verdict, and the bullets it cited.
+func (a *TaskAnswers) Latest() AnswerState {
+	if p := a.Passes.last(); p != nil {
+		return p.AnswerState
+	}
+	return a.AnswerState
 }
 
 // Playbook returns the version that the current step reads.
@@ -113,7 +170,7 @@ func (s *State) Playbook() string {
 	case p == nil:
 		return s.Input.PlaybookHash
 	case p.Kind == PassAfter:
-		return s.PlaybookAfter
+		return s.Delta.PlaybookAfter
 	}
 	return cmp.Or(s.Input.LearnFrom, s.Input.PlaybookHash)
 }
@@ -131,24 +188,24 @@ func (s *State) WhenToReflect() ReflectWhen {
 	return ReflectNever
 }
 
-// Reflection returns the insights that the generator receives: those on the wrong answer before. It is "" outside
-// [PassRound].
-func (s *State) Reflection() string {
-	n := len(s.Passes)
+// Reflection returns the insights that the generator receives: those on the wrong answer before. It is ""
+// outside [PassRound].
+func (a *TaskAnswers) Reflection() string {
+	n := len(a.Passes)
 	switch {
-	case n == 0 || s.Passes[n-1].Kind != PassRound:
+	case n == 0 || a.Passes[n-1].Kind != PassRound:
 		return ""
 	case n == 1:
-		return s.Insights
+		return a.Insights
 	}
-	return s.Passes[n-2].Insights
+	return a.Passes[n-2].Insights
 }
 
-// Lesson returns what the curator receives: the insights of the last reflection, the tags of all, and the verdict on the
-// answer that was reflected on last.
-func (s *State) Lesson() (insights string, tags []BulletTag, correct *bool) {
-	insights, tags, correct = s.Insights, s.BulletTags, s.Correct
-	for _, p := range s.Passes {
+// Lesson returns what the curator receives: the insights of the last reflection, the tags of all, and the
+// verdict on the answer that was reflected on last.
+func (a *TaskAnswers) Lesson() (insights string, tags []BulletTag, correct *bool) {
+	insights, tags, correct = a.Insights, a.BulletTags, a.Correct
+	for _, p := range a.Passes {
 		tags = append(tags[:len(tags):len(tags)], p.BulletTags...)
 		if p.Insights != "" || p.Kind == PassLearn {
 			insights, correct = p.Insights, p.Correct
@@ -160,7 +217,8 @@ func (s *State) Lesson() (insights string, tags []BulletTag, correct *bool) {
 // CuratesNow reports whether the curator asks its provider about the task. Otherwise only tags are merged.
 func (in TaskInput) CuratesNow() bool { return in.CurateEvery < 2 || (in.Index+1)%in.CurateEvery == 0 }
 
-// TagOperations returns the operations that count tags: one for each bullet, in the order of their first tags.
+// TagOperations returns the operations that count tags: one for each bullet, in the order of their first
+// tags.
 func TagOperations(tags []BulletTag) (ops []Operation) {
 	at := map[string]int{}
 	for _, t := range tags {
@@ -205,33 +263,3 @@ func (s *State) after(step Phase) Phase {
 }
 
 func isWrong(correct *bool) bool { return correct != nil && !*correct }
-
-// recordPass copies the result of a step into the open pass. It returns false for a step that belongs to none. It does
-// not change the passes of clones.
-func (s *State) recordPass(result any, usage *Usage) bool {
-	if s.Passes.last() == nil {
-		return false
-	}
-	p := *s.Passes.last()
-	switch r := result.(type) {
-	case *GeneratorResult:
-		p.Plan = r.Plan
-		p.Answer = r.Answer
-		p.BulletIDs = r.BulletIDs
-	case *SkillSessionResult:
-		p.Answer = cmp.Or(r.Answer, p.Answer)
-	case *ReflectorResult:
-		p.Correct = r.Correct
-		p.Score = r.Score
-		p.GradeReason = r.GradeReason
-		p.Insights = r.Insights
-		p.BulletTags = r.BulletTags
-	default:
-		return false
-	}
-	if usage != nil {
-		p.Usage = p.Usage.Add(*usage)
-	}
-	s.Passes = append(slices.Clone(s.Passes[:len(s.Passes)-1]), p)
-	return true
-}

@@ -18,20 +18,24 @@ func stepDone(t *testing.T, step ace.Phase, result any) ace.Fact {
 }
 
 func graded(correct bool, insights string) ace.ReflectorResult {
-	return ace.ReflectorResult{Correct: &correct, Insights: insights, Usage: &ace.Usage{OutputTokens: 1}}
+	return ace.ReflectorResult{Correct: &correct, Insights: insights,
+		StepReport: ace.StepReport{Usage: &ace.Usage{OutputTokens: 1}}}
 }
 
-// The budget ends a run between two answers: the steps of the first one stay done, and the curator is not reached.
+// The budget ends a run between two answers: the steps of the first one stay done, and the curator is not
+// reached.
 func TestBudgetEndsRounds(t *testing.T) {
 	in := ace.TaskInput{TaskID: "t", Label: new("42"), Budget: &ace.Budget{Tokens: 3},
 		Protocol: ace.Protocol{Rounds: 2, NoSkills: true}}
 	s := state(ace.Started(in))
-	s.Apply(stepDone(t, ace.PhaseGenerator, ace.GeneratorResult{Answer: "1", Usage: &ace.Usage{InputTokens: 2}}))
+	s.Apply(stepDone(t, ace.PhaseGenerator,
+		ace.GeneratorResult{Answer: "1", StepReport: ace.StepReport{Usage: &ace.Usage{InputTokens: 2}}}))
 	s.Apply(stepDone(t, ace.PhaseReflector, graded(false, "add")))
 	if s.Stopped == "" || s.Reported != ace.Completed || len(s.Passes) != 0 || s.Verdict() != ace.Wrong {
 		t.Fatalf("%+v", s)
 	}
-	want := []string{ace.StatusDone, ace.StatusNotReached, ace.StatusDone, ace.StatusNotReached, ace.StatusNotReached}
+	want := []string{ace.StatusDone, ace.StatusNotReached, ace.StatusDone, ace.StatusNotReached,
+		ace.StatusNotReached}
 	for i, st := range s.Steps {
 		if st.Status != want[i] {
 			t.Errorf("%s is %s, not %s", st.Phase, st.Status, want[i])
@@ -43,7 +47,8 @@ func TestBudgetEndsRounds(t *testing.T) {
 func TestPassesAddUp(t *testing.T) {
 	in := ace.TaskInput{TaskID: "t", Label: new("42"), Protocol: ace.Protocol{Rounds: 2, NoSkills: true}}
 	s := state(ace.Started(in))
-	generated := ace.GeneratorResult{Answer: "1", Usage: &ace.Usage{InputTokens: 2}, Time: &ace.StepTime{DurationMS: 5}}
+	generated := ace.GeneratorResult{Answer: "1",
+		StepReport: ace.StepReport{Usage: &ace.Usage{InputTokens: 2}, Time: &ace.StepTime{DurationMS: 5}}}
 	s.Apply(stepDone(t, ace.PhaseGenerator, generated))
 	s.Apply(stepDone(t, ace.PhaseReflector, graded(false, "add")))
 	if s.Phase != ace.PhaseGenerator || s.Reflection() != "add" {
@@ -56,7 +61,8 @@ func TestPassesAddUp(t *testing.T) {
 		t.Errorf("%q", s.WhenToReflect())
 	}
 	s.Apply(stepDone(t, ace.PhaseReflector, graded(true, "")))
-	if s.Phase != ace.PhaseCurator || s.Answer != "1" || s.Verdict() != ace.Wrong || *s.Result().Regenerated != true {
+	if s.Phase != ace.PhaseCurator || s.Answer != "1" || s.Verdict() != ace.Wrong ||
+		*s.Result().Regenerated != true {
 		t.Errorf("%+v", s)
 	}
 	if insights, _, correct := s.Lesson(); insights != "add" || *correct {
@@ -84,12 +90,15 @@ func TestForkOfRounds(t *testing.T) {
 		Steps:  steps(`{"answer": "1"}`, `{"correct": false, "insights": "add"}`),
 	}
 	s := state(ace.Started(in))
-	if s.Phase != ace.PhaseGenerator || len(s.Passes) != 1 || s.Reuses(ace.PhaseGenerator) || !s.Steps[0].Reused {
+	if s.Phase != ace.PhaseGenerator || len(s.Passes) != 1 || s.Reuses(ace.PhaseGenerator) ||
+		!s.Steps[0].Reused {
 		t.Errorf("%s, %+v", s.Phase, s.Passes)
 	}
-	in.Fork.Passes = append(in.Fork.Passes, steps(`{"answer": "42", "usage": {"input_tokens": 3}}`, `{"correct": true}`))
+	in.Fork.Passes = append(in.Fork.Passes, steps(`{"answer": "42", "usage": {"input_tokens": 3}}`,
+		`{"correct": true}`))
 	s = state(ace.Started(in))
-	if s.Phase != ace.PhaseCurator || s.Verdict() != ace.Wrong || s.Passes[0].Answer != "42" || s.Usage != (ace.Usage{}) {
+	if s.Phase != ace.PhaseCurator || s.Verdict() != ace.Wrong || s.Passes[0].Answer != "42" ||
+		s.Usage != (ace.Usage{}) {
 		t.Errorf("%s, %s, %+v, %+v", s.Phase, s.Verdict(), s.Passes, s.Usage)
 	}
 }

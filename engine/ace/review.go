@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Review asks a user to decide on the operations of a task's curator before they are merged. Operations of type TAG
-// need no decision: they only count.
+// Review asks a user to decide on the operations of a task's curator before they are merged. Operations of
+// type TAG need no decision: they only count.
 type Review struct {
 	// TimeoutMS is the time limit in milliseconds; 0 means [DefaultReviewTimeout].
 	TimeoutMS int64        `json:"timeout_ms,omitempty"`
@@ -50,7 +50,8 @@ func (r *Review) TimeoutChoice() ReviewChoice {
 
 // String describes the setting.
 func (r *Review) String() string {
-	return fmt.Sprintf("operations wait for review (%s after %s)", r.TimeoutChoice(), plainDuration(r.Timeout()))
+	return fmt.Sprintf("operations wait for review (%s after %s)", r.TimeoutChoice(),
+		plainDuration(r.Timeout()))
 }
 
 // plainDuration formats a duration without zero minutes and seconds.
@@ -64,7 +65,8 @@ func plainDuration(d time.Duration) string {
 	return text
 }
 
-// ReviewDecision is the argument of [SignalReview]. It decides on all operations of [State.UnderReview].
+// ReviewDecision is the argument of [SignalReview]. It decides on all operations of
+// [ReviewState.UnderReview].
 type ReviewDecision struct {
 	By string `json:"by,omitempty"` // who decided
 	// Approve decides on the operations that Operations does not name. It may be nil if Operations names all.
@@ -135,27 +137,27 @@ func (s *State) awaitReview() {
 	if s.Phase != PhasePersist || s.Input.Review == nil || s.Input.Branch == "" || s.Reuses(PhasePersist) {
 		return
 	}
-	if len(ReviewableOperations(s.Operations)) == 0 {
+	if len(ReviewableOperations(s.Delta.Operations)) == 0 {
 		return
 	}
 	s.Review.Status = ReviewWaiting
-	s.Review.proposed = s.Operations
-	if st := s.step(PhasePersist); st != nil {
-		st.Status = StatusPending
-	}
+	s.Review.proposed = s.Delta.Operations
+	s.setStatus(PhasePersist, StatusPending)
 }
 
-// endReview sets the status of a review that is over. The merge is next.
-func (s *State) endReview(status ReviewStatus) {
-	s.Review.Status = status
-	s.enter(s.Phase)
+// endReview sets the outcomes of a review that is over, if it is. The merge is next.
+func (s *State) endReview(outcomes []Operation) {
+	if outcomes != nil {
+		s.Delta.Operations = outcomes
+		s.enter(s.Phase)
+	}
 }
 
 // WaitsForReview reports whether the run waits for a decision.
 func (s *State) WaitsForReview() bool { return s.Review.Status == ReviewWaiting && s.ClosedAs == "" }
 
-// ReviewUntil returns the end of the time limit, or zero if the run does not wait or its limit does not run yet.
-// Decisions count only while it runs.
+// ReviewUntil returns the end of the time limit, or zero if the run does not wait or its limit does not run
+// yet. Decisions count only while it runs.
 func (s *State) ReviewUntil() time.Time {
 	if !s.WaitsForReview() {
 		return time.Time{}
@@ -166,15 +168,15 @@ func (s *State) ReviewUntil() time.Time {
 // ReviewMemo returns the memo of a run that waits until a time.
 func (s *State) ReviewMemo(until time.Time) ReviewMemo {
 	return ReviewMemo{Subject: oneLine(cmp.Or(s.Input.Subject, s.Input.Prompt), maxSentence),
-		Operations: len(s.UnderReview()), Until: until}
+		Operations: len(s.Review.UnderReview()), Until: until}
 }
 
 // UnderReview returns the positions, from 1, of the operations that wait for a decision.
-func (s *State) UnderReview() []int {
-	if s.Review.Status != ReviewWaiting {
+func (r *ReviewState) UnderReview() []int {
+	if r.Status != ReviewWaiting {
 		return nil
 	}
-	return ReviewableOperations(s.Review.proposed)
+	return ReviewableOperations(r.proposed)
 }
 
 // ReviewableOperations returns the positions, from 1, of the operations that a review decides on.
@@ -187,37 +189,61 @@ func ReviewableOperations(ops []Operation) (positions []int) {
 	return positions
 }
 
-// decide applies a decision, unless the run ignores it. After a time limit, it counts until the merge begins: a
-// workflow cannot tell which of both came first.
-func (s *State) decide(d *ReviewDecision, unreadable string) {
-	r := &s.Review
+// decide returns the outcomes of a decision, or nil if the run ignores it. After a time limit, it counts
+// until the merge begins: a workflow cannot tell which of both came first.
+func (r *ReviewState) decide(d *ReviewDecision, unreadable string) []Operation {
 	why := unreadable
 	if why == "" {
-		why = s.RefusesDecision(d)
+		why = r.Refuses(d)
 	}
 	if why != "" {
 		r.Ignored++
 		r.LastIgnored = Cut(why, maxReviewText)
-		return
+		return nil
 	}
-	s.endReview(ReviewDecided)
+	r.Status = ReviewDecided
 	r.By = Cut(d.By, maxReviewText)
 	by := "rejected in review"
 	if r.By != "" {
 		by += " by " + r.By
 	}
-	s.Operations = slices.Clone(r.proposed)
-	for _, n := range ReviewableOperations(r.proposed) {
+	return r.reject(func(n int) string {
 		one := d.on(n)
-		if one.Approve {
-			continue
+		switch {
+		case one.Approve:
+			return ""
+		case one.Reason != "":
+			return by + ": " + Cut(one.Reason, maxReviewText)
 		}
-		op := &s.Operations[n-1]
-		op.Outcome, op.Reason = OutcomeRejected, by
-		if one.Reason != "" {
-			op.Reason += ": " + Cut(one.Reason, maxReviewText)
+		return by
+	})
+}
+
+// timeOut ends a review without a decision, and returns the outcomes, or nil if the review is over.
+func (r *ReviewState) timeOut(setting *Review) []Operation {
+	if r.Status != ReviewWaiting || r.closed {
+		return nil
+	}
+	r.Status = ReviewTimedOut
+	return r.reject(func(int) string {
+		if setting.TimeoutChoice() == ChooseApprove {
+			return ""
+		}
+		return "not reviewed within " + plainDuration(setting.Timeout())
+	})
+}
+
+// reject returns the proposed operations, of which those are rejected for which why, by their position, gives
+// a reason.
+func (r *ReviewState) reject(why func(n int) string) []Operation {
+	outcomes := slices.Clone(r.proposed)
+	for _, n := range ReviewableOperations(r.proposed) {
+		if reason := why(n); reason != "" {
+			outcomes[n-1].Outcome = OutcomeRejected
+			outcomes[n-1].Reason = reason
 		}
 	}
+	return outcomes
 }
 
 // on returns the decision on an operation.
@@ -230,9 +256,8 @@ func (d *ReviewDecision) on(n int) OperationDecision {
 	return OperationDecision{Operation: n, Approve: d.Approve != nil && *d.Approve, Reason: d.Reason}
 }
 
-// RefusesDecision returns why the run ignores a decision, or "".
-func (s *State) RefusesDecision(d *ReviewDecision) string {
-	r := &s.Review
+// Refuses returns why the run ignores a decision, or "".
+func (r *ReviewState) Refuses(d *ReviewDecision) string {
 	switch {
 	case r.Status == ReviewDecided:
 		return "the operations were already decided on"
@@ -260,52 +285,22 @@ func (s *State) RefusesDecision(d *ReviewDecision) string {
 	return ""
 }
 
-// timeOutReview ends a review without a decision.
-func (s *State) timeOutReview() {
-	if s.Review.Status != ReviewWaiting || s.Review.closed {
+// close begins the merge, after which no decision counts.
+func (r *ReviewState) close() {
+	if r.Status == "" {
 		return
 	}
-	s.endReview(ReviewTimedOut)
-	if s.Input.Review.TimeoutChoice() == ChooseApprove {
-		return
+	if r.Status == ReviewWaiting {
+		r.Status = ReviewSkipped
 	}
-	s.Operations = slices.Clone(s.Review.proposed)
-	for _, n := range ReviewableOperations(s.Review.proposed) {
-		op := &s.Operations[n-1]
-		op.Outcome, op.Reason = OutcomeRejected, "not reviewed within "+plainDuration(s.Input.Review.Timeout())
-	}
-}
-
-// closeReview begins the merge, after which no decision counts.
-func (s *State) closeReview() {
-	if s.Review.Status == "" {
-		return
-	}
-	if s.Review.Status == ReviewWaiting {
-		s.Review.Status = ReviewSkipped
-	}
-	s.Review.closed = true
-}
-
-// Approved returns the operations of a curator's result that are to be merged.
-func (s *State) Approved(accepted []Operation) []Operation {
-	if s.Review.Status == "" {
-		return accepted
-	}
-	approved := []Operation{}
-	for i, op := range accepted {
-		if s.Operations[i].Outcome == OutcomeAccepted {
-			approved = append(approved, op)
-		}
-	}
-	return approved
+	r.closed = true
 }
 
 // ReviewOpened returns the fact that the time limit of a review has begun.
 func ReviewOpened(until time.Time) Fact { return Fact{Kind: FactReviewOpened, Until: until} }
 
-// ReviewedFrom decodes the argument of [SignalReview]. An unreadable one is ignored, so that a sender cannot break a
-// run.
+// ReviewedFrom decodes the argument of [SignalReview]. An unreadable one is ignored, so that a sender cannot
+// break a run.
 func ReviewedFrom(data []byte) Fact {
 	var d ReviewDecision
 	if err := json.Unmarshal(data, &d); err != nil {

@@ -33,7 +33,7 @@ var opened = ace.ReviewOpened(at.Add(time.Minute))
 // outcomes returns the outcomes of the operations and the status of the review.
 func outcomes(s *ace.State) string {
 	words := []string{string(s.Review.Status)}
-	for _, op := range s.Operations {
+	for _, op := range s.Delta.Operations {
 		words = append(words, string(op.Outcome))
 	}
 	return strings.Join(words, " ")
@@ -44,8 +44,10 @@ func TestReviewDecides(t *testing.T) {
 		name, want string
 		facts      []ace.Fact
 	}{
-		{"all approved", "decided accepted accepted accepted rejected", []ace.Fact{decide(`{"approve":true}`)}},
-		{"all rejected", "decided accepted rejected rejected rejected", []ace.Fact{decide(`{"approve":false}`)}},
+		{"all approved", "decided accepted accepted accepted rejected",
+			[]ace.Fact{decide(`{"approve":true}`)}},
+		{"all rejected", "decided accepted rejected rejected rejected",
+			[]ace.Fact{decide(`{"approve":false}`)}},
 		{"one rejected", "decided accepted rejected accepted rejected",
 			[]ace.Fact{decide(`{"approve":true,"operations":[{"operation":2,"approve":false}]}`)}},
 		{"each named", "decided accepted accepted rejected rejected",
@@ -98,8 +100,10 @@ func TestReviewIgnores(t *testing.T) {
 		t.Errorf("before the time limit runs: %+v", early.CurrentPhase().Review)
 	}
 	huge := reviewed(ace.Review{}, proposal, opened,
-		decide(`{"by":"`+strings.Repeat("x", 1<<20)+`","approve":false,"reason":"`+strings.Repeat("y", 1<<20)+`"}`))
-	if data, err := json.Marshal([]any{huge.CurrentPhase(), huge.PlaybookDelta()}); err != nil || len(data) > 10_000 {
+		decide(`{"by":"`+strings.Repeat("x", 1<<20)+`","approve":false,"reason":"`+strings.Repeat("y", 1<<20)+
+			`"}`))
+	if data, err := json.Marshal([]any{huge.CurrentPhase(), huge.PlaybookDelta()}); err != nil ||
+		len(data) > 10_000 {
 		t.Errorf("a long decision is kept whole: %d bytes, %v", len(data), err)
 	}
 }
@@ -107,14 +111,14 @@ func TestReviewIgnores(t *testing.T) {
 func TestReviewReasons(t *testing.T) {
 	s := reviewed(ace.Review{}, proposal, opened,
 		decide(`{"by":"ann","approve":true,"operations":[{"operation":2,"reason":"too specific"}]}`))
-	if got := s.Operations[1].Reason; got != "rejected in review by ann: too specific" {
+	if got := s.Delta.Operations[1].Reason; got != "rejected in review by ann: too specific" {
 		t.Error(got)
 	}
-	if got := s.Operations[3].Reason; got != "duplicate" {
+	if got := s.Delta.Operations[3].Reason; got != "duplicate" {
 		t.Error("the curator's own reason:", got)
 	}
 	s = reviewed(ace.Review{TimeoutMS: 90 * 60_000}, proposal, opened, ace.ReviewTimeout())
-	if got := s.Operations[1].Reason; got != "not reviewed within 1h30m" {
+	if got := s.Delta.Operations[1].Reason; got != "not reviewed within 1h30m" {
 		t.Error(got)
 	}
 }

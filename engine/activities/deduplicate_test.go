@@ -16,7 +16,8 @@ import (
 	"acescope/engine/learning/playbook"
 )
 
-// adding is a curator that adds two bullets. All texts that begin with the same letter have the same embedding.
+// adding is a curator that adds two bullets. All texts that begin with the same letter have the same
+// embedding.
 type adding struct {
 	counting
 	embedded []string
@@ -30,9 +31,11 @@ func (a *adding) Curate(
 	_ context.Context, in ace.CuratorInput, _ *playbook.Playbook,
 ) (ace.CuratorResult, error) {
 	a.budgets = append(a.budgets, in.Task.Budget.Tokens)
-	return ace.CuratorResult{Usage: &ace.Usage{OutputTokens: 10}, Accepted: []ace.Operation{
-		{Type: ace.OpAdd, Section: "OTHERS", Content: "anchor"}, {Type: ace.OpAdd, Section: "OTHERS", Content: "zebra"},
-	}}, nil
+	return ace.CuratorResult{StepReport: ace.StepReport{Usage: &ace.Usage{OutputTokens: 10}},
+		Accepted: []ace.Operation{
+			{Type: ace.OpAdd, Section: "OTHERS", Content: "anchor"},
+			{Type: ace.OpAdd, Section: "OTHERS", Content: "zebra"},
+		}}, nil
 }
 
 func (a *adding) Embed(
@@ -51,7 +54,8 @@ func (a *adding) Embed(
 	return vectors, &ace.Usage{InputTokens: int64(len(texts))}, nil
 }
 
-// The embeddings of bullets are requested once, within the budget of the step, and before the curator is asked.
+// The embeddings of bullets are requested once, within the budget of the step, and before the curator is
+// asked.
 func TestDeduplicate(t *testing.T) {
 	books, err := playbook.OpenStore(t.TempDir())
 	if err != nil {
@@ -72,7 +76,8 @@ func TestDeduplicate(t *testing.T) {
 		e := s.NewTestActivityEnvironment()
 		e.RegisterActivityWithOptions(a.curator, activity.RegisterOptions{Name: ace.ActivityCurator})
 		v, err := e.ExecuteActivity(a.curator, ace.CuratorInput{
-			Task:        ace.TaskContext{Provider: "adding", PlaybookHash: hash, Budget: &ace.Budget{Tokens: 100}},
+			Task: ace.TaskContext{Provider: "adding", PlaybookHash: hash,
+				Budget: &ace.Budget{Tokens: 100}},
 			Deduplicate: &ace.Deduplication{Provider: "adding", Model: name, Similarity: 0.9}})
 		if err == nil {
 			err = v.Get(&r)
@@ -85,10 +90,12 @@ func TestDeduplicate(t *testing.T) {
 		r.Rejected[0].Reason != "near-duplicate of misc-00001, similarity at least 1.00 by embeddings of adding/letters" {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if m := r.Accepted[1]; m.Type != ace.OpMerge || m.BulletID != "misc-00001" || m.SourceIDs[0] != "misc-00002" {
+	if m := r.Accepted[1]; m.Type != ace.OpMerge || m.BulletID != "misc-00001" ||
+		m.SourceIDs[0] != "misc-00002" {
 		t.Errorf("%+v", m)
 	}
-	if r.Usage.InputTokens != 4 || r.Usage.OutputTokens != 10 || !slices.Equal(p.budgets, []int64{100, 98, 88}) {
+	if r.Usage.InputTokens != 4 || r.Usage.OutputTokens != 10 ||
+		!slices.Equal(p.budgets, []int64{100, 98, 88}) {
 		t.Errorf("%+v, budgets %v", r.Usage, p.budgets)
 	}
 	if r, err = curate("letters"); err != nil || len(p.embedded) != 4 || r.Usage.InputTokens != 0 {
@@ -96,7 +103,8 @@ func TestDeduplicate(t *testing.T) {
 	}
 
 	p.budgets = nil
-	if _, err = curate("none"); err == nil || !strings.Contains(err.Error(), "no model none") || len(p.budgets) != 1 {
+	if _, err = curate("none"); err == nil || !strings.Contains(err.Error(), "no model none") ||
+		len(p.budgets) != 1 {
 		t.Errorf("%v, budgets %v", err, p.budgets)
 	}
 }

@@ -32,15 +32,18 @@ type counting struct {
 
 func (c *counting) Name() string { return "counting" }
 
-func (c *counting) Generate(context.Context, ace.GeneratorInput, *playbook.Playbook) (ace.GeneratorResult, error) {
+func (c *counting) Generate(context.Context, ace.GeneratorInput, *playbook.Playbook) (ace.GeneratorResult,
+	error) {
 	c.asked++
 	if c.asked == c.failAt {
 		return ace.GeneratorResult{}, errors.New("away")
 	}
-	return ace.GeneratorResult{Answer: "1", Usage: &ace.Usage{InputTokens: 1}}, nil
+	return ace.GeneratorResult{Answer: "1", StepReport: ace.StepReport{Usage: &ace.Usage{InputTokens: 1}}},
+		nil
 }
 
-func (c *counting) Skills(context.Context, ace.SkillsInput, *playbook.Playbook, model.Toolbox) (ace.SkillSessionResult, error) {
+func (c *counting) Skills(context.Context, ace.SkillsInput, *playbook.Playbook,
+	model.Toolbox) (ace.SkillSessionResult, error) {
 	return ace.SkillSessionResult{}, nil
 }
 
@@ -61,14 +64,16 @@ func (c *counting) evaluate(
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Activities{Artifacts: store, secrets: redact.New(), Providers: []model.Provider{c}, JournalDir: journals}
+	a := &Activities{Artifacts: store, secrets: redact.New(), Providers: []model.Provider{c},
+		JournalDir: journals}
 	var s testsuite.WorkflowTestSuite
 	e := s.NewTestActivityEnvironment()
 	e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})
 	if reported != nil {
 		e.SetHeartbeatDetails(reported)
 	}
-	in := ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting", Budget: c.budget}, Dataset: set, Count: 3}
+	in := ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting", Budget: c.budget}, Dataset: set,
+		Count: 3}
 	v, err := e.ExecuteActivity(a.evaluate, in)
 	if err != nil {
 		return r, nil, err
@@ -96,10 +101,12 @@ func TestEvaluateResumes(t *testing.T) {
 	u := &ace.Usage{InputTokens: 1}
 	r, items, err := c.evaluate(t, "", []ace.EvalItem{{Index: 0, Answer: "1", Correct: new(true), Usage: u},
 		{Index: 1, Answer: "1", Correct: new(false), Usage: u}})
-	if err != nil || c.asked != 1 || r.Tasks != 3 || r.Correct != 2 || len(r.Wrong) != 1 || r.Usage.InputTokens != 3 {
+	if err != nil || c.asked != 1 || r.Tasks != 3 || r.Correct != 2 || len(r.Wrong) != 1 ||
+		r.Usage.InputTokens != 3 {
 		t.Errorf("asked %d times: %+v, %v", c.asked, r, err)
 	}
-	if len(items) != 3 || items[2].Index != 2 || items[2].Answer != "1" || !*items[2].Correct || *items[2].Label != "1" {
+	if len(items) != 3 || items[2].Index != 2 || items[2].Answer != "1" || !*items[2].Correct ||
+		*items[2].Label != "1" {
 		t.Errorf("%+v", items)
 	}
 }
@@ -115,8 +122,8 @@ func TestEvaluateBudget(t *testing.T) {
 	}
 }
 
-// A retry on the same machine repeats no finished item, even if no heartbeat reported it and the process was killed
-// while it wrote the next one.
+// A retry on the same machine repeats no finished item, even if no heartbeat reported it and the process was
+// killed while it wrote the next one.
 func TestEvaluateResumesFromJournal(t *testing.T) {
 	dir := t.TempDir()
 	c := &counting{failAt: 3}
@@ -151,7 +158,8 @@ func TestEvaluateWithoutLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := store.PutBytes(t.Context(), []byte("{\"context\": \"a\"}\n{\"context\": \"b\", \"target\": \"1\"}\n"), "application/jsonl")
+	set, err := store.PutBytes(t.Context(),
+		[]byte("{\"context\": \"a\"}\n{\"context\": \"b\", \"target\": \"1\"}\n"), "application/jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +167,8 @@ func TestEvaluateWithoutLabels(t *testing.T) {
 	var s testsuite.WorkflowTestSuite
 	e := s.NewTestActivityEnvironment()
 	e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})
-	v, err := e.ExecuteActivity(a.evaluate, ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"}, Dataset: set, Count: 2})
+	v, err := e.ExecuteActivity(a.evaluate, ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"},
+		Dataset: set, Count: 2})
 	var r ace.EvaluateResult
 	if err == nil {
 		err = v.Get(&r)
@@ -175,7 +184,8 @@ func TestL7EvaluateScores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := store.PutBytes(t.Context(), []byte("{\"context\": \"a\", \"target\": \"1\"}\n{\"context\": \"b\", \"target\": \"1,2,3\"}\n{\"context\": \"c\", \"target\": \"1,2\"}\n"), "application/jsonl")
+	set, err := store.PutBytes(t.Context(),
+		[]byte("{\"context\": \"a\", \"target\": \"1\"}\n{\"context\": \"b\", \"target\": \"1,2,3\"}\n{\"context\": \"c\", \"target\": \"1,2\"}\n"), "application/jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +202,8 @@ func TestL7EvaluateScores(t *testing.T) {
 			done.Score = new(1.0)
 		}
 		e.SetHeartbeatDetails([]ace.EvalItem{done})
-		v, err := e.ExecuteActivity(a.evaluate, ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"}, Dataset: set, Count: 3, Grader: grader})
+		v, err := e.ExecuteActivity(a.evaluate, ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"},
+			Dataset: set, Count: 3, Grader: grader})
 		var r ace.EvaluateResult
 		if err == nil {
 			err = v.Get(&r)
@@ -206,7 +217,8 @@ func TestL7EvaluateScores(t *testing.T) {
 	var s testsuite.WorkflowTestSuite
 	e := s.NewTestActivityEnvironment()
 	e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})
-	_, err = e.ExecuteActivity(a.evaluate, ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"}, Dataset: set, Count: 1, Grader: "best"})
+	_, err = e.ExecuteActivity(a.evaluate, ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"},
+		Dataset: set, Count: 1, Grader: "best"})
 	var app *temporal.ApplicationError
 	if !errors.As(err, &app) || !app.NonRetryable() {
 		t.Errorf("unknown grader: %v", err)
@@ -219,7 +231,8 @@ type solver struct {
 	tasks []string
 }
 
-func (s *solver) Skills(_ context.Context, in ace.SkillsInput, _ *playbook.Playbook, _ model.Toolbox) (ace.SkillSessionResult, error) {
+func (s *solver) Skills(_ context.Context, in ace.SkillsInput, _ *playbook.Playbook,
+	_ model.Toolbox) (ace.SkillSessionResult, error) {
 	s.tasks = append(s.tasks, in.Task.TaskID+" "+in.Task.Provider)
 	return ace.SkillSessionResult{Answer: "2"}, nil
 }
@@ -231,27 +244,32 @@ func TestEvaluateProviders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := store.PutBytes(t.Context(), []byte("{\"context\": \"a\", \"target\": \"2\"}\n{\"context\": \"b\", \"target\": \"2\"}\n"), "application/jsonl")
+	set, err := store.PutBytes(t.Context(),
+		[]byte("{\"context\": \"a\", \"target\": \"2\"}\n{\"context\": \"b\", \"target\": \"2\"}\n"),
+		"application/jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c, by := &counting{}, &solver{}
-	a := &Activities{Artifacts: store, secrets: redact.New(), Providers: []model.Provider{c}, Blueprint: func(name string) (model.Provider, error) {
-		if name != "mine" {
-			t.Errorf("asked for %q", name)
-		}
-		return by, nil
-	}}
+	a := &Activities{Artifacts: store, secrets: redact.New(), Providers: []model.Provider{c},
+		Blueprint: func(name string) (model.Provider, error) {
+			if name != "mine" {
+				t.Errorf("asked for %q", name)
+			}
+			return by, nil
+		}}
 	var s testsuite.WorkflowTestSuite
 	e := s.NewTestActivityEnvironment()
 	e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})
-	v, err := e.ExecuteActivity(a.evaluate, ace.EvaluateInput{Task: ace.TaskContext{TaskID: "exp", Provider: "counting"},
-		Steps: map[string]string{"skills": "blueprint:mine"}, Dataset: set, Count: 2})
+	v, err := e.ExecuteActivity(a.evaluate,
+		ace.EvaluateInput{Task: ace.TaskContext{TaskID: "exp", Provider: "counting"},
+			Steps: map[string]string{"skills": "blueprint:mine"}, Dataset: set, Count: 2})
 	var r ace.EvaluateResult
 	if err == nil {
 		err = v.Get(&r)
 	}
-	if want := []string{"exp-eval-0001 blueprint:mine", "exp-eval-0002 blueprint:mine"}; err != nil || r.Correct != 2 || c.asked != 2 || !slices.Equal(by.tasks, want) {
+	if want := []string{"exp-eval-0001 blueprint:mine", "exp-eval-0002 blueprint:mine"}; err != nil ||
+		r.Correct != 2 || c.asked != 2 || !slices.Equal(by.tasks, want) {
 		t.Errorf("%+v, %q, %v", r, by.tasks, err)
 	}
 }

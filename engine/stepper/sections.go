@@ -86,7 +86,7 @@ type Books struct {
 // Hashes returns the versions of a run's [Books], "" for none.
 func (s *Stepper) Hashes() (given, before string) {
 	if end := s.State(s.Len()); end != nil {
-		return end.Input.PlaybookHash, end.PlaybookBefore
+		return end.Input.PlaybookHash, end.Delta.PlaybookBefore
 	}
 	return "", ""
 }
@@ -306,13 +306,13 @@ func operations(s *ace.State, b Books) []Item {
 		books = b.Given
 	}
 	var items []Item
-	for _, op := range s.Operations {
+	for _, op := range s.Delta.Operations {
 		items = append(items, operationItem(op, books))
 	}
-	if s.Rationale != "" {
-		items = append(items, Item{Head: "rationale", Fields: fields(Field{Text: s.Rationale})})
+	if s.Delta.Rationale != "" {
+		items = append(items, Item{Head: "rationale", Fields: fields(Field{Text: s.Delta.Rationale})})
 	}
-	for _, f := range s.FollowUpActions {
+	for _, f := range s.Delta.FollowUpActions {
 		items = append(items, Item{Head: "follow up", Fields: fields(Field{Text: f})})
 	}
 	return items
@@ -346,12 +346,13 @@ func operationItem(op ace.Operation, b Bullets) Item {
 
 // versions returns the playbook versions before and after the merge.
 func versions(s *ace.State) []Item {
-	if s.PlaybookBefore == "" && s.PlaybookAfter == "" {
+	if s.Delta.PlaybookBefore == "" && s.Delta.PlaybookAfter == "" {
 		return nil
 	}
-	i := Item{Fields: fields(Field{Label: "before", Text: s.PlaybookBefore}, Field{Label: "after", Text: s.PlaybookAfter})}
-	if s.PlaybookSeq > 0 {
-		version := fmt.Sprintf("v%d of %s, %d bullets", s.PlaybookSeq, s.Input.Branch, s.Bullets)
+	i := Item{Fields: fields(Field{Label: "before", Text: s.Delta.PlaybookBefore},
+		Field{Label: "after", Text: s.Delta.PlaybookAfter})}
+	if s.Delta.PlaybookSeq > 0 {
+		version := fmt.Sprintf("v%d of %s, %d bullets", s.Delta.PlaybookSeq, s.Input.Branch, s.Delta.Bullets)
 		i.Fields = append(i.Fields, Field{Label: "version", Text: version})
 	}
 	return []Item{i}
@@ -362,8 +363,8 @@ func (f *sessionFold) sections(Books, *historypb.HistoryEvent) []Section    { re
 func (f *runFold) sections(Books, *historypb.HistoryEvent) []Section        { return valueSections(f) }
 func (f *flowFold) sections(Books, *historypb.HistoryEvent) []Section       { return valueSections(f) }
 
-// valueSections lists the values of a run that is not a task, in a section for each first part of their paths that
-// several values share.
+// valueSections lists the values of a run that is not a task, in a section for each first part of their paths
+// that several values share.
 func valueSections(f fold) []Section {
 	var l sectionList
 	var single []Item

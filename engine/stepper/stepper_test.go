@@ -105,23 +105,29 @@ func TestFramesOfLongRun(t *testing.T) {
 // longRun returns the events of a run with mostly tool calls, some failed, some out of order.
 func longRun(n int) []*historypb.HistoryEvent {
 	m := replaytest.Begin(ace.TaskWorkflow)
-	m.Events[0].GetWorkflowExecutionStartedEventAttributes().Input = replaytest.Encoded(ace.TaskInput{TaskID: "long", PlaybookHash: "v1"})
+	m.Events[0].GetWorkflowExecutionStartedEventAttributes().Input = replaytest.Encoded(
+		ace.TaskInput{TaskID: "long", PlaybookHash: "v1"})
 	generator := m.Activity(m.Task(), ace.ActivityGenerator)
-	m.Done(generator, ace.GeneratorResult{Plan: "look, then reckon", Answer: "1", BulletIDs: []string{"b1"}, Usage: &ace.Usage{InputTokens: 10, CostUSD: 0.5}})
+	m.Done(generator, ace.GeneratorResult{Plan: "look, then reckon", Answer: "1", BulletIDs: []string{"b1"},
+		StepReport: ace.StepReport{Usage: &ace.Usage{InputTokens: 10, CostUSD: 0.5}}})
 	skills := m.Activity(m.Task(), ace.ActivitySkills)
 	for call := 0; len(m.Events) < n-30; call++ {
 		id, name := fmt.Sprint("c", call), []string{"lookup", "calculate", "write"}[call%3]
 		at := replaytest.Noon.Add(time.Duration(call^1) * time.Second)
-		m.Signal(ace.ToolEvent{EventID: "u" + id, CallID: id, Kind: ace.KindToolUse, Name: name, At: at, Args: json.RawMessage(`{"q":"what is the return on equity of a firm?"}`)})
+		m.Signal(ace.ToolEvent{EventID: "u" + id, CallID: id, Kind: ace.KindToolUse, Name: name, At: at,
+			Args: json.RawMessage(`{"q":"what is the return on equity of a firm?"}`)})
 		ok := call%17 > 0
-		m.Signal(ace.ToolEvent{EventID: "r" + id, CallID: id, Kind: ace.KindToolResult, OK: &ok, DurationMS: float64(call % 97), Result: json.RawMessage(`"net income over equity"`)})
+		m.Signal(ace.ToolEvent{EventID: "r" + id, CallID: id, Kind: ace.KindToolResult, OK: &ok,
+			DurationMS: float64(call % 97), Result: json.RawMessage(`"net income over equity"`)})
 	}
 	m.Done(skills, ace.SkillSessionResult{Answer: "2"})
 	right := true
 	reflector := m.Activity(m.Task(), ace.ActivityReflector)
-	m.Done(reflector, ace.ReflectorResult{Insights: "well done", Correct: &right, BulletTags: []ace.BulletTag{{ID: "b1", Tag: "helpful"}}})
+	m.Done(reflector, ace.ReflectorResult{Insights: "well done", Correct: &right,
+		BulletTags: []ace.BulletTag{{ID: "b1", Tag: "helpful"}}})
 	curator := m.Activity(m.Task(), ace.ActivityCurator)
-	m.Done(curator, ace.CuratorResult{Accepted: []ace.Operation{{Type: ace.OpAdd, Content: "new"}, {Type: ace.OpTag, BulletID: "b1", Metadata: map[string]int{"helpful": 1}}},
+	m.Done(curator, ace.CuratorResult{Accepted: []ace.Operation{{Type: ace.OpAdd, Content: "new"},
+		{Type: ace.OpTag, BulletID: "b1", Metadata: map[string]int{"helpful": 1}}},
 		Rejected: []ace.Operation{{Type: ace.OpUpdate, BulletID: "b2", Reason: "the same"}}})
 	return m.Events
 }
@@ -182,12 +188,14 @@ func TestWatch(t *testing.T) {
 	watched := 0
 	for name, events := range runs {
 		s := New(events, Options{})
-		exprs := append(s.Names(), "skills", "usage", "/phase/steps/1/status", "/skills/skills/0/pending", "/delta/operations/0/fate", "/experiment/epochs/0/correct")
+		exprs := append(s.Names(), "skills", "usage", "/phase/steps/1/status", "/skills/skills/0/pending",
+			"/delta/operations/0/fate", "/experiment/epochs/0/correct")
 		for _, expr := range exprs {
 			w, err := s.Watch(expr)
 			if err != nil {
 				var none *WatchError
-				if !errors.As(err, &none) || expr[0] != '/' && !slices.Contains([]string{"skills", "usage"}, expr) {
+				if !errors.As(err, &none) || expr[0] != '/' && !slices.Contains([]string{"skills", "usage"},
+					expr) {
 					t.Fatalf("%s, %s: %v", name, expr, err)
 				}
 				continue
@@ -301,7 +309,8 @@ func TestStateIsCopy(t *testing.T) {
 	want := text(s.Frame(s.Len()).known())
 	state := s.State(s.Len())
 	state.Apply(ace.StepCompleted(ace.PhaseGenerator, []byte(`{"plan":"another"}`)))
-	state.Apply(ace.ToolEvents([]ace.ToolEvent{{EventID: "x", CallID: "x", Kind: ace.KindToolUse, Name: "x"}}))
+	state.Apply(ace.ToolEvents([]ace.ToolEvent{{EventID: "x", CallID: "x", Kind: ace.KindToolUse,
+		Name: "x"}}))
 	if got := text(s.Frame(s.Len()).known()); got != want {
 		t.Error("changing the copy changed the stepper")
 	}

@@ -79,8 +79,8 @@ func (f *taskFold) values() []value {
 		l.put("failure", strings.TrimPrefix(s.Failure.Type+": "+s.Failure.Message, ": "))
 	}
 	l.put("insights", s.Insights)
-	l.put("rationale", s.Rationale)
-	l.put("follow_up_actions", strings.Join(s.FollowUpActions, "; "))
+	l.put("rationale", s.Delta.Rationale)
+	l.put("follow_up_actions", strings.Join(s.Delta.FollowUpActions, "; "))
 	l.usage(s.Usage)
 	l.skills(s)
 	l.delta(s)
@@ -127,14 +127,15 @@ func (l *valueList) skills(s *ace.State) {
 }
 
 func (l *valueList) delta(s *ace.State) {
-	l.put("playbook.before", s.PlaybookBefore)
-	l.put("playbook.after", s.PlaybookAfter)
-	l.put("playbook.bullets", s.Bullets)
+	l.put("playbook.before", s.Delta.PlaybookBefore)
+	l.put("playbook.after", s.Delta.PlaybookAfter)
+	l.put("playbook.bullets", s.Delta.Bullets)
 	counts := map[ace.Outcome]int{}
-	for _, op := range s.Operations {
+	for _, op := range s.Delta.Operations {
 		counts[op.Outcome]++
 	}
-	for _, fate := range []ace.Outcome{ace.OutcomeAccepted, ace.OutcomeRejected, ace.OutcomeIgnored, ace.OutcomeUnparsable} {
+	for _, fate := range []ace.Outcome{ace.OutcomeAccepted, ace.OutcomeRejected, ace.OutcomeIgnored,
+		ace.OutcomeUnparsable} {
 		l.put("operations."+string(fate), counts[fate])
 	}
 	bullets := map[string][]string{}
@@ -148,7 +149,7 @@ func (l *valueList) delta(s *ace.State) {
 	for _, t := range s.BulletTags {
 		note(t.ID, "tagged "+t.Tag)
 	}
-	for i, op := range s.Operations {
+	for i, op := range s.Delta.Operations {
 		if op.BulletID != "" {
 			note(op.BulletID, operationText(op))
 		} else {

@@ -41,8 +41,8 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 		return changes
 	}
 	review := f.State.Review
-	phase, status, after := f.State.Phase, f.State.Status(), f.State.PlaybookAfter
-	operations := len(f.State.Operations)
+	phase, status, after := f.State.Phase, f.State.Status(), f.State.Delta.PlaybookAfter
+	operations := len(f.State.Delta.Operations)
 	cancel := f.State.CancelRequested
 	f.State.Apply(fact)
 	if f.Each != nil {
@@ -60,9 +60,10 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 	for _, c := range f.State.NewCommands() {
 		changes = append(changes, f.change(e, Change{Type: ChangeCommand, Command: c.Name}))
 	}
-	merged := fact.Step == ace.PhasePersist && fact.Result != nil && len(f.State.Operations) > 0
-	unmerged := f.State.Input.Observed && len(f.State.Operations) != operations // an observer may report no merge
-	if f.State.PlaybookAfter != after || merged || unmerged {
+	merged := fact.Step == ace.PhasePersist && fact.Result != nil && len(f.State.Delta.Operations) > 0
+	unmerged := f.State.Input.Observed &&
+		len(f.State.Delta.Operations) != operations // an observer may report no merge
+	if f.State.Delta.PlaybookAfter != after || merged || unmerged {
 		delta := f.State.PlaybookDelta()
 		changes = append(changes, f.change(e, Change{Type: ChangeDelta, Delta: &delta}))
 	}
@@ -131,7 +132,8 @@ func (f *Folder) review(e *historypb.HistoryEvent, ignored int) Change {
 		c.Note = "decision ignored: " + c.Review.LastIgnored
 	case f.State.WaitsForReview():
 		c.Note = fmt.Sprintf("waits for review until %s, then %s; operations: %d",
-			c.Until.Local().Format(time.DateTime), f.State.Input.Review.TimeoutChoice(), len(f.State.UnderReview()))
+			c.Until.Local().Format(time.DateTime), f.State.Input.Review.TimeoutChoice(),
+			len(f.State.Review.UnderReview()))
 	}
 	return f.change(e, c)
 }

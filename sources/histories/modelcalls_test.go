@@ -36,7 +36,8 @@ func TestCallsAt(t *testing.T) {
 		scheduled(5, ace.ActivityGenerator, "m-1"), scheduled(6, ace.ActivityCurator, "m-2"),
 		{EventId: 7, EventType: 12, Attributes: &historypb.HistoryEvent_ActivityTaskCompletedEventAttributes{
 			ActivityTaskCompletedEventAttributes: &historypb.ActivityTaskCompletedEventAttributes{ScheduledEventId: 5,
-				Result: payloads(ace.GeneratorResult{Usage: &ace.Usage{InputTokens: 9}, Calls: log})}}},
+				Result: payloads(ace.GeneratorResult{
+					StepReport: ace.StepReport{Usage: &ace.Usage{InputTokens: 9}, Calls: log}})}}},
 		{EventId: 8, EventType: 13, Attributes: &historypb.HistoryEvent_ActivityTaskFailedEventAttributes{
 			ActivityTaskFailedEventAttributes: &historypb.ActivityTaskFailedEventAttributes{ScheduledEventId: 6,
 				Failure: &failurepb.Failure{FailureInfo: &failurepb.Failure_ApplicationFailureInfo{

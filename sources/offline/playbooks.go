@@ -70,15 +70,15 @@ func mergeOf(r *run) merge {
 		if !ok {
 			continue
 		}
-		if m.state.Apply(fact); m.state.PlaybookSeq > 0 {
-			m.seq, m.at = m.state.PlaybookSeq, e.GetEventTime().AsTime()
-			for _, o := range m.state.Operations {
+		if m.state.Apply(fact); m.state.Delta.PlaybookSeq > 0 {
+			m.seq, m.at = m.state.Delta.PlaybookSeq, e.GetEventTime().AsTime()
+			for _, o := range m.state.Delta.Operations {
 				if o.Outcome == ace.OutcomeAccepted {
 					m.operations = append(m.operations, o)
 				}
 			}
-			if len(m.operations) == 0 && m.state.PlaybookBefore == m.state.PlaybookAfter {
-				m.operations = m.state.Operations // all are rejected again, which makes a version too
+			if len(m.operations) == 0 && m.state.Delta.PlaybookBefore == m.state.Delta.PlaybookAfter {
+				m.operations = m.state.Delta.Operations // all are rejected again, which makes a version too
 			}
 			return m
 		}
@@ -107,18 +107,18 @@ func rebuild(ctx context.Context, store *playbook.Store, name string, list []mer
 				seq-1, seq), nil
 		}
 		after, _ := playbook.Apply(book, m.operations)
-		if after.Hash() != m.state.PlaybookAfter {
+		if after.Hash() != m.state.Delta.PlaybookAfter {
 			return fmt.Sprintf("rebuilt up to version %d: the operations of version %d do not give the recorded playbook",
 				seq-1, seq), nil
 		}
 		_, err := store.Merge(ctx, playbook.Version{
 			Source: playbook.Source{Branch: name, At: m.at, TaskID: m.state.Input.TaskID,
-				WorkflowID: m.run.workflowID(), RunID: m.run.runID(), Rationale: m.state.Rationale},
+				WorkflowID: m.run.workflowID(), RunID: m.run.runID(), Rationale: m.state.Delta.Rationale},
 			DeltaID: m.run.runID(), Operations: m.operations})
 		if err != nil {
 			return "", err
 		}
-		book, head = after, m.state.PlaybookAfter
+		book, head = after, m.state.Delta.PlaybookAfter
 	}
 }
 
@@ -127,7 +127,7 @@ func rebuild(ctx context.Context, store *playbook.Store, name string, list []mer
 func mergeInto(list []merge, seq int, head string) (found *merge) {
 	for i := range list {
 		m := &list[i]
-		if m.seq == seq && m.state.PlaybookBefore == head && (found == nil || len(m.operations) > 0) {
+		if m.seq == seq && m.state.Delta.PlaybookBefore == head && (found == nil || len(m.operations) > 0) {
 			found = m
 		}
 	}

@@ -210,7 +210,7 @@ func (m *Metrics) addCall(call modelCall) {
 // addDelta counts what a task changed in its playbook.
 func (m *Metrics) addDelta(s *ace.State, own map[ace.Phase]bool) {
 	if own[ace.PhaseCurator] {
-		for _, op := range s.Operations {
+		for _, op := range s.Delta.Operations {
 			kind, outcome := m.labels.bound("type", string(op.Type)),
 				m.labels.bound("outcome", string(op.Outcome))
 			m.operations.WithLabelValues(kind, outcome).Inc()
@@ -221,8 +221,8 @@ func (m *Metrics) addDelta(s *ace.State, own map[ace.Phase]bool) {
 			m.tags.WithLabelValues(m.labels.bound("tag", tag.Tag)).Inc()
 		}
 	}
-	if own[ace.PhasePersist] && s.Input.Branch != "" && s.PlaybookAfter != "" {
-		m.bullets.set(ace.Cut(clean(s.Input.Branch), maxLabel), float64(s.Bullets))
+	if own[ace.PhasePersist] && s.Input.Branch != "" && s.Delta.PlaybookAfter != "" {
+		m.bullets.set(ace.Cut(clean(s.Input.Branch), maxLabel), float64(s.Delta.Bullets))
 	}
 }
 

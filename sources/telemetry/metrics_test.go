@@ -207,7 +207,7 @@ func TestMetricsOfRecordedHistories(t *testing.T) {
 	for _, name := range []string{"right.json", "wrong.json", "retried.json"} {
 		c := recordOf(t, recordedHistories+name)
 		m.add(c)
-		tags, operations = tags+len(c.state.BulletTags), operations+len(c.state.Operations)
+		tags, operations = tags+len(c.state.BulletTags), operations+len(c.state.Delta.Operations)
 	}
 	f := gather(t, registry)
 	if got := f.value("acescope_bullet_tags_total"); int(got) != tags {
@@ -225,7 +225,7 @@ func TestLabelsAreBounded(t *testing.T) {
 	for i := range 1000 {
 		r := runs.Run{Type: fmt.Sprint("type", i), Status: ace.Completed}
 		state := &ace.State{Input: ace.TaskInput{Branch: fmt.Sprint("branch", i)}}
-		state.PlaybookAfter, state.Bullets = "hash", i
+		state.Delta.PlaybookAfter, state.Delta.Bullets = "hash", i
 		long := strings.Repeat("m", 10_000) + fmt.Sprint(i)
 		m.add(&record{Run: r, state: state, own: map[ace.Phase]bool{ace.PhasePersist: true},
 			calls: []modelCall{{model: long}, {model: fmt.Sprint(i)}, {model: "\xff"}}})
@@ -295,8 +295,8 @@ func metricNames(t testing.TB) []string {
 	for i := range 2 { // a vector without values is not gathered
 		b := historytest.Task(true).Of("ace/q", runA, "", runA)
 		c := newRecord(rowOf(b.Events), "ace-dev", b.Events)
-		c.state.Input.Branch, c.state.PlaybookAfter, c.own[ace.PhasePersist] = "b", "hash", true
-		c.state.Operations, c.own[ace.PhaseCurator] = []ace.Operation{{Type: ace.OpAdd}}, true
+		c.state.Input.Branch, c.state.Delta.PlaybookAfter, c.own[ace.PhasePersist] = "b", "hash", true
+		c.state.Delta.Operations, c.own[ace.PhaseCurator] = []ace.Operation{{Type: ace.OpAdd}}, true
 		c.calls = append(c.calls, modelCall{usage: ace.Usage{Unpriced: i == 0}})
 		m.add(c)
 	}

@@ -50,7 +50,8 @@ func (s *server) close(workflowID, runID string, closed time.Time) {
 	b := historytest.New(ace.TaskWorkflow, ace.TaskInput{TaskID: workflowID, Model: "m"})
 	b.Of(workflowID, runID, "", runID)
 	b.Activity(time.Second, time.Second, ace.ActivityGenerator, nil,
-		ace.GeneratorResult{Answer: "1", Usage: &ace.Usage{InputTokens: 10, OutputTokens: 5, CostUSD: .5}})
+		ace.GeneratorResult{Answer: "1",
+			StepReport: ace.StepReport{Usage: &ace.Usage{InputTokens: 10, OutputTokens: 5, CostUSD: .5}}})
 	b.Task(0)
 	b.Close(time.Second, nil)
 	s.Put(runID, b.Events...)

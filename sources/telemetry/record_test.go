@@ -114,10 +114,10 @@ func TestReusedStepsCostNothing(t *testing.T) {
 		ace.PhaseSkills:    {Ref: &ace.Ref{SHA256: "00"}}}}
 	b := historytest.New(ace.TaskWorkflow, ace.TaskInput{TaskID: "q", Fork: fork}).Of("ace/q", runA, "", runA)
 	b.Activity(0, time.Second, ace.ActivityLoadStep, ace.LoadStepInput{Phase: ace.PhaseSkills},
-		ace.SkillSessionResult{Usage: &ace.Usage{InputTokens: 50}})
+		ace.SkillSessionResult{StepReport: ace.StepReport{Usage: &ace.Usage{InputTokens: 50}}})
 	b.Task(0)
 	used := &ace.Usage{InputTokens: 7}
-	b.Activity(0, time.Second, ace.ActivityReflector, nil, ace.ReflectorResult{Usage: used})
+	b.Activity(0, time.Second, ace.ActivityReflector, nil, ace.ReflectorResult{StepReport: ace.StepReport{Usage: used}})
 	b.Task(0)
 	b.Close(time.Second, nil)
 	c := newRecord(rowOf(b.Events), "ace-dev", b.Events)
@@ -144,7 +144,7 @@ func TestResetCountsOnce(t *testing.T) {
 	}
 	reset := historytest.Reset(base, kept, runA, runB)
 	reset.Activity(time.Second, time.Second, ace.ActivitySkills, nil, ace.SkillSessionResult{
-		Usage: &ace.Usage{InputTokens: 7}})
+		StepReport: ace.StepReport{Usage: &ace.Usage{InputTokens: 7}}})
 	reset.Task(time.Millisecond)
 	reset.Close(time.Millisecond, nil)
 	c := newRecord(rowOf(reset.Events), "ace-dev", reset.Events)

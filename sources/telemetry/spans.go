@@ -82,9 +82,9 @@ func (t *tracer) root() *tracepb.Span {
 		"acescope.adapter": t.Adapter, keyModel: t.Model, keyConversation: t.Session,
 	}
 	if t.state != nil {
-		list["acescope.playbook.before"] = t.state.PlaybookBefore
-		list["acescope.playbook.after"] = t.state.PlaybookAfter
-		list["acescope.playbook.bullets"] = int64(t.state.Bullets)
+		list["acescope.playbook.before"] = t.state.Delta.PlaybookBefore
+		list["acescope.playbook.after"] = t.state.Delta.PlaybookAfter
+		list["acescope.playbook.bullets"] = int64(t.state.Delta.Bullets)
 	}
 	switch t.Status {
 	case ace.Failed, ace.TimedOut, ace.Terminated:

@@ -52,7 +52,8 @@ func TestWrongGroups(t *testing.T) {
 // The newest run of each cause is read for its example, and every run whose memo states no cause.
 func TestReasonOfHistory(t *testing.T) {
 	label := "42"
-	s := &ace.State{Answer: "23.5", Input: ace.TaskInput{Prompt: "What is\n 6 times 7?", Label: &label}}
+	s := &ace.State{TaskAnswers: ace.TaskAnswers{AnswerState: ace.AnswerState{Answer: "23.5"}},
+		Input: ace.TaskInput{Prompt: "What is\n 6 times 7?", Label: &label}}
 	s.Insights = `The answer "23.5" is wrong. Divided instead.`
 	want := Reason{"What is 6 times 7?", "23.5", "42", "Divided instead", s.Insights}
 	if got := reasonOf(s, nil); got != want {

@@ -52,7 +52,8 @@ func TestVerdictReason(t *testing.T) {
 	d := &histories.Detail{}
 	d.Input.Label = new("sixteen")
 	d.Phase.Answer, d.Phase.Correct, d.Phase.GradeReason = "16", new(true), "16 is \x1b[31msixteen"
-	d.Phase.Passes = ace.Passes{{Kind: ace.PassAfter, Answer: "15", Correct: new(false), GradeReason: "one\x1b[2J less"}}
+	d.Phase.Passes = ace.Passes{{Kind: ace.PassAfter,
+		AnswerState: ace.AnswerState{Answer: "15", Correct: new(false), GradeReason: "one\x1b[2J less"}}}
 	l := line{S: theme.New(true, true), Width: 120, Now: time.Now(), Loc: time.UTC}
 	var drawn strings.Builder
 	for _, r := range listRows(d, nil, nil, nil, nil) {

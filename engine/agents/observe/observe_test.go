@@ -82,7 +82,8 @@ func (h *fakeServer) SignalWorkflow(_ context.Context, id, _, _ string, arg any)
 	return nil
 }
 
-func (h *fakeServer) SignalWithStartWorkflow(_ context.Context, id, _ string, arg any, o client.StartWorkflowOptions, _ any, args ...any) (client.WorkflowRun, error) {
+func (h *fakeServer) SignalWithStartWorkflow(_ context.Context, id, _ string, arg any,
+	o client.StartWorkflowOptions, _ any, args ...any) (client.WorkflowRun, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.away {
@@ -101,7 +102,8 @@ func (h *fakeServer) SignalWithStartWorkflow(_ context.Context, id, _ string, ar
 	return r, nil
 }
 
-func (h *fakeServer) DescribeWorkflowExecution(_ context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (h *fakeServer) DescribeWorkflowExecution(_ context.Context, id,
+	_ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r := h.newest(id)
@@ -214,12 +216,14 @@ func TestHooksBecomeRun(t *testing.T) {
 	appendHooks(t, dir, hooks(t)...)
 	h.until(t, "the run ends", func() bool { r := h.newest(hookRun); return r != nil && r.state.Finished() })
 	s := &h.newest(hookRun).state
-	if in := s.Input; in.Prompt != "How many files are there?" || in.DatasetID != "project" || in.Source != "claude-code" || in.SkillsConfig.PermissionMode != "default" {
+	if in := s.Input; in.Prompt != "How many files are there?" || in.DatasetID != "project" ||
+		in.Source != "claude-code" || in.SkillsConfig.PermissionMode != "default" {
 		t.Errorf("input %+v", in)
 	}
 	var got []string
 	for _, c := range s.Calls() {
-		got = append(got, fmt.Sprint(c.ID, " ", c.Name, " ", c.OK, " ", c.Pending, " ", c.DurationMS, " ", c.Error))
+		got = append(got, fmt.Sprint(c.ID, " ", c.Name, " ", c.OK, " ", c.Pending, " ", c.DurationMS, " ",
+			c.Error))
 	}
 	if want := "toolu_1 Bash true false 12 |toolu_2 Read true false 3 |toolu_3 Bash false false 5 exit code 1"; strings.Join(got, "|") != want {
 		t.Errorf("calls %s", strings.Join(got, "|"))
@@ -230,7 +234,8 @@ func TestHooksBecomeRun(t *testing.T) {
 	if n := s.SkillUsage().Other[ace.KindMessage]; n != 7 {
 		t.Errorf("%d messages: %v", n, s.SkillUsage().Other)
 	}
-	if p := s.CurrentPhase(); p.Status != ace.Completed || p.Answer != "There are 2 files." || len(p.Steps) != 1 || p.Steps[0].Status != ace.StatusDone {
+	if p := s.CurrentPhase(); p.Status != ace.Completed || p.Answer != "There are 2 files." ||
+		len(p.Steps) != 1 || p.Steps[0].Status != ace.StatusDone {
 		t.Errorf("%+v", p)
 	}
 }
@@ -262,7 +267,9 @@ func TestSharedHooks(t *testing.T) {
 	const id = "ace/claude-11111111-1111-4111-8111-111111111111"
 	h.until(t, "the run ends", func() bool { r := h.newest(id); return r != nil && r.state.Finished() })
 	s := &h.newest(id).state
-	if c := s.Calls(); len(c) != 1 || c[0].Name != "Bash" || c[0].DurationMS != 44 || s.Input.Prompt != "SCENARIO:tool-bash please" || s.Answer != "Done: the command printed its greeting." {
+	if c := s.Calls(); len(c) != 1 || c[0].Name != "Bash" || c[0].DurationMS != 44 ||
+		s.Input.Prompt != "SCENARIO:tool-bash please" ||
+		s.Answer != "Done: the command printed its greeting." {
 		t.Errorf("calls %+v, input %+v", c, s.Input)
 	}
 }
@@ -274,7 +281,10 @@ func TestDeliversOnce(t *testing.T) {
 	whole, dir := newFakeServer(), filepath.Join(t.TempDir(), "spool")
 	forward(t, whole, dir, nil)
 	appendHooks(t, dir, lines...)
-	whole.until(t, "the run ends", func() bool { r := whole.newest(hookRun); return r != nil && r.state.Finished() })
+	whole.until(t, "the run ends", func() bool {
+		r := whole.newest(hookRun)
+		return r != nil && r.state.Finished()
+	})
 	want := whole.newest(hookRun).state.SkillUsage()
 	for n := range lines {
 		h, dir := newFakeServer(), filepath.Join(t.TempDir(), "spool")
@@ -288,17 +298,24 @@ func TestDeliversOnce(t *testing.T) {
 		h.setAway(false)
 		appendHooks(t, dir, lines[n:]...)
 		end = forward(t, h, dir, nil)
-		h.until(t, "the run ends", func() bool { r := h.newest(hookRun); return r != nil && r.state.Finished() })
+		h.until(t, "the run ends", func() bool {
+			r := h.newest(hookRun)
+			return r != nil && r.state.Finished()
+		})
 		end(true)
 		forward(t, h, dir, nil) // delivers again what was not saved
-		appendHooks(t, dir, strings.ReplaceAll(strings.ReplaceAll(lines[0], "0001", "0002"), "startup", "resume"), strings.ReplaceAll(lines[1], "0001", "0002"))
-		h.until(t, "another session begins", func() bool { return h.newest(strings.ReplaceAll(hookRun, "0001", "0002")) != nil })
+		appendHooks(t, dir, strings.ReplaceAll(strings.ReplaceAll(lines[0], "0001", "0002"), "startup",
+			"resume"), strings.ReplaceAll(lines[1], "0001", "0002"))
+		h.until(t, "another session begins", func() bool {
+			return h.newest(strings.ReplaceAll(hookRun, "0001", "0002")) != nil
+		})
 		if runs := len(h.runs[hookRun]); runs != 1 {
 			t.Errorf("killed after %d: %d runs", n, runs)
 		}
 		got := h.newest(hookRun).state.SkillUsage()
 		if got.Total != want.Total || fmt.Sprint(got.Other) != fmt.Sprint(want.Other) || got.Dropped != 0 {
-			t.Errorf("killed after %d: %d calls, %v, want %d, %v", n, got.Total, got.Other, want.Total, want.Other)
+			t.Errorf("killed after %d: %d calls, %v, want %d, %v", n, got.Total, got.Other, want.Total,
+				want.Other)
 		}
 	}
 }
@@ -309,8 +326,11 @@ func TestResumed(t *testing.T) {
 	forward(t, h, dir, nil)
 	lines := hooks(t)
 	appendHooks(t, dir, lines...)
-	appendHooks(t, dir, strings.Replace(lines[0], "startup", "resume", 1), strings.Replace(lines[1], "How many", "And how many", 1), lines[len(lines)-1])
-	h.until(t, "both end", func() bool { return len(h.runs[hookRun]) == 2 && h.newest(hookRun).state.Finished() })
+	appendHooks(t, dir, strings.Replace(lines[0], "startup", "resume", 1),
+		strings.Replace(lines[1], "How many", "And how many", 1), lines[len(lines)-1])
+	h.until(t, "both end", func() bool {
+		return len(h.runs[hookRun]) == 2 && h.newest(hookRun).state.Finished()
+	})
 	if in := h.newest(hookRun).state.Input; !strings.HasPrefix(in.Prompt, "And how many") {
 		t.Errorf("%+v", in)
 	}
@@ -326,7 +346,8 @@ func TestGarbage(t *testing.T) {
 	}
 	fmt.Fprint(f, "\nace1 h 1 2 torn 500 0 {\"session_i")
 	f.Close()
-	if err := spool.Append(dir, spool.HookTruncated, []byte(`{"session_id": "cut", "hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_response": "aaaaaaa`)); err != nil {
+	if err := spool.Append(dir, spool.HookTruncated,
+		[]byte(`{"session_id": "cut", "hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_response": "aaaaaaa`)); err != nil {
 		t.Fatal(err)
 	}
 	appendHooks(t, dir, hooks(t)...)
@@ -334,7 +355,8 @@ func TestGarbage(t *testing.T) {
 	h.until(t, "all records are ignored or forwarded, and the run ends", func() bool {
 		p, err := readPosition(dir)
 		r := h.newest(hookRun)
-		counted := err == nil && p.Ignored == 7 && p.Forwarded == int64(len(hooks(t))) // one of the seven starts a session
+		// one of the seven starts a session
+		counted := err == nil && p.Ignored == 7 && p.Forwarded == int64(len(hooks(t)))
 		return counted && r != nil && r.state.Finished() && h.newest("ace/claude-cut") != nil
 	})
 }
@@ -358,10 +380,12 @@ func TestSpooledEvents(t *testing.T) {
 			b.Step(id, ace.PhaseGenerator, ace.GeneratorResult{Plan: "think"}, nil)
 			for call := range 300 {
 				c := fmt.Sprint("c", call)
-				b.ToolEvent(id, ace.ToolEvent{CallID: c, Kind: ace.KindToolUse, Name: "look", Args: json.RawMessage(`"hunter2"`)})
+				b.ToolEvent(id, ace.ToolEvent{CallID: c, Kind: ace.KindToolUse, Name: "look",
+					Args: json.RawMessage(`"hunter2"`)})
 				b.ToolEvent(id, ace.ToolEvent{CallID: c, Kind: ace.KindToolResult})
 			}
-			b.Step(id, ace.PhaseCurator, ace.CuratorResult{Accepted: []ace.Operation{{Type: ace.OpAdd, Content: "c"}}}, nil)
+			b.Step(id, ace.PhaseCurator, ace.CuratorResult{Accepted: []ace.Operation{{Type: ace.OpAdd,
+				Content: "c"}}}, nil)
 			b.Finish(id, ace.Finish{Answer: "42"}, nil)
 			b.ToolEvent("other", ace.ToolEvent{Kind: ace.KindMessage, Name: "of a run without start"})
 		})
@@ -372,7 +396,8 @@ func TestSpooledEvents(t *testing.T) {
 		id := fmt.Sprint("ace/t", n)
 		h.until(t, id+" ends", func() bool { r := h.newest(id); return r != nil && r.state.Finished() })
 		s := &h.newest(id).state
-		if u := s.SkillUsage(); u.Total != 300 || u.Skills[0].OK != 300 || s.Answer != "42" || s.Plan != "think" || len(s.Operations) != 1 || strings.Contains(s.Input.Prompt, "hunter2") {
+		if u := s.SkillUsage(); u.Total != 300 || u.Skills[0].OK != 300 || s.Answer != "42" ||
+			s.Plan != "think" || len(s.Delta.Operations) != 1 || strings.Contains(s.Input.Prompt, "hunter2") {
 			t.Errorf("%s: %d calls, %+v, %+v", id, u.Total, u.Skills, s.CurrentPhase())
 		}
 	}
@@ -391,7 +416,8 @@ func TestTemporal(t *testing.T) {
 	o.Finish("t", ace.Finish{}, nil)
 	to.Close(t.Context())
 	r := h.newest("ace/t")
-	if r == nil || !r.state.Finished() || r.state.SkillUsage().Total != 1 || to.Waiting() != 0 || to.Dropped() != 0 || to.Failure() != "" {
+	if r == nil || !r.state.Finished() || r.state.SkillUsage().Total != 1 || to.Waiting() != 0 ||
+		to.Dropped() != 0 || to.Failure() != "" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -405,7 +431,8 @@ func TestRotation(t *testing.T) {
 	const calls = 400
 	padding := strings.Repeat("x", 30<<10)
 	for n := range calls {
-		appendHooks(t, dir, strings.NewReplacer("toolu_1", fmt.Sprint("n", n), `"ls"`, `"`+padding+`"`).Replace(lines[2]))
+		appendHooks(t, dir, strings.NewReplacer("toolu_1", fmt.Sprint("n", n), `"ls"`, `"`+padding+
+			`"`).Replace(lines[2]))
 	}
 	appendHooks(t, dir, lines[len(lines)-1])
 	h.until(t, "the run ends", func() bool { r := h.newest(hookRun); return r != nil && r.state.Finished() })
@@ -442,7 +469,8 @@ func FuzzHook(f *testing.F) {
 		a := newHookDecoder(nil, func(data []byte) json.RawMessage { return ace.Preview(data) }, nil, nil)
 		var s ace.State
 		for n := range int64(3) {
-			observations, _ := a.decode(spool.Record{Kind: kind, Micros: n + 5, ID: fmt.Sprint(n), Payload: payload})
+			observations, _ := a.decode(spool.Record{Kind: kind, Micros: n + 5, ID: fmt.Sprint(n),
+				Payload: payload})
 			for _, e := range observations {
 				if e.Input != nil {
 					s.Apply(ace.Started(*e.Input))

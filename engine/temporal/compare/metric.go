@@ -54,7 +54,7 @@ func (s *builder) figures() []figure {
 		{name: "bullets tagged", value: float64(delta.Tagged)},
 		{name: "bullets merged", value: float64(delta.Merged)},
 		{name: "operations rejected", value: float64(delta.Rejected)},
-		{name: "bullets", value: float64(s.fold.Bullets)},
+		{name: "bullets", value: float64(s.fold.Delta.Bullets)},
 		{name: "events", value: float64(s.about.Events)},
 	}
 }

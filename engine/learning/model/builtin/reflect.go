@@ -20,7 +20,8 @@ const (
 )
 
 // Reflect implements [model.Provider]. Without a label it judges nothing.
-func (learner) Reflect(ctx context.Context, in ace.ReflectorInput, book *playbook.Playbook) (ace.ReflectorResult, error) {
+func (learner) Reflect(ctx context.Context, in ace.ReflectorInput,
+	book *playbook.Playbook) (ace.ReflectorResult, error) {
 	if err := check(ctx, in.Prompt); err != nil {
 		return ace.ReflectorResult{}, err
 	}
@@ -42,8 +43,9 @@ func (learner) Reflect(ctx context.Context, in ace.ReflectorInput, book *playboo
 	if err != nil {
 		return ace.ReflectorResult{}, fmt.Errorf("reflect: encode the findings: %w", err)
 	}
-	return ace.ReflectorResult{Insights: r.text, Cause: r.cause, BulletTags: r.tags, Correct: r.correct, Score: score, Findings: raw,
-		Usage: countWords(in.Prompt+" "+in.Answer, r.text)}, nil
+	return ace.ReflectorResult{Insights: r.text, Cause: r.cause, BulletTags: r.tags, Correct: r.correct,
+		Score: score, Findings: raw,
+		StepReport: ace.StepReport{Usage: countWords(in.Prompt+" "+in.Answer, r.text)}}, nil
 }
 
 // reflection is the state of one Reflect.
@@ -172,7 +174,9 @@ func (r *reflection) reword(o option, qs []quantity, b binding, why string) {
 			if s.Ordinal != ranks[j] {
 				s.Ordinal = 0
 			}
-			s.Cues = slices.DeleteFunc(s.Cues, func(c string) bool { return misleading(c, qs, wrong, j, b.at) })
+			s.Cues = slices.DeleteFunc(s.Cues, func(c string) bool {
+				return misleading(c, qs, wrong, j, b.at)
+			})
 		}
 		added := 0
 		for _, w := range nearestWords(qs, j, b.at) {
@@ -208,7 +212,8 @@ func (r *reflection) explain(qs []quantity, label float64) {
 	}
 	if len(s.best) == 0 {
 		r.cause = "no calculation tried gives the label"
-		r.say("None of %d calculations tried with the question's %d quantities gives the label.", s.trials, len(qs))
+		r.say("None of %d calculations tried with the question's %d quantities gives the label.", s.trials,
+			len(qs))
 		return
 	}
 	r.say("Of %d calculations tried the most plausible that gives the label is %s, from %s.",

@@ -60,7 +60,8 @@ const calculateDenied = Unknown + ": the tool " + toolCalculate + " was denied"
 
 // Skills implements [model.Provider]. Without look_up it guesses, without inspect it uses bare
 // numbers in their order, without calculate it gives no answer.
-func (learner) Skills(ctx context.Context, in ace.SkillsInput, book *playbook.Playbook, tools model.Toolbox) (ace.SkillSessionResult, error) {
+func (learner) Skills(ctx context.Context, in ace.SkillsInput, book *playbook.Playbook,
+	tools model.Toolbox) (ace.SkillSessionResult, error) {
 	if err := check(ctx, in.Prompt); err != nil {
 		return ace.SkillSessionResult{}, err
 	}
@@ -72,7 +73,8 @@ func (learner) Skills(ctx context.Context, in ace.SkillsInput, book *playbook.Pl
 	if err != nil {
 		return ace.SkillSessionResult{}, err
 	}
-	return ace.SkillSessionResult{Answer: answer, Usage: countWords(in.Prompt+" "+in.Plan, answer)}, nil
+	return ace.SkillSessionResult{Answer: answer,
+		StepReport: ace.StepReport{Usage: countWords(in.Prompt+" "+in.Plan, answer)}}, nil
 }
 
 type session struct {
@@ -128,7 +130,8 @@ func (s *session) lookUp() ([]entry, error) {
 		}
 		res := lookUpResult{Recipes: []found{}, Known: len(all), Expression: s.p.Expression}
 		for _, e := range entries {
-			res.Recipes = append(res.Recipes, found{e.bullet.ID, e.bullet.Content, e.bullet.Helpful, e.bullet.Harmful})
+			res.Recipes = append(res.Recipes, found{e.bullet.ID, e.bullet.Content, e.bullet.Helpful,
+				e.bullet.Harmful})
 		}
 		return res, nil
 	})

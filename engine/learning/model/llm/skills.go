@@ -34,7 +34,8 @@ const (
 )
 
 // Skills implements [model.Provider] with a loop of tool calls.
-func (p *provider) Skills(ctx context.Context, in ace.SkillsInput, book *playbook.Playbook, tools model.Toolbox) (ace.SkillSessionResult, error) {
+func (p *provider) Skills(ctx context.Context, in ace.SkillsInput, book *playbook.Playbook,
+	tools model.Toolbox) (ace.SkillSessionResult, error) {
 	book = orEmpty(book)
 	s, system, err := p.beginPhase(ctx, ace.PhaseSkills, in.Task, book, tools)
 	if err != nil {
@@ -49,15 +50,16 @@ func (p *provider) Skills(ctx context.Context, in ace.SkillsInput, book *playboo
 	}
 	resp, err := l.run(ctx)
 	if err != nil {
-		return ace.SkillSessionResult{Usage: s.used()}, err
+		return ace.SkillSessionResult{StepReport: ace.StepReport{Usage: s.used()}}, err
 	}
 	var out generated
 	v, err := s.parse(ctx, l.r, resp, out.parse)
 	if err != nil {
-		return ace.SkillSessionResult{Usage: s.used()}, err
+		return ace.SkillSessionResult{StepReport: ace.StepReport{Usage: s.used()}}, err
 	}
 	remarks := fit(maxFinal, "final_answer", &out.answer)
-	return ace.SkillSessionResult{Answer: out.answer, Usage: s.used(), Parsed: s.verdict(v, remarks)}, nil
+	return ace.SkillSessionResult{Answer: out.answer, StepReport: ace.StepReport{Usage: s.used(),
+		Parsed: s.verdict(v, remarks)}}, nil
 }
 
 // loop is a session.
@@ -324,7 +326,8 @@ func readIn(root *os.Root, path string) (any, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("file %.200q not found", path)
 	case err != nil:
-		return nil, fmt.Errorf("cannot access %.200q: it is outside of the working directory or not readable", path)
+		return nil, fmt.Errorf("cannot access %.200q: it is outside of the working directory or not readable",
+			path)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%.200q is not a regular file", path)
 	}

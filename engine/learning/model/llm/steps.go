@@ -19,7 +19,8 @@ import (
 	"acescope/engine/learning/playbook"
 )
 
-func (p *provider) Generate(ctx context.Context, in ace.GeneratorInput, book *playbook.Playbook) (ace.GeneratorResult, error) {
+func (p *provider) Generate(ctx context.Context, in ace.GeneratorInput,
+	book *playbook.Playbook) (ace.GeneratorResult, error) {
 	book = orEmpty(book)
 	s, system, err := p.beginPhase(ctx, ace.PhaseGenerator, in.Task, book, nil)
 	if err != nil {
@@ -31,13 +32,13 @@ func (p *provider) Generate(ctx context.Context, in ace.GeneratorInput, book *pl
 	var out generated
 	v, err := s.answer(ctx, s.request(system, generatorMessage(in)), out.parse)
 	if err != nil {
-		return ace.GeneratorResult{Usage: s.used()}, err
+		return ace.GeneratorResult{StepReport: ace.StepReport{Usage: s.used()}}, err
 	}
 	ids, remarks := knownIDs(book, out.bullets)
 	remarks = append(remarks, fit(maxPlan, "reasoning", &out.reasoning)...)
 	remarks = append(remarks, fit(maxFinal, "final_answer", &out.answer)...)
 	return ace.GeneratorResult{Plan: out.reasoning, Answer: out.answer, BulletIDs: ids,
-		Usage: s.used(), Parsed: s.verdict(v, remarks),
+		StepReport:   ace.StepReport{Usage: s.used(), Parsed: s.verdict(v, remarks)},
 		PromptTokens: s.usage.InputTokens + s.usage.CacheReadTokens, CompletionTokens: s.usage.OutputTokens,
 		TrajectoryID: trajectoryID(in.Task, out.reasoning, out.answer)}, nil
 }
@@ -88,7 +89,8 @@ const maxQuestion = 2 << 10
 
 // Reflect implements [model.Provider]. The grader of the task decides whether the answer is
 // correct, not the model.
-func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput, book *playbook.Playbook) (ace.ReflectorResult, error) {
+func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput,
+	book *playbook.Playbook) (ace.ReflectorResult, error) {
 	book = orEmpty(book)
 	s, system, err := p.beginPhase(ctx, ace.PhaseReflector, in.Task, book, nil)
 	if err != nil {
@@ -101,11 +103,12 @@ func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput, book *pla
 	var out reflected
 	v, err := s.answer(ctx, s.request(system, reflectorMessage(in, book, correct, score)), out.parse)
 	if err != nil {
-		return ace.ReflectorResult{Usage: s.used()}, err
+		return ace.ReflectorResult{StepReport: ace.StepReport{Usage: s.used()}}, err
 	}
 	out.keepKnown(book)
-	for name, part := range map[string]*string{"error_identification": &out.Error, "root_cause_analysis": &out.Cause,
-		"correct_approach": &out.Approach, "key_insight": &out.Insight} {
+	for name, part := range map[string]*string{"error_identification": &out.Error,
+		"root_cause_analysis": &out.Cause,
+		"correct_approach":    &out.Approach, "key_insight": &out.Insight} {
 		out.remarks = append(out.remarks, fit(maxPart, name, part)...)
 	}
 	slices.Sort(out.remarks)
@@ -115,12 +118,14 @@ func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput, book *pla
 		return ace.ReflectorResult{}, fmt.Errorf("reflect: encode the findings: %w", err)
 	}
 	return ace.ReflectorResult{Insights: out.insights(), Cause: out.cause(correct), BulletTags: out.tags,
-		Correct: correct, Score: score, Findings: findings, Usage: s.used(), Parsed: s.verdict(v, out.remarks)}, nil
+		Correct: correct, Score: score, Findings: findings, StepReport: ace.StepReport{Usage: s.used(),
+			Parsed: s.verdict(v, out.remarks)}}, nil
 }
 
 // Curate implements [model.Provider]. The reflector's tags always count; each operation of the
 // model is tried on the playbook and returned with its outcome.
-func (p *provider) Curate(ctx context.Context, in ace.CuratorInput, book *playbook.Playbook) (ace.CuratorResult, error) {
+func (p *provider) Curate(ctx context.Context, in ace.CuratorInput,
+	book *playbook.Playbook) (ace.CuratorResult, error) {
 	book = orEmpty(book)
 	s, system, err := p.beginPhase(ctx, ace.PhaseCurator, in.Task, book, nil)
 	if err != nil {
@@ -133,16 +138,18 @@ func (p *provider) Curate(ctx context.Context, in ace.CuratorInput, book *playbo
 	var out curated
 	v, err := s.answer(ctx, s.request(system, curatorMessage(in, findings, book)), out.parse)
 	if err != nil {
-		return ace.CuratorResult{Usage: s.used()}, err
+		return ace.CuratorResult{StepReport: ace.StepReport{Usage: s.used()}}, err
 	}
 	remarks := fit(maxPart, "reasoning", &out.reasoning)
-	r := ace.CuratorResult{Rationale: out.reasoning, Usage: s.used(), Parsed: s.verdict(v, remarks)}
+	r := ace.CuratorResult{Rationale: out.reasoning, StepReport: ace.StepReport{Usage: s.used(),
+		Parsed: s.verdict(v, remarks)}}
 	r.Accepted, r.Rejected = tryAll(book, in.BulletTags, out.operations)
 	return r, nil
 }
 
 // tryAll tries the tags and then the model's operations on the playbook.
-func tryAll(book *playbook.Playbook, tags []ace.BulletTag, proposed []ace.Operation) (accepted, rejected []ace.Operation) {
+func tryAll(book *playbook.Playbook, tags []ace.BulletTag, proposed []ace.Operation) (accepted,
+	rejected []ace.Operation) {
 	ops := ace.TagOperations(tags)
 	counted := map[string]bool{}
 	for _, t := range tags {
@@ -380,10 +387,11 @@ func operation(v gjson.Result) ace.Operation {
 			Reason: "the operation is not an object"}
 	}
 	op := ace.Operation{
-		Type:     ace.OperationType(strings.ToUpper(f.text("type", "op", "operation", "action"))),
-		Section:  f.text("section", "category"),
-		Content:  f.text("content", "text", "new_content", "merged_content"),
-		BulletID: strings.Trim(f.text("bullet_id", "id", "skill_id", "bullet", "target_id", "keep_id"), "[] "),
+		Type:    ace.OperationType(strings.ToUpper(f.text("type", "op", "operation", "action"))),
+		Section: f.text("section", "category"),
+		Content: f.text("content", "text", "new_content", "merged_content"),
+		BulletID: strings.Trim(f.text("bullet_id", "id", "skill_id", "bullet", "target_id", "keep_id"),
+			"[] "),
 	}
 	if op.Type == ace.OpMerge {
 		op.SourceIDs = f.texts("source_ids", "bullet_ids", "skill_ids")

@@ -40,7 +40,8 @@ func (w Written) read(phase ace.Phase, accept func(fields) error) (*ace.ParseRep
 	if why == nil {
 		return v, out, nil
 	}
-	e := model.Errorf(model.BadAnswer, "%s: its output is not a valid result of the %s phase: %v", w.Name, phase, why)
+	e := model.Errorf(model.BadAnswer, "%s: its output is not a valid result of the %s phase: %v", w.Name,
+		phase, why)
 	quote(e, w.Text)
 	return nil, nil, e
 }
@@ -62,7 +63,7 @@ func (w Written) Generator(book *playbook.Playbook, at ace.TaskContext) (ace.Gen
 		return ace.GeneratorResult{}, err
 	}
 	r := ace.GeneratorResult{Plan: f.text("plan", "reasoning"), Answer: f.text("answer", "final_answer"),
-		TrajectoryID: f.text("trajectory_id"), Usage: f.usage()}
+		TrajectoryID: f.text("trajectory_id"), StepReport: ace.StepReport{Usage: f.usage()}}
 	if r.Program, err = w.own(f, "program"); err != nil {
 		return r, err
 	}
@@ -90,7 +91,8 @@ func (w Written) Skills() (ace.SkillSessionResult, error) {
 	if err != nil {
 		return ace.SkillSessionResult{}, err
 	}
-	r := ace.SkillSessionResult{Answer: f.text("answer", "final_answer"), Usage: f.usage()}
+	r := ace.SkillSessionResult{Answer: f.text("answer", "final_answer"),
+		StepReport: ace.StepReport{Usage: f.usage()}}
 	remarks := fit(maxFinal, "answer", &r.Answer)
 	list := f.get("invocations")
 	if list.Exists() && !list.IsArray() {
@@ -112,8 +114,9 @@ func (w Written) Skills() (ace.SkillSessionResult, error) {
 // invocation parses a tool call. It is accepted and successful unless it says otherwise.
 func invocation(f fields) (ace.Invocation, bool) {
 	inv := ace.Invocation{ID: f.text("id"), Name: f.text("name", "tool"),
-		Args: raw(f.get("args", "arguments")), Result: raw(f.get("result")), Accepted: f.boolean("accepted", true),
-		Error: f.text("error"), DurationMS: number(f.get("duration_ms"))}
+		Args: raw(f.get("args", "arguments")), Result: raw(f.get("result")),
+		Accepted: f.boolean("accepted", true),
+		Error:    f.text("error"), DurationMS: number(f.get("duration_ms"))}
 	inv.OK = inv.Accepted && f.boolean("ok", inv.Error == "")
 	if at, err := time.Parse(time.RFC3339, f.text("at")); err == nil {
 		inv.At = at.UTC()
@@ -124,15 +127,17 @@ func invocation(f fields) (ace.Invocation, bool) {
 // Reflector parses the result of a reflector. If the program states neither whether the answer is
 // correct nor a score, and the task has a label, the grader of the task decides.
 func (w Written) Reflector(book *playbook.Playbook, in ace.ReflectorInput) (ace.ReflectorResult, error) {
-	v, f, err := w.read(ace.PhaseReflector, anyOf("insights", "bullet_tags", "correct", "score", "findings", "key_insight"))
+	v, f, err := w.read(ace.PhaseReflector, anyOf("insights", "bullet_tags", "correct", "score", "findings",
+		"key_insight"))
 	if err != nil {
 		return ace.ReflectorResult{}, err
 	}
 	var tags reflected
 	tags.readTags(f.get("bullet_tags"), 0)
 	tags.keepKnown(orEmpty(book))
-	r := ace.ReflectorResult{Insights: f.text("insights", "key_insight"), Cause: ace.Cut(f.text("cause"), maxCause),
-		BulletTags: tags.tags, Usage: f.usage()}
+	r := ace.ReflectorResult{Insights: f.text("insights", "key_insight"),
+		Cause:      ace.Cut(f.text("cause"), maxCause),
+		BulletTags: tags.tags, StepReport: ace.StepReport{Usage: f.usage()}}
 	if r.Findings, err = w.own(f, "findings"); err != nil {
 		return r, err
 	}
@@ -159,7 +164,8 @@ func (w Written) Curator(book *playbook.Playbook) (ace.CuratorResult, error) {
 	if err != nil {
 		return ace.CuratorResult{}, err
 	}
-	r := ace.CuratorResult{Rationale: f.text("rationale", "reasoning"), Usage: f.usage()}
+	r := ace.CuratorResult{Rationale: f.text("rationale", "reasoning"),
+		StepReport: ace.StepReport{Usage: f.usage()}}
 	remarks := fit(maxPart, "rationale", &r.Rationale)
 	accepted, bad := operations(f.get("accepted", "operations"))
 	if bad {
@@ -193,7 +199,8 @@ func operations(v gjson.Result) (ops []ace.Operation, bad bool) {
 	for _, e := range v.Array() {
 		op := operation(e)
 		if f := object(e); op.Outcome == "" {
-			op.Outcome, op.Reason = ace.Outcome(strings.ToLower(f.text("fate"))), ace.Cut(f.text("reason"), maxShown)
+			op.Outcome, op.Reason = ace.Outcome(strings.ToLower(f.text("fate"))),
+				ace.Cut(f.text("reason"), maxShown)
 		}
 		if op.Outcome != ace.OutcomeIgnored && op.Outcome != ace.OutcomeUnparsable {
 			op.Outcome = ace.OutcomeRejected // the caller tries accepted operations
@@ -234,10 +241,13 @@ func (w Written) own(f fields, name string) (json.RawMessage, error) {
 func (f fields) usage() *ace.Usage {
 	u := object(f.get("usage"))
 	tokens := func(v gjson.Result) int64 { return max(0, int64(count(v))) }
-	used := ace.Usage{InputTokens: tokens(u.get("input_tokens")), OutputTokens: tokens(u.get("output_tokens")),
-		CacheReadTokens: tokens(u.get("cache_read_tokens")), CostUSD: max(0, number(u.get("cost_usd"))), Unpriced: u.boolean("unpriced", false)}
+	used := ace.Usage{InputTokens: tokens(u.get("input_tokens")),
+		OutputTokens:    tokens(u.get("output_tokens")),
+		CacheReadTokens: tokens(u.get("cache_read_tokens")), CostUSD: max(0, number(u.get("cost_usd"))),
+		Unpriced: u.boolean("unpriced", false)}
 	if u == nil {
-		used.InputTokens, used.OutputTokens = tokens(f.get("prompt_tokens")), tokens(f.get("completion_tokens"))
+		used.InputTokens, used.OutputTokens = tokens(f.get("prompt_tokens")),
+			tokens(f.get("completion_tokens"))
 	}
 	return &used
 }

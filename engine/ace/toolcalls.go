@@ -2,15 +2,56 @@ package ace
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
 )
 
-// ledger holds the tool calls of a run. It keeps the data from signals and from the session's
+// Bounds of [ToolCalls].
+const (
+	MaxInvocations = 20_000
+	PreviewBytes   = 256
+	RecentCalls    = 50
+)
+
+// SkillUsage sums up the calls of one skill: Calls = OK + Failed + Denied + Pending. The
+// percentiles cover finished calls, in milliseconds.
+type SkillUsage struct {
+	Name      string    `json:"name"`
+	Calls     int       `json:"calls"`
+	OK        int       `json:"ok"`
+	Failed    int       `json:"failed"`
+	Denied    int       `json:"denied"`
+	Pending   int       `json:"pending"`
+	P50MS     float64   `json:"p50_ms"`
+	P95MS     float64   `json:"p95_ms"`
+	LastAt    time.Time `json:"last_at,omitzero"`
+	LastError string    `json:"last_error,omitempty"`
+}
+
+// SkillAnswer is the answer of [QuerySkills]. Recent holds the latest [RecentCalls] calls with
+// payloads truncated to [PreviewBytes]; the history holds the full payloads.
+type SkillAnswer struct {
+	Skills     []SkillUsage      `json:"skills"`
+	Total      int               `json:"total"`
+	Recent     []Call            `json:"recent"`
+	Other      map[EventKind]int `json:"other,omitempty"`
+	Commands   map[string]int    `json:"commands,omitempty"` // slash commands by name
+	Dropped    int               `json:"dropped,omitempty"`
+	Unreadable int               `json:"unreadable,omitempty"`
+}
+
+// Call is the current state of a tool call. Pending means that it has no result yet.
+type Call struct {
+	Invocation
+	Pending bool `json:"pending,omitempty"`
+}
+
+// ToolCalls holds the tool calls of a run. It keeps the data from signals and from the session's
 // result apart; the result wins, so the order of arrival is irrelevant. It updates the answers
 // incrementally, so neither an event nor a query walks all calls. Clones share their common data.
-type ledger struct {
+type ToolCalls struct {
 	seen       stringTable           // event IDs
 	ids        stringTable           // call IDs
 	calls      entryList             // in the order of arrival
@@ -25,9 +66,9 @@ type ledger struct {
 	unreadable int
 }
 
-// entry is one call. An entry in a ledger is immutable; a changed copy replaces it.
+// entry is one call. An entry is immutable; a changed copy replaces it.
 type entry struct {
-	number   int32      // of its ID, -1 before it is in the ledger
+	number   int32      // of its ID, -1 before it is among them
 	reported Invocation // by signals
 	marks    marks      // the events that reported it
 	ended    bool       // signals reported a result or a denial
@@ -79,10 +120,10 @@ func compareCalls(a, b *Invocation) int {
 	return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
 }
 
-// begin starts a new fact: it resets the result of changed, and the typed commands.
-func (l *ledger) begin() { l.touched, l.typed = nil, nil }
+// newFact resets what the last fact changed.
+func (l *ToolCalls) newFact() { l.touched, l.typed = nil, nil }
 
-func (l *ledger) event(e ToolEvent) {
+func (l *ToolCalls) event(e ToolEvent) {
 	if l.knows(e.EventID) {
 		return
 	}
@@ -114,13 +155,13 @@ func (l *ledger) event(e ToolEvent) {
 }
 
 // knows reports whether an event was seen.
-func (l *ledger) knows(id string) bool {
+func (l *ToolCalls) knows(id string) bool {
 	_, seen := l.seen.find(id)
 	return seen || l.past.seen.has(id)
 }
 
 // full reports whether no more event IDs can be kept.
-func (l *ledger) full() bool { return int(l.seen.n)+len(l.past.seen) >= 2*MaxInvocations }
+func (l *ToolCalls) full() bool { return int(l.seen.n)+len(l.past.seen) >= 2*MaxInvocations }
 
 // Bounds of the counts by kind and by command; further ones share one count.
 const (
@@ -180,7 +221,7 @@ func (c *entry) apply(e ToolEvent) {
 }
 
 // entry returns a copy of a call, to be changed and put back.
-func (l *ledger) entry(id string) *entry {
+func (l *ToolCalls) entry(id string) *entry {
 	if number, ok := l.ids.find(id); ok {
 		own := *l.calls.get(number)
 		return &own
@@ -189,7 +230,7 @@ func (l *ledger) entry(id string) *entry {
 }
 
 // setResult sets a call to its state in the session's result.
-func (l *ledger) setResult(inv Invocation, by mark) {
+func (l *ToolCalls) setResult(inv Invocation, by mark) {
 	if l.known >= MaxInvocations || l.past.calls.has(inv.ID) {
 		l.dropped++
 		return
@@ -209,7 +250,7 @@ func (l *ledger) setResult(inv Invocation, by mark) {
 }
 
 // put adds or replaces a call.
-func (l *ledger) put(c *entry) {
+func (l *ToolCalls) put(c *entry) {
 	if l.skills == nil {
 		l.skills = map[string]SkillUsage{}
 	}
@@ -241,7 +282,7 @@ func tally(skills map[string]SkillUsage, c Call, sign int) {
 	skills[c.Name] = u
 }
 
-func (l *ledger) clone() ledger {
+func (l *ToolCalls) clone() ToolCalls {
 	c := *l
 	c.calls = l.calls.clone()
 	c.other = maps.Clone(l.other)
@@ -251,11 +292,33 @@ func (l *ledger) clone() ledger {
 	return c
 }
 
+// SkillUsage answers [QuerySkills].
+func (l *ToolCalls) SkillUsage() SkillAnswer {
+	return SkillAnswer{
+		Skills: l.usage(), Total: l.total(), Recent: l.latest(RecentCalls),
+		Other: maps.Clone(l.other), Commands: maps.Clone(l.commands),
+		Dropped: l.dropped, Unreadable: l.unreadable,
+	}
+}
+
+// CallTotals returns the number of calls, of events and calls that were dropped, and of
+// unreadable payloads.
+func (l *ToolCalls) CallTotals() (calls, dropped, unreadable int) {
+	return l.total(), l.dropped, l.unreadable
+}
+
+// Calls returns the tool calls that are kept in detail, oldest first. After continue-as-new,
+// these are the latest calls of that time, the calls that were open then, and all later calls.
+func (l *ToolCalls) Calls() []Call { return callsOf(l.sorted()) }
+
+// NewCommands returns the slash commands of the last fact.
+func (l *ToolCalls) NewCommands() []ToolEvent { return l.typed }
+
 // total returns the number of known calls, with or without details.
-func (l *ledger) total() int { return l.calls.n + len(l.past.calls) }
+func (l *ToolCalls) total() int { return l.calls.n + len(l.past.calls) }
 
 // sorted returns all calls by time and ID. They mostly arrive in that order.
-func (l *ledger) sorted() []*entry {
+func (l *ToolCalls) sorted() []*entry {
 	list := make([]*entry, l.calls.n)
 	for i := range list {
 		list[i] = l.calls.get(int32(i))
@@ -265,13 +328,14 @@ func (l *ledger) sorted() []*entry {
 }
 
 // latest returns the last n calls by time and ID.
-func (l *ledger) latest(n int) []Call {
+func (l *ToolCalls) latest(n int) []Call {
 	list := l.sorted()
 	return callsOf(list[max(0, len(list)-n):])
 }
 
-// newest returns the last n calls in the order of arrival, by time and ID. Its cost does not depend on the others.
-func (l *ledger) newest(n int) []Call {
+// NewestCalls returns the n calls of [ToolCalls.Calls] that the run reported last, by time and ID. Its cost
+// does not depend on the others.
+func (l *ToolCalls) NewestCalls(n int) []Call {
 	var list []*entry
 	for i := max(l.calls.n-n, 0); i < l.calls.n; i++ {
 		list = append(list, l.calls.get(int32(i)))
@@ -280,8 +344,8 @@ func (l *ledger) newest(n int) []Call {
 	return callsOf(list)
 }
 
-// changed returns the calls that the last fact changed, by time and ID.
-func (l *ledger) changed() []Call {
+// ChangedCalls returns the tool calls that the last fact changed, by time and ID.
+func (l *ToolCalls) ChangedCalls() []Call {
 	slices.Sort(l.touched)
 	var list []*entry
 	for _, number := range slices.Compact(l.touched) {
@@ -300,13 +364,13 @@ func callsOf(list []*entry) []Call {
 }
 
 // usage returns the usage of each skill, by name.
-func (l *ledger) usage() []SkillUsage {
+func (l *ToolCalls) usage() []SkillUsage {
 	times := l.pastTimes()
 	for i := range l.calls.n {
 		c := l.calls.get(int32(i))
 		times[c.now.Name].add(&c.now)
 	}
-	list := l.counts()
+	list := l.SkillCounts()
 	for i := range list {
 		u := &list[i]
 		t := times[u.Name]
@@ -323,7 +387,7 @@ func (l *ledger) usage() []SkillUsage {
 }
 
 // pastTimes returns a copy of the times of each skill before the run was continued.
-func (l *ledger) pastTimes() map[string]*callTimes {
+func (l *ToolCalls) pastTimes() map[string]*callTimes {
 	times := make(map[string]*callTimes, len(l.skills))
 	for name := range l.skills {
 		t := l.past.skills[name]
@@ -333,8 +397,9 @@ func (l *ledger) pastTimes() map[string]*callTimes {
 	return times
 }
 
-// counts returns the counts of each skill, by name.
-func (l *ledger) counts() []SkillUsage {
+// SkillCounts returns the skills of [ToolCalls.SkillUsage] with only their counts. Its cost does not depend
+// on the number of calls.
+func (l *ToolCalls) SkillCounts() []SkillUsage {
 	list := slices.AppendSeq(make([]SkillUsage, 0, len(l.skills)), maps.Values(l.skills))
 	list = slices.DeleteFunc(list, func(u SkillUsage) bool { return u.Calls == 0 })
 	slices.SortFunc(list, func(a, b SkillUsage) int { return cmp.Compare(a.Name, b.Name) })
@@ -367,4 +432,17 @@ func percentile(sorted []float64, p int) float64 {
 	}
 	rank := (len(sorted)*p + 99) / 100
 	return sorted[max(rank, 1)-1]
+}
+
+// Preview truncates a JSON payload to [PreviewBytes]. A truncated payload becomes a JSON string
+// that ends with an ellipsis.
+func Preview(raw json.RawMessage) json.RawMessage {
+	if len(raw) <= PreviewBytes {
+		return raw
+	}
+	short, err := json.Marshal(string(raw[:PreviewBytes]) + "…")
+	if err != nil {
+		return nil
+	}
+	return short
 }

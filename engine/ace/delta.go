@@ -1,0 +1,85 @@
+package ace
+
+import (
+	"cmp"
+	"slices"
+)
+
+// DeltaState is what a run changes in its playbook.
+type DeltaState struct {
+	PlaybookBefore  string
+	PlaybookAfter   string
+	PlaybookSeq     int         // of PlaybookAfter in its branch
+	Bullets         int         // in PlaybookAfter
+	Operations      []Operation // the curator's proposals with their latest outcome
+	Rationale       string
+	FollowUpActions []string
+}
+
+// propose sets the operations of the curator with their outcomes, accepted ones first.
+func (d *DeltaState) propose(r *CuratorResult) {
+	d.Rationale = r.Rationale
+	d.FollowUpActions = r.FollowUpActions
+	d.Operations = slices.Concat(r.Accepted, r.Rejected)
+	for i := range d.Operations {
+		op := &d.Operations[i]
+		if i < len(r.Accepted) {
+			op.Outcome = OutcomeAccepted
+		} else if op.Outcome == "" || op.Outcome == OutcomeAccepted {
+			op.Outcome = OutcomeRejected
+		}
+	}
+}
+
+// merge replaces the accepted operations of the proposal with the outcome of the merge.
+func (d *DeltaState) merge(r *PersistResult) {
+	d.PlaybookBefore = cmp.Or(r.PlaybookBefore, d.PlaybookBefore)
+	d.PlaybookAfter = r.PlaybookAfter
+	d.PlaybookSeq = r.Seq
+	d.Bullets = r.Bullets
+	if r.Operations == nil {
+		return
+	}
+	merged := slices.Clone(r.Operations)
+	for _, op := range d.Operations {
+		if op.Outcome != OutcomeAccepted {
+			merged = append(merged, op)
+		}
+	}
+	d.Operations = merged
+}
+
+// Approved returns the operations of a curator's result that are to be merged.
+func (s *State) Approved(accepted []Operation) []Operation {
+	if s.Review.Status == "" {
+		return accepted
+	}
+	approved := []Operation{}
+	for i, op := range accepted {
+		if s.Delta.Operations[i].Outcome == OutcomeAccepted {
+			approved = append(approved, op)
+		}
+	}
+	return approved
+}
+
+// count adds the outcomes of the operations to a summary.
+func (d *DeltaState) count(sum *Summary) {
+	for _, op := range d.Operations {
+		switch {
+		case op.Outcome == OutcomeRejected, op.Outcome == OutcomeUnparsable:
+			sum.Rejected++
+		case op.Outcome != OutcomeAccepted:
+		case op.Type == OpAdd:
+			sum.Added++
+		case op.Type == OpUpdate:
+			sum.Updated++
+		case op.Type == OpRemove:
+			sum.Removed++
+		case op.Type == OpTag:
+			sum.Tagged++
+		case op.Type == OpMerge:
+			sum.Merged++
+		}
+	}
+}
