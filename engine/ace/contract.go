@@ -136,8 +136,10 @@ type TaskInput struct {
 
 // Revision is the current value of [TaskInput.Revision]. From revision 1 on, the memo holds the verdict, from
 // revision 2 on the usage that no transcript has, and from revision 3 on the subject, the answer and the
-// cause: a replay compares the memo, so runs that were started without it must not write it.
-const Revision = 3
+// cause: a replay compares the memo, so runs that were started without it must not write it. From revision 4
+// on, operations that wait for review do not count in the memo, and an experiment does not start a canceled
+// task again.
+const Revision = 4
 
 // GraderJudge is the [TaskInput.Grader] that asks the model of the reflector.
 const GraderJudge = "judge"

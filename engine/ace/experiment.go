@@ -105,16 +105,19 @@ const DefaultMaxFailed = 0.5
 // Accuracy is the share of correct answers among the tasks with a label, failed ones included; it means
 // nothing if Labeled is 0. Curve holds the counts of each Bucket tasks, in the order of the data set.
 type EpochResult struct {
-	Epoch     int          `json:"epoch"`
-	Tasks     int          `json:"tasks"`
-	Correct   int          `json:"correct"`
-	Wrong     int          `json:"wrong"`
-	Failed    int          `json:"failed"`
-	Accuracy  float64      `json:"accuracy"`
-	Unlabeled int          `json:"unlabeled,omitempty"`
-	Ungraded  int          `json:"ungraded,omitempty"`
-	Bucket    int          `json:"bucket,omitempty"`
-	Curve     []CurvePoint `json:"curve,omitempty"`
+	Epoch     int     `json:"epoch"`
+	Tasks     int     `json:"tasks"`
+	Correct   int     `json:"correct"`
+	Wrong     int     `json:"wrong"`
+	Failed    int     `json:"failed"`
+	Accuracy  float64 `json:"accuracy"`
+	Unlabeled int     `json:"unlabeled,omitempty"`
+	Ungraded  int     `json:"ungraded,omitempty"`
+	// Canceled counts the canceled tasks, which Tasks leaves out. It is 0 in experiments of a
+	// [TaskInput.Revision] below 4.
+	Canceled int          `json:"canceled,omitempty"`
+	Bucket   int          `json:"bucket,omitempty"`
+	Curve    []CurvePoint `json:"curve,omitempty"`
 	// Score is the sum of the scores of the answers, 0 unless the experiment names a grader.
 	Score float64 `json:"score,omitempty"`
 	// Regenerated counts the wrong answers after which the task was answered again with a reflection, and After all
@@ -281,9 +284,7 @@ func (s *ExperimentState) Apply(f ExperimentFact) {
 	case f.Completed != nil:
 		s.completed(f.Completed)
 	case f.Failed != nil:
-		if f.Failed.Kind != Canceled {
-			s.count(-1, "")
-		}
+		s.failed(f.Failed.Kind)
 		if f.Failed.Usage != nil {
 			s.spend(*f.Failed.Usage)
 		}
@@ -332,7 +333,8 @@ func (p *ExperimentProgress) Done() int {
 	if len(p.Epochs) == 0 {
 		return 0
 	}
-	return p.Epochs[len(p.Epochs)-1].Tasks
+	e := p.Epochs[len(p.Epochs)-1]
+	return e.Tasks + e.Canceled
 }
 
 func (s *ExperimentState) start(in ExperimentInput) {
@@ -386,6 +388,17 @@ func (s *ExperimentState) completed(r *TaskResult) {
 	p.Rejected += r.Summary.Rejected
 	if r.PlaybookHash != "" && r.Seq >= s.seq {
 		p.After, p.Bullets, s.seq = r.PlaybookHash, r.Bullets, r.Seq
+	}
+}
+
+// failed counts a task without a result. Earlier revisions do not count a canceled one, and load it again.
+func (s *ExperimentState) failed(kind Status) {
+	switch {
+	case kind != Canceled:
+		s.count(-1, "")
+	case s.Input.Revision > 3 && len(s.Progress.Epochs) > 0:
+		s.Progress.Epochs = slices.Clone(s.Progress.Epochs)
+		s.Progress.Epochs[len(s.Progress.Epochs)-1].Canceled++
 	}
 }
 

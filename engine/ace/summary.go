@@ -97,7 +97,9 @@ func (s *State) Summary() Summary {
 		sum.Skills += u.Calls
 		sum.SkillsOK += u.OK
 	}
-	s.Delta.count(&sum)
+	if s.Input.Revision < 4 || s.Review.Status != ReviewWaiting {
+		s.Delta.count(&sum)
+	}
 	return sum
 }
 

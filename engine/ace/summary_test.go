@@ -43,3 +43,21 @@ func TestSummaryDescribesTask(t *testing.T) {
 		t.Errorf("revision 2: %+v", got)
 	}
 }
+
+// Operations that wait for a review are not accepted, and do not count if the run is canceled.
+func TestSummaryOfReview(t *testing.T) {
+	in := TaskInput{Branch: "b", Protocol: Protocol{Review: &Review{}}}
+	for revision, want := range map[int]int{Revision: 0, 3: 1} {
+		in.Revision = revision
+		var s State
+		s.Apply(Started(in))
+		for _, step := range Steps()[:4] {
+			s.Apply(StepCompleted(step, []byte(`{"accepted":[{"type":"ADD"}]}`)))
+		}
+		s.Apply(CancelRequested())
+		s.Apply(Closed(Canceled, nil))
+		if sum := s.Summary(); sum.Added != want || s.Review.Status != ReviewWaiting {
+			t.Errorf("revision %d: %+v", revision, sum)
+		}
+	}
+}

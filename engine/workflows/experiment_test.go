@@ -301,3 +301,34 @@ func TestExperimentMetersEvaluations(t *testing.T) {
 		}
 	}
 }
+
+// A canceled task is over: the experiment goes on with the next one, and starts no task twice.
+func TestExperimentCanceledTask(t *testing.T) {
+	for _, parallel := range []int{1, 3} {
+		in := experiment(5)
+		in.Revision, in.MaxFailed, in.Epochs, in.Parallel = ace.Revision, new(0.5), 1, parallel
+		canceled := 0
+		s := newStage(func(in ace.TaskInput) (ace.TaskResult, error) {
+			if in.Index == 1 && canceled < 3 {
+				canceled++
+				return ace.TaskResult{}, temporal.NewCanceledError()
+			}
+			return right(in)
+		})
+		p, err := s.run(t, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var started []int
+		for _, task := range s.started {
+			started = append(started, task.Index)
+		}
+		slices.Sort(started)
+		if !slices.Equal(started, []int{0, 1, 2, 3, 4}) {
+			t.Errorf("parallel %d: started tasks %v", parallel, started)
+		}
+		if e := p.Epochs[0]; e.Tasks != 4 || e.Correct != 4 || e.Canceled != 1 || e.Failed != 0 {
+			t.Errorf("parallel %d: %+v", parallel, e)
+		}
+	}
+}
