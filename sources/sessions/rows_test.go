@@ -12,7 +12,7 @@ func TestEngineRow(t *testing.T) {
 	if r := EngineRow(&EngineSession{State: first}, nil); r.Name != "mend it" || r.LastTurnFailed() {
 		t.Errorf("first turn: %+v", r)
 	}
-	queued := &session.State{Queue: []session.Message{{Text: "later"}}}
+	queued := &session.State{Inbox: session.Inbox{Queue: []session.Message{{Text: "later"}}}}
 	if r := EngineRow(&EngineSession{State: queued}, nil); r.Name != "later" {
 		t.Errorf("before the first turn: %+v", r)
 	}

@@ -7,9 +7,11 @@ import (
 	"acescope/engine/ace"
 )
 
-// Intake is the part of a [State] that deduplicates and bounds incoming messages.
-type Intake struct {
-	Seen []string `json:"seen,omitempty"` // the newest ids of accepted messages
+// Inbox is the part of a [State] with the messages that wait for the agent. It deduplicates and bounds them.
+type Inbox struct {
+	Queue   []Message    `json:"queue,omitempty"`
+	Blocked *ace.Failure `json:"blocked,omitempty"` // why the messages in the queue are not sent
+	Seen    []string     `json:"seen,omitempty"`    // the newest ids of accepted messages
 	// Held and HeldBytes measure the queue, including the messages withdrawn from it since the
 	// last turn started.
 	Held      int `json:"held,omitempty"`
@@ -21,10 +23,10 @@ type Intake struct {
 }
 
 // HasSeen reports whether a message with the id was accepted before.
-func (n *Intake) HasSeen(id string) bool { return slices.Contains(n.Seen, id) }
+func (n *Inbox) HasSeen(id string) bool { return slices.Contains(n.Seen, id) }
 
 // markSeen remembers an id, besides the ids of all waiting messages.
-func (n *Intake) markSeen(id string) { n.Seen = newest(append(n.Seen, id), MaxSeen+n.Held) }
+func (n *Inbox) markSeen(id string) { n.Seen = newest(append(n.Seen, id), MaxSeen+n.Held) }
 
 // TypeNotAccepted is the failure type of a message that was not accepted.
 const TypeNotAccepted = "NotTaken"
@@ -34,47 +36,73 @@ func (s *State) CheckMessage(m Message) error {
 	if s.HasSeen(m.ID) {
 		return nil
 	}
-	size, waiting := len(m.Text), 0
-	for _, q := range s.Queue {
-		if !q.Callback { // callbacks must not crowd out the user's messages
-			size += len(q.Text)
-			waiting++
-		}
-	}
-	switch {
-	case !s.Open():
+	if !s.Open() {
 		return fmt.Errorf("the session is %s and accepts no more messages; start a new one", s.Status)
-	case waiting >= MaxQueue || size > MaxQueueBytes || s.Held >= MaxHeld:
+	}
+	if s.isFull(m) {
 		return fmt.Errorf("%d messages are already waiting; let the agent answer first", len(s.Queue))
 	}
 	return m.check()
 }
 
+// isFull reports whether too many messages wait to accept one of a user. Callbacks must not crowd out the user's
+// messages.
+func (n *Inbox) isFull(m Message) bool {
+	size, waiting := len(m.Text), 0
+	for _, q := range n.Queue {
+		if !q.Callback {
+			size += len(q.Text)
+			waiting++
+		}
+	}
+	return waiting >= MaxQueue || size > MaxQueueBytes || n.Held >= MaxHeld
+}
+
 // enqueue adds a message to the queue unless it was accepted before.
-func (s *State) enqueue(m Message) {
-	if s.HasSeen(m.ID) {
+func (n *Inbox) enqueue(m Message) {
+	if n.HasSeen(m.ID) {
 		return
 	}
-	s.markSeen(m.ID)
-	s.Held++
-	s.HeldBytes += len(m.Text)
-	s.Queue = append(slices.Clone(s.Queue), m)
-	s.Blocked = nil
+	n.markSeen(m.ID)
+	n.hold([]Message{m})
+	n.Queue = append(slices.Clone(n.Queue), m)
+	n.Blocked = nil
 }
 
 // Deliverable reports whether a message waits that the agent can get now.
-func (s *State) Deliverable() bool { return len(s.Queue) > 0 && s.Blocked == nil }
+func (n *Inbox) Deliverable() bool { return len(n.Queue) > 0 && n.Blocked == nil }
 
 // NextMessages returns the messages of the next turn: one message, or consecutive callbacks.
-func (s *State) NextMessages() []Message {
+func (n *Inbox) NextMessages() []Message {
 	size := 0
-	for n, m := range s.Queue {
+	for i, m := range n.Queue {
 		size += len(m.Text)
-		if n > 0 && (!s.Queue[0].Callback || !m.Callback || size > MaxTurnBytes) {
-			return s.Queue[:n]
+		if i > 0 && (!n.Queue[0].Callback || !m.Callback || size > MaxTurnBytes) {
+			return n.Queue[:i]
 		}
 	}
-	return s.Queue
+	return n.Queue
+}
+
+// take removes the first messages, which the agent gets.
+func (n *Inbox) take(count int) {
+	n.Queue = slices.Clone(n.Queue[min(count, len(n.Queue)):])
+	n.Held, n.HeldBytes = 0, 0
+	n.hold(n.Queue)
+}
+
+// requeue puts messages back at the head of the queue.
+func (n *Inbox) requeue(messages []Message) {
+	n.Queue = slices.Concat(messages, n.Queue)
+	n.hold(messages)
+}
+
+// hold measures messages that are in the queue.
+func (n *Inbox) hold(messages []Message) {
+	n.Held += len(messages)
+	for _, m := range messages {
+		n.HeldBytes += len(m.Text)
+	}
 }
 
 // signal applies a signal. A signal cannot be rejected: if it is invalid, it is counted, and the
@@ -114,15 +142,15 @@ func (s *State) deliver(m Message) {
 // checkDelivery returns why a signaled message cannot be accepted. It does not consider whether
 // the session is open: a message that waits when the session ends is reported as not answered,
 // regardless of when it arrived. If space is short, it cuts the text of callbacks.
-func (s *State) checkDelivery(m *Message) error {
+func (n *Inbox) checkDelivery(m *Message) error {
 	if err := m.check(); err != nil {
 		return err
 	}
-	if m.Callback && s.HeldBytes+len(m.Text) > MaxQueueBytes && len(m.Text) > MaxBrief {
+	if m.Callback && n.HeldBytes+len(m.Text) > MaxQueueBytes && len(m.Text) > MaxBrief {
 		m.Text = ace.Cut(m.Text, MaxBrief) + "\n[shortened, as so much waits: ask for the run's result]"
 	}
-	if s.Held >= MaxHeld || s.HeldBytes+len(m.Text) > MaxHeldBytes {
-		return fmt.Errorf("%d messages wait already", s.Held)
+	if n.Held >= MaxHeld || n.HeldBytes+len(m.Text) > MaxHeldBytes {
+		return fmt.Errorf("%d messages wait already", n.Held)
 	}
 	return nil
 }

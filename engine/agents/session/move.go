@@ -44,12 +44,3 @@ func (s *State) keepsMessages() bool {
 	return s.Open() && s.Interrupt == nil && !slices.ContainsFunc(s.Current.Messages, waits) &&
 		(s.Suspended == nil || !slices.ContainsFunc(s.Suspended.Messages, waits))
 }
-
-// requeue puts the messages of the current turn back at the head of the queue.
-func (s *State) requeue() {
-	s.Queue = slices.Concat(s.Current.Messages, s.Queue)
-	for _, m := range s.Current.Messages {
-		s.Held++
-		s.HeldBytes += len(m.Text)
-	}
-}

@@ -200,16 +200,18 @@ func (in Input) checkPolicy() error {
 	return nil
 }
 
-// recordedPolicy decides a request without a decision: the first rule that matches the name and
-// the exact argument. Hosts up to version 0d05089 made such requests, and recorded histories
-// must replay.
-func (s *State) recordedPolicy(q ToolRequest) PolicyDecision {
-	for _, r := range s.Input.Rules {
+// policyDecision returns the decision of a request, or decides one without: by the first rule that matches the name and
+// the exact argument. Hosts up to version 0d05089 made such requests, and recorded histories must replay.
+func (in *Input) policyDecision(q ToolRequest) PolicyDecision {
+	if q.PolicyDecision != nil {
+		return *q.PolicyDecision
+	}
+	for _, r := range in.Rules {
 		name, arg, err := r.split()
 		named, _ := path.Match(name, q.Name)
 		if err == nil && named && (arg == "*" || matchWildcard(arg, recordedArgument(q.Args))) {
 			return r.decision()
 		}
 	}
-	return Policy{Otherwise: s.Input.DefaultAction}.otherwise()
+	return Policy{Otherwise: in.DefaultAction}.otherwise()
 }

@@ -32,7 +32,7 @@ type State struct {
 	AgentSessionID string `json:"agent_session_id,omitempty"` // the agent's id of the conversation
 	Model          string `json:"model,omitempty"`
 
-	Queue   []Message    `json:"queue,omitempty"` // waiting for the agent
+	Inbox
 	Current *Current     `json:"current,omitempty"`
 	Turns   int          `json:"turns"`            // started
 	Recent  []TurnRecord `json:"recent,omitempty"` // the newest ended turns
@@ -46,13 +46,11 @@ type State struct {
 	Failure   *ace.Failure `json:"failure,omitempty"` // of the session or of its last turn
 	Interrupt *Note        `json:"interrupt,omitempty"`
 	Stop      *Note        `json:"stop,omitempty"`
-	Blocked   *ace.Failure `json:"blocked,omitempty"`    // why the messages in the queue are not sent
 	Move      *Move        `json:"move,omitempty"`       // when the current turn has ended
 	MovedFrom string       `json:"moved_from,omitempty"` // the previous host's name
 	Exit      ace.Status   `json:"workflow_status"`
 	Runs      int          `json:"runs"` // workflow runs of the session so far
 
-	Intake
 	Reporting
 }
 
@@ -189,13 +187,8 @@ func (s *State) update(u any) {
 func (s *State) beginTurn(t TurnInput) {
 	s.Turns = t.Turn
 	s.Current = &Current{Turn: t.Turn, Messages: t.Messages}
-	s.Queue = slices.Clone(s.Queue[min(len(t.Messages), len(s.Queue)):])
+	s.take(len(t.Messages))
 	s.Interrupt = nil
-	s.Held = len(s.Queue)
-	s.HeldBytes = 0
-	for _, m := range s.Queue {
-		s.HeldBytes += len(m.Text)
-	}
 }
 
 func (s *State) endTurn(r *TurnResult, failure *ace.Failure) {
@@ -231,9 +224,9 @@ func (s *State) endTurn(r *TurnResult, failure *ace.Failure) {
 	}
 	switch {
 	case moves:
-		s.requeue()
+		s.requeue(s.Current.Messages)
 	case record.Kept:
-		s.requeue()
+		s.requeue(s.Current.Messages)
 		s.Blocked = r.Failed
 	default:
 		s.reportTurn(*r)

@@ -212,20 +212,13 @@ func (s *State) requestTool(r ToolRequest) {
 		s.answer(r, Deny, "the turn that asks has ended", "session")
 		return
 	}
-	v := s.policyDecision(r)
+	v := s.Input.policyDecision(r)
 	if v.Action != Ask {
 		s.decided(r, v.Action, v.Reason, v.By)
 		return
 	}
 	s.Pending = append(slices.Clone(s.Pending), r)
 	s.emit(Out{Kind: OutApproval, Turn: r.Turn, Tool: r.Name, CallID: r.ID, Args: ace.Preview(r.Args)})
-}
-
-func (s *State) policyDecision(r ToolRequest) PolicyDecision {
-	if r.PolicyDecision != nil {
-		return *r.PolicyDecision
-	}
-	return s.recordedPolicy(r)
 }
 
 // supersede denies the pending calls of earlier attempts of the turn, whose process is gone.
@@ -241,8 +234,8 @@ func (s *State) supersede(r ToolRequest) {
 }
 
 // decide applies the user's decision on a pending call.
-func (s *State) decide(d Decision) {
-	r, ok := removeCall(&s.Pending, d.ID)
+func (c *ToolCalls) decide(d Decision) {
+	r, ok := removeCall(&c.Pending, d.ID)
 	if !ok {
 		return
 	}
@@ -250,31 +243,31 @@ func (s *State) decide(d Decision) {
 	if d.By != "" {
 		by += " " + d.By
 	}
-	s.decided(r, d.Action, d.Reason, by)
+	c.decided(r, d.Action, d.Reason, by)
 }
 
 // CheckTool returns why the session cannot take the request now, or nil.
-func (s *State) CheckTool(r ToolRequest) error {
+func (c *ToolCalls) CheckTool(r ToolRequest) error {
 	switch {
 	case r.ID == "" || r.Name == "":
 		return errors.New("a tool request needs an id and a name")
 	case len(r.Args) > ace.InlineBytes:
 		return fmt.Errorf("the arguments have %d bytes; above %d they must be an artifact", len(r.Args), ace.InlineBytes)
-	case len(s.Pending) >= MaxPending:
+	case len(c.Pending) >= MaxPending:
 		return fmt.Errorf("%d tool calls already wait for the user", MaxPending)
 	}
 	return nil
 }
 
 // CheckDecision returns why the decision does not apply now, or nil.
-func (s *State) CheckDecision(d Decision) error {
+func (c *ToolCalls) CheckDecision(d Decision) error {
 	if d.Action != Allow && d.Action != Deny {
 		return fmt.Errorf("decision %q: use allow or deny", d.Action)
 	}
-	if s.IsPending(d.ID) {
+	if c.IsPending(d.ID) {
 		return nil
 	}
-	if a := s.Answer(d.ID); a != nil {
+	if a := c.Answer(d.ID); a != nil {
 		return fmt.Errorf("tool call %s was answered already: %s by %s", d.ID, a.Action, a.By)
 	}
 	return fmt.Errorf("tool call %s is not pending in this session", d.ID)

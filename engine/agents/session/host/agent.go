@@ -39,19 +39,19 @@ type agent struct {
 const stderrKept = 8 << 10
 
 // start starts an agent's process for a turn. The process holds the session's lock from then on.
-func (h *Host) start(t *attempt, adapter agentcli.Adapter, call agentcli.Call, lock *filelock.Lock) (*agent, error) {
+func (t *attempt) start(call agentcli.Call, lock *filelock.Lock) (*agent, error) {
 	in := t.in
-	call, env, err := h.addServers(in, call)
+	call, env, err := t.h.addServers(in, call)
 	if err != nil {
 		return nil, err
 	}
-	cmd, err := adapter.Command(call)
+	cmd, err := t.adapter.Command(call)
 	if err != nil {
 		return nil, err
 	}
 	cmd.Env = append(cmd.Env, env...)
 	a := &agent{
-		h: h, sessionID: in.SessionID, dir: in.WorkingDir, cli: adapter.CLI,
+		h: t.h, sessionID: in.SessionID, dir: in.WorkingDir, cli: t.adapter.CLI,
 		stderr: process.NewTail(stderrKept, stderrKept),
 		gone:   make(chan struct{}), streams: cmd.Streaming, conversation: cmp.Or(call.Resume, call.SessionID),
 		attempt: t, requests: map[string]context.CancelFunc{},
@@ -63,23 +63,23 @@ func (h *Host) start(t *attempt, adapter agentcli.Adapter, call agentcli.Call, l
 		return nil, err
 	}
 	out, stdout := io.Pipe()
-	a.p, err = process.Start(h.life, process.Spec{
-		Argv: cmd.Argv, Dir: cmd.Dir, Env: h.environ(adapter, cmd), Input: cmd.Input, Pipe: cmd.Streaming,
+	a.p, err = process.Start(t.h.life, process.Spec{
+		Argv: cmd.Argv, Dir: cmd.Dir, Env: t.h.environ(t.adapter, cmd), Input: cmd.Input, Pipe: cmd.Streaming,
 		Stdout: stdout, Stderr: a.stderr, Files: []*os.File{lock.File}, DieWithParent: true,
 	})
 	if err != nil {
 		return nil, err
 	}
 	if err := lock.WritePID(a.p.Pid()); err != nil {
-		h.log.Warn("the process id was not written to the session's lock", "session", in.SessionID, "error", err)
+		t.h.log.Warn("the process id was not written to the session's lock", "session", in.SessionID, "error", err)
 	}
-	h.running.Go(func() {
+	t.h.running.Go(func() {
 		<-a.p.Done()
 		_ = stdout.Close()
 	})
-	h.running.Go(func() { a.read(out) })
+	t.h.running.Go(func() { a.read(out) })
 	a.requestHooks(in)
-	h.log.Info("agent process started", "session", in.SessionID, "agent", in.Agent,
+	t.h.log.Info("agent process started", "session", in.SessionID, "agent", in.Agent,
 		"pid", a.p.Pid(), "resumed", call.Resume != "")
 	return a, nil
 }

@@ -35,7 +35,7 @@ func (a *agent) mayUse(ctx context.Context, q agentcli.Control, t *attempt) ([]b
 		return agentcli.Deny(q.ID, err.Error(), false)
 	}
 	request := session.ToolRequest{ID: id, Name: q.Tool.Name, Args: args}
-	answer, err := a.h.requestTool(ctx, t, request, session.NewCall(t.in.WorkingDir, q.Tool.Name, args))
+	answer, err := t.requestTool(ctx, request, session.NewCall(t.in.WorkingDir, q.Tool.Name, args))
 	switch {
 	case err != nil:
 		return agentcli.Deny(q.ID, "the session cannot be asked: "+err.Error(), true)
@@ -80,7 +80,7 @@ func (a *agent) restrict(ctx context.Context, q agentcli.Control, t *attempt) ([
 		return agentcli.HookDecision(q.ID, string(session.Ask), decision.By)
 	}
 	request := session.ToolRequest{ID: cmp.Or(q.Hook.ToolUseID, t.newCallID()), Name: q.Hook.Name, Args: args}
-	if _, err := a.h.requestTool(ctx, t, request, call); err != nil { // only a record
+	if _, err := t.requestTool(ctx, request, call); err != nil { // only a record
 		a.h.log.Warn("a denied tool call was not recorded", "session", a.sessionID, "call", request.ID, "error", err)
 	}
 	return agentcli.HookDecision(q.ID, string(session.Deny),
@@ -106,7 +106,7 @@ func (t *attempt) newCallID() string {
 
 // requestTool asks the session's workflow, with the decision of the rules on the whole call.
 // Secrets are redacted in the request.
-func (h *Host) requestTool(ctx context.Context, t *attempt, q session.ToolRequest, c session.Call) (
+func (t *attempt) requestTool(ctx context.Context, q session.ToolRequest, c session.Call) (
 	session.ToolAnswer, error,
 ) {
 	select {
@@ -120,24 +120,24 @@ func (h *Host) requestTool(ctx context.Context, t *attempt, q session.ToolReques
 		decision := t.in.Policy.Decide(c)
 		q.PolicyDecision = &decision
 	}
-	q.Args = h.redact.Line(q.Args)
+	q.Args = t.h.redact.Line(q.Args)
 	if len(q.Args) > ace.InlineBytes {
-		ref, err := h.o.Artifacts.PutBytes(ctx, q.Args, "application/json")
+		ref, err := t.h.o.Artifacts.PutBytes(ctx, q.Args, "application/json")
 		if err != nil {
 			return session.ToolAnswer{}, err
 		}
 		q.Args, q.ArgsRef = ace.Preview(q.Args), &ref
 	}
 	t.slog.Info("tool requested", "tool", q.Name, "call", q.ID, "served", q.Served)
-	h.step("ask")
-	answer, err := h.o.Workflows.RequestTool(ctx, t.in.WorkflowID, t.in.RunID, q)
+	t.h.step("ask")
+	answer, err := t.h.o.Workflows.RequestTool(ctx, t.in.WorkflowID, t.in.RunID, q)
 	if err != nil {
 		if ctx.Err() == nil {
 			t.slog.Warn("tool request failed", "call", q.ID, "error", err)
 		}
 		return answer, err
 	}
-	h.step("answered")
+	t.h.step("answered")
 	t.slog.Info("tool request answered", "call", q.ID, "action", answer.Action, "by", answer.By)
 	return answer, nil
 }

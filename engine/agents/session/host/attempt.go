@@ -31,26 +31,34 @@ type attempt struct {
 	result session.TurnResult
 	err    error
 
+	lifetime
+	agentEnd chan agentEnd // how the agent has ended the turn, or itself
+	requests chan struct{} // semaphore of tool requests
+
+	adapter agentcli.Adapter
+	message string // the text of the turn's messages
+
+	mu        sync.Mutex
+	uuid      string              // of the turn's message
+	log       *agentcall.EventLog // nil unless it is open
+	record    *record
+	agent     *agent
+	past      past
+	warm      bool
+	continued bool
+	version   string // of the agent, if this turn checked it
+	calls     int
+}
+
+// lifetime says how long an attempt goes on.
+type lifetime struct {
 	life      context.Context // ends when the turn is given up
 	giveUp    context.CancelCauseFunc
 	running   context.Context // ends when the turn is interrupted
 	interrupt context.CancelFunc
-	agentEnd  chan agentEnd // how the agent has ended the turn, or itself
-	requests  chan struct{} // semaphore of tool requests
-
-	message string // the text of the turn's messages
 
 	mu           sync.Mutex
 	abandonTimer *time.Timer
-	uuid         string              // of the turn's message
-	log          *agentcall.EventLog // nil unless it is open
-	record       *record
-	agent        *agent
-	past         past
-	warm         bool
-	continued    bool
-	version      string // of the agent, if this turn checked it
-	calls        int
 }
 
 // agentEnd is how an agent has ended a turn. exit is zero if its process is still alive.
@@ -86,17 +94,17 @@ func (t *attempt) ended() bool {
 }
 
 // abandonLater gives the turn up unless keep is called soon.
-func (t *attempt) abandonLater() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.abandonTimer = time.AfterFunc(abandonAfter, func() { t.giveUp(errAbandoned) })
+func (l *lifetime) abandonLater() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.abandonTimer = time.AfterFunc(abandonAfter, func() { l.giveUp(errAbandoned) })
 }
 
-func (t *attempt) keep() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.abandonTimer != nil {
-		t.abandonTimer.Stop()
+func (l *lifetime) keep() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.abandonTimer != nil {
+		l.abandonTimer.Stop()
 	}
 }
 

@@ -101,7 +101,7 @@ func (l *life) step(what string) {
 		return
 	}
 	if what == "killed while idle" {
-		a := l.warm(l.slot("s1"))
+		a := l.slots.warm(l.slots.of("s1"))
 		l.kill()
 		<-a.gone
 		return

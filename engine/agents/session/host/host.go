@@ -104,20 +104,7 @@ type Host struct {
 	life    context.Context // of processes
 	end     context.CancelFunc
 	running sync.WaitGroup // all goroutines
-
-	mu    sync.Mutex // guards slots and their unguarded fields
-	slots map[string]*slot
-}
-
-// slot is the state of one session in this process.
-type slot struct {
-	id    string
-	start sync.Mutex // held while a turn starts or the process is ended
-
-	// Host.mu guards these fields.
-	agent   *agent
-	attempt *attempt // the newest turn, in progress or ended
-	used    time.Time
+	slots   *slots
 }
 
 // New creates a host. Call Close to end it.
@@ -147,11 +134,12 @@ func New(o Options) (*Host, error) {
 	}
 	h := &Host{
 		o: o, name: here.Name, queue: here.Queue, log: o.Logger, logs: artifact.NewLogs(dir, o.Artifacts),
-		redact: redact.New(redact.Environ(os.Environ())...), slots: map[string]*slot{},
+		redact: redact.New(redact.Environ(os.Environ())...),
+		slots:  &slots{maxWarm: o.MaxWarm, maxIdle: o.MaxIdle, log: o.Logger, byID: map[string]*slot{}},
 	}
 	h.copies = copies.New(h.logs)
 	h.life, h.end = context.WithCancel(context.Background())
-	h.running.Go(h.retireIdle)
+	h.running.Go(func() { h.slots.retireIdle(h.life) })
 	return h, nil
 }
 
@@ -170,9 +158,9 @@ func (h *Host) Register(r worker.ActivityRegistry) {
 // Close ends the processes of all agents. Turns in progress are given up and continue where the
 // session is served next.
 func (h *Host) Close() {
-	h.mu.Lock()
+	h.slots.mu.Lock()
 	h.end() // no attempt starts from now on
-	h.mu.Unlock()
+	h.slots.mu.Unlock()
 	h.running.Wait()
 }
 
@@ -183,103 +171,19 @@ func (h *Host) step(name string) {
 	}
 }
 
-func (h *Host) slot(id string) *slot {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	s := h.slots[id]
-	if s == nil {
-		s = &slot{id: id, used: time.Now()}
-		h.slots[id] = s
-	}
-	return s
-}
-
-// retireInterval is how often idle processes are looked for.
-const retireInterval = time.Second
-
-// retireIdle ends the processes that were idle for MaxIdle, and those that were idle longest while
-// more than MaxWarm are idle. A session's next turn starts another one.
-func (h *Host) retireIdle() {
-	tick := time.NewTicker(min(retireInterval, h.o.MaxIdle))
-	defer tick.Stop()
-	for {
-		select {
-		case <-h.life.Done():
-			return
-		case <-tick.C:
-		}
-		for s := h.excess(); s != nil; s = h.excess() {
-			s.start.Lock()
-			if h.excess() == s {
-				h.endProcess(s)
-			}
-			s.start.Unlock()
-		}
-	}
-}
-
-// excess returns a session whose idle process is to be ended, or nil.
-func (h *Host) excess() (oldest *slot) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	idle := 0
-	for _, s := range h.slots {
-		if s.agent == nil || s.attempt != nil && !s.attempt.ended() {
-			continue
-		}
-		idle++
-		if oldest == nil || s.used.Before(oldest.used) {
-			oldest = s
-		}
-	}
-	if idle > h.o.MaxWarm || idle > 0 && time.Since(oldest.used) > h.o.MaxIdle {
-		return oldest
-	}
-	return nil
-}
-
-// endProcess ends the process of a session, if there is one. It is called with slot.start held.
-func (h *Host) endProcess(s *slot) {
-	h.mu.Lock()
-	a := s.agent
-	h.mu.Unlock()
-	if a == nil {
-		return
-	}
-	h.log.Info("ending the agent's process", "session", s.id, "pid", a.p.Pid())
-	a.close()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if s.agent == a {
-		s.agent = nil
-	}
-}
-
-// warm returns the session's process if it can take the next turn, or nil.
-func (h *Host) warm(s *slot) *agent {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if s.agent != nil && s.agent.alive() {
-		return s.agent
-	}
-	return nil
-}
-
 // closeSession ends the agent's process, even if another process started it.
 func (h *Host) closeSession(ctx context.Context, in session.CloseInput) error {
 	h.step("close")
-	s := h.slot(in.SessionID)
+	s := h.slots.of(in.SessionID)
 	s.start.Lock()
 	defer s.start.Unlock()
-	h.endProcess(s)
+	h.slots.endProcess(s)
 	lock, err := h.lockSession(ctx, in.SessionID)
 	if err != nil {
 		return err
 	}
 	h.log.Info("session closed", "session", in.SessionID)
-	h.mu.Lock()
-	delete(h.slots, in.SessionID)
-	h.mu.Unlock()
+	h.slots.remove(in.SessionID)
 	h.step("closed")
 	lock.Release()
 	return nil

@@ -34,15 +34,15 @@ func rebuiltOf(e agentcli.Event) (l rebuiltLine, ok bool) {
 // rebuild prepares a new conversation of the agent, because the one to resume is gone: its transcript
 // was removed, or the session was moved to this machine. It returns the message that starts it, or ""
 // if the history has no turns.
-func (h *Host) rebuild(t *attempt, adapter agentcli.Adapter) (message string, err error) {
-	message, counts, err := h.recordedMessage(t)
+func (t *attempt) rebuild() (message string, err error) {
+	message, counts, err := t.recordedMessage()
 	if err != nil || counts.Turns == 0 {
 		return "", err
 	}
 	t.slog.Warn("the agent's conversation is gone; starting another one with the recorded turns",
 		"conversation", t.in.AgentSessionID, "turns", counts.Turns, "omitted", counts.Omitted)
 	l := rebuiltLine{Type: rebuiltType, Rebuilt: counts}
-	if adapter.Features.SessionID {
+	if t.adapter.Features.SessionID {
 		l.AgentSessionID = session.UUID("rebuilt", t.in.UUID)
 	}
 	t.startOver(l)
@@ -71,8 +71,8 @@ const (
 )
 
 // recordedMessage returns the turn's message after the recorded conversation.
-func (h *Host) recordedMessage(t *attempt) (string, session.Rebuilt, error) {
-	turns, err := h.o.Workflows.PastTurns(t.life, t.in.WorkflowID, t.in.RunID)
+func (t *attempt) recordedMessage() (string, session.Rebuilt, error) {
+	turns, err := t.h.o.Workflows.PastTurns(t.life, t.in.WorkflowID, t.in.RunID)
 	if err != nil {
 		return "", session.Rebuilt{}, fmt.Errorf("the recorded conversation cannot be read: %w", err)
 	}

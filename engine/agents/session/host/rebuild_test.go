@@ -195,7 +195,7 @@ func TestHungAgent(t *testing.T) {
 			}
 			continue
 		}
-		s.slot("s1").attempt.giveUp(errAbandoned)
+		s.slots.of("s1").attempt.giveUp(errAbandoned)
 		if p.wait(t); p.err == nil {
 			t.Errorf("%+v", p.result)
 		}

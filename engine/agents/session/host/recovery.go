@@ -62,21 +62,21 @@ func (t *attempt) uuids() []string {
 }
 
 // searchLogs looks for the turn's result in the logs of earlier attempts.
-func (h *Host) searchLogs(t *attempt, adapter agentcli.Adapter) error {
+func (t *attempt) searchLogs() error {
 	if t.in.Resume {
 		t.past.resume = t.in.AgentSessionID
 	}
 	for i, uuid := range t.uuids()[:t.number-1] {
 		number := int32(i + 1)
 		path := t.logName(number).Path()
-		f, err := os.Open(h.logs.Path(path))
+		f, err := os.Open(t.h.logs.Path(path))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		result, conversation, err := t.readLog(f, adapter, uuid)
+		result, conversation, err := t.readLog(f, uuid)
 		_ = f.Close()
 		if err != nil {
 			return err
@@ -85,10 +85,10 @@ func (h *Host) searchLogs(t *attempt, adapter agentcli.Adapter) error {
 		if result != nil {
 			t.slog.Info("found the completed turn in the log of an earlier attempt", "log", path)
 			result.Continued = number > 1
-			t.past.result = h.sealPast(t, result)
+			t.past.result = t.sealPast(result)
 			return nil
 		}
-		if conversation != "" && !adapter.Features.SessionID {
+		if conversation != "" && !t.adapter.Features.SessionID {
 			t.past.resume, t.past.started = conversation, true
 		}
 	}
@@ -97,15 +97,15 @@ func (h *Host) searchLogs(t *attempt, adapter agentcli.Adapter) error {
 
 // readLog returns the result in the log of an earlier attempt, or nil, and the agent's id of the
 // conversation. Without a result, it keeps the messages.
-func (t *attempt) readLog(f *os.File, adapter agentcli.Adapter, uuid string) (
+func (t *attempt) readLog(f *os.File, uuid string) (
 	result *session.TurnResult, conversation string, err error,
 ) {
 	// The log of a warm process may start with events of the previous turn.
-	rec := newRecord(t.in, uuid, !adapter.Features.Streaming)
+	rec := newRecord(t.in, uuid, !t.adapter.Features.Streaming)
 	rec.outList = t.past.out
 	var used ace.Usage
 	ended := false
-	err = agentcli.NewReader(f, adapter.CLI).All(func(e agentcli.Event) error {
+	err = agentcli.NewReader(f, t.adapter.CLI).All(func(e agentcli.Event) error {
 		conversation = cmp.Or(e.SessionID, conversation)
 		if b, ok := baselineOf(e); ok {
 			rec.judge.Meter.Cost = b.Counted
@@ -113,7 +113,7 @@ func (t *attempt) readLog(f *os.File, adapter agentcli.Adapter, uuid string) (
 		}
 		if l, ok := rebuiltOf(e); ok {
 			t.startOver(l)
-			rec, conversation, ended = newRecord(t.in, uuid, !adapter.Features.Streaming), "", false
+			rec, conversation, ended = newRecord(t.in, uuid, !t.adapter.Features.Streaming), "", false
 			rec.outList = t.past.out
 		}
 		// OpenCode's reader ends every stream with a result that is not in the log (line 0).
@@ -132,11 +132,11 @@ func (t *attempt) readLog(f *os.File, adapter agentcli.Adapter, uuid string) (
 }
 
 // searchTranscript looks for the turn in the agent's transcript. No process may be writing it.
-func (h *Host) searchTranscript(t *attempt, adapter agentcli.Adapter) error {
-	if !adapter.Features.SessionID {
+func (t *attempt) searchTranscript() error {
+	if !t.adapter.Features.SessionID {
 		return nil
 	}
-	m, err := h.findTurn(t, adapter)
+	m, err := t.findTurn()
 	if err != nil {
 		return err
 	}
@@ -153,19 +153,19 @@ func (h *Host) searchTranscript(t *attempt, adapter agentcli.Adapter) error {
 	}
 	if m.Ended {
 		t.slog.Info("found the completed turn in the agent's transcript")
-		t.past.result = h.sealPast(t, m.result(t.in, id))
+		t.past.result = t.sealPast(m.result(t.in, id))
 	}
 	return nil
 }
 
 // sealPast marks a result as recovered and adds its log.
-func (h *Host) sealPast(t *attempt, r *session.TurnResult) *session.TurnResult {
+func (t *attempt) sealPast(r *session.TurnResult) *session.TurnResult {
 	r.Recovered = true
 	r.LogPath = t.past.log
 	if r.LogPath == "" {
 		return r
 	}
-	ref, err := h.logs.Seal(t.life, r.LogPath)
+	ref, err := t.h.logs.Seal(t.life, r.LogPath)
 	if err != nil {
 		t.slog.Warn("the log of an earlier attempt was not stored as an artifact", "error", err)
 		return r
@@ -200,8 +200,8 @@ func (m transcriptTurn) result(in session.TurnInput, id string) *session.TurnRes
 }
 
 // findTurn finds the turn in a transcript of the agents that this host starts.
-func (h *Host) findTurn(t *attempt, adapter agentcli.Adapter) (transcriptTurn, error) {
-	dir := transcript.ConfigDir(h.environ(adapter, agentcli.Command{}))
+func (t *attempt) findTurn() (transcriptTurn, error) {
+	dir := transcript.ConfigDir(t.h.environ(t.adapter, agentcli.Command{}))
 	return findTurn(t.life, dir, t.in, t.uuids())
 }
 

@@ -137,7 +137,7 @@ func (a *agent) callTool(ctx context.Context, id, tool string, args json.RawMess
 		return "this call is already in progress", true
 	}
 	request := session.ToolRequest{ID: id, Name: tool, Args: args, Served: true}
-	answer, err := a.h.requestTool(ctx, t, request, matched)
+	answer, err := t.requestTool(ctx, request, matched)
 	a.h.calls.Delete(id)
 	output := call.output.Load()
 	switch {

@@ -386,7 +386,7 @@ func TestClose(t *testing.T) {
 	if err := s.closeSession(t.Context(), session.CloseInput{SessionID: "s1"}); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.agent.Did("end")) != 1 || len(s.slots) != 0 {
+	if len(s.agent.Did("end")) != 1 || len(s.slots.byID) != 0 {
 		t.Errorf("ended %d times", len(s.agent.Did("end")))
 	}
 }

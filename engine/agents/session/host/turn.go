@@ -88,12 +88,10 @@ func givenUp(cause error) error {
 // enter returns the attempt of a turn: the existing one, or a new one once the previous turn has
 // ended.
 func (h *Host) enter(ctx context.Context, in session.TurnInput, number int32) (*attempt, error) {
-	s := h.slot(in.SessionID)
+	s := h.slots.of(in.SessionID)
 	s.start.Lock()
 	defer s.start.Unlock()
-	h.mu.Lock()
-	previous := s.attempt
-	h.mu.Unlock()
+	previous := h.slots.newest(s)
 	same := previous != nil && previous.in.RunID == in.RunID && previous.in.Turn == in.Turn
 	if same && (!previous.ended() || previous.err == nil) {
 		previous.keep()
@@ -107,8 +105,8 @@ func (h *Host) enter(ctx context.Context, in session.TurnInput, number int32) (*
 			return nil, context.Cause(ctx)
 		}
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.slots.mu.Lock()
+	defer h.slots.mu.Unlock()
 	if h.life.Err() != nil {
 		return nil, temporal.NewApplicationError(errClosed.Error(), TypeHostGone)
 	}
@@ -121,62 +119,44 @@ func (h *Host) enter(ctx context.Context, in session.TurnInput, number int32) (*
 // work executes an attempt. Its process waits for the next turn.
 func (h *Host) work(s *slot, t *attempt) {
 	defer t.giveUp(nil)
-	t.result, t.err = h.execute(s, t)
+	t.result, t.err = t.execute(s)
 	if t.err != nil {
 		t.slog.Warn("attempt of the turn failed", "error", t.err)
 	} else {
 		t.slog.Info("turn ended", "status", t.result.Status, "cost", t.result.Usage.CostUSD,
 			"recovered", t.result.Recovered, "continued", t.result.Continued)
 	}
-	h.mu.Lock()
-	s.used = time.Now()
-	if s.agent != nil && !s.agent.alive() {
-		s.agent = nil
-	}
-	h.mu.Unlock()
+	h.slots.idle(s)
 	close(t.done)
-	h.copyTranscript(t)
+	t.copyTranscript()
 }
 
 // copyTranscript copies the agent's transcript to the shared store, where other machines find it. If that fails, the
 // next turn of the session does it.
-func (h *Host) copyTranscript(t *attempt) {
-	adapter, err := agentcli.For(agentcli.CLI(t.in.Agent))
-	if err != nil || h.copies == nil {
+func (t *attempt) copyTranscript() {
+	if t.adapter.CLI == "" || t.h.copies == nil {
 		return
 	}
 	id := cmp.Or(t.result.AgentSessionID, agentSession(t.in))
-	environ := h.environ(adapter, agentcli.Command{})
-	if err := h.copies.Copy(h.life, t.in.WorkflowID, adapter.CLI, environ, id); err != nil {
+	environ := t.h.environ(t.adapter, agentcli.Command{})
+	if err := t.h.copies.Copy(t.h.life, t.in.WorkflowID, t.adapter.CLI, environ, id); err != nil {
 		t.slog.Warn("the transcript was not copied to the shared store", "error", err)
 	}
 }
 
 // execute looks for the turn in the records of earlier attempts, and otherwise runs it.
-func (h *Host) execute(s *slot, t *attempt) (session.TurnResult, error) {
-	adapter, err := agentcli.For(agentcli.CLI(t.in.Agent))
-	if err != nil {
-		return t.refuse(TypeRefused, err), nil
+func (t *attempt) execute(s *slot) (session.TurnResult, error) {
+	if refusal, ok := t.prepare(); !ok {
+		return refusal, nil
 	}
-	if t.message, err = h.prompt(t.life, t.in); err != nil {
-		r := t.refuse(TypeRefused, err)
-		r.Undelivered = false // another attempt would not find the text either
-		return r, nil
-	}
-	if t.number > 1 {
-		again := session.TurnAttempt{Turn: t.in.Turn, Attempt: t.number}
-		if err := h.o.Workflows.TryAgain(t.life, t.in.WorkflowID, t.in.RunID, again); err != nil {
-			t.slog.Warn("calls of the earlier process still wait for approval", "error", err)
-		}
-	}
-	a := h.warm(s)
+	a := t.h.slots.warm(s)
 	if a != nil && !a.isIn(t.in.WorkingDir) { // moved to another directory, or its own was replaced
 		a.close()
 		a = nil
 	}
 	search := a == nil || t.number > 1
 	if search {
-		if err := h.searchLogs(t, adapter); err != nil || t.past.result != nil {
+		if err := t.searchLogs(); err != nil || t.past.result != nil {
 			return t.recovered(err)
 		}
 	}
@@ -184,17 +164,44 @@ func (h *Host) execute(s *slot, t *attempt) (session.TurnResult, error) {
 	if a == nil {
 		// Take the lock before reading the transcript: this ends an orphaned process, which may
 		// still write to it.
-		if lock, err = h.lockSession(t.life, t.in.SessionID); err != nil {
+		var err error
+		if lock, err = t.h.lockSession(t.life, t.in.SessionID); err != nil {
 			return t.startFailed(err)
 		}
 		defer lock.Close() // the process inherits it
-		h.step("locked")
+		t.h.step("locked")
 	}
 	if search {
-		if err := h.searchTranscript(t, adapter); err != nil || t.past.result != nil {
+		if err := t.searchTranscript(); err != nil || t.past.result != nil {
 			return t.recovered(err)
 		}
 	}
+	return t.run(s, a, lock)
+}
+
+// prepare finds the agent and the text of the turn, and gives up the calls of earlier attempts. If ok is false, refusal
+// is the turn's result.
+func (t *attempt) prepare() (refusal session.TurnResult, ok bool) {
+	var err error
+	if t.adapter, err = agentcli.For(agentcli.CLI(t.in.Agent)); err != nil {
+		return t.refuse(TypeRefused, err), false
+	}
+	if t.message, err = t.h.prompt(t.life, t.in); err != nil {
+		refusal = t.refuse(TypeRefused, err)
+		refusal.Undelivered = false // another attempt would not find the text either
+		return refusal, false
+	}
+	if t.number > 1 {
+		again := session.TurnAttempt{Turn: t.in.Turn, Attempt: t.number}
+		if err := t.h.o.Workflows.TryAgain(t.life, t.in.WorkflowID, t.in.RunID, again); err != nil {
+			t.slog.Warn("calls of the earlier process still wait for approval", "error", err)
+		}
+	}
+	return refusal, true
+}
+
+// run runs the turn in the process of an agent, or in a new one, which inherits the lock.
+func (t *attempt) run(s *slot, a *agent, lock *filelock.Lock) (session.TurnResult, error) {
 	if t.running.Err() != nil {
 		r := t.newResult(session.TurnInterrupted)
 		r.Summary = "The turn was interrupted before it started"
@@ -212,20 +219,21 @@ func (h *Host) execute(s *slot, t *attempt) (session.TurnResult, error) {
 		t.uuid = resumeUUID(t.in, t.number)
 		t.mu.Unlock()
 	case t.past.rebuilt != nil:
-		if text, _, err = h.recordedMessage(t); err != nil {
+		var err error
+		if text, _, err = t.recordedMessage(); err != nil {
 			return t.unreadable(err)
 		}
 	}
-	log, err := h.logs.Create(t.logName(t.number))
+	log, err := t.h.logs.Create(t.logName(t.number))
 	if err != nil {
 		return t.refuse(TypeLogBroken, err), nil
 	}
 	t.mu.Lock()
-	t.log = &agentcall.EventLog{LiveLog: log, Redact: h.redact, Fault: h.fault}
+	t.log = &agentcall.EventLog{LiveLog: log, Redact: t.h.redact, Fault: t.h.fault}
 	t.mu.Unlock()
-	r, err := h.converse(s, t, adapter, a, lock, text)
+	r, err := t.converse(s, a, lock, text)
 	if err == nil {
-		h.completeUsage(t, adapter, &r)
+		t.completeUsage(&r)
 	}
 	t.seal(&r)
 	return r, err
@@ -246,14 +254,14 @@ func (t *attempt) recovered(err error) (session.TurnResult, error) {
 
 // completeUsage adds what earlier attempts used, which the process does not report. If the agent
 // ended without a result, the usage comes from its transcript.
-func (h *Host) completeUsage(t *attempt, adapter agentcli.Adapter, r *session.TurnResult) {
+func (t *attempt) completeUsage(r *session.TurnResult) {
 	if t.past.baseline != nil && !t.warm {
 		r.Usage = r.Usage.Add(t.past.baseline.Used)
 	}
-	if t.record.ended || !adapter.Features.SessionID {
+	if t.record.ended || !t.adapter.Features.SessionID {
 		return
 	}
-	m, err := h.findTurn(t, adapter)
+	m, err := t.findTurn()
 	if err != nil {
 		t.slog.Warn("the cost of the turn is unknown", "error", err)
 		r.Usage.Unpriced = true
@@ -275,7 +283,7 @@ func resumeUUID(in session.TurnInput, number int32) string {
 
 // converse gives the agent the text and waits for the end of the turn. A process that it starts
 // inherits the lock.
-func (h *Host) converse(s *slot, t *attempt, adapter agentcli.Adapter, a *agent, lock *filelock.Lock, text string) (
+func (t *attempt) converse(s *slot, a *agent, lock *filelock.Lock, text string) (
 	session.TurnResult, error,
 ) {
 	if a != nil {
@@ -283,19 +291,17 @@ func (h *Host) converse(s *slot, t *attempt, adapter agentcli.Adapter, a *agent,
 		if !a.begin(t) {
 			return retryable(string(agentcli.ClassKilled), "the agent's process has just ended")
 		}
-		return h.give(t, a, text)
+		return t.give(a, text)
 	}
 	for {
 		t.begin(false)
-		a, err := h.start(t, adapter, agentCall(h.o.Agents[adapter.CLI], adapter, t.in, text, t.past.resume), lock)
+		a, err := t.start(agentCall(t.h.o.Agents[t.adapter.CLI], t.adapter, t.in, text, t.past.resume), lock)
 		if err != nil {
 			return t.startFailed(err)
 		}
-		h.mu.Lock()
-		s.agent = a
-		h.mu.Unlock()
-		h.step("started")
-		r, err := h.give(t, a, text)
+		t.h.slots.setAgent(s, a)
+		t.h.step("started")
+		r, err := t.give(a, text)
 		if err != nil || r.Failed == nil {
 			return r, err
 		}
@@ -306,7 +312,7 @@ func (h *Host) converse(s *slot, t *attempt, adapter agentcli.Adapter, a *agent,
 			t.past.baseline = nil
 		case class == agentcli.ClassUnknownSession && t.past.resume != "" && t.past.rebuilt == nil:
 			a.close()
-			message, err := h.rebuild(t, adapter)
+			message, err := t.rebuild()
 			if err != nil {
 				return t.unreadable(err)
 			}
@@ -329,7 +335,7 @@ func (t *attempt) unreadable(err error) (session.TurnResult, error) {
 }
 
 // give sends the text to a streaming agent and waits for the end of the turn.
-func (h *Host) give(t *attempt, a *agent, text string) (session.TurnResult, error) {
+func (t *attempt) give(a *agent, text string) (session.TurnResult, error) {
 	t.mu.Lock()
 	t.agent = a
 	t.mu.Unlock()
@@ -340,13 +346,13 @@ func (h *Host) give(t *attempt, a *agent, text string) (session.TurnResult, erro
 		a.tools.await(a.gone, ctx.Done())
 	}
 	if a.streams {
-		h.step("send")
+		t.h.step("send")
 		line, err := agentcli.UserTurn(t.uuid, text)
 		if err := a.send(ctx, line, err); err != nil && a.alive() {
 			a.p.Stop() // its exit says more than the write error
 		}
 	}
-	h.step("sent")
+	t.h.step("sent")
 	return t.settle(t.await(a))
 }
 
