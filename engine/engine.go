@@ -127,6 +127,8 @@ const (
 // Engine is a connection to a Temporal server with the workers of this process.
 type Engine struct {
 	Sessions
+	Forks
+	RunnerActions
 	Client    client.Client
 	Books     *playbook.Store
 	Artifacts *artifact.Store
@@ -160,6 +162,8 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	e := &Engine{log: o.Logger, Providers: o.Providers, TaskQueue: cmp.Or(o.TaskQueue, ace.TaskQueue),
 		dir: o.DataDir, version: o.Version}
 	e.Sessions.e = e
+	e.Forks.e = e
+	e.RunnerActions.e = e
 	if err := checkSpace(o.DataDir); err != nil {
 		return nil, err
 	}

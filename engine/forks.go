@@ -42,18 +42,21 @@ type ForkNeed struct {
 	Here bool   `json:"here"` // in this process's data directory
 }
 
+// Forks are the actions on forks of task runs. They are methods of [Engine].
+type Forks struct{ e *Engine }
+
 // ForkNeeds lists the artifacts and the playbook that a fork reads.
-func (e *Engine) ForkNeeds(ctx context.Context, p *fork.Plan) ([]ForkNeed, error) {
+func (a Forks) ForkNeeds(ctx context.Context, p *fork.Plan) ([]ForkNeed, error) {
 	var needs []ForkNeed
 	for what, ref := range forkRefs(p) {
-		here, err := e.Artifacts.Has(ctx, *ref)
+		here, err := a.e.Artifacts.Has(ctx, *ref)
 		if err != nil && !errors.Is(err, artifact.ErrNotFound) {
 			return nil, fmt.Errorf("%s: %w", what, err)
 		}
 		needs = append(needs, ForkNeed{fmt.Sprintf("%s (artifact %s)", what, ref.SHA256), here})
 	}
 	if hash := p.Input.PlaybookHash; hash != "" {
-		_, err := e.Books.Get(ctx, hash)
+		_, err := a.e.Books.Get(ctx, hash)
 		if err != nil && !errors.Is(err, playbook.ErrNotFound) {
 			return nil, fmt.Errorf("the playbook %s: %w", hash, err)
 		}
@@ -88,12 +91,12 @@ func forkRefs(p *fork.Plan) map[string]*ace.Ref {
 }
 
 // CheckFork returns an [ErrGone] that names the missing needs of a fork. It never fails on a
-// cluster, whose workers have their own stores; there, show the list of [Engine.ForkNeeds].
-func (e *Engine) CheckFork(ctx context.Context, p *fork.Plan) error {
-	if e.Mode() == Cluster {
+// cluster, whose workers have their own stores; there, show the list of [Forks.ForkNeeds].
+func (a Forks) CheckFork(ctx context.Context, p *fork.Plan) error {
+	if a.e.Mode() == Cluster {
 		return nil
 	}
-	needs, err := e.ForkNeeds(ctx, p)
+	needs, err := a.ForkNeeds(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -111,16 +114,16 @@ func (e *Engine) CheckFork(ctx context.Context, p *fork.Plan) error {
 }
 
 // StartFork starts a fork under the next free number of its original, which does not change.
-func (e *Engine) StartFork(ctx context.Context, p *fork.Plan) (Forked, error) {
-	if err := e.CheckFork(ctx, p); err != nil {
+func (a Forks) StartFork(ctx context.Context, p *fork.Plan) (Forked, error) {
+	if err := a.CheckFork(ctx, p); err != nil {
 		return Forked{}, err
 	}
-	in, err := e.storeResults(ctx, p.Input)
+	in, err := a.storeResults(ctx, p.Input)
 	if err != nil {
 		return Forked{}, err
 	}
 	root, _ := ace.ForkRoot(p.WorkflowID)
-	first := e.lastFork(ctx, root) + 1
+	first := a.lastFork(ctx, root) + 1
 	for n := first; n < first+forkTries; n++ {
 		id := ace.ForkID(root, n)
 		in.TaskID = ace.TaskIDOf(id)
@@ -129,7 +132,7 @@ func (e *Engine) StartFork(ctx context.Context, p *fork.Plan) (Forked, error) {
 		}
 		o := client.StartWorkflowOptions{ID: id, TypedSearchAttributes: searchattr.Task(in),
 			Memo: map[string]any{ace.MemoFork: in.Fork.Forked}}
-		runID, err := e.start(ctx, id, o, ace.TaskWorkflow, in)
+		runID, err := a.e.start(ctx, id, o, ace.TaskWorkflow, in)
 		if errors.Is(err, ErrExists) {
 			continue
 		}
@@ -143,16 +146,16 @@ func (e *Engine) StartFork(ctx context.Context, p *fork.Plan) (Forked, error) {
 }
 
 // storeResults returns a copy of the input whose large results are stored as artifacts.
-func (e *Engine) storeResults(ctx context.Context, in ace.TaskInput) (ace.TaskInput, error) {
+func (a Forks) storeResults(ctx context.Context, in ace.TaskInput) (ace.TaskInput, error) {
 	limit := ace.InlineBytes
-	if e.Mode() == Cluster {
+	if a.e.Mode() == Cluster {
 		limit = inlineOnCluster
 	}
 	store := func(steps map[ace.Phase]ace.ReusedStep) (map[ace.Phase]ace.ReusedStep, error) {
 		stored := map[ace.Phase]ace.ReusedStep{}
 		for step, reused := range steps {
 			if len(reused.Result) > limit {
-				ref, err := e.Artifacts.PutBytes(ctx, reused.Result, "application/json")
+				ref, err := a.e.Artifacts.PutBytes(ctx, reused.Result, "application/json")
 				if err != nil {
 					return nil, fmt.Errorf("the result of %s: %w", step, err)
 				}
@@ -179,11 +182,11 @@ func (e *Engine) storeResults(ctx context.Context, in ace.TaskInput) (ace.TaskIn
 
 // lastFork returns the highest number of the listed forks, or 0. The list may be incomplete;
 // StartFork skips numbers in use.
-func (e *Engine) lastFork(ctx context.Context, root string) int {
+func (a Forks) lastFork(ctx context.Context, root string) int {
 	last := 0
 	var token []byte
 	for {
-		r, err := e.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		r, err := a.e.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 			Query: "WorkflowId STARTS_WITH " + strconv.Quote(ace.ForkPrefix(root)), PageSize: 1000, NextPageToken: token})
 		if err != nil {
 			return last

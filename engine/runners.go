@@ -22,10 +22,13 @@ import (
 // ErrNoRunner means that no runner has the ID.
 var ErrNoRunner = errors.New("no such runner")
 
+// RunnerActions are the questions about runners and the actions on them. They are methods of [Engine].
+type RunnerActions struct{ e *Engine }
+
 // Runners returns the state of the dispatcher, which is empty before its first run. It requires a
 // running worker.
-func (e *Engine) Runners(ctx context.Context, o runner.ViewOptions) (v runner.View, err error) {
-	answer, err := e.Client.QueryWorkflow(ctx, runner.DispatcherID(e.TaskQueue), "", runner.QueryDispatcher, o)
+func (a RunnerActions) Runners(ctx context.Context, o runner.ViewOptions) (v runner.View, err error) {
+	answer, err := a.e.Client.QueryWorkflow(ctx, runner.DispatcherID(a.e.TaskQueue), "", runner.QueryDispatcher, o)
 	switch {
 	case isNotFound(err):
 		return v, nil
@@ -46,8 +49,8 @@ func (e *Engine) Runners(ctx context.Context, o runner.ViewOptions) (v runner.Vi
 var ErrEncoded = errors.New("the answer is encoded")
 
 // Runner returns the state of a runner, which may be gone.
-func (e *Engine) Runner(ctx context.Context, id string) (info runner.Info, err error) {
-	answer, err := e.Client.QueryWorkflow(ctx, runner.WorkflowID(id), "", runner.QueryRunner)
+func (a RunnerActions) Runner(ctx context.Context, id string) (info runner.Info, err error) {
+	answer, err := a.e.Client.QueryWorkflow(ctx, runner.WorkflowID(id), "", runner.QueryRunner)
 	if err == nil {
 		err = answer.Get(&info)
 	}
@@ -55,8 +58,8 @@ func (e *Engine) Runner(ctx context.Context, id string) (info runner.Info, err e
 }
 
 // DrainRunner stops a runner from accepting runs. Its process ends after its open runs.
-func (e *Engine) DrainRunner(ctx context.Context, id string, n runner.Note) (info runner.Info, err error) {
-	err = e.update(ctx, runner.WorkflowID(id), runner.UpdateDrain, "", n, &info)
+func (a RunnerActions) DrainRunner(ctx context.Context, id string, n runner.Note) (info runner.Info, err error) {
+	err = a.e.update(ctx, runner.WorkflowID(id), runner.UpdateDrain, "", n, &info)
 	return info, runnerError(id, err)
 }
 
@@ -81,8 +84,8 @@ const minSlots = 4
 
 // NewRunner creates a runner on this server for the caller to run. The options set its
 // capabilities and behavior; the engine sets its connection and storage.
-func (e *Engine) NewRunner(o host.Options) (*host.Host, error) {
-	dir, err := filepath.Abs(e.dir)
+func (a RunnerActions) NewRunner(o host.Options) (*host.Host, error) {
+	dir, err := filepath.Abs(a.e.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -90,18 +93,18 @@ func (e *Engine) NewRunner(o host.Options) (*host.Host, error) {
 	if slices.ContainsFunc(o.Capabilities.ExecutorTypes, func(kind string) bool { return runner.Agent(kind) != "" }) {
 		o.SessionQueue = sessionhost.Queue(o.Capabilities.Hostname, dir)
 	}
-	o.Client = e.workerClient()
-	o.TaskQueue = e.TaskQueue
+	o.Client = a.e.workerClient()
+	o.TaskQueue = a.e.TaskQueue
 	o.DataDir = dir
-	o.Artifacts = e.Artifacts
-	o.Version = e.version
-	o.Logger = e.log
+	o.Artifacts = a.e.Artifacts
+	o.Version = a.e.version
+	o.Logger = a.e.log
 	return host.New(o)
 }
 
 // ExecutorTypes returns the built-in executors that work on this machine: the executor of programs
 // and those of the installed agents.
-func (e *Engine) ExecutorTypes() []string {
+func (a RunnerActions) ExecutorTypes() []string {
 	types := []string{runner.Deterministic}
 	for _, kind := range []string{runner.ClaudeCode, runner.Codex, runner.Gemini, runner.OpenCode} {
 		cli := agentcli.CLI(runner.Agent(kind))
@@ -109,7 +112,7 @@ func (e *Engine) ExecutorTypes() []string {
 		if err != nil {
 			continue
 		}
-		if _, err := process.LookPath(adapter.VersionArgv(e.Agents.Agent(cli).Command)[0], "", os.Environ()); err == nil {
+		if _, err := process.LookPath(adapter.VersionArgv(a.e.Agents.Agent(cli).Command)[0], "", os.Environ()); err == nil {
 			types = append(types, kind)
 		}
 	}
