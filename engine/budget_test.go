@@ -25,7 +25,7 @@ func TestExperimentBudget(t *testing.T) {
 	}
 	in := ace.ExperimentInput{ExperimentID: "budget", DatasetID: "six", Dataset: ref, Tasks: 6,
 		Adapter: ace.Offline,
-		Epochs:  1, Parallel: 1, Provider: "scripted", Model: "script", MaxCostUSD: 0.0025}
+		Epochs:  1, Parallel: 1, Provider: "scripted", Model: "script", ExperimentBounds: ace.ExperimentBounds{MaxCostUSD: 0.0025}}
 	runID, err := e.StartExperiment(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -108,9 +108,8 @@ func TestEvaluationAttemptsAddUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := ace.ExperimentInput{ExperimentID: "again", DatasetID: "one", EvalID: "one", Eval: &ref,
-		EvalTasks: 1,
-		Adapter:   ace.Offline, Provider: "scripted", Model: "script", Parallel: 1, MaxTokens: 1000,
+	in := ace.ExperimentInput{ExperimentID: "again", DatasetID: "one", EvaluationPlan: ace.EvaluationPlan{EvalID: "one", Eval: &ref, EvalTasks: 1},
+		Adapter: ace.Offline, Provider: "scripted", Model: "script", Parallel: 1, ExperimentBounds: ace.ExperimentBounds{MaxTokens: 1000},
 		Protocol: ace.Protocol{NoSkills: true}}
 	runID, err := e.StartExperiment(t.Context(), in)
 	if err != nil {

@@ -134,8 +134,8 @@ func BenchmarkEvaluation(b *testing.B) {
 	b.Run("ours", func(b *testing.B) {
 		for b.Loop() {
 			id := fmt.Sprint("eval-", n.Add(1))
-			in := ace.ExperimentInput{ExperimentID: id, DatasetID: "bench", EvalID: "bench", Eval: &ref,
-				EvalTasks: evalItems, Adapter: ace.Offline, Provider: "builtin", Model: "builtin", PlaybookHash: hash,
+			in := ace.ExperimentInput{ExperimentID: id, DatasetID: "bench", EvaluationPlan: ace.EvaluationPlan{EvalID: "bench", Eval: &ref, EvalTasks: evalItems},
+				Adapter: ace.Offline, Provider: "builtin", Model: "builtin", PlaybookHash: hash,
 				Parallel: evalParallel}
 			runID, err := e.StartExperiment(b.Context(), in)
 			if err != nil {

@@ -26,7 +26,7 @@ func TestExperiment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := ace.ExperimentInput{ExperimentID: "exp", DatasetID: "seven", Dataset: ref, Tasks: 7, Eval: &ref, EvalTasks: 3,
+	in := ace.ExperimentInput{ExperimentID: "exp", DatasetID: "seven", Dataset: ref, Tasks: 7, EvaluationPlan: ace.EvaluationPlan{Eval: &ref, EvalTasks: 3},
 		Adapter: ace.Online, Window: 3, Epochs: 1, Parallel: 2, Provider: "scripted", Model: "script"}
 	runID, err := e.StartExperiment(t.Context(), in)
 	if err != nil {

@@ -40,7 +40,7 @@ func TestObserved(t *testing.T) {
 	checkFold(t, e, taskID)
 
 	b := observe.NewTemporal(e.Client, e.TaskQueue, nil, nil)
-	b.Start(ace.TaskInput{TaskID: "elsewhere", Prompt: "p", Adapter: ace.Online, Model: "m", IdleMS: 400})
+	b.Start(ace.TaskInput{TaskID: "elsewhere", Prompt: "p", Adapter: ace.Online, Model: "m", Observation: ace.Observation{IdleMS: 400}})
 	b.Step("elsewhere", ace.PhaseGenerator, ace.GeneratorResult{Plan: "a plan"}, nil)
 	b.ToolEvent("elsewhere", ace.ToolEvent{CallID: "c", Kind: ace.KindToolUse, Name: "look"})
 	b.Close(t.Context())

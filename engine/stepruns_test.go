@@ -135,7 +135,7 @@ func TestAdapters(t *testing.T) {
 	lib := library{blueprint.Library{Dirs: []string{examples}}}
 	e := openWith(t, engine.Options{DataDir: t.TempDir(), Blueprints: lib}, builtin.New())
 	eval, n := conversions(t, e)
-	p, tasks := runConversions(t, e, ace.ExperimentInput{ExperimentID: "both", Provider: "builtin", Eval: &eval, EvalTasks: n,
+	p, tasks := runConversions(t, e, ace.ExperimentInput{ExperimentID: "both", Provider: "builtin", EvaluationPlan: ace.EvaluationPlan{Eval: &eval, EvalTasks: n},
 		Steps: map[string]string{"generator": "blueprint:ace-solver-python", "skills": "blueprint:ace-solver-python",
 			"reflector": "blueprint:ace-solver-python", "curator": "blueprint:ace-curator-shell"}})
 	if len(p.Eval) != 2 || p.Eval[0].Correct != 0 || p.Eval[1].Correct != n || p.Epochs[0].Correct != 3 || p.Bullets != 3 || p.Rejected != 0 {

@@ -21,7 +21,7 @@ import (
 func learnt(name, data string, n, hard int, cost float64) *experiments.Series {
 	s := &experiments.Series{WorkflowID: ace.ExperimentWorkflowID(name), RunID: "run-" + name, Status: ace.Completed, Start: noon.Add(-10 * time.Minute), Close: noon.Add(-5 * time.Minute),
 		Input: ace.ExperimentInput{ExperimentID: name, DatasetID: data, Dataset: ace.Ref{SHA256: data}, Model: "builtin", Adapter: ace.Offline, Parallel: 2,
-			EvalID: "held-out", Eval: &ace.Ref{SHA256: "e"}}}
+			EvaluationPlan: ace.EvaluationPlan{EvalID: "held-out", Eval: &ace.Ref{SHA256: "e"}}}}
 	p := &s.Progress
 	*p = ace.ExperimentProgress{ExperimentID: name, TotalEpochs: 1, TotalTasks: n, Epoch: 1, Epochs: []ace.EpochResult{{Epoch: 1}}, Stage: ace.StageDone, Status: ace.Completed,
 		Eval: []ace.EvalResult{{Tasks: 20, Correct: 4, Accuracy: 0.2}, {Epoch: 1, Tasks: 20, Correct: 20 - hard, Accuracy: float64(20-hard) / 20}}}

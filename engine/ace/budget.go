@@ -79,11 +79,11 @@ func (b *Budget) asUsage() Usage {
 }
 
 // Limits returns the budget of the experiment, or nil.
-func (in *ExperimentInput) Limits() *Budget {
-	if in.MaxCostUSD == 0 && in.MaxTokens == 0 {
+func (b ExperimentBounds) Limits() *Budget {
+	if b.MaxCostUSD == 0 && b.MaxTokens == 0 {
 		return nil
 	}
-	return &Budget{CostUSD: in.MaxCostUSD, Tokens: in.MaxTokens}
+	return &Budget{CostUSD: b.MaxCostUSD, Tokens: b.MaxTokens}
 }
 
 // Left returns the budget that is left for one of n runs that start now, where the budgets of the open runs

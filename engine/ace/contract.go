@@ -113,14 +113,7 @@ type TaskInput struct {
 	PaceMS int64 `json:"pace_ms,omitempty"`
 	// Fork holds the results that the run reuses from its original; nil if it is not a fork.
 	Fork *Fork `json:"fork,omitempty"`
-	// Observed marks a run that happens elsewhere: the workflow executes no step and learns
-	// everything from [SignalToolEvent].
-	Observed bool `json:"observed,omitempty"`
-	// Source names the observer, such as "claude-code".
-	Source string `json:"source,omitempty"`
-	// IdleMS ends an observed run after so many milliseconds without an event; 0 means
-	// [DefaultIdle].
-	IdleMS int64 `json:"idle_ms,omitempty"`
+	Observation
 	// Revision is the revision of the contract that the starter asks the run to follow; see [Revision].
 	Revision int `json:"revision,omitempty"`
 	Protocol
@@ -130,6 +123,18 @@ type TaskInput struct {
 	// Budget bounds the usage of the run, nil if nothing does. A step does not start when it is spent: the
 	// run then completes without it.
 	Budget *Budget `json:"budget,omitempty"`
+}
+
+// Observation is the part of a [TaskInput] about a run that happens elsewhere.
+type Observation struct {
+	// Observed marks a run that happens elsewhere: the workflow executes no step and learns
+	// everything from [SignalToolEvent].
+	Observed bool `json:"observed,omitempty"`
+	// Source names the observer, such as "claude-code".
+	Source string `json:"source,omitempty"`
+	// IdleMS ends an observed run after so many milliseconds without an event; 0 means
+	// [DefaultIdle].
+	IdleMS int64 `json:"idle_ms,omitempty"`
 	// Carried is the state that an observed run carries over when it continues as new.
 	Carried *Carried `json:"carried,omitempty"`
 }

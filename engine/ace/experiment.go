@@ -18,15 +18,7 @@ type ExperimentInput struct {
 	DatasetID    string `json:"dataset_id"`
 	Dataset      Ref    `json:"dataset"`
 	Tasks        int    `json:"tasks"`
-	EvalID       string `json:"eval_id,omitempty"`
-	Eval         *Ref   `json:"eval,omitempty"`
-	EvalTasks    int    `json:"eval_tasks,omitempty"`
-	// EvalEvery evaluates after every so many tasks of an epoch, and at its end; 0 means at its end only.
-	EvalEvery int `json:"eval_every,omitempty"`
-	// KeepBest creates the branch [BestBranch] with the best version at the end.
-	KeepBest bool `json:"keep_best,omitempty"`
-	// Patience ends an experiment after so many evaluations in a row without a new best accuracy; 0 means never.
-	Patience     int               `json:"patience,omitempty"`
+	EvaluationPlan
 	Adapter      Adapter           `json:"adapter"`
 	Provider     string            `json:"provider"`
 	Model        string            `json:"model"`
@@ -38,19 +30,11 @@ type ExperimentInput struct {
 	Window       int               `json:"window,omitempty"`
 	PaceMS       int64             `json:"pace_ms,omitempty"`
 	Grader       string            `json:"grader,omitempty"` // see TaskInput
-	// MaxFailed is the share of failed tasks, from 0 to 1, above which the experiment fails. It also fails if
-	// all tasks failed. With nil, as in inputs of earlier versions, it completes whatever its tasks did.
-	MaxFailed *float64 `json:"max_failed,omitempty"`
+	ExperimentBounds
 	// Revision is that of its tasks, see [TaskInput.Revision]. Earlier versions omit it: then it is 1, or 0 without
 	// MaxFailed.
 	Revision int `json:"revision,omitempty"`
-	// Group, Repeat and Repeats are set for one of several experiments with the same settings: their common name, the
-	// number of this one from 1, and how many are planned. See [RepeatID].
-	Group   string `json:"group,omitempty"`
-	Repeat  int    `json:"repeat,omitempty"`
-	Repeats int    `json:"repeats,omitempty"`
-	// Shuffle is set if Dataset is a data set with its tasks in another order.
-	Shuffle *Shuffle `json:"shuffle,omitempty"`
+	Repetition
 	// Sequential makes an online experiment answer a task again with the newest playbook to learn from it. The first
 	// answer, with the playbook before the window, is only measured. Parallel must be 1.
 	Sequential bool `json:"sequential,omitempty"`
@@ -59,11 +43,42 @@ type ExperimentInput struct {
 	// Ablation measures the bullets of PlaybookHash on Eval. Epochs must be 0.
 	Ablation *Ablation `json:"ablation,omitempty"`
 	Protocol
+	// Progress is set if the workflow continued as new.
+	Progress *ExperimentProgress `json:"progress,omitempty"`
+}
+
+// EvaluationPlan says when an experiment measures its playbook, and what for. Eval is nil without a data set for it.
+type EvaluationPlan struct {
+	EvalID    string `json:"eval_id,omitempty"`
+	Eval      *Ref   `json:"eval,omitempty"`
+	EvalTasks int    `json:"eval_tasks,omitempty"`
+	// EvalEvery evaluates after every so many tasks of an epoch, and at its end; 0 means at its end only.
+	EvalEvery int `json:"eval_every,omitempty"`
+	// KeepBest creates the branch [BestBranch] with the best version at the end.
+	KeepBest bool `json:"keep_best,omitempty"`
+	// Patience ends an experiment after so many evaluations in a row without a new best accuracy; 0 means never.
+	Patience int `json:"patience,omitempty"`
+}
+
+// ExperimentBounds end an experiment early.
+type ExperimentBounds struct {
+	// MaxFailed is the share of failed tasks, from 0 to 1, above which the experiment fails. It also fails if
+	// all tasks failed. With nil, as in inputs of earlier versions, it completes whatever its tasks did.
+	MaxFailed *float64 `json:"max_failed,omitempty"`
 	// MaxCostUSD and MaxTokens bound the usage of its tasks and evaluations; 0 is no bound.
 	MaxCostUSD float64 `json:"max_cost_usd,omitempty"`
 	MaxTokens  int64   `json:"max_tokens,omitempty"`
-	// Progress is set if the workflow continued as new.
-	Progress *ExperimentProgress `json:"progress,omitempty"`
+}
+
+// Repetition says which one of several similar experiments it is.
+type Repetition struct {
+	// Group, Repeat and Repeats are set for one of several experiments with the same settings: their common name, the
+	// number of this one from 1, and how many are planned. See [RepeatID].
+	Group   string `json:"group,omitempty"`
+	Repeat  int    `json:"repeat,omitempty"`
+	Repeats int    `json:"repeats,omitempty"`
+	// Shuffle is set if Dataset is a data set with its tasks in another order.
+	Shuffle *Shuffle `json:"shuffle,omitempty"`
 }
 
 // Shuffle says from which data set and seed a shuffled one comes.

@@ -19,8 +19,8 @@ func TestMetered(t *testing.T) {
 		"both": {TaskInput{Model: "m", Provider: "codex",
 			Steps: map[string]string{"curator": "openai"}}, false, ModelUsage{"m": *one}},
 		"reused":         {TaskInput{Model: "m", Provider: "anthropic"}, true, ModelUsage{"m": *one}},
-		"observed agent": {TaskInput{Model: "m", Observed: true, Source: "claude"}, false, nil},
-		"observed other": {TaskInput{Model: "m", Observed: true, Source: "pipeline"}, false,
+		"observed agent": {TaskInput{Model: "m", Observation: Observation{Observed: true, Source: "claude"}}, false, nil},
+		"observed other": {TaskInput{Model: "m", Observation: Observation{Observed: true, Source: "pipeline"}}, false,
 			ModelUsage{"m": {InputTokens: 2, CostUSD: 1}}},
 	} {
 		c.in.Revision = 2

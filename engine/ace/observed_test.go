@@ -12,7 +12,7 @@ import (
 	"acescope/engine/ace"
 )
 
-var observedInput = ace.TaskInput{TaskID: "o", Observed: true, Source: "test", PlaybookHash: "p0"}
+var observedInput = ace.TaskInput{TaskID: "o", Observation: ace.Observation{Observed: true, Source: "test"}, PlaybookHash: "p0"}
 
 // session returns the events of an observed run, in the observer's order.
 func session(r *rand.Rand, calls int) (events []ace.ToolEvent) {

@@ -179,7 +179,7 @@ func FuzzStepResult(f *testing.F) {
 
 // TestExperimentAnyOrder completes tasks in random orders, as parallel tasks do.
 func TestExperimentAnyOrder(t *testing.T) {
-	in := ace.ExperimentInput{ExperimentID: "x", Epochs: 1, Tasks: 40, EvalTasks: 50, Eval: &ace.Ref{}}
+	in := ace.ExperimentInput{ExperimentID: "x", Epochs: 1, Tasks: 40, EvaluationPlan: ace.EvaluationPlan{EvalTasks: 50, Eval: &ace.Ref{}}}
 	var facts []ace.ExperimentFact
 	for i := range 38 {
 		right := i%3 > 0

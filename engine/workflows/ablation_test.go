@@ -19,7 +19,7 @@ import (
 // of the pruned playbook.
 func TestAblation(t *testing.T) {
 	in := ace.ExperimentInput{ExperimentID: "x", PlaybookHash: "whole", Adapter: ace.Offline, Parallel: 2,
-		Eval: &ace.Ref{}, EvalTasks: 30, Ablation: &ace.Ablation{Budget: 200}}
+		EvaluationPlan: ace.EvaluationPlan{Eval: &ace.Ref{}, EvalTasks: 30}, Ablation: &ace.Ablation{Budget: 200}}
 	var mu sync.Mutex // activities run at the same time
 	answered := map[string]int{}
 	var heads []string

@@ -72,7 +72,7 @@ func right(in ace.TaskInput) (ace.TaskResult, error) {
 }
 
 func experiment(tasks int) ace.ExperimentInput {
-	return ace.ExperimentInput{ExperimentID: "x", Tasks: tasks, Epochs: 2, Adapter: ace.Offline, Parallel: 1, Eval: &ace.Ref{}, EvalTasks: 30}
+	return ace.ExperimentInput{ExperimentID: "x", Tasks: tasks, Epochs: 2, Adapter: ace.Offline, Parallel: 1, EvaluationPlan: ace.EvaluationPlan{Eval: &ace.Ref{}, EvalTasks: 30}}
 }
 
 func TestExperimentCounts(t *testing.T) {
@@ -302,7 +302,7 @@ func TestExperimentMetersEvaluations(t *testing.T) {
 	}
 }
 
-// A canceled task is over: the experiment goes on with the next one, and starts no task twice.
+// A canceled task is over: the experiment continues with the next one, and starts no task twice.
 func TestExperimentCanceledTask(t *testing.T) {
 	for _, parallel := range []int{1, 3} {
 		in := experiment(5)

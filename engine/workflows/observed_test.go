@@ -69,7 +69,7 @@ func TestObservedEnds(t *testing.T) {
 		t.Errorf("canceled by a user: %v", err)
 	}
 	start := time.Time{}
-	env = watch(t, ace.TaskInput{IdleMS: 5000}, func(env *testsuite.TestWorkflowEnvironment) { start = env.Now() }, []ace.ToolEvent{toolUse(1)}, []ace.ToolEvent{toolUse(2)}, []ace.ToolEvent{toolUse(3)})
+	env = watch(t, ace.TaskInput{Observation: ace.Observation{IdleMS: 5000}}, func(env *testsuite.TestWorkflowEnvironment) { start = env.Now() }, []ace.ToolEvent{toolUse(1)}, []ace.ToolEvent{toolUse(2)}, []ace.ToolEvent{toolUse(3)})
 	if err := env.GetWorkflowError(); !errors.As(err, &app) || app.Type() != ace.TypeIdleTimeout || app.Message() != "no event received for 5s" {
 		t.Errorf("silent: %v", err)
 	}

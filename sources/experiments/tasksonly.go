@@ -179,7 +179,7 @@ func taskSeries(name string, list []runspkg.Run, known map[string]Finished) *Ser
 	state := &f.run.State
 	state.Apply(ace.ExperimentFact{Input: &ace.ExperimentInput{ExperimentID: name, DatasetID: first.Dataset,
 		Model: first.Model, Adapter: ace.Adapter(first.Adapter), Tasks: len(list), Epochs: 1, Parallel: 1,
-		MaxFailed: new(ace.DefaultMaxFailed)}})
+		ExperimentBounds: ace.ExperimentBounds{MaxFailed: new(ace.DefaultMaxFailed)}}})
 	for _, r := range list {
 		if r.Open() {
 			continue

@@ -178,7 +178,7 @@ func (d *hookDecoder) input(id string, s *hookSession, h hookCall) *ace.TaskInpu
 		TaskID: taskID(id), Adapter: ace.Online,
 		ExperimentID: cmp.Or(h.text(spool.KeyExperiment), ace.ObservedExperiment),
 		DatasetID:    projectName(s.About.Dir),
-		Provider:     claude, Model: s.About.Model, Observed: true, Source: claude,
+		Provider:     claude, Model: s.About.Model, Observation: ace.Observation{Observed: true, Source: claude},
 		SkillsConfig: ace.SkillsConfig{PermissionMode: mode},
 	}
 	if h.name != "UserPromptSubmit" {

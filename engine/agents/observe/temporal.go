@@ -263,7 +263,7 @@ func (l *lane) tooLate(events []ace.ToolEvent) error {
 }
 
 func (l *lane) start(ctx context.Context, of Observation, input *ace.TaskInput, events []ace.ToolEvent) error {
-	in := ace.TaskInput{TaskID: of.TaskID, Observed: true, Adapter: ace.Online}
+	in := ace.TaskInput{TaskID: of.TaskID, Observation: ace.Observation{Observed: true}, Adapter: ace.Online}
 	if input != nil {
 		in = *input
 	}
