@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -25,7 +26,9 @@ var ErrExists = errors.New("exists")
 // StartTask starts a task run and returns its run ID. It returns ErrExists if the task ID is in use.
 func (e *Engine) StartTask(ctx context.Context, in ace.TaskInput) (runID string, err error) {
 	in.Revision = ace.Revision
-	o := client.StartWorkflowOptions{ID: ace.WorkflowID(in.TaskID), TypedSearchAttributes: searchattr.Task(in)}
+	in.By = cmp.Or(in.By, ace.User())
+	o := client.StartWorkflowOptions{ID: ace.WorkflowID(in.TaskID), TypedSearchAttributes: searchattr.Task(in),
+		Memo: map[string]any{ace.MemoBy: in.By}}
 	return e.start(ctx, in.TaskID, o, ace.TaskWorkflow, in)
 }
 
@@ -38,8 +41,9 @@ func (e *Engine) StartExperiment(ctx context.Context, in ace.ExperimentInput) (r
 		in.MaxFailed = &share
 	}
 	in.Revision = ace.Revision
+	in.By = cmp.Or(in.By, ace.User())
 	o := client.StartWorkflowOptions{ID: ace.ExperimentWorkflowID(in.ExperimentID),
-		TypedSearchAttributes: searchattr.Experiment(in)}
+		TypedSearchAttributes: searchattr.Experiment(in), Memo: map[string]any{ace.MemoBy: in.By}}
 	return e.start(ctx, in.ExperimentID, o, ace.ExperimentWorkflow, in)
 }
 

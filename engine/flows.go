@@ -56,7 +56,7 @@ func StartFlow(ctx context.Context, e *Engine, id string, in flow.Input) (runID 
 	}
 	in.Digest = in.Source.Digest()
 	in.Language = flow.Language
-	memo := map[string]any{flow.MemoName: in.Name}
+	memo := map[string]any{flow.MemoName: in.Name, ace.MemoBy: in.By}
 	if in.Fork != nil {
 		memo[ace.MemoFork] = in.Fork
 	}

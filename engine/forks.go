@@ -122,6 +122,7 @@ func (a Forks) StartFork(ctx context.Context, p *fork.Plan) (Forked, error) {
 	if err != nil {
 		return Forked{}, err
 	}
+	in.By = ace.User()
 	root, _ := ace.ForkRoot(p.WorkflowID)
 	first := a.lastFork(ctx, root) + 1
 	for n := first; n < first+forkTries; n++ {
@@ -131,7 +132,7 @@ func (a Forks) StartFork(ctx context.Context, p *fork.Plan) (Forked, error) {
 			in.Branch = ace.ForkBranch(in.TaskID)
 		}
 		o := client.StartWorkflowOptions{ID: id, TypedSearchAttributes: searchattr.Task(in),
-			Memo: map[string]any{ace.MemoFork: in.Fork.Forked}}
+			Memo: map[string]any{ace.MemoFork: in.Fork.Forked, ace.MemoBy: in.By}}
 		runID, err := a.e.start(ctx, id, o, ace.TaskWorkflow, in)
 		if errors.Is(err, ErrExists) {
 			continue

@@ -79,7 +79,7 @@ func (r *Runs) begin(ctx context.Context, q run.Request, in run.Input) (run.Inpu
 		TypedSearchAttributes:                    workflows.RunAttributes(in),
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
-		Memo:                                     map[string]any{run.MemoKey: listed},
+		Memo:                                     map[string]any{run.MemoKey: listed, ace.MemoBy: in.By},
 	}, run.Workflow, in)
 	if isError[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
 		return r.existing(ctx, q, in)

@@ -40,10 +40,36 @@ type Field struct {
 	Fixed       bool // the value is one of Options
 	Number      bool // the value has digits and a dot only
 	Lines       bool // the value may have several lines, which $EDITOR edits
+	// Text, if set, is the text that the value names. $EDITOR edits it.
+	Text *NamedText
 	// Complete, if set, lists values to choose from for what is typed, besides Options.
 	Complete func(typed string) []string
 	// Shown, if set, reports whether the field applies to the other values.
 	Shown func(Values) bool
+}
+
+// NamedText is a stored text that a value names. Its functions do I/O and run in commands.
+type NamedText struct {
+	// Load returns the text that a value names, or that a new name begins with.
+	Load func(value string) (text string, err error)
+	// Save stores an edited text and returns the value that names it now. After an error, Load returns the edited text.
+	Save func(value, text string) (saved string, err error)
+}
+
+// Edit opens the text in $EDITOR and stores what is saved. done gets the value that names it.
+func (t *NamedText) Edit(value string, done func(saved string, err error) tea.Msg) tea.Cmd {
+	return func() tea.Msg {
+		text, err := t.Load(value)
+		if err != nil {
+			return done("", err)
+		}
+		return edit(text, func(text string, err error) tea.Msg {
+			if err != nil {
+				return done("", err)
+			}
+			return done(t.Save(value, text))
+		})()
+	}
 }
 
 // Values are the values of a form's fields that apply, by name.
@@ -80,6 +106,7 @@ type form struct {
 	styles   theme.Styles
 	inputs   []textinput.Model
 	long     map[int]string // values with several lines
+	refused  map[int]string // why edited texts were not stored, until their field changes
 	touched  []bool         // a problem of the field is shown
 	at       int            // the focused field
 	top      int            // first visible line of the fields
@@ -98,8 +125,8 @@ type form struct {
 }
 
 func newForm(spec Form, kept Values, s theme.Styles) *form {
-	f := &form{spec: spec, styles: s, long: map[int]string{}, touched: make([]bool, len(spec.Fields)), option: -1,
-		reported: -1}
+	f := &form{spec: spec, styles: s, long: map[int]string{}, refused: map[int]string{},
+		touched: make([]bool, len(spec.Fields)), option: -1, reported: -1}
 	for i, field := range spec.Fields {
 		in := textinput.New()
 		in.Prompt = ""
@@ -124,6 +151,7 @@ func newForm(spec Form, kept Values, s theme.Styles) *form {
 // set sets the value of a field.
 func (f *form) set(i int, value string) {
 	delete(f.long, i)
+	delete(f.refused, i)
 	if strings.ContainsAny(value, "\n\t") {
 		f.long[i] = value
 		value = ""
@@ -373,29 +401,50 @@ func (f *form) input(msg tea.Msg) (cmd tea.Cmd) {
 	before := f.inputs[f.at].Value()
 	f.inputs[f.at], cmd = f.inputs[f.at].Update(msg)
 	if f.inputs[f.at].Value() != before {
+		delete(f.refused, f.at)
 		return tea.Batch(cmd, f.changed())
 	}
 	return cmd
 }
 
-// edit opens the value of the focused field in $EDITOR.
+// edit opens the text of the focused field in $EDITOR: its value, or what the value names.
 func (f *form) edit(s Shell) tea.Cmd {
-	if !f.field().Lines {
-		s.Note("only a text of several lines opens in $EDITOR")
+	at, field := f.at, f.field()
+	edited := func(value string, err error) tea.Msg {
+		return formMsg{f, func(_ *forms, s Shell) tea.Cmd { return f.edited(s, at, value, err) }}
+	}
+	switch {
+	case field.Text != nil:
+		return field.Text.Edit(f.value(at), edited)
+	case field.Lines:
+		return edit(f.value(at), func(value string, err error) tea.Msg {
+			return edited(strings.TrimRight(value, "\n"), err)
+		})
+	}
+	s.Note("only texts open in $EDITOR")
+	return nil
+}
+
+// edited takes the value of a field after its text was edited.
+func (f *form) edited(s Shell, at int, value string, err error) tea.Cmd {
+	f.touched[at] = true
+	if err != nil {
+		f.refused[at] = err.Error()
 		return nil
 	}
-	at := f.at
-	return edit(f.value(at), func(value string, err error) tea.Msg {
-		return formMsg{f, func(*forms, Shell) tea.Cmd {
-			if err != nil {
-				f.failure = err.Error()
-				return nil
-			}
-			f.set(at, strings.TrimRight(value, "\n"))
-			f.touched[at] = true
-			return f.recheck()
-		}}
-	})
+	if f.spec.Fields[at].Text != nil && value != f.value(at) {
+		s.Note("stored as " + value)
+	}
+	f.set(at, value)
+	return f.changed()
+}
+
+// problem returns what is wrong with a field, "" for nothing.
+func (f *form) problem(i int) string {
+	if refused := f.refused[i]; refused != "" {
+		return refused
+	}
+	return f.report.Problems[f.spec.Fields[i].Name]
 }
 
 // submit sends the values once they are checked. If they have a problem, it goes to the field.
@@ -412,7 +461,7 @@ func (f *form) submit(ctx context.Context) tea.Cmd {
 		return f.check()
 	}
 	for _, i := range f.shown() {
-		if f.report.Problems[f.spec.Fields[i].Name] != "" {
+		if f.problem(i) != "" {
 			return f.focus(i)
 		}
 	}
@@ -504,7 +553,7 @@ func (f *form) hints() []hint {
 	case len(f.options) > 0:
 		list = append(list, hint{"ctrl+n", "choose"})
 	}
-	if f.field().Lines {
+	if field := f.field(); field.Lines || field.Text != nil {
 		list = append(list, hint{"ctrl+e", "edit in $EDITOR"})
 	}
 	if f.report.Command != "" {
@@ -629,7 +678,7 @@ func (f *form) drawNotes(i, w, indent int) (lines []formLine) {
 		line = text.Spaces(indent) + ink.Paint(text.Cut(line, w-indent, s.Glyphs.Ellipsis))
 		lines = append(lines, formLine{line, i})
 	}
-	if problem := f.report.Problems[f.spec.Fields[i].Name]; problem != "" && f.touched[i] {
+	if problem := f.problem(i); problem != "" && f.touched[i] {
 		for _, l := range text.Wrap(s.Glyphs.Failed+" "+text.Safe(problem, " "), w-indent) {
 			add(s.Error, l)
 		}

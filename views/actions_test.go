@@ -149,21 +149,22 @@ func TestForkPoint(t *testing.T) {
 	}
 }
 
-// All wrong runs are marked with one key and forked with one form; the scoreboard follows.
+// All runs of the filter, also those that are not loaded, are marked with one key and forked with one form; the
+// scoreboard follows.
 func TestForkMarked(t *testing.T) {
 	snap := full(30)
 	snap.Scoreboard = scores()
 	sc := newScreen(t, snap, plainLook, 100, 30)
 	sc.typed("ctrl+a")
-	sc.has("3 marked runs")
+	sc.has("300 marked runs")
 	sc.typed("f")
-	sc.has("Fork 3 marked runs")
+	sc.has("Fork 300 marked runs")
 	sc.lacks("Prompt")
 	sc.typed(append([]string{"tab", "tab"}, letters("claude-1")...)...)
 	sc.typed("enter")
-	sc.has("Fork 3 runs?")
+	sc.has("Fork 300 runs?")
 	sc.has("costs       about $0.12")
-	if got := sc.told(1); got != `plan 3 forks {0 generator} [{"model" "claude-1"}]` {
+	if got := sc.told(1); got != `plan 300 forks {0 generator} [{"model" "claude-1"}]` {
 		t.Errorf("told %s", got)
 	}
 	sc.typed("y")

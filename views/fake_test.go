@@ -16,6 +16,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"acescope/engine/ace"
+	"acescope/engine/learning/prompts"
 	"acescope/sources/cluster"
 	"acescope/sources/costs"
 	"acescope/sources/evaluations"
@@ -335,6 +336,11 @@ func (s *store) StartDemo(context.Context) error {
 	return nil
 }
 
+func (s *store) ExportPlaybook(_ context.Context, version, path, form string) ([]string, error) {
+	s.tell("export %s %s %s", version, path, form)
+	return []string{path + ": 2 bullets"}, nil
+}
+
 func (s *store) DrainRunner(_ context.Context, id string) error {
 	s.tell("drain %s", id)
 	return nil
@@ -371,6 +377,22 @@ func (s *store) Choices(_ context.Context, field string) []string {
 		"playbook": {"finance-6", "finance-7"}}[field]
 }
 
+func (s *store) PromptBase(_ context.Context, phase ace.Phase, ref string) (prompts.Prompt, error) {
+	p := prompts.Default(phase)
+	if name, _, ok := strings.Cut(ref, "@"); ok {
+		p.PhasePrompt.Name, p.PhasePrompt.Version = name, 1
+	}
+	return p, nil
+}
+
+func (s *store) PutPrompt(_ context.Context, phase ace.Phase, name, text, from string) (prompts.Prompt, error) {
+	if _, err := prompts.Parse(phase, text); err != nil {
+		return prompts.Prompt{}, err
+	}
+	s.tell("put prompt %s/%s from %s: %q", phase, name, from, text)
+	return prompts.Prompt{Phase: phase, PhasePrompt: ace.PhasePrompt{Name: name, Version: 2}}, nil
+}
+
 func (s *store) Original(_ context.Context, of runs.ID) (runs.Original, error) {
 	s.tell("original %s %s", of.WorkflowID, of.RunID)
 	return runs.Original{
@@ -386,6 +408,11 @@ func (s *store) Original(_ context.Context, of runs.ID) (runs.Original, error) {
 			}
 			return p, nil
 		}}, nil
+}
+
+func (s *store) Matching(_ context.Context, query string, limit int) ([]runs.Run, error) {
+	s.tell("read %d runs of %q", limit, query)
+	return many(300), nil
 }
 
 func (s *store) PlanForks(_ context.Context, originals []runs.Run, c runs.Change, progress runs.Progress) (

@@ -126,7 +126,7 @@ func TestOverviewWithoutRuns(t *testing.T) {
 	sc.press("1")
 	sc.show(ready())
 	sc.has("no runs yet")
-	sc.has("H is the overview")
+	sc.has("n starts an experiment or a task")
 
 	files := full(3)
 	files.Connection.Mode = cluster.ModeFile

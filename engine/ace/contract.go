@@ -123,6 +123,8 @@ type TaskInput struct {
 	// Budget bounds the usage of the run, nil if nothing does. A step does not start when it is spent: the
 	// run then completes without it.
 	Budget *Budget `json:"budget,omitempty"`
+	// By is who started the run or its experiment, such as user@host.
+	By string `json:"by,omitempty"`
 }
 
 // Observation is the part of a [TaskInput] about a run that happens elsewhere.

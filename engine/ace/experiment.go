@@ -43,6 +43,8 @@ type ExperimentInput struct {
 	// Ablation measures the bullets of PlaybookHash on Eval. Epochs must be 0.
 	Ablation *Ablation `json:"ablation,omitempty"`
 	Protocol
+	// By is who started the experiment, such as user@host. Its tasks inherit it.
+	By string `json:"by,omitempty"`
 	// Progress is set if the workflow continued as new.
 	Progress *ExperimentProgress `json:"progress,omitempty"`
 }

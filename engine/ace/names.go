@@ -98,6 +98,8 @@ const (
 	MemoObserved = "ace_observed"
 	// MemoReview holds the [ReviewMemo] of a run that waits for review.
 	MemoReview = "ace_review"
+	// MemoBy holds who started a run, see [TaskInput.By], so that lists need no history.
+	MemoBy = "ace_by"
 )
 
 // TimerIdle is the summary of the timer that ends an observed run without events.

@@ -217,6 +217,7 @@ func (x *experiment) start(ctx workflow.Context, selector workflow.Selector, in 
 		WorkflowID:            ace.WorkflowID(in.TaskID),
 		WaitForCancellation:   true,
 		TypedSearchAttributes: searchattr.Task(in),
+		Memo:                  memoOfBy(in.By),
 	})
 	in.Budget = x.left()
 	x.open++
@@ -229,6 +230,14 @@ func (x *experiment) start(ctx workflow.Context, selector workflow.Selector, in 
 		var result ace.TaskResult
 		x.count(&result, f.Get(ctx, &result))
 	})
+}
+
+// memoOfBy returns the memo of a child run, nil for a run of a version that did not record who started it.
+func memoOfBy(by string) map[string]any {
+	if by == "" {
+		return nil
+	}
+	return map[string]any{ace.MemoBy: by}
 }
 
 // TaskID returns the ID of an experiment's task at a 0-based index of the data set.
@@ -247,7 +256,7 @@ func (x *experiment) taskInput(epoch int, t ace.Task, playbook string) ace.TaskI
 		ExperimentID: x.in.ExperimentID, DatasetID: x.in.DatasetID, Provider: x.in.Provider,
 		Model: x.in.Model, Steps: x.in.Steps, Branch: x.in.ExperimentID, Epoch: epoch, Index: t.Index,
 		PaceMS: x.in.PaceMS, Revision: revision, Grader: x.in.Grader,
-		Protocol: x.in.Protocol,
+		Protocol: x.in.Protocol, By: x.in.By,
 	}
 }
 

@@ -64,6 +64,12 @@ type SavedFilter struct {
 	Sort    string `toml:"sort,omitempty" json:"sort,omitempty"` // column; "" for the newest first
 }
 
+// Queries of shipped filters.
+const (
+	OwnQuery   = ByCondition + `="` + Me + `"`
+	SpentQuery = TokensCondition + ">0"
+)
+
 // ShippedFilters returns the filters that every list has.
 func ShippedFilters() []SavedFilter {
 	return []SavedFilter{
@@ -71,6 +77,7 @@ func ShippedFilters() []SavedFilter {
 		{Name: "running", Query: "running"},
 		{Name: "wrong", Query: "wrong"},
 		{Name: "failed", Query: "failed timed_out terminated"},
-		{Name: "expensive", Query: "cost>0", Sort: "cost"},
+		{Name: "expensive", Query: "tokens>0", Sort: "cost"},
+		{Name: "mine", Query: "mine"},
 	}
 }

@@ -23,7 +23,8 @@ import (
 //   - a time: "today", "yesterday", or an age such as "12h" or "7d"; also since:TIME and until:TIME, see [TimeAt];
 //   - KEY=VALUE, KEY:VALUE or KEY!=VALUE with a short or full attribute name (several values separated by commas, a
 //     trailing * for a prefix), and text:VALUE;
-//   - cost>AMOUNT, also with >=, < and <=;
+//   - cost>DOLLARS and tokens>NUMBER, also with >=, < and <=;
+//   - "mine", by:USER or by:USER@HOST, see [ByCondition];
 //   - anything else, and everything in quotes: a text that the run mentions, see [Run.Mentions].
 //
 // Text with a separate operator, a bracket or a keyword of the query language is a query already and is returned
@@ -83,6 +84,7 @@ func statusWord(word string) (s ace.Status) {
 var stateWords = map[string]string{
 	"open": "CloseTime IS NULL", "closed": "CloseTime IS NOT NULL",
 	"waiting": "(" + WaitingQuery + ")",
+	"mine":    OwnQuery,
 }
 
 // WaitingQuery lists the runs that wait for a user.
@@ -90,7 +92,8 @@ var WaitingQuery = `ExecutionStatus = "Running" AND ` + equals(ace.AttrPhase, "=
 	[]string{string(ace.PhaseReview), flow.PhaseApproval, string(session.Waiting)})
 
 var filterKeys = map[string]string{
-	"text": TextCondition, "cost": CostCondition, "since": SinceCondition, "until": UntilCondition,
+	"text": TextCondition, "cost": CostCondition, "tokens": TokensCondition, "by": ByCondition,
+	"since": SinceCondition, "until": UntilCondition,
 	"exp": ace.AttrExperiment, "experiment": ace.AttrExperiment,
 	"ds": ace.AttrDataset, "data": ace.AttrDataset, "dataset": ace.AttrDataset,
 	"model": ace.AttrModel, "adapter": ace.AttrAdapter, "task": ace.AttrTask, "phase": ace.AttrPhase,
@@ -152,11 +155,12 @@ func attribute(key string) string {
 // knownNames lists the names that conditions may have besides custom attributes.
 func knownNames() []string {
 	return slices.Concat(ace.SearchAttributes(), builtIn,
-		[]string{VerdictCondition, TextCondition, CostCondition, SinceCondition, UntilCondition})
+		[]string{VerdictCondition, TextCondition, CostCondition, TokensCondition, ByCondition, SinceCondition,
+			UntilCondition})
 }
 
-// costWord matches a condition on the cost.
-var costWord = regexp.MustCompile(`(?i)^(?:cost|` + CostCondition + `)(>=|<=|=|>|<)(.*)$`)
+// amountWord matches a condition on the cost or the tokens.
+var amountWord = regexp.MustCompile(`(?i)^(cost|tokens|` + CostCondition + `)(>=|<=|=|>|<)(.*)$`)
 
 // term translates one word to a condition.
 func term(word string) (string, error) {
@@ -170,11 +174,11 @@ func term(word string) (string, error) {
 	if lower == today || ageWord.MatchString(lower) {
 		return SinceCondition + "=" + Quote(lower), nil
 	}
-	if m := costWord.FindStringSubmatch(word); m != nil {
-		if _, err := strconv.ParseFloat(m[2], 64); err != nil {
-			return "", fmt.Errorf("%q: not an amount in dollars: %q", word, m[2])
+	if m := amountWord.FindStringSubmatch(word); m != nil {
+		if _, err := strconv.ParseFloat(m[3], 64); err != nil {
+			return "", fmt.Errorf("%q: not a number: %q", word, m[3])
 		}
-		return CostCondition + m[1] + m[2], nil
+		return attribute(m[1]) + m[2] + m[3], nil
 	}
 	at := strings.IndexAny(word, "=:!\"'")
 	if at <= 0 || word[at] == '"' || word[at] == '\'' || word[at] == '!' && !strings.HasPrefix(word[at:], "!=") {
@@ -310,7 +314,7 @@ var queryWords = []string{"OR", "NOT", "IN", "BETWEEN", "IS", "STARTS_WITH", "LI
 // attribute. Unbalanced quotes count too: the server reports the error and its place.
 func isQuery(words []string) bool {
 	for i, w := range words {
-		if costWord.MatchString(w) {
+		if amountWord.MatchString(w) {
 			continue
 		}
 		keyword := slices.Contains(queryWords, strings.ToUpper(w))

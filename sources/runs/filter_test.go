@@ -39,6 +39,10 @@ func TestFilter(t *testing.T) {
 		"since:2026-11-20":         `Since="2026-11-20"`,
 		"until:2026-11-20T10:00":   `Until="2026-11-20T10:00"`,
 		"wrong cost>=0.5":          `ExitStatus="wrong" AND CostUSD>=0.5`,
+		"wrong tokens>1000":        `ExitStatus="wrong" AND Tokens>1000`,
+		"mine wrong":               `ExitStatus="wrong" AND StartedBy="me"`,
+		"by:anna@lab,ben":          `StartedBy IN ("anna@lab", "ben")`,
+		"by!=me":                   `StartedBy!="me"`,
 		"open":                     `CloseTime IS NULL`,
 		"waiting":                  `(ExecutionStatus = "Running" AND Phase IN ("review", "approval", "waiting"))`,
 		"type:experiment":          `WorkflowType="AceExperimentWorkflow"`,
@@ -72,7 +76,7 @@ func TestFilterMistakes(t *testing.T) {
 		"verdict!=good":       `"verdict!=good": unknown value "good"`,
 		"since:lunch":         `"since:lunch": not a time: "lunch"`,
 		"until!=today":        `"until!=today": not a time`,
-		"cost>much":           `"cost>much": not an amount in dollars: "much"`,
+		"cost>much":           `"cost>much": not a number: "much"`,
 	} {
 		if got, err := Filter(typed); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("Filter(%q) = %q, %v, want %s", typed, got, err, want)

@@ -131,6 +131,7 @@ func Of(info *workflowpb.WorkflowExecutionInfo) Run {
 	if data := history.PayloadJSON(memo[ace.MemoSummary]); data != nil && json.Unmarshal(data, &r.Summary) != nil {
 		r.Summary = nil
 	}
+	_ = json.Unmarshal(history.PayloadJSON(memo[ace.MemoBy]), &r.By) // "" if it is unreadable
 	r.takeObserved(memo[ace.MemoObserved])
 	if r.WaitsForReview() {
 		_ = json.Unmarshal(history.PayloadJSON(memo[ace.MemoReview]), &r.Review) // nil if it is unreadable

@@ -38,6 +38,7 @@ type Run struct {
 	Runner    string      `json:"runner_id,omitempty"`         // current or last runner
 	Session   string      `json:"session_id,omitempty"`        // session that a blueprint run is or belongs to
 	Parent    string      `json:"parent_session_id,omitempty"` // of the session that started it, or ""
+	By        string      `json:"started_by,omitempty"`        // such as user@host, "" if unknown
 	ResetFrom string      `json:"reset_from,omitempty"`        // original of a reset; "" in lists
 	// Review is set while the run waits for the review of its operations.
 	Review   *ace.ReviewMemo `json:"review,omitempty"`

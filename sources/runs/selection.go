@@ -19,8 +19,9 @@ import (
 // and ungraded answers apart, since ExitStatus is success for all of them. The server narrows the list to the exit
 // statuses that such a verdict can have, and the rows, which have the verdict from the memo, are selected here. A run
 // whose memo has no verdict is found by none. TextCondition is a part of what a run says about its work; see
-// [Run.Mentions]. CostCondition is the cost of a run in US dollars. The server cannot count runs that are selected by
-// these three.
+// [Run.Mentions]. CostCondition and TokensCondition are the cost of a run in US dollars and its tokens. ByCondition is who
+// started it: user@host, or the user alone; [Me] is the user of this process. The server cannot count runs that are
+// selected by these.
 //
 // SinceCondition and UntilCondition are the first start time, and the start time that all precede. They are times of
 // [TimeAt] and become conditions on StartTime in each request, so that a saved query stays relative.
@@ -28,15 +29,20 @@ const (
 	VerdictCondition = "Verdict"
 	TextCondition    = "Text"
 	CostCondition    = "CostUSD"
+	TokensCondition  = "Tokens"
+	ByCondition      = "StartedBy"
 	SinceCondition   = "Since"
 	UntilCondition   = "Until"
 )
+
+// Me is the value of [ByCondition] for the user of this process, so that a saved query fits every user.
+const Me = "me"
 
 // selection is a query divided into the server's part and the conditions on the rows to select.
 type selection struct {
 	server   string
 	keep     []func(*Run) bool // all must hold
-	searches bool              // few rows may be left: there is a condition on text or cost
+	searches bool              // few rows may be left: a condition other than that on the verdict
 }
 
 // keeps reports whether a row that the server returned belongs to the list.
@@ -52,7 +58,8 @@ func (s selection) of(rows []Run) []Run {
 // exact reports whether the server's part selects the same runs as the query.
 func (s selection) exact() bool { return len(s.keep) == 0 }
 
-const localNames = `(` + VerdictCondition + `|` + TextCondition + `|` + CostCondition + `)`
+const localNames = `(` + VerdictCondition + `|` + TextCondition + `|` + CostCondition + `|` + TokensCondition + `|` +
+	ByCondition + `)`
 
 var (
 	localCondition = regexp.MustCompile(`(?is)^` + localNames + `\s*(>=|<=|!=|=|>|<|\bIN\b|\bNOT\s+IN\b)\s*(.*)$`)
@@ -110,11 +117,19 @@ func (s *selection) take(condition string) (server string, err error) {
 		return s.takeVerdict(condition, op, operand)
 	case strings.EqualFold(m[1], TextCondition):
 		err = s.takeText(op, operand)
+	case strings.EqualFold(m[1], ByCondition):
+		err = s.takeBy(op, operand)
+	case strings.EqualFold(m[1], TokensCondition):
+		err = s.takeAmount(TokensCondition, op, operand,
+			func(u ace.Usage) float64 { return float64(u.InputTokens + u.OutputTokens) })
 	default:
-		err = s.takeCost(op, operand)
+		err = s.takeAmount(CostCondition, op, operand, func(u ace.Usage) float64 { return u.CostUSD })
 	}
 	return "", err
 }
+
+// negated reports whether an operator is != or NOT IN.
+func negated(op string) bool { return strings.HasPrefix(op, "!") || strings.HasPrefix(op, "N") }
 
 func (s *selection) takeVerdict(condition, op, operand string) (server string, err error) {
 	var verdicts []ace.Verdict
@@ -128,7 +143,7 @@ func (s *selection) takeVerdict(condition, op, operand string) (server string, e
 	if len(verdicts) == 0 {
 		return condition, nil
 	}
-	is := !strings.HasPrefix(op, "!") && !strings.HasPrefix(op, "N")
+	is := !negated(op)
 	s.keep = append(s.keep, func(r *Run) bool { return slices.Contains(verdicts, r.Verdict) == is })
 	if is {
 		server = equals(ace.AttrExit, "=", exitsOf(verdicts))
@@ -147,27 +162,54 @@ func (s *selection) takeText(op, operand string) error {
 	return nil
 }
 
-func (s *selection) takeCost(op, operand string) error {
+func (s *selection) takeBy(op, operand string) error {
+	var names []string
+	for _, quoted := range quotedText.FindAllString(operand, -1) {
+		names = append(names, unquote(quoted))
+	}
+	if len(names) == 0 || strings.ContainsAny(op, "<>") {
+		return serviceerror.NewInvalidArgumentf(`%s needs =, !=, IN or NOT IN and quoted names, not %s %s`, ByCondition, op,
+			operand)
+	}
+	me := ace.User()
+	s.keep = append(s.keep, func(r *Run) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return r.startedBy(name, me) }) != negated(op)
+	})
+	s.searches = true
+	return nil
+}
+
+// startedBy reports whether a name is that of who started the run: the user with the machine, or the user alone. Some
+// runs name no machine.
+func (r *Run) startedBy(name, me string) bool {
+	if name == Me {
+		name = me
+	}
+	user, machine, _ := strings.Cut(r.By, "@")
+	wanted, on, _ := strings.Cut(name, "@")
+	return user != "" && strings.EqualFold(user, wanted) && (machine == "" || on == "" || strings.EqualFold(machine, on))
+}
+
+func (s *selection) takeAmount(name, op, operand string, of func(ace.Usage) float64) error {
 	bound, err := strconv.ParseFloat(operand, 64)
 	if err != nil || !strings.ContainsAny(op, "<>=") || op == "!=" {
-		return serviceerror.NewInvalidArgumentf("%s needs <, <=, =, >= or > and an amount, not %s %s",
-			CostCondition, op, operand)
+		return serviceerror.NewInvalidArgumentf("%s needs <, <=, =, >= or > and an amount, not %s %s", name, op, operand)
 	}
 	s.keep = append(s.keep, func(r *Run) bool {
 		if r.Summary == nil {
 			return false
 		}
-		switch cost := r.Summary.Usage.CostUSD; op {
+		switch amount := of(r.Summary.Usage); op {
 		case "<":
-			return cost < bound
+			return amount < bound
 		case "<=":
-			return cost <= bound
+			return amount <= bound
 		case "=":
-			return cost == bound
+			return amount == bound
 		case ">=":
-			return cost >= bound
+			return amount >= bound
 		default:
-			return cost > bound
+			return amount > bound
 		}
 	})
 	s.searches = true

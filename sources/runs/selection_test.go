@@ -2,6 +2,7 @@ package runs
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"acescope/engine/ace"
@@ -20,6 +21,8 @@ func TestDivide(t *testing.T) {
 		`(Text!="x") AND Since="today"`:              `Since="today" 1`,
 		`Text IN ("x")`:                              `error`,
 		`CostUSD > "x"`:                              `error`,
+		`Tokens > 10 AND StartedBy != "me"`:          ` 2`,
+		`StartedBy > "me"`:                           `error`,
 		`Verdict = "red"`:                            `Verdict = "red" 0`,
 		`TaskId = "Verdict = x" OR a`:                `TaskId = "Verdict = x" OR a 0`,
 		`MyVerdict = "correct"`:                      `MyVerdict = "correct" 0`,
@@ -33,6 +36,30 @@ func TestDivide(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+}
+
+// TestStartedBy selects runs by who started them.
+func TestStartedBy(t *testing.T) {
+	t.Setenv("USER", "anna")
+	me := ace.User()
+	for by, want := range map[string]string{
+		me: "mine by:anna by!=ben", "anna": "mine by:anna by!=ben", "Anna@elsewhere": "by:anna by!=ben",
+		"ben@lab": "by:ben by:ben@lab", "": "by!=ben",
+	} {
+		var found []string
+		for _, typed := range []string{"mine", "by:anna", "by:ben", "by:ben@lab", "by!=ben"} {
+			s, err := divide(mustFilter(typed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.keeps(&Run{By: by}) {
+				found = append(found, typed)
+			}
+		}
+		if got := strings.Join(found, " "); got != want {
+			t.Errorf("a run that %q started is found by %s, want %s", by, got, want)
 		}
 	}
 }

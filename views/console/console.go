@@ -63,7 +63,7 @@ func New(o Options, detail Value[*histories.Detail]) *Console {
 	actor := &Actor{pipeline: pipeline, actions: o.Actions.Runs, runners: o.Actions.Runners, nav: nav, listing: listing,
 		refuse: o.Refuse}
 	launcher := &Launcher{Context: o.Context, Actions: o.Actions.Launch, nav: nav, listing: listing,
-		controls: o.Controls}
+		controls: o.Controls, texts: &promptTexts{context: o.Context, actions: o.Actions.Launch, kept: map[string]string{}}}
 	forks := &Forks{actor: actor, launcher: launcher, actions: o.Actions.Forks, nav: nav, listing: listing,
 		pipeline: pipeline, controls: o.Controls}
 	return &Console{
@@ -130,6 +130,8 @@ type RunActions interface {
 	// Freeze returns the newest run of a workflow.
 	Freeze(ctx context.Context, workflowID string) (runs.ID, error)
 	Prepare(ctx context.Context, of runs.ID, c runs.Change) (runs.Prepared, error)
+	// ExportPlaybook writes a version, as BRANCH@N, to a file in one of [playbook.ExportForms]. It returns what it did.
+	ExportPlaybook(ctx context.Context, version, path, form string) (lines []string, err error)
 }
 
 // ReviewActions decide on operations.
@@ -179,6 +181,8 @@ type RunnerActions interface {
 type ForkActions interface {
 	// Original reads a run to fork.
 	Original(ctx context.Context, of runs.ID) (runs.Original, error)
+	// Matching reads the newest runs that match a query, at most limit.
+	Matching(ctx context.Context, query string, limit int) ([]runs.Run, error)
 	// PlanForks plans forks of several runs with the same changes.
 	PlanForks(ctx context.Context, originals []runs.Run, c runs.Change, progress runs.Progress) (runs.Batch, error)
 }

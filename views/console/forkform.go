@@ -49,14 +49,13 @@ func (f forkForm) fields() []tui.Field {
 	}
 	for i, phase := range provided() {
 		reruns := func(v tui.Values) bool { return slices.Index(phaseNames(), v[fromField]) <= i }
-		label := strings.ToUpper(phase[:1]) + phase[1:]
+		label := capital(phase)
 		fields = append(fields,
 			tui.Field{Name: "steps." + phase, Label: label + " by", Complete: f.choices("provider"), Shown: reruns,
 				Hint: "provider; empty: as above"},
 			tui.Field{Name: "models." + phase, Label: label + " model", Complete: f.models, Shown: reruns,
 				Hint: "empty: as above"},
-			tui.Field{Name: promptOf + phase, Label: label + " prompt", Complete: f.choices(promptOf + phase), Shown: reruns,
-				Hint: "NAME, NAME@N or default"})
+			f.prompt(phase, reruns))
 	}
 	if f.several {
 		fields = slices.DeleteFunc(fields, func(f tui.Field) bool { return f.Name == promptField || f.Name == "label" })
@@ -67,6 +66,16 @@ func (f forkForm) fields() []tui.Field {
 		}
 	}
 	return fields
+}
+
+// prompt is the field for the prompt of a phase.
+func (f forkForm) prompt(phase string, reruns func(tui.Values) bool) tui.Field {
+	field := f.phasePrompt(phase)
+	field.Shown = reruns
+	if f.several {
+		field.Hint = "empty: as each run has it; ctrl+e edits"
+	}
+	return field
 }
 
 // change returns what the values change. Several forks keep what is empty.

@@ -28,8 +28,9 @@ type LaunchActions interface {
 	Launch(ctx context.Context, args []string) (runs.Run, error)
 	// StartDemo starts an experiment on generated problems.
 	StartDemo(ctx context.Context) error
-	// Choices lists the known values of a field: provider, model, playbook or prompts.PHASE.
+	// Choices lists the known values of a field: dataset, provider, model, playbook, experiment or prompts.PHASE.
 	Choices(ctx context.Context, field string) []string
+	PromptActions
 }
 
 // Launcher starts runs and experiments.
@@ -39,6 +40,7 @@ type Launcher struct {
 	nav      *Navigation
 	listing  *Listing
 	controls Controls
+	texts    *promptTexts
 }
 
 // LaunchBinding returns the key that starts an experiment or a task, on a screen.
@@ -84,10 +86,10 @@ func (l launch) fields() []tui.Field {
 	fields := []tui.Field{
 		{Name: startField, Label: "Start", Value: "experiment", Options: []string{"experiment", "task"}, Fixed: true,
 			Hint: "tasks of a data set, or one task"},
-		{Name: "dataset", Label: "Data set", Options: []string{"problems:60", "problems:120"}, Complete: completeFiles,
-			Hint: "a file of JSON lines, or problems:N", Shown: isExperiment},
+		{Name: "dataset", Label: "Data set", Options: []string{"problems:60", "problems:120"},
+			Complete: l.datasets, Hint: "a file, problems:N or experiment:ID", Shown: isExperiment},
 		{Name: "eval", Label: "Evaluation set", Options: []string{"problems:30:2", "problems:60:2"},
-			Complete: completeFiles, Hint: "answered without learning", Shown: isExperiment},
+			Complete: l.datasets, Hint: "answered without learning", Shown: isExperiment},
 		{Name: promptField, Label: "Prompt", Lines: true, Hint: "the task; ctrl+e opens $EDITOR", Shown: isTask},
 		{Name: "expected", Label: "Expected answer", Hint: "by which the answer is graded", Shown: isTask},
 		{Name: "provider", Label: "Provider", Complete: l.choices("provider"), Hint: "what executes the phases"},
@@ -98,9 +100,13 @@ func (l launch) fields() []tui.Field {
 			Shown: isExperiment, Hint: "learn by task, or by window"},
 		{Name: "window", Label: "Window", Number: true, Shown: online, Hint: "tasks; 0 means 20"},
 		{Name: "eval-every", Label: "Evaluate every", Number: true, Shown: evaluated, Hint: "tasks; 0: after epochs"},
-		{Name: "max-cost", Label: "Budget", Number: true, Hint: "US dollars; 0: no limit"},
-		{Name: "experiment", Label: "Name", Hint: "empty: data set and time"},
 	}
+	for _, phase := range provided() {
+		fields = append(fields, l.phasePrompt(phase))
+	}
+	fields = append(fields,
+		tui.Field{Name: "max-cost", Label: "Budget", Number: true, Hint: "US dollars; 0: no limit"},
+		tui.Field{Name: "experiment", Label: "Name", Complete: l.choices("experiment"), Hint: "empty: data set and time"})
 	for i := range fields {
 		if value, ok := l.defaults[fields[i].Name]; ok {
 			fields[i].Value = value
@@ -113,11 +119,22 @@ func (l launch) choices(field string) func(string) []string {
 	return func(string) []string { return l.Actions.Choices(l.Context, field) }
 }
 
+// phasePrompt is the field for the prompt of a phase.
+func (l launch) phasePrompt(phase string) tui.Field {
+	return tui.Field{Name: promptOf + phase, Label: capital(phase) + " prompt", Complete: l.choices(promptOf + phase),
+		Text: l.texts.field(ace.Phase(phase)), Hint: "empty: default; ctrl+e edits"}
+}
+
 // models lists the models of providers and of loaded runs.
 func (l launch) models(string) []string {
 	list := append(l.Actions.Choices(l.Context, "model"), l.seen...)
 	slices.Sort(list)
 	return slices.Compact(list)
+}
+
+// datasets lists stored data sets and files.
+func (l launch) datasets(typed string) []string {
+	return append(l.Actions.Choices(l.Context, "dataset"), completeFiles(typed)...)
 }
 
 // playbooks lists branches and files.
@@ -131,6 +148,9 @@ func (l launch) args(v tui.Values) (args []string) {
 		value := strings.TrimSpace(v[f.Name])
 		if _, isFlag := l.defaults[f.Name]; isFlag && value != "" && value != l.defaults[f.Name] {
 			args = append(args, "--"+f.Name, value)
+		}
+		if phase, ok := strings.CutPrefix(f.Name, promptOf); ok && value != "" && value != ace.DefaultPrompt {
+			args = append(args, "--phase-prompt", phase+"="+value)
 		}
 	}
 	if prompt := v[promptField]; prompt != "" {
@@ -157,14 +177,17 @@ func (l launch) check(v tui.Values) tui.Report {
 	return r
 }
 
-// flagOf matches the first flag that an error names, with its value.
-var flagOf = regexp.MustCompile(`--([a-z][a-z-]+)`)
+// flagOf matches the first flag that an error names, and the phase of a phase prompt.
+var flagOf = regexp.MustCompile(`--([a-z][a-z-]+)(?: "?([a-z]+)=)?`)
 
 // addProblem adds an error to the field whose flag it names, or to the form.
 func addProblem(problems map[string]string, v tui.Values, err error) {
 	field, message := "", err.Error()
 	if m := flagOf.FindStringSubmatchIndex(message); m != nil {
 		name := message[m[2]:m[3]]
+		if name == "phase-prompt" && m[4] > 0 {
+			name = promptOf + message[m[4]:m[5]]
+		}
 		if _, shown := v[name]; shown {
 			field = name
 		}

@@ -7,7 +7,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/engine/ace"
 	"acescope/sources/runs"
 	"acescope/tui"
 	"acescope/tui/text"
@@ -174,14 +173,19 @@ func (m *marks) Toggle(r runs.Run) bool {
 	return true
 }
 
-// MarkWrong marks all loaded runs with a wrong answer, or as many as may be marked.
-func (l *Listing) MarkWrong(s tui.Shell) {
-	for _, r := range l.Runs.Rows {
-		if r.Verdict == ace.Wrong && !l.Marks.Of[r.ID()] && !l.Marks.Toggle(r) {
-			break
+// Mark marks runs besides those that are marked, or as many as may be marked.
+func (l *Listing) Mark(s tui.Shell, list []runs.Run) {
+	left := 0
+	for _, r := range list {
+		if !l.Marks.Of[r.ID()] && !l.Marks.Toggle(r) {
+			left++
 		}
 	}
-	s.Note(widget.Counted(len(l.Marks.Runs), "marked run"))
+	said := widget.Counted(len(l.Marks.Runs), "marked run")
+	if left > 0 {
+		said += ", the most that can be marked"
+	}
+	s.Note(said + "; u unmarks all")
 }
 
 func (m *marks) Clear() { *m = marks{} }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/aymanbagabas/go-udiff"
 
 	"acescope/engine/learning/prompts"
@@ -28,6 +29,7 @@ type Feed interface {
 // list lists the versions of all prompts.
 type list struct {
 	console.List[prompts.Prompt]
+	launcher *console.Launcher
 	feed     Feed
 	data     *phaseprompts.Prompts
 	arranged *phaseprompts.Prompts
@@ -35,7 +37,7 @@ type list struct {
 
 // Screen returns the list with the text of the selected version.
 func Screen(c *console.Console, feed Feed) tui.Screen {
-	v := &list{feed: feed, List: console.NewList[prompts.Prompt]("Phase prompts",
+	v := &list{launcher: c.Launcher, feed: feed, List: console.NewList[prompts.Prompt]("Phase prompts",
 		widget.Heading{Title: "PHASE", Width: 9},
 		widget.Heading{Title: "NAME", Minimum: 10},
 		widget.Heading{Title: "VERSION", Width: 7, Right: true},
@@ -48,8 +50,22 @@ func Screen(c *console.Console, feed Feed) tui.Screen {
 }
 
 func (v *list) Bindings() []tui.Binding {
-	return append(widget.Motions("prompts", v),
+	list := append(widget.Motions("prompts", v),
 		console.Key("prompts.open", "go to the text of the version", "open", func(s tui.Shell) { s.Focus(1) }, "enter"))
+	if v.launcher.Actions != nil {
+		list = append(list, console.MutatingKey("prompts.edit",
+			"edit the text in $EDITOR and store it as a new version of a name", "edit", v.edit, "ctrl+e"))
+	}
+	return list
+}
+
+// edit makes a new version from the one under the cursor.
+func (v *list) edit(s tui.Shell) tea.Cmd {
+	v.arrange()
+	if p, ok := v.Current(); ok {
+		v.launcher.EditPrompt(s, p)
+	}
+	return nil
 }
 
 func (v *list) SetShown(shown bool) {

@@ -38,6 +38,7 @@ var modes = []struct {
 
 // browser is the state of both panes: the mode, the selection in each mode, and the newest playbooks.
 type browser struct {
+	actor    *console.Actor
 	nav      *console.Navigation
 	controls console.Controls
 	feed     Feed

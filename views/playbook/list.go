@@ -83,7 +83,8 @@ type Feed interface {
 
 // Screen returns the screen of playbooks.
 func Screen(c *console.Console, feed Feed) tui.Screen {
-	s := &browser{nav: c.Navigation, controls: c.Controls, feed: feed, seq: -1, tables: newTables(theme.Unicode())}
+	s := &browser{nav: c.Navigation, actor: c.Actor, controls: c.Controls, feed: feed, seq: -1,
+		tables: newTables(theme.Unicode())}
 	blame := &detail{browser: s, Reader: console.NewReader("Blame", c.Location)}
 	blame.Pointer = true
 	return tui.Screen{Name: "playbook", Short: "book", Keys: []string{"4"}, Aliases: []string{"playbooks"},
@@ -115,7 +116,20 @@ func (v *List) Bindings() []tui.Binding {
 			func(s tui.Shell) { s.Focus(1) }, "enter"),
 		console.Key("playbook.next_error", "next harmful bullet, removal or error", "", wrong(1), "e"),
 		console.Key("playbook.previous_error", "previous harmful bullet, removal or error", "", wrong(-1), "E"))
+	if v.actor.Changes() {
+		export := console.Key("playbook.save", "write the selected version to a file", "export", v.export, "ctrl+s")
+		list = append(list, export)
+	}
 	return append(list, v.browser.bindings(v.find)...)
+}
+
+// export writes the selected version to a file.
+func (v *List) export(s tui.Shell) tea.Cmd {
+	if !v.hasBranch() {
+		s.Note("no playbook to export yet; n on the overview starts an experiment")
+		return nil
+	}
+	return v.actor.AskExport(s, fmt.Sprintf("%s@%d", v.books.Branch.Name, v.seqNow()))
 }
 
 // find goes to the nearest matching row from rows after the cursor on, and wraps around.

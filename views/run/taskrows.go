@@ -232,6 +232,7 @@ func fields(d *histories.Detail) []fieldRow {
 	if !d.Start.IsZero() {
 		all = append(all, fieldRow{textRow: textRow{"started", d.Start.Format(time.RFC3339), 1}, at: d.Start})
 	}
+	add("started by", in.By)
 	add("experiment", in.ExperimentID)
 	add("dataset", in.DatasetID)
 	add("provider", in.Provider)

@@ -24,6 +24,7 @@ type Column struct {
 	Title   string
 	Width   int
 	minimum int // of a column of width 0
+	narrow  int // its minimum where the answer has no room otherwise, 0 for the same
 	right   bool
 	drop    int
 	extra   bool
@@ -39,6 +40,9 @@ type Column struct {
 const (
 	columnTask    = "task"
 	columnSubject = "subject"
+	columnAnswer  = "answer"
+	columnTokens  = "tokens"
+	columnCost    = "cost"
 )
 
 func plainInk(_ runs.Run, s theme.Styles) theme.Ink { return s.Text }
@@ -84,13 +88,13 @@ func AllColumns(g theme.Glyphs) []Column {
 		{ID: "verdict", Title: "VERDICT", Width: 9, drop: 1, Cell: verdictOf, Order: by(wrongFirst),
 			sign: func(r runs.Run, _ time.Time, s theme.Styles) string { return s.Verdict(string(r.Verdict)).Glyph },
 			ink:  func(r runs.Run, s theme.Styles) theme.Ink { return s.Verdict(string(r.Verdict)).Ink }},
-		{ID: columnSubject, Title: "SUBJECT", minimum: 16, drop: 3, Cell: plainCell(subjectOf), ink: plainInk,
+		{ID: columnSubject, Title: "SUBJECT", minimum: 16, narrow: 10, drop: 4, Cell: plainCell(subjectOf), ink: plainInk,
 			Order: by(subjectOf)},
-		{ID: "answer", Title: "ANSWER", minimum: 14, drop: 4, Cell: answerOf, Order: by(answerText),
+		{ID: columnAnswer, Title: "ANSWER", minimum: 14, narrow: 12, drop: 3, Cell: answerOf, Order: by(answerText),
 			ink: func(r runs.Run, s theme.Styles) theme.Ink {
 				return widget.Unless(r.Verdict == ace.Correct, s.Text, s.Muted)
 			}},
-		{ID: "reason", Title: "REASON", minimum: 24, drop: 2, Cell: plainCell(reasonOf), Order: by(reasonOf),
+		{ID: "reason", Title: "REASON", minimum: 24, narrow: 12, drop: 2, Cell: plainCell(reasonOf), Order: by(reasonOf),
 			ink: reasonInk},
 		attribute(ace.AttrExperiment, Column{
 			ID: "experiment", Title: "EXPERIMENT", Width: 16, drop: 10, ink: mutedInk,
@@ -124,10 +128,10 @@ func AllColumns(g theme.Glyphs) []Column {
 			ink: plainInk, Order: most(changesOf)},
 		{ID: "refused", Title: "REFUSED", Width: 7, right: true, drop: 14, extra: true,
 			Cell: sum(refusedCell), ink: mutedInk, Order: most(refusedOf)},
-		{ID: "tokens", Title: "TOKENS", Width: 9, right: true, drop: 11, extra: true,
+		{ID: columnTokens, Title: "TOKENS", Width: 9, right: true, drop: 11, extra: true,
 			Cell: sum(tokensCell), ink: mutedInk, Order: most(tokensOf)},
-		{ID: "cost", Title: "COST", Width: 8, right: true, drop: 7, Cell: console.CostOf,
-			ink: mutedInk, Order: most(dollarsOf)},
+		{ID: columnCost, Title: "COST", Width: 8, right: true, drop: 7, Cell: console.CostOf,
+			ink: mutedInk, Order: mostSpent},
 		{ID: "took", Title: "TOOK", Width: 6, right: true, drop: 8, changes: true, ink: mutedInk, Order: longest,
 			Cell: func(r runs.Run, now time.Time, _ theme.Styles) string { return console.DurationOf(r, now) }},
 		{ID: "age", Title: "AGE", Width: 5, right: true, drop: 5, changes: true, ink: mutedInk, Order: newest,
@@ -346,6 +350,11 @@ func summed(r *runs.Run) ace.Summary {
 		return ace.Summary{Skills: -1, Added: -1, Rejected: -1, Usage: ace.Usage{InputTokens: -1, CostUSD: -1}}
 	}
 	return *r.Summary
+}
+
+// mostSpent sorts by cost, and runs of the same cost by tokens: a model without a known price has no cost.
+func mostSpent(a, b *runs.Run) int {
+	return cmp.Or(most(dollarsOf)(a, b), most(tokensOf)(a, b))
 }
 
 func skillsOf(r *runs.Run) float64  { return float64(summed(r).Skills) }

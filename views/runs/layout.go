@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ func (t *table) arrange() {
 		t.Layout.left = widget.Clamp(t.Layout.left, 0, len(all)-2)
 		t.cols = scrolled(all, t.Layout.left, width)
 	} else {
-		t.cols = Fitting(t.narrowed(slices.DeleteFunc(all, t.hides)), width)
+		t.cols = t.fitted(t.narrowed(slices.DeleteFunc(all, t.hides)))
 	}
 	l := text.Line{Max: width}
 	l.Add(t.pane.Styles.Muted, text.Spaces(widget.PointerWidth))
@@ -58,12 +59,28 @@ func (t *table) arrange() {
 // wordsMinWidth is the least width of a table that shows words instead of signs.
 const wordsMinWidth = 150
 
+// fitted returns the columns that fit. If the answer is not among them, the texts get less room.
+func (t *table) fitted(cols []Column) []Column {
+	isAnswer := func(c Column) bool { return c.ID == columnAnswer }
+	fitting := Fitting(cols, t.width)
+	if !slices.ContainsFunc(cols, isAnswer) || slices.ContainsFunc(fitting, isAnswer) {
+		return fitting
+	}
+	for i := range cols {
+		cols[i].minimum = cmp.Or(cols[i].narrow, cols[i].minimum)
+	}
+	return Fitting(cols, t.width)
+}
+
 // narrowed replaces words by signs where the width is short, and gives the name the width that the loaded rows need if
 // other columns share the remaining width.
 func (t *table) narrowed(cols []Column) []Column {
 	for i := range cols {
 		if c := &cols[i]; c.sign != nil && t.width < wordsMinWidth {
 			c.Cell, c.Width, c.Title = c.sign, 1, ""
+		}
+		if c := &cols[i]; c.ID == columnTokens && t.unpriced {
+			c.drop = 1
 		}
 	}
 	if slices.ContainsFunc(cols[1:], func(c Column) bool { return c.Width == 0 }) {
@@ -77,6 +94,9 @@ const minNameWidth = 8
 
 // hides reports whether a column is not shown: the user did not choose it, or all loaded rows have the same value.
 func (t *table) hides(c Column) bool {
+	if t.unpriced && (c.ID == columnTokens || c.ID == columnCost) {
+		return c.ID == columnCost
+	}
 	_, common := t.common.values[c.ID]
 	return !t.Layout.shows(c) || t.Layout.Chosen == nil && common && c.ID != t.Sorting.By
 }

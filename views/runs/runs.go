@@ -8,7 +8,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/engine/ace"
-	"acescope/sources/cluster"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
 	"acescope/theme"
@@ -18,49 +17,26 @@ import (
 	"acescope/views/console"
 )
 
-// loadMargin is the distance of the cursor from the end of the loaded rows at which more are loaded.
-const loadMargin = 50
-
 // Runs is the view of the list of runs.
 type Runs struct {
 	nav      *console.Navigation
 	launcher *console.Launcher
 	comparer *console.Comparer
 	verifier *console.Verifier
+	forks    *console.Forks
 	controls console.Controls
 	feeds    Feeds
 	console.Pane
 	table
-	panel     sidePanel
-	sections  sections
-	bindings  []tui.Binding
-	shown     bool
-	loaded    bool   // the list was read at least once
-	query     string // of the list when it was taken last
-	state     cluster.ConnState
-	file      bool // the runs come from files
-	address   string
-	namespace string
-	asked     request // last request for more runs
-	goal      goal
+	panel    sidePanel
+	sections sections
+	bindings []tui.Binding
+	shown    bool
+	query    string // of the list when it was taken last
+	notices  notices
+	tracker  tracker
+	walker   walker
 }
-
-// request is a request for more runs at one end of the loaded rows.
-type request struct {
-	first int64
-	rows  int
-	newer bool
-}
-
-// goal is the end of the list that is being loaded.
-type goal uint8
-
-const (
-	noGoal goal = iota
-	toFirst
-	toLast
-	halted // loading the last rows was stopped
-)
 
 // Feeds are the data of the list.
 type Feeds struct {
@@ -78,9 +54,12 @@ type List interface {
 
 func New(c *console.Console, feeds Feeds) *Runs {
 	v := &Runs{Pane: console.NewPane("Runs"), nav: c.Navigation, launcher: c.Launcher, comparer: c.Comparer,
-		verifier: c.Verifier, controls: c.Controls, feeds: feeds}
+		verifier: c.Verifier, forks: c.Forks, controls: c.Controls, feeds: feeds}
 	v.table = table{pane: &v.Pane, listing: c.Listing}
 	v.sections = sections{listing: c.Listing, counts: feeds.Counts, table: &v.table}
+	v.notices = notices{pane: &v.Pane, listing: c.Listing, table: &v.table}
+	v.tracker = tracker{nav: c.Navigation, controls: c.Controls, table: &v.table}
+	v.walker = walker{list: feeds.List, table: &v.table}
 	v.panel = sidePanel{pane: &v.Pane, listing: c.Listing, controls: c.Controls, table: &v.table,
 		sections: &v.sections}
 	v.panel.close = func() { v.openPanel(noPanel) }
@@ -98,18 +77,14 @@ func (v *Runs) Title() string {
 
 // Footer shows the state of the list, then the position: "12/10,214", with a plus if the total is unknown.
 func (v *Runs) Footer() string {
-	var loading, following, marked string
-	if v.goal == toLast {
-		loading = "loading up to the last: " + text.Count(v.listing.Runs.Walking) + " of " + v.total() +
-			", any move stops it"
-	}
+	var following, marked string
 	if v.nav.Following && v.Count() > 0 {
 		following = "following the newest"
 	}
 	if n := len(v.listing.Marks.Runs); n > 0 {
 		marked = text.Count(int64(n)) + " marked"
 	}
-	return v.Join(loading, v.searched(), following, v.orderState(), marked, v.columnsState(), v.position())
+	return v.Join(v.walker.state(), v.searched(), following, v.orderState(), marked, v.columnsState(), v.position())
 }
 
 // searched says how far a search for a text or a cost has come, "" if all runs were searched.
@@ -149,7 +124,7 @@ func (v *Runs) listBindings() []tui.Binding {
 			func(s tui.Shell) { v.sections.turn(s, -1) }, "["),
 		console.Key("runs.filters", "choose a saved filter", "", func() { v.openPanel(filterPanel) }, "ctrl+o"),
 		console.Key("runs.save_filter", "save the query as a filter", "", v.listing.SaveFilter, "ctrl+s"),
-		console.Key("runs.sort", "sort the loaded runs by the next column", "sort",
+		console.Key("runs.sort", "sort the loaded runs by the next column", "",
 			func() { v.sortNext(); v.Resorted() }, "s"),
 		console.Key("runs.reverse", "reverse the order", "",
 			func() { v.Sorting.Reverse = v.Sorting.By != "" && !v.Sorting.Reverse; v.Resorted() }, "S"),
@@ -162,8 +137,8 @@ func (v *Runs) listBindings() []tui.Binding {
 		console.Key("runs.left", "scroll the columns left", "", func() { v.slide(-1) }, "left"),
 		console.Key("runs.right", "scroll the columns right", "", func() { v.slide(1) }, "right"),
 		console.Key("runs.mark", "mark the run, or choose in a panel", "mark", v.space, "space"),
-		console.Key("runs.mark_wrong", "mark all loaded runs with a wrong answer; f forks the marked runs", "",
-			v.listing.MarkWrong, "ctrl+a"),
+		console.Key("runs.mark_all", "mark all runs that the filter matches; f forks the marked runs", "mark all",
+			v.markAll, "ctrl+a"),
 		console.Key("runs.unmark", "unmark all", "", v.listing.Marks.Clear, "u"),
 		console.Key("runs.diff", "compare two runs step by step: both marked, or the marked and the selected one", "",
 			v.comparer.CompareMarked, "d"),
@@ -284,11 +259,12 @@ func (v *Runs) Unfilter() bool {
 // Refresh keeps the selection on its run and the rows on screen in place: new runs appear only at the very top. While
 // following the newest, the selection moves on when its run closes.
 func (v *Runs) Refresh() {
-	list, conn := v.feeds.List.Value(), v.controls.Connection()
-	queryChanged := v.loaded && list.Query != v.query
+	list := v.feeds.List.Value()
+	queryChanged := v.notices.loaded && list.Query != v.query
 	v.query = list.Query
 	wasFirst := v.listing.Runs.First
-	v.listing.Runs, v.state, v.address, v.namespace = list, conn.State, conn.Address, conn.Namespace
+	v.listing.Runs = list
+	v.notices.take(v.controls.Connection())
 	v.listing.Counted = v.feeds.Facets.Value()
 	if queryChanged {
 		v.sections.left()
@@ -296,12 +272,10 @@ func (v *Runs) Refresh() {
 	if v.common.look(&list, list.Loaded, v.Styles) {
 		v.arrange()
 	}
-	v.file = conn.Mode == cluster.ModeFile
-	v.loaded = v.loaded || !list.Loaded.IsZero() || len(list.Rows) > 0
 	v.nav.FollowContinued(v.feeds.Detail.Value())
-	v.reconcile(v.feeds.Detail.Value())
+	v.tracker.reconcile(v.feeds.Detail.Value())
 	v.reorder()
-	before, at := v.Cursor, v.find()
+	before, at := v.Cursor, v.tracker.find()
 	if at >= 0 {
 		v.nav.Elsewhere = false
 	}
@@ -312,111 +286,27 @@ func (v *Runs) Refresh() {
 		v.Cursor = 0
 	}
 	if queryChanged {
-		v.top, v.asked, v.goal = 0, request{}, noGoal
+		v.top = 0
+		v.walker.reset()
 	} else if v.top > 0 || wasFirst > 0 {
 		v.top += v.Cursor - before
 	}
-	v.reachGoal()
+	v.walker.reach()
 	if v.nav.Following {
-		v.follow(at)
+		v.tracker.follow(at, v.Page())
 	}
 	v.reveal()
 	if !v.nav.Elsewhere {
-		v.selectRow()
-	}
-}
-
-// reachGoal moves the cursor to the requested end of the list once it is loaded, or to the last loaded row if loading
-// was stopped.
-func (v *Runs) reachGoal() {
-	switch {
-	case v.goal == toFirst && v.listing.Runs.First == 0:
-		v.Cursor, v.top = 0, 0
-	case v.listing.Runs.Walking == 0 && (v.goal == toLast && !v.listing.Runs.More || v.goal == halted):
-		v.Cursor = v.Count() - 1
-	case v.goal == toLast && v.listing.Runs.Err != "": // the problem is shown
-	default:
-		return
-	}
-	v.goal = noGoal
-}
-
-// follow keeps the cursor on its run, at row at, while the run is open and on the first page. Otherwise it moves to the
-// newest open run, or to the newest run.
-func (v *Runs) follow(at int) {
-	v.top = 0
-	page := min(v.Page(), v.Count())
-	if at >= 0 && at < page && v.At(at).Open() {
-		return
-	}
-	for i := range page {
-		if v.At(i).Open() {
-			v.Cursor = i
-			return
-		}
-	}
-	v.Cursor = 0
-}
-
-// find returns the row of the selected run or of its successor, or -1. It searches from the cursor outward.
-func (v *Runs) find() int {
-	n := v.Count()
-	if !v.nav.Selected.Ok {
-		return -1
-	}
-	for near := 0; near <= n; near++ {
-		up, down := v.Cursor-near, v.Cursor+near
-		if up >= 0 && up < n && v.sameRun(v.At(up)) {
-			return up
-		}
-		if down < n && v.sameRun(v.At(down)) {
-			return down
-		}
-		if up < 0 && down >= n {
-			break
-		}
-	}
-	return v.successorRow()
-}
-
-func (v *Runs) sameRun(r *runs.Run) bool {
-	return r.ID() == v.nav.Selected.Run.ID()
-}
-
-// reconcile shows the selected run as closed as soon as its detail does, so that list and preview agree.
-func (v *Runs) reconcile(d *histories.Detail) {
-	if d == nil || d.Close.IsZero() {
-		return
-	}
-	rows := v.listing.Runs.Rows
-	at := slices.IndexFunc(rows, func(r runs.Run) bool { return r.Open() && r.RunID == d.RunID })
-	if at >= 0 {
-		rows = slices.Clone(rows) // the feed's own
-		rows[at], _ = histories.Reconcile(rows[at], d)
-		v.listing.Runs.Rows = rows
-	}
-}
-
-// selectRow selects the run under the cursor and reads its detail if it changed.
-func (v *Runs) selectRow() {
-	if v.Count() == 0 {
-		v.nav.Selected = console.Selection{}
-		return
-	}
-	r := v.At(v.Cursor)
-	changed := !v.nav.Selected.Ok || !v.sameRun(r)
-	v.nav.Selected = console.Selection{*r, true}
-	if changed {
-		v.controls.Select(r.ID())
+		v.tracker.choose()
 	}
 }
 
 func (v *Runs) Page() int {
-	return max(v.Height-1-len(v.problem())-v.sectionLines()-v.summaryLines(), 1)
+	return max(v.Height-1-len(v.notices.problem())-v.sectionLines()-v.summaryLines(), 1)
 }
 
 func (v *Runs) sectionLines() int {
-	if len(v.listing.Filters) == 0 || v.file || v.Height < recentMinHeight {
+	if len(v.listing.Filters) == 0 || v.notices.file || v.Height < recentMinHeight {
 		return 0
 	}
 	return 1
@@ -436,44 +326,14 @@ func (v *Runs) Scroll(lines int) {
 		v.panel.move(widget.Clamp(lines, -len(v.panel.items), len(v.panel.items)))
 		return
 	}
-	switch v.goal {
-	case toLast:
-		v.goal = halted
-		v.feeds.List.Load(runs.StopWalk)
+	if !v.walker.begin(lines) {
 		return
-	case toFirst:
-		v.goal = noGoal
-	}
-	switch {
-	case lines == -widget.AllLines && v.listing.Runs.First > 0:
-		v.goal = toFirst
-		v.feeds.List.Load(runs.LoadFirst)
-	case lines == widget.AllLines && v.listing.Runs.More && !v.Sorting.on():
-		v.goal = toLast
-		v.feeds.List.Load(runs.LoadLast)
 	}
 	v.nav.Following, v.nav.Elsewhere = lines == -widget.AllLines, false
 	v.Cursor = max(min(v.Cursor+lines, v.Count()-1), 0)
 	v.reveal()
-	v.selectRow()
-	if v.goal == noGoal {
-		v.more()
-	}
-}
-
-// more loads older runs near the end and newer runs near the beginning, once for the same loaded rows.
-func (v *Runs) more() {
-	now := request{first: v.listing.Runs.First, rows: len(v.listing.Runs.Rows)}
-	switch {
-	case v.listing.Runs.More && v.Cursor+loadMargin >= v.Count() && v.asked != now:
-		v.asked = now
-		v.feeds.List.Load(runs.LoadOlder)
-	case v.listing.Runs.First > 0 && v.Cursor < loadMargin:
-		if now.newer = true; v.asked != now {
-			v.asked = now
-			v.feeds.List.Load(runs.LoadNewer)
-		}
-	}
+	v.tracker.choose()
+	v.walker.more()
 }
 
 // nextError goes to the next run that failed, timed out or is retrying.
@@ -494,7 +354,7 @@ func (v *Runs) Resorted() {
 	v.reorder()
 	v.Cursor, v.top = 0, 0
 	v.reveal()
-	v.selectRow()
+	v.tracker.choose()
 }
 
 // mark marks the run under the cursor and moves to the next.
@@ -507,6 +367,19 @@ func (v *Runs) mark(s tui.Shell) {
 		return
 	}
 	v.Scroll(1)
+}
+
+// markAll marks all runs that the filter matches, also those that are not loaded.
+func (v *Runs) markAll(s tui.Shell) tea.Cmd {
+	if !v.Sorting.retrying {
+		return v.forks.MarkMatching(s)
+	}
+	shown := make([]runs.Run, v.Count())
+	for i := range shown {
+		shown[i] = *v.At(i)
+	}
+	v.listing.Mark(s, shown)
+	return nil
 }
 
 // Commands returns the commands that filter the list.
@@ -530,17 +403,3 @@ func (v *Runs) Copy() (what, ids string) {
 
 // Copies implements [tui.MultiCopier].
 func (v *Runs) Copies() []tui.Copy { return v.nav.SelectedCopies() }
-
-// successorRow returns the row of the run that continues the selected one, or -1.
-func (v *Runs) successorRow() int {
-	if !v.nav.Live() {
-		return -1
-	}
-	was := &v.nav.Selected.Run
-	for i := range v.Count() {
-		if r := v.At(i); r.WorkflowID == was.WorkflowID && r.RunID != was.RunID && !r.Start.Before(was.Start) {
-			return i
-		}
-	}
-	return -1
-}

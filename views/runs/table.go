@@ -26,6 +26,7 @@ type table struct {
 	Order     []int32   // indexes of rows, nil for the server's order
 	ordered   *runs.Run // first of the rows that Order refers to
 	orderedBy Sorting
+	unpriced  bool // sorted by cost, and no loaded run has one: the tokens are shown
 }
 
 // Sorting is the order and the selection of the loaded rows.
@@ -42,6 +43,7 @@ func (t *table) reorder() {
 	rows := t.listing.Runs.Rows
 	if !t.Sorting.on() {
 		t.Order, t.ordered = nil, nil
+		t.setUnpriced(false)
 		return
 	}
 	var first *runs.Run
@@ -58,10 +60,20 @@ func (t *table) reorder() {
 			t.Order = append(t.Order, int32(i))
 		}
 	}
+	t.setUnpriced(t.Sorting.By == columnCost &&
+		!slices.ContainsFunc(rows, func(r runs.Run) bool { return dollarsOf(&r) > 0 }))
 	if c, ok := columnBy(t.Sorting.By); ok && t.Sorting.By != "" {
 		slices.SortStableFunc(t.Order, func(a, b int32) int {
 			return Directed(c.Order(&rows[a], &rows[b]), t.Sorting.Reverse)
 		})
+	}
+}
+
+// setUnpriced shows or hides the tokens.
+func (t *table) setUnpriced(on bool) {
+	if t.unpriced != on {
+		t.unpriced = on
+		t.arrange()
 	}
 }
 
@@ -114,7 +126,11 @@ func (t *table) orderState() string {
 		if say != "" {
 			say += ", "
 		}
-		say += "sorted by " + c.name()
+		name := c.name()
+		if t.unpriced {
+			name = "tokens (no run has a cost)"
+		}
+		say += "sorted by " + name
 		if t.Sorting.Reverse {
 			say += " reversed"
 		}

@@ -11,6 +11,12 @@ import (
 	"unicode"
 )
 
+// ExportForms lists the forms in which a playbook can be written to a file: canonical JSON, texts of ACE, the JSON of a
+// skillbook, and files of coding agents.
+func ExportForms() []string {
+	return []string{"json", "ace", "text", "skillbook", "skill", "claude-md", "agents-md"}
+}
+
 // bytesPerToken estimates the tokens of a text. Tokenizers differ; English text has about four bytes per token.
 const bytesPerToken = 4
 

@@ -288,6 +288,19 @@ func (s *Store) Text(ctx context.Context, p ace.PhasePrompt) (string, error) {
 	return string(data), err
 }
 
+// Base returns the prompt, with its text, that a change of NAME or NAME@N begins with. It is the shipped one for "" and
+// for a name without a version.
+func (s *Store) Base(ctx context.Context, phase ace.Phase, ref string) (p Prompt, err error) {
+	p, err = s.Find(ctx, phase, cmp.Or(ref, ace.DefaultPrompt))
+	if errors.Is(err, ErrNotFound) && !strings.Contains(ref, "@") {
+		p, err = s.Find(ctx, phase, ace.DefaultPrompt)
+	}
+	if err == nil {
+		p.Text, err = s.Text(ctx, p.PhasePrompt)
+	}
+	return p, err
+}
+
 // Clean returns a text as it is stored: with Unix line ends and one line break at its end.
 func Clean(text string) string {
 	return strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), " \t\n") + "\n"

@@ -189,3 +189,20 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("an empty directory has %s, %v", names(list), err)
 	}
 }
+
+// TestBase returns the text that a change begins with.
+func TestBase(t *testing.T) {
+	s := machine(t, nil)
+	put(t, s, "brief", "One.", "")
+	put(t, s, "brief", "Two.", "")
+	shipped := Default(ace.PhaseReflector).Text
+	for ref, want := range map[string]string{"": shipped, "default": shipped, "other": shipped, "brief": "Two.\n",
+		"brief@1": "One.\n"} {
+		if p, err := s.Base(t.Context(), ace.PhaseReflector, ref); p.Text != want || err != nil {
+			t.Errorf("%q begins with %q, %v", ref, p.Text, err)
+		}
+	}
+	if _, err := s.Base(t.Context(), ace.PhaseReflector, "brief@3"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a version that does not exist: %v", err)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/flows"
 	"acescope/cmd/acescope/internal/history"
+	"acescope/cmd/acescope/internal/learning"
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
 	"acescope/engine/ace"
@@ -16,6 +17,7 @@ import (
 	"acescope/engine/agents/session"
 	"acescope/engine/flow"
 	"acescope/engine/flow/flowfork"
+	"acescope/engine/learning/prompts"
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
 	"acescope/engine/temporal/fork"
@@ -65,6 +67,15 @@ func (l *Link) StartDemo(ctx context.Context) error {
 	return l.do(func(e *engine.Engine) error { return startDemo(l.app, ctx, e, demoTasks, demoPace) })
 }
 
+// ExportPlaybook implements [console.Actions].
+func (l *Link) ExportPlaybook(ctx context.Context, version, path, form string) (lines []string, err error) {
+	err = l.do(func(e *engine.Engine) error {
+		lines, err = learning.ExportPlaybook(l.app, ctx, e.Books, version, path, form)
+		return err
+	})
+	return lines, err
+}
+
 // LaunchDefaults implements [console.LaunchActions].
 func (l *Link) LaunchDefaults() map[string]string { return runs.LaunchDefaults(l.app) }
 
@@ -74,7 +85,8 @@ func (l *Link) CheckLaunch(ctx context.Context, args []string) (wrong []error, w
 	if err != nil {
 		return []error{err}, nil
 	}
-	return launch.CheckFiles(ctx), launch.Warnings()
+	e, _ := l.ready() // without a connection, only files are checked
+	return launch.CheckNames(ctx, e), launch.Warnings()
 }
 
 // Launch implements [console.LaunchActions].
@@ -93,6 +105,24 @@ func (l *Link) Choices(ctx context.Context, field string) []string {
 		return nil
 	}
 	return runs.Choices(l.app, ctx, e, field)
+}
+
+// PromptBase implements [console.PromptActions].
+func (l *Link) PromptBase(ctx context.Context, phase ace.Phase, ref string) (p prompts.Prompt, err error) {
+	err = l.do(func(e *engine.Engine) error {
+		p, err = e.Prompts.Base(ctx, phase, ref)
+		return runs.PromptError("", err)
+	})
+	return p, err
+}
+
+// PutPrompt implements [console.PromptActions].
+func (l *Link) PutPrompt(ctx context.Context, phase ace.Phase, name, text, from string) (p prompts.Prompt, err error) {
+	err = l.do(func(e *engine.Engine) error {
+		p, _, err = e.Prompts.Put(ctx, phase, name, text, from)
+		return err
+	})
+	return p, err
 }
 
 // Freeze implements [console.RunActions].
@@ -144,6 +174,17 @@ func (l *Link) Original(ctx context.Context, of sourceruns.ID) (o sourceruns.Ori
 		}
 		return history.OriginalOf(l.app, ctx, e, of, events)
 	})
+}
+
+// Matching implements [console.ForkActions].
+func (l *Link) Matching(ctx context.Context, query string, limit int) (list []sourceruns.Run, err error) {
+	err = l.do(func(e *engine.Engine) error {
+		return sourceruns.ListNewest(ctx, e.Client, query, limit, func(r sourceruns.Run) error {
+			list = append(list, r)
+			return nil
+		})
+	})
+	return list, err
 }
 
 // PlanForks implements [console.ForkActions].

@@ -67,6 +67,7 @@ var contract = slices.Concat(
 		payloadOf[run.State](run.QueryRun, "Answer of the query of a blueprint run"),
 		payloadOf[ace.Summary]("memo."+ace.MemoSummary, "Memo of a run of any kind"),
 		payloadOf[ace.Forked]("memo."+ace.MemoFork, "Memo of a fork"),
+		payloadOf[string]("memo."+ace.MemoBy, "Memo of a run: who started it"),
 		payloadOf[ace.ObservedStart]("memo."+ace.MemoObserved, "Memo of an observed run"),
 	})
 

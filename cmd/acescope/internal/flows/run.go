@@ -91,7 +91,7 @@ func run(a *cli.App, ctx context.Context, name string, f runFlags) error {
 
 // input returns the checked input of a run.
 func (f runFlags) input(ctx context.Context, entry library.Entry) (in flow.Input, err error) {
-	in = flow.Input{Name: entry.Name, Source: entry.Source, By: cli.User()}
+	in = flow.Input{Name: entry.Name, Source: entry.Source, By: ace.User()}
 	if in.Dir, err = filepath.Abs(f.dir); err != nil {
 		return in, err
 	}

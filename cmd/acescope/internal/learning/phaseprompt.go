@@ -253,10 +253,13 @@ func promptEdit(a *cli.App, ctx context.Context, s *prompts.Store, phase ace.Pha
 	if err := prompts.CheckName(name); err != nil {
 		return err
 	}
-	base, err := findText(ctx, s, phase, cmp.Or(from, name))
-	if from == "" && cli.ExitCode(runs.PromptError("", err)) == cli.ExitNotFound {
-		base, err = findText(ctx, s, phase, ace.DefaultPrompt)
+	read := s.Base
+	if from != "" {
+		read = func(ctx context.Context, phase ace.Phase, _ string) (prompts.Prompt, error) {
+			return findText(ctx, s, phase, from)
+		}
 	}
+	base, err := read(ctx, phase, name)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ type ExportLine struct {
 }
 
 // exportTargets are the values of --to, the first of which is the default.
-var exportTargets = append([]string{"json", "ace", "text", "skillbook"}, agentTargets...)
+var exportTargets = playbook.ExportForms()
 
 type exportFlags struct {
 	to, format string
@@ -111,6 +111,27 @@ func exportPlaybook(a *cli.App, ctx context.Context, name, path string, f export
 		return err
 	}
 	reportFiles(a, r)
+	return r.export(a, ctx, path, f)
+}
+
+// ExportPlaybook writes a version of the store to a file in a form. It returns what the command says, a line per warning
+// after it.
+func ExportPlaybook(a *cli.App, ctx context.Context, s *playbook.Store, name, path, to string) (lines []string, err error) {
+	r, err := storedRef(ctx, s, name)
+	if err != nil {
+		return nil, err
+	}
+	var out, warnings bytes.Buffer
+	quiet := a.Quiet(&warnings)
+	quiet.Out = &out
+	if err := r.export(quiet, ctx, path, exportFlags{to: to}); err != nil {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSpace(out.String()+warnings.String()), "\n"), nil
+}
+
+// export writes the playbook to a file, or prints its hash.
+func (r *playbookRef) export(a *cli.App, ctx context.Context, path string, f exportFlags) (err error) {
 	book := r.book
 	if f.ablation != "" {
 		if book, err = withEffect(a, ctx, r, f); err != nil {

@@ -129,7 +129,7 @@ func ablate(a *cli.App, ctx context.Context, f runFlags) error {
 func (f runFlags) setAblation(a *cli.App, ctx context.Context, e *engine.Engine, in *ace.ExperimentInput) error {
 	ablation := *f.Ablation
 	if f.heldOut != "" {
-		held, err := ingest(a, ctx, e, f.heldOut, 0)
+		held, err := ingest(a, ctx, e, f.heldOut, dataSource, 0)
 		if err != nil {
 			return datasetError(err)
 		}

@@ -41,7 +41,7 @@ func storeDataset(a *cli.App, ctx context.Context, path string, limit int) error
 		return err
 	}
 	defer done()
-	set, err := ingest(a, ctx, e, path, limit)
+	set, err := ingest(a, ctx, e, path, dataSource, limit)
 	if err != nil {
 		return datasetError(err)
 	}

@@ -67,7 +67,8 @@ func runCommand(a *cli.App, f *runFlags) *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.dataset, "dataset", "", "data set to learn from: a file, or problems:N[:SEED] for generated problems")
+	fs.StringVar(&f.dataset, "dataset", "",
+		"data set to learn from: a file, problems:N[:SEED] for generated problems, or experiment:ID for that of an experiment")
 	fs.StringVar(&f.expected, "expected", "", "correct answer to the PROMPT, by which the run is graded")
 	fs.StringVar(&f.eval, "eval", "",
 		"data set to evaluate on, without learning, before the first epoch and after each epoch")
@@ -284,7 +285,7 @@ func startPlaybook(a *cli.App, ctx context.Context, e *engine.Engine, f runFlags
 func experimentInput(a *cli.App, ctx context.Context, e *engine.Engine, f runFlags) (
 	in ace.ExperimentInput, partial, err error,
 ) {
-	train, err := ingest(a, ctx, e, f.dataset, f.limit)
+	train, err := ingest(a, ctx, e, f.dataset, dataSource, f.limit)
 	var line *dataset.LineError
 	if errors.As(err, &line) && train.Tasks > 0 {
 		partial, err = err, nil
@@ -302,7 +303,7 @@ func experimentInput(a *cli.App, ctx context.Context, e *engine.Engine, f runFla
 	}
 	switch {
 	case f.eval != "":
-		eval, err := ingest(a, ctx, e, f.eval, 0)
+		eval, err := ingest(a, ctx, e, f.eval, evalSource, 0)
 		if err != nil {
 			return in, nil, datasetError(err)
 		}
@@ -337,23 +338,6 @@ func (f runFlags) experimentID(dataset string) string {
 		return "eval-" + cli.NewID(dataset)
 	}
 	return cli.NewID(dataset)
-}
-
-func ingest(a *cli.App, ctx context.Context, e *engine.Engine, path string, limit int) (dataset.Set, error) {
-	file, err := openDataset(ctx, path)
-	if err != nil {
-		return dataset.Set{}, err
-	}
-	defer file.Close()
-	set, err := dataset.Ingest(ctx, path, file, e.Artifacts, limit)
-	if strings.HasPrefix(path, problemSet) {
-		set.ID = strings.ReplaceAll(path, ":", "-") // it becomes part of workflow IDs
-	}
-	for _, l := range set.Lost {
-		cli.Warn(a, "data set %s: tasks do not hold the field %q of %s", set.ID, l.Field,
-			cli.Numbered(int64(l.Lines), "line"))
-	}
-	return set, err
 }
 
 func datasetError(err error) error {

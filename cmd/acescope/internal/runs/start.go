@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -16,7 +15,6 @@ import (
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
-	"acescope/engine/learning/problems"
 	"acescope/sources/runs"
 )
 
@@ -78,51 +76,35 @@ func (l *Launch) Start(ctx context.Context, e *engine.Engine) (r runs.Run, err e
 	return r, err
 }
 
-// problemSet begins the names of data sets of generated problems: problems:N or problems:N:SEED.
-const problemSet = "problems:"
-
-// maxProblems bounds a data set of generated problems.
-const maxProblems = 100_000
-
-// openDataset opens a data set: a file, standard input or generated problems.
-func openDataset(ctx context.Context, name string) (io.ReadCloser, error) {
-	spec, generated := strings.CutPrefix(name, problemSet)
-	if !generated {
-		file, err := cli.OpenFile(ctx, name)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read the data set: %w", err)
-		}
-		return file, nil
-	}
-	count, seedText, _ := strings.Cut(spec, ":")
-	n, err := strconv.Atoi(count)
-	seed, seedErr := strconv.ParseUint(cmp.Or(seedText, "1"), 10, 64)
-	if err != nil || seedErr != nil || n < 1 || n > maxProblems {
-		return nil, cli.UsageError("data set %s: use %sN or %sN:SEED, with N from 1 to %d", name, problemSet,
-			problemSet, maxProblems)
-	}
-	var b bytes.Buffer
-	if err := problems.WriteJSONL(&b, problems.Finance(seed, n)); err != nil {
-		return nil, err
-	}
-	return io.NopCloser(&b), nil
-}
-
-// CheckFiles returns why data sets that the arguments name cannot be opened.
-func (l *Launch) CheckFiles(ctx context.Context) (wrong []error) {
-	check := func(flag, name string) {
-		if name == "" {
-			return
-		}
-		file, err := openDataset(ctx, name)
+// CheckNames returns why data sets, phase prompts and the experiment that the arguments name cannot be used. Without an
+// engine it looks at files only.
+func (l *Launch) CheckNames(ctx context.Context, e *engine.Engine) (wrong []error) {
+	f := &l.flags
+	add := func(flag string, err error) {
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("--%s: %w", flag, err))
-			return
 		}
-		_ = file.Close() // nothing was written
 	}
-	check("dataset", l.flags.dataset)
-	check("eval", l.flags.eval)
+	add("dataset", checkDataset(ctx, e, f.dataset, dataSource))
+	add("eval", checkDataset(ctx, e, f.eval, evalSource))
+	if e == nil {
+		return wrong
+	}
+	for _, phase := range ace.PromptedPhases() {
+		if name := f.prompts[phase]; name != "" && !strings.HasPrefix(name, "@") {
+			_, err := FindPhasePrompt(ctx, e.Prompts, phase, name)
+			add(fmt.Sprintf("phase-prompt %s=%s", phase, name), err)
+		}
+	}
+	if f.playbook != "" && !IsPlaybookPath(f.playbook) && !IsFile(f.playbook) {
+		_, err := FindPlaybook(e.Books, f.playbook)
+		add("playbook", err)
+	}
+	if f.ExperimentID != "" && l.prompt == "" {
+		if _, _, err := e.Newest(ctx, ace.ExperimentWorkflowID(f.ExperimentID)); err == nil {
+			add("experiment", fmt.Errorf("%s exists; choose another name", f.ExperimentID))
+		}
+	}
 	return wrong
 }
 
@@ -135,19 +117,25 @@ func LaunchDefaults(a *cli.App) map[string]string {
 	return defaults
 }
 
-// Choices lists the known values of a field of a run: provider, model, playbook or prompts.PHASE. It leaves out what it cannot read.
+// Choices lists the known values of a field of a run: dataset, provider, model, playbook, experiment or prompts.PHASE. It
+// leaves out what it cannot read.
 func Choices(a *cli.App, ctx context.Context, e *engine.Engine, field string) (list []string) {
 	if phase, ok := strings.CutPrefix(field, "prompts."); ok {
-		named, _ := e.Prompts.List(ctx)
-		list = []string{"default"}
-		for _, p := range named {
+		all, _ := e.Prompts.All(ctx)
+		for _, p := range all {
 			if string(p.Phase) == phase {
-				list = append(list, p.PhasePrompt.Name)
+				list = append(list, p.PhasePrompt.String())
 			}
 		}
 		return list
 	}
 	switch field {
+	case "dataset":
+		for _, id := range experimentIDs(ctx, e) {
+			list = append(list, experimentSet+id)
+		}
+	case "experiment":
+		list = experimentIDs(ctx, e)
 	case "provider":
 		for _, name := range providerNames(a.Quiet(io.Discard), ctx) {
 			name, _, _ := strings.Cut(name, "\t")

@@ -65,8 +65,8 @@ func TailCommand(a *cli.App) *cobra.Command {
 }
 
 // filterHelp describes the language of [runs.Filter] in the help of a flag.
-const filterHelp = "words such as \"wrong today\", \"experiment=finance\" and \"cost>0.5\", text to search for, " +
-	"or a visibility query"
+const filterHelp = "words such as \"wrong today\", \"mine\", \"experiment=finance\" and \"cost>0.5\", " +
+	"text to search for, or a visibility query"
 
 // filterOf returns the query of the flag --query.
 func filterOf(typed string) (string, error) {
