@@ -5,6 +5,7 @@
 #   cluster.sh up [--tls | --mtls] [--api-key]   start, after building what is missing; repeat to start again
 #   eval "$(cluster.sh env)"                     address, namespace, store and credentials for acescope
 #   cluster.sh restart postgres|temporal|s3      kill a service and start it again
+#   cluster.sh kill|start postgres|temporal|s3   the same in two steps, for an outage
 #   cluster.sh status
 #   cluster.sh down                              stop; the data stays
 #   cluster.sh clean                             stop and delete the data
@@ -305,6 +306,21 @@ status() {
   fi
 }
 
+kill_service() {
+  case $1 in
+  postgres) stop_postgres immediate ;;
+  temporal | s3) stop "$1" KILL ;;
+  *) fail "usage: cluster.sh kill postgres|temporal|s3" ;;
+  esac
+}
+
+start_service() {
+  case $1 in
+  postgres | temporal | s3) "start_$1" ;;
+  *) fail "usage: cluster.sh start postgres|temporal|s3" ;;
+  esac
+}
+
 case ${1:-} in
 up) up "${@:2}" ;;
 down) down ;;
@@ -313,13 +329,8 @@ status) status ;;
 env) environment ;;
 certificate) certificate "${@:2}" ;;
 token) token "${@:2}" ;;
-restart)
-  case ${2:-} in
-  postgres) stop_postgres immediate && start_postgres ;;
-  temporal) stop temporal KILL && start_temporal ;;
-  s3) stop s3 KILL && start_s3 ;;
-  *) fail "usage: cluster.sh restart postgres|temporal|s3" ;;
-  esac
-  ;;
-*) sed -n '5,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+kill) kill_service "${2:-}" ;;
+start) start_service "${2:-}" ;;
+restart) kill_service "${2:-}" && start_service "${2:-}" ;;
+*) sed -n '5,13s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
