@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -153,12 +152,12 @@ func (s *Store) Start(ctx context.Context, name, hash string) (head string, err 
 		return "", err
 	}
 	defer unlock()
-	x, err := s.current(ctx, name, 0)
+	x, err := s.current(ctx, name)
 	if errors.Is(err, ErrNoBranch) {
 		if err := s.create(ctx, name, hash); err != nil {
 			return "", fmt.Errorf("start playbook branch %q: %w", name, err)
 		}
-		x, err = s.current(ctx, name, 0)
+		x, err = s.current(ctx, name)
 	}
 	if err != nil {
 		return "", err
@@ -166,19 +165,26 @@ func (s *Store) Start(ctx context.Context, name, hash string) (head string, err 
 	return x.head(), nil
 }
 
-// current returns the log of a branch, with what other machines have added: at most limit merges, or all of them if it
-// is 0. The branch must be locked.
-func (s *Store) current(ctx context.Context, name string, limit int) (*branchLog, error) {
+// current returns the log of a branch, with what other machines have added. The branch must be locked.
+func (s *Store) current(ctx context.Context, name string) (*branchLog, error) {
+	x, _, err := s.currentWithin(ctx, name, 0)
+	return x, err
+}
+
+// currentWithin is like current. It reads at most limit writes of other machines, or all for 0, and returns their
+// number.
+func (s *Store) currentWithin(ctx context.Context, name string, limit int) (x *branchLog, read int, err error) {
 	if s.shared != nil {
-		branch, err := s.branchKey(name)
-		if err == nil {
-			err = s.pull(ctx, branch, limit)
+		var branch string
+		if branch, err = s.branchKey(name); err == nil {
+			read, err = s.pull(ctx, branch, limit)
 		}
 		if err != nil {
-			return nil, err
+			return nil, read, err
 		}
 	}
-	return s.log(name)
+	x, err = s.log(name)
+	return x, read, err
 }
 
 // create writes the log of a new branch. The branch must be locked.
@@ -226,9 +232,16 @@ func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error
 
 // lockFile locks a file for this process, in the order of the calls, and then among processes.
 func (s *Store) lockFile(ctx context.Context, path string) (unlock func(), err error) {
+	return s.lockUnless(ctx, path, nil)
+}
+
+// lockUnless is like lockFile. It returns nil without a lock if done is closed while it waits.
+func (s *Store) lockUnless(ctx context.Context, path string, done <-chan struct{}) (unlock func(), err error) {
 	gate := s.gates.of(path)
 	select {
 	case gate <- struct{}{}:
+	case <-done:
+		return nil, nil
 	case <-ctx.Done():
 		return nil, fmt.Errorf("lock playbook branch %s: %w", path, ctx.Err())
 	}
@@ -270,44 +283,15 @@ func (s *Store) Merge(ctx context.Context, request Version) (Version, error) {
 	if request.DeltaID == "" {
 		return Version{}, errors.New("merge playbook: the delta has no ID")
 	}
-	v, content, err := s.mergeLocked(ctx, request)
-	if err == nil && s.shared != nil && content != nil {
-		err = s.shared.putBook(ctx, v.Hash, content)
+	r := &mergeRequest{Version: request}
+	err := s.mergeTogether(ctx, r)
+	if err == nil && s.shared != nil && r.content != nil {
+		err = s.shared.putBook(ctx, r.record.Hash, r.content)
 	}
 	if err != nil {
 		return Version{}, fmt.Errorf("merge into playbook branch %q: %w", request.Branch, err)
 	}
-	return v, nil
-}
-
-// mergeLocked locks the branch and merges. It returns the record, and the content of a playbook that the shared store
-// may lack, or nil.
-func (s *Store) mergeLocked(ctx context.Context, request Version) (v Version, content []byte, err error) {
-	unlock, err := s.lock(ctx, request.Branch)
-	if err != nil {
-		return Version{}, nil, err
-	}
-	defer unlock()
-	x, before, err := s.expected(ctx, request.Branch)
-	for refused := 0; err == nil; refused++ {
-		if i := slices.IndexFunc(x.entries, func(e entry) bool { return e.deltaID == request.DeltaID }); i >= 0 {
-			return s.merged(ctx, x, i)
-		}
-		v, content, err = s.merge(ctx, x, request)
-		if err == nil {
-			s.expectOthers(request.Branch, len(x.entries)-before)
-		}
-		if !errors.Is(err, bucket.ErrExists) {
-			return v, content, err
-		}
-		// Another machine was first, which mostly has added one record. If there are more, read them together.
-		limit := 1 << refused
-		if limit >= listAfter {
-			limit = 0
-		}
-		x, err = s.current(ctx, request.Branch, limit)
-	}
-	return Version{}, nil, err
+	return r.record, nil
 }
 
 // merged returns the record of a merge, and its playbook if the store is shared: a machine that was killed during the
@@ -324,54 +308,6 @@ func (s *Store) merged(ctx context.Context, x *branchLog, i int) (v Version, con
 		}
 	}
 	return versions[0], content, err
-}
-
-// merge appends the record of a merge and returns it with the content of a new playbook. It requires that the branch is
-// locked. It returns [bucket.ErrExists] if x is not up to date.
-func (s *Store) merge(ctx context.Context, x *branchLog, v Version) (_ Version, content []byte, err error) {
-	book, err := s.rebuild(ctx, x, len(x.entries))
-	if err != nil {
-		return Version{}, nil, err
-	}
-	v.Hash, v.Parent, v.Bullets, v.Seq = x.head(), x.head(), len(book.Bullets), len(x.entries)
-	if len(v.Operations) == 0 {
-		return v, nil, nil
-	}
-	after, done := ApplyWithin(book, v.Operations, v.Tokens)
-	content = after.Canonical()
-	v.Hash, v.Bullets, v.Operations = digest(content), len(after.Bullets), done
-	v.Rationale = strings.ToValidUTF8(cut(v.Rationale, maxRationale), "�")
-	if v.At.IsZero() {
-		v.At = time.Now()
-	}
-	v.At = v.At.UTC()
-	v.count()
-	stored := v
-	stored.Branch, stored.Seq = "", 0
-	line, err := encodeLine(stored)
-	if err == nil && s.shared != nil {
-		var branch string
-		if branch, err = s.branchKey(v.Branch); err == nil {
-			err = s.shared.Create(ctx, entryKey(branch, v.Seq+1), bytes.NewReader(line))
-		}
-	}
-	if err == nil {
-		err = appendLine(x.path, x.size, line)
-	}
-	if err != nil {
-		s.forget(x)
-		return Version{}, nil, err
-	}
-	s.books.Put(v.Hash, after)
-	v.Seq++
-	if v.Seq%snapshotEvery == 0 {
-		// The merge is done. If this fails, the version is rebuilt from an earlier one.
-		_ = s.writeBook(v.Hash, content, false)
-	}
-	if v.Hash == v.Parent {
-		content = nil // the store has it
-	}
-	return v, content, nil
 }
 
 // rebuild returns the playbook after the first n merges of a branch. It replays the merges since the

@@ -1,13 +1,16 @@
 package playbook
 
 import (
-	"acescope/engine/store/bucket"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
+
+	"acescope/engine/store/bucket"
 )
 
 // Import copies a branch of another store, which is a directory, to a shared store. It returns the number of copied
@@ -47,19 +50,38 @@ func (s *Store) Import(ctx context.Context, from *Store, name string) (versions 
 		return 0, err
 	}
 	number := bytes.Count(have, []byte("\n"))
-	for line := range bytes.Lines(rest) {
-		err := s.shared.Create(ctx, entryKey(branch, number), bytes.NewReader(line))
+	for entry := range writes(rest) {
+		err := s.shared.Create(ctx, entryKey(branch, number), bytes.NewReader(entry))
 		if errors.Is(err, bucket.ErrExists) {
 			err = fmt.Errorf("%w: %q, because another machine is adding to it", ErrDiffers, name)
 		}
 		if err != nil {
 			return versions, err
 		}
-		if number++; number > 1 {
-			versions++
+		lines := bytes.Count(entry, []byte("\n"))
+		if number += lines; number > 1 {
+			versions += lines
 		}
 	}
 	return versions, s.pullLocked(ctx, branch)
+}
+
+// writes yields the lines of a log, those together that were written together.
+func writes(content []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		start, end := 0, 0
+		for line := range bytes.Lines(content) {
+			end += len(line)
+			var v struct{ Batch [2]int }
+			if json.Unmarshal(line, &v) == nil && v.Batch[0] < v.Batch[1] {
+				continue
+			}
+			if !yield(content[start:end]) {
+				return
+			}
+			start = end
+		}
+	}
 }
 
 // importBooks copies the whole playbooks from which the versions of a branch are made, and the newest.

@@ -44,6 +44,15 @@ type branchLog struct {
 	size    int64
 	header  logHeader
 	entries []entry
+	batch   [2]int // of the last record, see [storedVersion]
+}
+
+// storedVersion is a line of a log.
+type storedVersion struct {
+	Version
+	// Batch is the number of the record among those that were written together, and the number of these. It is absent
+	// for a record that was written alone. Only all of the records together count.
+	Batch [2]int `json:"batch,omitzero"`
 }
 
 // at returns the version after n merges.
@@ -146,8 +155,8 @@ func (s *Store) forget(x *branchLog) {
 }
 
 // update reads the lines appended since the last update, or all if the file was replaced or
-// truncated. It ignores a last line that is incomplete or contains bytes that never reached the
-// disk: that merge did not happen.
+// truncated. It ignores a last write that is incomplete or contains bytes that never reached the
+// disk: those merges did not happen.
 func (x *branchLog) update() error {
 	f, err := os.Open(x.path)
 	if err != nil {
@@ -163,6 +172,7 @@ func (x *branchLog) update() error {
 	}
 	x.file = info
 	r := bufio.NewReaderSize(io.NewSectionReader(f, x.size, info.Size()-x.size), int(min(info.Size()-x.size, 1<<16)))
+	whole := *x // up to the last complete write
 	for {
 		line, err := r.ReadBytes('\n')
 		if err == io.EOF {
@@ -172,7 +182,7 @@ func (x *branchLog) update() error {
 			return err
 		}
 		if err := x.add(line); err != nil {
-			if _, more := r.ReadByte(); more == io.EOF && bytes.IndexByte(line, 0) >= 0 {
+			if bytes.IndexByte(line, 0) >= 0 && endsBatch(r) {
 				break
 			}
 			n := 1
@@ -182,11 +192,29 @@ func (x *branchLog) update() error {
 			return fmt.Errorf("%w: %s, line %d: %v", ErrCorrupt, x.path, n, err)
 		}
 		x.size += int64(len(line))
+		if x.batch[0] == x.batch[1] {
+			whole = *x
+		}
 	}
+	*x = whole
 	if x.size == 0 {
 		return fmt.Errorf("%w: %s has no complete first line", ErrCorrupt, x.path)
 	}
 	return nil
+}
+
+// endsBatch reports whether the lines after a damaged one may belong to the same write.
+func endsBatch(r *bufio.Reader) bool {
+	for {
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			return true
+		}
+		var v struct{ Batch [2]int }
+		if bytes.IndexByte(line, 0) < 0 && (json.Unmarshal(line, &v) != nil || v.Batch[1] == 0) {
+			return false
+		}
+	}
 }
 
 // add adds a line.
@@ -210,6 +238,7 @@ func (x *branchLog) add(line []byte) error {
 		DeltaID  string    `json:"delta_id"`
 		At       time.Time `json:"at"`
 		Imported *struct{} `json:"imported"`
+		Batch    [2]int    `json:"batch"`
 	}
 	if err := json.Unmarshal(line, &v); err != nil {
 		return err
@@ -217,8 +246,20 @@ func (x *branchLog) add(line []byte) error {
 	if !validHash(v.Hash) || v.Parent != x.head() {
 		return errors.New("the version does not follow the previous line")
 	}
+	if !follows(x.batch, v.Batch) {
+		return fmt.Errorf("record %d of %d that were written together is out of order", v.Batch[0], v.Batch[1])
+	}
+	x.batch = v.Batch
 	x.entries = append(x.entries, entry{x.size, v.Hash, v.DeltaID, v.At.UTC(), v.Imported != nil})
 	return nil
+}
+
+// follows reports whether a record may be the next after another one, by their places in batches.
+func follows(last, next [2]int) bool {
+	if last[0] == last[1] {
+		return next[0] <= next[1] && next[0] == min(next[1], 1)
+	}
+	return next == [2]int{last[0] + 1, last[1]}
 }
 
 // versions reads the records of the merges after the first from, up to the first to.

@@ -320,7 +320,7 @@ func (s *Store) Append(ctx context.Context, x *Series) (added int, isNew bool, e
 		return 0, false, err
 	}
 	defer unlock()
-	log, err := s.current(ctx, x.Branch, 0)
+	log, err := s.current(ctx, x.Branch)
 	if err != nil && !errors.Is(err, ErrNoBranch) {
 		return 0, false, err
 	}
@@ -382,7 +382,8 @@ func (s *Store) appendLines(ctx context.Context, name string, log *branchLog, li
 			return err
 		}
 	}
-	return s.pull(ctx, branch, 0)
+	_, err = s.pull(ctx, branch, 0)
+	return err
 }
 
 // Named returns the number of the newest version of an imported branch that has a name such as best, -1 without one.

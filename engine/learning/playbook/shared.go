@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"acescope/engine/ace"
 	"acescope/engine/internal/durable"
@@ -34,15 +35,18 @@ const (
 //
 //	playbooks/ab/<hash>.json                  whole playbooks, one for each version
 //	branches/<namespace>/<name>/00000000      the header line of a branch
-//	branches/<namespace>/<name>/00000001...   its records, one for each merge
+//	branches/<namespace>/<name>/00000001...   its records: one for each merge, or several that were written together
 //	branches/<namespace>/<name>/owner         the server whose experiments use the branch
 //
-// An entry is created only if none has its number, so merges of all machines form one sequence.
+// An entry has the number of its first record. It is created only if none has its number, so merges of all machines
+// form one sequence.
 type shared struct {
 	bucket.Bucket
 	namespace string
 	cache     *bucket.Cache
-	others    map[string]int // by branch: records of other machines before the last merge; Store.mu guards it
+
+	mu     sync.Mutex
+	writes map[string]lastWrite // by branch
 }
 
 // OpenShared opens dir as the cache of a shared store with the branches of a namespace. The bucket may be
@@ -50,8 +54,8 @@ type shared struct {
 func OpenShared(dir string, b bucket.Bucket, namespace string) (*Store, error) {
 	s, err := OpenStore(dir)
 	if err == nil && b != nil {
-		s.shared = &shared{b, namespace, bucket.NewCache(filepath.Join(dir, booksDir), maxCache),
-			map[string]int{}}
+		s.shared = &shared{Bucket: b, namespace: namespace,
+			cache: bucket.NewCache(filepath.Join(dir, booksDir), maxCache), writes: map[string]lastWrite{}}
 	}
 	return s, err
 }
@@ -120,7 +124,8 @@ func (s *Store) pullLocked(ctx context.Context, branch string) error {
 		return err
 	}
 	defer unlock()
-	return s.pull(ctx, branch, 0)
+	_, err = s.pull(ctx, branch, 0)
+	return err
 }
 
 // cached returns the path of a file of a branch in the cache.
@@ -128,133 +133,174 @@ func (s *Store) cached(branch, suffix string) string {
 	return filepath.Join(s.dir, branchesDir, path.Base(branch)+suffix)
 }
 
-// pull appends the entries of a branch that the cache lacks: at most limit, or all of them if it is 0. The branch must
-// be locked. A branch that does not exist is not an error.
-func (s *Store) pull(ctx context.Context, branch string, limit int) error {
+// pull appends the entries of a branch that the cache lacks: at most limit, or all of them for 0. It returns their
+// number. The branch must be locked. A branch that does not exist is not an error.
+func (s *Store) pull(ctx context.Context, branch string, limit int) (read int, err error) {
 	have := 0
 	x, err := s.readLog(s.cached(branch, logSuffix))
 	switch {
 	case err == nil:
 		have = len(x.entries) + 1
 	case !errors.Is(err, fs.ErrNotExist):
-		return err
+		return 0, err
 	}
-	first, err := bucket.Get(ctx, s.shared, entryKey(branch, have), maxEntry)
-	if errors.Is(err, bucket.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	lines := [][]byte{first}
-	for len(lines) < listAfter {
-		if len(lines) == limit {
-			return s.cache(x, branch, lines)
-		}
-		line, err := bucket.Get(ctx, s.shared, entryKey(branch, have+len(lines)), maxEntry)
+	var entries [][]byte
+	for len(entries) < listAfter {
+		content, err := bucket.Get(ctx, s.shared, entryKey(branch, have), maxEntry)
 		if errors.Is(err, bucket.ErrNotFound) {
-			return s.cache(x, branch, lines)
+			return len(entries), s.cache(x, branch, entries)
 		}
 		if err != nil {
-			return err
+			return 0, err
 		}
-		lines = append(lines, line)
+		entries = append(entries, content)
+		have += max(bytes.Count(content, []byte("\n")), 1)
+		if len(entries) == limit {
+			return limit, s.cache(x, branch, entries)
+		}
 	}
-	rest, err := s.entriesAfter(ctx, branch, have+len(lines)-1)
+	rest, err := s.entriesFrom(ctx, branch, have)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return s.cache(x, branch, append(lines, rest...))
+	entries = append(entries, rest...)
+	return len(entries), s.cache(x, branch, entries)
 }
 
-// entriesAfter reads the entries of a branch after a number.
-func (s *Store) entriesAfter(ctx context.Context, branch string, number int) ([][]byte, error) {
-	last := number
+// entriesFrom reads the entries of a branch from a number on.
+func (s *Store) entriesFrom(ctx context.Context, branch string, first int) ([][]byte, error) {
+	var numbers []int
 	for object, err := range s.shared.List(ctx, branch+"/") {
 		if err != nil {
 			return nil, err
 		}
-		if _, n, ok := parseEntry(object.Key); ok {
-			last = max(last, n)
+		if _, n, ok := parseEntry(object.Key); ok && n >= first {
+			numbers = append(numbers, n)
 		}
 	}
-	lines, errs := make([][]byte, last-number), make([]error, last-number)
+	slices.Sort(numbers)
+	entries, errs := make([][]byte, len(numbers)), make([]error, len(numbers))
 	slots := make(chan struct{}, parallel)
 	var wg sync.WaitGroup
-	for i := range lines {
+	for i, n := range numbers {
 		slots <- struct{}{}
 		wg.Go(func() {
-			lines[i], errs[i] = bucket.Get(ctx, s.shared, entryKey(branch, number+1+i), maxEntry)
+			entries[i], errs[i] = bucket.Get(ctx, s.shared, entryKey(branch, n), maxEntry)
 			<-slots
 		})
 	}
 	wg.Wait()
-	return lines, errors.Join(errs...)
+	return entries, errors.Join(errs...)
 }
 
 // cache appends entries to the cached log x of a branch, or to a new one if x is nil.
-func (s *Store) cache(x *branchLog, branch string, lines [][]byte) error {
+func (s *Store) cache(x *branchLog, branch string, entries [][]byte) error {
+	if len(entries) == 0 {
+		return nil
+	}
 	grown := branchLog{}
 	if x != nil {
 		grown = *x
 		grown.entries = slices.Clip(x.entries) // others append to the array
 	}
-	for _, line := range lines {
-		err := errors.New("it is not one line")
-		if len(line) > 0 && bytes.IndexByte(line, '\n') == len(line)-1 {
-			err = grown.add(line)
+	for _, content := range entries {
+		number := len(grown.entries)
+		if grown.size > 0 {
+			number++
 		}
-		if err != nil {
-			number := len(grown.entries)
-			if grown.size > 0 {
-				number++
-			}
+		if err := grown.addAll(content); err != nil {
 			return fmt.Errorf("%w: %s in %s: %v", ErrCorrupt, entryKey(branch, number), s.shared, err)
 		}
-		grown.size += int64(len(line))
 	}
-	content := bytes.Join(lines, nil)
+	content := bytes.Join(entries, nil)
 	if x == nil {
 		return durable.WriteFile(s.cached(branch, logSuffix), filepath.Join(s.dir, tmpDir), content, false)
 	}
 	return appendLine(x.path, x.size, content)
 }
 
-// expected returns the log of a branch for a merge, and its number of merges here. If other machines merge as well, it
-// reads as many of their records as at the last merge: that costs fewer calls than a refused one. The branch must be
-// locked.
-func (s *Store) expected(ctx context.Context, name string) (x *branchLog, before int, err error) {
+// addAll adds the lines that were written together.
+func (x *branchLog) addAll(content []byte) error {
+	n := 0
+	for line := range bytes.Lines(content) {
+		if n++; n > 1 && x.batch[0] == x.batch[1] || !bytes.HasSuffix(line, []byte("\n")) {
+			return errors.New("it is not one write")
+		}
+		if err := x.add(line); err != nil {
+			return err
+		}
+		x.size += int64(len(line))
+	}
+	if n == 0 || x.batch[0] != x.batch[1] {
+		return errors.New("it is not complete")
+	}
+	return nil
+}
+
+// expected returns the log of a branch for a merge, and the number of writes of other machines that it has read. If
+// other machines merge as well, it reads as many as at the last merge: that costs fewer calls than a refused one. The
+// branch must be locked.
+func (s *Store) expected(ctx context.Context, name string) (x *branchLog, read int, err error) {
 	x, err = s.log(name)
 	if errors.Is(err, ErrNoBranch) {
-		x, err = s.current(ctx, name, 0)
-		if err != nil {
-			return nil, 0, err
-		}
-		return x, len(x.entries), nil
+		x, err = s.current(ctx, name)
+		return x, 0, err
 	}
 	if err != nil || s.shared == nil {
 		return x, 0, err
 	}
-	before = len(x.entries)
-	s.mu.Lock()
-	others := s.shared.others[name]
-	s.mu.Unlock()
-	if others > 0 {
-		x, err = s.current(ctx, name, min(others, listAfter-1))
+	if others := s.shared.last(name).others; others > 0 {
+		return s.currentWithin(ctx, name, min(others, listAfter-1))
 	}
-	return x, before, err
+	return x, 0, nil
 }
 
-// expectOthers says how many records other machines had added to a branch since the last merge here.
-func (s *Store) expectOthers(name string, others int) {
-	if s.shared == nil {
+// lastWrite is what this machine knows of its last write to a branch.
+type lastWrite struct {
+	number int           // of the writes to the branch in this process
+	others int           // writes of other machines before it, after the one before
+	met    int           // number of the last write that had others before it
+	pause  time.Duration // before the next
+}
+
+// contended reports whether other machines have written to the branch too, before one of the last writes.
+func (w lastWrite) contended() bool { return w.met > 0 && w.number-w.met < tryGather }
+
+func (b *shared) last(branch string) lastWrite {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.writes[branch]
+}
+
+// wrote notes a write to a branch: how many records it had, and how many writes of other machines came before it. The
+// next pause is longer after several records, and shorter after a single one, because a pause in which no request
+// comes only delays the merge. From time to time it is long nevertheless, because more requests may come now.
+func (b *shared) wrote(branch string, records, others int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w := b.writes[branch]
+	switch {
+	case w.number%tryGather == 0 || records > 1:
+		w.pause = gather
+	case w.contended():
+		w.pause /= 2
+	}
+	w.number, w.others = w.number+1, others
+	if others > 0 {
+		w.met = w.number
+	}
+	b.writes[branch] = w
+}
+
+// pause waits before a write to a branch that other machines write to as well.
+func (b *shared) pause(ctx context.Context, branch string) {
+	last := b.last(branch)
+	if !last.contended() {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.shared.others, name)
-	if others > 0 {
-		s.shared.others[name] = others
+	select {
+	case <-ctx.Done():
+	case <-time.After(last.pause):
 	}
 }
 

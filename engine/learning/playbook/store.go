@@ -64,8 +64,9 @@ type Store struct {
 
 	gates gates
 
-	mu   sync.Mutex
-	logs map[string]branchLog // by path
+	mu      sync.Mutex
+	logs    map[string]branchLog       // by path
+	waiting map[string][]*mergeRequest // by path of the lock
 }
 
 // OpenStore opens a directory, which it creates if necessary. It removes temporary files of

@@ -1,0 +1,259 @@
+package playbook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/engine/store/bucket"
+)
+
+// Bounds of the records that are written together.
+const (
+	maxBatch      = 64      // records
+	maxBatchBytes = 1 << 20 // after which the next record starts another batch
+	// gather is the longest pause before a write to a branch that other machines write to as well, so that more
+	// records are written together: each write costs calls of all machines. tryGather is the number of writes after
+	// which the longest pause is tried again.
+	gather    = 500 * time.Millisecond
+	tryGather = 16
+)
+
+// mergeRequest is a delta that waits for its merge, with what becomes of it.
+type mergeRequest struct {
+	Version
+	done    chan struct{} // closed after the fields below are set by the goroutine that merged it
+	record  Version
+	content []byte // of a playbook that the shared store may lack, or nil
+	err     error
+}
+
+// errInterrupted is the error of a request whose merging goroutine was canceled for reasons of its own.
+var errInterrupted = errors.New("the merge was interrupted")
+
+// mergeTogether merges a request with all others that wait for the same branch in this process: the goroutine that locks
+// the branch merges all of them with one write.
+func (s *Store) mergeTogether(ctx context.Context, r *mergeRequest) error {
+	path, err := s.branchFile(r.Branch, lockSuffix)
+	if err != nil {
+		return err
+	}
+	for r.err = errInterrupted; errors.Is(r.err, errInterrupted); {
+		r.done = make(chan struct{})
+		s.enqueue(path, r)
+		unlock, err := s.lockUnless(ctx, path, r.done)
+		switch {
+		case err != nil && s.withdraw(path, r):
+			return err
+		case unlock != nil:
+			s.mergeWaiting(ctx, path, r.Branch)
+			unlock()
+		}
+		<-r.done
+	}
+	return r.err
+}
+
+func (s *Store) enqueue(path string, r *mergeRequest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting == nil {
+		s.waiting = map[string][]*mergeRequest{}
+	}
+	s.waiting[path] = append(s.waiting[path], r)
+}
+
+// withdraw removes a request. It returns false if a goroutine is merging it.
+func (s *Store) withdraw(path string, r *mergeRequest) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.Index(s.waiting[path], r)
+	if i >= 0 {
+		s.waiting[path] = slices.Delete(s.waiting[path], i, i+1)
+	}
+	return i >= 0
+}
+
+// take returns the requests that wait for a branch, and removes them.
+func (s *Store) take(path string) []*mergeRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.waiting[path]
+	delete(s.waiting, path)
+	return all
+}
+
+// mergeWaiting merges the requests that wait for a branch, which must be locked.
+func (s *Store) mergeWaiting(ctx context.Context, path, branch string) {
+	if s.shared != nil {
+		s.shared.pause(ctx, branch)
+	}
+	for all := s.take(path); len(all) > 0; {
+		n, err := s.mergeFirst(ctx, branch, all)
+		for i, r := range all[:n] {
+			if r.err = err; err != nil && ctx.Err() != nil && i > 0 {
+				r.err = errInterrupted
+			}
+			close(r.done)
+		}
+		all = all[n:]
+	}
+}
+
+// mergeFirst merges the first requests of a list. It returns their number, which is positive.
+func (s *Store) mergeFirst(ctx context.Context, branch string, all []*mergeRequest) (n int, err error) {
+	x, others, err := s.expected(ctx, branch)
+	for refused := 0; err == nil; refused++ {
+		b := batch{store: s, log: x}
+		n, err = b.merge(ctx, all)
+		if err == nil {
+			err = b.write(ctx)
+		}
+		if err == nil && s.shared != nil && len(b.records) > 0 {
+			s.shared.wrote(branch, len(b.records), others)
+		}
+		if !errors.Is(err, bucket.ErrExists) {
+			return n, err
+		}
+		// Another machine was first, which mostly has written once. If there is more, read it together.
+		limit := 1 << refused
+		if limit >= listAfter {
+			limit = 0
+		}
+		var read int
+		x, read, err = s.currentWithin(ctx, branch, limit)
+		others += read
+	}
+	return len(all), err
+}
+
+// batch is a sequence of merges that are written together.
+type batch struct {
+	store   *Store
+	log     *branchLog
+	head    *Playbook
+	records []*mergeRequest
+	size    int
+}
+
+// merge merges the first requests of a list, as many as may be written together, and returns their number, which is
+// positive.
+func (b *batch) merge(ctx context.Context, all []*mergeRequest) (n int, err error) {
+	for _, r := range all[:min(len(all), maxBatch)] {
+		if b.size > maxBatchBytes {
+			break
+		}
+		if err = b.add(ctx, r); err != nil {
+			break
+		}
+		n++
+	}
+	if n > 0 {
+		return n, nil // the request that failed is the first of the next batch
+	}
+	return 1, err
+}
+
+// add merges a request onto the newest version.
+func (b *batch) add(ctx context.Context, r *mergeRequest) (err error) {
+	same := func(e entry) bool { return e.deltaID == r.DeltaID }
+	if i := slices.IndexFunc(b.log.entries, same); i >= 0 {
+		r.record, r.content, err = b.store.merged(ctx, b.log, i)
+		return err
+	}
+	for _, earlier := range b.records {
+		if earlier.DeltaID == r.DeltaID {
+			r.record, r.content = earlier.record, earlier.content
+			return nil
+		}
+	}
+	if b.head == nil {
+		if b.head, err = b.store.rebuild(ctx, b.log, len(b.log.entries)); err != nil {
+			return err
+		}
+	}
+	v, head := r.Version, b.log.head()
+	if n := len(b.records); n > 0 {
+		head = b.records[n-1].record.Hash
+	}
+	v.Hash, v.Parent, v.Bullets, v.Seq = head, head, len(b.head.Bullets), len(b.log.entries)+len(b.records)
+	r.record, r.content = v, nil
+	if len(v.Operations) == 0 {
+		return nil
+	}
+	var done []ace.Operation
+	b.head, done = ApplyWithin(b.head, v.Operations, v.Tokens)
+	r.content = b.head.Canonical()
+	v.Hash, v.Bullets, v.Operations = digest(r.content), len(b.head.Bullets), done
+	v.Rationale = strings.ToValidUTF8(cut(v.Rationale, maxRationale), "�")
+	if v.At.IsZero() {
+		v.At = time.Now()
+	}
+	v.At = v.At.UTC()
+	v.count()
+	v.Seq++
+	r.record = v
+	b.records = append(b.records, r)
+	b.store.books.Put(v.Hash, b.head)
+	for _, op := range v.Operations {
+		b.size += len(op.Content)
+	}
+	b.size += len(v.Rationale)
+	return nil
+}
+
+// write appends the records to the branch. It returns [bucket.ErrExists] if the log is not up to date.
+func (b *batch) write(ctx context.Context) error {
+	if len(b.records) == 0 {
+		return nil
+	}
+	content, err := b.encode()
+	s, x := b.store, b.log
+	if err == nil && s.shared != nil {
+		var branch string
+		if branch, err = s.branchKey(x.header.Branch); err == nil {
+			err = s.shared.Create(ctx, entryKey(branch, len(x.entries)+1), bytes.NewReader(content))
+		}
+	}
+	if err == nil {
+		err = appendLine(x.path, x.size, content)
+	}
+	if err != nil {
+		s.forget(x)
+		return err
+	}
+	for _, r := range b.records {
+		v := r.record
+		if v.Seq%snapshotEvery == 0 {
+			// The merge is done. If this fails, the version is rebuilt from an earlier one.
+			_ = s.writeBook(v.Hash, r.content, false)
+		}
+		if v.Hash == v.Parent {
+			r.content = nil // the store has it
+		}
+	}
+	return nil
+}
+
+// encode returns the lines of the records.
+func (b *batch) encode() ([]byte, error) {
+	var content []byte
+	for i, r := range b.records {
+		stored := storedVersion{Version: r.record}
+		stored.Branch, stored.Seq = "", 0
+		if n := len(b.records); n > 1 {
+			stored.Batch = [2]int{i + 1, n}
+		}
+		line, err := encodeLine(stored)
+		if err != nil {
+			return nil, fmt.Errorf("record of %s: %w", r.DeltaID, err)
+		}
+		content = append(content, line...)
+	}
+	return content, nil
+}
