@@ -11,14 +11,20 @@ import (
 	"testing"
 
 	"acescope/engine/store/bucket"
+	"acescope/engine/store/bucket/buckettest"
 )
 
 // machines returns the stores of n machines that share a bucket, and its directory.
 func machines(t *testing.T, n int) (stores []*Store, dir string) {
 	t.Helper()
 	dir = t.TempDir()
+	return machinesAt(t, n, "file://"+dir), dir
+}
+
+func machinesAt(t *testing.T, n int, url string) (stores []*Store) {
+	t.Helper()
 	for range n {
-		b, err := bucket.Make(t.Context(), "file://"+dir, nil)
+		b, err := bucket.Make(t.Context(), url, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,13 +34,15 @@ func machines(t *testing.T, n int) (stores []*Store, dir string) {
 		}
 		stores = append(stores, s)
 	}
-	return stores, dir
+	return stores
 }
 
 // Merges of several machines into one branch form one sequence that all of them read.
-func TestMachinesShareABranch(t *testing.T) {
-	const each = 12
-	all, _ := machines(t, 3)
+func TestMachinesShareABranch(t *testing.T) { buckettest.Each(t, testMachinesShareABranch) }
+
+func testMachinesShareABranch(t *testing.T, url string) {
+	const each, atOnce = 12, 3
+	all := machinesAt(t, 3, url)
 	initial := start(t, all[0], "b", &Playbook{})
 	var wg sync.WaitGroup
 	for m, s := range all {
@@ -42,11 +50,17 @@ func TestMachinesShareABranch(t *testing.T) {
 			if hash, err := s.Start(t.Context(), "b", ""); err != nil || m > 0 && hash == "" {
 				t.Errorf("start: %q, %v", hash, err)
 			}
-			for i := range each {
-				if _, err := s.Merge(t.Context(), request("b", m*each+i)); err != nil {
-					t.Error(err)
-				}
+			var merging sync.WaitGroup
+			for from := range atOnce {
+				merging.Go(func() {
+					for i := from; i < each; i += atOnce {
+						if _, err := s.Merge(t.Context(), request("b", m*each+i)); err != nil {
+							t.Error(err)
+						}
+					}
+				})
 			}
+			merging.Wait()
 		})
 	}
 	wg.Wait()

@@ -15,17 +15,15 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"acescope/engine/store/bucket/buckettest"
 )
 
-// urls returns a store of each kind. ACESCOPE_TEST_STORE adds one, such as
-// s3://BUCKET?endpoint=http://127.0.0.1:7070&use_path_style=true&disable_https=true.
-func urls(t *testing.T) map[string]string {
-	all := map[string]string{"directory": "file://" + t.TempDir(), "memory": "mem://",
-		"encoded": "file://" + t.TempDir() + "?codec=true"}
-	if url := os.Getenv("ACESCOPE_TEST_STORE"); url != "" {
-		all["environment"] = url
-	}
-	return all
+// each runs a test with a store of each kind, also in memory and with encoded content.
+func each(t *testing.T, test func(t *testing.T, url string)) {
+	t.Run("memory", func(t *testing.T) { test(t, "mem://") })
+	t.Run("encoded", func(t *testing.T) { test(t, "file://"+t.TempDir()+"?codec=true") })
+	buckettest.Each(t, test)
 }
 
 // reverse is a codec that reverses bytes and adds one.
@@ -54,88 +52,84 @@ func open(t *testing.T, url string) Bucket {
 }
 
 func TestObjects(t *testing.T) {
-	for name, url := range urls(t) {
-		t.Run(name, func(t *testing.T) {
-			b, ctx := open(t, url), t.Context()
-			prefix := fmt.Sprintf("test-%d/", os.Getpid())
-			for _, key := range []string{"a/1", "a/2", "b/%20x"} {
-				if err := b.Create(ctx, prefix+key, strings.NewReader("content of "+key)); err != nil {
-					t.Fatal(err)
+	each(t, func(t *testing.T, url string) {
+		b, ctx := open(t, url), t.Context()
+		prefix := fmt.Sprintf("test-%d/", os.Getpid())
+		for _, key := range []string{"a/1", "a/2", "b/%20x"} {
+			if err := b.Create(ctx, prefix+key, strings.NewReader("content of "+key)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := b.Create(ctx, prefix+"a/1", strings.NewReader("other")); !errors.Is(err, ErrExists) {
+			t.Errorf("create again: %v", err)
+		}
+		if got, err := Get(ctx, b, prefix+"a/1", 100); err != nil || string(got) != "content of a/1" {
+			t.Errorf("%q, %v", got, err)
+		}
+		if _, err := Get(ctx, b, prefix+"a/1", 3); err == nil {
+			t.Error("an object over the limit was read")
+		}
+		if _, err := b.Open(ctx, prefix+"a/3"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("missing object: %v", err)
+		}
+		for part, want := range map[string]int{"": 3, "a/": 2, "a": 2, "b/%20": 1, "c/": 0} {
+			listed := map[Object]error{}
+			maps.Insert(listed, b.List(ctx, prefix+part))
+			for o, err := range listed {
+				if strings.Contains(url, "codec") {
+					o.Size -= 2 // length and mark
+				}
+				if err != nil || o.Size != int64(len("content of ")+len(o.Key)-len(prefix)) || time.Since(o.Written) > time.Hour {
+					t.Errorf("%+v, %v", o, err)
 				}
 			}
-			if err := b.Create(ctx, prefix+"a/1", strings.NewReader("other")); !errors.Is(err, ErrExists) {
-				t.Errorf("create again: %v", err)
+			if len(listed) != want {
+				t.Errorf("objects of %q: %v", part, listed)
 			}
-			if got, err := Get(ctx, b, prefix+"a/1", 100); err != nil || string(got) != "content of a/1" {
-				t.Errorf("%q, %v", got, err)
-			}
-			if _, err := Get(ctx, b, prefix+"a/1", 3); err == nil {
-				t.Error("an object over the limit was read")
-			}
-			if _, err := b.Open(ctx, prefix+"a/3"); !errors.Is(err, ErrNotFound) {
-				t.Errorf("missing object: %v", err)
-			}
-			for part, want := range map[string]int{"": 3, "a/": 2, "a": 2, "b/%20": 1, "c/": 0} {
-				listed := map[Object]error{}
-				maps.Insert(listed, b.List(ctx, prefix+part))
-				for o, err := range listed {
-					if strings.Contains(url, "codec") {
-						o.Size -= 2 // length and mark
-					}
-					if err != nil || o.Size != int64(len("content of ")+len(o.Key)-len(prefix)) || time.Since(o.Written) > time.Hour {
-						t.Errorf("%+v, %v", o, err)
-					}
-				}
-				if len(listed) != want {
-					t.Errorf("objects of %q: %v", part, listed)
-				}
-			}
-			if err := b.Put(ctx, prefix+"a/1", strings.NewReader("new")); err != nil {
-				t.Error(err)
-			}
-			if got, err := Get(ctx, b, prefix+"a/1", 100); err != nil || string(got) != "new" {
-				t.Errorf("%q, %v", got, err)
-			}
-			if err := b.Delete(ctx, prefix+"a/1"); err != nil {
-				t.Error(err)
-			}
-			if _, err := b.Open(ctx, prefix+"a/1"); !errors.Is(err, ErrNotFound) {
-				t.Errorf("deleted object: %v", err)
-			}
-		})
-	}
+		}
+		if err := b.Put(ctx, prefix+"a/1", strings.NewReader("new")); err != nil {
+			t.Error(err)
+		}
+		if got, err := Get(ctx, b, prefix+"a/1", 100); err != nil || string(got) != "new" {
+			t.Errorf("%q, %v", got, err)
+		}
+		if err := b.Delete(ctx, prefix+"a/1"); err != nil {
+			t.Error(err)
+		}
+		if _, err := b.Open(ctx, prefix+"a/1"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("deleted object: %v", err)
+		}
+	})
 }
 
 // Of several writers of a key, one succeeds, and its content is read.
 func TestOneWriterWins(t *testing.T) {
 	const keys, writers = 20, 8
-	for name, url := range urls(t) {
-		t.Run(name, func(t *testing.T) {
-			b, prefix := open(t, url), fmt.Sprintf("race-%d/", os.Getpid())
-			var winner [keys]atomic.Int32
-			var wg sync.WaitGroup
-			for w := range writers {
-				wg.Go(func() {
-					for k := range keys {
-						err := b.Create(t.Context(), fmt.Sprint(prefix, k), strings.NewReader(fmt.Sprint(w+1)))
-						if err == nil && !winner[k].CompareAndSwap(0, int32(w+1)) {
-							t.Errorf("key %d: two writers succeeded", k)
-						}
-						if err != nil && !errors.Is(err, ErrExists) {
-							t.Error(err)
-						}
+	each(t, func(t *testing.T, url string) {
+		b, prefix := open(t, url), fmt.Sprintf("race-%d/", os.Getpid())
+		var winner [keys]atomic.Int32
+		var wg sync.WaitGroup
+		for w := range writers {
+			wg.Go(func() {
+				for k := range keys {
+					err := b.Create(t.Context(), fmt.Sprint(prefix, k), strings.NewReader(fmt.Sprint(w+1)))
+					if err == nil && !winner[k].CompareAndSwap(0, int32(w+1)) {
+						t.Errorf("key %d: two writers succeeded", k)
 					}
-				})
-			}
-			wg.Wait()
-			for k := range keys {
-				got, err := Get(t.Context(), b, fmt.Sprint(prefix, k), 10)
-				if err != nil || string(got) != fmt.Sprint(winner[k].Load()) {
-					t.Errorf("key %d has the content of %s, writer %d succeeded, %v", k, got, winner[k].Load(), err)
+					if err != nil && !errors.Is(err, ErrExists) {
+						t.Error(err)
+					}
 				}
+			})
+		}
+		wg.Wait()
+		for k := range keys {
+			got, err := Get(t.Context(), b, fmt.Sprint(prefix, k), 10)
+			if err != nil || string(got) != fmt.Sprint(winner[k].Load()) {
+				t.Errorf("key %d has the content of %s, writer %d succeeded, %v", k, got, winner[k].Load(), err)
 			}
-		})
-	}
+		}
+	})
 }
 
 // failing returns an error after some content.
@@ -149,22 +143,20 @@ func (f *failing) Read(p []byte) (int, error) {
 }
 
 func TestFailedCreateLeavesNothing(t *testing.T) {
-	for name, url := range urls(t) {
-		t.Run(name, func(t *testing.T) {
-			b, prefix := open(t, url), fmt.Sprintf("failed-%d/", os.Getpid())
-			if err := b.Create(t.Context(), prefix+"x", &failing{1}); !errors.Is(err, io.ErrUnexpectedEOF) {
-				t.Errorf("%v", err)
-			}
-			canceled, cancel := context.WithCancel(t.Context())
-			cancel()
-			if err := b.Create(canceled, prefix+"x", strings.NewReader("x")); !errors.Is(err, context.Canceled) {
-				t.Errorf("%v", err)
-			}
-			if _, err := b.Open(t.Context(), prefix+"x"); !errors.Is(err, ErrNotFound) {
-				t.Errorf("%v", err)
-			}
-		})
-	}
+	each(t, func(t *testing.T, url string) {
+		b, prefix := open(t, url), fmt.Sprintf("failed-%d/", os.Getpid())
+		if err := b.Create(t.Context(), prefix+"x", &failing{1}); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%v", err)
+		}
+		canceled, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := b.Create(canceled, prefix+"x", strings.NewReader("x")); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+		if _, err := b.Open(t.Context(), prefix+"x"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%v", err)
+		}
+	})
 }
 
 func TestEncoded(t *testing.T) {
