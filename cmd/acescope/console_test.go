@@ -2,7 +2,14 @@
 
 package main
 
-import "testing"
+import (
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"acescope/cmd/acescope/internal/cli"
+)
 
 // TestConsole uses a console that hosts the server: an empty list, an experiment of another process, a run, a filter,
 // other terminal sizes, and quit.
@@ -40,4 +47,21 @@ func TestConsole(t *testing.T) {
 	term.await("TASK", "SUBJECT")
 	term.press("q")
 	term.quits()
+}
+
+// TestConsoleSignal ends consoles by signals, which restore the terminal and set the exit code.
+func TestConsoleSignal(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, os.Interrupt, syscall.SIGTERM} {
+		cmd := exec.Command("acescope", "--address", "127.0.0.1:1", "--data-dir", t.TempDir())
+		term := inTerminal(t, t.TempDir(), 80, 24, cmd)
+		term.await("Overview")
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		if got := term.exits(); got != cli.ExitInterrupted {
+			t.Errorf("exit code %d after %v", got, sig)
+		}
+		term.restored()
+	}
 }

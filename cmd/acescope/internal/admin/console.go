@@ -96,7 +96,8 @@ func runConsole(
 	if err != nil {
 		return err
 	}
-	program := tea.NewProgram(model, tea.WithContext(ctx), tea.WithFPS(a.Settings.FrameRate))
+	// A signal cancels ctx. A handler of Bubble Tea's own would then block on sending to the stopped loop.
+	program := tea.NewProgram(model, tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(a.Settings.FrameRate))
 	model.Pace(program)
 	var wg sync.WaitGroup
 	wg.Go(func() { feeds.Transcripts.Run(ctx, local) })
