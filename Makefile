@@ -15,10 +15,10 @@ RACE := ./engine/activities ./engine/agents/observe/... ./engine/agents/session/
 	./sources/... ./tui ./views
 RACELESS := observe/hooks|sources/(experiments|runners|sessions|system|triage)
 
-.PHONY: help build demo test race storm fuzz bench lint golden docs pictures dev clean
+.PHONY: help build demo test race storm fuzz bench lint golden docs pictures questions dev clean
 
 help: ## Say what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## Build bin/acescope and bin/acescope-hook (the first time takes minutes: it holds a Temporal server)
 	@bash docs/dev/build.sh '$(LDFLAGS)'
@@ -66,8 +66,11 @@ golden: ## Update the golden screens in testdata; read the difference before you
 docs: ## Generate docs/reference: json.md, keys.md and the table of config.md
 	go test ./cmd/acescope/internal/cli ./cmd/acescope/internal/admin -run TestReference -update
 
-pictures: build ## Draw the console's screens on the demo's data into PICTURES (bin/pictures), as SVG, dark and light
-	go run ./docs/dev/pictures $(BIN) $(or $(PICTURES),bin/pictures)
+pictures: build ## Draw the console's screens on the demo's data into docs/pictures, as SVG, dark and light
+	go run ./docs/dev/pictures $(BIN) docs/pictures
+
+questions: build ## Measure how long the console takes to answer the questions of docs/guides/watch.md, at three sizes
+	go run ./docs/dev/pictures $(BIN)
 
 dev: ## Build without stripping and open the console on the development data directory
 	@mkdir -p bin

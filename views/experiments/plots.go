@@ -313,6 +313,9 @@ func newPlot(list []*experiments.Series, o plotOptions) widget.Plot {
 	c := experiments.NewChart(list, o.metric, o.window, o.byTime)
 	p := widget.NewPlot(c.Title, c.Unit, o.byTime)
 	p.Empty, p.Legend = c.Empty, len(c.Curves) > 1
+	if len(list) == 0 {
+		p.Empty = "reading the tasks"
+	}
 	for _, curve := range c.Curves {
 		p.Curves = append(p.Curves, widget.PlotCurve(curve))
 	}

@@ -94,7 +94,7 @@ func (v *eventInspector) about(l *histories.EventLog, id int64, now time.Time) [
 	s := v.Styles
 	say := func(ink theme.Ink, label, what string) string {
 		line := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
-		return line.Add(s.Muted, text.Fit(" "+label, 10, "")).
+		return line.Add(s.Muted, text.Fit(" "+label, max(10, len(label)+2), "")).
 			Add(ink, text.Safe(widget.Bounded(what, v.Width), " ")).String(s.Text)
 	}
 	if v.t.onList {

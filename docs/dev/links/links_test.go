@@ -14,6 +14,7 @@ import (
 const root = "../../.."
 
 var (
+	picture   = regexp.MustCompile(`(?:src|srcset)="([^"]+)"`)
 	link      = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading   = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	fence     = regexp.MustCompile("(?s)```.*?```")
@@ -40,6 +41,33 @@ func TestLinks(t *testing.T) {
 			} else if anchor != "" && !slices.Contains(anchors(t, target), anchor) {
 				t.Errorf("%s: no heading for %s", page, m[1])
 			}
+		}
+	}
+}
+
+// TestPictures checks that the pictures of the pages exist, for dark and light pages, and that pages show all pictures.
+func TestPictures(t *testing.T) {
+	shown := map[string]bool{}
+	for _, page := range pages(t) {
+		for _, m := range picture.FindAllStringSubmatch(read(t, page), -1) {
+			file := filepath.Join(filepath.Dir(page), m[1])
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s: %s does not exist", page, m[1])
+			}
+			shown[file] = true
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(root, "docs/pictures/*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no pictures", err)
+	}
+	const largest = 150_000
+	for _, file := range files {
+		if !shown[file] {
+			t.Errorf("no page shows %s", file)
+		}
+		if size := len(read(t, file)); size > largest {
+			t.Errorf("%s has %d bytes", file, size)
 		}
 	}
 }

@@ -1,20 +1,25 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"html"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hinshun/vt10x"
 )
 
-// Size of a cell in pixels. The lines of boxes touch at this height in the usual monospaced fonts.
+// Size of a cell in pixels: the width of a character of most monospaced fonts at fontSize.
 const (
-	cellWidth  = 8.4
-	cellHeight = 16.5
+	fontSize   = 14
+	cellWidth  = 8.43
+	cellHeight = 17
+	baseline   = 13
 	margin     = 8
 )
 
@@ -29,14 +34,18 @@ const (
 type palette struct {
 	text       string
 	background string
+	edge       string
 	ansi       [16]string
 }
 
 var (
-	dark = palette{"#d4d4d8", "#16161e", [16]string{"#16161e", "#f7768e", "#9ece6a", "#e0af68", "#7aa2f7", "#bb9af7",
-		"#7dcfff", "#c0caf5", "#565f89", "#f7768e", "#9ece6a", "#e0af68", "#7aa2f7", "#bb9af7", "#7dcfff", "#ffffff"}}
-	light = palette{"#27272a", "#fcfcfa", [16]string{"#27272a", "#b4232f", "#2f6f2f", "#8a5a00", "#1f4fa8", "#7a3e9d",
-		"#0f6f80", "#71717a", "#8b8b94", "#b4232f", "#2f6f2f", "#8a5a00", "#1f4fa8", "#7a3e9d", "#0f6f80", "#09090b"}}
+	dark = palette{"#d4d4d8", "#16161e", "#3b3b48", [16]string{"#16161e", "#f7768e", "#9ece6a", "#e0af68", "#7aa2f7",
+		"#bb9af7", "#7dcfff", "#c0caf5", "#565f89", "#f7768e", "#9ece6a", "#e0af68", "#7aa2f7", "#bb9af7", "#7dcfff",
+		"#ffffff"}}
+	// vt10x takes #000000 for color 0, and in bold for color 8.
+	light = palette{"#27272a", "#fcfcfa", "#d4d4d8", [16]string{"#000000", "#b4232f", "#2f6f2f", "#8a5a00", "#1f4fa8",
+		"#7a3e9d", "#0f6f80", "#71717a", "#000000", "#b4232f", "#2f6f2f", "#8a5a00", "#1f4fa8", "#7a3e9d", "#0f6f80",
+		"#09090b"}}
 )
 
 // color returns the CSS color of a terminal's color.
@@ -59,66 +68,134 @@ func (p *palette) color(c vt10x.Color) string {
 	return fmt.Sprintf("#%06x", uint32(c))
 }
 
+// drawing collects the parts of a picture.
+type drawing struct {
+	palette     *palette
+	backgrounds art
+	lines       art
+	texts       strings.Builder
+	styles      []string // declarations in CSS; the class of a style is its index
+}
+
 // svg draws the screen of a terminal.
 func svg(screen vt10x.View, p *palette, title string) []byte {
 	columns, rows := screen.Size()
-	width := float64(columns)*cellWidth + 2*margin
-	height := float64(rows)*cellHeight + 2*margin
-	var out bytes.Buffer
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img">`+"\n",
-		width, height, width, height)
-	fmt.Fprintf(&out, "<title>%s</title>\n", html.EscapeString(title))
-	out.WriteString(`<style>text{font:14px ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace;` +
-		"white-space:pre}</style>\n")
-	fmt.Fprintf(&out, `<rect width="100%%" height="100%%" rx="6" fill="%s"/>`+"\n", p.background)
+	d := &drawing{palette: p}
 	for y := range rows {
 		for x := 0; x < columns; {
-			x = writeSpan(&out, screen, p, x, y)
+			x = d.span(screen, x, y)
 		}
 	}
+	var out strings.Builder
+	width := int(float64(columns)*cellWidth) + 2*margin
+	height := rows*cellHeight + 2*margin
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`+"\n",
+		width, height, width, height)
+	fmt.Fprintf(&out, "<title>%s</title>\n", html.EscapeString(title))
+	fmt.Fprintf(&out, `<style>text{font:%dpx "DejaVu Sans Mono",Menlo,ui-monospace,"SF Mono",Consolas,monospace;`+
+		"white-space:pre}", fontSize)
+	for class, style := range d.styles {
+		fmt.Fprintf(&out, ".s%d{%s}", class, style)
+	}
+	out.WriteString("</style>\n")
+	fmt.Fprintf(&out, `<rect x=".5" y=".5" width="%d" height="%d" rx="6" fill="%s" stroke="%s"/>`+"\n",
+		width-1, height-1, p.background, p.edge)
+	d.backgrounds.write(&out)
+	d.lines.write(&out)
+	out.WriteString(d.texts.String())
 	out.WriteString("</svg>\n")
-	return out.Bytes()
+	return []byte(out.String())
 }
 
-// writeSpan draws the cells from x on that have one style and returns the column after them.
-func writeSpan(out *bytes.Buffer, screen vt10x.View, p *palette, x, y int) int {
+// span draws the cells from x on that have one style and returns the column after them.
+func (d *drawing) span(screen vt10x.View, x, y int) int {
+	const modes = underline | bold | italic
 	columns, _ := screen.Size()
 	first := screen.Cell(x, y)
-	var text strings.Builder
-	end := x
-	for ; end < columns; end++ {
-		cell := screen.Cell(end, y)
-		if cell.FG != first.FG || cell.BG != first.BG || cell.Mode != first.Mode {
+	fill := d.palette.color(first.FG)
+	words := words{class: d.class(fill, first.Mode), y: y}
+	for ; x < columns; x++ {
+		cell := screen.Cell(x, y)
+		if cell.FG != first.FG || cell.BG != first.BG || cell.Mode&modes != first.Mode&modes {
 			break
 		}
-		text.WriteRune(max(cell.Char, ' '))
+		left := margin + float64(x)*cellWidth
+		top := margin + float64(y)*cellHeight
+		if cell.BG != vt10x.DefaultBG {
+			d.backgrounds.add(ink{fill: d.palette.color(cell.BG)}, rect{left, top, cellWidth, cellHeight})
+		}
+		char := max(cell.Char, ' ')
+		if d.lines.draw(char, fill, left, top) {
+			char = ' '
+		}
+		words.add(&d.texts, x, char)
 	}
-	left := margin + float64(x)*cellWidth
-	top := margin + float64(y)*cellHeight
-	length := float64(end-x) * cellWidth
-	if first.BG != vt10x.DefaultBG {
-		fmt.Fprintf(out, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`+"\n",
-			left, top, length, cellHeight, p.color(first.BG))
-	}
-	if strings.TrimSpace(text.String()) != "" {
-		fmt.Fprintf(out, `<text x="%.1f" y="%.1f" textLength="%.1f" fill="%s"%s>%s</text>`+"\n",
-			left, top+12.5, length, p.color(first.FG), style(first.Mode), html.EscapeString(text.String()))
-	}
-	return end
+	words.end(&d.texts)
+	return x
 }
 
-func style(mode int16) string {
-	var s string
+// class returns the class of a style.
+func (d *drawing) class(fill string, mode int16) int {
+	style := "fill:" + fill
 	if mode&bold != 0 {
-		s += ` font-weight="bold"`
+		style += ";font-weight:bold"
 	}
 	if mode&italic != 0 {
-		s += ` font-style="italic"`
+		style += ";font-style:italic"
 	}
 	if mode&underline != 0 {
-		s += ` text-decoration="underline"`
+		style += ";text-decoration:underline"
 	}
-	return s
+	if i := slices.Index(d.styles, style); i >= 0 {
+		return i
+	}
+	d.styles = append(d.styles, style)
+	return len(d.styles) - 1
+}
+
+// words writes text of one style. A new element begins after two spaces, and at every character that may come from
+// another font and be wider than a cell.
+type words struct {
+	class int
+	x, y  int
+	text  []rune
+}
+
+func (w *words) add(out *strings.Builder, x int, char rune) {
+	foreign := char > '~'
+	if foreign || char == ' ' && (len(w.text) == 0 || w.text[len(w.text)-1] == ' ') {
+		w.end(out)
+	}
+	if char == ' ' && len(w.text) == 0 {
+		return
+	}
+	if len(w.text) == 0 {
+		w.x = x
+	}
+	w.text = append(w.text, char)
+	if foreign {
+		w.end(out)
+	}
+}
+
+// end writes the element.
+func (w *words) end(out *strings.Builder) {
+	text := strings.TrimRight(string(w.text), " ")
+	w.text = w.text[:0]
+	if text == "" {
+		return
+	}
+	length := ""
+	if n := utf8.RuneCountInString(text); n > 1 {
+		length = fmt.Sprintf(` textLength="%s"`, number(float64(n)*cellWidth))
+	}
+	fmt.Fprintf(out, `<text class="s%d" x="%s" y="%d"%s>%s</text>`+"\n", w.class,
+		number(margin+float64(w.x)*cellWidth), margin+w.y*cellHeight+baseline, length, html.EscapeString(text))
+}
+
+// number returns a coordinate with at most two decimals.
+func number(v float64) string {
+	return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64)
 }
 
 // write stores a picture under its name, as a whole or not at all.
