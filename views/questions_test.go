@@ -19,7 +19,7 @@ func debugging() *snapshot {
 	live.Status, live.Close, live.Progress.TotalTasks = ace.Running, time.Time{}, 120
 	live.Progress.Status, live.Progress.Stage = ace.Running, ace.StageLearning
 	s := listed(live, learnt("plain", "finance", 100, 5, 0.009))
-	s.Costs = busy().Costs
+	s.Costs, s.Transcripts = busy().Costs, someCosts().Transcripts
 	result := *ailing().Triage
 	result.Retrying, result.Phases = nil, nil
 	result.Groups = []triage.FailureGroup{result.Groups[1], result.Groups[0]}
@@ -55,7 +55,7 @@ var questions = []struct {
 	{"what would have happened otherwise", []string{"]", "t", "T"}, 3, []string{"~f1", "better"}, ""},
 	{"why does it fail", nil, 0, []string{"80 wrong", "no recipe was known for the formula"}, ""},
 	{"when did it go wrong", []string{"]", "t"}, 3, []string{"became wrong here"}, "step to wrong"},
-	{"what did the night cost", nil, 1, []string{"today", "$"}, ""},
+	{"what did the night cost", []string{"$"}, 1, []string{"2026-05-04", "today $"}, ""},
 	{"which bullet hurts", nil, 0, []string{"harmful", "calc-2 +2 -5"}, ""},
 }
 

@@ -161,7 +161,16 @@ type sectionLine struct {
 	at   SectionRow
 }
 
+// lines returns the lines of all parts, separated by blank lines if there is room for them.
 func (s *SectionList) lines() []sectionLine {
+	all := s.allLines()
+	if len(all) > s.height {
+		all = slices.DeleteFunc(all, func(l sectionLine) bool { return l.kind == sectionBlank })
+	}
+	return all
+}
+
+func (s *SectionList) allLines() []sectionLine {
 	var all []sectionLine
 	for i, p := range s.Parts {
 		if i > 0 {

@@ -107,8 +107,10 @@ func (v *overview) experiments() console.Section {
 	if data == nil {
 		return s
 	}
-	isBatch := func(r experiments.Experiment) bool { return strings.HasPrefix(r.Name(), ace.BatchPrefix) }
-	rows := slices.DeleteFunc(slices.Clone(data.Rows), isBatch) // they are compared on the scoreboard
+	isFork := func(r experiments.Experiment) bool { // it is compared on the scoreboard and in the lineage
+		return strings.HasPrefix(r.Name(), ace.BatchPrefix) || strings.HasPrefix(r.Name(), ace.ForkBranch(""))
+	}
+	rows := slices.DeleteFunc(slices.Clone(data.Rows), isFork)
 	slices.SortStableFunc(rows, func(a, b experiments.Experiment) int {
 		if a.Open() != b.Open() {
 			return map[bool]int{true: -1, false: 1}[a.Open()]

@@ -17,7 +17,7 @@ type question struct {
 	says []string
 }
 
-// fork is the run that answers what would have happened otherwise.
+// forked is the run that answers what would have happened otherwise.
 const forked = "demo-1-e1-0116"
 
 var questions = []question{
@@ -25,10 +25,10 @@ var questions = []question{
 	{"Why did it decide that?", []string{"]", "t"}, []string{"bullets used", "Guess"}},
 	{"What did it learn?", nil, []string{"v120", "67 bullets"}},
 	{"Did that help, and how sure are we?", nil, []string{"5.0→88.3% (78–94)"}},
-	{"What would have happened otherwise?", []string{"]", "t", "T"}, []string{forked + "~f1", "better"}},
+	{"What would have happened otherwise?", []string{"]", "t", "T"}, []string{"~f1", "better"}},
 	{"Why does it fail?", nil, []string{"47 wrong", "no recipe was known for the formula"}},
 	{"When did it go wrong?", []string{"]", "t"}, []string{"became wrong here"}},
-	{"What did the night cost?", []string{"$"}, []string{"Today", "51,"}},
+	{"What did the night cost?", []string{"$"}, []string{"today $0", "122"}},
 	{"Which bullet hurts?", nil, []string{"harmful", "calc-00016 +1 -2"}},
 }
 
@@ -41,7 +41,7 @@ const rounds = 5
 // ask prints for each question the keys and the time from the last of them to the answer, at each size. Without keys it
 // is the time from H on another screen.
 func ask(d data, out io.Writer) error {
-	if err := d.run("fork", forked, "--phase", "generator", "--playbook", "demo-1", "--yes", "--follow"); err != nil {
+	if err := d.run("fork", forked, "--phase", "generator", "--playbook", "demo-1", "--branch", "", "--yes", "--follow"); err != nil {
 		return err
 	}
 	c, err := d.open()
@@ -91,7 +91,7 @@ func (c *console) median(q question) (time.Duration, error) {
 
 // answer presses the keys of a question on the overview and returns the time from the last one to the answer.
 func (c *console) answer(q question) (time.Duration, error) {
-	if err := c.go8(); err != nil {
+	if err := c.leave(); err != nil {
 		return 0, err
 	}
 	keys := append([]string{"H"}, q.keys...)
@@ -118,8 +118,8 @@ func (c *console) answer(q question) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// go8 goes to a screen that answers no question.
-func (c *console) go8() error {
+// leave goes to a screen that answers no question.
+func (c *console) leave() error {
 	if err := c.press("8"); err != nil {
 		return err
 	}
