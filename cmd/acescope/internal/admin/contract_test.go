@@ -43,7 +43,7 @@ func TestRecordedPayloads(t *testing.T) {
 	}
 	unrecorded := []string{ace.ActivityAgentCLI, ace.ActivityReadLog, ace.ActivityBreakdown,
 		ace.ActivityReadPlaybook, session.SignalWithdraw, session.SignalAttempt, ace.QueryExperiment, run.QueryRun,
-		"memo." + ace.MemoObserved}
+		"memo." + ace.MemoObserved, "memo." + ace.MemoBy}
 	for name := range schemas {
 		base := strings.TrimSuffix(strings.TrimSuffix(name, ".input"), ".result")
 		if seen[name] == 0 && !slices.Contains(unrecorded, base) {
