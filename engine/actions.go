@@ -27,8 +27,9 @@ var ErrExists = errors.New("exists")
 func (e *Engine) StartTask(ctx context.Context, in ace.TaskInput) (runID string, err error) {
 	in.Revision = ace.Revision
 	in.By = cmp.Or(in.By, ace.User())
-	o := client.StartWorkflowOptions{ID: ace.WorkflowID(in.TaskID), TypedSearchAttributes: searchattr.Task(in),
-		Memo: map[string]any{ace.MemoBy: in.By}}
+	o := client.StartWorkflowOptions{ID: ace.WorkflowID(in.TaskID),
+		TypedSearchAttributes: searchattr.Task(in),
+		Memo:                  map[string]any{ace.MemoBy: in.By}}
 	return e.start(ctx, in.TaskID, o, ace.TaskWorkflow, in)
 }
 
@@ -47,7 +48,8 @@ func (e *Engine) StartExperiment(ctx context.Context, in ace.ExperimentInput) (r
 	return e.start(ctx, in.ExperimentID, o, ace.ExperimentWorkflow, in)
 }
 
-func (e *Engine) start(ctx context.Context, id string, o client.StartWorkflowOptions, kind string, in any) (string, error) {
+func (e *Engine) start(ctx context.Context, id string, o client.StartWorkflowOptions, kind string,
+	in any) (string, error) {
 	o.TaskQueue = e.TaskQueue
 	o.WorkflowIDReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	o.WorkflowExecutionErrorWhenAlreadyStarted = true
@@ -83,7 +85,8 @@ func (e *Engine) Cancel(ctx context.Context, workflowID, runID string) error {
 		return err
 	}
 	if status := r.GetWorkflowExecutionInfo().GetStatus(); status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		return fmt.Errorf("run %s has ended (%s)", r.GetWorkflowExecutionInfo().GetExecution().GetRunId(), status)
+		return fmt.Errorf("run %s has ended (%s)", r.GetWorkflowExecutionInfo().GetExecution().GetRunId(),
+			status)
 	}
 	return e.Client.CancelWorkflow(ctx, workflowID, runID)
 }

@@ -54,8 +54,9 @@ func loop(ctx workflow.Context, in loopInput) (r loopResult, err error) {
 	}
 	if in.Plan != "" {
 		var b ace.BreakdownResult
-		if err := workflow.ExecuteActivity(ctx, ace.ActivityBreakdown, ace.BreakdownInput{Phase: "implement", PlanContent: in.Plan,
-			Provider: in.Provider, WorkingDir: in.Dir}).Get(ctx, &b); err != nil {
+		if err := workflow.ExecuteActivity(ctx, ace.ActivityBreakdown,
+			ace.BreakdownInput{Phase: "implement", PlanContent: in.Plan,
+				Provider: in.Provider, WorkingDir: in.Dir}).Get(ctx, &b); err != nil {
 			return r, err
 		}
 		if !b.Success {
@@ -69,7 +70,8 @@ func loop(ctx workflow.Context, in loopInput) (r loopResult, err error) {
 	}
 	session := ""
 	for i, c := range calls {
-		c.Provider, c.WorkingDir, c.SessionID, c.ActivityName, c.SequenceNumber = in.Provider, in.Dir, session, "do-task", &i
+		c.Provider, c.WorkingDir, c.SessionID, c.ActivityName, c.SequenceNumber = in.Provider, in.Dir,
+			session, "do-task", &i
 		var done ace.AgentResult
 		if err := workflow.ExecuteActivity(ctx, ace.ActivityAgentCLI, c).Get(ctx, &done); err != nil {
 			return r, err
@@ -82,7 +84,8 @@ func loop(ctx workflow.Context, in loopInput) (r loopResult, err error) {
 		session = done.SessionID
 	}
 	var content ace.LogContent
-	err = workflow.ExecuteActivity(ctx, ace.ActivityReadLog, ace.ReadLogInput{Log: *r.Done[len(r.Done)-1].Log, Limit: 2}).Get(ctx, &content)
+	err = workflow.ExecuteActivity(ctx, ace.ActivityReadLog, ace.ReadLogInput{Log: *r.Done[len(r.Done)-1].Log,
+		Limit: 2}).Get(ctx, &content)
 	r.Last = content.Result
 	if err == nil && len(content.Page) != 2 {
 		err = fmt.Errorf("page of %d events", len(content.Page))
@@ -97,7 +100,8 @@ func registerLoop(r worker.WorkflowRegistry) {
 // startLoop starts the example and its worker.
 func startLoop(ctx context.Context, e *engine.Engine, id string, in loopInput) error {
 	serveLoop(e)
-	_, err := e.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: loopQueue}, "loop", in)
+	_, err := e.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: loopQueue}, "loop",
+		in)
 	return err
 }
 
@@ -121,7 +125,8 @@ func loopProgram(config []byte) error {
 	if err := json.Unmarshal(config, &in); err != nil {
 		return err
 	}
-	e, err := engine.Open(context.Background(), engine.Options{DataDir: in.Dir, Version: "test", Worker: true, Agents: claudeAt(in.Binary)})
+	e, err := engine.Open(context.Background(), engine.Options{DataDir: in.Dir, Version: "test", Worker: true,
+		Agents: claudeAt(in.Binary)})
 	if err != nil {
 		return err
 	}
@@ -156,7 +161,8 @@ func TestAgentLoop(t *testing.T) {
 	work := t.TempDir()
 	plan := `SCENARIO: say Here it is: {"outline": "two", "tasks": [{"id": "a", "description": "SCENARIO: bash echo one"}, {"description": "SCENARIO: say the second"}]} as asked; exit 0`
 	t.Cleanup(serveLoop(e))
-	if _, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "plan", TaskQueue: loopQueue}, "loop",
+	if _, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "plan",
+		TaskQueue: loopQueue}, "loop",
 		loopInput{Provider: "claude", Dir: work, Plan: plan}); err != nil {
 		t.Fatal(err)
 	}
@@ -164,8 +170,10 @@ func TestAgentLoop(t *testing.T) {
 	if err != nil || r.Tasks != 2 || len(r.Done) != 2 || r.Last != "the second" || r.Failed != "" {
 		t.Fatalf("%v, %+v", err, r)
 	}
-	if one, two := r.Done[0], r.Done[1]; one.SessionID != two.SessionID || one.CostUSD <= 0 || one.Log == nil || !one.LogComplete ||
-		one.LogPath == two.LogPath || one.Attempt != 1 || one.Summary != "CLI execution completed successfully (0 chars)" {
+	if one, two := r.Done[0], r.Done[1]; one.SessionID != two.SessionID || one.CostUSD <= 0 ||
+		one.Log == nil || !one.LogComplete ||
+		one.LogPath == two.LogPath || one.Attempt != 1 ||
+		one.Summary != "CLI execution completed successfully (0 chars)" {
 		t.Errorf("%+v\n%+v", one, two)
 	}
 	if n := len(a.Did("turn")); n != 3 {
@@ -173,14 +181,17 @@ func TestAgentLoop(t *testing.T) {
 	}
 	history := eventsOf(t, e.Client, "plan")
 	replayLoop(t, history)
-	if calls, _ := activitiesOf(history); strings.Join(calls, " ") != "request_task_breakdown execute_agent_cli execute_agent_cli read_cli_log" {
+	if calls, _ := activitiesOf(history); strings.Join(calls,
+		" ") != "request_task_breakdown execute_agent_cli execute_agent_cli read_cli_log" {
 		t.Errorf("activities are %v", calls)
 	}
 	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(r.Done[1].LogPath))); err != nil {
 		t.Error(err)
 	}
-	for plan, class := range map[string]string{"SCENARIO: say no tasks here; exit 0": "bad_breakdown", "SCENARIO: refusal; x": "refusal"} {
-		if _, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: class, TaskQueue: loopQueue}, "loop",
+	for plan, class := range map[string]string{"SCENARIO: say no tasks here; exit 0": "bad_breakdown",
+		"SCENARIO: refusal; x": "refusal"} {
+		if _, err := e.Client.ExecuteWorkflow(t.Context(),
+			client.StartWorkflowOptions{ID: class, TaskQueue: loopQueue}, "loop",
 			loopInput{Provider: "claude", Dir: work, Plan: plan}); err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +215,8 @@ func replayLoop(t *testing.T, history *historypb.History) {
 func TestAgentCanceled(t *testing.T) {
 	t.Parallel()
 	e, a, dir := agents(t)
-	if err := startLoop(t.Context(), e, "stop", loopInput{Provider: "claude", Dir: t.TempDir(), Calls: []string{"SCENARIO: bash echo one; hang"}}); err != nil {
+	if err := startLoop(t.Context(), e, "stop", loopInput{Provider: "claude", Dir: t.TempDir(),
+		Calls: []string{"SCENARIO: bash echo one; hang"}}); err != nil {
 		t.Fatal(err)
 	}
 	pid := a.Await("hang", 1)[0].PID
@@ -219,11 +231,13 @@ func TestAgentCanceled(t *testing.T) {
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("the agent is still running: %v", err)
 	}
-	logs, err := filepath.Glob(filepath.Join(dir, "logs/runs/stop/*/do-task-0-*.jsonl")) // one for each attempt
+	// one for each attempt
+	logs, err := filepath.Glob(filepath.Join(dir, "logs/runs/stop/*/do-task-0-*.jsonl"))
 	if err != nil || len(logs) == 0 {
 		t.Fatal(logs, err)
 	}
-	if data, err := os.ReadFile(logs[len(logs)-1]); err != nil || !bytes.Contains(data, []byte(`"exit_class":"cancelled"`)) {
+	if data, err := os.ReadFile(logs[len(logs)-1]); err != nil ||
+		!bytes.Contains(data, []byte(`"exit_class":"cancelled"`)) {
 		t.Errorf("%v: %s", err, data)
 	}
 }
@@ -235,7 +249,8 @@ func TestAgentWorkerKilled(t *testing.T) {
 	a := agentclitest.New(t, "claude")
 	dir := t.TempDir()
 	first := startProgram(t, nil, "loop", loopConfig{dir, a.Binary(),
-		loopInput{Provider: "claude", Dir: t.TempDir(), Calls: []string{"SCENARIO: bash echo one; gate open; say done"}}})
+		loopInput{Provider: "claude", Dir: t.TempDir(),
+			Calls: []string{"SCENARIO: bash echo one; gate open; say done"}}})
 	pid := a.Await("gate", 1)[0].PID
 	first.kill()
 	a.Open("open")
@@ -250,7 +265,8 @@ func TestAgentWorkerKilled(t *testing.T) {
 	}
 	turns := a.Did("turn")
 	for i, turn := range turns[1:] {
-		if turn.Session != turns[0].Session || !strings.HasPrefix(turn.Text, "The program that runs you was interrupted") {
+		if turn.Session != turns[0].Session ||
+			!strings.HasPrefix(turn.Text, "The program that runs you was interrupted") {
 			t.Errorf("turn %d: %+v", i+2, turn)
 		}
 	}
@@ -267,8 +283,10 @@ func TestAgentSecrets(t *testing.T) {
 	e, _, dir := agents(t)
 	work := t.TempDir()
 	t.Cleanup(serveLoop(e))
-	if _, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "secret", TaskQueue: loopQueue}, "loop", loopInput{
-		Provider: "claude", Dir: work, Calls: []string{"SCENARIO: env ANTHROPIC_API_KEY; secret", "SCENARIO: env ANTHROPIC_API_KEY"}}); err != nil {
+	if _, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "secret",
+		TaskQueue: loopQueue}, "loop", loopInput{
+		Provider: "claude", Dir: work, Calls: []string{"SCENARIO: env ANTHROPIC_API_KEY; secret",
+			"SCENARIO: env ANTHROPIC_API_KEY"}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := loopOf(t, e, "secret"); err != nil {
@@ -278,12 +296,14 @@ func TestAgentSecrets(t *testing.T) {
 	if _, err := result(t, e, in); err != nil {
 		t.Fatal(err)
 	}
-	recorded, err := json.Marshal([]any{eventsOf(t, e.Client, "secret"), eventsOf(t, e.Client, ace.WorkflowID("secret-task"))})
+	recorded, err := json.Marshal([]any{eventsOf(t, e.Client, "secret"),
+		eventsOf(t, e.Client, ace.WorkflowID("secret-task"))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	search := func(where string, data []byte) {
-		for _, secret := range []string{plantedKey, "AKIAQ7XJ4K2M5N8P3R6T", "hunter2secret", "abcDEF123456ghiJKL789012"} {
+		for _, secret := range []string{plantedKey, "AKIAQ7XJ4K2M5N8P3R6T", "hunter2secret",
+			"abcDEF123456ghiJKL789012"} {
 			if bytes.Contains(data, []byte(secret)) {
 				t.Errorf("%s is in %s", secret, where)
 			}
@@ -307,13 +327,15 @@ func TestAgentSecrets(t *testing.T) {
 
 // sayAll makes the stand-in give an answer that every ACE step can parse.
 func sayAll(answer string) string {
-	return `say {"reasoning": "so it is", "bullet_ids": [], "final_answer": "` + answer + `", "key_insight": "look twice", "error_identification": "none",` +
+	return `say {"reasoning": "so it is", "bullet_ids": [], "final_answer": "` + answer +
+		`", "key_insight": "look twice", "error_identification": "none",` +
 		` "bullet_tags": [], "operations": [{"type": "ADD", "section": "OTHERS", "content": "look twice"}]}`
 }
 
 func agentTask(id, prompt string) ace.TaskInput {
 	in := task(id, prompt, "42")
-	in.Provider, in.Model, in.SkillsConfig = "claude", "default", ace.SkillsConfig{PermissionMode: "acceptEdits"}
+	in.Provider, in.Model, in.SkillsConfig = "claude", "default",
+		ace.SkillsConfig{PermissionMode: "acceptEdits"}
 	return in
 }
 
@@ -322,7 +344,8 @@ func agentTask(id, prompt string) ace.TaskInput {
 func TestAgentSteps(t *testing.T) {
 	t.Parallel()
 	e, a, dir := agents(t)
-	in := agentTask("by-agent", "What is it? SCENARIO: tools; gate look; badtool; denied; "+sayAll("42")+"; exit 0")
+	in := agentTask("by-agent", "What is it? SCENARIO: tools; gate look; badtool; denied; "+sayAll("42")+
+		"; exit 0")
 	runID, err := e.StartTask(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -330,10 +353,12 @@ func TestAgentSteps(t *testing.T) {
 	a.Await("gate", 1) // of the generator
 	a.Open("look")
 	var r ace.TaskResult
-	if err := e.Client.GetWorkflow(t.Context(), ace.WorkflowID(in.TaskID), runID).Get(t.Context(), &r); err != nil {
+	if err := e.Client.GetWorkflow(t.Context(), ace.WorkflowID(in.TaskID), runID).Get(t.Context(),
+		&r); err != nil {
 		t.Fatal(err)
 	}
-	if r.ExitStatus != ace.ExitSuccess || r.Answer != "42" || r.Summary.Skills != 3 || r.Summary.SkillsOK != 1 || r.Summary.Added != 1 || r.Summary.Usage.CostUSD <= 0 {
+	if r.ExitStatus != ace.ExitSuccess || r.Answer != "42" || r.Summary.Skills != 3 ||
+		r.Summary.SkillsOK != 1 || r.Summary.Added != 1 || r.Summary.Usage.CostUSD <= 0 {
 		t.Errorf("%+v", r)
 	}
 	_, skills, _ := answers(t, e.Client, ace.WorkflowID(in.TaskID))
@@ -343,7 +368,8 @@ func TestAgentSteps(t *testing.T) {
 	}
 	checkFold(t, e, in.TaskID)
 	for _, step := range []string{"run_generator", "run_skills_session", "run_reflector", "run_curator"} {
-		path := filepath.Join(dir, filepath.FromSlash(ace.RunLogsDir(ace.WorkflowID(in.TaskID), runID)), step+"-0-1.jsonl")
+		path := filepath.Join(dir, filepath.FromSlash(ace.RunLogsDir(ace.WorkflowID(in.TaskID), runID)),
+			step+"-0-1.jsonl")
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o400 {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -363,7 +389,8 @@ func TestAgentSteps(t *testing.T) {
 	full.Prompt = "SCENARIO: " + sayAll("42") + "; exit 0"
 	_, err = result(t, e, full)
 	var app *temporal.ApplicationError
-	if !errors.As(err, &app) || !app.NonRetryable() || !strings.Contains(app.Message(), "full permission is not allowed by policy") {
+	if !errors.As(err, &app) || !app.NonRetryable() ||
+		!strings.Contains(app.Message(), "full permission is not allowed by policy") {
 		t.Errorf("%v", err)
 	}
 }

@@ -25,7 +25,8 @@ func TestExperimentBudget(t *testing.T) {
 	}
 	in := ace.ExperimentInput{ExperimentID: "budget", DatasetID: "six", Dataset: ref, Tasks: 6,
 		Adapter: ace.Offline,
-		Epochs:  1, Parallel: 1, Provider: "scripted", Model: "script", ExperimentBounds: ace.ExperimentBounds{MaxCostUSD: 0.0025}}
+		Epochs:  1, Parallel: 1, Provider: "scripted", Model: "script",
+		ExperimentBounds: ace.ExperimentBounds{MaxCostUSD: 0.0025}}
 	runID, err := e.StartExperiment(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -108,9 +109,11 @@ func TestEvaluationAttemptsAddUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := ace.ExperimentInput{ExperimentID: "again", DatasetID: "one", EvaluationPlan: ace.EvaluationPlan{EvalID: "one", Eval: &ref, EvalTasks: 1},
-		Adapter: ace.Offline, Provider: "scripted", Model: "script", Parallel: 1, ExperimentBounds: ace.ExperimentBounds{MaxTokens: 1000},
-		Protocol: ace.Protocol{NoSkills: true}}
+	in := ace.ExperimentInput{ExperimentID: "again", DatasetID: "one",
+		EvaluationPlan: ace.EvaluationPlan{EvalID: "one", Eval: &ref, EvalTasks: 1},
+		Adapter:        ace.Offline, Provider: "scripted", Model: "script", Parallel: 1,
+		ExperimentBounds: ace.ExperimentBounds{MaxTokens: 1000},
+		Protocol:         ace.Protocol{NoSkills: true}}
 	runID, err := e.StartExperiment(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)

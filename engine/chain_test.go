@@ -69,7 +69,8 @@ func TestChains(t *testing.T) {
 }
 
 // startChain starts a workflow and waits for the end of its chain.
-func startChain(t *testing.T, e *engine.Engine, id string, code any, o client.StartWorkflowOptions, args ...any) {
+func startChain(t *testing.T, e *engine.Engine, id string, code any, o client.StartWorkflowOptions,
+	args ...any) {
 	t.Helper()
 	o.ID, o.TaskQueue = id, "chains"
 	run, err := e.Client.ExecuteWorkflow(t.Context(), o, code, args...)
@@ -93,7 +94,8 @@ func chainOf(t *testing.T, e *engine.Engine, id, runID string) (cluster.Chain, [
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(line.RunIDs, chain.RunIDs) || line.Before != chain.Before || line.After != chain.Partial {
+	if !slices.Equal(line.RunIDs, chain.RunIDs) || line.Before != chain.Before ||
+		line.After != chain.Partial {
 		t.Errorf("the chain is %v (%q, %q), in short %+v", chain.RunIDs, chain.Before, chain.Partial, line)
 	}
 	var how []string
@@ -118,21 +120,25 @@ func continued(t *testing.T, e *engine.Engine) {
 			t.Errorf("from %s: %v", id, again.RunIDs)
 		}
 	}
-	d := compare.Of(histories.DiffSide(t.Context(), chain, nil), histories.DiffSide(t.Context(), chain, nil), compare.Options{})
+	d := compare.Of(histories.DiffSide(t.Context(), chain, nil), histories.DiffSide(t.Context(), chain, nil),
+		compare.Options{})
 	if d.Differs() || d.A.Runs != 3 || !slices.Equal(d.A.RunIDs, chain.RunIDs) {
 		t.Errorf("%v of %d: %+v", d.A.RunIDs, d.A.Runs, d.First)
 	}
 }
 
 func retried(t *testing.T, e *engine.Engine) {
-	startChain(t, e, "again", failFirstAttempt, client.StartWorkflowOptions{RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Millisecond, MaximumAttempts: 3}})
+	startChain(t, e, "again", failFirstAttempt,
+		client.StartWorkflowOptions{RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Millisecond,
+			MaximumAttempts: 3}})
 	if chain, how := chainOf(t, e, "again", ""); fmt.Sprint(how) != "[ retry]" {
 		t.Errorf("%v of %v", how, chain.RunIDs)
 	}
 }
 
 func scheduled(t *testing.T, e *engine.Engine) {
-	run, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "ticks", TaskQueue: "chains", CronSchedule: "@every 1s"}, noop)
+	run, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "ticks",
+		TaskQueue: "chains", CronSchedule: "@every 1s"}, noop)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +154,8 @@ func scheduled(t *testing.T, e *engine.Engine) {
 		t.Fatal(err)
 	}
 	chain, how := chainOf(t, e, "ticks", first)
-	if len(how) < 3 || how[0] != "" && how[0] != history.ByCron || how[1] != history.ByCron || how[2] != history.ByCron {
+	if len(how) < 3 || how[0] != "" && how[0] != history.ByCron || how[1] != history.ByCron ||
+		how[2] != history.ByCron {
 		t.Errorf("%v of %v", how, chain.RunIDs)
 	}
 }
@@ -191,7 +198,8 @@ func resetAlone(t *testing.T, e *engine.Engine) {
 		}
 		return d.Lineage
 	}
-	if l := show(anew); l.Reset == nil || *l.Reset != (history.ResetFrom{RunID: base.RunIDs[0], Event: 3}) || l.ResetAs != "" {
+	if l := show(anew); l.Reset == nil || *l.Reset != (history.ResetFrom{RunID: base.RunIDs[0], Event: 3}) ||
+		l.ResetAs != "" {
 		t.Errorf("the new one: %+v", l)
 	}
 	if l := show(base.RunIDs[0]); l.Reset != nil || l.ResetAs != anew {
@@ -212,13 +220,15 @@ func resetWithin(t *testing.T, e *engine.Engine) {
 	anew := resetRun(t, e, "detour", old, 1)
 	eventually(t, func() error {
 		r, err := e.Client.DescribeWorkflowExecution(t.Context(), "detour", "")
-		if s := r.GetWorkflowExecutionInfo().GetStatus(); err == nil && s != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+		if s := r.GetWorkflowExecutionInfo().GetStatus(); err == nil &&
+			s != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
 			err = errors.New(s.String())
 		}
 		return err
 	})
 	chain, how := chainOf(t, e, "detour", "")
-	if len(chain.RunIDs) != 3 || chain.RunIDs[0] != old.RunIDs[0] || chain.RunIDs[1] != anew || chain.RunIDs[2] == old.RunIDs[2] ||
+	if len(chain.RunIDs) != 3 || chain.RunIDs[0] != old.RunIDs[0] || chain.RunIDs[1] != anew ||
+		chain.RunIDs[2] == old.RunIDs[2] ||
 		fmt.Sprint(how) != "[ reset continue-as-new]" {
 		t.Errorf("%v of %v; it was %v", how, chain.RunIDs, old.RunIDs)
 	}
@@ -232,8 +242,10 @@ func deleted(t *testing.T, e *engine.Engine) {
 	startChain(t, e, "forgotten", continueTimes, client.StartWorkflowOptions{}, 2)
 	all, _ := chainOf(t, e, "forgotten", "")
 	gone := all.RunIDs[1]
-	if _, err := e.Client.WorkflowService().DeleteWorkflowExecution(t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{
-		Namespace: e.Namespace(), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "forgotten", RunId: gone}}); err != nil {
+	if _, err := e.Client.WorkflowService().DeleteWorkflowExecution(t.Context(),
+		&workflowservice.DeleteWorkflowExecutionRequest{
+			Namespace: e.Namespace(), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "forgotten",
+				RunId: gone}}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, func() error {
@@ -245,7 +257,9 @@ func deleted(t *testing.T, e *engine.Engine) {
 	})
 	first, _ := chainOf(t, e, "forgotten", all.RunIDs[0])
 	last, _ := chainOf(t, e, "forgotten", "")
-	if len(first.RunIDs) != 1 || first.Partial == "" || len(last.RunIDs) != 1 || last.RunIDs[0] != all.RunIDs[2] || last.Before == "" {
-		t.Errorf("from the first %v %q, from the last %v %q", first.RunIDs, first.Partial, last.RunIDs, last.Before)
+	if len(first.RunIDs) != 1 || first.Partial == "" || len(last.RunIDs) != 1 ||
+		last.RunIDs[0] != all.RunIDs[2] || last.Before == "" {
+		t.Errorf("from the first %v %q, from the last %v %q", first.RunIDs, first.Partial, last.RunIDs,
+			last.Before)
 	}
 }

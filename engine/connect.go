@@ -99,7 +99,8 @@ func codecServer(c codec.Config, p *envconfig.ClientConfigProfile) (*codec.Serve
 
 // profile reads the profile from the temporal command's configuration and the environment.
 func (r Remote) profile() (envconfig.ClientConfigProfile, error) {
-	p, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{ConfigFileProfile: r.Profile})
+	p, err := envconfig.LoadClientConfigProfile(
+		envconfig.LoadClientConfigProfileOptions{ConfigFileProfile: r.Profile})
 	if err != nil {
 		return p, profileError(r.Profile, err)
 	}
@@ -137,7 +138,8 @@ func (e *Engine) dial(ctx context.Context, opts client.Options, o Options) (err 
 	return err
 }
 
-// escapeHeaders escapes header values that gRPC refuses: the SDK sends workflow IDs, which can be in any script.
+// escapeHeaders escapes header values that gRPC refuses: the SDK sends workflow IDs, which can be in any
+// script.
 func escapeHeaders(
 	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, call grpc.UnaryInvoker,
 	opts ...grpc.CallOption,
@@ -157,6 +159,7 @@ func escapeHeaders(
 func intercept(o *client.Options, by grpc.UnaryClientInterceptor) {
 	if by != nil {
 		have := o.ConnectionOptions.DialOptions
-		o.ConnectionOptions.DialOptions = append(have[:len(have):len(have)], grpc.WithChainUnaryInterceptor(by))
+		o.ConnectionOptions.DialOptions = append(have[:len(have):len(have)],
+			grpc.WithChainUnaryInterceptor(by))
 	}
 }

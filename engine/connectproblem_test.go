@@ -85,7 +85,8 @@ func serveTLS(t *testing.T, c *x509.Certificate, key *ecdsa.PrivateKey, clients 
 	t.Helper()
 	var options []grpc.ServerOption
 	if c != nil {
-		config := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{c.Raw}, PrivateKey: key}}}
+		config := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{c.Raw},
+			PrivateKey: key}}}
 		if clients != nil {
 			config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
 			config.ClientCAs.AddCert(clients.certificate)
@@ -120,10 +121,12 @@ func TestConnectionProblems(t *testing.T) {
 	expired, expiredKey := ca.issue(t, "localhost", time.Now().Add(-day))
 	caFile, _ := files(t, ca.certificate, ca.key)
 	otherCA, _ := files(t, other.certificate, other.key)
-	trusting := map[string]string{"TEMPORAL_TLS_SERVER_CA_CERT_PATH": caFile, "TEMPORAL_TLS_SERVER_NAME": "localhost"}
+	trusting := map[string]string{"TEMPORAL_TLS_SERVER_CA_CERT_PATH": caFile,
+		"TEMPORAL_TLS_SERVER_NAME": "localhost"}
 	with := func(c *x509.Certificate, key *ecdsa.PrivateKey) map[string]string {
 		certFile, keyFile := files(t, c, key)
-		return map[string]string{"TEMPORAL_TLS_SERVER_CA_CERT_PATH": caFile, "TEMPORAL_TLS_SERVER_NAME": "localhost",
+		return map[string]string{"TEMPORAL_TLS_SERVER_CA_CERT_PATH": caFile,
+			"TEMPORAL_TLS_SERVER_NAME":      "localhost",
 			"TEMPORAL_TLS_CLIENT_CERT_PATH": certFile, "TEMPORAL_TLS_CLIENT_KEY_PATH": keyFile}
 	}
 	encrypted := serveTLS(t, good, goodKey, nil)
@@ -141,12 +144,14 @@ func TestConnectionProblems(t *testing.T) {
 		"wrong name": {encrypted, map[string]string{"TEMPORAL_TLS_SERVER_CA_CERT_PATH": caFile,
 			"TEMPORAL_TLS_SERVER_NAME": "elsewhere"},
 			"is for localhost, not for elsewhere; set TEMPORAL_TLS_SERVER_NAME"},
-		"expired server": {serveTLS(t, expired, expiredKey, nil), trusting, "the server's certificate expired on " +
-			expired.NotAfter.UTC().Format(time.DateOnly)},
+		"expired server": {serveTLS(t, expired, expiredKey, nil), trusting,
+			"the server's certificate expired on " +
+				expired.NotAfter.UTC().Format(time.DateOnly)},
 		"plain to TLS":        {encrypted, nil, "the port expects TLS; set TEMPORAL_TLS=true"},
 		"plain to mutual TLS": {mutual, nil, "the port expects TLS"},
-		"TLS to plain":        {serveTLS(t, nil, nil, nil), trusting, "does not speak TLS; set TEMPORAL_TLS=false"},
-		"right client":        {mutual, with(ca.issue(t, "client", time.Now().Add(day))), connected},
+		"TLS to plain": {serveTLS(t, nil, nil, nil), trusting,
+			"does not speak TLS; set TEMPORAL_TLS=false"},
+		"right client": {mutual, with(ca.issue(t, "client", time.Now().Add(day))), connected},
 		"no client certificate": {mutual, trusting,
 			"requires a certificate of the client; set TEMPORAL_TLS_CLIENT_CERT"},
 		"foreign client": {mutual, with(other.issue(t, "client", time.Now().Add(day))),

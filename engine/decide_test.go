@@ -34,7 +34,8 @@ func TestDecisionArrives(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			calls := 0
-			err := awaitHeartbeat(t.Context(), 1, func() (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+			err := awaitHeartbeat(t.Context(), 1, func() (*workflowservice.DescribeWorkflowExecutionResponse,
+				error) {
 				b := c.beats[min(calls, len(c.beats)-1)]
 				calls++
 				d := &workflowservice.DescribeWorkflowExecutionResponse{}

@@ -29,8 +29,10 @@ func TestDispatch(t *testing.T) {
 		name string
 		test func(*dispatchEnv)
 	}{
-		{"match", match}, {"stale", stale}, {"removed", removed}, {"drained", drained}, {"again", registeredAgain},
-		{"two with one identity", sameIDTwice}, {"refused", badRegistration}, {"no capable runner", noCapableRunner}, {"ended", terminatedWhileWaiting},
+		{"match", match}, {"stale", stale}, {"removed", removed}, {"drained", drained},
+		{"again", registeredAgain},
+		{"two with one identity", sameIDTwice}, {"refused", badRegistration},
+		{"no capable runner", noCapableRunner}, {"ended", terminatedWhileWaiting},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -46,7 +48,8 @@ func match(env *dispatchEnv) {
 	}
 	r := env.startRunner("match", withTags("match", "linux"))
 	c := env.waitClaim("match-0", "match")
-	if c.Queue != r.lease.Queue || c.SessionQueue != "sessions.match" || c.Try != 1 || c.Capabilities.Hostname != "web-1" {
+	if c.Queue != r.lease.Queue || c.SessionQueue != "sessions.match" || c.Try != 1 ||
+		c.Capabilities.Hostname != "web-1" {
 		env.t.Errorf("claim %+v, lease %+v", c, r.lease)
 	}
 	env.finishRun("match-0")
@@ -68,7 +71,9 @@ func waitingFor(v runner.View, tag string) int {
 
 // stale checks that a runner without heartbeats gets no runs until it sends them again.
 func stale(env *dispatchEnv) {
-	r := env.startRunner("stale", func(r *runner.Registration) { r.Capabilities.Tags, r.HeartbeatMS = []string{"stale"}, 1000 })
+	r := env.startRunner("stale", func(r *runner.Registration) {
+		r.Capabilities.Tags, r.HeartbeatMS = []string{"stale"}, 1000
+	})
 	env.waitView(runnerHas("stale", runner.Online))
 	r.frozen.Store(true)
 	env.waitView(runnerHas("stale", runner.Stale))
@@ -86,8 +91,11 @@ func stale(env *dispatchEnv) {
 
 // removed checks that a lost runner's agent runs are notified.
 func removed(env *dispatchEnv) {
-	r := env.startRunner("removed", func(r *runner.Registration) { r.Capabilities.Tags, r.RemoveMS = []string{"removed"}, 1000 })
-	env.startRun("removed-1", stubInput{Demands: runner.Requirements{Tags: []string{"removed"}, ExecutorType: runner.ClaudeCode}})
+	r := env.startRunner("removed", func(r *runner.Registration) {
+		r.Capabilities.Tags, r.RemoveMS = []string{"removed"}, 1000
+	})
+	env.startRun("removed-1", stubInput{Demands: runner.Requirements{Tags: []string{"removed"},
+		ExecutorType: runner.ClaudeCode}})
 	c := env.waitClaim("removed-1", "removed")
 	r.stop()
 	h := env.waitReceived("removed-1", func(h runMessages) bool { return len(h.Lost) > 0 })
@@ -116,11 +124,13 @@ func drained(env *dispatchEnv) {
 	if _, err := env.update("drained", runner.UpdateLeave, runner.Note{Token: "another"}); err == nil {
 		env.t.Error("another process made the runner leave")
 	}
-	if info, err := env.update("drained", runner.UpdateLeave, runner.Note{Token: r.reg.Token}); err != nil || info.Status != runner.Gone {
+	if info, err := env.update("drained", runner.UpdateLeave, runner.Note{Token: r.reg.Token}); err != nil ||
+		info.Status != runner.Gone {
 		env.t.Fatalf("%+v, %v", info, err)
 	}
 	env.waitView(runnerHas("drained", runner.Gone))
-	if err := env.Client.GetWorkflow(env.t.Context(), runner.WorkflowID("drained"), "").Get(env.t.Context(), nil); err != nil {
+	if err := env.Client.GetWorkflow(env.t.Context(), runner.WorkflowID("drained"), "").Get(env.t.Context(),
+		nil); err != nil {
 		env.t.Error(err)
 	}
 }
@@ -151,7 +161,8 @@ func sameIDTwice(env *dispatchEnv) {
 	first := env.startRunner("two", withTags("two"))
 	_, err := env.register("two", nil)
 	var refused *temporal.ApplicationError
-	if !errors.As(err, &refused) || refused.Type() != runner.ErrTypeHeld || !strings.Contains(err.Error(), "pid 4711 on web-1, since ") {
+	if !errors.As(err, &refused) || refused.Type() != runner.ErrTypeHeld ||
+		!strings.Contains(err.Error(), "pid 4711 on web-1, since ") {
 		env.t.Errorf("the second process: %v", err)
 	}
 	if err := first.register(); err != nil {
@@ -179,7 +190,8 @@ func badRegistration(env *dispatchEnv) {
 // noCapableRunner checks the answer to a run that no runner accepts.
 func noCapableRunner(env *dispatchEnv) {
 	env.startRunner("idle", withTags("idle"))
-	env.startRun("unserved-1", stubInput{Demands: runner.Requirements{Tags: []string{"idle", "playwright"}}, Within: time.Second})
+	env.startRun("unserved-1", stubInput{Demands: runner.Requirements{Tags: []string{"idle", "playwright"}},
+		Within: time.Second})
 	h := env.waitReceived("unserved-1", func(h runMessages) bool { return len(h.Unmatched) > 0 })
 	want := "no runner took it within 1s: nearest is idle on web-1, which lacks tag playwright"
 	if u := h.Unmatched[0]; u.Message != want || u.Reason != "no_runner" || u.Try != 1 {
@@ -196,7 +208,8 @@ func noCapableRunner(env *dispatchEnv) {
 func terminatedWhileWaiting(env *dispatchEnv) {
 	env.startRun("ended-1", tags("ended"))
 	env.waitView(func(v runner.View) bool { return waitingFor(v, "ended") == 1 })
-	if err := env.Client.TerminateWorkflow(env.t.Context(), run.WorkflowID("ended-1"), "", "a test"); err != nil {
+	if err := env.Client.TerminateWorkflow(env.t.Context(), run.WorkflowID("ended-1"), "",
+		"a test"); err != nil {
 		env.t.Fatal(err)
 	}
 	env.startRun("ended-2", tags("ended"))

@@ -27,9 +27,11 @@ func (env *dispatchEnv) notifyDispatcher(notices runner.Notices) {
 }
 
 func enqueueNotice(run string, tag string) runner.Notice {
-	return runner.Notice{Kind: runner.Enqueue, Run: run, Request: &runner.Request{RunID: run, Execution: "00000000-0000-4000-8000-000000000000",
-		Requirements: runner.Requirements{ExecutorType: runner.Deterministic, Tags: []string{tag}}, Deadline: time.Now().Add(time.Hour), Try: 1,
-		Parent: "ses_0123456789ab", Name: "crawler"}}
+	return runner.Notice{Kind: runner.Enqueue, Run: run,
+		Request: &runner.Request{RunID: run, Execution: "00000000-0000-4000-8000-000000000000",
+			Requirements: runner.Requirements{ExecutorType: runner.Deterministic, Tags: []string{tag}},
+			Deadline:     time.Now().Add(time.Hour), Try: 1,
+			Parent: "ses_0123456789ab", Name: "crawler"}}
 }
 
 // TestDispatcherContinues keeps 10,000 runs waiting for 200 unsuitable runners while other runs
@@ -41,9 +43,11 @@ func TestDispatcherContinues(t *testing.T) {
 	var runners runner.Notices
 	for i := range 200 {
 		id := fmt.Sprintf("lnch_%012x", i)
-		runners = append(runners, runner.Notice{Kind: runner.Registered, Runner: id, Epoch: 1, Queue: "runner." + id + ".1",
-			Registration: &runner.Registration{ID: id, Token: id, Capabilities: runner.Capabilities{Hostname: id, ProjectDir: "/", Slots: 2,
-				ExecutorTypes: []string{runner.Deterministic}, Tags: []string{fmt.Sprint("tag-", i)}}}})
+		runners = append(runners, runner.Notice{Kind: runner.Registered, Runner: id, Epoch: 1,
+			Queue: "runner." + id + ".1",
+			Registration: &runner.Registration{ID: id, Token: id,
+				Capabilities: runner.Capabilities{Hostname: id, ProjectDir: "/", Slots: 2,
+					ExecutorTypes: []string{runner.Deterministic}, Tags: []string{fmt.Sprint("tag-", i)}}}})
 	}
 	env.notifyDispatcher(runners)
 	name := func(side, i int) string { return fmt.Sprintf("run-%d-%05d", side, i) }
@@ -98,12 +102,14 @@ func (env *dispatchEnv) checkRunLimits(runs int) {
 	env.t.Helper()
 	id := ""
 	for seen := 0; ; seen++ {
-		d, err := env.Client.DescribeWorkflowExecution(env.t.Context(), runner.DispatcherID(ace.TaskQueue), id)
+		d, err := env.Client.DescribeWorkflowExecution(env.t.Context(), runner.DispatcherID(ace.TaskQueue),
+			id)
 		if err != nil {
 			env.t.Fatal(err)
 		}
 		info := d.GetWorkflowExecutionInfo()
-		env.t.Logf("run %d from the end: %d events, %d bytes, %s", seen, info.GetHistoryLength(), info.GetHistorySizeBytes(), info.GetStatus())
+		env.t.Logf("run %d from the end: %d events, %d bytes, %s", seen, info.GetHistoryLength(),
+			info.GetHistorySizeBytes(), info.GetStatus())
 		if info.GetHistoryLength() > 10_000 || info.GetHistorySizeBytes() > 20<<20 {
 			env.t.Errorf("%d events, %d bytes", info.GetHistoryLength(), info.GetHistorySizeBytes())
 		}

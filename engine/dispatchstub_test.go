@@ -53,7 +53,8 @@ func stub(ctx workflow.Context, in stubInput) (runMessages, error) {
 	var h runMessages
 	info := workflow.GetInfo(ctx)
 	id := run.IDOf(info.WorkflowExecution.ID)
-	if err := workflow.SetQueryHandler(ctx, stubMessages, func() (runMessages, error) { return h, nil }); err != nil {
+	if err := workflow.SetQueryHandler(ctx, stubMessages,
+		func() (runMessages, error) { return h, nil }); err != nil {
 		return h, err
 	}
 	finish := false
@@ -64,12 +65,16 @@ func stub(ctx workflow.Context, in stubInput) (runMessages, error) {
 	listen(ctx, run.SignalClaimed, &h.Claims)
 	listen(ctx, run.SignalUnmatched, &h.Unmatched)
 	listen(ctx, run.SignalLost, &h.Lost)
-	err := notifyAs(ctx, runner.Notice{Kind: runner.Enqueue, Run: id, Request: &runner.Request{RunID: id, Execution: info.WorkflowExecution.RunID,
-		Requirements: in.Demands, Asked: workflow.Now(ctx), Deadline: workflow.Now(ctx).Add(in.Within), Try: 1, Parent: in.Parent, Name: "stub"}})
+	err := notifyAs(ctx, runner.Notice{Kind: runner.Enqueue, Run: id,
+		Request: &runner.Request{RunID: id, Execution: info.WorkflowExecution.RunID,
+			Requirements: in.Demands, Asked: workflow.Now(ctx), Deadline: workflow.Now(ctx).Add(in.Within),
+			Try: 1, Parent: in.Parent, Name: "stub"}})
 	if err != nil {
 		return h, err
 	}
-	if err := workflow.Await(ctx, func() bool { return finish || len(h.Unmatched)+len(h.Lost) > 0 }); err != nil {
+	if err := workflow.Await(ctx, func() bool {
+		return finish || len(h.Unmatched)+len(h.Lost) > 0
+	}); err != nil {
 		calm, _ := workflow.NewDisconnectedContext(ctx)
 		return h, notifyAs(calm, runner.Notice{Kind: runner.Withdraw, Run: id})
 	}
@@ -92,8 +97,10 @@ func listen[T any](ctx workflow.Context, name string, to *[]T) {
 }
 
 func notifyAs(ctx workflow.Context, notices ...runner.Notice) error {
-	ctx = workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{StartToCloseTimeout: 20 * time.Second,
-		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: time.Second}})
+	ctx = workflow.WithLocalActivityOptions(ctx,
+		workflow.LocalActivityOptions{StartToCloseTimeout: 20 * time.Second,
+			RetryPolicy: &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond,
+				MaximumInterval: time.Second}})
 	return workflow.ExecuteLocalActivity(ctx, runner.ActivityTell, runner.Notices(notices)).Get(ctx, nil)
 }
 
@@ -106,7 +113,8 @@ type dispatchEnv struct {
 // newDispatchEnv executes the stubs' runs on an engine.
 func newDispatchEnv(t *testing.T, e *engine.Engine) *dispatchEnv {
 	t.Helper()
-	w := worker.New(e.Client, stubQueue, worker.Options{MaxConcurrentActivityExecutionSize: 1, WorkerStopTimeout: time.Second})
+	w := worker.New(e.Client, stubQueue, worker.Options{MaxConcurrentActivityExecutionSize: 1,
+		WorkerStopTimeout: time.Second})
 	w.RegisterWorkflowWithOptions(stub, workflow.RegisterOptions{Name: stubRun})
 	(&activities.Dispatch{Workflows: e.Client, TaskQueue: ace.TaskQueue,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}).Register(w)
@@ -123,14 +131,16 @@ func (env *dispatchEnv) startRun(id string, in stubInput) {
 	if in.Within == 0 {
 		in.Within = 5 * time.Minute
 	}
-	if _, err := env.Client.ExecuteWorkflow(env.t.Context(), client.StartWorkflowOptions{ID: run.WorkflowID(id), TaskQueue: stubQueue}, stubRun, in); err != nil {
+	if _, err := env.Client.ExecuteWorkflow(env.t.Context(),
+		client.StartWorkflowOptions{ID: run.WorkflowID(id), TaskQueue: stubQueue}, stubRun, in); err != nil {
 		env.t.Fatal(err)
 	}
 }
 
 func (env *dispatchEnv) finishRun(id string) {
 	env.t.Helper()
-	if err := env.Client.SignalWorkflow(env.t.Context(), run.WorkflowID(id), "", stubFinish, nil); err != nil {
+	if err := env.Client.SignalWorkflow(env.t.Context(), run.WorkflowID(id), "", stubFinish,
+		nil); err != nil {
 		env.t.Fatal(err)
 	}
 }
@@ -212,9 +222,11 @@ type stubRunner struct {
 
 // register requests the lease of a runner once, as a new process.
 func (env *dispatchEnv) register(id string, change func(*runner.Registration)) (*stubRunner, error) {
-	r := &stubRunner{env: env, lost: make(chan struct{}, 10), reg: runner.Registration{ID: id, Token: rand.Text(), PID: 4711, HeartbeatMS: 8000, RemoveMS: 600_000,
-		SessionQueue: "sessions." + id,
-		Capabilities: runner.Capabilities{Hostname: "web-1", ProjectDir: "/srv", ExecutorTypes: []string{runner.Deterministic, runner.ClaudeCode}, Slots: 1}}}
+	r := &stubRunner{env: env, lost: make(chan struct{}, 10),
+		reg: runner.Registration{ID: id, Token: rand.Text(), PID: 4711, HeartbeatMS: 8000, RemoveMS: 600_000,
+			SessionQueue: "sessions." + id,
+			Capabilities: runner.Capabilities{Hostname: "web-1", ProjectDir: "/srv",
+				ExecutorTypes: []string{runner.Deterministic, runner.ClaudeCode}, Slots: 1}}}
 	if change != nil {
 		change(&r.reg)
 	}
@@ -225,11 +237,15 @@ func (r *stubRunner) register() error {
 	ctx, cancel := context.WithTimeout(r.env.t.Context(), 20*time.Second)
 	defer cancel()
 	id := runner.WorkflowID(r.reg.ID)
-	start := r.env.Client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{ID: id, TaskQueue: ace.TaskQueue,
-		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING}, runner.Workflow, runner.Input{RunnerID: r.reg.ID})
-	h, err := r.env.Client.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{StartWorkflowOperation: start,
-		UpdateOptions: client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: runner.UpdateRegister, Args: []any{r.reg},
-			WaitForStage: client.WorkflowUpdateStageCompleted}})
+	start := r.env.Client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{ID: id,
+		TaskQueue:                ace.TaskQueue,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING}, runner.Workflow,
+		runner.Input{RunnerID: r.reg.ID})
+	h, err := r.env.Client.UpdateWithStartWorkflow(ctx,
+		client.UpdateWithStartWorkflowOptions{StartWorkflowOperation: start,
+			UpdateOptions: client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: runner.UpdateRegister,
+				Args:         []any{r.reg},
+				WaitForStage: client.WorkflowUpdateStageCompleted}})
 	if err != nil {
 		return err
 	}
@@ -249,8 +265,9 @@ func (env *dispatchEnv) startRunner(id string, change func(*runner.Registration)
 
 func (r *stubRunner) serve() {
 	r.env.t.Helper()
-	w := worker.New(r.env.Client, r.lease.Queue, worker.Options{DisableWorkflowWorker: true, MaxHeartbeatThrottleInterval: 100 * time.Millisecond,
-		WorkerStopTimeout: 100 * time.Millisecond})
+	w := worker.New(r.env.Client, r.lease.Queue, worker.Options{DisableWorkflowWorker: true,
+		MaxHeartbeatThrottleInterval: 100 * time.Millisecond,
+		WorkerStopTimeout:            100 * time.Millisecond})
 	w.RegisterActivityWithOptions(r.hold, sdkactivity.RegisterOptions{Name: runner.ActivityLease})
 	if err := w.Start(); err != nil {
 		r.env.t.Fatal(err)
@@ -282,7 +299,8 @@ func (r *stubRunner) hold(ctx context.Context, _ runner.LeaseInput) error {
 func (env *dispatchEnv) update(id, name string, n runner.Note) (info runner.Info, err error) {
 	ctx, cancel := context.WithTimeout(env.t.Context(), 20*time.Second)
 	defer cancel()
-	h, err := env.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: runner.WorkflowID(id), UpdateName: name, Args: []any{n},
+	h, err := env.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: runner.WorkflowID(id),
+		UpdateName: name, Args: []any{n},
 		WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err == nil {
 		err = h.Get(ctx, &info)

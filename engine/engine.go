@@ -206,7 +206,8 @@ func (o Options) withheld() string {
 		"where they may run"
 }
 
-// openStores opens the artifacts, playbooks and phase prompts in a directory, which is the cache of a shared store if there is one.
+// openStores opens the artifacts, playbooks and phase prompts in a directory, which is the cache of a shared
+// store if there is one.
 func (e *Engine) openStores(ctx context.Context, o Options, dir string) (err error) {
 	artifacts := filepath.Join(dir, "artifacts")
 	books := filepath.Join(dir, "playbooks")

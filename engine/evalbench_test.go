@@ -32,7 +32,8 @@ const (
 // callTools calls tools without a record.
 type callTools struct{}
 
-func (callTools) Call(ctx context.Context, _ string, _ any, fn func(context.Context) (any, error)) (any, error) {
+func (callTools) Call(ctx context.Context, _ string, _ any, fn func(context.Context) (any, error)) (any,
+	error) {
 	return fn(ctx)
 }
 
@@ -64,8 +65,9 @@ func learnedBook(b *testing.B) *playbook.Playbook {
 		if err != nil {
 			b.Fatal(err)
 		}
-		c, err := builtin.New().Curate(b.Context(), ace.CuratorInput{Insights: r.Insights, BulletTags: r.BulletTags,
-			Findings: r.Findings, Correct: r.Correct}, book)
+		c, err := builtin.New().Curate(b.Context(),
+			ace.CuratorInput{Insights: r.Insights, BulletTags: r.BulletTags,
+				Findings: r.Findings, Correct: r.Correct}, book)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -74,7 +76,8 @@ func learnedBook(b *testing.B) *playbook.Playbook {
 	return book
 }
 
-// bareEvaluation is a workflow that answers all items in activities of size items each, evalParallel chunks at a time.
+// bareEvaluation is a workflow that answers all items in activities of size items each, evalParallel chunks
+// at a time.
 func bareEvaluation(ctx workflow.Context, size int) (correct int, err error) {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
 	for from := 0; from < evalItems; {
@@ -93,8 +96,9 @@ func bareEvaluation(ctx workflow.Context, size int) (correct int, err error) {
 	return correct, nil
 }
 
-// BenchmarkEvaluation compares an evaluation, which keeps each answer with its plan, tool calls and verdict, with bare
-// activities that only answer the same items and count the correct ones: one for each item, and one for each chunk.
+// BenchmarkEvaluation compares an evaluation, which keeps each answer with its plan, tool calls and verdict,
+// with bare activities that only answer the same items and count the correct ones: one for each item, and one
+// for each chunk.
 func BenchmarkEvaluation(b *testing.B) {
 	e := openBench(b)
 	book := learnedBook(b)
@@ -134,8 +138,9 @@ func BenchmarkEvaluation(b *testing.B) {
 	b.Run("ours", func(b *testing.B) {
 		for b.Loop() {
 			id := fmt.Sprint("eval-", n.Add(1))
-			in := ace.ExperimentInput{ExperimentID: id, DatasetID: "bench", EvaluationPlan: ace.EvaluationPlan{EvalID: "bench", Eval: &ref, EvalTasks: evalItems},
-				Adapter: ace.Offline, Provider: "builtin", Model: "builtin", PlaybookHash: hash,
+			in := ace.ExperimentInput{ExperimentID: id, DatasetID: "bench",
+				EvaluationPlan: ace.EvaluationPlan{EvalID: "bench", Eval: &ref, EvalTasks: evalItems},
+				Adapter:        ace.Offline, Provider: "builtin", Model: "builtin", PlaybookHash: hash,
 				Parallel: evalParallel}
 			runID, err := e.StartExperiment(b.Context(), in)
 			if err != nil {

@@ -26,15 +26,17 @@ func TestExperiment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := ace.ExperimentInput{ExperimentID: "exp", DatasetID: "seven", Dataset: ref, Tasks: 7, EvaluationPlan: ace.EvaluationPlan{Eval: &ref, EvalTasks: 3},
-		Adapter: ace.Online, Window: 3, Epochs: 1, Parallel: 2, Provider: "scripted", Model: "script"}
+	in := ace.ExperimentInput{ExperimentID: "exp", DatasetID: "seven", Dataset: ref, Tasks: 7,
+		EvaluationPlan: ace.EvaluationPlan{Eval: &ref, EvalTasks: 3},
+		Adapter:        ace.Online, Window: 3, Epochs: 1, Parallel: 2, Provider: "scripted", Model: "script"}
 	runID, err := e.StartExperiment(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended := map[string]ace.Status{}
 	books := map[string]bool{}
-	state, err := experiments.Follow(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID("exp"), runID, nil,
+	state, err := experiments.Follow(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID("exp"),
+		runID, nil,
 		func(_ ace.ExperimentInput, f experiments.Finished) {
 			ended[f.Result.TaskID] = f.Status
 			if f.Result.PlaybookHash != "" {
@@ -46,7 +48,8 @@ func TestExperiment(t *testing.T) {
 	}
 	p := state.Progress
 	recordAs(t, e.Client, ace.ExperimentWorkflowID("exp"), "experiment")
-	if got := p.Epochs[0]; got.Tasks != 7 || got.Failed != 1 || got.Correct+got.Wrong != 6 || len(ended) != 7 || ended["exp-e1-0004"] != ace.Failed {
+	if got := p.Epochs[0]; got.Tasks != 7 || got.Failed != 1 || got.Correct+got.Wrong != 6 ||
+		len(ended) != 7 || ended["exp-e1-0004"] != ace.Failed {
 		t.Errorf("epoch %+v, ended %v", got, ended)
 	}
 	// Six tasks each add one bullet of their own: none may be lost to another that ran

@@ -24,7 +24,8 @@ func TestStoreFollowsExperiments(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := ace.ExperimentWorkflowID("seen")
-	if _, err := e.StartExperiment(t.Context(), ace.ExperimentInput{ExperimentID: "seen", DatasetID: "three", Dataset: ref, Tasks: 3,
+	if _, err := e.StartExperiment(t.Context(), ace.ExperimentInput{ExperimentID: "seen", DatasetID: "three",
+		Dataset: ref, Tasks: 3,
 		Adapter: ace.Offline, Epochs: 1, Parallel: 1, Provider: "scripted", Model: "script"}); err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,8 @@ func TestStoreFollowsExperiments(t *testing.T) {
 	<-script.reached
 	until(t, s, func(snap *snapshot) error {
 		x := snap.Experiments
-		if x == nil || len(x.Rows) != 1 || x.Rows[0].Progress == nil || x.Rows[0].Status != ace.Running || len(x.Series) != 1 || len(x.Series[0].Tasks) != 1 {
+		if x == nil || len(x.Rows) != 1 || x.Rows[0].Progress == nil || x.Rows[0].Status != ace.Running ||
+			len(x.Series) != 1 || len(x.Series[0].Tasks) != 1 {
 			return fmt.Errorf("one task has ended: %+v", x)
 		}
 		return nil
@@ -41,13 +43,15 @@ func TestStoreFollowsExperiments(t *testing.T) {
 	script.release <- struct{}{}
 	whole := func(snap *snapshot) error {
 		x := snap.Experiments
-		if len(x.Series) != 1 || len(x.Series[0].Tasks) != 3 || x.Series[0].Close.IsZero() || x.Rows[0].Status != ace.Completed || x.Rows[0].Progress == nil || x.Rows[0].Progress.Done() != 3 {
+		if len(x.Series) != 1 || len(x.Series[0].Tasks) != 3 || x.Series[0].Close.IsZero() ||
+			x.Rows[0].Status != ace.Completed || x.Rows[0].Progress == nil || x.Rows[0].Progress.Done() != 3 {
 			return fmt.Errorf("not at its end: %+v", x)
 		}
 		return nil
 	}
 	first := until(t, s, whole).Experiments.Series[0]
-	if r := first.Tasks[2]; r.TaskID != "seen-e1-0003" || r.Index != 2 || r.Status != ace.Failed || r.Verdict != "" {
+	if r := first.Tasks[2]; r.TaskID != "seen-e1-0003" || r.Index != 2 || r.Status != ace.Failed ||
+		r.Verdict != "" {
 		t.Errorf("the last task is %+v", r)
 	}
 	s.Experiments.Look(false)
@@ -64,7 +68,8 @@ func TestStoreFollowsExperiments(t *testing.T) {
 		t.Error("a closed series was read again")
 	}
 	read, err := experiments.ReadSeries(t.Context(), e.Client, id)
-	if err != nil || len(read.Tasks) != 3 || read.Progress.Epochs[0].Accuracy != first.Progress.Epochs[0].Accuracy {
+	if err != nil || len(read.Tasks) != 3 ||
+		read.Progress.Epochs[0].Accuracy != first.Progress.Epochs[0].Accuracy {
 		t.Errorf("read %+v, %v", read, err)
 	}
 	s.Experiments.Show([]string{"ace-experiment/nothing"})

@@ -28,8 +28,8 @@ func newCluster(t *testing.T) {
 	}
 }
 
-// sharedStores returns the URL of an empty store of each kind. ACESCOPE_TEST_STORE adds a part of one, such as
-// s3://BUCKET?endpoint=http://127.0.0.1:7070&use_path_style=true&disable_https=true.
+// sharedStores returns the URL of an empty store of each kind. ACESCOPE_TEST_STORE adds a part of one, such
+// as s3://BUCKET?endpoint=http://127.0.0.1:7070&use_path_style=true&disable_https=true.
 func sharedStores(t *testing.T) map[string]string {
 	all := map[string]string{"directory": "file://" + t.TempDir()}
 	if url := os.Getenv("ACESCOPE_TEST_STORE"); url != "" {
@@ -38,14 +38,15 @@ func sharedStores(t *testing.T) map[string]string {
 	return all
 }
 
-// TestMachinesShareAnExperiment runs an experiment on two machines, of which one is killed in the middle, and checks
-// that nothing is lost and that a third machine sees all of it.
+// TestMachinesShareAnExperiment runs an experiment on two machines, of which one is killed in the middle, and
+// checks that nothing is lost and that a third machine sees all of it.
 func TestMachinesShareAnExperiment(t *testing.T) {
 	const tasks = 16
 	for name, store := range sharedStores(t) {
 		t.Run(name, func(t *testing.T) {
 			newCluster(t)
-			first := startProgram(t, nil, "worker", workerConfig{Dir: t.TempDir(), Store: store}).waitLine("serving")
+			first := startProgram(t, nil, "worker",
+				workerConfig{Dir: t.TempDir(), Store: store}).waitLine("serving")
 			startProgram(t, nil, "worker", workerConfig{Dir: t.TempDir(), Store: store}).waitLine("serving")
 
 			e := openEngine(t, engine.Options{DataDir: t.TempDir(), Remote: &engine.Remote{}})
@@ -57,14 +58,16 @@ func TestMachinesShareAnExperiment(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			in := ace.ExperimentInput{ExperimentID: "shared", DatasetID: "sums", Dataset: ref, Tasks: tasks, Adapter: ace.Online,
-				Window: 4, Epochs: 1, Parallel: 4, Provider: "builtin", Model: "rules", PaceMS: 100}
+			in := ace.ExperimentInput{ExperimentID: "shared", DatasetID: "sums", Dataset: ref, Tasks: tasks,
+				Adapter: ace.Online,
+				Window:  4, Epochs: 1, Parallel: 4, Provider: "builtin", Model: "rules", PaceMS: 100}
 			runID, err := e.StartExperiment(t.Context(), in)
 			if err != nil {
 				t.Fatal(err)
 			}
 			ended := 0
-			state, err := experiments.Follow(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID("shared"), runID, nil,
+			state, err := experiments.Follow(t.Context(), e.Client, e.Namespace(),
+				ace.ExperimentWorkflowID("shared"), runID, nil,
 				func(_ ace.ExperimentInput, f experiments.Finished) {
 					if ended++; ended == 4 {
 						first.end()
@@ -84,14 +87,16 @@ func TestMachinesShareAnExperiment(t *testing.T) {
 			if err != nil || b.Head != state.Progress.After {
 				t.Errorf("%+v, %v; the experiment ended with %s", b, err, state.Progress.After)
 			}
-			if book, err := third.Books.Get(t.Context(), b.Head); err != nil || len(book.Bullets) != state.Progress.Bullets {
+			if book, err := third.Books.Get(t.Context(), b.Head); err != nil ||
+				len(book.Bullets) != state.Progress.Bullets {
 				t.Errorf("%v, %v", book, err)
 			}
 		})
 	}
 }
 
-// TestStoreRefusal checks that no process serves a namespace with another store, or without the registered one.
+// TestStoreRefusal checks that no process serves a namespace with another store, or without the registered
+// one.
 func TestStoreRefusal(t *testing.T) {
 	newCluster(t)
 	dir := filepath.Join(t.TempDir(), "store")

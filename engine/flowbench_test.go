@@ -46,7 +46,8 @@ func hundredActions(ctx workflow.Context) (int, error) {
 func flowOf(steps string) flow.Input {
 	return flow.Input{Name: "bench", Inputs: []byte("{}"),
 		Source: flow.Source{Main: "bench.yaml", Files: map[string]string{
-			"bench.yaml": "flow: bench\noutputs: {sum: \"${{ vars.sum }}\"}\nsteps:\n  - set: {sum: 0}\n" + steps,
+			"bench.yaml": "flow: bench\noutputs: {sum: \"${{ vars.sum }}\"}\nsteps:\n  - set: {sum: 0}\n" +
+				steps,
 		}}}
 }
 
@@ -61,7 +62,8 @@ func actionsFlow() flow.Input {
 func serveNothing(b *testing.B, e *engine.Engine) {
 	b.Helper()
 	w := worker.New(e.Client, nothingQueue, worker.Options{})
-	w.RegisterActivityWithOptions(func(n int) (int, error) { return n, nil }, activity.RegisterOptions{Name: nothing})
+	w.RegisterActivityWithOptions(func(n int) (int, error) { return n, nil },
+		activity.RegisterOptions{Name: nothing})
 	plain := worker.New(e.Client, plainQueue, worker.Options{})
 	plain.RegisterWorkflow(hundredActions)
 	for _, w := range []worker.Worker{w, plain} {
@@ -95,7 +97,8 @@ func BenchmarkFlow(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if err := e.Client.GetWorkflow(b.Context(), flow.IDPrefix+id, runID).Get(b.Context(), nil); err != nil {
+			if err := e.Client.GetWorkflow(b.Context(), flow.IDPrefix+id, runID).Get(b.Context(),
+				nil); err != nil {
 				b.Fatal(err)
 			}
 			length = events(b, e, flow.IDPrefix+id, runID)
@@ -120,12 +123,14 @@ func BenchmarkFlow(b *testing.B) {
 	})
 }
 
-// BenchmarkFlowLoop runs a flow of 10,000 iterations and reports the longest pause between two of them when the run
-// continues as new.
+// BenchmarkFlowLoop runs a flow of 10,000 iterations and reports the longest pause between two of them when
+// the run continues as new.
 func BenchmarkFlowLoop(b *testing.B) {
 	e := openBench(b)
 	serveNothing(b, e)
-	in := flowOf(fmt.Sprintf("  - id: loop\n    repeat: %d\n    steps: [{id: a, activity: nothing, queue: bench, input: 1}]\n", flowIterations))
+	in := flowOf(fmt.Sprintf(
+		"  - id: loop\n    repeat: %d\n    steps: [{id: a, activity: nothing, queue: bench, input: 1}]\n",
+		flowIterations))
 	var longest time.Duration
 	var runs int
 	for i := 0; b.Loop(); i++ {
@@ -134,7 +139,8 @@ func BenchmarkFlowLoop(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := e.Client.GetWorkflow(b.Context(), flow.IDPrefix+id, runID).Get(b.Context(), nil); err != nil {
+		if err := e.Client.GetWorkflow(b.Context(), flow.IDPrefix+id, runID).Get(b.Context(),
+			nil); err != nil {
 			b.Fatal(err)
 		}
 		longest, runs = longestPause(b, e.Client, flow.IDPrefix+id, runID)
@@ -143,8 +149,8 @@ func BenchmarkFlowLoop(b *testing.B) {
 	b.ReportMetric(float64(runs), "runs")
 }
 
-// longestPause returns the longest time from the last result of a run to the first activity of the next, and the number
-// of runs in the chain.
+// longestPause returns the longest time from the last result of a run to the first activity of the next, and
+// the number of runs in the chain.
 func longestPause(b *testing.B, c client.Client, id, runID string) (longest time.Duration, runs int) {
 	b.Helper()
 	var last time.Time

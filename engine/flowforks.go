@@ -12,7 +12,8 @@ import (
 
 // StartFlowFork starts a fork of a run of a flow under the next free number of its original, which does not
 // change. It returns the ID of the run.
-func StartFlowFork(ctx context.Context, e *Engine, p *flowfork.Plan, by string) (id, runID string, err error) {
+func StartFlowFork(ctx context.Context, e *Engine, p *flowfork.Plan, by string) (id, runID string,
+	err error) {
 	in := p.Input
 	in.By = by
 	root, _ := ace.ForkRoot(p.Name())

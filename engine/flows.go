@@ -22,8 +22,8 @@ import (
 	"acescope/engine/workflows"
 )
 
-// FlowQueue returns the task queue of programs and agents of flows whose directory is on this machine: "" for the
-// server of the data directory, whose workers are all here.
+// FlowQueue returns the task queue of programs and agents of flows whose directory is on this machine: "" for
+// the server of the data directory, whose workers are all here.
 func FlowQueue(e *Engine) string {
 	if e.Node() != nil {
 		return ""
@@ -51,8 +51,9 @@ var ErrSecret = errors.New("looks like a secret")
 // [ErrSecret]. Inputs are checked by the caller, see [flow.Flow.CheckInputs].
 func StartFlow(ctx context.Context, e *Engine, id string, in flow.Input) (runID string, err error) {
 	if !bytes.Equal(redact.New().Line(in.Inputs), in.Inputs) {
-		return "", fmt.Errorf("an input %w: inputs are recorded; programs and models get keys from the environment "+
-			"of the worker", ErrSecret)
+		return "", fmt.Errorf(
+			"an input %w: inputs are recorded; programs and models get keys from the environment "+
+				"of the worker", ErrSecret)
 	}
 	in.Digest = in.Source.Digest()
 	in.Language = flow.Language

@@ -92,7 +92,8 @@ func startFlow(t *testing.T, e *engine.Engine, name, text string) client.Workflo
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := flow.Input{Name: f.Name, Source: src, Dir: t.TempDir(), Inputs: json.RawMessage(`{"names":["Ann","Bo"]}`)}
+	in := flow.Input{Name: f.Name, Source: src, Dir: t.TempDir(),
+		Inputs: json.RawMessage(`{"names":["Ann","Bo"]}`)}
 	runID, err := engine.StartFlow(t.Context(), e, name, in)
 	if err != nil {
 		t.Fatal(err)
@@ -100,8 +101,8 @@ func startFlow(t *testing.T, e *engine.Engine, name, text string) client.Workflo
 	return e.Client.GetWorkflow(t.Context(), flow.IDPrefix+name, runID)
 }
 
-// TestFlows runs flows on a real server, and records their histories for the tests of engine/workflows. Each run equals
-// its simulation with the recorded results.
+// TestFlows runs flows on a real server, and records their histories for the tests of engine/workflows. Each
+// run equals its simulation with the recorded results.
 func TestFlows(t *testing.T) {
 	t.Parallel()
 	e := open(t, t.TempDir(), newScripted())
@@ -146,7 +147,8 @@ func TestFlows(t *testing.T) {
 func answerFlow(t *testing.T, e *engine.Engine, name string) {
 	t.Helper()
 	eventually(t, func() error {
-		_, err := engine.DecideFlow(t.Context(), e, flow.IDPrefix+name, "", flow.Decision{Approved: true, By: "Ann"})
+		_, err := engine.DecideFlow(t.Context(), e, flow.IDPrefix+name, "",
+			flow.Decision{Approved: true, By: "Ann"})
 		return err
 	})
 	if err := e.Signal(t.Context(), flow.IDPrefix+name, "", "begin", []byte(`{"to":"all"}`)); err != nil {
@@ -154,8 +156,9 @@ func answerFlow(t *testing.T, e *engine.Engine, name string) {
 	}
 }
 
-// recordedFlow checks the operation events of a run: each side effect is recorded, a repeated one comes from the cache,
-// and the time, the random value, the variables and the decision on the version are in the history.
+// recordedFlow checks the operation events of a run: each side effect is recorded, a repeated one comes from
+// the cache, and the time, the random value, the variables and the decision on the version are in the
+// history.
 func recordedFlow(t *testing.T, e *engine.Engine) {
 	t.Helper()
 	count := map[operation.EventType]int{}
@@ -210,7 +213,8 @@ func continuedFlow(t *testing.T, e *engine.Engine, r flow.Result) {
 	}
 }
 
-// forkedFlow forks the loop before its second iteration: what is before it is reused, with its time and its random value.
+// forkedFlow forks the loop before its second iteration: what is before it is reused, with its time and its
+// random value.
 func forkedFlow(t *testing.T, e *engine.Engine, of flow.Result) {
 	t.Helper()
 	id := flow.IDPrefix + "flow-loop"

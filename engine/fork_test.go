@@ -24,7 +24,8 @@ import (
 )
 
 // forked starts a fork and waits for its end.
-func forked(t *testing.T, e *engine.Engine, workflowID string, at fork.Point, c fork.Changes) (engine.Forked, ace.TaskResult) {
+func forked(t *testing.T, e *engine.Engine, workflowID string, at fork.Point, c fork.Changes) (engine.Forked,
+	ace.TaskResult) {
 	t.Helper()
 	o, err := fork.Read(workflowID, "", eventsOf(t, e.Client, workflowID).Events)
 	if err != nil {
@@ -88,7 +89,8 @@ func TestFork(t *testing.T) {
 	for i, phase := range ace.Steps() {
 		t.Run(string(phase), func(t *testing.T) {
 			f, r := forked(t, e, parent, fork.Point{Phase: phase}, changes[phase])
-			if want := fmt.Sprintf("parent~f%d", i+1); f.TaskID != want || f.WorkflowID != "ace/"+want || r.TaskID != want {
+			if want := fmt.Sprintf("parent~f%d", i+1); f.TaskID != want || f.WorkflowID != "ace/"+want ||
+				r.TaskID != want {
 				t.Errorf("the fork is %+v, its task %s; want %s", f, r.TaskID, want)
 			}
 			h := eventsOf(t, e.Client, f.WorkflowID)
@@ -106,7 +108,8 @@ func TestFork(t *testing.T) {
 					t.Error("the prompt was not changed")
 				}
 			case ace.PhaseSkills:
-				if !strings.Contains(all, `"model":"other-model"`) || !strings.Contains(all, `"plan":"say it"`) {
+				if !strings.Contains(all, `"model":"other-model"`) ||
+					!strings.Contains(all, `"plan":"say it"`) {
 					t.Errorf("the session was given %s", all)
 				}
 			case ace.PhaseReflector:
@@ -151,7 +154,8 @@ func TestFork(t *testing.T) {
 
 // lineage forks a fork and reads the tree from the list alone.
 func lineage(t *testing.T, e *engine.Engine, parent string) {
-	f, _ := forked(t, e, ace.ForkID(parent, 3), fork.Point{Phase: ace.PhaseCurator}, fork.Changes{Model: ptr("third")})
+	f, _ := forked(t, e, ace.ForkID(parent, 3), fork.Point{Phase: ace.PhaseCurator},
+		fork.Changes{Model: ptr("third")})
 	if f.TaskID != "parent~f6" {
 		t.Errorf("the fork of a fork is %s", f.TaskID)
 	}
@@ -174,7 +178,8 @@ func lineage(t *testing.T, e *engine.Engine, parent string) {
 			if n.Run.WorkflowID != f.WorkflowID {
 				continue
 			}
-			if n.Depth != 2 || tree.Nodes[i-1].Run.WorkflowID != ace.ForkID(parent, 3) || n.Run.Fork.Phase != ace.PhaseCurator ||
+			if n.Depth != 2 || tree.Nodes[i-1].Run.WorkflowID != ace.ForkID(parent, 3) ||
+				n.Run.Fork.Phase != ace.PhaseCurator ||
 				n.Run.Fork.Changed["model"] != (ace.ForkChange{From: "script", To: "third"}) {
 				return fmt.Errorf("the fork of the fork is %+v behind %s", n, tree.Nodes[i-1].Run.WorkflowID)
 			}
@@ -218,7 +223,8 @@ func largeFork(t *testing.T, e *engine.Engine) {
 	recordAs(t, e.Client, f.WorkflowID, "fork-large")
 	h := eventsOf(t, e.Client, f.WorkflowID)
 	names, _ := activitiesOf(h)
-	if !slices.Equal(names, []string{ace.ActivityLoadStep, ace.ActivityReflector, ace.ActivityCurator, ace.ActivityPersist}) || r.Answer != "42" {
+	if !slices.Equal(names, []string{ace.ActivityLoadStep, ace.ActivityReflector, ace.ActivityCurator,
+		ace.ActivityPersist}) || r.Answer != "42" {
 		t.Errorf("executed %v, answer %s", names, r.Answer)
 	}
 	input := h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads()[0].GetData()
@@ -241,7 +247,8 @@ func openFork(t *testing.T, e *engine.Engine, s *scripted) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Plan(fork.Point{Phase: ace.PhaseReflector}, fork.Changes{}); !errors.Is(err, fork.ErrPoint) {
+	if _, err := o.Plan(fork.Point{Phase: ace.PhaseReflector}, fork.Changes{}); !errors.Is(err,
+		fork.ErrPoint) {
 		t.Errorf("the reflector can be begun with while the session runs: %v", err)
 	}
 	f, r := forked(t, e, id, fork.Point{Phase: ace.PhaseSkills}, fork.Changes{Prompt: ptr("quick")})
@@ -273,10 +280,12 @@ func reset(t *testing.T, e *engine.Engine, parent string) {
 	now := eventsOf(t, e.Client, parent)
 	names, _ := activitiesOf(now)
 	if len(names) != 5 || now.Events[at.Event-1].GetEventType() != enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED {
-		t.Errorf("after the reset: %v; event %d is %s", names, at.Event, now.Events[at.Event-1].GetEventType())
+		t.Errorf("after the reset: %v; event %d is %s", names, at.Event,
+			now.Events[at.Event-1].GetEventType())
 	}
 	for i := range at.Kept {
-		if !proto.Equal(h.Events[i], now.Events[i]) && h.Events[i].GetEventType() != enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED {
+		if !proto.Equal(h.Events[i], now.Events[i]) &&
+			h.Events[i].GetEventType() != enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED {
 			t.Errorf("event %d was not kept", i+1)
 		}
 	}
@@ -305,11 +314,13 @@ func goneFork(t *testing.T, e *engine.Engine, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.StartFork(t.Context(), p); !errors.Is(err, engine.ErrGone) || !strings.Contains(err.Error(), ref.SHA256) ||
+	if _, err := e.StartFork(t.Context(), p); !errors.Is(err, engine.ErrGone) ||
+		!strings.Contains(err.Error(), ref.SHA256) ||
 		!strings.Contains(err.Error(), missing) {
 		t.Errorf("error %v", err)
 	}
-	if data, err := json.Marshal(p.Input.Fork.Forked); err != nil || !strings.Contains(string(data), `"of":"ace/losing"`) {
+	if data, err := json.Marshal(p.Input.Fork.Forked); err != nil ||
+		!strings.Contains(string(data), `"of":"ace/losing"`) {
 		t.Errorf("%s, %v", data, err)
 	}
 }

@@ -33,12 +33,14 @@ func diffOf(t *testing.T, e *engine.Engine, a, b string) *compare.Diff {
 func TestForkDiff(t *testing.T) {
 	t.Parallel()
 	e := open(t, t.TempDir(), newScripted())
-	for _, prompt := range []string{"hello", "large"} { // of the second the plan is an artifact, which an activity loads
+	// of the second the plan is an artifact, which an activity loads
+	for _, prompt := range []string{"hello", "large"} {
 		if _, err := result(t, e, task("original-"+prompt, prompt, "42")); err != nil {
 			t.Fatal(err)
 		}
 		original := ace.WorkflowID("original-" + prompt)
-		f, _ := forked(t, e, original, fork.Point{Phase: ace.PhaseReflector}, fork.Changes{Set: []fork.Setting{{Key: "label", Value: "43"}}})
+		f, _ := forked(t, e, original, fork.Point{Phase: ace.PhaseReflector},
+			fork.Changes{Set: []fork.Setting{{Key: "label", Value: "43"}}})
 		if prompt == "hello" {
 			recordAs(t, e.Client, original, "original")
 			recordAs(t, e.Client, f.WorkflowID, "original-fork")
@@ -54,15 +56,18 @@ func TestForkDiff(t *testing.T) {
 				t.Errorf("%s: the original took %s over", prompt, p.A.Key)
 			}
 			if p.B.Taken {
-				if taken = append(taken, p.B.Name); p.Status != compare.Same || p.Moved || p.A.Key != p.B.Key {
+				if taken = append(taken, p.B.Name); p.Status != compare.Same || p.Moved ||
+					p.A.Key != p.B.Key {
 					t.Errorf("%s: %s beside %s is %s", prompt, p.A.Key, p.B.Key, p.Status)
 				}
 			}
 		}
-		if want := "[run_generator run_skills_session look_up look_up look_up delete_all]"; fmt.Sprint(taken) != want {
+		if want := "[run_generator run_skills_session look_up look_up look_up delete_all]"; fmt.Sprint(
+			taken) != want {
 			t.Errorf("%s: taken over %v, want %s", prompt, taken, want)
 		}
-		if d.First == nil || d.First.Path != "/label" || d.FirstResult == nil || d.FirstResult.Step != "activity run_reflector #1" || d.FirstResult.Path != "/correct" {
+		if d.First == nil || d.First.Path != "/label" || d.FirstResult == nil ||
+			d.FirstResult.Step != "activity run_reflector #1" || d.FirstResult.Path != "/correct" {
 			t.Errorf("%s: first %+v, first result %+v", prompt, d.First, d.FirstResult)
 		}
 		if notes := strings.Join(d.Notes, "\n"); !strings.Contains(notes, "B was forked from A at event") ||

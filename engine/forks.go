@@ -188,7 +188,8 @@ func (a Forks) lastFork(ctx context.Context, root string) int {
 	var token []byte
 	for {
 		r, err := a.e.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-			Query: "WorkflowId STARTS_WITH " + strconv.Quote(ace.ForkPrefix(root)), PageSize: 1000, NextPageToken: token})
+			Query: "WorkflowId STARTS_WITH " + strconv.Quote(ace.ForkPrefix(root)), PageSize: 1000,
+			NextPageToken: token})
 		if err != nil {
 			return last
 		}

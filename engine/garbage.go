@@ -29,9 +29,9 @@ const (
 	scanAtATime = 8    // histories that are read at a time
 )
 
-// CollectGarbage deletes the artifacts, playbooks and logs that no workflow, playbook branch and phase prompt of the
-// namespace refers to, from its shared store or from the data directory. It reads all histories of the namespace. progress is
-// called after each, with the number of histories; it may be nil.
+// CollectGarbage deletes the artifacts, playbooks and logs that no workflow, playbook branch and phase prompt
+// of the namespace refers to, from its shared store or from the data directory. It reads all histories of the
+// namespace. progress is called after each, with the number of histories; it may be nil.
 func CollectGarbage(
 	ctx context.Context, e *Engine, o garbage.Options, progress func(histories int),
 ) (garbage.Report, error) {
@@ -57,10 +57,12 @@ func CollectGarbage(
 	return garbage.Collect(ctx, b, roots, o)
 }
 
-// clustersFile is in the artifacts of a data directory that the runs of a cluster use, which has no shared store.
+// clustersFile is in the artifacts of a data directory that the runs of a cluster use, which has no shared
+// store.
 const clustersFile = "used-by-clusters"
 
-// checkSoleUser returns an error if runs of other namespaces, whose histories are not read here, use the store.
+// checkSoleUser returns an error if runs of other namespaces, whose histories are not read here, use the
+// store.
 func checkSoleUser(ctx context.Context, e *Engine) error {
 	if e.shared == nil {
 		_, err := os.Stat(filepath.Join(e.dir, "artifacts", clustersFile))
@@ -79,7 +81,8 @@ func checkSoleUser(ctx context.Context, e *Engine) error {
 	}
 	if users > 1 {
 		return fmt.Errorf("%w: %d namespaces use the store %s, and what the others need is unknown; "+
-			"give each namespace a store of its own, for example with ?prefix=NAME/", ErrKeepAll, users, e.shared)
+			"give each namespace a store of its own, for example with ?prefix=NAME/", ErrKeepAll, users,
+			e.shared)
 	}
 	return nil
 }
@@ -135,10 +138,12 @@ func (s *historyScan) scan(ctx context.Context, info *workflowpb.WorkflowExecuti
 			break // its retention time is over
 		}
 		if err != nil {
-			return fmt.Errorf("%w: the history of %s cannot be read: %w", ErrKeepAll, run.GetWorkflowId(), err)
+			return fmt.Errorf("%w: the history of %s cannot be read: %w", ErrKeepAll, run.GetWorkflowId(),
+				err)
 		}
 		if why := unreadable(event); why != "" {
-			return fmt.Errorf("%w: what %s needs is unknown, because %s", ErrKeepAll, run.GetWorkflowId(), why)
+			return fmt.Errorf("%w: what %s needs is unknown, because %s", ErrKeepAll, run.GetWorkflowId(),
+				why)
 		}
 		if err := s.add(event); err != nil {
 			return err
@@ -164,7 +169,8 @@ func unreadable(e *historypb.HistoryEvent) string {
 	return history.FirstEncoded([]*historypb.HistoryEvent{e})
 }
 
-// add adds the digests of a message. They are in the texts of its payloads, which its encoding contains unchanged.
+// add adds the digests of a message. They are in the texts of its payloads, which its encoding contains
+// unchanged.
 func (s *historyScan) add(m proto.Message) error {
 	content, err := proto.Marshal(m)
 	if err != nil {

@@ -13,12 +13,13 @@ import (
 	"acescope/sources/experiments"
 )
 
-// TestCollectGarbage deletes from a shared store, all of whose objects are old, what nothing refers to, and checks that
-// another machine still finds everything that the runs and the branch need.
+// TestCollectGarbage deletes from a shared store, all of whose objects are old, what nothing refers to, and
+// checks that another machine still finds everything that the runs and the branch need.
 func TestCollectGarbage(t *testing.T) {
 	newCluster(t)
 	store := t.TempDir()
-	o := engine.Options{DataDir: t.TempDir(), Worker: true, Remote: &engine.Remote{}, Store: "file://" + store}
+	o := engine.Options{DataDir: t.TempDir(), Worker: true, Remote: &engine.Remote{}, Store: "file://" +
+		store}
 	e := openWith(t, o, newScripted())
 	put := func(text string) ace.Ref {
 		t.Helper()
@@ -28,7 +29,8 @@ func TestCollectGarbage(t *testing.T) {
 		}
 		return ref
 	}
-	dataset := put(`{"context":"large 1","target":"42"}` + "\n" + `{"context":"large 2","target":"42"}` + "\n")
+	dataset := put(`{"context":"large 1","target":"42"}` + "\n" + `{"context":"large 2","target":"42"}` +
+		"\n")
 	unused := put("nothing refers to this")
 	runID, err := e.StartExperiment(t.Context(), ace.ExperimentInput{ExperimentID: "kept", DatasetID: "two",
 		Dataset: dataset, Tasks: 2, Adapter: ace.Offline, Epochs: 1, Parallel: 1, Provider: "scripted",

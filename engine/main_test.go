@@ -39,8 +39,8 @@ var programs = map[string]func(config []byte) error{
 // workerLog is the log of worker processes in the data directory.
 const workerLog = "worker.log"
 
-// testsPerProcessor sets the default of -parallel. The tests mostly wait: for a killed process to be missed, for a
-// retry, for a server to stop.
+// testsPerProcessor sets the default of -parallel. The tests mostly wait: for a killed process to be missed,
+// for a retry, for a server to stop.
 const testsPerProcessor = 4
 
 // plantedKey is a secret in the environment of this process and its children that must not be stored.

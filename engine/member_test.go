@@ -53,7 +53,8 @@ func (k *killAt) intercept() grpc.UnaryClientInterceptor {
 	if k == nil {
 		return nil
 	}
-	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+		invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		matches := path.Base(method) == k.Method && strings.Contains(fmt.Sprint(req), k.With)
 		if matches && !k.After {
 			killSelf()
@@ -94,7 +95,8 @@ func (m member) run() error {
 	if m.Kill != nil {
 		worker.SetStickyWorkflowCacheSize(0) // or the server waits for the worker that died
 	}
-	e, err := engine.Open(context.Background(), engine.Options{DataDir: m.Dir, Version: "test", Worker: m.Serve, Takeover: m.Serve, NoRunner: true,
+	e, err := engine.Open(context.Background(), engine.Options{DataDir: m.Dir, Version: "test",
+		Worker: m.Serve, Takeover: m.Serve, NoRunner: true,
 		Intercept: m.Kill.intercept(), Logger: slog.New(slog.NewTextHandler(logs, nil))})
 	if err != nil {
 		return err
@@ -125,8 +127,9 @@ func (m member) options() host.Options {
 		types = append(types, runner.ClaudeCode)
 	}
 	return host.Options{ID: m.Runner, Grace: 300 * time.Millisecond, Stale: m.Stale, Remove: m.Remove,
-		Capabilities: runner.Capabilities{ProjectDir: m.Work, AnyProject: true, Slots: max(m.Slots, 1), ExecutorTypes: types, Tags: m.Tags},
-		OnEvent:      func(e host.Event) { fmt.Println("runner", e.Kind) }}
+		Capabilities: runner.Capabilities{ProjectDir: m.Work, AnyProject: true, Slots: max(m.Slots, 1),
+			ExecutorTypes: types, Tags: m.Tags},
+		OnEvent: func(e host.Event) { fmt.Println("runner", e.Kind) }}
 }
 
 // process is a started program.
@@ -156,7 +159,8 @@ func startProgram(t *testing.T, agent *agentclitest.Agent, name string, config a
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), programEnv+"="+name, configEnv+"="+string(text))
 	if agent != nil {
-		cmd.Env = append(cmd.Env, "CLAUDE_CONFIG_DIR="+agent.ConfigDir(), "PATH="+agent.Dir()+string(os.PathListSeparator)+os.Getenv("PATH"))
+		cmd.Env = append(cmd.Env, "CLAUDE_CONFIG_DIR="+agent.ConfigDir(), "PATH="+agent.Dir()+
+			string(os.PathListSeparator)+os.Getenv("PATH"))
 	}
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()

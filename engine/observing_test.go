@@ -34,13 +34,15 @@ func TestObserved(t *testing.T) {
 		return e.Client.GetWorkflow(t.Context(), ace.WorkflowID(taskID), "").Get(t.Context(), &r)
 	})
 	recordAs(t, e.Client, ace.WorkflowID(taskID), "observed")
-	if r.ExitStatus != ace.ExitSuccess || r.Answer != "There are 2 files." || r.Summary.Skills != 3 || r.Summary.SkillsOK != 2 {
+	if r.ExitStatus != ace.ExitSuccess || r.Answer != "There are 2 files." || r.Summary.Skills != 3 ||
+		r.Summary.SkillsOK != 2 {
 		t.Errorf("%+v", r)
 	}
 	checkFold(t, e, taskID)
 
 	b := observe.NewTemporal(e.Client, e.TaskQueue, nil, nil)
-	b.Start(ace.TaskInput{TaskID: "elsewhere", Prompt: "p", Adapter: ace.Online, Model: "m", Observation: ace.Observation{IdleMS: 400}})
+	b.Start(ace.TaskInput{TaskID: "elsewhere", Prompt: "p", Adapter: ace.Online, Model: "m",
+		Observation: ace.Observation{IdleMS: 400}})
 	b.Step("elsewhere", ace.PhaseGenerator, ace.GeneratorResult{Plan: "a plan"}, nil)
 	b.ToolEvent("elsewhere", ace.ToolEvent{CallID: "c", Kind: ace.KindToolUse, Name: "look"})
 	b.Close(t.Context())

@@ -49,7 +49,8 @@ func (p *recordingOutbox) counts() (effects, calls int) {
 }
 
 // startOperationWorker runs a worker on a queue of its own.
-func startOperationWorker(t *testing.T, e *engine.Engine, queue string, h *operation.Handlers, register func(worker.Registry)) worker.Worker {
+func startOperationWorker(t *testing.T, e *engine.Engine, queue string, h *operation.Handlers,
+	register func(worker.Registry)) worker.Worker {
 	t.Helper()
 	w := worker.New(e.Client, queue, worker.Options{MaxHeartbeatThrottleInterval: 100 * time.Millisecond})
 	register(w)
@@ -62,7 +63,8 @@ func startOperationWorker(t *testing.T, e *engine.Engine, queue string, h *opera
 
 func begin(t *testing.T, e *engine.Engine, queue, id string, code any, in any) client.WorkflowRun {
 	t.Helper()
-	run, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: queue}, code, in)
+	run, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: queue},
+		code, in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,18 +87,21 @@ func TestOperations(t *testing.T) {
 	w := startOperationWorker(t, e, "operations", h, func(r worker.Registry) { example.Register(r) })
 	defer w.Stop()
 	first := startOperationWorker(t, e, "refund-first", h, func(r worker.Registry) {
-		r.RegisterWorkflowWithOptions(example.RefundFirst, workflow.RegisterOptions{Name: example.RefundWorkflow})
+		r.RegisterWorkflowWithOptions(example.RefundFirst,
+			workflow.RegisterOptions{Name: example.RefundWorkflow})
 	})
 	defer first.Stop()
 
-	question := example.Question{Text: "Is it round?", Facts: []string{"it is round", "it is flat", "it turns"}, Rounds: 3}
+	question := example.Question{Text: "Is it round?", Facts: []string{"it is round", "it is flat",
+		"it turns"}, Rounds: 3}
 	cached := 0
 	for _, name := range []string{"review", "review-cached"} {
 		var a example.Answer
 		if err := begin(t, e, "operations", name, "Review", question).Get(t.Context(), &a); err != nil {
 			t.Fatal(err)
 		}
-		if a.Text != "Well. Is it round? Yes." || a.Rounds != 2 || len(a.Wrong) != 1 || a.Receipt == "" || a.At.IsZero() {
+		if a.Text != "Well. Is it round? Yes." || a.Rounds != 2 || len(a.Wrong) != 1 || a.Receipt == "" ||
+			a.At.IsZero() {
 			t.Errorf("%s: %+v", name, a)
 		}
 		for _, ev := range operation.Project(eventsOf(t, e.Client, name).Events) {
@@ -112,13 +117,16 @@ func TestOperations(t *testing.T) {
 	if effects, calls := out.counts(); effects != 2 || calls != 2 {
 		t.Errorf("%d pages after %d calls", effects, calls)
 	}
-	err = begin(t, e, "operations", "review-failed", "Review", example.Question{Rounds: 1}).Get(t.Context(), nil)
+	err = begin(t, e, "operations", "review-failed", "Review", example.Question{Rounds: 1}).Get(t.Context(),
+		nil)
 	if f := operation.FailureOf(err); err == nil || !f.Agent() || !f.Permanent {
 		t.Errorf("the agent's failure: %+v, %v", f, err)
 	}
 	recordAs(t, e.Client, "review-failed", "review-failed")
-	for queue, name := range map[string]string{"refund-first": "refund-first", "operations": "refund-guarded"} {
-		if err := begin(t, e, queue, name, example.RefundWorkflow, "order 17").Get(t.Context(), nil); err != nil {
+	for queue, name := range map[string]string{"refund-first": "refund-first",
+		"operations": "refund-guarded"} {
+		if err := begin(t, e, queue, name, example.RefundWorkflow, "order 17").Get(t.Context(),
+			nil); err != nil {
 			t.Fatal(err)
 		}
 		recordAs(t, e.Client, name, name)
@@ -126,9 +134,12 @@ func TestOperations(t *testing.T) {
 	named(t, e)
 	chain(t, e, out)
 	// The query of docs/design/versioning.md for runs that still need an old branch.
-	for _, query := range []string{"TemporalChangeVersion IS NULL", `TemporalChangeVersion = "fraud-check-1"`} {
+	for _, query := range []string{"TemporalChangeVersion IS NULL",
+		`TemporalChangeVersion = "fraud-check-1"`} {
 		eventually(t, func() error {
-			n, err := e.Client.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: `WorkflowType = "Refund" AND ` + query})
+			n, err := e.Client.CountWorkflow(t.Context(),
+				&workflowservice.CountWorkflowExecutionsRequest{Query: `WorkflowType = "Refund" AND ` +
+					query})
 			if err == nil && n.GetCount() != 1 {
 				err = fmt.Errorf("%s: %d runs", query, n.GetCount())
 			}
@@ -177,8 +188,9 @@ func chain(t *testing.T, e *engine.Engine, out *recordingOutbox) {
 func publishOnce(ctx workflow.Context, text string) (string, error) {
 	var receipt string
 	r := operation.New(ctx)
-	err := r.Do(ctx, operation.Operation{Type: operation.Action, Step: "publish", Parameters: example.Page{Text: text},
-		Options: operation.Options{Heartbeat: time.Second}}, &receipt)
+	err := r.Do(ctx, operation.Operation{Type: operation.Action, Step: "publish",
+		Parameters: example.Page{Text: text},
+		Options:    operation.Options{Heartbeat: time.Second}}, &receipt)
 	return receipt, err
 }
 

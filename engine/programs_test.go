@@ -31,18 +31,21 @@ func TestClusterStartsNoPrograms(t *testing.T) {
 	}) != nil {
 		t.Fatal("the named runner did not register")
 	}
-	if c := info.Registration.Capabilities; c.AnyProject || strings.Join(c.ExecutorTypes, ",") != runner.Deterministic ||
+	if c := info.Registration.Capabilities; c.AnyProject ||
+		strings.Join(c.ExecutorTypes, ",") != runner.Deterministic ||
 		info.Registration.SessionQueue != "" {
 		t.Errorf("%+v", info.Registration)
 	}
 	if info, err := e.Runner(t.Context(), engine.LocalRunner); err == nil {
 		t.Errorf("a local runner: %+v", info)
 	}
-	if _, err := e.StartSession(t.Context(), session.Input{SessionID: "s", Agent: "claude", WorkingDir: dir}); err != nil {
+	if _, err := e.StartSession(t.Context(), session.Input{SessionID: "s", Agent: "claude",
+		WorkingDir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	err = e.Client.GetWorkflow(context.Background(), session.WorkflowID("s"), "").Get(t.Context(), nil)
-	if err == nil || !strings.Contains(err.Error(), "starts no agents for a cluster; start a worker with \"acescope serve --host-agents\"") {
+	if err == nil || !strings.Contains(err.Error(),
+		"starts no agents for a cluster; start a worker with \"acescope serve --host-agents\"") {
 		t.Errorf("session on a cluster: %v", err)
 	}
 }
@@ -56,11 +59,13 @@ func TestClaimElsewhere(t *testing.T) {
 	}
 	dir, agent := t.TempDir(), agentclitest.New(t, "claude")
 	without := openEngine(t, engine.Options{DataDir: t.TempDir(), Worker: true, Remote: &engine.Remote{}})
-	if _, err := without.StartSession(t.Context(), session.Input{SessionID: "s", Agent: "claude", WorkingDir: dir}); err != nil {
+	if _, err := without.StartSession(t.Context(), session.Input{SessionID: "s", Agent: "claude",
+		WorkingDir: dir}); err != nil {
 		t.Fatal(err)
 	}
-	with := openEngine(t, engine.Options{DataDir: t.TempDir(), Worker: true, Remote: &engine.Remote{}, HostAgents: true,
-		Agents: claudeAt(agent.Binary())})
+	with := openEngine(t, engine.Options{DataDir: t.TempDir(), Worker: true, Remote: &engine.Remote{},
+		HostAgents: true,
+		Agents:     claudeAt(agent.Binary())})
 	if err := poll(func() error {
 		s, err := with.Describe(t.Context(), "s")
 		if err == nil && s.Host == nil {
@@ -75,7 +80,8 @@ func TestClaimElsewhere(t *testing.T) {
 // TestUniqueRunnerID checks that a runner on a cluster has one id per machine, user and directory.
 func TestUniqueRunnerID(t *testing.T) {
 	id := runnerhost.UniqueID("build", "/a")
-	if !strings.HasPrefix(id, "build-") || id != runnerhost.UniqueID("build", "/a") || id == runnerhost.UniqueID("build", "/b") {
+	if !strings.HasPrefix(id, "build-") || id != runnerhost.UniqueID("build", "/a") ||
+		id == runnerhost.UniqueID("build", "/b") {
 		t.Errorf("%s, %s", id, runnerhost.UniqueID("build", "/b"))
 	}
 }

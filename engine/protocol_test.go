@@ -15,8 +15,8 @@ import (
 	"acescope/sources/experiments"
 )
 
-// paperModel is a model that answers each task with the answers of a script, one for each time that it is asked, and
-// keeps what it was asked: the role, and what decides about the protocol.
+// paperModel is a model that answers each task with the answers of a script, one for each time that it is
+// asked, and keeps what it was asked: the role, and what decides about the protocol.
 type paperModel struct {
 	answers map[string][]string // by task
 
@@ -31,7 +31,8 @@ func (m *paperModel) Complete(_ context.Context, r llm.Request, _ func(string)) 
 	system, message := r.SystemText(), r.Messages[0].Text
 	task := r.Step.Task.TaskID
 	if r.Temperature == nil || *r.Temperature != 0 || r.MaxTokens != 4096 {
-		m.wrong = append(m.wrong, fmt.Sprintf("%s: temperature %v, %d tokens", task, r.Temperature, r.MaxTokens))
+		m.wrong = append(m.wrong, fmt.Sprintf("%s: temperature %v, %d tokens", task, r.Temperature,
+			r.MaxTokens))
 	}
 	note := func(role string, parts ...string) {
 		for i := 0; i < len(parts); i += 2 {
@@ -48,10 +49,12 @@ func (m *paperModel) Complete(_ context.Context, r llm.Request, _ func(string)) 
 			return !strings.HasPrefix(s, "generator")
 		}))
 		note("generator", "add the carry", "with the reflection", "carry of "+task, "with its bullet")
-		text = fmt.Sprintf(`{"reasoning": "attempt %d", "bullet_ids": ["calc-00001"], "final_answer": %q}`, n+1,
+		text = fmt.Sprintf(`{"reasoning": "attempt %d", "bullet_ids": ["calc-00001"], "final_answer": %q}`,
+			n+1,
 			m.answers[task][n])
 	case strings.HasPrefix(system, "You study how a task was solved"):
-		note("reflector", "is RIGHT", "on a right answer", "is WRONG", "on a wrong answer", "42\n</expected", "with the label")
+		note("reflector", "is RIGHT", "on a right answer", "is WRONG", "on a wrong answer", "42\n</expected",
+			"with the label")
 		text = `{"key_insight": "add the carry", "bullet_tags": [{"id": "calc-00001", "tag": "harmful"}]}`
 	default:
 		note("curator", "add the carry", "with the reflection", "80000 tokens at most", "with the budget")
@@ -61,8 +64,8 @@ func (m *paperModel) Complete(_ context.Context, r llm.Request, _ func(string)) 
 	return llm.Response{Text: text, Stop: llm.StopEnd, Model: "stub"}, nil
 }
 
-// paperCalls returns the requests that ace-agent/ace makes for a task: ACE._train_single_sample in its ace/ace.py. right
-// says which answers are correct, step counts the tasks from 1.
+// paperCalls returns the requests that ace-agent/ace makes for a task: ACE._train_single_sample in its
+// ace/ace.py. right says which answers are correct, step counts the tasks from 1.
 func paperCalls(right []bool, rounds, step, every int) (calls []string) {
 	calls = append(calls, "generator")
 	answered := 1
@@ -70,7 +73,8 @@ func paperCalls(right []bool, rounds, step, every int) (calls []string) {
 		calls = append(calls, "reflector on a right answer with the label")
 	} else {
 		for range rounds {
-			calls = append(calls, "reflector on a wrong answer with the label", "generator with the reflection")
+			calls = append(calls, "reflector on a wrong answer with the label",
+				"generator with the reflection")
 			answered++
 			if right[answered-1] {
 				break
@@ -85,8 +89,8 @@ func paperCalls(right []bool, rounds, step, every int) (calls []string) {
 	return append(calls, after)
 }
 
-// An experiment with the settings of ace-agent/ace asks the model what that program asks, in the same order. Its first
-// answers count, and the votes of all reflections.
+// An experiment with the settings of ace-agent/ace asks the model what that program asks, in the same order.
+// Its first answers count, and the votes of all reflections.
 func TestPaperProtocol(t *testing.T) {
 	t.Parallel()
 	const every = 2
@@ -113,7 +117,8 @@ func TestPaperProtocol(t *testing.T) {
 		t.Fatal(err)
 	}
 	ref, err := e.Artifacts.PutBytes(t.Context(),
-		[]byte(strings.Repeat("{\"context\":\"add\",\"target\":\"42\"}\n", len(scripts))), "application/jsonl")
+		[]byte(strings.Repeat("{\"context\":\"add\",\"target\":\"42\"}\n", len(scripts))),
+		"application/jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +131,8 @@ func TestPaperProtocol(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := experiments.Follow(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID("paper"), runID, nil,
+	state, err := experiments.Follow(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID("paper"),
+		runID, nil,
 		func(ace.ExperimentInput, experiments.Finished) {})
 	if err != nil || state.Status() != ace.Completed {
 		t.Fatal(err, state)
@@ -181,8 +187,8 @@ func TestPaperProtocol(t *testing.T) {
 	}
 }
 
-// An online experiment that learns task by task measures each window with the playbook before it, and learns from
-// answers with the newest one. Without a label, nothing is answered again.
+// An online experiment that learns task by task measures each window with the playbook before it, and learns
+// from answers with the newest one. Without a label, nothing is answered again.
 func TestSequentialWindow(t *testing.T) {
 	t.Parallel()
 	m := &paperModel{answers: map[string][]string{}, asked: map[string][]string{}}
@@ -190,25 +196,30 @@ func TestSequentialWindow(t *testing.T) {
 		m.answers[fmt.Sprintf("window-e1-%04d", i+1)] = []string{"1", "42", "42"}
 	}
 	e := open(t, t.TempDir(), llm.New(m, llm.Options{Name: "stub", Model: "stub"}))
-	ref, err := e.Artifacts.PutBytes(t.Context(), []byte(strings.Repeat("{\"context\":\"add\",\"target\":\"42\"}\n", 3)+
-		"{\"context\":\"add\"}\n"), "application/jsonl")
+	ref, err := e.Artifacts.PutBytes(t.Context(),
+		[]byte(strings.Repeat("{\"context\":\"add\",\"target\":\"42\"}\n", 3)+
+			"{\"context\":\"add\"}\n"), "application/jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := ace.ExperimentInput{ExperimentID: "window", DatasetID: "sums", Dataset: ref, Tasks: 4, Adapter: ace.Online,
-		Window: 2, Sequential: true, Epochs: 1, Parallel: 1, Provider: "stub", Model: "stub",
+	in := ace.ExperimentInput{ExperimentID: "window", DatasetID: "sums", Dataset: ref, Tasks: 4,
+		Adapter: ace.Online,
+		Window:  2, Sequential: true, Epochs: 1, Parallel: 1, Provider: "stub", Model: "stub",
 		Protocol: ace.Protocol{Sampling: ace.Paper.Sampling, NoSkills: true}}
 	runID, err := e.StartExperiment(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := experiments.Follow(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID("window"), runID, nil,
+	state, err := experiments.Follow(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID("window"),
+		runID, nil,
 		func(ace.ExperimentInput, experiments.Finished) {})
 	if err != nil || state.Status() != ace.Completed {
 		t.Fatal(err, state)
 	}
-	learn := []string{"generator", "reflector on a wrong answer with the label", "curator with the reflection"}
-	again := []string{"generator", "generator", "reflector on a right answer with the label", "curator with the reflection"}
+	learn := []string{"generator", "reflector on a wrong answer with the label",
+		"curator with the reflection"}
+	again := []string{"generator", "generator", "reflector on a right answer with the label",
+		"curator with the reflection"}
 	unknown := []string{"generator", "generator", "reflector", "curator with the reflection"}
 	for i, want := range [][]string{learn, again, learn, unknown} {
 		if got := m.asked[fmt.Sprintf("window-e1-%04d", i+1)]; !slices.Equal(got, want) {

@@ -39,9 +39,11 @@ type ProviderConfig struct {
 // knownProviders returns the model servers that need no configuration.
 func knownProviders(getenv func(string) string) []ProviderConfig {
 	return []ProviderConfig{
-		{Name: "anthropic", Kind: "anthropic", BaseURL: cmp.Or(getenv("ANTHROPIC_BASE_URL"), anthropic.BaseURL),
+		{Name: "anthropic", Kind: "anthropic", BaseURL: cmp.Or(getenv("ANTHROPIC_BASE_URL"),
+			anthropic.BaseURL),
 			Model: anthropic.DefaultModel, KeyEnv: "ANTHROPIC_API_KEY"},
-		{Name: "openai", Kind: "openai", BaseURL: cmp.Or(getenv("OPENAI_BASE_URL"), openai.BaseURL), KeyEnv: "OPENAI_API_KEY"},
+		{Name: "openai", Kind: "openai", BaseURL: cmp.Or(getenv("OPENAI_BASE_URL"), openai.BaseURL),
+			KeyEnv: "OPENAI_API_KEY"},
 		{Name: "ollama", Kind: "openai", BaseURL: ollamaURL(getenv("OLLAMA_HOST"))},
 	}
 }
@@ -140,7 +142,8 @@ func (c ProviderConfig) key(getenv func(string) string) (key, how string, missin
 		how = "the file " + c.KeyFile
 		path := expandHome(c.KeyFile, getenv)
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > maxKey {
-			return "", how, model.Errorf(model.NoKey, "%s: there is no key: %s cannot be read", c.Name, c.KeyFile)
+			return "", how, model.Errorf(model.NoKey, "%s: there is no key: %s cannot be read", c.Name,
+				c.KeyFile)
 		}
 		data, err := os.ReadFile(path)
 		if key = strings.TrimSpace(string(data)); err != nil || key == "" {
@@ -153,7 +156,8 @@ func (c ProviderConfig) key(getenv func(string) string) (key, how string, missin
 	}
 	needed := c.Kind == "anthropic" || c.BaseURL == openai.BaseURL || c.KeyEnv != "" && c.Name != "openai"
 	if key == "" && needed {
-		return "", how, model.Errorf(model.NoKey, "%s: there is no key: set %s, or name it in [providers.%s] of the configuration",
+		return "", how, model.Errorf(model.NoKey,
+			"%s: there is no key: set %s, or name it in [providers.%s] of the configuration",
 			c.Name, cmp.Or(how, "a variable"), c.Name)
 	}
 	return key, cmp.Or(how, "api_key_env of [providers."+c.Name+"]"), nil
@@ -182,7 +186,8 @@ func CheckStep(lib Blueprints, blueprint string, step ace.Phase) error {
 	return nil
 }
 
-// CheckStepPrompt returns an error in one line if a blueprint does not follow a prompt of the phases that it executes.
+// CheckStepPrompt returns an error in one line if a blueprint does not follow a prompt of the phases that it
+// executes.
 func CheckStepPrompt(lib Blueprints, blueprint string) error {
 	b, _, err := stepBlueprint(lib, blueprint)
 	if err != nil {
@@ -191,10 +196,12 @@ func CheckStepPrompt(lib Blueprints, blueprint string) error {
 	return model.CheckPrompt(command.New(nil, nil, b))
 }
 
-func stepBlueprint(lib Blueprints, name string) (run.Blueprint, func(json.RawMessage) (json.RawMessage, error), error) {
+func stepBlueprint(lib Blueprints, name string) (run.Blueprint, func(json.RawMessage) (json.RawMessage,
+	error), error) {
 	b, check, err := lib.Load(name)
 	if err == nil && b.Type != run.Deterministic {
-		err = fmt.Errorf("blueprint %s: %w: it is an agent, but a step needs a program (type deterministic)", name, ErrNotAStep)
+		err = fmt.Errorf("blueprint %s: %w: it is an agent, but a step needs a program (type deterministic)",
+			name, ErrNotAStep)
 	}
 	return b, check, err
 }

@@ -83,23 +83,28 @@ func TestTasksReviewed(t *testing.T) {
 		if err := decide("review-approved", ace.ReviewDecision{By: "ann", Approve: new(true)}); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := endOfReview(t, e, "review-approved"); err != nil || r.Bullets != 1 || r.Summary.Added != 1 {
+		if r, err := endOfReview(t, e, "review-approved"); err != nil || r.Bullets != 1 ||
+			r.Summary.Added != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if err := decide("review-approved", ace.ReviewDecision{Approve: new(false)}); !errors.Is(err, engine.ErrNoReview) {
+		if err := decide("review-approved", ace.ReviewDecision{Approve: new(false)}); !errors.Is(err,
+			engine.ErrNoReview) {
 			t.Errorf("a decision after the merge: %v", err)
 		}
 	})
 	t.Run("rejected", func(t *testing.T) {
 		in := reviewedTask("review-rejected", time.Hour)
 		startReview(t, e, in)
-		for _, forged := range []string{`{"approve":true,"operations":[{"operation":2,"approve":true}]}`, `"all"`, `{}`, ""} {
-			err := e.Signal(t.Context(), ace.WorkflowID(in.TaskID), "", ace.SignalReview, json.RawMessage(forged))
+		for _, forged := range []string{`{"approve":true,"operations":[{"operation":2,"approve":true}]}`,
+			`"all"`, `{}`, ""} {
+			err := e.Signal(t.Context(), ace.WorkflowID(in.TaskID), "", ace.SignalReview,
+				json.RawMessage(forged))
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := decide(in.TaskID, ace.ReviewDecision{By: "ann", Approve: new(false), Reason: "known"}); err != nil {
+		if err := decide(in.TaskID, ace.ReviewDecision{By: "ann", Approve: new(false),
+			Reason: "known"}); err != nil {
 			t.Fatal(err)
 		}
 		if r, err := endOfReview(t, e, in.TaskID); err != nil || r.Bullets != 0 || r.Summary.Rejected != 2 {

@@ -279,7 +279,8 @@ func (s *runEnv) startSession(id, text string) {
 	s.waitFor(func() error {
 		ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
 		defer cancel()
-		_, err := s.e.StartSession(ctx, session.Input{SessionID: id, Agent: "claude", WorkingDir: s.work, First: &session.Message{ID: "first", Text: text}})
+		_, err := s.e.StartSession(ctx, session.Input{SessionID: id, Agent: "claude", WorkingDir: s.work,
+			First: &session.Message{ID: "first", Text: text}})
 		return err
 	})
 }
@@ -308,7 +309,8 @@ func (s *runEnv) checkSettled() {
 		r := s.result(in)
 		st := s.waitRun(in, func(st run.State) bool { return st.Status.Over() })
 		if !r.Status.Over() || st.Status != r.Status || st.Result.Reason != r.Reason {
-			s.t.Errorf("run %s: its result is %s %s, its state %s %s", in.RunID, r.Status, r.Reason, st.Status, st.Result.Reason)
+			s.t.Errorf("run %s: its result is %s %s, its state %s %s", in.RunID, r.Status, r.Reason,
+				st.Status, st.Result.Reason)
 		}
 	}
 	s.waitFor(func() error {
@@ -374,7 +376,8 @@ func (s *runEnv) fillDispatcher() {
 	for i := range 21 {
 		var notices runner.Notices
 		for n := range 500 {
-			notices = append(notices, runner.Notice{Kind: runner.Withdraw, Run: fmt.Sprintf("unknown-%d-%d", i, n)})
+			notices = append(notices, runner.Notice{Kind: runner.Withdraw,
+				Run: fmt.Sprintf("unknown-%d-%d", i, n)})
 		}
 		if err := s.e.Client.SignalWorkflow(s.t.Context(), runner.DispatcherID(ace.TaskQueue), "",
 			runner.SignalNotices, notices); err != nil {

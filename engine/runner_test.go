@@ -43,8 +43,9 @@ func runnerProgram(config []byte) error {
 }
 
 func runnerOptions(id, dir string) host.Options {
-	return host.Options{ID: id, Grace: 200 * time.Millisecond, Capabilities: runner.Capabilities{ProjectDir: dir, AnyProject: true, Slots: 4,
-		ExecutorTypes: []string{runner.Deterministic}}}
+	return host.Options{ID: id, Grace: 200 * time.Millisecond,
+		Capabilities: runner.Capabilities{ProjectDir: dir, AnyProject: true, Slots: 4,
+			ExecutorTypes: []string{runner.Deterministic}}}
 }
 
 // runnerServer is a data directory with a server and a worker in this process, but no runner.
@@ -67,8 +68,10 @@ func newRunnerServer(t *testing.T, change func(*engine.Options)) *runnerServer {
 
 // oneRun is a workflow that has a run executed on a queue.
 func oneRun(ctx workflow.Context, queue string, x run.Execution) (r run.Result, err error) {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{TaskQueue: queue, ScheduleToStartTimeout: 30 * time.Second,
-		StartToCloseTimeout: time.Hour, HeartbeatTimeout: 5 * time.Second, WaitForCancellation: true, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}})
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{TaskQueue: queue,
+		ScheduleToStartTimeout: 30 * time.Second,
+		StartToCloseTimeout:    time.Hour, HeartbeatTimeout: 5 * time.Second, WaitForCancellation: true,
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}})
 	x.WorkflowRunID = workflow.GetInfo(ctx).WorkflowExecution.RunID
 	err = workflow.ExecuteActivity(ctx, run.ActivityExecute, x).Get(ctx, &r)
 	return r, err
@@ -83,9 +86,12 @@ func (h *runnerServer) execute(id, queue, script string) client.WorkflowRun {
 		h.t.Fatal(err)
 	}
 	h.t.Cleanup(w.Stop)
-	x := run.Execution{Input: run.Input{RunID: id, SessionID: "ses_1", Type: run.ExecuteTask, TaskName: "test", Parameters: json.RawMessage(`{}`), ProjectDir: h.work,
-		Blueprint: &run.Blueprint{Name: "test", Type: run.Deterministic, Script: script, TimeoutSeconds: 600}}}
-	r, err := h.Client.ExecuteWorkflow(h.t.Context(), client.StartWorkflowOptions{ID: run.WorkflowID(id), TaskQueue: "one-run"}, oneRun, queue, x)
+	x := run.Execution{Input: run.Input{RunID: id, SessionID: "ses_1", Type: run.ExecuteTask,
+		TaskName: "test", Parameters: json.RawMessage(`{}`), ProjectDir: h.work,
+		Blueprint: &run.Blueprint{Name: "test", Type: run.Deterministic, Script: script,
+			TimeoutSeconds: 600}}}
+	r, err := h.Client.ExecuteWorkflow(h.t.Context(), client.StartWorkflowOptions{ID: run.WorkflowID(id),
+		TaskQueue: "one-run"}, oneRun, queue, x)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -96,7 +102,8 @@ func (h *runnerServer) execute(id, queue, script string) client.WorkflowRun {
 func (h *runnerServer) file(name string) string {
 	h.t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if b, err := os.ReadFile(filepath.Join(h.work, name)); err == nil && strings.HasSuffix(string(b), "\n") {
+		if b, err := os.ReadFile(filepath.Join(h.work, name)); err == nil &&
+			strings.HasSuffix(string(b), "\n") {
 			return strings.TrimSpace(string(b))
 		}
 	}
@@ -105,7 +112,8 @@ func (h *runnerServer) file(name string) string {
 }
 
 // runner runs a runner in this process and returns its events.
-func (h *runnerServer) runner(o host.Options) (events chan host.Event, end context.CancelFunc, result chan error) {
+func (h *runnerServer) runner(o host.Options) (events chan host.Event, end context.CancelFunc,
+	result chan error) {
 	h.t.Helper()
 	events, result = make(chan host.Event, 1000), make(chan error, 1)
 	o.OnEvent = func(e host.Event) { events <- e }
@@ -159,7 +167,8 @@ func TestRunnerKilled(t *testing.T) {
 	p.kill()
 	waitDead(t, pid)
 	var timeout *temporal.TimeoutError
-	if err := r.Get(t.Context(), nil); !errors.As(err, &timeout) || timeout.TimeoutType() != enumspb.TIMEOUT_TYPE_HEARTBEAT {
+	if err := r.Get(t.Context(), nil); !errors.As(err, &timeout) ||
+		timeout.TimeoutType() != enumspb.TIMEOUT_TYPE_HEARTBEAT {
 		t.Errorf("%v", err)
 	}
 	events, _, _ := h.runner(runnerOptions("killed", h.dir))
@@ -173,13 +182,15 @@ func TestRunnerStopped(t *testing.T) {
 	t.Parallel()
 	h := newRunnerServer(t, nil)
 	events, _, _ := h.runner(runnerOptions("r", h.work))
-	r := h.execute("r1", await(t, events, host.Registered).Lease.Queue, "trap 'echo bye; exit 0' TERM; "+slowScript)
+	r := h.execute("r1", await(t, events, host.Registered).Lease.Queue, "trap 'echo bye; exit 0' TERM; "+
+		slowScript)
 	pid := h.file("pid")
 	if err := h.Client.CancelWorkflow(t.Context(), r.GetID(), ""); err != nil {
 		t.Fatal(err)
 	}
 	var got run.Result
-	if err := r.Get(t.Context(), &got); err != nil || got.Status != run.Stopped || got.Stdout != "bye\n" || got.Log == nil {
+	if err := r.Get(t.Context(), &got); err != nil || got.Status != run.Stopped || got.Stdout != "bye\n" ||
+		got.Log == nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 	waitDead(t, pid)
@@ -222,12 +233,14 @@ func TestRunnerTwice(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	o := runnerOptions("r", h.work)
-	o.Client, o.DataDir, o.Artifacts, o.Capabilities.Hostname = h.Client, t.TempDir(), h.Artifacts, "elsewhere"
+	o.Client, o.DataDir, o.Artifacts, o.Capabilities.Hostname = h.Client, t.TempDir(), h.Artifacts,
+		"elsewhere"
 	other, err := host.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := other.Run(t.Context(), nil); !errors.Is(err, host.ErrTaken) || !strings.Contains(err.Error(), "is already running") {
+	if err := other.Run(t.Context(), nil); !errors.Is(err, host.ErrTaken) ||
+		!strings.Contains(err.Error(), "is already running") {
 		t.Errorf("%v", err)
 	}
 }
@@ -239,7 +252,8 @@ func TestRunnerDrained(t *testing.T) {
 	o := runnerOptions("r", h.work)
 	o.Stale = 2 * time.Second
 	events, _, result := h.runner(o)
-	r := h.execute("r1", await(t, events, host.Registered).Lease.Queue, "echo > up; while [ ! -e go ]; do sleep 0.02; done; echo done")
+	r := h.execute("r1", await(t, events, host.Registered).Lease.Queue,
+		"echo > up; while [ ! -e go ]; do sleep 0.02; done; echo done")
 	h.file("up")
 	if _, err := h.DrainRunner(t.Context(), "r", runner.Note{Reason: "a test"}); err != nil {
 		t.Fatal(err)
@@ -277,7 +291,8 @@ func TestLocalRunner(t *testing.T) {
 		return runner.Info{}
 	}
 	first := local(h.Engine, "")
-	if c := first.Registration.Capabilities; !c.AnyProject || c.Slots < 4 || c.ExecutorTypes[len(c.ExecutorTypes)-1] == "" || first.Registration.PID != os.Getpid() {
+	if c := first.Registration.Capabilities; !c.AnyProject || c.Slots < 4 ||
+		c.ExecutorTypes[len(c.ExecutorTypes)-1] == "" || first.Registration.PID != os.Getpid() {
 		t.Errorf("%+v", first)
 	}
 	second := openEngine(t, engine.Options{DataDir: h.dir, Worker: true, Takeover: true})

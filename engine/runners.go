@@ -28,7 +28,8 @@ type RunnerActions struct{ e *Engine }
 // Runners returns the state of the dispatcher, which is empty before its first run. It requires a
 // running worker.
 func (a RunnerActions) Runners(ctx context.Context, o runner.ViewOptions) (v runner.View, err error) {
-	answer, err := a.e.Client.QueryWorkflow(ctx, runner.DispatcherID(a.e.TaskQueue), "", runner.QueryDispatcher, o)
+	answer, err := a.e.Client.QueryWorkflow(ctx, runner.DispatcherID(a.e.TaskQueue), "",
+		runner.QueryDispatcher, o)
 	switch {
 	case isNotFound(err):
 		return v, nil
@@ -58,7 +59,8 @@ func (a RunnerActions) Runner(ctx context.Context, id string) (info runner.Info,
 }
 
 // DrainRunner stops a runner from accepting runs. Its process ends after its open runs.
-func (a RunnerActions) DrainRunner(ctx context.Context, id string, n runner.Note) (info runner.Info, err error) {
+func (a RunnerActions) DrainRunner(ctx context.Context, id string, n runner.Note) (info runner.Info,
+	err error) {
 	err = a.e.update(ctx, runner.WorkflowID(id), runner.UpdateDrain, "", n, &info)
 	return info, runnerError(id, err)
 }
@@ -90,7 +92,9 @@ func (a RunnerActions) NewRunner(o host.Options) (*host.Host, error) {
 		return nil, err
 	}
 	o.Capabilities.Hostname = process.Hostname()
-	if slices.ContainsFunc(o.Capabilities.ExecutorTypes, func(kind string) bool { return runner.Agent(kind) != "" }) {
+	if slices.ContainsFunc(o.Capabilities.ExecutorTypes, func(kind string) bool {
+		return runner.Agent(kind) != ""
+	}) {
 		o.SessionQueue = sessionhost.Queue(o.Capabilities.Hostname, dir)
 	}
 	o.Client = a.e.workerClient()
@@ -112,7 +116,8 @@ func (a RunnerActions) ExecutorTypes() []string {
 		if err != nil {
 			continue
 		}
-		if _, err := process.LookPath(adapter.VersionArgv(a.e.Agents.Agent(cli).Command)[0], "", os.Environ()); err == nil {
+		if _, err := process.LookPath(adapter.VersionArgv(a.e.Agents.Agent(cli).Command)[0], "",
+			os.Environ()); err == nil {
 			types = append(types, kind)
 		}
 	}

@@ -77,7 +77,8 @@ func (r *Runs) common(ctx context.Context, q run.Request) (run.Input, error) {
 	case q.ProjectDir != "" && !filepath.IsAbs(q.ProjectDir):
 		return in, badRequest("project_dir %q: use an absolute path", shorten(q.ProjectDir))
 	case q.MatchWithin < 0 || q.MatchWithin > maxMatchWithin:
-		return in, badRequest("match_within_seconds %d: use 1 to %d, or 0 for %d", q.MatchWithin, maxMatchWithin,
+		return in, badRequest("match_within_seconds %d: use 1 to %d, or 0 for %d", q.MatchWithin,
+			maxMatchWithin,
 			run.DefaultMatchWithin)
 	}
 	if in.ProjectDir != "" {
@@ -319,7 +320,8 @@ func (r *Runs) setSession(ctx context.Context, q run.Request, in *run.Input) err
 // setExternalSession resumes a session of a foreign executor on the runner of its last run.
 func (r *Runs) setExternalSession(q run.Request, in *run.Input, last run.State) error {
 	if !last.Status.Over() {
-		return badRequest("run %s of session %s is %s: wait for its end", last.Input.RunID, in.SessionID, last.Status)
+		return badRequest("run %s of session %s is %s: wait for its end", last.Input.RunID, in.SessionID,
+			last.Status)
 	}
 	in.AgentName = last.Input.AgentName
 	in.Blueprint = last.Input.Blueprint

@@ -53,7 +53,8 @@ const maxLatest = 1000
 
 // Runs returns the verbs of runs on this server, with the blueprints of a library.
 func (e *Engine) Runs(lib Blueprints) *Runs {
-	return &Runs{e: e, lib: lib, secrets: redact.New(redact.Environ(os.Environ())...), latest: map[string]run.Input{}}
+	return &Runs{e: e, lib: lib, secrets: redact.New(redact.Environ(os.Environ())...),
+		latest: map[string]run.Input{}}
 }
 
 // Blueprints implements [run.Verbs].
@@ -100,7 +101,8 @@ func (r *Runs) existing(ctx context.Context, q run.Request, in run.Input) (run.I
 	if sameRequest(q, s.Input, in) {
 		return s.Input, nil
 	}
-	return run.Input{}, fmt.Errorf("%w: run %s was started before by a different request: choose another run_id",
+	return run.Input{}, fmt.Errorf(
+		"%w: run %s was started before by a different request: choose another run_id",
 		run.ErrBadRequest, in.RunID)
 }
 
@@ -108,7 +110,8 @@ func (r *Runs) existing(ctx context.Context, q run.Request, in run.Input) (run.I
 // and later changes of the blueprint.
 func sameRequest(q run.Request, first, again run.Input) bool {
 	for _, in := range []*run.Input{&first, &again} {
-		in.CreatedAt, in.Blueprint, in.BlueprintRef, in.By, in.Revision = first.CreatedAt, nil, nil, "", run.Revision
+		in.CreatedAt, in.Blueprint, in.BlueprintRef, in.By, in.Revision = first.CreatedAt, nil, nil, "",
+			run.Revision
 		if q.SessionID == "" {
 			in.SessionID = ""
 		}
@@ -172,7 +175,8 @@ func (r *Runs) newestOf(ctx context.Context, sessionID string) (string, error) {
 // scan passes the runs that match a filter to take until that returns false.
 func (r *Runs) scan(ctx context.Context, f run.Filter, take func(run.Summary) bool) error {
 	query := []string{"WorkflowType = " + strconv.Quote(run.Workflow)}
-	for _, c := range []struct{ attribute, value string }{{ace.AttrTask, f.SessionID}, {ace.AttrBlueprint, f.AgentName}} {
+	for _, c := range []struct{ attribute, value string }{{ace.AttrTask, f.SessionID},
+		{ace.AttrBlueprint, f.AgentName}} {
 		if c.value == "" {
 			continue
 		}
@@ -320,7 +324,8 @@ func (r *Runs) resultOf(ctx context.Context, runID string) (run.Result, error) {
 
 // isTemporary reports whether the server may be available again soon.
 func isTemporary(err error) bool {
-	return isNotReady(err) || isError[*serviceerror.Unavailable](err) || isError[*serviceerror.DeadlineExceeded](err) ||
+	return isNotReady(err) || isError[*serviceerror.Unavailable](err) ||
+		isError[*serviceerror.DeadlineExceeded](err) ||
 		isError[*serviceerror.ResourceExhausted](err) || errors.Is(err, context.DeadlineExceeded) ||
 		isError[*serviceerror.Canceled](err) // from a server that stops
 }
@@ -358,7 +363,8 @@ func (r *Runs) Stop(ctx context.Context, id string, q run.StopRequest) (run.Stat
 	}
 }
 
-func (r *Runs) stopOnce(ctx context.Context, id, updateID string, q run.StopRequest) (s run.State, again bool, err error) {
+func (r *Runs) stopOnce(ctx context.Context, id, updateID string, q run.StopRequest) (s run.State, again bool,
+	err error) {
 	if err = r.e.update(ctx, run.WorkflowID(id), run.UpdateStop, updateID, q, &s); err == nil {
 		return s, false, nil
 	}

@@ -33,7 +33,8 @@ func (l blueprintMap) List(context.Context) ([]run.BlueprintInfo, error) {
 	return []run.BlueprintInfo{{Name: "noop"}}, nil
 }
 
-func (l blueprintMap) Load(name string) (run.Blueprint, func(json.RawMessage) (json.RawMessage, error), error) {
+func (l blueprintMap) Load(name string) (run.Blueprint, func(json.RawMessage) (json.RawMessage, error),
+	error) {
 	b, ok := l[name]
 	if !ok {
 		return b, nil, fmt.Errorf("%w: %s", run.ErrNoBlueprint, name)
@@ -55,12 +56,13 @@ type scriptedEnv struct {
 	*engine.Runs
 	t *testing.T
 
-	mu        sync.Mutex
-	received  runner.Notices
-	claims    int64
-	given     map[string]*runner.Claim                  // answers by run and attempt
-	bySignal  bool                                      // answers by a signal instead of a result
-	failFirst bool                                      // the first request is answered by a signal and then fails
+	mu       sync.Mutex
+	received runner.Notices
+	claims   int64
+	given    map[string]*runner.Claim // answers by run and attempt
+	bySignal bool                     // answers by a signal instead of a result
+	// the first request is answered by a signal and then fails
+	failFirst bool
 	match     func(runner.Request, int64) *runner.Claim // nil answers nothing
 	execute   func(context.Context, run.Execution) (run.Result, error)
 	parents   map[string][]session.Message
@@ -69,7 +71,8 @@ type scriptedEnv struct {
 func newScriptedEnv(t *testing.T) *scriptedEnv {
 	t.Helper()
 	e := openEngine(t, engine.Options{DataDir: t.TempDir(), Takeover: true})
-	s := &scriptedEnv{Engine: e, t: t, given: map[string]*runner.Claim{}, parents: map[string][]session.Message{}}
+	s := &scriptedEnv{Engine: e, t: t, given: map[string]*runner.Claim{},
+		parents: map[string][]session.Message{}}
 	s.Runs = e.Runs(blueprintMap{
 		"noop":   {Name: "noop", Type: run.Deterministic, Argv: []string{"true"}, TimeoutSeconds: 1},
 		"mover":  {Name: "mover", Type: run.Deterministic, Idempotent: true, OnRunnerLoss: run.Move},
@@ -83,8 +86,13 @@ func newScriptedEnv(t *testing.T) *scriptedEnv {
 	w.RegisterWorkflowWithOptions(s.session, workflow.RegisterOptions{Name: session.Workflow})
 	s.serve(w)
 	for _, name := range []string{"a", "b"} {
-		w := worker.New(e.Client, "runner."+name, worker.Options{DisableWorkflowWorker: true, WorkerStopTimeout: time.Second, MaxHeartbeatThrottleInterval: 100 * time.Millisecond, DefaultHeartbeatThrottleInterval: 100 * time.Millisecond})
-		w.RegisterActivityWithOptions(func(ctx context.Context, x run.Execution) (run.Result, error) { return s.execute(ctx, x) },
+		w := worker.New(e.Client, "runner."+name, worker.Options{DisableWorkflowWorker: true,
+			WorkerStopTimeout: time.Second, MaxHeartbeatThrottleInterval: 100 * time.Millisecond,
+			DefaultHeartbeatThrottleInterval: 100 * time.Millisecond})
+		w.RegisterActivityWithOptions(func(ctx context.Context, x run.Execution) (run.Result,
+			error) {
+			return s.execute(ctx, x)
+		},
 			activity.RegisterOptions{Name: run.ActivityExecute})
 		s.serve(w)
 	}
@@ -100,7 +108,8 @@ func (s *scriptedEnv) serve(w worker.Worker) {
 }
 
 func (s *scriptedEnv) claim(name string, n int64) *runner.Claim {
-	return &runner.Claim{Number: n, RunnerID: "lnch_" + name, Queue: "runner." + name, SessionQueue: "session." + name, At: time.Now().UTC(),
+	return &runner.Claim{Number: n, RunnerID: "lnch_" + name, Queue: "runner." + name,
+		SessionQueue: "session." + name, At: time.Now().UTC(),
 		Capabilities: runner.Capabilities{Hostname: "vm", ProjectDir: "/work"}}
 }
 
@@ -119,7 +128,8 @@ func (s *scriptedEnv) tell(ctx context.Context, notices runner.Notices) (*runner
 		}
 		answer := &runner.Answer{RunID: n.Run, Execution: n.Request.Execution, Claimed: c}
 		if s.bySignal || s.failFirst {
-			if err := s.Client.SignalWorkflow(ctx, run.WorkflowID(n.Run), n.Request.Execution, run.SignalClaimed, *c); err != nil {
+			if err := s.Client.SignalWorkflow(ctx, run.WorkflowID(n.Run), n.Request.Execution,
+				run.SignalClaimed, *c); err != nil {
 				return nil, err
 			}
 		}
@@ -151,7 +161,8 @@ func (s *scriptedEnv) answer(n runner.Notice) *runner.Claim {
 
 // session is an agent session whose behavior the message selects.
 func (s *scriptedEnv) session(ctx workflow.Context, in session.Input) error {
-	delivered, withdrawn := workflow.GetSignalChannel(ctx, session.SignalDeliver), workflow.GetSignalChannel(ctx, session.SignalWithdraw)
+	delivered, withdrawn := workflow.GetSignalChannel(ctx, session.SignalDeliver),
+		workflow.GetSignalChannel(ctx, session.SignalWithdraw)
 	var m session.Message
 	if in.First != nil {
 		m = *in.First
@@ -163,19 +174,22 @@ func (s *scriptedEnv) session(ctx workflow.Context, in session.Input) error {
 		id := workflow.GetInfo(ctx).WorkflowExecution.ID
 		s.parents[id] = append(s.parents[id], m)
 		s.mu.Unlock()
-		r := session.Report{MessageID: m.ID, SessionID: session.IDOf(id), Turn: turn, Status: session.ReportCompleted, Text: "done: " + m.Text, DurationMS: 1500}
+		r := session.Report{MessageID: m.ID, SessionID: session.IDOf(id), Turn: turn,
+			Status: session.ReportCompleted, Text: "done: " + m.Text, DurationMS: 1500}
 		switch m.Text {
 		case "die":
 			return temporal.NewNonRetryableApplicationError("no claude here", "NotFound", nil)
 		case "fail":
-			r.Status, r.Failure = session.ReportFailed, &ace.Failure{Kind: ace.Failed, Message: "out of credit"}
+			r.Status, r.Failure = session.ReportFailed,
+				&ace.Failure{Kind: ace.Failed, Message: "out of credit"}
 		case "hang":
 			var w session.Withdraw
 			withdrawn.Receive(ctx, &w)
 			r.Status, r.Text = session.ReportInterrupted, "half"
 		}
 		if m.ReplyTo != "" {
-			if err := workflow.SignalExternalWorkflow(ctx, m.ReplyTo, "", session.SignalReport, r).Get(ctx, nil); err != nil {
+			if err := workflow.SignalExternalWorkflow(ctx, m.ReplyTo, "", session.SignalReport, r).Get(ctx,
+				nil); err != nil {
 				return err
 			}
 		}
@@ -194,7 +208,8 @@ func (s *scriptedEnv) notices() string {
 }
 
 func ended(x run.Execution, code int) run.Result {
-	r := run.Result{Status: run.Completed, Output: json.RawMessage(`{"pages":3}`), OutputIs: "json", Stdout: `{"pages":3}`, ExitCode: &code, DurationSeconds: 0.5}
+	r := run.Result{Status: run.Completed, Output: json.RawMessage(`{"pages":3}`), OutputIs: "json",
+		Stdout: `{"pages":3}`, ExitCode: &code, DurationSeconds: 0.5}
 	if code != 0 {
 		r.Status, r.Reason, r.Error = run.Failed, run.ExitCode, fmt.Sprintf("exit code %d", code)
 	}
@@ -297,7 +312,8 @@ var noParameters = json.RawMessage(`{}`)
 func TestRuns(t *testing.T) {
 	t.Parallel()
 	s := newScriptedEnv(t)
-	set := func(match func(runner.Request, int64) *runner.Claim, execute func(context.Context, run.Execution) (run.Result, error)) {
+	set := func(match func(runner.Request, int64) *runner.Claim,
+		execute func(context.Context, run.Execution) (run.Result, error)) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.received, s.bySignal, s.failFirst = nil, false, false
@@ -312,7 +328,8 @@ func TestRuns(t *testing.T) {
 	}
 	reportsStart := func(ctx context.Context, x run.Execution) (run.Result, error) {
 		began := run.ProgramStart{Claim: x.Claim.Number, Try: x.Claim.Try, PID: 7, At: time.Now().UTC()}
-		if err := s.Client.SignalWorkflow(ctx, run.WorkflowID(x.Input.RunID), "", run.SignalStarted, began); err != nil {
+		if err := s.Client.SignalWorkflow(ctx, run.WorkflowID(x.Input.RunID), "", run.SignalStarted,
+			began); err != nil {
 			return run.Result{}, err
 		}
 		return untilStopped(ctx, x)
@@ -321,11 +338,13 @@ func TestRuns(t *testing.T) {
 	t.Run("completed", func(t *testing.T) {
 		set(onA, completes)
 		in := s.startRun(run.Request{AgentName: "noop", Parameters: noParameters})
-		if string(in.Parameters) != `{"depth":2}` || !strings.HasPrefix(in.SessionID, "ses_") || in.Requirements.ExecutorType != runner.Deterministic {
+		if string(in.Parameters) != `{"depth":2}` || !strings.HasPrefix(in.SessionID, "ses_") ||
+			in.Requirements.ExecutorType != runner.Deterministic {
 			t.Errorf("input: %+v", in)
 		}
 		r := s.awaitResult(in)
-		if r.Status != run.Completed || string(r.Output) != `{"pages":3}` || r.Runner != "lnch_a" || r.SessionID != in.SessionID || *r.ExitCode != 0 {
+		if r.Status != run.Completed || string(r.Output) != `{"pages":3}` || r.Runner != "lnch_a" ||
+			r.SessionID != in.SessionID || *r.ExitCode != 0 {
 			t.Errorf("result: %+v", r)
 		}
 		st := s.checkAndRecord(in, "completed")
@@ -336,8 +355,10 @@ func TestRuns(t *testing.T) {
 			t.Errorf("notices %q", got)
 		}
 		waitUntil(t, "the list", func() bool {
-			list, err := s.List(t.Context(), run.Filter{AgentName: "noop", Status: run.Completed, SessionID: in.SessionID})
-			return err == nil && len(list) == 1 && list[0].RunnerID == "lnch_a" && list[0].RunID == in.RunID && !list[0].EndedAt.IsZero()
+			list, err := s.List(t.Context(), run.Filter{AgentName: "noop", Status: run.Completed,
+				SessionID: in.SessionID})
+			return err == nil && len(list) == 1 && list[0].RunnerID == "lnch_a" &&
+				list[0].RunID == in.RunID && !list[0].EndedAt.IsZero()
 		})
 	})
 	t.Run("answered by a signal", func(t *testing.T) {
@@ -373,11 +394,13 @@ func TestRuns(t *testing.T) {
 	})
 	t.Run("not started", func(t *testing.T) {
 		set(onA, func(context.Context, run.Execution) (run.Result, error) {
-			return run.Result{}, temporal.NewNonRetryableApplicationError("no such program", string(run.NotStarted), nil)
+			return run.Result{}, temporal.NewNonRetryableApplicationError("no such program",
+				string(run.NotStarted), nil)
 		})
 		in := s.startRun(run.Request{AgentName: "noop", Parameters: noParameters})
 		r := s.awaitResult(in)
-		if r.Status != run.Failed || r.Reason != run.NotStarted || r.Error != "no such program" || string(r.Output) != "null" || r.OutputIs != "none" {
+		if r.Status != run.Failed || r.Reason != run.NotStarted || r.Error != "no such program" ||
+			string(r.Output) != "null" || r.OutputIs != "none" {
 			t.Errorf("result: %+v", r)
 		}
 		s.checkAndRecord(in, "not-started")
@@ -399,7 +422,9 @@ func TestRuns(t *testing.T) {
 		in := s.startRun(run.Request{AgentName: "noop", Parameters: noParameters})
 		direct := in
 		direct.RunID, direct.Queue = in.RunID+"-direct", "runner.b"
-		if _, err := s.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: run.WorkflowID(direct.RunID), TaskQueue: ace.TaskQueue}, run.Workflow, direct); err != nil {
+		if _, err := s.Client.ExecuteWorkflow(t.Context(),
+			client.StartWorkflowOptions{ID: run.WorkflowID(direct.RunID), TaskQueue: ace.TaskQueue},
+			run.Workflow, direct); err != nil {
 			t.Fatal(err)
 		}
 		if r := s.awaitResult(direct); r.Status != run.Completed {
@@ -432,7 +457,8 @@ func TestRuns(t *testing.T) {
 			t.Errorf("second stop: %v", err)
 		}
 	})
-	for name, execute := range map[string]func(context.Context, run.Execution) (run.Result, error){"claimed": untilStopped, "running": reportsStart} {
+	for name, execute := range map[string]func(context.Context, run.Execution) (run.Result,
+		error){"claimed": untilStopped, "running": reportsStart} {
 		t.Run("stopped when "+name, func(t *testing.T) {
 			set(onA, execute)
 			in := s.startRun(run.Request{AgentName: "noop", Parameters: noParameters})
@@ -445,7 +471,8 @@ func TestRuns(t *testing.T) {
 				t.Errorf("result: %+v", r)
 			}
 			st = s.checkAndRecord(in, "stopped-"+name)
-			if name == "running" && (st.ProgramStart == nil || st.ProgramStart.PID != 7 || st.TimeoutAt.IsZero()) {
+			if name == "running" && (st.ProgramStart == nil || st.ProgramStart.PID != 7 ||
+				st.TimeoutAt.IsZero()) {
 				t.Errorf("state: %+v", st)
 			}
 		})
@@ -483,7 +510,8 @@ func TestRuns(t *testing.T) {
 		set(noRunner, completes)
 		in := s.startRun(run.Request{AgentName: "noop", Parameters: noParameters})
 		s.signal(in, run.SignalUnmatched, runner.Unmatched{Try: 2, Message: "forged", Reason: "no_runner"})
-		s.signal(in, run.SignalUnmatched, runner.Unmatched{Try: 1, Message: "no runner has tag gpu", Reason: "no_runner"})
+		s.signal(in, run.SignalUnmatched, runner.Unmatched{Try: 1, Message: "no runner has tag gpu",
+			Reason: "no_runner"})
 		if r := s.awaitResult(in); r.Reason != run.NoRunner || r.Error != "no runner has tag gpu" {
 			t.Errorf("result: %+v", r)
 		}
@@ -507,8 +535,10 @@ func TestRuns(t *testing.T) {
 			}
 			return s.claim("a", n)
 		}, dead)
-		fails, moves := s.startRun(run.Request{AgentName: "noop", Parameters: noParameters}), s.startRun(run.Request{AgentName: "mover", Parameters: noParameters})
-		if r := s.awaitResult(fails); r.Status != run.Failed || r.Reason != run.RunnerLost || !strings.Contains(r.Error, "lnch_a") {
+		fails, moves := s.startRun(run.Request{AgentName: "noop", Parameters: noParameters}),
+			s.startRun(run.Request{AgentName: "mover", Parameters: noParameters})
+		if r := s.awaitResult(fails); r.Status != run.Failed || r.Reason != run.RunnerLost ||
+			!strings.Contains(r.Error, "lnch_a") {
 			t.Errorf("result: %+v", r)
 		}
 		if r := s.awaitResult(moves); r.Status != run.Completed || r.Runner != "lnch_b" {
@@ -519,7 +549,8 @@ func TestRuns(t *testing.T) {
 		<-late
 		s.checkAndRecord(fails, "lost")
 		st := s.checkAndRecord(moves, "moved")
-		if len(st.Moves) != 1 || st.Moves[0].Runner != "lnch_a" || st.Try != 2 || st.Result.ExitCode == nil || *st.Result.ExitCode != 0 {
+		if len(st.Moves) != 1 || st.Moves[0].Runner != "lnch_a" || st.Try != 2 || st.Result.ExitCode == nil ||
+			*st.Result.ExitCode != 0 {
 			t.Errorf("state: %+v", st)
 		}
 		if got := s.notices(); strings.Count(got, "enqueue") != 3 || strings.Count(got, "release") != 3 {
@@ -541,7 +572,8 @@ func TestRuns(t *testing.T) {
 			{run.SignalLost, runner.Lost{Claim: n + 1, RunnerID: "lnch_a"}},
 			{run.SignalLost, runner.Lost{Claim: n, RunnerID: "lnch_b"}},
 			{run.SignalStarted, run.ProgramStart{Claim: n, Try: 1, PID: 9}},
-			{run.SignalReport, session.Report{MessageID: in.RunID, SessionID: in.SessionID, Status: session.ReportCompleted}},
+			{run.SignalReport, session.Report{MessageID: in.RunID, SessionID: in.SessionID,
+				Status: session.ReportCompleted}},
 			{run.SignalLost, "no JSON object"},
 		} {
 			s.signal(in, f.signal, f.arg)
@@ -557,10 +589,13 @@ func TestRuns(t *testing.T) {
 	})
 	t.Run("callback", func(t *testing.T) {
 		set(onA, completes)
-		if _, err := s.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: session.WorkflowID("ses_parent"), TaskQueue: ace.TaskQueue}, session.Workflow, session.Input{}); err != nil {
+		if _, err := s.Client.ExecuteWorkflow(t.Context(),
+			client.StartWorkflowOptions{ID: session.WorkflowID("ses_parent"), TaskQueue: ace.TaskQueue},
+			session.Workflow, session.Input{}); err != nil {
 			t.Fatal(err)
 		}
-		in := s.startRun(run.Request{AgentName: "noop", Parameters: noParameters, Mode: run.AsyncCallback, ParentSessionID: "ses_parent"})
+		in := s.startRun(run.Request{AgentName: "noop", Parameters: noParameters, Mode: run.AsyncCallback,
+			ParentSessionID: "ses_parent"})
 		s.awaitResult(in)
 		if st := s.checkAndRecord(in, "callback"); st.Notified != run.NotifiedSession {
 			t.Errorf("state: %+v", st)
@@ -568,16 +603,20 @@ func TestRuns(t *testing.T) {
 		s.mu.Lock()
 		heard := s.parents[session.WorkflowID("ses_parent")]
 		s.mu.Unlock()
-		if len(heard) != 1 || heard[0].ID != run.CallbackID(in.RunID) || !heard[0].Callback || !strings.Contains(heard[0].Text, `status="completed"`) {
+		if len(heard) != 1 || heard[0].ID != run.CallbackID(in.RunID) || !heard[0].Callback ||
+			!strings.Contains(heard[0].Text, `status="completed"`) {
 			t.Errorf("parent received %+v", heard)
 		}
 	})
 	t.Run("terminated parent", func(t *testing.T) {
 		set(onA, reportsStart)
-		if _, err := s.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: session.WorkflowID("ses_gone"), TaskQueue: ace.TaskQueue}, session.Workflow, session.Input{}); err != nil {
+		if _, err := s.Client.ExecuteWorkflow(t.Context(),
+			client.StartWorkflowOptions{ID: session.WorkflowID("ses_gone"), TaskQueue: ace.TaskQueue},
+			session.Workflow, session.Input{}); err != nil {
 			t.Fatal(err)
 		}
-		in := s.startRun(run.Request{AgentName: "noop", Parameters: noParameters, Mode: run.AsyncCallback, ParentSessionID: "ses_gone"})
+		in := s.startRun(run.Request{AgentName: "noop", Parameters: noParameters, Mode: run.AsyncCallback,
+			ParentSessionID: "ses_gone"})
 		if err := s.Terminate(t.Context(), session.WorkflowID("ses_gone"), "", "gone"); err != nil {
 			t.Fatal(err)
 		}
@@ -598,7 +637,8 @@ func TestRuns(t *testing.T) {
 // isAssigned reports whether the runner has started the run.
 func isAssigned(s *scriptedEnv, in run.Input) bool {
 	d, err := s.Client.DescribeWorkflowExecution(s.t.Context(), run.WorkflowID(in.RunID), "")
-	return err == nil && len(d.GetPendingActivities()) == 1 && d.GetPendingActivities()[0].GetLastStartedTime() != nil
+	return err == nil && len(d.GetPendingActivities()) == 1 &&
+		d.GetPendingActivities()[0].GetLastStartedTime() != nil
 }
 
 func (s *scriptedEnv) testRequests(t *testing.T) {
@@ -610,22 +650,35 @@ func (s *scriptedEnv) testRequests(t *testing.T) {
 		{run.Request{}, run.ErrBadRequest, "agent_name is missing"},
 		{run.Request{AgentName: "none"}, run.ErrNoBlueprint, "none"},
 		{run.Request{AgentName: "noop"}, run.ErrBadRequest, "needs parameters; use {}"},
-		{run.Request{AgentName: "noop", Parameters: noParameters, Prompt: "go"}, run.ErrBadRequest, "no prompt"},
-		{run.Request{AgentName: "noop", Parameters: json.RawMessage(`{"wrong":1}`)}, run.ErrBadRequest, "$.wrong"},
-		{run.Request{AgentName: "noop", Parameters: json.RawMessage(`[1]`)}, run.ErrBadRequest, "a JSON object"},
+		{run.Request{AgentName: "noop", Parameters: noParameters, Prompt: "go"}, run.ErrBadRequest,
+			"no prompt"},
+		{run.Request{AgentName: "noop", Parameters: json.RawMessage(`{"wrong":1}`)}, run.ErrBadRequest,
+			"$.wrong"},
+		{run.Request{AgentName: "noop", Parameters: json.RawMessage(`[1]`)}, run.ErrBadRequest,
+			"a JSON object"},
 		{run.Request{AgentName: "writer"}, run.ErrBadRequest, "needs a prompt"},
-		{run.Request{AgentName: "writer", Prompt: "x", Parameters: noParameters}, run.ErrBadRequest, "no parameters"},
-		{run.Request{AgentName: "writer", Prompt: strings.Repeat("é", run.MaxPrompt+1)}, run.ErrBadRequest, "100001 characters"},
-		{run.Request{AgentName: "noop", Parameters: noParameters, RunID: "../x"}, run.ErrBadRequest, "run_id"},
-		{run.Request{AgentName: "noop", Parameters: noParameters, Mode: "later"}, run.ErrBadRequest, "execution_mode"},
-		{run.Request{AgentName: "noop", Parameters: noParameters, ProjectDir: "here"}, run.ErrBadRequest, "absolute"},
-		{run.Request{AgentName: "noop", Parameters: noParameters, Mode: run.AsyncCallback}, run.ErrBadRequest, "parent_session_id"},
-		{run.Request{AgentName: "noop", Parameters: noParameters, Mode: run.AsyncCallback, ParentSessionID: "ses_no"}, run.ErrBadRequest, "not open"},
-		{run.Request{AgentName: "noop", Parameters: noParameters, Requirements: runner.Requirements{Tags: []string{"a b"}}}, run.ErrBadRequest, "tag"},
-		{run.Request{AgentName: "noop", Parameters: json.RawMessage(`{"key":"sk-ant-api03-` + strings.Repeat("Ab1", 31) + `AA"}`)}, run.ErrBadRequest, "secret"},
+		{run.Request{AgentName: "writer", Prompt: "x", Parameters: noParameters}, run.ErrBadRequest,
+			"no parameters"},
+		{run.Request{AgentName: "writer", Prompt: strings.Repeat("é", run.MaxPrompt+1)}, run.ErrBadRequest,
+			"100001 characters"},
+		{run.Request{AgentName: "noop", Parameters: noParameters, RunID: "../x"}, run.ErrBadRequest,
+			"run_id"},
+		{run.Request{AgentName: "noop", Parameters: noParameters, Mode: "later"}, run.ErrBadRequest,
+			"execution_mode"},
+		{run.Request{AgentName: "noop", Parameters: noParameters, ProjectDir: "here"}, run.ErrBadRequest,
+			"absolute"},
+		{run.Request{AgentName: "noop", Parameters: noParameters, Mode: run.AsyncCallback}, run.ErrBadRequest,
+			"parent_session_id"},
+		{run.Request{AgentName: "noop", Parameters: noParameters, Mode: run.AsyncCallback,
+			ParentSessionID: "ses_no"}, run.ErrBadRequest, "not open"},
+		{run.Request{AgentName: "noop", Parameters: noParameters,
+			Requirements: runner.Requirements{Tags: []string{"a b"}}}, run.ErrBadRequest, "tag"},
+		{run.Request{AgentName: "noop", Parameters: json.RawMessage(`{"key":"sk-ant-api03-` +
+			strings.Repeat("Ab1", 31) + `AA"}`)}, run.ErrBadRequest, "secret"},
 	} {
 		_, err := s.Start(t.Context(), c.q)
-		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) || strings.Contains(err.Error(), "\n") {
+		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v", c.q, err)
 		}
 	}
@@ -635,14 +688,18 @@ func (s *scriptedEnv) testRequests(t *testing.T) {
 	again := s.startRun(q)
 	equalJSON(t, "repeated request", first, again)
 	q.Parameters = json.RawMessage(`{"depth":3}`)
-	if _, err := s.Start(t.Context(), q); !errors.Is(err, run.ErrBadRequest) || !strings.Contains(err.Error(), "a different request") {
+	if _, err := s.Start(t.Context(), q); !errors.Is(err, run.ErrBadRequest) ||
+		!strings.Contains(err.Error(), "a different request") {
 		t.Errorf("different request with the same ID: %v", err)
 	}
 	s.awaitResult(first)
-	if _, err := s.Resume(t.Context(), run.Request{SessionID: first.SessionID, Prompt: "go on"}); !errors.Is(err, run.ErrBadRequest) || !strings.Contains(err.Error(), "cannot be resumed") {
+	if _, err := s.Resume(t.Context(), run.Request{SessionID: first.SessionID,
+		Prompt: "go on"}); !errors.Is(err, run.ErrBadRequest) ||
+		!strings.Contains(err.Error(), "cannot be resumed") {
 		t.Errorf("resume of a program: %v", err)
 	}
-	if _, err := s.Resume(t.Context(), run.Request{SessionID: "ses_no", Prompt: "go on"}); !errors.Is(err, run.ErrNotFound) {
+	if _, err := s.Resume(t.Context(), run.Request{SessionID: "ses_no", Prompt: "go on"}); !errors.Is(err,
+		run.ErrNotFound) {
 		t.Errorf("resume of a missing session: %v", err)
 	}
 	if _, err := s.State(t.Context(), "no"); !errors.Is(err, run.ErrNotFound) {
@@ -654,7 +711,8 @@ func (s *scriptedEnv) testRequests(t *testing.T) {
 	if _, err := s.Runs.Stop(t.Context(), "no", run.StopRequest{}); !errors.Is(err, run.ErrNotFound) {
 		t.Errorf("stop of a missing run: %v", err)
 	}
-	big := s.startRun(run.Request{AgentName: "noop", Parameters: json.RawMessage(`{"text":"` + strings.Repeat("x", 40_000) + `"}`)})
+	big := s.startRun(run.Request{AgentName: "noop",
+		Parameters: json.RawMessage(`{"text":"` + strings.Repeat("x", 40_000) + `"}`)})
 	if big.Parameters != nil || big.ParametersRef == nil {
 		t.Errorf("large parameters: %d bytes", len(big.Parameters))
 	}
@@ -664,11 +722,14 @@ func (s *scriptedEnv) testRequests(t *testing.T) {
 	}
 }
 
-func (s *scriptedEnv) testAgents(t *testing.T, set func(func(runner.Request, int64) *runner.Claim, func(context.Context, run.Execution) (run.Result, error)), onA func(runner.Request, int64) *runner.Claim) {
+func (s *scriptedEnv) testAgents(t *testing.T, set func(func(runner.Request, int64) *runner.Claim,
+	func(context.Context, run.Execution) (run.Result, error)),
+	onA func(runner.Request, int64) *runner.Claim) {
 	set(onA, nil)
 	in := s.startRun(run.Request{AgentName: "writer", Prompt: "a poem"})
 	r := s.awaitResult(in)
-	if r.Status != run.Completed || string(r.Output) != `"done: a poem"` || r.OutputIs != "text" || r.Turn != 1 || r.DurationSeconds != 1.5 || r.Runner != "lnch_a" {
+	if r.Status != run.Completed || string(r.Output) != `"done: a poem"` || r.OutputIs != "text" ||
+		r.Turn != 1 || r.DurationSeconds != 1.5 || r.Runner != "lnch_a" {
 		t.Errorf("result: %+v", r)
 	}
 	s.checkAndRecord(in, "agent")
@@ -696,14 +757,16 @@ func (s *scriptedEnv) testAgents(t *testing.T, set func(func(runner.Request, int
 	if _, err := s.Runs.Stop(t.Context(), hangs.SessionID, run.StopRequest{Reason: "enough"}); err != nil {
 		t.Fatal(err)
 	}
-	if r := s.awaitResult(hangs); r.Status != run.Stopped || string(r.Output) != `"half"` || r.Error != "enough" {
+	if r := s.awaitResult(hangs); r.Status != run.Stopped || string(r.Output) != `"half"` ||
+		r.Error != "enough" {
 		t.Errorf("result: %+v", r)
 	}
 	s.checkAndRecord(hangs, "agent-stopped")
 
 	lost := s.startRun(run.Request{AgentName: "writer", Prompt: "hang"})
 	st := s.waitRun(lost, func(st run.State) bool { return st.Status == run.Running })
-	s.signal(lost, run.SignalLost, runner.Lost{Claim: st.Claim.Number, RunnerID: "lnch_a", Message: "runner lnch_a is gone"})
+	s.signal(lost, run.SignalLost, runner.Lost{Claim: st.Claim.Number, RunnerID: "lnch_a",
+		Message: "runner lnch_a is gone"})
 	if r := s.awaitResult(lost); r.Reason != run.RunnerLost || r.Error != "runner lnch_a is gone" {
 		t.Errorf("result: %+v", r)
 	}
@@ -713,7 +776,8 @@ func (s *scriptedEnv) testAgents(t *testing.T, set func(func(runner.Request, int
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := again.Requirements; d.Hostname != "vm" || d.ProjectDir != "/work" || d.ExecutorType != runner.ClaudeCode || again.AgentName != "writer" {
+	if d := again.Requirements; d.Hostname != "vm" || d.ProjectDir != "/work" ||
+		d.ExecutorType != runner.ClaudeCode || again.AgentName != "writer" {
 		t.Errorf("demands %+v of %s", d, again.AgentName)
 	}
 	if r := s.awaitResult(again); string(r.Output) != `"done: more"` || r.Turn != 2 {
@@ -723,18 +787,24 @@ func (s *scriptedEnv) testAgents(t *testing.T, set func(func(runner.Request, int
 	if st, err := s.State(t.Context(), in.SessionID); err != nil || st.Input.RunID != again.RunID {
 		t.Errorf("the session's newest run is %s: %v", st.Input.RunID, err)
 	}
-	if _, err := s.Resume(t.Context(), run.Request{SessionID: in.SessionID, Prompt: "more", Requirements: runner.Requirements{Hostname: "else"}}); !errors.Is(err, run.ErrBadRequest) {
+	if _, err := s.Resume(t.Context(), run.Request{SessionID: in.SessionID, Prompt: "more",
+		Requirements: runner.Requirements{Hostname: "else"}}); !errors.Is(err, run.ErrBadRequest) {
 		t.Errorf("resumed on another host: %v", err)
 	}
-	if _, err := s.Start(t.Context(), run.Request{AgentName: "writer", Prompt: "x", SessionID: in.SessionID}); !errors.Is(err, run.ErrBadRequest) || !strings.Contains(err.Error(), "already exists") {
+	if _, err := s.Start(t.Context(), run.Request{AgentName: "writer", Prompt: "x",
+		SessionID: in.SessionID}); !errors.Is(err, run.ErrBadRequest) ||
+		!strings.Contains(err.Error(), "already exists") {
 		t.Errorf("session ID in use: %v", err)
 	}
-	if _, err := s.Resume(t.Context(), run.Request{SessionID: dead.SessionID, Prompt: "more"}); !errors.Is(err, run.ErrOver) {
+	if _, err := s.Resume(t.Context(),
+		run.Request{SessionID: dead.SessionID, Prompt: "more"}); !errors.Is(err, run.ErrOver) {
 		t.Errorf("resumed after the end: %v", err)
 	}
 
 	again.RunID, again.SessionID = again.RunID+"-3", "ses_none"
-	if _, err := s.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: run.WorkflowID(again.RunID), TaskQueue: ace.TaskQueue}, run.Workflow, again); err != nil {
+	if _, err := s.Client.ExecuteWorkflow(t.Context(),
+		client.StartWorkflowOptions{ID: run.WorkflowID(again.RunID), TaskQueue: ace.TaskQueue}, run.Workflow,
+		again); err != nil {
 		t.Fatal(err)
 	}
 	if r := s.awaitResult(again); r.Reason != run.SessionEnded {
@@ -743,9 +813,11 @@ func (s *scriptedEnv) testAgents(t *testing.T, set func(func(runner.Request, int
 	s.checkAndRecord(again, "agent-no-session")
 }
 
-// testSimultaneousSignals delivers signals of all kinds before one workflow task, in many orders: the workflow and
-// the reader of the history must agree.
-func (s *scriptedEnv) testSimultaneousSignals(t *testing.T, set func(func(runner.Request, int64) *runner.Claim, func(context.Context, run.Execution) (run.Result, error))) {
+// testSimultaneousSignals delivers signals of all kinds before one workflow task, in many orders: the
+// workflow and the reader of the history must agree.
+func (s *scriptedEnv) testSimultaneousSignals(t *testing.T,
+	set func(func(runner.Request, int64) *runner.Claim, func(context.Context, run.Execution) (run.Result,
+		error))) {
 	answered := func(id string) bool { return strings.HasSuffix(id, "2") || strings.HasSuffix(id, "3") }
 	set(func(r runner.Request, n int64) *runner.Claim {
 		if answered(r.RunID) { // in addition to the signals
@@ -762,15 +834,19 @@ func (s *scriptedEnv) testSimultaneousSignals(t *testing.T, set func(func(runner
 		signal string
 		arg    any
 	}{
-		{run.SignalClaimed, claim}, {run.SignalUnmatched, runner.Unmatched{Try: 1, Message: "none"}}, {run.SignalLost, runner.Lost{Claim: 50, RunnerID: "lnch_a", Message: "gone"}},
-		{run.SignalStarted, run.ProgramStart{Claim: 50, Try: 1, PID: 5}}, {run.SignalClaimed, other}, {run.SignalReport, session.Report{}}, {"", nil}, {run.SignalStarted, 7},
+		{run.SignalClaimed, claim}, {run.SignalUnmatched, runner.Unmatched{Try: 1, Message: "none"}},
+		{run.SignalLost, runner.Lost{Claim: 50, RunnerID: "lnch_a", Message: "gone"}},
+		{run.SignalStarted, run.ProgramStart{Claim: 50, Try: 1, PID: 5}}, {run.SignalClaimed, other},
+		{run.SignalReport, session.Report{}}, {"", nil}, {run.SignalStarted, 7},
 	}
 	var ins []run.Input
 	dice := rand.New(rand.NewPCG(1, 2))
 	for i := range 16 {
 		in := first
 		in.RunID = fmt.Sprintf("at-once-%d", i)
-		if _, err := s.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: run.WorkflowID(in.RunID), TaskQueue: "later"}, run.Workflow, in); err != nil {
+		if _, err := s.Client.ExecuteWorkflow(t.Context(),
+			client.StartWorkflowOptions{ID: run.WorkflowID(in.RunID), TaskQueue: "later"}, run.Workflow,
+			in); err != nil {
 			t.Fatal(err)
 		}
 		for _, n := range dice.Perm(len(all)) {

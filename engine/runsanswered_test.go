@@ -108,7 +108,8 @@ func TestAnswerLost(t *testing.T) {
 	if st.Claim.RunnerID != "r" || st.Try != 1 {
 		t.Errorf("%+v", st.Claim)
 	}
-	if v := env.view(); v.Matched != 1 || v.Waiting != 0 { // the runner executes nothing, so the run may have ended
+	// the runner executes nothing, so the run may have ended
+	if v := env.view(); v.Matched != 1 || v.Waiting != 0 {
 		t.Errorf("the dispatcher has %+v", v)
 	}
 	select {

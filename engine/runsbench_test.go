@@ -95,7 +95,8 @@ const (
 
 func openPrograms(b *testing.B) *noopPrograms {
 	dir := b.TempDir()
-	p := &noopPrograms{Engine: openBench(b), b: b, pipe: filepath.Join(dir, "pipe"), bytes: map[int]chan time.Time{}}
+	p := &noopPrograms{Engine: openBench(b), b: b, pipe: filepath.Join(dir, "pipe"),
+		bytes: map[int]chan time.Time{}}
 	if err := syscall.Mkfifo(p.pipe, 0o600); err != nil {
 		b.Fatal(err)
 	}
@@ -105,8 +106,9 @@ func openPrograms(b *testing.B) *noopPrograms {
 	}
 	b.Cleanup(func() { pipe.Close() })
 	go p.listen(pipe)
-	text, err := json.Marshal(map[string]any{"name": "noop", "type": "deterministic", "description": "Does nothing.",
-		"command": "tee " + p.pipe, "parameter_strategy": "stdin_json",
+	text, err := json.Marshal(map[string]any{"name": "noop", "type": "deterministic",
+		"description": "Does nothing.",
+		"command":     "tee " + p.pipe, "parameter_strategy": "stdin_json",
 		"demands": map[string]any{"tags": []string{"bench"}}})
 	if err != nil {
 		b.Fatal(err)
@@ -153,7 +155,8 @@ func (p *noopPrograms) startRunners(dir string) {
 	capabilities := runner.Capabilities{ProjectDir: dir, ExecutorTypes: []string{runner.Deterministic},
 		Tags: []string{"bench"}, Slots: 4}
 	for i := range programsRunners {
-		h, err := p.NewRunner(host.Options{ID: fmt.Sprint("bench-", i), OnEvent: onEvent, Capabilities: capabilities})
+		h, err := p.NewRunner(host.Options{ID: fmt.Sprint("bench-", i), OnEvent: onEvent,
+			Capabilities: capabilities})
 		if err != nil {
 			p.b.Fatal(err)
 		}
@@ -216,7 +219,8 @@ func (p *noopPrograms) blueprintRun(n int) error {
 // bareActivity starts the program from a workflow that does nothing else.
 func (p *noopPrograms) bareActivity(n int) error {
 	o := client.StartWorkflowOptions{ID: fmt.Sprint("bare-", n), TaskQueue: programsQueue}
-	r, err := p.Client.ExecuteWorkflow(p.b.Context(), o, bareProgram, []string{"tee", p.pipe}, string(parameters(n)))
+	r, err := p.Client.ExecuteWorkflow(p.b.Context(), o, bareProgram, []string{"tee", p.pipe},
+		string(parameters(n)))
 	if err != nil {
 		return err
 	}
@@ -326,7 +330,8 @@ func (waitingRuns) registered(n int) runner.Notice {
 	return runner.Notice{Kind: runner.Registered, Runner: id, Epoch: 1, Queue: "runner." + id + ".1",
 		Registration: &runner.Registration{ID: id, Token: "bench", Capabilities: runner.Capabilities{
 			Hostname: fmt.Sprint("host-", n), ProjectDir: "/srv", Slots: 1,
-			ExecutorTypes: []string{runner.Deterministic}, Tags: []string{"linux", fmt.Sprint("tag-", n%20)}}}}
+			ExecutorTypes: []string{runner.Deterministic},
+			Tags:          []string{"linux", fmt.Sprint("tag-", n%20)}}}}
 }
 
 func (w waitingRuns) enqueued(n int, now time.Time) runner.Notice {
@@ -409,7 +414,8 @@ func reportDispatcher(b *testing.B, c client.Client, matched int) {
 		info := d.GetWorkflowExecutionInfo()
 		events += info.GetHistoryLength()
 		most, mostBytes = max(most, info.GetHistoryLength()), max(mostBytes, info.GetHistorySizeBytes())
-		q := &workflowservice.GetWorkflowExecutionHistoryRequest{Namespace: ace.DefaultNamespace, MaximumPageSize: 1,
+		q := &workflowservice.GetWorkflowExecutionHistoryRequest{Namespace: ace.DefaultNamespace,
+			MaximumPageSize: 1,
 			Execution: &commonpb.WorkflowExecution{WorkflowId: runner.DispatcherID(ace.TaskQueue),
 				RunId: info.GetExecution().GetRunId()}}
 		got, err := c.WorkflowService().GetWorkflowExecutionHistory(b.Context(), q)

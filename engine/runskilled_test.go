@@ -24,7 +24,8 @@ func TestRunsOfDeadRunners(t *testing.T) {
 		test func(*runEnv, string)
 	}{
 		{"fails", runnerKilledFails}, {"moves", runnerKilledMoves}, {"fenced", runnerStoppedIsFenced},
-		{"never started", runnerKilledBeforeStart}, {"program ignores SIGTERM", runnerKilledIgnoringSIGTERM}, {"drains", runnerDrains},
+		{"never started", runnerKilledBeforeStart}, {"program ignores SIGTERM", runnerKilledIgnoringSIGTERM},
+		{"drains", runnerDrains},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -39,7 +40,8 @@ func TestRunsOfDeadRunners(t *testing.T) {
 // runnerKilledFails checks that the program dies with the runner and the run fails.
 func runnerKilledFails(s *runEnv, tag string) {
 	a := s.startRunnerProcess(member{Runner: tag, Tags: []string{tag}})
-	in := s.startRun(run.Request{AgentName: "gated", Requirements: requireTags(tag), ParentSessionID: "parent"})
+	in := s.startRun(run.Request{AgentName: "gated", Requirements: requireTags(tag),
+		ParentSessionID: "parent"})
 	pid := s.pids(in, 1)[0]
 	s.waitRun(in, hasStatus(run.Running))
 	a.kill()
@@ -53,7 +55,8 @@ func runnerKilledFails(s *runEnv, tag string) {
 // runnerKilledMoves checks that a repeatable run moves to another runner.
 func runnerKilledMoves(s *runEnv, tag string) {
 	a := s.startRunnerProcess(member{Runner: tag + "-a", Tags: []string{tag}})
-	in := s.startRun(run.Request{AgentName: "mover", Requirements: requireTags(tag), ParentSessionID: "parent"})
+	in := s.startRun(run.Request{AgentName: "mover", Requirements: requireTags(tag),
+		ParentSessionID: "parent"})
 	s.pids(in, 1)
 	s.startRunner(member{Runner: tag + "-b", Tags: []string{tag}})
 	a.kill()
@@ -64,7 +67,8 @@ func runnerKilledMoves(s *runEnv, tag string) {
 	if r.Runner != tag+"-b" {
 		s.t.Errorf("%+v", r)
 	}
-	if st := s.waitRun(in, hasStatus(run.Completed)); len(st.Moves) != 1 || st.Moves[0].Runner != tag+"-a" || st.Try != 2 {
+	if st := s.waitRun(in, hasStatus(run.Completed)); len(st.Moves) != 1 || st.Moves[0].Runner != tag+"-a" ||
+		st.Try != 2 {
 		s.t.Errorf("%+v", st)
 	}
 }
@@ -73,7 +77,8 @@ func runnerKilledMoves(s *runEnv, tag string) {
 // rejected.
 func runnerStoppedIsFenced(s *runEnv, tag string) {
 	a := s.startRunnerProcess(member{Runner: tag + "-a", Tags: []string{tag}})
-	in := s.startRun(run.Request{AgentName: "mover", Requirements: requireTags(tag), ParentSessionID: "parent"})
+	in := s.startRun(run.Request{AgentName: "mover", Requirements: requireTags(tag),
+		ParentSessionID: "parent"})
 	s.pids(in, 1)
 	s.waitRun(in, hasStatus(run.Running))
 	s.startRunner(member{Runner: tag + "-b", Tags: []string{tag}})
@@ -86,9 +91,11 @@ func runnerStoppedIsFenced(s *runEnv, tag string) {
 	if err := a.Process.Signal(syscall.SIGCONT); err != nil {
 		s.t.Fatal(err)
 	}
-	next := s.startRun(run.Request{AgentName: "quick", Requirements: requireTags(tag), ParentSessionID: "parent"})
+	next := s.startRun(run.Request{AgentName: "quick", Requirements: requireTags(tag),
+		ParentSessionID: "parent"})
 	s.expectResult(next, run.Completed, "")
-	if again := s.result(in); first.Runner != tag+"-b" || again.Runner != tag+"-b" || again.Claim != first.Claim {
+	if again := s.result(in); first.Runner != tag+"-b" || again.Runner != tag+"-b" ||
+		again.Claim != first.Claim {
 		s.t.Errorf("%+v, then %+v", first, again)
 	}
 }
@@ -97,8 +104,10 @@ func runnerStoppedIsFenced(s *runEnv, tag string) {
 func runnerKilledBeforeStart(s *runEnv, tag string) {
 	a := s.startRunnerProcess(member{Runner: tag + "-a", Tags: []string{tag}})
 	a.kill()
-	in := s.startRun(run.Request{AgentName: "quick", Requirements: requireTags(tag), ParentSessionID: "parent"})
-	if st := s.waitRun(in, func(st run.State) bool { return st.Claim != nil }); st.Claim.RunnerID != tag+"-a" {
+	in := s.startRun(run.Request{AgentName: "quick", Requirements: requireTags(tag),
+		ParentSessionID: "parent"})
+	if st := s.waitRun(in, func(st run.State) bool { return st.Claim != nil }); st.Claim.RunnerID != tag+
+		"-a" {
 		s.t.Errorf("%+v", st.Claim)
 	}
 	s.startRunner(member{Runner: tag + "-b", Tags: []string{tag}})
@@ -111,7 +120,8 @@ func runnerKilledBeforeStart(s *runEnv, tag string) {
 func runnerKilledIgnoringSIGTERM(s *runEnv, tag string) {
 	m := member{Runner: tag, Tags: []string{tag}}
 	a := s.startRunnerProcess(m)
-	in := s.startRun(run.Request{AgentName: "deaf", Requirements: requireTags(tag), ParentSessionID: "parent"})
+	in := s.startRun(run.Request{AgentName: "deaf", Requirements: requireTags(tag),
+		ParentSessionID: "parent"})
 	pid := s.pids(in, 1)[0]
 	a.kill()
 	s.expectResult(in, run.Failed, run.RunnerLost)
@@ -122,17 +132,20 @@ func runnerKilledIgnoringSIGTERM(s *runEnv, tag string) {
 	if isAlive(pid) {
 		s.t.Error("the program is still running after the runner returned")
 	}
-	s.expectResult(s.startRun(run.Request{AgentName: "quick", Requirements: requireTags(tag), ParentSessionID: "parent"}), run.Completed, "")
+	s.expectResult(s.startRun(run.Request{AgentName: "quick", Requirements: requireTags(tag),
+		ParentSessionID: "parent"}), run.Completed, "")
 }
 
 // runnerDrains checks that a stopping runner finishes its run and gets no other.
 func runnerDrains(s *runEnv, tag string) {
 	a := s.startRunnerProcess(member{Runner: tag + "-a", Tags: []string{tag}, Slots: 2})
-	in := s.startRun(run.Request{AgentName: "gated", Requirements: requireTags(tag), ParentSessionID: "parent"})
+	in := s.startRun(run.Request{AgentName: "gated", Requirements: requireTags(tag),
+		ParentSessionID: "parent"})
 	s.pids(in, 1)
 	a.terminate()
 	a.waitLine("runner " + string(host.Draining))
-	late := s.startRun(run.Request{AgentName: "quick", Requirements: requireTags(tag), ParentSessionID: "parent"})
+	late := s.startRun(run.Request{AgentName: "quick", Requirements: requireTags(tag),
+		ParentSessionID: "parent"})
 	s.waitFor(func() error {
 		for _, q := range s.view().Queues {
 			if q.Oldest == late.RunID {
@@ -165,7 +178,8 @@ func TestRunsOfDeadWorkers(t *testing.T) {
 		{"calls back", killAt{Method: "RespondWorkflowTaskCompleted", With: "agent-callback"}},
 		{"releases", killAt{Method: "SignalWithStartWorkflowExecution", With: `kind\":\"release`}},
 		{"completes", killAt{Method: "RespondWorkflowTaskCompleted", With: "COMPLETE_WORKFLOW_EXECUTION"}},
-		{"dispatcher continues", killAt{Method: "RespondWorkflowTaskCompleted", With: "CONTINUE_AS_NEW_WORKFLOW_EXECUTION"}},
+		{"dispatcher continues", killAt{Method: "RespondWorkflowTaskCompleted",
+			With: "CONTINUE_AS_NEW_WORKFLOW_EXECUTION"}},
 	} {
 		for _, after := range []bool{false, true} {
 			kill, name := k.killAt, k.name+" before"
@@ -221,7 +235,8 @@ func TestAllKilled(t *testing.T) {
 	moves := s.startRun(run.Request{AgentName: "mover", ParentSessionID: "busy"})
 	s.pids(running, 1)
 	s.pids(moves, 1)
-	agent := s.startRun(run.Request{AgentName: "writer", Prompt: "SCENARIO: gate agent; say written", ParentSessionID: "parent"})
+	agent := s.startRun(run.Request{AgentName: "writer", Prompt: "SCENARIO: gate agent; say written",
+		ParentSessionID: "parent"})
 	s.agent.Await("gate", 2)
 	waits := s.startRun(run.Request{AgentName: "quick", ParentSessionID: "parent"})
 	for _, p := range members {

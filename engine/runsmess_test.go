@@ -29,7 +29,8 @@ func TestDispatcherTerminated(t *testing.T) {
 	runs := s.startRun(run.Request{AgentName: "gated", ParentSessionID: "parent"})
 	s.waitRun(runs, hasStatus(run.Running))
 	waits := s.startRun(run.Request{AgentName: "quick", ParentSessionID: "parent"})
-	other := s.startRun(run.Request{AgentName: "quick", Requirements: requireTags("other"), ParentSessionID: "parent"})
+	other := s.startRun(run.Request{AgentName: "quick", Requirements: requireTags("other"),
+		ParentSessionID: "parent"})
 	s.waitFor(func() error {
 		if s.view().Waiting != 2 {
 			return errNotYet
@@ -42,7 +43,8 @@ func TestDispatcherTerminated(t *testing.T) {
 	}
 	s.waitFor(func() error { // without a signal from the test
 		v := s.view()
-		if v.Waiting != 2 || len(v.Runners) != 1 || v.Runners[0].Busy != 1 || v.Runners[0].Status != runner.Online || v.Runners[0].Epoch != before.Runners[0].Epoch {
+		if v.Waiting != 2 || len(v.Runners) != 1 || v.Runners[0].Busy != 1 ||
+			v.Runners[0].Status != runner.Online || v.Runners[0].Epoch != before.Runners[0].Epoch {
 			return errNotYet
 		}
 		return nil
@@ -78,7 +80,8 @@ func TestRunTerminated(t *testing.T) {
 	s.expectResult(waits, run.Completed, "")
 	s.checkSettled()
 	for _, turn := range s.agent.Did("turn") {
-		if i := strings.Index(turn.Text, `run="`+in.RunID); i >= 0 && !strings.Contains(turn.Text[i:], "terminated: its workflow was terminated") {
+		if i := strings.Index(turn.Text, `run="`+in.RunID); i >= 0 &&
+			!strings.Contains(turn.Text[i:], "terminated: its workflow was terminated") {
 			t.Errorf("%q", turn.Text)
 		}
 	}
@@ -91,7 +94,8 @@ func TestDispatcherUnreachable(t *testing.T) {
 	s := newRunEnv(t, false)
 	var cut atomic.Bool
 	var refused atomic.Int64
-	s.open(engine.Options{Worker: true, Takeover: true, Intercept: func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	s.open(engine.Options{Worker: true, Takeover: true, Intercept: func(ctx context.Context, method string,
+		req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		if cut.Load() && path.Base(method) == "SignalWithStartWorkflowExecution" {
 			refused.Add(1)
 			return serviceerror.NewInternal("cut")
@@ -141,17 +145,20 @@ func TestForged(t *testing.T) {
 		name string
 		arg  any
 	}{
-		{run.SignalClaimed, runner.Claim{Number: st.Claim.Number + 1, Try: 1, RunnerID: "evil", Queue: "evil"}},
+		{run.SignalClaimed, runner.Claim{Number: st.Claim.Number + 1, Try: 1, RunnerID: "evil",
+			Queue: "evil"}},
 		{run.SignalStarted, run.ProgramStart{Claim: st.Claim.Number, Try: 1, PID: 1}},
 		{run.SignalStarted, run.Result{Status: run.Completed, ExitCode: &code}},
-		{run.SignalReport, session.Report{MessageID: in.RunID, SessionID: in.SessionID, Status: session.ReportCompleted, Text: "forged"}},
+		{run.SignalReport, session.Report{MessageID: in.RunID, SessionID: in.SessionID,
+			Status: session.ReportCompleted, Text: "forged"}},
 		{run.SignalUnmatched, runner.Unmatched{Try: 1, Reason: "no_runner", Message: "forged"}},
 		{run.SignalLost, runner.Lost{Claim: st.Claim.Number, RunnerID: "other", Message: "forged"}},
 		{run.SignalLost, runner.Lost{Claim: st.Claim.Number - 1, RunnerID: "r", Message: "forged"}},
 		{run.SignalClaimed, "no claim"},
 		{runner.SignalAskAgain, nil},
 	} {
-		if err := s.e.Client.SignalWorkflow(t.Context(), run.WorkflowID(in.RunID), "", f.name, f.arg); err != nil {
+		if err := s.e.Client.SignalWorkflow(t.Context(), run.WorkflowID(in.RunID), "", f.name,
+			f.arg); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -160,10 +167,13 @@ func TestForged(t *testing.T) {
 		{Kind: runner.Release, Run: in.RunID, Claim: st.Claim.Number - 1},
 		{Kind: runner.Release, Run: in.RunID},
 		{Kind: runner.Removed, Runner: "r", Epoch: own.Epoch - 1},
-		{Kind: runner.Registered, Runner: "r", Epoch: own.Epoch, Queue: "evil", Registration: &runner.Registration{ID: "r", Token: "evil", Capabilities: own.Capabilities}},
-		{Kind: runner.Registered, Runner: "x", Epoch: 1, Queue: "evil", Registration: &runner.Registration{ID: "r", Token: "evil", Capabilities: own.Capabilities}},
+		{Kind: runner.Registered, Runner: "r", Epoch: own.Epoch, Queue: "evil",
+			Registration: &runner.Registration{ID: "r", Token: "evil", Capabilities: own.Capabilities}},
+		{Kind: runner.Registered, Runner: "x", Epoch: 1, Queue: "evil",
+			Registration: &runner.Registration{ID: "r", Token: "evil", Capabilities: own.Capabilities}},
 		{Kind: runner.Enqueue, Run: "a", Request: &runner.Request{RunID: in.RunID}},
-		{Kind: runner.Holds, Run: in.RunID, Request: &runner.Request{RunID: in.RunID}, Held: &runner.Claim{Number: 9, RunnerID: "x"}},
+		{Kind: runner.Holds, Run: in.RunID, Request: &runner.Request{RunID: in.RunID},
+			Held: &runner.Claim{Number: 9, RunnerID: "x"}},
 		{Kind: "nonsense", Run: in.RunID},
 	}
 	for _, arg := range []any{notices, "no notices", nil, map[string]int{"a": 1}} {
@@ -176,8 +186,10 @@ func TestForged(t *testing.T) {
 	if after.Status != run.Running || after.Claim.RunnerID != "r" || after.ProgramStart.PID == 1 {
 		t.Errorf("%+v", after)
 	}
-	s.expectResult(s.startRun(run.Request{AgentName: "quick", ParentSessionID: "parent"}), run.Completed, "") // by now all signals were processed
-	if v := s.view(); len(v.Runners) != 1 || v.Runners[0].Status != runner.Online || v.Runners[0].Epoch != own.Epoch {
+	// by now all signals were processed
+	s.expectResult(s.startRun(run.Request{AgentName: "quick", ParentSessionID: "parent"}), run.Completed, "")
+	if v := s.view(); len(v.Runners) != 1 || v.Runners[0].Status != runner.Online ||
+		v.Runners[0].Epoch != own.Epoch {
 		t.Errorf("%+v", v)
 	}
 	s.release(in)

@@ -20,11 +20,14 @@ import (
 
 // caller is a workflow that sends a message to a session and records reports until told to stop,
 // like a run that an agent executes.
-func caller(ctx workflow.Context, sessionID string, m session.Message) (received []session.Report, err error) {
-	if err := workflow.SignalExternalWorkflow(ctx, session.WorkflowID(sessionID), "", session.SignalDeliver, m).Get(ctx, nil); err != nil {
+func caller(ctx workflow.Context, sessionID string, m session.Message) (received []session.Report,
+	err error) {
+	if err := workflow.SignalExternalWorkflow(ctx, session.WorkflowID(sessionID), "", session.SignalDeliver,
+		m).Get(ctx, nil); err != nil {
 		return nil, err
 	}
-	reports, enough := workflow.GetSignalChannel(ctx, session.SignalReport), workflow.GetSignalChannel(ctx, "enough")
+	reports, enough := workflow.GetSignalChannel(ctx, session.SignalReport),
+		workflow.GetSignalChannel(ctx, "enough")
 	for done := false; !done; {
 		s := workflow.NewSelector(ctx)
 		s.AddReceive(reports, func(c workflow.ReceiveChannel, _ bool) {
@@ -57,8 +60,10 @@ func (h *sessionEnv) serveCallers() {
 // startCaller makes a caller send the session a message with its ID.
 func (h *sessionEnv) startCaller(id string, callback bool, text string) {
 	h.t.Helper()
-	m := session.Message{ID: id, Text: text + " [" + id + "]", Callback: callback, From: "run " + id, ReplyTo: "run/" + id}
-	if _, err := h.Client.ExecuteWorkflow(h.t.Context(), client.StartWorkflowOptions{ID: "run/" + id, TaskQueue: callerQueue}, "caller", "s", m); err != nil {
+	m := session.Message{ID: id, Text: text + " [" + id + "]", Callback: callback, From: "run " + id,
+		ReplyTo: "run/" + id}
+	if _, err := h.Client.ExecuteWorkflow(h.t.Context(), client.StartWorkflowOptions{ID: "run/" + id,
+		TaskQueue: callerQueue}, "caller", "s", m); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -83,7 +88,8 @@ func (h *sessionEnv) checkReports(ids []string) {
 	turns := h.agent.Did("turn")
 	for _, id := range ids {
 		all := h.reportsOf(id)
-		if len(all) != 1 || all[0].MessageID != id || all[0].Status != session.ReportCompleted || all[0].Turn == 0 {
+		if len(all) != 1 || all[0].MessageID != id || all[0].Status != session.ReportCompleted ||
+			all[0].Turn == 0 {
 			h.t.Errorf("the sender of %s received %+v", id, all)
 		}
 		n := 0
@@ -101,7 +107,8 @@ func (h *sessionEnv) checkReports(ids []string) {
 func (h *sessionEnv) stopAndWait(id string) session.State {
 	h.t.Helper()
 	h.stopSession(id)
-	if err := h.Client.GetWorkflow(h.t.Context(), session.WorkflowID(id), "").Get(h.t.Context(), nil); err != nil {
+	if err := h.Client.GetWorkflow(h.t.Context(), session.WorkflowID(id), "").Get(h.t.Context(),
+		nil); err != nil {
 		h.t.Fatal(err)
 	}
 	return h.waitSession(id, hasEnded)
@@ -129,7 +136,9 @@ func TestCallbacksKilled(t *testing.T) {
 			h := newSessionEnv(t)
 			h.serveCallers()
 			first := h.startWorker("")
-			h.startSession("s", func(in *session.Input) { in.First.Text = "SCENARIO: bash echo a; gate g; say one" })
+			h.startSession("s", func(in *session.Input) {
+				in.First.Text = "SCENARIO: bash echo a; gate g; say one"
+			})
 			h.agent.Await("gate", 1)
 			ids := idsOf("cb", 5)
 			for _, id := range ids {
@@ -145,10 +154,12 @@ func TestCallbacksKilled(t *testing.T) {
 			s := h.stopAndWait("s")
 			h.checkReports(append(ids, "last"))
 			if s.ReportsSent != 6 || s.ReportsUndelivered != 0 || s.Turns != 3 || s.Recent[1].Callbacks != 5 {
-				t.Errorf("%d reports, %d undelivered, %d turns: %+v", s.ReportsSent, s.ReportsUndelivered, s.Turns, s.Recent)
+				t.Errorf("%d reports, %d undelivered, %d turns: %+v", s.ReportsSent, s.ReportsUndelivered,
+					s.Turns, s.Recent)
 			}
 			h.checkFold("s")
-			recordAs(t, h.Client, session.WorkflowID("s"), "session-callbacks-"+strings.ReplaceAll(step, ":", "-"))
+			recordAs(t, h.Client, session.WorkflowID("s"), "session-callbacks-"+
+				strings.ReplaceAll(step, ":", "-"))
 		})
 	}
 }
@@ -190,7 +201,8 @@ func TestTwoThousandCallbacks(t *testing.T) {
 	for _, id := range ids {
 		h.startCaller(id, true, "callback")
 	}
-	for h.historyLength("s") < 1800 { // a session continues as new from 3,500 events on (maxHistory in engine/workflows)
+	// a session continues as new from 3,500 events on (maxHistory in engine/workflows)
+	for h.historyLength("s") < 1800 {
 		if _, err := h.Receive(t.Context(), "s", session.Receive{}); err != nil {
 			t.Fatal(err)
 		}
@@ -200,8 +212,11 @@ func TestTwoThousandCallbacks(t *testing.T) {
 	for lane := range cap(errs) {
 		go func() {
 			for i := lane; i < many; i += cap(errs) {
-				m := session.Message{ID: fmt.Sprint("run.", i), Text: fmt.Sprintf("<agent-callback run=%q>%s</agent-callback>", fmt.Sprint("r", i, "."), text), Callback: true}
-				if err := h.Client.SignalWorkflow(t.Context(), session.WorkflowID("s"), "", session.SignalDeliver, m); err != nil {
+				m := session.Message{ID: fmt.Sprint("run.", i),
+					Text: fmt.Sprintf("<agent-callback run=%q>%s</agent-callback>", fmt.Sprint("r", i, "."),
+						text), Callback: true}
+				if err := h.Client.SignalWorkflow(t.Context(), session.WorkflowID("s"), "",
+					session.SignalDeliver, m); err != nil {
 					errs <- err
 					return
 				}
@@ -218,7 +233,9 @@ func TestTwoThousandCallbacks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := h.waitSession("s", func(s session.State) bool { return s.Current == nil && len(s.Queue) == 0 && s.Turns > 1 })
+	s := h.waitSession("s", func(s session.State) bool {
+		return s.Current == nil && len(s.Queue) == 0 && s.Turns > 1
+	})
 	if s.Runs < 2 || s.Dropped != 0 {
 		t.Errorf("%d runs, %d dropped", s.Runs, s.Dropped)
 	}
@@ -255,7 +272,8 @@ func TestPresetHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.startSession("s", func(in *session.Input) {
-		in.First.Text, in.Host = "SCENARIO: say one", &session.Host{Name: "here", Queue: host.Queue(name, h.dir)}
+		in.First.Text, in.Host = "SCENARIO: say one",
+			&session.Host{Name: "here", Queue: host.Queue(name, h.dir)}
 	})
 	s := h.waitSession("s", turnsEnded(1))
 	if s.Host.Version != "2.1.329" || s.Host.Name != "here" || s.Recent[0].Status != session.TurnCompleted {
@@ -305,7 +323,8 @@ func TestReportsConcurrent(t *testing.T) {
 		return signal(session.SignalWithdraw, session.Withdraw{MessageID: ids[i]})
 	})
 	go lane(func(i int) error {
-		return signal(session.SignalDeliver, session.Message{ID: fmt.Sprint("gone", i), Text: "x", ReplyTo: "run/missing", Callback: i%2 == 0})
+		return signal(session.SignalDeliver, session.Message{ID: fmt.Sprint("gone", i), Text: "x",
+			ReplyTo: "run/missing", Callback: i%2 == 0})
 	})
 	go lane(func(i int) error {
 		_, err := h.Send(t.Context(), "s", session.Message{ID: fmt.Sprint("person", i), Text: "y"})
@@ -316,8 +335,9 @@ func TestReportsConcurrent(t *testing.T) {
 			h.agent.Open("g")
 		}
 		if i%2 == 0 { // a signal without an argument
-			_, err := h.Client.WorkflowService().SignalWorkflowExecution(t.Context(), &workflowservice.SignalWorkflowExecutionRequest{
-				Namespace: h.Namespace(), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: session.WorkflowID("s")}, SignalName: session.SignalDeliver})
+			_, err := h.Client.WorkflowService().SignalWorkflowExecution(t.Context(),
+				&workflowservice.SignalWorkflowExecutionRequest{
+					Namespace: h.Namespace(), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: session.WorkflowID("s")}, SignalName: session.SignalDeliver})
 			return err
 		}
 		return signal(session.SignalDeliver, i) // not a message
@@ -336,7 +356,8 @@ func TestReportsConcurrent(t *testing.T) {
 		}
 	}
 	if s.ReportsSent != 2*len(ids) || s.ReportsUndelivered != len(ids) || s.Dropped < len(ids) {
-		t.Errorf("%d reports, %d undelivered, %d dropped messages", s.ReportsSent, s.ReportsUndelivered, s.Dropped)
+		t.Errorf("%d reports, %d undelivered, %d dropped messages", s.ReportsSent, s.ReportsUndelivered,
+			s.Dropped)
 	}
 	h.checkFold("s")
 	recordAs(t, h.Client, session.WorkflowID("s"), "session-reports")

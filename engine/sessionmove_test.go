@@ -21,13 +21,15 @@ func TestSessionMachineLost(t *testing.T) {
 	})
 	h.waitSession("s", turnsEnded(1))
 	away, err := h.Client.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
-		WorkflowID: session.WorkflowID("s"), UpdateName: session.UpdateMove, WaitForStage: client.WorkflowUpdateStageCompleted,
-		Args: []any{session.Move{Host: session.Host{Name: "gone", Queue: "session.gone"}}}})
+		WorkflowID: session.WorkflowID("s"), UpdateName: session.UpdateMove,
+		WaitForStage: client.WorkflowUpdateStageCompleted,
+		Args:         []any{session.Move{Host: session.Host{Name: "gone", Queue: "session.gone"}}}})
 	if err != nil || away.Get(t.Context(), nil) != nil {
 		t.Fatal(err)
 	}
 	config := h.agent.ConfigDir()
-	if err := errors.Join(os.RemoveAll(config), os.Mkdir(config, 0o700), os.RemoveAll(h.work), os.Mkdir(h.work, 0o700)); err != nil {
+	if err := errors.Join(os.RemoveAll(config), os.Mkdir(config, 0o700), os.RemoveAll(h.work),
+		os.Mkdir(h.work, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	other := t.TempDir() // the warm process has the old directory
@@ -38,7 +40,8 @@ func TestSessionMachineLost(t *testing.T) {
 	}
 	s := h.waitSession("s", func(s session.State) bool { return len(s.Recent) == 3 && s.Current == nil })
 	r := s.Recent[2]
-	if r.Status != session.TurnCompleted || r.Rebuilt == nil || !strings.Contains(r.Text, "and now") || s.MovedFrom != "gone" {
+	if r.Status != session.TurnCompleted || r.Rebuilt == nil || !strings.Contains(r.Text, "and now") ||
+		s.MovedFrom != "gone" {
 		t.Errorf("%+v; moved from %s", r, s.MovedFrom)
 	}
 	if s.Recent[1].Status == session.TurnCompleted || s.Input.WorkingDir != other || len(s.Queue) != 0 {

@@ -32,8 +32,9 @@ var (
 	// session accepts a message ID only once.
 	ErrSilent = errors.New("does not answer")
 	// ErrNotAsking means that the process which asked for a tool call does not get the decision.
-	ErrNotAsking = errors.New("the agent's process that asked for this call has exited, so it does not get the answer; " +
-		"the agent asks again when its turn continues")
+	ErrNotAsking = errors.New(
+		"the agent's process that asked for this call has exited, so it does not get the answer; " +
+			"the agent asks again when its turn continues")
 )
 
 // Sessions are the actions on agent sessions. They are methods of [Engine].
@@ -58,7 +59,8 @@ func (a Sessions) StartSession(ctx context.Context, in session.Input) (runID str
 
 // Send sends a message to a session, which accepts each message ID once. A message without an ID
 // gets one.
-func (a Sessions) Send(ctx context.Context, sessionID string, m session.Message) (r session.Receipt, err error) {
+func (a Sessions) Send(ctx context.Context, sessionID string, m session.Message) (r session.Receipt,
+	err error) {
 	m.ID = cmp.Or(m.ID, "m-"+rand.Text())
 	err = a.update(ctx, sessionID, session.UpdateSend, "send."+m.ID, m, &r)
 	return r, err
@@ -66,19 +68,22 @@ func (a Sessions) Send(ctx context.Context, sessionID string, m session.Message)
 
 // Receive returns the output of a session after a cursor and acknowledges the output up to another
 // one. With Wait, it waits for output or the end of the session.
-func (a Sessions) Receive(ctx context.Context, sessionID string, r session.Receive) (got session.Received, err error) {
+func (a Sessions) Receive(ctx context.Context, sessionID string, r session.Receive) (got session.Received,
+	err error) {
 	err = a.update(ctx, sessionID, session.UpdateReceive, "receive."+rand.Text(), r, &got)
 	return got, err
 }
 
 // Decide allows or denies a tool call that waits for the user. It returns ErrNotAsking if the agent's
 // process does not get the decision.
-func (a Sessions) Decide(ctx context.Context, sessionID string, d session.Decision) (s session.State, err error) {
+func (a Sessions) Decide(ctx context.Context, sessionID string, d session.Decision) (s session.State,
+	err error) {
 	err = a.update(ctx, sessionID, session.UpdateDecide, "decide."+rand.Text(), d, &s)
 	if err == nil && s.Current != nil {
-		err = awaitHeartbeat(ctx, s.Current.Attempt, func() (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-			return a.e.Client.DescribeWorkflowExecution(ctx, session.WorkflowID(sessionID), "")
-		})
+		err = awaitHeartbeat(ctx, s.Current.Attempt,
+			func() (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+				return a.e.Client.DescribeWorkflowExecution(ctx, session.WorkflowID(sessionID), "")
+			})
 	}
 	return s, err
 }
@@ -90,7 +95,8 @@ const heartbeatWait = 7 * time.Second
 // awaitHeartbeat waits until the process of an attempt at the current turn shows that it lives, or
 // the turn has ended. Otherwise it returns ErrNotAsking.
 func awaitHeartbeat(
-	ctx context.Context, attempt int32, describe func() (*workflowservice.DescribeWorkflowExecutionResponse, error),
+	ctx context.Context, attempt int32, describe func() (*workflowservice.DescribeWorkflowExecutionResponse,
+		error),
 ) error {
 	var first *host.Heartbeat
 	for end := time.Now().Add(heartbeatWait); time.Now().Before(end); {
@@ -126,7 +132,8 @@ func awaitHeartbeat(
 
 // Move continues a session on this machine, in a directory or, if it is "", in the session's. The
 // messages in its queue and those of the current turn are sent to the agent there.
-func (a Sessions) Move(ctx context.Context, sessionID, dir string, n session.Note) (s session.State, err error) {
+func (a Sessions) Move(ctx context.Context, sessionID, dir string, n session.Note) (s session.State,
+	err error) {
 	here, err := host.Here(a.e.dir)
 	if err != nil {
 		return s, err
@@ -137,7 +144,8 @@ func (a Sessions) Move(ctx context.Context, sessionID, dir string, n session.Not
 }
 
 // Interrupt ends the current turn but not the session.
-func (a Sessions) Interrupt(ctx context.Context, sessionID string, n session.Note) (s session.State, err error) {
+func (a Sessions) Interrupt(ctx context.Context, sessionID string, n session.Note) (s session.State,
+	err error) {
 	err = a.update(ctx, sessionID, session.UpdateInterrupt, "interrupt."+rand.Text(), n, &s)
 	return s, err
 }
@@ -180,7 +188,8 @@ func (a Sessions) update(ctx context.Context, sessionID, name, updateID string, 
 }
 
 // updateError describes why an update failed and reports whether to repeat it.
-func (a Sessions) updateError(ctx context.Context, sessionID string, err error) (again bool, described error) {
+func (a Sessions) updateError(ctx context.Context, sessionID string, err error) (again bool,
+	described error) {
 	if err == nil {
 		return false, nil
 	}
@@ -191,7 +200,8 @@ func (a Sessions) updateError(ctx context.Context, sessionID string, err error) 
 		return false, fmt.Errorf("session %s: %w", sessionID, ctx.Err())
 	case isError[*serviceerror.Unavailable](err), isNotReady(err):
 		return true, failed
-	case isError[*serviceerror.DeadlineExceeded](err), isError[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err):
+	case isError[*serviceerror.DeadlineExceeded](err),
+		isError[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err):
 		return false, fmt.Errorf("session %s %w; is a worker running?", sessionID, ErrSilent)
 	case isApp && app.Type() != updateAborted:
 		return false, errors.New(app.Message())

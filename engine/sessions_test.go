@@ -83,7 +83,8 @@ const firstText = `SCENARIO: tool mcp__acescope__run_command {"command":"sh -c '
 func (h *sessionEnv) startSession(id string, change func(*session.Input)) {
 	h.t.Helper()
 	in := session.Input{SessionID: id, Agent: "claude", WorkingDir: h.work, Served: host.ServedTools(),
-		Rules: []session.Rule{{Tool: "run_command", Action: session.Allow}, {Tool: "Bash(echo *)", Action: session.Allow}},
+		Rules: []session.Rule{{Tool: "run_command", Action: session.Allow},
+			{Tool: "Bash(echo *)", Action: session.Allow}},
 		First: &session.Message{ID: "m1", Text: firstText}}
 	if change != nil {
 		change(&in)
@@ -132,7 +133,8 @@ func (h *sessionEnv) checkSession(id string, s session.State) {
 	t.Helper()
 	agentSession := s.AgentSessionID
 	for i, text := range []string{"one", "two"} {
-		if len(s.Recent) != 2 || s.Recent[i].Status != session.TurnCompleted || s.Recent[i].Text != text && !s.Recent[i].Continued {
+		if len(s.Recent) != 2 || s.Recent[i].Status != session.TurnCompleted || s.Recent[i].Text != text &&
+			!s.Recent[i].Continued {
 			t.Errorf("turn %d: %+v", i+1, s.Recent)
 		}
 	}
@@ -152,7 +154,8 @@ func (h *sessionEnv) checkSession(id string, s session.State) {
 		t.Errorf("the agent lost %d messages", n)
 	}
 	// Each answer of the model is paid for once, whichever process received it.
-	if cost, answers := s.Usage.CostUSD, h.countAnswers(agentSession); math.Abs(cost-price*float64(answers)) > 1e-9 || s.Usage.Unpriced {
+	if cost, answers := s.Usage.CostUSD,
+		h.countAnswers(agentSession); math.Abs(cost-price*float64(answers)) > 1e-9 || s.Usage.Unpriced {
 		t.Errorf("cost %v, unpriced %t, and %d answers at %v", cost, s.Usage.Unpriced, answers, price)
 	}
 	if s.AgentSessionID != agentSession || s.Status != session.Ended || s.Exit != ace.Completed {
@@ -233,11 +236,15 @@ func TestSessionKilled(t *testing.T) {
 		// old simulates an agent that reports no cost when it is ended.
 		old bool
 	}{
-		{"claim", 1, false}, {"turn", 1, false}, {"locked", 1, false}, {"started", 1, false}, {"send", 1, false}, {"sent", -1, false},
-		{"event", 0, false}, {"ask", 0, false}, {"tool", 0, false}, {"tool_ran", 1, false}, {"answered", 1, false}, {"unwritten", 1, false},
-		{"result", 1, false}, {"done", 1, false}, {"turn:2", 1, false}, {"sent:2", 1, false}, {"result:2", 1, false}, {"close", 1, false},
+		{"claim", 1, false}, {"turn", 1, false}, {"locked", 1, false}, {"started", 1, false},
+		{"send", 1, false}, {"sent", -1, false},
+		{"event", 0, false}, {"ask", 0, false}, {"tool", 0, false}, {"tool_ran", 1, false},
+		{"answered", 1, false}, {"unwritten", 1, false},
+		{"result", 1, false}, {"done", 1, false}, {"turn:2", 1, false}, {"sent:2", 1, false},
+		{"result:2", 1, false}, {"close", 1, false},
 		{"closed", 1, false},
-		{"tool", 0, true}, {"answered", 1, true}, {"unwritten", 1, true}, {"done", 1, true}, {"sent:2", 1, true}, {"result:2", 1, true},
+		{"tool", 0, true}, {"answered", 1, true}, {"unwritten", 1, true}, {"done", 1, true},
+		{"sent:2", 1, true}, {"result:2", 1, true},
 	} {
 		name := strings.ReplaceAll(c.step, ":", "-")
 		if c.old {
@@ -251,7 +258,8 @@ func TestSessionKilled(t *testing.T) {
 			h.startSession("s", nil)
 			sent := make(chan error, 1)
 			go func() { // either worker may accept it
-				_, err := h.Send(t.Context(), "s", session.Message{ID: "m2", Text: "SCENARIO: bash echo b; say two"})
+				_, err := h.Send(t.Context(), "s",
+					session.Message{ID: "m2", Text: "SCENARIO: bash echo b; say two"})
 				sent <- err
 			}()
 			if strings.HasPrefix(c.step, "close") {
@@ -280,7 +288,8 @@ func hasEnded(s session.State) bool { return s.Status == session.Ended }
 // stopSession stops a session, possibly again.
 func (h *sessionEnv) stopSession(id string) {
 	h.t.Helper()
-	if _, err := h.Stop(h.t.Context(), id, session.Note{Reason: "enough"}); err != nil && !errors.Is(err, engine.ErrEnded) {
+	if _, err := h.Stop(h.t.Context(), id, session.Note{Reason: "enough"}); err != nil &&
+		!errors.Is(err, engine.ErrEnded) {
 		logs, _ := os.ReadFile(filepath.Join(h.dir, workerLog))
 		h.t.Fatalf("%v\n%s", err, logs)
 	}
@@ -299,8 +308,12 @@ func TestSessionKilledWhile(t *testing.T) {
 		{"a-served-tool-runs", `SCENARIO: tool mcp__acescope__run_command {"command":"sh -c 'echo ran >> ran && exec sleep 1000'"}; say one`, func(h *sessionEnv) {
 			h.waitSession("s", func(session.State) bool { return h.commandRuns() > 0 })
 		}},
-		{"the-agent-works", `SCENARIO: bash echo a; gate g; say one`, func(h *sessionEnv) { h.agent.Await("gate", 1) }},
-		{"it-is-idle", `SCENARIO: bash echo a; say one`, func(h *sessionEnv) { h.waitSession("s", turnsEnded(1)) }},
+		{"the-agent-works", `SCENARIO: bash echo a; gate g; say one`, func(h *sessionEnv) {
+			h.agent.Await("gate", 1)
+		}},
+		{"it-is-idle", `SCENARIO: bash echo a; say one`, func(h *sessionEnv) {
+			h.waitSession("s", turnsEnded(1))
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -384,7 +397,8 @@ func TestSessionContinues(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if r, err := h.Send(t.Context(), "s", session.Message{ID: "m1", Text: "again"}); err != nil || !r.Duplicate {
+	if r, err := h.Send(t.Context(), "s", session.Message{ID: "m1", Text: "again"}); err != nil ||
+		!r.Duplicate {
 		t.Errorf("%+v, %v", r, err)
 	}
 	h.sendMessage("s", "m2", "SCENARIO: bash echo b; say two")
@@ -407,17 +421,21 @@ func TestSessionUndisturbed(t *testing.T) {
 	})
 	decide := func(action session.Action) {
 		s := h.waitSession("s", func(s session.State) bool { return s.Status == session.Waiting })
-		if _, err := h.Decide(t.Context(), "s", session.Decision{ID: s.Pending[0].ID, Action: action, Reason: "because", By: "ada"}); err != nil {
+		if _, err := h.Decide(t.Context(), "s", session.Decision{ID: s.Pending[0].ID, Action: action,
+			Reason: "because", By: "ada"}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Decide(t.Context(), "s", session.Decision{ID: s.Pending[0].ID, Action: action}); err == nil || !strings.Contains(err.Error(), "answered already") {
+		if _, err := h.Decide(t.Context(), "s",
+			session.Decision{ID: s.Pending[0].ID, Action: action}); err == nil ||
+			!strings.Contains(err.Error(), "answered already") {
 			t.Errorf("second decision: %v", err)
 		}
 	}
 	decide(session.Allow)
 	decide(session.Deny)
 	s := h.waitSession("s", turnsEnded(1))
-	if len(h.agent.Did("tool")) != 1 || s.Tools[0] != (session.ToolCount{Name: "Write", Asked: 2, Allowed: 1, Denied: 1}) {
+	if len(h.agent.Did("tool")) != 1 ||
+		s.Tools[0] != (session.ToolCount{Name: "Write", Asked: 2, Allowed: 1, Denied: 1}) {
 		t.Errorf("tools: %+v, %+v", h.agent.Did("tool"), s.Tools)
 	}
 	got, err := h.Receive(t.Context(), "s", session.Receive{Limit: 2})
@@ -448,7 +466,8 @@ func TestSessionUndisturbed(t *testing.T) {
 	if s.Acked != got.Next || s.Exit != ace.Completed {
 		t.Errorf("acked %d, %s", s.Acked, s.Exit)
 	}
-	if err := h.Client.GetWorkflow(t.Context(), session.WorkflowID("s"), "").Get(t.Context(), nil); err != nil {
+	if err := h.Client.GetWorkflow(t.Context(), session.WorkflowID("s"), "").Get(t.Context(),
+		nil); err != nil {
 		t.Error(err)
 	}
 	if ends := len(h.agent.Did("end")); ends != 1 {
@@ -457,7 +476,8 @@ func TestSessionUndisturbed(t *testing.T) {
 	if _, err := h.Send(t.Context(), "s", session.Message{Text: "late"}); !errors.Is(err, engine.ErrEnded) {
 		t.Errorf("after the end: %v", err)
 	}
-	if _, err := h.Send(t.Context(), "missing", session.Message{Text: "x"}); !errors.Is(err, engine.ErrNoSession) {
+	if _, err := h.Send(t.Context(), "missing", session.Message{Text: "x"}); !errors.Is(err,
+		engine.ErrNoSession) {
 		t.Errorf("message to a missing session: %v", err)
 	}
 	h.checkFold("s")
@@ -471,10 +491,12 @@ func TestSessionNotTaken(t *testing.T) {
 	h.startWorker("")
 	h.startSession("s", func(in *session.Input) { in.WorkingDir = "/nowhere/at/all" })
 	s := h.waitSession("s", hasEnded)
-	if s.Exit != ace.Failed || s.Failure == nil || !strings.Contains(s.Failure.Message, "/nowhere/at/all: no such directory on") {
+	if s.Exit != ace.Failed || s.Failure == nil ||
+		!strings.Contains(s.Failure.Message, "/nowhere/at/all: no such directory on") {
 		t.Errorf("%+v", s.Failure)
 	}
-	if err := h.Client.GetWorkflow(t.Context(), session.WorkflowID("s"), "").Get(t.Context(), nil); err == nil {
+	if err := h.Client.GetWorkflow(t.Context(), session.WorkflowID("s"), "").Get(t.Context(),
+		nil); err == nil {
 		t.Error("the workflow completed")
 	}
 	recordAs(t, h.Client, session.WorkflowID("s"), "session-not-taken")

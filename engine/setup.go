@@ -126,8 +126,9 @@ func (s *Setup) planAttributes(ctx context.Context) (SetupStep, error) {
 		}
 	}
 	if len(gap.Mistyped) > 0 {
-		return SetupStep{}, fmt.Errorf("the search attributes %s exist with another type than Keyword; remove them "+
-			"with \"temporal operator search-attribute remove\", or choose another namespace",
+		return SetupStep{}, fmt.Errorf(
+			"the search attributes %s exist with another type than Keyword; remove them "+
+				"with \"temporal operator search-attribute remove\", or choose another namespace",
 			strings.Join(gap.Mistyped, ", "))
 	}
 	step := SetupStep{Name: "search attributes", Text: fmt.Sprintf("%s, of type Keyword",

@@ -48,8 +48,8 @@ func (frontend) GetSearchAttributes(context.Context, *workflowservice.GetSearchA
 		"Int01": enumspb.INDEXED_VALUE_TYPE_INT}}, nil
 }
 
-// TestGapWithoutClusterRights checks that the search attributes of a namespace are known to a client with rights for
-// the namespace only.
+// TestGapWithoutClusterRights checks that the search attributes of a namespace are known to a client with
+// rights for the namespace only.
 func TestGapWithoutClusterRights(t *testing.T) {
 	gap, err := searchattr.ReadGap(t.Context(), restricted{}, "n")
 	if err != nil || !slices.Equal(gap.Mistyped, []string{ace.AttrPhase}) || !slices.Equal(gap.Missing,
@@ -58,12 +58,14 @@ func TestGapWithoutClusterRights(t *testing.T) {
 	}
 }
 
-// restricted is a server that denies calls beyond a namespace, which lacks one attribute and has another type of one.
+// restricted is a server that denies calls beyond a namespace, which lacks one attribute and has another type
+// of one.
 type restricted struct {
 	workflowservice.WorkflowServiceClient
 }
 
-func (restricted) DescribeNamespace(context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption) (
+func (restricted) DescribeNamespace(context.Context, *workflowservice.DescribeNamespaceRequest,
+	...grpc.CallOption) (
 	*workflowservice.DescribeNamespaceResponse, error) {
 	columns := map[string]string{}
 	for i, name := range ace.SearchAttributes() {
@@ -89,8 +91,8 @@ func (frontend) RegisterNamespace(context.Context, *workflowservice.RegisterName
 	return nil, serviceerror.ToStatus(serviceerror.NewPermissionDenied("no", "")).Err()
 }
 
-// TestSetupDenied checks that a setup without the right to create a namespace says so, and that search attributes of
-// another type are refused before anything is created.
+// TestSetupDenied checks that a setup without the right to create a namespace says so, and that search
+// attributes of another type are refused before anything is created.
 func TestSetupDenied(t *testing.T) {
 	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -128,8 +130,8 @@ func TestSetupDenied(t *testing.T) {
 	}
 }
 
-// TestFailedRunLeavesNothingOpen checks that a process that served a cluster for one failed run leaves no open
-// workflow there.
+// TestFailedRunLeavesNothingOpen checks that a process that served a cluster for one failed run leaves no
+// open workflow there.
 func TestFailedRunLeavesNothingOpen(t *testing.T) {
 	server := openEngine(t, engine.Options{DataDir: t.TempDir(), Takeover: true})
 	for _, v := range server.Node().Env() {
@@ -141,7 +143,8 @@ func TestFailedRunLeavesNothingOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Client.GetWorkflow(t.Context(), ace.WorkflowID("f"), runID).Get(t.Context(), nil); err == nil {
+	if err := e.Client.GetWorkflow(t.Context(), ace.WorkflowID("f"), runID).Get(t.Context(),
+		nil); err == nil {
 		t.Error("the task completed")
 	}
 	if err := e.Close(t.Context()); err != nil {

@@ -22,7 +22,8 @@ import (
 	"acescope/engine/temporal/server"
 )
 
-// ErrStore means that the shared store of a namespace does not answer, denies access or is not one of this program.
+// ErrStore means that the shared store of a namespace does not answer, denies access or is not one of this
+// program.
 var ErrStore = errors.New("the shared store cannot be used")
 
 // The store of a namespace is registered as the memo of an open workflow that no worker executes: every
@@ -59,8 +60,8 @@ func (e *Engine) registry() registry {
 	return r
 }
 
-// openSharedStores opens the stores of the namespace: those of the registered store, or without one those of the data
-// directory.
+// openSharedStores opens the stores of the namespace: those of the registered store, or without one those of
+// the data directory.
 func (e *Engine) openSharedStores(ctx context.Context, o Options) error {
 	r := e.registry()
 	url, err := r.find(ctx, o.Store)
@@ -97,8 +98,8 @@ func (e *Engine) openSharedStores(ctx context.Context, o Options) error {
 	return nil
 }
 
-// find returns the URL of the registered store, or "". It registers wanted, unless that is "", if the namespace lacks a
-// store.
+// find returns the URL of the registered store, or "". It registers wanted, unless that is "", if the
+// namespace lacks a store.
 func (r registry) find(ctx context.Context, wanted string) (string, error) {
 	url, err := r.registered(ctx)
 	if err == nil && url == "" && wanted != "" {
@@ -195,18 +196,19 @@ func (r registry) open(ctx context.Context, url string, verify bool) (bucket.Buc
 }
 
 func (r registry) unusable(err error) error {
-	return fmt.Errorf("namespace %s: %w: %w; check the address and the credentials", r.namespace, ErrStore, err)
+	return fmt.Errorf("namespace %s: %w: %w; check the address and the credentials", r.namespace, ErrStore,
+		err)
 }
 
-// ErrStoreChanged means that a store was registered for the namespace, or is no longer, after this process had opened
-// its stores.
+// ErrStoreChanged means that a store was registered for the namespace, or is no longer, after this process
+// had opened its stores.
 var ErrStoreChanged = errors.New("the store of the namespace has changed")
 
 // storeCheckEvery is the interval at which a serving process reads which store is registered.
 const storeCheckEvery = time.Minute
 
-// storeWatch notices that the namespace no longer uses the store of a serving process. The process then ends: what
-// its steps refer to may be missing in the other store, and what others make is missing in its own.
+// storeWatch notices that the namespace no longer uses the store of a serving process. The process then ends:
+// what its steps refer to may be missing in the other store, and what others make is missing in its own.
 type storeWatch struct {
 	registry
 	url, dir string // of this process
@@ -240,8 +242,8 @@ func (w *storeWatch) run(ctx context.Context, tick <-chan time.Time) {
 	}
 }
 
-// check returns [ErrStoreChanged] if the namespace no longer uses the store. A server that does not answer is asked
-// again later.
+// check returns [ErrStoreChanged] if the namespace no longer uses the store. A server that does not answer is
+// asked again later.
 func (w *storeWatch) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()

@@ -40,7 +40,8 @@ func conversions(t *testing.T, e *engine.Engine) (ref ace.Ref, tasks int) {
 }
 
 // runConversions runs an experiment over the conversions to its end and returns the state of each task.
-func runConversions(t *testing.T, e *engine.Engine, in ace.ExperimentInput) (*ace.ExperimentProgress, []*histories.Detail) {
+func runConversions(t *testing.T, e *engine.Engine, in ace.ExperimentInput) (*ace.ExperimentProgress,
+	[]*histories.Detail) {
 	t.Helper()
 	in.DatasetID, in.Adapter, in.Epochs, in.Parallel, in.Model = "conversions", ace.Offline, 1, 1, "none"
 	in.Dataset, in.Tasks = conversions(t, e)
@@ -48,13 +49,16 @@ func runConversions(t *testing.T, e *engine.Engine, in ace.ExperimentInput) (*ac
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := experiments.Follow(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID(in.ExperimentID), runID, nil, func(ace.ExperimentInput, experiments.Finished) {})
+	state, err := experiments.Follow(t.Context(), e.Client, e.Namespace(),
+		ace.ExperimentWorkflowID(in.ExperimentID), runID, nil,
+		func(ace.ExperimentInput, experiments.Finished) {})
 	if err != nil || state.Status() != ace.Completed {
 		t.Fatalf("%v: %+v", err, state)
 	}
 	var all []*histories.Detail
 	for i := range in.Tasks {
-		d, err := detail.Read(t.Context(), e.Client, ace.WorkflowID(workflows.TaskID(in.ExperimentID, 1, i)), "")
+		d, err := detail.Read(t.Context(), e.Client, ace.WorkflowID(workflows.TaskID(in.ExperimentID, 1, i)),
+			"")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,12 +74,14 @@ func servedBy(t *testing.T, runs run.Service, d *histories.Detail, step ace.Phas
 		if st.Phase != step {
 			continue
 		}
-		if st.Served == nil || st.Served.Provider != ace.BlueprintProvider(blueprint) || st.Parsed == nil || st.Parsed.Parse != ace.ParseClean {
+		if st.Served == nil || st.Served.Provider != ace.BlueprintProvider(blueprint) || st.Parsed == nil ||
+			st.Parsed.Parse != ace.ParseClean {
 			t.Errorf("%s of %s: %+v, read as %+v", step, d.WorkflowID, st.Served, st.Parsed)
 			return
 		}
 		s, err := runs.State(t.Context(), st.Served.RunID)
-		if err != nil || s.Status != run.Completed || s.Input.Name() != blueprint || !strings.Contains(s.Input.By, d.WorkflowID) || s.Result.Runner != st.Served.Runner {
+		if err != nil || s.Status != run.Completed || s.Input.Name() != blueprint ||
+			!strings.Contains(s.Input.By, d.WorkflowID) || s.Result.Runner != st.Served.Runner {
 			t.Errorf("the run of the %s of %s: %+v, %v", step, d.WorkflowID, s, err)
 		}
 		return
@@ -93,12 +99,15 @@ func (tutor) Generate(context.Context, ace.GeneratorInput, *playbook.Playbook) (
 	return ace.GeneratorResult{Plan: "none", Answer: "0"}, nil
 }
 
-func (tutor) Skills(context.Context, ace.SkillsInput, *playbook.Playbook, model.Toolbox) (ace.SkillSessionResult, error) {
+func (tutor) Skills(context.Context, ace.SkillsInput, *playbook.Playbook,
+	model.Toolbox) (ace.SkillSessionResult, error) {
 	return ace.SkillSessionResult{}, nil
 }
 
-func (tutor) Reflect(_ context.Context, in ace.ReflectorInput, book *playbook.Playbook) (ace.ReflectorResult, error) {
-	r := ace.ReflectorResult{Insights: "It is wrong.\nLesson: \"" + in.Prompt + "\" \\ " + *in.Label, Correct: new(bool)}
+func (tutor) Reflect(_ context.Context, in ace.ReflectorInput, book *playbook.Playbook) (ace.ReflectorResult,
+	error) {
+	r := ace.ReflectorResult{Insights: "It is wrong.\nLesson: \"" + in.Prompt + "\" \\ " + *in.Label,
+		Correct: new(bool)}
 	for _, b := range book.Bullets {
 		r.BulletTags = append(r.BulletTags, ace.BulletTag{ID: b.ID, Tag: "neutral"})
 	}
@@ -110,7 +119,8 @@ func TestCuratorInShell(t *testing.T) {
 	t.Parallel()
 	lib := library{blueprint.Library{Dirs: []string{examples}}}
 	e := openWith(t, engine.Options{DataDir: t.TempDir(), Blueprints: lib}, tutor{builtin.New()})
-	p, tasks := runConversions(t, e, ace.ExperimentInput{ExperimentID: "shell", Provider: "taught", Steps: map[string]string{"curator": "blueprint:ace-curator-shell"}})
+	p, tasks := runConversions(t, e, ace.ExperimentInput{ExperimentID: "shell", Provider: "taught",
+		Steps: map[string]string{"curator": "blueprint:ace-curator-shell"}})
 	if p.Bullets != len(tasks) || p.Rejected != 0 {
 		t.Errorf("%d bullets of %d tasks, %d operations rejected", p.Bullets, len(tasks), p.Rejected)
 	}
@@ -121,7 +131,8 @@ func TestCuratorInShell(t *testing.T) {
 		}
 	}
 	book, err := e.Books.Get(t.Context(), p.After)
-	if err != nil || book.Bullets[0].Content != `"Convert 3 furlongs to metres." \ 603.504` || book.Bullets[0].Neutral != len(tasks)-1 {
+	if err != nil || book.Bullets[0].Content != `"Convert 3 furlongs to metres." \ 603.504` ||
+		book.Bullets[0].Neutral != len(tasks)-1 {
 		t.Errorf("%+v, %v", book, err)
 	}
 }
@@ -135,10 +146,13 @@ func TestAdapters(t *testing.T) {
 	lib := library{blueprint.Library{Dirs: []string{examples}}}
 	e := openWith(t, engine.Options{DataDir: t.TempDir(), Blueprints: lib}, builtin.New())
 	eval, n := conversions(t, e)
-	p, tasks := runConversions(t, e, ace.ExperimentInput{ExperimentID: "both", Provider: "builtin", EvaluationPlan: ace.EvaluationPlan{Eval: &eval, EvalTasks: n},
-		Steps: map[string]string{"generator": "blueprint:ace-solver-python", "skills": "blueprint:ace-solver-python",
+	p, tasks := runConversions(t, e, ace.ExperimentInput{ExperimentID: "both", Provider: "builtin",
+		EvaluationPlan: ace.EvaluationPlan{Eval: &eval, EvalTasks: n},
+		Steps: map[string]string{"generator": "blueprint:ace-solver-python",
+			"skills":    "blueprint:ace-solver-python",
 			"reflector": "blueprint:ace-solver-python", "curator": "blueprint:ace-curator-shell"}})
-	if len(p.Eval) != 2 || p.Eval[0].Correct != 0 || p.Eval[1].Correct != n || p.Epochs[0].Correct != 3 || p.Bullets != 3 || p.Rejected != 0 {
+	if len(p.Eval) != 2 || p.Eval[0].Correct != 0 || p.Eval[1].Correct != n || p.Epochs[0].Correct != 3 ||
+		p.Bullets != 3 || p.Rejected != 0 {
 		t.Errorf("%+v", p)
 	}
 	for _, d := range tasks {
@@ -176,11 +190,13 @@ func TestStepFails(t *testing.T) {
 	}
 	var result ace.TaskResult
 	err := e.Client.GetWorkflow(t.Context(), ace.WorkflowID("broken"), "").Get(t.Context(), &result)
-	if err == nil || !strings.Contains(err.Error(), "blueprint:broken: ") || !strings.Contains(err.Error(), "the disk is full (run step_") {
+	if err == nil || !strings.Contains(err.Error(), "blueprint:broken: ") ||
+		!strings.Contains(err.Error(), "the disk is full (run step_") {
 		t.Error(err)
 	}
 	d, err := detail.Read(t.Context(), e.Client, ace.WorkflowID("broken"), "")
-	if err != nil || d.Phase.Failure == nil || d.Phase.Failure.Type != string(model.ProgramFailed) || len(d.Activities) != 1 || d.Activities[0].Attempt > 1 {
+	if err != nil || d.Phase.Failure == nil || d.Phase.Failure.Type != string(model.ProgramFailed) ||
+		len(d.Activities) != 1 || d.Activities[0].Attempt > 1 {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
@@ -191,7 +207,8 @@ func TestCheckStep(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "writer"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "writer", "agent.json"), []byte(`{"name": "writer", "description": "an agent"}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "writer", "agent.json"),
+		[]byte(`{"name": "writer", "description": "an agent"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	lib := library{blueprint.Library{Dirs: []string{examples, dir}}}
@@ -202,7 +219,8 @@ func TestCheckStep(t *testing.T) {
 	}{
 		{"ace-curator-shell", ace.PhaseCurator, ""}, {"ace-solver-python", ace.PhaseReflector, ""},
 		{"ace-curator-shell", ace.PhaseSkills, `$.step: value must be 'curator'`},
-		{"site-crawler", ace.PhaseGenerator, "cannot serve steps"}, {"writer", ace.PhaseGenerator, "it is an agent"}, {"none", ace.PhaseGenerator, "no such blueprint"},
+		{"site-crawler", ace.PhaseGenerator, "cannot serve steps"},
+		{"writer", ace.PhaseGenerator, "it is an agent"}, {"none", ace.PhaseGenerator, "no such blueprint"},
 	} {
 		err := engine.CheckStep(lib, c.blueprint, c.step)
 		if (err == nil) != (c.text == "") || err != nil && !strings.Contains(err.Error(), c.text) {
@@ -226,7 +244,9 @@ func TestAdaptersPage(t *testing.T) {
 		}
 	}
 	lib := library{blueprint.Library{Dirs: []string{examples}}}
-	steps := map[ace.Phase]string{ace.PhaseGenerator: "ace-solver-python", ace.PhaseSkills: "ace-solver-python", ace.PhaseReflector: "ace-solver-python", ace.PhaseCurator: "ace-curator-shell"}
+	steps := map[ace.Phase]string{ace.PhaseGenerator: "ace-solver-python",
+		ace.PhaseSkills: "ace-solver-python", ace.PhaseReflector: "ace-solver-python",
+		ace.PhaseCurator: "ace-curator-shell"}
 	if len(blocks) != 2*len(steps) {
 		t.Fatalf("%d blocks of JSON", len(blocks))
 	}

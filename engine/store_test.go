@@ -32,7 +32,8 @@ type snapshot struct {
 }
 
 func snapshotOf(s *sources.Feeds) *snapshot {
-	return &snapshot{At: time.Now(), Connection: s.Connection(), Runs: s.Runs.Value(), Detail: s.Detail.Value(),
+	return &snapshot{At: time.Now(), Connection: s.Connection(), Runs: s.Runs.Value(),
+		Detail:      s.Detail.Value(),
 		Experiments: s.Experiments.Value(), Triage: s.Triage.Value(), System: s.System.Value()}
 }
 
@@ -80,21 +81,24 @@ func TestStoreStreamsARun(t *testing.T) {
 	<-script.reached
 	until(t, s, func(snap *snapshot) error {
 		d := snap.Detail
-		if d == nil || d.Phase.Phase != ace.PhaseSkills || d.Skills.Total != 4 || d.From != runs.FromQuery || len(d.Pending) != 1 {
+		if d == nil || d.Phase.Phase != ace.PhaseSkills || d.Skills.Total != 4 || d.From != runs.FromQuery ||
+			len(d.Pending) != 1 {
 			return fmt.Errorf("not in its skills session: %+v", d)
 		}
 		return nil
 	})
 	s.Refresh()
 	until(t, s, func(snap *snapshot) error {
-		if len(snap.Runs.Rows) != 1 || snap.Runs.Rows[0].Phase != ace.PhaseSkills || snap.Runs.Counts.Status[ace.Running] != 1 {
+		if len(snap.Runs.Rows) != 1 || snap.Runs.Rows[0].Phase != ace.PhaseSkills ||
+			snap.Runs.Counts.Status[ace.Running] != 1 {
 			return fmt.Errorf("list %+v", snap.Runs)
 		}
 		return nil
 	})
 	script.release <- struct{}{}
 	snap := until(t, s, func(snap *snapshot) error {
-		if d := snap.Detail; d.Close.IsZero() || d.Phase.Phase != ace.PhaseDone || d.From != runs.FromHistory {
+		if d := snap.Detail; d.Close.IsZero() || d.Phase.Phase != ace.PhaseDone ||
+			d.From != runs.FromHistory {
 			return fmt.Errorf("not closed: %+v", d)
 		}
 		return nil
@@ -127,7 +131,8 @@ func TestStoreReconnects(t *testing.T) {
 	connection := func(want cluster.ConnState) {
 		until(t, s, func(snap *snapshot) error {
 			if snap.Connection.State != want || len(snap.Runs.Rows) != 1 {
-				return fmt.Errorf("want %s, have %+v with %d rows", want, snap.Connection, len(snap.Runs.Rows))
+				return fmt.Errorf("want %s, have %+v with %d rows", want, snap.Connection,
+					len(snap.Runs.Rows))
 			}
 			return nil
 		})

@@ -40,7 +40,8 @@ func UseOfStore(ctx context.Context, e *Engine) (StoreUse, error) {
 		return u, err
 	}
 	u.Branches = len(branches)
-	counts := map[string]*garbage.Count{"artifacts": &u.Artifacts, "playbooks": &u.Playbooks, "branches": &u.Playbooks,
+	counts := map[string]*garbage.Count{"artifacts": &u.Artifacts, "playbooks": &u.Playbooks,
+		"branches":      &u.Playbooks,
 		ace.RunLogsRoot: &u.Logs, copies.Prefix: &u.Logs}
 	for kind, count := range counts {
 		for object, err := range b.List(ctx, kind+"/") {
@@ -75,8 +76,8 @@ func (e *Engine) SharedStore() string {
 	return e.shared.String()
 }
 
-// LogMirror returns what brings the logs of a run on other machines to this one, or nil without a shared store; see
-// [artifact.Logs.Mirror].
+// LogMirror returns what brings the logs of a run on other machines to this one, or nil without a shared
+// store; see [artifact.Logs.Mirror].
 func LogMirror(e *Engine) func(ctx context.Context, workflowID, runID string) error {
 	if e.shared == nil {
 		return nil
@@ -84,8 +85,8 @@ func LogMirror(e *Engine) func(ctx context.Context, workflowID, runID string) er
 	return artifact.NewLogs(e.dir, e.Artifacts).Mirror
 }
 
-// TranscriptMirror returns what brings the transcripts of sessions on other machines to this one, or nil without a
-// shared store; see [copies.Mirror].
+// TranscriptMirror returns what brings the transcripts of sessions on other machines to this one, or nil
+// without a shared store; see [copies.Mirror].
 func TranscriptMirror(e *Engine) func(ctx context.Context) error {
 	if e.shared == nil {
 		return nil

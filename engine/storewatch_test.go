@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestStoreChange checks that serving processes, also those of the embedded server, notice that a store is registered,
-// that another one is, or none, and that they use the registered one when they start again.
+// TestStoreChange checks that serving processes, also those of the embedded server, notice that a store is
+// registered, that another one is, or none, and that they use the registered one when they start again.
 func TestStoreChange(t *testing.T) {
 	open := func(o Options) *Engine {
 		t.Helper()
@@ -58,11 +58,13 @@ func TestStoreChange(t *testing.T) {
 	serving = []*Engine{open(Options{DataDir: dir, Worker: true, NoRunner: true}),
 		open(Options{DataDir: t.TempDir(), Worker: true, Remote: &Remote{}})}
 	notices("")
-	ref, err := serving[0].Artifacts.PutBytes(t.Context(), []byte("made beside the embedded server"), "text/plain")
+	ref, err := serving[0].Artifacts.PutBytes(t.Context(), []byte("made beside the embedded server"),
+		"text/plain")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if content, err := serving[1].Artifacts.Get(t.Context(), ref, 100); err != nil || len(content) != int(ref.Size) {
+	if content, err := serving[1].Artifacts.Get(t.Context(), ref, 100); err != nil ||
+		len(content) != int(ref.Size) {
 		t.Errorf("an artifact of the other process: %q, %v", content, err)
 	}
 	terminate := func() {

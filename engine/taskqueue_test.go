@@ -22,8 +22,8 @@ func statusOf(t *testing.T, e *engine.Engine, id string) enumspb.WorkflowExecuti
 	return got.GetWorkflowExecutionInfo().GetStatus()
 }
 
-// TestTaskQueue checks that all runs and workers of a process use its task queue: another program that polls the
-// default one gets none of their tasks.
+// TestTaskQueue checks that all runs and workers of a process use its task queue: another program that polls
+// the default one gets none of their tasks.
 func TestTaskQueue(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -35,12 +35,14 @@ func TestTaskQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Stop()
-	runID, err := e.StartTask(t.Context(), ace.TaskInput{TaskID: "q", Prompt: "What is 1 and 1?", Provider: "builtin",
-		Adapter: ace.Offline})
+	runID, err := e.StartTask(t.Context(), ace.TaskInput{TaskID: "q", Prompt: "What is 1 and 1?",
+		Provider: "builtin",
+		Adapter:  ace.Offline})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Client.GetWorkflow(t.Context(), ace.WorkflowID("q"), runID).Get(t.Context(), nil); err != nil {
+	if err := e.Client.GetWorkflow(t.Context(), ace.WorkflowID("q"), runID).Get(t.Context(),
+		nil); err != nil {
 		t.Error(err)
 	}
 	if poll(func() error {

@@ -28,7 +28,8 @@ type unreachableProvider struct{ *scripted }
 
 func (unreachableProvider) Name() string { return "stuck" }
 
-func (unreachableProvider) Generate(context.Context, ace.GeneratorInput, *playbook.Playbook) (ace.GeneratorResult, error) {
+func (unreachableProvider) Generate(context.Context, ace.GeneratorInput,
+	*playbook.Playbook) (ace.GeneratorResult, error) {
 	return ace.GeneratorResult{}, errors.New("dial tcp 10.0.0.1:443: connect: connection refused")
 }
 
@@ -40,7 +41,8 @@ func newEngineWithFailures(t *testing.T) (*engine.Engine, *cluster.Meter) {
 	t.Helper()
 	meter := cluster.NewMeter()
 	s := newScripted()
-	e := openWith(t, engine.Options{DataDir: t.TempDir(), Intercept: meter.Intercept}, s, unreachableProvider{s})
+	e := openWith(t, engine.Options{DataDir: t.TempDir(), Intercept: meter.Intercept}, s,
+		unreachableProvider{s})
 	for i := range 3 {
 		_, err := result(t, e, task(fmt.Sprintf("bad-%d", i), "fail-for-good", "42"))
 		if err == nil {
@@ -62,7 +64,8 @@ func newEngineWithFailures(t *testing.T) (*engine.Engine, *cluster.Meter) {
 	}
 	t.Cleanup(w.Stop)
 	for _, queue := range []string{"orders", "unserved"} {
-		if _, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: queue + "-1", TaskQueue: queue}, broken); err != nil {
+		if _, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: queue + "-1",
+			TaskQueue: queue}, broken); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,14 +78,17 @@ func TestTriageAndHealth(t *testing.T) {
 	s := sources.NewFeeds()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	deps := cluster.Deps{Client: e.Client, Namespace: e.Namespace(), Meter: meter, Host: func() cluster.Host { return cluster.Host{PID: 1, DataDir: t.TempDir(), Free: 1 << 40} }}
+	deps := cluster.Deps{Client: e.Client, Namespace: e.Namespace(), Meter: meter,
+		Host: func() cluster.Host { return cluster.Host{PID: 1, DataDir: t.TempDir(), Free: 1 << 40} }}
 	go func() { defer close(done); s.Run(ctx, deps) }()
 	t.Cleanup(func() { cancel(); <-done })
 	s.Triage.Look(true)
 	s.System.Look(true)
 
 	snap := until(t, s, func(snap *snapshot) error {
-		return scanned(s, snap, func(got *triage.Result) bool { return got.Ended >= 6 && len(got.Retrying) >= 2 })
+		return scanned(s, snap, func(got *triage.Result) bool {
+			return got.Ended >= 6 && len(got.Retrying) >= 2
+		})
 	})
 	checkTriage(t, snap.Triage)
 	t.Run("query", func(t *testing.T) {
@@ -98,7 +104,8 @@ func TestTriageAndHealth(t *testing.T) {
 		}
 	})
 	t.Run("once", func(t *testing.T) {
-		got, err := triage.Read(t.Context(), e.Client, triage.Options{Namespace: e.Namespace(), Window: 2}, nil)
+		got, err := triage.Read(t.Context(), e.Client, triage.Options{Namespace: e.Namespace(), Window: 2},
+			nil)
 		if err != nil || got.Ended != 2 || !got.More {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -111,7 +118,9 @@ func TestTriageAndHealth(t *testing.T) {
 			t.Fatal("the task did not fail")
 		}
 		until(t, s, func(snap *snapshot) error {
-			return scanned(s, snap, func(got *triage.Result) bool { return got.Ended >= 7 && got.Groups[0].Last.Run.TaskID == "late" })
+			return scanned(s, snap, func(got *triage.Result) bool {
+				return got.Ended >= 7 && got.Groups[0].Last.Run.TaskID == "late"
+			})
 		})
 	})
 	t.Run("health", func(t *testing.T) { checkHealth(t, e, s) })
@@ -137,10 +146,12 @@ func checkTriage(t *testing.T, got *triage.Result) {
 		verdict ace.Verdict
 		phase   ace.Phase
 		pattern string
-	}{{ace.Failed, "", ace.PhaseGenerator, "this prompt cannot be answered"}, {ace.Completed, ace.Wrong, "", "compared"}} {
+	}{{ace.Failed, "", ace.PhaseGenerator, "this prompt cannot be answered"},
+		{ace.Completed, ace.Wrong, "", "compared"}} {
 		found := false
 		for _, g := range got.Groups {
-			if g.Status == want.status && g.Verdict == want.verdict && g.Phase == want.phase && g.Count == 3 && strings.Contains(g.Pattern, want.pattern) {
+			if g.Status == want.status && g.Verdict == want.verdict && g.Phase == want.phase &&
+				g.Count == 3 && strings.Contains(g.Pattern, want.pattern) {
 				found = true
 				if g.Verdict == ace.Wrong && !strings.HasSuffix(g.Last.Reason.Example(), "42 → 43") {
 					t.Errorf("the example says %q", g.Last.Reason.Example())
@@ -178,8 +189,10 @@ func checkHealth(t *testing.T, e *engine.Engine, s *sources.Feeds) {
 	for _, c := range sys.Checks() {
 		states[c.Name] = c.State
 	}
-	for row, want := range map[string]system.CheckState{"server": system.CheckOK, "attributes": system.CheckOK, "ace activity": system.CheckOK,
-		"orders workflow": system.CheckOK, "unserved workflow": system.CheckError, "list of runs": system.CheckOK} {
+	for row, want := range map[string]system.CheckState{"server": system.CheckOK,
+		"attributes": system.CheckOK, "ace activity": system.CheckOK,
+		"orders workflow": system.CheckOK, "unserved workflow": system.CheckError,
+		"list of runs": system.CheckOK} {
 		if states[row] != want {
 			t.Errorf("%s is %q, want %q", row, states[row], want)
 		}
@@ -187,7 +200,8 @@ func checkHealth(t *testing.T, e *engine.Engine, s *sources.Feeds) {
 	if sys.Server.Version == "" || len(sys.Calls) == 0 || sys.Process.Goroutines == 0 {
 		t.Errorf("%+v", sys)
 	}
-	away := system.Read(canceled(), cluster.Deps{Client: e.Client, Namespace: "ace-dev"}, cluster.Connection{})
+	away := system.Read(canceled(), cluster.Deps{Client: e.Client, Namespace: "ace-dev"},
+		cluster.Connection{})
 	if away.Err == "" || system.CountErrors(away.Checks()) != 1 {
 		t.Errorf("%+v", away)
 	}

@@ -36,8 +36,10 @@ func allCommands(ctx workflow.Context, again bool) (int, error) {
 	if err := workflow.SideEffect(ctx, func(workflow.Context) any { return 3 }).Get(&drawn); err != nil {
 		return 0, err
 	}
-	local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{ScheduleToCloseTimeout: time.Minute})
-	slow, quick := workflow.ExecuteLocalActivity(local, SlowActivity, 30*time.Millisecond), workflow.ExecuteLocalActivity(local, QuickActivity)
+	local := workflow.WithLocalActivityOptions(ctx,
+		workflow.LocalActivityOptions{ScheduleToCloseTimeout: time.Minute})
+	slow, quick := workflow.ExecuteLocalActivity(local, SlowActivity, 30*time.Millisecond),
+		workflow.ExecuteLocalActivity(local, QuickActivity)
 	var name string
 	workflow.GetSignalChannel(ctx, "go").Receive(ctx, &name)
 	for _, f := range []workflow.Future{slow, quick} {
@@ -51,7 +53,9 @@ func allCommands(ctx workflow.Context, again bool) (int, error) {
 			return 0, err
 		}
 	}
-	if err := workflow.Await(ctx, func() bool { return n >= 2 && workflow.AllHandlersFinished(ctx) }); err != nil {
+	if err := workflow.Await(ctx, func() bool {
+		return n >= 2 && workflow.AllHandlersFinished(ctx)
+	}); err != nil {
 		return 0, err
 	}
 	if again {
@@ -98,8 +102,10 @@ func TestVerifyEverything(t *testing.T) {
 	first := run.GetRunID()
 	feed := func(runID string) {
 		for i := range 2 {
-			handle, err := e.Client.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{WorkflowID: "everything", RunID: runID, UpdateName: "add", Args: []any{1},
-				WaitForStage: client.WorkflowUpdateStageCompleted})
+			handle, err := e.Client.UpdateWorkflow(t.Context(),
+				client.UpdateWorkflowOptions{WorkflowID: "everything", RunID: runID, UpdateName: "add",
+					Args:         []any{1},
+					WaitForStage: client.WorkflowUpdateStageCompleted})
 			if err == nil {
 				err = handle.Get(t.Context(), nil)
 			}
@@ -107,7 +113,8 @@ func TestVerifyEverything(t *testing.T) {
 				t.Fatal(err)
 			}
 			if i == 0 {
-				if err := e.Client.SignalWorkflow(t.Context(), "everything", runID, "go", "leaf"); err != nil {
+				if err := e.Client.SignalWorkflow(t.Context(), "everything", runID, "go",
+					"leaf"); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -127,7 +134,8 @@ func TestVerifyEverything(t *testing.T) {
 	})
 	feed(second)
 	var n int
-	if err := e.Client.GetWorkflow(t.Context(), "everything", second).Get(t.Context(), &n); err != nil || n != 2 {
+	if err := e.Client.GetWorkflow(t.Context(), "everything", second).Get(t.Context(), &n); err != nil ||
+		n != 2 {
 		t.Fatal(n, err)
 	}
 	for _, runID := range []string{first, second} {
@@ -139,7 +147,8 @@ func TestVerifyEverything(t *testing.T) {
 			v := &replay.Verifier{Register: register, Strict: strict}
 			for upTo := len(events); upTo > 3; upTo-- {
 				if got := v.Verify(t.Context(), events[:upTo]); got.Outcome != replay.Deterministic {
-					t.Errorf("the first %d of %d events, strict %v: %+v %+v", upTo, len(events), strict, got, got.Divergence)
+					t.Errorf("the first %d of %d events, strict %v: %+v %+v", upTo, len(events), strict, got,
+						got.Divergence)
 				}
 			}
 		}

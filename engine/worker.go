@@ -70,8 +70,9 @@ func (e *Engine) serve(o Options) error {
 	w := worker.New(c, e.TaskQueue, workerOptions(MaxActivities))
 	workflows.Register(w)
 	acts := &activities.Activities{
-		Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Blueprint: e.stepProviders(o.Blueprints),
-		Signals: e.Client, Logs: artifact.NewLogs(e.dir, e.Artifacts), Agents: e.Agents,
+		Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers,
+		Blueprint: e.stepProviders(o.Blueprints),
+		Signals:   e.Client, Logs: artifact.NewLogs(e.dir, e.Artifacts), Agents: e.Agents,
 		Withheld: o.withheld(), CacheDir: filepath.Join(e.dir, "cache", "operations"), Self: e.ownEnv(o),
 		NoCallRecords: o.NoCallRecords, JournalDir: filepath.Join(e.dir, "evaluations"),
 		Graders: o.Graders,
@@ -110,8 +111,8 @@ func (e *Engine) serve(o Options) error {
 	return e.worker.serveFlows(e, acts)
 }
 
-// ownEnv returns variables with which this program connects as this process did, besides the environment. A codec
-// server must be in the environment or in the configuration.
+// ownEnv returns variables with which this program connects as this process did, besides the environment. A
+// codec server must be in the environment or in the configuration.
 func (e *Engine) ownEnv(o Options) []string {
 	env := []string{"ACESCOPE_DATA_DIR=" + e.dir}
 	if o.Remote == nil {
@@ -132,7 +133,8 @@ func (e *Engine) ownEnv(o Options) []string {
 // clusterID returns the id of the cluster, or its address if it does not permit the question.
 func (e *Engine) clusterID(ctx context.Context) (string, error) {
 	info, err := e.Client.WorkflowService().GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{})
-	if code := serviceerror.ToStatus(err).Code(); code == codes.PermissionDenied || code == codes.Unimplemented {
+	if code := serviceerror.ToStatus(err).Code(); code == codes.PermissionDenied ||
+		code == codes.Unimplemented {
 		return e.Address(), nil
 	}
 	return info.GetClusterId(), err
@@ -257,7 +259,8 @@ func (e *Engine) startForwarder(o Options) {
 	}
 	redact := redact.New(redact.Environ(os.Environ())...).Line
 	to := observe.NewTemporal(e.Client, e.TaskQueue, redact, e.log)
-	f := &observe.Forwarder{Dir: o.Spool, To: to, Artifacts: e.Artifacts, Redact: redact, Prices: o.Prices, Log: e.log}
+	f := &observe.Forwarder{Dir: o.Spool, To: to, Artifacts: e.Artifacts, Redact: redact, Prices: o.Prices,
+		Log: e.log}
 	e.forwarder = &spoolForwarder{to, inBackground(func(ctx context.Context) {
 		if err := f.Run(ctx); err != nil {
 			e.log.Error("spool is not forwarded", "spool", o.Spool, "error", err)

@@ -26,7 +26,8 @@ func TestTranscriptsWithoutAServer(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.Transcripts.Run(ctx, sessions.Local{Roots: []transcripts.Root{{Format: transcript.Of(agentcli.Claude), Dir: dir}}, Prices: price.Shipped(), Cache: filepath.Join(dir, "cache")})
+		s.Transcripts.Run(ctx, sessions.Local{Roots: []transcripts.Root{{Format: transcript.Of(
+			agentcli.Claude), Dir: dir}}, Prices: price.Shipped(), Cache: filepath.Join(dir, "cache")})
 	}()
 	defer func() { stop(); <-done }()
 	until := func(what string, ok func(*sessions.Transcripts) bool) *sessions.Transcripts {
@@ -47,14 +48,18 @@ func TestTranscriptsWithoutAServer(t *testing.T) {
 		t.Error("transcripts are read while they are not shown")
 	}
 	s.Transcripts.Look(true)
-	all := until("all are read", func(now *sessions.Transcripts) bool { return len(now.Rows) == 4 && now.Progress.Done == 4 })
+	all := until("all are read", func(now *sessions.Transcripts) bool {
+		return len(now.Rows) == 4 && now.Progress.Done == 4
+	})
 	first := all.Rows[0]
 	if first.ID != transcripttest.ID(0) || first.Engine != nil || first.Totals.Calls == 0 || !first.Known {
 		t.Errorf("%+v", first)
 	}
 	s.Transcripts.Conversations.Look(true)
 	s.Transcripts.Conversations.Want(first.Key)
-	until("its conversation", func(*sessions.Transcripts) bool { return s.Transcripts.Conversations.Value() != nil })
+	until("its conversation", func(*sessions.Transcripts) bool {
+		return s.Transcripts.Conversations.Value() != nil
+	})
 	talk := s.Transcripts.Conversations.Value()
 	before := len(talk.Entries)
 	f, err := os.OpenFile(first.Key, os.O_APPEND|os.O_WRONLY, 0)
@@ -62,7 +67,8 @@ func TestTranscriptsWithoutAServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := f.WriteString(`{"type":"user","uuid":"new","message":{"role":"user","content":"one more"}}` + "\n"); err != nil {
+	if _, err := f.WriteString(`{"type":"user","uuid":"new","message":{"role":"user","content":"one more"}}` +
+		"\n"); err != nil {
 		t.Fatal(err)
 	}
 	until("what was added", func(now *sessions.Transcripts) bool {

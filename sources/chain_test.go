@@ -98,7 +98,8 @@ func TestChainWithAReset(t *testing.T) {
 	reset := historytest.Reset(all[1], 6, "r2", "x2")
 	reset.ContinueAs(time.Millisecond, "x3")
 	c.Put("x2", reset.Events...)
-	c.Put("x3", historytest.New("Hops", 9).Of("w", "x3", "x2", "r1").Close(time.Millisecond, "done").Events...)
+	c.Put("x3", historytest.New("Hops", 9).Of("w", "x3", "x2", "r1").Close(time.Millisecond,
+		"done").Events...)
 	for _, id := range []string{"x2", "x3"} {
 		checkChain(t, c, id, "r1 x2 x3", "", "")
 	}
@@ -107,7 +108,8 @@ func TestChainWithAReset(t *testing.T) {
 	again := historytest.Reset(reset, 9, "x2", "y2").Close(time.Millisecond, "done")
 	c.Put("y2", again.Events...)
 	chain := checkChain(t, c, "y2", "r1 y2", "", "")
-	if o := history.OriginOf(chain.Runs[1]); *o.Reset != (history.ResetFrom{RunID: "x2", Event: 9}) || o.Prev != "r1" || o.How != history.ByReset {
+	if o := history.OriginOf(chain.Runs[1]); *o.Reset != (history.ResetFrom{RunID: "x2", Event: 9}) ||
+		o.Prev != "r1" || o.How != history.ByReset {
 		t.Errorf("%+v", o)
 	}
 	// The first run of a chain was reset: it has no previous run.
@@ -176,11 +178,13 @@ func TestDiffWithoutTheFirstRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := compare.Of(histories.DiffSide(t.Context(), a, nil), histories.DiffSide(t.Context(), b, nil), compare.Options{})
+	d := compare.Of(histories.DiffSide(t.Context(), a, nil), histories.DiffSide(t.Context(), b, nil),
+		compare.Options{})
 	if d.A.Runs != 2 || d.B.Runs != 1 || d.Counts[compare.NotReached] != 2 || d.Counts[compare.OnlyA] != 0 {
 		t.Errorf("%v, %+v", d.Counts, d.First)
 	}
-	if notes := strings.Join(d.Notes, " "); !strings.Contains(notes, "before the first run of B are missing: the previous run, r1") {
+	if notes := strings.Join(d.Notes, " "); !strings.Contains(notes,
+		"before the first run of B are missing: the previous run, r1") {
 		t.Errorf("%q", notes)
 	}
 }

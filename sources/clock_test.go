@@ -83,7 +83,8 @@ func TestClockSkew(t *testing.T) {
 		t.Errorf("steps count %d and %d, the run %d", back, s.About.ClockBack, d.Skew.Back)
 	}
 	chain := cluster.Chain{Runs: [][]*historypb.HistoryEvent{b.Events}, RunIDs: []string{"r"}}
-	diff := compare.Of(histories.DiffSide(t.Context(), chain, nil), histories.DiffSide(t.Context(), chain, nil), compare.Options{AllFields: true})
+	diff := compare.Of(histories.DiffSide(t.Context(), chain, nil),
+		histories.DiffSide(t.Context(), chain, nil), compare.Options{AllFields: true})
 	for _, p := range diff.Pairs {
 		if p.A.DurationMS < 0 || p.B.DurationMS < 0 {
 			t.Errorf("%s took %f ms", p.A.Key, p.A.DurationMS)
@@ -113,7 +114,8 @@ func TestClockAhead(t *testing.T) {
 		e.EventTime = timestamppb.New(time.Now().Add(time.Hour))
 	}
 	d, err := detail.ReadEvents(b.Events)
-	if err != nil || d.Skew.AheadMS < 3_500_000 || d.Skew.Back != 0 || !strings.Contains(d.Skew.String(), "ahead of this machine") {
+	if err != nil || d.Skew.AheadMS < 3_500_000 || d.Skew.Back != 0 ||
+		!strings.Contains(d.Skew.String(), "ahead of this machine") {
 		t.Errorf("%+v, %v", d.Skew, err)
 	}
 	if (histories.Skew{}).String() != "" {

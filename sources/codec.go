@@ -47,7 +47,8 @@ func (f *Feeds) rereadAll() {
 	f.Link.ForgetHistories()
 	f.Runs.Refresh()
 	f.Experiments.Reread()
-	for _, again := range []func(){f.Detail.Again, f.Events.Again, f.Replay.Again, f.Triage.Again, f.Diff.Again, f.Facets.Again, f.Playbooks.Again} {
+	for _, again := range []func(){f.Detail.Again, f.Events.Again, f.Replay.Again, f.Triage.Again,
+		f.Diff.Again, f.Facets.Again, f.Playbooks.Again} {
 		again()
 	}
 }

@@ -34,7 +34,9 @@ func TestWatchCodec(t *testing.T) {
 
 	web.Fail(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "closed for today", 503) })
 	read := func() int {
-		list, err := codectest.Cipher{Key: "k"}.Encode([]*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte("1")}})
+		list, err := codectest.Cipher{Key: "k"}.Encode(
+			[]*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte("json/plain")},
+				Data: []byte("1")}})
 		if err != nil {
 			t.Fatal(err)
 		}

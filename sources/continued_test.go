@@ -12,7 +12,8 @@ import (
 func TestContinuedRun(t *testing.T) {
 	for _, b := range []*historytest.Builder{
 		historytest.Task(false),
-		historytest.New(ace.ExperimentWorkflow, ace.ExperimentInput{ExperimentID: "e", Tasks: 2, Epochs: 1, Parallel: 1}),
+		historytest.New(ace.ExperimentWorkflow, ace.ExperimentInput{ExperimentID: "e", Tasks: 2, Epochs: 1,
+			Parallel: 1}),
 		historytest.New("Foreign", "x"),
 	} {
 		d, err := detail.ReadEvents(b.Events)

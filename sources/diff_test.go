@@ -49,11 +49,14 @@ func diffing(t *testing.T, c *historytest.Client, a, b histories.DiffRef) *histo
 func TestDiffPart(t *testing.T) {
 	c, _ := newChain(3)
 	c.Put("o", historytest.New("Hops", 1).Of("other", "o", "", "o").Close(time.Millisecond, "done").Events...)
-	d := diffing(t, c, histories.DiffRef{WorkflowID: "w", RunID: "r1"}, histories.DiffRef{WorkflowID: "w", RunID: "r3"})
-	if d.Diff == nil || d.Diff.A.Runs != 1 || d.Diff.A.RunIDs[0] != "r1" || d.Diff.B.RunIDs[0] != "r3" || d.ReadA != d.Diff.A.Events {
+	d := diffing(t, c, histories.DiffRef{WorkflowID: "w", RunID: "r1"},
+		histories.DiffRef{WorkflowID: "w", RunID: "r3"})
+	if d.Diff == nil || d.Diff.A.Runs != 1 || d.Diff.A.RunIDs[0] != "r1" || d.Diff.B.RunIDs[0] != "r3" ||
+		d.ReadA != d.Diff.A.Events {
 		t.Fatalf("%+v", d)
 	}
-	d = diffing(t, c, histories.DiffRef{WorkflowID: "w", RunID: "r2"}, histories.DiffRef{WorkflowID: "other", RunID: "o"})
+	d = diffing(t, c, histories.DiffRef{WorkflowID: "w", RunID: "r2"},
+		histories.DiffRef{WorkflowID: "other", RunID: "o"})
 	if d.Diff == nil || d.Diff.A.Runs != 3 || d.Diff.B.Runs != 1 {
 		t.Errorf("%+v", d)
 	}
@@ -65,7 +68,8 @@ func TestDiffPart(t *testing.T) {
 // A run that cannot be read is reported beside the other run.
 func TestDiffOfARunThatIsGone(t *testing.T) {
 	c, _ := newChain(1)
-	d := diffing(t, c, histories.DiffRef{WorkflowID: "w", RunID: "r1"}, histories.DiffRef{WorkflowID: "x", RunID: "gone"})
+	d := diffing(t, c, histories.DiffRef{WorkflowID: "w", RunID: "r1"},
+		histories.DiffRef{WorkflowID: "x", RunID: "gone"})
 	if d.Diff != nil || d.ErrA != "" || d.ErrB == "" {
 		t.Errorf("%+v", d)
 	}
@@ -109,7 +113,8 @@ func TestDiffIsStopped(t *testing.T) {
 		return nil
 	})
 	runDiffs(t, s, c)
-	s.Compare(histories.DiffAsk{A: histories.DiffRef{WorkflowID: "w", RunID: "r1"}, B: histories.DiffRef{WorkflowID: "v", RunID: "r1"}})
+	s.Compare(histories.DiffAsk{A: histories.DiffRef{WorkflowID: "w", RunID: "r1"},
+		B: histories.DiffRef{WorkflowID: "v", RunID: "r1"}})
 	if d := untilDiff(t, s); d.ErrA != "reading was canceled" || d.ErrB != "reading was canceled" {
 		t.Errorf("%+v", d)
 	}

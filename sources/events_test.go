@@ -110,10 +110,14 @@ func TestFollowingEvents(t *testing.T) {
 	events := historytest.Long(2_000).Events
 	c.Put("r", events[:1_200]...)
 	w := watchEvents(t, c, "r")
-	whole(t, w.until("what is recorded", func(l *histories.EventLog) bool { return l.Len() == 1_200 && !l.Reading }), 1_200)
+	whole(t, w.until("what is recorded", func(l *histories.EventLog) bool {
+		return l.Len() == 1_200 && !l.Reading
+	}), 1_200)
 	for i := 1_200; i < len(events); i += 100 {
 		c.Put("r", events[i:min(i+100, len(events))]...)
-		w.until("what happened", func(l *histories.EventLog) bool { return l.Len() == min(i+100, len(events)) })
+		w.until("what happened", func(l *histories.EventLog) bool {
+			return l.Len() == min(i+100, len(events))
+		})
 	}
 	whole(t, w.until("the end", func(l *histories.EventLog) bool { return l.Closed }), len(events))
 }
@@ -129,7 +133,9 @@ func TestLookingAgain(t *testing.T) {
 	c.Put("r", events[2_000:]...)
 	before := c.Calls("backward") + c.Calls("forward")
 	w.store.Events.Look(true)
-	whole(t, w.until("the rest", func(l *histories.EventLog) bool { return l.Len() == len(events) && !l.Reading }), len(events))
+	whole(t, w.until("the rest", func(l *histories.EventLog) bool {
+		return l.Len() == len(events) && !l.Reading
+	}), len(events))
 	if n := c.Calls("backward") + c.Calls("forward") - before; n > 12 {
 		t.Errorf("%d pages were read for 1,000 new events", n)
 	}
@@ -172,12 +178,15 @@ func TestEventsSurviveALostServer(t *testing.T) {
 		return nil
 	})
 	w := watchEvents(t, c, "r")
-	whole(t, w.until("all", func(l *histories.EventLog) bool { return !l.Reading && l.Unread == 0 }), len(events))
+	whole(t, w.until("all", func(l *histories.EventLog) bool { return !l.Reading && l.Unread == 0 }),
+		len(events))
 }
 
 func TestARunThatIsNotThere(t *testing.T) {
 	w := watchEvents(t, historytest.NewClient(), "r")
-	if l := w.until("an error", func(l *histories.EventLog) bool { return l.Err != "" }); !strings.Contains(l.Err, "no run r") || l.Len() != 0 {
+	if l := w.until("an error", func(l *histories.EventLog) bool {
+		return l.Err != ""
+	}); !strings.Contains(l.Err, "no run r") || l.Len() != 0 {
 		t.Errorf("%+v", l)
 	}
 }
@@ -202,7 +211,9 @@ func TestFilterAndOpenWhileReading(t *testing.T) {
 	c.Put("r", historytest.Long(2_000).Events...)
 	w := watchEvents(t, c, "r")
 	w.store.Events.Filter(histories.EventFilter{Include: "timer", Exclude: "fired"})
-	l := w.until("filtered", func(l *histories.EventLog) bool { return !l.Reading && l.Filter.Include == "timer" })
+	l := w.until("filtered", func(l *histories.EventLog) bool {
+		return !l.Reading && l.Filter.Include == "timer"
+	})
 	if len(l.Matches) == 0 {
 		t.Fatal("nothing matches")
 	}
@@ -212,7 +223,9 @@ func TestFilterAndOpenWhileReading(t *testing.T) {
 		}
 	}
 	w.store.Events.Open(l.Matches[0])
-	o := w.until("opened", func(l *histories.EventLog) bool { return l.Opened != nil && l.Opened.ID == l.Matches[0] }).Opened
+	o := w.until("opened", func(l *histories.EventLog) bool {
+		return l.Opened != nil && l.Opened.ID == l.Matches[0]
+	}).Opened
 	if !strings.Contains(o.Text, `"timerId": "pace-`) || o.Err != "" {
 		t.Errorf("opened %+v", o)
 	}
@@ -235,11 +248,14 @@ func TestFollowGoesOnWhereItStopped(t *testing.T) {
 	})
 	var got []int64
 	var told []bool
-	err := cluster.Follow(t.Context(), c, "test", "w", "r", func(err error) { told = append(told, err != nil) }, func(e *historypb.HistoryEvent) error {
+	err := cluster.Follow(t.Context(), c, "test", "w", "r", func(err error) {
+		told = append(told, err != nil)
+	}, func(e *historypb.HistoryEvent) error {
 		got = append(got, e.GetEventId())
 		return nil
 	})
-	if err != nil || len(got) != len(events) || !slices.IsSorted(got) || len(slices.Compact(got)) != len(events) {
+	if err != nil || len(got) != len(events) || !slices.IsSorted(got) ||
+		len(slices.Compact(got)) != len(events) {
 		t.Fatalf("%d of %d events, %v", len(got), len(events), err)
 	}
 	if worked := c.Calls("forward") - len(told)/2; worked > pagesBefore {
@@ -263,7 +279,10 @@ func TestFollowWithARefusedToken(t *testing.T) {
 		return nil
 	})
 	var got []int64
-	err := cluster.Follow(t.Context(), c, "test", "w", "r", nil, func(e *historypb.HistoryEvent) error { got = append(got, e.GetEventId()); return nil })
+	err := cluster.Follow(t.Context(), c, "test", "w", "r", nil, func(e *historypb.HistoryEvent) error {
+		got = append(got, e.GetEventId())
+		return nil
+	})
 	if err != nil || len(slices.Compact(got)) != len(events) || len(got) != len(events) {
 		t.Errorf("%d of %d events, %v", len(got), len(events), err)
 	}
@@ -273,7 +292,9 @@ func TestFollowEndsWithItsContextAndItsCallback(t *testing.T) {
 	c := historytest.NewClient()
 	c.Put("r", historytest.Long(100).Events[:50]...)
 	stop := errors.New("stop")
-	if err := cluster.Follow(t.Context(), c, "test", "w", "r", nil, func(*historypb.HistoryEvent) error { return stop }); !errors.Is(err, stop) {
+	if err := cluster.Follow(t.Context(), c, "test", "w", "r", nil, func(*historypb.HistoryEvent) error {
+		return stop
+	}); !errors.Is(err, stop) {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -304,7 +325,8 @@ func TestRows(t *testing.T) {
 	var titles []string
 	for i := range l.Len() {
 		e := l.Row(i)
-		titles = append(titles, fmt.Sprintf("%d %s %s %q %q %d %v", e.ID, e.Kind, e.Name(), l.Title(e), e.Message, e.Root, e.Error))
+		titles = append(titles, fmt.Sprintf("%d %s %s %q %q %d %v", e.ID, e.Kind, e.Name(), l.Title(e),
+			e.Message, e.Root, e.Error))
 	}
 	all := strings.Join(titles, "\n")
 	for _, want := range []string{
@@ -319,7 +341,8 @@ func TestRows(t *testing.T) {
 			t.Errorf("no row %s in\n%s", want, all)
 		}
 	}
-	if got := []int64{l.Related(5, 1), l.Related(6, 1), l.Related(7, -1), l.Related(5, -1), l.Related(7, 1)}; !slices.Equal(got, []int64{6, 7, 6, 0, 0}) {
+	if got := []int64{l.Related(5, 1), l.Related(6, 1), l.Related(7, -1), l.Related(5, -1),
+		l.Related(7, 1)}; !slices.Equal(got, []int64{6, 7, 6, 0, 0}) {
 		t.Errorf("related events are %v", got)
 	}
 }
@@ -327,8 +350,10 @@ func TestRows(t *testing.T) {
 func TestStrangeEvents(t *testing.T) {
 	b := historytest.New("W", nil)
 	b.Add(time.Millisecond, enumspb.EventType(999), nil)
-	b.Add(-5*time.Second, enumspb.EVENT_TYPE_MARKER_RECORDED, nil) // the clock went backward, and there are no attributes
-	b.Events = append(b.Events, &historypb.HistoryEvent{EventId: int64(len(b.Events) + 1), EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED})
+	// the clock went backward, and there are no attributes
+	b.Add(-5*time.Second, enumspb.EVENT_TYPE_MARKER_RECORDED, nil)
+	b.Events = append(b.Events, &historypb.HistoryEvent{EventId: int64(len(b.Events) + 1),
+		EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED})
 	b.Signal(time.Millisecond, ace.SignalToolEvent, "no tool event")
 	b.Add(0, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, func(e *historypb.HistoryEvent) {
 		e.Attributes = &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{
@@ -349,7 +374,8 @@ func TestStrangeEvents(t *testing.T) {
 		}
 	}
 	n := l.Row(l.Len() - 2).ID
-	if o := l.Open(n); !strings.Contains(o.Text, `"encoding": "binary/encrypted"`) || !strings.Contains(o.Text, `"bytes": 3`) {
+	if o := l.Open(n); !strings.Contains(o.Text, `"encoding": "binary/encrypted"`) ||
+		!strings.Contains(o.Text, `"bytes": 3`) {
 		t.Errorf("encrypted: %s", o.Text)
 	}
 	if o := l.Open(n + 1); !strings.Contains(o.Text, "invalid JSON") {
@@ -382,7 +408,8 @@ func TestFilters(t *testing.T) {
 		{histories.EventFilter{Include: `[A-Z]urator`}, "ActivityTaskFailed", 3},
 		{histories.EventFilter{Include: `RUN_\S+ator\b`}, "ActivityTaskFailed", 6},
 		{histories.EventFilter{Include: `(?-i:RUN)_generator`}, "", 0},
-		{histories.EventFilter{Include: "activity", Exclude: "started|scheduled"}, "ActivityTaskCompleted", 4},
+		{histories.EventFilter{Include: "activity", Exclude: "started|scheduled"}, "ActivityTaskCompleted",
+			4},
 		{histories.EventFilter{Errors: true}, "ActivityTaskFailed", 2},
 		{histories.EventFilter{Include: "misspelt"}, "", 0},
 		{histories.EventFilter{Include: "misspelt", Full: true}, "ActivityTaskCompleted", 1},
@@ -395,11 +422,14 @@ func TestFilters(t *testing.T) {
 		if len(got) != c.n {
 			t.Errorf("%+v: %d events match, want %d", c.f, len(got), c.n)
 		}
-		if c.some != "" && !slices.ContainsFunc(got, func(id int64) bool { return l.Event(id).Name() == c.some }) {
+		if c.some != "" && !slices.ContainsFunc(got, func(id int64) bool {
+			return l.Event(id).Name() == c.some
+		}) {
 			t.Errorf("%+v: no %s", c.f, c.some)
 		}
 	}
-	if _, err := (histories.EventFilter{Include: "a(b"}).Compile(); err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "a(b") {
+	if _, err := (histories.EventFilter{Include: "a(b"}).Compile(); err == nil ||
+		strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "a(b") {
 		t.Errorf("a bad pattern gives %v", err)
 	}
 }
@@ -419,7 +449,8 @@ func TestErrorsAndMatchesAreFound(t *testing.T) {
 		t.Errorf("errors %v, backwards %v", errs, back)
 	}
 	l.Matches = []int64{2, 5, 9}
-	if got := []int64{l.NextMatch(2, 1), l.NextMatch(3, 1), l.NextMatch(9, 1), l.NextMatch(9, -1), l.NextMatch(2, -1), l.NextMatch(7, -1)}; !slices.Equal(got, []int64{5, 5, 0, 5, 0, 5}) {
+	if got := []int64{l.NextMatch(2, 1), l.NextMatch(3, 1), l.NextMatch(9, 1), l.NextMatch(9, -1),
+		l.NextMatch(2, -1), l.NextMatch(7, -1)}; !slices.Equal(got, []int64{5, 5, 0, 5, 0, 5}) {
 		t.Errorf("matches %v", got)
 	}
 }
@@ -446,8 +477,10 @@ func BenchmarkEvents50k(b *testing.B) {
 			histories.Timeline(l, nil)
 		}
 	})
-	for name, f := range map[string]histories.EventFilter{"literal": {Include: "calculate"}, "regex": {Include: `run_(gen|ref).*turn \d+ gave`},
-		"folding": {Include: `Turn \S+ gave`}, "two": {Include: "activity", Exclude: "started"}, "full": {Include: "shareholders", Full: true}} {
+	for name, f := range map[string]histories.EventFilter{"literal": {Include: "calculate"},
+		"regex":   {Include: `run_(gen|ref).*turn \d+ gave`},
+		"folding": {Include: `Turn \S+ gave`}, "two": {Include: "activity", Exclude: "started"},
+		"full": {Include: "shareholders", Full: true}} {
 		b.Run("search-"+name, func(b *testing.B) {
 			m, _ := f.Compile()
 			for b.Loop() {
@@ -490,10 +523,14 @@ func readUntil(b *testing.B, c *historytest.Client, ok func(*histories.EventLog)
 }
 
 func pendingInfo(kind string, id int64, attempt int32, at time.Time) *workflowpb.PendingActivityInfo {
-	return &workflowpb.PendingActivityInfo{ActivityId: fmt.Sprint(id), ActivityType: &commonpb.ActivityType{Name: kind},
-		State: enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, Attempt: attempt, ScheduledTime: timestamppb.New(at.Add(3 * time.Second)),
-		LastStartedTime: timestamppb.New(at.Add(time.Second)), LastAttemptCompleteTime: timestamppb.New(at.Add(2 * time.Second)),
-		NextAttemptScheduleTime: timestamppb.New(at.Add(3 * time.Second)), LastFailure: historytest.Failure("connection refused")}
+	return &workflowpb.PendingActivityInfo{ActivityId: fmt.Sprint(id),
+		ActivityType: &commonpb.ActivityType{Name: kind},
+		State:        enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, Attempt: attempt,
+		ScheduledTime:           timestamppb.New(at.Add(3 * time.Second)),
+		LastStartedTime:         timestamppb.New(at.Add(time.Second)),
+		LastAttemptCompleteTime: timestamppb.New(at.Add(2 * time.Second)),
+		NextAttemptScheduleTime: timestamppb.New(at.Add(3 * time.Second)),
+		LastFailure:             historytest.Failure("connection refused")}
 }
 
 func TestEventsLeadToOtherRuns(t *testing.T) {
@@ -503,7 +540,8 @@ func TestEventsLeadToOtherRuns(t *testing.T) {
 		want runs.Run
 	}{
 		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
-			ContinuedExecutionRunId: "a", ParentWorkflowExecution: x}}}, runs.Run{WorkflowID: "w", RunID: "a"}},
+			ContinuedExecutionRunId: "a", ParentWorkflowExecution: x}}},
+			runs.Run{WorkflowID: "w", RunID: "a"}},
 		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
 			ParentWorkflowExecution: x}}}, runs.Run{WorkflowID: "ace/child", RunID: "c", TaskID: "child"}},
 		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{}}}, runs.Run{}},
@@ -512,14 +550,16 @@ func TestEventsLeadToOtherRuns(t *testing.T) {
 		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionFailedEventAttributes{WorkflowExecutionFailedEventAttributes: &historypb.WorkflowExecutionFailedEventAttributes{
 			NewExecutionRunId: "b"}}}, runs.Run{WorkflowID: "w", RunID: "b"}},
 		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{
-			Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW, BaseRunId: "base"}}}, runs.Run{WorkflowID: "w", RunID: "base"}},
+			Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW, BaseRunId: "base"}}},
+			runs.Run{WorkflowID: "w", RunID: "base"}},
 		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_ChildWorkflowExecutionStartedEventAttributes{ChildWorkflowExecutionStartedEventAttributes: &historypb.ChildWorkflowExecutionStartedEventAttributes{
 			WorkflowExecution: x}}}, runs.Run{WorkflowID: "ace/child", RunID: "c", TaskID: "child"}},
 		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_StartChildWorkflowExecutionInitiatedEventAttributes{StartChildWorkflowExecutionInitiatedEventAttributes: &historypb.StartChildWorkflowExecutionInitiatedEventAttributes{
 			WorkflowId: "ace/child"}}}, runs.Run{WorkflowID: "ace/child", TaskID: "child"}},
 		{&historypb.HistoryEvent{}, runs.Run{}},
 	} {
-		if got := histories.TargetRun("w", c.e); got.WorkflowID != c.want.WorkflowID || got.RunID != c.want.RunID {
+		if got := histories.TargetRun("w", c.e); got.WorkflowID != c.want.WorkflowID ||
+			got.RunID != c.want.RunID {
 			t.Errorf("%v leads to %+v, want %+v", c.e, got, c.want)
 		}
 	}

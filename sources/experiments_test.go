@@ -59,7 +59,8 @@ func (h *experimentHistory) task(in ace.TaskInput, r *ace.TaskResult) {
 	})
 	h.add(enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED, func(e *historypb.HistoryEvent) {
 		e.Attributes = &historypb.HistoryEvent_ChildWorkflowExecutionStartedEventAttributes{ChildWorkflowExecutionStartedEventAttributes: &historypb.ChildWorkflowExecutionStartedEventAttributes{
-			InitiatedEventId: id, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: ace.WorkflowID(in.TaskID), RunId: "r"}}}
+			InitiatedEventId: id, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: ace.WorkflowID(
+				in.TaskID), RunId: "r"}}}
 	})
 	if r == nil {
 		h.add(enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT, func(e *historypb.HistoryEvent) {
@@ -80,13 +81,16 @@ func (h *experimentHistory) continued(runID string) {
 }
 
 func answered(id string, right bool) *ace.TaskResult {
-	return &ace.TaskResult{TaskID: id, ExitStatus: ace.ExitOf(ace.Completed, ace.VerdictOf(true, &right)), Answer: "1", Correct: &right, Bullets: 3,
-		Summary: ace.Summary{Added: 2, Rejected: 1, Usage: ace.Usage{InputTokens: 10, OutputTokens: 5, CostUSD: 0.5}}}
+	return &ace.TaskResult{TaskID: id, ExitStatus: ace.ExitOf(ace.Completed, ace.VerdictOf(true, &right)),
+		Answer: "1", Correct: &right, Bullets: 3,
+		Summary: ace.Summary{Added: 2, Rejected: 1, Usage: ace.Usage{InputTokens: 10, OutputTokens: 5,
+			CostUSD: 0.5}}}
 }
 
 // twoRuns is an experiment of four tasks that continued as new after two.
 func twoRuns(t *testing.T) map[string][]*historypb.HistoryEvent {
-	in := ace.ExperimentInput{ExperimentID: "x", DatasetID: "d", Tasks: 4, Epochs: 1, Dataset: ace.Ref{SHA256: "s"}}
+	in := ace.ExperimentInput{ExperimentID: "x", DatasetID: "d", Tasks: 4, Epochs: 1,
+		Dataset: ace.Ref{SHA256: "s"}}
 	a := &experimentHistory{t: t, at: testStart}
 	a.started(in)
 	a.task(ace.TaskInput{TaskID: "x-e1-0002", Prompt: "two", Epoch: 1, Index: 1}, answered("x-e1-0002", true))
@@ -99,7 +103,8 @@ func twoRuns(t *testing.T) map[string][]*historypb.HistoryEvent {
 	in.Progress = &f.State.Progress
 	b := &experimentHistory{t: t, at: a.at}
 	b.started(in)
-	b.task(ace.TaskInput{TaskID: "x-e1-0003", Prompt: "three", Epoch: 1, Index: 2}, answered("x-e1-0003", false))
+	b.task(ace.TaskInput{TaskID: "x-e1-0003", Prompt: "three", Epoch: 1, Index: 2},
+		answered("x-e1-0003", false))
 	b.task(ace.TaskInput{TaskID: "x-e1-0004", Prompt: "one", Epoch: 1, Index: 3}, answered("x-e1-0004", true))
 	b.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, func(e *historypb.HistoryEvent) {
 		e.Attributes = &historypb.HistoryEvent_WorkflowExecutionCompletedEventAttributes{WorkflowExecutionCompletedEventAttributes: &historypb.WorkflowExecutionCompletedEventAttributes{}}
@@ -139,7 +144,8 @@ func TestSeriesGoesThroughTheChain(t *testing.T) {
 	if s.Start != testStart.Add(time.Second) || s.Close.IsZero() {
 		t.Errorf("from %v to %v", s.Start, s.Close)
 	}
-	if got := s.Tasks[1]; got.Status != ace.TimedOut || got.Verdict != "" || !got.Graded() || got.Index != 0 || got.Epoch != 1 || got.Duration != 1000 {
+	if got := s.Tasks[1]; got.Status != ace.TimedOut || got.Verdict != "" || !got.Graded() ||
+		got.Index != 0 || got.Epoch != 1 || got.Duration != 1000 {
 		t.Errorf("the task that timed out is %+v", got)
 	}
 	if got := s.Tasks[0]; got.Accepted != 2 || got.Rejected != 1 || got.Cost != 0.5 || got.At != 3000 {
@@ -178,19 +184,23 @@ func TestCurves(t *testing.T) {
 	for _, c := range []struct {
 		window int
 		want   []float64
-	}{{0, []float64{1, 0.5, 2. / 3, 0.75, 0.75}}, {2, []float64{1, 0.5, 0.5, 1, 1}}, {1, []float64{1, 0, 1, 1, math.NaN()}}} {
+	}{{0, []float64{1, 0.5, 2. / 3, 0.75, 0.75}}, {2, []float64{1, 0.5, 0.5, 1, 1}},
+		{1, []float64{1, 0, 1, 1, math.NaN()}}} {
 		if got := s.Accuracy(c.window); !same(got, c.want) {
 			t.Errorf("accuracy over %d is %v, want %v", c.window, got, c.want)
 		}
 	}
-	if got := s.Curves(experiments.MetricCost, 0, false)[0].Y; !same(got, []float64{1, 2, 1.5, 4. / 3, 5. / 3}) {
+	if got := s.Curves(experiments.MetricCost, 0, false)[0].Y; !same(got,
+		[]float64{1, 2, 1.5, 4. / 3, 5. / 3}) {
 		t.Errorf("cost per right answer is %v", got)
 	}
-	if got := madeSeries("b", "data", "WWR").Curves(experiments.MetricTokens, 0, true); !same(got[0].Y, []float64{math.NaN(), math.NaN(), 45}) || !same(got[0].X, []float64{1, 2, 3}) {
+	if got := madeSeries("b", "data", "WWR").Curves(experiments.MetricTokens, 0, true); !same(got[0].Y,
+		[]float64{math.NaN(), math.NaN(), 45}) || !same(got[0].X, []float64{1, 2, 3}) {
 		t.Errorf("tokens per right answer are %v", got)
 	}
 	ops := s.Curves(experiments.MetricOperations, 0, false)
-	if len(ops) != 2 || !same(ops[0].Y, []float64{2, 4, 6, 8, 10}) || !same(ops[1].Y, []float64{1, 2, 3, 4, 5}) {
+	if len(ops) != 2 || !same(ops[0].Y, []float64{2, 4, 6, 8, 10}) ||
+		!same(ops[1].Y, []float64{1, 2, 3, 4, 5}) {
 		t.Errorf("operations are %v", ops)
 	}
 	if got := s.Curves(experiments.MetricPlaybook, 0, false)[0].Y; !same(got, []float64{1, 2, 3, 4, 5}) {
@@ -199,18 +209,23 @@ func TestCurves(t *testing.T) {
 }
 
 func same(a, b []float64) bool {
-	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) < 1e-9 || math.IsNaN(x) && math.IsNaN(y) })
+	return slices.EqualFunc(a, b, func(x, y float64) bool {
+		return math.Abs(x-y) < 1e-9 || math.IsNaN(x) && math.IsNaN(y)
+	})
 }
 
-// madeSeries returns a series of tasks with correct (R), wrong (W) or no (-) verdicts, in the order of the data
-// set.
+// madeSeries returns a series of tasks with correct (R), wrong (W) or no (-) verdicts, in the order of the
+// data set.
 func madeSeries(name, data, verdicts string) *experiments.Series {
-	s := &experiments.Series{WorkflowID: ace.ExperimentWorkflowID(name), Start: testStart, Input: ace.ExperimentInput{DatasetID: data, Dataset: ace.Ref{SHA256: data}}}
+	s := &experiments.Series{WorkflowID: ace.ExperimentWorkflowID(name), Start: testStart,
+		Input: ace.ExperimentInput{DatasetID: data, Dataset: ace.Ref{SHA256: data}}}
 	for i, r := range verdicts {
 		v := map[rune]ace.Verdict{'R': ace.Correct, 'W': ace.Wrong, '-': ace.Unlabeled}[r]
 		s.Tasks = append(s.Tasks, experiments.Task{
-			TaskID: fmt.Sprintf("%s-e1-%04d", name, i+1), Epoch: 1, Index: int32(i), Verdict: v, Bullets: int32(i + 1),
-			Accepted: 2, Rejected: 1, Input: 10, Output: 5, Cost: 1, At: int64(i+1) * 1000, Prompt: uint64(i + 1),
+			TaskID: fmt.Sprintf("%s-e1-%04d", name, i+1), Epoch: 1, Index: int32(i), Verdict: v,
+			Bullets:  int32(i + 1),
+			Accepted: 2, Rejected: 1, Input: 10, Output: 5, Cost: 1, At: int64(i+1) * 1000,
+			Prompt: uint64(i + 1),
 		})
 	}
 	return s
@@ -218,13 +233,15 @@ func madeSeries(name, data, verdicts string) *experiments.Series {
 
 func TestCompareTheSameData(t *testing.T) {
 	c := experiments.Compare(madeSeries("a", "data", "RWWR-R"), madeSeries("b", "data", "RRWWR"))
-	if !c.SameData || c.AlignedBy != experiments.AlignedByIndex || len(c.Pairs) != 5 || c.OnlyA != 1 || c.OnlyB != 0 {
+	if !c.SameData || c.AlignedBy != experiments.AlignedByIndex || len(c.Pairs) != 5 || c.OnlyA != 1 ||
+		c.OnlyB != 0 {
 		t.Fatalf("%+v", c)
 	}
 	if a, b, of := c.Aligned(); a != 2 || b != 2 || of != 4 {
 		t.Errorf("%d and %d of %d aligned tasks are correct", a, b, of)
 	}
-	for i, want := range []experiments.Flip{experiments.FlipBothCorrect, experiments.FlipFixed, experiments.FlipBothWrong, experiments.FlipBroken, experiments.FlipUngraded} {
+	for i, want := range []experiments.Flip{experiments.FlipBothCorrect, experiments.FlipFixed,
+		experiments.FlipBothWrong, experiments.FlipBroken, experiments.FlipUngraded} {
 		if c.Pairs[i].Flip != want || c.Counts[want] != 1 {
 			t.Errorf("task %d is %s, want %s", i, c.Pairs[i].Flip, want)
 		}
@@ -252,8 +269,8 @@ func TestCompareOtherData(t *testing.T) {
 	}
 }
 
-// One against three epochs: the accuracy over all tasks is neither first nor a difference, because the later epochs
-// repeat learned tasks.
+// One against three epochs: the accuracy over all tasks is neither first nor a difference, because the later
+// epochs repeat learned tasks.
 func TestCompareUnlike(t *testing.T) {
 	a, b := madeSeries("a", "data", "RWWR"), madeSeries("b", "data", "RWWRRRWRRRRR")
 	a.Input.Epochs, b.Input.Epochs = 1, 3
@@ -265,7 +282,8 @@ func TestCompareUnlike(t *testing.T) {
 		t.Errorf("%q", c.Unlike)
 	}
 	list := c.Metrics(testStart)
-	if m := list[0]; m.Name != "accuracy, aligned" || m.A != 0.5 || m.B != 0.5 || m.Unlike || !(m.RangeA[0] < 0.5 && m.RangeB[1] > 0.5) {
+	if m := list[0]; m.Name != "accuracy, aligned" || m.A != 0.5 || m.B != 0.5 || m.Unlike ||
+		!(m.RangeA[0] < 0.5 && m.RangeB[1] > 0.5) {
 		t.Errorf("%+v", m)
 	}
 	if got := c.Headline(); got != "tasks of epoch 1: 0 fixed, 0 broken of 4: not distinguishable (p 1)" {
@@ -274,7 +292,8 @@ func TestCompareUnlike(t *testing.T) {
 	if m := list[1]; m.Name != "accuracy, all tasks" || !m.Unlike {
 		t.Errorf("%+v", m)
 	}
-	if c := experiments.Compare(a, a); len(c.Unlike) != 0 || c.Likeness() != "" || c.Metrics(testStart)[0].Name != "accuracy" {
+	if c := experiments.Compare(a, a); len(c.Unlike) != 0 || c.Likeness() != "" ||
+		c.Metrics(testStart)[0].Name != "accuracy" {
 		t.Errorf("%q", c.Unlike)
 	}
 }
@@ -288,10 +307,12 @@ func TestPairedTasksOfOneEpoch(t *testing.T) {
 		}
 	}
 	c := experiments.Compare(a, b)
-	if got := c.Headline(); got != "tasks of epoch 2: 6 fixed, 0 broken of 7: B is more accurate (p 0.031)" || len(c.Paired) != 1 {
+	if got := c.Headline(); got != "tasks of epoch 2: 6 fixed, 0 broken of 7: B is more accurate (p 0.031)" ||
+		len(c.Paired) != 1 {
 		t.Errorf("headline %q of %+v", got, c.Paired)
 	}
-	if got := experiments.Compare(b, a).Headline(); got != "tasks of epoch 2: 0 fixed, 6 broken of 7: A is more accurate (p 0.031)" {
+	if got := experiments.Compare(b,
+		a).Headline(); got != "tasks of epoch 2: 0 fixed, 6 broken of 7: A is more accurate (p 0.031)" {
 		t.Errorf("headline of the opposite %q", got)
 	}
 }
@@ -351,14 +372,16 @@ func TestBands(t *testing.T) {
 	g := repeatsOf("g", "RRWW", "RRRW", "RWWW")
 	g.Repeats = append(g.Repeats, madeSeries("running", "data", "WWWW"))
 	b := g.Bands()[0]
-	if b.Name != "accuracy" || !same(b.Values, []float64{0.5, 0.75, 0.25}) || b.Mean != 0.5 || b.Lowest != 0.25 || b.Highest != 0.75 ||
+	if b.Name != "accuracy" || !same(b.Values, []float64{0.5, 0.75, 0.25}) || b.Mean != 0.5 ||
+		b.Lowest != 0.25 || b.Highest != 0.75 ||
 		b.Low == nil || *b.Low != 0 || *b.High != 1 { // 0.5 plus and minus 0.62, limited to a share
 		t.Errorf("%+v", b)
 	}
 	if b := repeatsOf("h", "RW", "WR").Bands()[0]; b.Low != nil || b.Mean != 0.5 {
 		t.Errorf("repeats that do not vary: %+v", b)
 	}
-	if list := (&experiments.Group{Repeats: []*experiments.Series{madeSeries("a", "data", "R")}}).Bands(); len(list) != 0 {
+	if list := (&experiments.Group{Repeats: []*experiments.Series{madeSeries("a", "data",
+		"R")}}).Bands(); len(list) != 0 {
 		t.Errorf("nothing is closed: %+v", list)
 	}
 }
@@ -373,10 +396,12 @@ func TestCompareGroups(t *testing.T) {
 			"accuracy: mean 8.3% of 3 and 95.8% of 3 repeats: B is more accurate (difference +71.1 to +103.9 pp)"},
 		{repeatsOf("high", "RRRRRRRW", "RRRRRRRR", "RRRRRRRR"), low,
 			"accuracy: mean 95.8% of 3 and 8.3% of 3 repeats: A is more accurate (difference -103.9 to -71.1 pp)"},
-		{low, repeatsOf("one", "RRRRRRRR"), "accuracy: mean 8.3% of 3 and 100.0% of 1 repeats: too few repeats for a test"},
+		{low, repeatsOf("one", "RRRRRRRR"),
+			"accuracy: mean 8.3% of 3 and 100.0% of 1 repeats: too few repeats for a test"},
 		{repeatsOf("p", "RW", "WR"), repeatsOf("q", "RR", "RR"),
 			"accuracy: mean 50.0% of 2 and 100.0% of 2 repeats: the repeats do not vary; compare p-r1 and q-r1 item by item"},
-		{low, repeatsOf("longer", "RRRRRRRRR"), "nothing is comparable: no accuracy of both groups is of the same work"},
+		{low, repeatsOf("longer", "RRRRRRRRR"),
+			"nothing is comparable: no accuracy of both groups is of the same work"},
 	} {
 		if got := experiments.CompareGroups(c.a, c.b).Headline(); got != c.headline {
 			t.Errorf("%s and %s: %q, want %q", c.a.Name, c.b.Name, got, c.headline)
@@ -386,7 +411,8 @@ func TestCompareGroups(t *testing.T) {
 
 func TestBandChart(t *testing.T) {
 	c := experiments.BandChart(repeatsOf("g", "RRWW", "WRR").Repeats, experiments.MetricAccuracy, 1)
-	if len(c.Curves) != 3 || !same(c.Curves[0].Y, []float64{0.5, 1, 0.5}) || !same(c.Curves[1].Y, []float64{0, 1, 0}) ||
+	if len(c.Curves) != 3 || !same(c.Curves[0].Y, []float64{0.5, 1, 0.5}) ||
+		!same(c.Curves[1].Y, []float64{0, 1, 0}) ||
 		!same(c.Curves[2].Y, []float64{1, 1, 1}) {
 		t.Errorf("%+v", c.Curves)
 	}
@@ -402,30 +428,36 @@ func TestCompareShuffled(t *testing.T) {
 	}
 	c := experiments.Compare(a, b)
 	if !c.SameData || c.AlignedBy != experiments.AlignedByPrompt || len(c.Pairs) != 4 || len(c.Unlike) != 0 ||
-		c.Counts[experiments.FlipBothCorrect] != 2 || c.Differing() != "settings: task order unshuffled and shuffled with seed 3" {
+		c.Counts[experiments.FlipBothCorrect] != 2 ||
+		c.Differing() != "settings: task order unshuffled and shuffled with seed 3" {
 		t.Errorf("%+v", c)
 	}
 }
 
 func TestLearned(t *testing.T) {
-	p := &ace.ExperimentProgress{Eval: []ace.EvalResult{{Tasks: 9, Unlabeled: 1, Correct: 1, Wrong: []int{0, 1, 2, 3, 4, 5, 6}}}}
+	p := &ace.ExperimentProgress{Eval: []ace.EvalResult{{Tasks: 9, Unlabeled: 1, Correct: 1,
+		Wrong: []int{0, 1, 2, 3, 4, 5, 6}}}}
 	if l := experiments.Learned(p); l != nil {
 		t.Errorf("one evaluation: %+v", l)
 	}
-	p.Eval = append(p.Eval, ace.EvalResult{Epoch: 1}, ace.EvalResult{Epoch: 2, Tasks: 9, Unlabeled: 1, Correct: 7, Wrong: []int{6}})
-	if l := experiments.Learned(p); l == nil || l.Change() != "6 fixed, 0 broken of 8: more accurate (p 0.031)" ||
+	p.Eval = append(p.Eval, ace.EvalResult{Epoch: 1}, ace.EvalResult{Epoch: 2, Tasks: 9, Unlabeled: 1,
+		Correct: 7, Wrong: []int{6}})
+	if l := experiments.Learned(p); l == nil ||
+		l.Change() != "6 fixed, 0 broken of 8: more accurate (p 0.031)" ||
 		l.Where() != "last evaluations, after epochs 0 and 2" {
 		t.Errorf("%+v", l)
 	}
 	p.Eval[2].Wrong = nil // cut
-	if l := experiments.Learned(p); l == nil || !l.Partial || l.P != nil || l.Fixed != 0 || !l.Distinguishable ||
+	if l := experiments.Learned(p); l == nil || !l.Partial || l.P != nil || l.Fixed != 0 ||
+		!l.Distinguishable ||
 		l.Change() != "1 and 7 of 8 correct: more accurate (difference +26.1 to +89.5 pp)" {
 		t.Errorf("%+v: %s", l, l.Change())
 	}
 }
 
 func TestPText(t *testing.T) {
-	for p, want := range map[float64]string{1: "p 1", 0.6875: "p 0.69", 0.0312: "p 0.031", 0.00012: "p 0.00012", 1e-9: "p < 0.0001"} {
+	for p, want := range map[float64]string{1: "p 1", 0.6875: "p 0.69", 0.0312: "p 0.031",
+		0.00012: "p 0.00012", 1e-9: "p < 0.0001"} {
 		if got := experiments.PText(p); got != want {
 			t.Errorf("%v: %q, want %q", p, got, want)
 		}
@@ -456,7 +488,8 @@ func TestCompareEvaluations(t *testing.T) {
 	a.Progress.Eval = []ace.EvalResult{{Tasks: 5}, {Tasks: 5, Correct: 2, Wrong: []int{0, 2, 4}}}
 	b.Progress.Eval = []ace.EvalResult{{Tasks: 5, Correct: 3, Wrong: []int{1, 2}}}
 	e := experiments.Compare(a, b).Eval
-	if e == nil || !slices.Equal(e.Fixed, []int{0, 4}) || !slices.Equal(e.Broken, []int{1}) || e.BothWrong != 1 || e.Partial {
+	if e == nil || !slices.Equal(e.Fixed, []int{0, 4}) || !slices.Equal(e.Broken, []int{1}) ||
+		e.BothWrong != 1 || e.Partial {
 		t.Errorf("%+v", e)
 	}
 	b.Input.Eval = &ace.Ref{SHA256: "another"}

@@ -1,5 +1,6 @@
-// Package sources assembles the feeds of one console. Every feed is a package of its own; this package only connects
-// them: what the selected run and the list's query mean for each of them, and which ones a codec server concerns.
+// Package sources assembles the feeds of one console. Every feed is a package of its own; this package only
+// connects them: what the selected run and the list's query mean for each of them, and which ones a codec
+// server concerns.
 package sources
 
 import (
@@ -89,14 +90,18 @@ func NewFeeds() *Feeds {
 	return f
 }
 
-// Run reads from a server until ctx ends. Transcripts are read by [sessions.TranscriptFeed.Run], which needs no server.
+// Run reads from a server until ctx ends. Transcripts are read by [sessions.TranscriptFeed.Run], which needs
+// no server.
 func (f *Feeds) Run(ctx context.Context, d cluster.Deps) {
 	f.Link.Deps = d
 	var wg sync.WaitGroup
 	for _, run := range []func(context.Context){
-		f.Runs.Run, f.Facets.Run, f.RunCounts.Run, f.Detail.Run, f.Events.Run, f.Artifacts.Run, f.Replay.Run, f.Lineage.Run,
-		f.Diff.Run, f.Scoreboard.Run, f.Verified.Run, f.Logs.Run, f.Playbooks.Run, f.Prompts.Run, f.Experiments.Run, f.Triage.Run,
-		f.Sessions.Run, f.Approvals.Run, f.Runners.Run, f.Costs.Run, f.Evaluations.Run, f.System.Run, f.watchCodec,
+		f.Runs.Run, f.Facets.Run, f.RunCounts.Run, f.Detail.Run, f.Events.Run, f.Artifacts.Run, f.Replay.Run,
+		f.Lineage.Run,
+		f.Diff.Run, f.Scoreboard.Run, f.Verified.Run, f.Logs.Run, f.Playbooks.Run, f.Prompts.Run,
+		f.Experiments.Run, f.Triage.Run,
+		f.Sessions.Run, f.Approvals.Run, f.Runners.Run, f.Costs.Run, f.Evaluations.Run, f.System.Run,
+		f.watchCodec,
 	} {
 		wg.Go(func() { run(ctx) })
 	}
@@ -134,7 +139,8 @@ func (f *Feeds) Connection() cluster.Connection { return f.Link.Connection() }
 func (f *Feeds) SetPaused(paused bool) { f.Runs.SetPaused(paused) }
 
 // StartWork shows a long operation that the user can stop; see [cluster.Link.StartWork].
-func (f *Feeds) StartWork(ctx context.Context, label string) (context.Context, func(done, total int64), func()) {
+func (f *Feeds) StartWork(ctx context.Context, label string) (context.Context, func(done, total int64),
+	func()) {
 	return f.Link.StartWork(ctx, label)
 }
 

@@ -11,8 +11,8 @@ import (
 	"acescope/sources/histories"
 )
 
-// TestFlowTimeline: the spans of a flow are named after its steps, timers after what they wait for, and decisions after
-// the step that they decide.
+// TestFlowTimeline: the spans of a flow are named after its steps, timers after what they wait for, and
+// decisions after the step that they decide.
 func TestFlowTimeline(t *testing.T) {
 	f, err := os.Open("flows/testdata/release.json")
 	if err != nil {

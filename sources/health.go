@@ -25,7 +25,8 @@ func newSystemFeed(f *Feeds) *feed.Feed[struct{}, *system.System] {
 		for ctx.Err() == nil {
 			conn := link.Connection()
 			if out.Value() == nil {
-				publish(&system.System{At: link.Now(), Loading: true, Mode: conn.Mode, Address: conn.Address, Space: link.Namespace,
+				publish(&system.System{At: link.Now(), Loading: true, Mode: conn.Mode, Address: conn.Address,
+					Space:   link.Namespace,
 					Sources: f.sourceAges(), Process: system.ThisProcess()})
 			}
 			now := system.ReadOnce(ctx, link.Deps, conn, &size)
@@ -85,17 +86,20 @@ func (f *Feeds) sourceAges() []system.SourceAge {
 		}
 		list = append(list, row)
 	}
-	return append(list, shownAges(f.Events.Value(), f.Playbooks.Value(), f.Experiments.Value(), f.Logs.Value(), f.Facets.Value())...)
+	return append(list, shownAges(f.Events.Value(), f.Playbooks.Value(), f.Experiments.Value(),
+		f.Logs.Value(), f.Facets.Value())...)
 }
 
 // shownAges returns the ages of values that are read only while their screen is shown. That screen reports
 // their errors, so these are minor here. A nil value was never read.
 func shownAges(
-	e *histories.EventLog, b *playbooks.Playbooks, x *experiments.Experiments, l *logs.Logs, facets *runs.Facets,
+	e *histories.EventLog, b *playbooks.Playbooks, x *experiments.Experiments, l *logs.Logs,
+	facets *runs.Facets,
 ) []system.SourceAge {
 	var list []system.SourceAge
 	add := func(name, failed, text string, at time.Time, dropped int64) {
-		row := system.SourceAge{Name: name, State: cluster.OK, Text: cmp.Or(failed, text), Since: at, Dropped: dropped}
+		row := system.SourceAge{Name: name, State: cluster.OK, Text: cmp.Or(failed, text), Since: at,
+			Dropped: dropped}
 		if failed != "" {
 			row.State = cluster.Warning
 		}
@@ -123,10 +127,12 @@ func shownAges(
 		for _, series := range x.Series {
 			dropped += int64(series.Dropped)
 		}
-		add("experiments", x.Err, fmt.Sprintf("%d listed, %d with curves", len(x.Rows), len(x.Series)), x.Loaded, dropped)
+		add("experiments", x.Err, fmt.Sprintf("%d listed, %d with curves", len(x.Rows), len(x.Series)),
+			x.Loaded, dropped)
 	}
 	if l != nil {
-		row := fmt.Sprintf("%d lines of %d %s", len(l.Lines), len(l.Files), system.Plural(len(l.Files), "file"))
+		row := fmt.Sprintf("%d lines of %d %s", len(l.Lines), len(l.Files),
+			system.Plural(len(l.Files), "file"))
 		if l.Problem != "" {
 			row += ", " + l.Problem
 		}

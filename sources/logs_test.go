@@ -84,13 +84,17 @@ func TestReadLogs(t *testing.T) {
 	r := readingLogs(t, dir)
 	r.store.Logs.Look(true)
 	l := r.until("the data directory's logs", func(l *logs.Logs) bool {
-		return texts(l) == "one about run-1|two" && len(l.Open) == 1 && l.Open[0].Text == "thr" && len(l.Files) == 1
+		return texts(l) == "one about run-1|two" && len(l.Open) == 1 && l.Open[0].Text == "thr" &&
+			len(l.Files) == 1
 	})
-	if l.Chosen || l.Description == "" || l.Base != filepath.Join(dir, "logs") || l.Files[0].State != logfile.Following {
+	if l.Chosen || l.Description == "" || l.Base != filepath.Join(dir, "logs") ||
+		l.Files[0].State != logfile.Following {
 		t.Errorf("logs %+v", l)
 	}
 	write(t, main, "ee\n")
-	r.until("the rest of the line", func(l *logs.Logs) bool { return texts(l) == "one about run-1|two|three" && len(l.Open) == 0 })
+	r.until("the rest of the line", func(l *logs.Logs) bool {
+		return texts(l) == "one about run-1|two|three" && len(l.Open) == 0
+	})
 
 	// A run with its own logs: these, and lines of other logs that mention it.
 	write(t, filepath.Join(logs.RunDir(dir, "ace/q", "run-1"), "agent.jsonl"), "{\"mine\":1}\n")
@@ -104,7 +108,9 @@ func TestReadLogs(t *testing.T) {
 	if err := os.Truncate(other, 0); err != nil {
 		t.Fatal(err)
 	}
-	r.until("a note", func(l *logs.Logs) bool { return len(l.Lines) == 2 && l.Lines[1].Note == logfile.WasEmptied })
+	r.until("a note", func(l *logs.Logs) bool {
+		return len(l.Lines) == 2 && l.Lines[1].Note == logfile.WasEmptied
+	})
 	r.store.Select(runs.ID{WorkflowID: "ace/q", RunID: "run-2"})
 	r.store.Select(runs.ID{WorkflowID: "ace/q", RunID: "run-1"}) // chosen files stay
 	if l := r.store.Logs.Value(); !l.Chosen || len(l.Lines) != 2 {
@@ -116,8 +122,10 @@ func TestReadLogs(t *testing.T) {
 
 func TestFirstLinesComeInTheOrderOfTheirTimes(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(logs.Dir(dir), "a.log"), "{\"time\":\"2026-03-01T10:00:01Z\",\"msg\":\"1\"}\n{\"time\":\"2026-03-01T10:00:05Z\",\"msg\":\"5\"}\n")
-	write(t, filepath.Join(logs.Dir(dir), "b.log"), "{\"ts\":1772359202.5,\"msg\":\"2\"}\n  of 2\n{\"time\":\"2026-03-01T10:00:04.000Z\",\"msg\":\"4\"}\n")
+	write(t, filepath.Join(logs.Dir(dir), "a.log"),
+		"{\"time\":\"2026-03-01T10:00:01Z\",\"msg\":\"1\"}\n{\"time\":\"2026-03-01T10:00:05Z\",\"msg\":\"5\"}\n")
+	write(t, filepath.Join(logs.Dir(dir), "b.log"),
+		"{\"ts\":1772359202.5,\"msg\":\"2\"}\n  of 2\n{\"time\":\"2026-03-01T10:00:04.000Z\",\"msg\":\"4\"}\n")
 	write(t, filepath.Join(logs.Dir(dir), "c.log"), "no time\n")
 	r := readingLogs(t, dir)
 	r.store.Logs.Look(true)
@@ -130,7 +138,9 @@ func TestFirstLinesComeInTheOrderOfTheirTimes(t *testing.T) {
 		t.Errorf("files in the order %s: %s", got, texts(l))
 	}
 	write(t, filepath.Join(logs.Dir(dir), "a.log"), "{\"time\":\"2026-03-01T09:00:00Z\"}\n")
-	r.until("a late line at the end", func(l *logs.Logs) bool { return len(l.Lines) == 7 && strings.Contains(l.Lines[6].Text, "09:00") })
+	r.until("a late line at the end", func(l *logs.Logs) bool {
+		return len(l.Lines) == 7 && strings.Contains(l.Lines[6].Text, "09:00")
+	})
 }
 
 func TestCallsOfARun(t *testing.T) {
@@ -165,7 +175,8 @@ func TestReadLogsOfNothing(t *testing.T) {
 	}
 	r.store.Logs.FollowLogs([]string{file, "/dev/null"})
 	r.until("an invalid file", func(l *logs.Logs) bool {
-		return len(l.Files) == 2 && l.Files[0].State == logfile.Unreadable && l.Files[1].State == logfile.Waiting
+		return len(l.Files) == 2 && l.Files[0].State == logfile.Unreadable &&
+			l.Files[1].State == logfile.Waiting
 	})
 	for _, h := range r.store.Link.Status().Health {
 		if h.Name == "logs" && h.State == cluster.Error {

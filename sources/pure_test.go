@@ -80,12 +80,14 @@ func TestChangedHoldsOneToken(t *testing.T) {
 
 func TestSkillState(t *testing.T) {
 	for want, inv := range map[string]ace.Invocation{
-		histories.SkillOK: {Accepted: true, OK: true}, histories.SkillFailed: {Accepted: true}, histories.SkillDenied: {OK: true}} {
+		histories.SkillOK: {Accepted: true, OK: true}, histories.SkillFailed: {Accepted: true},
+		histories.SkillDenied: {OK: true}} {
 		if got := histories.SkillState(ace.Call{Invocation: inv}); got != want {
 			t.Errorf("%+v: %s", inv, got)
 		}
 	}
-	if got := histories.SkillState(ace.Call{Invocation: ace.Invocation{Accepted: true}, Pending: true}); got != histories.SkillStarted {
+	if got := histories.SkillState(ace.Call{Invocation: ace.Invocation{Accepted: true},
+		Pending: true}); got != histories.SkillStarted {
 		t.Error(got)
 	}
 }

@@ -39,7 +39,8 @@ func TestReplayPart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	verified := make(chan int, 1)
-	s.Link.Deps = cluster.Deps{Client: c, Verify: func(_ context.Context, e []*historypb.HistoryEvent, strict bool) histories.ReplayVerdict {
+	s.Link.Deps = cluster.Deps{Client: c, Verify: func(_ context.Context, e []*historypb.HistoryEvent,
+		strict bool) histories.ReplayVerdict {
 		verified <- len(e)
 		return histories.ReplayVerdict{Outcome: "deterministic", Events: len(e)}
 	}}
@@ -47,7 +48,8 @@ func TestReplayPart(t *testing.T) {
 	go func() { defer close(done); s.Replay.Run(ctx) }()
 	r := untilReplay(t, s, func(r *histories.Replay) bool { return r.Frame != nil })
 	phases := histories.NewWalk(events, nil, nil).Marks(histories.StepPhase)
-	if r.Frame.Position != len(events) || !r.Closed || len(r.Known) == 0 || len(r.Sections) == 0 || len(r.Log.Spans) == 0 ||
+	if r.Frame.Position != len(events) || !r.Closed || len(r.Known) == 0 || len(r.Sections) == 0 ||
+		len(r.Log.Spans) == 0 ||
 		r.Words != "the run completed" {
 		t.Errorf("the end: %+v", r)
 	}
@@ -91,7 +93,9 @@ func TestReplayOverTheBorder(t *testing.T) {
 	go func() { defer close(done); s.Replay.Run(ctx) }()
 	in := func(run string, at int) *histories.Replay {
 		t.Helper()
-		return untilReplay(t, s, func(r *histories.Replay) bool { return r.RunID == run && r.Frame != nil && r.Frame.Position == at })
+		return untilReplay(t, s, func(r *histories.Replay) bool {
+			return r.RunID == run && r.Frame != nil && r.Frame.Position == at
+		})
 	}
 	last := len(all[1].Events)
 	if r := in("r2", last); len(r.Chain.RunIDs) != 3 || r.Chain.At != 1 {

@@ -44,21 +44,25 @@ func newTalk(run, before string, in session.Input) *talkBuilder {
 }
 
 func (b *talkBuilder) update(name, id string, arg any) {
-	b.Add(time.Second, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_WorkflowExecutionUpdateAcceptedEventAttributes{WorkflowExecutionUpdateAcceptedEventAttributes: &historypb.WorkflowExecutionUpdateAcceptedEventAttributes{
-			AcceptedRequest: &updatepb.Request{Meta: &updatepb.Meta{UpdateId: id}, Input: &updatepb.Input{Name: name, Args: historytest.JSON(arg)}}}}
-	})
+	b.Add(time.Second, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED,
+		func(e *historypb.HistoryEvent) {
+			e.Attributes = &historypb.HistoryEvent_WorkflowExecutionUpdateAcceptedEventAttributes{WorkflowExecutionUpdateAcceptedEventAttributes: &historypb.WorkflowExecutionUpdateAcceptedEventAttributes{
+				AcceptedRequest: &updatepb.Request{Meta: &updatepb.Meta{UpdateId: id},
+					Input: &updatepb.Input{Name: name, Args: historytest.JSON(arg)}}}}
+		})
 }
 
 func (b *talkBuilder) begin(turn int, messages ...session.Message) {
-	b.turn = b.Schedule(time.Second, session.ActivityTurn, session.TurnInput{Turn: turn, RunID: b.run, Messages: messages})
+	b.turn = b.Schedule(time.Second, session.ActivityTurn, session.TurnInput{Turn: turn, RunID: b.run,
+		Messages: messages})
 }
 
 func (b *talkBuilder) end(r session.TurnResult) {
 	b.Complete(time.Second, b.turn, b.Begin(time.Millisecond, b.turn, 1, ""), r)
 }
 
-var talkInput = session.Input{SessionID: "s1", Agent: "claude", WorkingDir: "/w", Name: "Till", Rules: []session.Rule{{Tool: "Read", Action: session.Allow}}}
+var talkInput = session.Input{SessionID: "s1", Agent: "claude", WorkingDir: "/w", Name: "Till",
+	Rules: []session.Rule{{Tool: "Read", Action: session.Allow}}}
 
 // someTalkEvents is a session with one turn done, and one in which a call waits.
 func someTalkEvents() *talkBuilder {
@@ -67,14 +71,21 @@ func someTalkEvents() *talkBuilder {
 	b := newTalk("run-1", "", in)
 	b.Activity(0, time.Second, session.ActivityClaim, in, session.Host{Name: "vm", Queue: "q"})
 	b.begin(1, *in.First)
-	b.update(session.UpdateTool, "c1", session.ToolRequest{Name: "Bash", Args: json.RawMessage(`{"command":"ls"}`), Turn: 1, Attempt: 1})
-	b.update(session.UpdateDecide, "d1", session.Decision{ID: "c1", Action: session.Deny, Reason: "no", By: "ada"})
+	b.update(session.UpdateTool, "c1",
+		session.ToolRequest{Name: "Bash", Args: json.RawMessage(`{"command":"ls"}`), Turn: 1, Attempt: 1})
+	b.update(session.UpdateDecide, "d1", session.Decision{ID: "c1", Action: session.Deny, Reason: "no",
+		By: "ada"})
 	no := false
-	b.end(session.TurnResult{Turn: 1, Status: session.TurnCompleted, AgentSessionID: "a-1", Text: "so be it", Usage: ace.Usage{InputTokens: 10, CostUSD: 0.5}, DurationMS: 1500, Omitted: 2,
-		Messages: []session.Out{{Kind: session.OutToolUse, Tool: "Bash", CallID: "c1", Args: json.RawMessage(`{"command":"ls"}`)}, {Kind: session.OutToolResult, CallID: "c1", Text: "no", OK: &no}, {Kind: session.OutAssistant, Text: "so be it"}}})
+	b.end(session.TurnResult{Turn: 1, Status: session.TurnCompleted, AgentSessionID: "a-1", Text: "so be it",
+		Usage: ace.Usage{InputTokens: 10, CostUSD: 0.5}, DurationMS: 1500, Omitted: 2,
+		Messages: []session.Out{{Kind: session.OutToolUse, Tool: "Bash", CallID: "c1",
+			Args: json.RawMessage(`{"command":"ls"}`)}, {Kind: session.OutToolResult, CallID: "c1",
+			Text: "no", OK: &no}, {Kind: session.OutAssistant, Text: "so be it"}}})
 	b.update(session.UpdateSend, "m2", session.Message{Text: "two"})
 	b.begin(2, session.Message{ID: "m2", Text: "two"})
-	b.update(session.UpdateTool, "c2", session.ToolRequest{Name: "Write", Args: json.RawMessage(`{"file_path":"/etc/x"}`), Turn: 2, Attempt: 1})
+	b.update(session.UpdateTool, "c2",
+		session.ToolRequest{Name: "Write", Args: json.RawMessage(`{"file_path":"/etc/x"}`), Turn: 2,
+			Attempt: 1})
 	b.update(session.UpdateSend, "m3", session.Message{Text: "three"})
 	return b
 }
@@ -125,7 +136,8 @@ user  three | waits for the agent`
 	for _, e := range newTalk("run-2", "run-1", in).Events {
 		next.Apply(e)
 	}
-	if got := told(next.Conversation()); !strings.Contains(got, "user  one\ntext  so be it\nstatus turn 1 completed") {
+	if got := told(next.Conversation()); !strings.Contains(got,
+		"user  one\ntext  so be it\nstatus turn 1 completed") {
 		t.Errorf("%s", got)
 	}
 	foreign := sessions.NewFolder()
@@ -145,7 +157,8 @@ type talkClient struct {
 	state  *session.State // nil: no worker answers
 }
 
-func (c *talkClient) DescribeWorkflowExecution(ctx context.Context, id, run string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (c *talkClient) DescribeWorkflowExecution(ctx context.Context, id,
+	run string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	if run == "" {
 		c.mu.Lock()
 		run = c.newest
@@ -154,7 +167,8 @@ func (c *talkClient) DescribeWorkflowExecution(ctx context.Context, id, run stri
 	return c.Client.DescribeWorkflowExecution(ctx, id, run)
 }
 
-func (c *talkClient) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+func (c *talkClient) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue,
+	error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state == nil {
@@ -200,7 +214,9 @@ func TestTalkIsFollowed(t *testing.T) {
 			}
 		}
 	}
-	talk := until("folded", func(talk *sessions.Detail) bool { return talk.State != nil && talk.State.Status == session.Waiting })
+	talk := until("folded", func(talk *sessions.Detail) bool {
+		return talk.State != nil && talk.State.Status == session.Waiting
+	})
 	if talk.From != runs.FromHistory {
 		t.Errorf("no worker answered, but the source is %s", talk.From)
 	}
@@ -220,15 +236,18 @@ func TestTalkIsFollowed(t *testing.T) {
 	write(1, `{"type":"assistant","message":{"id":"x","content":[{"type":"tool_use","id":"c2","name":"Write","input":{"file_path":"/etc/x"}}]}}`+"\n", delta, `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"ty`)
 	until("a part of a text", func(talk *sessions.Detail) bool {
 		got := told(talk.Conversation)
-		return strings.Contains(got, "text  I wr | open") && strings.Contains(got, `Write {"file_path":"/etc/x"} | waits`) && talk.Log != ""
+		return strings.Contains(got, "text  I wr | open") &&
+			strings.Contains(got, `Write {"file_path":"/etc/x"} | waits`) && talk.Log != ""
 	})
 	write(1, `pe":"text_delta","text":"ite"}}}`+"\n")
 	until("the line whole", func(talk *sessions.Detail) bool {
 		return strings.Contains(told(talk.Conversation), "text  I write | open")
 	})
-	write(2, `{"type":"assistant","message":{"id":"y","content":[{"type":"text","text":"I write again"}]}}`+"\n")
+	write(2, `{"type":"assistant","message":{"id":"y","content":[{"type":"text","text":"I write again"}]}}`+
+		"\n")
 	until("the next attempt", func(talk *sessions.Detail) bool {
-		return strings.Contains(told(talk.Conversation), "status attempt 2 the turn continues after a crash\ntext assistant I write again")
+		return strings.Contains(told(talk.Conversation),
+			"status attempt 2 the turn continues after a crash\ntext assistant I write again")
 	})
 	// Its worker answers.
 	c.mu.Lock()
@@ -244,9 +263,10 @@ func TestTalkIsFollowed(t *testing.T) {
 	// It continues as a new run.
 	before := len(first.Events)
 	first.end(session.TurnResult{Turn: 2, Status: session.TurnCompleted, Text: "done"})
-	first.Add(time.Second, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes{WorkflowExecutionContinuedAsNewEventAttributes: &historypb.WorkflowExecutionContinuedAsNewEventAttributes{NewExecutionRunId: "run-2"}}
-	})
+	first.Add(time.Second, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW,
+		func(e *historypb.HistoryEvent) {
+			e.Attributes = &historypb.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes{WorkflowExecutionContinuedAsNewEventAttributes: &historypb.WorkflowExecutionContinuedAsNewEventAttributes{NewExecutionRunId: "run-2"}}
+		})
 	f := sessions.NewFolder()
 	for _, e := range first.Events {
 		f.Apply(e)
@@ -261,7 +281,8 @@ func TestTalkIsFollowed(t *testing.T) {
 	talk = until("the next run", func(talk *sessions.Detail) bool {
 		return talk.RunID == "run-2" && strings.Contains(told(talk.Conversation), "text  the end")
 	})
-	if got := told(talk.Conversation); !strings.Contains(got, "user ada one") || !strings.Contains(got, "text assistant I write again") || strings.Count(got, "user  three") != 1 {
+	if got := told(talk.Conversation); !strings.Contains(got, "user ada one") ||
+		!strings.Contains(got, "text assistant I write again") || strings.Count(got, "user  three") != 1 {
 		t.Error(got)
 	}
 	if turn := talk.TurnOf("m3"); turn == nil || turn.Turn != 3 || talk.TurnOf("unknown") != nil {
@@ -288,11 +309,16 @@ func TestAgentRows(t *testing.T) {
 		return sessions.RowOf(tr)
 	}
 	engine := []*sessions.EngineSession{
-		{WorkflowID: "session/a", ID: "a", Last: at, Status: session.Working, State: &session.State{AgentSessionID: "t1", Input: session.Input{Name: "A"}, Status: session.Working, ToolCalls: session.ToolCalls{Pending: []session.ToolRequest{{ID: "c"}}}}},
-		{WorkflowID: "session/b", ID: "b", Last: at.Add(-time.Hour), Close: at, State: &session.State{Usage: ace.Usage{InputTokens: 5, CostUSD: 0.1}, ToolCalls: session.ToolCalls{Tools: []session.ToolCount{{Asked: 3, Failed: 1}}}}},
+		{WorkflowID: "session/a", ID: "a", Last: at, Status: session.Working,
+			State: &session.State{AgentSessionID: "t1", Input: session.Input{Name: "A"},
+				Status: session.Working, ToolCalls: session.ToolCalls{Pending: []session.ToolRequest{{ID: "c"}}}}},
+		{WorkflowID: "session/b", ID: "b", Last: at.Add(-time.Hour), Close: at,
+			State: &session.State{Usage: ace.Usage{InputTokens: 5, CostUSD: 0.1},
+				ToolCalls: session.ToolCalls{Tools: []session.ToolCount{{Asked: 3, Failed: 1}}}}},
 		{WorkflowID: "session/c", ID: "c", Last: at.Add(-2 * time.Hour)},
 	}
-	rows := sessions.Rows([]sessions.Row{file("t1", at.Add(time.Minute)), file("t2", at.Add(-time.Minute))}, engine)
+	rows := sessions.Rows([]sessions.Row{file("t1", at.Add(time.Minute)), file("t2", at.Add(-time.Minute))},
+		engine)
 	var got []string
 	for _, r := range rows {
 		got = append(got, fmt.Sprintf("%v %s %v", r.Engine != nil, r.ID, r.Transcript != nil))
@@ -300,7 +326,8 @@ func TestAgentRows(t *testing.T) {
 	if want := "true a true,false t2 true,true b false,true c false"; strings.Join(got, ",") != want {
 		t.Errorf("%v", got)
 	}
-	if r := rows[0]; r.Waiting != 1 || r.Name != "A" || r.Activity(at) != transcripts.Live || !r.Last.Equal(at.Add(time.Minute)) {
+	if r := rows[0]; r.Waiting != 1 || r.Name != "A" || r.Activity(at) != transcripts.Live ||
+		!r.Last.Equal(at.Add(time.Minute)) {
 		t.Errorf("%+v", r)
 	}
 	if r := rows[2]; r.Totals.Calls != 3 || r.Totals.CostUSD != 0.1 || r.Activity(at) != transcripts.Ended {
@@ -328,7 +355,8 @@ func TestCallRisk(t *testing.T) {
 		{"Read", `{"file_path":"/etc/x"}`}:                  "",
 		{"Bash", `no json`}:                                 "",
 	} {
-		if got := sessions.CallRisk(sessions.ToolRequest{Name: call[0], Args: json.RawMessage(call[1])}, "/w"); got != want {
+		if got := sessions.CallRisk(sessions.ToolRequest{Name: call[0], Args: json.RawMessage(call[1])},
+			"/w"); got != want {
 			t.Errorf("%v: %q", call, got)
 		}
 	}
@@ -338,7 +366,8 @@ func TestCallRisk(t *testing.T) {
 }
 
 func TestParseToolRule(t *testing.T) {
-	if r, err := sessions.ParseRule("Bash(a=b *)=allow"); err != nil || r.Tool != "Bash(a=b *)" || r.Action != session.Allow {
+	if r, err := sessions.ParseRule("Bash(a=b *)=allow"); err != nil || r.Tool != "Bash(a=b *)" ||
+		r.Action != session.Allow {
 		t.Errorf("%+v %v", r, err)
 	}
 	for _, bad := range []string{"", "Bash", "Bash=perhaps", "Bash(x=allow", "=deny"} {
@@ -349,6 +378,7 @@ func TestParseToolRule(t *testing.T) {
 }
 
 // ListWorkflow lists nothing: the test reads one conversation.
-func (c *talkClient) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+func (c *talkClient) ListWorkflow(context.Context,
+	*workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 	return &workflowservice.ListWorkflowExecutionsResponse{}, nil
 }

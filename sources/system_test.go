@@ -20,7 +20,8 @@ import (
 )
 
 func call(m *cluster.Meter, method string, req any, err error) error {
-	return m.Intercept(context.Background(), "/temporal.api.workflowservice.v1.WorkflowService/"+method, req, nil, nil,
+	return m.Intercept(context.Background(), "/temporal.api.workflowservice.v1.WorkflowService/"+method, req,
+		nil, nil,
 		func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return err })
 }
 
@@ -38,12 +39,14 @@ func TestMeter(t *testing.T) {
 	_ = call(m, "ListWorkflowExecutions", nil, status.Error(codes.Canceled, "given up"))
 	_ = call(m, "RespondWorkflowTaskCompleted", nil, status.Error(codes.InvalidArgument, "UnhandledCommand"))
 	_ = call(m, "PollWorkflowTaskQueue", nil, status.Error(codes.DeadlineExceeded, "nothing came"))
-	_ = call(m, "GetWorkflowExecutionHistory", &workflowservice.GetWorkflowExecutionHistoryRequest{WaitNewEvent: true}, nil)
+	_ = call(m, "GetWorkflowExecutionHistory",
+		&workflowservice.GetWorkflowExecutionHistoryRequest{WaitNewEvent: true}, nil)
 	got := map[string]cluster.CallStat{}
 	for _, s := range m.Stats() {
 		got[s.Name] = s
 	}
-	if s := got["ListWorkflowExecutions"]; s.PerMinute != 12 || s.Failed != 1 || s.LastError != "no host" || s.P50MS != 1 {
+	if s := got["ListWorkflowExecutions"]; s.PerMinute != 12 || s.Failed != 1 || s.LastError != "no host" ||
+		s.P50MS != 1 {
 		t.Errorf("%+v", s)
 	}
 	if s := got["RespondWorkflowTaskCompleted"]; s.PerMinute != 1 || s.Failed != 0 {
@@ -78,9 +81,11 @@ func TestMeterIsBounded(t *testing.T) {
 // healthySystem is a system without problems.
 func healthySystem() *system.System {
 	poller := []system.Poller{{Identity: "acescope 1@host", Last: base}}
-	return &system.System{At: base, Mode: "embedded", Address: "127.0.0.1:7233", Space: "ace-dev", Server: system.ServerInfo{Version: "1.32.1"},
+	return &system.System{At: base, Mode: "embedded", Address: "127.0.0.1:7233", Space: "ace-dev",
+		Server: system.ServerInfo{Version: "1.32.1"},
 		Host:   cluster.Host{PID: 7, DataDir: "/d", Free: 10 << 30},
-		Queues: []system.Queue{{Name: "ace", Kind: "workflow", Ours: true, Pollers: poller}, {Name: "ace", Kind: "activity", Ours: true, Pollers: poller}}}
+		Queues: []system.Queue{{Name: "ace", Kind: "workflow", Ours: true, Pollers: poller},
+			{Name: "ace", Kind: "activity", Ours: true, Pollers: poller}}}
 }
 
 func TestChecks(t *testing.T) {
@@ -93,38 +98,52 @@ func TestChecks(t *testing.T) {
 		state        system.CheckState
 		text, advice string
 	}{
-		"away":    {func(s *system.System) { s.Err = "connection refused" }, "server", system.CheckError, "cannot be reached: connection refused", "acescope serve --data-dir /d"},
-		"cluster": {func(s *system.System) { s.Err, s.Host = "refused", cluster.Host{} }, "server", system.CheckError, "refused", "acescope doctor --address 127.0.0.1:7233"},
-		"worker":  {func(s *system.System) { s.Queues[1].Pollers = nil }, "ace activity", system.CheckError, "no worker polls", "acescope serve --data-dir /d"},
+		"away": {func(s *system.System) { s.Err = "connection refused" }, "server", system.CheckError,
+			"cannot be reached: connection refused", "acescope serve --data-dir /d"},
+		"cluster": {func(s *system.System) { s.Err, s.Host = "refused", cluster.Host{} }, "server",
+			system.CheckError, "refused", "acescope doctor --address 127.0.0.1:7233"},
+		"worker": {func(s *system.System) { s.Queues[1].Pollers = nil }, "ace activity", system.CheckError,
+			"no worker polls", "acescope serve --data-dir /d"},
 		"foreign": {func(s *system.System) {
 			s.Queues = append(s.Queues, system.Queue{Name: "orders", Kind: "workflow", Backlog: 3})
 		}, "orders workflow", system.CheckError, "3 waiting", "serves task queue orders"},
-		"unused": {func(s *system.System) { s.Queues = append(s.Queues, system.Queue{Name: "orders", Kind: "activity"}) }, "orders activity", system.CheckOK, "no worker polls and nothing waits", ""},
-		"gone":   {func(s *system.System) { s.Queues[0].Pollers, s.Queues[0].Gone = nil, base.Add(-time.Hour) }, "ace workflow", system.CheckWarning, "no worker polls any more, no backlog", "the last worker has ended"},
+		"unused": {func(s *system.System) {
+			s.Queues = append(s.Queues, system.Queue{Name: "orders", Kind: "activity"})
+		}, "orders activity", system.CheckOK, "no worker polls and nothing waits", ""},
+		"gone": {func(s *system.System) {
+			s.Queues[0].Pollers, s.Queues[0].Gone = nil, base.Add(-time.Hour)
+		}, "ace workflow", system.CheckWarning, "no worker polls any more, no backlog",
+			"the last worker has ended"},
 		"intruder": {func(s *system.System) {
 			s.Queues[1].Pollers = append(slices.Clone(s.Queues[1].Pollers),
 				system.Poller{Identity: "41@team", Last: base})
 		}, "ace activity", system.CheckError, "not acescope: 41@team", "--task-queue"},
-		"unserved": {func(s *system.System) { s.Queues[0].Pollers, s.Host = nil, cluster.Host{} }, "ace workflow",
-			system.CheckInfo, "no worker polls, and no run is open", "acescope serve --address 127.0.0.1:7233"},
+		"unserved": {func(s *system.System) { s.Queues[0].Pollers, s.Host = nil, cluster.Host{} },
+			"ace workflow",
+			system.CheckInfo, "no worker polls, and no run is open",
+			"acescope serve --address 127.0.0.1:7233"},
 		"slow": {func(s *system.System) { s.Queues[0].Backlog, s.Queues[0].OldestMS = 40, 60_000 },
 			"ace workflow", system.CheckWarning, "40 waiting", "do not keep up"},
-		"attributes": {func(s *system.System) { s.Attributes = []string{"Phase", "TaskId"} }, "attributes", system.CheckError, "lacks Phase, TaskId",
+		"attributes": {func(s *system.System) { s.Attributes = []string{"Phase", "TaskId"} }, "attributes",
+			system.CheckError, "lacks Phase, TaskId",
 			"acescope setup --address 127.0.0.1:7233 --namespace ace-dev"},
-		"lost": {func(s *system.System) { s.Host.Lost = "temporal.db is missing" }, "data", system.CheckError, "/d: temporal.db is missing", "end process 7"},
+		"lost": {func(s *system.System) { s.Host.Lost = "temporal.db is missing" }, "data", system.CheckError,
+			"/d: temporal.db is missing", "end process 7"},
 		"agent": {func(s *system.System) {
 			s.Agents = []cluster.ToolCheck{{Name: "codex", State: cluster.Info, Text: "not installed"}}
 		}, "codex", system.CheckInfo, "not installed", ""},
 		"broken": {func(s *system.System) {
 			s.Agents = []cluster.ToolCheck{{Name: "codex", State: cluster.Error, Text: "not installed"}}
 		}, "codex", system.CheckWarning, "not installed", "acescope doctor"},
-		"disk": {func(s *system.System) { s.Host.Free = 1 << 20 }, "data", system.CheckError, "1.0 MiB free", "make room"},
+		"disk": {func(s *system.System) { s.Host.Free = 1 << 20 }, "data", system.CheckError, "1.0 MiB free",
+			"make room"},
 		"source": {func(s *system.System) {
 			s.Sources = []system.SourceAge{{Name: "disk", State: cluster.Error, Text: "is full", Dropped: 4}}
 		}, "disk", system.CheckError, "is full, 4 dropped", ""},
 		"refused": {func(s *system.System) {
 			s.Spool = &observe.Quarantine{Quarantined: 2, Reason: "too large", File: "/s/quarantine"}
-		}, "spool", system.CheckError, "refused 2 events of observed runs: too large", "rename /s/quarantine to /s/extra-again"},
+		}, "spool", system.CheckError, "refused 2 events of observed runs: too large",
+			"rename /s/quarantine to /s/extra-again"},
 		"calls": {func(s *system.System) {
 			s.Calls = []cluster.CallStat{{Name: "X", PerMinute: 3, Failed: 1, LastError: "no"}}
 		}, "X", system.CheckWarning, "1 failed: no", ""},
@@ -134,7 +153,8 @@ func TestChecks(t *testing.T) {
 			c.change(s)
 			for _, got := range s.Checks() {
 				if got.Name == c.row {
-					if got.State != c.state || !strings.Contains(got.Text, c.text) || !strings.Contains(got.Advice, c.advice) || (c.advice == "") != (got.Advice == "") {
+					if got.State != c.state || !strings.Contains(got.Text, c.text) ||
+						!strings.Contains(got.Advice, c.advice) || (c.advice == "") != (got.Advice == "") {
 						t.Errorf("%+v", got)
 					}
 					return
@@ -146,7 +166,8 @@ func TestChecks(t *testing.T) {
 }
 
 func TestBytes(t *testing.T) {
-	for n, want := range map[uint64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 64 << 20: "64.0 MiB", 1 << 63: "8.0 EiB"} {
+	for n, want := range map[uint64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 64 << 20: "64.0 MiB",
+		1 << 63: "8.0 EiB"} {
 		if got := system.Bytes(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}

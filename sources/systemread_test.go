@@ -17,8 +17,10 @@ import (
 func TestSourcesTellWhatWasDropped(t *testing.T) {
 	at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	events := &histories.EventLog{Unread: 7, Updated: at}
-	books := &playbooks.Playbooks{Branches: make([]playbook.Branch, 2), Branch: playbook.Branch{Name: "a", Versions: 3}, Updated: at}
-	curves := &experiments.Experiments{Rows: make([]experiments.Experiment, 4), More: 2, Series: []*experiments.Series{{Dropped: 5}}, Loaded: at}
+	books := &playbooks.Playbooks{Branches: make([]playbook.Branch, 2),
+		Branch: playbook.Branch{Name: "a", Versions: 3}, Updated: at}
+	curves := &experiments.Experiments{Rows: make([]experiments.Experiment, 4), More: 2,
+		Series: []*experiments.Series{{Dropped: 5}}, Loaded: at}
 	lines := &logs.Logs{Lines: make([]logs.Entry, 9), Files: make([]logs.File, 1), Dropped: 11, Updated: at}
 	facets := &runs.Facets{Err: errors.New("no room").Error(), Counted: at}
 	want := map[string]system.Check{

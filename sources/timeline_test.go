@@ -19,8 +19,10 @@ func spansText(spans []histories.Span) string {
 	var b strings.Builder
 	for i := range spans {
 		s := &spans[i]
-		fmt.Fprintf(&b, "%s%s %q %s wait=%v ran=%v attempt=%d error=%q\n", strings.Repeat("  ", int(s.Depth)), s.Kind, s.Name, s.State,
-			s.Waited(historytest.Start.Add(time.Hour)), s.Ran(historytest.Start.Add(time.Hour)), s.Attempt, s.Error)
+		fmt.Fprintf(&b, "%s%s %q %s wait=%v ran=%v attempt=%d error=%q\n", strings.Repeat("  ", int(s.Depth)),
+			s.Kind, s.Name, s.State,
+			s.Waited(historytest.Start.Add(time.Hour)), s.Ran(historytest.Start.Add(time.Hour)), s.Attempt,
+			s.Error)
 	}
 	return b.String()
 }
@@ -57,11 +59,13 @@ func TestTimelineOfAnOpenTask(t *testing.T) {
 	b := historytest.Task(false)
 	l := histories.NewEventLog("w", "r", b.Events, time.Now())
 	last := b.Events[len(b.Events)-1]
-	work := histories.PendingOf(pendingInfo(ace.ActivityCurator, last.GetEventId(), 4, last.GetEventTime().AsTime()))
+	work := histories.PendingOf(pendingInfo(ace.ActivityCurator, last.GetEventId(), 4,
+		last.GetEventTime().AsTime()))
 	got := spansText(histories.Timeline(l, []histories.PendingActivity{work}))
 	for _, want := range []string{
 		`run "AceTaskWorkflow" running`, `phase "curator" running`, `activity "run_curator" retrying`,
-		`attempt "attempts 1-3" failed wait=0s ran=2s attempt=3 error="ModelError: connection refused"`, `attempt "attempt 4" retrying`,
+		`attempt "attempts 1-3" failed wait=0s ran=2s attempt=3 error="ModelError: connection refused"`,
+		`attempt "attempt 4" retrying`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %s in\n%s", want, got)
@@ -102,7 +106,8 @@ func TestOverlappingPages(t *testing.T) {
 		if a.ID != b.ID || got.Title(a) != want.Title(b) || a.Message != b.Message {
 			t.Fatalf("row %d: %+v, %+v", i, a, b)
 		}
-		if o := got.Open(a.ID); o.Err != "" || !strings.Contains(o.Text, fmt.Sprintf(`"eventId": "%d"`, a.ID)) {
+		if o := got.Open(a.ID); o.Err != "" ||
+			!strings.Contains(o.Text, fmt.Sprintf(`"eventId": "%d"`, a.ID)) {
 			t.Fatalf("event %d is %v", a.ID, o)
 		}
 	}
@@ -143,9 +148,11 @@ func TestBars(t *testing.T) {
 		{histories.Span{Start: 0, Run: 20 * ms, End: 50 * ms}, "wwrrrr...."},
 		{histories.Span{Start: 0, Run: 20 * ms, State: histories.SpanRunning}, "wwoooooooo"},
 		{histories.Span{Start: 30 * ms, State: histories.SpanScheduled}, "...wwwwwww"},
-		{histories.Span{Start: 10 * ms, Run: 40 * ms, End: 60 * ms, State: histories.SpanFailed, Kind: histories.SpanActivity, Attempt: 2}, ".~~~fff..."[:6] + "x..."},
+		{histories.Span{Start: 10 * ms, Run: 40 * ms, End: 60 * ms, State: histories.SpanFailed,
+			Kind: histories.SpanActivity, Attempt: 2}, ".~~~fff..."[:6] + "x..."},
 		{histories.Span{Start: 55 * ms, Run: 55 * ms, End: 55 * ms, Point: true}, ".....p...."},
-		{histories.Span{Start: 55 * ms, Run: 55 * ms, End: 20 * ms}, ".....r...."}, // a clock that went backward
+		// a clock that went backward
+		{histories.Span{Start: 55 * ms, Run: 55 * ms, End: 20 * ms}, ".....r...."},
 		{histories.Span{Start: 200 * ms, Run: 200 * ms, End: 300 * ms}, ".........."},
 		{histories.Span{Start: 100 * ms, Run: 100 * ms, End: 100 * ms}, ".........r"},
 		{histories.Span{Start: -50 * ms, Run: -50 * ms, End: 300 * ms}, "rrrrrrrrrr"},

@@ -47,7 +47,8 @@ func closedRuns(t *testing.T, runs int) client.Client {
 	for i := range files {
 		id := fmt.Sprintf("run-%d", i)
 		var text bytes.Buffer
-		if err := historyfile.Write(&text, historytest.Task(true).Of(ace.WorkflowID(id), id, "", id).Events); err != nil {
+		if err := historyfile.Write(&text, historytest.Task(true).Of(ace.WorkflowID(id), id, "",
+			id).Events); err != nil {
 			t.Fatal(err)
 		}
 		open := func() (io.ReadCloser, error) { return io.NopCloser(&text), nil }
@@ -72,7 +73,8 @@ func clientOf(t *testing.T, files []offline.Source) client.Client {
 }
 
 // running returns feeds on a server with a number of runs, until the test ends.
-func running(t *testing.T, runs int, verify func(context.Context, []*historypb.HistoryEvent, bool) histories.ReplayVerdict) *sources.Feeds {
+func running(t *testing.T, runs int, verify func(context.Context, []*historypb.HistoryEvent,
+	bool) histories.ReplayVerdict) *sources.Feeds {
 	t.Helper()
 	s := sources.NewFeeds()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -89,7 +91,8 @@ func TestVerifyRuns(t *testing.T) {
 	for i := range runs {
 		turn <- i
 	}
-	s := running(t, runs, func(_ context.Context, events []*historypb.HistoryEvent, strict bool) histories.ReplayVerdict {
+	s := running(t, runs, func(_ context.Context, events []*historypb.HistoryEvent,
+		strict bool) histories.ReplayVerdict {
 		v := histories.ReplayVerdict{Outcome: histories.VerifyDeterministic, Events: len(events)}
 		switch n := <-turn; {
 		case n%100 == 50 && strict:
@@ -101,7 +104,8 @@ func TestVerifyRuns(t *testing.T) {
 	})
 	s.VerifyRuns(histories.VerifyRequest{Strict: true})
 	v := untilVerified(t, s, ended)
-	if v.Done != runs || v.Total != runs || v.Nondeterministic != 7 || v.Drifted != 7 || v.Deterministic != runs-14 || v.Incomplete || v.Err != "" || v.Dropped() != 0 || v.Events == 0 {
+	if v.Done != runs || v.Total != runs || v.Nondeterministic != 7 || v.Drifted != 7 ||
+		v.Deterministic != runs-14 || v.Incomplete || v.Err != "" || v.Dropped() != 0 || v.Events == 0 {
 		t.Errorf("%+v", v)
 	}
 	for i, r := range v.Rows {
@@ -114,7 +118,8 @@ func TestVerifyRuns(t *testing.T) {
 	}
 }
 
-// Runs of all types are verified, also of those that lists leave out. The histories of unknown types are not read.
+// Runs of all types are verified, also of those that lists leave out. The histories of unknown types are not
+// read.
 func TestVerifyAllTypes(t *testing.T) {
 	types := []string{ace.TaskWorkflow, runner.Workflow, runner.DispatcherWorkflow, "Refund"}
 	var files []offline.Source
@@ -135,7 +140,8 @@ func TestVerifyAllTypes(t *testing.T) {
 	deps := cluster.Deps{Client: clientOf(t, files),
 		Verify: func(_ context.Context, events []*historypb.HistoryEvent, _ bool) histories.ReplayVerdict {
 			name := events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName()
-			return histories.ReplayVerdict{Outcome: histories.VerifyDeterministic, WorkflowType: name, Events: len(events)}
+			return histories.ReplayVerdict{Outcome: histories.VerifyDeterministic, WorkflowType: name,
+				Events: len(events)}
 		},
 		UnknownType: func(name string) string {
 			if name == "Refund" {
@@ -160,7 +166,8 @@ func TestVerifyNamedRuns(t *testing.T) {
 	s := running(t, 3, func(context.Context, []*historypb.HistoryEvent, bool) histories.ReplayVerdict {
 		return histories.ReplayVerdict{Outcome: histories.VerifyDeterministic}
 	})
-	s.VerifyRuns(histories.VerifyRequest{Runs: []runspkg.Run{{WorkflowID: "ace/run-1", RunID: "run-1"}, {WorkflowID: "gone", RunID: "gone"}}})
+	s.VerifyRuns(histories.VerifyRequest{Runs: []runspkg.Run{{WorkflowID: "ace/run-1", RunID: "run-1"},
+		{WorkflowID: "gone", RunID: "gone"}}})
 	v := untilVerified(t, s, ended)
 	if v.Total != 2 || v.Done != 2 || v.Deterministic+v.Unverified != 2 {
 		t.Errorf("%+v", v)
@@ -171,7 +178,8 @@ func TestVerifyNamedRuns(t *testing.T) {
 func TestVerifyStopped(t *testing.T) {
 	var first atomic.Bool
 	waits := make(chan struct{}, 100)
-	s := running(t, 100, func(ctx context.Context, _ []*historypb.HistoryEvent, _ bool) histories.ReplayVerdict {
+	s := running(t, 100, func(ctx context.Context, _ []*historypb.HistoryEvent,
+		_ bool) histories.ReplayVerdict {
 		if first.CompareAndSwap(false, true) {
 			return histories.ReplayVerdict{Outcome: histories.VerifyNondeterministic}
 		}

@@ -85,7 +85,8 @@ func HasLinks(getenv func(string) string) bool {
 	if getenv("TMUX") != "" || getenv("STY") != "" || getenv("TERM") == "dumb" {
 		return false
 	}
-	for _, name := range []string{"KITTY_WINDOW_ID", "WT_SESSION", "KONSOLE_VERSION", "WEZTERM_PANE", "DOMTERM"} {
+	for _, name := range []string{"KITTY_WINDOW_ID", "WT_SESSION", "KONSOLE_VERSION", "WEZTERM_PANE",
+		"DOMTERM"} {
 		if getenv(name) != "" {
 			return true
 		}
@@ -98,6 +99,7 @@ func HasLinks(getenv func(string) string) bool {
 		return true
 	}
 	term := getenv("TERM")
-	return strings.HasPrefix(term, "foot") || slices.Contains([]string{"xterm-kitty", "xterm-ghostty", "alacritty",
-		"contour"}, term)
+	return strings.HasPrefix(term, "foot") ||
+		slices.Contains([]string{"xterm-kitty", "xterm-ghostty", "alacritty",
+			"contour"}, term)
 }

@@ -54,7 +54,8 @@ func (s Set) Pick(name string, dark bool) (Theme, error) {
 	if t, ok := s.themes[name]; ok {
 		return t, nil
 	}
-	return Theme{}, fmt.Errorf("theme %q not found; available: %s, %s", name, Auto, strings.Join(s.Names(), ", "))
+	return Theme{}, fmt.Errorf("theme %q not found; available: %s, %s", name, Auto,
+		strings.Join(s.Names(), ", "))
 }
 
 // Builtin returns the themes of the program.
@@ -142,7 +143,8 @@ func readDraft(fsys fs.FS, file, where string) (string, draft, error) {
 		name = strings.TrimSuffix(path.Base(file), ".toml")
 	}
 	if !namePattern.MatchString(name) || name == Auto {
-		return "", draft{}, fmt.Errorf("%s: the name %.60q is not allowed: use letters, digits, - and _, and not %q",
+		return "", draft{}, fmt.Errorf(
+			"%s: the name %.60q is not allowed: use letters, digits, - and _, and not %q",
 			where, name, Auto)
 	}
 	return name, draft{where, header.Base, data}, nil

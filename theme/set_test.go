@@ -24,7 +24,8 @@ func TestContrast(t *testing.T) {
 			least = 7
 		}
 		for field, fg := range colorsOf(th) {
-			on, want := map[string]Color{"SelectFG": th.Colors.SelectBG, "BarFG": th.Colors.BarBG}[field], least
+			on, want := map[string]Color{"SelectFG": th.Colors.SelectBG, "BarFG": th.Colors.BarBG}[field],
+				least
 			switch {
 			case strings.HasSuffix(field, "BG") || fg.code == "":
 				continue
@@ -39,7 +40,8 @@ func TestContrast(t *testing.T) {
 			}
 			if strings.Contains("Running Success Wrong Failed Canceled Timeout Warning Muted Accent", field) {
 				if got := contrast(fg, th.Colors.BarBG); got < least-1 {
-					t.Errorf("%s: %s %s in the header has a contrast of %.2f, want %.1f", name, field, fg, got, least-1)
+					t.Errorf("%s: %s %s in the header has a contrast of %.2f, want %.1f", name, field, fg,
+						got, least-1)
 				}
 			}
 		}
@@ -116,7 +118,8 @@ func TestContrastIsWCAG(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want float64
-	}{{"#000000", "#ffffff", 21}, {"#ffffff", "#ffffff", 1}, {"16", "231", 21}, {"#777777", "#ffffff", 4.478}, {"", "#ffffff", 0}} {
+	}{{"#000000", "#ffffff", 21}, {"#ffffff", "#ffffff", 1}, {"16", "231", 21}, {"#777777", "#ffffff", 4.478},
+		{"", "#ffffff", 0}} {
 		if got := contrast(Color{c.a}, Color{c.b}); got < c.want-0.01 || got > c.want+0.01 {
 			t.Errorf("%s on %s is %.3f, want %.3f", c.a, c.b, got, c.want)
 		}
@@ -165,7 +168,8 @@ func TestUserThemes(t *testing.T) {
 		"huge.toml":   {Data: make([]byte, maxFile+1)},
 	}, "/home/me/themes")
 	mine, _ := set.Get("mine")
-	if mine.Colors.Success.code != "#00ff00" || mine.Colors.Text.code != "7" || mine.Colors.Failed != Dark().Colors.Failed || mine.Base != "dark" {
+	if mine.Colors.Success.code != "#00ff00" || mine.Colors.Text.code != "7" ||
+		mine.Colors.Failed != Dark().Colors.Failed || mine.Base != "dark" {
 		t.Errorf("mine is %+v", mine)
 	}
 	kid, _ := set.Get("kid")
@@ -173,12 +177,16 @@ func TestUserThemes(t *testing.T) {
 		t.Errorf("kid is %+v", kid)
 	}
 	light, _ := set.Get("light")
-	if light.Colors.Error.code != "1" || light.Colors.Accent != Light().Colors.Accent || Light().Colors.Error.code == "1" {
+	if light.Colors.Error.code != "1" || light.Colors.Accent != Light().Colors.Accent ||
+		Light().Colors.Error.code == "1" {
 		t.Errorf("light is %+v", light)
 	}
 	text := errors.Join(errs...).Error()
-	for _, want := range []string{`bad.toml:3:`, `"rot" is not a color`, `typo.toml:4: unknown key "colors.sucess"`, `broken.toml:1:`, `lost.toml: base theme "nowhere" not found`,
-		`builds on itself`, `auto.toml: the name "auto"`, `huge.toml: not a theme: larger than 64 KB`, "/home/me/themes/"} {
+	for _, want := range []string{`bad.toml:3:`, `"rot" is not a color`,
+		`typo.toml:4: unknown key "colors.sucess"`, `broken.toml:1:`,
+		`lost.toml: base theme "nowhere" not found`,
+		`builds on itself`, `auto.toml: the name "auto"`, `huge.toml: not a theme: larger than 64 KB`,
+		"/home/me/themes/"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -75,11 +75,13 @@ func (t Theme) Styles(g Glyphs) Styles {
 		Bar: bar, BarStrong: ink(c.Accent, Bold).Over(bar), BarMuted: muted.Over(bar),
 	}
 	s.StatusInks = StatusInks{
-		Running: ink(c.Running, 0), Success: ink(c.Success, 0), Wrong: ink(c.Wrong, 0), Failed: ink(c.Failed, Bold),
+		Running: ink(c.Running, 0), Success: ink(c.Success, 0), Wrong: ink(c.Wrong, 0),
+		Failed:   ink(c.Failed, Bold),
 		Canceled: ink(c.Canceled, 0), Timeout: ink(c.Timeout, 0), Retrying: ink(c.Retrying, Bold),
 	}
 	s.ChangeInks = ChangeInks{
-		Added: ink(c.Added, 0), Updated: ink(c.Updated, 0), Removed: ink(c.Removed, 0), Tagged: ink(c.Tagged, 0),
+		Added: ink(c.Added, 0), Updated: ink(c.Updated, 0), Removed: ink(c.Removed, 0),
+		Tagged: ink(c.Tagged, 0),
 	}
 	for i, series := range []Color{c.Series1, c.Series2, c.Series3, c.Series4, c.Series5, c.Series6} {
 		s.series[i] = ink(series, 0)
@@ -247,7 +249,8 @@ type Glyphs struct {
 
 // StatusGlyphs are for the statuses of runs.
 type StatusGlyphs struct {
-	Running, Completed, Success, Wrong, Failed, Canceled, Terminated, Timeout, Continued, Retry, Unknown, Pending string
+	Running, Completed, Success, Wrong, Failed, Canceled, Terminated, Timeout, Continued, Retry, Unknown,
+	Pending string
 }
 
 // ChangeGlyphs are for operations on a playbook and for differences.
@@ -291,7 +294,8 @@ func Unicode() Glyphs {
 		StatusGlyphs: StatusGlyphs{Running: "●", Completed: "■", Success: "✓", Wrong: "✗",
 			Failed: "‼", Canceled: "⊘",
 			Terminated: "⊗", Timeout: "◷", Continued: "⇢", Retry: "↻", Unknown: "?", Pending: "○"},
-		ChangeGlyphs: ChangeGlyphs{Added: "+", Updated: "~", Removed: "−", Tagged: "#", Merged: "&", Rejected: "✗", Delta: "Δ"},
+		ChangeGlyphs: ChangeGlyphs{Added: "+", Updated: "~", Removed: "−", Tagged: "#", Merged: "&",
+			Rejected: "✗", Delta: "Δ"},
 		BarGlyphs: BarGlyphs{Full: "█", Empty: "░", Shade: "▒", Point: "◆", Levels: "▁▂▃▄▅▆▇█",
 			Link: "━", LinkTodo: "─"},
 		TreeGlyphs: TreeGlyphs{Forked: "↳", Branch: "├", Corner: "└", Trunk: "│"},
@@ -305,9 +309,11 @@ func Unicode() Glyphs {
 // ASCII returns the glyphs for terminals whose locale is not UTF-8.
 func ASCII() Glyphs {
 	return Glyphs{
-		StatusGlyphs: StatusGlyphs{Running: "*", Completed: "=", Success: "v", Wrong: "x", Failed: "!", Canceled: "-",
+		StatusGlyphs: StatusGlyphs{Running: "*", Completed: "=", Success: "v", Wrong: "x", Failed: "!",
+			Canceled:   "-",
 			Terminated: "%", Timeout: "T", Continued: "c", Retry: "@", Unknown: "?", Pending: "o"},
-		ChangeGlyphs: ChangeGlyphs{Added: "+", Updated: "~", Removed: "-", Tagged: "#", Merged: "&", Rejected: "x", Delta: "D"},
+		ChangeGlyphs: ChangeGlyphs{Added: "+", Updated: "~", Removed: "-", Tagged: "#", Merged: "&",
+			Rejected: "x", Delta: "D"},
 		BarGlyphs: BarGlyphs{Full: "#", Empty: ".", Shade: "%", Point: "^", Levels: "_.-=*#",
 			Link: "=", LinkTodo: "-"},
 		TreeGlyphs: TreeGlyphs{Forked: "Y", Branch: "|", Corner: "`", Trunk: "|"},

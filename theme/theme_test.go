@@ -58,7 +58,8 @@ func TestGlyphs(t *testing.T) {
 			if ascii && (len(s) != utf8.RuneCountInString(s)) {
 				t.Errorf("%s is %q, which is not ASCII", name, s)
 			}
-			if n := utf8.RuneCountInString(s); name == "unicode.Levels" && ansi.StringWidth(s) == n && ansi.StringWidthWc(s) == n {
+			if n := utf8.RuneCountInString(s); name == "unicode.Levels" && ansi.StringWidth(s) == n &&
+				ansi.StringWidthWc(s) == n {
 				continue // a row of glyphs, each one cell wide
 			}
 			if !ascii && (ansi.StringWidth(s) != 1 || ansi.StringWidthWc(s) != 1) {
@@ -85,14 +86,16 @@ func TestEnvironment(t *testing.T) {
 			return ""
 		}
 	}
-	if !WantsNoColor(env("NO_COLOR", "1")) || !WantsNoColor(env("TERM", "dumb")) || WantsNoColor(env("TERM", "xterm")) {
+	if !WantsNoColor(env("NO_COLOR", "1")) || !WantsNoColor(env("TERM", "dumb")) ||
+		WantsNoColor(env("TERM", "xterm")) {
 		t.Error("NO_COLOR is misread")
 	}
 	for _, c := range []struct {
 		env  func(string) string
 		want bool
 	}{
-		{env(), false}, {env("LANG", "de_DE.UTF-8"), true}, {env("LANG", "C"), false}, {env("LC_ALL", "C", "LANG", "en_US.UTF-8"), false},
+		{env(), false}, {env("LANG", "de_DE.UTF-8"), true}, {env("LANG", "C"), false},
+		{env("LC_ALL", "C", "LANG", "en_US.UTF-8"), false},
 		{env("LC_CTYPE", "C.utf8", "LANG", "C"), true},
 	} {
 		if got := HasUTF8(c.env); got != c.want {
@@ -108,14 +111,17 @@ func TestInk(t *testing.T) {
 	if got := NewInk("#ff0000", "", Bold).Paint("x"); got != "\x1b[1;38;2;255;0;0mx\x1b[m" {
 		t.Errorf("red ink paints %q", got)
 	}
-	if got := NewInk("", "", 0).Over(NewInk("1", "236", Bold)).Paint("x"); got != "\x1b[1;31;48;5;236mx\x1b[m" {
+	if got := NewInk("", "", 0).Over(NewInk("1", "236",
+		Bold)).Paint("x"); got != "\x1b[1;31;48;5;236mx\x1b[m" {
 		t.Errorf("plain over red paints %q", got)
 	}
 }
 
 func TestFromEnvChoosesGlyphs(t *testing.T) {
 	for locale, want := range map[string]string{"C": ASCII().Success, "en_GB.UTF-8": Unicode().Success} {
-		s := FromEnv(true, func(name string) string { return map[string]string{"LC_ALL": locale, "TERM": "xterm"}[name] })
+		s := FromEnv(true, func(name string) string {
+			return map[string]string{"LC_ALL": locale, "TERM": "xterm"}[name]
+		})
 		if s.Glyphs.Success != want {
 			t.Errorf("%s: %q, want %q", locale, s.Glyphs.Success, want)
 		}

@@ -7,8 +7,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// canvas is the terminal's size and the drawn frame, which is kept until something changes: Bubble Tea asks for a frame
-// after every message.
+// canvas is the terminal's size and the drawn frame, which is kept until something changes: Bubble Tea asks
+// for a frame after every message.
 type canvas struct {
 	width, height int
 	content       string

@@ -51,7 +51,8 @@ type clipboard struct {
 
 // menu returns the menu of what can be copied.
 func (c *clipboard) menu(list []Copy) *dialog {
-	d := &dialog{title: "Copy", answers: []answer{{[]string{"esc", "q"}, nil}}, hints: []hint{{"esc", "close"}}}
+	d := &dialog{title: "Copy", answers: []answer{{[]string{"esc", "q"}, nil}},
+		hints: []hint{{"esc", "close"}}}
 	for i, one := range list {
 		keys := []string{one.Key}
 		if i == 0 {

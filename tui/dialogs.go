@@ -75,8 +75,8 @@ func (d *dialogs) settle(w *Waiting) bool {
 	return true
 }
 
-// key handles a key; height is that of the screen. If closes is true the dialog closes, and then runs afterward
-// unless it is nil.
+// key handles a key; height is that of the screen. If closes is true the dialog closes, and then runs
+// afterward unless it is nil.
 func (d *dialog) key(k tea.KeyPressMsg, height int) (closes bool, then func(Shell) tea.Cmd) {
 	if d.keys != nil {
 		return d.keys(k, height)
@@ -120,7 +120,8 @@ func newQuestion(q Question) *dialog {
 	d.draw = func(s theme.Styles, width int, _ time.Time) (above, lines, below []string) {
 		above = []string{""}
 		if q.Warning != "" {
-			above = append(append(above, painted(s.Error, text.Wrap(s.Glyphs.Failed+" "+q.Warning, width-2))...), "")
+			above = append(append(above, painted(s.Error, text.Wrap(s.Glyphs.Failed+" "+q.Warning,
+				width-2))...), "")
 		}
 		for _, l := range q.Lines {
 			if q.Long {
@@ -159,7 +160,8 @@ func newWaiting(w *Waiting, since time.Time) *dialog {
 			state += " " + text.Span(elapsed)
 		}
 		stop := s.Key.Paint("esc") + s.Hint.Paint(" stop: nothing is done")
-		return []string{""}, painted(s.Text, slices.Clone(w.Lines)), []string{s.Running.Paint(state), "", stop, ""}
+		return []string{""}, painted(s.Text, slices.Clone(w.Lines)),
+			[]string{s.Running.Paint(state), "", stop, ""}
 	}
 	answers := []answer{{[]string{"n", "N", "esc", "q"}, leave}}
 	return &dialog{title: w.Title, answers: answers, hints: []hint{{"esc", "stop"}}, draw: draw, of: w}

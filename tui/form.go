@@ -15,11 +15,11 @@ import (
 	"acescope/tui/text"
 )
 
-// Form is a page of fields to fill in. Check, Submit and [Field.Complete] do I/O and run in commands. The typed values
-// are kept by Name until the form is submitted.
+// Form is a page of fields to fill in. Check, Submit and [Field.Complete] do I/O and run in commands. The
+// typed values are kept by Name until the form is submitted.
 //
-// The fields are inputs of bubbles. The page around them is our own: huh draws three lines per field, of which 80x24
-// has room for five, handles no mouse, and writes the editor's file while it handles a key.
+// The fields are inputs of bubbles. The page around them is our own: huh draws three lines per field, of
+// which 80x24 has room for five, handles no mouse, and writes the editor's file while it handles a key.
 type Form struct {
 	Title, Name string
 	Verb        string // what enter does: "start"
@@ -52,7 +52,8 @@ type Field struct {
 type NamedText struct {
 	// Load returns the text that a value names, or that a new name begins with.
 	Load func(value string) (text string, err error)
-	// Save stores an edited text and returns the value that names it now. After an error, Load returns the edited text.
+	// Save stores an edited text and returns the value that names it now. After an error, Load returns the
+	// edited text.
 	Save func(value, text string) (saved string, err error)
 }
 
@@ -232,7 +233,8 @@ func (f *form) recheck() tea.Cmd {
 	return f.check()
 }
 
-// check examines the values unless a check is under way, which is repeated after it if the values have changed.
+// check examines the values unless a check is under way, which is repeated after it if the values have
+// changed.
 func (f *form) check() tea.Cmd {
 	if f.spec.Check == nil || f.checking || f.reported == f.version {
 		return nil
@@ -617,8 +619,8 @@ func (f *form) draw(width, height int) (lines []string, cursor *tea.Cursor) {
 	return box(f.styles, width, title, append(lines, below...)), cursor
 }
 
-// drawFields returns the lines of all fields that apply, the line of the focused input among them and the column where
-// the input begins, -1 without an input.
+// drawFields returns the lines of all fields that apply, the line of the focused input among them and the
+// column where the input begins, -1 without an input.
 func (f *form) drawFields(w int) (all []formLine, cursorLine, column int) {
 	s := f.styles
 	label := 0
@@ -701,7 +703,8 @@ func (f *form) drawNotes(i, w, indent int) (lines []formLine) {
 	return lines
 }
 
-// drawBelow returns the lines below the fields: what is wrong as a whole, what enter does, and the command line.
+// drawBelow returns the lines below the fields: what is wrong as a whole, what enter does, and the command
+// line.
 func (f *form) drawBelow(w, height int) (lines []string) {
 	s := f.styles
 	add := func(ink theme.Ink, line string, most int) {

@@ -40,7 +40,8 @@ func fitOf(pattern, name, help string) fit {
 	return noFit
 }
 
-// fitsWords reports whether a pattern is made of beginnings of words of the name, such as "tmach" of "time machine".
+// fitsWords reports whether a pattern is made of beginnings of words of the name, such as "tmach" of "time
+// machine".
 func fitsWords(pattern, name string) bool {
 	reached := make([]bool, len(pattern)+1) // by the number of bytes that words so far have matched
 	reached[0] = true
@@ -71,8 +72,9 @@ func inOrder(pattern, name string) bool {
 	return true
 }
 
-// ranked returns the candidates that fit a pattern, the best first. Of those that fit alike the most recently used ones
-// come first, then the order of the list counts. recent returns how long ago a value was used, the newest 1, or 0.
+// ranked returns the candidates that fit a pattern, the best first. Of those that fit alike the most recently
+// used ones come first, then the order of the list counts. recent returns how long ago a value was used, the
+// newest 1, or 0.
 func ranked(list []Candidate, pattern string, recent func(value string) int) []Candidate {
 	type place struct {
 		Candidate

@@ -53,7 +53,8 @@ func (h header) source() string {
 	return source
 }
 
-// addCounts adds the number of runs by status and of wrong answers, with words on a wide screen. Zeros are left out.
+// addCounts adds the number of runs by status and of wrong answers, with words on a wide screen. Zeros are
+// left out.
 func (h header) addCounts(l *text.Line) {
 	add := func(mark theme.Mark, n int64) {
 		if n == 0 {

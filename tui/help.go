@@ -11,7 +11,8 @@ import (
 	"acescope/tui/text"
 )
 
-// help is a page of keys and, below them, the signs of the screens. What is typed searches it, and enter runs a key.
+// help is a page of keys and, below them, the signs of the screens. What is typed searches it, and enter runs
+// a key.
 type help struct {
 	groups []helpGroup
 	near   int // groups that are listed while nothing is searched
@@ -34,8 +35,8 @@ type helpEntry struct {
 	Binding
 }
 
-// newHelp returns the groups of the focused view, of everywhere, and of all other views. Of these, only the first two
-// are listed while nothing is searched. run shows a view and runs a binding of it.
+// newHelp returns the groups of the focused view, of everywhere, and of all other views. Of these, only the
+// first two are listed while nothing is searched. run shows a view and runs a binding of it.
 func newHelp(keys *keymap, p *panes, run func(View, Binding) tea.Cmd) *help {
 	h := &help{keys: keys, run: run}
 	add := func(v View, name string, list []Binding) {

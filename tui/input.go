@@ -36,7 +36,8 @@ func (m *Model) shellBindings() []Binding {
 	}
 	if stop := m.opts.CancelWork; stop != nil {
 		cancel := func() string { return m.status.cancelWork(stop) }
-		list = append(list, b("cancel_work", "stop the operation in the status line", "", noted(cancel), "ctrl+x"))
+		list = append(list, b("cancel_work", "stop the operation in the status line", "", noted(cancel),
+			"ctrl+x"))
 	}
 	return list
 }
@@ -44,7 +45,10 @@ func (m *Model) shellBindings() []Binding {
 // shellCommands returns the commands of the shell itself.
 func (m *Model) shellCommands() []Command {
 	simple := func(name, help string, do func(), aliases ...string) Command {
-		return Command{Name: name, Aliases: aliases, Help: help, Do: func(Shell, string) tea.Cmd { do(); return nil }}
+		return Command{Name: name, Aliases: aliases, Help: help, Do: func(Shell, string) tea.Cmd {
+			do()
+			return nil
+		}}
 	}
 	list := []Command{
 		simple("help", "show the keys that work here", m.openHelp, "h"),
@@ -119,7 +123,9 @@ func (m *Model) suspend() tea.Cmd {
 			"cannot suspend: it hosts the server; start acescope serve, then quit, and open it again"))
 		return nil
 	}
-	m.Confirm(Question{Title: "Suspend the server?", Yes: "suspend", Do: func() tea.Cmd { return tea.Suspend },
+	m.Confirm(Question{Title: "Suspend the server?", Yes: "suspend", Do: func() tea.Cmd {
+		return tea.Suspend
+	},
 		Lines: []string{"This console hosts the server. Other processes that use it wait until you resume it with fg."}})
 	return nil
 }

@@ -203,7 +203,8 @@ func (k *keymap) clashes(lists [][]Binding) []KeyMistake {
 				if _, mapped := k.mapped[named]; !mapped {
 					named, other = other, named
 				}
-				out = append(out, KeyMistake{named, fmt.Sprintf("%q is bound to both %s and %s", key, other, named)})
+				out = append(out, KeyMistake{named, fmt.Sprintf("%q is bound to both %s and %s", key, other,
+					named)})
 			}
 		}
 	}
@@ -222,7 +223,8 @@ func validKey(key string) bool {
 	if _, err := fmt.Sscanf(key, "f%d", &n); err == nil {
 		return n >= 1 && n <= 63 && key == fmt.Sprintf("f%d", n)
 	}
-	return slices.Contains([]string{"enter", "tab", "esc", "space", "backspace", "delete", "insert", "up", "down",
+	return slices.Contains([]string{"enter", "tab", "esc", "space", "backspace", "delete", "insert", "up",
+		"down",
 		"left", "right", "home", "end", "pgup", "pgdown"}, key)
 }
 

@@ -72,7 +72,8 @@ type Options struct {
 	Now   func() time.Time // nil for time.Now
 }
 
-// Model is the root model: it routes messages to the parts and draws them. It implements [tea.Model] and [Shell].
+// Model is the root model: it routes messages to the parts and draws them. It implements [tea.Model] and
+// [Shell].
 type Model struct {
 	opts      Options
 	styles    theme.Styles
@@ -121,7 +122,8 @@ func New(o Options) (*Model, error) {
 		canvas:   canvas{dirty: true, count: o.Count},
 	}
 	m.clipboard = clipboard{write: o.Clipboard, messages: &m.messages}
-	m.forms = forms{kept: map[string]Values{}, context: o.Context, messages: &m.messages, clipboard: &m.clipboard}
+	m.forms = forms{kept: map[string]Values{}, context: o.Context, messages: &m.messages,
+		clipboard: &m.clipboard}
 	m.mouse = mouse{panes: &m.panes, keys: &m.keys, do: m.do, now: o.Now, on: o.Mouse}
 	m.keys.global = slices.Concat(m.shellBindings(), m.panes.bindings(), o.Global)
 	if clashes := m.keys.clashes(m.keys.lists(m.panes.all)); len(clashes) > 0 {

@@ -51,7 +51,8 @@ func wheeled(msg tea.MouseMsg) int {
 	if _, ok := msg.(tea.MouseWheelMsg); !ok {
 		return 0
 	}
-	return map[tea.MouseButton]int{tea.MouseWheelUp: -wheelLines, tea.MouseWheelDown: wheelLines}[msg.Mouse().Button]
+	return map[tea.MouseButton]int{tea.MouseWheelUp: -wheelLines,
+		tea.MouseWheelDown: wheelLines}[msg.Mouse().Button]
 }
 
 // handle handles the wheel and clicks.
@@ -98,8 +99,8 @@ func (m *mouse) pressed(v View, key string) tea.Cmd {
 	return nil
 }
 
-// click shows the screen of a tab, or focuses a pane and selects the row under the pointer. The second click on a row
-// opens it.
+// click shows the screen of a tab, or focuses a pane and selects the row under the pointer. The second click
+// on a row opens it.
 func (m *mouse) click(x, y int) tea.Cmd {
 	if y == 1 && len(m.panes.screens) > 1 {
 		for _, t := range m.panes.tabs(m.keys) {
@@ -129,8 +130,8 @@ func (m *mouse) click(x, y int) tea.Cmd {
 	return cmd
 }
 
-// selectAt moves the cursor of a view to the last row that begins at or above a line, by pressing the keys up and
-// down: only the view knows which lines are rows. It reports whether a row begins at that line.
+// selectAt moves the cursor of a view to the last row that begins at or above a line, by pressing the keys up
+// and down: only the view knows which lines are rows. It reports whether a row begins at that line.
 func (m *mouse) selectAt(v View, y int) (ok bool, _ tea.Cmd) {
 	lines, at := m.cursorLine(v)
 	if at < 0 || strings.TrimSpace(lines[y]) == "" {

@@ -25,7 +25,10 @@ func newRows(begin ...int) *rowsPane {
 	}
 	r.bindings = []Binding{{Action: "rows.down", Keys: []string{"j", "down"}, Do: move(1)},
 		{Action: "rows.up", Keys: []string{"k", "up"}, Do: move(-1)},
-		{Action: "rows.open", Keys: []string{"enter"}, Do: func(Shell) tea.Cmd { r.opened = append(r.opened, r.at); return nil }}}
+		{Action: "rows.open", Keys: []string{"enter"}, Do: func(Shell) tea.Cmd {
+			r.opened = append(r.opened, r.at)
+			return nil
+		}}}
 	return r
 }
 
@@ -47,8 +50,9 @@ func (r *rowsPane) Draw(time.Time, bool) []string {
 // TestClickSelects checks rows of one line, a heading at 4, and a row of three lines at 6.
 func TestClickSelects(t *testing.T) {
 	list, now := newRows(1, 2, 3, 5, 6, 9), noon
-	o := Options{Source: newSource(), Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}, list}}},
-		Now: func() time.Time { return now }}
+	o := Options{Source: newSource(),
+		Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}, list}}},
+		Now:     func() time.Time { return now }}
 	m := mapped(t, o, map[string][]string{"rows.down": {"f5"}, "rows.open": {"f6"}})
 	m.Update(tea.WindowSizeMsg{Width: 160, Height: 30})
 	click := func(y int) {
@@ -62,7 +66,8 @@ func TestClickSelects(t *testing.T) {
 		{12, 4}, {0, 0}, // below and above the rows
 	} {
 		if click(c.y); list.at != c.want || m.panes.at.focus != 1 {
-			t.Errorf("a click on line %d selected row %d, want %d; focus %d", c.y, list.at, c.want, m.panes.at.focus)
+			t.Errorf("a click on line %d selected row %d, want %d; focus %d", c.y, list.at, c.want,
+				m.panes.at.focus)
 		}
 	}
 	double := func(y int, after time.Duration) {

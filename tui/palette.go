@@ -27,12 +27,13 @@ const paletteLabel = ":"
 
 // prompt returns the prompt for commands. run gets the typed line.
 func (p *palette) prompt(run func(line string) tea.Cmd) Prompt {
-	return Prompt{Label: paletteLabel, Hint: "a command, a screen or an action", Preview: p.preview, Check: p.check,
+	return Prompt{Label: paletteLabel, Hint: "a command, a screen or an action", Preview: p.preview,
+		Check:    p.check,
 		Complete: p.complete, Done: run, optionHelp: p.optionHelp}
 }
 
-// all lists what can be run now: screens, the shell's commands, the views' commands, the focused view's first, and
-// every action whose key works here. Of two with the same name the first counts.
+// all lists what can be run now: screens, the shell's commands, the views' commands, the focused view's
+// first, and every action whose key works here. Of two with the same name the first counts.
 func (p *palette) all() []Command {
 	var list []Command
 	for _, s := range p.panes.screens {
@@ -179,7 +180,8 @@ func (p *palette) check(line string) error {
 		return fmt.Errorf(":%s is ambiguous: %s", name, strings.Join(near[:min(len(near), 5)], ", "))
 	}
 	if best := ranked(p.names(name), name, p.recent("")); len(best) > 0 {
-		return fmt.Errorf("command %q not found; tab completes it to %s", name, strings.TrimSpace(best[0].Value))
+		return fmt.Errorf("command %q not found; tab completes it to %s", name,
+			strings.TrimSpace(best[0].Value))
 	}
 	return fmt.Errorf("command %q not found; delete it to see all", name)
 }
@@ -239,8 +241,8 @@ func (p *palette) options(list []Candidate) []string {
 // maxOptions bounds how many completions are listed.
 const maxOptions = 200
 
-// recent returns how long ago a word was used in a line, the newest 1, or 0: the name of a command, or with such a name
-// an argument of it.
+// recent returns how long ago a word was used in a line, the newest 1, or 0: the name of a command, or with
+// such a name an argument of it.
 func (p *palette) recent(name string) func(word string) int {
 	ago := map[string]int{}
 	past := p.past()
@@ -289,7 +291,8 @@ func (t *themes) candidates() []Candidate {
 
 func (t *themes) check(name string) error {
 	if name == "" {
-		return fmt.Errorf(":theme needs a name: %s", strings.Join(append([]string{theme.Auto}, t.names...), ", "))
+		return fmt.Errorf(":theme needs a name: %s", strings.Join(append([]string{theme.Auto}, t.names...),
+			", "))
 	}
 	_, err := t.load(name, t.dark)
 	return err

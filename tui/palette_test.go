@@ -50,11 +50,13 @@ func TestRanked(t *testing.T) {
 	}
 }
 
-// TestHistory checks that up walks the lines that begin with the typed text, and that credentials are not kept.
+// TestHistory checks that up walks the lines that begin with the typed text, and that credentials are not
+// kept.
 func TestHistory(t *testing.T) {
 	o, _, _ := eight(nil)
 	m := sized(t, o, 100, 30)
-	for _, line := range []string{"theme ember", "grep one", "theme fjord", "grep api_key=123", "grep tokens"} {
+	for _, line := range []string{"theme ember", "grep one", "theme fjord", "grep api_key=123",
+		"grep tokens"} {
 		give(m, ":", line, "enter")
 	}
 	give(m, ":", "theme")
@@ -66,7 +68,8 @@ func TestHistory(t *testing.T) {
 	if give(m, "down", "down"); m.prompts.open.input.Value() != "theme" {
 		t.Errorf("got %q after going down", m.prompts.open.input.Value())
 	}
-	if got := m.State().History[":"]; slices.Contains(got, "grep api_key=123") || !slices.Contains(got, "grep tokens") {
+	if got := m.State().History[":"]; slices.Contains(got, "grep api_key=123") ||
+		!slices.Contains(got, "grep tokens") {
 		t.Errorf("kept %q", got)
 	}
 	give(m, "esc", ":", "gr", "tab", "err", "enter")
@@ -79,9 +82,10 @@ func TestHistory(t *testing.T) {
 func TestScreenArgument(t *testing.T) {
 	given := ""
 	o, _, _ := eight(func(o *Options) {
-		o.Screens[2].Argument = &Argument{Name: "ID", Help: "ID selects a run", Candidates: func() []Candidate {
-			return []Candidate{{"q-0001", "wrong"}, {"q-0002", "correct"}}
-		}, Check: func(id string) error { return oops(id == "nope") },
+		o.Screens[2].Argument = &Argument{Name: "ID", Help: "ID selects a run",
+			Candidates: func() []Candidate {
+				return []Candidate{{"q-0001", "wrong"}, {"q-0002", "correct"}}
+			}, Check: func(id string) error { return oops(id == "nope") },
 			Do: func(s Shell, id string) tea.Cmd { given = id; s.Open("timeline"); return nil }}
 	})
 	m := sized(t, o, 100, 30)
@@ -135,7 +139,9 @@ func oops(yes bool) error {
 // TestCopyMenu checks that a second key picks a form, and that forms without a text are absent.
 func TestCopyMenu(t *testing.T) {
 	var wrote []string
-	o, _, _ := eight(func(o *Options) { o.Clipboard = func(s string) error { wrote = append(wrote, s); return nil } })
+	o, _, _ := eight(func(o *Options) {
+		o.Clipboard = func(s string) error { wrote = append(wrote, s); return nil }
+	})
 	m := sized(t, o, 100, 30)
 	give(m, "y")
 	wants(t, m, "y  its line  q-1", "i  its ID")
@@ -157,7 +163,8 @@ func TestCopyMenu(t *testing.T) {
 	}
 }
 
-// TestSuspend checks that the console does not freeze a server with open runs, and asks before it freezes another one.
+// TestSuspend checks that the console does not freeze a server with open runs, and asks before it freezes
+// another one.
 func TestSuspend(t *testing.T) {
 	hosts := Connection{Hosts: true}
 	for name, c := range map[string]struct {
@@ -165,9 +172,11 @@ func TestSuspend(t *testing.T) {
 		suspends bool
 		says     string
 	}{
-		"attached":    {&Status{Counts: map[string]int64{"running": 2}}, true, ""},
-		"open run":    {&Status{Connection: hosts, Counts: map[string]int64{"running": 2}}, false, "cannot suspend: it hosts the server"},
-		"filtered":    {&Status{Connection: hosts, Filter: "wrong"}, false, "cannot suspend: it hosts the server"},
+		"attached": {&Status{Counts: map[string]int64{"running": 2}}, true, ""},
+		"open run": {&Status{Connection: hosts, Counts: map[string]int64{"running": 2}}, false,
+			"cannot suspend: it hosts the server"},
+		"filtered": {&Status{Connection: hosts, Filter: "wrong"}, false,
+			"cannot suspend: it hosts the server"},
 		"no open run": {&Status{Connection: hosts}, false, "Suspend the server?"},
 	} {
 		o, _, _ := eight(nil)

@@ -109,8 +109,8 @@ func (p *panes) open(name string) bool {
 	return true
 }
 
-// jump shows a screen that the user named. From a screen of its own esc leads up to the first screen; a detail is a
-// step down from the current screen, or one back if the user came from there.
+// jump shows a screen that the user named. From a screen of its own esc leads up to the first screen; a
+// detail is a step down from the current screen, or one back if the user came from there.
 func (p *panes) jump(name string) {
 	i := slices.IndexFunc(p.screens, func(s Screen) bool { return s.Name == name })
 	if i < 0 || i == p.at.screen {
@@ -376,8 +376,8 @@ func (p *panes) titles(i int) []paneTitle {
 	return out
 }
 
-// hints lists the keys of the focused pane for the status line, the most specific first. The last one, the help, stays
-// when others have no room.
+// hints lists the keys of the focused pane for the status line, the most specific first. The last one, the
+// help, stays when others have no room.
 func (p *panes) hints(keys *keymap) (list []hint, last hint) {
 	var shell []hint
 	here := p.screen().Name
@@ -405,8 +405,9 @@ type tab struct {
 	label            string
 }
 
-// tabs places the screens in a line: with full names if there is room, otherwise with short ones, otherwise with names
-// as far as there is room, from the left, and that of the current one. One cell before each label is for the pointer.
+// tabs places the screens in a line: with full names if there is room, otherwise with short ones, otherwise
+// with names as far as there is room, from the left, and that of the current one. One cell before each label
+// is for the pointer.
 func (p *panes) tabs(keys *keymap) []tab {
 	full := func(i int) string { return p.screens[i].Name }
 	short := func(i int) string { return cmp.Or(p.screens[i].Short, p.screens[i].Name) }

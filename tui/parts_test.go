@@ -47,11 +47,13 @@ func TestPromptsKeepSentLines(t *testing.T) {
 // TestFormsKeepValues checks that a closed form keeps what was typed until it is submitted.
 func TestFormsKeepValues(t *testing.T) {
 	notes := messages{now: func() time.Time { return noon }}
-	all := forms{kept: map[string]Values{}, context: t.Context(), messages: &notes, clipboard: &clipboard{messages: &notes}}
+	all := forms{kept: map[string]Values{}, context: t.Context(), messages: &notes,
+		clipboard: &clipboard{messages: &notes}}
 	fail := errors.New("disk full")
-	spec := Form{Name: "new", Fields: []Field{{Name: "x"}}, Submit: func(context.Context, Values) (func(Shell) tea.Cmd, error) {
-		return nil, fail
-	}}
+	spec := Form{Name: "new", Fields: []Field{{Name: "x"}},
+		Submit: func(context.Context, Values) (func(Shell) tea.Cmd, error) {
+			return nil, fail
+		}}
 	all.fill(spec, theme.Styles{})
 	for _, k := range []string{"a", "esc"} {
 		all.key(nil, keyFor(k), 0)
@@ -76,10 +78,12 @@ func TestFormsKeepValues(t *testing.T) {
 func TestMouseToggles(t *testing.T) {
 	p := newPanes([]Screen{{Name: "one", Views: []View{&pane{name: "left"}}}})
 	m := mouse{panes: &p, keys: &keymap{}, now: func() time.Time { return noon }}
-	if !strings.HasPrefix(m.toggle(), "mouse on") || !m.on || !strings.HasPrefix(m.toggle(), "mouse off") || m.on {
+	if !strings.HasPrefix(m.toggle(), "mouse on") || !m.on || !strings.HasPrefix(m.toggle(), "mouse off") ||
+		m.on {
 		t.Error("the note does not say whether the mouse is on")
 	}
-	if cmd := m.handle(tea.MouseClickMsg{X: 3, Y: 3, Button: tea.MouseLeft}); cmd != nil || m.last != (lastClick{}) {
+	if cmd := m.handle(tea.MouseClickMsg{X: 3, Y: 3, Button: tea.MouseLeft}); cmd != nil ||
+		m.last != (lastClick{}) {
 		t.Error("a click outside the panes counts")
 	}
 }

@@ -114,7 +114,8 @@ func newPrompt(spec Prompt, past []string, s theme.Styles, width int) *prompt {
 	}
 	a.SetVirtualCursor(false)
 	plain := s.Text.Lipgloss()
-	state := textarea.StyleState{Base: lipgloss.NewStyle(), CursorLine: plain, EndOfBuffer: plain, Text: plain,
+	state := textarea.StyleState{Base: lipgloss.NewStyle(), CursorLine: plain, EndOfBuffer: plain,
+		Text:        plain,
 		Placeholder: s.Muted.Lipgloss(), Prompt: s.Key.Lipgloss(), Selection: s.Selected.Lipgloss()}
 	styles := a.Styles()
 	styles.Focused, styles.Blurred = state, state
@@ -187,8 +188,8 @@ func (p *prompt) key(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// recall steps back, or forward, through the lines that were sent before and begin with the typed text. It reports false
-// if no line does.
+// recall steps back, or forward, through the lines that were sent before and begin with the typed text. It
+// reports false if no line does.
 func (p *prompt) recall(by int) bool {
 	if p.recalls == 0 {
 		p.typed = p.input.Value()
@@ -345,11 +346,13 @@ const (
 type promptHistory map[string][]string
 
 // secret matches lines that may hold a password or the key of an API. They are not kept.
-var secret = regexp.MustCompile(`(?i)(api[-_ ]?key|access[-_ ]?key|secret|token\b|passw(or)?d|credential|bearer|\bsk-)`)
+var secret = regexp.MustCompile(
+	`(?i)(api[-_ ]?key|access[-_ ]?key|secret|token\b|passw(or)?d|credential|bearer|\bsk-)`)
 
 // add appends a line; a line that was sent before moves to the end.
 func (h promptHistory) add(label, line string) {
-	if line == "" || secret.MatchString(line) || len(line) > maxPastBytes || h[label] == nil && len(h) == maxLabels {
+	if line == "" || secret.MatchString(line) || len(line) > maxPastBytes || h[label] == nil &&
+		len(h) == maxLabels {
 		return
 	}
 	past := slices.DeleteFunc(slices.Clone(h[label]), func(l string) bool { return l == line })

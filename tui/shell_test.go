@@ -35,7 +35,8 @@ func (a *able) Restore(m map[string]string) { a.kept = m }
 func (a *able) Commands() []Command {
 	return []Command{{Name: "grep", Aliases: []string{"find"}, Args: "REGEX", Help: "look for something",
 		Complete: func(prefix string) []string {
-			return slices.DeleteFunc([]string{"error", "errors?", "warning"}, func(s string) bool { return !strings.HasPrefix(s, prefix) })
+			return slices.DeleteFunc([]string{"error", "errors?", "warning"},
+				func(s string) bool { return !strings.HasPrefix(s, prefix) })
 		},
 		Do: func(_ Shell, args string) tea.Cmd { a.given = args; return nil }}}
 }
@@ -48,8 +49,10 @@ func names() []string {
 func eight(change func(*Options)) (Options, *able, *[]string) {
 	first, did := &able{pane: pane{name: "Runs"}, copies: "q-1"}, &[]string{}
 	first.bindings = []Binding{
-		{Action: "runs.down", Keys: []string{"j", "down"}, Help: "down", Do: func(Shell) tea.Cmd { *did = append(*did, "down"); return nil }},
-		{Action: "runs.cancel", Keys: []string{"x"}, Help: "cancel the run", Short: "cancel", Mutates: true, Do: func(Shell) tea.Cmd { *did = append(*did, "cancel"); return nil }},
+		{Action: "runs.down", Keys: []string{"j", "down"}, Help: "down",
+			Do: func(Shell) tea.Cmd { *did = append(*did, "down"); return nil }},
+		{Action: "runs.cancel", Keys: []string{"x"}, Help: "cancel the run", Short: "cancel", Mutates: true,
+			Do: func(Shell) tea.Cmd { *did = append(*did, "cancel"); return nil }},
 	}
 	run := &pane{name: "Run", bindings: first.bindings[:1]}
 	o := Options{Source: newSource(), Now: func() time.Time { return noon }, Themes: theme.Builtin().Names(),
@@ -58,7 +61,8 @@ func eight(change func(*Options)) (Options, *able, *[]string) {
 			return th.Styles(theme.Unicode()), err
 		}}
 	for i, n := range names() {
-		s := Screen{Name: n, Keys: []string{fmt.Sprint(i + 1)}, Help: "the screen of " + n, Views: []View{&pane{name: n}}}
+		s := Screen{Name: n, Keys: []string{fmt.Sprint(i + 1)}, Help: "the screen of " + n,
+			Views: []View{&pane{name: n}}}
 		switch i {
 		case 0:
 			s.Views = []View{first, run}
@@ -81,7 +85,8 @@ func sized(t *testing.T, o Options, w, h int) *Model {
 }
 
 func keyFor(name string) tea.KeyPressMsg {
-	codes := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown, "space": tea.KeySpace}
+	codes := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "up": tea.KeyUp,
+		"down": tea.KeyDown, "space": tea.KeySpace}
 	switch {
 	case name == "shift+tab":
 		return tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}
@@ -157,7 +162,8 @@ func TestShellScreens(t *testing.T) {
 		"help":          {[]string{"?"}, nil},
 		"help-searched": {[]string{"?", "screen"}, nil},
 		"work": {nil, func(s *Status) *Status {
-			s.Work = []Work{{ID: 1, Label: "other", Since: noon}, {ID: 2, Label: "reading the history of ace/q-0182", Done: 21_000, Total: 50_000, Since: noon}}
+			s.Work = []Work{{ID: 1, Label: "other", Since: noon},
+				{ID: 2, Label: "reading the history of ace/q-0182", Done: 21_000, Total: 50_000, Since: noon}}
 			return s
 		}},
 	} {
@@ -165,7 +171,8 @@ func TestShellScreens(t *testing.T) {
 			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
 				o, _, _ := eight(func(o *Options) { o.CancelWork = func(int64) {} })
 				m := sized(t, o, size[0], size[1])
-				status := &Status{Connection: Connection{Names: []string{"ace-dev", "embedded"}, State: "ready", Ready: true, Live: true},
+				status := &Status{Connection: Connection{Names: []string{"ace-dev", "embedded"},
+					State: "ready", Ready: true, Live: true},
 					Interval: 2 * time.Second, Loaded: noon.Add(-time.Second)}
 				if c.status != nil {
 					status = c.status(status)
@@ -181,7 +188,8 @@ func TestShellScreens(t *testing.T) {
 // TestShellAtEverySize checks the size of the frame with every dialog open.
 func TestShellAtEverySize(t *testing.T) {
 	t.Parallel()
-	for _, keys := range [][]string{nil, {":"}, {":", "t", "tab"}, {":", "theme ", "tab"}, {"!"}, {"?"}, {":", "keys", "enter"}, {"z"}, {">", "8"}} {
+	for _, keys := range [][]string{nil, {":"}, {":", "t", "tab"}, {":", "theme ", "tab"}, {"!"}, {"?"},
+		{":", "keys", "enter"}, {"z"}, {">", "8"}} {
 		o, _, _ := eight(nil)
 		m := model(t, o)
 		m.apply(troubled(&Status{Work: []Work{{Label: "wide 計算 \x1b[2J", Done: 5}}}))
@@ -265,7 +273,9 @@ func TestPalette(t *testing.T) {
 	if len(*did) != 1 {
 		t.Errorf("the action ran %d times", len(*did))
 	}
-	for line, want := range map[string]string{"r": "is ambiguous: runs, run", "nonsense": `command "nonsense" not found`, "help me": "takes no argument", "theme neon": `theme "neon" not found`, "theme": "needs a name"} {
+	for line, want := range map[string]string{"r": "is ambiguous: runs, run",
+		"nonsense": `command "nonsense" not found`, "help me": "takes no argument",
+		"theme neon": `theme "neon" not found`, "theme": "needs a name"} {
 		give(m, ":", line, "enter")
 		wants(t, m, want)
 		if m.prompts.open == nil || m.prompts.open.input.Value() != line {
@@ -298,13 +308,15 @@ func TestCompletionAndHistory(t *testing.T) {
 		}
 	}
 	give(m, "ctrl+u", "ru")
-	for _, c := range []struct{ key, want string }{{"tab", "runs"}, {"tab", "run"}, {"shift+tab", "runs"}, {"up", "runs.down"}, {"down", "runs"}} {
+	for _, c := range []struct{ key, want string }{{"tab", "runs"}, {"tab", "run"}, {"shift+tab", "runs"},
+		{"up", "runs.down"}, {"down", "runs"}} {
 		if give(m, c.key); c.key != "up" && c.key != "down" && line() != c.want {
 			t.Errorf("after %s: %q, want %q", c.key, line(), c.want)
 		}
 	}
 	give(m, "esc", ":", "logs", "enter", ":", "health", "enter", ":", "logs", "enter", ":")
-	for _, c := range []struct{ key, want string }{{"up", "logs"}, {"up", "health"}, {"up", "health"}, {"down", "logs"}, {"down", ""}} {
+	for _, c := range []struct{ key, want string }{{"up", "logs"}, {"up", "health"}, {"up", "health"},
+		{"down", "logs"}, {"down", ""}} {
 		if give(m, c.key); line() != c.want {
 			t.Errorf("after %s: %q, want %q", c.key, line(), c.want)
 		}
@@ -339,9 +351,10 @@ func TestCopy(t *testing.T) {
 	}{
 		"native":   {func(string) error { return nil }, "q-1", "copied its line to the clipboard", false},
 		"terminal": {nil, "q-1", "through the terminal (OSC 52)", true},
-		"failing":  {func(string) error { return errors.New("no display") }, "q-1", "through the terminal (OSC 52)", true},
-		"large":    {nil, strings.Repeat("x", maxTerminalCopy+1), "more than terminals accept", false},
-		"nothing":  {nil, "", "nothing to copy here", false},
+		"failing": {func(string) error { return errors.New("no display") }, "q-1",
+			"through the terminal (OSC 52)", true},
+		"large":   {nil, strings.Repeat("x", maxTerminalCopy+1), "more than terminals accept", false},
+		"nothing": {nil, "", "nothing to copy here", false},
 	} {
 		o, first, _ := eight(func(o *Options) { o.Clipboard = c.native })
 		first.copies = c.text
@@ -511,7 +524,8 @@ func TestStateSurvives(t *testing.T) {
 	if got := m.prompts.open.input.Value(); got != "theme ember" {
 		t.Errorf("the last command is %q", got)
 	}
-	o.State = State{Screen: "gone", Panes: map[string]int{"runs": 99, "run": -3}, Zoomed: []string{"run", "x"}, Shares: map[string]int{"runs": 1000}}
+	o.State = State{Screen: "gone", Panes: map[string]int{"runs": 99, "run": -3},
+		Zoomed: []string{"run", "x"}, Shares: map[string]int{"runs": 1000}}
 	exact(t, sized(t, o, 200, 50))
 }
 
@@ -527,7 +541,8 @@ func TestResizeBetweenKeys(t *testing.T) {
 	o, _, _ := eight(nil)
 	m := sized(t, o, 80, 24)
 	sizes := [][2]int{{200, 50}, {40, 10}, {1, 1}, {120, 12}, {39, 9}, {80, 24}}
-	for i, k := range []string{":", "t", "tab", "tab", "esc", "?", "j", "esc", "z", "tab", "2", "!", "esc", "M", ">", "y", ":", "up"} {
+	for i, k := range []string{":", "t", "tab", "tab", "esc", "?", "j", "esc", "z", "tab", "2", "!", "esc",
+		"M", ">", "y", ":", "up"} {
 		give(m, k)
 		s := sizes[i%len(sizes)]
 		m.Update(tea.WindowSizeMsg{Width: s[0], Height: s[1]})
@@ -544,7 +559,8 @@ func TestShellInASCII(t *testing.T) {
 	o, _, _ := eight(func(o *Options) { o.Styles = theme.NoColor().Styles(theme.ASCII()); o.ReadOnly = true })
 	m := sized(t, o, 120, 30)
 	m.Update(changedMsg{&Status{Work: []Work{{Label: "searching", Done: 3, Total: 9}}}})
-	for _, keys := range [][]string{nil, {"z"}, {":", "r", "tab"}, {"esc", "?"}, {"esc", "!"}, {"esc", "y"}, {"7"}} {
+	for _, keys := range [][]string{nil, {"z"}, {":", "r", "tab"}, {"esc", "?"}, {"esc", "!"}, {"esc", "y"},
+		{"7"}} {
 		give(m, keys...)
 		for _, r := range exact(t, m) {
 			if r > 0x7e {

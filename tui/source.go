@@ -3,8 +3,8 @@ package tui
 import "time"
 
 // Source supplies the state that the shell itself shows, and announces changes of what the views show. Its
-// methods return at once; Changed has one slot and fires after newer data is available. Used is called when the
-// user presses a key or uses the mouse; data may be read less often while that does not happen.
+// methods return at once; Changed has one slot and fires after newer data is available. Used is called when
+// the user presses a key or uses the mouse; data may be read less often while that does not happen.
 type Source interface {
 	Changed() <-chan struct{}
 	Status() *Status

@@ -12,10 +12,11 @@ import (
 
 // State is the part of a console that outlives the process, for one source of data.
 type State struct {
-	Screen  string                       `json:"screen,omitempty"`
-	Panes   map[string]int               `json:"panes,omitempty"`   // by screen: the focused pane
-	Zoomed  []string                     `json:"zoomed,omitempty"`  // screens
-	Shares  map[string]int               `json:"shares,omitempty"`  // by screen: the first pane's share in percent
+	Screen string         `json:"screen,omitempty"`
+	Panes  map[string]int `json:"panes,omitempty"`  // by screen: the focused pane
+	Zoomed []string       `json:"zoomed,omitempty"` // screens
+	// by screen: the first pane's share in percent
+	Shares  map[string]int               `json:"shares,omitempty"`
 	History map[string][]string          `json:"history,omitempty"` // by the label of a prompt, oldest first
 	Views   map[string]map[string]string `json:"views,omitempty"`   // by view: see [Keeper]
 }

@@ -11,7 +11,8 @@ func TestNoticeShowsApprovals(t *testing.T) {
 	now := time.Now()
 	s := statusLine{now: now, status: &Status{Approvals: 1}, screen: "overview", messages: &messages{}}
 	s.messages.notice, s.messages.at = noticeMsg{text: "sent"}, now
-	if line, _ := s.message(); !strings.Contains(line, "sent") || !strings.Contains(line, "1 approval pending") {
+	if line, _ := s.message(); !strings.Contains(line, "sent") ||
+		!strings.Contains(line, "1 approval pending") {
 		t.Error(line)
 	}
 	s.status.Approvals = 0

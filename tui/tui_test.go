@@ -119,7 +119,8 @@ func rune1(r rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: r, Text: strin
 func TestMailboxDeliversNewest(t *testing.T) {
 	src := newSource()
 	left := &pane{name: "left", source: src}
-	m := model(t, Options{Source: src, Screens: []Screen{{Name: "one", Views: []View{left}}}, Frame: time.Nanosecond})
+	m := model(t, Options{Source: src, Screens: []Screen{{Name: "one", Views: []View{left}}},
+		Frame: time.Nanosecond})
 	wait := m.mail.wait()
 	for round := range uint64(3) {
 		for range 1000 {
@@ -145,7 +146,8 @@ func TestMailboxDeliversNewest(t *testing.T) {
 func TestMailboxPaces(t *testing.T) {
 	src := newSource()
 	const frame = 20 * time.Millisecond
-	m := model(t, Options{Source: src, Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}}}}, Frame: frame})
+	m := model(t, Options{Source: src, Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}}}},
+		Frame: frame})
 	stop := make(chan struct{})
 	done := make(chan struct{})
 	go func() {
@@ -175,7 +177,8 @@ func TestMailboxPaces(t *testing.T) {
 
 func TestMailboxEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	m := model(t, Options{Context: ctx, Source: newSource(), Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}}}}})
+	m := model(t, Options{Context: ctx, Source: newSource(),
+		Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}}}}})
 	cancel()
 	if msg := m.mail.wait()(); msg != nil {
 		t.Errorf("got %#v", msg)
@@ -220,9 +223,11 @@ func TestFocusAndLayout(t *testing.T) {
 
 func TestKeysCanBeMapped(t *testing.T) {
 	var did []string
-	v := &pane{name: "left", bindings: []Binding{{Action: "left.go", Keys: []string{"a"}, Help: "go there", Short: "go",
-		Do: func(Shell) tea.Cmd { did = append(did, "go"); return nil }}}}
-	m := mapped(t, Options{Source: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}}, map[string][]string{"left.go": {"b"}, "shell.quit": {"Q"}})
+	v := &pane{name: "left", bindings: []Binding{{Action: "left.go", Keys: []string{"a"}, Help: "go there",
+		Short: "go",
+		Do:    func(Shell) tea.Cmd { did = append(did, "go"); return nil }}}}
+	m := mapped(t, Options{Source: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}},
+		map[string][]string{"left.go": {"b"}, "shell.quit": {"Q"}})
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 20})
 	press(m, rune1('a'))
 	press(m, rune1('b'))
@@ -241,15 +246,20 @@ func TestKeysCanBeMapped(t *testing.T) {
 // TestInvalidKeyMaps checks that invalid lines are reported and left out, and others apply.
 func TestInvalidKeyMaps(t *testing.T) {
 	do := func(Shell) tea.Cmd { return nil }
-	v := &pane{name: "left", bindings: []Binding{{Action: "left.go", Keys: []string{"a"}, Do: do}, {Action: "left.stay", Keys: []string{"s"}, Do: do}}}
+	v := &pane{name: "left", bindings: []Binding{{Action: "left.go", Keys: []string{"a"}, Do: do},
+		{Action: "left.stay", Keys: []string{"s"}, Do: do}}}
 	for keys, want := range map[string]string{
-		"left.gone=b": "left.gone: unknown action", "shell.help=q": `shell.help: "q" is bound to both shell.quit and shell.help`,
-		"left.go=ctrl+c": "left.go: ctrl+c always quits", "left.go=ctl+x": `"ctl+x" is not a key`, "left.go=s": "left.stay and left.go", "left.go=q": "", "left.go=f5": "", "left.go=": `"" is not a key`,
+		"left.gone=b":    "left.gone: unknown action",
+		"shell.help=q":   `shell.help: "q" is bound to both shell.quit and shell.help`,
+		"left.go=ctrl+c": "left.go: ctrl+c always quits", "left.go=ctl+x": `"ctl+x" is not a key`,
+		"left.go=s": "left.stay and left.go", "left.go=q": "", "left.go=f5": "",
+		"left.go=": `"" is not a key`,
 	} {
 		action, key, _ := strings.Cut(keys, "=")
 		m := model(t, Options{Source: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}})
 		wrong := m.SetKeys(map[string][]string{action: {key}, "shell.zoom": {"Z"}})
-		if want == "" && len(wrong) > 0 || want != "" && (len(wrong) != 1 || !strings.Contains(wrong[0].Error(), want)) {
+		if want == "" && len(wrong) > 0 || want != "" &&
+			(len(wrong) != 1 || !strings.Contains(wrong[0].Error(), want)) {
 			t.Errorf("%s: mistakes are %v, want one with %q", keys, wrong, want)
 		}
 		if got := m.keys.keysFor("shell.zoom"); len(got) != 1 || got[0] != "Z" {
@@ -259,7 +269,8 @@ func TestInvalidKeyMaps(t *testing.T) {
 }
 
 func TestKeysCanBeSwapped(t *testing.T) {
-	m := model(t, Options{Source: newSource(), Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}}}}})
+	m := model(t, Options{Source: newSource(),
+		Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}}}}})
 	if wrong := m.SetKeys(map[string][]string{"shell.help": {"q"}, "shell.quit": {"?"}}); len(wrong) > 0 {
 		t.Error(wrong)
 	}
@@ -267,7 +278,8 @@ func TestKeysCanBeSwapped(t *testing.T) {
 
 // TestHelpListsActiveBindings checks that the help lists every active binding.
 func TestHelpListsActiveBindings(t *testing.T) {
-	m := model(t, Options{Source: newSource(), Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}, &pane{name: "right"}}}}})
+	m := model(t, Options{Source: newSource(),
+		Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}, &pane{name: "right"}}}}})
 	m.Update(tea.WindowSizeMsg{Width: 100, Height: 40})
 	press(m, rune1('?'))
 	listed := ansi.Strip(m.View().Content)
@@ -291,7 +303,8 @@ func TestUnknownMessagesReachEveryView(t *testing.T) {
 
 func TestBackgroundRestyles(t *testing.T) {
 	v := &pane{name: "left"}
-	m := model(t, Options{Source: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}, Theme: func(_ string, dark bool) (theme.Styles, error) { return theme.New(dark, false), nil }})
+	m := model(t, Options{Source: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}},
+		Theme: func(_ string, dark bool) (theme.Styles, error) { return theme.New(dark, false), nil }})
 	m.setDark(false)
 	if v.styles.Theme != "light" {
 		t.Errorf("the view's theme is %q", v.styles.Theme)
@@ -302,11 +315,14 @@ func TestBackgroundRestyles(t *testing.T) {
 // shows new data, handles keys and quits.
 func TestProgramOnATerminal(t *testing.T) {
 	src := newSource()
-	m := model(t, Options{Context: t.Context(), Source: src, Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left", source: src}, &pane{name: "right", source: src}}}}})
+	m := model(t, Options{Context: t.Context(), Source: src,
+		Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left", source: src},
+			&pane{name: "right", source: src}}}}})
 	vt := vt10x.New(vt10x.WithSize(80, 24))
 	in, keys := io.Pipe()
 	defer keys.Close()
-	p := tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(vt), tea.WithWindowSize(80, 24), tea.WithContext(t.Context()),
+	p := tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(vt), tea.WithWindowSize(80, 24),
+		tea.WithContext(t.Context()),
 		tea.WithEnvironment([]string{"TERM=xterm-256color"}), tea.WithoutSignalHandler())
 	ended := make(chan error, 1)
 	go func() {
@@ -340,14 +356,16 @@ func TestProgramOnATerminal(t *testing.T) {
 // TestViewKeyHidesGlobalKey checks precedence, also in the help.
 func TestViewKeyHidesGlobalKey(t *testing.T) {
 	went := false
-	v := &pane{name: "left", bindings: []Binding{{Action: "left.go", Keys: []string{"q"}, Help: "go there", Do: func(Shell) tea.Cmd { went = true; return nil }}}}
+	v := &pane{name: "left", bindings: []Binding{{Action: "left.go", Keys: []string{"q"}, Help: "go there",
+		Do: func(Shell) tea.Cmd { went = true; return nil }}}}
 	m := model(t, Options{Source: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}})
 	m.Update(tea.WindowSizeMsg{Width: 100, Height: 40})
 	if cmd := press(m, rune1('q')); cmd != nil || !went {
 		t.Error("the global key won")
 	}
 	press(m, rune1('?'))
-	if out := ansi.Strip(m.View().Content); !strings.Contains(out, "q    go there") || strings.Contains(out, "quit;") {
+	if out := ansi.Strip(m.View().Content); !strings.Contains(out, "q    go there") ||
+		strings.Contains(out, "quit;") {
 		t.Errorf("the help shows a key that does not work:\n%s", out)
 	}
 }

@@ -135,8 +135,8 @@ type Command struct {
 	Mutates bool   // see [Binding]
 	// Number marks the command that a bare number means on the view's own screen: ":42".
 	Number bool
-	// Candidates, if set, lists the values that a word of the arguments may have, from data at hand. What is typed
-	// finds them by fuzzy matching. If Complete is set too, they are those of the first word.
+	// Candidates, if set, lists the values that a word of the arguments may have, from data at hand. What is
+	// typed finds them by fuzzy matching. If Complete is set too, they are those of the first word.
 	Candidates func() []Candidate
 	// Complete lists the arguments that begin with prefix; nil if anything is allowed.
 	Complete func(prefix string) []string
@@ -192,8 +192,8 @@ type Prompt struct {
 	Lines bool
 	// Preview, if set, explains the text while it is typed.
 	Preview func(string) string
-	// Check, if set, returns why a text cannot be applied. The prompt then stays open and shows the error, also while
-	// typing if there is no Preview.
+	// Check, if set, returns why a text cannot be applied. The prompt then stays open and shows the error,
+	// also while typing if there is no Preview.
 	Check func(string) error
 	// Complete, if set, lists replacements for line[from:cursor], best first; offsets are
 	// in bytes. It is called after each key, so it must be quick.

@@ -53,8 +53,10 @@ func forkedRun() *snapshot {
 	s := full(6)
 	r := s.Runs.Rows[0]
 	s.Detail.Phase.Steps[0].Reused = true
-	s.Detail.Lineage.Fork = &ace.Forked{WorkflowID: "ace/q-1", RunID: "run-q-1", Event: 14, Phase: ace.PhaseSkills,
-		Changed: map[string]ace.ForkChange{"model": {From: "small", To: "large"}, "label": {From: "", To: "\x1b[31mred"}}}
+	s.Detail.Lineage.Fork = &ace.Forked{WorkflowID: "ace/q-1", RunID: "run-q-1", Event: 14,
+		Phase: ace.PhaseSkills,
+		Changed: map[string]ace.ForkChange{"model": {From: "small", To: "large"},
+			"label": {From: "", To: "\x1b[31mred"}}}
 	s.Detail.WorkflowID, s.Detail.RunID = r.WorkflowID, r.RunID
 	return s
 }
@@ -62,7 +64,8 @@ func forkedRun() *snapshot {
 // The form for a fork, and the question of a command.
 func TestForkScreens(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {200, 50}} {
-		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
+		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false),
+			"nocolor": theme.New(true, true)} {
 			name := fmt.Sprintf("%dx%d-%s", size[0], size[1], look)
 			t.Run("line-"+name, func(t *testing.T) {
 				sc := newScreen(t, full(6), styles, size[0], size[1])
@@ -72,7 +75,8 @@ func TestForkScreens(t *testing.T) {
 			})
 			t.Run("question-"+name, func(t *testing.T) {
 				sc := newScreen(t, full(6), styles, size[0], size[1])
-				sc.run(sc.press(append([]string{":"}, append(letters("fork at=9 model=other"), "enter")...)...))
+				sc.run(sc.press(append([]string{":"}, append(letters("fork at=9 model=other"),
+					"enter")...)...))
 				golden.RequireEqual(t, sc.drawn())
 			})
 			t.Run("forked-"+name, func(t *testing.T) {
@@ -149,8 +153,8 @@ func TestForkPoint(t *testing.T) {
 	}
 }
 
-// All runs of the filter, also those that are not loaded, are marked with one key and forked with one form; the
-// scoreboard follows.
+// All runs of the filter, also those that are not loaded, are marked with one key and forked with one form;
+// the scoreboard follows.
 func TestForkMarked(t *testing.T) {
 	snap := full(30)
 	snap.Scoreboard = scores()
@@ -185,7 +189,8 @@ func TestForkMarked(t *testing.T) {
 func TestEmptyConsole(t *testing.T) {
 	st := newStore(withoutRuns(0))
 	viewer := func(path string) *exec.Cmd { return exec.Command("acescope", "open", path) }
-	sc := firstScreen(t, st, console.Options{Controls: st, Actions: st.actions(), Location: time.UTC, Viewer: viewer}, plainLook)
+	sc := firstScreen(t, st, console.Options{Controls: st, Actions: st.actions(), Location: time.UTC,
+		Viewer: viewer}, plainLook)
 	sc.resize(80, 24)
 	sc.plain()
 	sc.typed("o", "enter")
@@ -213,11 +218,13 @@ func TestEmptyConsole(t *testing.T) {
 // scores returns a scoreboard with one fork of each kind.
 func scores() *scoreboard.Scoreboard {
 	var rows []scoreboard.Row
-	for i, verdicts := range [][2]ace.Verdict{{ace.Wrong, ace.Correct}, {ace.Correct, ace.Wrong}, {ace.Wrong, ace.Wrong},
+	for i, verdicts := range [][2]ace.Verdict{{ace.Wrong, ace.Correct}, {ace.Correct, ace.Wrong},
+		{ace.Wrong, ace.Wrong},
 		{ace.Wrong, ""}} {
 		name := fmt.Sprintf("q-%d", i+1)
-		original := runs.Run{WorkflowID: "ace/" + name, RunID: "r", TaskID: name, Verdict: verdicts[0], Status: ace.Completed,
-			Close: noon}
+		original := runs.Run{WorkflowID: "ace/" + name, RunID: "r", TaskID: name, Verdict: verdicts[0],
+			Status: ace.Completed,
+			Close:  noon}
 		fork := original
 		fork.WorkflowID, fork.TaskID, fork.Verdict = original.WorkflowID+"~f1", name+"~f1", verdicts[1]
 		if fork.Verdict == "" {
@@ -225,7 +232,8 @@ func scores() *scoreboard.Scoreboard {
 		} else {
 			fork.Summary = &ace.Summary{Usage: ace.Usage{CostUSD: 0.01}}
 		}
-		rows = append(rows, scoreboard.Row{Original: original, Fork: fork, Outcome: scoreboard.OutcomeOf(original, fork)})
+		rows = append(rows, scoreboard.Row{Original: original, Fork: fork,
+			Outcome: scoreboard.OutcomeOf(original, fork)})
 	}
 	return scoreboard.Of("forks-1", rows)
 }
@@ -348,14 +356,17 @@ func TestMutationCommands(t *testing.T) {
 func TestReadOnlyHasNoMutations(t *testing.T) {
 	st := newStore(full(6))
 	screens, global := Screens(console.Options{Controls: st, Actions: st.actions()}, st.feeds())
-	m, err := tui.New(tui.Options{Source: st, Screens: screens, Global: global, Styles: plainLook, ReadOnly: true})
+	m, err := tui.New(tui.Options{Source: st, Screens: screens, Global: global, Styles: plainLook,
+		ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sc := &screen{t: t, store: st, model: m, screens: screens}
 	sc.resize(80, 24)
-	for _, keys := range [][]string{{"f"}, append(append([]string{":"}, letters("terminate x")...), "enter", "esc"),
-		append(append([]string{":"}, letters("fork phase=skills")...), "enter", "esc"), {"2", "f"}, {"3", "f"}, {"n"}} {
+	for _, keys := range [][]string{{"f"}, append(append([]string{":"}, letters("terminate x")...), "enter",
+		"esc"),
+		append(append([]string{":"}, letters("fork phase=skills")...), "enter", "esc"), {"2", "f"},
+		{"3", "f"}, {"n"}} {
 		before := len(st.heard())
 		sc.run(sc.press(keys...))
 		for _, told := range st.heard()[before:] {
@@ -396,12 +407,14 @@ func TestAskingKeysMutate(t *testing.T) {
 
 func TestParseFork(t *testing.T) {
 	at, fields, err := console.ParseFork(`  phase=persist  model=a prompt="b \"c\" d"  label= `)
-	if want := []runs.Field{{"model", "a"}, {"prompt", `b "c" d`}, {"label", ""}}; err != nil || at != (runs.Point{Phase: ace.PhasePersist}) || !reflect.DeepEqual(fields, want) {
+	if want := []runs.Field{{"model", "a"}, {"prompt", `b "c" d`}, {"label", ""}}; err != nil ||
+		at != (runs.Point{Phase: ace.PhasePersist}) || !reflect.DeepEqual(fields, want) {
 		t.Errorf("%v %v %v", at, fields, err)
 	}
 	c := console.New(console.Options{Controls: newStore(nil)}, nil)
 	c.Listing.Runs = runs.RunList{Rows: many(3)}
-	for typed, want := range map[string]string{"phase=s": "[phase=skills]", "at=3 mod": "[model=]", "model=b": "[model=builtin]", "playbook=x": "[]"} {
+	for typed, want := range map[string]string{"phase=s": "[phase=skills]", "at=3 mod": "[model=]",
+		"model=b": "[model=builtin]", "playbook=x": "[]"} {
 		if _, options := c.Forks.CompleteFork(typed, len(typed)); fmt.Sprint(options) != want {
 			t.Errorf("%q completes to %v", typed, options)
 		}
@@ -412,11 +425,14 @@ func TestParseFork(t *testing.T) {
 func TestPrepareFails(t *testing.T) {
 	c := console.New(console.Options{Context: t.Context(), Controls: newStore(nil)}, nil)
 	sc := newScreen(t, full(6), plainLook, 80, 24)
-	sc.run(c.Actor.Propose(sc.model, "fork", runs.ID{"ace/q", "r"}, func(context.Context, runs.ID) (runs.Prepared, error) {
-		return runs.Prepared{}, errors.New("the prompt is gone")
-	}))
+	sc.run(c.Actor.Propose(sc.model, "fork", runs.ID{"ace/q", "r"},
+		func(context.Context, runs.ID) (runs.Prepared, error) {
+			return runs.Prepared{}, errors.New("the prompt is gone")
+		}))
 	sc.has("fork: the prompt is gone")
-	msg := c.Pipeline.Perform("fork", runs.Prepared{Do: func(context.Context) (string, runs.Run, error) { return "", runs.Run{}, errors.New("no room") }})()
+	msg := c.Pipeline.Perform("fork", runs.Prepared{Do: func(context.Context) (string, runs.Run, error) {
+		return "", runs.Run{}, errors.New("no room")
+	}})()
 	sc.model.Update(msg)
 	sc.has("fork: no room")
 }
@@ -446,11 +462,12 @@ func TestWaiting(t *testing.T) {
 
 	ended := make(chan error, 1)
 	c := console.New(console.Options{Context: t.Context(), Controls: newStore(nil)}, nil)
-	cmd = c.Actor.Propose(sc.model, "fork", runs.ID{"ace/q", "r"}, func(ctx context.Context, _ runs.ID) (runs.Prepared, error) {
-		<-ctx.Done()
-		ended <- ctx.Err()
-		return runs.Prepared{}, ctx.Err()
-	})
+	cmd = c.Actor.Propose(sc.model, "fork", runs.ID{"ace/q", "r"},
+		func(ctx context.Context, _ runs.ID) (runs.Prepared, error) {
+			<-ctx.Done()
+			ended <- ctx.Err()
+			return runs.Prepared{}, ctx.Err()
+		})
 	sc.press("esc")
 	sc.run(cmd)
 	if err := <-ended; !errors.Is(err, context.Canceled) || strings.Contains(sc.plain(), "context canceled") {
@@ -460,8 +477,11 @@ func TestWaiting(t *testing.T) {
 
 // An action on a workflow without a run ID applies to the run that was the newest when the user asked.
 func TestFrozenRun(t *testing.T) {
-	for line, want := range map[string]string{"run.cancel": "cancel ace/other frozen", "terminate gone wrong": `terminate {ace/other frozen} "gone wrong"`,
-		"signal s 1": "signal {ace/other frozen} s 1", "reset at=9 why": `reset {ace/other frozen} {9 } "why"`, "fork at=7": "fork {ace/other frozen} {7 } []"} {
+	for line, want := range map[string]string{"run.cancel": "cancel ace/other frozen",
+		"terminate gone wrong": `terminate {ace/other frozen} "gone wrong"`,
+		"signal s 1":           "signal {ace/other frozen} s 1",
+		"reset at=9 why":       `reset {ace/other frozen} {9 } "why"`,
+		"fork at=7":            "fork {ace/other frozen} {7 } []"} {
 		sc := newScreen(t, full(6), plainLook, 80, 24)
 		sc.shared.Navigation.Show(runs.Run{WorkflowID: "ace/other"})
 		sc.press(":")
@@ -479,7 +499,8 @@ func TestFrozenRun(t *testing.T) {
 // An experiment has no results that a fork could reuse.
 func TestForkOfAnExperiment(t *testing.T) {
 	sc := newScreen(t, full(6), plainLook, 80, 24)
-	sc.shared.Navigation.Show(runs.Run{WorkflowID: ace.ExperimentIDPrefix + "x", RunID: "r", Type: ace.ExperimentWorkflow})
+	sc.shared.Navigation.Show(runs.Run{WorkflowID: ace.ExperimentIDPrefix + "x", RunID: "r",
+		Type: ace.ExperimentWorkflow})
 	sc.press("f")
 	sc.has("an experiment cannot be forked")
 }

@@ -29,38 +29,48 @@ func someTranscripts() *sessions.Transcripts {
 		one := madeUpTranscript(i)
 		t.Rows = append(t.Rows, sessions.RowOf(one))
 	}
-	t.Progress.Scanned, t.Progress.Files, t.Progress.Done, t.Progress.Read, t.Progress.Busy = noon, 44, 40, 450e6, time.Second
+	t.Progress.Scanned, t.Progress.Files, t.Progress.Done, t.Progress.Read, t.Progress.Busy = noon, 44, 40,
+		450e6, time.Second
 	t.Dropped = 3
 	return t
 }
 
 func madeUpTranscript(i int) *transcripts.Session {
 	at := noon.Add(-time.Duration(i*i) * 7 * time.Minute).Add(-4 * time.Second)
-	one := &transcripts.Session{Agent: "claude", ID: fmt.Sprintf("5e55%04d-0000-4000-8000-00000000a001", i), Path: fmt.Sprintf("/t/%d.jsonl", i), Project: "-home-user-shop",
+	one := &transcripts.Session{Agent: "claude", ID: fmt.Sprintf("5e55%04d-0000-4000-8000-00000000a001", i),
+		Path: fmt.Sprintf("/t/%d.jsonl", i), Project: "-home-user-shop",
 		Size: 40_000, ModTime: at, Read: i < 20}
 	sum := &one.Summary
-	sum.Prompt, sum.Title, sum.WorkDir = "Tidy the till and add a test for it", "", fmt.Sprintf("/home/user/shop-%d", i%4)
-	sum.Model, sum.Branch, sum.Version, sum.Started, sum.Last = "claude-sonnet-4-5-20250929", "tidy", "2.1.90", at.Add(-time.Hour), at
+	sum.Prompt, sum.Title, sum.WorkDir = "Tidy the till and add a test for it", "",
+		fmt.Sprintf("/home/user/shop-%d", i%4)
+	sum.Model, sum.Branch, sum.Version, sum.Started, sum.Last = "claude-sonnet-4-5-20250929", "tidy",
+		"2.1.90", at.Add(-time.Hour), at
 	if !one.Read {
 		sum.Prompt, sum.Last = "", time.Time{}
 		return one
 	}
 	sum.Turns, sum.Messages, sum.Calls, sum.Failed, sum.Denied = 3+i, 12+i, 41+i, (i+1)%3, i%2
-	sum.Tokens.Input, sum.Tokens.Output, sum.Tokens.CacheRead, sum.Tokens.CacheWrite5m = int64(1200*(i+1)), 900, 61_000, 4_000
+	sum.Tokens.Input, sum.Tokens.Output, sum.Tokens.CacheRead, sum.Tokens.CacheWrite5m = int64(1200*(i+1)),
+		900, 61_000, 4_000
 	sum.Priced, sum.CostUSD = sum.Tokens.Total(), 0.12*float64(i+1)
 	if i == 2 {
 		sum.Priced, sum.Unpriced, sum.CostUSD = 0, sum.Tokens.Total(), 0
 	}
-	sum.Models = []transcript.ModelUse{{Name: "claude-sonnet-4-5-20250929", Messages: sum.Messages, CostUSD: sum.CostUSD, Priced: true}, {Name: "house-model-1", Messages: 1}}
-	sum.Tools = []transcript.ToolUse{{Name: "Bash", Calls: 30, Failed: 1, Ended: 30, Timed: 30, TotalMS: 90_000, MaxMS: 41_000, Last: at},
+	sum.Models = []transcript.ModelUse{{Name: "claude-sonnet-4-5-20250929", Messages: sum.Messages,
+		CostUSD: sum.CostUSD, Priced: true}, {Name: "house-model-1", Messages: 1}}
+	sum.Tools = []transcript.ToolUse{{Name: "Bash", Calls: 30, Failed: 1, Ended: 30, Timed: 30,
+		TotalMS: 90_000, MaxMS: 41_000, Last: at},
 		{Name: "mcp__house__look_up", Calls: 11, Denied: 1, Ended: 10, Last: at.Add(-time.Minute)}}
 	switch i {
 	case 0:
 		sum.Title, sum.Unfinished, sum.Compactions = "Till work", true, 1
 		sum.Errors, sum.LastError, sum.Unreadable = 1, "API Error: 529 overloaded", 2
-		one.Agents = []transcripts.Agent{{ID: "a1", Path: "/t/a1.jsonl", Type: "Explore", Description: "Find who calls the till"},
-			{ID: "a2", Path: "/t/a2.jsonl", Parent: "a1", Type: "general-purpose", Description: "Read the old notes"}, {ID: "a3", Path: "/t/a3.jsonl"}}
-		one.Agents[0].Summary.Calls, one.Agents[0].Summary.Tokens.Output, one.Agents[2].Summary.Prompt = 4, 9000, "Warm up"
+		one.Agents = []transcripts.Agent{{ID: "a1", Path: "/t/a1.jsonl", Type: "Explore",
+			Description: "Find who calls the till"},
+			{ID: "a2", Path: "/t/a2.jsonl", Parent: "a1", Type: "general-purpose",
+				Description: "Read the old notes"}, {ID: "a3", Path: "/t/a3.jsonl"}}
+		one.Agents[0].Summary.Calls, one.Agents[0].Summary.Tokens.Output, one.Agents[2].Summary.Prompt = 4,
+			9000, "Warm up"
 	case 1:
 		one.ForkedFrom, one.Shared, one.Inherits.CostUSD, one.Inherits.Priced = "5e550004", 40, 0.02, 100
 		one.Inherits.Tokens.Input = 100
@@ -71,7 +81,8 @@ func madeUpTranscript(i int) *transcripts.Session {
 }
 
 func someTalk() *transcripts.Conversation {
-	args, _ := json.Marshal(map[string]string{"command": "go test ./till", "description": "Run the tests of the till"})
+	args, _ := json.Marshal(map[string]string{"command": "go test ./till",
+		"description": "Run the tests of the till"})
 	c := &transcripts.Conversation{Path: "/t/0.jsonl"}
 	at := noon.Add(-10 * time.Minute)
 	add := func(e transcripts.Entry) {
@@ -82,20 +93,28 @@ func someTalk() *transcripts.Conversation {
 	add(transcripts.Entry{Kind: transcripts.KindStatus, Name: "command", Text: "/model sonnet"})
 	add(transcripts.Entry{Kind: transcripts.KindUser, Text: "Tidy the till and add a test for it"})
 	for range 6 {
-		add(transcripts.Entry{Kind: transcripts.KindThinking, Text: "Where is the till?\nIt may be in two places.\nOne of them is old.\nThe other is older.\nOr not."})
-		add(transcripts.Entry{Kind: transcripts.KindText, Model: "claude-sonnet-4-5-20250929", Text: "I look at **the till** first, then at who calls it, so that the test covers what they need and nothing else."})
-		add(transcripts.Entry{Kind: transcripts.KindCall, Name: "Bash", Text: string(args), CallID: "t1", Done: true, OK: true, Took: 1300 * time.Millisecond, Result: "ok  \tshop/till\t0.3s"})
-		add(transcripts.Entry{Kind: transcripts.KindCall, Name: "Bash", Text: string(args), CallID: "t2", Done: true, Took: 2 * time.Second, Result: "Exit code 1\n--- FAIL: TestTill\n    till_test.go:9: want 3, got 2\nFAIL\nFAIL shop/till"})
+		add(transcripts.Entry{Kind: transcripts.KindThinking,
+			Text: "Where is the till?\nIt may be in two places.\nOne of them is old.\nThe other is older.\nOr not."})
+		add(transcripts.Entry{Kind: transcripts.KindText, Model: "claude-sonnet-4-5-20250929",
+			Text: "I look at **the till** first, then at who calls it, so that the test covers what they need and nothing else."})
+		add(transcripts.Entry{Kind: transcripts.KindCall, Name: "Bash", Text: string(args), CallID: "t1",
+			Done: true, OK: true, Took: 1300 * time.Millisecond, Result: "ok  \tshop/till\t0.3s"})
+		add(transcripts.Entry{Kind: transcripts.KindCall, Name: "Bash", Text: string(args), CallID: "t2",
+			Done: true, Took: 2 * time.Second,
+			Result: "Exit code 1\n--- FAIL: TestTill\n    till_test.go:9: want 3, got 2\nFAIL\nFAIL shop/till"})
 	}
-	add(transcripts.Entry{Kind: transcripts.KindCall, Name: "Write", Text: `{"file_path":"/etc/passwd"}`, Done: true, Denied: true, Result: "The user doesn't want to proceed with this tool use."})
+	add(transcripts.Entry{Kind: transcripts.KindCall, Name: "Write", Text: `{"file_path":"/etc/passwd"}`,
+		Done: true, Denied: true, Result: "The user doesn't want to proceed with this tool use."})
 	add(transcripts.Entry{Kind: transcripts.KindError, Text: "API Error: 529 overloaded"})
-	add(transcripts.Entry{Kind: transcripts.KindCall, Name: "Bash", Text: `{"command":"sleep 100"}`, CallID: "t9"})
+	add(transcripts.Entry{Kind: transcripts.KindCall, Name: "Bash", Text: `{"command":"sleep 100"}`,
+		CallID: "t9"})
 	return c
 }
 
 func TestAgentScreens(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {200, 50}} {
-		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
+		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false),
+			"nocolor": theme.New(true, true)} {
 			t.Run(fmt.Sprintf("%dx%d-%s", size[0], size[1], look), func(t *testing.T) {
 				sc := newScreen(t, agentSnap(), styles, size[0], size[1])
 				sc.press("0")
@@ -112,7 +131,8 @@ func TestPlainAgentScreens(t *testing.T) {
 	trouble := agentSnap()
 	trouble.Transcripts.Progress.Trouble = "open /home/user/.claude/projects: permission denied"
 	gone := agentSnap()
-	gone.Talk = &transcripts.Conversation{Path: "/t/0.jsonl", Err: "open /t/0.jsonl: no such file or directory"}
+	gone.Talk = &transcripts.Conversation{Path: "/t/0.jsonl",
+		Err: "open /t/0.jsonl: no such file or directory"}
 	for name, c := range map[string]struct {
 		snap *snapshot
 		keys []string
@@ -123,7 +143,8 @@ func TestPlainAgentScreens(t *testing.T) {
 		"talk":          {agentSnap(), []string{"0", "enter"}},
 		"talk-start":    {agentSnap(), []string{"0", "enter", "g"}},
 		"talk-unfolded": {agentSnap(), []string{"0", "enter", "E", "E", "E", "c"}},
-		"talk-search":   {agentSnap(), append(append([]string{"0", "enter", "/"}, letters("got 2")...), "enter")},
+		"talk-search": {agentSnap(), append(append([]string{"0", "enter", "/"}, letters("got 2")...),
+			"enter")},
 		"filter":        {agentSnap(), append(append([]string{"0", "/"}, letters("shop-3")...), "enter")},
 		"sorted-marked": {agentSnap(), []string{"0", "s", "space", "space"}},
 		"starting":      {nothing, []string{"0"}},
@@ -148,12 +169,15 @@ func hostileAgents() *snapshot {
 	for i := range s.Transcripts.Rows[:len(bad)] {
 		one := *s.Transcripts.Rows[i].Transcript
 		evil := bad[i].TaskID
-		one.Summary.Title, one.Summary.WorkDir, one.Summary.Model, one.Summary.Branch, one.Summary.LastError = evil, "/x/"+evil, evil, evil, evil
+		one.Summary.Title, one.Summary.WorkDir, one.Summary.Model, one.Summary.Branch,
+			one.Summary.LastError = evil, "/x/"+evil, evil, evil, evil
 		one.Summary.Tools = []transcript.ToolUse{{Name: evil, Calls: 1}}
 		one.Agents = []transcripts.Agent{{ID: evil, Type: evil, Description: evil}}
 		s.Transcripts.Rows[i] = sessions.RowOf(&one)
-		c.Entries = append(c.Entries, &transcripts.Entry{Kind: transcripts.KindCall, Name: evil, Text: evil, Done: true, Result: evil},
-			&transcripts.Entry{Kind: transcripts.KindText, Model: evil, Text: evil + "\n" + evil}, &transcripts.Entry{Kind: transcripts.KindStatus, Name: evil, Text: evil})
+		c.Entries = append(c.Entries, &transcripts.Entry{Kind: transcripts.KindCall, Name: evil, Text: evil,
+			Done: true, Result: evil},
+			&transcripts.Entry{Kind: transcripts.KindText, Model: evil, Text: evil + "\n" + evil},
+			&transcripts.Entry{Kind: transcripts.KindStatus, Name: evil, Text: evil})
 	}
 	s.Talk = c
 	return s
@@ -162,7 +186,8 @@ func hostileAgents() *snapshot {
 func TestEveryAgentSize(t *testing.T) {
 	t.Parallel()
 	for _, snap := range []*snapshot{agentSnap(), hostileAgents(), starting()} {
-		for _, keys := range [][]string{{"0"}, {"0", "tab"}, {"0", "enter"}, {"0", "enter", "a"}, {"0", "enter", "a", "g", "ctrl+d"}} {
+		for _, keys := range [][]string{{"0"}, {"0", "tab"}, {"0", "enter"}, {"0", "enter", "a"},
+			{"0", "enter", "a", "g", "ctrl+d"}} {
 			sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 			sc.press(keys...)
 			for w := 40; w <= 220; w += 9 {
@@ -225,7 +250,8 @@ func TestAgentTalk(t *testing.T) {
 		t.Errorf("it begins at %+v", v.At)
 	}
 	more := agentSnap()
-	more.Talk.Entries = append(more.Talk.Entries, &transcripts.Entry{Kind: transcripts.KindText, Text: "and more"})
+	more.Talk.Entries = append(more.Talk.Entries, &transcripts.Entry{Kind: transcripts.KindText,
+		Text: "and more"})
 	sc.show(more)
 	if sc.drawn(); v.At.Entry != last+1 {
 		t.Errorf("it does not follow: %+v", v.At)

@@ -14,7 +14,8 @@ import (
 	runsview "acescope/views/runs"
 )
 
-// moving returns successive snapshots of 10,000 runs: each has new runs on top and progress of the selected run.
+// moving returns successive snapshots of 10,000 runs: each has new runs on top and progress of the selected
+// run.
 func moving(n int) []*snapshot {
 	rows := many(10_000 + n)
 	var out []*snapshot
@@ -23,7 +24,8 @@ func moving(n int) []*snapshot {
 		s.Runs.Total = int64(len(s.Runs.Rows))
 		s.Detail = detailOf(rows[n])
 		s.Detail.Events += int64(i)
-		s.Detail.Log = append(s.Detail.Log, runspkg.LogLine{At: noon, Kind: "skill", Text: fmt.Sprintf("call %d", i)})
+		s.Detail.Log = append(s.Detail.Log, runspkg.LogLine{At: noon, Kind: "skill",
+			Text: fmt.Sprintf("call %d", i)})
 		out = append(out, s)
 	}
 	return out
@@ -73,7 +75,8 @@ func BenchmarkUnchanged200x50(b *testing.B) {
 	}
 }
 
-// BenchmarkBubblesTable200x50 measures the same 10,000 runs in a Bubbles table without detail, header and frame.
+// BenchmarkBubblesTable200x50 measures the same 10,000 runs in a Bubbles table without detail, header and
+// frame.
 func BenchmarkBubblesTable200x50(b *testing.B) {
 	snaps := moving(8)
 	s := theme.New(true, false)
@@ -82,7 +85,8 @@ func BenchmarkBubblesTable200x50(b *testing.B) {
 	for _, c := range cols {
 		heads = append(heads, bubbles.Column{Title: c.Title, Width: c.Width})
 	}
-	t := bubbles.New(bubbles.WithColumns(heads), bubbles.WithHeight(46), bubbles.WithWidth(114), bubbles.WithFocused(true))
+	t := bubbles.New(bubbles.WithColumns(heads), bubbles.WithHeight(46), bubbles.WithWidth(114),
+		bubbles.WithFocused(true))
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
@@ -100,7 +104,8 @@ func BenchmarkBubblesTableKey200x50(b *testing.B) {
 	for _, c := range cols {
 		heads = append(heads, bubbles.Column{Title: c.Title, Width: c.Width})
 	}
-	t := bubbles.New(bubbles.WithColumns(heads), bubbles.WithHeight(46), bubbles.WithWidth(114), bubbles.WithFocused(true),
+	t := bubbles.New(bubbles.WithColumns(heads), bubbles.WithHeight(46), bubbles.WithWidth(114),
+		bubbles.WithFocused(true),
 		bubbles.WithRows(tableRows(moving(1)[0].Runs.Rows, cols, noon, s)))
 	b.ReportAllocs()
 	i := 0

@@ -9,7 +9,8 @@ import (
 	"acescope/theme"
 )
 
-// TestCommandsWithArguments checks what commands of screens do with an argument, and that a wrong one stays open.
+// TestCommandsWithArguments checks what commands of screens do with an argument, and that a wrong one stays
+// open.
 func TestCommandsWithArguments(t *testing.T) {
 	snap := full(6)
 	snap.Experiments = three().Experiments
@@ -38,8 +39,10 @@ func TestCommandsWithArguments(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"diff q-00002": "give the IDs of two runs; got 1", "experiment nope": `experiment "nope" not found`,
-		"playbook nope@2": `playbook "nope" not found`, "playbook finance@x": "not a version", "cost year": "unknown unit",
-		"event x": "not a number", "run a b": "give one ID; got 2", "agents nope": `session "nope" not found`,
+		"playbook nope@2": `playbook "nope" not found`, "playbook finance@x": "not a version",
+		"cost year": "unknown unit",
+		"event x":   "not a number", "run a b": "give one ID; got 2",
+		"agents nope": `session "nope" not found`,
 	} {
 		sc := newScreen(t, snap, theme.New(true, true), 120, 40)
 		sc.command(line)

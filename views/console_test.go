@@ -49,7 +49,8 @@ func TestMoving(t *testing.T) {
 		want int
 	}{
 		{nil, 0}, {[]string{"j", "down"}, 2}, {[]string{"k"}, 1}, {[]string{"k", "k", "up"}, 0},
-		{[]string{"G"}, 199}, {[]string{"j"}, 199}, {[]string{"g"}, 0}, {[]string{"ctrl+d"}, page / 2}, {[]string{"ctrl+u"}, 0},
+		{[]string{"G"}, 199}, {[]string{"j"}, 199}, {[]string{"g"}, 0}, {[]string{"ctrl+d"}, page / 2},
+		{[]string{"ctrl+u"}, 0},
 		{[]string{"pgdown"}, page - 1}, {[]string{"pgup"}, 0}, {[]string{"end"}, 199}, {[]string{"home"}, 0},
 	} {
 		sc.press(step.keys...)
@@ -168,7 +169,8 @@ func TestEscNeverQuits(t *testing.T) {
 }
 
 func TestQuitting(t *testing.T) {
-	for _, keys := range [][]string{{"q"}, {"ctrl+c"}, {"/", "ctrl+c"}, {"?", "ctrl+c"}, {"x", "ctrl+c"}, {"enter", "q"}} {
+	for _, keys := range [][]string{{"q"}, {"ctrl+c"}, {"/", "ctrl+c"}, {"?", "ctrl+c"}, {"x", "ctrl+c"},
+		{"enter", "q"}} {
 		sc := newScreen(t, full(5), plainLook, 80, 24)
 		cmd := sc.press(keys...)
 		if cmd == nil || fmt.Sprintf("%T", cmd()) != "tea.QuitMsg" {
@@ -237,7 +239,8 @@ func TestRefreshAndPause(t *testing.T) {
 	sc.show(paused(full(5)))
 	sc.has("‖ paused")
 	sc.press("p")
-	if got, want := sc.store.heard()[1:], []string{"refresh", "paused true", "paused false"}; !slices.Equal(got, want) {
+	if got, want := sc.store.heard()[1:],
+		[]string{"refresh", "paused true", "paused false"}; !slices.Equal(got, want) {
 		t.Errorf("the store heard %q, want %q", got, want)
 	}
 }
@@ -356,7 +359,8 @@ func TestCachedRowsAreFresh(t *testing.T) {
 func TestActionErrorIsShown(t *testing.T) {
 	sc := newScreen(t, full(5), plainLook, 80, 24)
 	st := newStore(full(5))
-	c := console.New(console.Options{Context: t.Context(), Controls: st, Actions: console.Actions{Runs: failing{}}}, nil)
+	c := console.New(console.Options{Context: t.Context(), Controls: st,
+		Actions: console.Actions{Runs: failing{}}}, nil)
 	c.Navigation.Show(runspkg.Run{WorkflowID: "ace/q", RunID: "r"})
 	c.Actor.Cancel(sc.model)
 	sc.model.Update(sc.press("y")())
@@ -367,7 +371,8 @@ type failing struct{ console.RunActions }
 
 func (failing) Cancel(context.Context, string, string) error { return errors.New("permission denied") }
 
-// A run chosen on another screen that is not in the list stays selected until the user moves the cursor of the list.
+// A run chosen on another screen that is not in the list stays selected until the user moves the cursor of
+// the list.
 func TestChosenElsewhere(t *testing.T) {
 	sc := newScreen(t, full(60), plainLook, 200, 50)
 	c := sc.shared.Navigation

@@ -85,7 +85,8 @@ func newFeedSource() feedSource {
 func (s feedSource) screens() views.Feeds { return views.FeedsOf(s.Feeds) }
 
 func (s feedSource) moment() *moment {
-	return &moment{Runs: s.Runs.Value(), Detail: s.Detail.Value(), Events: s.Events.Value(), Transcripts: s.Transcripts.Value()}
+	return &moment{Runs: s.Runs.Value(), Detail: s.Detail.Value(), Events: s.Events.Value(),
+		Transcripts: s.Transcripts.Value()}
 }
 
 // probe is a running program that times the work from each message to its frame and knows what
@@ -127,7 +128,8 @@ func runProbe(b *testing.B, model tea.Model, source benchSource) *probe {
 	in, keys := io.Pipe()
 	p.input = keys
 	p.program = tea.NewProgram(p, tea.WithContext(b.Context()), tea.WithInput(in), tea.WithOutput(p),
-		tea.WithWindowSize(benchWidth, benchHeight), tea.WithoutSignals(), tea.WithFPS(int(time.Second/tui.DefaultFrame)),
+		tea.WithWindowSize(benchWidth, benchHeight), tea.WithoutSignals(),
+		tea.WithFPS(int(time.Second/tui.DefaultFrame)),
 		tea.WithEnvironment([]string{"TERM=xterm-256color", "COLORTERM=truecolor"}))
 	go func() {
 		_, err := p.program.Run()
@@ -463,9 +465,11 @@ func BenchmarkHookToScreen(b *testing.B) {
 	c := dialBench(b)
 	hook := func(event string, n int) {
 		cmd := exec.CommandContext(b.Context(), os.Getenv("ACESCOPE_BENCH_HOOK"))
-		cmd.Stdin = strings.NewReader(fmt.Sprintf(`{"session_id":"bench","transcript_path":"/home/u/bench.jsonl",`+
-			`"cwd":"/home/u/p","permission_mode":"default","hook_event_name":%q,"prompt":"go","tool_name":"Bash",`+
-			`"tool_input":{"command":"go test ./..."},"tool_use_id":"call-%d-%d"}`, event, time.Now().UnixNano(), n))
+		cmd.Stdin = strings.NewReader(
+			fmt.Sprintf(`{"session_id":"bench","transcript_path":"/home/u/bench.jsonl",`+
+				`"cwd":"/home/u/p","permission_mode":"default","hook_event_name":%q,"prompt":"go","tool_name":"Bash",`+
+				`"tool_input":{"command":"go test ./..."},"tool_use_id":"call-%d-%d"}`, event,
+				time.Now().UnixNano(), n))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			b.Fatalf("hook: %v: %s", err, out)
 		}
@@ -536,7 +540,9 @@ type indexing struct {
 func indexTranscripts(b *testing.B, dir, cache string, made transcripttest.Made) (t indexing) {
 	source := newFeedSource()
 	stop := inBackground(b, func(ctx context.Context) {
-		source.Transcripts.Run(ctx, sessions.Local{Roots: []transcripts.Root{{Format: transcript.Of(agentcli.Claude), Dir: dir}}, Prices: price.Shipped(), Cache: cache})
+		source.Transcripts.Run(
+			ctx, sessions.Local{Roots: []transcripts.Root{{Format: transcript.Of(agentcli.Claude), Dir: dir}},
+				Prices: price.Shipped(), Cache: cache})
 	})
 	defer stop()
 	p := openConsole(b, source)

@@ -28,7 +28,8 @@ func continued(rows []runs.Run, was, next runs.Run) *snapshot {
 func (s *screen) wantSelected(what string, r runs.Run) {
 	s.t.Helper()
 	if got := s.shared.Navigation.Selected.Run; got.WorkflowID != r.WorkflowID || got.RunID != r.RunID {
-		s.t.Errorf("%s: %s %s is selected, want %s %s", what, got.WorkflowID, got.RunID, r.WorkflowID, r.RunID)
+		s.t.Errorf("%s: %s %s is selected, want %s %s", what, got.WorkflowID, got.RunID, r.WorkflowID,
+			r.RunID)
 	}
 	if got, want := s.last("select "), r.WorkflowID+" "+r.RunID; got != want {
 		s.t.Errorf("%s: it reads %s, want %s", what, got, want)
@@ -79,7 +80,8 @@ func TestOpenedEarlierRunStays(t *testing.T) {
 	was, next := continuedRun(rows, 1)
 	newer := slices.Concat([]runs.Run{next}, rows[:1], rows[2:])
 	sc := newScreen(t, ready(newer...), plainLook, 80, 24)
-	for _, opened := range []runs.Run{{WorkflowID: was.WorkflowID, RunID: was.RunID}, {WorkflowID: was.WorkflowID, RunID: was.RunID, Start: was.Start, Close: next.Start}} {
+	for _, opened := range []runs.Run{{WorkflowID: was.WorkflowID, RunID: was.RunID},
+		{WorkflowID: was.WorkflowID, RunID: was.RunID, Start: was.Start, Close: next.Start}} {
 		sc.shared.Navigation.GoFrom(opened)
 		sc.show(continued(newer, was, next))
 		sc.wantSelected("an earlier run", was)

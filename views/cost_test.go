@@ -27,11 +27,15 @@ func someCosts() *snapshot {
 	t.Progress.Scanned, t.Progress.Files, t.Progress.Done = noon, 43, 43
 	for i := range 40 {
 		at := noon.AddDate(0, 0, -i)
-		one := &transcripts.Session{ID: fmt.Sprintf("c057%04d", i), Agent: agentcli.Claude, Path: fmt.Sprintf("/t/%d.jsonl", i), Read: true, ModTime: at}
-		one.Prompt, one.Summary.Last, one.WorkDir = fmt.Sprintf("Fix the till, part %d", i+1), at, "/home/user/"+[]string{"shop", "till", "infra"}[i%3]
-		for j, model := range []string{"claude-opus-4-5-20251101", "claude-haiku-4-5-20251001", "house-model-1"}[:i%3+1] {
+		one := &transcripts.Session{ID: fmt.Sprintf("c057%04d", i), Agent: agentcli.Claude,
+			Path: fmt.Sprintf("/t/%d.jsonl", i), Read: true, ModTime: at}
+		one.Prompt, one.Summary.Last, one.WorkDir = fmt.Sprintf("Fix the till, part %d", i+1), at,
+			"/home/user/"+[]string{"shop", "till", "infra"}[i%3]
+		for j, model := range []string{"claude-opus-4-5-20251101", "claude-haiku-4-5-20251001",
+			"house-model-1"}[:i%3+1] {
 			use := transcript.DayUse{Day: at.Format(time.DateOnly), Model: model, Priced: j < 2,
-				Tokens: transcript.Tokens{Input: int64(900 + i), Output: int64(40_000 * (1 + i%5)), CacheRead: 2_300_000, CacheWrite5m: 51_000}}
+				Tokens: transcript.Tokens{Input: int64(900 + i), Output: int64(40_000 * (1 + i%5)),
+					CacheRead: 2_300_000, CacheWrite5m: 51_000}}
 			if use.Priced {
 				use.CostUSD = 1.5 + float64(i%7)*0.75
 			}
@@ -42,7 +46,8 @@ func someCosts() *snapshot {
 	}
 	unpriced := *t.Sessions[1]
 	unpriced.ID, unpriced.Path, unpriced.WorkDir = "c057none", "/t/none.jsonl", "/home/user/house"
-	unpriced.Summary.Days = []transcript.DayUse{{Day: "2026-01-31", Model: "house-model-1", Tokens: transcript.Tokens{Input: 1000}}}
+	unpriced.Summary.Days = []transcript.DayUse{{Day: "2026-01-31", Model: "house-model-1",
+		Tokens: transcript.Tokens{Input: 1000}}}
 	t.Sessions = append(t.Sessions, &unpriced)
 	s.Transcripts = t
 	return s
@@ -69,7 +74,8 @@ func TestCostFollows(t *testing.T) {
 	more := someCosts()
 	tomorrow := *more.Transcripts.Sessions[0]
 	tomorrow.Path = "/t/tomorrow.jsonl"
-	tomorrow.Summary.Days = []transcript.DayUse{{Day: "2026-05-05", Model: "claude-opus-4-5-20251101", CostUSD: 7, Priced: true,
+	tomorrow.Summary.Days = []transcript.DayUse{{Day: "2026-05-05", Model: "claude-opus-4-5-20251101",
+		CostUSD: 7, Priced: true,
 		Tokens: transcript.Tokens{Input: 1000}}}
 	more.Transcripts.Sessions = append(more.Transcripts.Sessions, &tomorrow)
 	sc.show(more)
@@ -162,7 +168,8 @@ func TestCostEverySize(t *testing.T) {
 // Runs count beside sessions, and enter opens them.
 func TestCostOfRuns(t *testing.T) {
 	s := someCosts()
-	r := runs.Run{WorkflowID: "ace-flow/review-1", RunID: "r-9", TaskID: "review-1", Flow: "review", Type: flows.Workflow}
+	r := runs.Run{WorkflowID: "ace-flow/review-1", RunID: "r-9", TaskID: "review-1", Flow: "review",
+		Type: flows.Workflow}
 	row := &transcripts.Session{ID: "review-1", Agent: costs.Agent, Path: "run:r-9"}
 	row.Summary.WorkDir = "review"
 	row.Summary.Days = []transcript.DayUse{{Day: "2026-05-04", Model: "m-1", CostUSD: 1000, Priced: true,

@@ -25,38 +25,57 @@ func twoRuns() *histories.RunDiff {
 		if nth > 0 {
 			key += fmt.Sprintf(" #%d", nth)
 		}
-		return &histories.DiffStep{Key: key, Kind: kind, Name: name, Event: event, End: event + 2, At: at(int(event)), DurationMS: ms, Attempt: 1, Status: status}
+		return &histories.DiffStep{Key: key, Kind: kind, Name: name, Event: event, End: event + 2,
+			At: at(int(event)), DurationMS: ms, Attempt: 1, Status: status}
 	}
 	raw := func(v any) json.RawMessage { data, _ := json.Marshal(v); return data }
-	d := &histories.Diff{A: histories.DiffAbout{Type: "AceTaskWorkflow", WorkflowID: "ace/plain-e1-0004", RunIDs: []string{"run-a"}, Runs: 1, Events: 38, Steps: 12, Status: "done"},
-		B:       histories.DiffAbout{Type: "AceTaskWorkflow", WorkflowID: "ace/tuned-e1-0004", RunIDs: []string{"run-b"}, Runs: 1, Events: 44, Steps: 13, Status: "failed"},
-		Metrics: []histories.DiffMetric{{Name: "duration", Unit: "ms", A: 41_000, B: 12_500}, {Name: "input tokens", A: 1200, B: 1210}, {Name: "cost", Unit: "USD", A: 0.012, B: 0.0115}, {Name: "skills", A: 4, B: 4}, {Name: "bullets", A: 12, B: 13}}}
+	d := &histories.Diff{A: histories.DiffAbout{Type: "AceTaskWorkflow", WorkflowID: "ace/plain-e1-0004",
+		RunIDs: []string{"run-a"}, Runs: 1, Events: 38, Steps: 12, Status: "done"},
+		B: histories.DiffAbout{Type: "AceTaskWorkflow", WorkflowID: "ace/tuned-e1-0004",
+			RunIDs: []string{"run-b"}, Runs: 1, Events: 44, Steps: 13, Status: "failed"},
+		Metrics: []histories.DiffMetric{{Name: "duration", Unit: "ms", A: 41_000, B: 12_500},
+			{Name: "input tokens", A: 1200, B: 1210}, {Name: "cost", Unit: "USD", A: 0.012, B: 0.0115},
+			{Name: "skills", A: 4, B: 4}, {Name: "bullets", A: 12, B: 13}}}
 	same := func(kind, name string, nth int, event int64) histories.DiffPair {
-		return histories.DiffPair{Status: histories.DiffSame, A: step(kind, name, nth, event, 12, "done"), B: step(kind, name, nth, event+2, 14, "done")}
+		return histories.DiffPair{Status: histories.DiffSame, A: step(kind, name, nth, event, 12, "done"),
+			B: step(kind, name, nth, event+2, 14, "done")}
 	}
 	d.Pairs = []histories.DiffPair{
-		{Status: histories.DiffChanged, A: step("start", "AceTaskWorkflow", 0, 1, 0, "done"), B: step("start", "AceTaskWorkflow", 0, 1, 0, "done"),
+		{Status: histories.DiffChanged, A: step("start", "AceTaskWorkflow", 0, 1, 0, "done"),
+			B:     step("start", "AceTaskWorkflow", 0, 1, 0, "done"),
 			Input: []histories.DiffChange{{Path: "/playbook_hash", A: raw("7f4e84b6"), B: raw("1a6efecf")}}},
 		same("activity", "run_generator", 1, 5),
-		{Status: histories.DiffChanged, A: step("activity", "run_skills_session", 1, 11, 1200, "done"), B: step("activity", "run_skills_session", 1, 13, 2400, "done"),
+		{Status: histories.DiffChanged, A: step("activity", "run_skills_session", 1, 11, 1200, "done"),
+			B: step("activity", "run_skills_session", 1, 13, 2400, "done"),
 			Result: []histories.DiffChange{{Path: "/answer", A: raw("17.2"), B: raw("17.25")},
-				{Path: "/rationale", A: raw("round to two places at each step of the calculation"), B: raw("round to three decimal places at the end of the calculation")},
-				{Path: "/used/3", B: raw(map[string]any{"id": "calc-00012", "section": "formulas", "content": "net income divided by equity"})}}},
-		same("tool call", "look_up", 1, 11), same("tool call", "inspect", 1, 11), same("tool call", "calculate", 1, 11), same("tool call", "calculate", 2, 11),
+				{Path: "/rationale", A: raw("round to two places at each step of the calculation"),
+					B: raw("round to three decimal places at the end of the calculation")},
+				{Path: "/used/3", B: raw(map[string]any{"id": "calc-00012", "section": "formulas",
+					"content": "net income divided by equity"})}}},
+		same("tool call", "look_up", 1, 11), same("tool call", "inspect", 1, 11),
+		same("tool call", "calculate", 1, 11), same("tool call", "calculate", 2, 11),
 		{Status: histories.DiffOnlyB, B: step("tool call", "calculate", 3, 13, 4, "done")},
-		{Status: histories.DiffMoved, Moved: true, A: step("tool call", "plot", 1, 11, 4, "done"), B: step("tool call", "plot", 1, 13, 4, "done")},
+		{Status: histories.DiffMoved, Moved: true, A: step("tool call", "plot", 1, 11, 4, "done"),
+			B: step("tool call", "plot", 1, 13, 4, "done")},
 		{Status: histories.DiffOnlyA, A: step("activity", "run_reflector", 1, 18, 40, "done")},
-		{Status: histories.DiffUnreadable, A: step("signal", "encrypted", 1, 19, 0, "done"), B: step("signal", "encrypted", 1, 20, 0, "done")},
-		{Status: histories.DiffChanged, A: step("end", "run", 0, 38, 0, "done"), B: step("end", "run", 0, 44, 0, "failed")},
+		{Status: histories.DiffUnreadable, A: step("signal", "encrypted", 1, 19, 0, "done"),
+			B: step("signal", "encrypted", 1, 20, 0, "done")},
+		{Status: histories.DiffChanged, A: step("end", "run", 0, 38, 0, "done"),
+			B: step("end", "run", 0, 44, 0, "failed")},
 	}
 	d.Pairs[7].B.Input = raw(map[string]any{"formula": "a/b", "values": []int{17, 100}})
 	d.Pairs[11].B.Error = "permanent: the reflector refused\nthe answer"
-	d.Counts = map[string]int{histories.DiffSame: 5, histories.DiffChanged: 3, histories.DiffOnlyA: 1, histories.DiffOnlyB: 1, histories.DiffMoved: 1, histories.DiffUnreadable: 1}
-	d.First = &histories.Divergence{Pair: 1, Text: `start AceTaskWorkflow (event 1 in A, 1 in B): input differs at /playbook_hash: "7f4e84b6" in A, "1a6efecf" in B.`}
-	d.FirstResult = &histories.Divergence{Pair: 3, Text: `activity run_skills_session #1 (event 11 in A, 13 in B): result differs at /answer: "17.2" in A, "17.25" in B, and in 2 more places.`}
+	d.Counts = map[string]int{histories.DiffSame: 5, histories.DiffChanged: 3, histories.DiffOnlyA: 1,
+		histories.DiffOnlyB: 1, histories.DiffMoved: 1, histories.DiffUnreadable: 1}
+	d.First = &histories.Divergence{Pair: 1,
+		Text: `start AceTaskWorkflow (event 1 in A, 1 in B): input differs at /playbook_hash: "7f4e84b6" in A, "1a6efecf" in B.`}
+	d.FirstResult = &histories.Divergence{Pair: 3,
+		Text: `activity run_skills_session #1 (event 11 in A, 13 in B): result differs at /answer: "17.2" in A, "17.25" in B, and in 2 more places.`}
 	d.Notes = []string{"Payloads of 1 step are encoded and not the same byte for byte: whether they differ cannot be told here."}
-	return &histories.RunDiff{A: histories.DiffRef{WorkflowID: "ace/plain-e1-0004", RunID: "run-a", TaskID: "plain-e1-0004"},
-		B: histories.DiffRef{WorkflowID: "ace/tuned-e1-0004", RunID: "run-b", TaskID: "tuned-e1-0004"}, ReadA: 38, ReadB: 44, Diff: d, Duration: 12 * time.Millisecond, Updated: noon}
+	return &histories.RunDiff{A: histories.DiffRef{WorkflowID: "ace/plain-e1-0004", RunID: "run-a",
+		TaskID: "plain-e1-0004"},
+		B:     histories.DiffRef{WorkflowID: "ace/tuned-e1-0004", RunID: "run-b", TaskID: "tuned-e1-0004"},
+		ReadA: 38, ReadB: 44, Diff: d, Duration: 12 * time.Millisecond, Updated: noon}
 }
 
 // diffing returns a console that shows the diff screen.
@@ -99,7 +118,8 @@ func TestDiffScreens(t *testing.T) {
 		}
 		p.B = p.A
 	}
-	same.Diff.First, same.Diff.FirstResult, same.Diff.Counts = nil, nil, map[string]int{histories.DiffSame: 12}
+	same.Diff.First, same.Diff.FirstResult, same.Diff.Counts = nil, nil,
+		map[string]int{histories.DiffSame: 12}
 	same.Diff.Notes = []string{"A and B are the same run, run-a."}
 	for name, c := range map[string]struct {
 		of            *histories.RunDiff
@@ -107,13 +127,19 @@ func TestDiffScreens(t *testing.T) {
 		keys          []string
 	}{
 		"list": {twoRuns(), 80, 24, nil}, "list-wide": {twoRuns(), 200, 50, nil},
-		"change": {twoRuns(), 80, 24, []string{"n", "n", "tab"}}, "change-wide": {twoRuns(), 200, 50, []string{"n", "n"}},
-		"end": {twoRuns(), 80, 24, []string{"G", "tab"}}, "only": {twoRuns(), 200, 50, []string{"n", "n", "n"}},
-		"unfolded": {twoRuns(), 80, 24, []string{"a", "G"}}, "kind": {twoRuns(), 80, 24, []string{"F", "F"}},
-		"differences": {twoRuns(), 80, 24, []string{"m"}}, "reading": {reading, 80, 24, nil}, "missing": {missing, 80, 24, nil},
-		"same": {same, 200, 50, []string{"j"}}, "hostile": {hostileDiff(), 200, 50, []string{"n", "n"}}, "none": {nil, 80, 24, nil},
+		"change":      {twoRuns(), 80, 24, []string{"n", "n", "tab"}},
+		"change-wide": {twoRuns(), 200, 50, []string{"n", "n"}},
+		"end":         {twoRuns(), 80, 24, []string{"G", "tab"}},
+		"only":        {twoRuns(), 200, 50, []string{"n", "n", "n"}},
+		"unfolded":    {twoRuns(), 80, 24, []string{"a", "G"}},
+		"kind":        {twoRuns(), 80, 24, []string{"F", "F"}},
+		"differences": {twoRuns(), 80, 24, []string{"m"}}, "reading": {reading, 80, 24, nil},
+		"missing": {missing, 80, 24, nil},
+		"same":    {same, 200, 50, []string{"j"}}, "hostile": {hostileDiff(), 200, 50, []string{"n", "n"}},
+		"none": {nil, 80, 24, nil},
 	} {
-		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
+		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false),
+			"nocolor": theme.New(true, true)} {
 			t.Run(name+"/"+look, func(t *testing.T) {
 				golden.RequireEqual(t, diffing(t, c.of, styles, c.width, c.height, c.keys...).drawn())
 			})
@@ -152,7 +178,8 @@ func TestDiffKeys(t *testing.T) {
 		t.Errorf("O sent %s", got)
 	}
 	sc.press("esc", "P", "~")
-	if got := heard(); !strings.Contains(got, "diff ace/plain-e1-0004 ace/tuned-e1-0004 true") || !strings.Contains(got, "diff ace/tuned-e1-0004 ace/plain-e1-0004 false") {
+	if got := heard(); !strings.Contains(got, "diff ace/plain-e1-0004 ace/tuned-e1-0004 true") ||
+		!strings.Contains(got, "diff ace/tuned-e1-0004 ace/plain-e1-0004 false") {
 		t.Errorf("P, ~ sent %s", got)
 	}
 }
@@ -182,8 +209,10 @@ func forkDiff(t *testing.T) *histories.RunDiff {
 		sides[i] = compare.Side{Runs: [][]*historypb.HistoryEvent{list[0].Events}}
 	}
 	d := compare.Of(sides[0], sides[1], compare.Options{})
-	return &histories.RunDiff{A: histories.DiffRef{WorkflowID: d.A.WorkflowID, RunID: d.A.RunIDs[0], TaskID: "original-hello"},
-		B:     histories.DiffRef{WorkflowID: d.B.WorkflowID, RunID: d.B.RunIDs[0], TaskID: "original-hello~f1"},
+	return &histories.RunDiff{A: histories.DiffRef{WorkflowID: d.A.WorkflowID, RunID: d.A.RunIDs[0],
+		TaskID: "original-hello"},
+		B: histories.DiffRef{WorkflowID: d.B.WorkflowID, RunID: d.B.RunIDs[0],
+			TaskID: "original-hello~f1"},
 		ReadA: d.A.Events, ReadB: d.B.Events, Diff: d, Duration: 2 * time.Millisecond, Updated: noon}
 }
 
@@ -194,10 +223,12 @@ func TestForkDiffScreens(t *testing.T) {
 		width, height int
 		keys          []string
 	}{
-		"list": {80, 24, []string{"a"}}, "list-wide": {200, 50, []string{"a"}}, "figures": {80, 24, []string{"tab", "G"}},
-		"step": {80, 24, []string{"a", "j", "j", "tab"}},
+		"list": {80, 24, []string{"a"}}, "list-wide": {200, 50, []string{"a"}},
+		"figures": {80, 24, []string{"tab", "G"}},
+		"step":    {80, 24, []string{"a", "j", "j", "tab"}},
 	} {
-		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
+		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false),
+			"nocolor": theme.New(true, true)} {
 			t.Run(name+"/"+look, func(t *testing.T) {
 				golden.RequireEqual(t, diffing(t, of, styles, c.width, c.height, c.keys...).drawn())
 			})

@@ -29,9 +29,11 @@ func evaluated(items, versions int) *snapshot {
 			correct := (i*7+v*3)%11 > 3-v%3
 			label := fmt.Sprint(i)
 			item := ace.EvalItem{Index: i, Answer: label, Label: &label, Correct: &correct, DurationMS: 12,
-				Plan: "Divide by the number of years.", BulletIDs: []string{"calc-00001"}, Usage: &ace.Usage{InputTokens: 10},
-				Calls:     &ace.CallLog{Ref: recordRef, Requests: 2},
-				ToolCalls: []ace.Invocation{{Name: "calculate", Args: []byte(`{"expression":"1"}`), Result: []byte(`"1"`)}}}
+				Plan: "Divide by the number of years.", BulletIDs: []string{"calc-00001"},
+				Usage: &ace.Usage{InputTokens: 10},
+				Calls: &ace.CallLog{Ref: recordRef, Requests: 2},
+				ToolCalls: []ace.Invocation{{Name: "calculate", Args: []byte(`{"expression":"1"}`),
+					Result: []byte(`"1"`)}}}
 			if correct {
 				version.Correct++
 			} else {
@@ -46,11 +48,13 @@ func evaluated(items, versions int) *snapshot {
 			Content: fmt.Sprintf("rule of version %d", v)}}}
 	}
 	g.Rows = evaluations.Rows(g.Versions)
-	snap.Evaluated = &evaluations.Evaluated{WorkflowID: ace.ExperimentWorkflowID("night"), Grid: g, Books: books}
+	snap.Evaluated = &evaluations.Evaluated{WorkflowID: ace.ExperimentWorkflowID("night"), Grid: g,
+		Books: books}
 	return snap
 }
 
-// partlyCorrect returns evaluations whose grader gives partial credit. Nothing of the first version has a score.
+// partlyCorrect returns evaluations whose grader gives partial credit. Nothing of the first version has a
+// score.
 func partlyCorrect() *snapshot {
 	snap := evaluated(40, 3)
 	g := snap.Evaluated.Grid
@@ -92,12 +96,15 @@ var recordRef = ace.Ref{SHA256: strings.Repeat("ab", 32), Size: 2100, MediaType:
 // recorded returns a snapshot in which the record is open.
 func recorded(snap *snapshot) *snapshot {
 	list := []ace.ModelCall{
-		{Provider: "local", DurationMS: 12, Request: ace.ModelRequest{Model: "m-1", System: []ace.ModelText{{Text: "Answer 財\x1b[31m."}},
+		{Provider: "local", DurationMS: 12, Request: ace.ModelRequest{Model: "m-1",
+			System:   []ace.ModelText{{Text: "Answer 財\x1b[31m."}},
 			Messages: []ace.ModelMessage{{Role: "user", Content: ace.ModelText{Text: "What is 2 + 2?"}}}},
-			Response: &ace.ModelResponse{FinishReason: "end", Text: ace.ModelText{Text: "4"}, Usage: ace.Usage{InputTokens: 40, OutputTokens: 2}}},
+			Response: &ace.ModelResponse{FinishReason: "end", Text: ace.ModelText{Text: "4"},
+				Usage: ace.Usage{InputTokens: 40, OutputTokens: 2}}},
 		{Provider: "local", DurationMS: 3, Request: ace.ModelRequest{Model: "m-1"}, Error: "rate limit"},
 	}
-	snap.Artifacts = &histories.Artifacts{List: []histories.Artifact{{Ref: recordRef, Data: []byte(calls.Text(list))}}}
+	snap.Artifacts = &histories.Artifacts{List: []histories.Artifact{{Ref: recordRef,
+		Data: []byte(calls.Text(list))}}}
 	return snap
 }
 
@@ -112,7 +119,8 @@ func TestAnswerRequests(t *testing.T) {
 		t.Fatal("the record is shown before it is read")
 	}
 	sc.show(recorded(evaluated(40, 3)))
-	if drawn := sc.plain(); !strings.Contains(drawn, "What is 2 + 2?") || !strings.Contains(drawn, "rate limit") {
+	if drawn := sc.plain(); !strings.Contains(drawn, "What is 2 + 2?") ||
+		!strings.Contains(drawn, "rate limit") {
 		t.Errorf("the screen does not go to the record:\n%s", drawn)
 	}
 	sc.press("g", "O")
@@ -126,15 +134,23 @@ func ablated() *snapshot {
 	snap := evaluated(20, 1)
 	g := snap.Evaluated.Grid
 	g.Input.Ablation = &ace.Ablation{Prune: &ace.Prune{}}
-	g.Progress.Ablation = &ace.AblationProgress{Skipped: 2, Rounds: []ace.AblationRound{{Answers: 20, Done: 14}},
+	g.Progress.Ablation = &ace.AblationProgress{Skipped: 2,
+		Rounds: []ace.AblationRound{{Answers: 20, Done: 14}},
 		Pruned: &ace.Pruned{Before: 3, Bullets: 1, HeldOut: 40, Fixed: 2, Kept: true}}
 	snap.Evaluated.Labeled = 20
 	snap.Evaluated.Effects = []ablation.Effect{
-		{Kind: ace.TrialBullet, Name: "calc-00001", Bullets: []string{"calc-00001"}, Helpful: 9, Cited: 10, Correct: 9,
-			Pairs: ablation.Pairs{Both: 1, Helped: 8, Neither: 1}, Difference: new(0.8), Low: new(0.41), High: new(0.93),
-			P: new(0.0078), Overall: new(0.4), Halves: &ablation.Halves{Pairs: 4, Effect: 0.3, Low: new(0.1), High: new(0.5)}},
-		{Kind: ace.TrialBullet, Name: "calc-00002", Bullets: []string{"calc-00002"}, Harmful: 1, Cited: 4, Correct: 1,
-			Pairs: ablation.Pairs{Both: 1, Hurt: 3}, Difference: new(-0.75), Low: new(-0.95), High: new(0.1), P: new(0.25),
+		{Kind: ace.TrialBullet, Name: "calc-00001", Bullets: []string{"calc-00001"}, Helpful: 9, Cited: 10,
+			Correct: 9,
+			Pairs:   ablation.Pairs{Both: 1, Helped: 8, Neither: 1}, Difference: new(0.8), Low: new(0.41),
+			High: new(0.93),
+			P:    new(0.0078), Overall: new(0.4), Halves: &ablation.Halves{Pairs: 4, Effect: 0.3,
+				Low:  new(0.1),
+				High: new(0.5)}},
+		{Kind: ace.TrialBullet, Name: "calc-00002", Bullets: []string{"calc-00002"}, Harmful: 1, Cited: 4,
+			Correct: 1,
+			Pairs:   ablation.Pairs{Both: 1, Hurt: 3}, Difference: new(-0.75), Low: new(-0.95),
+			High:    new(0.1),
+			P:       new(0.25),
 			Overall: new(-0.15)},
 		{Kind: ace.TrialBullet, Name: "calc-00003", Bullets: []string{"calc-00003"}},
 	}
@@ -146,12 +162,13 @@ func TestEvaluationScreens(t *testing.T) {
 		snap func() *snapshot
 		keys []string
 	}{
-		"grid":     {func() *snapshot { return evaluated(40, 12) }, []string{"5", "v", "h", "j"}},
-		"answers":  {func() *snapshot { return evaluated(40, 3) }, []string{"5", "v", "enter"}},
-		"requests": {func() *snapshot { return recorded(evaluated(40, 3)) }, []string{"5", "v", "enter", "O"}},
-		"score":    {partlyCorrect, []string{"5", "v", "h", "h", "enter"}},
-		"effects":  {ablated, []string{"5", "b"}},
-		"other":    {three, append([]string{":"}, append(letters("evaluations"), "enter")...)},
+		"grid":    {func() *snapshot { return evaluated(40, 12) }, []string{"5", "v", "h", "j"}},
+		"answers": {func() *snapshot { return evaluated(40, 3) }, []string{"5", "v", "enter"}},
+		"requests": {func() *snapshot { return recorded(evaluated(40, 3)) },
+			[]string{"5", "v", "enter", "O"}},
+		"score":   {partlyCorrect, []string{"5", "v", "h", "h", "enter"}},
+		"effects": {ablated, []string{"5", "b"}},
+		"other":   {three, append([]string{":"}, append(letters("evaluations"), "enter")...)},
 	} {
 		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
 			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
@@ -163,8 +180,8 @@ func TestEvaluationScreens(t *testing.T) {
 	}
 }
 
-// The evaluations of an experiment are read as soon as one of its runs is selected, also if that is after the screen was
-// opened.
+// The evaluations of an experiment are read as soon as one of its runs is selected, also if that is after the
+// screen was opened.
 func TestEvaluationsFollowSelection(t *testing.T) {
 	sc := newScreen(t, starting(), plainLook, 80, 24)
 	sc.press(append([]string{":"}, append(letters("evaluations"), "enter")...)...)

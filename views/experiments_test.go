@@ -19,12 +19,16 @@ import (
 
 // learnt returns a series of n tasks whose accuracy grows.
 func learnt(name, data string, n, hard int, cost float64) *experiments.Series {
-	s := &experiments.Series{WorkflowID: ace.ExperimentWorkflowID(name), RunID: "run-" + name, Status: ace.Completed, Start: noon.Add(-10 * time.Minute), Close: noon.Add(-5 * time.Minute),
-		Input: ace.ExperimentInput{ExperimentID: name, DatasetID: data, Dataset: ace.Ref{SHA256: data}, Model: "builtin", Adapter: ace.Offline, Parallel: 2,
+	s := &experiments.Series{WorkflowID: ace.ExperimentWorkflowID(name), RunID: "run-" + name,
+		Status: ace.Completed, Start: noon.Add(-10 * time.Minute), Close: noon.Add(-5 * time.Minute),
+		Input: ace.ExperimentInput{ExperimentID: name, DatasetID: data, Dataset: ace.Ref{SHA256: data},
+			Model: "builtin", Adapter: ace.Offline, Parallel: 2,
 			EvaluationPlan: ace.EvaluationPlan{EvalID: "held-out", Eval: &ace.Ref{SHA256: "e"}}}}
 	p := &s.Progress
-	*p = ace.ExperimentProgress{ExperimentID: name, TotalEpochs: 1, TotalTasks: n, Epoch: 1, Epochs: []ace.EpochResult{{Epoch: 1}}, Stage: ace.StageDone, Status: ace.Completed,
-		Eval: []ace.EvalResult{{Tasks: 20, Correct: 4, Accuracy: 0.2}, {Epoch: 1, Tasks: 20, Correct: 20 - hard, Accuracy: float64(20-hard) / 20}}}
+	*p = ace.ExperimentProgress{ExperimentID: name, TotalEpochs: 1, TotalTasks: n, Epoch: 1,
+		Epochs: []ace.EpochResult{{Epoch: 1}}, Stage: ace.StageDone, Status: ace.Completed,
+		Eval: []ace.EvalResult{{Tasks: 20, Correct: 4, Accuracy: 0.2},
+			{Epoch: 1, Tasks: 20, Correct: 20 - hard, Accuracy: float64(20-hard) / 20}}}
 	for i := range hard {
 		p.Eval[1].Wrong = append(p.Eval[1].Wrong, 2*i+hard%2)
 	}
@@ -38,9 +42,12 @@ func learnt(name, data string, n, hard int, cost float64) *experiments.Series {
 		}
 		bullets := 4 + i/3 - i/40*5
 		*t = append(*t, experiments.Task{
-			TaskID: fmt.Sprintf("%s-e1-%04d", name, i+1), Answer: fmt.Sprint(i % 9), Prompt: uint64(i + 1), Epoch: 1,
-			Index: int32(i), Status: ace.Completed, Verdict: v, Bullets: int32(bullets), Accepted: int32(2 - i%2),
-			Rejected: int32(i % 3 / 2), Input: 500, Output: 100, Cost: cost, At: int64(i+1) * 1200, Duration: 800,
+			TaskID: fmt.Sprintf("%s-e1-%04d", name, i+1), Answer: fmt.Sprint(i % 9), Prompt: uint64(i + 1),
+			Epoch: 1,
+			Index: int32(i), Status: ace.Completed, Verdict: v, Bullets: int32(bullets),
+			Accepted: int32(2 - i%2),
+			Rejected: int32(i % 3 / 2), Input: 500, Output: 100, Cost: cost, At: int64(i+1) * 1200,
+			Duration: 800,
 		})
 		p.Bullets, p.Accepted, p.Rejected = bullets, p.Accepted+2-i%2, p.Rejected+i%3/2
 		p.Epochs[0].Tasks++
@@ -54,8 +61,10 @@ func listed(all ...*experiments.Series) *snapshot {
 	snap := full(3)
 	e := &experiments.Experiments{Loaded: noon, Series: all}
 	for i, s := range all {
-		r := runs.Run{WorkflowID: s.WorkflowID, RunID: s.RunID, Type: ace.ExperimentWorkflow, Experiment: s.Name(), Dataset: s.Input.DatasetID,
-			Model: s.Input.Model, Status: s.Status, Start: s.Start.Add(-time.Duration(i) * time.Hour), Close: s.Close}
+		r := runs.Run{WorkflowID: s.WorkflowID, RunID: s.RunID, Type: ace.ExperimentWorkflow,
+			Experiment: s.Name(), Dataset: s.Input.DatasetID,
+			Model: s.Input.Model, Status: s.Status, Start: s.Start.Add(-time.Duration(i) * time.Hour),
+			Close: s.Close}
 		e.Rows = append(e.Rows, experiments.Experiment{Run: r, Progress: &s.Progress})
 	}
 	snap.Experiments = e
@@ -64,12 +73,14 @@ func listed(all ...*experiments.Series) *snapshot {
 
 func three() *snapshot {
 	live := learnt("night-3", "finance", 40, 6, 0.002)
-	live.Status, live.Close, live.Progress.TotalTasks, live.Progress.Stage, live.Progress.Eval = ace.Running, time.Time{}, 200, ace.StageLearning, live.Progress.Eval[:1]
+	live.Status, live.Close, live.Progress.TotalTasks, live.Progress.Stage, live.Progress.Eval = ace.Running,
+		time.Time{}, 200, ace.StageLearning, live.Progress.Eval[:1]
 	return listed(live, learnt("tuned", "finance", 120, 3, 0.004), learnt("plain", "finance", 100, 5, 0.009))
 }
 
 func hostileExperiments() *snapshot {
-	a, b := learnt("財務\x1b[31m\u202eשלום📈📈📈📈📈📈📈📈📈📈📈📈📈📈", "d\x1b]0;x\a", 30, 2, 0), learnt("b\nb", "財務財務財務財務財務", 30, 3, 0)
+	a, b := learnt("財務\x1b[31m\u202eשלום📈📈📈📈📈📈📈📈📈📈📈📈📈📈", "d\x1b]0;x\a", 30, 2, 0),
+		learnt("b\nb", "財務財務財務財務財務", 30, 3, 0)
 	a.Tasks[7].Answer, a.Err = "\x1b[2J財務財務財務財務財務財務", "bad\x1b[31m news"
 	b.Failure = &ace.Failure{Message: "\u202eevil\x1b[1m"}
 	a.Input.SkillsConfig.AllowedTools = []string{"x\x1b[31m"}
@@ -98,9 +109,11 @@ func noExperiments() *snapshot {
 var comparing = []string{"5", "j", "space", "j", "space", "d"}
 
 func TestExperimentScreens(t *testing.T) {
-	for name, keys := range map[string][]string{"one": {"5", "j"}, "plots": {"5", "space", "j", "space", "j", "space", "tab"}, "compare": comparing} {
+	for name, keys := range map[string][]string{"one": {"5", "j"}, "plots": {"5", "space", "j", "space", "j",
+		"space", "tab"}, "compare": comparing} {
 		for _, size := range [][2]int{{80, 24}, {200, 50}} {
-			for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
+			for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false),
+				"nocolor": theme.New(true, true)} {
 				t.Run(fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], look), func(t *testing.T) {
 					sc := newScreen(t, three(), styles, size[0], size[1])
 					sc.press(keys...)
@@ -133,13 +146,14 @@ func TestPlainExperimentScreens(t *testing.T) {
 		"free":       {listed(learnt("free", "d", 60, 2, 0)), 80, 24, []string{"5", "tab", "["}},
 		"both-wrong": {three(), 80, 24, append(slices.Clone(comparing), "F", "F", "F")},
 		"eval":       {three(), 80, 24, append(slices.Clone(comparing), "F", "F", "F", "F", "F", "F")},
-		"other-data": {listed(learnt("a", "x", 50, 2, 0), learnt("b", "y", 60, 3, 0)), 80, 24, []string{"5", "space", "j", "d"}},
-		"empty":      {noExperiments(), 80, 24, []string{"5"}},
-		"reading":    {full(3), 80, 24, []string{"5"}},
-		"error":      {brokenExperiments(), 80, 24, []string{"5"}},
-		"hostile":    {hostileExperiments(), 120, 30, []string{"5", "space", "j", "space"}},
-		"history":    {unread(), 80, 24, []string{"5", "tab"}},
-		"no-pair":    {three(), 80, 24, []string{"5", "d"}},
+		"other-data": {listed(learnt("a", "x", 50, 2, 0), learnt("b", "y", 60, 3, 0)), 80, 24,
+			[]string{"5", "space", "j", "d"}},
+		"empty":   {noExperiments(), 80, 24, []string{"5"}},
+		"reading": {full(3), 80, 24, []string{"5"}},
+		"error":   {brokenExperiments(), 80, 24, []string{"5"}},
+		"hostile": {hostileExperiments(), 120, 30, []string{"5", "space", "j", "space"}},
+		"history": {unread(), 80, 24, []string{"5", "tab"}},
+		"no-pair": {three(), 80, 24, []string{"5", "d"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sc := newScreen(t, c.snap, plainLook, c.width, c.height)
@@ -167,9 +181,11 @@ func TestASCIIExperiments(t *testing.T) {
 
 func TestExperimentsAtEverySize(t *testing.T) {
 	t.Parallel()
-	for _, snap := range []*snapshot{three(), hostileExperiments(), noExperiments(), brokenExperiments(), full(3)} {
+	for _, snap := range []*snapshot{three(), hostileExperiments(), noExperiments(), brokenExperiments(),
+		full(3)} {
 		sc := newScreen(t, snap, theme.New(true, false), 80, 24)
-		for _, keys := range [][]string{{"5"}, {"tab"}, {"]"}, {"tab", "space", "j", "space", "d"}, {"F"}, {"f"}} {
+		for _, keys := range [][]string{{"5"}, {"tab"}, {"]"}, {"tab", "space", "j", "space", "d"}, {"F"},
+			{"f"}} {
 			sc.press(keys...)
 			for w := 40; w <= 220; w += 12 {
 				for _, h := range []int{10, 11, 17, 24, 50} {
@@ -218,7 +234,8 @@ func TestExperimentsAreAskedFor(t *testing.T) {
 func TestFlippedTaskOpensItsRun(t *testing.T) {
 	sc := newScreen(t, three(), plainLook, 200, 50)
 	sc.press(comparing...)
-	if heard := sc.lastHeard("experiments"); heard != "experiments [ace-experiment/plain ace-experiment/tuned]" {
+	if heard := sc.lastHeard(
+		"experiments"); heard != "experiments [ace-experiment/plain ace-experiment/tuned]" {
 		t.Fatalf("the store heard %q", heard)
 	}
 	sc.press("enter")
@@ -235,7 +252,8 @@ func TestExperimentsGrow(t *testing.T) {
 	snap := three()
 	sc := newScreen(t, snap, plainLook, 80, 24)
 	sc.press("5", "j")
-	sc.show(listed(append([]*experiments.Series{learnt("new", "finance", 3, 1, 0)}, snap.Experiments.Series...)...))
+	sc.show(listed(append([]*experiments.Series{learnt("new", "finance", 3, 1, 0)},
+		snap.Experiments.Series...)...))
 	sc.has("▸   tuned")
 	sc.press("s", "s", "s", "s")
 	sc.has("▸   tuned")

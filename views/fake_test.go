@@ -105,7 +105,8 @@ func (s *store) Status() *tui.Status {
 		return nil
 	}
 	c := s.current()
-	link := cluster.Status{Seq: c.Seq, Connection: c.Connection, Health: c.Health, Problems: c.Problems, Work: c.Work}
+	link := cluster.Status{Seq: c.Seq, Connection: c.Connection, Health: c.Health, Problems: c.Problems,
+		Work: c.Work}
 	return statusOf(link, c.Runs, c.Approvals.Count())
 }
 
@@ -161,26 +162,42 @@ type (
 
 // feeds returns all feeds of the store.
 func (s *store) feeds() Feeds {
-	detail := fakeFeed[*histories.Detail]{s, "detail", func(c *snapshot) *histories.Detail { return c.Detail }}
-	files := fakeFeed[*sessions.Transcripts]{s, "transcripts", func(c *snapshot) *sessions.Transcripts { return c.Transcripts }}
+	detail := fakeFeed[*histories.Detail]{s, "detail", func(c *snapshot) *histories.Detail {
+		return c.Detail
+	}}
+	files := fakeFeed[*sessions.Transcripts]{s, "transcripts", func(c *snapshot) *sessions.Transcripts {
+		return c.Transcripts
+	}}
 	return Feeds{
 		Runs: runsview.Feeds{
-			List:   fakeList{fakeFeed[runs.RunList]{s, "runs", func(c *snapshot) runs.RunList { return c.Runs }}},
+			List: fakeList{fakeFeed[runs.RunList]{s, "runs", func(c *snapshot) runs.RunList {
+				return c.Runs
+			}}},
 			Facets: fakeFeed[*runs.Facets]{s, "facets", func(c *snapshot) *runs.Facets { return c.Facets }},
-			Counts: fakeCounts{fakeFeed[map[string]int64]{s, "counts", func(c *snapshot) map[string]int64 { return c.Sections }}},
+			Counts: fakeCounts{fakeFeed[map[string]int64]{s, "counts",
+				func(c *snapshot) map[string]int64 { return c.Sections }}},
 			Detail: detail,
 		},
 		Run: runview.Feeds{
-			Detail:  detail,
-			Lineage: fakeFeed[*histories.LineageTree]{s, "lineage", func(c *snapshot) *histories.LineageTree { return c.Lineage }},
+			Detail: detail,
+			Lineage: fakeFeed[*histories.LineageTree]{s, "lineage", func(c *snapshot) *histories.LineageTree {
+				return c.Lineage
+			}},
 			Artifacts: console.NewArtifacts(fakeArtifacts{fakeFeed[*histories.Artifacts]{s, "artifacts",
 				func(c *snapshot) *histories.Artifacts { return c.Artifacts }}}),
 		},
-		Timeline:    fakeEvents{fakeFeed[*histories.EventLog]{s, "events", func(c *snapshot) *histories.EventLog { return c.Events }}},
-		TimeMachine: fakeReplay{fakeFeed[*histories.Replay]{s, "replay", func(c *snapshot) *histories.Replay { return c.Replay }}},
-		Verified:    fakeFeed[*histories.Verified]{s, "verified", func(c *snapshot) *histories.Verified { return c.Verified }},
-		Diff:        fakeDiff{fakeFeed[*histories.RunDiff]{s, "diff", func(c *snapshot) *histories.RunDiff { return c.RunDiff }}},
-		Playbooks:   fakeBooks{fakeFeed[*playbooks.Playbooks]{s, "playbook", func(c *snapshot) *playbooks.Playbooks { return c.Books }}},
+		Timeline: fakeEvents{fakeFeed[*histories.EventLog]{s, "events",
+			func(c *snapshot) *histories.EventLog { return c.Events }}},
+		TimeMachine: fakeReplay{fakeFeed[*histories.Replay]{s, "replay",
+			func(c *snapshot) *histories.Replay { return c.Replay }}},
+		Verified: fakeFeed[*histories.Verified]{s, "verified", func(c *snapshot) *histories.Verified {
+			return c.Verified
+		}},
+		Diff: fakeDiff{fakeFeed[*histories.RunDiff]{s, "diff", func(c *snapshot) *histories.RunDiff {
+			return c.RunDiff
+		}}},
+		Playbooks: fakeBooks{fakeFeed[*playbooks.Playbooks]{s, "playbook",
+			func(c *snapshot) *playbooks.Playbooks { return c.Books }}},
 		Experiments: s.experiments(),
 		Scoreboard: fakeScoreboard{fakeFeed[*scoreboard.Scoreboard]{s, "scoreboard",
 			func(c *snapshot) *scoreboard.Scoreboard { return c.Scoreboard }}},
@@ -191,24 +208,34 @@ func (s *store) feeds() Feeds {
 		Cost: cost.Feeds{Transcripts: files,
 			Runs: fakeFeed[*costs.Costs]{s, "costs", func(c *snapshot) *costs.Costs { return c.Costs }}},
 		Agents: agentsview.Feeds{
-			Transcripts:   files,
-			Conversations: fakeTalk{fakeFeed[*transcripts.Conversation]{s, "talk", func(c *snapshot) *transcripts.Conversation { return c.Talk }}},
-			Details:       fakeDetails{fakeFeed[*sessions.Detail]{s, "session", func(c *snapshot) *sessions.Detail { return c.Details }}},
-			Sessions:      fakeFeed[*sessions.Sessions]{s, "sessions", func(c *snapshot) *sessions.Sessions { return c.Sessions }},
-			Approvals:     fakeFeed[*sessions.Approvals]{s, "approvals", func(c *snapshot) *sessions.Approvals { return c.Approvals }},
+			Transcripts: files,
+			Conversations: fakeTalk{fakeFeed[*transcripts.Conversation]{s, "talk",
+				func(c *snapshot) *transcripts.Conversation { return c.Talk }}},
+			Details: fakeDetails{fakeFeed[*sessions.Detail]{s, "session",
+				func(c *snapshot) *sessions.Detail { return c.Details }}},
+			Sessions: fakeFeed[*sessions.Sessions]{s, "sessions",
+				func(c *snapshot) *sessions.Sessions { return c.Sessions }},
+			Approvals: fakeFeed[*sessions.Approvals]{s, "approvals",
+				func(c *snapshot) *sessions.Approvals { return c.Approvals }},
 		},
-		Prompts: fakePrompts{fakeFeed[*phaseprompts.Prompts]{s, "prompts", func(c *snapshot) *phaseprompts.Prompts { return c.Prompts }}},
-		Runners: fakeRunners{fakeFeed[*runners.Runners]{s, "runners", func(c *snapshot) *runners.Runners { return c.Runners }}},
-		Health:  fakeFeed[*system.System]{s, "health", func(c *snapshot) *system.System { return c.System }},
+		Prompts: fakePrompts{fakeFeed[*phaseprompts.Prompts]{s, "prompts",
+			func(c *snapshot) *phaseprompts.Prompts { return c.Prompts }}},
+		Runners: fakeRunners{fakeFeed[*runners.Runners]{s, "runners", func(c *snapshot) *runners.Runners {
+			return c.Runners
+		}}},
+		Health: fakeFeed[*system.System]{s, "health", func(c *snapshot) *system.System { return c.System }},
 	}
 }
 
 func (s *store) experiments() fakeExperiments {
-	return fakeExperiments{fakeFeed[*experiments.Experiments]{s, "experiments", func(c *snapshot) *experiments.Experiments { return c.Experiments }}}
+	return fakeExperiments{fakeFeed[*experiments.Experiments]{s, "experiments",
+		func(c *snapshot) *experiments.Experiments { return c.Experiments }}}
 }
 
 func (s *store) triage() fakeTriage {
-	return fakeTriage{fakeFeed[*triage.Result]{s, "triage", func(c *snapshot) *triage.Result { return c.Triage }}}
+	return fakeTriage{fakeFeed[*triage.Result]{s, "triage", func(c *snapshot) *triage.Result {
+		return c.Triage
+	}}}
 }
 
 // actions returns the actions of a console, which the store records.
@@ -234,7 +261,8 @@ func (s *store) Select(id runs.ID)              { s.tell("select %s %s", id.Work
 func (s *store) Refresh()                       { s.tell("refresh") }
 func (s *store) SetPaused(paused bool)          { s.tell("paused %v", paused) }
 func (s *store) VerifyRun(strict bool)          { s.tell("verify %v", strict) }
-func (s *store) StartWork(ctx context.Context, label string) (context.Context, func(done, total int64), func()) {
+func (s *store) StartWork(ctx context.Context, label string) (context.Context, func(done, total int64),
+	func()) {
 	return ctx, func(int64, int64) {}, func() {}
 }
 func (s *store) Compare(ask histories.DiffAsk) {
@@ -245,8 +273,9 @@ func (s *store) VerifyRuns(w histories.VerifyRequest) {
 }
 
 func (s fakeList) Load(part runs.Load) {
-	s.tell("%s", map[runs.Load]string{runs.LoadOlder: "more", runs.LoadNewer: "newer", runs.LoadFirst: "first",
-		runs.LoadLast: "last", runs.StopWalk: "stop"}[part])
+	s.tell("%s", map[runs.Load]string{runs.LoadOlder: "more", runs.LoadNewer: "newer",
+		runs.LoadFirst: "first",
+		runs.LoadLast:  "last", runs.StopWalk: "stop"}[part])
 }
 
 func (s fakeArtifacts) Open(r ace.Ref)             { s.tell("artifact %s", r.SHA256) }
@@ -287,7 +316,8 @@ func (s *store) Cancel(_ context.Context, w, r string) error {
 
 func (s *store) StartChoices(_ context.Context, dirs []string) console.StartChoices {
 	return console.StartChoices{Agents: []string{"claude", "codex"}, Dirs: dirs,
-		Install: map[string]string{"gemini": "npm install -g @google/gemini-cli", "opencode": "npm install -g opencode-ai"}}
+		Install: map[string]string{"gemini": "npm install -g @google/gemini-cli",
+			"opencode": "npm install -g opencode-ai"}}
 }
 
 func (s *store) StartSession(_ context.Context, in sessions.Input, first string) (string, error) {
@@ -353,7 +383,8 @@ func (s *store) Arguments(_ context.Context, ref ace.Ref) ([]byte, error) {
 
 func (s *store) LaunchDefaults() map[string]string {
 	return map[string]string{"dataset": "", "eval": "", "expected": "", "provider": "builtin", "model": "",
-		"playbook": "", "epochs": "1", "adapter": "offline", "window": "0", "eval-every": "0", "max-cost": "0",
+		"playbook": "", "epochs": "1", "adapter": "offline", "window": "0", "eval-every": "0",
+		"max-cost":   "0",
 		"experiment": ""}
 }
 
@@ -367,9 +398,11 @@ func (s *store) CheckLaunch(_ context.Context, args []string) (wrong []error, wa
 func (s *store) Launch(_ context.Context, args []string) (runs.Run, error) {
 	s.tell("launch %q", args)
 	if slices.Contains(args, "--") {
-		return runs.Run{WorkflowID: "ace/adhoc-1", RunID: "r1", TaskID: "adhoc-1", Type: ace.TaskWorkflow}, nil
+		return runs.Run{WorkflowID: "ace/adhoc-1", RunID: "r1", TaskID: "adhoc-1", Type: ace.TaskWorkflow},
+			nil
 	}
-	return runs.Run{WorkflowID: "ace-experiment/new", RunID: "r1", Experiment: "new", Type: ace.ExperimentWorkflow}, nil
+	return runs.Run{WorkflowID: "ace-experiment/new", RunID: "r1", Experiment: "new",
+		Type: ace.ExperimentWorkflow}, nil
 }
 
 func (s *store) Choices(_ context.Context, field string) []string {
@@ -385,7 +418,8 @@ func (s *store) PromptBase(_ context.Context, phase ace.Phase, ref string) (prom
 	return p, nil
 }
 
-func (s *store) PutPrompt(_ context.Context, phase ace.Phase, name, text, from string) (prompts.Prompt, error) {
+func (s *store) PutPrompt(_ context.Context, phase ace.Phase, name, text, from string) (prompts.Prompt,
+	error) {
 	if _, err := prompts.Parse(phase, text); err != nil {
 		return prompts.Prompt{}, err
 	}
@@ -420,7 +454,8 @@ func (s *store) PlanForks(_ context.Context, originals []runs.Run, c runs.Change
 ) {
 	s.tell("plan %d forks %v %q", len(originals), c.At, c.Fields)
 	progress(int64(len(originals)), int64(len(originals)))
-	return runs.Batch{ID: "forks-1", Title: fmt.Sprintf("Fork %d runs?", len(originals)), Yes: "fork the runs",
+	return runs.Batch{ID: "forks-1", Title: fmt.Sprintf("Fork %d runs?", len(originals)),
+		Yes:   "fork the runs",
 		Lines: []string{"costs       about $0.12"},
 		Do: func(_ context.Context, progress runs.Progress) (int, error) {
 			s.tell("start forks")
@@ -430,7 +465,8 @@ func (s *store) PlanForks(_ context.Context, originals []runs.Run, c runs.Change
 }
 
 func prepared(s *store, what string) runs.Prepared {
-	return runs.Prepared{Title: what + "?", Lines: []string{"workflow    ace/q-7", "costs       nothing"}, Yes: "do it",
+	return runs.Prepared{Title: what + "?", Lines: []string{"workflow    ace/q-7", "costs       nothing"},
+		Yes: "do it",
 		Do: func(context.Context) (string, runs.Run, error) {
 			s.tell("do %s", what)
 			return what + " done", runs.Run{WorkflowID: "ace/q-7~f1", RunID: "r9", TaskID: "q-7~f1"}, nil
@@ -473,7 +509,8 @@ type screen struct {
 func newScreen(t testing.TB, snap *snapshot, s theme.Styles, width, height int) *screen {
 	t.Helper()
 	st := newStore(snap)
-	return newScreenOf(t, st, console.Options{Controls: st, Actions: st.actions(), Location: time.UTC}, s, width, height)
+	return newScreenOf(t, st, console.Options{Controls: st, Actions: st.actions(), Location: time.UTC}, s,
+		width, height)
 }
 
 // newScreenOf is newScreen with other options. It begins on the list of runs.
@@ -482,7 +519,9 @@ func newScreenOf(t testing.TB, st *store, o console.Options, s theme.Styles, wid
 	sc := firstScreen(t, st, o, s)
 	sc.model.Open("runs")
 	st.mu.Lock()
-	st.told = slices.DeleteFunc(st.told, func(told string) bool { return !strings.HasPrefix(told, "select ") })
+	st.told = slices.DeleteFunc(st.told, func(told string) bool {
+		return !strings.HasPrefix(told, "select ")
+	})
 	st.mu.Unlock()
 	sc.resize(width, height)
 	return sc
@@ -492,7 +531,8 @@ func newScreenOf(t testing.TB, st *store, o console.Options, s theme.Styles, wid
 func newOverview(t testing.TB, snap *snapshot, width, height int) *screen {
 	t.Helper()
 	st := newStore(snap)
-	sc := firstScreen(t, st, console.Options{Controls: st, Actions: st.actions(), Location: time.UTC}, plainLook)
+	sc := firstScreen(t, st, console.Options{Controls: st, Actions: st.actions(), Location: time.UTC},
+		plainLook)
 	sc.resize(width, height)
 	sc.plain() // rows are arranged as they are drawn
 	return sc
@@ -502,7 +542,8 @@ func firstScreen(t testing.TB, st *store, o console.Options, s theme.Styles) *sc
 	t.Helper()
 	c := console.New(o, st.feeds().Run.Detail)
 	screens, global := screens(c, o.Actions, st.feeds()), bindings(c)
-	m, err := tui.New(tui.Options{Source: st, Screens: screens, Global: global, Styles: s, Frame: time.Nanosecond, Now: func() time.Time { return noon }})
+	m, err := tui.New(tui.Options{Source: st, Screens: screens, Global: global, Styles: s,
+		Frame: time.Nanosecond, Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -533,8 +574,8 @@ func (s *screen) show(snap *snapshot) {
 	s.model.Update(s.waited())
 }
 
-// waited returns the message of the waiting command. Init batches it with the clock, which fires a second later, so the
-// snapshot comes first.
+// waited returns the message of the waiting command. Init batches it with the clock, which fires a second
+// later, so the snapshot comes first.
 func (s *screen) waited() tea.Msg {
 	s.t.Helper()
 	batch, ok := s.model.Init()().(tea.BatchMsg)
@@ -555,8 +596,10 @@ func (s *screen) press(names ...string) tea.Cmd {
 }
 
 func keyPress(name string) tea.KeyPressMsg {
-	special := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown,
-		"home": tea.KeyHome, "end": tea.KeyEnd, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "backspace": tea.KeyBackspace}
+	special := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab,
+		"up": tea.KeyUp, "down": tea.KeyDown,
+		"home": tea.KeyHome, "end": tea.KeyEnd, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown,
+		"backspace": tea.KeyBackspace}
 	if code, ok := special[name]; ok {
 		return tea.KeyPressMsg{Code: code}
 	}
@@ -598,28 +641,35 @@ func splitLines(s string) []string {
 // ready returns a snapshot of a connected console with these runs.
 func ready(rows ...runs.Run) *snapshot {
 	return &snapshot{
-		At:         noon,
-		Connection: cluster.Connection{State: cluster.ConnReady, Mode: "embedded", Namespace: "ace-dev", Since: noon.Add(-time.Minute)},
-		Runs:       runs.RunList{Rows: rows, Total: int64(len(rows)), Loaded: noon.Add(-time.Second), Interval: 2 * time.Second, ErrAt: -1},
+		At: noon,
+		Connection: cluster.Connection{State: cluster.ConnReady, Mode: "embedded", Namespace: "ace-dev",
+			Since: noon.Add(-time.Minute)},
+		Runs: runs.RunList{Rows: rows, Total: int64(len(rows)), Loaded: noon.Add(-time.Second),
+			Interval: 2 * time.Second, ErrAt: -1},
 	}
 }
 
 // many returns n runs of every kind, newest first.
 func many(n int) []runs.Run {
-	exits := []ace.Status{ace.Completed, ace.Completed, ace.Completed, ace.Completed, ace.Failed, ace.Canceled, ace.TimedOut}
-	verdicts := []ace.Verdict{ace.Correct, ace.Correct, ace.Wrong, ace.Unlabeled, ace.Ungraded, ace.Ungraded, ace.Ungraded}
+	exits := []ace.Status{ace.Completed, ace.Completed, ace.Completed, ace.Completed, ace.Failed,
+		ace.Canceled, ace.TimedOut}
+	verdicts := []ace.Verdict{ace.Correct, ace.Correct, ace.Wrong, ace.Unlabeled, ace.Ungraded, ace.Ungraded,
+		ace.Ungraded}
 	rows := make([]runs.Run, n)
 	for i := range rows {
 		id := fmt.Sprintf("q-%05d", n-i)
-		r := runs.Run{WorkflowID: "ace/" + id, RunID: "run-" + id, Type: ace.TaskWorkflow, TaskID: id, Experiment: "finance-7",
-			Dataset: "finance", Model: "builtin", Adapter: "offline", Status: exits[i%len(exits)], Verdict: verdicts[i%len(exits)], Phase: ace.PhaseDone,
+		r := runs.Run{WorkflowID: "ace/" + id, RunID: "run-" + id, Type: ace.TaskWorkflow, TaskID: id,
+			Experiment: "finance-7",
+			Dataset:    "finance", Model: "builtin", Adapter: "offline", Status: exits[i%len(exits)],
+			Verdict: verdicts[i%len(exits)], Phase: ace.PhaseDone,
 			Start: noon.Add(-time.Duration(4*i+4) * time.Second)}
 		if i < 3 {
 			r.Status, r.Verdict, r.Phase = ace.Running, "", ace.Steps()[(i+1)%5]
 		} else {
 			r.Close = r.Start.Add(time.Duration(800+37*(i%40)) * time.Millisecond)
-			r.Summary = &ace.Summary{Skills: 7 + i%4, SkillsOK: 5 + i%3, Added: i % 3, Updated: i % 2, Tagged: 2,
-				Usage: ace.Usage{InputTokens: 900, OutputTokens: 120, CostUSD: 0.009 + float64(i%7)/1000}}
+			r.Summary = &ace.Summary{Skills: 7 + i%4, SkillsOK: 5 + i%3, Added: i % 3, Updated: i % 2,
+				Tagged: 2,
+				Usage:  ace.Usage{InputTokens: 900, OutputTokens: 120, CostUSD: 0.009 + float64(i%7)/1000}}
 		}
 		if i == 2 {
 			r.Attempt, r.LastError = 4, "connection refused"
@@ -635,7 +685,8 @@ func full(n int) *snapshot {
 	s.Runs.Total = 10_214
 	s.Runs.More = true
 	s.Runs.Query = `ExperimentId="finance-7"`
-	s.Runs.Counts = runs.Counts{Status: map[ace.Status]int64{ace.Running: 3, ace.Completed: 10_202, ace.Failed: 9}, Wrong: 398}
+	s.Runs.Counts = runs.Counts{Status: map[ace.Status]int64{ace.Running: 3, ace.Completed: 10_202,
+		ace.Failed: 9}, Wrong: 398}
 	s.Detail = detailOf(s.Runs.Rows[0])
 	return s
 }
@@ -643,40 +694,65 @@ func full(n int) *snapshot {
 func detailOf(r runs.Run) *histories.Detail {
 	yes, label := true, "0.172"
 	start := r.Start
-	d := &histories.Detail{WorkflowID: r.WorkflowID, RunID: r.RunID, Type: r.Type, Start: start, Events: 42, From: runs.FromQuery, Updated: noon}
+	d := &histories.Detail{WorkflowID: r.WorkflowID, RunID: r.RunID, Type: r.Type, Start: start, Events: 42,
+		From: runs.FromQuery, Updated: noon}
 	d.Phase = ace.PhaseAnswer{Phase: ace.PhaseReflector, Status: ace.Running, Answer: "0.172", Correct: &yes,
 		Usage: ace.Usage{InputTokens: 1804, OutputTokens: 211, CostUSD: 0.0123},
 		Steps: []ace.StepState{
-			{Phase: ace.PhaseGenerator, Status: ace.StatusDone, Time: &ace.StepTime{DurationMS: 812, Attempt: 1}},
-			{Phase: ace.PhaseSkills, Status: ace.StatusDone, Time: &ace.StepTime{DurationMS: 1430, Attempt: 2}},
+			{Phase: ace.PhaseGenerator, Status: ace.StatusDone,
+				Time: &ace.StepTime{DurationMS: 812, Attempt: 1}},
+			{Phase: ace.PhaseSkills, Status: ace.StatusDone,
+				Time: &ace.StepTime{DurationMS: 1430, Attempt: 2}},
 			{Phase: ace.PhaseReflector, Status: ace.StatusRunning},
 			{Phase: ace.PhaseCurator, Status: ace.StatusPending},
 			{Phase: ace.PhasePersist, Status: ace.StatusPending},
 		}}
 	d.Skills = ace.SkillAnswer{Total: 7, Skills: []ace.SkillUsage{
 		{Name: "calculate", Calls: 2, OK: 1, Denied: 1, P50MS: 12, P95MS: 80, LastAt: noon.Add(-time.Second)},
-		{Name: "lookup", Calls: 5, OK: 4, Failed: 1, P50MS: 2.4, P95MS: 4, LastAt: noon.Add(-2 * time.Second), LastError: "no such formula: retrun on equity"},
+		{Name: "lookup", Calls: 5, OK: 4, Failed: 1, P50MS: 2.4, P95MS: 4, LastAt: noon.Add(-2 * time.Second),
+			LastError: "no such formula: retrun on equity"},
 	}, Recent: []ace.Call{
-		{Invocation: ace.Invocation{ID: "1", Name: "lookup", Args: json.RawMessage(`{"name":"retrun on equity"}`), Accepted: true, At: start.Add(time.Second), DurationMS: 4, Error: "no such formula: retrun on equity"}},
-		{Invocation: ace.Invocation{ID: "2", Name: "lookup", Args: json.RawMessage(`{"name":"return on equity"}`), Result: json.RawMessage(`"net income / equity"`), Accepted: true, OK: true, At: start.Add(2 * time.Second), DurationMS: 2.4}},
-		{Invocation: ace.Invocation{ID: "3", Name: "calculate", Args: json.RawMessage(`{"expr":"rm -rf"}`), At: start.Add(2 * time.Second)}},
-		{Invocation: ace.Invocation{ID: "4", Name: "calculate", Args: json.RawMessage(`{"expr":"17.2/100"}`), Result: json.RawMessage(`0.172`), Accepted: true, OK: true, At: start.Add(3 * time.Second), DurationMS: 12}},
+		{Invocation: ace.Invocation{ID: "1", Name: "lookup",
+			Args: json.RawMessage(`{"name":"retrun on equity"}`), Accepted: true, At: start.Add(time.Second),
+			DurationMS: 4, Error: "no such formula: retrun on equity"}},
+		{Invocation: ace.Invocation{ID: "2", Name: "lookup",
+			Args:   json.RawMessage(`{"name":"return on equity"}`),
+			Result: json.RawMessage(`"net income / equity"`), Accepted: true, OK: true,
+			At: start.Add(2 * time.Second), DurationMS: 2.4}},
+		{Invocation: ace.Invocation{ID: "3", Name: "calculate", Args: json.RawMessage(`{"expr":"rm -rf"}`),
+			At: start.Add(2 * time.Second)}},
+		{Invocation: ace.Invocation{ID: "4", Name: "calculate", Args: json.RawMessage(`{"expr":"17.2/100"}`),
+			Result: json.RawMessage(`0.172`), Accepted: true, OK: true, At: start.Add(3 * time.Second),
+			DurationMS: 12}},
 	}}
-	d.Delta = ace.DeltaAnswer{PlaybookBefore: "6fe1c0ffee00112233", PlaybookAfter: "a41bc0ffee00112233", Bullets: 42,
+	d.Delta = ace.DeltaAnswer{PlaybookBefore: "6fe1c0ffee00112233", PlaybookAfter: "a41bc0ffee00112233",
+		Bullets: 42,
 		Operations: []ace.Operation{
-			{Type: ace.OpAdd, BulletID: "calc-00412", Content: "Return on equity: net income divided by shareholders' equity, as a fraction.", Outcome: ace.OutcomeAccepted},
-			{Type: ace.OpUpdate, BulletID: "calc-00007", Content: "Round to three places only at the end.", Outcome: ace.OutcomeAccepted},
+			{Type: ace.OpAdd, BulletID: "calc-00412",
+				Content: "Return on equity: net income divided by shareholders' equity, as a fraction.",
+				Outcome: ace.OutcomeAccepted},
+			{Type: ace.OpUpdate, BulletID: "calc-00007", Content: "Round to three places only at the end.",
+				Outcome: ace.OutcomeAccepted},
 			{Type: ace.OpRemove, BulletID: "calc-00031", Outcome: ace.OutcomeAccepted},
-			{Type: ace.OpTag, BulletID: "calc-00002", Metadata: map[string]int{"helpful": 1}, Outcome: ace.OutcomeAccepted},
-			{Type: ace.OpAdd, Content: "Return on equity is income by equity.", Outcome: ace.OutcomeRejected, Reason: "exact duplicate of calc-00412"},
-		}, Insights: "The formula was looked up under a misspelt name first.", Rationale: "One recipe was missing.",
+			{Type: ace.OpTag, BulletID: "calc-00002", Metadata: map[string]int{"helpful": 1},
+				Outcome: ace.OutcomeAccepted},
+			{Type: ace.OpAdd, Content: "Return on equity is income by equity.", Outcome: ace.OutcomeRejected,
+				Reason: "exact duplicate of calc-00412"},
+		}, Insights: "The formula was looked up under a misspelt name first.",
+		Rationale:  "One recipe was missing.",
 		BulletTags: []ace.BulletTag{{ID: "calc-00002", Tag: "helpful"}}}
-	d.Input = ace.TaskInput{TaskID: r.TaskID, Prompt: "Compute the return on equity for net income 17.2 and equity 100.", Label: &label, Model: "builtin",
-		Provider: "builtin", Adapter: ace.Offline, ExperimentID: "finance-7", DatasetID: "finance", PlaybookHash: "6fe1c0ffee00112233"}
-	d.Pending = []histories.PendingActivity{{Type: ace.ActivityReflector, State: "scheduled", Attempt: 3, LastError: "model: 529 overloaded", Since: noon.Add(-7 * time.Second)}}
+	d.Input = ace.TaskInput{TaskID: r.TaskID,
+		Prompt: "Compute the return on equity for net income 17.2 and equity 100.", Label: &label,
+		Model:    "builtin",
+		Provider: "builtin", Adapter: ace.Offline, ExperimentID: "finance-7", DatasetID: "finance",
+		PlaybookHash: "6fe1c0ffee00112233"}
+	d.Pending = []histories.PendingActivity{{Type: ace.ActivityReflector, State: "scheduled", Attempt: 3,
+		LastError: "model: 529 overloaded", Since: noon.Add(-7 * time.Second)}}
 	for i := range 30 {
 		kind := []string{"phase", "skill", "skill", "delta", "status", "error"}[i%6]
-		d.Log = append(d.Log, runs.LogLine{Event: int64(i), At: start.Add(time.Duration(i) * 100 * time.Millisecond), Kind: kind, Text: fmt.Sprintf("%s line %d", kind, i)})
+		d.Log = append(d.Log, runs.LogLine{Event: int64(i),
+			At: start.Add(time.Duration(i) * 100 * time.Millisecond), Kind: kind,
+			Text: fmt.Sprintf("%s line %d", kind, i)})
 	}
 	d.LogDropped = 12
 	return d

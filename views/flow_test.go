@@ -20,8 +20,8 @@ import (
 	"acescope/theme"
 )
 
-// recordedFlow returns the recorded history of a run of a flow: parallel branches, a loop of 30 iterations, a step that
-// failed, a wait, and an approval.
+// recordedFlow returns the recorded history of a run of a flow: parallel branches, a loop of 30 iterations, a
+// step that failed, a wait, and an approval.
 func recordedFlow(t testing.TB) []*historypb.HistoryEvent {
 	t.Helper()
 	return historyIn(t, "../sources/flows/testdata/release.json")
@@ -41,8 +41,8 @@ func historyIn(t testing.TB, path string) []*historypb.HistoryEvent {
 	return h.GetEvents()
 }
 
-// flowSnapshot returns the data of a console that shows the run after its first events: those before the decision if
-// open is set.
+// flowSnapshot returns the data of a console that shows the run after its first events: those before the
+// decision if open is set.
 func flowSnapshot(t testing.TB, open bool) *snapshot {
 	t.Helper()
 	events := recordedFlow(t)
@@ -62,7 +62,8 @@ func flowSnapshotOf(t testing.TB, events []*historypb.HistoryEvent) *snapshot {
 		t.Fatal(err)
 	}
 	shift(d, noon.Add(-time.Minute).Sub(events[len(events)-1].GetEventTime().AsTime()))
-	r := runs.Run{WorkflowID: d.WorkflowID, RunID: d.RunID, Type: d.Type, TaskID: d.Input.TaskID, Flow: d.Flow.Name,
+	r := runs.Run{WorkflowID: d.WorkflowID, RunID: d.RunID, Type: d.Type, TaskID: d.Input.TaskID,
+		Flow:  d.Flow.Name,
 		Phase: d.Flow.Phase, Status: d.Phase.Status, Start: d.Start, Close: d.Close}
 	snap := ready(r)
 	snap.Detail = d
@@ -126,8 +127,8 @@ func TestPlainFlowScreens(t *testing.T) {
 	}
 }
 
-// A run that continues others says which run of the chain it is, and that its steps and its cost are those since the
-// first.
+// A run that continues others says which run of the chain it is, and that its steps and its cost are those
+// since the first.
 func TestContinuedFlowScreen(t *testing.T) {
 	snap := flowSnapshotOf(t, historyIn(t, "../engine/workflows/testdata/flow-continued.json"))
 	snap.Detail.Phase.Usage = ace.Usage{InputTokens: 25_000, OutputTokens: 5_000, CostUSD: 0.08125}
@@ -144,8 +145,10 @@ func TestDecideFlow(t *testing.T) {
 		want string
 	}{
 		"approve": {[]string{"2", "w", "y"}, `decide flow ace-flow/rel-1 %s decide true ""`},
-		"comment": {[]string{"2", "w", "c", "o", "k", "enter"}, `decide flow ace-flow/rel-1 %s decide true "ok"`},
-		"reject":  {[]string{"2", "w", "d", "n", "o", "enter"}, `decide flow ace-flow/rel-1 %s decide false "no"`},
+		"comment": {[]string{"2", "w", "c", "o", "k", "enter"},
+			`decide flow ace-flow/rel-1 %s decide true "ok"`},
+		"reject": {[]string{"2", "w", "d", "n", "o", "enter"},
+			`decide flow ace-flow/rel-1 %s decide false "no"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			snap := flowSnapshot(t, true)
@@ -172,7 +175,8 @@ func TestFlowEverySize(t *testing.T) {
 	for i := range f.Steps {
 		s := &f.Steps[i]
 		s.Path, s.Label, s.Kind, s.Detail, s.Error, s.Operation = evil, evil, evil, evil, evil, evil
-		s.Status = []flows.Status{flows.StepRunning, flows.StepWaiting, flows.StepFailed, flows.Status(evil), ""}[i%5]
+		s.Status = []flows.Status{flows.StepRunning, flows.StepWaiting, flows.StepFailed, flows.Status(evil),
+			""}[i%5]
 		s.Approval = i%2 == 0
 		if s.Op != nil {
 			op := *s.Op
@@ -195,7 +199,8 @@ func TestFlowEverySize(t *testing.T) {
 	}
 }
 
-// The fork key takes the step under the cursor, completes inputs and prompt, and passes the changes on after a yes.
+// The fork key takes the step under the cursor, completes inputs and prompt, and passes the changes on after
+// a yes.
 func TestForkFlow(t *testing.T) {
 	snap := flowSnapshot(t, false)
 	sc := newScreen(t, snap, theme.New(true, true), 100, 30)
@@ -213,9 +218,10 @@ func TestForkFlow(t *testing.T) {
 	sc.has("fork done")
 
 	for line, want := range map[string]string{
-		`fork at=7 flow=other.yaml`:                   run + `{7 } [{"flow" "other.yaml"}]`,
-		`fork from=each/3/lint inputs.targets:=["a"]`: run + `{0 } from each/3/lint [{"inputs.targets:" "[\"a\"]"}]`,
-		`fork from=plan prompt="say \"hi\""`:          run + `{0 } from plan [{"prompt" "say \"hi\""}]`,
+		`fork at=7 flow=other.yaml`: run + `{7 } [{"flow" "other.yaml"}]`,
+		`fork from=each/3/lint inputs.targets:=["a"]`: run +
+			`{0 } from each/3/lint [{"inputs.targets:" "[\"a\"]"}]`,
+		`fork from=plan prompt="say \"hi\""`: run + `{0 } from plan [{"prompt" "say \"hi\""}]`,
 	} {
 		sc := newScreen(t, snap, theme.New(true, true), 100, 30)
 		sc.press(append([]string{"2", ":"}, letters(line)...)...)

@@ -17,24 +17,29 @@ import (
 func testHost() *snapshot {
 	s := full(60)
 	poller := system.Poller{Identity: "acescope 4711@host", Last: noon.Add(-3 * time.Second), Rate: 100_000}
-	s.System = &system.System{At: noon.Add(-time.Second), Mode: "embedded", Address: "127.0.0.1:40213", Space: "ace-dev",
-		Host: cluster.Host{PID: 4711, Version: "1.4.0", Started: noon.Add(-3 * time.Hour), DataDir: "/home/ada/.local/share/acescope",
-			Free: 60 << 30, Worker: true, Size: 712 << 20, Files: 1234},
-		Server: system.ServerInfo{Version: "1.32.1", Cluster: "active", Store: "sqlite", Search: "sqlite", Shards: 1, AnsweredMS: 0.7},
+	s.System = &system.System{At: noon.Add(-time.Second), Mode: "embedded", Address: "127.0.0.1:40213",
+		Space: "ace-dev",
+		Host: cluster.Host{PID: 4711, Version: "1.4.0", Started: noon.Add(-3 * time.Hour),
+			DataDir: "/home/ada/.local/share/acescope",
+			Free:    60 << 30, Worker: true, Size: 712 << 20, Files: 1234},
+		Server: system.ServerInfo{Version: "1.32.1", Cluster: "active", Store: "sqlite", Search: "sqlite",
+			Shards: 1, AnsweredMS: 0.7},
 		Queues: []system.Queue{
 			{Name: "ace", Kind: "workflow", Ours: true,
 				Pollers: []system.Poller{poller,
 					{Identity: "acescope 4712@host", Last: noon.Add(-50 * time.Second)}}, In: 7.9, Out: 7.9},
 			{Name: "ace", Kind: "activity", Ours: true, Pollers: []system.Poller{poller}, In: 30, Out: 30}},
 		OpenRuns: 3, TotalRuns: 10_214,
-		Sources: []system.SourceAge{{Name: "engine", State: cluster.OK, Text: "embedded, 127.0.0.1:40213", Since: noon.Add(-time.Minute)},
+		Sources: []system.SourceAge{{Name: "engine", State: cluster.OK, Text: "embedded, 127.0.0.1:40213",
+			Since: noon.Add(-time.Minute)},
 			{Name: "list of runs", State: cluster.OK, Text: "read every 2s", Since: noon.Add(-time.Second)},
 			{Name: "selected run", State: cluster.OK, Text: "live query", Since: noon, Dropped: 12}},
 		Calls: []cluster.CallStat{
 			{Name: "RespondActivityTaskCompleted", PerMinute: 300, P50MS: 2, P95MS: 9, Total: 4000},
 			{Name: "ListWorkflowExecutions", PerMinute: 30, P50MS: 1, P95MS: 4, Total: 400},
 			{Name: "PollActivityTaskQueue", Waits: true, PerMinute: 12, Total: 100}},
-		Process: system.Process{PID: 4711, Goroutines: 240, Heap: 60 << 20, HeapSys: 90 << 20, RSS: 150 << 20, GCs: 80, GCPause: 9 * time.Millisecond,
+		Process: system.Process{PID: 4711, Goroutines: 240, Heap: 60 << 20, HeapSys: 90 << 20, RSS: 150 << 20,
+			GCs: 80, GCPause: 9 * time.Millisecond,
 			Snapshots: 5210, Started: noon.Add(-3 * time.Hour)}}
 	return s
 }
@@ -53,7 +58,8 @@ func noWorker() *snapshot {
 
 func TestHealthScreens(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {200, 50}} {
-		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
+		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false),
+			"nocolor": theme.New(true, true)} {
 			t.Run(fmt.Sprintf("full-%dx%d-%s", size[0], size[1], look), func(t *testing.T) {
 				sc := newScreen(t, testHost(), styles, size[0], size[1])
 				sc.press("8")
@@ -77,7 +83,8 @@ func TestHealthScreens(t *testing.T) {
 		"process":          {testHost(), []string{"8", "G", "tab"}},
 		"loading":          {full(3), []string{"8"}},
 		"failing-calls": {ill(func(s *system.System) {
-			s.Calls[1].Failed, s.Calls[1].Failures, s.Calls[1].LastError, s.Calls[1].LastAt = 4, 9, "no host", noon.Add(-4*time.Second)
+			s.Calls[1].Failed, s.Calls[1].Failures, s.Calls[1].LastError, s.Calls[1].LastAt = 4, 9, "no host",
+				noon.Add(-4*time.Second)
 		}), []string{"8", "e", "tab"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +99,8 @@ func TestHealthIsExact(t *testing.T) {
 	t.Parallel()
 	evil := ill(func(s *system.System) {
 		bad := "a\x1b[2J\x1b]0;owned\x07b財務\u202e"
-		s.Queues[0].Pollers[0].Identity, s.Calls[0].Name, s.Calls[0].LastError, s.Sources[0].Text, s.Host.DataDir = bad, bad, bad, bad, bad
+		s.Queues[0].Pollers[0].Identity, s.Calls[0].Name, s.Calls[0].LastError, s.Sources[0].Text,
+			s.Host.DataDir = bad, bad, bad, bad, bad
 		s.Server.Version = bad
 	})
 	for _, snap := range []*snapshot{testHost(), noWorker(), evil, full(3), lost(&snapshot{})} {

@@ -6,16 +6,18 @@ import (
 	"testing"
 )
 
-// meanings are the keys that several actions share because they mean the same in different words: a direction, the
-// next part of what the pane lists, what lies below the row, or a search. All other keys have one action.
+// meanings are the keys that several actions share because they mean the same in different words: a
+// direction, the next part of what the pane lists, what lies below the row, or a search. All other keys have
+// one action.
 var meanings = map[string][]string{
 	"enter": {"open", "detail", "curves", "filter", "answers", "bullet", "sessions", "read", "whole",
 		"enter"},
-	"left":   {"left", "fold", "earlier", "previous"},
-	"right":  {"right", "unfold", "later", "next"},
-	"h":      {"left", "fold", "earlier", "previous"},
-	"l":      {"right", "unfold", "later", "next"},
-	"[":      {"previous_section", "previous_branch", "metric_back", "previous_part", "previous_phase", "previous", "previous_entry"},
+	"left":  {"left", "fold", "earlier", "previous"},
+	"right": {"right", "unfold", "later", "next"},
+	"h":     {"left", "fold", "earlier", "previous"},
+	"l":     {"right", "unfold", "later", "next"},
+	"[": {"previous_section", "previous_branch", "metric_back", "previous_part", "previous_phase",
+		"previous", "previous_entry"},
 	"]":      {"next_section", "next_branch", "metric", "next_part", "next_phase", "next", "next_entry"},
 	"/":      {"query", "search"},     // the query of the server, or the rows and texts of a pane
 	"+":      {"more", "start"},       // of a time axis or a scan; another session

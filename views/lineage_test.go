@@ -20,16 +20,19 @@ import (
 func family() *histories.LineageTree {
 	yes, no := true, false
 	run := func(id string, at int, exit ace.Status, f *ace.Forked) runs.Run {
-		r := runs.Run{WorkflowID: "ace/" + id, RunID: "run-" + id, TaskID: id, Type: ace.TaskWorkflow, Status: exit, Model: "builtin", Fork: f,
+		r := runs.Run{WorkflowID: "ace/" + id, RunID: "run-" + id, TaskID: id, Type: ace.TaskWorkflow,
+			Status: exit, Model: "builtin", Fork: f,
 			Start: noon.Add(time.Duration(at-60) * time.Second)}
 		if exit != ace.Running {
 			r.Close = r.Start.Add(3 * time.Second)
-			r.Summary = &ace.Summary{Usage: ace.Usage{InputTokens: 1000, OutputTokens: 204, CostUSD: 0.0123 * float64(at+1)}}
+			r.Summary = &ace.Summary{Usage: ace.Usage{InputTokens: 1000, OutputTokens: 204,
+				CostUSD: 0.0123 * float64(at+1)}}
 		}
 		return r
 	}
 	from := func(id string, event int64, phase ace.Phase, changed ...string) *ace.Forked {
-		f := &ace.Forked{WorkflowID: "ace/" + id, RunID: "run-" + id, Event: event, Phase: phase, Changed: map[string]ace.ForkChange{}}
+		f := &ace.Forked{WorkflowID: "ace/" + id, RunID: "run-" + id, Event: event, Phase: phase,
+			Changed: map[string]ace.ForkChange{}}
 		for i := 0; i < len(changed); i += 3 {
 			f.Changed[changed[i]] = ace.ForkChange{From: changed[i+1], To: changed[i+2]}
 		}
@@ -45,10 +48,16 @@ func family() *histories.LineageTree {
 	hash := strings.Repeat("6fe1c0ffee00", 6)[:64]
 	nodes := []histories.LineageNode{
 		{Run: wrong(run("q-00006", 0, ace.Completed, nil)), Original: -1, Outcome: out("17.2", &no)},
-		{Run: run("q-00006~f1", 1, ace.Completed, from("q-00006", 14, ace.PhaseReflector, "model", "small", "large")), Depth: 1, Outcome: out("0.172", &yes), Effect: histories.EffectBetter},
-		{Run: run("q-00006~f3", 3, ace.Failed, from("q-00006~f1", 7, ace.PhaseSkills, "playbook_hash", hash, "", "label", "0.172", "17 %")), Depth: 2, More: []bool{false, true}, Last: true, Original: 1, Effect: histories.EffectWorse},
-		{Run: run("q-00006~f2", 2, ace.Running, from("q-00006", 1, ace.PhaseGenerator, "prompt", "Compute it.", "Compute the return on equity, step by step,\nand round only at the end.")), Depth: 1, Last: true},
-		{Run: wrong(run("q-00006~f4", 4, ace.Completed, from("q-00006", 26, ace.PhasePersist))), Outcome: out("\x1b[31mred\u202e 財務", &no), Original: -1},
+		{Run: run("q-00006~f1", 1, ace.Completed, from("q-00006", 14, ace.PhaseReflector, "model", "small",
+			"large")), Depth: 1, Outcome: out("0.172", &yes), Effect: histories.EffectBetter},
+		{Run: run("q-00006~f3", 3, ace.Failed, from("q-00006~f1", 7, ace.PhaseSkills, "playbook_hash", hash,
+			"", "label", "0.172", "17 %")), Depth: 2, More: []bool{false, true}, Last: true, Original: 1,
+			Effect: histories.EffectWorse},
+		{Run: run("q-00006~f2", 2, ace.Running, from("q-00006", 1, ace.PhaseGenerator, "prompt",
+			"Compute it.", "Compute the return on equity, step by step,\nand round only at the end.")),
+			Depth: 1, Last: true},
+		{Run: wrong(run("q-00006~f4", 4, ace.Completed, from("q-00006", 26, ace.PhasePersist))),
+			Outcome: out("\x1b[31mred\u202e 財務", &no), Original: -1},
 	}
 	nodes[4].Run.Fork.RunID = "run-gone"
 	for i, n := range []int{0, 1, 3, 2, 4} {
@@ -68,7 +77,8 @@ func withFamily() *snapshot {
 
 func TestLineageScreens(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {200, 50}} {
-		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
+		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false),
+			"nocolor": theme.New(true, true)} {
 			name := fmt.Sprintf("%dx%d-%s", size[0], size[1], look)
 			t.Run("tree-"+name, func(t *testing.T) {
 				sc := newScreen(t, withFamily(), styles, size[0], size[1])
@@ -89,7 +99,8 @@ func TestLineageScreens(t *testing.T) {
 	failed.Lineage = &broken
 	none := withFamily()
 	none.Lineage = &histories.LineageTree{Root: "ace/q-00006"}
-	for name, snap := range map[string]*snapshot{"alone": alone, "failed": failed, "none": none, "reading": full(6), "empty": ready()} {
+	for name, snap := range map[string]*snapshot{"alone": alone, "failed": failed, "none": none,
+		"reading": full(6), "empty": ready()} {
 		t.Run(name, func(t *testing.T) {
 			sc := newScreen(t, snap, theme.New(true, true), 80, 24)
 			sc.press("T")
@@ -237,7 +248,8 @@ func TestLineageRows(t *testing.T) {
 // The list of runs marks forks before their names.
 func TestForksInTheList(t *testing.T) {
 	s := full(6)
-	s.Runs.Rows[1].Fork = &ace.Forked{WorkflowID: "ace/q-1", Event: 14, Phase: ace.PhaseSkills, Changed: map[string]ace.ForkChange{"model": {From: "a", To: "b"}}}
+	s.Runs.Rows[1].Fork = &ace.Forked{WorkflowID: "ace/q-1", Event: 14, Phase: ace.PhaseSkills,
+		Changed: map[string]ace.ForkChange{"model": {From: "a", To: "b"}}}
 	sc := newScreen(t, s, plainLook, 80, 24)
 	sc.has("↳ q-00005")
 	column, ok := runsview.Plain("forked")

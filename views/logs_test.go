@@ -20,25 +20,32 @@ import (
 // logged has three log files, the second of which was rotated.
 func logged() *snapshot {
 	s := full(5)
-	l := &logs.Logs{Description: "of the run, and lines elsewhere that name it", Base: "/data/logs", Session: 1, Mention: []string{"run-q-00005"}, Dropped: 120, First: 120}
+	l := &logs.Logs{Description: "of the run, and lines elsewhere that name it", Base: "/data/logs",
+		Session: 1, Mention: []string{"run-q-00005"}, Dropped: 120, First: 120}
 	file := func(name string, size int64, state logfile.State, rate float64) logs.File {
-		return logs.File{File: logfile.File{Path: "/data/logs/" + name, Size: size, State: state}, PerSecond: rate, RatedAt: noon.Add(-time.Second)}
+		return logs.File{File: logfile.File{Path: "/data/logs/" + name, Size: size, State: state},
+			PerSecond: rate, RatedAt: noon.Add(-time.Second)}
 	}
-	l.Files = []logs.File{file("acescope.log", 48_213, logfile.Following, 12.4), file("runs/ace%2Fq-00005/run-q-00005/agent.jsonl", 1_204_233_118, logfile.Following, 1043),
-		file("secret.log", 12, logfile.Unreadable, 0), file("old.log", 0, logfile.Removed, 0), file("app.log", 0, logfile.Truncated, 0)}
+	l.Files = []logs.File{file("acescope.log", 48_213, logfile.Following, 12.4),
+		file("runs/ace%2Fq-00005/run-q-00005/agent.jsonl", 1_204_233_118, logfile.Following, 1043),
+		file("secret.log", 12, logfile.Unreadable, 0), file("old.log", 0, logfile.Removed, 0),
+		file("app.log", 0, logfile.Truncated, 0)}
 	l.Files[2].Err = "permission denied"
 	for i := range 60 {
 		e := logs.Entry{File: l.Files[i%2].Path, Number: int64(i + 1), At: noon}
 		at := noon.Add(time.Duration(i) * 20 * time.Millisecond).Format(time.RFC3339Nano)
 		switch i % 6 {
 		case 0:
-			e.Text = fmt.Sprintf(`time=%s level=INFO msg="activity started" pid=4711 attempt=%d run=run-q-00005`, at, i)
+			e.Text = fmt.Sprintf(
+				`time=%s level=INFO msg="activity started" pid=4711 attempt=%d run=run-q-00005`, at, i)
 		case 1:
-			e.Text = fmt.Sprintf(`{"time":"%s","level":"info","msg":"tool call","name":"calculate","args":{"expr":"17.2/%d"},"ms":12}`, at, i)
+			e.Text = fmt.Sprintf(
+				`{"time":"%s","level":"info","msg":"tool call","name":"calculate","args":{"expr":"17.2/%d"},"ms":12}`, at, i)
 		case 2:
 			e.Text = fmt.Sprintf(`time=%s level=WARN msg="model answered late" seconds=%d`, at, i)
 		case 3:
-			e.Text = fmt.Sprintf(`{"ts":"%s","level":"error","msg":"no such formula: retrun on equity","attempt":%d}`, at, i)
+			e.Text = fmt.Sprintf(
+				`{"ts":"%s","level":"error","msg":"no such formula: retrun on equity","attempt":%d}`, at, i)
 		case 4:
 			e.Text = "\x1b[31mplain\x1b[0m text \u202ereversed, 長い行 🙂 and a tab\there"
 		case 5:
@@ -61,7 +68,8 @@ func onLogs(t testing.TB, s *snapshot, look theme.Styles, width, height int) *sc
 }
 
 func TestLogScreens(t *testing.T) {
-	for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
+	for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false),
+		"nocolor": theme.New(true, true)} {
 		for _, size := range [][2]int{{80, 24}, {200, 50}} {
 			t.Run(fmt.Sprintf("%dx%d-%s", size[0], size[1], look), func(t *testing.T) {
 				golden.RequireEqual(t, onLogs(t, logged(), styles, size[0], size[1]).drawn())
@@ -144,11 +152,13 @@ func TestLogSettingsAndCalls(t *testing.T) {
 	other := onLogs(t, snap, theme.New(true, true), 80, 24)
 	w := other.named("logs").Views[0].(*logsview.Lines)
 	w.Restore(kept)
-	if got := w.Keep(); !maps.Equal(got, kept) || kept["level"] == "" || kept["paths"] != "/b" || kept["raw"] != "yes" || kept["mention"] != "yes" {
+	if got := w.Keep(); !maps.Equal(got, kept) || kept["level"] == "" || kept["paths"] != "/b" ||
+		kept["raw"] != "yes" || kept["mention"] != "yes" {
 		t.Errorf("%v became %v", kept, got)
 	}
 	w.Restore(map[string]string{"level": "loud"})
-	if told := other.store.heard(); !slices.Contains(told, `follow ["/b"]`) || w.Want.Level != logfile.Unknown {
+	if told := other.store.heard(); !slices.Contains(told, `follow ["/b"]`) ||
+		w.Want.Level != logfile.Unknown {
 		t.Errorf("told %q, level %v", told, w.Want.Level)
 	}
 
@@ -169,7 +179,8 @@ func TestLogSettingsAndCalls(t *testing.T) {
 func grown(s *snapshot, n, drop int) *snapshot {
 	next, l := *s, *s.Logs
 	for i := range n {
-		l.Lines = append(slices.Clone(l.Lines), logs.Entry{File: l.Files[0].Path, Text: fmt.Sprintf("fresh %d", i), At: noon})
+		l.Lines = append(slices.Clone(l.Lines),
+			logs.Entry{File: l.Files[0].Path, Text: fmt.Sprintf("fresh %d", i), At: noon})
 	}
 	l.Lines, l.First, l.Dropped = l.Lines[drop:], l.First+int64(drop), l.Dropped+int64(drop)
 	next.Logs = &l
@@ -241,7 +252,8 @@ func BenchmarkLogSearch(b *testing.B) {
 	l := *s.Logs
 	for i := range logs.MaxLines {
 		l.Lines = append(l.Lines, logs.Entry{File: l.Files[0].Path,
-			Text: fmt.Sprintf(`{"time":"2026-05-04T12:00:00Z","level":"info","seq":%d,"msg":"%s"}`, i, strings.Repeat("learning by doing ", 10))})
+			Text: fmt.Sprintf(`{"time":"2026-05-04T12:00:00Z","level":"info","seq":%d,"msg":"%s"}`, i,
+				strings.Repeat("learning by doing ", 10))})
 	}
 	s.Logs = &l
 	sc := onLogs(b, s, theme.New(true, true), 200, 50)

@@ -26,7 +26,8 @@ func withoutRuns(rows int) *snapshot {
 		t := *s.Transcripts.Rows[i].Transcript
 		for _, ago := range []int{0, 3, 40} {
 			day := noon.AddDate(0, 0, -ago).Local().Format(time.DateOnly)
-			t.Summary.Days = append(t.Summary.Days, transcript.DayUse{Day: day, Model: "m", CostUSD: 1.25, Priced: true,
+			t.Summary.Days = append(t.Summary.Days, transcript.DayUse{Day: day, Model: "m", CostUSD: 1.25,
+				Priced: true,
 				Tokens: transcript.Tokens{Input: 1000}})
 		}
 		s.Transcripts.Rows[i].Transcript = &t
@@ -48,9 +49,10 @@ func busy() *snapshot {
 		return playbook.Version{Added: 1, Bullets: seq, Source: playbook.Source{
 			TaskID: fmt.Sprint("demo-7-e1-000", seq), Rationale: why, At: noon.Add(-time.Minute)}}
 	}
-	s.Books = &playbooks.Playbooks{Branch: playbook.Branch{Name: "demo-7", Versions: 9}, From: 8, Versions: []playbook.Version{
-		version(8, "a formula \x1b[31mwas missing"), version(9, ""),
-	}}
+	s.Books = &playbooks.Playbooks{Branch: playbook.Branch{Name: "demo-7", Versions: 9}, From: 8,
+		Versions: []playbook.Version{
+			version(8, "a formula \x1b[31mwas missing"), version(9, ""),
+		}}
 	return s
 }
 

@@ -26,8 +26,10 @@ func (s fakePrompts) Refine(of phaseprompts.Ask) {
 func promptsSnap(name, text string) *snapshot {
 	s := ready(many(5)...)
 	version := func(n int, from string) prompts.Prompt {
-		return prompts.Prompt{Phase: ace.PhaseGenerator, At: noon.Add(-time.Duration(10-n) * time.Hour), From: from,
-			PhasePrompt: ace.PhasePrompt{Name: name, Version: n, Ref: ace.Ref{SHA256: strings.Repeat(fmt.Sprint(n), 64)}}}
+		return prompts.Prompt{Phase: ace.PhaseGenerator, At: noon.Add(-time.Duration(10-n) * time.Hour),
+			From: from,
+			PhasePrompt: ace.PhasePrompt{Name: name, Version: n,
+				Ref: ace.Ref{SHA256: strings.Repeat(fmt.Sprint(n), 64)}}}
 	}
 	list := []prompts.Prompt{version(2, name+"@1"), version(1, "default")}
 	for _, phase := range ace.PromptedPhases() {
@@ -35,7 +37,8 @@ func promptsSnap(name, text string) *snapshot {
 		p.SHA256 = strings.Repeat("d", 64)
 		list = append(list, p)
 	}
-	s.Prompts = &phaseprompts.Prompts{List: list, Of: phaseprompts.AskOf(list[0]), Text: text, Since: name + "@1",
+	s.Prompts = &phaseprompts.Prompts{List: list, Of: phaseprompts.AskOf(list[0]), Text: text, Since: name +
+		"@1",
 		Before: "Solve the task.\n\nShow every step.\n\n{{playbook}}\n", Updated: noon}
 	return s
 }
@@ -52,7 +55,8 @@ func TestPromptScreens(t *testing.T) {
 	}
 }
 
-// A version whose text is not read yet, names and texts that attack the terminal, and a store that does not answer.
+// A version whose text is not read yet, names and texts that attack the terminal, and a store that does not
+// answer.
 func TestPromptScreenSizes(t *testing.T) {
 	t.Parallel()
 	evil := "\x1b[2J\x1b]0;owned\a\u202egnp.exe\r\n" + strings.Repeat("wide 漢字 ", 40)
@@ -60,7 +64,8 @@ func TestPromptScreenSizes(t *testing.T) {
 	other.Prompts.Of.Version = 1
 	broken := promptsSnap("brief", briefPrompt)
 	broken.Prompts = &phaseprompts.Prompts{Err: evil}
-	for name, snap := range map[string]*snapshot{"hostile": promptsSnap(evil, evil), "other": other, "broken": broken, "none": ready()} {
+	for name, snap := range map[string]*snapshot{"hostile": promptsSnap(evil, evil), "other": other,
+		"broken": broken, "none": ready()} {
 		sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 		sc.press(":", "p", "r", "o", "m", "p", "t", "s", "enter", "tab")
 		for w := 40; w <= 220; w += 9 {

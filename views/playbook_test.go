@@ -25,22 +25,29 @@ func newPlaybooks(t testing.TB) *playbook.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	teach(t, store, "finance-6", 1, "", addBullet("FORMULAS & CALCULATIONS", "Gross margin: (revenue - cost of goods sold) / revenue."))
+	teach(t, store, "finance-6", 1, "",
+		addBullet("FORMULAS & CALCULATIONS", "Gross margin: (revenue - cost of goods sold) / revenue."))
 	teach(t, store, "finance-7", 1, "Both recipes explain the label; later tasks decide.",
 		addBullet("FORMULAS & CALCULATIONS", "Return on equity: net income / equity, as a fraction."),
-		addBullet("FORMULAS & CALCULATIONS", "Current ratio: current assets / current liabilities. Round only at the end."))
-	teach(t, store, "finance-7", 2, "The formula was right, its rounding was not.", tagBullet("calc-00001", 1, 0),
-		ace.Operation{Type: ace.OpUpdate, BulletID: "calc-00001", Content: "Return on equity: net income / shareholders' equity, as a fraction with three places."},
+		addBullet("FORMULAS & CALCULATIONS",
+			"Current ratio: current assets / current liabilities. Round only at the end."))
+	teach(t, store, "finance-7", 2, "The formula was right, its rounding was not.",
+		tagBullet("calc-00001", 1, 0),
+		ace.Operation{Type: ace.OpUpdate, BulletID: "calc-00001",
+			Content: "Return on equity: net income / shareholders' equity, as a fraction with three places."},
 		ace.Operation{Type: ace.OpRemove, BulletID: "calc-00099"})
 	for i := 3; i <= 30; i++ {
 		ops := []ace.Operation{tagBullet("calc-00001", 1, i%5/4), tagBullet("calc-00002", i%2, 1)}
 		if i%4 == 0 {
-			ops = append(ops, addBullet("STRATEGIES & INSIGHTS", fmt.Sprintf("Strategy %d: read question %d twice before you calculate.", i, i*7)))
+			ops = append(ops, addBullet("STRATEGIES & INSIGHTS",
+				fmt.Sprintf("Strategy %d: read question %d twice before you calculate.", i, i*7)))
 		}
 		teach(t, store, "finance-7", i, fmt.Sprintf("Task %d taught nothing new.", i), ops...)
 	}
-	teach(t, store, "finance-7", 31, "It had outlived its use.", ace.Operation{Type: ace.OpRemove, BulletID: "sai-00003"},
-		addBullet("FORMULAS & CALCULATIONS", "Current ratio is current assets / current liabilities. Round only at the end!"))
+	teach(t, store, "finance-7", 31, "It had outlived its use.",
+		ace.Operation{Type: ace.OpRemove, BulletID: "sai-00003"},
+		addBullet("FORMULAS & CALCULATIONS",
+			"Current ratio is current assets / current liabilities. Round only at the end!"))
 	return store
 }
 
@@ -49,7 +56,8 @@ func addBullet(section, content string) ace.Operation {
 }
 
 func tagBullet(id string, helpful, harmful int) ace.Operation {
-	return ace.Operation{Type: ace.OpTag, BulletID: id, Metadata: map[string]int{"helpful": helpful, "harmful": harmful}}
+	return ace.Operation{Type: ace.OpTag, BulletID: id, Metadata: map[string]int{"helpful": helpful,
+		"harmful": harmful}}
 }
 
 func teach(t testing.TB, s *playbook.Store, branch string, n int, why string, ops ...ace.Operation) {
@@ -58,8 +66,10 @@ func teach(t testing.TB, s *playbook.Store, branch string, n int, why string, op
 		t.Fatal(err)
 	}
 	id := fmt.Sprintf("q-%04d", n)
-	_, err := s.Merge(t.Context(), playbook.Version{DeltaID: id, Operations: ops, Source: playbook.Source{Branch: branch, TaskID: id,
-		WorkflowID: "ace/" + id, RunID: "run-" + id, Rationale: why, At: noon.Add(time.Duration(n-40) * time.Minute)}})
+	_, err := s.Merge(t.Context(), playbook.Version{DeltaID: id, Operations: ops,
+		Source: playbook.Source{Branch: branch, TaskID: id,
+			WorkflowID: "ace/" + id, RunID: "run-" + id, Rationale: why,
+			At: noon.Add(time.Duration(n-40) * time.Minute)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,8 +110,10 @@ func (l library) answer(w playbooks.Ask) *playbooks.Playbooks {
 	must(l.store.Read(l.t.Context(), h, seq))
 	book, err := l.store.Get(l.t.Context(), h.Head())
 	must(err)
-	at := &playbooks.VersionDetail{VersionRef: playbooks.VersionRef{Branch: name, Seq: seq}, Hash: h.Head(), HasBullets: true, Bullets: h.Blame(book), Totals: h.Totals(),
-		Sizes: h.Sizes(), Changes: &playbook.Difference{}, Record: playbook.Version{Source: playbook.Source{Hash: h.Head()}, Bullets: len(book.Bullets)}}
+	at := &playbooks.VersionDetail{VersionRef: playbooks.VersionRef{Branch: name, Seq: seq}, Hash: h.Head(),
+		HasBullets: true, Bullets: h.Blame(book), Totals: h.Totals(),
+		Sizes: h.Sizes(), Changes: &playbook.Difference{},
+		Record: playbook.Version{Source: playbook.Source{Hash: h.Head()}, Bullets: len(book.Bullets)}}
 	if seq > 0 {
 		at.Record = b.Versions[seq-1]
 		before, err := l.store.Get(l.t.Context(), at.Record.Parent)
@@ -190,11 +202,15 @@ func (s *shelved) list() *playbookview.List {
 func TestPlaybookScreens(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string][]string{
-		"bullets": {}, "bullets-detail": {"enter", "j", "j", "j"}, "versions": {"v", "j", "j"}, "versions-detail": {"v", "G", "k", "k", "enter"},
-		"diff": {"v", "G", "k", " ", "g", "d"}, "diff-detail": {"v", "G", "k", " ", "g", "d", "j", "enter"}, "health": {"K"}, "health-detail": {"K", "enter", "G"},
+		"bullets": {}, "bullets-detail": {"enter", "j", "j", "j"}, "versions": {"v", "j", "j"},
+		"versions-detail": {"v", "G", "k", "k", "enter"},
+		"diff":            {"v", "G", "k", " ", "g", "d"}, "diff-detail": {"v", "G", "k", " ", "g", "d", "j",
+			"enter"},
+		"health": {"K"}, "health-detail": {"K", "enter", "G"},
 	} {
 		for _, size := range [][2]int{{80, 24}, {200, 50}} {
-			for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
+			for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false),
+				"nocolor": theme.New(true, true)} {
 				t.Run(fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], look), func(t *testing.T) {
 					sh := newShelved(t, styles, size[0], size[1])
 					sh.keys(keys...)
@@ -219,14 +235,17 @@ func booksOnly(t testing.TB, b *playbooks.Playbooks, width, height int, change .
 
 func TestPlaybookWithoutBooks(t *testing.T) {
 	for want, b := range map[string]*playbooks.Playbooks{
-		"reading the playbooks":                nil,
-		"no playbook store":                    {Missing: "this console has no playbook store"},
-		"no playbooks yet":                     {Updated: noon},
-		"the playbooks cannot be read":         {Err: "playbook store is corrupt: main.log, line 7"},
-		`no such playbook branch: "x"`:         {Err: `no such playbook branch: "x"`},
-		"reading the authors":                  {Branch: playbook.Branch{Name: "main", Versions: 3}},
-		"main.log, line 7: it does not follow": {Branch: playbook.Branch{Name: "main", Versions: 3}, Err: "main.log, line 7: it does not follow"},
-		"this version has no bullets":          {Branch: playbook.Branch{Name: "main"}, Version: &playbooks.VersionDetail{VersionRef: playbooks.VersionRef{Branch: "main"}, HasBullets: true}},
+		"reading the playbooks":        nil,
+		"no playbook store":            {Missing: "this console has no playbook store"},
+		"no playbooks yet":             {Updated: noon},
+		"the playbooks cannot be read": {Err: "playbook store is corrupt: main.log, line 7"},
+		`no such playbook branch: "x"`: {Err: `no such playbook branch: "x"`},
+		"reading the authors":          {Branch: playbook.Branch{Name: "main", Versions: 3}},
+		"main.log, line 7: it does not follow": {Branch: playbook.Branch{Name: "main", Versions: 3},
+			Err: "main.log, line 7: it does not follow"},
+		"this version has no bullets": {Branch: playbook.Branch{Name: "main"},
+			Version: &playbooks.VersionDetail{VersionRef: playbooks.VersionRef{Branch: "main"},
+				HasBullets: true}},
 	} {
 		booksOnly(t, b, 80, 24).has(want)
 	}
@@ -383,7 +402,8 @@ func TestFindingLeadsToItsBullet(t *testing.T) {
 
 func TestPlaybookCopiesAndKeeps(t *testing.T) {
 	sh := newShelved(t, plainLook, 80, 24)
-	if what, text := sh.list().Copy(); what != "bullet calc-00001" || !strings.HasPrefix(text, "Return on equity") {
+	if what, text := sh.list().Copy(); what != "bullet calc-00001" ||
+		!strings.HasPrefix(text, "Return on equity") {
 		t.Errorf("%q, %q", what, text)
 	}
 	sh.keys("v", "j")
@@ -391,9 +411,11 @@ func TestPlaybookCopiesAndKeeps(t *testing.T) {
 		t.Errorf("%q, %q", what, text)
 	}
 	sh.keys("K", "s")
-	other := playbookview.Screen(console.New(console.Options{Controls: newStore(nil)}, nil), newStore(nil).feeds().Playbooks).Views[0].(*playbookview.List)
+	other := playbookview.Screen(console.New(console.Options{Controls: newStore(nil)}, nil),
+		newStore(nil).feeds().Playbooks).Views[0].(*playbookview.List)
 	other.Restore(sh.list().Keep())
-	if other.Mode != playbookview.HealthMode || other.Order != playbookview.ByHelpful || other.Bullet != sh.list().Bullet {
+	if other.Mode != playbookview.HealthMode || other.Order != playbookview.ByHelpful ||
+		other.Bullet != sh.list().Bullet {
 		t.Errorf("%+v", other.Keep())
 	}
 	other.Restore(map[string]string{"mode": "?", "order": "99"})
@@ -414,10 +436,13 @@ func TestPlaybookEverySize(t *testing.T) {
 	t.Parallel()
 	sh := newShelved(t, theme.New(true, false), 80, 24)
 	evil := "\x1b[2J財務\u202e 📈 e\u0301\n\ttab " + strings.Repeat("long ", 900)
-	teach(t, sh.library.store, "finance-7", 90, evil, addBullet(evil[:80], evil[:3000]), addBullet("A", "שלום "+evil[10:60]),
-		ace.Operation{Type: ace.OpUpdate, BulletID: "calc-00001", Content: evil[:400]}, ace.Operation{Type: "\x1b]0;x\a", Content: evil})
+	teach(t, sh.library.store, "finance-7", 90, evil, addBullet(evil[:80], evil[:3000]),
+		addBullet("A", "שלום "+evil[10:60]),
+		ace.Operation{Type: ace.OpUpdate, BulletID: "calc-00001", Content: evil[:400]},
+		ace.Operation{Type: "\x1b]0;x\a", Content: evil})
 	sh.answerNow()
-	for _, keys := range [][]string{{"G"}, {"enter", "G"}, {"esc", "v", "g"}, {"enter", "G"}, {"esc", "d", "G"}, {"enter"}, {"esc", "K"}, {"enter", "G"}, {"?"}} {
+	for _, keys := range [][]string{{"G"}, {"enter", "G"}, {"esc", "v", "g"}, {"enter", "G"},
+		{"esc", "d", "G"}, {"enter"}, {"esc", "K"}, {"enter", "G"}, {"?"}} {
 		sh.keys(keys...)
 		for w := 40; w <= 220; w += 12 {
 			for _, h := range []int{10, 11, 17, 24, 50} {
@@ -445,9 +470,11 @@ func TestPlaybookInASCII(t *testing.T) {
 
 // BenchmarkPlaybookKey measures a keystroke in a playbook of 10,000 bullets, to the finished frame.
 func BenchmarkPlaybookKey(b *testing.B) {
-	at := &playbooks.VersionDetail{VersionRef: playbooks.VersionRef{Branch: "main", Seq: 20_000}, HasBullets: true, Changes: &playbook.Difference{}}
+	at := &playbooks.VersionDetail{VersionRef: playbooks.VersionRef{Branch: "main", Seq: 20_000},
+		HasBullets: true, Changes: &playbook.Difference{}}
 	for i := range 10_000 {
-		l := playbook.BulletHistory{Bullet: playbook.Bullet{ID: fmt.Sprintf("calc-%05d", i), Section: "FORMULAS", Content: strings.Repeat("words that say much ", 12), Helpful: i % 9}}
+		l := playbook.BulletHistory{Bullet: playbook.Bullet{ID: fmt.Sprintf("calc-%05d", i),
+			Section: "FORMULAS", Content: strings.Repeat("words that say much ", 12), Helpful: i % 9}}
 		for n := range 60 {
 			l.Counts = append(l.Counts, playbook.Count{Seq: i + n*10, Helpful: n})
 		}

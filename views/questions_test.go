@@ -12,8 +12,8 @@ import (
 	"acescope/sources/triage"
 )
 
-// debugging has the feeds of a console on a running experiment after a finished one: one cause of wrong answers, a
-// harmful bullet, costs, and the history and a fork of the newest wrong run.
+// debugging has the feeds of a console on a running experiment after a finished one: one cause of wrong
+// answers, a harmful bullet, costs, and the history and a fork of the newest wrong run.
 func debugging() *snapshot {
 	live := learnt("night-3", "finance", 40, 6, 0.002)
 	live.Status, live.Close, live.Progress.TotalTasks = ace.Running, time.Time{}, 120
@@ -24,12 +24,16 @@ func debugging() *snapshot {
 	result.Retrying, result.Phases = nil, nil
 	result.Groups = []triage.FailureGroup{result.Groups[1], result.Groups[0]}
 	s.Triage = &result
-	s.Books = &playbooks.Playbooks{Branch: playbook.Branch{Name: "plain", Versions: 9}, Version: &playbooks.VersionDetail{
-		VersionRef: playbooks.VersionRef{Branch: "plain", Seq: 9}, HasBullets: true, Changes: &playbook.Difference{},
-		Bullets: []playbook.BulletHistory{{Bullet: playbook.Bullet{ID: "calc-1", Harmful: 1}},
-			{Bullet: playbook.Bullet{ID: "calc-2", Content: "Guess if no recipe is known.", Helpful: 2, Harmful: 5}}}},
-		From: 9, Versions: []playbook.Version{{Added: 1, Bullets: 9, Source: playbook.Source{TaskID: "plain-e1-0009",
-			Rationale: "a formula was missing", At: noon.Add(-time.Minute)}}}}
+	s.Books = &playbooks.Playbooks{Branch: playbook.Branch{Name: "plain", Versions: 9},
+		Version: &playbooks.VersionDetail{
+			VersionRef: playbooks.VersionRef{Branch: "plain", Seq: 9}, HasBullets: true,
+			Changes: &playbook.Difference{},
+			Bullets: []playbook.BulletHistory{{Bullet: playbook.Bullet{ID: "calc-1", Harmful: 1}},
+				{Bullet: playbook.Bullet{ID: "calc-2", Content: "Guess if no recipe is known.", Helpful: 2,
+					Harmful: 5}}}},
+		From: 9, Versions: []playbook.Version{{Added: 1, Bullets: 9,
+			Source: playbook.Source{TaskID: "plain-e1-0009",
+				Rationale: "a formula was missing", At: noon.Add(-time.Minute)}}}}
 	wrong := result.Groups[0].Last.Run
 	s.Replay = replayAt(0).Replay
 	s.Replay.WorkflowID, s.Replay.RunID = wrong.WorkflowID, wrong.RunID

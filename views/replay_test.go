@@ -18,24 +18,29 @@ import (
 	"acescope/theme"
 )
 
-// replaySnapshot returns the time machine at the event that produced the wrong answer of a recorded run, with what a
-// hostile worker may report.
+// replaySnapshot returns the time machine at the event that produced the wrong answer of a recorded run, with
+// what a hostile worker may report.
 func replaySnapshot() *snapshot { return replayAt(0) }
 
 // replayAt returns the time machine at a position of the recorded run, or with 0 at its start position.
 func replayAt(pos int) *snapshot {
-	s := &snapshot{Connection: cluster.Connection{State: cluster.ConnReady, Mode: "embedded", Namespace: "ace-dev"}, Runs: runs.RunList{Total: -1, ErrAt: -1}}
+	s := &snapshot{Connection: cluster.Connection{State: cluster.ConnReady, Mode: "embedded",
+		Namespace: "ace-dev"}, Runs: runs.RunList{Total: -1, ErrAt: -1}}
 	w := wrongWalk()
 	if pos == 0 {
 		pos = w.Start(true)
 	}
-	verdict := &histories.ReplayVerdict{Outcome: "nondeterministic", WorkflowType: ace.TaskWorkflow, Events: 38}
-	if err := json.Unmarshal([]byte(`{"kind":"other","event_id":17,"event_type":"ActivityTaskScheduled","expected":{"kind":"activity","name":"run_mirror"},
+	verdict := &histories.ReplayVerdict{Outcome: "nondeterministic", WorkflowType: ace.TaskWorkflow,
+		Events: 38}
+	if err := json.Unmarshal(
+		[]byte(`{"kind":"other","event_id":17,"event_type":"ActivityTaskScheduled","expected":{"kind":"activity","name":"run_mirror"},
 		"actual":{"kind":"activity","name":"run_reflector"},"recorded_by":"old","code":"new","sentence":"the code does another thing","advice":"guard the change"}`), &verdict.Divergence); err != nil {
 		panic(err)
 	}
-	s.Replay = &histories.Replay{WorkflowID: w.About.WorkflowID, RunID: w.About.RunID, About: w.About, Log: w.Log,
-		Frame: w.Frame(pos), Words: w.Words(pos), Sections: w.Sections(pos), Wrong: w.Wrong(), Known: w.Values(pos),
+	s.Replay = &histories.Replay{WorkflowID: w.About.WorkflowID, RunID: w.About.RunID, About: w.About,
+		Log:   w.Log,
+		Frame: w.Frame(pos), Words: w.Words(pos), Sections: w.Sections(pos), Wrong: w.Wrong(),
+		Known:   w.Values(pos),
 		Bullets: w.Books.Given, Verdict: verdict, Closed: true}
 	s.Replay.Frame.ClockBackMS = 3000
 	s.Replay.Frame.Notes = []string{"a payload is binary/encrypted"}
@@ -47,7 +52,8 @@ func wrongWalk() *histories.Walk {
 	w := histories.NewWalk(replaytest.WrongTask(), nil, nil)
 	w.Books.Given = map[string]*playbook.BulletHistory{
 		"calc-1": {Bullet: playbook.Bullet{ID: "calc-1", Content: "Divide \x1b[31m numbers 日本."},
-			Added: &playbook.Source{TaskID: "q-0", WorkflowID: "ace/q-0", RunID: "r-0", Branch: "books", Seq: 1}},
+			Added: &playbook.Source{TaskID: "q-0", WorkflowID: "ace/q-0", RunID: "r-0", Branch: "books",
+				Seq: 1}},
 		"calc-2": {Bullet: playbook.Bullet{ID: "calc-2", Content: "Guess if no recipe is known."}},
 	}
 	w.Books.Before = w.Books.Given
@@ -58,7 +64,8 @@ func wrongWalk() *histories.Walk {
 func calling() *snapshot {
 	s := replaySnapshot()
 	s.Replay.Verdict = nil
-	s.Replay.Calls = []histories.StepCalls{{Step: "skills", Event: 14, Log: ace.CallLog{Ref: recordRef, Requests: 2, Omitted: 1},
+	s.Replay.Calls = []histories.StepCalls{{Step: "skills", Event: 14,
+		Log:   ace.CallLog{Ref: recordRef, Requests: 2, Omitted: 1},
 		Model: "m-1\x1b[31m", Usage: &ace.Usage{InputTokens: 1200, OutputTokens: 34, CostUSD: 0.0125}}}
 	s.Replay.Calls[0].Prompt = "\n--- system\nYou solve problems.\x1b[31m\n\n--- user\nHow much interest is due?\n"
 	s.Replay.Calls[0].Response = "\n--- answer\n23076.92\n"
@@ -71,7 +78,8 @@ func TestReplayRequests(t *testing.T) {
 			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
 				sc := newScreen(t, snap, plainLook, size[0], size[1])
 				sc.press("9", "O")
-				if asked := slices.Contains(sc.store.heard(), "artifact "+recordRef.SHA256); asked != (name == "closed") {
+				if asked := slices.Contains(sc.store.heard(), "artifact "+
+					recordRef.SHA256); asked != (name == "closed") {
 					t.Errorf("asked for the record: %v", asked)
 				}
 				golden.RequireEqual(t, sc.plain())
@@ -83,7 +91,8 @@ func TestReplayRequests(t *testing.T) {
 	sc.has("no request to a model is on record at this event")
 }
 
-// The screen at the event that produced the wrong answer, at a tool call, at the curator's result and at the merge.
+// The screen at the event that produced the wrong answer, at a tool call, at the curator's result and at the
+// merge.
 func TestReplayDraws(t *testing.T) {
 	for name, look := range map[string]theme.Styles{"dark": theme.New(true, false), "plain": plainLook,
 		"ascii": theme.NoColor().Styles(theme.ASCII())} {
@@ -98,7 +107,8 @@ func TestReplayDraws(t *testing.T) {
 			})
 		}
 	}
-	for name, pos := range map[string]int{"call": positionOf("Tool calls", "ok"), "curator": positionOf("Operations", "rejected"),
+	for name, pos := range map[string]int{"call": positionOf("Tool calls", "ok"),
+		"curator": positionOf("Operations", "rejected"),
 		"persist": positionOf("Playbook", "")} {
 		t.Run(name, func(t *testing.T) {
 			sc := newScreen(t, replayAt(pos), plainLook, 120, 40)
@@ -135,7 +145,8 @@ func TestReplayBullets(t *testing.T) {
 	}
 	sc.press("b")
 	sc.has("▸4 playbook")
-	if got := sc.last("books "); !strings.Contains(got, "Branch:books Seq:1") || !strings.Contains(got, "Bullets:true") {
+	if got := sc.last("books "); !strings.Contains(got, "Branch:books Seq:1") ||
+		!strings.Contains(got, "Bullets:true") {
 		t.Errorf("asked for %s", got)
 	}
 	sc.press("esc", "A")
@@ -166,9 +177,12 @@ func TestReplayEverySize(t *testing.T) {
 func TestReplayKeys(t *testing.T) {
 	sc := newScreen(t, replaySnapshot(), theme.New(true, true), 80, 24)
 	sc.press("9")
-	for key, want := range map[string]string{"right": "step by 0 true", "left": "step by 0 false", "]": "step by 1 true", "[": "step by 1 false",
-		"}": "step by 2 true", "{": "step by 2 false", "e": "step by 3 true", "E": "step by 3 false", "home": "step to position 1", "G": "step to 0",
-		"n": "next change true", "N": "next change false", "r": "verify false", "=": "verify true", "ctrl+s": "write page"} {
+	for key, want := range map[string]string{"right": "step by 0 true", "left": "step by 0 false",
+		"]": "step by 1 true", "[": "step by 1 false",
+		"}": "step by 2 true", "{": "step by 2 false", "e": "step by 3 true", "E": "step by 3 false",
+		"home": "step to position 1", "G": "step to 0",
+		"n": "next change true", "N": "next change false", "r": "verify false", "=": "verify true",
+		"ctrl+s": "write page"} {
 		sc.press(key)
 		if told := sc.store.heard(); len(told) == 0 || !slices.Contains(told, want) {
 			t.Errorf("%s: the store received %q, want %q", key, strings.Join(told, "; "), want)

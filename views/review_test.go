@@ -32,15 +32,20 @@ func waitingForReview(t testing.TB) *snapshot {
 	d.Start, d.Until, d.ReviewUntil = noon.Add(-time.Minute), noon, noon.Add(5*time.Minute+time.Second)
 	d.Delta.Insights = "The ratio was inverted."
 	d.Delta.Operations = []ace.Operation{
-		{Type: ace.OpTag, BulletID: "f-1", Metadata: map[string]int{"harmful": 1}, Outcome: ace.OutcomeAccepted},
-		{Type: ace.OpAdd, Section: "FORMULAS", Content: "Divide assets by liabilities.", Outcome: ace.OutcomeAccepted,
-			Reason: "the answer was inverted"},
-		{Type: ace.OpUpdate, BulletID: "f-1", Content: "Round to two decimals.", Outcome: ace.OutcomeAccepted},
+		{Type: ace.OpTag, BulletID: "f-1", Metadata: map[string]int{"harmful": 1},
+			Outcome: ace.OutcomeAccepted},
+		{Type: ace.OpAdd, Section: "FORMULAS", Content: "Divide assets by liabilities.",
+			Outcome: ace.OutcomeAccepted,
+			Reason:  "the answer was inverted"},
+		{Type: ace.OpUpdate, BulletID: "f-1", Content: "Round to two decimals.",
+			Outcome: ace.OutcomeAccepted},
 		{Type: ace.OpRemove, BulletID: "f-2", Outcome: ace.OutcomeAccepted},
 		{Type: ace.OpAdd, Content: "Divide.", Outcome: ace.OutcomeRejected, Reason: "duplicate"},
 	}
-	d.OldBullets = map[string]histories.OldBullet{"f-1": {Content: "Round to one decimal."}, "f-2": {Content: "Guess."}}
-	r := runs.Run{WorkflowID: d.WorkflowID, RunID: d.RunID, Type: d.Type, TaskID: d.Input.TaskID, Phase: ace.PhaseReview,
+	d.OldBullets = map[string]histories.OldBullet{"f-1": {Content: "Round to one decimal."},
+		"f-2": {Content: "Guess."}}
+	r := runs.Run{WorkflowID: d.WorkflowID, RunID: d.RunID, Type: d.Type, TaskID: d.Input.TaskID,
+		Phase:  ace.PhaseReview,
 		Status: ace.Running, Start: d.Start,
 		Review: &ace.ReviewMemo{Subject: "Current \x1b[31mratio", Operations: 3, Until: d.ReviewUntil}}
 	snap := ready(r)

@@ -20,22 +20,31 @@ func runnersSnap() *snapshot {
 	s := ready(many(5)...)
 	view := runners.RunnersView{At: noon, Waiting: 42, Running: 3, Runs: 2,
 		Counts: runners.Counts{Matched: 812, Expired: 3, Lost: 1}}
-	add := func(id string, status runners.RunnerStatus, busy, slots int, done int64, c runner.Capabilities, runs ...string) {
+	add := func(id string, status runners.RunnerStatus, busy, slots int, done int64, c runner.Capabilities,
+		runs ...string) {
 		c.Slots = slots
-		view.Runners = append(view.Runners, runners.RunnerView{ID: id, Epoch: 4, Status: status, Since: noon.Add(-time.Duration(slots) * time.Minute), Capabilities: c,
+		view.Runners = append(view.Runners, runners.RunnerView{ID: id, Epoch: 4, Status: status,
+			Since: noon.Add(-time.Duration(slots) * time.Minute), Capabilities: c,
 			PID: 4100 + slots, Version: "v0.6", Busy: busy, Done: done, Runs: runs})
 	}
-	add("local", runners.RunnerOnline, 1, 4, 391, runner.Capabilities{Hostname: "till", ProjectDir: "/home/ada/shop", AnyProject: true,
-		ExecutorTypes: []string{"deterministic", "claude-code"}}, "run_1")
-	add("lnch_0a1b2c3d4e5f", runners.RunnerOnline, 2, 2, 420, runner.Capabilities{Hostname: "gpu-7", ProjectDir: "/srv/models",
-		ExecutorTypes: []string{"deterministic"}, Tags: []string{"cuda", "gpu", "linux"}}, "run_2", "run_3")
-	add("lnch_ffffffffffff", runners.RunnerStale, 0, 8, 0, runner.Capabilities{Hostname: "attic", ProjectDir: "/data", ExecutorTypes: []string{"codex"}})
+	add("local", runners.RunnerOnline, 1, 4, 391,
+		runner.Capabilities{Hostname: "till", ProjectDir: "/home/ada/shop", AnyProject: true,
+			ExecutorTypes: []string{"deterministic", "claude-code"}}, "run_1")
+	add("lnch_0a1b2c3d4e5f", runners.RunnerOnline, 2, 2, 420,
+		runner.Capabilities{Hostname: "gpu-7", ProjectDir: "/srv/models",
+			ExecutorTypes: []string{"deterministic"}, Tags: []string{"cuda", "gpu", "linux"}}, "run_2",
+		"run_3")
+	add("lnch_ffffffffffff", runners.RunnerStale, 0, 8, 0,
+		runner.Capabilities{Hostname: "attic", ProjectDir: "/data", ExecutorTypes: []string{"codex"}})
 	gpu := runner.Requirements{ExecutorType: "deterministic", Tags: []string{"gpu"}}
-	mac := runner.Requirements{ExecutorType: "claude-code", Tags: []string{"mac"}, ProjectDir: "/Users/ada/app"}
+	mac := runner.Requirements{ExecutorType: "claude-code", Tags: []string{"mac"},
+		ProjectDir: "/Users/ada/app"}
 	view.Queues = []runners.RunQueue{{Requirements: gpu, Waiting: 40, Oldest: "run_10", Able: 1},
-		{Requirements: mac, Waiting: 2, Oldest: "run_11", Nearest: "nearest is runner local: it lacks tag mac, and works in any directory"}}
+		{Requirements: mac, Waiting: 2, Oldest: "run_11",
+			Nearest: "nearest is runner local: it lacks tag mac, and works in any directory"}}
 	for i := range 6 {
-		w := runners.WaitingRun{RunID: fmt.Sprintf("run_%d", 10+i), Name: "train-model", Requirements: gpu, Since: noon.Add(-time.Duration(200-i) * time.Second),
+		w := runners.WaitingRun{RunID: fmt.Sprintf("run_%d", 10+i), Name: "train-model", Requirements: gpu,
+			Since:    noon.Add(-time.Duration(200-i) * time.Second),
 			Deadline: noon.Add(time.Duration(100*i+20) * time.Second)}
 		if i%4 == 1 {
 			w.Name, w.Requirements, w.Parent = "site-crawler", mac, "ses_0123456789ab"
@@ -45,9 +54,11 @@ func runnersSnap() *snapshot {
 	s.Runners = &runners.Runners{View: view, Answered: noon.Add(-time.Second), Wanted: "local", Updated: noon}
 	for i, status := range []ace.Phase{"running", "completed", "failed", "stopped"} {
 		r := runners.BlueprintRun(fmt.Sprintf("run_%d", i+1))
-		r.RunID, r.Phase, r.Blueprint, r.Runner, r.Start, r.Status = fmt.Sprintf("x-%d", i), status, "site-crawler", "local", noon.Add(-time.Duration(i+1)*time.Minute), ace.Running
+		r.RunID, r.Phase, r.Blueprint, r.Runner, r.Start, r.Status = fmt.Sprintf("x-%d", i), status,
+			"site-crawler", "local", noon.Add(-time.Duration(i+1)*time.Minute), ace.Running
 		if i > 0 {
-			r.Close, r.Status = r.Start.Add(40*time.Second), []ace.Status{ace.Completed, ace.Failed, ace.Canceled}[i-1]
+			r.Close, r.Status = r.Start.Add(40*time.Second), []ace.Status{ace.Completed, ace.Failed,
+				ace.Canceled}[i-1]
 		}
 		s.Runners.Runs = append(s.Runners.Runs, r)
 	}
@@ -63,13 +74,15 @@ func hostileRunners() *snapshot {
 	for i := range d.View.Runners {
 		r := &d.View.Runners[i]
 		r.Status, r.Version = runners.RunnerStatus(evil), evil
-		r.Capabilities = runner.Capabilities{Hostname: evil, ProjectDir: evil, ExecutorTypes: []string{evil, evil}, Tags: []string{evil}}
+		r.Capabilities = runner.Capabilities{Hostname: evil, ProjectDir: evil,
+			ExecutorTypes: []string{evil, evil}, Tags: []string{evil}}
 		if i > 0 {
 			r.ID = evil
 		}
 	}
 	for i := range d.View.Queues {
-		d.View.Queues[i].Requirements, d.View.Queues[i].Nearest = runner.Requirements{Hostname: evil, Tags: []string{evil, fmt.Sprint(i)}}, evil
+		d.View.Queues[i].Requirements, d.View.Queues[i].Nearest = runner.Requirements{Hostname: evil,
+			Tags: []string{evil, fmt.Sprint(i)}}, evil
 	}
 	for i := range d.View.Pending {
 		w := &d.View.Pending[i]
@@ -91,7 +104,8 @@ func runnersWith(change func(*runners.Runners)) *snapshot {
 
 func TestRunnerScreens(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {200, 50}} {
-		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
+		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false),
+			"nocolor": theme.New(true, true)} {
 			t.Run(fmt.Sprintf("%dx%d-%s", size[0], size[1], look), func(t *testing.T) {
 				sc := newScreen(t, runnersSnap(), styles, size[0], size[1])
 				sc.press("Q")
@@ -185,12 +199,14 @@ func TestRunnerActions(t *testing.T) {
 func TestRunnerOpens(t *testing.T) {
 	sc := newScreen(t, runnersSnap(), plainLook, 80, 24)
 	sc.press("Q", "tab", "j", "enter")
-	if heard := sc.store.heard(); !slices.Contains(heard, "select run/run_2 x-1") || !slices.Contains(heard, "runner local") {
+	if heard := sc.store.heard(); !slices.Contains(heard, "select run/run_2 x-1") ||
+		!slices.Contains(heard, "runner local") {
 		t.Errorf("heard %q", heard)
 	}
 	sc = newScreen(t, runnersSnap(), plainLook, 80, 24)
 	sc.press("Q", "j", "]", "]", "enter")
-	if heard := sc.store.heard(); !slices.Contains(heard, "select run/run_10 ") || !slices.Contains(heard, "runner lnch_0a1b2c3d4e5f") {
+	if heard := sc.store.heard(); !slices.Contains(heard, "select run/run_10 ") ||
+		!slices.Contains(heard, "runner lnch_0a1b2c3d4e5f") {
 		t.Errorf("heard %q", heard)
 	}
 }

@@ -26,10 +26,14 @@ func listOfRuns() *snapshot {
 	s.Runs.Recent = runs.RecentOf(s.Runs.Rows, runs.RecentRuns)
 	s.Runs.Retries = runs.RetryState{Open: 3, LookedAt: 3, Retrying: 1}
 	s.Facets = &runs.Facets{Query: s.Runs.Query, Counted: noon, List: []runs.Facet{
-		{Attribute: ace.AttrExit, Values: []runs.FacetValue{{Value: "success", Count: 9804}, {Value: "wrong", Count: 398}, {Value: "failed", Count: 9}, {Value: "running", Count: 3}}},
-		{Attribute: ace.AttrExperiment, Values: []runs.FacetValue{{Value: "finance-7", Count: 10_214, Picked: true}, {Value: "財務-自己資本利益率の計算問題-長い名前", Count: 77}}, Others: 12},
+		{Attribute: ace.AttrExit, Values: []runs.FacetValue{{Value: "success", Count: 9804},
+			{Value: "wrong", Count: 398}, {Value: "failed", Count: 9}, {Value: "running", Count: 3}}},
+		{Attribute: ace.AttrExperiment,
+			Values: []runs.FacetValue{{Value: "finance-7", Count: 10_214, Picked: true},
+				{Value: "財務-自己資本利益率の計算問題-長い名前", Count: 77}}, Others: 12},
 		{Attribute: ace.AttrModel, Values: []runs.FacetValue{{Value: "builtin", Count: 10_214}}, Dropped: 3},
-		{Attribute: ace.AttrPhase, Values: []runs.FacetValue{{Value: "done", Count: 10_211}, {Value: "skills", Count: 1}}},
+		{Attribute: ace.AttrPhase, Values: []runs.FacetValue{{Value: "done", Count: 10_211},
+			{Value: "skills", Count: 1}}},
 	}}
 	return s
 }
@@ -45,7 +49,8 @@ func describe(rows []runs.Run) {
 		s.Subject = "Use formula " + formulas[i%3] + " to answer the question. Reply with a plain number."
 		s.Answer, s.Expected = fmt.Sprint(i*17), fmt.Sprint(i*17)
 		if rows[i].Verdict == ace.Wrong {
-			s.Answer, s.Cause = fmt.Sprint(i*10), "The recipe takes the gross margin instead of the net margin."
+			s.Answer, s.Cause = fmt.Sprint(i*10),
+				"The recipe takes the gross margin instead of the net margin."
 		}
 		if rows[i].Status == ace.Failed {
 			s.Answer, s.Cause = "", "run_generator: the model did not answer: connection refused"
@@ -95,7 +100,8 @@ func TestRunsScreens(t *testing.T) {
 			for look, styles := range looks {
 				t.Run(fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], look), func(t *testing.T) {
 					sc := newScreen(t, listOfRuns(), styles, size[0], size[1])
-					sc.shared.Listing.Filters = append(runs.ShippedFilters(), runs.SavedFilter{Name: "finance", Query: "exp=finance-7", Default: true})
+					sc.shared.Listing.Filters = append(runs.ShippedFilters(),
+						runs.SavedFilter{Name: "finance", Query: "exp=finance-7", Default: true})
 					sc.press(keys...)
 					if out := sc.drawn(); look == "dark" {
 						golden.RequireEqual(t, out)
@@ -157,7 +163,8 @@ func TestFacetsNarrowTheQuery(t *testing.T) {
 	if q := sc.last("query "); q != "" {
 		t.Errorf("after clearing: %q", q)
 	}
-	if got := sc.store.heard(); !slices.Contains(got, `query ExitStatus IN ("success", "wrong") AND ExperimentId="finance-7"`) {
+	if got := sc.store.heard(); !slices.Contains(got,
+		`query ExitStatus IN ("success", "wrong") AND ExperimentId="finance-7"`) {
 		t.Errorf("several values: %q", got)
 	}
 	sc.press("esc")
@@ -168,10 +175,13 @@ func TestFacetsNarrowTheQuery(t *testing.T) {
 
 func TestSavedFilters(t *testing.T) {
 	st := newStore(full(5))
-	filters := []runs.SavedFilter{{Name: "a", Query: "wrong"}, {Name: "b", Query: "exp=x failed", Default: true}}
+	filters := []runs.SavedFilter{{Name: "a", Query: "wrong"},
+		{Name: "b", Query: "exp=x failed", Default: true}}
 	saved := &saver{}
-	screens, global := Screens(console.Options{Controls: st, Actions: st.actions(), Location: time.UTC, Filters: filters, Saver: saved}, st.feeds())
-	m, err := tui.New(tui.Options{Source: st, Screens: screens, Global: global, Styles: plainLook, Now: func() time.Time { return noon }})
+	screens, global := Screens(console.Options{Controls: st, Actions: st.actions(), Location: time.UTC,
+		Filters: filters, Saver: saved}, st.feeds())
+	m, err := tui.New(tui.Options{Source: st, Screens: screens, Global: global, Styles: plainLook,
+		Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,13 +294,15 @@ func TestColumnsAreKept(t *testing.T) {
 	sc := newScreen(t, listOfRuns(), plainLook, 200, 50)
 	sc.press("C", "j", "j", "j", "j", "j", "j", "j", "space", "esc", "s", "s", "S", "m")
 	kept := sc.list().Keep()
-	if !strings.Contains(kept["columns"], "dataset") || kept["sort"] != "status" || kept["reverse"] != "true" || kept["wide"] != "true" || kept["query"] == "" {
+	if !strings.Contains(kept["columns"], "dataset") || kept["sort"] != "status" ||
+		kept["reverse"] != "true" || kept["wide"] != "true" || kept["query"] == "" {
 		t.Errorf("kept %v", kept)
 	}
 	fresh := newScreen(t, listOfRuns(), plainLook, 200, 50)
 	fresh.list().Restore(kept)
 	fresh.show(listOfRuns())
-	if a, b := sc.list(), fresh.list(); !slices.Equal(a.Layout.Chosen, b.Layout.Chosen) || a.Sorting != b.Sorting || fresh.last("query ") != kept["query"] {
+	if a, b := sc.list(), fresh.list(); !slices.Equal(a.Layout.Chosen, b.Layout.Chosen) ||
+		a.Sorting != b.Sorting || fresh.last("query ") != kept["query"] {
 		t.Errorf("%+v, %+v", b.Layout, b.Sorting)
 	}
 	fresh.list().Restore(map[string]string{"columns": "no,such", "sort": "nothing"})
@@ -384,7 +396,8 @@ func TestNextError(t *testing.T) {
 	}
 }
 
-// Esc clears the filter before it leads anywhere, and from a screen that a key chose it leads to the list of runs.
+// Esc clears the filter before it leads anywhere, and from a screen that a key chose it leads to the list of
+// runs.
 func TestEscape(t *testing.T) {
 	sc := newScreen(t, full(5), plainLook, 120, 30)
 	sc.press("esc")

@@ -11,8 +11,8 @@ import (
 	"acescope/theme"
 )
 
-// events returns snapshots thirty times a second with 1,000 tool events a second on the selected run: its log, calls and
-// counts change each time, the list every second time.
+// events returns snapshots thirty times a second with 1,000 tool events a second on the selected run: its
+// log, calls and counts change each time, the list every second time.
 func events(n int) []*snapshot {
 	out := moving(n)
 	var log []runs.LogLine
@@ -21,7 +21,8 @@ func events(n int) []*snapshot {
 			s.Runs = out[i-1].Runs
 		}
 		for e := range 33 {
-			log = append(log, runs.LogLine{Event: int64(33*i + e), At: noon, Kind: "skill", Text: fmt.Sprintf(`lookup ok 2.4ms {"name":"formula %d"}`, 33*i+e)})
+			log = append(log, runs.LogLine{Event: int64(33*i + e), At: noon, Kind: "skill",
+				Text: fmt.Sprintf(`lookup ok 2.4ms {"name":"formula %d"}`, 33*i+e)})
 		}
 		s.Detail.Log = append([]runs.LogLine(nil), log[max(0, len(log)-histories.MaxLog):]...)
 		s.Detail.Events = int64(33 * i)
@@ -44,8 +45,8 @@ func benchScreen(b *testing.B, snaps []*snapshot, keys ...string) (*screen, []te
 	return sc, msgs
 }
 
-// BenchmarkEvents200x50 measures from a snapshot and a keystroke to the finished frame, with 10,000 loaded runs and 1,000
-// tool events a second.
+// BenchmarkEvents200x50 measures from a snapshot and a keystroke to the finished frame, with 10,000 loaded
+// runs and 1,000 tool events a second.
 func BenchmarkEvents200x50(b *testing.B) {
 	sc, msgs := benchScreen(b, events(64))
 	b.ReportAllocs()

@@ -33,22 +33,30 @@ func rich() *snapshot {
 	d.Phase.Steps[1].Usage = &ace.Usage{InputTokens: 1204, OutputTokens: 90, CostUSD: 0.0081}
 	d.Phase.Steps[2].Status = ace.StatusFailed
 	d.Causes = []histories.Cause{
-		{Kind: "activity", Activity: ace.ActivityReflector, Retry: "out of attempts", Message: "activity error"},
+		{Kind: "activity", Activity: ace.ActivityReflector, Retry: "out of attempts",
+			Message: "activity error"},
 		{Kind: "application", Type: "Overloaded", Message: "model: 529 overloaded", Final: true},
 	}
 	d.Activities = []histories.Activity{
-		{Name: ace.ActivityGenerator, Phase: ace.PhaseGenerator, Scheduled: at(10), Started: at(30), Closed: at(842), ScheduledEvent: 5, StartedEvent: 6, ClosedEvent: 7, Attempt: 1, Worker: "w-1"},
-		{Name: ace.ActivitySkills, Phase: ace.PhaseSkills, Scheduled: at(850), Started: at(4000), Closed: at(5430), ScheduledEvent: 11, StartedEvent: 40, ClosedEvent: 41, Attempt: 2,
-			LastError: &ace.Failure{Kind: ace.TimedOut, Type: "heartbeat", Message: "activity Heartbeat timeout"}},
-		{Name: ace.ActivityReflector, Phase: ace.PhaseReflector, Scheduled: at(5500), Started: at(11000), Closed: at(11900), ScheduledEvent: 45, StartedEvent: 58, ClosedEvent: 59, Attempt: 5,
+		{Name: ace.ActivityGenerator, Phase: ace.PhaseGenerator, Scheduled: at(10), Started: at(30),
+			Closed: at(842), ScheduledEvent: 5, StartedEvent: 6, ClosedEvent: 7, Attempt: 1, Worker: "w-1"},
+		{Name: ace.ActivitySkills, Phase: ace.PhaseSkills, Scheduled: at(850), Started: at(4000),
+			Closed: at(5430), ScheduledEvent: 11, StartedEvent: 40, ClosedEvent: 41, Attempt: 2,
+			LastError: &ace.Failure{Kind: ace.TimedOut, Type: "heartbeat",
+				Message: "activity Heartbeat timeout"}},
+		{Name: ace.ActivityReflector, Phase: ace.PhaseReflector, Scheduled: at(5500), Started: at(11000),
+			Closed: at(11900), ScheduledEvent: 45, StartedEvent: 58, ClosedEvent: 59, Attempt: 5,
 			LastError: d.Phase.Failure, Failure: d.Phase.Failure, Retry: "out of attempts", Causes: d.Causes},
 	}
 	d.Pending = nil
-	d.Encoded = []histories.EncodedPayload{{Event: 23, What: "signal record_tool_event", Encoding: "binary/encrypted", Size: 1234}}
+	d.Encoded = []histories.EncodedPayload{{Event: 23, What: "signal record_tool_event",
+		Encoding: "binary/encrypted", Size: 1234}}
 	d.Input.Label = &label
-	d.Plan, d.TrajectoryID, d.BulletIDs = "1. look the formula up\n2. put the numbers in", "traj-0182", []string{"calc-00002", "calc-00007"}
+	d.Plan, d.TrajectoryID, d.BulletIDs = "1. look the formula up\n2. put the numbers in", "traj-0182",
+		[]string{"calc-00002", "calc-00007"}
 	d.OldBullets = map[string]histories.OldBullet{
-		"calc-00007": {Section: "rounding", Content: "Round to two places at each step, only at the end of the sum."},
+		"calc-00007": {Section: "rounding",
+			Content: "Round to two places at each step, only at the end of the sum."},
 		"calc-00031": {Section: "rounding", Content: "Never round."},
 		"calc-00002": {Section: "formulae", Content: "Look formulae up before calculating.", Helpful: 4},
 	}
@@ -59,13 +67,18 @@ func rich() *snapshot {
 		accepted, ok, pending   bool
 		ms                      float64
 	}{
-		{"lookup", `{"name":"retrun on equity"}`, ``, "no such formula: retrun on equity", true, false, false, 4},
-		{"lookup", `{"name":"return on equity","exact":true,"limit":3,"units":null}`, `"net income / equity"`, "", true, true, false, 0.0042},
+		{"lookup", `{"name":"retrun on equity"}`, ``, "no such formula: retrun on equity", true, false, false,
+			4},
+		{"lookup", `{"name":"return on equity","exact":true,"limit":3,"units":null}`, `"net income / equity"`,
+			"", true, true, false, 0.0042},
 		{"calculate", `{"expr":"rm -rf"}`, ``, "", false, false, false, 0},
 		{"calculate", `{"expr":"17.2/100"}`, `0.172`, "", true, true, false, 12},
 		{"read_table", `{"path":"income.csv"}`, big, "", true, true, false, 310},
-		{"read_secret", `{"name":"key"}`, `{"metadata":{"encoding":"YmluYXJ5L2VuY3J5cHRlZA=="},"data":"AAECAwQFBgcICQ=="}`, "", true, true, false, 1.5},
-		{"shell", `{"cmd":"cat e\u001b[2Jvil"}`, `"\u001b[31mred\u001b]0;owned\u0007 財務 \u202eexe.gnp"`, "", true, true, false, 9},
+		{"read_secret", `{"name":"key"}`,
+			`{"metadata":{"encoding":"YmluYXJ5L2VuY3J5cHRlZA=="},"data":"AAECAwQFBgcICQ=="}`, "", true, true,
+			false, 1.5},
+		{"shell", `{"cmd":"cat e\u001b[2Jvil"}`, `"\u001b[31mred\u001b]0;owned\u0007 財務 \u202eexe.gnp"`, "",
+			true, true, false, 9},
 		{"fetch", `{"url":"https://example.org"}`, ref, "", true, true, false, 88},
 		{"plot", `{"format":"png"}`, `"\u0000\u0001\u0002PNG\u0000\u0003"`, "", true, true, false, 40},
 		{"nested", `{"a":{"b":[1,2.5,-3e4,true,null,{}]}}`, `"{\"inner\":[]}"`, "", true, true, false, 2},
@@ -73,15 +86,19 @@ func rich() *snapshot {
 	}
 	var all []*histories.ToolCall
 	for i, c := range calls {
-		call := &histories.ToolCall{Call: ace.Call{Pending: c.pending, Invocation: ace.Invocation{ID: fmt.Sprint("call-", i+1), Name: c.name, Args: json.RawMessage(c.args),
-			Result: json.RawMessage(c.result), Error: c.err, Accepted: c.accepted, OK: c.ok, At: at(1000 + 300*i), DurationMS: c.ms}}, UseEvent: int64(13 + 2*i)}
+		call := &histories.ToolCall{Call: ace.Call{Pending: c.pending,
+			Invocation: ace.Invocation{ID: fmt.Sprint("call-", i+1), Name: c.name,
+				Args:   json.RawMessage(c.args),
+				Result: json.RawMessage(c.result), Error: c.err, Accepted: c.accepted, OK: c.ok,
+				At: at(1000 + 300*i), DurationMS: c.ms}}, UseEvent: int64(13 + 2*i)}
 		if !c.pending {
 			call.ResultEvent = int64(14 + 2*i)
 		}
 		all = append(all, call)
 	}
 	d.Calls = histories.Calls(all...)
-	d.Lineage = histories.Lineage{Prev: "run-q-00003-before", How: "reset", Parent: "ace-experiment/finance-7", ParentRun: "run-exp"}
+	d.Lineage = histories.Lineage{Prev: "run-q-00003-before", How: "reset",
+		Parent: "ace-experiment/finance-7", ParentRun: "run-exp"}
 	return s
 }
 
@@ -113,7 +130,8 @@ func outlineOf(t *testing.T, sc *screen) *run.Outline {
 
 func TestRunScreen(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {200, 50}} {
-		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
+		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false),
+			"nocolor": theme.New(true, true)} {
 			t.Run(fmt.Sprintf("%dx%d-%s", size[0], size[1], look), func(t *testing.T) {
 				sc := newScreen(t, rich(), styles, size[0], size[1])
 				sc.press("2")
@@ -162,7 +180,8 @@ func TestRunScreenRows(t *testing.T) {
 // Every row fills both panes exactly at every size; sc.drawn checks it.
 func TestRunScreenEverySize(t *testing.T) {
 	t.Parallel()
-	for _, snap := range []*snapshot{rich(), hostile(), full(3), foreign(), experiment(), failedExperiment(), ready()} {
+	for _, snap := range []*snapshot{rich(), hostile(), full(3), foreign(), experiment(), failedExperiment(),
+		ready()} {
 		sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 		sc.press("2")
 		sc.drawn()
@@ -184,9 +203,13 @@ func TestRunScreenEverySize(t *testing.T) {
 
 func failedExperiment() *snapshot {
 	s := experiment()
-	s.Detail.FailedTasks = []experiments.Finished{{WorkflowID: "ace/finance-7-e1-0004", RunID: "r-4", Event: 77, At: noon, Took: time.Second,
-		Result: ace.TaskResult{TaskID: "finance-7-e1-0004"}, Status: ace.Failed, Failure: &ace.Failure{Kind: ace.Failed, Type: "Overloaded", Message: "model: 529 overloaded"}}}
-	s.Detail.Activities = []histories.Activity{{Name: ace.ActivityEvaluate, Scheduled: noon.Add(-90 * time.Second), Started: noon.Add(-89 * time.Second), Closed: noon.Add(-80 * time.Second), ScheduledEvent: 5, Attempt: 1}}
+	s.Detail.FailedTasks = []experiments.Finished{{WorkflowID: "ace/finance-7-e1-0004", RunID: "r-4",
+		Event: 77, At: noon, Took: time.Second,
+		Result: ace.TaskResult{TaskID: "finance-7-e1-0004"}, Status: ace.Failed,
+		Failure: &ace.Failure{Kind: ace.Failed, Type: "Overloaded", Message: "model: 529 overloaded"}}}
+	s.Detail.Activities = []histories.Activity{{Name: ace.ActivityEvaluate,
+		Scheduled: noon.Add(-90 * time.Second), Started: noon.Add(-89 * time.Second),
+		Closed: noon.Add(-80 * time.Second), ScheduledEvent: 5, Attempt: 1}}
 	return s
 }
 
@@ -245,13 +268,16 @@ func TestRunScreenKeys(t *testing.T) {
 		t.Errorf("o opens nothing: %v", sc.store.heard())
 	}
 	snap := rich()
-	snap.Artifacts = &histories.Artifacts{List: []histories.Artifact{{Ref: ace.Ref{SHA256: strings.Repeat("ab", 32)}, Data: []byte(`{"found":"it"}`)}}}
+	snap.Artifacts = &histories.Artifacts{List: []histories.Artifact{{Ref: ace.Ref{SHA256: strings.Repeat(
+		"ab", 32)}, Data: []byte(`{"found":"it"}`)}}}
 	sc.show(snap)
-	if out := sc.plain(); !strings.Contains(out, `"found": "it"`) || v.Last != (run.Key{"Tool calls", "call", 7}) {
+	if out := sc.plain(); !strings.Contains(out, `"found": "it"`) ||
+		v.Last != (run.Key{"Tool calls", "call", 7}) {
 		t.Errorf("the artifact is not shown on %+v:\n%s", v.Last, out)
 	}
 	snap = rich()
-	snap.Artifacts = &histories.Artifacts{List: []histories.Artifact{{Ref: ace.Ref{SHA256: strings.Repeat("ab", 32)}, Err: "artifact not found"}}}
+	snap.Artifacts = &histories.Artifacts{List: []histories.Artifact{{Ref: ace.Ref{SHA256: strings.Repeat(
+		"ab", 32)}, Err: "artifact not found"}}}
 	sc.show(snap)
 	if out := sc.plain(); !strings.Contains(out, "artifact not found") {
 		t.Errorf("no error for a missing artifact:\n%s", out)
@@ -301,10 +327,12 @@ func TestRunScreenKeepsItsRow(t *testing.T) {
 	on(t, sc, "call", 3)
 	v := outlineOf(t, sc)
 	snap := rich()
-	snap.Detail.Pending = []histories.PendingActivity{{Type: ace.ActivityCurator, State: "scheduled", Attempt: 4, MaxAttempts: 9, LastError: "x", Next: noon.Add(3 * time.Second)}}
+	snap.Detail.Pending = []histories.PendingActivity{{Type: ace.ActivityCurator, State: "scheduled",
+		Attempt: 4, MaxAttempts: 9, LastError: "x", Next: noon.Add(3 * time.Second)}}
 	sc.show(snap)
 	out := sc.plain()
-	if v.Last != (run.Key{"Tool calls", "call", 3}) || !strings.Contains(out, "▸  11:59:49 ✓ calculate(\"expr\":\"17.2/100\")") {
+	if v.Last != (run.Key{"Tool calls", "call", 3}) ||
+		!strings.Contains(out, "▸  11:59:49 ✓ calculate(\"expr\":\"17.2/100\")") {
 		t.Errorf("the cursor is on %+v:\n%s", v.Last, out)
 	}
 }
@@ -315,7 +343,8 @@ func TestRunScreenPlain(t *testing.T) {
 	d.Close, d.CloseEvent, d.Phase.Failure, d.Causes, d.Phase.Status = time.Time{}, 0, nil, nil, ace.Running
 	d.Phase.Steps[2].Status = ace.StatusRunning
 	d.Activities = d.Activities[:2]
-	d.Pending = []histories.PendingActivity{{Type: ace.ActivityReflector, State: "scheduled", Attempt: 3, MaxAttempts: 5, LastError: "model: 529 overloaded", Next: noon.Add(3 * time.Second)}}
+	d.Pending = []histories.PendingActivity{{Type: ace.ActivityReflector, State: "scheduled", Attempt: 3,
+		MaxAttempts: 5, LastError: "model: 529 overloaded", Next: noon.Add(3 * time.Second)}}
 	for name, c := range map[string]struct {
 		snap *snapshot
 		keys []string

@@ -52,7 +52,8 @@ const sessionWorkflow = "AceSessionWorkflow"
 func (c *runServer) ListWorkflow(_ context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (
 	*workflowservice.ListWorkflowExecutionsResponse, error) {
 	out := &workflowservice.ListWorkflowExecutionsResponse{}
-	if strings.Contains(r.GetQuery(), ace.ExperimentWorkflow) || strings.Contains(r.GetQuery(), sessionWorkflow) {
+	if strings.Contains(r.GetQuery(), ace.ExperimentWorkflow) ||
+		strings.Contains(r.GetQuery(), sessionWorkflow) {
 		return out, nil
 	}
 	at := 0
@@ -89,7 +90,8 @@ func servedRun(n int) *workflowpb.WorkflowExecutionInfo {
 		Type:      &commonpb.WorkflowType{Name: ace.TaskWorkflow}, Status: status, HistoryLength: 41,
 		StartTime: timestamppb.New(closed.Add(-2 * time.Second)), CloseTime: timestamppb.New(closed),
 		SearchAttributes: &commonpb.SearchAttributes{IndexedFields: attrs},
-		Memo:             &commonpb.Memo{Fields: map[string]*commonpb.Payload{ace.MemoSummary: servedPayload(servedSummary)}},
+		Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{ace.MemoSummary: servedPayload(
+			servedSummary)}},
 	}
 }
 
@@ -123,7 +125,8 @@ func (c *runServer) DescribeWorkflowExecution(_ context.Context, _, runID string
 }
 
 // QueryWorkflow implements [client.Client]. It fails, since the server has no worker.
-func (*runServer) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+func (*runServer) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue,
+	error) {
 	return nil, serviceerror.NewFailedPrecondition("no worker")
 }
 
@@ -156,13 +159,15 @@ type servedHistories struct {
 	c *runServer
 }
 
-func (h servedHistories) GetWorkflowExecutionHistory(context.Context, *workflowservice.GetWorkflowExecutionHistoryRequest,
+func (h servedHistories) GetWorkflowExecutionHistory(context.Context,
+	*workflowservice.GetWorkflowExecutionHistoryRequest,
 	...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
 	all := &historypb.History{Events: h.c.history}
 	return &workflowservice.GetWorkflowExecutionHistoryResponse{History: all}, nil
 }
 
 // CheckHealth implements [client.Client].
-func (*runServer) CheckHealth(context.Context, *client.CheckHealthRequest) (*client.CheckHealthResponse, error) {
+func (*runServer) CheckHealth(context.Context, *client.CheckHealthRequest) (*client.CheckHealthResponse,
+	error) {
 	return &client.CheckHealthResponse{}, nil
 }

@@ -51,8 +51,9 @@ type Feeds struct {
 // FeedsOf returns the feeds of a console.
 func FeedsOf(f *sources.Feeds) Feeds {
 	return Feeds{
-		Runs:        runs.Feeds{List: f.Runs, Facets: f.Facets, Counts: f.RunCounts, Detail: f.Detail},
-		Run:         run.Feeds{Detail: f.Detail, Lineage: f.Lineage, Artifacts: console.NewArtifacts(f.Artifacts)},
+		Runs: runs.Feeds{List: f.Runs, Facets: f.Facets, Counts: f.RunCounts, Detail: f.Detail},
+		Run: run.Feeds{Detail: f.Detail, Lineage: f.Lineage,
+			Artifacts: console.NewArtifacts(f.Artifacts)},
 		Timeline:    f.Events,
 		TimeMachine: f.Replay,
 		Verified:    f.Verified,
@@ -81,11 +82,14 @@ func screens(c *console.Console, actions console.Actions, f Feeds) []tui.Screen 
 	agentScreens, home := agents.Screens(c, actions.Sessions, f.Agents)
 	grid, effects := evaluations.Screens(c, f.Evaluations, f.Run.Artifacts)
 	return append([]tui.Screen{
-		overview.Screen(c, overview.Feeds{Experiments: f.Experiments, Triage: f.Triage, Playbooks: f.Playbooks,
-			Costs: f.Cost.Runs, Approvals: f.Agents.Approvals}, chosen, home, f.TimeMachine.StepToWrong),
-		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Argument: c.QueryArgument(), Views: []tui.View{runs.New(c, f.Runs), facts}},
-		{Name: "run", Keys: []string{"2"}, Detail: true, Help: "the whole selected run", Argument: c.RunArgument("run"),
-			Views: []tui.View{run.NewOutline(whole), run.NewInspector(whole)}},
+		overview.Screen(c, overview.Feeds{Experiments: f.Experiments, Triage: f.Triage,
+			Playbooks: f.Playbooks,
+			Costs:     f.Cost.Runs, Approvals: f.Agents.Approvals}, chosen, home, f.TimeMachine.StepToWrong),
+		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Argument: c.QueryArgument(),
+			Views: []tui.View{runs.New(c, f.Runs), facts}},
+		{Name: "run", Keys: []string{"2"}, Detail: true, Help: "the whole selected run",
+			Argument: c.RunArgument("run"),
+			Views:    []tui.View{run.NewOutline(whole), run.NewInspector(whole)}},
 		timeline.Screen(c, f.Timeline),
 		playbook.Screen(c, f.Playbooks),
 		experimentList,
@@ -115,7 +119,8 @@ func Screens(o console.Options, f Feeds) ([]tui.Screen, []tui.Binding) {
 func bindings(c *console.Console) []tui.Binding {
 	query := console.Key("runs.query", "filter the list of runs", "filter", c.Listing.AskFilter, "/")
 	query.Hints = []string{"runs", "run", "triage"}
-	open := console.Key("replay.open", "open the time machine: the selected run as of any event", "time machine",
+	open := console.Key("replay.open", "open the time machine: the selected run as of any event",
+		"time machine",
 		func(s tui.Shell) { c.Navigation.OpenTimeMachine(s) }, "t")
 	open.Hints = []string{"runs", "run"}
 	verify := console.Key("replay.verify",
@@ -126,7 +131,8 @@ func bindings(c *console.Console) []tui.Binding {
 	reread := console.Key("runs.refresh", "read the list again now", "", refresh, "ctrl+r")
 	b := append([]tui.Binding{query, reread, open, verify}, c.WebBindings()...)
 	if c.Actor.Acts() {
-		cancel := console.MutatingKey("run.cancel", "cancel the marked runs, or the selected one (asks first)",
+		cancel := console.MutatingKey("run.cancel",
+			"cancel the marked runs, or the selected one (asks first)",
 			"cancel", c.Actor.Cancel, "x")
 		cancel.Hints = []string{"runs", "run", "timeline"}
 		b = append(append(b, c.Forks.MutationBindings()...), cancel)

@@ -91,7 +91,8 @@ func TestASCIIScreen(t *testing.T) {
 func TestEverySize(t *testing.T) {
 	t.Parallel()
 	plain := theme.New(true, false)
-	for _, snap := range []*snapshot{full(60), hostile(), starting(), lost(full(3)), queryError(), experiment(), foreign()} {
+	for _, snap := range []*snapshot{full(60), hostile(), starting(), lost(full(3)), queryError(),
+		experiment(), foreign()} {
 		sc := newScreen(t, snap, plain, 80, 24)
 		for _, keys := range [][]string{nil, {"enter"}, {"m"}, {"?"}, {"esc"}, {"x"}, {"esc", "/"}} {
 			sc.press(keys...)
@@ -117,12 +118,14 @@ func letters(s string) []string {
 }
 
 func starting() *snapshot {
-	return &snapshot{At: noon, Connection: cluster.Connection{State: cluster.ConnStarting, Mode: "embedded", Namespace: "ace-dev", Since: noon}, Runs: runs.RunList{ErrAt: -1}}
+	return &snapshot{At: noon, Connection: cluster.Connection{State: cluster.ConnStarting, Mode: "embedded",
+		Namespace: "ace-dev", Since: noon}, Runs: runs.RunList{ErrAt: -1}}
 }
 
 func lost(s *snapshot) *snapshot {
-	s.Connection = cluster.Connection{State: cluster.ConnLost, Mode: "remote", Namespace: "ace-dev", Since: noon.Add(-4 * time.Second),
-		Err: "dial tcp 127.0.0.1:7233: connect: connection refused"}
+	s.Connection = cluster.Connection{State: cluster.ConnLost, Mode: "remote", Namespace: "ace-dev",
+		Since: noon.Add(-4 * time.Second),
+		Err:   "dial tcp 127.0.0.1:7233: connect: connection refused"}
 	return s
 }
 
@@ -134,7 +137,8 @@ func noMatch() *snapshot {
 
 func queryError() *snapshot {
 	s := full(60)
-	s.Runs.Query, s.Runs.ErrAt, s.Runs.Err = `ExperimentId="finance-7" AN ExitStatus="wrong"`, 25, `syntax error near "AN"`
+	s.Runs.Query, s.Runs.ErrAt, s.Runs.Err = `ExperimentId="finance-7" AN ExitStatus="wrong"`, 25,
+		`syntax error near "AN"`
 	return s
 }
 
@@ -145,14 +149,17 @@ func paused(s *snapshot) *snapshot {
 
 func unhealthy() *snapshot {
 	s := full(60)
-	s.Health = []cluster.Health{{Name: "server", State: cluster.OK}, {Name: "worker", State: cluster.Error, Text: "no poller on task queue ace"}}
+	s.Health = []cluster.Health{{Name: "server", State: cluster.OK},
+		{Name: "worker", State: cluster.Error, Text: "no poller on task queue ace"}}
 	return s
 }
 
 // hostile has runs whose text is wide, right-to-left, or attacks the terminal.
 func hostile() *snapshot {
-	names := []string{"財務-自己資本利益率の計算問題", "📈📉 chart 👩‍👧 family", "שלום-עולם-0182", "a\x1b[2J\x1b]0;owned\x07b", "user\u202egnp.exe",
-		"two\nlines\tand a tab", "\u200bzero\u200bwidth\ufeff", "e\u0301\u0301\u0301 combining", "bad \xff utf-8", ""}
+	names := []string{"財務-自己資本利益率の計算問題", "📈📉 chart 👩‍👧 family", "שלום-עולם-0182", "a\x1b[2J\x1b]0;owned\x07b",
+		"user\u202egnp.exe",
+		"two\nlines\tand a tab", "\u200bzero\u200bwidth\ufeff", "e\u0301\u0301\u0301 combining",
+		"bad \xff utf-8", ""}
 	s := ready(many(len(names))...)
 	for i, n := range names {
 		s.Runs.Rows[i].TaskID, s.Runs.Rows[i].WorkflowID = n, "ace/"+n
@@ -171,20 +178,33 @@ func hostile() *snapshot {
 }
 
 func foreign() *snapshot {
-	s := ready(runs.Run{WorkflowID: "order-17", RunID: "r1", Type: "OrderWorkflow", Status: ace.Running, Start: noon.Add(-90 * time.Second)})
-	s.Detail = &histories.Detail{WorkflowID: "order-17", RunID: "r1", Type: "OrderWorkflow", Start: noon.Add(-90 * time.Second), From: runs.FromHistory,
-		TaskState: histories.TaskState{Missing: []string{ace.QuerySkills, ace.QueryDelta}, Phase: ace.PhaseAnswer{Phase: "packing", Status: ace.Running}}, Events: 9}
+	s := ready(runs.Run{WorkflowID: "order-17", RunID: "r1", Type: "OrderWorkflow", Status: ace.Running,
+		Start: noon.Add(-90 * time.Second)})
+	s.Detail = &histories.Detail{WorkflowID: "order-17", RunID: "r1", Type: "OrderWorkflow",
+		Start: noon.Add(-90 * time.Second), From: runs.FromHistory,
+		TaskState: histories.TaskState{Missing: []string{ace.QuerySkills, ace.QueryDelta},
+			Phase: ace.PhaseAnswer{Phase: "packing", Status: ace.Running}}, Events: 9}
 	return s
 }
 
 func experiment() *snapshot {
-	r := runs.Run{WorkflowID: "ace-experiment/finance-7", RunID: "r1", Type: ace.ExperimentWorkflow, Experiment: "finance-7", Status: ace.Running, Start: noon.Add(-95 * time.Second)}
+	r := runs.Run{WorkflowID: "ace-experiment/finance-7", RunID: "r1", Type: ace.ExperimentWorkflow,
+		Experiment: "finance-7", Status: ace.Running, Start: noon.Add(-95 * time.Second)}
 	s := ready(r)
-	s.Detail = &histories.Detail{WorkflowID: r.WorkflowID, RunID: r.RunID, Type: r.Type, Start: r.Start, From: runs.FromQuery, Events: 310,
+	s.Detail = &histories.Detail{WorkflowID: r.WorkflowID, RunID: r.RunID, Type: r.Type, Start: r.Start,
+		From: runs.FromQuery, Events: 310,
 		TaskState: histories.TaskState{Phase: ace.PhaseAnswer{Status: ace.Running}},
-		Experiment: &ace.ExperimentProgress{ExperimentID: "finance-7", TotalEpochs: 2, TotalTasks: 500, Stage: ace.StageLearning, Epoch: 2, Bullets: 48, Before: "6fe1c0ffee00112233", After: "a41bc0ffee00112233",
-			Accepted: 52, Rejected: 9, Status: ace.Running, Usage: ace.Usage{InputTokens: 120_400, OutputTokens: 20_100},
-			Epochs: []ace.EpochResult{{Epoch: 1, Tasks: 500, Correct: 305, Wrong: 190, Failed: 5, Accuracy: 0.61}, {Epoch: 2, Tasks: 119, Correct: 88, Wrong: 31, Accuracy: 0.739, Bucket: 20, Curve: []ace.CurvePoint{{Tasks: 20, Correct: 11}, {Tasks: 20, Correct: 13}, {Tasks: 20, Correct: 14}, {Tasks: 20, Correct: 16}, {Tasks: 20, Correct: 17}, {Tasks: 19, Correct: 17}}}},
-			Eval:   []ace.EvalResult{{Epoch: 0, Tasks: 300, Correct: 60, Accuracy: 0.2}, {Epoch: 1, Tasks: 300, Correct: 195, Accuracy: 0.65}}}}
+		Experiment: &ace.ExperimentProgress{ExperimentID: "finance-7", TotalEpochs: 2, TotalTasks: 500,
+			Stage: ace.StageLearning, Epoch: 2, Bullets: 48, Before: "6fe1c0ffee00112233",
+			After:    "a41bc0ffee00112233",
+			Accepted: 52, Rejected: 9, Status: ace.Running,
+			Usage: ace.Usage{InputTokens: 120_400, OutputTokens: 20_100},
+			Epochs: []ace.EpochResult{{Epoch: 1, Tasks: 500, Correct: 305, Wrong: 190, Failed: 5,
+				Accuracy: 0.61}, {Epoch: 2, Tasks: 119, Correct: 88, Wrong: 31, Accuracy: 0.739, Bucket: 20,
+				Curve: []ace.CurvePoint{{Tasks: 20, Correct: 11}, {Tasks: 20, Correct: 13},
+					{Tasks: 20, Correct: 14}, {Tasks: 20, Correct: 16}, {Tasks: 20, Correct: 17},
+					{Tasks: 19, Correct: 17}}}},
+			Eval: []ace.EvalResult{{Epoch: 0, Tasks: 300, Correct: 60, Accuracy: 0.2},
+				{Epoch: 1, Tasks: 300, Correct: 195, Accuracy: 0.65}}}}
 	return s
 }

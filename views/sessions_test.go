@@ -29,7 +29,8 @@ func engineSnap() *snapshot {
 	s.Transcripts.Rows = s.Transcripts.Rows[3:9]
 	s.Talk, s.Transcripts.Dropped = nil, 0
 	s.Sessions = &sessions.Sessions{}
-	for i, status := range []sessions.Status{sessions.Waiting, sessions.Working, sessions.Idle, sessions.Starting, sessions.Stopping, sessions.Ended, sessions.Ended} {
+	for i, status := range []sessions.Status{sessions.Waiting, sessions.Working, sessions.Idle,
+		sessions.Starting, sessions.Stopping, sessions.Ended, sessions.Ended} {
 		s.Sessions.Rows = append(s.Sessions.Rows, madeUpSession(i, status))
 	}
 	first := s.Sessions.Rows[0]
@@ -40,25 +41,34 @@ func engineSnap() *snapshot {
 
 func madeUpSession(i int, status sessions.Status) *sessions.EngineSession {
 	id := fmt.Sprintf("s-20260504-%d", i)
-	st := &sessions.State{Status: status, Turns: 2 + i, Model: "claude-sonnet-4-5-20250929", AgentSessionID: fmt.Sprintf("a9e4%04d", i), Runs: 1, Exit: ace.Running}
-	st.Input = sessions.Input{SessionID: id, Name: "Tidy the till", Agent: "claude", WorkingDir: "/home/user/shop", PermissionMode: "default",
+	st := &sessions.State{Status: status, Turns: 2 + i, Model: "claude-sonnet-4-5-20250929",
+		AgentSessionID: fmt.Sprintf("a9e4%04d", i), Runs: 1, Exit: ace.Running}
+	st.Input = sessions.Input{SessionID: id, Name: "Tidy the till", Agent: "claude",
+		WorkingDir: "/home/user/shop", PermissionMode: "default",
 		Rules: []sessions.Rule{{Tool: "Bash(git *)", Action: "allow"}}, AllowedTools: []string{"Read"}}
 	st.Usage = ace.Usage{InputTokens: 12_000, OutputTokens: 900, CostUSD: 0.31}
-	st.Recent = []sessions.TurnRecord{{Turn: 1, Status: "completed", Prompt: "Tidy the till", DurationMS: 41_000, Usage: ace.Usage{InputTokens: 9000, CostUSD: 0.2}},
-		{Turn: 2, Status: "failed", Prompt: "Go on", DurationMS: 900, Attempt: 2, Failure: &ace.Failure{Type: "APIError", Message: "529 overloaded"}}}
-	e := &sessions.EngineSession{WorkflowID: "session/" + id, RunID: "run-" + id, ID: id, Status: status, Exit: ace.Running, Start: noon.Add(-time.Hour),
+	st.Recent = []sessions.TurnRecord{{Turn: 1, Status: "completed", Prompt: "Tidy the till",
+		DurationMS: 41_000, Usage: ace.Usage{InputTokens: 9000, CostUSD: 0.2}},
+		{Turn: 2, Status: "failed", Prompt: "Go on", DurationMS: 900, Attempt: 2,
+			Failure: &ace.Failure{Type: "APIError", Message: "529 overloaded"}}}
+	e := &sessions.EngineSession{WorkflowID: "session/" + id, RunID: "run-" + id, ID: id, Status: status,
+		Exit: ace.Running, Start: noon.Add(-time.Hour),
 		State: st, From: runs.FromQuery, Last: noon.Add(-time.Duration(i*i) * time.Minute)}
 	switch {
 	case status == sessions.Waiting:
-		args, _ := json.Marshal(map[string]string{"command": "rm -rf build\ngo build ./...", "description": "Build again"})
-		st.Pending = []sessions.ToolRequest{{ID: "toolu_1", Name: "Bash", Args: args, Turn: 2}, {ID: "toolu_2", Name: "Write", Args: json.RawMessage(`{"file_path":"/home/user/shop/a.go","content":"x"}`), Turn: 2}}
+		args, _ := json.Marshal(map[string]string{"command": "rm -rf build\ngo build ./...",
+			"description": "Build again"})
+		st.Pending = []sessions.ToolRequest{{ID: "toolu_1", Name: "Bash", Args: args, Turn: 2},
+			{ID: "toolu_2", Name: "Write",
+				Args: json.RawMessage(`{"file_path":"/home/user/shop/a.go","content":"x"}`), Turn: 2}}
 		st.Queue = []sessions.Message{{ID: "m9", Text: "and the receipt printer"}}
 	case status == sessions.Idle:
 		e.From = runs.FromHistory
 	case status == sessions.Ended:
 		e.Close, e.Exit, e.From = noon.Add(-10*time.Minute), ace.Completed, runs.FromHistory
 		if i > 5 {
-			e.Exit, st.Failure = ace.Failed, &ace.Failure{Type: "AgentMissing", Message: "claude is not installed"}
+			e.Exit, st.Failure = ace.Failed,
+				&ace.Failure{Type: "AgentMissing", Message: "claude is not installed"}
 		}
 	}
 	return e
@@ -70,22 +80,28 @@ func talkOf(e *sessions.EngineSession) *sessions.Detail {
 	for _, x := range []transcripts.Entry{
 		{Kind: transcripts.KindUser, Name: "ada", At: at, Text: "Tidy the till"},
 		{Kind: transcripts.KindText, Text: "I look at the till first.", Model: "claude-sonnet-4-5-20250929"},
-		{Kind: transcripts.KindCall, Name: "Bash", Text: `{"command":"git status"}`, CallID: "t0", Done: true, OK: true, Result: "clean", Note: "allowed by rule", Took: time.Second},
-		{Kind: transcripts.KindCall, Name: "Write", Text: `{"file_path":"/etc/till"}`, CallID: "t9", Done: true, Denied: true, Result: "not there", Note: "denied by person ada: not there"},
-		{Kind: transcripts.KindStatus, Name: "turn 1 completed", At: at.Add(41 * time.Second), Text: "took 41s, 9000 tokens, $0.2000"},
+		{Kind: transcripts.KindCall, Name: "Bash", Text: `{"command":"git status"}`, CallID: "t0", Done: true,
+			OK: true, Result: "clean", Note: "allowed by rule", Took: time.Second},
+		{Kind: transcripts.KindCall, Name: "Write", Text: `{"file_path":"/etc/till"}`, CallID: "t9",
+			Done: true, Denied: true, Result: "not there", Note: "denied by person ada: not there"},
+		{Kind: transcripts.KindStatus, Name: "turn 1 completed", At: at.Add(41 * time.Second),
+			Text: "took 41s, 9000 tokens, $0.2000"},
 		{Kind: transcripts.KindUser, At: at.Add(time.Minute), Text: "Go on"},
-		{Kind: transcripts.KindCall, Name: "Bash", Text: string(e.State.Input.AllowedTools[0]), CallID: "toolu_1", Waits: true},
+		{Kind: transcripts.KindCall, Name: "Bash", Text: string(e.State.Input.AllowedTools[0]),
+			CallID: "toolu_1", Waits: true},
 		{Kind: transcripts.KindText, Open: true, Text: "While that waits, I thi"},
 		{Kind: transcripts.KindUser, Text: "and the receipt printer", Note: "waits for the agent"},
 	} {
 		c.Entries = append(c.Entries, &x)
 	}
-	return &sessions.Detail{WorkflowID: e.WorkflowID, RunID: e.RunID, State: e.State, From: runs.FromQuery, Conversation: c, Log: "/data/logs/run_turn-2-1.jsonl"}
+	return &sessions.Detail{WorkflowID: e.WorkflowID, RunID: e.RunID, State: e.State, From: runs.FromQuery,
+		Conversation: c, Log: "/data/logs/run_turn-2-1.jsonl"}
 }
 
 func TestEngineScreens(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {200, 50}} {
-		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
+		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false),
+			"nocolor": theme.New(true, true)} {
 			t.Run(fmt.Sprintf("%dx%d-%s", size[0], size[1], look), func(t *testing.T) {
 				sc := newScreen(t, engineSnap(), styles, size[0], size[1])
 				sc.press("0")
@@ -130,16 +146,19 @@ func calledBack() *snapshot {
 	s := engineSnap()
 	e := *s.Sessions.Rows[0]
 	st := *e.State
-	st.Queue = []sessions.Message{{ID: "run.1", Callback: true, From: "run 7d21 (crawler)", Text: `<agent-callback run="7d21" status="completed">41 pages</agent-callback>`},
+	st.Queue = []sessions.Message{{ID: "run.1", Callback: true, From: "run 7d21 (crawler)",
+		Text: `<agent-callback run="7d21" status="completed">41 pages</agent-callback>`},
 		{ID: "m1", From: "ada", Text: "and the receipt printer"}}
-	st.Recent = []sessions.TurnRecord{{Turn: 1, Status: "completed", Prompt: "the crawler has ended", Callbacks: 3, DurationMS: 900}}
+	st.Recent = []sessions.TurnRecord{{Turn: 1, Status: "completed", Prompt: "the crawler has ended",
+		Callbacks: 3, DurationMS: 900}}
 	st.Pending, st.ReportsSent, st.ReportsUndelivered, st.Dropped = nil, 4, 1, 2
 	e.State = &st
 	s.Sessions.Rows[0] = &e
 	talk := *s.Details
 	c := *talk.Conversation
-	c.Entries = append(c.Entries[:len(c.Entries):len(c.Entries)], &transcripts.Entry{Kind: transcripts.KindUser, Name: "run 7d21 (crawler)", Callback: true,
-		Text: st.Queue[0].Text, Note: "waits for the agent"})
+	c.Entries = append(c.Entries[:len(c.Entries):len(c.Entries)],
+		&transcripts.Entry{Kind: transcripts.KindUser, Name: "run 7d21 (crawler)", Callback: true,
+			Text: st.Queue[0].Text, Note: "waits for the agent"})
 	talk.Conversation, talk.State = &c, &st
 	s.Details = &talk
 	return s
@@ -155,7 +174,8 @@ func hostileEngine() *snapshot {
 	st.Input.Name, st.Input.WorkingDir, st.Input.PermissionMode, st.Model = evil, "/"+evil, evil, evil
 	st.Pending = []sessions.ToolRequest{{ID: evil, Name: evil, Args: args}}
 	st.Queue = []sessions.Message{{ID: evil, Text: evil}}
-	st.Recent = []sessions.TurnRecord{{Turn: 1, Status: "failed", Prompt: evil, Failure: &ace.Failure{Type: evil, Message: evil}}}
+	st.Recent = []sessions.TurnRecord{{Turn: 1, Status: "failed", Prompt: evil,
+		Failure: &ace.Failure{Type: evil, Message: evil}}}
 	st.Stop, st.Failure = &sessions.Note{By: evil, Reason: evil}, &ace.Failure{Type: evil, Message: evil}
 	e.State, e.Err = &st, evil
 	s.Sessions.Rows[0] = &e
@@ -171,14 +191,16 @@ func hostileEngine() *snapshot {
 func TestEveryEngineSize(t *testing.T) {
 	t.Parallel()
 	for _, snap := range []*snapshot{engineSnap(), hostileEngine()} {
-		for _, keys := range [][]string{{}, {"0"}, {"0", "tab"}, {"0", "enter"}, {"0", "w"}, {"0", "i", "a", "ctrl+j", "b"}, {"0", "enter", "a", "g"}} {
+		for _, keys := range [][]string{{}, {"0"}, {"0", "tab"}, {"0", "enter"}, {"0", "w"},
+			{"0", "i", "a", "ctrl+j", "b"}, {"0", "enter", "a", "g"}} {
 			sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 			sc.press(keys...)
 			for w := 40; w <= 220; w += 9 {
 				for _, h := range []int{10, 11, 17, 24, 50} {
 					sc.resize(w, h)
 					out := sc.drawn()
-					if strings.Contains(out, "\x1b[2J") || strings.Contains(out, "\u202e") || strings.Contains(out, "\a") {
+					if strings.Contains(out, "\x1b[2J") || strings.Contains(out, "\u202e") ||
+						strings.Contains(out, "\a") {
 						t.Fatalf("what would do harm is drawn after %v", keys)
 					}
 				}
@@ -230,7 +252,8 @@ func TestAnswer(t *testing.T) {
 	far.Sessions.Rows[0].State.Pending[0].ArgsRef = &ace.Ref{SHA256: "abc", Size: 99}
 	sc = newScreen(t, far, theme.New(true, true), 80, 24)
 	sc.run(sc.press("0", "w"))
-	if !strings.Contains(sc.plain(), "command: echo whole") || !slices.Contains(sc.store.heard(), "arguments abc") {
+	if !strings.Contains(sc.plain(), "command: echo whole") ||
+		!slices.Contains(sc.store.heard(), "arguments abc") {
 		t.Errorf("%s", sc.plain())
 	}
 }
@@ -272,10 +295,13 @@ func TestStartSession(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	in, first, err := agents.ParseStart("agent=claude resume=5e551011 and now the tests")
-	if err != nil || !in.Resume || in.AgentSessionID != "5e551011" || in.WorkingDir != "" || first != "and now the tests" {
+	if err != nil || !in.Resume || in.AgentSessionID != "5e551011" || in.WorkingDir != "" ||
+		first != "and now the tests" {
 		t.Errorf("resume: %+v, %q, %v", in, first, err)
 	}
-	for _, line := range []string{"agent=unknown dir=/w x", "agent=codex resume=5e551011 x", "dir=w", "agent=claude", `dir=/w rule=Bash`, `dir=/w otherwise=perhaps`, `agent=codex dir=/w rule=Bash=deny x`, `dir="/w`} {
+	for _, line := range []string{"agent=unknown dir=/w x", "agent=codex resume=5e551011 x", "dir=w",
+		"agent=claude", `dir=/w rule=Bash`, `dir=/w otherwise=perhaps`, `agent=codex dir=/w rule=Bash=deny x`,
+		`dir="/w`} {
 		if _, _, err := agents.ParseStart(line); err == nil {
 			t.Errorf("%s is taken", line)
 		}
@@ -302,8 +328,10 @@ func TestStartOffersInstalledAgents(t *testing.T) {
 
 func TestReadOnlySessions(t *testing.T) {
 	st := newStore(engineSnap())
-	screens, global := Screens(console.Options{Controls: st, Actions: st.actions(), Location: time.UTC}, st.feeds())
-	m, err := tui.New(tui.Options{Source: st, Screens: screens, Global: global, Styles: theme.New(true, true), ReadOnly: true, Now: func() time.Time { return noon }})
+	screens, global := Screens(console.Options{Controls: st, Actions: st.actions(), Location: time.UTC},
+		st.feeds())
+	m, err := tui.New(tui.Options{Source: st, Screens: screens, Global: global, Styles: theme.New(true, true),
+		ReadOnly: true, Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,14 +59,17 @@ func timelineCases() map[string]struct {
 		"zoomed":    {timed(task, openAt(16)), []string{"j", "j", "j", "j", "j", "j", ".", "-"}},
 		"list":      {timed(task, nil), []string{"m", "G"}},
 		"inspector": {timed(task, openAt(7)), []string{"m", "g", "j", "j", "j", "j", "j", "j", "tab"}},
-		"filter": {timed(task, func(l *histories.EventLog) { filtered(l, histories.EventFilter{Include: "activity"}) }),
+		"filter": {timed(task, func(l *histories.EventLog) {
+			filtered(l, histories.EventFilter{Include: "activity"})
+		}),
 			append(append([]string{"m", "/"}, letters("activity")...), "enter")},
 		"filter-bars": {timed(task, nil), append(append([]string{"/"}, letters("call|timer")...), "enter")},
 		"errors":      {timed(task, nil), []string{"m", "g", "e", "e"}},
 		"empty":       {timed(nil, nil), nil},
 		"nothing":     {full(60), nil},
-		"reading":     {timed(task, func(l *histories.EventLog) { l.Unread, l.Reading = 48_000, true }), []string{"m", "G"}},
-		"failed":      {timed(nil, func(l *histories.EventLog) { l.Err = "the history is corrupted" }), nil},
+		"reading": {timed(task, func(l *histories.EventLog) { l.Unread, l.Reading = 48_000, true }),
+			[]string{"m", "G"}},
+		"failed": {timed(nil, func(l *histories.EventLog) { l.Err = "the history is corrupted" }), nil},
 	}
 }
 
@@ -114,7 +117,8 @@ func TestTimelineEverySize(t *testing.T) {
 
 func hostileHistory() []*historypb.HistoryEvent {
 	b := historytest.New("財務\x1b[2J📈👩‍👧", nil)
-	for _, n := range []string{"שלום", "a\x1b]0;owned\x07b", "user\u202egnp.exe", "two\nlines\tand a tab", "e\u0301\u0301", "bad \xff utf-8", strings.Repeat("財務", 300)} {
+	for _, n := range []string{"שלום", "a\x1b]0;owned\x07b", "user\u202egnp.exe", "two\nlines\tand a tab",
+		"e\u0301\u0301", "bad \xff utf-8", strings.Repeat("財務", 300)} {
 		b.Signal(time.Millisecond, n, n)
 		b.Activity(-time.Second, time.Millisecond, n, n, n)
 		b.Timer(0, n)
@@ -140,7 +144,8 @@ func TestTimelineJump(t *testing.T) {
 	sc.has("no earlier related event")
 	sc.press(")", ")")
 	sc.has("Event 7 ActivityTaskCompleted")
-	if !slices.Contains(sc.store.heard(), "open 7") || !slices.Contains(sc.store.heard(), "look events true") {
+	if !slices.Contains(sc.store.heard(), "open 7") ||
+		!slices.Contains(sc.store.heard(), "look events true") {
 		t.Errorf("the store received %q", sc.store.heard())
 	}
 	filtered(v.Log, histories.EventFilter{Include: "completed"})
@@ -183,7 +188,8 @@ func TestTimelineFilterKeys(t *testing.T) {
 	sc.press("ctrl+u")
 	sc.press(letters("!task")...)
 	sc.press("enter", `\`, "s", "enter", "P")
-	want := []string{"events // !/task/ full=false", "events // !/tasks/ full=false", "events // !/tasks/ full=true"}
+	want := []string{"events // !/task/ full=false", "events // !/tasks/ full=false",
+		"events // !/tasks/ full=true"}
 	if heard := sc.store.heard(); !slices.Equal(heard[len(heard)-3:], want) {
 		t.Errorf("the store received %q", heard)
 	}

@@ -25,8 +25,10 @@ func ailing() *snapshot {
 	trend := []float64{0, 0, 1, 0, 2, 3, 1, 0, 0, 4, 6, 9, 12, 9, 4, 2, 1, 0, 0, 0, 1, 2, 7, 8}
 	group := func(kind ace.Status, what string, phase ace.Phase, n int, message string) triage.FailureGroup {
 		g := triage.FailureGroup{
-			Cause: triage.Cause{Status: kind, Type: what, Phase: phase, Activity: phase.Activity(), Pattern: triage.Normalize(message)},
-			Count: n, Share: float64(n) / 2000, Low: float64(n) / 2200, High: float64(n) / 1800, Trend: trend, Runs: slices.Clone(runs[:min(n, 40)]),
+			Cause: triage.Cause{Status: kind, Type: what, Phase: phase, Activity: phase.Activity(),
+				Pattern: triage.Normalize(message)},
+			Count: n, Share: float64(n) / 2000, Low: float64(n) / 2200, High: float64(n) / 1800, Trend: trend,
+			Runs: slices.Clone(runs[:min(n, 40)]),
 		}
 		g.First = triage.Example{Run: runs[39], At: noon.Add(-3 * time.Hour), Message: message}
 		g.Last = triage.Example{Run: runs[1], At: noon.Add(-12 * time.Second), Message: message}
@@ -35,7 +37,8 @@ func ailing() *snapshot {
 	wrong := group(ace.Completed, "", "", 80, "no recipe was known for the formula")
 	wrong.Verdict = ace.Wrong
 	for i := range wrong.Runs {
-		reason := triage.Reason{Subject: fmt.Sprint("Return on Equity, ", 2000+i), Answer: "0.172", Expected: "0.2", Cause: wrong.Pattern}
+		reason := triage.Reason{Subject: fmt.Sprint("Return on Equity, ", 2000+i), Answer: "0.172",
+			Expected: "0.2", Cause: wrong.Pattern}
 		if i%2 == 0 {
 			reason.Insights = "The formula was looked up under another name. Of 256 calculations tried, none gives the label."
 		}
@@ -43,25 +46,36 @@ func ailing() *snapshot {
 		wrong.Runs[i].Status, wrong.Runs[i].Verdict = ace.Completed, ace.Wrong
 	}
 	wrong.Last.Run, wrong.Last.Reason = wrong.Runs[1], &wrong.Reasons[0]
-	t := &triage.Result{Query: s.Runs.Query, Window: triage.DefaultWindow, At: noon.Add(-2 * time.Second), Ended: 2000, Open: 3, More: true,
-		Scan: triage.Scan{Took: 640 * time.Millisecond}, From: noon.Add(-3 * time.Hour), To: noon, Grouped: 256,
+	t := &triage.Result{Query: s.Runs.Query, Window: triage.DefaultWindow, At: noon.Add(-2 * time.Second),
+		Ended: 2000, Open: 3, More: true,
+		Scan: triage.Scan{Took: 640 * time.Millisecond}, From: noon.Add(-3 * time.Hour), To: noon,
+		Grouped: 256,
 		Groups: []triage.FailureGroup{
-			group(ace.Failed, "Permanent", ace.PhaseReflector, 131, "model: status 529 overloaded, request req_8f12c0de at 2026-05-04T11:59:48Z; retry after 20s"),
+			group(ace.Failed, "Permanent", ace.PhaseReflector, 131,
+				"model: status 529 overloaded, request req_8f12c0de at 2026-05-04T11:59:48Z; retry after 20s"),
 			wrong,
 			group(ace.TimedOut, "StartToClose", ace.PhaseSkills, 40, "activity StartToClose timeout"),
 			group(ace.Canceled, "", ace.PhaseCurator, 4, "cancelled"),
-			group(ace.Failed, "", ace.PhaseGenerator, 1, "dial tcp 10.0.0.7:443: connect: connection refused"),
+			group(ace.Failed, "", ace.PhaseGenerator, 1,
+				"dial tcp 10.0.0.7:443: connect: connection refused"),
 		},
 		Retrying: []triage.Retrying{
-			{Run: s.Runs.Rows[2], Activity: ace.ActivityReflector, Phase: ace.PhaseReflector, State: "scheduled", Attempt: 7, MaxAttempts: 10,
-				LastError: ace.Failure{Kind: ace.Failed, Type: "Overloaded", Message: "model: 529 overloaded"}, Since: noon.Add(-9 * time.Minute), Next: noon.Add(17 * time.Second), Worker: "4711@host"},
-			{Run: runspkg.Run{WorkflowID: "order-17", RunID: "r-17", Type: "OrderWorkflow", Status: ace.Running, Start: noon.Add(-time.Hour)},
-				Activity: triage.WorkflowTask, State: "started", Attempt: 3, LastError: ace.Failure{Message: "nondeterministic workflow"}, Since: noon.Add(-time.Minute)},
+			{Run: s.Runs.Rows[2], Activity: ace.ActivityReflector, Phase: ace.PhaseReflector,
+				State: "scheduled", Attempt: 7, MaxAttempts: 10,
+				LastError: ace.Failure{Kind: ace.Failed, Type: "Overloaded",
+					Message: "model: 529 overloaded"}, Since: noon.Add(-9 * time.Minute),
+				Next: noon.Add(17 * time.Second), Worker: "4711@host"},
+			{Run: runspkg.Run{WorkflowID: "order-17", RunID: "r-17", Type: "OrderWorkflow",
+				Status: ace.Running, Start: noon.Add(-time.Hour)},
+				Activity: triage.WorkflowTask, State: "started", Attempt: 3,
+				LastError: ace.Failure{Message: "nondeterministic workflow"}, Since: noon.Add(-time.Minute)},
 		},
-		Slowest: runs[:8], MostExpensive: runs[8:20], Largest: runs[20:24], PhaseRuns: 1990, PhaseSampled: 50, PhaseUnknown: 10}
+		Slowest: runs[:8], MostExpensive: runs[8:20], Largest: runs[20:24], PhaseRuns: 1990, PhaseSampled: 50,
+		PhaseUnknown: 10}
 	runs[0].Summary.PhaseMS = ace.PhaseMS{Generator: 120, Skills: 300, Reflector: 80, Curator: 40, Persist: 9}
 	for i, step := range ace.Steps() {
-		t.Phases = append(t.Phases, triage.PhaseStat{Phase: string(step), Runs: 1990 - i, P50: float64(80 + 300*i%700), P95: float64(900 + 100*i), Max: 4200, Worst: runs[i]})
+		t.Phases = append(t.Phases, triage.PhaseStat{Phase: string(step), Runs: 1990 - i,
+			P50: float64(80 + 300*i%700), P95: float64(900 + 100*i), Max: 4200, Worst: runs[i]})
 	}
 	s.Triage = t
 	return s
@@ -69,7 +83,8 @@ func ailing() *snapshot {
 
 func scanning() *snapshot {
 	s := ailing()
-	s.Triage = &triage.Result{Window: 5000, At: noon, Scan: triage.Scan{Running: true, Stage: "why runs failed", Done: 40, Total: 317}}
+	s.Triage = &triage.Result{Window: 5000, At: noon,
+		Scan: triage.Scan{Running: true, Stage: "why runs failed", Done: 40, Total: 317}}
 	return s
 }
 
@@ -81,7 +96,8 @@ func troubledTriage(change func(*triage.Result)) *snapshot {
 
 func TestTriageScreens(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {200, 50}} {
-		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
+		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false),
+			"nocolor": theme.New(true, true)} {
 			t.Run(fmt.Sprintf("full-%dx%d-%s", size[0], size[1], look), func(t *testing.T) {
 				sc := newScreen(t, ailing(), styles, size[0], size[1])
 				sc.press("7")
@@ -101,12 +117,15 @@ func TestTriageScreens(t *testing.T) {
 		"end":      {ailing(), []string{"7", "G"}},
 		"scanning": {scanning(), []string{"7"}},
 		"loading":  {full(3), []string{"7"}},
-		"empty":    {troubledTriage(func(t *triage.Result) { *t = triage.Result{Window: triage.DefaultWindow, At: noon} }), []string{"7"}},
+		"empty": {troubledTriage(func(t *triage.Result) {
+			*t = triage.Result{Window: triage.DefaultWindow, At: noon}
+		}), []string{"7"}},
 		"no-match": {troubledTriage(func(t *triage.Result) {
 			*t = triage.Result{Query: `TaskId="x"`, Window: triage.DefaultWindow, At: noon}
 		}), []string{"7"}},
-		"error":   {troubledTriage(func(t *triage.Result) { t.Err = "shard status unknown" }), []string{"7"}},
-		"stopped": {troubledTriage(func(t *triage.Result) { t.Scan = triage.Scan{Stopped: true} }), []string{"7"}},
+		"error": {troubledTriage(func(t *triage.Result) { t.Err = "shard status unknown" }), []string{"7"}},
+		"stopped": {troubledTriage(func(t *triage.Result) { t.Scan = triage.Scan{Stopped: true} }),
+			[]string{"7"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sc := newScreen(t, c.snap, plainLook, 80, 24)
@@ -139,7 +158,8 @@ func TestTriageIsExact(t *testing.T) {
 	t.Parallel()
 	for _, snap := range []*snapshot{ailing(), hostileTriage(), scanning(), full(3)} {
 		sc := newScreen(t, snap, theme.New(true, false), 80, 24)
-		for _, keys := range [][]string{{"7"}, {"]"}, {"tab"}, {"tab", "a", "G"}, {"tab"}, {"tab", "g"}, {"tab"}} {
+		for _, keys := range [][]string{{"7"}, {"]"}, {"tab"}, {"tab", "a", "G"}, {"tab"}, {"tab", "g"},
+			{"tab"}} {
 			sc.press(keys...)
 			for w := 40; w <= 220; w += 9 {
 				for _, h := range []int{10, 11, 17, 24, 50} {
@@ -260,7 +280,8 @@ func TestTriageKeepsItsPlace(t *testing.T) {
 
 func TestTriageCopiesAndKeeps(t *testing.T) {
 	st := newStore(ailing())
-	list := triageview.Screen(console.New(console.Options{Controls: st, Location: time.UTC}, nil), st.triage(), func() {}).Views[0]
+	list := triageview.Screen(console.New(console.Options{Controls: st, Location: time.UTC}, nil),
+		st.triage(), func() {}).Views[0]
 	v := list.(interface {
 		tui.View
 		tui.Copier

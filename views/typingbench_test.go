@@ -90,8 +90,10 @@ func newBusyRuns(n int) *busyRuns {
 		s.runs = append(s.runs, r)
 	}
 	first := s.runs[0]
-	s.detail = histories.Detail{WorkflowID: first.WorkflowID, RunID: first.RunID, Type: first.Type, Start: first.Start,
-		From: runs.FromQuery, TaskState: histories.TaskState{Phase: ace.PhaseAnswer{Phase: ace.PhaseSkills, Status: ace.Running},
+	s.detail = histories.Detail{WorkflowID: first.WorkflowID, RunID: first.RunID, Type: first.Type,
+		Start: first.Start,
+		From:  runs.FromQuery, TaskState: histories.TaskState{Phase: ace.PhaseAnswer{Phase: ace.PhaseSkills,
+			Status: ace.Running},
 			Skills: ace.SkillAnswer{Skills: []ace.SkillUsage{{Name: "calculate"}, {Name: "look_up"}}}}}
 	return s
 }
@@ -115,11 +117,13 @@ func (s *busyRuns) Status() *tui.Status {
 	rows[0].Summary = &summary
 	list := runs.RunList{Rows: rows, Total: int64(len(rows)), Loaded: time.Now(),
 		Interval: cluster.DefaultInterval, ErrAt: -1,
-		Counts: runs.Counts{Status: map[ace.Status]int64{ace.Running: 3, ace.Completed: int64(len(rows) - 3)}}}
+		Counts: runs.Counts{Status: map[ace.Status]int64{ace.Running: 3,
+			ace.Completed: int64(len(rows) - 3)}}}
 	s.taken.Store(&moment{Runs: list, Detail: &d})
 	return &tui.Status{Seq: uint64(s.events), Interval: list.Interval, Loaded: list.Loaded,
-		Connection: tui.Connection{Names: []string{ace.DefaultNamespace, "embedded"}, State: "ready", Ready: true, Live: true},
-		Counts:     map[string]int64{string(ace.Running): 3, string(ace.Completed): int64(len(rows) - 3)}}
+		Connection: tui.Connection{Names: []string{ace.DefaultNamespace, "embedded"}, State: "ready",
+			Ready: true, Live: true},
+		Counts: map[string]int64{string(ace.Running): 3, string(ace.Completed): int64(len(rows) - 3)}}
 }
 
 func (s *busyRuns) Connection() cluster.Connection {
@@ -179,12 +183,14 @@ func (s *busyRuns) addCall() {
 	u := &d.Skills.Skills[n%2]
 	u.Calls, u.OK, u.LastAt = u.Calls+1, u.OK+1, time.Now()
 	args := fmt.Sprintf(`{"expression":"%d / 3"}`, n)
-	call := ace.Call{Invocation: ace.Invocation{ID: fmt.Sprint(n), Name: u.Name, Accepted: true, OK: true, At: u.LastAt,
+	call := ace.Call{Invocation: ace.Invocation{ID: fmt.Sprint(n), Name: u.Name, Accepted: true, OK: true,
+		At:         u.LastAt,
 		DurationMS: 0.4, Args: json.RawMessage(args), Result: json.RawMessage(fmt.Sprint(n / 3))}}
 	d.Skills.Total++
 	d.Skills.Recent = append(d.Skills.Recent, call)
 	d.Skills.Recent = d.Skills.Recent[max(0, len(d.Skills.Recent)-ace.RecentCalls):]
-	d.Log = append(d.Log, runs.LogLine{Event: int64(n), At: u.LastAt, Kind: "skill", Text: u.Name + " ok " + args})
+	d.Log = append(d.Log, runs.LogLine{Event: int64(n), At: u.LastAt, Kind: "skill", Text: u.Name + " ok " +
+		args})
 	if over := len(d.Log) - histories.MaxLog; over > 0 {
 		d.Log, d.LogDropped = d.Log[over:], d.LogDropped+over
 	}
@@ -208,16 +214,20 @@ func newBubblesTable(ctx context.Context, s *busyRuns) *bubblesTable {
 	for _, r := range s.runs {
 		t.rows = append(t.rows, bubblesRow(r))
 	}
-	t.table = table.New(table.WithColumns([]table.Column{{Title: "TASK", Width: 30}, {Title: "EXPERIMENT", Width: 16},
-		{Title: "MODEL", Width: 18}, {Title: "PHASE", Width: 9}, {Title: "SKILLS", Width: 10}, {Title: "COST", Width: 7},
-		{Title: "TOOK", Width: 6}, {Title: "STATUS", Width: 12}}), table.WithRows(t.rows), table.WithFocused(true),
+	t.table = table.New(table.WithColumns([]table.Column{{Title: "TASK", Width: 30},
+		{Title: "EXPERIMENT", Width: 16},
+		{Title: "MODEL", Width: 18}, {Title: "PHASE", Width: 9}, {Title: "SKILLS", Width: 10},
+		{Title: "COST", Width: 7},
+		{Title: "TOOK", Width: 6}, {Title: "STATUS", Width: 12}}), table.WithRows(t.rows),
+		table.WithFocused(true),
 		table.WithWidth(benchWidth), table.WithHeight(benchHeight-4))
 	return t
 }
 
 func bubblesRow(r runs.Run) table.Row {
 	return table.Row{r.TaskID, r.Experiment, r.Model, string(r.Phase),
-		fmt.Sprintf("%d/%d", r.Summary.SkillsOK, r.Summary.Skills), fmt.Sprintf("$%.3f", r.Summary.Usage.CostUSD), text.Duration(r.Age(time.Now())), string(r.Status)}
+		fmt.Sprintf("%d/%d", r.Summary.SkillsOK, r.Summary.Skills),
+		fmt.Sprintf("$%.3f", r.Summary.Usage.CostUSD), text.Duration(r.Age(time.Now())), string(r.Status)}
 }
 
 // Init implements [tea.Model].

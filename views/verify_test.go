@@ -19,16 +19,20 @@ func verifiedSnapshot() *snapshot {
 	s := snapshotOf(replaySnapshot())
 	verdict := *s.Replay.Verdict
 	run := func(n int) runs.Run {
-		return runs.Run{WorkflowID: fmt.Sprintf("ace/q-%d", n), RunID: fmt.Sprintf("r-%d", n), TaskID: fmt.Sprintf("q-%d", n), Type: ace.TaskWorkflow, Status: ace.Completed}
+		return runs.Run{WorkflowID: fmt.Sprintf("ace/q-%d", n), RunID: fmt.Sprintf("r-%d", n),
+			TaskID: fmt.Sprintf("q-%d", n), Type: ace.TaskWorkflow, Status: ace.Completed}
 	}
 	hostile := run(3)
 	hostile.TaskID = "q\x1b[31m日本-3"
-	s.Verified = &histories.Verified{Request: histories.VerifyRequest{Query: `ExperimentId="finance-7"`}, Began: noon.Add(-3 * time.Second), Done: 1412, Total: 2000,
+	s.Verified = &histories.Verified{Request: histories.VerifyRequest{Query: `ExperimentId="finance-7"`},
+		Began: noon.Add(-3 * time.Second), Done: 1412, Total: 2000,
 		Deterministic: 1409, Nondeterministic: 1, Drifted: 1, Unverified: 1, Events: 53_000,
 		Rows: []histories.VerifiedRun{
 			{Run: run(1), Verdict: verdict},
-			{Run: run(2), Verdict: histories.ReplayVerdict{Outcome: histories.VerifyUnverified, Why: `no workflow of type "Elsewhere" is registered here`, Events: 12}},
-			{Run: hostile, Verdict: histories.ReplayVerdict{Outcome: histories.VerifyDeterministic, Events: 38, WorkflowType: ace.TaskWorkflow}},
+			{Run: run(2), Verdict: histories.ReplayVerdict{Outcome: histories.VerifyUnverified,
+				Why: `no workflow of type "Elsewhere" is registered here`, Events: 12}},
+			{Run: hostile, Verdict: histories.ReplayVerdict{Outcome: histories.VerifyDeterministic,
+				Events: 38, WorkflowType: ace.TaskWorkflow}},
 		}}
 	return s
 }
@@ -67,7 +71,8 @@ func openVerified(t *testing.T, snap *snapshot, styles theme.Styles, width, heig
 
 func TestVerifiedDraws(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {200, 50}} {
-		for name, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
+		for name, styles := range map[string]theme.Styles{"dark": theme.New(true, false),
+			"nocolor": theme.New(true, true)} {
 			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
 				golden.RequireEqual(t, openVerified(t, verifiedSnapshot(), styles, size[0], size[1]).drawn())
 			})
@@ -79,7 +84,8 @@ func TestVerifiedDraws(t *testing.T) {
 func TestVerifiedEverySize(t *testing.T) {
 	empty, failed := verifiedSnapshot(), verifiedSnapshot()
 	empty.Verified = nil
-	failed.Verified = &histories.Verified{Err: "the server is away", Incomplete: true, Ended: noon, Request: histories.VerifyRequest{Strict: true, Runs: make([]runs.Run, 3)}}
+	failed.Verified = &histories.Verified{Err: "the server is away", Incomplete: true, Ended: noon,
+		Request: histories.VerifyRequest{Strict: true, Runs: make([]runs.Run, 3)}}
 	for _, snap := range []*snapshot{verifiedSnapshot(), empty, failed} {
 		sc := openVerified(t, snap, theme.New(true, true), 80, 24)
 		for range 2 {
@@ -120,11 +126,13 @@ func TestVerifiedOpens(t *testing.T) {
 	sc := openVerified(t, verifiedSnapshot(), theme.New(true, true), 80, 24)
 	sc.press("enter")
 	sc.heardAll("select ace/q-1 r-1", "step to 17")
-	if drawn := sc.drawn(); !strings.Contains(drawn, "expected (history)") || !strings.Contains(drawn, "run_mirror") {
+	if drawn := sc.drawn(); !strings.Contains(drawn, "expected (history)") ||
+		!strings.Contains(drawn, "run_mirror") {
 		t.Errorf("the verdict is not in sight:\n%s", drawn)
 	}
 	sc.press("esc", "F", "F", "F")
-	if drawn := sc.drawn(); strings.Contains(drawn, "nondeterministic q-1") || !strings.Contains(drawn, "no workflow of") {
+	if drawn := sc.drawn(); strings.Contains(drawn, "nondeterministic q-1") ||
+		!strings.Contains(drawn, "no workflow of") {
 		t.Errorf("only unverified ones:\n%s", drawn)
 	}
 	sc.press("J")
@@ -140,7 +148,8 @@ func TestTimeMachineStays(t *testing.T) {
 	sc.press("t")
 	was := len(sc.store.heard())
 	next := *snap
-	next.Runs.Rows = append([]runs.Run{{WorkflowID: "ace/newer", RunID: "r", TaskID: "newer", Start: noon}}, snap.Runs.Rows...)
+	next.Runs.Rows = append([]runs.Run{{WorkflowID: "ace/newer", RunID: "r", TaskID: "newer", Start: noon}},
+		snap.Runs.Rows...)
 	sc.show(&next)
 	if told := sc.store.heard()[was:]; slices.Contains(told, "select ace/newer r") {
 		t.Errorf("the run under the time machine became another: %q", told)

@@ -23,7 +23,8 @@ func webScreen(
 		*asked = fmt.Sprint(of)
 		return "http://127.0.0.1:44993/?token=2SRZL53OXO2ICV7ABGJX2TA54X", opened, err
 	}
-	return newScreenOf(t, st, console.Options{Controls: st, Actions: st.actions(), Web: web, Location: time.UTC}, styles,
+	return newScreenOf(t, st, console.Options{Controls: st, Actions: st.actions(), Web: web,
+		Location: time.UTC}, styles,
 		width, height), asked
 }
 

@@ -21,7 +21,8 @@ import (
 func sessionChild(ctx context.Context, s spec) {
 	// A call is two events, so an event comes about every 25 ms: more often than the recorder sends
 	// them. The session waits two seconds for acescope tail.
-	p := &noop{calls: s.Calls, before: 2 * time.Second, each: 15 * time.Millisecond, pause: 35 * time.Millisecond}
+	p := &noop{calls: s.Calls, before: 2 * time.Second, each: 15 * time.Millisecond,
+		pause: 35 * time.Millisecond}
 	r := openOurs(ctx, s, p)
 	defer r.close()
 	wait := must(r.start(ctx, 0))
@@ -132,7 +133,8 @@ func hook(b *bench) {
 	s := b.serve(data, place)
 	env := append(s.env, place, "ACESCOPE_BENCH_DATA="+data, "ACESCOPE_BENCH_HOOK="+program)
 	b.goBench(goBenchmark{pkg: "views", ours: "HookToScreen", count: hookEvents, env: env}, []metric{
-		{fmt.Sprintf("exit of a hook to the drawn frame, %d events, median", hookEvents), "ms", "≤ 150", "p50-ms"},
+		{fmt.Sprintf("exit of a hook to the drawn frame, %d events, median", hookEvents), "ms", "≤ 150",
+			"p50-ms"},
 		{fmt.Sprintf("exit of a hook to the drawn frame, %d events, p99", hookEvents), "ms", "", "p99-ms"},
 	})
 }

@@ -44,7 +44,8 @@ func (b *bench) openCluster(dir string) *localCluster {
 	if bin == "" {
 		bin = filepath.Join(b.dir, "bin", "cluster")
 	}
-	c.started = []string{"CLUSTER_DIR=" + dir, "CLUSTER_BIN=" + bin, "LOGFILE=" + c.accessLog()} // of versitygw
+	// of versitygw
+	c.started = []string{"CLUSTER_DIR=" + dir, "CLUSTER_BIN=" + bin, "LOGFILE=" + c.accessLog()}
 	if os.Getenv("CLUSTER_PORT") == "" {
 		c.started = append(c.started, "CLUSTER_PORT=7700")
 	}
@@ -65,7 +66,8 @@ func (b *bench) openCluster(dir string) *localCluster {
 
 // script runs the script, also after an interrupt, and returns its output.
 func (c *localCluster) script(args ...string) (string, error) {
-	cmd := command(context.WithoutCancel(c.ctx), c.started, "bash", append([]string{clusterScript}, args...)...)
+	cmd := command(context.WithoutCancel(c.ctx), c.started, "bash",
+		append([]string{clusterScript}, args...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -169,7 +171,8 @@ func clusterTasks(b *bench) {
 			return []float64{n / seconds, millis(used) / n, float64(calls) / n}
 		}
 	}
-	what := fmt.Sprintf("experiment of %d tasks, %d at once, two serving processes against one", tasks, atOnce)
+	what := fmt.Sprintf("experiment of %d tasks, %d at once, two serving processes against one", tasks,
+		atOnce)
 	b.compare(b.size.runs, []figure{
 		{what: what, unit: "tasks/s"},
 		{what: "the serving processes", unit: "ms CPU a task", speedup: true},
@@ -184,7 +187,8 @@ func clusterList(b *bench) {
 	c := b.openFilledCluster(count)
 	peer := func(args ...string) measure {
 		return func() []float64 {
-			return b.lines(count, c.env, b.temporal, append([]string{"workflow", "list"}, args...)...).figures()
+			return b.lines(count, c.env, b.temporal,
+				append([]string{"workflow", "list"}, args...)...).figures()
 		}
 	}
 	ours := func(args ...string) measure {
@@ -267,7 +271,8 @@ func (c *localCluster) psql(database, statements string) {
 	host, port, _ := net.SplitHostPort(c.value("TEMPORAL_ADDRESS"))
 	first := must(strconv.Atoi(port)) // of the cluster's ports
 	password := strings.TrimSpace(string(must(os.ReadFile(filepath.Join(c.dir, "secret")))))
-	cmd := command(c.ctx, []string{"PGPASSWORD=" + password}, "psql", "-h", host, "-p", strconv.Itoa(first+10),
+	cmd := command(c.ctx, []string{"PGPASSWORD=" + password}, "psql", "-h", host, "-p",
+		strconv.Itoa(first+10),
 		"-U", "temporal", "-d", database, "-v", "ON_ERROR_STOP=1")
 	cmd.Stdin = strings.NewReader(statements)
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -152,7 +152,8 @@ func stream(b *bench) {
 		g := goBenchmark{pkg: "engine/agents/agentcli", ours: name + "ours", peer: name + "json",
 			count: min(b.size.megabytes, 512)}
 		b.goBench(g, []metric{
-			{fmt.Sprintf("%s: %d MB of output to events, per second of CPU", cli, g.count), "MB/s", "≥ 200", "MB/cpu-s"},
+			{fmt.Sprintf("%s: %d MB of output to events, per second of CPU", cli, g.count), "MB/s", "≥ 200",
+				"MB/cpu-s"},
 			{fmt.Sprintf("%s: peak heap", cli), "MB", "≤ 32", "heap-MB"},
 		})
 	}
@@ -161,14 +162,18 @@ func stream(b *bench) {
 // runs compares a run of a blueprint with a bare activity that starts the same program, and many
 // runs that the dispatcher assigns with runs on a fixed task queue.
 func runs(b *bench) {
-	one := goBenchmark{pkg: "engine", ours: "BlueprintRun/run", peer: "BlueprintRun/activity", count: b.size.events}
+	one := goBenchmark{pkg: "engine", ours: "BlueprintRun/run", peer: "BlueprintRun/activity",
+		count: b.size.events}
 	b.goBench(one, []metric{
-		{"start of a no-op program to its first byte, median, against a bare activity", "ms", "", "first-p50-ms"},
+		{"start of a no-op program to its first byte, median, against a bare activity", "ms", "",
+			"first-p50-ms"},
 		{"start of a no-op program to its first byte, p95", "ms", "", "first-p95-ms"},
 		{"start of a no-op program to its result, median", "ms", "", "end-p50-ms"},
 	})
-	many := goBenchmark{pkg: "engine", ours: "ManyRuns/matched", peer: "ManyRuns/fixed", count: b.size.programs}
-	what := fmt.Sprintf("%d runs over 8 runners, 16 at a time, matched against a fixed task queue", many.count)
+	many := goBenchmark{pkg: "engine", ours: "ManyRuns/matched", peer: "ManyRuns/fixed",
+		count: b.size.programs}
+	what := fmt.Sprintf("%d runs over 8 runners, 16 at a time, matched against a fixed task queue",
+		many.count)
 	b.goBench(many, []metric{
 		{what, "s", "≤ 1.2×", "total-s"},
 		{what, "ms CPU a run", "", "cpu-ms/run"},
@@ -211,14 +216,18 @@ func flows(b *bench) {
 	})
 }
 
-// evaluation compares an evaluation of 1,000 items with bare activities, and measures the grid of many evaluations.
+// evaluation compares an evaluation of 1,000 items with bare activities, and measures the grid of many
+// evaluations.
 func evaluation(b *bench) {
-	b.goBench(goBenchmark{pkg: "engine", ours: "Evaluation/ours", peer: "Evaluation/items", count: 5}, []metric{
-		{"1,000 items by the built-in learner, kept, against a bare activity for each", "ms", "≤ 1.2×", "ns/op"},
-	})
-	b.goBench(goBenchmark{pkg: "engine", ours: "Evaluation/ours", peer: "Evaluation/chunks", count: 5}, []metric{
-		{"the same against bare activities of 25 items that keep nothing", "ms", "", "ns/op"},
-	})
+	b.goBench(goBenchmark{pkg: "engine", ours: "Evaluation/ours", peer: "Evaluation/items", count: 5},
+		[]metric{
+			{"1,000 items by the built-in learner, kept, against a bare activity for each", "ms", "≤ 1.2×",
+				"ns/op"},
+		})
+	b.goBench(goBenchmark{pkg: "engine", ours: "Evaluation/ours", peer: "Evaluation/chunks", count: 5},
+		[]metric{
+			{"the same against bare activities of 25 items that keep nothing", "ms", "", "ns/op"},
+		})
 	b.goBench(goBenchmark{pkg: "views", ours: "EvaluationGrid", count: 200}, []metric{
 		{"grid of 1,000 items and 100 versions: key to drawn frame", "ms", "≤ 16.7", "ns/op"},
 	})

@@ -109,7 +109,10 @@ func longChild(ctx context.Context, s spec) {
 	w := worker.New(c, "long", worker.Options{})
 	w.RegisterWorkflow(longWorkflow)
 	for _, step := range ace.Steps() {
-		w.RegisterActivityWithOptions(func(_ context.Context, in longState) (longState, error) { return in, nil },
+		w.RegisterActivityWithOptions(func(_ context.Context, in longState) (longState,
+			error) {
+			return in, nil
+		},
 			activity.RegisterOptions{Name: step.Activity()})
 	}
 	check(w.Start())
@@ -135,7 +138,8 @@ func diff(b *bench) {
 		check(os.WriteFile(path, text, 0o600))
 		args, size = append(args, path), size+len(text)
 	}
-	what := fmt.Sprintf("two histories of %d events (%d MB of JSON), read, compared, written", diffEvents, size/1e6)
+	what := fmt.Sprintf("two histories of %d events (%d MB of JSON), read, compared, written", diffEvents,
+		size/1e6)
 	b.compare(b.size.runs, []figure{
 		{what: what, unit: "s", target: "≤ 1"},
 		{what: "user and system CPU", unit: "s"},
@@ -158,7 +162,8 @@ func diff(b *bench) {
 func diffHistory(salt int) []byte {
 	h := replaytest.Begin("Long")
 	task := h.Task()
-	ids := map[string]any{"task_id": fmt.Sprint("long-", salt), "run_id": fmt.Sprint("run-", salt), "model": "m"}
+	ids := map[string]any{"task_id": fmt.Sprint("long-", salt), "run_id": fmt.Sprint("run-", salt),
+		"model": "m"}
 	at := replaytest.Noon.Add(time.Duration(salt) * time.Hour)
 	step := func(i, answer int) {
 		input := map[string]any{"task": ids, "prompt": filler, "n": i}
@@ -195,7 +200,8 @@ func step(b *bench) {
 
 // verify compares the verifier with the bare replayer of the SDK, and two cores with one.
 func verify(b *bench) {
-	b.goBench(goBenchmark{pkg: "engine/temporal/replay", ours: "Verify/ours", peer: "Verify/bare", count: 200}, []metric{
+	b.goBench(goBenchmark{pkg: "engine/temporal/replay", ours: "Verify/ours", peer: "Verify/bare",
+		count: 200}, []metric{
 		{"one history after another", "events/s", "≥ 0.9×", "events/s"},
 	})
 	const files = 1000

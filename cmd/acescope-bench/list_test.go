@@ -38,7 +38,8 @@ func list(b *bench) {
 	dir := b.ensureFilled()
 	s := b.serve(dir)
 	b.compare(attempts, []figure{
-		{what: fmt.Sprintf("%d runs, start to last line", count), unit: "ms", speedup: true, target: "≥ 1.3×"},
+		{what: fmt.Sprintf("%d runs, start to last line", count), unit: "ms", speedup: true,
+			target: "≥ 1.3×"},
 		{what: "start to first line", unit: "ms", speedup: true},
 		{what: "user and system CPU", unit: "ms", speedup: true},
 		{what: "peak resident", unit: "MB", speedup: true},
@@ -57,7 +58,8 @@ func list(b *bench) {
 		return []float64{b.lines(count, nil, b.acescope, "list", "--json", "--data-dir", dir).peakMB}
 	}, func() []float64 {
 		query := fmt.Sprintf("ExperimentId = %q", experimentOf(0))
-		return []float64{b.lines(part, nil, b.acescope, "list", "--json", "--data-dir", dir, "-q", query).peakMB}
+		return []float64{b.lines(part, nil, b.acescope, "list", "--json", "--data-dir", dir, "-q",
+			query).peakMB}
 	})
 
 	b.compare(attempts, []figure{

@@ -33,11 +33,13 @@ func logs(b *bench) {
 	} else {
 		peer = func() []float64 {
 			file := filepath.Join(b.tempDir(), "app.jsonl")
-			return b.followLog(file, lines, 0, []string{"tail", "-n", "+1", "-F", file}, []string{"jq", "-c", "."})
+			return b.followLog(file, lines, 0, []string{"tail", "-n", "+1", "-F", file},
+				[]string{"jq", "-c", "."})
 		}
 	}
 	b.compare(b.size.runs, []figure{
-		{what: fmt.Sprintf("%d MB of JSON lines appended at full speed, %d lines, none lost", b.size.megabytes, lines),
+		{what: fmt.Sprintf("%d MB of JSON lines appended at full speed, %d lines, none lost",
+			b.size.megabytes, lines),
 			unit: "lines/s", target: "≥ 1×"},
 		{what: "peak memory", unit: "MB", target: "≤ 200"},
 	}, func() []float64 {

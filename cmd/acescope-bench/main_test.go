@@ -50,7 +50,8 @@ func BenchmarkSections(b *testing.B) {
 		{"cluster-tasks", clusterTasks}, // two serving processes of a cluster against one
 		{"cluster-list", clusterList},   // of a cluster; against temporal workflow list
 		{"evaluation", evaluation},      // of 1,000 items; against bare activities
-		{"flows", flows},                // a flow against the same workflow in Go, and a loop of 10,000 iterations
+		// a flow against the same workflow in Go, and a loop of 10,000 iterations
+		{"flows", flows},
 	} {
 		b.Run(s.name, func(b *testing.B) {
 			section := settings
@@ -173,7 +174,8 @@ func readFlags(ctx context.Context) {
 	s := &settings
 	s.ctx = ctx
 	flag.StringVar(&s.acescope, "acescope", "bin/acescope", "`program` to measure")
-	flag.StringVar(&s.temporal, "temporal", "", "temporal `command` to compare with (default: built below -dir)")
+	flag.StringVar(&s.temporal, "temporal", "",
+		"temporal `command` to compare with (default: built below -dir)")
 	flag.StringVar(&s.dir, "dir", ".cache/bench", "`directory` of everything that is written")
 	flag.StringVar(&s.profile, "profile", "", "write profiles of servers and benchmarks to this `directory`")
 	quick := flag.Bool("quick", false, "use small sizes, to try the benchmark; the figures are not reliable")

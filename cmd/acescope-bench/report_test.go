@@ -198,7 +198,8 @@ func (b *bench) compare(attempts int, figures []figure, ours, peer measure) {
 				text = append(text, number(v)+" "+figures[i].unit)
 			}
 			if len(text) > 0 {
-				b.progress("  %d of %d, %s: %s", n+1, attempts, [2]string{"ours", "peer"}[side], strings.Join(text, ", "))
+				b.progress("  %d of %d, %s: %s", n+1, attempts, [2]string{"ours", "peer"}[side],
+					strings.Join(text, ", "))
 			}
 		}
 	}

@@ -86,8 +86,8 @@ func (b *bench) openTerminal(env []string, columns, rows uint16, name string, ar
 	return t
 }
 
-// await reads until a text is on the alternate screen; the title, "acescope", is in the first frame. From then on the
-// terminal counts what the program writes.
+// await reads until a text is on the alternate screen; the title, "acescope", is in the first frame. From
+// then on the terminal counts what the program writes.
 func (t *terminal) await(text string) {
 	timeout := time.AfterFunc(frameTimeout, t.cancel)
 	defer timeout.Stop()
@@ -187,7 +187,8 @@ func console(b *bench) {
 	length := time.Duration(b.size.consoleSecs) * time.Second
 	b.onNewAndFilled(func(dir, what string) {
 		b.compare(1, []figure{
-			{what: fmt.Sprintf("attached and idle for %s, 200×50, %s", length, what), unit: "% of a core", target: "≤ 1"},
+			{what: fmt.Sprintf("attached and idle for %s, 200×50, %s", length, what), unit: "% of a core",
+				target: "≤ 1"},
 			{what: "output of the idle console", unit: "bytes/s"},
 		}, func() []float64 {
 			s := b.serve(dir)
@@ -283,11 +284,13 @@ func plainConfig(sql *config.SQL, ports []int) (*config.Config, map[primitives.S
 		services[string(name)] = config.Service{RPC: config.RPC{GRPCPort: ports[i], BindOnIP: "127.0.0.1"}}
 		hosts[name] = static.SingleLocalHost(hostPort(ports[i]))
 	}
-	info := cluster.ClusterInformation{Enabled: true, InitialFailoverVersion: 1, RPCAddress: hostPort(ports[0])}
+	info := cluster.ClusterInformation{Enabled: true, InitialFailoverVersion: 1,
+		RPCAddress: hostPort(ports[0])}
 	cfg := &config.Config{
 		Services: services,
-		Persistence: config.Persistence{DefaultStore: "sqlite", VisibilityStore: "sqlite", NumHistoryShards: 1,
-			DataStores: map[string]config.DataStore{"sqlite": {SQL: sql}}},
+		Persistence: config.Persistence{DefaultStore: "sqlite", VisibilityStore: "sqlite",
+			NumHistoryShards: 1,
+			DataStores:       map[string]config.DataStore{"sqlite": {SQL: sql}}},
 		ClusterMetadata: &cluster.Config{FailoverVersionIncrement: 10, MasterClusterName: plainCluster,
 			CurrentClusterName: plainCluster,
 			ClusterInformation: map[string]cluster.ClusterInformation{plainCluster: info}},

@@ -56,7 +56,8 @@ func (*noop) Name() string         { return "noop" }
 func (*noop) About() string        { return "does nothing, for measurements" }
 func (*noop) DefaultModel() string { return "none" }
 
-func (n *noop) Generate(context.Context, ace.GeneratorInput, *playbook.Playbook) (ace.GeneratorResult, error) {
+func (n *noop) Generate(context.Context, ace.GeneratorInput, *playbook.Playbook) (ace.GeneratorResult,
+	error) {
 	if n.began != nil {
 		n.began()
 	}
@@ -111,8 +112,10 @@ func experimentOf(n int) string { return fmt.Sprintf("bench-%03d", n/group) }
 
 func taskInput(n int) ace.TaskInput {
 	label := "42"
-	return ace.TaskInput{TaskID: fmt.Sprintf("bench-%06d", n), Prompt: "a task that does nothing", Label: &label,
-		Adapter: ace.Offline, Provider: "noop", Model: "none", ExperimentID: experimentOf(n), DatasetID: "bench"}
+	return ace.TaskInput{TaskID: fmt.Sprintf("bench-%06d", n), Prompt: "a task that does nothing",
+		Label:   &label,
+		Adapter: ace.Offline, Provider: "noop", Model: "none", ExperimentID: experimentOf(n),
+		DatasetID: "bench"}
 }
 
 func (r ours) start(ctx context.Context, n int) (func(context.Context) error, error) {
@@ -124,7 +127,8 @@ func (r ours) start(ctx context.Context, n int) (func(context.Context) error, er
 			return err
 		}
 		if result.ExitStatus != ace.ExitSuccess || result.Summary.Skills != r.calls {
-			return fmt.Errorf("task %s: %s with %d tool calls", in.TaskID, result.ExitStatus, result.Summary.Skills)
+			return fmt.Errorf("task %s: %s with %d tool calls", in.TaskID, result.ExitStatus,
+				result.Summary.Skills)
 		}
 		return nil
 	}, err
@@ -273,7 +277,8 @@ func loadChild(ctx context.Context, s spec) {
 		before, _ := ownUsage()
 		check(runTasks(ctx, r, atOnce, from, turn))
 		cpu, peak := ownUsage()
-		answer(mark{Tasks: turn, Seconds: time.Since(began).Seconds(), CPU: (cpu - before).Seconds(), PeakMB: peak})
+		answer(mark{Tasks: turn, Seconds: time.Since(began).Seconds(), CPU: (cpu - before).Seconds(),
+			PeakMB: peak})
 	}
 	s.profileHeap()
 }
@@ -341,7 +346,8 @@ func tasks(b *bench) {
 			s.Dir, s.Bare = b.tempDir(), true
 			peer := &load{process: b.child(s)}
 			takeTurns(ours, peer, b.size.tasks/turn)
-			return []float64{ours.sum.perSecond(), ours.sum.cpuMS()}, []float64{peer.sum.perSecond(), peer.sum.cpuMS()}
+			return []float64{ours.sum.perSecond(), ours.sum.cpuMS()},
+				[]float64{peer.sum.perSecond(), peer.sum.cpuMS()}
 		})
 	}
 }
@@ -349,7 +355,8 @@ func tasks(b *bench) {
 // growth runs many tasks on one data directory. The last tenth takes turns with the first tasks of
 // an empty directory, so that other load of the machine affects both.
 func growth(b *bench) {
-	what := fmt.Sprintf("last %d of %d tasks against an empty directory, in turns", b.size.growth/10, b.size.growth)
+	what := fmt.Sprintf("last %d of %d tasks against an empty directory, in turns", b.size.growth/10,
+		b.size.growth)
 	b.compareBoth(1, []figure{
 		{what: what, unit: "tasks/s", target: "≥ 0.8×"},
 		{what: what, unit: "ms CPU a task", speedup: true},

@@ -73,7 +73,8 @@ func TestManyAtOnce(t *testing.T) {
 func TestExperiment(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "spool")
 	hook(t, strings.NewReader(`{"a": 1}`), spool.Env+"="+dir, spool.EnvExperiment+"=refactoring")
-	if got := records(t, dir); len(got) != 1 || string(got[0].Payload) != `{"acescope_experiment":"refactoring","a": 1}` {
+	if got := records(t, dir); len(got) != 1 ||
+		string(got[0].Payload) != `{"acescope_experiment":"refactoring","a": 1}` {
 		t.Errorf("records %s", got[0].Payload)
 	}
 }
@@ -90,7 +91,8 @@ func TestAnyInput(t *testing.T) {
 	if len(got) != 3 {
 		t.Fatalf("%d records", len(got))
 	}
-	if string(got[0].Payload) != "\x00\xff garbage  more" || got[1].Kind != spool.Hook || got[2].Kind != spool.HookTruncated ||
+	if string(got[0].Payload) != "\x00\xff garbage  more" || got[1].Kind != spool.Hook ||
+		got[2].Kind != spool.HookTruncated ||
 		len(got[1].Payload) != spool.MaxPayload || len(got[2].Payload) != spool.MaxPayload {
 		t.Errorf("kinds %c %c %c", got[0].Kind, got[1].Kind, got[2].Kind)
 	}
@@ -109,7 +111,8 @@ func TestNeverDisturbsAgent(t *testing.T) {
 	if err := os.Mkdir(locked, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	for _, env := range [][]string{nil, {"HOME="}, {"HOME=/proc"}, {"HOME=relative"}, {spool.Env + "=/dev/full"}, {spool.Env + "=/dev/null/x"},
+	for _, env := range [][]string{nil, {"HOME="}, {"HOME=/proc"}, {"HOME=relative"},
+		{spool.Env + "=/dev/full"}, {spool.Env + "=/dev/null/x"},
 		{spool.Env + "=" + locked + "/spool"}, {spool.Env + "=" + dir + "/off", "ACESCOPE_OBSERVE=off"},
 		{spool.Env + "=" + dir + "/off", spool.EnvHook + "=off"}} {
 		hook(t, strings.NewReader(`{"a":1}`), env...)
@@ -148,7 +151,8 @@ func TestDependencies(t *testing.T) {
 	}
 	for _, dep := range strings.Fields(string(out)) {
 		first, _, _ := strings.Cut(dep, "/")
-		if dep == "fmt" || dep == "net" || strings.HasPrefix(dep, "encoding") || strings.Contains(first, ".") {
+		if dep == "fmt" || dep == "net" || strings.HasPrefix(dep, "encoding") ||
+			strings.Contains(first, ".") {
 			t.Errorf("the hook imports %s", dep)
 		}
 	}

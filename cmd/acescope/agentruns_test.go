@@ -48,7 +48,8 @@ type fakeRuns struct {
 }
 
 func (f *fakeRuns) Blueprints(context.Context) ([]run.BlueprintInfo, error) {
-	return []run.BlueprintInfo{{Name: "crawl", Type: run.Deterministic, Schema: json.RawMessage(schemaOfCrawler)}}, nil
+	return []run.BlueprintInfo{{Name: "crawl", Type: run.Deterministic,
+		Schema: json.RawMessage(schemaOfCrawler)}}, nil
 }
 
 func (f *fakeRuns) Start(_ context.Context, r run.Request) (run.Input, error) {
@@ -104,20 +105,31 @@ func (s files) Path(_ context.Context, ref ace.Ref) (string, error) {
 // newRunClient returns a client of a fake service, and its outputs.
 func newRunClient(f *fakeRuns, json bool) (client *agents.RunClient, out, err *bytes.Buffer) {
 	out, err = &bytes.Buffer{}, &bytes.Buffer{}
-	return &agents.RunClient{Service: f, Artifacts: files{}, App: &cli.App{Out: out, Err: err, JSON: json}}, out, err
+	return &agents.RunClient{Service: f, Artifacts: files{}, App: &cli.App{Out: out, Err: err, JSON: json}},
+		out, err
 }
 
 func crawlRun() *fakeRuns {
 	code := 0
 	at := time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC)
 	f := &fakeRuns{
-		state: run.State{Input: run.Input{RunID: "r-1", SessionID: "ses_1", Type: run.ExecuteTask, TaskName: "crawl", Mode: run.Sync, CreatedAt: at, By: "me",
-			Requirements: runner.Requirements{ExecutorType: "deterministic", Tags: []string{"web"}}}, Status: run.Running, Try: 2,
-			Claim: &runner.Claim{RunnerID: "lnch_2", Capabilities: runner.Capabilities{ExecutorTypes: []string{"deterministic"}}}, ProgramStart: &run.ProgramStart{PID: 7, At: at}, Moves: []run.MoveRecord{{Runner: "lnch_1", Reason: "it was lost"}}, Notified: "none", TimeoutAt: at.Add(time.Hour)},
-		result: run.Result{RunID: "r-1", SessionID: "ses_1", Status: run.Completed, Output: json.RawMessage(`{"pages":3}`), OutputIs: "json", Stdout: "{\"pages\":3}\n", Stderr: "3 pages\n",
+		state: run.State{Input: run.Input{RunID: "r-1", SessionID: "ses_1", Type: run.ExecuteTask,
+			TaskName: "crawl", Mode: run.Sync, CreatedAt: at, By: "me",
+			Requirements: runner.Requirements{ExecutorType: "deterministic", Tags: []string{"web"}}},
+			Status: run.Running, Try: 2,
+			Claim: &runner.Claim{RunnerID: "lnch_2",
+				Capabilities: runner.Capabilities{ExecutorTypes: []string{"deterministic"}}},
+			ProgramStart: &run.ProgramStart{PID: 7, At: at},
+			Moves:        []run.MoveRecord{{Runner: "lnch_1", Reason: "it was lost"}}, Notified: "none",
+			TimeoutAt: at.Add(time.Hour)},
+		result: run.Result{RunID: "r-1", SessionID: "ses_1", Status: run.Completed,
+			Output: json.RawMessage(`{"pages":3}`), OutputIs: "json", Stdout: "{\"pages\":3}\n",
+			Stderr:   "3 pages\n",
 			ExitCode: &code, DurationSeconds: 1.25, StartedAt: at, Runner: "lnch_2"},
-		rows: []run.Summary{{RunID: "r-1", SessionID: "ses_1", Type: run.ExecuteTask, AgentName: "crawl", Status: run.Completed, CreatedAt: at, EndedAt: at.Add(2 * time.Second), RunnerID: "lnch_2"},
-			{RunID: "r-0", SessionID: "ses_0", Type: run.StartSession, AgentName: "wr\x1b[31miter", Status: run.Pending, CreatedAt: at, ParentSessionID: "ses_p"}},
+		rows: []run.Summary{{RunID: "r-1", SessionID: "ses_1", Type: run.ExecuteTask, AgentName: "crawl",
+			Status: run.Completed, CreatedAt: at, EndedAt: at.Add(2 * time.Second), RunnerID: "lnch_2"},
+			{RunID: "r-0", SessionID: "ses_0", Type: run.StartSession, AgentName: "wr\x1b[31miter",
+				Status: run.Pending, CreatedAt: at, ParentSessionID: "ses_p"}},
 	}
 	return f
 }
@@ -158,7 +170,8 @@ func TestAgentStart(t *testing.T) {
 	if string(f.asked.Parameters) != `{"depth":2,"url":"x"}` || f.asked.Mode != run.Sync {
 		t.Errorf("%+v", f.asked)
 	}
-	if out.String() != "{\"pages\":3}\n" || errs.String() != "acescope: run r-1 of crawl started in session ses_1\n3 pages\n" {
+	if out.String() != "{\"pages\":3}\n" ||
+		errs.String() != "acescope: run r-1 of crawl started in session ses_1\n3 pages\n" {
 		t.Errorf("%q, %q", out, errs)
 	}
 
@@ -185,20 +198,26 @@ func TestAgentStart(t *testing.T) {
 func TestAgentStartFails(t *testing.T) {
 	f := crawlRun()
 	code := 3
-	f.result.Status, f.result.Reason, f.result.Error, f.result.ExitCode = run.Failed, run.ExitCode, "the program ended with code 3", &code
+	f.result.Status, f.result.Reason, f.result.Error, f.result.ExitCode = run.Failed, run.ExitCode,
+		"the program ended with code 3", &code
 	client, out, _ := newRunClient(f, false)
 	err := client.StartRun(t.Context(), run.Request{AgentName: "crawl"}, agents.RunFlags{})
-	if cli.ExitCode(err) != cli.ExitFailed || err.Error() != "run r-1 failed: the program ended with code 3" || out.String() != "{\"pages\":3}\n" {
+	if cli.ExitCode(err) != cli.ExitFailed ||
+		err.Error() != "run r-1 failed: the program ended with code 3" || out.String() != "{\"pages\":3}\n" {
 		t.Errorf("%v, %q", err, out)
 	}
 	client, out, _ = newRunClient(f, true)
-	if err := client.StartRun(t.Context(), run.Request{AgentName: "crawl"}, agents.RunFlags{}); cli.ExitCode(err) != cli.ExitFailed {
+	if err := client.StartRun(t.Context(), run.Request{AgentName: "crawl"},
+		agents.RunFlags{}); cli.ExitCode(err) != cli.ExitFailed {
 		t.Errorf("%v", err)
 	}
 	checkSchema(t, "agent start", out.String())
-	for refused, code := range map[error]int{run.ErrBadRequest: cli.ExitUsage, run.ErrNoBlueprint: cli.ExitNotFound, run.ErrNotFound: cli.ExitNotFound, run.ErrOver: cli.ExitFailed} {
+	for refused, code := range map[error]int{run.ErrBadRequest: cli.ExitUsage,
+		run.ErrNoBlueprint: cli.ExitNotFound, run.ErrNotFound: cli.ExitNotFound,
+		run.ErrOver: cli.ExitFailed} {
 		f.err = fmt.Errorf("it is so: %w", refused)
-		if err := agents.RunError(client.StartRun(t.Context(), run.Request{AgentName: "crawl"}, agents.RunFlags{})); cli.ExitCode(err) != code {
+		if err := agents.RunError(client.StartRun(t.Context(), run.Request{AgentName: "crawl"},
+			agents.RunFlags{})); cli.ExitCode(err) != code {
 			t.Errorf("%v: exit code %d, want %d", err, cli.ExitCode(err), code)
 		}
 	}
@@ -210,35 +229,45 @@ func TestAgentStartInterrupted(t *testing.T) {
 	f.hang = cancel
 	client, _, errs := newRunClient(f, false)
 	err := client.StartRun(ctx, run.Request{AgentName: "crawl"}, agents.RunFlags{})
-	if cli.ExitCode(err) != cli.ExitInterrupted || !strings.Contains(errs.String(), `run r-1: the run continues; wait for it with "acescope wait r-1", stop it with "acescope cancel r-1"`+"\n") {
+	if cli.ExitCode(err) != cli.ExitInterrupted ||
+		!strings.Contains(errs.String(),
+			`run r-1: the run continues; wait for it with "acescope wait r-1", stop it with "acescope cancel r-1"`+"\n") {
 		t.Errorf("%v, %q", err, errs)
 	}
 }
 
-// The artifact with the complete output replaces the shortened one. If it is on another machine, the user is told.
+// The artifact with the complete output replaces the shortened one. If it is on another machine, the user is
+// told.
 func TestAgentResultArtifact(t *testing.T) {
 	f := crawlRun()
 	f.result.StdoutRef = &ace.Ref{SHA256: "a", Size: 20}
 	client, out, errs := newRunClient(f, false)
 	client.Artifacts = files{"a": "the whole\x1b[31m\nof it"}
-	if err := client.WriteResult(t.Context(), f.state.Input, f.result); err != nil || out.String() != "the whole\x1b[31m\nof it" {
+	if err := client.WriteResult(t.Context(), f.state.Input, f.result); err != nil ||
+		out.String() != "the whole\x1b[31m\nof it" {
 		t.Errorf("%v, %q", err, out)
 	}
 	client, out, errs = newRunClient(f, false)
-	if err := client.WriteResult(t.Context(), f.state.Input, f.result); err != nil || out.String() != f.result.Stdout || !strings.Contains(errs.String(), "only the beginning and the end are shown") {
+	if err := client.WriteResult(t.Context(), f.state.Input, f.result); err != nil ||
+		out.String() != f.result.Stdout ||
+		!strings.Contains(errs.String(), "only the beginning and the end are shown") {
 		t.Errorf("%v, %q, %q", err, out, errs)
 	}
 	// JSON has the complete output.
 	client, out, _ = newRunClient(f, true)
 	client.Artifacts = files{"a": "the whole", "b": `{"n":[1]}`}
 	f.result.Output, f.result.OutputRef = nil, &ace.Ref{SHA256: "b", Size: 9}
-	if err := client.WriteResult(t.Context(), f.state.Input, f.result); err != nil || !strings.Contains(out.String(), `"output":{"n":[1]},"output_ref":{"sha256":"b","size":9},"output_is":"json"`) {
+	if err := client.WriteResult(t.Context(), f.state.Input, f.result); err != nil ||
+		!strings.Contains(out.String(),
+			`"output":{"n":[1]},"output_ref":{"sha256":"b","size":9},"output_is":"json"`) {
 		t.Errorf("%v, %s", err, out)
 	}
 	checkSchema(t, "show", out.String())
 	// An agent's answer ends with a line break.
 	client, out, _ = newRunClient(f, false)
-	if err := client.WriteResult(t.Context(), run.Input{RunID: "r-2", Type: run.StartSession}, run.Result{Status: run.Completed, Output: json.RawMessage(`"done\nso"`)}); err != nil || out.String() != "done\nso\n" {
+	if err := client.WriteResult(t.Context(), run.Input{RunID: "r-2", Type: run.StartSession},
+		run.Result{Status: run.Completed, Output: json.RawMessage(`"done\nso"`)}); err != nil ||
+		out.String() != "done\nso\n" {
 		t.Errorf("%v, %q", err, out)
 	}
 }
@@ -246,12 +275,15 @@ func TestAgentResultArtifact(t *testing.T) {
 func TestAgentResult(t *testing.T) {
 	f := crawlRun()
 	client, out, _ := newRunClient(f, false)
-	if err := client.Result(t.Context(), "r-1"); err == nil || !strings.Contains(err.Error(), `run r-1 has not ended, it is running: wait for it with "acescope wait r-1"`) {
+	if err := client.Result(t.Context(), "r-1"); err == nil ||
+		!strings.Contains(err.Error(),
+			`run r-1 has not ended, it is running: wait for it with "acescope wait r-1"`) {
 		t.Errorf("%v", err)
 	}
 	f.state.Status, f.state.Result = run.Stopped, &f.result
 	f.result.Status, f.result.Error = run.Stopped, "by you"
-	if err := client.Result(t.Context(), "r-1"); err == nil || err.Error() != "run r-1: by you" || out.String() != f.result.Stdout {
+	if err := client.Result(t.Context(), "r-1"); err == nil || err.Error() != "run r-1: by you" ||
+		out.String() != f.result.Stdout {
 		t.Errorf("%v, %q", err, out)
 	}
 	if err := agents.RunError(client.Result(t.Context(), "r-9")); cli.ExitCode(err) != cli.ExitNotFound {
@@ -262,8 +294,10 @@ func TestAgentResult(t *testing.T) {
 func TestAgentResume(t *testing.T) {
 	f := crawlRun()
 	client, _, _ := newRunClient(f, false)
-	for id, want := range map[string]string{"r-1": "ses_1", "ses_1": "ses_1", "ses_of-no-run": "ses_of-no-run"} {
-		if err := client.ResumeRun(t.Context(), id, run.Request{Prompt: "p"}, agents.RunFlags{}); err != nil || f.asked.SessionID != want {
+	for id, want := range map[string]string{"r-1": "ses_1", "ses_1": "ses_1",
+		"ses_of-no-run": "ses_of-no-run"} {
+		if err := client.ResumeRun(t.Context(), id, run.Request{Prompt: "p"},
+			agents.RunFlags{}); err != nil || f.asked.SessionID != want {
 			t.Errorf("%s: %v, %+v", id, err, f.asked)
 		}
 	}
@@ -313,8 +347,9 @@ func TestRunRequest(t *testing.T) {
 		"such as 90s or 5m":                               {"--match-within", "300"},
 		"the input is empty":                              {"--prompt", write("e", " \n")},
 		"at most 100000 are allowed":                      {"--prompt", strings.Repeat("é", 100_001)},
-		"longer than 400000 bytes":                        {"--prompt", write("l", strings.Repeat("x", 500_000))},
-		"no such file":                                    {"--prompt", "@" + filepath.Join(dir, "none")},
+		"longer than 400000 bytes": {"--prompt",
+			write("l", strings.Repeat("x", 500_000))},
+		"no such file": {"--prompt", "@" + filepath.Join(dir, "none")},
 	} {
 		if _, err := parseRequest(args...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)

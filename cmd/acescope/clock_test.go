@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestClockWarning checks that commands say that the machine's clock was set back since the last host, and that runs
-// complete nevertheless.
+// TestClockWarning checks that commands say that the machine's clock was set back since the last host, and
+// that runs complete nevertheless.
 func TestClockWarning(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -31,7 +31,8 @@ func TestClockWarning(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"list"}, {"run", "What is 2 + 2?"}} {
-		if _, stderr := command(args...); !strings.Contains(stderr, "the clock of this machine was set back") {
+		if _, stderr := command(args...); !strings.Contains(stderr,
+			"the clock of this machine was set back") {
 			t.Errorf("%v: no warning: %s", args, stderr)
 		}
 	}

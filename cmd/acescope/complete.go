@@ -18,8 +18,8 @@ import (
 	runsview "acescope/views/runs"
 )
 
-// completions returns how arguments and flags are completed: by what usage lines call them, such as RUN, and by what
-// flagKinds says.
+// completions returns how arguments and flags are completed: by what usage lines call them, such as RUN, and
+// by what flagKinds says.
 func completions(a *cli.App) cli.Kinds {
 	listed := func(list func(*cli.App) []string) cobra.CompletionFunc {
 		return cli.Complete(a, func(context.Context) []cobra.Completion { return list(a) })
@@ -43,11 +43,13 @@ func completions(a *cli.App) cli.Kinds {
 		"ADAPTER":  cli.Words("offline", "online"),
 		"PHASE":    cli.Words(ace.Steps()...),
 		"PRESET":   cli.Words(ace.PresetPaper),
-		"EXECUTOR": cli.Words(runner.Deterministic, runner.ClaudeCode, runner.Codex, runner.Gemini, runner.OpenCode),
+		"EXECUTOR": cli.Words(runner.Deterministic, runner.ClaudeCode, runner.Codex, runner.Gemini,
+			runner.OpenCode),
 	}
 }
 
-// flagKinds says of what kind the values of flags are, if neither their types nor their help lists the values.
+// flagKinds says of what kind the values of flags are, if neither their types nor their help lists the
+// values.
 var flagKinds = map[string]string{
 	"ablation": "EXPERIMENT", "no-regressions": "EXPERIMENT",
 	"branch": "BRANCH", "playbook": "PLAYBOOK",

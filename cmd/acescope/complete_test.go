@@ -16,11 +16,13 @@ import (
 )
 
 // freeArguments are the words of usage lines for arguments that have no known set of values.
-var freeArguments = []string{"FILE", "DIR", "PATH", "CASES", "PROMPT", "TEXT", "NAME", "JSON", "-", "CALL", "BULLET",
+var freeArguments = []string{"FILE", "DIR", "PATH", "CASES", "PROMPT", "TEXT", "NAME", "JSON", "-", "CALL",
+	"BULLET",
 	"VERSION", "GROUP", "COMMAND", "TASK@RUN", "-q", "QUERY", "BATCH"}
 
 // listsValues matches the help of a flag that lists three values or more.
-var listsValues = regexp.MustCompile(`(?:^|: )[a-z][\w-]*(?:, [a-z][\w-]*)+(?:,| or|, or) [a-z][\w-]*(?:$|;| \()`)
+var listsValues = regexp.MustCompile(
+	`(?:^|: )[a-z][\w-]*(?:, [a-z][\w-]*)+(?:,| or|, or) [a-z][\w-]*(?:$|;| \()`)
 
 // TestEverythingCompletes checks that each argument and each flag completes whose values are known.
 func TestEverythingCompletes(t *testing.T) {
@@ -155,7 +157,8 @@ func TestSuggestions(t *testing.T) {
 		cmd := root(&cli.App{})
 		cmd.SetArgs(strings.Fields(line))
 		err := cmd.ExecuteContext(t.Context())
-		if cli.ExitCode(err) != cli.ExitUsage || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if cli.ExitCode(err) != cli.ExitUsage || !strings.HasSuffix(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %s", line, err, want)
 		}
 	}

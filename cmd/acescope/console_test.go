@@ -11,8 +11,8 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 )
 
-// TestConsole uses a console that hosts the server: an empty list, an experiment of another process, a run, a filter,
-// other terminal sizes, and quit.
+// TestConsole uses a console that hosts the server: an empty list, an experiment of another process, a run, a
+// filter, other terminal sizes, and quit.
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

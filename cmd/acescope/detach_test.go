@@ -11,8 +11,8 @@ import (
 	"acescope/engine/agents/agentcli/agentclitest"
 )
 
-// TestDetachedRunsShareProcess checks that detached runs and sessions are left to the process that serves, and that it
-// ends when only sessions that wait for their user are open.
+// TestDetachedRunsShareProcess checks that detached runs and sessions are left to the process that serves,
+// and that it ends when only sessions that wait for their user are open.
 func TestDetachedRunsShareProcess(t *testing.T) {
 	t.Parallel()
 	agent := agentclitest.New(t, "claude")

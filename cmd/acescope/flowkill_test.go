@@ -92,7 +92,8 @@ You plan a package => say first the base, then the rest
 		files:  map[string]string{"tasks.jsonl": zork + zork},
 		answer: curatedZork,
 		want:   `"correct":1,`,
-		// For each task a plan, an answer, a reflection and the curator's operations, and for the second a tool call.
+		// For each task a plan, an answer, a reflection and the curator's operations, and for the second a
+		// tool call.
 		calls: map[string]int{"acescope": 1, "model": 4 + 5},
 		kills: 16,
 	},
@@ -155,7 +156,8 @@ func (s *killEnv) addChange() {
 	}
 	s.write(filepath.Join(s.work, "bad.go"), "package bad\n")
 	for _, args := range [][]string{{"init", "-q", "-b", "main"},
-		{"-c", "user.name=n", "-c", "user.email=e@example.org", "commit", "-q", "--allow-empty", "-m", "start"},
+		{"-c", "user.name=n", "-c", "user.email=e@example.org", "commit", "-q", "--allow-empty", "-m",
+			"start"},
 		{"add", "bad.go"}} {
 		cmd := exec.Command(git, args...)
 		cmd.Dir = s.work
@@ -168,8 +170,9 @@ func (s *killEnv) addChange() {
 
 // addPlaybooks adds a branch with the rule of zork and an empty one.
 func (s *killEnv) addPlaybooks() {
-	for branch, book := range map[string]*playbook.Playbook{"none": {}, "night": {NextID: 2, Bullets: []playbook.Bullet{
-		{ID: "calc-00001", Section: "Formulas & Calculations", Content: "zork of x: 3*x+1"}}}} {
+	for branch, book := range map[string]*playbook.Playbook{"none": {},
+		"night": {NextID: 2, Bullets: []playbook.Bullet{
+			{ID: "calc-00001", Section: "Formulas & Calculations", Content: "zork of x: 3*x+1"}}}} {
 		hash, err := s.e.Books.Put(s.Context(), book)
 		if err == nil {
 			_, err = s.e.Books.Start(s.Context(), branch, hash)
@@ -204,8 +207,8 @@ func newKillEnv(t *testing.T, c flowKill) *killEnv {
 	return s
 }
 
-// startWorker starts a process that executes runs. One that is to be killed kills itself as soon as the server has the
-// result of an operation.
+// startWorker starts a process that executes runs. One that is to be killed kills itself as soon as the
+// server has the result of an operation.
 func (s *killEnv) startWorker(killed bool) *killedProcess {
 	s.Helper()
 	config, err := json.Marshal(flowWorker{Dir: s.data, Killed: killed})
@@ -257,8 +260,9 @@ func (s *killEnv) start(c flowKill) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	in := flow.Input{Name: entry.Name, Digest: entry.Source.Digest(), Source: entry.Source, Language: flow.Language,
-		Inputs: inputs, Dir: s.work}
+	in := flow.Input{Name: entry.Name, Digest: entry.Source.Digest(), Source: entry.Source,
+		Language: flow.Language,
+		Inputs:   inputs, Dir: s.work}
 	o := client.StartWorkflowOptions{ID: killedRun, TaskQueue: s.e.TaskQueue,
 		TypedSearchAttributes: workflows.FlowAttributes(in.Name),
 		WorkflowTaskTimeout:   time.Second} // the worker that dies may have the next task already
@@ -371,9 +375,9 @@ func (s *killEnv) checkHistory(operations int) {
 	}
 }
 
-// TestFlowsKilledAfterEachStep kills the worker of each shipped flow after each operation whose result the server has,
-// and while the run waits for approval: the next worker continues, and nothing is executed twice. The run has the
-// outputs of one whose worker is not killed, and is deterministic.
+// TestFlowsKilledAfterEachStep kills the worker of each shipped flow after each operation whose result the
+// server has, and while the run waits for approval: the next worker continues, and nothing is executed twice.
+// The run has the outputs of one whose worker is not killed, and is deterministic.
 func TestFlowsKilledAfterEachStep(t *testing.T) {
 	t.Parallel()
 	for name, c := range flowKills {
@@ -397,7 +401,8 @@ func TestFlowsKilledAfterEachStep(t *testing.T) {
 				}
 			}
 			if !reflect.DeepEqual(outputs[0], outputs[1]) {
-				t.Errorf("outputs %v of a run that was killed, and %v of one that was not", outputs[1], outputs[0])
+				t.Errorf("outputs %v of a run that was killed, and %v of one that was not", outputs[1],
+					outputs[0])
 			}
 		})
 	}

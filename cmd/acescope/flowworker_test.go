@@ -16,8 +16,8 @@ import (
 	"acescope/engine"
 )
 
-// Variables of a process of the tests: flowWorkerEnv makes it a [flowWorker], with a configuration as JSON, and
-// programsLogEnv names the file to which it adds a line if it is the program acescope of a step.
+// Variables of a process of the tests: flowWorkerEnv makes it a [flowWorker], with a configuration as JSON,
+// and programsLogEnv names the file to which it adds a line if it is the program acescope of a step.
 const (
 	flowWorkerEnv  = "FLOW_WORKER"
 	programsLogEnv = "ACESCOPE_PROGRAMS_LOG"
@@ -36,8 +36,8 @@ func noteProgram() {
 	_, _ = io.WriteString(f, "acescope\n")
 }
 
-// flowWorker is a process that executes runs until its input is closed. If it is to be killed, it kills itself as soon
-// as the server has the result of an operation and no other one is under way.
+// flowWorker is a process that executes runs until its input is closed. If it is to be killed, it kills
+// itself as soon as the server has the result of an operation and no other one is under way.
 type flowWorker struct {
 	Dir    string
 	Killed bool
@@ -80,7 +80,8 @@ func (w *flowWorker) intercept(ctx context.Context, method string, req, reply an
 		return err
 	case "RespondWorkflowTaskCompleted": // the answer may have operations
 		err := call()
-		w.open.Add(int64(len(reply.(*workflowservice.RespondWorkflowTaskCompletedResponse).GetActivityTasks())))
+		w.open.Add(int64(len(
+			reply.(*workflowservice.RespondWorkflowTaskCompletedResponse).GetActivityTasks())))
 		return err
 	case "RespondActivityTaskFailed":
 		w.open.Add(-1)
@@ -103,8 +104,8 @@ func (w *flowWorker) poll(ctx *context.Context, call func() error) error {
 	return call()
 }
 
-// kill makes the last call of the process. Before it, the process ends its requests for tasks: the server would give it
-// the next task, and wait until that times out.
+// kill makes the last call of the process. Before it, the process ends its requests for tasks: the server
+// would give it the next task, and wait until that times out.
 func (w *flowWorker) kill(call func() error) {
 	w.die()
 	w.polls.Lock()

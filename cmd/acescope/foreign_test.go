@@ -41,7 +41,8 @@ type foreignWorker struct {
 	tests            []string                      // command line of its own tests, nil without the tools
 }
 
-// TestForeignWorkers runs the example workers of docs/examples next to an experiment of acescope on one server.
+// TestForeignWorkers runs the example workers of docs/examples next to an experiment of acescope on one
+// server.
 func TestForeignWorkers(t *testing.T) {
 	t.Parallel()
 	workers := []foreignWorker{}
@@ -206,7 +207,8 @@ func (s *foreignServer) task(t *testing.T, w foreignWorker, prompt string, label
 	return r
 }
 
-func (s *foreignServer) start(t *testing.T, w foreignWorker, prompt string, label *string) client.WorkflowRun {
+func (s *foreignServer) start(t *testing.T, w foreignWorker, prompt string,
+	label *string) client.WorkflowRun {
 	t.Helper()
 	id := fmt.Sprintf("%s-%x", w.name, prompt)
 	in := ace.TaskInput{TaskID: id, Prompt: prompt, Adapter: ace.Online, ExperimentID: w.name, DatasetID: "d",
@@ -323,7 +325,8 @@ func (s *foreignServer) checkReport(t *testing.T, w foreignWorker) {
 	t.Helper()
 	task := w.name + "-reported"
 	cmd := s.command(w, append(slices.Clone(w.run("report")), task))
-	if out, err := cmd.CombinedOutput(); err != nil && len(out) > 0 && !bytes.Contains(out, []byte("PyGILState")) {
+	if out, err := cmd.CombinedOutput(); err != nil && len(out) > 0 &&
+		!bytes.Contains(out, []byte("PyGILState")) {
 		t.Errorf("report: %v\n%s", err, out)
 	}
 	if err := s.client.GetWorkflow(t.Context(), ace.WorkflowID(task), "").Get(t.Context(), nil); err != nil {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// layers are the import rules: a package may import packages of its own prefix and of the listed prefixes. The longest
-// matching prefix applies. The rows of engine are in import order.
+// layers are the import rules: a package may import packages of its own prefix and of the listed prefixes.
+// The longest matching prefix applies. The rows of engine are in import order.
 var layers = []struct {
 	prefix string
 	may    []string
@@ -20,7 +20,8 @@ var layers = []struct {
 	{"cmd", []string{"engine", "sources", "tui", "views", "theme"}},
 	{"views", []string{"tui", "theme", "sources", "engine/ace", "engine/learning/ablation",
 		"engine/learning/playbook", "engine/learning/prompts", "engine/learning/stats"}},
-	{"tui/widget", []string{"tui", "theme", "engine/ace", "engine/learning/stats"}}, // texts of costs and accuracies
+	// texts of costs and accuracies
+	{"tui/widget", []string{"tui", "theme", "engine/ace", "engine/learning/stats"}},
 	{"tui", []string{"tui", "theme"}},
 	{"theme", nil},
 	{"sources", []string{"engine/ace", "engine/temporal", "engine/stepper", "engine/learning/playbook",
@@ -32,12 +33,16 @@ var layers = []struct {
 	{"engine/store", []string{"engine/ace", "engine/internal"}},
 	{"engine/temporal", []string{"engine/ace", "engine/internal", "engine/store"}},
 	{"engine/agents", []string{"engine/ace", "engine/internal", "engine/store", "engine/temporal"}},
-	{"engine/tasks", []string{"engine/ace", "engine/internal", "engine/store", "engine/temporal", "engine/agents"}},
+	{"engine/tasks", []string{"engine/ace", "engine/internal", "engine/store", "engine/temporal",
+		"engine/agents"}},
 	{"engine/flow", []string{"engine/ace", "engine/internal", "engine/temporal", "engine/tasks"}},
-	{"engine/stepper", []string{"engine/ace", "engine/internal", "engine/temporal", "engine/agents", "engine/tasks",
+	{"engine/stepper", []string{"engine/ace", "engine/internal", "engine/temporal", "engine/agents",
+		"engine/tasks",
 		"engine/flow", "engine/learning/playbook"}},
-	{"engine/learning", []string{"engine/ace", "engine/internal", "engine/store", "engine/temporal", "engine/agents", "engine/tasks"}},
-	{"engine/workflows", []string{"engine/ace", "engine/temporal", "engine/agents", "engine/tasks", "engine/flow"}},
+	{"engine/learning", []string{"engine/ace", "engine/internal", "engine/store", "engine/temporal",
+		"engine/agents", "engine/tasks"}},
+	{"engine/workflows", []string{"engine/ace", "engine/temporal", "engine/agents", "engine/tasks",
+		"engine/flow"}},
 	{"engine", []string{"engine"}},
 }
 
@@ -49,7 +54,9 @@ func TestImports(t *testing.T) {
 		for _, to := range p.Imports {
 			rel, ours := strings.CutPrefix(to, "acescope/")
 			target, _ := layerOf(rel)
-			allowed := target == own || slices.ContainsFunc(may, func(m string) bool { return m == target || under(rel, m) })
+			allowed := target == own || slices.ContainsFunc(may, func(m string) bool {
+				return m == target || under(rel, m)
+			})
 			if ours && !allowed {
 				t.Errorf("%s must not import %s", p.ImportPath, to)
 			}

@@ -107,7 +107,8 @@ func checkRuns(t *testing.T, runs map[string]int, n int) {
 	}
 }
 
-// TestHostKilled kills the host during an experiment: the attached process takes over, and every task closes once.
+// TestHostKilled kills the host during an experiment: the attached process takes over, and every task closes
+// once.
 func TestHostKilled(t *testing.T) {
 	t.Parallel()
 	dir, n := t.TempDir(), 25
@@ -148,8 +149,9 @@ func TestOnlyProcessKilled(t *testing.T) {
 	}
 }
 
-// TestAblationKilled kills an ablation of 70 bullets on 200 items twice. No finished answer is repeated: at most
-// the one in progress is. It is not parallel to the other tests that kill processes, which wait for heartbeats.
+// TestAblationKilled kills an ablation of 70 bullets on 200 items twice. No finished answer is repeated: at
+// most the one in progress is. It is not parallel to the other tests that kill processes, which wait for
+// heartbeats.
 func TestAblationKilled(t *testing.T) {
 	t.Parallel()
 	const bullets, items = 70, 200
@@ -161,9 +163,11 @@ func TestAblationKilled(t *testing.T) {
 		fmt.Fprintf(&book, "[r-%05d] helpful=0 harmful=0 :: rule%d of x: x+%d\n", i+1, i, i)
 	}
 	for i := range items {
-		fmt.Fprintf(&set, "{\"context\": \"What is the rule%d of %d?\", \"target\": \"%d\"}\n", i%bullets, i+1, i+1+i%bullets)
+		fmt.Fprintf(&set, "{\"context\": \"What is the rule%d of %d?\", \"target\": \"%d\"}\n", i%bullets,
+			i+1, i+1+i%bullets)
 	}
-	for name, content := range map[string]string{"book.txt": "## RULES\n" + book.String(), "set.jsonl": set.String()} {
+	for name, content := range map[string]string{"book.txt": "## RULES\n" + book.String(),
+		"set.jsonl": set.String()} {
 		if err := os.WriteFile(filepath.Join(files, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +219,8 @@ func TestAblationKilled(t *testing.T) {
 	}
 }
 
-// TestManyStartAtOnce starts several processes on a new data directory: one becomes the host, and all of them work.
+// TestManyStartAtOnce starts several processes on a new data directory: one becomes the host, and all of them
+// work.
 func TestManyStartAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,7 +1,7 @@
 // Command acescope is the console and its headless commands.
 //
-// Commands write data to standard output and everything else to standard error. A command that fails writes one line
-// and exits with one of the codes in internal/cli.
+// Commands write data to standard output and everything else to standard error. A command that fails writes
+// one line and exits with one of the codes in internal/cli.
 package main
 
 import (

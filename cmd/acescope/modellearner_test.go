@@ -29,7 +29,9 @@ func modelLearner(rules map[string]string) func(llmtest.Request) llmtest.Reply {
 		case "generator":
 			name, x := question(q.Last())
 			if id, rule := findRule(book, name); id != "" {
-				return llmtest.Reply{Text: fmt.Sprintf(`{"reasoning": "%s", "bullet_ids": ["%s"], "final_answer": ""}`, strings.ReplaceAll(rule, "x", x), id)}
+				return llmtest.Reply{Text: fmt.Sprintf(
+					`{"reasoning": "%s", "bullet_ids": ["%s"], "final_answer": ""}`,
+					strings.ReplaceAll(rule, "x", x), id)}
 			}
 			return llmtest.Reply{Text: "I do not know it.\n```json\n{\"reasoning\": \"No bullet says how.\", \"bullet_ids\": [], \"final_answer\": \"0\"}\n```"}
 		case "skills":
@@ -47,7 +49,8 @@ func modelLearner(rules map[string]string) func(llmtest.Request) llmtest.Reply {
 		if id, _ := findRule(book, m[1]); id != "" {
 			return llmtest.Reply{Text: `{"reasoning": "known", "operations": []}`}
 		}
-		return llmtest.Reply{Text: fmt.Sprintf(`{"reasoning": "new", "operations": [{"type": "ADD", "section": "Formulas & Calculations", "content": "%s"},
+		return llmtest.Reply{Text: fmt.Sprintf(
+			`{"reasoning": "new", "operations": [{"type": "ADD", "section": "Formulas & Calculations", "content": "%s"},
 			{"type": "UPDATE", "bullet_id": "calc-99999", "content": "nothing"}, {"type": "ADD", "section": "OTHERS", "content": "Always che`, m[0]), Stop: "length"}
 	}
 }
@@ -79,7 +82,8 @@ func session(q llmtest.Request) llmtest.Reply {
 	}
 	plan := llmtest.Between(q.Last(), "plan")
 	if strings.ContainsAny(plan, "*+") {
-		return llmtest.Reply{Calls: []llmtest.Call{{"t1", "calculate", `{"expression": "` + plan + `"}`}, {"t2", "look_up", `{"words": "formula"}`}}}
+		return llmtest.Reply{Calls: []llmtest.Call{{"t1", "calculate", `{"expression": "` + plan + `"}`},
+			{"t2", "look_up", `{"words": "formula"}`}}}
 	}
 	return llmtest.Reply{Text: `{"final_answer": "0"}`}
 }
@@ -98,7 +102,8 @@ func reflection(q llmtest.Request, rules map[string]string) llmtest.Reply {
 	if rule := rules[name]; rule != "" && llmtest.Between(q.Last(), "expected") != "" {
 		insight = name + " of x: " + rule
 	}
-	return llmtest.Reply{Text: fmt.Sprintf(`{"reasoning": "looked", "key_insight": "%s", "correct": true, "bullet_tags": [%s]}`, insight, tags)}
+	return llmtest.Reply{Text: fmt.Sprintf(
+		`{"reasoning": "looked", "key_insight": "%s", "correct": true, "bullet_tags": [%s]}`, insight, tags)}
 }
 
 // judgment accepts a number for the word that is expected. It returns no verdict on other words.

@@ -21,8 +21,10 @@ func modelServer(ts *testscript.TestScript, neg bool, args []string) {
 	answer := map[string]func(llmtest.Request) llmtest.Reply{
 		"learner": modelLearner(map[string]string{"zork": "3*x+1", "blip": "x*x"}),
 		"refusal": llmtest.Script(llmtest.Reply{Text: "I will not do that.", Stop: "refusal"}),
-		"prose":   llmtest.Script(llmtest.Reply{Text: strings.Repeat("Let us talk about something else. ", 20)}),
-		"limited": llmtest.Script(llmtest.Reply{Status: 429, Type: "rate_limit_error", RetryAfter: "6", Text: "slow down"},
+		"prose": llmtest.Script(llmtest.Reply{Text: strings.Repeat("Let us talk about something else. ",
+			20)}),
+		"limited": llmtest.Script(llmtest.Reply{Status: 429, Type: "rate_limit_error", RetryAfter: "6",
+			Text: "slow down"},
 			llmtest.Reply{Text: `{"reasoning": "r", "final_answer": "1", "key_insight": "none", "operations": []}`}),
 		"locked": llmtest.Script(llmtest.Reply{
 			Status: 401, Type: "authentication_error", Text: "key " + ts.Getenv("STUB_KEY") + " is wrong",
@@ -46,7 +48,8 @@ func modelServer(ts *testscript.TestScript, neg bool, args []string) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	ts.Check(err)
 	defer f.Close()
-	_, err = fmt.Fprintf(f, "[providers.%s]\n%sbase_url = %q\nmodel = \"m-1\"\napi_key_env = \"STUB_KEY\"\n\n",
+	_, err = fmt.Fprintf(
+		f, "[providers.%s]\n%sbase_url = %q\nmodel = \"m-1\"\napi_key_env = \"STUB_KEY\"\n\n",
 		name, kind, base)
 	ts.Check(err)
 }

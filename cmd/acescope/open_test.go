@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// historyDir returns a directory with recorded histories, one of them truncated, and with files that are not histories.
+// historyDir returns a directory with recorded histories, one of them truncated, and with files that are not
+// histories.
 func historyDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -20,7 +21,8 @@ func historyDir(t *testing.T) string {
 	}
 	copyHistory(t, "live", filepath.Join(dir, "torn.json"), 9000)
 	copyHistory(t, "right", filepath.Join(dir, "again.json"), 0)
-	for name, data := range map[string]string{"notes.txt": "not a history", "empty.json": "", "garbage.json": "hello"} {
+	for name, data := range map[string]string{"notes.txt": "not a history", "empty.json": "",
+		"garbage.json": "hello"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -43,8 +45,8 @@ func copyHistory(t *testing.T, name, to string, bytes int) {
 	}
 }
 
-// TestOpenConsole uses the console on a directory of histories: every screen that works from histories, a filter, and
-// actions that are not available. It checks that no file is left behind.
+// TestOpenConsole uses the console on a directory of histories: every screen that works from histories, a
+// filter, and actions that are not available. It checks that no file is left behind.
 func TestOpenConsole(t *testing.T) {
 	t.Parallel()
 	dir, home, temp := historyDir(t), t.TempDir(), t.TempDir()
@@ -141,7 +143,8 @@ func TestOpenConsoleHangup(t *testing.T) {
 func TestOpenConsoleFromPipe(t *testing.T) {
 	t.Parallel()
 	dir := historyDir(t)
-	cmd := exec.Command("sh", "-c", `cat "$1" "$2" | acescope open -`, "sh", filepath.Join(dir, "right.json"), filepath.Join(dir, "wrong.json"))
+	cmd := exec.Command("sh", "-c", `cat "$1" "$2" | acescope open -`, "sh", filepath.Join(dir, "right.json"),
+		filepath.Join(dir, "wrong.json"))
 	term := inTerminal(t, t.TempDir(), 80, 24, cmd)
 	term.await("file · standard input", "1/2", "right", "wrong")
 	term.press("j")
@@ -157,7 +160,8 @@ func TestOpenConsoleFromPipe(t *testing.T) {
 func TestOpenConsoleWithoutHistory(t *testing.T) {
 	t.Parallel()
 	dir := historyDir(t)
-	for name, want := range map[string]string{"empty.json": "no history found", "garbage.json": "a history begins with"} {
+	for name, want := range map[string]string{"empty.json": "no history found",
+		"garbage.json": "a history begins with"} {
 		term := openTerminal(t, t.TempDir(), 80, 24, "open", filepath.Join(dir, name))
 		if err := <-term.ended; err == nil || !strings.Contains(err.Error(), "exit status 1") {
 			t.Errorf("%s: exited with %v", name, err)

@@ -37,7 +37,8 @@ func startFixture(t *testing.T) fixture {
 	p.host.next(t, "serve", nil)
 	startTrouble(t, p.dir)
 	runs := map[string]int{}
-	startProc(t, p.dir, "run", "--dataset", problemSet(t, 12), "--experiment", "walk", "--json").next(t, "summary", runs)
+	startProc(t, p.dir, "run", "--dataset", problemSet(t, 12), "--experiment", "walk", "--json").next(t,
+		"summary", runs)
 	checkRuns(t, runs, 12)
 	return p
 }
@@ -82,13 +83,15 @@ func startTrouble(t *testing.T, dir string) {
 // unreachable fails; a task whose id starts with broken is not retried.
 func unreachable(ctx context.Context, in ace.GeneratorInput) (ace.GeneratorResult, error) {
 	if strings.HasPrefix(in.Task.TaskID, "broken") {
-		return ace.GeneratorResult{}, temporal.NewNonRetryableApplicationError("model far-away: 401 no such key", "ModelError", nil)
+		return ace.GeneratorResult{}, temporal.NewNonRetryableApplicationError(
+			"model far-away: 401 no such key", "ModelError", nil)
 	}
 	o := temporal.ApplicationErrorOptions{}
 	if activity.GetInfo(ctx).Attempt > 1 {
 		o.NextRetryDelay = time.Hour // so that the run keeps waiting
 	}
-	return ace.GeneratorResult{}, temporal.NewApplicationErrorWithOptions("dial tcp 10.0.0.1:443: connection refused", "ModelError", o)
+	return ace.GeneratorResult{}, temporal.NewApplicationErrorWithOptions(
+		"dial tcp 10.0.0.1:443: connection refused", "ModelError", o)
 }
 
 // TestPaths follows the main paths through the console, each in its own terminal, attached to one host.
@@ -304,7 +307,8 @@ func TestHostKilledUnderConsole(t *testing.T) {
 	host.kill9(t)
 	term.await("embedded")
 	runs := map[string]int{}
-	startProc(t, dir, "run", "--dataset", problemSet(t, 3), "--experiment", "after", "--json").next(t, "summary", runs)
+	startProc(t, dir, "run", "--dataset", problemSet(t, 3), "--experiment", "after", "--json").next(t,
+		"summary", runs)
 	checkRuns(t, runs, 3)
 	term.press("1")
 	term.await("after-e1-0003", "experiment after")

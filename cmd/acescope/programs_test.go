@@ -12,8 +12,9 @@ import (
 )
 
 // starts matches calls that start a program.
-var starts = regexp.MustCompile(`\b(exec\.Command(Context)?\(|exec\.Cmd\{|os\.StartProcess\(|syscall\.(Exec|ForkExec)\(|` +
-	`process\.(Start|Run)\()`)
+var starts = regexp.MustCompile(
+	`\b(exec\.Command(Context)?\(|exec\.Cmd\{|os\.StartProcess\(|syscall\.(Exec|ForkExec)\(|` +
+		`process\.(Start|Run)\()`)
 
 // TestProgramsAreListed checks that docs/reference/programs.md names exactly the files that start programs.
 func TestProgramsAreListed(t *testing.T) {
@@ -44,6 +45,7 @@ func TestProgramsAreListed(t *testing.T) {
 	}
 	got, want := slices.Sorted(maps.Keys(found)), slices.Sorted(maps.Keys(listed))
 	if len(got) == 0 || !slices.Equal(got, want) {
-		t.Errorf("files that start programs:\n%s\n%s names:\n%s", strings.Join(got, "\n"), page, strings.Join(want, "\n"))
+		t.Errorf("files that start programs:\n%s\n%s names:\n%s", strings.Join(got, "\n"), page,
+			strings.Join(want, "\n"))
 	}
 }

@@ -28,7 +28,8 @@ import (
 func hostEngine(t *testing.T, worker bool) (*engine.Engine, string) {
 	t.Helper()
 	dir := t.TempDir()
-	e, err := engine.Open(t.Context(), engine.Options{DataDir: dir, Version: "test", Worker: worker, Takeover: true})
+	e, err := engine.Open(t.Context(), engine.Options{DataDir: dir, Version: "test", Worker: worker,
+		Takeover: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +64,8 @@ func (t *terminal) exits() int {
 	return 0
 }
 
-// TestConfirmFork answers the question of acescope fork: only yes forks. The command must write only text to the
-// terminal, since the terminal answers queries with input.
+// TestConfirmFork answers the question of acescope fork: only yes forks. The command must write only text to
+// the terminal, since the terminal answers queries with input.
 func TestConfirmFork(t *testing.T) {
 	t.Parallel()
 	e, dir := hostEngine(t, true)
@@ -98,7 +99,8 @@ func TestConfirmFork(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			term := openTerminal(t, dir, 100, 40, "fork", "q", "--phase", "reflector", "--model", "other")
-			term.await("Fork q?", "run         "+runID, "model: builtin-recipes-1 → other", "costs       nothing", "do nothing")
+			term.await("Fork q?", "run         "+runID, "model: builtin-recipes-1 → other",
+				"costs       nothing", "do nothing")
 			term.press(c.keys)
 			if code := term.exits(); code != c.code {
 				t.Errorf("exit code %d, want %d", code, c.code)
@@ -116,18 +118,22 @@ func TestConfirmFork(t *testing.T) {
 	}
 	t.Run("help", func(t *testing.T) {
 		term := openTerminal(t, dir, 100, 60, "fork", "--help")
-		if code := term.exits(); code != cli.ExitFine || bytes.Contains(term.bytes, []byte("\x1b]")) || bytes.Contains(term.bytes, []byte("\x1b[c")) {
+		if code := term.exits(); code != cli.ExitFine || bytes.Contains(term.bytes, []byte("\x1b]")) ||
+			bytes.Contains(term.bytes, []byte("\x1b[c")) {
 			t.Errorf("exit code %d, output %q", code, term.bytes)
 		}
 	})
 }
 
 // replaceable starts a run and returns a function that replaces it by another run of the same workflow id.
-func replaceable(t *testing.T, e *engine.Engine, id string) (old sourceruns.ID, replace func() (runID string)) {
+func replaceable(t *testing.T, e *engine.Engine, id string) (old sourceruns.ID,
+	replace func() (runID string)) {
 	t.Helper()
 	start := func() string {
-		run, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: "unserved",
-			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE}, ace.TaskWorkflow, ace.TaskInput{TaskID: ace.TaskIDOf(id)})
+		run, err := e.Client.ExecuteWorkflow(t.Context(),
+			client.StartWorkflowOptions{ID: id, TaskQueue: "unserved",
+				WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE}, ace.TaskWorkflow,
+			ace.TaskInput{TaskID: ace.TaskIDOf(id)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,13 +156,14 @@ func untouched(t *testing.T, e *engine.Engine, id, runID string) {
 		t.Fatal(err)
 	}
 	info := r.GetWorkflowExecutionInfo()
-	if info.GetExecution().GetRunId() != runID || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || info.GetHistoryLength() != 2 {
+	if info.GetExecution().GetRunId() != runID ||
+		info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || info.GetHistoryLength() != 2 {
 		t.Errorf("the newer run %s was changed: %v", runID, info)
 	}
 }
 
-// TestReplacedRun replaces a run between the question and the answer: neither the console nor the command acts on the
-// newer run.
+// TestReplacedRun replaces a run between the question and the answer: neither the console nor the command
+// acts on the newer run.
 func TestReplacedRun(t *testing.T) {
 	t.Parallel()
 	e, dir := hostEngine(t, false)
@@ -173,9 +180,10 @@ func TestReplacedRun(t *testing.T) {
 			return runs.PreparedReset(ctx, e, of, fork.Reset{Event: 4, Kept: 3, Lost: 1}, "why")
 		},
 		"cancel": func(of sourceruns.ID) (sourceruns.Prepared, error) {
-			return sourceruns.Prepared{Lines: []string{of.WorkflowID, of.RunID}, Do: func(ctx context.Context) (string, sourceruns.Run, error) {
-				return "", sourceruns.Run{}, l.Cancel(ctx, of.WorkflowID, of.RunID)
-			}}, nil
+			return sourceruns.Prepared{Lines: []string{of.WorkflowID, of.RunID},
+				Do: func(ctx context.Context) (string, sourceruns.Run, error) {
+					return "", sourceruns.Run{}, l.Cancel(ctx, of.WorkflowID, of.RunID)
+				}}, nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +210,8 @@ func TestReplacedRun(t *testing.T) {
 			term.await("workflow  "+old.WorkflowID, "run       "+old.RunID, "do nothing")
 			newer := replace()
 			term.press("y\r")
-			if code := term.exits(); code == cli.ExitFine || !strings.Contains(term.screen.String(), "acescope: ") {
+			if code := term.exits(); code == cli.ExitFine || !strings.Contains(term.screen.String(),
+				"acescope: ") {
 				t.Errorf("exit code %d:\n%s", code, term.screen.String())
 			}
 			untouched(t, e, old.WorkflowID, newer)

@@ -25,8 +25,8 @@ import (
 	"acescope/engine/learning/model/llm/llmtest"
 )
 
-// realAgents are the agents that docs/dev/agents.sh installs, each in its directory, with the flags that let a
-// session change files, and with a shell command that asks the agent once.
+// realAgents are the agents that docs/dev/agents.sh installs, each in its directory, with the flags that let
+// a session change files, and with a shell command that asks the agent once.
 var realAgents = []struct{ dir, agent, flags, ask string }{
 	{"claude-new", "claude", "--rule=Bash=allow", askClaude},
 	{"claude-old", "claude", "--rule=Bash=allow", askClaude},
@@ -38,8 +38,8 @@ var realAgents = []struct{ dir, agent, flags, ask string }{
 
 const askClaude = `timeout 120 claude -p "$1" --mcp-config .mcp.json --allowedTools mcp__acescope </dev/null`
 
-// TestRealAgents runs the scripts of testdata/agents with the agents in $ACESCOPE_AGENTS, against a fake model server on
-// this machine. Agents that are not installed are skipped.
+// TestRealAgents runs the scripts of testdata/agents with the agents in $ACESCOPE_AGENTS, against a fake
+// model server on this machine. Agents that are not installed are skipped.
 func TestRealAgents(t *testing.T) {
 	all := os.Getenv("ACESCOPE_AGENTS")
 	if all == "" {
@@ -81,7 +81,8 @@ func agentEnv(home, url string) map[string]string {
 		"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "stub", "CLAUDE_CONFIG_DIR": home + "/claude",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1",
 		"DISABLE_ERROR_REPORTING": "1", "GEMINI_API_KEY": "stub", "GOOGLE_GEMINI_BASE_URL": url,
-		"GEMINI_CLI_TRUST_WORKSPACE": "true", "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1",
+		"GEMINI_CLI_TRUST_WORKSPACE": "true", "OPENCODE_DISABLE_MODELS_FETCH": "1",
+		"OPENCODE_DISABLE_AUTOUPDATE": "1",
 	}
 }
 
@@ -96,7 +97,8 @@ wire_api = "responses"
 http_headers = { Authorization = "Bearer stub" }
 `, url),
 		".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false}}`,
-		".config/opencode/opencode.json": fmt.Sprintf(`{"model":"anthropic/claude-sonnet-4-5","autoupdate":false,
+		".config/opencode/opencode.json": fmt.Sprintf(
+			`{"model":"anthropic/claude-sonnet-4-5","autoupdate":false,
 "provider":{"anthropic":{"options":{"baseURL":"%s/v1","apiKey":"stub"}}}}`, url),
 	}
 	for name, content := range files {
@@ -159,7 +161,8 @@ func (n *news) add(text string, results ...string) {
 	n.results = append(n.results, results...)
 }
 
-// modelAnswer is a text, or a tool call. With hang, the model stops in the middle until the client disconnects.
+// modelAnswer is a text, or a tool call. With hang, the model stops in the middle until the client
+// disconnects.
 type modelAnswer struct {
 	text, tool, args string
 	hang             bool
@@ -170,9 +173,9 @@ var (
 	callWord = regexp.MustCompile(`CALL\((\w+) (\{.*?\})\)`)
 )
 
-// answer decides on the news: RUN(command) calls the agent's shell, CALL(tool arguments) calls a tool of an MCP
-// server, HANG-worker and HANG-agent hang once each. The answer to a result repeats it; everything else is answered
-// with a text that all phases of an ACE run can parse.
+// answer decides on the news: RUN(command) calls the agent's shell, CALL(tool arguments) calls a tool of an
+// MCP server, HANG-worker and HANG-agent hang once each. The answer to a result repeats it; everything else
+// is answered with a text that all phases of an ACE run can parse.
 func (m *agentModel) answer(n news, tools []string) modelAnswer {
 	fmt.Fprintf(m.log, "%.500q %.500q %v\n", n.results, n.text, tools)
 	if word, _ := m.searched.Swap("").(string); word != "" {
@@ -314,8 +317,9 @@ func (m *agentModel) responses(w http.ResponseWriter, r *http.Request) {
 	item := map[string]any{"type": "message", "id": "msg_1", "role": "assistant",
 		"content": []any{map[string]any{"type": "output_text", "text": a.text, "annotations": []any{}}}}
 	if a.tool != "" {
-		item = map[string]any{"type": "function_call", "id": "fc_1", "name": path.Base(a.tool), "arguments": a.args,
-			"call_id": m.callID()}
+		item = map[string]any{"type": "function_call", "id": "fc_1", "name": path.Base(a.tool),
+			"arguments": a.args,
+			"call_id":   m.callID()}
 		if space := path.Dir(a.tool); space != "." {
 			item["namespace"] = space
 		}
@@ -326,7 +330,8 @@ func (m *agentModel) responses(w http.ResponseWriter, r *http.Request) {
 	sendEvents(w, r, a,
 		map[string]any{"type": "response.created", "response": map[string]any{"id": "resp_1"}},
 		map[string]any{"type": "response.output_item.done", "output_index": 0, "item": item},
-		map[string]any{"type": "response.completed", "response": map[string]any{"id": "resp_1", "usage": usage}})
+		map[string]any{"type": "response.completed", "response": map[string]any{"id": "resp_1",
+			"usage": usage}})
 }
 
 // gemini implements Google's generateContent and streamGenerateContent.
@@ -339,7 +344,8 @@ func (m *agentModel) gemini(w http.ResponseWriter, r *http.Request) {
 			n = news{}
 			continue
 		}
-		n.add(strings.Join(texts(c.Get("parts.#.text")), "\n"), texts(c.Get("parts.#.functionResponse.response"))...)
+		n.add(strings.Join(texts(c.Get("parts.#.text")), "\n"),
+			texts(c.Get("parts.#.functionResponse.response"))...)
 	}
 	a := m.answer(n, texts(q.Get("tools.#.functionDeclarations|@flatten|#.name")))
 	part := map[string]any{"text": a.text}
@@ -349,8 +355,9 @@ func (m *agentModel) gemini(w http.ResponseWriter, r *http.Request) {
 	answer := map[string]any{
 		"candidates": []any{map[string]any{"index": 0, "finishReason": "STOP",
 			"content": map[string]any{"role": "model", "parts": []any{part}}}},
-		"usageMetadata": map[string]any{"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15},
-		"modelVersion":  "gemini-2.5-pro",
+		"usageMetadata": map[string]any{"promptTokenCount": 10, "candidatesTokenCount": 5,
+			"totalTokenCount": 15},
+		"modelVersion": "gemini-2.5-pro",
 	}
 	if strings.Contains(r.URL.Path, "streamGenerateContent") {
 		sendEvents(w, r, a, answer)

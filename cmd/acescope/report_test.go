@@ -18,7 +18,8 @@ func TestReport(t *testing.T) {
 	file, set := filepath.Join(home, "report.html"), filepath.Join(home, "set.jsonl")
 	attack := `<script>document.title = "run"</script>` +
 		`<img src="http://127.0.0.1:9/x.png" onerror="document.title = 'run'">`
-	line, err := json.Marshal(map[string]string{"context": "Use formula Margin to answer. " + attack, "target": attack})
+	line, err := json.Marshal(map[string]string{"context": "Use formula Margin to answer. " + attack,
+		"target": attack})
 	if err == nil {
 		err = os.WriteFile(set, append(line, '\n'), 0o600)
 	}

@@ -44,7 +44,8 @@ func compiled(command string, strict bool) (*jsonschema.Schema, error) {
 	return nil, fmt.Errorf("no schema for %q", command)
 }
 
-// conforms checks that each line of a file fits a command's schema and has no unknown fields: conforms FILE COMMAND …
+// conforms checks that each line of a file fits a command's schema and has no unknown fields: conforms FILE
+// COMMAND …
 func conforms(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: conforms FILE COMMAND …")
@@ -67,7 +68,8 @@ func conforms(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // withoutJSON are the commands without JSON output; some only group subcommands.
-var withoutJSON = []string{"demo", "problems", "experiment", "playbook", "phase-prompt", "replay", "session", "agent",
+var withoutJSON = []string{"demo", "problems", "experiment", "playbook", "phase-prompt", "replay", "session",
+	"agent",
 	"runner", "store", "flow"}
 
 // TestEveryCommandHasASchema checks that every command has a schema or is listed in withoutJSON.
@@ -106,8 +108,8 @@ func TestSchemasCompile(t *testing.T) {
 	}
 }
 
-// TestStrictSchema checks that a published schema allows additional fields and a strict one does not, and that neither
-// allows a missing field or a wrong type.
+// TestStrictSchema checks that a published schema allows additional fields and a strict one does not, and
+// that neither allows a missing field or a wrong type.
 func TestStrictSchema(t *testing.T) {
 	for text, want := range map[string][2]bool{ // fits the published schema, fits the strict schema
 		`{"type":"run_action","action":"cancel","workflow_id":"a","run_id":"b"}`:         {true, true},

@@ -41,7 +41,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d; standard error: %s", got, want, ts.ReadFile("stderr"))
 	}
-	if text := strings.TrimSuffix(ts.ReadFile("stderr"), "\n"); want != 0 && (text == "" || strings.Contains(text, "\n")) {
+	if text := strings.TrimSuffix(ts.ReadFile("stderr"), "\n"); want != 0 &&
+		(text == "" || strings.Contains(text, "\n")) {
 		ts.Fatalf("standard error is not one line: %q", text)
 	}
 }
@@ -109,7 +110,8 @@ func up(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("no host after a minute: %s", path)
 }
 
-// newCluster starts a server without workers, the cluster of later commands by its environment variables: cluster
+// newCluster starts a server without workers, the cluster of later commands by its environment variables:
+// cluster
 func newCluster(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: cluster")
@@ -130,7 +132,8 @@ func barereplay(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	r := worker.NewWorkflowReplayer()
 	r.RegisterWorkflowWithOptions(workflows.Task, workflow.RegisterOptions{Name: ace.TaskWorkflow})
-	r.RegisterWorkflowWithOptions(workflows.Experiment, workflow.RegisterOptions{Name: ace.ExperimentWorkflow})
+	r.RegisterWorkflowWithOptions(workflows.Experiment,
+		workflow.RegisterOptions{Name: ace.ExperimentWorkflow})
 	ts.Check(r.ReplayWorkflowHistoryFromJSONFile(nil, ts.MkAbs(args[0])))
 }
 

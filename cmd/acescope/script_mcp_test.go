@@ -15,8 +15,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// mcpTool calls a tool with the client of the MCP SDK and writes the text of the result to a file, after "error: " if
-// the tool failed. The client starts acescope mcp, or connects to a port:
+// mcpTool calls a tool with the client of the MCP SDK and writes the text of the result to a file, after
+// "error: " if the tool failed. The client starts acescope mcp, or connects to a port:
 // mcptool FILE TOOL ARGUMENTS [PORT TOKEN-FILE | FLAG …]
 func mcpTool(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {

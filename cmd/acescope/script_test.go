@@ -15,12 +15,12 @@ import (
 	"acescope/engine/agents/agentcli/agentclitest"
 )
 
-// testsPerProcessor sets the default of -parallel. The tests mostly wait: for a server to start, for a killed process to
-// be missed. With 4, a worker did not answer doctor within its 5 seconds on a loaded machine.
+// testsPerProcessor sets the default of -parallel. The tests mostly wait: for a server to start, for a killed
+// process to be missed. With 4, a worker did not answer doctor within its 5 seconds on a loaded machine.
 const testsPerProcessor = 3
 
-// collectorPercent is GOGC of the programs that the tests start. Most live for a tenth of a second; with 400 instead of
-// 100 they need a tenth less of a processor.
+// collectorPercent is GOGC of the programs that the tests start. Most live for a tenth of a second; with 400
+// instead of 100 they need a tenth less of a processor.
 const collectorPercent = "400"
 
 func TestMain(m *testing.M) {
@@ -64,8 +64,8 @@ var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"up":          up,
 }
 
-// TestScripts runs the scripts in testdata/script. Each has its own data directory. Most start a host in the background
-// that the other commands attach to.
+// TestScripts runs the scripts in testdata/script. Each has its own data directory. Most start a host in the
+// background that the other commands attach to.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	agent := agentclitest.New(t, "claude")

@@ -10,8 +10,8 @@ import (
 	"acescope/engine/agents/agentcli/agentclitest"
 )
 
-// TestSessionConsole uses a session with a stub of an agent in a console that hosts the server: it starts the session,
-// follows its output, allows a tool call from another screen and stops the session.
+// TestSessionConsole uses a session with a stub of an agent in a console that hosts the server: it starts the
+// session, follows its output, allows a tool call from another screen and stops the session.
 func TestSessionConsole(t *testing.T) {
 	t.Parallel()
 	agent := agentclitest.New(t, "claude")

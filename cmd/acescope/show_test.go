@@ -22,7 +22,8 @@ func shown(t *testing.T, b *historytest.Builder) string {
 	return text.String()
 }
 
-// TestShowOddRuns shows runs of other programs: what their server says, what could be read, and what could not.
+// TestShowOddRuns shows runs of other programs: what their server says, what could be read, and what could
+// not.
 func TestShowOddRuns(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -30,7 +31,8 @@ func TestShowOddRuns(t *testing.T) {
 		want, not []string
 	}{
 		{"document 001", historytest.Document001(),
-			[]string{"reflector  not reached", "persist    done", "Tool calls  3", "[#3]", "Check the units.", `result     "42"`,
+			[]string{"reflector  not reached", "persist    done", "Tool calls  3", "[#3]", "Check the units.",
+				`result     "42"`,
 				"plan       multiply", "unread     run_curator: follow_up_actions: text instead of a list"},
 			[]string{"failed:", "BadStepResult", "running"}},
 		{"external storage", historytest.New("AceTaskWorkflow", map[string]any{"task_id": "t"}),

@@ -22,9 +22,9 @@ const (
 	stormSeedEnv  = "ACESCOPE_STORM_SEED"
 )
 
-// TestStorm kills processes at random moments while an experiment runs on three of them and two show it: the host, the
-// attached ones, those that take over and those that start. Each is replaced. The result must be that of an
-// uninterrupted experiment.
+// TestStorm kills processes at random moments while an experiment runs on three of them and two show it: the
+// host, the attached ones, those that take over and those that start. Each is replaced. The result must be
+// that of an uninterrupted experiment.
 func TestStorm(t *testing.T) {
 	t.Parallel()
 	kills, seed := stormNumber(t, stormKillsEnv, 4), stormNumber(t, stormSeedEnv, 1)
@@ -32,7 +32,8 @@ func TestStorm(t *testing.T) {
 	want := make(chan []string, 1)
 	go func() {
 		dir := t.TempDir()
-		_ = exec.Command("acescope", "run", "--dataset", set, "--experiment", "k", "--json", "--data-dir", dir).Run()
+		_ = exec.Command("acescope", "run", "--dataset", set, "--experiment", "k", "--json", "--data-dir",
+			dir).Run()
 		want <- learned(t, dir)
 	}()
 	dir := t.TempDir()
@@ -56,8 +57,8 @@ func stormNumber(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
-// storm returns what an experiment has learned whose processes were killed: three that serve, one that follows the
-// experiment, and a console.
+// storm returns what an experiment has learned whose processes were killed: three that serve, one that
+// follows the experiment, and a console.
 func storm(t *testing.T, dir, set string, kills int, random *rand.Rand) []string {
 	t.Helper()
 	var console *terminal
@@ -75,7 +76,8 @@ func storm(t *testing.T, dir, set string, kills int, random *rand.Rand) []string
 			t.Fatal("no process serves the data directory")
 		}
 	}
-	begun, err := exec.Command("acescope", "run", "--dataset", set, "--experiment", "k", "--pace", "20ms", "--detach",
+	begun, err := exec.Command("acescope", "run", "--dataset", set, "--experiment", "k", "--pace", "20ms",
+		"--detach",
 		"--json", "--data-dir", dir).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, begun)
@@ -84,14 +86,16 @@ func storm(t *testing.T, dir, set string, kills int, random *rand.Rand) []string
 	starts := []func() *stormed{serve, serve, serve, tail, watch}
 	hosts := 0
 	for range kills {
-		time.Sleep(time.Duration(random.Int64N(int64(1500 * time.Millisecond)))) // the random moment, not a wait
+		// the random moment, not a wait
+		time.Sleep(time.Duration(random.Int64N(int64(1500 * time.Millisecond))))
 		i := random.IntN(len(procs))
 		if e, ok := server.Lookup(dir); ok && e.PID == procs[i].Process.Pid {
 			hosts++
 		}
 		_ = procs[i].Process.Kill()
 		// A process that attaches while the host dies finds the next one, or hosts.
-		if out, err := exec.Command("acescope", "list", "--limit", "1", "--data-dir", dir).CombinedOutput(); err != nil {
+		if out, err := exec.Command("acescope", "list", "--limit", "1", "--data-dir",
+			dir).CombinedOutput(); err != nil {
 			t.Errorf("list after a kill: %v\n%s", err, out)
 		}
 		<-procs[i].ended

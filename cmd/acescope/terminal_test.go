@@ -54,10 +54,12 @@ func openTerminalAt(t *testing.T, home, dir string, width, height int, args ...s
 	return inTerminal(t, home, width, height, exec.Command("acescope", append(args, "--data-dir", dir)...))
 }
 
-// inTerminal starts a command in its own terminal, with the environment of the tests before that of the command.
+// inTerminal starts a command in its own terminal, with the environment of the tests before that of the
+// command.
 func inTerminal(t *testing.T, home string, width, height int, cmd *exec.Cmd) *terminal {
 	t.Helper()
-	cmd.Env = slices.Concat(os.Environ(), []string{"TERM=xterm-256color", "LC_ALL=C.UTF-8", "NO_COLOR=", "HOME=" + home,
+	cmd.Env = slices.Concat(os.Environ(), []string{"TERM=xterm-256color", "LC_ALL=C.UTF-8", "NO_COLOR=",
+		"HOME=" + home,
 		"XDG_CONFIG_HOME=" + home + "/config", "XDG_STATE_HOME=" + home + "/state"}, cmd.Env)
 	file, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(width), Rows: uint16(height)})
 	if err != nil {
@@ -203,7 +205,8 @@ func (t *terminal) restored() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, mode := range []string{"1049", "25", "2004", "1000", "1002", "1003", "1006"} {
-		on, off := bytes.LastIndex(t.bytes, []byte("\x1b[?"+mode+"h")), bytes.LastIndex(t.bytes, []byte("\x1b[?"+mode+"l"))
+		on, off := bytes.LastIndex(t.bytes, []byte("\x1b[?"+mode+"h")),
+			bytes.LastIndex(t.bytes, []byte("\x1b[?"+mode+"l"))
 		if visible := mode == "25"; visible && on < off || !visible && on > off {
 			t.t.Errorf("mode %s is not restored", mode)
 		}

@@ -30,7 +30,8 @@ import (
 )
 
 // edited returns a recorded history after a change.
-func edited(t *testing.T, name string, change func([]*historypb.HistoryEvent) []*historypb.HistoryEvent) []*historypb.HistoryEvent {
+func edited(t *testing.T, name string,
+	change func([]*historypb.HistoryEvent) []*historypb.HistoryEvent) []*historypb.HistoryEvent {
 	t.Helper()
 	f, err := os.Open("../../engine/workflows/testdata/" + name + ".json")
 	if err != nil {
@@ -96,13 +97,15 @@ func audited(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
 }
 
 // marked adds a marker before the end.
-func marked(name string, details map[string]string) func([]*historypb.HistoryEvent) []*historypb.HistoryEvent {
+func marked(name string, details map[string]string) func(
+	[]*historypb.HistoryEvent) []*historypb.HistoryEvent {
 	return func(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
 		all := map[string]*commonpb.Payloads{}
 		for k, v := range details {
 			all[k] = &commonpb.Payloads{Payloads: []*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(v)}}}
 		}
-		marker := &historypb.HistoryEvent{EventId: 36, EventType: enumspb.EVENT_TYPE_MARKER_RECORDED, EventTime: events[35].EventTime,
+		marker := &historypb.HistoryEvent{EventId: 36, EventType: enumspb.EVENT_TYPE_MARKER_RECORDED,
+			EventTime: events[35].EventTime,
 			Attributes: &historypb.HistoryEvent_MarkerRecordedEventAttributes{MarkerRecordedEventAttributes: &historypb.MarkerRecordedEventAttributes{
 				MarkerName: name, Details: all, WorkflowTaskCompletedEventId: 35}}}
 		return ending(append(events[:35:35], marker), events[35:], 35)
@@ -118,33 +121,42 @@ type divergenceCase struct {
 
 // divergences are histories that differ from the code in one way each.
 var divergences = map[string]divergenceCase{
-	"swapped": {"right", "other", 18, "activity run_curator", "activity run_reflector", func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent {
-		return renamed(24, "run_reflector")(renamed(18, "run_curator")(e))
-	}},
-	"renamed": {"right", "other", 18, "activity run_mirror", "activity run_reflector", renamed(18, "run_mirror")},
+	"swapped": {"right", "other", 18, "activity run_curator", "activity run_reflector",
+		func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent {
+			return renamed(24, "run_reflector")(renamed(18, "run_curator")(e))
+		}},
+	"renamed": {"right", "other", 18, "activity run_mirror", "activity run_reflector",
+		renamed(18, "run_mirror")},
 	"removed": {"right", "other", 36, "activity run_audit", "memo", audited},
-	"added": {"right", "other", 30, "memo", "activity persist_results", func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent {
-		return ending(e[:29:29], e[35:], 29)
-	}},
-	"timer": {"right", "changed", 12, "timer", "timer", func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent {
-		e[11].GetTimerStartedEventAttributes().StartToFireTimeout = durationpb.New(time.Hour)
-		return e
-	}},
-	"child": {"experiment", "other", 25, "child workflow OldTask", "child workflow AceTaskWorkflow", func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent {
-		e[24].GetStartChildWorkflowExecutionInitiatedEventAttributes().WorkflowType.Name = "OldTask"
-		e[26].GetChildWorkflowExecutionStartedEventAttributes().WorkflowType.Name = "OldTask"
-		return e
-	}},
-	"side effect":    {"right", "missing", 36, "marker SideEffect", "", marked("SideEffect", map[string]string{"side-effect-id": "1", "data": "7"})},
-	"local activity": {"right", "missing", 36, "local activity quick", "", marked("LocalActivity", map[string]string{"data": `{"ActivityID":"1","ActivityType":"quick","Attempt":1}`})},
-	"result": {"right", "result", 38, "failure", "completion", func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent {
-		e[37].EventType = enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED
-		e[37].Attributes = &historypb.HistoryEvent_WorkflowExecutionFailedEventAttributes{WorkflowExecutionFailedEventAttributes: &historypb.WorkflowExecutionFailedEventAttributes{WorkflowTaskCompletedEventId: 35}}
-		return e
-	}},
+	"added": {"right", "other", 30, "memo", "activity persist_results",
+		func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent {
+			return ending(e[:29:29], e[35:], 29)
+		}},
+	"timer": {"right", "changed", 12, "timer", "timer",
+		func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent {
+			e[11].GetTimerStartedEventAttributes().StartToFireTimeout = durationpb.New(time.Hour)
+			return e
+		}},
+	"child": {"experiment", "other", 25, "child workflow OldTask", "child workflow AceTaskWorkflow",
+		func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent {
+			e[24].GetStartChildWorkflowExecutionInitiatedEventAttributes().WorkflowType.Name = "OldTask"
+			e[26].GetChildWorkflowExecutionStartedEventAttributes().WorkflowType.Name = "OldTask"
+			return e
+		}},
+	"side effect": {"right", "missing", 36, "marker SideEffect", "",
+		marked("SideEffect", map[string]string{"side-effect-id": "1", "data": "7"})},
+	"local activity": {"right", "missing", 36, "local activity quick", "",
+		marked("LocalActivity", map[string]string{"data": `{"ActivityID":"1","ActivityType":"quick","Attempt":1}`})},
+	"result": {"right", "result", 38, "failure", "completion",
+		func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent {
+			e[37].EventType = enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED
+			e[37].Attributes = &historypb.HistoryEvent_WorkflowExecutionFailedEventAttributes{WorkflowExecutionFailedEventAttributes: &historypb.WorkflowExecutionFailedEventAttributes{WorkflowTaskCompletedEventId: 35}}
+			return e
+		}},
 }
 
-// TestVerifyNamesDivergences checks the event and the names of every kind of divergence, as JSON and as JUnit.
+// TestVerifyNamesDivergences checks the event and the names of every kind of divergence, as JSON and as
+// JUnit.
 func TestVerifyNamesDivergences(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -177,7 +189,8 @@ func TestVerifyNamesDivergences(t *testing.T) {
 			continue
 		}
 		if string(d.Kind) != want.kind || d.EventID != want.event ||
-			!strings.HasPrefix(d.Expected.String(), want.expected) || !strings.HasPrefix(d.Actual.String(), want.actual) {
+			!strings.HasPrefix(d.Expected.String(), want.expected) ||
+			!strings.HasPrefix(d.Actual.String(), want.actual) {
 			t.Errorf("%s: %s at %d, expected %q, actual %q: %s (%s)",
 				name, d.Kind, d.EventID, d.Expected, d.Actual, d.Sentence, d.SDK)
 		}
@@ -201,8 +214,8 @@ func TestVerifyNamesDivergences(t *testing.T) {
 	}
 }
 
-// TestVerifyInterrupted interrupts the command on a terminal: the progress bar shows the total, and the finished
-// verdicts are written, also as JUnit.
+// TestVerifyInterrupted interrupts the command on a terminal: the progress bar shows the total, and the
+// finished verdicts are written, also as JUnit.
 func TestVerifyInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -222,7 +235,8 @@ func TestVerifyInterrupted(t *testing.T) {
 	}
 	fifo := filepath.Join(dir, "waits.gz.json")
 	report := filepath.Join(t.TempDir(), "report.xml")
-	cmd := exec.Command("acescope", "replay", "verify", dir, fifo, "--parallel", "2", "--json", "--junit", report)
+	cmd := exec.Command("acescope", "replay", "verify", dir, fifo, "--parallel", "2", "--json", "--junit",
+		report)
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -271,11 +285,13 @@ func TestVerifyInterrupted(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted {
 		t.Errorf("exit code %d", code)
 	}
-	if lines != files || !strings.Contains(last, `"histories":99,"deterministic":99`) || !strings.Contains(last, `"incomplete":true`) {
+	if lines != files || !strings.Contains(last, `"histories":99,"deterministic":99`) ||
+		!strings.Contains(last, `"incomplete":true`) {
 		t.Errorf("%d lines, the last %s", lines, last)
 	}
 	xml, err := os.ReadFile(report)
-	if err != nil || strings.Count(string(xml), "<testcase") != files || !strings.Contains(string(xml), `type="incomplete"`) {
+	if err != nil || strings.Count(string(xml), "<testcase") != files ||
+		!strings.Contains(string(xml), `type="incomplete"`) {
 		t.Errorf("%v: %s", err, xml)
 	}
 }

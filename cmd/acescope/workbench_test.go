@@ -12,8 +12,9 @@ import (
 
 const keyShiftTab = "\x1b[Z"
 
-// TestWorkbench is what a new user does without leaving the console: start an experiment, find a wrong answer, change
-// its prompt in an editor, fork all wrong runs with the learned playbook, see what that fixed, and open a history file.
+// TestWorkbench is what a new user does without leaving the console: start an experiment, find a wrong
+// answer, change its prompt in an editor, fork all wrong runs with the learned playbook, see what that fixed,
+// and open a history file.
 func TestWorkbench(t *testing.T) {
 	t.Parallel()
 	editor := filepath.Join(t.TempDir(), "editor")
@@ -55,7 +56,9 @@ func TestWorkbench(t *testing.T) {
 	term.await("runs?", "changed     playbook_hash:", "y fork the runs")
 	term.press("y")
 	term.await("Scoreboard forks-", "✓ fixed")
-	term.until("shows no running fork", func(screen string) bool { return !strings.Contains(screen, "● running") })
+	term.until("shows no running fork", func(screen string) bool {
+		return !strings.Contains(screen, "● running")
+	})
 	term.press("g" + keyEnter)
 	term.await("▸diff")
 

@@ -25,7 +25,8 @@ type Prune struct {
 	HeldOutFrom int `json:"held_out_from,omitempty"`
 	// MinEffect is the effect on the accuracy, from 0 to 1, up to which a bullet is left out.
 	MinEffect float64 `json:"min_effect,omitempty"`
-	// Margin is the loss of accuracy on the held-out items, from 0 to 1, that the pruned version must exclude.
+	// Margin is the loss of accuracy on the held-out items, from 0 to 1, that the pruned version must
+	// exclude.
 	Margin float64 `json:"margin"`
 }
 
@@ -52,8 +53,9 @@ type Trial struct {
 	Items    []int     `json:"items"`             // 0-based indexes in the data set
 }
 
-// AblationRound is a list of trials, which the artifact Trials holds as a JSON list. Answers is the number of their
-// items, Done that of the answered ones, and Items are the artifacts with an [EvalItem] per answer, sorted by digest.
+// AblationRound is a list of trials, which the artifact Trials holds as a JSON list. Answers is the number of
+// their items, Done that of the answered ones, and Items are the artifacts with an [EvalItem] per answer,
+// sorted by digest.
 type AblationRound struct {
 	Trials  Ref   `json:"trials"`
 	Count   int   `json:"count"` // of trials
@@ -80,8 +82,9 @@ func (p *AblationProgress) Answers() (done, planned int) {
 	return done, planned
 }
 
-// Pruned is a playbook without the bullets that were not shown to help. Fixed and Broken count the held-out items
-// whose verdict differs from the whole playbook's. Low and High are the 95 % interval of the difference of accuracy.
+// Pruned is a playbook without the bullets that were not shown to help. Fixed and Broken count the held-out
+// items whose verdict differs from the whole playbook's. Low and High are the 95 % interval of the difference
+// of accuracy.
 type Pruned struct {
 	Playbook string  `json:"playbook"`
 	Branch   string  `json:"branch,omitempty"` // "" unless it keeps the accuracy

@@ -15,7 +15,8 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("%+v is %q, want %q", v, got, want)
 		}
 	}
-	f := StepCompleted(PhaseGenerator, []byte(`{"plan": "p", "verdict": {"parse": "repaired", "attempts": 1}}`))
+	f := StepCompleted(PhaseGenerator,
+		[]byte(`{"plan": "p", "verdict": {"parse": "repaired", "attempts": 1}}`))
 	s := State{}
 	s.Apply(Started(TaskInput{}))
 	s.Apply(f)

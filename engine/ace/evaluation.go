@@ -16,7 +16,8 @@ type EvaluateInput struct {
 	From    int               `json:"from"`
 	Count   int               `json:"count"`
 	Grader  string            `json:"grader,omitempty"` // see TaskInput
-	// Trials, if set, is an artifact with a list of [Trial]: From and Count then are of the items of all trials.
+	// Trials, if set, is an artifact with a list of [Trial]: From and Count then are of the items of all
+	// trials.
 	Trials *Ref `json:"trials,omitempty"`
 	// Models overrides Task.Model for single steps.
 	Models  map[string]string `json:"models,omitempty"`
@@ -71,7 +72,8 @@ type EvalResult struct {
 	Usage     Usage `json:"usage"`
 	// Score is the sum of the scores of the answers, 0 unless the experiment names a grader.
 	Score float64 `json:"score,omitempty"`
-	// Incomplete is set if the budget was spent before every task was answered. It is compared with no other one.
+	// Incomplete is set if the budget was spent before every task was answered. It is compared with no other
+	// one.
 	Incomplete bool `json:"incomplete,omitempty"`
 }
 
@@ -112,8 +114,8 @@ func ParseItems(data []byte) (items []EvalItem, err error) {
 	return items, nil
 }
 
-// Best is the playbook version with the highest accuracy in the evaluations, the first of several. Branch holds it. An
-// experiment notes it if its input asks for KeepBest or Patience.
+// Best is the playbook version with the highest accuracy in the evaluations, the first of several. Branch
+// holds it. An experiment notes it if its input asks for KeepBest or Patience.
 type Best struct {
 	Evaluation int     `json:"evaluation"` // its place in the list, from 0
 	Playbook   string  `json:"playbook"`
@@ -169,13 +171,14 @@ func (s *ExperimentState) addEvaluated(r *EvaluateResult) {
 	}
 	wanted := s.Input.KeepBest || s.Input.Patience > 0
 	if best := s.Progress.Best; wanted && t.Labeled() > 0 && (best == nil || t.Accuracy > best.Accuracy) {
-		s.Progress.Best = &Best{Evaluation: len(s.Progress.Eval) - 1, Playbook: t.Playbook, Accuracy: t.Accuracy}
+		s.Progress.Best = &Best{Evaluation: len(s.Progress.Eval) - 1, Playbook: t.Playbook,
+			Accuracy: t.Accuracy}
 	}
 	s.partial = EvalResult{}
 }
 
-// place returns the epoch of an evaluation that begins now, and the number of its tasks learned from before; 0 at
-// the end of the epoch and before the first.
+// place returns the epoch of an evaluation that begins now, and the number of its tasks learned from before;
+// 0 at the end of the epoch and before the first.
 func (s *ExperimentState) place() (epoch, learned int) {
 	p := &s.Progress
 	if len(p.Eval) == 0 {
@@ -187,8 +190,8 @@ func (s *ExperimentState) place() (epoch, learned int) {
 	return p.Epoch, 0
 }
 
-// evaluationIsDue reports whether the playbook is to be evaluated before it learns more: before the first epoch, after
-// each [ExperimentInput.EvalEvery] tasks, and at the end of each epoch.
+// evaluationIsDue reports whether the playbook is to be evaluated before it learns more: before the first
+// epoch, after each [ExperimentInput.EvalEvery] tasks, and at the end of each epoch.
 func (s *ExperimentState) evaluationIsDue(finished bool) bool {
 	p := &s.Progress
 	if s.Input.Eval == nil {
@@ -215,9 +218,9 @@ func (s *ExperimentState) saturated() bool {
 	return s.Input.Patience > 0 && p.Best != nil && len(p.Eval)-1-p.Best.Evaluation >= s.Input.Patience
 }
 
-// Summary returns the sum over the tasks for a list of runs. Metered is the usage of the evaluations: the tasks state
-// their own. It is nil if an agent's CLI executed a phase of the evaluations or judged their answers, because
-// transcripts have its usage.
+// Summary returns the sum over the tasks for a list of runs. Metered is the usage of the evaluations: the
+// tasks state their own. It is nil if an agent's CLI executed a phase of the evaluations or judged their
+// answers, because transcripts have its usage.
 func (s *ExperimentState) Summary() Summary {
 	sum := s.Progress.Summary
 	in := EvaluateInput{Task: TaskContext{Provider: s.Input.Provider}, Steps: s.Input.Steps}

@@ -76,9 +76,9 @@ func (st *StepState) add(earlier StepState) {
 
 // Execution is how far a run is: its steps, their usage, and how it ends.
 //
-// The statuses of steps follow the history: a step is reached if its activity was scheduled, and the close of the run
-// ends the steps that are still open. Workflows of other programs may skip, repeat and overlap steps, and survive the
-// failure of one.
+// The statuses of steps follow the history: a step is reached if its activity was scheduled, and the close of
+// the run ends the steps that are still open. Workflows of other programs may skip, repeat and overlap steps,
+// and survive the failure of one.
 type Execution struct {
 	Phase           Phase
 	Steps           []StepState
@@ -262,11 +262,13 @@ func (x *Execution) closeSteps() {
 	}
 }
 
-// expected returns the steps. An observed run that began with another phase than the generator is not an ACE loop but,
-// for example, the session of a coding agent: phases that it did not report are not expected.
+// expected returns the steps. An observed run that began with another phase than the generator is not an ACE
+// loop but, for example, the session of a coding agent: phases that it did not report are not expected.
 func (x *Execution) expected(observed bool) []StepState {
 	steps := append([]StepState{}, x.Steps...)
-	unreported := func(st StepState) bool { return st.Status == StatusPending || st.Status == StatusNotReached }
+	unreported := func(st StepState) bool {
+		return st.Status == StatusPending || st.Status == StatusNotReached
+	}
 	first := slices.IndexFunc(steps, func(st StepState) bool { return !unreported(st) })
 	if !observed || first < 1 {
 		return steps

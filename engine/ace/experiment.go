@@ -31,12 +31,12 @@ type ExperimentInput struct {
 	PaceMS       int64             `json:"pace_ms,omitempty"`
 	Grader       string            `json:"grader,omitempty"` // see TaskInput
 	ExperimentBounds
-	// Revision is that of its tasks, see [TaskInput.Revision]. Earlier versions omit it: then it is 1, or 0 without
-	// MaxFailed.
+	// Revision is that of its tasks, see [TaskInput.Revision]. Earlier versions omit it: then it is 1, or 0
+	// without MaxFailed.
 	Revision int `json:"revision,omitempty"`
 	Repetition
-	// Sequential makes an online experiment answer a task again with the newest playbook to learn from it. The first
-	// answer, with the playbook before the window, is only measured. Parallel must be 1.
+	// Sequential makes an online experiment answer a task again with the newest playbook to learn from it.
+	// The first answer, with the playbook before the window, is only measured. Parallel must be 1.
 	Sequential bool `json:"sequential,omitempty"`
 	// Preset is the name of the settings that the command started from, such as [PresetPaper].
 	Preset string `json:"preset,omitempty"`
@@ -49,7 +49,8 @@ type ExperimentInput struct {
 	Progress *ExperimentProgress `json:"progress,omitempty"`
 }
 
-// EvaluationPlan says when an experiment measures its playbook, and what for. Eval is nil without a data set for it.
+// EvaluationPlan says when an experiment measures its playbook, and what for. Eval is nil without a data set
+// for it.
 type EvaluationPlan struct {
 	EvalID    string `json:"eval_id,omitempty"`
 	Eval      *Ref   `json:"eval,omitempty"`
@@ -58,7 +59,8 @@ type EvaluationPlan struct {
 	EvalEvery int `json:"eval_every,omitempty"`
 	// KeepBest creates the branch [BestBranch] with the best version at the end.
 	KeepBest bool `json:"keep_best,omitempty"`
-	// Patience ends an experiment after so many evaluations in a row without a new best accuracy; 0 means never.
+	// Patience ends an experiment after so many evaluations in a row without a new best accuracy; 0 means
+	// never.
 	Patience int `json:"patience,omitempty"`
 }
 
@@ -74,8 +76,8 @@ type ExperimentBounds struct {
 
 // Repetition says which one of several similar experiments it is.
 type Repetition struct {
-	// Group, Repeat and Repeats are set for one of several experiments with the same settings: their common name, the
-	// number of this one from 1, and how many are planned. See [RepeatID].
+	// Group, Repeat and Repeats are set for one of several experiments with the same settings: their common
+	// name, the number of this one from 1, and how many are planned. See [RepeatID].
 	Group   string `json:"group,omitempty"`
 	Repeat  int    `json:"repeat,omitempty"`
 	Repeats int    `json:"repeats,omitempty"`
@@ -100,13 +102,14 @@ func (in *ExperimentInput) SourceDataset() Ref {
 	return in.Dataset
 }
 
-// PartialCredit reports whether the grader gives scores between 0 and 1. Each program is taken for one that does.
+// PartialCredit reports whether the grader gives scores between 0 and 1. Each program is taken for one that
+// does.
 func (in *ExperimentInput) PartialCredit() bool {
 	return in.Grader == GraderTags || strings.HasPrefix(in.Grader, GraderProgram)
 }
 
-// MeanScore returns the mean of the scores of labeled tasks from their sum. It returns nil without labeled tasks, and
-// if the grader gives no partial credit: then it is the accuracy.
+// MeanScore returns the mean of the scores of labeled tasks from their sum. It returns nil without labeled
+// tasks, and if the grader gives no partial credit: then it is the accuracy.
 func (in *ExperimentInput) MeanScore(sum float64, labeled int) *float64 {
 	if !in.PartialCredit() || labeled == 0 {
 		return nil
@@ -137,8 +140,8 @@ type EpochResult struct {
 	Curve    []CurvePoint `json:"curve,omitempty"`
 	// Score is the sum of the scores of the answers, 0 unless the experiment names a grader.
 	Score float64 `json:"score,omitempty"`
-	// Regenerated counts the wrong answers after which the task was answered again with a reflection, and After all
-	// answers with the playbook that learned from the task; both with the correct ones of them.
+	// Regenerated counts the wrong answers after which the task was answered again with a reflection, and
+	// After all answers with the playbook that learned from the task; both with the correct ones of them.
 	Regenerated Answers `json:"regenerated,omitzero"`
 	After       Answers `json:"after,omitzero"`
 }
@@ -147,10 +150,12 @@ type EpochResult struct {
 func (e *EpochResult) AgainText() string {
 	var parts []string
 	if r := e.Regenerated; r.Answers > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d wrong answers were correct after reflection", r.Correct, r.Answers))
+		parts = append(parts, fmt.Sprintf("%d of %d wrong answers were correct after reflection", r.Correct,
+			r.Answers))
 	}
 	if r := e.After; r.Answers > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d answers correct with the updated playbook", r.Correct, r.Answers))
+		parts = append(parts, fmt.Sprintf("%d of %d answers correct with the updated playbook", r.Correct,
+			r.Answers))
 	}
 	return strings.Join(parts, ", ")
 }

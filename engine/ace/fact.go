@@ -12,8 +12,8 @@ import (
 // FactKind is the kind of a [Fact].
 type FactKind int
 
-// Fact kinds. Only readers of the history see FactStepScheduled, and FactClosed: a terminated workflow runs no
-// code.
+// Fact kinds. Only readers of the history see FactStepScheduled, and FactClosed: a terminated workflow runs
+// no code.
 const (
 	FactStarted FactKind = iota + 1
 	FactStepCompleted
@@ -31,10 +31,11 @@ const (
 
 // Fact is one change of a run, the input of the fold. Only the fields of its kind are set.
 type Fact struct {
-	Kind       FactKind
-	Input      *TaskInput
-	Step       Phase
-	Result     any // *GeneratorResult, *SkillSessionResult, *ReflectorResult, *CuratorResult or *PersistResult
+	Kind  FactKind
+	Input *TaskInput
+	Step  Phase
+	// *GeneratorResult, *SkillSessionResult, *ReflectorResult, *CuratorResult or *PersistResult
+	Result     any
 	Failure    *Failure
 	Events     []ToolEvent
 	Status     Status
@@ -100,7 +101,8 @@ func StepCompleted(step Phase, data []byte) Fact {
 	result := newResult()
 	if len(bytes.TrimSpace(data)) > 0 {
 		if err := json.Unmarshal(data, result); err != nil {
-			message := fmt.Sprintf("%s returned a result that does not fit the contract: %v", step.Activity(), err)
+			message := fmt.Sprintf("%s returned a result that does not fit the contract: %v", step.Activity(),
+				err)
 			return StepFailed(step, Failure{Kind: Failed, Type: TypeBadResult, Message: message})
 		}
 	}

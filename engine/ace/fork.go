@@ -12,7 +12,8 @@ type Fork struct {
 	Forked
 	// Steps holds the reused results. A step before Phase that is missing here is executed.
 	Steps map[Phase]ReusedStep `json:"steps,omitempty"`
-	// Passes are the same for the further answers, in their order. The curator and persist follow the last answer.
+	// Passes are the same for the further answers, in their order. The curator and persist follow the last
+	// answer.
 	Passes []map[Phase]ReusedStep `json:"passes,omitempty"`
 }
 
@@ -55,7 +56,8 @@ type LoadStepInput struct {
 	Ref   Ref   `json:"ref"`
 }
 
-// step returns the reused result of a step after a number of passes. Like the other methods, it may be called on nil.
+// step returns the reused result of a step after a number of passes. Like the other methods, it may be called
+// on nil.
 func (f *Fork) step(passes int, step Phase) (result ReusedStep, ok bool) {
 	switch {
 	case f == nil || passes > len(f.Passes):

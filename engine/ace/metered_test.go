@@ -18,9 +18,11 @@ func TestMetered(t *testing.T) {
 		"agent": {TaskInput{Model: "m", Provider: "claude"}, false, nil},
 		"both": {TaskInput{Model: "m", Provider: "codex",
 			Steps: map[string]string{"curator": "openai"}}, false, ModelUsage{"m": *one}},
-		"reused":         {TaskInput{Model: "m", Provider: "anthropic"}, true, ModelUsage{"m": *one}},
-		"observed agent": {TaskInput{Model: "m", Observation: Observation{Observed: true, Source: "claude"}}, false, nil},
-		"observed other": {TaskInput{Model: "m", Observation: Observation{Observed: true, Source: "pipeline"}}, false,
+		"reused": {TaskInput{Model: "m", Provider: "anthropic"}, true, ModelUsage{"m": *one}},
+		"observed agent": {TaskInput{Model: "m", Observation: Observation{Observed: true, Source: "claude"}},
+			false, nil},
+		"observed other": {TaskInput{Model: "m", Observation: Observation{Observed: true,
+			Source: "pipeline"}}, false,
 			ModelUsage{"m": {InputTokens: 2, CostUSD: 1}}},
 	} {
 		c.in.Revision = 2

@@ -8,8 +8,9 @@ import (
 // CallsMediaType is the media type of the artifact of a [CallLog]: a [ModelCall] per line, as JSON.
 const CallsMediaType = "application/vnd.acescope.model-calls+jsonl"
 
-// CallLog refers to the record of the requests that a phase sent to its model, in the order of their ends. Its
-// names and those of [ModelCall] follow the semantic conventions of OpenTelemetry for GenAI where those have one.
+// CallLog refers to the record of the requests that a phase sent to its model, in the order of their ends.
+// Its names and those of [ModelCall] follow the semantic conventions of OpenTelemetry for GenAI where those
+// have one.
 type CallLog struct {
 	Ref
 	Requests int `json:"requests"` // that are in the record
@@ -22,8 +23,8 @@ type CallLog struct {
 // MaxCallLog bounds the record of one phase, in bytes without the texts that it refers to.
 const MaxCallLog = 2 << 20
 
-// InlineText is the size above which a text of a [ModelCall] is an artifact of its own, in bytes. Equal texts,
-// such as the playbook in the system prompts of many runs, are then stored once.
+// InlineText is the size above which a text of a [ModelCall] is an artifact of its own, in bytes. Equal
+// texts, such as the playbook in the system prompts of many runs, are then stored once.
 const InlineText = 4 << 10
 
 // ModelCall is one request to a model and what came of it, without secrets.
@@ -34,8 +35,8 @@ type ModelCall struct {
 	Request    ModelRequest   `json:"request"`
 	Response   *ModelResponse `json:"response,omitempty"`
 	Error      string         `json:"error,omitempty"` // why there is no response
-	// PhasePrompt is the prompt of the phase that the system instructions were made of, without its text; nil if the
-	// request is not that of a phase. The default has no version.
+	// PhasePrompt is the prompt of the phase that the system instructions were made of, without its text; nil
+	// if the request is not that of a phase. The default has no version.
 	PhasePrompt *PhasePrompt `json:"phase_prompt,omitempty"`
 }
 
@@ -43,8 +44,8 @@ type ModelCall struct {
 type ModelRequest struct {
 	Model  string      `json:"model"`
 	System []ModelText `json:"system_instructions,omitempty"`
-	// Repeated is the number of messages with which the request before this one began, and this one too. Messages
-	// has the others.
+	// Repeated is the number of messages with which the request before this one began, and this one too.
+	// Messages has the others.
 	Repeated  int            `json:"repeated_messages,omitempty"`
 	Messages  []ModelMessage `json:"messages"`
 	Tools     []ModelTool    `json:"tools,omitempty"`
@@ -60,8 +61,8 @@ type ModelText struct {
 	Ref  *Ref   `json:"ref,omitempty"`
 }
 
-// ModelMessage is a message of a conversation: of the user, a text or results of tool calls; of the assistant, a
-// text and tool calls.
+// ModelMessage is a message of a conversation: of the user, a text or results of tool calls; of the
+// assistant, a text and tool calls.
 type ModelMessage struct {
 	Role    string            `json:"role"`
 	Content ModelText         `json:"content,omitzero"`
@@ -69,7 +70,8 @@ type ModelMessage struct {
 	Results []ModelToolResult `json:"tool_results,omitempty"`
 }
 
-// ModelToolCall is a tool call that a model asks for. Arguments is what the model wrote, which may not be JSON.
+// ModelToolCall is a tool call that a model asks for. Arguments is what the model wrote, which may not be
+// JSON.
 type ModelToolCall struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`

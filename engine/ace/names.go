@@ -131,8 +131,8 @@ const (
 	PhaseDone      Phase = "done"
 )
 
-// PhaseReview is the value of [AttrPhase] while a run waits for review, between curator and persist. It is not a
-// phase: the run is in the phase persist, which has not begun.
+// PhaseReview is the value of [AttrPhase] while a run waits for review, between curator and persist. It is
+// not a phase: the run is in the phase persist, which has not begun.
 const PhaseReview Phase = "review"
 
 // Steps lists the phases that an activity executes, in order.

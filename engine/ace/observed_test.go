@@ -12,7 +12,8 @@ import (
 	"acescope/engine/ace"
 )
 
-var observedInput = ace.TaskInput{TaskID: "o", Observation: ace.Observation{Observed: true, Source: "test"}, PlaybookHash: "p0"}
+var observedInput = ace.TaskInput{TaskID: "o", Observation: ace.Observation{Observed: true, Source: "test"},
+	PlaybookHash: "p0"}
 
 // session returns the events of an observed run, in the observer's order.
 func session(r *rand.Rand, calls int) (events []ace.ToolEvent) {
@@ -38,7 +39,8 @@ func session(r *rand.Rand, calls int) (events []ace.ToolEvent) {
 	report(ace.ToolEvent{Kind: ace.KindPhase, Name: "skills"})
 	for n := range calls {
 		id, name := fmt.Sprint("c", n), []string{"look", "calc", "find"}[r.IntN(3)]
-		report(ace.ToolEvent{Kind: ace.KindToolUse, CallID: id, Name: name, Args: json.RawMessage(`{"q": "` + strings.Repeat("x", r.IntN(400)) + `"}`)})
+		report(ace.ToolEvent{Kind: ace.KindToolUse, CallID: id, Name: name,
+			Args: json.RawMessage(`{"q": "` + strings.Repeat("x", r.IntN(400)) + `"}`)})
 		switch r.IntN(12) {
 		case 0:
 			no := false
@@ -47,18 +49,21 @@ func session(r *rand.Rand, calls int) (events []ace.ToolEvent) {
 			continue
 		default:
 			ok := r.IntN(4) > 0
-			report(ace.ToolEvent{Kind: ace.KindToolResult, CallID: id, OK: &ok, DurationMS: r.Float64() * 100, Result: json.RawMessage(`{"v": 1}`),
-				Error: map[bool]string{false: "bad"}[ok]})
+			report(ace.ToolEvent{Kind: ace.KindToolResult, CallID: id, OK: &ok, DurationMS: r.Float64() * 100,
+				Result: json.RawMessage(`{"v": 1}`),
+				Error:  map[bool]string{false: "bad"}[ok]})
 		}
 		if r.IntN(20) == 0 {
 			report(ace.ToolEvent{Kind: ace.KindMessage, Name: "said"})
 		}
 	}
-	step(ace.PhaseSkills, `{"invocations": [{"id": "`+fmt.Sprint("c", calls-1)+`", "name": "look", "accepted": true, "ok": true, "duration_ms": 5}, {"id": "z", "name": "late"}], "answer": "2", "usage": {"output_tokens": 4}}`)
+	step(ace.PhaseSkills, `{"invocations": [{"id": "`+fmt.Sprint("c", calls-1)+
+		`", "name": "look", "accepted": true, "ok": true, "duration_ms": 5}, {"id": "z", "name": "late"}], "answer": "2", "usage": {"output_tokens": 4}}`)
 	step(ace.PhaseReflector, `{"insights": "so", "correct": `+fmt.Sprint(r.IntN(2) == 0)+`}`)
 	step(ace.PhaseCurator, `{"accepted": [{"type": "ADD", "content": "c"}], "rejected": [], "rationale": "r"}`)
 	step(ace.PhasePersist, `{"playbook_before": "p0", "playbook_after": "p1", "operations": null, "bullets": 2}`)
-	ends := []ace.ToolEvent{{Result: json.RawMessage(`{"exit_status": "success", "answer": "3"}`)}, {Error: "it broke"}, {},
+	ends := []ace.ToolEvent{{Result: json.RawMessage(`{"exit_status": "success", "answer": "3"}`)},
+		{Error: "it broke"}, {},
 		{Result: json.RawMessage(`{"exit_status": "cancelled"}`)}, {Result: json.RawMessage(`"nonsense"`)}}
 	end := ends[r.IntN(len(ends))]
 	end.Kind = ace.KindFinish
@@ -68,7 +73,8 @@ func session(r *rand.Rand, calls int) (events []ace.ToolEvent) {
 
 func answers(t *testing.T, s *ace.State) string {
 	t.Helper()
-	return asJSON(t, s.CurrentPhase(), s.SkillUsage(), s.PlaybookDelta(), s.Summary(), s.Result(), s.ExitStatus(), s.Finished())
+	return asJSON(t, s.CurrentPhase(), s.SkillUsage(), s.PlaybookDelta(), s.Summary(), s.Result(),
+		s.ExitStatus(), s.Finished())
 }
 
 func foldAll(batches ...[]ace.ToolEvent) *ace.State {
@@ -165,11 +171,14 @@ func TestCarryIsBounded(t *testing.T) {
 	nasty := strings.Repeat("<\x00", 2000)
 	args, _ := json.Marshal(nasty)
 	for n := range 2*ace.MaxInvocations + 10 {
-		s.Apply(ace.ToolEvents([]ace.ToolEvent{{EventID: fmt.Sprint(nasty, n), CallID: fmt.Sprint(nasty, n/2), Seq: int64(n + 1), Name: nasty[:300+n%40],
-			Kind: []ace.EventKind{ace.KindToolUse, ace.KindMessage, ace.KindToolResult}[n%3], Args: args, Result: args, Error: nasty, At: at}}))
+		s.Apply(ace.ToolEvents([]ace.ToolEvent{{EventID: fmt.Sprint(nasty, n), CallID: fmt.Sprint(nasty, n/2),
+			Seq: int64(n + 1), Name: nasty[:300+n%40],
+			Kind: []ace.EventKind{ace.KindToolUse, ace.KindMessage, ace.KindToolResult}[n%3], Args: args,
+			Result: args, Error: nasty, At: at}}))
 	}
 	next := continued(t, s)
-	if a, b := s.SkillUsage(), next.SkillUsage(); a.Total != b.Total || a.Dropped != b.Dropped || a.Dropped == 0 || asJSON(t, a.Skills) != asJSON(t, b.Skills) {
+	if a, b := s.SkillUsage(), next.SkillUsage(); a.Total != b.Total || a.Dropped != b.Dropped ||
+		a.Dropped == 0 || asJSON(t, a.Skills) != asJSON(t, b.Skills) {
 		t.Errorf("%d calls and %d dropped, carried %d and %d", a.Total, a.Dropped, b.Total, b.Dropped)
 	}
 	next.Apply(ace.ToolEvents([]ace.ToolEvent{{EventID: "end", Seq: 1 << 40, Kind: ace.KindFinish}}))
@@ -198,17 +207,25 @@ func TestObservedProgress(t *testing.T) {
 		{"a session ends", []ace.ToolEvent{phase("skills"), finish("", "")}, "done success d"},
 		{"no phase events", []ace.ToolEvent{step("generator", "{}", "")}, "skills running drppp"},
 		{"a step is left out", []ace.ToolEvent{step("reflector", "{}", "")}, "curator running dr"},
-		{"all steps", []ace.ToolEvent{step("generator", "", ""), step("skills", "", ""), step("reflector", `{"correct": false}`, ""), step("curator", "", ""),
+		{"all steps", []ace.ToolEvent{step("generator", "", ""), step("skills", "", ""),
+			step("reflector", `{"correct": false}`, ""), step("curator", "", ""),
 			step("persist", "", ""), finish("", "")}, "done wrong ddddd"},
-		{"a step fails", []ace.ToolEvent{phase("generator"), step("generator", "", "no")}, "generator running fpppp no"},
-		{"a step is retried", []ace.ToolEvent{step("generator", "", "no"), step("generator", "{}", "")}, "skills running drppp"},
-		{"a bad result", []ace.ToolEvent{step("generator", `[]`, "")}, "generator running fpppp run_generator returned a result that does not fit the contract: json: cannot unmarshal array into Go value of type ace.GeneratorResult"},
-		{"a large result", []ace.ToolEvent{step("generator", large, "")}, fmt.Sprintf("generator running fpppp its result has %d bytes, more than 65536", len(large))},
-		{"failed", []ace.ToolEvent{phase("skills"), finish(`{"exit_status": "failed"}`, "")}, "skills failed f the observer reported a failure"},
-		{"cancelled", []ace.ToolEvent{phase("skills"), finish(`{"exit_status": "cancelled"}`, "enough")}, "skills cancelled c enough"},
+		{"a step fails", []ace.ToolEvent{phase("generator"), step("generator", "", "no")},
+			"generator running fpppp no"},
+		{"a step is retried", []ace.ToolEvent{step("generator", "", "no"), step("generator", "{}", "")},
+			"skills running drppp"},
+		{"a bad result", []ace.ToolEvent{step("generator", `[]`, "")},
+			"generator running fpppp run_generator returned a result that does not fit the contract: json: cannot unmarshal array into Go value of type ace.GeneratorResult"},
+		{"a large result", []ace.ToolEvent{step("generator", large, "")},
+			fmt.Sprintf("generator running fpppp its result has %d bytes, more than 65536", len(large))},
+		{"failed", []ace.ToolEvent{phase("skills"), finish(`{"exit_status": "failed"}`, "")},
+			"skills failed f the observer reported a failure"},
+		{"cancelled", []ace.ToolEvent{phase("skills"), finish(`{"exit_status": "cancelled"}`, "enough")},
+			"skills cancelled c enough"},
 		{"failed with an error", []ace.ToolEvent{finish("", "boom")}, "generator failed ppppp boom"},
 		{"finished as wrong", []ace.ToolEvent{finish(`{"correct": false}`, "")}, "done wrong ppppp"},
-		{"unknown names", []ace.ToolEvent{phase("lunch"), step("lunch", "", ""), finish(`{"exit_status": "running"}`, "")}, "done success ppppp"},
+		{"unknown names", []ace.ToolEvent{phase("lunch"), step("lunch", "", ""),
+			finish(`{"exit_status": "running"}`, "")}, "done success ppppp"},
 	} {
 		for i := range c.events {
 			c.events[i].EventID, c.events[i].Seq = fmt.Sprint(i), int64(i+1)
@@ -228,7 +245,8 @@ func TestObservedProgress(t *testing.T) {
 	}
 	s := foldAll()
 	s.Apply(ace.IdleTimeout())
-	if f := s.CurrentPhase().Failure; s.Reported != ace.TimedOut || f == nil || f.Message != "no event received for 24h0m0s" {
+	if f := s.CurrentPhase().Failure; s.Reported != ace.TimedOut || f == nil ||
+		f.Message != "no event received for 24h0m0s" {
 		t.Errorf("idle timeout: %s, %+v", s.Reported, f)
 	}
 	s.Apply(ace.ToolEvents([]ace.ToolEvent{{EventID: "x", Kind: ace.KindFinish}}))
@@ -244,7 +262,8 @@ func TestProgressEventsOfExecutedRuns(t *testing.T) {
 	s := &ace.State{}
 	s.Apply(ace.Started(ace.TaskInput{TaskID: "t"}))
 	before := asJSON(t, s.CurrentPhase())
-	s.Apply(ace.ToolEvents([]ace.ToolEvent{{EventID: "1", Kind: ace.KindPhase, Name: "curator"}, {EventID: "2", Kind: ace.KindStep, Name: "generator"},
+	s.Apply(ace.ToolEvents([]ace.ToolEvent{{EventID: "1", Kind: ace.KindPhase, Name: "curator"},
+		{EventID: "2", Kind: ace.KindStep, Name: "generator"},
 		{EventID: "3", Kind: ace.KindFinish}}))
 	s.Apply(ace.IdleTimeout())
 	if got := asJSON(t, s.CurrentPhase()); got != before {

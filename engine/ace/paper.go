@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// PresetPaper is the name of the settings of ace-agent/ace, the published implementation of ACE (arXiv 2510.04618).
+// PresetPaper is the name of the settings of ace-agent/ace, the published implementation of ACE (arXiv
+// 2510.04618).
 const PresetPaper = "ace-paper"
 
 // Paper holds the defaults of ace-agent/ace, from its finance/run.py, ace/ace.py and llm.py.
@@ -20,7 +21,8 @@ var Paper = struct {
 	},
 }
 
-// PaperDeviations says where an experiment with [PresetPaper] deviates from ace-agent/ace: by its settings, and always.
+// PaperDeviations says where an experiment with [PresetPaper] deviates from ace-agent/ace: by its settings,
+// and always.
 func (in *ExperimentInput) PaperDeviations() (list []string) {
 	note := func(differs bool, format string, args ...any) {
 		if differs {
@@ -32,7 +34,8 @@ func (in *ExperimentInput) PaperDeviations() (list []string) {
 	note(in.Parallel > 1, "%d tasks at a time, so that a task misses what the others learn", in.Parallel)
 	note(online && in.Window != Paper.Window, "windows of %d tasks", in.Window)
 	note(online && !in.Sequential, "the tasks of a window learn from the playbook before it")
-	note(in.Eval != nil && in.EvalEvery != Paper.EvalEvery, "evaluations not after every %d tasks", Paper.EvalEvery)
+	note(in.Eval != nil && in.EvalEvery != Paper.EvalEvery, "evaluations not after every %d tasks",
+		Paper.EvalEvery)
 	note(in.Rounds != Paper.Rounds, "reflection rounds: %d", in.Rounds)
 	note(in.CurateEvery > Paper.CurateEvery, "curator on every %d tasks", in.CurateEvery)
 	note(in.PlaybookTokens != Paper.PlaybookTokens, "playbook of at most %d tokens", in.PlaybookTokens)

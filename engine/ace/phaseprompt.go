@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// PhasePrompt is a version of the instructions that a phase gives to its model. The text is an artifact with the
-// placeholders of engine/learning/prompts.
+// PhasePrompt is a version of the instructions that a phase gives to its model. The text is an artifact with
+// the placeholders of engine/learning/prompts.
 type PhasePrompt struct {
 	Name string `json:"name"`
 	// Version is its number in the branch Name, from 1; 0 for a text from a file, which is not in a branch.
@@ -17,7 +17,8 @@ type PhasePrompt struct {
 	Text string `json:"text,omitempty"`
 }
 
-// DefaultPrompt is the name of the prompt of a phase for which an input names no other. This program has its text.
+// DefaultPrompt is the name of the prompt of a phase for which an input names no other. This program has its
+// text.
 const DefaultPrompt = "default"
 
 // String returns the name and the version, and for a text from a file its name and the beginning of its hash.

@@ -26,12 +26,14 @@ type Protocol struct {
 	Prompts Prompts `json:"prompts,omitempty"`
 	// NoSkills leaves out the skills phase: the generator's answer counts.
 	NoSkills bool `json:"no_skills,omitempty"`
-	// HideLabels keeps the label from the reflector's provider, which learns only whether the answer is correct.
+	// HideLabels keeps the label from the reflector's provider, which learns only whether the answer is
+	// correct.
 	HideLabels bool `json:"hide_labels,omitempty"`
-	// Rounds is how often, at most, a wrong answer is reflected on and the task answered again before the curator
-	// learns from it. With 0, a wrong answer is reflected on once.
+	// Rounds is how often, at most, a wrong answer is reflected on and the task answered again before the
+	// curator learns from it. With 0, a wrong answer is reflected on once.
 	Rounds int `json:"reflection_rounds,omitempty"`
-	// CurateEvery asks the curator about every so many tasks of a data set; of the others, only the tags are merged.
+	// CurateEvery asks the curator about every so many tasks of a data set; of the others, only the tags are
+	// merged.
 	CurateEvery int `json:"curate_every,omitempty"`
 	// PlaybookTokens bounds the playbook, see [CuratorInput].
 	PlaybookTokens int `json:"playbook_tokens,omitempty"`
@@ -39,12 +41,13 @@ type Protocol struct {
 	Deduplicate *Deduplication `json:"deduplicate,omitempty"`
 	// AnswerAfter answers the task again with the playbook that learned from it.
 	AnswerAfter bool `json:"answer_after,omitempty"`
-	// Review lets a user approve or reject the curator's operations before they are merged; nil merges them at once.
+	// Review lets a user approve or reject the curator's operations before they are merged; nil merges them
+	// at once.
 	Review *Review `json:"review,omitempty"`
 }
 
-// Deduplication says which bullets are near-duplicates: those from a similarity on, which is the cosine of their
-// embeddings or, without a provider, the share of the pairs of adjacent words that both have.
+// Deduplication says which bullets are near-duplicates: those from a similarity on, which is the cosine of
+// their embeddings or, without a provider, the share of the pairs of adjacent words that both have.
 type Deduplication struct {
 	Provider   string  `json:"provider,omitempty"`
 	Model      string  `json:"model,omitempty"` // of the embeddings

@@ -33,11 +33,13 @@ func TestDocument001(t *testing.T) {
 	if s.Status() != ace.Completed || s.Failure != nil || s.Phase != ace.PhaseDone {
 		t.Errorf("%s, phase %s, failure %+v", s.Status(), s.Phase, s.Failure)
 	}
-	if a := s.SkillUsage(); a.Total != 3 || a.Skills[0] != (ace.SkillUsage{Name: "plan", Calls: 2, OK: 2}) || a.Skills[1].Denied != 1 {
+	if a := s.SkillUsage(); a.Total != 3 || a.Skills[0] != (ace.SkillUsage{Name: "plan", Calls: 2, OK: 2}) ||
+		a.Skills[1].Denied != 1 {
 		t.Errorf("calls %+v", a)
 	}
 	d := s.PlaybookDelta()
-	if d.PlaybookBefore != "v1" || d.PlaybookAfter != hash || len(d.Operations) != 2 || d.Operations[0].Content != "check the units" {
+	if d.PlaybookBefore != "v1" || d.PlaybookAfter != hash || len(d.Operations) != 2 ||
+		d.Operations[0].Content != "check the units" {
 		t.Errorf("delta %+v", d)
 	}
 	if s.Plan != "look, then answer" || s.Usage.InputTokens != 12 {
@@ -51,7 +53,8 @@ func TestDocument001(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("steps %q, want %q", got, want)
 	}
-	if note := s.Steps[1].Unread; len(note) != 1 || !strings.HasPrefix(note[0], "invocations: 3 of 3 have no id") {
+	if note := s.Steps[1].Unread; len(note) != 1 ||
+		!strings.HasPrefix(note[0], "invocations: 3 of 3 have no id") {
 		t.Errorf("notes %q", note)
 	}
 }
@@ -78,7 +81,8 @@ func TestReadNotes(t *testing.T) {
 		{ace.PhaseReflector, `{"insights":"i","correct":"yes"}`, "correct: text instead of a boolean"},
 		{ace.PhaseCurator, `{"accepted":[{"type":"TAG","metadata":{"helpful":"x"}}]}`,
 			"accepted[0].metadata: an object instead of one of another form"},
-		{ace.PhasePersist, `"saved to a file"`, `result: the text "saved to a file" is not the hash of a playbook`},
+		{ace.PhasePersist, `"saved to a file"`,
+			`result: the text "saved to a file" is not the hash of a playbook`},
 	} {
 		f := ace.ReadStep(c.step, []byte(c.data), "")
 		if got := strings.Join(f.Unread, "; "); got != c.want {
@@ -88,7 +92,8 @@ func TestReadNotes(t *testing.T) {
 			t.Errorf("%s %s: no result", c.step, c.data)
 		}
 	}
-	if f := ace.ReadStep(ace.PhaseReflector, []byte(`{"correct":"yes"}`), ""); f.Result.(*ace.ReflectorResult).Correct != nil {
+	if f := ace.ReadStep(ace.PhaseReflector, []byte(`{"correct":"yes"}`),
+		""); f.Result.(*ace.ReflectorResult).Correct != nil {
 		t.Error("an unreadable verdict became one")
 	}
 }
@@ -114,7 +119,8 @@ func TestStepsEndWithRun(t *testing.T) {
 			s.Apply(ace.StepScheduled(ace.PhaseSkills))
 		}
 		s.Apply(c.closed)
-		if s.Steps[0].Status != ace.StatusDone || s.Steps[1].Status != c.want || s.Steps[2].Status != ace.StatusNotReached {
+		if s.Steps[0].Status != ace.StatusDone || s.Steps[1].Status != c.want ||
+			s.Steps[2].Status != ace.StatusNotReached {
 			t.Errorf("closed as %s: %+v, want %s", c.closed.Status, s.Steps, c.want)
 		}
 	}
@@ -122,8 +128,10 @@ func TestStepsEndWithRun(t *testing.T) {
 
 // TestRunSurvivesStep checks that the failure of a step is not that of a run that went on.
 func TestRunSurvivesStep(t *testing.T) {
-	s := state(ace.StepScheduled(ace.PhaseGenerator), ace.ReadStep(ace.PhaseGenerator, []byte(`{"plan":7,"answer":"4"}`), ""))
-	if s.Failure == nil || s.Failure.Type != ace.TypeBadResult || s.Steps[0].Status != ace.StatusFailed || s.Answer != "4" {
+	s := state(ace.StepScheduled(ace.PhaseGenerator),
+		ace.ReadStep(ace.PhaseGenerator, []byte(`{"plan":7,"answer":"4"}`), ""))
+	if s.Failure == nil || s.Failure.Type != ace.TypeBadResult || s.Steps[0].Status != ace.StatusFailed ||
+		s.Answer != "4" {
 		t.Errorf("%+v", s.CurrentPhase())
 	}
 	s.Apply(ace.StepScheduled(ace.PhaseSkills))
@@ -149,7 +157,8 @@ func TestForeignWorkflowHasNoSteps(t *testing.T) {
 	s = ace.State{}
 	s.Apply(f)
 	s.Apply(ace.StepScheduled(ace.PhaseCurator))
-	if s.Phase != ace.PhaseCurator || s.Steps[0].Status != ace.StatusPending || s.Steps[3].Status != ace.StatusRunning {
+	if s.Phase != ace.PhaseCurator || s.Steps[0].Status != ace.StatusPending ||
+		s.Steps[3].Status != ace.StatusRunning {
 		t.Errorf("%+v", s.CurrentPhase())
 	}
 }

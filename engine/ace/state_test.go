@@ -15,7 +15,8 @@ import (
 var at = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func use(id, call, name string, second int) ace.ToolEvent {
-	return ace.ToolEvent{EventID: id, CallID: call, Kind: ace.KindToolUse, Name: name, At: at.Add(time.Duration(second) * time.Second)}
+	return ace.ToolEvent{EventID: id, CallID: call, Kind: ace.KindToolUse, Name: name,
+		At: at.Add(time.Duration(second) * time.Second)}
 }
 
 func done(id, call string, ok bool, ms float64) ace.ToolEvent {
@@ -37,12 +38,14 @@ func TestSkillUsageCountsEveryOutcome(t *testing.T) {
 		use("1", "a", "look", 1), done("2", "a", true, 10),
 		use("3", "b", "look", 2), done("4", "b", false, 30),
 		use("5", "c", "look", 3),
-		use("6", "d", "rm", 4), {EventID: "7", CallID: "d", Kind: ace.KindPermission, Accepted: &no, Error: "denied"},
+		use("6", "d", "rm", 4), {EventID: "7", CallID: "d", Kind: ace.KindPermission, Accepted: &no,
+			Error: "denied"},
 		{EventID: "8", Kind: "dream"}, {EventID: "9", Kind: ace.KindSlashCommand},
 	}))
 	a := s.SkillUsage()
 	want := []ace.SkillUsage{
-		{Name: "look", Calls: 3, OK: 1, Failed: 1, Pending: 1, P50MS: 10, P95MS: 30, LastAt: at.Add(3 * time.Second)},
+		{Name: "look", Calls: 3, OK: 1, Failed: 1, Pending: 1, P50MS: 10, P95MS: 30,
+			LastAt: at.Add(3 * time.Second)},
 		{Name: "rm", Calls: 1, Denied: 1, LastAt: at.Add(4 * time.Second), LastError: "denied"},
 	}
 	if !reflect.DeepEqual(a.Skills, want) {
@@ -59,7 +62,8 @@ func TestEventsCountOnce(t *testing.T) {
 	events := []ace.ToolEvent{use("1", "a", "look", 1), done("2", "a", false, 10)}
 	s := state(ace.ToolEvents(events), ace.ToolEvents(events),
 		ace.Fact{Kind: ace.FactStepCompleted, Step: ace.PhaseSkills, Result: &ace.SkillSessionResult{
-			Invocations: []ace.Invocation{{ID: "a", Name: "look", Accepted: true, OK: true, DurationMS: 11}}}})
+			Invocations: []ace.Invocation{{ID: "a", Name: "look", Accepted: true, OK: true,
+				DurationMS: 11}}}})
 	if a := s.SkillUsage(); a.Total != 1 || a.Skills[0].OK != 1 || a.Skills[0].P50MS != 11 {
 		t.Errorf("%+v", a)
 	}
@@ -69,12 +73,14 @@ func TestEventsCountOnce(t *testing.T) {
 func TestOrderOfEventsAndResults(t *testing.T) {
 	steps := []ace.Fact{
 		ace.StepCompleted(ace.PhaseGenerator, []byte(`{"plan":"p","answer":"1"}`)),
-		ace.StepCompleted(ace.PhaseSkills, []byte(`{"invocations":[{"id":"c1","name":"look","accepted":true,"ok":true,"at":"2026-01-02T03:04:06Z"}],"answer":"2"}`)),
+		ace.StepCompleted(ace.PhaseSkills,
+			[]byte(`{"invocations":[{"id":"c1","name":"look","accepted":true,"ok":true,"at":"2026-01-02T03:04:06Z"}],"answer":"2"}`)),
 		ace.StepCompleted(ace.PhaseReflector, []byte(`{"insights":"i","correct":false}`)),
 	}
 	var events []ace.Fact
 	for i := range 6 {
-		events = append(events, ace.ToolEvents([]ace.ToolEvent{use(fmt.Sprint("u", i), fmt.Sprint("c", i), "look", i)}))
+		events = append(events, ace.ToolEvents([]ace.ToolEvent{use(fmt.Sprint("u", i), fmt.Sprint("c", i),
+			"look", i)}))
 	}
 	want := ""
 	r := rand.New(rand.NewPCG(1, 2))
@@ -107,10 +113,13 @@ func interleave(r *rand.Rand, a, b []ace.Fact) (out []ace.Fact) {
 
 func TestDeltaKeepsEveryOutcome(t *testing.T) {
 	s := state(
-		ace.StepCompleted(ace.PhaseCurator, []byte(`{"accepted":[{"type":"ADD","content":"x"},{"type":"TAG","bullet_id":"b"}],"rejected":[{"type":"ADD","reason":"duplicate"}]}`)),
-		ace.StepCompleted(ace.PhasePersist, []byte(`{"playbook_before":"v2","playbook_after":"v3","operations":[{"type":"ADD","content":"x","bullet_id":"b9","fate":"accepted"},{"type":"TAG","bullet_id":"b","fate":"rejected","reason":"gone"}]}`)))
+		ace.StepCompleted(ace.PhaseCurator,
+			[]byte(`{"accepted":[{"type":"ADD","content":"x"},{"type":"TAG","bullet_id":"b"}],"rejected":[{"type":"ADD","reason":"duplicate"}]}`)),
+		ace.StepCompleted(ace.PhasePersist,
+			[]byte(`{"playbook_before":"v2","playbook_after":"v3","operations":[{"type":"ADD","content":"x","bullet_id":"b9","fate":"accepted"},{"type":"TAG","bullet_id":"b","fate":"rejected","reason":"gone"}]}`)))
 	d := s.PlaybookDelta()
-	if d.PlaybookBefore != "v2" || d.PlaybookAfter != "v3" || len(d.Operations) != 3 || d.Operations[0].BulletID != "b9" || d.Operations[2].Reason != "duplicate" {
+	if d.PlaybookBefore != "v2" || d.PlaybookAfter != "v3" || len(d.Operations) != 3 ||
+		d.Operations[0].BulletID != "b9" || d.Operations[2].Reason != "duplicate" {
 		t.Errorf("%+v", d)
 	}
 	if sum := s.Summary(); sum.Added != 1 || sum.Rejected != 2 || sum.Tagged != 0 {
@@ -120,7 +129,8 @@ func TestDeltaKeepsEveryOutcome(t *testing.T) {
 
 func TestInvalidResultFailsStep(t *testing.T) {
 	s := state(ace.StepCompleted(ace.PhaseGenerator, []byte(`"not an object"`)))
-	if s.Reported != ace.Failed || s.Failure.Type != ace.TypeBadResult || s.Steps[0].Status != ace.StatusFailed {
+	if s.Reported != ace.Failed || s.Failure.Type != ace.TypeBadResult ||
+		s.Steps[0].Status != ace.StatusFailed {
 		t.Errorf("%+v", s.CurrentPhase())
 	}
 }
@@ -143,8 +153,10 @@ func TestCloneIsIndependent(t *testing.T) {
 }
 
 func FuzzToolEvents(f *testing.F) {
-	for _, seed := range []string{`{"event_id":"1","kind":"tool_use","name":"x","args":{}}`, `[{"event_id":"1","kind":"tool_result","ok":true},{"event_id":"1"}]`,
-		`[]`, `null`, `"text"`, `{"at":"yesterday"}`, `[{"kind":"permission","accepted":false,"call_id":"c"}]`} {
+	for _, seed := range []string{`{"event_id":"1","kind":"tool_use","name":"x","args":{}}`,
+		`[{"event_id":"1","kind":"tool_result","ok":true},{"event_id":"1"}]`,
+		`[]`, `null`, `"text"`, `{"at":"yesterday"}`,
+		`[{"kind":"permission","accepted":false,"call_id":"c"}]`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -171,7 +183,8 @@ func FuzzStepResult(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, step int) {
 		steps := ace.Steps()
 		s := state(ace.StepCompleted(steps[(step%len(steps)+len(steps))%len(steps)], data))
-		if _, err := json.Marshal([]any{s.CurrentPhase(), s.SkillUsage(), s.PlaybookDelta(), s.Result()}); err != nil {
+		if _, err := json.Marshal([]any{s.CurrentPhase(), s.SkillUsage(), s.PlaybookDelta(),
+			s.Result()}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -179,14 +192,18 @@ func FuzzStepResult(f *testing.F) {
 
 // TestExperimentAnyOrder completes tasks in random orders, as parallel tasks do.
 func TestExperimentAnyOrder(t *testing.T) {
-	in := ace.ExperimentInput{ExperimentID: "x", Epochs: 1, Tasks: 40, EvaluationPlan: ace.EvaluationPlan{EvalTasks: 50, Eval: &ace.Ref{}}}
+	in := ace.ExperimentInput{ExperimentID: "x", Epochs: 1, Tasks: 40,
+		EvaluationPlan: ace.EvaluationPlan{EvalTasks: 50, Eval: &ace.Ref{}}}
 	var facts []ace.ExperimentFact
 	for i := range 38 {
 		right := i%3 > 0
 		score := math.Round(float64(i)/38*1e6) / 1e6
-		facts = append(facts, ace.ExperimentFact{Completed: &ace.TaskResult{Index: i, Correct: &right, Score: &score, Seq: i + 1, PlaybookHash: fmt.Sprint("v", i+1), Bullets: i, Summary: ace.Summary{Skills: 3, Usage: ace.Usage{CostUSD: 0.1 * float64(i+1)}}}})
+		facts = append(facts, ace.ExperimentFact{Completed: &ace.TaskResult{Index: i, Correct: &right,
+			Score: &score, Seq: i + 1, PlaybookHash: fmt.Sprint("v", i+1), Bullets: i,
+			Summary: ace.Summary{Skills: 3, Usage: ace.Usage{CostUSD: 0.1 * float64(i+1)}}}})
 	}
-	facts = append(facts, ace.ExperimentFact{Failed: &ace.Failure{Kind: ace.TimedOut}}, ace.ExperimentFact{Failed: &ace.Failure{Kind: ace.Failed}})
+	facts = append(facts, ace.ExperimentFact{Failed: &ace.Failure{Kind: ace.TimedOut}},
+		ace.ExperimentFact{Failed: &ace.Failure{Kind: ace.Failed}})
 	want := ""
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 50 {
@@ -203,7 +220,8 @@ func TestExperimentAnyOrder(t *testing.T) {
 			}
 			s.Apply(f)
 		}
-		s.Apply(ace.ExperimentFact{Evaluated: &ace.EvaluateResult{Tasks: 25, Correct: 20, Wrong: []int{3}, Score: 0.2}})
+		s.Apply(ace.ExperimentFact{Evaluated: &ace.EvaluateResult{Tasks: 25, Correct: 20, Wrong: []int{3},
+			Score: 0.2}})
 		s.Apply(ace.ExperimentFact{Evaluated: &ace.EvaluateResult{Tasks: 25, Correct: 25, Score: 0.1}})
 		data, err := json.Marshal(s.Progress)
 		if err != nil {
@@ -215,7 +233,9 @@ func TestExperimentAnyOrder(t *testing.T) {
 		if string(data) != want {
 			t.Fatalf("result depends on the order:\n%s\nwant\n%s", data, want)
 		}
-		if p := s.Progress; p.After != "v38" || p.Epochs[0].Failed != 2 || p.Epochs[0].Correct != 25 || p.Eval[1].Accuracy != 0.9 || p.Eval[1].Score != 0.3 || p.Epochs[0].Score != 18.5 || p.Status != ace.Completed {
+		if p := s.Progress; p.After != "v38" || p.Epochs[0].Failed != 2 || p.Epochs[0].Correct != 25 ||
+			p.Eval[1].Accuracy != 0.9 || p.Eval[1].Score != 0.3 || p.Epochs[0].Score != 18.5 ||
+			p.Status != ace.Completed {
 			t.Fatalf("%+v", p)
 		}
 	}

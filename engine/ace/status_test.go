@@ -33,7 +33,8 @@ func TestExitStatus(t *testing.T) {
 // Payloads of earlier versions hold the words of the search attribute.
 func TestStatusReadsOldPayloads(t *testing.T) {
 	var f ace.Failure
-	for old, want := range map[string]ace.Status{"cancelled": ace.Canceled, "timeout": ace.TimedOut, "failed": ace.Failed,
+	for old, want := range map[string]ace.Status{"cancelled": ace.Canceled, "timeout": ace.TimedOut,
+		"failed":  ace.Failed,
 		"success": ace.Completed, "terminated": ace.Terminated, "odd": "odd"} {
 		if err := json.Unmarshal([]byte(`{"kind": "`+old+`"}`), &f); err != nil || f.Kind != want {
 			t.Errorf("%s: %s, %v", old, f.Kind, err)
@@ -47,7 +48,8 @@ func TestVerdictOf(t *testing.T) {
 		labeled bool
 		correct *bool
 		want    ace.Verdict
-	}{{true, &yes, ace.Correct}, {false, &no, ace.Wrong}, {true, nil, ace.Ungraded}, {false, nil, ace.Unlabeled}} {
+	}{{true, &yes, ace.Correct}, {false, &no, ace.Wrong}, {true, nil, ace.Ungraded},
+		{false, nil, ace.Unlabeled}} {
 		if got := ace.VerdictOf(c.labeled, c.correct); got != c.want {
 			t.Errorf("%v, %v: %s, want %s", c.labeled, c.correct, got, c.want)
 		}

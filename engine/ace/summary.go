@@ -148,7 +148,8 @@ func (s *State) metered() *ModelUsage {
 // Result returns the result of the workflow.
 func (s *State) Result() TaskResult {
 	return TaskResult{
-		TaskID: s.Input.TaskID, ExitStatus: s.ExitStatus(), Answer: s.Answer, Correct: s.Correct, Score: s.Score,
+		TaskID: s.Input.TaskID, ExitStatus: s.ExitStatus(), Answer: s.Answer, Correct: s.Correct,
+		Score:        s.Score,
 		Verdict:      s.Verdict(),
 		PlaybookHash: s.Delta.PlaybookAfter, Bullets: s.Delta.Bullets, Seq: s.Delta.PlaybookSeq,
 		Index: s.Input.Index, Stopped: s.Stopped, Summary: s.Summary(),

@@ -20,7 +20,8 @@ func TestSummaryDescribesTask(t *testing.T) {
 		}
 		return s.Summary()
 	}
-	in := TaskInput{Prompt: "Find\n  the  ratio. " + strings.Repeat("x", 500), Label: &label, Revision: Revision}
+	in := TaskInput{Prompt: "Find\n  the  ratio. " + strings.Repeat("x", 500), Label: &label,
+		Revision: Revision}
 	got := run(in, ReflectorResult{Correct: &wrong, Cause: "wrong\ndenominator"})
 	if !strings.HasPrefix(got.Subject, "Find the ratio. xx") || len(got.Subject) > maxSentence+len("…") {
 		t.Errorf("subject %q", got.Subject)
@@ -39,7 +40,8 @@ func TestSummaryDescribesTask(t *testing.T) {
 		t.Errorf("correct, because %q", got.Cause)
 	}
 	in.Revision = 2
-	if got := run(in, ReflectorResult{Correct: &wrong, Cause: "c"}); got.Subject+got.Answer+got.Expected+got.Cause != "" {
+	if got := run(in, ReflectorResult{Correct: &wrong, Cause: "c"}); got.Subject+got.Answer+got.Expected+
+		got.Cause != "" {
 		t.Errorf("revision 2: %+v", got)
 	}
 }

@@ -245,15 +245,18 @@ func randomFact(r *rand.Rand) ace.Fact {
 	if r.IntN(8) == 0 {
 		res := &ace.SkillSessionResult{}
 		for range r.IntN(6) {
-			res.Invocations = append(res.Invocations, ace.Invocation{ID: id(), Name: name(), Accepted: r.IntN(4) > 0, OK: r.IntN(2) > 0,
-				At: moment(), DurationMS: float64(r.IntN(9)), Error: wrong()})
+			res.Invocations = append(res.Invocations,
+				ace.Invocation{ID: id(), Name: name(), Accepted: r.IntN(4) > 0, OK: r.IntN(2) > 0,
+					At: moment(), DurationMS: float64(r.IntN(9)), Error: wrong()})
 		}
 		return ace.Fact{Kind: ace.FactStepCompleted, Step: ace.PhaseSkills, Result: res}
 	}
 	var events []ace.ToolEvent
 	for range 1 + r.IntN(3) {
-		e := ace.ToolEvent{EventID: fmt.Sprint("e", r.IntN(400)), Name: name(), At: moment(), DurationMS: float64(r.IntN(9)), Error: wrong(),
-			Kind: []ace.EventKind{ace.KindToolUse, ace.KindToolResult, ace.KindPermission, ace.KindMessage}[r.IntN(4)]}
+		e := ace.ToolEvent{EventID: fmt.Sprint("e", r.IntN(400)), Name: name(), At: moment(),
+			DurationMS: float64(r.IntN(9)), Error: wrong(),
+			Kind: []ace.EventKind{ace.KindToolUse, ace.KindToolResult, ace.KindPermission,
+				ace.KindMessage}[r.IntN(4)]}
 		if r.IntN(6) > 0 {
 			e.CallID = id()
 		}

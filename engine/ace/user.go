@@ -6,7 +6,8 @@ import (
 	"os/user"
 )
 
-// User returns the user and the machine of this process as user@host, for [TaskInput.By]. Workflows must not call it.
+// User returns the user and the machine of this process as user@host, for [TaskInput.By]. Workflows must not
+// call it.
 func User() string {
 	name := cmp.Or(os.Getenv("USER"), os.Getenv("LOGNAME"))
 	if name == "" {

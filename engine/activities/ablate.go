@@ -10,8 +10,8 @@ import (
 	"acescope/engine/learning/dataset"
 )
 
-// planTrials plans the next round of an ablation. It stores the playbooks of the trials, so that every provider can
-// read them.
+// planTrials plans the next round of an ablation. It stores the playbooks of the trials, so that every
+// provider can read them.
 func (a *Activities) planTrials(ctx context.Context, in ace.PlanTrialsInput) (ace.PlanTrialsResult, error) {
 	defer heartbeat(ctx)()
 	var none ace.PlanTrialsResult
@@ -55,7 +55,8 @@ type job struct {
 }
 
 // jobs returns the next items of an evaluation or of trials, at least one.
-func (a *Activities) jobs(ctx context.Context, in ace.EvaluateInput, from, count int) (jobs []job, err error) {
+func (a *Activities) jobs(ctx context.Context, in ace.EvaluateInput, from, count int) (jobs []job,
+	err error) {
 	if in.Trials != nil {
 		return a.trialJobs(ctx, in, from, count)
 	}
@@ -66,7 +67,8 @@ func (a *Activities) jobs(ctx context.Context, in ace.EvaluateInput, from, count
 	return jobs, err
 }
 
-func (a *Activities) trialJobs(ctx context.Context, in ace.EvaluateInput, from, count int) (jobs []job, err error) {
+func (a *Activities) trialJobs(ctx context.Context, in ace.EvaluateInput, from, count int) (jobs []job,
+	err error) {
 	trials, err := ablation.Get(a.Artifacts.Get).Trials(ctx, *in.Trials)
 	if err != nil {
 		return nil, err

@@ -132,7 +132,8 @@ func heartbeat(ctx context.Context, details ...func() any) (stop func()) {
 // withPlace returns a context that identifies the calling activity to a provider.
 func withPlace(ctx context.Context) context.Context {
 	info := activity.GetInfo(ctx)
-	return model.WithCaller(ctx, &model.Caller{WorkflowID: info.WorkflowExecution.ID, RunID: info.WorkflowExecution.RunID,
+	return model.WithCaller(ctx, &model.Caller{WorkflowID: info.WorkflowExecution.ID,
+		RunID:    info.WorkflowExecution.RunID,
 		Activity: info.ActivityType.Name, ActivityID: info.ActivityID, Attempt: info.Attempt})
 }
 
@@ -148,7 +149,8 @@ type step struct {
 	earlier  *ace.Usage // of the attempts before
 }
 
-func (a *Activities) prepare(ctx context.Context, t ace.TaskContext, prompt string, ref *ace.Ref) (step, error) {
+func (a *Activities) prepare(ctx context.Context, t ace.TaskContext, prompt string, ref *ace.Ref) (step,
+	error) {
 	p, err := a.provider(t.Provider)
 	if err != nil {
 		return step{}, err
@@ -165,7 +167,8 @@ func (a *Activities) prepare(ctx context.Context, t ace.TaskContext, prompt stri
 }
 
 // phasePrompt returns the prompt of a phase with its text, or nil for the default.
-func (a *Activities) phasePrompt(ctx context.Context, p model.Provider, of *ace.PhasePrompt) (*ace.PhasePrompt, error) {
+func (a *Activities) phasePrompt(ctx context.Context, p model.Provider,
+	of *ace.PhasePrompt) (*ace.PhasePrompt, error) {
 	if of == nil {
 		return nil, nil
 	}

@@ -67,8 +67,9 @@ func newCall(ctx context.Context, provider, name string, seq *int) agentcall.Cal
 		CLI:      agentcli.CLI(cmp.Or(provider, string(agentcli.Claude))),
 		ID:       session.UUID(run.ID, run.RunID, info.ActivityID),
 		Progress: &agentcall.Progress{},
-		Log: artifact.LogName{WorkflowID: run.ID, RunID: run.RunID, Activity: cmp.Or(name, info.ActivityType.Name),
-			Seq: n, Attempt: info.Attempt},
+		Log: artifact.LogName{WorkflowID: run.ID, RunID: run.RunID,
+			Activity: cmp.Or(name, info.ActivityType.Name),
+			Seq:      n, Attempt: info.Attempt},
 	}
 }
 
@@ -78,7 +79,8 @@ const elsewhereDelay = time.Second
 // callAgent calls an agent and reports its progress in heartbeats.
 func (a *Activities) callAgent(ctx context.Context, c agentcall.Call) (*agentcall.Result, error) {
 	if c.WorkingDir == "" {
-		return nil, permanent(errors.New("working_dir is missing: set the directory in which the agent works"))
+		return nil, permanent(
+			errors.New("working_dir is missing: set the directory in which the agent works"))
 	}
 	if c.Timeout < 0 {
 		return nil, permanent(errors.New("timeout_ms is negative"))
@@ -203,7 +205,8 @@ func (a *Activities) task(ctx context.Context, pick ace.TaskPick) (task ace.Brea
 		return task, fmt.Errorf("breakdown: %w", err)
 	}
 	if pick.Index < 0 || pick.Index >= len(b.Tasks) {
-		return task, fmt.Errorf("breakdown: task %d is out of range, it has %d tasks", pick.Index, len(b.Tasks))
+		return task, fmt.Errorf("breakdown: task %d is out of range, it has %d tasks", pick.Index,
+			len(b.Tasks))
 	}
 	return b.Tasks[pick.Index], nil
 }

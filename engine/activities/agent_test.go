@@ -41,7 +41,8 @@ func newTestEnv(t *testing.T) (*testsuite.TestActivityEnvironment, *artifact.Sto
 			agentcli.Codex: {Command: "acescope-no-such-codex"}}})}
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
-	for name, fn := range map[string]any{ace.ActivityAgentCLI: a.agentCLI, ace.ActivityReadLog: a.readLog, ace.ActivityBreakdown: a.breakdown} {
+	for name, fn := range map[string]any{ace.ActivityAgentCLI: a.agentCLI, ace.ActivityReadLog: a.readLog,
+		ace.ActivityBreakdown: a.breakdown} {
 		env.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}
 	return env, store, dir
@@ -57,13 +58,16 @@ func TestAgentCLI(t *testing.T) {
 		return r, err
 	}
 	_, missing := call(ace.AgentCall{Provider: "codex", Instruction: "x", WorkingDir: dir})
-	if app, ok := errors.AsType[*temporal.ApplicationError](missing); !ok || app.NonRetryable() || app.Type() != "missing" ||
+	if app, ok := errors.AsType[*temporal.ApplicationError](missing); !ok || app.NonRetryable() ||
+		app.Type() != "missing" ||
 		!strings.Contains(missing.Error(), "codex is not installed on this machine; to install it") {
 		t.Errorf("without codex: %v", missing)
 	}
 	seq := 3
-	r, err := call(ace.AgentCall{Instruction: "SCENARIO: tools; big 1 30; say the end", WorkingDir: dir, ActivityName: "../x", SequenceNumber: &seq})
-	if err != nil || !r.Success || !strings.HasSuffix(r.LogPath, "/%2E.%2Fx-3-1.jsonl") || r.Provider != "claude" || r.Version != "2.1.329" {
+	r, err := call(ace.AgentCall{Instruction: "SCENARIO: tools; big 1 30; say the end", WorkingDir: dir,
+		ActivityName: "../x", SequenceNumber: &seq})
+	if err != nil || !r.Success || !strings.HasSuffix(r.LogPath, "/%2E.%2Fx-3-1.jsonl") ||
+		r.Provider != "claude" || r.Version != "2.1.329" {
 		t.Fatalf("%v, %+v", err, r)
 	}
 	data, err := json.Marshal(r)
@@ -79,7 +83,8 @@ func TestAgentCLI(t *testing.T) {
 		return c, err
 	}
 	c, err := read(ace.ReadLogInput{Log: *r.Log, From: 1, Limit: 3})
-	if err != nil || c.Result != "the end" || c.CostUSD != r.CostUSD || c.DurationMS != r.DurationMS || c.SessionID != r.SessionID ||
+	if err != nil || c.Result != "the end" || c.CostUSD != r.CostUSD || c.DurationMS != r.DurationMS ||
+		c.SessionID != r.SessionID ||
 		c.Events != r.Events || len(c.Page) != 3 || c.Page[0].N != 1 || c.Next != 4 || !c.Success {
 		t.Errorf("%v, %+v", err, c)
 	}
@@ -99,24 +104,28 @@ func TestAgentCLI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err := read(ace.ReadLogInput{Log: *long.Log}); err != nil || c.ResultRef == nil || len(c.Result) > ace.MaxLogResult+4 || c.Page != nil {
+	if c, err := read(ace.ReadLogInput{Log: *long.Log}); err != nil || c.ResultRef == nil ||
+		len(c.Result) > ace.MaxLogResult+4 || c.Page != nil {
 		t.Errorf("%v, %d bytes, %+v", err, len(c.Result), c.ResultRef)
 	}
 
-	if r, err := call(ace.AgentCall{Instruction: "SCENARIO: refusal", WorkingDir: dir}); err != nil || r.Success || r.ExitClass != "refusal" || r.Log == nil {
+	if r, err := call(ace.AgentCall{Instruction: "SCENARIO: refusal", WorkingDir: dir}); err != nil ||
+		r.Success || r.ExitClass != "refusal" || r.Log == nil {
 		t.Errorf("%v, %+v", err, r)
 	}
 	_, err = call(ace.AgentCall{Instruction: "SCENARIO: overloaded", WorkingDir: dir})
 	var app *temporal.ApplicationError
 	var details ace.AgentResult
-	if !as(err, &app) || app.NonRetryable() || app.Type() != "overloaded" || app.Details(&details) != nil || details.Log == nil ||
+	if !as(err, &app) || app.NonRetryable() || app.Type() != "overloaded" || app.Details(&details) != nil ||
+		details.Log == nil ||
 		!strings.Contains(app.Error(), "(log: logs/runs/") {
 		t.Errorf("%v, %+v", err, details)
 	}
 	for what, in := range map[string]ace.AgentCall{
 		"no directory": {Instruction: "x"},
-		"no task":      {Task: &ace.TaskPick{Breakdown: put(t, store, `{"tasks": []}`), Index: 0}, WorkingDir: dir},
-		"a time":       {Instruction: "x", WorkingDir: dir, TimeoutMS: -1},
+		"no task": {Task: &ace.TaskPick{Breakdown: put(t, store, `{"tasks": []}`), Index: 0},
+			WorkingDir: dir},
+		"a time": {Instruction: "x", WorkingDir: dir, TimeoutMS: -1},
 	} {
 		if _, err := call(in); !isPermanent(err) {
 			t.Errorf("%s: %v", what, err)
@@ -144,7 +153,9 @@ func isPermanent(err error) bool {
 
 func TestCallRecorder(t *testing.T) {
 	var events []ace.ToolEvent
-	box := &toolbox{attempt: 1, secrets: redact.New(), record: func(e ...ace.ToolEvent) { events = append(events, e...) }}
+	box := &toolbox{attempt: 1, secrets: redact.New(), record: func(e ...ace.ToolEvent) {
+		events = append(events, e...)
+	}}
 	ctx := t.Context()
 	box.Begun(ctx, "a", "Bash", json.RawMessage(`{"command":"ls"}`))
 	box.Begun(ctx, "b", "Edit", nil)
@@ -156,7 +167,8 @@ func TestCallRecorder(t *testing.T) {
 	if len(calls) != 3 || len(events) != 6 {
 		t.Fatalf("%+v\n%+v", calls, events)
 	}
-	if c := calls[0]; c.Name != "Bash" || !c.OK || !c.Accepted || string(c.Result) != `"x"` || c.ID != "skills-1.1" {
+	if c := calls[0]; c.Name != "Bash" || !c.OK || !c.Accepted || string(c.Result) != `"x"` ||
+		c.ID != "skills-1.1" {
 		t.Errorf("%+v", c)
 	}
 	if c := calls[1]; c.OK || c.Accepted || c.Error != "not granted" {

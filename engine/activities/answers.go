@@ -230,7 +230,8 @@ func (w *waiters) add(r runner.Request) *waiter {
 	if w.inVain || len(w.byKey) >= maxWaiters {
 		return nil
 	}
-	own := &waiter{key: waiterKey(r.RunID, r.Execution, r.Try), seen: w.seen, answer: make(chan *runner.Answer, 1)}
+	own := &waiter{key: waiterKey(r.RunID, r.Execution, r.Try), seen: w.seen,
+		answer: make(chan *runner.Answer, 1)}
 	w.byKey[own.key] = own // may replace the waiter of an abandoned workflow task
 	return own
 }

@@ -12,8 +12,10 @@ import (
 // maxVectors bounds the cached embeddings of texts, in bytes: enough for 2,700 texts and 1,536 dimensions.
 const maxVectors = 32 << 20
 
-// curate asks the provider of a step, and takes the near-duplicates out of its proposal if the input asks for that.
-func (a *Activities) curate(ctx context.Context, s step, in ace.CuratorInput) (r ace.CuratorResult, err error) {
+// curate asks the provider of a step, and takes the near-duplicates out of its proposal if the input asks for
+// that.
+func (a *Activities) curate(ctx context.Context, s step, in ace.CuratorInput) (r ace.CuratorResult,
+	err error) {
 	in.Task = s.task
 	if in.Deduplicate == nil {
 		return s.provider.Curate(ctx, in, s.book)

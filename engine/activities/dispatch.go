@@ -27,7 +27,8 @@ import (
 // each other.
 type Workflows interface {
 	Signaler
-	SignalWithStartWorkflow(ctx context.Context, workflowID, signalName string, signalArg any, o client.StartWorkflowOptions,
+	SignalWithStartWorkflow(ctx context.Context, workflowID, signalName string, signalArg any,
+		o client.StartWorkflowOptions,
 		workflow any, args ...any) (client.WorkflowRun, error)
 	ListWorkflow(ctx context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (
 		*workflowservice.ListWorkflowExecutionsResponse, error)
@@ -190,7 +191,8 @@ func (d *Dispatch) notifyParent(ctx context.Context, r runner.Request, info *wor
 		ParentSessionID: r.Parent}
 	result := run.Result{RunID: r.RunID, SessionID: listed.SessionID, Status: run.Failed,
 		Reason: run.Terminated, Error: why}
-	err := d.Workflows.SignalWorkflow(ctx, session.WorkflowID(r.Parent), "", session.SignalDeliver, run.Callback(in, result))
+	err := d.Workflows.SignalWorkflow(ctx, session.WorkflowID(r.Parent), "", session.SignalDeliver,
+		run.Callback(in, result))
 	if isNotFound(err) {
 		return nil // the session has ended
 	}
@@ -216,7 +218,8 @@ const (
 func (d *Dispatch) recall(ctx context.Context, page []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, recallTimeout)
 	defer cancel()
-	query := fmt.Sprintf("ExecutionStatus = 'Running' AND WorkflowType IN ('%s', '%s')", run.Workflow, runner.Workflow)
+	query := fmt.Sprintf("ExecutionStatus = 'Running' AND WorkflowType IN ('%s', '%s')", run.Workflow,
+		runner.Workflow)
 	list, err := d.Workflows.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 		PageSize: recallPage, NextPageToken: page, Query: query})
 	if err != nil {
@@ -227,7 +230,8 @@ func (d *Dispatch) recall(ctx context.Context, page []byte) ([]byte, error) {
 	for _, info := range list.GetExecutions() {
 		all.Go(func() error {
 			e := info.GetExecution()
-			err := d.Workflows.SignalWorkflow(ctx, e.GetWorkflowId(), e.GetRunId(), runner.SignalAskAgain, nil)
+			err := d.Workflows.SignalWorkflow(ctx, e.GetWorkflowId(), e.GetRunId(), runner.SignalAskAgain,
+				nil)
 			if isNotFound(err) { // closed ones have nothing to repeat
 				return nil
 			}

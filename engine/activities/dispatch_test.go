@@ -49,7 +49,8 @@ func (p *fakeServer) SignalWorkflow(_ context.Context, workflowID, _, name strin
 	return nil
 }
 
-func (p *fakeServer) SignalWithStartWorkflow(context.Context, string, string, any, client.StartWorkflowOptions, any, ...any) (client.WorkflowRun, error) {
+func (p *fakeServer) SignalWithStartWorkflow(context.Context, string, string, any,
+	client.StartWorkflowOptions, any, ...any) (client.WorkflowRun, error) {
 	return nil, nil
 }
 
@@ -57,11 +58,13 @@ func (p *fakeServer) TerminateWorkflow(context.Context, string, string, string, 
 	return nil
 }
 
-func (p *fakeServer) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+func (p *fakeServer) ListWorkflow(context.Context,
+	*workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 	return &workflowservice.ListWorkflowExecutionsResponse{}, nil
 }
 
-func (p *fakeServer) DescribeWorkflowExecution(_ context.Context, workflowID, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (p *fakeServer) DescribeWorkflowExecution(_ context.Context, workflowID,
+	_ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	status, ok := p.status[workflowID]
 	if !ok {
 		return nil, serviceerror.NewNotFound("gone")
@@ -69,7 +72,8 @@ func (p *fakeServer) DescribeWorkflowExecution(_ context.Context, workflowID, _ 
 	if status == enumspb.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED {
 		return nil, serviceerror.NewUnavailable("away")
 	}
-	memo, err := converter.GetDefaultDataConverter().ToPayload(run.Memo{SessionID: "ses_" + workflowID, Mode: run.AsyncCallback})
+	memo, err := converter.GetDefaultDataConverter().ToPayload(run.Memo{SessionID: "ses_" + workflowID,
+		Mode: run.AsyncCallback})
 	if err != nil {
 		return nil, err
 	}
@@ -103,10 +107,12 @@ func TestNotifyRuns(t *testing.T) {
 		return nil
 	}}
 	d := newDispatch(p)
-	answers := runner.Answers{claim("slow", 1), {RunID: "slow", Execution: "x", Lost: &runner.Lost{Claim: 1}}, claim("ended", 2), claim("fine", 3)}
+	answers := runner.Answers{claim("slow", 1), {RunID: "slow", Execution: "x", Lost: &runner.Lost{Claim: 1}},
+		claim("ended", 2), claim("fine", 3)}
 	for range 2 {
 		told, err := d.notifyRuns(t.Context(), answers)
-		if err != nil || !slices.Equal(told.Ended, []string{"ended"}) || !slices.Equal(told.Later, []string{"slow"}) {
+		if err != nil || !slices.Equal(told.Ended, []string{"ended"}) ||
+			!slices.Equal(told.Later, []string{"slow"}) {
 			t.Fatalf("%+v, %v", told, err)
 		}
 	}
@@ -120,7 +126,8 @@ func TestNotifyRuns(t *testing.T) {
 			break
 		}
 	}
-	if want := []string{"run/fine claimed", "run/slow claimed", "run/slow runner_lost"}; !slices.Equal(p.signals, want) {
+	if want := []string{"run/fine claimed", "run/slow claimed",
+		"run/slow runner_lost"}; !slices.Equal(p.signals, want) {
 		t.Errorf("%v, want %v", p.signals, want)
 	}
 }
@@ -146,10 +153,13 @@ func TestNotifyRunsAgain(t *testing.T) {
 // TestCheckRuns checks which runs are found closed and which parents are notified.
 func TestCheckRuns(t *testing.T) {
 	p := &fakeServer{status: map[string]enumspb.WorkflowExecutionStatus{
-		"run/runs": enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, "run/done": enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED,
-		"run/killed": enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, "run/late": enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT,
-		"run/orphan": enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, "run/away": enumspb.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED,
-		"run/deaf": enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED,
+		"run/runs":   enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
+		"run/done":   enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED,
+		"run/killed": enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED,
+		"run/late":   enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT,
+		"run/orphan": enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED,
+		"run/away":   enumspb.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED,
+		"run/deaf":   enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED,
 	}}
 	p.gate = func(id, _ string) error {
 		if id == "session/deaf" {
@@ -159,17 +169,20 @@ func TestCheckRuns(t *testing.T) {
 	}
 	var in runner.CheckInput
 	for _, id := range []string{"runs", "done", "killed", "late", "orphan", "away", "deaf"} {
-		in.Runs = append(in.Runs, runner.Request{RunID: id, Name: "crawl", Parent: map[string]string{"killed": "p", "late": "p", "done": "p", "deaf": "deaf"}[id]})
+		in.Runs = append(in.Runs, runner.Request{RunID: id, Name: "crawl",
+			Parent: map[string]string{"killed": "p", "late": "p", "done": "p", "deaf": "deaf"}[id]})
 	}
 	got, err := newDispatch(p).checkRuns(t.Context(), in)
-	want := map[string]ace.Status{"done": ace.Completed, "killed": ace.Failed, "late": ace.TimedOut, "orphan": ace.Failed}
+	want := map[string]ace.Status{"done": ace.Completed, "killed": ace.Failed, "late": ace.TimedOut,
+		"orphan": ace.Failed}
 	if err != nil || fmt.Sprint(got.Ended) != fmt.Sprint(want) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	slices.Sort(p.signals)
 	var callbacks []string
 	for _, end := range [][2]string{{"killed", "was terminated"}, {"late", "ran out of time"}} {
-		callbacks = append(callbacks, fmt.Sprintf("session/p deliver run.%[1]s <agent-callback session=\"ses_run/%[1]s\" run=\"%[1]s\" agent=\"crawl\" status=\"failed\">\nterminated: its workflow %[2]s\n</agent-callback>", end[0], end[1]))
+		callbacks = append(callbacks, fmt.Sprintf(
+			"session/p deliver run.%[1]s <agent-callback session=\"ses_run/%[1]s\" run=\"%[1]s\" agent=\"crawl\" status=\"failed\">\nterminated: its workflow %[2]s\n</agent-callback>", end[0], end[1]))
 	}
 	if !slices.Equal(p.signals, callbacks) {
 		t.Errorf("%q", p.signals)
@@ -276,7 +289,8 @@ func newDispatchWith(p *fakeServer, dispatcher func(runner.Notices) error) *Disp
 }
 
 func request(run string, try int) runner.Notices {
-	return runner.Notices{{Kind: runner.Enqueue, Run: run, Request: &runner.Request{RunID: run, Execution: "x", Try: try}}}
+	return runner.Notices{{Kind: runner.Enqueue, Run: run,
+		Request: &runner.Request{RunID: run, Execution: "x", Try: try}}}
 }
 
 func answerTo(run string, try int, number int64) runner.Answer {
@@ -329,7 +343,8 @@ func TestTellLate(t *testing.T) {
 	if got, err := d.tell(t.Context(), request("b", 1)); got != nil || err != nil { // must not wait
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if _, err := d.notifyRuns(t.Context(), runner.Answers{answerTo("a", 1, 1), answerTo("b", 1, 2)}); err != nil || len(p.signals) != 2 {
+	if _, err := d.notifyRuns(t.Context(),
+		runner.Answers{answerTo("a", 1, 1), answerTo("b", 1, 2)}); err != nil || len(p.signals) != 2 {
 		t.Errorf("%v, %v", p.signals, err)
 	}
 	answers = runner.Answers{answerTo("c", 2, 4)} // to the second attempt
@@ -392,7 +407,8 @@ func TestBackground(t *testing.T) {
 	})
 	const runs = backgroundMost
 	for range runs {
-		if got, err := d.tell(t.Context(), runner.Notices{{Kind: runner.Release, Run: "a", Claim: 1}}); got != nil || err != nil {
+		if got, err := d.tell(t.Context(),
+			runner.Notices{{Kind: runner.Release, Run: "a", Claim: 1}}); got != nil || err != nil {
 			t.Fatalf("%+v, %v", got, err)
 		}
 	}
@@ -407,7 +423,10 @@ func TestBackground(t *testing.T) {
 	if d.background.add(nil) {
 		t.Error("notices accepted after close")
 	}
-	blocked := newBackground(func(ctx context.Context, _ runner.Notices) error { <-ctx.Done(); return ctx.Err() }, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	blocked := newBackground(func(ctx context.Context, _ runner.Notices) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	blocked.add(runner.Notices{{Kind: runner.Release, Run: "a"}})
 	blocked.close(0)
 	blocked.all.Wait()

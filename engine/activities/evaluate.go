@@ -22,11 +22,13 @@ type evaluation struct {
 	items []ace.EvalItem // the detail of heartbeats
 }
 
-// maxPlan is the number of bytes of a plan that an item keeps. The record of the model's requests has all of it.
+// maxPlan is the number of bytes of a plan that an item keeps. The record of the model's requests has all of
+// it.
 const maxPlan = 2 << 10
 
-// evaluate answers a range of problems with a fixed playbook, or a range of the items of trials. It signals no events.
-// A retry continues after the items in the journal of this machine, or in the heartbeats of another one.
+// evaluate answers a range of problems with a fixed playbook, or a range of the items of trials. It signals
+// no events. A retry continues after the items in the journal of this machine, or in the heartbeats of
+// another one.
 func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
 	ctx = withPlace(ctx)
 	var reported []ace.EvalItem
@@ -181,7 +183,8 @@ func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, j j
 		if err != nil {
 			return item, err
 		}
-		k, err := provider.Skills(ctx, ace.SkillsInput{Task: about, Prompt: s.prompt, Plan: g.Plan, Program: g.Program,
+		k, err := provider.Skills(ctx, ace.SkillsInput{Task: about, Prompt: s.prompt, Plan: g.Plan,
+			Program:   g.Program,
 			BulletIDs: g.BulletIDs, Answer: g.Answer}, s.book, tools)
 		item.Usage = sum(item.Usage, k.Usage)
 		if err != nil {

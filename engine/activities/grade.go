@@ -14,8 +14,8 @@ import (
 )
 
 // gradeOutside asks the grader of an answer if it is a model or a program, and sets the verdict of the input.
-// It returns the reason that a model gave, and the usage, which it takes from the budget of the input; nil if there was
-// no request.
+// It returns the reason that a model gave, and the usage, which it takes from the budget of the input; nil if
+// there was no request.
 func (a *Activities) gradeOutside(
 	ctx context.Context, in *ace.ReflectorInput,
 ) (reason string, used *ace.Usage, err error) {

@@ -32,7 +32,8 @@ type judging struct {
 
 func (j *judging) Name() string { return "judging" }
 
-func (j *judging) Judge(_ context.Context, in ace.ReflectorInput) (got model.Judgment, used ace.Usage, err error) {
+func (j *judging) Judge(_ context.Context, in ace.ReflectorInput) (got model.Judgment, used ace.Usage,
+	err error) {
 	got.Reason = "the same\ncity as secret-of-the-house " + strings.Repeat("*", maxReason)
 	used = ace.Usage{InputTokens: 100}
 	if why := in.Task.Budget.Spent(ace.Usage{}); why != "" {
@@ -91,7 +92,8 @@ func TestJudgedReflection(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 		because, ok := strings.CutPrefix(r.GradeReason, "the same city as ")
-		if ok != (len(j.judged) > 0) || strings.Contains(because, "secret") || len(r.GradeReason) > maxReason+len("…") {
+		if ok != (len(j.judged) > 0) || strings.Contains(because, "secret") || len(r.GradeReason) > maxReason+
+			len("…") {
 			t.Errorf("%s: the reason is %q", name, r.GradeReason)
 		}
 		got := j.got
@@ -146,7 +148,8 @@ func TestJudgedEvaluation(t *testing.T) {
 {"context": "c", "target": "two"}
 {"context": "d"}
 `
-	in := ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting", Model: "m"}, Count: 4, Grader: "judge",
+	in := ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting", Model: "m"}, Count: 4,
+		Grader:   "judge",
 		NoSkills: true, Steps: map[string]string{"reflector": "judging"},
 		Models: map[string]string{"reflector": "m-2"}}
 	j := &judging{verdicts: map[string]bool{"one": true, "two": false}}
@@ -242,7 +245,8 @@ func TestGraderProgramsNotStarted(t *testing.T) {
 		text string
 	}{
 		{Activities{}, "program:mine: this worker has no [graders.mine] in its config.toml"},
-		{Activities{Graders: map[string]grade.Program{"mine": {Argv: []string{"true"}}}, Withheld: "not here"},
+		{Activities{Graders: map[string]grade.Program{"mine": {Argv: []string{"true"}}},
+			Withheld: "not here"},
 			"program:mine is not started: not here"},
 	} {
 		c.a.Providers = []model.Provider{&counting{}}

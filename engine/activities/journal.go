@@ -19,12 +19,12 @@ import (
 	"acescope/engine/ace"
 )
 
-// syncEvery bounds the items whose work is lost with the machine: those of so much time are not on its disk yet. The
-// loss of the process loses none.
+// syncEvery bounds the items whose work is lost with the machine: those of so much time are not on its disk
+// yet. The loss of the process loses none.
 const syncEvery = time.Second
 
-// journal is a file with the finished items of an evaluation, so that no attempt on this machine repeats one. A nil
-// one keeps nothing.
+// journal is a file with the finished items of an evaluation, so that no attempt on this machine repeats one.
+// A nil one keeps nothing.
 type journal struct {
 	file   *os.File
 	synced time.Time
@@ -40,7 +40,8 @@ func openJournal(dir string, ctx context.Context) (*journal, error) {
 		return nil, fmt.Errorf("journal of the evaluation: %w", err)
 	}
 	info := activity.GetInfo(ctx)
-	id := info.Namespace + "/" + info.WorkflowExecution.ID + "/" + info.WorkflowExecution.RunID + "/" + info.ActivityID
+	id := info.Namespace + "/" + info.WorkflowExecution.ID + "/" + info.WorkflowExecution.RunID + "/" +
+		info.ActivityID
 	path := filepath.Join(dir, fmt.Sprintf("%x.jsonl", sha256.Sum256([]byte(id))))
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -80,8 +81,8 @@ func (j *journal) read() error {
 	return err
 }
 
-// merge returns the items of earlier attempts: those in the file, or the given ones if they are more. Then the file
-// has these too.
+// merge returns the items of earlier attempts: those in the file, or the given ones if they are more. Then
+// the file has these too.
 func (j *journal) merge(other []ace.EvalItem) ([]ace.EvalItem, error) {
 	if j == nil {
 		return other, nil

@@ -40,7 +40,8 @@ func (a *Activities) live(ctx context.Context, p model.Provider, t ace.TaskConte
 	}
 	info := activity.GetInfo(ctx)
 	name := info.ActivityType.Name
-	log := artifact.LogName{WorkflowID: t.WorkflowID, RunID: t.RunID, Activity: name, Attempt: info.Attempt}.Path()
+	log := artifact.LogName{WorkflowID: t.WorkflowID, RunID: t.RunID, Activity: name,
+		Attempt: info.Attempt}.Path()
 	l := &liveFile{path: a.Logs.Path(log), copy: a.Logs.Copy(log), name: name, attempt: info.Attempt,
 		secrets: a.secrets.Stream()}
 	return s.Live(l.add), l.close

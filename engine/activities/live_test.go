@@ -21,8 +21,10 @@ import (
 )
 
 func TestLiveFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), artifact.LogName{WorkflowID: "ace/../x", RunID: "r", Activity: "run_generator", Attempt: 2}.Path())
-	l := &liveFile{path: path, name: "run_generator", attempt: 2, secrets: redact.New(redact.Secret{Kind: "K", Value: "very-secret-value"}).Stream()}
+	path := filepath.Join(t.TempDir(), artifact.LogName{WorkflowID: "ace/../x", RunID: "r",
+		Activity: "run_generator", Attempt: 2}.Path())
+	l := &liveFile{path: path, name: "run_generator", attempt: 2,
+		secrets: redact.New(redact.Secret{Kind: "K", Value: "very-secret-value"}).Stream()}
 	l.add("first ")
 	for _, part := range []string{"very-se", "cret-v", "alue"} {
 		l.add(part)
@@ -80,13 +82,17 @@ func TestStepError(t *testing.T) {
 		final bool
 		next  time.Duration
 	}{
-		"rate limit":      {&model.Error{Kind: model.RateLimited, Message: "m", RetryAfter: 42 * time.Second}, "RateLimited", false, 42 * time.Second},
-		"rate limit only": {&model.Error{Kind: model.RateLimited, Message: "m"}, "RateLimited", false, 15 * time.Second},
-		"network":         {&model.Error{Kind: model.Network, Message: "m"}, "Network", false, 5 * time.Second},
-		"no key":          {&model.Error{Kind: model.NoKey, Message: "m"}, "NoKey", false, time.Second},
-		"refusal":         {&model.Error{Kind: model.Refused, Message: "m"}, "Refused", true, 0},
-		"answer":          {&model.Error{Kind: model.BadAnswer, Message: "m", Raw: "what it said"}, "BadAnswer", true, 0},
-		"other":           {model.ErrPermanent, "Permanent", true, 0},
+		"rate limit": {&model.Error{Kind: model.RateLimited, Message: "m", RetryAfter: 42 * time.Second},
+			"RateLimited", false, 42 * time.Second},
+		"rate limit only": {&model.Error{Kind: model.RateLimited, Message: "m"}, "RateLimited", false,
+			15 * time.Second},
+		"network": {&model.Error{Kind: model.Network, Message: "m"}, "Network", false,
+			5 * time.Second},
+		"no key":  {&model.Error{Kind: model.NoKey, Message: "m"}, "NoKey", false, time.Second},
+		"refusal": {&model.Error{Kind: model.Refused, Message: "m"}, "Refused", true, 0},
+		"answer": {&model.Error{Kind: model.BadAnswer, Message: "m", Raw: "what it said"},
+			"BadAnswer", true, 0},
+		"other": {model.ErrPermanent, "Permanent", true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var s testsuite.WorkflowTestSuite
@@ -95,7 +101,8 @@ func TestStepError(t *testing.T) {
 			e.RegisterActivity(step)
 			_, err := e.ExecuteActivity(step)
 			var app *temporal.ApplicationError
-			if !errors.As(err, &app) || app.Type() != c.kind || app.NonRetryable() != c.final || app.NextRetryDelay() != c.next {
+			if !errors.As(err, &app) || app.Type() != c.kind || app.NonRetryable() != c.final ||
+				app.NextRetryDelay() != c.next {
 				t.Fatalf("%v", err)
 			}
 			if c.kind == "BadAnswer" {
@@ -103,13 +110,15 @@ func TestStepError(t *testing.T) {
 				if err := app.Details(&ref); err != nil {
 					t.Fatal(err)
 				}
-				if got, err := store.Get(t.Context(), ref, 100); err != nil || string(got) != "what it said" || !strings.Contains(app.Message(), ref.SHA256) {
+				if got, err := store.Get(t.Context(), ref, 100); err != nil ||
+					string(got) != "what it said" || !strings.Contains(app.Message(), ref.SHA256) {
 					t.Errorf("%q, %v", got, err)
 				}
 			}
 		})
 	}
-	for attempt, want := range map[int32]time.Duration{1: 5 * time.Second, 2: 10 * time.Second, 40: time.Minute} {
+	for attempt, want := range map[int32]time.Duration{1: 5 * time.Second, 2: 10 * time.Second,
+		40: time.Minute} {
 		if got := retryDelay(&model.Error{Kind: model.Overloaded}, attempt); got != want {
 			t.Errorf("attempt %d waits %s, want %s", attempt, got, want)
 		}

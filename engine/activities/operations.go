@@ -107,7 +107,8 @@ func (o operations) prompt(ctx context.Context, c flow.PromptCall) (flow.Answer,
 	}
 	out := flow.Answer{AgentResult: ace.AgentResult{Success: true, Provider: c.Provider, Model: reply.Model,
 		Usage:   *reply.Usage,
-		CostUSD: reply.Usage.CostUSD, DurationMS: float64(time.Since(begun).Milliseconds())}, JSON: found, Calls: log}
+		CostUSD: reply.Usage.CostUSD, DurationMS: float64(time.Since(begun).Milliseconds())}, JSON: found,
+		Calls: log}
 	return out, o.setText(ctx, &out, reply.Text)
 }
 
@@ -279,8 +280,8 @@ func (o operations) command(ctx context.Context, c flow.CommandCall) (flow.Comma
 	return out, err
 }
 
-// self is the program of a step that stands for this one, whatever its name and place. It connects to the server of
-// the flow: selfEnv are the variables that it gets in addition, with [Activities.Self].
+// self is the program of a step that stands for this one, whatever its name and place. It connects to the
+// server of the flow: selfEnv are the variables that it gets in addition, with [Activities.Self].
 const self = "acescope"
 
 var selfEnv = []string{"ACESCOPE_*", "TEMPORAL_*", "XDG_*"}

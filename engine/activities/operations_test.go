@@ -55,7 +55,8 @@ func TestCommands(t *testing.T) {
 		r.Stdout != "out\n" || r.Stderr != "err\n" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if r, err := call(sh("env; echo hush-hush-hush")); err != nil || strings.Contains(r.Stdout, "hush-hush") ||
+	if r, err := call(sh("env; echo hush-hush-hush")); err != nil ||
+		strings.Contains(r.Stdout, "hush-hush") ||
 		strings.Contains(r.Stdout, "SECRET_KEY=") ||
 		!strings.Contains(r.Stdout, "ACESCOPE_OPERATION_KEY=default-test-workflow-id/k/op.a.-.1") {
 		t.Errorf("%+v, %v", r, err)

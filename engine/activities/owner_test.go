@@ -13,8 +13,8 @@ import (
 	"acescope/engine/learning/playbook"
 )
 
-// Experiments with one id on different servers do not share the branch of a data directory. A branch of an older version
-// belongs to the server that uses it first.
+// Experiments with one id on different servers do not share the branch of a data directory. A branch of an
+// older version belongs to the server that uses it first.
 func TestBranchBelongsToOneServer(t *testing.T) {
 	books, err := playbook.OpenStore(t.TempDir())
 	if err != nil {
@@ -45,7 +45,8 @@ func TestBranchBelongsToOneServer(t *testing.T) {
 		env.RegisterActivity(a.head)
 		_, err := env.ExecuteActivity(a.head, ace.HeadInput{Branch: c.branch})
 		final, ok := errors.AsType[*temporal.ApplicationError](err)
-		if c.refused == "" && err != nil || c.refused != "" && (!ok || !final.NonRetryable() || !strings.Contains(err.Error(), c.refused)) {
+		if c.refused == "" && err != nil || c.refused != "" &&
+			(!ok || !final.NonRetryable() || !strings.Contains(err.Error(), c.refused)) {
 			t.Errorf("%s: %v", c.branch, err)
 		}
 	}

@@ -17,8 +17,8 @@ const (
 )
 
 // patience returns for how long an attempt asks a store that is away. The first ones report it soon, so that
-// the list of runs says why nothing happens. Together the attempts at a step that may be tried five times wait
-// for six minutes.
+// the list of runs says why nothing happens. Together the attempts at a step that may be tried five times
+// wait for six minutes.
 func patience(attempt int32) time.Duration {
 	switch attempt {
 	case 1:
@@ -31,7 +31,8 @@ func patience(attempt int32) time.Duration {
 	return 5 * time.Minute
 }
 
-// patiently calls use until its store answers, for as long as the attempt may wait. It must be possible to repeat use.
+// patiently calls use until its store answers, for as long as the attempt may wait. It must be possible to
+// repeat use.
 func patiently[T any](ctx context.Context, use func() (T, error)) (T, error) {
 	attempt := int32(1)
 	if activity.IsActivity(ctx) {

@@ -46,7 +46,8 @@ func elsewhere(t *testing.T, m *echo) (*Activities, *artifact.Store, ace.PhasePr
 			t.Fatal(err)
 		}
 	}
-	v, _, err := prompts.Open(shared, "default", stores[0]).Put(t.Context(), ace.PhaseGenerator, "brief", "Be BRIEF.\n{{playbook}}", "")
+	v, _, err := prompts.Open(shared, "default", stores[0]).Put(t.Context(), ace.PhaseGenerator, "brief",
+		"Be BRIEF.\n{{playbook}}", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,13 +71,15 @@ func TestPhasePromptFromElsewhere(t *testing.T) {
 		t.Errorf("the model got %q", m.seen)
 	}
 	in.Task.Provider = "builtin"
-	if _, err := e.ExecuteActivity(a.generator, in); err == nil || !strings.Contains(err.Error(), "builtin asks no model, so it has no phase prompt") {
+	if _, err := e.ExecuteActivity(a.generator, in); err == nil ||
+		!strings.Contains(err.Error(), "builtin asks no model, so it has no phase prompt") {
 		t.Errorf("the built-in learner: %v", err)
 	}
 	lost := prompt
 	lost.SHA256 = strings.Repeat("0", 64)
 	in.Task = ace.TaskContext{Provider: "stub", PhasePrompt: &lost}
-	if _, err := e.ExecuteActivity(a.generator, in); err == nil || !strings.Contains(err.Error(), "phase prompt brief@1: open artifact: artifact not found") {
+	if _, err := e.ExecuteActivity(a.generator, in); err == nil ||
+		!strings.Contains(err.Error(), "phase prompt brief@1: open artifact: artifact not found") {
 		t.Errorf("a lost text: %v", err)
 	}
 }
@@ -85,7 +88,8 @@ func TestPhasePromptFromElsewhere(t *testing.T) {
 func TestEvaluatePhasePrompts(t *testing.T) {
 	m := &echo{}
 	a, store, prompt := elsewhere(t, m)
-	set, err := store.PutBytes(t.Context(), []byte(`{"context": "1?", "target": "1"}`+"\n"), "application/jsonl")
+	set, err := store.PutBytes(t.Context(), []byte(`{"context": "1?", "target": "1"}`+"\n"),
+		"application/jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +101,8 @@ func TestEvaluatePhasePrompts(t *testing.T) {
 	if _, err := e.ExecuteActivity(a.evaluate, in); err != nil {
 		t.Fatal(err)
 	}
-	if len(m.seen) != 2 || !strings.HasPrefix(m.seen[0], "Be BRIEF.") || !strings.HasPrefix(m.seen[1], "You carry out a plan") {
+	if len(m.seen) != 2 || !strings.HasPrefix(m.seen[0], "Be BRIEF.") ||
+		!strings.HasPrefix(m.seen[1], "You carry out a plan") {
 		t.Errorf("the model got %s", fmt.Sprintf("%.40q", m.seen))
 	}
 }

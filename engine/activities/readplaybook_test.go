@@ -12,7 +12,8 @@ import (
 	"acescope/engine/store/artifact"
 )
 
-// A worker of another program reads any version: the bullets of a small one, a reference to those of a large one.
+// A worker of another program reads any version: the bullets of a small one, a reference to those of a large
+// one.
 func TestReadPlaybook(t *testing.T) {
 	books, err := playbook.OpenStore(t.TempDir())
 	if err != nil {
@@ -33,7 +34,8 @@ func TestReadPlaybook(t *testing.T) {
 		}
 		return r, err
 	}
-	book := &playbook.Playbook{Bullets: []playbook.Bullet{{ID: "a-00001", Section: "S", Content: "look twice"}}}
+	book := &playbook.Playbook{Bullets: []playbook.Bullet{{ID: "a-00001", Section: "S",
+		Content: "look twice"}}}
 	hash, err := books.Put(t.Context(), book)
 	if err != nil {
 		t.Fatal(err)

@@ -20,31 +20,34 @@ import (
 	"acescope/engine/learning/playbook"
 )
 
-func (a *Activities) generator(ctx context.Context, in ace.GeneratorInput) (r ace.GeneratorResult, err error) {
-	r.Time, r.Calls, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
-		in.Prompt = s.prompt
-		in.Task = s.task
-		r, err = s.provider.Generate(ctx, in, s.book)
-		r.Usage = sum(s.earlier, r.Usage)
-		return err
-	})
+func (a *Activities) generator(ctx context.Context, in ace.GeneratorInput) (r ace.GeneratorResult,
+	err error) {
+	r.Time, r.Calls, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef,
+		func(ctx context.Context, s step) (err error) {
+			in.Prompt = s.prompt
+			in.Task = s.task
+			r, err = s.provider.Generate(ctx, in, s.book)
+			r.Usage = sum(s.earlier, r.Usage)
+			return err
+		})
 	return redacted(a, r), err
 }
 
 func (a *Activities) skills(ctx context.Context, in ace.SkillsInput) (r ace.SkillSessionResult, err error) {
 	var events *batch.Queue[ace.ToolEvent]
-	r.Time, r.Calls, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
-		in.Prompt = s.prompt
-		in.Task = s.task
-		events = newEventQueue(in.Task, a.Signals)
-		tools := &toolbox{config: in.Task.SkillsConfig, record: events.Add, artifacts: a.Artifacts,
-			secrets: a.secrets, pass: in.Pass, attempt: activity.GetInfo(ctx).Attempt,
-			pause: time.Duration(in.Task.PaceMS) * time.Millisecond / callsPerPace}
-		r, err = s.provider.Skills(ctx, in, s.book, tools)
-		r.Invocations = tools.list()
-		r.Usage = sum(s.earlier, r.Usage)
-		return err
-	})
+	r.Time, r.Calls, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef,
+		func(ctx context.Context, s step) (err error) {
+			in.Prompt = s.prompt
+			in.Task = s.task
+			events = newEventQueue(in.Task, a.Signals)
+			tools := &toolbox{config: in.Task.SkillsConfig, record: events.Add, artifacts: a.Artifacts,
+				secrets: a.secrets, pass: in.Pass, attempt: activity.GetInfo(ctx).Attempt,
+				pause: time.Duration(in.Task.PaceMS) * time.Millisecond / callsPerPace}
+			r, err = s.provider.Skills(ctx, in, s.book, tools)
+			r.Invocations = tools.list()
+			r.Usage = sum(s.earlier, r.Usage)
+			return err
+		})
 	if r = redacted(a, r); events == nil {
 		return r, err
 	}
@@ -59,38 +62,41 @@ func (a *Activities) skills(ctx context.Context, in ace.SkillsInput) (r ace.Skil
 	return r, err
 }
 
-func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (r ace.ReflectorResult, err error) {
-	r.Time, r.Calls, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
-		in.Prompt = s.prompt
-		in.Task = s.task
-		reason, graded, err := a.gradeOutside(ctx, &in)
-		graded = sum(s.earlier, graded)
-		if err != nil {
-			return err
-		}
-		if in.Reflect != ace.ReflectAlways || in.HideLabel {
-			if in.Correct, in.Score, err = grade.Verdict(in); err != nil {
+func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (r ace.ReflectorResult,
+	err error) {
+	r.Time, r.Calls, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef,
+		func(ctx context.Context, s step) (err error) {
+			in.Prompt = s.prompt
+			in.Task = s.task
+			reason, graded, err := a.gradeOutside(ctx, &in)
+			graded = sum(s.earlier, graded)
+			if err != nil {
 				return err
 			}
-		}
-		if in.Reflect == ace.ReflectNever || in.Reflect == ace.ReflectWrong && in.Correct != nil && *in.Correct {
-			r.Correct = in.Correct
-			r.Score = in.Score
+			if in.Reflect != ace.ReflectAlways || in.HideLabel {
+				if in.Correct, in.Score, err = grade.Verdict(in); err != nil {
+					return err
+				}
+			}
+			if in.Reflect == ace.ReflectNever || in.Reflect == ace.ReflectWrong && in.Correct != nil &&
+				*in.Correct {
+				r.Correct = in.Correct
+				r.Score = in.Score
+				r.GradeReason = reason
+				r.Usage = graded
+				return nil
+			}
+			if in.HideLabel {
+				in.Label = nil
+			}
+			if r, err = s.provider.Reflect(ctx, in, s.book); in.HideLabel {
+				r.Correct = in.Correct
+				r.Score = in.Score
+			}
 			r.GradeReason = reason
-			r.Usage = graded
-			return nil
-		}
-		if in.HideLabel {
-			in.Label = nil
-		}
-		if r, err = s.provider.Reflect(ctx, in, s.book); in.HideLabel {
-			r.Correct = in.Correct
-			r.Score = in.Score
-		}
-		r.GradeReason = reason
-		r.Usage = sum(graded, r.Usage)
-		return err
-	})
+			r.Usage = sum(graded, r.Usage)
+			return err
+		})
 	return redacted(a, r), err
 }
 
@@ -107,8 +113,8 @@ func (a *Activities) curator(ctx context.Context, in ace.CuratorInput) (r ace.Cu
 	return redacted(a, r), err
 }
 
-// runStep prepares a step, lets call execute it and returns its time and the record of its requests to a model. The
-// record and the budget include the attempts before.
+// runStep prepares a step, lets call execute it and returns its time and the record of its requests to a
+// model. The record and the budget include the attempts before.
 func (a *Activities) runStep(ctx context.Context, t ace.TaskContext, prompt string, ref *ace.Ref,
 	call func(context.Context, step) error) (*ace.StepTime, *ace.CallLog, error) {
 	ctx, recorder := a.recording(withPlace(ctx))
@@ -138,11 +144,12 @@ func (a *Activities) runStep(ctx context.Context, t ace.TaskContext, prompt stri
 	return watch.stop(ctx, t.PaceMS), log, a.stepError(ctx, err, log)
 }
 
-// attemptsBefore adds the requests of failed attempts to the record and returns that of the last one, nil without one.
-// Attempts that lost their process are not known.
+// attemptsBefore adds the requests of failed attempts to the record and returns that of the last one, nil
+// without one. Attempts that lost their process are not known.
 func (a *Activities) attemptsBefore(ctx context.Context, recorder *calls.Recorder) *ace.CallLog {
 	var log *ace.CallLog
-	if recorder == nil || !activity.HasHeartbeatDetails(ctx) || activity.GetHeartbeatDetails(ctx, &log) != nil ||
+	if recorder == nil || !activity.HasHeartbeatDetails(ctx) ||
+		activity.GetHeartbeatDetails(ctx, &log) != nil ||
 		log == nil {
 		return nil
 	}
@@ -240,7 +247,8 @@ func (a *Activities) persist(ctx context.Context, in ace.PersistInput) (ace.Pers
 		return a.Books.Merge(ctx, playbook.Version{
 			Source: playbook.Source{Branch: in.Branch, TaskID: in.Task.TaskID, WorkflowID: in.Task.WorkflowID,
 				RunID: in.Task.RunID, Rationale: in.Rationale, At: watch.started},
-			DeltaID: in.Task.WorkflowID + "/" + in.Task.RunID, Operations: in.Operations, Tokens: in.PlaybookTokens,
+			DeltaID: in.Task.WorkflowID + "/" + in.Task.RunID, Operations: in.Operations,
+			Tokens: in.PlaybookTokens,
 		})
 	})
 	if err != nil {
@@ -299,8 +307,8 @@ func (a *Activities) head(ctx context.Context, in ace.HeadInput) (ace.HeadResult
 	return ace.HeadResult{PlaybookHash: hash, Bullets: len(book.Bullets), Branch: in.Branch}, nil
 }
 
-// own reserves the branch of an experiment, because servers that share a data directory do not know each other's
-// experiments.
+// own reserves the branch of an experiment, because servers that share a data directory do not know each
+// other's experiments.
 func (a *Activities) own(ctx context.Context, branch string) error {
 	server := "the server of the data directory"
 	if a.Cluster != nil {
@@ -318,8 +326,8 @@ func (a *Activities) own(ctx context.Context, branch string) error {
 }
 
 // stepError converts a provider's error to an application error with its kind as type, and
-// decides whether and when to retry. It stores an unparsable answer as an artifact. The record of the requests may
-// be nil.
+// decides whether and when to retry. It stores an unparsable answer as an artifact. The record of the
+// requests may be nil.
 func (a *Activities) stepError(ctx context.Context, err error, log *ace.CallLog) error {
 	if err == nil || ctx.Err() != nil {
 		return err

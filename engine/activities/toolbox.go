@@ -40,7 +40,8 @@ type toolbox struct {
 }
 
 // Call implements [model.Toolbox].
-func (t *toolbox) Call(ctx context.Context, name string, args any, fn func(context.Context) (any, error)) (any, error) {
+func (t *toolbox) Call(ctx context.Context, name string, args any,
+	fn func(context.Context) (any, error)) (any, error) {
 	n := t.open(name, t.payload(ctx, args))
 	if !t.config.Allows(name) {
 		t.end(n, model.CallEnd{Error: model.ErrDenied.Error()})
@@ -48,7 +49,8 @@ func (t *toolbox) Call(ctx context.Context, name string, args any, fn func(conte
 	}
 	started := time.Now()
 	result, err := fn(ctx)
-	end := model.CallEnd{Accepted: !errors.Is(err, model.ErrDenied), OK: err == nil, Took: time.Since(started)}
+	end := model.CallEnd{Accepted: !errors.Is(err, model.ErrDenied), OK: err == nil,
+		Took: time.Since(started)}
 	if err != nil {
 		end.Error = err.Error()
 	}
@@ -80,7 +82,8 @@ func (t *toolbox) append(name string, args json.RawMessage) int {
 	}
 	inv := ace.Invocation{ID: id, Name: name, Args: args, At: time.Now().UTC()}
 	t.calls = append(t.calls, inv)
-	t.emit(ace.ToolEvent{EventID: id + ".use", CallID: id, Kind: ace.KindToolUse, Name: name, Args: args, At: inv.At})
+	t.emit(ace.ToolEvent{EventID: id + ".use", CallID: id, Kind: ace.KindToolUse, Name: name, Args: args,
+		At: inv.At})
 	return n
 }
 
@@ -105,7 +108,8 @@ func (t *toolbox) setEnd(n int, end model.CallEnd) {
 	inv.Result = end.Result
 	inv.Error = t.secrets.String(end.Error)
 	inv.DurationMS = millis(end.Took)
-	t.emit(ace.ToolEvent{EventID: inv.ID + ".result", CallID: inv.ID, Kind: ace.KindToolResult, Name: inv.Name,
+	t.emit(ace.ToolEvent{EventID: inv.ID + ".result", CallID: inv.ID, Kind: ace.KindToolResult,
+		Name:   inv.Name,
 		Result: inv.Result, Accepted: &inv.Accepted, OK: &inv.OK, At: now, DurationMS: inv.DurationMS,
 		Error: inv.Error})
 }

@@ -88,11 +88,15 @@ func TestRecorderClose(t *testing.T) {
 
 func TestToolbox(t *testing.T) {
 	var events []ace.ToolEvent
-	box := &toolbox{config: ace.SkillsConfig{AllowedTools: []string{"good", "bad"}}, attempt: 2, secrets: redact.New(),
-		record: func(e ...ace.ToolEvent) { events = append(events, e...) }}
+	box := &toolbox{config: ace.SkillsConfig{AllowedTools: []string{"good", "bad"}}, attempt: 2,
+		secrets: redact.New(),
+		record:  func(e ...ace.ToolEvent) { events = append(events, e...) }}
 	ran := 0
 	call := func(name string, result any, err error) error {
-		_, got := box.Call(t.Context(), name, map[string]int{"x": 1}, func(context.Context) (any, error) { ran++; return result, err })
+		_, got := box.Call(t.Context(), name, map[string]int{"x": 1}, func(context.Context) (any, error) {
+			ran++
+			return result, err
+		})
 		return got
 	}
 	broken := errors.New("broken")
@@ -109,7 +113,8 @@ func TestToolbox(t *testing.T) {
 	if ran != 2 || len(calls) != 3 || len(events) != 6 {
 		t.Fatalf("%d ran, %d calls, %d events", ran, len(calls), len(events))
 	}
-	if c := calls[0]; c.ID != "skills-2.1" || !c.OK || !c.Accepted || string(c.Args) != `{"x":1}` || string(c.Result) != "7" {
+	if c := calls[0]; c.ID != "skills-2.1" || !c.OK || !c.Accepted || string(c.Args) != `{"x":1}` ||
+		string(c.Result) != "7" {
 		t.Errorf("%+v", c)
 	}
 	if c := calls[1]; c.OK || !c.Accepted || c.Error != "broken" {

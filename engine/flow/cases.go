@@ -87,7 +87,8 @@ type caseParser struct {
 }
 
 func (p *caseParser) add(n *yaml.Node) {
-	c := Case{At: p.at(n), Dir: "/work", Reuse: map[string]json.RawMessage{}, Decisions: map[string]Decision{}}
+	c := Case{At: p.at(n), Dir: "/work", Reuse: map[string]json.RawMessage{},
+		Decisions: map[string]Decision{}}
 	p.fields(n, "a case", map[string]func(*yaml.Node){
 		"name":   func(n *yaml.Node) { c.Name = p.text(n) },
 		"inputs": func(n *yaml.Node) { c.Inputs = p.json(n) },

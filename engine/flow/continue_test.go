@@ -79,7 +79,8 @@ func square(r operation.Request) (any, error) {
 	return CommandResult{Stdout: fmt.Sprint(n * n)}, nil
 }
 
-// runChain runs a flow that continues as new after every few operations, and returns the result and the number of runs.
+// runChain runs a flow that continues as new after every few operations, and returns the result and the
+// number of runs.
 func runChain(t *testing.T, src Source, every int) (string, int) {
 	t.Helper()
 	in := Input{Name: "long", Digest: src.Digest(), Source: src, Language: Language,
@@ -132,7 +133,8 @@ func TestContinueAsNew(t *testing.T) {
 	for every := 1; every <= 12; every++ {
 		got, runs := runChain(t, src, every)
 		if got != want || runs < 3 {
-			t.Errorf("continued after every %d operations, in %d runs:\n%s\nwant:\n%s", every, runs, got, want)
+			t.Errorf("continued after every %d operations, in %d runs:\n%s\nwant:\n%s", every, runs, got,
+				want)
 		}
 	}
 }

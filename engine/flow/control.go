@@ -341,7 +341,8 @@ func (k *subFlowStep) finish(b *builder, _ *Step, n *yaml.Node) {
 	for _, in := range k.flow.Inputs {
 		known[in.Name] = true
 		if in.Required && !given[in.Name] {
-			b.fail(n, fmt.Sprintf("the flow %s needs the input %q", k.flow.Name, in.Name), "add it to \"with\"")
+			b.fail(n, fmt.Sprintf("the flow %s needs the input %q", k.flow.Name, in.Name),
+				"add it to \"with\"")
 		}
 	}
 	for _, m := range k.with {
@@ -361,7 +362,10 @@ func (b *builder) passProgram(n *yaml.Node, m member) {
 	case literal:
 		return
 	case list:
-		if !slices.ContainsFunc(v, func(item Value) bool { _, constant := item.(literal); return !constant }) {
+		if !slices.ContainsFunc(v, func(item Value) bool {
+			_, constant := item.(literal)
+			return !constant
+		}) {
 			return
 		}
 	case *Template:
@@ -658,7 +662,8 @@ func init() { // a variable's initializer would refer to itself
 		"blueprint": newBlueprint,
 		"set":       newSet, "then": newCondition, "parallel": newParallel, "for_each": newForEach,
 		"repeat": newRepeat,
-		"flow":   newSubFlow, "wait": newWait, "approve": newApproval, "random": newRandom, "version": newVersion,
-		"fail": newFail,
+		"flow":   newSubFlow, "wait": newWait, "approve": newApproval, "random": newRandom,
+		"version": newVersion,
+		"fail":    newFail,
 	}
 }

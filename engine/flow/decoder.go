@@ -36,7 +36,8 @@ func (s *State) ApplyEvent(e *historypb.HistoryEvent) bool {
 	return changed
 }
 
-// InputOf returns the input of a run from its first event. It returns false for other events and unreadable inputs.
+// InputOf returns the input of a run from its first event. It returns false for other events and unreadable
+// inputs.
 func InputOf(e *historypb.HistoryEvent) (in Input, ok bool) {
 	start := e.GetWorkflowExecutionStartedEventAttributes()
 	data, readable := history.Values(start.GetInput())

@@ -292,7 +292,8 @@ func (b *builder) compileSchema(n *yaml.Node, what string, properties map[string
 		}
 	}
 	message := strings.ReplaceAll(err.Error(), "\n", "; ")
-	if rest, ok := strings.CutPrefix(message, "parameters_schema:"); ok { // the place in the JSON of the schema
+	// the place in the JSON of the schema
+	if rest, ok := strings.CutPrefix(message, "parameters_schema:"); ok {
 		if _, text, ok := strings.Cut(rest, ": "); ok {
 			message = strings.ReplaceAll(text, "$.properties.", "$.")
 		}
@@ -399,8 +400,8 @@ type finisher interface {
 	finish(b *builder, s *Step, n *yaml.Node)
 }
 
-// kindOf returns the word of the only kind. "agent" has a prompt, and "if" has a kind of its own unless it guards
-// another.
+// kindOf returns the word of the only kind. "agent" has a prompt, and "if" has a kind of its own unless it
+// guards another.
 func kindOf(found []string) (string, bool) {
 	if len(found) == 2 && slices.Contains(found, "agent") && slices.Contains(found, "prompt") {
 		return "agent", true
@@ -439,7 +440,8 @@ func hasField(n *yaml.Node, name string) bool {
 	return false
 }
 
-// identified is a kind whose steps need an ID, because it is part of recorded operations or its result is read.
+// identified is a kind whose steps need an ID, because it is part of recorded operations or its result is
+// read.
 type identified interface{ identified() }
 
 func sortedKeys[V any](m map[string]V) []string {

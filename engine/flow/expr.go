@@ -41,8 +41,8 @@ type Expr struct {
 	names   []string // loop items that it may read
 }
 
-// Language is the version of the language: of its steps and of the functions that expressions may call. Each run pins
-// it, so changes need a new version.
+// Language is the version of the language: of its steps and of the functions that expressions may call. Each
+// run pins it, so changes need a new version.
 const Language = 1
 
 // baseEnvironment has what all files share, because it takes a millisecond to build.
@@ -189,7 +189,8 @@ func shorten(text string) string {
 // ErrExpression means that an expression failed with the values of this run.
 var ErrExpression = errors.New("expression failed")
 
-// eval evaluates the expression to a JSON value: nil, bool, int64, uint64, float64, string, []any or map[string]any.
+// eval evaluates the expression to a JSON value: nil, bool, int64, uint64, float64, string, []any or
+// map[string]any.
 func (e *Expr) eval(vars map[string]any) (any, error) {
 	program, err := e.program()
 	if err != nil {

@@ -149,7 +149,8 @@ func TestProblems(t *testing.T) {
 			"this field needs no braces"},
 		"short schema": {"flow: a\ninputs: {n: string}\nsteps: [{wait: 1s}]\n",
 			`flow.yaml:2:13: the input "n" needs a JSON Schema, not "string"; such as {type: string}`},
-		"bad schema": {"flow: a\nsteps: [{id: x, prompt: a, schema: {type: objct}}]\n", "schema: $.answer.type: "},
+		"bad schema": {"flow: a\nsteps: [{id: x, prompt: a, schema: {type: objct}}]\n",
+			"schema: $.answer.type: "},
 		"exit codes": {"flow: a\nsteps:\n  - {id: x, run: [a], allowed_exit_codes: []}\n",
 			"write any to allow all"},
 		"permission": {"flow: a\nsteps:\n  - {id: x, agent: claude, prompt: a, permission: root}\n",
@@ -189,7 +190,8 @@ func TestProgramOfSubFlow(t *testing.T) {
 	} {
 		outer := "flow: outer\ninputs: {check: {type: array, default: []}}\nsteps:\n  - {id: x, run: [a]}\n" +
 			"  - {id: s, flow: inner.yaml, with: {check: " + quoted(with) + "}}\n"
-		f, err := Parse(Source{Main: "flow.yaml", Files: map[string]string{"flow.yaml": outer, "inner.yaml": inner}})
+		f, err := Parse(Source{Main: "flow.yaml", Files: map[string]string{"flow.yaml": outer,
+			"inner.yaml": inner}})
 		switch {
 		case want != "":
 			if err == nil || !strings.Contains(err.Error(), want) {
@@ -227,14 +229,15 @@ func TestMissingResults(t *testing.T) {
 		text := "flow: a\nsteps:\n  - {id: x, if: 'false', run: [a]}\n  - set: {y: \"${{ " + c +
 			" }}\"}\n  - set: {later: 1}\n"
 		_, _, err := runFlow(t, text, `{}`, new(operation.Mock))
-		if err == nil || !strings.Contains(err.Error(), "no such key") || !strings.Contains(err.Error(), "orValue") {
+		if err == nil || !strings.Contains(err.Error(), "no such key") ||
+			!strings.Contains(err.Error(), "orValue") {
 			t.Errorf("%s: %v", c, err)
 		}
 	}
 }
 
-// TestNamed: steps have names, programs and agents may be inputs, results have all fields, and a flow that fails on
-// purpose has outputs.
+// TestNamed: steps have names, programs and agents may be inputs, results have all fields, and a flow that
+// fails on purpose has outputs.
 func TestNamed(t *testing.T) {
 	var calls []Parameters
 	note := func(result map[string]any) func(operation.Request) (any, error) {
@@ -311,7 +314,8 @@ func TestMapsAreOrdered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out, _ := json.Marshal(r.Outputs); string(out) != `{"keys":["v","w","x","y","z"],"own":["a","b","c"]}` {
+		if out, _ := json.Marshal(r.Outputs); string(
+			out) != `{"keys":["v","w","x","y","z"],"own":["a","b","c"]}` {
 			t.Fatal(string(out))
 		}
 	}

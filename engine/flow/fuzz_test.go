@@ -37,8 +37,10 @@ func FuzzParse(f *testing.F) {
 func FuzzExpression(f *testing.F) {
 	for _, text := range []string{"inputs.a + 1", "[1, 2].map(x, x * 2)", "'a'.matches('(a+)+$')",
 		"{'b': 1}.b", "now", "1 / 0",
-		"timestamp('2026-01-01T00:00:00Z') + duration('1h')", "to_json(from_json('[1]'))", "double('NaN')", "b'x'",
-		"[1,2,3].map(a, [1,2,3].map(b, [1,2,3].map(c, a * b * c)))", "'%s %d'.format(['x', 1])", "optional.of(1)"} {
+		"timestamp('2026-01-01T00:00:00Z') + duration('1h')", "to_json(from_json('[1]'))", "double('NaN')",
+		"b'x'",
+		"[1,2,3].map(a, [1,2,3].map(b, [1,2,3].map(c, a * b * c)))", "'%s %d'.format(['x', 1])",
+		"optional.of(1)"} {
 		f.Add(text)
 	}
 	env, err := newEnvironment(objectTypes{typeInputs: {"a": typeOf("integer")}, typeVars: {}, typeSteps: {},
@@ -64,7 +66,8 @@ func FuzzExpression(f *testing.F) {
 
 // FuzzSplit: the literals and expressions of a text are its parts.
 func FuzzSplit(f *testing.F) {
-	for _, text := range []string{"a ${{ b }} c", "$${{ x }}", "${{ {'a': '}}'} }}", "${{", "${{}}", "$$${{ a }}"} {
+	for _, text := range []string{"a ${{ b }} c", "$${{ x }}", "${{ {'a': '}}'} }}", "${{", "${{}}",
+		"$$${{ a }}"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -105,7 +105,8 @@ func FailedStep(message string) string {
 	return id
 }
 
-// parsed holds the flows of recent runs, because a worker parses the source once for each run that it executes.
+// parsed holds the flows of recent runs, because a worker parses the source once for each run that it
+// executes.
 var parsed = lru.New[string](64, func(*Flow) int { return 1 })
 
 // Parsed returns the flow of a source with a digest. It is kept in memory.
@@ -310,8 +311,8 @@ func (x *execution) finish(ctx workflow.Context, outputs map[string]any, err err
 	return result, nil
 }
 
-// workflowError converts the error of a step to the error of the workflow. A flow that a step "fail" ended has its
-// outputs in the details.
+// workflowError converts the error of a step to the error of the workflow. A flow that a step "fail" ended
+// has its outputs in the details.
 func workflowError(err error, r *Result) error {
 	if _, ok := errors.AsType[*temporal.ApplicationError](err); ok || temporal.IsCanceledError(err) {
 		return err

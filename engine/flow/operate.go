@@ -14,8 +14,8 @@ import (
 	"acescope/engine/temporal/operation"
 )
 
-// operate executes an operation with parameters for acescope's handlers. A local one runs on the machine of the run's
-// directory.
+// operate executes an operation with parameters for acescope's handlers. A local one runs on the machine of
+// the run's directory.
 func (s *scope) operate(step *Step, kind operation.Type, p Parameters, local bool) (any, error) {
 	op := operation.Operation{Type: kind, Step: step.ID, Parameters: p}
 	if local {
@@ -95,8 +95,8 @@ func (s *scope) spend(step *Step, result json.RawMessage, reused bool) error {
 	return nil
 }
 
-// directory returns the directory of the run, and the path in it of a program's directory, or "". The worker checks
-// symbolic links.
+// directory returns the directory of the run, and the path in it of a program's directory, or "". The worker
+// checks symbolic links.
 func (s *scope) directory(step *Step, within *Template) (dir, inside string, err error) {
 	if inside, err = s.optional(within); err != nil {
 		return "", "", err

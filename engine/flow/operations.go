@@ -22,8 +22,8 @@ type Parameters struct {
 	Blueprint *BlueprintCall `json:"blueprint,omitempty"`
 }
 
-// PromptCall asks a model. Attachments are artifacts whose text follows the prompt. With a schema, the answer must be
-// JSON that fits it.
+// PromptCall asks a model. Attachments are artifacts whose text follows the prompt. With a schema, the answer
+// must be JSON that fits it.
 type PromptCall struct {
 	Provider    string          `json:"provider"`
 	Model       string          `json:"model,omitempty"`
@@ -41,8 +41,8 @@ type AgentCall struct {
 	Schema      json.RawMessage `json:"schema,omitempty"`
 }
 
-// CommandCall starts a program without a shell, in the run's directory or in one within it. No allowed exit codes allow
-// all.
+// CommandCall starts a program without a shell, in the run's directory or in one within it. No allowed exit
+// codes allow all.
 type CommandCall struct {
 	Args      []string          `json:"args"`
 	Directory string            `json:"directory"` // absolute: the run's directory
@@ -69,7 +69,8 @@ type Answer struct {
 	Calls   *ace.CallLog    `json:"model_calls,omitempty"` // of a prompt
 }
 
-// CommandResult is the result of a program. Output beyond [MaxOutput] bytes is truncated, and the whole an artifact.
+// CommandResult is the result of a program. Output beyond [MaxOutput] bytes is truncated, and the whole an
+// artifact.
 type CommandResult struct {
 	ExitCode   int             `json:"exit_code"`
 	Stdout     string          `json:"stdout"`
@@ -96,7 +97,8 @@ type BlueprintResult struct {
 
 var answerFields = map[string]*cel.Type{
 	"text": cel.StringType, "json": cel.DynType, "text_ref": cel.DynType, "model": cel.StringType,
-	"provider": cel.StringType, "cost_usd": cel.DoubleType, "duration_ms": cel.DoubleType, "usage": cel.DynType,
+	"provider": cel.StringType, "cost_usd": cel.DoubleType, "duration_ms": cel.DoubleType,
+	"usage":      cel.DynType,
 	"session_id": cel.StringType, "success": cel.BoolType, "exit_class": cel.StringType,
 	"summary": cel.StringType,
 	"log":     cel.DynType, "log_path": cel.StringType, "denials": cel.IntType,
@@ -405,7 +407,9 @@ func newCommand(b *builder, s *Step, fields map[string]func(*yaml.Node)) Kind {
 	fields["dir"] = func(n *yaml.Node) { k.within = b.template(n) }
 	fields["stdin"] = func(n *yaml.Node) { k.stdin = b.value(n) }
 	fields["env"] = func(n *yaml.Node) {
-		b.pairs(n, func(key, value *yaml.Node) { k.env = append(k.env, member{key.Value, b.template(value)}) })
+		b.pairs(n, func(key, value *yaml.Node) {
+			k.env = append(k.env, member{key.Value, b.template(value)})
+		})
 	}
 	fields["allowed_exit_codes"] = func(n *yaml.Node) {
 		k.allowed = nil
@@ -422,9 +426,11 @@ func newCommand(b *builder, s *Step, fields map[string]func(*yaml.Node)) Kind {
 	return k
 }
 
-// programInput reads "${{ inputs.NAME }}". Only the caller of a flow may name a program, never the result of a step.
+// programInput reads "${{ inputs.NAME }}". Only the caller of a flow may name a program, never the result of
+// a step.
 func (b *builder) programInput(n *yaml.Node) *Expr {
-	name, ok := inputOf(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(n.Value), openMark), closeMark))
+	name, ok := inputOf(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(n.Value), openMark),
+		closeMark))
 	if !ok || !strings.Contains(n.Value, openMark) {
 		b.fail(n, "run is a list of the program and its arguments, because no shell reads it",
 			"such as: run: [git, diff, --stat], or run: ${{ inputs.NAME }} with a list that the caller of the flow gives")
@@ -479,7 +485,8 @@ func (k *commandStep) listed(s *scope, step *Step) (args []string, err error) {
 	}
 	if len(items) == 0 || args[0] == "" {
 		return nil, &stepError{step: step, kind: TypeValue,
-			message: fmt.Sprintf("%s is not a list of a program and its arguments, such as [\"make\", \"test\"]",
+			message: fmt.Sprintf(
+				"%s is not a list of a program and its arguments, such as [\"make\", \"test\"]",
 				strings.TrimSpace(k.list.Text))}
 	}
 	return args, nil

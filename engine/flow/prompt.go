@@ -30,7 +30,8 @@ func (s Source) PromptAt(f *Flow, path string) (prompt string, ok bool) {
 func (s Source) WithPrompt(f *Flow, path, prompt string) (Source, *Flow, error) {
 	p, ok := s.promptNode(f, path)
 	if !ok {
-		return Source{}, nil, fmt.Errorf("step %q has no prompt; steps of kind prompt and agent have one", path)
+		return Source{}, nil, fmt.Errorf("step %q has no prompt; steps of kind prompt and agent have one",
+			path)
 	}
 	p.value.Content = nil
 	p.value.SetString(prompt)

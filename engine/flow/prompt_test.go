@@ -48,7 +48,8 @@ func TestPrompts(t *testing.T) {
 		if got, ok := src.PromptAt(f, path); !ok || got != want {
 			t.Errorf("%s: %q, %t; want %q", path, got, ok, want)
 		}
-		for _, text := range []string{"Other", "true", "", "two\nlines \n\n", "a: b # no", "  ${{ 1 + 1 }} \"x\"", "- \t'"} {
+		for _, text := range []string{"Other", "true", "", "two\nlines \n\n", "a: b # no",
+			"  ${{ 1 + 1 }} \"x\"", "- \t'"} {
 			changed, next, err := src.WithPrompt(f, path, text)
 			if err != nil {
 				t.Errorf("%s: %q: %v", path, text, err)
@@ -70,11 +71,13 @@ func TestPrompts(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"${{ inputs.none }}", "${{", "\x1b[2J"} {
-		if _, _, err := src.WithPrompt(f, "one", text); err == nil || !strings.Contains(err.Error(), "step one") {
+		if _, _, err := src.WithPrompt(f, "one", text); err == nil ||
+			!strings.Contains(err.Error(), "step one") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if changed, _, _ := src.WithPrompt(f, "one", "x"); !strings.Contains(changed.Files["main.yaml"], "# asks first") {
+	if changed, _, _ := src.WithPrompt(f, "one", "x"); !strings.Contains(changed.Files["main.yaml"],
+		"# asks first") {
 		t.Errorf("comments are lost:\n%s", changed.Files["main.yaml"])
 	}
 }

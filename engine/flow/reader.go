@@ -142,7 +142,8 @@ func (r *reader) pairs(n *yaml.Node, f func(key, value *yaml.Node)) {
 func (r *reader) plain(n *yaml.Node) bool {
 	switch {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
-		r.fail(n, "anchors and aliases are not supported", "repeat the value, or use a variable or a sub-flow")
+		r.fail(n, "anchors and aliases are not supported",
+			"repeat the value, or use a variable or a sub-flow")
 	case n.Style&yaml.TaggedStyle != 0:
 		r.fail(n, fmt.Sprintf("the tag %s is not supported", n.Tag), "")
 	default:
@@ -245,12 +246,14 @@ func (r *reader) itemName(n *yaml.Node) string {
 	return s
 }
 
-// keywords are CEL's words that cannot follow a dot. Those of reserved cannot stand alone, or have a meaning of their
-// own.
+// keywords are CEL's words that cannot follow a dot. Those of reserved cannot stand alone, or have a meaning
+// of their own.
 var (
 	keywords = []string{"false", "in", "null", "true"}
-	reserved = []string{"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop",
-		"namespace", "package", "return", "var", "void", "while", nameInputs, nameVars, nameSteps, nameRun, nameNow}
+	reserved = []string{"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
+		"loop",
+		"namespace", "package", "return", "var", "void", "while", nameInputs, nameVars, nameSteps, nameRun,
+		nameNow}
 )
 
 func isName(s string) bool {

@@ -235,7 +235,8 @@ func (b *recordReader) step(e operation.Event, path string, f Fact) {
 		}
 	}
 	switch s := b.Flow.StepAt(path); {
-	case s == nil || !f.Status.Over() || f.Status == "" || f.Status == StepSkipped || f.Status == StepCanceled:
+	case s == nil || !f.Status.Over() || f.Status == "" || f.Status == StepSkipped ||
+		f.Status == StepCanceled:
 	default:
 		b.waited(e, s, path, f)
 	}

@@ -18,7 +18,8 @@ func TestFailures(t *testing.T) {
 	for name, c := range map[string]struct {
 		text, input, kind, want string
 	}{
-		"flag": {"steps: [{id: a, run: [rm, '${{ inputs.x }}']}]\n", `"-rf"`, TypeUnsafe, `"-rf" begins with "-"`},
+		"flag": {"steps: [{id: a, run: [rm, '${{ inputs.x }}']}]\n", `"-rf"`, TypeUnsafe,
+			`"-rf" begins with "-"`},
 		"directory": {"steps: [{id: a, run: [ls], dir: '${{ inputs.x }}'}]\n", `"b/../../c"`, TypeUnsafe,
 			"leaves the directory of the run"},
 		"absolute directory": {"steps: [{id: a, run: [ls], dir: '${{ inputs.x }}'}]\n", `"/etc"`, TypeUnsafe,
@@ -31,15 +32,17 @@ func TestFailures(t *testing.T) {
 		"too many items": {"steps: [{id: a, for_each: inputs.x, max: 2, steps: [{set: {y: 1}}]}]\n",
 			`[1, 2, 3]`, TypeLimit,
 			"the list has 3 items, and the step allows 2"},
-		"missing field": {"steps: [{set: {y: '${{ inputs.x.name }}'}}]\n", `{}`, "BadExpression", "flow.yaml:3:"},
+		"missing field": {"steps: [{set: {y: '${{ inputs.x.name }}'}}]\n", `{}`, "BadExpression",
+			"flow.yaml:3:"},
 		"endless expression": {"steps: [{set: {y: '${{ inputs.x.map(a, inputs.x.map(b, inputs.x.map(c, a + b + c))) }}'}}]\n",
 			"[" + strings.Repeat("1,", 300) + "1]", "BadExpression", "cost limit"},
 		"cost": {"limits: {cost_usd: 3}\nsteps:\n  - {id: a, repeat: 5, steps: [{id: b, prompt: p, provider: m}]}\n", `1`, TypeLimit,
 			"the flow has cost $4.00, and its limit is $3.00"},
 		"operations": {"limits: {operations: 2}\nsteps:\n  - {id: a, repeat: 5, steps: [{id: b, prompt: p, provider: m}]}\n", `1`,
 			TypeLimit, "2 operations, its limit"},
-		"exit code": {"steps: [{id: c, run: [make]}]\n", `1`, TypeExit, "make ended with exit code 2: no rule"},
-		"fail":      {"steps: [{fail: 'because of ${{ inputs.x }}'}]\n", `"me"`, TypeFailed, "because of me"},
+		"exit code": {"steps: [{id: c, run: [make]}]\n", `1`, TypeExit,
+			"make ended with exit code 2: no rule"},
+		"fail": {"steps: [{fail: 'because of ${{ inputs.x }}'}]\n", `"me"`, TypeFailed, "because of me"},
 		"bad output": {"outputs: {n: {value: '${{ inputs.x }}', type: integer}}\nsteps: [{set: {y: 1}}]\n",
 			`"a"`, "BadExpression", "outputs of a"},
 		"branch": {"steps:\n  - id: p\n    parallel: {l: [{id: c, run: [make]}], r: [{id: d, run: [make]}]}\n", `1`, TypeExit,
@@ -61,8 +64,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestValuesAreNotRead: what is inserted into a text is never read as an expression, and after -- it may look like a
-// flag.
+// TestValuesAreNotRead: what is inserted into a text is never read as an expression, and after -- it may look
+// like a flag.
 func TestValuesAreNotRead(t *testing.T) {
 	var args []string
 	mock := new(operation.Mock).Step("a", func(r operation.Request) (any, error) {
@@ -71,7 +74,8 @@ func TestValuesAreNotRead(t *testing.T) {
 		args = p.Command.Args
 		return map[string]any{"exit_code": 0}, err
 	})
-	_, _, err := runFlow(t, "flow: a\ninputs: {x: {}}\nsteps:\n  - {id: a, run: [echo, 'a ${{ inputs.x }}', --, '${{ inputs.x }}', '$${{ x']}\n",
+	_, _, err := runFlow(
+		t, "flow: a\ninputs: {x: {}}\nsteps:\n  - {id: a, run: [echo, 'a ${{ inputs.x }}', --, '${{ inputs.x }}', '$${{ x']}\n",
 		`{"x": "-${{ run.dir }}; $(id) `+"`id`"+`"}`, mock)
 	if want := []string{"echo", "a -${{ run.dir }}; $(id) `id`", "--", "-${{ run.dir }}; $(id) `id`",
 		"${{ x"}; err != nil ||

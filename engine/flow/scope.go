@@ -269,7 +269,8 @@ func (s *scope) set(step *Step, value any, status Status, message string) {
 	s.own[step.ID] = fields
 }
 
-// zeroOf returns the value of a field that a result leaves out, so that expressions can read all fields of their kind.
+// zeroOf returns the value of a field that a result leaves out, so that expressions can read all fields of
+// their kind.
 func zeroOf(t *cel.Type) any {
 	switch t.Kind() {
 	case types.StringKind:
@@ -370,8 +371,8 @@ func (s *scope) outputs() (map[string]any, error) {
 	return out, nil
 }
 
-// lanes calls do for 0 to n-1 with a window of concurrent calls. The first error cancels the others and is returned. A
-// pointer next makes the run able to continue as new between calls.
+// lanes calls do for 0 to n-1 with a window of concurrent calls. The first error cancels the others and is
+// returned. A pointer next makes the run able to continue as new between calls.
 func (s *scope) lanes(n, window int, do func(workflow.Context, int) error, next *int) error {
 	if next == nil {
 		next = new(int)

@@ -20,8 +20,8 @@ func (s Source) Digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Load reads a flow and the files that it includes from a directory. The error is [Problems] or says which file
-// cannot be read.
+// Load reads a flow and the files that it includes from a directory. The error is [Problems] or says which
+// file cannot be read.
 func Load(dir fs.FS, main string) (Source, error) {
 	src := Source{Main: main, Files: map[string]string{}}
 	l := loader{dir: dir, files: src.Files}
@@ -88,7 +88,8 @@ func (l *loader) read(name string) (string, error) {
 		return "", fmt.Errorf("%s is not a file", name)
 	}
 	if l.size += int(min(info.Size(), MaxSource+1)); l.size > MaxSource {
-		return "", fmt.Errorf("the flow has more than %d KB; every run carries its file, so pass data as inputs",
+		return "", fmt.Errorf(
+			"the flow has more than %d KB; every run carries its file, so pass data as inputs",
 			MaxSource>>10)
 	}
 	data, err := fs.ReadFile(l.dir, name)
@@ -160,7 +161,8 @@ func (b *builder) include(n *yaml.Node) string {
 func (b *builder) subFlow(name string, n *yaml.Node) *Flow {
 	for i, open := range b.open {
 		if open == name {
-			b.fail(n, "the flow includes itself: "+strings.Join(append(b.open[i:], name), " → "), "use repeat")
+			b.fail(n, "the flow includes itself: "+strings.Join(append(b.open[i:], name), " → "),
+				"use repeat")
 			return nil
 		}
 	}

@@ -47,12 +47,13 @@ type Input struct {
 	// Language is the version of the language, of which acescope supports all versions up to its own.
 	Language int             `json:"language"`
 	Inputs   json.RawMessage `json:"inputs"`
-	// Dir is the absolute directory of programs and agents, on the machine of Queue. "" is the workflow's queue.
+	// Dir is the absolute directory of programs and agents, on the machine of Queue. "" is the workflow's
+	// queue.
 	Dir   string `json:"dir,omitempty"`
 	Queue string `json:"task_queue,omitempty"`
 	By    string `json:"by,omitempty"` // user and machine that started the run
-	// Reuse are recorded values by the ID of their operation, for a fork. They are not executed again, unless the
-	// operation has other parameters than the one with the digest in ReuseParameters.
+	// Reuse are recorded values by the ID of their operation, for a fork. They are not executed again, unless
+	// the operation has other parameters than the one with the digest in ReuseParameters.
 	Reuse           map[string]json.RawMessage `json:"reuse,omitempty"`
 	ReuseParameters map[string]string          `json:"reuse_parameters,omitempty"`
 	Fork            *ace.Forked                `json:"fork,omitempty"`

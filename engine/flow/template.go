@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Templates are texts with expressions in ${{ }}. A text that is one expression has its value; in other texts values
-// are inserted as text. What was inserted is never read as a template again. $${{ stands for ${{.
+// Templates are texts with expressions in ${{ }}. A text that is one expression has its value; in other texts
+// values are inserted as text. What was inserted is never read as a template again. $${{ stands for ${{.
 const (
 	openMark  = "${{"
 	closeMark = "}}"
@@ -57,7 +57,8 @@ func (t *Template) text(s *scope) (string, error) {
 		b.WriteString(part)
 		b.WriteString(t.literals[i+1])
 		if b.Len() > maxText {
-			return "", fmt.Errorf("%s: %w: the text has more than %d bytes; pass large content as a reference",
+			return "", fmt.Errorf(
+				"%s: %w: the text has more than %d bytes; pass large content as a reference",
 				t.At, ErrExpression, maxText)
 		}
 	}

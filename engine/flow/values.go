@@ -56,7 +56,8 @@ func (p *provider) FindStructFieldType(name, field string) (*types.FieldType, bo
 	return p.Provider.FindStructFieldType(name, field)
 }
 
-// adapter makes maps iterate in the order of their keys, because the order of Go's maps differs between replays.
+// adapter makes maps iterate in the order of their keys, because the order of Go's maps differs between
+// replays.
 type adapter struct{ types.Adapter }
 
 func (a adapter) NativeToValue(value any) ref.Val {
@@ -215,8 +216,8 @@ func numbers(v any) any {
 	return v
 }
 
-// decimal returns a whole number of a field that may have decimals as a float64: JSON does not tell them apart, and
-// expressions do.
+// decimal returns a whole number of a field that may have decimals as a float64: JSON does not tell them
+// apart, and expressions do.
 func decimal(v any) any {
 	if n, ok := v.(int64); ok {
 		return float64(n)

@@ -18,7 +18,10 @@ import (
 
 // broken lists ways to damage a history at event i.
 var broken = map[string]func(events []*historypb.HistoryEvent, i int) []*historypb.HistoryEvent{
-	"no attributes": func(e []*historypb.HistoryEvent, i int) []*historypb.HistoryEvent { e[i].Attributes = nil; return e },
+	"no attributes": func(e []*historypb.HistoryEvent, i int) []*historypb.HistoryEvent {
+		e[i].Attributes = nil
+		return e
+	},
 	"empty attributes": func(e []*historypb.HistoryEvent, i int) []*historypb.HistoryEvent {
 		m := e[i].ProtoReflect()
 		if f := m.WhichOneof(m.Descriptor().Oneofs().ByName("attributes")); f != nil {
@@ -26,9 +29,18 @@ var broken = map[string]func(events []*historypb.HistoryEvent, i int) []*history
 		}
 		return e
 	},
-	"dangling references":  func(e []*historypb.HistoryEvent, i int) []*historypb.HistoryEvent { point(e[i], 9999); return e },
-	"references to itself": func(e []*historypb.HistoryEvent, i int) []*historypb.HistoryEvent { point(e[i], int64(i+1)); return e },
-	"negative references":  func(e []*historypb.HistoryEvent, i int) []*historypb.HistoryEvent { point(e[i], -1); return e },
+	"dangling references": func(e []*historypb.HistoryEvent, i int) []*historypb.HistoryEvent {
+		point(e[i], 9999)
+		return e
+	},
+	"references to itself": func(e []*historypb.HistoryEvent, i int) []*historypb.HistoryEvent {
+		point(e[i], int64(i+1))
+		return e
+	},
+	"negative references": func(e []*historypb.HistoryEvent, i int) []*historypb.HistoryEvent {
+		point(e[i], -1)
+		return e
+	},
 	"another type": func(e []*historypb.HistoryEvent, i int) []*historypb.HistoryEvent {
 		e[i].EventType = enumspb.EVENT_TYPE_TIMER_FIRED
 		return e
@@ -40,7 +52,9 @@ var broken = map[string]func(events []*historypb.HistoryEvent, i int) []*history
 	"twice": func(e []*historypb.HistoryEvent, i int) []*historypb.HistoryEvent {
 		return append(e[:i+1:i+1], e[i:]...)
 	},
-	"gone":    func(e []*historypb.HistoryEvent, i int) []*historypb.HistoryEvent { return append(e[:i:i], e[i+1:]...) },
+	"gone": func(e []*historypb.HistoryEvent, i int) []*historypb.HistoryEvent {
+		return append(e[:i:i], e[i+1:]...)
+	},
 	"the end": func(e []*historypb.HistoryEvent, i int) []*historypb.HistoryEvent { return e[:i] },
 	"swapped": func(e []*historypb.HistoryEvent, i int) []*historypb.HistoryEvent {
 		j := (i + 1) % len(e)
@@ -83,7 +97,8 @@ func TestBrokenHistories(t *testing.T) {
 				events := wrong(proto.Clone(whole).(*historypb.History).Events, i)
 				got := v.Verify(t.Context(), events)
 				outcomes[got.Outcome]++
-				if got.Outcome == replay.Unverified && got.Why == "" || got.Outcome == replay.Nondeterministic && got.Divergence.Sentence == "" {
+				if got.Outcome == replay.Unverified && got.Why == "" ||
+					got.Outcome == replay.Nondeterministic && got.Divergence.Sentence == "" {
 					t.Errorf("%s, %s at event %d: %+v", name, what, i+1, got)
 				}
 				s := stepper.New(events, stepper.Options{})

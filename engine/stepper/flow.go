@@ -11,7 +11,8 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// flowFold folds a run of a flow. Its phase is the step that changed last, so that a step by phase stops at each step.
+// flowFold folds a run of a flow. Its phase is the step that changed last, so that a step by phase stops at
+// each step.
 type flowFold struct {
 	state   flow.State
 	inputID string

@@ -60,13 +60,16 @@ func TestFlowSteps(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"step.lint.status: running → failed", "step.decide.status: waiting → completed"} {
+	for _, want := range []string{"step.lint.status: running → failed",
+		"step.decide.status: waiting → completed"} {
 		if !slices.Contains(changes, want) {
 			t.Errorf("%q lacks %s", changes, want)
 		}
 	}
 	failed := slices.ContainsFunc(s.errors, func(pos int) bool {
-		return slices.ContainsFunc(s.Frame(pos).Changes, func(c Change) bool { return c.Path == "step.lint.error" })
+		return slices.ContainsFunc(s.Frame(pos).Changes, func(c Change) bool {
+			return c.Path == "step.lint.error"
+		})
 	})
 	if !failed {
 		t.Error("the failure of a step is not an error")

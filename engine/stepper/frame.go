@@ -90,7 +90,8 @@ func (s *Stepper) notes(pos int) (list []string) {
 		case id == before+2:
 			note("event %d is missing before this event: the state may differ from the run's", before+1)
 		case id > before+2:
-			note("events %d to %d are missing before this event: the state may differ from the run's", before+1, id-1)
+			note("events %d to %d are missing before this event: the state may differ from the run's",
+				before+1, id-1)
 		case id <= before:
 			note("it follows event %d: the history is out of order or has duplicate events", before)
 		}

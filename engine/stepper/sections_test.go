@@ -13,7 +13,8 @@ import (
 // wrongBooks has the bullets that the wrong task used.
 func wrongBooks() Books {
 	bullets := Bullets{
-		"calc-1": {Bullet: playbook.Bullet{ID: "calc-1", Content: "Divide."}, Added: &playbook.Source{TaskID: "q-0"}},
+		"calc-1": {Bullet: playbook.Bullet{ID: "calc-1", Content: "Divide."},
+			Added: &playbook.Source{TaskID: "q-0"}},
 		"calc-2": {Bullet: playbook.Bullet{ID: "calc-2", Content: "Guess."}},
 	}
 	return Books{Given: bullets, Before: bullets}
@@ -46,8 +47,8 @@ func eventWith(t *testing.T, s *Stepper, section, text string) int64 {
 	return 0
 }
 
-// The section that an event changes has the content: the call with its payloads, the operation with the bullet before
-// and after, the answer beside the label.
+// The section that an event changes has the content: the call with its payloads, the operation with the
+// bullet before and after, the answer beside the label.
 func TestSections(t *testing.T) {
 	s := New(replaytest.WrongTask(), Options{})
 	call := changedAt(s, eventWith(t, s, "Tool calls", "23076.92"))["Tool calls"]
@@ -71,7 +72,8 @@ func TestSections(t *testing.T) {
 	if got := text(answer[0].Fields); !strings.Contains(got, `"expected","text":"2437.5"`) {
 		t.Errorf("%s", got)
 	}
-	if at := eventWith(t, s, "Playbook", "v2 of books, 3 bullets"); at < eventWith(t, s, "Operations", "UPDATE") {
+	if at := eventWith(t, s, "Playbook", "v2 of books, 3 bullets"); at < eventWith(t, s, "Operations",
+		"UPDATE") {
 		t.Errorf("the playbook is merged at event %d", at)
 	}
 	foreign := replaytest.Begin("SomebodysWorkflow")
@@ -86,12 +88,13 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// A payload that the state keeps as a preview is whole at the event that reports it, and does not count as a change
-// later.
+// A payload that the state keeps as a preview is whole at the event that reports it, and does not count as a
+// change later.
 func TestWholePayloads(t *testing.T) {
 	long := `{"expression":"` + strings.Repeat("1+", 400) + `1"}`
 	m := replaytest.Begin(ace.TaskWorkflow)
-	m.Signal(ace.ToolEvent{EventID: "u", CallID: "c", Kind: ace.KindToolUse, Name: "calculate", Args: []byte(long)})
+	m.Signal(ace.ToolEvent{EventID: "u", CallID: "c", Kind: ace.KindToolUse, Name: "calculate",
+		Args: []byte(long)})
 	m.Task()
 	s := New(m.Events, Options{})
 	if got := changedAt(s, 2)["Tool calls"]; len(got) != 1 || got[0].Fields[0].Text != long {

@@ -21,7 +21,8 @@ func update(m *replaytest.History, name, id string, arg any) {
 // A session has the same frames forward and backward, and its values can be watched.
 func TestSession(t *testing.T) {
 	m := replaytest.Begin(session.Workflow)
-	m.Events[0].GetWorkflowExecutionStartedEventAttributes().Input = replaytest.Encoded(session.Input{SessionID: "s1", Agent: "claude", WorkingDir: "/w"})
+	m.Events[0].GetWorkflowExecutionStartedEventAttributes().Input = replaytest.Encoded(
+		session.Input{SessionID: "s1", Agent: "claude", WorkingDir: "/w"})
 	claim := m.Activity(m.Task(), session.ActivityClaim)
 	m.Done(claim, session.Host{Name: "vm", Queue: "q"})
 	for i := range 40 {

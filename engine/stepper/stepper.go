@@ -126,7 +126,8 @@ func New(events []*historypb.HistoryEvent, o Options) *Stepper {
 				bytes += len(p.GetData())
 			}
 		}
-		if facts >= every || bytes >= checkBytes || m.at-s.checks[len(s.checks)-1].at >= max(checkEvents, every) {
+		if facts >= every || bytes >= checkBytes || m.at-s.checks[len(s.checks)-1].at >= max(checkEvents,
+			every) {
 			s.checks = append(s.checks, m.clone())
 			facts, bytes = 0, 0
 		}
@@ -208,7 +209,8 @@ func encodedPayloads(e *historypb.HistoryEvent) (encodings []string) {
 	for _, p := range history.FoldedPayloads(e) {
 		encoding := string(p.GetMetadata()[converter.MetadataEncoding])
 		switch encoding {
-		case converter.MetadataEncodingNil, converter.MetadataEncodingJSON, converter.MetadataEncodingProtoJSON:
+		case converter.MetadataEncodingNil, converter.MetadataEncodingJSON,
+			converter.MetadataEncodingProtoJSON:
 			continue
 		case "":
 			encoding = "of unknown encoding"
@@ -261,7 +263,8 @@ func (e *RangeError) Error() string {
 // Find returns the position of the event with an ID, or a [RangeError].
 func (s *Stepper) Find(id int64) (int, error) {
 	// IDs are consecutive except in files that were edited.
-	if pos := id - s.About.FirstEvent + 1; pos >= 1 && pos <= int64(len(s.events)) && s.EventID(int(pos)) == id {
+	if pos := id - s.About.FirstEvent + 1; pos >= 1 && pos <= int64(len(s.events)) &&
+		s.EventID(int(pos)) == id {
 		return int(pos), nil
 	}
 	for pos := 1; pos <= len(s.events); pos++ {
@@ -269,7 +272,8 @@ func (s *Stepper) Find(id int64) (int, error) {
 			return pos, nil
 		}
 	}
-	return 0, &RangeError{Event: id, First: s.About.FirstEvent, Last: s.About.LastEvent, Events: len(s.events)}
+	return 0, &RangeError{Event: id, First: s.About.FirstEvent, Last: s.About.LastEvent,
+		Events: len(s.events)}
 }
 
 // seek returns the state at a position. The caller holds s.mu and must not keep the state.

@@ -84,14 +84,17 @@ const maxNames = 40
 
 // check returns a [WatchError] if the run never has the value.
 func (w *Watch) check(names []string) error {
-	if slices.ContainsFunc(names, func(n string) bool { return within(n, w.Expr) || n == pathBullet+w.Expr }) {
+	if slices.ContainsFunc(names, func(n string) bool {
+		return within(n, w.Expr) || n == pathBullet+w.Expr
+	}) {
 		return nil
 	}
 	if _, ok := w.Next(0, true, nil); ok {
 		return nil
 	}
 	if names == nil {
-		names = []string{"/phase", "/skills", "/delta", "/experiment", "/plan", "/trajectory_id", "/bullet_ids"}
+		names = []string{"/phase", "/skills", "/delta", "/experiment", "/plan", "/trajectory_id",
+			"/bullet_ids"}
 	}
 	return &WatchError{Expr: w.Expr, Names: names[:min(len(names), maxNames)]}
 }

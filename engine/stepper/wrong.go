@@ -21,7 +21,8 @@ type UsedBullet struct {
 	AddedBy string `json:"added_by,omitempty"` // task, "" if it is unknown
 }
 
-// answerFinder finds the event that produced the answer of a task, which alone is graded, and the event with its grade.
+// answerFinder finds the event that produced the answer of a task, which alone is graded, and the event with
+// its grade.
 type answerFinder struct {
 	answer         string
 	at, graded     int

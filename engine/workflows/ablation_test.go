@@ -15,17 +15,19 @@ import (
 	"acescope/engine/ace"
 )
 
-// TestAblation plans two rounds of trials, answers each item once over several runs of a chain, and creates the branch
-// of the pruned playbook.
+// TestAblation plans two rounds of trials, answers each item once over several runs of a chain, and creates
+// the branch of the pruned playbook.
 func TestAblation(t *testing.T) {
 	in := ace.ExperimentInput{ExperimentID: "x", PlaybookHash: "whole", Adapter: ace.Offline, Parallel: 2,
-		EvaluationPlan: ace.EvaluationPlan{Eval: &ace.Ref{}, EvalTasks: 30}, Ablation: &ace.Ablation{Budget: 200}}
+		EvaluationPlan: ace.EvaluationPlan{Eval: &ace.Ref{}, EvalTasks: 30},
+		Ablation:       &ace.Ablation{Budget: 200}}
 	var mu sync.Mutex // activities run at the same time
 	answered := map[string]int{}
 	var heads []string
 	for runs := 1; ; runs++ {
 		s := newStage(right)
-		register(s, ace.ActivityEvaluate, func(_ context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
+		register(s, ace.ActivityEvaluate, func(_ context.Context, in ace.EvaluateInput) (ace.EvaluateResult,
+			error) {
 			trials := "evaluation"
 			if in.Trials != nil {
 				trials = in.Trials.SHA256
@@ -36,22 +38,25 @@ func TestAblation(t *testing.T) {
 				answered[fmt.Sprintf("%s %d", trials, in.From+i)]++
 			}
 			items := ace.Ref{SHA256: fmt.Sprintf("%s-%d", trials, in.From)}
-			return ace.EvaluateResult{Tasks: in.Count, Correct: in.Count, Usage: ace.Usage{InputTokens: 1}, Items: &items}, nil
+			return ace.EvaluateResult{Tasks: in.Count, Correct: in.Count, Usage: ace.Usage{InputTokens: 1},
+				Items: &items}, nil
 		})
-		register(s, ace.ActivityPlanTrials, func(_ context.Context, in ace.PlanTrialsInput) (ace.PlanTrialsResult, error) {
-			p := in.Progress
-			if len(p.Evaluated) != 2 || in.Task.PlaybookHash != "whole" {
-				t.Errorf("planned with %+v", in)
-			}
-			switch len(p.Rounds) {
-			case 0:
-				first := &ace.AblationRound{Trials: ace.Ref{SHA256: "first"}, Answers: 120}
-				return ace.PlanTrialsResult{Skipped: 3, Round: first}, nil
-			case 1:
-				return ace.PlanTrialsResult{Round: &ace.AblationRound{Trials: ace.Ref{SHA256: "second"}, Answers: 10}}, nil
-			}
-			return ace.PlanTrialsResult{Pruned: &ace.Pruned{Playbook: "pruned", Kept: true}}, nil
-		})
+		register(s, ace.ActivityPlanTrials,
+			func(_ context.Context, in ace.PlanTrialsInput) (ace.PlanTrialsResult, error) {
+				p := in.Progress
+				if len(p.Evaluated) != 2 || in.Task.PlaybookHash != "whole" {
+					t.Errorf("planned with %+v", in)
+				}
+				switch len(p.Rounds) {
+				case 0:
+					first := &ace.AblationRound{Trials: ace.Ref{SHA256: "first"}, Answers: 120}
+					return ace.PlanTrialsResult{Skipped: 3, Round: first}, nil
+				case 1:
+					return ace.PlanTrialsResult{Round: &ace.AblationRound{Trials: ace.Ref{SHA256: "second"},
+						Answers: 10}}, nil
+				}
+				return ace.PlanTrialsResult{Pruned: &ace.Pruned{Playbook: "pruned", Kept: true}}, nil
+			})
 		register(s, ace.ActivityHead, func(_ context.Context, in ace.HeadInput) (ace.HeadResult, error) {
 			heads = append(heads, in.Branch+" "+in.Initial)
 			return ace.HeadResult{PlaybookHash: in.Initial, Branch: in.Branch}, nil
@@ -76,8 +81,10 @@ func TestAblation(t *testing.T) {
 		}
 		a := p.Ablation
 		done, planned := a.Answers()
-		if runs < 2 || !a.Done || done != 130 || planned != 130 || a.Skipped != 3 || len(a.Rounds[0].Items) != 5 ||
-			a.Pruned.Branch != "x-pruned" || p.Usage.InputTokens != 8 || len(p.Eval) != 1 || p.Stage != ace.StageDone {
+		if runs < 2 || !a.Done || done != 130 || planned != 130 || a.Skipped != 3 ||
+			len(a.Rounds[0].Items) != 5 ||
+			a.Pruned.Branch != "x-pruned" || p.Usage.InputTokens != 8 || len(p.Eval) != 1 ||
+			p.Stage != ace.StageDone {
 			t.Errorf("%d runs, %d of %d answers, %+v", runs, done, planned, p)
 		}
 		break

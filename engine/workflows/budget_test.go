@@ -10,8 +10,8 @@ import (
 	"acescope/engine/ace"
 )
 
-// TestExperimentBudget checks that no task starts on a spent budget, that tasks at the same time share what is left,
-// and that the evaluation after the tasks is left out.
+// TestExperimentBudget checks that no task starts on a spent budget, that tasks at the same time share what
+// is left, and that the evaluation after the tasks is left out.
 func TestExperimentBudget(t *testing.T) {
 	for _, parallel := range []int{1, 4} {
 		s := newStage(right) // a task uses 5 tokens, a part of an evaluation 1
@@ -36,8 +36,8 @@ func TestExperimentBudget(t *testing.T) {
 	}
 }
 
-// TestExperimentBudgetOfTasks checks the tasks that end for want of budget: their usage counts, and the task itself
-// only if it was graded.
+// TestExperimentBudgetOfTasks checks the tasks that end for want of budget: their usage counts, and the task
+// itself only if it was graded.
 func TestExperimentBudgetOfTasks(t *testing.T) {
 	s := newStage(func(in ace.TaskInput) (ace.TaskResult, error) {
 		r, err := right(in)
@@ -55,12 +55,14 @@ func TestExperimentBudgetOfTasks(t *testing.T) {
 	}
 }
 
-// TestExperimentBudgetOfEvaluation checks that an evaluation without budget for all items is kept as incomplete.
+// TestExperimentBudgetOfEvaluation checks that an evaluation without budget for all items is kept as
+// incomplete.
 func TestExperimentBudgetOfEvaluation(t *testing.T) {
 	s := newStage(right)
 	var mu sync.Mutex // activities run at the same time
 	var given []int64
-	register(s, ace.ActivityEvaluate, func(_ context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
+	register(s, ace.ActivityEvaluate, func(_ context.Context, in ace.EvaluateInput) (ace.EvaluateResult,
+		error) {
 		mu.Lock()
 		defer mu.Unlock()
 		given = append(given, in.Task.Budget.Tokens)
@@ -73,7 +75,8 @@ func TestExperimentBudgetOfEvaluation(t *testing.T) {
 	if err != nil || len(s.started) != 0 || len(given) != 2 || given[0] != 10 || given[1] != 10 {
 		t.Fatalf("%d tasks started, budgets %v, %v", len(s.started), given, err)
 	}
-	if len(p.Eval) != 1 || !p.Eval[0].Incomplete || p.Eval[0].Tasks != 20 || p.Eval[0].Correct != 18 || p.Best != nil ||
+	if len(p.Eval) != 1 || !p.Eval[0].Incomplete || p.Eval[0].Tasks != 20 || p.Eval[0].Correct != 18 ||
+		p.Best != nil ||
 		p.Usage.InputTokens != 20 || !strings.HasPrefix(p.Stopped, "budget: 20 of 21 tokens used") {
 		t.Errorf("%+v", p)
 	}

@@ -106,7 +106,8 @@ func (d *dispatcher) recall(ctx workflow.Context) {
 		return
 	}
 	var next []byte
-	err := workflow.ExecuteLocalActivity(withLocalOptions(ctx), runner.ActivityRecall, d.recallPage).Get(ctx, &next)
+	err := workflow.ExecuteLocalActivity(withLocalOptions(ctx), runner.ActivityRecall, d.recallPage).Get(ctx,
+		&next)
 	if err != nil {
 		workflow.GetLogger(ctx).Warn("recall of runs and runners failed", "error", err)
 		d.recallPage = nil
@@ -193,7 +194,8 @@ func (d *dispatcher) retryAnswers(ctx workflow.Context) {
 // have ended.
 func (d *dispatcher) send(ctx workflow.Context, answers runner.Answers) (failed runner.Answers) {
 	var told runner.DeliveryResult
-	err := workflow.ExecuteLocalActivity(withLocalOptions(ctx), runner.ActivityNotifyRuns, answers).Get(ctx, &told)
+	err := workflow.ExecuteLocalActivity(withLocalOptions(ctx), runner.ActivityNotifyRuns, answers).Get(ctx,
+		&told)
 	if err != nil {
 		workflow.GetLogger(ctx).Warn("answers to runs were not sent", "error", err)
 		return answers
@@ -225,7 +227,8 @@ func (d *dispatcher) runGone(a runner.Answer) {
 		d.freed = true
 	}
 	if a.Parent != "" {
-		d.table.Suspect(runner.Request{RunID: a.RunID, Execution: a.Execution, Parent: a.Parent, Name: a.Name})
+		d.table.Suspect(runner.Request{RunID: a.RunID, Execution: a.Execution, Parent: a.Parent,
+			Name: a.Name})
 		d.suspected = true
 	}
 }
@@ -238,7 +241,8 @@ func (d *dispatcher) check(ctx workflow.Context) {
 	}
 	var checked runner.CheckResult
 	in := runner.CheckInput{Runs: runs}
-	err := workflow.ExecuteLocalActivity(withLocalOptions(ctx), runner.ActivityCheckRuns, in).Get(ctx, &checked)
+	err := workflow.ExecuteLocalActivity(withLocalOptions(ctx), runner.ActivityCheckRuns, in).Get(ctx,
+		&checked)
 	if err != nil {
 		workflow.GetLogger(ctx).Warn("check of runs failed", "error", err)
 		return
@@ -293,11 +297,14 @@ func (d *dispatcher) wait(ctx workflow.Context) error {
 		}
 		own, cancel := workflow.WithCancel(ctx)
 		wait := max(at.Sub(workflow.Now(ctx)), time.Millisecond)
-		d.timer = workflow.NewTimerWithOptions(own, wait, workflow.TimerOptions{Summary: "the next that is due"})
+		d.timer = workflow.NewTimerWithOptions(own, wait,
+			workflow.TimerOptions{Summary: "the next that is due"})
 		d.timerAt = at
 		d.cancelTimer = cancel
 	}
-	return workflow.Await(ctx, func() bool { return d.signal.Len() > 0 || d.timer != nil && d.timer.IsReady() })
+	return workflow.Await(ctx, func() bool {
+		return d.signal.Len() > 0 || d.timer != nil && d.timer.IsReady()
+	})
 }
 
 // due returns the next due time, or zero if nothing is due.

@@ -49,8 +49,10 @@ func newDispatcherEnv(t *testing.T) *dispatcherEnv {
 		}
 		return nil, nil
 	}, activity.RegisterOptions{Name: runner.ActivityRecall})
-	d.RegisterWorkflowWithOptions(workflows.Dispatcher, workflow.RegisterOptions{Name: runner.DispatcherWorkflow})
-	d.RegisterActivityWithOptions(func(_ context.Context, answers runner.Answers) (told runner.DeliveryResult, err error) {
+	d.RegisterWorkflowWithOptions(workflows.Dispatcher,
+		workflow.RegisterOptions{Name: runner.DispatcherWorkflow})
+	d.RegisterActivityWithOptions(func(_ context.Context, answers runner.Answers) (told runner.DeliveryResult,
+		err error) {
 		if d.tell != nil {
 			if told, err = d.tell(answers); err != nil {
 				return told, err
@@ -88,7 +90,8 @@ func describe(a runner.Answer) string {
 }
 
 func (d *dispatcherEnv) notify(after time.Duration, notices ...runner.Notice) {
-	d.RegisterDelayedCallback(func() { d.SignalWorkflow(runner.SignalNotices, runner.Notices(notices)) }, after)
+	d.RegisterDelayedCallback(func() { d.SignalWorkflow(runner.SignalNotices, runner.Notices(notices)) },
+		after)
 }
 
 func (d *dispatcherEnv) view() (v runner.View) {
@@ -129,13 +132,17 @@ func (d *dispatcherEnv) expect(what string, got []string, want ...string) {
 }
 
 func registered(id string, slots int) runner.Notice {
-	return runner.Notice{Kind: runner.Registered, Runner: id, Epoch: 1, Queue: "runner." + id, Registration: &runner.Registration{ID: id, Token: id,
-		Capabilities: runner.Capabilities{Hostname: "h", ProjectDir: "/", ExecutorTypes: []string{runner.Deterministic, runner.Codex}, Slots: slots}}}
+	return runner.Notice{Kind: runner.Registered, Runner: id, Epoch: 1, Queue: "runner." + id,
+		Registration: &runner.Registration{ID: id, Token: id,
+			Capabilities: runner.Capabilities{Hostname: "h", ProjectDir: "/",
+				ExecutorTypes: []string{runner.Deterministic, runner.Codex}, Slots: slots}}}
 }
 
 func (d *dispatcherEnv) enqueue(run string, within time.Duration, tags ...string) runner.Notice {
-	return runner.Notice{Kind: runner.Enqueue, Run: run, Request: &runner.Request{RunID: run, Execution: "x", Try: 1, Parent: "ses_1",
-		Requirements: runner.Requirements{Tags: tags}, Deadline: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).Add(within)}}
+	return runner.Notice{Kind: runner.Enqueue, Run: run, Request: &runner.Request{RunID: run, Execution: "x",
+		Try: 1, Parent: "ses_1",
+		Requirements: runner.Requirements{Tags: tags}, Deadline: time.Date(2026, 3, 1, 12, 0, 0, 0,
+			time.UTC).Add(within)}}
 }
 
 func released(run string, claim int64) runner.Notice {
@@ -146,12 +153,15 @@ func released(run string, claim int64) runner.Notice {
 func TestDispatcherAnswers(t *testing.T) {
 	d := newDispatcherEnv(t)
 	d.notify(time.Second, registered("r", 1), d.enqueue("a", time.Minute), d.enqueue("b", time.Minute))
-	d.notify(10*time.Second, released("a", 1), d.enqueue("c", 30*time.Second, "gpu"), d.enqueue("d", 20*time.Second, "gpu"))
+	d.notify(10*time.Second, released("a", 1), d.enqueue("c", 30*time.Second, "gpu"),
+		d.enqueue("d", 20*time.Second, "gpu"))
 	d.notify(40*time.Second, d.enqueue("bad", time.Minute, "no good"))
 	d.RegisterDelayedCallback(func() { d.SignalWorkflow(runner.SignalNotices, "nonsense") }, 41*time.Second)
 	d.run(nil, 50*time.Second)
-	d.expect("delivered", d.delivered, "00:01 a claimed by r", "00:10 b claimed by r", "00:20 d no_runner", "00:30 c no_runner", "00:40 bad bad_demands")
-	if v := d.view(); v.Matched != 2 || v.Expired != 2 || v.Refused != 1 || v.Running != 1 || v.Waiting != 0 || v.Runs != 1 {
+	d.expect("delivered", d.delivered, "00:01 a claimed by r", "00:10 b claimed by r", "00:20 d no_runner",
+		"00:30 c no_runner", "00:40 bad bad_demands")
+	if v := d.view(); v.Matched != 2 || v.Expired != 2 || v.Refused != 1 || v.Running != 1 ||
+		v.Waiting != 0 || v.Runs != 1 {
 		t.Errorf("%+v", v)
 	}
 }
@@ -170,13 +180,15 @@ func TestDispatcherNotBlocked(t *testing.T) {
 		}
 		return told, nil
 	}
-	d.notify(0, registered("r", 2), runner.Notice{Kind: runner.Enqueue, Run: "stuck", Request: &runner.Request{RunID: "stuck", Execution: "x", Try: 1,
-		Requirements: runner.Requirements{ExecutorType: runner.Codex}, Deadline: d.Now().Add(time.Hour)}})
+	d.notify(0, registered("r", 2), runner.Notice{Kind: runner.Enqueue, Run: "stuck",
+		Request: &runner.Request{RunID: "stuck", Execution: "x", Try: 1,
+			Requirements: runner.Requirements{ExecutorType: runner.Codex}, Deadline: d.Now().Add(time.Hour)}})
 	d.notify(time.Second/2, d.enqueue("a", time.Hour))
 	d.notify(5*time.Second, released("a", 2), d.enqueue("b", time.Hour))
 	d.notify(6*time.Second, runner.Notice{Kind: runner.Removed, Runner: "r", Epoch: 1})
 	d.run(nil, 3*time.Minute)
-	d.expect("delivered", d.delivered, "00:00 a claimed by r", "00:05 b claimed by r", "02:01 stuck claimed by r", "02:01 stuck lost")
+	d.expect("delivered", d.delivered, "00:00 a claimed by r", "00:05 b claimed by r",
+		"02:01 stuck claimed by r", "02:01 stuck lost")
 	if len(tries) < 5 || len(tries) > 12 {
 		t.Errorf("attempts at %s", tries)
 	}
@@ -233,9 +245,11 @@ func TestDispatcherChecksRuns(t *testing.T) {
 		}
 		return runner.CheckResult{Ended: ended}
 	}
-	d.notify(0, registered("r", 2), d.enqueue("dead", time.Hour), d.enqueue("terminated", time.Hour), d.enqueue("alive", time.Hour), d.enqueue("next", time.Hour))
+	d.notify(0, registered("r", 2), d.enqueue("dead", time.Hour), d.enqueue("terminated", time.Hour),
+		d.enqueue("alive", time.Hour), d.enqueue("next", time.Hour))
 	d.run(nil, 29*time.Second)
-	d.expect("delivered", d.delivered, "00:00 terminated claimed by r", "00:00 alive claimed by r", "00:15 next claimed by r")
+	d.expect("delivered", d.delivered, "00:00 terminated claimed by r", "00:00 alive claimed by r",
+		"00:15 next claimed by r")
 	d.expect("checked", d.checked, "00:00 dead", "00:15 dead", "00:15 terminated", "00:15 alive")
 }
 

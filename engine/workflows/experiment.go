@@ -123,7 +123,8 @@ func (x *experiment) failure() error {
 		return nil
 	}
 	failed, closed := x.state.Progress.Failed()
-	message := fmt.Sprintf("%d of %d tasks failed; at most %g%% may fail", failed, closed, 100**x.in.MaxFailed)
+	message := fmt.Sprintf("%d of %d tasks failed; at most %g%% may fail", failed, closed,
+		100**x.in.MaxFailed)
 	return temporal.NewNonRetryableApplicationError(message, typeTooManyFailures, nil)
 }
 
@@ -252,7 +253,8 @@ func (x *experiment) taskInput(epoch int, t ace.Task, playbook string) ace.TaskI
 	}
 	return ace.TaskInput{
 		TaskID: TaskID(x.in.ExperimentID, epoch, t.Index), Prompt: t.Prompt, PromptRef: t.PromptRef,
-		Subject: t.Subject, Label: t.Label, Adapter: x.in.Adapter, PlaybookHash: playbook, SkillsConfig: x.in.SkillsConfig,
+		Subject: t.Subject, Label: t.Label, Adapter: x.in.Adapter, PlaybookHash: playbook,
+		SkillsConfig: x.in.SkillsConfig,
 		ExperimentID: x.in.ExperimentID, DatasetID: x.in.DatasetID, Provider: x.in.Provider,
 		Model: x.in.Model, Steps: x.in.Steps, Branch: x.in.ExperimentID, Epoch: epoch, Index: t.Index,
 		PaceMS: x.in.PaceMS, Revision: revision, Grader: x.in.Grader,
@@ -276,7 +278,8 @@ func (x *experiment) count(r *ace.TaskResult, err error) {
 
 // evaluate measures the playbook on the evaluation data set without learning from it.
 func (x *experiment) evaluate(ctx workflow.Context) error {
-	for from := 0; from < x.in.EvalTasks && x.state.Progress.Stopped == ""; from += x.in.Parallel * evalChunk {
+	for from := 0; from < x.in.EvalTasks &&
+		x.state.Progress.Stopped == ""; from += x.in.Parallel * evalChunk {
 		if err := x.answer(ctx, nil, from, x.in.EvalTasks); err != nil {
 			return err
 		}
@@ -303,11 +306,12 @@ func (x *experiment) ablate(ctx workflow.Context) error {
 	return nil
 }
 
-// answer answers items from an index, at most Parallel chunks at the same time and not beyond end: of trials, or of
-// the evaluation data set.
+// answer answers items from an index, at most Parallel chunks at the same time and not beyond end: of trials,
+// or of the evaluation data set.
 func (x *experiment) answer(ctx workflow.Context, trials *ace.Ref, from, end int) error {
 	options := withOptions(ctx, ace.ActivityEvaluate, x.in.Provider)
-	in := ace.EvaluateInput{Task: x.taskContext(ctx), Steps: x.in.Steps, Dataset: *x.in.Eval, Grader: x.in.Grader,
+	in := ace.EvaluateInput{Task: x.taskContext(ctx), Steps: x.in.Steps, Dataset: *x.in.Eval,
+		Grader: x.in.Grader,
 		Models: x.in.Models, Prompts: x.in.Prompts, NoSkills: x.in.NoSkills, Trials: trials}
 	in.Task.Budget = x.state.Left(min(x.in.Parallel, (end-from+evalChunk-1)/evalChunk), nil)
 	var futures []workflow.Future

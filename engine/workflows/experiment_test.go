@@ -31,7 +31,8 @@ type experimentEnv struct {
 func newStage(answer func(ace.TaskInput) (ace.TaskResult, error)) *experimentEnv {
 	var suite testsuite.WorkflowTestSuite
 	s := &experimentEnv{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
-	s.RegisterWorkflowWithOptions(workflows.Experiment, workflow.RegisterOptions{Name: ace.ExperimentWorkflow})
+	s.RegisterWorkflowWithOptions(workflows.Experiment,
+		workflow.RegisterOptions{Name: ace.ExperimentWorkflow})
 	s.RegisterWorkflowWithOptions(func(_ workflow.Context, in ace.TaskInput) (ace.TaskResult, error) {
 		s.started = append(s.started, in)
 		return answer(in)
@@ -39,20 +40,24 @@ func newStage(answer func(ace.TaskInput) (ace.TaskResult, error)) *experimentEnv
 	register(s, ace.ActivityHead, func(_ context.Context, in ace.HeadInput) (ace.HeadResult, error) {
 		return ace.HeadResult{PlaybookHash: fmt.Sprintf("v%d", len(s.started)), Bullets: len(s.started)}, nil
 	})
-	register(s, ace.ActivityLoadTasks, func(_ context.Context, in ace.LoadTasksInput) (tasks []ace.Task, _ error) {
+	register(s, ace.ActivityLoadTasks, func(_ context.Context, in ace.LoadTasksInput) (tasks []ace.Task,
+		_ error) {
 		for i := range in.Count {
 			tasks = append(tasks, ace.Task{Index: in.From + i, Prompt: fmt.Sprintf("task %d", in.From+i)})
 		}
 		return tasks, nil
 	})
-	register(s, ace.ActivityEvaluate, func(_ context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
-		return ace.EvaluateResult{Tasks: in.Count, Correct: in.Count - 1, Wrong: []int{in.From}, Usage: ace.Usage{InputTokens: 1}}, nil
+	register(s, ace.ActivityEvaluate, func(_ context.Context, in ace.EvaluateInput) (ace.EvaluateResult,
+		error) {
+		return ace.EvaluateResult{Tasks: in.Count, Correct: in.Count - 1, Wrong: []int{in.From},
+			Usage: ace.Usage{InputTokens: 1}}, nil
 	})
 	return s
 }
 
 func register(s *experimentEnv, name string, fn any) {
-	s.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name, DisableAlreadyRegisteredCheck: true})
+	s.RegisterActivityWithOptions(fn,
+		activity.RegisterOptions{Name: name, DisableAlreadyRegisteredCheck: true})
 }
 
 func (s *experimentEnv) run(t *testing.T, in ace.ExperimentInput) (ace.ExperimentProgress, error) {
@@ -67,12 +72,14 @@ func (s *experimentEnv) run(t *testing.T, in ace.ExperimentInput) (ace.Experimen
 
 func right(in ace.TaskInput) (ace.TaskResult, error) {
 	yes := true
-	return ace.TaskResult{TaskID: in.TaskID, ExitStatus: ace.ExitSuccess, Correct: &yes, PlaybookHash: fmt.Sprintf("after %d", in.Index), Bullets: in.Index,
+	return ace.TaskResult{TaskID: in.TaskID, ExitStatus: ace.ExitSuccess, Correct: &yes,
+		PlaybookHash: fmt.Sprintf("after %d", in.Index), Bullets: in.Index,
 		Summary: ace.Summary{Added: 1, Rejected: 2, Usage: ace.Usage{OutputTokens: 5}}}, nil
 }
 
 func experiment(tasks int) ace.ExperimentInput {
-	return ace.ExperimentInput{ExperimentID: "x", Tasks: tasks, Epochs: 2, Adapter: ace.Offline, Parallel: 1, EvaluationPlan: ace.EvaluationPlan{Eval: &ace.Ref{}, EvalTasks: 30}}
+	return ace.ExperimentInput{ExperimentID: "x", Tasks: tasks, Epochs: 2, Adapter: ace.Offline, Parallel: 1,
+		EvaluationPlan: ace.EvaluationPlan{Eval: &ace.Ref{}, EvalTasks: 30}}
 }
 
 func TestExperimentCounts(t *testing.T) {
@@ -84,7 +91,8 @@ func TestExperimentCounts(t *testing.T) {
 	if len(s.started) != 120 || len(p.Epochs) != 2 || p.Epochs[1].Correct != 60 || p.Epochs[1].Accuracy != 1 {
 		t.Errorf("%d tasks started, epochs %+v", len(s.started), p.Epochs)
 	}
-	if len(p.Eval) != 3 || p.Eval[2].Tasks != 30 || p.Eval[2].Correct != 28 || !slices.Equal(p.Eval[2].Wrong, []int{0, 25}) {
+	if len(p.Eval) != 3 || p.Eval[2].Tasks != 30 || p.Eval[2].Correct != 28 ||
+		!slices.Equal(p.Eval[2].Wrong, []int{0, 25}) {
 		t.Errorf("eval %+v", p.Eval)
 	}
 	if p.Accepted != 120 || p.Rejected != 240 || p.Usage.OutputTokens != 600 || p.Usage.InputTokens != 6 {
@@ -126,7 +134,8 @@ func TestExperimentContinuesAsNew(t *testing.T) {
 	for runs := 1; ; runs++ {
 		s := newStage(right)
 		suggested := 0
-		s.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
+		s.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context,
+			_ converter.EncodedValues) {
 			if info.ActivityType.Name == ace.ActivityLoadTasks {
 				if suggested++; suggested == 1 {
 					s.SetContinueAsNewSuggested(true)
@@ -170,15 +179,16 @@ func TestExperimentStopsAfterFailures(t *testing.T) {
 	}
 }
 
-// TestExperimentFailsWithItsTasks fails every third of six tasks, or all, and checks the share that is allowed. An
-// input of an earlier version states none.
+// TestExperimentFailsWithItsTasks fails every third of six tasks, or all, and checks the share that is
+// allowed. An input of an earlier version states none.
 func TestExperimentFailsWithItsTasks(t *testing.T) {
 	for _, c := range []struct {
 		share *float64
 		every int // fails every so many tasks
 		want  string
 	}{
-		{nil, 1, ""}, {share(0.5), 1, "6 of 6 tasks failed"}, {share(1), 1, "6 of 6 tasks failed"}, {share(0.5), 3, ""},
+		{nil, 1, ""}, {share(0.5), 1, "6 of 6 tasks failed"}, {share(1), 1, "6 of 6 tasks failed"},
+		{share(0.5), 3, ""},
 		{share(0.3), 3, "2 of 6 tasks failed; at most 30% may fail"}, {share(0), 3, "2 of 6 tasks failed"},
 	} {
 		s := newStage(func(in ace.TaskInput) (ace.TaskResult, error) {
@@ -190,7 +200,8 @@ func TestExperimentFailsWithItsTasks(t *testing.T) {
 		in := experiment(6)
 		in.Epochs, in.MaxFailed = 1, c.share
 		_, err := s.run(t, in)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("share %v, every %d fails: %v, want %q", c.share, c.every, err, c.want)
 		}
 	}
@@ -214,13 +225,15 @@ func TestExperimentContinuesAfterFailure(t *testing.T) {
 // accuracies lets the evaluations have these numbers of correct answers, of 10.
 func (s *experimentEnv) accuracies(correct ...int) {
 	var evals atomic.Int64 // activities run at the same time
-	register(s, ace.ActivityEvaluate, func(_ context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
+	register(s, ace.ActivityEvaluate, func(_ context.Context, in ace.EvaluateInput) (ace.EvaluateResult,
+		error) {
 		n := int(evals.Add(1))
 		return ace.EvaluateResult{Tasks: in.Count, Correct: correct[min(n, len(correct))-1]}, nil
 	})
 	register(s, ace.ActivityHead, func(_ context.Context, in ace.HeadInput) (ace.HeadResult, error) {
 		s.branches = append(s.branches, in)
-		return ace.HeadResult{PlaybookHash: fmt.Sprintf("v%d", len(s.started)), Bullets: len(s.started), Branch: in.Branch}, nil
+		return ace.HeadResult{PlaybookHash: fmt.Sprintf("v%d", len(s.started)), Bullets: len(s.started),
+			Branch: in.Branch}, nil
 	})
 }
 
@@ -242,7 +255,8 @@ func TestExperimentEvaluatesOften(t *testing.T) {
 	if !slices.Equal(places, want) || len(s.started) != 120 {
 		t.Errorf("%d tasks, evaluations %q", len(s.started), places)
 	}
-	if b := p.Best; b == nil || b.Evaluation != 2 || b.Playbook != "v50" || b.Accuracy != 0.7 || b.Branch != "x-best" {
+	if b := p.Best; b == nil || b.Evaluation != 2 || b.Playbook != "v50" || b.Accuracy != 0.7 ||
+		b.Branch != "x-best" {
 		t.Errorf("best %+v", b)
 	}
 	last := s.branches[len(s.branches)-1]
@@ -258,8 +272,10 @@ func TestExperimentStopsWhenSaturated(t *testing.T) {
 	s := newStage(right)
 	s.accuracies(1, 6, 6, 5, 9)
 	p, err := s.run(t, in)
-	if err != nil || len(p.Eval) != 4 || len(s.started) != 30 || p.Stopped == "" || p.Status != ace.Completed {
-		t.Errorf("%d tasks, %d evaluations, stopped %q, %s, %v", len(s.started), len(p.Eval), p.Stopped, p.Status, err)
+	if err != nil || len(p.Eval) != 4 || len(s.started) != 30 || p.Stopped == "" ||
+		p.Status != ace.Completed {
+		t.Errorf("%d tasks, %d evaluations, stopped %q, %s, %v", len(s.started), len(p.Eval), p.Stopped,
+			p.Status, err)
 	}
 }
 
@@ -270,7 +286,8 @@ func TestExperimentWithoutEpochs(t *testing.T) {
 	s := newStage(right)
 	s.accuracies(10)
 	p, err := s.run(t, in)
-	if err != nil || len(s.started) != 0 || len(p.Eval) != 1 || p.Eval[0].Playbook != "given" || p.Eval[0].Tasks != 30 ||
+	if err != nil || len(s.started) != 0 || len(p.Eval) != 1 || p.Eval[0].Playbook != "given" ||
+		p.Eval[0].Tasks != 30 ||
 		len(s.branches) != 0 || p.Stage != ace.StageDone || p.After != "given" {
 		t.Errorf("%+v, %q, %v", p, s.branches, err)
 	}

@@ -123,8 +123,8 @@ func TestOneFold(t *testing.T) {
 	}
 }
 
-// TestFlowFold checks that at the end of every recorded run of a flow, the fold of its history equals the workflow's own
-// answer. Before the end it may lack what happened since the last operation or wait.
+// TestFlowFold checks that at the end of every recorded run of a flow, the fold of its history equals the
+// workflow's own answer. Before the end it may lack what happened since the last operation or wait.
 func TestFlowFold(t *testing.T) {
 	folded := 0
 	for name, h := range recorded(t) {
@@ -148,7 +148,8 @@ func TestFlowFold(t *testing.T) {
 }
 
 // foldEvents applies the facts that a decoder reads from events.
-func foldEvents[F any](t *testing.T, events []*historypb.HistoryEvent, decode func(*historypb.HistoryEvent) (F, bool, error), apply func(F)) {
+func foldEvents[F any](t *testing.T, events []*historypb.HistoryEvent,
+	decode func(*historypb.HistoryEvent) (F, bool, error), apply func(F)) {
 	t.Helper()
 	for _, e := range events {
 		fact, ok, err := decode(e)
@@ -216,7 +217,8 @@ func withNextCommands(t *testing.T, h *historypb.History, n int) any {
 		s.Apply(session.Reported(r.Report.MessageID))
 	}
 	if s.Current == nil && s.Host != nil && s.Status != session.Ended && len(s.Queue) > 0 {
-		s.Apply(session.Fact{Kind: session.FactTurnBegan, Turn: &session.TurnInput{Turn: s.Turns + 1, Messages: s.NextMessages()}})
+		s.Apply(session.Fact{Kind: session.FactTurnBegan, Turn: &session.TurnInput{Turn: s.Turns + 1,
+			Messages: s.NextMessages()}})
 	}
 	return plain(t, s)
 }
@@ -240,7 +242,8 @@ func answersOfWorkflow(t *testing.T, h *historypb.History, n int) map[string]any
 	prefix := asQueried(h, n)
 	// The commands of the last, synthetic workflow task are not in the history, so a mismatch
 	// there is expected; TestReplay checks the history itself.
-	if err := replayer(t, capture).ReplayWorkflowHistory(quiet, prefix); err != nil && !strings.Contains(err.Error(), "TMPRL1100") {
+	if err := replayer(t, capture).ReplayWorkflowHistory(quiet, prefix); err != nil &&
+		!strings.Contains(err.Error(), "TMPRL1100") {
 		t.Fatalf("replay to event %d: %v", n, err)
 	}
 	answers := map[string]any{}
@@ -277,11 +280,13 @@ func asQueried(h *historypb.History, n int) *historypb.History {
 		events = append(events, event(n+1, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED))
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED:
 	default:
-		events = append(events, event(n+1, enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED), event(n+2, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED))
+		events = append(events, event(n+1, enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED),
+			event(n+2, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED))
 	}
 	n = len(events)
 	return &historypb.History{Events: append(events, event(n+1, enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED),
-		event(n+2, enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED), event(n+3, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED))}
+		event(n+2, enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED),
+		event(n+3, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED))}
 }
 
 // event returns a synthetic workflow task event that follows the previous event.
@@ -381,7 +386,8 @@ type queryRecorder struct {
 	handlers map[string]any
 }
 
-func (c *queryRecorder) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+func (c *queryRecorder) InterceptWorkflow(_ workflow.Context,
+	next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
 	return &inbound{interceptor.WorkflowInboundInterceptorBase{Next: next}, c}
 }
 

@@ -30,19 +30,23 @@ type policy struct {
 
 var (
 	// modelStep applies to steps that may call a model.
-	modelStep = policy{attempt: 10 * time.Minute, maxAttempts: 5, interval: time.Second, maxInterval: 30 * time.Second}
+	modelStep = policy{attempt: 10 * time.Minute, maxAttempts: 5, interval: time.Second,
+		maxInterval: 30 * time.Second}
 	// evaluationStep applies to evaluations, which answer many problems in sequence and resume
 	// where the last attempt stopped.
-	evaluationStep = policy{attempt: 3 * time.Hour, maxAttempts: 10, interval: time.Second, maxInterval: 30 * time.Second}
-	// storeStep applies to steps that only access the stores. With a slow shared store, merges wait for each other; a
-	// lost worker is noticed by its heartbeats.
+	evaluationStep = policy{attempt: 3 * time.Hour, maxAttempts: 10, interval: time.Second,
+		maxInterval: 30 * time.Second}
+	// storeStep applies to steps that only access the stores. With a slow shared store, merges wait for each
+	// other; a lost worker is noticed by its heartbeats.
 	storeStep = policy{attempt: 10 * time.Minute, maxAttempts: 10, interval: 200 * time.Millisecond,
 		maxInterval: 5 * time.Second}
 	// diskStep applies to steps that only access the disk.
-	diskStep = policy{attempt: time.Minute, maxAttempts: 10, interval: 200 * time.Millisecond, maxInterval: 5 * time.Second}
+	diskStep = policy{attempt: time.Minute, maxAttempts: 10, interval: 200 * time.Millisecond,
+		maxInterval: 5 * time.Second}
 	// agentStep applies to agents with their own tools, which may work for hours. A retry resumes
 	// the work of the last attempt.
-	agentStep = policy{attempt: 12 * time.Hour, maxAttempts: 5, interval: 2 * time.Second, maxInterval: 2 * time.Minute}
+	agentStep = policy{attempt: 12 * time.Hour, maxAttempts: 5, interval: 2 * time.Second,
+		maxInterval: 2 * time.Minute}
 )
 
 // policyOf returns the policy of an activity and of its provider, which may be "".

@@ -24,7 +24,9 @@ func TestReleased(t *testing.T) {
 	if err != nil || len(releases) == 0 {
 		t.Fatalf("no releases: %v", err)
 	}
-	v := replay.Verifier{Build: "this tree", Register: func(r worker.WorkflowRegistry) { workflows.Register(r) }}
+	v := replay.Verifier{Build: "this tree", Register: func(r worker.WorkflowRegistry) {
+		workflows.Register(r)
+	}}
 	for _, dir := range releases {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			sums := sumsOf(t, dir)

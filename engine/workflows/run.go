@@ -63,7 +63,9 @@ func Run(ctx workflow.Context, in run.Input) (*run.Result, error) {
 	}
 	for r.catchUp(); !r.state.Status.Over(); r.catchUp() {
 		if !r.act() {
-			_ = workflow.Await(disconnected, func() bool { return r.state.Status.Over() || r.canAct() || r.hasInput() })
+			_ = workflow.Await(disconnected, func() bool {
+				return r.state.Status.Over() || r.canAct() || r.hasInput()
+			})
 		}
 	}
 	r.leave()
@@ -239,7 +241,8 @@ func (r *blueprintRun) notifyAgain() {
 	case r.state.Claim != nil && r.state.Input.Queue == "":
 		notice := r.state.HoldsNotice()
 		notice.Request.Execution = workflow.GetInfo(r.disconnected).WorkflowExecution.RunID
-		if err := notify(r.disconnected, runner.Notices{notice}, notifyWithin).Get(r.disconnected, nil); err != nil {
+		if err := notify(r.disconnected, runner.Notices{notice}, notifyWithin).Get(r.disconnected,
+			nil); err != nil {
 			workflow.GetLogger(r.disconnected).Warn("cannot notify the dispatcher again", "error", err)
 		}
 	}
@@ -270,7 +273,8 @@ func (r *blueprintRun) execute() {
 	claim := *r.state.Claim
 	ctx, cancel := workflow.WithCancel(r.disconnected)
 	r.cancel = cancel
-	in := run.Execution{Input: r.state.Input, Claim: claim, WorkflowRunID: workflow.GetInfo(ctx).WorkflowExecution.RunID}
+	in := run.Execution{Input: r.state.Input, Claim: claim,
+		WorkflowRunID: workflow.GetInfo(ctx).WorkflowExecution.RunID}
 	execution := workflow.ExecuteActivity(onRunner(ctx, &r.state), run.ActivityExecute, in)
 	r.await(execution, func(f workflow.Future) (run.Fact, bool) {
 		var raw converter.RawValue
@@ -311,7 +315,8 @@ func (r *blueprintRun) leave() {
 	}
 	if notices := r.state.ReleaseNotices(); len(notices) > 0 {
 		if err := notify(r.disconnected, notices, notifyWithin).Get(r.disconnected, nil); err != nil {
-			workflow.GetLogger(r.disconnected).Warn("dispatcher was not notified of the end of the run", "error", err)
+			workflow.GetLogger(r.disconnected).Warn("dispatcher was not notified of the end of the run",
+				"error", err)
 		}
 	}
 }
@@ -348,12 +353,13 @@ const withdrawGrace = time.Minute
 // machine of the runner.
 func (r *blueprintRun) startSession() {
 	if r.state.Input.Type == run.ResumeSession {
-		r.signal(r.state.Input.SessionID, session.SignalDeliver, r.state.Message(), func(err error) (run.Fact, bool) {
-			if err != nil {
-				return run.SessionGone(run.SessionNotFound()), true
-			}
-			return run.Fact{Kind: run.FactSessionStarted}, true
-		})
+		r.signal(r.state.Input.SessionID, session.SignalDeliver, r.state.Message(),
+			func(err error) (run.Fact, bool) {
+				if err != nil {
+					return run.SessionGone(run.SessionNotFound()), true
+				}
+				return run.Fact{Kind: run.FactSessionStarted}, true
+			})
 	} else {
 		r.createSession()
 	}

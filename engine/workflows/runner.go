@@ -53,7 +53,8 @@ func Runner(ctx workflow.Context, in runner.Input) (*runner.Info, error) {
 	if err := l.setHandlers(ctx); err != nil {
 		return nil, err
 	}
-	if known, err := workflow.AwaitWithTimeout(ctx, registerWithin, l.state.Registered); err != nil || !known {
+	if known, err := workflow.AwaitWithTimeout(ctx, registerWithin, l.state.Registered); err != nil ||
+		!known {
 		return nil, err
 	}
 	for {
@@ -65,7 +66,8 @@ func Runner(ctx workflow.Context, in runner.Input) (*runner.Info, error) {
 		case l.over(ctx):
 			return &l.state.Info, nil
 		case l.full(ctx):
-			return nil, workflow.NewContinueAsNewError(ctx, runner.Workflow, runner.Input{RunnerID: l.id, Carried: &l.state})
+			return nil, workflow.NewContinueAsNewError(ctx, runner.Workflow,
+				runner.Input{RunnerID: l.id, Carried: &l.state})
 		}
 		if err := workflow.Await(ctx, func() bool { return l.hasInput(ctx) }); err != nil {
 			return nil, err
@@ -156,7 +158,8 @@ func (l *runnerLease) hold(ctx workflow.Context) {
 	if stale && l.removal == nil {
 		own, cancel := workflow.WithCancel(ctx)
 		wait := max(l.state.RemoveAt().Sub(workflow.Now(ctx)), time.Millisecond)
-		l.removal = workflow.NewTimerWithOptions(own, wait, workflow.TimerOptions{Summary: "the runner is given up"})
+		l.removal = workflow.NewTimerWithOptions(own, wait,
+			workflow.TimerOptions{Summary: "the runner is given up"})
 		l.cancelRemoval = cancel
 	}
 }
@@ -207,7 +210,8 @@ func (l *runnerLease) applyInput(ctx workflow.Context) {
 
 // over reports whether the runner is gone and all notices were sent.
 func (l *runnerLease) over(ctx workflow.Context) bool {
-	return l.state.Gone && l.published() && l.shown == l.state.Info.Status && workflow.AllHandlersFinished(ctx)
+	return l.state.Gone && l.published() && l.shown == l.state.Info.Status &&
+		workflow.AllHandlersFinished(ctx)
 }
 
 // full reports whether the workflow should continue as new. The next run holds the lease with an

@@ -29,7 +29,8 @@ type runnerEnv struct {
 
 func newRunnerEnv(t *testing.T) *runnerEnv {
 	var suite testsuite.WorkflowTestSuite
-	p := &runnerEnv{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), t: t, lose: make(chan struct{}, 10)}
+	p := &runnerEnv{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), t: t,
+		lose: make(chan struct{}, 10)}
 	p.SetTestTimeout(time.Minute)
 	p.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: runner.WorkflowID("r1")})
 	p.RegisterWorkflowWithOptions(workflows.Runner, workflow.RegisterOptions{Name: runner.Workflow})
@@ -59,7 +60,8 @@ func (p *runnerEnv) update(name string, arg any) *reply {
 
 func process(token string) runner.Registration {
 	return runner.Registration{ID: "r1", Token: token, PID: 7, HeartbeatMS: 1000, RemoveMS: 60_000,
-		Capabilities: runner.Capabilities{Hostname: "web-1", ProjectDir: "/", ExecutorTypes: []string{"deterministic"}, Slots: 1}}
+		Capabilities: runner.Capabilities{Hostname: "web-1", ProjectDir: "/",
+			ExecutorTypes: []string{"deterministic"}, Slots: 1}}
 }
 
 func (p *runnerEnv) at(after time.Duration, fn func()) { p.RegisterDelayedCallback(fn, after) }
@@ -91,7 +93,8 @@ func TestRunnerLife(t *testing.T) {
 	p.ExecuteWorkflow(runner.Workflow, runner.Input{})
 
 	var end runner.Info
-	if err := p.GetWorkflowResult(&end); err != nil || end.Status != runner.Gone || end.Reason != "it did not come back" || end.Since.Sub(end.Registered) < 60*time.Second {
+	if err := p.GetWorkflowResult(&end); err != nil || end.Status != runner.Gone ||
+		end.Reason != "it did not come back" || end.Since.Sub(end.Registered) < 60*time.Second {
 		t.Errorf("%+v, %v", end, err)
 	}
 	lease := first.value.(runner.Lease)
@@ -104,7 +107,8 @@ func TestRunnerLife(t *testing.T) {
 	if next := other.value.(runner.Lease); next.Epoch <= lease.Epoch || next.Queue == lease.Queue {
 		t.Errorf("%+v after %+v", next, lease)
 	}
-	p.expect(runner.Registered, runner.Registered, runner.WentStale, runner.Registered, runner.Recovered, runner.WentStale, runner.Registered,
+	p.expect(runner.Registered, runner.Registered, runner.WentStale, runner.Registered, runner.Recovered,
+		runner.WentStale, runner.Registered,
 		runner.WentStale, runner.Removed)
 }
 

@@ -185,7 +185,8 @@ func (a *agentSession) turnInput(ctx workflow.Context) session.TurnInput {
 		Agent: in.Agent, Model: in.Model, WorkingDir: in.WorkingDir, SystemPrompt: in.SystemPrompt,
 		PermissionMode: in.PermissionMode, AllowedTools: in.AllowedTools, Served: in.Served,
 		Policy:   &session.Policy{Rules: in.Rules, Otherwise: in.DefaultAction},
-		MaxTurns: in.MaxTurns, BudgetUSD: in.BudgetUSD, MCPServers: in.MCPServers, Unclaimed: s.Host.Version == "",
+		MaxTurns: in.MaxTurns, BudgetUSD: in.BudgetUSD, MCPServers: in.MCPServers,
+		Unclaimed: s.Host.Version == "",
 	}
 }
 
@@ -479,7 +480,8 @@ func (a *agentSession) onHost(ctx workflow.Context, activity string) workflow.Co
 		HeartbeatTimeout:    HeartbeatTimeout,
 		WaitForCancellation: true,
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2,
-			MaximumInterval: 30 * time.Second, MaximumAttempts: 10, NonRetryableErrorTypes: []string{ErrTypePermanent}},
+			MaximumInterval: 30 * time.Second, MaximumAttempts: 10,
+			NonRetryableErrorTypes: []string{ErrTypePermanent}},
 	}
 	switch activity {
 	case session.ActivityTurn:

@@ -60,8 +60,10 @@ func newSessionEnv(t *testing.T) *sessionEnv {
 }
 
 func turnResult(in session.TurnInput, text string) session.TurnResult {
-	return session.TurnResult{Turn: in.Turn, Status: session.TurnCompleted, AgentSessionID: "agent-1", Text: text, Summary: text,
-		Messages: []session.Out{{Kind: session.OutAssistant, Turn: in.Turn, Text: text}}, Usage: ace.Usage{InputTokens: 10, CostUSD: 0.5}}
+	return session.TurnResult{Turn: in.Turn, Status: session.TurnCompleted, AgentSessionID: "agent-1",
+		Text: text, Summary: text,
+		Messages: []session.Out{{Kind: session.OutAssistant, Turn: in.Turn, Text: text}},
+		Usage:    ace.Usage{InputTokens: 10, CostUSD: 0.5}}
 }
 
 func input() session.Input {
@@ -140,7 +142,8 @@ func TestSessionTurns(t *testing.T) {
 	if len(out.Messages) != 2 || out.Messages[0].Kind != session.OutAssistant || out.Messages[0].Cursor != 3 {
 		t.Errorf("after the acknowledgement: %+v", out)
 	}
-	if end.Status != session.Ended || end.Exit != ace.Completed || end.Usage.CostUSD != 1 || end.Turns != 2 || r.closed != 1 {
+	if end.Status != session.Ended || end.Exit != ace.Completed || end.Usage.CostUSD != 1 || end.Turns != 2 ||
+		r.closed != 1 {
 		t.Errorf("end: %+v, closed %d", end, r.closed)
 	}
 }
@@ -149,7 +152,8 @@ func TestSessionTools(t *testing.T) {
 	r := newSessionEnv(t)
 	in := input()
 	in.Served = []string{"read_file"}
-	in.Rules = []session.Rule{{Tool: "Bash(rm *)", Action: session.Deny, Reason: "never"}, {Tool: "Bash(git *)", Action: session.Allow},
+	in.Rules = []session.Rule{{Tool: "Bash(rm *)", Action: session.Deny, Reason: "never"},
+		{Tool: "Bash(git *)", Action: session.Allow},
 		{Tool: "read_file", Action: session.Allow}}
 	in.First = &session.Message{ID: "m1", Text: "go"}
 	held := make(chan struct{})
@@ -159,7 +163,8 @@ func TestSessionTools(t *testing.T) {
 	}
 	replies := map[string]*reply{}
 	ask := func(id, name, args string, attempt int32, served bool) {
-		replies[id] = r.update(session.UpdateTool, id, session.ToolRequest{ID: id, Name: name, Args: json.RawMessage(args), Turn: 1, Attempt: attempt, Served: served})
+		replies[id] = r.update(session.UpdateTool, id, session.ToolRequest{ID: id, Name: name,
+			Args: json.RawMessage(args), Turn: 1, Attempt: attempt, Served: served})
 	}
 	var waiting session.State
 	var twice *reply
@@ -172,7 +177,8 @@ func TestSessionTools(t *testing.T) {
 	})
 	r.at(2*time.Second, func() {
 		waiting = r.state()
-		r.update(session.UpdateDecide, "d1", session.Decision{ID: "c3", Action: session.Deny, Reason: "not there", By: "ada"})
+		r.update(session.UpdateDecide, "d1", session.Decision{ID: "c3", Action: session.Deny,
+			Reason: "not there", By: "ada"})
 		twice = r.update(session.UpdateDecide, "d2", session.Decision{ID: "c3", Action: session.Allow})
 	})
 	r.at(3*time.Second, func() { ask("c6", "Write", `{}`, 2, false) })
@@ -180,8 +186,10 @@ func TestSessionTools(t *testing.T) {
 	r.at(5*time.Second, func() { r.update(session.UpdateStop, "s", session.Note{}) })
 	end := r.runToEnd(in)
 
-	for id, want := range map[string]string{"c1": `deny never rule "Bash(rm *)=deny"`, "c2": `allow  rule "Bash(git *)=allow"`, "c3": "deny not there person ada", "c4": "allow  session",
-		"c5": "deny the agent process that requested approval has exited session", "c6": "deny the turn has ended session"} {
+	for id, want := range map[string]string{"c1": `deny never rule "Bash(rm *)=deny"`,
+		"c2": `allow  rule "Bash(git *)=allow"`, "c3": "deny not there person ada", "c4": "allow  session",
+		"c5": "deny the agent process that requested approval has exited session",
+		"c6": "deny the turn has ended session"} {
 		p := replies[id]
 		if !p.done || p.err != nil || p.rejected != nil {
 			t.Errorf("%s: %+v", id, p)
@@ -192,13 +200,15 @@ func TestSessionTools(t *testing.T) {
 			t.Errorf("%s: %q, not %q", id, got, want)
 		}
 	}
-	if a := replies["c4"].value.(session.ToolAnswer); a.Result == nil || a.Result.Text != "result of read_file" || len(r.calls) != 1 {
+	if a := replies["c4"].value.(session.ToolAnswer); a.Result == nil ||
+		a.Result.Text != "result of read_file" || len(r.calls) != 1 {
 		t.Errorf("served call: %+v, executed %d times", a, len(r.calls))
 	}
 	if waiting.Status != session.Waiting || len(waiting.Pending) != 2 {
 		t.Errorf("waiting: %s, %d pending", waiting.Status, len(waiting.Pending))
 	}
-	if twice.rejected == nil || !strings.Contains(twice.rejected.Error(), "answered already: deny by person ada") {
+	if twice.rejected == nil || !strings.Contains(twice.rejected.Error(),
+		"answered already: deny by person ada") {
 		t.Errorf("second decision: %v", twice.rejected)
 	}
 	i := slices.IndexFunc(end.Tools, func(c session.ToolCount) bool { return c.Name == "Bash" })
@@ -213,7 +223,8 @@ func TestSessionInterruptAndFailure(t *testing.T) {
 	in.First = &session.Message{ID: "m1", Text: "long"}
 	r.answer = func(ctx context.Context, in session.TurnInput) (session.TurnResult, error) {
 		if in.Turn == 2 {
-			return session.TurnResult{}, temporal.NewNonRetryableApplicationError("the agent is gone", "AgentMissing", nil)
+			return session.TurnResult{}, temporal.NewNonRetryableApplicationError("the agent is gone",
+				"AgentMissing", nil)
 		}
 		<-ctx.Done()
 		out := turnResult(in, "stopped")
@@ -225,7 +236,8 @@ func TestSessionInterruptAndFailure(t *testing.T) {
 	var after session.State
 	r.at(3*time.Second, func() { after = r.state(); r.CancelWorkflow() })
 	end := r.runToEnd(in)
-	if len(after.Recent) != 2 || after.Recent[0].Status != session.TurnInterrupted || after.Recent[1].Failure == nil || after.Status != session.Idle {
+	if len(after.Recent) != 2 || after.Recent[0].Status != session.TurnInterrupted ||
+		after.Recent[1].Failure == nil || after.Status != session.Idle {
 		t.Errorf("after a failed turn: %s %+v", after.Status, after.Recent)
 	}
 	var canceled *temporal.CanceledError
@@ -240,7 +252,9 @@ func TestSessionContinuesAsNew(t *testing.T) {
 	in.First = &session.Message{ID: "m1", Text: "one"}
 	r.at(2*time.Second, func() { r.SetContinueAsNewSuggested(true) })
 	var waits *reply
-	r.at(time.Second, func() { waits = r.update(session.UpdateReceive, "r", session.Receive{After: 99, Wait: true}) })
+	r.at(time.Second, func() {
+		waits = r.update(session.UpdateReceive, "r", session.Receive{After: 99, Wait: true})
+	})
 	r.ExecuteWorkflow(session.Workflow, in)
 	var next *workflow.ContinueAsNewError
 	if !errors.As(r.GetWorkflowError(), &next) {
@@ -260,11 +274,13 @@ func TestSessionContinuesAsNew(t *testing.T) {
 	})
 	b.at(2*time.Second, func() { b.update(session.UpdateStop, "s", session.Note{}) })
 	end := b.runToEnd(carried)
-	if len(b.turns) != 1 || b.turns[0].Turn != 2 || b.turns[0].Messages[0].Text != "two" || !b.turns[0].Resume {
+	if len(b.turns) != 1 || b.turns[0].Turn != 2 || b.turns[0].Messages[0].Text != "two" ||
+		!b.turns[0].Resume {
 		t.Errorf("turns of the new run: %+v", b.turns)
 	}
 	if end.Runs != 2 || end.Usage.CostUSD != 1 || len(end.Recent) != 2 || end.Cursor != 5 {
-		t.Errorf("end: runs %d cost %v turns %d cursor %d", end.Runs, end.Usage.CostUSD, len(end.Recent), end.Cursor)
+		t.Errorf("end: runs %d cost %v turns %d cursor %d", end.Runs, end.Usage.CostUSD, len(end.Recent),
+			end.Cursor)
 	}
 }
 
@@ -272,7 +288,8 @@ func TestSessionNotClaimed(t *testing.T) {
 	r := newSessionEnv(t)
 	r.claimError = temporal.NewNonRetryableApplicationError("claude is not installed", "AgentMissing", nil)
 	end := r.runToEnd(input())
-	if err := r.GetWorkflowError(); err == nil || !strings.Contains(err.Error(), "claude is not installed") || end.Exit != ace.Failed {
+	if err := r.GetWorkflowError(); err == nil || !strings.Contains(err.Error(), "claude is not installed") ||
+		end.Exit != ace.Failed {
 		t.Errorf("%v, %+v", err, end)
 	}
 }

@@ -12,8 +12,9 @@ import (
 )
 
 func undelivered(in session.TurnInput) session.TurnResult {
-	return session.TurnResult{Turn: in.Turn, Status: session.TurnFailed, Undelivered: true, AgentSessionID: in.AgentSessionID,
-		Failed: &ace.Failure{Kind: ace.Failed, Type: "not_logged_in", Message: "log in first"}}
+	return session.TurnResult{Turn: in.Turn, Status: session.TurnFailed, Undelivered: true,
+		AgentSessionID: in.AgentSessionID,
+		Failed:         &ace.Failure{Kind: ace.Failed, Type: "not_logged_in", Message: "log in first"}}
 }
 
 // TestSessionKeepsUndelivered checks that a message that the agent did not get stays in the queue,
@@ -35,14 +36,16 @@ func TestSessionKeepsUndelivered(t *testing.T) {
 	r.at(3*time.Second, func() { r.deliver(messageWithReply("m3", "three")) })
 	r.at(time.Minute, func() { r.update(session.UpdateStop, "s", session.Note{}) })
 	end := r.runToEnd(in)
-	if blocked.Status != session.Blocked || blocked.Blocked == nil || len(blocked.Queue) != 1 || blocked.Queue[0].Text != "one" || blocked.Turns != 1 {
+	if blocked.Status != session.Blocked || blocked.Blocked == nil || len(blocked.Queue) != 1 ||
+		blocked.Queue[0].Text != "one" || blocked.Turns != 1 {
 		t.Errorf("blocked: %+v", blocked)
 	}
 	var ids []string
 	for _, turn := range r.turns {
 		ids = append(ids, turn.Messages[0].ID)
 	}
-	if !slices.Equal(ids, []string{"m1", "m1", "m2", "m3"}) || end.Blocked != nil || len(end.Queue) != 0 || end.Undelivered() != 0 {
+	if !slices.Equal(ids, []string{"m1", "m1", "m2", "m3"}) || end.Blocked != nil || len(end.Queue) != 0 ||
+		end.Undelivered() != 0 {
 		t.Errorf("turns of %v; %+v", ids, end)
 	}
 	if got := reports["m3"]; len(got) != 1 || got[0].Status != session.ReportFailed {
@@ -69,11 +72,14 @@ func TestSessionKeepsMessagesOfFailedTurn(t *testing.T) {
 		}
 		var failed session.State
 		r.at(time.Hour, func() { failed = r.state() })
-		r.at(2*time.Hour, func() { r.update(session.UpdateSend, "m2", session.Message{ID: "m2", Text: "two"}) })
+		r.at(2*time.Hour, func() {
+			r.update(session.UpdateSend, "m2", session.Message{ID: "m2", Text: "two"})
+		})
 		r.at(3*time.Hour, func() { r.update(session.UpdateStop, "s", session.Note{}) })
 		end := r.runToEnd(in)
 		kept := revision > 0
-		if (failed.Status == session.Blocked) != kept || (len(failed.Queue) == 1) != kept || failed.Recent[0].Kept != kept {
+		if (failed.Status == session.Blocked) != kept || (len(failed.Queue) == 1) != kept ||
+			failed.Recent[0].Kept != kept {
 			t.Errorf("revision %d after the failed turn: %+v", revision, failed)
 		}
 		if kept && failed.Blocked.Message != "the lock is held" {
@@ -99,7 +105,8 @@ func TestSessionMoves(t *testing.T) {
 		}
 		return turnResult(in, "done"), nil
 	}
-	there := session.Move{Host: session.Host{Name: "there", Queue: "session.there", Version: "1"}, WorkingDir: "/other"}
+	there := session.Move{Host: session.Host{Name: "there", Queue: "session.there", Version: "1"},
+		WorkingDir: "/other"}
 	var bad, moved *reply
 	r.at(time.Second, func() {
 		bad = r.update(session.UpdateMove, "m-1", session.Move{})
@@ -122,7 +129,8 @@ func TestSessionMoves(t *testing.T) {
 	if !again.Unclaimed || !again.Resume || again.WorkingDir != "/other" || again.Messages[0].Text != "one" {
 		t.Errorf("%+v", again)
 	}
-	if end.Host.Name != "there" || end.MovedFrom != "here" || end.Move != nil || end.Recent[1].Status != session.TurnCompleted {
+	if end.Host.Name != "there" || end.MovedFrom != "here" || end.Move != nil ||
+		end.Recent[1].Status != session.TurnCompleted {
 		t.Errorf("%+v", end)
 	}
 }

@@ -60,7 +60,8 @@ func TestSessionReports(t *testing.T) {
 			out.Status = session.TurnInterrupted
 			return out, nil
 		case "bad":
-			return session.TurnResult{}, temporal.NewNonRetryableApplicationError("no agent", "AgentMissing", nil)
+			return session.TurnResult{}, temporal.NewNonRetryableApplicationError("no agent", "AgentMissing",
+				nil)
 		}
 		return turnResult(in, "answer to "+in.Messages[0].Text), nil
 	}
@@ -76,24 +77,36 @@ func TestSessionReports(t *testing.T) {
 		r.deliver(messageWithReply("waits", "five"))
 		r.deliver(messageWithReply("last", "six"))
 	})
-	r.at(2*time.Minute+10*time.Millisecond, func() { r.SignalWorkflow(session.SignalWithdraw, session.Withdraw{MessageID: "waits"}) })
-	r.at(2*time.Minute+20*time.Millisecond, func() { r.SignalWorkflow(session.SignalWithdraw, session.Withdraw{MessageID: "long"}) })
-	r.at(2*time.Minute+500*time.Millisecond, func() { r.SignalWorkflow(session.SignalWithdraw, session.Withdraw{MessageID: "last"}) }) // answered: nothing happens
+	r.at(2*time.Minute+10*time.Millisecond, func() {
+		r.SignalWorkflow(session.SignalWithdraw, session.Withdraw{MessageID: "waits"})
+	})
+	r.at(2*time.Minute+20*time.Millisecond, func() {
+		r.SignalWorkflow(session.SignalWithdraw, session.Withdraw{MessageID: "long"})
+	})
+	// answered: nothing happens
+	r.at(2*time.Minute+500*time.Millisecond, func() {
+		r.SignalWorkflow(session.SignalWithdraw, session.Withdraw{MessageID: "last"})
+	})
 	r.at(2*time.Minute+600*time.Millisecond, func() { r.deliver(messageWithReply("bad", "seven")) })
 	r.at(2*time.Minute+1500*time.Millisecond, func() { r.update(session.UpdateStop, "s", session.Note{}) })
 	end := r.runToEnd(in)
-	for id, want := range map[string]string{"first": "completed 1 answer to one", "second": "completed 2 answer to two", "gone": "completed 3 answer to three",
-		"empty": "failed 0 ", "long": "interrupted 4 ", "waits": "interrupted 0 ", "last": "completed 5 answer to six", "bad": "failed 6 "} {
+	for id, want := range map[string]string{"first": "completed 1 answer to one",
+		"second": "completed 2 answer to two", "gone": "completed 3 answer to three",
+		"empty": "failed 0 ", "long": "interrupted 4 ", "waits": "interrupted 0 ",
+		"last": "completed 5 answer to six", "bad": "failed 6 "} {
 		if len(reports[id]) != 1 {
 			t.Errorf("%s is reported %d times", id, len(reports[id]))
 			continue
 		}
-		if got := fmt.Sprintf("%s %d %s", reports[id][0].Status, reports[id][0].Turn, reports[id][0].Text); got != want {
+		if got := fmt.Sprintf("%s %d %s", reports[id][0].Status, reports[id][0].Turn,
+			reports[id][0].Text); got != want {
 			t.Errorf("%s: %q, not %q", id, got, want)
 		}
 	}
-	if end.ReportsSent != 8 || end.ReportsUndelivered != 1 || end.Dropped != 2 || len(end.Reports) != 0 || end.Exit != ace.Completed {
-		t.Errorf("%d reports, %d undelivered, %d dropped messages, %s", end.ReportsSent, end.ReportsUndelivered, end.Dropped, end.Exit)
+	if end.ReportsSent != 8 || end.ReportsUndelivered != 1 || end.Dropped != 2 || len(end.Reports) != 0 ||
+		end.Exit != ace.Completed {
+		t.Errorf("%d reports, %d undelivered, %d dropped messages, %s", end.ReportsSent,
+			end.ReportsUndelivered, end.Dropped, end.Exit)
 	}
 }
 
@@ -120,7 +133,8 @@ func TestSessionOverReports(t *testing.T) {
 			r.at(20*time.Millisecond, func() { end(r); r.deliver(messageWithReply("m3", "three")) })
 			s := r.runToEnd(in)
 			got := fmt.Sprint(reports["m1"][0].Status, reports["m2"][0].Status, reports["m3"][0].Status)
-			if len(reports) != 3 || len(reports["m1"])+len(reports["m2"])+len(reports["m3"]) != 3 || got != "interruptedendedended" || s.Dropped != 2 {
+			if len(reports) != 3 || len(reports["m1"])+len(reports["m2"])+len(reports["m3"]) != 3 ||
+				got != "interruptedendedended" || s.Dropped != 2 {
 				t.Errorf("%+v; dropped %d", reports, s.Dropped)
 			}
 		})
@@ -135,7 +149,8 @@ func TestSessionNotClaimedReports(t *testing.T) {
 	first := messageWithReply("m1", "one")
 	in.First = &first
 	r.runToEnd(in)
-	if got := reports["m1"]; len(got) != 1 || got[0].Status != session.ReportEnded || got[0].Failure == nil || got[0].Failure.Message == "" {
+	if got := reports["m1"]; len(got) != 1 || got[0].Status != session.ReportEnded || got[0].Failure == nil ||
+		got[0].Failure.Message == "" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -206,10 +221,12 @@ func TestSessionPresetHost(t *testing.T) {
 	r.at(time.Second, func() { r.deliver(session.Message{ID: "m2", Text: "two"}) })
 	r.at(2*time.Second, func() { r.update(session.UpdateStop, "s", session.Note{}) })
 	end := r.runToEnd(in)
-	if len(r.turns) != 2 || !r.turns[0].Unclaimed || r.turns[1].Unclaimed || string(r.turns[0].MCPServers["runs"]) != `{"type":"acescope"}` {
+	if len(r.turns) != 2 || !r.turns[0].Unclaimed || r.turns[1].Unclaimed ||
+		string(r.turns[0].MCPServers["runs"]) != `{"type":"acescope"}` {
 		t.Errorf("turns: %+v", r.turns)
 	}
-	if end.Host == nil || *end.Host != (session.Host{Name: "there", Queue: "session.there", Version: "2.1.0"}) {
+	if end.Host == nil || *end.Host != (session.Host{Name: "there", Queue: "session.there",
+		Version: "2.1.0"}) {
 		t.Errorf("host: %+v", end.Host)
 	}
 }
@@ -251,7 +268,8 @@ func TestSessionCutReports(t *testing.T) {
 	if len(b.turns) != 2 || b.turns[0].Messages[0].From != "session" || b.turns[1].Messages[0].ID != "m2" {
 		t.Errorf("turns: %+v", b.turns)
 	}
-	if got := reports["m1"]; len(got) != 1 || got[0].Status != session.ReportCompleted || got[0].Turn != 2 || got[0].Usage.CostUSD != 0.5 {
+	if got := reports["m1"]; len(got) != 1 || got[0].Status != session.ReportCompleted || got[0].Turn != 2 ||
+		got[0].Usage.CostUSD != 0.5 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -74,7 +74,8 @@ func Task(ctx workflow.Context, in ace.TaskInput) (ace.TaskResult, error) {
 	return t.state.Result(), err
 }
 
-// withUsage returns the error of a failed run with its usage, which counts against the budget of its experiment.
+// withUsage returns the error of a failed run with its usage, which counts against the budget of its
+// experiment.
 func withUsage(err error, u ace.Usage) error {
 	f := history.FailureFrom(err)
 	return temporal.NewApplicationErrorWithOptions(f.Message, f.Type,
@@ -119,8 +120,8 @@ func (t *task) drain(ctx workflow.Context) {
 	}
 }
 
-// listenForReviews applies decisions that come outside of a review, which are ignored. It leaves them in the channel
-// until it runs, so that awaitReview sees all of them.
+// listenForReviews applies decisions that come outside of a review, which are ignored. It leaves them in the
+// channel until it runs, so that awaitReview sees all of them.
 func (t *task) listenForReviews(ctx workflow.Context) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	for workflow.Await(ctx, func() bool { return t.review.Len() > 0 }) == nil {
@@ -135,9 +136,9 @@ func (t *task) hearReviews() {
 	}
 }
 
-// awaitReview waits for a decision on the operations if they need one, up to the time limit. Its timer separates
-// decisions that came before the operations, which are ignored, from those that count: the server adds signals that
-// arrive during a workflow task after its commands.
+// awaitReview waits for a decision on the operations if they need one, up to the time limit. Its timer
+// separates decisions that came before the operations, which are ignored, from those that count: the server
+// adds signals that arrive during a workflow task after its commands.
 func (t *task) awaitReview(ctx workflow.Context) error {
 	t.hearReviews()
 	if !t.state.WaitsForReview() {
@@ -146,7 +147,8 @@ func (t *task) awaitReview(ctx workflow.Context) error {
 	limit := t.state.Input.Review.Timeout()
 	until := workflow.Now(ctx).Add(limit)
 	t.apply(ace.ReviewOpened(until))
-	if err := workflow.UpsertMemo(ctx, map[string]any{ace.MemoReview: t.state.ReviewMemo(until)}); err != nil {
+	if err := workflow.UpsertMemo(ctx,
+		map[string]any{ace.MemoReview: t.state.ReviewMemo(until)}); err != nil {
 		return err
 	}
 	decided, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{Timeout: limit,
@@ -205,7 +207,8 @@ func (t *task) step(ctx workflow.Context, in ace.TaskInput, step ace.Phase) erro
 		input = t.input(ctx, in, step)
 	}
 	var raw converter.RawValue
-	err := workflow.ExecuteActivity(withOptions(ctx, activity, in.ProviderOf(step)), activity, input).Get(ctx, &raw)
+	err := workflow.ExecuteActivity(withOptions(ctx, activity, in.ProviderOf(step)), activity, input).Get(ctx,
+		&raw)
 	if err != nil {
 		t.apply(ace.StepFailed(step, history.FailureFrom(err)))
 		if t.state.Stopped != "" {
@@ -281,7 +284,8 @@ func (t *task) input(ctx workflow.Context, in ace.TaskInput, step ace.Phase) any
 	about := ace.TaskContext{
 		TaskID: in.TaskID, WorkflowID: run.ID, RunID: run.RunID, ExperimentID: in.ExperimentID,
 		PlaybookHash: t.state.Playbook(), Provider: in.ProviderOf(step), Model: in.ModelOf(step),
-		SkillsConfig: in.SkillsConfig, PaceMS: in.PaceMS, Sampling: in.Sampling, Budget: in.Budget.Less(t.state.Usage),
+		SkillsConfig: in.SkillsConfig, PaceMS: in.PaceMS, Sampling: in.Sampling,
+		Budget:      in.Budget.Less(t.state.Usage),
 		PhasePrompt: in.Prompts.Of(step),
 	}
 	plan := t.generated
@@ -358,7 +362,8 @@ func (t *task) announceModel(ctx workflow.Context, in *ace.TaskInput) {
 // timeOut ends an idle observed run. It marks the history with a timer whose summary tells
 // readers of the history that the run timed out.
 func (t *task) timeOut(ctx workflow.Context) error {
-	marker := workflow.NewTimerWithOptions(ctx, time.Millisecond, workflow.TimerOptions{Summary: ace.TimerIdle})
+	marker := workflow.NewTimerWithOptions(ctx, time.Millisecond,
+		workflow.TimerOptions{Summary: ace.TimerIdle})
 	if err := marker.Get(ctx, nil); err != nil {
 		return err
 	}

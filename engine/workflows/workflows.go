@@ -26,8 +26,8 @@ import (
 	"acescope/engine/temporal/searchattr"
 )
 
-// registered are all workflows that acescope executes, by their names in the contract. What verify covers follows from
-// it, so no worker registers another one.
+// registered are all workflows that acescope executes, by their names in the contract. What verify covers
+// follows from it, so no worker registers another one.
 var registered = []struct {
 	name     string
 	workflow any
@@ -92,7 +92,8 @@ func writeSummary(ctx workflow.Context, summary ace.Summary) error {
 	return nil
 }
 
-// writeUsage writes the summary of an agent's work to the memo, so that lists know its cost. Earlier versions did not.
+// writeUsage writes the summary of an agent's work to the memo, so that lists know its cost. Earlier versions
+// did not.
 func writeUsage(ctx workflow.Context, summary ace.Summary) error {
 	if summary.Usage == (ace.Usage{}) ||
 		workflow.GetVersion(ctx, "memo-usage", workflow.DefaultVersion, 1) == workflow.DefaultVersion {

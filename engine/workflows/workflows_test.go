@@ -29,8 +29,8 @@ func (t *types) RegisterWorkflowWithOptions(_ any, o workflow.RegisterOptions) {
 	t.names = append(t.names, o.Name)
 }
 
-// TestRegister checks that verify, which covers what Register registers, covers every workflow of the contract and every
-// workflow that a worker of acescope executes: no other code registers one.
+// TestRegister checks that verify, which covers what Register registers, covers every workflow of the
+// contract and every workflow that a worker of acescope executes: no other code registers one.
 func TestRegister(t *testing.T) {
 	var got types
 	workflows.Register(&got)
@@ -48,7 +48,8 @@ func TestRegister(t *testing.T) {
 			return err
 		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != ".":
 			return fs.SkipDir
-		case filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || slices.ContainsFunc(allowed, isAllowed):
+		case filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") ||
+			slices.ContainsFunc(allowed, isAllowed):
 			return nil
 		}
 		code, err := os.ReadFile(filepath.Join("../..", path))

@@ -40,16 +40,19 @@ func (c *Chain) Incomplete() string {
 	return c.Before + c.Partial
 }
 
-// ReadChain reads the histories of a run and of the runs before and after it in its chain, or of the run alone.
-// An empty run id is the newest run. A deleted run ends the chain; Before and Partial report it. read receives
-// the number of events so far; it may be nil.
-func ReadChain(ctx context.Context, c client.Client, namespace, workflowID, runID string, alone bool, read func(events int)) (Chain, error) {
+// ReadChain reads the histories of a run and of the runs before and after it in its chain, or of the run
+// alone. An empty run id is the newest run. A deleted run ends the chain; Before and Partial report it. read
+// receives the number of events so far; it may be nil.
+func ReadChain(ctx context.Context, c client.Client, namespace, workflowID, runID string, alone bool,
+	read func(events int)) (Chain, error) {
 	return readChain(ctx, Chain{WorkflowID: workflowID}, Pages{c, namespace, workflowID, runID}, alone, read)
 }
 
 // ReadChain is like the function [ReadChain], but does not read again what a shared history holds.
-func (l *Link) ReadChain(ctx context.Context, workflowID, runID string, alone bool, read func(events int)) (Chain, error) {
-	return readChain(ctx, Chain{WorkflowID: workflowID, shared: l}, Pages{l.Client, l.Namespace, workflowID, runID}, alone, read)
+func (l *Link) ReadChain(ctx context.Context, workflowID, runID string, alone bool,
+	read func(events int)) (Chain, error) {
+	return readChain(ctx, Chain{WorkflowID: workflowID, shared: l}, Pages{l.Client, l.Namespace, workflowID,
+		runID}, alone, read)
 }
 
 func readChain(ctx context.Context, chain Chain, p Pages, alone bool, read func(events int)) (Chain, error) {
@@ -66,8 +69,8 @@ func readChain(ctx context.Context, chain Chain, p Pages, alone bool, read func(
 	return chain, err
 }
 
-// read adds the history of one run and returns the id of the next run. It adds nothing to a chain with too many
-// events.
+// read adds the history of one run and returns the id of the next run. It adds nothing to a chain with too
+// many events.
 func (c *Chain) read(ctx context.Context, p Pages, told func(int)) (next string, err error) {
 	if c.Partial != "" {
 		return "", nil
@@ -103,7 +106,8 @@ func (c *Chain) read(ctx context.Context, p Pages, told func(int)) (next string,
 }
 
 // page returns a page of a run, or the complete history of a closed run if it is shared.
-func (c *Chain) page(ctx context.Context, p Pages, token []byte) (events []*historypb.HistoryEvent, next []byte, err error) {
+func (c *Chain) page(ctx context.Context, p Pages, token []byte) (events []*historypb.HistoryEvent,
+	next []byte, err error) {
 	if c.shared != nil {
 		if h := c.shared.complete(p.WorkflowID, p.RunID); h != nil {
 			events, err = h.Events(ctx)
@@ -121,9 +125,10 @@ type ChainPosition struct {
 	After  string // why later runs are missing
 }
 
-// ReadChainPosition finds the runs before and after a run in its chain. It reads only the first and last event
-// of each.
-func ReadChainPosition(ctx context.Context, c client.Client, namespace, workflowID, runID string) (ChainPosition, error) {
+// ReadChainPosition finds the runs before and after a run in its chain. It reads only the first and last
+// event of each.
+func ReadChainPosition(ctx context.Context, c client.Client, namespace, workflowID,
+	runID string) (ChainPosition, error) {
 	p := Pages{c, namespace, workflowID, runID}
 	line, err := p.before(ctx)
 	if err != nil {
@@ -135,8 +140,8 @@ func ReadChainPosition(ctx context.Context, c client.Client, namespace, workflow
 	})
 }
 
-// walk calls visit, which returns the ID of the next run, for the runs of a chain from an index on, and adds the
-// runs that follow.
+// walk calls visit, which returns the ID of the next run, for the runs of a chain from an index on, and adds
+// the runs that follow.
 func (p Pages) walk(line *ChainPosition, from int, visit func(Pages) (next string, err error)) error {
 	for i := from; i < len(line.RunIDs); i++ {
 		p.RunID = line.RunIDs[i]
@@ -211,13 +216,16 @@ func (p Pages) FirstEvent(ctx context.Context) (*historypb.HistoryEvent, error) 
 	return p.single(ctx, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 }
 
-// single returns the first event of a run, or with the filter for it the closing event; nil if the history has
-// no such event.
-func (p Pages) single(ctx context.Context, filter enumspb.HistoryEventFilterType) (*historypb.HistoryEvent, error) {
+// single returns the first event of a run, or with the filter for it the closing event; nil if the history
+// has no such event.
+func (p Pages) single(ctx context.Context, filter enumspb.HistoryEventFilterType) (*historypb.HistoryEvent,
+	error) {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
-	r, err := p.C.WorkflowService().GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
-		Namespace: p.Namespace, Execution: p.execution(), MaximumPageSize: 1, HistoryEventFilterType: filter})
+	r, err := p.C.WorkflowService().GetWorkflowExecutionHistory(ctx,
+		&workflowservice.GetWorkflowExecutionHistoryRequest{
+			Namespace: p.Namespace, Execution: p.execution(), MaximumPageSize: 1,
+			HistoryEventFilterType: filter})
 	if err != nil {
 		return nil, err
 	}

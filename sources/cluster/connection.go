@@ -67,13 +67,14 @@ type Status struct {
 	Interval   time.Duration // between two readings of the list of runs
 }
 
-// Link is what all readers of one console share: the server they read from, whether it can be reached, and the
-// errors and long operations that the status line shows. Its methods do not block and may be called from any
-// goroutine.
+// Link is what all readers of one console share: the server they read from, whether it can be reached, and
+// the errors and long operations that the status line shows. Its methods do not block and may be called from
+// any goroutine.
 type Link struct {
-	Deps                    // set before any reader runs
-	Now    func() time.Time // for tests
-	OnLost func()           // called when the server becomes unreachable; may be nil, set before any reader runs
+	Deps                  // set before any reader runs
+	Now  func() time.Time // for tests
+	// called when the server becomes unreachable; may be nil, set before any reader runs
+	OnLost func()
 
 	histories historySet
 	pace
@@ -92,7 +93,8 @@ func NewLink() *Link {
 		changed: make(chan struct{}, 1),
 		stops:   map[int64]context.CancelFunc{},
 		pace:    pace{used: time.Now()},
-		status:  Status{Connection: Connection{State: ConnStarting, Since: time.Now()}, Interval: DefaultInterval},
+		status: Status{Connection: Connection{State: ConnStarting, Since: time.Now()},
+			Interval: DefaultInterval},
 	}
 }
 
@@ -195,9 +197,10 @@ func (l *Link) Away(err error) {
 	}
 }
 
-// StartWork shows a long operation. The context ends when the user cancels it, or with its parent. progress may be
-// called often; end must be called when the operation is over.
-func (l *Link) StartWork(ctx context.Context, label string) (working context.Context, progress func(done, total int64), end func()) {
+// StartWork shows a long operation. The context ends when the user cancels it, or with its parent. progress
+// may be called often; end must be called when the operation is over.
+func (l *Link) StartWork(ctx context.Context, label string) (working context.Context,
+	progress func(done, total int64), end func()) {
 	working, stop := context.WithCancel(ctx)
 	var id int64
 	l.update(func(s *Status) {

@@ -16,9 +16,9 @@ const (
 	maxRetryDelay = 5 * time.Second
 )
 
-// Follow calls fn for every event of a run, recorded and new, in order and once each, until the run closes. It
-// retries while the server is unreachable, until ctx ends. away receives each failure, and nil when the server
-// answers again; a repeated failure is received once. away may be nil.
+// Follow calls fn for every event of a run, recorded and new, in order and once each, until the run closes.
+// It retries while the server is unreachable, until ctx ends. away receives each failure, and nil when the
+// server answers again; a repeated failure is received once. away may be nil.
 func Follow(ctx context.Context, c client.Client, namespace, workflowID, runID string,
 	away func(error), fn func(*historypb.HistoryEvent) error) error {
 	f := follower{Pages: Pages{c, namespace, workflowID, runID}, away: away}
@@ -90,8 +90,8 @@ func endsWithin(ctx context.Context, d time.Duration) bool {
 	return ok && time.Until(deadline) < d
 }
 
-// wait reports a failure, but not its repetitions, and returns when the server answers a description of the run
-// again. A poll would return only after the next event.
+// wait reports a failure, but not its repetitions, and returns when the server answers a description of the
+// run again. A poll would return only after the next event.
 func (f *follower) wait(ctx context.Context, err error) error {
 	for {
 		if text := PlainError(err); text != f.lost {

@@ -18,19 +18,21 @@ import (
 func TestFollowerWaitsLonger(t *testing.T) {
 	const times = 7
 	for name, failure := range map[string]error{
-		"refused": serviceerror.NewInvalidArgument("invalid page token"), "away": serviceerror.NewUnavailable("away"),
+		"refused": serviceerror.NewInvalidArgument("invalid page token"),
+		"away":    serviceerror.NewUnavailable("away"),
 	} {
 		c := historytest.NewClient()
 		c.Put("r", &historypb.HistoryEvent{EventId: 1})
 		c.Fail(func(string) error { return failure })
 		var delays []time.Duration
 		enough := errors.New("enough")
-		f := follower{Pages: Pages{c, "n", "w", "r"}, token: []byte("t"), sleep: func(_ context.Context, d time.Duration) error {
-			if delays = append(delays, d); len(delays) == times {
-				return enough
-			}
-			return nil
-		}}
+		f := follower{Pages: Pages{c, "n", "w", "r"}, token: []byte("t"),
+			sleep: func(_ context.Context, d time.Duration) error {
+				if delays = append(delays, d); len(delays) == times {
+					return enough
+				}
+				return nil
+			}}
 		err := error(nil)
 		for range 10 * times {
 			if f.token == nil {
@@ -40,7 +42,8 @@ func TestFollowerWaitsLonger(t *testing.T) {
 				break
 			}
 		}
-		if !errors.Is(err, enough) || delays[0] != RetryDelay || delays[times-1] != maxRetryDelay || !slices.IsSorted(delays) {
+		if !errors.Is(err, enough) || delays[0] != RetryDelay || delays[times-1] != maxRetryDelay ||
+			!slices.IsSorted(delays) {
 			t.Errorf("%s: %v, %v", name, delays, err)
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// History is the history of one run. It is read page by page, by whichever of its followers needs the next page
-// first, and kept for all of them: the newest page as it was read, all events compressed. It is not bounded, because a
-// server bounds a history (50 MB unless it is configured otherwise).
+// History is the history of one run. It is read page by page, by whichever of its followers needs the next
+// page first, and kept for all of them: the newest page as it was read, all events compressed. It is not
+// bounded, because a server bounds a history (50 MB unless it is configured otherwise).
 type History struct {
 	follower follower      // used by the follower that has the turn
 	turn     chan struct{} // one slot
@@ -46,10 +46,11 @@ func HistoryOf(events []*historypb.HistoryEvent) *History {
 	return h
 }
 
-// Follow calls fn with the events after an id (0 for all), recorded and new, in order and once each, until the run
-// closes. It retries while the server is unreachable, until ctx ends. away receives each new failure, and nil when the
-// server answers again; it may be nil. fn must not change the events, which others read too.
-func (h *History) Follow(ctx context.Context, after int64, away func(error), fn func([]*historypb.HistoryEvent) error) error {
+// Follow calls fn with the events after an id (0 for all), recorded and new, in order and once each, until
+// the run closes. It retries while the server is unreachable, until ctx ends. away receives each new failure,
+// and nil when the server answers again; it may be nil. fn must not change the events, which others read too.
+func (h *History) Follow(ctx context.Context, after int64, away func(error),
+	fn func([]*historypb.HistoryEvent) error) error {
 	var reported error
 	report := func(err error) {
 		if away != nil && PlainError(err) != PlainError(reported) {
@@ -247,8 +248,8 @@ func (h *History) blockOf(id int64) eventBlock {
 	return h.blocks[sort.Search(len(h.blocks), func(i int) bool { return h.blocks[i].last >= id })]
 }
 
-// Block returns the encoded events that are compressed together with an event, and the id of the last of them; none if
-// the event is not read.
+// Block returns the encoded events that are compressed together with an event, and the id of the last of
+// them; none if the event is not read.
 func (h *History) Block(id int64) (encoded [][]byte, last int64) {
 	h.mu.Lock()
 	if id > h.last {
@@ -278,7 +279,8 @@ func (h *History) pack(events []*historypb.HistoryEvent) (b eventBlock, rest []*
 	var plain []byte
 	for n := 0; n < blockEvents && len(plain) < blockBytes && len(events) > 0; n++ {
 		plain = binary.AppendUvarint(plain, uint64(proto.Size(events[0])))
-		plain, _ = proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(plain, events[0]) // it was just decoded
+		// it was just decoded
+		plain, _ = proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(plain, events[0])
 		b.last = events[0].GetEventId()
 		events = events[1:]
 	}
@@ -319,8 +321,8 @@ type keptHistory struct {
 	history    *History
 }
 
-// History returns the history of a run, which all who ask for it share. Without a run id it is that of the newest run
-// and not shared, because there may be a newer one later.
+// History returns the history of a run, which all who ask for it share. Without a run id it is that of the
+// newest run and not shared, because there may be a newer one later.
 func (l *Link) History(workflowID, runID string) *History {
 	s := &l.histories
 	s.mu.Lock()
@@ -330,7 +332,8 @@ func (l *Link) History(workflowID, runID string) *History {
 		kept = s.list[i]
 		s.list = slices.Delete(s.list, i, i+1)
 	} else {
-		kept.history = NewHistory(Pages{C: l.Client, Namespace: l.Namespace, WorkflowID: workflowID, RunID: runID})
+		kept.history = NewHistory(Pages{C: l.Client, Namespace: l.Namespace, WorkflowID: workflowID,
+			RunID: runID})
 	}
 	if runID != "" {
 		s.list = append(s.list, kept)
@@ -351,7 +354,9 @@ func (l *Link) complete(workflowID, runID string) *History {
 }
 
 func (s *historySet) index(workflowID, runID string) int {
-	return slices.IndexFunc(s.list, func(k keptHistory) bool { return k.workflowID == workflowID && k.runID == runID })
+	return slices.IndexFunc(s.list, func(k keptHistory) bool {
+		return k.workflowID == workflowID && k.runID == runID
+	})
 }
 
 // ForgetHistories lets all histories be read again, because their payloads would now be decoded differently.

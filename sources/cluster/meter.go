@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Bounds of a [Meter]: covered seconds, kept durations of one call, and names of calls; other calls are counted
-// together.
+// Bounds of a [Meter]: covered seconds, kept durations of one call, and names of calls; other calls are
+// counted together.
 const (
 	meterSeconds = 60
 	meterTimes   = 256
@@ -70,7 +70,8 @@ type CallStat struct {
 }
 
 // Intercept counts one call, each attempt separately. A call that the caller canceled is not a failure.
-func (m *Meter) Intercept(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func (m *Meter) Intercept(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+	invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	began := m.Now()
 	err := invoke(ctx, method, req, reply, cc, opts...)
 	name, waits := callName(method, req)
@@ -150,7 +151,8 @@ func (m *Meter) Stats() []CallStat {
 }
 
 func (r *callRing) stat(name string, now time.Time) CallStat {
-	s := CallStat{Name: name, Waits: r.waits, Total: r.total, Failures: r.failed, LastError: r.lastErr, LastAt: r.lastAt}
+	s := CallStat{Name: name, Waits: r.waits, Total: r.total, Failures: r.failed, LastError: r.lastErr,
+		LastAt: r.lastAt}
 	for _, sec := range r.seconds {
 		if now.Unix()-sec.at < meterSeconds {
 			s.PerMinute += sec.calls

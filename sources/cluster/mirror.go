@@ -11,8 +11,8 @@ const (
 	mirrorLimit = 10 * time.Second
 )
 
-// Mirror brings the logs of a run on other machines up to date on this one, as far as they are in the shared store.
-// It is nil without a shared store.
+// Mirror brings the logs of a run on other machines up to date on this one, as far as they are in the shared
+// store. It is nil without a shared store.
 type Mirror func(ctx context.Context, workflowID, runID string) error
 
 // Once brings the logs up to date.
@@ -48,8 +48,8 @@ func (m Mirror) Keep(ctx context.Context, run func() (workflowID, runID string),
 	}
 }
 
-// TranscriptMirror brings the transcripts of sessions on other machines up to date on this one, as far as they are in
-// the shared store. It is nil without a shared store.
+// TranscriptMirror brings the transcripts of sessions on other machines up to date on this one, as far as
+// they are in the shared store. It is nil without a shared store.
 type TranscriptMirror func(ctx context.Context) error
 
 // Once brings the transcripts up to date.

@@ -24,8 +24,8 @@ const (
 	pollTimeout = 65 * time.Second
 )
 
-// Pages reads the history of one run in pages. A token names the next page and stays valid when the connection
-// is lost.
+// Pages reads the history of one run in pages. A token names the next page and stays valid when the
+// connection is lost.
 type Pages struct {
 	C                 client.Client
 	Namespace         string
@@ -34,16 +34,19 @@ type Pages struct {
 
 // Forward returns a page of events, oldest first, and the token of the next page, which is empty at the end.
 // With wait, it waits for new events of an open run; the page may then be empty.
-func (p Pages) Forward(ctx context.Context, token []byte, wait bool) ([]*historypb.HistoryEvent, []byte, error) {
+func (p Pages) Forward(ctx context.Context, token []byte, wait bool) ([]*historypb.HistoryEvent, []byte,
+	error) {
 	limit := pageTimeout
 	if wait {
 		limit = pollTimeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	r, err := p.C.WorkflowService().GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
-		Namespace: p.Namespace, Execution: p.execution(), NextPageToken: token, WaitNewEvent: wait, SkipArchival: wait,
-		HistoryEventFilterType: enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT})
+	r, err := p.C.WorkflowService().GetWorkflowExecutionHistory(ctx,
+		&workflowservice.GetWorkflowExecutionHistoryRequest{
+			Namespace: p.Namespace, Execution: p.execution(), NextPageToken: token, WaitNewEvent: wait,
+			SkipArchival:           wait,
+			HistoryEventFilterType: enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,7 +55,8 @@ func (p Pages) Forward(ctx context.Context, token []byte, wait bool) ([]*history
 }
 
 // eventsOf returns the events of a response, which may hold them as the server stores them.
-func (p Pages) eventsOf(r *workflowservice.GetWorkflowExecutionHistoryResponse) ([]*historypb.HistoryEvent, error) {
+func (p Pages) eventsOf(r *workflowservice.GetWorkflowExecutionHistoryResponse) ([]*historypb.HistoryEvent,
+	error) {
 	events := r.GetHistory().GetEvents()
 	for _, blob := range r.GetRawHistory() {
 		var h historypb.History
@@ -66,11 +70,14 @@ func (p Pages) eventsOf(r *workflowservice.GetWorkflowExecutionHistoryResponse) 
 
 // Backward returns a page of events, oldest first, before the pages read so far; without a token the newest
 // page. The returned token is empty at the beginning of the history.
-func (p Pages) Backward(ctx context.Context, size int, token []byte) ([]*historypb.HistoryEvent, []byte, error) {
+func (p Pages) Backward(ctx context.Context, size int, token []byte) ([]*historypb.HistoryEvent, []byte,
+	error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
-	r, err := p.C.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-		Namespace: p.Namespace, Execution: p.execution(), MaximumPageSize: int32(size), NextPageToken: token})
+	r, err := p.C.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx,
+		&workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+			Namespace: p.Namespace, Execution: p.execution(), MaximumPageSize: int32(size),
+			NextPageToken: token})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -98,7 +105,8 @@ func isTaskBegin(t enumspb.EventType) bool {
 }
 
 // ReadHistory reads the recorded history of a run. It fails above [MaxEvents] events.
-func ReadHistory(ctx context.Context, c client.Client, namespace, workflowID, runID string) ([]*historypb.HistoryEvent, error) {
+func ReadHistory(ctx context.Context, c client.Client, namespace, workflowID,
+	runID string) ([]*historypb.HistoryEvent, error) {
 	p := Pages{c, namespace, workflowID, runID}
 	var all []*historypb.HistoryEvent
 	var token []byte

@@ -1,10 +1,10 @@
-// Package costs reads what runs of tasks, experiments and flows cost, as rows beside the transcripts of coding
-// agents. It imports sources/runs and sources/transcripts and knows no screen.
+// Package costs reads what runs of tasks, experiments and flows cost, as rows beside the transcripts of
+// coding agents. It imports sources/runs and sources/transcripts and knows no screen.
 //
-// A run counts with the usage in its memo that no transcript of an agent's CLI has, on the day on which it began; an
-// experiment with that of its evaluations. Runs of earlier versions do not say which part that is and do not
-// count. Runs that continue, retry or reset others repeat their usage, so of the runs of a workflow ID only the
-// newest counts. Bounds: the [MaxRuns] newest runs.
+// A run counts with the usage in its memo that no transcript of an agent's CLI has, on the day on which it
+// began; an experiment with that of its evaluations. Runs of earlier versions do not say which part that is
+// and do not count. Runs that continue, retry or reset others repeat their usage, so of the runs of a
+// workflow ID only the newest counts. Bounds: the [MaxRuns] newest runs.
 package costs
 
 import (
@@ -58,13 +58,15 @@ const overlap = 5 * time.Minute
 
 // Read reads the runs of a server, which began at or after since, the zero time for all.
 func (x *Index) Read(ctx context.Context, c client.Client, since, now time.Time) error {
-	query := "WorkflowType IN (" + runs.Quote(ace.TaskWorkflow) + ", " + runs.Quote(ace.ExperimentWorkflow) + ", " +
+	query := "WorkflowType IN (" + runs.Quote(ace.TaskWorkflow) + ", " + runs.Quote(ace.ExperimentWorkflow) +
+		", " +
 		runs.Quote(flows.Workflow) + ")"
 	if !since.IsZero() {
 		query = runs.And(query, "StartTime >= "+stamp(since))
 	}
 	if !x.read.IsZero() {
-		query = runs.And(query, `(ExecutionStatus = "Running" OR CloseTime >= `+stamp(x.read.Add(-overlap))+")")
+		query = runs.And(query, `(ExecutionStatus = "Running" OR CloseTime >= `+stamp(x.read.Add(-overlap))+
+			")")
 	}
 	count := 0
 	err := runs.ListNewest(ctx, c, query, 0, func(r runs.Run) error {
@@ -115,8 +117,10 @@ func rowOf(r runs.Run) *transcripts.Session {
 	var days []transcript.DayUse
 	for _, model := range slices.Sorted(maps.Keys(metered)) {
 		u := metered[model]
-		d := transcript.DayUse{Day: transcripts.Today(r.Began()), Model: model, CostUSD: u.CostUSD, Priced: !u.Unpriced,
-			Tokens: transcript.Tokens{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CacheReadTokens}}
+		d := transcript.DayUse{Day: transcripts.Today(r.Began()), Model: model, CostUSD: u.CostUSD,
+			Priced: !u.Unpriced,
+			Tokens: transcript.Tokens{Input: u.InputTokens, Output: u.OutputTokens,
+				CacheRead: u.CacheReadTokens}}
 		if d.Tokens != (transcript.Tokens{}) || d.CostUSD > 0 {
 			days = append(days, d)
 		}
@@ -125,6 +129,7 @@ func rowOf(r runs.Run) *transcripts.Session {
 		return nil
 	}
 	return &transcripts.Session{ID: r.TaskID, Agent: Agent, Path: pathPrefix + r.RunID, ModTime: r.Start,
-		Summary: transcript.Summary{WorkDir: cmp.Or(r.Experiment, r.Flow), Started: r.Began(), Last: r.Began(),
+		Summary: transcript.Summary{WorkDir: cmp.Or(r.Experiment, r.Flow), Started: r.Began(),
+			Last: r.Began(),
 			Days: days}}
 }

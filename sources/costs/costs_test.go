@@ -21,10 +21,12 @@ func TestCosts(t *testing.T) {
 	x := NewIndex()
 	for i, r := range []runs.Run{
 		{WorkflowID: "ace-flow/a", TaskID: "a", Type: flows.Workflow, Flow: "review",
-			Summary: metered(ace.ModelUsage{"m-1": {InputTokens: 10, OutputTokens: 2, CacheReadTokens: 3, CostUSD: 0.5},
+			Summary: metered(ace.ModelUsage{"m-1": {InputTokens: 10, OutputTokens: 2, CacheReadTokens: 3,
+				CostUSD: 0.5},
 				"m-2": {InputTokens: 1, Unpriced: true}})},
 		{WorkflowID: "ace/b", TaskID: "b", Type: ace.TaskWorkflow, Experiment: "e1", Observed: &runs.Span{
-			Start: noon.AddDate(0, 0, -2)}, Summary: metered(ace.ModelUsage{"m-1": {InputTokens: 5, CostUSD: 0.25}})},
+			Start: noon.AddDate(0, 0, -2)},
+			Summary: metered(ace.ModelUsage{"m-1": {InputTokens: 5, CostUSD: 0.25}})},
 		{WorkflowID: "ace/old", TaskID: "old", Type: ace.TaskWorkflow, Summary: &ace.Summary{
 			Usage: ace.Usage{InputTokens: 7, CostUSD: 7}}},
 		{WorkflowID: "ace/none", TaskID: "none", Type: ace.TaskWorkflow},

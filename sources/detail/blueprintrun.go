@@ -76,7 +76,8 @@ func (w *watcher) followOutput(ctx context.Context) {
 	defer mirroring.Wait()
 	mirroring.Go(func() { w.link.Mirror.Keep(ctx, id, w.link.Report) })
 	o := logfile.Options{Paths: []string{logs.RunDir(w.link.DataDir, w.id.WorkflowID, runID)},
-		Match: []string{run.ActivityExecute + "-*.jsonl"}, Tail: histories.MaxOutputLines, MaxLine: logs.MaxLine}
+		Match: []string{run.ActivityExecute + "-*.jsonl"}, Tail: histories.MaxOutputLines,
+		MaxLine: logs.MaxLine}
 	err := logfile.Follow(ctx, o, logfile.Handler{Lines: w.takeOutput,
 		Event: func(logfile.Event) error { return nil }, Files: func([]logfile.File) error { return nil }})
 	if err != nil && ctx.Err() == nil {

@@ -59,21 +59,27 @@ func TestBlueprintRunIsTheFold(t *testing.T) {
 			}
 			w.of.take(&w.detail)
 			d := &w.detail
-			if d.BlueprintRun.Status != fold.Status || d.Phase.Phase != ace.Phase(fold.Status) || (d.BlueprintRun.Result == nil) != (fold.Result == nil) {
-				t.Fatalf("%s, event %d: the detail says %s, the fold %s", name, e.GetEventId(), d.BlueprintRun.Status, fold.Status)
+			if d.BlueprintRun.Status != fold.Status || d.Phase.Phase != ace.Phase(fold.Status) ||
+				(d.BlueprintRun.Result == nil) != (fold.Result == nil) {
+				t.Fatalf("%s, event %d: the detail says %s, the fold %s", name, e.GetEventId(),
+					d.BlueprintRun.Status, fold.Status)
 			}
 			checkSteps(t, name, &d.Detail)
-			if runners.Fields(d.BlueprintRun)[0].Value != runners.StatusText(fold.Status) || len(runners.Fields(d.BlueprintRun)) != len(runners.Fields(&run.State{})) {
+			if runners.Fields(d.BlueprintRun)[0].Value != runners.StatusText(fold.Status) ||
+				len(runners.Fields(d.BlueprintRun)) != len(runners.Fields(&run.State{})) {
 				t.Fatalf("%s, event %d: fields %+v", name, e.GetEventId(), runners.Fields(d.BlueprintRun))
 			}
 		}
 		d := &w.detail
-		if len(runners.ResultFields(d.BlueprintRun)) == 0 || !slices.ContainsFunc(d.Log, func(l runs.LogLine) bool {
-			return l.Kind == "phase" && l.Text == runners.StatusText(d.BlueprintRun.Status)
-		}) {
+		if len(runners.ResultFields(d.BlueprintRun)) == 0 ||
+			!slices.ContainsFunc(d.Log, func(l runs.LogLine) bool {
+				return l.Kind == "phase" && l.Text == runners.StatusText(d.BlueprintRun.Status)
+			}) {
 			t.Errorf("%s: ended as %s, the log is %+v", name, d.BlueprintRun.Status, d.Log)
 		}
-		if n := len(d.BlueprintRun.Moves); n > 0 && !slices.ContainsFunc(d.Log, func(l runs.LogLine) bool { return strings.Contains(l.Text, "the run asks for another runner") }) {
+		if n := len(d.BlueprintRun.Moves); n > 0 && !slices.ContainsFunc(d.Log, func(l runs.LogLine) bool {
+			return strings.Contains(l.Text, "the run asks for another runner")
+		}) {
 			t.Errorf("%s: %d moves, but the log has no line about them", name, n)
 		}
 	}
@@ -93,7 +99,9 @@ func checkSteps(t *testing.T, name string, d *histories.Detail) {
 		}
 	}
 	last := d.Phase.Steps[3]
-	if over := d.BlueprintRun.Status.Over(); over != (running == 0) || over != (last.Status != ace.StatusPending) || over && string(last.Phase) != string(d.BlueprintRun.Status) {
+	if over := d.BlueprintRun.Status.Over(); over != (running == 0) ||
+		over != (last.Status != ace.StatusPending) || over &&
+		string(last.Phase) != string(d.BlueprintRun.Status) {
 		t.Fatalf("%s, %s: steps %+v", name, d.BlueprintRun.Status, d.Phase.Steps)
 	}
 }
@@ -101,7 +109,8 @@ func checkSteps(t *testing.T, name string, d *histories.Detail) {
 // A run without facts, such as a foreign workflow of the same type, has all fields.
 func TestEmptyBlueprintRun(t *testing.T) {
 	var s run.State
-	if len(runners.Fields(&s)) == 0 || runners.ResultFields(&s) != nil || len(runners.Steps(&s, time.Time{}, time.Time{})) != 4 {
+	if len(runners.Fields(&s)) == 0 || runners.ResultFields(&s) != nil ||
+		len(runners.Steps(&s, time.Time{}, time.Time{})) != 4 {
 		t.Error("a state that knows nothing")
 	}
 	s.Result = &run.Result{Output: []byte(`{"cut`), OutputIs: "invalid"}
@@ -109,13 +118,15 @@ func TestEmptyBlueprintRun(t *testing.T) {
 		t.Errorf("output %q", got)
 	}
 	s.Result = &run.Result{Output: []byte(`{"n":12345678901234567890,"a":[1]}`), OutputIs: "json"}
-	if got := runners.OutputText(s.Result); !strings.Contains(got, "12345678901234567890") || !strings.Contains(got, "\n") {
+	if got := runners.OutputText(s.Result); !strings.Contains(got, "12345678901234567890") ||
+		!strings.Contains(got, "\n") {
 		t.Errorf("output %q", got)
 	}
 }
 
 func TestShellWord(t *testing.T) {
-	for word, want := range map[string]string{"": "''", "a-b_c.py": "a-b_c.py", "{blueprint_dir}/x": "{blueprint_dir}/x", "a b": "'a b'", "it's": `'it'\''s'`, "$HOME;": "'$HOME;'"} {
+	for word, want := range map[string]string{"": "''", "a-b_c.py": "a-b_c.py",
+		"{blueprint_dir}/x": "{blueprint_dir}/x", "a b": "'a b'", "it's": `'it'\''s'`, "$HOME;": "'$HOME;'"} {
 		if got := runners.ShellWord(word); got != want {
 			t.Errorf("%q: %s, not %s", word, got, want)
 		}
@@ -140,7 +151,8 @@ func TestOutputIsFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := w.detail.Start.Add(-time.Hour).UTC().Format(time.RFC3339Nano)
-	lines := `{"at":"` + at + `","stream":"stdout","text":"one"}` + "\n" + `{"at":"` + at + `","stream":"stderr","text":"\u001b[2Jtwo"}` + "\nno JSON\n{\"stream\":\"else\",\"text\":\"x\"}\n" +
+	lines := `{"at":"` + at + `","stream":"stdout","text":"one"}` + "\n" + `{"at":"` + at +
+		`","stream":"stderr","text":"\u001b[2Jtwo"}` + "\nno JSON\n{\"stream\":\"else\",\"text\":\"x\"}\n" +
 		`{"at":"` + at + `","stream":"stdout","text":"","note":"there is more"}` + "\n"
 	for range 2 * histories.MaxOutputLines {
 		lines += `{"at":"2099-01-01T00:00:00Z","stream":"stdout","text":"many"}` + "\n"
@@ -156,7 +168,8 @@ func TestOutputIsFollowed(t *testing.T) {
 	cancel()
 	<-done
 	d := w.takeDirty()
-	if len(w.output.lines) > histories.MaxOutputLines || d == nil || d.LogDropped == 0 || d.Log[len(d.Log)-1].Text != "many" || d.Log[len(d.Log)-1].Kind != "out" {
+	if len(w.output.lines) > histories.MaxOutputLines || d == nil || d.LogDropped == 0 ||
+		d.Log[len(d.Log)-1].Text != "many" || d.Log[len(d.Log)-1].Kind != "out" {
 		t.Fatalf("%d lines are held, %d dropped", len(w.output.lines), w.output.dropped)
 	}
 }
@@ -212,7 +225,8 @@ func TestMarkerTitle(t *testing.T) {
 	if !seen["tell_dispatcher"] || seen["LocalActivity"] {
 		t.Errorf("titles %v", seen)
 	}
-	if got := histories.MarkerTitle(&historypb.MarkerRecordedEventAttributes{MarkerName: "Version"}); got != "Version" {
+	if got := histories.MarkerTitle(
+		&historypb.MarkerRecordedEventAttributes{MarkerName: "Version"}); got != "Version" {
 		t.Errorf("%q", got)
 	}
 }

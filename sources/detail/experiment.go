@@ -20,7 +20,9 @@ type experimentRun struct {
 
 func newExperimentRun() *experimentRun {
 	x := &experimentRun{}
-	x.Folder = experiments.NewFolder(func(_ ace.ExperimentInput, f experiments.Finished) { x.ended = append(x.ended, f) })
+	x.Folder = experiments.NewFolder(func(_ ace.ExperimentInput, f experiments.Finished) {
+		x.ended = append(x.ended, f)
+	})
 	return x
 }
 

@@ -25,7 +25,8 @@ type flowRun struct {
 func (f flowRun) fold(_ *draft, e *historypb.HistoryEvent) (changes []histories.Change) {
 	f.Apply(e)
 	for _, s := range f.Changed() {
-		changes = append(changes, histories.Change{Type: histories.ChangeStep, Event: e.GetEventId(), At: s.Start,
+		changes = append(changes, histories.Change{Type: histories.ChangeStep, Event: e.GetEventId(),
+			At:   s.Start,
 			Step: s.Path, FlowStep: &s})
 	}
 	if closed, ok := history.Closing(e); ok {

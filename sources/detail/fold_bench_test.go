@@ -22,7 +22,8 @@ func jsonPayloads(v any) *commonpb.Payloads {
 	if err != nil {
 		panic(err)
 	}
-	return &commonpb.Payloads{Payloads: []*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: data}}}
+	return &commonpb.Payloads{Payloads: []*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte(
+		"json/plain")}, Data: data}}}
 }
 
 // historyBuilder builds histories.
@@ -38,14 +39,16 @@ func (m *historyBuilder) add(e *historypb.HistoryEvent) *historypb.HistoryEvent 
 }
 
 func (m *historyBuilder) start(in ace.TaskInput) {
-	m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
-		WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
-			WorkflowType: &commonpb.WorkflowType{Name: ace.TaskWorkflow}, Input: jsonPayloads(in)}}})
+	m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED,
+		Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
+			WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
+				WorkflowType: &commonpb.WorkflowType{Name: ace.TaskWorkflow}, Input: jsonPayloads(in)}}})
 }
 
 func (m *historyBuilder) signal(events ...ace.ToolEvent) {
-	m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, Attributes: &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
-		WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{SignalName: ace.SignalToolEvent, Input: jsonPayloads(events)}}})
+	m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED,
+		Attributes: &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
+			WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{SignalName: ace.SignalToolEvent, Input: jsonPayloads(events)}}})
 }
 
 // longHistory has n events and calls tool calls, each reported by two signals.
@@ -59,7 +62,8 @@ func longHistory(calls, n int) []*historypb.HistoryEvent {
 		at := madeStart.Add(time.Duration(i) * time.Millisecond)
 		m.signal(ace.ToolEvent{EventID: id + "-use", CallID: id, Kind: ace.KindToolUse, Name: name, At: at,
 			Args: json.RawMessage(fmt.Sprintf(`{"name":"return on equity","n":%d}`, i))})
-		m.signal(ace.ToolEvent{EventID: id + "-result", CallID: id, Kind: ace.KindToolResult, OK: &yes, At: at,
+		m.signal(ace.ToolEvent{EventID: id + "-result", CallID: id, Kind: ace.KindToolResult, OK: &yes,
+			At:         at,
 			DurationMS: float64(i%997) / 10, Result: json.RawMessage(`{"text":"net income / equity"}`)})
 	}
 	for len(m.events) < n {

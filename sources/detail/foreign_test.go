@@ -38,7 +38,8 @@ func stepStatuses(d *histories.Detail) string {
 // TestDocument001Run shows a run in the shapes of design document 001 as its server has it: completed.
 func TestDocument001Run(t *testing.T) {
 	d := read(t, historytest.Document001().Events)
-	if d.Phase.Status != ace.Completed || d.Phase.Failure != nil || stepStatuses(d) != "done, done, not reached, done, done" {
+	if d.Phase.Status != ace.Completed || d.Phase.Failure != nil ||
+		stepStatuses(d) != "done, done, not reached, done, done" {
 		t.Errorf("%s, failure %+v, steps %s", d.Phase.Status, d.Phase.Failure, stepStatuses(d))
 	}
 	if d.Calls.Len() != 3 || d.Skills.Total != 3 || d.Calls.At(2).ID != "#3" {
@@ -84,13 +85,15 @@ func TestForeignWorkflow(t *testing.T) {
 	if d.Phase.Status != ace.Completed || d.Phase.Phase != "" || len(d.Phase.Steps) != 0 || d.Err != "" {
 		t.Errorf("%+v, %s", d.Phase, d.Err)
 	}
-	if string(d.RawInput) != `{"order":17}` || string(d.RawResult) != `{"shipped":true}` || len(d.Activities) != 1 {
+	if string(d.RawInput) != `{"order":17}` || string(d.RawResult) != `{"shipped":true}` ||
+		len(d.Activities) != 1 {
 		t.Errorf("input %s, result %s, %d activities", d.RawInput, d.RawResult, len(d.Activities))
 	}
 	failure := historytest.Failure("no stock")
 	failure.GetApplicationFailureInfo().Details = historytest.JSON(map[string]any{"item": 3})
 	d = read(t, build().End(0, &historypb.WorkflowExecutionFailedEventAttributes{Failure: failure}).Events)
-	if d.Phase.Status != ace.Failed || d.Phase.Failure.Message != "no stock" || d.Causes[0].Details != `{"item":3}` {
+	if d.Phase.Status != ace.Failed || d.Phase.Failure.Message != "no stock" ||
+		d.Causes[0].Details != `{"item":3}` {
 		t.Errorf("%+v, causes %+v", d.Phase, d.Causes)
 	}
 }
@@ -98,11 +101,13 @@ func TestForeignWorkflow(t *testing.T) {
 // TestHeartbeatDetails shows the details of the last heartbeat, of a pending activity and of a timeout.
 func TestHeartbeatDetails(t *testing.T) {
 	details := historytest.JSON(map[string]any{"row": 7})
-	if p := histories.PendingOf(&workflowpb.PendingActivityInfo{HeartbeatDetails: details}); p.Heartbeat != `{"row":7}` {
+	if p := histories.PendingOf(
+		&workflowpb.PendingActivityInfo{HeartbeatDetails: details}); p.Heartbeat != `{"row":7}` {
 		t.Errorf("pending %q", p.Heartbeat)
 	}
 	failure := &failurepb.Failure{FailureInfo: &failurepb.Failure_TimeoutFailureInfo{
-		TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{TimeoutType: enumspb.TIMEOUT_TYPE_HEARTBEAT, LastHeartbeatDetails: details}}}
+		TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{TimeoutType: enumspb.TIMEOUT_TYPE_HEARTBEAT,
+			LastHeartbeatDetails: details}}}
 	p := histories.PendingOf(&workflowpb.PendingActivityInfo{LastFailure: failure})
 	if len(p.Causes) != 1 || p.Causes[0].Details != `{"row":7}` {
 		t.Errorf("causes %+v", p.Causes)
@@ -111,7 +116,8 @@ func TestHeartbeatDetails(t *testing.T) {
 
 // TestTailOfEveryType reports what each type of run does, and phases of ACE only for ACE runs.
 func TestTailOfEveryType(t *testing.T) {
-	order := historytest.New("OrderWorkflow", map[string]any{"order": 17}).Close(0, map[string]any{"shipped": true})
+	order := historytest.New("OrderWorkflow", map[string]any{"order": 17}).Close(0,
+		map[string]any{"shipped": true})
 	survived := historytest.New("OrderWorkflow", map[string]any{"order": 17})
 	charge := survived.Schedule(0, "charge_card", nil)
 	survived.Fail(0, charge, survived.Begin(0, charge, 3, ""), "no such card")
@@ -124,8 +130,10 @@ func TestTailOfEveryType(t *testing.T) {
 		"foreign":  {order.Events, []string{`status completed, result {"shipped":true}`}},
 		"session":  {replaytest.Recorded(t, "session-talk"), []string{"phase idle", "status turn 1 "}},
 		"run":      {replaytest.Recorded(t, "run-completed"), []string{"completed", "status completed"}},
-		"document": {historytest.Document001().Events, []string{"unread cannot read persist_results: ", "phase done", "status completed"}},
-		"right":    {replaytest.Recorded(t, "right"), []string{"phase skills", "phase done", "status completed"}},
+		"document": {historytest.Document001().Events, []string{"unread cannot read persist_results: ",
+			"phase done", "status completed"}},
+		"right": {replaytest.Recorded(t, "right"),
+			[]string{"phase skills", "phase done", "status completed"}},
 	} {
 		tail := NewTail("w", "r")
 		var lines []string

@@ -61,7 +61,8 @@ var closings = []proto.Message{
 // the run what its server says.
 func FuzzOddPayloads(f *testing.F) {
 	recorded := [][]*historypb.HistoryEvent{historytest.Document001().Events, historytest.Task(true).Events}
-	for _, name := range append(replaytest.RecordedNames, "observed", "fork", "session-talk", "run-completed", "run-agent") {
+	for _, name := range append(replaytest.RecordedNames, "observed", "fork", "session-talk", "run-completed",
+		"run-agent") {
 		recorded = append(recorded, replaytest.Recorded(f, name))
 	}
 	for i := range recorded {

@@ -27,7 +27,8 @@ type fakeClient struct {
 	query  func(ctx context.Context, name string) (any, error)
 }
 
-func (c *fakeClient) GetWorkflowHistory(ctx context.Context, _, _ string, wait bool, _ enumspb.HistoryEventFilterType) client.HistoryEventIterator {
+func (c *fakeClient) GetWorkflowHistory(ctx context.Context, _, _ string, wait bool,
+	_ enumspb.HistoryEventFilterType) client.HistoryEventIterator {
 	return &fakeHistory{ctx, c.events, wait}
 }
 
@@ -37,11 +38,13 @@ func (c *fakeClient) WorkflowService() workflowservice.WorkflowServiceClient {
 	return h.WorkflowService()
 }
 
-func (c *fakeClient) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (c *fakeClient) DescribeWorkflowExecution(context.Context, string,
+	string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	return nil, errors.New("not here")
 }
 
-func (c *fakeClient) QueryWorkflow(ctx context.Context, _, _ string, name string, _ ...any) (converter.EncodedValue, error) {
+func (c *fakeClient) QueryWorkflow(ctx context.Context, _, _ string, name string,
+	_ ...any) (converter.EncodedValue, error) {
 	v, err := c.query(ctx, name)
 	if err != nil {
 		return nil, err
@@ -157,7 +160,8 @@ func TestAnsweredThenSilent(t *testing.T) {
 	}
 	silent = true
 	w.ask(t.Context())
-	if d := w.takeDirty(); d.From != runs.FromHistory || d.Phase.Phase != ace.PhaseGenerator || d.Skills.Total != 2 {
+	if d := w.takeDirty(); d.From != runs.FromHistory || d.Phase.Phase != ace.PhaseGenerator ||
+		d.Skills.Total != 2 {
 		t.Errorf("after it fell silent: %s, %+v", d.From, d.Phase)
 	}
 }
@@ -176,24 +180,27 @@ func TestLateAnswersOfAClosedRun(t *testing.T) {
 	w = newWatcher(linkTo(cluster.Deps{Client: c}), runs.ID{WorkflowID: "ace/t", RunID: "r"}, nil)
 	_ = w.take(m.events[0])
 	w.ask(t.Context())
-	if d := w.takeDirty(); d.From != runs.FromHistory || d.Phase.Status != ace.Terminated || d.Phase.Steps[0].Status != ace.StatusNotReached {
+	if d := w.takeDirty(); d.From != runs.FromHistory || d.Phase.Status != ace.Terminated ||
+		d.Phase.Steps[0].Status != ace.StatusNotReached {
 		t.Errorf("%s, %+v", d.From, d.Phase)
 	}
 }
 
 // TestForeignWorkflows answers with a bare string, a list, and only some of the queries.
 func TestForeignWorkflows(t *testing.T) {
-	c := &fakeClient{events: historytest.New("OrderWorkflow", "order 17").Events, query: func(_ context.Context, name string) (any, error) {
-		switch name {
-		case ace.QueryPhase:
-			return "packing", nil
-		case ace.QueryDelta:
-			return []any{"Check the address.", map[string]any{"type": "ADD", "content": "c"}}, nil
-		}
-		return nil, serviceerror.NewQueryFailed("unknown query " + name)
-	}}
+	c := &fakeClient{events: historytest.New("OrderWorkflow", "order 17").Events,
+		query: func(_ context.Context, name string) (any, error) {
+			switch name {
+			case ace.QueryPhase:
+				return "packing", nil
+			case ace.QueryDelta:
+				return []any{"Check the address.", map[string]any{"type": "ADD", "content": "c"}}, nil
+			}
+			return nil, serviceerror.NewQueryFailed("unknown query " + name)
+		}}
 	d := watchDetailOf(t, c, func(d *histories.Detail) bool { return d.From == runs.FromQuery })
-	if d.Phase.Phase != "packing" || len(d.Missing) != 1 || d.Err != "" || string(d.RawInput) != `"order 17"` {
+	if d.Phase.Phase != "packing" || len(d.Missing) != 1 || d.Err != "" ||
+		string(d.RawInput) != `"order 17"` {
 		t.Errorf("%+v", d)
 	}
 	if ops := d.Delta.Operations; len(ops) != 2 || ops[0].Content != "Check the address." {

@@ -24,7 +24,8 @@ func ReadAll(ctx context.Context, d cluster.Deps, workflowID, runID string) (*hi
 	link.Deps = d
 	w := newWatcher(link, runs.ID{WorkflowID: workflowID, RunID: runID}, nil)
 	w.iterations = 0
-	iter := d.Client.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	iter := d.Client.GetWorkflowHistory(ctx, workflowID, runID, false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	if err := cluster.Drain(iter, w.take); err != nil {
 		return nil, err
 	}

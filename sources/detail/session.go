@@ -23,7 +23,8 @@ func (s sessionRun) fold(_ *draft, e *historypb.HistoryEvent) (changes []histori
 	}
 	now := &s.State
 	say := func(kind, format string, args ...any) {
-		changes = append(changes, noted(runs.LogLine{Event: e.GetEventId(), At: e.GetEventTime().AsTime(), Kind: kind,
+		changes = append(changes, noted(runs.LogLine{Event: e.GetEventId(), At: e.GetEventTime().AsTime(),
+			Kind: kind,
 			Text: fmt.Sprintf(format, args...)}))
 	}
 	if now.Status != before.Status {
@@ -77,7 +78,8 @@ func takeSession(d *draft, s *session.State) {
 	d.Skills = ace.SkillAnswer{}
 	for _, c := range s.Tools {
 		d.Skills.Total += c.Asked
-		d.Skills.Skills = append(d.Skills.Skills, ace.SkillUsage{Name: c.Name, Calls: c.Asked, OK: c.Allowed - c.Failed,
+		d.Skills.Skills = append(d.Skills.Skills, ace.SkillUsage{Name: c.Name, Calls: c.Asked,
+			OK:     c.Allowed - c.Failed,
 			Failed: c.Failed, Denied: c.Denied})
 	}
 }

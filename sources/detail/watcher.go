@@ -34,7 +34,8 @@ func NewFeed(link *cluster.Link) *feed.Feed[runs.ID, *histories.Detail] {
 		}
 		w := newWatcher(link, id, publish)
 		var wg sync.WaitGroup
-		for _, part := range []func(context.Context){w.follow, w.refresh, w.queryLoop, w.look, w.followOutput} {
+		for _, part := range []func(context.Context){w.follow, w.refresh, w.queryLoop, w.look,
+			w.followOutput} {
 			wg.Go(func() { part(ctx) })
 		}
 		wg.Wait()
@@ -231,8 +232,8 @@ func (w *watcher) describe(ctx context.Context) {
 	}
 }
 
-// watcher follows one selected run. It publishes the fold at once and queries the worker in parallel, so that a
-// worker that does not answer delays nothing.
+// watcher follows one selected run. It publishes the fold at once and queries the worker in parallel, so that
+// a worker that does not answer delays nothing.
 type watcher struct {
 	link *cluster.Link
 	c    client.Client
@@ -279,8 +280,8 @@ type output struct {
 type subject interface {
 	// fold folds an event and returns what it changes.
 	fold(d *draft, e *historypb.HistoryEvent) []histories.Change
-	// query asks the worker of an open run. It returns a function that sets the detail from the answers, nil if the
-	// worker does not answer or has nothing to add.
+	// query asks the worker of an open run. It returns a function that sets the detail from the answers, nil
+	// if the worker does not answer or has nothing to add.
 	query(ctx context.Context, ask query) func(*draft)
 	// take sets the detail from the fold.
 	take(d *draft)
@@ -310,8 +311,9 @@ func newWatcher(link *cluster.Link, id runs.ID, show func(*histories.Detail)) *w
 		program: make(chan string, 1),
 
 		iterations: flows.ShownIterations,
-		detail:     draft{Detail: histories.Detail{WorkflowID: id.WorkflowID, RunID: id.RunID, From: runs.FromHistory}},
-		file:       link.Connection().Mode == cluster.ModeFile,
+		detail: draft{Detail: histories.Detail{WorkflowID: id.WorkflowID, RunID: id.RunID,
+			From: runs.FromHistory}},
+		file: link.Connection().Mode == cluster.ModeFile,
 	}
 	folder := histories.NewFolder(id.WorkflowID, id.RunID)
 	folder.Each = w.trace.Fact

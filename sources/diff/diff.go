@@ -1,5 +1,5 @@
-// Package diff describes the comparison of two runs as plain text, for the screen and the command. The text is not
-// safe for a terminal yet.
+// Package diff describes the comparison of two runs as plain text, for the screen and the command. The text
+// is not safe for a terminal yet.
 package diff
 
 import (
@@ -142,7 +142,9 @@ func Facts(p *compare.Pair, duration func(*compare.Step) string) string {
 		parts = append(parts, of(duration))
 	}
 	if p.A != nil && p.B != nil && p.A.Attempt != p.B.Attempt && Reused(p) == "" {
-		parts = append(parts, "attempts "+of(func(s *compare.Step) string { return strconv.Itoa(int(s.Attempt)) }))
+		parts = append(parts, "attempts "+of(func(s *compare.Step) string {
+			return strconv.Itoa(int(s.Attempt))
+		}))
 	}
 	if status := of(func(s *compare.Step) string { return s.Status }); status != "done" {
 		parts = append(parts, status)

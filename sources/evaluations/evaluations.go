@@ -1,5 +1,5 @@
-// Package evaluations reads how the playbook versions of an experiment answered the items of its evaluations, and
-// compares the versions item by item.
+// Package evaluations reads how the playbook versions of an experiment answered the items of its evaluations,
+// and compares the versions item by item.
 package evaluations
 
 import (
@@ -17,8 +17,8 @@ import (
 	"acescope/sources/cluster"
 )
 
-// Version is an evaluation of a playbook version. Items are in the order of the data set; they are nil if a worker
-// kept none.
+// Version is an evaluation of a playbook version. Items are in the order of the data set; they are nil if a
+// worker kept none.
 type Version struct {
 	ace.EvalResult
 	Items []ace.EvalItem
@@ -47,7 +47,8 @@ const (
 // Change is how the answers to an item changed over the versions.
 type Change string
 
-// Changes, in the order of the grid. A broken item was correct in an earlier version and is wrong in the last.
+// Changes, in the order of the grid. A broken item was correct in an earlier version and is wrong in the
+// last.
 const (
 	Broken      Change = "broken"
 	Unstable    Change = "unstable" // correct at first and at last, but not in between
@@ -180,8 +181,10 @@ func When(e ace.EvalResult) string {
 	return fmt.Sprintf("after epoch %d", e.Epoch)
 }
 
-// Effects returns what the bullets do by the ablation so far, and the number of labeled items that it measures.
-func (g *Grid) Effects(ctx context.Context, books *playbook.Store, get ablation.Get) ([]ablation.Effect, int, error) {
+// Effects returns what the bullets do by the ablation so far, and the number of labeled items that it
+// measures.
+func (g *Grid) Effects(ctx context.Context, books *playbook.Store, get ablation.Get) ([]ablation.Effect, int,
+	error) {
 	book := &playbook.Playbook{}
 	if hash := g.Input.PlaybookHash; hash != "" {
 		var err error
@@ -257,7 +260,8 @@ func (v *Version) Item(index int) *ace.EvalItem {
 	return &v.Items[n]
 }
 
-// Flips returns the items that the version after answers correctly and the version before does not, and the reverse.
+// Flips returns the items that the version after answers correctly and the version before does not, and the
+// reverse.
 func (g *Grid) Flips(before, after int) (fixed, broken []int) {
 	for _, r := range g.Rows {
 		switch a, b := r.Marks[before], r.Marks[after]; {

@@ -14,8 +14,8 @@ import (
 // interval is the time between two reads of an open experiment.
 const interval = 2 * time.Second
 
-// Evaluated holds the evaluations of an experiment, and the effects of bullets if it is an ablation. Books are the
-// playbook versions by hash, as far as they are readable.
+// Evaluated holds the evaluations of an experiment, and the effects of bullets if it is an ablation. Books
+// are the playbook versions by hash, as far as they are readable.
 type Evaluated struct {
 	WorkflowID string
 	Grid       *Grid // nil if it was not readable
@@ -25,8 +25,8 @@ type Evaluated struct {
 	Err        string
 }
 
-// NewFeed returns a feed of the evaluations of the experiment with the wanted workflow ID. It reads the items of a
-// version once.
+// NewFeed returns a feed of the evaluations of the experiment with the wanted workflow ID. It reads the items
+// of a version once.
 func NewFeed(link *cluster.Link) *feed.Feed[string, *Evaluated] {
 	return feed.New(link.Wake, func(ctx context.Context, workflowID string, publish func(*Evaluated)) {
 		r := reader{link: link, workflowID: workflowID}

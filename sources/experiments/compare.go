@@ -60,9 +60,9 @@ type Comparison struct {
 	perCorrect [2]stats.Interval // of A and B: tokens if there is no cost
 }
 
-// EvalComparison compares the last evaluations of two experiments on the same second data set. Fixed and Broken
-// are 0-based indexes of its tasks. Partial means that one result lists only some of its wrong answers, so the
-// indexes may be incomplete.
+// EvalComparison compares the last evaluations of two experiments on the same second data set. Fixed and
+// Broken are 0-based indexes of its tasks. Partial means that one result lists only some of its wrong
+// answers, so the indexes may be incomplete.
 type EvalComparison struct {
 	Dataset   string         `json:"dataset_id"`
 	A         ace.EvalResult `json:"a"`
@@ -112,7 +112,8 @@ func Compare(a, b *Series) *Comparison {
 	return c
 }
 
-// unlike returns how the work of the experiments differs, so that their accuracies over all tasks do not compare.
+// unlike returns how the work of the experiments differs, so that their accuracies over all tasks do not
+// compare.
 func (c *Comparison) unlike() []string {
 	out := []string{}
 	a, b := c.A.Input, c.B.Input
@@ -120,7 +121,8 @@ func (c *Comparison) unlike() []string {
 		name string
 		a, b int
 	}{
-		{"epochs", max(a.Epochs, 1), max(b.Epochs, 1)}, {"tasks", a.Tasks, b.Tasks}, {"window", a.Window, b.Window},
+		{"epochs", max(a.Epochs, 1), max(b.Epochs, 1)}, {"tasks", a.Tasks, b.Tasks},
+		{"window", a.Window, b.Window},
 	} {
 		if x.a != x.b {
 			out = append(out, fmt.Sprintf("%s %d and %d", x.name, x.a, x.b))
@@ -130,7 +132,8 @@ func (c *Comparison) unlike() []string {
 		out = append(out, fmt.Sprintf("adapter %s and %s", a.Adapter, b.Adapter))
 	}
 	if a.Grader != b.Grader {
-		out = append(out, fmt.Sprintf("graders %s and %s", cmp.Or(a.Grader, "default"), cmp.Or(b.Grader, "default")))
+		out = append(out, fmt.Sprintf("graders %s and %s", cmp.Or(a.Grader, "default"),
+			cmp.Or(b.Grader, "default")))
 	}
 	if !c.SameData {
 		out = append(out, "data sets")
@@ -141,9 +144,9 @@ func (c *Comparison) unlike() []string {
 	return out
 }
 
-// Conditions are the differences between two experiments apart from their answers. Because of Unlike, only the same
-// items are comparable: aligned tasks and evaluations. Settings are what a comparison is about, such as the model; they
-// leave all tasks comparable. Both may be empty.
+// Conditions are the differences between two experiments apart from their answers. Because of Unlike, only
+// the same items are comparable: aligned tasks and evaluations. Settings are what a comparison is about, such
+// as the model; they leave all tasks comparable. Both may be empty.
 type Conditions struct {
 	Unlike   []string `json:"unlike"`
 	Settings []string `json:"settings"`
@@ -154,7 +157,8 @@ func (c *Conditions) Likeness() string {
 	if len(c.Unlike) == 0 {
 		return ""
 	}
-	return "different " + strings.Join(c.Unlike, ", ") + ": compare only aligned tasks and the last evaluation"
+	return "different " + strings.Join(c.Unlike, ", ") +
+		": compare only aligned tasks and the last evaluation"
 }
 
 // Differing says which settings differ, or "".
@@ -165,7 +169,8 @@ func (c *Conditions) Differing() string {
 	return "settings: " + strings.Join(c.Settings, ", ")
 }
 
-// Aligned returns how many of the aligned tasks with two verdicts both answered correctly, and the number of the tasks.
+// Aligned returns how many of the aligned tasks with two verdicts both answered correctly, and the number of
+// the tasks.
 func (c *Comparison) Aligned() (a, b, of int) {
 	right := c.Counts[FlipBothCorrect]
 	return right + c.Counts[FlipBroken], right + c.Counts[FlipFixed], len(c.Pairs) - c.Counts[FlipUngraded]
@@ -218,7 +223,8 @@ func (c *Comparison) Metrics(now time.Time) []compare.Metric {
 	last.Unlike = accuracy.Unlike
 	add("tokens", "", float64(a.Tokens), float64(b.Tokens))
 	add("mean task time", "ms", a.MeanDurationMS, b.MeanDurationMS)
-	add("total time", "ms", float64(c.A.Duration(now).Milliseconds()), float64(c.B.Duration(now).Milliseconds()))
+	add("total time", "ms", float64(c.A.Duration(now).Milliseconds()),
+		float64(c.B.Duration(now).Milliseconds()))
 	add("bullets", "", float64(a.Bullets), float64(b.Bullets))
 	add("operations accepted", "", float64(a.Accepted), float64(b.Accepted))
 	add("operations rejected", "", float64(a.Rejected), float64(b.Rejected))

@@ -37,7 +37,8 @@ type Curve struct {
 	Dashed bool
 }
 
-// Chart is a metric of experiments. Unit is "rate", "USD", "total" for a count from 0, or "" for another count.
+// Chart is a metric of experiments. Unit is "rate", "USD", "total" for a count from 0, or "" for another
+// count.
 type Chart struct {
 	Title  string
 	Unit   string
@@ -59,7 +60,8 @@ func NewChart(list []*Series, m Metric, window int, byTime bool) Chart {
 		MetricPlaybook:   {"Playbook, bullets", "", "no closed task yet", nil},
 		MetricOperations: {"Operations so far, rejected dashed", "total", "no closed task yet", nil},
 		MetricCost:       {"US$ per correct answer" + over, "USD", "no correct answer yet", nil},
-		MetricTokens:     {"Tokens per correct answer" + over + ", no cost known", "", "no correct answer yet", nil},
+		MetricTokens: {"Tokens per correct answer" + over + ", no cost known", "",
+			"no correct answer yet", nil},
 	}[m]
 	for i, s := range list {
 		for j, curve := range s.Curves(m, window, byTime) {
@@ -122,8 +124,8 @@ func (s *Series) heldOut() Curve {
 	return c
 }
 
-// Accuracy returns after each task the share of correct answers among the graded ones of the last window tasks,
-// 0 for all so far; NaN if no task is graded.
+// Accuracy returns after each task the share of correct answers among the graded ones of the last window
+// tasks, 0 for all so far; NaN if no task is graded.
 func (s *Series) Accuracy(window int) []float64 {
 	return s.rate(window, (*Task).correct, (*Task).graded)
 }
@@ -147,8 +149,8 @@ func (s *Series) AccuracyIntervals(window int) []stats.Interval {
 	return out
 }
 
-// CostPerCorrect returns after each task the US dollars that the last window tasks used per correct answer, 0 for
-// all so far; NaN without a correct answer.
+// CostPerCorrect returns after each task the US dollars that the last window tasks used per correct answer, 0
+// for all so far; NaN without a correct answer.
 func (s *Series) CostPerCorrect(window int) []float64 {
 	return s.rate(window, func(t *Task) float64 { return t.Cost }, (*Task).correct)
 }
@@ -161,8 +163,8 @@ func (t *Task) correct() float64 {
 	return 0
 }
 
-// Graded reports whether the task counts in an accuracy, as in [ace.EpochResult]: it is a task with a label that
-// was not canceled. A failed or ungraded task counts as one without a correct answer.
+// Graded reports whether the task counts in an accuracy, as in [ace.EpochResult]: it is a task with a label
+// that was not canceled. A failed or ungraded task counts as one without a correct answer.
 func (t *Task) Graded() bool {
 	stopped := t.Status == ace.Completed && t.Verdict == ""
 	return t.Status != ace.Canceled && t.Verdict != ace.Unlabeled && !stopped
@@ -242,7 +244,8 @@ type Totals struct {
 func (s *Series) Totals() Totals {
 	p := s.Progress
 	out := Totals{
-		Tasks: len(s.Tasks) + s.Dropped, Cost: p.Usage.CostUSD, Tokens: p.Usage.InputTokens + p.Usage.OutputTokens,
+		Tasks: len(s.Tasks) + s.Dropped, Cost: p.Usage.CostUSD, Tokens: p.Usage.InputTokens +
+			p.Usage.OutputTokens,
 		Bullets: p.Bullets, Accepted: p.Accepted, Rejected: p.Rejected,
 	}
 	var cost, tokens, took float64

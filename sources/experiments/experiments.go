@@ -17,8 +17,8 @@ import (
 	runspkg "acescope/sources/runs"
 )
 
-// Bounds and intervals of the experiments' reader: MaxExperiments are listed with their progress, MaxSeries are
-// read completely. maxKeptSeries closed ones are kept in memory.
+// Bounds and intervals of the experiments' reader: MaxExperiments are listed with their progress, MaxSeries
+// are read completely. maxKeptSeries closed ones are kept in memory.
 const (
 	MaxExperiments = 200
 	MaxSeries      = 8
@@ -29,7 +29,8 @@ const (
 )
 
 // experimentQuery finds the newest run of each experiment.
-const experimentQuery = `WorkflowType = "` + ace.ExperimentWorkflow + `" AND ExecutionStatus != "ContinuedAsNew"`
+const experimentQuery = `WorkflowType = "` + ace.ExperimentWorkflow +
+	`" AND ExecutionStatus != "ContinuedAsNew"`
 
 // Experiments holds the newest experiments and the requested series.
 type Experiments struct {
@@ -64,7 +65,8 @@ func Answers(p *ace.ExperimentProgress) (closed, correct, labeled int) {
 }
 
 // List reads the newest experiments, without their progress, and the number of older ones. A workflow id is
-// listed once, with its newest run. Experiments of which only tasks exist have their progress if the list tells it.
+// listed once, with its newest run. Experiments of which only tasks exist have their progress if the list
+// tells it.
 func List(ctx context.Context, c client.Client) ([]Experiment, int64, error) {
 	runs, token, err := runspkg.ListOnce(ctx, c, experimentQuery, MaxExperiments, nil)
 	if err != nil {
@@ -112,8 +114,8 @@ func ReadProgress(ctx context.Context, c client.Client, rows []Experiment) error
 // key identifies what was read of the experiment. Without a workflow, it changes when another task closes.
 func (e *Experiment) key() string { return cmp.Or(e.RunID, e.WorkflowID+" "+e.Close.String()) }
 
-// unread reports whether there is more to read. The histories of tasks without a workflow are read once they have all
-// closed, because there may be many.
+// unread reports whether there is more to read. The histories of tasks without a workflow are read once they
+// have all closed, because there may be many.
 func (e *Experiment) unread() bool { return e.Note == "" || e.Progress == nil && !e.Open() }
 
 // Read updates the progress of the experiment. It reads the start of a continued experiment once, from its
@@ -163,7 +165,8 @@ func progressOf(ctx context.Context, c client.Client, r runspkg.Run) *ace.Experi
 		return p
 	}
 	f := NewFolder(nil)
-	iter := c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	iter := c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	err := cluster.Drain(iter, func(e *historypb.HistoryEvent) error { f.Apply(e); return f.Foreign })
 	if err != nil {
 		return nil
@@ -173,7 +176,8 @@ func progressOf(ctx context.Context, c client.Client, r runspkg.Run) *ace.Experi
 	return &state
 }
 
-// Find returns the progress of the newest run of an experiment, or nil if it has no workflow or cannot be read.
+// Find returns the progress of the newest run of an experiment, or nil if it has no workflow or cannot be
+// read.
 func Find(ctx context.Context, c client.Client, name string) (*ace.ExperimentProgress, error) {
 	query := experimentQuery + " AND WorkflowId = " + strconv.Quote(ace.ExperimentWorkflowID(name))
 	found, _, err := runspkg.ListOnce(ctx, c, query, MaxExperiments, nil)

@@ -57,7 +57,8 @@ func (f *Feed) Reread() {
 
 // read updates the list and the requested series until ctx ends.
 func (f *Feed) read(ctx context.Context, _ struct{}, publish func(*Experiments)) {
-	r := &reader{feed: f, c: f.link.Client, update: feed.Updater(f.Value(), publish), followed: map[string]*seriesFollower{}}
+	r := &reader{feed: f, c: f.link.Client, update: feed.Updater(f.Value(), publish),
+		followed: map[string]*seriesFollower{}}
 	if last := f.Value(); last != nil {
 		for _, series := range last.Series {
 			r.published = append(r.published, series.WorkflowID)
@@ -116,8 +117,8 @@ func (r *reader) listOnce(ctx context.Context) {
 	r.update(func(e *Experiments) { e.Rows, e.Reading = rows, false })
 }
 
-// fillProgress adds the results of the last reading to the rows. settled holds the closed experiments that need
-// no further reading.
+// fillProgress adds the results of the last reading to the rows. settled holds the closed experiments that
+// need no further reading.
 func (f *Feed) fillProgress(rows []Experiment) (settled map[string]bool) {
 	f.mu.Lock()
 	settled = f.closed
@@ -152,7 +153,9 @@ func (f *Feed) keepProgress(rows []Experiment) {
 func (f *Feed) keptSeries(workflowID, runID string) *Series {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	at := slices.IndexFunc(f.kept, func(k *Series) bool { return k.WorkflowID == workflowID && k.RunID == runID })
+	at := slices.IndexFunc(f.kept, func(k *Series) bool {
+		return k.WorkflowID == workflowID && k.RunID == runID
+	})
 	if at < 0 {
 		return nil
 	}

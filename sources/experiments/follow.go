@@ -18,8 +18,8 @@ import (
 	"acescope/sources/cluster"
 )
 
-// Finished is a closed task of an experiment. If it did not complete, Failure is set and Result holds only its
-// id.
+// Finished is a closed task of an experiment. If it did not complete, Failure is set and Result holds only
+// its id.
 type Finished struct {
 	Status     ace.Status
 	Verdict    ace.Verdict // "" if it did not complete or its budget ended it before
@@ -36,15 +36,19 @@ type Finished struct {
 
 // Follow follows an experiment and the runs that continue it until it closes, and returns the final state. It
 // calls task for each task that ends; task may be nil. away is as in [cluster.Follow].
-func Follow(ctx context.Context, c client.Client, namespace, workflowID, runID string, away func(error), task func(ace.ExperimentInput, Finished)) (*ace.ExperimentState, error) {
+func Follow(ctx context.Context, c client.Client, namespace, workflowID, runID string, away func(error),
+	task func(ace.ExperimentInput, Finished)) (*ace.ExperimentState, error) {
 	state, _, err := followRuns(ctx, c, namespace, workflowID, runID, away, task)
 	return state, err
 }
 
-// FollowWhole is [Follow] from the first run of the chain of run. If the first runs are deleted, it begins with
-// run. It also returns the id of the last run.
-func FollowWhole(ctx context.Context, c client.Client, namespace string, run *workflowpb.WorkflowExecutionInfo, away func(error), task func(ace.ExperimentInput, Finished)) (*ace.ExperimentState, string, error) {
-	workflowID, runID, first := run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(), run.GetFirstRunId()
+// FollowWhole is [Follow] from the first run of the chain of run. If the first runs are deleted, it begins
+// with run. It also returns the id of the last run.
+func FollowWhole(ctx context.Context, c client.Client, namespace string,
+	run *workflowpb.WorkflowExecutionInfo, away func(error),
+	task func(ace.ExperimentInput, Finished)) (*ace.ExperimentState, string, error) {
+	workflowID, runID, first := run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(),
+		run.GetFirstRunId()
 	if first == "" || first == runID {
 		return followRuns(ctx, c, namespace, workflowID, runID, away, task)
 	}
@@ -55,15 +59,17 @@ func FollowWhole(ctx context.Context, c client.Client, namespace string, run *wo
 	return state, last, err
 }
 
-func followRuns(ctx context.Context, c client.Client, namespace, workflowID, runID string, away func(error), task func(ace.ExperimentInput, Finished)) (*ace.ExperimentState, string, error) {
+func followRuns(ctx context.Context, c client.Client, namespace, workflowID, runID string, away func(error),
+	task func(ace.ExperimentInput, Finished)) (*ace.ExperimentState, string, error) {
 	for {
 		next := ""
 		f := NewFolder(task)
-		err := cluster.Follow(ctx, c, namespace, workflowID, runID, away, func(e *historypb.HistoryEvent) error {
-			f.Apply(e)
-			next = history.NextRun(e)
-			return f.Foreign
-		})
+		err := cluster.Follow(ctx, c, namespace, workflowID, runID, away,
+			func(e *historypb.HistoryEvent) error {
+				f.Apply(e)
+				next = history.NextRun(e)
+				return f.Foreign
+			})
 		if err != nil || next == "" {
 			return &f.State, runID, err
 		}

@@ -51,12 +51,14 @@ func ReadGroup(ctx context.Context, c client.Client, id string) (one *Series, gr
 
 // Closed returns the repeats that completed, whose numbers count in a [Band].
 func (g *Group) Closed() []*Series {
-	return slices.DeleteFunc(slices.Clone(g.Repeats), func(s *Series) bool { return s.Status != ace.Completed })
+	return slices.DeleteFunc(slices.Clone(g.Repeats), func(s *Series) bool {
+		return s.Status != ace.Completed
+	})
 }
 
-// Band is the spread of a number over the repeats of a group. Low and High are the limits of the interval of the mean
-// by Student's t distribution, nil for less than two repeats and if they do not vary. It covers the variation between
-// repeats, not between items: all repeats have the same ones.
+// Band is the spread of a number over the repeats of a group. Low and High are the limits of the interval of
+// the mean by Student's t distribution, nil for less than two repeats and if they do not vary. It covers the
+// variation between repeats, not between items: all repeats have the same ones.
 type Band struct {
 	Name    string    `json:"name"`
 	Unit    string    `json:"unit,omitempty"`
@@ -131,8 +133,8 @@ type GroupComparison struct {
 	Conditions
 }
 
-// BandDifference is the difference of the means of a number, B minus A, with its interval by Welch's t-test: nil if a
-// group has less than two closed repeats, or if the repeats of both do not vary.
+// BandDifference is the difference of the means of a number, B minus A, with its interval by Welch's t-test:
+// nil if a group has less than two closed repeats, or if the repeats of both do not vary.
 type BandDifference struct {
 	Name            string   `json:"name"`
 	Unit            string   `json:"unit,omitempty"`
@@ -144,8 +146,8 @@ type BandDifference struct {
 	Distinguishable bool     `json:"distinguishable"`
 }
 
-// CompareGroups compares two groups. If their work differs, only the last evaluations on an equal data set and the
-// sizes of the playbooks have a difference.
+// CompareGroups compares two groups. If their work differs, only the last evaluations on an equal data set
+// and the sizes of the playbooks have a difference.
 func CompareGroups(a, b *Group) *GroupComparison {
 	first := Compare(a.Repeats[0], b.Repeats[0])
 	c := &GroupComparison{A: a, B: b, Differences: []BandDifference{}, Conditions: first.Conditions}
@@ -179,13 +181,15 @@ func (c *GroupComparison) Headline() string {
 	if of == nil {
 		return "nothing is comparable: no accuracy of both groups is of the same work"
 	}
-	text := fmt.Sprintf("%s: mean %.1f%% of %d and %.1f%% of %d repeats", of.Name, 100*of.A.Mean, len(of.A.Values),
+	text := fmt.Sprintf("%s: mean %.1f%% of %d and %.1f%% of %d repeats", of.Name, 100*of.A.Mean,
+		len(of.A.Values),
 		100*of.B.Mean, len(of.B.Values))
 	switch {
 	case of.Low == nil && min(len(of.A.Values), len(of.B.Values)) < 2:
 		return text + ": too few repeats for a test"
 	case of.Low == nil:
-		return fmt.Sprintf("%s: the repeats do not vary; compare %s and %s item by item", text, c.A.Repeats[0].Name(),
+		return fmt.Sprintf("%s: the repeats do not vary; compare %s and %s item by item", text,
+			c.A.Repeats[0].Name(),
 			c.B.Repeats[0].Name())
 	}
 	verdict := "not distinguishable"
@@ -214,8 +218,8 @@ func (b *Band) limits() [2]float64 {
 	return [2]float64{*b.Low, *b.High}
 }
 
-// BandChart returns the mean of a metric over the repeats, and its lowest and highest value dashed, by the number of
-// the task. It ends with the shortest repeat.
+// BandChart returns the mean of a metric over the repeats, and its lowest and highest value dashed, by the
+// number of the task. It ends with the shortest repeat.
 func BandChart(list []*Series, m Metric, window int) Chart {
 	c := NewChart(list, m, window, false)
 	if len(c.Curves) != len(list) { // of accepted and rejected operations
@@ -226,7 +230,8 @@ func BandChart(list []*Series, m Metric, window int) Chart {
 		n = min(n, len(curve.Y))
 	}
 	mean := Curve{Name: "mean"}
-	lowest, highest := Curve{Name: "lowest", Series: 1, Dashed: true}, Curve{Name: "highest", Series: 2, Dashed: true}
+	lowest, highest := Curve{Name: "lowest", Series: 1, Dashed: true},
+		Curve{Name: "highest", Series: 2, Dashed: true}
 	for i := range n {
 		values := make([]float64, len(list))
 		for at, curve := range c.Curves {

@@ -17,9 +17,10 @@ const (
 	PairedTasks      = "tasks"      // the aligned tasks of one epoch
 )
 
-// Paired compares the verdicts of two playbooks on the same labeled items, each counted once. P is the p-value of the
-// exact McNemar test. If Partial is set, the results list only some of the wrong answers: then Fixed and Broken are
-// 0, P is nil, and the interval of the difference of two independent proportions decides.
+// Paired compares the verdicts of two playbooks on the same labeled items, each counted once. P is the
+// p-value of the exact McNemar test. If Partial is set, the results list only some of the wrong answers: then
+// Fixed and Broken are 0, P is nil, and the interval of the difference of two independent proportions
+// decides.
 type Paired struct {
 	Items           string   `json:"items"`
 	EpochA          int      `json:"epoch_a"`
@@ -102,8 +103,8 @@ func PText(p float64) string {
 const nothingComparable = "nothing is comparable: no task has a verdict in both, and there is no evaluation " +
 	"of both on the same data set"
 
-// pairs returns the comparisons of the last evaluations and of the aligned tasks of the last epoch that both have.
-// Tasks of several epochs are not counted together, because the same item would count more than once.
+// pairs returns the comparisons of the last evaluations and of the aligned tasks of the last epoch that both
+// have. Tasks of several epochs are not counted together, because the same item would count more than once.
 func (c *Comparison) pairs() []Paired {
 	out := []Paired{}
 	if e := c.Eval; e != nil && e.A.Labeled() > 0 && e.A.Labeled() == e.B.Labeled() {
@@ -154,8 +155,8 @@ func pairedEval(e *EvalComparison) Paired {
 	return p
 }
 
-// Learned compares the first and the last evaluation of an experiment: B is the last. It returns nil unless there are
-// two with labels.
+// Learned compares the first and the last evaluation of an experiment: B is the last. It returns nil unless
+// there are two with labels.
 func Learned(p *ace.ExperimentProgress) *Paired {
 	list := p.Eval
 	if len(list) < 2 {
@@ -172,8 +173,8 @@ func Between(first, last ace.EvalResult) *Paired {
 	return new(pairedEval(compareEvals("", first, last)))
 }
 
-// settings returns which settings of the experiments differ: the conditions that the comparison is about. Those of an
-// experiment without a workflow are not known, except the model.
+// settings returns which settings of the experiments differ: the conditions that the comparison is about.
+// Those of an experiment without a workflow are not known, except the model.
 func (c *Comparison) settings() []string {
 	out := []string{}
 	a, b := c.A.Input, c.B.Input
@@ -193,7 +194,8 @@ func (c *Comparison) settings() []string {
 	}
 	maps.Copy(phases, b.Steps)
 	for _, phase := range slices.Sorted(maps.Keys(phases)) {
-		differ("provider of the "+phase, cmp.Or(a.Steps[phase], a.Provider), cmp.Or(b.Steps[phase], b.Provider))
+		differ("provider of the "+phase, cmp.Or(a.Steps[phase], a.Provider),
+			cmp.Or(b.Steps[phase], b.Provider))
 	}
 	for _, phase := range ace.PromptedPhases() {
 		differ("prompt of the "+string(phase), a.Prompts.Of(phase).String(), b.Prompts.Of(phase).String())

@@ -21,8 +21,8 @@ const (
 	maxAnswer      = 80
 )
 
-// Series is an experiment with its tasks in the order of completion, over all its runs. Progress is as [Follow]
-// returns it.
+// Series is an experiment with its tasks in the order of completion, over all its runs. Progress is as
+// [Follow] returns it.
 type Series struct {
 	WorkflowID string
 	RunID      string              // newest run
@@ -132,7 +132,8 @@ func NewSeriesFolder(workflowID, newest string) *SeriesFolder {
 
 // Read folds the chain from its first run; events returns the histories. If the oldest are deleted, it begins
 // with the newest and sets Err.
-func (f *SeriesFolder) Read(ctx context.Context, runID string, events func(string, func(*historypb.HistoryEvent) error) error) error {
+func (f *SeriesFolder) Read(ctx context.Context, runID string,
+	events func(string, func(*historypb.HistoryEvent) error) error) error {
 	for {
 		next := ""
 		err := events(runID, func(e *historypb.HistoryEvent) error {

@@ -34,10 +34,12 @@ const (
 )
 
 func tasksQuery(condition string) string {
-	return `WorkflowType = "` + ace.TaskWorkflow + `" AND ExecutionStatus != "ContinuedAsNew" AND ` + condition
+	return `WorkflowType = "` + ace.TaskWorkflow + `" AND ExecutionStatus != "ContinuedAsNew" AND ` +
+		condition
 }
 
-// listTasksOnly lists the experiments of the newest tasks that are not known, by workflow id, and have no workflow.
+// listTasksOnly lists the experiments of the newest tasks that are not known, by workflow id, and have no
+// workflow.
 func listTasksOnly(ctx context.Context, c client.Client, known map[string]bool) ([]Experiment, error) {
 	names := []string{strconv.Quote(""), strconv.Quote(ace.ObservedExperiment)}
 	for workflowID := range known {

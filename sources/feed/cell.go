@@ -21,8 +21,8 @@ func (c *Cell[Value]) Value() Value {
 	return c.value
 }
 
-// Update changes the value. change must replace slices and maps, never write into them, because readers keep older
-// values.
+// Update changes the value. change must replace slices and maps, never write into them, because readers keep
+// older values.
 func (c *Cell[Value]) Update(change func(*Value)) {
 	c.mu.Lock()
 	change(&c.value)
@@ -37,8 +37,8 @@ func (c *Cell[Value]) Amend(change func(*Value)) {
 	change(&c.value)
 }
 
-// Updater returns a function that publishes changed copies of a value, the first one of last, which may be nil. It may
-// be called from several goroutines of one reader; change must replace slices and maps.
+// Updater returns a function that publishes changed copies of a value, the first one of last, which may be
+// nil. It may be called from several goroutines of one reader; change must replace slices and maps.
 func Updater[Value any](last *Value, publish func(*Value)) func(change func(*Value)) {
 	var mu sync.Mutex
 	var value Value

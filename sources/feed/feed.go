@@ -1,9 +1,10 @@
-// Package feed is the one pattern by which a screen gets its data: the view sets an ask, a reader function publishes
-// immutable values for it, and the shell is woken.
+// Package feed is the one pattern by which a screen gets its data: the view sets an ask, a reader function
+// publishes immutable values for it, and the shell is woken.
 //
-// A feed runs at most one reader at a time, in the goroutine that calls Run. A new ask, Again and Look(false) cancel
-// the reader; the next one starts after it has returned. A value published by a canceled reader is dropped. Only the
-// newest value is kept. A Cell is the same for a reader that always runs and asks for nothing.
+// A feed runs at most one reader at a time, in the goroutine that calls Run. A new ask, Again and Look(false)
+// cancel the reader; the next one starts after it has returned. A value published by a canceled reader is
+// dropped. Only the newest value is kept. A Cell is the same for a reader that always runs and asks for
+// nothing.
 package feed
 
 import (
@@ -12,11 +13,12 @@ import (
 	"time"
 )
 
-// Reader publishes values for an ask until it is done or ctx ends. It may publish from several goroutines as long as
-// they end before it returns. Published values must not be changed afterwards.
+// Reader publishes values for an ask until it is done or ctx ends. It may publish from several goroutines as
+// long as they end before it returns. Published values must not be changed afterwards.
 type Reader[Ask, Value any] func(ctx context.Context, ask Ask, publish func(Value))
 
-// Feed connects a view with a reader. All methods but Run return at once and may be called from any goroutine.
+// Feed connects a view with a reader. All methods but Run return at once and may be called from any
+// goroutine.
 type Feed[Ask comparable, Value any] struct {
 	// Rest is how long a new ask must stay the same before it is read, so that a cursor that passes many rows
 	// starts one reader. Set it before Run; the first ask does not wait.
@@ -36,8 +38,8 @@ type Feed[Ask comparable, Value any] struct {
 	value   Value
 }
 
-// New returns a feed that reads nothing until it has an ask and is looked at. wake is called after each new value; it
-// must not block.
+// New returns a feed that reads nothing until it has an ask and is looked at. wake is called after each new
+// value; it must not block.
 func New[Ask comparable, Value any](wake func(), read Reader[Ask, Value]) *Feed[Ask, Value] {
 	return &Feed[Ask, Value]{read: read, wake: wake, turn: make(chan struct{}, 1)}
 }
@@ -56,7 +58,8 @@ func (f *Feed[Ask, Value]) Want(ask Ask) (changed bool) {
 	return changed
 }
 
-// Refine sets the ask and keeps the value of the old one until the reader publishes. The same ask changes nothing.
+// Refine sets the ask and keeps the value of the old one until the reader publishes. The same ask changes
+// nothing.
 func (f *Feed[Ask, Value]) Refine(ask Ask) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,7 +77,8 @@ func (f *Feed[Ask, Value]) setAsk(ask Ask) bool {
 	return true
 }
 
-// Look starts reading, or stops it. The last value stays, and a reader that returned by itself is not started again.
+// Look starts reading, or stops it. The last value stays, and a reader that returned by itself is not started
+// again.
 func (f *Feed[Ask, Value]) Look(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -60,8 +60,8 @@ func resultOf(p *commonpb.Payloads) *flow.Result {
 	return &result
 }
 
-// Follow follows a run and the runs that continue it until it closes. It calls changed after each event that changes
-// the state. away is as in [cluster.Follow].
+// Follow follows a run and the runs that continue it until it closes. It calls changed after each event that
+// changes the state. away is as in [cluster.Follow].
 func Follow(ctx context.Context, c client.Client, namespace, workflowID, runID string, away func(error),
 	changed func(Run)) (Run, error) {
 	for {

@@ -9,13 +9,15 @@ import (
 	"acescope/engine/flow"
 )
 
-// Step is a step of a flow in a run, or one of its executions in a loop. A step without a status has not begun.
+// Step is a step of a flow in a run, or one of its executions in a loop. A step without a status has not
+// begun.
 type Step struct {
 	flow.StepState
 	// Label is the path within the enclosing step: "build", or "3/build" in the iteration 3 of a loop.
 	Label string `json:"label"`
 	Depth int    `json:"depth"`
-	// Earlier counts older iterations that are not listed. Such a step has no other fields but Label and Depth.
+	// Earlier counts older iterations that are not listed. Such a step has no other fields but Label and
+	// Depth.
 	Earlier int        `json:"earlier_iterations,omitempty"`
 	Op      *Operation `json:"operation,omitempty"` // the last operation that the step requested
 }
@@ -26,21 +28,24 @@ func (s *Step) Begun() bool { return s.Status != "" }
 // Waits reports whether the step waits for a person.
 func (s *Step) Waits() bool { return s.Status == StepWaiting && s.Approval }
 
-// ShownIterations bounds the iterations of a loop that screens list: the newest, and those that are open or failed.
+// ShownIterations bounds the iterations of a loop that screens list: the newest, and those that are open or
+// failed.
 const ShownIterations = 20
 
 // tree lists the steps of a run in the order of its flow.
 type tree struct {
 	state      map[string]*flow.StepState // by path, the newest
 	iterations map[string][]int           // by path of the loop, ascending
-	open       map[string]bool            // paths of iterations and branches with steps that are open or have failed
-	most       int                        // iterations of a loop, 0 for all
-	operation  func(id string) *Operation
-	out        []Step
+	// paths of iterations and branches with steps that are open or have failed
+	open      map[string]bool
+	most      int // iterations of a loop, 0 for all
+	operation func(id string) *Operation
+	out       []Step
 }
 
-// Tree lists the steps of a run in the order of the flow: those of the state, and those that have not begun. A nil flow
-// lists those of the state in the order in which they began. most bounds the iterations of a loop; 0 lists all.
+// Tree lists the steps of a run in the order of the flow: those of the state, and those that have not begun.
+// A nil flow lists those of the state in the order in which they began. most bounds the iterations of a loop;
+// 0 lists all.
 func Tree(f *flow.Flow, s *flow.State, most int, operation func(id string) *Operation) []Step {
 	t := &tree{state: map[string]*flow.StepState{}, iterations: map[string][]int{}, open: map[string]bool{},
 		most:      most,

@@ -51,10 +51,11 @@ type View struct {
 	Outputs    map[string]any `json:"outputs,omitempty"` // of a run that completed
 	Usage      ace.Usage      `json:"usage"`
 	Operations int            `json:"operations"`
-	Dropped    int            `json:"dropped_steps,omitempty"` // ended steps of iterations that the run no longer lists
-	Problem    string         `json:"problem,omitempty"`       // why steps that have not begun are unknown
-	// ChainRun is the number of the run in its chain, from 1, and ChainStart the start of the first run. Of a run that
-	// continues no other, both are zero. Steps, usage and operations are those since run 1.
+	// ended steps of iterations that the run no longer lists
+	Dropped int    `json:"dropped_steps,omitempty"`
+	Problem string `json:"problem,omitempty"` // why steps that have not begun are unknown
+	// ChainRun is the number of the run in its chain, from 1, and ChainStart the start of the first run. Of a
+	// run that continues no other, both are zero. Steps, usage and operations are those since run 1.
 	ChainRun   int       `json:"chain_run,omitempty"`
 	ChainStart time.Time `json:"chain_start,omitzero"`
 
@@ -86,8 +87,8 @@ func (v *View) Waiting() (list []*Step) {
 	return list
 }
 
-// Counts returns how many steps have ended and how many there are. Each execution in a loop counts, also if it is not
-// listed.
+// Counts returns how many steps have ended and how many there are. Each execution in a loop counts, also if
+// it is not listed.
 func (v *View) Counts() (ended, all int) {
 	ended = v.hidden + v.Dropped
 	all = ended
@@ -132,8 +133,8 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) bool {
 // event says and, as its start, the time of the change.
 func (f *Folder) Changed() []StepState { return f.operations.steps }
 
-// View returns the run with a state, which is that of the history or a newer one that its worker has returned.
-// most bounds the listed iterations of a loop, 0 for all.
+// View returns the run with a state, which is that of the history or a newer one that its worker has
+// returned. most bounds the listed iterations of a loop, 0 for all.
 func (f *Folder) View(s flow.State, most int) *View {
 	in := &f.Input
 	v := &View{Name: in.Name, Digest: in.Digest, By: in.By, Dir: in.Dir, Inputs: in.Inputs, Usage: s.Usage,

@@ -18,8 +18,9 @@ import (
 // maxActivities bounds the activities of a run; the newest are kept.
 const maxActivities = 500
 
-// Activity is an activity of a run with all its attempts. A history records only the start of the last attempt:
-// the time from Scheduled to Started is earlier attempts and waiting. Unknown times and events are zero.
+// Activity is an activity of a run with all its attempts. A history records only the start of the last
+// attempt: the time from Scheduled to Started is earlier attempts and waiting. Unknown times and events are
+// zero.
 type Activity struct {
 	Name  string    `json:"activity"`
 	Phase ace.Phase `json:"phase,omitempty"` // "" unless it is a step of the contract
@@ -52,7 +53,8 @@ func (a Activity) Waited() time.Duration {
 
 // Cause is one failure in a chain of failures.
 type Cause struct {
-	Kind       string `json:"kind"` // application, activity, child workflow, timeout, canceled, terminated, server, …
+	// application, activity, child workflow, timeout, canceled, terminated, server, …
+	Kind       string `json:"kind"`
 	Type       string `json:"type,omitempty"`
 	Message    string `json:"message"`
 	Activity   string `json:"activity,omitempty"` // or child workflow
@@ -83,10 +85,12 @@ func causeOf(f *failurepb.Failure) Cause {
 		c.Details = compactValues(i.GetDetails())
 	case f.GetActivityFailureInfo() != nil:
 		i := f.GetActivityFailureInfo()
-		c.Kind, c.Activity, c.Retry = "activity", i.GetActivityType().GetName(), retryStates[i.GetRetryState()]
+		c.Kind, c.Activity, c.Retry = "activity", i.GetActivityType().GetName(),
+			retryStates[i.GetRetryState()]
 	case f.GetChildWorkflowExecutionFailureInfo() != nil:
 		i := f.GetChildWorkflowExecutionFailureInfo()
-		c.Kind, c.Activity, c.Retry = "child workflow", i.GetWorkflowExecution().GetWorkflowId(), retryStates[i.GetRetryState()]
+		c.Kind, c.Activity, c.Retry = "child workflow", i.GetWorkflowExecution().GetWorkflowId(),
+			retryStates[i.GetRetryState()]
 	case f.GetTimeoutFailureInfo() != nil:
 		c.Kind, c.Type = "timeout", timeouts[f.GetTimeoutFailureInfo().GetTimeoutType()]
 		c.Details = compactValues(f.GetTimeoutFailureInfo().GetLastHeartbeatDetails())
@@ -99,7 +103,8 @@ func causeOf(f *failurepb.Failure) Cause {
 	}
 	if f.GetEncodedAttributes() != nil {
 		hidden := f.GetEncodedAttributes()
-		c.Message += " (details are " + encodingOf(hidden) + ": " + reasonUnreadable(history.CodecReason(hidden)) + ")"
+		c.Message += " (details are " + encodingOf(hidden) + ": " +
+			reasonUnreadable(history.CodecReason(hidden)) + ")"
 	}
 	return c
 }
@@ -187,7 +192,8 @@ func (f *activityFolder) apply(e *historypb.HistoryEvent) {
 	}
 }
 
-func (f *activityFolder) close(scheduled, id int64, at time.Time, failed *failurepb.Failure, retry enumspb.RetryState) {
+func (f *activityFolder) close(scheduled, id int64, at time.Time, failed *failurepb.Failure,
+	retry enumspb.RetryState) {
 	f.change(scheduled, func(x *Activity) {
 		x.Closed, x.ClosedEvent = at, id
 		if failed != nil {

@@ -82,14 +82,15 @@ func agentUsage(e *historypb.HistoryEvent) (u ace.Usage) {
 // maxUsageEvents bounds the events that [AddUsage] reads of a run.
 const maxUsageEvents = 2000
 
-// LacksUsage reports whether the usage of a run is only in its history: that of a workflow that is not acescope's
-// and sets no summary. Lists have it from the memo otherwise.
+// LacksUsage reports whether the usage of a run is only in its history: that of a workflow that is not
+// acescope's and sets no summary. Lists have it from the memo otherwise.
 func LacksUsage(r runs.Run) bool { return r.Summary == nil && runs.TypeOf(r.Type) == runs.OtherType }
 
 // AddUsage sets the summary of such a run to the usage of the agents that it called, if it called any.
 func AddUsage(ctx context.Context, c client.Client, r *runs.Run) error {
 	var u ace.Usage
-	iter := c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	iter := c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for n := 0; n < maxUsageEvents && iter.HasNext(); n++ {
 		e, err := iter.Next()
 		if err != nil {

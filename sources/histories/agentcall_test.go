@@ -16,7 +16,8 @@ import (
 	"acescope/sources/runs"
 )
 
-// TestAgentCalls checks that the calls of agents are told apart by their tasks, and that their usage is that of the run.
+// TestAgentCalls checks that the calls of agents are told apart by their tasks, and that their usage is that
+// of the run.
 func TestAgentCalls(t *testing.T) {
 	payloads := func(json string) *commonpb.Payloads {
 		return &commonpb.Payloads{Payloads: []*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(json)}}}
@@ -24,11 +25,14 @@ func TestAgentCalls(t *testing.T) {
 	scheduled := func(id int64, input string) *historypb.HistoryEvent {
 		return &historypb.HistoryEvent{EventId: id, EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED,
 			Attributes: &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{
-				ActivityId: "5", ActivityType: &commonpb.ActivityType{Name: ace.ActivityAgentCLI}, Input: payloads(input)}}}
+				ActivityId: "5", ActivityType: &commonpb.ActivityType{Name: ace.ActivityAgentCLI},
+				Input: payloads(input)}}}
 	}
 	var f activityFolder
-	for id, want := range map[int64]string{1: "execute_agent_cli task 3", 2: "execute_agent_cli mend", 3: "execute_agent_cli"} {
-		input := map[int64]string{1: `{"task": {"breakdown": {}, "index": 2}}`, 2: `{"activity_name": "mend"}`, 3: `{}`}[id]
+	for id, want := range map[int64]string{1: "execute_agent_cli task 3", 2: "execute_agent_cli mend",
+		3: "execute_agent_cli"} {
+		input := map[int64]string{1: `{"task": {"breakdown": {}, "index": 2}}`,
+			2: `{"activity_name": "mend"}`, 3: `{}`}[id]
 		if got := rowOf(scheduled(id, input)).Title; got != want {
 			t.Errorf("%s: %q, want %q", input, got, want)
 		}
@@ -38,7 +42,8 @@ func TestAgentCalls(t *testing.T) {
 	}
 	completed := &historypb.HistoryEvent{EventId: 7, EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED,
 		Attributes: &historypb.HistoryEvent_ActivityTaskCompletedEventAttributes{ActivityTaskCompletedEventAttributes: &historypb.ActivityTaskCompletedEventAttributes{
-			ScheduledEventId: 1, Result: payloads(`{"exit_class": "ok", "task_id": "login-form", "usage": {"output_tokens": 7, "cost_usd": 0.25}}`)}}}
+			ScheduledEventId: 1, Result: payloads(
+				`{"exit_class": "ok", "task_id": "login-form", "usage": {"output_tokens": 7, "cost_usd": 0.25}}`)}}}
 	f.apply(completed)
 	f.apply(&historypb.HistoryEvent{EventId: 9, EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED,
 		Attributes: &historypb.HistoryEvent_ActivityTaskFailedEventAttributes{ActivityTaskFailedEventAttributes: &historypb.ActivityTaskFailedEventAttributes{
@@ -58,7 +63,8 @@ type historyClient struct {
 	events []*historypb.HistoryEvent
 }
 
-func (c *historyClient) GetWorkflowHistory(context.Context, string, string, bool, enumspb.HistoryEventFilterType,
+func (c *historyClient) GetWorkflowHistory(context.Context, string, string, bool,
+	enumspb.HistoryEventFilterType,
 ) client.HistoryEventIterator {
 	return c
 }
@@ -71,21 +77,24 @@ func (c *historyClient) Next() (*historypb.HistoryEvent, error) {
 	return e, nil
 }
 
-// TestUsageOfOwnWorkflow checks that the cost of a user's own workflow is that of the agents it called, and that it is
-// read only where no memo has it.
+// TestUsageOfOwnWorkflow checks that the cost of a user's own workflow is that of the agents it called, and
+// that it is read only where no memo has it.
 func TestUsageOfOwnWorkflow(t *testing.T) {
 	b := historytest.New("OrderWorkflow", nil)
-	b.Activity(0, time.Second, ace.ActivityAgentCLI, nil, map[string]any{"exit_class": "ok", "usage": ace.Usage{OutputTokens: 7, CostUSD: 0.25}})
+	b.Activity(0, time.Second, ace.ActivityAgentCLI, nil,
+		map[string]any{"exit_class": "ok", "usage": ace.Usage{OutputTokens: 7, CostUSD: 0.25}})
 	b.Activity(0, time.Second, "charge_card", nil, map[string]any{"paid": true})
 	r := runs.Run{Type: "OrderWorkflow"}
 	if !LacksUsage(r) || LacksUsage(runs.Run{Type: ace.TaskWorkflow}) {
 		t.Error("which runs lack their usage")
 	}
-	if err := AddUsage(t.Context(), &historyClient{events: b.Events}, &r); err != nil || r.Summary == nil || r.Summary.Usage.Cost() != "$0.2500" {
+	if err := AddUsage(t.Context(), &historyClient{events: b.Events}, &r); err != nil || r.Summary == nil ||
+		r.Summary.Usage.Cost() != "$0.2500" {
 		t.Errorf("%+v, %v", r.Summary, err)
 	}
 	none := runs.Run{Type: "OrderWorkflow"}
-	if err := AddUsage(t.Context(), &historyClient{events: b.Events[:1]}, &none); err != nil || none.Summary != nil {
+	if err := AddUsage(t.Context(), &historyClient{events: b.Events[:1]}, &none); err != nil ||
+		none.Summary != nil {
 		t.Errorf("without agents: %+v, %v", none.Summary, err)
 	}
 }

@@ -122,7 +122,9 @@ func (f *ArtifactFeed) read(ctx context.Context, _ struct{}, publish func(*Artif
 		f.next = slices.Clone(f.next[1:])
 		f.mu.Unlock()
 		a := ReadArtifact(ctx, f.link.Deps, ref)
-		list = slices.DeleteFunc(slices.Clone(list), func(old Artifact) bool { return old.Ref.SHA256 == ref.SHA256 })
+		list = slices.DeleteFunc(slices.Clone(list), func(old Artifact) bool {
+			return old.Ref.SHA256 == ref.SHA256
+		})
 		list = append(list, a)
 		list = list[max(0, len(list)-MaxArtifacts):]
 		publish(&Artifacts{List: list})
@@ -168,8 +170,8 @@ func walkRefs(value gjson.Result, depth int, visit func(ace.Ref) bool) bool {
 
 var isHash = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
 
-// FindRef returns the reference of an event of any workflow to the artifact with a hash. Its size is 0 if the event
-// only names the hash, as a failure or the payload of another program may.
+// FindRef returns the reference of an event of any workflow to the artifact with a hash. Its size is 0 if the
+// event only names the hash, as a failure or the payload of another program may.
 func FindRef(e *historypb.HistoryEvent, sha256 string) (ref ace.Ref, found bool) {
 	const deep = 100
 	visit := func(p protopath.Values) error {

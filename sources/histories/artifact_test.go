@@ -48,7 +48,8 @@ func TestArtifactsAreReadOnDemand(t *testing.T) {
 	}
 	f.Look(true)
 	got := until("huge")
-	if len(got.List) != 3 || string(got.Find("a").Data) != "content of a" || got.Find("gone").Err == "" || reads != 3 {
+	if len(got.List) != 3 || string(got.Find("a").Data) != "content of a" || got.Find("gone").Err == "" ||
+		reads != 3 {
 		t.Errorf("%+v after %d reads", got.List, reads)
 	}
 	if huge := got.Find("huge"); !strings.Contains(huge.Err, "more than") {

@@ -125,7 +125,8 @@ func (w Window) Ticks(zero int64, n int) []int64 {
 }
 
 // roundSteps are the round durations of a second and more, in seconds.
-var roundSteps = []int64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 3 * 3600, 6 * 3600, 12 * 3600}
+var roundSteps = []int64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 3 * 3600, 6 * 3600,
+	12 * 3600}
 
 // roundStep returns the smallest round duration that is at least least.
 func roundStep(least int64) int64 {

@@ -11,9 +11,9 @@ import (
 // maxCallBytes bounds the complete payloads of a run's calls. Later calls keep only previews.
 const maxCallBytes = 64 << 20
 
-// ToolCall is a tool call with its payloads as recorded in the history. UseEvent, ResultEvent and SessionEvent
-// are the events that report the call, its end, and both at the end of the session; 0 if there is no such
-// event. A ToolCall is never changed, only replaced.
+// ToolCall is a tool call with its payloads as recorded in the history. UseEvent, ResultEvent and
+// SessionEvent are the events that report the call, its end, and both at the end of the session; 0 if there
+// is no such event. A ToolCall is never changed, only replaced.
 type ToolCall struct {
 	ace.Call
 	UseEvent     int64 `json:"use_event_id,omitempty"`
@@ -22,8 +22,8 @@ type ToolCall struct {
 	Cut          bool  `json:"cut,omitempty"` // the history has more of its payloads than is kept here
 }
 
-// Event returns the id of an event that reports the call: its end if known, else the end of the session, else its
-// start.
+// Event returns the id of an event that reports the call: its end if known, else the end of the session, else
+// its start.
 func (c *ToolCall) Event() int64 {
 	for _, id := range []int64{c.ResultEvent, c.SessionEvent, c.UseEvent} {
 		if id != 0 {
@@ -128,7 +128,8 @@ func (f *callFolder) put(event int64, now ace.Call, p *payloads, logged bool) {
 	var before ToolCall
 	if known {
 		before = *f.list.At(at)
-		next.UseEvent, next.ResultEvent, next.SessionEvent = before.UseEvent, before.ResultEvent, before.SessionEvent
+		next.UseEvent, next.ResultEvent, next.SessionEvent = before.UseEvent, before.ResultEvent,
+			before.SessionEvent
 	}
 	if p.use && next.UseEvent == 0 {
 		next.UseEvent = event
@@ -157,9 +158,10 @@ func (f *callFolder) put(event int64, now ace.Call, p *payloads, logged bool) {
 
 func (c *ToolCall) size() int64 { return int64(len(c.Args) + len(c.Result)) }
 
-// whole returns the payload that belongs to a preview of the fold. If the session's result holds only previews,
-// the longer payload of an earlier signal stays.
-func (f *callFolder) whole(preview json.RawMessage, candidates []json.RawMessage, before json.RawMessage, logged bool) json.RawMessage {
+// whole returns the payload that belongs to a preview of the fold. If the session's result holds only
+// previews, the longer payload of an earlier signal stays.
+func (f *callFolder) whole(preview json.RawMessage, candidates []json.RawMessage, before json.RawMessage,
+	logged bool) json.RawMessage {
 	if logged && len(before) > len(preview) {
 		return before
 	}

@@ -40,7 +40,8 @@ func PendingOf(a *workflowpb.PendingActivityInfo) PendingActivity {
 		Type: a.GetActivityType().GetName(), Attempt: a.GetAttempt(), State: activityStates[a.GetState()],
 		MaxAttempts: a.GetMaximumAttempts(), Worker: a.GetLastWorkerIdentity(),
 		Heartbeat: compactValues(a.GetHeartbeatDetails()),
-		id:        a.GetActivityId(), started: timeOf(a.GetLastStartedTime()), ended: timeOf(a.GetLastAttemptCompleteTime()),
+		id:        a.GetActivityId(), started: timeOf(a.GetLastStartedTime()),
+		ended: timeOf(a.GetLastAttemptCompleteTime()),
 	}
 	if f := a.GetLastFailure(); f != nil {
 		p.LastError, p.Causes, p.failure = history.FailureOf(f).Message, causesOf(f), failureText(f)
@@ -96,15 +97,18 @@ type Detail struct {
 	Experiment *ace.ExperimentProgress `json:"experiment,omitempty"` // nil unless the run is an experiment
 	// ExperimentInput is the input of an experiment, without its progress.
 	ExperimentInput ace.ExperimentInput `json:"-"`
-	Session         *sessions.State     `json:"session,omitempty"`   // nil unless it is an agent session; the phase is its status
-	BlueprintRun    *BlueprintRunState  `json:"run_state,omitempty"` // nil unless it was started from a blueprint
-	Flow            *flows.View         `json:"flow,omitempty"`      // nil unless it is a run of a flow
+	// nil unless it is an agent session; the phase is its status
+	Session *sessions.State `json:"session,omitempty"`
+	// nil unless it was started from a blueprint
+	BlueprintRun *BlueprintRunState `json:"run_state,omitempty"`
+	Flow         *flows.View        `json:"flow,omitempty"` // nil unless it is a run of a flow
 
 	Trace
 	Pending []PendingActivity `json:"pending,omitempty"`
 	// Forks is the lineage of the run, nil if it is unknown.
-	Forks         *LineageTree           `json:"-"`
-	FailedTasks   []experiments.Finished `json:"-"` // of an experiment, oldest first, the newest MaxFailedTasks
+	Forks *LineageTree `json:"-"`
+	// of an experiment, oldest first, the newest MaxFailedTasks
+	FailedTasks   []experiments.Finished `json:"-"`
 	FailedDropped int                    `json:"-"`
 	Log           []runs.LogLine         `json:"-"` // oldest first, at most MaxLog
 	LogDropped    int                    `json:"-"`
@@ -117,14 +121,16 @@ type Detail struct {
 
 // TaskState is what the contract tells about a task.
 type TaskState struct {
-	Phase   ace.PhaseAnswer `json:"phase,omitzero"`
-	Skills  ace.SkillAnswer `json:"skills,omitzero"`
-	Delta   ace.DeltaAnswer `json:"delta,omitzero"`
-	Input   ace.TaskInput   `json:"input,omitzero"`
-	Missing []string        `json:"missing,omitempty"` // contract queries that a foreign workflow does not answer
+	Phase  ace.PhaseAnswer `json:"phase,omitzero"`
+	Skills ace.SkillAnswer `json:"skills,omitzero"`
+	Delta  ace.DeltaAnswer `json:"delta,omitzero"`
+	Input  ace.TaskInput   `json:"input,omitzero"`
+	// contract queries that a foreign workflow does not answer
+	Missing []string `json:"missing,omitempty"`
 	// ReviewUntil is the end of the time limit of a review, zero unless it runs.
 	ReviewUntil time.Time `json:"review_until,omitzero"`
-	// OldBullets holds the changed bullets as they were before, by id; nil if the previous version cannot be read.
+	// OldBullets holds the changed bullets as they were before, by id; nil if the previous version cannot be
+	// read.
 	OldBullets   map[string]OldBullet `json:"replaced,omitempty"`
 	Plan         string               `json:"plan,omitempty"`
 	TrajectoryID string               `json:"trajectory_id,omitempty"`
@@ -166,16 +172,21 @@ func (s *TaskState) UnreadAnswer() string {
 
 // Trace is what a history records besides the contract's answers.
 type Trace struct {
-	Calls             CallList         `json:"-"`                    // in the order of the history
-	CallLog           *ace.Ref         `json:"call_log,omitempty"`   // artifact with the complete calls; nil if the history has them
-	Activities        []Activity       `json:"activities,omitempty"` // in order of scheduling, the newest maxActivities
-	ActivitiesDropped int              `json:"-"`
-	AgentUsage        ace.Usage        `json:"-"`                // of the calls of agents by a workflow that reports no usage itself
-	Causes            []Cause          `json:"causes,omitempty"` // of the failure that closed the run, outermost first
-	Lineage           Lineage          `json:"lineage,omitzero"`
-	Skew              Skew             `json:"clock_skew,omitzero"`
-	Encoded           []EncodedPayload `json:"encoded,omitempty"` // payloads that cannot be read, at most MaxEncoded
-	EncodedDropped    int              `json:"-"`
+	Calls CallList `json:"-"` // in the order of the history
+	// artifact with the complete calls; nil if the history has them
+	CallLog *ace.Ref `json:"call_log,omitempty"`
+	// in order of scheduling, the newest maxActivities
+	Activities        []Activity `json:"activities,omitempty"`
+	ActivitiesDropped int        `json:"-"`
+	// of the calls of agents by a workflow that reports no usage itself
+	AgentUsage ace.Usage `json:"-"`
+	// of the failure that closed the run, outermost first
+	Causes  []Cause `json:"causes,omitempty"`
+	Lineage Lineage `json:"lineage,omitzero"`
+	Skew    Skew    `json:"clock_skew,omitzero"`
+	// payloads that cannot be read, at most MaxEncoded
+	Encoded        []EncodedPayload `json:"encoded,omitempty"`
+	EncodedDropped int              `json:"-"`
 }
 
 // Clock returns the time as of which the run is shown: now, or Until if it is set.
@@ -191,7 +202,8 @@ type PendingActivity struct {
 	Attempt   int32     `json:"attempt"`
 	LastError string    `json:"last_error,omitempty"`
 	Since     time.Time `json:"-"`
-	// MaxAttempts is 0 if there is no limit. Next is the start of the next attempt, zero while an attempt runs.
+	// MaxAttempts is 0 if there is no limit. Next is the start of the next attempt, zero while an attempt
+	// runs.
 	MaxAttempts int32     `json:"max_attempts,omitempty"`
 	Next        time.Time `json:"next_attempt,omitzero"`
 	Worker      string    `json:"-"`
@@ -204,14 +216,15 @@ type PendingActivity struct {
 	failure string    // LastError with its type
 }
 
-// Reconcile returns a run of a list and a detail, which are read independently: if one of them knows that the run has
-// closed, both do.
+// Reconcile returns a run of a list and a detail, which are read independently: if one of them knows that the
+// run has closed, both do.
 func Reconcile(r runs.Run, d *Detail) (runs.Run, *Detail) {
 	if d == nil || d.WorkflowID != r.WorkflowID || d.RunID != r.RunID || r.Open() == d.Close.IsZero() {
 		return r, d
 	}
 	if r.Open() {
-		r.Status, r.Verdict, r.Phase, r.Close, r.Attempt = d.Phase.Status, d.Phase.Verdict, d.Phase.Phase, d.Close, 0
+		r.Status, r.Verdict, r.Phase, r.Close, r.Attempt = d.Phase.Status, d.Phase.Verdict, d.Phase.Phase,
+			d.Close, 0
 		return r, d
 	}
 	closed := *d
@@ -295,8 +308,8 @@ type OldBullet struct {
 	Neutral int    `json:"neutral"`
 }
 
-// OldBullets returns the bullets of a delta's operations as in the version before; nil if that cannot be read.
-// It reads files.
+// OldBullets returns the bullets of a delta's operations as in the version before; nil if that cannot be
+// read. It reads files.
 func OldBullets(ctx context.Context, d cluster.Deps, delta ace.DeltaAnswer) map[string]OldBullet {
 	if d.Playbooks == nil || delta.PlaybookBefore == "" || len(delta.Operations) == 0 {
 		return nil

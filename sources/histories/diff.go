@@ -68,7 +68,8 @@ const progressEvery = 100 * time.Millisecond
 
 // DiffSide returns a chain as one side of a comparison.
 func DiffSide(
-	ctx context.Context, c cluster.Chain, artifact func(ctx context.Context, ref ace.Ref, limit int64) ([]byte, error),
+	ctx context.Context, c cluster.Chain, artifact func(ctx context.Context, ref ace.Ref,
+		limit int64) ([]byte, error),
 ) compare.Side {
 	side := compare.Side{Runs: c.Runs, RunIDs: c.RunIDs, Before: c.Before, Partial: c.Partial}
 	if artifact != nil {
@@ -77,7 +78,8 @@ func DiffSide(
 	return side
 }
 
-// DiffAsk names the two runs to compare. With AllFields, fields that differ between any two runs are compared too.
+// DiffAsk names the two runs to compare. With AllFields, fields that differ between any two runs are compared
+// too.
 type DiffAsk struct {
 	A, B      DiffRef
 	AllFields bool

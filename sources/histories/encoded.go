@@ -14,9 +14,9 @@ import (
 // MaxEncoded bounds the listed payloads; others are counted.
 const MaxEncoded = 50
 
-// EncodedPayload is a payload that is not JSON, such as an encrypted or compressed one, which needs a codec server,
-// or one that is stored outside the history. Reason is why the codec server in use could not decode it, "" without
-// a codec server.
+// EncodedPayload is a payload that is not JSON, such as an encrypted or compressed one, which needs a codec
+// server, or one that is stored outside the history. Reason is why the codec server in use could not decode
+// it, "" without a codec server.
 type EncodedPayload struct {
 	Event    int64  `json:"event_id"`
 	What     string `json:"what"` // input, signal NAME, result of ACTIVITY, result
@@ -55,11 +55,13 @@ func (f *encodedFolder) apply(e *historypb.HistoryEvent) {
 
 func (f *encodedFolder) look(e *historypb.HistoryEvent, what string, p *commonpb.Payloads) {
 	for _, one := range p.GetPayloads() {
-		x := EncodedPayload{Event: e.GetEventId(), What: what, Encoding: encodingOf(one), Size: len(one.GetData()),
+		x := EncodedPayload{Event: e.GetEventId(), What: what, Encoding: encodingOf(one),
+			Size:   len(one.GetData()),
 			Reason: history.CodecReason(one)}
 		driver, stored := history.StoredBy(one)
 		switch x.Encoding {
-		case converter.MetadataEncodingJSON, converter.MetadataEncodingProtoJSON, converter.MetadataEncodingNil:
+		case converter.MetadataEncodingJSON, converter.MetadataEncodingProtoJSON,
+			converter.MetadataEncodingNil:
 			if !stored {
 				continue
 			}

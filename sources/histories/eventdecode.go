@@ -57,7 +57,8 @@ type (
 
 // rowOf summarizes an event. Repeated names share one string.
 func rowOf(e *historypb.HistoryEvent) Event {
-	r := Event{ID: e.GetEventId(), Root: e.GetEventId(), Type: e.GetEventType(), Kind: kindOfEvent(e.GetEventType()), Error: history.IsError(e)}
+	r := Event{ID: e.GetEventId(), Root: e.GetEventId(), Type: e.GetEventType(),
+		Kind: kindOfEvent(e.GetEventType()), Error: history.IsError(e)}
 	if t := e.GetEventTime(); t != nil {
 		r.Nanos = t.AsTime().UnixNano()
 	}
@@ -142,9 +143,11 @@ func kindOfEvent(t enumspb.EventType) EventKind {
 		part string
 		kind EventKind
 	}{
-		{"WorkflowTask", EventTask}, {"ActivityTask", EventActivity}, {"ChildWorkflow", EventChild}, {"Timer", EventTimer},
+		{"WorkflowTask", EventTask}, {"ActivityTask", EventActivity}, {"ChildWorkflow", EventChild},
+		{"Timer", EventTimer},
 		{"Signal", EventSignal}, {"Update", EventUpdate}, {"Nexus", EventNexus}, {"Marker", EventMarker},
-		{"SearchAttributes", EventAttributes}, {"PropertiesModified", EventAttributes}, {"OptionsUpdated", EventAttributes},
+		{"SearchAttributes", EventAttributes}, {"PropertiesModified", EventAttributes},
+		{"OptionsUpdated", EventAttributes},
 		{"External", EventOther}, {"WorkflowExecution", EventRun},
 	} {
 		if strings.Contains(name, k.part) {
@@ -284,7 +287,8 @@ func addTools(e *historypb.HistoryEvent, r *Event) {
 		r.Message = cluster.Cut(callsText(r.calls), maxRowMessage)
 		r.Error = slices.ContainsFunc(r.calls, func(m callReport) bool { return m.failed || m.refused })
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-		data := history.PayloadJSON(cluster.First(e.GetActivityTaskCompletedEventAttributes().GetResult().GetPayloads()))
+		data := history.PayloadJSON(
+			cluster.First(e.GetActivityTaskCompletedEventAttributes().GetResult().GetPayloads()))
 		if !bytes.Contains(data, []byte(`"invocations"`)) {
 			return
 		}
@@ -302,7 +306,8 @@ func addTools(e *historypb.HistoryEvent, r *Event) {
 		for _, i := range result.Invocations[:min(len(result.Invocations), ace.MaxInvocations)] {
 			r.calls = append(r.calls, callReport{id: i.ID, name: intern(i.Name), at: nanosOf(i.At),
 				err:      cluster.Cut(i.Error, maxRowMessage),
-				duration: cluster.Milliseconds(i.DurationMS), refused: !i.Accepted, failed: i.Accepted && !i.OK})
+				duration: cluster.Milliseconds(i.DurationMS), refused: !i.Accepted, failed: i.Accepted &&
+					!i.OK})
 		}
 	}
 }
@@ -356,7 +361,8 @@ func MarkerTitle(a *historypb.MarkerRecordedEventAttributes) string {
 	var about struct {
 		ActivityType string `json:"ActivityType"`
 	}
-	if json.Unmarshal(history.PayloadJSON(cluster.First(a.GetDetails()["data"].GetPayloads())), &about) != nil || about.ActivityType == "" {
+	if json.Unmarshal(history.PayloadJSON(cluster.First(a.GetDetails()["data"].GetPayloads())),
+		&about) != nil || about.ActivityType == "" {
 		return a.GetMarkerName()
 	}
 	return about.ActivityType

@@ -29,8 +29,8 @@ func pendingOf(d *workflowservice.DescribeWorkflowExecutionResponse) []PendingAc
 	return pending
 }
 
-// EventFeed reads the events of the selected run while they are shown: the newest page first, then all events from the
-// run's shared history. It keeps the summaries of the last run when reading stops.
+// EventFeed reads the events of the selected run while they are shown: the newest page first, then all events
+// from the run's shared history. It keeps the summaries of the last run when reading stops.
 type EventFeed struct {
 	*feed.Feed[runs.ID, *EventLog]
 	link    *cluster.Link
@@ -72,7 +72,8 @@ func (f *EventFeed) wanted() (EventFilter, int64) {
 	return f.filter, f.open
 }
 
-// eventReader reads the history of one run. It keeps its events when reading stops, and belongs to one goroutine.
+// eventReader reads the history of one run. It keeps its events when reading stops, and belongs to one
+// goroutine.
 type eventReader struct {
 	link    *cluster.Link
 	id      runs.ID
@@ -94,8 +95,8 @@ type eventReader struct {
 	filterDuration time.Duration
 }
 
-// read reads the history of a run until ctx ends. It publishes after changes, with rests in between, but at once for
-// another filter, because the user waits for its matches.
+// read reads the history of a run until ctx ends. It publishes after changes, with rests in between, but at
+// once for another filter, because the user waits for its matches.
 func (f *EventFeed) read(ctx context.Context, id runs.ID, publish func(*EventLog)) {
 	if id.WorkflowID == "" {
 		publish(nil)

@@ -48,7 +48,8 @@ type EventMatcher struct {
 	errors, full     bool
 }
 
-// textPattern matches text in lower case. Searching a literal is many times as fast as matching a regular expression.
+// textPattern matches text in lower case. Searching a literal is many times as fast as matching a regular
+// expression.
 type textPattern struct {
 	literal []byte // nil for a regular expression
 	folding *regexp.Regexp
@@ -73,7 +74,8 @@ func (p *textPattern) match(text []byte) bool {
 
 // matches reports whether text in lower case passes the filter.
 func (m *EventMatcher) matches(text []byte, isError bool) bool {
-	return (!m.errors || isError) && (m.include == nil || m.include.match(text)) && (m.exclude == nil || !m.exclude.match(text))
+	return (!m.errors || isError) && (m.include == nil || m.include.match(text)) &&
+		(m.exclude == nil || !m.exclude.match(text))
 }
 
 // Span reports whether a span passes the filter.

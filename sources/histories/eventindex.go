@@ -12,8 +12,8 @@ import (
 	"acescope/sources/cluster"
 )
 
-// EventIndex collects the summaries of the events of one run, oldest first. It is not safe for concurrent use. It only
-// appends, so published logs do not change.
+// EventIndex collects the summaries of the events of one run, oldest first. It is not safe for concurrent
+// use. It only appends, so published logs do not change.
 type EventIndex struct {
 	workflowID string
 	runID      string
@@ -80,7 +80,8 @@ func NewEventLog(workflowID, runID string, events []*historypb.HistoryEvent, now
 // ReadEvents calls fn with each page of a run's history, oldest first, and the log so far, which holds only
 // summaries. fn may be nil. It returns the complete log. With last above 0, it reads only that number of the
 // newest events.
-func ReadEvents(ctx context.Context, c client.Client, namespace, workflowID, runID string, last int, fn func(l *EventLog, from int) error) (*EventLog, error) {
+func ReadEvents(ctx context.Context, c client.Client, namespace, workflowID, runID string, last int,
+	fn func(l *EventLog, from int) error) (*EventLog, error) {
 	p := cluster.Pages{c, namespace, workflowID, runID}
 	x := NewEventIndex(workflowID, runID, nil)
 	if last > 0 {

@@ -31,7 +31,8 @@ const (
 )
 
 func (k EventKind) String() string {
-	return [...]string{"other", "run", "workflow task", "activity", "tool call", "signal", "update", "timer", "child",
+	return [...]string{"other", "run", "workflow task", "activity", "tool call", "signal", "update", "timer",
+		"child",
 		"nexus", "marker", "attributes"}[k]
 }
 

@@ -30,7 +30,8 @@ type Folder struct {
 
 // NewFolder returns a folder with an empty state.
 func NewFolder(workflowID, runID string) *Folder {
-	return &Folder{WorkflowID: workflowID, RunID: runID, reported: map[string]string{}, started: map[int64]string{}}
+	return &Folder{WorkflowID: workflowID, RunID: runID, reported: map[string]string{},
+		started: map[int64]string{}}
 }
 
 // Apply folds one event and returns its changes, in order.
@@ -70,7 +71,8 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 	if f.State.Phase != phase {
 		changes = append(changes, f.change(e, Change{Type: ChangePhase, Phase: f.State.Phase}))
 	}
-	if fact.Kind == ace.FactReviewOpened || f.State.Review.Ended() && f.State.Review.Status != review.Status ||
+	if fact.Kind == ace.FactReviewOpened || f.State.Review.Ended() &&
+		f.State.Review.Status != review.Status ||
 		f.State.Review.Ignored != review.Ignored && len(fact.Unread) == 0 {
 		changes = append(changes, f.review(e, review.Ignored))
 	}
@@ -84,8 +86,8 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 	return changes
 }
 
-// step returns the change of an event that ends a step without success: an activity, a child workflow or another
-// operation, of any worker and whether or not the run survives it.
+// step returns the change of an event that ends a step without success: an activity, a child workflow or
+// another operation, of any worker and whether or not the run survives it.
 func (f *Folder) step(e *historypb.HistoryEvent) []Change {
 	switch a := history.Attributes(e).(type) {
 	case *historypb.ActivityTaskScheduledEventAttributes:
@@ -145,7 +147,8 @@ func (f *Folder) skills(e *historypb.HistoryEvent, changes []Change) []Change {
 			continue
 		}
 		f.reported[inv.ID] = state
-		changes = append(changes, f.change(e, Change{Type: ChangeSkill, Phase: ace.PhaseSkills, Skill: &inv, State: state}))
+		changes = append(changes, f.change(e, Change{Type: ChangeSkill, Phase: ace.PhaseSkills, Skill: &inv,
+			State: state}))
 	}
 	return changes
 }
@@ -167,10 +170,11 @@ const (
 	ChangeDelta   ChangeType = "delta"
 	ChangeStatus  ChangeType = "status"
 	ChangeUnread  ChangeType = "unread" // a part of the history could not be read
-	// ChangeStep tells that an activity or another operation failed, and not always the run. Of a flow, it tells that
-	// a step changed.
+	// ChangeStep tells that an activity or another operation failed, and not always the run. Of a flow, it
+	// tells that a step changed.
 	ChangeStep ChangeType = "step"
-	// ChangeReview tells that a run waits for the review of its operations, how that ended, or that it ignored a decision.
+	// ChangeReview tells that a run waits for the review of its operations, how that ended, or that it
+	// ignored a decision.
 	ChangeReview ChangeType = "review"
 )
 
@@ -187,7 +191,8 @@ type Change struct {
 	Skill      *ace.Invocation `json:"skill,omitempty"`
 	State      string          `json:"state,omitempty"`   // of a skill: started, ok, failed, denied
 	Command    string          `json:"command,omitempty"` // slash command
-	// Step is the type of the activity, child workflow or other operation. Of a flow, it is the path of the step.
+	// Step is the type of the activity, child workflow or other operation. Of a flow, it is the path of the
+	// step.
 	Step     string           `json:"step,omitempty"`
 	FlowStep *flows.StepState `json:"flow_step,omitempty"` // what the event says of the step of a flow
 	Delta    *ace.DeltaAnswer `json:"delta,omitempty"`

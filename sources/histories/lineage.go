@@ -45,7 +45,8 @@ func (l *Lineage) Apply(e *historypb.HistoryEvent) {
 	}
 	if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED {
 		a := e.GetWorkflowExecutionStartedEventAttributes()
-		l.Parent, l.ParentRun = a.GetParentWorkflowExecution().GetWorkflowId(), a.GetParentWorkflowExecution().GetRunId()
+		l.Parent, l.ParentRun = a.GetParentWorkflowExecution().GetWorkflowId(),
+			a.GetParentWorkflowExecution().GetRunId()
 		l.Fork = forkedFrom(a)
 	}
 }
@@ -55,7 +56,8 @@ func forkedFrom(a *historypb.WorkflowExecutionStartedEventAttributes) *ace.Forke
 	var in struct {
 		Fork *ace.Forked `json:"fork"`
 	}
-	if json.Unmarshal(history.PayloadJSON(cluster.First(a.GetInput().GetPayloads())), &in) != nil || in.Fork == nil || in.Fork.WorkflowID == "" {
+	if json.Unmarshal(history.PayloadJSON(cluster.First(a.GetInput().GetPayloads())), &in) != nil ||
+		in.Fork == nil || in.Fork.WorkflowID == "" {
 		return nil
 	}
 	return in.Fork

@@ -36,8 +36,8 @@ type LineageTree struct {
 type LineageNode struct {
 	Run   runspkg.Run
 	Depth int
-	// Last and More draw the lines of the tree. Last reports whether it is the last fork of its original; More,
-	// by depth, whether its ancestor there has a later sibling.
+	// Last and More draw the lines of the tree. Last reports whether it is the last fork of its original;
+	// More, by depth, whether its ancestor there has a later sibling.
 	Last bool
 	More []bool
 	// Original is the index of the run that it was forked or reset from, or -1.
@@ -68,7 +68,9 @@ const (
 
 // Forks reports whether the lineage has a fork or a reset.
 func (t *LineageTree) Forks() bool {
-	return t != nil && slices.ContainsFunc(t.Nodes, func(n LineageNode) bool { return n.Original >= 0 || n.Run.Fork != nil })
+	return t != nil && slices.ContainsFunc(t.Nodes, func(n LineageNode) bool {
+		return n.Original >= 0 || n.Run.Fork != nil
+	})
 }
 
 // Count returns the number of forked runs.
@@ -102,11 +104,13 @@ func (t *LineageTree) Started(n int) *LineageNode {
 
 // ReadLineage reads the lineage of a workflow from the list of runs: a fork's id begins with its root's, and
 // its memo names its original. It does not read again what before has; before may be nil.
-func ReadLineage(ctx context.Context, c client.Client, workflowID string, before *LineageTree) (*LineageTree, error) {
+func ReadLineage(ctx context.Context, c client.Client, workflowID string, before *LineageTree) (*LineageTree,
+	error) {
 	root, _ := ace.ForkRoot(workflowID)
 	t := &LineageTree{Root: root}
 	var runs []runspkg.Run
-	for _, query := range []string{"WorkflowId = " + strconv.Quote(root), "WorkflowId STARTS_WITH " + strconv.Quote(ace.ForkPrefix(root))} {
+	for _, query := range []string{"WorkflowId = " + strconv.Quote(root), "WorkflowId STARTS_WITH " +
+		strconv.Quote(ace.ForkPrefix(root))} {
 		err := runspkg.List(ctx, c, query, 0, func(r runspkg.Run) error {
 			if of, _ := ace.ForkRoot(r.WorkflowID); of != root {
 				return nil // the id only looks like a fork's
@@ -162,7 +166,8 @@ func readResets(ctx context.Context, c client.Client, runs []runspkg.Run, before
 				return err
 			}
 			as := d.GetWorkflowExtendedInfo().GetResetRunId()
-			if i := slices.IndexFunc(list, func(o *runspkg.Run) bool { return o.RunID == as }); as != "" && i >= 0 {
+			if i := slices.IndexFunc(list, func(o *runspkg.Run) bool { return o.RunID == as }); as != "" &&
+				i >= 0 {
 				list[i].ResetFrom = r.RunID
 			}
 		}
@@ -291,7 +296,8 @@ func lineageOf(runs []runspkg.Run) []LineageNode {
 		for i, r := range list {
 			last := i == len(list)-1
 			n := LineageNode{
-				Run: r, Depth: depth, Last: last, More: slices.Clone(more), Original: original, Number: number[r.RunID],
+				Run: r, Depth: depth, Last: last, More: slices.Clone(more), Original: original,
+				Number: number[r.RunID],
 			}
 			if under[r.WorkflowID] > 1 {
 				n.RunNumber = runNumber[r.RunID]

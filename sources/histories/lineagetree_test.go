@@ -21,9 +21,11 @@ func TestLineageOrder(t *testing.T) {
 		return r
 	}
 	nodes := lineageOf([]runs.Run{
-		run("ace/q~f10", "i", "ace/q", "b", 9), run("ace/q~f4", "g", "ace/q~f1", "c", 6), run("ace/q~f2", "d", "ace/q", "b", 3),
+		run("ace/q~f10", "i", "ace/q", "b", 9), run("ace/q~f4", "g", "ace/q~f1", "c", 6),
+		run("ace/q~f2", "d", "ace/q", "b", 3),
 		run("ace/q~f1", "c", "ace/q", "a", 2), run("ace/q", "a", "", "", 0), run("ace/q", "b", "", "", 1),
-		run("ace/q~f3", "e", "ace/q~f2", "gone", 4), run("ace/q~f5", "h", "ace/x", "gone", 7), run("ace/q~f6", "j", "ace/q~f6", "j", 8),
+		run("ace/q~f3", "e", "ace/q~f2", "gone", 4), run("ace/q~f5", "h", "ace/x", "gone", 7),
+		run("ace/q~f6", "j", "ace/q~f6", "j", 8),
 	})
 	var got []string
 	for _, n := range nodes {
@@ -37,9 +39,11 @@ func TestLineageOrder(t *testing.T) {
 
 // A run that was reset stands behind the one that it was reset from, a fork too.
 func TestLineageOfResets(t *testing.T) {
-	nodes := lineageOf([]runs.Run{{WorkflowID: "ace/q", RunID: "a"}, {WorkflowID: "ace/q", RunID: "b", ResetFrom: "a", Start: time.Unix(9, 0)},
+	nodes := lineageOf([]runs.Run{{WorkflowID: "ace/q", RunID: "a"},
+		{WorkflowID: "ace/q", RunID: "b", ResetFrom: "a", Start: time.Unix(9, 0)},
 		{WorkflowID: "ace/q~f1", RunID: "c", Fork: &ace.Forked{WorkflowID: "ace/q", RunID: "b"}},
-		{WorkflowID: "ace/q~f1", RunID: "d", ResetFrom: "c", Fork: &ace.Forked{WorkflowID: "ace/q", RunID: "b"}, Start: time.Unix(9, 0)},
+		{WorkflowID: "ace/q~f1", RunID: "d", ResetFrom: "c",
+			Fork: &ace.Forked{WorkflowID: "ace/q", RunID: "b"}, Start: time.Unix(9, 0)},
 		{WorkflowID: "ace/q~f2", RunID: "e", ResetFrom: "gone"}})
 	var got []string
 	for _, n := range nodes {
@@ -60,16 +64,20 @@ func TestEffects(t *testing.T) {
 		}
 		return n
 	}
-	right, wrong, unjudged := of(ace.Completed, "1", &yes), of(ace.Completed, "2", &no), of(ace.Completed, "1", nil)
+	right, wrong, unjudged := of(ace.Completed, "1", &yes), of(ace.Completed, "2", &no),
+		of(ace.Completed, "1", nil)
 	failed, running, cancelled := of(ace.Failed, "", nil), of(ace.Running, "", nil), of(ace.Canceled, "", nil)
 	for i, c := range []struct {
 		was, is *LineageNode
 		want    Effect
 	}{
-		{wrong, right, EffectBetter}, {right, wrong, EffectWorse}, {failed, wrong, EffectBetter}, {right, failed, EffectWorse},
+		{wrong, right, EffectBetter}, {right, wrong, EffectWorse}, {failed, wrong, EffectBetter},
+		{right, failed, EffectWorse},
 		{failed, unjudged, EffectBetter}, {unjudged, failed, EffectWorse}, {failed, failed, EffectSame},
-		{right, right, EffectSame}, {wrong, of(ace.Completed, "3", &no), EffectOther}, {unjudged, wrong, EffectOther}, {unjudged, right, EffectSame},
-		{right, running, EffectUnknown}, {cancelled, right, EffectUnknown}, {&LineageNode{Run: runs.Run{Status: ace.Completed}}, right, EffectUnknown},
+		{right, right, EffectSame}, {wrong, of(ace.Completed, "3", &no), EffectOther},
+		{unjudged, wrong, EffectOther}, {unjudged, right, EffectSame},
+		{right, running, EffectUnknown}, {cancelled, right, EffectUnknown},
+		{&LineageNode{Run: runs.Run{Status: ace.Completed}}, right, EffectUnknown},
 	} {
 		if got := effectOf(c.was, c.is); got != c.want {
 			t.Errorf("%d: %q, want %q", i, got, c.want)

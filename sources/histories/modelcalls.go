@@ -65,7 +65,8 @@ func CallLogs(events []*historypb.HistoryEvent) (all []StepCalls) {
 			phase, _ := ace.StepOf(a.GetActivityType().GetName())
 			operation, _ := history.OperationName(e)
 			input, _ := history.Values(a.GetInput())
-			steps[e.GetEventId()] = StepCalls{Step: cmp.Or(string(phase), operation, a.GetActivityType().GetName()),
+			steps[e.GetEventId()] = StepCalls{Step: cmp.Or(string(phase), operation,
+				a.GetActivityType().GetName()),
 				Model: gjson.GetBytes(input, "task.model").String()}
 		}
 		end, ok := history.EndingOf(e)
@@ -101,7 +102,9 @@ func callsAt(events []*historypb.HistoryEvent) []StepCalls {
 	if !ok {
 		return nil
 	}
-	started := slices.IndexFunc(events, func(e *historypb.HistoryEvent) bool { return e.GetEventId() == end.Started })
+	started := slices.IndexFunc(events, func(e *historypb.HistoryEvent) bool {
+		return e.GetEventId() == end.Started
+	})
 	if started < 0 {
 		return CallLogs([]*historypb.HistoryEvent{last})
 	}
@@ -113,7 +116,8 @@ func findCallLog(value gjson.Result, depth int) (log *ace.CallLog) {
 	if depth < 0 || !value.IsObject() && !value.IsArray() {
 		return nil
 	}
-	if value.Get("media_type").String() == ace.CallsMediaType && json.Unmarshal([]byte(value.Raw), &log) == nil {
+	if value.Get("media_type").String() == ace.CallsMediaType &&
+		json.Unmarshal([]byte(value.Raw), &log) == nil {
 		return log
 	}
 	value.ForEach(func(_, inner gjson.Result) bool {

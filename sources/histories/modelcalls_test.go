@@ -22,7 +22,8 @@ func TestCallsAt(t *testing.T) {
 		}
 		return p
 	}
-	log := &ace.CallLog{Ref: ace.Ref{SHA256: strings.Repeat("ab", 32), MediaType: ace.CallsMediaType}, Requests: 2}
+	log := &ace.CallLog{Ref: ace.Ref{SHA256: strings.Repeat("ab", 32), MediaType: ace.CallsMediaType},
+		Requests: 2}
 	failed := *log
 	failed.Usage = &ace.Usage{InputTokens: 7}
 	scheduled := func(id int64, activity, model string) *historypb.HistoryEvent {

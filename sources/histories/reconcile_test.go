@@ -18,7 +18,8 @@ func TestReconcile(t *testing.T) {
 	if r, _ := Reconcile(open, done); r.Status != ace.Completed || r.Verdict != ace.Wrong || r.Open() {
 		t.Errorf("the list says %+v", r)
 	}
-	if _, d := Reconcile(closed, running); d.Phase.Status != ace.Completed || d.Phase.Verdict != ace.Wrong || d.Close != at {
+	if _, d := Reconcile(closed, running); d.Phase.Status != ace.Completed || d.Phase.Verdict != ace.Wrong ||
+		d.Close != at {
 		t.Errorf("the preview says %+v", d.Phase)
 	}
 	if running.Phase.Status != ace.Running {

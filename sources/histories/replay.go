@@ -46,8 +46,8 @@ const (
 	StepError = stepper.ByError
 )
 
-// Replay is the selected run as of one of its events. It is immutable. All events of the run are held while it is
-// shown.
+// Replay is the selected run as of one of its events. It is immutable. All events of the run are held while
+// it is shown.
 type Replay struct {
 	WorkflowID string
 	RunID      string
@@ -100,8 +100,9 @@ type ReplayFeed struct {
 
 // NewReplayFeed returns a feed that steps through the run that it is asked for.
 func NewReplayFeed(link *cluster.Link, verified *VerifyFeed) *ReplayFeed {
-	f := &ReplayFeed{link: link, verified: verified, commands: make(chan func(*stepReader), maxReplayCommands),
-		news: make(chan func(*stepReader))}
+	f := &ReplayFeed{link: link, verified: verified,
+		commands: make(chan func(*stepReader), maxReplayCommands),
+		news:     make(chan func(*stepReader))}
 	f.Feed = feed.New(link.Wake, f.read)
 	return f
 }
@@ -139,8 +140,8 @@ func (f *ReplayFeed) NextWatched(forward bool) {
 	f.do(func(r *stepReader) { r.nextWatched(forward) })
 }
 
-// VerifyRun replays the run with the current workflow code, as work that can be canceled. If strict, differences that
-// Temporal accepts count, too.
+// VerifyRun replays the run with the current workflow code, as work that can be canceled. If strict,
+// differences that Temporal accepts count, too.
 func (f *ReplayFeed) VerifyRun(strict bool) { f.do(func(r *stepReader) { r.verify(strict) }) }
 
 // stepReader steps through one run. It belongs to one goroutine.
@@ -168,8 +169,9 @@ func (f *ReplayFeed) read(ctx context.Context, id runs.ID, publish func(*Replay)
 		publish(nil)
 		return
 	}
-	r := &stepReader{feed: f, show: publish, ctx: ctx, id: id, unfollow: func() {}, records: map[string]record{},
-		out: Replay{WorkflowID: id.WorkflowID, RunID: id.RunID, Selected: id.RunID, Reading: true}}
+	r := &stepReader{feed: f, show: publish, ctx: ctx, id: id, unfollow: func() {},
+		records: map[string]record{},
+		out:     Replay{WorkflowID: id.WorkflowID, RunID: id.RunID, Selected: id.RunID, Reading: true}}
 	defer r.wg.Wait()
 	if old := f.Value(); old != nil && old.WorkflowID == id.WorkflowID && old.Selected == id.RunID {
 		r.id.RunID, r.out.RunID = old.RunID, old.RunID
@@ -274,7 +276,8 @@ func (r *stepReader) fold() {
 	}
 	r.place(r.pos)
 	link := r.feed.link // without an answer the position in the chain is unknown
-	r.out.Chain, _ = cluster.ReadChainPosition(r.ctx, link.Client, link.Namespace, r.id.WorkflowID, r.id.RunID)
+	r.out.Chain, _ = cluster.ReadChainPosition(r.ctx, link.Client, link.Namespace, r.id.WorkflowID,
+		r.id.RunID)
 	r.showFrame()
 	if first {
 		r.readBooks()

@@ -44,7 +44,8 @@ func TestNoWrongAnswer(t *testing.T) {
 
 // The page of a run has a file name that every file system takes.
 func TestPageFile(t *testing.T) {
-	for id, want := range map[string]string{ace.TaskIDPrefix + "q-1~f2": "ace-q-1~f2.html", "../../etc": "------etc.html"} {
+	for id, want := range map[string]string{ace.TaskIDPrefix + "q-1~f2": "ace-q-1~f2.html",
+		"../../etc": "------etc.html"} {
 		if got := pageFile(id); got != want {
 			t.Errorf("%s: %s, want %s", id, got, want)
 		}

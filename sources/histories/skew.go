@@ -12,10 +12,11 @@ import (
 // Skew describes clocks that disagree. Negative durations are shown as 0 everywhere; Skew is the explanation.
 // The zero Skew found no disagreement.
 type Skew struct {
-	Back    int     `json:"events,omitempty"`   // number of events that are older than the previous event
-	Event   int64   `json:"event_id,omitempty"` // first of them
-	MostMS  float64 `json:"most_ms,omitempty"`  // largest difference
-	AheadMS float64 `json:"ahead_ms,omitempty"` // how far an event was ahead of this machine's clock when it was read
+	Back   int     `json:"events,omitempty"`   // number of events that are older than the previous event
+	Event  int64   `json:"event_id,omitempty"` // first of them
+	MostMS float64 `json:"most_ms,omitempty"`  // largest difference
+	// how far an event was ahead of this machine's clock when it was read
+	AheadMS float64 `json:"ahead_ms,omitempty"`
 }
 
 // ahead is the tolerated difference between this machine's clock and the server's.
@@ -47,7 +48,8 @@ func (f *skewFolder) apply(e *historypb.HistoryEvent, now time.Time) {
 func (s Skew) String() string {
 	text := ""
 	if s.Back > 0 {
-		text = fmt.Sprintf("went back %d times, first at event %d, by at most %.3f s", s.Back, s.Event, s.MostMS/1000)
+		text = fmt.Sprintf("went back %d times, first at event %d, by at most %.3f s", s.Back, s.Event,
+			s.MostMS/1000)
 	}
 	if s.AheadMS > 0 {
 		if text != "" {

@@ -32,7 +32,8 @@ const (
 )
 
 func (k SpanKind) String() string {
-	return [...]string{"run", "phase", "activity", "attempt", "tool call", "workflow task", "timer", "child", "nexus", "update",
+	return [...]string{"run", "phase", "activity", "attempt", "tool call", "workflow task", "timer", "child",
+		"nexus", "update",
 		"signal", "marker", "group"}[k]
 }
 
@@ -54,7 +55,8 @@ const (
 )
 
 func (s SpanState) String() string {
-	return [...]string{"done", "scheduled", "running", "retrying", "failed", "timed out", "canceled", "terminated", "refused",
+	return [...]string{"done", "scheduled", "running", "retrying", "failed", "timed out", "canceled",
+		"terminated", "refused",
 		"continued as new"}[s]
 }
 
@@ -79,7 +81,8 @@ type Span struct {
 	Members int32    // of a group
 	of      SpanKind // of the members
 
-	// Times are in nanoseconds since 1970: when it was scheduled, started (0: not yet) and ended (0: not yet).
+	// Times are in nanoseconds since 1970: when it was scheduled, started (0: not yet) and ended (0: not
+	// yet).
 	Start, Run, End int64
 	Name            string
 	Call            string // the id of a tool call
@@ -111,9 +114,9 @@ func (s *Span) until(now time.Time) int64 {
 	return s.End
 }
 
-// Timeline returns the spans of a run in tree order: the run; its phases, activities, attempts and tool calls;
-// then children, timers, updates, signals, markers and workflow tasks in groups. pending is the server's report
-// on pending activities. An empty log has no spans.
+// Timeline returns the spans of a run in tree order: the run; its phases, activities, attempts and tool
+// calls; then children, timers, updates, signals, markers and workflow tasks in groups. pending is the
+// server's report on pending activities. An empty log has no spans.
 func Timeline(l *EventLog, pending []PendingActivity) []Span {
 	if l.Len() == 0 {
 		return nil
@@ -144,7 +147,8 @@ func newSpanBuilder(l *EventLog) *spanBuilder {
 	b := &spanBuilder{log: l, open: map[int64]int32{}, groups: map[SpanKind]int32{}, phase: noSpan,
 		skills: noSpan, calls: map[callKey]int32{}, tries: map[int32]int32{}}
 	e := l.Row(0)
-	b.add(Span{Kind: SpanRun, State: SpanRunning, Start: e.Nanos, Run: e.Nanos, Event: e.ID, Cut: e.ID != 1, Parent: noSpan, Name: e.Title})
+	b.add(Span{Kind: SpanRun, State: SpanRunning, Start: e.Nanos, Run: e.Nanos, Event: e.ID, Cut: e.ID != 1,
+		Parent: noSpan, Name: e.Title})
 	return b
 }
 
@@ -201,7 +205,8 @@ func endOf(e *Event) SpanState {
 		ending string
 		state  SpanState
 	}{{"ContinuedAsNew", SpanContinued}, {"Completed", SpanDone}, {"Fired", SpanDone}, {"Failed", SpanFailed},
-		{"TimedOut", SpanTimedOut}, {"Canceled", SpanCanceled}, {"Terminated", SpanTerminated}, {"Rejected", SpanRefused}} {
+		{"TimedOut", SpanTimedOut}, {"Canceled", SpanCanceled}, {"Terminated", SpanTerminated},
+		{"Rejected", SpanRefused}} {
 		if len(name) >= len(c.ending) && name[len(name)-len(c.ending):] == c.ending {
 			return c.state
 		}
@@ -209,7 +214,8 @@ func endOf(e *Event) SpanState {
 	return SpanRunning
 }
 
-var spanKinds = map[EventKind]SpanKind{EventTask: SpanTask, EventActivity: SpanActivity, EventTimer: SpanTimer,
+var spanKinds = map[EventKind]SpanKind{EventTask: SpanTask, EventActivity: SpanActivity,
+	EventTimer: SpanTimer,
 	EventChild: SpanChild, EventNexus: SpanNexus}
 
 // work handles an event of work that is scheduled, runs and ends.
@@ -231,8 +237,10 @@ func (b *spanBuilder) work(e *Event) {
 	switch {
 	case state != SpanRunning:
 		b.end(at, e, state)
-	case e.Type == enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED, e.Type == enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED,
-		e.Type == enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED, e.Type == enumspb.EVENT_TYPE_NEXUS_OPERATION_STARTED:
+	case e.Type == enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED,
+		e.Type == enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED,
+		e.Type == enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED,
+		e.Type == enumspb.EVENT_TYPE_NEXUS_OPERATION_STARTED:
 		s.Run, s.State = e.Nanos, SpanRunning
 		if s.Kind == SpanActivity {
 			b.attempts(at, e)
@@ -242,7 +250,8 @@ func (b *spanBuilder) work(e *Event) {
 
 // begin adds the span of the first event of some work.
 func (b *spanBuilder) begin(e *Event) int32 {
-	s := Span{Kind: spanKinds[e.Kind], State: SpanScheduled, Start: e.Nanos, Event: e.ID, Name: b.log.Title(e), Cut: e.ID != e.Root}
+	s := Span{Kind: spanKinds[e.Kind], State: SpanScheduled, Start: e.Nanos, Event: e.ID,
+		Name: b.log.Title(e), Cut: e.ID != e.Root}
 	if s.Kind == SpanTimer {
 		s.State, s.Run = SpanRunning, e.Nanos
 		if e.Message != "" {
@@ -274,14 +283,16 @@ func (b *spanBuilder) enter(step ace.Phase, e *Event) int32 {
 		p.End, p.State = 0, SpanRunning
 		return b.phase
 	}
-	b.phase = b.add(Span{Kind: SpanPhase, State: SpanRunning, Start: e.Nanos, Run: e.Nanos, Event: e.ID, Name: string(step)})
+	b.phase = b.add(Span{Kind: SpanPhase, State: SpanRunning, Start: e.Nanos, Run: e.Nanos, Event: e.ID,
+		Name: string(step)})
 	return b.phase
 }
 
 func (b *spanBuilder) group(kind SpanKind, e *Event) int32 {
 	at, ok := b.groups[kind]
 	if !ok {
-		at = b.add(Span{Kind: SpanGroup, Start: e.Nanos, Run: e.Nanos, Event: e.ID, Name: groupNames[kind], of: kind})
+		at = b.add(Span{Kind: SpanGroup, Start: e.Nanos, Run: e.Nanos, Event: e.ID, Name: groupNames[kind],
+			of: kind})
 		b.groups[kind] = at
 	}
 	g := &b.spans[at]
@@ -290,7 +301,8 @@ func (b *spanBuilder) group(kind SpanKind, e *Event) int32 {
 	return at
 }
 
-var groupNames = map[SpanKind]string{SpanTask: "workflow tasks", SpanTimer: "timers", SpanChild: "children", SpanNexus: "nexus operations",
+var groupNames = map[SpanKind]string{SpanTask: "workflow tasks", SpanTimer: "timers", SpanChild: "children",
+	SpanNexus:  "nexus operations",
 	SpanUpdate: "updates", SpanSignal: "signals", SpanMarker: "markers"}
 
 // end closes a span, its last attempt and its phase.
@@ -331,8 +343,8 @@ func (b *spanBuilder) attempts(at int32, e *Event) {
 	b.spans[b.tries[at]].Run = e.Nanos
 }
 
-// split adds the attempts of an activity: the earlier ones, which failed until a time, and the last one, which is
-// running. It returns the last one.
+// split adds the attempts of an activity: the earlier ones, which failed until a time, and the last one,
+// which is running. It returns the last one.
 func (b *spanBuilder) split(at, attempt int32, ended int64, failure string, event int64) int32 {
 	start := b.spans[at].Start
 	b.add(Span{Kind: SpanAttempt, State: SpanFailed, Parent: at, Start: start, Run: start, End: ended,
@@ -349,7 +361,8 @@ func attemptsName(n int32) string {
 }
 
 func (b *spanBuilder) point(kind SpanKind, e *Event) {
-	s := Span{Kind: kind, Point: true, Start: e.Nanos, Run: e.Nanos, End: e.Nanos, Event: e.ID, Name: b.log.Title(e)}
+	s := Span{Kind: kind, Point: true, Start: e.Nanos, Run: e.Nanos, End: e.Nanos, Event: e.ID,
+		Name: b.log.Title(e)}
 	switch {
 	case e.Kind == EventRun:
 		s.Name = e.Name()
@@ -382,6 +395,7 @@ func (b *spanBuilder) update(e *Event) {
 	if e.Message != "" {
 		name += " " + cluster.Cut(e.Message, 80)
 	}
-	b.open[e.Root] = b.add(Span{Kind: SpanUpdate, State: SpanRunning, Start: e.Nanos, Run: e.Nanos, Event: e.ID, Name: name,
+	b.open[e.Root] = b.add(Span{Kind: SpanUpdate, State: SpanRunning, Start: e.Nanos, Run: e.Nanos,
+		Event: e.ID, Name: name,
 		Parent: b.group(SpanUpdate, e)})
 }

@@ -123,7 +123,8 @@ func (b *spanBuilder) pending(work []PendingActivity) {
 func (b *spanBuilder) pendingSpan(w PendingActivity, taken map[int32]bool) int32 {
 	fits := func(at int32) bool {
 		s := &b.spans[at]
-		return s.Kind == SpanActivity && s.End == 0 && (s.Name == w.Type || isLabelOf(w.Type, s.Name)) && !taken[at]
+		return s.Kind == SpanActivity && s.End == 0 && (s.Name == w.Type || isLabelOf(w.Type, s.Name)) &&
+			!taken[at]
 	}
 	if id, err := strconv.ParseInt(w.id, 10, 64); err == nil {
 		if at, ok := b.open[id]; ok && fits(at) {
@@ -197,7 +198,8 @@ func (s *Span) groupRank() int {
 	if s.Kind != SpanGroup {
 		return -1
 	}
-	return slices.Index([]SpanKind{SpanChild, SpanNexus, SpanTimer, SpanUpdate, SpanSignal, SpanMarker, SpanTask}, s.of)
+	return slices.Index([]SpanKind{SpanChild, SpanNexus, SpanTimer, SpanUpdate, SpanSignal, SpanMarker,
+		SpanTask}, s.of)
 }
 
 // sum returns a group with the range and the state of its members.
@@ -235,8 +237,8 @@ func isLabelOf(activity, name string) bool {
 	return false
 }
 
-// Work returns the spans without moments and workflow tasks. If there are phases, it leaves out timers and activities
-// that are all of their phase.
+// Work returns the spans without moments and workflow tasks. If there are phases, it leaves out timers and
+// activities that are all of their phase.
 func Work(all []Span) (kept []Span) {
 	moved := make([]int32, len(all))
 	phases := slices.ContainsFunc(all, func(s Span) bool { return s.Kind == SpanPhase })

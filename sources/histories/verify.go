@@ -16,8 +16,8 @@ import (
 	"acescope/sources/runs"
 )
 
-// VerifyFeed replays many runs with the current workflow code, whether or not the result is shown. The user can
-// cancel it; a new request cancels the previous one.
+// VerifyFeed replays many runs with the current workflow code, whether or not the result is shown. The user
+// can cancel it; a new request cancels the previous one.
 type VerifyFeed struct {
 	*feed.Feed[*VerifyRequest, *Verified]
 	link *cluster.Link
@@ -50,8 +50,8 @@ const (
 )
 
 // Verified is the result of verifying many runs so far. It is immutable. It holds the first maxVerified runs
-// that do not match, the first maxSame that do, and of those that are unverified for the same reason the first
-// maxSameReason; the others are counted.
+// that do not match, the first maxSame that do, and of those that are unverified for the same reason the
+// first maxSameReason; the others are counted.
 type Verified struct {
 	Request    VerifyRequest
 	Began      time.Time
@@ -99,7 +99,8 @@ func (v *Verified) of(id runs.ID) (verdict *ReplayVerdict, strict bool, at time.
 	return nil, false, time.Time{}
 }
 
-// VerifyRequest names the runs to verify: Runs, or if it is empty all runs of any workflow type that match the query.
+// VerifyRequest names the runs to verify: Runs, or if it is empty all runs of any workflow type that match
+// the query.
 type VerifyRequest struct {
 	Runs   []runs.Run
 	Query  string
@@ -167,7 +168,8 @@ func (m *manyVerifier) one(ctx context.Context, r runs.Run) {
 }
 
 func (m *manyVerifier) verdict(ctx context.Context, r runs.Run) ReplayVerdict {
-	v := ReplayVerdict{Outcome: VerifyUnverified, WorkflowType: r.Type, WorkflowID: r.WorkflowID, RunID: r.RunID}
+	v := ReplayVerdict{Outcome: VerifyUnverified, WorkflowType: r.Type, WorkflowID: r.WorkflowID,
+		RunID: r.RunID}
 	if m.link.UnknownType != nil && r.Type != "" {
 		if v.Why = m.link.UnknownType(r.Type); v.Why != "" {
 			return v

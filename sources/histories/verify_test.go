@@ -8,12 +8,13 @@ import (
 	"acescope/sources/runs"
 )
 
-// TestUnverifiedAreGrouped checks that runs that are unverified for one reason share rows when they are many, and that
-// they displace no other run.
+// TestUnverifiedAreGrouped checks that runs that are unverified for one reason share rows when they are many,
+// and that they displace no other run.
 func TestUnverifiedAreGrouped(t *testing.T) {
 	m := &manyVerifier{progress: func(int64, int64) {}, reasons: map[string]reason{}}
 	add := func(outcome replay.Outcome, why string) {
-		m.add(VerifiedRun{Run: runs.Run{RunID: fmt.Sprint(m.out.Done)}, Verdict: ReplayVerdict{Outcome: outcome, Why: why}})
+		m.add(VerifiedRun{Run: runs.Run{RunID: fmt.Sprint(m.out.Done)},
+			Verdict: ReplayVerdict{Outcome: outcome, Why: why}})
 	}
 	add(VerifyUnverified, "another reason")
 	for range 6000 {

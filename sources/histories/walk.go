@@ -18,8 +18,8 @@ type Walk struct {
 	Books stepper.Books
 }
 
-// NewWalk folds a history. Types names events of unknown types. Shared is the history if others read it too, otherwise
-// nil.
+// NewWalk folds a history. Types names events of unknown types. Shared is the history if others read it too,
+// otherwise nil.
 func NewWalk(events []*historypb.HistoryEvent, types map[int]string, shared *cluster.History) *Walk {
 	s := stepper.New(events, stepper.Options{Types: types})
 	x := NewEventIndex(s.About.WorkflowID, s.About.RunID, shared)
@@ -29,7 +29,8 @@ func NewWalk(events []*historypb.HistoryEvent, types map[int]string, shared *clu
 	return w
 }
 
-// Start returns the position that a reader of the run looks at first: where its answer became wrong, otherwise the end.
+// Start returns the position that a reader of the run looks at first: where its answer became wrong,
+// otherwise the end.
 func (w *Walk) Start(closed bool) int {
 	if at := w.WrongAt(); closed && at > 0 {
 		return at

@@ -29,8 +29,8 @@ var pageSource string
 
 var pageTemplate = template.Must(template.New("walk").Parse(pageSource))
 
-// Page returns one HTML file with every event of the run, what it did and the state after it, for readers without
-// acescope. Secrets are replaced. It reads the records of requests to models.
+// Page returns one HTML file with every event of the run, what it did and the state after it, for readers
+// without acescope. Secrets are replaced. It reads the records of requests to models.
 func (w *Walk) Page(ctx context.Context, d cluster.Deps) ([]byte, error) {
 	p := &page{walk: w, redact: stepper.Redactor(os.Environ())}
 	p.build(ctx, d)
@@ -154,7 +154,8 @@ func (p *page) sections(all []stepper.Section) []stepper.Section {
 			item.Head, item.Bullet = p.clean(item.Head), p.clean(item.Bullet)
 			item.Outcome = stepper.Outcome(p.clean(string(item.Outcome)))
 			for f := range item.Fields {
-				item.Fields[f].Label, item.Fields[f].Text = p.clean(item.Fields[f].Label), p.clean(item.Fields[f].Text)
+				item.Fields[f].Label, item.Fields[f].Text = p.clean(item.Fields[f].Label),
+					p.clean(item.Fields[f].Text)
 			}
 		}
 	}
@@ -168,7 +169,8 @@ func (p *page) wrong(w stepper.WrongAnswer) *stepper.WrongAnswer {
 	w.Bullets = slices.Clone(w.Bullets)
 	for i := range w.Bullets {
 		b := &w.Bullets[i]
-		b.ID, b.Content, b.Tag, b.AddedBy = p.clean(b.ID), p.clean(b.Content), p.clean(b.Tag), p.clean(b.AddedBy)
+		b.ID, b.Content, b.Tag, b.AddedBy = p.clean(b.ID), p.clean(b.Content), p.clean(b.Tag),
+			p.clean(b.AddedBy)
 	}
 	return &w
 }
@@ -194,8 +196,10 @@ func (p *page) lanes() {
 			end = w.To
 		}
 		scale := float64(pageWidth-barsFrom) / float64(max(w.To-w.From, 1))
-		p.Lanes = append(p.Lanes, pageLane{Name: p.clean(s.Name), Y: i*laneHeight + 3, TextY: i*laneHeight + 13,
-			TextX: 10 * int(s.Depth), X: barsFrom + float64(s.Start-w.From)*scale, Width: max(float64(end-s.Start)*scale, 2),
+		p.Lanes = append(p.Lanes, pageLane{Name: p.clean(s.Name), Y: i*laneHeight + 3, TextY: i*laneHeight +
+			13,
+			TextX: 10 * int(s.Depth), X: barsFrom + float64(s.Start-w.From)*scale,
+			Width: max(float64(end-s.Start)*scale, 2),
 			Event: s.Event, Bad: s.State.Bad()})
 	}
 	p.Height = len(p.Lanes)*laneHeight + 4

@@ -16,17 +16,21 @@ func TestPage(t *testing.T) {
 	t.Setenv("ACESCOPE_TEST_TOKEN", "correct horse battery")
 	events := replaytest.WrongTask()
 	m := &replaytest.History{Events: events}
-	m.Signal(ace.ToolEvent{EventID: "u3", CallID: "c3", Kind: ace.KindToolUse, Name: "<script>alert(1)</script>",
+	m.Signal(ace.ToolEvent{EventID: "u3", CallID: "c3", Kind: ace.KindToolUse,
+		Name: "<script>alert(1)</script>",
 		Args: []byte(`{"key":"` + secret + `","phrase":"correct horse battery"}`)})
 	w := NewWalk(m.Events, nil, nil)
-	w.Books.Given = map[string]*playbook.BulletHistory{"calc-2": {Bullet: playbook.Bullet{ID: "calc-2", Content: "Guess\x1b[31m."}}}
+	w.Books.Given = map[string]*playbook.BulletHistory{"calc-2": {Bullet: playbook.Bullet{ID: "calc-2",
+		Content: "Guess\x1b[31m."}}}
 	data, err := w.Page(t.Context(), cluster.Deps{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := string(data)
-	for _, want := range []string{"Where the answer became wrong", "2437.5", "Guess[31m.", "&lt;script&gt;", `"expression":"150000 / 6.5"`,
-		"Divide only if a rate is wanted.", "used by others", "v2 of books, 3 bullets", "<svg", `id="e40"`, "[redacted:"} {
+	for _, want := range []string{"Where the answer became wrong", "2437.5", "Guess[31m.", "&lt;script&gt;",
+		`"expression":"150000 / 6.5"`,
+		"Divide only if a rate is wanted.", "used by others", "v2 of books, 3 bullets", "<svg", `id="e40"`,
+		"[redacted:"} {
 		if !strings.Contains(page, want) && !strings.Contains(page, strings.ReplaceAll(want, `"`, "&#34;")) {
 			t.Errorf("the page has no %q", want)
 		}
@@ -57,7 +61,8 @@ func TestWords(t *testing.T) {
 		words[w.Words(pos)] = true
 	}
 	for _, want := range []string{"generator is scheduled", "generator starts", "skills completed after 1s",
-		"tool call look_up failed after 40ms: no such formula", "workflow task completed", "the run starts", "the run completed"} {
+		"tool call look_up failed after 40ms: no such formula", "workflow task completed", "the run starts",
+		"the run completed"} {
 		if !words[want] {
 			t.Errorf("no event says %q: %v", want, words)
 		}

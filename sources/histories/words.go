@@ -86,10 +86,13 @@ func (l *EventLog) subject(e *Event) string {
 
 // verbs are the words for the ends of the names of event types.
 var verbs = []struct{ ending, verb string }{
-	{"Scheduled", "is scheduled"}, {"Initiated", "is scheduled"}, {"Started", "starts"}, {"Completed", "completed"},
-	{"Fired", "fired"}, {"TimedOut", "timed out"}, {"CancelRequested", "is asked to cancel"}, {"Canceled", "was canceled"},
+	{"Scheduled", "is scheduled"}, {"Initiated", "is scheduled"}, {"Started", "starts"},
+	{"Completed", "completed"},
+	{"Fired", "fired"}, {"TimedOut", "timed out"}, {"CancelRequested", "is asked to cancel"},
+	{"Canceled", "was canceled"},
 	{"Terminated", "was terminated"}, {"ContinuedAsNew", "continues as new"}, {"Failed", "failed"},
-	{"Accepted", "was accepted"}, {"Rejected", "was rejected"}, {"Signaled", "was received"}, {"Recorded", "was recorded"},
+	{"Accepted", "was accepted"}, {"Rejected", "was rejected"}, {"Signaled", "was received"},
+	{"Recorded", "was recorded"},
 }
 
 func verbOf(e *Event) string {

@@ -111,8 +111,10 @@ func (c *Client) DescribeWorkflowExecution(_ context.Context, workflowID, runID 
 		status = enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
 	}
 	return &workflowservice.DescribeWorkflowExecutionResponse{PendingActivities: c.Pending,
-		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status, HistoryLength: int64(len(events)),
-			Execution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID}, FirstRunId: firstRun}}, nil
+		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status,
+			HistoryLength: int64(len(events)),
+			Execution:     &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},
+			FirstRunId:    firstRun}}, nil
 }
 
 // Closed reports whether the last event closes a run.
@@ -160,7 +162,8 @@ const maxPage = 256
 
 func token(n int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
 
-func (s service) GetWorkflowExecutionHistory(ctx context.Context, q *workflowservice.GetWorkflowExecutionHistoryRequest,
+func (s service) GetWorkflowExecutionHistory(ctx context.Context,
+	q *workflowservice.GetWorkflowExecutionHistoryRequest,
 	_ ...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
 	r, err := s.c.start("forward", q.GetExecution().GetRunId())
 	if err != nil {

@@ -129,7 +129,8 @@ func (b *Builder) Activity(wait, run time.Duration, activity string, input, resu
 
 // Signal adds a signal.
 func (b *Builder) Signal(after time.Duration, name string, input any) int64 {
-	return b.event(after, &historypb.WorkflowExecutionSignaledEventAttributes{SignalName: name, Input: JSON(input)})
+	return b.event(after, &historypb.WorkflowExecutionSignaledEventAttributes{SignalName: name,
+		Input: JSON(input)})
 }
 
 // Timer adds a timer that fires.
@@ -148,8 +149,9 @@ func (b *Builder) Child(run time.Duration, workflowType, id string, result any) 
 	started := b.event(time.Millisecond, &historypb.ChildWorkflowExecutionStartedEventAttributes{
 		InitiatedEventId: initiated, WorkflowExecution: execution, WorkflowType: kind})
 	return b.event(run, &historypb.ChildWorkflowExecutionCompletedEventAttributes{
-		InitiatedEventId: initiated, StartedEventId: started, WorkflowExecution: execution, WorkflowType: kind,
-		Result: JSON(result)})
+		InitiatedEventId: initiated, StartedEventId: started, WorkflowExecution: execution,
+		WorkflowType: kind,
+		Result:       JSON(result)})
 }
 
 // Close completes the run.
@@ -198,11 +200,13 @@ func Stored(driver string, size int64) *commonpb.Payloads {
 	return p
 }
 
-// Document001 makes a run of another program that follows design document 001: no reflector, results in shapes of
-// their own, calls without an ID.
+// Document001 makes a run of another program that follows design document 001: no reflector, results in
+// shapes of their own, calls without an ID.
 func Document001() *Builder {
-	b := New(ace.TaskWorkflow, map[string]any{"task_id": "t-001", "prompt": "What is 6 times 7?", "adapter": "offline",
-		"playbook_hash": strings.Repeat("a", 64), "skills_config": map[string]any{"allowed_tools": []string{"plan"}}})
+	b := New(ace.TaskWorkflow, map[string]any{"task_id": "t-001", "prompt": "What is 6 times 7?",
+		"adapter":       "offline",
+		"playbook_hash": strings.Repeat("a", 64),
+		"skills_config": map[string]any{"allowed_tools": []string{"plan"}}})
 	b.Activity(0, time.Second, ace.ActivityGenerator, nil,
 		map[string]any{"prompt_tokens": 12, "sampled_plan": "multiply", "trajectory_id": "j1"})
 	b.Task(time.Millisecond)
@@ -210,7 +214,8 @@ func Document001() *Builder {
 	b.Activity(0, time.Second, ace.ActivitySkills, nil, []any{call, call, call})
 	b.Task(time.Millisecond)
 	b.Activity(0, time.Second, ace.ActivityCurator, nil,
-		map[string]any{"accepted_deltas": []any{"Check the units."}, "rationale": "r", "follow_up_actions": "none"})
+		map[string]any{"accepted_deltas": []any{"Check the units."}, "rationale": "r",
+			"follow_up_actions": "none"})
 	b.Task(time.Millisecond)
 	b.Activity(0, time.Second, ace.ActivityPersist, nil, "saved 1 delta")
 	b.Task(time.Millisecond)
@@ -239,17 +244,22 @@ func Task(closed bool) *Builder {
 	at := b.at
 	yes, no := true, false
 	b.Signal(100*time.Millisecond, ace.SignalToolEvent, []ace.ToolEvent{
-		{EventID: "1.use", CallID: "1", Kind: ace.KindToolUse, Name: "look_up", At: at.Add(20 * time.Millisecond)},
+		{EventID: "1.use", CallID: "1", Kind: ace.KindToolUse, Name: "look_up",
+			At: at.Add(20 * time.Millisecond)},
 		{EventID: "1.result", CallID: "1", Kind: ace.KindToolResult, Name: "look_up", Accepted: &yes, OK: &no,
 			At: at.Add(60 * time.Millisecond), DurationMS: 40, Error: "no such formula: retrun on equity"}})
-	b.Signal(400*time.Millisecond, ace.SignalToolEvent, ace.ToolEvent{EventID: "2.use", CallID: "2", Kind: ace.KindToolUse,
+	b.Signal(400*time.Millisecond, ace.SignalToolEvent, ace.ToolEvent{EventID: "2.use", CallID: "2",
+		Kind: ace.KindToolUse,
 		Name: "calculate", At: at.Add(200 * time.Millisecond)})
 	b.Task(time.Millisecond)
-	b.Complete(700*time.Millisecond, skills, started, ace.SkillSessionResult{Answer: "0.172", Invocations: []ace.Invocation{
-		{ID: "1", Name: "look_up", Accepted: true, At: at.Add(20 * time.Millisecond), DurationMS: 40,
-			Error: "no such formula: retrun on equity"},
-		{ID: "2", Name: "calculate", Accepted: true, OK: true, At: at.Add(200 * time.Millisecond), DurationMS: 900},
-		{ID: "3", Name: "shell", At: at.Add(1150 * time.Millisecond), Error: "refused by a permission rule"}}})
+	b.Complete(700*time.Millisecond, skills, started, ace.SkillSessionResult{Answer: "0.172",
+		Invocations: []ace.Invocation{
+			{ID: "1", Name: "look_up", Accepted: true, At: at.Add(20 * time.Millisecond), DurationMS: 40,
+				Error: "no such formula: retrun on equity"},
+			{ID: "2", Name: "calculate", Accepted: true, OK: true, At: at.Add(200 * time.Millisecond),
+				DurationMS: 900},
+			{ID: "3", Name: "shell", At: at.Add(1150 * time.Millisecond),
+				Error: "refused by a permission rule"}}})
 	b.Task(2 * time.Millisecond)
 	b.Activity(10*time.Millisecond, 640*time.Millisecond, ace.ActivityReflector, nil,
 		ace.ReflectorResult{Insights: "the name was misspelt"})

@@ -1,5 +1,5 @@
-// Package lineage describes the runs of a lineage as plain text, for the screens and the command. The text is not
-// safe for a terminal yet.
+// Package lineage describes the runs of a lineage as plain text, for the screens and the command. The text is
+// not safe for a terminal yet.
 package lineage
 
 import (
@@ -74,7 +74,8 @@ func placeOf(n *histories.LineageNode) string {
 // Changed returns what was changed for a fork in one line of bounded length: "model: small → large".
 func Changed(f *ace.Forked) string { return strings.Join(Changes(f, maxValue), "; ") }
 
-// Changes returns what was changed for a fork, a text per field by name, with at most most characters of each value.
+// Changes returns what was changed for a fork, a text per field by name, with at most most characters of each
+// value.
 func Changes(f *ace.Forked, most int) (parts []string) {
 	value := func(v string) string {
 		if raw, err := hex.DecodeString(v); err == nil && len(raw) == 32 { // a playbook version

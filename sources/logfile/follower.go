@@ -195,7 +195,9 @@ func (fo *follower) concerns(name string) bool {
 	// Notifications contain real paths, so only the last part can be compared.
 	const separator = string(filepath.Separator)
 	part := separator + filepath.Base(name) + separator
-	return slices.ContainsFunc(fo.roots, func(root string) bool { return strings.Contains(root+separator, part) })
+	return slices.ContainsFunc(fo.roots, func(root string) bool {
+		return strings.Contains(root+separator, part)
+	})
 }
 
 // lost checks everything again because notifications were lost.

@@ -88,7 +88,8 @@ func (s *seen) until(what string, ok func() bool) {
 		case <-deadline:
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.t.Fatalf("timeout waiting for %s; lines %q, events %v, files %+v", what, s.texts(), s.events, s.files)
+			s.t.Fatalf("timeout waiting for %s; lines %q, events %v, files %+v", what, s.texts(), s.events,
+				s.files)
 		}
 	}
 }
@@ -110,13 +111,17 @@ func (s *seen) has(want ...string) {
 
 func (s *seen) event(kind Kind) {
 	s.t.Helper()
-	s.until(string(kind), func() bool { return slices.ContainsFunc(s.events, func(e Event) bool { return e.Kind == kind }) })
+	s.until(string(kind), func() bool {
+		return slices.ContainsFunc(s.events, func(e Event) bool { return e.Kind == kind })
+	})
 }
 
 func (s *seen) state(name string, want State) {
 	s.t.Helper()
 	s.until(name+" "+string(want), func() bool {
-		return slices.ContainsFunc(s.files, func(f File) bool { return filepath.Base(f.Path) == name && f.State == want })
+		return slices.ContainsFunc(s.files, func(f File) bool {
+			return filepath.Base(f.Path) == name && f.State == want
+		})
 	})
 }
 
@@ -345,7 +350,8 @@ func TestLongLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.log")
 	put(t, path, strings.Repeat("x", 3*bufSize)+"\nshort\n"+strings.Repeat("y", 20)+"\n")
 	s := once(t, Options{Paths: []string{path}, FromStart: true, MaxLine: 10})
-	if got := s.texts(); !slices.Equal(got, []string{strings.Repeat("x", 10), "short", strings.Repeat("y", 10)}) {
+	if got := s.texts(); !slices.Equal(got, []string{strings.Repeat("x", 10), "short",
+		strings.Repeat("y", 10)}) {
 		t.Fatalf("read %q", got)
 	}
 	if s.lines[0].Cut != 3*bufSize-10 || s.lines[1].Cut != 0 || s.lines[2].Cut != 10 || s.files[0].Cut != 2 {
@@ -411,7 +417,9 @@ func TestOverflow(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "a.log"), "one\n")
 	w := fakeWatcher{events: make(chan fsnotify.Event), errors: make(chan error)}
-	s := follow(t, Options{Paths: []string{dir}, FromStart: true, watcher: func() (watcher, error) { return w, nil }})
+	s := follow(t, Options{Paths: []string{dir}, FromStart: true, watcher: func() (watcher, error) {
+		return w, nil
+	}})
 	s.has("one")
 	add(t, filepath.Join(dir, "a.log"), "two\n")
 	put(t, filepath.Join(dir, "b.log"), "three\n")
@@ -456,7 +464,8 @@ func TestMaxFiles(t *testing.T) {
 		put(t, filepath.Join(dir, fmt.Sprintf("%04d.log", i)), "x\n")
 	}
 	s := once(t, Options{Paths: []string{dir}, FromStart: true})
-	if len(s.lines) != MaxFiles || len(s.events) == 0 || s.events[0].Kind != LeftOut || !strings.HasPrefix(s.events[0].Text, "3 files") {
+	if len(s.lines) != MaxFiles || len(s.events) == 0 || s.events[0].Kind != LeftOut ||
+		!strings.HasPrefix(s.events[0].Text, "3 files") {
 		t.Errorf("%d lines, first event %+v", len(s.lines), s.events[:1])
 	}
 }
@@ -465,14 +474,16 @@ func TestHandlerError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.log")
 	put(t, path, "one\n")
 	broken := errors.New("broken")
-	err := Follow(context.Background(), Options{Paths: []string{path}, FromStart: true}, Handler{Lines: func([]Line) error { return broken }})
+	err := Follow(context.Background(), Options{Paths: []string{path}, FromStart: true},
+		Handler{Lines: func([]Line) error { return broken }})
 	if !errors.Is(err, broken) {
 		t.Errorf("Follow: %v", err)
 	}
 }
 
 func TestInvalidPattern(t *testing.T) {
-	if err := Follow(context.Background(), Options{Paths: []string{"."}, Match: []string{"["}}, Handler{}); err == nil {
+	if err := Follow(context.Background(), Options{Paths: []string{"."}, Match: []string{"["}},
+		Handler{}); err == nil {
 		t.Error("the pattern [ was accepted")
 	}
 }
@@ -500,7 +511,8 @@ func TestManyWriters(t *testing.T) {
 	s.until("all lines", func() bool { return len(s.lines) == files*each })
 	next := map[byte]int{}
 	for _, l := range s.lines {
-		if want := fmt.Sprintf("%c %d", l.Text[0], next[l.Text[0]]); string(l.Text) != want || l.Number != int64(next[l.Text[0]]+1) {
+		if want := fmt.Sprintf("%c %d", l.Text[0], next[l.Text[0]]); string(l.Text) != want ||
+			l.Number != int64(next[l.Text[0]]+1) {
 			t.Fatalf("%q, number %d, reported instead of %q", l.Text, l.Number, want)
 		}
 		next[l.Text[0]]++

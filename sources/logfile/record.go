@@ -172,7 +172,8 @@ func SeverityOf(level string) Severity {
 		return Info
 	case "warn", "warning", "wrn", "40":
 		return Warn
-	case "error", "err", "fatal", "panic", "dpanic", "critical", "crit", "alert", "emergency", "severe", "50", "60":
+	case "error", "err", "fatal", "panic", "dpanic", "critical", "crit", "alert", "emergency", "severe", "50",
+		"60":
 		return Error
 	}
 	return Unknown
@@ -198,7 +199,8 @@ func plainLevel(line []byte) string {
 			end++
 		}
 		word := line[start:end]
-		marked := bytes.Equal(bytes.ToUpper(word), word) || end < len(line) && (line[end] == ':' || line[end] == ']')
+		marked := bytes.Equal(bytes.ToUpper(word), word) || end < len(line) &&
+			(line[end] == ':' || line[end] == ']')
 		if marked && SeverityOf(string(word)) != Unknown {
 			return string(word)
 		}

@@ -15,11 +15,14 @@ func TestParse(t *testing.T) {
 		want Record
 	}{
 		{`{"time":"t1","level":"INFO","msg":"a \"b\"","n":1.5e3,"o":{"x":["}",1]},"ok":true}`,
-			Record{JSON, "t1", "INFO", `a "b"`, []Pair{{"n", "1.5e3"}, {"o", `{"x":["}",1]}`}, {"ok", "true"}}}},
-		{` { "ts" : 12 , "message" : "m" , "msg":"second" } `, Record{JSON, "12", "", "m", []Pair{{"msg", "second"}}}},
+			Record{JSON, "t1", "INFO", `a "b"`, []Pair{{"n", "1.5e3"}, {"o", `{"x":["}",1]}`},
+				{"ok", "true"}}}},
+		{` { "ts" : 12 , "message" : "m" , "msg":"second" } `,
+			Record{JSON, "12", "", "m", []Pair{{"msg", "second"}}}},
 		{`{}`, Record{Form: JSON}},
 		{`time=2026-05-04T12:00:00Z level=WARN msg="disk \"nearly\" full" pid=4 run=`,
-			Record{Key, "2026-05-04T12:00:00Z", "WARN", `disk "nearly" full`, []Pair{{"pid", "4"}, {"run", ""}}}},
+			Record{Key, "2026-05-04T12:00:00Z", "WARN", `disk "nearly" full`,
+				[]Pair{{"pid", "4"}, {"run", ""}}}},
 		{`level=info started well`, Record{Key, "", "info", "", []Pair{{"", "started well"}}}},
 		{`a="unended`, Record{Form: Key, Rest: []Pair{{"a", `"unended`}}}},
 		{`12:00:00 ERROR no room`, Record{Form: Plain, Level: "ERROR", Message: "12:00:00 ERROR no room"}},
@@ -36,7 +39,8 @@ func TestParse(t *testing.T) {
 
 func TestLevels(t *testing.T) {
 	l := Levels{}
-	for i, line := range []string{"panic: broken", "\tmain.go:4", "", " indented", "level=debug x=1", `{"level":50}`, "  at x"} {
+	for i, line := range []string{"panic: broken", "\tmain.go:4", "", " indented", "level=debug x=1",
+		`{"level":50}`, "  at x"} {
 		want := []Severity{Error, Error, Unknown, Unknown, Debug, Error, Error}[i]
 		if got := l.Next("f", []byte(line)); got != want {
 			t.Errorf("%q is %q, want %q", line, got, want)
@@ -47,7 +51,8 @@ func TestLevels(t *testing.T) {
 // FuzzParse checks that the members of an object are those that encoding/json reads, and
 // that no line breaks the parser.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{`{"a":1,"b":"x\n","c":{"d":[1,{"e":"]"}]}}`, `a=1 b="c d" e`, `{"a" : "\u00e9\\" , "a":null}`, "\xff{", `a="`, `a="\`} {
+	for _, s := range []string{`{"a":1,"b":"x\n","c":{"d":[1,{"e":"]"}]}}`, `a=1 b="c d" e`,
+		`{"a" : "\u00e9\\" , "a":null}`, "\xff{", `a="`, `a="\`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {

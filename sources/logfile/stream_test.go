@@ -35,7 +35,9 @@ func FuzzSplitter(f *testing.F) {
 		step, maxLine := int(piece)+1, int(limit)+1
 		s := splitter{max: maxLine, number: 1}
 		var got []string
-		note := func(l Line) { got = append(got, fmt.Sprintf("%d %d %d %q", l.Offset, l.Number, l.Cut, l.Text)) }
+		note := func(l Line) {
+			got = append(got, fmt.Sprintf("%d %d %d %q", l.Offset, l.Number, l.Cut, l.Text))
+		}
 		for rest := data; len(rest) > 0; {
 			n := min(step, len(rest))
 			chunk := bytes.Clone(rest[:n])

@@ -10,8 +10,8 @@ import (
 	"acescope/sources/logfile"
 )
 
-// Directories below the data directory: logs of acescope and of the server, and in runs/<workflow id>/<run id>/
-// those of a run's agents and tools.
+// Directories below the data directory: logs of acescope and of the server, and in runs/<workflow id>/<run
+// id>/ those of a run's agents and tools.
 const (
 	logsDir    = "logs"
 	runLogsDir = "runs"
@@ -34,8 +34,8 @@ type Choice struct {
 	Description string // for display
 }
 
-// ChooseRun chooses the logs of a run: its own, and lines of others that mention it. A run without logs, or an
-// empty workflow id, gets the logs of the data directory.
+// ChooseRun chooses the logs of a run: its own, and lines of others that mention it. A run without logs, or
+// an empty workflow id, gets the logs of the data directory.
 func ChooseRun(dataDir, workflowID, runID string) Choice {
 	all := Dir(dataDir)
 	c := Choice{Options: logfile.Options{Paths: []string{all}}, Description: "of the data directory"}
@@ -64,7 +64,8 @@ func ChoosePaths(paths []string) Choice {
 
 // Keeps reports whether a line is part of the choice.
 func (c Choice) Keeps(path string, text []byte) bool {
-	return c.Own == "" || strings.HasPrefix(path, c.Own+string(filepath.Separator)) || Mentions(text, c.Mention)
+	return c.Own == "" || strings.HasPrefix(path, c.Own+string(filepath.Separator)) ||
+		Mentions(text, c.Mention)
 }
 
 // Mentions reports whether a line contains one of the ids.

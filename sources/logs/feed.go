@@ -65,8 +65,8 @@ func (f *Feed) FollowCalls(ref ace.Ref) {
 	f.Refine(f.ask)
 }
 
-// FollowLogs follows files or directories by name, "~/" being the home directory. No names go back to the logs of the
-// selected run.
+// FollowLogs follows files or directories by name, "~/" being the home directory. No names go back to the
+// logs of the selected run.
 func (f *Feed) FollowLogs(paths []string) {
 	paths = slices.Clone(paths)
 	for i, p := range paths {
@@ -100,10 +100,12 @@ func (f *Feed) read(ctx context.Context, a ask, publish func(*Logs)) {
 	mirroring.Go(func() { f.link.Mirror.Keep(ctx, id, f.link.Report) })
 	choice, err := choose(ctx, f.link.Deps, a)
 	o := choice.Options
-	r := &logReader{link: f.link, publish: publish, choice: choice, open: map[string]Entry{}, first: &merger{},
+	r := &logReader{link: f.link, publish: publish, choice: choice, open: map[string]Entry{},
+		first: &merger{},
 		rates: map[string]lineRate{}, ring: Ring{MaxLines: MaxLines, MaxBytes: maxBytes}}
 	r.out = Logs{
-		Description: choice.Description, Paths: o.Paths, Chosen: a.chosen(), Mention: choice.Mention, Session: session,
+		Description: choice.Description, Paths: o.Paths, Chosen: a.chosen(), Mention: choice.Mention,
+		Session: session,
 	}
 	if len(o.Paths) == 0 && err == nil {
 		err = errors.New("no data directory; press o to choose log files")
@@ -118,7 +120,8 @@ func (f *Feed) read(ctx context.Context, a ask, publish func(*Logs)) {
 	}
 	r.show()
 	o.Tail, o.Partial, o.MaxLine = tailLines, true, MaxLine
-	if err := logfile.Follow(ctx, o, logfile.Handler{Lines: r.lines, Event: r.event, Files: r.state}); err != nil {
+	if err := logfile.Follow(ctx, o, logfile.Handler{Lines: r.lines, Event: r.event,
+		Files: r.state}); err != nil {
 		r.out.Err = err.Error()
 		r.show()
 		f.link.SetHealth("logs", false, err.Error())
@@ -148,8 +151,8 @@ func callLog(ctx context.Context, d cluster.Deps, ref ace.Ref) (Choice, error) {
 	return choice, err
 }
 
-// logReader keeps the newest lines of followed files, and publishes them when the follower pauses. It belongs to one
-// goroutine. Lines that do not fit are dropped and counted.
+// logReader keeps the newest lines of followed files, and publishes them when the follower pauses. It belongs
+// to one goroutine. Lines that do not fit are dropped and counted.
 type logReader struct {
 	link    *cluster.Link
 	publish func(*Logs)
@@ -181,7 +184,8 @@ func (r *logReader) lines(batch []logfile.Line) error {
 	return nil
 }
 
-// add keeps a line. Lines that were written before the reader started wait for those of other files, to be sorted.
+// add keeps a line. Lines that were written before the reader started wait for those of other files, to be
+// sorted.
 func (r *logReader) add(e Entry) {
 	if r.first == nil {
 		r.ring.Add(e)

@@ -8,8 +8,8 @@ import (
 	"acescope/sources/logfile"
 )
 
-// merger sorts the lines of several files that existed at the start by time. A line without a time stays after
-// the previous line of its file; a file without times comes first.
+// merger sorts the lines of several files that existed at the start by time. A line without a time stays
+// after the previous line of its file; a file without times comes first.
 type merger struct {
 	lines []timedEntry
 	bytes int64
@@ -48,7 +48,8 @@ func (m *merger) flush(give func(Entry)) {
 
 // logTime parses a date with a time of day, or seconds, milliseconds, microseconds or nanoseconds since 1970.
 func logTime(text string) (time.Time, bool) {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", time.DateTime,
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05Z0700",
+		"2006-01-02T15:04:05", time.DateTime,
 		"2006-01-02 15:04:05,999", "2006/01/02 15:04:05"} {
 		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
 			return t, true

@@ -1,5 +1,5 @@
-// Package logs merges the lines of followed log files by time. Each file keeps a bounded ring of lines; dropped
-// lines are counted.
+// Package logs merges the lines of followed log files by time. Each file keeps a bounded ring of lines;
+// dropped lines are counted.
 package logs
 
 import (

@@ -80,7 +80,8 @@ func (f *Files) answer(ctx context.Context, method string, q, reply any) error {
 		*workflowservice.DescribeNamespaceRequest:
 		return nil
 	}
-	return serviceerror.NewFailedPreconditionf("%s: no server: the runs were read from files and cannot be changed",
+	return serviceerror.NewFailedPreconditionf(
+		"%s: no server: the runs were read from files and cannot be changed",
 		method[strings.LastIndexByte(method, '/')+1:])
 }
 
@@ -153,7 +154,8 @@ func (f *Files) countRuns(ctx context.Context, q *workflowservice.CountWorkflowE
 		counts[string(value)]++
 	}
 	for _, value := range slices.Sorted(maps.Keys(counts)) {
-		payload := &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(value)}
+		payload := &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")},
+			Data: []byte(value)}
 		out.Groups = append(out.Groups, &workflowservice.CountWorkflowExecutionsResponse_AggregationGroup{
 			Count: counts[value], GroupValues: []*commonpb.Payload{payload}})
 	}

@@ -179,8 +179,9 @@ func (f *Files) read(ctx context.Context, s Source) {
 				fmt.Errorf("the run %s is also in %s; using the longer history", run.name(), other)})
 		}
 		if n := len(h.Unread); n > 0 {
-			f.report(Problem{s.Name, true, fmt.Errorf("%d events of %s could not be decoded, only their ID and time"+
-				" are known; the first is a %s", n, run.name(), h.Unread[0].Type)})
+			f.report(Problem{s.Name, true,
+				fmt.Errorf("%d events of %s could not be decoded, only their ID and time"+
+					" are known; the first is a %s", n, run.name(), h.Unread[0].Type)})
 		}
 	}
 	if err != nil {
@@ -281,7 +282,8 @@ func compareRuns(a, b *run) int {
 		}
 		return 1
 	}
-	return cmp.Or(b.closed().Compare(a.closed()), b.start().Compare(a.start()), cmp.Compare(a.runID(), b.runID()))
+	return cmp.Or(b.closed().Compare(a.closed()), b.start().Compare(a.start()),
+		cmp.Compare(a.runID(), b.runID()))
 }
 
 func startedLater(a, b *run) bool {

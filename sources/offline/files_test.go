@@ -59,7 +59,9 @@ func text(t testing.TB, events []*historypb.HistoryEvent) []byte {
 }
 
 func source(name string, data []byte) offline.Source {
-	return offline.Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
+	return offline.Source{Name: name, Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(data)), nil
+	}}
 }
 
 // load reads the files and returns a client for them.
@@ -99,8 +101,8 @@ func ids(t testing.TB, c client.Client, query string) string {
 	return strings.Join(list, " ")
 }
 
-// TestTasksWithoutExperiment lists the tasks of another program as an experiment of which there is no workflow, and
-// reads its series from their histories.
+// TestTasksWithoutExperiment lists the tasks of another program as an experiment of which there is no
+// workflow, and reads its series from their histories.
 func TestTasksWithoutExperiment(t *testing.T) {
 	_, c := load(t, all(t)...)
 	list, more, err := experiments.List(t.Context(), c)
@@ -161,27 +163,35 @@ func TestQueries(t *testing.T) {
 		t.Fatalf("order: %v", order)
 	}
 	of := func(want ...string) string {
-		slices.SortFunc(want, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
+		slices.SortFunc(want, func(a, b string) int {
+			return slices.Index(order, a) - slices.Index(order, b)
+		})
 		return strings.Join(want, " ")
 	}
-	experiment, fork := "ace-experiment/exp", order[slices.IndexFunc(order, func(s string) bool { return strings.Contains(s, "~f") })]
+	experiment, fork := "ace-experiment/exp", order[slices.IndexFunc(order, func(s string) bool {
+		return strings.Contains(s, "~f")
+	})]
 	for query, want := range map[string]string{
-		`ExitStatus = "wrong" AND ExperimentId = "e2e"`:                             of("wrong"),
-		`ExitStatus IN ("wrong", 'failed') AND WorkflowId STARTS_WITH "ace/"`:       of("wrong", "failed", fork),
-		`ExitStatus NOT IN ("success", "wrong")`:                                    of("live", "failed", "cancelled"),
-		`ExitStatus != "success" AND NOT (ExitStatus = "wrong")`:                    of("live", "failed", "cancelled"),
-		`ExecutionStatus = "Running"`:                                               of("live"),
+		`ExitStatus = "wrong" AND ExperimentId = "e2e"`: of("wrong"),
+		`ExitStatus IN ("wrong", 'failed') AND WorkflowId STARTS_WITH "ace/"`: of("wrong", "failed",
+			fork),
+		`ExitStatus NOT IN ("success", "wrong")`: of("live", "failed",
+			"cancelled"),
+		`ExitStatus != "success" AND NOT (ExitStatus = "wrong")`: of("live", "failed",
+			"cancelled"),
+		`ExecutionStatus = "Running"`: of("live"),
 		`ExecutionStatus != "Running" AND CloseTime IS NOT NULL AND TaskId="right"`: of("right"),
-		`CloseTime IS NULL`:                                                         of("live"),
-		`WorkflowType = "AceExperimentWorkflow"`:                                    experiment,
-		`TaskId IS NULL`:                                                            experiment,
-		`NOT TaskId = "right" AND TaskId STARTS_WITH "r"`:                           of("retried"),
-		`TaskId BETWEEN "q" AND "s"`:                                                of("right", "retried"),
-		`TaskId NOT BETWEEN "a" AND "v"`:                                            of("wrong"),
-		`(TaskId = "right" OR TaskId = 'wrong')`:                                    of("right", "wrong"),
-		`TaskId NOT STARTS_WITH "r" AND ExitStatus = "success"`:                     "",
-		`HistoryLength > 100`:                                                       experiment,
-		`ExecutionDuration > "900ms"`:                                               of("retried", "cancelled"),
+		`CloseTime IS NULL`:                                     of("live"),
+		`WorkflowType = "AceExperimentWorkflow"`:                experiment,
+		`TaskId IS NULL`:                                        experiment,
+		`NOT TaskId = "right" AND TaskId STARTS_WITH "r"`:       of("retried"),
+		`TaskId BETWEEN "q" AND "s"`:                            of("right", "retried"),
+		`TaskId NOT BETWEEN "a" AND "v"`:                        of("wrong"),
+		`(TaskId = "right" OR TaskId = 'wrong')`:                of("right", "wrong"),
+		`TaskId NOT STARTS_WITH "r" AND ExitStatus = "success"`: "",
+		`HistoryLength > 100`:                                   experiment,
+		`ExecutionDuration > "900ms"`: of("retried",
+			"cancelled"),
 		`StartTime > "2020-01-01T00:00:00Z" AND CloseTime < "2020-01-01T00:00:00Z"`: "",
 		`TaskQueue = "ace" AND RunId = "nothing"`:                                   "",
 	} {
@@ -221,7 +231,8 @@ func TestCounts(t *testing.T) {
 	if err != nil || counts.Total != 8 || counts.Wrong != 2 {
 		t.Fatalf("%+v, %v", counts, err)
 	}
-	for exit, want := range map[ace.Status]int64{ace.Running: 1, ace.Failed: 1, ace.Canceled: 1, ace.Completed: 5} {
+	for exit, want := range map[ace.Status]int64{ace.Running: 1, ace.Failed: 1, ace.Canceled: 1,
+		ace.Completed: 5} {
 		if counts.Status[exit] != want {
 			t.Errorf("%s: %d, want %d", exit, counts.Status[exit], want)
 		}
@@ -236,7 +247,8 @@ func TestCounts(t *testing.T) {
 func TestRun(t *testing.T) {
 	_, c := load(t, all(t)...)
 	err := runs.List(t.Context(), c, `TaskId = "wrong"`, 0, func(r runs.Run) error {
-		if r.Status != ace.Completed || r.Verdict != ace.Wrong || r.Phase != ace.PhaseDone || r.Summary == nil || r.Summary.Skills != 4 || r.Experiment != "e2e" ||
+		if r.Status != ace.Completed || r.Verdict != ace.Wrong || r.Phase != ace.PhaseDone ||
+			r.Summary == nil || r.Summary.Skills != 4 || r.Experiment != "e2e" ||
 			r.Model != "script" || r.Events != 38 || !r.Close.After(r.Start) {
 			t.Errorf("%+v %+v", r, r.Summary)
 		}
@@ -249,7 +261,8 @@ func TestRun(t *testing.T) {
 	if err != nil || len(d.GetPendingActivities()) > 1 {
 		t.Fatalf("%v, %v", d, err)
 	}
-	if _, err := runs.Resolve(t.Context(), c, "wrogn"); err == nil || !strings.Contains(err.Error(), "near: wrong") {
+	if _, err := runs.Resolve(t.Context(), c, "wrogn"); err == nil ||
+		!strings.Contains(err.Error(), "near: wrong") {
 		t.Errorf("a slip: %v", err)
 	}
 }
@@ -271,7 +284,8 @@ func TestPages(t *testing.T) {
 	if err != nil || !proto.Equal(&historypb.History{Events: got}, &historypb.History{Events: long}) {
 		t.Errorf("%d events, %v", len(got), err)
 	}
-	iter, n := c.GetWorkflowHistory(t.Context(), "ace/right", "", true, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT), 0
+	iter, n := c.GetWorkflowHistory(t.Context(), "ace/right", "", true,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT), 0
 	for ; iter.HasNext(); n++ {
 		if e, err := iter.Next(); err != nil || e.GetEventId() != int64(n+1) {
 			t.Fatalf("event %d: %v, %v", n, e, err)
@@ -280,14 +294,16 @@ func TestPages(t *testing.T) {
 	if n != 5001 {
 		t.Errorf("%d events", n)
 	}
-	iter = c.GetWorkflowHistory(t.Context(), "ace/right", "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+	iter = c.GetWorkflowHistory(t.Context(), "ace/right", "", false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 	if e, err := iter.Next(); err != nil || e.GetEventId() != 5001 || iter.HasNext() {
 		t.Errorf("the last event: %v, %v", e, err)
 	}
 	var token []byte
 	for next := int64(5001); next > 0; {
-		r, err := c.WorkflowService().GetWorkflowExecutionHistoryReverse(t.Context(), &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-			Execution: execution("ace/right"), MaximumPageSize: 256, NextPageToken: token})
+		r, err := c.WorkflowService().GetWorkflowExecutionHistoryReverse(t.Context(),
+			&workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+				Execution: execution("ace/right"), MaximumPageSize: 256, NextPageToken: token})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -312,8 +328,12 @@ func TestTruncatedFile(t *testing.T) {
 		t.Errorf("%v", problems)
 	}
 	n := 0
-	err := cluster.Follow(t.Context(), c, "", "ace/live", "", nil, func(*historypb.HistoryEvent) error { n++; return nil })
-	if err == nil || n == 0 || !strings.Contains(err.Error(), "torn.json is incomplete: byte") || !strings.Contains(err.Error(), "event") {
+	err := cluster.Follow(t.Context(), c, "", "ace/live", "", nil, func(*historypb.HistoryEvent) error {
+		n++
+		return nil
+	})
+	if err == nil || n == 0 || !strings.Contains(err.Error(), "torn.json is incomplete: byte") ||
+		!strings.Contains(err.Error(), "event") {
 		t.Errorf("%d events, %v", n, err)
 	}
 }
@@ -326,7 +346,9 @@ func TestOddFiles(t *testing.T) {
 	z.Close()
 	web := right[bytes.IndexByte(right, '[') : bytes.LastIndexByte(right, ']')+1]
 	half := eventsOf(t, right)[:20]
-	gone := offline.Source{Name: "gone.json", Open: func() (io.ReadCloser, error) { return nil, os.ErrPermission }}
+	gone := offline.Source{Name: "gone.json", Open: func() (io.ReadCloser, error) {
+		return nil, os.ErrPermission
+	}}
 	old := eventsOf(t, wrong)
 	old[0].GetWorkflowExecutionStartedEventAttributes().WorkflowId = ""
 	old[0].GetWorkflowExecutionStartedEventAttributes().OriginalExecutionRunId = ""
@@ -336,16 +358,23 @@ func TestOddFiles(t *testing.T) {
 		events   int
 		problems []string
 	}{
-		"gzip":             {[]offline.Source{source("a.gz", packed.Bytes())}, "right", 38, nil},
-		"web ui":           {[]offline.Source{source("a.json", web)}, "right", 38, nil},
-		"several":          {[]offline.Source{source("a.json", slices.Concat(right, wrong))}, "wrong right", 76, nil},
-		"empty":            {[]offline.Source{source("a.json", nil)}, "", 0, []string{"a.json: byte 0: no history found"}},
-		"garbage":          {[]offline.Source{source("a.json", []byte("hello")), source("b.json", right)}, "right", 38, []string{"a.json: byte 0: a history begins with"}},
-		"unreadable":       {[]offline.Source{gone}, "", 0, []string{"gone.json: permission denied"}},
-		"no events":        {[]offline.Source{source("a.json", []byte(`{"events":[]}`))}, "", 0, []string{"history 1 has no events"}},
-		"twice":            {[]offline.Source{source("a.json", right), source("b.gz", packed.Bytes())}, "right", 38, []string{"also in a.json"}},
-		"twice, a half":    {[]offline.Source{source("a.json", text(t, half)), source("b.json", right)}, "right", 38, []string{"also in a.json; using the longer"}},
-		"a half, twice":    {[]offline.Source{source("b.json", right), source("a.json", text(t, half))}, "right", 38, []string{"also in b.json; using the longer"}},
+		"gzip":   {[]offline.Source{source("a.gz", packed.Bytes())}, "right", 38, nil},
+		"web ui": {[]offline.Source{source("a.json", web)}, "right", 38, nil},
+		"several": {[]offline.Source{source("a.json", slices.Concat(right, wrong))}, "wrong right",
+			76, nil},
+		"empty": {[]offline.Source{source("a.json", nil)}, "", 0,
+			[]string{"a.json: byte 0: no history found"}},
+		"garbage": {[]offline.Source{source("a.json", []byte("hello")), source("b.json", right)},
+			"right", 38, []string{"a.json: byte 0: a history begins with"}},
+		"unreadable": {[]offline.Source{gone}, "", 0, []string{"gone.json: permission denied"}},
+		"no events": {[]offline.Source{source("a.json", []byte(`{"events":[]}`))}, "", 0,
+			[]string{"history 1 has no events"}},
+		"twice": {[]offline.Source{source("a.json", right), source("b.gz", packed.Bytes())},
+			"right", 38, []string{"also in a.json"}},
+		"twice, a half": {[]offline.Source{source("a.json", text(t, half)), source("b.json", right)},
+			"right", 38, []string{"also in a.json; using the longer"}},
+		"a half, twice": {[]offline.Source{source("b.json", right), source("a.json", text(t, half))},
+			"right", 38, []string{"also in b.json; using the longer"}},
 		"of an old server": {[]offline.Source{source("dir/o.json", text(t, old))}, "wrong", 38, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -386,12 +415,14 @@ func loadInOrder(t *testing.T, files ...offline.Source) (*offline.Files, client.
 func TestChain(t *testing.T) {
 	first, second := eventsOf(t, recorded(t, "experiment")), eventsOf(t, recorded(t, "experiment"))
 	first = first[:30]
-	first = append(first, &historypb.HistoryEvent{EventId: 31, EventTime: first[29].EventTime, EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW,
+	first = append(first, &historypb.HistoryEvent{EventId: 31, EventTime: first[29].EventTime,
+		EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW,
 		Attributes: &historypb.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes{
 			WorkflowExecutionContinuedAsNewEventAttributes: &historypb.WorkflowExecutionContinuedAsNewEventAttributes{NewExecutionRunId: "second"}}})
 	began := second[0].GetWorkflowExecutionStartedEventAttributes()
 	root := first[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()
-	began.OriginalExecutionRunId, began.FirstExecutionRunId, began.ContinuedExecutionRunId = "second", root, root
+	began.OriginalExecutionRunId, began.FirstExecutionRunId, began.ContinuedExecutionRunId = "second", root,
+		root
 	second[0].EventTime = first[30].EventTime
 	_, c := load(t, source("2.json", text(t, second)), source("1.json", text(t, first)))
 	chain, err := cluster.ReadChain(t.Context(), c, "", "ace-experiment/exp", "", false, nil)
@@ -417,13 +448,15 @@ func TestRefusesChanges(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := c.QueryWorkflow(t.Context(), "ace/right", "", ace.QueryPhase); err == nil || !strings.Contains(err.Error(), "no worker") {
+	if _, err := c.QueryWorkflow(t.Context(), "ace/right", "", ace.QueryPhase); err == nil ||
+		!strings.Contains(err.Error(), "no worker") {
 		t.Errorf("query: %v", err)
 	}
 	if _, err := c.DescribeWorkflowExecution(t.Context(), "ace/other", ""); !cluster.NotFound(err) {
 		t.Errorf("another run: %v", err)
 	}
-	if gap, err := searchattr.ReadGap(t.Context(), c.WorkflowService(), ""); err != nil || len(gap.All()) > 0 {
+	if gap, err := searchattr.ReadGap(t.Context(), c.WorkflowService(), ""); err != nil ||
+		len(gap.All()) > 0 {
 		t.Errorf("attributes: %v, %v", gap, err)
 	}
 }
@@ -446,7 +479,8 @@ func TestWaits(t *testing.T) {
 		_, err := c.DescribeWorkflowExecution(t.Context(), "ace/right", "")
 		found <- err
 	}()
-	if err := f.Load(t.Context(), []offline.Source{source("right.json", recorded(t, "right"))}, nil); err != nil {
+	if err := f.Load(t.Context(), []offline.Source{source("right.json", recorded(t, "right"))},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-found; err != nil {
@@ -472,7 +506,8 @@ func TestClockStops(t *testing.T) {
 	for {
 		<-s.Link.Changed()
 		now := time.Now()
-		if d, e := s.Detail.Value(), s.Events.Value(); d != nil && e != nil && d.Events == 12 && d.Err != "" && e.Len() == 12 {
+		if d, e := s.Detail.Value(), s.Events.Value(); d != nil && e != nil && d.Events == 12 &&
+			d.Err != "" && e.Len() == 12 {
 			if elapsed := d.Clock(now).Sub(d.Start); elapsed <= 0 || elapsed.Hours() > 1 {
 				t.Errorf("the run took %s", elapsed)
 			}

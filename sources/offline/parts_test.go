@@ -22,8 +22,10 @@ import (
 func TestParts(t *testing.T) {
 	_, c := load(t, all(t)...)
 	s := sources.NewFeeds()
-	s.Link.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: cluster.ModeFile, Address: "bug.json"})
-	for _, look := range []func(bool){s.Events.Look, s.Playbooks.Look, s.Experiments.Look, s.Logs.Look, s.Triage.Look, s.System.Look,
+	s.Link.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: cluster.ModeFile,
+		Address: "bug.json"})
+	for _, look := range []func(bool){s.Events.Look, s.Playbooks.Look, s.Experiments.Look, s.Logs.Look,
+		s.Triage.Look, s.System.Look,
 		s.Facets.Look, s.Replay.Look, s.Diff.Look} {
 		look(true)
 	}
@@ -32,20 +34,27 @@ func TestParts(t *testing.T) {
 	defer wg.Wait()
 	defer stop()
 	wg.Go(func() {
-		s.Run(ctx, cluster.Deps{Client: c, TaskQueue: ace.TaskQueue, NoPlaybooks: func() string { return "none here" },
-			Verify: func(ctx context.Context, events []*historypb.HistoryEvent, strict bool) histories.ReplayVerdict {
+		s.Run(ctx, cluster.Deps{Client: c, TaskQueue: ace.TaskQueue, NoPlaybooks: func() string {
+			return "none here"
+		},
+			Verify: func(ctx context.Context, events []*historypb.HistoryEvent,
+				strict bool) histories.ReplayVerdict {
 				return (&replay.Verifier{Register: workflows.Register, Strict: strict}).Verify(ctx, events)
 			}})
 	})
 	s.Select(runs.ID{WorkflowID: "ace/right"})
 	s.Experiments.Show([]string{"ace-experiment/exp"})
-	s.Compare(histories.DiffAsk{A: histories.DiffRef{WorkflowID: "ace/right"}, B: histories.DiffRef{WorkflowID: "ace/wrong"}})
+	s.Compare(histories.DiffAsk{A: histories.DiffRef{WorkflowID: "ace/right"},
+		B: histories.DiffRef{WorkflowID: "ace/wrong"}})
 	s.VerifyRun(true)
 	for {
 		<-s.Link.Changed()
-		list, facets, found, machine, books := s.Runs.Value(), s.Facets.Value(), s.Triage.Value(), s.System.Value(), s.Playbooks.Value()
-		d, e, x, r, diff := s.Detail.Value(), s.Events.Value(), s.Experiments.Value(), s.Replay.Value(), s.Diff.Value()
-		if len(list.Rows) != 8 || list.Total != 8 || facets == nil || d == nil || d.Events != 38 || d.Phase.Status != ace.Completed ||
+		list, facets, found, machine, books := s.Runs.Value(), s.Facets.Value(), s.Triage.Value(),
+			s.System.Value(), s.Playbooks.Value()
+		d, e, x, r, diff := s.Detail.Value(), s.Events.Value(), s.Experiments.Value(), s.Replay.Value(),
+			s.Diff.Value()
+		if len(list.Rows) != 8 || list.Total != 8 || facets == nil || d == nil || d.Events != 38 ||
+			d.Phase.Status != ace.Completed ||
 			e == nil || e.Len() != 38 || x == nil || len(x.Series) != 1 || len(x.Series[0].Tasks) != 7 ||
 			found == nil || found.Scan.Running || found.Ended != 7 || machine == nil || machine.Loading ||
 			diff == nil || diff.Diff == nil || books == nil || r == nil || r.Verdict == nil {

@@ -110,13 +110,15 @@ func (converter) ConvertRangeExpr(operator string, col *query.SAColumn, from, to
 	return on(col, func(v any) bool { return (compare(v, from) >= 0 && compare(v, to) <= 0) == within }), nil
 }
 
-func (c converter) ConvertKeywordComparisonExpr(operator string, col *query.SAColumn, value any) (condition, error) {
+func (c converter) ConvertKeywordComparisonExpr(operator string, col *query.SAColumn, value any) (condition,
+	error) {
 	if operator != sqlparser.StartsWithStr && operator != sqlparser.NotStartsWithStr {
 		return c.ConvertComparisonExpr(operator, col, value)
 	}
 	prefix, ok := value.(string)
 	if !ok {
-		return nil, query.NewConverterError("%s: right-hand side of %q operator must be a literal string (got: %v)",
+		return nil, query.NewConverterError(
+			"%s: right-hand side of %q operator must be a literal string (got: %v)",
 			query.InvalidExpressionErrMessage, operator, value)
 	}
 	want := operator == sqlparser.StartsWithStr
@@ -132,7 +134,8 @@ func (converter) ConvertComparisonExpr(operator string, col *query.SAColumn, val
 	}
 	holds := comparisons[operator]
 	if holds == nil || isList {
-		return nil, query.NewConverterError("%s: %q with this value", query.InvalidExpressionErrMessage, operator)
+		return nil, query.NewConverterError("%s: %q with this value", query.InvalidExpressionErrMessage,
+			operator)
 	}
 	return on(col, func(v any) bool { return holds(compare(v, value)) }), nil
 }
@@ -147,7 +150,8 @@ var comparisons = map[string]func(int) bool{
 }
 
 // ConvertKeywordListComparisonExpr tests whether a keyword of the list is (among) the value.
-func (converter) ConvertKeywordListComparisonExpr(operator string, col *query.SAColumn, value any) (condition, error) {
+func (converter) ConvertKeywordListComparisonExpr(operator string, col *query.SAColumn, value any) (condition,
+	error) {
 	wanted, ok := value.([]any)
 	if !ok {
 		wanted = []any{value}
@@ -155,12 +159,14 @@ func (converter) ConvertKeywordListComparisonExpr(operator string, col *query.SA
 	want := operator == sqlparser.EqualStr || operator == sqlparser.InStr
 	return on(col, func(v any) bool {
 		list, _ := v.([]string)
-		return slices.ContainsFunc(list, func(s string) bool { return slices.Contains(wanted, any(s)) }) == want
+		return slices.ContainsFunc(list,
+			func(s string) bool { return slices.Contains(wanted, any(s)) }) == want
 	}), nil
 }
 
 // ConvertTextComparisonExpr tests whether the text contains one of the words.
-func (converter) ConvertTextComparisonExpr(operator string, col *query.SAColumn, value any) (condition, error) {
+func (converter) ConvertTextComparisonExpr(operator string, col *query.SAColumn, value any) (condition,
+	error) {
 	words := func(v any) []string {
 		s, _ := v.(string)
 		return strings.Fields(strings.ToLower(s))
@@ -168,7 +174,8 @@ func (converter) ConvertTextComparisonExpr(operator string, col *query.SAColumn,
 	wanted := words(value)
 	want := operator == sqlparser.EqualStr
 	return on(col, func(v any) bool {
-		return slices.ContainsFunc(words(v), func(w string) bool { return slices.Contains(wanted, w) }) == want
+		return slices.ContainsFunc(words(v),
+			func(w string) bool { return slices.Contains(wanted, w) }) == want
 	}), nil
 }
 

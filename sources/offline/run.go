@@ -159,7 +159,8 @@ func (r *run) index() {
 		r.values["CloseTime"] = datetime(i.GetCloseTime())
 		r.values["ExecutionDuration"] = int64(i.GetExecutionDuration().AsDuration())
 	}
-	related := map[string]*commonpb.WorkflowExecution{"Parent": i.GetParentExecution(), "Root": i.GetRootExecution()}
+	related := map[string]*commonpb.WorkflowExecution{"Parent": i.GetParentExecution(),
+		"Root": i.GetRootExecution()}
 	for name, e := range related {
 		if e.GetWorkflowId() != "" {
 			r.values[name+"WorkflowId"], r.values[name+"RunId"] = e.GetWorkflowId(), e.GetRunId()

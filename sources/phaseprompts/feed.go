@@ -89,7 +89,8 @@ func read(ctx context.Context, link *cluster.Link, ask Ask, last *Prompts) *Prom
 
 // before returns the version with which a version is compared: the one before, or the default for the first.
 func before(list []prompts.Prompt, at int) prompts.Prompt {
-	if next := at + 1; next < len(list) && list[next].Phase == list[at].Phase && list[next].Name == list[at].Name {
+	if next := at + 1; next < len(list) && list[next].Phase == list[at].Phase &&
+		list[next].Name == list[at].Name {
 		return list[next]
 	}
 	return prompts.Default(list[at].Phase)

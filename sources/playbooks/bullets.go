@@ -6,8 +6,8 @@ import (
 	"acescope/engine/learning/playbook"
 )
 
-// Bullets returns the bullets of a version by ID, with the merges that wrote them if the version is on a branch. It
-// returns nil if the version cannot be read.
+// Bullets returns the bullets of a version by ID, with the merges that wrote them if the version is on a
+// branch. It returns nil if the version cannot be read.
 func Bullets(ctx context.Context, store *playbook.Store, hash string) map[string]*playbook.BulletHistory {
 	if store == nil || hash == "" {
 		return nil

@@ -17,8 +17,8 @@ type Playbooks struct {
 	Updated  time.Time
 	Branches []playbook.Branch // by name
 	Branch   playbook.Branch   // selected branch; no name without branches
-	// Versions holds the merges from number From on, oldest first, without their operations; Branch.Versions is
-	// the total.
+	// Versions holds the merges from number From on, oldest first, without their operations; Branch.Versions
+	// is the total.
 	From     int
 	Versions []playbook.Version
 	Version  *VersionDetail // selected version
@@ -37,8 +37,9 @@ type VersionRef struct {
 // history. It is shared and must not be changed.
 type VersionDetail struct {
 	VersionRef
-	Hash       string
-	Record     playbook.Version     // with its operations; the start of a branch has only Hash, At and Bullets
+	Hash string
+	// with its operations; the start of a branch has only Hash, At and Bullets
+	Record     playbook.Version
 	Changes    *playbook.Difference // against the previous version
 	HasBullets bool                 // the following fields are set
 	Bullets    []playbook.BulletHistory

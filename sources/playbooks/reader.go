@@ -49,8 +49,8 @@ type evidence struct {
 	known  playbook.Evidence
 }
 
-// read fills b. It reads the selected branch only if it has changed since the last value for the same ask. If the
-// histories of the bullets take a moment, it publishes what it has before.
+// read fills b. It reads the selected branch only if it has changed since the last value for the same ask. If
+// the histories of the bullets take a moment, it publishes what it has before.
 func (k *reader) read(ctx context.Context, store *playbook.Store, ask Ask, last, b *Playbooks,
 	publish func(*Playbooks)) error {
 	syncErr := k.sync(ctx, store, cmp.Or(ask.Branch, last.Branch.Name))
@@ -132,14 +132,16 @@ func Window(store *playbook.Store, branch playbook.Branch, around int) (from int
 	return from, list, err
 }
 
-// newer compares branches by their newest change. A branch without changes, which only names a version, comes first.
+// newer compares branches by their newest change. A branch without changes, which only names a version, comes
+// first.
 func newer(a, b playbook.Branch) int {
 	return cmp.Or(cmp.Compare(min(a.Versions, 1), min(b.Versions, 1)), a.At.Compare(b.At))
 }
 
-// blame adds to the selected version its bullets with their histories. It extends the kept history up to the newest
-// version, or up to an older one.
-func (k *reader) blame(ctx context.Context, store *playbook.Store, b *Playbooks, publish func(*Playbooks)) error {
+// blame adds to the selected version its bullets with their histories. It extends the kept history up to the
+// newest version, or up to an older one.
+func (k *reader) blame(ctx context.Context, store *playbook.Store, b *Playbooks,
+	publish func(*Playbooks)) error {
 	at := *b.Version
 	keep := &k.past
 	if at.Seq == b.Branch.Versions {
@@ -170,7 +172,8 @@ func (k *reader) blame(ctx context.Context, store *playbook.Store, b *Playbooks,
 }
 
 // versionAt returns a version of a branch without its bullets, the newest if seq is negative.
-func versionAt(ctx context.Context, store *playbook.Store, branch playbook.Branch, seq int) (*VersionDetail, error) {
+func versionAt(ctx context.Context, store *playbook.Store, branch playbook.Branch, seq int) (*VersionDetail,
+	error) {
 	mark := VersionRef{branch.Name, seq}
 	if seq < 0 || seq > branch.Versions {
 		mark.Seq = branch.Versions
@@ -276,7 +279,8 @@ func (k *reader) check(ctx context.Context, d cluster.Deps, b *Playbooks) bool {
 	return true
 }
 
-// UpTo returns the outcomes known at a time and the evaluations of a version. Operations are known at the end only.
+// UpTo returns the outcomes known at a time and the evaluations of a version. Operations are known at the end
+// only.
 func UpTo(e playbook.Evidence, hash string, at time.Time) playbook.Evidence {
 	return playbook.Evidence{
 		Outcomes: slices.DeleteFunc(slices.Clone(e.Outcomes),
@@ -309,7 +313,8 @@ func StepsOf(ctx context.Context, c client.Client, key RunKey) RunSteps {
 	defer cancel()
 	var steps RunSteps
 	var decoder history.Decoder
-	iter := c.GetWorkflowHistory(ctx, key.WorkflowID, key.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	iter := c.GetWorkflowHistory(ctx, key.WorkflowID, key.RunID, false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	err := cluster.Drain(iter, func(e *historypb.HistoryEvent) error {
 		fact, ok, _ := decoder.Fact(e) // an input of another workflow type does not matter here
 		if ok && fact.Kind == ace.FactStepCompleted {
@@ -329,19 +334,24 @@ func StepsOf(ctx context.Context, c client.Client, key RunKey) RunSteps {
 }
 
 // ReadEvidence returns the outcomes of an experiment's tasks, correct or wrong, the newest maxOutcomes, its
-// evaluations and operations. The experiment's branch has its name. If that was imported, its files have evidence too.
-func ReadEvidence(ctx context.Context, c client.Client, books *playbook.Store, experiment string) (playbook.Evidence,
+// evaluations and operations. The experiment's branch has its name. If that was imported, its files have
+// evidence too.
+func ReadEvidence(ctx context.Context, c client.Client, books *playbook.Store,
+	experiment string) (playbook.Evidence,
 	error) {
 	known, err := books.ImportedEvidence(experiment)
 	if err != nil {
 		return known, err
 	}
-	query := ace.AttrExperiment + " = " + strconv.Quote(experiment) + ` AND WorkflowType = "` + ace.TaskWorkflow + `"`
+	query := ace.AttrExperiment + " = " + strconv.Quote(experiment) + ` AND WorkflowType = "` +
+		ace.TaskWorkflow + `"`
 	err = runs.List(ctx, c, query, maxOutcomes, func(r runs.Run) error {
 		switch {
 		case r.Status != ace.Completed:
-		case r.Verdict == ace.Correct, r.Verdict == ace.Wrong, r.Verdict == "": // "": see [ace.ExitStatus.Split]
-			known.Outcomes = append(known.Outcomes, playbook.Outcome{At: r.Close, Correct: r.Verdict != ace.Wrong})
+		// "": see [ace.ExitStatus.Split]
+		case r.Verdict == ace.Correct, r.Verdict == ace.Wrong, r.Verdict == "":
+			known.Outcomes = append(known.Outcomes,
+				playbook.Outcome{At: r.Close, Correct: r.Verdict != ace.Wrong})
 		}
 		return nil
 	})

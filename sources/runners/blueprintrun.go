@@ -97,8 +97,8 @@ func durationText(r *run.Result) string {
 	return sessions.RoundDuration(cluster.Milliseconds(r.DurationSeconds * 1000)).String()
 }
 
-// Steps returns the life cycle of a blueprint run as steps: pending, claimed, running and its end. began and ended
-// are the times of its workflow; ended is zero while it runs.
+// Steps returns the life cycle of a blueprint run as steps: pending, claimed, running and its end. began and
+// ended are the times of its workflow; ended is zero while it runs.
 func Steps(s *run.State, began, ended time.Time) []ace.StepState {
 	times := []time.Time{began, {}, {}, ended}
 	reached := 0
@@ -112,7 +112,8 @@ func Steps(s *run.State, began, ended time.Time) []ace.StepState {
 		times[2] = r.StartedAt
 	}
 	started := !times[2].IsZero()
-	if started || s.Status == run.Running || s.Claim != nil && (s.Status == run.Completed || s.Status == run.Stopping) {
+	if started || s.Status == run.Running || s.Claim != nil &&
+		(s.Status == run.Completed || s.Status == run.Stopping) {
 		reached = 2
 	}
 	if r := s.Result; r != nil && started { // the workflow ends after it has notified its parent
@@ -145,8 +146,8 @@ func Steps(s *run.State, began, ended time.Time) []ace.StepState {
 	return append(steps, last)
 }
 
-// stepTime returns the time from a moment to the first known one of others, or nil if either is unknown. It is never
-// negative, although the clocks of two machines may differ.
+// stepTime returns the time from a moment to the first known one of others, or nil if either is unknown. It
+// is never negative, although the clocks of two machines may differ.
 func stepTime(from time.Time, others []time.Time) *ace.StepTime {
 	for _, to := range others {
 		if !from.IsZero() && !to.IsZero() {
@@ -167,8 +168,8 @@ type Field struct {
 	Refs  []ace.Ref
 }
 
-// Fields returns what is known of a run, except its result: always the same names in the same order, including
-// those without a value.
+// Fields returns what is known of a run, except its result: always the same names in the same order,
+// including those without a value.
 func Fields(s *run.State) []Field {
 	in := s.Input
 	description := ""
@@ -236,7 +237,8 @@ func ResultFields(s *run.State) []Field {
 		{Name: "outcome", Value: outcome, Bad: r.Status == run.Failed},
 		{Name: "exit code", Value: exitCode, Bad: r.ExitCode == nil || *r.ExitCode != 0},
 		{Name: "duration", Value: durationText(r)},
-		{Name: outputName, Value: cmp.Or(OutputText(r), refText(r.OutputRef)), Bad: invalid, Refs: refs(r.OutputRef)},
+		{Name: outputName, Value: cmp.Or(OutputText(r), refText(r.OutputRef)), Bad: invalid,
+			Refs: refs(r.OutputRef)},
 		{Name: "stdout", Value: stdoutText(r), Refs: refs(r.StdoutRef)},
 		{Name: "stderr", Value: r.Stderr, Refs: refs(r.StderrRef)},
 		{Name: "dropped", Value: dropped, Bad: true},
@@ -327,7 +329,8 @@ func commandText(b *run.Blueprint) string {
 // RequirementsText returns requirements in one line, such as "executor codex, tags gpu,linux".
 func RequirementsText(r runner.Requirements) string {
 	var parts []string
-	for _, p := range [][2]string{{"executor", r.ExecutorType}, {"host", r.Hostname}, {"project", r.ProjectDir},
+	for _, p := range [][2]string{{"executor", r.ExecutorType}, {"host", r.Hostname},
+		{"project", r.ProjectDir},
 		{"tags", strings.Join(r.Tags, ",")}} {
 		if p[1] != "" {
 			parts = append(parts, p[0]+" "+p[1])

@@ -13,8 +13,8 @@ import (
 	"acescope/sources/runs"
 )
 
-// NewFeed returns a feed that asks the dispatcher for its runners again and again while they are shown, and lists the
-// runs of the runner whose ID is wanted, or no runs for "".
+// NewFeed returns a feed that asks the dispatcher for its runners again and again while they are shown, and
+// lists the runs of the runner whose ID is wanted, or no runs for "".
 func NewFeed(link *cluster.Link) *feed.Feed[string, *Runners] {
 	var f *feed.Feed[string, *Runners]
 	f = feed.New(link.Wake, func(ctx context.Context, id string, publish func(*Runners)) {

@@ -45,21 +45,27 @@ func (e encoded) Get(into any) error {
 	return json.Unmarshal(data, into)
 }
 
-func (d *dispatcher) QueryWorkflow(_ context.Context, id, _, query string, _ ...any) (converter.EncodedValue, error) {
+func (d *dispatcher) QueryWorkflow(_ context.Context, id, _, query string, _ ...any) (converter.EncodedValue,
+	error) {
 	if id != runner.DispatcherID(ace.TaskQueue) || query != runner.QueryDispatcher {
 		return nil, serviceerror.NewNotFound(id)
 	}
 	return encoded{d.view}, d.err
 }
 
-func (d *dispatcher) ListWorkflow(_ context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+func (d *dispatcher) ListWorkflow(_ context.Context,
+	r *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse,
+	error) {
 	d.seen = append(d.seen, r.GetQuery())
 	out := &workflowservice.ListWorkflowExecutionsResponse{}
 	for _, one := range d.runs {
-		memo, _ := json.Marshal(run.Memo{SessionID: one.Session, ParentSessionID: one.Parent, AgentName: one.Blueprint})
-		out.Executions = append(out.Executions, &workflowpb.WorkflowExecutionInfo{Execution: &commonpb.WorkflowExecution{WorkflowId: one.WorkflowID, RunId: one.RunID},
-			Type: &commonpb.WorkflowType{Name: run.Workflow}, StartTime: timestamppb.New(time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)),
-			Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{run.MemoKey: {Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: memo}}}})
+		memo, _ := json.Marshal(run.Memo{SessionID: one.Session, ParentSessionID: one.Parent,
+			AgentName: one.Blueprint})
+		out.Executions = append(out.Executions,
+			&workflowpb.WorkflowExecutionInfo{Execution: &commonpb.WorkflowExecution{WorkflowId: one.WorkflowID, RunId: one.RunID},
+				Type:      &commonpb.WorkflowType{Name: run.Workflow},
+				StartTime: timestamppb.New(time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)),
+				Memo:      &commonpb.Memo{Fields: map[string]*commonpb.Payload{run.MemoKey: {Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: memo}}}})
 	}
 	return out, d.list
 }
@@ -82,16 +88,19 @@ func TestDispatcherIsAsked(t *testing.T) {
 	if r := last(); !r.Absent || r.Err != "" || !r.Answered.IsZero() {
 		t.Errorf("without one: %+v", r)
 	}
-	fake.err, fake.view = nil, runner.View{Counts: runner.Counts{Matched: 7}, Runners: []runner.RunnerView{{ID: "local", Runs: []string{"b"}}}}
+	fake.err, fake.view = nil, runner.View{Counts: runner.Counts{Matched: 7},
+		Runners: []runner.RunnerView{{ID: "local", Runs: []string{"b"}}}}
 	reader.askDispatcher(ctx)
 	answered := last()
 	if answered.Absent || answered.View.Matched != 7 || answered.Answered.IsZero() {
 		t.Errorf("answered: %+v", answered)
 	}
-	for _, err := range []error{serviceerror.NewFailedPrecondition("no poller seen for task queue recently"), context.DeadlineExceeded, serviceerror.NewDeadlineExceeded("late")} {
+	for _, err := range []error{serviceerror.NewFailedPrecondition("no poller seen for task queue recently"),
+		context.DeadlineExceeded, serviceerror.NewDeadlineExceeded("late")} {
 		fake.err = err
 		reader.askDispatcher(ctx)
-		if r := last(); !r.NoWorker || r.Err == "" || r.View.Matched != 7 || !r.Answered.Equal(answered.Answered) {
+		if r := last(); !r.NoWorker || r.Err == "" || r.View.Matched != 7 ||
+			!r.Answered.Equal(answered.Answered) {
 			t.Errorf("after %v: %+v", err, r)
 		}
 	}
@@ -109,9 +118,11 @@ func TestDispatcherIsAsked(t *testing.T) {
 // when they cannot be read again.
 func TestRunsOfARunner(t *testing.T) {
 	ctx := context.Background()
-	fake := &dispatcher{view: runner.View{Runners: []runner.RunnerView{{ID: `l"x`, Runs: []string{"b", "new"}}}}}
+	fake := &dispatcher{view: runner.View{Runners: []runner.RunnerView{{ID: `l"x`,
+		Runs: []string{"b", "new"}}}}}
 	for _, id := range []string{"a", "b", "c"} {
-		fake.runs = append(fake.runs, runspkg.Run{WorkflowID: "run/" + id, RunID: id, Blueprint: "crawler", Session: "ses_" + id, Parent: "ses_p"})
+		fake.runs = append(fake.runs, runspkg.Run{WorkflowID: "run/" + id, RunID: id, Blueprint: "crawler",
+			Session: "ses_" + id, Parent: "ses_p"})
 	}
 	reader, last := reading(fake)
 	reader.askDispatcher(ctx)
@@ -136,7 +147,8 @@ func TestRunsOfARunner(t *testing.T) {
 	}
 	fake.list = nil
 	runs, err := sessions.BlueprintRuns(ctx, fake)
-	if err != nil || len(runs["ses_p"]) != 3 || len(runs["ses_a"]) != 1 || runs["ses_a"][0].Blueprint != "crawler" {
+	if err != nil || len(runs["ses_p"]) != 3 || len(runs["ses_a"]) != 1 ||
+		runs["ses_a"][0].Blueprint != "crawler" {
 		t.Errorf("runs by session %+v, %v", runs, err)
 	}
 }

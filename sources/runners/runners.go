@@ -93,7 +93,8 @@ func NoWorker(err error) bool {
 
 // RunnerRunsQuery returns the visibility query for the runs of a runner.
 func RunnerRunsQuery(id string) string {
-	return "WorkflowType = " + strconv.Quote(run.Workflow) + " AND " + ace.AttrRunner + " = " + runspkg.Quote(id)
+	return "WorkflowType = " + strconv.Quote(run.Workflow) + " AND " + ace.AttrRunner + " = " +
+		runspkg.Quote(id)
 }
 
 // CurrentRuns returns the ids of a runner's current runs.
@@ -106,7 +107,8 @@ func (r *Runners) CurrentRuns(id string) []string {
 	return nil
 }
 
-// WithCurrent returns the runs of a runner with its current runs first, even if the list does not have them yet.
+// WithCurrent returns the runs of a runner with its current runs first, even if the list does not have them
+// yet.
 func WithCurrent(runs []runspkg.Run, held []string) []runspkg.Run {
 	var now, others []runspkg.Run
 	for _, id := range held {
@@ -144,7 +146,8 @@ func StepProvider(in ace.TaskInput, st ace.StepState) string {
 	return in.ProviderOf(st.Phase)
 }
 
-// StepProviders lists the steps of a run with a provider of their own, such as "curator by cheap", or returns "".
+// StepProviders lists the steps of a run with a provider of their own, such as "curator by cheap", or returns
+// "".
 func StepProviders(in ace.TaskInput) string {
 	var steps []string
 	for _, step := range ace.Steps() {

@@ -21,8 +21,8 @@ var attributes = map[string]func(*Run) *string{
 	ace.AttrRunner:     func(r *Run) *string { return &r.Runner },
 }
 
-// Value returns the value of a search attribute, "" if the run does not hold it. It holds ExitStatus only for a run
-// that completed: otherwise the attribute repeats the status.
+// Value returns the value of a search attribute, "" if the run does not hold it. It holds ExitStatus only for
+// a run that completed: otherwise the attribute repeats the status.
 func (r *Run) Value(attribute string) string {
 	switch {
 	case attribute == history.AttrStatus:

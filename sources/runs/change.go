@@ -26,8 +26,8 @@ type Change struct {
 	Argument string  // of the signal, as JSON
 }
 
-// Prepared is a change that waits for confirmation. Do makes it and returns a line for the user, and the run that it
-// started, if any.
+// Prepared is a change that waits for confirmation. Do makes it and returns a line for the user, and the run
+// that it started, if any.
 type Prepared struct {
 	Title string
 	Lines []string // plain text, not yet safe
@@ -46,8 +46,8 @@ type Original struct {
 // Progress is told how much of a work is done.
 type Progress func(done, total int64)
 
-// Batch is forks of several runs that wait for confirmation. Do starts them and reports how many it started, also if it
-// fails; they have ID as their experiment.
+// Batch is forks of several runs that wait for confirmation. Do starts them and reports how many it started,
+// also if it fails; they have ID as their experiment.
 type Batch struct {
 	ID    string
 	Title string

@@ -39,11 +39,12 @@ func KnownValuesOf(attribute string, counted *Facets, rows []Run) []string {
 
 // fixedValues are the values of the attributes that have a fixed set.
 var fixedValues = map[string][]string{
-	ace.AttrExit:      {"running", "success", "wrong", "failed", "cancelled", "timeout"},
-	VerdictCondition:  {"correct", "wrong", "unlabeled", "ungraded"},
-	ace.AttrAdapter:   {string(ace.Offline), string(ace.Online)},
-	"ExecutionStatus": {"Running", "Completed", "Failed", "Canceled", "Terminated", "TimedOut", "ContinuedAsNew"},
-	"WorkflowType":    {ace.TaskWorkflow, ace.ExperimentWorkflow},
+	ace.AttrExit:     {"running", "success", "wrong", "failed", "cancelled", "timeout"},
+	VerdictCondition: {"correct", "wrong", "unlabeled", "ungraded"},
+	ace.AttrAdapter:  {string(ace.Offline), string(ace.Online)},
+	"ExecutionStatus": {"Running", "Completed", "Failed", "Canceled", "Terminated", "TimedOut",
+		"ContinuedAsNew"},
+	"WorkflowType": {ace.TaskWorkflow, ace.ExperimentWorkflow},
 }
 
 // builtIn are the server's own attributes that are useful in a query over runs.
@@ -53,12 +54,15 @@ var builtIn = []string{"WorkflowId", "WorkflowType", "RunId", "StartTime", "Clos
 // operators are the operators of the query language for keyword attributes.
 var operators = []string{"= ", "!= ", "IN (", "NOT IN (", "STARTS_WITH ", "IS NULL", "IS NOT NULL"}
 
-// Completion returns replacements for line[from:cursor] of a query, written in short words or in the query language.
-func Completion(line string, cursor int, values func(attribute string) []string) (from int, options []string) {
+// Completion returns replacements for line[from:cursor] of a query, written in short words or in the query
+// language.
+func Completion(line string, cursor int, values func(attribute string) []string) (from int,
+	options []string) {
 	cursor = max(min(cursor, len(line)), 0)
 	before := queryTokens(line[:cursor])
 	word := queryToken{at: cursor}
-	if n := len(before); n > 0 && before[n-1].end == cursor && before[n-1].text != "(" && before[n-1].text != "," {
+	if n := len(before); n > 0 && before[n-1].end == cursor && before[n-1].text != "(" &&
+		before[n-1].text != "," {
 		word, before = before[n-1], before[:n-1]
 	}
 	if attr, ok := awaitsValue(before); ok {
@@ -110,7 +114,8 @@ func conditionStarts() []string {
 		}
 	}
 	slices.Sort(short)
-	words := []string{"canceled", "closed", "completed", "correct", "failed", "open", "running", "terminated", "timed_out",
+	words := []string{"canceled", "closed", "completed", "correct", "failed", "open", "running", "terminated",
+		"timed_out",
 		"ungraded", "unlabeled", "wrong"}
 	return append(append(words, short...), out...)
 }
@@ -136,7 +141,8 @@ type queryToken struct {
 
 // queryParts matches the brackets, commas and words of a query. A word ends at an unquoted space, bracket, or
 // comma, but KEY=VALUE may have commas in its value.
-var queryParts = regexp.MustCompile(`[(),]|` + anyOf(`[^ \t()"',=:]`) + `*(?:[=:]` + anyOf(`[^ \t()"']`) + `*)?`)
+var queryParts = regexp.MustCompile(`[(),]|` + anyOf(`[^ \t()"',=:]`) + `*(?:[=:]` + anyOf(`[^ \t()"']`) +
+	`*)?`)
 
 // anyOf returns a pattern of a quoted text, which may lack its end, or a character.
 func anyOf(character string) string {
@@ -173,7 +179,8 @@ func awaitsValue(before []queryToken) (string, bool) {
 		case t.text == ")":
 			return "", false
 		case t.text == "(":
-			if before[n-1].text != "(" && before[n-1].text != "," || !strings.EqualFold(before[i-1].text, "IN") {
+			if before[n-1].text != "(" && before[n-1].text != "," ||
+				!strings.EqualFold(before[i-1].text, "IN") {
 				return "", false
 			}
 			name := before[i-2]

@@ -50,11 +50,14 @@ func TestCompletion(t *testing.T) {
 }
 
 func FuzzCompletion(f *testing.F) {
-	for _, s := range []string{"", "exp=a,b", `ExitStatus IN ("a", `, `"`, "a='", "=", "((", "NOT IN (", `\"`} {
+	for _, s := range []string{"", "exp=a,b", `ExitStatus IN ("a", `, `"`, "a='", "=", "((", "NOT IN (",
+		`\"`} {
 		f.Add(s, len(s))
 	}
 	f.Fuzz(func(t *testing.T, line string, cursor int) {
-		from, options := Completion(line, cursor, func(string) []string { return []string{"a", `b"c`, "d e"} })
+		from, options := Completion(line, cursor, func(string) []string {
+			return []string{"a", `b"c`, "d e"}
+		})
 		if from < 0 || from > len(line) || len(options) > maxOptions {
 			t.Fatalf("%q at %d: from %d, %d options", line, cursor, from, len(options))
 		}

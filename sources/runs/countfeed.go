@@ -10,8 +10,8 @@ import (
 	"acescope/sources/feed"
 )
 
-// CountFeed counts the runs of several queries while the counts are shown. Its value has the number of runs by query,
-// without the queries that the server cannot count.
+// CountFeed counts the runs of several queries while the counts are shown. Its value has the number of runs
+// by query, without the queries that the server cannot count.
 type CountFeed struct {
 	*feed.Feed[string, map[string]int64]
 	link *cluster.Link

@@ -39,8 +39,8 @@ type Counts struct {
 	Wrong  int64
 }
 
-// CountRuns counts the runs that match a query. It makes two calls; on a server that cannot group, one more for each
-// status. The total is -1 if the server cannot count the runs; see [VerdictCondition].
+// CountRuns counts the runs that match a query. It makes two calls; on a server that cannot group, one more
+// for each status. The total is -1 if the server cannot count the runs; see [VerdictCondition].
 func CountRuns(ctx context.Context, c client.Client, query string) (Counts, error) {
 	if s, err := divide(query); err != nil || !s.exact() {
 		return Counts{Total: -1}, err
@@ -52,7 +52,8 @@ func CountRuns(ctx context.Context, c client.Client, query string) (Counts, erro
 	if err != nil {
 		return Counts{}, err
 	}
-	wrong := history.AttrStatus + ` = "Completed" AND ` + equals(ace.AttrExit, "=", []ace.ExitStatus{ace.ExitWrong})
+	wrong := history.AttrStatus + ` = "Completed" AND ` +
+		equals(ace.AttrExit, "=", []ace.ExitStatus{ace.ExitWrong})
 	counts.Wrong, err = Count(ctx, c, And(query, wrong))
 	if badQuery(err) {
 		err = nil // the attribute does not exist
@@ -97,7 +98,8 @@ func countByStatus(ctx context.Context, c client.Client, query string) (Counts, 
 	counts := Counts{Total: r.GetCount(), Status: map[ace.Status]int64{}}
 	for _, g := range r.GetGroups() {
 		var name string
-		if len(g.GetGroupValues()) != 1 || json.Unmarshal(history.PayloadJSON(g.GetGroupValues()[0]), &name) != nil {
+		if len(g.GetGroupValues()) != 1 || json.Unmarshal(history.PayloadJSON(g.GetGroupValues()[0]),
+			&name) != nil {
 			continue
 		}
 		if status, err := enumspb.WorkflowExecutionStatusFromString(name); err == nil {

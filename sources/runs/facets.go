@@ -111,14 +111,15 @@ func (k KnownValues) frequent(name string) []string {
 	return values
 }
 
-// CountFacets counts the runs of each known value among the runs that match the query without its picks of that
-// attribute. The server cannot group by these attributes, so each value is a call: at most 64 calls, and 12
-// values of one attribute. Of a chain only the newest run counts; see [Newest].
+// CountFacets counts the runs of each known value among the runs that match the query without its picks of
+// that attribute. The server cannot group by these attributes, so each value is a call: at most 64 calls, and
+// 12 values of one attribute. Of a chain only the newest run counts; see [Newest].
 func CountFacets(ctx context.Context, c client.Client, query string, known KnownValues) (*Facets, error) {
 	return countFacets(ctx, c, query, Newest, known)
 }
 
-func countFacets(ctx context.Context, c client.Client, query string, newest func(string) string, known KnownValues) (*Facets, error) {
+func countFacets(ctx context.Context, c client.Client, query string, newest func(string) string,
+	known KnownValues) (*Facets, error) {
 	ctx, cancel := context.WithTimeout(ctx, facetTimeout)
 	defer cancel()
 	picks := SplitQuery(query)
@@ -149,7 +150,8 @@ func countFacets(ctx context.Context, c client.Client, query string, newest func
 	return out, nil
 }
 
-// facetOf returns the values of an attribute to count: the selected values, then the most frequent known ones.
+// facetOf returns the values of an attribute to count: the selected values, then the most frequent known
+// ones.
 func facetOf(name string, picks Picks, known KnownValues) Facet {
 	f := Facet{Attribute: name}
 	for _, v := range picks.Values[name] {
@@ -163,7 +165,8 @@ func facetOf(name string, picks Picks, known KnownValues) Facet {
 	return f
 }
 
-func countFacet(ctx context.Context, c client.Client, f Facet, base string, total int64, calls *int) (Facet, error) {
+func countFacet(ctx context.Context, c client.Client, f Facet, base string, total int64, calls *int) (Facet,
+	error) {
 	f.Others = total
 	for i := range f.Values {
 		v := &f.Values[i]

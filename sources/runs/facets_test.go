@@ -23,12 +23,13 @@ func TestSplitQuery(t *testing.T) {
 		`ExitStatus="a" OR ExitStatus="b"`:                      {"map[]", 1, ""},
 		`(ExitStatus="a" OR x="b") AND ModelName="m"`:           {"map[ModelName:[m]]", 1, ""},
 		`ExitStatus!="a"`: {"map[]", 1, ""},
-		`StartTime BETWEEN '1' AND '2' AND AdapterType="offline"`:                {"map[AdapterType:[offline]]", 1, ""},
-		`ExperimentId="a \" AND b"`:                                              {`map[ExperimentId:[a " AND b]]`, 0, ""},
-		`ExitStatus="a" AND ExitStatus="b"`:                                      {"map[ExitStatus:[a]]", 1, `ExitStatus="b" AND ExitStatus="a"`},
-		`ExitStatus="torn`:                                                       {"map[]", 1, ""},
-		`ExitStatus IN ("a" "b")`:                                                {"map[]", 1, ""},
-		`WorkflowType="x" ORDER BY StartTime`:                                    {"map[]", 1, ""},
+		`StartTime BETWEEN '1' AND '2' AND AdapterType="offline"`: {"map[AdapterType:[offline]]", 1, ""},
+		`ExperimentId="a \" AND b"`:                               {`map[ExperimentId:[a " AND b]]`, 0, ""},
+		`ExitStatus="a" AND ExitStatus="b"`: {"map[ExitStatus:[a]]", 1,
+			`ExitStatus="b" AND ExitStatus="a"`},
+		`ExitStatus="torn`:                    {"map[]", 1, ""},
+		`ExitStatus IN ("a" "b")`:             {"map[]", 1, ""},
+		`WorkflowType="x" ORDER BY StartTime`: {"map[]", 1, ""},
 		`CloseTime IS NULL AND ExitStatus IN ("running") AND Phase = "handover"`: {"map[ExitStatus:[running] Phase:[handover]]", 1, `CloseTime IS NULL AND ExitStatus="running" AND Phase="handover"`},
 	} {
 		p := SplitQuery(query)
@@ -61,7 +62,8 @@ func TestToggle(t *testing.T) {
 
 // A query that is split and joined keeps its meaning: a second round changes nothing.
 func FuzzSplitQuery(f *testing.F) {
-	for _, s := range []string{`ExitStatus="a" AND (b="c" OR d='e')`, `a`, `"`, `((`, `ExitStatus IN ("a",'b')`, `x BETWEEN 1 AND 2 AND y=3`, `AND AND`, `(a OR b)`} {
+	for _, s := range []string{`ExitStatus="a" AND (b="c" OR d='e')`, `a`, `"`, `((`,
+		`ExitStatus IN ("a",'b')`, `x BETWEEN 1 AND 2 AND y=3`, `AND AND`, `(a OR b)`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -86,10 +88,12 @@ func TestFacetsAreCounted(t *testing.T) {
 		of[x.Attribute] = x
 	}
 	exit := of[ace.AttrExit]
-	if len(exit.Values) != 2 || exit.Others != 25 || !(exit.Values[0] == FacetValue{"success", 50, false}) || !(exit.Values[1] == FacetValue{"wrong", 25, true}) {
+	if len(exit.Values) != 2 || exit.Others != 25 || !(exit.Values[0] == FacetValue{"success", 50, false}) ||
+		!(exit.Values[1] == FacetValue{"wrong", 25, true}) {
 		t.Errorf("exit: %+v", exit)
 	}
-	if e := of[ace.AttrExperiment]; len(e.Values) != 2 || e.Values[0].Count+e.Values[1].Count+e.Others != 25 || e.Others == 0 {
+	if e := of[ace.AttrExperiment]; len(e.Values) != 2 || e.Values[0].Count+e.Values[1].Count+
+		e.Others != 25 || e.Others == 0 {
 		t.Errorf("experiments: %+v", e)
 	}
 	if f.Calls > facetCalls || f.Calls != len(s.counted) {
@@ -101,7 +105,8 @@ func TestFacetsAreBounded(t *testing.T) {
 	s := newSim(simRuns(10)...)
 	known := Known()
 	for i := range 3 * facetKept {
-		known.Add(Run{Experiment: fmt.Sprint("x", i), Dataset: fmt.Sprint("d", i), Model: fmt.Sprint("m", i), Phase: ace.Phase(fmt.Sprint("p", i))})
+		known.Add(Run{Experiment: fmt.Sprint("x", i), Dataset: fmt.Sprint("d", i), Model: fmt.Sprint("m", i),
+			Phase: ace.Phase(fmt.Sprint("p", i))})
 	}
 	f, err := CountFacets(t.Context(), s, "", known)
 	if err != nil || f.Calls > facetCalls {

@@ -16,8 +16,8 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// Filter translates typed words to a visibility query with the conditions that [VerdictCondition] explains. The words
-// are joined by AND; a word is one of:
+// Filter translates typed words to a visibility query with the conditions that [VerdictCondition] explains.
+// The words are joined by AND; a word is one of:
 //
 //   - a status ("failed"), a verdict ("wrong"), "open" or "closed";
 //   - a time: "today", "yesterday", or an age such as "12h" or "7d"; also since:TIME and until:TIME, see [TimeAt];
@@ -27,8 +27,8 @@ import (
 //   - "mine", by:USER or by:USER@HOST, see [ByCondition];
 //   - anything else, and everything in quotes: a text that the run mentions, see [Run.Mentions].
 //
-// Text with a separate operator, a bracket or a keyword of the query language is a query already and is returned
-// unchanged. An error names the word that is not understood.
+// Text with a separate operator, a bracket or a keyword of the query language is a query already and is
+// returned unchanged. An error names the word that is not understood.
 func Filter(typed string) (query string, err error) {
 	words := spacedWords.FindAllString(typed, -1)
 	if isQuery(words) {
@@ -70,7 +70,8 @@ func fieldWord(word string) (attribute, value string) {
 	return "", ""
 }
 
-// statusWord returns the status for a word. It also accepts Temporal's spelling and those of [ace.ExitStatus].
+// statusWord returns the status for a word. It also accepts Temporal's spelling and those of
+// [ace.ExitStatus].
 func statusWord(word string) (s ace.Status) {
 	_ = s.UnmarshalText([]byte(word)) // never fails
 	for _, known := range ace.Statuses() {
@@ -146,7 +147,8 @@ func attribute(key string) string {
 	if a, ok := filterKeys[lower]; ok {
 		return a
 	}
-	if i := slices.IndexFunc(knownNames(), func(a string) bool { return strings.ToLower(a) == lower }); i >= 0 {
+	if i := slices.IndexFunc(knownNames(),
+		func(a string) bool { return strings.ToLower(a) == lower }); i >= 0 {
 		return knownNames()[i]
 	}
 	return key
@@ -181,7 +183,8 @@ func term(word string) (string, error) {
 		return attribute(m[1]) + m[2] + m[3], nil
 	}
 	at := strings.IndexAny(word, "=:!\"'")
-	if at <= 0 || word[at] == '"' || word[at] == '\'' || word[at] == '!' && !strings.HasPrefix(word[at:], "!=") {
+	if at <= 0 || word[at] == '"' || word[at] == '\'' || word[at] == '!' &&
+		!strings.HasPrefix(word[at:], "!=") {
 		return TextCondition + "=" + quote(word), nil
 	}
 	op, value := "=", word[at+1:]
@@ -202,7 +205,8 @@ func fieldTerm(word, typed, op, value string, colon bool) (string, error) {
 		return key + op + quote(value), nil
 	case SinceCondition, UntilCondition:
 		if _, err := TimeAt(strings.Trim(value, `"'`), time.Now()); err != nil || op != "=" {
-			return "", fmt.Errorf("%q: not a time: %q; use today, yesterday, 12h, 7d or a date like 2026-11-20", word, value)
+			return "", fmt.Errorf(
+				"%q: not a time: %q; use today, yesterday, 12h, 7d or a date like 2026-11-20", word, value)
 		}
 		return key + op + quote(value), nil
 	}
@@ -220,8 +224,8 @@ func fieldTerm(word, typed, op, value string, colon bool) (string, error) {
 	return condition(key, op, values), nil
 }
 
-// checkKey returns an error for a key that is a misspelled one, or that must be known. Other unknown keys may be custom
-// search attributes.
+// checkKey returns an error for a key that is a misspelled one, or that must be known. Other unknown keys may
+// be custom search attributes.
 func checkKey(word, typed, key string, known bool) error {
 	if slices.Contains(knownNames(), key) {
 		return nil
@@ -244,10 +248,12 @@ func checkValue(word, key, value string) error {
 	if key != VerdictCondition && key != history.AttrStatus || slices.Contains(fixed, value) {
 		return nil
 	}
-	return fmt.Errorf("%q: unknown value %q; use one of %s", word, value, strings.ToLower(strings.Join(fixed, ", ")))
+	return fmt.Errorf("%q: unknown value %q; use one of %s", word, value,
+		strings.ToLower(strings.Join(fixed, ", ")))
 }
 
-// condition returns the condition that an attribute has one of the values. The server itself finds wrong answers.
+// condition returns the condition that an attribute has one of the values. The server itself finds wrong
+// answers.
 func condition(key, op string, values []string) string {
 	if key == VerdictCondition && op == "=" && slices.Equal(values, []string{string(ace.Wrong)}) {
 		key = ace.AttrExit
@@ -310,8 +316,8 @@ var (
 
 var queryWords = []string{"OR", "NOT", "IN", "BETWEEN", "IS", "STARTS_WITH", "LIKE", "ORDER", "GROUP"}
 
-// isQuery reports whether the words are in the query language. A keyword in lower case is one only after the name of an
-// attribute. Unbalanced quotes count too: the server reports the error and its place.
+// isQuery reports whether the words are in the query language. A keyword in lower case is one only after the
+// name of an attribute. Unbalanced quotes count too: the server reports the error and its place.
 func isQuery(words []string) bool {
 	for i, w := range words {
 		if amountWord.MatchString(w) {
@@ -324,7 +330,8 @@ func isQuery(words []string) bool {
 		}
 		unquoted := quotedParts.ReplaceAllString(w, "q")
 		if strings.ContainsAny(unquoted, "()<>`") || strings.Trim(unquoted, "=!") == "" ||
-			strings.HasPrefix(unquoted, "=") || strings.HasSuffix(unquoted, "=") && !strings.ContainsAny(w, `"'`) {
+			strings.HasPrefix(unquoted, "=") || strings.HasSuffix(unquoted, "=") &&
+			!strings.ContainsAny(w, `"'`) {
 			return true
 		}
 	}

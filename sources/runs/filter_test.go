@@ -86,7 +86,8 @@ func TestFilterMistakes(t *testing.T) {
 
 // The console shows its own query in the prompt; sending it again must not change its meaning.
 func FuzzFilterIsStable(f *testing.F) {
-	for _, s := range []string{"wrong", "exp=a", "q-01", `a"b`, "exp!=a,b", "type:task open", `exp="x y"`, "=", "a=*", "today", "cost>1", `text:"x y"`, "in"} {
+	for _, s := range []string{"wrong", "exp=a", "q-01", `a"b`, "exp!=a,b", "type:task open", `exp="x y"`,
+		"=", "a=*", "today", "cost>1", `text:"x y"`, "in"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -104,8 +105,9 @@ func TestTimeAt(t *testing.T) {
 	zone := time.FixedZone("", 2*3600)
 	now := time.Date(2026, 3, 1, 0, 30, 20, 0, zone)
 	for word, want := range map[string]string{
-		"today": "2026-03-01T00:00:00+02:00", "yesterday": "2026-02-28T00:00:00+02:00", "90m": "2026-02-28T23:00:00+02:00",
-		"7d": "2026-02-22T00:30:00+02:00", "2026-02-10": "2026-02-10T00:00:00+02:00",
+		"today": "2026-03-01T00:00:00+02:00", "yesterday": "2026-02-28T00:00:00+02:00",
+		"90m": "2026-02-28T23:00:00+02:00",
+		"7d":  "2026-02-22T00:30:00+02:00", "2026-02-10": "2026-02-10T00:00:00+02:00",
 		"2026-02-10T08:15": "2026-02-10T08:15:00+02:00", "2026-02-10T08:15:30Z": "2026-02-10T08:15:30Z",
 	} {
 		if got, err := TimeAt(word, now); err != nil || got.Format(time.RFC3339) != want {

@@ -23,12 +23,13 @@ import (
 	"acescope/sources/cluster"
 )
 
-// PageSize is the number of runs per page, the server's maximum: a database may need longer to plan a query than to
-// read the rows of one page.
+// PageSize is the number of runs per page, the server's maximum: a database may need longer to plan a query
+// than to read the rows of one page.
 const PageSize = 1000
 
-// List calls fn for every run that matches the query, in the server's order, until fn returns an error or limit
-// runs were passed (0: all). It reads the next pages while fn works, of a long list several at the same time.
+// List calls fn for every run that matches the query, in the server's order, until fn returns an error or
+// limit runs were passed (0: all). It reads the next pages while fn works, of a long list several at the same
+// time.
 func List(ctx context.Context, c client.Client, query string, limit int, fn func(Run) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	pages := make(chan page)
@@ -93,12 +94,13 @@ func Count(ctx context.Context, c client.Client, query string) (int64, error) {
 	if err != nil || !s.exact() {
 		return -1, err
 	}
-	r, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: withoutHousekeeping(query)})
+	r, err := c.CountWorkflow(ctx,
+		&workflowservice.CountWorkflowExecutionsRequest{Query: withoutHousekeeping(query)})
 	return r.GetCount(), err
 }
 
-// Of reads a run from visibility. The status is the server's. The verdict is in the memo of a run that closed by
-// itself; for other workers' runs, the attribute names a wrong answer.
+// Of reads a run from visibility. The status is the server's. The verdict is in the memo of a run that closed
+// by itself; for other workers' runs, the attribute names a wrong answer.
 func Of(info *workflowpb.WorkflowExecutionInfo) Run {
 	r := Run{
 		WorkflowID: info.GetExecution().GetWorkflowId(), RunID: info.GetExecution().GetRunId(),
@@ -111,7 +113,8 @@ func Of(info *workflowpb.WorkflowExecutionInfo) Run {
 			_ = json.Unmarshal(history.PayloadJSON(payload), &exit)
 		}
 		if field := attributes[name]; field != nil {
-			_ = json.Unmarshal(history.PayloadJSON(payload), field(&r)) // a value of another type counts as none
+			// a value of another type counts as none
+			_ = json.Unmarshal(history.PayloadJSON(payload), field(&r))
 		}
 	}
 	if info.GetCloseTime() != nil {
@@ -128,7 +131,8 @@ func Of(info *workflowpb.WorkflowExecutionInfo) Run {
 	if r.TaskID == "" && r.Type != ace.ExperimentWorkflow {
 		r.TaskID = ace.TaskIDOf(r.WorkflowID)
 	}
-	if data := history.PayloadJSON(memo[ace.MemoSummary]); data != nil && json.Unmarshal(data, &r.Summary) != nil {
+	if data := history.PayloadJSON(memo[ace.MemoSummary]); data != nil &&
+		json.Unmarshal(data, &r.Summary) != nil {
 		r.Summary = nil
 	}
 	_ = json.Unmarshal(history.PayloadJSON(memo[ace.MemoBy]), &r.By) // "" if it is unreadable
@@ -178,16 +182,19 @@ func (r *Run) takeObserved(memo *commonpb.Payload) {
 const (
 	maxTimeout = 30 * time.Second // longest time for a query that timed out
 	countEvery = 10 * time.Second
-	stillFor   = 30 * time.Second // longest time without reading the list while only its newest run is watched
-	LostRetry  = 300 * time.Millisecond
+	// longest time without reading the list while only its newest run is watched
+	stillFor  = 30 * time.Second
+	LostRetry = 300 * time.Millisecond
 )
 
 // ListOnce reads one page of the runs that match a query.
-func ListOnce(ctx context.Context, c client.Client, query string, size int, token []byte) ([]Run, []byte, error) {
+func ListOnce(ctx context.Context, c client.Client, query string, size int, token []byte) ([]Run, []byte,
+	error) {
 	return listPage(ctx, c, query, size, token, cluster.CallTimeout)
 }
 
-func listPage(ctx context.Context, c client.Client, query string, size int, token []byte, timeout time.Duration) (
+func listPage(ctx context.Context, c client.Client, query string, size int, token []byte,
+	timeout time.Duration) (
 	[]Run, []byte, error,
 ) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -210,8 +217,8 @@ func Newest(query string) string {
 
 var asServer = regexp.MustCompile(`(?i)\b(ContinuedAsNew|RunId)\b`)
 
-// tryNewest calls ask with the narrowed query. If the server rejects that, it calls ask with the query itself,
-// so that the error refers to the user's text.
+// tryNewest calls ask with the narrowed query. If the server rejects that, it calls ask with the query
+// itself, so that the error refers to the user's text.
 func tryNewest(query, newest string, ask func(query string) error) error {
 	err := ask(newest)
 	if err != nil && badQuery(err) && newest != query {
@@ -237,13 +244,15 @@ func Housekeeping(workflowType string) bool {
 // notHousekeeping excludes the workflows that serve acescope itself. notSteps excludes blueprint runs that
 // execute a step of a task.
 const (
-	notHousekeeping = `WorkflowType NOT IN ("` + runner.Workflow + `", "` + runner.DispatcherWorkflow + `", "` +
+	notHousekeeping = `WorkflowType NOT IN ("` + runner.Workflow + `", "` + runner.DispatcherWorkflow +
+		`", "` +
 		ace.StoreWorkflow + `")`
 	notSteps = `WorkflowId NOT STARTS_WITH "` + run.IDPrefix + run.StepPrefix + `"`
 )
 
-// withoutHousekeeping narrows a query to the work of users and agents, unless the query names workflow types. A query about
-// blueprints or runners includes steps. The result begins with the query, so that error positions stay valid.
+// withoutHousekeeping narrows a query to the work of users and agents, unless the query names workflow types.
+// A query about blueprints or runners includes steps. The result begins with the query, so that error
+// positions stay valid.
 //
 // It also replaces conditions on relative times, which shifts the positions after them.
 func withoutHousekeeping(query string) string {
@@ -260,8 +269,8 @@ func withoutHousekeeping(query string) string {
 	return narrowed(query, narrow)
 }
 
-// OfAnyType returns a query for the runs of all workflow types that match a query, also those that lists leave out
-// unless the query names workflow types.
+// OfAnyType returns a query for the runs of all workflow types that match a query, also those that lists
+// leave out unless the query names workflow types.
 func OfAnyType(query string) string { return narrowed(query, "WorkflowType IS NOT NULL") }
 
 // narrowed narrows a query. The result begins with the query if possible.

@@ -39,7 +39,8 @@ func TestNewestOfAQueryThatIsRefused(t *testing.T) {
 }
 
 func TestDistance(t *testing.T) {
-	for pair, want := range map[string]int{"abc abc": 0, "abc ab": 1, "kitten sitting": 3, "a-e1-001 a-e1-0001": 1, "x yyy": 3} {
+	for pair, want := range map[string]int{"abc abc": 0, "abc ab": 1, "kitten sitting": 3,
+		"a-e1-001 a-e1-0001": 1, "x yyy": 3} {
 		a, b, _ := strings.Cut(pair, " ")
 		if got := distance(a, b); got != want {
 			t.Errorf("%s: %d, want %d", pair, got, want)
@@ -70,14 +71,16 @@ func TestStatusIsTheServers(t *testing.T) {
 		{enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, `"failed"`, "", "completed/"},
 		{enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, `"running"`, "", "terminated/"},
 		{enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, `"wrong"`, "", "completed/wrong"},
-		{enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, `"success"`, `{"verdict": "unlabeled"}`, "completed/unlabeled"},
+		{enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, `"success"`, `{"verdict": "unlabeled"}`,
+			"completed/unlabeled"},
 		{enumspb.WORKFLOW_EXECUTION_STATUS_FAILED, `"success"`, `{"verdict": "correct"}`, "failed/correct"},
 		{enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT, `7`, `[]`, "timed_out/"},
 		{enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW, ``, ``, "continued_as_new/"},
 	} {
 		r := Of(&workflowpb.WorkflowExecutionInfo{Status: c.status,
 			SearchAttributes: &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{ace.AttrExit: text(c.exit)}},
-			Memo:             &commonpb.Memo{Fields: map[string]*commonpb.Payload{ace.MemoSummary: text(c.memo)}}})
+			Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{ace.MemoSummary: text(
+				c.memo)}}})
 		if got := string(r.Status) + "/" + string(r.Verdict); got != c.want {
 			t.Errorf("%s, %s, %s: %s, want %s", c.status, c.exit, c.memo, got, c.want)
 		}

@@ -60,8 +60,8 @@ type ListFeed struct {
 // Load is a part of the list that the reader is asked to load.
 type Load uint8
 
-// Parts to load. LoadFirst goes back to the newest runs. LoadLast walks to the oldest run; RunList.Walking counts the
-// runs passed so far. StopWalk ends the walk.
+// Parts to load. LoadFirst goes back to the newest runs. LoadLast walks to the oldest run; RunList.Walking
+// counts the runs passed so far. StopWalk ends the walk.
 const (
 	noLoad Load = iota
 	LoadOlder
@@ -96,8 +96,8 @@ func (f *ListFeed) Value() RunList {
 	return list
 }
 
-// SetQuery lists other runs and cancels what is being read for the old query. The old rows stay until the new ones
-// are read.
+// SetQuery lists other runs and cancels what is being read for the old query. The old rows stay until the new
+// ones are read.
 func (f *ListFeed) SetQuery(query string) {
 	f.mu.Lock()
 	f.query = query
@@ -107,7 +107,8 @@ func (f *ListFeed) SetQuery(query string) {
 	}
 	f.mu.Unlock()
 	f.cell.Update(func(l *RunList) {
-		*l = RunList{Query: query, Rows: l.Rows, First: l.First, Total: -1, Missing: l.Missing, Loading: true, ErrAt: -1}
+		*l = RunList{Query: query, Rows: l.Rows, First: l.First, Total: -1, Missing: l.Missing, Loading: true,
+			ErrAt: -1}
 	})
 	f.Refresh()
 }
@@ -140,8 +141,8 @@ func (f *ListFeed) Load(part Load) {
 	f.Refresh()
 }
 
-// Run reads the list at the link's interval, at once after Refresh, and more often while the server is unreachable,
-// until ctx ends.
+// Run reads the list at the link's interval, at once after Refresh, and more often while the server is
+// unreachable, until ctx ends.
 func (f *ListFeed) Run(ctx context.Context) {
 	r := &runsReader{feed: f, c: f.link.Client, namespace: f.link.Namespace}
 	for {
@@ -273,7 +274,8 @@ func (r *runsReader) round(ctx context.Context) {
 	r.checkAttributes(ctx)
 }
 
-// read moves in the list, or reads its newest runs again unless it is still. A search holds all that there is.
+// read moves in the list, or reads its newest runs again unless it is still. A search holds all that there
+// is.
 func (r *runsReader) read(ctx context.Context, want wanted) error {
 	if want.load != noLoad && !r.searching() {
 		r.still = false
@@ -393,7 +395,8 @@ func (r *runsReader) failed(ctx context.Context, err error) {
 	text, at := cluster.PlainError(err), cluster.QueryErrorAt(r.query, err)
 	switch {
 	case cluster.TimedOut(err) && r.answers(ctx):
-		text, at = fmt.Sprintf("the server did not answer the query within %s; asking again, with more time", r.patience()), -1
+		text, at = fmt.Sprintf("the server did not answer the query within %s; asking again, with more time",
+			r.patience()), -1
 		r.slow++
 	case cluster.Unreachable(err):
 		r.feed.link.Away(err)

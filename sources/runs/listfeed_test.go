@@ -164,7 +164,9 @@ func TestWalkIsStopped(t *testing.T) {
 	gate <- struct{}{}
 	w.Runs.Load(StopWalk)
 	close(gate)
-	l := w.until("it stopped", func(l RunList) bool { return l.Walking == 0 && l.First+int64(len(l.Rows)) > 200 })
+	l := w.until("it stopped", func(l RunList) bool {
+		return l.Walking == 0 && l.First+int64(len(l.Rows)) > 200
+	})
 	w.holds(l)
 	if !l.More {
 		t.Error("it went on to the end")
@@ -289,7 +291,8 @@ func TestCountsTakeFewCalls(t *testing.T) {
 	right := []Run{simRun(0), simRun(1), simRun(2)} // success, wrong, success
 	s := newSim(append(right, simOpen(9))...)
 	got, err := CountRuns(t.Context(), s, "")
-	if err != nil || got.Total != 4 || got.Status[ace.Running] != 1 || got.Status[ace.Completed] != 3 || got.Wrong != 1 || got.Status[ace.Failed] != 0 {
+	if err != nil || got.Total != 4 || got.Status[ace.Running] != 1 || got.Status[ace.Completed] != 3 ||
+		got.Wrong != 1 || got.Status[ace.Failed] != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if len(s.counted) != 2 {
@@ -312,7 +315,8 @@ func TestCountsOfEveryKind(t *testing.T) {
 		}
 		for _, exit := range ace.Statuses() {
 			if got.Status[exit] != want[exit] || got.Total != 9 || err != nil {
-				t.Errorf("grouped %v, %s: %d, want %d (%d, %v)", groups, exit, got.Status[exit], want[exit], got.Total, err)
+				t.Errorf("grouped %v, %s: %d, want %d (%d, %v)", groups, exit, got.Status[exit], want[exit],
+					got.Total, err)
 			}
 		}
 		if len(s.counted) > 10 {
@@ -338,7 +342,9 @@ func TestRetriesAreFoundInTurn(t *testing.T) {
 			t.Fatalf("after %d readings %d of 150 were looked at", i, l.Retries.LookedAt)
 		}
 		w.Refresh()
-		w.until("more were looked at", func(n RunList) bool { return n.Retries.LookedAt > l.Retries.LookedAt })
+		w.until("more were looked at", func(n RunList) bool {
+			return n.Retries.LookedAt > l.Retries.LookedAt
+		})
 	}
 	l := w.Runs.Value()
 	at := slices.IndexFunc(l.Rows, func(r Run) bool { return r.RunID == "run-000140" })
@@ -358,11 +364,15 @@ func TestOpenExperimentsTellWhatTheyDid(t *testing.T) {
 	e := simOpen(0)
 	e.Type, e.Phase = ace.ExperimentWorkflow, ""
 	s := newSim(e, simOpen(1))
-	s.answers[e.RunID] = ace.ExperimentProgress{Stage: ace.StageLearning, Summary: ace.Summary{Skills: 9, SkillsOK: 8, Added: 7}, Usage: ace.Usage{CostUSD: 1.5}}
+	s.answers[e.RunID] = ace.ExperimentProgress{Stage: ace.StageLearning,
+		Summary: ace.Summary{Skills: 9, SkillsOK: 8, Added: 7}, Usage: ace.Usage{CostUSD: 1.5}}
 	s.answers["run-000001"] = ace.SkillAnswer{Skills: []ace.SkillUsage{{Name: "a", Calls: 2, OK: 1}}}
 	w := watch(t, s)
-	l := w.until("they answered", func(l RunList) bool { return l.Rows[0].Summary != nil && l.Rows[1].Summary != nil })
-	if x := l.Rows[0]; x.Summary.Added != 7 || x.Summary.Usage.CostUSD != 1.5 || x.Phase != ace.StageLearning {
+	l := w.until("they answered", func(l RunList) bool {
+		return l.Rows[0].Summary != nil && l.Rows[1].Summary != nil
+	})
+	if x := l.Rows[0]; x.Summary.Added != 7 || x.Summary.Usage.CostUSD != 1.5 ||
+		x.Phase != ace.StageLearning {
 		t.Errorf("%+v", x)
 	}
 	if x := l.Rows[1]; x.Summary.Skills != 2 || x.Summary.SkillsOK != 1 {
@@ -379,7 +389,8 @@ func TestSlowQuery(t *testing.T) {
 	s.mu.Unlock()
 	w.Refresh()
 	l := w.until("it is said", func(l RunList) bool { return l.Err != "" })
-	if len(l.Rows) != 5 || !strings.Contains(l.Err, "did not answer the query within 3s") || w.Link.Status().Connection.State != cluster.ConnReady {
+	if len(l.Rows) != 5 || !strings.Contains(l.Err, "did not answer the query within 3s") ||
+		w.Link.Status().Connection.State != cluster.ConnReady {
 		t.Errorf("%d rows, %q, %s", len(l.Rows), l.Err, w.Link.Status().Connection.State)
 	}
 	w.Refresh()
@@ -393,7 +404,9 @@ func TestSlowQuery(t *testing.T) {
 	s.pageErr, s.healthy = serviceerror.NewDeadlineExceeded("context deadline exceeded"), false
 	s.mu.Unlock()
 	w.Refresh()
-	w.until("the server is away", func(RunList) bool { return w.Link.Status().Connection.State == cluster.ConnLost })
+	w.until("the server is away", func(RunList) bool {
+		return w.Link.Status().Connection.State == cluster.ConnLost
+	})
 }
 
 // A new query does not wait for a hanging one.
@@ -434,7 +447,8 @@ func TestRecent(t *testing.T) {
 	runs := append([]Run{simOpen(-1)}, simRuns(200)...)
 	runs = append(runs, Run{Type: ace.ExperimentWorkflow, Close: simStart.Add(time.Hour)})
 	r := RecentOf(runs, 100)
-	if r.Runs != 100 || r.Status[ace.Completed] != 75 || r.Verdict[ace.Correct] != 50 || r.Verdict[ace.Wrong] != 25 || r.Status[ace.Failed] != 25 || r.Sum.Added != 100 ||
+	if r.Runs != 100 || r.Status[ace.Completed] != 75 || r.Verdict[ace.Correct] != 50 ||
+		r.Verdict[ace.Wrong] != 25 || r.Status[ace.Failed] != 25 || r.Sum.Added != 100 ||
 		fmt.Sprintf("%.2f", r.Sum.Usage.CostUSD) != "1.00" || r.P50MS != 2000 {
 		t.Errorf("%+v", r)
 	}

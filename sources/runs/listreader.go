@@ -20,8 +20,9 @@ const (
 	onePass = 4 * PageSize
 )
 
-// listReader reads a list in the server's order. After the first pages it reads intervals of close times, several
-// at the same time, because the server needs long for a page, and finds one by its token among all that precede it.
+// listReader reads a list in the server's order. After the first pages it reads intervals of close times,
+// several at the same time, because the server needs long for a page, and finds one by its token among all
+// that precede it.
 type listReader struct {
 	selection
 	c      client.Client
@@ -38,7 +39,8 @@ type page struct {
 	err  error
 }
 
-// cut is a place in a list. The runs after it closed at a time or before, about intervalRows of them within width.
+// cut is a place in a list. The runs after it closed at a time or before, about intervalRows of them within
+// width.
 type cut struct {
 	until time.Time
 	width time.Duration
@@ -73,8 +75,8 @@ func readPages(ctx context.Context, c client.Client, query string, limit int, ou
 	}
 }
 
-// parallel reads intervals from a cut on, until one is empty or has far more runs than expected. The runs that are
-// left then closed at the returned time or before. It returns false after an error.
+// parallel reads intervals from a cut on, until one is empty or has far more runs than expected. The runs
+// that are left then closed at the returned time or before. It returns false after an error.
 func (r *listReader) parallel(ctx context.Context, at cut) (time.Time, bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -110,8 +112,8 @@ func widthFor(width time.Duration, rows int) time.Duration {
 	return min(max(ideal, width/4, time.Microsecond), 4*width)
 }
 
-// pass passes the pages of an interval on. It returns how many rows were read and where the rest begins, and false
-// after an error or the end of ctx.
+// pass passes the pages of an interval on. It returns how many rows were read and where the rest begins, and
+// false after an error or the end of ctx.
 func (r *listReader) pass(ctx context.Context, pages <-chan page) (read int, rest *cut, ok bool) {
 	for p := range pages {
 		select {
@@ -127,8 +129,8 @@ func (r *listReader) pass(ctx context.Context, pages <-chan page) (read int, res
 	return read, rest, ctx.Err() == nil
 }
 
-// interval reads the runs that closed after one time, and at another or before. A zero time is no bound; runs without
-// a close time are in the interval without bounds. At most one page is held.
+// interval reads the runs that closed after one time, and at another or before. A zero time is no bound; runs
+// without a close time are in the interval without bounds. At most one page is held.
 func (r *listReader) interval(ctx context.Context, after, until time.Time) <-chan page {
 	pages, size, left := make(chan page), PageSize, math.MaxInt
 	if until.IsZero() {
@@ -169,8 +171,8 @@ func closed(query, operator string, at time.Time) string {
 	return narrowed(query, "CloseTime "+operator+" "+Quote(at.UTC().Format(time.RFC3339Nano)))
 }
 
-// cutOff cuts off the runs of a page that closed at the time of the last one, because more may follow. If it cannot
-// do that, it returns the page and nil.
+// cutOff cuts off the runs of a page that closed at the time of the last one, because more may follow. If it
+// cannot do that, it returns the page and nil.
 func cutOff(rows []Run) ([]Run, *cut) {
 	newestFirst := func(a, b Run) int { return b.Close.Compare(a.Close) }
 	if len(rows) == 0 || rows[0].Open() || !slices.IsSortedFunc(rows, newestFirst) {

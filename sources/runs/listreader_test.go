@@ -24,8 +24,9 @@ func TestListOfManyRuns(t *testing.T) {
 		burst[3000+i].Close = burst[3000].Close.Add(-time.Duration(i) * time.Millisecond)
 	}
 	open := append(simRuns(3000), manyOpen(2500)...)
-	for name, runs := range map[string][]Run{"even": even, "gaps": gaps, "same time": sameTime, "burst": burst,
-		"open": open, "few": simRuns(60), "none": nil} {
+	for name, runs := range map[string][]Run{"even": even, "gaps": gaps, "same time": sameTime,
+		"burst": burst,
+		"open":  open, "few": simRuns(60), "none": nil} {
 		t.Run(name, func(t *testing.T) {
 			s := newSim(runs...)
 			var got []string

@@ -11,15 +11,16 @@ import (
 )
 
 // localAttributes are the search attributes of which a run in memory has the server's value.
-var localAttributes = []string{history.AttrStatus, ace.AttrExperiment, ace.AttrDataset, ace.AttrModel, ace.AttrPhase}
+var localAttributes = []string{history.AttrStatus, ace.AttrExperiment, ace.AttrDataset, ace.AttrModel,
+	ace.AttrPhase}
 
 var (
 	onAttribute = regexp.MustCompile(`(?is)^(\w+)\s*(=|!=|\bIN\b|\bNOT\s+IN\b)\s*(.*)$`)
 	onClose     = regexp.MustCompile(`(?i)^CloseTime\s+IS\s+(NOT\s+)?NULL$`)
 )
 
-// matcher returns a function that selects the runs of a query among those in memory. It reports false for a query that
-// only the server can evaluate.
+// matcher returns a function that selects the runs of a query among those in memory. It reports false for a
+// query that only the server can evaluate.
 func matcher(query string) (matches func(*Run) bool, ok bool) {
 	parts, whole := conditions(query)
 	if whole {

@@ -14,7 +14,8 @@ import (
 // TestObservedTimes checks that an observed run took as long as its observer reports, not as its workflow.
 func TestObservedTimes(t *testing.T) {
 	memo := func(json string) *commonpb.Payload {
-		return &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(json)}
+		return &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")},
+			Data: []byte(json)}
 	}
 	recorded := time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)
 	r := Of(&workflowpb.WorkflowExecutionInfo{
@@ -24,7 +25,8 @@ func TestObservedTimes(t *testing.T) {
 			ace.MemoSummary:  memo(`{"ended_at": "2026-11-01T12:30:00Z"}`),
 		}},
 	})
-	if r.Age(recorded) != 30*time.Minute || !r.Began().Equal(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)) || !r.Start.Equal(recorded) {
+	if r.Age(recorded) != 30*time.Minute || !r.Began().Equal(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)) ||
+		!r.Start.Equal(recorded) {
 		t.Errorf("%+v", r)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// FacetAttributes returns the search attributes by which a list can be narrowed by value, in display order. The
-// task id is not included, because nearly every run has its own.
+// FacetAttributes returns the search attributes by which a list can be narrowed by value, in display order.
+// The task id is not included, because nearly every run has its own.
 func FacetAttributes() []string {
 	return []string{history.AttrStatus, ace.AttrExit, ace.AttrExperiment, ace.AttrDataset, ace.AttrModel,
 		ace.AttrAdapter, ace.AttrPhase,
@@ -77,7 +77,9 @@ func (p Picks) Has(name, value string) bool { return slices.Contains(p.Values[na
 func (p Picks) Toggle(name, value string) Picks {
 	values := maps.Clone(p.Values)
 	if p.Has(name, value) {
-		values[name] = slices.DeleteFunc(slices.Clone(values[name]), func(v string) bool { return v == value })
+		values[name] = slices.DeleteFunc(slices.Clone(values[name]), func(v string) bool {
+			return v == value
+		})
 	} else {
 		values[name] = append(slices.Clone(values[name]), value)
 	}

@@ -13,9 +13,10 @@ const RecentRuns = 100
 
 // Recent summarizes the tasks that closed last.
 type Recent struct {
-	Runs    int                 `json:"runs"`
-	Status  map[ace.Status]int  `json:"status"`  // number of tasks by status
-	Verdict map[ace.Verdict]int `json:"verdict"` // number of completed tasks by verdict; without those of unknown verdict
+	Runs   int                `json:"runs"`
+	Status map[ace.Status]int `json:"status"` // number of tasks by status
+	// number of completed tasks by verdict; without those of unknown verdict
+	Verdict map[ace.Verdict]int `json:"verdict"`
 	Sum     ace.Summary         `json:"summary"`
 	P50MS   float64             `json:"p50_ms"`
 	P95MS   float64             `json:"p95_ms"`

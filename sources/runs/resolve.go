@@ -42,8 +42,8 @@ func SplitName(name string) (id, run string) {
 	return name, ""
 }
 
-// Resolve finds the newest run of a task, an experiment, a session, a flow, a blueprint or a workflow. ID@RUN selects one
-// run of it. The ID of a session that is not on the engine stands for its newest blueprint run.
+// Resolve finds the newest run of a task, an experiment, a session, a flow, a blueprint or a workflow. ID@RUN
+// selects one run of it. The ID of a session that is not on the engine stands for its newest blueprint run.
 func Resolve(
 	ctx context.Context, c client.Client, name string,
 ) (*workflowservice.DescribeWorkflowExecutionResponse, error) {

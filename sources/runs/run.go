@@ -32,14 +32,15 @@ type Run struct {
 	Events     int64        `json:"events,omitempty"`  // history length in visibility
 	Summary    *ace.Summary `json:"summary,omitempty"` // nil if it has not set one
 	Retry
-	Fork      *ace.Forked `json:"forked_from,omitempty"`       // the original of a fork, otherwise nil
-	Blueprint string      `json:"blueprint,omitempty"`         // of a blueprint run, otherwise ""
-	Flow      string      `json:"flow,omitempty"`              // name of the flow of a flow run, otherwise ""
-	Runner    string      `json:"runner_id,omitempty"`         // current or last runner
-	Session   string      `json:"session_id,omitempty"`        // session that a blueprint run is or belongs to
-	Parent    string      `json:"parent_session_id,omitempty"` // of the session that started it, or ""
-	By        string      `json:"started_by,omitempty"`        // such as user@host, "" if unknown
-	ResetFrom string      `json:"reset_from,omitempty"`        // original of a reset; "" in lists
+	Fork      *ace.Forked `json:"forked_from,omitempty"` // the original of a fork, otherwise nil
+	Blueprint string      `json:"blueprint,omitempty"`   // of a blueprint run, otherwise ""
+	Flow      string      `json:"flow,omitempty"`        // name of the flow of a flow run, otherwise ""
+	Runner    string      `json:"runner_id,omitempty"`   // current or last runner
+	// session that a blueprint run is or belongs to
+	Session   string `json:"session_id,omitempty"`
+	Parent    string `json:"parent_session_id,omitempty"` // of the session that started it, or ""
+	By        string `json:"started_by,omitempty"`        // such as user@host, "" if unknown
+	ResetFrom string `json:"reset_from,omitempty"`        // original of a reset; "" in lists
 	// Review is set while the run waits for the review of its operations.
 	Review   *ace.ReviewMemo `json:"review,omitempty"`
 	Observed *Span           `json:"observed,omitempty"` // of an observed run, otherwise nil
@@ -51,7 +52,8 @@ type Retry struct {
 	LastError string `json:"last_error,omitempty"`
 }
 
-// Span is when an observed run happened. The server may have recorded it later. End is zero while it is unknown.
+// Span is when an observed run happened. The server may have recorded it later. End is zero while it is
+// unknown.
 type Span struct {
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end,omitzero"`
@@ -75,7 +77,8 @@ func (r Run) Age(now time.Time) time.Duration {
 	return max(end.Sub(r.Began()), 0)
 }
 
-// Reason returns why the run retries, why its answer is wrong, or why it failed; "" if unknown. It is untrusted.
+// Reason returns why the run retries, why its answer is wrong, or why it failed; "" if unknown. It is
+// untrusted.
 func (r *Run) Reason() string {
 	if r.Open() && r.Attempt > 1 {
 		return r.LastError
@@ -86,13 +89,16 @@ func (r *Run) Reason() string {
 	return ""
 }
 
-// Mentions reports whether a part of a text, in lower case, is in the run's task, IDs, subject, answers or reason.
+// Mentions reports whether a part of a text, in lower case, is in the run's task, IDs, subject, answers or
+// reason.
 func (r *Run) Mentions(lower string) bool {
 	fields := []string{r.TaskID, r.WorkflowID, r.RunID, r.Reason()}
 	if r.Summary != nil {
 		fields = append(fields, r.Summary.Subject, r.Summary.Answer, r.Summary.Expected)
 	}
-	return slices.ContainsFunc(fields, func(f string) bool { return strings.Contains(strings.ToLower(f), lower) })
+	return slices.ContainsFunc(fields, func(f string) bool {
+		return strings.Contains(strings.ToLower(f), lower)
+	})
 }
 
 // Began returns when the run began.

@@ -7,7 +7,8 @@ import (
 // maxSearched bounds the runs that a search for a text or a cost holds in memory, about 1.5 kB each.
 const maxSearched = 20_000
 
-// pastSearch is what a search has read, for the next one: that of all runs if it was complete, otherwise the last one.
+// pastSearch is what a search has read, for the next one: that of all runs if it was complete, otherwise the
+// last one.
 type pastSearch struct {
 	base string // the server's part of its query
 	list window
@@ -16,8 +17,9 @@ type pastSearch struct {
 // whole reports whether it has all runs.
 func (p *pastSearch) whole() bool { return p.base == "" && p.list.whole && !p.list.more() }
 
-// searching reports whether the query has conditions that few runs may meet and that the server cannot evaluate. The
-// list then holds all runs that the server selects, and those that the query selects are published.
+// searching reports whether the query has conditions that few runs may meet and that the server cannot
+// evaluate. The list then holds all runs that the server selects, and those that the query selects are
+// published.
 func (r *runsReader) searching() bool { return r.parts.searches }
 
 // base returns the query whose runs the list holds.
@@ -48,7 +50,8 @@ func (r *runsReader) turn(query string) {
 	}
 }
 
-// search publishes what is found in memory, then reads what is new and what is left, and publishes on the way.
+// search publishes what is found in memory, then reads what is new and what is left, and publishes on the
+// way.
 func (r *runsReader) search(ctx context.Context) error {
 	if len(r.list.rows) > 0 {
 		r.publish()

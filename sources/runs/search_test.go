@@ -13,8 +13,9 @@ func searchRuns(n int) []Run {
 	runs := simRuns(n)
 	for i := range runs {
 		s := runs[i].Summary
-		s.Subject = fmt.Sprintf("Use formula Net Profit Margin %d to answer the question. Reply with the answer as a plain "+
-			"number and no text. Question: what is the margin of company %d?", i%97, i)
+		s.Subject = fmt.Sprintf(
+			"Use formula Net Profit Margin %d to answer the question. Reply with the answer as a plain "+
+				"number and no text. Question: what is the margin of company %d?", i%97, i)
 		s.Answer, s.Expected = fmt.Sprint(i%1000, ".5"), fmt.Sprint(i%1000)
 		s.Cause = "The recipe is missing, so the answer is only a guess."
 		if i%500 == 0 {
@@ -25,13 +26,16 @@ func searchRuns(n int) []Run {
 	return runs
 }
 
-// TestSearch checks that a search finds the runs of a long list by subject, answer, reason and cost, publishes while it
-// reads, counts only what it has read completely, and answers the next search without reading again.
+// TestSearch checks that a search finds the runs of a long list by subject, answer, reason and cost,
+// publishes while it reads, counts only what it has read completely, and answers the next search without
+// reading again.
 func TestSearch(t *testing.T) {
 	s := newSim(searchRuns(10_000)...)
 	w := watch(t, s)
 	w.SetQuery(mustFilter("LOAN"))
-	l := w.until("all are found", func(l RunList) bool { return len(l.Rows) == 20 && !l.More && l.Total >= 0 })
+	l := w.until("all are found", func(l RunList) bool {
+		return len(l.Rows) == 20 && !l.More && l.Total >= 0
+	})
 	if l.Total != 20 || l.Searched != 10_000 || l.Bounded {
 		t.Errorf("%d of %d searched runs, bounded %v", l.Total, l.Searched, l.Bounded)
 	}
@@ -41,10 +45,14 @@ func TestSearch(t *testing.T) {
 	for _, next := range []struct {
 		typed string
 		want  int
-	}{{`"company 77?"`, 1}, {"text:t-00999", 10}, {"loan text!=gross", 0}, {"cost>=0.09", 1000}, {"guess", 9980}, {"loan exp=e0", 7},
-		{"loan exp!=e0,e1", 7}, {"wrong guess", 2500}, {"failed loan", 0}, {"closed loan 1d", 0}, {"loan until:today", 20}} {
+	}{{`"company 77?"`, 1}, {"text:t-00999", 10}, {"loan text!=gross", 0}, {"cost>=0.09", 1000},
+		{"guess", 9980}, {"loan exp=e0", 7},
+		{"loan exp!=e0,e1", 7}, {"wrong guess", 2500}, {"failed loan", 0}, {"closed loan 1d", 0},
+		{"loan until:today", 20}} {
 		w.SetQuery(mustFilter(next.typed))
-		w.until(next.typed, func(l RunList) bool { return !l.Loading && l.Searched == 10_000 && len(l.Rows) == next.want })
+		w.until(next.typed, func(l RunList) bool {
+			return !l.Loading && l.Searched == 10_000 && len(l.Rows) == next.want
+		})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,8 +74,8 @@ func TestSearchIsBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkSearch measures from a new text to its results, among 10,000 runs that were read before, and the first search,
-// which reads them from a server without latency.
+// BenchmarkSearch measures from a new text to its results, among 10,000 runs that were read before, and the
+// first search, which reads them from a server without latency.
 func BenchmarkSearch(b *testing.B) {
 	rows := searchRuns(10_000)
 	found := func(l RunList) bool { return !l.Loading && l.Searched == 10_000 && len(l.Rows) == 20 }
@@ -88,7 +96,8 @@ func BenchmarkSearch(b *testing.B) {
 		i := 0
 		for b.Loop() {
 			at := time.Now()
-			w.Runs.SetQuery(fmt.Sprintf("%s=%q AND %s!=%q", TextCondition, "loan", TextCondition, fmt.Sprint("x", i)))
+			w.Runs.SetQuery(fmt.Sprintf("%s=%q AND %s!=%q", TextCondition, "loan", TextCondition,
+				fmt.Sprint("x", i)))
 			w.until("found", found)
 			longest = max(longest, time.Since(at))
 			i++

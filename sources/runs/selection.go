@@ -15,16 +15,16 @@ import (
 // Names in conditions that the server does not know. They must be joined to other conditions by AND, except
 // [SinceCondition] and [UntilCondition].
 //
-// VerdictCondition is the verdict of a run, such as Verdict = "correct". No search attribute tells correct, unlabeled
-// and ungraded answers apart, since ExitStatus is success for all of them. The server narrows the list to the exit
-// statuses that such a verdict can have, and the rows, which have the verdict from the memo, are selected here. A run
-// whose memo has no verdict is found by none. TextCondition is a part of what a run says about its work; see
-// [Run.Mentions]. CostCondition and TokensCondition are the cost of a run in US dollars and its tokens. ByCondition is who
-// started it: user@host, or the user alone; [Me] is the user of this process. The server cannot count runs that are
-// selected by these.
+// VerdictCondition is the verdict of a run, such as Verdict = "correct". No search attribute tells correct,
+// unlabeled and ungraded answers apart, since ExitStatus is success for all of them. The server narrows the
+// list to the exit statuses that such a verdict can have, and the rows, which have the verdict from the memo,
+// are selected here. A run whose memo has no verdict is found by none. TextCondition is a part of what a run
+// says about its work; see [Run.Mentions]. CostCondition and TokensCondition are the cost of a run in US
+// dollars and its tokens. ByCondition is who started it: user@host, or the user alone; [Me] is the user of
+// this process. The server cannot count runs that are selected by these.
 //
-// SinceCondition and UntilCondition are the first start time, and the start time that all precede. They are times of
-// [TimeAt] and become conditions on StartTime in each request, so that a saved query stays relative.
+// SinceCondition and UntilCondition are the first start time, and the start time that all precede. They are
+// times of [TimeAt] and become conditions on StartTime in each request, so that a saved query stays relative.
 const (
 	VerdictCondition = "Verdict"
 	TextCondition    = "Text"
@@ -58,12 +58,14 @@ func (s selection) of(rows []Run) []Run {
 // exact reports whether the server's part selects the same runs as the query.
 func (s selection) exact() bool { return len(s.keep) == 0 }
 
-const localNames = `(` + VerdictCondition + `|` + TextCondition + `|` + CostCondition + `|` + TokensCondition + `|` +
+const localNames = `(` + VerdictCondition + `|` + TextCondition + `|` + CostCondition + `|` +
+	TokensCondition + `|` +
 	ByCondition + `)`
 
 var (
-	localCondition = regexp.MustCompile(`(?is)^` + localNames + `\s*(>=|<=|!=|=|>|<|\bIN\b|\bNOT\s+IN\b)\s*(.*)$`)
-	localAt        = regexp.MustCompile(`(?i)\b` + localNames + `\s*(!?=|[<>]|(NOT\s+)?IN\b)`)
+	localCondition = regexp.MustCompile(`(?is)^` + localNames +
+		`\s*(>=|<=|!=|=|>|<|\bIN\b|\bNOT\s+IN\b)\s*(.*)$`)
+	localAt = regexp.MustCompile(`(?i)\b` + localNames + `\s*(!?=|[<>]|(NOT\s+)?IN\b)`)
 )
 
 // divide divides a query.
@@ -75,7 +77,8 @@ func divide(query string) (selection, error) {
 	}
 	parts, whole := conditions(query)
 	if whole {
-		return s, serviceerror.NewInvalidArgumentf("%s can only be joined to other conditions by AND", local[1])
+		return s, serviceerror.NewInvalidArgumentf("%s can only be joined to other conditions by AND",
+			local[1])
 	}
 	var server []string
 	for _, part := range parts {
@@ -154,7 +157,8 @@ func (s *selection) takeVerdict(condition, op, operand string) (server string, e
 func (s *selection) takeText(op, operand string) error {
 	quoted := quotedText.FindString(operand)
 	if quoted == "" || quoted != operand || op != "=" && op != "!=" {
-		return serviceerror.NewInvalidArgumentf(`%s needs = or != and a quoted text, not %s %s`, TextCondition, op, operand)
+		return serviceerror.NewInvalidArgumentf(`%s needs = or != and a quoted text, not %s %s`,
+			TextCondition, op, operand)
 	}
 	part := strings.ToLower(unquote(quoted))
 	s.keep = append(s.keep, func(r *Run) bool { return r.Mentions(part) == (op == "=") })
@@ -168,32 +172,36 @@ func (s *selection) takeBy(op, operand string) error {
 		names = append(names, unquote(quoted))
 	}
 	if len(names) == 0 || strings.ContainsAny(op, "<>") {
-		return serviceerror.NewInvalidArgumentf(`%s needs =, !=, IN or NOT IN and quoted names, not %s %s`, ByCondition, op,
+		return serviceerror.NewInvalidArgumentf(`%s needs =, !=, IN or NOT IN and quoted names, not %s %s`,
+			ByCondition, op,
 			operand)
 	}
 	me := ace.User()
 	s.keep = append(s.keep, func(r *Run) bool {
-		return slices.ContainsFunc(names, func(name string) bool { return r.startedBy(name, me) }) != negated(op)
+		return slices.ContainsFunc(names,
+			func(name string) bool { return r.startedBy(name, me) }) != negated(op)
 	})
 	s.searches = true
 	return nil
 }
 
-// startedBy reports whether a name is that of who started the run: the user with the machine, or the user alone. Some
-// runs name no machine.
+// startedBy reports whether a name is that of who started the run: the user with the machine, or the user
+// alone. Some runs name no machine.
 func (r *Run) startedBy(name, me string) bool {
 	if name == Me {
 		name = me
 	}
 	user, machine, _ := strings.Cut(r.By, "@")
 	wanted, on, _ := strings.Cut(name, "@")
-	return user != "" && strings.EqualFold(user, wanted) && (machine == "" || on == "" || strings.EqualFold(machine, on))
+	return user != "" && strings.EqualFold(user, wanted) &&
+		(machine == "" || on == "" || strings.EqualFold(machine, on))
 }
 
 func (s *selection) takeAmount(name, op, operand string, of func(ace.Usage) float64) error {
 	bound, err := strconv.ParseFloat(operand, 64)
 	if err != nil || !strings.ContainsAny(op, "<>=") || op == "!=" {
-		return serviceerror.NewInvalidArgumentf("%s needs <, <=, =, >= or > and an amount, not %s %s", name, op, operand)
+		return serviceerror.NewInvalidArgumentf("%s needs <, <=, =, >= or > and an amount, not %s %s", name,
+			op, operand)
 	}
 	s.keep = append(s.keep, func(r *Run) bool {
 		if r.Summary == nil {
@@ -230,8 +238,8 @@ func exitsOf(verdicts []ace.Verdict) (exits []ace.ExitStatus) {
 var timeAt = regexp.MustCompile(quotedText.String() +
 	`|(?i:\b(` + SinceCondition + `|` + UntilCondition + `))\s*=\s*(?:"([^"\\]*)"|'([^'\\]*)')`)
 
-// withTimes replaces the conditions on relative times by conditions on the start time. An invalid time stays, so that
-// the server reports it.
+// withTimes replaces the conditions on relative times by conditions on the start time. An invalid time stays,
+// so that the server reports it.
 func withTimes(query string, now time.Time) string {
 	return timeAt.ReplaceAllStringFunc(query, func(part string) string {
 		m := timeAt.FindStringSubmatch(part)

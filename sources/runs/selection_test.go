@@ -88,7 +88,8 @@ func TestVerdictSelectsOnlyItself(t *testing.T) {
 	for _, c := range []struct {
 		query       string
 		limit, want int
-	}{{mustFilter("unlabeled"), 0, 8}, {mustFilter("unlabeled"), 3, 3}, {mustFilter("verdict!=unlabeled"), 0, 4992}, {"", 3, 3}} {
+	}{{mustFilter("unlabeled"), 0, 8}, {mustFilter("unlabeled"), 3, 3},
+		{mustFilter("verdict!=unlabeled"), 0, 4992}, {"", 3, 3}} {
 		n := 0
 		err := ListNewest(t.Context(), s, c.query, c.limit, func(r Run) error {
 			if n++; c.query == mustFilter("unlabeled") && r.Verdict != ace.Unlabeled {
@@ -110,7 +111,9 @@ func TestVerdictSelectsOnlyItself(t *testing.T) {
 func TestVerdictInConsole(t *testing.T) {
 	w := watch(t, newSim(unlabeledEvery(1000, 12_000)...))
 	w.SetQuery(mustFilter("unlabeled"))
-	l := w.until("all are found", func(l RunList) bool { return len(l.Rows) == 12 && !l.More && l.Total >= 0 })
+	l := w.until("all are found", func(l RunList) bool {
+		return len(l.Rows) == 12 && !l.More && l.Total >= 0
+	})
 	if l.Total != 12 || l.Counts.Status[ace.Completed] != 12 || len(l.Counts.Status) != 1 {
 		t.Errorf("%d runs, %+v", l.Total, l.Counts)
 	}

@@ -27,7 +27,8 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// sim is a server that holds runs in order and lists them in pages; tokens are positions. It counts the calls.
+// sim is a server that holds runs in order and lists them in pages; tokens are positions. It counts the
+// calls.
 type sim struct {
 	client.Client
 
@@ -48,7 +49,8 @@ type sim struct {
 }
 
 func newSim(runs ...Run) *sim {
-	s := &sim{runs: runs, groups: true, described: map[string]int{}, trying: map[string]simAttempt{}, answers: map[string]any{}, healthy: true}
+	s := &sim{runs: runs, groups: true, described: map[string]int{}, trying: map[string]simAttempt{},
+		answers: map[string]any{}, healthy: true}
 	slices.SortFunc(s.runs, compareRuns)
 	return s
 }
@@ -75,8 +77,10 @@ func simRun(i int) Run {
 	at := simStart.Add(-time.Duration(i) * time.Second)
 	status := []ace.Status{ace.Completed, ace.Completed, ace.Completed, ace.Failed}[(i%4+4)%4]
 	verdict := []ace.Verdict{ace.Correct, ace.Wrong, ace.Correct, ace.Ungraded}[(i%4+4)%4]
-	return Run{WorkflowID: fmt.Sprintf("ace/t-%06d", i), RunID: fmt.Sprintf("run-%06d", i), Type: ace.TaskWorkflow, TaskID: fmt.Sprintf("t-%06d", i),
-		Experiment: "e" + fmt.Sprint((i%3+3)%3), Status: status, Verdict: verdict, Phase: ace.PhaseDone, Start: at.Add(-2 * time.Second), Close: at,
+	return Run{WorkflowID: fmt.Sprintf("ace/t-%06d", i), RunID: fmt.Sprintf("run-%06d", i),
+		Type: ace.TaskWorkflow, TaskID: fmt.Sprintf("t-%06d", i),
+		Experiment: "e" + fmt.Sprint((i%3+3)%3), Status: status, Verdict: verdict, Phase: ace.PhaseDone,
+		Start: at.Add(-2 * time.Second), Close: at,
 		Summary: &ace.Summary{Skills: 3, SkillsOK: 2, Added: 1, Usage: ace.Usage{CostUSD: 0.01}}}
 }
 
@@ -99,7 +103,9 @@ func (s *sim) put(runs ...Run) {
 	slices.SortFunc(s.runs, compareRuns)
 }
 
-func (s *sim) ListWorkflow(ctx context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+func (s *sim) ListWorkflow(ctx context.Context,
+	r *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse,
+	error) {
 	s.mu.Lock()
 	block := s.block
 	s.lists++
@@ -179,7 +185,8 @@ func infoOf(r Run) *workflowpb.WorkflowExecutionInfo {
 			attrs[name] = &commonpb.Payload{Metadata: simJSON, Data: []byte(strconv.Quote(v))}
 		}
 	}
-	info := &workflowpb.WorkflowExecutionInfo{Execution: &commonpb.WorkflowExecution{WorkflowId: r.WorkflowID, RunId: r.RunID},
+	info := &workflowpb.WorkflowExecutionInfo{Execution: &commonpb.WorkflowExecution{WorkflowId: r.WorkflowID,
+		RunId: r.RunID},
 		Type: &commonpb.WorkflowType{Name: r.Type}, StartTime: timestamppb.New(r.Start), Status: status,
 		SearchAttributes: &commonpb.SearchAttributes{IndexedFields: attrs}}
 	if !r.Open() {
@@ -188,13 +195,16 @@ func infoOf(r Run) *workflowpb.WorkflowExecutionInfo {
 	if r.Summary != nil {
 		r.Summary.Verdict = r.Verdict
 		data, _ := json.Marshal(r.Summary)
-		info.Memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{ace.MemoSummary: {Metadata: simJSON, Data: data}}}
+		info.Memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{ace.MemoSummary: {Metadata: simJSON,
+			Data: data}}}
 	}
 	return info
 }
 
 // CountWorkflow supports the console's counts: by one value of an attribute, and by status.
-func (s *sim) CountWorkflow(_ context.Context, r *workflowservice.CountWorkflowExecutionsRequest) (*workflowservice.CountWorkflowExecutionsResponse, error) {
+func (s *sim) CountWorkflow(_ context.Context,
+	r *workflowservice.CountWorkflowExecutionsRequest) (*workflowservice.CountWorkflowExecutionsResponse,
+	error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counted = append(s.counted, r.GetQuery())
@@ -215,12 +225,14 @@ func (s *sim) CountWorkflow(_ context.Context, r *workflowservice.CountWorkflowE
 	}
 	for status, n := range by {
 		p, _ := converter.GetDefaultDataConverter().ToPayload(status)
-		out.Groups = append(out.Groups, &workflowservice.CountWorkflowExecutionsResponse_AggregationGroup{GroupValues: []*commonpb.Payload{p}, Count: n})
+		out.Groups = append(out.Groups,
+			&workflowservice.CountWorkflowExecutionsResponse_AggregationGroup{GroupValues: []*commonpb.Payload{p}, Count: n})
 	}
 	return out, nil
 }
 
-// matching returns a function that reports whether a run has the picked values of a query; it ignores other conditions.
+// matching returns a function that reports whether a run has the picked values of a query; it ignores other
+// conditions.
 func matching(query string) func(Run) bool {
 	if _, ored := conditions(query); ored {
 		return func(Run) bool { return true }
@@ -242,19 +254,22 @@ func matching(query string) func(Run) bool {
 	}
 }
 
-func (s *sim) DescribeWorkflowExecution(_ context.Context, _, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (s *sim) DescribeWorkflowExecution(_ context.Context, _,
+	runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.described[runID]++
 	out := &workflowservice.DescribeWorkflowExecutionResponse{}
 	if t, ok := s.trying[runID]; ok {
-		out.PendingActivities = []*workflowpb.PendingActivityInfo{{Attempt: t.number, ActivityType: &commonpb.ActivityType{Name: "run_generator"},
-			LastFailure: &failurepb.Failure{Message: t.lastError}}}
+		out.PendingActivities = []*workflowpb.PendingActivityInfo{{Attempt: t.number,
+			ActivityType: &commonpb.ActivityType{Name: "run_generator"},
+			LastFailure:  &failurepb.Failure{Message: t.lastError}}}
 	}
 	return out, nil
 }
 
-func (s *sim) QueryWorkflow(_ context.Context, _, runID, name string, _ ...any) (converter.EncodedValue, error) {
+func (s *sim) QueryWorkflow(_ context.Context, _, runID, name string, _ ...any) (converter.EncodedValue,
+	error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, ok := s.answers[runID]

@@ -16,11 +16,12 @@ const (
 // ageWord matches an age: a number of minutes, hours, days or weeks.
 var ageWord = regexp.MustCompile(`^(\d{1,4})([mhdw])$`)
 
-var ageUnits = map[string]time.Duration{"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour, "w": 7 * 24 * time.Hour}
+var ageUnits = map[string]time.Duration{"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
+	"w": 7 * 24 * time.Hour}
 
-// TimeAt returns the time that a word stands for, in the time zone of now: the beginning of today, yesterday or a date
-// like 2026-11-20, a time like 2026-11-20T15:04 or of RFC 3339, or the time before an age like 12h or 7d, in whole
-// minutes.
+// TimeAt returns the time that a word stands for, in the time zone of now: the beginning of today, yesterday
+// or a date like 2026-11-20, a time like 2026-11-20T15:04 or of RFC 3339, or the time before an age like 12h
+// or 7d, in whole minutes.
 func TimeAt(word string, now time.Time) (time.Time, error) {
 	year, month, day := now.Date()
 	switch word {

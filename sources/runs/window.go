@@ -21,8 +21,8 @@ const (
 	maxGlances  = 15   // consecutive short checks; only a complete page shows that an older run was deleted
 )
 
-// place is a position in the server's order: open runs first, then by close time and start time, newest first,
-// then by run id.
+// place is a position in the server's order: open runs first, then by close time and start time, newest
+// first, then by run id.
 type place struct {
 	open         bool
 	close, start time.Time
@@ -76,7 +76,8 @@ type mark struct {
 // lister reads one page of a list.
 type lister func(ctx context.Context, size int, token []byte) ([]Run, []byte, error)
 
-// window holds a bounded part of a list of any length: the runs between two marks. All marks reached so far are kept.
+// window holds a bounded part of a list of any length: the runs between two marks. All marks reached so far
+// are kept.
 type window struct {
 	marks   []mark
 	rows    []Run // between marks lo and hi, in the server's order, each run once
@@ -118,9 +119,11 @@ func (w *window) refresh(ctx context.Context, list lister) error {
 	return nil
 }
 
-// unchanged reports, after reading a short page, that the newest runs are unchanged and all others are closed.
+// unchanged reports, after reading a short page, that the newest runs are unchanged and all others are
+// closed.
 func (w *window) unchanged(ctx context.Context, list lister) (bool, error) {
-	if w.lo > 0 || len(w.rows) <= glance || w.glances >= maxGlances || slices.ContainsFunc(w.rows[glance:], Run.Open) {
+	if w.lo > 0 || len(w.rows) <= glance || w.glances >= maxGlances ||
+		slices.ContainsFunc(w.rows[glance:], Run.Open) {
 		w.glances = 0
 		return false, nil
 	}
@@ -133,8 +136,8 @@ func (w *window) unchanged(ctx context.Context, list lister) (bool, error) {
 	return true, nil
 }
 
-// live returns held intervals besides the first, last first, that contain open runs or the place where closing runs
-// move to: at most liveAtATime, in turn.
+// live returns held intervals besides the first, last first, that contain open runs or the place where
+// closing runs move to: at most liveAtATime, in turn.
 func (w *window) live() []int {
 	var all []int
 	for i := max(w.lo, 1); i < w.hi; i++ {
@@ -152,8 +155,9 @@ func (w *window) live() []int {
 	return all
 }
 
-// read reads from mark i to the next one, or from the last mark one page. It holds the runs if they were held before,
-// or if grow is set. If there are more than headPages pages between the marks, the runs after them are not held.
+// read reads from mark i to the next one, or from the last mark one page. It holds the runs if they were held
+// before, or if grow is set. If there are more than headPages pages between the marks, the runs after them
+// are not held.
 func (w *window) read(ctx context.Context, list lister, i, size int, grow bool) error {
 	if i == 0 && len(w.marks) < 2 {
 		w.marks = []mark{{}}
@@ -190,8 +194,8 @@ func (w *window) read(ctx context.Context, list lister, i, size int, grow bool) 
 	return nil
 }
 
-// pages reads from mark i to the next one, and returns the runs, the mark with those that follow each further page,
-// and whether the next mark was reached.
+// pages reads from mark i to the next one, and returns the runs, the mark with those that follow each further
+// page, and whether the next mark was reached.
 func (w *window) pages(ctx context.Context, list lister, i, size int) (
 	rows []Run, fresh []mark, reached bool, err error,
 ) {

@@ -1,5 +1,5 @@
-// Package scoreboard compares the forks of a batch with their originals: which answers a change fixed and which it
-// broke. The forks of a batch have the ID of the batch as their experiment.
+// Package scoreboard compares the forks of a batch with their originals: which answers a change fixed and
+// which it broke. The forks of a batch have the ID of the batch as their experiment.
 package scoreboard
 
 import (
@@ -52,7 +52,9 @@ type Scoreboard struct {
 
 // OutcomeOf compares a fork with its original.
 func OutcomeOf(original, fork runs.Run) Outcome {
-	graded := func(r runs.Run) bool { return r.Verdict == ace.Correct || r.Verdict == ace.Wrong || r.Status.Bad() }
+	graded := func(r runs.Run) bool {
+		return r.Verdict == ace.Correct || r.Verdict == ace.Wrong || r.Status.Bad()
+	}
 	right := func(r runs.Run) bool { return r.Verdict == ace.Correct && !r.Status.Bad() }
 	switch {
 	case fork.Open():
@@ -103,8 +105,8 @@ func (s *Scoreboard) Text() string {
 	return text + "; cost " + s.Usage.Cost()
 }
 
-// Caution says how to read the test if no original was correct: reruns fix some answers without any change. It is ""
-// otherwise.
+// Caution says how to read the test if no original was correct: reruns fix some answers without any change.
+// It is "" otherwise.
 func (s *Scoreboard) Caution() string {
 	correct := func(r Row) bool { return r.Original.Verdict == ace.Correct }
 	if s.Counts[Fixed] == 0 || slices.ContainsFunc(s.Rows, correct) {
@@ -118,7 +120,8 @@ const maxAsked = 50
 
 // Read reads the forks of a batch and their originals. A batch without forks is a [runs.MissingError].
 func Read(ctx context.Context, c client.Client, batch string) (*Scoreboard, error) {
-	query := fmt.Sprintf("WorkflowType = %q AND %s = %s", ace.TaskWorkflow, ace.AttrExperiment, runs.Quote(batch))
+	query := fmt.Sprintf("WorkflowType = %q AND %s = %s", ace.TaskWorkflow, ace.AttrExperiment,
+		runs.Quote(batch))
 	var forks []runs.Run
 	err := runs.ListNewest(ctx, c, query, 0, func(r runs.Run) error {
 		if r.Fork != nil {
@@ -143,7 +146,8 @@ func Read(ctx context.Context, c client.Client, batch string) (*Scoreboard, erro
 		id := runs.ID{WorkflowID: f.Fork.WorkflowID, RunID: f.Fork.RunID}
 		original, ok := originals[id]
 		if !ok {
-			original = runs.Run{WorkflowID: id.WorkflowID, RunID: id.RunID, TaskID: ace.TaskIDOf(id.WorkflowID)}
+			original = runs.Run{WorkflowID: id.WorkflowID, RunID: id.RunID,
+				TaskID: ace.TaskIDOf(id.WorkflowID)}
 		}
 		rows = append(rows, Row{original, f, OutcomeOf(original, f)})
 	}

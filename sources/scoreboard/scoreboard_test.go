@@ -22,12 +22,15 @@ func TestOutcomeOf(t *testing.T) {
 		want           Outcome
 	}{
 		{wrong, right, Fixed}, {failed, right, Fixed}, {right, wrong, Broken}, {right, right, Unchanged},
-		{wrong, wrong, Unchanged}, {failed, wrong, Unchanged}, {wrong, failed, Failed}, {right, failed, Failed},
-		{wrong, runs.Run{Status: ace.Running}, Running}, {wrong, ungraded, Unknown}, {ungraded, right, Unknown},
+		{wrong, wrong, Unchanged}, {failed, wrong, Unchanged}, {wrong, failed, Failed},
+		{right, failed, Failed},
+		{wrong, runs.Run{Status: ace.Running}, Running}, {wrong, ungraded, Unknown},
+		{ungraded, right, Unknown},
 		{runs.Run{}, right, Unknown},
 	} {
 		if got := OutcomeOf(c.original, c.fork); got != c.want {
-			t.Errorf("%s %s forked to %s %s: %s, want %s", c.original.Status, c.original.Verdict, c.fork.Status,
+			t.Errorf("%s %s forked to %s %s: %s, want %s", c.original.Status, c.original.Verdict,
+				c.fork.Status,
 				c.fork.Verdict, got, c.want)
 		}
 	}

@@ -30,8 +30,8 @@ type Approval struct {
 type Approvals struct {
 	Rows []Approval
 	More int // calls that are not in Rows
-	// Runs are runs that wait for the review of their operations and runs of flows with a step that waits, the newest
-	// first.
+	// Runs are runs that wait for the review of their operations and runs of flows with a step that waits,
+	// the newest first.
 	Runs []runs.Run
 }
 
@@ -66,32 +66,37 @@ var waitingQuery = Query + ` AND ExecutionStatus = "Running" AND ` + ace.AttrPha
 // waitingRuns lists the runs that wait for a user, without sessions.
 var waitingRuns = runs.WaitingQuery + " AND WorkflowType != " + strconv.Quote(session.Workflow)
 
-// risks are patterns of commands that may be hard to undo. They help a user to decide but are no guard: other commands
-// may have the same effect.
+// risks are patterns of commands that may be hard to undo. They help a user to decide but are no guard: other
+// commands may have the same effect.
 var risks = []struct {
 	pattern *regexp.Regexp
 	risk    string
 }{
 	{regexp.MustCompile(`\b(sudo|doas|su|pkexec|runas)\b`), "runs as another user"},
-	{regexp.MustCompile(`\b(rm|rmdir|unlink|shred|truncate)\b|\bfind\b.*-delete\b|\bdel\b|Remove-Item`), "deletes files"},
+	{regexp.MustCompile(`\b(rm|rmdir|unlink|shred|truncate)\b|\bfind\b.*-delete\b|\bdel\b|Remove-Item`),
+		"deletes files"},
 	{regexp.MustCompile(`\b(mkfs\S*|fdisk|wipefs|parted)\b|\bdd\b.*\bof=`), "overwrites disks"},
-	{regexp.MustCompile(`\b(curl|wget|fetch)\b[^|]*\|\s*\S*(sh|python\d?|perl|node)\b`), "runs what it downloads"},
+	{regexp.MustCompile(`\b(curl|wget|fetch)\b[^|]*\|\s*\S*(sh|python\d?|perl|node)\b`),
+		"runs what it downloads"},
 	{regexp.MustCompile(`\bbase64\b.*\|\s*\S*sh\b|\beval\b`), "runs a command that is hidden here"},
 	{regexp.MustCompile(`\bgit\b.*\b(push\b.*(-f\b|--force)|reset\b.*--hard|clean\b|checkout\s+--|restore\b|branch\b.*-D\b)`), "discards work in git"},
 	{regexp.MustCompile(`\bgit\b.*\bpush\b|\b(npm|cargo|twine|gh|docker)\b.*\b(publish|push|upload|release)\b`), "publishes something"},
 	{regexp.MustCompile(`\b(chmod|chown|chgrp|setfacl)\b`), "changes file permissions"},
-	{regexp.MustCompile(`\b(kill|pkill|killall|shutdown|reboot|halt|systemctl|launchctl)\b`), "ends processes or services"},
-	{regexp.MustCompile(`(?i)\b(drop\s+(table|database|schema)|delete\s+from|truncate\s+table)\b`), "deletes data"},
+	{regexp.MustCompile(`\b(kill|pkill|killall|shutdown|reboot|halt|systemctl|launchctl)\b`),
+		"ends processes or services"},
+	{regexp.MustCompile(`(?i)\b(drop\s+(table|database|schema)|delete\s+from|truncate\s+table)\b`),
+		"deletes data"},
 	{regexp.MustCompile(`\.ssh\b|\.aws\b|\.netrc\b|\bid_(rsa|ed25519)\b|\.env\b|\bcredentials?\b|/etc/shadow`), "may access secrets"},
 	{regexp.MustCompile(`\b(ssh|scp|rsync|sftp|nc|ncat|telnet)\b`), "connects to another machine"},
-	{regexp.MustCompile(`\bcrontab\b|\bat\b\s|authorized_keys|\.(bash|zsh)rc\b|\.profile\b`), "changes programs that run later"},
+	{regexp.MustCompile(`\bcrontab\b|\bat\b\s|authorized_keys|\.(bash|zsh)rc\b|\.profile\b`),
+		"changes programs that run later"},
 }
 
 // redirect matches output to a path outside the directory.
 var redirect = regexp.MustCompile(`>>?\s*(/|~|\.\./)(\S*)`)
 
-// CallRisk describes the irreversible effects that a tool call may have, such as "deletes files", or returns "". dir is
-// the session's working directory.
+// CallRisk describes the irreversible effects that a tool call may have, such as "deletes files", or returns
+// "". dir is the session's working directory.
 func CallRisk(call ToolRequest, dir string) string {
 	var args map[string]any
 	_ = json.Unmarshal(call.Args, &args)
@@ -146,7 +151,9 @@ func joined(v any) string {
 
 func writes(tool string) bool {
 	verbs := []string{"write", "edit", "replace", "patch", "create", "move", "delete"}
-	return slices.ContainsFunc(verbs, func(v string) bool { return strings.Contains(strings.ToLower(tool), v) })
+	return slices.ContainsFunc(verbs, func(v string) bool {
+		return strings.Contains(strings.ToLower(tool), v)
+	})
 }
 
 // outside reports whether a path is outside a directory. It does not follow links.

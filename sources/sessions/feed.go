@@ -16,10 +16,11 @@ import (
 
 // Sessions holds the sessions on the engine.
 type Sessions struct {
-	Rows []*EngineSession      // the newest first
-	More bool                  // there are older ones
-	Err  string                // why they cannot be listed
-	Runs map[string][]runs.Run // blueprint runs that a session started or belongs to, the newest first, by session ID
+	Rows []*EngineSession // the newest first
+	More bool             // there are older ones
+	Err  string           // why they cannot be listed
+	// blueprint runs that a session started or belongs to, the newest first, by session ID
+	Runs map[string][]runs.Run
 }
 
 // Intervals of reading what is shown.
@@ -29,7 +30,8 @@ const (
 	mirrorInterval   = 30 * time.Second // between two lists of transcripts in the shared store
 	approvalInterval = 2 * time.Second  // between two searches for waiting calls, on every screen
 
-	selectionDelay       = 80 * time.Millisecond  // how long a selection stays before its conversation is read
+	// how long a selection stays before its conversation is read
+	selectionDelay       = 80 * time.Millisecond
 	conversationInterval = 250 * time.Millisecond // between two checks of whether a transcript has grown
 )
 
@@ -103,7 +105,8 @@ func (f *Feed) mirror(ctx context.Context) {
 	}
 }
 
-// readRuns lists which runs belong to which session. An unreachable server is reported with the list of sessions.
+// readRuns lists which runs belong to which session. An unreachable server is reported with the list of
+// sessions.
 func (f *Feed) readRuns(ctx context.Context, update func(func(*Sessions))) {
 	for ctx.Err() == nil {
 		if list, err := BlueprintRuns(ctx, f.link.Client); err == nil && ctx.Err() == nil {
@@ -183,8 +186,8 @@ func (l Local) Dirs() (dirs []string) {
 	return dirs
 }
 
-// TranscriptFeed lists the sessions that agents left as transcripts on this machine, while they are shown. It needs no
-// server.
+// TranscriptFeed lists the sessions that agents left as transcripts on this machine, while they are shown. It
+// needs no server.
 type TranscriptFeed struct {
 	*feed.Feed[struct{}, *Transcripts]
 	// Conversations follows the transcript with a path. It is nil until the transcript was read, and for "".
@@ -233,7 +236,8 @@ func (f *TranscriptFeed) read(ctx context.Context, _ struct{}, publish func(*Tra
 
 func (f *TranscriptFeed) show(publish func(*Transcripts)) {
 	list, progress := f.index.Sessions()
-	t := &Transcripts{Dirs: f.dirs, Sessions: list, Progress: progress, Dropped: max(len(list)-maxTranscripts, 0)}
+	t := &Transcripts{Dirs: f.dirs, Sessions: list, Progress: progress,
+		Dropped: max(len(list)-maxTranscripts, 0)}
 	for _, one := range list[:len(list)-t.Dropped] {
 		t.Rows = append(t.Rows, RowOf(one))
 	}

@@ -32,7 +32,8 @@ type Detail struct {
 	From              runs.Origin
 	Conversation      *transcripts.Conversation
 	Turns             []*Turn // the newest [maxTurns]
-	// Log is the file with the log of the current turn, or "" if there is no turn or the file is on another machine.
+	// Log is the file with the log of the current turn, or "" if there is no turn or the file is on another
+	// machine.
 	Log    string
 	Events int64 // of the newest run
 	Closed bool
@@ -95,7 +96,8 @@ func (t *reader) publish() *Detail {
 	return &out
 }
 
-// read reads the workflow runs of the session, the oldest first, and follows the newest one and its successors.
+// read reads the workflow runs of the session, the oldest first, and follows the newest one and its
+// successors.
 func (t *reader) read(ctx context.Context) {
 	run, err := t.earlier(ctx)
 	for err == nil && run != "" {
@@ -279,7 +281,8 @@ type reader struct {
 
 func newReader(link *cluster.Link, id string) *reader {
 	return &reader{link: link, id: id, fold: NewFolder(),
-		out: Detail{WorkflowID: id, From: runs.FromHistory}, news: make(chan struct{}, 1), queries: make(chan struct{}, 1)}
+		out: Detail{WorkflowID: id, From: runs.FromHistory}, news: make(chan struct{}, 1),
+		queries: make(chan struct{}, 1)}
 }
 
 // Show reads a session with its conversation once. The worker of an open session is queried for its state.

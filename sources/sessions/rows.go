@@ -10,8 +10,8 @@ import (
 	"acescope/sources/transcripts"
 )
 
-// Row is a session in the list of sessions: a transcript on this machine, or a session on the engine with or without
-// its transcript. Texts are untrusted.
+// Row is a session in the list of sessions: a transcript on this machine, or a session on the engine with or
+// without its transcript. Texts are untrusted.
 type Row struct {
 	Key   string    `json:"-"` // unique in the list: the path of a transcript, or a workflow ID
 	ID    string    `json:"id"`
@@ -57,7 +57,8 @@ func EngineRow(e *EngineSession, t *transcripts.Session) Row {
 		return r
 	}
 	r.Agent = s.Input.Agent
-	r.Dir, r.Name, r.Model, r.Turns = s.Input.WorkingDir, s.Input.Name, cmp.Or(s.Model, s.Input.Model), s.Turns
+	r.Dir, r.Name, r.Model, r.Turns = s.Input.WorkingDir, s.Input.Name, cmp.Or(s.Model, s.Input.Model),
+		s.Turns
 	switch {
 	case r.Name != "":
 	case len(s.Recent) > 0:
@@ -80,7 +81,8 @@ func EngineRow(e *EngineSession, t *transcripts.Session) Row {
 
 // LastTurnFailed reports whether the last turn of a session on the engine failed.
 func (r Row) LastTurnFailed() bool {
-	return r.Engine != nil && r.Engine.State != nil && r.Engine.State.Current == nil && r.Engine.State.Failure != nil
+	return r.Engine != nil && r.Engine.State != nil && r.Engine.State.Current == nil &&
+		r.Engine.State.Failure != nil
 }
 
 // Activity returns how recently the session was active.
@@ -105,8 +107,10 @@ func (r Row) Brief() Row {
 	}
 	if r.Engine != nil && r.Engine.State != nil {
 		e, s := *r.Engine, r.Engine.State
-		e.State = &session.State{Input: s.Input, Status: s.Status, Host: s.Host, AgentSessionID: s.AgentSessionID,
-			Model: s.Model, Current: s.Current, Turns: s.Turns, Usage: s.Usage, Failure: s.Failure, Exit: s.Exit, Runs: s.Runs}
+		e.State = &session.State{Input: s.Input, Status: s.Status, Host: s.Host,
+			AgentSessionID: s.AgentSessionID,
+			Model:          s.Model, Current: s.Current, Turns: s.Turns, Usage: s.Usage, Failure: s.Failure,
+			Exit: s.Exit, Runs: s.Runs}
 		r.Engine = &e
 	}
 	return r
@@ -127,8 +131,8 @@ func totalsOf(s *session.State) (t transcript.Totals) {
 	return t
 }
 
-// Rows merges the sessions on the engine with the transcripts on this machine, the newest first. A transcript that
-// belongs to a session on the engine has no row of its own.
+// Rows merges the sessions on the engine with the transcripts on this machine, the newest first. A transcript
+// that belongs to a session on the engine has no row of its own.
 func Rows(files []Row, engine []*EngineSession) []Row {
 	if len(engine) == 0 {
 		return files

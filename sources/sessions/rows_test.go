@@ -19,7 +19,8 @@ func TestEngineRow(t *testing.T) {
 	failed := &session.State{Status: session.Idle, Failure: &ace.Failure{Message: "overloaded"},
 		Usage: ace.Usage{InputTokens: 200, OutputTokens: 9, CacheReadTokens: 1000}}
 	r := EngineRow(&EngineSession{State: failed}, nil)
-	if u := r.Totals.Usage(); !r.LastTurnFailed() || r.Totals.Tokens.Total() != 1209 || u.Cost() != ace.UnknownCost {
+	if u := r.Totals.Usage(); !r.LastTurnFailed() || r.Totals.Tokens.Total() != 1209 ||
+		u.Cost() != ace.UnknownCost {
 		t.Errorf("failed turn: %+v", r)
 	}
 }

@@ -19,8 +19,8 @@ import (
 // maxTurns bounds the turns of a session whose conversation is kept; older ones are counted.
 const maxTurns = 500
 
-// Folder folds the histories of a session's workflow runs, the oldest first, and keeps the conversation of each
-// turn. It is for one goroutine.
+// Folder folds the histories of a session's workflow runs, the oldest first, and keeps the conversation of
+// each turn. It is for one goroutine.
 type Folder struct {
 	State   session.State
 	Foreign error // why a run's input is not that of a session
@@ -37,8 +37,9 @@ type Turn struct {
 	Began, Ended time.Time
 	Messages     []session.Message
 	Result       *session.TurnResult // nil until it has ended, and if it failed
-	Record       *session.TurnRecord // nil until it has ended; all that is known of a turn in a run that was not read
-	Answers      map[string]session.ToolAnswer
+	// nil until it has ended; all that is known of a turn in a run that was not read
+	Record  *session.TurnRecord
+	Answers map[string]session.ToolAnswer
 
 	log  *turnLog             // nil without a log
 	done []*transcripts.Entry // its entries, once it has ended without a log
@@ -162,7 +163,8 @@ func (t *Turn) buildEntries(logged []*transcripts.Entry, pending []session.ToolR
 	for _, r := range pending {
 		isCall := func(e *transcripts.Entry) bool { return e.CallID == r.ID && r.ID != "" }
 		if !slices.ContainsFunc(logged, isCall) {
-			list = append(list, &transcripts.Entry{Kind: transcripts.KindCall, Name: r.Name, Text: string(r.Args), CallID: r.ID,
+			list = append(list, &transcripts.Entry{Kind: transcripts.KindCall, Name: r.Name,
+				Text: string(r.Args), CallID: r.ID,
 				Waits: true})
 		}
 	}
@@ -229,14 +231,17 @@ func ReportsText(s *session.State) string {
 
 // messageEntry returns the entry of a message to the agent.
 func messageEntry(m session.Message, at time.Time) *transcripts.Entry {
-	e := &transcripts.Entry{Kind: transcripts.KindUser, Name: m.From, At: at, Text: m.Text, Callback: m.Callback}
+	e := &transcripts.Entry{Kind: transcripts.KindUser, Name: m.From, At: at, Text: m.Text,
+		Callback: m.Callback}
 	if m.Ref != nil {
-		e.Text = strings.TrimSpace(fmt.Sprintf("%s\n[an artifact of %d bytes: %s]", m.Text, m.Ref.Size, m.Ref.SHA256))
+		e.Text = strings.TrimSpace(fmt.Sprintf("%s\n[an artifact of %d bytes: %s]", m.Text, m.Ref.Size,
+			m.Ref.SHA256))
 	}
 	return e
 }
 
-// withDecision returns the entry of a tool call with the decision on it. Other entries are returned unchanged.
+// withDecision returns the entry of a tool call with the decision on it. Other entries are returned
+// unchanged.
 func (t *Turn) withDecision(e *transcripts.Entry, pending []session.ToolRequest) *transcripts.Entry {
 	if e.Kind != transcripts.KindCall || e.CallID == "" {
 		return e
@@ -256,7 +261,8 @@ func (t *Turn) withDecision(e *transcripts.Entry, pending []session.ToolRequest)
 
 // answerText describes the decision on a call: "denied by rule".
 func answerText(a session.ToolAnswer) string {
-	text := map[session.Action]string{session.Allow: "allowed", session.Deny: "denied"}[a.Action] + " by " + a.By
+	text := map[session.Action]string{session.Allow: "allowed", session.Deny: "denied"}[a.Action] + " by " +
+		a.By
 	if a.Reason != "" {
 		text += ": " + a.Reason
 	}
@@ -281,7 +287,8 @@ func resultEntries(r *session.TurnResult) []*transcripts.Entry {
 				continue
 			}
 			ok := o.OK != nil && *o.OK
-			e.Kind, e.Tool = agentcli.KindToolResult, &agentcli.Tool{ID: o.CallID, Name: o.Tool, Result: result, OK: ok}
+			e.Kind, e.Tool = agentcli.KindToolResult, &agentcli.Tool{ID: o.CallID, Name: o.Tool,
+				Result: result, OK: ok}
 		default:
 			continue
 		}
@@ -313,7 +320,8 @@ func (t *Turn) end(at time.Time, result *session.TurnResult, ended []session.Tur
 
 // turnEntry returns the entry with the outcome of a turn.
 func turnEntry(r session.TurnRecord, at time.Time) *transcripts.Entry {
-	e := &transcripts.Entry{Kind: transcripts.KindStatus, Name: fmt.Sprintf("turn %d %s", r.Turn, r.Status), At: at, Text: TurnText(r)}
+	e := &transcripts.Entry{Kind: transcripts.KindStatus, Name: fmt.Sprintf("turn %d %s", r.Turn, r.Status),
+		At: at, Text: TurnText(r)}
 	if r.Status == session.TurnFailed {
 		e.Kind = transcripts.KindError
 	}
@@ -349,7 +357,8 @@ func TurnText(r session.TurnRecord) string {
 		parts = append(parts, "continued after a crash")
 	}
 	if b := r.Rebuilt; b != nil {
-		rebuilt := fmt.Sprintf("the agent's conversation was gone and rebuilt from %d recorded turns", b.Turns)
+		rebuilt := fmt.Sprintf("the agent's conversation was gone and rebuilt from %d recorded turns",
+			b.Turns)
 		if b.Omitted > 0 {
 			rebuilt += fmt.Sprintf(" without %d older ones", b.Omitted)
 		}

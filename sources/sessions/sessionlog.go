@@ -31,8 +31,8 @@ type turnLog struct {
 // locateLog returns the file with the log of an attempt at a turn, or "" if it is not on this machine.
 type locateLog func(workflowID, runID string, turn int, attempt int32) string
 
-// followLog reads new data from the log of the current turn and reports whether there was any. If the turn has just
-// ended, the log is read to its end.
+// followLog reads new data from the log of the current turn and reports whether there was any. If the turn
+// has just ended, the log is read to its end.
 func (f *Folder) followLog(workflowID string, locate locateLog) (changed bool) {
 	turn := f.last()
 	if turn == nil || turn.Began.IsZero() {
@@ -96,7 +96,8 @@ func (t *turnLog) next() bool {
 	t.events = agentcli.NewLinesReader(lines, agentcli.NewParser(t.cli))
 	if t.attempt > 1 {
 		t.builder.End()
-		t.builder.Add(&transcripts.Entry{Kind: transcripts.KindStatus, Name: fmt.Sprintf("attempt %d", t.attempt),
+		t.builder.Add(&transcripts.Entry{Kind: transcripts.KindStatus,
+			Name: fmt.Sprintf("attempt %d", t.attempt),
 			Text: "the turn continues after a crash"})
 	}
 	return true
@@ -126,7 +127,8 @@ func (t *turnLog) read() (changed bool) {
 // add adds an event of the agent. The events of its subagents are only in the log.
 func (t *turnLog) add(e agentcli.Event) bool {
 	switch e.Kind {
-	case agentcli.KindText, agentcli.KindThinking, agentcli.KindDelta, agentcli.KindToolUse, agentcli.KindToolResult,
+	case agentcli.KindText, agentcli.KindThinking, agentcli.KindDelta, agentcli.KindToolUse,
+		agentcli.KindToolResult,
 		agentcli.KindError:
 		if e.ParentID != "" {
 			return false

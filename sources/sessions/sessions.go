@@ -71,7 +71,8 @@ func ParseRule(text string) (Rule, error) {
 	return r, r.Check()
 }
 
-// EngineSession is a session on the engine in a list. It is immutable once it was returned. Texts are untrusted.
+// EngineSession is a session on the engine in a list. It is immutable once it was returned. Texts are
+// untrusted.
 type EngineSession struct {
 	WorkflowID string         `json:"workflow_id"`
 	RunID      string         `json:"run_id"`
@@ -108,8 +109,8 @@ func NewIndex(c client.Client, namespace string) *Index {
 	return &Index{c: c, namespace: namespace, closed: maxRead, known: map[string]*EngineSession{}}
 }
 
-// List returns at most limit sessions on the engine with their states, the newest first, and reports whether there are
-// more.
+// List returns at most limit sessions on the engine with their states, the newest first, and reports whether
+// there are more.
 func List(ctx context.Context, c client.Client, namespace string, limit int) ([]*EngineSession, bool, error) {
 	x := NewIndex(c, namespace)
 	x.closed = limit
@@ -117,7 +118,8 @@ func List(ctx context.Context, c client.Client, namespace string, limit int) ([]
 	return rows, more, cmp.Or(err, ctx.Err())
 }
 
-// List returns at most limit sessions that match a query, with their states, and reports whether there are more.
+// List returns at most limit sessions that match a query, with their states, and reports whether there are
+// more.
 func (x *Index) List(ctx context.Context, query string, limit int) ([]*EngineSession, bool, error) {
 	var rows []*EngineSession
 	seen := map[string]bool{}
@@ -139,7 +141,8 @@ func (x *Index) List(ctx context.Context, query string, limit int) ([]*EngineSes
 
 // row returns a session with the state that was known before.
 func (x *Index) row(r runs.Run) *EngineSession {
-	e := &EngineSession{WorkflowID: r.WorkflowID, RunID: r.RunID, ID: cmp.Or(session.IDOf(r.WorkflowID), r.WorkflowID),
+	e := &EngineSession{WorkflowID: r.WorkflowID, RunID: r.RunID,
+		ID:     cmp.Or(session.IDOf(r.WorkflowID), r.WorkflowID),
 		Status: session.Status(r.Phase), Exit: r.Status, Start: r.Start, Close: r.Close, Last: r.Start}
 	if !e.Open() {
 		e.Status, e.Last = session.Ended, r.Close
@@ -161,7 +164,8 @@ func (x *Index) row(r runs.Run) *EngineSession {
 	return e
 }
 
-// fill reads the states of sessions: of open ones from their workers, of closed ones once from their histories.
+// fill reads the states of sessions: of open ones from their workers, of closed ones once from their
+// histories.
 func (x *Index) fill(ctx context.Context, rows []*EngineSession) {
 	var reading errgroup.Group
 	reading.SetLimit(maxConcurrent)
@@ -255,7 +259,8 @@ func (x *Index) openState(ctx context.Context, e *EngineSession) (*session.State
 	return s, err
 }
 
-// closedState returns the final state of a session: the result of its workflow, otherwise the fold of its history.
+// closedState returns the final state of a session: the result of its workflow, otherwise the fold of its
+// history.
 func (x *Index) closedState(ctx context.Context, e *EngineSession) (*session.State, error) {
 	short, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
 	defer cancel()

@@ -35,7 +35,8 @@ const (
 
 // Sections returns all sections.
 func Sections() []Section {
-	return []Section{SectionServer, SectionWorkers, SectionAgents, SectionSources, SectionCalls, SectionProcess}
+	return []Section{SectionServer, SectionWorkers, SectionAgents, SectionSources, SectionCalls,
+		SectionProcess}
 }
 
 // CheckState is the severity of a row.
@@ -102,7 +103,8 @@ func (s *System) serverChecks() []Check {
 		c.State, c.Text = CheckError, "cannot be reached: "+s.Err
 		c.Advice = "start a host for this data directory: acescope serve" + s.dirFlag()
 		if s.Host.PID == 0 {
-			c.Advice = "check that the cluster runs and the address is right: acescope doctor" + s.addressFlags()
+			c.Advice = "check that the cluster runs and the address is right: acescope doctor" +
+				s.addressFlags()
 		}
 		return append([]Check{c}, s.dataChecks()...)
 	}
@@ -118,7 +120,8 @@ func (s *System) serverChecks() []Check {
 		out = append(out, host)
 	}
 	if s.Host.Clock != "" {
-		out = append(out, Check{Section: SectionServer, Name: "clock", State: CheckWarning, Text: s.Host.Clock})
+		out = append(out, Check{Section: SectionServer, Name: "clock", State: CheckWarning,
+			Text: s.Host.Clock})
 	}
 	return append(append(out, s.attributeCheck(), s.runsCheck()), s.dataChecks()...)
 }
@@ -133,14 +136,16 @@ func (s *System) attributeCheck() Check {
 	case s.AttrErr != "":
 		c.State, c.Text = CheckWarning, "could not be listed: "+s.AttrErr
 	case len(s.Attributes) > 0:
-		c.State, c.Text = CheckError, fmt.Sprintf("namespace %s lacks %s", s.Space, strings.Join(s.Attributes, ", "))
+		c.State, c.Text = CheckError, fmt.Sprintf("namespace %s lacks %s", s.Space,
+			strings.Join(s.Attributes, ", "))
 		c.Advice = ace.SetupCommand(s.Address, s.Space)
 	}
 	return c
 }
 
 func (s *System) runsCheck() Check {
-	c := Check{Section: SectionServer, Name: "runs", State: CheckOK, Text: fmt.Sprintf("%d recorded, %d open", s.TotalRuns, s.OpenRuns)}
+	c := Check{Section: SectionServer, Name: "runs", State: CheckOK, Text: fmt.Sprintf("%d recorded, %d open",
+		s.TotalRuns, s.OpenRuns)}
 	if s.CountErr != "" {
 		c.State, c.Text = CheckWarning, "could not be counted: "+s.CountErr
 	}
@@ -161,7 +166,8 @@ func (s *System) dataChecks() []Check {
 	switch {
 	case h.Lost != "":
 		c.State, c.Text = CheckError, h.DataDir+": "+h.Lost
-		c.Advice = fmt.Sprintf("end process %d; then restore the directory, or start with an empty one", h.PID)
+		c.Advice = fmt.Sprintf("end process %d; then restore the directory, or start with an empty one",
+			h.PID)
 	case h.FreeErr != "" || h.SizeErr != "":
 		c.State, c.Text = CheckWarning, h.DataDir+": "+cmp.Or(h.FreeErr, h.SizeErr)
 	case h.Free < noSpace:
@@ -199,7 +205,8 @@ func (s *System) queueCheck(q Queue) Check {
 		c.Advice = "the last worker has ended: " + s.startWorker(q)
 	case len(q.Pollers) == 0:
 		c.State, c.Text, c.Advice = CheckError, "no worker polls: nothing runs; "+backlog, s.startWorker(q)
-		waits := q.Backlog > 0 && s.Host.PID == 0 // on a data directory only acescope's own workflows can wait
+		// on a data directory only acescope's own workflows can wait
+		waits := q.Backlog > 0 && s.Host.PID == 0
 		if !waits && s.OpenRuns == 0 && !s.hosted() {
 			c.State, c.Text = CheckInfo, "no worker polls, and no run is open"
 		}
@@ -299,7 +306,8 @@ func (s *System) callChecks() []Check {
 	for _, call := range s.Calls {
 		made += call.PerMinute
 		failed += call.Failed
-		c := Check{Section: SectionCalls, Name: call.Name, State: CheckOK, Text: fmt.Sprintf("%d a minute", call.PerMinute)}
+		c := Check{Section: SectionCalls, Name: call.Name, State: CheckOK,
+			Text: fmt.Sprintf("%d a minute", call.PerMinute)}
 		if !call.Waits && call.PerMinute > 0 {
 			c.Text += fmt.Sprintf(", p50 %s, p95 %s", shortly(call.P50MS), shortly(call.P95MS))
 		}

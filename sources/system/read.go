@@ -41,7 +41,8 @@ func ReadOnce(ctx context.Context, d cluster.Deps, c cluster.Connection, size *D
 	if d.Host != nil {
 		s.Host = d.Host()
 		size.read(s.Host.DataDir)
-		s.Host.Size, s.Host.Files, s.Host.Partial, s.Host.SizeErr = size.bytes, size.files, size.partial, size.err
+		s.Host.Size, s.Host.Files, s.Host.Partial, s.Host.SizeErr = size.bytes, size.files, size.partial,
+			size.err
 	}
 	if c.Mode == cluster.ModeFile {
 		s.askCounts(ctx, d)
@@ -74,8 +75,10 @@ func (s *System) askServer(ctx context.Context, d cluster.Deps) {
 	r, err := d.Client.WorkflowService().GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{})
 	if err != nil && !cluster.Unreachable(err) { // a cluster may deny this
 		var sys *workflowservice.GetSystemInfoResponse
-		if sys, err = d.Client.WorkflowService().GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{}); err == nil {
-			s.Server = ServerInfo{Version: sys.GetServerVersion(), AnsweredMS: cluster.Millis(time.Since(began))}
+		if sys, err = d.Client.WorkflowService().GetSystemInfo(ctx,
+			&workflowservice.GetSystemInfoRequest{}); err == nil {
+			s.Server = ServerInfo{Version: sys.GetServerVersion(),
+				AnsweredMS: cluster.Millis(time.Since(began))}
 			return
 		}
 	}
@@ -83,8 +86,10 @@ func (s *System) askServer(ctx context.Context, d cluster.Deps) {
 		s.Err = cluster.PlainError(err)
 		return
 	}
-	s.Server = ServerInfo{Version: r.GetServerVersion(), Cluster: r.GetClusterName(), Store: r.GetPersistenceStore(),
-		Search: r.GetVisibilityStore(), Shards: r.GetHistoryShardCount(), AnsweredMS: cluster.Millis(time.Since(began))}
+	s.Server = ServerInfo{Version: r.GetServerVersion(), Cluster: r.GetClusterName(),
+		Store:  r.GetPersistenceStore(),
+		Search: r.GetVisibilityStore(), Shards: r.GetHistoryShardCount(),
+		AnsweredMS: cluster.Millis(time.Since(began))}
 }
 
 func (s *System) askAttributes(ctx context.Context, d cluster.Deps) {
@@ -114,7 +119,8 @@ func (s *System) askCounts(ctx context.Context, d cluster.Deps) {
 // Queues describes the contract's task queue and those of open runs.
 func Queues(ctx context.Context, d cluster.Deps) (list []Queue) {
 	for _, name := range openQueues(ctx, d) {
-		for _, kind := range []enumspb.TaskQueueType{enumspb.TASK_QUEUE_TYPE_WORKFLOW, enumspb.TASK_QUEUE_TYPE_ACTIVITY} {
+		for _, kind := range []enumspb.TaskQueueType{enumspb.TASK_QUEUE_TYPE_WORKFLOW,
+			enumspb.TASK_QUEUE_TYPE_ACTIVITY} {
 			q := describeQueue(ctx, d, name, kind)
 			q.Ours = name == queueOf(d)
 			list = append(list, q)
@@ -150,7 +156,8 @@ func describeQueue(ctx context.Context, d cluster.Deps, name string, kind enumsp
 		q.Kind = "activity"
 	}
 	r, err := d.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace: d.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: name, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+		Namespace: d.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: name,
+			Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
 		TaskQueueType: kind, ReportStats: true})
 	if err != nil {
 		q.Err = cluster.PlainError(err)
@@ -158,14 +165,15 @@ func describeQueue(ctx context.Context, d cluster.Deps, name string, kind enumsp
 	}
 	q.setPollers(r.GetPollers(), time.Now())
 	st := r.GetStats()
-	q.Backlog, q.OldestMS = st.GetApproximateBacklogCount(), cluster.Millis(st.GetApproximateBacklogAge().AsDuration())
+	q.Backlog, q.OldestMS = st.GetApproximateBacklogCount(),
+		cluster.Millis(st.GetApproximateBacklogAge().AsDuration())
 	q.In, q.Out = float64(st.GetTasksAddRate()), float64(st.GetTasksDispatchRate())
 	return q
 }
 
-// setPollers sets the workers that poll, the last one first. A server lists workers for five minutes after their last
-// access; a worker that polls returns once a minute. If the server's clock differs from now by more than that allows,
-// the last access is taken to be now; a smaller difference adds to their age.
+// setPollers sets the workers that poll, the last one first. A server lists workers for five minutes after
+// their last access; a worker that polls returns once a minute. If the server's clock differs from now by
+// more than that allows, the last access is taken to be now; a smaller difference adds to their age.
 func (q *Queue) setPollers(listed []*taskqueuepb.PollerInfo, now time.Time) {
 	var newest time.Time
 	for _, p := range listed {

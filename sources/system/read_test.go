@@ -14,7 +14,8 @@ func TestEndedPollers(t *testing.T) {
 	poller := func(name string, ago time.Duration) *taskqueuepb.PollerInfo {
 		return &taskqueuepb.PollerInfo{Identity: name, LastAccessTime: timestamppb.New(now.Add(-ago))}
 	}
-	for _, ahead := range []time.Duration{0, 10 * time.Minute, -10 * time.Minute} { // the clock of this machine
+	// the clock of this machine
+	for _, ahead := range []time.Duration{0, 10 * time.Minute, -10 * time.Minute} {
 		var q Queue
 		q.setPollers([]*taskqueuepb.PollerInfo{
 			poller("older", 4*time.Minute), poller("waits", 61*time.Second), poller("ended", 2*time.Minute),

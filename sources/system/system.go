@@ -110,8 +110,10 @@ var processStarted = time.Now()
 func ThisProcess() Process {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return Process{PID: os.Getpid(), Goroutines: runtime.NumGoroutine(), Heap: m.HeapAlloc, HeapSys: m.HeapSys - m.HeapReleased,
-		RSS: cluster.ResidentBytes(), GCs: m.NumGC, GCPause: time.Duration(m.PauseTotalNs), Started: processStarted}
+	return Process{PID: os.Getpid(), Goroutines: runtime.NumGoroutine(), Heap: m.HeapAlloc,
+		HeapSys: m.HeapSys - m.HeapReleased,
+		RSS:     cluster.ResidentBytes(), GCs: m.NumGC, GCPause: time.Duration(m.PauseTotalNs),
+		Started: processStarted}
 }
 
 // CodecHealth is the health row of the codec server.

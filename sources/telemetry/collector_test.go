@@ -43,7 +43,8 @@ func TestCollector(t *testing.T) {
 				"service.name: Str(acescope)", "service.version: Str(1.2.3)",
 				"deployment.environment.name: Str(test)", "https://opentelemetry.io/schemas/1.41.0",
 				"Trace ID       : " + strings.ReplaceAll(runA, "-", ""),
-				"invoke_workflow AceTaskWorkflow", "Name           : run_generator", "Name           : chat m",
+				"invoke_workflow AceTaskWorkflow", "Name           : run_generator",
+				"Name           : chat m",
 				"gen_ai.usage.input_tokens: Int(10)", "temporalRunID: Str(" + runA + ")",
 			} {
 				output.await(t, want)

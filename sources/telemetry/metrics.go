@@ -82,8 +82,10 @@ func (m *Metrics) defineRuns(f factory) {
 		"Time from the scheduling of a step to its last attempt: waiting for a worker, and earlier attempts.",
 		stepBuckets, "step")
 	m.retries = f.counter("acescope_step_retries_total", "Attempts of steps after the first.", "step")
-	m.calls = f.counter("acescope_model_calls_total", "Steps and turns that used a model or an agent.", "model")
-	m.tokens = f.counter("acescope_tokens_total", "Tokens by type: input, output, cache_read.", "model", "type")
+	m.calls = f.counter("acescope_model_calls_total", "Steps and turns that used a model or an agent.",
+		"model")
+	m.tokens = f.counter("acescope_tokens_total", "Tokens by type: input, output, cache_read.", "model",
+		"type")
 	m.cost = f.counter("acescope_cost_usd_total", "Cost in US dollars of tokens with a known price.", "model")
 	m.unpriced = f.counter("acescope_unpriced_calls_total",
 		"Model calls with tokens of unknown price, which acescope_cost_usd_total lacks.", "model")
@@ -109,9 +111,11 @@ func (m *Metrics) defineState(f factory) {
 	m.openRuns = single("acescope_open_runs", "Runs that have not closed.")
 	m.bullets.gauge = f.gauge("acescope_playbook_bullets",
 		"Bullets in the newest version of the playbook branches that changed last.", "branch")
-	m.reachable = single("acescope_server_reachable", "1 if the server answered the last reading, otherwise 0.")
+	m.reachable = single("acescope_server_reachable",
+		"1 if the server answered the last reading, otherwise 0.")
 	m.backlog = f.gauge("acescope_queue_backlog_tasks", "Tasks that wait for a worker.", "task_queue", "kind")
-	m.oldest = f.gauge("acescope_queue_backlog_age_seconds", "Age of the oldest task that waits for a worker.",
+	m.oldest = f.gauge("acescope_queue_backlog_age_seconds",
+		"Age of the oldest task that waits for a worker.",
 		"task_queue", "kind")
 	m.pollers = f.gauge("acescope_queue_pollers", "Workers that polled the task queue in the last minutes.",
 		"task_queue", "kind")
@@ -141,7 +145,8 @@ func (f factory) gauge(name, help string, labels ...string) *prometheus.GaugeVec
 }
 
 func (f factory) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets},
+		labels)
 	f.MustRegister(v)
 	return v
 }

@@ -40,7 +40,8 @@ func (f families) value(name string, labels ...string) (sum float64) {
 		if slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(have, l) }) {
 			continue
 		}
-		sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() +
+			float64(m.GetHistogram().GetSampleCount())
 	}
 	return sum
 }
@@ -91,7 +92,9 @@ func TestScrape(t *testing.T) {
 	s := newServer()
 	s.close("ace/a", runA, time.Now())
 	s.close("ace/b", runB, time.Now())
-	tel, err := New(Options{Metrics: "127.0.0.1:0", Version: "1.2.3", Getenv: func(string) string { return "" }})
+	tel, err := New(Options{Metrics: "127.0.0.1:0", Version: "1.2.3", Getenv: func(string) string {
+		return ""
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

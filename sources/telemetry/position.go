@@ -57,8 +57,8 @@ func positionFile(dataDir, address, namespace string) string {
 // maxSkew is how far the server's clock may be behind that of this machine.
 const maxSkew = 10 * time.Minute
 
-// loadPosition reads a position. Without a file, it is maxSkew ago: only runs that close from now on are exported, and
-// some that closed just before. The error says which runs are omitted.
+// loadPosition reads a position. Without a file, it is maxSkew ago: only runs that close from now on are
+// exported, and some that closed just before. The error says which runs are omitted.
 func loadPosition(file string, now time.Time) (position, error) {
 	var p position
 	fresh := position{Closed: now.Add(-maxSkew)}

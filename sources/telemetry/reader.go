@@ -114,7 +114,8 @@ func (r *reader) window(ctx context.Context) (until time.Time, err error) {
 		until = from.Add(length)
 		n, err := runs.Count(ctx, r.deps.Client, closedBetween(from, until))
 		switch {
-		case err == nil && n == 0 && from.Before(time.Now().Add(maxCatchUp)): // or they were deleted meanwhile
+		// or they were deleted meanwhile
+		case err == nil && n == 0 && from.Before(time.Now().Add(maxCatchUp)):
 			from = until
 		case err == nil && n > maxListed && length > minWindow:
 			length /= 2

@@ -114,7 +114,9 @@ func (c *record) readStep(e *historypb.HistoryEvent) {
 	case *historypb.StartChildWorkflowExecutionInitiatedEventAttributes:
 		c.steps[id] = step{child: childRun{a.GetWorkflowType().GetName(), a.GetWorkflowId(), ""}}
 	case *historypb.ChildWorkflowExecutionStartedEventAttributes:
-		c.change(a.GetInitiatedEventId(), func(s *step) { s.child.runID = a.GetWorkflowExecution().GetRunId() })
+		c.change(a.GetInitiatedEventId(), func(s *step) {
+			s.child.runID = a.GetWorkflowExecution().GetRunId()
+		})
 	}
 	if end, ok := history.EndingOf(e); ok && end.Status != history.EndCompleted {
 		c.change(end.Started, func(s *step) { s.errorType = errorType(end.Status, end.Failure) })
@@ -199,8 +201,8 @@ func (c *record) addAgentCall(e *historypb.HistoryEvent) {
 		conversation: r.SessionID, usage: r.Usage})
 }
 
-// readFlow adds a model call for each operation of a flow that reports its usage. The usage of a blueprint's run is in
-// that run.
+// readFlow adds a model call for each operation of a flow that reports its usage. The usage of a blueprint's
+// run is in that run.
 func (c *record) readFlow(events []*historypb.HistoryEvent) {
 	scheduled := map[string]int64{} // by operation
 	for _, e := range operation.Project(events) {

@@ -117,7 +117,8 @@ func TestReusedStepsCostNothing(t *testing.T) {
 		ace.SkillSessionResult{StepReport: ace.StepReport{Usage: &ace.Usage{InputTokens: 50}}})
 	b.Task(0)
 	used := &ace.Usage{InputTokens: 7}
-	b.Activity(0, time.Second, ace.ActivityReflector, nil, ace.ReflectorResult{StepReport: ace.StepReport{Usage: used}})
+	b.Activity(0, time.Second, ace.ActivityReflector, nil,
+		ace.ReflectorResult{StepReport: ace.StepReport{Usage: used}})
 	b.Task(0)
 	b.Close(time.Second, nil)
 	c := newRecord(rowOf(b.Events), "ace-dev", b.Events)

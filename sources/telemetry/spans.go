@@ -73,13 +73,15 @@ func (t *tracer) root() *tracepb.Span {
 	if began := t.Began(); !began.IsZero() {
 		end = began.Add(t.Age(t.Close))
 	}
-	s := t.span(rootID(t.RunID), nil, operationInvokeWorkflow+" "+t.Type, t.Began().UnixNano(), end.UnixNano())
+	s := t.span(rootID(t.RunID), nil, operationInvokeWorkflow+" "+t.Type, t.Began().UnixNano(),
+		end.UnixNano())
 	list := attributes{
 		keyOperation: operationInvokeWorkflow, keyWorkflow: t.Type,
 		"temporalWorkflowID": t.WorkflowID, "temporalRunID": t.RunID, "temporal.namespace": t.namespace,
 		"acescope.status": string(t.Status), "acescope.verdict": string(t.Verdict),
-		"acescope.task.id": t.TaskID, "acescope.experiment.id": t.Experiment, "acescope.dataset.id": t.Dataset,
-		"acescope.adapter": t.Adapter, keyModel: t.Model, keyConversation: t.Session,
+		"acescope.task.id": t.TaskID, "acescope.experiment.id": t.Experiment,
+		"acescope.dataset.id": t.Dataset,
+		"acescope.adapter":    t.Adapter, keyModel: t.Model, keyConversation: t.Session,
 	}
 	if t.state != nil {
 		list["acescope.playbook.before"] = t.state.Delta.PlaybookBefore

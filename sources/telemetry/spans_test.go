@@ -134,7 +134,8 @@ func TestSpansHoldNoTexts(t *testing.T) {
 	s = b.Schedule(0, ace.ActivitySkills, secret)
 	b.Fail(time.Second, s, b.Begin(time.Second, s, 1, ""), secret)
 	b.Task(0)
-	b.End(time.Second, &historypb.WorkflowExecutionFailedEventAttributes{Failure: historytest.Failure(secret)})
+	b.End(time.Second, &historypb.WorkflowExecutionFailedEventAttributes{Failure: historytest.Failure(
+		secret)})
 	spans := newRecord(rowOf(b.Events), "ace-dev", b.Events).Spans()
 	if len(spans) < 6 {
 		t.Fatalf("%d spans", len(spans))
@@ -178,7 +179,8 @@ func TestStarter(t *testing.T) {
 	for header, want := range map[string]string{
 		`{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`: "0af7651916cd43dd8448eb211c80319c",
 		`{"traceparent":"00-zz-b7ad6b7169203331-01"}`:                               "",
-		`{"uber-trace-id":"1:2:3:4"}`:                                               "", `"no object"`: "", ``: "",
+		`{"uber-trace-id":"1:2:3:4"}`:                                               "", `"no object"`: "",
+		``: "",
 	} {
 		b := historytest.New("Any", nil)
 		b.Of("any", runA, "", runA)

@@ -61,9 +61,11 @@ func newSession(files []*file) *Session {
 	if s.Path == "" {
 		a := s.Agents[0]
 		s.Path, s.ModTime = a.Path, a.ModTime
-		s.Summary = transcript.Summary{SessionID: s.ID, WorkDir: a.Summary.WorkDir, Started: a.Summary.Started,
-			Last: a.Summary.Last, Model: a.Summary.Model, Branch: a.Summary.Branch, Version: a.Summary.Version,
-			Prompt: a.Summary.Prompt}
+		s.Summary = transcript.Summary{SessionID: s.ID, WorkDir: a.Summary.WorkDir,
+			Started: a.Summary.Started,
+			Last:    a.Summary.Last, Model: a.Summary.Model, Branch: a.Summary.Branch,
+			Version: a.Summary.Version,
+			Prompt:  a.Summary.Prompt}
 	}
 	if len(s.Agents) > 0 {
 		s.linkAgents()

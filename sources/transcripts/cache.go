@@ -44,7 +44,8 @@ func (x *Index) load() {
 	}
 	x.loaded = true
 	cache, err := readCache(x.o.Cache)
-	if err != nil || cache.Version != cacheVersion || cache.Prices != x.o.Prices.Digest() || cache.Zone != zone() {
+	if err != nil || cache.Version != cacheVersion || cache.Prices != x.o.Prices.Digest() ||
+		cache.Zone != zone() {
 		return
 	}
 	for _, c := range cache.Files {

@@ -122,7 +122,8 @@ func (f *Follower) Read(ctx context.Context) (changed bool) {
 	changed = p.Restarted || p.Offset != before || f.c.Err != "" || f.last.Path == ""
 	f.last, f.c.Offset, f.c.Err = now, p.Offset, ""
 	for range p.Oversized {
-		f.builder.Add(&Entry{Kind: agentcli.KindError, Name: "line", Text: "a line of more than 16 MB is skipped"})
+		f.builder.Add(&Entry{Kind: agentcli.KindError, Name: "line",
+			Text: "a line of more than 16 MB is skipped"})
 		changed = true
 	}
 	return changed

@@ -61,7 +61,8 @@ type CostQuery struct {
 	Agent        string
 	Project      string // part of the directory
 	Model        string // part of the model's name
-	// By and Key select the usage of a row, by its key, the path for a session. The zero By selects everything.
+	// By and Key select the usage of a row, by its key, the path for a session. The zero By selects
+	// everything.
 	By  By
 	Key string
 }
@@ -108,7 +109,8 @@ func Costs(sessions []*Session, by By, q CostQuery) (rows []Cost, total Cost) {
 	return CostsBy(sessions, []By{by}, q)
 }
 
-// CostsBy is like [Costs] with a row for each combination of the keys. Rows with several keys are in their order.
+// CostsBy is like [Costs] with a row for each combination of the keys. Rows with several keys are in their
+// order.
 func CostsBy(sessions []*Session, by []By, q CostQuery) (rows []Cost, total Cost) {
 	sums := map[string]*Cost{}
 	for _, s := range sessions {

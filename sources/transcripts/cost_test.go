@@ -63,7 +63,8 @@ func lines(list ...answer) (s string) {
 // rowTexts returns keys with input and output tokens, micro-dollars and sessions.
 func rowTexts(rows ...Cost) (list []string) {
 	for _, c := range rows {
-		list = append(list, fmt.Sprintf("%s %d+%d $%.0f/%d", c.Key, c.Tokens.Input, c.Tokens.Output, c.CostUSD*1e6,
+		list = append(list, fmt.Sprintf("%s %d+%d $%.0f/%d", c.Key, c.Tokens.Input, c.Tokens.Output,
+			c.CostUSD*1e6,
 			c.Sessions))
 	}
 	return list
@@ -76,14 +77,17 @@ func checkRows(t *testing.T, what string, got []Cost, want ...string) {
 	}
 }
 
-// costFiles writes a session with a subagent, a copy of both in another directory, a fork, and another session.
+// costFiles writes a session with a subagent, a copy of both in another directory, a fork, and another
+// session.
 func costFiles(t *testing.T) Options {
 	dir := t.TempDir()
-	shop, copied := filepath.Join(dir, "projects", "-home-user-shop"), filepath.Join(dir, "projects", "-backup")
+	shop, copied := filepath.Join(dir, "projects", "-home-user-shop"),
+		filepath.Join(dir, "projects", "-backup")
 	shared := []answer{{id: "a1", at: "2026-03-28T22:59:59Z"}, {id: "a2", at: "2026-03-28T23:00:00Z"}}
 	original := lines(append(shared,
 		answer{id: "a3", at: "2026-03-29T21:59:59Z"},
-		answer{id: "a4", message: "ma3", at: "2026-03-29T21:59:59.5Z", output: 50}, // the same message has grown
+		// the same message has grown
+		answer{id: "a4", message: "ma3", at: "2026-03-29T21:59:59.5Z", output: 50},
 		answer{id: "a5", message: "ma3", at: "2026-03-29T22:00:00Z", output: 100},
 		answer{id: "a5", at: "2026-03-30T09:00:00Z"}, // a repeated line
 	)...)
@@ -112,10 +116,12 @@ func TestCosts(t *testing.T) {
 			t.Fatalf("%d sessions, %+v", len(list), p)
 		}
 		by := func(b By, q CostQuery) []Cost { rows, _ := Costs(list, b, q); return rows }
-		checkRows(t, "days", by(ByDay, CostQuery{}), "2026-03-28 2000+0 $8000/2", "2026-03-29 2000+50 $9000/1",
+		checkRows(t, "days", by(ByDay, CostQuery{}), "2026-03-28 2000+0 $8000/2",
+			"2026-03-29 2000+50 $9000/1",
 			"2026-03-30 0+50 $1000/1", "2026-03-31 1000+0 $4000/1", "2026-04-01 1000+0 $0/1",
 			"2026-12-31 1000+0 $1000/1", "2027-01-01 1000+0 $4000/1")
-		checkRows(t, "weeks", by(ByWeek, CostQuery{}), "2026-W13 4000+50 $17000/2", "2026-W14 2000+50 $5000/1",
+		checkRows(t, "weeks", by(ByWeek, CostQuery{}), "2026-W13 4000+50 $17000/2",
+			"2026-W14 2000+50 $5000/1",
 			"2026-W53 2000+0 $5000/1")
 		checkRows(t, "months", by(ByMonth, CostQuery{}), "2026-03 5000+100 $22000/2", "2026-04 1000+0 $0/1",
 			"2026-12 1000+0 $1000/1", "2027-01 1000+0 $4000/1")
@@ -126,7 +132,8 @@ func TestCosts(t *testing.T) {
 			"/home/user/till 1000+0 $4000/1")
 		checkRows(t, "sessions", by(BySession, CostQuery{}), "one 5000+100 $18000/1", "two 2000+0 $5000/1",
 			"three 1000+0 $4000/1")
-		checkRows(t, "selected", by(ByDay, CostQuery{Since: "2026-03-29", Until: "2026-12-31", Agent: "claude",
+		checkRows(t, "selected", by(ByDay, CostQuery{Since: "2026-03-29", Until: "2026-12-31",
+			Agent:   "claude",
 			Project: "shop", Model: "opus"}), "2026-03-29 2000+50 $9000/1", "2026-03-30 0+50 $1000/1",
 			"2026-03-31 1000+0 $4000/1")
 		checkTotal(t, list)
@@ -159,7 +166,8 @@ func checkTotal(t *testing.T, list []*Session) {
 		len(total.Models) != 3 || total.First != "2026-03-28" || total.Last != "2027-01-01" {
 		t.Errorf("total %+v", total)
 	}
-	if april, _ := Costs(list, ByMonth, CostQuery{Since: "2026-04-01", Until: "2026-04-30"}); april[0].Known() {
+	if april, _ := Costs(list, ByMonth,
+		CostQuery{Since: "2026-04-01", Until: "2026-04-30"}); april[0].Known() {
 		t.Errorf("a cost without any price is known: %+v", april[0])
 	}
 }
@@ -228,7 +236,8 @@ func TestGrowingFork(t *testing.T) {
 	check("grown", "2026-09-05 1000+0 $4000/1", "2026-09-06 2000+0 $8000/2")
 	fourth := answer{id: "4", at: "2026-09-07T13:00:00Z"}
 	put(t, filepath.Join(folder, "b.jsonl"), lines(first, second, third, fourth))
-	check("grown again", "2026-09-05 1000+0 $4000/1", "2026-09-06 2000+0 $8000/2", "2026-09-07 1000+0 $4000/1")
+	check("grown again", "2026-09-05 1000+0 $4000/1", "2026-09-06 2000+0 $8000/2",
+		"2026-09-07 1000+0 $4000/1")
 }
 
 // TestCostsOfGenerated compares costs with the tokens of generated transcripts.

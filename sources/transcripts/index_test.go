@@ -75,7 +75,8 @@ func TestIndex(t *testing.T) {
 func TestCache(t *testing.T) {
 	dir := t.TempDir()
 	cache := filepath.Join(dir, "state", "transcripts.cache")
-	if _, err := transcripttest.Write(dir, transcripttest.Options{Sessions: 5, Bytes: 200_000, Subagent: 2}); err != nil {
+	if _, err := transcripttest.Write(dir, transcripttest.Options{Sessions: 5, Bytes: 200_000,
+		Subagent: 2}); err != nil {
 		t.Fatal(err)
 	}
 	o := Options{Roots: claudeRoot(dir), Cache: cache}
@@ -88,7 +89,8 @@ func TestCache(t *testing.T) {
 		t.Errorf("the second reads %d bytes: %+v", p.Read, p)
 	}
 	for i := range first {
-		if first[i].Totals() != second[i].Totals() || first[i].Name() != second[i].Name() || len(first[i].Agents) != len(second[i].Agents) {
+		if first[i].Totals() != second[i].Totals() || first[i].Name() != second[i].Name() ||
+			len(first[i].Agents) != len(second[i].Agents) {
 			t.Errorf("%+v\nis not\n%+v", second[i], first[i])
 		}
 	}
@@ -113,8 +115,9 @@ func TestCache(t *testing.T) {
 	}
 	damaged := bytes.Clone(data)
 	damaged[len(data)/2] ^= 1
-	for name, bad := range map[string][]byte{"damaged": damaged, "truncated": data[:len(data)/2], "nothing": nil,
-		"noise": []byte("\x00\x01 not a cache\n\n")} {
+	for name, bad := range map[string][]byte{"damaged": damaged, "truncated": data[:len(data)/2],
+		"nothing": nil,
+		"noise":   []byte("\x00\x01 not a cache\n\n")} {
 		put(t, cache, string(bad))
 		again, p := once(t, o)
 		if len(again) != len(first) || p.Done != p.Files || p.Cached != 0 {
@@ -122,7 +125,8 @@ func TestCache(t *testing.T) {
 		}
 	}
 	// Other prices, other costs.
-	own, err := price.Shipped().With([]price.Price{{Models: []string{"claude-sonnet-4-5-20250929"}, Input: 1000}})
+	own, err := price.Shipped().With([]price.Price{{Models: []string{"claude-sonnet-4-5-20250929"},
+		Input: 1000}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,12 +142,15 @@ func TestForkIsCountedOnce(t *testing.T) {
 	head := func(session string) string {
 		return promptLine("u1", session, "first", 1) + answerLine("a1", session, 1)
 	}
-	put(t, filepath.Join(folder, "one.jsonl"), head("one")+promptLine("u2", "one", "second", 3)+answerLine("a2", "one", 3))
-	put(t, filepath.Join(folder, "two.jsonl"), head("two")+promptLine("u9", "two", "instead", 8)+answerLine("a9", "two", 8))
+	put(t, filepath.Join(folder, "one.jsonl"), head("one")+promptLine("u2", "one", "second", 3)+
+		answerLine("a2", "one", 3))
+	put(t, filepath.Join(folder, "two.jsonl"), head("two")+promptLine("u9", "two", "instead", 8)+
+		answerLine("a9", "two", 8))
 	cache := filepath.Join(dir, "cache")
 	for range 2 { // read, and from the cache
 		list, _ := once(t, Options{Roots: claudeRoot(dir), Cache: cache})
-		if len(list) != 2 || list[0].ID != "two" || list[0].ForkedFrom != "one" || list[0].Shared != 2 || list[1].ForkedFrom != "" {
+		if len(list) != 2 || list[0].ID != "two" || list[0].ForkedFrom != "one" || list[0].Shared != 2 ||
+			list[1].ForkedFrom != "" {
 			t.Fatalf("%+v %+v", list[0], list[1])
 		}
 		if a, b := list[0].Totals().Tokens.Total(), list[1].Totals().Tokens.Total(); a != 1100 || b != 2200 {
@@ -152,16 +159,18 @@ func TestForkIsCountedOnce(t *testing.T) {
 	}
 }
 
-// TestForkOfChangedOriginal checks that a fork is counted as a whole when its original is gone, and against the new
-// content when its original is replaced, whether the change happens between two processes or within one.
+// TestForkOfChangedOriginal checks that a fork is counted as a whole when its original is gone, and against
+// the new content when its original is replaced, whether the change happens between two processes or within
+// one.
 func TestForkOfChangedOriginal(t *testing.T) {
 	for what, change := range map[string]struct {
 		content string // "" if the original is removed
 		want    int64
 	}{
-		"replaced":                         {promptLine("1", "a", "hi", 1) + answerLine("9", "a", 1), 3300},
-		"replaced by another conversation": {promptLine("8", "a", "other", 1) + answerLine("9", "a", 1), 3300},
-		"removed":                          {"", 2200},
+		"replaced": {promptLine("1", "a", "hi", 1) + answerLine("9", "a", 1), 3300},
+		"replaced by another conversation": {promptLine("8", "a", "other", 1) + answerLine("9", "a", 1),
+			3300},
+		"removed": {"", 2200},
 	} {
 		for _, cached := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, cached %v", what, cached), func(t *testing.T) {
@@ -170,7 +179,8 @@ func TestForkOfChangedOriginal(t *testing.T) {
 				if cached {
 					o.Cache = filepath.Join(dir, "cache")
 				}
-				original, fork := filepath.Join(dir, "projects", "-p", "a.jsonl"), filepath.Join(dir, "projects", "-p", "b.jsonl")
+				original, fork := filepath.Join(dir, "projects", "-p", "a.jsonl"),
+					filepath.Join(dir, "projects", "-p", "b.jsonl")
 				shared := func(session string) string {
 					return promptLine("1", session, "hi", 1) + answerLine("2", session, 1)
 				}
@@ -219,7 +229,10 @@ func TestSubagentsAreChildren(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "projects", "-p")
 	call := func(id, agent string) string {
-		return `{"type":"assistant","uuid":"c` + id + `","timestamp":"2026-11-20T09:02:00Z","message":{"id":"m` + id + `","content":[{"type":"tool_use","id":"` + id + `","name":"Agent","input":{"subagent_type":"Explore","description":"look for ` + agent + `"}}]}}
+		return `{"type":"assistant","uuid":"c` + id +
+			`","timestamp":"2026-11-20T09:02:00Z","message":{"id":"m` + id +
+			`","content":[{"type":"tool_use","id":"` + id +
+			`","name":"Agent","input":{"subagent_type":"Explore","description":"look for ` + agent + `"}}]}}
 {"type":"user","uuid":"r` + id + `","timestamp":"2026-11-20T09:04:00Z","toolUseResult":{"agentId":"` + agent + `"},"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"` + id + `","content":"ok"}]}}
 `
 	}
@@ -227,11 +240,15 @@ func TestSubagentsAreChildren(t *testing.T) {
 	side := func(s string) string {
 		return strings.ReplaceAll(s, `"type":"user"`, `"isSidechain":true,"agentId":"x","type":"user"`)
 	}
-	put(t, filepath.Join(folder, "s1", "subagents", "agent-aa.jsonl"), side(promptLine("v1", "s1", "inside", 2))+call("t2", "bb"))
-	put(t, filepath.Join(folder, "s1", "subagents", "agent-bb.jsonl"), side(promptLine("w1", "s1", "deeper", 3))+answerLine("w2", "s1", 3))
+	put(t, filepath.Join(folder, "s1", "subagents", "agent-aa.jsonl"),
+		side(promptLine("v1", "s1", "inside", 2))+call("t2", "bb"))
+	put(t, filepath.Join(folder, "s1", "subagents", "agent-bb.jsonl"),
+		side(promptLine("w1", "s1", "deeper", 3))+answerLine("w2", "s1", 3))
 	put(t, filepath.Join(folder, "s1", "subagents", "agent-aa.meta.json"), "{}")
-	put(t, filepath.Join(folder, "agent-old.jsonl"), side(promptLine("x1", "s1", "beside", 4))+answerLine("x2", "s1", 4))
-	put(t, filepath.Join(folder, "s2", "subagents", "agent-cc.jsonl"), side(promptLine("y1", "s2", "left alone", 5)))
+	put(t, filepath.Join(folder, "agent-old.jsonl"), side(promptLine("x1", "s1", "beside", 4))+
+		answerLine("x2", "s1", 4))
+	put(t, filepath.Join(folder, "s2", "subagents", "agent-cc.jsonl"),
+		side(promptLine("y1", "s2", "left alone", 5)))
 	put(t, filepath.Join(folder, "sessions-index.json"), "{}")
 	list, _ := once(t, Options{Roots: append(claudeRoot(dir), claudeRoot(filepath.Join(dir, "nowhere"))...)})
 	if len(list) != 2 || list[0].ID != "s2" || list[1].ID != "s1" || len(list[1].Agents) != 3 {
@@ -294,22 +311,33 @@ func TestRun(t *testing.T) {
 	path := filepath.Join(dir, "projects", "-home-user-shop", "one.jsonl")
 	put(t, path, promptLine("u1", "one", "first", 1))
 	r := run(t, Options{Roots: claudeRoot(dir)})
-	r.until(t, "the first session", func(l []*Session, _ Progress) bool { return len(l) == 1 && l[0].Summary.Turns == 1 })
+	r.until(t, "the first session", func(l []*Session, _ Progress) bool {
+		return len(l) == 1 && l[0].Summary.Turns == 1
+	})
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	fmt.Fprint(f, answerLine("a1", "one", 1))
-	r.until(t, "the added line", func(l []*Session, _ Progress) bool { return len(l) == 1 && !l[0].Summary.Unfinished })
-	put(t, filepath.Join(dir, "projects", "-home-user-shop", "one", "subagents", "agent-z.jsonl"), promptLine("v1", "one", "inside", 2))
-	r.until(t, "a subagent", func(l []*Session, _ Progress) bool { return len(l[0].Agents) == 1 && l[0].Agents[0].Summary.Turns == 1 })
+	r.until(t, "the added line", func(l []*Session, _ Progress) bool {
+		return len(l) == 1 && !l[0].Summary.Unfinished
+	})
+	put(t, filepath.Join(dir, "projects", "-home-user-shop", "one", "subagents", "agent-z.jsonl"),
+		promptLine("v1", "one", "inside", 2))
+	r.until(t, "a subagent", func(l []*Session, _ Progress) bool {
+		return len(l[0].Agents) == 1 && l[0].Agents[0].Summary.Turns == 1
+	})
 	put(t, filepath.Join(dir, "projects", "-other", "two.jsonl"), promptLine("w1", "two", "elsewhere", 9))
-	r.until(t, "a session of a new project", func(l []*Session, _ Progress) bool { return len(l) == 2 && l[0].ID == "two" && l[0].Read })
+	r.until(t, "a session of a new project", func(l []*Session, _ Progress) bool {
+		return len(l) == 2 && l[0].ID == "two" && l[0].Read
+	})
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	r.until(t, "the removal of a session", func(l []*Session, _ Progress) bool { return l[len(l)-1].Summary.Prompt != "first" })
+	r.until(t, "the removal of a session", func(l []*Session, _ Progress) bool {
+		return l[len(l)-1].Summary.Prompt != "first"
+	})
 }
 
 func TestMissingDirectory(t *testing.T) {
@@ -330,7 +358,8 @@ func TestStates(t *testing.T) {
 		age        time.Duration
 		unfinished bool
 		want       State
-	}{{10 * time.Second, false, Live}, {5 * time.Minute, false, Idle}, {5 * time.Minute, true, Live}, {time.Hour, true, Idle}, {48 * time.Hour, true, Ended}} {
+	}{{10 * time.Second, false, Live}, {5 * time.Minute, false, Idle}, {5 * time.Minute, true, Live},
+		{time.Hour, true, Idle}, {48 * time.Hour, true, Ended}} {
 		s := &Session{ModTime: now.Add(-c.age)}
 		s.Summary.Unfinished = c.unfinished
 		if got := s.State(now); got != c.want {
@@ -404,17 +433,21 @@ func TestConversationIsBounded(t *testing.T) {
 	f.Read(context.Background())
 	c := f.Conversation()
 	last := c.Entries[len(c.Entries)-1]
-	if len(c.Entries) != MaxEntries || c.First != 51 || c.Entries[0].Text != "prompt 51" || len(last.Text)+last.Cut != 2*maxSpeech || len(last.Text) > maxSpeech {
-		t.Errorf("%d entries after %d, the first %q, the last %d + %d", len(c.Entries), c.First, c.Entries[0].Text, len(last.Text), last.Cut)
+	if len(c.Entries) != MaxEntries || c.First != 51 || c.Entries[0].Text != "prompt 51" || len(last.Text)+
+		last.Cut != 2*maxSpeech || len(last.Text) > maxSpeech {
+		t.Errorf("%d entries after %d, the first %q, the last %d + %d", len(c.Entries), c.First,
+			c.Entries[0].Text, len(last.Text), last.Cut)
 	}
 }
 
 // TestSecrets checks that neither the cache nor a conversation has the secrets of a transcript.
 func TestSecrets(t *testing.T) {
 	dir := t.TempDir()
-	path, cache := filepath.Join(dir, "projects", "p", "11111111-1111-4111-8111-111111111111.jsonl"), filepath.Join(dir, "cache")
+	path, cache := filepath.Join(dir, "projects", "p", "11111111-1111-4111-8111-111111111111.jsonl"),
+		filepath.Join(dir, "cache")
 	const secret = "sk-ant-api03-AbCdEfGhIjKlMnOp"
-	put(t, path, promptLine("u1", "11111111-1111-4111-8111-111111111111", "use "+secret+" and password=hunter2", 1))
+	put(t, path, promptLine("u1", "11111111-1111-4111-8111-111111111111", "use "+secret+
+		" and password=hunter2", 1))
 	list, _ := once(t, Options{Roots: claudeRoot(dir), Cache: cache})
 	c, err := readCache(cache)
 	if err != nil || len(c.Files) != 1 || len(list) != 1 {
@@ -428,8 +461,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestAllAgents reads the sessions of all agents, and again from the cache; the ID of a subagent's session of Codex and
-// of a chat of Gemini is only in their lines.
+// TestAllAgents reads the sessions of all agents, and again from the cache; the ID of a subagent's session of
+// Codex and of a chat of Gemini is only in their lines.
 func TestAllAgents(t *testing.T) {
 	dir := t.TempDir()
 	codex, gemini := filepath.Join(dir, "codex"), filepath.Join(dir, "gemini")
@@ -445,29 +478,36 @@ func TestAllAgents(t *testing.T) {
 	rollout(parent, "")
 	rollout(child, `,"source":{"subagent":{"thread_spawn":{"parent_thread_id":"`+parent+`"}}}`)
 	chat := func(name, messages string) {
-		put(t, filepath.Join(gemini, "tmp/shop/chats", name), `{"sessionId":"2a81afd3-cb7d-43d6-99dc-ca634c212066","projectHash":"x"}`+"\n"+messages)
+		put(t, filepath.Join(gemini, "tmp/shop/chats", name),
+			`{"sessionId":"2a81afd3-cb7d-43d6-99dc-ca634c212066","projectHash":"x"}`+"\n"+messages)
 	}
 	put(t, filepath.Join(gemini, "tmp/shop/.project_root"), "/home/user/shop\n")
-	chat("session-2026-11-22T20-07-2a81afd3.jsonl", `{"id":"1","timestamp":"2026-11-22T20:07:50Z","type":"user","content":"Tidy the till"}
+	chat("session-2026-11-22T20-07-2a81afd3.jsonl",
+		`{"id":"1","timestamp":"2026-11-22T20:07:50Z","type":"user","content":"Tidy the till"}
 {"id":"2","timestamp":"2026-11-22T20:07:51Z","type":"gemini","content":"Done.","model":"gemini-2.5-pro","tokens":{"input":10,"output":5}}
 `)
 	chat("session-2026-11-22T20-09-2a81afd3.jsonl", "") // made by resuming the session
 	chat("2a81afd3-cb7d-43d6-99dc-ca634c212066/sub-1.jsonl",
 		`{"id":"3","timestamp":"2026-11-22T20:07:51Z","type":"gemini","content":"Done.","model":"gemini-2.5-pro","tokens":{"input":100,"output":5}}`+"\n")
 	put(t, filepath.Join(dir, "opencode", "opencode.db"), "no database")
-	roots, err := Roots("codex="+codex+string(filepath.ListSeparator)+"gemini="+gemini+string(filepath.ListSeparator)+dir+
-		string(filepath.ListSeparator)+"opencode="+filepath.Join(dir, "opencode"), os.Getenv, func(dir string) string { return dir })
+	roots, err := Roots("codex="+codex+string(filepath.ListSeparator)+"gemini="+gemini+
+		string(filepath.ListSeparator)+dir+
+		string(filepath.ListSeparator)+"opencode="+filepath.Join(dir, "opencode"), os.Getenv,
+		func(dir string) string { return dir })
 	if err != nil || len(roots) != 4 {
 		t.Fatal(roots, err)
 	}
-	put(t, filepath.Join(dir, "projects", "-home-user-shop", "one.jsonl"), promptLine("u1", "one", "first", 1))
+	put(t, filepath.Join(dir, "projects", "-home-user-shop", "one.jsonl"),
+		promptLine("u1", "one", "first", 1))
 	want := []string{"gemini 2a81afd3-cb7d-43d6-99dc-ca634c212066 /home/user/shop Tidy the till: 120 tokens, 1 subagents",
-		"codex " + parent + " /home/user/shop Tidy the till: 2200 tokens, 1 subagents", "claude one /home/user/shop first: 0 tokens, 0 subagents"}
+		"codex " + parent + " /home/user/shop Tidy the till: 2200 tokens, 1 subagents",
+		"claude one /home/user/shop first: 0 tokens, 0 subagents"}
 	for range 2 {
 		list, p := once(t, Options{Roots: roots, Cache: filepath.Join(dir, "cache")})
 		var got []string
 		for _, s := range list {
-			got = append(got, fmt.Sprintf("%s %s %s %s: %d tokens, %d subagents", s.Agent, s.ID, s.Dir(), s.Name(), s.Totals().Tokens.Total(), len(s.Agents)))
+			got = append(got, fmt.Sprintf("%s %s %s %s: %d tokens, %d subagents", s.Agent, s.ID, s.Dir(),
+				s.Name(), s.Totals().Tokens.Total(), len(s.Agents)))
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -490,7 +530,8 @@ func TestRoots(t *testing.T) {
 		"/a=b/c":           "/a=b/c/projects /c/sessions /h/.local/share/opencode /h/.gemini/tmp",
 		"cursor=/x":        `transcripts: no agent "cursor"; use claude, codex, gemini or opencode`,
 	} {
-		roots, err := Roots(strings.ReplaceAll(setting, ":", string(filepath.ListSeparator)), env, func(dir string) string { return dir })
+		roots, err := Roots(strings.ReplaceAll(setting, ":", string(filepath.ListSeparator)), env,
+			func(dir string) string { return dir })
 		var got []string
 		for _, r := range roots {
 			got = append(got, r.Transcripts())

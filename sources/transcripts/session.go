@@ -91,11 +91,12 @@ type Session struct {
 	Agent   agentcli.CLI `json:"-"`
 	Path    string       `json:"path"`
 	Machine string       `json:"machine,omitempty"` // where it was written, "" for this one
-	Project string       `json:"-"`                 // name of the group of its sessions, such as a directory below projects/
-	Size    int64        `json:"bytes"`             // of all its transcripts
-	ModTime time.Time    `json:"-"`
-	Read    bool         `json:"-"` // false while only the names, sizes and times of its files are known
-	Err     string       `json:"error,omitempty"`
+	// name of the group of its sessions, such as a directory below projects/
+	Project string    `json:"-"`
+	Size    int64     `json:"bytes"` // of all its transcripts
+	ModTime time.Time `json:"-"`
+	Read    bool      `json:"-"` // false while only the names, sizes and times of its files are known
+	Err     string    `json:"error,omitempty"`
 	transcript.Summary
 	Agents []Agent `json:"subagents,omitempty"` // by start
 	// ForkedFrom is the session that this one was forked from, Shared the number of copied

@@ -9,8 +9,8 @@ import (
 	"acescope/sources/feed"
 )
 
-// Times of a scan: how often it is published while it runs, and how long it rests before the next; longer, the more
-// open runs each scan queries.
+// Times of a scan: how often it is published while it runs, and how long it rests before the next; longer,
+// the more open runs each scan queries.
 const (
 	publishEvery = 200 * time.Millisecond
 	restScan     = 5 * time.Second

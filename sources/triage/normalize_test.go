@@ -43,7 +43,8 @@ func TestNormaliseJoins(t *testing.T) {
 }
 
 func FuzzNormalise(f *testing.F) {
-	for _, s := range []string{"dial tcp 127.0.0.1:80: x", `a "b' c`, "1,2,3", "財 \xff", `\`, `'\`, "a:b:c:", "::::"} {
+	for _, s := range []string{"dial tcp 127.0.0.1:80: x", `a "b' c`, "1,2,3", "財 \xff", `\`, `'\`, "a:b:c:",
+		"::::"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

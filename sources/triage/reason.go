@@ -53,20 +53,22 @@ func memoReason(s *ace.Summary) (Reason, bool) {
 
 // reasonOf returns the reason that a history states, or the little that the summary of the run says.
 func reasonOf(s *ace.State, sum *ace.Summary) Reason {
-	subject := strings.Join(strings.Fields(ace.Cut(cmp.Or(s.Input.Subject, s.Input.Prompt), 4*maxSubject)), " ")
+	subject := strings.Join(strings.Fields(ace.Cut(cmp.Or(s.Input.Subject, s.Input.Prompt), 4*maxSubject)),
+		" ")
 	r := Reason{Subject: ace.Cut(subject, maxSubject), Answer: ace.Cut(s.Answer, maxSubject),
 		Insights: ace.Cut(s.Insights, maxInsights)}
 	if s.Input.Label != nil {
 		r.Expected = ace.Cut(*s.Input.Label, maxSubject)
 	}
-	cause := cmp.Or(s.Cause, CauseIn(s.Insights, s.Answer, r.Expected), CauseIn(s.GradeReason, s.Answer, r.Expected))
+	cause := cmp.Or(s.Cause, CauseIn(s.Insights, s.Answer, r.Expected),
+		CauseIn(s.GradeReason, s.Answer, r.Expected))
 	r.Cause = ace.Cut(cmp.Or(cause, verdict(sum)), maxCause)
 	return r
 }
 
-// CauseIn derives a cause from what a reflector wrote about one task, so that tasks that failed for the same reason
-// have the same: the first sentence that says more than the answer and the label, without numbers, calculations,
-// quoted texts and names.
+// CauseIn derives a cause from what a reflector wrote about one task, so that tasks that failed for the same
+// reason have the same: the first sentence that says more than the answer and the label, without numbers,
+// calculations, quoted texts and names.
 func CauseIn(insights, answer, label string) string {
 	all := sentences(insights)
 	for i, s := range all {
@@ -78,7 +80,8 @@ func CauseIn(insights, answer, label string) string {
 	return ""
 }
 
-// calculation matches operands with operators between them, such as a * ((1 + r)^t - 1) / r, and texts with dashes.
+// calculation matches operands with operators between them, such as a * ((1 + r)^t - 1) / r, and texts with
+// dashes.
 var calculation = regexp.MustCompile(`[^\s,;:]+(?:\s+[-+*/=]\s+[^\s,;:]+)+`)
 
 // withoutCalculations replaces calculations, which differ from task to task.
@@ -106,7 +109,8 @@ func sentences(t string) (all []string) {
 
 // restates reports whether a sentence only says that the answer differs from the label.
 func restates(sentence, answer, label string) bool {
-	return answer != "" && strings.Contains(sentence, answer) || label != "" && strings.Contains(sentence, label)
+	return answer != "" && strings.Contains(sentence, answer) || label != "" &&
+		strings.Contains(sentence, label)
 }
 
 // withoutNames replaces words that begin with a capital letter, except the first word and single letters.
@@ -125,8 +129,8 @@ func withoutNames(line string) string {
 	return strings.Join(out, " ")
 }
 
-// readReasons reads why answers are wrong: from the memo, and from the history for runs whose memo does not say it and
-// for the newest run of each cause.
+// readReasons reads why answers are wrong: from the memo, and from the history for runs whose memo does not
+// say it and for the newest run of each cause.
 func (s *scanner) readReasons(ctx context.Context) error {
 	var want []runs.Run
 	causes := map[string]bool{}

@@ -13,10 +13,12 @@ func TestCauseIn(t *testing.T) {
 	for _, c := range []struct{ insights, want string }{
 		{`The answer "23.5" is wrong: the label is "42". [calc-00012] has the right calculation but took the wrong operands.`,
 			"[<id>] has the right calculation but took the wrong operands"},
-		{"The answer is 23.5 but should be 42.", "The answer is <n> but should be <n>"}, // nothing else is said
+		// nothing else is said
+		{"The answer is 23.5 but should be 42.", "The answer is <n> but should be <n>"},
 		{"It confuses Return on Equity of ACME Corp in 2023 with income.",
 			"It confuses <name> on <name> of <name> in <n> with income"},
-		{"The label is a * ((1 + r)^t - 1) / r, from a common shape.", "The label is <formula>, from a common shape"},
+		{"The label is a * ((1 + r)^t - 1) / r, from a common shape.",
+			"The label is <formula>, from a common shape"},
 		{"It is sqrt(2 * d * k / h) or total_assets / net_income.", "It is <formula> or <formula>"},
 		{"Rounded - too early - then.", "Rounded - too early - then"},
 		{"Rounded too early!\nThen more.", "Rounded too early"},
@@ -28,13 +30,15 @@ func TestCauseIn(t *testing.T) {
 	}
 }
 
-// Wrong answers are grouped by cause, whatever their data sets: that of the memo, or of the history for older runs. A run
-// whose history is not read yet is in no group.
+// Wrong answers are grouped by cause, whatever their data sets: that of the memo, or of the history for older
+// runs. A run whose history is not read yet is in no group.
 func TestWrongGroups(t *testing.T) {
 	f := Facts{Ends: map[string]Ending{}, Reasons: map[string]Reason{}}
 	for i, cause := range []string{"no recipe", "no recipe", "wrong operands", "", ""} {
-		r := runs.Run{RunID: fmt.Sprint(i), Dataset: fmt.Sprint("set", i), Status: ace.Completed, Verdict: ace.Wrong,
-			Close: time.Unix(int64(9-i), 0), Summary: &ace.Summary{Cause: cause, Answer: fmt.Sprint(i), Expected: "7"}}
+		r := runs.Run{RunID: fmt.Sprint(i), Dataset: fmt.Sprint("set", i), Status: ace.Completed,
+			Verdict: ace.Wrong,
+			Close:   time.Unix(int64(9-i), 0), Summary: &ace.Summary{Cause: cause, Answer: fmt.Sprint(i),
+				Expected: "7"}}
 		f.Closed = append(f.Closed, r)
 	}
 	f.Reasons["3"] = Reason{Cause: "no recipe", Answer: "3", Expected: "7", Insights: "No recipe is known."}
@@ -43,8 +47,10 @@ func TestWrongGroups(t *testing.T) {
 		t.Fatalf("%+v", t1.Groups)
 	}
 	g := t1.Groups[0]
-	if g.Pattern != "no recipe" || g.Count != 3 || g.Verdict != ace.Wrong || !g.Exact() || len(g.Reasons) != 3 ||
-		g.Last.Reason.Answer != "0" || g.Reasons[2].Insights == "" || g.Query() != "RunId IN ('0', '1', '3')" {
+	if g.Pattern != "no recipe" || g.Count != 3 || g.Verdict != ace.Wrong || !g.Exact() ||
+		len(g.Reasons) != 3 ||
+		g.Last.Reason.Answer != "0" || g.Reasons[2].Insights == "" ||
+		g.Query() != "RunId IN ('0', '1', '3')" {
 		t.Errorf("%+v", g)
 	}
 }

@@ -77,7 +77,8 @@ type scheduled struct {
 
 func newScanner(c client.Client, o Options) *scanner {
 	s := &scanner{c: c, publish: func(*Facts) {}, since: map[string]scheduled{}, facts: Facts{
-		Ends: map[string]Ending{}, Reasons: map[string]Reason{}, Steps: map[string][]Timed{}, Used: map[string]*ace.Summary{},
+		Ends: map[string]Ending{}, Reasons: map[string]Reason{}, Steps: map[string][]Timed{},
+		Used: map[string]*ace.Summary{},
 	}}
 	s.choose(o)
 	return s
@@ -90,7 +91,8 @@ func (s *scanner) choose(o Options) {
 	}
 	if o.Window = min(o.Window, MaxWindow); o != s.facts.Options {
 		known := s.facts
-		s.facts = Facts{Options: o, Ends: known.Ends, Reasons: known.Reasons, Steps: known.Steps, Used: known.Used}
+		s.facts = Facts{Options: o, Ends: known.Ends, Reasons: known.Reasons, Steps: known.Steps,
+			Used: known.Used}
 	}
 }
 
@@ -130,10 +132,11 @@ func forget[V any](known map[string]V) {
 func (s *scanner) readOpen(ctx context.Context) error {
 	s.stage("open runs", 0)
 	var open []runs.Run
-	err := runs.List(ctx, s.c, runs.And(s.facts.Query, `ExecutionStatus = "Running"`), maxOpen+1, func(r runs.Run) error {
-		open = append(open, r)
-		return nil
-	})
+	err := runs.List(ctx, s.c, runs.And(s.facts.Query, `ExecutionStatus = "Running"`), maxOpen+1,
+		func(r runs.Run) error {
+			open = append(open, r)
+			return nil
+		})
 	if err != nil {
 		return err
 	}
@@ -184,8 +187,8 @@ func (s *scanner) readClosed(ctx context.Context) error {
 
 var errCaughtUp = fmt.Errorf("reached known runs")
 
-// gather reads a value of each run, concurrently and at a limited rate, and keeps it by run id. It stops early only if
-// ctx ends or the server is unreachable.
+// gather reads a value of each run, concurrently and at a limited rate, and keeps it by run id. It stops
+// early only if ctx ends or the server is unreachable.
 func gather[V any](ctx context.Context, s *scanner, stage string, list []runs.Run, values map[string]V,
 	read func(context.Context, runs.Run) (V, error)) error {
 	s.stage(stage, len(list))
@@ -239,7 +242,8 @@ func (s *scanner) readEnds(ctx context.Context) error {
 	}
 	read := func(ctx context.Context, r runs.Run) (Ending, error) {
 		end := Ending{Failure: ace.Failure{Kind: r.Status, Message: "its history is deleted"}}
-		iter := s.c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+		iter := s.c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false,
+			enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 		if iter.HasNext() {
 			e, err := iter.Next()
 			if err != nil && !cluster.NotFound(err) {
@@ -264,7 +268,8 @@ func EndingOf(e *historypb.HistoryEvent, r runs.Run) Ending {
 		end.Failure.Message = cluster.Cut(end.Failure.Message, maxMessage)
 		return end
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
-		return Ending{Failure: ace.Failure{Kind: ace.TimedOut, Type: "WorkflowTimeout", Message: "the workflow timed out"}}
+		return Ending{Failure: ace.Failure{Kind: ace.TimedOut, Type: "WorkflowTimeout",
+			Message: "the workflow timed out"}}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
 		return Ending{Failure: ace.Failure{Kind: ace.Canceled, Message: "canceled"}}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
@@ -303,7 +308,8 @@ func (s *scanner) readSteps(ctx context.Context) error {
 			want = append(want, r)
 		}
 	}
-	return gather(ctx, s, "step times", want, s.facts.Steps, func(ctx context.Context, r runs.Run) ([]Timed, error) {
+	return gather(ctx, s, "step times", want, s.facts.Steps, func(ctx context.Context, r runs.Run) ([]Timed,
+		error) {
 		var steps StepTimer
 		err := s.events(ctx, r, steps.Add)
 		return steps.Done, err
@@ -325,7 +331,8 @@ func (s *scanner) readUsage(ctx context.Context) error {
 			want = append(want, r)
 		}
 	}
-	return gather(ctx, s, "costs", want, s.facts.Used, func(ctx context.Context, r runs.Run) (*ace.Summary, error) {
+	return gather(ctx, s, "costs", want, s.facts.Used, func(ctx context.Context, r runs.Run) (*ace.Summary,
+		error) {
 		err := histories.AddUsage(ctx, s.c, &r)
 		return r.Summary, err
 	})
@@ -333,7 +340,8 @@ func (s *scanner) readUsage(ctx context.Context) error {
 
 // events passes the first maxSampled events of a run to fn.
 func (s *scanner) events(ctx context.Context, r runs.Run, fn func(*historypb.HistoryEvent)) error {
-	iter := s.c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	iter := s.c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for n := 0; n < maxSampled && iter.HasNext(); n++ {
 		e, err := iter.Next()
 		if cluster.NotFound(err) {
@@ -376,7 +384,8 @@ func (t *StepTimer) Add(e *historypb.HistoryEvent) {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
 		id := e.GetActivityTaskCompletedEventAttributes().GetScheduledEventId()
 		if at, ok := t.starts[id]; ok {
-			t.Done = append(t.Done, Timed{t.names[id], float64(max(e.GetEventTime().AsTime().Sub(at), 0).Microseconds()) / 1000})
+			t.Done = append(t.Done, Timed{t.names[id],
+				float64(max(e.GetEventTime().AsTime().Sub(at), 0).Microseconds()) / 1000})
 		}
 	}
 }
@@ -404,7 +413,8 @@ func (s *scanner) readPending(ctx context.Context) error {
 	return err
 }
 
-func (s *scanner) retrying(ctx context.Context, r runs.Run, d *workflowservice.DescribeWorkflowExecutionResponse) []Retrying {
+func (s *scanner) retrying(ctx context.Context, r runs.Run,
+	d *workflowservice.DescribeWorkflowExecutionResponse) []Retrying {
 	var out []Retrying
 	for _, a := range d.GetPendingActivities() {
 		if a.GetAttempt() > 1 {
@@ -414,7 +424,8 @@ func (s *scanner) retrying(ctx context.Context, r runs.Run, d *workflowservice.D
 		}
 	}
 	if w := d.GetPendingWorkflowTask(); w.GetAttempt() > 1 {
-		x := Retrying{Run: r, Activity: WorkflowTask, Phase: r.Phase, State: "scheduled", Attempt: w.GetAttempt()}
+		x := Retrying{Run: r, Activity: WorkflowTask, Phase: r.Phase, State: "scheduled",
+			Attempt: w.GetAttempt()}
 		if w.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED {
 			x.State = "started"
 		}
@@ -443,8 +454,8 @@ func retryOf(r runs.Run, a *workflowpb.PendingActivityInfo) Retrying {
 }
 
 // first returns when an activity, or with "" the workflow task, was first scheduled. It reads the newest
-// events, because the server's description restarts with each attempt. It returns other if they do not contain
-// the schedule.
+// events, because the server's description restarts with each attempt. It returns other if they do not
+// contain the schedule.
 func (s *scanner) first(ctx context.Context, r runs.Run, activityID string, other time.Time) scheduled {
 	key := r.RunID + "/" + activityID
 	s.mu.Lock()
@@ -456,9 +467,10 @@ func (s *scanner) first(ctx context.Context, r runs.Run, activityID string, othe
 	if ok && activityID != "" {
 		return known
 	}
-	res, err := s.c.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-		Namespace: s.facts.Namespace, MaximumPageSize: lastEvents,
-		Execution: &commonpb.WorkflowExecution{WorkflowId: r.WorkflowID, RunId: r.RunID}})
+	res, err := s.c.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx,
+		&workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+			Namespace: s.facts.Namespace, MaximumPageSize: lastEvents,
+			Execution: &commonpb.WorkflowExecution{WorkflowId: r.WorkflowID, RunId: r.RunID}})
 	if err != nil {
 		return known
 	}
@@ -478,7 +490,8 @@ func begins(e *historypb.HistoryEvent, activityID string) (scheduled, bool) {
 	at := e.GetEventTime().AsTime()
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-		return scheduled{at: at}, activityID != "" && e.GetActivityTaskScheduledEventAttributes().GetActivityId() == activityID
+		return scheduled{at: at}, activityID != "" &&
+			e.GetActivityTaskScheduledEventAttributes().GetActivityId() == activityID
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
 		f := history.FailureOf(e.GetWorkflowTaskFailedEventAttributes().GetFailure())
 		f.Message = cluster.Cut(f.Message, maxMessage)

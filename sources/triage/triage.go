@@ -53,9 +53,10 @@ type Result struct {
 	MostExpensive []runspkg.Run  `json:"-"` // by cost; empty without cost data
 	Largest       []runspkg.Run  `json:"-"` // by tokens
 	Phases        []PhaseStat    `json:"phases"`
-	PhaseRuns     int            `json:"phase_runs"`    // runs of the percentiles
-	PhaseSampled  int            `json:"phase_sampled"` // of them, runs whose histories were read for their step times
-	PhaseUnknown  int            `json:"phase_unknown"` // closed tasks with unknown step times
+	PhaseRuns     int            `json:"phase_runs"` // runs of the percentiles
+	// of them, runs whose histories were read for their step times
+	PhaseSampled int `json:"phase_sampled"`
+	PhaseUnknown int `json:"phase_unknown"` // closed tasks with unknown step times
 }
 
 // Scan is the progress of a scan.
@@ -70,12 +71,13 @@ type Scan struct {
 
 // Cause is what the runs of a group have in common.
 type Cause struct {
-	Status   ace.Status  `json:"status"`
-	Verdict  ace.Verdict `json:"verdict,omitempty"`      // "wrong" for a group of wrong answers
-	Type     string      `json:"failure_type,omitempty"` // error type of the application or of Temporal
-	Phase    ace.Phase   `json:"phase,omitempty"`        // of the failure, or the step of a flow; "" if unknown
-	Activity string      `json:"activity,omitempty"`     // that failed, "" for the workflow itself
-	Pattern  string      `json:"pattern"`                // normalized message, or why the answers are wrong
+	Status  ace.Status  `json:"status"`
+	Verdict ace.Verdict `json:"verdict,omitempty"`      // "wrong" for a group of wrong answers
+	Type    string      `json:"failure_type,omitempty"` // error type of the application or of Temporal
+	// of the failure, or the step of a flow; "" if unknown
+	Phase    ace.Phase `json:"phase,omitempty"`
+	Activity string    `json:"activity,omitempty"` // that failed, "" for the workflow itself
+	Pattern  string    `json:"pattern"`            // normalized message, or why the answers are wrong
 }
 
 // Key identifies a group of runs by its cause.
@@ -131,8 +133,8 @@ type PhaseStat struct {
 	Worst runspkg.Run `json:"max_run"`
 }
 
-// Slow reports whether the longest step took much longer than usual: at least a second, and four times the 95th
-// percentile of at least 20 runs.
+// Slow reports whether the longest step took much longer than usual: at least a second, and four times the
+// 95th percentile of at least 20 runs.
 func (p PhaseStat) Slow() bool { return p.Runs >= 20 && p.Max >= 1000 && p.Max > 4*p.P95 }
 
 // Facts holds what a scan has read; Analyze derives the result.
@@ -175,9 +177,12 @@ func (f *Facts) Analyze(now time.Time) *Result {
 	f.group(t)
 	t.Retrying = append([]Retrying{}, f.Retrying...)
 	slices.SortStableFunc(t.Retrying, func(a, b Retrying) int {
-		return cmp.Or(cmp.Compare(b.Attempt, a.Attempt), a.Since.Compare(b.Since), cmp.Compare(a.Run.WorkflowID, b.Run.WorkflowID))
+		return cmp.Or(cmp.Compare(b.Attempt, a.Attempt), a.Since.Compare(b.Since),
+			cmp.Compare(a.Run.WorkflowID, b.Run.WorkflowID))
 	})
-	tasks := slices.DeleteFunc(slices.Clone(f.Closed), func(r runspkg.Run) bool { return r.Type == ace.ExperimentWorkflow })
+	tasks := slices.DeleteFunc(slices.Clone(f.Closed), func(r runspkg.Run) bool {
+		return r.Type == ace.ExperimentWorkflow
+	})
 	for i, r := range tasks {
 		if r.Summary == nil {
 			tasks[i].Summary = f.Used[r.RunID]
@@ -283,7 +288,8 @@ func BucketOf(at, from, to time.Time) int {
 func (f *Facts) why(r runspkg.Run) (Ending, bool) {
 	if wrong(r) {
 		reason, known := f.reason(r)
-		return Ending{Failure: ace.Failure{Kind: r.Status, Message: reason.Cause}, Pattern: reason.Cause}, known
+		return Ending{Failure: ace.Failure{Kind: r.Status, Message: reason.Cause}, Pattern: reason.Cause},
+			known
 	}
 	e, known := f.Ends[r.RunID]
 	return e, known
@@ -340,7 +346,8 @@ func (f *Facts) phases(t *Result, tasks []runspkg.Run) {
 	for _, step := range stepNames(times) {
 		ms := times[step]
 		slices.Sort(ms)
-		t.Phases = append(t.Phases, PhaseStat{Phase: step, Runs: len(ms), P50: rank(ms, 50), P95: rank(ms, 95),
+		t.Phases = append(t.Phases, PhaseStat{Phase: step, Runs: len(ms), P50: rank(ms, 50),
+			P95: rank(ms, 95),
 			Max: ms[len(ms)-1], Worst: worst[step]})
 	}
 }

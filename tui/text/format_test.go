@@ -19,7 +19,8 @@ func TestSpan(t *testing.T) {
 
 func TestTook(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "0ms", 800 * time.Microsecond: "800µs", 1800 * time.Microsecond: "1.8ms", 500: "1µs", 12 * time.Millisecond: "12ms", 1200 * time.Millisecond: "1.2s",
+		0: "0ms", 800 * time.Microsecond: "800µs", 1800 * time.Microsecond: "1.8ms", 500: "1µs",
+		12 * time.Millisecond: "12ms", 1200 * time.Millisecond: "1.2s",
 		185 * time.Second: "3m05s", 90 * time.Second: "1m30s", 125 * time.Minute: "2h05m",
 	} {
 		if got := Duration(d); got != want {
@@ -29,7 +30,8 @@ func TestTook(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 10214: "10,214", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
+	for n, want := range map[int64]string{0: "0", 999: "999", 10214: "10,214", 1234567: "1,234,567",
+		-1000: "-1,000", -100: "-100"} {
 		if got := Count(n); got != want {
 			t.Errorf("Count(%d) = %q, want %q", n, got, want)
 		}
@@ -41,7 +43,8 @@ type brackets struct{}
 func (brackets) Paint(s string) string { return s }
 
 func TestLineIsExact(t *testing.T) {
-	for _, parts := range [][]string{nil, {"ab"}, {"ab", "財務", "cdef"}, {"📈📈📈📈📈"}, {strings.Repeat("x", 40), "y"}} {
+	for _, parts := range [][]string{nil, {"ab"}, {"ab", "財務", "cdef"}, {"📈📈📈📈📈"},
+		{strings.Repeat("x", 40), "y"}} {
 		for w := range 15 {
 			l := Line{Max: w, Tail: "…"}
 			for _, p := range parts {

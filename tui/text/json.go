@@ -32,8 +32,8 @@ func Indented(raw string) string {
 	return b.String()
 }
 
-// Members returns a JSON object as safe lines: each member on its own, strings unquoted. Characters that cannot be
-// shown are dropped; a last line counts them.
+// Members returns a JSON object as safe lines: each member on its own, strings unquoted. Characters that
+// cannot be shown are dropped; a last line counts them.
 func Members(raw []byte) []string {
 	var lines []string
 	dropped := 0

@@ -65,7 +65,8 @@ func TestWrapKeepsTheText(t *testing.T) {
 }
 
 func FuzzSafe(f *testing.F) {
-	for _, s := range []string{"", "a\x1b[31mb", "\x1b]0;x\x07", "\x90q\x9c", "\u202e", "é財📈", "\x1b", "\x1b\x1b[", "a\r\nb", "\xc2\x1b[m", "\xe2\x80\xae"} {
+	for _, s := range []string{"", "a\x1b[31mb", "\x1b]0;x\x07", "\x90q\x9c", "\u202e", "é財📈", "\x1b",
+		"\x1b\x1b[", "a\r\nb", "\xc2\x1b[m", "\xe2\x80\xae"} {
 		f.Add(s, 10)
 	}
 	f.Fuzz(func(t *testing.T, s string, width int) {
@@ -99,8 +100,10 @@ func TestMiddle(t *testing.T) {
 		width int
 		want  string
 	}{
-		{"formula-offline-e1-0123", 23, "formula-offline-e1-0123"}, {"formula-offline-e1-0123", 16, "formul…e-e1-0123"},
-		{"abc", 0, ""}, {"abcdef", 1, "…"}, {"abcdef", 2, "a…"}, {"abcdef", 4, "ab…f"}, {"日本語日本語", 8, "日…語"}, {"日本語日本語", 3, "日…"},
+		{"formula-offline-e1-0123", 23, "formula-offline-e1-0123"},
+		{"formula-offline-e1-0123", 16, "formul…e-e1-0123"},
+		{"abc", 0, ""}, {"abcdef", 1, "…"}, {"abcdef", 2, "a…"}, {"abcdef", 4, "ab…f"}, {"日本語日本語", 8, "日…語"},
+		{"日本語日本語", 3, "日…"},
 	} {
 		if got := Middle(c.s, c.width, "…"); got != c.want && Width(got) > c.width {
 			t.Errorf("%q in %d is %q, want %q", c.s, c.width, got, c.want)

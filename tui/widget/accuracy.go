@@ -9,15 +9,15 @@ import (
 	"acescope/theme"
 )
 
-// Accuracy formats the share of correct answers to labeled tasks with its interval, see [Range]: "42.0% (33–52)". It
-// is a dash without labeled tasks.
+// Accuracy formats the share of correct answers to labeled tasks with its interval, see [Range]: "42.0%
+// (33–52)". It is a dash without labeled tasks.
 func Accuracy(correct, labeled int, g theme.Glyphs) string {
 	interval := Range(stats.Wilson(correct, labeled), "rate", g)
 	return Quantity(stats.Share(correct, labeled), "rate", g) + InParentheses(interval)
 }
 
-// MeanScore formats what [ace.ExperimentInput.MeanScore] returns, to follow an accuracy: ", mean score 0.750". It is
-// "" for nil.
+// MeanScore formats what [ace.ExperimentInput.MeanScore] returns, to follow an accuracy: ", mean score
+// 0.750". It is "" for nil.
 func MeanScore(mean *float64) string {
 	if mean == nil {
 		return ""

@@ -7,8 +7,8 @@ import (
 	"acescope/tui/text"
 )
 
-// Document caches the lines that a view draws for a run. They are valid until their source, the width or the current
-// second changes. It also caches wrapped texts.
+// Document caches the lines that a view draws for a run. They are valid until their source, the width or the
+// current second changes. It also caches wrapped texts.
 type Document struct {
 	WorkflowID, RunID string
 

@@ -6,8 +6,10 @@ import (
 	"acescope/theme"
 )
 
-// jsonToken matches a string with the colon of a name, a number, a constant, punctuation, or any other character.
-var jsonToken = regexp.MustCompile(`("(?:[^"\\]|\\.)*"?)(\s*:)?|(-?\d[\d.eE+-]*)|(true|false|null)\b|([\s,:\[\]{}]+)|.`)
+// jsonToken matches a string with the colon of a name, a number, a constant, punctuation, or any other
+// character.
+var jsonToken = regexp.MustCompile(
+	`("(?:[^"\\]|\\.)*"?)(\s*:)?|(-?\d[\d.eE+-]*)|(true|false|null)\b|([\s,:\[\]{}]+)|.`)
 
 // jsonSpans colors a line of JSON.
 func jsonSpans(line string, s theme.Styles) (out []Span) {

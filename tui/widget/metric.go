@@ -10,9 +10,9 @@ import (
 	"acescope/tui/text"
 )
 
-// Metric is a number of A and of B. TakenA and TakenB are the parts of reused steps, which A and B do not include.
-// The unit is "ms", "USD", "rate", or "" for a count. NaN is unknown. RangeA and RangeB are the limits of the intervals
-// of A and B, zero if unknown. An Unlike metric has no difference.
+// Metric is a number of A and of B. TakenA and TakenB are the parts of reused steps, which A and B do not
+// include. The unit is "ms", "USD", "rate", or "" for a count. NaN is unknown. RangeA and RangeB are the
+// limits of the intervals of A and B, zero if unknown. An Unlike metric has no difference.
 type Metric struct {
 	Name, Unit     string
 	A, B           float64
@@ -100,7 +100,8 @@ func (w *Writer) Metrics(list []Metric) {
 		if limits == [2]float64{} {
 			return value
 		}
-		full := value + InParentheses(Range(stats.Interval{Low: limits[0], High: limits[1]}, unit, w.S.Glyphs))
+		full := value + InParentheses(Range(stats.Interval{Low: limits[0], High: limits[1]}, unit,
+			w.S.Glyphs))
 		if text.Width(full) >= wide {
 			return value
 		}

@@ -104,7 +104,8 @@ func showString(s string) *Shown {
 
 func showJSON(kind string, raw []byte) *Shown {
 	out, used := Indent(raw, MaxPayload)
-	return &Shown{Kind: kind, Size: len(raw), Lines: text.Lines(string(out)), Rest: len(raw) - used, json: true}
+	return &Shown{Kind: kind, Size: len(raw), Lines: text.Lines(string(out)), Rest: len(raw) - used,
+		json: true}
 }
 
 func showText(kind, s string) *Shown {
@@ -124,8 +125,8 @@ func showBinary(kind string, data []byte) *Shown {
 	return out
 }
 
-// Binary reports whether data is not text: its first bytes contain a NUL, or more than a twentieth of them are not
-// printable.
+// Binary reports whether data is not text: its first bytes contain a NUL, or more than a twentieth of them
+// are not printable.
 func Binary(data []byte) bool {
 	data = data[:min(len(data), 4096)]
 	odd := 0
@@ -159,8 +160,8 @@ func SealedIn(raw []byte) (string, int) {
 	return text.Safe(string(p.Metadata.Encoding), " "), len(p.Data)
 }
 
-// jsonLayout matches what stays together when JSON is laid out: a string, an empty object or list, a bracket, a comma,
-// a colon, white space, anything else.
+// jsonLayout matches what stays together when JSON is laid out: a string, an empty object or list, a bracket,
+// a comma, a colon, white space, anything else.
 var jsonLayout = regexp.MustCompile(`"(?s:[^"\\]|\\.)*"?|\{\s*\}|\[\s*\]|[{}\[\],:]|\s+|[^\s"{}\[\],:]+`)
 
 // Indent lays JSON out, one value a line, until there are limit bytes of it; used is how

@@ -12,7 +12,8 @@ import (
 func TestWhatAPayloadIs(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"a":1}`: "JSON", `[1,2]`: "JSON", `12.5`: "JSON", `null`: "JSON", `"plain"`: "text",
-		`"{\"a\":1}"`: "JSON in a string", `not json`: "text, not JSON", "\x00\x01\x02": "binary", `"\u0000\u0001"`: "binary in a string", ``: "nothing",
+		`"{\"a\":1}"`: "JSON in a string", `not json`: "text, not JSON", "\x00\x01\x02": "binary",
+		`"\u0000\u0001"`: "binary in a string", ``: "nothing",
 		`"` + strings.Repeat("AAECAwQFBgcICQ", 6) + `"`:                              "base64",
 		`{"metadata":{"encoding":"YmluYXJ5L2VuY3J5cHRlZA=="},"data":"AAECAwQFBg=="}`: "binary/encrypted, not readable here without its codec",
 		`{"metadata":"mine"}`: "JSON",
@@ -39,8 +40,10 @@ func TestPayloadsAreMadeReadyOnce(t *testing.T) {
 }
 
 func TestBigPayloadsAreBounded(t *testing.T) {
-	for _, raw := range []string{`["` + strings.Repeat("財", 700_000) + `"]`, `"` + strings.Repeat("word ", 400_000) + `"`,
-		`{"a":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `,"b":"` + strings.Repeat("x", 2<<20) + `"}`} {
+	for _, raw := range []string{`["` + strings.Repeat("財", 700_000) + `"]`,
+		`"` + strings.Repeat("word ", 400_000) + `"`,
+		`{"a":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `,"b":"` +
+			strings.Repeat("x", 2<<20) + `"}`} {
 		p := Show([]byte(raw))
 		shown := 0
 		for _, l := range p.Lines {
@@ -53,7 +56,8 @@ func TestBigPayloadsAreBounded(t *testing.T) {
 }
 
 func FuzzShow(f *testing.F) {
-	for _, s := range []string{`{"a":[1,{"b":null}],"c":"\u001b[2J"}`, `"\u202e"`, "\x1b]0;x\x07", `{"a":`, `[[[`, `{"a" "b"}`, "\xff", `"{"`, `}{`} {
+	for _, s := range []string{`{"a":[1,{"b":null}],"c":"\u001b[2J"}`, `"\u202e"`, "\x1b]0;x\x07", `{"a":`,
+		`[[[`, `{"a" "b"}`, "\xff", `"{"`, `}{`} {
 		f.Add([]byte(s), 20)
 	}
 	f.Fuzz(func(t *testing.T, raw []byte, width int) {

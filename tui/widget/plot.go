@@ -26,8 +26,8 @@ type PlotCurve struct {
 	Dashed bool
 }
 
-// NewPlot returns a plot without curves over tasks, or over seconds with byTime. The unit of y is "rate", "USD",
-// "total" for a count that begins at 0, or "" for another count.
+// NewPlot returns a plot without curves over tasks, or over seconds with byTime. The unit of y is "rate",
+// "USD", "total" for a count that begins at 0, or "" for another count.
 func NewPlot(title, unit string, byTime bool) Plot {
 	p := Plot{
 		Title: title,

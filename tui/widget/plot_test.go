@@ -34,14 +34,24 @@ func somePlots() map[string]Plot {
 		return float64(i)
 	}
 	return map[string]Plot{
-		"two":   {Title: "Accuracy", X: counts, Y: Axis{Format: PercentTick, Most: 1, Room: 0.1}, Curves: []PlotCurve{wave("a", 300, learning(0.8)), wave("bb", 200, learning(0.6))}, Legend: true},
-		"gap":   {Title: "Cost", X: counts, Y: Axis{Format: DollarTick, Zero: true}, Curves: []PlotCurve{wave("a", 120, gap)}, Legend: true},
-		"flat":  {Title: "Accuracy", X: counts, Y: Axis{Format: PercentTick, Most: 1, Room: 0.1}, Curves: []PlotCurve{wave("a", 50, func(int) float64 { return 0 })}},
-		"one":   {Title: "Playbook", X: counts, Y: Axis{Format: CountTick, Whole: true}, Curves: []PlotCurve{wave("a", 1, func(int) float64 { return 12 })}},
-		"none":  {Title: "Playbook", X: counts, Y: Axis{Format: CountTick, Whole: true}, Curves: []PlotCurve{wave("a", 0, nil)}, Empty: "no task has ended yet"},
-		"large": {Title: "Operations", X: counts, Y: Axis{Format: CountTick, Whole: true, Zero: true}, Curves: []PlotCurve{wave("a", 40_000, func(i int) float64 { return float64(3 * i) })}},
-		"tiny":  {Title: "Cost", X: Axis{Format: TimeTick, Time: true}, Y: Axis{Format: DollarTick, Zero: true}, Curves: []PlotCurve{wave("a", 900, func(i int) float64 { return 1e-4 * float64(i%7) })}},
-		"many":  {Title: "Accuracy", X: counts, Y: Axis{Format: PercentTick, Most: 1, Room: 0.1}, Curves: manyCurves(8, learning), Legend: true},
+		"two": {Title: "Accuracy", X: counts, Y: Axis{Format: PercentTick, Most: 1, Room: 0.1},
+			Curves: []PlotCurve{wave("a", 300, learning(0.8)), wave("bb", 200, learning(0.6))}, Legend: true},
+		"gap": {Title: "Cost", X: counts, Y: Axis{Format: DollarTick, Zero: true},
+			Curves: []PlotCurve{wave("a", 120, gap)}, Legend: true},
+		"flat": {Title: "Accuracy", X: counts, Y: Axis{Format: PercentTick, Most: 1, Room: 0.1},
+			Curves: []PlotCurve{wave("a", 50, func(int) float64 { return 0 })}},
+		"one": {Title: "Playbook", X: counts, Y: Axis{Format: CountTick, Whole: true},
+			Curves: []PlotCurve{wave("a", 1, func(int) float64 { return 12 })}},
+		"none": {Title: "Playbook", X: counts, Y: Axis{Format: CountTick, Whole: true},
+			Curves: []PlotCurve{wave("a", 0, nil)}, Empty: "no task has ended yet"},
+		"large": {Title: "Operations", X: counts, Y: Axis{Format: CountTick, Whole: true, Zero: true},
+			Curves: []PlotCurve{wave("a", 40_000, func(i int) float64 { return float64(3 * i) })}},
+		"tiny": {Title: "Cost", X: Axis{Format: TimeTick, Time: true},
+			Y: Axis{Format: DollarTick, Zero: true}, Curves: []PlotCurve{wave("a", 900, func(i int) float64 {
+				return 1e-4 * float64(i%7)
+			})}},
+		"many": {Title: "Accuracy", X: counts, Y: Axis{Format: PercentTick, Most: 1, Room: 0.1},
+			Curves: manyCurves(8, learning), Legend: true},
 	}
 }
 
@@ -77,7 +87,8 @@ func TestPlotsFitEverySize(t *testing.T) {
 					}
 					for _, l := range lines {
 						if text.Width(l) != w {
-							t.Fatalf("%s at %dx%d has a line of %d: %q", name, w, h, text.Width(l), ansi.Strip(l))
+							t.Fatalf("%s at %dx%d has a line of %d: %q", name, w, h, text.Width(l),
+								ansi.Strip(l))
 						}
 					}
 				}

@@ -66,7 +66,8 @@ func (a Axis) scale(s interval, ticks int) scale {
 func (a Axis) step(s interval, ticks int) float64 {
 	raw := (s.high - s.low) / float64(ticks)
 	if a.Time {
-		for _, step := range []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400} {
+		for _, step := range []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400,
+			28800, 86400} {
 			if step >= raw {
 				return step
 			}

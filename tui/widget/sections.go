@@ -221,7 +221,8 @@ func (s *SectionList) line(st theme.Styles, focused bool, l sectionLine, row row
 	case sectionHeading:
 		return line.Add(st.Strong, " "+p.Name).Add(st.Muted, "  "+p.Remark).String(st.Text)
 	case sectionMore:
-		return line.Add(st.Muted, "   "+text.Count(int64(p.Rows-l.at.Row))+" more: a shows them").String(st.Text)
+		return line.Add(st.Muted, "   "+text.Count(int64(p.Rows-l.at.Row))+
+			" more: a shows them").String(st.Text)
 	case sectionBlank:
 		return text.Spaces(s.width)
 	}
@@ -232,7 +233,8 @@ func (s *SectionList) line(st theme.Styles, focused bool, l sectionLine, row row
 	if focused {
 		mark = RowSelected
 	}
-	return RowInk(mark, st).Paint(text.Fit(st.Glyphs.Pointer+" "+row(l.at, s.width-PointerWidth, true), s.width, ""))
+	return RowInk(mark, st).Paint(text.Fit(st.Glyphs.Pointer+" "+row(l.at, s.width-PointerWidth, true),
+		s.width, ""))
 }
 
 // SelectedRow returns the row under the cursor from the rows by part, or the zero value.

@@ -1,6 +1,6 @@
 // Package widget holds the parts that screens are drawn with: tables, lists of sections, plots,
-// sparklines, payload viewers and wrapped documents. It does no IO and keeps no data but caches of drawn text,
-// each bounded by a constant next to it.
+// sparklines, payload viewers and wrapped documents. It does no IO and keeps no data but caches of drawn
+// text, each bounded by a constant next to it.
 package widget
 
 import (

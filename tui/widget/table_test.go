@@ -29,7 +29,8 @@ func TestTableIsExact(t *testing.T) {
 			asked := 0
 			lines := tab.Draw(s, w%2 == 0, func(i int) []Cell {
 				asked++
-				return []Cell{{fmt.Sprint("row 計算 ", i), s.Text}, {"1", s.Muted}, {"what", s.Text}, {"x", s.Text}}
+				return []Cell{{fmt.Sprint("row 計算 ", i), s.Text}, {"1", s.Muted}, {"what", s.Text},
+					{"x", s.Text}}
 			})
 			if len(lines) != h || asked > h {
 				t.Fatalf("%dx%d: %d lines, %d rows asked for", w, h, len(lines), asked)
@@ -44,7 +45,8 @@ func TestTableIsExact(t *testing.T) {
 }
 
 func TestTableGivesUpColumns(t *testing.T) {
-	for width, want := range map[int]string{80: "NAME N WHAT S", 35: "NAME WHAT S", 20: "NAME S", 8: "NAM S"} {
+	for width, want := range map[int]string{80: "NAME N WHAT S", 35: "NAME WHAT S", 20: "NAME S",
+		8: "NAM S"} {
 		tab := sample()
 		tab.SetSize(width, 3)
 		got := strings.Join(strings.Fields(ansi.Strip(tab.heading(theme.New(true, true)))), " ")
@@ -73,7 +75,8 @@ func TestTableKeepsCursorInSight(t *testing.T) {
 
 func TestSpark(t *testing.T) {
 	g := theme.Unicode()
-	for want, values := range map[string][]float64{"": nil, "▁█": {1, 2}, "▁▁▁": {0, 0, 0}, "▅▅": {3, 3}, "▁▃▅█": {0, 1, 2, 3.5}} {
+	for want, values := range map[string][]float64{"": nil, "▁█": {1, 2}, "▁▁▁": {0, 0, 0}, "▅▅": {3, 3},
+		"▁▃▅█": {0, 1, 2, 3.5}} {
 		if got := Spark(values, 10, g); got != want {
 			t.Errorf("%v: %q, want %q", values, got, want)
 		}

@@ -19,7 +19,8 @@ import (
 	"acescope/views/console"
 )
 
-// actionBindings returns the keys that act on the selected session. view is the name of the view that has them.
+// actionBindings returns the keys that act on the selected session. view is the name of the view that has
+// them.
 func (a *Agents) actionBindings(view string, waiting func() *sessions.Approval) []tui.Binding {
 	if a.actions == nil {
 		return nil
@@ -28,8 +29,10 @@ func (a *Agents) actionBindings(view string, waiting func() *sessions.Approval) 
 	return []tui.Binding{
 		console.MutatingKey(view+".answer", "show the pending tool call in full, then allow or deny it",
 			a.short(waiting, "answer"), answer, "w"),
-		console.MutatingKey(view+".message", "write a message to the session", a.short(nil, "message"), a.message, "i"),
-		console.MutatingKey(view+".interrupt", "interrupt the current turn; the session continues (asks first)", "",
+		console.MutatingKey(view+".message", "write a message to the session", a.short(nil, "message"),
+			a.message, "i"),
+		console.MutatingKey(view+".interrupt",
+			"interrupt the current turn; the session continues (asks first)", "",
 			a.interrupt, "I"),
 		console.MutatingKey(view+".cancel", "stop the session (asks first)", "", a.stop, "x"),
 		console.MutatingKey(view+".start", "start a session on the engine", "start", a.askStart, "+"),
@@ -74,7 +77,8 @@ func (a *Agents) openSession(s tui.Shell) (sessions.Row, bool) {
 	return r, false
 }
 
-// message opens the prompt for a message. It goes to the session that is selected now, even if the list changes.
+// message opens the prompt for a message. It goes to the session that is selected now, even if the list
+// changes.
 func (a *Agents) message(s tui.Shell) tea.Cmd {
 	r, ok := a.openSession(s)
 	if !ok {
@@ -82,7 +86,9 @@ func (a *Agents) message(s tui.Shell) tea.Cmd {
 	}
 	id, name := r.ID, text.Safe(sessionName(r), " ")
 	s.Ask(tui.Prompt{Label: "message", Lines: true, Hint: "to " + text.Cut(name, 60, "…"),
-		Preview: func(string) string { return "enter sends it to " + name + "; ctrl+j: new line, esc: cancel" },
+		Preview: func(string) string {
+			return "enter sends it to " + name + "; ctrl+j: new line, esc: cancel"
+		},
 		Done: func(typed string) tea.Cmd {
 			if strings.TrimSpace(typed) == "" {
 				return nil
@@ -132,14 +138,16 @@ func (a *Agents) stop(s tui.Shell) {
 		}
 	}
 	lines = append(lines, "the session accepts no more messages; its transcript is kept")
-	a.pipeline.Confirm(s, "stop", runs.Prepared{Title: "Stop this session?", Lines: lines, Yes: "stop the session",
+	a.pipeline.Confirm(s, "stop", runs.Prepared{Title: "Stop this session?", Lines: lines,
+		Yes: "stop the session",
 		Do: console.Doing("asked the session to stop",
 			func(ctx context.Context) error { return a.actions.StopSession(ctx, r.ID) })})
 }
 
 func sessionLines(r sessions.Row) []string {
 	name := text.Cut(text.Safe(firstLine(sessionName(r)), " "), 60, "…")
-	return []string{"session   " + text.Safe(r.ID, " "), "name      " + name, "directory " + text.Safe(r.Dir, " ")}
+	return []string{"session   " + text.Safe(r.ID, " "), "name      " + name, "directory " +
+		text.Safe(r.Dir, " ")}
 }
 
 func sessionName(r sessions.Row) string { return cmp.Or(r.Name, r.ID) }
@@ -207,7 +215,8 @@ func (a *Agents) allow(w sessions.Approval, risk string, head []string) tea.Cmd 
 	lines := append(slices.Clone(head), "The tool runs on that host, as the user who serves the session.",
 		"Its effects may be impossible to undo.")
 	return func() tea.Msg {
-		return tui.Asked(tui.Question{Title: "Allow " + toolName(w) + " despite the risk?", Lines: lines, Long: true,
+		return tui.Asked(tui.Question{Title: "Allow " + toolName(w) + " despite the risk?", Lines: lines,
+			Long:    true,
 			Warning: "it " + risk, Yes: "allow it", Do: act})
 	}
 }
@@ -226,9 +235,11 @@ func (a *Agents) deny(s tui.Shell, w sessions.Approval) {
 }
 
 // startFields are the fields of a new session.
-var startFields = []string{"agent=", "dir=", "model=", "name=", "mode=", "allow=", "rule=", "otherwise=", "resume=", "prompt="}
+var startFields = []string{"agent=", "dir=", "model=", "name=", "mode=", "allow=", "rule=", "otherwise=",
+	"resume=", "prompt="}
 
-// askStart opens the prompt for a session, once it is known which agents are installed and which directories exist.
+// askStart opens the prompt for a session, once it is known which agents are installed and which directories
+// exist.
 func (a *Agents) askStart(s tui.Shell) tea.Cmd {
 	dirs := a.directories()
 	return func() tea.Msg {
@@ -253,8 +264,8 @@ func (a *Agents) askStart(s tui.Shell) tea.Cmd {
 // maxDirs bounds the directories that are offered for a session.
 const maxDirs = 20
 
-// directories lists where a session may start: the directory of the selected session, the console's, then those of the
-// newest sessions.
+// directories lists where a session may start: the directory of the selected session, the console's, then
+// those of the newest sessions.
 func (a *Agents) directories() (dirs []string) {
 	add := func(dir string) {
 		if strings.HasPrefix(dir, "/") && !slices.Contains(dirs, dir) && len(dirs) < maxDirs {
@@ -416,7 +427,8 @@ func completeSession(arg string) []string {
 }
 
 // verbs are the first words of the command for sessions, besides the ID of a session.
-var verbs = []tui.Candidate{{Value: "start ", Help: "a session"}, {Value: "send ", Help: "a message to the selected one"},
+var verbs = []tui.Candidate{{Value: "start ", Help: "a session"},
+	{Value: "send ", Help: "a message to the selected one"},
 	{Value: "interrupt", Help: "its turn"}, {Value: "stop", Help: "the selected one"},
 	{Value: "approve", Help: "or deny its tool call"}}
 
@@ -448,7 +460,8 @@ func (a *Agents) named(id string) (sessions.Row, error) {
 			return r, nil
 		}
 	}
-	return sessions.Row{}, fmt.Errorf("session %q not found; give an ID, start, send, interrupt, stop or approve", id)
+	return sessions.Row{}, fmt.Errorf(
+		"session %q not found; give an ID, start, send, interrupt, stop or approve", id)
 }
 
 func (a *Agents) show(s tui.Shell, id string) tea.Cmd {

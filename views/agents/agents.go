@@ -20,7 +20,8 @@ import (
 	"acescope/views/console"
 )
 
-// Agents is the state that the screens share: all sessions, the selected one, and the transcript that is read.
+// Agents is the state that the screens share: all sessions, the selected one, and the transcript that is
+// read.
 type Agents struct {
 	nav       *console.Navigation
 	pipeline  *console.Pipeline
@@ -63,10 +64,11 @@ func (a *Agents) look(shown bool) {
 	a.feeds.Details.Look(shown)
 }
 
-// Screens returns the list of sessions with the selected one beside it, the whole conversation, and the part of the
-// overview.
+// Screens returns the list of sessions with the selected one beside it, the whole conversation, and the part
+// of the overview.
 func Screens(c *console.Console, actions console.SessionActions, feeds Feeds) ([]tui.Screen, *Home) {
-	a := &Agents{nav: c.Navigation, pipeline: c.Pipeline, actions: actions, controls: c.Controls, location: c.Location, workDir: c.WorkDir,
+	a := &Agents{nav: c.Navigation, pipeline: c.Pipeline, actions: actions, controls: c.Controls,
+		location: c.Location, workDir: c.WorkDir,
 		feeds: feeds}
 	return []tui.Screen{
 		{Name: "agents", Aliases: []string{"sessions", "transcripts"}, Keys: []string{"0"}, Share: 50,
@@ -74,7 +76,8 @@ func Screens(c *console.Console, actions console.SessionActions, feeds Feeds) ([
 				Check: func(id string) error { _, err := a.named(id); return err }, Do: a.show},
 			Help:  "agent sessions on the engine and transcripts on this machine",
 			Views: []tui.View{NewList(a), newDetail(a)}},
-		{Name: "conversation", Short: "conv", Help: "the whole conversation of the selected session", Aside: true,
+		{Name: "conversation", Short: "conv", Help: "the whole conversation of the selected session",
+			Aside: true,
 			Views: []tui.View{newConversation(a)}},
 	}, &Home{Agents: a}
 }
@@ -82,7 +85,8 @@ func Screens(c *console.Console, actions console.SessionActions, feeds Feeds) ([
 // refresh takes the newest sessions of both sources.
 func (a *Agents) refresh() {
 	files, engineSessions := a.feeds.Transcripts.Value(), a.feeds.Sessions.Value()
-	a.approvals, a.detail, a.talk = a.feeds.Approvals.Value(), a.feeds.Details.Value(), a.feeds.Conversations.Value()
+	a.approvals, a.detail, a.talk = a.feeds.Approvals.Value(), a.feeds.Details.Value(),
+		a.feeds.Conversations.Value()
 	if a.data == files && a.sessions == engineSessions {
 		return
 	}
@@ -192,8 +196,8 @@ func (a *Agents) nextPart(s tui.Shell, by int) {
 	a.read(paths[(at+by+len(paths))%len(paths)])
 }
 
-// stateMark returns the mark of a session: its status on the engine, or the age of a transcript. A transcript that
-// ends within a turn is marked open unless it is live.
+// stateMark returns the mark of a session: its status on the engine, or the age of a transcript. A transcript
+// that ends within a turn is marked open unless it is live.
 func stateMark(r sessions.Row, now time.Time, s theme.Styles) theme.Mark {
 	if r.LastTurnFailed() && r.Engine.Status == sessions.Idle {
 		return theme.Mark{Glyph: s.Glyphs.Wrong, Word: "turn failed", Ink: s.Failed}
@@ -294,7 +298,8 @@ func (w sessionWriter) runs(r sessions.Row, list []runs.Run) {
 		if one.Parent != r.Engine.ID {
 			how = "given to this session"
 		}
-		w.End(w.Line().Add(m.Ink, "   "+m.Glyph+" "+text.Fit(m.Word, 10, "")).Add(w.S.Text, console.NameOf(one)).
+		w.End(w.Line().Add(m.Ink, "   "+m.Glyph+" "+text.Fit(m.Word, 10, "")).Add(w.S.Text,
+			console.NameOf(one)).
 			Add(w.S.Muted, "  "+how+", "+w.Ago(one.Start)))
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"acescope/views/console"
 )
 
-// Conversation is the view of a whole conversation. It follows the end until the user moves up. It draws visible
-// entries only, so the length does not matter.
+// Conversation is the view of a whole conversation. It follows the end until the user moves up. It draws
+// visible entries only, so the length does not matter.
 type Conversation struct {
 	*Agents
 	console.Pane
@@ -94,7 +94,8 @@ func (v *Conversation) Bindings() []tui.Binding {
 	toError := func(by int) func(tui.Shell) { return func(s tui.Shell) { v.toError(s, by) } }
 	list := append(widget.Motions("conversation", v),
 		b("fold", "unfold this entry, or fold it", "unfold", func(tui.Shell) { v.fold() }, "c"),
-		console.Key("conversation.enter", "write a message to the session; in a transcript, unfold this entry", "",
+		console.Key("conversation.enter",
+			"write a message to the session; in a transcript, unfold this entry", "",
 			v.enter, "enter"),
 		b("all", "unfold all entries, or fold them", "all",
 			func(tui.Shell) { v.all = !v.all; clear(v.unfolded); v.At.line = 0 }, "a"),
@@ -412,7 +413,8 @@ func (v *Conversation) banner() []string {
 	}
 	if n := len(st.Pending); n > 0 {
 		call := st.Pending[0]
-		l.Add(s.Alert, " "+s.Glyphs.Failed+" "+waiting(n, "call")+" for approval: "+text.Safe(call.Name, " ")+" ").
+		l.Add(s.Alert, " "+s.Glyphs.Failed+" "+waiting(n, "call")+" for approval: "+text.Safe(call.Name, " ")+
+			" ").
 			Add(s.Text, " ").Add(s.Key, "w").Add(s.Text, " "+text.Payload(call.Args))
 		return []string{l.String(s.Text)}
 	}

@@ -50,7 +50,8 @@ func (v *detail) Bindings() []tui.Binding {
 	list := append(widget.Motions("agent", v),
 		console.Key("agent.read", "read the whole conversation", "read",
 			func(s tui.Shell) { s.Open("conversation") }, "enter"),
-		console.Key("agent.branch", "show the conversation of the next subagent, then of the session again", "subagent",
+		console.Key("agent.branch", "show the conversation of the next subagent, then of the session again",
+			"subagent",
 			func(s tui.Shell) { v.nextPart(s, 1) }, "B"))
 	return slices.Concat(list, v.actionBindings("agent", v.waiting), v.runBindings("agent", v.openRuns))
 }
@@ -185,7 +186,8 @@ func oddLines(t *transcripts.Session) string {
 	for _, p := range []struct {
 		n    int
 		what string
-	}{{t.Summary.Unreadable, "not JSON"}, {t.Summary.Odd, "without content"}, {t.Summary.Oversized, "too long"},
+	}{{t.Summary.Unreadable, "not JSON"}, {t.Summary.Odd, "without content"},
+		{t.Summary.Oversized, "too long"},
 		{repeated, "repeated"}} {
 		if p.n > 0 {
 			parts = append(parts, text.Count(int64(p.n))+" "+p.what)
@@ -196,8 +198,10 @@ func oddLines(t *transcripts.Session) string {
 
 func (w sessionWriter) spending() {
 	t, g := w.t.Totals(), w.S.Glyphs
-	w.fact("tokens", w.S.Text, fmt.Sprintf("%s: %s in, %s out, cache %s read, %s written", text.ShortCount(t.Tokens.Total()),
-		text.ShortCount(t.Tokens.Input), text.ShortCount(t.Tokens.Output), text.ShortCount(t.Tokens.CacheRead),
+	w.fact("tokens", w.S.Text, fmt.Sprintf("%s: %s in, %s out, cache %s read, %s written",
+		text.ShortCount(t.Tokens.Total()),
+		text.ShortCount(t.Tokens.Input), text.ShortCount(t.Tokens.Output),
+		text.ShortCount(t.Tokens.CacheRead),
 		text.ShortCount(t.Tokens.CacheWrite())))
 	cost := console.CostCell(t.Usage(), g) + " at list prices"
 	if t.Unpriced > 0 {

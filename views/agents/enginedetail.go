@@ -110,13 +110,15 @@ func (w sessionWriter) engineFacts(r sessions.Row, st *sessions.State, live *ses
 	w.fact("mode", w.S.Text, in.PermissionMode)
 	w.fact("tools", w.S.Text, toolRules(in))
 	w.fact("reports", w.S.Text, sessions.ReportsText(st))
-	w.fact("started", w.S.Text, r.Engine.Start.In(w.Loc).Format("2006-01-02 15:04:05")+", "+w.Ago(r.Engine.Start))
+	w.fact("started", w.S.Text, r.Engine.Start.In(w.Loc).Format("2006-01-02 15:04:05")+", "+
+		w.Ago(r.Engine.Start))
 	t := r.Totals.Tokens
 	source := " at list prices"
 	if r.Transcript == nil {
 		source = " as the agent reports"
 	}
-	w.fact("spent", w.S.Text, text.ShortCount(t.Total())+" tokens: "+text.ShortCount(t.Input)+" in, "+text.ShortCount(t.Output)+" out, "+
+	w.fact("spent", w.S.Text, text.ShortCount(t.Total())+" tokens: "+text.ShortCount(t.Input)+" in, "+
+		text.ShortCount(t.Output)+" out, "+
 		console.CostCell(r.Totals.Usage(), w.S.Glyphs)+source)
 	w.fact("session", w.S.Muted, st.AgentSessionID+" of the agent")
 	if t := r.Transcript; t != nil {

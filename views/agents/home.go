@@ -22,8 +22,8 @@ const (
 	homeDays       = 31 // of the cost by day on the overview
 )
 
-// Home is the part of the overview for users without runs: the agents on this machine with their cost, and the newest
-// sessions.
+// Home is the part of the overview for users without runs: the agents on this machine with their cost, and
+// the newest sessions.
 type Home struct {
 	*Agents
 	version  int    // of the sessions in the sections
@@ -86,7 +86,8 @@ func (h *Home) agentRows(now time.Time) (rows []console.Row) {
 // daily returns the costs of the last homeDays days.
 func daily(list []*transcripts.Session, now time.Time) []float64 {
 	first := now.AddDate(0, 0, 1-homeDays)
-	days, _ := transcripts.Costs(list, transcripts.ByDay, transcripts.CostQuery{Since: transcripts.Today(first)})
+	days, _ := transcripts.Costs(list, transcripts.ByDay,
+		transcripts.CostQuery{Since: transcripts.Today(first)})
 	byDay := map[string]float64{}
 	for _, d := range days {
 		byDay[d.Key] = d.CostUSD

@@ -103,7 +103,8 @@ func (v *List) Bindings() []tui.Binding {
 		console.Key("agents.unmark", "unmark all", "", func() { clear(v.marks) }, "u"),
 		console.Key("agents.sort", "sort by newest, cost, tokens, calls, failed calls, project", "sort",
 			func() { v.Order = (v.Order + 1) % len(orders); v.shownVersion = -1 }, "s"),
-		console.Key("agents.search", "filter by name, project, agent, model, branch or ID", "filter", v.ask, "/"),
+		console.Key("agents.search", "filter by name, project, agent, model, branch or ID", "filter", v.ask,
+			"/"),
 		console.Key("agents.next_error", "next session with a failed call", "", v.toError(1), "e"),
 		console.Key("agents.previous_error", "previous session with a failed call", "", v.toError(-1), "E"))
 	return slices.Concat(list, v.actionBindings("agents", v.waiting), v.runBindings("agents", v.openRuns))
@@ -135,7 +136,10 @@ func (v *List) mark() {
 
 func (v *List) ask(s tui.Shell) {
 	s.Ask(tui.Prompt{Label: "/", Value: v.filter, Hint: "part of a name, project, agent, model, branch or id",
-		Done: func(typed string) tea.Cmd { v.filter, v.shownVersion = strings.TrimSpace(typed), -1; return nil }})
+		Done: func(typed string) tea.Cmd {
+			v.filter, v.shownVersion = strings.TrimSpace(typed), -1
+			return nil
+		}})
 }
 
 // Unfilter implements [tui.Filtered].
@@ -170,7 +174,8 @@ func (v *List) Copies() []tui.Copy {
 	if !ok {
 		return nil
 	}
-	return []tui.Copy{{Key: "i", What: "session id", Text: r.ID}, console.CommandCopy("session", "show", r.ID)}
+	return []tui.Copy{{Key: "i", What: "session id", Text: r.ID},
+		console.CommandCopy("session", "show", r.ID)}
 }
 
 // Keep returns the filter, the order and the cursor.

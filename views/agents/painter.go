@@ -120,7 +120,8 @@ func (d *entryLines) rest(t, shown string, lines, cut int) {
 		parts = append(parts, widget.Counted(cut, "byte")+" not kept")
 	}
 	if len(parts) > 0 {
-		d.end(d.line().Add(d.s.Hint, text.Spaces(entryIndent)+d.s.Glyphs.Ellipsis+" "+strings.Join(parts, "; ")))
+		d.end(d.line().Add(d.s.Hint, text.Spaces(entryIndent)+d.s.Glyphs.Ellipsis+" "+
+			strings.Join(parts, "; ")))
 	}
 }
 

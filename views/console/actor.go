@@ -45,7 +45,9 @@ func (a *Actor) hasMarks() bool { return a.refuse == nil && len(a.listing.Marks.
 
 // preparing returns a preparer of a change.
 func (a *Actor) preparing(c runs.Change) preparer {
-	return func(ctx context.Context, of runs.ID) (runs.Prepared, error) { return a.actions.Prepare(ctx, of, c) }
+	return func(ctx context.Context, of runs.ID) (runs.Prepared, error) {
+		return a.actions.Prepare(ctx, of, c)
+	}
 }
 
 // Propose prepares an action on the selected run in the background, then asks the user to confirm it.
@@ -157,14 +159,18 @@ func (a *Actor) AskStop(s tui.Shell, r runs.Run) {
 		lines = append(lines, "runner    "+r.Runner)
 	}
 	lines = append(lines, "a program gets SIGTERM and after 5 s SIGKILL; an agent ends its turn")
-	a.pipeline.Confirm(s, "stop "+id, runs.Prepared{Title: "Stop this run?", Lines: lines, Yes: "stop the run",
-		Do: Doing("asked run "+id+" to stop", func(ctx context.Context) error { return a.runners.StopRun(ctx, id) })})
+	a.pipeline.Confirm(s, "stop "+id, runs.Prepared{Title: "Stop this run?", Lines: lines,
+		Yes: "stop the run",
+		Do: Doing("asked run "+id+" to stop", func(ctx context.Context) error {
+			return a.runners.StopRun(ctx, id)
+		})})
 }
 
 // Commands returns the commands that change runs.
 func (a *Actor) Commands() []tui.Command {
 	return []tui.Command{
-		{Name: "reset", Args: "at=EVENT|phase=PHASE REASON", Mutates: true, Complete: completePoint, Do: a.reset,
+		{Name: "reset", Args: "at=EVENT|phase=PHASE REASON", Mutates: true, Complete: completePoint,
+			Do:   a.reset,
 			Help: "reset the run to an event or phase, with the same input"},
 		{Name: "terminate", Args: "REASON", Mutates: true, Do: a.terminate,
 			Help: "terminate the run immediately, without cleanup"},

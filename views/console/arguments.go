@@ -16,7 +16,8 @@ import (
 
 // RunArgument lets the command of a screen select the run that the screen shows.
 func (c *Console) RunArgument(screen string) *tui.Argument {
-	return &tui.Argument{Name: "ID", Help: "ID selects another run", Candidates: c.Listing.runCandidates, Check: oneWord,
+	return &tui.Argument{Name: "ID", Help: "ID selects another run", Candidates: c.Listing.runCandidates,
+		Check: oneWord,
 		Do: func(s tui.Shell, name string) tea.Cmd {
 			c.Navigation.GoFrom(c.Listing.RunNamed(name))
 			s.Open(screen)
@@ -27,8 +28,9 @@ func (c *Console) RunArgument(screen string) *tui.Argument {
 
 // QueryArgument lets a command filter the list of runs.
 func (c *Console) QueryArgument() *tui.Argument {
-	return &tui.Argument{Name: "FILTER", Help: "FILTER filters it, as in wrong exp=finance-7", Complete: c.Listing.completeQuery,
-		Check: checkFilter,
+	return &tui.Argument{Name: "FILTER", Help: "FILTER filters it, as in wrong exp=finance-7",
+		Complete: c.Listing.completeQuery,
+		Check:    checkFilter,
 		Do: func(s tui.Shell, typed string) tea.Cmd {
 			c.Listing.ApplyFilter(s, typed)
 			s.Open("runs")
@@ -107,8 +109,8 @@ func helpOf(r runs.Run) string {
 	return strings.Join(words, "  ")
 }
 
-// RunNamed returns the loaded run with a workflow, task or run ID. Of an unknown workflow ID it returns a run of which
-// only the ID is known.
+// RunNamed returns the loaded run with a workflow, task or run ID. Of an unknown workflow ID it returns a run
+// of which only the ID is known.
 func (l *Listing) RunNamed(name string) runs.Run {
 	for _, r := range l.Runs.Rows {
 		if name == r.WorkflowID || name == r.TaskID || name == r.RunID {

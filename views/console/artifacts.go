@@ -102,7 +102,8 @@ func WritePayload(w *widget.Writer, title string, p *widget.Shown, whole string)
 
 // RefText names an artifact.
 func RefText(r ace.Ref) string {
-	summary := "artifact " + text.Safe(r.SHA256[:min(len(r.SHA256), 12)], " ") + ", " + widget.SizeText(r.Size)
+	summary := "artifact " + text.Safe(r.SHA256[:min(len(r.SHA256), 12)], " ") + ", " +
+		widget.SizeText(r.Size)
 	if r.MediaType != "" {
 		summary += ", " + text.Safe(r.MediaType, " ")
 	}

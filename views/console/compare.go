@@ -25,7 +25,8 @@ func (c *Comparer) Compare(s tui.Shell, one, other runs.Run) {
 	s.Open("diff")
 }
 
-// CompareMarked compares the two marked runs, or the marked one and the selected one. The run that started first is A.
+// CompareMarked compares the two marked runs, or the marked one and the selected one. The run that started
+// first is A.
 func (c *Comparer) CompareMarked(s tui.Shell) {
 	pair := c.listing.Marked()
 	if selected := &c.nav.Selected; len(pair) == 1 && selected.Ok && pair[0].ID() != selected.Run.ID() {
@@ -47,7 +48,8 @@ func (c *Comparer) CompareOriginal(s tui.Shell, t *histories.LineageTree, n *his
 	case n.Original >= 0:
 		c.Compare(s, t.Nodes[n.Original].Run, n.Run)
 	case f != nil:
-		c.Compare(s, runs.Run{WorkflowID: f.WorkflowID, RunID: f.RunID, TaskID: ace.TaskIDOf(f.WorkflowID)}, n.Run)
+		c.Compare(s, runs.Run{WorkflowID: f.WorkflowID, RunID: f.RunID, TaskID: ace.TaskIDOf(f.WorkflowID)},
+			n.Run)
 	default:
 		s.Note(NameOf(n.Run) + " was not forked from another run; select a fork, or mark two runs with space")
 	}

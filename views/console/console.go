@@ -1,5 +1,6 @@
-// Package console holds what screens share: the selected run, the list with its marks and filters, the filter language,
-// the actions on runs, and the panes that views embed: [Pane], [List] for a table of rows, [Reader] for a document.
+// Package console holds what screens share: the selected run, the list with its marks and filters, the filter
+// language, the actions on runs, and the panes that views embed: [Pane], [List] for a table of rows, [Reader]
+// for a document.
 package console
 
 import (
@@ -22,7 +23,8 @@ type Options struct {
 	Refuse func(verb string, of runs.ID) string
 	Web    OpenWeb // nil if there is no Web UI
 	Viewer Viewer  // nil if files cannot be opened
-	// WebPage returns the address of a run in a Web UI that needs no start, "" if it is not known. It does no I/O.
+	// WebPage returns the address of a run in a Web UI that needs no start, "" if it is not known. It does no
+	// I/O.
 	WebPage  func(workflowID, runID string) string
 	Filters  []runs.SavedFilter // the default one applies at the start
 	Saver    FilterSaver        // nil if filters cannot be saved
@@ -60,10 +62,12 @@ func New(o Options, detail Value[*histories.Detail]) *Console {
 	listing := &Listing{Filters: o.Filters, context: o.Context, controls: o.Controls, saver: o.Saver}
 	listing.StartFilter()
 	pipeline := &Pipeline{Context: o.Context, controls: o.Controls, actions: o.Actions.Runs}
-	actor := &Actor{pipeline: pipeline, actions: o.Actions.Runs, runners: o.Actions.Runners, nav: nav, listing: listing,
-		refuse: o.Refuse}
+	actor := &Actor{pipeline: pipeline, actions: o.Actions.Runs, runners: o.Actions.Runners, nav: nav,
+		listing: listing,
+		refuse:  o.Refuse}
 	launcher := &Launcher{Context: o.Context, Actions: o.Actions.Launch, nav: nav, listing: listing,
-		controls: o.Controls, texts: &promptTexts{context: o.Context, actions: o.Actions.Launch, kept: map[string]string{}}}
+		controls: o.Controls, texts: &promptTexts{context: o.Context, actions: o.Actions.Launch,
+			kept: map[string]string{}}}
 	forks := &Forks{actor: actor, launcher: launcher, actions: o.Actions.Forks, nav: nav, listing: listing,
 		pipeline: pipeline, controls: o.Controls}
 	return &Console{
@@ -92,8 +96,8 @@ type Feed[V any] interface {
 	Look(on bool)
 }
 
-// Controls steers what all screens show. Its methods return at once; what they lead to comes with a later Refresh of
-// the views. Select is called for each row that the cursor passes.
+// Controls steers what all screens show. Its methods return at once; what they lead to comes with a later
+// Refresh of the views. Select is called for each row that the cursor passes.
 type Controls interface {
 	Connection() cluster.Connection
 	SetQuery(query string)
@@ -101,7 +105,8 @@ type Controls interface {
 	SetPaused(paused bool)
 	Refresh()
 	// StartWork shows a long operation that the user can stop.
-	StartWork(ctx context.Context, label string) (working context.Context, progress func(done, total int64), end func())
+	StartWork(ctx context.Context, label string) (working context.Context, progress func(done, total int64),
+		end func())
 	// Compare compares two runs.
 	Compare(histories.DiffAsk)
 	// VerifyRun verifies the selected run in the time machine.
@@ -110,8 +115,8 @@ type Controls interface {
 	VerifyRuns(histories.VerifyRequest)
 }
 
-// Actions change runs, sessions and runners. They do I/O and are called inside commands. All are nil in a console that
-// only reads.
+// Actions change runs, sessions and runners. They do I/O and are called inside commands. All are nil in a
+// console that only reads.
 type Actions struct {
 	Runs     RunActions
 	Launch   LaunchActions
@@ -122,15 +127,16 @@ type Actions struct {
 	Reviews  ReviewActions
 }
 
-// RunActions change a run. Preparing may read the history and changes nothing; [runs.Prepared].Do makes the change
-// after the user confirmed it.
+// RunActions change a run. Preparing may read the history and changes nothing; [runs.Prepared].Do makes the
+// change after the user confirmed it.
 type RunActions interface {
 	// Cancel requests cancellation. It returns before the run closes.
 	Cancel(ctx context.Context, workflowID, runID string) error
 	// Freeze returns the newest run of a workflow.
 	Freeze(ctx context.Context, workflowID string) (runs.ID, error)
 	Prepare(ctx context.Context, of runs.ID, c runs.Change) (runs.Prepared, error)
-	// ExportPlaybook writes a version, as BRANCH@N, to a file in one of [playbook.ExportForms]. It returns what it did.
+	// ExportPlaybook writes a version, as BRANCH@N, to a file in one of [playbook.ExportForms]. It returns
+	// what it did.
 	ExportPlaybook(ctx context.Context, version, path, form string) (lines []string, err error)
 }
 
@@ -184,5 +190,6 @@ type ForkActions interface {
 	// Matching reads the newest runs that match a query, at most limit.
 	Matching(ctx context.Context, query string, limit int) ([]runs.Run, error)
 	// PlanForks plans forks of several runs with the same changes.
-	PlanForks(ctx context.Context, originals []runs.Run, c runs.Change, progress runs.Progress) (runs.Batch, error)
+	PlanForks(ctx context.Context, originals []runs.Run, c runs.Change, progress runs.Progress) (runs.Batch,
+		error)
 }

@@ -22,13 +22,15 @@ func (a *Actor) AskExport(s tui.Shell, version string) tea.Cmd {
 	return s.Fill(tui.Form{Title: "Export playbook " + version, Name: "export", Verb: "write the file",
 		Fields: []tui.Field{
 			{Name: fileField, Label: "File", Complete: completeFiles, Hint: "a path; of a skill, its folder"},
-			{Name: formField, Label: "Form", Value: playbook.ExportForms()[0], Options: playbook.ExportForms(), Fixed: true,
+			{Name: formField, Label: "Form", Value: playbook.ExportForms()[0],
+				Options: playbook.ExportForms(), Fixed: true,
 				Hint: "left and right choose"},
 		},
 		Check: func(v tui.Values) tui.Report {
 			path := strings.TrimSpace(v[fileField])
 			r := tui.Report{Problems: map[string]string{}, Lines: []string{exportHints},
-				Command: shellquote.Join("acescope", "playbook", "export", version, path, "--to", v[formField])}
+				Command: shellquote.Join("acescope", "playbook", "export", version, path, "--to",
+					v[formField])}
 			if path == "" {
 				r.Problems[fileField] = "name a file"
 			} else if info, err := os.Stat(expandHome(path)); err == nil && !info.IsDir() {
@@ -37,7 +39,8 @@ func (a *Actor) AskExport(s tui.Shell, version string) tea.Cmd {
 			return r
 		},
 		Submit: func(ctx context.Context, v tui.Values) (func(tui.Shell) tea.Cmd, error) {
-			lines, err := a.actions.ExportPlaybook(ctx, version, expandHome(strings.TrimSpace(v[fileField])), v[formField])
+			lines, err := a.actions.ExportPlaybook(ctx, version, expandHome(strings.TrimSpace(v[fileField])),
+				v[formField])
 			return func(s tui.Shell) tea.Cmd {
 				s.Note("wrote " + strings.Join(lines, "; "))
 				return nil

@@ -42,7 +42,8 @@ func ParseFlowFork(line string) (step string, event int64, fields []runs.Field, 
 		case p.Name == "prompt", p.Name == "flow", isInput && strings.TrimSuffix(name, ":") != "":
 			fields = append(fields, p)
 		default:
-			return "", 0, nil, fmt.Errorf("%s: not possible for a run of a flow; use from, at, %sNAME, prompt, flow",
+			return "", 0, nil, fmt.Errorf(
+				"%s: not possible for a run of a flow; use from, at, %sNAME, prompt, flow",
 				p.Name, inputKey)
 		}
 	}

@@ -32,7 +32,8 @@ func ParseFork(line string) (at runs.Point, fields []runs.Field, err error) {
 		case "phase":
 			at.Phase = ace.Phase(p.Value)
 			if at.Phase.Activity() == "" {
-				return at, nil, fmt.Errorf("unknown phase %q; use one of %s", p.Value, strings.Join(phaseNames(), ", "))
+				return at, nil, fmt.Errorf("unknown phase %q; use one of %s", p.Value,
+					strings.Join(phaseNames(), ", "))
 			}
 		default:
 			fields = append(fields, p)
@@ -90,7 +91,8 @@ func phaseNames() []string {
 }
 
 // forkFields are the fields that a fork can change, the most common first.
-var forkFields = []string{"model=", "provider=", "prompt=\"", "playbook=", "branch=", "label=", "pace_ms=", "adapter=",
+var forkFields = []string{"model=", "provider=", "prompt=\"", "playbook=", "branch=", "label=", "pace_ms=",
+	"adapter=",
 	"skills_config.allowed_tools=", "skills_config.permission_mode=", "steps.generator=", "steps.skills=",
 	"steps.reflector=", "steps.curator=", "experiment_id=", "dataset_id=", "epoch=", "index="}
 
@@ -163,7 +165,8 @@ func forkBinding(view, help, short string, do func(tui.Shell) tea.Cmd) tui.Bindi
 
 // MutationBindings returns the keys that change the selected run.
 func (fs *Forks) MutationBindings() []tui.Binding {
-	b := forkBinding("run", "fork the marked runs, or the selected one: rerun from a point, with changes", "fork",
+	b := forkBinding("run", "fork the marked runs, or the selected one: rerun from a point, with changes",
+		"fork",
 		func(s tui.Shell) tea.Cmd {
 			if fs.actor.hasMarks() {
 				return fs.askForkMarked(s)
@@ -183,8 +186,8 @@ func (fs *Forks) ForkAt(view string, point func() string) []tui.Binding {
 		func(s tui.Shell) tea.Cmd { return fs.askFork(s, point()) })}
 }
 
-// ForkOf returns the fork key of a screen whose cursor may be on a run other than the selected one. The key selects
-// that run. at returns the run, and the point or "" for the default.
+// ForkOf returns the fork key of a screen whose cursor may be on a run other than the selected one. The key
+// selects that run. at returns the run, and the point or "" for the default.
 func (fs *Forks) ForkOf(view string, at func() (runs.Run, string, bool)) tui.Binding {
 	return forkBinding(view, "fork the run under the cursor, with changes", "", func(s tui.Shell) tea.Cmd {
 		r, point, ok := at()
@@ -214,8 +217,8 @@ func (fs *Forks) MutationCommands() []tui.Command {
 	}, fs.actor.Commands()...)
 }
 
-// askFork opens the form for a fork, or for a run of a flow the prompt. It starts with the point under the cursor, or
-// the phase or step in which the run failed, or the first one.
+// askFork opens the form for a fork, or for a run of a flow the prompt. It starts with the point under the
+// cursor, or the phase or step in which the run failed, or the first one.
 func (fs *Forks) askFork(s tui.Shell, point string) tea.Cmd {
 	of, ok := fs.forkTarget(s)
 	switch {
@@ -231,7 +234,9 @@ func (fs *Forks) askFork(s tui.Shell, point string) tea.Cmd {
 
 func (fs *Forks) askFlowFork(s tui.Shell, point string) {
 	name := NameOf(fs.nav.Selected.Run)
-	s.Ask(tui.Prompt{Label: "fork", Complete: fs.CompleteFork, Done: func(line string) tea.Cmd { return fs.fork(s, line) },
+	s.Ask(tui.Prompt{Label: "fork", Complete: fs.CompleteFork, Done: func(line string) tea.Cmd {
+		return fs.fork(s, line)
+	},
 		Check:   func(line string) error { _, err := fs.parseFork(line); return err },
 		Value:   cmp.Or(point, defaultStep(fs.flowView())) + " ",
 		Hint:    "from=STEP inputs.NAME=VALUE prompt=\"…\"   or   at=16 flow=FILE",
@@ -257,7 +262,8 @@ func (fs *Forks) forkTarget(s tui.Shell) (of runs.ID, ok bool) {
 }
 
 func (fs *Forks) defaultPhase() ace.Phase {
-	if r := fs.nav.Selected.Run; (r.Status == ace.Failed || r.Status == ace.TimedOut) && r.Phase.Activity() != "" {
+	if r := fs.nav.Selected.Run; (r.Status == ace.Failed || r.Status == ace.TimedOut) &&
+		r.Phase.Activity() != "" {
 		return r.Phase
 	}
 	return ace.PhaseGenerator

@@ -25,8 +25,8 @@ const fromField = "from"
 // promptOf begins the names of the fields with the prompts of phases.
 const promptOf = "prompts."
 
-// forkForm is the form for a fork of a run, or of several runs with the same changes. Its fields are named like the
-// fields of a change.
+// forkForm is the form for a fork of a run, or of several runs with the same changes. Its fields are named
+// like the fields of a change.
 type forkForm struct {
 	launch
 	names    []string // of the arguments of acescope fork
@@ -40,7 +40,8 @@ func provided() []string { return phaseNames()[:len(phaseNames())-1] }
 
 func (f forkForm) fields() []tui.Field {
 	fields := []tui.Field{
-		{Name: fromField, Label: "From", Value: f.at, Options: phaseNames(), Hint: "first phase to rerun, or an event"},
+		{Name: fromField, Label: "From", Value: f.at, Options: phaseNames(),
+			Hint: "first phase to rerun, or an event"},
 		{Name: promptField, Label: "Prompt", Lines: true, Hint: "the task; ctrl+e opens $EDITOR"},
 		{Name: "label", Label: "Expected answer", Hint: "by which the answer is graded"},
 		{Name: "provider", Label: "Provider", Complete: f.choices("provider"), Hint: "of all phases"},
@@ -51,14 +52,17 @@ func (f forkForm) fields() []tui.Field {
 		reruns := func(v tui.Values) bool { return slices.Index(phaseNames(), v[fromField]) <= i }
 		label := capital(phase)
 		fields = append(fields,
-			tui.Field{Name: "steps." + phase, Label: label + " by", Complete: f.choices("provider"), Shown: reruns,
-				Hint: "provider; empty: as above"},
+			tui.Field{Name: "steps." + phase, Label: label + " by", Complete: f.choices("provider"),
+				Shown: reruns,
+				Hint:  "provider; empty: as above"},
 			tui.Field{Name: "models." + phase, Label: label + " model", Complete: f.models, Shown: reruns,
 				Hint: "empty: as above"},
 			f.prompt(phase, reruns))
 	}
 	if f.several {
-		fields = slices.DeleteFunc(fields, func(f tui.Field) bool { return f.Name == promptField || f.Name == "label" })
+		fields = slices.DeleteFunc(fields, func(f tui.Field) bool {
+			return f.Name == promptField || f.Name == "label"
+		})
 	}
 	for i := range fields {
 		if value, ok := f.original[fields[i].Name]; ok {
@@ -141,8 +145,9 @@ func (fs *Forks) askForkForm(s tui.Shell, of runs.ID, point string) tea.Cmd {
 	name := NameOf(fs.nav.Selected.Run)
 	w := &tui.Waiting{Title: "Fork " + name + "?", Leave: stop, Lines: []string{"reading its input"}}
 	s.Wait(w)
-	f := forkForm{launch: launch{Launcher: fs.launcher, seen: modelsOf(fs.listing.Runs.Rows)}, names: []string{name},
-		at: point}
+	f := forkForm{launch: launch{Launcher: fs.launcher, seen: modelsOf(fs.listing.Runs.Rows)},
+		names: []string{name},
+		at:    point}
 	return func() tea.Msg {
 		defer stop()
 		of, err := fs.pipeline.frozen(ctx, of)
@@ -171,7 +176,8 @@ func (f forkForm) of(o runs.Original, of runs.ID) tui.Form {
 		p, err := o.Plan(ctx, c.At, c.Fields)
 		return c, p, err
 	}
-	return tui.Form{Title: "Fork " + text.Safe(f.names[0], " "), Name: "fork " + of.RunID + " " + f.at, Verb: "fork",
+	return tui.Form{Title: "Fork " + text.Safe(f.names[0], " "), Name: "fork " + of.RunID + " " + f.at,
+		Verb:   "fork",
 		Fields: f.fields(),
 		Check: func(v tui.Values) tui.Report {
 			c, p, err := plan(f.Context, v)
@@ -221,7 +227,8 @@ func (fs *Forks) askForkMarked(s tui.Shell) tea.Cmd {
 			if err != nil {
 				return nil, err
 			}
-			working, progress, end := fs.controls.StartWork(ctx, "planning "+widget.Counted(len(originals), "fork"))
+			working, progress, end := fs.controls.StartWork(ctx, "planning "+widget.Counted(len(originals),
+				"fork"))
 			defer end()
 			b, err := fs.actions.PlanForks(working, originals, c, progress)
 			return func(s tui.Shell) tea.Cmd { s.Confirm(fs.batchQuestion(b)); return nil }, err

@@ -28,7 +28,8 @@ type LaunchActions interface {
 	Launch(ctx context.Context, args []string) (runs.Run, error)
 	// StartDemo starts an experiment on generated problems.
 	StartDemo(ctx context.Context) error
-	// Choices lists the known values of a field: dataset, provider, model, playbook, experiment or prompts.PHASE.
+	// Choices lists the known values of a field: dataset, provider, model, playbook, experiment or
+	// prompts.PHASE.
 	Choices(ctx context.Context, field string) []string
 	PromptActions
 }
@@ -60,12 +61,13 @@ func (l *Launcher) AskLaunch(s tui.Shell) tea.Cmd {
 		return nil
 	}
 	f := launch{l, l.Actions.LaunchDefaults(), modelsOf(l.listing.Runs.Rows)}
-	return s.Fill(tui.Form{Title: "New experiment or task", Name: "new", Verb: "start", Fields: f.fields(), Check: f.check,
+	return s.Fill(tui.Form{Title: "New experiment or task", Name: "new", Verb: "start", Fields: f.fields(),
+		Check:  f.check,
 		Submit: f.submit})
 }
 
-// launch is the form for a new experiment or task. Its fields are named like the flags of acescope run, besides the
-// fields start and prompt.
+// launch is the form for a new experiment or task. Its fields are named like the flags of acescope run,
+// besides the fields start and prompt.
 type launch struct {
 	*Launcher
 	defaults map[string]string
@@ -84,29 +86,36 @@ func (l launch) fields() []tui.Field {
 	online := func(v tui.Values) bool { return isExperiment(v) && v["adapter"] == string(ace.Online) }
 	evaluated := func(v tui.Values) bool { return isExperiment(v) && v["eval"] != "" }
 	fields := []tui.Field{
-		{Name: startField, Label: "Start", Value: "experiment", Options: []string{"experiment", "task"}, Fixed: true,
-			Hint: "tasks of a data set, or one task"},
+		{Name: startField, Label: "Start", Value: "experiment", Options: []string{"experiment", "task"},
+			Fixed: true,
+			Hint:  "tasks of a data set, or one task"},
 		{Name: "dataset", Label: "Data set", Options: []string{"problems:60", "problems:120"},
 			Complete: l.datasets, Hint: "a file, problems:N or experiment:ID", Shown: isExperiment},
 		{Name: "eval", Label: "Evaluation set", Options: []string{"problems:30:2", "problems:60:2"},
 			Complete: l.datasets, Hint: "answered without learning", Shown: isExperiment},
-		{Name: promptField, Label: "Prompt", Lines: true, Hint: "the task; ctrl+e opens $EDITOR", Shown: isTask},
+		{Name: promptField, Label: "Prompt", Lines: true, Hint: "the task; ctrl+e opens $EDITOR",
+			Shown: isTask},
 		{Name: "expected", Label: "Expected answer", Hint: "by which the answer is graded", Shown: isTask},
-		{Name: "provider", Label: "Provider", Complete: l.choices("provider"), Hint: "what executes the phases"},
+		{Name: "provider", Label: "Provider", Complete: l.choices("provider"),
+			Hint: "what executes the phases"},
 		{Name: "model", Label: "Model", Complete: l.models, Hint: "empty: the provider's"},
 		{Name: "playbook", Label: "Playbook", Complete: l.playbooks, Hint: "to start from; empty: none"},
-		{Name: "epochs", Label: "Epochs", Number: true, Shown: isExperiment, Hint: "passes over the data set"},
-		{Name: "adapter", Label: "Adapter", Options: []string{string(ace.Offline), string(ace.Online)}, Fixed: true,
+		{Name: "epochs", Label: "Epochs", Number: true, Shown: isExperiment,
+			Hint: "passes over the data set"},
+		{Name: "adapter", Label: "Adapter", Options: []string{string(ace.Offline), string(ace.Online)},
+			Fixed: true,
 			Shown: isExperiment, Hint: "learn by task, or by window"},
 		{Name: "window", Label: "Window", Number: true, Shown: online, Hint: "tasks; 0 means 20"},
-		{Name: "eval-every", Label: "Evaluate every", Number: true, Shown: evaluated, Hint: "tasks; 0: after epochs"},
+		{Name: "eval-every", Label: "Evaluate every", Number: true, Shown: evaluated,
+			Hint: "tasks; 0: after epochs"},
 	}
 	for _, phase := range provided() {
 		fields = append(fields, l.phasePrompt(phase))
 	}
 	fields = append(fields,
 		tui.Field{Name: "max-cost", Label: "Budget", Number: true, Hint: "US dollars; 0: no limit"},
-		tui.Field{Name: "experiment", Label: "Name", Complete: l.choices("experiment"), Hint: "empty: data set and time"})
+		tui.Field{Name: "experiment", Label: "Name", Complete: l.choices("experiment"),
+			Hint: "empty: data set and time"})
 	for i := range fields {
 		if value, ok := l.defaults[fields[i].Name]; ok {
 			fields[i].Value = value
@@ -121,8 +130,9 @@ func (l launch) choices(field string) func(string) []string {
 
 // phasePrompt is the field for the prompt of a phase.
 func (l launch) phasePrompt(phase string) tui.Field {
-	return tui.Field{Name: promptOf + phase, Label: capital(phase) + " prompt", Complete: l.choices(promptOf + phase),
-		Text: l.texts.field(ace.Phase(phase)), Hint: "empty: default; ctrl+e edits"}
+	return tui.Field{Name: promptOf + phase, Label: capital(phase) + " prompt",
+		Complete: l.choices(promptOf + phase),
+		Text:     l.texts.field(ace.Phase(phase)), Hint: "empty: default; ctrl+e edits"}
 }
 
 // models lists the models of providers and of loaded runs.
@@ -161,7 +171,8 @@ func (l launch) args(v tui.Values) (args []string) {
 
 func (l launch) check(v tui.Values) tui.Report {
 	args := l.args(v)
-	r := tui.Report{Problems: map[string]string{}, Command: shellquote.Join(append([]string{"acescope", "run"}, args...)...)}
+	r := tui.Report{Problems: map[string]string{},
+		Command: shellquote.Join(append([]string{"acescope", "run"}, args...)...)}
 	switch {
 	case isExperiment(v) && v["dataset"] == "":
 		r.Problems["dataset"] = "name a file of JSON lines, or problems:60 for 60 generated problems"

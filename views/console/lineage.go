@@ -15,7 +15,8 @@ import (
 // LineageHeadings returns the columns of a lineage.
 func LineageHeadings() []widget.Heading {
 	return []widget.Heading{
-		{Title: "RUN", Minimum: 12}, {Title: "FORKED AT", Width: 12, Drop: 3}, {Title: "CHANGED", Minimum: 12},
+		{Title: "RUN", Minimum: 12}, {Title: "FORKED AT", Width: 12, Drop: 3},
+		{Title: "CHANGED", Minimum: 12},
 		{Title: "STATUS", Width: 10}, {Title: "COST", Width: 6, Right: true, Drop: 2},
 		{Title: "ANSWER", Width: 8, Drop: 1}, {Title: "EFFECT", Width: 6},
 	}
@@ -77,7 +78,8 @@ func WriteLineageNode(w *widget.Writer, t *histories.LineageTree, n *histories.L
 		}
 	}
 	r := lineage.RowOf(n)
-	w.End(w.Line().Add(w.S.Strong, " "+text.Safe(r.Name, " ")).Add(w.S.Muted, "  run "+text.Safe(n.Run.RunID, " ")))
+	w.End(w.Line().Add(w.S.Strong, " "+text.Safe(r.Name, " ")).Add(w.S.Muted, "  run "+
+		text.Safe(n.Run.RunID, " ")))
 	status := StatusMark(n.Run, w.S)
 	summary := status.Glyph + " " + status.Word
 	if v := w.S.Verdict(string(n.Run.Verdict)); v.Word != "" {

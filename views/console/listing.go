@@ -13,7 +13,8 @@ import (
 	"acescope/tui/widget"
 )
 
-// Listing is the list of runs as other screens need it: the rows, the marked runs, and the filters that choose them.
+// Listing is the list of runs as other screens need it: the rows, the marked runs, and the filters that
+// choose them.
 type Listing struct {
 	Runs    runs.RunList // newest
 	Counted *runs.Facets // newest, or nil

@@ -17,31 +17,34 @@ type Selection struct {
 
 // Is reports whether a run is the selected one. An empty run ID stands for the newest run of the workflow.
 func (s *Selection) Is(workflowID, runID string) bool {
-	return s.Ok && s.Run.WorkflowID == workflowID && (s.Run.RunID == runID || s.Run.RunID == "" || runID == "")
+	return s.Ok && s.Run.WorkflowID == workflowID && (s.Run.RunID == runID || s.Run.RunID == "" ||
+		runID == "")
 }
 
-// Navigation is where the user is: the selected run, the runs that led to it, and where other screens go when they are
-// shown next.
+// Navigation is where the user is: the selected run, the runs that led to it, and where other screens go when
+// they are shown next.
 type Navigation struct {
 	Selected Selection
-	// Following is true until the user moves or opens a run, and again after going to the first row: the cursor then
-	// stays near the newest runs, on an open one.
+	// Following is true until the user moves or opens a run, and again after going to the first row: the
+	// cursor then stays near the newest runs, on an open one.
 	Following bool
-	// Elsewhere is true while the selected run was chosen on another screen and is not in the list: the list's cursor
-	// then stays where it is until the user moves it.
+	// Elsewhere is true while the selected run was chosen on another screen and is not in the list: the
+	// list's cursor then stays where it is until the user moves it.
 	Elsewhere bool
 	// Session is the session that the screen of agents goes to when it is shown next, "" for none.
 	Session string
-	// Experiment is the workflow ID of the experiment that the screen of experiments goes to once it is listed, "" for
-	// none.
+	// Experiment is the workflow ID of the experiment that the screen of experiments goes to once it is
+	// listed, "" for none.
 	Experiment string
 	// Batch is the batch of forks that the scoreboard shows, "" for none.
 	Batch string
-	// Version is the playbook version that the screen of playbooks goes to when it is shown next, no branch for none.
+	// Version is the playbook version that the screen of playbooks goes to when it is shown next, no branch
+	// for none.
 	Version playbooks.VersionRef
 	// Bullet is the bullet of Version that the screen of playbooks goes to, "" for the version itself.
 	Bullet string
-	// Finding is the group of runs that the triage goes to when it is shown next, see triage.Cause.Key; "" for none.
+	// Finding is the group of runs that the triage goes to when it is shown next, see triage.Cause.Key; ""
+	// for none.
 	Finding string
 	// Event is the history event that the timeline goes to when it is shown next, 0 for none.
 	Event int64
@@ -83,8 +86,8 @@ func (n *Navigation) Back(s tui.Shell) {
 	n.Show(run)
 }
 
-// FollowContinued selects the run that continues the selected one if that was open when it was selected: the user who
-// opens a closed run wants to see that one.
+// FollowContinued selects the run that continues the selected one if that was open when it was selected: the
+// user who opens a closed run wants to see that one.
 func (n *Navigation) FollowContinued(d *histories.Detail) {
 	r := &n.Selected.Run
 	if d == nil || d.ContinuedAs == "" || !n.Live() || d.WorkflowID != r.WorkflowID || d.RunID != r.RunID {
@@ -96,8 +99,8 @@ func (n *Navigation) FollowContinued(d *histories.Detail) {
 	n.read(r.ID())
 }
 
-// Live reports whether the selected run was open when it was selected. Only the IDs of a run that another run names
-// are known.
+// Live reports whether the selected run was open when it was selected. Only the IDs of a run that another run
+// names are known.
 func (n *Navigation) Live() bool {
 	return n.Selected.Ok && n.Selected.Run.Open() && !n.Selected.Run.Start.IsZero()
 }

@@ -24,7 +24,8 @@ func (c *Console) AskOpen(s tui.Shell) tea.Cmd {
 		return nil
 	}
 	return s.Fill(tui.Form{Title: "Open a history", Name: "open", Verb: "open",
-		Fields: []tui.Field{{Name: fileField, Label: "File", Hint: "exported histories, or a directory of them",
+		Fields: []tui.Field{{Name: fileField, Label: "File",
+			Hint:     "exported histories, or a directory of them",
 			Complete: completeFiles}},
 		Check: func(v tui.Values) tui.Report {
 			r := tui.Report{Problems: map[string]string{}, Lines: []string{"q leads back here"}}

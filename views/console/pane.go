@@ -12,7 +12,8 @@ import (
 	"acescope/tui/widget"
 )
 
-// Pane has what all views share: a name, styles and a size. A view embeds it and replaces the methods that differ.
+// Pane has what all views share: a name, styles and a size. A view embeds it and replaces the methods that
+// differ.
 type Pane struct {
 	Styles        theme.Styles
 	Width, Height int
@@ -47,7 +48,8 @@ func AskPattern(s tui.Shell, current *regexp.Regexp, done func(typed string) tea
 	if current != nil {
 		value = current.String()
 	}
-	s.Ask(tui.Prompt{Label: "/", Value: value, Hint: "a regular expression; start with (?i) to ignore case", Done: done,
+	s.Ask(tui.Prompt{Label: "/", Value: value, Hint: "a regular expression; start with (?i) to ignore case",
+		Done: done,
 		Check: func(typed string) error {
 			_, err := regexp.Compile(typed)
 			return err
@@ -72,7 +74,8 @@ func MutatingKey[F func() | func(tui.Shell) | func(tui.Shell) tea.Cmd](action, h
 	return b
 }
 
-// Key returns the binding of an action such as "runs.sort". Short is its label in the status line, "" for none.
+// Key returns the binding of an action such as "runs.sort". Short is its label in the status line, "" for
+// none.
 func Key[F func() | func(tui.Shell) | func(tui.Shell) tea.Cmd](action, help, short string, do F,
 	keys ...string) tui.Binding {
 	b := tui.Binding{Action: action, Keys: keys, Help: help, Short: short}

@@ -19,8 +19,9 @@ import (
 // ActionTimeout bounds one action on one run, and what is read to prepare it.
 const ActionTimeout = 10 * time.Second
 
-// Pipeline performs actions for the user: it prepares an action, asks the user to confirm it, performs it, notes the
-// result and refreshes the list. An action on several runs shows its progress as work that the user can stop.
+// Pipeline performs actions for the user: it prepares an action, asks the user to confirm it, performs it,
+// notes the result and refreshes the list. An action on several runs shows its progress as work that the user
+// can stop.
 type Pipeline struct {
 	Context  context.Context
 	controls Controls
@@ -38,7 +39,8 @@ func Doing(done string, do func(context.Context) error) func(context.Context) (s
 	return func(ctx context.Context) (string, runs.Run, error) { return done, runs.Run{}, do(ctx) }
 }
 
-// Propose prepares an action on one run in the background, then asks the user to confirm it. The user can leave before.
+// Propose prepares an action on one run in the background, then asks the user to confirm it. The user can
+// leave before.
 func (p *Pipeline) Propose(s tui.Shell, verb, name string, of runs.ID, prepare preparer) tea.Cmd {
 	ctx, stop := context.WithTimeout(p.Context, ActionTimeout)
 	w := &tui.Waiting{Title: capital(verb) + " " + name + "?", Leave: stop,
@@ -66,8 +68,8 @@ func (p *Pipeline) prepared(ctx context.Context, of runs.ID, prepare preparer) (
 	return prepare(ctx, of)
 }
 
-// frozen sets the run ID of a target to that of the newest run if it is empty, so that a confirmed action does not
-// apply to a later run.
+// frozen sets the run ID of a target to that of the newest run if it is empty, so that a confirmed action
+// does not apply to a later run.
 func (p *Pipeline) frozen(ctx context.Context, of runs.ID) (runs.ID, error) {
 	if of.RunID != "" {
 		return of, nil
@@ -83,7 +85,9 @@ func (p *Pipeline) question(verb string, a runs.Prepared) tui.Question {
 	for i, l := range a.Lines {
 		lines[i] = text.Safe(l, " ")
 	}
-	return tui.Question{Title: a.Title, Lines: lines, Yes: a.Yes, Do: func() tea.Cmd { return p.Perform(verb, a) }}
+	return tui.Question{Title: a.Title, Lines: lines, Yes: a.Yes, Do: func() tea.Cmd {
+		return p.Perform(verb, a)
+	}}
 }
 
 // Perform does a prepared action, notes the result and refreshes.
@@ -116,8 +120,8 @@ func (p *Pipeline) Act(verb string, do func(context.Context) (done string, err e
 	}})
 }
 
-// ConfirmEach asks to confirm an action on several runs, then prepares and performs it on each in turn. of is the number
-// of marked runs.
+// ConfirmEach asks to confirm an action on several runs, then prepares and performs it on each in turn. of is
+// the number of marked runs.
 func (p *Pipeline) ConfirmEach(s tui.Shell, verb string, open []runs.Run, of int, prepare preparer) {
 	lines := []string{fmt.Sprintf("open: %d of %s", len(open), widget.Counted(of, "marked run")), ""}
 	for _, r := range open[:min(len(open), shownMarks)] {
@@ -135,7 +139,8 @@ func (p *Pipeline) ConfirmEach(s tui.Shell, verb string, open []runs.Run, of int
 		}})
 }
 
-// each acts on runs one after another until the user stops it. The error is that of the first run that failed.
+// each acts on runs one after another until the user stops it. The error is that of the first run that
+// failed.
 func (p *Pipeline) each(verb string, list []runs.Run, prepare preparer) (string, error) {
 	working, progress, end := p.controls.StartWork(p.Context, verb+" "+widget.Counted(len(list), "run"))
 	defer end()

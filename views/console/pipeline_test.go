@@ -28,7 +28,8 @@ func (c *controls) Compare(histories.DiffAsk)          {}
 func (c *controls) VerifyRun(bool)                     {}
 func (c *controls) VerifyRuns(histories.VerifyRequest) {}
 
-func (c *controls) StartWork(ctx context.Context, label string) (context.Context, func(done, total int64), func()) {
+func (c *controls) StartWork(ctx context.Context, label string) (context.Context, func(done, total int64),
+	func()) {
 	c.labels = append(c.labels, label)
 	ctx, stop := context.WithCancel(ctx)
 	return ctx, func(done, total int64) {
@@ -39,9 +40,11 @@ func (c *controls) StartWork(ctx context.Context, label string) (context.Context
 	}, stop
 }
 
-// TestActionOnSeveralRuns checks the order, the progress, the first error and the stop of an action on several runs.
+// TestActionOnSeveralRuns checks the order, the progress, the first error and the stop of an action on
+// several runs.
 func TestActionOnSeveralRuns(t *testing.T) {
-	list := []runs.Run{{WorkflowID: "a", RunID: "1"}, {WorkflowID: "b", RunID: "2"}, {WorkflowID: "c", RunID: "3"}}
+	list := []runs.Run{{WorkflowID: "a", RunID: "1"}, {WorkflowID: "b", RunID: "2"},
+		{WorkflowID: "c", RunID: "3"}}
 	act := func(c *controls) (acted []string, result string) {
 		p := &Pipeline{Context: t.Context(), controls: c}
 		done, err := p.each("cancel", list, func(_ context.Context, of runs.ID) (runs.Prepared, error) {
@@ -63,7 +66,8 @@ func TestActionOnSeveralRuns(t *testing.T) {
 	if !slices.Equal(acted, []string{"a", "c"}) || result != "sent to 2 of 3 runs; b: permission denied" {
 		t.Errorf("acted on %v: %q", acted, result)
 	}
-	if !slices.Equal(c.labels, []string{"cancel 3 runs"}) || !slices.Equal(c.progress, []int64{1, 3, 2, 3, 3, 3}) {
+	if !slices.Equal(c.labels, []string{"cancel 3 runs"}) ||
+		!slices.Equal(c.progress, []int64{1, 3, 2, 3, 3, 3}) {
 		t.Errorf("work %v, progress %v", c.labels, c.progress)
 	}
 	acted, result = act(&controls{stopAfter: 1})

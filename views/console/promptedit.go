@@ -25,8 +25,8 @@ type PromptActions interface {
 // ownPrompt is the name of the prompt that a change of the default makes, unless the user types another name.
 const ownPrompt = "own"
 
-// promptTexts are the texts of phase prompts, as $EDITOR edits them. A text that was not stored opens again for the next
-// change of its prompt.
+// promptTexts are the texts of phase prompts, as $EDITOR edits them. A text that was not stored opens again
+// for the next change of its prompt.
 type promptTexts struct {
 	context context.Context
 	actions PromptActions
@@ -68,7 +68,8 @@ func (t *promptTexts) load(phase ace.Phase, name, from string) (string, error) {
 	return base.Text, err
 }
 
-// save stores a text as a version and returns NAME@N. It returns from for a text that is empty or not changed.
+// save stores a text as a version and returns NAME@N. It returns from for a text that is empty or not
+// changed.
 func (t *promptTexts) save(phase ace.Phase, name, from, text string) (string, error) {
 	ctx, stop := context.WithTimeout(t.context, ActionTimeout)
 	defer stop()
@@ -107,13 +108,16 @@ func (e keptError) Error() string {
 // Unwrap returns the reason.
 func (e keptError) Unwrap() error { return e.error }
 
-// EditPrompt asks for the name of a version that is made from another one, then opens its text in $EDITOR and stores it.
+// EditPrompt asks for the name of a version that is made from another one, then opens its text in $EDITOR and
+// stores it.
 func (l *Launcher) EditPrompt(s tui.Shell, of prompts.Prompt) {
 	from := of.PhasePrompt.String()
 	phase := string(of.Phase)
 	s.Ask(tui.Prompt{Label: "save as " + phase + "/", Value: nameOf(from), Check: prompts.CheckName,
-		Preview: func(name string) string { return "opens " + phase + "/" + from + " in $EDITOR; a version of " + name },
-		Done:    func(name string) tea.Cmd { return l.editPrompt(of.Phase, strings.TrimSpace(name), from) }})
+		Preview: func(name string) string {
+			return "opens " + phase + "/" + from + " in $EDITOR; a version of " + name
+		},
+		Done: func(name string) tea.Cmd { return l.editPrompt(of.Phase, strings.TrimSpace(name), from) }})
 }
 
 func (l *Launcher) editPrompt(phase ace.Phase, name, from string) tea.Cmd {

@@ -24,7 +24,8 @@ func (s *promptStore) PromptBase(_ context.Context, phase ace.Phase, ref string)
 	return p, nil
 }
 
-func (s *promptStore) PutPrompt(_ context.Context, phase ace.Phase, name, text, from string) (prompts.Prompt, error) {
+func (s *promptStore) PutPrompt(_ context.Context, phase ace.Phase, name, text, from string) (prompts.Prompt,
+	error) {
 	if _, err := prompts.Parse(phase, text); err != nil {
 		return prompts.Prompt{}, err
 	}
@@ -33,7 +34,8 @@ func (s *promptStore) PutPrompt(_ context.Context, phase ace.Phase, name, text, 
 	return prompts.Prompt{Phase: phase, PhasePrompt: ace.PhasePrompt{Name: name, Version: s.version}}, nil
 }
 
-// TestPromptTexts edits the prompt that a field names: a text with a mistake is kept until it is stored or emptied.
+// TestPromptTexts edits the prompt that a field names: a text with a mistake is kept until it is stored or
+// emptied.
 func TestPromptTexts(t *testing.T) {
 	store := &promptStore{}
 	texts := &promptTexts{context: t.Context(), actions: store, kept: map[string]string{}}
@@ -46,13 +48,15 @@ func TestPromptTexts(t *testing.T) {
 		t.Errorf("an unchanged text is stored as %q, %v", saved, err)
 	}
 	var mistake *prompts.SyntaxError
-	if _, err := field.Save("", "No placeholder."); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "ctrl+e") {
+	if _, err := field.Save("", "No placeholder."); !errors.As(err, &mistake) ||
+		!strings.Contains(err.Error(), "ctrl+e") {
 		t.Errorf("a text without the playbook: %v", err)
 	}
 	if kept, _ := field.Load("default"); kept != "No placeholder." {
 		t.Errorf("the kept text is %q", kept)
 	}
-	if saved, err := field.Save("", "Be brief. {{playbook}}"); saved != "own@1" || err != nil || store.from != "default" {
+	if saved, err := field.Save("", "Be brief. {{playbook}}"); saved != "own@1" || err != nil ||
+		store.from != "default" {
 		t.Errorf("stored as %q from %q, %v", saved, store.from, err)
 	}
 	if next, _ := field.Load("own@1"); next != "Be brief. {{playbook}}\n" {

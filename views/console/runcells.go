@@ -52,8 +52,8 @@ func SkillsCell(sum *ace.Summary, g theme.Glyphs) string {
 	return strconv.Itoa(sum.SkillsOK) + "/" + strconv.Itoa(sum.Skills)
 }
 
-// DeltaCell shows how a run changed the playbook: "+2 ~1 −1". It shows tags only if there are no other changes, and
-// rejected operations only if there are no changes at all.
+// DeltaCell shows how a run changed the playbook: "+2 ~1 −1". It shows tags only if there are no other
+// changes, and rejected operations only if there are no changes at all.
 func DeltaCell(sum *ace.Summary, g theme.Glyphs) string {
 	if sum == nil {
 		return g.Dash
@@ -155,7 +155,8 @@ func BlueprintMarkOf(r runs.Run, s theme.Styles) theme.Mark {
 
 // runExit returns the exit status that corresponds to the phase of a closed blueprint run.
 func runExit(p ace.Phase) ace.Status {
-	return map[ace.Phase]ace.Status{"completed": ace.Completed, "failed": ace.Failed, "stopped": ace.Canceled}[p]
+	return map[ace.Phase]ace.Status{"completed": ace.Completed, "failed": ace.Failed,
+		"stopped": ace.Canceled}[p]
 }
 
 // ChangedNames lists the fields that a fork changed, sorted.

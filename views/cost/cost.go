@@ -55,9 +55,10 @@ var units = []transcripts.By{transcripts.ByDay, transcripts.ByWeek, transcripts.
 // Screen returns the costs with the sessions and runs of the selected row.
 func Screen(c *console.Console, feeds Feeds) tui.Screen {
 	v := newRows(feeds)
-	return tui.Screen{Name: "cost", Aliases: []string{"costs"}, Keys: []string{"$"}, Share: 58, Argument: v.argument(),
-		Help:  "what agents and runs cost by day, week, month, model, agent and project",
-		Views: []tui.View{v, newSessionList(c.Navigation, v)}}
+	return tui.Screen{Name: "cost", Aliases: []string{"costs"}, Keys: []string{"$"}, Share: 58,
+		Argument: v.argument(),
+		Help:     "what agents and runs cost by day, week, month, model, agent and project",
+		Views:    []tui.View{v, newSessionList(c.Navigation, v)}}
 }
 
 // argument lets the command choose the unit.
@@ -125,7 +126,8 @@ func (v *rows) Footer() string {
 
 func (v *rows) Bindings() []tui.Binding {
 	all := append(widget.Motions("cost", v),
-		console.Key("cost.sessions", "go to the sessions of the row", "sessions", func(s tui.Shell) { s.Focus(1) },
+		console.Key("cost.sessions", "go to the sessions of the row", "sessions",
+			func(s tui.Shell) { s.Focus(1) },
 			"enter"))
 	return append(all, v.unitBindings("cost")...)
 }
@@ -288,7 +290,8 @@ func (v *rows) cells(c transcripts.Cost) []widget.Cell {
 	count := func(n int64) widget.Cell { return widget.Cell{Text: text.ShortCount(n), Ink: s.Muted} }
 	return []widget.Cell{
 		{Text: name, Ink: s.Text}, {Text: bar(c.CostUSD, v.most, g), Ink: s.Accent},
-		{Text: console.CostCell(c.Totals.Usage(), g), Ink: s.Text}, count(int64(c.Sessions)), count(c.Tokens.Input),
+		{Text: console.CostCell(c.Totals.Usage(), g), Ink: s.Text}, count(int64(c.Sessions)),
+		count(c.Tokens.Input),
 		count(c.Tokens.Output), count(c.Tokens.CacheRead), count(c.Tokens.CacheWrite()),
 	}
 }

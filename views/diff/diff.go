@@ -33,8 +33,9 @@ func Screen(c *console.Console, feed Feed) tui.Screen {
 			widget.Heading{Title: "STEP", Minimum: 20},
 			widget.Heading{Title: "EVENTS", Width: 13, Right: true, Drop: 1},
 			widget.Heading{Title: "DURATION", Width: 17, Right: true, Drop: 2})}
-	return tui.Screen{Name: "diff", Help: "two runs step by step", Aside: true, Share: 48, Argument: c.PairArgument(),
-		Views: []tui.View{v, &detail{v: v, Reader: console.NewReader("Difference", c.Location)}}}
+	return tui.Screen{Name: "diff", Help: "two runs step by step", Aside: true, Share: 48,
+		Argument: c.PairArgument(),
+		Views:    []tui.View{v, &detail{v: v, Reader: console.NewReader("Difference", c.Location)}}}
 }
 
 // list lists the steps of two runs side by side.
@@ -45,10 +46,11 @@ type list struct {
 	feed     Feed
 	console.List[row]
 
-	of         *histories.RunDiff // newest, or nil
-	unfolded   map[int]bool       // equal steps that are not folded as by default, by the index of their first pair
-	open       bool               // equal steps are not folded by default
-	kind       string             // only steps of this kind, "" for all
+	of *histories.RunDiff // newest, or nil
+	// equal steps that are not folded as by default, by the index of their first pair
+	unfolded   map[int]bool
+	open       bool   // equal steps are not folded by default
+	kind       string // only steps of this kind, "" for all
 	onlyDiffer bool
 	second     bool // side B is selected
 }
@@ -104,7 +106,8 @@ func (v *list) keys(view string) []tui.Binding {
 		b("previous_section", "previous step that is not a tool call", "",
 			jump(-1, startsSection, "no previous section"), "["),
 		b("next_error", "next step that failed in A or B", "", jump(1, failed, "no further error"), "e"),
-		b("previous_error", "previous step that failed in A or B", "", jump(-1, failed, "no previous error"), "E"),
+		b("previous_error", "previous step that failed in A or B", "", jump(-1, failed, "no previous error"),
+			"E"),
 		b("open", "open the run of the selected side, or unfold equal steps", "open", v.enter, "enter"),
 		b("related", "open the run of the selected side", "", v.openRun, "O"),
 		b("left", "select side A", "", func(tui.Shell) { v.second = false }, "h", "left"),

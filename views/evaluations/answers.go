@@ -25,7 +25,8 @@ const beside = 90
 
 func (v *answers) Bindings() []tui.Binding {
 	return append(widget.Motions("answers", v),
-		console.Key("answers.related", "open the requests to the model and their responses, of the selected version",
+		console.Key("answers.related",
+			"open the requests to the model and their responses, of the selected version",
 			"requests", v.open, "O"))
 }
 
@@ -154,7 +155,8 @@ func (v *answers) write(w *widget.Writer, g *evaluations.Grid, version, index in
 		w.Prose(" bullet    ", w.S.Accent, id+": "+content)
 	}
 	for _, call := range item.ToolCalls {
-		w.Prose(" called    ", w.S.Text, call.Name+" "+plain(call.Args)+" "+w.S.Glyphs.Arrow+" "+plain(call.Result))
+		w.Prose(" called    ", w.S.Text, call.Name+" "+plain(call.Args)+" "+w.S.Glyphs.Arrow+" "+
+			plain(call.Result))
 	}
 	if u := item.Usage; u != nil {
 		w.Prose(" usage     ", w.S.Muted, text.Count(u.Tokens())+" tokens, "+u.Cost())

@@ -29,12 +29,15 @@ func (v *effectsView) Bindings() []tui.Binding {
 		console.Key("effects.bullet", "read the bullet", "bullet", func(s tui.Shell) { s.Focus(1) }, "enter"),
 		console.Key("effects.next_error", "next part that hurts", "", v.toHurting(1), "e"),
 		console.Key("effects.previous_error", "previous part that hurts", "", v.toHurting(-1), "E"),
-		console.Key("effects.versions", "show the items", "items", func(s tui.Shell) { s.Open("evaluations") }, "v"))
+		console.Key("effects.versions", "show the items", "items", func(s tui.Shell) {
+			s.Open("evaluations")
+		}, "v"))
 }
 
 func (v *effectsView) toHurting(by int) func(tui.Shell) {
 	return func(s tui.Shell) {
-		v.Next(s, by, func(e ablation.Effect) bool { return e.Pairs.Hurt > e.Pairs.Helped }, "no other part hurts")
+		v.Next(s, by, func(e ablation.Effect) bool { return e.Pairs.Hurt > e.Pairs.Helped },
+			"no other part hurts")
 	}
 }
 
@@ -68,7 +71,9 @@ func (v *effectsView) Draw(_ time.Time, focused bool) []string {
 	if len(v.Rows) == 0 {
 		return v.Message(head, "no answer without a part of the playbook yet")
 	}
-	return v.DrawRows(head, focused, func(e ablation.Effect) []widget.Cell { return effectCells(e, v.Styles) })
+	return v.DrawRows(head, focused, func(e ablation.Effect) []widget.Cell {
+		return effectCells(e, v.Styles)
+	})
 }
 
 // head says how far the ablation is, and what came of the pruning.
@@ -89,7 +94,8 @@ func (v *effectsView) head(p *ace.AblationProgress) []string {
 			verdict, ink = "not kept", s.Failed
 		}
 		l.Add(ink, " pruned, "+verdict).Add(s.Text, "  "+text.Count(int64(pruned.Bullets))+" of "+
-			widget.Counted(pruned.Before, "bullet")+"; accuracy on "+widget.Counted(pruned.HeldOut, "held-out item")+" "+
+			widget.Counted(pruned.Before, "bullet")+"; accuracy on "+widget.Counted(pruned.HeldOut,
+			"held-out item")+" "+
 			widget.Points(stats.Share(pruned.Fixed-pruned.Broken, pruned.HeldOut))+" points")
 		lines = append(lines, l.String(s.Text))
 	}
@@ -124,8 +130,10 @@ func effectCells(e ablation.Effect, s theme.Styles) []widget.Cell {
 		halves = widget.Points(e.Halves.Effect)
 	}
 	correct := widget.Quantity(stats.Share(e.Correct, e.Cited), "rate", s.Glyphs)
-	return []widget.Cell{{Text: text.Safe(name, " "), Ink: s.Text}, {Text: strconv.Itoa(e.Cited), Ink: s.Muted},
-		{Text: correct, Ink: s.Muted}, {Text: effect, Ink: ink}, {Text: interval, Ink: ink}, {Text: p, Ink: s.Muted},
+	return []widget.Cell{{Text: text.Safe(name, " "), Ink: s.Text},
+		{Text: strconv.Itoa(e.Cited), Ink: s.Muted},
+		{Text: correct, Ink: s.Muted}, {Text: effect, Ink: ink}, {Text: interval, Ink: ink},
+		{Text: p, Ink: s.Muted},
 		{Text: overall, Ink: ink}, {Text: halves, Ink: s.Muted}, {Text: votes, Ink: s.Muted}}
 }
 
@@ -154,18 +162,21 @@ func (v *effectDetail) Draw(now time.Time, focused bool) []string {
 	book := v.list.data.Books[v.list.data.Grid.Input.PlaybookHash]
 	return v.Show([2]any{e.Kind, e.Name}, v.list.data, now, focused, func(w *widget.Writer) {
 		w.Section(text.Safe(e.Name, " "), string(e.Kind))
-		w.Prose(" items     ", w.S.Text, widget.Counted(e.Cited, "item")+" cite it, the whole playbook answers "+
+		w.Prose(" items     ", w.S.Text, widget.Counted(e.Cited, "item")+
+			" cite it, the whole playbook answers "+
 			text.Count(int64(e.Correct))+" correctly")
 		if e.Difference != nil {
 			helped, hurt := widget.Counted(e.Pairs.Helped, "item"), widget.Counted(e.Pairs.Hurt, "item")
 			w.Prose(" helped    ", w.S.Success, helped+" that only the whole playbook answers correctly")
 			w.Prose(" hurt      ", w.S.Failed, hurt+" that only the rest answers correctly")
-			w.Prose(" effect    ", w.S.Strong, widget.Points(*e.Difference)+" points on these items, 95% interval "+
+			w.Prose(" effect    ", w.S.Strong, widget.Points(*e.Difference)+
+				" points on these items, 95% interval "+
 				widget.Points(*e.Low)+" to "+widget.Points(*e.High)+"; "+widget.Points(*e.Overall)+" on all")
 		}
 		if h := e.Halves; h != nil && h.Low != nil {
 			w.Prose(" halves    ", w.S.Text, widget.Points(h.Effect)+" points on all items, 95% interval "+
-				widget.Points(*h.Low)+" to "+widget.Points(*h.High)+", by "+widget.Counted(h.Pairs, "pair")+" of random halves")
+				widget.Points(*h.Low)+" to "+widget.Points(*h.High)+", by "+widget.Counted(h.Pairs, "pair")+
+				" of random halves")
 		}
 		for _, id := range e.Bullets {
 			if book == nil {

@@ -1,5 +1,5 @@
-// Package evaluations shows the evaluations of an experiment item by item over the playbook versions, and the effects
-// of bullets if it is an ablation.
+// Package evaluations shows the evaluations of an experiment item by item over the playbook versions, and the
+// effects of bullets if it is an ablation.
 package evaluations
 
 import (
@@ -162,9 +162,12 @@ func (v *gridView) Bindings() []tui.Binding {
 		console.Key("evaluations.left", "the version before", "earlier", func() { v.move(-1) }, "h", "left"),
 		console.Key("evaluations.right", "the next version", "later", func() { v.move(1) }, "l", "right"),
 		console.Key("evaluations.filter",
-			"next filter: broken, unstable, always wrong, fixed, always right, unlabeled", "filter", v.filter, "F"),
-		console.Key("evaluations.next_error", "next item that the version answers wrong", "", v.toWrong(1), "e"),
-		console.Key("evaluations.previous_error", "previous item that the version answers wrong", "", v.toWrong(-1),
+			"next filter: broken, unstable, always wrong, fixed, always right, unlabeled", "filter", v.filter,
+			"F"),
+		console.Key("evaluations.next_error", "next item that the version answers wrong", "", v.toWrong(1),
+			"e"),
+		console.Key("evaluations.previous_error", "previous item that the version answers wrong", "",
+			v.toWrong(-1),
 			"E"),
 		console.Key("evaluations.bullets", "show what each bullet does, by an ablation", "effects",
 			func(s tui.Shell) { s.Open("effects") }, "b"),
@@ -244,7 +247,9 @@ func (v *gridView) arrange() {
 		rows = v.data.Grid.Rows
 	}
 	if v.only != "" {
-		rows = slices.DeleteFunc(slices.Clone(rows), func(r evaluations.Row) bool { return r.Change != v.only })
+		rows = slices.DeleteFunc(slices.Clone(rows), func(r evaluations.Row) bool {
+			return r.Change != v.only
+		})
 	}
 	v.Set(rows, func(r evaluations.Row) bool { return had && r.Index == was.Index })
 }
@@ -305,7 +310,8 @@ func (v *gridView) head(g *evaluations.Grid) []string {
 	}
 	lines := []string{l.String(s.Text)}
 	if mean := g.Input.MeanScore(version.Score, version.Labeled()); mean != nil {
-		lines = append(lines, s.Text.Paint(text.Fit(strings.TrimPrefix(widget.MeanScore(mean), ","), v.Width, "")))
+		lines = append(lines, s.Text.Paint(text.Fit(strings.TrimPrefix(widget.MeanScore(mean), ","), v.Width,
+			"")))
 	}
 	if at == 0 {
 		return lines

@@ -130,7 +130,8 @@ func (v *compareView) runOf(s tui.Shell, second bool) (runs.Run, bool) {
 	return v.taskRun(second)
 }
 
-// taskRun returns the run of the task under the cursor in A, or in B if second. Evaluation tasks have no runs.
+// taskRun returns the run of the task under the cursor in A, or in B if second. Evaluation tasks have no
+// runs.
 func (v *compareView) taskRun(second bool) (runs.Run, bool) {
 	r, ok := v.Current()
 	if !ok || r.eval {
@@ -237,7 +238,8 @@ func (v *compareView) Draw(now time.Time, focused bool) []string {
 
 func (v *compareView) empty() []string {
 	if len(v.pair) != 2 {
-		return []string{"no experiments to compare", "in the list of experiments, mark two with space, then press d"}
+		return []string{"no experiments to compare",
+			"in the list of experiments, mark two with space, then press d"}
 	}
 	return []string{"reading the tasks of both" + v.Styles.Glyphs.Ellipsis}
 }
@@ -285,13 +287,15 @@ func (v *compareView) cells(r compareRow) []widget.Cell {
 	label, ink := flipLabel(r.Flip, s)
 	if r.eval {
 		return []widget.Cell{{label, ink}, {g.Dash, s.Muted}, {text.Count(int64(r.index)), s.Muted},
-			{"evaluation " + text.Safe(v.of.Eval.Dataset, " "), s.Muted}, {g.Dash, s.Muted}, {}, {g.Dash, s.Muted}}
+			{"evaluation " + text.Safe(v.of.Eval.Dataset, " "), s.Muted}, {g.Dash, s.Muted}, {},
+			{g.Dash, s.Muted}}
 	}
 	left, right := s.Strong, s.Text
 	if v.second {
 		left, right = right, left
 	}
-	return []widget.Cell{{label, ink}, {text.Count(int64(r.Epoch)), s.Muted}, {text.Count(int64(r.A.Index)), s.Muted},
+	return []widget.Cell{{label, ink}, {text.Count(int64(r.Epoch)), s.Muted},
+		{text.Count(int64(r.A.Index)), s.Muted},
 		{text.Safe(r.A.TaskID, " "), left}, {console.OrDash(r.A.Answer, g), left},
 		{text.Safe(r.B.TaskID, " "), right}, {console.OrDash(r.B.Answer, g), right}}
 }

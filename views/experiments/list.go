@@ -54,7 +54,8 @@ func Screens(x *Experiments) (list, compare tui.Screen) {
 	l := NewList(x)
 	curves := NewCurves(x, x.chosen)
 	curves.list = l
-	list = tui.Screen{Name: "experiments", Short: "exps", Keys: []string{"5"}, Share: 42, Aliases: []string{"experiment"},
+	list = tui.Screen{Name: "experiments", Short: "exps", Keys: []string{"5"}, Share: 42,
+		Aliases: []string{"experiment"},
 		Argument: &tui.Argument{Name: "ID", Help: "ID selects one", Candidates: x.candidates, Check: x.check,
 			Do: x.choose},
 		Help: "experiments and their learning curves", Views: []tui.View{l, curves}}
@@ -65,7 +66,8 @@ func Screens(x *Experiments) (list, compare tui.Screen) {
 
 // New returns the shared state of the screens.
 func New(c *console.Console, feed Feed) *Experiments {
-	return &Experiments{nav: c.Navigation, launcher: c.Launcher, forks: c.Forks, comparer: c.Comparer, controls: c.Controls, location: c.Location, feed: feed,
+	return &Experiments{nav: c.Navigation, launcher: c.Launcher, forks: c.Forks, comparer: c.Comparer,
+		controls: c.Controls, location: c.Location, feed: feed,
 		Metric: AllMetrics}
 }
 
@@ -176,7 +178,8 @@ func (x *Experiments) mark(s tui.Shell, id string) {
 	x.ask()
 }
 
-// compare compares the two marked experiments, or the marked one and the one under the cursor. The older one is A.
+// compare compares the two marked experiments, or the marked one and the one under the cursor. The older one
+// is A.
 func (x *Experiments) compare(s tui.Shell) {
 	pair := slices.Clone(x.Marks)
 	if len(pair) == 1 && x.Cursor != pair[0] {
@@ -199,14 +202,17 @@ func (x *Experiments) compare(s tui.Shell) {
 func (x *Experiments) plotBindings(view string) []tui.Binding {
 	return []tui.Binding{
 		console.Key(view+".metric",
-			"show the next metric: all, accuracy, playbook size, operations, cost per correct answer", "metric",
+			"show the next metric: all, accuracy, playbook size, operations, cost per correct answer",
+			"metric",
 			func() { x.nextMetric(1) }, "]"),
 		console.Key(view+".metric_back", "show the previous metric", "", func() { x.nextMetric(-1) }, "["),
-		console.Key(view+".axis", "plot over tasks or over time", "tasks/time", func() { x.ByTime = !x.ByTime }, "X"),
+		console.Key(view+".axis", "plot over tasks or over time", "tasks/time",
+			func() { x.ByTime = !x.ByTime }, "X"),
 		console.Key(view+".window", "average rates over the last 50, 100 or 20 tasks, or all", "window",
 			func() { x.Window = (x.Window + 1) % len(windows) }, "."),
 		console.Key(view+".diff",
-			"compare two experiments task by task: both marked, or the marked and the selected one", "compare",
+			"compare two experiments task by task: both marked, or the marked and the selected one",
+			"compare",
 			x.compare, "d"),
 		console.Key(view+".unmark", "unmark all", "", func() { x.Marks = nil; x.ask() }, "u"),
 		console.Key(view+".related", "open this experiment as a run", "", func(s tui.Shell) tea.Cmd {
@@ -216,8 +222,10 @@ func (x *Experiments) plotBindings(view string) []tui.Binding {
 			}
 			return x.nav.OpenRun(s, r.Run)
 		}, "O"),
-		console.Key(view+".versions", "show its evaluations item by item", "items", x.open("evaluations"), "v"),
-		console.Key(view+".bullets", "show what each bullet does, by an ablation", "", x.open("effects"), "b"),
+		console.Key(view+".versions", "show its evaluations item by item", "items", x.open("evaluations"),
+			"v"),
+		console.Key(view+".bullets", "show what each bullet does, by an ablation", "", x.open("effects"),
+			"b"),
 	}
 }
 
@@ -459,8 +467,10 @@ func (v *list) cells(r experiments.Experiment, now time.Time) []widget.Cell {
 // Keep returns the marks, filter, order, and plot settings.
 func (v *list) Keep() map[string]string {
 	return map[string]string{
-		"marks": strings.Join(v.Marks, "\n"), "cursor": v.Cursor, "filter": v.Filter, "order": strconv.Itoa(v.Order),
-		"metric": strconv.Itoa(v.Metric), "window": strconv.Itoa(v.Window), "time": strconv.FormatBool(v.ByTime),
+		"marks": strings.Join(v.Marks, "\n"), "cursor": v.Cursor, "filter": v.Filter,
+		"order":  strconv.Itoa(v.Order),
+		"metric": strconv.Itoa(v.Metric), "window": strconv.Itoa(v.Window),
+		"time": strconv.FormatBool(v.ByTime),
 	}
 }
 

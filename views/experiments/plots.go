@@ -25,13 +25,14 @@ type Curves struct {
 	cost  perCorrectText
 }
 
-// NewCurves returns the learning curves of the experiments that of returns by workflow ID. Read requests them.
+// NewCurves returns the learning curves of the experiments that of returns by workflow ID. Read requests
+// them.
 func NewCurves(x *Experiments, of func() []string) *Curves {
 	return &Curves{Experiments: x, Pane: console.NewPane("Curves"), of: of}
 }
 
-// perCorrectText is the cost of a correct answer of an experiment and its interval, which takes too long to compute
-// for each drawing.
+// perCorrectText is the cost of a correct answer of an experiment and its interval, which takes too long to
+// compute for each drawing.
 type perCorrectText struct {
 	of   *experiments.Series
 	text string
@@ -116,7 +117,8 @@ func (v *Curves) read() (list []*experiments.Series) {
 
 // Plot draws only the accuracy, without facts.
 func (v *Curves) Plot() []string {
-	return v.plot(v.read(), plotOptions{experiments.MetricAccuracy, windows[v.Window], v.ByTime}, v.Width, v.Height)
+	return v.plot(v.read(), plotOptions{experiments.MetricAccuracy, windows[v.Window], v.ByTime}, v.Width,
+		v.Height)
 }
 
 // Minimum height of a plot below facts, and minimum size of the grid of four.
@@ -129,7 +131,8 @@ const (
 // plots draws the chosen metric, or all four in a grid. Without room for the grid, it draws the first.
 func (v *Curves) plots(read []*experiments.Series, height int) []string {
 	if v.Metric != AllMetrics || v.Width < gridWidth || height < gridHeight {
-		return v.plot(read, plotOptions{PlotMetrics[max(v.Metric, 0)], windows[v.Window], v.ByTime}, v.Width, height)
+		return v.plot(read, plotOptions{PlotMetrics[max(v.Metric, 0)], windows[v.Window], v.ByTime}, v.Width,
+			height)
 	}
 	left, top := v.Width/2, height/2
 	cell := func(i, width, height int) []string {
@@ -187,9 +190,11 @@ func facts(w *widget.Writer, x *experiments.Series, cost string) {
 		Add(s.Strong, widget.InParentheses(evalRange(p.Eval, g))).
 		Add(s.Text, lastEvalScore(x)).Add(s.Muted, learnedText(p, dot)))
 	w.End(w.Line().Add(s.Muted, " playbook ").Add(s.Text, text.Count(int64(p.Bullets))+" bullets").
-		Add(s.Muted, dot+"operations ").Add(s.Added, text.Count(int64(p.Accepted))+" accepted").Add(s.Text, ", ").
+		Add(s.Muted, dot+"operations ").Add(s.Added, text.Count(int64(p.Accepted))+" accepted").Add(s.Text,
+		", ").
 		Add(s.Removed, text.Count(int64(p.Rejected))+" rejected"))
-	w.End(w.Line().Add(s.Muted, " cost ").Add(s.Text, console.CostCell(p.Usage, g)+", "+text.Count(t.Tokens)+" tokens").
+	w.End(w.Line().Add(s.Muted, " cost ").Add(s.Text, console.CostCell(p.Usage, g)+", "+text.Count(t.Tokens)+
+		" tokens").
 		Add(s.Muted, dot+"per correct answer ").Add(s.Text, cost))
 	in := x.Input
 	about := []string{console.OrDash(in.DatasetID, g), console.OrDash(in.Model, g),
@@ -283,10 +288,13 @@ func comparedFacts(w *widget.Writer, list []*experiments.Series) {
 		x := list[i]
 		p, sum, ink := &x.Progress, x.Totals(), s.Series(i)
 		operations := text.Count(int64(p.Accepted)) + "/" + text.Count(int64(p.Rejected))
-		return []widget.Cell{{widget.SeriesMark(i, g) + " " + text.Safe(x.Name(), " "), ink}, {tasksCell(p, g), s.Text},
+		return []widget.Cell{{widget.SeriesMark(i, g) + " " + text.Safe(x.Name(), " "), ink},
+			{tasksCell(p, g), s.Text},
 			{rateCell(sum.Accuracy, g), s.Text}, {widget.Range(sum.Interval(), "rate", g), s.Muted},
-			{evalCell(p.Eval, g), s.Text}, {evalRange(p.Eval, g), s.Muted}, {text.Count(int64(p.Bullets)), s.Text},
-			{operations, s.Text}, {console.CostCell(p.Usage, g), s.Muted}, {perCorrect(x, sum, g, false), s.Muted},
+			{evalCell(p.Eval, g), s.Text}, {evalRange(p.Eval, g), s.Muted},
+			{text.Count(int64(p.Bullets)), s.Text},
+			{operations, s.Text}, {console.CostCell(p.Usage, g), s.Muted},
+			{perCorrect(x, sum, g, false), s.Muted},
 			{seriesDuration(x, w), s.Muted}}
 	})
 	w.Lines = append(w.Lines, lines...)
@@ -322,9 +330,10 @@ func newPlot(list []*experiments.Series, o plotOptions) widget.Plot {
 	return p
 }
 
-// Plot draws a metric of experiments as exactly height lines of width cells. Rates are over the last window tasks, or
-// all so far for 0.
-func Plot(list []*experiments.Series, m experiments.Metric, window, width, height int, s theme.Styles) []string {
+// Plot draws a metric of experiments as exactly height lines of width cells. Rates are over the last window
+// tasks, or all so far for 0.
+func Plot(list []*experiments.Series, m experiments.Metric, window, width, height int,
+	s theme.Styles) []string {
 	return newPlot(list, plotOptions{m, window, false}).Draw(width, height, s)
 }
 
@@ -336,8 +345,8 @@ func Tasks(r experiments.Experiment, g theme.Glyphs) string {
 	return tasksCell(r.Progress, g)
 }
 
-// Held shows the held-out accuracy before and after, with the interval of the newest: "held-out 20.0→65.0% (58–71)".
-// Without an evaluation it shows the accuracy of all answers.
+// Held shows the held-out accuracy before and after, with the interval of the newest: "held-out 20.0→65.0%
+// (58–71)". Without an evaluation it shows the accuracy of all answers.
 func Held(r experiments.Experiment, g theme.Glyphs) string {
 	p := r.Progress
 	switch {

@@ -88,7 +88,8 @@ func (w *checkWriter) queue(q system.Queue) {
 	w.fact("rate", perSecond(q.In)+" in, "+perSecond(q.Out)+" out")
 	w.Section("Pollers", widget.Counted(len(q.Pollers), "worker"))
 	for _, p := range q.Pollers {
-		w.End(w.Line().Add(w.S.Success, "   "+w.S.Glyphs.Running+" ").Add(w.S.Text, text.Safe(p.Identity, " ")).
+		w.End(w.Line().Add(w.S.Success, "   "+w.S.Glyphs.Running+" ").Add(w.S.Text,
+			text.Safe(p.Identity, " ")).
 			Add(w.S.Muted, "  polled "+w.Ago(p.Last)))
 	}
 	if len(q.Pollers) == 0 {
@@ -113,7 +114,8 @@ func (w *checkWriter) calls(c system.Check, calls []cluster.CallStat) {
 		}
 		l := w.Line().Add(ink, mark+text.Fit(text.Safe(k.Name, " "), name, w.S.Glyphs.Ellipsis)+
 			text.FitLeft(text.Count(int64(k.PerMinute)), 6, ""))
-		l.Add(widget.Unless(k.Failed == 0, w.S.Muted, w.S.Failed), text.FitLeft(text.Count(int64(k.Failed)), 5, ""))
+		l.Add(widget.Unless(k.Failed == 0, w.S.Muted, w.S.Failed), text.FitLeft(text.Count(int64(k.Failed)),
+			5, ""))
 		w.End(l.Add(w.S.Muted, text.FitLeft(p50, 8, "")+text.FitLeft(p95, 8, "")))
 	}
 	for _, k := range calls {

@@ -46,8 +46,10 @@ func (v *health) Bindings() []tui.Binding {
 		console.Key("health.next_part", "next section", "section", func() { v.list.Jump(1) }, "]"),
 		console.Key("health.previous_part", "previous section", "", func() { v.list.Jump(-1) }, "["),
 		console.Key("health.all", "expand or collapse the section", "expand", v.list.Toggle, "a"),
-		console.Key("health.next_error", "next error or warning", "next problem", func() { v.nextProblem(1) }, "e"),
-		console.Key("health.previous_error", "previous error or warning", "", func() { v.nextProblem(-1) }, "E"))
+		console.Key("health.next_error", "next error or warning", "next problem", func() { v.nextProblem(1) },
+			"e"),
+		console.Key("health.previous_error", "previous error or warning", "", func() { v.nextProblem(-1) },
+			"E"))
 }
 
 func (v *health) SetShown(shown bool) { v.feed.Look(shown) }
@@ -124,7 +126,8 @@ func (v *health) arrange() {
 		}
 		v.bySection = append(v.bySection, rows)
 		name := strings.ToUpper(string(section[:1])) + string(section[1:])
-		parts = append(parts, widget.SectionPart{name, v.partRemark(section, rows), len(rows), partLimit(section)})
+		parts = append(parts, widget.SectionPart{name, v.partRemark(section, rows), len(rows),
+			partLimit(section)})
 	}
 	v.list.Set(parts)
 	for row, c := range v.bySection[v.list.Cursor.Part] {
@@ -161,7 +164,9 @@ func (v *health) Draw(now time.Time, focused bool) []string {
 	v.arrange()
 	head := append([]string{v.head(now)}, v.advice()...)
 	v.list.SetSize(v.Width, max(v.Height-len(head), 0))
-	row := func(at widget.SectionRow, width int, plain bool) string { return v.row(v.at(at), width, plain, now) }
+	row := func(at widget.SectionRow, width int, plain bool) string {
+		return v.row(v.at(at), width, plain, now)
+	}
 	return widget.Fill(append(head, v.list.Draw(v.Styles, focused, row)...), v.Width, v.Height)
 }
 
@@ -205,7 +210,8 @@ func (v *health) advice() []string {
 	}
 	s := v.Styles
 	l := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
-	l.Add(s.Muted, "   "+text.Safe(c.Name, " ")+" "+s.Glyphs.Arrow+" ").Add(s.Accent, text.Safe(c.Advice, " "))
+	l.Add(s.Muted, "   "+text.Safe(c.Name, " ")+" "+s.Glyphs.Arrow+" ").Add(s.Accent,
+		text.Safe(c.Advice, " "))
 	return []string{l.String(s.Text)}
 }
 

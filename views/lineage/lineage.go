@@ -31,7 +31,8 @@ type lineage struct {
 // Screen returns the tree with the facts of the selected run beside it.
 func Screen(c *console.Console, feed console.Feed[*histories.LineageTree], facts tui.View) tui.Screen {
 	v := &lineage{
-		nav: c.Navigation, listing: c.Listing, comparer: c.Comparer, changes: c.Actor.Changes(), location: c.Location, feed: feed,
+		nav: c.Navigation, listing: c.Listing, comparer: c.Comparer, changes: c.Actor.Changes(),
+		location: c.Location, feed: feed,
 		List: console.NewList[histories.LineageNode]("Lineage", console.LineageHeadings()...),
 	}
 	return tui.Screen{Name: "lineage", Aliases: []string{"forks"}, Keys: []string{"T"}, Aside: true,
@@ -208,7 +209,8 @@ func (v *lineage) Draw(now time.Time, focused bool) []string {
 	case !v.nav.Selected.Ok:
 		return v.Message(nil, "no run is selected")
 	case t == nil:
-		return v.Message(nil, "reading the lineage of "+console.NameOf(v.nav.Selected.Run)+v.Styles.Glyphs.Ellipsis)
+		return v.Message(nil, "reading the lineage of "+console.NameOf(v.nav.Selected.Run)+
+			v.Styles.Glyphs.Ellipsis)
 	case len(t.Nodes) == 0 && t.Err == "":
 		return v.Message(nil, "the server lists no run "+text.Safe(t.Root, " "),
 			"a run that just started appears in a moment")

@@ -33,7 +33,8 @@ func (v *fileList) Refresh() {
 }
 
 func (v *fileList) Bindings() []tui.Binding {
-	only := console.Key("logfiles.filter", "switch between the lines of this file and of all files", "only this", v.only,
+	only := console.Key("logfiles.filter", "switch between the lines of this file and of all files",
+		"only this", v.only,
 		"F", "enter")
 	return append(append(widget.Motions("logfiles", v), only), v.bindings("logfiles")...)
 }
@@ -82,5 +83,6 @@ func (v *fileList) row(s *logs.Logs, f logs.File, now time.Time) []widget.Cell {
 	if f.Truncated > 0 && f.State == logfile.Following {
 		state = "truncated " + strconv.Itoa(f.Truncated) + "x"
 	}
-	return []widget.Cell{{name, v.Styles.LinkedFile(ink, f.Path)}, {console.Bytes(f.Size), v.Styles.Text}, {speed, v.Styles.Muted}, {state, ink}}
+	return []widget.Cell{{name, v.Styles.LinkedFile(ink, f.Path)}, {console.Bytes(f.Size), v.Styles.Text},
+		{speed, v.Styles.Muted}, {state, ink}}
 }

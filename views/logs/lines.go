@@ -17,8 +17,8 @@ import (
 	"acescope/views/console"
 )
 
-// Lines shows the lines of the followed files. It follows the end until the user moves up; then it stays on its line,
-// even when older lines are dropped.
+// Lines shows the lines of the followed files. It follows the end until the user moves up; then it stays on
+// its line, even when older lines are dropped.
 type Lines struct {
 	*shared
 	console.Pane
@@ -100,13 +100,17 @@ func (v *Lines) Bindings() []tui.Binding {
 		console.Key("logs.previous_match", "previous match", "", jump(-1, v.hit, "no earlier match"), "N"),
 		console.Key("logs.next_error", "next error", "", jump(1, IsError, "no further error"), "e"),
 		console.Key("logs.previous_error", "previous error", "", jump(-1, IsError, "no earlier error"), "E"),
-		console.Key("logs.level", "lowest level to show: warn, error, info, debug, all", "level", v.nextLevel, "L"),
-		console.Key("logs.filter", "show only the lines of this file, or of all", "this file", v.onlyFile, "F"),
+		console.Key("logs.level", "lowest level to show: warn, error, info, debug, all", "level", v.nextLevel,
+			"L"),
+		console.Key("logs.filter", "show only the lines of this file, or of all", "this file", v.onlyFile,
+			"F"),
 		console.Key("logs.all", "show only lines that mention the selected run, or all", "", v.onlyRun, "a"),
 		console.Key("logs.mode", "show raw lines, or their fields", "raw", func() { v.raw = !v.raw }, "m"),
-		console.Key("logs.wrap", "wrap long lines, or cut them", "wrap", func() { v.wrap, v.left = !v.wrap, 0 }, "Z"),
+		console.Key("logs.wrap", "wrap long lines, or cut them", "wrap",
+			func() { v.wrap, v.left = !v.wrap, 0 }, "Z"),
 		console.Key("logs.right", "scroll right", "", func() { v.left += max(v.Width/3, 1) }, "l", "right"),
-		console.Key("logs.left", "scroll left", "", func() { v.left = max(v.left-max(v.Width/3, 1), 0) }, "h", "left"),
+		console.Key("logs.left", "scroll left", "", func() { v.left = max(v.left-max(v.Width/3, 1), 0) }, "h",
+			"left"),
 	}
 	return slices.Concat(widget.Motions("logs", v), own, v.bindings("logs"))
 }

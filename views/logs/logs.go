@@ -53,7 +53,8 @@ type Feed interface {
 // Screen returns the screen with the log lines and the list of files.
 func Screen(c *console.Console, feed Feed, detail console.Value[*histories.Detail]) tui.Screen {
 	l := &shared{nav: c.Navigation, location: c.Location, feed: feed, detail: detail}
-	return tui.Screen{Name: "logs", Keys: []string{"6"}, Detail: true, Help: "log files of the run, or of a directory", Argument: c.RunArgument("logs"),
+	return tui.Screen{Name: "logs", Keys: []string{"6"}, Detail: true,
+		Help: "log files of the run, or of a directory", Argument: c.RunArgument("logs"),
 		Views: []tui.View{newLines(l), newFileList(l)}, Share: 72}
 }
 
@@ -104,7 +105,8 @@ func (l *shared) bindings(view string) []tui.Binding {
 		console.Key(view+".back", "back to the logs of the selected run", "", selected, "backspace"),
 		console.Key(view+".related", "show the tool calls of the selected run, if an artifact holds them", "",
 			l.showCalls, "O"),
-		console.Key(view+".pause", "pause the display, or resume it; reading continues", "pause", l.hold, "p"),
+		console.Key(view+".pause", "pause the display, or resume it; reading continues", "pause", l.hold,
+			"p"),
 		console.Key(view+".clear", "clear the lines shown so far", "", l.clear, "ctrl+l"),
 	}
 }
@@ -131,11 +133,13 @@ func (l *shared) showCalls(s tui.Shell) {
 	case !l.nav.Selected.Ok:
 		s.Note("no run is selected")
 	case l.calls == nil:
-		s.Note("the tool calls of " + console.NameOf(l.nav.Selected.Run) + " are in its history; 2 shows them")
+		s.Note("the tool calls of " + console.NameOf(l.nav.Selected.Run) +
+			" are in its history; 2 shows them")
 	default:
 		l.frozen, l.Want.file, l.paths = nil, "", nil
 		l.feed.FollowCalls(*l.calls)
-		s.Note("showing the tool calls of " + console.NameOf(l.nav.Selected.Run) + "; backspace goes back to its logs")
+		s.Note("showing the tool calls of " + console.NameOf(l.nav.Selected.Run) +
+			"; backspace goes back to its logs")
 	}
 }
 

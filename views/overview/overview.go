@@ -1,5 +1,5 @@
-// Package overview is the first screen: the learning curve, what waits for the user or needs attention, what was
-// learned last, and what it cost.
+// Package overview is the first screen: the learning curve, what waits for the user or needs attention, what
+// was learned last, and what it cost.
 package overview
 
 import (
@@ -37,8 +37,8 @@ type Feeds struct {
 	Approvals   console.Value[*sessions.Approvals]
 }
 
-// The least width that shows the curve beside the sections, the least height that shows it above them, and its share of
-// either in percent.
+// The least width that shows the curve beside the sections, the least height that shows it above them, and
+// its share of either in percent.
 const (
 	besideWidth = 118
 	aboveHeight = 15
@@ -67,11 +67,12 @@ type overview struct {
 	reading  bool // sessions, because there are no runs
 }
 
-// Screen returns the overview. chosen is what the screen of experiments shows. moment goes to the event that produced a
-// wrong answer, in the time machine.
+// Screen returns the overview. chosen is what the screen of experiments shows. moment goes to the event that
+// produced a wrong answer, in the time machine.
 func Screen(c *console.Console, feeds Feeds, chosen *experimentsview.Experiments, home *agents.Home,
 	moment func()) tui.Screen {
-	v := &overview{Pane: console.NewPane("Overview"), nav: c.Navigation, launcher: c.Launcher, pipeline: c.Pipeline, listing: c.Listing,
+	v := &overview{Pane: console.NewPane("Overview"), nav: c.Navigation, launcher: c.Launcher,
+		pipeline: c.Pipeline, listing: c.Listing,
 		controls: c.Controls, feeds: feeds, moment: moment, chosen: chosen, home: home, openFile: c.AskOpen}
 	v.curves = experimentsview.NewCurves(chosen, func() []string {
 		if v.plotted == "" {
@@ -86,11 +87,14 @@ func Screen(c *console.Console, feeds Feeds, chosen *experimentsview.Experiments
 
 func (v *overview) Bindings() []tui.Binding {
 	all := append(widget.Motions("overview", v),
-		console.Key("overview.open", "open what the line speaks of; a command of acescope is copied with y", "open",
+		console.Key("overview.open", "open what the line speaks of; a command of acescope is copied with y",
+			"open",
 			v.open, "enter"),
-		console.Key("overview.moment.open", "open the time machine on the run of the line: where a wrong answer became wrong",
+		console.Key("overview.moment.open",
+			"open the time machine on the run of the line: where a wrong answer became wrong",
 			"time machine", v.openMoment, "t"),
-		console.Key("overview.bullets", "show the bullet that was tagged harmful most often, in its playbook", "",
+		console.Key("overview.bullets", "show the bullet that was tagged harmful most often, in its playbook",
+			"",
 			v.openBullet, "b"),
 		console.Key("overview.next_section", "next section", "section", func() { v.list.Jump(1) }, "]"),
 		console.Key("overview.previous_section", "previous section", "", func() { v.list.Jump(-1) }, "["),
@@ -211,13 +215,14 @@ func (v *overview) askDemo(s tui.Shell) tea.Cmd {
 		"needs no language model, no API key and no network",
 		"takes about five minutes and stays in the list of runs",
 	}
-	v.pipeline.Confirm(s, "start the demo", runs.Prepared{Title: "Start the demo?", Lines: lines, Yes: "start the demo",
-		Do: console.Doing("the demo has started", v.launcher.Actions.StartDemo)})
+	v.pipeline.Confirm(s, "start the demo", runs.Prepared{Title: "Start the demo?", Lines: lines,
+		Yes: "start the demo",
+		Do:  console.Doing("the demo has started", v.launcher.Actions.StartDemo)})
 	return nil
 }
 
-// arrange takes the newest values. Sections without rows are left out. Without runs there are the coding agents of this
-// machine and what to do next.
+// arrange takes the newest values. Sections without rows are left out. Without runs there are the coding
+// agents of this machine and what to do next.
 func (v *overview) arrange(now time.Time) {
 	var all []console.Section
 	if v.noRuns() {

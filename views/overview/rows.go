@@ -181,7 +181,8 @@ func (r openRow) Draw(s theme.Styles, width int, plain bool, now time.Time) stri
 	status := console.StatusMark(r.Run, s)
 	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis,
 		widget.SizedCell{Text: status.Glyph + " " + console.NameOf(r.Run), Width: 24, Ink: status.Ink},
-		widget.SizedCell{Text: text.Safe(cmp.Or(r.Reason(), string(r.Phase), runs.TypeOf(r.Type)), " "), Ink: s.Muted},
+		widget.SizedCell{Text: text.Safe(cmp.Or(r.Reason(), string(r.Phase), runs.TypeOf(r.Type)), " "),
+			Ink: s.Muted},
 		widget.SizedCell{Text: text.Span(now.Sub(r.Began())), Width: -5, Ink: s.Muted})
 }
 
@@ -191,8 +192,8 @@ func (r openRow) Open(s tui.Shell) tea.Cmd { return r.nav.OpenRun(s, r.Run) }
 // Copied implements [console.Row].
 func (r openRow) Copied() (what, content string) { return "workflow ID", r.WorkflowID }
 
-// attention lists retrying runs, causes of failures and wrong answers, the most harmful bullet, and steps that took
-// much longer than usual.
+// attention lists retrying runs, causes of failures and wrong answers, the most harmful bullet, and steps
+// that took much longer than usual.
 func (v *overview) attention() console.Section {
 	s := console.Section{Name: "Needs attention", Limit: attentionLimit}
 	t := v.feeds.Triage.Value()
@@ -206,7 +207,8 @@ func (v *overview) attention() console.Section {
 	for _, r := range t.Retrying {
 		m := st.Retry()
 		m.Word = "retry #" + strconv.Itoa(int(r.Attempt))
-		s.Rows = append(s.Rows, row(m, console.NameOf(r.Run), cmp.Or(r.LastError.Message, r.Activity), r.Since, r.Run))
+		s.Rows = append(s.Rows, row(m, console.NameOf(r.Run), cmp.Or(r.LastError.Message, r.Activity),
+			r.Since, r.Run))
 	}
 	for _, g := range t.Groups[:min(len(t.Groups), maxCauses)] {
 		m := st.Status(string(g.Status))
@@ -223,7 +225,8 @@ func (v *overview) attention() console.Section {
 	for _, p := range t.Phases {
 		if p.Slow() {
 			m := theme.Mark{Glyph: st.Glyphs.Pending, Word: "slow", Ink: st.Warning}
-			s.Rows = append(s.Rows, row(m, p.Phase, widget.Milliseconds(p.Max, st.Glyphs)+" in "+console.NameOf(p.Worst)+
+			s.Rows = append(s.Rows, row(m, p.Phase, widget.Milliseconds(p.Max, st.Glyphs)+" in "+
+				console.NameOf(p.Worst)+
 				", p95 is "+widget.Milliseconds(p.P95, st.Glyphs), p.Worst.Start, p.Worst))
 		}
 	}
@@ -325,7 +328,8 @@ func (v *overview) learned() console.Section {
 	}
 	s.Remark = text.Safe(b.Branch.Name, " ")
 	for i := len(b.Versions) - 1; i >= 0 && len(s.Rows) < maxVersions; i-- {
-		s.Rows = append(s.Rows, versionRow{v.nav, playbooks.VersionRef{Branch: b.Branch.Name, Seq: b.From + i},
+		s.Rows = append(s.Rows, versionRow{v.nav, playbooks.VersionRef{Branch: b.Branch.Name, Seq: b.From +
+			i},
 			b.Versions[i]})
 	}
 	return s
@@ -343,7 +347,8 @@ type versionRow struct {
 
 // Draw implements [console.Row].
 func (r versionRow) Draw(s theme.Styles, width int, plain bool, now time.Time) string {
-	changes := ace.Summary{Added: r.Added, Updated: r.Updated, Removed: r.Removed, Merged: r.Merged, Tagged: r.Tagged}
+	changes := ace.Summary{Added: r.Added, Updated: r.Updated, Removed: r.Removed, Merged: r.Merged,
+		Tagged: r.Tagged}
 	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis,
 		widget.SizedCell{Text: "v" + strconv.Itoa(r.at.Seq), Width: 5, Ink: s.Text},
 		widget.SizedCell{Text: console.DeltaCell(&changes, s.Glyphs), Width: 10, Ink: s.Accent},
@@ -386,7 +391,8 @@ func (c *costSection) section(of *costs.Costs, now time.Time) console.Section {
 // costRows returns the rows: today and this week, then the experiments and the models of the week.
 func costRows(all []*transcripts.Session, day string) (rows []console.Row) {
 	week := transcripts.CostQuery{By: transcripts.ByWeek, Key: transcripts.ByWeek.Period(day)}
-	_, today := transcripts.Costs(all, transcripts.ByDay, transcripts.CostQuery{By: transcripts.ByDay, Key: day})
+	_, today := transcripts.Costs(all, transcripts.ByDay, transcripts.CostQuery{By: transcripts.ByDay,
+		Key: day})
 	experiments, total := transcripts.Costs(all, transcripts.ByExperiment, week)
 	models, _ := transcripts.Costs(all, transcripts.ByModel, week)
 	if total.Sessions == 0 {
@@ -419,7 +425,8 @@ func (r costRow) Draw(s theme.Styles, width int, plain bool, _ time.Time) string
 		widget.SizedCell{Text: r.period, Width: 10, Ink: s.Muted},
 		widget.SizedCell{Text: text.Safe(r.of, " "), Ink: s.Text},
 		widget.SizedCell{Text: console.CostCell(u, s.Glyphs), Width: -9, Ink: s.Strong},
-		widget.SizedCell{Text: text.Count(u.InputTokens+u.OutputTokens) + " tokens", Width: -17, Ink: s.Muted},
+		widget.SizedCell{Text: text.Count(u.InputTokens+u.OutputTokens) + " tokens", Width: -17,
+			Ink: s.Muted},
 		widget.SizedCell{Text: widget.Counted(r.Sessions, "run"), Width: -10, Ink: s.Muted})
 }
 

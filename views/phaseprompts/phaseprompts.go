@@ -1,5 +1,5 @@
-// Package phaseprompts lists the instructions that the phases give to a model, with their versions, and shows how a
-// version differs from the one before.
+// Package phaseprompts lists the instructions that the phases give to a model, with their versions, and shows
+// how a version differs from the one before.
 package phaseprompts
 
 import (
@@ -51,7 +51,8 @@ func Screen(c *console.Console, feed Feed) tui.Screen {
 
 func (v *list) Bindings() []tui.Binding {
 	list := append(widget.Motions("prompts", v),
-		console.Key("prompts.open", "go to the text of the version", "open", func(s tui.Shell) { s.Focus(1) }, "enter"))
+		console.Key("prompts.open", "go to the text of the version", "open", func(s tui.Shell) { s.Focus(1) },
+			"enter"))
 	if v.launcher.Actions != nil {
 		list = append(list, console.MutatingKey("prompts.edit",
 			"edit the text in $EDITOR and store it as a new version of a name", "edit", v.edit, "ctrl+e"))
@@ -95,7 +96,9 @@ func (v *list) arrange() {
 	}
 	v.arranged = v.data
 	was, had := v.Current()
-	v.Set(v.data.List, func(p prompts.Prompt) bool { return had && phaseprompts.AskOf(p) == phaseprompts.AskOf(was) })
+	v.Set(v.data.List, func(p prompts.Prompt) bool {
+		return had && phaseprompts.AskOf(p) == phaseprompts.AskOf(was)
+	})
 	v.choose()
 }
 
@@ -135,13 +138,16 @@ func (v *list) cells(p prompts.Prompt, now time.Time) []widget.Cell {
 	if !v.newest(p) {
 		ink = s.Muted
 	}
-	return []widget.Cell{{Ink: s.Muted, Text: string(p.Phase)}, {Ink: ink, Text: text.Safe(p.Name, " ")}, {Ink: ink, Text: version},
+	return []widget.Cell{{Ink: s.Muted, Text: string(p.Phase)}, {Ink: ink, Text: text.Safe(p.Name, " ")},
+		{Ink: ink, Text: version},
 		{Ink: s.Muted, Text: age}, {Ink: s.Muted, Text: text.Safe(p.From, " ")}}
 }
 
 // newest reports whether a version is the first of its name in the list.
 func (v *list) newest(p prompts.Prompt) bool {
-	at := slices.IndexFunc(v.Rows, func(q prompts.Prompt) bool { return q.Phase == p.Phase && q.Name == p.Name })
+	at := slices.IndexFunc(v.Rows, func(q prompts.Prompt) bool {
+		return q.Phase == p.Phase && q.Name == p.Name
+	})
 	return at >= 0 && v.Rows[at].Version == p.Version
 }
 

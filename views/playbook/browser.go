@@ -170,7 +170,8 @@ func (s *browser) want() {
 	if !s.shown {
 		return
 	}
-	w := playbooks.Ask{Branch: s.branch, Seq: s.seq, Around: -1, Bullets: s.Mode == bulletMode || s.Mode == HealthMode,
+	w := playbooks.Ask{Branch: s.branch, Seq: s.seq, Around: -1, Bullets: s.Mode == bulletMode ||
+		s.Mode == HealthMode,
 		Health: s.Mode == HealthMode, Compare: s.Mode == diffMode, Run: s.run()}
 	if s.seq >= 0 {
 		w.Around = s.seq / windowStep * windowStep
@@ -184,7 +185,8 @@ func (s *browser) want() {
 	}
 }
 
-// run returns the run whose steps are read: that of the detail's line, or the one that wrote the selected row.
+// run returns the run whose steps are read: that of the detail's line, or the one that wrote the selected
+// row.
 func (s *browser) run() playbooks.RunKey {
 	if l := s.target(); l != nil {
 		return playbooks.RunKey{WorkflowID: l.WorkflowID, RunID: l.RunID}

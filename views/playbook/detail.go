@@ -16,8 +16,8 @@ import (
 	"acescope/views/console"
 )
 
-// detail is the right pane: the selected row of the list. Its cursor is on a line; some lines lead to a run or a
-// bullet.
+// detail is the right pane: the selected row of the list. Its cursor is on a line; some lines lead to a run
+// or a bullet.
 type detail struct {
 	*browser
 	console.Reader
@@ -139,7 +139,8 @@ func (w *detailWriter) linkLines(l lineLink, from int) {
 // bullet writes a bullet: its text, counters, author and changes.
 func (w *detailWriter) bullet(l *playbook.BulletHistory) {
 	s := w.S
-	w.End(w.Line().Add(s.Accent, text.Safe(l.Bullet.ID, " ")).Add(s.Muted, "  "+text.Safe(l.Bullet.Section, " ")))
+	w.End(w.Line().Add(s.Accent, text.Safe(l.Bullet.ID, " ")).Add(s.Muted,
+		"  "+text.Safe(l.Bullet.Section, " ")))
 	w.Prose("", s.Text, l.Bullet.Content)
 	w.counters(l)
 	w.Section("Written by", "")
@@ -250,8 +251,10 @@ func (w *detailWriter) touches(title string, list []*playbook.BulletChange, all 
 func (w *detailWriter) touch(t *playbook.BulletChange) {
 	_, ink := console.OpMark(t.Type, w.S)
 	if t.Type == ace.OpTag {
-		tags := console.TagText(map[string]int{"helpful": t.Helpful, "harmful": t.Harmful, "neutral": t.Neutral})
-		l := w.Line().Add(w.S.Text, "   ").Add(w.S.Accent, console.OrDash(t.TaskID, w.S.Glyphs)).Add(ink, "  "+tags)
+		tags := console.TagText(map[string]int{"helpful": t.Helpful, "harmful": t.Harmful,
+			"neutral": t.Neutral})
+		l := w.Line().Add(w.S.Text, "   ").Add(w.S.Accent, console.OrDash(t.TaskID, w.S.Glyphs)).Add(ink,
+			"  "+tags)
 		w.End(l.Add(w.S.Muted, "  v"+strconv.Itoa(t.Seq)+"  "+w.Ago(t.At)))
 		if st := w.steps(t.Source); st != "" {
 			w.Say(w.S.Muted, "     "+st)
@@ -295,7 +298,8 @@ func (w *detailWriter) version(at *playbooks.VersionDetail, by *playbook.Source)
 		words[c.ID] = c.Words
 	}
 	for _, op := range r.Operations {
-		if h := words[op.BulletID]; op.Type == ace.OpUpdate && op.Outcome == ace.OutcomeAccepted && len(h) > 0 {
+		if h := words[op.BulletID]; op.Type == ace.OpUpdate && op.Outcome == ace.OutcomeAccepted &&
+			len(h) > 0 {
 			w.End(w.Line().Add(s.Updated, "   "+g.Updated+" ["+text.Safe(op.BulletID, " ")+"]"))
 			w.hunks("     ", h)
 			delete(words, op.BulletID) // several updates of one bullet are shown once
@@ -309,7 +313,8 @@ func (w *detailWriter) version(at *playbooks.VersionDetail, by *playbook.Source)
 func (w *detailWriter) difference(d diffRow) {
 	s := w.S
 	m := s.Operation(d.operation())
-	w.End(w.Line().Add(m.Ink, m.Glyph+" "+text.Safe(d.bullet.ID, " ")).Add(s.Muted, "  "+text.Safe(d.bullet.Section, " ")))
+	w.End(w.Line().Add(m.Ink, m.Glyph+" "+text.Safe(d.bullet.ID, " ")).Add(s.Muted,
+		"  "+text.Safe(d.bullet.Section, " ")))
 	c := d.change
 	if c == nil {
 		w.Say(s.Muted, "   "+d.kind)

@@ -115,9 +115,11 @@ func (v *List) Bindings() []tui.Binding {
 		console.Key("playbook.detail", "show its author, time and reason", "who & why",
 			func(s tui.Shell) { s.Focus(1) }, "enter"),
 		console.Key("playbook.next_error", "next harmful bullet, removal or error", "", wrong(1), "e"),
-		console.Key("playbook.previous_error", "previous harmful bullet, removal or error", "", wrong(-1), "E"))
+		console.Key("playbook.previous_error", "previous harmful bullet, removal or error", "", wrong(-1),
+			"E"))
 	if v.actor.Changes() {
-		export := console.Key("playbook.save", "write the selected version to a file", "export", v.export, "ctrl+s")
+		export := console.Key("playbook.save", "write the selected version to a file", "export", v.export,
+			"ctrl+s")
 		list = append(list, export)
 	}
 	return append(list, v.browser.bindings(v.find)...)
@@ -138,7 +140,8 @@ type find func(shell tui.Shell, from, by int, match func(row) bool)
 // bindings returns the keys of both panes.
 func (s *browser) bindings(find find) []tui.Binding {
 	b := func(name, help, short string, fn func(tui.Shell), keys ...string) tui.Binding {
-		return console.Key("playbook."+name, help, short, func(shell tui.Shell) { fn(shell); s.want() }, keys...)
+		return console.Key("playbook."+name, help, short, func(shell tui.Shell) { fn(shell); s.want() },
+			keys...)
 	}
 	open := func(screen string) func(tui.Shell) {
 		return func(shell tui.Shell) { s.openRun(shell, s.target(), screen) }
@@ -151,7 +154,8 @@ func (s *browser) bindings(find find) []tui.Binding {
 	}
 	return append(list,
 		b("related", "open the run that wrote this", "", open("run"), "O"),
-		b("event", "go to the history event that wrote this, on the timeline", "event", open("timeline"), "J"),
+		b("event", "go to the history event that wrote this, on the timeline", "event", open("timeline"),
+			"J"),
 		b("mark", "mark the selected version to compare it; at most two", "",
 			func(shell tui.Shell) { s.mark(); shell.Note(s.marksText()) }, "space"),
 		b("sort", "sort bullets: playbook order, helpful, harmful, newest, section", "",
@@ -162,7 +166,8 @@ func (s *browser) bindings(find find) []tui.Binding {
 		b("search", "search the list", "", func(shell tui.Shell) { s.search(shell, find) }, "/"),
 		b("next_match", "next match", "", match(1), "n"),
 		b("previous_match", "previous match", "", match(-1), "N"),
-		b("previous_branch", "previous branch, by name", "", func(tui.Shell) { s.choose(s.neighbor(-1)) }, "["),
+		b("previous_branch", "previous branch, by name", "", func(tui.Shell) { s.choose(s.neighbor(-1)) },
+			"["),
 		b("next_branch", "next branch, by name", "", func(tui.Shell) { s.choose(s.neighbor(1)) }, "]"),
 		b("branch", "choose a branch by name", "", s.askBranch, "B"),
 		b("refresh", "read the playbooks again now", "",
@@ -274,7 +279,8 @@ func (v *List) Refresh() {
 
 // pair returns the requested difference, or nil until it is read.
 func (s *browser) pair() *playbooks.Pair {
-	if s.books == nil || s.books.Compared == nil || s.books.Compared.A != s.pairA || s.books.Compared.B != s.pairB {
+	if s.books == nil || s.books.Compared == nil || s.books.Compared.A != s.pairA ||
+		s.books.Compared.B != s.pairB {
 		return nil
 	}
 	return s.books.Compared
@@ -444,7 +450,8 @@ func (s *browser) Copies() []tui.Copy { return console.CopiesOf(s.current()) }
 
 // Keep returns the branch, mode, order and bullet.
 func (v *List) Keep() map[string]string {
-	return map[string]string{"branch": v.branch, "mode": modes[v.Mode].key, "order": strconv.Itoa(int(v.Order)),
+	return map[string]string{"branch": v.branch, "mode": modes[v.Mode].key,
+		"order":  strconv.Itoa(int(v.Order)),
 		"bullet": v.Bullet}
 }
 

@@ -31,7 +31,8 @@ const (
 )
 
 func (o bulletOrder) String() string {
-	return [...]string{"playbook order", "most helpful first", "most harmful first", "newest first", "by section"}[o]
+	return [...]string{"playbook order", "most helpful first", "most harmful first", "newest first",
+		"by section"}[o]
 }
 
 // row is a row of the list.
@@ -56,12 +57,17 @@ func (r bulletRow) key() string              { return r.Bullet.ID }
 func (r bulletRow) write(w *detailWriter)    { w.bullet(r.BulletHistory) }
 func (r bulletRow) source() *playbook.Source { return r.Added }
 func (r bulletRow) copied() (string, string) { return "bullet " + r.Bullet.ID, r.Bullet.Content }
-func (r bulletRow) words() []string          { return []string{r.Bullet.ID, r.Bullet.Section, r.Bullet.Content} }
-func (r bulletRow) wrong() bool              { return r.Bullet.Harmful > 0 && r.Bullet.Harmful >= r.Bullet.Helpful }
+func (r bulletRow) words() []string {
+	return []string{r.Bullet.ID, r.Bullet.Section, r.Bullet.Content}
+}
+func (r bulletRow) wrong() bool {
+	return r.Bullet.Harmful > 0 && r.Bullet.Harmful >= r.Bullet.Helpful
+}
 
 // Copies implements [tui.MultiCopier].
 func (r bulletRow) Copies() []tui.Copy {
-	return []tui.Copy{{Key: "i", What: "bullet ID", Text: r.Bullet.ID}, {Key: "t", What: "text", Text: r.Bullet.Content},
+	return []tui.Copy{{Key: "i", What: "bullet ID", Text: r.Bullet.ID},
+		{Key: "t", What: "text", Text: r.Bullet.Content},
 		console.JSONCopy(r.Bullet)}
 }
 
@@ -176,8 +182,10 @@ func (r diffRow) key() string              { return r.bullet.ID }
 func (r diffRow) write(w *detailWriter)    { w.difference(r) }
 func (r diffRow) source() *playbook.Source { return nil }
 func (r diffRow) copied() (string, string) { return "bullet " + r.bullet.ID, r.bullet.Content }
-func (r diffRow) words() []string          { return []string{r.bullet.ID, r.bullet.Section, r.bullet.Content} }
-func (r diffRow) wrong() bool              { return r.kind == "removed" }
+func (r diffRow) words() []string {
+	return []string{r.bullet.ID, r.bullet.Section, r.bullet.Content}
+}
+func (r diffRow) wrong() bool { return r.kind == "removed" }
 
 // onlyCounters reports whether only counters of the bullet changed.
 func (r diffRow) onlyCounters() bool {
@@ -315,7 +323,8 @@ func (r versionRow) cells(now time.Time, s theme.Styles) []widget.Cell {
 
 // versionDelta shows what a version changed: "+2 ~1 −1", or its tags if it changed only counters.
 func versionDelta(v playbook.Version, g theme.Glyphs) string {
-	return console.DeltaCell(&ace.Summary{Added: v.Added, Updated: v.Updated, Removed: v.Removed, Tagged: v.Tagged,
+	return console.DeltaCell(&ace.Summary{Added: v.Added, Updated: v.Updated, Removed: v.Removed,
+		Tagged: v.Tagged,
 		Merged: v.Merged}, g)
 }
 
@@ -346,7 +355,8 @@ type counter struct {
 
 // counters returns the counters of a bullet that changed.
 func counters(c *playbook.Change) []counter {
-	all := []counter{{"helpful", c.Before.Helpful, c.After.Helpful}, {"harmful", c.Before.Harmful, c.After.Harmful},
+	all := []counter{{"helpful", c.Before.Helpful, c.After.Helpful},
+		{"harmful", c.Before.Harmful, c.After.Harmful},
 		{"neutral", c.Before.Neutral, c.After.Neutral}}
 	return slices.DeleteFunc(all, func(n counter) bool { return n.before == n.after })
 }
@@ -382,7 +392,8 @@ func (r findingRow) cells(_ time.Time, s theme.Styles) []widget.Cell {
 	if n := len(r.BulletIDs) + r.More; n > 0 {
 		bullets = text.Count(int64(n))
 	}
-	return []widget.Cell{{glyph + " " + string(r.Severity), ink}, {string(r.Kind), s.Text}, {bullets, s.Muted},
+	return []widget.Cell{{glyph + " " + string(r.Severity), ink}, {string(r.Kind), s.Text},
+		{bullets, s.Muted},
 		{oneLine(r.Text), s.Text}}
 }
 

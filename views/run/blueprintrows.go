@@ -87,7 +87,8 @@ func (r blueprintFieldRow) failed() bool { return r.f.Bad }
 
 // target returns the run that the field names.
 func (r blueprintFieldRow) target() (runs.Run, bool) {
-	what := map[string]string{"parent": "parent session", "session": "session", "parent run": "parent run"}[r.name]
+	what := map[string]string{"parent": "parent session", "session": "session",
+		"parent run": "parent run"}[r.name]
 	for _, l := range blueprintLinks(r.d) {
 		if l.what == what {
 			return l.run, true

@@ -15,7 +15,8 @@ import (
 	"acescope/views/console"
 )
 
-// decideKey returns the key that decides on a step of a flow or on operations. view is the name of the view that has it.
+// decideKey returns the key that decides on a step of a flow or on operations. view is the name of the view
+// that has it.
 func (r *reading) decideKey(view string) []tui.Binding {
 	if r.actions.Flows == nil {
 		return nil
@@ -29,8 +30,8 @@ func (r *reading) decideKey(view string) []tui.Binding {
 		"approve or reject what waits (asks first)", short, r.decide, "w")}
 }
 
-// decide asks for the decision on the operations that wait for review, on the selected step, or on the first that
-// waits.
+// decide asks for the decision on the operations that wait for review, on the selected step, or on the first
+// that waits.
 func (r *reading) decide(s tui.Shell) {
 	d := r.current()
 	if d != nil && len(d.UnderReview()) > 0 {

@@ -35,7 +35,8 @@ func flowRows(b *lister, d *histories.Detail) {
 		b.add("step", i, newFlowStepRow(d, &d.Flow.Steps[i]))
 	}
 	if d.Flow.Problem != "" {
-		b.add("problem", 0, unreadRow{textRow{name: "unread", text: "the flow of the run: " + d.Flow.Problem}})
+		b.add("problem", 0, unreadRow{textRow{name: "unread", text: "the flow of the run: " +
+			d.Flow.Problem}})
 	}
 }
 

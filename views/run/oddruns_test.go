@@ -27,9 +27,11 @@ func TestOddRunRows(t *testing.T) {
 		want, not []string
 	}{
 		{"document 001", historytest.Document001(),
-			[]string{"cannot read run_curator: follow_up_actions", "not reached", "multiply", "Check the units."},
+			[]string{"cannot read run_curator: follow_up_actions", "not reached", "multiply",
+				"Check the units."},
 			[]string{"failed: ", "BadStepResult"}},
-		{"terminated", begun.End(time.Second, &historypb.WorkflowExecutionTerminatedEventAttributes{Reason: "by hand"}),
+		{"terminated", begun.End(time.Second,
+			&historypb.WorkflowExecutionTerminatedEventAttributes{Reason: "by hand"}),
 			[]string{"generator", "terminated", "not reached"}, []string{"running"}},
 		{"external storage", stored.Close(0, nil),
 			[]string{`not readable: run_generator: result: stored outside the history by the storage driver "s3"`}, nil},

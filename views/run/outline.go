@@ -50,8 +50,9 @@ type Actions struct {
 }
 
 func NewReading(c *console.Console, actions Actions, feeds Feeds) *reading {
-	return &reading{nav: c.Navigation, listing: c.Listing, pipeline: c.Pipeline, forks: c.Forks, comparer: c.Comparer,
-		actions: actions, location: c.Location, feeds: feeds}
+	return &reading{nav: c.Navigation, listing: c.Listing, pipeline: c.Pipeline, forks: c.Forks,
+		comparer: c.Comparer,
+		actions:  actions, location: c.Location, feeds: feeds}
 }
 
 // take takes the newest data.
@@ -172,7 +173,8 @@ type Outline struct {
 }
 
 func NewOutline(r *reading) *Outline {
-	v := &Outline{reading: r, Pane: console.NewPane("Run rows"), Folded: map[string]bool{}, open: map[Key]bool{}}
+	v := &Outline{reading: r, Pane: console.NewPane("Run rows"), Folded: map[string]bool{},
+		open: map[Key]bool{}}
 	r.list = v.list
 	return v
 }
@@ -185,7 +187,8 @@ func (v *Outline) Footer() string {
 	if d == nil {
 		return ""
 	}
-	return v.Join(origin(d, v.Styles.Glyphs), text.Count(int64(v.Cursor+1))+"/"+text.Count(int64(len(v.Rows))))
+	return v.Join(origin(d, v.Styles.Glyphs), text.Count(int64(v.Cursor+1))+"/"+
+		text.Count(int64(len(v.Rows))))
 }
 
 func (v *Outline) Bindings() []tui.Binding {
@@ -218,7 +221,8 @@ func (v *Outline) Bindings() []tui.Binding {
 	if v.Last.Kind == "link" || v.Last.Kind == "lineage" {
 		all = append(all, b("go", "open the run of the row", "open it", v.reading.open, "enter"))
 	}
-	all = append(all, b("diff", "compare the fork of the row, or this run, with its original", "", v.diff, "d"))
+	all = append(all, b("diff", "compare the fork of the row, or this run, with its original", "", v.diff,
+		"d"))
 	all = append(all, v.forks.ForkAt("outline", v.forkPoint)...)
 	return append(all, v.shared("outline")...)
 }
@@ -416,7 +420,8 @@ func (v *Outline) unfold() {
 }
 
 func (v *Outline) ask(s tui.Shell) {
-	s.Ask(tui.Prompt{Label: "find: ", Value: v.find, Hint: "text in this run: names, arguments, results, errors",
+	s.Ask(tui.Prompt{Label: "find: ", Value: v.find,
+		Hint: "text in this run: names, arguments, results, errors",
 		Done: func(typed string) tea.Cmd {
 			v.find = strings.ToLower(strings.TrimSpace(typed))
 			v.Folded, v.stale = map[string]bool{}, true
@@ -476,7 +481,8 @@ func (v *Outline) Draw(now time.Time, focused bool) []string {
 	lines := append(header(d, v.Width, now, v.Styles),
 		v.Styles.Border.Paint(strings.Repeat(v.Styles.Glyphs.Plain.Top, v.Width)))
 	v.reveal()
-	l := line{S: v.Styles, Width: v.Width - widget.PointerWidth, Now: now, Loc: v.location, bars: v.Width >= 96}
+	l := line{S: v.Styles, Width: v.Width - widget.PointerWidth, Now: now, Loc: v.location,
+		bars: v.Width >= 96}
 	for i := v.top; i < min(v.top+v.Page(), len(v.Rows)); i++ {
 		mark := widget.RowPlain
 		switch {

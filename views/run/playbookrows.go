@@ -164,7 +164,8 @@ func (r operationRow) inspectCounters(w *inspection, old histories.OldBullet, kn
 		if n > 0 {
 			sign = "+"
 		}
-		l := w.Line().Add(w.S.Tagged, " "+w.S.Glyphs.Tagged+" "+text.Fit(name, 8, "")+" "+sign+strconv.Itoa(n))
+		l := w.Line().Add(w.S.Tagged, " "+w.S.Glyphs.Tagged+" "+text.Fit(name, 8, "")+" "+sign+
+			strconv.Itoa(n))
 		if known {
 			l.Add(w.S.Muted, "  "+strconv.Itoa(had[name])+" "+w.S.Glyphs.Arrow+" "+strconv.Itoa(had[name]+n))
 		}

@@ -33,11 +33,12 @@ type (
 	finder interface {
 		find(has func(string) bool) bool
 	} // searches more than the copied text
-	linker    interface{ target() (runs.Run, bool) }  // the run that the row leads to
-	referrer  interface{ refs() []ace.Ref }           // artifacts that the row refers to
-	forker    interface{ forkPoint() string }         // where a fork starts; default: at the event of the row
-	ager      interface{ showsAges() }                // the inspector shows ages, which change every second
-	payloader interface{ payload() (string, []byte) } // JSON that the inspector copies and an unfolded row shows
+	linker   interface{ target() (runs.Run, bool) } // the run that the row leads to
+	referrer interface{ refs() []ace.Ref }          // artifacts that the row refers to
+	forker   interface{ forkPoint() string }        // where a fork starts; default: at the event of the row
+	ager     interface{ showsAges() }               // the inspector shows ages, which change every second
+	// JSON that the inspector copies and an unfolded row shows
+	payloader interface{ payload() (string, []byte) }
 )
 
 // ages marks a row whose inspection shows ages.
@@ -129,7 +130,8 @@ const (
 var sections = []section{
 	{name: "Approval", remark: approvalRemark, rows: approvalRows, inPane: allRows},
 	{name: "Review", remark: reviewRemark, rows: reviewRows, inPane: allRows},
-	{name: "Trouble", remark: troubleRemark, rows: troubleRows, inPane: allRows, inspect: (*inspection).failure},
+	{name: "Trouble", remark: troubleRemark, rows: troubleRows, inPane: allRows,
+		inspect: (*inspection).failure},
 	{name: "Under way", rows: pendingRows, inPane: allRows},
 	{name: "Progress", remark: progressRemark, rows: progressRows, inPane: allRows},
 	{name: "Failed tasks", remark: failedTasksRemark, rows: failedTaskRows, inPane: 5},

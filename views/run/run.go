@@ -67,8 +67,10 @@ func origin(d *histories.Detail, g theme.Glyphs) string {
 
 func (v *run) Bindings() []tui.Binding {
 	return append(widget.Motions("run", v),
-		console.Key("run.mode", "switch between facts and log", "facts/log", func() { v.onLog = !v.onLog }, "m"),
-		console.Key("run.whole", "open the run on its own screen", "open", func(s tui.Shell) { s.Open("run") },
+		console.Key("run.mode", "switch between facts and log", "facts/log", func() { v.onLog = !v.onLog },
+			"m"),
+		console.Key("run.whole", "open the run on its own screen", "open",
+			func(s tui.Shell) { s.Open("run") },
 			"enter"))
 }
 

@@ -24,7 +24,8 @@ func troubleRows(b *lister, d *histories.Detail) {
 		b.add("failure", 0, failureRow{textRow{"failure", f.Message, event}, f})
 	}
 	for i, c := range causes(d) {
-		b.add("cause", i, causeRow{textRow{"cause", strings.TrimSpace(c.Message + "\n" + c.StackTrace), event}, c})
+		b.add("cause", i, causeRow{textRow{"cause", strings.TrimSpace(c.Message + "\n" + c.StackTrace),
+			event}, c})
 	}
 	if d.Err != "" {
 		b.add("reading", 0, readErrorRow{textRow{name: "error", text: d.Err}})
@@ -227,7 +228,8 @@ func (r encodedRow) Inspect(w *inspection) {
 	w.field("encoding", r.x.Encoding)
 	w.field("size", widget.SizeText(int64(r.x.Size)))
 	w.Say(w.S.Text, "")
-	w.Prose(" ", w.S.Muted, "This payload is not JSON. acescope cannot show it or use it. It is "+r.x.Why()+".")
+	w.Prose(" ", w.S.Muted, "This payload is not JSON. acescope cannot show it or use it. It is "+r.x.Why()+
+		".")
 }
 
 func pendingRows(b *lister, d *histories.Detail) {

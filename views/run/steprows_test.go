@@ -21,9 +21,11 @@ import (
 // that of the task names the provider. Other phases name none.
 func TestServedSteps(t *testing.T) {
 	d := &histories.Detail{}
-	d.Input = ace.TaskInput{Provider: "builtin", Steps: map[string]string{"curator": "blueprint:mine", "skills": "claude"}}
+	d.Input = ace.TaskInput{Provider: "builtin", Steps: map[string]string{"curator": "blueprint:mine",
+		"skills": "claude"}}
 	d.Phase.Steps = []ace.StepState{
-		{Phase: ace.PhaseGenerator, Status: ace.StatusDone}, {Phase: ace.PhaseSkills, Status: ace.StatusRunning},
+		{Phase: ace.PhaseGenerator, Status: ace.StatusDone},
+		{Phase: ace.PhaseSkills, Status: ace.StatusRunning},
 		{Phase: ace.PhaseReflector, Status: ace.StatusPending},
 		{Phase: ace.PhaseCurator, Status: ace.StatusDone,
 			Served: &ace.Served{Provider: "blueprint:mine\x1b[2J", RunID: "run_12\x1b[31m", Runner: "local"}},
@@ -75,7 +77,8 @@ func TestParseText(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if got := parseText(&ace.ParseReport{Parse: "repaired", Note: "\x1b[31mred"}); strings.Contains(got, "\x1b") {
+	if got := parseText(&ace.ParseReport{Parse: "repaired", Note: "\x1b[31mred"}); strings.Contains(got,
+		"\x1b") {
 		t.Errorf("%q", got)
 	}
 }

@@ -251,7 +251,8 @@ func fields(d *histories.Detail) []fieldRow {
 	if f := d.Lineage.Fork; f != nil {
 		for _, name := range console.ChangedNames(f) {
 			c := f.Changed[name]
-			add("changed", name+": "+cmp.Or(c.From, "none")+" "+theme.Unicode().Arrow+" "+cmp.Or(c.To, "none"))
+			add("changed", name+": "+cmp.Or(c.From, "none")+" "+theme.Unicode().Arrow+" "+
+				cmp.Or(c.To, "none"))
 		}
 	}
 	return all
@@ -404,7 +405,8 @@ func experimentProgress(p *ace.ExperimentProgress) string {
 	return summary
 }
 
-// curveText returns the accuracy of each bucket of tasks in order, one character each, or "" for a single bucket.
+// curveText returns the accuracy of each bucket of tasks in order, one character each, or "" for a single
+// bucket.
 func curveText(e *ace.EpochResult, g theme.Glyphs) string {
 	if e == nil || len(e.Curve) < 2 {
 		return ""
@@ -463,7 +465,8 @@ func failedTaskRows(b *lister, d *histories.Detail) {
 }
 
 func failedTasksRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
-	return widget.Counted(len(d.FailedTasks)+d.FailedDropped, "task") + widget.Dropped(d.FailedDropped), s.Failed
+	return widget.Counted(len(d.FailedTasks)+d.FailedDropped, "task") + widget.Dropped(d.FailedDropped),
+		s.Failed
 }
 
 // failedTaskRow is a task of an experiment that failed.
@@ -507,5 +510,6 @@ func (r failedTaskRow) find(has func(string) bool) bool {
 }
 
 func (r failedTaskRow) target() (runs.Run, bool) {
-	return runs.Run{WorkflowID: r.t.WorkflowID, RunID: r.t.RunID, TaskID: r.t.Result.TaskID}, r.t.WorkflowID != ""
+	return runs.Run{WorkflowID: r.t.WorkflowID, RunID: r.t.RunID, TaskID: r.t.Result.TaskID},
+		r.t.WorkflowID != ""
 }

@@ -40,7 +40,8 @@ func (v *detail) Title() string  { return "Selected" }
 func (v *detail) Footer() string { return v.table.Position() }
 
 func (v *detail) Bindings() []tui.Binding {
-	all := append(widget.Motions("runner", v), console.Key("runner.open", "open the run under the cursor", "open", v.open, "enter"))
+	all := append(widget.Motions("runner", v), console.Key("runner.open", "open the run under the cursor",
+		"open", v.open, "enter"))
 	return append(all, v.from.runnerActions("runner", v.run)...)
 }
 
@@ -145,7 +146,9 @@ func (v *detail) Draw(now time.Time, focused bool) []string {
 	if len(v.list) == 0 {
 		return v.Message(lines, v.empty())
 	}
-	return append(lines, v.table.Draw(v.Styles, focused, func(i int) []widget.Cell { return v.cells(v.list[i], now) })...)
+	return append(lines, v.table.Draw(v.Styles, focused, func(i int) []widget.Cell {
+		return v.cells(v.list[i], now)
+	})...)
 }
 
 func ruleLine(title, remark string, width int, s theme.Styles, active bool) string {
@@ -193,7 +196,8 @@ func (r runnerRow) facts(v *detail, w *widget.Writer) string {
 	if r.Status == runners.RunnerStale {
 		fact(w, "", s.Warning, "no heartbeat; it gets no runs until it is back")
 	}
-	fact(w, "slots", s.Text, strconv.Itoa(r.Busy)+" of "+strconv.Itoa(c.Slots)+" busy, "+text.Count(r.Done)+" runs done")
+	fact(w, "slots", s.Text, strconv.Itoa(r.Busy)+" of "+strconv.Itoa(c.Slots)+" busy, "+text.Count(r.Done)+
+		" runs done")
 	fact(w, "executors", s.Text, strings.Join(c.ExecutorTypes, ", "))
 	fact(w, "tags", s.Text, console.OrDash(strings.Join(c.Tags, ", "), s.Glyphs))
 	fact(w, "host", s.Text, c.Hostname)
@@ -215,7 +219,8 @@ func (r runnerRow) facts(v *detail, w *widget.Writer) string {
 func (q queueRow) facts(v *detail, w *widget.Writer) string {
 	s := v.Styles
 	w.Prose(" ", s.Strong, requirementsText(q.Requirements))
-	fact(w, "waiting", s.Text, widget.Counted(q.Waiting, "run")+", the oldest for "+v.from.oldest(q.RunQueue, w.Now))
+	fact(w, "waiting", s.Text, widget.Counted(q.Waiting, "run")+", the oldest for "+
+		v.from.oldest(q.RunQueue, w.Now))
 	if q.Able > 0 {
 		fact(w, "matching", s.Text, widget.Counted(q.Able, "runner")+" without a free slot")
 		return "Waiting runs"
@@ -268,6 +273,7 @@ func (v *detail) cells(r runs.Run, now time.Time) []widget.Cell {
 	if !r.Start.IsZero() {
 		age, duration = text.Span(now.Sub(r.Start)), console.DurationOf(r, now)
 	}
-	return []widget.Cell{{m.Glyph + " " + m.Word, m.Ink}, {console.OrDash(r.Blueprint, s.Glyphs), s.Text}, {console.OrDash(runners.BlueprintRunID(r.WorkflowID), s.Glyphs), s.Muted},
+	return []widget.Cell{{m.Glyph + " " + m.Word, m.Ink}, {console.OrDash(r.Blueprint, s.Glyphs), s.Text},
+		{console.OrDash(runners.BlueprintRunID(r.WorkflowID), s.Glyphs), s.Muted},
 		{age, s.Muted}, {duration, s.Muted}}
 }

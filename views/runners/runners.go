@@ -64,18 +64,24 @@ type Feed interface {
 func Screen(c *console.Console, actions console.RunnerActions, feed Feed) tui.Screen {
 	v := &list{Pane: console.NewPane("Runners"), nav: c.Navigation, actor: c.Actor,
 		pipeline: c.Pipeline, actions: actions, controls: c.Controls, location: c.Location, feed: feed}
-	return tui.Screen{Name: "runners", Aliases: []string{"queues"}, Short: "rnrs", Keys: []string{"Q"}, Share: 62,
-		Help: "runners, waiting runs, and the requirements that no runner meets", Views: []tui.View{v, newDetail(v)}}
+	return tui.Screen{Name: "runners", Aliases: []string{"queues"}, Short: "rnrs", Keys: []string{"Q"},
+		Share: 62,
+		Help:  "runners, waiting runs, and the requirements that no runner meets",
+		Views: []tui.View{v, newDetail(v)}}
 }
 
 func (v *list) Footer() string { return v.list.Position() }
 
 func (v *list) Bindings() []tui.Binding {
 	all := append(widget.Motions("runners", v),
-		console.Key("runners.open", "open the waiting run, or go to the runs of a runner or a queue", "open", v.open, "enter"),
-		console.Key("runners.next_part", "next section", "section", func() { v.arrange(); v.list.Jump(1) }, "]"),
-		console.Key("runners.previous_part", "previous section", "", func() { v.arrange(); v.list.Jump(-1) }, "["),
-		console.Key("runners.all", "expand or collapse the section", "", func() { v.arrange(); v.list.Toggle() }, "a"),
+		console.Key("runners.open", "open the waiting run, or go to the runs of a runner or a queue", "open",
+			v.open, "enter"),
+		console.Key("runners.next_part", "next section", "section", func() { v.arrange(); v.list.Jump(1) },
+			"]"),
+		console.Key("runners.previous_part", "previous section", "", func() { v.arrange(); v.list.Jump(-1) },
+			"["),
+		console.Key("runners.all", "expand or collapse the section", "",
+			func() { v.arrange(); v.list.Toggle() }, "a"),
 	)
 	return append(all, v.runnerActions("runners", v.waiting)...)
 }
@@ -197,9 +203,10 @@ func (v *list) Draw(now time.Time, focused bool) []string {
 		return v.Message(lines, say...)
 	}
 	v.list.SetSize(v.Width, max(v.Height-len(lines), 0))
-	lines = append(lines, v.list.Draw(v.Styles, focused, func(at widget.SectionRow, width int, plain bool) string {
-		return v.rows[at.Part][at.Row].draw(v, width, plain, now)
-	})...)
+	lines = append(lines, v.list.Draw(v.Styles, focused,
+		func(at widget.SectionRow, width int, plain bool) string {
+			return v.rows[at.Part][at.Row].draw(v, width, plain, now)
+		})...)
 	return widget.Fill(lines, v.Width, v.Height)
 }
 
@@ -213,7 +220,8 @@ func (v *list) head(now time.Time) []string {
 	if summary := staleText(d, now); summary != "" {
 		all := text.Wrap(summary, max(v.Width-4, 1))
 		for _, l := range all[:min(len(all), 3)] {
-			lines = append(lines, s.Warning.Paint(text.Fit(" "+s.Glyphs.Failed+" "+l, v.Width, s.Glyphs.Ellipsis)))
+			lines = append(lines, s.Warning.Paint(text.Fit(" "+s.Glyphs.Failed+" "+l, v.Width,
+				s.Glyphs.Ellipsis)))
 		}
 	}
 	if !d.Answered.IsZero() {
@@ -243,8 +251,10 @@ func countsLine(view runners.RunnersView, width int, s theme.Styles) string {
 		n    int64
 		what string
 		bad  theme.Ink
-	}{{int64(view.Running), "running", s.Text}, {int64(view.Waiting), "waiting", s.Text}, {view.Matched, "matched", s.Text},
-		{view.Expired, "expired", s.Warning}, {view.Refused, "refused", s.Warning}, {view.Lost, "lost", s.Failed}} {
+	}{{int64(view.Running), "running", s.Text}, {int64(view.Waiting), "waiting", s.Text},
+		{view.Matched, "matched", s.Text},
+		{view.Expired, "expired", s.Warning}, {view.Refused, "refused", s.Warning},
+		{view.Lost, "lost", s.Failed}} {
 		if i > 0 {
 			l.Add(s.Muted, " "+s.Glyphs.Dot)
 		}
@@ -258,7 +268,8 @@ func (v *list) empty() []string {
 	d := v.data
 	switch {
 	case v.conn.Mode == cluster.ModeFile:
-		return []string{"a history file has no runners", "run acescope without FILE to see those of the data directory"}
+		return []string{"a history file has no runners",
+			"run acescope without FILE to see those of the data directory"}
 	case d == nil || d.Answered.IsZero() && d.Err == "" && !d.Absent:
 		return []string{"asking the dispatcher" + v.Styles.Glyphs.Ellipsis}
 	case d.Answered.IsZero() && d.Err != "":
@@ -266,7 +277,8 @@ func (v *list) empty() []string {
 	case !v.list.Empty():
 		return nil
 	}
-	return []string{"no runners, and no waiting runs", "", "acescope runner start --tags gpu,linux   starts a runner",
+	return []string{"no runners, and no waiting runs", "",
+		"acescope runner start --tags gpu,linux   starts a runner",
 		"acescope serve   serves this directory with a runner", "acescope agent list   lists the blueprints",
 		"acescope agent start NAME   starts a blueprint run"}
 }
@@ -281,7 +293,8 @@ func runnersRemark(view runners.RunnersView, s theme.Styles) string {
 		}
 	}
 	var parts []string
-	for _, st := range []runners.RunnerStatus{runners.RunnerOnline, runners.RunnerDraining, runners.RunnerStale, runners.RunnerGone} {
+	for _, st := range []runners.RunnerStatus{runners.RunnerOnline, runners.RunnerDraining,
+		runners.RunnerStale, runners.RunnerGone} {
 		if n := count[st]; n > 0 {
 			parts = append(parts, text.Count(int64(n))+" "+string(st))
 		}
@@ -289,7 +302,8 @@ func runnersRemark(view runners.RunnersView, s theme.Styles) string {
 	if len(parts) == 0 {
 		return "none: acescope runner start"
 	}
-	return strings.Join(parts, ", ") + " " + s.Glyphs.Dot + " " + text.Count(int64(busy)) + " of " + text.Count(int64(slots)) + " slots busy"
+	return strings.Join(parts, ", ") + " " + s.Glyphs.Dot + " " + text.Count(int64(busy)) + " of " +
+		text.Count(int64(slots)) + " slots busy"
 }
 
 func queuesRemark(view runners.RunnersView) string {
@@ -329,7 +343,8 @@ func runnerMark(status runners.RunnerStatus, s theme.Styles) theme.Mark {
 // requirementsText formats requirements on one line.
 func requirementsText(d runners.Requirements) string {
 	var parts []string
-	for _, p := range []struct{ name, value string }{{"", d.ExecutorType}, {"tags", strings.Join(d.Tags, ",")}, {"host", d.Hostname},
+	for _, p := range []struct{ name, value string }{{"", d.ExecutorType},
+		{"tags", strings.Join(d.Tags, ",")}, {"host", d.Hostname},
 		{"project", d.ProjectDir}} {
 		if p.value != "" {
 			parts = append(parts, strings.TrimSpace(p.name+" "+p.value))
@@ -348,7 +363,8 @@ func (r runnerRow) draw(v *list, width int, plain bool, now time.Time) string {
 	s, c := v.Styles, r.Capabilities
 	m := runnerMark(r.Status, s)
 	cells := []widget.SizedCell{{m.Glyph + " " + m.Word, 10, m.Ink}, {text.Safe(r.ID, " "), 17, s.Text},
-		{strconv.Itoa(r.Busy) + "/" + strconv.Itoa(c.Slots) + " busy", -10, widget.Unless(r.Busy > 0, s.Text, s.Muted)}, {text.Count(r.Done) + " done", -10, s.Muted},
+		{strconv.Itoa(r.Busy) + "/" + strconv.Itoa(c.Slots) + " busy", -10,
+			widget.Unless(r.Busy > 0, s.Text, s.Muted)}, {text.Count(r.Done) + " done", -10, s.Muted},
 		{text.Span(now.Sub(r.Since)), -5, s.Muted}}
 	offers := strings.Join(c.ExecutorTypes, ", ")
 	if len(c.Tags) > 0 {
@@ -356,7 +372,8 @@ func (r runnerRow) draw(v *list, width int, plain bool, now time.Time) string {
 	}
 	cells = append(cells, widget.SizedCell{text.Safe(offers, " "), 0, s.Text})
 	if width >= wideWidth {
-		cells = append(cells, widget.SizedCell{text.Safe(c.Hostname, " "), 14, s.Muted}, widget.SizedCell{projectText(r.Capabilities), 26, s.Muted})
+		cells = append(cells, widget.SizedCell{text.Safe(c.Hostname, " "), 14, s.Muted},
+			widget.SizedCell{projectText(r.Capabilities), 26, s.Muted})
 	}
 	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis, cells...)
 }
@@ -378,7 +395,8 @@ func (q queueRow) draw(v *list, width int, plain bool, now time.Time) string {
 	if q.Nearest != "" {
 		summary += ": " + text.Safe(q.Nearest, " ")
 	}
-	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis, widget.SizedCell{text.Count(int64(q.Waiting)) + " wait", -11, s.Text},
+	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis,
+		widget.SizedCell{text.Count(int64(q.Waiting)) + " wait", -11, s.Text},
 		widget.SizedCell{"oldest " + v.oldest(q.RunQueue, now), 13, s.Muted}, widget.SizedCell{able, 11, ink},
 		widget.SizedCell{summary, 0, s.Text})
 }
@@ -395,8 +413,11 @@ func (v *list) oldest(q runners.RunQueue, now time.Time) string {
 
 func (w waitingRow) draw(v *list, width int, plain bool, now time.Time) string {
 	s := v.Styles
-	cells := []widget.SizedCell{{s.Glyphs.Pending + " " + console.OrDash(w.Name, s.Glyphs), 20, s.Text}, {text.Safe(w.RunID, " "), 17, s.Muted},
-		{text.Span(now.Sub(w.Since)), -5, s.Muted}, {deadlineText(w.Deadline, now), 16, deadlineInk(w.Deadline, now, s)}, {requirementsText(w.Requirements), 0, s.Text}}
+	cells := []widget.SizedCell{{s.Glyphs.Pending + " " + console.OrDash(w.Name, s.Glyphs), 20, s.Text},
+		{text.Safe(w.RunID, " "), 17, s.Muted},
+		{text.Span(now.Sub(w.Since)), -5, s.Muted},
+		{deadlineText(w.Deadline, now), 16, deadlineInk(w.Deadline, now, s)},
+		{requirementsText(w.Requirements), 0, s.Text}}
 	if width >= wideWidth && w.Parent != "" {
 		cells = append(cells, widget.SizedCell{"for " + text.Safe(w.Parent, " "), 22, s.Muted})
 	}
@@ -454,12 +475,14 @@ func (v *list) askDrain(s tui.Shell) tea.Cmd {
 		s.Note("runner " + text.Safe(r.ID, " ") + " is already " + text.Safe(string(r.Status), " "))
 		return nil
 	}
-	lines := []string{"runner    " + text.Safe(r.ID, " "), "host      " + text.Safe(r.Capabilities.Hostname, " ")}
+	lines := []string{"runner    " + text.Safe(r.ID, " "), "host      " + text.Safe(r.Capabilities.Hostname,
+		" ")}
 	if r.Busy > 0 {
 		lines = append(lines, widget.Counted(r.Busy, "run")+" in progress; not stopped")
 	}
 	v.pipeline.Confirm(s, "drain "+r.ID, runs.Prepared{Title: "Drain this runner?",
-		Lines: append(lines, "it gets no more runs; its process exits after its last run"), Yes: "drain the runner",
+		Lines: append(lines, "it gets no more runs; its process exits after its last run"),
+		Yes:   "drain the runner",
 		Do: console.Doing("runner "+r.ID+" gets no more runs",
 			func(ctx context.Context) error { return v.actions.DrainRunner(ctx, r.ID) })})
 	return nil

@@ -17,8 +17,9 @@ import (
 	"acescope/views/console"
 )
 
-// Column is a column of the list of runs. Columns of width 0 share the remaining width. A narrow pane drops columns in
-// the order of drop, highest first. Extra columns are shown only if the user chose them or all columns.
+// Column is a column of the list of runs. Columns of width 0 share the remaining width. A narrow pane drops
+// columns in the order of drop, highest first. Extra columns are shown only if the user chose them or all
+// columns.
 type Column struct {
 	ID      string
 	Title   string
@@ -83,19 +84,26 @@ func AllColumns(g theme.Glyphs) []Column {
 		{ID: columnTask, Title: "TASK", ink: plainInk, Order: by(console.RawNameOf),
 			Cell: func(r runs.Run, _ time.Time, _ theme.Styles) string { return console.NameOf(r) }},
 		{ID: "status", Title: "STATUS", Width: 12, drop: 1, Cell: statusOf, Order: bySeverity,
-			sign: func(r runs.Run, _ time.Time, s theme.Styles) string { return console.StatusMark(r, s).Glyph },
-			ink:  func(r runs.Run, s theme.Styles) theme.Ink { return console.StatusMark(r, s).Ink }},
+			sign: func(r runs.Run, _ time.Time, s theme.Styles) string {
+				return console.StatusMark(r, s).Glyph
+			},
+			ink: func(r runs.Run, s theme.Styles) theme.Ink { return console.StatusMark(r, s).Ink }},
 		{ID: "verdict", Title: "VERDICT", Width: 9, drop: 1, Cell: verdictOf, Order: by(wrongFirst),
-			sign: func(r runs.Run, _ time.Time, s theme.Styles) string { return s.Verdict(string(r.Verdict)).Glyph },
-			ink:  func(r runs.Run, s theme.Styles) theme.Ink { return s.Verdict(string(r.Verdict)).Ink }},
-		{ID: columnSubject, Title: "SUBJECT", minimum: 16, narrow: 10, drop: 4, Cell: plainCell(subjectOf), ink: plainInk,
+			sign: func(r runs.Run, _ time.Time, s theme.Styles) string {
+				return s.Verdict(string(r.Verdict)).Glyph
+			},
+			ink: func(r runs.Run, s theme.Styles) theme.Ink { return s.Verdict(string(r.Verdict)).Ink }},
+		{ID: columnSubject, Title: "SUBJECT", minimum: 16, narrow: 10, drop: 4, Cell: plainCell(subjectOf),
+			ink:   plainInk,
 			Order: by(subjectOf)},
-		{ID: columnAnswer, Title: "ANSWER", minimum: 14, narrow: 12, drop: 3, Cell: answerOf, Order: by(answerText),
+		{ID: columnAnswer, Title: "ANSWER", minimum: 14, narrow: 12, drop: 3, Cell: answerOf,
+			Order: by(answerText),
 			ink: func(r runs.Run, s theme.Styles) theme.Ink {
 				return widget.Unless(r.Verdict == ace.Correct, s.Text, s.Muted)
 			}},
-		{ID: "reason", Title: "REASON", minimum: 24, narrow: 12, drop: 2, Cell: plainCell(reasonOf), Order: by(reasonOf),
-			ink: reasonInk},
+		{ID: "reason", Title: "REASON", minimum: 24, narrow: 12, drop: 2, Cell: plainCell(reasonOf),
+			Order: by(reasonOf),
+			ink:   reasonInk},
 		attribute(ace.AttrExperiment, Column{
 			ID: "experiment", Title: "EXPERIMENT", Width: 16, drop: 10, ink: mutedInk,
 		}),
@@ -121,7 +129,8 @@ func AllColumns(g theme.Glyphs) []Column {
 		attribute(ace.AttrAdapter, Column{
 			ID: "adapter", Title: "ADAPTER", Width: 8, drop: 13, extra: true, ink: mutedInk,
 		}),
-		attribute(ace.AttrPhase, Column{ID: "phase", Title: "PHASE", Width: 9, drop: 9, extra: true, ink: phaseInk}),
+		attribute(ace.AttrPhase, Column{ID: "phase", Title: "PHASE", Width: 9, drop: 9, extra: true,
+			ink: phaseInk}),
 		{ID: "skills", Title: "SKILLS", Width: 7, right: true, drop: 8, Cell: sum(console.SkillsCell),
 			ink: plainInk, Order: most(skillsOf)},
 		{ID: "delta", Title: g.Delta, Width: 8, drop: 6, Cell: sum(console.DeltaCell),
@@ -132,13 +141,20 @@ func AllColumns(g theme.Glyphs) []Column {
 			Cell: sum(tokensCell), ink: mutedInk, Order: most(tokensOf)},
 		{ID: columnCost, Title: "COST", Width: 8, right: true, drop: 7, Cell: console.CostOf,
 			ink: mutedInk, Order: mostSpent},
-		{ID: "took", Title: "TOOK", Width: 6, right: true, drop: 8, changes: true, ink: mutedInk, Order: longest,
-			Cell: func(r runs.Run, now time.Time, _ theme.Styles) string { return console.DurationOf(r, now) }},
+		{ID: "took", Title: "TOOK", Width: 6, right: true, drop: 8, changes: true, ink: mutedInk,
+			Order: longest,
+			Cell: func(r runs.Run, now time.Time, _ theme.Styles) string {
+				return console.DurationOf(r, now)
+			}},
 		{ID: "age", Title: "AGE", Width: 5, right: true, drop: 5, changes: true, ink: mutedInk, Order: newest,
-			Cell: func(r runs.Run, now time.Time, _ theme.Styles) string { return text.Span(now.Sub(r.Began())) }},
-		{ID: "events", Title: "EVENTS", Width: 7, right: true, drop: 15, extra: true, Cell: eventsOf, ink: mutedInk,
+			Cell: func(r runs.Run, now time.Time, _ theme.Styles) string {
+				return text.Span(now.Sub(r.Began()))
+			}},
+		{ID: "events", Title: "EVENTS", Width: 7, right: true, drop: 15, extra: true, Cell: eventsOf,
+			ink:   mutedInk,
 			Order: most(func(r *runs.Run) float64 { return float64(r.Events) })},
-		{ID: "forked", Title: "FORKED FROM", Width: 28, drop: 16, extra: true, ink: mutedInk, Order: by(originalOf),
+		{ID: "forked", Title: "FORKED FROM", Width: 28, drop: 16, extra: true, ink: mutedInk,
+			Order: by(originalOf),
 			Cell: func(r runs.Run, _ time.Time, s theme.Styles) string {
 				return console.OrDash(forkedFrom(r, s.Glyphs), s.Glyphs)
 			}},
@@ -293,7 +309,8 @@ const (
 	wideTextWidth = 30
 )
 
-// scrolled returns the first column and those that fit from number left on. The first takes the remaining width.
+// scrolled returns the first column and those that fit from number left on. The first takes the remaining
+// width.
 func scrolled(all []Column, left, width int) []Column {
 	cols := append([]Column{}, all[0])
 	cols[0].Width = min(wideNameWidth, max(width-widget.PointerWidth, 1))
@@ -347,7 +364,8 @@ func most(of func(*runs.Run) float64) func(a, b *runs.Run) int {
 
 func summed(r *runs.Run) ace.Summary {
 	if r.Summary == nil {
-		return ace.Summary{Skills: -1, Added: -1, Rejected: -1, Usage: ace.Usage{InputTokens: -1, CostUSD: -1}}
+		return ace.Summary{Skills: -1, Added: -1, Rejected: -1,
+			Usage: ace.Usage{InputTokens: -1, CostUSD: -1}}
 	}
 	return *r.Summary
 }
@@ -417,7 +435,8 @@ func Directed(c int, reverse bool) int {
 // columnBy returns the column with an ID or a heading.
 func columnBy(name string) (Column, bool) {
 	for _, c := range AllColumns(theme.Unicode()) {
-		if strings.EqualFold(c.ID, name) || strings.EqualFold(c.Title, name) || strings.EqualFold(c.name(), name) {
+		if strings.EqualFold(c.ID, name) || strings.EqualFold(c.Title, name) ||
+			strings.EqualFold(c.name(), name) {
 			return c, true
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"acescope/views/console"
 )
 
-// common is what the loaded rows of a query have in common: it is said once instead of in each row. A column whose
-// values differed once stays until the query changes.
+// common is what the loaded rows of a query have in common: it is said once instead of in each row. A column
+// whose values differed once stays until the query changes.
 type common struct {
 	query     string
 	rows      *runs.Run // first of the rows that were looked at
@@ -60,7 +60,8 @@ func (c *common) look(list *runs.RunList, now time.Time, s theme.Styles) bool {
 		if c.nameWidth >= maxNameWidth {
 			break
 		}
-		c.nameWidth = max(c.nameWidth, min(text.Width(console.NameOf(rows[i]))+forkWidth(rows[i]), maxNameWidth))
+		c.nameWidth = max(c.nameWidth, min(text.Width(console.NameOf(rows[i]))+forkWidth(rows[i]),
+			maxNameWidth))
 	}
 	return c.lead != before.lead || c.nameWidth != before.nameWidth || !maps.Equal(c.values, before.values)
 }
@@ -73,7 +74,8 @@ func forkWidth(r runs.Run) int {
 	return 2
 }
 
-// commonValue returns the text of a column if it is the same in all rows. A number may be missing in some rows.
+// commonValue returns the text of a column if it is the same in all rows. A number may be missing in some
+// rows.
 func commonValue(rows []runs.Run, c Column, now time.Time, s theme.Styles) (value string, ok bool) {
 	value = c.Cell(rows[0], now, s)
 	for i := range rows[1:] {
@@ -110,8 +112,8 @@ func (c *common) said(g theme.Glyphs) (said []string) {
 // minLead is the least number of words that are left out of the subjects.
 const minLead = 2
 
-// leadOf returns the words that all subjects begin with. It keeps the words of before while half of the subjects begin
-// with them.
+// leadOf returns the words that all subjects begin with. It keeps the words of before while half of the
+// subjects begin with them.
 func leadOf(rows []runs.Run, before string) string {
 	var words []string
 	subjects, same := 0, 0

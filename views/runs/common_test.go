@@ -16,13 +16,14 @@ func tasks(n int) []runs.Run {
 	for i := range rows {
 		rows[i] = runs.Run{TaskID: fmt.Sprint("q-", i), Type: ace.TaskWorkflow, Experiment: "e", Model: "m",
 			Status: ace.Completed, Verdict: ace.Wrong, Close: time.Unix(1, 0),
-			Summary: &ace.Summary{Subject: fmt.Sprint("Use formula ", i, " to answer"), Usage: ace.Usage{InputTokens: 1}}}
+			Summary: &ace.Summary{Subject: fmt.Sprint("Use formula ", i, " to answer"),
+				Usage: ace.Usage{InputTokens: 1}}}
 	}
 	return rows
 }
 
-// TestCommonColumns checks that columns with one value are left out, and that one whose values differ comes back and
-// stays until the query changes.
+// TestCommonColumns checks that columns with one value are left out, and that one whose values differ comes
+// back and stays until the query changes.
 func TestCommonColumns(t *testing.T) {
 	s := theme.NoColor().Styles(theme.Unicode())
 	var c common

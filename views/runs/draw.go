@@ -38,7 +38,8 @@ func (v *Runs) drawList(width, height int, now time.Time, focused bool) []string
 		lines = append(lines, v.row(*v.At(i), i == v.Cursor, focused, now))
 	}
 	if v.summaryLines() > 0 {
-		lines = append(widget.Fill(lines, width, height-1), recentLine(v.listing.Runs.Recent, width, v.Styles))
+		lines = append(widget.Fill(lines, width, height-1), recentLine(v.listing.Runs.Recent, width,
+			v.Styles))
 	}
 	return widget.Fill(lines, width, height)
 }

@@ -72,8 +72,8 @@ func (t *table) fitted(cols []Column) []Column {
 	return Fitting(cols, t.width)
 }
 
-// narrowed replaces words by signs where the width is short, and gives the name the width that the loaded rows need if
-// other columns share the remaining width.
+// narrowed replaces words by signs where the width is short, and gives the name the width that the loaded
+// rows need if other columns share the remaining width.
 func (t *table) narrowed(cols []Column) []Column {
 	for i := range cols {
 		if c := &cols[i]; c.sign != nil && t.width < wordsMinWidth {
@@ -92,7 +92,8 @@ func (t *table) narrowed(cols []Column) []Column {
 // minNameWidth is the least width of a run's name.
 const minNameWidth = 8
 
-// hides reports whether a column is not shown: the user did not choose it, or all loaded rows have the same value.
+// hides reports whether a column is not shown: the user did not choose it, or all loaded rows have the same
+// value.
 func (t *table) hides(c Column) bool {
 	if t.unpriced && (c.ID == columnTokens || c.ID == columnCost) {
 		return c.ID == columnCost

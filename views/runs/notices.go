@@ -45,7 +45,8 @@ func (n *notices) empty() []string {
 	case n.table.Sorting.retrying && len(n.listing.Runs.Rows) > 0:
 		return []string{"no loaded run is retrying", n.table.orderState(), "R shows all again"}
 	case n.listing.Runs.Query == runs.OwnQuery:
-		return []string{"no run was started by " + text.Safe(ace.User(), " "), "/by:NAME lists the runs of another user",
+		return []string{"no run was started by " + text.Safe(ace.User(), " "),
+			"/by:NAME lists the runs of another user",
 			"n starts an experiment or a task"}
 	case n.listing.Runs.Query == runs.SpentQuery:
 		return []string{"no run has a cost or tokens yet", "] lists the next section"}
@@ -72,8 +73,8 @@ func (n *notices) missing() []string {
 	return append(say, text.Wrap(command, max(n.table.width-2, 1))...)
 }
 
-// problem shows why the list could not be read: the error, the query with a caret below the error, and whether the
-// shown rows belong to the previous query.
+// problem shows why the list could not be read: the error, the query with a caret below the error, and
+// whether the shown rows belong to the previous query.
 func (n *notices) problem() []string {
 	if n.listing.Runs.Err == "" {
 		return nil
@@ -94,7 +95,8 @@ func (n *notices) problem() []string {
 	return []string{say(s.Text, " / "+query), say(s.Error, " "+text.Spaces(caret+2)+"^"), what}
 }
 
-// around returns the part of a query around a byte, at most width cells, and the number of cells before that byte.
+// around returns the part of a query around a byte, at most width cells, and the number of cells before that
+// byte.
 func around(query string, at, width int) (string, int) {
 	before, after := text.Safe(query[:at], " "), text.Safe(query[at:], " ")
 	if w := text.Width(before); w > width/2 && w+text.Width(after) > width {

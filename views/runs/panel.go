@@ -24,7 +24,8 @@ const (
 	columnPanel
 )
 
-// sidePanel is a list of choices beside the runs, or in their place in a narrow pane. It queries, and selects columns.
+// sidePanel is a list of choices beside the runs, or in their place in a narrow pane. It queries, and selects
+// columns.
 type sidePanel struct {
 	pane     *console.Pane
 	listing  *console.Listing
@@ -168,8 +169,8 @@ func (p *sidePanel) state() string {
 	return ""
 }
 
-// facetItems lists the values of each attribute with their number of runs. Before the counts are read, it lists the
-// picked values.
+// facetItems lists the values of each attribute with their number of runs. Before the counts are read, it
+// lists the picked values.
 func (p *sidePanel) facetItems() []panelItem {
 	picks := runs.SplitQuery(p.listing.Runs.Query)
 	counted := p.listing.Counted
@@ -217,7 +218,8 @@ func (p *sidePanel) facetItem(name string, value runs.FacetValue) panelItem {
 func (p *sidePanel) otherItems(f runs.Facet) []panelItem {
 	var items []panelItem
 	if f.Others > 0 {
-		items = append(items, panelItem{heading: true, label: "    other or no value", right: text.Count(f.Others)})
+		items = append(items, panelItem{heading: true, label: "    other or no value",
+			right: text.Count(f.Others)})
 	}
 	if f.Dropped > 0 {
 		items = append(items, panelItem{heading: true, label: "    values not counted",
@@ -226,7 +228,8 @@ func (p *sidePanel) otherItems(f runs.Facet) []panelItem {
 	return items
 }
 
-// setPicks sets the query for picked values. It changes the query at once so that a second quick pick extends it.
+// setPicks sets the query for picked values. It changes the query at once so that a second quick pick extends
+// it.
 func (p *sidePanel) setPicks(picks runs.Picks) {
 	query := picks.Query()
 	p.listing.Runs.Query = query
@@ -257,7 +260,8 @@ func (p *sidePanel) filterItems() []panelItem {
 		if f.err != nil {
 			explained = f.err.Error()
 		}
-		items = append(items, panelItem{label: name, on: i == at, ink: p.pane.Styles.Text, choose: p.apply(f)})
+		items = append(items, panelItem{label: name, on: i == at, ink: p.pane.Styles.Text,
+			choose: p.apply(f)})
 		if explained != "" {
 			items = append(items, panelItem{heading: true, label: "     " + text.Safe(explained, " ")})
 		}

@@ -14,7 +14,8 @@ import (
 // recentMinHeight is the minimum height of a list that shows a line about the last tasks.
 const recentMinHeight = 14
 
-// recentLine summarizes the results, changes and cost of the last tasks: in words if they fit, otherwise in glyphs.
+// recentLine summarizes the results, changes and cost of the last tasks: in words if they fit, otherwise in
+// glyphs.
 func recentLine(r *runs.Recent, width int, s theme.Styles) string {
 	inWords, inGlyphs := recentParts(r, s, true), recentParts(r, s, false)
 	parts := inWords

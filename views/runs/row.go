@@ -9,8 +9,8 @@ import (
 	"acescope/tui/widget"
 )
 
-// drawnRow is a row as it was drawn, and everything that its text depends on but the columns and the styles. Drawing
-// only the rows that changed halves the time of a frame (BenchmarkFrame200x50).
+// drawnRow is a row as it was drawn, and everything that its text depends on but the columns and the styles.
+// Drawing only the rows that changed halves the time of a frame (BenchmarkFrame200x50).
 type drawnRow struct {
 	run     runs.Run // without summary and fork, whose pointers are new at each read
 	summed  bool

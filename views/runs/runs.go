@@ -84,7 +84,8 @@ func (v *Runs) Footer() string {
 	if n := len(v.listing.Marks.Runs); n > 0 {
 		marked = text.Count(int64(n)) + " marked"
 	}
-	return v.Join(v.walker.state(), v.searched(), following, v.orderState(), marked, v.columnsState(), v.position())
+	return v.Join(v.walker.state(), v.searched(), following, v.orderState(), marked, v.columnsState(),
+		v.position())
 }
 
 // searched says how far a search for a text or a cost has come, "" if all runs were searched.
@@ -117,12 +118,14 @@ func (v *Runs) listBindings() []tui.Binding {
 	own := []tui.Binding{
 		console.Key("runs.filter", "narrow the list by values, with counts", "facets",
 			func() { v.openPanel(facetPanel) }, "F"),
-		console.Key("runs.back", "clear the picked values from the query", "", v.panel.clearPicks, "backspace"),
+		console.Key("runs.back", "clear the picked values from the query", "", v.panel.clearPicks,
+			"backspace"),
 		console.Key("runs.next_section", "list the runs of the next filter", "section",
 			func(s tui.Shell) { v.sections.turn(s, 1) }, "]"),
 		console.Key("runs.previous_section", "list the runs of the previous filter", "",
 			func(s tui.Shell) { v.sections.turn(s, -1) }, "["),
-		console.Key("runs.filters", "choose a saved filter", "", func() { v.openPanel(filterPanel) }, "ctrl+o"),
+		console.Key("runs.filters", "choose a saved filter", "", func() { v.openPanel(filterPanel) },
+			"ctrl+o"),
 		console.Key("runs.save_filter", "save the query as a filter", "", v.listing.SaveFilter, "ctrl+s"),
 		console.Key("runs.sort", "sort the loaded runs by the next column", "",
 			func() { v.sortNext(); v.Resorted() }, "s"),
@@ -137,7 +140,8 @@ func (v *Runs) listBindings() []tui.Binding {
 		console.Key("runs.left", "scroll the columns left", "", func() { v.slide(-1) }, "left"),
 		console.Key("runs.right", "scroll the columns right", "", func() { v.slide(1) }, "right"),
 		console.Key("runs.mark", "mark the run, or choose in a panel", "mark", v.space, "space"),
-		console.Key("runs.mark_all", "mark all runs that the filter matches; f forks the marked runs", "mark all",
+		console.Key("runs.mark_all", "mark all runs that the filter matches; f forks the marked runs",
+			"mark all",
 			v.markAll, "ctrl+a"),
 		console.Key("runs.unmark", "unmark all", "", v.listing.Marks.Clear, "u"),
 		console.Key("runs.diff", "compare two runs step by step: both marked, or the marked and the selected one", "",
@@ -256,8 +260,8 @@ func (v *Runs) Unfilter() bool {
 	return true
 }
 
-// Refresh keeps the selection on its run and the rows on screen in place: new runs appear only at the very top. While
-// following the newest, the selection moves on when its run closes.
+// Refresh keeps the selection on its run and the rows on screen in place: new runs appear only at the very
+// top. While following the newest, the selection moves on when its run closes.
 func (v *Runs) Refresh() {
 	list := v.feeds.List.Value()
 	queryChanged := v.notices.loaded && list.Query != v.query
@@ -319,8 +323,8 @@ func (v *Runs) summaryLines() int {
 	return 1
 }
 
-// Scroll moves in the open panel, or in the list. Going to an end that is not loaded loads it; any other move stops
-// loading.
+// Scroll moves in the open panel, or in the list. Going to an end that is not loaded loads it; any other move
+// stops loading.
 func (v *Runs) Scroll(lines int) {
 	if v.panel.open() {
 		v.panel.move(widget.Clamp(lines, -len(v.panel.items), len(v.panel.items)))

@@ -43,7 +43,9 @@ func (t *sections) all() []section {
 
 // current returns the index of the section whose runs are listed, or -1.
 func (t *sections) current(all []section) int {
-	return slices.IndexFunc(all, func(s section) bool { return s.err == nil && s.query == t.listing.Runs.Query })
+	return slices.IndexFunc(all, func(s section) bool {
+		return s.err == nil && s.query == t.listing.Runs.Query
+	})
 }
 
 // look counts the runs of the sections while they are shown.
@@ -58,8 +60,8 @@ func (t *sections) look(shown bool) {
 	t.counts.Look(shown)
 }
 
-// turn lists the runs of another section: by 1 the next, by -1 the previous. From a filter that is no section it goes to
-// the first or the last one.
+// turn lists the runs of another section: by 1 the next, by -1 the previous. From a filter that is no section
+// it goes to the first or the last one.
 func (t *sections) turn(s tui.Shell, by int) {
 	all := t.all()
 	if len(all) == 0 {
@@ -102,8 +104,8 @@ func (t *sections) left() {
 	}
 }
 
-// draw draws the sections with their counts, and a query that differs from all of them. If the line is too short, it begins
-// with the current section.
+// draw draws the sections with their counts, and a query that differs from all of them. If the line is too
+// short, it begins with the current section.
 func (t *sections) draw(width int, s theme.Styles) string {
 	all := t.all()
 	at := t.current(all)
@@ -119,7 +121,8 @@ func (t *sections) draw(width int, s theme.Styles) string {
 		}
 	}
 	if at < 0 {
-		query := widget.Cell{Text: s.Glyphs.Pointer + "/ " + text.Safe(t.listing.Runs.Query, " "), Ink: s.Accent}
+		query := widget.Cell{Text: s.Glyphs.Pointer + "/ " + text.Safe(t.listing.Runs.Query, " "),
+			Ink: s.Accent}
 		cells = append([]widget.Cell{query}, cells...)
 	}
 	used := 0

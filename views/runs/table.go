@@ -119,7 +119,8 @@ func (t *table) orderState() string {
 	if t.Sorting.retrying {
 		say = "only retrying"
 		if r := t.listing.Runs.Retries; r.LookedAt < r.Open {
-			held += " (" + text.Count(int64(r.LookedAt)) + " of " + text.Count(int64(r.Open)) + " open checked)"
+			held += " (" + text.Count(int64(r.LookedAt)) + " of " + text.Count(int64(r.Open)) +
+				" open checked)"
 		}
 	}
 	if c, ok := columnBy(t.Sorting.By); ok && t.Sorting.By != "" {

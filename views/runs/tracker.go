@@ -68,8 +68,8 @@ func (k *tracker) successor() int {
 	return -1
 }
 
-// follow keeps the cursor on its run, at row at, while the run is open and on the first page. Otherwise it moves to the
-// newest open run, or to the newest run.
+// follow keeps the cursor on its run, at row at, while the run is open and on the first page. Otherwise it
+// moves to the newest open run, or to the newest run.
 func (k *tracker) follow(at, page int) {
 	t := k.table
 	t.top = 0

@@ -68,8 +68,8 @@ func (w *walker) begin(lines int) bool {
 	return true
 }
 
-// reach moves the cursor to the requested end of the list once it is loaded, or to the last loaded row if loading was
-// stopped.
+// reach moves the cursor to the requested end of the list once it is loaded, or to the last loaded row if
+// loading was stopped.
 func (w *walker) reach() {
 	switch now, t := &w.table.listing.Runs, w.table; {
 	case w.goal == toFirst && now.First == 0:
@@ -83,8 +83,8 @@ func (w *walker) reach() {
 	w.goal = noGoal
 }
 
-// more loads older runs near the end and newer runs near the beginning, once for the same loaded rows, unless an end is
-// being loaded.
+// more loads older runs near the end and newer runs near the beginning, once for the same loaded rows, unless
+// an end is being loaded.
 func (w *walker) more() {
 	if w.goal != noGoal {
 		return

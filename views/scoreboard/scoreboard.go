@@ -1,4 +1,5 @@
-// Package scoreboard shows the forks of a batch beside their originals: which answers a change fixed and which it broke.
+// Package scoreboard shows the forks of a batch beside their originals: which answers a change fixed and
+// which it broke.
 package scoreboard
 
 import (
@@ -47,9 +48,11 @@ func Screen(c *console.Console, feed Feed) tui.Screen {
 			widget.Heading{Title: "FORK", Width: 12},
 			widget.Heading{Title: "COST", Width: 8, Right: true},
 			widget.Heading{Title: "AS", Width: 4})}
-	return tui.Screen{Name: "scoreboard", Help: "forks of several runs beside their originals: fixed, broken, unchanged",
-		Argument: &tui.Argument{Name: "BATCH", Help: "BATCH selects the forks", Candidates: v.candidates, Do: v.show},
-		Aside:    true, Views: []tui.View{v}}
+	return tui.Screen{Name: "scoreboard",
+		Help: "forks of several runs beside their originals: fixed, broken, unchanged",
+		Argument: &tui.Argument{Name: "BATCH", Help: "BATCH selects the forks", Candidates: v.candidates,
+			Do: v.show},
+		Aside: true, Views: []tui.View{v}}
 }
 
 func (v *list) Title() string {
@@ -61,7 +64,8 @@ func (v *list) Title() string {
 
 func (v *list) Bindings() []tui.Binding {
 	return append(widget.Motions("scoreboard", v),
-		console.Key("scoreboard.open", "compare the fork with its original, step by step", "diff", v.compare, "enter"),
+		console.Key("scoreboard.open", "compare the fork with its original, step by step", "diff", v.compare,
+			"enter"),
 		console.Key("scoreboard.related", "open the fork", "open fork", v.openFork, "O"))
 }
 
@@ -165,7 +169,8 @@ func (v *list) cells(r scoreboard.Row) []widget.Cell {
 	}
 	outcome, original, fork := v.outcome(r.Outcome), v.result(r.Original), v.result(r.Fork)
 	return []widget.Cell{{Text: outcome.Glyph + " " + outcome.Word, Ink: outcome.Ink},
-		{Text: text.Middle(console.NameOf(r.Original), v.Table.Widths[taskColumn], s.Glyphs.Ellipsis), Ink: s.Text},
+		{Text: text.Middle(console.NameOf(r.Original), v.Table.Widths[taskColumn], s.Glyphs.Ellipsis),
+			Ink: s.Text},
 		{Text: original.Glyph + " " + original.Word, Ink: original.Ink},
 		{Text: fork.Glyph + " " + fork.Word, Ink: fork.Ink}, {Text: cost, Ink: s.Text},
 		{Text: number(r.Fork), Ink: s.Muted}}

@@ -334,10 +334,12 @@ func axisTime(d time.Duration) string {
 }
 
 // lane returns the line of a span: its name in the tree, its duration and its bar.
-func (p *barPane) lane(at int32, w histories.Window, name, room int, now time.Time, cursor, focused bool) string {
+func (p *barPane) lane(at int32, w histories.Window, name, room int, now time.Time, cursor,
+	focused bool) string {
 	s, g := p.Styles, p.Styles.Glyphs
 	sp := &p.spans[at]
-	label := text.Spaces(2*int(sp.Depth)) + p.spanGlyph(at) + " " + text.Safe(widget.Bounded(sp.Name, p.Width), " ")
+	label := text.Spaces(2*int(sp.Depth)) + p.spanGlyph(at) + " " +
+		text.Safe(widget.Bounded(sp.Name, p.Width), " ")
 	if sp.Kind == histories.SpanGroup {
 		label += " " + text.Count(int64(sp.Members))
 	}

@@ -118,8 +118,10 @@ func (v *eventInspector) about(l *histories.EventLog, id int64, now time.Time) [
 	if wait := sp.Waited(now); wait > 0 && sp.Kind != histories.SpanRun {
 		duration += ", after waiting for " + text.Duration(wait)
 	}
-	lines := []string{say(v.t.bars.spanInk(sp), sp.Kind.String(), sp.Name), say(s.Text, "state", sp.State.String()),
-		say(s.Text, "started", offset(time.Duration(sp.Start-l.Spans[0].Start))), say(s.Text, "duration", duration)}
+	lines := []string{say(v.t.bars.spanInk(sp), sp.Kind.String(), sp.Name),
+		say(s.Text, "state", sp.State.String()),
+		say(s.Text, "started", offset(time.Duration(sp.Start-l.Spans[0].Start))),
+		say(s.Text, "duration", duration)}
 	if sp.Attempt > 1 {
 		lines = append(lines, say(s.Retrying, "attempt", text.Count(int64(sp.Attempt))))
 	}
@@ -271,7 +273,8 @@ func (p *listPane) cells(l *histories.EventLog, e *histories.Event, start time.T
 		what += e.Message
 	}
 	return []widget.Cell{
-		{strconv.FormatInt(e.ID, 10), s.Muted}, {offset(e.At().Sub(start)), s.Muted}, {mark, ink}, {e.Name(), ink},
+		{strconv.FormatInt(e.ID, 10), s.Muted}, {offset(e.At().Sub(start)), s.Muted}, {mark, ink},
+		{e.Name(), ink},
 		{text.Safe(what, " "), ink}, {of, s.Muted}, {console.Bytes(int64(e.Size)), s.Muted},
 	}
 }

@@ -146,7 +146,8 @@ func (v *Timeline) Bindings() []tui.Binding {
 	}
 	all := append(widget.Motions("timeline", v),
 		b("mode", "switch between bars and a list of events", "bars/list", do(v.toggle), "m"),
-		b("more", "zoom in around the selected span", "zoom", do(func() { v.bars.zoom(v.current(), 0.5) }), "+"),
+		b("more", "zoom in around the selected span", "zoom", do(func() { v.bars.zoom(v.current(), 0.5) }),
+			"+"),
 		b("less", "zoom out", "", do(func() { v.bars.zoom(v.current(), 2) }), "-"),
 		b("fit", "show the whole run", "", do(func() { v.bars.zoomed = false }), ","),
 		b("window", "zoom to the selected span", "", do(func() { v.bars.zoomHere(v.current()) }), "."),
@@ -160,7 +161,8 @@ func (v *Timeline) Bindings() []tui.Binding {
 		b("all", "show everything, with matches marked, or only matches", "",
 			do(func() { v.everything = !v.everything }), "a"),
 		b("next_match", "next match", "", v.stepOr(v.matches, 1, nextMatch, "no later match"), "n"),
-		b("previous_match", "previous match", "", v.stepOr(v.matches, -1, nextMatch, "no earlier match"), "N"),
+		b("previous_match", "previous match", "", v.stepOr(v.matches, -1, nextMatch, "no earlier match"),
+			"N"),
 		b("next_error", "next error", "error", v.stepOr(failed, 1, nextError, "no later error"), "e"),
 		b("previous_error", "previous error", "", v.stepOr(failed, -1, nextError, "no earlier error"), "E"),
 		b("effect", "next related event: started, completed", "",
@@ -377,7 +379,8 @@ func (v *Timeline) askInclude(s tui.Shell) {
 }
 
 func (v *Timeline) askExclude(s tui.Shell) {
-	s.Ask(tui.Prompt{Label: `\`, Value: v.filter.Exclude, Check: checkPattern, Hint: "a regular expression to hide",
+	s.Ask(tui.Prompt{Label: `\`, Value: v.filter.Exclude, Check: checkPattern,
+		Hint: "a regular expression to hide",
 		Done: func(typed string) tea.Cmd {
 			f := v.filter
 			f.Exclude = typed
@@ -437,7 +440,8 @@ func (v *Timeline) Copies() []tui.Copy {
 	if l := v.current(); l.Opened != nil && l.Opened.ID == id {
 		list = append(list, tui.Copy{Key: "j", What: "JSON", Text: l.Opened.Text})
 	}
-	return append(list, console.CommandCopy("timeline", ace.TaskIDOf(v.nav.Selected.Run.WorkflowID), "--events"))
+	return append(list, console.CommandCopy("timeline", ace.TaskIDOf(v.nav.Selected.Run.WorkflowID),
+		"--events"))
 }
 
 // Keep returns the filter and the mode for the next session.

@@ -15,7 +15,8 @@ import (
 	"acescope/views/console"
 )
 
-// Bounds of the lanes of the timeline above the state: their number, and their share of the height in percent.
+// Bounds of the lanes of the timeline above the state: their number, and their share of the height in
+// percent.
 const (
 	maxLanes  = 12
 	laneShare = 33
@@ -37,7 +38,8 @@ func (v *pane) head(now time.Time) []string {
 		w.End(w.Line().Add(w.S.Muted, " watching ").Add(w.S.Strong, text.Safe(d.Watched, " ")).
 			Add(w.S.Text, " = "+text.Safe(d.WatchedValue, " ")))
 	case d.Verifying:
-		w.Say(w.S.Muted, " verify ("+Judged(d.Strict)+"): replaying with the current code"+w.S.Glyphs.Ellipsis)
+		w.Say(w.S.Muted, " verify ("+Judged(d.Strict)+"): replaying with the current code"+
+			w.S.Glyphs.Ellipsis)
 	case d.Verdict != nil:
 		m := verdictInk(d.Verdict, w.S)
 		w.Say(m, " verify: "+string(d.Verdict.Outcome)+", see the Event pane (tab)")
@@ -93,7 +95,9 @@ func (v *pane) drawEvent(w *widget.Writer) {
 	}
 	changed := false
 	for _, s := range d.Sections {
-		items := slices.DeleteFunc(slices.Clone(s.Items), func(i histories.StepItem) bool { return !i.Changed })
+		items := slices.DeleteFunc(slices.Clone(s.Items), func(i histories.StepItem) bool {
+			return !i.Changed
+		})
 		if len(items) == 0 {
 			continue
 		}
@@ -247,8 +251,8 @@ type side struct {
 	texts []string // untrusted
 }
 
-// columns writes two columns side by side below their heads. It returns for each line which text of the right column
-// it shows, -1 for none.
+// columns writes two columns side by side below their heads. It returns for each line which text of the right
+// column it shows, -1 for none.
 func columns(w *widget.Writer, left, right side) (of []int) {
 	half := max((w.Width-4)/2, 4)
 	g := w.S.Glyphs
@@ -311,7 +315,8 @@ func (v *pane) drawChain(w *widget.Writer) {
 	if len(c.RunIDs) < 2 && reset == nil && c.Before == "" && c.After == "" {
 		return
 	}
-	w.Section("Chain", fmt.Sprintf("run %d of %d: %s", c.At+1, max(len(c.RunIDs), 1), text.Safe(d.RunID, " ")))
+	w.Section("Chain", fmt.Sprintf("run %d of %d: %s", c.At+1, max(len(c.RunIDs), 1),
+		text.Safe(d.RunID, " ")))
 	if len(c.RunIDs) > 1 {
 		w.Prose("   ", w.S.Muted, "after the last event comes the next run, before the first event the previous run")
 	}

@@ -1,4 +1,5 @@
-// Package timemachine shows a run as of any of its events, what that event changed, and whether the run replays.
+// Package timemachine shows a run as of any of its events, what that event changed, and whether the run
+// replays.
 package timemachine
 
 import (
@@ -70,9 +71,10 @@ func Screen(c *console.Console, feed Feed, artifacts *console.Artifacts) tui.Scr
 	m := &machine{nav: c.Navigation, forks: c.Forks, location: c.Location, feed: feed, artifacts: artifacts,
 		strip: timeline.NewStrip()}
 	m.panes = []*pane{newPane(m, "State", (*pane).drawState), newPane(m, "Event", (*pane).drawEvent)}
-	return tui.Screen{Name: "replay", Keys: []string{"9"}, Aside: true, Share: 52, Argument: c.RunArgument("replay"),
-		Help:  "time machine: the state of the run at any event; verify the run",
-		Views: []tui.View{m.panes[0], m.panes[1]}}
+	return tui.Screen{Name: "replay", Keys: []string{"9"}, Aside: true, Share: 52,
+		Argument: c.RunArgument("replay"),
+		Help:     "time machine: the state of the run at any event; verify the run",
+		Views:    []tui.View{m.panes[0], m.panes[1]}}
 }
 
 // pane is one of the panes: the state of the run at the selected event, or the event.
@@ -157,7 +159,8 @@ func (v *pane) Bindings() []tui.Binding {
 	at := func(name, help, short string, do func(tui.Shell), keys ...string) tui.Binding {
 		return console.Key("replay."+name, help, short, do, keys...)
 	}
-	author := console.Key("replay.author", "open the run that added the bullet at the cursor", "author", v.openAuthor, "A")
+	author := console.Key("replay.author", "open the run that added the bullet at the cursor", "author",
+		v.openAuthor, "A")
 	return append([]tui.Binding{
 		b("next", "next event; after the last one, the next run of the chain", "event",
 			move(histories.StepEvent, true), "right", "l"),
@@ -176,15 +179,18 @@ func (v *pane) Bindings() []tui.Binding {
 		at("at", "go to an event by number; also :42", "event 42", v.askAt, "#"),
 		at("watch", "watch a value: a path, a bullet ID or a JSON pointer", "watch", v.askWatch, "*"),
 		b("next_match", "next change of the watched value", "", func() { v.feed.NextWatched(true) }, "n"),
-		b("previous_match", "previous change of the watched value", "", func() { v.feed.NextWatched(false) }, "N"),
+		b("previous_match", "previous change of the watched value", "", func() { v.feed.NextWatched(false) },
+			"N"),
 		b("verify", "verify that the current code makes the same decisions", "verify",
 			func() { v.feed.VerifyRun(false) }, "r"),
 		b("strict", "verify strictly: also compare inputs and timer durations, which Temporal ignores", "",
 			func() { v.feed.VerifyRun(true) }, "="),
-		b("save", "write an HTML file with every event and the state after it, for a bug report", "", v.feed.WritePage,
+		b("save", "write an HTML file with every event and the state after it, for a bug report", "",
+			v.feed.WritePage,
 			"ctrl+s"),
 		at("event", "go to the event on the timeline; esc leads back", "timeline", v.toTimeline, "J"),
-		at("related", "open the requests to the model of the phase that completed, and their responses", "requests",
+		at("related", "open the requests to the model of the phase that completed, and their responses",
+			"requests",
 			v.openCalls, "O"),
 		author,
 		at("bullets", "show the bullet at the cursor in its playbook", "bullet", v.openBullet, "b"),
@@ -291,8 +297,10 @@ func (v *pane) Copies() []tui.Copy {
 		return nil
 	}
 	at := strconv.FormatInt(d.Frame.EventID, 10)
-	return []tui.Copy{{Key: "i", What: "workflow ID", Text: d.WorkflowID}, {Key: "n", What: "event number", Text: at},
-		console.JSONCopy(d.Frame), console.CommandCopy("replay", "step", ace.TaskIDOf(d.WorkflowID), "--at", at)}
+	return []tui.Copy{{Key: "i", What: "workflow ID", Text: d.WorkflowID},
+		{Key: "n", What: "event number", Text: at},
+		console.JSONCopy(d.Frame), console.CommandCopy("replay", "step", ace.TaskIDOf(d.WorkflowID), "--at",
+			at)}
 }
 
 func (v *pane) Draw(now time.Time, focused bool) []string {
@@ -352,7 +360,8 @@ func (v *pane) author(s tui.Shell) (id string, by *playbook.Source) {
 	h := v.data.Bullets[id]
 	switch {
 	case h == nil:
-		s.Note("bullet " + text.Safe(id, " ") + " is not in the playbook that the run was given, or that cannot be read here")
+		s.Note("bullet " + text.Safe(id, " ") +
+			" is not in the playbook that the run was given, or that cannot be read here")
 		return "", nil
 	case h.Added == nil:
 		s.Note("bullet " + text.Safe(id, " ") + " is from the first version of its branch")

@@ -28,7 +28,8 @@ type detail struct {
 func (v *detail) Bindings() []tui.Binding {
 	return append(widget.Motions("finding", v),
 		console.Key("finding.open", "open the run under the cursor", "open", v.open, "enter"),
-		console.Key("finding.moment.open", "open the time machine where the answer of the run under the cursor became wrong",
+		console.Key("finding.moment.open",
+			"open the time machine where the answer of the run under the cursor became wrong",
 			"moment", func(s tui.Shell) { v.from.toMoment(s, v.run) }, "t"),
 		console.Key("finding.mark", "mark or unmark the run under the cursor, to fork or compare it", "mark",
 			v.mark, "space"),
@@ -130,7 +131,8 @@ func (g groupRow) write(w *findingWriter, t *triage.Result) {
 	w.fact("type", g.Type)
 	w.fact("phase", string(g.Phase))
 	w.fact("activity", g.Activity)
-	w.End(w.Line().Add(w.S.Muted, " trend      ").Add(w.S.Accent, widget.Spark(g.Trend, len(g.Trend), w.S.Glyphs)).
+	w.End(w.Line().Add(w.S.Muted, " trend      ").Add(w.S.Accent,
+		widget.Spark(g.Trend, len(g.Trend), w.S.Glyphs)).
 		Add(w.S.Muted, "  "+w.clock(t.From)+" "+w.S.Glyphs.Arrow+" "+w.clock(t.To)))
 	w.example("Newest", g.Last)
 	if g.Count > 1 && g.Verdict == "" {
@@ -141,7 +143,8 @@ func (g groupRow) write(w *findingWriter, t *triage.Result) {
 		remark = "enter opens one, t where it became wrong, F lists them, space marks them"
 	}
 	if g.Count > len(g.Runs) {
-		remark = "the newest " + text.Count(int64(len(g.Runs))) + " of " + text.Count(int64(g.Count)) + "; " + remark
+		remark = "the newest " + text.Count(int64(len(g.Runs))) + " of " + text.Count(int64(g.Count)) + "; " +
+			remark
 	}
 	w.Section("Runs", remark)
 	for i, r := range g.Runs {
@@ -275,7 +278,8 @@ func (w *findingWriter) bar(name string, ms, total float64) {
 }
 
 func (p phaseRow) write(w *findingWriter, t *triage.Result) {
-	w.End(w.Line().Add(w.S.Strong, " "+text.Safe(p.Phase, " ")).Add(w.S.Muted, "  "+widget.Counted(p.Runs, "run")))
+	w.End(w.Line().Add(w.S.Strong, " "+text.Safe(p.Phase, " ")).Add(w.S.Muted,
+		"  "+widget.Counted(p.Runs, "run")))
 	w.Say(w.S.Text, "")
 	for _, f := range []struct {
 		name string

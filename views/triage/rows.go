@@ -37,7 +37,9 @@ func rowsOf(t *triage.Result, order string) [][]row {
 	kinds := []ace.Status{ace.Failed, ace.TimedOut, ace.Terminated, ace.Completed, ace.Canceled}
 	switch order {
 	case "newest":
-		slices.SortStableFunc(groups, func(a, b triage.FailureGroup) int { return b.Last.At.Compare(a.Last.At) })
+		slices.SortStableFunc(groups, func(a, b triage.FailureGroup) int {
+			return b.Last.At.Compare(a.Last.At)
+		})
 	case "kind":
 		slices.SortStableFunc(groups, func(a, b triage.FailureGroup) int {
 			return slices.Index(kinds, a.Status) - slices.Index(kinds, b.Status)

@@ -59,11 +59,12 @@ type Feed interface {
 	Again()
 }
 
-// Screen returns the list of findings with the selected one beside it. moment goes to the event that produced a wrong
-// answer, in the time machine.
+// Screen returns the list of findings with the selected one beside it. moment goes to the event that produced
+// a wrong answer, in the time machine.
 func Screen(c *console.Console, feed Feed, moment func()) tui.Screen {
-	v := &list{Pane: console.NewPane("Triage"), nav: c.Navigation, actor: c.Actor, forks: c.Forks, controls: c.Controls,
-		listing: c.Listing, feed: feed, moment: moment, order: orders[0]}
+	v := &list{Pane: console.NewPane("Triage"), nav: c.Navigation, actor: c.Actor, forks: c.Forks,
+		controls: c.Controls,
+		listing:  c.Listing, feed: feed, moment: moment, order: orders[0]}
 	pane := &detail{from: v, Reader: console.NewReader("Finding", c.Location)}
 	pane.Pointer = true
 	return tui.Screen{Name: "triage", Keys: []string{"7"}, Help: "failing, retrying, slow and expensive runs",
@@ -80,9 +81,11 @@ func (v *list) Footer() string {
 func (v *list) Bindings() []tui.Binding {
 	all := append(widget.Motions("triage", v),
 		console.Key("triage.open", "open the run, or the newest run of the group", "open", v.open, "enter"),
-		console.Key("triage.moment.open", "open the time machine where the answer of the newest run became wrong", "moment",
+		console.Key("triage.moment.open",
+			"open the time machine where the answer of the newest run became wrong", "moment",
 			func(s tui.Shell) { v.toMoment(s, v.run) }, "t"),
-		console.Key("triage.mark", "mark or unmark the runs of the row, to fork or compare them", "mark", v.mark, "space"),
+		console.Key("triage.mark", "mark or unmark the runs of the row, to fork or compare them", "mark",
+			v.mark, "space"),
 		console.Key("triage.filter", "list the runs of the group", "list its runs", v.filter, "F"),
 		console.Key("triage.back", "show all runs again after listing a group", "", v.widen, "backspace"),
 		console.Key("triage.next_part", "next section", "", func() { v.list.Jump(1) }, "]"),
@@ -91,7 +94,8 @@ func (v *list) Bindings() []tui.Binding {
 		console.Key("triage.sort", "sort the failures by count, newest or kind", "sort", v.sort, "s"),
 		console.Key("triage.more", "scan more closed runs", "", func(s tui.Shell) { v.resize(s, 1) }, "+"),
 		console.Key("triage.less", "scan fewer closed runs", "", func(s tui.Shell) { v.resize(s, -1) }, "-"),
-		console.Key("triage.window", "only runs that closed in the last 15 minutes, hour, day, week, or all", "since",
+		console.Key("triage.window", "only runs that closed in the last 15 minutes, hour, day, week, or all",
+			"since",
 			v.nextSpan, "."),
 		console.Key("triage.refresh", "stop the scan, or scan again", "stop/scan", v.scan, "ctrl+r"),
 	)
@@ -264,7 +268,8 @@ func (v *list) open(s tui.Shell) tea.Cmd {
 	return v.nav.OpenRun(s, r)
 }
 
-// toMoment opens the time machine at the event that produced the wrong answer of a run, or at the end of another run.
+// toMoment opens the time machine at the event that produced the wrong answer of a run, or at the end of
+// another run.
 func (v *list) toMoment(s tui.Shell, run func() (runs.Run, bool)) {
 	r, ok := run()
 	if !ok {
@@ -327,7 +332,8 @@ func (v *list) filter(s tui.Shell) {
 	if !g.Exact() {
 		listing += "the newest "
 	}
-	s.Note(listing + widget.Counted(len(g.Runs), "run") + " of the group; backspace in triage shows all again")
+	s.Note(listing + widget.Counted(len(g.Runs), "run") +
+		" of the group; backspace in triage shows all again")
 	s.Open("runs")
 }
 

@@ -31,7 +31,8 @@ type list struct {
 }
 
 // Screen returns the screen of verified runs. stepTo shows an event in the time machine.
-func Screen(c *console.Console, feed console.Value[*histories.Verified], stepTo func(event int64)) tui.Screen {
+func Screen(c *console.Console, feed console.Value[*histories.Verified],
+	stepTo func(event int64)) tui.Screen {
 	v := &list{nav: c.Navigation, verifier: c.Verifier, controls: c.Controls, feed: feed, stepTo: stepTo,
 		List: console.NewList[*histories.VerifiedRun]("Verified",
 			widget.Heading{Title: "VERDICT", Width: 18},
@@ -40,7 +41,8 @@ func Screen(c *console.Console, feed console.Value[*histories.Verified], stepTo 
 			widget.Heading{Title: "HISTORY", Minimum: 16, Drop: 2},
 			widget.Heading{Title: "CODE", Minimum: 16, Drop: 1},
 			widget.Heading{Title: "EVENTS", Width: 7, Right: true, Drop: 3})}
-	return tui.Screen{Name: "verified", Help: "the verdicts of verifying several runs", Aside: true, Share: 58,
+	return tui.Screen{Name: "verified", Help: "the verdicts of verifying several runs", Aside: true,
+		Share: 58,
 		Views: []tui.View{v, &detail{v: v, Reader: console.NewReader("Verdict", c.Location)}}}
 }
 
@@ -60,17 +62,21 @@ func (v *list) Bindings() []tui.Binding {
 // keys returns the keys of both panes.
 func (v *list) keys(view string) []tui.Binding {
 	next := func(by int) func(tui.Shell) {
-		differs := func(r *histories.VerifiedRun) bool { return r.Verdict.Outcome != histories.VerifyDeterministic }
+		differs := func(r *histories.VerifiedRun) bool {
+			return r.Verdict.Outcome != histories.VerifyDeterministic
+		}
 		return func(s tui.Shell) { v.Next(s, by, differs, "all other listed runs match") }
 	}
 	return []tui.Binding{
 		console.Key(view+".open", "open the run in the time machine, at the event where it diverges",
 			"open there", v.open, "enter"),
-		console.Key(view+".event", "go to that event on the timeline; esc leads back", "timeline", v.toTimeline, "J"),
+		console.Key(view+".event", "go to that event on the timeline; esc leads back", "timeline",
+			v.toTimeline, "J"),
 		console.Key(view+".next_error", "next run that does not match", "", next(1), "e"),
 		console.Key(view+".previous_error", "previous run that does not match", "", next(-1), "E"),
 		console.Key(view+".filter", "show only runs of one verdict, or all", "filter", v.nextFilter, "F"),
-		console.Key(view+".verify", "verify the runs again", "again", func(s tui.Shell) { v.again(s, false) }, "r"),
+		console.Key(view+".verify", "verify the runs again", "again", func(s tui.Shell) { v.again(s, false) },
+			"r"),
 		console.Key(view+".strict",
 			"verify the runs again with strict on or off; strict also reports differences that Temporal accepts",
 			"strict", func(s tui.Shell) { v.again(s, true) }, "="),
@@ -247,7 +253,8 @@ func (v *list) scope(d *histories.Verified, now time.Time) string {
 	}
 	l.Add(s.Muted, " "+timemachine.Judged(d.Request.Strict)+" "+s.Glyphs.Dot+" "+scopeOf(d.Request))
 	if duration > 0 && d.Events > 0 {
-		l.Add(s.Muted, fmt.Sprintf(" %s %s events in %s", s.Glyphs.Dot, text.Count(d.Events), text.Duration(duration)))
+		l.Add(s.Muted, fmt.Sprintf(" %s %s events in %s", s.Glyphs.Dot, text.Count(d.Events),
+			text.Duration(duration)))
 	}
 	return l.String(s.Text)
 }

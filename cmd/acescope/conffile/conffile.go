@@ -1,5 +1,5 @@
-// Package conffile reads the configuration file. It returns the values with their lines, and every mistake as a
-// warning that names the file and the line. A mistake is never fatal: the entry it is in is left out.
+// Package conffile reads the configuration file. It returns the values with their lines, and every mistake as
+// a warning that names the file and the line. A mistake is never fatal: the entry it is in is left out.
 package conffile
 
 import (
@@ -56,7 +56,8 @@ func Read(path string, known func(name string) bool) (f File, warnings []string)
 	return Parse(path, data, known)
 }
 
-// ReadFile reads a file of at most limit bytes. It does not read pipes and devices, which can wait or last forever.
+// ReadFile reads a file of at most limit bytes. It does not read pipes and devices, which can wait or last
+// forever.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -77,7 +78,8 @@ func Parse(path string, data []byte, known func(name string) bool) (f File, warn
 	}}
 	tree := map[string]any{}
 	if err := toml.Unmarshal(data, &tree); err != nil {
-		return File{Path: path}, []string{Mistake(path, err) + "; the whole file is ignored until this is fixed"}
+		return File{Path: path}, []string{Mistake(path, err) +
+			"; the whole file is ignored until this is fixed"}
 	}
 	p.lines = keyLines(data)
 	tables := map[string]func(any){
@@ -85,7 +87,9 @@ func Parse(path string, data []byte, known func(name string) bool) (f File, warn
 		"providers": p.readProviders, "agents": p.readAgents,
 		"graders": p.readGraders, "prompts": p.readPrompts,
 	}
-	for _, name := range slices.SortedFunc(maps.Keys(tree), func(a, b string) int { return p.line(a) - p.line(b) }) {
+	for _, name := range slices.SortedFunc(maps.Keys(tree), func(a, b string) int {
+		return p.line(a) - p.line(b)
+	}) {
 		if read := tables[name]; read != nil {
 			read(tree[name])
 		} else if known(name) {
@@ -179,8 +183,8 @@ func flatten(prefix string, from, into map[string]any) {
 	}
 }
 
-// decode stores the keys of a table in *out. An unknown key is a mistake of its own; a value of the wrong type is
-// returned as the error, without the value, which may be a secret.
+// decode stores the keys of a table in *out. An unknown key is a mistake of its own; a value of the wrong
+// type is returned as the error, without the value, which may be a secret.
 func (p *parser) decode(at string, value, out any) error {
 	table, ok := value.(map[string]any)
 	if !ok {

@@ -75,23 +75,27 @@ query = "exp=x"
 	if c.Prompts["generator"] != "brief@2" || c.Prompts["skills"] != "default" || len(c.Prompts) != 2 {
 		t.Errorf("prompts are %v", c.Prompts)
 	}
-	if len(c.Filters) != 2 || c.Filters[0] != (runs.SavedFilter{Name: "bad", Query: "wrong", Default: true}) || c.Filters[1].Name != "mine" {
+	if len(c.Filters) != 2 || c.Filters[0] != (runs.SavedFilter{Name: "bad", Query: "wrong",
+		Default: true}) || c.Filters[1].Name != "mine" {
 		t.Errorf("filters are %v", c.Filters)
 	}
-	if c, warnings := Read(filepath.Join(t.TempDir(), "missing.toml"), known); len(warnings) > 0 || len(c.Values) > 0 {
+	if c, warnings := Read(filepath.Join(t.TempDir(), "missing.toml"), known); len(warnings) > 0 ||
+		len(c.Values) > 0 {
 		t.Errorf("a missing file contains %v, %v", c, warnings)
 	}
 }
 
 func TestReadTooLarge(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.toml")
-	if _, warnings := Read(os.DevNull, known); len(warnings) != 1 || !strings.Contains(warnings[0], "not a regular file") {
+	if _, warnings := Read(os.DevNull, known); len(warnings) != 1 ||
+		!strings.Contains(warnings[0], "not a regular file") {
 		t.Errorf("a device: %q", warnings)
 	}
 	if err := os.WriteFile(path, make([]byte, MaxBytes+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, warnings := Read(path, known); len(warnings) != 1 || !strings.Contains(warnings[0], "larger than 1024 KB") {
+	if _, warnings := Read(path, known); len(warnings) != 1 ||
+		!strings.Contains(warnings[0], "larger than 1024 KB") {
 		t.Errorf("warnings are %q", warnings)
 	}
 }

@@ -65,7 +65,8 @@ func (p *parser) readPrices(value any) {
 		if strings.TrimSpace(price.Model) == "" {
 			return errors.New("needs a model")
 		}
-		for _, usd := range []float64{price.Input, price.Output, price.CacheRead, price.CacheWrite5m, price.CacheWrite1h} {
+		for _, usd := range []float64{price.Input, price.Output, price.CacheRead, price.CacheWrite5m,
+			price.CacheWrite1h} {
 			if !(usd >= 0) || math.IsInf(usd, 0) {
 				return errors.New("every price must be 0 or more")
 			}
@@ -89,8 +90,8 @@ func (p *parser) readList(name, keys string, value any, read func(at string, e a
 	}
 }
 
-// Provider is a server of models: a further OpenAI-compatible or Anthropic-compatible server, or settings of a
-// built-in provider. A missing field is empty. It never holds an API key.
+// Provider is a server of models: a further OpenAI-compatible or Anthropic-compatible server, or settings of
+// a built-in provider. A missing field is empty. It never holds an API key.
 type Provider struct {
 	Name    string `toml:"-"`
 	Kind    string `toml:"kind"` // openai or anthropic
@@ -283,7 +284,8 @@ func (p *parser) readAgents(value any) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		if name != "allow_full" && !slices.Contains(agentNames, name) {
-			p.mistake("agents."+name, "unknown agent %.40q; known agents: %s", name, strings.Join(agentNames, ", "))
+			p.mistake("agents."+name, "unknown agent %.40q; known agents: %s", name,
+				strings.Join(agentNames, ", "))
 		}
 	}
 }

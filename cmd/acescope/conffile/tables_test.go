@@ -48,7 +48,8 @@ cache_write_1h = "much"
 	if !reflect.DeepEqual(f.Prices, want) {
 		t.Errorf("%+v", f.Prices)
 	}
-	containsAll(t, warnings, "c.toml:8: price: needs a model", "c.toml:11: price: every price must be 0 or more",
+	containsAll(t, warnings, "c.toml:8: price: needs a model",
+		"c.toml:11: price: every price must be 0 or more",
 		`c.toml:17: unknown key "shade"`, "price: cache_write_1h has the wrong type")
 	if _, warnings := Parse("c.toml", []byte("prices = 3"), noSettings); len(warnings) != 1 {
 		t.Error(warnings)
@@ -98,9 +99,11 @@ shade = "red"
 		t.Errorf("%+v", f.Providers)
 	}
 	containsAll(t, warnings, `c.toml:11: provider "leaky": an API key must not be in this file`,
-		"must not contain a user or a query", "needs a base_url", "must not be builtin", "base_url must be a URL such as",
+		"must not contain a user or a query", "needs a base_url", "must not be builtin",
+		"base_url must be a URL such as",
 		"cannot be changed", "must be an absolute path", `unknown key "shade"`)
-	if all := strings.Join(warnings, "\n"); strings.Contains(all, "secret-value") || strings.Contains(all, "very-secret") {
+	if all := strings.Join(warnings, "\n"); strings.Contains(all, "secret-value") ||
+		strings.Contains(all, "very-secret") {
 		t.Errorf("a secret is shown:\n%s", all)
 	}
 }
@@ -174,18 +177,21 @@ working_dir = "~/work"
 [agents.emacs]
 command = "emacs"
 `), noSettings)
-	want := []Agent{{Name: "claude", Command: "/opt/claude", Model: "opus", Env: []string{"GH_TOKEN", "MY_*"}},
+	want := []Agent{{Name: "claude", Command: "/opt/claude", Model: "opus",
+		Env: []string{"GH_TOKEN", "MY_*"}},
 		{Name: "gemini", WorkingDir: "~/work", AllowFull: true}, {Name: "opencode", AllowFull: true}}
 	if !reflect.DeepEqual(f.Agents, want) {
 		t.Errorf("%+v", f.Agents)
 	}
-	containsAll(t, warnings, "c.toml:11: agent codex: env must list names of variables", `c.toml:15: unknown key "shade"`,
+	containsAll(t, warnings, "c.toml:11: agent codex: env must list names of variables",
+		`c.toml:15: unknown key "shade"`,
 		`unknown agent "emacs"`)
 	if strings.Contains(strings.Join(warnings, "\n"), "secret") {
 		t.Error("a value is shown")
 	}
 	for _, bad := range []string{
-		"agents = 3", "[agents]\nclaude = 3", "[agents.claude]\nenv = 3", "[agents.claude]\nallow_full = 'yes'",
+		"agents = 3", "[agents]\nclaude = 3", "[agents.claude]\nenv = 3",
+		"[agents.claude]\nallow_full = 'yes'",
 		"[agents.claude]\nworking_dir = 'x'", "[agents.claude]\ncommand = '-x'", "[agents]\nallow_full = 3",
 	} {
 		if _, warnings := Parse("c.toml", []byte(bad), noSettings); len(warnings) != 1 {

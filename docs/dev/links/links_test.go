@@ -45,7 +45,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestPictures checks that the pictures of the pages exist, for dark and light pages, and that pages show all pictures.
+// TestPictures checks that the pictures of the pages exist, for dark and light pages, and that pages show all
+// pictures.
 func TestPictures(t *testing.T) {
 	shown := map[string]bool{}
 	for _, page := range pages(t) {
@@ -94,7 +95,8 @@ func TestNamedTests(t *testing.T) {
 		}
 	}
 	for _, m := range script.FindAllStringSubmatch(page, -1) {
-		if _, err := os.Stat(filepath.Join(root, "cmd/acescope/testdata/script", m[1])); err != nil && m[1] != "x.txt" {
+		if _, err := os.Stat(filepath.Join(root, "cmd/acescope/testdata/script", m[1])); err != nil &&
+			m[1] != "x.txt" {
 			t.Errorf("no script %s", m[1])
 		}
 	}

@@ -35,7 +35,8 @@ func (d data) run(args ...string) error {
 
 func (d data) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(d.binary, append(args, "--data-dir", filepath.Join(d.home, "data"))...)
-	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "COLORTERM=truecolor", "LC_ALL=C.UTF-8", "NO_COLOR=", "TMUX=",
+	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "COLORTERM=truecolor", "LC_ALL=C.UTF-8",
+		"NO_COLOR=", "TMUX=",
 		"HOME="+d.home, "XDG_CONFIG_HOME="+d.home+"/config", "XDG_STATE_HOME="+d.home+"/state")
 	return cmd
 }
@@ -88,8 +89,8 @@ func (c *console) press(keys string) error {
 	return err
 }
 
-// patience is how long a screen may take to appear, poll the time between two looks at it, and quiet how long a
-// finished screen does not change.
+// patience is how long a screen may take to appear, poll the time between two looks at it, and quiet how long
+// a finished screen does not change.
 const (
 	patience = 20 * time.Second
 	poll     = time.Millisecond

@@ -112,16 +112,19 @@ func (a *art) dots(i ink, bits rune, x, y float64) {
 		if bits&(1<<n) == 0 {
 			continue
 		}
-		a.add(i, rect{x + cellWidth*(0.25+0.5*float64(at[0])) - size/2, y + cellHeight*(0.125+0.25*float64(at[1])) - size/2,
+		a.add(i, rect{x + cellWidth*(0.25+0.5*float64(at[0])) - size/2,
+			y + cellHeight*(0.125+0.25*float64(at[1])) - size/2,
 			size, size})
 	}
 }
 
 // boxes are the lines that meet in a character, as their widths in pixels: up, right, down, left.
 var boxes = map[rune][4]float64{
-	'─': {0, 1, 0, 1}, '│': {1, 0, 1, 0}, '┌': {0, 1, 1, 0}, '┐': {0, 0, 1, 1}, '└': {1, 1, 0, 0}, '┘': {1, 0, 0, 1},
+	'─': {0, 1, 0, 1}, '│': {1, 0, 1, 0}, '┌': {0, 1, 1, 0}, '┐': {0, 0, 1, 1}, '└': {1, 1, 0, 0},
+	'┘': {1, 0, 0, 1},
 	'├': {1, 1, 1, 0}, '┤': {1, 0, 1, 1}, '┬': {0, 1, 1, 1}, '┴': {1, 1, 0, 1}, '┼': {1, 1, 1, 1},
-	'━': {0, 2, 0, 2}, '┃': {2, 0, 2, 0}, '┏': {0, 2, 2, 0}, '┓': {0, 0, 2, 2}, '┗': {2, 2, 0, 0}, '┛': {2, 0, 0, 2},
+	'━': {0, 2, 0, 2}, '┃': {2, 0, 2, 0}, '┏': {0, 2, 2, 0}, '┓': {0, 0, 2, 2}, '┗': {2, 2, 0, 0},
+	'┛': {2, 0, 0, 2},
 }
 
 // cross draws lines from the sides of a cell across its middle.

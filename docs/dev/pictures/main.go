@@ -1,11 +1,11 @@
-// Command pictures draws the console's screens for the documentation: it runs the demo's experiment with an acescope
-// binary in a new data directory, opens a console on it in a terminal of its own, walks through the screens, and writes
-// what the terminal shows as SVG files, once for dark and once for light pages.
+// Command pictures draws the console's screens for the documentation: it runs the demo's experiment with an
+// acescope binary in a new data directory, opens a console on it in a terminal of its own, walks through the
+// screens, and writes what the terminal shows as SVG files, once for dark and once for light pages.
 //
 //	pictures BINARY DIRECTORY
 //
-// Without a directory it measures instead: it asks the questions of a user at three sizes and prints how long each
-// answer takes.
+// Without a directory it measures instead: it asks the questions of a user at three sizes and prints how long
+// each answer takes.
 package main
 
 import (
@@ -32,7 +32,8 @@ type step struct {
 
 // pictures is a walk through the screens.
 var pictures = []picture{
-	{name: "overview", title: "Overview of the demo", width: 104, height: 40, shows: []string{"47 wrong", "demo-1 held-out", "today"}},
+	{name: "overview", title: "Overview of the demo", width: 104, height: 40,
+		shows: []string{"47 wrong", "demo-1 held-out", "today"}},
 	{name: "triage", title: "Triage: why answers are wrong", width: 120, height: 32,
 		steps: []step{{"", "7"}}, shows: []string{"reflector"}},
 	{name: "experiments", title: "Experiment with its learning curve", width: 140, height: 30,

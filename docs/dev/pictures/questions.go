@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// question is what a user asks, the keys that lead from the overview to the answer, and the answer on the screen.
+// question is what a user asks, the keys that lead from the overview to the answer, and the answer on the
+// screen.
 type question struct {
 	ask  string
 	keys []string
@@ -38,10 +39,11 @@ var sizes = [][2]int{{80, 24}, {120, 40}, {200, 50}}
 // rounds is the number of times that a question is asked; the median counts.
 const rounds = 5
 
-// ask prints for each question the keys and the time from the last of them to the answer, at each size. Without keys it
-// is the time from H on another screen.
+// ask prints for each question the keys and the time from the last of them to the answer, at each size.
+// Without keys it is the time from H on another screen.
 func ask(d data, out io.Writer) error {
-	if err := d.run("fork", forked, "--phase", "generator", "--playbook", "demo-1", "--branch", "", "--yes", "--follow"); err != nil {
+	if err := d.run("fork", forked, "--phase", "generator", "--playbook", "demo-1", "--branch", "", "--yes",
+		"--follow"); err != nil {
 		return err
 	}
 	c, err := d.open()

@@ -39,12 +39,16 @@ type palette struct {
 }
 
 var (
-	dark = palette{"#d4d4d8", "#16161e", "#3b3b48", [16]string{"#16161e", "#f7768e", "#9ece6a", "#e0af68", "#7aa2f7",
-		"#bb9af7", "#7dcfff", "#c0caf5", "#565f89", "#f7768e", "#9ece6a", "#e0af68", "#7aa2f7", "#bb9af7", "#7dcfff",
+	dark = palette{"#d4d4d8", "#16161e", "#3b3b48", [16]string{"#16161e", "#f7768e", "#9ece6a", "#e0af68",
+		"#7aa2f7",
+		"#bb9af7", "#7dcfff", "#c0caf5", "#565f89", "#f7768e", "#9ece6a", "#e0af68", "#7aa2f7", "#bb9af7",
+		"#7dcfff",
 		"#ffffff"}}
 	// vt10x takes #000000 for color 0, and in bold for color 8.
-	light = palette{"#27272a", "#fcfcfa", "#d4d4d8", [16]string{"#000000", "#b4232f", "#2f6f2f", "#8a5a00", "#1f4fa8",
-		"#7a3e9d", "#0f6f80", "#71717a", "#000000", "#b4232f", "#2f6f2f", "#8a5a00", "#1f4fa8", "#7a3e9d", "#0f6f80",
+	light = palette{"#27272a", "#fcfcfa", "#d4d4d8", [16]string{"#000000", "#b4232f", "#2f6f2f", "#8a5a00",
+		"#1f4fa8",
+		"#7a3e9d", "#0f6f80", "#71717a", "#000000", "#b4232f", "#2f6f2f", "#8a5a00", "#1f4fa8", "#7a3e9d",
+		"#0f6f80",
 		"#09090b"}}
 )
 
@@ -153,8 +157,8 @@ func (d *drawing) class(fill string, mode int16) int {
 	return len(d.styles) - 1
 }
 
-// words writes text of one style. A new element begins after two spaces, and at every character that may come from
-// another font and be wider than a cell.
+// words writes text of one style. A new element begins after two spaces, and at every character that may come
+// from another font and be wider than a cell.
 type words struct {
 	class int
 	x, y  int
@@ -190,7 +194,8 @@ func (w *words) end(out *strings.Builder) {
 		length = fmt.Sprintf(` textLength="%s"`, number(float64(n)*cellWidth))
 	}
 	fmt.Fprintf(out, `<text class="s%d" x="%s" y="%d"%s>%s</text>`+"\n", w.class,
-		number(margin+float64(w.x)*cellWidth), margin+w.y*cellHeight+baseline, length, html.EscapeString(text))
+		number(margin+float64(w.x)*cellWidth), margin+w.y*cellHeight+baseline, length,
+		html.EscapeString(text))
 }
 
 // number returns a coordinate with at most two decimals.

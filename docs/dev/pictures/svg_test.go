@@ -8,11 +8,12 @@ import (
 	"github.com/hinshun/vt10x"
 )
 
-// A picture is well-formed. Lines are joined, text keeps its column and style, and a character of another font stands
-// alone.
+// A picture is well-formed. Lines are joined, text keeps its column and style, and a character of another
+// font stands alone.
 func TestSVG(t *testing.T) {
 	screen := vt10x.New(vt10x.WithSize(12, 3))
-	if _, err := screen.Write([]byte("┏━━━━━━━━━━┓\r\n┃\x1b[1;38;2;1;2;3ma<b\x1b[m  ✓ ⡇█ ┃\r\n┗━━━━━━━━━━┛")); err != nil {
+	if _, err := screen.Write(
+		[]byte("┏━━━━━━━━━━┓\r\n┃\x1b[1;38;2;1;2;3ma<b\x1b[m  ✓ ⡇█ ┃\r\n┗━━━━━━━━━━┛")); err != nil {
 		t.Fatal(err)
 	}
 	got := string(svg(screen, &dark, "a & b"))

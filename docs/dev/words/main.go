@@ -1,4 +1,5 @@
-// Command words reports banned words in comments, strings and identifiers of Go files. It exits 1 if it finds any.
+// Command words reports banned words in comments, strings and identifiers of Go files. It exits 1 if it finds
+// any.
 //
 //	go run ./docs/dev/words engine theme tui
 //
@@ -96,7 +97,8 @@ func check(path string, patterns []*regexp.Regexp) (found int, err error) {
 					continue
 				}
 				found++
-				fmt.Printf("%s: %q: write %s\n", files.Position(pos+token.Pos(at[0])), text[at[0]:at[1]], banned[i].instead)
+				fmt.Printf("%s: %q: write %s\n", files.Position(pos+token.Pos(at[0])), text[at[0]:at[1]],
+					banned[i].instead)
 			}
 		}
 	}

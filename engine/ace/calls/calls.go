@@ -1,8 +1,8 @@
-// Package calls records the requests that a phase sends to its model, and reads such records. The format is that of
-// [ace.ModelCall]. It imports engine/ace and starts no goroutine.
+// Package calls records the requests that a phase sends to its model, and reads such records. The format is
+// that of [ace.ModelCall]. It imports engine/ace and starts no goroutine.
 //
-// Bounds: [ace.MaxCallLog] bytes per record; later requests are counted. Texts above [ace.InlineText] are artifacts
-// of their own.
+// Bounds: [ace.MaxCallLog] bytes per record; later requests are counted. Texts above [ace.InlineText] are
+// artifacts of their own.
 package calls
 
 import (
@@ -66,7 +66,8 @@ func (r *Recorder) Usage() *ace.Usage {
 type Put func(ctx context.Context, content []byte, mediaType string) (ace.Ref, error)
 
 // Store stores the record, or returns nil if there were no requests. Redact removes the secrets of JSON.
-func (r *Recorder) Store(ctx context.Context, put Put, redact func(line []byte) []byte) (*ace.CallLog, error) {
+func (r *Recorder) Store(ctx context.Context, put Put, redact func(line []byte) []byte) (*ace.CallLog,
+	error) {
 	if r == nil {
 		return nil, nil
 	}

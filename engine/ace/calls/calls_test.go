@@ -49,14 +49,17 @@ func user(text string) ace.ModelMessage {
 // exchange returns a request whose answer asks for a tool, and the request with the tool's result.
 func exchange(system string) []ace.ModelCall {
 	tool := []ace.ModelToolCall{{ID: "c1", Name: "calculate", Arguments: `{"expression": "1+1"}`}}
-	first := ace.ModelCall{Provider: "p", DurationMS: 12, Request: ace.ModelRequest{Model: "m", MaxTokens: 100,
-		System: []ace.ModelText{{Text: "role"}, {Text: system}}, Messages: []ace.ModelMessage{user("question")}},
+	first := ace.ModelCall{Provider: "p", DurationMS: 12,
+		Request: ace.ModelRequest{Model: "m", MaxTokens: 100,
+			System:   []ace.ModelText{{Text: "role"}, {Text: system}},
+			Messages: []ace.ModelMessage{user("question")}},
 		Response: &ace.ModelResponse{Model: "m-2", FinishReason: "calls", Calls: tool,
 			Usage: ace.Usage{InputTokens: 5, OutputTokens: 7}, Raw: []byte(`{"id":"x"}`)}}
 	second := first
 	second.Request.Messages = []ace.ModelMessage{user("question"), {Role: "assistant", Calls: tool},
 		{Role: "user", Results: []ace.ModelToolResult{{ID: "c1", Content: ace.ModelText{Text: "2"}}}}}
-	second.Response = &ace.ModelResponse{FinishReason: "end", Text: ace.ModelText{Text: strings.Repeat("long ", 2000)}}
+	second.Response = &ace.ModelResponse{FinishReason: "end",
+		Text: ace.ModelText{Text: strings.Repeat("long ", 2000)}}
 	return []ace.ModelCall{first, second}
 }
 

@@ -72,7 +72,8 @@ func (r *Result) Elsewhere() bool {
 // failed is the result of a call that was not started or that did not end by itself.
 func failed(c Call, class agentcli.Class, retry bool, format string, args ...any) *Result {
 	return &Result{Retry: retry, AgentResult: ace.AgentResult{
-		ExitClass: string(class), Error: fmt.Sprintf(format, args...), Provider: string(c.CLI), SessionID: c.Resume,
+		ExitClass: string(class), Error: fmt.Sprintf(format, args...), Provider: string(c.CLI),
+		SessionID: c.Resume,
 	}}
 }
 

@@ -230,10 +230,13 @@ func TestCostOfKilledAttempts(t *testing.T) {
 					l.step(what)
 					answers := l.answers() + l.subs
 					if want := perAnswer.CostUSD * float64(answers); math.Abs(l.used.CostUSD-want) > 1e-9 {
-						t.Fatalf("after %q the session costs %v, which is %.2f answers, want %d", what, l.used.CostUSD, l.used.CostUSD/perAnswer.CostUSD, answers)
+						t.Fatalf("after %q the session costs %v, which is %.2f answers, want %d", what,
+							l.used.CostUSD, l.used.CostUSD/perAnswer.CostUSD, answers)
 					}
 					asked := int64(answers + l.calls)
-					if u := l.used; u.InputTokens != asked*perAnswer.InputTokens || u.OutputTokens != asked*perAnswer.OutputTokens || u.CacheReadTokens != asked*perAnswer.CacheReadTokens {
+					if u := l.used; u.InputTokens != asked*perAnswer.InputTokens ||
+						u.OutputTokens != asked*perAnswer.OutputTokens ||
+						u.CacheReadTokens != asked*perAnswer.CacheReadTokens {
 						t.Fatalf("after %q the session has %+v, want %d answers", what, u, asked)
 					}
 				}
@@ -258,7 +261,8 @@ func TestCost(t *testing.T) {
 			for range 2 {
 				c.ID += "x"
 				c.Resume = one.SessionID
-				if e := p.run(c); e.CostUSD != one.CostUSD || e.CostUSD <= 0 || e.SessionID != one.SessionID || e.Usage.Unpriced {
+				if e := p.run(c); e.CostUSD != one.CostUSD || e.CostUSD <= 0 ||
+					e.SessionID != one.SessionID || e.Usage.Unpriced {
 					t.Errorf("found %v, old %v: %v after %v", found, old, e.CostUSD, one.CostUSD)
 				}
 			}
@@ -310,7 +314,8 @@ func TestCostUnknown(t *testing.T) {
 func TestTokens(t *testing.T) {
 	l := &sessionTest{place: newPlace(t, agentcli.Codex)}
 	var want int64
-	for i, scenario := range []string{"bash a; say b", "say a; servererror", "say a", "overloaded", "bash a; say b; noresult 1", "say c"} {
+	for i, scenario := range []string{"bash a; say b", "say a; servererror", "say a", "overloaded",
+		"bash a; say b; noresult 1", "say c"} {
 		l.next(scenario)
 		e := l.run(l.c)
 		for range 2 {

@@ -83,7 +83,8 @@ func (x *execution) run(ctx context.Context) *Result {
 		r = x.attempt(ctx, lock, past{before: -1, used: p.used, logged: p.logged}, began)
 	case class == agentcli.ClassSessionInUse && x.c.Log.Attempt > 1 && p.resume == "" && x.newID != "":
 		// The session exists, but its transcript was not found.
-		again := past{resume: x.newID, begun: true, before: -1, meter: p.meter, used: p.used, logged: p.logged}
+		again := past{resume: x.newID, begun: true, before: -1, meter: p.meter, used: p.used,
+			logged: p.logged}
 		r = x.attempt(ctx, lock, again, began)
 	}
 	return r

@@ -22,8 +22,10 @@ func FuzzReadLog(f *testing.F) {
 	said := `{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"hi"}]}}` + "\n" +
 		`{"type":"result","subtype":"success","is_error":false,"result":"hi"}` + "\n"
 	f.Add([]byte(string(head) + "\n" + said + string(end) + "\n"))
-	f.Add([]byte(string(head) + "\n" + `{"type":"acescope_garbage","name":"text","text":"x"}` + "\n" + `{"type":"acescope_end","end":3}` + "\n{\"ty"))
-	f.Add([]byte(strings.Replace(string(head), "claude", "opencode", 1) + "\n" + `{"type":"acescope_stderr","text":"Error: no"}` + "\n"))
+	f.Add([]byte(string(head) + "\n" + `{"type":"acescope_garbage","name":"text","text":"x"}` + "\n" +
+		`{"type":"acescope_end","end":3}` + "\n{\"ty"))
+	f.Add([]byte(strings.Replace(string(head), "claude", "opencode", 1) + "\n" +
+		`{"type":"acescope_stderr","text":"Error: no"}` + "\n"))
 	f.Add([]byte("\n\n[{}]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		next := int64(0)

@@ -237,7 +237,8 @@ func ReadLog(r io.Reader, each func(n int64, e agentcli.Event)) (Log, error) {
 		case lineStderr:
 			stderr = own.Text
 		case lineGarbage:
-			add(agentcli.Event{Kind: agentcli.KindGarbage, Name: own.Name, Text: own.Text, Size: own.Size}, line.Number)
+			add(agentcli.Event{Kind: agentcli.KindGarbage, Name: own.Name, Text: own.Text, Size: own.Size},
+				line.Number)
 		}
 	}
 	for _, e := range parser.End() {

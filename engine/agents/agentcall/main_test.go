@@ -39,13 +39,16 @@ func newPlace(t *testing.T, cli agentcli.CLI) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &place{New(Options{DataDir: data, Artifacts: store, Agents: map[agentcli.CLI]Agent{cli: {Command: a.Binary()}}}), a, t, cli, dir}
+	return &place{New(Options{DataDir: data, Artifacts: store,
+		Agents: map[agentcli.CLI]Agent{cli: {Command: a.Binary()}}}), a, t, cli, dir}
 }
 
 // call makes a call of the instruction.
 func (p *place) call(instruction string, attempt int32) Call {
-	return Call{ID: session.UUID(p.t.Name()), CLI: p.cli, Call: agentcli.Call{Instruction: instruction, WorkingDir: p.dir},
-		Log: artifact.LogName{WorkflowID: "wf/1", RunID: "run", Activity: "execute_agent_cli", Seq: 5, Attempt: attempt}}
+	return Call{ID: session.UUID(p.t.Name()), CLI: p.cli, Call: agentcli.Call{Instruction: instruction,
+		WorkingDir: p.dir},
+		Log: artifact.LogName{WorkflowID: "wf/1", RunID: "run", Activity: "execute_agent_cli", Seq: 5,
+			Attempt: attempt}}
 }
 
 func (p *place) run(c Call) *Result { return p.Run(context.Background(), c) }

@@ -26,7 +26,8 @@ func TestContinue(t *testing.T) {
 				t.Errorf("%+v after %+v", second, first)
 			}
 			turns := p.Did("turn")
-			if len(turns) != 2 || !strings.HasPrefix(turns[1].Text, "The program that runs you was interrupted") || turns[1].Session != turns[0].Session {
+			if len(turns) != 2 || !strings.HasPrefix(turns[1].Text,
+				"The program that runs you was interrupted") || turns[1].Session != turns[0].Session {
 				t.Errorf("%+v", turns)
 			}
 			l, _ := p.log(second)
@@ -58,7 +59,8 @@ func TestRecover(t *testing.T) {
 					}
 					return
 				}
-				if !second.Recovered || !second.Success || second.Text != first.Text || second.SessionID != first.SessionID || second.Log == nil ||
+				if !second.Recovered || !second.Success || second.Text != first.Text ||
+					second.SessionID != first.SessionID || second.Log == nil ||
 					second.CostUSD != first.CostUSD {
 					t.Errorf("%+v\nafter %+v", second, first)
 				}
@@ -101,7 +103,8 @@ func TestTranscript(t *testing.T) {
 		t.Fatalf("%+v", first)
 	}
 	second := p.run(p.call("SCENARIO: tools; say well done; noresult 1", 2))
-	if !second.Recovered || second.Text != "well done" || len(p.Did("turn")) != 1 || second.Usage.OutputTokens == 0 {
+	if !second.Recovered || second.Text != "well done" || len(p.Did("turn")) != 1 ||
+		second.Usage.OutputTokens == 0 {
 		t.Errorf("%+v, %d turns", second, len(p.Did("turn")))
 	}
 
@@ -147,18 +150,24 @@ func TestReadTurn(t *testing.T) {
 		{"tool call", []string{user, call}, true, false},
 		{"asked again", []string{user, answer, user}, true, false},
 		{"no stop reason", []string{user, say("", opus, "null", text)}, true, false},
-		{"filler after resume", []string{user, call, `{"type":"user","isMeta":true,"message":{"content":"Continue"}}`, say("", "<synthetic>", `"stop_sequence"`, text)}, true, false},
-		{"API error", []string{user, say(`"isApiErrorMessage":true,`, "<synthetic>", `"stop_sequence"`, text)}, true, false},
-		{"answer of a subagent", []string{user, call, say(`"isSidechain":true,`, opus, ends, text)}, true, false},
+		{"filler after resume", []string{user, call,
+			`{"type":"user","isMeta":true,"message":{"content":"Continue"}}`,
+			say("", "<synthetic>", `"stop_sequence"`, text)}, true, false},
+		{"API error", []string{user, say(`"isApiErrorMessage":true,`, "<synthetic>", `"stop_sequence"`,
+			text)}, true, false},
+		{"answer of a subagent", []string{user, call, say(`"isSidechain":true,`, opus, ends, text)}, true,
+			false},
 		{"invalid JSON", []string{user, "{"}, true, false},
 	} {
 		path := filepath.Join(t.TempDir(), "s.jsonl")
 		before := user + "\n" + answer + "\n" + `{"type":"cost-state","totalCostUSD":0.5}` + "\n"
-		if err := os.WriteFile(path, []byte(before+strings.Join(append(c.lines, ""), "\n")), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(before+strings.Join(append(c.lines, ""), "\n")),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		m, err := readTurn(t.Context(), path, int64(len(before)))
-		if err != nil || m.Started != c.begun || answered(m) != c.done || m.Counted != 0.5 || answered(m) && m.Text != "x" {
+		if err != nil || m.Started != c.begun || answered(m) != c.done || m.Counted != 0.5 || answered(m) &&
+			m.Text != "x" {
 			t.Errorf("%s: %+v, %v", c.what, m, err)
 		}
 		if len(c.lines) == 0 && m.Usage.OutputTokens != 0 {

@@ -120,9 +120,11 @@ func (r *Runner) Run(ctx context.Context, c Call) *Result {
 		chars := utf8.RuneCountInString(result.Text)
 		result.Summary = fmt.Sprintf("CLI execution completed successfully (%d chars)", chars)
 	}
-	r.log.Info("agent call ended", "workflow", c.Log.WorkflowID, "run", c.Log.RunID, "session", result.SessionID,
+	r.log.Info("agent call ended", "workflow", c.Log.WorkflowID, "run", c.Log.RunID, "session",
+		result.SessionID,
 		"agent", c.CLI, "activity", c.Log.Activity, "attempt", c.Log.Attempt, "class", result.ExitClass,
-		"retry", result.Retry, "cost", result.CostUSD, "recovered", result.Recovered, "continued", result.Continued)
+		"retry", result.Retry, "cost", result.CostUSD, "recovered", result.Recovered, "continued",
+		result.Continued)
 	return result
 }
 
@@ -232,7 +234,8 @@ func AskVersion(
 	version, ok := agentcli.ParseVersion(out.String() + "\n" + errs.String())
 	switch {
 	case !ok && exit.Signal != "":
-		return version, failed(c, agentcli.ClassKilled, true, "%s was killed while printing its version", c.CLI)
+		return version, failed(c, agentcli.ClassKilled, true, "%s was killed while printing its version",
+			c.CLI)
 	case !ok:
 		return version, failed(c, agentcli.ClassMissing, true,
 			"%s prints no version, so it may not be %s; to install it: %s", argv[0], c.CLI, adapter.Install)
@@ -247,7 +250,8 @@ func AskVersion(
 func notStarted(c Call, adapter agentcli.Adapter, err error) *Result {
 	switch {
 	case process.IsStartError(err, process.NotFound):
-		return failed(c, agentcli.ClassMissing, true, "%s is not installed on this machine; to install it: %s",
+		return failed(c, agentcli.ClassMissing, true,
+			"%s is not installed on this machine; to install it: %s",
 			c.CLI, adapter.Install)
 	case process.IsStartError(err, process.NotExecutable):
 		return failed(c, agentcli.ClassMissing, true, "%v", err)

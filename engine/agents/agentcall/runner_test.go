@@ -26,7 +26,8 @@ func TestResults(t *testing.T) {
 	}
 	ok := want{agentcli.ClassOK, false}
 	all := func(w want) map[agentcli.CLI]want {
-		return map[agentcli.CLI]want{agentcli.Claude: w, agentcli.Codex: w, agentcli.Gemini: w, agentcli.OpenCode: w}
+		return map[agentcli.CLI]want{agentcli.Claude: w, agentcli.Codex: w, agentcli.Gemini: w,
+			agentcli.OpenCode: w}
 	}
 	for step, wants := range map[string]map[agentcli.CLI]want{
 		"say hello":                  all(ok),
@@ -50,12 +51,15 @@ func TestResults(t *testing.T) {
 		"servererror":                all(want{agentcli.ClassAPIError, true}),
 		"usage":                      all(want{agentcli.ClassUsage, false}),
 		"error":                      all(want{agentcli.ClassFailed, false}),
-		"tooold":                     {agentcli.Claude: {agentcli.ClassTooOld, false}, agentcli.Codex: {agentcli.ClassTooOld, false}},
-		"denied":                     {agentcli.Claude: {agentcli.ClassDenied, false}, agentcli.Codex: {agentcli.ClassDenied, false}},
-		"refusal":                    {agentcli.Claude: {agentcli.ClassRefusal, false}},
-		"maxturns":                   {agentcli.Claude: {agentcli.ClassMaxTurns, false}, agentcli.Gemini: {agentcli.ClassMaxTurns, false}},
-		"budget":                     {agentcli.Claude: {agentcli.ClassBudget, false}},
-		"maxtokens":                  {agentcli.Claude: {agentcli.ClassMaxTokens, false}},
+		"tooold": {agentcli.Claude: {agentcli.ClassTooOld, false},
+			agentcli.Codex: {agentcli.ClassTooOld, false}},
+		"denied": {agentcli.Claude: {agentcli.ClassDenied, false},
+			agentcli.Codex: {agentcli.ClassDenied, false}},
+		"refusal": {agentcli.Claude: {agentcli.ClassRefusal, false}},
+		"maxturns": {agentcli.Claude: {agentcli.ClassMaxTurns, false},
+			agentcli.Gemini: {agentcli.ClassMaxTurns, false}},
+		"budget":    {agentcli.Claude: {agentcli.ClassBudget, false}},
+		"maxtokens": {agentcli.Claude: {agentcli.ClassMaxTokens, false}},
 		"say well; exit 3": {agentcli.Claude: ok, agentcli.Codex: ok, agentcli.Gemini: ok,
 			agentcli.OpenCode: {agentcli.ClassNoResult, true}}, // only its exit code reports the failure
 	} {
@@ -65,7 +69,8 @@ func TestResults(t *testing.T) {
 				p := newPlace(t, cli)
 				e := p.run(p.call("SCENARIO: "+step, 1))
 				if e.ExitClass != string(w.class) || e.Retry != w.retry || e.Success != w.class.OK() {
-					t.Errorf("class %s, retry %v, success %v; want %+v\n%s", e.ExitClass, e.Retry, e.Success, w, e.Error)
+					t.Errorf("class %s, retry %v, success %v; want %+v\n%s", e.ExitClass, e.Retry, e.Success,
+						w, e.Error)
 				}
 				p.checkResult(e)
 			})
@@ -77,11 +82,13 @@ func TestResults(t *testing.T) {
 func (p *place) checkResult(e *Result) {
 	t := p.t
 	t.Helper()
-	if e.Success == (e.Error != "") || e.Error != "" && len(e.Error) < 10 || strings.ContainsAny(e.Error, "\n\r") || len(e.Error) > 600 || e.Summary == "" {
+	if e.Success == (e.Error != "") || e.Error != "" && len(e.Error) < 10 ||
+		strings.ContainsAny(e.Error, "\n\r") || len(e.Error) > 600 || e.Summary == "" {
 		t.Errorf("error %q, summary %q", e.Error, e.Summary)
 	}
 	l, data := p.log(e)
-	if !e.LogComplete || l.End == nil || l.End.Success != e.Success || l.End.ExitClass != e.ExitClass || l.Events != e.Events || l.Header.ID == "" {
+	if !e.LogComplete || l.End == nil || l.End.Success != e.Success || l.End.ExitClass != e.ExitClass ||
+		l.Events != e.Events || l.Header.ID == "" {
 		t.Errorf("log %+v, %+v; result %+v", l.Header, l.End, e)
 	}
 	for line := range bytes.Lines(data) {
@@ -109,27 +116,41 @@ func TestNotStarted(t *testing.T) {
 		class agentcli.Class
 		say   string
 	}{
-		"too old":           {old, agentcli.ClassTooOld, "claude 1.9.9 is too old; install 2.0.0 or newer"},
-		"missing":           {noAgents(t).Run(t.Context(), Call{CLI: agentcli.Gemini, Call: agentcli.Call{Instruction: "x", WorkingDir: p.dir}}), agentcli.ClassMissing, "gemini is not installed on this machine; to install it: "},
-		"unknown CLI":       {p.run(with(p.call("x", 1), func(c *Call) { c.CLI = "emacs" })), ClassBadInput, "use one of claude, codex, gemini, opencode"},
-		"missing directory": {p.run(with(p.call("x", 1), func(c *Call) { c.WorkingDir = "/no/where" })), ClassBadInput, "working directory /no/where does not exist"},
-		"relative":          {p.run(with(p.call("x", 1), func(c *Call) { c.WorkingDir = "." })), ClassBadInput, "is not absolute"},
-		"full permission":   {p.run(with(p.call("x", 1), func(c *Call) { c.Permission = "full" })), ClassRefused, "full permission is not allowed by policy"},
-		"unknown mode":      {p.run(with(p.call("x", 1), func(c *Call) { c.Permission = "yolo" })), ClassRefused, "permission mode \"yolo\" is not supported"},
-		"no instruction":    {p.run(p.call("", 1)), ClassRefused, "the instruction is empty"},
-		"bad session ID":    {p.run(with(p.call("x", 1), func(c *Call) { c.Resume = "--help" })), ClassRefused, "invalid session ID"},
-		"unsupported":       {q.run(with(q.call("x", 1), func(c *Call) { c.AllowedTools = []string{"Bash"} })), ClassRefused, "allowing single tools is not supported"},
+		"too old": {old, agentcli.ClassTooOld, "claude 1.9.9 is too old; install 2.0.0 or newer"},
+		"missing": {noAgents(t).Run(t.Context(),
+			Call{CLI: agentcli.Gemini, Call: agentcli.Call{Instruction: "x", WorkingDir: p.dir}}),
+			agentcli.ClassMissing, "gemini is not installed on this machine; to install it: "},
+		"unknown CLI": {p.run(with(p.call("x", 1), func(c *Call) { c.CLI = "emacs" })), ClassBadInput,
+			"use one of claude, codex, gemini, opencode"},
+		"missing directory": {p.run(with(p.call("x", 1), func(c *Call) { c.WorkingDir = "/no/where" })),
+			ClassBadInput, "working directory /no/where does not exist"},
+		"relative": {p.run(with(p.call("x", 1), func(c *Call) { c.WorkingDir = "." })),
+			ClassBadInput, "is not absolute"},
+		"full permission": {p.run(with(p.call("x", 1), func(c *Call) { c.Permission = "full" })),
+			ClassRefused, "full permission is not allowed by policy"},
+		"unknown mode": {p.run(with(p.call("x", 1), func(c *Call) { c.Permission = "yolo" })),
+			ClassRefused, "permission mode \"yolo\" is not supported"},
+		"no instruction": {p.run(p.call("", 1)), ClassRefused, "the instruction is empty"},
+		"bad session ID": {p.run(with(p.call("x", 1), func(c *Call) { c.Resume = "--help" })),
+			ClassRefused, "invalid session ID"},
+		"unsupported": {q.run(with(q.call("x", 1),
+			func(c *Call) { c.AllowedTools = []string{"Bash"} })), ClassRefused,
+			"allowing single tools is not supported"},
 	} {
 		e := c.end
-		if e.ExitClass != string(c.class) || e.Retry != e.Elsewhere() || e.Success || !strings.Contains(e.Error, c.say) || e.Log != nil {
+		if e.ExitClass != string(c.class) || e.Retry != e.Elsewhere() || e.Success ||
+			!strings.Contains(e.Error, c.say) || e.Log != nil {
 			t.Errorf("%s: %+v; want %s, %q", name, e, c.class, c.say)
 		}
 	}
-	if e := p.run(with(p.call("SCENARIO: say x", 1), func(c *Call) { c.Resume = "11111111-2222-4333-8444-555555555555" })); e.ExitClass != string(agentcli.ClassUnknownSession) || e.Retry {
+	if e := p.run(with(p.call("SCENARIO: say x", 1), func(c *Call) {
+		c.Resume = "11111111-2222-4333-8444-555555555555"
+	})); e.ExitClass != string(agentcli.ClassUnknownSession) || e.Retry {
 		t.Errorf("unknown session: %+v", e)
 	}
 	id := p.run(p.call("SCENARIO: say x", 1)).SessionID
-	if e := p.run(p.call("SCENARIO: say x", 1)); e.ExitClass != string(agentcli.ClassSessionInUse) || e.Retry || !strings.Contains(e.Error, id) {
+	if e := p.run(p.call("SCENARIO: say x", 1)); e.ExitClass != string(agentcli.ClassSessionInUse) ||
+		e.Retry || !strings.Contains(e.Error, id) {
 		t.Errorf("session in use: %+v", e)
 	}
 }
@@ -142,7 +163,8 @@ func with(c Call, change func(*Call)) Call {
 // TestWithheld checks that a runner which may not start agents leaves calls to another worker.
 func TestWithheld(t *testing.T) {
 	r := New(Options{DataDir: t.TempDir(), Withheld: "no agents here"})
-	e := r.Run(t.Context(), Call{CLI: agentcli.Claude, Call: agentcli.Call{Instruction: "x", WorkingDir: t.TempDir()}})
+	e := r.Run(t.Context(), Call{CLI: agentcli.Claude,
+		Call: agentcli.Call{Instruction: "x", WorkingDir: t.TempDir()}})
 	if e.Success || !e.Elsewhere() || e.Error != process.Hostname()+": no agents here" {
 		t.Errorf("%+v", e)
 	}
@@ -168,7 +190,8 @@ func noAgents(t *testing.T) *Runner {
 func TestProbe(t *testing.T) {
 	p := newPlace(t, agentcli.OpenCode)
 	in := p.Probe(t.Context(), agentcli.OpenCode)
-	if in.Err != "" || in.Path != p.Binary() || in.Version.String() != "1.4.0" || !strings.Contains(in.String(), "version 1.4.0") {
+	if in.Err != "" || in.Path != p.Binary() || in.Version.String() != "1.4.0" ||
+		!strings.Contains(in.String(), "version 1.4.0") {
 		t.Errorf("%+v: %s", in, in)
 	}
 	starts := len(p.Did("start"))
@@ -176,14 +199,16 @@ func TestProbe(t *testing.T) {
 	if again := len(p.Did("start")); again != starts {
 		t.Errorf("the version is not cached: %d starts after %d", again, starts)
 	}
-	if in := noAgents(t).Probe(t.Context(), agentcli.Claude); in.Path != "" || in.OK() || !strings.HasPrefix(in.String(), "claude is not installed on this machine") {
+	if in := noAgents(t).Probe(t.Context(), agentcli.Claude); in.Path != "" || in.OK() ||
+		!strings.HasPrefix(in.String(), "claude is not installed on this machine") {
 		t.Errorf("%+v: %s", in, in)
 	}
 }
 
 // TestStopped checks that canceling and timing out end the agent and its process group.
 func TestStopped(t *testing.T) {
-	for step, what := range map[string]string{"hang": "hang", "ignoreterm": "hang", "children; hang": "hang"} {
+	for step, what := range map[string]string{"hang": "hang", "ignoreterm": "hang",
+		"children; hang": "hang"} {
 		for _, cli := range agentcli.CLIs() {
 			t.Run(step+"/"+string(cli), func(t *testing.T) {
 				t.Parallel()
@@ -197,7 +222,8 @@ func TestStopped(t *testing.T) {
 				pid := p.Await(what, 1)[0].PID
 				cancel()
 				e := <-done
-				if e.ExitClass != string(ClassCanceled) || e.Retry || e.Success || e.LogPath != c.Progress.Now().LogPath {
+				if e.ExitClass != string(ClassCanceled) || e.Retry || e.Success ||
+					e.LogPath != c.Progress.Now().LogPath {
 					t.Errorf("%+v, %+v", e, c.Progress.Now())
 				}
 				if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
@@ -208,7 +234,9 @@ func TestStopped(t *testing.T) {
 		}
 	}
 	p := newPlace(t, agentcli.Claude)
-	e := p.run(with(p.call("SCENARIO: say before; hang", 1), func(c *Call) { c.Timeout = 300 * time.Millisecond }))
+	e := p.run(with(p.call("SCENARIO: say before; hang", 1), func(c *Call) {
+		c.Timeout = 300 * time.Millisecond
+	}))
 	if e.ExitClass != string(agentcli.ClassTimedOut) || !e.Retry {
 		t.Errorf("%+v", e)
 	}
@@ -220,7 +248,8 @@ func TestSecrets(t *testing.T) {
 	const key = "plantedvalue-8f3a91c07d"
 	t.Setenv("ANTHROPIC_API_KEY", key)
 	p := newPlace(t, agentcli.Claude)
-	for _, step := range []string{"env ANTHROPIC_API_KEY", "secret", "tool Write {\"content\":\"" + key + "\"}; say " + key} {
+	for _, step := range []string{"env ANTHROPIC_API_KEY", "secret", "tool Write {\"content\":\"" + key +
+		"\"}; say " + key} {
 		var events bytes.Buffer
 		c := p.call("SCENARIO: "+step, 1)
 		c.ID += step
@@ -238,7 +267,8 @@ func TestSecrets(t *testing.T) {
 			t.Fatalf("%v, %+v", err, e)
 		}
 		for what, text := range map[string][]byte{"log": log, "result": end, "events": events.Bytes()} {
-			for _, secret := range []string{key, "sk-ant-api03-AbCd", "AKIAQ7XJ4K2M5N8P3R6T", "abcDEF123456ghiJKL789012", "hunter2secret"} {
+			for _, secret := range []string{key, "sk-ant-api03-AbCd", "AKIAQ7XJ4K2M5N8P3R6T",
+				"abcDEF123456ghiJKL789012", "hunter2secret"} {
 				if bytes.Contains(text, []byte(secret)) {
 					t.Errorf("%s: %s is in the %s", step, secret, what)
 				}
@@ -279,7 +309,8 @@ func TestFullDisk(t *testing.T) {
 		return nil
 	}
 	e := p.run(p.call("SCENARIO: say one; say two; say three; hang", 1))
-	if e.ExitClass != string(ClassLogBroken) || e.Retry || e.LogComplete || !strings.HasPrefix(e.Error, "the disk is full: the log logs/runs/wf%2F1/run/") {
+	if e.ExitClass != string(ClassLogBroken) || e.Retry || e.LogComplete ||
+		!strings.HasPrefix(e.Error, "the disk is full: the log logs/runs/wf%2F1/run/") {
 		t.Errorf("%+v", e)
 	}
 	l, data := p.log(e)

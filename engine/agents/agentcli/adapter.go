@@ -66,8 +66,10 @@ var adapters = []Adapter{
 		// CLAUDECODE and similar variables are left out: they would make a Claude Code that runs
 		// acescope look like the parent of the called one.
 		env: []string{
-			"ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_*", "CLAUDE_CODE_MAX_*",
-			"CLAUDE_CODE_DISABLE_*", "CLAUDE_CODE_SKIP_*", "DISABLE_*", "AWS_*", "GOOGLE_*", "CLOUD_ML_REGION",
+			"ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_*",
+			"CLAUDE_CODE_MAX_*",
+			"CLAUDE_CODE_DISABLE_*", "CLAUDE_CODE_SKIP_*", "DISABLE_*", "AWS_*", "GOOGLE_*",
+			"CLOUD_ML_REGION",
 			"VERTEX_*", "BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS", "MCP_*", "GIT_*", "SSH_AUTH_SOCK",
 		},
 		modes: map[Permission]string{
@@ -120,7 +122,8 @@ var adapters = []Adapter{
 var commonEnv = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TEMP", "TMP", "LANG", "LC_*", "TZ", "TERM",
 	"XDG_*", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
-	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy",
+	"all_proxy",
 	"SystemRoot", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "PATHEXT", "COMSPEC",
 }
 
@@ -178,7 +181,8 @@ func claudeCommand(c Call, mode string) (Command, error) {
 	}
 	argv := []string{c.Binary, "-p", "--output-format=stream-json", "--verbose"}
 	if c.Streaming {
-		argv = append(argv, "--input-format=stream-json", "--replay-user-messages", "--include-partial-messages",
+		argv = append(argv, "--input-format=stream-json", "--replay-user-messages",
+			"--include-partial-messages",
 			"--permission-prompt-tool=stdio")
 	}
 	argv = option(argv, "model", c.Model)

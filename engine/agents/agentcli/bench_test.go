@@ -30,13 +30,15 @@ func cpuTime() time.Duration {
 // recordings. $ACESCOPE_STREAMS names another directory of recordings.
 func recorded(b *testing.B, cli CLI) []byte {
 	b.Helper()
-	files, _ := filepath.Glob(filepath.Join(cmp.Or(os.Getenv("ACESCOPE_STREAMS"), recordings), string(cli), "*.jsonl"))
+	files, _ := filepath.Glob(filepath.Join(cmp.Or(os.Getenv("ACESCOPE_STREAMS"), recordings), string(cli),
+		"*.jsonl"))
 	if len(files) == 0 {
 		files = streams(b, cli)
 	}
 	var all []byte
 	for _, file := range files {
-		if strings.Contains(file, "array") || strings.Contains(file, "object") || strings.Contains(file, "hooks-") {
+		if strings.Contains(file, "array") || strings.Contains(file, "object") ||
+			strings.Contains(file, "hooks-") {
 			continue
 		}
 		data, err := os.ReadFile(file)

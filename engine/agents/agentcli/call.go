@@ -119,7 +119,8 @@ func (c Call) check(cli CLI, features Features) error {
 			return &CallError{CLI: cli, Reason: "the " + text.name + " contains a NUL byte"}
 		}
 		if len(text.value) > maxArg {
-			return &CallError{CLI: cli, Reason: fmt.Sprintf("the %s is longer than %d KB", text.name, maxArg>>10)}
+			return &CallError{CLI: cli, Reason: fmt.Sprintf("the %s is longer than %d KB", text.name,
+				maxArg>>10)}
 		}
 	}
 	return nil
@@ -140,7 +141,8 @@ func (c Call) rules(f Features) []rule {
 	return []rule{
 		{c.Instruction == "" && !c.Streaming, "the instruction is empty"},
 		{c.Instruction != "" && c.Streaming, "with streaming input, send the instruction as a turn"},
-		{len(c.Instruction) > maxInstruction, fmt.Sprintf("the instruction exceeds %d MB", maxInstruction>>20)},
+		{len(c.Instruction) > maxInstruction, fmt.Sprintf("the instruction exceeds %d MB",
+			maxInstruction>>20)},
 		{c.SessionID != "" && c.Resume != "", "a session ID and a session to resume exclude each other"},
 		badID(c.SessionID),
 		badID(c.Resume),

@@ -14,8 +14,9 @@ func (p *Parser) claude(line object) {
 	kind, subtype := text(line["type"]), text(line["subtype"])
 	e := Event{
 		Kind: KindOther, Name: eventName(kind, subtype), At: timestamp(line["timestamp"]),
-		SessionID: text(line["session_id"]), UUID: text(line["uuid"]), ParentID: text(line["parent_tool_use_id"]),
-		Status: int(line["api_error_status"].Int()),
+		SessionID: text(line["session_id"]), UUID: text(line["uuid"]),
+		ParentID: text(line["parent_tool_use_id"]),
+		Status:   int(line["api_error_status"].Int()),
 	}
 	switch kind {
 	case "assistant", "user":
@@ -126,7 +127,8 @@ func claudeSystem(e *Event, subtype string, line object) {
 		}
 	case subtype == "api_retry":
 		e.Status = int(line["error_status"].Int())
-		e.Text = fmt.Sprintf("attempt %d of %d after %s, in %d ms", line["attempt"].Int(), line["max_retries"].Int(),
+		e.Text = fmt.Sprintf("attempt %d of %d after %s, in %d ms", line["attempt"].Int(),
+			line["max_retries"].Int(),
 			line["error"].String(), line["retry_delay_ms"].Int())
 	case subtype == "status":
 		e.Text = text(line["status"])
@@ -182,9 +184,10 @@ func claudeDelta(e *Event, event gjson.Result) {
 func claudeResult(line object) *Result {
 	r := &Result{
 		IsError: isTrue(line["is_error"]), Text: text(line["result"]), Turns: int(line["num_turns"].Int()),
-		Duration: duration(line["duration_ms"].Int()), Usage: *claudeUsage(line["usage"]), CostCumulative: true,
-		Denials:    len(elements(line["permission_denials"])),
-		StopReason: text(line["stop_reason"]), TerminalReason: text(line["terminal_reason"]),
+		Duration: duration(line["duration_ms"].Int()), Usage: *claudeUsage(line["usage"]),
+		CostCumulative: true,
+		Denials:        len(elements(line["permission_denials"])),
+		StopReason:     text(line["stop_reason"]), TerminalReason: text(line["terminal_reason"]),
 	}
 	r.Usage.CostUSD = dollars(line["total_cost_usd"])
 	for _, e := range elements(line["errors"]) {

@@ -14,7 +14,8 @@ func TestEnvironTurnsHookOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		env := adapter.Environ(Command{Env: []string{"A=1"}}, "ACESCOPE_*")
-		if !slices.Contains(env, "ACESCOPE_HOOK=off") || !slices.Contains(env, "A=1") || slices.Contains(env, "ACESCOPE_HOOK=on") {
+		if !slices.Contains(env, "ACESCOPE_HOOK=off") || !slices.Contains(env, "A=1") ||
+			slices.Contains(env, "ACESCOPE_HOOK=on") {
 			t.Errorf("%s: %q", cli, env)
 		}
 	}

@@ -52,7 +52,8 @@ func events(t *testing.T, cli string, r io.Reader) []byte {
 		if err != nil {
 			t.Fatalf("%+v: %v", e, err)
 		}
-		if !utf8.ValidString(e.Text) || !utf8.ValidString(e.Name) || e.Line != 0 && e.Line < last || e.Kind == "" {
+		if !utf8.ValidString(e.Text) || !utf8.ValidString(e.Name) || e.Line != 0 && e.Line < last ||
+			e.Kind == "" {
 			t.Errorf("%+v", e)
 		}
 		last = e.Line
@@ -69,11 +70,14 @@ func events(t *testing.T, cli string, r io.Reader) []byte {
 func FuzzValidJSON(f *testing.F) {
 	for _, text := range []string{
 		`{"a":[1,-0.5e+10,true,false,null,"x"],"\u0062":{"c":{}}}`, ` {"a" : 1 , "b" : [ ] } `,
-		`["\ud83d\ude00\ud800\u0041\udc00",""]`, `"a\n\t\"\\\/\b\f\r"`, `"\u12"`, `"\x"`, "\"\x01\"", `01`, `-`, `1.`, `1e`,
-		`{"a"}`, `{"a":1,}`, `[1,]`, `[1 2]`, `{1:2}`, `tru`, `nulll`, `{`, `"`, `"\`, "\u2028", "[\v]", "{}x",
+		`["\ud83d\ude00\ud800\u0041\udc00",""]`, `"a\n\t\"\\\/\b\f\r"`, `"\u12"`, `"\x"`, "\"\x01\"", `01`,
+		`-`, `1.`, `1e`,
+		`{"a"}`, `{"a":1,}`, `[1,]`, `[1 2]`, `{1:2}`, `tru`, `nulll`, `{`, `"`, `"\`, "\u2028", "[\v]",
+		"{}x",
 		`{"seven12":"seven12","eight123":"eight123","nine12345":"nine12345"}`,
 		strings.Repeat("[", 9999) + "1" + strings.Repeat("]", 9999),
-		strings.Repeat("[", 10000) + strings.Repeat("]", 10000), strings.Repeat("[", 10001) + strings.Repeat("]", 10001),
+		strings.Repeat("[", 10000) + strings.Repeat("]", 10000), strings.Repeat("[", 10001) +
+			strings.Repeat("]", 10001),
 	} {
 		f.Add(text)
 	}
@@ -98,7 +102,10 @@ func FuzzJudge(f *testing.F) {
 	f.Add(string(Claude), []byte("{}"), "Error: it\x80failed", 1)
 	f.Fuzz(func(t *testing.T, cli string, data []byte, stderr string, code int) {
 		var judge Judge
-		if err := NewReader(bytes.NewReader(data), CLI(cli)).All(func(e Event) error { judge.Add(e); return nil }); err != nil {
+		if err := NewReader(bytes.NewReader(data), CLI(cli)).All(func(e Event) error {
+			judge.Add(e)
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		classes := map[int]process.Class{7: "", 8: process.Killed, 9: process.TimedOut}
@@ -110,7 +117,8 @@ func FuzzJudge(f *testing.F) {
 			exit.Signal = "killed"
 		}
 		o := judge.Outcome(exit, stderr)
-		if o.Class == "" || o.OK != o.Class.OK() || strings.ContainsAny(o.Sentence, "\n\r") || !utf8.ValidString(o.Sentence) {
+		if o.Class == "" || o.OK != o.Class.OK() || strings.ContainsAny(o.Sentence, "\n\r") ||
+			!utf8.ValidString(o.Sentence) {
 			t.Errorf("%+v", o)
 		}
 	})

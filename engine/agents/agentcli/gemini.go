@@ -22,7 +22,8 @@ func (p *Parser) gemini(line object) {
 		}
 	case "tool_use":
 		e.Kind = KindToolUse
-		e.Tool = &Tool{ID: text(line["tool_id"]), Name: text(line["tool_name"]), Args: raw(line["parameters"])}
+		e.Tool = &Tool{ID: text(line["tool_id"]), Name: text(line["tool_name"]),
+			Args: raw(line["parameters"])}
 	case "tool_result":
 		e.Kind, e.Tool = KindToolResult, geminiToolResult(line)
 	case "error":
@@ -56,12 +57,14 @@ func (p *Parser) flushParts() {
 	p.lastText = p.parts.String()
 	p.parts.Reset()
 	p.add(Event{
-		Kind: KindText, Name: "message", At: p.partsAt, SessionID: p.session, Model: p.model, Text: p.lastText,
+		Kind: KindText, Name: "message", At: p.partsAt, SessionID: p.session, Model: p.model,
+		Text: p.lastText,
 	})
 }
 
 func geminiToolResult(line object) *Tool {
-	t := &Tool{ID: text(line["tool_id"]), OK: line["status"].String() == "success", Result: raw(line["output"])}
+	t := &Tool{ID: text(line["tool_id"]), OK: line["status"].String() == "success",
+		Result: raw(line["output"])}
 	if fault := raw(line["error"]); fault != nil && !t.OK {
 		t.Result = fault
 		t.Denied = line["error"].Get("type").String() == "permission_denied"

@@ -45,7 +45,9 @@ func TestLines(t *testing.T) {
 		{"one object", `{ "a":1}`, `1@0 { "a":1} torn`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for _, r := range []io.Reader{strings.NewReader(c.text), iotest.OneByteReader(strings.NewReader(c.text)), iotest.DataErrReader(strings.NewReader(c.text))} {
+			for _, r := range []io.Reader{strings.NewReader(c.text),
+				iotest.OneByteReader(strings.NewReader(c.text)),
+				iotest.DataErrReader(strings.NewReader(c.text))} {
 				var got []string
 				for _, l := range lines(t, r) {
 					s := fmt.Sprintf("%d@%d %s", l.Number, l.Offset, l.Bytes)
@@ -85,11 +87,13 @@ func TestLongLines(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		list := lines(t, text)
 		runtime.ReadMemStats(&after)
-		if len(list) != 3 || string(list[0].Bytes) != "first" || string(list[2].Bytes) != "last" || list[2].Offset != size+7 {
+		if len(list) != 3 || string(list[0].Bytes) != "first" || string(list[2].Bytes) != "last" ||
+			list[2].Offset != size+7 {
 			t.Fatalf("%d bytes: %d lines", size, len(list))
 		}
 		long := list[1]
-		if long.Size != size || long.TooLong() != (size > MaxLine) || long.TooLong() && len(long.Bytes) != MaxText {
+		if long.Size != size || long.TooLong() != (size > MaxLine) || long.TooLong() &&
+			len(long.Bytes) != MaxText {
 			t.Errorf("%d bytes: size %d, kept %d", size, long.Size, len(long.Bytes))
 		}
 		if size > 40<<20 && after.TotalAlloc-before.TotalAlloc > 20<<20 {
@@ -157,7 +161,8 @@ func TestFollow(t *testing.T) {
 			t.Errorf("after %q: %q, want %q", c.more, got, c.want)
 		}
 	}
-	if lr.offset != int64(len(`{"type":"message","role":"assistant","content":"part","delta":true}`+"\n{\"type\":\"message\",\"role\":\"user\",\"content\":\"u\"}\n")) {
+	if lr.offset != int64(len(`{"type":"message","role":"assistant","content":"part","delta":true}`+
+		"\n{\"type\":\"message\",\"role\":\"user\",\"content\":\"u\"}\n")) {
 		t.Errorf("offset %d", lr.offset)
 	}
 }
@@ -190,7 +195,8 @@ func TestDeep(t *testing.T) {
 			t.Errorf("%d events", len(events))
 		}
 	}
-	if events := NewParser(Claude).Line([]byte(`{"type":"x","y":"` + strings.Repeat("[", 1<<20) + `"}`)); events[0].Kind != KindOther {
+	if events := NewParser(Claude).Line([]byte(`{"type":"x","y":"` + strings.Repeat("[", 1<<20) +
+		`"}`)); events[0].Kind != KindOther {
 		t.Errorf("brackets in a string: %+v", events)
 	}
 }

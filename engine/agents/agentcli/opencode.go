@@ -108,7 +108,8 @@ func (p *Parser) openCodeEnd() {
 		return
 	}
 	p.add(Event{Kind: KindResult, Name: "end", At: s.last, SessionID: p.session, Result: &Result{
-		Subtype: openCodeEnded, IsError: len(s.errors) > 0, Text: p.lastText, Errors: s.errors, Turns: s.count,
+		Subtype: openCodeEnded, IsError: len(s.errors) > 0, Text: p.lastText, Errors: s.errors,
+		Turns:    s.count,
 		Duration: max(0, s.last.Sub(s.first)), Usage: s.usage, StopReason: s.reason, Status: s.status,
 	}})
 	p.steps, p.lastText = openCodeSteps{}, ""

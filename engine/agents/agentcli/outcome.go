@@ -265,7 +265,8 @@ func classOfStatus(status int) Class {
 // messages are the error messages of the CLIs, specific ones before general ones.
 var messages = sync.OnceValue(func() []message {
 	return []message{
-		{ClassUnknownSession, anyOf("no conversation found", "session not found", "no (?:saved )?session found",
+		{ClassUnknownSession, anyOf("no conversation found", "session not found",
+			"no (?:saved )?session found",
 			"thread not found", "no rollout found", "invalid session identifier", "error resuming session")},
 		{ClassSessionInUse, anyOf("already in use")},
 		{ClassNotLoggedIn, anyOf("not logged in", "please run /login", "invalid api key", "invalid x-api-key",

@@ -82,7 +82,8 @@ func (r *Reader) parse(line Line) {
 	r.next, r.number, r.raw = 0, line.Number, line.Bytes
 	if long {
 		r.raw = nil
-		r.events = []Event{{Kind: KindGarbage, Name: GarbageOversize, Text: head(line.Bytes), Size: line.Size}}
+		r.events = []Event{{Kind: KindGarbage, Name: GarbageOversize, Text: head(line.Bytes),
+			Size: line.Size}}
 		return
 	}
 	r.events = r.parser.Line(line.Bytes)

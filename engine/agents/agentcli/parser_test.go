@@ -116,7 +116,8 @@ const recordings = "/work/shared/data/agent-streams"
 // TestRecorded reads the streams of the real CLIs.
 func TestRecorded(t *testing.T) {
 	wants := map[string]Class{
-		"claude/api-overloaded": ClassOverloaded, "claude/max-turns": ClassMaxTurns, "codex/failed": ClassAPIError,
+		"claude/api-overloaded": ClassOverloaded, "claude/max-turns": ClassMaxTurns,
+		"codex/failed":  ClassAPIError,
 		"gemini/failed": ClassAPIError, "opencode/failed": ClassAPIError,
 	}
 	for _, cli := range CLIs() {
@@ -167,7 +168,8 @@ func TestRecorded(t *testing.T) {
 				if want == "" {
 					want = ClassOK
 				}
-				if got := judge.Outcome(process.Exit{Class: process.Exited}, ""); got.Class != want || got.OK && got.Text == "" {
+				if got := judge.Outcome(process.Exit{Class: process.Exited}, ""); got.Class != want ||
+					got.OK && got.Text == "" {
 					t.Errorf("%+v, want %s", got, want)
 				}
 			})
@@ -194,7 +196,8 @@ func TestBrokenLine(t *testing.T) {
 			want, got := NewParser(cli), NewParser(cli)
 			for line := range bytes.Lines(data) {
 				broken := append(bytes.TrimRight(bytes.Clone(line), "\r\n }"), ",}"...)
-				if events := got.Line(broken); len(events) > 1 || len(events) == 1 && events[0].Kind != KindGarbage {
+				if events := got.Line(broken); len(events) > 1 || len(events) == 1 &&
+					events[0].Kind != KindGarbage {
 					t.Fatalf("%s: %s gives %+v", cli, broken, events)
 				}
 				if a, b := encode(want.Line(line)), encode(got.Line(line)); a != b {

@@ -102,7 +102,8 @@ const session = "11111111-2222-4333-8444-555555555555"
 func TestSession(t *testing.T) {
 	a := agentclitest.New(t, "claude")
 	w := start(t, a, agentcli.Call{SessionID: session, HostServer: "host"})
-	w.send([]byte(`{"type":"control_request","request_id":"i1","request":{"subtype":"initialize"}}`+"\n"), nil)
+	w.send([]byte(`{"type":"control_request","request_id":"i1","request":{"subtype":"initialize"}}`+"\n"),
+		nil)
 	var asked []string
 	answer := func(r agentcli.Control) {
 		asked = append(asked, r.Subtype)
@@ -112,19 +113,22 @@ func TestSession(t *testing.T) {
 		case r.Tool != nil:
 			w.send(agentcli.Allow(r.ID, r.Tool.Input))
 		case r.MCP != nil:
-			w.send(agentcli.MCPResponse(r.ID, json.RawMessage(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"seen"}]}}`)))
+			w.send(agentcli.MCPResponse(r.ID,
+				json.RawMessage(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"seen"}]}}`)))
 		}
 	}
 	w.send(agentcli.UserTurn("u1", `SCENARIO: tool mcp__host__look {"at":1}; bash rm x; say done`))
 	first := w.turn(answer)
-	if first.Class != agentcli.ClassDenied || first.Denials != 1 || first.Text != "done" || first.SessionID != session {
+	if first.Class != agentcli.ClassDenied || first.Denials != 1 || first.Text != "done" ||
+		first.SessionID != session {
 		t.Errorf("%+v", first)
 	}
 	if n := len(a.Did("host_tool")); n != 1 || len(a.Did("tool")) != 0 || len(asked) != 6 {
 		t.Errorf("%d host tools, requests %v", n, asked)
 	}
 	w.send(agentcli.UserTurn("u2", "again"))
-	if o := w.turn(answer); o.Text != "reply 2 to: again" || o.Usage.CostUSD <= 0 || o.Usage.CostUSD >= o.Result.Usage.CostUSD {
+	if o := w.turn(answer); o.Text != "reply 2 to: again" || o.Usage.CostUSD <= 0 ||
+		o.Usage.CostUSD >= o.Result.Usage.CostUSD {
 		t.Errorf("%+v", o)
 	}
 	w.send(agentcli.UserTurn("u3", "SCENARIO: hang"))
@@ -138,17 +142,21 @@ func TestSession(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 
-	if o := call(t, a, agentcli.Claude, agentcli.Call{Instruction: "x", SessionID: session}); o.Class != agentcli.ClassSessionInUse {
+	if o := call(t, a, agentcli.Claude,
+		agentcli.Call{Instruction: "x", SessionID: session}); o.Class != agentcli.ClassSessionInUse {
 		t.Errorf("session ID in use: %+v", o.Outcome)
 	}
-	if o := call(t, a, agentcli.Claude, agentcli.Call{Instruction: "x", Resume: "22222222-2222-4333-8444-555555555555"}); o.Class != agentcli.ClassUnknownSession {
+	if o := call(t, a, agentcli.Claude,
+		agentcli.Call{Instruction: "x",
+			Resume: "22222222-2222-4333-8444-555555555555"}); o.Class != agentcli.ClassUnknownSession {
 		t.Errorf("unknown session ID: %+v", o.Outcome)
 	}
 	w = start(t, a, agentcli.Call{Resume: session})
 	w.j.Meter = meter
 	w.send(agentcli.UserTurn("u2", "swallowed"))
 	w.send(agentcli.UserTurn("u4", "after"))
-	if o := w.turn(answer); o.Text != "reply 4 to: after" || o.Usage.CostUSD != 0.000828 || len(a.Did("swallowed")) != 1 {
+	if o := w.turn(answer); o.Text != "reply 4 to: after" || o.Usage.CostUSD != 0.000828 ||
+		len(a.Did("swallowed")) != 1 {
 		t.Errorf("resumed: %+v", o)
 	}
 	w.send([]byte("not JSON\n"), nil)
@@ -160,7 +168,8 @@ func TestSession(t *testing.T) {
 // TestMeter checks that the meter returns differences, and whole sums after a restart.
 func TestMeter(t *testing.T) {
 	var m agentcli.Meter
-	for _, c := range []struct{ reported, want float64 }{{0.1, 0.1}, {0.3, 0.2}, {0.3, 0}, {0.05, 0.05}, {0.15, 0.1}} {
+	for _, c := range []struct{ reported, want float64 }{{0.1, 0.1}, {0.3, 0.2}, {0.3, 0}, {0.05, 0.05},
+		{0.15, 0.1}} {
 		r := agentcli.Result{CostCumulative: true}
 		r.Usage.CostUSD = c.reported
 		if got := m.Advance(r); got.CostUSD != c.want {
@@ -188,8 +197,10 @@ func TestKilledOutcome(t *testing.T) {
 	}{
 		{agentcli.Codex, `{"type":"item.completed","item":{"type":"error","message":"Model metadata for x not found"}}`,
 			process.Exit{Class: process.Signaled, Code: -1, Signal: "killed"}, "", agentcli.ClassKilled},
-		{agentcli.Codex, "", process.Exit{Class: process.Exited, Code: 137}, "error: unauthorized", agentcli.ClassKilled},
-		{agentcli.Codex, `{"type":"error","message":"no"}`, process.Exit{Class: process.Exited, Code: 1}, "", agentcli.ClassFailed},
+		{agentcli.Codex, "", process.Exit{Class: process.Exited, Code: 137}, "error: unauthorized",
+			agentcli.ClassKilled},
+		{agentcli.Codex, `{"type":"error","message":"no"}`, process.Exit{Class: process.Exited, Code: 1}, "",
+			agentcli.ClassFailed},
 		{agentcli.OpenCode, `{"type":"error","sessionID":"s","error":{"message":"a warning"}}`,
 			process.Exit{Class: process.Signaled, Code: -1, Signal: "killed"}, "", agentcli.ClassKilled},
 		{agentcli.OpenCode, `{"type":"step_finish","sessionID":"s","part":{"reason":"stop"}}`,
@@ -200,7 +211,8 @@ func TestKilledOutcome(t *testing.T) {
 			judge.Add(e)
 			return nil
 		})
-		if o := judge.Outcome(c.exit, c.stderr); err != nil || o.Class != c.want || o.Retry != (c.want == agentcli.ClassKilled) {
+		if o := judge.Outcome(c.exit, c.stderr); err != nil || o.Class != c.want ||
+			o.Retry != (c.want == agentcli.ClassKilled) {
 			t.Errorf("%s %s: %+v, %v", c.cli, c.lines, o, err)
 		}
 	}

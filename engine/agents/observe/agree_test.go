@@ -20,9 +20,11 @@ import (
 // denied call.
 func TestAgreesWithTranscript(t *testing.T) {
 	var fromHooks, fromTranscript []string
-	a := newHookDecoder(nil, func([]byte) json.RawMessage { t.Fatal("stored a payload"); return nil }, nil, nil)
+	a := newHookDecoder(nil, func([]byte) json.RawMessage { t.Fatal("stored a payload"); return nil }, nil,
+		nil)
 	for i, line := range linesIn(t, "../transcript/testdata/hooks.jsonl") {
-		observations, _ := a.decode(spool.Record{ID: "r" + strconv.Itoa(i), Kind: spool.Hook, Micros: int64(i + 1), Payload: line})
+		observations, _ := a.decode(spool.Record{ID: "r" + strconv.Itoa(i), Kind: spool.Hook,
+			Micros: int64(i + 1), Payload: line})
 		for _, one := range observations {
 			fromHooks = append(fromHooks, callOf(t, one.Event)...)
 		}
@@ -31,7 +33,8 @@ func TestAgreesWithTranscript(t *testing.T) {
 		fromTranscript = append(fromTranscript, callsIn(t, gjson.ParseBytes(line))...)
 	}
 	if len(fromHooks) == 0 || !reflect.DeepEqual(fromHooks, fromTranscript) {
-		t.Errorf("hooks:\n%s\n\ntranscript:\n%s", strings.Join(fromHooks, "\n"), strings.Join(fromTranscript, "\n"))
+		t.Errorf("hooks:\n%s\n\ntranscript:\n%s", strings.Join(fromHooks, "\n"),
+			strings.Join(fromTranscript, "\n"))
 	}
 }
 
@@ -71,7 +74,8 @@ func callOf(t *testing.T, e ace.ToolEvent) []string {
 	case ace.KindToolUse:
 		return []string{e.Call() + " calls " + e.Name + " " + plainJSON(t, e.Args)}
 	case ace.KindToolResult:
-		return []string{e.Call() + " ends " + strconv.FormatBool(*e.OK) + " " + plainJSON(t, e.Result) + e.Error}
+		return []string{e.Call() + " ends " + strconv.FormatBool(*e.OK) + " " + plainJSON(t, e.Result) +
+			e.Error}
 	}
 	return nil
 }

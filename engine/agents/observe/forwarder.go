@@ -89,7 +89,9 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	f.delivered = make(chan struct{}, 1)
 	store := func(data []byte) json.RawMessage { return f.store(ctx, data) }
 	f.decoder = newHookDecoder(f.position.Sessions, store, f.Redact, f.Prices)
-	f.reader = reader{dir: f.Dir, record: f.record, malformed: func(end location) { f.send(&transfer{end: end}, nil) }}
+	f.reader = reader{dir: f.Dir, record: f.record, malformed: func(end location) {
+		f.send(&transfer{end: end}, nil)
+	}}
 	if err := f.reader.open(f.position); err != nil {
 		return err
 	}

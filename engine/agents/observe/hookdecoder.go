@@ -130,7 +130,8 @@ func (d *hookDecoder) decode(rec spool.Record) (list []Observation, session stri
 	var input *ace.TaskInput
 	if !s.Begun {
 		events = slices.Insert(events, 0, ace.ToolEvent{
-			EventID: rec.ID + ".phase", Kind: ace.KindPhase, Name: string(ace.PhaseSkills), Seq: rec.Micros - 1,
+			EventID: rec.ID + ".phase", Kind: ace.KindPhase, Name: string(ace.PhaseSkills),
+			Seq: rec.Micros - 1,
 		})
 		input = d.input(id, s, h)
 		s.Begun, s.From, s.About = true, s.About.At, nil
@@ -178,7 +179,8 @@ func (d *hookDecoder) input(id string, s *hookSession, h hookCall) *ace.TaskInpu
 		TaskID: taskID(id), Adapter: ace.Online,
 		ExperimentID: cmp.Or(h.text(spool.KeyExperiment), ace.ObservedExperiment),
 		DatasetID:    projectName(s.About.Dir),
-		Provider:     claude, Model: s.About.Model, Observation: ace.Observation{Observed: true, Source: claude},
+		Provider:     claude, Model: s.About.Model, Observation: ace.Observation{Observed: true,
+			Source: claude},
 		SkillsConfig: ace.SkillsConfig{PermissionMode: mode},
 	}
 	if h.name != "UserPromptSubmit" {

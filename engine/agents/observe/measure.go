@@ -109,8 +109,9 @@ func (s *hookSession) answer(t agentcli.Tool) (e ace.ToolEvent, ok bool) {
 func (s *hookSession) unanswered(h hookCall) (events []ace.ToolEvent) {
 	no := false
 	for _, id := range slices.Sorted(maps.Keys(s.Calls)) {
-		events = append(events, ace.ToolEvent{EventID: h.rec.ID + "." + id, Kind: ace.KindToolResult, CallID: id,
-			Name: s.Calls[id].Name, OK: &no, Error: "the session ended without a result"})
+		events = append(events, ace.ToolEvent{EventID: h.rec.ID + "." + id, Kind: ace.KindToolResult,
+			CallID: id,
+			Name:   s.Calls[id].Name, OK: &no, Error: "the session ended without a result"})
 	}
 	s.Calls = nil
 	return events

@@ -27,9 +27,12 @@ type observedSession struct {
 var sessionStart = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
 func newObservedSession(t *testing.T) *observedSession {
-	s := &observedSession{t: t, path: filepath.Join(t.TempDir(), "5e551011-0000-4000-8000-000000000002.jsonl")}
+	s := &observedSession{t: t, path: filepath.Join(t.TempDir(),
+		"5e551011-0000-4000-8000-000000000002.jsonl")}
 	store := func(data []byte) json.RawMessage { return ace.Preview(data) }
-	s.decoder = newHookDecoder(nil, store, func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), "s3cret", "[redacted]")) }, nil)
+	s.decoder = newHookDecoder(nil, store, func(b []byte) []byte {
+		return []byte(strings.ReplaceAll(string(b), "s3cret", "[redacted]"))
+	}, nil)
 	return s
 }
 
@@ -37,9 +40,12 @@ func newObservedSession(t *testing.T) *observedSession {
 func (s *observedSession) hook(second int, name, fields string) {
 	s.t.Helper()
 	s.n++
-	payload := fmt.Sprintf(`{"session_id": "x", "transcript_path": %q, "cwd": "/p/web", "hook_event_name": %q%s}`, s.path, name, fields)
+	payload := fmt.Sprintf(
+		`{"session_id": "x", "transcript_path": %q, "cwd": "/p/web", "hook_event_name": %q%s}`, s.path, name,
+		fields)
 	at := sessionStart.Add(time.Duration(second) * time.Second)
-	list, _ := s.decoder.decode(spool.Record{ID: fmt.Sprint("r", s.n), Kind: spool.Hook, Micros: at.UnixMicro(), Payload: []byte(payload)})
+	list, _ := s.decoder.decode(spool.Record{ID: fmt.Sprint("r", s.n), Kind: spool.Hook,
+		Micros: at.UnixMicro(), Payload: []byte(payload)})
 	for _, o := range list {
 		if o.Input != nil {
 			s.input, s.state = *o.Input, ace.State{}
@@ -58,16 +64,18 @@ func (s *observedSession) write(path string, second int, kind, message string) {
 		s.t.Fatal(err)
 	}
 	at := sessionStart.Add(time.Duration(second) * time.Second).Format(time.RFC3339Nano)
-	fmt.Fprintf(f, `{"type": %q, "uuid": "u%d", "sessionId": "x", "timestamp": %q, "message": %s}`+"\n", kind, s.n, at, message)
+	fmt.Fprintf(f, `{"type": %q, "uuid": "u%d", "sessionId": "x", "timestamp": %q, "message": %s}`+"\n", kind,
+		s.n, at, message)
 	if err := f.Close(); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
 func (s *observedSession) answer(path string, second, output int) {
-	s.write(path, second, "assistant", oneLine(fmt.Sprintf(`{"id": "m%d", "model": "claude-sonnet-4-5-20250929",
+	s.write(path, second, "assistant",
+		oneLine(fmt.Sprintf(`{"id": "m%d", "model": "claude-sonnet-4-5-20250929",
 		"stop_reason": "end_turn", "content": [{"type": "text", "text": "ok"}], "usage": {"input_tokens": 10, "output_tokens": %d}}`,
-		s.n, output)))
+			s.n, output)))
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
@@ -90,15 +98,18 @@ func TestHooksUsage(t *testing.T) {
 	s.answer(s.path, 50, 4000) // of a later turn; the records arrive late
 	s.hook(10, "Stop", `, "last_assistant_message": "ok"`)
 	u := s.state.Usage
-	if s.state.Input.Model != "claude-sonnet-4-5-20250929" || u.InputTokens != 20 || u.OutputTokens != 320 || u.CostUSD <= 0 || u.Unpriced {
+	if s.state.Input.Model != "claude-sonnet-4-5-20250929" || u.InputTokens != 20 || u.OutputTokens != 320 ||
+		u.CostUSD <= 0 || u.Unpriced {
 		t.Errorf("model %q, usage %+v", s.state.Input.Model, u)
 	}
 	s.hook(60, "SessionEnd", `, "reason": "other"`)
 	sum := s.state.Summary()
-	if sum.Usage.OutputTokens != 4320 || !sum.EndedAt.Equal(sessionStart.Add(time.Minute)) || sum.PhaseMS.Skills != 60_000 {
+	if sum.Usage.OutputTokens != 4320 || !sum.EndedAt.Equal(sessionStart.Add(time.Minute)) ||
+		sum.PhaseMS.Skills != 60_000 {
 		t.Errorf("summary %+v", sum)
 	}
-	if step := s.state.Steps[1]; step.Status != ace.StatusDone || step.Time == nil || !step.Time.StartedAt.Equal(sessionStart) {
+	if step := s.state.Steps[1]; step.Status != ace.StatusDone || step.Time == nil ||
+		!step.Time.StartedAt.Equal(sessionStart) {
 		t.Errorf("step %+v", step)
 	}
 }
@@ -110,7 +121,8 @@ func TestHooksRefusedCall(t *testing.T) {
 	for _, id := range []string{"c1", "c2", "c3"} {
 		s.hook(1, "PreToolUse", fmt.Sprintf(`, "tool_name": "Bash", "tool_input": {}, "tool_use_id": %q`, id))
 	}
-	s.write(s.path, 2, "user", oneLine(`{"content": [{"type": "tool_result", "tool_use_id": "c1", "is_error": true,
+	s.write(s.path, 2, "user", oneLine(
+		`{"content": [{"type": "tool_result", "tool_use_id": "c1", "is_error": true,
 		"content": "Claude requested permissions to use Bash, but you haven't granted it yet. s3cret"}]}`))
 	s.hook(3, "PostToolUse", `, "tool_name": "Bash", "tool_response": {"n": 1}, "tool_use_id": "c3"`)
 	s.hook(4, "SessionEnd", `, "reason": "other"`)
@@ -131,7 +143,8 @@ func TestHooksRefusedCall(t *testing.T) {
 // TestHooksCommands checks that slash commands are named, and that a path is no command.
 func TestHooksCommands(t *testing.T) {
 	s := newObservedSession(t)
-	for i, prompt := range []string{"/review 17", "/review", "/mcp:files:list\nthen more", "/etc/hosts is wrong", "/"} {
+	for i, prompt := range []string{"/review 17", "/review", "/mcp:files:list\nthen more",
+		"/etc/hosts is wrong", "/"} {
 		s.hook(i, "UserPromptSubmit", fmt.Sprintf(`, "prompt": %q`, prompt))
 	}
 	if got := fmt.Sprint(s.state.SkillUsage().Commands); got != "map[/mcp:files:list:1 /review:2]" {
@@ -141,7 +154,8 @@ func TestHooksCommands(t *testing.T) {
 
 // TestHooksExperiment checks that the environment of an agent names the experiment of its sessions.
 func TestHooksExperiment(t *testing.T) {
-	payload := spool.WithExperiment([]byte(`{"session_id": "y", "hook_event_name": "UserPromptSubmit", "prompt": "hi"}`), `q"4`)
+	payload := spool.WithExperiment(
+		[]byte(`{"session_id": "y", "hook_event_name": "UserPromptSubmit", "prompt": "hi"}`), `q"4`)
 	d := newHookDecoder(nil, nil, nil, nil)
 	list, _ := d.decode(spool.Record{ID: "r", Kind: spool.Hook, Micros: 1, Payload: payload})
 	if len(list) == 0 || list[0].Input.ExperimentID != "q_4" {

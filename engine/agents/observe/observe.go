@@ -135,7 +135,8 @@ func (r *recorder) record(taskID string, e ace.ToolEvent) {
 	defer r.mu.Unlock()
 	run := r.open[taskID]
 	if run == nil {
-		run = r.begin(ace.TaskInput{TaskID: taskID, Observation: ace.Observation{Observed: true, Source: e.Source}})
+		run = r.begin(ace.TaskInput{TaskID: taskID, Observation: ace.Observation{Observed: true,
+			Source: e.Source}})
 	}
 	if e.EventID == "" {
 		e.EventID = r.newID()

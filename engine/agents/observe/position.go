@@ -27,9 +27,10 @@ type position struct {
 	Offsets   map[int64]int64         `json:"offsets"`            // delivered bytes, by file
 	Sessions  map[string]*hookSession `json:"sessions,omitempty"` // of agents, by id
 	Forwarded int64                   `json:"forwarded"`          // delivered records
-	Ignored   int64                   `json:"passed"`             // records without events, and malformed lines
-	At        time.Time               `json:"at,omitzero"`        // of the newest delivery
-	Failure   string                  `json:"failure,omitempty"`  // why deliveries fail now
+	// records without events, and malformed lines
+	Ignored int64     `json:"passed"`
+	At      time.Time `json:"at,omitzero"`       // of the newest delivery
+	Failure string    `json:"failure,omitempty"` // why deliveries fail now
 }
 
 func newPosition() position {

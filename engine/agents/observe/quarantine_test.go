@@ -23,7 +23,8 @@ func TestPoison(t *testing.T) {
 			"hook_event_name": name, "tool_name": "Bash", "tool_use_id": id, key: value}))
 	}
 	large := strings.Repeat("x", 3<<20)
-	appendHooks(t, dir, call("large", "PreToolUse", "tool_input", "i"), call("large", "PostToolUseFailure", "error", large),
+	appendHooks(t, dir, call("large", "PreToolUse", "tool_input", "i"),
+		call("large", "PostToolUseFailure", "error", large),
 		call("poison", "PreToolUse", "tool_input", "p"))
 	b := &recorder{emit: func(o Observation) {
 		if err := spool.Append(dir, spool.Event, mustJSON(o)); err != nil {
@@ -32,7 +33,8 @@ func TestPoison(t *testing.T) {
 	}}
 	b.Start(ace.TaskInput{TaskID: "t", Prompt: large})
 	b.Step("t", ace.PhaseGenerator, ace.GeneratorResult{Plan: large}, nil)
-	b.Step("t", ace.PhaseSkills, ace.SkillSessionResult{Invocations: []ace.Invocation{{ID: "i", Name: "look", OK: true,
+	b.Step("t", ace.PhaseSkills, ace.SkillSessionResult{Invocations: []ace.Invocation{{ID: "i", Name: "look",
+		OK:     true,
 		Result: mustJSON(large)}}}, nil)
 	b.Finish("t", ace.Finish{Answer: large}, nil)
 	b.ToolEvent("elsewhere", ace.ToolEvent{Kind: ace.KindMessage, Name: "poison"})
@@ -48,12 +50,14 @@ func TestPoison(t *testing.T) {
 	if r := h.newest(hookRun); r == nil || !r.state.Finished() {
 		t.Error("the run of the hooks is open")
 	}
-	if s := &h.newest("ace/t").state; s.Reported != ace.Completed || s.SkillUsage().Total != 1 || s.Input.PromptRef == nil {
+	if s := &h.newest("ace/t").state; s.Reported != ace.Completed || s.SkillUsage().Total != 1 ||
+		s.Input.PromptRef == nil {
 		t.Errorf("%+v", s.CurrentPhase())
 	}
 	// The end of the session reports the poisoned call once more.
 	if err != nil || status.Waiting != 0 || status.Failure != "" || status.Quarantined != 3 ||
-		!strings.HasPrefix(status.Reason, "Blob data size") || !strings.Contains(status.Advice(), "extra-again") {
+		!strings.HasPrefix(status.Reason, "Blob data size") ||
+		!strings.Contains(status.Advice(), "extra-again") {
 		t.Fatalf("%+v, %v", status, err)
 	}
 
@@ -70,16 +74,19 @@ func TestPoison(t *testing.T) {
 // TestFit checks that no part of an observation is large.
 func TestFit(t *testing.T) {
 	large := strings.Repeat("x", 1<<20)
-	event := ace.ToolEvent{EventID: large, CallID: large, Kind: ace.KindToolResult, Name: large, Args: mustJSON(large),
+	event := ace.ToolEvent{EventID: large, CallID: large, Kind: ace.KindToolResult, Name: large,
+		Args:   mustJSON(large),
 		Result: mustJSON(large), Error: large, SessionID: large, Source: large}
-	for _, kind := range []ace.EventKind{ace.KindToolResult, ace.KindStep, ace.KindFinish, ace.EventKind(large)} {
+	for _, kind := range []ace.EventKind{ace.KindToolResult, ace.KindStep, ace.KindFinish,
+		ace.EventKind(large)} {
 		event.Kind = kind
 		in := ace.TaskInput{TaskID: "t", Prompt: large}
 		o := fit(Observation{TaskID: "t", Start: "s", Input: &in, Event: event}, nil)
 		if n := len(mustJSON(o)); n > 256<<10 {
 			t.Errorf("%.20s: %d bytes", kind, n)
 		}
-		if kind == ace.KindStep && !strings.HasPrefix(o.Event.Error, "its result has 1048578 bytes, more than 65536") {
+		if kind == ace.KindStep && !strings.HasPrefix(o.Event.Error,
+			"its result has 1048578 bytes, more than 65536") {
 			t.Errorf("a step whose result was left out: %.60s", o.Event.Error)
 		}
 		if !json.Valid(o.Event.Args) || in.Prompt != large {
@@ -94,7 +101,8 @@ func TestExtraFiles(t *testing.T) {
 	lines := hooks(t)
 	for i, line := range lines {
 		appendHooks(t, dir, line)
-		if err := os.Rename(filepath.Join(dir, spool.Active), filepath.Join(dir, "extra-"+string(rune('a'+i)))); err != nil {
+		if err := os.Rename(filepath.Join(dir, spool.Active),
+			filepath.Join(dir, "extra-"+string(rune('a'+i)))); err != nil {
 			t.Fatal(err)
 		}
 	}

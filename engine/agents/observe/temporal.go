@@ -262,7 +262,8 @@ func (l *lane) tooLate(events []ace.ToolEvent) error {
 	return errRunClosed
 }
 
-func (l *lane) start(ctx context.Context, of Observation, input *ace.TaskInput, events []ace.ToolEvent) error {
+func (l *lane) start(ctx context.Context, of Observation, input *ace.TaskInput,
+	events []ace.ToolEvent) error {
 	in := ace.TaskInput{TaskID: of.TaskID, Observation: ace.Observation{Observed: true}, Adapter: ace.Online}
 	if input != nil {
 		in = *input
@@ -270,9 +271,11 @@ func (l *lane) start(ctx context.Context, of Observation, input *ace.TaskInput, 
 	in.Revision = ace.Revision
 	options := client.StartWorkflowOptions{
 		ID: l.workflowID, TaskQueue: l.to.queue, TypedSearchAttributes: searchattr.Task(in),
-		Memo: map[string]any{ace.MemoObserved: ace.ObservedStart{ID: of.Start, Source: in.Source, At: events[0].At}},
+		Memo: map[string]any{ace.MemoObserved: ace.ObservedStart{ID: of.Start, Source: in.Source,
+			At: events[0].At}},
 	}
-	run, err := l.to.client.SignalWithStartWorkflow(ctx, l.workflowID, ace.SignalToolEvent, events, options, ace.TaskWorkflow, in)
+	run, err := l.to.client.SignalWithStartWorkflow(ctx, l.workflowID, ace.SignalToolEvent, events, options,
+		ace.TaskWorkflow, in)
 	if err != nil {
 		return err
 	}

@@ -124,7 +124,8 @@ func (p *Prices) add(list []Price) error {
 		if len(price.Models) == 0 {
 			return fmt.Errorf("price %d: models is empty", i+1)
 		}
-		figures := []float64{price.Input, price.Output, price.CacheRead, price.CacheWrite5m, price.CacheWrite1h}
+		figures := []float64{price.Input, price.Output, price.CacheRead, price.CacheWrite5m,
+			price.CacheWrite1h}
 		for _, f := range figures {
 			if !(f >= 0) || math.IsInf(f, 0) {
 				return fmt.Errorf("price of %s: invalid price %v", price.Models[0], f)
@@ -185,7 +186,8 @@ func (list ModelPrices) Cost(t Tokens, at time.Time) (usd float64, ok bool) {
 		if at.Before(q.From) || q.PromptOver > 0 && t.Prompt() <= q.PromptOver {
 			continue
 		}
-		if best == nil || q.From.After(best.From) || q.From.Equal(best.From) && q.PromptOver >= best.PromptOver {
+		if best == nil || q.From.After(best.From) || q.From.Equal(best.From) &&
+			q.PromptOver >= best.PromptOver {
 			best = q
 		}
 	}

@@ -87,10 +87,12 @@ func TestPrices(t *testing.T) {
 		}
 	}
 	own, err := p.With([]Price{{Models: []string{"house-model-1", "claude-opus-5"}, Input: 7}})
-	if err != nil || own.Digest() == p.Digest() || usd(own, "claude-opus-5", Tokens{Input: 1e6}) != 7 || p.ForModel("house-model-1") != nil {
+	if err != nil || own.Digest() == p.Digest() || usd(own, "claude-opus-5", Tokens{Input: 1e6}) != 7 ||
+		p.ForModel("house-model-1") != nil {
 		t.Errorf("own prices are ignored: %v", err)
 	}
-	for _, bad := range []Price{{Input: 1}, {Models: []string{"x"}, Output: -1}, {Models: []string{"x"}, Output: math.NaN()}} {
+	for _, bad := range []Price{{Input: 1}, {Models: []string{"x"}, Output: -1},
+		{Models: []string{"x"}, Output: math.NaN()}} {
 		if _, err := p.With([]Price{bad}); err == nil {
 			t.Errorf("%+v is accepted", bad)
 		}

@@ -63,7 +63,8 @@ func Agents() []string { return []string{"claude", "codex", "gemini", "opencode"
 func (in Input) Check() error {
 	switch {
 	case !sessionID.MatchString(in.SessionID):
-		return fmt.Errorf("session id %q: use at most 100 letters, digits, dots, dashes and underscores", in.SessionID)
+		return fmt.Errorf("session id %q: use at most 100 letters, digits, dots, dashes and underscores",
+			in.SessionID)
 	case !filepath.IsAbs(in.WorkingDir):
 		return fmt.Errorf("working directory %q: use an absolute path", in.WorkingDir)
 	case in.First != nil && in.First.check() != nil:

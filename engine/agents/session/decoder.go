@@ -39,7 +39,8 @@ func (d *Decoder) Fact(e *historypb.HistoryEvent) (f Fact, ok bool, err error) {
 		return Started(in), true, nil
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
 		r := e.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest()
-		f, ok = Accepted(r.GetInput().GetName(), r.GetMeta().GetUpdateId(), history.JSON(r.GetInput().GetArgs()))
+		f, ok = Accepted(r.GetInput().GetName(), r.GetMeta().GetUpdateId(),
+			history.JSON(r.GetInput().GetArgs()))
 		return f, ok, nil
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
 		return Fact{Kind: FactCancelRequested}, true, nil
@@ -147,7 +148,8 @@ func ActivityLabel(activity string, input *commonpb.Payloads) (label string, ok 
 		Turn int    `json:"turn"`
 		Name string `json:"name"`
 	}
-	if activity != ActivityTurn && activity != ActivityTool || json.Unmarshal(history.JSON(input), &in) != nil {
+	if activity != ActivityTurn && activity != ActivityTool ||
+		json.Unmarshal(history.JSON(input), &in) != nil {
 		return "", false
 	}
 	switch {

@@ -30,10 +30,11 @@ const (
 type Fact struct {
 	Kind    FactKind
 	Input   *Input
-	Host    *Host        // FactClaimed; nil if the activity failed
-	Signal  any          // FactSignal: *Message, *Withdraw or *TurnAttempt, nil if it cannot be decoded
-	Message string       // FactReported: message id
-	Update  any          // FactUpdate: *Message, *Receive, *ToolRequest, *Decision, *Interrupt, *Stop or *Move
+	Host    *Host  // FactClaimed; nil if the activity failed
+	Signal  any    // FactSignal: *Message, *Withdraw or *TurnAttempt, nil if it cannot be decoded
+	Message string // FactReported: message id
+	// FactUpdate: *Message, *Receive, *ToolRequest, *Decision, *Interrupt, *Stop or *Move
+	Update  any
 	Turn    *TurnInput   // FactTurnBegan
 	Result  *TurnResult  // FactTurnEnded; nil if the activity failed
 	CallID  string       // FactToolRan

@@ -45,8 +45,8 @@ func (s *State) CheckMessage(m Message) error {
 	return m.check()
 }
 
-// isFull reports whether too many messages wait to accept one of a user. Callbacks must not crowd out the user's
-// messages.
+// isFull reports whether too many messages wait to accept one of a user. Callbacks must not crowd out the
+// user's messages.
 func (n *Inbox) isFull(m Message) bool {
 	size, waiting := len(m.Text), 0
 	for _, q := range n.Queue {

@@ -31,7 +31,8 @@ func TestFactsCommute(t *testing.T) {
 				lanes[0] = append(lanes[0], delivered(anyMessage(r)))
 			}
 			for range r.IntN(3) {
-				lanes[1] = append(lanes[1], signaled(SignalWithdraw, Withdraw{MessageID: fmt.Sprint(r.IntN(40))}))
+				lanes[1] = append(lanes[1], signaled(SignalWithdraw,
+					Withdraw{MessageID: fmt.Sprint(r.IntN(40))}))
 			}
 			lanes[2] = endFacts(r, &s)
 			want := ""
@@ -82,7 +83,8 @@ func endFacts(r *rand.Rand, s *State) (list []Fact) {
 		list = append(list, ActivityCompleted(ActivityClaim, "", []byte(`{"name":"h","queue":"q"}`)))
 	case s.Current != nil:
 		status := []TurnStatus{TurnCompleted, TurnFailed, TurnInterrupted}[r.IntN(3)]
-		list = append(list, ActivityCompleted(ActivityTurn, "", mustJSON(TurnResult{Turn: s.Turns, Status: status, Text: "said", Usage: ace.Usage{CostUSD: 1}})))
+		list = append(list, ActivityCompleted(ActivityTurn, "",
+			mustJSON(TurnResult{Turn: s.Turns, Status: status, Text: "said", Usage: ace.Usage{CostUSD: 1}})))
 	}
 	if r.IntN(12) == 0 {
 		list = append(list, Fact{Kind: FactCancelRequested})
@@ -184,7 +186,8 @@ func TestOneReportPerMessage(t *testing.T) {
 				starts := s.Current == nil && s.Host != nil && s.Status != Ended && len(s.Queue) > 0
 				report()
 				if starts {
-					s.Apply(Fact{Kind: FactTurnBegan, Turn: &TurnInput{Turn: s.Turns + 1, Messages: s.NextMessages()}})
+					s.Apply(Fact{Kind: FactTurnBegan,
+						Turn: &TurnInput{Turn: s.Turns + 1, Messages: s.NextMessages()}})
 				}
 				if r.IntN(3) == 0 {
 					s.Apply(Fact{Kind: FactTurnCancelRequested})
@@ -213,11 +216,13 @@ func TestReportsOfOneTurn(t *testing.T) {
 		s.Apply(delivered(Message{ID: id, Text: "t", Callback: true, ReplyTo: "run/" + id}))
 	}
 	s.Apply(Fact{Kind: FactTurnBegan, Turn: &TurnInput{Turn: 1, Messages: s.NextMessages()}})
-	s.Apply(ActivityCompleted(ActivityTurn, "", []byte(`{"status":"completed","text":"said","usage":{"cost_usd":2},"duration_ms":5}`)))
+	s.Apply(ActivityCompleted(ActivityTurn, "",
+		[]byte(`{"status":"completed","text":"said","usage":{"cost_usd":2},"duration_ms":5}`)))
 	cost := 0.0
 	for i, r := range s.Reports {
 		cost += r.Report.Usage.CostUSD
-		if r.Report.Turn != 1 || r.Report.Status != ReportCompleted || r.Report.Text != "said" || (r.Report.Usage.CostUSD > 0) != (i == 0) {
+		if r.Report.Turn != 1 || r.Report.Status != ReportCompleted || r.Report.Text != "said" ||
+			(r.Report.Usage.CostUSD > 0) != (i == 0) {
 			t.Errorf("report %d: %+v", i, r)
 		}
 	}
@@ -234,19 +239,23 @@ func TestSuspendedTurn(t *testing.T) {
 	s.Apply(Fact{Kind: FactTurnBegan, Turn: &TurnInput{Turn: 1, Messages: s.NextMessages()}})
 	s.Apply(Fact{Kind: FactTurnCancelRequested})
 	s.Apply(delivered(Message{ID: "b", Text: "t"}))
-	s.Apply(ActivityCompleted(ActivityTurn, "", []byte(`{"status":"interrupted","usage":{"cost_usd":2},"duration_ms":5}`)))
+	s.Apply(ActivityCompleted(ActivityTurn, "",
+		[]byte(`{"status":"interrupted","usage":{"cost_usd":2},"duration_ms":5}`)))
 	if _, ok := s.NextReport(); ok || !s.ResumesTurn() {
 		t.Fatalf("reported too early: %s", mustJSON(s))
 	}
 	carried := clone(t, s)
-	s.Apply(Started(Input{SessionID: "s", Carried: &carried, First: &Message{ID: s.ResumeMessageID(), Text: "resume"}}))
+	s.Apply(Started(Input{SessionID: "s", Carried: &carried, First: &Message{ID: s.ResumeMessageID(),
+		Text: "resume"}}))
 	if next := s.NextMessages(); len(next) != 1 || next[0].Text != "resume" {
 		t.Fatalf("next is %+v", next)
 	}
 	s.Apply(Fact{Kind: FactTurnBegan, Turn: &TurnInput{Turn: 2, Messages: s.NextMessages()}})
-	s.Apply(ActivityCompleted(ActivityTurn, "", []byte(`{"status":"completed","text":"done","usage":{"cost_usd":1},"duration_ms":1}`)))
+	s.Apply(ActivityCompleted(ActivityTurn, "",
+		[]byte(`{"status":"completed","text":"done","usage":{"cost_usd":1},"duration_ms":1}`)))
 	r, ok := s.NextReport()
-	if !ok || r.Report.MessageID != "a" || r.Report.Turn != 2 || r.Report.Status != ReportCompleted || r.Report.Usage.CostUSD != 3 || r.Report.DurationMS != 6 {
+	if !ok || r.Report.MessageID != "a" || r.Report.Turn != 2 || r.Report.Status != ReportCompleted ||
+		r.Report.Usage.CostUSD != 3 || r.Report.DurationMS != 6 {
 		t.Errorf("%+v", r)
 	}
 	if s.Suspended != nil || len(s.Reports) != 1 {
@@ -263,7 +272,8 @@ func TestManyCallbacks(t *testing.T) {
 	const many = 2500
 	for range 2 {
 		for i := range many {
-			s.Apply(delivered(Message{ID: fmt.Sprint("run.", i), Text: strings.Repeat("x", 600), Callback: true, From: "run"}))
+			s.Apply(delivered(Message{ID: fmt.Sprint("run.", i), Text: strings.Repeat("x", 600),
+				Callback: true, From: "run"}))
 		}
 	}
 	if size := len(mustJSON(s)); len(s.Queue) != many || s.Dropped != 0 || size > 1500<<10 {
@@ -273,7 +283,8 @@ func TestManyCallbacks(t *testing.T) {
 		t.Errorf("the user's message is rejected: %v", err)
 	}
 	seen, turns := map[string]int{}, 0
-	for s.Apply(ActivityCompleted(ActivityTurn, "", []byte(`{"status":"completed"}`))); len(s.Queue) > 0; turns++ {
+	for s.Apply(ActivityCompleted(ActivityTurn, "",
+		[]byte(`{"status":"completed"}`))); len(s.Queue) > 0; turns++ {
 		next := s.NextMessages()
 		for _, m := range next {
 			seen[m.ID]++
@@ -292,7 +303,8 @@ func TestManyCallbacks(t *testing.T) {
 	for i := range MaxHeld + 10 {
 		s.Apply(delivered(Message{ID: fmt.Sprint("more.", i), Text: "x", Callback: true, ReplyTo: "run/x"}))
 	}
-	if len(s.Queue) != MaxHeld || s.Dropped != 10 || len(s.Reports) != 10 || s.Reports[0].Report.Failure.Type != TypeNotAccepted {
+	if len(s.Queue) != MaxHeld || s.Dropped != 10 || len(s.Reports) != 10 ||
+		s.Reports[0].Report.Failure.Type != TypeNotAccepted {
 		t.Errorf("%d waiting, %d dropped, %d reports", len(s.Queue), s.Dropped, len(s.Reports))
 	}
 }
@@ -333,7 +345,8 @@ func TestCheckServers(t *testing.T) {
 		`[1]`:                                                                                "an object",
 	} {
 		err := CheckServers(map[string]json.RawMessage{"a": json.RawMessage(entry)}, false)
-		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2")) {
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "hunter2")) {
 			t.Errorf("%s: %v", entry, err)
 		}
 	}

@@ -113,5 +113,6 @@ func checkSecrets(field string, values map[string]string) error {
 // isSecretName reports whether the variable or header of that name contains a secret.
 func isSecretName(name string) bool {
 	upper := strings.ReplaceAll(strings.ToUpper(name), "-", "_")
-	return redact.SecretName(upper) || strings.Contains(upper, "AUTHORIZATION") || strings.Contains(upper, "COOKIE")
+	return redact.SecretName(upper) || strings.Contains(upper, "AUTHORIZATION") ||
+		strings.Contains(upper, "COOKIE")
 }

@@ -132,7 +132,8 @@ func (p Policy) Decide(c Call) PolicyDecision {
 
 func (p Policy) otherwise() PolicyDecision {
 	action := cmp.Or(p.Otherwise, Ask)
-	return PolicyDecision{Action: action, By: "--otherwise " + string(action), Reason: "no rule matches the whole call"}
+	return PolicyDecision{Action: action, By: "--otherwise " + string(action),
+		Reason: "no rule matches the whole call"}
 }
 
 // Restrict returns the decision of the strictest rule that denies a call or asks about it. It holds
@@ -200,8 +201,9 @@ func (in Input) checkPolicy() error {
 	return nil
 }
 
-// policyDecision returns the decision of a request, or decides one without: by the first rule that matches the name and
-// the exact argument. Hosts up to version 0d05089 made such requests, and recorded histories must replay.
+// policyDecision returns the decision of a request, or decides one without: by the first rule that matches
+// the name and the exact argument. Hosts up to version 0d05089 made such requests, and recorded histories
+// must replay.
 func (in *Input) policyDecision(q ToolRequest) PolicyDecision {
 	if q.PolicyDecision != nil {
 		return *q.PolicyDecision

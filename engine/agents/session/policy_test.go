@@ -46,15 +46,18 @@ func TestPolicyMatrix(t *testing.T) {
 		"acescope_run_command": "----**", "run_command": "----**", "run_*": "----**", "files_read": "---*--",
 		"read": "--*---", "mcp__acescope__*": "----**",
 		// A rule that denies matches any part of a call, a rule that allows must cover all of it.
-		"Bash(git *)": "*d----", "Bash(git*)": "*d----", "Bash(rm *)": "-d----", "Bash(gitk*)": "------", "Bash(*)": "**----",
+		"Bash(git *)": "*d----", "Bash(git*)": "*d----", "Bash(rm *)": "-d----", "Bash(gitk*)": "------",
+		"Bash(*)":                    "**----",
 		"Bash(git status; rm -rf /)": "-*----", "Bash(*rm*)": "-d----",
 		"run_command(rm *)": "----**", "run_command('rm'*)": "----d-", "run_command(git *)": "------",
-		"*(rm *)": "-d--**", "*(*x*)": "----**", "Read(/etc/*)": "--*---", "Read(/w/*)": "--d---", "mcp__files__*(/etc/*)": "---d--",
+		"*(rm *)": "-d--**", "*(*x*)": "----**", "Read(/etc/*)": "--*---", "Read(/w/*)": "--d---",
+		"mcp__files__*(/etc/*)": "---d--",
 	} {
 		for i, c := range calls {
 			allows := policyOf(t, rule+"=allow").Decide(c).Action == Allow
 			denies := policyOf(t, "*=allow", rule+"=deny").Decide(c).Action == Deny
-			got := map[[2]bool]string{{true, true}: "*", {false, true}: "d", {false, false}: "-"}[[2]bool{allows, denies}]
+			got := map[[2]bool]string{{true, true}: "*", {false, true}: "d",
+				{false, false}: "-"}[[2]bool{allows, denies}]
 			if got != want[i:i+1] {
 				t.Errorf("%s on call %d %+v: %q, not %q", rule, i, c, got, want[i:i+1])
 			}
@@ -91,7 +94,8 @@ func TestStrictestRuleWins(t *testing.T) {
 // TestArgumentsOfCalls checks what a rule that allows must cover.
 func TestArgumentsOfCalls(t *testing.T) {
 	long := strings.Repeat("x", 64<<10)
-	p := policyOf(t, "Bash(git *)=allow", "Bash(go test *)=allow", "Write(/w/*)=allow", "mcp__*(git *)=allow", "deny")
+	p := policyOf(t, "Bash(git *)=allow", "Bash(go test *)=allow", "Write(/w/*)=allow", "mcp__*(git *)=allow",
+		"deny")
 	for _, c := range []struct {
 		tool, args string
 		want       Action
@@ -152,7 +156,8 @@ func TestRulesHold(t *testing.T) {
 		ruled := in
 		ruled.Rules = []Rule{{Tool: "Bash", Action: Deny}}
 		for _, in := range []Input{denies, ruled} {
-			if err := in.Check(); (err == nil) != Asks(agent) || err != nil && !strings.Contains(err.Error(), agent+" does not ask") {
+			if err := in.Check(); (err == nil) != Asks(agent) || err != nil &&
+				!strings.Contains(err.Error(), agent+" does not ask") {
 				t.Errorf("%s: %v", agent, err)
 			}
 		}

@@ -86,7 +86,8 @@ func (s *State) reportTurn(r TurnResult) {
 		s.Suspended = nil
 	}
 	if s.Current.Suspending && r.Status == TurnInterrupted {
-		s.Suspended = &SuspendedTurn{Messages: stripTexts(messages), Report: report, Abandoned: s.Interrupt != nil}
+		s.Suspended = &SuspendedTurn{Messages: stripTexts(messages), Report: report,
+			Abandoned: s.Interrupt != nil}
 		return
 	}
 	for _, m := range messages {
@@ -132,7 +133,8 @@ func (s *State) NextReport() (reply Reply, ok bool) {
 	if s.Status != Ended {
 		return Reply{}, false
 	}
-	return firstReply(s.Queue, Report{SessionID: s.Input.SessionID, Status: ReportEnded, Failure: s.endFailure()})
+	return firstReply(s.Queue, Report{SessionID: s.Input.SessionID, Status: ReportEnded,
+		Failure: s.endFailure()})
 }
 
 // endFailure returns why the session ended before the agent had a message.

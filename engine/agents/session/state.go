@@ -244,7 +244,8 @@ func newTurnRecord(c *Current, r *TurnResult) TurnRecord {
 	record := TurnRecord{
 		Turn: c.Turn, Status: r.Status, Text: ace.Cut(r.Text, 8*ace.PreviewBytes), Usage: r.Usage,
 		DurationMS: r.DurationMS, Attempt: r.Attempt, LogPath: r.LogPath, Log: r.Log, Failure: r.Failed,
-		Warm: r.Warm, Recovered: r.Recovered, Continued: r.Continued, Rebuilt: r.Rebuilt, Undelivered: r.Undelivered,
+		Warm: r.Warm, Recovered: r.Recovered, Continued: r.Continued, Rebuilt: r.Rebuilt,
+		Undelivered: r.Undelivered,
 	}
 	if len(c.Messages) > 0 {
 		record.Prompt = ace.Cut(c.Messages[0].Text, ace.PreviewBytes)

@@ -37,7 +37,8 @@ func TestOutboxIsBounded(t *testing.T) {
 		s.emit(Out{Kind: OutAssistant, Text: fmt.Sprint(i)})
 	}
 	got := s.After(0, 5)
-	if len(s.Out) != MaxOut || s.Lost != 2*MaxOut || got.Lost != 2*MaxOut || got.Messages[0].Cursor != 2*MaxOut+1 || got.Next != 2*MaxOut+5 {
+	if len(s.Out) != MaxOut || s.Lost != 2*MaxOut || got.Lost != 2*MaxOut ||
+		got.Messages[0].Cursor != 2*MaxOut+1 || got.Next != 2*MaxOut+5 {
 		t.Errorf("%d kept, %d lost; %+v", len(s.Out), s.Lost, got)
 	}
 	s.ack(2*MaxOut + 10)
@@ -82,11 +83,13 @@ func TestAnyFacts(t *testing.T) {
 		var s State
 		for range 400 {
 			s.Apply(anyFact(r))
-			if len(s.Decided) > MaxDecided || len(s.Recent) > MaxRecent || len(s.Seen) > MaxSeen+MaxHeld || len(s.Withdrawn) > MaxWithdrawn || len(s.Out) > MaxOut || len(s.Tools) > MaxTools+1 {
+			if len(s.Decided) > MaxDecided || len(s.Recent) > MaxRecent || len(s.Seen) > MaxSeen+MaxHeld ||
+				len(s.Withdrawn) > MaxWithdrawn || len(s.Out) > MaxOut || len(s.Tools) > MaxTools+1 {
 				t.Fatalf("seed %d: a bound is exceeded", seed)
 			}
 			if s.Status == Ended && (len(s.Pending) > 0 || s.Exit == ace.Running) {
-				t.Fatalf("seed %d: ended with %d pending calls and exit status %s", seed, len(s.Pending), s.Exit)
+				t.Fatalf("seed %d: ended with %d pending calls and exit status %s", seed, len(s.Pending),
+					s.Exit)
 			}
 		}
 		var back State
@@ -121,7 +124,8 @@ func anyFact(r *rand.Rand) Fact {
 	case 16:
 		return Fact{Kind: FactTurnCancelRequested}
 	case 0:
-		return Started(Input{SessionID: "s", Rules: []Rule{{Tool: "a*", Action: Allow}, {Tool: "d*", Action: Deny}}})
+		return Started(Input{SessionID: "s", Rules: []Rule{{Tool: "a*", Action: Allow},
+			{Tool: "d*", Action: Deny}}})
 	case 1:
 		return ActivityCompleted(ActivityClaim, "", []byte(`{"name":"h","queue":"q"}`))
 	case 2, 3:
@@ -129,7 +133,8 @@ func anyFact(r *rand.Rand) Fact {
 	case 4:
 		return accepted(UpdateReceive, Receive{Ack: int64(r.IntN(300))})
 	case 5, 6, 7:
-		return accepted(UpdateTool, ToolRequest{Name: string(rune('a'+r.IntN(5))) + id, Turn: r.IntN(3), Attempt: int32(r.IntN(3)), Served: r.IntN(2) == 0})
+		return accepted(UpdateTool, ToolRequest{Name: string(rune('a'+r.IntN(5))) + id, Turn: r.IntN(3),
+			Attempt: int32(r.IntN(3)), Served: r.IntN(2) == 0})
 	case 8:
 		return accepted(UpdateDecide, Decision{ID: id, Action: Allow})
 	case 9:
@@ -137,7 +142,8 @@ func anyFact(r *rand.Rand) Fact {
 	case 10:
 		return Fact{Kind: FactTurnBegan, Turn: &TurnInput{Turn: r.IntN(3), Messages: []Message{{ID: id}}}}
 	case 11:
-		return ActivityCompleted(ActivityTurn, "", []byte(`{"status":"completed","messages":[{"kind":"assistant","text":"x"}]}`))
+		return ActivityCompleted(ActivityTurn, "",
+			[]byte(`{"status":"completed","messages":[{"kind":"assistant","text":"x"}]}`))
 	case 12:
 		return ActivityFailed(ActivityTool, id, ace.Failure{Kind: ace.Failed, Message: "no"})
 	}

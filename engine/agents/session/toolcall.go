@@ -157,7 +157,8 @@ func (c *ToolCalls) finished(id string, result *ToolResult, failure *ace.Failure
 		c.count(r.Name, func(n *ToolCount) { n.Failed++ })
 	}
 	if result != nil {
-		result = &ToolResult{Text: ace.Cut(result.Text, ace.PreviewBytes), Ref: result.Ref, Error: result.Error}
+		result = &ToolResult{Text: ace.Cut(result.Text, ace.PreviewBytes), Ref: result.Ref,
+			Error: result.Error}
 	}
 	c.keep(ToolAnswer{ID: id, Action: Allow, By: "session", Seq: r.Seq, Result: result, Failed: failure})
 }
@@ -252,7 +253,8 @@ func (c *ToolCalls) CheckTool(r ToolRequest) error {
 	case r.ID == "" || r.Name == "":
 		return errors.New("a tool request needs an id and a name")
 	case len(r.Args) > ace.InlineBytes:
-		return fmt.Errorf("the arguments have %d bytes; above %d they must be an artifact", len(r.Args), ace.InlineBytes)
+		return fmt.Errorf("the arguments have %d bytes; above %d they must be an artifact", len(r.Args),
+			ace.InlineBytes)
 	case len(c.Pending) >= MaxPending:
 		return fmt.Errorf("%d tool calls already wait for the user", MaxPending)
 	}

@@ -35,8 +35,9 @@ func codexUsageOf(o object) codexUsage {
 // since returns the usage after an earlier sum.
 func (u codexUsage) since(v codexUsage) codexUsage {
 	return codexUsage{
-		input: max(0, u.input-v.input), cached: max(0, u.cached-v.cached), written: max(0, u.written-v.written),
-		output: max(0, u.output-v.output),
+		input: max(0, u.input-v.input), cached: max(0, u.cached-v.cached),
+		written: max(0, u.written-v.written),
+		output:  max(0, u.output-v.output),
 	}
 }
 

@@ -12,7 +12,8 @@ func TestFind(t *testing.T) {
 		t.Errorf("without projects: %q, %v", got, err)
 	}
 	want := filepath.Join(dir, "projects", "-b", "a"+Ext)
-	for _, d := range []string{filepath.Join(dir, "projects", "-a", "a"+Ext), filepath.Dir(want)} { // the first is not a file
+	// the first is not a file
+	for _, d := range []string{filepath.Join(dir, "projects", "-a", "a"+Ext), filepath.Dir(want)} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			t.Fatal(err)
 		}

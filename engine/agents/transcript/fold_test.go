@@ -52,20 +52,27 @@ func TestSummary(t *testing.T) {
 	sonnet := Tokens{Input: 100, Output: 255, CacheRead: 5300, CacheWrite5m: 800}
 	house := Tokens{Input: 5, Output: 10, CacheRead: 100}
 	want := Summary{
-		SessionID: "5e551011-0000-4000-8000-00000000a001", WorkDir: "/home/user/shop", Branch: "tidy", Version: "2.1.90",
-		Prompt: "Tidy the till and add a test", Title: "Till work", Model: "house-model-1", Started: at("09:00:00"), Last: at("09:06:04"),
-		Turns: 3, Messages: 10, Unfinished: true, Compactions: 1, Errors: 1, LastError: "API Error: 529 overloaded",
-		Models: []ModelUse{{Name: "claude-sonnet-4-5-20250929", Messages: 5, Tokens: sonnet, Priced: true}, {Name: "house-model-1", Messages: 1, Tokens: house}},
-		Totals: Totals{Tokens: sonnet.Add(house), Priced: sonnet.Total(), Unpriced: house.Total(), CostUSD: got.CostUSD, Calls: 6, Failed: 1, Denied: 1},
+		SessionID: "5e551011-0000-4000-8000-00000000a001", WorkDir: "/home/user/shop", Branch: "tidy",
+		Version: "2.1.90",
+		Prompt:  "Tidy the till and add a test", Title: "Till work", Model: "house-model-1",
+		Started: at("09:00:00"), Last: at("09:06:04"),
+		Turns: 3, Messages: 10, Unfinished: true, Compactions: 1, Errors: 1,
+		LastError: "API Error: 529 overloaded",
+		Models: []ModelUse{{Name: "claude-sonnet-4-5-20250929", Messages: 5, Tokens: sonnet, Priced: true},
+			{Name: "house-model-1", Messages: 1, Tokens: house}},
+		Totals: Totals{Tokens: sonnet.Add(house), Priced: sonnet.Total(), Unpriced: house.Total(),
+			CostUSD: got.CostUSD, Calls: 6, Failed: 1, Denied: 1},
 		Tools: []ToolUse{
 			{Name: "Bash", Calls: 3, Failed: 1, Ended: 2, Timed: 2, TotalMS: 2500, MaxMS: 2000},
 			{Name: "Read", Calls: 1, Ended: 1, Timed: 1, TotalMS: 500, MaxMS: 500},
 			{Name: "Write", Calls: 1, Denied: 1, Ended: 1, Timed: 1, TotalMS: 1000, MaxMS: 1000},
 			{Name: "Agent", Calls: 1, Ended: 1, Timed: 1, TotalMS: 8500, MaxMS: 8500},
 		},
-		Agents: []AgentCall{{CallID: "toolu_5", AgentID: "a1b2c3d", Type: "Explore", Description: "Find callers", Ended: true}},
-		Days:   []DayUse{{Day: day, Model: "claude-sonnet-4-5-20250929", Tokens: sonnet, Priced: true}, {Day: day, Model: "house-model-1", Tokens: house}},
-		Lines:  26, Unknown: 1, First: "u-001",
+		Agents: []AgentCall{{CallID: "toolu_5", AgentID: "a1b2c3d", Type: "Explore",
+			Description: "Find callers", Ended: true}},
+		Days: []DayUse{{Day: day, Model: "claude-sonnet-4-5-20250929", Tokens: sonnet, Priced: true},
+			{Day: day, Model: "house-model-1", Tokens: house}},
+		Lines: 26, Unknown: 1, First: "u-001",
 	}
 	if !reflect.DeepEqual(got, want) {
 		a, _ := json.MarshalIndent(got, "", " ")
@@ -77,7 +84,8 @@ func TestSummary(t *testing.T) {
 func TestOddLines(t *testing.T) {
 	s := read(t, "testdata/odd.jsonl")
 	if s.Lines != 14 || s.Unreadable != 4 || s.Odd != 3 || s.Unknown != 2 || s.Repeated != 1 {
-		t.Errorf("lines %d, unreadable %d, odd %d, unknown %d, repeated %d", s.Lines, s.Unreadable, s.Odd, s.Unknown, s.Repeated)
+		t.Errorf("lines %d, unreadable %d, odd %d, unknown %d, repeated %d", s.Lines, s.Unreadable, s.Odd,
+			s.Unknown, s.Repeated)
 	}
 	if s.Prompt != "mended" || s.Turns != 1 || s.Calls != 1 || s.Tokens != (Tokens{CacheRead: 1000}) {
 		t.Errorf("prompt %q, turns %d, calls %d, tokens %v", s.Prompt, s.Turns, s.Calls, s.Tokens)
@@ -113,7 +121,8 @@ func TestTotals(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || files != made.Files || all.Tokens.Total() != made.Tokens || all.Calls != made.Calls || all.Unpriced != 0 {
+	if err != nil || files != made.Files || all.Tokens.Total() != made.Tokens || all.Calls != made.Calls ||
+		all.Unpriced != 0 {
 		t.Errorf("%v: %d files, %+v of %+v", err, files, all, made)
 	}
 }
@@ -122,25 +131,33 @@ func TestUnfinished(t *testing.T) {
 	user := `{"type":"user","message":{"role":"user","content":"do"}}`
 	result := `{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x"}]}}`
 	say := func(stop, kind string) string {
-		return `{"type":"assistant","message":{"id":"` + strings.Trim(stop, `"`) + kind + `","content":[{"type":"` + kind + `","id":"a","name":"B","text":"x"}],"stop_reason":` + stop + `}}`
+		return `{"type":"assistant","message":{"id":"` + strings.Trim(stop, `"`) + kind +
+			`","content":[{"type":"` + kind + `","id":"a","name":"B","text":"x"}],"stop_reason":` + stop +
+			`}}`
 	}
 	for name, c := range map[string]struct {
 		lines []string
 		want  bool
 	}{
-		"nothing":                    {nil, false},
-		"prompt":                     {[]string{user}, true},
-		"answered":                   {[]string{user, say(`"end_turn"`, "text")}, false},
-		"call":                       {[]string{user, say(`"tool_use"`, "tool_use")}, true},
-		"result":                     {[]string{user, say(`"tool_use"`, "tool_use"), result}, true},
-		"refused":                    {[]string{user, say(`"refusal"`, "text")}, false},
-		"old version, answered":      {[]string{user, say("null", "text")}, false},
-		"old version, call":          {[]string{user, say("null", "tool_use")}, true},
-		"text without a stop reason": {[]string{user, say(`"end_turn"`, "text"), user, say("null", "text")}, true},
-		"interrupted":                {[]string{user, `{"type":"user","message":{"role":"user","content":[{"type":"text","text":"[Request interrupted by user]"}]}}`}, false},
-		"API error":                  {[]string{user, `{"type":"assistant","isApiErrorMessage":true,"message":{"content":[{"type":"text","text":"API Error"}]}}`}, false},
-		"then a local command":       {[]string{user, say(`"end_turn"`, "text"), `{"type":"user","message":{"role":"user","content":"<command-name>/cost</command-name>"}}`}, false},
-		"subagent prompt":            {[]string{user, say(`"end_turn"`, "text"), `{"type":"user","isSidechain":true,"message":{"role":"user","content":"sub"}}`}, false},
+		"nothing":               {nil, false},
+		"prompt":                {[]string{user}, true},
+		"answered":              {[]string{user, say(`"end_turn"`, "text")}, false},
+		"call":                  {[]string{user, say(`"tool_use"`, "tool_use")}, true},
+		"result":                {[]string{user, say(`"tool_use"`, "tool_use"), result}, true},
+		"refused":               {[]string{user, say(`"refusal"`, "text")}, false},
+		"old version, answered": {[]string{user, say("null", "text")}, false},
+		"old version, call":     {[]string{user, say("null", "tool_use")}, true},
+		"text without a stop reason": {[]string{user, say(`"end_turn"`, "text"), user, say("null", "text")},
+			true},
+		"interrupted": {[]string{user,
+			`{"type":"user","message":{"role":"user","content":[{"type":"text","text":"[Request interrupted by user]"}]}}`}, false},
+		"API error": {[]string{user,
+			`{"type":"assistant","isApiErrorMessage":true,"message":{"content":[{"type":"text","text":"API Error"}]}}`}, false},
+		"then a local command": {[]string{user, say(`"end_turn"`, "text"),
+			`{"type":"user","message":{"role":"user","content":"<command-name>/cost</command-name>"}}`},
+			false},
+		"subagent prompt": {[]string{user, say(`"end_turn"`, "text"),
+			`{"type":"user","isSidechain":true,"message":{"role":"user","content":"sub"}}`}, false},
 	} {
 		f := NewFold(nil)
 		for _, l := range c.lines {
@@ -157,13 +174,17 @@ func TestFoldIsBounded(t *testing.T) {
 	f := NewFold(nil)
 	for i := range 3 * maxSeen {
 		n := time.Duration(i).String()
-		f.Add([]byte(`{"type":"assistant","message":{"id":"m` + n + `","model":"model-` + n + `","content":[{"type":"tool_use","id":"t` + n + `","name":"tool-` + n + `","input":{}}]}}`))
+		f.Add([]byte(`{"type":"assistant","message":{"id":"m` + n + `","model":"model-` + n +
+			`","content":[{"type":"tool_use","id":"t` + n + `","name":"tool-` + n + `","input":{}}]}}`))
 	}
 	s := f.Summary()
-	if len(s.Models) != maxModels+1 || len(s.Tools) != maxTools+1 || len(f.called.young)+len(f.called.old) > 2*maxSeen {
-		t.Errorf("%d models, %d tools, %d calls", len(s.Models), len(s.Tools), len(f.called.young)+len(f.called.old))
+	if len(s.Models) != maxModels+1 || len(s.Tools) != maxTools+1 || len(f.called.young)+
+		len(f.called.old) > 2*maxSeen {
+		t.Errorf("%d models, %d tools, %d calls", len(s.Models), len(s.Tools), len(f.called.young)+
+			len(f.called.old))
 	}
-	if s.Calls != 3*maxSeen || s.Tools[maxTools].Name != Others || s.Tools[maxTools].Calls != 3*maxSeen-maxTools {
+	if s.Calls != 3*maxSeen || s.Tools[maxTools].Name != Others ||
+		s.Tools[maxTools].Calls != 3*maxSeen-maxTools {
 		t.Errorf("%d calls, %+v", s.Calls, s.Tools[maxTools])
 	}
 }
@@ -201,7 +222,8 @@ func TestPublicSamples(t *testing.T) {
 		if s.Turns == 0 || s.Prompt == "" || s.SessionID == "" {
 			t.Errorf("%s: %+v", p, s)
 		}
-		t.Logf("%s: %d lines, %d unreadable, %d odd, %d unknown, %d repeated, %d calls, $%.4f", filepath.Base(p), s.Lines, s.Unreadable, s.Odd, s.Unknown, s.Repeated, s.Calls, s.CostUSD)
+		t.Logf("%s: %d lines, %d unreadable, %d odd, %d unknown, %d repeated, %d calls, $%.4f",
+			filepath.Base(p), s.Lines, s.Unreadable, s.Odd, s.Unknown, s.Repeated, s.Calls, s.CostUSD)
 	}
 }
 

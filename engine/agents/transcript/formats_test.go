@@ -68,7 +68,8 @@ func foldOf(t testing.TB, f Format, path string) Summary {
 func brief(s Summary) string {
 	t := s.Tokens
 	return fmt.Sprintf("%s %s %q %s %s: %d turns, %d messages, %d+%d+%d+%d tokens, $%.6f, %d calls, %d failed, %d denied, "+
-		"%d copied, %d bad, %t", s.SessionID[:min(len(s.SessionID), 16)], s.WorkDir, s.Prompt, s.Model, s.Version, s.Turns, s.Messages,
+		"%d copied, %d bad, %t", s.SessionID[:min(len(s.SessionID), 16)], s.WorkDir, s.Prompt, s.Model,
+		s.Version, s.Turns, s.Messages,
 		t.Input, t.CacheRead, t.CacheWrite(), t.Output, s.CostUSD, s.Calls, s.Failed, s.Denied, s.Repeated,
 		s.Unknown+s.Unreadable+s.Odd, s.Unfinished)
 }
@@ -106,11 +107,13 @@ func TestFormats(t *testing.T) {
 			if FormatOf(e.Path) != f {
 				t.Errorf("%s has the format of another agent", e.Path)
 			}
-			if again, err := f.Stat(context.Background(), e.Path); err != nil || len(again) != 1 || again[0].Size != e.Size ||
+			if again, err := f.Stat(context.Background(), e.Path); err != nil || len(again) != 1 ||
+				again[0].Size != e.Size ||
 				!again[0].ModTime.Equal(e.ModTime) || again[0].Session != e.Session {
 				t.Errorf("Stat %s: %+v, %v, not %+v", e.Path, again, err, e)
 			}
-			if agent == agentcli.Gemini && strings.Contains(e.Path, "shop") && e.WorkDir != "/home/user/shop" {
+			if agent == agentcli.Gemini && strings.Contains(e.Path, "shop") &&
+				e.WorkDir != "/home/user/shop" {
 				t.Errorf("%s is in %q", e.Path, e.WorkDir)
 			}
 		}
@@ -210,13 +213,17 @@ func TestCodexUsage(t *testing.T) {
 	second := `"input_tokens":3000,"cached_input_tokens":1600,"cache_write_input_tokens":100,"output_tokens":80,"total_tokens":3080`
 	want := Tokens{Input: 1300, CacheRead: 1600, CacheWrite5m: 100, Output: 80}
 	for name, lines := range map[string][]string{
-		"with last":       {context, count(first, first), count(second, `"input_tokens":2000,"cached_input_tokens":1000,"output_tokens":30,"total_tokens":2030`)},
-		"repeated":        {context, count(first, first), count(first, first), count(second, `"input_tokens":2000,"cached_input_tokens":1000,"output_tokens":30`)},
-		"only totals":     {context, count(first, ""), count(second, ""), count(second, "")},
-		"only limits too": {context, count(first, first), `{"type":"event_msg","payload":{"type":"token_count","info":null}}`, count(second, "")},
+		"with last": {context, count(first, first),
+			count(second, `"input_tokens":2000,"cached_input_tokens":1000,"output_tokens":30,"total_tokens":2030`)},
+		"repeated": {context, count(first, first), count(first, first),
+			count(second, `"input_tokens":2000,"cached_input_tokens":1000,"output_tokens":30`)},
+		"only totals": {context, count(first, ""), count(second, ""), count(second, "")},
+		"only limits too": {context, count(first, first),
+			`{"type":"event_msg","payload":{"type":"token_count","info":null}}`, count(second, "")},
 	} {
 		s := folded(agentcli.Codex, lines...)
-		if usd := (1300*2 + 1600*0.2 + 100*2.5 + 80*10) / 1e6; s.Tokens != want || s.CostUSD-usd > 1e-12 || usd-s.CostUSD > 1e-12 {
+		if usd := (1300*2 + 1600*0.2 + 100*2.5 + 80*10) / 1e6; s.Tokens != want || s.CostUSD-usd > 1e-12 ||
+			usd-s.CostUSD > 1e-12 {
 			t.Errorf("%s: %+v, $%v", name, s.Tokens, s.CostUSD)
 		}
 	}
@@ -236,7 +243,8 @@ func TestCodexSubagent(t *testing.T) {
 		`{"type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"{\"agent_id\":\"child\"}"}}`,
 		`{"type":"response_item","payload":{"type":"custom_tool_call","name":"apply_patch","call_id":"p","input":"*** Begin Patch"}}`,
 		`{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"FileChange","id":"p","status":"declined"}}}`)
-	if len(s.Agents) != 1 || s.Agents[0] != (AgentCall{"c", "child", "explorer", "Find callers", true}) || s.Calls != 2 || s.Denied != 1 {
+	if len(s.Agents) != 1 || s.Agents[0] != (AgentCall{"c", "child", "explorer", "Find callers", true}) ||
+		s.Calls != 2 || s.Denied != 1 {
 		t.Errorf("%+v %+v", s.Agents, s.Totals)
 	}
 }
@@ -245,8 +253,10 @@ func TestGeminiUsage(t *testing.T) {
 	answer := `{"id":"a","timestamp":"2026-10-01T10:00:01Z","type":"gemini","content":"x","model":"gemini-2.5-pro","tokens":{"input":1000,"output":50,"cached":600,"thoughts":30,"tool":5,"total":1085}`
 	s := folded(agentcli.Gemini, answer+`}`,
 		answer+`,"toolCalls":[{"id":"1","name":"write_file","status":"cancelled"},{"id":"2","name":"read_file","status":"executing"}]}`,
-		`{"$set":{"messages":[`+answer+`}]}}`, `{"id":"e","type":"error","content":"quota"}`, `{"$rewindTo":"a"}`)
-	if want := (Tokens{Input: 405, CacheRead: 600, Output: 80}); s.Tokens != want || s.Messages != 1 || s.Calls != 2 || s.Denied != 1 ||
+		`{"$set":{"messages":[`+answer+`}]}}`, `{"id":"e","type":"error","content":"quota"}`,
+		`{"$rewindTo":"a"}`)
+	if want := (Tokens{Input: 405, CacheRead: 600, Output: 80}); s.Tokens != want || s.Messages != 1 ||
+		s.Calls != 2 || s.Denied != 1 ||
 		s.Errors != 1 || s.LastError != "quota" || s.Unknown != 0 {
 		t.Errorf("%+v", s)
 	}
@@ -254,12 +264,14 @@ func TestGeminiUsage(t *testing.T) {
 
 func TestOpenCodeUsage(t *testing.T) {
 	message := func(data string) string {
-		return `{"type":"message","id":"m` + data[:1] + `","data":{"role":"assistant","modelID":"house-1",` + data[1:] + `}}`
+		return `{"type":"message","id":"m` + data[:1] + `","data":{"role":"assistant","modelID":"house-1",` +
+			data[1:] + `}}`
 	}
 	s := folded(agentcli.OpenCode,
 		message(`1"tokens":{"input":10,"output":5,"reasoning":7,"total":122,"cache":{"read":80,"write":20}},"cost":0.5`),
 		message(`2"tokens":{"input":10,"output":5,"reasoning":3,"cache":{"read":0,"write":0}},"cost":-1,"error":{"name":"APIError","data":{"message":"quota"}}`))
-	if want := (Tokens{Input: 20, CacheRead: 80, CacheWrite5m: 20, Output: 17}); s.Tokens != want || s.CostUSD != 0.5 || s.LastError != "quota" {
+	if want := (Tokens{Input: 20, CacheRead: 80, CacheWrite5m: 20, Output: 17}); s.Tokens != want ||
+		s.CostUSD != 0.5 || s.LastError != "quota" {
 		t.Errorf("%+v", s)
 	}
 }
@@ -300,7 +312,8 @@ func TestOpenCodeDatabase(t *testing.T) {
 	exec("COMMIT")
 	list, err = f.List(t.Context(), dir)
 	sub := slices.IndexFunc(list, func(e Entry) bool { return e.Agent == "ses_sub" })
-	if err != nil || sub < 0 || list[sub].Session != "ses_dfb20a29dffeOUupY7REE0Am8s" || !list[sub].ModTime.Equal(time.UnixMilli(2)) {
+	if err != nil || sub < 0 || list[sub].Session != "ses_dfb20a29dffeOUupY7REE0Am8s" ||
+		!list[sub].ModTime.Equal(time.UnixMilli(2)) {
 		t.Errorf("subagent: %v, %v", list, err)
 	}
 	exec("PRAGMA journal_mode = delete")
@@ -316,12 +329,14 @@ func TestOpenCodeDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, bad := range map[string][]byte{"damaged": append(slices.Clone(data[:5000]), make([]byte, 9000)...), "cut": data[:700],
+	for name, bad := range map[string][]byte{"damaged": append(slices.Clone(data[:5000]),
+		make([]byte, 9000)...), "cut": data[:700],
 		"text": []byte("no database"), "other": nil} {
 		if err := os.WriteFile(path, bad, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if list, err := f.List(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "cannot read the sessions of OpenCode") {
+		if list, err := f.List(t.Context(), dir); err == nil ||
+			!strings.Contains(err.Error(), "cannot read the sessions of OpenCode") {
 			t.Errorf("%s: %v, %v", name, list, err)
 		}
 	}
@@ -363,14 +378,17 @@ func TestOpenCodeFiles(t *testing.T) {
 }
 
 func TestFormatRoots(t *testing.T) {
-	env := map[string]string{"CODEX_HOME": "/c", "GEMINI_CLI_HOME": "/g", "XDG_DATA_HOME": "/x", "CLAUDE_CONFIG_DIR": "/cl"}
+	env := map[string]string{"CODEX_HOME": "/c", "GEMINI_CLI_HOME": "/g", "XDG_DATA_HOME": "/x",
+		"CLAUDE_CONFIG_DIR": "/cl"}
 	t.Setenv("HOME", "/home/ann")
 	for agent, want := range map[agentcli.CLI][2]string{
 		agentcli.Codex: {"/c", "/home/ann/.codex"}, agentcli.Gemini: {"/g/.gemini", "/home/ann/.gemini"},
-		agentcli.OpenCode: {"/x/opencode", "/home/ann/.local/share/opencode"}, agentcli.Claude: {"/cl", "/home/ann/.claude"},
+		agentcli.OpenCode: {"/x/opencode", "/home/ann/.local/share/opencode"},
+		agentcli.Claude:   {"/cl", "/home/ann/.claude"},
 	} {
 		f := Of(agent)
-		got := [2]string{f.Root(func(name string) string { return env[name] }), f.Root(func(string) string { return "" })}
+		got := [2]string{f.Root(func(name string) string { return env[name] }),
+			f.Root(func(string) string { return "" })}
 		if got != want {
 			t.Errorf("%s: %q, not %q", agent, got, want)
 		}

@@ -35,10 +35,12 @@ func FuzzLine(f *testing.F) {
 		if s.Lines != 2 {
 			t.Errorf("%d lines", s.Lines)
 		}
-		if json.Valid(raw) && s.Unreadable > 0 && bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("{")) {
+		if json.Valid(raw) && s.Unreadable > 0 && bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"),
+			[]byte("{")) {
 			t.Errorf("object is unreadable: %q", raw)
 		}
-		if s.Tokens.Total() < 0 || s.CostUSD < 0 || len(s.Prompt) > 4*maxPrompt || s.Calls < s.Failed+s.Denied {
+		if s.Tokens.Total() < 0 || s.CostUSD < 0 || len(s.Prompt) > 4*maxPrompt || s.Calls < s.Failed+
+			s.Denied {
 			t.Errorf("%+v", s)
 		}
 		if utf8.Valid(raw) && !utf8.ValidString(s.Prompt+s.Title) {
@@ -74,7 +76,8 @@ func FuzzReader(f *testing.F) {
 		grown.read(t, 0)
 		write(t, path, data)
 		grown.read(t, 0)
-		if bytes.HasSuffix(data[:cut], []byte("}")) && cut < len(data) && data[cut] != '\n' && data[cut] != '\r' {
+		if bytes.HasSuffix(data[:cut], []byte("}")) && cut < len(data) && data[cut] != '\n' &&
+			data[cut] != '\r' {
 			return // a complete line that then continued
 		}
 		if a, b := whole.fold.Summary(), grown.fold.Summary(); !reflect.DeepEqual(a, b) {
@@ -83,8 +86,8 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// fuzzFormat checks for any two lines that the summary of an agent's fold is bounded and valid, and that every line has
-// an event.
+// fuzzFormat checks for any two lines that the summary of an agent's fold is bounded and valid, and that
+// every line has an event.
 func fuzzFormat(f *testing.F, agent agentcli.CLI) {
 	format := Of(agent)
 	entries, err := format.List(context.Background(), formatRoot(f, agent))
@@ -120,8 +123,10 @@ func fuzzFormat(f *testing.F, agent agentcli.CLI) {
 		if s.Lines != 4 {
 			t.Errorf("%d lines", s.Lines)
 		}
-		bad := s.Tokens.Input < 0 || s.Tokens.Output < 0 || s.Tokens.CacheRead < 0 || s.Tokens.CacheWrite() < 0
-		if bad || s.CostUSD < 0 || len(s.Prompt) > 4*maxPrompt || len(s.Title) > 4*maxPrompt || len(s.SessionID) > maxName ||
+		bad := s.Tokens.Input < 0 || s.Tokens.Output < 0 || s.Tokens.CacheRead < 0 ||
+			s.Tokens.CacheWrite() < 0
+		if bad || s.CostUSD < 0 || len(s.Prompt) > 4*maxPrompt || len(s.Title) > 4*maxPrompt ||
+			len(s.SessionID) > maxName ||
 			s.Calls < s.Failed+s.Denied || s.Turns > 4*maxPrompt+len(first)+len(second) {
 			t.Errorf("%+v", s)
 		}
@@ -153,7 +158,8 @@ func FuzzDocument(f *testing.F) {
 		var lines [2]int
 		for i := range lines {
 			fold := Of(agentcli.Gemini).Fold(price.Shipped())
-			_, _ = r.Read(context.Background(), 0, nil, func(raw []byte, at int64) { // any data may be no chat
+			// any data may be no chat
+			_, _ = r.Read(context.Background(), 0, nil, func(raw []byte, at int64) {
 				if at < 0 || at > int64(len(data)) {
 					t.Errorf("a line at %d of %d", at, len(data))
 				}
@@ -184,7 +190,8 @@ func FuzzDatabase(f *testing.F) {
 		list, _ := Of(agentcli.OpenCode).List(context.Background(), dir) // the database may be damaged
 		for _, e := range list {
 			fold := Of(agentcli.OpenCode).Fold(price.Shipped())
-			_, _ = Of(agentcli.OpenCode).Open(e.Path).Read(context.Background(), 0, nil, func(raw []byte, _ int64) { fold.Add(raw) })
+			_, _ = Of(agentcli.OpenCode).Open(e.Path).Read(context.Background(), 0, nil,
+				func(raw []byte, _ int64) { fold.Add(raw) })
 			if _, err := json.Marshal(fold.Summary()); err != nil {
 				t.Error(err)
 			}

@@ -140,7 +140,8 @@ func geminiTokens(o object) Tokens {
 	input, cached := o.count("input"), o.count("cached")
 	cached = min(cached, input)
 	return Tokens{
-		Input: input - cached + o.count("tool"), Output: o.count("output") + o.count("thoughts"), CacheRead: cached,
+		Input: input - cached + o.count("tool"), Output: o.count("output") + o.count("thoughts"),
+		CacheRead: cached,
 	}
 }
 
@@ -160,7 +161,8 @@ func geminiOutcome(call object) (how outcome, ended bool) {
 	case "success":
 		output := geminiOutput(call)
 		const says = "\nExit Code: "
-		if at := strings.LastIndex(output, says); at >= 0 && string(call.bare("name")) == "run_shell_command" &&
+		if at := strings.LastIndex(output, says); at >= 0 &&
+			string(call.bare("name")) == "run_shell_command" &&
 			!hasAnyPrefix(output[at+len(says):], "0", "(none)") {
 			return failed, true
 		}

@@ -28,7 +28,8 @@ func TestForks(t *testing.T) {
 	sets := map[string]*LineSet{}
 	for name, data := range files {
 		path := filepath.Join(dir, name+".jsonl")
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(data, `"type"`, `"sessionId":"`+name+`","type"`)), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(data, `"type"`, `"sessionId":"`+name+
+			`","type"`)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		k, err := ReadLineSet(context.Background(), path)
@@ -57,7 +58,8 @@ func TestForks(t *testing.T) {
 			}
 		}
 		if got != want.parent || shared != want.shared {
-			t.Errorf("%s is a fork of %q with %d shared lines, want %q with %d", name, got, shared, want.parent, want.shared)
+			t.Errorf("%s is a fork of %q with %d shared lines, want %q with %d", name, got, shared,
+				want.parent, want.shared)
 		}
 	}
 }

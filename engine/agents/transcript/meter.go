@@ -37,7 +37,8 @@ func NewMeter(path string, from time.Time, prices *price.Prices) *Meter {
 // Read reads up to the first line after until. It returns the model of the session, and its usage
 // with that of its subagents. If result is set, it is called with each new result of a tool call.
 // Missing files have no lines.
-func (m *Meter) Read(ctx context.Context, until time.Time, result func(agentcli.Tool)) (string, Totals, error) {
+func (m *Meter) Read(ctx context.Context, until time.Time, result func(agentcli.Tool)) (string, Totals,
+	error) {
 	m.until = until
 	var sum Totals
 	for _, path := range append(AgentPaths(m.path), m.path) {

@@ -162,7 +162,8 @@ func openDatabase(path string) (*sql.DB, error) {
 		return nil, err
 	}
 	file.Close()
-	options := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(100)", "query_only(1)", "trusted_schema(0)"}}
+	options := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(100)", "query_only(1)",
+		"trusted_schema(0)"}}
 	if _, err := os.Stat(path + "-wal"); os.IsNotExist(err) {
 		// No process writes: without this, SQLite would create files for its locks.
 		options.Set("immutable", "1")
@@ -276,7 +277,8 @@ func (w *rowWriter) session(ctx context.Context, db *sql.DB, id string) error {
 
 // query writes the rows of a table with a key.
 func (w *rowWriter) query(ctx context.Context, db *sql.DB, table, key, value string) error {
-	rows, err := db.QueryContext(ctx, `SELECT id, CASE WHEN octet_length(data) <= ? THEN data END FROM `+table+
+	rows, err := db.QueryContext(ctx, `SELECT id, CASE WHEN octet_length(data) <= ? THEN data END FROM `+
+		table+
 		` WHERE `+key+` = ? ORDER BY id`, MaxLine, value)
 	if err != nil {
 		return err

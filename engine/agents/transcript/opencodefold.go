@@ -116,7 +116,8 @@ func opencodeFault(d object) string {
 	if len(fault) == 0 {
 		return ""
 	}
-	return cmp.Or(text(fault.child("data").get("message"), MaxLine), text(fault.get("name"), maxName), "error")
+	return cmp.Or(text(fault.child("data").get("message"), MaxLine), text(fault.get("name"), maxName),
+		"error")
 }
 
 func opencodeTokens(o object) Tokens {
@@ -183,7 +184,8 @@ func opencodeOutcome(state object) (how outcome, ended bool) {
 		return succeeded, true
 	case "error":
 		fault := text(state.get("error"), maxVerdict)
-		if strings.Contains(fault, "rejected permission") || strings.Contains(fault, "prevents you from using") {
+		if strings.Contains(fault, "rejected permission") ||
+			strings.Contains(fault, "prevents you from using") {
 			return refused, true
 		}
 		return failed, true

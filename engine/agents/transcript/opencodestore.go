@@ -72,7 +72,8 @@ func (r *storedReader) Read(
 		if ctx.Err() != nil {
 			return w.p, ctx.Err()
 		}
-		if err = w.file("message", message, filepath.Join(store, "message", id, message+jsonExt)); err != nil {
+		if err = w.file("message", message,
+			filepath.Join(store, "message", id, message+jsonExt)); err != nil {
 			break
 		}
 		for _, part := range names(filepath.Join(store, "part", message)) {

@@ -25,7 +25,8 @@ func newTail(path string) *tail {
 
 func (a *tail) read(t testing.TB, budget int64) Progress {
 	t.Helper()
-	p, err := a.r.Read(context.Background(), budget, func() { a.fold = NewFold(price.Shipped()) }, func(raw []byte, _ int64) { a.fold.Add(raw) })
+	p, err := a.r.Read(context.Background(), budget, func() { a.fold = NewFold(price.Shipped()) },
+		func(raw []byte, _ int64) { a.fold.Add(raw) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +104,10 @@ func TestFileIsReplacedOrTruncated(t *testing.T) {
 		return `{"type":"user","uuid":"` + id + `","message":{"content":"` + says + `"}}` + "\n"
 	}
 	for name, change := range map[string]func(){
-		"truncated":    func() { write(t, path, []byte(line("9", "new"))) },
-		"overwritten":  func() { write(t, path, []byte(line("9", "new")+line("8", "longer than before, by far"))) },
+		"truncated": func() { write(t, path, []byte(line("9", "new"))) },
+		"overwritten": func() {
+			write(t, path, []byte(line("9", "new")+line("8", "longer than before, by far")))
+		},
 		"renamed over": func() { write(t, path+"2", []byte(line("9", "new"))); os.Rename(path+"2", path) },
 	} {
 		write(t, path, []byte(line("1", "one")+line("2", "two")))
@@ -129,7 +132,8 @@ func TestFileIsReplacedOrTruncated(t *testing.T) {
 func TestLongLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.jsonl")
 	says := func(id string, n int) []byte {
-		return append(append([]byte(`{"type":"user","uuid":"`+id+`","message":{"content":"`), bytes.Repeat([]byte{'x'}, n)...), "\"}}\n"...)
+		return append(append([]byte(`{"type":"user","uuid":"`+id+`","message":{"content":"`),
+			bytes.Repeat([]byte{'x'}, n)...), "\"}}\n"...)
 	}
 	data := append(says("1", 10), says("2", 50<<20)...)
 	data = append(append(data, says("3", 5<<20)...), says("4", 10)...)

@@ -24,8 +24,8 @@ const Others = "(others)"
 type Summary struct {
 	SessionID string `json:"session_id,omitempty"`
 	AgentID   string `json:"agent_id,omitempty"` // of a subagent's transcript
-	// Parent is the session that a subagent belongs to, Origin the session that was forked, where the lines say
-	// so.
+	// Parent is the session that a subagent belongs to, Origin the session that was forked, where the lines
+	// say so.
 	Parent  string    `json:"parent_session,omitempty"`
 	Origin  string    `json:"origin,omitempty"`
 	WorkDir string    `json:"work_dir,omitempty"`

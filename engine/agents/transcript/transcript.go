@@ -37,8 +37,8 @@ type Format interface {
 	Stat(ctx context.Context, path string) ([]Entry, error)
 	Open(path string) LineReader
 	Fold(prices *price.Prices) Folder
-	// Events returns a function that converts the lines of one transcript, in their order, to the events of its
-	// conversation, at least one for each line.
+	// Events returns a function that converts the lines of one transcript, in their order, to the events of
+	// its conversation, at least one for each line.
 	Events() func(raw []byte) []agentcli.Event
 }
 
@@ -70,8 +70,8 @@ type Entry struct {
 	ModTime time.Time `json:"mod_time"`
 	Session string    `json:"session,omitempty"` // "" if only the lines contain it
 	Agent   string    `json:"agent,omitempty"`   // the subagent, "" for a session's own transcript
-	// Project names a group of sessions: session IDs are unique in it. WorkDir is "" if only the lines contain
-	// it.
+	// Project names a group of sessions: session IDs are unique in it. WorkDir is "" if only the lines
+	// contain it.
 	Project string `json:"project"`
 	WorkDir string `json:"work_dir,omitempty"`
 }

@@ -120,7 +120,8 @@ func (p *Plan) changeSource(rec *flow.Record, step string, c Changes) (f *flow.F
 	other := c.Source != nil && c.Source.Digest() != rec.Input.Digest
 	switch {
 	case (other || c.Prompt != nil) && rec.Input.Carried != nil:
-		return nil, fmt.Errorf("%w: the run continues another one at a place in its file, so it keeps the file",
+		return nil, fmt.Errorf(
+			"%w: the run continues another one at a place in its file, so it keeps the file",
 			fork.ErrNoChange)
 	case c.Prompt != nil && step == "":
 		return nil, fmt.Errorf("%w: to change a prompt, fork from the step that has it", fork.ErrNoChange)

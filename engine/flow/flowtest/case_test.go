@@ -151,8 +151,10 @@ func TestCaseProblems(t *testing.T) {
 		"no expect": {"cases:\n  - name: a\n", `a case needs the field "expect"`},
 		"step": {"cases:\n  - name: a\n    mocks:\n      biuld: {result: x}\n    expect: {}\n",
 			`release.test.yaml:4:7: the flow has no step "biuld"; did you mean "build"?`},
-		"result": {"cases:\n  - name: a\n    mocks:\n      build: {result: {stdut: x}}\n    expect: {}\n", `release.test.yaml:4:23: not a result of a step run: unknown field "stdut"`},
-		"both":   {"cases:\n  - name: a\n    mocks:\n      build: {result: x, error: y}\n    expect: {}\n", "a mock has either result, results or error"},
+		"result": {"cases:\n  - name: a\n    mocks:\n      build: {result: {stdut: x}}\n    expect: {}\n",
+			`release.test.yaml:4:23: not a result of a step run: unknown field "stdut"`},
+		"both": {"cases:\n  - name: a\n    mocks:\n      build: {result: x, error: y}\n    expect: {}\n",
+			"a mock has either result, results or error"},
 		"approval": {"cases:\n  - name: a\n    decisions: {build: approve}\n    expect: {}\n",
 			`no step "build" that waits for approval`},
 		"decision": {"cases:\n  - name: a\n    decisions: {ok: perhaps}\n    expect: {}\n",
@@ -175,10 +177,14 @@ func TestCaseProblems(t *testing.T) {
 
 // The order of operations that run side by side does not matter; that of one branch does.
 func TestCompare(t *testing.T) {
-	op := func(id string) flow.Operation { return flow.Operation{ID: id, Parameters: json.RawMessage(`{"a":1}`)} }
+	op := func(id string) flow.Operation {
+		return flow.Operation{ID: id, Parameters: json.RawMessage(`{"a":1}`)}
+	}
 	rec := &flow.Record{Closed: true}
-	for _, id := range []string{"op.a.each/0.1", "op.a.each/1.1", "op.b.each/0.1", "op.b.each/1.1", "op.end.-.1"} {
-		rec.Values = append(rec.Values, flow.Recorded{Operation: op(id), Digest: operation.Digest(op(id).Parameters)})
+	for _, id := range []string{"op.a.each/0.1", "op.a.each/1.1", "op.b.each/0.1", "op.b.each/1.1",
+		"op.end.-.1"} {
+		rec.Values = append(rec.Values,
+			flow.Recorded{Operation: op(id), Digest: operation.Digest(op(id).Parameters)})
 	}
 	other := op("op.end.-.1")
 	other.Parameters = json.RawMessage(`{"a":2}`)

@@ -33,7 +33,8 @@ type Verdict struct {
 // Check reports whether a run would have done the same with a changed flow. It replays the history with the
 // workflow code of the verifier and the changed source; then it compares the parameters of operations,
 // which a replay does not.
-func Check(ctx context.Context, v *replay.Verifier, src flow.Source, events []*historypb.HistoryEvent) Verdict {
+func Check(ctx context.Context, v *replay.Verifier, src flow.Source,
+	events []*historypb.HistoryEvent) Verdict {
 	rec, err := flow.ReadRecord(events)
 	if err != nil {
 		return Verdict{Outcome: Unverified, Why: err.Error()}

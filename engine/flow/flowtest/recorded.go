@@ -61,9 +61,9 @@ type Difference struct {
 
 func (d Difference) String() string { return d.Message }
 
-// Compare returns the first operation of a replay that differs from the recorded run, or nil. The parameters of an
-// operation are part of it. Operations of different branches and iterations are in no order, because those that
-// run side by side depend on which one ends first.
+// Compare returns the first operation of a replay that differs from the recorded run, or nil. The parameters
+// of an operation are part of it. Operations of different branches and iterations are in no order, because
+// those that run side by side depend on which one ends first.
 func Compare(rec *flow.Record, out Outcome) *Difference {
 	recorded := map[string][]flow.Recorded{} // by branch
 	for _, v := range rec.Values {

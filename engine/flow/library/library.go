@@ -1,5 +1,5 @@
-// Package library finds flows: by path, by name in the directories of a project and a user, and among those that are
-// shipped with acescope. It may import engine/flow.
+// Package library finds flows: by path, by name in the directories of a project and a user, and among those
+// that are shipped with acescope. It may import engine/flow.
 package library
 
 import (
@@ -42,8 +42,8 @@ type Entry struct {
 	Err    error      // why it is not valid
 }
 
-// Find returns the flow of a name or of a file. A name with a slash or an extension is a path. The error wraps
-// [ErrNotFound], or says what is wrong with the flow.
+// Find returns the flow of a name or of a file. A name with a slash or an extension is a path. The error
+// wraps [ErrNotFound], or says what is wrong with the flow.
 func (l Library) Find(name string) (Entry, error) {
 	if strings.ContainsAny(name, `/\`) || isYAML(name) {
 		e, err := open(name)

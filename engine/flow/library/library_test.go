@@ -84,7 +84,8 @@ func TestSecrets(t *testing.T) {
 	}
 	_, err := Library{}.Find(name)
 	var problems flow.Problems
-	if !errors.As(err, &problems) || !strings.HasPrefix(err.Error(), "a.yaml:3:37: the text looks like a secret") {
+	if !errors.As(err, &problems) ||
+		!strings.HasPrefix(err.Error(), "a.yaml:3:37: the text looks like a secret") {
 		t.Errorf("%v", err)
 	}
 }

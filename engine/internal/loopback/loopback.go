@@ -37,7 +37,8 @@ func CheckHost(r *http.Request) error {
 // Serve sets the bounds of a server and serves until the context ends. Then it waits up to 3 s for the
 // requests in progress.
 func Serve(ctx context.Context, l net.Listener, server *http.Server) error {
-	server.ReadHeaderTimeout, server.IdleTimeout, server.MaxHeaderBytes = 10*time.Second, 2*time.Minute, 64<<10
+	server.ReadHeaderTimeout, server.IdleTimeout, server.MaxHeaderBytes = 10*time.Second, 2*time.Minute,
+		64<<10
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
 	select {

@@ -26,8 +26,12 @@ func TestMain(m *testing.M) {
 }
 
 var programs = map[string]func(args []string){
-	"p-echo":    func(args []string) { fmt.Print(strings.Join(args, "|")) },
-	"p-exit":    func(args []string) { n, _ := strconv.Atoi(args[0]); fmt.Fprint(os.Stderr, "bye"); os.Exit(n) },
+	"p-echo": func(args []string) { fmt.Print(strings.Join(args, "|")) },
+	"p-exit": func(args []string) {
+		n, _ := strconv.Atoi(args[0])
+		fmt.Fprint(os.Stderr, "bye")
+		os.Exit(n)
+	},
 	"p-cat":     func([]string) { _, _ = io.Copy(os.Stdout, os.Stdin) },
 	"p-env":     func([]string) { fmt.Print(strings.Join(os.Environ(), "\n")) },
 	"p-dir":     func([]string) { d, _ := os.Getwd(); fmt.Print(d) },

@@ -21,7 +21,8 @@ func TestExits(t *testing.T) {
 	}
 	out.Reset()
 	args := []string{"p-echo", "-x", "a b", "$(id)", "`id`", "*", "", "ü\n"}
-	if e := start(t, t.Context(), Spec{Stdout: &out}, args...).Wait(); !ok(e) || out.String() != strings.Join(args[1:], "|") {
+	if e := start(t, t.Context(), Spec{Stdout: &out}, args...).Wait(); !ok(e) ||
+		out.String() != strings.Join(args[1:], "|") {
 		t.Errorf("%+v %q", e, out.String())
 	}
 }
@@ -32,7 +33,8 @@ func TestInput(t *testing.T) {
 		t.Errorf("nothing: %+v %d", e, out.Len())
 	}
 	big := bytes.Repeat([]byte("0123456789"), 1<<17)
-	if e := start(t, t.Context(), Spec{Stdout: &out, Input: big}, "p-cat").Wait(); !ok(e) || !bytes.Equal(out.Bytes(), big) {
+	if e := start(t, t.Context(), Spec{Stdout: &out, Input: big}, "p-cat").Wait(); !ok(e) ||
+		!bytes.Equal(out.Bytes(), big) {
 		t.Errorf("bytes: %+v, %d of %d", e, out.Len(), len(big))
 	}
 	// A program that does not read its input does not hang anything.
@@ -76,7 +78,8 @@ func TestWriteIsInterrupted(t *testing.T) {
 // TestClosedOutput checks that a write error does not end the program and is reported.
 func TestClosedOutput(t *testing.T) {
 	broken := errors.New("the disk is full")
-	e := start(t, t.Context(), Spec{Stdout: failing{broken}, Input: bytes.Repeat([]byte("x"), 1<<20)}, "p-cat").Wait()
+	e := start(t, t.Context(), Spec{Stdout: failing{broken}, Input: bytes.Repeat([]byte("x"), 1<<20)},
+		"p-cat").Wait()
 	if !ok(e) || !errors.Is(e.OutputErr, broken) {
 		t.Errorf("%+v", e)
 	}
@@ -89,7 +92,8 @@ func (f failing) Write([]byte) (int, error) { return 0, f.err }
 // TestSlowWriter checks that a slow writer gets all of the output, even after the drain period.
 func TestSlowWriter(t *testing.T) {
 	slow := &slowly{to: newLines()}
-	p := start(t, t.Context(), Spec{Stdout: slow, Drain: time.Millisecond, Input: bytes.Repeat([]byte("x"), 200_000)}, "p-cat")
+	p := start(t, t.Context(), Spec{Stdout: slow, Drain: time.Millisecond,
+		Input: bytes.Repeat([]byte("x"), 200_000)}, "p-cat")
 	if e := p.Wait(); !ok(e) || e.Cut || len(slow.to.String()) != 200_000 {
 		t.Errorf("%+v, %d bytes", e, len(slow.to.String()))
 	}
@@ -108,7 +112,8 @@ func TestDirAndEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := start(t, t.Context(), Spec{Stdout: &out, Dir: dir}, "p-dir").Wait(); !ok(e) || out.String() != dir {
+	if e := start(t, t.Context(), Spec{Stdout: &out, Dir: dir}, "p-dir").Wait(); !ok(e) ||
+		out.String() != dir {
 		t.Errorf("%+v %q, want %q", e, out.String(), dir)
 	}
 	out.Reset()
@@ -117,11 +122,13 @@ func TestDirAndEnvironment(t *testing.T) {
 	if strings.Contains(out.String(), "SECRET") || strings.Contains(out.String(), "PATH=") {
 		t.Errorf("the environment was inherited: %s", out.String())
 	}
-	env := environ([]string{"A=1", "AB=2", "B=3", "C=4", "=x", "odd"}, []string{"A*", "C", "NOT"}, []string{"AB"}, []string{"C=5", "D=6", "bad"})
+	env := environ([]string{"A=1", "AB=2", "B=3", "C=4", "=x", "odd"}, []string{"A*", "C", "NOT"},
+		[]string{"AB"}, []string{"C=5", "D=6", "bad"})
 	if got := strings.Join(env, " "); got != "A=1 C=5 D=6" {
 		t.Errorf("environment %q", got)
 	}
-	if got := Environ([]string{"SECRET_OF_*"}, nil, nil); len(got) != 1 || got[0] != "SECRET_OF_THE_PARENT=x" {
+	if got := Environ([]string{"SECRET_OF_*"}, nil, nil); len(got) != 1 ||
+		got[0] != "SECRET_OF_THE_PARENT=x" {
 		t.Errorf("%q", got)
 	}
 }
@@ -151,12 +158,15 @@ func TestCannotStart(t *testing.T) {
 		{"empty name", nil, Spec{Argv: []string{""}}, BadSpec},
 		{"NUL", nil, Spec{Argv: []string{"x", "a\x00b"}}, BadSpec},
 		{"two inputs", nil, Spec{Argv: []string{plain}, Input: []byte{}, Pipe: true}, BadSpec},
-		{"missing in the path", nil, Spec{Argv: []string{"no-such-program"}, Env: []string{"PATH=" + dir}}, NotFound},
+		{"missing in the path", nil, Spec{Argv: []string{"no-such-program"}, Env: []string{"PATH=" + dir}},
+			NotFound},
 		{"no path", nil, Spec{Argv: []string{"sh"}}, NotFound},
-		{"path that is not absolute", nil, Spec{Argv: []string{"plain"}, Env: []string{"PATH=.:"}, Dir: dir}, NotFound},
+		{"path that is not absolute", nil, Spec{Argv: []string{"plain"}, Env: []string{"PATH=.:"}, Dir: dir},
+			NotFound},
 		{"missing", nil, Spec{Argv: []string{filepath.Join(dir, "missing")}}, NotFound},
 		{"not executable", nil, Spec{Argv: []string{plain}}, NotExecutable},
-		{"not executable in the path", nil, Spec{Argv: []string{"plain"}, Env: []string{"PATH=" + dir}}, NotExecutable},
+		{"not executable in the path", nil, Spec{Argv: []string{"plain"}, Env: []string{"PATH=" + dir}},
+			NotExecutable},
 		{"a directory", nil, Spec{Argv: []string{dir}}, NotExecutable},
 		{"an empty file", nil, Spec{Argv: []string{empty}}, NotExecutable},
 		{"no interpreter", nil, Spec{Argv: []string{noInterpreter}}, NotExecutable},
@@ -170,7 +180,8 @@ func TestCannotStart(t *testing.T) {
 				c.ctx = t.Context()
 			}
 			e := Run(c.ctx, c.spec)
-			if e.Class != NotStarted || e.Code != -1 || !IsStartError(e.Err, c.reason) || e.Err == nil || strings.Contains(e.Err.Error(), "\n") {
+			if e.Class != NotStarted || e.Code != -1 || !IsStartError(e.Err, c.reason) || e.Err == nil ||
+				strings.Contains(e.Err.Error(), "\n") {
 				t.Errorf("%+v", e)
 			}
 			t.Log(e.Err)

@@ -60,7 +60,8 @@ func locate(spec Spec) (string, error) {
 	}
 	for _, s := range slices.Concat([]string{spec.Dir}, spec.Argv, spec.Env) {
 		if strings.ContainsRune(s, 0) {
-			return "", &StartError{BadSpec, spec.Argv[0], errors.New("a NUL byte in the arguments, environment or directory")}
+			return "", &StartError{BadSpec, spec.Argv[0],
+				errors.New("a NUL byte in the arguments, environment or directory")}
 		}
 	}
 	if spec.Input != nil && spec.Pipe {
@@ -123,7 +124,8 @@ func startError(spec Spec, path string, err error) error {
 		return &StartError{BadDir, spec.Dir, cause(err)}
 	case errors.Is(err, fs.ErrNotExist):
 		if _, statErr := os.Stat(path); statErr == nil {
-			return &StartError{NotExecutable, program, errors.New("the interpreter in its first line does not exist")}
+			return &StartError{NotExecutable, program,
+				errors.New("the interpreter in its first line does not exist")}
 		}
 		return &StartError{NotFound, program, cause(err)}
 	case errors.Is(err, fs.ErrPermission), isNotProgram(err):
@@ -165,7 +167,8 @@ func Environ(names, unset, additions []string) []string {
 func environ(all, names, unset, additions []string) []string {
 	vars := map[string]string{}
 	for _, v := range all {
-		if name, _, ok := strings.Cut(v, "="); ok && name != "" && matchesAny(names, name) && !slices.Contains(unset, name) {
+		if name, _, ok := strings.Cut(v, "="); ok && name != "" && matchesAny(names, name) &&
+			!slices.Contains(unset, name) {
 			vars[name] = v
 		}
 	}

@@ -21,7 +21,8 @@ func ignore() { signal.Ignore(syscall.SIGTERM) }
 
 // detach puts a child into a group or a session of its own.
 func detach(cmd *exec.Cmd, how string) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: strings.Contains(how, "group"), Setsid: strings.Contains(how, "session")}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: strings.Contains(how, "group"),
+		Setsid: strings.Contains(how, "session")}
 }
 
 // lines is an output in which tests wait for a text.
@@ -208,7 +209,8 @@ func TestEndless(t *testing.T) {
 	if e.Class != Canceled || tail.dropped() != tail.Size()-300 || len(tail.Bytes()) > 400 {
 		t.Errorf("%+v, %d of %d dropped, %d kept", e, tail.dropped(), tail.Size(), len(tail.Bytes()))
 	}
-	if !strings.HasPrefix(tail.String(), "endless output") || !strings.Contains(tail.String(), "bytes left out") {
+	if !strings.HasPrefix(tail.String(), "endless output") ||
+		!strings.Contains(tail.String(), "bytes left out") {
 		t.Errorf("%s", tail)
 	}
 }
@@ -224,7 +226,8 @@ func supervise(args []string) {
 		os.Exit(9)
 	}
 	p, err := Start(context.Background(), Spec{
-		Argv: []string{os.Args[0], "p-sleep"}, Files: []*os.File{file}, DieWithParent: args[1] == "die", Pipe: true,
+		Argv: []string{os.Args[0], "p-sleep"}, Files: []*os.File{file}, DieWithParent: args[1] == "die",
+		Pipe: true,
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -270,7 +273,8 @@ func TestWorkerKilled(t *testing.T) {
 			gone(t, child)
 			// The leader of a program can be gone before its last thread, which holds its files.
 			err = lock()
-			for until := time.Now().Add(10 * time.Second); err != nil && time.Now().Before(until); err = lock() {
+			for until := time.Now().Add(10 * time.Second); err != nil &&
+				time.Now().Before(until); err = lock() {
 				time.Sleep(time.Millisecond)
 			}
 			if err != nil {

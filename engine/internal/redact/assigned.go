@@ -111,13 +111,15 @@ func schemeEnd(value []byte) int {
 }
 
 // placeholders are values that only describe a secret.
-var placeholders = []string{"none", "null", "true", "false", "string", "text", "bytes", "undefined", "required",
+var placeholders = []string{"none", "null", "true", "false", "string", "text", "bytes", "undefined",
+	"required",
 	"optional", "redacted", "hidden"}
 
 // isPlaceholder reports whether a value is not a secret but a variable, a template, a path or a
 // description.
 func isPlaceholder(value []byte) bool {
-	if len(value) == 0 || strings.IndexByte("$<>{}[]()*%/~.", value[0]) >= 0 || bytes.Contains(value, []byte("{{")) {
+	if len(value) == 0 || strings.IndexByte("$<>{}[]()*%/~.", value[0]) >= 0 ||
+		bytes.Contains(value, []byte("{{")) {
 		return true
 	}
 	text := strings.ToLower(string(value[:min(len(value), 64)]))

@@ -25,17 +25,20 @@ func cpuTime() time.Duration {
 func BenchmarkLine(b *testing.B) {
 	var known []Secret
 	for i := range 20 {
-		known = append(known, Secret{fmt.Sprintf("NAME_%d", i), fmt.Sprintf("a-secret-%d-of-the-environment", i*7919)})
+		known = append(known, Secret{fmt.Sprintf("NAME_%d", i), fmt.Sprintf("a-secret-%d-of-the-environment",
+			i*7919)})
 	}
 	r := New(known...)
 	prose := strings.Repeat("I will run the tests of the package, and look at what fails; then mend it. ", 20)
 	code := strings.Repeat("func main() {\\n\\tfmt.Println(\\\"hello\\\")\\n}\\n", 30)
 	for name, text := range map[string]string{
-		"prose": prose, "code": code, "escapes": strings.ReplaceAll(code, "<", "\\u003c") + strings.Repeat("\\u003ca\\u003e ", 30),
+		"prose": prose, "code": code, "escapes": strings.ReplaceAll(code, "<", "\\u003c") +
+			strings.Repeat("\\u003ca\\u003e ", 30),
 		"secret": prose + madeUp["anthropic"],
 	} {
 		b.Run(name, func(b *testing.B) {
-			line := []byte(`{"type":"assistant","message":{"id":"msg_1","content":[{"type":"text","text":"` + text + `"}]},"session_id":"11111111-1111-4111-8111-111111111111"}`)
+			line := []byte(`{"type":"assistant","message":{"id":"msg_1","content":[{"type":"text","text":"` +
+				text + `"}]},"session_id":"11111111-1111-4111-8111-111111111111"}`)
 			data := bytes.Repeat(append(line, '\n'), 1000)
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()

@@ -57,7 +57,8 @@ func FuzzLine(f *testing.F) {
 // overlapsMark reports whether a secret starts or ends like a mark, so that a mark and the text
 // beside it could contain it.
 func overlapsMark(secret string) bool {
-	return strings.HasPrefix(secret, "]") || strings.HasSuffix(secret, "[") || strings.Contains(secret, "redacted") ||
+	return strings.HasPrefix(secret, "]") || strings.HasSuffix(secret, "[") ||
+		strings.Contains(secret, "redacted") ||
 		strings.Contains(secret, "[r") || strings.Contains("[redacted:", secret)
 }
 

@@ -55,7 +55,9 @@ var secretSuffixes = []string{"KEY", "TOKEN", "SECRET", "SECRETS", "PASSWORD", "
 
 // SecretName reports whether a variable of that name contains a secret.
 func SecretName(name string) bool {
-	words := strings.FieldsFunc(strings.ToUpper(name), func(c rune) bool { return c == '_' || c == '-' || c == '.' })
+	words := strings.FieldsFunc(strings.ToUpper(name), func(c rune) bool {
+		return c == '_' || c == '-' || c == '.'
+	})
 	for i, w := range words {
 		switch w {
 		case "PASS", "PAT", "DSN":
@@ -76,7 +78,8 @@ func isPath(name, value string) bool {
 		return false
 	}
 	upper := strings.ToUpper(name)
-	return strings.Contains(upper, "CREDENTIALS") || strings.HasSuffix(upper, "FILE") || strings.HasSuffix(upper, "PATH") ||
+	return strings.Contains(upper, "CREDENTIALS") || strings.HasSuffix(upper, "FILE") ||
+		strings.HasSuffix(upper, "PATH") ||
 		strings.HasSuffix(upper, "DIR")
 }
 
@@ -141,7 +144,8 @@ func escape(s string, html bool) string {
 // markKind returns the kind without characters that are not allowed in a mark.
 func markKind(kind string) string {
 	kind = strings.Map(func(c rune) rune {
-		if c == '_' || c == '-' || c == '.' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
+		if c == '_' || c == '-' || c == '.' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c &&
+			c <= 'Z' {
 			return c
 		}
 		return -1
@@ -179,10 +183,15 @@ func (r *Redactor) Bytes(b []byte) []byte {
 // part of at least minPart bytes of a known secret there.
 func (r *Redactor) Truncated(b []byte) []byte {
 	b = r.Bytes(b)
-	if n, kind := r.longestPart(func(secret []byte, n int) bool { return bytes.HasSuffix(b, secret[:n]) }); n > 0 {
+	if n, kind := r.longestPart(func(secret []byte,
+		n int) bool {
+		return bytes.HasSuffix(b, secret[:n])
+	}); n > 0 {
 		b = append(bytes.Clone(b[:len(b)-n]), mark(kind)...)
 	}
-	if n, kind := r.longestPart(func(secret []byte, n int) bool { return bytes.HasPrefix(b, secret[len(secret)-n:]) }); n > 0 {
+	if n, kind := r.longestPart(func(secret []byte, n int) bool {
+		return bytes.HasPrefix(b, secret[len(secret)-n:])
+	}); n > 0 {
 		b = append([]byte(mark(kind)), b[n:]...)
 	}
 	return b

@@ -34,12 +34,14 @@ func TestShapes(t *testing.T) {
 			if got := r.String(want); got != want {
 				t.Errorf("again: %q", got)
 			}
-			line, err := json.Marshal(map[string]any{"type": "x", "content": []string{text, "other"}, "n": 12.5})
+			line, err := json.Marshal(map[string]any{"type": "x", "content": []string{text, "other"},
+				"n": 12.5})
 			if err != nil {
 				t.Fatal(err)
 			}
 			out := r.Line(line)
-			if !json.Valid(out) || strings.Contains(string(out), secret[:20]) || !strings.Contains(string(out), "[redacted:"+kind+"]") {
+			if !json.Valid(out) || strings.Contains(string(out), secret[:20]) ||
+				!strings.Contains(string(out), "[redacted:"+kind+"]") {
 				t.Errorf("%s: %s", line, out)
 			}
 		}
@@ -107,21 +109,35 @@ func TestContexts(t *testing.T) {
 
 // TestOrdinary checks that ordinary text is unchanged.
 func TestOrdinary(t *testing.T) {
-	r := New(Environ([]string{"API_KEY=short", "MAX_TOKENS=32000000", "TOKEN_FILE=/run/secrets/token", "GOOGLE_APPLICATION_CREDENTIALS=/home/ann/key.json", "PWD=/home/ann/work"})...)
+	r := New(Environ([]string{"API_KEY=short", "MAX_TOKENS=32000000", "TOKEN_FILE=/run/secrets/token",
+		"GOOGLE_APPLICATION_CREDENTIALS=/home/ann/key.json", "PWD=/home/ann/work"})...)
 	for _, text := range []string{
-		"", "the task-risk-based assessment of sk-learn pipelines", "import sklearn; sk-learn-contrib-something-very-long-name",
-		"git commit 3f2504e04f8911d39a0c0305e82c3301aabbccdd", "uuid 11111111-1111-4111-8111-111111111111", "sha256:9f86d081884c7d659a2feaa0c55ad015",
-		"eyJust a word", "eyJhbGciOiJIUzI1NiJ9 alone", "see https://example.com/a:b@c and user@host:path", "http://localhost:8080/x@y",
-		"https://user:$PASSWORD@host https://user:<password>@host", "Authorization: Bearer $TOKEN", "authorization is required for this resource",
-		"the bearer of this letter", "Bearer authentication", "AKIA is a prefix", "AKIAIOSFODNN7EXAMPLETOOLONG", "MAKIAIOSFODNN7EXAMPLE",
-		"-----BEGIN CERTIFICATE-----\nMIIC\n-----END CERTIFICATE-----", "api_key = os.environ[\"ANTHROPIC_API_KEY\"]", "access_token: str | None = None",
-		"secret_key=config.get(\"secret_key\")", "ghp_short", "xoxb-", "sk-", "sk-ant-", "AIza", "://", ":@", "eyJ", "key_press npm_install hf_hub",
-		"refresh_token_expires_in_seconds_from_now = 3600", "/home/ann/key.json", "the private_key field holds a path like /etc/ssl/private/server.pem",
-		"def login(user, password: str, token=None)", "password=config.get(1)", "connect(password=db_password)", "password: required",
-		`{"type": "object", "password": {"type": "string"}, "apiKey": "<your key>"}`, `"password": "string"`, "forgot your password? see passwords: all",
-		"PWD=/home/ann/work", "/Users/JohnDoe2/MyProjectName/SourceFiles", "TestThatForksKeepTheirOwnPlaybookAfter2Runs", "api_key=$API_KEY password=${PASSWORD}",
-		"da39a3ee5e6b4b0d3255bfef95601890afd80709", "DA39A3EE5E6B4B0D3255BFEF95601890AFD80709", `"Authorization": "Bearer ${TOKEN}"`,
-		"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk", "scheme://user@host:80/", "a \\ b \\u0041 \\/",
+		"", "the task-risk-based assessment of sk-learn pipelines",
+		"import sklearn; sk-learn-contrib-something-very-long-name",
+		"git commit 3f2504e04f8911d39a0c0305e82c3301aabbccdd", "uuid 11111111-1111-4111-8111-111111111111",
+		"sha256:9f86d081884c7d659a2feaa0c55ad015",
+		"eyJust a word", "eyJhbGciOiJIUzI1NiJ9 alone", "see https://example.com/a:b@c and user@host:path",
+		"http://localhost:8080/x@y",
+		"https://user:$PASSWORD@host https://user:<password>@host", "Authorization: Bearer $TOKEN",
+		"authorization is required for this resource",
+		"the bearer of this letter", "Bearer authentication", "AKIA is a prefix",
+		"AKIAIOSFODNN7EXAMPLETOOLONG", "MAKIAIOSFODNN7EXAMPLE",
+		"-----BEGIN CERTIFICATE-----\nMIIC\n-----END CERTIFICATE-----",
+		"api_key = os.environ[\"ANTHROPIC_API_KEY\"]", "access_token: str | None = None",
+		"secret_key=config.get(\"secret_key\")", "ghp_short", "xoxb-", "sk-", "sk-ant-", "AIza", "://", ":@",
+		"eyJ", "key_press npm_install hf_hub",
+		"refresh_token_expires_in_seconds_from_now = 3600", "/home/ann/key.json",
+		"the private_key field holds a path like /etc/ssl/private/server.pem",
+		"def login(user, password: str, token=None)", "password=config.get(1)",
+		"connect(password=db_password)", "password: required",
+		`{"type": "object", "password": {"type": "string"}, "apiKey": "<your key>"}`, `"password": "string"`,
+		"forgot your password? see passwords: all",
+		"PWD=/home/ann/work", "/Users/JohnDoe2/MyProjectName/SourceFiles",
+		"TestThatForksKeepTheirOwnPlaybookAfter2Runs", "api_key=$API_KEY password=${PASSWORD}",
+		"da39a3ee5e6b4b0d3255bfef95601890afd80709", "DA39A3EE5E6B4B0D3255BFEF95601890AFD80709",
+		`"Authorization": "Bearer ${TOKEN}"`,
+		"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
+		"scheme://user@host:80/", "a \\ b \\u0041 \\/",
 	} {
 		if got := r.String(text); got != text {
 			t.Errorf("%q became %q", text, got)
@@ -137,7 +153,8 @@ func TestOrdinary(t *testing.T) {
 }
 
 func TestKnown(t *testing.T) {
-	r := New(Secret{"DB_PASSWORD", "p\"a\\s<s>/wörd\n1"}, Secret{"LONG", "correct horse battery staple"}, Secret{"", "abcdefgh"}, Secret{"SHORT", "abc"}, Secret{"BLANK", "            "})
+	r := New(Secret{"DB_PASSWORD", "p\"a\\s<s>/wörd\n1"}, Secret{"LONG", "correct horse battery staple"},
+		Secret{"", "abcdefgh"}, Secret{"SHORT", "abc"}, Secret{"BLANK", "            "})
 	if got := r.String("x correct horse battery staple, abcdefgh abc"); got != "x [redacted:LONG], [redacted:secret] abc" {
 		t.Error(got)
 	}
@@ -146,15 +163,18 @@ func TestKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		`{"a":"p\"a\\s<s>/wörd\n1"}`, `{"a":"p\"a\\s\u003cs\u003e\/w\u00f6rd\n1"}`, `{"a":"\u0070\u0022a\u005cs<s>/wörd\u000a1"}`,
+		`{"a":"p\"a\\s<s>/wörd\n1"}`, `{"a":"p\"a\\s\u003cs\u003e\/w\u00f6rd\n1"}`,
+		`{"a":"\u0070\u0022a\u005cs<s>/wörd\u000a1"}`,
 		`{"p\"a\\s<s>/wörd\n1":true}`, `["p\"a\\s<s>/wörd\n1","ok \u0041 \/"]`, `"p\"a\\s<s>/wörd\n1"`,
 	} {
 		got := string(r.Line([]byte(line)))
-		if !json.Valid([]byte(got)) || !strings.Contains(got, "[redacted:DB_PASSWORD]") || strings.Contains(got, "rd\\n1") {
+		if !json.Valid([]byte(got)) || !strings.Contains(got, "[redacted:DB_PASSWORD]") ||
+			strings.Contains(got, "rd\\n1") {
 			t.Errorf("%s: %s", line, got)
 		}
 	}
-	if got := string(r.Line([]byte(`["x","ok \u0041 \/",1e5, {"a":null}]`))); got != `["x","ok \u0041 \/",1e5, {"a":null}]` {
+	if got := string(r.Line(
+		[]byte(`["x","ok \u0041 \/",1e5, {"a":null}]`))); got != `["x","ok \u0041 \/",1e5, {"a":null}]` {
 		t.Errorf("text without a secret was changed: %s", got)
 	}
 	outer, err := json.Marshal(map[string]string{"output": "it says " + string(inner)})
@@ -171,7 +191,8 @@ func TestKnown(t *testing.T) {
 
 // TestOverlap checks that overlapping secrets are removed completely.
 func TestOverlap(t *testing.T) {
-	r := New(Secret{"A", "abcdefghijkl"}, Secret{"B", "ijklmnopqrst"}, Secret{"C", "efghij12"}, Secret{"D", "abcdefghijklmnop"})
+	r := New(Secret{"A", "abcdefghijkl"}, Secret{"B", "ijklmnopqrst"}, Secret{"C", "efghij12"},
+		Secret{"D", "abcdefghijklmnop"})
 	for text, want := range map[string]string{
 		"-abcdefghijklmnopqrst-":   "-[redacted:D]-",
 		"abcdefghijkl":             "[redacted:A]",
@@ -202,10 +223,13 @@ func TestTruncated(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for name, want := range map[string]bool{
-		"ANTHROPIC_API_KEY": true, "AWS_SECRET_ACCESS_KEY": true, "GITHUB_TOKEN": true, "DB_PASSWORD": true, "DB_PWD": true, "SENTRY_DSN": true,
-		"GH_PAT": true, "MYAPIKEY": true, "NPM_AUTHTOKEN": true, "npm_config__auth_token": true, "SESSION_COOKIE": true, "CLIENT_SECRETS": true,
-		"PWD": false, "OLDPWD": false, "PATH": false, "HOME": false, "MAX_TOKENS": false, "KEYBOARD": false, "TOKENIZERS_PARALLELISM": false,
-		"SSH_AUTH_SOCK": false, "COMPASS": false, "": false,
+		"ANTHROPIC_API_KEY": true, "AWS_SECRET_ACCESS_KEY": true, "GITHUB_TOKEN": true, "DB_PASSWORD": true,
+		"DB_PWD": true, "SENTRY_DSN": true,
+		"GH_PAT": true, "MYAPIKEY": true, "NPM_AUTHTOKEN": true, "npm_config__auth_token": true,
+		"SESSION_COOKIE": true, "CLIENT_SECRETS": true,
+		"PWD": false, "OLDPWD": false, "PATH": false, "HOME": false, "MAX_TOKENS": false, "KEYBOARD": false,
+		"TOKENIZERS_PARALLELISM": false,
+		"SSH_AUTH_SOCK":          false, "COMPASS": false, "": false,
 	} {
 		if got := SecretName(name); got != want {
 			t.Errorf("%s: %v", name, got)
@@ -218,8 +242,10 @@ func TestNames(t *testing.T) {
 func TestHostile(t *testing.T) {
 	r := New(Secret{"A", "aaaaaaaaaaaaaaaaaaaaaaaa"})
 	for _, piece := range []string{
-		"eyJ-", "eyJ.eyJ.", "sk-", "sk-a-", "sk-ant-", "://", "://a:", "-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "earer ", "uthorization:", "uthorization: a ",
-		"api_key=", "api_key=a", "a", "aaaaaaaaaaaaaaaaaaaaaaaab", "AKIA", "ghp_", "\\\"", "\\u0041", "\"", "{\"", "xoxb-",
+		"eyJ-", "eyJ.eyJ.", "sk-", "sk-a-", "sk-ant-", "://", "://a:", "-----BEGIN PRIVATE KEY-----",
+		"-----BEGIN ", "earer ", "uthorization:", "uthorization: a ",
+		"api_key=", "api_key=a", "a", "aaaaaaaaaaaaaaaaaaaaaaaab", "AKIA", "ghp_", "\\\"", "\\u0041", "\"",
+		"{\"", "xoxb-",
 	} {
 		text := []byte(strings.Repeat(piece, 256<<10/len(piece)))
 		r.Bytes(text)

@@ -59,7 +59,8 @@ func shapesOfSecrets() []shape {
 		{"aws", "AKIA|ASIA|ABIA|ACCA", `([A-Z0-9]{20})(?:[^A-Za-z0-9]|$)`, word, false, 0},
 		{"jwt", "eyJ", `(eyJ[\w-]{7,}\.eyJ[\w-]{6,}\.[\w-]*)`, separated, false, 0},
 		{"private_key", "-----BEGIN ", // without an end line, it extends to the end of the text
-			`(-----BEGIN [^-]{0,50}PRIVATE KEY[^-]{0,50}-----(?s:.*?-----END [^-]{0,70}-----|.*))`, anywhere, false, 0},
+			`(-----BEGIN [^-]{0,50}PRIVATE KEY[^-]{0,50}-----(?s:.*?-----END [^-]{0,70}-----|.*))`, anywhere,
+			false, 0},
 		{"password", "://",
 			`://[^ \t\r\n"'<>/?#@:\\]*:([^ \t\r\n"'<>/@$*{][^ \t\r\n"'<>/@]*)@`, anywhere, false, 0},
 		{"bearer", "earer |EARER ", `(?i)earer (` + token + `{20,})`, anywhere, true, 0},
@@ -67,7 +68,8 @@ func shapesOfSecrets() []shape {
 		{"bearer", "uthorization|UTHORIZATION",
 			header + `[A-Za-z0-9]{2,12} (` + token + `{8,})`, anywhere, false, 0},
 		{kind: "bearer", anchors: "uthorization|UTHORIZATION", atLeast: MinLength},
-		{kind: "password", anchors: "assword|ASSWORD|asswd|ASSWD|assphrase|ASSPHRASE|pwd|Pwd|PWD", atLeast: minPassword},
+		{kind: "password", anchors: "assword|ASSWORD|asswd|ASSWD|assphrase|ASSPHRASE|pwd|Pwd|PWD",
+			atLeast: minPassword},
 	}
 	for _, name := range credentials {
 		words := strings.Split(name, "_")
@@ -158,7 +160,8 @@ func isRandom(text []byte) bool {
 
 // credentials are names whose values are secret.
 var credentials = []string{
-	"api_key", "secret_key", "secret_access_key", "client_secret", "auth_token", "access_token", "refresh_token",
+	"api_key", "secret_key", "secret_access_key", "client_secret", "auth_token", "access_token",
+	"refresh_token",
 	"session_token", "private_key",
 }
 

@@ -1,8 +1,9 @@
-// Package ablation measures what the bullets of a playbook do: it plans trials that answer items again without parts
-// of the playbook, and compares the answers with those of the whole playbook, item by item. It is pure.
+// Package ablation measures what the bullets of a playbook do: it plans trials that answer items again
+// without parts of the playbook, and compares the answers with those of the whole playbook, item by item. It
+// is pure.
 //
-// A trial answers only the items whose answer cited a bullet that it leaves out: for the others it is taken to change
-// nothing. A bullet that the model follows without citing it is not measured.
+// A trial answers only the items whose answer cited a bullet that it leaves out: for the others it is taken
+// to change nothing. A bullet that the model follows without citing it is not measured.
 package ablation
 
 import (
@@ -70,8 +71,8 @@ func (b *Base) measured() []int {
 // Labeled returns the number of labeled items that are not held out.
 func (b *Base) Labeled() int { return len(b.items) - len(b.held) }
 
-// Trials returns the trials of the first round, as many of them as the budget allows, and how many it does not.
-// Bullets come first, the most cited first.
+// Trials returns the trials of the first round, as many of them as the budget allows, and how many it does
+// not. Bullets come first, the most cited first.
 func (b *Base) Trials(in ace.Ablation) (trials []ace.Trial, skipped int) {
 	budget := in.Budget - len(b.held)
 	for _, list := range b.groups(in) {
@@ -122,7 +123,8 @@ func (b *Base) groups(in ace.Ablation) (groups [][]ace.Trial) {
 		}
 	}
 	if in.Control {
-		groups = append(groups, []ace.Trial{{Kind: ace.TrialControl, Name: "whole playbook", Items: b.measured()}})
+		groups = append(groups, []ace.Trial{{Kind: ace.TrialControl, Name: "whole playbook",
+			Items: b.measured()}})
 	}
 	draw := random(in.Seed + 1)
 	for pair := range in.Halves {
@@ -172,7 +174,8 @@ func (b *Base) results(trials []ace.Trial, items []ace.EvalItem) ([]Result, erro
 		list[i].Trial = t
 		for _, index := range t.Items {
 			if _, ok := b.items[index]; !ok {
-				return nil, fmt.Errorf("trial %d names item %d, which the evaluation does not have", i+1, index)
+				return nil, fmt.Errorf("trial %d names item %d, which the evaluation does not have", i+1,
+					index)
 			}
 		}
 	}
@@ -182,15 +185,16 @@ func (b *Base) results(trials []ace.Trial, items []ace.EvalItem) ([]Result, erro
 		}
 		r := &list[item.Trial-1]
 		if !slices.Contains(r.Items, item.Index) {
-			return nil, fmt.Errorf("an answer of trial %d is to item %d, which it does not have", item.Trial, item.Index)
+			return nil, fmt.Errorf("an answer of trial %d is to item %d, which it does not have", item.Trial,
+				item.Index)
 		}
 		r.Answers = append(r.Answers, item)
 	}
 	return list, nil
 }
 
-// Pairs counts items by the verdicts of the whole playbook and of a trial. Helped are those that only the whole
-// playbook answers correctly: what the trial leaves out helped. Hurt are the reverse.
+// Pairs counts items by the verdicts of the whole playbook and of a trial. Helped are those that only the
+// whole playbook answers correctly: what the trial leaves out helped. Hurt are the reverse.
 type Pairs struct {
 	Both    int `json:"both"`
 	Helped  int `json:"helped"`
@@ -227,8 +231,9 @@ func (b *Base) pairs(r Result) (p Pairs) {
 	return p
 }
 
-// Effect is what a bullet, or another part of the playbook, does to the accuracy. Difference is that with it minus
-// that without it on the Pairs, nil if no answer without it is known; Overall is the same on all labeled items.
+// Effect is what a bullet, or another part of the playbook, does to the accuracy. Difference is that with it
+// minus that without it on the Pairs, nil if no answer without it is known; Overall is the same on all
+// labeled items.
 type Effect struct {
 	Kind       ace.TrialKind `json:"kind"`
 	Name       string        `json:"name"`
@@ -247,8 +252,9 @@ type Effect struct {
 	Halves *Halves `json:"halves,omitempty"`
 }
 
-// Halves is the mean, over pairs of random halves, of the accuracy of the half with a bullet minus that of the half
-// without it. If the effects of bullets add up, it estimates the Shapley value. Low and High are nil for one pair.
+// Halves is the mean, over pairs of random halves, of the accuracy of the half with a bullet minus that of
+// the half without it. If the effects of bullets add up, it estimates the Shapley value. Low and High are nil
+// for one pair.
 type Halves struct {
 	Pairs  int      `json:"pairs"`
 	Effect float64  `json:"effect"`
@@ -259,7 +265,8 @@ type Halves struct {
 // Measured reports whether there are answers without the bullet to all items that cite it.
 func (e *Effect) Measured() bool { return e.Cited > 0 && e.Pairs.Items() == e.Cited }
 
-// Effects returns a row for each bullet, in the order of the playbook, and then for each other trial of the results.
+// Effects returns a row for each bullet, in the order of the playbook, and then for each other trial of the
+// results.
 func (b *Base) Effects(results []Result) []Effect {
 	byBullet := map[string]Result{}
 	var others []Effect

@@ -18,18 +18,20 @@ import (
 func book() *playbook.Playbook {
 	b := &playbook.Playbook{NextID: 1}
 	for i, id := range strings.Split("abcdefgh", "") {
-		content := fmt.Sprintf("rule %s is unlike rule %d in all of its words %s", id, i, strings.Repeat(id, 4))
+		content := fmt.Sprintf("rule %s is unlike rule %d in all of its words %s", id, i,
+			strings.Repeat(id, 4))
 		if i < 2 {
 			content = "divide the total revenue by the number of shares outstanding" + strings.Repeat("!", i)
 		}
-		b.Bullets = append(b.Bullets, playbook.Bullet{ID: id, Section: map[bool]string{true: "ONE", false: "TWO"}[i < 4],
+		b.Bullets = append(b.Bullets, playbook.Bullet{ID: id,
+			Section: map[bool]string{true: "ONE", false: "TWO"}[i < 4],
 			Content: content, Helpful: 8 - i})
 	}
 	return b
 }
 
-// answers are the items of ten problems: the bullet that each cites first. Item 0 is solved by a or b, item 3 by c,
-// items 4 and 5 by d; e breaks item 6; item 8 has no label; the others are solved without any bullet.
+// answers are the items of ten problems: the bullet that each cites first. Item 0 is solved by a or b, item 3
+// by c, items 4 and 5 by d; e breaks item 6; item 8 has no label; the others are solved without any bullet.
 var cites = []string{"a", "b", "c", "c", "d", "d", "e", "f", "f", ""}
 
 func answer(index int, has func(id string) bool) ace.EvalItem {
@@ -103,7 +105,8 @@ func TestEffects(t *testing.T) {
 		halves[e.Name] = e.Halves
 	}
 	want := []string{
-		"bullet a 1/1 +0.00 +0.00", "bullet b 1/1 +0.00 +0.00", "bullet c 2/2 +0.50 +0.11", "bullet d 2/2 +1.00 +0.22",
+		"bullet a 1/1 +0.00 +0.00", "bullet b 1/1 +0.00 +0.00", "bullet c 2/2 +0.50 +0.11",
+		"bullet d 2/2 +1.00 +0.22",
 		"bullet e 0/1 -1.00 -0.11", "bullet f 1/1 +0.00 +0.00", "bullet g 0/0", "bullet h 0/0",
 		"twins a 2/2 +1.00 +0.22", "section ONE 6/6 +0.83 +0.56", "section TWO 1/2 -0.50 -0.11",
 		"control whole playbook 8/9 +0.00 +0.00",
@@ -157,7 +160,8 @@ func TestPrune(t *testing.T) {
 	in := ace.Ablation{Budget: 1000, Prune: &ace.Prune{Margin: 0.05, HeldOutFrom: 100}}
 	base, done := rounds(t, in, 300)
 	p := base.Pruned(in, done)
-	if p == nil || !p.Kept || p.Before != 8 || p.Bullets != 3 || p.HeldOut != 180 || p.Broken != 0 || p.Fixed != 20 {
+	if p == nil || !p.Kept || p.Before != 8 || p.Bullets != 3 || p.HeldOut != 180 || p.Broken != 0 ||
+		p.Fixed != 20 {
 		t.Fatalf("%+v", p)
 	}
 	without := done[len(done)-1][0].Without
@@ -177,12 +181,14 @@ func TestPruneMinEffect(t *testing.T) {
 	if p == nil || p.Kept || p.Broken != 60 {
 		t.Fatalf("%+v", p)
 	}
-	if without := done[len(done)-1][0].Without; !slices.Contains(without, "c") || slices.Contains(without, "d") {
+	if without := done[len(done)-1][0].Without; !slices.Contains(without, "c") ||
+		slices.Contains(without, "d") {
 		t.Errorf("without %q", without)
 	}
 }
 
-// Without --held-out, a random half is held out, of which no answer is used before the proof; the budget covers it.
+// Without --held-out, a random half is held out, of which no answer is used before the proof; the budget
+// covers it.
 func TestPruneHalf(t *testing.T) {
 	in := ace.Ablation{Budget: 150, Seed: 7, Prune: &ace.Prune{Margin: 0.2}}
 	base, done := rounds(t, in, 100)
@@ -191,7 +197,9 @@ func TestPruneHalf(t *testing.T) {
 	for _, round := range done {
 		for _, r := range round {
 			answers += len(r.Answers)
-			if r.Kind != ace.TrialProof && slices.ContainsFunc(r.Items, func(i int) bool { return slices.Contains(held, i) }) {
+			if r.Kind != ace.TrialProof && slices.ContainsFunc(r.Items, func(i int) bool {
+				return slices.Contains(held, i)
+			}) {
 				t.Errorf("%s %s uses held-out items", r.Kind, r.Name)
 			}
 		}
@@ -222,7 +230,8 @@ func FuzzLoad(f *testing.F) {
 		in := ace.Ablation{Budget: 10, Halves: 1, Prune: &ace.Prune{HeldOutFrom: 1}}
 		base, done, err := first.Load(t.Context(), book(), in, &ace.AblationProgress{
 			Evaluated: []ace.Ref{{SHA256: "whole"}},
-			Rounds:    []ace.AblationRound{{Trials: ace.Ref{SHA256: "trials"}, Items: []ace.Ref{{SHA256: "items"}}}},
+			Rounds: []ace.AblationRound{{Trials: ace.Ref{SHA256: "trials"},
+				Items: []ace.Ref{{SHA256: "items"}}}},
 		})
 		if err != nil {
 			return

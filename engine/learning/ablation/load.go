@@ -55,8 +55,8 @@ func (get Get) Trials(ctx context.Context, ref ace.Ref) (trials []ace.Trial, err
 	return trials, nil
 }
 
-// Load reads the answers of an ablation so far: of the whole playbook, and of each round. It returns [ErrNoItems]
-// without the former.
+// Load reads the answers of an ablation so far: of the whole playbook, and of each round. It returns
+// [ErrNoItems] without the former.
 func (get Get) Load(
 	ctx context.Context, book *playbook.Playbook, in ace.Ablation, p *ace.AblationProgress,
 ) (*Base, [][]Result, error) {

@@ -11,9 +11,9 @@ import (
 // maxPruned bounds the rounds that restore bullets.
 const maxPruned = 8
 
-// Next returns the trials of the next round: first all that measure; then, if the playbook is to be pruned, one
-// without the bullets that were not shown to help, and further ones as long as some have to be restored; then the proof
-// on the held-out items. It returns none at the end.
+// Next returns the trials of the next round: first all that measure; then, if the playbook is to be pruned,
+// one without the bullets that were not shown to help, and further ones as long as some have to be restored;
+// then the proof on the held-out items. It returns none at the end.
 func (b *Base) Next(in ace.Ablation, rounds [][]Result) (trials []ace.Trial, skipped int) {
 	if len(rounds) == 0 {
 		return b.Trials(in)
@@ -41,11 +41,12 @@ func (b *Base) Next(in ace.Ablation, rounds [][]Result) (trials []ace.Trial, ski
 		return nil, 0
 	}
 	held := slices.Sorted(maps.Keys(b.held))
-	return []ace.Trial{{Kind: ace.TrialProof, Name: "held-out items", Without: pruned.Without, Items: held}}, 0
+	return []ace.Trial{{Kind: ace.TrialProof, Name: "held-out items", Without: pruned.Without, Items: held}},
+		0
 }
 
-// candidates returns the bullets that no item cites and those that helped at most least more items than they hurt,
-// without those that the budget did not allow to measure.
+// candidates returns the bullets that no item cites and those that helped at most least more items than they
+// hurt, without those that the budget did not allow to measure.
 func (b *Base) candidates(measured []Result, least float64) (ids []string) {
 	for _, e := range b.Effects(measured) {
 		if e.Kind != ace.TrialBullet {
@@ -58,10 +59,10 @@ func (b *Base) candidates(measured []Result, least float64) (ids []string) {
 	return ids
 }
 
-// restore returns a trial that leaves out fewer bullets than an earlier one, on the items that are still broken: that
-// only the whole playbook answers correctly. It restores half of the bullets that they cite, those of the most items,
-// because one of several bullets that replace each other is enough. Without a bullet to restore, which more than least
-// items cite, it has no items.
+// restore returns a trial that leaves out fewer bullets than an earlier one, on the items that are still
+// broken: that only the whole playbook answers correctly. It restores half of the bullets that they cite,
+// those of the most items, because one of several bullets that replace each other is enough. Without a bullet
+// to restore, which more than least items cite, it has no items.
 func (b *Base) restore(last Result, least float64) ace.Trial {
 	t := ace.Trial{Kind: last.Kind, Name: last.Name, Without: last.Without}
 	var broken []int

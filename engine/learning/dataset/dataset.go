@@ -134,7 +134,8 @@ func header(raw []byte) (grader string, ok bool) {
 }
 
 // scan calls fn for each task in order, with the bytes of its line and the names of the fields that
-// the task does not hold, until fn returns false. It skips blank lines. It passes the grader of a header to onHeader.
+// the task does not hold, until fn returns false. It skips blank lines. It passes the grader of a header to
+// onHeader.
 func scan(
 	in *bufio.Scanner, path string, onHeader func(grader string) error,
 	fn func(t ace.Task, raw []byte, lost []string) (bool, error),
@@ -262,7 +263,8 @@ func Ingest(ctx context.Context, path string, f io.Reader, store *artifact.Store
 // MaxShuffled is the number of bytes of a data set that can be shuffled, because Shuffle holds it in memory.
 const MaxShuffled = 1 << 30
 
-// Shuffle stores a data set with its tasks in another order, which depends on the seed and the number of tasks only.
+// Shuffle stores a data set with its tasks in another order, which depends on the seed and the number of
+// tasks only.
 func Shuffle(ctx context.Context, store *artifact.Store, set ace.Ref, seed uint64) (ace.Ref, error) {
 	if set.Size > MaxShuffled {
 		return ace.Ref{}, fmt.Errorf("it has more than %d MiB; use a smaller one", MaxShuffled>>20)

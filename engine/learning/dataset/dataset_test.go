@@ -75,7 +75,8 @@ func TestL2LostFields(t *testing.T) {
 		line = append(line, fmt.Sprintf(`"f%d":1`, i))
 	}
 	set, err = ingest(t.Context(), s, `{"context":"c",`+strings.Join(line, ",")+"}", 0)
-	if n := len(set.Lost); err != nil || n != maxLost+1 || set.Lost[maxLost] != (LostField{moreLost, maxLost}) {
+	if n := len(set.Lost); err != nil || n != maxLost+1 ||
+		set.Lost[maxLost] != (LostField{moreLost, maxLost}) {
 		t.Errorf("many fields: %+v, %v", set.Lost, err)
 	}
 }
@@ -86,7 +87,8 @@ func TestL7Header(t *testing.T) {
 	if err != nil || set.Grader != "numeric:1%" || set.Tasks != 1 {
 		t.Fatalf("%+v, %v", set, err)
 	}
-	if tasks, err := Load(t.Context(), s, set.Ref, 0, 2); err != nil || len(tasks) != 1 || tasks[0].Prompt != "a" {
+	if tasks, err := Load(t.Context(), s, set.Ref, 0, 2); err != nil || len(tasks) != 1 ||
+		tasks[0].Prompt != "a" {
 		t.Errorf("%+v, %v", tasks, err)
 	}
 	var bad *LineError
@@ -142,7 +144,8 @@ func TestShuffle(t *testing.T) {
 	if len(one) != 20 || one[0] != "00" || one[19] != "19" || len(slices.Compact(one)) != 20 {
 		t.Errorf("tasks %v", one)
 	}
-	if _, err := Shuffle(t.Context(), s, ace.Ref{SHA256: set.Ref.SHA256, Size: MaxShuffled + 1}, 1); err == nil {
+	if _, err := Shuffle(t.Context(), s, ace.Ref{SHA256: set.Ref.SHA256, Size: MaxShuffled + 1},
+		1); err == nil {
 		t.Error("a data set that is too large was shuffled")
 	}
 }
@@ -231,13 +234,14 @@ func FuzzScan(f *testing.F) {
 	f.Add("\n\n\x00{}\r\n")
 	f.Fuzz(func(t *testing.T, content string) {
 		n := 0
-		err := scan(lines(strings.NewReader(content)), "f", nil, func(task ace.Task, raw []byte, _ []string) (bool, error) {
-			if task.Index != n || strings.TrimSpace(task.Prompt) == "" || len(raw) == 0 {
-				t.Fatalf("task %d: %+v", n, task)
-			}
-			n++
-			return true, nil
-		})
+		err := scan(lines(strings.NewReader(content)), "f", nil,
+			func(task ace.Task, raw []byte, _ []string) (bool, error) {
+				if task.Index != n || strings.TrimSpace(task.Prompt) == "" || len(raw) == 0 {
+					t.Fatalf("task %d: %+v", n, task)
+				}
+				n++
+				return true, nil
+			})
 		var bad *LineError
 		if err != nil && !errors.As(err, &bad) {
 			t.Fatal(err)

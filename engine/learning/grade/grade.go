@@ -114,7 +114,8 @@ func newNumeric(parameter string) (Grader, error) {
 	text, relative := strings.CutSuffix(parameter, "%")
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v >= 0 && v <= math.MaxFloat64) {
-		return nil, fmt.Errorf("%w: numeric:%s: the tolerance must be a number such as 0.01 or a percentage such as 1%%",
+		return nil, fmt.Errorf(
+			"%w: numeric:%s: the tolerance must be a number such as 0.01 or a percentage such as 1%%",
 			ErrUnknown, parameter)
 	}
 	if relative {

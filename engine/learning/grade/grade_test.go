@@ -20,14 +20,20 @@ func TestL7Graders(t *testing.T) {
 		{"numeric:0", "0.1", "0.1", 1}, {"numeric:0.1", "0.3", "0.2", 1}, {"numeric:1%", "none", "3", 0},
 		{"numeric:1%", "yes", "Yes", 1}, {"numeric:5%", "about 1e6 of 3", "3", 1}, {"numeric:1%", "", "0", 0},
 
-		{"choice", "B", "B", 1}, {"choice", "(b)", "B", 1}, {"choice", "b. Paris", "B) Paris", 1}, {"choice", "C", "B", 0},
-		{"choice", "A good reason for C is cost, so the answer is: (B).", "B", 1}, {"choice", "I pick **D**", "d", 1},
-		{"choice", "Options A and C fail. Answer: C", "A", 0}, {"choice", "I choose A", "A", 1}, {"choice", "Paris", "B", 0},
+		{"choice", "B", "B", 1}, {"choice", "(b)", "B", 1}, {"choice", "b. Paris", "B) Paris", 1},
+		{"choice", "C", "B", 0},
+		{"choice", "A good reason for C is cost, so the answer is: (B).", "B", 1},
+		{"choice", "I pick **D**", "d", 1},
+		{"choice", "Options A and C fail. Answer: C", "A", 0}, {"choice", "I choose A", "A", 1},
+		{"choice", "Paris", "B", 0},
 		{"choice", "Paris", "paris", 1}, {"choice", "", "A", 0},
 
-		{"tags", "Revenue, Assets, Debt", "Revenue,Assets,Debt", 1}, {"tags", "revenue, Debt, Assets", "Revenue,Assets,Debt", 0.333333},
-		{"tags", "Revenue", "Revenue,Assets", 0.5}, {"tags", "Revenue,Assets,Debt,Cash", "Revenue,Assets", 0.5},
-		{"tags", `["Revenue", "Assets"]`, "Revenue,Assets", 1}, {"tags", "b: Debt\na: Assets", "a: Assets, b: Debt", 1},
+		{"tags", "Revenue, Assets, Debt", "Revenue,Assets,Debt", 1},
+		{"tags", "revenue, Debt, Assets", "Revenue,Assets,Debt", 0.333333},
+		{"tags", "Revenue", "Revenue,Assets", 0.5}, {"tags", "Revenue,Assets,Debt,Cash", "Revenue,Assets",
+			0.5},
+		{"tags", `["Revenue", "Assets"]`, "Revenue,Assets", 1},
+		{"tags", "b: Debt\na: Assets", "a: Assets, b: Debt", 1},
 		{"tags", "a: Debt", "a: Assets, b: Debt", 0}, {"tags", "", "Revenue", 0}, {"tags", "2.0", "2", 1},
 	} {
 		g, err := New(c.grader)
@@ -71,7 +77,8 @@ func TestL7Verdict(t *testing.T) {
 		if correct == nil {
 			got = ""
 		}
-		if err != nil || got != c.correct || (score == nil) != (c.score < 0) || score != nil && *score != c.score {
+		if err != nil || got != c.correct || (score == nil) != (c.score < 0) || score != nil &&
+			*score != c.score {
 			t.Errorf("%+v: %s %v, %v", c.in, got, score, err)
 		}
 	}

@@ -26,8 +26,9 @@ func lastNumber(text string) (float64, bool) {
 // choice compares letters from A to Z. Another label is compared exactly.
 type choice struct{}
 
-// wholeLetter matches a text that is a letter, or begins with a letter as lists have it: "B", "(b)", "B. Paris". The
-// other patterns match the letter in prose; their last match counts, the first pattern that matches decides.
+// wholeLetter matches a text that is a letter, or begins with a letter as lists have it: "B", "(b)", "B.
+// Paris". The other patterns match the letter in prose; their last match counts, the first pattern that
+// matches decides.
 var (
 	wholeLetter = regexp.MustCompile(`^[\s("'\[*]*([A-Za-z])(?:[\s)"'\].:*]*$|[).:\]])`)
 	inProse     = []*regexp.Regexp{
@@ -61,10 +62,10 @@ func letterOf(pattern *regexp.Regexp, text string) string {
 	return strings.ToUpper(all[len(all)-1][1])
 }
 
-// tags gives credit for each tag, as for FiNER. Tags are separated by commas, semicolons or line ends, or are a JSON
-// list. They are compared by position, without regard to case and numbers by value, or by name if each tag of the label
-// has the form "name: tag". The score is the number of equal tags divided by the number of tags of the label, or of the
-// answer if it has more.
+// tags gives credit for each tag, as for FiNER. Tags are separated by commas, semicolons or line ends, or are
+// a JSON list. They are compared by position, without regard to case and numbers by value, or by name if each
+// tag of the label has the form "name: tag". The score is the number of equal tags divided by the number of
+// tags of the label, or of the answer if it has more.
 type tags struct{}
 
 func (tags) Grade(answer, label string) float64 {
@@ -100,7 +101,9 @@ func tagsOf(text string) (list []string) {
 		}
 		return list
 	}
-	for _, tag := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ';' || r == '\n' }) {
+	for _, tag := range strings.FieldsFunc(text, func(r rune) bool {
+		return r == ',' || r == ';' || r == '\n'
+	}) {
 		if tag = strings.TrimSpace(tag); tag != "" {
 			list = append(list, tag)
 		}

@@ -30,7 +30,8 @@ type Provider interface {
 	DefaultModel() string
 	Generate(ctx context.Context, in ace.GeneratorInput, book *playbook.Playbook) (ace.GeneratorResult, error)
 	// Skills carries out the plan with real tools. Each call goes through the toolbox.
-	Skills(ctx context.Context, in ace.SkillsInput, book *playbook.Playbook, tools Toolbox) (ace.SkillSessionResult, error)
+	Skills(ctx context.Context, in ace.SkillsInput, book *playbook.Playbook,
+		tools Toolbox) (ace.SkillSessionResult, error)
 	Reflect(ctx context.Context, in ace.ReflectorInput, book *playbook.Playbook) (ace.ReflectorResult, error)
 	Curate(ctx context.Context, in ace.CuratorInput, book *playbook.Playbook) (ace.CuratorResult, error)
 }
@@ -91,10 +92,11 @@ type Judgment struct {
 
 // Embedder is a [Provider] with vectors of texts, whose cosine says how similar two texts are.
 type Embedder interface {
-	// EmbeddingModel returns the model of the configuration or "". It returns false if the server has no embeddings.
+	// EmbeddingModel returns the model of the configuration or "". It returns false if the server has no
+	// embeddings.
 	EmbeddingModel() (name string, ok bool)
-	// Embed asks the model of the context for the vectors of the texts, of length 1 and in their order. It also returns
-	// the usage with an error.
+	// Embed asks the model of the context for the vectors of the texts, of length 1 and in their order. It
+	// also returns the usage with an error.
 	Embed(ctx context.Context, at ace.TaskContext, texts []string) ([][]float64, *ace.Usage, error)
 }
 
@@ -104,7 +106,8 @@ type Sampler interface {
 	Sampling() (temperature, seed bool)
 }
 
-// Question is a prompt. Accept, unless it is nil, says why an answer is not acceptable; the model is asked once more.
+// Question is a prompt. Accept, unless it is nil, says why an answer is not acceptable; the model is asked
+// once more.
 type Question struct {
 	Model, System, Prompt string
 	Accept                func(text string) error

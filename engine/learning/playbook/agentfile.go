@@ -11,13 +11,14 @@ import (
 	"unicode"
 )
 
-// ExportForms lists the forms in which a playbook can be written to a file: canonical JSON, texts of ACE, the JSON of a
-// skillbook, and files of coding agents.
+// ExportForms lists the forms in which a playbook can be written to a file: canonical JSON, texts of ACE, the
+// JSON of a skillbook, and files of coding agents.
 func ExportForms() []string {
 	return []string{"json", "ace", "text", "skillbook", "skill", "claude-md", "agents-md"}
 }
 
-// bytesPerToken estimates the tokens of a text. Tokenizers differ; English text has about four bytes per token.
+// bytesPerToken estimates the tokens of a text. Tokenizers differ; English text has about four bytes per
+// token.
 const bytesPerToken = 4
 
 // Tokens estimates the number of tokens of the bullets as lists in Markdown.
@@ -33,9 +34,9 @@ func (b *Bullet) tokens() int {
 	return (len(b.ID) + len(b.Content) + 6 + bytesPerToken - 1) / bytesPerToken
 }
 
-// Within returns the bullets that fit into a number of tokens, in the order of the playbook: those with the highest
-// helpful minus harmful counter first, and of equal ones those with the higher helpful counter. A bullet that does not
-// fit is left out, and smaller ones after it may still fit.
+// Within returns the bullets that fit into a number of tokens, in the order of the playbook: those with the
+// highest helpful minus harmful counter first, and of equal ones those with the higher helpful counter. A
+// bullet that does not fit is left out, and smaller ones after it may still fit.
 func (p *Playbook) Within(tokens int) *Playbook {
 	order := make([]int, len(p.Bullets))
 	for i := range order {
@@ -65,8 +66,8 @@ func (p *Playbook) Within(tokens int) *Playbook {
 	return q
 }
 
-// WithReferenceSections returns the playbook with all sections of ace-agent/ace, whose curator files a bullet of any
-// other section under OTHERS.
+// WithReferenceSections returns the playbook with all sections of ace-agent/ace, whose curator files a bullet
+// of any other section under OTHERS.
 func (p *Playbook) WithReferenceSections() *Playbook {
 	sections := sectionOrder(p.Bullets, p.Sections)
 	known := map[string]bool{}
@@ -96,8 +97,8 @@ func (p *Playbook) markdown() []byte {
 	return out.Bytes()
 }
 
-// agentText makes text safe to put into a block: without comments, which delimit the block, and without invisible
-// characters, which would hide instructions from the reader of the file.
+// agentText makes text safe to put into a block: without comments, which delimit the block, and without
+// invisible characters, which would hide instructions from the reader of the file.
 func agentText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) {
@@ -114,8 +115,8 @@ const (
 	blockEnd   = "<!-- acescope:playbook end -->"
 )
 
-// Mark says what a block holds: the version Name, and for a version of a branch what is needed to write the block
-// again.
+// Mark says what a block holds: the version Name, and for a version of a branch what is needed to write the
+// block again.
 // Sum is the beginning of the SHA-256 of the text between the marks.
 type Mark struct {
 	Name   string `json:"-"`
@@ -129,13 +130,14 @@ func (m Mark) begin() string {
 	fields, _ := json.Marshal(m) // strings and numbers
 	inner := strings.NewReplacer("--", `-\u002d`, "}", `\u007d`).Replace(string(fields[1 : len(fields)-1]))
 	name := strings.ReplaceAll(strings.ReplaceAll(cleanSection(m.Name), "--", "- -"), "{", "(")
-	return fmt.Sprintf("%s%s {%s}; \"acescope playbook export\" replaces this text -->\n", blockBegin, name, inner)
+	return fmt.Sprintf("%s%s {%s}; \"acescope playbook export\" replaces this text -->\n", blockBegin, name,
+		inner)
 }
 
 var markFields = regexp.MustCompile(`^[^{\n]*(\{[^}\n]*\});`)
 
-// ReadMark reads the mark of the only block in a file. It reports whether the text between the marks is as it was
-// written. ok is false without a block. A mark of an earlier version of this program has no Sum.
+// ReadMark reads the mark of the only block in a file. It reports whether the text between the marks is as it
+// was written. ok is false without a block. A mark of an earlier version of this program has no Sum.
 func ReadMark(file []byte) (m Mark, asWritten, ok bool, err error) {
 	from, to, err := blockRange(file)
 	if err != nil || to == 0 {
@@ -152,7 +154,8 @@ func ReadMark(file []byte) (m Mark, asWritten, ok bool, err error) {
 
 func bodySum(body []byte) string { return digest(body)[:16] }
 
-// blockRange returns where the begin and the end mark of the only block in a file begin, zeros without a block.
+// blockRange returns where the begin and the end mark of the only block in a file begin, zeros without a
+// block.
 func blockRange(file []byte) (from, to int, err error) {
 	begins, ends := bytes.Count(file, []byte(blockBegin)), bytes.Count(file, []byte(blockEnd))
 	from, to = bytes.Index(file, []byte(blockBegin)), bytes.Index(file, []byte(blockEnd))
@@ -180,8 +183,9 @@ var (
 	errTwoMarks = fmt.Errorf("%w: a mark is missing or repeated", ErrBlock)
 )
 
-// WriteBlock returns the content of a file of instructions for an agent, such as CLAUDE.md or AGENTS.md, with the
-// playbook in a marked block. It replaces the block of an earlier export, or appends one, and leaves the rest alone.
+// WriteBlock returns the content of a file of instructions for an agent, such as CLAUDE.md or AGENTS.md, with
+// the playbook in a marked block. It replaces the block of an earlier export, or appends one, and leaves the
+// rest alone.
 func WriteBlock(file []byte, p *Playbook, m Mark) ([]byte, error) {
 	block := p.block(m)
 	from, to, err := blockRange(file)
@@ -204,8 +208,8 @@ const (
 	maxSkillDescription = 1024
 )
 
-// WriteSkill returns the SKILL.md of a skill for coding agents. folder is the name of its folder, old the content of an
-// existing SKILL.md, which must be of an earlier export, or nil.
+// WriteSkill returns the SKILL.md of a skill for coding agents. folder is the name of its folder, old the
+// content of an existing SKILL.md, which must be of an earlier export, or nil.
 func WriteSkill(old []byte, p *Playbook, m Mark, folder string) ([]byte, error) {
 	if old != nil && !bytes.Contains(old, []byte(blockBegin)) {
 		return nil, ErrNotOurs

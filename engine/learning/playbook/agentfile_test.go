@@ -19,13 +19,16 @@ func TestWriteBlock(t *testing.T) {
 	p := sample()
 	for _, file := range []string{"", "# Mine\n\nKeep.", "# Mine\r\nKeep.\r\n\n\n"} {
 		first, err := WriteBlock([]byte(file), p, Mark{Name: "main@1"})
-		if err != nil || !bytes.HasPrefix(first, []byte(strings.TrimRight(file, "\n"))) || bytes.Count(first, []byte(blockEnd)) != 1 {
+		if err != nil || !bytes.HasPrefix(first, []byte(strings.TrimRight(file, "\n"))) ||
+			bytes.Count(first, []byte(blockEnd)) != 1 {
 			t.Fatalf("%q: %v\n%s", file, err, first)
 		}
 		edited := append(append([]byte("Before.\n"), first...), "After.\n"...)
 		again, err := WriteBlock(edited, &Playbook{Bullets: p.Bullets[2:]}, Mark{Name: "main@2 --> x"})
-		if err != nil || !bytes.HasPrefix(again, []byte("Before.\n")) || !bytes.HasSuffix(again, []byte(blockEnd+"\nAfter.\n")) ||
-			bytes.Contains(again, []byte("a-00002")) || !bytes.Contains(again, []byte("- [b-00003] three\n")) {
+		if err != nil || !bytes.HasPrefix(again, []byte("Before.\n")) ||
+			!bytes.HasSuffix(again, []byte(blockEnd+"\nAfter.\n")) ||
+			bytes.Contains(again, []byte("a-00002")) ||
+			!bytes.Contains(again, []byte("- [b-00003] three\n")) {
 			t.Fatalf("%v\n%s", err, again)
 		}
 		same, err := WriteBlock(again, &Playbook{Bullets: p.Bullets[2:]}, Mark{Name: "main@2 --> x"})
@@ -33,7 +36,8 @@ func TestWriteBlock(t *testing.T) {
 			t.Errorf("the second export differs: %v\n%s\n%s", err, same, again)
 		}
 	}
-	for _, file := range []string{blockEnd, blockBegin, blockEnd + blockBegin, blockBegin + blockEnd + blockBegin + blockEnd} {
+	for _, file := range []string{blockEnd, blockBegin, blockEnd + blockBegin, blockBegin + blockEnd +
+		blockBegin + blockEnd} {
 		if _, err := WriteBlock([]byte(file), p, Mark{Name: "x"}); !errors.Is(err, ErrBlock) {
 			t.Errorf("%q: %v", file, err)
 		}
@@ -43,11 +47,14 @@ func TestWriteBlock(t *testing.T) {
 func TestWriteSkill(t *testing.T) {
 	p := sample()
 	first, err := WriteSkill(nil, p, Mark{Name: "main@1"}, "My Skill_2")
-	if err != nil || !bytes.HasPrefix(first, []byte("---\nname: my-skill-2\ndescription: \"Entries of a playbook learned from experience, about A, B.")) ||
-		!bytes.Contains(first, []byte("\n## A\n\n- [a-00001] one")) || !bytes.Contains(first, []byte("- [a-00002] two\n  ## code\n  &lt;!--")) {
+	if err != nil || !bytes.HasPrefix(first,
+		[]byte("---\nname: my-skill-2\ndescription: \"Entries of a playbook learned from experience, about A, B.")) ||
+		!bytes.Contains(first, []byte("\n## A\n\n- [a-00001] one")) ||
+		!bytes.Contains(first, []byte("- [a-00002] two\n  ## code\n  &lt;!--")) {
 		t.Fatalf("%v\n%s", err, first)
 	}
-	if again, err := WriteSkill(first, p, Mark{Name: "main@1"}, "My Skill_2"); err != nil || !bytes.Equal(again, first) {
+	if again, err := WriteSkill(first, p, Mark{Name: "main@1"}, "My Skill_2"); err != nil ||
+		!bytes.Equal(again, first) {
 		t.Error(err)
 	}
 	if _, err := WriteSkill([]byte("mine"), p, Mark{Name: "x"}, "x"); !errors.Is(err, ErrNotOurs) {
@@ -58,7 +65,8 @@ func TestWriteSkill(t *testing.T) {
 // TestWithin keeps the bullets with the best counters, in the order of the playbook.
 func TestWithin(t *testing.T) {
 	p := sample()
-	for tokens, want := range map[int]string{0: "", p.Bullets[1].tokens(): "a-00002", p.Tokens(): "a-00001 a-00002 b-00003",
+	for tokens, want := range map[int]string{0: "", p.Bullets[1].tokens(): "a-00002",
+		p.Tokens(): "a-00001 a-00002 b-00003",
 		p.Bullets[1].tokens() + p.Bullets[2].tokens(): "a-00002 b-00003"} {
 		var got []string
 		q := p.Within(tokens)
@@ -78,7 +86,8 @@ func TestL3ReferenceSections(t *testing.T) {
 	if err := WriteText(&out, p.WithReferenceSections()); err != nil {
 		t.Fatal(err)
 	}
-	if s := out.String(); strings.Count(s, "## ") != len(wellKnown) || !strings.HasSuffix(s, "\n## OTHERS\n") ||
+	if s := out.String(); strings.Count(s, "## ") != len(wellKnown) ||
+		!strings.HasSuffix(s, "\n## OTHERS\n") ||
 		!strings.HasPrefix(s, "## Formulas and Calculations:\n[calc-00001]") {
 		t.Error(s)
 	}

@@ -31,8 +31,8 @@ func Apply(p *Playbook, ops []ace.Operation) (*Playbook, []ace.Operation) {
 	return ApplyWithin(p, ops, 0)
 }
 
-// ApplyWithin is like [Apply], but rejects an ADD or UPDATE that enlarges the playbook beyond a number of tokens, see
-// [Playbook.Tokens]. 0 is no bound.
+// ApplyWithin is like [Apply], but rejects an ADD or UPDATE that enlarges the playbook beyond a number of
+// tokens, see [Playbook.Tokens]. 0 is no bound.
 func ApplyWithin(p *Playbook, ops []ace.Operation, tokens int) (*Playbook, []ace.Operation) {
 	e := newEditor(p)
 	e.tokens = tokens
@@ -278,10 +278,12 @@ type editor struct {
 }
 
 func newEditor(p *Playbook) *editor {
-	return &editor{bullets: slices.Clone(p.Bullets), nextID: p.NextID, removed: map[string]bool{}, sections: p.Sections}
+	return &editor{bullets: slices.Clone(p.Bullets), nextID: p.NextID, removed: map[string]bool{},
+		sections: p.Sections}
 }
 
-// tooLarge returns why a bullet may not replace another one, or "". The other one is empty if the bullet is new.
+// tooLarge returns why a bullet may not replace another one, or "". The other one is empty if the bullet is
+// new.
 func (e *editor) tooLarge(before, after *Bullet) string {
 	more := after.tokens()
 	if before.ID != "" {

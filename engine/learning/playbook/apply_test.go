@@ -32,28 +32,38 @@ func TestApplyOutcomes(t *testing.T) {
 		fate ace.Outcome
 		says string
 	}{
-		{"add", op(ace.OpAdd, "mine-00001", "formulas_and_calculations", "new\r\none\x1b"), ace.OutcomeAccepted, ""},
+		{"add", op(ace.OpAdd, "mine-00001", "formulas_and_calculations", "new\r\none\x1b"),
+			ace.OutcomeAccepted, ""},
 		{"add in lower case", op("add ", "", "NEW SECTION", "x"), ace.OutcomeAccepted, ""},
 		{"add empty", op(ace.OpAdd, "", "A", " \n\x07 "), ace.OutcomeRejected, "empty"},
 		{"add long", op(ace.OpAdd, "", "A", long), ace.OutcomeRejected, "8192 bytes"},
-		{"add duplicate", op(ace.OpAdd, "", "Formulas & Calculations", " a =\nb / c"), ace.OutcomeRejected, "exact duplicate of calc-00001"},
+		{"add duplicate", op(ace.OpAdd, "", "Formulas & Calculations", " a =\nb / c"), ace.OutcomeRejected,
+			"exact duplicate of calc-00001"},
 		{"add the same elsewhere", op(ace.OpAdd, "", "OTHERS", "a = b / c"), ace.OutcomeAccepted, ""},
-		{"add bad counter", ace.Operation{Type: ace.OpAdd, Content: "x", Metadata: map[string]int{"helpful": -1}}, ace.OutcomeRejected, "helpful=-1"},
+		{"add bad counter", ace.Operation{Type: ace.OpAdd, Content: "x",
+			Metadata: map[string]int{"helpful": -1}}, ace.OutcomeRejected, "helpful=-1"},
 		{"update", op(ace.OpUpdate, "calc-00001", "", "a = b / d"), ace.OutcomeAccepted, ""},
-		{"update the same", op(ace.OpUpdate, "calc-00002", "", "keep "), ace.OutcomeIgnored, "already the same"},
-		{"update to a duplicate", op(ace.OpUpdate, "calc-00002", "", "a = b / c"), ace.OutcomeRejected, "exact duplicate of calc-00001"},
+		{"update the same", op(ace.OpUpdate, "calc-00002", "", "keep "), ace.OutcomeIgnored,
+			"already the same"},
+		{"update to a duplicate", op(ace.OpUpdate, "calc-00002", "", "a = b / c"), ace.OutcomeRejected,
+			"exact duplicate of calc-00001"},
 		{"update white space", op(ace.OpUpdate, "calc-00001", "", "a = b / c"), ace.OutcomeAccepted, ""},
-		{"update unknown", op(ace.OpUpdate, "calc-00009", "", "x"), ace.OutcomeRejected, `bullet "calc-00009" not found`},
+		{"update unknown", op(ace.OpUpdate, "calc-00009", "", "x"), ace.OutcomeRejected,
+			`bullet "calc-00009" not found`},
 		{"update nothing", op(ace.OpUpdate, "", "", "x"), ace.OutcomeRejected, "names no bullet"},
 		{"tag", tag("calc-00001", map[string]int{"helpful": 1, "neutral": 0}), ace.OutcomeAccepted, ""},
 		{"tag with nothing", tag("calc-00001", nil), ace.OutcomeIgnored, "no counter"},
 		{"tag with zero", tag("calc-00001", map[string]int{"harmful": 0}), ace.OutcomeIgnored, "no counter"},
-		{"tag below zero", tag("calc-00001", map[string]int{"harmful": -1}), ace.OutcomeRejected, "harmful=-1"},
-		{"tag above all", tag("calc-00002", map[string]int{"helpful": 1}), ace.OutcomeRejected, "leave its range"},
-		{"tag another counter", tag("calc-00001", map[string]int{"useful": 1}), ace.OutcomeRejected, "more than the counters"},
+		{"tag below zero", tag("calc-00001", map[string]int{"harmful": -1}), ace.OutcomeRejected,
+			"harmful=-1"},
+		{"tag above all", tag("calc-00002", map[string]int{"helpful": 1}), ace.OutcomeRejected,
+			"leave its range"},
+		{"tag another counter", tag("calc-00001", map[string]int{"useful": 1}), ace.OutcomeRejected,
+			"more than the counters"},
 		{"remove", op(ace.OpRemove, "misc-00003", "", ""), ace.OutcomeAccepted, ""},
 		{"remove unknown", op(ace.OpRemove, "misc-00009", "", ""), ace.OutcomeRejected, "removed meanwhile"},
-		{"merge", op(ace.OpMerge, "calc-00001", "", "x"), ace.OutcomeRejected, "names no other bullet to merge"},
+		{"merge", op(ace.OpMerge, "calc-00001", "", "x"), ace.OutcomeRejected,
+			"names no other bullet to merge"},
 		{"no type", op("", "", "A", "x"), ace.OutcomeUnparsable, "no type"},
 		{"other type", op("SWAP", "", "A", "x"), ace.OutcomeUnparsable, `unknown operation type "SWAP"`},
 	} {
@@ -63,7 +73,8 @@ func TestApplyOutcomes(t *testing.T) {
 			if base.Hash() != before {
 				t.Fatal("the input playbook was changed")
 			}
-			if len(done) != 1 || done[0].Outcome != c.fate || !strings.Contains(done[0].Reason, c.says) || c.says == "" && done[0].Reason != "" {
+			if len(done) != 1 || done[0].Outcome != c.fate || !strings.Contains(done[0].Reason, c.says) ||
+				c.says == "" && done[0].Reason != "" {
 				t.Fatalf("%+v", done)
 			}
 			if changed := next.Hash() != before; changed != (c.fate == ace.OutcomeAccepted) {
@@ -78,7 +89,8 @@ func TestApplyInOrder(t *testing.T) {
 	p, done := Apply(&Playbook{}, []ace.Operation{
 		op(ace.OpAdd, "", "FORMULAS & CALCULATIONS", "one"),
 		op(ace.OpAdd, "", "Return Ratios", "two"),
-		{Type: ace.OpAdd, Section: "formulas and calculations", Content: "three", Metadata: map[string]int{"helpful": 2, "harmful": 0}},
+		{Type: ace.OpAdd, Section: "formulas and calculations", Content: "three",
+			Metadata: map[string]int{"helpful": 2, "harmful": 0}},
 		op(ace.OpRemove, "calc-00001", "", ""),
 		tag("calc-00001", map[string]int{"helpful": 1}),
 		op(ace.OpAdd, "", "FORMULAS & CALCULATIONS", "one"),
@@ -95,8 +107,10 @@ func TestApplyInOrder(t *testing.T) {
 	if !reflect.DeepEqual(p.Bullets, want) || p.NextID != 6 {
 		t.Fatalf("%+v", p)
 	}
-	if done[2].BulletID != "calc-00003" || done[2].Section != "FORMULAS & CALCULATIONS" || done[3].Content != "one" ||
-		done[4].Outcome != ace.OutcomeRejected || !strings.Contains(done[4].Reason, "removed by an earlier operation") {
+	if done[2].BulletID != "calc-00003" || done[2].Section != "FORMULAS & CALCULATIONS" ||
+		done[3].Content != "one" ||
+		done[4].Outcome != ace.OutcomeRejected ||
+		!strings.Contains(done[4].Reason, "removed by an earlier operation") {
 		t.Fatalf("%+v", done)
 	}
 	if again := replay(&Playbook{}, done); again.Hash() != p.Hash() {
@@ -110,10 +124,12 @@ func TestApplyBounds(t *testing.T) {
 		ops[i] = op(ace.OpAdd, "", "A", fmt.Sprint("bullet ", i))
 	}
 	p, done := Apply(&Playbook{}, ops)
-	if len(p.Bullets) != MaxOperations || done[MaxOperations].Outcome != ace.OutcomeRejected || done[MaxOperations-1].Outcome != ace.OutcomeAccepted {
+	if len(p.Bullets) != MaxOperations || done[MaxOperations].Outcome != ace.OutcomeRejected ||
+		done[MaxOperations-1].Outcome != ace.OutcomeAccepted {
 		t.Fatalf("%d bullets, %+v", len(p.Bullets), done[MaxOperations])
 	}
-	_, done = Apply(&Playbook{}, []ace.Operation{op("X", strings.Repeat("i", 1<<20), strings.Repeat("s", 1<<20), strings.Repeat("c", 1<<20))})
+	_, done = Apply(&Playbook{}, []ace.Operation{op("X", strings.Repeat("i", 1<<20),
+		strings.Repeat("s", 1<<20), strings.Repeat("c", 1<<20))})
 	if line, err := encodeLine(done); err != nil || len(line) > 8<<10 {
 		t.Fatalf("a rejected operation takes %d bytes, %v", len(line), err)
 	}
@@ -130,7 +146,8 @@ func TestRemovedIDIsNotReused(t *testing.T) {
 
 func TestSlug(t *testing.T) {
 	for section, want := range map[string]string{
-		"FORMULAS & CALCULATIONS": "calc", "code_snippets_and_templates": "code", "Common mistakes to avoid:": "err",
+		"FORMULAS & CALCULATIONS": "calc", "code_snippets_and_templates": "code",
+		"Common mistakes to avoid:":  "err",
 		"PROBLEM-SOLVING HEURISTICS": "prob", "OTHERS": "misc", "critical_thinking": "ct", "Ratios": "rati",
 		"VERIFICATION CHECKLIST": "vc", "введение": "sec", "***": "sec", "a b c d e f g": "abcde",
 	} {
@@ -140,8 +157,8 @@ func TestSlug(t *testing.T) {
 	}
 }
 
-// TestCanonical compares with encoding/json of a map, which sorts its keys. Bullets without extra fields have no other
-// key, so that versions keep their hashes.
+// TestCanonical compares with encoding/json of a map, which sorts its keys. Bullets without extra fields have
+// no other key, so that versions keep their hashes.
 func TestCanonical(t *testing.T) {
 	p, _ := fixture(t, "skillbook.json")
 	p.Bullets[0].Content = "<&> \"quoted\" \\ back\ttab\nline \u00e9 \U0001f600"
@@ -166,10 +183,12 @@ func TestCanonical(t *testing.T) {
 	if got := (&Playbook{}).Hash(); got != "7f4e84b632925a992cde25dbcdcaf37823e386990d1d19aaedc06347ecc37d61" {
 		t.Fatal(got)
 	}
-	if got := string(appendString(nil, "\x00\x1f\x7f\u2028\b\f\r")); got != `"\u0000\u001f`+"\x7f\u2028"+`\b\f\r"` {
+	if got := string(appendString(nil, "\x00\x1f\x7f\u2028\b\f\r")); got != `"\u0000\u001f`+"\x7f\u2028"+
+		`\b\f\r"` {
 		t.Fatal(got)
 	}
-	split := &Playbook{Bullets: []Bullet{{ID: "a-1", Section: "A"}, {ID: "b-2", Section: "B"}, {ID: "a-3", Section: "A"}}, NextID: 4}
+	split := &Playbook{Bullets: []Bullet{{ID: "a-1", Section: "A"}, {ID: "b-2", Section: "B"},
+		{ID: "a-3", Section: "A"}}, NextID: 4}
 	joined := &Playbook{Bullets: []Bullet{split.Bullets[0], split.Bullets[2], split.Bullets[1]}, NextID: 4}
 	if split.Hash() != joined.Hash() || split.Bullets[1].ID != "b-2" {
 		t.Fatal("the order between sections is not canonical")
@@ -221,7 +240,8 @@ func FuzzApply(f *testing.F) {
 func largePlaybook(n int) *Playbook {
 	ops := make([]ace.Operation, n)
 	for i := range ops {
-		ops[i] = op(ace.OpAdd, "", fmt.Sprint("SECTION ", i*8/n), fmt.Sprintf("bullet %d: %s", i, strings.Repeat("some advice ", 25)))
+		ops[i] = op(ace.OpAdd, "", fmt.Sprint("SECTION ", i*8/n),
+			fmt.Sprintf("bullet %d: %s", i, strings.Repeat("some advice ", 25)))
 	}
 	p, _ := Apply(&Playbook{}, ops)
 	return p
@@ -265,7 +285,8 @@ func TestExistingDuplicates(t *testing.T) {
 		op(ace.OpAdd, "", "A", "same"), op(ace.OpRemove, "a-00002", "", ""),
 		op(ace.OpAdd, "", "A", "same"), op(ace.OpAdd, "", "A", "other"),
 	})
-	want := []string{"exact duplicate of a-00001", "", "exact duplicate of a-00002", "", "exact duplicate of a-00002", "", "", "exact duplicate of a-00003"}
+	want := []string{"exact duplicate of a-00001", "", "exact duplicate of a-00002", "",
+		"exact duplicate of a-00002", "", "", "exact duplicate of a-00003"}
 	for i, d := range done {
 		if d.Reason != want[i] {
 			t.Errorf("operation %d: %q, want %q", i, d.Reason, want[i])
@@ -292,7 +313,8 @@ func TestApplyWithin(t *testing.T) {
 			t.Errorf("%d: %s, not %s: %s", i, op.Outcome, want[i], op.Reason)
 		}
 	}
-	if after.Tokens() > book.Tokens() || done[0].Reason != "the playbook would have 25 tokens, at most 17 are allowed" {
+	if after.Tokens() > book.Tokens() ||
+		done[0].Reason != "the playbook would have 25 tokens, at most 17 are allowed" {
 		t.Errorf("%d tokens: %q", after.Tokens(), done[0].Reason)
 	}
 }

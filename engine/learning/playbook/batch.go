@@ -17,9 +17,9 @@ import (
 const (
 	maxBatch      = 64      // records
 	maxBatchBytes = 1 << 20 // after which the next record starts another batch
-	// gather is the longest pause before a write to a branch that other machines write to as well, so that more
-	// records are written together: each write costs calls of all machines. tryGather is the number of writes after
-	// which the longest pause is tried again.
+	// gather is the longest pause before a write to a branch that other machines write to as well, so that
+	// more records are written together: each write costs calls of all machines. tryGather is the number of
+	// writes after which the longest pause is tried again.
 	gather    = 500 * time.Millisecond
 	tryGather = 16
 )
@@ -36,8 +36,8 @@ type mergeRequest struct {
 // errInterrupted is the error of a request whose merging goroutine was canceled for reasons of its own.
 var errInterrupted = errors.New("the merge was interrupted")
 
-// mergeTogether merges a request with all others that wait for the same branch in this process: the goroutine that locks
-// the branch merges all of them with one write.
+// mergeTogether merges a request with all others that wait for the same branch in this process: the goroutine
+// that locks the branch merges all of them with one write.
 func (s *Store) mergeTogether(ctx context.Context, r *mergeRequest) error {
 	path, err := s.branchFile(r.Branch, lockSuffix)
 	if err != nil {
@@ -141,8 +141,8 @@ type batch struct {
 	size    int
 }
 
-// merge merges the first requests of a list, as many as may be written together, and returns their number, which is
-// positive.
+// merge merges the first requests of a list, as many as may be written together, and returns their number,
+// which is positive.
 func (b *batch) merge(ctx context.Context, all []*mergeRequest) (n int, err error) {
 	for _, r := range all[:min(len(all), maxBatch)] {
 		if b.size > maxBatchBytes {

@@ -32,8 +32,8 @@ func mergeAtOnce(t *testing.T, s *Store, first, n int) []Version {
 	return records
 }
 
-// Deltas that wait for the same branch are written together, and each gets a record of its own. A batch that a crash
-// cut anywhere did not happen.
+// Deltas that wait for the same branch are written together, and each gets a record of its own. A batch that
+// a crash cut anywhere did not happen.
 func TestBatch(t *testing.T) {
 	const n = snapshotEvery + 8
 	synctest.Test(t, func(t *testing.T) {
@@ -92,7 +92,8 @@ func TestDamageBeforeBatch(t *testing.T) {
 		}
 		lines := bytes.SplitAfter(log, []byte("\n"))
 		for i := 1; i < 4; i++ {
-			damaged := append(bytes.Join(lines[:i], nil), append(make([]byte, 8), bytes.Join(lines[i:], nil)[8:]...)...)
+			damaged := append(bytes.Join(lines[:i], nil),
+				append(make([]byte, 8), bytes.Join(lines[i:], nil)[8:]...)...)
 			if err := os.WriteFile(logPath(dir, "b"), damaged, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +167,8 @@ func TestInterruptedBatch(t *testing.T) {
 	})
 }
 
-// Machines, among them one with an empty cache, read the batches of others; a branch with batches can be imported.
+// Machines, among them one with an empty cache, read the batches of others; a branch with batches can be
+// imported.
 func TestBatchesOfMachines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		local := openStore(t, t.TempDir())

@@ -128,7 +128,8 @@ func (s *Store) At(name string, seq int) (hash string, err error) {
 		return "", err
 	}
 	if seq < 0 || seq > len(x.entries) {
-		return "", fmt.Errorf("%w: branch %q has versions 0 to %d, not %d", ErrNotFound, name, len(x.entries), seq)
+		return "", fmt.Errorf("%w: branch %q has versions 0 to %d, not %d", ErrNotFound, name, len(x.entries),
+			seq)
 	}
 	return x.at(seq), nil
 }
@@ -171,9 +172,10 @@ func (s *Store) current(ctx context.Context, name string) (*branchLog, error) {
 	return x, err
 }
 
-// currentWithin is like current. It reads at most limit writes of other machines, or all for 0, and returns their
-// number.
-func (s *Store) currentWithin(ctx context.Context, name string, limit int) (x *branchLog, read int, err error) {
+// currentWithin is like current. It reads at most limit writes of other machines, or all for 0, and returns
+// their number.
+func (s *Store) currentWithin(ctx context.Context, name string, limit int) (x *branchLog, read int,
+	err error) {
 	if s.shared != nil {
 		var branch string
 		if branch, err = s.branchKey(name); err == nil {
@@ -236,7 +238,8 @@ func (s *Store) lockFile(ctx context.Context, path string) (unlock func(), err e
 }
 
 // lockUnless is like lockFile. It returns nil without a lock if done is closed while it waits.
-func (s *Store) lockUnless(ctx context.Context, path string, done <-chan struct{}) (unlock func(), err error) {
+func (s *Store) lockUnless(ctx context.Context, path string, done <-chan struct{}) (unlock func(),
+	err error) {
 	gate := s.gates.of(path)
 	select {
 	case gate <- struct{}{}:
@@ -294,8 +297,8 @@ func (s *Store) Merge(ctx context.Context, request Version) (Version, error) {
 	return r.record, nil
 }
 
-// merged returns the record of a merge, and its playbook if the store is shared: a machine that was killed during the
-// merge may have stored the record only.
+// merged returns the record of a merge, and its playbook if the store is shared: a machine that was killed
+// during the merge may have stored the record only.
 func (s *Store) merged(ctx context.Context, x *branchLog, i int) (v Version, content []byte, err error) {
 	versions, err := x.versions(i, i+1)
 	if err != nil {

@@ -13,17 +13,17 @@ import (
 const (
 	// HarmfulShare is the share of harmful votes that a bullet of a healthy playbook gets.
 	HarmfulShare = 0.20
-	// UnusedShare is the share of versions that vote on a bullet of a healthy playbook, and UnusedAfter the least number
-	// of versions without a vote.
+	// UnusedShare is the share of versions that vote on a bullet of a healthy playbook, and UnusedAfter the
+	// least number of versions without a vote.
 	UnusedShare = 0.10
 	UnusedAfter = 50
-	// GrowthAdds is the number of bullets that may be added without an update or removal. If a tenth of the changes
-	// are updates or removals, as many additions in a row have probability 0.9^GrowthAdds, 1.5 %.
+	// GrowthAdds is the number of bullets that may be added without an update or removal. If a tenth of the
+	// changes are updates or removals, as many additions in a row have probability 0.9^GrowthAdds, 1.5 %.
 	GrowthAdds = 40
 )
 
-// harmful finds bullets with at least as many harmful as helpful votes, and more than chance gives to one of so many
-// bullets.
+// harmful finds bullets with at least as many harmful as helpful votes, and more than chance gives to one of
+// so many bullets.
 func (c *checker) harmful() {
 	var list []Finding
 	voted := 0
@@ -39,16 +39,19 @@ func (c *checker) harmful() {
 		}
 		f := Finding{Severity: SeverityWarning, BulletIDs: []string{b.ID},
 			Numbers: map[string]float64{"helpful": float64(b.Helpful), "harmful": float64(b.Harmful)},
-			Text:    fmt.Sprintf("%s was voted harmful %s and helpful %s.", b.ID, times(b.Harmful), times(b.Helpful)),
-			Advice:  "Reword it, or watch it for a few more tasks."}
+			Text: fmt.Sprintf("%s was voted harmful %s and helpful %s.", b.ID, times(b.Harmful),
+				times(b.Helpful)),
+			Advice: "Reword it, or watch it for a few more tasks."}
 		if b.Harmful >= 2*b.Helpful {
-			f.Severity, f.Advice = SeverityError, "Remove it, or reword it so that it applies only where it helps."
+			f.Severity, f.Advice = SeverityError,
+				"Remove it, or reword it so that it applies only where it helps."
 		}
 		f.Advice += " acescope playbook ablate measures its effect."
 		list = append(list, f)
 	}
 	slices.SortStableFunc(list, func(a, b Finding) int {
-		return cmp.Compare(b.Numbers["harmful"]-b.Numbers["helpful"], a.Numbers["harmful"]-a.Numbers["helpful"])
+		return cmp.Compare(b.Numbers["harmful"]-b.Numbers["helpful"],
+			a.Numbers["harmful"]-a.Numbers["helpful"])
 	})
 	c.add(FindingHarmful, list...)
 }
@@ -94,8 +97,8 @@ func (c *checker) growth() {
 		Advice: "Let the curator update and remove bullets too; adding alone makes a playbook longer, not better."})
 }
 
-// unused finds bullets that no merge has voted on since they were added, for longer than chance explains for one of so
-// many bullets.
+// unused finds bullets that no merge has voted on since they were added, for longer than chance explains for
+// one of so many bullets.
 func (c *checker) unused() {
 	f := Finding{Severity: SeverityInfo}
 	chance := stats.Alpha / float64(max(len(c.book.Bullets), 1))
@@ -120,7 +123,8 @@ func (c *checker) unused() {
 		c.add(FindingUnused)
 		return
 	}
-	f.Numbers = map[string]float64{"bullets": float64(n), "of": float64(len(c.book.Bullets)), "merges": float64(longest)}
+	f.Numbers = map[string]float64{"bullets": float64(n), "of": float64(len(c.book.Bullets)),
+		"merges": float64(longest)}
 	f.Text = fmt.Sprintf("%d of %d bullets got no vote in the %d or more versions since they were added.",
 		n, len(c.book.Bullets), after)
 	if n == 1 {

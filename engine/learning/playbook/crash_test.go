@@ -77,10 +77,12 @@ func TestDetectsDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	fresh := openStore(t, dir)
-	if _, _, err := fresh.Head("main"); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "line 3") {
+	if _, _, err := fresh.Head("main"); !errors.Is(err, ErrCorrupt) ||
+		!strings.Contains(err.Error(), "line 3") {
 		t.Fatalf("rubbish: %v", err)
 	}
-	if list, err := fresh.Branches(); len(list) != 1 || list[0].Name != "sound" || !errors.Is(err, ErrCorrupt) {
+	if list, err := fresh.Branches(); len(list) != 1 || list[0].Name != "sound" ||
+		!errors.Is(err, ErrCorrupt) {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	merge(t, fresh, request("sound", 1))
@@ -103,7 +105,8 @@ func TestDetectsDamage(t *testing.T) {
 	if err := os.WriteFile(logPath(dir, "main"), newer, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := openStore(t, dir).Head("main"); err == nil || !strings.Contains(err.Error(), "another version of this program") {
+	if _, _, err := openStore(t, dir).Head("main"); err == nil ||
+		!strings.Contains(err.Error(), "another version of this program") {
 		t.Fatalf("format 2: %v", err)
 	}
 }
@@ -204,7 +207,8 @@ func TestFullDisk(t *testing.T) {
 	const limit = 60_000
 	if dir := os.Getenv("PLAYBOOK_FULL_DISK"); dir != "" {
 		signal.Ignore(syscall.SIGXFSZ)
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE,
+			&syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
 			t.Fatal(err)
 		}
 		s := openStore(t, dir)

@@ -35,12 +35,14 @@ func TestDiff(t *testing.T) {
 	if fmt.Sprint(a, b) != before {
 		t.Error("the playbooks were changed")
 	}
-	if d.Same != 1 || len(d.Added) != 1 || d.Added[0].ID != "b-00009" || len(d.Removed) != 1 || d.Removed[0].ID != "a-00004" {
+	if d.Same != 1 || len(d.Added) != 1 || d.Added[0].ID != "b-00009" || len(d.Removed) != 1 ||
+		d.Removed[0].ID != "a-00004" {
 		t.Errorf("%+v", d)
 	}
 	var got []string
 	for _, c := range d.Changed {
-		got = append(got, fmt.Sprintf("%s from=%s content=%v counts=%v moved=%v", c.ID, c.From, c.Content, c.Counts, c.Moved))
+		got = append(got, fmt.Sprintf("%s from=%s content=%v counts=%v moved=%v", c.ID, c.From, c.Content,
+			c.Counts, c.Moved))
 	}
 	want := []string{
 		"a-00005 from= content=false counts=false moved=true",
@@ -51,7 +53,8 @@ func TestDiff(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("changed\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if w := d.Changed[1].Words; !reflect.DeepEqual(w, []Hunk{{HunkSame, "round "}, {HunkAdded, "only "}, {HunkSame, "at the end"}}) {
+	if w := d.Changed[1].Words; !reflect.DeepEqual(w, []Hunk{{HunkSame, "round "}, {HunkAdded, "only "},
+		{HunkSame, "at the end"}}) {
 		t.Errorf("%+v", w)
 	}
 	if d.Empty() || !Diff(a, a).Empty() || Diff(a, a).Same != len(a.Bullets) {
@@ -61,7 +64,8 @@ func TestDiff(t *testing.T) {
 
 // Content that several bullets share does not match them.
 func TestDiffMatchesByContent(t *testing.T) {
-	d := Diff(book(bullet("a-00001", "A", "x", 0, 0), bullet("a-00002", "A", "x", 0, 0)), book(bullet("b-00001", "A", "x", 0, 0)))
+	d := Diff(book(bullet("a-00001", "A", "x", 0, 0), bullet("a-00002", "A", "x", 0, 0)),
+		book(bullet("b-00001", "A", "x", 0, 0)))
 	if len(d.Added) != 1 || len(d.Removed) != 2 || len(d.Changed) != 0 {
 		t.Errorf("%+v", d)
 	}
@@ -75,13 +79,15 @@ func TestWords(t *testing.T) {
 		{"a b c", "a b c", "=a b c"},
 		{"a b c", "a x c", "=a |-b|+x|= c"},
 		{"one two three", "one 2 3", "=one |-two three|+2 3"},
-		{"net income / equity", "net income / shareholders' equity", "=net income / |+shareholders' |=equity"},
+		{"net income / equity", "net income / shareholders' equity",
+			"=net income / |+shareholders' |=equity"},
 		{"財務 a", "財務 b", "=財務 |-a|+b"},
 		{"a\nb", "a\nb\nc", "=a\nb|+\nc"},
 	} {
 		var parts []string
 		for _, h := range Words(c.a, c.b) {
-			parts = append(parts, map[HunkKind]string{HunkSame: "=", HunkAdded: "+", HunkRemoved: "-"}[h.Kind]+h.Text)
+			parts = append(parts, map[HunkKind]string{HunkSame: "=", HunkAdded: "+",
+				HunkRemoved: "-"}[h.Kind]+h.Text)
 		}
 		if got := strings.Join(parts, "|"); got != c.want {
 			t.Errorf("Words(%q, %q) is %q, want %q", c.a, c.b, got, c.want)

@@ -53,8 +53,8 @@ func (x Extra) Fields() map[string]json.RawMessage {
 	return fields
 }
 
-// newExtra returns the fields in the form that is hashed, and the names of those that it does not keep because they
-// exceed the bounds or have the name of a field of a bullet.
+// newExtra returns the fields in the form that is hashed, and the names of those that it does not keep
+// because they exceed the bounds or have the name of a field of a bullet.
 func newExtra(fields map[string]json.RawMessage) (x Extra, lost []string) {
 	out := []byte("{")
 	kept := 0
@@ -122,7 +122,8 @@ func lose(list []Loss, field, reason string) []Loss {
 	return append(list, Loss{field, 1, reason})
 }
 
-// Losses returns what a format cannot hold of a playbook. FormatCanonical and FormatSkillbook hold everything.
+// Losses returns what a format cannot hold of a playbook. FormatCanonical and FormatSkillbook hold
+// everything.
 func (p *Playbook) Losses(f Format) (list []Loss) {
 	if f != FormatText {
 		return nil

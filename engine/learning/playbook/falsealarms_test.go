@@ -34,9 +34,9 @@ func (s simulation) shares(runs int) map[FindingKind]float64 {
 	return shares
 }
 
-// Healthy playbooks have a finding at most as often as its rate says. Where a threshold divides healthy from unhealthy,
-// the playbooks are at the threshold, the worst case. The simulation of whole histories found nothing in 1200 of them
-// either, which take minutes.
+// Healthy playbooks have a finding at most as often as its rate says. Where a threshold divides healthy from
+// unhealthy, the playbooks are at the threshold, the worst case. The simulation of whole histories found
+// nothing in 1200 of them either, which take minutes.
 func TestFalseAlarms(t *testing.T) {
 	of := func(kinds ...FindingKind) []FindingKind { return kinds }
 	for _, c := range []struct {
@@ -44,26 +44,32 @@ func TestFalseAlarms(t *testing.T) {
 		runs  int
 		cases []simulation
 	}{
-		{of(FindingCollapse, FindingErosion, FindingDuplicate), 150, []simulation{evolving(40), evolving(150)}},
+		{of(FindingCollapse, FindingErosion, FindingDuplicate), 150,
+			[]simulation{evolving(40), evolving(150)}},
 		{of(FindingGrowth), 4000, []simulation{edited(0.10, 100), edited(0.10, 400), edited(0.30, 100)}},
 		{of(FindingUnused), 400, []simulation{
 			voted(100, 200, UnusedShare), voted(20, 80, UnusedShare), voted(200, 120, 0.2)}},
 		{of(FindingHarmful), 1000, []simulation{
 			votes(70, 0, 0, HarmfulShare), votes(20, 0, 0, HarmfulShare), votes(300, 0, 0, HarmfulShare)}},
 		{of(FindingRejected), 4000, []simulation{
-			rejecting(20, RejectedShare, true), rejecting(60, RejectedShare, true), rejecting(200, RejectedShare, true),
+			rejecting(20, RejectedShare, true), rejecting(60, RejectedShare, true),
+			rejecting(200, RejectedShare, true),
 			rejecting(20, RejectedShare, false), rejecting(200, RejectedShare, false)}},
-		{of(FindingZero), 8000, []simulation{learning(40, ZeroAccuracy, ZeroAccuracy), learning(200, ZeroAccuracy, 0.5)}},
+		{of(FindingZero), 8000, []simulation{learning(40, ZeroAccuracy, ZeroAccuracy),
+			learning(200, ZeroAccuracy, 0.5)}},
 		{of(FindingGap), 4000, []simulation{
-			held(40, 0.9, 0.8, 40), held(300, 0.6, 0.5, 100), held(100, 0.3, 0.2, 30), held(90, 0.5, 0.5, 50)}},
+			held(40, 0.9, 0.8, 40), held(300, 0.6, 0.5, 100), held(100, 0.3, 0.2, 30),
+			held(90, 0.5, 0.5, 50)}},
 		{of(FindingFlat), 4000, []simulation{
-			learning(30, 0.4, 0.6), learning(90, 0.4, 0.5), learning(300, 0.5, 0.6), learning(900, 0.7, 0.8)}},
+			learning(30, 0.4, 0.6), learning(90, 0.4, 0.5), learning(300, 0.5, 0.6),
+			learning(900, 0.7, 0.8)}},
 	} {
 		for i, s := range c.cases {
 			shares := s.shares(c.runs)
 			for _, kind := range c.kinds {
 				if got := shares[kind]; got > falseAlarms[kind] {
-					t.Errorf("%s, case %d: %.1f %% false alarms, %.0f %% are stated", kind, i, 100*got, 100*falseAlarms[kind])
+					t.Errorf("%s, case %d: %.1f %% false alarms, %.0f %% are stated", kind, i, 100*got,
+						100*falseAlarms[kind])
 				} else {
 					t.Logf("%s, case %d: %.1f %%", kind, i, 100*got)
 				}
@@ -97,7 +103,8 @@ func TestDetection(t *testing.T) {
 		{"no vote", FindingUnused, 1, voted(50, 80, 0)},
 	} {
 		if got := c.s.shares(300)[c.kind]; got < c.least {
-			t.Errorf("%s: %s is found in %.0f %%, want at least %.0f %%", c.name, c.kind, 100*got, 100*c.least)
+			t.Errorf("%s: %s is found in %.0f %%, want at least %.0f %%", c.name, c.kind, 100*got,
+				100*c.least)
 		} else {
 			t.Logf("%s: %s is found in %.0f %%", c.name, c.kind, 100*got)
 		}
@@ -121,8 +128,8 @@ func poisson(r *rand.Rand, mean float64) int {
 	return n
 }
 
-// evolving simulates a playbook that grows to 20 to 80 bullets of 8 to 60 words; then about as many are added as
-// removed, and each version rewrites one bullet in three.
+// evolving simulates a playbook that grows to 20 to 80 bullets of 8 to 60 words; then about as many are added
+// as removed, and each version rewrites one bullet in three.
 func evolving(tasks int) simulation {
 	return func(r *rand.Rand) (*Playbook, *History, Evidence) {
 		full := 20 + r.IntN(60)
@@ -190,7 +197,8 @@ func voted(bullets, versions int, share float64) simulation {
 	}
 }
 
-// votes simulates bullets with up to 20 votes; the first has n votes, of which a share is harmful, unless n is 0.
+// votes simulates bullets with up to 20 votes; the first has n votes, of which a share is harmful, unless n
+// is 0.
 func votes(bullets, n int, share, others float64) simulation {
 	return func(r *rand.Rand) (*Playbook, *History, Evidence) {
 		book := &Playbook{}
@@ -213,8 +221,8 @@ func votes(bullets, n int, share, others float64) simulation {
 	}
 }
 
-// rejecting simulates tasks of 1 to 8 operations, all or none of which are rejected, or with alike false, each for
-// itself.
+// rejecting simulates tasks of 1 to 8 operations, all or none of which are rejected, or with alike false,
+// each for itself.
 func rejecting(tasks int, share float64, alike bool) simulation {
 	return func(r *rand.Rand) (*Playbook, *History, Evidence) {
 		known := Proposals{Tasks: tasks}
@@ -241,7 +249,8 @@ var rising = func() *History {
 	return h
 }()
 
-// learning simulates tasks with one accuracy in their first third and another in the last, and between them in between.
+// learning simulates tasks with one accuracy in their first third and another in the last, and between them
+// in between.
 func learning(tasks int, first, last float64) simulation {
 	return func(r *rand.Rand) (*Playbook, *History, Evidence) {
 		var known Evidence

@@ -18,20 +18,25 @@ func TestL3Formats(t *testing.T) {
 		bullet Bullet
 		losses []Loss
 	}{
-		"marketplace.json": {FormatList, Bullet{"pat-001", "troubleshooting_and_pitfalls", "Wait as long as Retry-After says", 7, 1, 0,
+		"marketplace.json": {FormatList, Bullet{"pat-001", "troubleshooting_and_pitfalls",
+			"Wait as long as Retry-After says", 7, 1, 0,
 			`{"confidence":0.875,"evidence":[{"file":"client.py","line":12}],"tags":["http","retry"],"title":"Retry on 429"}`},
 			[]Loss{{"version", 1, "a field of the file, not of a bullet"}}},
-		"sections.json": {FormatSections, Bullet{"ctx-1", "strategies_and_hard_rules", "Read the specification first", 3, 0, 0,
+		"sections.json": {FormatSections, Bullet{"ctx-1", "strategies_and_hard_rules",
+			"Read the specification first", 3, 0, 0,
 			`{"confidence":0.9}`}, nil},
-		"kayba_v1.json": {FormatSkillbook, Bullet{"reasoning-00001", "reasoning", "Check the premise before the conclusion", 3, 1, 2,
-			`{"created_at":"2026-02-19T10:07:42.138094+00:00","embedding":null,"evidence":"Answered yes; the label was no.",` +
-				`"justification":"The answer was valid but false.","sources":[{"step":2,"trace":"t-1"}],` +
-				`"updated_at":"2026-02-19T10:08:35.468149+00:00"}`}, nil},
-		"skillbook.json": {FormatSkillbook, Bullet{"ct-00001", "critical_thinking", "First in the section", 0, 0, 0, ""},
+		"kayba_v1.json": {FormatSkillbook,
+			Bullet{"reasoning-00001", "reasoning", "Check the premise before the conclusion", 3, 1, 2,
+				`{"created_at":"2026-02-19T10:07:42.138094+00:00","embedding":null,"evidence":"Answered yes; the label was no.",` +
+					`"justification":"The answer was valid but false.","sources":[{"step":2,"trace":"t-1"}],` +
+					`"updated_at":"2026-02-19T10:08:35.468149+00:00"}`}, nil},
+		"skillbook.json": {FormatSkillbook, Bullet{"ct-00001", "critical_thinking", "First in the section", 0,
+			0, 0, ""},
 			[]Loss{{"invalid skill", 1, "only active skills are read"}}},
 	} {
 		p, report := fixture(t, name)
-		if report.Format != want.format || p.Bullets[0] != want.bullet || !reflect.DeepEqual(report.Losses, want.losses) {
+		if report.Format != want.format || p.Bullets[0] != want.bullet ||
+			!reflect.DeepEqual(report.Losses, want.losses) {
 			t.Errorf("%s: %+v\n%+v", name, report, p.Bullets[0])
 		}
 		same(t, p, func(b *bytes.Buffer) error { return WriteSkillbook(b, p) })
@@ -54,7 +59,8 @@ func TestL3Skillbook(t *testing.T) {
 		t.Fatal(err)
 	}
 	var before, after any
-	if json.Unmarshal(data, &before) != nil || json.Unmarshal(out.Bytes(), &after) != nil || !reflect.DeepEqual(before, after) {
+	if json.Unmarshal(data, &before) != nil || json.Unmarshal(out.Bytes(), &after) != nil ||
+		!reflect.DeepEqual(before, after) {
 		t.Errorf("%s", out.String())
 	}
 }
@@ -62,15 +68,18 @@ func TestL3Skillbook(t *testing.T) {
 // TestL3Canonical names the canonical form only for files that have no other field.
 func TestL3Canonical(t *testing.T) {
 	p, _ := fixture(t, "kayba_v1.json")
-	for _, book := range []*Playbook{p, {}, {Bullets: []Bullet{{ID: "a-1", Section: "A", Content: "x"}}, NextID: 2}} {
+	for _, book := range []*Playbook{p, {}, {Bullets: []Bullet{{ID: "a-1", Section: "A", Content: "x"}},
+		NextID: 2}} {
 		q, report := parse(t, string(book.Canonical()))
 		if report.Format != FormatCanonical || len(report.Losses) > 0 || q.Hash() != book.Hash() {
 			t.Errorf("%+v of %s", report, book.Canonical())
 		}
 	}
 	for _, file := range []string{
-		`{"bullets":[{"id":"a-1","content":"x","score":1}]}`, `{"bullets":[{"id":"a-1","content":"x","helpful_count":1}]}`,
-		`{"bullets":[{"id":"a-1","content":"x"}],"owner":"me"}`, `{"bullets":[{"id":"a-1","content":"x","extra":1,"y":2}]}`,
+		`{"bullets":[{"id":"a-1","content":"x","score":1}]}`,
+		`{"bullets":[{"id":"a-1","content":"x","helpful_count":1}]}`,
+		`{"bullets":[{"id":"a-1","content":"x"}],"owner":"me"}`,
+		`{"bullets":[{"id":"a-1","content":"x","extra":1,"y":2}]}`,
 	} {
 		if _, report := parse(t, file); report.Format != FormatList {
 			t.Errorf("%s is %s", file, report.Format)
@@ -87,8 +96,8 @@ func TestL3ExtraBounds(t *testing.T) {
 	}
 }
 
-// TestL3EmptySections keeps sections without bullets, because the reference implementation files a bullet of an unknown
-// section under OTHERS.
+// TestL3EmptySections keeps sections without bullets, because the reference implementation files a bullet of
+// an unknown section under OTHERS.
 func TestL3EmptySections(t *testing.T) {
 	data, err := os.ReadFile("testdata/empty_sections.txt")
 	if err != nil {
@@ -108,7 +117,8 @@ func TestL3EmptySections(t *testing.T) {
 		{Type: ace.OpRemove, BulletID: "calc-00001"},
 	}
 	q, done := Apply(p, ops)
-	if got := strings.Join(q.Sections, ","); got != "STRATEGIES & INSIGHTS,FORMULAS & CALCULATIONS,COMMON MISTAKES TO AVOID,OTHERS" ||
+	if got := strings.Join(q.Sections,
+		","); got != "STRATEGIES & INSIGHTS,FORMULAS & CALCULATIONS,COMMON MISTAKES TO AVOID,OTHERS" ||
 		q.Bullets[0].Content != "read twice" {
 		t.Errorf("%+v", q)
 	}
@@ -129,7 +139,8 @@ func TestL3TextLosses(t *testing.T) {
 	for _, l := range p.Losses(FormatText) {
 		fields = append(fields, l.Field)
 	}
-	if got := strings.Join(fields, " "); got != "neutral created_at evidence justification sources updated_at next_id" {
+	if got := strings.Join(fields,
+		" "); got != "neutral created_at evidence justification sources updated_at next_id" {
 		t.Error(got)
 	}
 	if l := p.Losses(FormatSkillbook); l != nil {

@@ -11,11 +11,12 @@ import (
 	"acescope/engine/ace"
 )
 
-// falseAlarms is the share of healthy playbooks, at most, in which one check finds a kind. What healthy means for a
-// kind is with its thresholds; TestFalseAlarms measures the shares.
+// falseAlarms is the share of healthy playbooks, at most, in which one check finds a kind. What healthy means
+// for a kind is with its thresholds; TestFalseAlarms measures the shares.
 var falseAlarms = map[FindingKind]float64{
 	FindingCollapse: 0.01, FindingErosion: 0.02, FindingZero: 0.02, FindingGap: 0.04, FindingFlat: 0.04,
-	FindingRejected: 0.06, FindingHarmful: 0.05, FindingDuplicate: 0.01, FindingGrowth: 0.02, FindingUnused: 0.05,
+	FindingRejected: 0.06, FindingHarmful: 0.05, FindingDuplicate: 0.01, FindingGrowth: 0.02,
+	FindingUnused: 0.05,
 }
 
 // MaxFindings bounds the findings of one kind. Others are counted.
@@ -68,7 +69,8 @@ type Finding struct {
 	Numbers   map[string]float64 `json:"numbers"`
 	Text      string             `json:"text"`
 	Advice    string             `json:"advice"`
-	By        *Source            `json:"by,omitempty"` // the merge that caused a collapse, or the last of an erosion
+	// the merge that caused a collapse, or the last of an erosion
+	By *Source `json:"by,omitempty"`
 	// FalseAlarms is the share of healthy playbooks, at most, that have such a finding by chance.
 	FalseAlarms float64 `json:"false_alarms"`
 }
@@ -91,12 +93,13 @@ type Evaluation struct {
 	Labeled  int
 }
 
-// Proposals counts the operations that curators proposed in a number of tasks, and those that were rejected, by the
-// curator's own checks or by the merge.
+// Proposals counts the operations that curators proposed in a number of tasks, and those that were rejected,
+// by the curator's own checks or by the merge.
 type Proposals struct{ Tasks, Operations, Rejected int }
 
-// Evidence is what is known about a playbook besides its history: the verdicts on the tasks of its branch in any
-// order, the evaluations of its experiment, oldest first, its operations, and its usage with the budget, nil for none.
+// Evidence is what is known about a playbook besides its history: the verdicts on the tasks of its branch in
+// any order, the evaluations of its experiment, oldest first, its operations, and its usage with the budget,
+// nil for none.
 type Evidence struct {
 	Outcomes    []Outcome
 	Evaluations []Evaluation
@@ -113,7 +116,8 @@ type Health struct {
 	Dropped   int               `json:"dropped,omitempty"` // findings beyond MaxFindings of a kind
 	Checked   []FindingKind     `json:"checked"`
 	Unchecked []UncheckedReason `json:"unchecked"`
-	// FalseAlarms is, for each checked kind, the share of healthy playbooks, at most, that have such a finding.
+	// FalseAlarms is, for each checked kind, the share of healthy playbooks, at most, that have such a
+	// finding.
 	FalseAlarms map[FindingKind]float64 `json:"false_alarms"`
 }
 
@@ -123,11 +127,12 @@ type UncheckedReason struct {
 	Why  string      `json:"why"`
 }
 
-// Check returns the findings on a playbook. history is the history of its branch up to this version, or nil if it has
-// no branch. Without a history or evidence, some kinds remain unchecked.
+// Check returns the findings on a playbook. history is the history of its branch up to this version, or nil
+// if it has no branch. Without a history or evidence, some kinds remain unchecked.
 func Check(book *Playbook, history *History, evidence Evidence) *Health {
-	c := &checker{book: book, history: history, health: &Health{Bullets: len(book.Bullets), Findings: []Finding{},
-		Checked: []FindingKind{}, Unchecked: []UncheckedReason{}, FalseAlarms: map[FindingKind]float64{}}}
+	c := &checker{book: book, history: history, health: &Health{Bullets: len(book.Bullets),
+		Findings: []Finding{},
+		Checked:  []FindingKind{}, Unchecked: []UncheckedReason{}, FalseAlarms: map[FindingKind]float64{}}}
 	c.harmful()
 	c.duplicates()
 	if history == nil {

@@ -41,7 +41,8 @@ func of(h *Health, kind FindingKind) (list []Finding) {
 func onlyFinding(t *testing.T, h *Health, kind FindingKind, severity Severity, says string) Finding {
 	t.Helper()
 	list := of(h, kind)
-	if len(list) != 1 || list[0].Severity != severity || !strings.Contains(list[0].Text, says) || list[0].Advice == "" || len(list[0].Numbers) == 0 {
+	if len(list) != 1 || list[0].Severity != severity || !strings.Contains(list[0].Text, says) ||
+		list[0].Advice == "" || len(list[0].Numbers) == 0 {
 		t.Fatalf("%+v, want one %s finding that says %q", list, severity, says)
 	}
 	return list[0]
@@ -55,7 +56,8 @@ func none(t *testing.T, h *Health, kind FindingKind) {
 }
 
 func TestHarmful(t *testing.T) {
-	book := book(bullet("a-00001", "A", "x", 0, 1), bullet("a-00002", "A", "y", 3, 2), bullet("a-00003", "A", "z", 4, 6),
+	book := book(bullet("a-00001", "A", "x", 0, 1), bullet("a-00002", "A", "y", 3, 2),
+		bullet("a-00003", "A", "z", 4, 6),
 		bullet("a-00004", "A", "w", 1, 5))
 	list := of(Check(book, nil, Evidence{}), FindingHarmful)
 	if len(list) != 2 || list[0].BulletIDs[0] != "a-00004" || list[0].Severity != SeverityError ||
@@ -69,9 +71,11 @@ func TestHarmful(t *testing.T) {
 
 func TestNearDuplicates(t *testing.T) {
 	book := book(
-		bullet("a-00001", "A", "Always check the balance before a payment is made, and say so in the answer.", 1, 0),
+		bullet("a-00001", "A", "Always check the balance before a payment is made, and say so in the answer.",
+			1, 0),
 		bullet("a-00002", "A", "Ratio: answer = a / b", 1, 0),
-		bullet("a-00003", "B", "always check the BALANCE before a payment is made; and say so in the answer", 1, 0),
+		bullet("a-00003", "B", "always check the BALANCE before a payment is made; and say so in the answer",
+			1, 0),
 		bullet("a-00004", "A", "Ratio: answer = b / a", 1, 0),
 		bullet("a-00005", "A", "Always check the balance before a payment is made, and then say so in the final answer.", 1, 0),
 		bullet("a-00006", "A", "Never pay twice.", 1, 0),
@@ -80,11 +84,13 @@ func TestNearDuplicates(t *testing.T) {
 	)
 	f := onlyFinding(t, Check(book, nil, Evidence{}), FindingDuplicate, SeverityWarning,
 		"a-00001, a-00003 and a-00005 say the same")
-	if !slices.Equal(f.BulletIDs, []string{"a-00001", "a-00003", "a-00005"}) || f.Numbers["share_most"] != 1 || f.Numbers["share_least"] >= 1 {
+	if !slices.Equal(f.BulletIDs, []string{"a-00001", "a-00003", "a-00005"}) ||
+		f.Numbers["share_most"] != 1 || f.Numbers["share_least"] >= 1 {
 		t.Errorf("%+v", f)
 	}
 	book.Bullets = slices.Delete(book.Bullets, 2, 3)
-	onlyFinding(t, Check(book, nil, Evidence{}), FindingDuplicate, SeverityInfo, "a-00001 and a-00005 say nearly the same")
+	onlyFinding(t, Check(book, nil, Evidence{}), FindingDuplicate, SeverityInfo,
+		"a-00001 and a-00005 say nearly the same")
 	book.Bullets = book.Bullets[1:3]
 	none(t, Check(book, nil, Evidence{}), FindingDuplicate)
 }
@@ -100,7 +106,8 @@ func TestNearDuplicatesFindsAll(t *testing.T) {
 			for j := range words {
 				words[j] = fmt.Sprint("w", r.IntN(6))
 			}
-			p.Bullets = append(p.Bullets, bullet(fmt.Sprintf("a-%05d", i), "A", strings.Join(words, " "), 0, 0))
+			p.Bullets = append(p.Bullets, bullet(fmt.Sprintf("a-%05d", i), "A", strings.Join(words, " "), 0,
+				0))
 			pairs = append(pairs, shingles(p.Bullets[i].Content))
 		}
 		grouped := map[string]bool{}
@@ -119,7 +126,8 @@ func TestNearDuplicatesFindsAll(t *testing.T) {
 				}
 			}
 			if alike != grouped[p.Bullets[i].ID] {
-				t.Fatalf("bullet %d: grouped %v, alike to an earlier leader %v", i, grouped[p.Bullets[i].ID], alike)
+				t.Fatalf("bullet %d: grouped %v, alike to an earlier leader %v", i, grouped[p.Bullets[i].ID],
+					alike)
 			}
 		}
 	}
@@ -137,20 +145,23 @@ func jaccard(a, b []uint64) float64 {
 
 func adds(from, to int) (merges [][]ace.Operation) {
 	for i := from; i < to; i++ {
-		merges = append(merges, []ace.Operation{op(ace.OpAdd, "", "A", fmt.Sprintf("lesson %d of %d tells what %d did", i, i*i, i*7))})
+		merges = append(merges, []ace.Operation{op(ace.OpAdd, "", "A",
+			fmt.Sprintf("lesson %d of %d tells what %d did", i, i*i, i*7))})
 	}
 	return merges
 }
 
 func TestGrowthWithoutEdit(t *testing.T) {
-	f := onlyFinding(t, Check2(past(&Playbook{}, adds(0, GrowthAdds)...)), FindingGrowth, SeverityWarning, "No bullet was ever updated or removed; 40 bullets")
+	f := onlyFinding(t, Check2(past(&Playbook{}, adds(0, GrowthAdds)...)), FindingGrowth, SeverityWarning,
+		"No bullet was ever updated or removed; 40 bullets")
 	if f.Numbers["adds"] != GrowthAdds {
 		t.Errorf("%+v", f)
 	}
 	none(t, Check2(past(&Playbook{}, adds(0, GrowthAdds-1)...)), FindingGrowth)
 	edited := append(adds(0, 30), []ace.Operation{op(ace.OpUpdate, "a-00001", "", "better")})
 	none(t, Check2(past(&Playbook{}, append(edited, adds(30, 60)...)...)), FindingGrowth)
-	onlyFinding(t, Check2(past(&Playbook{}, append(edited, adds(30, 70)...)...)), FindingGrowth, SeverityWarning, "last update or removal was in version 31; 40 bullets")
+	onlyFinding(t, Check2(past(&Playbook{}, append(edited, adds(30, 70)...)...)), FindingGrowth,
+		SeverityWarning, "last update or removal was in version 31; 40 bullets")
 }
 
 // Check2 checks the result of [past].
@@ -170,8 +181,10 @@ func TestNeverUsed(t *testing.T) {
 	if !slices.Equal(f.BulletIDs, []string{"a-00001"}) {
 		t.Errorf("%+v", f)
 	}
-	none(t, Check2(past(&Playbook{}, append([][]ace.Operation{first}, tags(UnusedAfter-1)...)...)), FindingUnused)
-	used := append(append([][]ace.Operation{first}, []ace.Operation{tag("a-00001", map[string]int{"neutral": 1})}), tags(99)...)
+	none(t, Check2(past(&Playbook{}, append([][]ace.Operation{first}, tags(UnusedAfter-1)...)...)),
+		FindingUnused)
+	used := append(append([][]ace.Operation{first},
+		[]ace.Operation{tag("a-00001", map[string]int{"neutral": 1})}), tags(99)...)
 	none(t, Check2(past(&Playbook{}, used...)), FindingUnused)
 }
 
@@ -182,7 +195,8 @@ func TestCollapse(t *testing.T) {
 		}
 		return ops
 	}
-	f := onlyFinding(t, Check2(past(&Playbook{}, append(adds(0, 30), remove(1, 11))...)), FindingCollapse, SeverityError, "Version 31 (task t31) shrank the playbook from 30 bullets to 20")
+	f := onlyFinding(t, Check2(past(&Playbook{}, append(adds(0, 30), remove(1, 11))...)), FindingCollapse,
+		SeverityError, "Version 31 (task t31) shrank the playbook from 30 bullets to 20")
 	if f.By == nil || f.By.TaskID != "t31" {
 		t.Errorf("%+v", f.By)
 	}
@@ -205,7 +219,8 @@ func TestCollapse(t *testing.T) {
 	for i := range 6 {
 		content := strings.Repeat("a long text ", 1100)
 		large.Bullets = append(large.Bullets, bullet(fmt.Sprintf("a-%05d", i+1), "A", content, 0, 0))
-		ops = append(ops, op(ace.OpUpdate, fmt.Sprintf("a-%05d", i+1), "", fmt.Sprint("twenty short bytes ", i)))
+		ops = append(ops, op(ace.OpUpdate, fmt.Sprintf("a-%05d", i+1), "",
+			fmt.Sprint("twenty short bytes ", i)))
 	}
 	onlyFinding(t, Check2(past(large, ops)), FindingCollapse, SeverityError,
 		"from 6 bullets to 6, from 79200 bytes to 120.")
@@ -216,7 +231,8 @@ func TestCollapse(t *testing.T) {
 		first = append(first, op(ace.OpAdd, "", "A", fmt.Sprint(long, i)))
 		second = append(second, op(ace.OpUpdate, fmt.Sprintf("a-%05d", i+1), "", fmt.Sprint("short ", i)))
 	}
-	onlyFinding(t, Check2(past(&Playbook{}, first, second)), FindingCollapse, SeverityError, "from 12 bullets to 12, from 6494 bytes to 86")
+	onlyFinding(t, Check2(past(&Playbook{}, first, second)), FindingCollapse, SeverityError,
+		"from 12 bullets to 12, from 6494 bytes to 86")
 }
 
 func TestFlatAccuracy(t *testing.T) {
@@ -258,7 +274,8 @@ func TestZeroAccuracyAndGap(t *testing.T) {
 		e.Outcomes = append(e.Outcomes, Outcome{At: time.Unix(int64(i), 0), Correct: i < 50 && i%5 > 0})
 	}
 	h := Check(&Playbook{}, rising, e)
-	onlyFinding(t, h, FindingZero, SeverityError, "None of the last 40 answers was correct; the accuracy is below 9 %")
+	onlyFinding(t, h, FindingZero, SeverityError,
+		"None of the last 40 answers was correct; the accuracy is below 9 %")
 	if slices.Contains(h.Checked, FindingGap) {
 		t.Error("a gap needs an evaluation")
 	}
@@ -291,7 +308,8 @@ func TestRejectionRate(t *testing.T) {
 	if slices.Contains(Check(book, h, Evidence{}).Checked, FindingRejected) {
 		t.Error("the versions do not tell which operations the curator rejected")
 	}
-	onlyFinding(t, Check(book, h, Evidence{Proposals: Proposals{90, 447, 198}}), FindingRejected, SeverityWarning,
+	onlyFinding(t, Check(book, h, Evidence{Proposals: Proposals{90, 447, 198}}), FindingRejected,
+		SeverityWarning,
 		"198 of 447 operations")
 	none(t, Check(book, h, Evidence{Proposals: Proposals{90, 447, 70}}), FindingRejected)
 }
@@ -312,7 +330,8 @@ func TestFindingsAreBounded(t *testing.T) {
 	if len(of(h, FindingHarmful)) != MaxFindings || h.Dropped != 3000-MaxFindings {
 		t.Errorf("%d, %d dropped", len(of(h, FindingHarmful)), h.Dropped)
 	}
-	if f := of(h, FindingDuplicate); len(f) != 1 || len(f[0].BulletIDs) != maxFindingIDs || f[0].More != 2000 || f[0].Numbers["bullets"] != 3000 {
+	if f := of(h, FindingDuplicate); len(f) != 1 || len(f[0].BulletIDs) != maxFindingIDs ||
+		f[0].More != 2000 || f[0].Numbers["bullets"] != 3000 {
 		t.Errorf("%+v", f)
 	}
 }
@@ -342,7 +361,8 @@ func BenchmarkHealth10000(b *testing.B) {
 
 // Check and Diff accept every playbook that Parse returns.
 func FuzzCheck(f *testing.F) {
-	f.Add("## A\n[a-00001] helpful=1 harmful=2 :: x / y\n[a-00002] helpful=0 harmful=0 :: x / y\n", "## A\n[a-00001] z\n")
+	f.Add("## A\n[a-00001] helpful=1 harmful=2 :: x / y\n[a-00002] helpful=0 harmful=0 :: x / y\n",
+		"## A\n[a-00001] z\n")
 	f.Add("[a-00001] 財務 !", `{"skills": {"a": {"id": "a", "content": "..."}}}`)
 	f.Fuzz(func(t *testing.T, one, other string) {
 		a, _, err := Parse(strings.NewReader(one))
@@ -358,7 +378,8 @@ func FuzzCheck(f *testing.F) {
 			t.Skip()
 		}
 		there, back := Diff(a, b), Diff(b, a)
-		if len(there.Added) != len(back.Removed) || len(there.Removed) != len(back.Added) || len(there.Changed) != len(back.Changed) ||
+		if len(there.Added) != len(back.Removed) || len(there.Removed) != len(back.Added) ||
+			len(there.Changed) != len(back.Changed) ||
 			there.Same+len(there.Changed)+len(there.Added) != len(b.Bullets) {
 			t.Fatalf("there %+v, back %+v", there, back)
 		}
@@ -369,8 +390,10 @@ func FuzzCheck(f *testing.F) {
 func TestBudgetOverrun(t *testing.T) {
 	h := NewHistory("b")
 	spent := Evidence{Usage: ace.Usage{InputTokens: 6014}, Budget: &ace.Budget{Tokens: 6000}}
-	onlyFinding(t, Check(&Playbook{}, h, spent), FindingBudget, SeverityWarning, "budget: 6014 of 6000 tokens used")
-	for _, e := range []Evidence{{}, {Usage: ace.Usage{InputTokens: 5999}, Budget: &ace.Budget{Tokens: 6000}}} {
+	onlyFinding(t, Check(&Playbook{}, h, spent), FindingBudget, SeverityWarning,
+		"budget: 6014 of 6000 tokens used")
+	for _, e := range []Evidence{{},
+		{Usage: ace.Usage{InputTokens: 5999}, Budget: &ace.Budget{Tokens: 6000}}} {
 		if health := Check(&Playbook{}, h, e); len(health.Findings) > 0 {
 			t.Errorf("%+v: %+v", e, health.Findings)
 		}

@@ -26,8 +26,8 @@ const (
 
 // BulletChange is one change of one bullet. Content is the content after an ADD, UPDATE or MERGE, Before
 // the content before an UPDATE, MERGE or REMOVE. The counters are the amounts that an ADD, TAG or
-// MERGE added. Merged lists the bullets that a MERGE merged into this one; Into is the bullet that this one was
-// merged into. A returned BulletChange is never modified.
+// MERGE added. Merged lists the bullets that a MERGE merged into this one; Into is the bullet that this one
+// was merged into. A returned BulletChange is never modified.
 type BulletChange struct {
 	*Source
 	Type    ace.OperationType `json:"operation"`
@@ -41,8 +41,8 @@ type BulletChange struct {
 	Into    string            `json:"into,omitempty"`
 }
 
-// MergedBullet is a bullet that was merged into another one, as it was then. Added is nil if the bullet was part of the
-// first playbook of the branch.
+// MergedBullet is a bullet that was merged into another one, as it was then. Added is nil if the bullet was
+// part of the first playbook of the branch.
 type MergedBullet struct {
 	Bullet
 	Added *Source `json:"added,omitempty"`
@@ -121,7 +121,8 @@ func (s *Store) Read(ctx context.Context, h *History, to int) error {
 		to = len(x.entries)
 	}
 	if to > len(x.entries) {
-		return fmt.Errorf("%w: branch %q has versions 0 to %d, not %d", ErrNotFound, h.Branch, len(x.entries), to)
+		return fmt.Errorf("%w: branch %q has versions 0 to %d, not %d", ErrNotFound, h.Branch, len(x.entries),
+			to)
 	}
 	if h.lives == nil || h.start != x.header.Start || h.Seq > to || x.at(h.Seq) != h.head {
 		if err := s.begin(ctx, h, x, maxAncestors); err != nil {
@@ -149,7 +150,8 @@ func (s *Store) fold(ctx context.Context, h *History, x *branchLog, from, to int
 // begin resets the history to the branch's first playbook and the history of that playbook.
 func (s *Store) begin(ctx context.Context, h *History, x *branchLog, depth int) error {
 	start := x.header.Start
-	*h = History{Branch: h.Branch, watch: h.watch, start: start, head: start, lives: map[string]*BulletHistory{}}
+	*h = History{Branch: h.Branch, watch: h.watch, start: start, head: start,
+		lives: map[string]*BulletHistory{}}
 	book, err := s.Get(ctx, start)
 	if err != nil {
 		return fmt.Errorf("playbook branch %q: start: %w", h.Branch, err)
@@ -190,7 +192,8 @@ func (s *Store) begin(ctx context.Context, h *History, x *branchLog, depth int) 
 // add folds one merge into the history.
 func (h *History) add(v *Version) { h.addImported(v, nil) }
 
-// addImported folds one version into the history. snapshot is the playbook of an imported version, nil for a merge.
+// addImported folds one version into the history. snapshot is the playbook of an imported version, nil for a
+// merge.
 func (h *History) addImported(v *Version, snapshot *Playbook) {
 	h.totals.Merges++
 	h.head = v.Hash
@@ -211,8 +214,8 @@ func (h *History) addImported(v *Version, snapshot *Playbook) {
 	h.shrinks.add(&by, before, h.size.now)
 }
 
-// settle takes over the bullets of an imported version, whose operations do not tell every change: counters may have
-// decreased.
+// settle takes over the bullets of an imported version, whose operations do not tell every change: counters
+// may have decreased.
 func (h *History) settle(by *Source, book *Playbook) {
 	h.size.now = Size{}
 	for _, b := range book.Bullets {
@@ -304,7 +307,8 @@ func (h *History) mergeSources(by *Source, op *ace.Operation) (merged []MergedBu
 		}
 		h.size.count(&l.Bullet, -1)
 		merged = append(merged, MergedBullet{l.Bullet, l.Added})
-		l.add(BulletChange{Source: by, Type: op.Type, Before: l.Bullet.Content, Into: op.BulletID}, h.watch[id])
+		l.add(BulletChange{Source: by, Type: op.Type, Before: l.Bullet.Content, Into: op.BulletID},
+			h.watch[id])
 		h.end(l)
 	}
 	return merged

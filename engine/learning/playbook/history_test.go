@@ -18,8 +18,10 @@ import (
 // mergeTask merges the operations of task n.
 func mergeTask(t testing.TB, s *Store, branch string, n int, ops ...ace.Operation) Version {
 	t.Helper()
-	return merge(t, s, Version{DeltaID: fmt.Sprint(branch, n), Operations: ops, Source: Source{Branch: branch, TaskID: fmt.Sprint("t", n),
-		WorkflowID: fmt.Sprint("ace/t", n), RunID: fmt.Sprint("r", n), Rationale: fmt.Sprint("why ", n), At: time.Unix(int64(1000+n), 0)}})
+	return merge(t, s, Version{DeltaID: fmt.Sprint(branch, n), Operations: ops,
+		Source: Source{Branch: branch, TaskID: fmt.Sprint("t", n),
+			WorkflowID: fmt.Sprint("ace/t", n), RunID: fmt.Sprint("r", n), Rationale: fmt.Sprint("why ", n),
+			At: time.Unix(int64(1000+n), 0)}})
 }
 
 func readHistory(t testing.TB, s *Store, h *History, to int) *History {
@@ -35,9 +37,12 @@ func small(t testing.TB) *Store {
 	s := openStore(t, t.TempDir())
 	start(t, s, "main", &Playbook{Bullets: []Bullet{bullet("a-00001", "A", "from a file", 2, 1)}, NextID: 2})
 	mergeTask(t, s, "main", 1, op(ace.OpAdd, "", "A", "first"), op(ace.OpRemove, "unknown", "", ""))
-	mergeTask(t, s, "main", 2, tag("a-00002", map[string]int{"helpful": 2}), tag("a-00001", map[string]int{"harmful": 1}))
-	mergeTask(t, s, "main", 3, op(ace.OpUpdate, "a-00002", "", "first, better"), op(ace.OpAdd, "", "A", "second"))
-	mergeTask(t, s, "main", 4, tag("a-00002", map[string]int{"helpful": 1, "harmful": 1}), op(ace.OpRemove, "a-00003", "", ""))
+	mergeTask(t, s, "main", 2, tag("a-00002", map[string]int{"helpful": 2}),
+		tag("a-00001", map[string]int{"harmful": 1}))
+	mergeTask(t, s, "main", 3, op(ace.OpUpdate, "a-00002", "", "first, better"),
+		op(ace.OpAdd, "", "A", "second"))
+	mergeTask(t, s, "main", 4, tag("a-00002", map[string]int{"helpful": 1, "harmful": 1}),
+		op(ace.OpRemove, "a-00003", "", ""))
 	mergeTask(t, s, "main", 5, tag("a-00002", map[string]int{"neutral": 1}))
 	return s
 }
@@ -54,20 +59,24 @@ func TestBlame(t *testing.T) {
 		t.Fatalf("%+v", lives)
 	}
 	l := lives[1]
-	if l.Bullet != book.Bullets[1] || l.Added == nil || l.Added.TaskID != "t1" || l.Added.RunID != "r1" || l.Added.Seq != 1 || l.Added.Rationale != "why 1" {
+	if l.Bullet != book.Bullets[1] || l.Added == nil || l.Added.TaskID != "t1" || l.Added.RunID != "r1" ||
+		l.Added.Seq != 1 || l.Added.Rationale != "why 1" {
 		t.Errorf("%+v, added by %+v", l, l.Added)
 	}
 	var got []string
 	for _, c := range l.Touches {
-		got = append(got, fmt.Sprint(c.Seq, c.Type, c.Before, ">", c.Content, c.Helpful, c.Harmful, c.Neutral))
+		got = append(got, fmt.Sprint(c.Seq, c.Type, c.Before, ">", c.Content, c.Helpful, c.Harmful,
+			c.Neutral))
 	}
-	want := []string{"1 ADD > first 0 0 0", "2 TAG > 2 0 0", "3 UPDATE first > first, better 0 0 0", "4 TAG > 1 1 0", "5 TAG > 0 0 1"}
+	want := []string{"1 ADD > first 0 0 0", "2 TAG > 2 0 0", "3 UPDATE first > first, better 0 0 0",
+		"4 TAG > 1 1 0", "5 TAG > 0 0 1"}
 	for i := range want {
 		if i >= len(got) || squash(got[i]) != squash(want[i]) {
 			t.Fatalf("touches %q, want %q", got, want)
 		}
 	}
-	if c := l.Counts; c.At(0).Helpful != 0 || c.At(2).Helpful != 2 || c.At(3).Helpful != 2 || c.At(5).Harmful != 1 {
+	if c := l.Counts; c.At(0).Helpful != 0 || c.At(2).Helpful != 2 || c.At(3).Helpful != 2 ||
+		c.At(5).Harmful != 1 {
 		t.Errorf("%+v", c)
 	}
 	gone, ok := h.Bullet("a-00003")
@@ -82,7 +91,8 @@ func TestBlame(t *testing.T) {
 		sizes = append(sizes, size.Bullets)
 	}
 	last := h.Sizes()[5]
-	if !slices.Equal(sizes, []int{1, 2, 2, 3, 2, 2}) || last.Helpful != 5 || last.Harmful != 3 || last.Bytes != len("from a file"+"first, better") {
+	if !slices.Equal(sizes, []int{1, 2, 2, 3, 2, 2}) || last.Helpful != 5 || last.Harmful != 3 ||
+		last.Bytes != len("from a file"+"first, better") {
 		t.Errorf("%+v", h.Sizes())
 	}
 	if _, ok := readHistory(t, s, NewHistory("main"), -1).Bullet("a-00003"); ok {
@@ -110,7 +120,8 @@ func TestHistoryIncremental(t *testing.T) {
 			t.Fatal(err)
 		}
 		book, err := s.Get(t.Context(), hash)
-		if err != nil || h.Head() != hash || len(h.lives) != len(book.Bullets) || h.size.now.Bullets != len(book.Bullets) {
+		if err != nil || h.Head() != hash || len(h.lives) != len(book.Bullets) ||
+			h.size.now.Bullets != len(book.Bullets) {
 			t.Fatalf("after %d: %d lives of %d bullets, %v", to, len(h.lives), len(book.Bullets), err)
 		}
 		for _, b := range book.Bullets {
@@ -143,7 +154,8 @@ func TestBlameAcrossBranches(t *testing.T) {
 	mergeTask(t, s, "side", 9, tag("a-00002", map[string]int{"helpful": 1}))
 	h := readHistory(t, s, NewHistory("side"), -1)
 	l, ok := h.Bullet("a-00002")
-	if !ok || l.Added.Branch != "main" || l.Added.TaskID != "t1" || len(l.Touches) != 4 || l.Last().Branch != "side" || l.Last().Seq != 1 {
+	if !ok || l.Added.Branch != "main" || l.Added.TaskID != "t1" || len(l.Touches) != 4 ||
+		l.Last().Branch != "side" || l.Last().Seq != 1 {
 		t.Errorf("%+v", l)
 	}
 	if branch, seq, err := s.Place(from); err != nil || branch != "main" || seq != 3 {
@@ -179,15 +191,19 @@ func TestHistoryIsBounded(t *testing.T) {
 	for _, each := range []*History{h, w} {
 		each.lives = map[string]*BulletHistory{}
 		each.size.begin(time.Unix(0, 0), nil)
-		each.add(&Version{Source: Source{Branch: "main", Seq: 1}, Operations: []ace.Operation{accepted(op(ace.OpAdd, "a-00001", "A", "x"))}})
+		each.add(&Version{Source: Source{Branch: "main", Seq: 1},
+			Operations: []ace.Operation{accepted(op(ace.OpAdd, "a-00001", "A", "x"))}})
 		for i := 2; i <= 5000; i++ {
-			each.add(&Version{Source: Source{Branch: "main", Seq: i, At: time.Unix(int64(i), 0)}, Operations: []ace.Operation{accepted(tag("a-00001", map[string]int{"helpful": 1}))}})
+			each.add(&Version{Source: Source{Branch: "main", Seq: i, At: time.Unix(int64(i), 0)},
+				Operations: []ace.Operation{accepted(tag("a-00001", map[string]int{"helpful": 1}))}})
 		}
 	}
 	l, _ := h.Bullet("a-00001")
-	if len(l.Touches) > MaxTouches || len(l.Touches)+l.Dropped != 5000 || l.Touches[0].Type != ace.OpAdd || l.Last().Seq != 5000 || len(l.Counts) > maxCounts ||
+	if len(l.Touches) > MaxTouches || len(l.Touches)+l.Dropped != 5000 || l.Touches[0].Type != ace.OpAdd ||
+		l.Last().Seq != 5000 || len(l.Counts) > maxCounts ||
 		len(h.Sizes()) > maxSizes || h.Sizes()[len(h.Sizes())-1].Seq != 5000 {
-		t.Errorf("%d touches, %d dropped, %d counts, %d sizes", len(l.Touches), l.Dropped, len(l.Counts), len(h.Sizes()))
+		t.Errorf("%d touches, %d dropped, %d counts, %d sizes", len(l.Touches), l.Dropped, len(l.Counts),
+			len(h.Sizes()))
 	}
 	if got := l.Counts.At(2500).Helpful; got < 2300 || got > 2500 {
 		t.Errorf("in the middle it was tagged %d times", got)
@@ -260,9 +276,13 @@ func BenchmarkBlame10000(b *testing.B) {
 	s := openStore(b, b.TempDir())
 	start(b, s, "main", largePlaybook(300))
 	for i := range 10_000 {
-		ops := append(delta(i%1000), tag("s3-00151", map[string]int{"harmful": 1}), tag("s3-00152", map[string]int{"helpful": 1}))
-		merge(b, s, Version{DeltaID: fmt.Sprint(i), Operations: ops, Source: Source{Branch: "main", TaskID: fmt.Sprint("task-", i), WorkflowID: fmt.Sprint("ace/task-", i),
-			RunID: "01a1fd6d-386b-73aa-8d57-f2c78bde9cf9", Rationale: "One recipe was missing, and two were tried.", At: time.Unix(int64(i), 0)}})
+		ops := append(delta(i%1000), tag("s3-00151", map[string]int{"harmful": 1}),
+			tag("s3-00152", map[string]int{"helpful": 1}))
+		merge(b, s, Version{DeltaID: fmt.Sprint(i), Operations: ops,
+			Source: Source{Branch: "main", TaskID: fmt.Sprint("task-", i),
+				WorkflowID: fmt.Sprint("ace/task-", i),
+				RunID:      "01a1fd6d-386b-73aa-8d57-f2c78bde9cf9",
+				Rationale:  "One recipe was missing, and two were tried.", At: time.Unix(int64(i), 0)}})
 	}
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -279,7 +299,8 @@ func BenchmarkBlame10000(b *testing.B) {
 func TestHistoryOfImportedVersions(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	long := strings.Repeat("long-", 3000)
-	x := &Series{Branch: "series", Start: book(bullet("a-00001", "A", long, 1, 0), bullet("a-00002", "A", "x", 0, 0)),
+	x := &Series{Branch: "series", Start: book(bullet("a-00001", "A", long, 1, 0),
+		bullet("a-00002", "A", "x", 0, 0)),
 		Steps: []Snapshot{
 			{Book: book(bullet("a-00001", "A", long, 4, 1), bullet("a-00003", "B", "y", 0, 0))},
 			{Book: book(bullet("a-00001", "A", "short", 4, 1), bullet("a-00003", "B", "y", 0, 0))},
@@ -295,8 +316,10 @@ func TestHistoryOfImportedVersions(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	sizes := h.Sizes()
-	if now := sizes[len(sizes)-1]; now.Bullets != 2 || now.Bytes != 6 || now.Helpful != 4 || now.Harmful != 1 {
+	if now := sizes[len(sizes)-1]; now.Bullets != 2 || now.Bytes != 6 || now.Helpful != 4 ||
+		now.Harmful != 1 {
 		t.Errorf("%+v", now)
 	}
-	onlyFinding(t, Check(x.Steps[1].Book, h, Evidence{}), FindingCollapse, SeverityError, "from 15001 bytes to 6")
+	onlyFinding(t, Check(x.Steps[1].Book, h, Evidence{}), FindingCollapse, SeverityError,
+		"from 15001 bytes to 6")
 }

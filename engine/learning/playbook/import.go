@@ -13,8 +13,8 @@ import (
 	"acescope/engine/store/bucket"
 )
 
-// Import copies a branch of another store, which is a directory, to a shared store. It returns the number of copied
-// versions. A branch that began in the same way is continued; otherwise the error is [ErrDiffers].
+// Import copies a branch of another store, which is a directory, to a shared store. It returns the number of
+// copied versions. A branch that began in the same way is continued; otherwise the error is [ErrDiffers].
 func (s *Store) Import(ctx context.Context, from *Store, name string) (versions int, err error) {
 	if s.shared == nil {
 		return 0, errors.New("import playbook branch: there is no shared store")

@@ -50,8 +50,8 @@ type branchLog struct {
 // storedVersion is a line of a log.
 type storedVersion struct {
 	Version
-	// Batch is the number of the record among those that were written together, and the number of these. It is absent
-	// for a record that was written alone. Only all of the records together count.
+	// Batch is the number of the record among those that were written together, and the number of these. It
+	// is absent for a record that was written alone. Only all of the records together count.
 	Batch [2]int `json:"batch,omitzero"`
 }
 
@@ -135,7 +135,8 @@ func (s *Store) readLog(path string) (*branchLog, error) {
 	if err == nil {
 		var own string
 		if own, err = s.branchFile(x.header.Branch, logSuffix); err == nil && own != path {
-			err = fmt.Errorf("%w: %s, line 1: the log belongs to branch %.80q", ErrCorrupt, path, x.header.Branch)
+			err = fmt.Errorf("%w: %s, line 1: the log belongs to branch %.80q", ErrCorrupt, path,
+				x.header.Branch)
 		}
 	}
 	if err != nil {
@@ -171,7 +172,8 @@ func (x *branchLog) update() error {
 		*x = branchLog{path: x.path}
 	}
 	x.file = info
-	r := bufio.NewReaderSize(io.NewSectionReader(f, x.size, info.Size()-x.size), int(min(info.Size()-x.size, 1<<16)))
+	r := bufio.NewReaderSize(io.NewSectionReader(f, x.size, info.Size()-x.size),
+		int(min(info.Size()-x.size, 1<<16)))
 	whole := *x // up to the last complete write
 	for {
 		line, err := r.ReadBytes('\n')
@@ -247,7 +249,8 @@ func (x *branchLog) add(line []byte) error {
 		return errors.New("the version does not follow the previous line")
 	}
 	if !follows(x.batch, v.Batch) {
-		return fmt.Errorf("record %d of %d that were written together is out of order", v.Batch[0], v.Batch[1])
+		return fmt.Errorf("record %d of %d that were written together is out of order", v.Batch[0],
+			v.Batch[1])
 	}
 	x.batch = v.Batch
 	x.entries = append(x.entries, entry{x.size, v.Hash, v.DeltaID, v.At.UTC(), v.Imported != nil})

@@ -17,7 +17,8 @@ func mergeOp(keep, content string, sources ...string) ace.Operation {
 
 // TestL7Merge applies MERGE and DELETE as kayba's skillbooks and ace-agent's curators define them.
 func TestL7Merge(t *testing.T) {
-	base := &Playbook{Bullets: []Bullet{bullet("a-00001", "A", "one", 1, 2), bullet("a-00002", "A", "two", 3, 0),
+	base := &Playbook{Bullets: []Bullet{bullet("a-00001", "A", "one", 1, 2),
+		bullet("a-00002", "A", "two", 3, 0),
 		bullet("b-00003", "B", "three", 5, maxCount), bullet("b-00004", "B", "four", 0, 0)}, NextID: 5}
 	for _, c := range []struct {
 		name   string
@@ -25,13 +26,19 @@ func TestL7Merge(t *testing.T) {
 		says   string // why it was not applied, or ""
 		result string
 	}{
-		{"counters", mergeOp("a-00001", "both", "a-00001", "a-00002", "a-00002"), "", "a-00001 both 4/2, b-00003 three, b-00004 four"},
+		{"counters", mergeOp("a-00001", "both", "a-00001", "a-00002", "a-00002"), "",
+			"a-00001 both 4/2, b-00003 three, b-00004 four"},
 		{"content", mergeOp("a-00002", "", "a-00001"), "", "a-00002 two 4/2, b-00003 three, b-00004 four"},
-		{"other section", mergeOp("b-00004", "", "a-00001", "a-00002"), "", "b-00003 three, b-00004 four 4/2"},
-		{"no bullet to keep", mergeOp("", "x", "a-00002", "a-00001"), "", "a-00002 x 4/2, b-00003 three, b-00004 four"},
-		{"the content of a source", mergeOp("a-00001", "two", "a-00002"), "", "a-00001 two 4/2, b-00003 three, b-00004 four"},
-		{"a missing source", mergeOp("a-00001", "", "a-00002", "z-00009"), "", "a-00001 one 4/2, b-00003 three, b-00004 four"},
-		{"delete", ace.Operation{Type: "delete", BulletID: "a-00001"}, "", "a-00002 two 3/0, b-00003 three, b-00004 four"},
+		{"other section", mergeOp("b-00004", "", "a-00001", "a-00002"), "",
+			"b-00003 three, b-00004 four 4/2"},
+		{"no bullet to keep", mergeOp("", "x", "a-00002", "a-00001"), "",
+			"a-00002 x 4/2, b-00003 three, b-00004 four"},
+		{"the content of a source", mergeOp("a-00001", "two", "a-00002"), "",
+			"a-00001 two 4/2, b-00003 three, b-00004 four"},
+		{"a missing source", mergeOp("a-00001", "", "a-00002", "z-00009"), "",
+			"a-00001 one 4/2, b-00003 three, b-00004 four"},
+		{"delete", ace.Operation{Type: "delete", BulletID: "a-00001"}, "",
+			"a-00002 two 3/0, b-00003 three, b-00004 four"},
 
 		{"no source", mergeOp("a-00001", "x"), "names no other bullet", ""},
 		{"itself", mergeOp("a-00001", "x", "a-00001"), "names no other bullet", ""},
@@ -42,7 +49,8 @@ func TestL7Merge(t *testing.T) {
 	} {
 		p, done := Apply(base, []ace.Operation{c.op})
 		if c.says != "" {
-			if done[0].Outcome != ace.OutcomeRejected || !strings.Contains(done[0].Reason, c.says) || p.Hash() != base.Hash() {
+			if done[0].Outcome != ace.OutcomeRejected || !strings.Contains(done[0].Reason, c.says) ||
+				p.Hash() != base.Hash() {
 				t.Errorf("%s: %+v", c.name, done[0])
 			}
 			continue
@@ -68,8 +76,10 @@ func TestL7Merge(t *testing.T) {
 func TestL7History(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	start(t, s, "main", &Playbook{Bullets: []Bullet{bullet("a-00001", "A", "from a file", 2, 1)}, NextID: 2})
-	mergeTask(t, s, "main", 1, op(ace.OpAdd, "", "A", "learned"), tag("a-00001", map[string]int{"helpful": 1}))
-	mergeTask(t, s, "main", 2, op(ace.OpAdd, "", "B", "another"), tag("a-00002", map[string]int{"harmful": 4}))
+	mergeTask(t, s, "main", 1, op(ace.OpAdd, "", "A", "learned"),
+		tag("a-00001", map[string]int{"helpful": 1}))
+	mergeTask(t, s, "main", 2, op(ace.OpAdd, "", "B", "another"),
+		tag("a-00002", map[string]int{"harmful": 4}))
 	v := mergeTask(t, s, "main", 3, mergeOp("b-00003", "all of it", "a-00001", "a-00002"))
 	if v.Merged != 1 || v.Removed != 0 || v.Bullets != 1 {
 		t.Errorf("%+v", v)
@@ -81,7 +91,8 @@ func TestL7History(t *testing.T) {
 	}
 	kept := h.Blame(book)[0]
 	last := kept.Last()
-	if kept.Bullet != (Bullet{"b-00003", "B", "all of it", 3, 5, 0, ""}) || last.Before != "another" || last.Helpful != 3 || last.Harmful != 5 {
+	if kept.Bullet != (Bullet{"b-00003", "B", "all of it", 3, 5, 0, ""}) || last.Before != "another" ||
+		last.Helpful != 3 || last.Harmful != 5 {
 		t.Errorf("%+v", kept)
 	}
 	var from []string
@@ -103,7 +114,8 @@ func TestL7History(t *testing.T) {
 		t.Error("a bullet that is not watched was kept")
 	}
 	sizes := h.Sizes()
-	if now := sizes[len(sizes)-1]; now.Bullets != 1 || now.Helpful != 3 || now.Harmful != 5 || now.Bytes != len("all of it") {
+	if now := sizes[len(sizes)-1]; now.Bullets != 1 || now.Helpful != 3 || now.Harmful != 5 ||
+		now.Bytes != len("all of it") {
 		t.Errorf("%+v", now)
 	}
 	if want := (Totals{Merges: 3, Added: 2, Tagged: 2, Merged: 1}); !reflect.DeepEqual(h.Totals(), want) {
@@ -111,8 +123,9 @@ func TestL7History(t *testing.T) {
 	}
 }
 
-// Deduplicate rejects additions like another bullet, merges bullets of the playbook and keeps the older ones; ADDs are
-// compared in their place in the playbook, which is before that of an older bullet of a later section.
+// Deduplicate rejects additions like another bullet, merges bullets of the playbook and keeps the older ones;
+// ADDs are compared in their place in the playbook, which is before that of an older bullet of a later
+// section.
 func TestDeduplicate(t *testing.T) {
 	book := &Playbook{NextID: 4, Bullets: []Bullet{
 		{ID: "calc-00001", Section: "FORMULAS & CALCULATIONS", Content: "east"},
@@ -138,8 +151,10 @@ func TestDeduplicate(t *testing.T) {
 	const calc = "FORMULAS & CALCULATIONS"
 	kept, left, err := Deduplicate(book, ops, "embeddings of p/m", near(0.9))
 	want := []ace.Operation{ops[0], ops[1], ops[2], {Type: ace.OpMerge, BulletID: "calc-00001",
-		SourceIDs: []string{"misc-00002"}, Reason: "near-duplicates, similarity at least 0.96 by embeddings of p/m"}}
-	if err != nil || !reflect.DeepEqual(kept, want) || len(left) != 1 || left[0].Outcome != ace.OutcomeRejected ||
+		SourceIDs: []string{"misc-00002"},
+		Reason:    "near-duplicates, similarity at least 0.96 by embeddings of p/m"}}
+	if err != nil || !reflect.DeepEqual(kept, want) || len(left) != 1 ||
+		left[0].Outcome != ace.OutcomeRejected ||
 		left[0].Reason != "near-duplicate of another new bullet, similarity at least 1.00 by embeddings of p/m" {
 		t.Errorf("%+v\n%+v %v", kept, left, err)
 	}
@@ -149,7 +164,8 @@ func TestDeduplicate(t *testing.T) {
 	}
 
 	kept, left, err = Deduplicate(book, ops, "words", near(0.8))
-	if err != nil || len(kept) != 3 || len(left) != 2 || left[1].Content != "west, far" || left[1].Section != calc ||
+	if err != nil || len(kept) != 3 || len(left) != 2 || left[1].Content != "west, far" ||
+		left[1].Section != calc ||
 		left[1].Reason != "near-duplicate of misc-00003, similarity at least 0.80 by words" {
 		t.Errorf("%+v\n%+v %v", kept, left, err)
 	}

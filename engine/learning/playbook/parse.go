@@ -30,8 +30,8 @@ type Format string
 // Formats: FormatText is that of ace-agent/ace, FormatPlain the AppWorld variant without
 // counters, FormatSkillbook the JSON of kayba-ai/agentic-context-engine, FormatCanonical that
 // of [Playbook.Canonical], FormatList JSON with a list of bullets that have other fields, such as
-// helpful_count, FormatSections JSON with a list of bullets for each section, FormatBlock a marked block in a file
-// of instructions for agents, such as AGENTS.md or SKILL.md.
+// helpful_count, FormatSections JSON with a list of bullets for each section, FormatBlock a marked block in a
+// file of instructions for agents, such as AGENTS.md or SKILL.md.
 const (
 	FormatText      Format = "text"
 	FormatPlain     Format = "plain-text"
@@ -120,8 +120,8 @@ type draft struct {
 	at string
 }
 
-// finish makes a playbook of drafts: it removes empty bullets and assigns unique, valid IDs. sections are the sections
-// that the file states, in its order.
+// finish makes a playbook of drafts: it removes empty bullets and assigns unique, valid IDs. sections are the
+// sections that the file states, in its order.
 func finish(drafts []draft, sections []string, nextID int, report *Report) *Playbook {
 	p := &Playbook{Bullets: make([]Bullet, 0, len(drafts)), NextID: nextID}
 	first := make(map[string]string, len(drafts)) // position by ID
@@ -188,7 +188,8 @@ func (s spellings) of(name string, at string, report *Report) string {
 
 // countedBullet is a bullet of ace-agent/ace, "[id] helpful=N harmful=N :: text". Some forks
 // add neutral=N, which is read but never written.
-var countedBullet = regexp.MustCompile(`^\[([^\[\]]{1,200})\]\s*helpful=(\d{1,9})\s*harmful=(\d{1,9})\s*(?:neutral=(\d{1,9})\s*)?::\s?(.*)$`)
+var countedBullet = regexp.MustCompile(
+	`^\[([^\[\]]{1,200})\]\s*helpful=(\d{1,9})\s*harmful=(\d{1,9})\s*(?:neutral=(\d{1,9})\s*)?::\s?(.*)$`)
 
 // plainBullet is a bullet without counters. The pattern of its ID is strict, since a line of
 // code may begin with a list.
@@ -235,7 +236,8 @@ func parseText(data []byte) (*Playbook, Report, error) {
 	t := textParser{report: Report{Format: FormatPlain}, names: spellings{}, section: defaultSection}
 	for line := range strings.Lines(cleanText(string(data))) {
 		if len(line) > MaxLine {
-			return nil, Report{}, fmt.Errorf("%w: line %d has more than %d bytes", ErrNotPlaybook, t.line+1, MaxLine)
+			return nil, Report{}, fmt.Errorf("%w: line %d has more than %d bytes", ErrNotPlaybook, t.line+1,
+				MaxLine)
 		}
 		t.add(strings.TrimSuffix(line, "\n"))
 	}

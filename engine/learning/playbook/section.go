@@ -2,8 +2,8 @@ package playbook
 
 import "slices"
 
-// sectionOrder returns the sections in their order: the given ones, then those of other bullets in the order of their
-// first bullet.
+// sectionOrder returns the sections in their order: the given ones, then those of other bullets in the order
+// of their first bullet.
 func sectionOrder(bullets []Bullet, sections []string) []string {
 	seen := map[string]bool{}
 	order := make([]string, 0, len(sections))
@@ -22,8 +22,8 @@ func sectionOrder(bullets []Bullet, sections []string) []string {
 	return order
 }
 
-// keptSections returns the sections to store: all of them if one has no bullet, otherwise nil, because the bullets tell
-// the order. A playbook without bullets need not state the default section.
+// keptSections returns the sections to store: all of them if one has no bullet, otherwise nil, because the
+// bullets tell the order. A playbook without bullets need not state the default section.
 func keptSections(bullets []Bullet, sections []string) []string {
 	if len(sections) == 0 || len(bullets) == 0 && slices.Equal(sections, []string{defaultSection}) {
 		return nil
@@ -38,8 +38,8 @@ func keptSections(bullets []Bullet, sections []string) []string {
 	return sectionOrder(bullets, sections)
 }
 
-// grouped returns the bullets sorted by section: the given sections first, then others in the order of their first
-// bullet. It returns the same slice if the bullets are already in that order.
+// grouped returns the bullets sorted by section: the given sections first, then others in the order of their
+// first bullet. It returns the same slice if the bullets are already in that order.
 func grouped(bullets []Bullet, sections []string) []Bullet {
 	rank := make(map[string]int, len(sections))
 	for i, s := range sectionOrder(bullets, sections) {

@@ -17,8 +17,8 @@ import (
 	"acescope/engine/internal/durable"
 )
 
-// Origin says where an imported branch was read. Files names the file of version 0, if any; Scores are its evaluations.
-// Config is the configuration of the run that wrote the files, as it stated it.
+// Origin says where an imported branch was read. Files names the file of version 0, if any; Scores are its
+// evaluations. Config is the configuration of the run that wrote the files, as it stated it.
 type Origin struct {
 	Kind   string          `json:"kind"`
 	Name   string          `json:"name"`
@@ -27,9 +27,9 @@ type Origin struct {
 	Config json.RawMessage `json:"config,omitempty"`
 }
 
-// Imported says where a version was read: its file, the other names of its content such as best, its evaluations, and
-// of the tasks since the version before, how often they cited its bullets, and whether the first answer of each was
-// correct.
+// Imported says where a version was read: its file, the other names of its content such as best, its
+// evaluations, and of the tasks since the version before, how often they cited its bullets, and whether the
+// first answer of each was correct.
 type Imported struct {
 	File     string   `json:"file"`
 	Names    []string `json:"names,omitempty"`
@@ -44,8 +44,8 @@ const (
 	DataTest       = "test"
 )
 
-// Score is an evaluation that a file states. Total is 0 if the file states an accuracy only. Accuracy need not be
-// Correct/Total: a task may be correct in part.
+// Score is an evaluation that a file states. Total is 0 if the file states an accuracy only. Accuracy need
+// not be Correct/Total: a task may be correct in part.
 type Score struct {
 	Data     string        `json:"data"`
 	Accuracy float64       `json:"accuracy"`
@@ -77,8 +77,8 @@ type Cited struct {
 	Correct  int    `json:"correct"`
 }
 
-// ImportedEvidence returns the verdicts on tasks and the evaluations on held-out items that the files of an imported
-// branch state, nothing for another branch. A task has the time of the version that learned from it.
+// ImportedEvidence returns the verdicts on tasks and the evaluations on held-out items that the files of an
+// imported branch state, nothing for another branch. A task has the time of the version that learned from it.
 func (s *Store) ImportedEvidence(branch string) (known Evidence, err error) {
 	about, err := s.Branch(branch)
 	if err != nil || about.Origin == nil {
@@ -108,7 +108,8 @@ func (s *Store) ImportedEvidence(branch string) (known Evidence, err error) {
 	return known, nil
 }
 
-// Snapshot is a playbook of a series. Logged are operations that a log states for the time since the snapshot before.
+// Snapshot is a playbook of a series. Logged are operations that a log states for the time since the snapshot
+// before.
 type Snapshot struct {
 	Imported
 	Book      *Playbook
@@ -127,8 +128,8 @@ type Series struct {
 	Steps  []Snapshot
 }
 
-// ParseSnapshot is like [Parse], but gives a bullet with a repeated ID the same new ID in each file of a series:
-// the second "calc-00001" becomes "calc-00001.2".
+// ParseSnapshot is like [Parse], but gives a bullet with a repeated ID the same new ID in each file of a
+// series: the second "calc-00001" becomes "calc-00001.2".
 func ParseSnapshot(r io.Reader) (*Playbook, Report, error) {
 	p, report, err := Parse(r)
 	if err != nil || len(report.repeated) == 0 {
@@ -183,8 +184,8 @@ func (x *Series) versions() ([]Version, []*Playbook) {
 	return versions, books
 }
 
-// Summary returns the sums of the versions of a series: how many operations of which kind lead from one to the next,
-// and how many logged operations changed nothing.
+// Summary returns the sums of the versions of a series: how many operations of which kind lead from one to
+// the next, and how many logged operations changed nothing.
 func (x *Series) Summary() (t Totals) {
 	versions, _ := x.versions()
 	for i := range versions {
@@ -199,9 +200,9 @@ func (x *Series) Summary() (t Totals) {
 	return t
 }
 
-// operationsBetween returns operations that lead from one snapshot to the next. A bullet with another ID is removed and
-// added; one in another section or with other extra fields is updated, which Reason states, as it does for counters
-// that decreased.
+// operationsBetween returns operations that lead from one snapshot to the next. A bullet with another ID is
+// removed and added; one in another section or with other extra fields is updated, which Reason states, as it
+// does for counters that decreased.
 func operationsBetween(a, b *Playbook) (ops []ace.Operation) {
 	d := Diff(a, b)
 	add := func(t ace.OperationType, b *Bullet, content string, counts tally, reason string) {
@@ -249,8 +250,8 @@ func growth(a, b tally) (grown tally, fell string) {
 	return grown, fell
 }
 
-// matchLogged gives the reasons of logged ADD operations to the computed ones with the same content, in order, and
-// appends the other logged operations, which changed nothing.
+// matchLogged gives the reasons of logged ADD operations to the computed ones with the same content, in
+// order, and appends the other logged operations, which changed nothing.
 func matchLogged(ops, logged []ace.Operation) []ace.Operation {
 	byContent := map[string][]int{}
 	for i := range ops {
@@ -278,8 +279,8 @@ func matchLogged(ops, logged []ace.Operation) []ace.Operation {
 	return ops
 }
 
-// Missing returns the number of versions that [Store.Append] would add, and whether the branch is new. The error is
-// [ErrDiffers] if the branch has other versions.
+// Missing returns the number of versions that [Store.Append] would add, and whether the branch is new. The
+// error is [ErrDiffers] if the branch has other versions.
 func (s *Store) Missing(ctx context.Context, x *Series) (added int, isNew bool, err error) {
 	if err := s.Sync(ctx, x.Branch); err != nil {
 		return 0, false, err
@@ -306,8 +307,9 @@ func (x *Series) missing(log *branchLog) (added int, isNew bool, err error) {
 	return max(len(x.Steps)-len(log.entries), 0), false, nil
 }
 
-// Append makes a series the versions of a branch, which is new or has the first of them. It returns the number of
-// versions that it added, and whether the branch is new. The versions of a new branch in a directory appear at once.
+// Append makes a series the versions of a branch, which is new or has the first of them. It returns the
+// number of versions that it added, and whether the branch is new. The versions of a new branch in a
+// directory appear at once.
 func (s *Store) Append(ctx context.Context, x *Series) (added int, isNew bool, err error) {
 	versions, books := x.versions()
 	for _, book := range append([]*Playbook{x.Start}, books...) {
@@ -344,7 +346,8 @@ func (s *Store) Append(ctx context.Context, x *Series) (added int, isNew bool, e
 			return 0, false, err
 		}
 		if len(line) > maxEntry {
-			return 0, false, fmt.Errorf("%s: its record has %d bytes, at most %d are allowed", v.Imported.File, len(line),
+			return 0, false, fmt.Errorf("%s: its record has %d bytes, at most %d are allowed",
+				v.Imported.File, len(line),
 				maxEntry)
 		}
 		lines = append(lines, line)
@@ -386,7 +389,8 @@ func (s *Store) appendLines(ctx context.Context, name string, log *branchLog, li
 	return err
 }
 
-// Named returns the number of the newest version of an imported branch that has a name such as best, -1 without one.
+// Named returns the number of the newest version of an imported branch that has a name such as best, -1
+// without one.
 func (s *Store) Named(branch, name string) (int, error) {
 	versions, err := s.Page(branch, 1, math.MaxInt)
 	for _, v := range slices.Backward(versions) {

@@ -26,8 +26,8 @@ const (
 	maxBook  = 64 << 20 // bytes of a playbook
 	maxCache = 1 << 30  // bytes of whole playbooks that are kept here
 	parallel = 16       // entries that are read at a time
-	// listAfter is the number of new entries of a branch that are read one after another. Then its keys are listed,
-	// which takes longer the longer the branch is.
+	// listAfter is the number of new entries of a branch that are read one after another. Then its keys are
+	// listed, which takes longer the longer the branch is.
 	listAfter = 4
 )
 
@@ -38,8 +38,8 @@ const (
 //	branches/<namespace>/<name>/00000001...   its records: one for each merge, or several that were written together
 //	branches/<namespace>/<name>/owner         the server whose experiments use the branch
 //
-// An entry has the number of its first record. It is created only if none has its number, so merges of all machines
-// form one sequence.
+// An entry has the number of its first record. It is created only if none has its number, so merges of all
+// machines form one sequence.
 type shared struct {
 	bucket.Bucket
 	namespace string
@@ -133,8 +133,8 @@ func (s *Store) cached(branch, suffix string) string {
 	return filepath.Join(s.dir, branchesDir, path.Base(branch)+suffix)
 }
 
-// pull appends the entries of a branch that the cache lacks: at most limit, or all of them for 0. It returns their
-// number. The branch must be locked. A branch that does not exist is not an error.
+// pull appends the entries of a branch that the cache lacks: at most limit, or all of them for 0. It returns
+// their number. The branch must be locked. A branch that does not exist is not an error.
 func (s *Store) pull(ctx context.Context, branch string, limit int) (read int, err error) {
 	have := 0
 	x, err := s.readLog(s.cached(branch, logSuffix))
@@ -237,9 +237,9 @@ func (x *branchLog) addAll(content []byte) error {
 	return nil
 }
 
-// expected returns the log of a branch for a merge, and the number of writes of other machines that it has read. If
-// other machines merge as well, it reads as many as at the last merge: that costs fewer calls than a refused one. The
-// branch must be locked.
+// expected returns the log of a branch for a merge, and the number of writes of other machines that it has
+// read. If other machines merge as well, it reads as many as at the last merge: that costs fewer calls than a
+// refused one. The branch must be locked.
 func (s *Store) expected(ctx context.Context, name string) (x *branchLog, read int, err error) {
 	x, err = s.log(name)
 	if errors.Is(err, ErrNoBranch) {
@@ -272,9 +272,10 @@ func (b *shared) last(branch string) lastWrite {
 	return b.writes[branch]
 }
 
-// wrote notes a write to a branch: how many records it had, and how many writes of other machines came before it. The
-// next pause is longer after several records, and shorter after a single one, because a pause in which no request
-// comes only delays the merge. From time to time it is long nevertheless, because more requests may come now.
+// wrote notes a write to a branch: how many records it had, and how many writes of other machines came before
+// it. The next pause is longer after several records, and shorter after a single one, because a pause in
+// which no request comes only delays the merge. From time to time it is long nevertheless, because more
+// requests may come now.
 func (b *shared) wrote(branch string, records, others int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -308,8 +309,8 @@ func (b *shared) putBook(ctx context.Context, hash string, content []byte) error
 	return b.Put(ctx, sharedBookKey(hash), bytes.NewReader(content))
 }
 
-// fetchBook returns a playbook of the shared store and keeps it in the cache. The error is fs.ErrNotExist if there is
-// none.
+// fetchBook returns a playbook of the shared store, and keeps it in the cache. It returns fs.ErrNotExist for
+// an unknown hash.
 func (s *Store) fetchBook(ctx context.Context, hash string) (*Playbook, error) {
 	content, err := bucket.Get(ctx, s.shared, sharedBookKey(hash), maxBook)
 	book := &Playbook{}
@@ -342,7 +343,8 @@ func (s *Store) own(ctx context.Context, name, server string) (owner string, err
 	return strings.TrimSpace(string(content)), err
 }
 
-// Hashes calls yield with the version hashes of all branches. The branches of a shared store are those of the cache.
+// Hashes calls yield with the version hashes of all branches. The branches of a shared store are those of the
+// cache.
 func (s *Store) Hashes(yield func(hash string)) error {
 	logs, err := s.readLogs()
 	for _, x := range logs {

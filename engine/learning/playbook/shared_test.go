@@ -130,7 +130,8 @@ func TestDamagedSharedStore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			path, content := damage(filepath.Join(dir, entryKey(branch, 1)), filepath.Join(dir, sharedBookKey(v.Hash)))
+			path, content := damage(filepath.Join(dir, entryKey(branch, 1)),
+				filepath.Join(dir, sharedBookKey(v.Hash)))
 			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}

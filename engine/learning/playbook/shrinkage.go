@@ -5,15 +5,16 @@ import (
 	"slices"
 )
 
-// Thresholds of [FindingCollapse] and [FindingErosion]. A healthy playbook is one whose merges add about as many
-// bullets as they remove, or more, and rewrite some; see TestFalseAlarms.
+// Thresholds of [FindingCollapse] and [FindingErosion]. A healthy playbook is one whose merges add about as
+// many bullets as they remove, or more, and rewrite some; see TestFalseAlarms.
 const (
-	// CollapseShare is the share of the bullets, or of the bytes of their contents, that one merge must remove.
+	// CollapseShare is the share of the bullets, or of the bytes of their contents, that one merge must
+	// remove.
 	CollapseShare = 0.30
 	// ErosionShare is the same for the difference to the running peak.
 	ErosionShare = 0.50
-	// CollapseLeast is the minimum number of bullets before the loss. A playbook of fewer bullets needs CollapseBytes
-	// and must lose ErosionShare, because one of its bullets can be CollapseShare of it.
+	// CollapseLeast is the minimum number of bullets before the loss. A playbook of fewer bullets needs
+	// CollapseBytes and must lose ErosionShare, because one of its bullets can be CollapseShare of it.
 	CollapseLeast = 10
 	CollapseBytes = 8192
 )
@@ -70,7 +71,8 @@ func shrank(before, now Size, share float64) bool {
 		return before.Bytes >= CollapseBytes && float64(now.Bytes) <= (1-ErosionShare)*float64(before.Bytes)
 	}
 	kept := 1 - share
-	return float64(now.Bullets) <= kept*float64(before.Bullets) || float64(now.Bytes) <= kept*float64(before.Bytes)
+	return float64(now.Bullets) <= kept*float64(before.Bullets) ||
+		float64(now.Bytes) <= kept*float64(before.Bytes)
 }
 
 // shrinkages finds collapses, which one merge causes, and erosion by several merges.
@@ -81,7 +83,8 @@ func (c *checker) shrinkages() {
 		advice := "Check what that version removed and why; unless it was a cleanup, restart from the version before it."
 		if loss.From < loss.To {
 			kind, which = FindingErosion, fmt.Sprintf("Versions %d to %d", loss.From, loss.To)
-			advice = fmt.Sprintf("Check what these versions removed and why; version %d has the most.", loss.Before.Seq)
+			advice = fmt.Sprintf("Check what these versions removed and why; version %d has the most.",
+				loss.Before.Seq)
 		}
 		if loss.By.TaskID != "" {
 			which += fmt.Sprintf(" (task %s)", loss.By.TaskID)

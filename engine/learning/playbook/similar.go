@@ -67,8 +67,8 @@ func NearDuplicates(book *Playbook, share float64) []Near {
 	return groups.list()
 }
 
-// NearVectors is like [NearDuplicates], but the similarity of two bullets is the cosine of their vectors, which
-// have the length 1.
+// NearVectors is like [NearDuplicates], but the similarity of two bullets is the cosine of their vectors,
+// which have the length 1.
 func NearVectors(book *Playbook, vectors [][]float64, share float64) []Near {
 	groups := nearGroups{}
 	var leaders []int
@@ -112,9 +112,9 @@ func (n nearGroups) list() []Near {
 	return list
 }
 
-// Deduplicate returns the operations without the additions to a playbook that are near-duplicates, which are rejected,
-// and with merges of the near-duplicates that the playbook has. near finds the groups; their first bullets remain.
-// measure says what was compared.
+// Deduplicate returns the operations without the additions to a playbook that are near-duplicates, which are
+// rejected, and with merges of the near-duplicates that the playbook has. near finds the groups; their first
+// bullets remain. measure says what was compared.
 func Deduplicate(
 	p *Playbook, ops []ace.Operation, measure string, near func(*Playbook) ([]Near, error),
 ) (kept, repeated []ace.Operation, err error) {
@@ -149,7 +149,8 @@ func Deduplicate(
 		for _, id := range g.IDs[1:] {
 			if i, isNew := added[id]; isNew {
 				left[i] = true
-				repeated = append(repeated, rejected(ops[i], ace.OutcomeRejected, "near-duplicate of "+like+how))
+				repeated = append(repeated, rejected(ops[i], ace.OutcomeRejected, "near-duplicate of "+like+
+					how))
 			} else {
 				merge.SourceIDs = append(merge.SourceIDs, id)
 			}

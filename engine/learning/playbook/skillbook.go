@@ -134,7 +134,8 @@ func (r *jsonReader) rest(file gjson.Result) {
 			for _, section := range value.Array() {
 				r.sections = append(r.sections, section.Str)
 			}
-		case value.Type == gjson.Null || value.IsObject() && len(value.Map()) == 0 || value.IsArray() && len(value.Array()) == 0:
+		case value.Type == gjson.Null || value.IsObject() && len(value.Map()) == 0 || value.IsArray() &&
+			len(value.Array()) == 0:
 		default:
 			r.foreign = true
 			r.losses = lose(r.losses, name, "a field of the file, not of a bullet")

@@ -67,7 +67,8 @@ func (b *slowBucket) Open(ctx context.Context, key string) (io.ReadCloser, error
 	return b.Bucket.Open(ctx, key)
 }
 
-// slowMachines returns the stores of two machines that share a bucket, and the bucket as each of them sees it.
+// slowMachines returns the stores of two machines that share a bucket, and the bucket as each of them sees
+// it.
 func slowMachines(t *testing.T, delay time.Duration) (stores []*Store, buckets []*slowBucket) {
 	t.Helper()
 	dir := t.TempDir()
@@ -86,8 +87,8 @@ func slowMachines(t *testing.T, delay time.Duration) (stores []*Store, buckets [
 	return stores, buckets
 }
 
-// Merges of two machines, eight at a time on each, into a store with a second per call and lost answers: each delta is
-// merged once, however often it is repeated, and none waits longer than for those before it.
+// Merges of two machines, eight at a time on each, into a store with a second per call and lost answers: each
+// delta is merged once, however often it is repeated, and none waits longer than for those before it.
 func TestSlowStore(t *testing.T) {
 	const each, delay = 8, time.Second
 	synctest.Test(t, func(t *testing.T) {
@@ -134,7 +135,8 @@ func TestSlowStore(t *testing.T) {
 			var hashes, tasks []string
 			for _, v := range page {
 				hashes, tasks = append(hashes, v.Hash), append(tasks, v.TaskID)
-				if book, err := stores[1-m].fetchBook(t.Context(), v.Hash); err != nil || book.Hash() != v.Hash {
+				if book, err := stores[1-m].fetchBook(t.Context(), v.Hash); err != nil ||
+					book.Hash() != v.Hash {
 					t.Errorf("the whole version %d: %v", v.Seq, err)
 				}
 			}

@@ -268,7 +268,8 @@ const cachedBooks = 128
 // get different files on every file system. A long name is cut and ends with its SHA-256.
 func (s *Store) branchFile(branch, suffix string) (string, error) {
 	if branch == "" || len(branch) > maxBranchName || !utf8.ValidString(branch) {
-		return "", fmt.Errorf("branch name %.80q: it must be UTF-8 text of 1 to %d bytes", branch, maxBranchName)
+		return "", fmt.Errorf("branch name %.80q: it must be UTF-8 text of 1 to %d bytes", branch,
+			maxBranchName)
 	}
 	var b strings.Builder
 	for i, c := range []byte(branch) {

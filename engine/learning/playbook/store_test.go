@@ -37,8 +37,9 @@ func start(t testing.TB, s *Store, name string, book *Playbook) string {
 }
 
 func request(branch string, i int) Version {
-	return Version{DeltaID: fmt.Sprint("delta ", i), Operations: delta(i), Source: Source{Branch: branch, TaskID: fmt.Sprint("task ", i),
-		WorkflowID: "ace/task", RunID: "run", Rationale: "because", At: time.Unix(int64(1000+i), 0)}}
+	return Version{DeltaID: fmt.Sprint("delta ", i), Operations: delta(i),
+		Source: Source{Branch: branch, TaskID: fmt.Sprint("task ", i),
+			WorkflowID: "ace/task", RunID: "run", Rationale: "because", At: time.Unix(int64(1000+i), 0)}}
 }
 
 func merge(t testing.TB, s *Store, req Version) Version {
@@ -91,7 +92,8 @@ func TestMerge(t *testing.T) {
 		var fates []ace.Operation
 		want, fates = Apply(want, delta(i))
 		m := merge(t, s, request("main", i))
-		if m.Parent != last || m.Hash != want.Hash() || m.Bullets != len(want.Bullets) || m.Operations[0].BulletID != fates[0].BulletID {
+		if m.Parent != last || m.Hash != want.Hash() || m.Bullets != len(want.Bullets) ||
+			m.Operations[0].BulletID != fates[0].BulletID {
 			t.Fatalf("merge %d: %+v", i, m)
 		}
 		last = m.Hash
@@ -104,11 +106,14 @@ func TestMerge(t *testing.T) {
 		t.Fatalf("%d versions", len(log))
 	}
 	v := log[0]
-	if v.Seq != len(log) || v.Branch != "main" || v.TaskID != "task 100" || v.Added != 1 || v.Tagged != 1 || v.Rationale != "because" ||
-		v.RunID != "run" || v.DeltaID != "delta 100" || !v.At.Equal(time.Unix(1100, 0)) || v.Operations[0].BulletID != "s3-00401" {
+	if v.Seq != len(log) || v.Branch != "main" || v.TaskID != "task 100" || v.Added != 1 || v.Tagged != 1 ||
+		v.Rationale != "because" ||
+		v.RunID != "run" || v.DeltaID != "delta 100" || !v.At.Equal(time.Unix(1100, 0)) ||
+		v.Operations[0].BulletID != "s3-00401" {
 		t.Fatalf("%+v", v)
 	}
-	if few, err := s.Page("main", len(log)-1, len(log)+9); err != nil || len(few) != 2 || few[1].Hash != last {
+	if few, err := s.Page("main", len(log)-1, len(log)+9); err != nil || len(few) != 2 ||
+		few[1].Hash != last {
 		t.Fatalf("%d, %v", len(few), err)
 	}
 }
@@ -138,7 +143,8 @@ func TestMergeWithoutEffect(t *testing.T) {
 	if m.Parent != root || m.Hash != root {
 		t.Fatalf("%+v", m)
 	}
-	req := Version{Source: Source{Branch: "main"}, DeltaID: "refused", Operations: []ace.Operation{op(ace.OpRemove, "a-00001", "", "")}}
+	req := Version{Source: Source{Branch: "main"}, DeltaID: "refused",
+		Operations: []ace.Operation{op(ace.OpRemove, "a-00001", "", "")}}
 	m = merge(t, s, req)
 	if m.Hash != root || m.Operations[0].Outcome != ace.OutcomeRejected {
 		t.Fatalf("%+v", m)
@@ -160,7 +166,8 @@ func TestRevertedChange(t *testing.T) {
 	s := openStore(t, dir)
 	root := start(t, s, "main", largePlaybook(8))
 	for i, text := range []string{"changed", largePlaybook(8).Bullets[0].Content, "changed"} {
-		merge(t, s, Version{Source: Source{Branch: "main"}, DeltaID: fmt.Sprint(i), Operations: []ace.Operation{op(ace.OpUpdate, "s0-00001", "", text)}})
+		merge(t, s, Version{Source: Source{Branch: "main"}, DeltaID: fmt.Sprint(i),
+			Operations: []ace.Operation{op(ace.OpUpdate, "s0-00001", "", text)}})
 	}
 	log := wholeLog(t, dir, "main")
 	if len(log) != 3 || log[0].Hash != log[2].Hash || log[1].Hash != root {
@@ -191,7 +198,8 @@ func TestStart(t *testing.T) {
 	if err := os.Remove(filepath.Join(s.dir, branchesDir, "main"+logSuffix)); err != nil {
 		t.Fatal(err)
 	}
-	if book, err := openStore(t, s.dir).Get(t.Context(), head(t, s, "fork")); err != nil || len(book.Bullets) != 1 {
+	if book, err := openStore(t, s.dir).Get(t.Context(), head(t, s, "fork")); err != nil ||
+		len(book.Bullets) != 1 {
 		t.Fatalf("%v", err)
 	}
 	if _, err := s.Merge(t.Context(), request("main", 2)); !errors.Is(err, ErrNoBranch) {
@@ -213,7 +221,8 @@ func TestPutRefuses(t *testing.T) {
 	} {
 		bad := good
 		change(&bad)
-		if _, err := s.Put(t.Context(), &Playbook{Bullets: []Bullet{bad}}); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := s.Put(t.Context(), &Playbook{Bullets: []Bullet{bad}}); err == nil ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -255,7 +264,8 @@ func TestResolve(t *testing.T) {
 func TestBranchNames(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
-	names := []string{"a", "A", "../../x", "a/b", ".hidden", "%61", "con:1", strings.Repeat("長", 300), strings.Repeat("長", 299) + "x"}
+	names := []string{"a", "A", "../../x", "a/b", ".hidden", "%61", "con:1", strings.Repeat("長", 300),
+		strings.Repeat("長", 299) + "x"}
 	for i, name := range names {
 		start(t, s, name, &Playbook{NextID: i + 1})
 	}

@@ -6,27 +6,27 @@ import (
 	"acescope/engine/learning/stats"
 )
 
-// Thresholds of findings about answers and operations. Each is what a healthy playbook reaches, and a finding needs an
-// interval that excludes it.
+// Thresholds of findings about answers and operations. Each is what a healthy playbook reaches, and a finding
+// needs an interval that excludes it.
 const (
-	// ZeroTasks is the number of newest graded tasks of which none must be correct. If the accuracy is ZeroAccuracy or
-	// more, this happens with probability (1 - ZeroAccuracy)^ZeroTasks, 1.5 %.
+	// ZeroTasks is the number of newest graded tasks of which none must be correct. If the accuracy is
+	// ZeroAccuracy or more, this happens with probability (1 - ZeroAccuracy)^ZeroTasks, 1.5 %.
 	ZeroTasks    = 40
 	ZeroAccuracy = 0.10
-	// GapShare is the difference of the accuracy on training tasks and on held-out items that is no reason to worry.
-	// Of both, GapLeast are needed.
+	// GapShare is the difference of the accuracy on training tasks and on held-out items that is no reason to
+	// worry. Of both, GapLeast are needed.
 	GapShare = 0.10
 	GapLeast = 10
-	// FlatRise is the least rise in accuracy from the first third of the tasks to the last that is useful. FlatTasks is
-	// the number of graded tasks from which it is measured.
+	// FlatRise is the least rise in accuracy from the first third of the tasks to the last that is useful.
+	// FlatTasks is the number of graded tasks from which it is measured.
 	FlatRise  = 0.10
 	FlatTasks = 30
-	// FlatVotes and FlatGrowth are the rise of the helpful votes, in votes and relative to their previous sum, that
-	// should have raised accuracy.
+	// FlatVotes and FlatGrowth are the rise of the helpful votes, in votes and relative to their previous
+	// sum, that should have raised accuracy.
 	FlatVotes  = 20
 	FlatGrowth = 0.25
-	// RejectedShare is the share of operations that may be rejected. RejectedTasks is the number of tasks from which it
-	// is measured.
+	// RejectedShare is the share of operations that may be rejected. RejectedTasks is the number of tasks
+	// from which it is measured.
 	RejectedShare = 0.20
 	RejectedTasks = 20
 )
@@ -58,8 +58,8 @@ func tooFew(outcomes []Outcome, needed int) string {
 	return fmt.Sprintf("only %d graded tasks, %d are needed", len(outcomes), needed)
 }
 
-// gap compares the newest training tasks with as many held-out items, evaluated with this version. While a version is
-// the newest, its experiment's last evaluation counts too.
+// gap compares the newest training tasks with as many held-out items, evaluated with this version. While a
+// version is the newest, its experiment's last evaluation counts too.
 func (c *checker) gap(outcomes []Outcome, evaluations []Evaluation) {
 	if len(evaluations) == 0 {
 		c.skip(FindingGap, "no evaluation on held-out items is known")
@@ -72,7 +72,8 @@ func (c *checker) gap(outcomes []Outcome, evaluations []Evaluation) {
 		}
 	}
 	if len(outcomes) < GapLeast || held.Labeled < GapLeast {
-		c.skip(FindingGap, fmt.Sprintf("only %d graded tasks and %d held-out items, %d of each are needed", len(outcomes),
+		c.skip(FindingGap, fmt.Sprintf("only %d graded tasks and %d held-out items, %d of each are needed",
+			len(outcomes),
 			held.Labeled, GapLeast))
 		return
 	}
@@ -84,17 +85,19 @@ func (c *checker) gap(outcomes []Outcome, evaluations []Evaluation) {
 	}
 	c.add(FindingGap, Finding{Severity: SeverityError,
 		Numbers: map[string]float64{"tasks": float64(len(train)), "accuracy_tasks": round2(accuracy(train)),
-			"held_out": float64(held.Labeled), "accuracy_held_out": round2(stats.Share(held.Correct, held.Labeled)),
-			"gap_low": round2(gap.Low), "gap_high": round2(gap.High)},
+			"held_out":          float64(held.Labeled),
+			"accuracy_held_out": round2(stats.Share(held.Correct, held.Labeled)),
+			"gap_low":           round2(gap.Low), "gap_high": round2(gap.High)},
 		Text: fmt.Sprintf("The last %d training tasks were answered with %s accuracy, %d held-out items with %s: "+
-			"%.0f to %.0f points less (95 %% intervals).", len(train), shareText(correctOf(train), len(train)), held.Labeled,
+			"%.0f to %.0f points less (95 %% intervals).", len(train),
+			shareText(correctOf(train), len(train)), held.Labeled,
 			shareText(held.Correct, held.Labeled), 100*gap.Low, 100*gap.High),
 		Advice: "Look for bullets that hold answers instead of methods. Otherwise the held-out items are harder: compare " +
 			"with the accuracy before learning."})
 }
 
-// flat finds votes that rise without accuracy: the interval of the rise from the first to the last third of the tasks
-// excludes a useful rise.
+// flat finds votes that rise without accuracy: the interval of the rise from the first to the last third of
+// the tasks excludes a useful rise.
 func (c *checker) flat(list []Outcome) {
 	if len(list) < FlatTasks {
 		c.skip(FindingFlat, tooFew(list, FlatTasks))
@@ -112,7 +115,8 @@ func (c *checker) flat(list []Outcome) {
 	rise := stats.Newcombe(correctOf(early), third, correctOf(late), third)
 	if rise.High >= FlatRise {
 		if rise.Low <= 0 {
-			c.skip(FindingFlat, fmt.Sprintf("%d graded tasks are too few to tell: accuracy changed by %+.0f to %+.0f points",
+			c.skip(FindingFlat, fmt.Sprintf(
+				"%d graded tasks are too few to tell: accuracy changed by %+.0f to %+.0f points",
 				len(list), 100*rise.Low, 100*rise.High))
 			return
 		}
@@ -121,24 +125,27 @@ func (c *checker) flat(list []Outcome) {
 	}
 	c.add(FindingFlat, Finding{Severity: SeverityError,
 		Numbers: map[string]float64{"tasks": float64(len(list)), "accuracy_first": round2(accuracy(early)),
-			"accuracy_last": round2(accuracy(late)), "rise_low": round2(rise.Low), "rise_high": round2(rise.High),
+			"accuracy_last": round2(accuracy(late)), "rise_low": round2(rise.Low),
+			"rise_high":      round2(rise.High),
 			"helpful_before": float64(before), "helpful_after": float64(after)},
 		Text: fmt.Sprintf("The helpful votes rose from %d to %d, but accuracy went from %s in the first %d tasks to %s "+
 			"in the last %d: by %.0f points at most (95 %% intervals).", before, after,
-			shareText(correctOf(early), third), third, shareText(correctOf(late), third), third, 100*rise.High),
+			shareText(correctOf(early), third), third, shareText(correctOf(late), third), third,
+			100*rise.High),
 		Advice: "The votes are what the reflector likes, not what helps. Check it against labels before learning more."})
 }
 
-// rejections finds curators whose operations are rejected too often. The versions of a branch hold only the operations
-// that the merge rejected, so they stand in for the proposals only if it rejected some. All operations of a task may
-// share their outcome, so they are worth one independent operation.
+// rejections finds curators whose operations are rejected too often. The versions of a branch hold only the
+// operations that the merge rejected, so they stand in for the proposals only if it rejected some. All
+// operations of a task may share their outcome, so they are worth one independent operation.
 func (c *checker) rejections(known Proposals) {
 	if t := c.history.totals; known.Tasks == 0 && t.Refused > 0 {
 		accepted := t.Added + t.Updated + t.Removed + t.Tagged + t.Merged
 		known = Proposals{t.Merges, accepted + t.Refused, t.Refused}
 	}
 	if known.Tasks < RejectedTasks || known.Operations == 0 {
-		c.skip(FindingRejected, fmt.Sprintf("the operations of only %d tasks are known, %d are needed", known.Tasks,
+		c.skip(FindingRejected, fmt.Sprintf("the operations of only %d tasks are known, %d are needed",
+			known.Tasks,
 			RejectedTasks))
 		return
 	}
@@ -149,8 +156,9 @@ func (c *checker) rejections(known Proposals) {
 		return
 	}
 	c.add(FindingRejected, Finding{Severity: SeverityWarning,
-		Numbers: map[string]float64{"rejected": float64(known.Rejected), "operations": float64(known.Operations),
-			"share_low": round2(share.Low), "share_high": round2(share.High)},
+		Numbers: map[string]float64{"rejected": float64(known.Rejected),
+			"operations": float64(known.Operations),
+			"share_low":  round2(share.Low), "share_high": round2(share.High)},
 		Text: fmt.Sprintf("%d of %d operations were rejected, %.0f %% (%.0f–%.0f).", known.Rejected,
 			known.Operations, 100*rejected, 100*share.Low, 100*share.High),
 		Advice: "Read their reasons with acescope show on some tasks, and name in the prompt of the curator the " +

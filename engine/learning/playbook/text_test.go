@@ -38,18 +38,21 @@ func same(t testing.TB, p *Playbook, write func(*bytes.Buffer) error) {
 		t.Fatalf("%v in\n%s", err, out.String())
 	}
 	if p.Hash() != q.Hash() {
-		t.Fatalf("not the same after a round trip:\n%s\n%s\nby way of\n%s", p.Canonical(), q.Canonical(), out.String())
+		t.Fatalf("not the same after a round trip:\n%s\n%s\nby way of\n%s", p.Canonical(), q.Canonical(),
+			out.String())
 	}
 }
 
 func TestACEText(t *testing.T) {
 	p, report := fixture(t, "ace.txt")
-	if report.Format != FormatText || report.Bullets != 6 || report.Renamed != 1 || report.Skipped != 0 || len(report.Warnings) != 1 ||
+	if report.Format != FormatText || report.Bullets != 6 || report.Renamed != 1 || report.Skipped != 0 ||
+		len(report.Warnings) != 1 ||
 		!strings.Contains(report.Warnings[0], "line 7: \"calc-00003\" is already used at line 6") {
 		t.Fatalf("%+v", report)
 	}
 	want := []Bullet{
-		{"calc-00002", "FORMULAS & CALCULATIONS", "Return on equity = net income / shareholders' equity", 5, 1, 0, ""},
+		{"calc-00002", "FORMULAS & CALCULATIONS", "Return on equity = net income / shareholders' equity", 5,
+			1, 0, ""},
 		{"calc-00003", "FORMULAS & CALCULATIONS", "Margin :: always in percent", 0, 0, 0, ""},
 		{"calc-00010", "FORMULAS & CALCULATIONS", "An id that collides after a resumed run", 1, 2, 0, ""},
 		{"calc-00009", "FORMULAS & CALCULATIONS", "Same section in another spelling", 0, 0, 0, ""},
@@ -86,7 +89,8 @@ func TestSkillbook(t *testing.T) {
 		t.Fatalf("%+v", report)
 	}
 	want := []Bullet{{"ct-00001", "critical_thinking", "First in the section", 0, 0, 0, ""},
-		{"ct-00002", "critical_thinking", "Second in the section", 1, 0, 2, ""}, {"loose-00004", "OTHERS", "Listed by no section", 0, 0, 0, ""}}
+		{"ct-00002", "critical_thinking", "Second in the section", 1, 0, 2, ""},
+		{"loose-00004", "OTHERS", "Listed by no section", 0, 0, 0, ""}}
 	for i, w := range want {
 		b := p.Bullets[i]
 		b.Extra = ""
@@ -101,7 +105,8 @@ func TestSkillbook(t *testing.T) {
 	same(t, p, func(b *bytes.Buffer) error { _, err := b.Write(p.Canonical()); return err })
 
 	old, report := fixture(t, "bullets_v0.json")
-	if b, ok := old.Find("a-00001"); !ok || b.Helpful != 4 || b.Harmful != 1 || report.Format != FormatSkillbook {
+	if b, ok := old.Find("a-00001"); !ok || b.Helpful != 4 || b.Harmful != 1 ||
+		report.Format != FormatSkillbook {
 		t.Fatalf("%+v %+v", b, report)
 	}
 }
@@ -114,35 +119,39 @@ func TestEmptyPlaybook(t *testing.T) {
 }
 
 func TestWriteTextIndentsHeaderLikeLines(t *testing.T) {
-	p := &Playbook{Bullets: []Bullet{{ID: "a-00001", Section: "A", Content: "x\n## NOT A HEADER\n[b-00002] not a bullet\n[c] helpful=1 harmful=1 :: nor this"}}}
+	p := &Playbook{Bullets: []Bullet{{ID: "a-00001", Section: "A",
+		Content: "x\n## NOT A HEADER\n[b-00002] not a bullet\n[c] helpful=1 harmful=1 :: nor this"}}}
 	var out bytes.Buffer
 	if err := WriteText(&out, p); err != nil {
 		t.Fatal(err)
 	}
 	q, _ := parse(t, out.String())
-	if len(q.Bullets) != 1 || strings.Join(strings.Fields(q.Bullets[0].Content), " ") != strings.Join(strings.Fields(p.Bullets[0].Content), " ") {
+	if len(q.Bullets) != 1 || strings.Join(strings.Fields(q.Bullets[0].Content),
+		" ") != strings.Join(strings.Fields(p.Bullets[0].Content), " ") {
 		t.Fatalf("%+v", q.Bullets)
 	}
 }
 
 func TestNotAPlaybook(t *testing.T) {
 	for name, c := range map[string]struct{ file, says string }{
-		"empty":        {" \n\n", "the file is empty"},
-		"binary":       {"## A\n[a-00001] x\n\x00\x01", "line 3 is not UTF-8"},
-		"latin 1":      {"## A\n[a-00001] caf\xe9", "line 2 is not UTF-8"},
-		"prose":        {"\nDear reader,\n", `line 2 is "Dear reader,"`},
-		"read me":      {"# Title\n\n## Install\nRun it.\n", `line 1 is "# Title"`},
-		"json list":    {`[{"a": 1}]`, "no bullet"},
-		"other json":   {`{"a": 1}`, `neither "skills" nor "bullets"`},
-		"broken json":  {"{\"skills\":\n{\"a\": }}", "line 2"},
-		"wrong types":  {"{\"skills\":\n{\"a\": {\"id\": 3}}}", "line"},
-		"next id":      {`{"skills": {}, "next_id": -1}`, "next_id -1"},
-		"counter":      {`{"skills": {"a": {"content": "x", "helpful": -2}}}`, `skill "a" has a counter out of range`},
+		"empty":       {" \n\n", "the file is empty"},
+		"binary":      {"## A\n[a-00001] x\n\x00\x01", "line 3 is not UTF-8"},
+		"latin 1":     {"## A\n[a-00001] caf\xe9", "line 2 is not UTF-8"},
+		"prose":       {"\nDear reader,\n", `line 2 is "Dear reader,"`},
+		"read me":     {"# Title\n\n## Install\nRun it.\n", `line 1 is "# Title"`},
+		"json list":   {`[{"a": 1}]`, "no bullet"},
+		"other json":  {`{"a": 1}`, `neither "skills" nor "bullets"`},
+		"broken json": {"{\"skills\":\n{\"a\": }}", "line 2"},
+		"wrong types": {"{\"skills\":\n{\"a\": {\"id\": 3}}}", "line"},
+		"next id":     {`{"skills": {}, "next_id": -1}`, "next_id -1"},
+		"counter": {`{"skills": {"a": {"content": "x", "helpful": -2}}}`,
+			`skill "a" has a counter out of range`},
 		"long line":    {"## A\n[a-00001] " + strings.Repeat("x", MaxLine), "line 2 has more than"},
 		"half-written": {`{"skills": {"a": {"content": "x"`, "unexpected end"},
 	} {
 		_, _, err := Parse(strings.NewReader(c.file))
-		if !errors.Is(err, ErrNotPlaybook) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+		if !errors.Is(err, ErrNotPlaybook) || !strings.Contains(err.Error(), c.says) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -201,7 +210,8 @@ func FuzzParseText(f *testing.F) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, name := range []string{"skillbook.json", "bullets_v0.json", "kayba_v1.json", "marketplace.json", "sections.json"} {
+	for _, name := range []string{"skillbook.json", "bullets_v0.json", "kayba_v1.json", "marketplace.json",
+		"sections.json"} {
 		data, err := os.ReadFile("testdata/" + name)
 		if err != nil {
 			f.Fatal(err)

@@ -109,7 +109,8 @@ func (f formula) draw(r *rand.Rand) Problem {
 		question = strings.ReplaceAll(question, "{"+letter(i)+"}", x.write(v[letter(i)], r))
 	}
 	if r.IntN(asideEvery) == 0 {
-		question = strings.ReplaceAll(asides[r.IntN(len(asides))], "{}", strconv.Itoa(3+r.IntN(90))) + " " + question
+		question = strings.ReplaceAll(asides[r.IntN(len(asides))], "{}", strconv.Itoa(3+r.IntN(90))) + " " +
+			question
 	}
 	return Problem{Context: f.context(question), Target: target(answer)}
 }
@@ -150,7 +151,8 @@ func (f formula) context(question string) string {
 		about = "Formula: " + f.Stated + ", Explanation: " + f.Symbols + "."
 	}
 	return "Use formula " + f.Name + " to answer the question. " +
-		"Reply with one number, rounded to two decimals, and nothing else. " + about + " Question: " + question + " Answer:"
+		"Reply with one number, rounded to two decimals, and nothing else. " + about + " Question: " +
+		question + " Answer:"
 }
 
 // target formats a label with one or two decimals.

@@ -37,7 +37,8 @@ var (
 func TestProblemsAreWellFormed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range Finance(1, 3000) {
-		if !shape.MatchString(p.Context) || strings.ContainsAny(p.Context, "{}") && !strings.Contains(p.Context, "e^{rt}") {
+		if !shape.MatchString(p.Context) || strings.ContainsAny(p.Context, "{}") &&
+			!strings.Contains(p.Context, "e^{rt}") {
 			t.Errorf("context: %s", p.Context)
 		}
 		v, err := strconv.ParseFloat(p.Target, 64)

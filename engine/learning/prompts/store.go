@@ -1,9 +1,9 @@
-// Package prompts keeps the instructions that the phases give to a model: named branches of versions, whose texts are
-// artifacts. It may import engine/ace and engine/store.
+// Package prompts keeps the instructions that the phases give to a model: named branches of versions, whose
+// texts are artifacts. It may import engine/ace and engine/store.
 //
-// Order: the versions of a branch are numbered from 1 without gaps, and of several writers of a number one succeeds.
-// Bounds: a text has at most [MaxText] bytes. Loss: nothing is deleted; a deleted branch is hidden until it gets a
-// new version.
+// Order: the versions of a branch are numbered from 1 without gaps, and of several writers of a number one
+// succeeds. Bounds: a text has at most [MaxText] bytes. Loss: nothing is deleted; a deleted branch is hidden
+// until it gets a new version.
 package prompts
 
 import (
@@ -191,11 +191,12 @@ func (s *Store) read(ctx context.Context, keys []string) ([]Prompt, error) {
 // List returns the newest version of every prompt, by phase and name; of each phase first the default.
 func (s *Store) List(ctx context.Context) ([]Prompt, error) {
 	all, err := s.All(ctx)
-	return slices.CompactFunc(all, func(a, b Prompt) bool { return a.Phase == b.Phase && a.Name == b.Name }), err
+	return slices.CompactFunc(all, func(a, b Prompt) bool { return a.Phase == b.Phase && a.Name == b.Name }),
+		err
 }
 
-// All returns all versions of every prompt that is not deleted, by phase and name, the newest first; of each phase first
-// the default.
+// All returns all versions of every prompt that is not deleted, by phase and name, the newest first; of each
+// phase first the default.
 func (s *Store) All(ctx context.Context) ([]Prompt, error) {
 	last, err := s.newest(ctx, s.prefix)
 	if err != nil {
@@ -233,8 +234,8 @@ func (s *Store) All(ctx context.Context) ([]Prompt, error) {
 	return list, nil
 }
 
-// Versions returns the versions of a branch, oldest first, also of a deleted one. The only one of the default is the
-// shipped one.
+// Versions returns the versions of a branch, oldest first, also of a deleted one. The only one of the default
+// is the shipped one.
 func (s *Store) Versions(ctx context.Context, phase ace.Phase, name string) ([]Prompt, error) {
 	if !slices.Contains(ace.PromptedPhases(), phase) {
 		return nil, fmt.Errorf("%w: phase %.40q has no prompt; use generator, skills, reflector or curator",
@@ -288,8 +289,8 @@ func (s *Store) Text(ctx context.Context, p ace.PhasePrompt) (string, error) {
 	return string(data), err
 }
 
-// Base returns the prompt, with its text, that a change of NAME or NAME@N begins with. It is the shipped one for "" and
-// for a name without a version.
+// Base returns the prompt, with its text, that a change of NAME or NAME@N begins with. It is the shipped one
+// for "" and for a name without a version.
 func (s *Store) Base(ctx context.Context, phase ace.Phase, ref string) (p Prompt, err error) {
 	p, err = s.Find(ctx, phase, cmp.Or(ref, ace.DefaultPrompt))
 	if errors.Is(err, ErrNotFound) && !strings.Contains(ref, "@") {
@@ -319,9 +320,10 @@ func (s *Store) PutText(ctx context.Context, phase ace.Phase, file, text string)
 // maxTries bounds the attempts to add a version while other writers add theirs.
 const maxTries = 20
 
-// Put adds a version to a branch, which it creates if necessary. If the newest version has that text, it returns this
-// one and false. from says what the text was made from; "" is the newest version.
-func (s *Store) Put(ctx context.Context, phase ace.Phase, name, text, from string) (v Prompt, added bool, err error) {
+// Put adds a version to a branch, which it creates if necessary. If the newest version has that text, it
+// returns this one and false. from says what the text was made from; "" is the newest version.
+func (s *Store) Put(ctx context.Context, phase ace.Phase, name, text, from string) (v Prompt, added bool,
+	err error) {
 	if err := CheckName(name); err != nil {
 		return v, false, err
 	}
@@ -372,14 +374,15 @@ func (s *Store) add(ctx context.Context, v Prompt) (Prompt, bool, error) {
 			return v, err == nil, err
 		}
 	}
-	return v, false, fmt.Errorf("phase prompt %s of the %s: others change it all the time; try again", v.Name, v.Phase)
+	return v, false, fmt.Errorf("phase prompt %s of the %s: others change it all the time; try again", v.Name,
+		v.Phase)
 }
 
 // ErrDiffers means that a branch of the same name has other versions.
 var ErrDiffers = errors.New("the phase prompt exists with other versions")
 
-// Import copies the branches of another store, whose texts this one must have. It returns the number of versions that
-// it lacked.
+// Import copies the branches of another store, whose texts this one must have. It returns the number of
+// versions that it lacked.
 func (s *Store) Import(ctx context.Context, from *Store) (versions int, err error) {
 	last, err := from.newest(ctx, from.prefix)
 	if err != nil {

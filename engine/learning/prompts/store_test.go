@@ -56,10 +56,12 @@ func TestVersions(t *testing.T) {
 	put(t, s, "brief", "Two.", "brief@1")
 	put(t, s, "a", "A.", "")
 	list, err := s.List(t.Context())
-	if got := names(list); err != nil || !strings.Contains(got, " reflector/a@1 reflector/brief@2 curator/") || len(list) != 6 {
+	if got := names(list); err != nil ||
+		!strings.Contains(got, " reflector/a@1 reflector/brief@2 curator/") || len(list) != 6 {
 		t.Errorf("list %s, %v", got, err)
 	}
-	for ref, want := range map[string]string{"brief": "Two.\n", "brief@1": "One.\n", "default": Default(ace.PhaseReflector).Text} {
+	for ref, want := range map[string]string{"brief": "Two.\n", "brief@1": "One.\n",
+		"default": Default(ace.PhaseReflector).Text} {
 		v, err := s.Find(t.Context(), ace.PhaseReflector, ref)
 		if err != nil {
 			t.Errorf("%s: %v", ref, err)
@@ -104,8 +106,9 @@ func TestDelete(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	s := machine(t, nil)
-	for name, want := range map[string]error{"default": ErrShipped, "A": ErrName, "a b": ErrName, "": ErrName, "../x": ErrName,
-		"a@1": ErrName, strings.Repeat("a", 65): ErrName} {
+	for name, want := range map[string]error{"default": ErrShipped, "A": ErrName, "a b": ErrName, "": ErrName,
+		"../x": ErrName,
+		"a@1":  ErrName, strings.Repeat("a", 65): ErrName} {
 		if _, _, err := s.Put(t.Context(), ace.PhaseReflector, name, "x", ""); !errors.Is(err, want) {
 			t.Errorf("%q: %v", name, err)
 		}
@@ -119,7 +122,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Another machine finds what one stored, and the text by its reference alone. Concurrent writers number all versions.
+// Another machine finds what one stored, and the text by its reference alone. Concurrent writers number all
+// versions.
 func TestTwoMachines(t *testing.T) {
 	shared, err := bucket.Make(t.Context(), "file://"+t.TempDir(), nil)
 	if err != nil {
@@ -174,7 +178,8 @@ func TestImport(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	var hashes []string
-	if err := to.Hashes(t.Context(), func(hash string) { hashes = append(hashes, hash) }); err != nil || len(hashes) != 3 {
+	if err := to.Hashes(t.Context(), func(hash string) { hashes = append(hashes, hash) }); err != nil ||
+		len(hashes) != 3 {
 		t.Errorf("%q, %v", hashes, err)
 	}
 }
@@ -196,7 +201,8 @@ func TestBase(t *testing.T) {
 	put(t, s, "brief", "One.", "")
 	put(t, s, "brief", "Two.", "")
 	shipped := Default(ace.PhaseReflector).Text
-	for ref, want := range map[string]string{"": shipped, "default": shipped, "other": shipped, "brief": "Two.\n",
+	for ref, want := range map[string]string{"": shipped, "default": shipped, "other": shipped,
+		"brief":   "Two.\n",
 		"brief@1": "One.\n"} {
 		if p, err := s.Base(t.Context(), ace.PhaseReflector, ref); p.Text != want || err != nil {
 			t.Errorf("%q begins with %q, %v", ref, p.Text, err)

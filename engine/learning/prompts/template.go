@@ -87,10 +87,13 @@ type parser struct {
 
 // check returns an error for a text that is no prompt at all.
 func (p *parser) check() error {
-	control := strings.IndexFunc(p.text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' })
+	control := strings.IndexFunc(p.text, func(r rune) bool {
+		return unicode.IsControl(r) && r != '\n' && r != '\t'
+	})
 	switch {
 	case !slices.Contains(ace.PromptedPhases(), p.phase):
-		return p.errorf(0, "phase %q has no prompt; use generator, skills, reflector or curator", string(p.phase))
+		return p.errorf(0, "phase %q has no prompt; use generator, skills, reflector or curator",
+			string(p.phase))
 	case strings.TrimSpace(p.text) == "":
 		return p.errorf(0, "the text is empty")
 	case len(p.text) > MaxText:
@@ -192,8 +195,8 @@ func (t Template) String() string {
 	return b.String()
 }
 
-// Paragraphs returns the text with values in place of the placeholders, split around the value of [Playbook], so that
-// equal parts of several requests are equal paragraphs. It leaves out empty ones.
+// Paragraphs returns the text with values in place of the placeholders, split around the value of [Playbook],
+// so that equal parts of several requests are equal paragraphs. It leaves out empty ones.
 func (t Template) Paragraphs(values map[string]string) (list []string) {
 	var b strings.Builder
 	flush := func() {

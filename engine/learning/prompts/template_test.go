@@ -22,16 +22,21 @@ func TestParse(t *testing.T) {
 		"optional":      {ace.PhaseReflector, "Reflect.", "", []string{"Reflect."}},
 		"inline":        {ace.PhaseCurator, "To {{sections}}.{{playbook}}", "", []string{"To A, B.", "BOOK"}},
 		"braces":        {ace.PhaseReflector, "a {{{{playbook}} } {b", "", []string{"a {{playbook}} } {b"}},
-		"unknown":       {ace.PhaseGenerator, "é\nb {{plan}}", "2:3: unknown placeholder {{plan}}; the generator has {{playbook}}", nil},
-		"other phase":   {ace.PhaseSkills, "{{playbook}} {{sections}}", "1:14: unknown placeholder {{sections}}", nil},
-		"missing":       {ace.PhaseCurator, "one\ntwo", "2:4: the curator needs {{playbook}}, the playbook", nil},
-		"twice":         {ace.PhaseGenerator, "{{playbook}}\n {{playbook}}", "2:2: {{playbook}} is in the text before", nil},
-		"open":          {ace.PhaseGenerator, "{{playbook}} {{\n}}", "1:14: {{ without }}", nil},
-		"empty":         {ace.PhaseReflector, " \n", "1:1: the text is empty", nil},
-		"control":       {ace.PhaseReflector, "a\n\x1b[2J", "2:1: a control character", nil},
-		"not UTF-8":     {ace.PhaseReflector, "a\nb\xff", "2:2: not UTF-8", nil},
-		"too long":      {ace.PhaseReflector, strings.Repeat("a\n", MaxText), "at most 65536 are allowed", nil},
-		"no prompt":     {ace.PhasePersist, "a", `1:1: phase "persist" has no prompt`, nil},
+		"unknown": {ace.PhaseGenerator, "é\nb {{plan}}",
+			"2:3: unknown placeholder {{plan}}; the generator has {{playbook}}", nil},
+		"other phase": {ace.PhaseSkills, "{{playbook}} {{sections}}",
+			"1:14: unknown placeholder {{sections}}", nil},
+		"missing": {ace.PhaseCurator, "one\ntwo", "2:4: the curator needs {{playbook}}, the playbook",
+			nil},
+		"twice": {ace.PhaseGenerator, "{{playbook}}\n {{playbook}}",
+			"2:2: {{playbook}} is in the text before", nil},
+		"open":      {ace.PhaseGenerator, "{{playbook}} {{\n}}", "1:14: {{ without }}", nil},
+		"empty":     {ace.PhaseReflector, " \n", "1:1: the text is empty", nil},
+		"control":   {ace.PhaseReflector, "a\n\x1b[2J", "2:1: a control character", nil},
+		"not UTF-8": {ace.PhaseReflector, "a\nb\xff", "2:2: not UTF-8", nil},
+		"too long": {ace.PhaseReflector, strings.Repeat("a\n", MaxText), "at most 65536 are allowed",
+			nil},
+		"no prompt": {ace.PhasePersist, "a", `1:1: phase "persist" has no prompt`, nil},
 	} {
 		parsed, err := Parse(c.phase, c.text)
 		var mistake *SyntaxError
@@ -41,7 +46,8 @@ func TestParse(t *testing.T) {
 		case c.err == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
 		}
-		if got := parsed.Paragraphs(map[string]string{Playbook: "BOOK", Sections: "A, B"}); !slices.Equal(got, c.want) {
+		if got := parsed.Paragraphs(map[string]string{Playbook: "BOOK", Sections: "A, B"}); !slices.Equal(got,
+			c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -68,7 +74,8 @@ func TestShippedPrompts(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, text := range []string{"{{playbook}}", "a {{{{ {{playbook}} }}", "{{ {{playbook}}", "{{{{{playbook}}", "é\n{{x}}"} {
+	for _, text := range []string{"{{playbook}}", "a {{{{ {{playbook}} }}", "{{ {{playbook}}",
+		"{{{{{playbook}}", "é\n{{x}}"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -77,7 +84,8 @@ func FuzzParse(f *testing.F) {
 			var mistake *SyntaxError
 			if err != nil {
 				lines := strings.Split(text, "\n")
-				if !errors.As(err, &mistake) || mistake.Line < 1 || mistake.Line > len(lines) || mistake.Column < 1 ||
+				if !errors.As(err, &mistake) || mistake.Line < 1 || mistake.Line > len(lines) ||
+					mistake.Column < 1 ||
 					mistake.Column > len(lines[mistake.Line-1])+1 {
 					t.Fatalf("%q: %v", text, err)
 				}

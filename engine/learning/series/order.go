@@ -12,7 +12,8 @@ import (
 // Order says how to sort snapshots.
 type Order string
 
-// Orders. OrderAuto sorts by the numbers in the names if they tell the order, otherwise by the modification time.
+// Orders. OrderAuto sorts by the numbers in the names if they tell the order, otherwise by the modification
+// time.
 const (
 	OrderAuto  Order = "auto"
 	OrderName  Order = "name"
@@ -33,13 +34,16 @@ func sortFiles(files []snapshotFile, order Order) (by string, err error) {
 	}
 	keys := keysOf(files)
 	if keys == nil && order == OrderName {
-		return "", fmt.Errorf("%w: the names of the %d files do not tell their order; use --order time or given",
+		return "", fmt.Errorf(
+			"%w: the names of the %d files do not tell their order; use --order time or given",
 			ErrInput, len(files))
 	}
 	if keys == nil {
 		return sortByTime(files), nil
 	}
-	slices.SortStableFunc(files, func(a, b snapshotFile) int { return slices.Compare(keys[a.path], keys[b.path]) })
+	slices.SortStableFunc(files, func(a, b snapshotFile) int {
+		return slices.Compare(keys[a.path], keys[b.path])
+	})
 	return "the numbers in the names", nil
 }
 
@@ -52,8 +56,10 @@ func sortByTime(files []snapshotFile) string {
 
 var (
 	number = regexp.MustCompile(`\d+`)
-	// stage is a position in training, as ace-agent/ace and others name it: epoch_2_step_50, step150, window_3_final.
-	stage   = regexp.MustCompile(`(?i)(epoch|window|step|iteration|iter|round|snapshot|version)[_-]?(\d{1,12})`)
+	// stage is a position in training, as ace-agent/ace and others name it: epoch_2_step_50, step150,
+	// window_3_final.
+	stage = regexp.MustCompile(
+		`(?i)(epoch|window|step|iteration|iter|round|snapshot|version)[_-]?(\d{1,12})`)
 	initial = regexp.MustCompile(`(?i)(^|[^a-z])(initial|empty|start)([^a-z]|$)`)
 	final   = regexp.MustCompile(`(?i)(^|[^a-z])final([^a-z]|$)`)
 )

@@ -88,14 +88,16 @@ func readRun(dir, name string) (*Result, error) {
 		Branch: name, Start: (&playbook.Playbook{}).WithReferenceSections(),
 		Origin: playbook.Origin{Kind: string(RunFolder), Name: name},
 	}
-	for _, read := range []func() error{r.readConfig, r.readOnline, r.readSnapshots, r.readNamed, r.readTraining,
+	for _, read := range []func() error{r.readConfig, r.readOnline, r.readSnapshots, r.readNamed,
+		r.readTraining,
 		r.readTests, r.readOperations, r.readUsage} {
 		if err := read(); err != nil {
 			return nil, err
 		}
 	}
 	if len(r.steps) == 0 {
-		return nil, fmt.Errorf("%w %s: the run folder has no playbook, neither in %s nor %s", ErrInput, dir, snapshotsDir,
+		return nil, fmt.Errorf("%w %s: the run folder has no playbook, neither in %s nor %s", ErrInput, dir,
+			snapshotsDir,
 			finalFile)
 	}
 	r.result.Order = "the epochs and steps in the names"
@@ -194,7 +196,8 @@ func (t *text) UnmarshalJSON(data []byte) error {
 }
 
 func scoreOf(data string, e evaluation, log errorLog) playbook.Score {
-	s := playbook.Score{Data: data, Accuracy: e.Accuracy, Correct: e.Correct, Total: e.Total, NoAnswer: e.NoAnswer}
+	s := playbook.Score{Data: data, Accuracy: e.Accuracy, Correct: e.Correct, Total: e.Total,
+		NoAnswer: e.NoAnswer}
 	for _, w := range log.Errors {
 		item := w.Index
 		if w.GlobalIndex != nil {
@@ -254,7 +257,8 @@ func (r *runFolder) readSnapshots() error {
 		return err
 	}
 	if len(entries) > MaxFiles {
-		return fmt.Errorf("%w: %d files in %s, at most %d are allowed", ErrInput, len(entries), snapshotsDir, MaxFiles)
+		return fmt.Errorf("%w: %d files in %s, at most %d are allowed", ErrInput, len(entries), snapshotsDir,
+			MaxFiles)
 	}
 	for _, e := range entries {
 		p, ok := r.positionOf(e.Name())
@@ -283,8 +287,8 @@ func (r *runFolder) insert(p position, f snapshotFile) *step {
 	return &r.steps[i]
 }
 
-// readNamed finds the versions of the final and the best playbook. If no snapshot has their content, they are versions
-// of their own: the best after the step with the best validation, the final last.
+// readNamed finds the versions of the final and the best playbook. If no snapshot has their content, they are
+// versions of their own: the best after the step with the best validation, the final last.
 func (r *runFolder) readNamed() error {
 	for _, n := range []struct{ file, name string }{{finalFile, "final"}, {bestFile, "best"}} {
 		f, err := readSnapshot(filepath.Join(r.dir, n.file))
@@ -452,7 +456,8 @@ func (r *runFolder) readTests() error {
 				log.Errors = append(log.Errors, e)
 			}
 		}
-		score := scoreOf(fmt.Sprintf("window %d", w.Window), evaluation{w.Accuracy, w.Correct, w.Total, 0}, log)
+		score := scoreOf(fmt.Sprintf("window %d", w.Window), evaluation{w.Accuracy, w.Correct, w.Total, 0},
+			log)
 		// A window is tested with the playbook of the end of the window before.
 		before := r.at(position{1, r.windowEnd[w.Window-1]})
 		switch {
@@ -568,8 +573,8 @@ type usage struct {
 	Correct   *bool  `json:"is_correct"`
 }
 
-// readUsage counts the tasks that cited each bullet, and reads the verdicts on the first answers. A correct task is
-// logged twice.
+// readUsage counts the tasks that cited each bullet, and reads the verdicts on the first answers. A correct
+// task is logged twice.
 func (r *runFolder) readUsage() error {
 	data, err := readLog(filepath.Join(r.dir, usageFile))
 	if err != nil {
@@ -625,14 +630,16 @@ func (r *runFolder) readUsage() error {
 	}
 	r.result.lose(usageFile, bad, "lines that are no usage of a step")
 	r.result.lose(usageFile, late, "tasks after the last snapshot")
-	r.result.lose(usageFile, again, "second lines of a task, which repeat its bullets; their reflection is not kept")
+	r.result.lose(usageFile, again,
+		"second lines of a task, which repeat its bullets; their reflection is not kept")
 	return nil
 }
 
 // countUnread names the files that are not imported.
 func (r *runFolder) countUnread() error {
 	entries, err := os.ReadDir(r.dir)
-	read := []string{configFile, usageFile, operationsFile, snapshotsDir, trainFile, valFile, onlineFile, initialFile,
+	read := []string{configFile, usageFile, operationsFile, snapshotsDir, trainFile, valFile, onlineFile,
+		initialFile,
 		finalTestFile, bestFile, finalFile}
 	for _, e := range entries {
 		if slices.Contains(read, e.Name()) {

@@ -1,6 +1,6 @@
-// Package series reads playbooks of the field that others wrote: the run folders of ace-agent/ace, series of snapshots
-// of one playbook, and single files. The result is a [playbook.Series], which a store appends to a branch. It reads
-// files only, starts no goroutine, and may import engine/ace and engine/learning/playbook.
+// Package series reads playbooks of the field that others wrote: the run folders of ace-agent/ace, series of
+// snapshots of one playbook, and single files. The result is a [playbook.Series], which a store appends to a
+// branch. It reads files only, starts no goroutine, and may import engine/ace and engine/learning/playbook.
 //
 // Bounds: at most [MaxFiles] playbooks and [maxLog] bytes of each log. Loss: whatever it does not read is in
 // Result.Losses, with a count.
@@ -63,8 +63,8 @@ func (r *Result) lose(field string, count int, reason string) {
 	}
 }
 
-// Read reads a run folder, a directory of snapshots, the snapshots in several files, or a single playbook. The branch
-// is named after them.
+// Read reads a run folder, a directory of snapshots, the snapshots in several files, or a single playbook.
+// The branch is named after them.
 func Read(paths []string, order Order) (*Result, error) {
 	if len(paths) != 1 {
 		return readFiles(paths, order, commonName(paths))
@@ -103,8 +103,9 @@ func readDirectory(dir string, order Order, name string) (*Result, error) {
 		}
 	}
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("%w %s: it is neither a run folder, which has a run_config.json, nor a directory with "+
-			".txt, .json or .md files", ErrInput, dir)
+		return nil, fmt.Errorf(
+			"%w %s: it is neither a run folder, which has a run_config.json, nor a directory with "+
+				".txt, .json or .md files", ErrInput, dir)
 	}
 	r, err := readFiles(paths, order, name)
 	if err == nil {
@@ -176,7 +177,8 @@ func readFiles(paths []string, order Order, name string) (*Result, error) {
 	for i, f := range files {
 		r.add(f, i)
 		if i > 0 {
-			r.Steps = append(r.Steps, playbook.Snapshot{Imported: playbook.Imported{File: f.name}, Book: f.book, At: f.at,
+			r.Steps = append(r.Steps, playbook.Snapshot{Imported: playbook.Imported{File: f.name},
+				Book: f.book, At: f.at,
 				TaskID: stem(f.name), Rationale: "snapshot " + f.name})
 		}
 	}
@@ -190,7 +192,8 @@ func (r *Result) add(f snapshotFile, version int) {
 
 func stem(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }
 
-// commonName returns the name of a branch for files: their common prefix without a number, or the name of one file.
+// commonName returns the name of a branch for files: their common prefix without a number, or the name of one
+// file.
 func commonName(paths []string) string {
 	if len(paths) == 0 {
 		return ""

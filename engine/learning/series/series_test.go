@@ -33,8 +33,8 @@ const (
 		"[calc-00002] helpful=0 harmful=0 :: Divide B\n\n## OTHERS"
 )
 
-// runFiles is a run folder as ace/ace.py and logger.py of ace-agent/ace at 11fc5f0 write it: four steps, a snapshot and
-// an evaluation every two.
+// runFiles is a run folder as ace/ace.py and logger.py of ace-agent/ace at 11fc5f0 write it: four steps, a
+// snapshot and an evaluation every two.
 func runFiles() map[string]string {
 	return map[string]string{
 		"run_config.json": `{"task_name": "t", "mode": "offline", "config": {"num_epochs": 1, "save_steps": 2}}`,
@@ -83,7 +83,8 @@ func TestRunFolder(t *testing.T) {
 	}
 	var got []string
 	for _, s := range r.Steps {
-		got = append(got, fmt.Sprint(s.TaskID, " ", s.Names, " ", scoreTexts(s.Scores), " ", s.Cited, " ", s.Verdicts))
+		got = append(got, fmt.Sprint(s.TaskID, " ", s.Names, " ", scoreTexts(s.Scores), " ", s.Cited, " ",
+			s.Verdicts))
 	}
 	want := []string{
 		"epoch_1_step_2 [best] [validation accuracy 0.750 (3 of 4 correct) training before learning accuracy 0.500 " +
@@ -200,7 +201,8 @@ func testAppend(t *testing.T, r *Result) {
 	for _, op := range page[1].Operations {
 		outcomes[op.Outcome]++
 	}
-	if outcomes[ace.OutcomeAccepted] != 2 || outcomes[ace.OutcomeIgnored] != 1 || outcomes[ace.OutcomeRejected] != 1 {
+	if outcomes[ace.OutcomeAccepted] != 2 || outcomes[ace.OutcomeIgnored] != 1 ||
+		outcomes[ace.OutcomeRejected] != 1 {
 		t.Error(outcomes)
 	}
 	if n, err := s.Named(r.Branch, "best"); n != 1 || err != nil {
@@ -210,7 +212,8 @@ func testAppend(t *testing.T, r *Result) {
 	if err := s.Read(ctx, h, -1); err != nil {
 		t.Fatal(err)
 	}
-	if l, ok := h.Bullet("calc-00001"); !ok || l.Added.TaskID != "epoch_1_step_2" || l.Bullet.Helpful != 2 || l.Tags != 1 {
+	if l, ok := h.Bullet("calc-00001"); !ok || l.Added.TaskID != "epoch_1_step_2" || l.Bullet.Helpful != 2 ||
+		l.Tags != 1 {
 		t.Error(l, ok)
 	}
 	r.Steps = append(whole[:2:2], whole[0])
@@ -219,8 +222,8 @@ func testAppend(t *testing.T, r *Result) {
 	}
 }
 
-// TestSnapshots imports files whose changes no operation of the curator can express: an order, a decreased counter, a
-// repeated ID, an empty section. Each version has exactly the bullets of its file.
+// TestSnapshots imports files whose changes no operation of the curator can express: an order, a decreased
+// counter, a repeated ID, an empty section. Each version has exactly the bullets of its file.
 func TestSnapshots(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
@@ -271,8 +274,10 @@ func TestSnapshots(t *testing.T) {
 			content += len(b.Content)
 		}
 		sizes := h.Sizes()
-		if now := sizes[len(sizes)-1]; now.Helpful != helpful || now.Bytes != content || now.Bullets != len(book.Bullets) {
-			t.Errorf("%s: %+v, want %d bullets, %d helpful, %d bytes", name, now, len(book.Bullets), helpful, content)
+		if now := sizes[len(sizes)-1]; now.Helpful != helpful || now.Bytes != content ||
+			now.Bullets != len(book.Bullets) {
+			t.Errorf("%s: %+v, want %d bullets, %d helpful, %d bytes", name, now, len(book.Bullets), helpful,
+				content)
 		}
 	}
 	if _, ok := r.Start.Find("a-00001.2"); !ok {
@@ -316,7 +321,8 @@ func TestOrder(t *testing.T) {
 
 func TestBadInput(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"run/run_config.json": "{", "eval/run_config.json": "{}", "none/x.bin": "x",
+	write(t, dir, map[string]string{"run/run_config.json": "{", "eval/run_config.json": "{}",
+		"none/x.bin": "x",
 		"text/a.txt": "no playbook"})
 	for _, name := range []string{"run", "eval", "none", "text", "text/a.txt"} {
 		_, err := Read([]string{filepath.Join(dir, name)}, OrderAuto)
@@ -329,13 +335,16 @@ func TestBadInput(t *testing.T) {
 // FuzzRunFolder checks that an import reads each snapshot whatever the logs and results contain.
 func FuzzRunFolder(f *testing.F) {
 	files := runFiles()
-	f.Add(files["curator_operations_diff.jsonl"], files["bullet_usage_log.jsonl"], files["train_results.json"],
+	f.Add(files["curator_operations_diff.jsonl"], files["bullet_usage_log.jsonl"],
+		files["train_results.json"],
 		files["val_results.json"], files["run_config.json"], two)
 	f.Fuzz(func(t *testing.T, operations, usage, train, val, config, last string) {
 		dir := t.TempDir()
 		write(t, dir, files)
-		write(t, dir, map[string]string{"curator_operations_diff.jsonl": operations, "bullet_usage_log.jsonl": usage,
-			"train_results.json": train, "val_results.json": val, "run_config.json": config, "final_playbook.txt": last})
+		write(t, dir, map[string]string{"curator_operations_diff.jsonl": operations,
+			"bullet_usage_log.jsonl": usage,
+			"train_results.json":     train, "val_results.json": val, "run_config.json": config,
+			"final_playbook.txt": last})
 		r, err := Read([]string{dir}, OrderAuto)
 		if err != nil {
 			return
@@ -345,7 +354,8 @@ func FuzzRunFolder(f *testing.F) {
 		}
 		for _, step := range r.Steps {
 			again := &playbook.Playbook{}
-			if err := json.Unmarshal(step.Book.Canonical(), again); err != nil || again.Hash() != step.Book.Hash() {
+			if err := json.Unmarshal(step.Book.Canonical(), again); err != nil ||
+				again.Hash() != step.Book.Hash() {
 				t.Fatal(err)
 			}
 		}

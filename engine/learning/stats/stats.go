@@ -1,9 +1,9 @@
-// Package stats computes intervals and tests for the accuracy and the cost of experiments. All functions are pure:
-// equal arguments give equal results. It imports the standard library and gonum; sources, views and tui/widget may
-// import it.
+// Package stats computes intervals and tests for the accuracy and the cost of experiments. All functions are
+// pure: equal arguments give equal results. It imports the standard library and gonum; sources, views and
+// tui/widget may import it.
 //
-// Intervals have the confidence level [Level]; tests call a difference significant below [Alpha]. Tests take it that
-// items are independent of each other.
+// Intervals have the confidence level [Level]; tests call a difference significant below [Alpha]. Tests take
+// it that items are independent of each other.
 package stats
 
 import (
@@ -43,8 +43,8 @@ func Share(k, n int) float64 {
 	return float64(k) / float64(n)
 }
 
-// Wilson returns the Wilson score interval of the proportion k/n, without continuity correction; 0 <= k <= n. It is
-// unknown if n is 0. E. B. Wilson, Journal of the American Statistical Association 22 (1927) 209-212.
+// Wilson returns the Wilson score interval of the proportion k/n, without continuity correction; 0 <= k <= n.
+// It is unknown if n is 0. E. B. Wilson, Journal of the American Statistical Association 22 (1927) 209-212.
 func Wilson(k, n int) Interval {
 	if n <= 0 {
 		return unknown
@@ -59,16 +59,16 @@ func Wilson(k, n int) Interval {
 	return i
 }
 
-// WilsonShare returns the Wilson interval of a share p of items that are worth m independent ones; m need not be whole.
-// Items in clusters that resemble each other are worth as many as there are clusters, or more.
+// WilsonShare returns the Wilson interval of a share p of items that are worth m independent ones; m need not
+// be whole. Items in clusters that resemble each other are worth as many as there are clusters, or more.
 func WilsonShare(p, m float64) Interval {
 	center := p + z*z/(2*m)
 	half := z * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
 	return Interval{(center - half) / (1 + z*z/m), (center + half) / (1 + z*z/m)}
 }
 
-// BinomialTail returns the probability that k or more of n independent items have a property that each has with
-// probability p.
+// BinomialTail returns the probability that k or more of n independent items have a property that each has
+// with probability p.
 func BinomialTail(k, n int, p float64) float64 {
 	if k <= 0 {
 		return 1
@@ -79,8 +79,9 @@ func BinomialTail(k, n int, p float64) float64 {
 	return mathext.RegIncBeta(float64(k), float64(n-k+1), p)
 }
 
-// Newcombe returns the interval of the difference k2/n2 - k1/n1 of two independent proportions, from their Wilson
-// intervals. It is unknown if n1 or n2 is 0. R. G. Newcombe, Statistics in Medicine 17 (1998) 873-890, method 10.
+// Newcombe returns the interval of the difference k2/n2 - k1/n1 of two independent proportions, from their
+// Wilson intervals. It is unknown if n1 or n2 is 0. R. G. Newcombe, Statistics in Medicine 17 (1998) 873-890,
+// method 10.
 func Newcombe(k1, n1, k2, n2 int) Interval {
 	if n1 <= 0 || n2 <= 0 {
 		return unknown
@@ -94,9 +95,10 @@ func Newcombe(k1, n1, k2, n2 int) Interval {
 	}
 }
 
-// NewcombePaired returns the interval of the difference of two proportions on the same items, the second minus the
-// first: both and neither are successes and failures of both, fixed those of the second only, broken those of the
-// first only. It is unknown without items. R. G. Newcombe, Statistics in Medicine 17 (1998) 2635-2650, method 10.
+// NewcombePaired returns the interval of the difference of two proportions on the same items, the second
+// minus the first: both and neither are successes and failures of both, fixed those of the second only,
+// broken those of the first only. It is unknown without items. R. G. Newcombe, Statistics in Medicine 17
+// (1998) 2635-2650, method 10.
 func NewcombePaired(both, fixed, broken, neither int) Interval {
 	n := both + fixed + broken + neither
 	if n <= 0 {
@@ -121,9 +123,10 @@ func NewcombePaired(both, fixed, broken, neither int) Interval {
 	}
 }
 
-// McNemar returns the two-sided p-value of the exact McNemar test: the probability that fixed and broken of so many
-// changed verdicts differ as much or more if each change is equally likely either way. It is no mid-p value, so it is
-// never too small. It is 1 if no verdict changed. Q. McNemar, Psychometrika 12 (1947) 153-157.
+// McNemar returns the two-sided p-value of the exact McNemar test: the probability that fixed and broken of
+// so many changed verdicts differ as much or more if each change is equally likely either way. It is no mid-p
+// value, so it is never too small. It is 1 if no verdict changed. Q. McNemar, Psychometrika 12 (1947)
+// 153-157.
 func McNemar(fixed, broken int) float64 {
 	n, k := fixed+broken, min(fixed, broken)
 	if n == 0 || fixed == broken {
@@ -133,19 +136,21 @@ func McNemar(fixed, broken int) float64 {
 	return min(2*mathext.RegIncBeta(float64(n-k), float64(k+1), 0.5), 1)
 }
 
-// DiscordantShare is the share of items whose verdict differs between two experiments that [DetectablePaired] takes
-// by default.
+// DiscordantShare is the share of items whose verdict differs between two experiments that [DetectablePaired]
+// takes by default.
 const DiscordantShare = 0.25
 
-// DetectablePaired returns the smallest difference of two accuracies on the same n items, from 0 to 1, that the
-// McNemar test shows with probability [Power]. discordant is the expected share of items with different verdicts; if
-// the difference itself is larger, it replaces it. The result is NaN if n items can show no difference.
+// DetectablePaired returns the smallest difference of two accuracies on the same n items, from 0 to 1, that
+// the McNemar test shows with probability [Power]. discordant is the expected share of items with different
+// verdicts; if the difference itself is larger, it replaces it. The result is NaN if n items can show no
+// difference.
 //
-// The difference d solves m = (z1 sqrt(s) + z2 sqrt(s - d^2))^2 / d^2 and n = m/4 (1 + sqrt(1 + 2/(m d)))^2 for the
-// share s, where z1 and z2 are the normal quantiles of 1 - Alpha/2 and of Power. The first formula is Miettinen's, in
-// R. J. Connor, Biometrics 43 (1987) 207-211; the second is the continuity correction of one sample in Fleiss, Levin
-// and Paik, Statistical Methods for Rates and Proportions (2003), because the test is exact. The true power, from the
-// binomial distributions, is 0.79 to 0.86 for n from 8 to 1000, and 0.69 for n = 6.
+// The difference d solves m = (z1 sqrt(s) + z2 sqrt(s - d^2))^2 / d^2 and n = m/4 (1 + sqrt(1 + 2/(m d)))^2
+// for the share s, where z1 and z2 are the normal quantiles of 1 - Alpha/2 and of Power. The first formula is
+// Miettinen's, in R. J. Connor, Biometrics 43 (1987) 207-211; the second is the continuity correction of one
+// sample in Fleiss, Levin and Paik, Statistical Methods for Rates and Proportions (2003), because the test is
+// exact. The true power, from the binomial distributions, is 0.79 to 0.86 for n from 8 to 1000, and 0.69 for
+// n = 6.
 func DetectablePaired(n int, discordant float64) float64 {
 	// The exact test is not significant with five or fewer changed verdicts: 2 * 0.5^5 is above Alpha.
 	if n < 6 {
@@ -177,13 +182,13 @@ const (
 	bootstrapSeed = 1
 )
 
-// BootstrapRatio returns the percentile bootstrap interval of sum(above)/sum(below) over items that are drawn with
-// replacement: the cost per correct answer, for example. The lists have equal length and no negative values. A limit is
-// +Inf if a sample without anything below is among the percentiles. The interval is unknown if there is no item or
-// nothing below. B. Efron, Annals of Statistics 7 (1979) 1-26.
+// BootstrapRatio returns the percentile bootstrap interval of sum(above)/sum(below) over items that are drawn
+// with replacement: the cost per correct answer, for example. The lists have equal length and no negative
+// values. A limit is +Inf if a sample without anything below is among the percentiles. The interval is
+// unknown if there is no item or nothing below. B. Efron, Annals of Statistics 7 (1979) 1-26.
 //
-// More than maxDrawn items are drawn in maxDrawn groups of random items, which bounds the time to about 10 ms. The sum
-// of the drawn groups varies as much as that of as many single items.
+// More than maxDrawn items are drawn in maxDrawn groups of random items, which bounds the time to about 10
+// ms. The sum of the drawn groups varies as much as that of as many single items.
 func BootstrapRatio(above, below []float64) Interval {
 	if !slices.ContainsFunc(below, func(f float64) bool { return f > 0 }) {
 		return unknown
@@ -219,7 +224,8 @@ func grouped(items []float64, order []int) []float64 {
 	return sums
 }
 
-// percentile interpolates between the closest ranks of sorted values, like the default of NumPy and R (type 7).
+// percentile interpolates between the closest ranks of sorted values, like the default of NumPy and R (type
+// 7).
 func percentile(sorted []float64, p float64) float64 {
 	at := p * float64(len(sorted)-1)
 	below := int(at)
@@ -229,8 +235,8 @@ func percentile(sorted []float64, p float64) float64 {
 	return sorted[below] + (at-float64(below))*(sorted[below+1]-sorted[below])
 }
 
-// Mean returns the mean of values, and its interval by Student's t distribution, which is unknown for less than two
-// values. The mean is NaN without values.
+// Mean returns the mean of values, and its interval by Student's t distribution, which is unknown for less
+// than two values. The mean is NaN without values.
 func Mean(values []float64) (mean float64, i Interval) {
 	mean, variance := meanVariance(values)
 	if len(values) < 2 {
@@ -241,8 +247,9 @@ func Mean(values []float64) (mean float64, i Interval) {
 	return mean, Interval{mean - half, mean + half}
 }
 
-// Welch returns the interval of the difference of the means of two independent samples, b minus a, by Welch's t-test.
-// It is unknown if a sample has less than two values or if no sample varies. B. L. Welch, Biometrika 34 (1947) 28-35.
+// Welch returns the interval of the difference of the means of two independent samples, b minus a, by Welch's
+// t-test. It is unknown if a sample has less than two values or if no sample varies. B. L. Welch, Biometrika
+// 34 (1947) 28-35.
 func Welch(a, b []float64) Interval {
 	if len(a) < 2 || len(b) < 2 {
 		return unknown

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The reference values were computed with SciPy 1.17.1 and statsmodels 0.15.0 on Python 3; each test names the
-// expression.
+// The reference values were computed with SciPy 1.17.1 and statsmodels 0.15.0 on Python 3; each test names
+// the expression.
 
 // near compares with the number of digits that the reference values have.
 func near(t *testing.T, what string, got, want float64) {
@@ -42,8 +42,8 @@ func TestWilson(t *testing.T) {
 	}
 }
 
-// statsmodels.stats.proportion.confint_proportions_2indep(k2, n2, k1, n1, method="newcomb", compare="diff"). The first
-// row is an example of Newcombe's paper, table II: 0.0524 to 0.3339.
+// statsmodels.stats.proportion.confint_proportions_2indep(k2, n2, k1, n1, method="newcomb", compare="diff").
+// The first row is an example of Newcombe's paper, table II: 0.0524 to 0.3339.
 func TestNewcombe(t *testing.T) {
 	for _, c := range []struct {
 		k1, n1, k2, n2 int
@@ -64,20 +64,21 @@ func TestNewcombe(t *testing.T) {
 }
 
 // Published limits, with their digits. The tests of the R package ratesci compare the first three rows with
-// moverpairci(x, contrast = "RD", type = "wilson", corc = TRUE), those of the R package contingencytables the next two
-// with Newcombe_square_and_add_CI_paired_2x2. Both return the first proportion minus the second.
+// moverpairci(x, contrast = "RD", type = "wilson", corc = TRUE), those of the R package contingencytables the
+// next two with Newcombe_square_and_add_CI_paired_2x2. Both return the first proportion minus the second.
 func TestNewcombePaired(t *testing.T) {
 	for _, c := range []struct {
 		both, fixed, broken, neither int
 		low, high, scale             float64
 	}{
 		{20, 2, 12, 16, -0.3292, -0.0562, 1e4}, // Newcombe's paper
-		{1, 7, 1, 12, 0.026, 0.507, 1e3},       // Fagerland, Lydersen and Laake, Statistics in Medicine 33 (2014) 2850-2875
-		{8, 1, 3, 2, -0.4136, 0.1574, 1e4},     // Tang and others, 2010
-		{59, 16, 6, 80, 0.0046, 0.1186, 1e4},   // complete responses of Cavo and others, 2012
+		// Fagerland, Lydersen and Laake, Statistics in Medicine 33 (2014) 2850-2875
+		{1, 7, 1, 12, 0.026, 0.507, 1e3},
+		{8, 1, 3, 2, -0.4136, 0.1574, 1e4},   // Tang and others, 2010
+		{59, 16, 6, 80, 0.0046, 0.1186, 1e4}, // complete responses of Cavo and others, 2012
 		{1, 0, 0, 1, -0.5734, 0.5734, 1e4},
-		// A negative correlation, which is not corrected. The paper's formulas in Python, with the Wilson intervals of
-		// statsmodels.stats.proportion.proportion_confint(k, n, method="wilson").
+		// A negative correlation, which is not corrected. The paper's formulas in Python, with the Wilson
+		// intervals of statsmodels.stats.proportion.proportion_confint(k, n, method="wilson").
 		{36, 12, 2, 0, 0.0569295840, 0.3404276030, 1e10},
 		{0, 0, 0, 0, math.NaN(), math.NaN(), 1},
 	} {
@@ -112,7 +113,8 @@ func TestNewcombePairedCovers(t *testing.T) {
 					counts[3]++
 				}
 			}
-			if NewcombePaired(counts[0], counts[1], counts[2], counts[3]).Contains(float64(c.fixed-c.broken) / 100) {
+			if NewcombePaired(counts[0], counts[1], counts[2],
+				counts[3]).Contains(float64(c.fixed-c.broken) / 100) {
 				covered++
 			}
 		}
@@ -139,8 +141,8 @@ func TestMcNemar(t *testing.T) {
 	}
 }
 
-// The last digits: scipy.optimize.brentq(f, 1e-9, 1, xtol=1e-14), where f(d) is m/4*(1+(1+2/(m*d))**.5)**2 - n with
-// s = max(0.25, d), m = (za*s**.5 + zb*(s-d*d)**.5)**2/d**2, and za, zb = scipy.stats.norm.ppf(.975),
+// The last digits: scipy.optimize.brentq(f, 1e-9, 1, xtol=1e-14), where f(d) is m/4*(1+(1+2/(m*d))**.5)**2 -
+// n with s = max(0.25, d), m = (za*s**.5 + zb*(s-d*d)**.5)**2/d**2, and za, zb = scipy.stats.norm.ppf(.975),
 // scipy.stats.norm.ppf(.8). TestDetectablePairedPower shows that the formulas are right.
 func TestDetectablePaired(t *testing.T) {
 	for n, want := range map[int]float64{
@@ -149,8 +151,8 @@ func TestDetectablePaired(t *testing.T) {
 	} {
 		near(t, "difference", DetectablePaired(n, DiscordantShare), want)
 	}
-	// The tests of the R package MESS: power_mcnemar_test(paid=0.05, psi=45/5, power=.8)$n is 22, which the continuity
-	// correction raises to 24.4.
+	// The tests of the R package MESS: power_mcnemar_test(paid=0.05, psi=45/5, power=.8)$n is 22, which the
+	// continuity correction raises to 24.4.
 	if a, b := DetectablePaired(24, 0.5), DetectablePaired(25, 0.5); a <= 0.4 || b >= 0.4 {
 		t.Errorf("24 items show %.3f, 25 items %.3f; a difference of 0.4 needs 24.4", a, b)
 	}
@@ -159,8 +161,9 @@ func TestDetectablePaired(t *testing.T) {
 // The McNemar test shows the smallest detectable difference with about the probability Power, as the binomial
 // distributions of the changed verdicts say.
 func TestDetectablePairedPower(t *testing.T) {
-	// The tests of MESS: power_mcnemar_test(144, paid=0.25, psi=45/25, method="exact", alternative="one.sided",
-	// sig.level=0.025)$power is 0.80. By SciPy, with binom.pmf and binom.cdf, the two-sided power has the same digits.
+	// The tests of MESS: power_mcnemar_test(144, paid=0.25, psi=45/25, method="exact",
+	// alternative="one.sided", sig.level=0.025)$power is 0.80. By SciPy, with binom.pmf and binom.cdf, the
+	// two-sided power has the same digits.
 	near(t, "the power of 144 items", math.Round(truePower(144, 0.7, 0.2)*1e7)/1e7, 0.8009198)
 	near(t, "the power of 6 items", math.Round(truePower(6, 0.9405772561, 0.9405772561)*1e7)/1e7, 0.6924156)
 	for n := 8; n <= 1000; n += 1 + n/20 {
@@ -171,8 +174,8 @@ func TestDetectablePairedPower(t *testing.T) {
 	}
 }
 
-// truePower returns the probability that the McNemar test shows a difference d of two accuracies on n items, of which
-// the share discordant has different verdicts.
+// truePower returns the probability that the McNemar test shows a difference d of two accuracies on n items,
+// of which the share discordant has different verdicts.
 func truePower(n int, discordant, d float64) (power float64) {
 	fixed := (1 + d/discordant) / 2
 	for changed := range n + 1 {
@@ -185,7 +188,8 @@ func truePower(n int, discordant, d float64) (power float64) {
 			needed--
 		}
 		if needed <= changed {
-			power += probability * (BinomialTail(needed, changed, fixed) + BinomialTail(needed, changed, 1-fixed))
+			power += probability * (BinomialTail(needed, changed, fixed) + BinomialTail(needed, changed,
+				1-fixed))
 		}
 	}
 	return power
@@ -230,9 +234,9 @@ func TestWelch(t *testing.T) {
 	}
 }
 
-// scipy.stats.bootstrap((cost, right), lambda a, b, axis=-1: a.sum(axis=axis) / b.sum(axis=axis), paired=True,
-// n_resamples=200000, method="percentile", rng=numpy.random.default_rng(s)) gives 0.1463 to 0.2231, 0.2235 and 0.2235
-// for s = 1, 2, 3. The generators differ, so the values agree only about.
+// scipy.stats.bootstrap((cost, right), lambda a, b, axis=-1: a.sum(axis=axis) / b.sum(axis=axis),
+// paired=True, n_resamples=200000, method="percentile", rng=numpy.random.default_rng(s)) gives 0.1463 to
+// 0.2231, 0.2235 and 0.2235 for s = 1, 2, 3. The generators differ, so the values agree only about.
 func TestBootstrapRatio(t *testing.T) {
 	var cost, correct []float64
 	for i := range 200 {
@@ -250,7 +254,8 @@ func TestBootstrapRatio(t *testing.T) {
 		t.Errorf("equal data gave %v, then %v", i, again)
 	}
 	var many, right []float64
-	for range 50 { // groups have the same variance as single items: the interval is narrower by the root of 50
+	// groups have the same variance as single items: the interval is narrower by the root of 50
+	for range 50 {
 		many, right = append(many, cost...), append(right, correct...)
 	}
 	if w := BootstrapRatio(many, right); math.Abs((w.High-w.Low)/(i.High-i.Low)*math.Sqrt(50)-1) > 0.1 {

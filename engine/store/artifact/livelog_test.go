@@ -28,7 +28,8 @@ func TestLiveLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "logs/runs/session%2F..%2F%C3%A9/run-1/run_turn-3-1.jsonl"; l.Path() != want || logName.Path() != want {
+	if want := "logs/runs/session%2F..%2F%C3%A9/run-1/run_turn-3-1.jsonl"; l.Path() != want ||
+		logName.Path() != want {
 		t.Errorf("path %s", l.Path())
 	}
 	for _, line := range []string{`{"a":1}`, `{"b":2}` + "\r\n"} {
@@ -44,7 +45,8 @@ func TestLiveLog(t *testing.T) {
 	if err != nil || !l.Complete() {
 		t.Fatalf("%v, complete %t", err, l.Complete())
 	}
-	if data, err := store.Get(t.Context(), ref, 100); err != nil || string(data) != want || ref.Size != int64(len(want)) {
+	if data, err := store.Get(t.Context(), ref, 100); err != nil || string(data) != want ||
+		ref.Size != int64(len(want)) {
 		t.Errorf("artifact %q, %+v, %v", data, ref, err)
 	}
 	if info, err := os.Stat(logs.Path(l.Path())); err != nil || info.Mode().Perm() != 0o400 {
@@ -109,7 +111,8 @@ func TestLogOnFullDisk(t *testing.T) {
 	}
 	for range 2 {
 		var e *LogError
-		if err := l.Line([]byte(`{"b":2}`)); !errors.As(err, &e) || !e.Full() || !strings.Contains(err.Error(), "the disk is full") {
+		if err := l.Line([]byte(`{"b":2}`)); !errors.As(err, &e) || !e.Full() ||
+			!strings.Contains(err.Error(), "the disk is full") {
 			t.Errorf("error %v", err)
 		}
 	}
@@ -147,10 +150,12 @@ func TestLogTooLarge(t *testing.T) {
 
 func TestEscape(t *testing.T) {
 	seen := map[string]string{}
-	for _, text := range []string{"", "%", "a", ".", "..", ".a", "a/b", "a%2Fb", "session/x", "NUL\x00", strings.Repeat("é", 200),
+	for _, text := range []string{"", "%", "a", ".", "..", ".a", "a/b", "a%2Fb", "session/x", "NUL\x00",
+		strings.Repeat("é", 200),
 		strings.Repeat("é", 199) + "x", "con.", "a b"} {
 		name := Escape(text)
-		if other, twice := seen[name]; twice || name == "" || strings.ContainsAny(name, "/\x00 ") || name[0] == '.' || len(name) > 255 {
+		if other, twice := seen[name]; twice || name == "" || strings.ContainsAny(name, "/\x00 ") ||
+			name[0] == '.' || len(name) > 255 {
 			t.Errorf("%q becomes %q, as %q", text, name, other)
 		}
 		seen[name] = text

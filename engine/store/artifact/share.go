@@ -31,9 +31,9 @@ const (
 	logExt     = ".jsonl"
 )
 
-// LogCopy copies a log to the shared store while it grows, so that other machines can follow it. A part of the log is
-// the object <path of the log>/<machine>-<offset>-<bytes>. The writer of the log calls the methods; those of
-// nil do nothing.
+// LogCopy copies a log to the shared store while it grows, so that other machines can follow it. A part of
+// the log is the object <path of the log>/<machine>-<offset>-<bytes>. The writer of the log calls the
+// methods; those of nil do nothing.
 type LogCopy struct {
 	shared bucket.Bucket
 	file   string
@@ -53,7 +53,8 @@ func (l *Logs) Copy(rel string) *LogCopy {
 		return nil
 	}
 	return &LogCopy{
-		shared: l.store.shared, file: l.Path(rel), key: rel + "/" + l.machine(), finished: make(chan struct{}),
+		shared: l.store.shared, file: l.Path(rel), key: rel + "/" + l.machine(),
+		finished: make(chan struct{}),
 	}
 }
 
@@ -81,8 +82,8 @@ func (c *LogCopy) Grew(n int) {
 	})
 }
 
-// waitAndSend copies what is new after a while, and reports whether there is more to copy before the log ends. After
-// an error, the same lines are copied the next time.
+// waitAndSend copies what is new after a while, and reports whether there is more to copy before the log
+// ends. After an error, the same lines are copied the next time.
 func (c *LogCopy) waitAndSend() (more bool) {
 	select {
 	case <-c.finished:
@@ -98,7 +99,8 @@ func (c *LogCopy) waitAndSend() (more bool) {
 	return more
 }
 
-// Finish copies the rest of a log that has ended. With ifShared it does so only if others may be following it.
+// Finish copies the rest of a log that has ended. With ifShared it does so only if others may be following
+// it.
 func (c *LogCopy) Finish(ctx context.Context, ifShared bool) error {
 	if c == nil {
 		return nil
@@ -170,8 +172,8 @@ func (l *Logs) Append(ctx context.Context, rel string, offset int64, content []b
 	return nil
 }
 
-// Mirror brings the logs of a run on other machines up to date on this one, as far as they are in the shared store.
-// Their names end with "@" and the machine.
+// Mirror brings the logs of a run on other machines up to date on this one, as far as they are in the shared
+// store. Their names end with "@" and the machine.
 func (l *Logs) Mirror(ctx context.Context, workflowID, runID string) error {
 	dir := ace.RunLogsDir(workflowID, runID)
 	return l.MirrorTo(ctx, dir+"/", func(rel, machine string) (file string) {
@@ -182,8 +184,8 @@ func (l *Logs) Mirror(ctx context.Context, workflowID, runID string) error {
 	})
 }
 
-// MirrorTo brings the files of other machines whose paths begin with a prefix up to date on this one, as far as they
-// are in the shared store. place returns the file for a path of a machine, or "" to omit it.
+// MirrorTo brings the files of other machines whose paths begin with a prefix up to date on this one, as far
+// as they are in the shared store. place returns the file for a path of a machine, or "" to omit it.
 func (l *Logs) MirrorTo(ctx context.Context, prefix string,
 	place func(rel, machine string) (file string)) error {
 	if !l.Shares() {
@@ -210,7 +212,8 @@ func (l *Logs) MirrorTo(ctx context.Context, prefix string,
 	return nil
 }
 
-// Find returns the path of the first log with a name, which may not exist: of this machine, or else of another.
+// Find returns the path of the first log with a name, which may not exist: of this machine, or else of
+// another.
 func (l *Logs) Find(n LogName) string {
 	local := l.Path(n.Path())
 	if !l.Shares() {
@@ -219,7 +222,8 @@ func (l *Logs) Find(n LogName) string {
 	if _, err := os.Stat(local); err == nil {
 		return local
 	}
-	if others, err := filepath.Glob(strings.TrimSuffix(local, logExt) + "@*" + logExt); err == nil && len(others) > 0 {
+	if others, err := filepath.Glob(strings.TrimSuffix(local, logExt) + "@*" + logExt); err == nil &&
+		len(others) > 0 {
 		return others[0]
 	}
 	return local
@@ -246,8 +250,8 @@ func parsePart(key string) (p logPart, ok bool) {
 
 var partName = regexp.MustCompile(`^(.+)-(\d{12})-(\d{1,9})$`)
 
-// mirror appends the parts that a file lacks. Several processes may do the same at the same time: they write the same
-// bytes at the same places.
+// mirror appends the parts that a file lacks. Several processes may do the same at the same time: they write
+// the same bytes at the same places.
 func (l *Logs) mirror(ctx context.Context, file string, parts []logPart) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err

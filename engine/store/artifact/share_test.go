@@ -91,10 +91,12 @@ func TestMirrorContinues(t *testing.T) {
 	dir := ace.RunLogsDir("w", "r")
 	for key, content := range map[string]string{
 		"a-1-1.jsonl/other-000000000000-4": "one\n", "a-1-1.jsonl/other-000000000004-4": "two\n",
-		"a-1-1.jsonl/other-000000000100-6": "later\n", "a-1-1.jsonl/other": "x", "a-1-1.jsonl/-1": "x", "stray": "x",
+		"a-1-1.jsonl/other-000000000100-6": "later\n", "a-1-1.jsonl/other": "x", "a-1-1.jsonl/-1": "x",
+		"stray":                                 "x",
 		"a-1-1.jsonl/deep/other-000000000000-1": "x",
 	} {
-		if err := reader.store.shared.Create(t.Context(), dir+"/"+key, strings.NewReader(content)); err != nil {
+		if err := reader.store.shared.Create(t.Context(), dir+"/"+key,
+			strings.NewReader(content)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -53,7 +53,8 @@ const (
 
 // Store is a directory of artifacts, or the cache of a shared store.
 type Store struct {
-	// Hint ends the error about an artifact that is not there, and says where it may be; "" for nothing to say.
+	// Hint ends the error about an artifact that is not there, and says where it may be; "" for nothing to
+	// say.
 	Hint string
 
 	dir    string
@@ -114,12 +115,12 @@ func copyHashed(ctx context.Context, w io.Writer, r io.Reader, mediaType string)
 	return ace.Ref{SHA256: hex.EncodeToString(h.Sum(nil)), Size: n, MediaType: mediaType}, err
 }
 
-// uploadedFor is the time for which an artifact in the directory is taken to be in the shared store too. It is
-// much shorter than the time for which unused artifacts stay there.
+// uploadedFor is the time for which an artifact in the directory is taken to be in the shared store too. It
+// is much shorter than the time for which unused artifacts stay there.
 const uploadedFor = 24 * time.Hour
 
-// place lets put move a file with the content of an artifact to the directory, unless an intact one is there, after
-// it copied it to the shared store.
+// place lets put move a file with the content of an artifact to the directory, unless an intact one is there,
+// after it copied it to the shared store.
 func (s *Store) place(ctx context.Context, ref ace.Ref, file string, put func(from, to string) error) error {
 	path := s.path(ref.SHA256)
 	info, err := os.Stat(path)
@@ -145,7 +146,8 @@ func (s *Store) place(ctx context.Context, ref ace.Ref, file string, put func(fr
 	return durable.SyncDir(filepath.Dir(path))
 }
 
-// How long an upload is repeated if the shared store fails: the result of a step that costs money should not be lost.
+// How long an upload is repeated if the shared store fails: the result of a step that costs money should not
+// be lost.
 const (
 	uploadPatience = 2 * time.Minute
 	firstPause     = 100 * time.Millisecond
@@ -215,7 +217,8 @@ func (s *Store) fetch(ctx context.Context, ref ace.Ref) error {
 	defer os.Remove(f.Name()) // fails if the file was renamed
 	have, err := copyHashed(ctx, f, io.LimitReader(r, ref.Size+1), ref.MediaType)
 	if err == nil && have != ref {
-		err = fmt.Errorf("%w: the content of %s in %s does not match its name", ErrCorrupt, key(ref), s.shared)
+		err = fmt.Errorf("%w: the content of %s in %s does not match its name", ErrCorrupt, key(ref),
+			s.shared)
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
@@ -250,7 +253,8 @@ func (s *Store) open(ref ace.Ref) (io.ReadCloser, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && info.Size() != ref.Size {
-		err = fmt.Errorf("%w: %s has %d bytes, its reference says %d", ErrCorrupt, f.Name(), info.Size(), ref.Size)
+		err = fmt.Errorf("%w: %s has %d bytes, its reference says %d", ErrCorrupt, f.Name(), info.Size(),
+			ref.Size)
 	}
 	if err != nil {
 		f.Close()
@@ -265,7 +269,8 @@ func (s *Store) Get(ctx context.Context, ref ace.Ref, limit int64) ([]byte, erro
 		return nil, err
 	}
 	if ref.Size > limit {
-		return nil, fmt.Errorf("%w: %s has %d bytes, the limit is %d", ErrTooLarge, ref.SHA256, ref.Size, limit)
+		return nil, fmt.Errorf("%w: %s has %d bytes, the limit is %d", ErrTooLarge, ref.SHA256, ref.Size,
+			limit)
 	}
 	content, err := s.read(ctx, ref)
 	if errors.Is(err, ErrCorrupt) && s.shared != nil && os.Remove(s.path(ref.SHA256)) == nil {
@@ -339,7 +344,8 @@ func (v *verifier) Read(p []byte) (int, error) {
 	v.hash.Write(p[:n])
 	v.n += int64(n)
 	if err == nil && v.n > v.ref.Size || err == io.EOF && !v.matches() {
-		return n, fmt.Errorf("%w: the content of %s does not match its name; remove the file and run again", ErrCorrupt, v.f.Name())
+		return n, fmt.Errorf("%w: the content of %s does not match its name; remove the file and run again",
+			ErrCorrupt, v.f.Name())
 	}
 	return n, err
 }
@@ -363,8 +369,8 @@ func (c contextReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// Import copies the artifacts of another store. It skips damaged ones, which the error names, together with what was
-// copied. progress is called after each; it may be nil.
+// Import copies the artifacts of another store. It skips damaged ones, which the error names, together with
+// what was copied. progress is called after each; it may be nil.
 func (s *Store) Import(ctx context.Context, from *Store, progress func(count int, bytes int64)) error {
 	var damaged []error
 	count, bytes := 0, int64(0)

@@ -48,7 +48,8 @@ func TestPutGet(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	s := open(t, dir)
 	for _, content := range []string{"", "hello", strings.Repeat("x", 1<<20)} {
-		ref, err := s.Put(t.Context(), iotest.OneByteReader(strings.NewReader(content[:min(len(content), 5)])), "text/plain")
+		ref, err := s.Put(t.Context(),
+			iotest.OneByteReader(strings.NewReader(content[:min(len(content), 5)])), "text/plain")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +81,8 @@ func TestPutGet(t *testing.T) {
 		}
 	}
 	if ref, err := s.PutBytes(t.Context(), []byte("abc"), ""); err != nil ||
-		ref.SHA256 != "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" { // FIPS 180-4's own example
+		// FIPS 180-4's own example
+		ref.SHA256 != "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" {
 		t.Fatalf("%+v, %v", ref, err)
 	}
 }
@@ -101,7 +103,8 @@ func TestErrors(t *testing.T) {
 	if _, err := s.Get(t.Context(), ref, 3); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("limit: %v", err)
 	}
-	for _, sum := range []string{"", "..", "../../../../etc/passwd", strings.ToUpper(ref.SHA256), ref.SHA256 + "0",
+	for _, sum := range []string{"", "..", "../../../../etc/passwd", strings.ToUpper(ref.SHA256), ref.SHA256 +
+		"0",
 		strings.Repeat("/", 64), strings.Repeat("g", 64)} {
 		if _, err := s.Get(t.Context(), ace.Ref{SHA256: sum, Size: 12}, 100); !errors.Is(err, ErrBadRef) {
 			t.Errorf("%q: %v", sum, err)
@@ -216,7 +219,8 @@ func TestConcurrent(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if got, err := stores[(i+1)%2].Get(t.Context(), ref, 1<<20); err != nil || !bytes.Equal(got, content) {
+			if got, err := stores[(i+1)%2].Get(t.Context(), ref, 1<<20); err != nil ||
+				!bytes.Equal(got, content) {
 				t.Errorf("%d: %d bytes, %v", i, len(got), err)
 			}
 		})

@@ -28,8 +28,8 @@ var (
 	ErrExists   = errors.New("the object exists")
 	ErrNotFound = errors.New("object not found")
 	ErrURL      = errors.New("invalid store URL")
-	// ErrUnavailable means that the store did not do what it was asked for now. It may do so later, or with other
-	// credentials.
+	// ErrUnavailable means that the store did not do what it was asked for now. It may do so later, or with
+	// other credentials.
 	ErrUnavailable = errors.New("the store failed")
 )
 
@@ -60,8 +60,8 @@ type Bucket interface {
 
 // Open opens the bucket of a URL: file:///DIR, s3://BUCKET, gs://BUCKET or azblob://CONTAINER, with the
 // parameters of gocloud.dev/blob; its parameter prefix selects a part of a bucket. Credentials come from
-// the environment, as for the programs of each provider. With the parameter codec=true, the codec encodes the content
-// of the objects; otherwise it may be nil. Open does not contact the store; see [Make].
+// the environment, as for the programs of each provider. With the parameter codec=true, the codec encodes the
+// content of the objects; otherwise it may be nil. Open does not contact the store; see [Make].
 func Open(ctx context.Context, address string, codec Codec) (Bucket, error) {
 	return openURL(ctx, address, codec, false)
 }
@@ -74,7 +74,8 @@ func Make(ctx context.Context, address string, codec Codec) (Bucket, error) {
 func openURL(ctx context.Context, address string, codec Codec, create bool) (b Bucket, err error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme == "" {
-		return nil, fmt.Errorf("%w: %.200q; expected file:///DIR, s3://BUCKET, gs://BUCKET or azblob://CONTAINER",
+		return nil, fmt.Errorf(
+			"%w: %.200q; expected file:///DIR, s3://BUCKET, gs://BUCKET or azblob://CONTAINER",
 			ErrURL, address)
 	}
 	query := u.Query()
@@ -82,7 +83,8 @@ func openURL(ctx context.Context, address string, codec Codec, create bool) (b B
 	query.Del("codec")
 	u.RawQuery = query.Encode()
 	if encodes && codec == nil {
-		return nil, fmt.Errorf("%w: %s: its content is encoded, so it needs a codec server", ErrURL, u.Redacted())
+		return nil, fmt.Errorf("%w: %s: its content is encoded, so it needs a codec server", ErrURL,
+			u.Redacted())
 	}
 	if u.Scheme == "file" {
 		b, err = openDirectory(u, create)
@@ -228,8 +230,8 @@ func (o *objects) explain(verb, key string, err error) error {
 	return fmt.Errorf("%s %s in the store %s: %w", verb, key, o.name, err)
 }
 
-// isPrecondition reports whether S3 refused a conditional write. If the object of the other writer is not visible yet,
-// gocloud.dev/blob calls that "not found".
+// isPrecondition reports whether S3 refused a conditional write. If the object of the other writer is not
+// visible yet, gocloud.dev/blob calls that "not found".
 func isPrecondition(err error) bool {
 	var api interface{ ErrorCode() string }
 	return errors.As(err, &api) && api.ErrorCode() == "PreconditionFailed"

@@ -79,7 +79,8 @@ func TestObjects(t *testing.T) {
 				if strings.Contains(url, "codec") {
 					o.Size -= 2 // length and mark
 				}
-				if err != nil || o.Size != int64(len("content of ")+len(o.Key)-len(prefix)) || time.Since(o.Written) > time.Hour {
+				if err != nil || o.Size != int64(len("content of ")+len(o.Key)-len(prefix)) ||
+					time.Since(o.Written) > time.Hour {
 					t.Errorf("%+v, %v", o, err)
 				}
 			}
@@ -126,7 +127,8 @@ func TestOneWriterWins(t *testing.T) {
 		for k := range keys {
 			got, err := Get(t.Context(), b, fmt.Sprint(prefix, k), 10)
 			if err != nil || string(got) != fmt.Sprint(winner[k].Load()) {
-				t.Errorf("key %d has the content of %s, writer %d succeeded, %v", k, got, winner[k].Load(), err)
+				t.Errorf("key %d has the content of %s, writer %d succeeded, %v", k, got, winner[k].Load(),
+					err)
 			}
 		}
 	})
@@ -174,7 +176,8 @@ func TestEncoded(t *testing.T) {
 	if raw, err := os.ReadFile(filepath.Join(dir, "small")); err != nil || string(raw) != "\x07terces!" {
 		t.Errorf("%q, %v", raw, err)
 	}
-	for _, damage := range []string{"\x07terces", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01x", "plain text", "\x80"} {
+	for _, damage := range []string{"\x07terces", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01x", "plain text",
+		"\x80"} {
 		if err := os.WriteFile(filepath.Join(dir, "small"), []byte(damage), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +210,8 @@ func TestMissingDirectory(t *testing.T) {
 }
 
 func TestBadURLs(t *testing.T) {
-	for _, url := range []string{"", "/var/lib", "s3", "file://host/dir", "file:dir", "file:///dir?x=1", "ftp://host/x",
+	for _, url := range []string{"", "/var/lib", "s3", "file://host/dir", "file:dir", "file:///dir?x=1",
+		"ftp://host/x",
 		"s3://bucket?no_such=1", "\x00"} {
 		if b, err := Open(t.Context(), url, nil); !errors.Is(err, ErrURL) {
 			t.Errorf("%q: %v, %v", url, b, err)
@@ -222,7 +226,8 @@ func TestBadURLs(t *testing.T) {
 func TestKeysStayInTheDirectory(t *testing.T) {
 	dir := t.TempDir()
 	b := open(t, "file://"+filepath.Join(dir, "store"))
-	for _, key := range []string{"", "..", "../x", "a/../../x", "/x", "a//x", ".tmp/x", "a/.x", "a\\x", "a\x00"} {
+	for _, key := range []string{"", "..", "../x", "a/../../x", "/x", "a//x", ".tmp/x", "a/.x", "a\\x",
+		"a\x00"} {
 		if err := b.Create(t.Context(), key, strings.NewReader("x")); err == nil {
 			t.Errorf("%q was created", key)
 		}

@@ -16,16 +16,16 @@ const (
 	trimShare = 8         // of the limit; after so much was added, too
 )
 
-// Cache bounds a directory with copies of objects, which several processes may use at the same time. A user of a
-// copy must expect that it is gone. A nil cache is not bounded.
+// Cache bounds a directory with copies of objects, which several processes may use at the same time. A user
+// of a copy must expect that it is gone. A nil cache is not bounded.
 type Cache struct {
 	dir   string
 	limit int64
 	added atomic.Int64
 }
 
-// NewCache returns the cache in an existing directory, with at most limit bytes, and trims it if that was not done
-// for a day.
+// NewCache returns the cache in an existing directory, with at most limit bytes, and trims it if that was not
+// done for a day.
 func NewCache(dir string, limit int64) *Cache {
 	c := &Cache{dir: dir, limit: limit}
 	info, err := os.Stat(filepath.Join(dir, trimStamp))
@@ -43,7 +43,8 @@ func (c *Cache) Added(n int64) {
 	}
 }
 
-// trim deletes the oldest files until the rest has a few bytes less than the limit. Files that cannot be deleted stay.
+// trim deletes the oldest files until the rest has a few bytes less than the limit. Files that cannot be
+// deleted stay.
 func (c *Cache) trim() {
 	type copied struct {
 		path string

@@ -48,7 +48,8 @@ func TestCacheIsBounded(t *testing.T) {
 	if got := names(); len(got) != 8 {
 		t.Errorf("%q", got)
 	}
-	if err := os.Chtimes(filepath.Join(dir, trimStamp), time.Time{}, time.Now().Add(-25*time.Hour)); err != nil {
+	if err := os.Chtimes(filepath.Join(dir, trimStamp), time.Time{},
+		time.Now().Add(-25*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	NewCache(dir, 800)

@@ -54,7 +54,8 @@ func (d *directory) Put(ctx context.Context, key string, content io.Reader) erro
 }
 
 // write lets place move a complete file to its path.
-func (d *directory) write(ctx context.Context, key string, content io.Reader, place func(from, to string) error) error {
+func (d *directory) write(ctx context.Context, key string, content io.Reader,
+	place func(from, to string) error) error {
 	path, err := d.path(key)
 	if err != nil {
 		return err

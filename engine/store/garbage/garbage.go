@@ -67,11 +67,12 @@ func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' }
 
 // Options say what is deleted.
 type Options struct {
-	// OlderThan is the least age of what is deleted, by the clock of the store. It must be much longer than clocks of
-	// machines may differ whose clocks give the objects of a directory their times.
+	// OlderThan is the least age of what is deleted, by the clock of the store. It must be much longer than
+	// clocks of machines may differ whose clocks give the objects of a directory their times.
 	OlderThan time.Duration
 	DryRun    bool
-	Deleted   func(bucket.Object) // called for each deleted object, or with DryRun for each that would be; may be nil
+	// called for each deleted object, or with DryRun for each that would be; may be nil
+	Deleted func(bucket.Object)
 }
 
 // Report counts objects.

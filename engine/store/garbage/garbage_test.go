@@ -48,7 +48,8 @@ func TestClocksDiffer(t *testing.T) {
 			t.Fatal(err)
 		}
 		store := skewed{b, by, map[string]time.Duration{}}
-		for i, age := range []time.Duration{-margin, 0, limit - step, limit + step} { // the first by a clock ahead
+		// the first by a clock ahead
+		for i, age := range []time.Duration{-margin, 0, limit - step, limit + step} {
 			digest := strings.Repeat(fmt.Sprint(i), 64)
 			key := "artifacts/" + digest[:2] + "/" + digest
 			put(t, b, key, "x")
@@ -105,11 +106,13 @@ func TestCollect(t *testing.T) {
 		return r
 	}
 	const all = -time.Hour
-	if r := collect(time.Hour, false); r.Deleted.Objects != 0 || r.Recent.Objects != 4 || r.Kept.Objects != 5 {
+	if r := collect(time.Hour, false); r.Deleted.Objects != 0 || r.Recent.Objects != 4 ||
+		r.Kept.Objects != 5 {
 		t.Errorf("recent objects: %+v", r)
 	}
 	want := []string{"artifacts/" + unused[:2] + "/" + unused, "logs/runs/w/r2/a-1-1.jsonl/m-000000000000",
-		"playbooks/c0/" + strings.Repeat("c0", 32) + ".json", "transcripts/gone/claude/s.jsonl/m-000000000000-8"}
+		"playbooks/c0/" + strings.Repeat("c0", 32) + ".json",
+		"transcripts/gone/claude/s.jsonl/m-000000000000-8"}
 	for _, dry := range []bool{true, false} {
 		r := collect(all, dry)
 		if slices.Sort(keys); !slices.Equal(keys, want) || r.Deleted != (Count{4, 24}) {

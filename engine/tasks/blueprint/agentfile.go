@@ -181,7 +181,8 @@ func (f agentFile) readCommand(b *run.Blueprint) {
 	case b.Strategy != run.File && strings.Contains(text, run.FilePlaceholder):
 		f.fieldProblem("command", `%s needs "parameter_strategy": "file"`, run.FilePlaceholder)
 		return
-	case b.Shell && (strings.Contains(text, run.DirPlaceholder) || strings.Contains(text, run.FilePlaceholder)):
+	case b.Shell && (strings.Contains(text, run.DirPlaceholder) ||
+		strings.Contains(text, run.FilePlaceholder)):
 		f.fieldProblem("command",
 			"a shell would read the path in %s or %s as part of the command: remove shell, or use %s",
 			run.DirPlaceholder, run.FilePlaceholder, CommandFile)
@@ -205,7 +206,8 @@ func isShellSyntax(word string) bool {
 	if slices.Contains([]string{"|", "||", "&", "&&", ";", ">", ">>", "<", "<<", "2>&1", "2>"}, word) {
 		return true
 	}
-	return strings.HasPrefix(word, "$") && len(word) > 1 || strings.Contains(word, "$(") || strings.HasPrefix(word, "`")
+	return strings.HasPrefix(word, "$") && len(word) > 1 || strings.Contains(word, "$(") ||
+		strings.HasPrefix(word, "`")
 }
 
 // serversFile reads agent.mcp.json: an object of servers, or an object with the field

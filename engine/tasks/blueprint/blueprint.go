@@ -112,7 +112,8 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		if info.Mode()&fs.ModeSymlink != 0 {
-			return nil, errors.New("is a broken link, or a link out of the blueprint's directory: copy the file")
+			return nil, errors.New(
+				"is a broken link, or a link out of the blueprint's directory: copy the file")
 		}
 		return nil, err
 	}
@@ -201,7 +202,8 @@ func (b *Blueprint) readAgentFiles(files map[string]*document, f agentFile) {
 	for _, name := range []string{ParamsFile, CommandFile} {
 		if d := files[name]; d != nil {
 			d.problem(-1, "",
-				`is for programs, and this is an agent: remove it, or set "type": "deterministic" in %s`, AgentFile)
+				`is for programs, and this is an agent: remove it, or set "type": "deterministic" in %s`,
+				AgentFile)
 		}
 	}
 	if d := files[PromptFile]; d != nil {

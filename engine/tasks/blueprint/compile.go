@@ -129,7 +129,8 @@ func (c *compiler) checkKeyword(n gjson.Result, keyword string, v gjson.Result, 
 				quote(v.Str))
 		}
 		c.noteIgnored(n, at[:len(at)-1])
-	case slices.Contains([]string{"$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor"}, keyword):
+	case slices.Contains([]string{"$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor"},
+		keyword):
 		c.problemAt(at, "is not supported: use $ref")
 	case keyword == "$schema" && inner:
 		c.problemAt(at, "is allowed at the root of a schema only")
@@ -142,7 +143,8 @@ func (c *compiler) checkKeyword(n gjson.Result, keyword string, v gjson.Result, 
 
 // noteIgnored warns of keywords that draft-07 ignores next to $ref.
 func (c *compiler) noteIgnored(n gjson.Result, tokens []string) {
-	harmless := []string{"$ref", "title", "description", "$comment", "definitions", "examples", "$schema", "$id"}
+	harmless := []string{"$ref", "title", "description", "$comment", "definitions", "examples", "$schema",
+		"$id"}
 	var ignored []string
 	for name := range members(n) {
 		if c.draft == jsonschema.Draft7 && !slices.Contains(harmless, name.Str) {

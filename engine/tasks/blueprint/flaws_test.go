@@ -14,14 +14,17 @@ import (
 func TestFieldsAreReadOnce(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{`{"name": "x", "description": "d", "type": "deterministic", "command": "true", "parameter_strategie": "args"}`, `did you mean "parameter_strategy"?`},
-		{`{"name": "x", "description": "d", "type": "deterministic", "command": "true", "command": "false"}`, `$.command`},
+		{`{"name": "x", "description": "d", "type": "deterministic", "command": "true", "command": "false"}`,
+			`$.command`},
 	} {
-		if _, err := Read(put(t, t.TempDir(), "x", files{AgentFile: c.text})); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Read(put(t, t.TempDir(), "x", files{AgentFile: c.text})); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.text, err)
 		}
 	}
 	// All of the fields that the document's resolver names, as it has them.
-	b, err := Read(put(t, t.TempDir(), "x", files{AgentFile: `{"name": "x", "description": "d", "type": "deterministic", "tags": ["t"],
+	b, err := Read(put(t, t.TempDir(), "x",
+		files{AgentFile: `{"name": "x", "description": "d", "type": "deterministic", "tags": ["t"],
 		"command": "true", "parameters_schema": {"type": "object"}, "timeout_seconds": 5}`}))
 	if err != nil || b.Name != "x" || b.TimeoutSeconds != 5 || len(b.Schema) == 0 {
 		t.Errorf("%+v, %v", b.Blueprint, err)
@@ -38,7 +41,8 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 
 // TestFormatsAreChecked: formats were not checked.
 func TestFormatsAreChecked(t *testing.T) {
-	if got, err := documented(t).Check([]byte(`{"url": "not a uri"}`)); err == nil || !strings.Contains(err.Error(), "$.url") {
+	if got, err := documented(t).Check([]byte(`{"url": "not a uri"}`)); err == nil ||
+		!strings.Contains(err.Error(), "$.url") {
 		t.Errorf("%s, %v", got, err)
 	}
 }

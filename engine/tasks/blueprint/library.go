@@ -34,7 +34,8 @@ type Entry struct {
 
 // Info returns the entry for a list.
 func (e Entry) Info() run.BlueprintInfo {
-	info := run.BlueprintInfo{Name: e.Name, Description: e.Description, Type: e.Type, Tags: append([]string{}, e.Tags...),
+	info := run.BlueprintInfo{Name: e.Name, Description: e.Description, Type: e.Type,
+		Tags:         append([]string{}, e.Tags...),
 		Requirements: e.Requirements, Schema: e.Schema, Path: e.Dir}
 	switch {
 	case len(e.Problems.List) > 0:
@@ -268,7 +269,8 @@ type starterAgent struct {
 	Timeout     int               `json:"timeout_seconds,omitempty"`
 }
 
-// starter holds one example program per parameter strategy. Each program prints the parameters that it receives.
+// starter holds one example program per parameter strategy. Each program prints the parameters that it
+// receives.
 //
 //go:embed starter
 var starter embed.FS
@@ -277,7 +279,8 @@ var starter embed.FS
 var starterSchema string
 
 // starterFiles returns the files of a new blueprint.
-func starterFiles(name string, blueprintType run.BlueprintType, strategy run.Strategy) (map[string]string, error) {
+func starterFiles(name string, blueprintType run.BlueprintType, strategy run.Strategy) (map[string]string,
+	error) {
 	agent := starterAgent{Name: name, Type: blueprintType, Tags: []string{}}
 	files := map[string]string{}
 	switch blueprintType {
@@ -299,7 +302,8 @@ func starterFiles(name string, blueprintType run.BlueprintType, strategy run.Str
 		files[CommandFile] = string(script)
 		files[ParamsFile] = starterSchema
 	default:
-		return nil, fmt.Errorf("%w: type %s must be agent or deterministic", run.ErrBadRequest, quote(string(blueprintType)))
+		return nil, fmt.Errorf("%w: type %s must be agent or deterministic", run.ErrBadRequest,
+			quote(string(blueprintType)))
 	}
 	main, err := json.MarshalIndent(agent, "", "  ")
 	files[AgentFile] = string(main) + "\n"

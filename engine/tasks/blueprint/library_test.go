@@ -44,8 +44,11 @@ func TestLibrary(t *testing.T) {
 		}
 	}
 	an, bn := filepath.Base(a), filepath.Base(b)
-	want := []string{"alpha|" + bn + "|", "bad name|" + bn + `|agent.json:1:10: $.name: "bad name" is not a valid name`, "both|" + an + "|", "both|" + bn + "|shadowed by " + filepath.Join(a, "both"),
-		"broken|" + an + "|agent.json:1:1: is not JSON: unexpected end", "broken|" + bn + "|shadowed by", "zeta|" + an + "|"}
+	want := []string{"alpha|" + bn + "|", "bad name|" + bn +
+		`|agent.json:1:10: $.name: "bad name" is not a valid name`, "both|" + an + "|", "both|" + bn +
+		"|shadowed by " + filepath.Join(a, "both"),
+		"broken|" + an + "|agent.json:1:1: is not JSON: unexpected end", "broken|" + bn + "|shadowed by",
+		"zeta|" + an + "|"}
 	if len(got) != len(want) {
 		t.Fatalf("%q", got)
 	}
@@ -54,15 +57,18 @@ func TestLibrary(t *testing.T) {
 			t.Errorf("%s\n wants %s", got[i], want[i])
 		}
 	}
-	if one, err := l.Load("both"); err != nil || one.Description != "in both" || one.Dir != filepath.Join(a, "both") {
+	if one, err := l.Load("both"); err != nil || one.Description != "in both" ||
+		one.Dir != filepath.Join(a, "both") {
 		t.Errorf("%+v, %v", one, err)
 	}
 	// The first is used, even if it is broken.
 	var p *Problems
-	if _, err := l.Load("broken"); !errors.As(err, &p) || !strings.HasPrefix(err.Error(), "blueprint broken cannot be used: agent.json:1:1: ") {
+	if _, err := l.Load("broken"); !errors.As(err, &p) ||
+		!strings.HasPrefix(err.Error(), "blueprint broken cannot be used: agent.json:1:1: ") {
 		t.Errorf("%v", err)
 	}
-	if _, err := l.Load("alhpa"); !errors.Is(err, run.ErrNoBlueprint) || !strings.HasSuffix(err.Error(), "did you mean alpha?") {
+	if _, err := l.Load("alhpa"); !errors.Is(err, run.ErrNoBlueprint) ||
+		!strings.HasSuffix(err.Error(), "did you mean alpha?") {
 		t.Errorf("%v", err)
 	}
 	if _, err := l.Load("no-blueprint"); !errors.Is(err, run.ErrNoBlueprint) {
@@ -82,7 +88,9 @@ func TestNames(t *testing.T) {
 	library := filepath.Join(dir, "library")
 	put(t, library, "inside", simple("inside"))
 	l := Library{Dirs: []string{library}}
-	for _, name := range []string{"", ".", "..", "../outside", "inside/../../outside", "/etc", "inside/", "./inside", "a\x00b", "inside\x00", "a b", "-x", "..x", "a..b", "x\n", strings.Repeat("x", 101), "ünder"} {
+	for _, name := range []string{"", ".", "..", "../outside", "inside/../../outside", "/etc", "inside/",
+		"./inside", "a\x00b", "inside\x00", "a b", "-x", "..x", "a..b", "x\n", strings.Repeat("x", 101),
+		"ünder"} {
 		if _, err := l.Load(name); !errors.Is(err, run.ErrBadRequest) {
 			t.Errorf("%q: %v", name, err)
 		}
@@ -97,7 +105,8 @@ func TestLinks(t *testing.T) {
 	dir := t.TempDir()
 	outside := put(t, dir, "away", simple("away"))
 	library := filepath.Join(dir, "library")
-	inside := put(t, library, "linked", files{AgentFile: `{"name": "linked", "description": "d"}`, "prompts.md": "P\n"})
+	inside := put(t, library, "linked", files{AgentFile: `{"name": "linked", "description": "d"}`,
+		"prompts.md": "P\n"})
 	link := func(to, at string) {
 		if err := os.Symlink(to, at); err != nil {
 			t.Skip("no symbolic links: ", err)
@@ -113,7 +122,8 @@ func TestLinks(t *testing.T) {
 	link("../away", filepath.Join(library, "away2"))
 	link("/nowhere", filepath.Join(library, "gone"))
 	for _, name := range []string{"away", "away2", "gone"} {
-		if _, err := l.Load(name); err == nil || !strings.Contains(err.Error(), "is a broken link, or a link out of its directory") {
+		if _, err := l.Load(name); err == nil ||
+			!strings.Contains(err.Error(), "is a broken link, or a link out of its directory") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -122,7 +132,9 @@ func TestLinks(t *testing.T) {
 	}
 	stolen := put(t, library, "stolen", simple("stolen"))
 	link(filepath.Join(outside, AgentFile), filepath.Join(stolen, PromptFile))
-	if _, err := l.Load("stolen"); err == nil || !strings.Contains(err.Error(), "agent.system-prompt.md: is a broken link, or a link out of the blueprint's directory") {
+	if _, err := l.Load("stolen"); err == nil ||
+		!strings.Contains(err.Error(),
+			"agent.system-prompt.md: is a broken link, or a link out of the blueprint's directory") {
 		t.Errorf("%v", err)
 	}
 }
@@ -166,7 +178,9 @@ func TestNew(t *testing.T) {
 		name     string
 		of       run.BlueprintType
 		strategy run.Strategy
-	}{{"helper", run.Agent, ""}, {"stdin", run.Deterministic, ""}, {"args", run.Deterministic, run.Args}, {"spaced", run.Deterministic, run.ArgsSpaced}, {"env", run.Deterministic, run.Env}, {"file", run.Deterministic, run.File}} {
+	}{{"helper", run.Agent, ""}, {"stdin", run.Deterministic, ""}, {"args", run.Deterministic, run.Args},
+		{"spaced", run.Deterministic, run.ArgsSpaced}, {"env", run.Deterministic, run.Env},
+		{"file", run.Deterministic, run.File}} {
 		dir, err := New(library, c.name, c.of, c.strategy)
 		if err != nil {
 			t.Fatal(err)
@@ -176,11 +190,14 @@ func TestNew(t *testing.T) {
 			t.Errorf("%s: %+v, %v", c.name, b, err)
 		}
 		if c.of == run.Deterministic {
-			if got, err := b.Check([]byte(`{}`)); err != nil || string(got) != `{"greeting":"hello","times":1}` {
+			if got, err := b.Check([]byte(`{}`)); err != nil ||
+				string(got) != `{"greeting":"hello","times":1}` {
 				t.Errorf("%s: %s, %v", c.name, got, err)
 			}
-			runs(t, b, map[run.Strategy]string{run.StdinJSON: `{"greeting":"hello","times":1}`, run.Args: "--greeting=hello\n--times=1", run.Env: "hello\n1", run.ArgsSpaced: "--greeting\nhello\n--times\n1",
-				run.File: `{"greeting":"hello","times":1}`}[b.Strategy])
+			runs(t, b, map[run.Strategy]string{run.StdinJSON: `{"greeting":"hello","times":1}`,
+				run.Args: "--greeting=hello\n--times=1", run.Env: "hello\n1",
+				run.ArgsSpaced: "--greeting\nhello\n--times\n1",
+				run.File:       `{"greeting":"hello","times":1}`}[b.Strategy])
 		}
 		if _, err := New(library, c.name, c.of, c.strategy); !errors.Is(err, ErrExists) {
 			t.Errorf("%s again: %v", c.name, err)
@@ -190,7 +207,8 @@ func TestNew(t *testing.T) {
 		name     string
 		of       run.BlueprintType
 		strategy run.Strategy
-	}{{"../x", run.Agent, ""}, {"x", "other", ""}, {"x", run.Agent, run.Args}, {"x", run.Deterministic, "other"}} {
+	}{{"../x", run.Agent, ""}, {"x", "other", ""}, {"x", run.Agent, run.Args},
+		{"x", run.Deterministic, "other"}} {
 		if _, err := New(library, c.name, c.of, c.strategy); !errors.Is(err, run.ErrBadRequest) {
 			t.Errorf("%+v: %v", c, err)
 		}

@@ -18,20 +18,24 @@ func TestIrregularFiles(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, PromptFile), 0o600); err != nil {
 		t.Skip("no named pipes: ", err)
 	}
-	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "agent.system-prompt.md: is not a regular file") {
+	if _, err := Read(dir); err == nil ||
+		!strings.Contains(err.Error(), "agent.system-prompt.md: is not a regular file") {
 		t.Errorf("%v", err)
 	}
 	dir = put(t, library, "directory", simple("directory"))
 	if err := os.Mkdir(filepath.Join(dir, ServersFile), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "agent.mcp.json: is not a regular file") {
+	if _, err := Read(dir); err == nil ||
+		!strings.Contains(err.Error(), "agent.mcp.json: is not a regular file") {
 		t.Errorf("%v", err)
 	}
-	if _, err := Read(filepath.Join(library, "missing")); err == nil || !strings.Contains(err.Error(), "does not exist") {
+	if _, err := Read(filepath.Join(library, "missing")); err == nil ||
+		!strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("%v", err)
 	}
-	if _, err := (Library{Dirs: []string{filepath.Join(dir, AgentFile)}}).List(context.Background()); err == nil {
+	if _, err := (Library{Dirs: []string{filepath.Join(dir,
+		AgentFile)}}).List(context.Background()); err == nil {
 		t.Error("a file is a library")
 	}
 }

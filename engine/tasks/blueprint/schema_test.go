@@ -59,7 +59,8 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: %s, %v\n wants %s", params, got, err, want)
 		}
 	}
-	if _, err := s.Check([]byte(`{"url": "a:` + strings.Repeat("b", run.MaxParams) + `"}`)); err == nil || !strings.Contains(err.Error(), "at most 262144") {
+	if _, err := s.Check([]byte(`{"url": "a:` + strings.Repeat("b", run.MaxParams) + `"}`)); err == nil ||
+		!strings.Contains(err.Error(), "at most 262144") {
 		t.Errorf("%v", err)
 	}
 }
@@ -73,7 +74,8 @@ func TestViolationsAreBounded(t *testing.T) {
 	}
 	_, err := s.Check([]byte("{" + strings.Join(fields, ",") + "}"))
 	var v *Violations
-	if !errors.As(err, &v) || len(v.List) != MaxViolations || v.More != 15 || !strings.HasSuffix(err.Error(), "; and 15 more") || v.List[0].Path != "$.p00" {
+	if !errors.As(err, &v) || len(v.List) != MaxViolations || v.More != 15 ||
+		!strings.HasSuffix(err.Error(), "; and 15 more") || v.List[0].Path != "$.p00" {
 		t.Errorf("%v", err)
 	}
 }
@@ -81,9 +83,11 @@ func TestViolationsAreBounded(t *testing.T) {
 // TestDefaults checks which defaults are filled in.
 func TestDefaults(t *testing.T) {
 	for name, c := range map[string]struct{ schema, params, want string }{
-		"nested":         {`{"properties": {"a": {"properties": {"b": {"default": 1}}}}}`, `{"a": {}}`, `{"a":{"b":1}}`},
-		"not made":       {`{"properties": {"a": {"properties": {"b": {"default": 1}}}}}`, `{}`, `{}`},
-		"within one":     {`{"properties": {"a": {"default": {}, "properties": {"b": {"default": 1}}}}}`, `{}`, `{"a":{"b":1}}`},
+		"nested": {`{"properties": {"a": {"properties": {"b": {"default": 1}}}}}`, `{"a": {}}`,
+			`{"a":{"b":1}}`},
+		"not made": {`{"properties": {"a": {"properties": {"b": {"default": 1}}}}}`, `{}`, `{}`},
+		"within one": {`{"properties": {"a": {"default": {}, "properties": {"b": {"default": 1}}}}}`,
+			`{}`, `{"a":{"b":1}}`},
 		"null stays":     {`{"properties": {"a": {"default": 1}}}`, `{"a": null}`, `{"a":null}`},
 		"null":           {`{"properties": {"a": {"default": null}}}`, `{}`, `{"a":null}`},
 		"false":          {`{"properties": {"a": {"default": false}}}`, `{}`, `{"a":false}`},
@@ -94,17 +98,22 @@ func TestDefaults(t *testing.T) {
 		"address":        {`{"$id": "https://example.com/s.json", "properties": {"a": {"$ref": "#/definitions/a"}}, "definitions": {"a": {"default": 1}}}`, `{}`, `{"a":1}`},
 		"beside ref, 07": {`{"properties": {"a": {"$ref": "#/definitions/a", "default": 1}}, "definitions": {"a": {"type": "integer"}}}`, `{}`, `{}`},
 		"beside ref, 20": {`{"$schema": "https://json-schema.org/draft/2020-12/schema", "properties": {"a": {"$ref": "#/$defs/a", "default": 1}}, "$defs": {"a": {"default": 2}}}`, `{}`, `{"a":1}`},
-		"items":          {`{"properties": {"a": {"items": {"properties": {"b": {"default": 1}}}}}}`, `{"a": [{}, {"b": 2}, 3]}`, `{"a":[{"b":1},{"b":2},3]}`},
-		"tuple":          {`{"properties": {"a": {"items": [{"properties": {"b": {"default": 1}}}], "additionalItems": {"properties": {"b": {"default": 2}}}}}}`, `{"a": [{}, {}]}`, `{"a":[{"b":1},{"b":2}]}`},
-		"prefix":         {`{"$schema": "https://json-schema.org/draft/2020-12/schema", "properties": {"a": {"prefixItems": [{"properties": {"b": {"default": 1}}}], "items": {"properties": {"b": {"default": 2}}}}}}`, `{"a": [{}, {}]}`, `{"a":[{"b":1},{"b":2}]}`},
-		"others":         {`{"additionalProperties": {"properties": {"b": {"default": 1}}}}`, `{"x": {}}`, `{"x":{"b":1}}`},
-		"pattern":        {`{"patternProperties": {"^x": {"properties": {"b": {"default": 1}}}}}`, `{"x": {}, "y": {}}`, `{"x":{"b":1},"y":{}}`},
-		"all of":         {`{"allOf": [{"properties": {"a": {"default": 1}}}, {"properties": {"a": {"default": 2}, "b": {"default": 3}}}]}`, `{}`, `{"a":1,"b":3}`},
-		"any of":         {`{"anyOf": [{"properties": {"a": {"default": 1}}}]}`, `{}`, `{}`},
-		"one of":         {`{"oneOf": [{"properties": {"a": {"default": 1}}}]}`, `{}`, `{}`},
-		"recursive":      {`{"properties": {"next": {"$ref": "#"}, "v": {"default": 0}}}`, `{"next": {"next": {}}}`, `{"next":{"next":{"v":0},"v":0},"v":0}`},
-		"satisfies":      {`{"required": ["a"], "properties": {"a": {"default": 1}}}`, `{}`, `{"a":1}`},
-		"large":          {`{"properties": {"a": {"type": "integer", "default": 12345678901234567890123}}}`, `{"b": 98765432109876543210.10}`, `{"a":12345678901234567890123,"b":98765432109876543210.10}`},
+		"items": {`{"properties": {"a": {"items": {"properties": {"b": {"default": 1}}}}}}`,
+			`{"a": [{}, {"b": 2}, 3]}`, `{"a":[{"b":1},{"b":2},3]}`},
+		"tuple":  {`{"properties": {"a": {"items": [{"properties": {"b": {"default": 1}}}], "additionalItems": {"properties": {"b": {"default": 2}}}}}}`, `{"a": [{}, {}]}`, `{"a":[{"b":1},{"b":2}]}`},
+		"prefix": {`{"$schema": "https://json-schema.org/draft/2020-12/schema", "properties": {"a": {"prefixItems": [{"properties": {"b": {"default": 1}}}], "items": {"properties": {"b": {"default": 2}}}}}}`, `{"a": [{}, {}]}`, `{"a":[{"b":1},{"b":2}]}`},
+		"others": {`{"additionalProperties": {"properties": {"b": {"default": 1}}}}`, `{"x": {}}`,
+			`{"x":{"b":1}}`},
+		"pattern": {`{"patternProperties": {"^x": {"properties": {"b": {"default": 1}}}}}`,
+			`{"x": {}, "y": {}}`, `{"x":{"b":1},"y":{}}`},
+		"all of": {`{"allOf": [{"properties": {"a": {"default": 1}}}, {"properties": {"a": {"default": 2}, "b": {"default": 3}}}]}`, `{}`, `{"a":1,"b":3}`},
+		"any of": {`{"anyOf": [{"properties": {"a": {"default": 1}}}]}`, `{}`, `{}`},
+		"one of": {`{"oneOf": [{"properties": {"a": {"default": 1}}}]}`, `{}`, `{}`},
+		"recursive": {`{"properties": {"next": {"$ref": "#"}, "v": {"default": 0}}}`,
+			`{"next": {"next": {}}}`, `{"next":{"next":{"v":0},"v":0},"v":0}`},
+		"satisfies": {`{"required": ["a"], "properties": {"a": {"default": 1}}}`, `{}`, `{"a":1}`},
+		"large": {`{"properties": {"a": {"type": "integer", "default": 12345678901234567890123}}}`,
+			`{"b": 98765432109876543210.10}`, `{"a":12345678901234567890123,"b":98765432109876543210.10}`},
 	} {
 		got, err := compiled(t, c.schema, run.StdinJSON).Check([]byte(c.params))
 		if err != nil || string(got) != c.want {
@@ -161,7 +170,8 @@ func TestViolationTexts(t *testing.T) {
 		}
 	}
 	// What looks like a secret is not repeated.
-	_, err := compiled(t, `{"properties": {"a": {"maxLength": 1, "enum": ["b"]}}}`, run.StdinJSON).Check([]byte(`{"a": "` + secret[:50] + `"}`))
+	_, err := compiled(t, `{"properties": {"a": {"maxLength": 1, "enum": ["b"]}}}`,
+		run.StdinJSON).Check([]byte(`{"a": "` + secret[:50] + `"}`))
 	if err == nil || strings.Contains(err.Error(), secret[:40]) {
 		t.Errorf("%v", err)
 	}
@@ -180,7 +190,8 @@ func TestHostileSchemas(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"definitions": {`)
 	for i := range 40 {
-		fmt.Fprintf(&b, `"a%d": {"allOf": [{"$ref": "#/definitions/a%d"}, {"$ref": "#/definitions/a%d"}]},`, i, i+1, i+1)
+		fmt.Fprintf(&b, `"a%d": {"allOf": [{"$ref": "#/definitions/a%d"}, {"$ref": "#/definitions/a%d"}]},`,
+			i, i+1, i+1)
 	}
 	b.WriteString(`"a40": {}}, "properties": {"x": {"$ref": "#/definitions/a0"}}}`)
 	nested := strings.Repeat(`[`, 60) + strings.Repeat(`]`, 60)
@@ -203,7 +214,8 @@ func TestHostileSchemas(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Compile(json.RawMessage(`{"properties": {"x": {}`+manyParts(6000)+`}}`), run.StdinJSON); err == nil || !strings.Contains(err.Error(), "more than 5000 parts") {
+	if _, err := Compile(json.RawMessage(`{"properties": {"x": {}`+manyParts(6000)+`}}`),
+		run.StdinJSON); err == nil || !strings.Contains(err.Error(), "more than 5000 parts") {
 		t.Errorf("%v", err)
 	}
 	// A pattern that others match in exponential time.
@@ -224,7 +236,8 @@ func TestStrategies(t *testing.T) {
 		strategy     run.Strategy
 		schema, want string
 	}{
-		{run.Args, `{"properties": {"-x": {}}}`, `parameters_schema:1:23: $.properties["-x"]: the strategy args cannot pass a parameter of this name`},
+		{run.Args, `{"properties": {"-x": {}}}`,
+			`parameters_schema:1:23: $.properties["-x"]: the strategy args cannot pass a parameter of this name`},
 		{run.Env, `{"properties": {"a=b": {}}}`, `$.properties["a=b"]: the strategy env cannot pass`},
 		{run.Env, `{"properties": {"": {}}}`, `$.properties[""]: the strategy env cannot pass`},
 		{run.Args, `{"allOf": [{"$ref": "#/definitions/d"}], "definitions": {"d": {"properties": {"a b": {}}}}}`, `$.definitions.d.properties["a b"]: the strategy args`},
@@ -247,7 +260,8 @@ func TestStrategies(t *testing.T) {
 		{run.Args, `{"--evil": 1}`, `$["--evil"]: the strategy args cannot pass`},
 		{run.Args, `{"a": "x\u0000y"}`, `$.a: contains a NUL`},
 		{run.Args, `{"a": ["x", "\u0000"]}`, `$.a[1]: contains a NUL`},
-		{run.Args, `{"a": "` + strings.Repeat("x", maxArg) + `"}`, `$.a: has 131071 bytes, and the strategy args can pass at most`},
+		{run.Args, `{"a": "` + strings.Repeat("x", maxArg) + `"}`,
+			`$.a: has 131071 bytes, and the strategy args can pass at most`},
 		{run.Env, `{"a": ["` + strings.Repeat("x", maxArg) + `"]}`, `and the strategy env can pass at most`},
 		{run.Env, `{"a": 1, "A": 2}`, `$.a: has the same variable PARAM_A as "A"`},
 		{run.Env, `{"a\nLD_PRELOAD": 1}`, `cannot pass a parameter of this name`},
@@ -258,11 +272,13 @@ func TestStrategies(t *testing.T) {
 		}
 	}
 	for _, s := range []run.Strategy{run.Args, run.Env} {
-		if _, err := anyObject(s).Check([]byte(`{"PATH": "/evil", "LD_PRELOAD": "x", "a-b_c": {"o": "\u0000"}, "l": ["a", 1, null, {}], "n": null, "t": true}`)); err != nil {
+		if _, err := anyObject(s).Check(
+			[]byte(`{"PATH": "/evil", "LD_PRELOAD": "x", "a-b_c": {"o": "\u0000"}, "l": ["a", 1, null, {}], "n": null, "t": true}`)); err != nil {
 			t.Errorf("%s: %v", s, err)
 		}
 	}
-	for param, want := range map[string]string{"PATH": "PARAM_PATH", "ld-preload": "PARAM_LD_PRELOAD", "1": "PARAM_1"} {
+	for param, want := range map[string]string{"PATH": "PARAM_PATH", "ld-preload": "PARAM_LD_PRELOAD",
+		"1": "PARAM_1"} {
 		if got := run.EnvName(param); got != want {
 			t.Errorf("%s is %s, want %s", param, got, want)
 		}

@@ -69,7 +69,9 @@ func (v *Violations) sorted() []Violation {
 	slices.SortFunc(v.List, func(a, b Violation) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Text, b.Text))
 	})
-	return slices.CompactFunc(v.List, func(a, b Violation) bool { return a.Path == b.Path && a.Text == b.Text })
+	return slices.CompactFunc(v.List, func(a, b Violation) bool {
+		return a.Path == b.Path && a.Text == b.Text
+	})
 }
 
 // check checks a value with the library and adds its violations. The error says why the value

@@ -149,7 +149,8 @@ func inPlace(s *jsonschema.Schema, always bool) []*jsonschema.Schema {
 	case always:
 		out = slices.Concat([]*jsonschema.Schema{s.Ref}, s.AllOf)
 	default:
-		out = slices.Concat([]*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else}, s.AllOf, s.AnyOf, s.OneOf,
+		out = slices.Concat([]*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else}, s.AllOf, s.AnyOf,
+			s.OneOf,
 			slices.Collect(maps.Values(s.DependentSchemas)))
 		for _, dependency := range s.Dependencies {
 			inner, _ := dependency.(*jsonschema.Schema)

@@ -118,7 +118,8 @@ func (e *Executor) run(ctx context.Context, j Job, l *launch) (run.Result, *outp
 		return j.failed(run.NotStarted, "there is no place for the program's output: "+err.Error()), o
 	}
 	p, err := process.Start(ctx, process.Spec{Argv: l.argv, Dir: l.dir, Env: l.env, Input: l.stdin,
-		Stdout: o.stdout, Stderr: o.stderr, Timeout: j.timeout(), Grace: e.o.Grace, DieWithParent: true, Files: j.Files})
+		Stdout: o.stdout, Stderr: o.stderr, Timeout: j.timeout(), Grace: e.o.Grace, DieWithParent: true,
+		Files: j.Files})
 	if err != nil && ctx.Err() != nil {
 		r := j.failed("", "it was stopped before it began")
 		r.Status = run.Stopped
@@ -127,7 +128,8 @@ func (e *Executor) run(ctx context.Context, j Job, l *launch) (run.Result, *outp
 	if err != nil {
 		return j.failed(run.NotStarted, startError(j.Blueprint, err)), o
 	}
-	r := run.Result{RunID: j.RunID, SessionID: j.SessionID, OutputIs: run.OutputNone, StartedAt: time.Now().UTC()}
+	r := run.Result{RunID: j.RunID, SessionID: j.SessionID, OutputIs: run.OutputNone,
+		StartedAt: time.Now().UTC()}
 	if j.OnStart != nil {
 		j.OnStart(p.Pid())
 	}
@@ -140,7 +142,8 @@ func (e *Executor) run(ctx context.Context, j Job, l *launch) (run.Result, *outp
 			r.Error += ": " + last
 		}
 	}
-	e.log.Info("a program has ended", "run", j.RunID, "blueprint", j.Blueprint.Name, "class", exit.Class, "code", exit.Code)
+	e.log.Info("a program has ended", "run", j.RunID, "blueprint", j.Blueprint.Name, "class", exit.Class,
+		"code", exit.Code)
 	return r, o
 }
 

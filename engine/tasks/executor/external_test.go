@@ -39,7 +39,8 @@ func TestExternal(t *testing.T) {
 	}{
 		{`cat > in; echo '{"status":"completed","output":{"n":1},"stdout":"inner","stderr":"","exit_code":0,"duration_seconds":1.5}'`, run.Completed, "", "", `{"n":1}`},
 		{`echo '{"status":"completed","output":"said"}'`, run.Completed, "", "", `"said"`},
-		{`echo '{"status":"failed","error":"no luck","exit_code":4}'; exit 1`, run.Failed, run.ExitCode, "no luck", ``},
+		{`echo '{"status":"failed","error":"no luck","exit_code":4}'; exit 1`, run.Failed, run.ExitCode,
+			"no luck", ``},
 		{`echo '{"status":"failed","error":"no luck"}'`, run.Failed, run.AgentFailed, "no luck", ``},
 		{`echo '{"status":"stopped"}'`, run.Stopped, "", "", ``},
 		{`echo '{"status":"completed"}'; exit 9`, run.Failed, run.ExitCode, "exit code 9", ``},
@@ -48,17 +49,20 @@ func TestExternal(t *testing.T) {
 		{`:`, run.Failed, run.Internal, "standard output is empty", ``},
 		{`echo '{"status":"running"}'`, run.Failed, run.Internal, `status "running"`, ``},
 		{`echo '{"status":"completed","exit_code":"x"}'`, run.Failed, run.Internal, "wrote no result", ``},
-		{`echo '{"status":"completed"} {"status":"failed"}'`, run.Failed, run.Internal, "wrote no result", ``},
+		{`echo '{"status":"completed"} {"status":"failed"}'`, run.Failed, run.Internal, "wrote no result",
+			``},
 		{`kill -9 $$`, run.Failed, run.Signaled, "signal", ``},
 		{`head -c 5000000 /dev/zero`, run.Failed, run.Internal, "longer than", ``},
 	} {
 		r := h.RunExternal(t.Context(), h.external(c.script), h.job("", `{}`, ""), start)
-		if r.Status != c.status || r.Reason != c.reason || !strings.Contains(r.Error, c.text) || string(r.Output) != c.output || r.RunID != "r1" {
+		if r.Status != c.status || r.Reason != c.reason || !strings.Contains(r.Error, c.text) ||
+			string(r.Output) != c.output || r.RunID != "r1" {
 			t.Errorf("%s:\n%+v", c.script, r)
 		}
 	}
 	got, err := os.ReadFile(filepath.Join(h.work, "in"))
-	if in, perr := ParseInvocation(got); err != nil || perr != nil || in.Prompt != "hello" || in.Mode != Start {
+	if in, perr := ParseInvocation(got); err != nil || perr != nil || in.Prompt != "hello" ||
+		in.Mode != Start {
 		t.Errorf("%s, %v, %v", got, err, perr)
 	}
 }
@@ -66,7 +70,8 @@ func TestExternal(t *testing.T) {
 // TestNewExternal checks the errors of paths that are not executors.
 func TestNewExternal(t *testing.T) {
 	dir := t.TempDir()
-	for path, want := range map[string]string{filepath.Join(dir, "none"): "no such program", dir: "is a directory"} {
+	for path, want := range map[string]string{filepath.Join(dir, "none"): "no such program",
+		dir: "is a directory"} {
 		if _, err := NewExternal(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v", err)
 		}

@@ -44,7 +44,8 @@ func program(t *testing.T, fields string) run.Blueprint {
 
 func (h *fixture) execute(b run.Blueprint, parameters string) run.Result {
 	h.t.Helper()
-	return h.Run(h.t.Context(), Job{RunID: "r1", SessionID: "ses_1", ProjectDir: h.work, Parameters: json.RawMessage(parameters), Blueprint: b})
+	return h.Run(h.t.Context(), Job{RunID: "r1", SessionID: "ses_1", ProjectDir: h.work,
+		Parameters: json.RawMessage(parameters), Blueprint: b})
 }
 
 // prints is a command that prints each argument in brackets, one per line.
@@ -64,7 +65,8 @@ func TestNoFlagIsInjected(t *testing.T) {
 	h := newFixture(t, nil)
 	b := program(t, prints+`,"parameter_strategy":"args"`)
 	r := h.execute(b, `{"a":"--evil","b":"x --y","c":["-r","-f"],"d":"two\nlines"}`)
-	if r.Status != run.Completed || r.Stdout != "[--a=--evil]\n[--b=x --y]\n[--c=-r]\n[--c=-f]\n[--d=two\nlines]\n" {
+	if r.Status != run.Completed ||
+		r.Stdout != "[--a=--evil]\n[--b=x --y]\n[--c=-r]\n[--c=-f]\n[--d=two\nlines]\n" {
 		t.Errorf("%s %s %q", r.Status, r.Error, r.Stdout)
 	}
 	for _, name := range []string{"-evil", "--evil", "a=b", "a b", "", "a\u0000"} {
@@ -81,7 +83,8 @@ func TestNoFlagIsInjected(t *testing.T) {
 // TestFalseAndNullAreOmitted: False became `--v False`, and None `--n None`.
 func TestFalseAndNullAreOmitted(t *testing.T) {
 	h := newFixture(t, nil)
-	r := h.execute(program(t, prints+`,"parameter_strategy":"args"`), `{"v":false,"n":null,"y":true,"s":"False"}`)
+	r := h.execute(program(t, prints+`,"parameter_strategy":"args"`),
+		`{"v":false,"n":null,"y":true,"s":"False"}`)
 	if r.Status != run.Completed || r.Stdout != "[--y]\n[--s=False]\n" {
 		t.Errorf("%s %s %q", r.Status, r.Error, r.Stdout)
 	}
@@ -91,7 +94,8 @@ func TestFalseAndNullAreOmitted(t *testing.T) {
 func TestEnvAndFile(t *testing.T) {
 	h := newFixture(t, nil)
 	const params = `{"s":"a b\nc","n":1.50,"l":["x",{"y":[]}],"o":{"k":null},"z":null}`
-	r := h.execute(program(t, `"command":"sh -c 'echo \"$PARAM_S|$PARAM_N|$PARAM_L|$PARAM_O|${PARAM_Z-unset}\"'","parameter_strategy":"env"`), params)
+	r := h.execute(program(
+		t, `"command":"sh -c 'echo \"$PARAM_S|$PARAM_N|$PARAM_L|$PARAM_O|${PARAM_Z-unset}\"'","parameter_strategy":"env"`), params)
 	if r.Stdout != "a b\nc|1.50|[\"x\",{\"y\":[]}]|{\"k\":null}|unset\n" {
 		t.Errorf("env: %s %s %q", r.Status, r.Error, r.Stdout)
 	}
@@ -104,12 +108,15 @@ func TestEnvAndFile(t *testing.T) {
 // TestNoVariableIsOverridden: a parameter could set PATH or LD_PRELOAD.
 func TestNoVariableIsOverridden(t *testing.T) {
 	h := newFixture(t, nil)
-	r := h.execute(program(t, `"command":"sh -c 'echo \"$PATH|${LD_PRELOAD-none}|${ld_preload-none}|$PARAM_PATH\"'","parameter_strategy":"env"`),
+	r := h.execute(program(
+		t, `"command":"sh -c 'echo \"$PATH|${LD_PRELOAD-none}|${ld_preload-none}|$PARAM_PATH\"'","parameter_strategy":"env"`),
 		`{"PATH":"/evil","LD_PRELOAD":"/evil.so","ld-preload":"x"}`)
 	if r.Status == run.Completed {
 		t.Errorf("two parameters are one variable: %q", r.Stdout)
 	}
-	r = h.execute(program(t, `"command":"sh -c 'echo \"$PATH|${LD_PRELOAD-none}|$PARAM_PATH\"'","parameter_strategy":"env"`), `{"PATH":"/evil","LD_PRELOAD":"/evil.so"}`)
+	r = h.execute(program(
+		t, `"command":"sh -c 'echo \"$PATH|${LD_PRELOAD-none}|$PARAM_PATH\"'","parameter_strategy":"env"`),
+		`{"PATH":"/evil","LD_PRELOAD":"/evil.so"}`)
 	if r.Status != run.Completed || r.Stdout != os.Getenv("PATH")+"|none|/evil\n" {
 		t.Errorf("%s %s %q", r.Status, r.Error, r.Stdout)
 	}
@@ -117,7 +124,8 @@ func TestNoVariableIsOverridden(t *testing.T) {
 
 // TestStrategyIsInTheInvocation: the invocation and the resolved blueprint lacked the strategy.
 func TestStrategyIsInTheInvocation(t *testing.T) {
-	in, err := ParseInvocation([]byte(`{"schema_version":"2.1","mode":"execute","session_id":"ses_1","parameters":{"a":1},
+	in, err := ParseInvocation(
+		[]byte(`{"schema_version":"2.1","mode":"execute","session_id":"ses_1","parameters":{"a":1},
 		"task_blueprint":{"name":"x","type":"deterministic","command":"echo","parameter_strategy":"args"}}`))
 	if err != nil || in.Task == nil || in.Task.Strategy != run.Args {
 		t.Fatalf("%+v, %v", in, err)
@@ -147,8 +155,10 @@ func TestCommandFileIsRun(t *testing.T) {
 func TestPipesDoNotBlock(t *testing.T) {
 	h := newFixture(t, nil)
 	big := `{"x":"` + strings.Repeat("y", 250_000) + `"}`
-	r := h.execute(program(t, `"command":"sh -c 'head -c 2000000 /dev/zero | tr \"\\\\0\" z; echo; wc -c; echo end >&2'"`), big)
-	if r.Status != run.Completed || !strings.HasSuffix(strings.TrimSpace(r.Stdout), "250009") || r.Stderr != "end\n" {
+	r := h.execute(program(
+		t, `"command":"sh -c 'head -c 2000000 /dev/zero | tr \"\\\\0\" z; echo; wc -c; echo end >&2'"`), big)
+	if r.Status != run.Completed || !strings.HasSuffix(strings.TrimSpace(r.Stdout), "250009") ||
+		r.Stderr != "end\n" {
 		t.Errorf("%s %s …%q %q", r.Status, r.Error, r.Stdout[max(0, len(r.Stdout)-40):], r.Stderr)
 	}
 }
@@ -185,7 +195,8 @@ func TestEmptyIsNotMissing(t *testing.T) {
 	if _, err := ParseInvocation([]byte(`{` + task + `,"parameters":{}}`)); err != nil {
 		t.Errorf("{}: %v", err)
 	}
-	if _, err := ParseInvocation([]byte(`{` + task + `}`)); err == nil || !strings.Contains(err.Error(), "$.parameters: is missing") {
+	if _, err := ParseInvocation([]byte(`{` + task + `}`)); err == nil ||
+		!strings.Contains(err.Error(), "$.parameters: is missing") {
 		t.Errorf("none: %v", err)
 	}
 }

@@ -63,10 +63,12 @@ func TestWritesMuch(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	r := h.Run(t.Context(), h.job(fmt.Sprintf("yes 'endless output of a program that does not stop' | head -c %d", written), `{}`, ""))
+	r := h.Run(t.Context(), h.job(
+		fmt.Sprintf("yes 'endless output of a program that does not stop' | head -c %d", written), `{}`, ""))
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if r.Status != run.Completed || r.Dropped != written-run.MaxCapture-run.MaxText/2 { // the end of it is inline
+	// the end of it is inline
+	if r.Status != run.Completed || r.Dropped != written-run.MaxCapture-run.MaxText/2 {
 		t.Errorf("%s %s, %d dropped", r.Status, r.Error, r.Dropped)
 	}
 	if r.StdoutRef == nil || r.StdoutRef.Size != run.MaxCapture || len(r.Stdout) > run.MaxText {
@@ -109,7 +111,8 @@ func TestEndlessLine(t *testing.T) {
 	if r.Status != run.Completed || r.StdoutRef == nil || r.OutputIs != run.OutputText {
 		t.Fatalf("%s %s", r.Status, r.Error)
 	}
-	if text := h.stored(r.StdoutRef.SHA256, r.StdoutRef.Size); !strings.HasPrefix(text, "xxx") || len(text) < 3000000 || strings.Contains(text, planted[:20]) {
+	if text := h.stored(r.StdoutRef.SHA256, r.StdoutRef.Size); !strings.HasPrefix(text, "xxx") ||
+		len(text) < 3000000 || strings.Contains(text, planted[:20]) {
 		t.Errorf("%d bytes", len(text))
 	}
 }
@@ -122,7 +125,8 @@ func TestIgnoresTERM(t *testing.T) {
 	j.OnStart = func(int) {
 		go func() {
 			defer cancel()
-			for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(
+				5 * time.Millisecond) {
 				if b, _ := os.ReadFile(filepath.Join(h.work, "pid")); len(b) > 1 {
 					return
 				}
@@ -130,7 +134,8 @@ func TestIgnoresTERM(t *testing.T) {
 		}()
 	}
 	r := h.Run(ctx, j)
-	if r.Status != run.Stopped || !strings.Contains(r.Error, "ignored SIGTERM") || r.ExitCode != nil || r.Signal != "killed" {
+	if r.Status != run.Stopped || !strings.Contains(r.Error, "ignored SIGTERM") || r.ExitCode != nil ||
+		r.Signal != "killed" {
 		t.Errorf("%+v", r)
 	}
 	pid, _ := os.ReadFile(filepath.Join(h.work, "pid"))
@@ -142,7 +147,8 @@ func TestNotStarted(t *testing.T) {
 	h := newFixture(t, nil)
 	plain := filepath.Join(h.work, "plain")
 	bad := filepath.Join(h.work, "bad")
-	if os.WriteFile(plain, []byte("echo"), 0o600) != nil || os.WriteFile(bad, []byte("#!/no/such/shell\n"), 0o700) != nil {
+	if os.WriteFile(plain, []byte("echo"), 0o600) != nil || os.WriteFile(bad, []byte("#!/no/such/shell\n"),
+		0o700) != nil {
 		t.Fatal("no files")
 	}
 	for _, c := range []struct {
@@ -154,16 +160,20 @@ func TestNotStarted(t *testing.T) {
 		{func(j *Job) { j.Blueprint.Argv = []string{plain} }, "is not executable"},
 		{func(j *Job) { j.Blueprint.Argv = []string{h.work} }, "is a directory"},
 		{func(j *Job) { j.Blueprint.Argv = []string{bad} }, "interpreter"},
-		{func(j *Job) { j.Blueprint.Script = "#!/no/such/shell" }, "interpreter in the first line of agent.command.sh"},
+		{func(j *Job) { j.Blueprint.Script = "#!/no/such/shell" },
+			"interpreter in the first line of agent.command.sh"},
 		{func(j *Job) { j.Blueprint.Argv = nil }, "no command"},
 		{func(j *Job) { j.Blueprint.Argv = []string{"echo", "a\x00b"} }, "a NUL"},
-		{func(j *Job) { j.Blueprint.Argv = []string{"echo"}; j.Blueprint.WorkingDir = "missing" }, "invalid working directory"},
-		{func(j *Job) { j.Blueprint.Argv = []string{"echo"}; j.ProjectDir = plain }, "invalid working directory"},
+		{func(j *Job) { j.Blueprint.Argv = []string{"echo"}; j.Blueprint.WorkingDir = "missing" },
+			"invalid working directory"},
+		{func(j *Job) { j.Blueprint.Argv = []string{"echo"}; j.ProjectDir = plain },
+			"invalid working directory"},
 	} {
 		j := h.job("", `{}`, "")
 		c.change(&j)
 		r := h.Run(t.Context(), j)
-		if r.Status != run.Failed || r.Reason != run.NotStarted || !strings.Contains(r.Error, c.want) || r.ExitCode != nil {
+		if r.Status != run.Failed || r.Reason != run.NotStarted || !strings.Contains(r.Error, c.want) ||
+			r.ExitCode != nil {
 			t.Errorf("%q: %s %s: %s", c.want, r.Status, r.Reason, r.Error)
 		}
 	}
@@ -194,7 +204,8 @@ func TestBadParameters(t *testing.T) {
 	for _, strategy := range []run.Strategy{run.Args, run.Env} {
 		j := h.job("cat", `{"v":"`+strings.Repeat("x", 200<<10)+`"}`, strategy)
 		r := h.Run(t.Context(), j)
-		if want := "the strategy " + string(strategy) + " can pass at most"; r.Reason != run.BadParameters || !strings.Contains(r.Error, want) {
+		if want := "the strategy " + string(strategy) + " can pass at most"; r.Reason != run.BadParameters ||
+			!strings.Contains(r.Error, want) {
 			t.Errorf("%s: %s %s", strategy, r.Reason, r.Error)
 		}
 	}
@@ -204,7 +215,8 @@ func TestBadParameters(t *testing.T) {
 func TestExits(t *testing.T) {
 	h := newFixture(t, nil)
 	r := h.run("echo out; echo first >&2; echo 'the disk is on fire' >&2; exit 7", `{}`, "")
-	if r.Status != run.Failed || r.Reason != run.ExitCode || r.ExitCode == nil || *r.ExitCode != 7 || r.Error != "it ended with exit code 7: the disk is on fire" {
+	if r.Status != run.Failed || r.Reason != run.ExitCode || r.ExitCode == nil || *r.ExitCode != 7 ||
+		r.Error != "it ended with exit code 7: the disk is on fire" {
 		t.Errorf("%+v", r)
 	}
 	r = h.run("kill -SEGV $$", `{}`, "")
@@ -213,7 +225,8 @@ func TestExits(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r = h.Run(ctx, h.job("touch ran", `{}`, "")); r.Status != run.Stopped || r.StartedAt.IsZero() == false {
+	if r = h.Run(ctx, h.job("touch ran", `{}`, "")); r.Status != run.Stopped ||
+		r.StartedAt.IsZero() == false {
 		t.Errorf("%+v", r)
 	}
 }
@@ -246,7 +259,8 @@ func TestDiskFull(t *testing.T) {
 		return c, err
 	}
 	r := h.run(`echo '{"a":"0123456789"}'; touch done`, `{}`, "")
-	if r.Status != run.Failed || r.Reason != run.Internal || !strings.Contains(r.Error, "no space left") || strings.Contains(r.Error, "/secret") || r.OutputIs != run.OutputInvalid {
+	if r.Status != run.Failed || r.Reason != run.Internal || !strings.Contains(r.Error, "no space left") ||
+		strings.Contains(r.Error, "/secret") || r.OutputIs != run.OutputInvalid {
 		t.Errorf("%+v", r)
 	}
 	if _, err := os.Stat(filepath.Join(h.work, "done")); err != nil {
@@ -288,8 +302,10 @@ func TestOutputs(t *testing.T) {
 			t.Errorf("%s: %v", c.script, err)
 		}
 	}
-	r := h.run(`printf '['; i=0; while [ $i -lt 5000 ]; do printf '"abcdefgh",'; i=$((i+1)); done; echo '1]'`, `{}`, "")
-	if r.OutputIs != run.OutputJSON || r.Output != nil || r.OutputRef == nil || r.OutputRef.MediaType != "application/json" {
+	r := h.run(`printf '['; i=0; while [ $i -lt 5000 ]; do printf '"abcdefgh",'; i=$((i+1)); done; echo '1]'`,
+		`{}`, "")
+	if r.OutputIs != run.OutputJSON || r.Output != nil || r.OutputRef == nil ||
+		r.OutputRef.MediaType != "application/json" {
 		t.Fatalf("%+v", r)
 	}
 	if text := h.stored(r.OutputRef.SHA256, r.OutputRef.Size); !json.Valid([]byte(text)) {
@@ -330,7 +346,8 @@ func TestSecretAcrossPieces(t *testing.T) {
 	defer c.close()
 	for before := maxHeld - 60; before < maxHeld; before += 7 {
 		got = nil
-		_, _ = c.Write([]byte(strings.Repeat("x", before) + " sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWx and more"))
+		_, _ = c.Write([]byte(strings.Repeat("x", before) +
+			" sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWx and more"))
 		c.release(true)
 		if !bytes.HasSuffix(got, []byte("x [redacted:anthropic] and more")) {
 			t.Errorf("%d bytes before: %s", before, got[max(len(got)-100, 0):])
@@ -346,7 +363,8 @@ func TestLiveLog(t *testing.T) {
 	j.OnStart = func(int) {
 		go func() {
 			path := h.logs.Path(j.Log.Path())
-			for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(
+				5 * time.Millisecond) {
 				if b, _ := os.ReadFile(path); bytes.Count(b, []byte("\n")) == 2 {
 					seen <- string(b)
 					break
@@ -359,7 +377,8 @@ func TestLiveLog(t *testing.T) {
 	if r.Status != run.Completed || r.Log == nil || r.LogPath != j.Log.Path() {
 		t.Fatalf("%+v", r)
 	}
-	if early := <-seen; !strings.Contains(early, `"stream":"stdout","text":"one"`) || !strings.Contains(early, `"stream":"stderr","text":"two"`) {
+	if early := <-seen; !strings.Contains(early, `"stream":"stdout","text":"one"`) ||
+		!strings.Contains(early, `"stream":"stderr","text":"two"`) {
 		t.Error(early)
 	}
 	text := h.stored(r.Log.SHA256, r.Log.Size)

@@ -166,7 +166,8 @@ func startError(b run.Blueprint, err error) string {
 	}
 	start, ok := errors.AsType[*process.StartError](err)
 	if ok && b.Script != "" && start.Reason == process.NotFound {
-		return fmt.Sprintf("%s: the interpreter in the first line of agent.command.sh does not exist", start.Name)
+		return fmt.Sprintf("%s: the interpreter in the first line of agent.command.sh does not exist",
+			start.Name)
 	}
 	return err.Error()
 }
@@ -191,7 +192,8 @@ func environ(j Job, parameters []string) ([]string, error) {
 		}
 		allowed = append(allowed, name)
 	}
-	own := []string{"ACESCOPE_RUN_ID=" + j.RunID, "ACESCOPE_SESSION_ID=" + j.SessionID, "ACESCOPE_PROJECT_DIR=" + j.ProjectDir}
+	own := []string{"ACESCOPE_RUN_ID=" + j.RunID, "ACESCOPE_SESSION_ID=" + j.SessionID,
+		"ACESCOPE_PROJECT_DIR=" + j.ProjectDir}
 	if j.Blueprint.Dir != "" {
 		own = append(own, "ACESCOPE_BLUEPRINT_DIR="+j.Blueprint.Dir)
 	}

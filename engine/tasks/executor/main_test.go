@@ -36,7 +36,8 @@ func newFixture(t *testing.T, change func(*Options)) *fixture {
 	if err := os.Mkdir(tmp, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Artifacts: store, Logs: h.logs, TempDir: tmp, Redact: redact.New(redact.Secret{Kind: "planted", Value: planted})}
+	o := Options{Artifacts: store, Logs: h.logs, TempDir: tmp,
+		Redact: redact.New(redact.Secret{Kind: "planted", Value: planted})}
 	if change != nil {
 		change(&o)
 	}
@@ -53,8 +54,10 @@ func newFixture(t *testing.T, change func(*Options)) *fixture {
 // job returns a job that runs a shell script.
 func (h *fixture) job(script, parameters string, s run.Strategy) Job {
 	return Job{RunID: "r1", SessionID: "ses_1", ProjectDir: h.work, Parameters: json.RawMessage(parameters),
-		Blueprint: run.Blueprint{Name: "test", Type: run.Deterministic, Script: script, Strategy: s, TimeoutSeconds: 60},
-		Log:       &artifact.LogName{WorkflowID: "run/r1", RunID: "x", Activity: run.ActivityExecute, Seq: 1, Attempt: 1}}
+		Blueprint: run.Blueprint{Name: "test", Type: run.Deterministic, Script: script, Strategy: s,
+			TimeoutSeconds: 60},
+		Log: &artifact.LogName{WorkflowID: "run/r1", RunID: "x", Activity: run.ActivityExecute, Seq: 1,
+			Attempt: 1}}
 }
 
 func (h *fixture) run(script, parameters string, s run.Strategy) run.Result {

@@ -27,7 +27,8 @@ func TestArgs(t *testing.T) {
 		{`{"b":1,"a":2}`, `--b=1|--a=2`},
 	} {
 		g, err := passParameters(run.Blueprint{Strategy: run.Args}, json.RawMessage(c.in))
-		if got := strings.Join(g.args, "|"); err != nil || got != c.want || g.stdin != nil || g.env != nil || g.file != nil {
+		if got := strings.Join(g.args, "|"); err != nil || got != c.want || g.stdin != nil || g.env != nil ||
+			g.file != nil {
 			t.Errorf("%s: %q, %v", c.in, got, err)
 		}
 	}
@@ -55,8 +56,10 @@ func TestSpacedArgs(t *testing.T) {
 
 // TestVariables checks the variables of parameters.
 func TestVariables(t *testing.T) {
-	g, err := passParameters(run.Blueprint{Strategy: run.Env}, json.RawMessage(`{"path":"/evil","ld-preload":"x","on":true,"off":false,"none":null,"l":["a", 1],"n":1.50,"s":"a\nb=c"}`))
-	want := []string{"PARAM_PATH=/evil", "PARAM_LD_PRELOAD=x", "PARAM_ON=true", "PARAM_OFF=false", `PARAM_L=["a",1]`, "PARAM_N=1.50", "PARAM_S=a\nb=c"}
+	g, err := passParameters(run.Blueprint{Strategy: run.Env},
+		json.RawMessage(`{"path":"/evil","ld-preload":"x","on":true,"off":false,"none":null,"l":["a", 1],"n":1.50,"s":"a\nb=c"}`))
+	want := []string{"PARAM_PATH=/evil", "PARAM_LD_PRELOAD=x", "PARAM_ON=true", "PARAM_OFF=false",
+		`PARAM_L=["a",1]`, "PARAM_N=1.50", "PARAM_S=a\nb=c"}
 	if err != nil || !slices.Equal(g.env, want) {
 		t.Errorf("%q, %v", g.env, err)
 	}
@@ -80,17 +83,20 @@ func TestBadNames(t *testing.T) {
 		{`{"v":`, `unexpected end of JSON input`},
 	} {
 		for _, s := range []run.Strategy{run.Args, run.ArgsSpaced, run.Env} {
-			if _, err := passParameters(run.Blueprint{Strategy: s}, json.RawMessage(c.in)); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := passParameters(run.Blueprint{Strategy: s}, json.RawMessage(c.in)); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, %s: %v", s, c.in, err)
 			}
 		}
 	}
 	for _, in := range []string{`{"a-b":1,"a_b":2}`, `{"a":1,"A":2}`} {
-		if _, err := passParameters(run.Blueprint{Strategy: run.Env}, json.RawMessage(in)); err == nil || !strings.Contains(err.Error(), "has the same variable") {
+		if _, err := passParameters(run.Blueprint{Strategy: run.Env}, json.RawMessage(in)); err == nil ||
+			!strings.Contains(err.Error(), "has the same variable") {
 			t.Errorf("%s: %v", in, err)
 		}
 	}
-	if _, err := passParameters(run.Blueprint{Strategy: run.Args}, json.RawMessage(`{"v":["a\u0000b"]}`)); err == nil || !strings.Contains(err.Error(), "a NUL") {
+	if _, err := passParameters(run.Blueprint{Strategy: run.Args},
+		json.RawMessage(`{"v":["a\u0000b"]}`)); err == nil || !strings.Contains(err.Error(), "a NUL") {
 		t.Errorf("%v", err)
 	}
 	if _, err := passParameters(run.Blueprint{Strategy: "telepathy"}, json.RawMessage(`{}`)); err == nil {
@@ -113,7 +119,8 @@ func FuzzArgs(f *testing.F) {
 		}
 		for _, a := range g.args {
 			flag, _, _ := strings.Cut(a, "=")
-			if _, ok := object[strings.TrimPrefix(flag, "--")]; strings.ContainsRune(a, 0) || !strings.HasPrefix(flag, "--") || !ok {
+			if _, ok := object[strings.TrimPrefix(flag, "--")]; strings.ContainsRune(a, 0) ||
+				!strings.HasPrefix(flag, "--") || !ok {
 				t.Errorf("%q makes %q", in, a)
 			}
 		}
@@ -136,9 +143,12 @@ func TestStrategies(t *testing.T) {
 	}{
 		{run.StdinJSON, `cat`, params + "\n"},
 		{"", `cat; echo "$#"`, params + "\n0\n"},
-		{run.Args, `for a in "$@"; do echo "[$a]"; done; cat`, "[--name=a b\n$(touch pwned) 'q' \"d\"]\n[--big=123456789012345678901234567890]\n[--yes]\n[--list=x]\n[--list=-y]\n"},
-		{run.Env, `echo "$PARAM_NAME|$PARAM_BIG|$PARAM_YES|$PARAM_NO|$PARAM_LIST"; cat`, "a b\n$(touch pwned) 'q' \"d\"|123456789012345678901234567890|true|false|[\"x\",\"-y\"]\n"},
-		{run.File, `cat "$1"; ls -l "$1" | cut -c1-10; ls -ld "$(dirname "$1")" | cut -c1-10`, params + "\n-rw-------\ndrwx------\n"},
+		{run.Args, `for a in "$@"; do echo "[$a]"; done; cat`,
+			"[--name=a b\n$(touch pwned) 'q' \"d\"]\n[--big=123456789012345678901234567890]\n[--yes]\n[--list=x]\n[--list=-y]\n"},
+		{run.Env, `echo "$PARAM_NAME|$PARAM_BIG|$PARAM_YES|$PARAM_NO|$PARAM_LIST"; cat`,
+			"a b\n$(touch pwned) 'q' \"d\"|123456789012345678901234567890|true|false|[\"x\",\"-y\"]\n"},
+		{run.File, `cat "$1"; ls -l "$1" | cut -c1-10; ls -ld "$(dirname "$1")" | cut -c1-10`,
+			params + "\n-rw-------\ndrwx------\n"},
 	} {
 		r := h.run(c.script, params, c.strategy)
 		if r.Status != run.Completed || r.Stdout != c.want {
@@ -159,18 +169,25 @@ func TestCommands(t *testing.T) {
 		b    run.Blueprint
 		want string
 	}{
-		{"argv", run.Blueprint{Argv: []string{"printf", "[%s]", "{blueprint_dir}/x", "$HOME"}, Strategy: run.Args}, "[" + dir + "/x][$HOME][--v=1;2]"},
-		{"named file", run.Blueprint{Argv: []string{"cat", "{parameters_file}"}, Strategy: run.File}, "{\"v\":\"1;2\"}\n"},
-		{"named file within", run.Blueprint{Argv: []string{"sh", "-c", "cat \"${1#x=}\"; echo $#", "sh", "x={parameters_file}"}, Strategy: run.File}, "{\"v\":\"1;2\"}\n1\n"},
+		{"argv", run.Blueprint{Argv: []string{"printf", "[%s]", "{blueprint_dir}/x", "$HOME"},
+			Strategy: run.Args}, "[" + dir + "/x][$HOME][--v=1;2]"},
+		{"named file", run.Blueprint{Argv: []string{"cat", "{parameters_file}"}, Strategy: run.File},
+			"{\"v\":\"1;2\"}\n"},
+		{"named file within", run.Blueprint{Argv: []string{"sh", "-c", "cat \"${1#x=}\"; echo $#", "sh",
+			"x={parameters_file}"}, Strategy: run.File}, "{\"v\":\"1;2\"}\n1\n"},
 		{"last file", run.Blueprint{Argv: []string{"cat"}, Strategy: run.File}, "{\"v\":\"1;2\"}\n"},
-		{"shell", run.Blueprint{Shell: true, Command: `echo "$# $1" | tr a-z A-Z`, Strategy: run.Args}, "1 --V=1;2\n"},
-		{"shell, no splicing", run.Blueprint{Shell: true, Command: `echo {parameters_file}; cat "$1"`, Strategy: run.File}, "{parameters_file}\n{\"v\":\"1;2\"}\n"},
-		{"script's interpreter", run.Blueprint{Script: "#!/bin/sh -e\nfalse\necho no", Strategy: run.Env}, ""},
+		{"shell", run.Blueprint{Shell: true, Command: `echo "$# $1" | tr a-z A-Z`, Strategy: run.Args},
+			"1 --V=1;2\n"},
+		{"shell, no splicing", run.Blueprint{Shell: true, Command: `echo {parameters_file}; cat "$1"`,
+			Strategy: run.File}, "{parameters_file}\n{\"v\":\"1;2\"}\n"},
+		{"script's interpreter", run.Blueprint{Script: "#!/bin/sh -e\nfalse\necho no", Strategy: run.Env},
+			""},
 		{"script's env", run.Blueprint{Script: "#!/usr/bin/env sh\necho \"$PARAM_V $ACESCOPE_RUN_ID $ACESCOPE_SESSION_ID $ACESCOPE_BLUEPRINT_DIR\"", Strategy: run.Env}, "1;2 r1 ses_1 " + dir + "\n"},
 	} {
 		b := c.b
 		b.Name, b.Dir = "test", dir
-		r := h.Run(t.Context(), Job{RunID: "r1", SessionID: "ses_1", ProjectDir: h.work, Parameters: json.RawMessage(`{"v":"1;2"}`), Blueprint: b})
+		r := h.Run(t.Context(), Job{RunID: "r1", SessionID: "ses_1", ProjectDir: h.work,
+			Parameters: json.RawMessage(`{"v":"1;2"}`), Blueprint: b})
 		if r.Stdout != c.want || r.Reason == run.NotStarted {
 			t.Errorf("%s: %s %s %q", c.name, r.Status, r.Error, r.Stdout)
 		}
@@ -188,8 +205,10 @@ func TestEnvironment(t *testing.T) {
 	j.Blueprint.Env = []string{"WANTED", "MISSING"}
 	r := h.Run(t.Context(), j)
 	for name := range strings.FieldsSeq(r.Stdout) {
-		if !slices.Contains([]string{"PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "WANTED", "PWD", "SHLVL", "_", "OLDPWD", "PARAM_PATH", "PARAM_LD_PRELOAD",
-			"ACESCOPE_RUN_ID", "ACESCOPE_SESSION_ID", "ACESCOPE_PROJECT_DIR"}, name) && !strings.HasPrefix(name, "LC_") {
+		if !slices.Contains([]string{"PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "WANTED", "PWD", "SHLVL",
+			"_", "OLDPWD", "PARAM_PATH", "PARAM_LD_PRELOAD",
+			"ACESCOPE_RUN_ID", "ACESCOPE_SESSION_ID", "ACESCOPE_PROJECT_DIR"}, name) &&
+			!strings.HasPrefix(name, "LC_") {
 			t.Errorf("the program sees $%s", name)
 		}
 	}
@@ -197,7 +216,8 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("%s, %s", r.Stdout, r.Error)
 	}
 	j.Blueprint.Env = []string{"SECRET_*"}
-	if r := h.Run(t.Context(), j); r.Reason != run.NotStarted || !strings.Contains(r.Error, "not a valid variable name") {
+	if r := h.Run(t.Context(), j); r.Reason != run.NotStarted ||
+		!strings.Contains(r.Error, "not a valid variable name") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -56,12 +56,13 @@ type decideArgs struct {
 	Comment  string `json:"comment"`
 }
 
-// decide refuses agents that acescope has started: a flow that asks for a person's approval must not be approved by its
-// own agents.
+// decide refuses agents that acescope has started: a flow that asks for a person's approval must not be
+// approved by its own agents.
 func (s *Server) decide(ctx context.Context, c call, a decideArgs) (any, error) {
 	if id := cmp.Or(c.caller.Run, c.caller.Session); id != "" {
-		return nil, fmt.Errorf("%w: this connection belongs to %s, which acescope has started: a person decides, on the run "+
-			"screen or with acescope flow approve", run.ErrBadRequest, quote(id))
+		return nil, fmt.Errorf(
+			"%w: this connection belongs to %s, which acescope has started: a person decides, on the run "+
+				"screen or with acescope flow approve", run.ErrBadRequest, quote(id))
 	}
 	if s.o.Approvals == nil {
 		return nil, fmt.Errorf("%w: %s", run.ErrNotFound, quote(a.RunID))

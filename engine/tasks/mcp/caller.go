@@ -60,7 +60,8 @@ func (s *Server) caller(req *sdk.CallToolRequest) (Caller, error) {
 	if err != nil {
 		return c, err
 	}
-	if c.Requirements, err = mergeRequirements(c.Requirements, more, "header "+HeaderRequirements); err != nil {
+	if c.Requirements, err = mergeRequirements(c.Requirements, more, "header "+
+		HeaderRequirements); err != nil {
 		return c, err
 	}
 	return c, c.Check()
@@ -87,7 +88,8 @@ func headerRequirements(h http.Header) (r runner.Requirements, err error) {
 		return r, nil
 	}
 	if err := requirementsDecoder().decode(json.RawMessage(value), &r); err != nil {
-		return r, fmt.Errorf(`%w: header %s: %w; example: {"tags":["gpu"]}`, run.ErrBadRequest, HeaderRequirements, err)
+		return r, fmt.Errorf(`%w: header %s: %w; example: {"tags":["gpu"]}`, run.ErrBadRequest,
+			HeaderRequirements, err)
 	}
 	return r, nil
 }

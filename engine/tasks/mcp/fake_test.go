@@ -27,15 +27,18 @@ type fake struct {
 }
 
 func newFake() *fake {
-	return &fake{ended: map[string]chan run.Result{}, states: map[string]run.State{}, gaveUp: make(chan error, 16)}
+	return &fake{ended: map[string]chan run.Result{}, states: map[string]run.State{},
+		gaveUp: make(chan error, 16)}
 }
 
 const schemaOfCrawl = `{"type":"object","properties":{"url":{"type":"string"}},"required":["url"]}`
 
 func (f *fake) Blueprints(context.Context) ([]run.BlueprintInfo, error) {
 	return []run.BlueprintInfo{
-		{Name: "crawl", Description: "Crawls a site.", Type: run.Deterministic, Tags: []string{"web", "internal"}, Schema: json.RawMessage(schemaOfCrawl), Path: "/a/crawl"},
-		{Name: "writer", Description: "Writes.", Type: run.Agent, Requirements: &runner.Requirements{Tags: []string{"docker"}}, Path: "/a/writer"},
+		{Name: "crawl", Description: "Crawls a site.", Type: run.Deterministic,
+			Tags: []string{"web", "internal"}, Schema: json.RawMessage(schemaOfCrawl), Path: "/a/crawl"},
+		{Name: "writer", Description: "Writes.", Type: run.Agent,
+			Requirements: &runner.Requirements{Tags: []string{"docker"}}, Path: "/a/writer"},
 		{Name: "torn", Type: run.Agent, Path: "/a/torn", Error: "agent.json:3: it ends in the middle"},
 	}, nil
 }
@@ -52,11 +55,14 @@ func (f *fake) Start(_ context.Context, r run.Request) (run.Input, error) {
 	case r.AgentName == "writer" && r.Prompt == "":
 		return run.Input{}, fmt.Errorf("%w: agent writer needs a prompt", run.ErrBadRequest)
 	case r.AgentName == "crawl" && r.Parameters == nil:
-		return run.Input{}, fmt.Errorf("%w: crawl needs parameters, {} where it needs none", run.ErrBadRequest)
+		return run.Input{}, fmt.Errorf("%w: crawl needs parameters, {} where it needs none",
+			run.ErrBadRequest)
 	}
 	f.asked = append(f.asked, r)
-	in := run.Input{RunID: fmt.Sprintf("r-%d", len(f.asked)), SessionID: fmt.Sprintf("ses_%012d", len(f.asked)), Type: run.StartSession, AgentName: r.AgentName,
-		Prompt: r.Prompt, Parameters: r.Parameters, Mode: r.Mode, ParentSessionID: r.ParentSessionID, By: r.By}
+	in := run.Input{RunID: fmt.Sprintf("r-%d", len(f.asked)),
+		SessionID: fmt.Sprintf("ses_%012d", len(f.asked)), Type: run.StartSession, AgentName: r.AgentName,
+		Prompt: r.Prompt, Parameters: r.Parameters, Mode: r.Mode, ParentSessionID: r.ParentSessionID,
+		By: r.By}
 	if r.AgentName == "crawl" {
 		in.Type, in.TaskName = run.ExecuteTask, r.AgentName
 	}
@@ -79,7 +85,8 @@ func (f *fake) Resume(_ context.Context, r run.Request) (run.Input, error) {
 	}
 	f.asked = append(f.asked, r)
 	f.resumed++
-	return f.begin(run.Input{RunID: fmt.Sprintf("r-%d", len(f.asked)), SessionID: r.SessionID, Type: run.ResumeSession, AgentName: s.Input.AgentName, Mode: r.Mode}), nil
+	return f.begin(run.Input{RunID: fmt.Sprintf("r-%d", len(f.asked)), SessionID: r.SessionID,
+		Type: run.ResumeSession, AgentName: s.Input.AgentName, Mode: r.Mode}), nil
 }
 
 func (f *fake) State(_ context.Context, id string) (run.State, error) {

@@ -45,8 +45,9 @@ func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, token string) er
 // nothing.
 func (s *Server) handler(token string) http.Handler {
 	serve := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk },
-		&sdk.StreamableHTTPOptions{Logger: warningsOnly(s.o.Logger), Stateless: true, PropagateRequestCancellation: true,
-			MaxRequestBodyBytes: MaxMessage})
+		&sdk.StreamableHTTPOptions{Logger: warningsOnly(s.o.Logger), Stateless: true,
+			PropagateRequestCancellation: true,
+			MaxRequestBodyBytes:          MaxMessage})
 	slots := make(chan struct{}, MaxRequests)
 	want := sha256.Sum256([]byte("Bearer " + token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -123,7 +124,8 @@ func readToken(path string) (string, error) {
 	case !mode.IsRegular():
 		return "", fmt.Errorf("%w: %s is not a regular file", ErrToken, path)
 	case mode.Perm()&0o077 != 0 && runtime.GOOS != "windows":
-		return "", fmt.Errorf("%w: others can read %s (mode %04o): chmod 600 it, or delete it to get a new one",
+		return "", fmt.Errorf(
+			"%w: others can read %s (mode %04o): chmod 600 it, or delete it to get a new one",
 			ErrToken, path, mode.Perm())
 	}
 	data, err := os.ReadFile(path)
@@ -132,7 +134,8 @@ func readToken(path string) (string, error) {
 	}
 	token := strings.TrimSpace(string(data))
 	if len(token) < 16 || len(token) > 1000 || !tokenPattern.MatchString(token) {
-		return "", fmt.Errorf("%w: %s must contain one line of 16 to 1000 letters, digits and ._~+/=-: delete it to get a new one",
+		return "", fmt.Errorf(
+			"%w: %s must contain one line of 16 to 1000 letters, digits and ._~+/=-: delete it to get a new one",
 			ErrToken, path)
 	}
 	return token, nil

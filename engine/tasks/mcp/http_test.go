@@ -58,7 +58,8 @@ func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 func dial(t *testing.T, url string, h headers) (*sdk.ClientSession, error) {
 	t.Helper()
 	c, err := sdk.NewClient(&sdk.Implementation{Name: "test client", Version: "1"}, nil).Connect(t.Context(),
-		&sdk.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: h}, DisableStandaloneSSE: true, MaxRetries: -1}, nil)
+		&sdk.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: h},
+			DisableStandaloneSSE: true, MaxRetries: -1}, nil)
 	if err == nil {
 		t.Cleanup(func() { c.Close() })
 	}
@@ -67,7 +68,8 @@ func dial(t *testing.T, url string, h headers) (*sdk.ClientSession, error) {
 
 func TestEveryToolOverHTTP(t *testing.T) {
 	f := newFake()
-	f.listed = []run.Summary{{RunID: "r-9", SessionID: "ses_a", AgentName: "writer", Status: run.Running}, {RunID: "r-8", SessionID: "ses_a"}, {RunID: "r-7", SessionID: "ses_b"}}
+	f.listed = []run.Summary{{RunID: "r-9", SessionID: "ses_a", AgentName: "writer", Status: run.Running},
+		{RunID: "r-8", SessionID: "ses_a"}, {RunID: "r-7", SessionID: "ses_b"}}
 	url, _ := serving(t, f, Options{})
 	c, err := dial(t, url, headers{"Authorization": "Bearer " + testToken})
 	if err != nil {
@@ -79,14 +81,16 @@ func TestEveryToolOverHTTP(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	f := newFake()
 	url, _ := serving(t, f, Options{Caller: Caller{Session: "ses_flag", Tags: []string{"none"}}})
-	c, err := dial(t, url, headers{"Authorization": "Bearer " + testToken, HeaderSession: "ses_head", HeaderTags: "web, internal", HeaderRequirements: `{"tags":["gpu"]}`})
+	c, err := dial(t, url, headers{"Authorization": "Bearer " + testToken, HeaderSession: "ses_head",
+		HeaderTags: "web, internal", HeaderRequirements: `{"tags":["gpu"]}`})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if out, _ := said(t, c, "list_agent_blueprints", nil); len(out["blueprints"].([]any)) != 1 {
 		t.Errorf("blueprints: %v", out)
 	}
-	said(t, c, "start_agent_session", map[string]any{"agent_name": "crawl", "parameters": map[string]any{}, "mode": "async_callback", "additional_demands": map[string]any{"tags": []string{"fast"}}})
+	said(t, c, "start_agent_session", map[string]any{"agent_name": "crawl", "parameters": map[string]any{},
+		"mode": "async_callback", "additional_demands": map[string]any{"tags": []string{"fast"}}})
 	if r := f.last(); r.ParentSessionID != "ses_head" || fmt.Sprint(r.Requirements.Tags) != "[fast gpu]" {
 		t.Errorf("%+v", r)
 	}
@@ -131,9 +135,10 @@ func TestRefusedRequests(t *testing.T) {
 		"delete":          {method: "DELETE", want: 405},
 		"not json":        {body: "hello", want: 400},
 		"empty":           {body: " ", want: 400},
-		"too much":        {body: `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"x":"` + strings.Repeat("x", MaxMessage) + `"}}`, want: 413},
-		"text":            {h: headers{"Content-Type": "text/plain"}, want: 415},
-		"huge headers":    {h: headers{"X-Agent-Tags": strings.Repeat("x", 128<<10)}, want: 431},
+		"too much": {body: `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"x":"` +
+			strings.Repeat("x", MaxMessage) + `"}}`, want: 413},
+		"text":         {h: headers{"Content-Type": "text/plain"}, want: 415},
+		"huge headers": {h: headers{"X-Agent-Tags": strings.Repeat("x", 128<<10)}, want: 431},
 	} {
 		t.Run(name, func(t *testing.T) {
 			method, body := "POST", list
@@ -148,7 +153,8 @@ func TestRefusedRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.Host = c.host
-			for k, v := range map[string]string{"Authorization": "Bearer " + testToken, "Content-Type": "application/json", "Accept": "application/json, text/event-stream"} {
+			for k, v := range map[string]string{"Authorization": "Bearer " + testToken,
+				"Content-Type": "application/json", "Accept": "application/json, text/event-stream"} {
 				r.Header.Set(k, v)
 			}
 			for k, v := range c.h {
@@ -187,7 +193,8 @@ func TestDisconnectOverHTTP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start := &sdk.CallToolParams{Name: "start_agent_session", Arguments: map[string]any{"agent_name": "writer", "prompt": "p"}}
+	start := &sdk.CallToolParams{Name: "start_agent_session",
+		Arguments: map[string]any{"agent_name": "writer", "prompt": "p"}}
 	ctx, cancel := context.WithCancel(t.Context())
 	answered := make(chan error, 1)
 	go func() {
@@ -254,7 +261,8 @@ func TestToken(t *testing.T) {
 		if err := os.WriteFile(path, []byte(bad.content), bad.mode); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := LoadToken(path); !errors.Is(err, ErrToken) || !strings.Contains(err.Error(), bad.want) || strings.Contains(err.Error(), token) {
+		if _, err := LoadToken(path); !errors.Is(err, ErrToken) || !strings.Contains(err.Error(), bad.want) ||
+			strings.Contains(err.Error(), token) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -10,14 +10,17 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// The answers to a line that is not a message (JSON-RPC 2.0, section 5.1). The ID is null because it is unknown.
+// The answers to a line that is not a message (JSON-RPC 2.0, section 5.1). The ID is null because it is
+// unknown.
 const (
-	parseError     = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is not JSON"}}` + "\n"
+	parseError = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is not JSON"}}` +
+		"\n"
 	invalidRequest = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the line is not a request"}}` + "\n"
 )
 
-// messageLines passes on the lines of a client that are messages and answers all others, which would end the SDK's
-// connection. Its goroutine ends with the client's stream, or when the reader is closed and the next line comes.
+// messageLines passes on the lines of a client that are messages and answers all others, which would end the
+// SDK's connection. Its goroutine ends with the client's stream, or when the reader is closed and the next
+// line comes.
 func messageLines(in io.ReadCloser, out io.WriteCloser) (io.ReadCloser, io.WriteCloser) {
 	locked := &lockedWriter{WriteCloser: out}
 	pr, pw := io.Pipe()
@@ -39,7 +42,8 @@ func messageLines(in io.ReadCloser, out io.WriteCloser) (io.ReadCloser, io.Write
 	return pr, locked
 }
 
-// refusalOf returns the answer to a line that is not a message, and "" for a message, a batch or an empty line.
+// refusalOf returns the answer to a line that is not a message, and "" for a message, a batch or an empty
+// line.
 func refusalOf(line []byte) string {
 	if len(line) == 1 {
 		return ""

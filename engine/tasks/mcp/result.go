@@ -114,7 +114,8 @@ func (s *Server) output(ctx context.Context, r run.Result, most int) (out json.R
 		if utf8.RuneCount(r.Output) <= most || len(r.Output) == 0 {
 			return r.Output, ""
 		}
-		return jsonPrefix(unquote(r.Output), most), fmt.Sprintf("output is truncated to its first %d characters.", most)
+		return jsonPrefix(unquote(r.Output), most),
+			fmt.Sprintf("output is truncated to its first %d characters.", most)
 	}
 	location := s.location(ctx, *r.OutputRef)
 	data, whole, err := s.read(ctx, *r.OutputRef, most)
@@ -123,8 +124,9 @@ func (s *Server) output(ctx context.Context, r run.Result, most int) (out json.R
 		return nil, fmt.Sprintf("output has %d bytes and cannot be read here (%s); it is %s.",
 			r.OutputRef.Size, oneLine(err.Error()), location)
 	case !whole || utf8.RuneCount(data) > most:
-		return jsonPrefix(string(data), most), fmt.Sprintf("output is truncated to its first %d characters; the whole text has %d bytes and is %s.",
-			most, r.OutputRef.Size, location)
+		return jsonPrefix(string(data), most),
+			fmt.Sprintf("output is truncated to its first %d characters; the whole text has %d bytes and is %s.",
+				most, r.OutputRef.Size, location)
 	case r.OutputIs == run.OutputJSON && json.Valid(data):
 		return data, ""
 	}
@@ -183,7 +185,9 @@ func (s *Server) started(ctx context.Context, c call, in run.Input) (any, error)
 			"with this session_id or run_id."
 		return out, nil
 	case run.AsyncCallback:
-		out.Message = fmt.Sprintf("The run was started. Session %s gets a message when the run ends: do not wait for it.", in.ParentSessionID)
+		out.Message = fmt.Sprintf(
+			"The run was started. Session %s gets a message when the run ends: do not wait for it.",
+			in.ParentSessionID)
 		return out, nil
 	}
 	return s.await(ctx, c, out)
@@ -202,7 +206,8 @@ func (s *Server) await(ctx context.Context, c call, out reply) (any, error) {
 	if err == nil {
 		return s.withResult(ctx, out, res), nil
 	}
-	next := "call get_agent_session_status or get_agent_session_result with run_id " + out.RunID + "; stop_agent_session stops it"
+	next := "call get_agent_session_status or get_agent_session_result with run_id " + out.RunID +
+		"; stop_agent_session stops it"
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("the call was canceled (%w), and run %s of session %s continues: %s",
@@ -210,7 +215,8 @@ func (s *Server) await(ctx context.Context, c call, out reply) (any, error) {
 	case s.life.Err() != nil:
 		out.Message = "This server is closing. The run continues: " + next + "."
 	case wait.Err() != nil:
-		out.Message = fmt.Sprintf("The run has not ended within %s, the maximum wait of a call. It continues: %s.", s.o.Wait, next)
+		out.Message = fmt.Sprintf(
+			"The run has not ended within %s, the maximum wait of a call. It continues: %s.", s.o.Wait, next)
 	default:
 		return nil, err
 	}

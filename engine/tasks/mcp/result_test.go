@@ -46,14 +46,22 @@ func TestTruncatesResults(t *testing.T) {
 		size    int // characters of the output, 0 for any
 		want    []string
 	}{
-		"inline":        {run.Result{Output: json.RawMessage(`"hello"`), OutputIs: "text"}, false, 5, nil},
-		"none":          {run.Result{OutputIs: "none"}, true, 0, nil},
-		"text":          {run.Result{OutputIs: "text", OutputRef: s.ref("t", long)}, false, MaxResult, []string{"output is truncated to its first 50000 characters; the whole text has 180000 bytes and is the file /data/t."}},
-		"whole json":    {run.Result{OutputIs: "json", OutputRef: s.ref("j", doc)}, true, 0, nil},
-		"whole text":    {run.Result{OutputIs: "text", OutputRef: s.ref("w", doc)}, false, len(doc), nil},
-		"text as json":  {run.Result{OutputIs: "text", OutputRef: s.ref("q", `"`+strings.Repeat("c", 20_000)+`"`)}, false, 20_000, nil},
-		"long json":     {run.Result{OutputIs: "json", OutputRef: s.ref("l", `["`+strings.Repeat("d", 80_000)+`"]`), Stdout: strings.Repeat("o", 8000), Stderr: strings.Repeat("e", 8000), StdoutRef: s.ref("o", strings.Repeat("o", 80_000))}, true, MaxResult - 16_000, []string{"stdout is its beginning and its end; the whole text is the file /data/o.", "output is truncated to its first 34000 characters"}},
-		"elsewhere":     {run.Result{OutputIs: "json", OutputRef: &ace.Ref{SHA256: "gone", Size: 9}, Dropped: 3}, true, 0, []string{"cannot be read here (artifact not found); it is artifact gone.", "3 bytes exceed the limit"}},
+		"inline": {run.Result{Output: json.RawMessage(`"hello"`), OutputIs: "text"}, false, 5, nil},
+		"none":   {run.Result{OutputIs: "none"}, true, 0, nil},
+		"text": {run.Result{OutputIs: "text", OutputRef: s.ref("t", long)}, false, MaxResult,
+			[]string{"output is truncated to its first 50000 characters; the whole text has 180000 bytes and is the file /data/t."}},
+		"whole json": {run.Result{OutputIs: "json", OutputRef: s.ref("j", doc)}, true, 0, nil},
+		"whole text": {run.Result{OutputIs: "text", OutputRef: s.ref("w", doc)}, false, len(doc), nil},
+		"text as json": {run.Result{OutputIs: "text", OutputRef: s.ref("q", `"`+strings.Repeat("c", 20_000)+
+			`"`)}, false, 20_000, nil},
+		"long json": {run.Result{OutputIs: "json", OutputRef: s.ref("l", `["`+strings.Repeat("d", 80_000)+
+			`"]`), Stdout: strings.Repeat("o", 8000), Stderr: strings.Repeat("e", 8000),
+			StdoutRef: s.ref("o", strings.Repeat("o", 80_000))}, true, MaxResult - 16_000,
+			[]string{"stdout is its beginning and its end; the whole text is the file /data/o.",
+				"output is truncated to its first 34000 characters"}},
+		"elsewhere": {run.Result{OutputIs: "json", OutputRef: &ace.Ref{SHA256: "gone", Size: 9},
+			Dropped: 3}, true, 0, []string{"cannot be read here (artifact not found); it is artifact gone.",
+			"3 bytes exceed the limit"}},
 		"no valid JSON": {run.Result{OutputIs: "invalid", Output: json.RawMessage(`"{\"a\""`)}, true, 4, nil},
 	} {
 		o := reply{Type: run.StartSession}
@@ -71,7 +79,8 @@ func TestTruncatesResults(t *testing.T) {
 			t.Errorf("%s: message %q", name, out.Message)
 		}
 		var text string
-		if c.size > 0 && (json.Unmarshal(out.Output, &text) != nil || utf8.RuneCountInString(text) != c.size) {
+		if c.size > 0 && (json.Unmarshal(out.Output, &text) != nil ||
+			utf8.RuneCountInString(text) != c.size) {
 			t.Errorf("%s: %d characters: %.40s", name, utf8.RuneCountInString(text), out.Output)
 		}
 		if len(out.Output) > 0 && !json.Valid(out.Output) {

@@ -196,7 +196,8 @@ func addTool[In any](s *Server, name string, handle func(context.Context, call, 
 // logError logs failures of this side. Mistakes of the caller are not logged, since their
 // errors may quote arguments.
 func (s *Server) logError(tool string, err error) {
-	for _, expected := range []error{run.ErrBadRequest, run.ErrNoBlueprint, run.ErrNotFound, run.ErrOver, context.Canceled} {
+	for _, expected := range []error{run.ErrBadRequest, run.ErrNoBlueprint, run.ErrNotFound, run.ErrOver,
+		context.Canceled} {
 		if errors.Is(err, expected) {
 			return
 		}
@@ -206,7 +207,9 @@ func (s *Server) logError(tool string, err error) {
 
 // oneLine returns a text as one bounded line without control characters.
 func oneLine(s string) string {
-	isSpace := func(r rune) bool { return r <= ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' }
+	isSpace := func(r rune) bool {
+		return r <= ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029'
+	}
 	return truncate(strings.Join(strings.FieldsFunc(s, isSpace), " "), maxLine)
 }
 

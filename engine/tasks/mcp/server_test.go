@@ -32,7 +32,8 @@ func TestMain(m *testing.M) {
 	f := newFake()
 	go func() {
 		for n := 1; f.begun(n) == nil; n++ {
-			f.end(fmt.Sprintf("r-%d", n), run.Result{Status: run.Completed, Output: json.RawMessage(`{"pages":3}`), OutputIs: "json"})
+			f.end(fmt.Sprintf("r-%d", n), run.Result{Status: run.Completed,
+				Output: json.RawMessage(`{"pages":3}`), OutputIs: "json"})
 		}
 	}()
 	s := New(Options{Service: f, Version: "test"})
@@ -51,7 +52,8 @@ func client(t *testing.T, f *fake, o Options, opts *sdk.ClientOptions) *sdk.Clie
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.serve(ctx, there) }()
-	c, err := sdk.NewClient(&sdk.Implementation{Name: "test client", Version: "1"}, opts).Connect(ctx, here, nil)
+	c, err := sdk.NewClient(&sdk.Implementation{Name: "test client", Version: "1"}, opts).Connect(ctx, here,
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,18 +135,23 @@ func marshal(t *testing.T, v any) string {
 // TestEveryTool calls each tool once.
 func TestEveryTool(t *testing.T) {
 	f := newFake()
-	f.listed = []run.Summary{{RunID: "r-9", SessionID: "ses_a", AgentName: "writer", Status: run.Running}, {RunID: "r-8", SessionID: "ses_a", Status: run.Completed}, {RunID: "r-7", SessionID: "ses_b", Status: run.Failed}}
+	f.listed = []run.Summary{{RunID: "r-9", SessionID: "ses_a", AgentName: "writer", Status: run.Running},
+		{RunID: "r-8", SessionID: "ses_a", Status: run.Completed},
+		{RunID: "r-7", SessionID: "ses_b", Status: run.Failed}}
 	everyTool(t, client(t, f, Options{}, nil), f)
 }
 
 // everyTool calls each tool once.
 func everyTool(t *testing.T, c *sdk.ClientSession, f *fake) {
 	out, _ := said(t, c, "list_agent_blueprints", nil)
-	if got := fmt.Sprint(out["blueprints"]); !strings.Contains(got, "takes:parameters") || !strings.Contains(got, "it ends in the middle") || strings.Contains(got, "/a/") {
+	if got := fmt.Sprint(out["blueprints"]); !strings.Contains(got, "takes:parameters") ||
+		!strings.Contains(got, "it ends in the middle") || strings.Contains(got, "/a/") {
 		t.Errorf("blueprints: %s", got)
 	}
 
-	out, _ = said(t, c, "start_agent_session", map[string]any{"agent_name": "crawl", "parameters": map[string]any{"url": "x"}, "execution_mode": "async_poll"})
+	out, _ = said(t, c, "start_agent_session",
+		map[string]any{"agent_name": "crawl", "parameters": map[string]any{"url": "x"},
+			"execution_mode": "async_poll"})
 	if out["run_id"] != "r-1" || out["status"] != "pending" || out["session_id"] != "ses_000000000001" {
 		t.Errorf("start: %v", out)
 	}
@@ -153,13 +160,16 @@ func everyTool(t *testing.T, c *sdk.ClientSession, f *fake) {
 		t.Errorf("status: %v", out)
 	}
 	out, _ = said(t, c, "get_agent_session_result", map[string]any{"session_id": "r-1"})
-	if out["status"] != "running" || out["output"] != nil || !strings.Contains(out["message"].(string), "not ended") {
+	if out["status"] != "running" || out["output"] != nil || !strings.Contains(out["message"].(string),
+		"not ended") {
 		t.Errorf("result of a running run: %v", out)
 	}
 	code := 0
-	f.end("r-1", run.Result{Status: run.Completed, Output: json.RawMessage(`{"pages":[1,2]}`), OutputIs: "json", Stdout: `{"pages":[1,2]}`, ExitCode: &code, DurationSeconds: 1.5, Runner: "lnch_1"})
+	f.end("r-1", run.Result{Status: run.Completed, Output: json.RawMessage(`{"pages":[1,2]}`),
+		OutputIs: "json", Stdout: `{"pages":[1,2]}`, ExitCode: &code, DurationSeconds: 1.5, Runner: "lnch_1"})
 	out, _ = said(t, c, "get_agent_session_result", map[string]any{"session_id": "ses_000000000001"})
-	if fmt.Sprint(out["output"]) != "map[pages:[1 2]]" || out["exit_code"] != 0.0 || out["duration_seconds"] != 1.5 || out["stderr"] != "" || out["runner_id"] != "lnch_1" {
+	if fmt.Sprint(out["output"]) != "map[pages:[1 2]]" || out["exit_code"] != 0.0 ||
+		out["duration_seconds"] != 1.5 || out["stderr"] != "" || out["runner_id"] != "lnch_1" {
 		t.Errorf("result: %v", out)
 	}
 
@@ -175,22 +185,28 @@ func everyTool(t *testing.T, c *sdk.ClientSession, f *fake) {
 	if r := f.last(); r.SessionID != "ses_000000000001" || r.Prompt != "go on" || r.Mode != run.Sync {
 		t.Errorf("resumed with %+v", r)
 	}
-	f.end("r-2", run.Result{Status: run.Completed, Output: json.RawMessage(`"done"`), OutputIs: "text", Turn: 2})
-	if out := <-answered; out["output"] != "done" || out["turn"] != 2.0 || out["stdout"] != nil || out["type"] != "resume_session" {
+	f.end("r-2", run.Result{Status: run.Completed, Output: json.RawMessage(`"done"`), OutputIs: "text",
+		Turn: 2})
+	if out := <-answered; out["output"] != "done" || out["turn"] != 2.0 || out["stdout"] != nil ||
+		out["type"] != "resume_session" {
 		t.Errorf("resume: %v", out)
 	}
 
-	said(t, c, "start_agent_session", map[string]any{"agent_name": "writer", "prompt": "p", "mode": "async_poll"})
+	said(t, c, "start_agent_session", map[string]any{"agent_name": "writer", "prompt": "p",
+		"mode": "async_poll"})
 	out, _ = said(t, c, "stop_agent_session", map[string]any{"session_id": "r-3", "reason": "enough"})
-	if out["status"] != "stopping" || len(f.stopped) != 1 || f.stopped[0].Reason != "enough" || !strings.HasPrefix(f.stopped[0].By, "mcp") {
+	if out["status"] != "stopping" || len(f.stopped) != 1 || f.stopped[0].Reason != "enough" ||
+		!strings.HasPrefix(f.stopped[0].By, "mcp") {
 		t.Errorf("stop: %v, %+v", out, f.stopped)
 	}
 	f.end("r-3", run.Result{Status: run.Stopped})
-	if _, wrong := said(t, c, "stop_agent_session", map[string]any{"session_id": "r-3"}); !strings.Contains(wrong, "it has ended") {
+	if _, wrong := said(t, c, "stop_agent_session",
+		map[string]any{"session_id": "r-3"}); !strings.Contains(wrong, "it has ended") {
 		t.Errorf("stopped twice: %q", wrong)
 	}
 
-	out, _ = said(t, c, "list_agent_sessions", map[string]any{"agent_name": "writer", "status": "running", "limit": 1})
+	out, _ = said(t, c, "list_agent_sessions", map[string]any{"agent_name": "writer", "status": "running",
+		"limit": 1})
 	sessions := out["sessions"].([]any)
 	if len(sessions) != 1 || sessions[0].(map[string]any)["run_id"] != "r-9" || out["more"] != true {
 		t.Errorf("list: %v", out)
@@ -209,18 +225,21 @@ func TestEveryToolOverStdio(t *testing.T) {
 	cmd.Env = append(os.Environ(), serveStdio+"=1")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
-	c, err := sdk.NewClient(&sdk.Implementation{Name: "test client", Version: "1"}, nil).Connect(t.Context(), &sdk.CommandTransport{Command: cmd}, nil)
+	c, err := sdk.NewClient(&sdk.Implementation{Name: "test client", Version: "1"}, nil).Connect(t.Context(),
+		&sdk.CommandTransport{Command: cmd}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if out, _ := said(t, c, "list_agent_blueprints", nil); len(out["blueprints"].([]any)) != 3 {
 		t.Errorf("blueprints: %v", out)
 	}
-	out, _ := said(t, c, "start_agent_session", map[string]any{"agent_name": "crawl", "parameters": map[string]any{"url": "x"}})
+	out, _ := said(t, c, "start_agent_session",
+		map[string]any{"agent_name": "crawl", "parameters": map[string]any{"url": "x"}})
 	if out["status"] != "completed" || fmt.Sprint(out["output"]) != "map[pages:3]" {
 		t.Errorf("start: %v", out)
 	}
-	if out, _ = said(t, c, "get_agent_session_status", map[string]any{"session_id": "r-1"}); out["status"] != "completed" {
+	if out, _ = said(t, c, "get_agent_session_status",
+		map[string]any{"session_id": "r-1"}); out["status"] != "completed" {
 		t.Errorf("status: %v", out)
 	}
 	if err := c.Close(); err != nil || stderr.String() != "" {
@@ -233,7 +252,8 @@ func TestMaximumWait(t *testing.T) {
 	f := newFake()
 	c := client(t, f, Options{Wait: time.Millisecond}, nil)
 	out, _ := said(t, c, "start_agent_session", map[string]any{"agent_name": "writer", "prompt": "p"})
-	if out["status"] != "running" || !strings.Contains(fmt.Sprint(out["message"]), "continues: call get_agent_session_status") {
+	if out["status"] != "running" || !strings.Contains(fmt.Sprint(out["message"]),
+		"continues: call get_agent_session_status") {
 		t.Errorf("a wait that took too long: %v", out)
 	}
 }
@@ -245,7 +265,8 @@ func TestCanceledCall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	answered := make(chan error)
 	go func() {
-		_, err := c.CallTool(ctx, &sdk.CallToolParams{Name: "start_agent_session", Arguments: map[string]any{"agent_name": "writer", "prompt": "p"}})
+		_, err := c.CallTool(ctx, &sdk.CallToolParams{Name: "start_agent_session",
+			Arguments: map[string]any{"agent_name": "writer", "prompt": "p"}})
 		answered <- err
 	}()
 	if err := f.begun(1); err != nil {
@@ -258,7 +279,8 @@ func TestCanceledCall(t *testing.T) {
 	if err := <-f.gaveUp; !errors.Is(err, context.Canceled) {
 		t.Errorf("the wait ended with %v", err)
 	}
-	if out, _ := said(t, c, "get_agent_session_status", map[string]any{"session_id": "r-1"}); out["status"] != "running" || len(f.stopped) != 0 {
+	if out, _ := said(t, c, "get_agent_session_status",
+		map[string]any{"session_id": "r-1"}); out["status"] != "running" || len(f.stopped) != 0 {
 		t.Errorf("the run does not continue: %v", out)
 	}
 }
@@ -289,12 +311,14 @@ func TestCloseEndsWaits(t *testing.T) {
 func TestProgress(t *testing.T) {
 	f := newFake()
 	notices := make(chan string, 100)
-	c := client(t, f, Options{Progress: time.Millisecond}, &sdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
-		select {
-		case notices <- r.Params.Message:
-		default:
-		}
-	}})
+	c := client(t, f, Options{Progress: time.Millisecond},
+		&sdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context,
+			r *sdk.ProgressNotificationClientRequest) {
+			select {
+			case notices <- r.Params.Message:
+			default:
+			}
+		}})
 	go func() {
 		for n := range notices {
 			if strings.HasPrefix(n, "running") {
@@ -303,7 +327,8 @@ func TestProgress(t *testing.T) {
 			}
 		}
 	}()
-	p := &sdk.CallToolParams{Name: "start_agent_session", Arguments: map[string]any{"agent_name": "writer", "prompt": "p"}}
+	p := &sdk.CallToolParams{Name: "start_agent_session", Arguments: map[string]any{"agent_name": "writer",
+		"prompt": "p"}}
 	p.SetProgressToken("t")
 	res, err := c.CallTool(t.Context(), p)
 	if err != nil {
@@ -322,8 +347,10 @@ func TestCallback(t *testing.T) {
 	if !strings.Contains(wrong, "has no session: use async_poll") {
 		t.Errorf("a callback without a session: %q", wrong)
 	}
-	out, _ := said(t, client(t, f, Options{Caller: Caller{Session: "ses_mine"}}, nil), "start_agent_session", args)
-	if out["execution_mode"] != "async_callback" || !strings.Contains(fmt.Sprint(out["message"]), "Session ses_mine gets a message") || f.last().ParentSessionID != "ses_mine" {
+	out, _ := said(t, client(t, f, Options{Caller: Caller{Session: "ses_mine"}}, nil), "start_agent_session",
+		args)
+	if out["execution_mode"] != "async_callback" || !strings.Contains(fmt.Sprint(out["message"]),
+		"Session ses_mine gets a message") || f.last().ParentSessionID != "ses_mine" {
 		t.Errorf("%v, %+v", out, f.last())
 	}
 }
@@ -331,7 +358,8 @@ func TestCallback(t *testing.T) {
 // TestTagsHideBlueprints checks the tags and requirements of the caller.
 func TestTagsHideBlueprints(t *testing.T) {
 	f := newFake()
-	c := client(t, f, Options{Caller: Caller{Tags: []string{"web"}, Requirements: runner.Requirements{Hostname: "here", Tags: []string{"b"}}}}, nil)
+	c := client(t, f, Options{Caller: Caller{Tags: []string{"web"},
+		Requirements: runner.Requirements{Hostname: "here", Tags: []string{"b"}}}}, nil)
 	out, _ := said(t, c, "list_agent_blueprints", nil)
 	if len(out["blueprints"].([]any)) != 1 {
 		t.Errorf("blueprints: %v", out)
@@ -340,11 +368,14 @@ func TestTagsHideBlueprints(t *testing.T) {
 	if !strings.Contains(wrong, `no such blueprint "writer" for this connection`) {
 		t.Errorf("a hidden blueprint: %q", wrong)
 	}
-	said(t, c, "start_agent_session", map[string]any{"agent_name": "crawl", "parameters": map[string]any{}, "mode": "async_poll", "additional_demands": map[string]any{"tags": []string{"a", "b"}}})
+	said(t, c, "start_agent_session", map[string]any{"agent_name": "crawl", "parameters": map[string]any{},
+		"mode": "async_poll", "additional_demands": map[string]any{"tags": []string{"a", "b"}}})
 	if d := f.last().Requirements; d.Hostname != "here" || fmt.Sprint(d.Tags) != "[a b]" {
 		t.Errorf("requirements: %+v", d)
 	}
-	_, wrong = said(t, c, "start_agent_session", map[string]any{"agent_name": "crawl", "parameters": map[string]any{}, "additional_demands": map[string]any{"hostname": "there"}})
+	_, wrong = said(t, c, "start_agent_session",
+		map[string]any{"agent_name": "crawl", "parameters": map[string]any{},
+			"additional_demands": map[string]any{"hostname": "there"}})
 	if !strings.Contains(wrong, `hostname "there" contradicts hostname "here"`) {
 		t.Errorf("requirements that contradict: %q", wrong)
 	}
@@ -358,24 +389,37 @@ func TestBadInput(t *testing.T) {
 	for _, bad := range []struct{ tool, args, want string }{
 		{"start_agent_session", `{}`, "agent_name: is missing"},
 		{"start_agent_session", `{"agent_name":7,"prompt":"p"}`, "agent_name: got number, want string"},
-		{"start_agent_session", `{"agent_name":"writer","promt":"p"}`, `promt: unknown field; did you mean "prompt"?`},
-		{"start_agent_session", `{"agent_name":"writer","Prompt":"p"}`, `Prompt: unknown field; did you mean "prompt"?`},
+		{"start_agent_session", `{"agent_name":"writer","promt":"p"}`,
+			`promt: unknown field; did you mean "prompt"?`},
+		{"start_agent_session", `{"agent_name":"writer","Prompt":"p"}`,
+			`Prompt: unknown field; did you mean "prompt"?`},
 		{"start_agent_session", `{"agent_name":"writer","prompt":""}`, "prompt is empty"},
 		{"start_agent_session", `{"agent_name":"writer","prompt":null}`, "agent writer needs a prompt"},
-		{"start_agent_session", `{"agent_name":"writer","prompt":"` + long + `"}`, "prompt: maxLength: got 204,800, want 100,000"},
-		{"start_agent_session", `{"agent_name":"crawl","parameters":{"x":"` + strings.Repeat("x", 300<<10) + `"}}`, "at most 262144 are allowed"},
-		{"start_agent_session", `{"agent_name":"crawl","parameters":"{}"}`, "parameters: got string, want object"},
-		{"start_agent_session", `{"agent_name":"crawl","parameters":[1]}`, "parameters: got array, want object"},
-		{"start_agent_session", `{"agent_name":"crawl","parameters":null}`, "needs parameters, {} where it needs none"},
+		{"start_agent_session", `{"agent_name":"writer","prompt":"` + long + `"}`,
+			"prompt: maxLength: got 204,800, want 100,000"},
+		{"start_agent_session", `{"agent_name":"crawl","parameters":{"x":"` + strings.Repeat("x", 300<<10) +
+			`"}}`, "at most 262144 are allowed"},
+		{"start_agent_session", `{"agent_name":"crawl","parameters":"{}"}`,
+			"parameters: got string, want object"},
+		{"start_agent_session", `{"agent_name":"crawl","parameters":[1]}`,
+			"parameters: got array, want object"},
+		{"start_agent_session", `{"agent_name":"crawl","parameters":null}`,
+			"needs parameters, {} where it needs none"},
 		{"start_agent_session", `{"agent_name":"crawl"}`, "needs parameters, {} where it needs none"},
-		{"start_agent_session", `{"agent_name":"writer","prompt":"p","execution_mode":"later"}`, `execution_mode: value must be one of 'sync', 'async_poll', 'async_callback'`},
+		{"start_agent_session", `{"agent_name":"writer","prompt":"p","execution_mode":"later"}`,
+			`execution_mode: value must be one of 'sync', 'async_poll', 'async_callback'`},
 		{"start_agent_session", `{"agent_name":"writer","prompt":"p","execution_mode":"sync","mode":"async_poll"}`, "give only one"},
-		{"start_agent_session", `{"agent_name":"writer","prompt":"p","additional_demands":{"os":"plan9"}}`, `additional_demands.os: unknown field; known: executor_type, hostname, project_dir, tags`},
-		{"start_agent_session", `{"agent_name":"writer","prompt":"p","additional_demands":{"tags":"gpu"}}`, "additional_demands.tags: got string, want array"},
-		{"start_agent_session", `{"agent_name":"writer","prompt":"p","additional_demands":{"tags":[1]}}`, "additional_demands.tags[0]: got number, want string"},
-		{"start_agent_session", `{"agent_name":"../../etc/passwd","prompt":"p"}`, `agent_name "../../etc/passwd" is not a valid name`},
+		{"start_agent_session", `{"agent_name":"writer","prompt":"p","additional_demands":{"os":"plan9"}}`,
+			`additional_demands.os: unknown field; known: executor_type, hostname, project_dir, tags`},
+		{"start_agent_session", `{"agent_name":"writer","prompt":"p","additional_demands":{"tags":"gpu"}}`,
+			"additional_demands.tags: got string, want array"},
+		{"start_agent_session", `{"agent_name":"writer","prompt":"p","additional_demands":{"tags":[1]}}`,
+			"additional_demands.tags[0]: got number, want string"},
+		{"start_agent_session", `{"agent_name":"../../etc/passwd","prompt":"p"}`,
+			`agent_name "../../etc/passwd" is not a valid name`},
 		{"start_agent_session", `{"agent_name":"a/b","prompt":"p"}`, `agent_name "a/b" is not a valid name`},
-		{"start_agent_session", `{"agent_name":"a\u0000b","prompt":"p"}`, `agent_name "a\x00b" is not a valid name`},
+		{"start_agent_session", `{"agent_name":"a\u0000b","prompt":"p"}`,
+			`agent_name "a\x00b" is not a valid name`},
 		{"start_agent_session", `{"agent_name":"` + long + `","prompt":"p"}`, "is not a valid name"},
 		{"start_agent_session", `{"agent_name":"missing","prompt":"p"}`, `no such blueprint "missing"`},
 		{"resume_agent_session", `{"session_id":"ses_x"}`, "prompt: is missing"},
@@ -401,7 +445,9 @@ func TestBadInput(t *testing.T) {
 	if len(f.asked) > 0 {
 		t.Errorf("%d runs were started", len(f.asked))
 	}
-	if _, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "delete_all_agent_sessions"}); err == nil || !strings.Contains(err.Error(), `unknown tool "delete_all_agent_sessions"`) {
+	if _, err := c.CallTool(t.Context(),
+		&sdk.CallToolParams{Name: "delete_all_agent_sessions"}); err == nil ||
+		!strings.Contains(err.Error(), `unknown tool "delete_all_agent_sessions"`) {
 		t.Errorf("an unknown tool: %v", err)
 	}
 }
@@ -411,7 +457,8 @@ func TestKeepsParameters(t *testing.T) {
 	f := newFake()
 	c := client(t, f, Options{}, nil)
 	for _, p := range []string{`{}`, `{"n":12345678901234567890,"f":1e400,"t":"<&>"}`} {
-		said(t, c, "start_agent_session", json.RawMessage(`{"agent_name":"crawl","mode":"async_poll","parameters":`+p+`}`))
+		said(t, c, "start_agent_session",
+			json.RawMessage(`{"agent_name":"crawl","mode":"async_poll","parameters":`+p+`}`))
 		var got, want any
 		if json.Unmarshal(f.last().Parameters, &got) == nil && json.Unmarshal([]byte(p), &want) == nil {
 			if fmt.Sprint(got) != fmt.Sprint(want) {
@@ -421,7 +468,8 @@ func TestKeepsParameters(t *testing.T) {
 		if !strings.Contains(p, "n") {
 			continue
 		}
-		if !strings.Contains(string(f.last().Parameters), "12345678901234567890") || !strings.Contains(string(f.last().Parameters), "1e400") {
+		if !strings.Contains(string(f.last().Parameters), "12345678901234567890") ||
+			!strings.Contains(string(f.last().Parameters), "1e400") {
 			t.Errorf("%s became %s", p, f.last().Parameters)
 		}
 	}

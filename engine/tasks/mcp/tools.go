@@ -48,12 +48,15 @@ type modeArgs struct {
 
 func (m modeArgs) mode(c call) (run.Mode, error) {
 	if m.Execution != "" && m.Mode != "" && m.Execution != m.Mode {
-		return "", fmt.Errorf("%w: execution_mode is %s and mode is %s: give only one", run.ErrBadRequest, m.Execution, m.Mode)
+		return "", fmt.Errorf("%w: execution_mode is %s and mode is %s: give only one", run.ErrBadRequest,
+			m.Execution, m.Mode)
 	}
 	mode := cmp.Or(m.Execution, m.Mode, run.Sync)
 	if mode == run.AsyncCallback && c.caller.Session == "" {
-		return "", fmt.Errorf("%w: execution_mode async_callback needs a session to call back, and this connection has no session: "+
-			"use async_poll, or connect with acescope mcp --session ID or header %s", run.ErrBadRequest, HeaderSession)
+		return "", fmt.Errorf(
+			"%w: execution_mode async_callback needs a session to call back, and this connection has no session: "+
+				"use async_poll, or connect with acescope mcp --session ID or header %s", run.ErrBadRequest,
+			HeaderSession)
 	}
 	return mode, nil
 }
@@ -82,7 +85,8 @@ func (s *Server) start(ctx context.Context, c call, a startArgs) (any, error) {
 		a.Parameters = nil
 	}
 	if len(a.Parameters) > run.MaxParams {
-		return nil, fmt.Errorf("%w: parameters have %d bytes, at most %d are allowed: write long values to a file and pass its path",
+		return nil, fmt.Errorf(
+			"%w: parameters have %d bytes, at most %d are allowed: write long values to a file and pass its path",
 			run.ErrBadRequest, len(a.Parameters), run.MaxParams)
 	}
 	r := run.Request{AgentName: a.AgentName, Parameters: a.Parameters, Mode: mode, ProjectDir: a.ProjectDir,
@@ -90,10 +94,13 @@ func (s *Server) start(ctx context.Context, c call, a startArgs) (any, error) {
 	if a.Prompt != nil {
 		r.Prompt = *a.Prompt
 		if r.Prompt == "" {
-			return nil, fmt.Errorf("%w: prompt is empty: say what the agent should do, or omit it for a deterministic program", run.ErrBadRequest)
+			return nil, fmt.Errorf(
+				"%w: prompt is empty: say what the agent should do, or omit it for a deterministic program",
+				run.ErrBadRequest)
 		}
 	}
-	if r.Requirements, err = mergeRequirements(c.caller.Requirements, a.Requirements, "additional_demands"); err != nil {
+	if r.Requirements, err = mergeRequirements(c.caller.Requirements, a.Requirements,
+		"additional_demands"); err != nil {
 		return nil, err
 	}
 	in, err := s.o.Service.Start(ctx, r)
@@ -112,10 +119,13 @@ func (s *Server) checkVisible(ctx context.Context, c call, name string) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(all, func(b run.BlueprintInfo) bool { return b.Name == name && c.caller.sees(b) }) {
+	if slices.ContainsFunc(all, func(b run.BlueprintInfo) bool {
+		return b.Name == name && c.caller.sees(b)
+	}) {
 		return nil
 	}
-	return fmt.Errorf("%w %q for this connection: list_agent_blueprints shows the available ones", run.ErrNoBlueprint, name)
+	return fmt.Errorf("%w %q for this connection: list_agent_blueprints shows the available ones",
+		run.ErrNoBlueprint, name)
 }
 
 type resumeArgs struct {
@@ -140,7 +150,8 @@ func (s *Server) resume(ctx context.Context, c call, a resumeArgs) (any, error) 
 		return nil, err
 	}
 	in, err := s.o.Service.Resume(ctx, run.Request{SessionID: session, Prompt: a.Prompt, Mode: mode,
-		Requirements: c.caller.Requirements, ParentSessionID: c.caller.Session, ParentRunID: c.caller.Run, By: c.by()})
+		Requirements: c.caller.Requirements, ParentSessionID: c.caller.Session, ParentRunID: c.caller.Run,
+		By: c.by()})
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +241,8 @@ func (s *Server) list(ctx context.Context, _ call, a listArgs) (any, error) {
 		return nil, err
 	}
 	limit := cmp.Or(a.Limit, defaultListed)
-	runs, err := s.o.Service.List(ctx, run.Filter{AgentName: a.AgentName, Parent: a.Parent, Status: a.Status, Limit: limit * runsPerSession})
+	runs, err := s.o.Service.List(ctx, run.Filter{AgentName: a.AgentName, Parent: a.Parent, Status: a.Status,
+		Limit: limit * runsPerSession})
 	if err != nil {
 		return nil, err
 	}

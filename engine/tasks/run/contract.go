@@ -143,15 +143,17 @@ const (
 
 // Blueprint is a resolved blueprint: a run that carries it does not depend on files.
 type Blueprint struct {
-	Name           string               `json:"name"`
-	Description    string               `json:"description"`
-	Type           BlueprintType        `json:"type"`
-	Tags           []string             `json:"tags,omitempty"`
-	Requirements   *runner.Requirements `json:"demands,omitempty"`
-	Digest         string               `json:"digest"`                    // SHA-256 of its files, lower-case hexadecimal
-	Dir            string               `json:"dir,omitempty"`             // on the machine that resolved it; {blueprint_dir} in commands
-	TimeoutSeconds int                  `json:"timeout_seconds,omitempty"` // 0: DefaultTimeout
-	OnRunnerLoss   OnLoss               `json:"on_runner_loss,omitempty"`  // "": Fail
+	Name         string               `json:"name"`
+	Description  string               `json:"description"`
+	Type         BlueprintType        `json:"type"`
+	Tags         []string             `json:"tags,omitempty"`
+	Requirements *runner.Requirements `json:"demands,omitempty"`
+	// SHA-256 of its files, lower-case hexadecimal
+	Digest string `json:"digest"`
+	// on the machine that resolved it; {blueprint_dir} in commands
+	Dir            string `json:"dir,omitempty"`
+	TimeoutSeconds int    `json:"timeout_seconds,omitempty"` // 0: DefaultTimeout
+	OnRunnerLoss   OnLoss `json:"on_runner_loss,omitempty"`  // "": Fail
 
 	// Fields of an agent.
 	SystemPrompt   string                     `json:"system_prompt,omitempty"`

@@ -47,7 +47,8 @@ func (d *Decoder) Fact(e *historypb.HistoryEvent) (Fact, bool, error) {
 		d.runID = in.RunID
 		return Started(in), true, nil
 	}
-	for _, decode := range []func(*historypb.HistoryEvent) (Fact, bool){received, d.started, d.ended, sessionFact} {
+	for _, decode := range []func(*historypb.HistoryEvent) (Fact, bool){received, d.started, d.ended,
+		sessionFact} {
 		if f, ok := decode(e); ok {
 			return f, true, nil
 		}
@@ -104,7 +105,8 @@ func (d *Decoder) started(e *historypb.HistoryEvent) (Fact, bool) {
 				Number int64 `json:"claim"`
 			} `json:"claim"`
 		}
-		if a.GetActivityType().GetName() == ActivityExecute && json.Unmarshal(history.JSON(a.GetInput()), &in) == nil {
+		if a.GetActivityType().GetName() == ActivityExecute && json.Unmarshal(history.JSON(a.GetInput()),
+			&in) == nil {
 			d.note(e, operation{FactEnded, in.Claim.Number})
 			return Submitted(), true
 		}
@@ -181,8 +183,10 @@ func sessionFact(e *historypb.HistoryEvent) (Fact, bool) {
 		return Fact{Kind: FactSessionStarted}, true
 	case enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED:
 		return SessionGone(SessionIDInUse()), true
-	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED,
-		enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT, enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED:
+	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED,
+		enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED,
+		enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT,
+		enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED:
 		return SessionGone(SessionEndedEarly(nil)), true
 	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:
 		f := e.GetChildWorkflowExecutionFailedEventAttributes().GetFailure()
@@ -207,7 +211,8 @@ func SessionNotFound() ace.Failure {
 
 // SessionIDInUse is the failure of a run whose session id is in use.
 func SessionIDInUse() ace.Failure {
-	return ace.Failure{Kind: ace.Failed, Message: "the session could not be begun: there is one of that id already"}
+	return ace.Failure{Kind: ace.Failed,
+		Message: "the session could not be begun: there is one of that id already"}
 }
 
 // ActivityLabel returns a label of an execution, such as "execute site-crawler on lnch_1". ok is

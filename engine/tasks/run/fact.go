@@ -119,7 +119,8 @@ func ExecutionEnded(claim int64, result []byte) Fact {
 	}
 	if err != nil {
 		return ExecutionFailed(claim, ace.Failure{Kind: ace.Failed, Type: ace.TypeBadResult,
-			Message: fmt.Sprintf("%s returned a result that does not fit the contract: %v", ActivityExecute, err)})
+			Message: fmt.Sprintf("%s returned a result that does not fit the contract: %v", ActivityExecute,
+				err)})
 	}
 	return Fact{Kind: FactEnded, Claim: claim, Result: r}
 }

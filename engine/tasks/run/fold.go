@@ -216,7 +216,8 @@ func (s *State) executionEnded(f Fact) {
 	case failure.Kind == ace.TimedOut && failure.Type == timeoutToClose:
 		s.fail(Timeout, fmt.Sprintf("it did not end within %s", s.TimeLimit()))
 	case failure.Kind == ace.TimedOut:
-		s.lost(fmt.Sprintf("%s did not answer any more: no heartbeat for %s", s.runnerName(), HeartbeatTimeout))
+		s.lost(fmt.Sprintf("%s did not answer any more: no heartbeat for %s", s.runnerName(),
+			HeartbeatTimeout))
 	case s.Stop != nil || failure.Kind == ace.Canceled:
 		s.stopped("")
 	default:
@@ -250,7 +251,8 @@ func (s *State) notStarted(why string) {
 // lost applies that the runner is gone while it had the run.
 func (s *State) lost(why string) {
 	b := s.Input.Blueprint
-	movable := b != nil && b.OnRunnerLoss == Move && b.Idempotent && s.Input.IsProgram() && s.Input.Queue == ""
+	movable := b != nil && b.OnRunnerLoss == Move && b.Idempotent && s.Input.IsProgram() &&
+		s.Input.Queue == ""
 	switch {
 	case s.Stop != nil:
 		s.stopped(why)
@@ -317,7 +319,8 @@ func (s *State) close(f Fact) {
 
 // report ends an agent's run with the report of its session.
 func (s *State) report(m session.Report) {
-	r := Result{Usage: m.Usage, DurationSeconds: m.DurationMS / 1000, Log: m.Log, LogPath: m.LogPath, Turn: m.Turn}
+	r := Result{Usage: m.Usage, DurationSeconds: m.DurationMS / 1000, Log: m.Log, LogPath: m.LogPath,
+		Turn: m.Turn}
 	if m.Text != "" {
 		r.Output, _ = json.Marshal(m.Text) // cannot fail for a string
 		r.OutputIs = OutputText

@@ -25,7 +25,8 @@ func (s *State) Session() session.Input {
 	in := s.Input
 	capabilities := s.Claim.Capabilities
 	first := s.Message()
-	out := session.Input{SessionID: in.SessionID, Name: in.AgentName, Agent: runner.Agent(in.Requirements.ExecutorType),
+	out := session.Input{SessionID: in.SessionID, Name: in.AgentName,
+		Agent:      runner.Agent(in.Requirements.ExecutorType),
 		WorkingDir: cmp.Or(in.ProjectDir, capabilities.ProjectDir), First: &first, Revision: session.Revision}
 	if s.Claim.SessionQueue != "" {
 		out.Host = &session.Host{Name: capabilities.Hostname, Queue: s.Claim.SessionQueue}

@@ -13,7 +13,8 @@ import (
 func crowd(runs, requirements, runners int) *runner.Table {
 	t := runner.NewTable()
 	for i := range runners {
-		t.Apply(registered(fmt.Sprintf("lnch_%012x", i*7919), 1, offer(fmt.Sprint("host-", i), 2, fmt.Sprint("tag", i%requirements), "linux")), noon)
+		t.Apply(registered(fmt.Sprintf("lnch_%012x", i*7919), 1,
+			offer(fmt.Sprint("host-", i), 2, fmt.Sprint("tag", i%requirements), "linux")), noon)
 	}
 	for i := range 2 * runners {
 		t.Apply(crowded("busy", i, i%runners, requirements), noon)
@@ -28,11 +29,14 @@ func crowd(runs, requirements, runners int) *runner.Table {
 
 func crowded(kind string, i, tag, requirements int) runner.Notice {
 	id := fmt.Sprintf("%s_%012x", kind, uint64(i+1)*0x9e3779b97f4a7c15>>16)
-	return runner.Notice{Kind: runner.Enqueue, Run: id, Request: &runner.Request{RunID: id, Name: "crawler", Try: 1,
-		Execution:    fmt.Sprintf("%08x-%04x-7%03x-8%03x-%012x", i*2654435761, i&0xffff, i&0xfff, i*7&0xfff, uint64(i+3)*0x9e3779b97f4a7c15>>16),
-		Parent:       fmt.Sprintf("ses_%012x", uint64(i/10+1)*0xc2b2ae3d27d4eb4f>>16),
-		Requirements: runner.Requirements{ExecutorType: runner.Deterministic, Tags: []string{fmt.Sprint("tag", tag%requirements)}},
-		Deadline:     noon.Add(5*time.Minute + time.Duration(i)*time.Millisecond)}}
+	return runner.Notice{Kind: runner.Enqueue, Run: id, Request: &runner.Request{RunID: id, Name: "crawler",
+		Try: 1,
+		Execution: fmt.Sprintf("%08x-%04x-7%03x-8%03x-%012x", i*2654435761, i&0xffff, i&0xfff, i*7&0xfff,
+			uint64(i+3)*0x9e3779b97f4a7c15>>16),
+		Parent: fmt.Sprintf("ses_%012x", uint64(i/10+1)*0xc2b2ae3d27d4eb4f>>16),
+		Requirements: runner.Requirements{ExecutorType: runner.Deterministic,
+			Tags: []string{fmt.Sprint("tag", tag%requirements)}},
+		Deadline: noon.Add(5*time.Minute + time.Duration(i)*time.Millisecond)}}
 }
 
 // BenchmarkDecide measures the end of a run, whose runner gets another one, and a new request,

@@ -98,7 +98,8 @@ func (c *columns) each(groups []carriedGroup, fn func(i int, req Request, since 
 		}
 		g := groups[c.Group[i]]
 		fn(i, Request{RunID: c.Run[i], Execution: c.Execution[i], Requirements: g.Requirements,
-			Deadline: fromNanos(deadline), Parent: c.Parent[i], Name: c.Name[i], Try: c.Try[i], Avoid: g.Avoid},
+			Deadline: fromNanos(deadline), Parent: c.Parent[i], Name: c.Name[i], Try: c.Try[i],
+			Avoid: g.Avoid},
 			fromNanos(since), seq)
 	}
 	return nil
@@ -123,8 +124,9 @@ func fromNanos(n int64) time.Time {
 // that did not reach their runs. Equal tables give equal bytes.
 func (t *Table) Carry(runs int, undelivered Answers) ([]byte, error) {
 	c := carried{Runs: runs, At: t.at, Asked: t.queue.asked, Claims: t.claims, Ticks: t.roster.ticks,
-		Counts: t.count, Suspects: t.suspects, Undelivered: append(undelivered[:len(undelivered):len(undelivered)], t.out...),
-		numbers: map[string]int{}}
+		Counts: t.count, Suspects: t.suspects,
+		Undelivered: append(undelivered[:len(undelivered):len(undelivered)], t.out...),
+		numbers:     map[string]int{}}
 	for i, r := range t.roster.rows {
 		c.Runners = append(c.Runners, r.record)
 		for _, h := range r.held {

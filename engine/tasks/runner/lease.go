@@ -59,7 +59,8 @@ func (s *LeaseState) Register(r Registration, now time.Time) Lease {
 	}
 	epoch := max(s.Info.Lease.Epoch+1, now.UnixMilli())
 	s.Info = Info{Registration: r, Registered: now,
-		Lease: Lease{RunnerID: r.ID, Epoch: epoch, Queue: "runner." + r.ID + "." + strconv.FormatInt(epoch, 10)}}
+		Lease: Lease{RunnerID: r.ID, Epoch: epoch, Queue: "runner." + r.ID + "." +
+			strconv.FormatInt(epoch, 10)}}
 	s.Stale, s.Draining, s.Gone = false, false, false
 	s.setStatus(now, "")
 	s.notify(Registered)
@@ -124,7 +125,8 @@ func (s *LeaseState) CheckNote(n Note) error {
 	case !s.Registered() || s.Gone:
 		return fmt.Errorf("runner %s is gone", have.ID)
 	case n.Token != "" && n.Token != have.Token:
-		return fmt.Errorf("runner %s is another process now: pid %d on %s", have.ID, have.PID, have.Capabilities.Hostname)
+		return fmt.Errorf("runner %s is another process now: pid %d on %s", have.ID, have.PID,
+			have.Capabilities.Hostname)
 	}
 	return nil
 }

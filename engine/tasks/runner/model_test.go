@@ -31,7 +31,8 @@ type modelRun struct {
 	on    *modelRunner
 	claim int64
 	slot  bool
-	able  map[*runner.Registration]bool // which registrations meet its requirements, as far as they were compared
+	// which registrations meet its requirements, as far as they were compared
+	able map[*runner.Registration]bool
 }
 
 // meets reports whether a registration has what the run requires.

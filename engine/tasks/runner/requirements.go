@@ -104,7 +104,8 @@ func (r Requirements) Merge(other Requirements) (Requirements, error) {
 		{"executor_type", &a.ExecutorType, b.ExecutorType},
 	} {
 		if *f.a != "" && f.b != "" && *f.a != f.b {
-			return Requirements{}, fmt.Errorf("%s %q contradicts %s %q; a requirement can be added, but not changed",
+			return Requirements{}, fmt.Errorf(
+				"%s %q contradicts %s %q; a requirement can be added, but not changed",
 				f.name, short(f.b), f.name, short(*f.a))
 		}
 		*f.a = cmp.Or(*f.a, f.b)
@@ -156,7 +157,8 @@ func (c Capabilities) Missing(r Requirements) []string {
 		missing = append(missing, "project directory "+r.ProjectDir+" (it is "+c.ProjectDir+")")
 	}
 	if !c.hasType(r) {
-		missing = append(missing, "executor "+r.ExecutorType+" (it has "+strings.Join(c.ExecutorTypes, ", ")+")")
+		missing = append(missing, "executor "+r.ExecutorType+" (it has "+strings.Join(c.ExecutorTypes, ", ")+
+			")")
 	}
 	for _, tag := range r.Tags {
 		if !slices.Contains(c.Tags, tag) {
@@ -196,7 +198,8 @@ func (c Capabilities) Check() error {
 	case len(c.ExecutorTypes) == 0:
 		return fmt.Errorf("the runner has no executor type; add one, such as %s", Deterministic)
 	case len(c.ExecutorTypes) > MaxTypes:
-		return fmt.Errorf("the runner has %d executor types, at most %d are allowed", len(c.ExecutorTypes), MaxTypes)
+		return fmt.Errorf("the runner has %d executor types, at most %d are allowed", len(c.ExecutorTypes),
+			MaxTypes)
 	case c.Slots < 1 || c.Slots > MaxSlots:
 		return fmt.Errorf("slots %d: must be from 1 to %d", c.Slots, MaxSlots)
 	}

@@ -57,8 +57,9 @@ func (r *row) accepts(n Notice) bool {
 
 func (r *row) view() RunnerView {
 	reg := r.Registration
-	v := RunnerView{ID: reg.ID, Epoch: r.Epoch, Status: r.status(), Since: r.Since, Capabilities: reg.Capabilities,
-		PID: reg.PID, Version: reg.Version, Busy: r.busy, Done: r.Done}
+	v := RunnerView{ID: reg.ID, Epoch: r.Epoch, Status: r.status(), Since: r.Since,
+		Capabilities: reg.Capabilities,
+		PID:          reg.PID, Version: reg.Version, Busy: r.busy, Done: r.Done}
 	for _, h := range r.held {
 		if h.slot {
 			v.Runs = append(v.Runs, h.req.RunID)

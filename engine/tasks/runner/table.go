@@ -136,7 +136,8 @@ func checkRequest(req Request) error {
 
 func (t *Table) refuse(req Request, reason, message string) {
 	t.count.Refused++
-	t.out = append(t.out, answer(req, Answer{Unmatched: &Unmatched{Try: req.Try, Reason: reason, Message: message}}))
+	t.out = append(t.out, answer(req,
+		Answer{Unmatched: &Unmatched{Try: req.Try, Reason: reason, Message: message}}))
 }
 
 // answer returns a with the fields of a request.
@@ -195,7 +196,8 @@ func (t *Table) expire(w *wait) {
 	if waited < time.Second/2 {
 		precision = time.Millisecond
 	}
-	message := "no runner took it within " + waited.Round(precision).String() + ": " + t.roster.nearest(w.group)
+	message := "no runner took it within " + waited.Round(precision).String() + ": " +
+		t.roster.nearest(w.group)
 	t.out = append(t.out, answer(w.req,
 		Answer{Unmatched: &Unmatched{Try: w.req.Try, Reason: "no_runner", Message: message}}))
 }

@@ -15,17 +15,20 @@ import (
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func offer(host string, slots int, tags ...string) runner.Capabilities {
-	return runner.Capabilities{Hostname: host, ProjectDir: "/p", ExecutorTypes: []string{runner.Deterministic, runner.ClaudeCode}, Tags: tags, Slots: slots}
+	return runner.Capabilities{Hostname: host, ProjectDir: "/p", ExecutorTypes: []string{runner.Deterministic,
+		runner.ClaudeCode}, Tags: tags, Slots: slots}
 }
 
 func registered(id string, epoch int64, c runner.Capabilities) runner.Notice {
-	return runner.Notice{Kind: runner.Registered, Runner: id, Epoch: epoch, Queue: fmt.Sprintf("runner.%s.%d", id, epoch),
+	return runner.Notice{Kind: runner.Registered, Runner: id, Epoch: epoch,
+		Queue:        fmt.Sprintf("runner.%s.%d", id, epoch),
 		Registration: &runner.Registration{ID: id, Token: fmt.Sprintf("%s-%d", id, epoch), Capabilities: c}}
 }
 
 func asks(run string, d runner.Requirements) runner.Notice {
-	return runner.Notice{Kind: runner.Enqueue, Run: run, Request: &runner.Request{RunID: run, Execution: "x-" + run, Requirements: d, Try: 1,
-		Deadline: noon.Add(5 * time.Minute)}}
+	return runner.Notice{Kind: runner.Enqueue, Run: run,
+		Request: &runner.Request{RunID: run, Execution: "x-" + run, Requirements: d, Try: 1,
+			Deadline: noon.Add(5 * time.Minute)}}
 }
 
 func tagged(tags ...string) runner.Requirements { return runner.Requirements{Tags: tags} }
@@ -91,7 +94,8 @@ func compareViews(t *testing.T, table *runner.Table, plain *model) {
 		waiting += q.Waiting
 	}
 	if v.Waiting != len(plain.pending) || waiting != v.Waiting || table.HeldCount() != len(plain.held) {
-		t.Fatalf("%d wait, %d in queues, %d hold; %d and %d", v.Waiting, waiting, table.HeldCount(), len(plain.pending), len(plain.held))
+		t.Fatalf("%d wait, %d in queues, %d hold; %d and %d", v.Waiting, waiting, table.HeldCount(),
+			len(plain.pending), len(plain.held))
 	}
 	for i, p := range v.Pending {
 		if p.RunID != plain.pending[i].req.RunID {
@@ -119,7 +123,8 @@ func carry(t *testing.T, table *runner.Table) *runner.Table {
 	if err != nil || runs != 7 {
 		t.Fatalf("run %d: %v", runs, err)
 	}
-	before, after := table.View(runner.ViewOptions{Pending: 1000}, 7), next.View(runner.ViewOptions{Pending: 1000}, 7)
+	before, after := table.View(runner.ViewOptions{Pending: 1000}, 7),
+		next.View(runner.ViewOptions{Pending: 1000}, 7)
 	if !reflect.DeepEqual(before, after) {
 		t.Fatalf("%+v\nbecame\n%+v", before, after)
 	}
@@ -148,7 +153,8 @@ func randomNotice(r *rand.Rand, now time.Time, m *model) runner.Notice {
 	case 0:
 		return registered(id, epoch, offer([]string{"h1", "h2"}[r.IntN(2)], 1+r.IntN(3), randomTags(r)...))
 	case 1:
-		return runner.Notice{Kind: []runner.NoticeKind{runner.WentStale, runner.Recovered, runner.Recovered, runner.DrainStarted, runner.Left, runner.Removed}[r.IntN(6)], Runner: id, Epoch: epoch}
+		return runner.Notice{Kind: []runner.NoticeKind{runner.WentStale, runner.Recovered, runner.Recovered,
+			runner.DrainStarted, runner.Left, runner.Removed}[r.IntN(6)], Runner: id, Epoch: epoch}
 	case 2:
 		return runner.Notice{Kind: runner.Withdraw, Run: run}
 	case 3, 4, 5, 6:
@@ -157,7 +163,8 @@ func randomNotice(r *rand.Rand, now time.Time, m *model) runner.Notice {
 			return runner.Notice{Kind: runner.Release, Run: h.req.RunID, Claim: h.claim - int64(r.IntN(8)/7)}
 		}
 	}
-	d := runner.Requirements{Tags: randomTags(r), ExecutorType: []string{"", runner.Deterministic, runner.ClaudeCode, runner.Codex}[r.IntN(4)]}
+	d := runner.Requirements{Tags: randomTags(r), ExecutorType: []string{"", runner.Deterministic,
+		runner.ClaudeCode, runner.Codex}[r.IntN(4)]}
 	if r.IntN(4) == 0 {
 		d.Hostname = []string{"h1", "h2", "h3"}[r.IntN(3)]
 	}
@@ -175,7 +182,8 @@ func randomNotice(r *rand.Rand, now time.Time, m *model) runner.Notice {
 func TestFIFO(t *testing.T) {
 	table := runner.NewTable()
 	for _, n := range []runner.Notice{
-		asks("gpu-1", tagged("gpu")), asks("any-1", runner.Requirements{}), asks("gpu-2", tagged("gpu")), asks("any-2", runner.Requirements{}),
+		asks("gpu-1", tagged("gpu")), asks("any-1", runner.Requirements{}), asks("gpu-2", tagged("gpu")),
+		asks("any-2", runner.Requirements{}),
 		registered("plain", 1, offer("h", 1)),
 	} {
 		table.Apply(n, noon)
@@ -207,7 +215,8 @@ func TestRepeatedNotices(t *testing.T) {
 	once, twice := runner.NewTable(), runner.NewTable()
 	notices := []runner.Notice{
 		registered("r", 1, offer("h", 1)), asks("a", runner.Requirements{}), asks("b", runner.Requirements{}),
-		{Kind: runner.Release, Run: "a", Claim: 1}, {Kind: runner.WentStale, Runner: "r", Epoch: 1}, asks("c", runner.Requirements{}),
+		{Kind: runner.Release, Run: "a", Claim: 1}, {Kind: runner.WentStale, Runner: "r", Epoch: 1},
+		asks("c", runner.Requirements{}),
 		{Kind: runner.Recovered, Runner: "r", Epoch: 1}, {Kind: runner.Withdraw, Run: "b"},
 	}
 	var first, second []said
@@ -219,7 +228,8 @@ func TestRepeatedNotices(t *testing.T) {
 			second = append(second, of(twice.Match(noon))...)
 		}
 	}
-	if !slices.Equal(first, slices.Compact(second)) || !reflect.DeepEqual(once.View(runner.ViewOptions{}, 1), twice.View(runner.ViewOptions{}, 1)) {
+	if !slices.Equal(first, slices.Compact(second)) || !reflect.DeepEqual(once.View(runner.ViewOptions{}, 1),
+		twice.View(runner.ViewOptions{}, 1)) {
 		t.Errorf("%+v\n%+v", first, second)
 	}
 }
@@ -268,9 +278,11 @@ func TestDeadline(t *testing.T) {
 		d     runner.Requirements
 		want  string
 	}{
-		{runner.NewTable(), runner.Requirements{}, "no runner took it within 5m0s: no runner is registered: start one with acescope runner start"},
+		{runner.NewTable(), runner.Requirements{},
+			"no runner took it within 5m0s: no runner is registered: start one with acescope runner start"},
 		{busy, runner.Requirements{}, "no runner took it within 5m0s: 3 runners could take it, all busy"},
-		{stale, runner.Requirements{}, "no runner took it within 5m0s: nearest is r on web-1, which is stale"},
+		{stale, runner.Requirements{},
+			"no runner took it within 5m0s: nearest is r on web-1, which is stale"},
 		{lacks, runner.Requirements{Hostname: "web-1", Tags: []string{"playwright"}},
 			"no runner took it within 5m0s: nearest is lnch_12ab on web-1, which lacks tag playwright"},
 		{lacks, runner.Requirements{Hostname: "db-server", ExecutorType: "codex", ProjectDir: "/q"},
@@ -283,7 +295,8 @@ func TestDeadline(t *testing.T) {
 			t.Errorf("deadline %s", c.table.Deadline())
 		}
 		got := c.table.Match(noon.Add(5 * time.Minute))
-		if len(got) != 1 || got[0].Unmatched == nil || got[0].Unmatched.Message != c.want || got[0].Unmatched.Reason != "no_runner" {
+		if len(got) != 1 || got[0].Unmatched == nil || got[0].Unmatched.Message != c.want ||
+			got[0].Unmatched.Reason != "no_runner" {
 			t.Errorf("got %+v, want %s", got, c.want)
 		}
 	}
@@ -394,8 +407,10 @@ func TestNewRunnerWorkflow(t *testing.T) {
 // TestMerge checks the union of requirements, and that contradictions are refused.
 func TestMerge(t *testing.T) {
 	a := runner.Requirements{Hostname: "db", Tags: []string{"y", "x"}, ProjectDir: "/a/"}
-	got, err := a.Merge(runner.Requirements{Hostname: "db", ExecutorType: "codex", Tags: []string{"z", "x"}, ProjectDir: "/a"})
-	want := runner.Requirements{Hostname: "db", ExecutorType: "codex", ProjectDir: "/a", Tags: []string{"x", "y", "z"}}
+	got, err := a.Merge(runner.Requirements{Hostname: "db", ExecutorType: "codex", Tags: []string{"z", "x"},
+		ProjectDir: "/a"})
+	want := runner.Requirements{Hostname: "db", ExecutorType: "codex", ProjectDir: "/a",
+		Tags: []string{"x", "y", "z"}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -411,7 +426,8 @@ func TestCarriedSize(t *testing.T) {
 	table, r := runner.NewTable(), rand.New(rand.NewPCG(3, 4))
 	for i := range runner.MaxPending {
 		n := asks(fmt.Sprintf("run_%012x", r.Uint64()>>16), tagged(fmt.Sprint("tag-", i%500)))
-		n.Request.Execution = fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", r.Uint32(), r.Uint32()>>16, r.Uint32()>>20, r.Uint32()>>20, r.Uint64()>>16)
+		n.Request.Execution = fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", r.Uint32(), r.Uint32()>>16,
+			r.Uint32()>>20, r.Uint32()>>20, r.Uint64()>>16)
 		n.Request.Parent = fmt.Sprintf("ses_%012x", r.Uint64()>>16)
 		n.Request.Deadline = noon.Add(time.Duration(r.Int64N(int64(time.Hour))))
 		table.Apply(n, noon.Add(time.Duration(r.Int64N(int64(time.Minute)))))
@@ -434,7 +450,8 @@ func TestAvoidsRegistration(t *testing.T) {
 	if got := table.Match(noon); len(got) != 0 {
 		t.Fatalf("%+v", got)
 	}
-	if q := table.View(runner.ViewOptions{}, 1).Queues; len(q) != 1 || q[0].Nearest != "nearest is local on h, which lacks a new start (it lost the run before)" {
+	if q := table.View(runner.ViewOptions{}, 1).Queues; len(q) != 1 ||
+		q[0].Nearest != "nearest is local on h, which lacks a new start (it lost the run before)" {
 		t.Errorf("%+v", q)
 	}
 	table.Apply(registered("local", 2, offer("h", 1)), noon)
@@ -452,7 +469,8 @@ func TestRecall(t *testing.T) {
 		holds := asks("has", runner.Requirements{ExecutorType: runner.Deterministic})
 		holds.Kind, holds.Held = runner.Holds, &runner.Claim{Number: 1007, RunnerID: "r", Epoch: 3}
 		comes := registered("r", 3, offer("h", 1))
-		all := runner.Notices{asks("has", runner.Requirements{}), comes, holds, holds, asks("waits", runner.Requirements{})}
+		all := runner.Notices{asks("has", runner.Requirements{}), comes, holds, holds,
+			asks("waits", runner.Requirements{})}
 		if runFirst {
 			all = runner.Notices{holds, comes, asks("waits", runner.Requirements{})}
 		}
@@ -463,11 +481,13 @@ func TestRecall(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		v := carry(t, table).View(runner.ViewOptions{}, 1)
-		if len(v.Runners) != 1 || v.Runners[0].Busy != 1 || v.Runners[0].Status != runner.Online || v.Waiting != 1 {
+		if len(v.Runners) != 1 || v.Runners[0].Busy != 1 || v.Runners[0].Status != runner.Online ||
+			v.Waiting != 1 {
 			t.Fatalf("%+v", v)
 		}
 		table.Apply(runner.Notice{Kind: runner.Release, Run: "has", Claim: 1007}, noon)
-		if got := table.Match(noon); len(got) != 1 || got[0].RunID != "waits" || got[0].Claimed.Number <= 1007 {
+		if got := table.Match(noon); len(got) != 1 || got[0].RunID != "waits" ||
+			got[0].Claimed.Number <= 1007 {
 			t.Fatalf("%+v", got)
 		}
 	}

@@ -19,7 +19,8 @@ func BenchmarkHistory(b *testing.B) {
 	h := signals(encrypted(b, "k", 10_000))
 	read := func(b *testing.B, s *codec.Server) {
 		for at := 0; at < len(h.Events); at += 256 {
-			page := proto.Clone(&historypb.History{Events: h.Events[at:min(at+256, len(h.Events))]}).(*historypb.History)
+			page := proto.Clone(&historypb.History{Events: h.Events[at:min(at+256,
+				len(h.Events))]}).(*historypb.History)
 			if left := s.Read(b.Context(), page); left > 0 {
 				b.Fatal(left)
 			}

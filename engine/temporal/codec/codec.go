@@ -61,7 +61,8 @@ func CheckEndpoint(endpoint string) error {
 	case err != nil:
 		return errors.New("invalid URL: write http://host:port or https://host/path")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return fmt.Errorf("%q is not a codec server address: write http://host:port or https://host/path", u.Redacted())
+		return fmt.Errorf("%q is not a codec server address: write http://host:port or https://host/path",
+			u.Redacted())
 	case u.RawQuery != "" || u.Fragment != "":
 		return errors.New("an endpoint has no query and no fragment: /encode and /decode are appended to it")
 	}

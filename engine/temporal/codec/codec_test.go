@@ -51,7 +51,8 @@ func encrypted(t testing.TB, key string, n int) []*commonpb.Payload {
 	t.Helper()
 	list := make([]*commonpb.Payload, n)
 	for i := range list {
-		list[i] = &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: fmt.Appendf(nil, `{"n":%d}`, i)}
+		list[i] = &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")},
+			Data: fmt.Appendf(nil, `{"n":%d}`, i)}
 	}
 	out, err := codectest.Cipher{Key: key}.Encode(list)
 	if err != nil {
@@ -64,8 +65,9 @@ func encrypted(t testing.TB, key string, n int) []*commonpb.Payload {
 func signals(list []*commonpb.Payload) *historypb.History {
 	h := &historypb.History{}
 	for i, p := range list {
-		h.Events = append(h.Events, &historypb.HistoryEvent{EventId: int64(i + 1), Attributes: &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
-			WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{Input: &commonpb.Payloads{Payloads: []*commonpb.Payload{p}}}}})
+		h.Events = append(h.Events, &historypb.HistoryEvent{EventId: int64(i + 1),
+			Attributes: &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
+				WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{Input: &commonpb.Payloads{Payloads: []*commonpb.Payload{p}}}}})
 	}
 	return h
 }
@@ -87,7 +89,9 @@ func TestReadBatches(t *testing.T) {
 	web := start(t, codectest.Cipher{Key: "k"})
 	s := dial(t, web, func(c *codec.Config) { c.Headers = map[string]string{"X-More": "yes"} })
 	h := signals(encrypted(t, "k", 1200))
-	h.Events = append(h.Events, signals([]*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(`"plain"`)}}).Events...)
+	h.Events = append(h.Events, signals(
+		[]*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte("json/plain")},
+			Data: []byte(`"plain"`)}}).Events...)
 	stored := proto.Clone(h)
 	if left := s.Read(t.Context(), h); left != 0 || plainCount(h) != 1201 {
 		t.Fatalf("%d left, %d plain", left, plainCount(h))
@@ -96,7 +100,8 @@ func TestReadBatches(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	n, head := web.Requests()
-	if n != 3 || head.Get("X-Namespace") != "ns" || head.Get("Authorization") != secret || head.Get("X-More") != "yes" {
+	if n != 3 || head.Get("X-Namespace") != "ns" || head.Get("Authorization") != secret ||
+		head.Get("X-More") != "yes" {
 		t.Errorf("%d requests, header %v", n, head)
 	}
 	again := proto.Clone(stored).(*historypb.History)
@@ -119,7 +124,8 @@ func TestReadMessages(t *testing.T) {
 		SearchAttributes: &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{"x": p[2]}}}}}
 	s.Read(t.Context(), list)
 	info := list.Executions[0]
-	if a, b := string(info.Memo.Fields["a"].GetData()), string(info.Memo.Fields["b"].GetData()); a != `{"n":0}` || b != `{"n":1}` {
+	if a, b := string(info.Memo.Fields["a"].GetData()),
+		string(info.Memo.Fields["b"].GetData()); a != `{"n":0}` || b != `{"n":1}` {
 		t.Errorf("%s %s", a, b)
 	}
 	if !codec.Encoded(info.SearchAttributes.IndexedFields["x"]) {
@@ -211,14 +217,20 @@ func TestFailingServer(t *testing.T) {
 		fail http.HandlerFunc
 		want string
 	}{
-		"401":      {say(401, ""), "HTTP 401 Unauthorized (set --codec-auth"},
-		"403":      {say(403, "who is "+secret+"?\x1b[31m\u202ehidden"), "HTTP 403 Forbidden: who is (secret)? [31m hidden (set"},
-		"404":      {say(404, ""), "check the endpoint"},
-		"503":      {say(503, "busy\nlater"), "HTTP 503 Service Unavailable: busy later"},
-		"redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://elsewhere.invalid/", 307) }, "HTTP 307"},
-		"garbage":  {say(200, "<html>hello</html>"), "the response is not a list of payloads"},
-		"count":    {say(200, `{"payloads":[]}`), "received 0 payloads from remote codec, expected 40"},
-		"hangs":    {func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); <-r.Context().Done() }, "no answer within 50ms"},
+		"401": {say(401, ""), "HTTP 401 Unauthorized (set --codec-auth"},
+		"403": {say(403, "who is "+secret+"?\x1b[31m\u202ehidden"),
+			"HTTP 403 Forbidden: who is (secret)? [31m hidden (set"},
+		"404": {say(404, ""), "check the endpoint"},
+		"503": {say(503, "busy\nlater"), "HTTP 503 Service Unavailable: busy later"},
+		"redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://elsewhere.invalid/", 307)
+		}, "HTTP 307"},
+		"garbage": {say(200, "<html>hello</html>"), "the response is not a list of payloads"},
+		"count":   {say(200, `{"payloads":[]}`), "received 0 payloads from remote codec, expected 40"},
+		"hangs": {func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}, "no answer within 50ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			web := start(t, codectest.Cipher{Key: "k"})
@@ -234,7 +246,8 @@ func TestFailingServer(t *testing.T) {
 				t.Fatalf("%d left", left)
 			}
 			why := history.CodecReason(payloadOf(h, 0))
-			if !strings.Contains(why, c.want) || strings.Contains(why, "sesame") || strings.ContainsAny(why, "\n\x1b\u202e") {
+			if !strings.Contains(why, c.want) || strings.Contains(why, "sesame") ||
+				strings.ContainsAny(why, "\n\x1b\u202e") {
 				t.Errorf("%q", why)
 			}
 			if string(payloadOf(h, 0).GetData()) != string(list[0].GetData()) {
@@ -295,12 +308,15 @@ func TestReadCanceled(t *testing.T) {
 }
 
 func TestEndpoint(t *testing.T) {
-	for _, bad := range []string{"host:1234", "ftp://x", "http://", "://", "http://x/?q=1", "http://user:hush@/x", "http://x\x7f"} {
-		if _, err := codec.New(codec.Config{Endpoint: bad}); err == nil || strings.Contains(err.Error(), "hush") {
+	for _, bad := range []string{"host:1234", "ftp://x", "http://", "://", "http://x/?q=1",
+		"http://user:hush@/x", "http://x\x7f"} {
+		if _, err := codec.New(codec.Config{Endpoint: bad}); err == nil ||
+			strings.Contains(err.Error(), "hush") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-	s, err := codec.New(codec.Config{Endpoint: "https://me:hush@codec.example/{namespace}/", Namespace: "a/b"})
+	s, err := codec.New(codec.Config{Endpoint: "https://me:hush@codec.example/{namespace}/",
+		Namespace: "a/b"})
 	if err != nil || s.Name() != "https://codec.example/a%2Fb" {
 		t.Errorf("%v, %v", s.Name(), err)
 	}
@@ -310,8 +326,10 @@ func TestEndpoint(t *testing.T) {
 }
 
 // call makes a call through an interceptor and returns what the cluster gets, and the error.
-func call(door grpc.UnaryClientInterceptor, ctx context.Context, req, reply proto.Message, answer proto.Message) (sent proto.Message, err error) {
-	err = door(ctx, "/x/Y", req, reply, nil, func(_ context.Context, _ string, req, reply any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
+func call(door grpc.UnaryClientInterceptor, ctx context.Context, req, reply proto.Message,
+	answer proto.Message) (sent proto.Message, err error) {
+	err = door(ctx, "/x/Y", req, reply, nil, func(_ context.Context, _ string, req, reply any,
+		_ *grpc.ClientConn, _ ...grpc.CallOption) error {
 		sent = req.(proto.Message)
 		proto.Merge(reply.(proto.Message), answer)
 		return nil
@@ -322,14 +340,17 @@ func call(door grpc.UnaryClientInterceptor, ctx context.Context, req, reply prot
 func TestIntercept(t *testing.T) {
 	web := start(t, codectest.Cipher{Key: "k"})
 	s := dial(t, web)
-	in := &commonpb.Payloads{Payloads: []*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(`"mine"`)}}}
+	in := &commonpb.Payloads{Payloads: []*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte(
+		"json/plain")}, Data: []byte(`"mine"`)}}}
 	req := &workflowservice.StartWorkflowExecutionRequest{WorkflowId: "w", Input: in}
-	sent, err := call(s.Intercept, t.Context(), req, &workflowservice.StartWorkflowExecutionResponse{}, &workflowservice.StartWorkflowExecutionResponse{})
+	sent, err := call(s.Intercept, t.Context(), req, &workflowservice.StartWorkflowExecutionResponse{},
+		&workflowservice.StartWorkflowExecutionResponse{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := sent.(*workflowservice.StartWorkflowExecutionRequest)
-	if got := out.GetInput().GetPayloads()[0]; string(got.GetMetadata()["encoding"]) != codectest.Encoding || out.GetWorkflowId() != "w" {
+	if got := out.GetInput().GetPayloads()[0]; string(got.GetMetadata()["encoding"]) != codectest.Encoding ||
+		out.GetWorkflowId() != "w" {
 		t.Errorf("sent %v", got)
 	}
 	if string(req.GetInput().GetPayloads()[0].GetData()) != `"mine"` {
@@ -342,16 +363,20 @@ func TestIntercept(t *testing.T) {
 	}
 	page := &workflowservice.GetWorkflowExecutionHistoryResponse{RawHistory: []*commonpb.DataBlob{{Data: raw}}}
 	reply := &workflowservice.GetWorkflowExecutionHistoryResponse{}
-	if _, err := call(s.Intercept, t.Context(), &workflowservice.GetWorkflowExecutionHistoryRequest{}, reply, page); err != nil || plainCount(reply.GetHistory()) != 3 {
+	if _, err := call(s.Intercept, t.Context(), &workflowservice.GetWorkflowExecutionHistoryRequest{}, reply,
+		page); err != nil || plainCount(reply.GetHistory()) != 3 {
 		t.Errorf("%v %v", err, reply)
 	}
 	reply = &workflowservice.GetWorkflowExecutionHistoryResponse{}
-	if _, err := call(s.Intercept, codec.AsStored(t.Context()), &workflowservice.GetWorkflowExecutionHistoryRequest{}, reply, page); err != nil || len(reply.GetRawHistory()) != 1 {
+	if _, err := call(s.Intercept, codec.AsStored(t.Context()),
+		&workflowservice.GetWorkflowExecutionHistoryRequest{}, reply, page); err != nil ||
+		len(reply.GetRawHistory()) != 1 {
 		t.Errorf("%v %v", err, reply)
 	}
 	// Nothing is sent plain.
 	web.Fail(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) })
-	sent, err = call(s.Intercept, t.Context(), req, &workflowservice.StartWorkflowExecutionResponse{}, &workflowservice.StartWorkflowExecutionResponse{})
+	sent, err = call(s.Intercept, t.Context(), req, &workflowservice.StartWorkflowExecutionResponse{},
+		&workflowservice.StartWorkflowExecutionResponse{})
 	if err == nil || sent != nil || !strings.Contains(err.Error(), "nothing was sent") {
 		t.Errorf("sent %v, %v", sent, err)
 	}
@@ -367,19 +392,23 @@ func TestInterceptWorker(t *testing.T) {
 		web.Fail(nil) // the second attempt succeeds
 		w.WriteHeader(503)
 	})
-	if _, err := call(s.InterceptWorker, t.Context(), &workflowservice.PollWorkflowTaskQueueRequest{}, reply, task); err != nil || plainCount(reply.GetHistory()) != 2 {
+	if _, err := call(s.InterceptWorker, t.Context(), &workflowservice.PollWorkflowTaskQueueRequest{}, reply,
+		task); err != nil || plainCount(reply.GetHistory()) != 2 {
 		t.Errorf("%v, %d plain", err, plainCount(reply.GetHistory()))
 	}
 	other := signals(encrypted(t, "lost", 1))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := call(s.InterceptWorker, ctx, &workflowservice.PollWorkflowTaskQueueRequest{}, &workflowservice.PollWorkflowTaskQueueResponse{},
-		&workflowservice.PollWorkflowTaskQueueResponse{History: other}); err == nil || errors.Is(err, context.DeadlineExceeded) {
+	if _, err := call(s.InterceptWorker, ctx, &workflowservice.PollWorkflowTaskQueueRequest{},
+		&workflowservice.PollWorkflowTaskQueueResponse{},
+		&workflowservice.PollWorkflowTaskQueueResponse{History: other}); err == nil ||
+		errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a worker got an unreadable workflow task: %v", err)
 	}
 	step := &workflowservice.PollActivityTaskQueueResponse{}
 	if _, err := call(s.InterceptWorker, ctx, &workflowservice.PollActivityTaskQueueRequest{}, step,
-		&workflowservice.PollActivityTaskQueueResponse{Input: &commonpb.Payloads{Payloads: encrypted(t, "lost", 1)}}); err != nil {
+		&workflowservice.PollActivityTaskQueueResponse{Input: &commonpb.Payloads{Payloads: encrypted(t,
+			"lost", 1)}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -390,7 +419,8 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	err := dial(t, web, func(c *codec.Config) { c.Auth = "Bearer another-secret" }).Check(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "403") || strings.Contains(err.Error(), "another-secret") {
+	if err == nil || !strings.Contains(err.Error(), "403") ||
+		strings.Contains(err.Error(), "another-secret") {
 		t.Error(err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// EncodeData encodes bytes that are not part of a message, as the data of one payload. It returns the encoded payload
-// in protobuf's encoding.
+// EncodeData encodes bytes that are not part of a message, as the data of one payload. It returns the encoded
+// payload in protobuf's encoding.
 func (s *Server) EncodeData(ctx context.Context, data []byte) ([]byte, error) {
 	p := &commonpb.Payload{Data: data,
 		Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingBinary)}}

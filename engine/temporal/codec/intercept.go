@@ -76,7 +76,8 @@ func (s *Server) InterceptWorker(
 	switch reply.(type) {
 	case *workflowservice.PollWorkflowTaskQueueResponse, *workflowservice.GetWorkflowExecutionHistoryResponse:
 		if left > 0 {
-			return status.Errorf(codes.Unavailable, "codec server %s: %d payloads of a workflow task cannot be decoded: %s",
+			return status.Errorf(codes.Unavailable,
+				"codec server %s: %d payloads of a workflow task cannot be decoded: %s",
 				s.name, left, s.Status().Reason)
 		}
 	}

@@ -70,7 +70,8 @@ func (s *Server) write(ctx context.Context, msg proto.Message) (proto.Message, e
 			if !rejectsPayloads(err) {
 				s.setDown(ctx, err)
 			}
-			return nil, fmt.Errorf("codec server %s cannot encode, so nothing was sent: %s", s.name, s.explain(err))
+			return nil, fmt.Errorf("codec server %s cannot encode, so nothing was sent: %s", s.name,
+				s.explain(err))
 		}
 		for i, it := range list[:n] {
 			out[it.d] = got[i]

@@ -54,7 +54,8 @@ func (t strictTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // call sends payloads in one request; method is "encode" or "decode".
-func (s *Server) call(ctx context.Context, method string, payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+func (s *Server) call(ctx context.Context, method string, payloads []*commonpb.Payload) ([]*commonpb.Payload,
+	error) {
 	limit, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	remote := converter.NewRemotePayloadCodec(converter.RemotePayloadCodecOptions{

@@ -15,9 +15,10 @@ import (
 	"acescope/engine/temporal/codec/codectest"
 )
 
-// TestStore keeps objects in a store with codec=true, through a codec server as the SDK makes it: with its key, with
-// another one, without credentials, with a server that decodes nothing, and without a server. ACESCOPE_TEST_STORE adds
-// another store, such as s3://BUCKET?endpoint=http://127.0.0.1:7070&use_path_style=true&disable_https=true.
+// TestStore keeps objects in a store with codec=true, through a codec server as the SDK makes it: with its
+// key, with another one, without credentials, with a server that decodes nothing, and without a server.
+// ACESCOPE_TEST_STORE adds another store, such as
+// s3://BUCKET?endpoint=http://127.0.0.1:7070&use_path_style=true&disable_https=true.
 func TestStore(t *testing.T) {
 	stores := map[string]string{"directory": "file://" + t.TempDir()}
 	if url := os.Getenv("ACESCOPE_TEST_STORE"); url != "" {

@@ -135,7 +135,8 @@ func (d *Diff) Differs() bool { return d.First != nil }
 func Of(a, b Side, o Options) *Diff {
 	sa := build(a, o.AllFields)
 	sb := build(b, o.AllFields)
-	d := &Diff{A: sa.about, B: sb.about, Pairs: align(sa.steps, sb.steps), All: o.AllFields, Counts: map[string]int{}}
+	d := &Diff{A: sa.about, B: sb.about, Pairs: align(sa.steps, sb.steps), All: o.AllFields,
+		Counts: map[string]int{}}
 	for i := range d.Pairs {
 		d.Pairs[i].compare(o.AllFields)
 	}

@@ -13,7 +13,8 @@ import (
 
 // runs compares two histories.
 func runs(a, b []*historypb.HistoryEvent) *Diff {
-	return Of(Side{Runs: [][]*historypb.HistoryEvent{a}}, Side{Runs: [][]*historypb.HistoryEvent{b}}, Options{})
+	return Of(Side{Runs: [][]*historypb.HistoryEvent{a}}, Side{Runs: [][]*historypb.HistoryEvent{b}},
+		Options{})
 }
 
 func pairOf(d *Diff, key string) *Pair {
@@ -44,7 +45,8 @@ func TestSameRun(t *testing.T) {
 // Two tasks are aligned step by step, and their differences have paths.
 func TestTwoTasks(t *testing.T) {
 	d := runs(replaytest.Recorded(t, "right"), replaytest.Recorded(t, "wrong"))
-	for _, key := range []string{"start AceTaskWorkflow", "activity run_generator #1", "activity run_skills_session #1", "activity persist_results #1", "end run"} {
+	for _, key := range []string{"start AceTaskWorkflow", "activity run_generator #1",
+		"activity run_skills_session #1", "activity persist_results #1", "end run"} {
 		p := pairOf(d, key)
 		if p == nil || p.A == nil || p.B == nil {
 			t.Fatalf("%s is not in both: %+v", key, p)
@@ -55,7 +57,8 @@ func TestTwoTasks(t *testing.T) {
 	for _, c := range start.Input {
 		paths[c.Path] = true
 	}
-	if start.Status != Changed || paths["/task_id"] || !paths["/label"] || d.First.Pair != 1 || d.First.Path != "/label" {
+	if start.Status != Changed || paths["/task_id"] || !paths["/label"] || d.First.Pair != 1 ||
+		d.First.Path != "/label" {
 		t.Errorf("start: %s %v, first %+v", start.Status, paths, d.First)
 	}
 }
@@ -93,7 +96,8 @@ func TestAlignment(t *testing.T) {
 		}
 		statuses = append(statuses, key+" "+p.Status)
 	}
-	if got := strings.Join(statuses, ", "); got != "x only_b, a same, b changed, c same" || d.First.Pair != 2 {
+	if got := strings.Join(statuses, ", "); got != "x only_b, a same, b changed, c same" ||
+		d.First.Pair != 2 {
 		t.Errorf("%s, first %+v", got, d.First)
 	}
 	moved := runs(runOf("a=1", "b=2"), runOf("b=2", "a=1"))
@@ -105,7 +109,8 @@ func TestAlignment(t *testing.T) {
 }
 
 func TestChangesHavePaths(t *testing.T) {
-	d := runs(runOf(`a={"list":[1,2,3],"same":true,"gone":1}`), runOf(`a={"list":[1,9,3],"same":true,"new":{"x":1}}`))
+	d := runs(runOf(`a={"list":[1,2,3],"same":true,"gone":1}`),
+		runOf(`a={"list":[1,9,3],"same":true,"new":{"x":1}}`))
 	p := pairOf(d, "activity a #1")
 	got := map[string]string{}
 	for _, c := range p.Result {
@@ -132,7 +137,8 @@ func TestPayloadLimits(t *testing.T) {
 		data, _ := json.Marshal(v)
 		return string(data)
 	}
-	if p := pairOf(runs(runOf("a="+list(0)), runOf("a="+list(5000))), "activity a #1"); len(p.Result) != MaxChanges || p.More != 1000-MaxChanges {
+	if p := pairOf(runs(runOf("a="+list(0)), runOf("a="+list(5000))),
+		"activity a #1"); len(p.Result) != MaxChanges || p.More != 1000-MaxChanges {
 		t.Errorf("%d changes, %d more", len(p.Result), p.More)
 	}
 }
@@ -156,7 +162,8 @@ func BenchmarkRuns(b *testing.B) {
 			if i%10 == 0 {
 				v += salt
 			}
-			out = append(out, fmt.Sprintf(`step%d={"answer":%d,"notes":["a","b","c"],"usage":{"input_tokens":%d}}`, i%7, v, i))
+			out = append(out, fmt.Sprintf(
+				`step%d={"answer":%d,"notes":["a","b","c"],"usage":{"input_tokens":%d}}`, i%7, v, i))
 		}
 		return out
 	}

@@ -114,7 +114,8 @@ func (d *Diff) sentence(i int, v Divergence) string {
 	case WhatStatus:
 		return fmt.Sprintf("%s ended differently: %s in A, %s in B.", where, p.A.outcome(), p.B.outcome())
 	case WhatError:
-		return fmt.Sprintf("%s failed with different errors: %s in A, %s in B.", where, Brief(p.A.Error), Brief(p.B.Error))
+		return fmt.Sprintf("%s failed with different errors: %s in A, %s in B.", where, Brief(p.A.Error),
+			Brief(p.B.Error))
 	case WhatOrder:
 		return fmt.Sprintf("%s is in another place.", where)
 	case WhatName:
@@ -217,7 +218,8 @@ func Brief(s string) string {
 func (d *Diff) addNotes(sa, sb *builder) {
 	note := func(format string, args ...any) { d.Notes = append(d.Notes, fmt.Sprintf(format, args...)) }
 	a, b := &d.A, &d.B
-	if len(a.RunIDs) > 0 && len(a.RunIDs) == len(b.RunIDs) && a.RunIDs[0] != "" && a.RunIDs[0] == b.RunIDs[0] &&
+	if len(a.RunIDs) > 0 && len(a.RunIDs) == len(b.RunIDs) && a.RunIDs[0] != "" &&
+		a.RunIDs[0] == b.RunIDs[0] &&
 		a.WorkflowID == b.WorkflowID {
 		note("A and B are the same run, %s.", a.RunIDs[0])
 	}
@@ -228,7 +230,8 @@ func (d *Diff) addNotes(sa, sb *builder) {
 	d.addSideNotes("A", sa)
 	d.addSideNotes("B", sb)
 	if n := d.Counts[Unreadable]; n > 0 {
-		note("Payloads of %s are encoded and their bytes differ: whether their contents differ is unknown.", counted(n, "step"))
+		note("Payloads of %s are encoded and their bytes differ: whether their contents differ is unknown.",
+			counted(n, "step"))
 	}
 }
 
@@ -248,7 +251,8 @@ func (d *Diff) addSideNotes(name string, s *builder) {
 		note("Runs before the first run of %s are missing: %s.", name, a.Before)
 	}
 	if s.clockBack > 0 {
-		note("The clock of %s went back %s: negative durations are shown as 0.", name, counted(s.clockBack, "time"))
+		note("The clock of %s went back %s: negative durations are shown as 0.", name,
+			counted(s.clockBack, "time"))
 	}
 	if a.Runs > 1 {
 		note("%s is a chain of %d runs, compared as one.", name, a.Runs)

@@ -66,7 +66,8 @@ func (s *builder) operation(e *historypb.HistoryEvent) {
 }
 
 var endStatuses = map[history.EndStatus]string{
-	history.EndCompleted: Done, history.EndFailed: Failed, history.EndTimedOut: TimedOut, history.EndCanceled: Cancelled,
+	history.EndCompleted: Done, history.EndFailed: Failed, history.EndTimedOut: TimedOut,
+	history.EndCanceled: Cancelled,
 }
 
 var closeStatuses = map[enumspb.EventType]string{

@@ -22,7 +22,8 @@ type testRun struct{ replaytest.History }
 func payloads(encoding string, data ...string) *commonpb.Payloads {
 	p := &commonpb.Payloads{}
 	for _, d := range data {
-		p.Payloads = append(p.Payloads, &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte(encoding)}, Data: []byte(d)})
+		p.Payloads = append(p.Payloads,
+			&commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte(encoding)}, Data: []byte(d)})
 	}
 	return p
 }
@@ -30,14 +31,16 @@ func payloads(encoding string, data ...string) *commonpb.Payloads {
 func started(workflowType, id, run string, input *commonpb.Payloads) *testRun {
 	s := &testRun{}
 	s.Append(&historypb.WorkflowExecutionStartedEventAttributes{
-		WorkflowType: &commonpb.WorkflowType{Name: workflowType}, WorkflowId: id, OriginalExecutionRunId: run, Input: input})
+		WorkflowType: &commonpb.WorkflowType{Name: workflowType}, WorkflowId: id, OriginalExecutionRunId: run,
+		Input: input})
 	return s
 }
 
 // activity adds an activity, which stays open without a result.
 func (s *testRun) activity(name string, input, result *commonpb.Payloads) *testRun {
 	id := s.Append(&historypb.ActivityTaskScheduledEventAttributes{
-		ActivityId: fmt.Sprint(len(s.Events) + 1), ActivityType: &commonpb.ActivityType{Name: name}, Input: input})
+		ActivityId: fmt.Sprint(len(s.Events) + 1), ActivityType: &commonpb.ActivityType{Name: name},
+		Input: input})
 	if result != nil {
 		s.Append(&historypb.ActivityTaskCompletedEventAttributes{ScheduledEventId: id, Result: result})
 	}
@@ -94,7 +97,8 @@ func TestIgnored(t *testing.T) {
 			activity("a", j(`{"task":{"run_id":"`+id+`","workflow_id":"ace/`+task+`","prompt":"p"}}`),
 				j(fmt.Sprintf(`{"plan":"x","trajectory_id":"%s","time":{"started_at":"%s","duration_ms":%d,"worker":"w-%d"}}`, id, at, ms, ms))).completed()
 	}
-	a, b := side(run("one-0001", "run-aaaa", "2026-05-04T12:00:00Z", 3)), side(run("two-0001", "run-bbbb", "2026-05-05T09:00:00Z", 900))
+	a, b := side(run("one-0001", "run-aaaa", "2026-05-04T12:00:00Z", 3)),
+		side(run("two-0001", "run-bbbb", "2026-05-05T09:00:00Z", 900))
 	if d := Of(a, b, Options{}); d.Differs() {
 		t.Errorf("%+v", d.First)
 	}
@@ -103,13 +107,15 @@ func TestIgnored(t *testing.T) {
 		t.Errorf("with all fields: %+v", d.First)
 	}
 	// "at" and "time" are ignored only if the value is a time.
-	x, y := started("W", "w", "r", j(`{"at":"work","time":{"zone":1}}`)), started("W", "w", "q", j(`{"at":"home","time":{"zone":2}}`))
+	x, y := started("W", "w", "r", j(`{"at":"work","time":{"zone":1}}`)),
+		started("W", "w", "q", j(`{"at":"home","time":{"zone":2}}`))
 	if p := Of(side(x), side(y), Options{}).Pairs[0]; len(p.Input) != 2 {
 		t.Errorf("%+v", p.Input)
 	}
 }
 
-// A timer that is started by the workflow task that closes the run is not compared: whether it is depends on timing.
+// A timer that is started by the workflow task that closes the run is not compared: whether it is depends on
+// timing.
 func TestTimerOfClosingTask(t *testing.T) {
 	run := func(timer bool) *testRun {
 		s := started("W", "w", "r", nil)
@@ -150,21 +156,27 @@ func TestInsertedStep(t *testing.T) {
 func TestOrder(t *testing.T) {
 	a := started("W", "w", "r1", nil).activity("x", j(`1`), j(`1`)).activity("y", j(`2`), j(`2`)).completed()
 	b := started("W", "w", "r2", nil).activity("y", j(`2`), j(`2`)).activity("x", j(`1`), j(`1`)).completed()
-	if d := Of(side(a), side(b), Options{}); d.Counts[Moved] != 1 || d.First.What != WhatOrder || len(d.Pairs) != 4 {
+	if d := Of(side(a), side(b), Options{}); d.Counts[Moved] != 1 || d.First.What != WhatOrder ||
+		len(d.Pairs) != 4 {
 		t.Errorf("%s: %+v", statusesOf(d), d.First)
 	}
-	a = started(ace.ExperimentWorkflow, "ace-experiment/one", "r1", nil).child("ace/one-e1-0001").child("ace/one-e1-0002").completed()
-	b = started(ace.ExperimentWorkflow, "ace-experiment/two", "r2", nil).child("ace/two-e1-0002").child("ace/two-e1-0001").child("ace/two-e1-0003").completed()
+	a = started(ace.ExperimentWorkflow, "ace-experiment/one", "r1",
+		nil).child("ace/one-e1-0001").child("ace/one-e1-0002").completed()
+	b = started(ace.ExperimentWorkflow, "ace-experiment/two", "r2",
+		nil).child("ace/two-e1-0002").child("ace/two-e1-0001").child("ace/two-e1-0003").completed()
 	d := Of(side(a), side(b), Options{})
-	if d.Counts[OnlyB] != 1 || d.Counts[Same] != 4 || d.First.Step != "child workflow AceTaskWorkflow e1-0003" {
+	if d.Counts[OnlyB] != 1 || d.Counts[Same] != 4 ||
+		d.First.Step != "child workflow AceTaskWorkflow e1-0003" {
 		t.Errorf("%s: %+v", statusesOf(d), d.First)
 	}
 }
 
 // A chain is compared as one run.
 func TestChain(t *testing.T) {
-	one := started("W", "w", "r1", j(`{"n":0}`)).activity("a", j(`1`), j(`1`)).activity("a", j(`2`), j(`2`)).completed()
-	first, second := started("W", "w", "r2", j(`{"n":0}`)).activity("a", j(`1`), j(`1`)).continuedAsNew("r3"), started("W", "w", "r3", j(`{"n":1}`)).activity("a", j(`2`), j(`2`)).completed()
+	one := started("W", "w", "r1", j(`{"n":0}`)).activity("a", j(`1`), j(`1`)).activity("a", j(`2`),
+		j(`2`)).completed()
+	first, second := started("W", "w", "r2", j(`{"n":0}`)).activity("a", j(`1`), j(`1`)).continuedAsNew("r3"),
+		started("W", "w", "r3", j(`{"n":1}`)).activity("a", j(`2`), j(`2`)).completed()
 	d := Of(side(one), side(first, second), Options{})
 	if d.Differs() || d.B.Runs != 2 || d.B.RunID(d.Pairs[2].B) != "r3" || d.Pairs[2].B.Event != 2 {
 		t.Errorf("%s: %+v %+v", statusesOf(d), d.First, d.B)
@@ -172,22 +184,26 @@ func TestChain(t *testing.T) {
 	if !strings.Contains(strings.Join(d.Notes, " "), "chain of 2 runs") {
 		t.Error(d.Notes)
 	}
-	if d := Of(side(one), side(first), Options{}); d.First == nil || d.Pairs[len(d.Pairs)-1].B.Status != Continued {
+	if d := Of(side(one), side(first), Options{}); d.First == nil ||
+		d.Pairs[len(d.Pairs)-1].B.Status != Continued {
 		t.Errorf("first run of the chain: %s", statusesOf(d))
 	}
 }
 
 // An open run, or one with an incomplete history, does not differ in what it has not reached.
 func TestOpenAndPartial(t *testing.T) {
-	whole := started("W", "w", "r1", nil).activity("a", j(`1`), j(`1`)).activity("b", j(`2`), j(`2`)).activity("c", j(`3`), j(`3`)).completed()
+	whole := started("W", "w", "r1", nil).activity("a", j(`1`), j(`1`)).activity("b", j(`2`),
+		j(`2`)).activity("c", j(`3`), j(`3`)).completed()
 	open := started("W", "w", "r2", nil).activity("a", j(`1`), j(`1`)).activity("b", j(`2`), nil)
 	d := Of(side(whole), side(open), Options{})
-	if d.Differs() || d.Counts[NotReached] != 3 || !strings.Contains(strings.Join(d.Notes, " "), "B is still running") {
+	if d.Differs() || d.Counts[NotReached] != 3 || !strings.Contains(strings.Join(d.Notes, " "),
+		"B is still running") {
 		t.Errorf("%s: %v", statusesOf(d), d.Notes)
 	}
 	cut := side(open)
 	cut.Partial = "byte 812: the file ends in the middle"
-	if d := Of(side(whole), cut, Options{}); d.Differs() || !strings.Contains(strings.Join(d.Notes, " "), "byte 812") {
+	if d := Of(side(whole), cut, Options{}); d.Differs() || !strings.Contains(strings.Join(d.Notes, " "),
+		"byte 812") {
 		t.Errorf("%s: %v", statusesOf(d), d.Notes)
 	}
 	// Steps that differ count.
@@ -223,8 +239,10 @@ func TestEncodedPayloads(t *testing.T) {
 }
 
 func TestOtherWorkflowTypes(t *testing.T) {
-	d := Of(side(started("Old", "w", "r1", nil).activity("a", j(`1`), j(`1`)).completed()), side(started("New", "w", "r2", nil).activity("a", j(`1`), j(`1`)).completed()), Options{})
-	if d.First == nil || d.First.What != WhatName || d.Pairs[1].Status != Same || !strings.Contains(d.Notes[0], "workflow types differ, Old and New") {
+	d := Of(side(started("Old", "w", "r1", nil).activity("a", j(`1`), j(`1`)).completed()),
+		side(started("New", "w", "r2", nil).activity("a", j(`1`), j(`1`)).completed()), Options{})
+	if d.First == nil || d.First.What != WhatName || d.Pairs[1].Status != Same ||
+		!strings.Contains(d.Notes[0], "workflow types differ, Old and New") {
 		t.Errorf("%s: %+v %v", statusesOf(d), d.First, d.Notes)
 	}
 }
@@ -246,10 +264,12 @@ func TestRandomSteps(t *testing.T) {
 	if d := Of(side(base), side(run("r2", "99", "1", false, time.Second)), Options{}); d.Differs() {
 		t.Errorf("%s: %+v", statusesOf(d), d.First)
 	}
-	if d := Of(side(base), side(run("r2", "17", "2", true, time.Second)), Options{}); d.First == nil || d.First.Step != "marker version fix #1" {
+	if d := Of(side(base), side(run("r2", "17", "2", true, time.Second)), Options{}); d.First == nil ||
+		d.First.Step != "marker version fix #1" {
 		t.Errorf("%s: %+v", statusesOf(d), d.First)
 	}
-	if d := Of(side(base), side(run("r2", "17", "1", true, time.Hour)), Options{}); d.First == nil || d.First.Step != "timer 1s #1" {
+	if d := Of(side(base), side(run("r2", "17", "1", true, time.Hour)), Options{}); d.First == nil ||
+		d.First.Step != "timer 1s #1" {
 		t.Errorf("%s: %+v", statusesOf(d), d.First)
 	}
 }
@@ -257,7 +277,8 @@ func TestRandomSteps(t *testing.T) {
 // Tool calls with payloads in an artifact are compared completely, or a note says they are not.
 func TestCallsInArtifact(t *testing.T) {
 	run := func(id string) *testRun {
-		return started(ace.TaskWorkflow, "ace/t", id, j(`{"task_id":"t"}`)).activity(ace.ActivitySkills, j(`{}`),
+		return started(ace.TaskWorkflow, "ace/t", id, j(`{"task_id":"t"}`)).activity(ace.ActivitySkills,
+			j(`{}`),
 			j(`{"invocations":[{"id":"c1","name":"look_up","args":"cut…","accepted":true,"ok":true,"duration_ms":1}],"log":{"sha256":"`+id+`","size":9}}`)).completed()
 	}
 	reads := func(args string) func(ace.Ref) ([]byte, error) {
@@ -267,12 +288,14 @@ func TestCallsInArtifact(t *testing.T) {
 	}
 	a, b := side(run("r1")), side(run("r2"))
 	a.Artifact, b.Artifact = reads(`{"q":"x"}`), reads(`{"q":"y"}`)
-	if d := Of(a, b, Options{}); d.First == nil || d.First.Path != "/q" || d.First.Step != "tool call look_up #1" {
+	if d := Of(a, b, Options{}); d.First == nil || d.First.Path != "/q" ||
+		d.First.Step != "tool call look_up #1" {
 		t.Errorf("%s: %+v", statusesOf(d), d.First)
 	}
 	b.Artifact = func(ace.Ref) ([]byte, error) { return nil, errors.New("not found") }
 	a.Artifact = nil
-	if d := Of(a, b, Options{}); d.Differs() || len(d.Notes) != 2 || !strings.Contains(d.Notes[1], "not found") {
+	if d := Of(a, b, Options{}); d.Differs() || len(d.Notes) != 2 ||
+		!strings.Contains(d.Notes[1], "not found") {
 		t.Errorf("%s: %v", statusesOf(d), d.Notes)
 	}
 }

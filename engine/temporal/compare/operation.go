@@ -9,8 +9,8 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// note is what an operation or a marker of engine/temporal/operation notes. Value is that of a step of a flow if
-// the event is step_changed.
+// note is what an operation or a marker of engine/temporal/operation notes. Value is that of a step of a flow
+// if the event is step_changed.
 type note struct {
 	Event string          `json:"event"`
 	Path  string          `json:"key"`
@@ -32,14 +32,15 @@ type stepChange struct {
 var stepEnds = map[string]string{"completed": Done, "failed": Failed, "canceled": Cancelled,
 	"skipped": "skipped"}
 
-// setOperation keeps of the input of an operation what the workflow decides: its parameters, and not the notes,
-// which are steps of their own.
+// setOperation keeps of the input of an operation what the workflow decides: its parameters, and not the
+// notes, which are steps of their own.
 func (s *builder) setOperation(st *Step) {
 	var request struct {
 		ID         string          `json:"operation_id"`
 		Parameters json.RawMessage `json:"parameters"`
 	}
-	if s.all || json.Unmarshal(st.Input, &request) != nil || request.ID == "" || len(request.Parameters) == 0 {
+	if s.all || json.Unmarshal(st.Input, &request) != nil || request.ID == "" ||
+		len(request.Parameters) == 0 {
 		return
 	}
 	st.Input = request.Parameters

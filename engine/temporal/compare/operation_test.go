@@ -39,11 +39,12 @@ func flowRun(t *testing.T, replace ...string) []*historypb.HistoryEvent {
 	return h.GetEvents()
 }
 
-// Of two runs of a flow, operations and steps without one are named after the step and differ where it differs, and
-// not in their times, keys and notes.
+// Of two runs of a flow, operations and steps without one are named after the step and differ where it
+// differs, and not in their times, keys and notes.
 func TestFlowRuns(t *testing.T) {
 	changed := func(a, b []*historypb.HistoryEvent) (keys []string) {
-		r := Of(Side{Runs: [][]*historypb.HistoryEvent{a}}, Side{Runs: [][]*historypb.HistoryEvent{b}}, Options{})
+		r := Of(Side{Runs: [][]*historypb.HistoryEvent{a}}, Side{Runs: [][]*historypb.HistoryEvent{b}},
+			Options{})
 		for _, p := range r.Pairs {
 			if Differs(p.Status) {
 				keys = append(keys, p.Status+" "+(p.A).Key)
@@ -51,7 +52,8 @@ func TestFlowRuns(t *testing.T) {
 		}
 		return keys
 	}
-	if got := changed(flowRun(t), flowRun(t, "01a20671-ba59", "01a20671-ffff", `"time":"2026-`, `"time":"2027-`,
+	if got := changed(flowRun(t), flowRun(t, "01a20671-ba59", "01a20671-ffff", `"time":"2026-`,
+		`"time":"2027-`,
 		`"executed_at":"2026-`, `"executed_at":"2027-`)); got != nil {
 		t.Errorf("the same run at another time: %q", got)
 	}

@@ -59,7 +59,8 @@ func (s *builder) addCalls(e *historypb.HistoryEvent, most int) {
 func (s *builder) session(ended int64) *Step {
 	for i := range slices.Backward(s.steps) {
 		st := &s.steps[i]
-		if st.Kind == KindActivity && st.Name == ace.ActivitySkills && st.Run == s.run && (ended == 0 || st.End == ended) {
+		if st.Kind == KindActivity && st.Name == ace.ActivitySkills && st.Run == s.run &&
+			(ended == 0 || st.End == ended) {
 			st.hasCalls = !s.all
 			return st
 		}
@@ -111,7 +112,8 @@ func (s *builder) addReused(e *historypb.HistoryEvent) {
 		pass, n := s.phase/len(steps), s.phase%len(steps)
 		phase := steps[n]
 		now := len(s.fold.Passes)
-		if f.StoredResult(pass, phase) != nil && (now < pass || now == pass && s.fold.Steps[n].Status != ace.StatusDone) {
+		if f.StoredResult(pass, phase) != nil &&
+			(now < pass || now == pass && s.fold.Steps[n].Status != ace.StatusDone) {
 			return
 		}
 		result := f.InlineResult(pass, phase)

@@ -257,7 +257,8 @@ func (s *builder) numbered(key string, unique bool) string {
 	return key
 }
 
-func (s *builder) end(e *historypb.HistoryEvent, began int64, status string, result *commonpb.Payloads, f *failurepb.Failure) {
+func (s *builder) end(e *historypb.HistoryEvent, began int64, status string, result *commonpb.Payloads,
+	f *failurepb.Failure) {
 	i, ok := s.open[began]
 	if !ok {
 		return

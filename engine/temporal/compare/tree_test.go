@@ -14,7 +14,8 @@ func sessionJSON(n, skip int) json.RawMessage {
 	var list []any
 	for i := range n {
 		if skip == 0 || i%skip != 0 {
-			list = append(list, map[string]any{"id": fmt.Sprint(i), "ok": true, "n": i, "args": map[string]any{"x": i * 2, "y": "text"}})
+			list = append(list, map[string]any{"id": fmt.Sprint(i), "ok": true, "n": i,
+				"args": map[string]any{"x": i * 2, "y": "text"}})
 		}
 	}
 	data, err := marshal(map[string]any{"calls": list})
@@ -94,7 +95,8 @@ func TestChangesAreTrue(t *testing.T) {
 		x, _ := marshal(randomJSON(r, 4))
 		y, _ := marshal(randomJSON(r, 4))
 		changes := (&Pair{}).changes(x, y, true)
-		if (len(changes) == 0) != (string(x) == string(y)) { // marshal sorts members, and the numbers are whole
+		// marshal sorts members, and the numbers are whole
+		if (len(changes) == 0) != (string(x) == string(y)) {
 			t.Fatalf("%s, %s: %d changes", x, y, len(changes))
 		}
 		a, _ := parse(x, true)
@@ -110,7 +112,8 @@ func TestChangesAreTrue(t *testing.T) {
 			}
 			stands, ok := at(b, c.Path)
 			// Within lists of different lengths the place is that in the first one.
-			if said, _ := marshal(stands); (!ok || string(said) != string(c.B)) && !strings.Contains(string(y), string(c.B)) {
+			if said, _ := marshal(stands); (!ok || string(said) != string(c.B)) &&
+				!strings.Contains(string(y), string(c.B)) {
 				t.Fatalf("%s, %s: %s is said to be new at %q", x, y, c.B, c.Path)
 			}
 		}

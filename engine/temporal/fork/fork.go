@@ -55,8 +55,9 @@ func Read(workflowID, runID string, events []*historypb.HistoryEvent) (*Original
 		return nil, errorf(ErrForeign, "the run is an %s; only an %s can be forked", kind, ace.TaskWorkflow)
 	}
 	o := &Original{
-		WorkflowID: cmp.Or(workflowID, start.GetWorkflowId()), RunID: cmp.Or(runID, history.OriginOf(events).RunID),
-		events: events,
+		WorkflowID: cmp.Or(workflowID, start.GetWorkflowId()),
+		RunID:      cmp.Or(runID, history.OriginOf(events).RunID),
+		events:     events,
 	}
 	all := func(*ace.State, *historypb.HistoryEvent) bool { return true }
 	if err := o.fold(all, &o.final, nil); err != nil {
@@ -174,7 +175,8 @@ func (o *Original) atPhase(phase ace.Phase) (place, error) {
 		return before(s.Phase, phase)
 	}, &s, &at.results)
 	if err == nil && before(s.Phase, phase) {
-		return place{}, errorf(ErrPoint, "%s has no recorded result, so a fork cannot start with %s; the run is in %s",
+		return place{}, errorf(ErrPoint,
+			"%s has no recorded result, so a fork cannot start with %s; the run is in %s",
 			s.Phase, phase, s.Phase)
 	}
 	return o.complete(at, s.Input.Fork), err
@@ -200,7 +202,8 @@ func (o *Original) complete(at place, had *ace.Fork) place {
 }
 
 func errUnknownPhase(phase ace.Phase) error {
-	return errorf(ErrPoint, "phase %q not found; phases are generator, skills, reflector, curator, persist", phase)
+	return errorf(ErrPoint, "phase %q not found; phases are generator, skills, reflector, curator, persist",
+		phase)
 }
 
 func before(a, b ace.Phase) bool { return order(a) < order(b) }
@@ -266,7 +269,8 @@ func resetOf(event, last int64) (Reset, error) {
 
 func endsWorkflowTask(e *historypb.HistoryEvent) bool {
 	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT, enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT,
+		enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
 		return true
 	}
 	return false

@@ -44,7 +44,8 @@ func TestEveryEvent(t *testing.T) {
 			var s ace.State
 			s.Apply(ace.Started(p.Input))
 			if s.Phase != p.Phase || s.Failure != nil || len(p.Input.Fork.Steps) != taken {
-				t.Errorf("%s, event %d: the fork begins in %s with %d results, not in %s with %d: %v", name, n, s.Phase, len(p.Input.Fork.Steps), p.Phase, taken, s.Failure)
+				t.Errorf("%s, event %d: the fork begins in %s with %d results, not in %s with %d: %v", name,
+					n, s.Phase, len(p.Input.Fork.Steps), p.Phase, taken, s.Failure)
 			}
 		}
 	}
@@ -63,11 +64,13 @@ func TestPoints(t *testing.T) {
 		"done":        {right, fork.Point{Phase: ace.PhaseDone}, "not found; phases are"},
 		"not reached": {failed, fork.Point{Phase: ace.PhaseCurator}, "generator has no recorded result"},
 	} {
-		if _, err := c.of.Plan(c.at, fork.Changes{}); !errors.Is(err, fork.ErrPoint) || !strings.Contains(err.Error(), c.want) {
+		if _, err := c.of.Plan(c.at, fork.Changes{}); !errors.Is(err, fork.ErrPoint) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := fork.Read("", "", replaytest.Recorded(t, "experiment")); !errors.Is(err, fork.ErrForeign) || !strings.Contains(err.Error(), ace.ExperimentWorkflow) {
+	if _, err := fork.Read("", "", replaytest.Recorded(t, "experiment")); !errors.Is(err, fork.ErrForeign) ||
+		!strings.Contains(err.Error(), ace.ExperimentWorkflow) {
 		t.Errorf("an experiment: %v", err)
 	}
 	if _, err := fork.Read("", "", nil); !errors.Is(err, fork.ErrForeign) {
@@ -81,11 +84,13 @@ func text(s string) *string { return &s }
 func TestEstimate(t *testing.T) {
 	o := original(t, "right")
 	p, err := o.Plan(fork.Point{Phase: ace.PhaseGenerator}, fork.Changes{})
-	if err != nil || !p.Costs() || p.Estimate.CostUSD != 0.001 || !reflect.DeepEqual(p.Unknown, []ace.Phase{"skills", "reflector", "curator"}) {
+	if err != nil || !p.Costs() || p.Estimate.CostUSD != 0.001 ||
+		!reflect.DeepEqual(p.Unknown, []ace.Phase{"skills", "reflector", "curator"}) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	p, err = o.Plan(fork.Point{Phase: ace.PhaseReflector}, fork.Changes{Provider: text(fork.Free)})
-	if err != nil || p.Costs() || p.Estimate != (ace.Usage{}) || p.Changed["provider"] != (ace.ForkChange{From: "scripted", To: "builtin"}) {
+	if err != nil || p.Costs() || p.Estimate != (ace.Usage{}) ||
+		p.Changed["provider"] != (ace.ForkChange{From: "scripted", To: "builtin"}) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	p, err = o.Plan(fork.Point{Phase: ace.PhasePersist}, fork.Changes{})
@@ -100,20 +105,26 @@ func TestPhasePrompts(t *testing.T) {
 	brief := &ace.PhasePrompt{Name: "brief", Version: 2}
 	both := map[ace.Phase]*ace.PhasePrompt{ace.PhaseCurator: nil, ace.PhaseReflector: brief}
 	p, err := o.Plan(fork.Point{}, fork.Changes{Prompts: both})
-	if err != nil || p.Phase != ace.PhaseReflector || !reflect.DeepEqual(p.Reused, []ace.Phase{"generator", "skills"}) || p.Rerun[0].Prompt.Name != "brief" {
+	if err != nil || p.Phase != ace.PhaseReflector ||
+		!reflect.DeepEqual(p.Reused, []ace.Phase{"generator", "skills"}) ||
+		p.Rerun[0].Prompt.Name != "brief" {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	want := map[string]ace.ForkChange{"prompts.reflector": {From: "default", To: "brief@2"}}
-	if !reflect.DeepEqual(p.Changed, want) || p.Input.Prompts.String() != "reflector brief@2" || o.Input.Prompts != nil {
+	if !reflect.DeepEqual(p.Changed, want) || p.Input.Prompts.String() != "reflector brief@2" ||
+		o.Input.Prompts != nil {
 		t.Errorf("changed %v, prompts %v, original %v", p.Changed, p.Input.Prompts, o.Input.Prompts)
 	}
 	again := *o
 	again.Input = p.Input
-	p, err = again.Plan(fork.Point{Phase: ace.PhaseGenerator}, fork.Changes{Prompts: map[ace.Phase]*ace.PhasePrompt{ace.PhaseReflector: nil}})
-	if err != nil || p.Input.Prompts != nil || p.Changed["prompts.reflector"].To != "default" || again.Input.Prompts == nil {
+	p, err = again.Plan(fork.Point{Phase: ace.PhaseGenerator},
+		fork.Changes{Prompts: map[ace.Phase]*ace.PhasePrompt{ace.PhaseReflector: nil}})
+	if err != nil || p.Input.Prompts != nil || p.Changed["prompts.reflector"].To != "default" ||
+		again.Input.Prompts == nil {
 		t.Errorf("back to the default: %v, %v, %v", p.Input.Prompts, p.Changed, err)
 	}
-	if _, err := o.Plan(fork.Point{Phase: ace.PhaseCurator}, fork.Changes{Prompts: both}); !errors.Is(err, fork.ErrNoChange) || !strings.Contains(err.Error(), "reuses the result of the reflector") {
+	if _, err := o.Plan(fork.Point{Phase: ace.PhaseCurator}, fork.Changes{Prompts: both}); !errors.Is(err,
+		fork.ErrNoChange) || !strings.Contains(err.Error(), "reuses the result of the reflector") {
 		t.Errorf("too late: %v", err)
 	}
 }
@@ -151,10 +162,17 @@ func TestSet(t *testing.T) {
 		{"epoch=3", func(in ace.TaskInput) any { return in.Epoch }, 3},
 		{"index=4", func(in ace.TaskInput) any { return in.Index }, 4},
 		{"pace_ms=50", func(in ace.TaskInput) any { return in.PaceMS }, int64(50)},
-		{"skills_config.allowed_tools=a, b", func(in ace.TaskInput) any { return in.SkillsConfig.AllowedTools }, []string{"a", "b"}},
-		{`skills_config.allowed_tools=["c"]`, func(in ace.TaskInput) any { return in.SkillsConfig.AllowedTools }, []string{"c"}},
-		{"skills_config.permission_mode=ask", func(in ace.TaskInput) any { return in.SkillsConfig.PermissionMode }, "ask"},
-		{"steps.curator=builtin", func(in ace.TaskInput) any { return in.ProviderOf(ace.PhaseCurator) }, "builtin"},
+		{"skills_config.allowed_tools=a, b", func(in ace.TaskInput) any {
+			return in.SkillsConfig.AllowedTools
+		}, []string{"a", "b"}},
+		{`skills_config.allowed_tools=["c"]`, func(in ace.TaskInput) any {
+			return in.SkillsConfig.AllowedTools
+		}, []string{"c"}},
+		{"skills_config.permission_mode=ask", func(in ace.TaskInput) any {
+			return in.SkillsConfig.PermissionMode
+		}, "ask"},
+		{"steps.curator=builtin", func(in ace.TaskInput) any { return in.ProviderOf(ace.PhaseCurator) },
+			"builtin"},
 	} {
 		s, err := fork.ParseSetting(c.set)
 		if err != nil {
@@ -168,14 +186,17 @@ func TestSet(t *testing.T) {
 	if o.Input.Steps != nil || *o.Input.Label != "42" {
 		t.Error("the original's input was changed")
 	}
-	for _, bad := range []string{"label", "model=x", "task_id=x", "steps.persist=x", "skills_config=x", "=x"} {
+	for _, bad := range []string{"label", "model=x", "task_id=x", "steps.persist=x", "skills_config=x",
+		"=x"} {
 		if _, err := fork.ParseSetting(bad); err == nil {
 			t.Errorf("%s was taken", bad)
 		}
 	}
-	for _, bad := range []string{"adapter=x", "epoch=-1", "pace_ms=fast", `label="x`, "skills_config.allowed_tools=[1]"} {
+	for _, bad := range []string{"adapter=x", "epoch=-1", "pace_ms=fast", `label="x`,
+		"skills_config.allowed_tools=[1]"} {
 		s, _ := fork.ParseSetting(bad)
-		if _, err := o.Plan(fork.Point{Phase: ace.PhaseSkills}, fork.Changes{Set: []fork.Setting{s}}); !errors.Is(err, fork.ErrNoChange) {
+		if _, err := o.Plan(fork.Point{Phase: ace.PhaseSkills},
+			fork.Changes{Set: []fork.Setting{s}}); !errors.Is(err, fork.ErrNoChange) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
@@ -186,7 +207,8 @@ func TestResetAt(t *testing.T) {
 	all := replaytest.Recorded(t, "right")
 	for n := int64(1); n <= int64(len(all)); n++ {
 		r, err := fork.ResetAt(all, fork.Point{Event: n})
-		if err != nil || r.Event <= n && r.Event != lastTask(all) || r.Kept != r.Event-1 || r.Kept+r.Lost != int64(len(all)) {
+		if err != nil || r.Event <= n && r.Event != lastTask(all) || r.Kept != r.Event-1 ||
+			r.Kept+r.Lost != int64(len(all)) {
 			t.Errorf("event %d: %+v, %v", n, r, err)
 		}
 	}
@@ -220,7 +242,8 @@ func lastTask(all []*historypb.HistoryEvent) (id int64) {
 	return id
 }
 
-// A fork of a run with several answers reuses those before its point, and begins in the same phase after as many passes.
+// A fork of a run with several answers reuses those before its point, and begins in the same phase after as
+// many passes.
 func TestEveryEventOfRounds(t *testing.T) {
 	o := original(t, "rounds")
 	taken := 0
@@ -238,13 +261,15 @@ func TestEveryEventOfRounds(t *testing.T) {
 		}
 		var s ace.State
 		s.Apply(ace.Started(p.Input))
-		if s.Phase != p.Phase || s.Failure != nil || results < taken || len(s.Passes) < len(p.Input.Fork.Passes) {
+		if s.Phase != p.Phase || s.Failure != nil || results < taken ||
+			len(s.Passes) < len(p.Input.Fork.Passes) {
 			t.Errorf("event %d: the fork begins in %s after %d passes with %d results, not in %s", n, s.Phase,
 				len(s.Passes), results, p.Phase)
 		}
 		taken = results
 	}
-	if taken != 3+3*3+2+2 { // the first answer, three rounds, curator and persist, and most of the answer afterwards
+	// the first answer, three rounds, curator and persist, and most of the answer afterwards
+	if taken != 3+3*3+2+2 {
 		t.Errorf("%d results are reused at the end", taken)
 	}
 	p, err := o.Plan(fork.Point{Phase: ace.PhaseCurator}, fork.Changes{})

@@ -211,7 +211,8 @@ func (p *Plan) setText(name string, field, to *string) {
 
 func (p *Plan) note(name, from, to string) {
 	if from != to {
-		p.Changed[name] = ace.ForkChange{From: ace.Cut(from, ace.PreviewBytes), To: ace.Cut(to, ace.PreviewBytes)}
+		p.Changed[name] = ace.ForkChange{From: ace.Cut(from, ace.PreviewBytes),
+			To: ace.Cut(to, ace.PreviewBytes)}
 	}
 }
 
@@ -235,7 +236,8 @@ func Keys() []string {
 }
 
 var otherFields = map[string]string{
-	"model": "use --model", "provider": "use --provider", "prompt": "use --prompt or --prompt-file", "prompt_ref": "use --prompt-file",
+	"model": "use --model", "provider": "use --provider", "prompt": "use --prompt or --prompt-file",
+	"prompt_ref":    "use --prompt-file",
 	"playbook_hash": "use --playbook", "playbook": "use --playbook", "branch": "use --branch",
 	"task_id": "the ID of a fork is generated", "fork": "it is set by the fork",
 }
@@ -339,7 +341,8 @@ func (p *Plan) setTools(value string) error {
 			}
 		}
 	}
-	p.note("skills_config.allowed_tools", strings.Join(p.Input.SkillsConfig.AllowedTools, ","), strings.Join(list, ","))
+	p.note("skills_config.allowed_tools", strings.Join(p.Input.SkillsConfig.AllowedTools, ","),
+		strings.Join(list, ","))
 	p.Input.SkillsConfig.AllowedTools = list
 	return nil
 }

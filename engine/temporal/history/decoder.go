@@ -23,8 +23,8 @@ type Decoder struct {
 	timers map[int64]string    // summaries of the timers of the contract, by started event ID
 }
 
-// Fact returns the fact that the event states about the run, or false if it states none. It reads what is odd as
-// far as it fits; the fact says what does not. The error reports an input that does not fit the contract.
+// Fact returns the fact that the event states about the run, or false if it states none. It reads what is odd
+// as far as it fits; the fact says what does not. The error reports an input that does not fit the contract.
 func (d *Decoder) Fact(e *historypb.HistoryEvent) (ace.Fact, bool, error) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
@@ -136,7 +136,8 @@ func Closing(e *historypb.HistoryEvent) (ace.Fact, bool) {
 		f := FailureOf(e.GetWorkflowExecutionFailedEventAttributes().GetFailure())
 		return ace.Closed(ace.Failed, &f), true
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
-		return ace.Closed(ace.TimedOut, &ace.Failure{Kind: ace.TimedOut, Message: "the workflow timed out"}), true
+		return ace.Closed(ace.TimedOut, &ace.Failure{Kind: ace.TimedOut, Message: "the workflow timed out"}),
+			true
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
 		return ace.Closed(ace.Canceled, nil), true
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
@@ -158,7 +159,8 @@ type ExperimentDecoder struct {
 func (d *ExperimentDecoder) Fact(e *historypb.HistoryEvent) (ace.ExperimentFact, bool, error) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
-		fact, err := ace.ExperimentStartedFrom(JSON(e.GetWorkflowExecutionStartedEventAttributes().GetInput()))
+		fact, err := ace.ExperimentStartedFrom(
+			JSON(e.GetWorkflowExecutionStartedEventAttributes().GetInput()))
 		return fact, err == nil, err
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
 		if d.activities == nil {
@@ -173,12 +175,14 @@ func (d *ExperimentDecoder) Fact(e *historypb.HistoryEvent) (ace.ExperimentFact,
 		return fact, true, nil
 	}
 	if fact, ok := Closing(e); ok {
-		return ace.ExperimentFact{Closed: &ace.ExperimentClosed{Status: fact.Status, Failure: fact.Failure}}, true, nil
+		return ace.ExperimentFact{Closed: &ace.ExperimentClosed{Status: fact.Status, Failure: fact.Failure}},
+			true, nil
 	}
 	return ace.ExperimentFact{}, false, nil
 }
 
-func (d *ExperimentDecoder) activity(a *historypb.ActivityTaskCompletedEventAttributes) (ace.ExperimentFact, bool) {
+func (d *ExperimentDecoder) activity(a *historypb.ActivityTaskCompletedEventAttributes) (ace.ExperimentFact,
+	bool) {
 	name := d.activities[a.GetScheduledEventId()]
 	delete(d.activities, a.GetScheduledEventId())
 	data := JSON(a.GetResult())

@@ -18,9 +18,10 @@ func IsError(e *historypb.HistoryEvent) bool {
 		return false
 	}
 	name := e.GetEventType().String()
-	return slices.ContainsFunc([]string{"Failed", "TimedOut", "Terminated", "Rejected"}, func(end string) bool {
-		return strings.HasSuffix(name, end)
-	})
+	return slices.ContainsFunc([]string{"Failed", "TimedOut", "Terminated", "Rejected"},
+		func(end string) bool {
+			return strings.HasSuffix(name, end)
+		})
 }
 
 // IsReset reports whether a failed workflow task only marks where a run was reset.
@@ -157,8 +158,8 @@ func OperationLabel(activityID string) (string, bool) {
 	return step, true
 }
 
-// OperationName returns the name of an operation that an event schedules: the summary that its workflow set, or
-// else its label, see [OperationLabel]. It returns false for other activities.
+// OperationName returns the name of an operation that an event schedules: the summary that its workflow set,
+// or else its label, see [OperationLabel]. It returns false for other activities.
 func OperationName(e *historypb.HistoryEvent) (string, bool) {
 	label, ok := OperationLabel(e.GetActivityTaskScheduledEventAttributes().GetActivityId())
 	var summary string

@@ -42,8 +42,9 @@ const encodingStored = "json/external-storage-reference"
 
 var typeStored = string((*sdkpb.ExternalStorageReference)(nil).ProtoReflect().Descriptor().FullName())
 
-// StoredBy returns the name of the storage driver that holds the content of a payload, and false if the payload
-// holds its content itself. The external storage of the SDKs replaces large payloads by such references.
+// StoredBy returns the name of the storage driver that holds the content of a payload, and false if the
+// payload holds its content itself. The external storage of the SDKs replaces large payloads by such
+// references.
 func StoredBy(p *commonpb.Payload) (driver string, ok bool) {
 	var ref struct {
 		Driver string `json:"driverName"`
@@ -148,10 +149,12 @@ func FirstEncoded(events []*historypb.HistoryEvent) string {
 				return fmt.Sprintf("a payload of event %d is %s", e.GetEventId(), storedBy(driver))
 			}
 			switch encoding := string(p.GetMetadata()[converter.MetadataEncoding]); encoding {
-			case converter.MetadataEncodingNil, converter.MetadataEncodingBinary, converter.MetadataEncodingJSON,
+			case converter.MetadataEncodingNil, converter.MetadataEncodingBinary,
+				converter.MetadataEncodingJSON,
 				converter.MetadataEncodingProto, converter.MetadataEncodingProtoJSON:
 			default:
-				return fmt.Sprintf("a payload of event %d is encoded (%s)%s", e.GetEventId(), encoding, DecodeHint(p))
+				return fmt.Sprintf("a payload of event %d is encoded (%s)%s", e.GetEventId(), encoding,
+					DecodeHint(p))
 			}
 		}
 	}
@@ -176,7 +179,8 @@ func FailureFrom(err error) ace.Failure {
 		return ace.Failure{Kind: ace.Failed, Message: "unknown failure"}
 	}
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
-		return ace.Failure{Kind: ace.TimedOut, Type: timeout.TimeoutType().String(), Message: timeoutText(timeout)}
+		return ace.Failure{Kind: ace.TimedOut, Type: timeout.TimeoutType().String(),
+			Message: timeoutText(timeout)}
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		f := ace.Failure{Kind: ace.Failed, Type: app.Type(), Message: app.Message(), Calls: callsOf(app)}

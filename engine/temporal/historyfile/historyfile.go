@@ -80,7 +80,8 @@ func (e *Error) Error() string {
 
 // Write writes a history as the temporal command does.
 func Write(w io.Writer, events []*historypb.HistoryEvent) error {
-	data, err := temporalproto.CustomJSONMarshalOptions{Indent: "  "}.Marshal(&historypb.History{Events: events})
+	data, err := temporalproto.CustomJSONMarshalOptions{Indent: "  "}.Marshal(
+		&historypb.History{Events: events})
 	if err != nil {
 		return err
 	}
@@ -187,7 +188,8 @@ func decode(data []byte, histories [][]span) []History {
 	return out
 }
 
-func decodeChunk(data []byte, spans []span, events []*historypb.HistoryEvent, from, to int) (unread []Unread) {
+func decodeChunk(data []byte, spans []span, events []*historypb.HistoryEvent, from,
+	to int) (unread []Unread) {
 	options := temporalproto.CustomJSONUnmarshalOptions{DiscardUnknown: true}
 	for i := from; i < to; i++ {
 		text := data[spans[i].from:spans[i].to]

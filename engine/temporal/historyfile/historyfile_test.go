@@ -29,7 +29,8 @@ func recorded(t testing.TB, name string) []byte {
 func bare(t testing.TB, data []byte) *historypb.History {
 	t.Helper()
 	h := &historypb.History{}
-	if err := (temporalproto.CustomJSONUnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, h); err != nil {
+	if err := (temporalproto.CustomJSONUnmarshalOptions{DiscardUnknown: true}).Unmarshal(data,
+		h); err != nil {
 		t.Fatal(err)
 	}
 	return h
@@ -64,14 +65,17 @@ func TestReadShapes(t *testing.T) {
 		data []byte
 		want [][]byte
 	}{
-		"object":                  {one, [][]byte{one}},
-		"list of events":          {list(one), [][]byte{one}},
-		"gzip":                    {packed(one), [][]byte{one}},
-		"byte order mark":         {append([]byte("\xef\xbb\xbf"), one...), [][]byte{one}},
-		"response":                {[]byte(`{"nextPageToken":"","history":` + string(one) + `,"archived":false}`), [][]byte{one}},
-		"one after another":       {bytes.Join([][]byte{one, two}, []byte("\n")), [][]byte{one, two}},
-		"list of histories":       {[]byte("[" + string(one) + ",\n" + string(two) + "]"), [][]byte{one, two}},
-		"lists of events":         {[]byte("[" + string(list(one)) + "," + string(list(two)) + "]"), [][]byte{one, two}},
+		"object":          {one, [][]byte{one}},
+		"list of events":  {list(one), [][]byte{one}},
+		"gzip":            {packed(one), [][]byte{one}},
+		"byte order mark": {append([]byte("\xef\xbb\xbf"), one...), [][]byte{one}},
+		"response": {[]byte(`{"nextPageToken":"","history":` + string(one) +
+			`,"archived":false}`), [][]byte{one}},
+		"one after another": {bytes.Join([][]byte{one, two}, []byte("\n")), [][]byte{one, two}},
+		"list of histories": {[]byte("[" + string(one) + ",\n" + string(two) + "]"),
+			[][]byte{one, two}},
+		"lists of events": {[]byte("[" + string(list(one)) + "," + string(list(two)) + "]"),
+			[][]byte{one, two}},
 		"one event after another": {[]byte(loose), [][]byte{one}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +116,8 @@ func TestReadTruncated(t *testing.T) {
 		t.Errorf("read only %d of %d events", before, len(want.Events))
 	}
 	cut := packed(data)
-	if _, err := Read(bytes.NewReader(cut[:len(cut)-20])); err == nil || !strings.Contains(err.Error(), "compressed file is truncated") {
+	if _, err := Read(bytes.NewReader(cut[:len(cut)-20])); err == nil ||
+		!strings.Contains(err.Error(), "compressed file is truncated") {
 		t.Errorf("cut gzip: %v", err)
 	}
 }
@@ -155,7 +160,8 @@ func TestReadDamaged(t *testing.T) {
 			if n > len(want.Events) {
 				t.Fatalf("%q at %d: %d events", b, at, n)
 			}
-			if err == nil && n < len(want.Events) && bad[at] != data[at] && len(got) == 1 && got[0].Events[n-1].GetEventId() == int64(n) {
+			if err == nil && n < len(want.Events) && bad[at] != data[at] && len(got) == 1 &&
+				got[0].Events[n-1].GetEventId() == int64(n) {
 				t.Errorf("%q at %d: %d events of %d, and no error", b, at, n, len(want.Events))
 			}
 		}
@@ -180,7 +186,8 @@ func TestReadLimits(t *testing.T) {
 		t.Errorf("deep: %d histories, %v", len(got), err)
 	}
 	large := `{"events":[{"eventId":"1","eventType":"EVENT_TYPE_MARKER_RECORDED","markerRecordedEventAttributes":{"markerName":"` + strings.Repeat("x", 10<<20) + `"}}]}`
-	if got, err := Read(strings.NewReader(large)); err != nil || len(got[0].Unread) != 0 || len(got[0].Events[0].GetMarkerRecordedEventAttributes().GetMarkerName()) != 10<<20 {
+	if got, err := Read(strings.NewReader(large)); err != nil || len(got[0].Unread) != 0 ||
+		len(got[0].Events[0].GetMarkerRecordedEventAttributes().GetMarkerName()) != 10<<20 {
 		t.Errorf("large: %v", err)
 	}
 }
@@ -199,11 +206,13 @@ func TestUnreadEvents(t *testing.T) {
 	if e[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName() != "W" {
 		t.Errorf("first: %v", e[0])
 	}
-	if e[1].EventId != 2 || e[1].GetEventTime().AsTime().Nanosecond() != 5e8 || e[2].EventId != 3 || e[2].EventType != enumspb.EVENT_TYPE_UNSPECIFIED {
+	if e[1].EventId != 2 || e[1].GetEventTime().AsTime().Nanosecond() != 5e8 || e[2].EventId != 3 ||
+		e[2].EventType != enumspb.EVENT_TYPE_UNSPECIFIED {
 		t.Errorf("second: %v, third: %v", e[1], e[2])
 	}
 	u := got[0].Unread
-	if len(u) != 2 || u[0].Index != 1 || u[0].Type != "EVENT_TYPE_FROM_THE_FUTURE" || u[1].Type != "EVENT_TYPE_TIMER_STARTED" || u[1].Reason == "" {
+	if len(u) != 2 || u[0].Index != 1 || u[0].Type != "EVENT_TYPE_FROM_THE_FUTURE" ||
+		u[1].Type != "EVENT_TYPE_TIMER_STARTED" || u[1].Reason == "" {
 		t.Errorf("unread: %+v", u)
 	}
 }

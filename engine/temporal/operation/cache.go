@@ -183,7 +183,9 @@ func (c *FileCache) shrink() error {
 	if err != nil || c.count <= c.entries && c.size <= c.bytes {
 		return err
 	}
-	slices.SortFunc(all, func(a, b file) int { return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.path, b.path)) })
+	slices.SortFunc(all, func(a, b file) int {
+		return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.path, b.path))
+	})
 	for _, f := range all {
 		if c.count <= c.entries*9/10 && c.size <= c.bytes/10*9 || c.count == 1 {
 			break

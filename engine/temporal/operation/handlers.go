@@ -142,7 +142,8 @@ func (h *Handlers) find(t Type, step string) (handler, error) {
 	}
 	slices.Sort(steps)
 	return handler{}, temporal.NewApplicationError(fmt.Sprintf(
-		"this worker has no handler for %s %q; it has: %s", t, step, truncate(strings.Join(steps, ", "))), TypeNoHandler)
+		"this worker has no handler for %s %q; it has: %s", t, step, truncate(strings.Join(steps, ", "))),
+		TypeNoHandler)
 }
 
 func (h *Handlers) serve(ctx context.Context, req Request) (Result, error) {
@@ -153,7 +154,8 @@ func (h *Handlers) serve(ctx context.Context, req Request) (Result, error) {
 	out := Result{OperationID: req.OperationID}
 	if req.Cache && h.Cache != nil {
 		if out.CacheKey, err = CacheKey(req.Type, req.Step, req.Parameters, found.version); err != nil {
-			return Result{}, permanent(TypeBadParameters, "operation %s: the parameters: %v", req.OperationID, err)
+			return Result{}, permanent(TypeBadParameters, "operation %s: the parameters: %v", req.OperationID,
+				err)
 		}
 		if e, ok := h.cached(ctx, out.CacheKey); ok {
 			e.OperationID = req.OperationID
@@ -190,8 +192,10 @@ func callHandler(ctx context.Context, do Handler, parameters json.RawMessage) (v
 	defer func() {
 		if p := recover(); p != nil {
 			id := CallOf(ctx).OperationID
-			activity.GetLogger(ctx).Error("a handler panicked", "operation", id, "panic", p, "stack", string(debug.Stack()))
-			err = temporal.NewApplicationError(truncate(fmt.Sprintf("operation %s: the handler panicked: %v", id, p)), TypePanic)
+			activity.GetLogger(ctx).Error("a handler panicked", "operation", id, "panic", p, "stack",
+				string(debug.Stack()))
+			err = temporal.NewApplicationError(truncate(fmt.Sprintf("operation %s: the handler panicked: %v",
+				id, p)), TypePanic)
 		}
 	}()
 	return do(ctx, parameters)
@@ -205,8 +209,9 @@ func activityError(ctx context.Context, err error) error {
 	case errors.As(err, &app) && error(app) == err:
 		return app
 	case app != nil: // wrapped
-		return temporal.NewApplicationErrorWithOptions(truncate(err.Error()), app.Type(), temporal.ApplicationErrorOptions{
-			NonRetryable: app.NonRetryable(), NextRetryDelay: app.NextRetryDelay()})
+		return temporal.NewApplicationErrorWithOptions(truncate(err.Error()), app.Type(),
+			temporal.ApplicationErrorOptions{
+				NonRetryable: app.NonRetryable(), NextRetryDelay: app.NextRetryDelay()})
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return ctx.Err()
 	case errors.Is(err, activity.ErrResultPending):

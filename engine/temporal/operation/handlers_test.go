@@ -69,20 +69,39 @@ func TestS2_16(t *testing.T) {
 		permanent bool
 		said      string
 	}{
-		"error":           {do: func(ctxType, json.RawMessage) (any, error) { return 1, errors.New("away") }, kind: TypeInfrastructure, said: "away"},
-		"agent":           {do: func(ctxType, json.RawMessage) (any, error) { return nil, AgentFailure(errors.New("no")) }, kind: TypeAgent, permanent: true, said: "no"},
-		"wrapped":         {do: func(ctxType, json.RawMessage) (any, error) { return nil, wrapped }, kind: TypeAgent, permanent: true, said: "in step 3: no"},
-		"panic":           {do: func(ctxType, json.RawMessage) (any, error) { panic("oh") }, kind: TypePanic, said: "panicked: oh"},
-		"nil map":         {do: func(ctxType, json.RawMessage) (any, error) { var m map[string]int; m["a"]++; return m, nil }, kind: TypePanic, said: "nil map"},
-		"not JSON":        {do: func(ctxType, json.RawMessage) (any, error) { return func() {}, nil }, kind: TypeBadResult, permanent: true},
-		"bad raw JSON":    {do: func(ctxType, json.RawMessage) (any, error) { return json.RawMessage("{"), nil }, kind: TypeBadResult, permanent: true},
-		"an error":        {do: func(ctxType, json.RawMessage) (any, error) { return errors.New("x"), nil }, kind: TypeBadResult, permanent: true, said: "does not survive JSON"},
-		"parameters":      {do: Typed(func(ctxType, struct{ N int }) (int, error) { return 1, nil }), params: `{"N":"x"}`, kind: TypeBadParameters, permanent: true, said: "do not fit"},
-		"large, no store": {do: func(ctxType, json.RawMessage) (any, error) { return big, nil }, kind: TypeBadResult, permanent: true, said: "no store"},
+		"error": {do: func(ctxType, json.RawMessage) (any, error) { return 1, errors.New("away") },
+			kind: TypeInfrastructure, said: "away"},
+		"agent": {do: func(ctxType, json.RawMessage) (any, error) {
+			return nil, AgentFailure(errors.New("no"))
+		}, kind: TypeAgent, permanent: true, said: "no"},
+		"wrapped": {do: func(ctxType, json.RawMessage) (any, error) { return nil, wrapped },
+			kind: TypeAgent, permanent: true, said: "in step 3: no"},
+		"panic": {do: func(ctxType, json.RawMessage) (any, error) { panic("oh") }, kind: TypePanic,
+			said: "panicked: oh"},
+		"nil map": {do: func(ctxType, json.RawMessage) (any, error) {
+			var m map[string]int
+			m["a"]++
+			return m, nil
+		}, kind: TypePanic, said: "nil map"},
+		"not JSON": {do: func(ctxType, json.RawMessage) (any, error) { return func() {}, nil },
+			kind: TypeBadResult, permanent: true},
+		"bad raw JSON": {do: func(ctxType, json.RawMessage) (any, error) {
+			return json.RawMessage("{"), nil
+		}, kind: TypeBadResult, permanent: true},
+		"an error": {do: func(ctxType, json.RawMessage) (any, error) { return errors.New("x"), nil },
+			kind: TypeBadResult, permanent: true, said: "does not survive JSON"},
+		"parameters": {do: Typed(func(ctxType, struct{ N int }) (int, error) { return 1, nil }),
+			params: `{"N":"x"}`, kind: TypeBadParameters, permanent: true, said: "do not fit"},
+		"large, no store": {do: func(ctxType, json.RawMessage) (any, error) { return big, nil },
+			kind: TypeBadResult, permanent: true, said: "no store"},
 		"large, store full": {do: func(ctxType, json.RawMessage) (any, error) { return big, nil },
-			put: func(ctxType, []byte, string) (ace.Ref, error) { return ace.Ref{}, errors.New("disk full") }, kind: TypeInfrastructure, said: "disk full"},
+			put: func(ctxType, []byte, string) (ace.Ref, error) {
+				return ace.Ref{}, errors.New("disk full")
+			},
+			kind: TypeInfrastructure, said: "disk full"},
 		"no handler": {kind: TypeNoHandler, said: "no handler for action"},
-		"long":       {do: func(ctxType, json.RawMessage) (any, error) { return nil, errors.New(big) }, kind: TypeInfrastructure, said: "…"},
+		"long": {do: func(ctxType, json.RawMessage) (any, error) { return nil, errors.New(big) },
+			kind: TypeInfrastructure, said: "…"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &Handlers{Put: c.put}
@@ -96,7 +115,8 @@ func TestS2_16(t *testing.T) {
 				req.Parameters = json.RawMessage(c.params)
 			}
 			_, err := serve(t, h, req)
-			if kind, permanent := kindOf(err); kind != c.kind || permanent != c.permanent || !strings.Contains(fmt.Sprint(err), c.said) || len(fmt.Sprint(err)) > 2*maxMessage {
+			if kind, permanent := kindOf(err); kind != c.kind || permanent != c.permanent ||
+				!strings.Contains(fmt.Sprint(err), c.said) || len(fmt.Sprint(err)) > 2*maxMessage {
 				t.Errorf("%s, permanent %t: %v", kind, permanent, err)
 			}
 		})
@@ -106,7 +126,8 @@ func TestS2_16(t *testing.T) {
 func TestWiring(t *testing.T) {
 	h := &Handlers{}
 	one := Typed(func(ctxType, any) (any, error) { return nil, nil })
-	for _, bad := range []error{h.Handle("magic", "", "", one), h.Handle(Action, "x", "", nil), errors.Join(h.Handle(Action, "x", "", one), h.Handle(Action, "x", "", one))} {
+	for _, bad := range []error{h.Handle("magic", "", "", one), h.Handle(Action, "x", "", nil),
+		errors.Join(h.Handle(Action, "x", "", one), h.Handle(Action, "x", "", one))} {
 		if bad == nil {
 			t.Error("it was taken")
 		}
@@ -121,22 +142,32 @@ func TestResults(t *testing.T) {
 	}}
 	var call Call
 	if err := errors.Join(
-		h.Handle(Action, "", "", func(ctx ctxType, p json.RawMessage) (any, error) { call = CallOf(ctx); return p, nil }),
-		h.Handle(Action, "big", "", func(ctxType, json.RawMessage) (any, error) { return strings.Repeat("<", MaxInline), nil }),
+		h.Handle(Action, "", "", func(ctx ctxType, p json.RawMessage) (any,
+			error) {
+			call = CallOf(ctx)
+			return p, nil
+		}),
+		h.Handle(Action, "big", "", func(ctxType, json.RawMessage) (any,
+			error) {
+			return strings.Repeat("<", MaxInline), nil
+		}),
 	); err != nil {
 		t.Fatal(err)
 	}
 	r, err := serve(t, h, Request{Parameters: json.RawMessage(`{"b":1,"a":"<"}`)})
-	if err != nil || string(r.Value) != `{"a":"<","b":1}` && string(r.Value) != `{"a":"\u003c","b":1}` || r.Cached || r.ExecutedAt.IsZero() {
+	if err != nil || string(r.Value) != `{"a":"<","b":1}` && string(r.Value) != `{"a":"\u003c","b":1}` ||
+		r.Cached || r.ExecutedAt.IsZero() {
 		t.Errorf("%s, %+v, %v", r.Value, r, err)
 	}
-	if call.Key != "default-test-workflow-id/run/op.x.-.1" || call.Attempt != 1 || call.OperationID != "op.x.-.1" {
+	if call.Key != "default-test-workflow-id/run/op.x.-.1" || call.Attempt != 1 ||
+		call.OperationID != "op.x.-.1" {
 		t.Errorf("%+v", call)
 	}
 	r, err = serve(t, h, Request{OperationID: "op.big.-.1", Type: Action, Step: "big"})
 	var ref ace.Ref
 	var text string
-	if err != nil || r.Value != nil || r.Decode(&ref) != nil || ref.Size != int64(len(kept)) || len(kept) != MaxInline+2 || r.Decode(nil) != nil {
+	if err != nil || r.Value != nil || r.Decode(&ref) != nil || ref.Size != int64(len(kept)) ||
+		len(kept) != MaxInline+2 || r.Decode(nil) != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if kind, _ := kindOf(r.Decode(&text)); kind != TypeBadResult {
@@ -163,7 +194,8 @@ func TestCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Register(env)
-	value, err := env.ExecuteActivity(Action.Activity(), Request{OperationID: "op.x.-.1", Type: Action, Parameters: json.RawMessage("null")})
+	value, err := env.ExecuteActivity(Action.Activity(), Request{OperationID: "op.x.-.1", Type: Action,
+		Parameters: json.RawMessage("null")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +230,8 @@ func TestCache(t *testing.T) {
 	ask := func(h *Handlers, cached bool, params string, wantCached bool, wantCalls int) {
 		t.Helper()
 		r, err := serve(t, h, Request{Cache: cached, Parameters: json.RawMessage(params)})
-		if err != nil || r.Cached != wantCached || calls != wantCalls || (r.CacheKey != "") != cached || r.ExecutedAt.IsZero() {
+		if err != nil || r.Cached != wantCached || calls != wantCalls || (r.CacheKey != "") != cached ||
+			r.ExecutedAt.IsZero() {
 			t.Errorf("cached %t after %d calls, %+v, %v", r.Cached, calls, r, err)
 		}
 	}
@@ -226,7 +259,8 @@ func TestCache(t *testing.T) {
 
 func entry(n int) Entry {
 	key := digest([]byte(fmt.Sprint(n)))
-	return Entry{Key: key, Type: Action, Result: Result{Value: json.RawMessage(fmt.Sprint(n)), ExecutedAt: time.Unix(0, 0).UTC()}}
+	return Entry{Key: key, Type: Action, Result: Result{Value: json.RawMessage(fmt.Sprint(n)),
+		ExecutedAt: time.Unix(0, 0).UTC()}}
 }
 
 func TestFileCache(t *testing.T) {

@@ -72,7 +72,8 @@ func (m *Mock) Unanswered() []Request {
 	return slices.Clone(m.missing)
 }
 
-// Activity answers an operation with [Operation.Activity]. Register it as the dynamic activity of the environment.
+// Activity answers an operation with [Operation.Activity]. Register it as the dynamic activity of the
+// environment.
 func (m *Mock) Activity(ctx context.Context, args converter.EncodedValues) (json.RawMessage, error) {
 	req := Request{OperationID: activity.GetInfo(ctx).ActivityID, Type: ExternalCall}
 	var ok bool
@@ -106,7 +107,8 @@ func (m *Mock) serve(ctx context.Context, req Request) (Result, error) {
 	}
 	data, err := encode(answer)
 	if err != nil {
-		return Result{}, permanent(TypeBadResult, "the mock's answer for operation %s: %v", req.OperationID, err)
+		return Result{}, permanent(TypeBadResult, "the mock's answer for operation %s: %v", req.OperationID,
+			err)
 	}
 	return Result{OperationID: req.OperationID, Value: data}, nil
 }

@@ -72,7 +72,8 @@ const (
 	TypeNoHandler      = "NoHandler"             // this worker has no handler; another may have one
 	TypeBadOperation   = "BadOperation"          // permanent: unknown type, no step, or invalid parameters
 	TypeBadParameters  = "BadParameters"         // permanent: the parameters do not fit the handler
-	TypeBadResult      = "BadResult"             // permanent: the result is not JSON, or too large without a store
+	// permanent: the result is not JSON, or too large without a store
+	TypeBadResult = "BadResult"
 )
 
 // Operation is a side effect that a workflow requests.
@@ -84,8 +85,8 @@ type Operation struct {
 	Parameters any
 	// Variable names the variable that the result is assigned to, if any.
 	Variable string
-	// Activity, unless it is "", is an activity type that any worker may serve. It gets the parameters as they are,
-	// without a [Request], and its result is the result of the operation.
+	// Activity, unless it is "", is an activity type that any worker may serve. It gets the parameters as
+	// they are, without a [Request], and its result is the result of the operation.
 	Activity string
 	Options  Options
 }
@@ -134,7 +135,8 @@ func (r Result) Decode(into any) error {
 			r.OperationID, r.Ref.Size, r.Ref.SHA256)
 	}
 	if err := json.Unmarshal(r.Value, into); err != nil {
-		return permanent(TypeBadResult, "operation %s: the result does not fit %T: %v", r.OperationID, into, err)
+		return permanent(TypeBadResult, "operation %s: the result does not fit %T: %v", r.OperationID, into,
+			err)
 	}
 	return nil
 }

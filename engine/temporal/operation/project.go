@@ -173,7 +173,8 @@ func (p *projection) scheduled(e *historypb.HistoryEvent) {
 		out.Variable = req.Variable
 		data = req.Parameters
 		p.notes(e, req.Notes)
-	} else if step, branch, n, ok := history.ParseOperationID(out.OperationID); ok { // see [Operation.Activity]
+		// see [Operation.Activity]
+	} else if step, branch, n, ok := history.ParseOperationID(out.OperationID); ok {
 		out.Step = step
 		out.Branch = branch
 		out.Occurrence = n
@@ -190,7 +191,8 @@ func typeOf(activity string) Type {
 		return t
 	}
 	switch activity {
-	case ace.ActivityGenerator, ace.ActivitySkills, ace.ActivityReflector, ace.ActivityCurator, ace.ActivityEvaluate:
+	case ace.ActivityGenerator, ace.ActivitySkills, ace.ActivityReflector, ace.ActivityCurator,
+		ace.ActivityEvaluate:
 		return AgentResponse
 	case ace.ActivityPersist, ace.ActivityLoadTasks, ace.ActivityHead:
 		return Action
@@ -257,7 +259,8 @@ func (p *projection) sideEffect(e *historypb.HistoryEvent, m history.Marker) {
 	if json.Unmarshal(data, &ours) == nil {
 		switch ours.Event {
 		case RandomGenerated:
-			p.put(e, Event{Type: RandomGenerated, Value: Value{Key: ours.Key, Seed: ours.Seed, Data: ours.Value}})
+			p.put(e, Event{Type: RandomGenerated, Value: Value{Key: ours.Key, Seed: ours.Seed,
+				Data: ours.Value}})
 			return
 		case eventNotes:
 			p.notes(e, ours.Notes)

@@ -58,9 +58,9 @@ func Annotated() Option { return func(s *state) { s.annotated = true } }
 // runs.
 func WithSeed(seed uint64) Option { return func(s *state) { s.seed = &seed } }
 
-// Reuse makes operations, times and random values with these IDs have the recorded values instead of being executed, as
-// in a fork. They add no events. An operation with an entry in parameters is executed nevertheless if the [Digest] of
-// its parameters is another one.
+// Reuse makes operations, times and random values with these IDs have the recorded values instead of being
+// executed, as in a fork. They add no events. An operation with an entry in parameters is executed
+// nevertheless if the [Digest] of its parameters is another one.
 func Reuse(recorded map[string]json.RawMessage, parameters map[string]string) Option {
 	return func(s *state) {
 		s.reuse = recorded
@@ -68,8 +68,8 @@ func Reuse(recorded map[string]json.RawMessage, parameters map[string]string) Op
 	}
 }
 
-// Digest returns the SHA-256 of the canonical JSON of parameters, in lower-case hexadecimal, or "" if they are
-// not JSON.
+// Digest returns the SHA-256 of the canonical JSON of parameters, in lower-case hexadecimal, or "" if they
+// are not JSON.
 func Digest(parameters json.RawMessage) string {
 	data, err := canonical(parameters)
 	if err != nil {
@@ -189,7 +189,8 @@ func (r *Runner) prepare(op Operation) prepared {
 	}
 	switch {
 	case !op.Type.known():
-		p.err = permanent(TypeBadOperation, "operation %s: unknown type %q; types are %v", id, op.Type, Types())
+		p.err = permanent(TypeBadOperation, "operation %s: unknown type %q; types are %v", id, op.Type,
+			Types())
 		return p
 	case op.Step == "":
 		p.err = permanent(TypeBadOperation, "an operation of type %s has no step", op.Type)
@@ -255,7 +256,8 @@ func (f *Future) Result(ctx workflow.Context) (Result, error) {
 		return Result{}, err
 	}
 	if r.OperationID != f.id {
-		return Result{}, permanent(TypeBadResult, "operation %s received the result of %q", f.id, r.OperationID)
+		return Result{}, permanent(TypeBadResult, "operation %s received the result of %q", f.id,
+			r.OperationID)
 	}
 	if f.variable == "" {
 		return r, nil
@@ -317,8 +319,8 @@ func FailureOf(err error) *Failure {
 	return f
 }
 
-// IsLong reports whether the run should continue as new because of its history. Temporal itself suggests it at 4,096
-// events, which is late for workflows that have much to carry.
+// IsLong reports whether the run should continue as new because of its history. Temporal itself suggests it
+// at 4,096 events, which is late for workflows that have much to carry.
 func IsLong(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
 	return info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() >= maxHistory

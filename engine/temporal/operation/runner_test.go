@@ -80,10 +80,12 @@ func TestS2_11(t *testing.T) {
 				}
 			}
 			c := left.Branch("in ner").Execute(ctx, act("work"))
-			return errors.Join(a.Get(ctx, nil), b.Get(ctx, nil), c.Get(ctx, nil), left.Do(ctx, act("work"), nil))
+			return errors.Join(a.Get(ctx, nil), b.Get(ctx, nil), c.Get(ctx, nil),
+				left.Do(ctx, act("work"), nil))
 		}
 	}
-	want := []string{"op.loop.-.1", "op.loop.-.2", "op.work.left.1", "op.work.left.2", "op.work.right.1", "op.work.left/in%20ner.1"}
+	want := []string{"op.loop.-.1", "op.loop.-.2", "op.work.left.1", "op.work.left.2", "op.work.right.1",
+		"op.work.left/in%20ner.1"}
 	for _, disturbed := range []bool{false, true} {
 		m := &Mock{}
 		failed := atomic.Bool{}
@@ -108,7 +110,8 @@ func TestS2_11(t *testing.T) {
 func TestIDs(t *testing.T) {
 	long := strings.Repeat("ä/", 2000)
 	seen := map[string]bool{}
-	for _, step := range []string{"a", "a.b", "a%2Eb", "-", "%2D", "", "~", long, long + "x", "\x00\n", "日本"} {
+	for _, step := range []string{"a", "a.b", "a%2Eb", "-", "%2D", "", "~", long, long + "x", "\x00\n",
+		"日本"} {
 		for _, branch := range []string{"", "-", "a", "a/b", "a.b", long, long + "x"} {
 			path := branch
 			if branch != "" {
@@ -116,18 +119,21 @@ func TestIDs(t *testing.T) {
 			}
 			for _, n := range []int{1, 1 << 62} {
 				id := idOf(prefixOperation, step, path, n)
-				if len(id) > MaxID || seen[id] || strings.Count(id, ".") != 3 || strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEF0123456789%~-._/") != "" {
+				if len(id) > MaxID || seen[id] || strings.Count(id, ".") != 3 ||
+					strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEF0123456789%~-._/") != "" {
 					t.Errorf("step %.20q, branch %.20q: %q (%d)", step, branch, id, len(id))
 				}
 				seen[id] = true
 				gotStep, gotBranch, gotN, ok := history.ParseOperationID(id)
-				if ok != (step != "") || ok && len(step) < 100 && gotStep != step || ok && len(branch) < 100 && gotBranch != branch || ok && gotN != n {
+				if ok != (step != "") || ok && len(step) < 100 && gotStep != step || ok &&
+					len(branch) < 100 && gotBranch != branch || ok && gotN != n {
 					t.Errorf("%q is read as %q, %q, %d, %t", id, gotStep, gotBranch, gotN, ok)
 				}
 			}
 		}
 	}
-	for id, want := range map[string]string{"op.draft.-.1": "draft", "op.draft.-.2": "draft 2", "op.a%20b.left/x.3": "a b [left/x] 3", "5": "", "op.x.-.0": "", "op..-.1": "", "op.%zz.-.1": ""} {
+	for id, want := range map[string]string{"op.draft.-.1": "draft", "op.draft.-.2": "draft 2",
+		"op.a%20b.left/x.3": "a b [left/x] 3", "5": "", "op.x.-.0": "", "op..-.1": "", "op.%zz.-.1": ""} {
 		if got, ok := history.OperationLabel(id); got != want || ok != (want != "") {
 			t.Errorf("%s: %q, %t", id, got, ok)
 		}
@@ -145,26 +151,30 @@ func TestS2_12(t *testing.T) {
 		Ref  *int
 	}
 	at := time.Date(2026, 5, 4, 12, 0, 0, 123456789, time.UTC)
-	m := (&Mock{}).Step("nothing", nil).Step("number", 1<<53+1).Step("shape", shape{At: at, List: []int{1}}).Step("text", "x")
+	m := (&Mock{}).Step("nothing", nil).Step("number", 1<<53+1).Step("shape",
+		shape{At: at, List: []int{1}}).Step("text", "x")
 	err := run(t, m, func(ctx workflow.Context) error {
 		r := New(ctx)
 		var n int64
 		var s shape
 		var p *shape
-		if err := errors.Join(r.Do(ctx, act("nothing"), &n), r.Do(ctx, act("nothing"), &p), r.Do(ctx, act("nothing"), nil)); err != nil || n != 0 || p != nil {
+		if err := errors.Join(r.Do(ctx, act("nothing"), &n), r.Do(ctx, act("nothing"), &p),
+			r.Do(ctx, act("nothing"), nil)); err != nil || n != 0 || p != nil {
 			t.Errorf("%d, %v, %v", n, p, err)
 		}
 		if err := r.Do(ctx, act("number"), &n); err != nil || n != 1<<53+1 {
 			t.Errorf("%d, %v", n, err)
 		}
-		if err := r.Do(ctx, act("shape"), &s); err != nil || !s.At.Equal(at) || len(s.List) != 1 || s.Ref != nil {
+		if err := r.Do(ctx, act("shape"), &s); err != nil || !s.At.Equal(at) || len(s.List) != 1 ||
+			s.Ref != nil {
 			t.Errorf("%+v, %v", s, err)
 		}
 		err := r.Do(ctx, act("text"), &n)
 		if f := FailureOf(err); f == nil || f.Type != TypeBadResult || !f.Permanent {
 			t.Errorf("%v", err)
 		}
-		for _, bad := range []any{errors.New("x"), map[string]any{"e": errors.New("x")}, []any{[]any{errors.New("x")}}, make(chan int)} {
+		for _, bad := range []any{errors.New("x"), map[string]any{"e": errors.New("x")},
+			[]any{[]any{errors.New("x")}}, make(chan int)} {
 			err := r.Do(ctx, Operation{Type: Action, Step: "text", Parameters: bad}, nil)
 			if f := FailureOf(err); f == nil || f.Type != TypeBadOperation || !f.Permanent {
 				t.Errorf("%T: %v", bad, err)
@@ -181,12 +191,14 @@ func TestBadOperations(t *testing.T) {
 	m := &Mock{}
 	err := run(t, m, func(ctx workflow.Context) error {
 		r := New(ctx)
-		for _, op := range []Operation{{Type: "magic", Step: "x"}, {Type: Action}, {Type: AgentResponse, Step: "x", Parameters: strings.Repeat("x", MaxInline)}} {
+		for _, op := range []Operation{{Type: "magic", Step: "x"}, {Type: Action},
+			{Type: AgentResponse, Step: "x", Parameters: strings.Repeat("x", MaxInline)}} {
 			if f := FailureOf(r.Do(ctx, op, nil)); f == nil || f.Type != TypeBadOperation {
 				t.Errorf("%+v", f)
 			}
 		}
-		if f := FailureOf(r.Do(ctx, act("unknown"), nil)); f == nil || f.Type != TypeUnmocked || f.OperationID != "op.unknown.-.1" {
+		if f := FailureOf(r.Do(ctx, act("unknown"), nil)); f == nil || f.Type != TypeUnmocked ||
+			f.OperationID != "op.unknown.-.1" {
 			t.Errorf("%+v", f)
 		}
 		return nil
@@ -199,7 +211,8 @@ func TestBadOperations(t *testing.T) {
 // TestS2_16_Canonical checks that parameters are canonical JSON, not %v.
 func TestS2_16_Canonical(t *testing.T) {
 	for want, v := range map[string]any{
-		`{"a":"<&>","b":[1,2.50,1e400],"ü":null}`: json.RawMessage(` {"ü":null, "b":[1, 2.50,1e400],"a":"\u003c&>"} `),
+		`{"a":"<&>","b":[1,2.50,1e400],"ü":null}`: json.RawMessage(
+			` {"ü":null, "b":[1, 2.50,1e400],"a":"\u003c&>"} `),
 		`null`:                   nil,
 		`"2026-05-04T12:00:00Z"`: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC),
 	} {
@@ -220,7 +233,8 @@ func TestS2_16_Canonical(t *testing.T) {
 		step    string
 		p       string
 		version string
-	}{{AgentResponse, "s", `{"a":1,"b":2}`, "v1"}, {Action, "t", `{"a":1,"b":2}`, "v1"}, {Action, "s", `{"a":1,"b":3}`, "v1"}, {Action, "s", `{"a":1,"b":2}`, "v2"}} {
+	}{{AgentResponse, "s", `{"a":1,"b":2}`, "v1"}, {Action, "t", `{"a":1,"b":2}`, "v1"},
+		{Action, "s", `{"a":1,"b":3}`, "v1"}, {Action, "s", `{"a":1,"b":2}`, "v2"}} {
 		key, err := CacheKey(k.t, k.step, json.RawMessage(k.p), k.version)
 		if err != nil || keys[key] {
 			t.Errorf("%+v: %s, %v", k, key, err)
@@ -240,7 +254,8 @@ func TestVariables(t *testing.T) {
 		if ok, err := r.Get("count", &n); ok || err != nil {
 			t.Errorf("%t, %v", ok, err)
 		}
-		if err := errors.Join(r.Set("count", 7), r.Set("big", strings.Repeat("x", 2000)), r.Branch("b").Set("z", nil)); err != nil {
+		if err := errors.Join(r.Set("count", 7), r.Set("big", strings.Repeat("x", 2000)),
+			r.Branch("b").Set("z", nil)); err != nil {
 			t.Error(err)
 		}
 		op := act("ask")
@@ -258,7 +273,8 @@ func TestVariables(t *testing.T) {
 		if !slices.Equal(sortedNames(r.s.variables), []string{"asked", "big", "count", "z"}) {
 			t.Errorf("%q", sortedNames(r.s.variables))
 		}
-		for _, bad := range []error{r.Set("", 1), r.Set("e", errors.New("x")), r.Set("l", strings.Repeat("x", MaxInline))} {
+		for _, bad := range []error{r.Set("", 1), r.Set("e", errors.New("x")),
+			r.Set("l", strings.Repeat("x", MaxInline))} {
 			if bad == nil {
 				t.Error("it was set")
 			}
@@ -280,7 +296,8 @@ func TestVariables(t *testing.T) {
 		t.Fatalf("%v, %d calls", err, len(calls))
 	}
 	notes := calls[0].Notes
-	if len(notes) != 3 || notes[0].Key != "count" || string(notes[0].Value) != "7" || notes[1].Value != nil || notes[1].Size != 2002 || notes[1].Digest == "" {
+	if len(notes) != 3 || notes[0].Key != "count" || string(notes[0].Value) != "7" || notes[1].Value != nil ||
+		notes[1].Size != 2002 || notes[1].Digest == "" {
 		t.Errorf("%+v", notes)
 	}
 	if last := calls[1]; len(last.Notes) != MaxNotes || last.Dropped != MaxVariables-4-MaxNotes {
@@ -308,7 +325,8 @@ func TestRandom(t *testing.T) {
 	a, id := drawn(1)
 	b, same := drawn(1)
 	c, other := drawn(2)
-	if !slices.Equal(a, b) || id != same || slices.Equal(a, c) || id == other || len(id) != 36 || id[14] != '4' {
+	if !slices.Equal(a, b) || id != same || slices.Equal(a, c) || id == other || len(id) != 36 ||
+		id[14] != '4' {
 		t.Errorf("%v %v %v; %s %s %s", a, b, c, id, same, other)
 	}
 	err := run(t, &Mock{}, func(ctx workflow.Context) error {
@@ -344,7 +362,8 @@ func TestS2_15_Range(t *testing.T) {
 		}
 		return r.Do(ctx, act("x"), nil)
 	})
-	if notes := m.Calls()[0].Notes; err != nil || len(notes) != 1 || *notes[0].Version != 3 || *notes[0].Min != -1 || *notes[0].Max != 3 {
+	if notes := m.Calls()[0].Notes; err != nil || len(notes) != 1 || *notes[0].Version != 3 ||
+		*notes[0].Min != -1 || *notes[0].Max != 3 {
 		t.Errorf("%v, %+v", err, notes)
 	}
 }
@@ -354,10 +373,14 @@ func TestRunKey(t *testing.T) {
 		info       workflow.Info
 		generation int
 	}{
-		"first":   {workflow.Info{FirstRunID: "first", OriginalRunID: "first", Attempt: 1}, 0},
-		"first+2": {workflow.Info{FirstRunID: "first", OriginalRunID: "third", ContinuedExecutionRunID: "second", Attempt: 1}, 2},
-		"third":   {workflow.Info{FirstRunID: "first", OriginalRunID: "third", ContinuedExecutionRunID: "second", Attempt: 1}, 0}, // handed nothing
-		"retried": {workflow.Info{FirstRunID: "retried", OriginalRunID: "x", ContinuedExecutionRunID: "retried", Attempt: 2}, 0},
+		"first": {workflow.Info{FirstRunID: "first", OriginalRunID: "first", Attempt: 1}, 0},
+		"first+2": {workflow.Info{FirstRunID: "first", OriginalRunID: "third",
+			ContinuedExecutionRunID: "second", Attempt: 1}, 2},
+		// handed nothing
+		"third": {workflow.Info{FirstRunID: "first", OriginalRunID: "third",
+			ContinuedExecutionRunID: "second", Attempt: 1}, 0},
+		"retried": {workflow.Info{FirstRunID: "retried", OriginalRunID: "x",
+			ContinuedExecutionRunID: "retried", Attempt: 2}, 0},
 	} {
 		if got := runKey(&c.info, c.generation); got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -381,27 +404,36 @@ func TestOptions(t *testing.T) {
 		return errors.Join(
 			r.Do(ctx, Operation{Type: AgentResponse, Step: "ask"}, nil),
 			r.Do(ctx, act("do"), nil),
-			r.Do(ctx, Operation{Type: Action, Step: "do", Options: Options{Timeout: time.Second, Heartbeat: -1, Cache: No, TaskQueue: "elsewhere"}}, nil))
+			r.Do(ctx, Operation{Type: Action, Step: "do",
+				Options: Options{Timeout: time.Second, Heartbeat: -1, Cache: No, TaskQueue: "elsewhere"}},
+				nil))
 	})
 	if err := env.GetWorkflowError(); err != nil {
 		t.Fatal(err)
 	}
-	if i := infos["op.ask.-.1"]; i.StartToCloseTimeout != 10*time.Minute || i.HeartbeatTimeout != 10*time.Second || i.ActivityType.Name != "operation.agent_response" {
+	if i := infos["op.ask.-.1"]; i.StartToCloseTimeout != 10*time.Minute ||
+		i.HeartbeatTimeout != 10*time.Second || i.ActivityType.Name != "operation.agent_response" {
 		t.Errorf("%+v", i)
 	}
-	if i := infos["op.do.-.1"]; i.StartToCloseTimeout != 7*time.Second || i.HeartbeatTimeout != 10*time.Second {
+	if i := infos["op.do.-.1"]; i.StartToCloseTimeout != 7*time.Second ||
+		i.HeartbeatTimeout != 10*time.Second {
 		t.Errorf("%+v", i)
 	}
-	if i := infos["op.do.-.2"]; i.StartToCloseTimeout != time.Second || i.HeartbeatTimeout != 0 || i.TaskQueue != "elsewhere" {
+	if i := infos["op.do.-.2"]; i.StartToCloseTimeout != time.Second || i.HeartbeatTimeout != 0 ||
+		i.TaskQueue != "elsewhere" {
 		t.Errorf("%+v", i)
 	}
 	if c := m.Calls(); c[0].Cache || !c[1].Cache || c[2].Cache {
 		t.Errorf("%+v", c)
 	}
 	for _, ty := range Types() {
-		o := Defaults(ty).with(Options{Retry: temporal.RetryPolicy{MaximumAttempts: 2, InitialInterval: time.Minute, NonRetryableErrorTypes: []string{"X"}}})
+		o := Defaults(ty).with(Options{Retry: temporal.RetryPolicy{MaximumAttempts: 2,
+			InitialInterval: time.Minute, NonRetryableErrorTypes: []string{"X"}}})
 		a := o.activity("id")
-		if a.RetryPolicy.MaximumAttempts != 2 || a.RetryPolicy.MaximumInterval < a.RetryPolicy.InitialInterval || a.RetryPolicy.BackoffCoefficient != 2 || a.RetryPolicy.NonRetryableErrorTypes[0] != "X" || !a.WaitForCancellation {
+		if a.RetryPolicy.MaximumAttempts != 2 ||
+			a.RetryPolicy.MaximumInterval < a.RetryPolicy.InitialInterval ||
+			a.RetryPolicy.BackoffCoefficient != 2 || a.RetryPolicy.NonRetryableErrorTypes[0] != "X" ||
+			!a.WaitForCancellation {
 			t.Errorf("%s: %+v", ty, a.RetryPolicy)
 		}
 	}
@@ -409,14 +441,16 @@ func TestOptions(t *testing.T) {
 
 // TestRetries checks that agent failures are not retried and other failures are.
 func TestRetries(t *testing.T) {
-	m := (&Mock{}).Step("agent", AgentFailure(errors.New("I will not"))).Step("flaky", func(r Request) (any, error) { return nil, errors.New("away") })
+	m := (&Mock{}).Step("agent", AgentFailure(errors.New("I will not"))).Step("flaky",
+		func(r Request) (any, error) { return nil, errors.New("away") })
 	err := run(t, m, func(ctx workflow.Context) error {
 		r := New(ctx)
 		f := FailureOf(r.Do(ctx, act("agent"), nil))
 		if !f.Agent() || !f.Permanent || f.Message != "I will not" || f.OperationID != "op.agent.-.1" {
 			t.Errorf("%+v", f)
 		}
-		f = FailureOf(r.Do(ctx, Operation{Type: Action, Step: "flaky", Options: Options{Retry: temporal.RetryPolicy{MaximumAttempts: 3}}}, nil))
+		f = FailureOf(r.Do(ctx, Operation{Type: Action, Step: "flaky",
+			Options: Options{Retry: temporal.RetryPolicy{MaximumAttempts: 3}}}, nil))
 		if f.Agent() || f.Permanent || f.Type != TypeInfrastructure || f.Kind != ace.Failed {
 			t.Errorf("%+v", f)
 		}
@@ -471,7 +505,8 @@ func TestBatch(t *testing.T) {
 				t.Errorf("%+v", o)
 			}
 		}
-		if _, err := r.Batch(ctx, make([]Operation, MaxBatch+1), BatchOptions{}); FailureOf(err).Type != TypeBadOperation {
+		if _, err := r.Batch(ctx, make([]Operation, MaxBatch+1),
+			BatchOptions{}); FailureOf(err).Type != TypeBadOperation {
 			t.Errorf("%v", err)
 		}
 		out, err = r.Batch(ctx, nil, BatchOptions{})
@@ -494,16 +529,19 @@ func TestBatchCanceled(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	if err := errors.Join(h.Handle(Action, "wait", "", waits), h.Handle(Action, "fail", "", func(ctxType, json.RawMessage) (any, error) {
-		return nil, AgentFailure(errors.New("no"))
-	})); err != nil {
+	if err := errors.Join(h.Handle(Action, "wait", "", waits),
+		h.Handle(Action, "fail", "", func(ctxType, json.RawMessage) (any, error) {
+			return nil, AgentFailure(errors.New("no"))
+		})); err != nil {
 		t.Fatal(err)
 	}
 	h.Register(env)
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
 		options := Options{Heartbeat: 40 * time.Millisecond}
-		out, err := New(ctx).Batch(ctx, []Operation{{Type: Action, Step: "wait", Options: options}, act("fail"), act("wait")}, BatchOptions{Window: 2})
-		if !FailureOf(err).Agent() || !temporal.IsCanceledError(out[0].Err) || FailureOf(out[2].Err).Type != TypeNotRun {
+		out, err := New(ctx).Batch(ctx, []Operation{{Type: Action, Step: "wait", Options: options},
+			act("fail"), act("wait")}, BatchOptions{Window: 2})
+		if !FailureOf(err).Agent() || !temporal.IsCanceledError(out[0].Err) ||
+			FailureOf(out[2].Err).Type != TypeNotRun {
 			t.Errorf("%v, %+v", err, out)
 		}
 		ctx, cancel := workflow.WithCancel(ctx)

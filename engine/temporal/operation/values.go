@@ -45,8 +45,8 @@ func (r *Runner) note(n Note) {
 	r.s.notes = append(r.s.notes, n)
 }
 
-// Note records what happened in the workflow's logic at a place, for readers. Like all notes it is part of the input of
-// the next operation, or of a marker if there are too many.
+// Note records what happened in the workflow's logic at a place, for readers. Like all notes it is part of
+// the input of the next operation, or of a marker if there are too many.
 func (r *Runner) Note(ctx workflow.Context, place string, value any) error {
 	data, err := encode(value)
 	if err != nil {
@@ -198,9 +198,11 @@ func (r *Runner) assign(name string, value json.RawMessage) error {
 	case name == "":
 		return permanent(TypeBadOperation, "a variable needs a name")
 	case len(value) > MaxInline:
-		return permanent(TypeBadOperation, "variable %q: %d bytes exceed the limit of %d", name, len(value), MaxInline)
+		return permanent(TypeBadOperation, "variable %q: %d bytes exceed the limit of %d", name, len(value),
+			MaxInline)
 	case !have && len(r.s.variables) >= MaxVariables:
-		return permanent(TypeBadOperation, "variable %q: the limit of %d variables is reached", name, MaxVariables)
+		return permanent(TypeBadOperation, "variable %q: the limit of %d variables is reached", name,
+			MaxVariables)
 	}
 	r.s.variables[name] = value
 	return nil

@@ -24,7 +24,8 @@ func TestRealWorkflows(t *testing.T) {
 		if got := v.Verify(t.Context(), events); got.Outcome != replay.Deterministic {
 			t.Errorf("%s: %+v %+v", name, got, got.Divergence)
 		}
-		if got := strict.Verify(t.Context(), events); got.Divergence != nil && (got.Outcome != replay.Drifted || got.Divergence.EventID != int64(len(events))) {
+		if got := strict.Verify(t.Context(), events); got.Divergence != nil &&
+			(got.Outcome != replay.Drifted || got.Divergence.EventID != int64(len(events))) {
 			t.Errorf("%s, strictly: %+v %+v", name, got, got.Divergence)
 		}
 	}

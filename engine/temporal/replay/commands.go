@@ -35,11 +35,13 @@ func commandOf(e *historypb.HistoryEvent) (c Command, task int64, compared bool)
 	case *historypb.ActivityTaskScheduledEventAttributes:
 		c = Command{kindActivity, a.GetActivityType().GetName(), a.GetActivityId(), digest(a.GetInput())}
 	case *historypb.TimerStartedEventAttributes:
-		c = Command{Kind: kindTimer, ID: a.GetTimerId(), Detail: a.GetStartToFireTimeout().AsDuration().String()}
+		c = Command{Kind: kindTimer, ID: a.GetTimerId(),
+			Detail: a.GetStartToFireTimeout().AsDuration().String()}
 	case *historypb.StartChildWorkflowExecutionInitiatedEventAttributes:
 		c = Command{kindChild, a.GetWorkflowType().GetName(), a.GetWorkflowId(), digest(a.GetInput())}
 	case *historypb.SignalExternalWorkflowExecutionInitiatedEventAttributes:
-		c = Command{kindSignal, a.GetSignalName(), a.GetWorkflowExecution().GetWorkflowId(), digest(a.GetInput())}
+		c = Command{kindSignal, a.GetSignalName(), a.GetWorkflowExecution().GetWorkflowId(),
+			digest(a.GetInput())}
 	case *historypb.RequestCancelExternalWorkflowExecutionInitiatedEventAttributes:
 		c = Command{Kind: kindCancel, ID: a.GetWorkflowExecution().GetWorkflowId()}
 	case *historypb.MarkerRecordedEventAttributes:
@@ -178,7 +180,8 @@ func (t *task) mismatch(i int, actual []Command) Kind {
 func (t *task) diverge(kind Kind, e *historypb.HistoryEvent, expected, actual *Command) *Divergence {
 	a := t.completed.GetWorkflowTaskCompletedEventAttributes()
 	return &Divergence{
-		Kind: kind, EventID: e.GetEventId(), EventType: e.GetEventType().String(), Task: t.completed.GetEventId(),
+		Kind: kind, EventID: e.GetEventId(), EventType: e.GetEventType().String(),
+		Task:     t.completed.GetEventId(),
 		Expected: expected, Actual: actual,
 		Recorded: cmp.Or(a.GetWorkerVersion().GetBuildId(), a.GetBinaryChecksum()),
 	}

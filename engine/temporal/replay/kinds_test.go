@@ -24,7 +24,8 @@ func marker(m *replaytest.History, task int64, name string, details map[string]a
 	for k, v := range details {
 		all[k] = replaytest.Encoded(v)
 	}
-	m.Append(&historypb.MarkerRecordedEventAttributes{MarkerName: name, WorkflowTaskCompletedEventId: task, Details: all})
+	m.Append(&historypb.MarkerRecordedEventAttributes{MarkerName: name, WorkflowTaskCompletedEventId: task,
+		Details: all})
 }
 
 func sideEffect(m *replaytest.History, task int64, id int, value any) {
@@ -32,17 +33,20 @@ func sideEffect(m *replaytest.History, task int64, id int, value any) {
 }
 
 func localActivity(m *replaytest.History, task int64, id, kind string) {
-	marker(m, task, history.MarkerLocalActivity, map[string]any{"data": map[string]any{"ActivityID": id, "ActivityType": kind,
-		"ReplayTime": replaytest.Noon, "Attempt": 1, "Backoff": 0}})
+	marker(m, task, history.MarkerLocalActivity,
+		map[string]any{"data": map[string]any{"ActivityID": id, "ActivityType": kind,
+			"ReplayTime": replaytest.Noon, "Attempt": 1, "Backoff": 0}})
 }
 
 func addSignal(m *replaytest.History, name string, arg any) {
-	m.Append(&historypb.WorkflowExecutionSignaledEventAttributes{SignalName: name, Input: replaytest.Encoded(arg)})
+	m.Append(&historypb.WorkflowExecutionSignaledEventAttributes{SignalName: name,
+		Input: replaytest.Encoded(arg)})
 }
 
 func continued(m *replaytest.History, task int64, kind string) []*historypb.HistoryEvent {
 	m.Append(&historypb.WorkflowExecutionContinuedAsNewEventAttributes{WorkflowTaskCompletedEventId: task,
-		NewExecutionRunId: "r-2", WorkflowType: &commonpb.WorkflowType{Name: kind}, TaskQueue: &taskqueuepb.TaskQueue{Name: "q"}})
+		NewExecutionRunId: "r-2", WorkflowType: &commonpb.WorkflowType{Name: kind},
+		TaskQueue: &taskqueuepb.TaskQueue{Name: "q"}})
 	return m.Events
 }
 
@@ -52,9 +56,12 @@ func updated(m *replaytest.History, task int64, name string) {
 	m.Events[task-1].GetWorkflowTaskCompletedEventAttributes().SdkMetadata = &sdkpb.WorkflowTaskCompletedMetadata{LangUsedFlags: []uint32{3, 4}}
 	m.Append(&historypb.WorkflowExecutionUpdateAcceptedEventAttributes{ProtocolInstanceId: "u-1",
 		AcceptedRequestMessageId: "u-1/request", AcceptedRequestSequencingEventId: task - 2,
-		AcceptedRequest: &updatepb.Request{Meta: &updatepb.Meta{UpdateId: "u-1"}, Input: &updatepb.Input{Name: name, Args: replaytest.Encoded(1)}}})
+		AcceptedRequest: &updatepb.Request{Meta: &updatepb.Meta{UpdateId: "u-1"},
+			Input: &updatepb.Input{Name: name, Args: replaytest.Encoded(1)}}})
 	m.Append(&historypb.WorkflowExecutionUpdateCompletedEventAttributes{Meta: &updatepb.Meta{UpdateId: "u-1"},
-		AcceptedEventId: int64(len(m.Events)), Outcome: &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: replaytest.Encoded("ok")}}})
+		AcceptedEventId: int64(len(m.Events)),
+		Outcome: &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: replaytest.Encoded(
+			"ok")}}})
 }
 
 type code = func(workflow.Context) (string, error)
@@ -79,7 +86,8 @@ func effectHistory() []*historypb.HistoryEvent {
 
 func local(kind string) code {
 	return func(ctx workflow.Context) (string, error) {
-		ctx = workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{StartToCloseTimeout: time.Minute})
+		ctx = workflow.WithLocalActivityOptions(ctx,
+			workflow.LocalActivityOptions{StartToCloseTimeout: time.Minute})
 		if err := workflow.ExecuteLocalActivity(ctx, kind).Get(ctx, nil); err != nil {
 			return "", err
 		}
@@ -89,7 +97,8 @@ func local(kind string) code {
 
 // locals runs two parallel local activities, each followed by an activity.
 func locals(ctx workflow.Context) (string, error) {
-	local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{StartToCloseTimeout: time.Minute})
+	local := workflow.WithLocalActivityOptions(ctx,
+		workflow.LocalActivityOptions{StartToCloseTimeout: time.Minute})
 	ended := 0
 	for _, kind := range []string{"slow", "quick"} {
 		f := workflow.ExecuteLocalActivity(local, kind)
@@ -124,7 +133,8 @@ func localHistory() []*historypb.HistoryEvent {
 
 // onlyLocals waits for two local activities in the order of their start.
 func onlyLocals(ctx workflow.Context) (string, error) {
-	ctx = workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{StartToCloseTimeout: time.Minute})
+	ctx = workflow.WithLocalActivityOptions(ctx,
+		workflow.LocalActivityOptions{StartToCloseTimeout: time.Minute})
 	a, b := workflow.ExecuteLocalActivity(ctx, "slow"), workflow.ExecuteLocalActivity(ctx, "quick")
 	return "done", errors.Join(a.Get(ctx, nil), b.Get(ctx, nil))
 }
@@ -164,7 +174,10 @@ func signalHistory() []*historypb.HistoryEvent {
 func updatable(name string) code {
 	return func(ctx workflow.Context) (string, error) {
 		done := false
-		err := workflow.SetUpdateHandler(ctx, name, func(workflow.Context, int) (string, error) { done = true; return "ok", nil })
+		err := workflow.SetUpdateHandler(ctx, name, func(workflow.Context, int) (string, error) {
+			done = true
+			return "ok", nil
+		})
 		if err == nil {
 			err = workflow.Await(ctx, func() bool { return done })
 		}
@@ -187,7 +200,8 @@ func updateHistory() []*historypb.HistoryEvent {
 func queryable(with bool) code {
 	return func(ctx workflow.Context) (string, error) {
 		if with {
-			if err := workflow.SetQueryHandler(ctx, "state", func() (string, error) { return "fine", nil }); err != nil {
+			if err := workflow.SetQueryHandler(ctx, "state",
+				func() (string, error) { return "fine", nil }); err != nil {
 				return "", err
 			}
 		}
@@ -244,26 +258,35 @@ func TestMoreDivergences(t *testing.T) {
 		event            int64
 		expected, actual string
 	}{
-		"side effect kept":           {effects, effectHistory(), "", 0, "", ""},
-		"side effect removed":        {noEffects, effectHistory(), KindMissing, 5, "marker SideEffect", ""},
-		"side effect added":          {effects, plainHistory(), KindOther, 5, "activity one", "marker SideEffect"}, // the SDK stops there,
-		"side effect becomes local":  {local("quick"), effectHistory(), KindOther, 5, "marker SideEffect", "local activity quick"},
-		"local activity kept":        {local("quick"), localHistory(), "", 0, "", ""},
-		"local activity removed":     {noEffects, localHistory(), KindMissing, 5, "local activity quick", ""},
-		"local activity renamed":     {local("slow"), localHistory(), KindOther, 5, "local activity quick", "local activity slow"},
-		"local activities at once":   {locals, localsHistory(), "", 0, "", ""},
-		"only local activities":      {onlyLocals, onlyLocalsHistory(), "", 0, "", ""},
-		"one of them renamed":        {locals, localsRenamed(), KindOther, 7, "local activity late", "local activity slow"},
-		"signal handler kept":        {signaled("go"), signalHistory(), "", 0, "", ""},
-		"signal handler gone":        {signaled("start"), signalHistory(), KindMissing, 9, "activity one", "nothing"},
-		"update handler kept":        {updatable("change"), updateHistory(), "", 0, "", ""},
-		"update handler gone":        {updatable("other"), updateHistory(), KindMissing, 8, "update change", "nothing"},
-		"query handler kept":         {queryable(true), plainHistory(), "", 0, "", ""},
-		"query handler gone":         {queryable(false), plainHistory(), "", 0, "", ""}, // queries are in no history
+		"side effect kept":    {effects, effectHistory(), "", 0, "", ""},
+		"side effect removed": {noEffects, effectHistory(), KindMissing, 5, "marker SideEffect", ""},
+		// the SDK stops there,
+		"side effect added": {effects, plainHistory(), KindOther, 5, "activity one", "marker SideEffect"},
+		"side effect becomes local": {local("quick"), effectHistory(), KindOther, 5, "marker SideEffect",
+			"local activity quick"},
+		"local activity kept":    {local("quick"), localHistory(), "", 0, "", ""},
+		"local activity removed": {noEffects, localHistory(), KindMissing, 5, "local activity quick", ""},
+		"local activity renamed": {local("slow"), localHistory(), KindOther, 5, "local activity quick",
+			"local activity slow"},
+		"local activities at once": {locals, localsHistory(), "", 0, "", ""},
+		"only local activities":    {onlyLocals, onlyLocalsHistory(), "", 0, "", ""},
+		"one of them renamed": {locals, localsRenamed(), KindOther, 7, "local activity late",
+			"local activity slow"},
+		"signal handler kept": {signaled("go"), signalHistory(), "", 0, "", ""},
+		"signal handler gone": {signaled("start"), signalHistory(), KindMissing, 9, "activity one",
+			"nothing"},
+		"update handler kept": {updatable("change"), updateHistory(), "", 0, "", ""},
+		"update handler gone": {updatable("other"), updateHistory(), KindMissing, 8, "update change",
+			"nothing"},
+		"query handler kept": {queryable(true), plainHistory(), "", 0, "", ""},
+		// queries are in no history
+		"query handler gone":         {queryable(false), plainHistory(), "", 0, "", ""},
 		"ends beside a timer":        {completeBesideTimer, besideTimerHistory(), "", 0, "", ""},
 		"continues as new as before": {continueAsNew, continueHistory(), "", 0, "", ""},
-		"completes, did continue":    {noEffects, continueHistory(), KindResult, 11, "continue as new W", "completion"},
-		"continues, did complete":    {continueAsNew, plainHistory(), KindResult, 11, "completion", "continue as new W"},
+		"completes, did continue": {noEffects, continueHistory(), KindResult, 11, "continue as new W",
+			"completion"},
+		"continues, did complete": {continueAsNew, plainHistory(), KindResult, 11, "completion",
+			"continue as new W"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := verifier(c.code, false).Verify(t.Context(), c.history)
@@ -278,7 +301,8 @@ func TestMoreDivergences(t *testing.T) {
 				t.Fatalf("%+v", v)
 			}
 			t.Logf("%s (%s)", d.Sentence, d.SDK)
-			if d.Kind != c.kind || d.EventID != c.event || c.expected != "" && !strings.HasPrefix(d.Expected.String(), c.expected) ||
+			if d.Kind != c.kind || d.EventID != c.event || c.expected != "" &&
+				!strings.HasPrefix(d.Expected.String(), c.expected) ||
 				c.actual != "" && !strings.HasPrefix(d.Actual.String(), c.actual) {
 				t.Errorf("%s at %d: expected %q, actual %q", d.Kind, d.EventID, d.Expected, d.Actual)
 			}
@@ -314,7 +338,8 @@ func TestStuck(t *testing.T) {
 		v := verifier(c.code, false)
 		v.Patience = 50 * time.Millisecond
 		got := v.Verify(t.Context(), plainHistory())
-		if d := got.Divergence; got.Outcome != Nondeterministic || d == nil || d.Kind != KindStuck || d.EventID != c.event {
+		if d := got.Divergence; got.Outcome != Nondeterministic || d == nil || d.Kind != KindStuck ||
+			d.EventID != c.event {
 			t.Errorf("%s: %+v %+v", name, got, d)
 		}
 	}
@@ -328,7 +353,8 @@ func TestEndlessDecisions(t *testing.T) {
 		}
 	}, false)
 	got := v.Verify(t.Context(), plainHistory())
-	if d := got.Divergence; got.Outcome != Nondeterministic || d == nil || d.EventID == 0 || !strings.Contains(d.SDK, "more than 100000 decisions") {
+	if d := got.Divergence; got.Outcome != Nondeterministic || d == nil || d.EventID == 0 ||
+		!strings.Contains(d.SDK, "more than 100000 decisions") {
 		t.Errorf("%+v %+v", got, d)
 	}
 }
@@ -338,8 +364,13 @@ func TestVerifyCanceled(t *testing.T) {
 	quit := make(chan struct{})
 	defer close(quit)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	v := verifier(func(workflow.Context) (string, error) { cancel(errors.New("enough")); <-quit; return "", nil }, false)
-	if got := v.Verify(ctx, plainHistory()); got.Outcome != Unverified || !strings.Contains(got.Why, "canceled") {
+	v := verifier(func(workflow.Context) (string, error) {
+		cancel(errors.New("enough"))
+		<-quit
+		return "", nil
+	}, false)
+	if got := v.Verify(ctx, plainHistory()); got.Outcome != Unverified ||
+		!strings.Contains(got.Why, "canceled") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -349,7 +380,8 @@ func TestVerifyUnregistered(t *testing.T) {
 	m := replaytest.Begin("Elsewhere")
 	m.Done(m.Activity(m.Task(), "one"), nil)
 	events := m.Complete(m.Task(), "done")
-	if v := verifier(original, false).Verify(t.Context(), events); v.Outcome != Unverified || !strings.Contains(v.Why, `"Elsewhere"`) {
+	if v := verifier(original, false).Verify(t.Context(), events); v.Outcome != Unverified ||
+		!strings.Contains(v.Why, `"Elsewhere"`) {
 		t.Errorf("%+v", v)
 	}
 }

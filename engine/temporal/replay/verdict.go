@@ -56,17 +56,18 @@ const (
 
 // Divergence is the first place where code and history differ.
 type Divergence struct {
-	Kind      Kind     `json:"kind"`
-	EventID   int64    `json:"event_id"` // in the history
-	EventType string   `json:"event_type"`
-	Task      int64    `json:"workflow_task"`         // event ID of the completed workflow task that made the decision
-	Expected  *Command `json:"expected,omitempty"`    // decision in the history
-	Actual    *Command `json:"actual,omitempty"`      // decision of the code
-	Recorded  string   `json:"recorded_by,omitempty"` // build of the worker that wrote the history
-	Code      string   `json:"code,omitempty"`        // build that was verified
-	Sentence  string   `json:"sentence"`
-	Advice    string   `json:"advice"`
-	SDK       string   `json:"sdk,omitempty"` // message of Temporal's replayer
+	Kind      Kind   `json:"kind"`
+	EventID   int64  `json:"event_id"` // in the history
+	EventType string `json:"event_type"`
+	// event ID of the completed workflow task that made the decision
+	Task     int64    `json:"workflow_task"`
+	Expected *Command `json:"expected,omitempty"`    // decision in the history
+	Actual   *Command `json:"actual,omitempty"`      // decision of the code
+	Recorded string   `json:"recorded_by,omitempty"` // build of the worker that wrote the history
+	Code     string   `json:"code,omitempty"`        // build that was verified
+	Sentence string   `json:"sentence"`
+	Advice   string   `json:"advice"`
+	SDK      string   `json:"sdk,omitempty"` // message of Temporal's replayer
 }
 
 func (d *Divergence) describe() (sentence, advice string) {
@@ -86,7 +87,8 @@ func (d *Divergence) describe() (sentence, advice string) {
 		if d.Expected != nil && d.Expected.Detail != "" && d.Expected.Detail != "-1" {
 			recorded = fmt.Sprintf("with version %s of the change %q", d.Expected.Detail, d.Actual.Name)
 		}
-		return at + fmt.Sprintf("the history was recorded %s, the code supports %s", recorded, d.Actual.Detail),
+		return at + fmt.Sprintf("the history was recorded %s, the code supports %s", recorded,
+				d.Actual.Detail),
 			"keep the branch of that version in the code until all runs that started with it are closed"
 	case KindPanic:
 		return at + "the code panics",

@@ -25,8 +25,8 @@ import (
 // may share the processors.
 const DefaultPatience = 10 * time.Second
 
-// patienceTicks divides the patience. A ticker drops ticks, so the time for which the whole process was stopped
-// counts as one of them.
+// patienceTicks divides the patience. A ticker drops ticks, so the time for which the whole process was
+// stopped counts as one of them.
 const patienceTicks = 20
 
 var (
@@ -129,8 +129,8 @@ func (v *Verifier) Unknown(workflowType string) string {
 	return fmt.Sprintf("unknown workflow type %q", workflowType)
 }
 
-// goSDK is the name that workers of the Go SDK record, which is what the replayer can judge. A worker records it
-// with its first workflow task in a run; old versions record none.
+// goSDK is the name that workers of the Go SDK record, which is what the replayer can judge. A worker records
+// it with its first workflow task in a run; old versions record none.
 const goSDK = "temporal-go"
 
 // foreignSDK names the SDK of another language that made decisions of the history, or returns "".
@@ -144,8 +144,8 @@ func foreignSDK(events []*historypb.HistoryEvent) string {
 	return ""
 }
 
-// otherQueue says that workers of another task queue decided the history, perhaps with other code for the same
-// workflow type, or returns "".
+// otherQueue says that workers of another task queue decided the history, perhaps with other code for the
+// same workflow type, or returns "".
 func (v *Verifier) otherQueue(events []*historypb.HistoryEvent) string {
 	queue := events[0].GetWorkflowExecutionStartedEventAttributes().GetTaskQueue().GetName()
 	if v.Queue == "" || queue == v.Queue {
@@ -190,7 +190,8 @@ func (v *Verifier) replay(
 	v.Register(&registry{WorkflowReplayer: replayer})
 	started := events[0].GetWorkflowExecutionStartedEventAttributes()
 	options := worker.ReplayWorkflowHistoryOptions{
-		OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()},
+		OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(),
+			RunID: started.GetOriginalExecutionRunId()},
 	}
 	done := make(chan error, 1)
 	go func() {
@@ -199,7 +200,8 @@ func (v *Verifier) replay(
 				done <- fmt.Errorf("%w: %v", errReplayer, p)
 			}
 		}()
-		done <- replayer.ReplayWorkflowHistoryWithOptions(discardLogger, &historypb.History{Events: events}, options)
+		done <- replayer.ReplayWorkflowHistoryWithOptions(discardLogger, &historypb.History{Events: events},
+			options)
 	}()
 	replayErr, err = v.wait(ctx, r, done)
 	if errors.Is(replayErr, errReplayer) {
@@ -230,7 +232,8 @@ func (v *Verifier) wait(ctx context.Context, r *recorder, done <-chan error) (re
 }
 
 // judge derives the verdict from the recorded decisions and the replayer's error.
-func (v *Verifier) judge(out Verdict, events []*historypb.HistoryEvent, r *recorder, replayErr error) Verdict {
+func (v *Verifier) judge(out Verdict, events []*historypb.HistoryEvent, r *recorder,
+	replayErr error) Verdict {
 	tasks := tasksOf(events)
 	lastStarted := r.at
 	if len(tasks) > 0 && !isPanic(replayErr) { // code that only waits decides nothing in later tasks
@@ -338,7 +341,8 @@ func unsupportedVersion(t *task, r *recorder, text string) *Divergence {
 // isPanic reports whether the code panicked. It compares names because the error's type is
 // internal to the SDK, which itself panics on nondeterminism (TMPRL1100).
 func isPanic(err error) bool {
-	return strings.Contains(fmt.Sprintf("%T", err), "PanicError") && !strings.Contains(err.Error(), "TMPRL1100")
+	return strings.Contains(fmt.Sprintf("%T", err), "PanicError") &&
+		!strings.Contains(err.Error(), "TMPRL1100")
 }
 
 // registry records the registered workflow types and passes them on to a replayer, if any.

@@ -145,10 +145,12 @@ func TestDivergences(t *testing.T) {
 		"activity removed":      {variant{drop: true}, KindOther, 11, "activity two", "activity left"},
 		"activity added":        {variant{extra: true}, KindOther, 11, "activity two", "activity extra"},
 		"timer removed":         {variant{noTimer: true}, KindOther, 26, "timer", "child workflow Child"},
-		"child removed":         {variant{noChild: true}, KindOther, 31, "child workflow Child", "activity last"},
-		"different child":       {variant{child: "Other"}, KindOther, 31, "child workflow Child", "child workflow Other"},
-		"fails instead":         {variant{fail: true}, KindResult, 43, "completion", "failure"},
-		"panics":                {variant{panics: true}, KindPanic, 17, "", ""},
+		"child removed": {variant{noChild: true}, KindOther, 31, "child workflow Child",
+			"activity last"},
+		"different child": {variant{child: "Other"}, KindOther, 31, "child workflow Child",
+			"child workflow Other"},
+		"fails instead": {variant{fail: true}, KindResult, 43, "completion", "failure"},
+		"panics":        {variant{panics: true}, KindPanic, 17, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := verifier(c.code.run, false).Verify(t.Context(), originalHistory())
@@ -158,9 +160,11 @@ func TestDivergences(t *testing.T) {
 			}
 			t.Log(d.Sentence)
 			if d.Kind != c.kind || c.event != 0 && d.EventID != c.event {
-				t.Errorf("%s at %d, want %s at %d: %s (%s)", d.Kind, d.EventID, c.kind, c.event, d.Sentence, d.SDK)
+				t.Errorf("%s at %d, want %s at %d: %s (%s)", d.Kind, d.EventID, c.kind, c.event, d.Sentence,
+					d.SDK)
 			}
-			if c.expected != "" && !strings.HasPrefix(d.Expected.String(), c.expected) || c.actual != "" && !strings.HasPrefix(d.Actual.String(), c.actual) {
+			if c.expected != "" && !strings.HasPrefix(d.Expected.String(), c.expected) || c.actual != "" &&
+				!strings.HasPrefix(d.Actual.String(), c.actual) {
 				t.Errorf("expected %q, actual %q", d.Expected, d.Actual)
 			}
 			if d.Recorded != "old-build" || d.Code != "new-build" || d.Sentence == "" || d.Advice == "" {
@@ -172,7 +176,8 @@ func TestDivergences(t *testing.T) {
 
 func TestSame(t *testing.T) {
 	for _, strict := range []bool{false, true} {
-		if v := verifier(original, strict).Verify(t.Context(), originalHistory()); v.Outcome != Deterministic || v.WorkflowID != "w-1" || v.RunID != "r-1" {
+		if v := verifier(original, strict).Verify(t.Context(),
+			originalHistory()); v.Outcome != Deterministic || v.WorkflowID != "w-1" || v.RunID != "r-1" {
 			t.Errorf("%+v %+v", v, v.Divergence)
 		}
 	}
@@ -196,11 +201,13 @@ func TestDrift(t *testing.T) {
 		"input changed": {variant{input: 2}, 5, "another input"},
 		"other result":  {variant{result: "x"}, 43, "another result"},
 	} {
-		if v := verifier(c.code.run, false).Verify(t.Context(), originalHistory()); v.Outcome != Deterministic {
+		if v := verifier(c.code.run, false).Verify(t.Context(),
+			originalHistory()); v.Outcome != Deterministic {
 			t.Errorf("%s: %+v", name, v)
 		}
 		v := verifier(c.code.run, true).Verify(t.Context(), originalHistory())
-		if v.Outcome != Drifted || v.Divergence.Kind != KindChanged || v.Divergence.EventID != c.event || !strings.Contains(v.Divergence.Sentence, c.what) {
+		if v.Outcome != Drifted || v.Divergence.Kind != KindChanged || v.Divergence.EventID != c.event ||
+			!strings.Contains(v.Divergence.Sentence, c.what) {
 			t.Errorf("%s: %+v %+v", name, v, v.Divergence)
 		}
 	}
@@ -236,12 +243,18 @@ func TestVersions(t *testing.T) {
 		kind    Kind
 		said    string
 	}{
-		"new code, old history":  {versioned(workflow.DefaultVersion, 1), versionHistory(-1, "old"), "", ""},
-		"new code, new history":  {versioned(workflow.DefaultVersion, 1), versionHistory(1, "new"), "", ""},
-		"old branch removed":     {versioned(1, 1), versionHistory(-1, "old"), KindVersion, `the change "rename"`},
-		"version too new":        {versioned(workflow.DefaultVersion, 1), versionHistory(2, "new"), KindVersion, `version 2 of the change "rename", the code supports -1 to 1`},
-		"marker missing":         {versioned(workflow.DefaultVersion, 1), versionHistory(-1, "new"), KindOther, "has activity new"},
-		"version call taken out": {func(ctx workflow.Context) (string, error) { return "done", do(withOptions(ctx), "new") }, versionHistory(1, "new"), "", ""},
+		"new code, old history": {versioned(workflow.DefaultVersion, 1), versionHistory(-1, "old"), "", ""},
+		"new code, new history": {versioned(workflow.DefaultVersion, 1), versionHistory(1, "new"), "", ""},
+		"old branch removed": {versioned(1, 1), versionHistory(-1, "old"), KindVersion,
+			`the change "rename"`},
+		"version too new": {versioned(workflow.DefaultVersion, 1), versionHistory(2, "new"),
+			KindVersion, `version 2 of the change "rename", the code supports -1 to 1`},
+		"marker missing": {versioned(workflow.DefaultVersion, 1), versionHistory(-1, "new"),
+			KindOther, "has activity new"},
+		"version call taken out": {func(ctx workflow.Context) (string,
+			error) {
+			return "done", do(withOptions(ctx), "new")
+		}, versionHistory(1, "new"), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := verifier(c.code, true).Verify(t.Context(), c.history)
@@ -251,7 +264,8 @@ func TestVersions(t *testing.T) {
 				}
 				return
 			}
-			if v.Divergence == nil || v.Divergence.Kind != c.kind || !strings.Contains(v.Divergence.Sentence, c.said) {
+			if v.Divergence == nil || v.Divergence.Kind != c.kind || !strings.Contains(v.Divergence.Sentence,
+				c.said) {
 				t.Errorf("%+v %+v", v, v.Divergence)
 			}
 		})
@@ -267,16 +281,19 @@ func TestUnverified(t *testing.T) {
 	empty := originalHistory()
 	empty[6].Attributes = nil
 	for why, events := range map[string][]*historypb.HistoryEvent{
-		"has no events":                                     nil,
-		"its first part is missing":                         full[3:],
-		"has a gap":                                         append(append([]*historypb.HistoryEvent{}, full[:8]...), full[9:]...),
-		"no workflow task has started":                      full[:2],
-		"out of order or has duplicate events":              append(append([]*historypb.HistoryEvent{}, full[:8]...), full[7:]...),
+		"has no events":             nil,
+		"its first part is missing": full[3:],
+		"has a gap": append(append([]*historypb.HistoryEvent{},
+			full[:8]...), full[9:]...),
+		"no workflow task has started": full[:2],
+		"out of order or has duplicate events": append(append([]*historypb.HistoryEvent{},
+			full[:8]...), full[7:]...),
 		"event 7 (ActivityTaskCompleted) has no attributes": empty,
 		`unknown workflow type "Elsewhere"`:                 other.Events,
 		"event 8 has an unknown type":                       unknown,
 	} {
-		if v := verifier(original, false).Verify(t.Context(), events); v.Outcome != Unverified || !strings.Contains(v.Why, why) {
+		if v := verifier(original, false).Verify(t.Context(), events); v.Outcome != Unverified ||
+			!strings.Contains(v.Why, why) {
 			t.Errorf("%s: %+v", why, v)
 		}
 	}
@@ -289,7 +306,8 @@ func TestOtherSDK(t *testing.T) {
 		outcome      Outcome
 		why          string
 	}{
-		"TypeScript":      {"temporal-typescript", "1.11.2", Unverified, "decided by temporal-typescript 1.11.2"},
+		"TypeScript": {"temporal-typescript", "1.11.2", Unverified,
+			"decided by temporal-typescript 1.11.2"},
 		"without version": {"temporal-python", "", Unverified, "decided by temporal-python"},
 		"Go":              {"temporal-go", "1.37.0", Nondeterministic, ""},
 		"old":             {"", "", Nondeterministic, ""},
@@ -297,7 +315,8 @@ func TestOtherSDK(t *testing.T) {
 		events := originalHistory()
 		last := events[41].GetWorkflowTaskCompletedEventAttributes()
 		last.SdkMetadata = &sdkpb.WorkflowTaskCompletedMetadata{SdkName: c.sdk, SdkVersion: c.version}
-		if v := verifier(variant{drop: true}.run, false).Verify(t.Context(), events); v.Outcome != c.outcome || v.Why != c.why {
+		if v := verifier(variant{drop: true}.run, false).Verify(t.Context(),
+			events); v.Outcome != c.outcome || v.Why != c.why {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}

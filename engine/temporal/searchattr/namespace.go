@@ -25,9 +25,9 @@ type Gap struct {
 // All returns the search attributes that cannot be used.
 func (g Gap) All() []string { return append(append([]string{}, g.Missing...), g.Mistyped...) }
 
-// ReadGap reads what a namespace lacks. With Elasticsearch, attributes have names of their own; in an SQL database, a
-// namespace maps their names to columns. The operator service would say it in one call, but a server with an SQL
-// database opens two connections to itself for each, which it never closes.
+// ReadGap reads what a namespace lacks. With Elasticsearch, attributes have names of their own; in an SQL
+// database, a namespace maps their names to columns. The operator service would say it in one call, but a
+// server with an SQL database opens two connections to itself for each, which it never closes.
 func ReadGap(ctx context.Context, c workflowservice.WorkflowServiceClient, namespace string) (Gap, error) {
 	space, err := c.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
 	if err != nil {
@@ -80,8 +80,8 @@ func Keywords(names []string) map[string]enumspb.IndexedValueType {
 // pollEvery is the interval of calls until a server knows a new namespace or new search attributes.
 const pollEvery = 20 * time.Millisecond
 
-// Add adds search attributes to a namespace, which may be new. It waits until the server accepts them, which takes
-// seconds.
+// Add adds search attributes to a namespace, which may be new. It waits until the server accepts them, which
+// takes seconds.
 func Add(ctx context.Context, c workflowservice.WorkflowServiceClient,
 	operator operatorservice.OperatorServiceClient,
 	namespace string, names []string) error {

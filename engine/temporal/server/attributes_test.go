@@ -22,7 +22,8 @@ func TestAttributesOfOldDirectory(t *testing.T) {
 	if err := stamp(dir, "0.5.0"); err != nil {
 		t.Fatal(err)
 	}
-	old := []string{ace.AttrExperiment, ace.AttrDataset, ace.AttrModel, ace.AttrAdapter, ace.AttrExit, ace.AttrTask, ace.AttrPhase}
+	old := []string{ace.AttrExperiment, ace.AttrDataset, ace.AttrModel, ace.AttrAdapter, ace.AttrExit,
+		ace.AttrTask, ace.AttrPhase}
 	makeOld(t, dir, old)
 	n := join(t, Options{Dir: dir})
 	c := dial(t, n)
@@ -31,13 +32,16 @@ func TestAttributesOfOldDirectory(t *testing.T) {
 		len(gap.All()) > 0 {
 		t.Fatalf("missing %v: %v", gap, err)
 	}
-	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: "found", TaskQueue: queue, TypedSearchAttributes: temporal.NewSearchAttributes(
-		temporal.NewSearchAttributeKeyKeyword(ace.AttrBlueprint).ValueSet("site-crawler"), temporal.NewSearchAttributeKeyKeyword(ace.AttrTask).ValueSet("ses_1"))}, echo)
+	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: "found", TaskQueue: queue,
+		TypedSearchAttributes: temporal.NewSearchAttributes(
+			temporal.NewSearchAttributeKeyKeyword(ace.AttrBlueprint).ValueSet("site-crawler"),
+			temporal.NewSearchAttributeKeyKeyword(ace.AttrTask).ValueSet("ses_1"))}, echo)
 	if err != nil {
 		t.Fatal(err)
 	}
 	await(t, "the run in a list", func() bool {
-		got, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: `BlueprintName = "site-crawler" AND TaskId = "ses_1"`})
+		got, err := c.ListWorkflow(ctx,
+			&workflowservice.ListWorkflowExecutionsRequest{Query: `BlueprintName = "site-crawler" AND TaskId = "ses_1"`})
 		return err == nil && len(got.Executions) == 1 && got.Executions[0].Execution.RunId == run.GetRunID()
 	})
 	if got := ace.SearchAttributes(); !slices.Equal(got[:len(old)], old) {

@@ -59,13 +59,15 @@ func TestToken(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, method := range outsideCalls {
-				if err := call(t, address, method, insecure.NewCredentials(), tt.token); status.Code(err) != tt.want {
+				if err := call(t, address, method, insecure.NewCredentials(),
+					tt.token); status.Code(err) != tt.want {
 					t.Errorf("%s: %v, want %v", method, err, tt.want)
 				}
 			}
 		})
 	}
-	if err := call(t, address, grpc_health_v1.Health_Check_FullMethodName, insecure.NewCredentials(), ""); err != nil {
+	if err := call(t, address, grpc_health_v1.Health_Check_FullMethodName, insecure.NewCredentials(),
+		""); err != nil {
 		t.Errorf("health check: %v", err)
 	}
 }
@@ -117,7 +119,8 @@ func TestPortsRequireCredentials(t *testing.T) {
 
 // reflect opens a stream, which passes through other interceptors than a call.
 func reflect(ctx context.Context, address string) error {
-	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,8 @@ const target = "passthrough:///acescope"
 
 // quickReconnect retries quickly, which suits loopback.
 var quickReconnect = grpc.ConnectParams{
-	Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 300 * time.Millisecond},
+	Backoff: backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
+		MaxDelay: 300 * time.Millisecond},
 	MinConnectTimeout: answerTimeout,
 }
 

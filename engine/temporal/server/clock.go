@@ -42,7 +42,8 @@ func (s ClockStep) Warning() string {
 		return fmt.Sprintf("the clock of this machine was set back: the server's clock, which never goes "+
 			"back, was %s ahead at %s "+
 			"and runs slower until the clock has caught up; new runs show its time",
-			time.Duration(s.Ahead*float64(time.Second)).Round(time.Second), s.At.Local().Format(time.TimeOnly))
+			time.Duration(s.Ahead*float64(time.Second)).Round(time.Second),
+			s.At.Local().Format(time.TimeOnly))
 	case step > 0 && time.Since(s.At) < shownFor:
 		return fmt.Sprintf("the clock of this machine jumped forward by %s at %s: timers and time limits "+
 			"of open runs may have ended early",

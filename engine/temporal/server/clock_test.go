@@ -89,7 +89,8 @@ func TestClockSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(w.Stop)
-			run, err := c.ExecuteWorkflow(testContext(t), client.StartWorkflowOptions{ID: name, TaskQueue: queue}, waits)
+			run, err := c.ExecuteWorkflow(testContext(t),
+				client.StartWorkflowOptions{ID: name, TaskQueue: queue}, waits)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -68,7 +68,8 @@ func serverConfig(sql *config.SQL, p ports) *config.Config {
 			MasterClusterName:        clusterName,
 			CurrentClusterName:       clusterName,
 			ClusterInformation: map[string]cluster.ClusterInformation{
-				clusterName: {Enabled: true, InitialFailoverVersion: 1, RPCAddress: p.address(primitives.FrontendService)},
+				clusterName: {Enabled: true, InitialFailoverVersion: 1,
+					RPCAddress: p.address(primitives.FrontendService)},
 			},
 		},
 		DCRedirectionPolicy: config.DCRedirectionPolicy{Policy: "noop"},
@@ -181,7 +182,8 @@ func (p ports) address(service primitives.ServiceName) string { return loopback(
 
 // innerServices are the services that only the server itself calls.
 var innerServices = []primitives.ServiceName{
-	primitives.InternalFrontendService, primitives.HistoryService, primitives.MatchingService, primitives.WorkerService,
+	primitives.InternalFrontendService, primitives.HistoryService, primitives.MatchingService,
+	primitives.WorkerService,
 }
 
 // choosePorts finds free ports. The frontend gets want if that is not 0, or else prefer if it

@@ -113,7 +113,8 @@ func dirError(dir string, err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok && p.Path == dir {
 		err = p.Err
 	}
-	return failf(ErrDataDir, err, "data directory %s: %v; fix that or choose another with --data-dir", dir, err)
+	return failf(ErrDataDir, err, "data directory %s: %v; fix that or choose another with --data-dir", dir,
+		err)
 }
 
 func writeFile(dir, name string, data []byte) error {

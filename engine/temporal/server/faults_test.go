@@ -93,7 +93,8 @@ func TestDirIsFile(t *testing.T) {
 
 func TestDirErrors(t *testing.T) {
 	for err, word := range map[error]string{
-		syscall.EROFS: "read-only", syscall.ENOSPC: "no space", syscall.EACCES: "permission", syscall.ENOLCK: "locks",
+		syscall.EROFS: "read-only", syscall.ENOSPC: "no space", syscall.EACCES: "permission",
+		syscall.ENOLCK: "locks",
 	} {
 		got := dirError("/d", &os.PathError{Op: "open", Path: "/d/x", Err: err})
 		if !errors.Is(got, ErrDataDir) || !strings.Contains(got.Error(), word) {

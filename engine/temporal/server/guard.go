@@ -116,7 +116,8 @@ func (h *host) call(ctx context.Context) error {
 	defer cancel()
 	_, err := workflowservice.NewWorkflowServiceClient(h.conn).DescribeWorkflowExecution(ctx,
 		&workflowservice.DescribeWorkflowExecutionRequest{
-			Namespace: ace.DefaultNamespace, Execution: &common.WorkflowExecution{WorkflowId: "acescope-probe"},
+			Namespace: ace.DefaultNamespace,
+			Execution: &common.WorkflowExecution{WorkflowId: "acescope-probe"},
 		})
 	if status.Code(err) == codes.NotFound {
 		return nil

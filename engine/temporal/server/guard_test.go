@@ -92,7 +92,10 @@ func TestFilesRemoved(t *testing.T) {
 	if n.Role() != Attached || n.token != host.token {
 		t.Errorf("role %v, same token: %v", n.Role(), n.token == host.token)
 	}
-	await(t, formatFile, func() bool { f, err := readFormat(dir); return err == nil && f.Format == formatVersion })
+	await(t, formatFile, func() bool {
+		f, err := readFormat(dir)
+		return err == nil && f.Format == formatVersion
+	})
 	start(t, c, "reachable")
 	start(t, dial(t, n), "also")
 }
@@ -221,7 +224,8 @@ func TestImpostor(t *testing.T) {
 func TestForeignDir(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o644), os.Chmod(dir, 0o755)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o644),
+		os.Chmod(dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	refused(t, Options{Dir: dir}, ErrDataDir, dir, "nothing was changed", "--data-dir")

@@ -145,7 +145,8 @@ func (h *host) startError(err error) error {
 	if isDamage(why) {
 		return damagedError(h.dir, errors.New(why))
 	}
-	return failf(ErrStart, err, "the embedded Temporal server failed to start: %s (log: %s)", why, h.log.path())
+	return failf(ErrStart, err, "the embedded Temporal server failed to start: %s (log: %s)", why,
+		h.log.path())
 }
 
 // stop stops the server: calls in flight get a second, then the services stop in order. It returns
@@ -199,7 +200,8 @@ func (h *host) awaitReady(ctx context.Context) (err error) {
 		return nil
 	}
 	// An older version created the database.
-	return searchattr.Add(ctx, frontend, operatorservice.NewOperatorServiceClient(h.conn), ace.DefaultNamespace,
+	return searchattr.Add(ctx, frontend, operatorservice.NewOperatorServiceClient(h.conn),
+		ace.DefaultNamespace,
 		gap.Missing)
 }
 

@@ -91,7 +91,8 @@ func TestHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer other.Close()
-		if _, err := other.CountWorkflow(testContext(t), &workflowservice.CountWorkflowExecutionsRequest{}); err != nil {
+		if _, err := other.CountWorkflow(testContext(t),
+			&workflowservice.CountWorkflowExecutionsRequest{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -101,7 +102,8 @@ func TestHost(t *testing.T) {
 		work(t, c)
 		start(t, c, "built")
 		finish(t, c, "built")
-		events := c.GetWorkflowHistory(testContext(t), "built", "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		events := c.GetWorkflowHistory(testContext(t), "built", "", false,
+			enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		for events.HasNext() {
 			e, err := events.Next()
 			if err != nil {
@@ -156,20 +158,23 @@ func (e environment) LookupEnv(name string) (string, bool) {
 // severalQueries queries a run by several clients while its worker has a workflow task. The server keeps the
 // queries until the task is completed, here until they time out, and rejects none.
 func severalQueries(t *testing.T, n *Node, c client.Client) {
-	run, err := c.ExecuteWorkflow(testContext(t), client.StartWorkflowOptions{ID: "queried", TaskQueue: "manual"}, echo)
+	run, err := c.ExecuteWorkflow(testContext(t), client.StartWorkflowOptions{ID: "queried",
+		TaskQueue: "manual"}, echo)
 	if err != nil {
 		t.Fatal(err)
 	}
 	take := func() []byte {
-		task, err := c.WorkflowService().PollWorkflowTaskQueue(testContext(t), &workflowservice.PollWorkflowTaskQueueRequest{
-			Namespace: ace.DefaultNamespace, TaskQueue: &taskqueuepb.TaskQueue{Name: "manual"}})
+		task, err := c.WorkflowService().PollWorkflowTaskQueue(testContext(t),
+			&workflowservice.PollWorkflowTaskQueueRequest{
+				Namespace: ace.DefaultNamespace, TaskQueue: &taskqueuepb.TaskQueue{Name: "manual"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return task.TaskToken
 	}
 	_, err = c.WorkflowService().RespondWorkflowTaskCompleted(testContext(t),
-		&workflowservice.RespondWorkflowTaskCompletedRequest{Namespace: ace.DefaultNamespace, TaskToken: take()})
+		&workflowservice.RespondWorkflowTaskCompletedRequest{Namespace: ace.DefaultNamespace,
+			TaskToken: take()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,15 +184,17 @@ func severalQueries(t *testing.T, n *Node, c client.Client) {
 	take()
 	var rejected atomic.Int32
 	opts := n.ClientOptions()
-	opts.ConnectionOptions.DialOptions = append(opts.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(
-		func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
-			o ...grpc.CallOption) error {
-			err := invoke(ctx, method, req, reply, cc, o...)
-			if status.Code(err) == codes.ResourceExhausted {
-				rejected.Add(1)
-			}
-			return err
-		}))
+	opts.ConnectionOptions.DialOptions = append(opts.ConnectionOptions.DialOptions,
+		grpc.WithChainUnaryInterceptor(
+			func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+				invoke grpc.UnaryInvoker,
+				o ...grpc.CallOption) error {
+				err := invoke(ctx, method, req, reply, cc, o...)
+				if status.Code(err) == codes.ResourceExhausted {
+					rejected.Add(1)
+				}
+				return err
+			}))
 	counted, err := client.DialContext(testContext(t), opts)
 	if err != nil {
 		t.Fatal(err)

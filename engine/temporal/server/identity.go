@@ -38,7 +38,8 @@ func proof(token, challenge, address string, pid int) string {
 
 // proveIdentity answers challenges in the health check.
 func proveIdentity(token string, e Endpoint) grpc.UnaryServerInterceptor {
-	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any,
+		error) {
 		challenge := metadata.ValueFromIncomingContext(ctx, challengeHeader)
 		if len(challenge) == 1 && info.FullMethod == grpc_health_v1.Health_Check_FullMethodName {
 			header := metadata.Pairs(proofHeader, proof(token, challenge[0], e.Address, e.PID))

@@ -14,9 +14,11 @@ func (e Endpoint) Lost(dir string) string {
 	now, ok := Lookup(dir)
 	switch {
 	case !ok:
-		return fmt.Sprintf("%s of process %d is missing; no other process finds the server", endpointFile, e.PID)
+		return fmt.Sprintf("%s of process %d is missing; no other process finds the server", endpointFile,
+			e.PID)
 	case now.PID != e.PID || now.Address != e.Address:
-		return fmt.Sprintf("process %d hosts it now; what process %d records is lost when it ends", now.PID, e.PID)
+		return fmt.Sprintf("process %d hosts it now; what process %d records is lost when it ends", now.PID,
+			e.PID)
 	}
 	return ""
 }

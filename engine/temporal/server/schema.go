@@ -64,7 +64,8 @@ func (t tables) Exec(stmt string, args ...any) error {
 }
 
 func createTables(cfg *config.SQL) error {
-	db, err := sql.Open("sqlite", "file:"+cfg.DatabaseName+"?mode=rwc&_pragma=journal_mode(wal)&_pragma=busy_timeout(5000)")
+	db, err := sql.Open("sqlite", "file:"+cfg.DatabaseName+
+		"?mode=rwc&_pragma=journal_mode(wal)&_pragma=busy_timeout(5000)")
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,8 @@ func createTables(cfg *config.SQL) error {
 	}
 	defer tx.Rollback()
 	var n int
-	if err := tx.QueryRow("SELECT count(*) FROM sqlite_master WHERE name = 'executions'").Scan(&n); err != nil {
+	if err := tx.QueryRow("SELECT count(*) FROM sqlite_master WHERE name = 'executions'").Scan(
+		&n); err != nil {
 		return err
 	}
 	if n > 0 {

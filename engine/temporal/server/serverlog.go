@@ -36,7 +36,8 @@ func openLog(dir string) *serverLog {
 	encoder := zapcore.NewJSONEncoder(log.DefaultZapEncoderConfig)
 	// Errors writing the log, as on a full disk, must not appear on the terminal.
 	core := damageWatch{zapcore.NewCore(encoder, zapcore.AddSync(l.file), l.level), l}
-	l.Logger = log.NewZapLogger(zap.New(core, zap.WithFatalHook(l), zap.ErrorOutput(zapcore.AddSync(io.Discard))))
+	l.Logger = log.NewZapLogger(zap.New(core, zap.WithFatalHook(l),
+		zap.ErrorOutput(zapcore.AddSync(io.Discard))))
 	return l
 }
 

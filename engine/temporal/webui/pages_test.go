@@ -52,7 +52,8 @@ func (f frontend) GetWorkflowExecutionHistory(
 		Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
 			WorkflowExecutionStartedEventAttributes: started,
 		}}}
-	return &workflowservice.GetWorkflowExecutionHistoryResponse{History: &historypb.History{Events: events}}, nil
+	return &workflowservice.GetWorkflowExecutionHistoryResponse{History: &historypb.History{Events: events}},
+		nil
 }
 
 func (f frontend) ResetWorkflowExecution(
@@ -137,7 +138,8 @@ func TestAPI(t *testing.T) {
 		t.Fatalf("reset: %d %s", code, body)
 	}
 	if r := <-f.reset; r.GetWorkflowExecution().GetWorkflowId() != "ace/q 1" ||
-		r.GetWorkflowTaskFinishEventId() != 4 || r.GetResetReapplyType() != enumspb.RESET_REAPPLY_TYPE_SIGNAL {
+		r.GetWorkflowTaskFinishEventId() != 4 ||
+		r.GetResetReapplyType() != enumspb.RESET_REAPPLY_TYPE_SIGNAL {
 		t.Errorf("the server got %v", r)
 	}
 	if code, body = request(h, "POST", workflows+"ace%2Fq%201/reset", "{"); code != 400 {
@@ -148,7 +150,8 @@ func TestAPI(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	f := newFrontend()
 	h := f.serve(t, true)
-	if code, body := request(h, "POST", workflows+"ace%2Fq%201/reset", "{}"); code != 405 || len(f.reset) != 0 {
+	if code, body := request(h, "POST", workflows+"ace%2Fq%201/reset", "{}"); code != 405 ||
+		len(f.reset) != 0 {
 		t.Errorf("reset: %d %s", code, body)
 	}
 	if code, body := request(h, "GET", workflows+"ace%2Fq%201/history", ""); code != 200 {

@@ -117,7 +117,8 @@ func (l *Link) PromptBase(ctx context.Context, phase ace.Phase, ref string) (p p
 }
 
 // PutPrompt implements [console.PromptActions].
-func (l *Link) PutPrompt(ctx context.Context, phase ace.Phase, name, text, from string) (p prompts.Prompt, err error) {
+func (l *Link) PutPrompt(ctx context.Context, phase ace.Phase, name, text, from string) (p prompts.Prompt,
+	err error) {
 	err = l.do(func(e *engine.Engine) error {
 		p, _, err = e.Prompts.Put(ctx, phase, name, text, from)
 		return err
@@ -259,7 +260,9 @@ func (l *Link) DecideFlow(ctx context.Context, of sourceruns.ID, step string, ap
 // DecideReview implements [console.ReviewActions].
 func (l *Link) DecideReview(ctx context.Context, of sourceruns.ID, d ace.ReviewDecision) error {
 	d.By = cli.User()
-	return l.do(func(e *engine.Engine) error { return engine.DecideReview(ctx, e, of.WorkflowID, of.RunID, d) })
+	return l.do(func(e *engine.Engine) error {
+		return engine.DecideReview(ctx, e, of.WorkflowID, of.RunID, d)
+	})
 }
 
 // InterruptSession implements [console.SessionActions].
@@ -280,7 +283,9 @@ func (l *Link) StopSession(ctx context.Context, id string) error {
 
 // Arguments implements [console.SessionActions].
 func (l *Link) Arguments(ctx context.Context, ref ace.Ref) (data []byte, err error) {
-	return with(l, func(e *engine.Engine) ([]byte, error) { return e.Artifacts.Get(ctx, ref, agents.MaxArguments) })
+	return with(l, func(e *engine.Engine) ([]byte, error) {
+		return e.Artifacts.Get(ctx, ref, agents.MaxArguments)
+	})
 }
 
 // StopRun implements [console.RunnerActions].

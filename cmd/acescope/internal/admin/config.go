@@ -91,7 +91,8 @@ func printConfig(a *cli.App, c configLine) error {
 	w := cli.NewTable(a.Out)
 	fmt.Fprintln(w, "PATHS")
 	for _, p := range [][2]string{
-		{"config", c.Paths.Config}, {"themes", c.Paths.Themes}, {"state", c.Paths.State}, {"data", c.Paths.Data},
+		{"config", c.Paths.Config}, {"themes", c.Paths.Themes}, {"state", c.Paths.State},
+		{"data", c.Paths.Data},
 		{"logs", c.Paths.Logs},
 	} {
 		note := ""
@@ -114,7 +115,8 @@ func printConfig(a *cli.App, c configLine) error {
 	}
 	for _, g := range c.Graders {
 		command, text := cli.SafeText(strings.Join(g.Command, " ")), cli.SafeText(g.Text)
-		fmt.Fprintf(w, "  %s\t%s\tat most %s\t%s\n", cli.SafeText(g.Name), command, cli.SafeText(g.Timeout), text)
+		fmt.Fprintf(w, "  %s\t%s\tat most %s\t%s\n", cli.SafeText(g.Name), command, cli.SafeText(g.Timeout),
+			text)
 	}
 	if len(c.Filters) > 0 {
 		fmt.Fprintln(w, "\nFILTERS")

@@ -39,7 +39,8 @@ func Console(a *cli.App, ctx context.Context) error {
 	return openConsole(a, ctx, nil)
 }
 
-// openConsole draws the console first and connects in the background. begin, if not nil, runs once the engine is ready.
+// openConsole draws the console first and connects in the background. begin, if not nil, runs once the engine
+// is ready.
 func openConsole(a *cli.App, ctx context.Context, begin func(context.Context, *engine.Engine) error) error {
 	if a.JSON {
 		return cli.UsageError("the console has no --json; use acescope list, show or tail")
@@ -97,7 +98,8 @@ func runConsole(
 		return err
 	}
 	// A signal cancels ctx. A handler of Bubble Tea's own would then block on sending to the stopped loop.
-	program := tea.NewProgram(model, tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(a.Settings.FrameRate))
+	program := tea.NewProgram(model, tea.WithContext(ctx), tea.WithoutSignalHandler(),
+		tea.WithFPS(a.Settings.FrameRate))
 	model.Pace(program)
 	var wg sync.WaitGroup
 	wg.Go(func() { feeds.Transcripts.Run(ctx, local) })
@@ -168,12 +170,15 @@ func (l *Link) run(ctx context.Context, begin func(context.Context, *engine.Engi
 // connectInterval is the time between two attempts to connect.
 const connectInterval = 2 * time.Second
 
-// connect retries until it succeeds. It returns nil if ctx ends first. With serve, the console starts runs itself.
+// connect retries until it succeeds. It returns nil if ctx ends first. With serve, the console starts runs
+// itself.
 func (l *Link) connect(ctx context.Context, serve bool) (*engine.Engine, func()) {
 	l.app.Note = l.feeds.Link.Report
 	open := l.app.OpenFollowing
 	if serve {
-		open = func(ctx context.Context) (*engine.Engine, func(), error) { return l.app.Open(ctx, true, true) }
+		open = func(ctx context.Context) (*engine.Engine, func(), error) {
+			return l.app.Open(ctx, true, true)
+		}
 	}
 	for {
 		e, done, err := open(ctx)
@@ -224,12 +229,14 @@ func (l *Link) showFailure(err error) {
 	if l.err = err; known {
 		return
 	}
-	l.feeds.Link.SetConnection(cluster.Connection{State: cluster.ConnLost, Since: time.Now(), Err: cli.OneLine(err)})
+	l.feeds.Link.SetConnection(cluster.Connection{State: cluster.ConnLost, Since: time.Now(),
+		Err: cli.OneLine(err)})
 	l.feeds.Link.Report(cli.OneLine(err))
 }
 
 func (l *Link) showConnection(ctx context.Context, e *engine.Engine) {
-	l.feeds.Link.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: string(e.Mode()), Address: e.Address(),
+	l.feeds.Link.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: string(e.Mode()),
+		Address:   e.Address(),
 		Namespace: e.Namespace(), Since: time.Now()})
 	l.feeds.Link.SetHealth("engine", true, fmt.Sprintf("%s, %s", e.Mode(), e.Address()))
 	for _, c := range cli.ProviderChecks(ctx, l.app) {
@@ -266,7 +273,8 @@ func (l *Link) showSpace(err error) {
 // ThemeNames returns the names of the themes that come with acescope and of the user's.
 func ThemeNames(a *cli.App) []string { return append(loadThemes(a).Names(), theme.Auto) }
 
-// loadThemes loads the user's themes. An unknown theme in the settings is a warning, and the default theme is used.
+// loadThemes loads the user's themes. An unknown theme in the settings is a warning, and the default theme is
+// used.
 func loadThemes(a *cli.App) theme.Set {
 	set, errs := theme.Builtin(), []error(nil)
 	if dir, err := cli.ConfigDir(); err == nil {

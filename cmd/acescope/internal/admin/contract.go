@@ -71,8 +71,8 @@ var contract = slices.Concat(
 		payloadOf[ace.ObservedStart]("memo."+ace.MemoObserved, "Memo of an observed run"),
 	})
 
-// ContractSchema returns a document that defines the payloads with a name, or all if it is "": an activity, for
-// example, has an input and a result. With strict it allows no additional fields. Unlike the output of a
+// ContractSchema returns a document that defines the payloads with a name, or all if it is "": an activity,
+// for example, has an input and a result. With strict it allows no additional fields. Unlike the output of a
 // command, a payload may have null in place of a list or an optional field.
 func ContractSchema(name string, strict bool) (*jsonschema.Schema, error) {
 	s := &jsonschema.Schema{
@@ -117,8 +117,8 @@ func ContractNames() []string {
 	return names
 }
 
-// contractTypeSchemas returns schemas of types that encode otherwise than their Go types, or that only acescope
-// writes.
+// contractTypeSchemas returns schemas of types that encode otherwise than their Go types, or that only
+// acescope writes.
 func contractTypeSchemas() map[reflect.Type]*jsonschema.Schema {
 	types := knownTypes()
 	maps.Copy(types, map[reflect.Type]*jsonschema.Schema{

@@ -23,8 +23,8 @@ var oddPayloads = map[string]string{
 	"session-reports.json deliver":                 "some are unreadable: the test of the session sent them",
 }
 
-// TestRecordedPayloads checks that every payload of the contract in the recorded histories fits its schema and
-// has no field that the schema does not know, and so do the answers of queries at every event.
+// TestRecordedPayloads checks that every payload of the contract in the recorded histories fits its schema
+// and has no field that the schema does not know, and so do the answers of queries at every event.
 func TestRecordedPayloads(t *testing.T) {
 	schemas := contracttest.Compile(t, true)
 	seen := map[string]int{}
@@ -42,7 +42,8 @@ func TestRecordedPayloads(t *testing.T) {
 		}
 	}
 	unrecorded := []string{ace.ActivityAgentCLI, ace.ActivityReadLog, ace.ActivityBreakdown,
-		ace.ActivityReadPlaybook, session.SignalWithdraw, session.SignalAttempt, ace.QueryExperiment, run.QueryRun,
+		ace.ActivityReadPlaybook, session.SignalWithdraw, session.SignalAttempt, ace.QueryExperiment,
+		run.QueryRun,
 		"memo." + ace.MemoObserved, "memo." + ace.MemoBy}
 	for name := range schemas {
 		base := strings.TrimSuffix(strings.TrimSuffix(name, ".input"), ".result")
@@ -106,7 +107,8 @@ func TestContractSchemaRefuses(t *testing.T) {
 	if err != nil || len(one.Defs) != 2 {
 		t.Errorf("%v, %v", one, err)
 	}
-	if _, err := admin.ContractSchema("run_cur", false); err == nil || !strings.Contains(err.Error(), "run_curator") {
+	if _, err := admin.ContractSchema("run_cur", false); err == nil ||
+		!strings.Contains(err.Error(), "run_curator") {
 		t.Errorf("an unknown name: %v", err)
 	}
 }

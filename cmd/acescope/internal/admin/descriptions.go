@@ -17,8 +17,9 @@ const (
 	aboutType    = "_"      // entry that describes a type as a whole
 )
 
-// descriptions returns the descriptions of the JSON output, by section and field name. A section is a line's type, or
-// a path to a nested object such as "summary.epochs". A struct tag jsonschema:"…" on the field comes first.
+// descriptions returns the descriptions of the JSON output, by section and field name. A section is a line's
+// type, or a path to a nested object such as "summary.epochs". A struct tag jsonschema:"…" on the field comes
+// first.
 var descriptions = sync.OnceValue(func() (sections map[string]map[string]string) {
 	if err := toml.Unmarshal(descriptionsFile, &sections); err != nil {
 		panic("descriptions.toml: " + err.Error())

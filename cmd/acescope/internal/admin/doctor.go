@@ -54,7 +54,8 @@ func doctor(a *cli.App, ctx context.Context) error {
 	defer cancel()
 	x := &examination{app: a, section: sectionInstallation}
 	v := versions()
-	x.report("version", cluster.OK, "acescope %s, Temporal server %s, SDK %s, %s", v.Version, v.Server, v.SDK, v.Go)
+	x.report("version", cluster.OK, "acescope %s, Temporal server %s, SDK %s, %s", v.Version, v.Server, v.SDK,
+		v.Go)
 	x.checkTerminal()
 	x.checkPrograms(ctx)
 	health, unreachable := x.checkEngine(ctx)
@@ -143,8 +144,8 @@ func (x *examination) checkPrograms(ctx context.Context) {
 	}
 }
 
-// checkEngine checks the server and what needs it. It returns the health, and the error of a server that does not
-// answer.
+// checkEngine checks the server and what needs it. It returns the health, and the error of a server that does
+// not answer.
 func (x *examination) checkEngine(ctx context.Context) (*system.System, error) {
 	a := x.app
 	x.section = system.SectionServer
@@ -187,12 +188,14 @@ func (x *examination) checkEngine(ctx context.Context) (*system.System, error) {
 	return health, err
 }
 
-// hostOf completes the check of the host: this process, if no other one hosts the server, or one of another version.
+// hostOf completes the check of the host: this process, if no other one hosts the server, or one of another
+// version.
 func hostOf(c system.Check, e *engine.Engine) system.Check {
 	switch {
 	case c.Name != "host":
 	case e.Mode() == engine.Embedded:
-		c.Text, c.At = "no other process is the host; this process started the server and it answers", time.Time{}
+		c.Text, c.At = "no other process is the host; this process started the server and it answers",
+			time.Time{}
 	case e.Node().Endpoint().Version != cli.BuildVersion():
 		c.State = cluster.Warning
 		c.Advice = "this is acescope " + cli.BuildVersion() + "; restart the host to use one version"
@@ -276,7 +279,8 @@ func (x *examination) checkRunners(ctx context.Context, e *engine.Engine, openRu
 		x.report("runners", cluster.Info, "no runner is registered; start one with \"acescope runner start\"")
 		return
 	}
-	x.report("runners", cluster.OK, "%d online, %d stale, %d draining; %s waiting for a runner", count[runner.Online],
+	x.report("runners", cluster.OK, "%d online, %d stale, %d draining; %s waiting for a runner",
+		count[runner.Online],
 		count[runner.Stale], count[runner.Draining], cli.Numbered(int64(view.Waiting), "run"))
 }
 

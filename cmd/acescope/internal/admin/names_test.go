@@ -11,8 +11,8 @@ import (
 	sourceruns "acescope/sources/runs"
 )
 
-// TestTypeNames checks that no two commands give different names to lines of the same Go type. A command may write fewer
-// of a type's names: run writes tasks only, list writes all types of runs.
+// TestTypeNames checks that no two commands give different names to lines of the same Go type. A command may
+// write fewer of a type's names: run writes tasks only, list writes all types of runs.
 func TestTypeNames(t *testing.T) {
 	names := map[reflect.Type]map[string][]string{} // by Go type and command
 	for _, o := range Outputs {
@@ -40,7 +40,8 @@ func within(some, all []string) bool {
 
 // TestRunNames checks that the names of the types of runs stand for runs only.
 func TestRunNames(t *testing.T) {
-	lines := []reflect.Type{reflect.TypeFor[cli.RunLine](), reflect.TypeFor[runs.ShowLine](), reflect.TypeFor[agents.SessionLine]()}
+	lines := []reflect.Type{reflect.TypeFor[cli.RunLine](), reflect.TypeFor[runs.ShowLine](),
+		reflect.TypeFor[agents.SessionLine]()}
 	names := append(sourceruns.RunTypes(), sourceruns.OtherType)
 	for _, o := range Outputs {
 		for _, l := range o.lines {

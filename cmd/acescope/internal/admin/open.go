@@ -53,7 +53,8 @@ func OpenCommand(a *cli.App) *cobra.Command {
 	})
 }
 
-// hasTerminal reports whether the console can open. If standard input is the data, keys are read from /dev/tty.
+// hasTerminal reports whether the console can open. If standard input is the data, keys are read from
+// /dev/tty.
 func hasTerminal(path string) bool {
 	if !cli.IsTerminal(os.Stdout) {
 		return false
@@ -118,7 +119,8 @@ type fileConsole struct {
 
 // openFiles opens the console on histories from files, which are read in the background.
 func openFiles(a *cli.App, ctx context.Context, path string, files []string) error {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // so that the directory is removed when the terminal is closed
+	// so that the directory is removed when the terminal is closed
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
 	defer stop()
 	name, full := "standard input", path
 	if path != "-" {
@@ -129,7 +131,8 @@ func openFiles(a *cli.App, ctx context.Context, path string, files []string) err
 		name = filepath.Base(full)
 	}
 	c := &fileConsole{
-		app: a, name: name, files: files, set: offline.New(), feeds: sources.NewFeeds(), frames: &tui.Frames{},
+		app: a, name: name, files: files, set: offline.New(), feeds: sources.NewFeeds(),
+		frames: &tui.Frames{},
 	}
 	c.feeds.Link.SetConnection(cluster.Connection{
 		State: cluster.ConnReady, Mode: cluster.ModeFile, Address: name, Since: time.Now(),
@@ -139,7 +142,9 @@ func openFiles(a *cli.App, ctx context.Context, path string, files []string) err
 		return err
 	}
 	if codec != nil {
-		c.set.Decode = func(ctx context.Context, events []*historypb.HistoryEvent) { codec.Events(ctx, events) }
+		c.set.Decode = func(ctx context.Context, events []*historypb.HistoryEvent) {
+			codec.Events(ctx, events)
+		}
 	}
 	dir, err := os.MkdirTemp("", "acescope-open-")
 	if err != nil {
@@ -150,7 +155,8 @@ func openFiles(a *cli.App, ctx context.Context, path string, files []string) err
 		return err
 	}
 	c.noPlaybooks.Store("the histories are still being read")
-	screen := screenOptions{source: "file " + full, views: console.Options{Refuse: c.refuse}, frames: c.frames}
+	screen := screenOptions{source: "file " + full, views: console.Options{Refuse: c.refuse},
+		frames: c.frames}
 	err = runConsole(a, ctx, c.feeds, screen, c.run)
 	if c.err != nil {
 		return c.err
@@ -170,7 +176,8 @@ func (c *fileConsole) run(ctx context.Context, quit func()) {
 	defer wg.Wait()
 	wg.Go(func() { c.load(ctx, quit) })
 	deps := cluster.Deps{
-		Client: client, TaskQueue: ace.TaskQueue, Screen: screenOf(c.frames), Artifact: cli.FileArtifacts(c.app),
+		Client: client, TaskQueue: ace.TaskQueue, Screen: screenOf(c.frames),
+		Artifact:  cli.FileArtifacts(c.app),
 		Playbooks: c.books, NoPlaybooks: func() string { return c.noPlaybooks.Load().(string) },
 	}
 	setVerifier(&deps)
@@ -237,8 +244,8 @@ func (c *fileConsole) load(ctx context.Context, quit func()) {
 // maxFileRows bounds the unreadable files that have a row on the health screen.
 const maxFileRows = 10
 
-// report reports each problem. Problems that are not minor are counted and, up to maxFileRows, shown on the health
-// screen.
+// report reports each problem. Problems that are not minor are counted and, up to maxFileRows, shown on the
+// health screen.
 func (c *fileConsole) report(problems []offline.Problem, more int) (bad int) {
 	for _, p := range problems {
 		if !p.Minor {
@@ -263,8 +270,8 @@ func (c *fileConsole) inputs(ctx context.Context) (list []offline.Source) {
 	return list
 }
 
-// refuse returns why an action is not available on files, and the command to use instead. A fork can start from a file
-// with a single history; every other action needs the run itself.
+// refuse returns why an action is not available on files, and the command to use instead. A fork can start
+// from a file with a single history; every other action needs the run itself.
 func (c *fileConsole) refuse(what string, of sourceruns.ID) string {
 	name := ace.TaskIDOf(of.WorkflowID)
 	if source, alone := c.set.SourceOf(of.RunID); what == "fork" && alone {

@@ -150,7 +150,8 @@ func (p *page) table(name string, of reflect.Type) {
 	p.fields(name, of, nil)
 }
 
-// fields writes the fields of a type, except the hidden ones: those of an outer type with the same names replace them.
+// fields writes the fields of a type, except the hidden ones: those of an outer type with the same names
+// replace them.
 func (p *page) fields(name string, of reflect.Type, hidden []string) {
 	own := slices.Clone(hidden)
 	for i := range of.NumField() {
@@ -177,8 +178,8 @@ func (p *page) fields(name string, of reflect.Type, hidden []string) {
 	}
 }
 
-// describe returns the description of a field: that of its struct tag, its own in descriptions.toml, or the one that
-// all fields of this name share.
+// describe returns the description of a field: that of its struct tag, its own in descriptions.toml, or the
+// one that all fields of this name share.
 func (p *page) describe(section, field, tag string) string {
 	if tag != "" {
 		return tag

@@ -60,26 +60,30 @@ func typed[T any](names ...string) []lineType {
 var (
 	finished = slices.Concat(typed[cli.RunLine]("task"), typed[runs.SummaryLine]("summary"))
 	effects  = slices.Concat(typed[runs.EffectLine]("effect"), typed[runs.PrunedLine]("pruned"))
-	ablated  = slices.Concat(finished, effects, typed[runs.StartedLine]("started"), typed[runs.PlanLine]("plan"))
-	changes  = typed[histories.Change]("phase", "skill", "command", "delta", "status", "unread", "error",
+	ablated  = slices.Concat(finished, effects, typed[runs.StartedLine]("started"),
+		typed[runs.PlanLine]("plan"))
+	changes = typed[histories.Change]("phase", "skill", "command", "delta", "status", "unread", "error",
 		"review", "step")
 	conversation = slices.Concat(
 		typed[agents.EntryLine]("user", "text", "thinking", "tool", "status", "error"),
 		typed[agents.SessionChange]("session_state"), typed[agents.DeltaLine]("delta"))
 	sessionLines = typed[agents.SessionLine]("session", "transcript")
-	agentStart   = slices.Concat(typed[agents.AgentStarted]("agent_started"), typed[agents.AgentResult]("agent_result"))
-	bookDiff     = slices.Concat(typed[learning.DiffLine]("added", "removed"), typed[playbook.Change]("changed"),
+	agentStart   = slices.Concat(typed[agents.AgentStarted]("agent_started"),
+		typed[agents.AgentResult]("agent_result"))
+	bookDiff = slices.Concat(typed[learning.DiffLine]("added", "removed"),
+		typed[playbook.Change]("changed"),
 		typed[learning.DiffEnd]("playbook_diff"))
 	scores   = slices.Concat(typed[history.ScoreLine]("score"), typed[history.ScoreboardLine]("scoreboard"))
 	listed   = typed[cli.RunLine]("task", "experiment", "blueprint", "session", "flow", "workflow")
-	verdicts = slices.Concat(typed[history.VerdictLine]("verdict"), typed[history.VerifyEnd]("verify_summary"))
+	verdicts = slices.Concat(typed[history.VerdictLine]("verdict"),
+		typed[history.VerifyEnd]("verify_summary"))
 )
 
 // RootCommand names the output of acescope itself.
 const RootCommand = "acescope"
 
-// Outputs lists every command with --json. Tests check that no command is missing and that the output of the commands
-// fits their schemas.
+// Outputs lists every command with --json. Tests check that no command is missing and that the output of the
+// commands fits their schemas.
 var Outputs = []output{
 	{RootCommand, listed},
 	{"run", slices.Concat(finished, typed[runs.StartedLine]("started"), typed[runs.PlanLine]("plan"))},
@@ -87,7 +91,8 @@ var Outputs = []output{
 	{"prompts", typed[runs.PromptLine]("model_call")},
 	{"ask", typed[runs.AskLine]("ask")},
 	{"eval", slices.Concat(finished, typed[runs.StartedLine]("started"))},
-	{"eval show", slices.Concat(typed[runs.EvalVersionLine]("eval_version"), typed[runs.EvalItemLine]("eval_item"),
+	{"eval show", slices.Concat(typed[runs.EvalVersionLine]("eval_version"),
+		typed[runs.EvalItemLine]("eval_item"),
 		typed[runs.EvalAnswerLine]("eval_answer"))},
 	{"list", slices.Concat(listed, typed[runs.FacetsLine]("facets"), typed[sourceruns.Recent]("recent"))},
 	{"wait", listed},
@@ -159,7 +164,8 @@ var Outputs = []output{
 	{"session show", slices.Concat(sessionLines, conversation)},
 	{"session start", slices.Concat(typed[agents.SessionStarted]("session_started"),
 		typed[agents.SessionLine]("session"), conversation)},
-	{"session send", slices.Concat(typed[agents.SentLine]("sent"), typed[agents.TurnLine]("turn"), conversation)},
+	{"session send", slices.Concat(typed[agents.SentLine]("sent"), typed[agents.TurnLine]("turn"),
+		conversation)},
 	{"session approve", typed[agents.ApprovalLine]("approval")},
 	{"session interrupt", typed[agents.SessionAsked]("session_action")},
 	{"session stop", typed[agents.SessionAsked]("session_action")},

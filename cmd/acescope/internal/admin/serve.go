@@ -90,7 +90,8 @@ func serve(a *cli.App, ctx context.Context, f serveFlags) error {
 		return err
 	}
 	defer exports.Close()
-	e, done, err := a.Connect(ctx, engine.Options{Worker: true, Takeover: true, Metrics: exports.Registerer()})
+	e, done, err := a.Connect(ctx, engine.Options{Worker: true, Takeover: true,
+		Metrics: exports.Registerer()})
 	if err != nil {
 		return err
 	}
@@ -138,8 +139,8 @@ func serveUntilEnd(ctx context.Context, e *engine.Engine, idle time.Duration) er
 	return nil
 }
 
-// stay serves until it is interrupted, or until no run has been open for idle if that is not 0. Other processes may
-// leave their runs to this one, so it looks for runs once more after it has announced its end.
+// stay serves until it is interrupted, or until no run has been open for idle if that is not 0. Other
+// processes may leave their runs to this one, so it looks for runs once more after it has announced its end.
 func stay(ctx context.Context, e *engine.Engine, idle time.Duration) error {
 	for {
 		release, err := server.Stay(e.DataDir())
@@ -168,8 +169,8 @@ func checkPort(a *cli.App, e *engine.Engine) error {
 		a.Port, ep.PID, ep.Address)
 }
 
-// export starts to export metrics and traces of the namespace. The returned function ends it and must be called
-// before the connection is closed.
+// export starts to export metrics and traces of the namespace. The returned function ends it and must be
+// called before the connection is closed.
 func export(a *cli.App, e *engine.Engine, t *telemetry.Telemetry) (stop func(), err error) {
 	if t == nil {
 		return func() {}, nil

@@ -67,8 +67,8 @@ func SetupCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// setUp shows the steps, asks for confirmation and executes those that are missing. With --json it writes each
-// step once, as it is in the end.
+// setUp shows the steps, asks for confirmation and executes those that are missing. With --json it writes
+// each step once, as it is in the end.
 func setUp(a *cli.App, ctx context.Context, s *engine.Setup, dryRun, yes bool) error {
 	missing := slices.ContainsFunc(s.Steps, func(step engine.SetupStep) bool { return !step.Done })
 	for _, step := range s.Steps {

@@ -16,7 +16,8 @@ import (
 	"acescope/tui"
 )
 
-// Bounds of the state file: its bytes, and the number of sources. The least recently used sources are dropped.
+// Bounds of the state file: its bytes, and the number of sources. The least recently used sources are
+// dropped.
 const (
 	maxState   = 4 << 20
 	maxSources = 32

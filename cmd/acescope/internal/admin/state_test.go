@@ -17,7 +17,8 @@ func TestStateBySource(t *testing.T) {
 		if s, warning := k.load(); warning != "" || s.Screen != "" {
 			t.Fatalf("the initial state is %+v, %q", s, warning)
 		}
-		if err := k.save(tui.State{Screen: "of " + k.source, History: map[string][]string{":": {"logs"}}}); err != nil {
+		if err := k.save(tui.State{Screen: "of " + k.source,
+			History: map[string][]string{":": {"logs"}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,13 +42,15 @@ func TestStateBySource(t *testing.T) {
 }
 
 func TestDamagedState(t *testing.T) {
-	for _, damaged := range []string{"{\"version\":1,\"sour", `{"version":99}`, `[]`, `{"version":1,"sources":{"a":{"panes":"x"}}}`} {
+	for _, damaged := range []string{"{\"version\":1,\"sour", `{"version":99}`, `[]`,
+		`{"version":1,"sources":{"a":{"panes":"x"}}}`} {
 		path := filepath.Join(t.TempDir(), "state.json")
 		if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		k := &sourceState{path: path, source: "a"}
-		if s, warning := k.load(); !strings.Contains(warning, "moved to state.json.damaged") || s.Screen != "" {
+		if s, warning := k.load(); !strings.Contains(warning, "moved to state.json.damaged") ||
+			s.Screen != "" {
 			t.Errorf("%s: %+v, %q", damaged, s, warning)
 		}
 		if kept, err := os.ReadFile(path + ".damaged"); err != nil || string(kept) != damaged {
@@ -65,12 +68,14 @@ func TestDamagedState(t *testing.T) {
 func TestStateBound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.json")
 	for i := range maxSources + 5 {
-		if err := (&sourceState{path: path, source: fmt.Sprint("data ", i)}).save(tui.State{Screen: "runs"}); err != nil {
+		if err := (&sourceState{path: path,
+			source: fmt.Sprint("data ", i)}).save(tui.State{Screen: "runs"}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	f, err := readState(path)
-	if err != nil || len(f.Sources) != maxSources || f.Sources["data 0"] != nil || f.Sources[fmt.Sprint("data ", maxSources+4)] == nil {
+	if err != nil || len(f.Sources) != maxSources || f.Sources["data 0"] != nil ||
+		f.Sources[fmt.Sprint("data ", maxSources+4)] == nil {
 		t.Errorf("%d sources, %v", len(f.Sources), err)
 	}
 }

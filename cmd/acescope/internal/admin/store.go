@@ -57,7 +57,8 @@ func storeShow(a *cli.App, ctx context.Context, e *engine.Engine) error {
 	if u.Shared {
 		use = "all machines of namespace " + u.Namespace
 	}
-	fmt.Fprintf(a.Out, "store      %s\nused by    %s\nbranches   %d\n", cli.SafeText(u.URL), cli.SafeText(use), u.Branches)
+	fmt.Fprintf(a.Out, "store      %s\nused by    %s\nbranches   %d\n", cli.SafeText(u.URL),
+		cli.SafeText(use), u.Branches)
 	for _, part := range []struct {
 		name  string
 		count garbage.Count
@@ -120,7 +121,8 @@ func storeImport(a *cli.App, ctx context.Context, dir string) error {
 	}
 	line := ImportLine{Directory: dir}
 	count := func(n int, bytes int64) { line.Artifacts, line.Bytes = n, bytes }
-	if err := e.Artifacts.Import(ctx, artifact.OpenReadOnly(filepath.Join(dir, "artifacts")), count); err != nil {
+	if err := e.Artifacts.Import(ctx, artifact.OpenReadOnly(filepath.Join(dir, "artifacts")),
+		count); err != nil {
 		return err
 	}
 	from := playbook.OpenStoreReadOnly(books)
@@ -142,7 +144,8 @@ func storeImport(a *cli.App, ctx context.Context, dir string) error {
 	if a.JSON {
 		return cli.NewLines(a.Out).Write(line)
 	}
-	_, err = fmt.Fprintf(a.Out, "copied %s (%s) and %s with %s\n", cli.Numbered(int64(line.Artifacts), "artifact"),
+	_, err = fmt.Fprintf(a.Out, "copied %s (%s) and %s with %s\n",
+		cli.Numbered(int64(line.Artifacts), "artifact"),
 		system.Bytes(uint64(line.Bytes)), cli.Numbered(int64(line.Branches), "branch"),
 		cli.Numbered(int64(line.Versions), "new version"))
 	return err
@@ -209,7 +212,8 @@ func storeGC(a *cli.App, ctx context.Context, f *gcFlags) error {
 		if a.JSON {
 			_ = out.Write(GarbageLine{b.Key, b.Size, !f.dryRun})
 		} else if f.dryRun {
-			fmt.Fprintf(a.Out, "%10s  %s  %s\n", system.Bytes(uint64(b.Size)), b.Written.Local().Format(time.DateOnly), b.Key)
+			fmt.Fprintf(a.Out, "%10s  %s  %s\n", system.Bytes(uint64(b.Size)),
+				b.Written.Local().Format(time.DateOnly), b.Key)
 		}
 	}
 	r, err := engine.CollectGarbage(ctx, e, o, nil)

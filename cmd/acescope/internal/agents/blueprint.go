@@ -72,7 +72,8 @@ func listBlueprints(a *cli.App, ctx context.Context) error {
 		return err
 	}
 	if len(entries) == 0 {
-		cli.Warn(a, `no blueprints in %s; create one with "acescope agent new NAME"`, strings.Join(l.Dirs, ", "))
+		cli.Warn(a, `no blueprints in %s; create one with "acescope agent new NAME"`,
+			strings.Join(l.Dirs, ", "))
 	}
 	return cli.WriteRows(a, mapped(entries, newBlueprintLine), "NAME\tTYPE\tTAGS\tREQUIREMENTS\tDESCRIPTION",
 		func(l BlueprintLine) []any {
@@ -88,7 +89,8 @@ func listBlueprints(a *cli.App, ctx context.Context) error {
 func newBlueprintLine(e blueprint.Entry) BlueprintLine {
 	info := e.Info()
 	info.Schema = nil
-	return BlueprintLine{Type: "blueprint_definition", BlueprintInfo: info, BlueprintType: info.Type, Strategy: e.Strategy,
+	return BlueprintLine{Type: "blueprint_definition", BlueprintInfo: info, BlueprintType: info.Type,
+		Strategy:   e.Strategy,
 		ShadowedBy: e.Shadowed}
 }
 
@@ -202,7 +204,8 @@ acescope agent new reviewer --type agent --agents-dir ~/agents`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return newBlueprint(a, args[0], kind, strategy) },
 	}
-	choiceVar(cmd.Flags(), &kind, "type", []run.BlueprintType{run.Agent, run.Deterministic}, "agent or deterministic")
+	choiceVar(cmd.Flags(), &kind, "type", []run.BlueprintType{run.Agent, run.Deterministic},
+		"agent or deterministic")
 	choiceVar(cmd.Flags(), &strategy, "strategy", run.Strategies(),
 		"how a program gets its parameters: stdin_json (default), args (--key=value), args_spaced (--key value), env or file")
 	_ = cmd.MarkFlagRequired("type")
@@ -272,7 +275,8 @@ func validateBlueprints(a *cli.App, ctx context.Context, args []string) error {
 	out := cli.NewLines(a.Out)
 	for _, e := range entries {
 		c := BlueprintCheck{Name: e.Name, Path: e.Dir, OK: len(e.Problems.List) == 0,
-			Problems: append([]blueprint.Problem{}, e.Problems.List...), More: e.Problems.More, Notes: e.Notes,
+			Problems: append([]blueprint.Problem{}, e.Problems.List...), More: e.Problems.More,
+			Notes:      e.Notes,
 			ShadowedBy: e.Shadowed}
 		if !c.OK {
 			invalid++
@@ -289,8 +293,10 @@ func validateBlueprints(a *cli.App, ctx context.Context, args []string) error {
 	return fmt.Errorf("%d of %s cannot be used", invalid, cli.Numbered(int64(len(entries)), "blueprint"))
 }
 
-// chosenBlueprints reads the blueprints with the names or in the directories, or all if there are no arguments.
-func chosenBlueprints(ctx context.Context, l blueprint.Library, args []string) (out []blueprint.Entry, err error) {
+// chosenBlueprints reads the blueprints with the names or in the directories, or all if there are no
+// arguments.
+func chosenBlueprints(ctx context.Context, l blueprint.Library, args []string) (out []blueprint.Entry,
+	err error) {
 	if len(args) == 0 {
 		return l.Entries(ctx)
 	}

@@ -18,14 +18,15 @@ import (
 // answerTimeout bounds how long a session or a runner may take to answer a request, which needs a worker.
 const answerTimeout = 20 * time.Second
 
-// openToServe connects for a command that changes something. If no process hosts the data directory, this one hosts
-// and serves it.
+// openToServe connects for a command that changes something. If no process hosts the data directory, this one
+// hosts and serves it.
 func openToServe(a *cli.App, ctx context.Context) (*engine.Engine, func(), error) {
 	alone := !a.Served()
 	return a.Connect(ctx, engine.Options{Worker: alone, Takeover: alone})
 }
 
-// reachable reports whether there is anything to read: a cluster, a host, or a data directory that was used before.
+// reachable reports whether there is anything to read: a cluster, a host, or a data directory that was used
+// before.
 func reachable(a *cli.App) bool {
 	if a.Served() {
 		return true
@@ -38,7 +39,8 @@ func reachable(a *cli.App) bool {
 	return err == nil && len(entries) > 0
 }
 
-// answerError gives the error of a request to a session or a runner its exit code, and explains a missing answer.
+// answerError gives the error of a request to a session or a runner its exit code, and explains a missing
+// answer.
 func answerError(what string, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):

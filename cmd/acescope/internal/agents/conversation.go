@@ -32,8 +32,9 @@ type EntryLine struct {
 }
 
 func newEntryLine(session string, number int, e transcripts.Entry) EntryLine {
-	l := EntryLine{Type: string(e.Kind), SessionID: session, Number: number, Entry: e, DurationMS: cli.Millis(e.Took),
-		CutBytes: e.Cut + e.ResultCut}
+	l := EntryLine{Type: string(e.Kind), SessionID: session, Number: number, Entry: e,
+		DurationMS: cli.Millis(e.Took),
+		CutBytes:   e.Cut + e.ResultCut}
 	l.At = e.At.UTC()
 	if e.Kind != transcripts.KindCall {
 		return l
@@ -48,8 +49,8 @@ func newEntryLine(session string, number int, e transcripts.Entry) EntryLine {
 	return l
 }
 
-// conversationWriter writes the entries of a conversation as they come, each one once. A tool call is written again
-// when the decision on it becomes known: the agent's log can be ahead of the history.
+// conversationWriter writes the entries of a conversation as they come, each one once. A tool call is written
+// again when the decision on it becomes known: the agent's log can be ahead of the history.
 type conversationWriter struct {
 	*cli.App
 	session   string
@@ -57,11 +58,12 @@ type conversationWriter struct {
 	undecided []int // numbers of the last calls that were written without a decision
 }
 
-// maxPendingEntries bounds how many entries wait for the result of a call before them: some calls never get one.
+// maxPendingEntries bounds how many entries wait for the result of a call before them: some calls never get
+// one.
 const maxPendingEntries = 20
 
-// writeEntries writes the new entries. With follow, a call without a result and the entries after it are not written
-// yet.
+// writeEntries writes the new entries. With follow, a call without a result and the entries after it are not
+// written yet.
 func (w *conversationWriter) writeEntries(c transcripts.Conversation, follow bool) error {
 	lines := cli.NewLines(w.Out)
 	end := c.First + len(c.Entries)
@@ -198,7 +200,8 @@ type DeltaLine struct {
 	Text      string `json:"text"`
 }
 
-// followSession writes the conversation of a session until the session has ended, or until the turn with a message has.
+// followSession writes the conversation of a session until the session has ended, or until the turn with a
+// message has.
 func followSession(a *cli.App, ctx context.Context, e *engine.Engine, id, messageID string) error {
 	w := &sessionFollower{conversationWriter: conversationWriter{App: a, session: id}, open: -1}
 	turn, err := watchSession(ctx, e, id, messageID, func(d *sessions.Detail, turn *sessions.Turn) error {
@@ -218,10 +221,11 @@ func followSession(a *cli.App, ctx context.Context, e *engine.Engine, id, messag
 	return turnError(*turn.Record)
 }
 
-// watchSession calls each with every change of a session, until the session has ended or the turn with a message has.
-// It returns that turn, or nil.
+// watchSession calls each with every change of a session, until the session has ended or the turn with a
+// message has. It returns that turn, or nil.
 func watchSession(
-	ctx context.Context, e *engine.Engine, id, messageID string, each func(*sessions.Detail, *sessions.Turn) error,
+	ctx context.Context, e *engine.Engine, id, messageID string,
+	each func(*sessions.Detail, *sessions.Turn) error,
 ) (turn *sessions.Turn, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

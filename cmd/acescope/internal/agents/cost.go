@@ -54,7 +54,8 @@ acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
 	fs.Var(checkedValue{kind: "string", get: func() string { return join(by) }, set: func(s string) error {
 		by = nil
 		for name := range strings.SplitSeq(s, ",") {
-			if !slices.Contains(transcripts.Bys(), transcripts.By(name)) || slices.Contains(by, transcripts.By(name)) {
+			if !slices.Contains(transcripts.Bys(), transcripts.By(name)) ||
+				slices.Contains(by, transcripts.By(name)) {
 				return fmt.Errorf("must be some of %s, each once", join(transcripts.Bys()))
 			}
 			by = append(by, transcripts.By(name))
@@ -74,7 +75,8 @@ acescope cost --json --since 30d | jq -s 'map(.cost_usd) | add'`,
 	day(&q.Until, "until", "last day, likewise")
 	agents := append(agentcli.CLIs(), costs.Agent)
 	choiceVar(fs, &agent, "agent", agents, "only this agent, acescope for runs: "+join(agents))
-	fs.StringVar(&q.Project, "project", "", "only sessions whose directory, experiment or flow contains this text")
+	fs.StringVar(&q.Project, "project", "",
+		"only sessions whose directory, experiment or flow contains this text")
 	fs.BoolVar(&noRuns, "no-runs", false, "leave out runs, which are read from a server")
 	fs.StringVar(&q.Model, "model", "", "only models whose name contains this text")
 	return cmd
@@ -120,8 +122,10 @@ type CostLine struct {
 
 func newCostLine(c transcripts.Cost, by []transcripts.By, zone string) CostLine {
 	l := CostLine{
-		By: strings.ReplaceAll(join(by), " ", ""), Key: c.Key, Name: c.Name, Tokens: c.Tokens, Unpriced: c.Unpriced,
-		UnpricedModels: c.UnpricedModels, Models: c.Models, Sessions: c.Sessions, First: c.First, Last: c.Last,
+		By: strings.ReplaceAll(join(by), " ", ""), Key: c.Key, Name: c.Name, Tokens: c.Tokens,
+		Unpriced:       c.Unpriced,
+		UnpricedModels: c.UnpricedModels, Models: c.Models, Sessions: c.Sessions, First: c.First,
+		Last:     c.Last,
 		TimeZone: zone,
 	}
 	if c.Known() {
@@ -149,7 +153,8 @@ func zoneText(now time.Time) string {
 }
 
 func showCosts(
-	a *cli.App, ctx context.Context, by []transcripts.By, q transcripts.CostQuery, began time.Time, noRuns bool,
+	a *cli.App, ctx context.Context, by []transcripts.By, q transcripts.CostQuery, began time.Time,
+	noRuns bool,
 ) error {
 	var ofRuns []*transcripts.Session
 	var err error
@@ -178,8 +183,8 @@ func showCosts(
 	return err
 }
 
-// readRunCosts reads the runs that began at a time or later, or on a day or later, "" for all, from the cluster or the
-// data directory. A data directory that no engine has used has no runs, and none is created.
+// readRunCosts reads the runs that began at a time or later, or on a day or later, "" for all, from the
+// cluster or the data directory. A data directory that no engine has used has no runs, and none is created.
 func readRunCosts(
 	a *cli.App, ctx context.Context, since string, from time.Time,
 ) ([]*transcripts.Session, error) {
@@ -217,7 +222,8 @@ func writeCosts(a *cli.App, by []transcripts.By, rows []transcripts.Cost, total 
 	}
 	total.Keys = make([]string, len(by))
 	total.Keys[0] = "total"
-	header := strings.ToUpper(strings.ReplaceAll(join(by), ", ", "\t")) + "\tINPUT\tOUTPUT\tCACHE READ\tCACHE WRITE\tCOST\tSESSIONS"
+	header := strings.ToUpper(strings.ReplaceAll(join(by), ", ", "\t")) +
+		"\tINPUT\tOUTPUT\tCACHE READ\tCACHE WRITE\tCOST\tSESSIONS"
 	if total.Unpriced > 0 {
 		header += "\tUNPRICED"
 	}

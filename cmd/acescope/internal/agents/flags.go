@@ -45,17 +45,19 @@ func (v checkedValue) Type() string       { return v.kind }
 
 // intVar adds a flag for a number from low to high. The default is *p.
 func intVar[N int | int64](fs *pflag.FlagSet, p *N, name string, low, high N, usage string) {
-	fs.Var(checkedValue{kind: "int", get: func() string { return strconv.FormatInt(int64(*p), 10) }, set: func(s string) error {
-		n, err := strconv.ParseInt(s, 10, 64)
-		if err != nil || n < int64(low) || n > int64(high) {
-			return fmt.Errorf("must be a number from %d to %d", low, high)
-		}
-		*p = N(n)
-		return nil
-	}}, name, usage)
+	fs.Var(checkedValue{kind: "int", get: func() string { return strconv.FormatInt(int64(*p), 10) },
+		set: func(s string) error {
+			n, err := strconv.ParseInt(s, 10, 64)
+			if err != nil || n < int64(low) || n > int64(high) {
+				return fmt.Errorf("must be a number from %d to %d", low, high)
+			}
+			*p = N(n)
+			return nil
+		}}, name, usage)
 }
 
-// secondsVar adds a flag for a duration of at least a second, kept in seconds. 0 means that the flag is not set.
+// secondsVar adds a flag for a duration of at least a second, kept in seconds. 0 means that the flag is not
+// set.
 func secondsVar(fs *pflag.FlagSet, p *int, name, usage string) {
 	value := func() string {
 		if *p == 0 {
@@ -79,13 +81,14 @@ func choiceVar[T ~string](fs *pflag.FlagSet, p *T, name string, choices []T, usa
 	for _, c := range choices {
 		words = append(words, string(c))
 	}
-	fs.Var(checkedValue{kind: "string", choices: words, get: func() string { return string(*p) }, set: func(s string) error {
-		if !slices.Contains(choices, T(s)) {
-			return fmt.Errorf("must be one of %s", join(choices))
-		}
-		*p = T(s)
-		return nil
-	}}, name, usage)
+	fs.Var(checkedValue{kind: "string", choices: words, get: func() string { return string(*p) },
+		set: func(s string) error {
+			if !slices.Contains(choices, T(s)) {
+				return fmt.Errorf("must be one of %s", join(choices))
+			}
+			*p = T(s)
+			return nil
+		}}, name, usage)
 }
 
 func join[T ~string](list []T) string {

@@ -46,7 +46,8 @@ the client exits.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, flag := range []string{"port", "token-file", "json"} {
 				if cmd.Flags().Changed(flag) && !f.http {
-					return cli.UsageError("--%s needs --http: without it, standard output belongs to the client", flag)
+					return cli.UsageError(
+						"--%s needs --http: without it, standard output belongs to the client", flag)
 				}
 			}
 			return serveTools(a, cmd.Context(), f)
@@ -124,15 +125,16 @@ func serveHTTPTools(a *cli.App, ctx context.Context, f mcpFlags) error {
 	}
 	return withToolServer(a, ctx, f.caller, func(s *mcp.Server) error {
 		line := McpLine{mcp.URL(l), f.tokenFile}
-		if err := cli.Report(a, line, "serving tools at %s; the token is in %s", line.URL, line.TokenFile); err != nil {
+		if err := cli.Report(a, line, "serving tools at %s; the token is in %s", line.URL,
+			line.TokenFile); err != nil {
 			return err
 		}
 		return s.ServeHTTP(ctx, l, token)
 	})
 }
 
-// withToolServer connects and serves tools until ctx ends. On a data directory this process also serves runs, and takes
-// over when the hosting process ends.
+// withToolServer connects and serves tools until ctx ends. On a data directory this process also serves runs,
+// and takes over when the hosting process ends.
 func withToolServer(a *cli.App, ctx context.Context, caller mcp.Caller, serve func(*mcp.Server) error) error {
 	local := a.Cluster() == nil
 	e, done, err := a.Connect(ctx, engine.Options{Worker: local, Takeover: local})
@@ -149,7 +151,8 @@ func withToolServer(a *cli.App, ctx context.Context, caller mcp.Caller, serve fu
 	if err != nil {
 		return err
 	}
-	s := mcp.New(mcp.Options{Service: service, Version: cli.BuildVersion(), Caller: caller, Artifacts: e.Artifacts,
+	s := mcp.New(mcp.Options{Service: service, Version: cli.BuildVersion(), Caller: caller,
+		Artifacts: e.Artifacts,
 		Approvals: engine.FlowApprovals{Engine: e}, Logger: log})
 	defer s.Close()
 	if err := serve(s); ctx.Err() == nil {

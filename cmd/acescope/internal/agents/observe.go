@@ -35,7 +35,8 @@ records to one run per session (docs/guides/observe.md).`,
 	temporal.AddCommand(
 		withTaskFlag("tail", runs.TailCommand(a), "acescope tail TASK"),
 		withTaskFlag("replay", history.VerifyCommand(a, "replay"), "acescope replay verify TASK"))
-	observe.AddCommand(observeInstallCommand(a), observeUninstallCommand(a), observeStatusCommand(a), temporal)
+	observe.AddCommand(observeInstallCommand(a), observeUninstallCommand(a), observeStatusCommand(a),
+		temporal)
 	return observe
 }
 
@@ -78,8 +79,8 @@ func (f *settingsFlags) add(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("user", "project")
 }
 
-// paths returns the files of the settings. The hook is installed in the first one: the settings of a project that are
-// committed are no place for a path on this machine, but may hold a hook.
+// paths returns the files of the settings. The hook is installed in the first one: the settings of a project
+// that are committed are no place for a path on this machine, but may hold a hook.
 func (f settingsFlags) paths() ([]string, error) {
 	if f.project != "" {
 		dir, err := existingDir("--project", f.project)
@@ -118,7 +119,8 @@ plain JSON are not changed.`,
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&program, "hook", "", "the hook program (default: acescope-hook beside acescope, or in $PATH)")
+	cmd.Flags().StringVar(&program, "hook", "",
+		"the hook program (default: acescope-hook beside acescope, or in $PATH)")
 	return cmd
 }
 
@@ -172,7 +174,8 @@ func hookProgram(path string) (string, error) {
 	}
 	path, err := exec.LookPath(hooks.Name)
 	if err != nil {
-		return "", fmt.Errorf("%s is neither beside acescope nor in $PATH: build it (make build), or name it with --hook",
+		return "", fmt.Errorf(
+			"%s is neither beside acescope nor in $PATH: build it (make build), or name it with --hook",
 			hooks.Name)
 	}
 	return filepath.Abs(path)
@@ -218,12 +221,14 @@ func (l HooksLine) text() string {
 	case !l.Changed:
 		return "the hook is not installed"
 	case l.Hook != "":
-		return fmt.Sprintf("the hook %sinstalled for %d events; new sessions are observed", would, len(l.Events))
+		return fmt.Sprintf("the hook %sinstalled for %d events; new sessions are observed", would,
+			len(l.Events))
 	}
 	return "the hook " + would + "removed"
 }
 
-// installedHooks returns the events that have acescope's hook, those that lack it, and the hook's command line.
+// installedHooks returns the events that have acescope's hook, those that lack it, and the hook's command
+// line.
 func installedHooks(settings []byte) (events, missing []string, command string) {
 	installed := hooks.Installed(settings)
 	events, missing = []string{}, []string{}
@@ -238,9 +243,9 @@ func installedHooks(settings []byte) (events, missing []string, command string) 
 	return events, missing, command
 }
 
-// replaceFile replaces a file atomically and returns the name of a copy of the previous one. The copy holds the
-// settings before the hook was installed, and is removed with the hook if they are the same again. Settings without a
-// copy that become empty were created by an installation and are removed.
+// replaceFile replaces a file atomically and returns the name of a copy of the previous one. The copy holds
+// the settings before the hook was installed, and is removed with the hook if they are the same again.
+// Settings without a copy that become empty were created by an installation and are removed.
 func replaceFile(path string, before, after []byte) (backup string, err error) {
 	uninstall := len(hooks.Installed(after)) == 0
 	backup = path + ".before-acescope"
@@ -318,7 +323,8 @@ func observeStatusCommand(a *cli.App) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			dir := spool.Dir(os.Getenv)
 			if dir == "" {
-				return fmt.Errorf("no directory for the spool: set $HOME or $%s to an absolute path", spool.Env)
+				return fmt.Errorf("no directory for the spool: set $HOME or $%s to an absolute path",
+					spool.Env)
 			}
 			status, err := observe.ReadStatus(dir)
 			if err != nil {

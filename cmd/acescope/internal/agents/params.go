@@ -12,12 +12,13 @@ import (
 	"acescope/engine/tasks/run"
 )
 
-// ParseParams returns parameters in the form NAME=VALUE or NAME:=JSON as an object. The blueprint's schema decides the
-// type of a VALUE: "2" is a number if the schema allows a number. Without a type in the schema a VALUE is a text. A
-// repeated name adds to a list.
+// ParseParams returns parameters in the form NAME=VALUE or NAME:=JSON as an object. The blueprint's schema
+// decides the type of a VALUE: "2" is a number if the schema allows a number. Without a type in the schema a
+// VALUE is a text. A repeated name adds to a list.
 func ParseParams(params []string, schema json.RawMessage) (json.RawMessage, error) {
 	parameters := map[string]blueprint.Parameter{}
-	if s, err := blueprint.Compile(schema, run.StdinJSON); err == nil { // otherwise the start says what is wrong
+	// otherwise the start says what is wrong
+	if s, err := blueprint.Compile(schema, run.StdinJSON); err == nil {
 		for _, p := range s.Parameters() {
 			parameters[p.Name] = p
 		}

@@ -95,7 +95,8 @@ func (c *RunClient) Result(ctx context.Context, id string) error {
 	case state.Status.Over():
 		return fmt.Errorf("run %s is %s and has no result", in.RunID, state.Status)
 	}
-	return fmt.Errorf("run %s has not ended, it is %s: wait for it with \"acescope wait %s\"", in.RunID, state.Status,
+	return fmt.Errorf("run %s has not ended, it is %s: wait for it with \"acescope wait %s\"", in.RunID,
+		state.Status,
 		in.RunID)
 }
 
@@ -165,9 +166,11 @@ func resultError(in run.Input, r run.Result) error {
 	return fmt.Errorf("run %s %s: %s", in.RunID, r.Status, reason)
 }
 
-// writeOutput writes the output of a run unchanged to a file or a pipe, and safely to a terminal. The artifact, if
-// there is one on this machine, replaces the shortened output. With endLine the output ends with a line break.
-func (c *RunClient) writeOutput(ctx context.Context, to io.Writer, output string, ref *ace.Ref, endLine bool) error {
+// writeOutput writes the output of a run unchanged to a file or a pipe, and safely to a terminal. The
+// artifact, if there is one on this machine, replaces the shortened output. With endLine the output ends with
+// a line break.
+func (c *RunClient) writeOutput(ctx context.Context, to io.Writer, output string, ref *ace.Ref,
+	endLine bool) error {
 	complete, err := c.complete(ctx, ref, output)
 	if err == nil {
 		output = complete

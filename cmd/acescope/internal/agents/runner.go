@@ -31,7 +31,8 @@ func RunnerCommand(a *cli.App) *cobra.Command {
 		Use:   "runner",
 		Short: "Runners: the processes that execute runs of agents and programs",
 	},
-		runnerStartCommand(a), runnerListCommand(a), runnerShowCommand(a), runnerDrainCommand(a), runnerExecCommand(a))
+		runnerStartCommand(a), runnerListCommand(a), runnerShowCommand(a), runnerDrainCommand(a),
+		runnerExecCommand(a))
 }
 
 type RunnerLine struct {
@@ -67,9 +68,10 @@ acescope runner list --json | jq -r 'select(.type == "runner" and .status == "on
 	}
 }
 
-// withRunners connects to query the workflows of runners, which needs a worker: on a data directory without another
-// one, this process is the worker.
-func withRunners(a *cli.App, ctx context.Context, what string, do func(context.Context, *engine.Engine) error) error {
+// withRunners connects to query the workflows of runners, which needs a worker: on a data directory without
+// another one, this process is the worker.
+func withRunners(a *cli.App, ctx context.Context, what string,
+	do func(context.Context, *engine.Engine) error) error {
 	e, done, err := a.Connect(ctx, engine.Options{Worker: a.Cluster() == nil, NoRunner: true})
 	if err != nil {
 		return err
@@ -120,7 +122,8 @@ func printRunners(a *cli.App, v runner.View, now time.Time) error {
 		if c.AnyProject {
 			project = "any"
 		}
-		return []any{r.ID, r.Status, text.Span(now.Sub(r.Since)), fmt.Sprintf("%d/%d", r.Busy, c.Slots), r.Done,
+		return []any{r.ID, r.Status, text.Span(now.Sub(r.Since)), fmt.Sprintf("%d/%d", r.Busy, c.Slots),
+			r.Done,
 			strings.Join(c.ExecutorTypes, ","), cli.OrDash(strings.Join(c.Tags, ",")), c.Hostname, project}
 	}
 	err := cli.WriteRows(a, slices.Values(v.Runners),
@@ -153,12 +156,15 @@ func runnerShowCommand(a *cli.App) *cobra.Command {
 its current runs.`,
 		Example: "acescope runner show local\nacescope runner show local --json | jq .runs",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return showRunner(a, cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return showRunner(a, cmd.Context(), args[0])
+		},
 	}
 }
 
 // withRunner is withRunners for a registered runner, which an unused data directory does not have.
-func withRunner(a *cli.App, ctx context.Context, id string, do func(context.Context, *engine.Engine) error) error {
+func withRunner(a *cli.App, ctx context.Context, id string,
+	do func(context.Context, *engine.Engine) error) error {
 	if !reachable(a) {
 		return cli.NotFound("%w: %s", engine.ErrNoRunner, id)
 	}
@@ -274,7 +280,8 @@ func executeInvocation(a *cli.App, ctx context.Context) error {
 		return cli.UsageError("%v", err)
 	}
 	if in.Mode != executor.Execute {
-		return cli.UsageError("invocation: $.mode: %s is for the executor of an agent; this one executes programs", in.Mode)
+		return cli.UsageError(
+			"invocation: $.mode: %s is for the executor of an agent; this one executes programs", in.Mode)
 	}
 	dir, err := a.DataDir()
 	if err == nil {

@@ -48,16 +48,19 @@ acescope runner start --executor-path ./executors/my-agent/exec`,
 	}
 	fs := cmd.Flags()
 	nameVar(fs, &o.ID, "id", "id of the runner (default: derived from its host, directory and executors)")
-	fs.StringSliceVar(&c.Tags, "tags", nil, "tags that runs may require, separated by commas; can be repeated")
+	fs.StringSliceVar(&c.Tags, "tags", nil,
+		"tags that runs may require, separated by commas; can be repeated")
 	fs.StringArrayVar(&c.ExecutorTypes, "executor", nil,
 		"built-in executor; can be repeated (default: deterministic and the installed agents)")
 	fs.StringArrayVar(&paths, "executor-path", nil,
 		"program that executes runs; its type is the name of its directory; can be repeated")
-	fs.StringVar(&c.ProjectDir, "project-dir", "", "working directory of its runs (default: the current directory)")
+	fs.StringVar(&c.ProjectDir, "project-dir", "",
+		"working directory of its runs (default: the current directory)")
 	fs.BoolVar(&c.AnyProject, "any-project", false, "let runs use other working directories")
 	c.Slots = runtime.NumCPU()
 	intVar(fs, &c.Slots, "slots", 1, host.MaxSlots, "maximum number of concurrent runs")
-	fs.DurationVar(&o.Drain, "drain-timeout", 0, "how long to wait for current runs (default: until they end)")
+	fs.DurationVar(&o.Drain, "drain-timeout", 0,
+		"how long to wait for current runs (default: until they end)")
 	return cmd
 }
 
@@ -70,13 +73,15 @@ func checkRunner(o *host.Options, paths []string) (err error) {
 	for i, tag := range c.Tags {
 		c.Tags[i] = strings.TrimSpace(tag)
 		if !run.ValidName(c.Tags[i]) {
-			return cli.UsageError("--tags: %q is not a tag: use letters, digits, dots, dashes and underscores", tag)
+			return cli.UsageError(
+				"--tags: %q is not a tag: use letters, digits, dots, dashes and underscores", tag)
 		}
 	}
 	for _, kind := range c.ExecutorTypes {
 		if kind != runner.Deterministic && runner.Agent(kind) == "" {
-			return cli.UsageError("--executor %q: must be deterministic, claude-code, codex, gemini or opencode; "+
-				"add a custom program with --executor-path", kind)
+			return cli.UsageError(
+				"--executor %q: must be deterministic, claude-code, codex, gemini or opencode; "+
+					"add a custom program with --executor-path", kind)
 		}
 	}
 	for _, path := range paths {
@@ -107,7 +112,8 @@ type RunnerEvent struct {
 
 // RunnerEvents returns the types of a [RunnerEvent].
 func RunnerEvents() (names []string) {
-	for _, k := range []host.EventKind{host.Waiting, host.Registered, host.LeaseLost, host.RunStarted, host.RunEnded,
+	for _, k := range []host.EventKind{host.Waiting, host.Registered, host.LeaseLost, host.RunStarted,
+		host.RunEnded,
 		host.Draining, host.Left} {
 		names = append(names, "runner_"+string(k))
 	}
@@ -145,16 +151,17 @@ func startRunner(a *cli.App, ctx context.Context, o host.Options) error {
 	return err
 }
 
-// executorTypes returns the executors that the flags name, by default the installed ones. Agents' sessions exist only
-// on a data directory, so a runner of a cluster has no agents.
+// executorTypes returns the executors that the flags name, by default the installed ones. Agents' sessions
+// exist only on a data directory, so a runner of a cluster has no agents.
 func executorTypes(a *cli.App, e *engine.Engine, o host.Options) ([]string, error) {
 	types := o.Capabilities.ExecutorTypes
 	isAgent := func(kind string) bool { return runner.Agent(kind) != "" }
 	remote := a.Cluster() != nil
 	switch {
 	case remote && slices.ContainsFunc(types, isAgent):
-		return nil, cli.UsageError("--executor: a runner of a cluster executes only programs and custom executors; " +
-			"agents' sessions need a data directory")
+		return nil, cli.UsageError(
+			"--executor: a runner of a cluster executes only programs and custom executors; " +
+				"agents' sessions need a data directory")
 	case len(types) > 0 || len(o.External) > 0:
 		return types, nil
 	case remote:
@@ -192,7 +199,8 @@ type runnerLog struct {
 func (w *runnerLog) write(e host.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l := RunnerEvent{Type: "runner_" + string(e.Kind), At: time.Now().UTC(), RunnerID: w.id, Epoch: e.Lease.Epoch,
+	l := RunnerEvent{Type: "runner_" + string(e.Kind), At: time.Now().UTC(), RunnerID: w.id,
+		Epoch: e.Lease.Epoch,
 		Queue: e.Lease.Queue, Text: e.Text}
 	if e.Run != nil {
 		l.RunID, l.Name = e.Run.RunID, e.Run.Name()

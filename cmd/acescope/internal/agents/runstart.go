@@ -66,7 +66,9 @@ same directory. SESSION may be the id of one of its runs. The command waits for 
 start does.`,
 		Example: "acescope agent resume ses_0123456789ab --prompt 'And now the tests'",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return resumeRun(a, cmd.Context(), args[0], f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return resumeRun(a, cmd.Context(), args[0], f)
+		},
 	}
 	f.resumeFlags(cmd.Flags())
 	_ = cmd.MarkFlagRequired("prompt")
@@ -78,12 +80,14 @@ start does.`,
 func (f *RunFlags) StartFlags(fs *pflag.FlagSet) {
 	f.resumeFlags(fs)
 	r := &f.request
-	fs.StringArrayVar(&f.params, "param", nil, "parameter of a program, as NAME=VALUE or NAME:=JSON; can be repeated")
+	fs.StringArrayVar(&f.params, "param", nil,
+		"parameter of a program, as NAME=VALUE or NAME:=JSON; can be repeated")
 	fs.StringVar(&f.parameters, "parameters", "",
 		"all parameters as a JSON object; @FILE reads a file, - standard input")
 	fs.StringVar(&r.ProjectDir, "project-dir", "", "working directory of the run (default: the runner's)")
 	nameVar(fs, &r.SessionID, "session", "id of the session (default: a new id)")
-	secondsVar(fs, &r.MatchWithin, "match-within", "time to wait for a runner, such as 90s or 1h (default 5m)")
+	secondsVar(fs, &r.MatchWithin, "match-within",
+		"time to wait for a runner, such as 90s or 1h (default 5m)")
 	requirementFlags(fs, &r.Requirements)
 }
 
@@ -91,7 +95,8 @@ func (f *RunFlags) resumeFlags(fs *pflag.FlagSet) {
 	r := &f.request
 	r.Mode, r.ParentSessionID = run.Sync, os.Getenv(envSession)
 	fs.StringVar(&f.prompt, "prompt", "", "prompt for the agent; @FILE reads a file, - standard input")
-	nameVar(fs, &r.RunID, "run-id", "id of the run; a repeated id does not start another run (default: a new id)")
+	nameVar(fs, &r.RunID, "run-id",
+		"id of the run; a repeated id does not start another run (default: a new id)")
 	choiceVar(fs, &r.Mode, "mode", []run.Mode{run.Sync, run.AsyncPoll, run.AsyncCallback},
 		"sync waits for the end, async_poll returns at once, async_callback returns and later notifies --parent")
 	nameVar(fs, &r.ParentSessionID, "parent", "session that starts the run (default $"+envSession+")")
@@ -113,7 +118,8 @@ func (f RunFlags) Request(ctx context.Context) (run.Request, error) {
 		r.Mode = run.AsyncPoll
 	}
 	if r.Mode == run.AsyncCallback && r.ParentSessionID == "" {
-		return r, cli.UsageError("--mode async_callback needs a session to notify: give --parent ID, or use async_poll")
+		return r, cli.UsageError(
+			"--mode async_callback needs a session to notify: give --parent ID, or use async_poll")
 	}
 	for name, id := range map[string]string{envSession: r.ParentSessionID, envRun: r.ParentRunID} {
 		if err := checkName(id); err != nil {
@@ -174,7 +180,8 @@ func resumeRun(a *cli.App, ctx context.Context, id string, f RunFlags) error {
 }
 
 // withBackground connects. If the command does not wait, another process serves the run.
-func (f RunFlags) withBackground(a *cli.App, ctx context.Context, m run.Mode, do func(*RunClient) error) error {
+func (f RunFlags) withBackground(a *cli.App, ctx context.Context, m run.Mode,
+	do func(*RunClient) error) error {
 	if f.waits(m) {
 		return withRuns(a, ctx, do)
 	}
@@ -190,7 +197,8 @@ func (c *RunClient) StartRun(ctx context.Context, r run.Request, f RunFlags) err
 		}
 		// If there is no such blueprint, Start says so.
 		var schema json.RawMessage
-		if i := slices.IndexFunc(blueprints, func(b run.BlueprintInfo) bool { return b.Name == r.AgentName }); i >= 0 {
+		if i := slices.IndexFunc(blueprints,
+			func(b run.BlueprintInfo) bool { return b.Name == r.AgentName }); i >= 0 {
 			schema = blueprints[i].Schema
 		}
 		if r.Parameters, err = ParseParams(f.params, schema); err != nil {

@@ -93,12 +93,15 @@ func listSessions(a *cli.App, ctx context.Context, f sessionListFlags) error {
 	return cli.WriteRows(a, lines, "ID\tAGENT\tSTATE\tAGE\tTURNS\tTOOLS\tTOKENS\tCOST\tPROJECT\tSESSION",
 		func(s SessionLine) []any {
 			return []any{s.ID, s.Agent, stateText(s.Row, now), text.Span(now.Sub(s.Last)), s.Turns, s.Calls,
-				text.Count(s.Tokens.Total()), costText(s.Totals), filepath.Base(s.Dir), text.Cut(cli.SafeText(s.Name), 60, "…")}
+				text.Count(s.Tokens.Total()), costText(s.Totals), filepath.Base(s.Dir),
+				text.Cut(cli.SafeText(s.Name), 60, "…")}
 		})
 }
 
-// listEngineSessions returns the sessions on the engine, unless the flags exclude them or the data directory is unused.
-func listEngineSessions(a *cli.App, ctx context.Context, f sessionListFlags) ([]*sessions.EngineSession, error) {
+// listEngineSessions returns the sessions on the engine, unless the flags exclude them or the data directory
+// is unused.
+func listEngineSessions(a *cli.App, ctx context.Context, f sessionListFlags) ([]*sessions.EngineSession,
+	error) {
 	if f.transcripts || !f.engine && !reachable(a) {
 		return nil, nil
 	}
@@ -139,7 +142,8 @@ acescope session show 5e551011 --json | jq 'select(.type == "tool" and .ok == fa
 			return showSession(a, cmd.Context(), args[0], follow, summary)
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "continue until interrupted or until the session has ended")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false,
+		"continue until interrupted or until the session has ended")
 	cmd.Flags().BoolVar(&summary, "summary", false, "leave out the conversation")
 	cmd.MarkFlagsMutuallyExclusive("follow", "summary")
 	return cmd
@@ -165,7 +169,8 @@ func showSession(a *cli.App, ctx context.Context, name string, follow, summary b
 }
 
 // showEngineSession shows a session on the engine. found is false if no session has the name.
-func showEngineSession(a *cli.App, ctx context.Context, name string, follow, summary bool) (found bool, err error) {
+func showEngineSession(a *cli.App, ctx context.Context, name string, follow, summary bool) (found bool,
+	err error) {
 	e, done, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return false, err
@@ -215,8 +220,8 @@ func newSessionRow(ctx context.Context, e *engine.Engine, d *sessions.Detail) se
 	return sessions.EngineRow(row, nil)
 }
 
-// findSession returns the id of the session on the engine with an id, the beginning of an id, or a workflow id. It
-// returns "" if no session matches.
+// findSession returns the id of the session on the engine with an id, the beginning of an id, or a workflow
+// id. It returns "" if no session matches.
 func findSession(ctx context.Context, e *engine.Engine, name string) (string, error) {
 	id := cmp.Or(session.IDOf(name), name)
 	if id == "" {
@@ -337,8 +342,9 @@ func readTranscripts(a *cli.App, ctx context.Context, quiet bool) ([]*transcript
 
 // sessionDeps returns what sessions on the engine are read with.
 func sessionDeps(e *engine.Engine) cluster.Deps {
-	return cluster.Deps{Client: e.Client, Namespace: e.Namespace(), DataDir: e.DataDir(), Artifact: e.Artifacts.Get,
-		TurnLog: TurnLog(e.DataDir(), e), Mirror: engine.LogMirror(e)}
+	return cluster.Deps{Client: e.Client, Namespace: e.Namespace(), DataDir: e.DataDir(),
+		Artifact: e.Artifacts.Get,
+		TurnLog:  TurnLog(e.DataDir(), e), Mirror: engine.LogMirror(e)}
 }
 
 // TurnLog returns a function that locates the log of a turn on this machine.

@@ -20,7 +20,8 @@ import (
 )
 
 // withSession connects and calls do with the id of the session that a name means.
-func withSession(a *cli.App, ctx context.Context, name string, do func(e *engine.Engine, id string) error) error {
+func withSession(a *cli.App, ctx context.Context, name string,
+	do func(e *engine.Engine, id string) error) error {
 	e, done, err := openToServe(a, ctx)
 	if err != nil {
 		return err
@@ -44,7 +45,8 @@ func SessionError(id string, err error) error {
 	return answerError("session "+id, err)
 }
 
-// noticePaused says that the session pauses when this process exits, if this process is the only one that serves.
+// noticePaused says that the session pauses when this process exits, if this process is the only one that
+// serves.
 func noticePaused(a *cli.App, e *engine.Engine, id string) {
 	if e.Mode() == engine.Embedded {
 		cli.Warn(a, `no other process runs workers for this data directory: session %s continues when one does; `+
@@ -59,7 +61,8 @@ const maxSessionMessage = 8 << 20
 func sessionMessage(ctx context.Context, e *engine.Engine, id, content string) (session.Message, error) {
 	m := session.Message{ID: cmp.Or(id, "m-"+rand.Text()), Text: content, From: cli.User()}
 	if len(content) > maxSessionMessage {
-		return m, cli.UsageError("the message has %d bytes, at most %d are allowed", len(content), maxSessionMessage)
+		return m, cli.UsageError("the message has %d bytes, at most %d are allowed", len(content),
+			maxSessionMessage)
 	}
 	if len(content) > session.MaxText {
 		ref, err := e.Artifacts.PutBytes(ctx, []byte(content), "text/plain; charset=utf-8")
@@ -72,7 +75,8 @@ func sessionMessage(ctx context.Context, e *engine.Engine, id, content string) (
 }
 
 // SendMessage sends a message of the user to a session.
-func SendMessage(ctx context.Context, e *engine.Engine, id, messageID, content string) (r session.Receipt, err error) {
+func SendMessage(ctx context.Context, e *engine.Engine, id, messageID, content string) (r session.Receipt,
+	err error) {
 	m, err := sessionMessage(ctx, e, messageID, content)
 	if err != nil {
 		return r, err
@@ -239,7 +243,9 @@ func approve(a *cli.App, ctx context.Context, name string, f approval) error {
 		}
 		waiting := sessions.ApprovalsOf(detail.State)
 		if f.call != "" {
-			waiting = slices.DeleteFunc(waiting, func(w sessions.Approval) bool { return w.Call.ID != f.call })
+			waiting = slices.DeleteFunc(waiting, func(w sessions.Approval) bool {
+				return w.Call.ID != f.call
+			})
 		}
 		decide := f.allow || f.deny
 		switch {
@@ -248,7 +254,8 @@ func approve(a *cli.App, ctx context.Context, name string, f approval) error {
 		case !decide:
 			return listApprovals(a, ctx, e, id, waiting)
 		case len(waiting) > 1:
-			return cli.UsageError("%d tool calls wait in session %s: name one; without --allow and --deny they are listed",
+			return cli.UsageError(
+				"%d tool calls wait in session %s: name one; without --allow and --deny they are listed",
 				len(waiting), id)
 		}
 		w := waiting[0]
@@ -276,7 +283,8 @@ func approve(a *cli.App, ctx context.Context, name string, f approval) error {
 	})
 }
 
-func listApprovals(a *cli.App, ctx context.Context, e *engine.Engine, id string, waiting []sessions.Approval) error {
+func listApprovals(a *cli.App, ctx context.Context, e *engine.Engine, id string,
+	waiting []sessions.Approval) error {
 	if len(waiting) == 0 {
 		cli.Warn(a, "no tool call waits in session %s", id)
 	}
@@ -287,7 +295,8 @@ func listApprovals(a *cli.App, ctx context.Context, e *engine.Engine, id string,
 			out.Put(l)
 			continue
 		}
-		fmt.Fprintln(a.Out, cli.SafeText(fmt.Sprintf("%s  %s, turn %d, in %s", l.Call.ID, l.Call.Name, l.Call.Turn, l.Dir)))
+		fmt.Fprintln(a.Out, cli.SafeText(fmt.Sprintf("%s  %s, turn %d, in %s", l.Call.ID, l.Call.Name,
+			l.Call.Turn, l.Dir)))
 		if l.Risk != "" {
 			fmt.Fprintf(a.Out, "  it %s\n", l.Risk)
 		}
@@ -413,7 +422,8 @@ func receive(a *cli.App, ctx context.Context, name string, r session.Receive) er
 		for _, m := range got.Messages {
 			kind := strings.TrimSpace(string(m.Kind) + " " + m.Tool)
 			content := strings.TrimSpace(m.Text + " " + string(m.Args))
-			fmt.Fprintf(a.Out, "%d\tturn %d\t%s\t%s\n", m.Cursor, m.Turn, cli.SafeText(kind), cli.SafeText(content))
+			fmt.Fprintf(a.Out, "%d\tturn %d\t%s\t%s\n", m.Cursor, m.Turn, cli.SafeText(kind),
+				cli.SafeText(content))
 		}
 		cli.Warn(a, "the session is %s; continue with --after %d --ack %d", got.Status, got.Next, got.Next)
 		return nil

@@ -69,7 +69,8 @@ func transcriptDetails(r sessions.Row, now time.Time) (d details) {
 		d.add("errors", "%d, the last: %s", s.Errors, s.LastError)
 	}
 	for _, u := range s.Tools {
-		d.add("tool", "%-24s %d calls, %d failed, %d denied, %s on average", u.Name, u.Calls, u.Failed, u.Denied,
+		d.add("tool", "%-24s %d calls, %d failed, %d denied, %s on average", u.Name, u.Calls, u.Failed,
+			u.Denied,
 			text.Duration(cluster.Milliseconds(u.MeanMS())))
 	}
 	for _, g := range s.Agents {
@@ -82,7 +83,8 @@ func transcriptDetails(r sessions.Row, now time.Time) (d details) {
 // usage adds the tokens and the cost of a session, as the list of sessions shows them.
 func (d *details) usage(r sessions.Row) {
 	t := r.Totals.Tokens
-	d.add("tokens", "%s: %s in, %s out, cache %s read, %s written", text.Count(t.Total()), text.Count(t.Input),
+	d.add("tokens", "%s: %s in, %s out, cache %s read, %s written", text.Count(t.Total()),
+		text.Count(t.Input),
 		text.Count(t.Output), text.Count(t.CacheRead), text.Count(t.CacheWrite()))
 	source := "at list prices"
 	if r.Transcript == nil || r.Agent == string(agentcli.OpenCode) {
@@ -118,12 +120,14 @@ func engineDetails(r sessions.Row, now time.Time) (d details) {
 		d.add("approval", "%s %s: %s", p.ID, p.Name, text.Cut(string(p.Args), 100, "…"))
 	}
 	for _, c := range s.Tools {
-		d.add("tool", "%-24s asked %d, allowed %d, denied %d, failed %d", c.Name, c.Asked, c.Allowed, c.Denied, c.Failed)
+		d.add("tool", "%-24s asked %d, allowed %d, denied %d, failed %d", c.Name, c.Asked, c.Allowed,
+			c.Denied, c.Failed)
 	}
 	return d
 }
 
-// stateText returns the state of a session: "waiting (2)", "failed", "idle, unfinished", "idle, last turn failed".
+// stateText returns the state of a session: "waiting (2)", "failed", "idle, unfinished", "idle, last turn
+// failed".
 func stateText(r sessions.Row, now time.Time) string {
 	e := r.Engine
 	switch {

@@ -73,7 +73,8 @@ func moveSession(a *cli.App, ctx context.Context, name, dir, reason string) erro
 		case s.Host != nil:
 			line.To = s.Host.Name
 		}
-		err = cli.Report(a, line, "session %s: moved from %s to %s; its status is %s", id, line.From, line.To, s.Status)
+		err = cli.Report(a, line, "session %s: moved from %s to %s; its status is %s", id, line.From, line.To,
+			s.Status)
 		if err != nil {
 			return err
 		}

@@ -73,7 +73,8 @@ acescope session start --resume 5e551011 --prompt 'And now the tests' --follow`,
 	intVar(fs, &in.MaxTurns, "max-turns", 0, 1<<31-1,
 		"the agent's turns within a turn of the session (default: the agent's)")
 	fs.Float64Var(&in.BudgetUSD, "budget", 0, "maximum cost of a turn in dollars, if the agent supports it")
-	fs.BoolVarP(&f.follow, "follow", "f", false, "show the conversation until the session ends or is interrupted")
+	fs.BoolVarP(&f.follow, "follow", "f", false,
+		"show the conversation until the session ends or is interrupted")
 	fs.BoolVar(&f.detach, "detach", false, "return at once; a background process serves the session")
 	cmd.MarkFlagsMutuallyExclusive("prompt", "prompt-file")
 	cmd.MarkFlagsMutuallyExclusive("follow", "detach")
@@ -115,8 +116,8 @@ func (f sessionStartFlags) input(a *cli.App, ctx context.Context) (in session.In
 }
 
 // Adopt completes the input of a session that continues an existing conversation from its transcript on this
-// machine; that of any agent if the input names none. Claude Code finds a conversation only in the directory where it
-// began.
+// machine; that of any agent if the input names none. Claude Code finds a conversation only in the directory
+// where it began.
 func Adopt(a *cli.App, ctx context.Context, in *session.Input) error {
 	if in.AgentSessionID == "" {
 		return nil
@@ -174,7 +175,8 @@ func (f sessionStartFlags) start(a *cli.App, ctx context.Context, in session.Inp
 	if in.First != nil {
 		line.MessageID = in.First.ID
 	}
-	if err := cli.Report(a, line, "session %s started: %s in %s", in.SessionID, in.Agent, in.WorkingDir); err != nil {
+	if err := cli.Report(a, line, "session %s started: %s in %s", in.SessionID, in.Agent,
+		in.WorkingDir); err != nil {
 		return err
 	}
 	if f.follow {
@@ -188,8 +190,8 @@ func newSessionID() string {
 	return cli.NewID("s")
 }
 
-// StartSession starts a session with a first message, which may be "", and returns the completed input. A session
-// without an id gets one.
+// StartSession starts a session with a first message, which may be "", and returns the completed input. A
+// session without an id gets one.
 func StartSession(ctx context.Context, e *engine.Engine, in session.Input, first string) (
 	started session.Input, runID string, err error,
 ) {

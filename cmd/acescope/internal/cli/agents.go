@@ -23,7 +23,8 @@ func (a *App) Agents() map[agentcli.CLI]agentcall.Agent {
 	out := map[agentcli.CLI]agentcall.Agent{}
 	for _, c := range a.Settings.File.Agents {
 		out[agentcli.CLI(c.Name)] = agentcall.Agent{
-			Command: Home(c.Command), Model: c.Model, Dir: Home(c.WorkingDir), Env: c.Env, AllowFull: c.AllowFull,
+			Command: Home(c.Command), Model: c.Model, Dir: Home(c.WorkingDir), Env: c.Env,
+			AllowFull: c.AllowFull,
 		}
 	}
 	return out
@@ -56,8 +57,8 @@ func Installed(ctx context.Context, r *agentcall.Runner) []agentcall.Installatio
 	return all
 }
 
-// AgentCheck reports whether an agent can be called. One that is not installed is an error only if the configuration
-// names it.
+// AgentCheck reports whether an agent can be called. One that is not installed is an error only if the
+// configuration names it.
 func AgentCheck(in agentcall.Installation) cluster.ToolCheck {
 	c := cluster.ToolCheck{Name: string(in.CLI), State: cluster.ErrorUnless(in.OK()), Text: in.String()}
 	if in.OK() && in.Path == "" {
@@ -66,9 +67,9 @@ func AgentCheck(in agentcall.Installation) cluster.ToolCheck {
 	return c
 }
 
-// AgentChecks returns a function that reports which agents are installed, as of the last probe. It waits briefly for
-// the first result; an agent that hangs is reported by a later call. A probe outlives the call that started it by at
-// most probeTimeout. The function is for one goroutine.
+// AgentChecks returns a function that reports which agents are installed, as of the last probe. It waits
+// briefly for the first result; an agent that hangs is reported by a later call. A probe outlives the call
+// that started it by at most probeTimeout. The function is for one goroutine.
 func (a *App) AgentChecks() func(ctx context.Context) []cluster.ToolCheck {
 	r := a.AgentRunner()
 	var last []cluster.ToolCheck
@@ -107,7 +108,8 @@ func (a *App) AgentDirsFlag(f *pflag.FlagSet) {
 		"a directory of blueprints instead of the default ones; repeat the flag for more, the first one wins")
 }
 
-// Library returns the blueprints in the directories of [App.AgentsPath]. Directories named by flags must exist.
+// Library returns the blueprints in the directories of [App.AgentsPath]. Directories named by flags must
+// exist.
 func (a *App) Library() (blueprint.Library, error) {
 	dirs, err := a.AgentsPath()
 	if err != nil {
@@ -121,8 +123,8 @@ func (a *App) Library() (blueprint.Library, error) {
 	return blueprint.Library{Dirs: dirs}, nil
 }
 
-// AgentsPath returns the directories of blueprints, which need not exist: those of the flags, else those of the
-// settings, else the default ones.
+// AgentsPath returns the directories of blueprints, which need not exist: those of the flags, else those of
+// the settings, else the default ones.
 func (a *App) AgentsPath() ([]string, error) {
 	dirs := a.AgentDirs
 	if len(dirs) == 0 {

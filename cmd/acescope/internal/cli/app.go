@@ -1,5 +1,5 @@
-// Package cli holds what the commands share: settings, connecting, tables, JSON lines, confirmations, progress,
-// shell completion and exit codes.
+// Package cli holds what the commands share: settings, connecting, tables, JSON lines, confirmations,
+// progress, shell completion and exit codes.
 package cli
 
 import (
@@ -51,8 +51,8 @@ type App struct {
 	Codecs       codecs
 }
 
-// Quiet returns an App with the same settings that writes to w what a command would write to standard error, and drops
-// its output. Flags that it parses do not change a.
+// Quiet returns an App with the same settings that writes to w what a command would write to standard error,
+// and drops its output. Flags that it parses do not change a.
 func (a *App) Quiet(w io.Writer) *App {
 	return &App{Out: io.Discard, Err: w, Settings: a.Settings, APIKey: a.APIKey, Port: a.Port, Meter: a.Meter,
 		providers: a.providers}
@@ -66,7 +66,8 @@ func (a *App) PreRun(cmd *cobra.Command, args []string) error {
 	return a.Load(cmd, args)
 }
 
-// Load resolves the settings. It writes the first warning to standard error, unless the command shows all of them.
+// Load resolves the settings. It writes the first warning to standard error, unless the command shows all of
+// them.
 func (a *App) Load(cmd *cobra.Command, _ []string) error {
 	var file conffile.File
 	var warnings []string
@@ -86,8 +87,8 @@ func (a *App) Load(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-// Cluster returns the cluster that flags, the environment or the configuration name, nil for the embedded server.
-// Values of the environment are left out: the library that connects reads them itself.
+// Cluster returns the cluster that flags, the environment or the configuration name, nil for the embedded
+// server. Values of the environment are left out: the library that connects reads them itself.
 func (a *App) Cluster() *engine.Remote {
 	if !a.Settings.wantsCluster() {
 		return nil
@@ -107,8 +108,8 @@ func (a *App) Cluster() *engine.Remote {
 // closeTimeout bounds how long closing the engine may take.
 const closeTimeout = 5 * time.Second
 
-// Open connects for a command that changes something. With worker this process executes runs, with takeover it
-// becomes the host when the host dies.
+// Open connects for a command that changes something. With worker this process executes runs, with takeover
+// it becomes the host when the host dies.
 func (a *App) Open(ctx context.Context, worker, takeover bool) (*engine.Engine, func(), error) {
 	return a.Connect(ctx, engine.Options{Worker: worker, Takeover: takeover})
 }
@@ -118,9 +119,9 @@ func (a *App) OpenReadOnly(ctx context.Context) (*engine.Engine, func(), error) 
 	return a.Connect(ctx, engine.Options{LookOnly: true})
 }
 
-// OpenFollowing connects for a command that reads until it is interrupted. On a data directory it may become the last
-// process, so it can take over and execute the runs. It never executes runs of a cluster, whose artifacts and
-// playbooks are on another machine.
+// OpenFollowing connects for a command that reads until it is interrupted. On a data directory it may become
+// the last process, so it can take over and execute the runs. It never executes runs of a cluster, whose
+// artifacts and playbooks are on another machine.
 func (a *App) OpenFollowing(ctx context.Context) (*engine.Engine, func(), error) {
 	local := a.Cluster() == nil
 	return a.Connect(ctx, engine.Options{Worker: local, Takeover: local, LookOnly: true})
@@ -194,8 +195,9 @@ type HostError struct{ error }
 
 func (e *HostError) Unwrap() error { return e.error }
 
-// watchServer prints the server's warning about the clock, and ends the command when the server is lost or its store
-// has changed. A command that does not end by itself is ended, because its process may keep the data directory locked.
+// watchServer prints the server's warning about the clock, and ends the command when the server is lost or
+// its store has changed. A command that does not end by itself is ended, because its process may keep the
+// data directory locked.
 func watchServer(e *engine.Engine, out io.Writer, fail context.CancelCauseFunc) (stop func()) {
 	var lost <-chan struct{}
 	n := e.Node()
@@ -239,15 +241,18 @@ func OpenLog(dir string, keep bool) (*slog.Logger, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	out := &lumberjack.Logger{Filename: filepath.Join(dir, "logs", "acescope.log"), MaxSize: 10, MaxBackups: 3}
-	log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelInfo})).With("pid", os.Getpid())
+	out := &lumberjack.Logger{Filename: filepath.Join(dir, "logs", "acescope.log"), MaxSize: 10,
+		MaxBackups: 3}
+	log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelInfo})).With("pid",
+		os.Getpid())
 	return log, func() { _ = out.Close() }, nil
 }
 
 // version is set by the Makefile.
 var version = ""
 
-// BuildVersion returns the version of this program. A build without the Makefile has the version of the Go module.
+// BuildVersion returns the version of this program. A build without the Makefile has the version of the Go
+// module.
 func BuildVersion() string {
 	if version != "" {
 		return version

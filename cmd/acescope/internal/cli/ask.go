@@ -16,7 +16,8 @@ import (
 
 var errDeclined = errors.New("declined; nothing was done")
 
-// Confirm asks on the terminal whether to do p. With yes it does not ask. Without a terminal it is a usage error.
+// Confirm asks on the terminal whether to do p. With yes it does not ask. Without a terminal it is a usage
+// error.
 func (a *App) Confirm(ctx context.Context, p runs.Prepared, yes bool) error {
 	if !yes && !term.IsTerminal(os.Stdin.Fd()) {
 		return UsageError("this command asks for confirmation, which needs a terminal; or give --yes")

@@ -47,11 +47,12 @@ func (c *codecs) Warn(w io.Writer) {
 // headersEnv holds further headers for the codec server, one NAME=VALUE per line.
 const headersEnv = "ACESCOPE_CODEC_HEADERS"
 
-// CodecEnv returns the environment for a child process that uses the same codec server. Secrets are not passed as
-// arguments, which other users of the machine can read.
+// CodecEnv returns the environment for a child process that uses the same codec server. Secrets are not
+// passed as arguments, which other users of the machine can read.
 func (a *App) CodecEnv() []string {
 	return append(os.Environ(), "TEMPORAL_CODEC_ENDPOINT="+a.Settings.CodecEndpoint,
-		"TEMPORAL_CODEC_AUTH="+a.Settings.CodecAuth, headersEnv+"="+strings.Join(codecHeaders(a.CodecHeaders), "\n"))
+		"TEMPORAL_CODEC_AUTH="+a.Settings.CodecAuth, headersEnv+"="+strings.Join(codecHeaders(a.CodecHeaders),
+			"\n"))
 }
 
 // codecHeaders returns the headers of the environment, then those of flags.
@@ -63,7 +64,8 @@ func codecHeaders(flags []string) []string {
 
 // codecConfig returns the codec server that flags, the environment or the configuration name.
 func (a *App) codecConfig() (codec.Config, error) {
-	c := codec.Config{Endpoint: a.Settings.CodecEndpoint, Auth: a.Settings.CodecAuth, Headers: map[string]string{}}
+	c := codec.Config{Endpoint: a.Settings.CodecEndpoint, Auth: a.Settings.CodecAuth,
+		Headers: map[string]string{}}
 	for _, h := range codecHeaders(a.CodecHeaders) {
 		name, value, ok := strings.Cut(h, "=")
 		// The error does not quote the header, which may hold a secret.

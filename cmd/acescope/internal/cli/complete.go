@@ -29,7 +29,8 @@ const (
 // Complete completes with a list that needs the settings. It hides errors.
 func Complete(a *App, list func(context.Context) []cobra.Completion) cobra.CompletionFunc {
 	const noFiles = cobra.ShellCompDirectiveNoFileComp
-	return func(cmd *cobra.Command, given []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, given []string, prefix string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
 		if a.Load(cmd, given) != nil {
 			return nil, noFiles
 		}
@@ -40,7 +41,8 @@ func Complete(a *App, list func(context.Context) []cobra.Completion) cobra.Compl
 }
 
 // CompleteFrom completes with a list from the server. It starts no server.
-func CompleteFrom(a *App, list func(context.Context, *engine.Engine) []cobra.Completion) cobra.CompletionFunc {
+func CompleteFrom(a *App, list func(context.Context,
+	*engine.Engine) []cobra.Completion) cobra.CompletionFunc {
 	return Complete(a, func(ctx context.Context) []cobra.Completion {
 		if !a.Served() {
 			return nil
@@ -67,7 +69,8 @@ func (a *App) Served() bool {
 	return hosted
 }
 
-// Completions returns the completions that begin with a prefix, each once. It drops those that a terminal cannot show.
+// Completions returns the completions that begin with a prefix, each once. It drops those that a terminal
+// cannot show.
 func Completions(list []cobra.Completion, prefix string) (out []cobra.Completion) {
 	known := map[string]bool{}
 	for _, c := range list {
@@ -99,12 +102,14 @@ func shortID(r runs.Run) string {
 	case ace.TaskWorkflow:
 		return cmp.Or(r.TaskID, r.WorkflowID)
 	}
-	return cmp.Or(run.IDOf(r.WorkflowID), session.IDOf(r.WorkflowID), strings.TrimPrefix(r.WorkflowID, flow.IDPrefix))
+	return cmp.Or(run.IDOf(r.WorkflowID), session.IDOf(r.WorkflowID),
+		strings.TrimPrefix(r.WorkflowID, flow.IDPrefix))
 }
 
 // OrFiles also completes the names of files.
 func OrFiles(complete cobra.CompletionFunc) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, given []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, given []string, prefix string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
 		found, _ := complete(cmd, given, prefix)
 		return found, cobra.ShellCompDirectiveDefault
 	}
@@ -124,9 +129,9 @@ func Words[T ~string](words ...T) cobra.CompletionFunc {
 // Kinds are completions by what they complete: RUN, BRANCH and so on.
 type Kinds map[string]cobra.CompletionFunc
 
-// SetCompletions sets the completion of a command and its subcommands. An argument is of the kind that names it in the
-// command's usage line. A flag is of the kind in flags, by "COMMAND FLAG" or "FLAG"; otherwise its values are those that
-// its type or its help lists. Other flags complete the names of files.
+// SetCompletions sets the completion of a command and its subcommands. An argument is of the kind that names
+// it in the command's usage line. A flag is of the kind in flags, by "COMMAND FLAG" or "FLAG"; otherwise its
+// values are those that its type or its help lists. Other flags complete the names of files.
 func SetCompletions(cmd *cobra.Command, kinds Kinds, flags map[string]string) {
 	if cmd.ValidArgsFunction == nil {
 		cmd.ValidArgsFunction = kinds.arguments
@@ -183,7 +188,8 @@ func Placeholders(cmd *cobra.Command) (kinds [][]string) {
 
 // inList completes the last of several values that are separated by commas.
 func inList(complete cobra.CompletionFunc) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, given []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, given []string, prefix string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
 		before := prefix[:strings.LastIndexByte(prefix, ',')+1]
 		found, directive := complete(cmd, given, prefix[len(before):])
 		for i := range found {
@@ -199,7 +205,8 @@ var (
 	oneWord       = regexp.MustCompile(`^[a-z][A-Za-z0-9_-]*$`)
 )
 
-// valuesOf returns the values of a flag: those of its type, or those that its help lists as "about: one, two or three".
+// valuesOf returns the values of a flag: those of its type, or those that its help lists as "about: one, two
+// or three".
 func valuesOf(f *pflag.Flag) (words []string) {
 	if v, ok := f.Value.(interface{ Choices() []string }); ok && len(v.Choices()) > 0 {
 		return v.Choices()

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Edit lets the user change a text in $VISUAL, $EDITOR or vi, in a file whose name ends with name. It returns the new
-// text and the path of the file, which the caller removes.
+// Edit lets the user change a text in $VISUAL, $EDITOR or vi, in a file whose name ends with name. It returns
+// the new text and the path of the file, which the caller removes.
 func Edit(ctx context.Context, name, text string) (edited, path string, err error) {
 	dir, err := os.MkdirTemp("", "acescope-")
 	if err != nil {

@@ -81,8 +81,8 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-// TypeUsageErrors makes cobra's errors about the arguments and flags of a command and its subcommands usage errors.
-// meant has the commands for names of other programs.
+// TypeUsageErrors makes cobra's errors about the arguments and flags of a command and its subcommands usage
+// errors. meant has the commands for names of other programs.
 func TypeUsageErrors(cmd *cobra.Command, meant map[string]string) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
@@ -116,8 +116,8 @@ func TypeUsageErrors(cmd *cobra.Command, meant map[string]string) {
 	}
 }
 
-// checkFlags returns the usage error of required flags that are missing and of flags that exclude each other. Cobra
-// checks the same later, but returns errors without a type.
+// checkFlags returns the usage error of required flags that are missing and of flags that exclude each other.
+// Cobra checks the same later, but returns errors without a type.
 func checkFlags(cmd *cobra.Command) error {
 	err := cmd.ValidateRequiredFlags()
 	if err == nil {
@@ -159,7 +159,8 @@ func OneLine(err error) string {
 	return strings.Join(strings.Fields(SafeText(err.Error())), " ")
 }
 
-// QueryError returns a usage error that shows where a visibility query is wrong, or err if it is about something else.
+// QueryError returns a usage error that shows where a visibility query is wrong, or err if it is about
+// something else.
 func QueryError(query string, err error) error {
 	var invalid *serviceerror.InvalidArgument
 	if query == "" || !errors.As(err, &invalid) {

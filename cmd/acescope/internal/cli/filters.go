@@ -17,8 +17,8 @@ import (
 	"acescope/sources/runs"
 )
 
-// FilterFile is the file of the filters that the console saves: filters.toml next to the configuration file. It
-// implements the FilterSaver of the console.
+// FilterFile is the file of the filters that the console saves: filters.toml next to the configuration file.
+// It implements the FilterSaver of the console.
 type FilterFile struct{}
 
 type savedFilters struct {
@@ -81,8 +81,9 @@ func (f FilterFile) SaveFilter(_ context.Context, name, query string) error {
 	return nil
 }
 
-// Filters returns the shipped filters, those of the configuration, then the saved ones. A filter replaces an earlier one
-// of the same name. An error is about the saved filters; those of the configuration are returned nevertheless.
+// Filters returns the shipped filters, those of the configuration, then the saved ones. A filter replaces an
+// earlier one of the same name. An error is about the saved filters; those of the configuration are returned
+// nevertheless.
 func (a *App) Filters() ([]runs.SavedFilter, error) {
 	saved, err := FilterFile{}.Load()
 	var out []runs.SavedFilter
@@ -114,6 +115,7 @@ func (a *App) FilterNamed(name string) (runs.SavedFilter, error) {
 		}
 		known = append(known, f.Name)
 	}
-	return runs.SavedFilter{}, UsageError("--filter %s: unknown filter; filters: %s; ctrl+s in the console saves another",
+	return runs.SavedFilter{}, UsageError(
+		"--filter %s: unknown filter; filters: %s; ctrl+s in the console saves another",
 		name, strings.Join(known, ", "))
 }

@@ -19,7 +19,8 @@ func TestSaveFilter(t *testing.T) {
 		}
 	}
 	list, err := f.Load()
-	if err != nil || len(list) != 2 || list[0].Name != "a" || list[0].Query != "again" || list[1].Query != "x = 'y'\n" {
+	if err != nil || len(list) != 2 || list[0].Name != "a" || list[0].Query != "again" ||
+		list[1].Query != "x = 'y'\n" {
 		t.Errorf("%+v, %v", list, err)
 	}
 	left, _ := filepath.Glob(filepath.Join(os.Getenv("XDG_CONFIG_HOME"), "acescope", "*"))
@@ -28,7 +29,8 @@ func TestSaveFilter(t *testing.T) {
 	}
 }
 
-// TestBrokenFilters checks that a mistake in the file is reported with its line and the file is not overwritten.
+// TestBrokenFilters checks that a mistake in the file is reported with its line and the file is not
+// overwritten.
 func TestBrokenFilters(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	f := FilterFile{}

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// helpTemplate is the help of a command. It uses no colors: choosing them by the terminal's background needs a query
-// whose answer arrives late on standard input, where the next program reads it.
+// helpTemplate is the help of a command. It uses no colors: choosing them by the terminal's background needs
+// a query whose answer arrives late on standard input, where the next program reads it.
 const helpTemplate = `{{with or .Long .Short}}{{. | trimTrailingWhitespaces}}
 
 {{end}}{{heading "Usage"}}{{if .Runnable}}
@@ -36,7 +36,8 @@ const helpTemplate = `{{with or .Long .Short}}{{. | trimTrailingWhitespaces}}
 "acescope help connection" lists the flags of the server, its namespace and the data of its runs.
 `
 
-// SetHelp sets the help of a command and its subcommands, and adds the help topic of the flags that all of them have.
+// SetHelp sets the help of a command and its subcommands, and adds the help topic of the flags that all of
+// them have.
 func SetHelp(root *cobra.Command) {
 	bold := term.IsTerminal(os.Stdout.Fd()) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	cobra.AddTemplateFunc("heading", func(title string) string {

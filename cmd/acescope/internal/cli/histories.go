@@ -29,7 +29,8 @@ func OpenRun(
 	a *App, ctx context.Context, name, runID string,
 ) (e *engine.Engine, exec *commonpb.WorkflowExecution, done func(), err error) {
 	if _, valid := runs.SplitName(name + "@" + runID); runID != "" && valid == "" {
-		return nil, nil, nil, UsageError("--run %q is not a run ID; \"acescope list --json\" has them as run_id", runID)
+		return nil, nil, nil, UsageError(
+			"--run %q is not a run ID; \"acescope list --json\" has them as run_id", runID)
 	}
 	e, done, err = a.OpenReadOnly(ctx)
 	if err != nil {
@@ -107,9 +108,11 @@ func ReadChain(ctx context.Context, e *engine.Engine, id, runID string) ([]RunHi
 	}
 	var list []RunHistory
 	for i, events := range chain.Runs {
-		position := cluster.ChainPosition{RunIDs: chain.RunIDs, At: i, Before: chain.Before, After: chain.Partial}
+		position := cluster.ChainPosition{RunIDs: chain.RunIDs, At: i, Before: chain.Before,
+			After: chain.Partial}
 		list = append(list, RunHistory{
-			Source: workflowID, Number: i + 1, History: historyfile.History{Events: events}, Chain: chainLineOf(position),
+			Source: workflowID, Number: i + 1, History: historyfile.History{Events: events},
+			Chain: chainLineOf(position),
 		})
 	}
 	if gone := chain.Incomplete(); gone != "" {
@@ -133,18 +136,19 @@ func ReadRun(ctx context.Context, e *engine.Engine, id, runID string) (RunHistor
 	}
 	exec.RunId = runID
 	line, err := ChainOf(ctx, e, exec)
-	return RunHistory{Source: workflowID, Number: 1, History: historyfile.History{Events: events}, Chain: line}, err
+	return RunHistory{Source: workflowID, Number: 1, History: historyfile.History{Events: events},
+		Chain: line}, err
 }
 
-// ChainOf returns the position of a run in its chain, or nil for a run that neither continues another run nor is
-// continued.
+// ChainOf returns the position of a run in its chain, or nil for a run that neither continues another run nor
+// is continued.
 func ChainOf(ctx context.Context, e *engine.Engine, exec *commonpb.WorkflowExecution) (*ChainLine, error) {
 	p, err := cluster.ReadChainPosition(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), exec.GetRunId())
 	return chainLineOf(p), err
 }
 
-// HistoryOf reads the history that an argument names: of a file, or of a run on the server. FILE#N is the Nth history
-// of a file.
+// HistoryOf reads the history that an argument names: of a file, or of a run on the server. FILE#N is the Nth
+// history of a file.
 func HistoryOf(a *App, ctx context.Context, arg, runID string) (RunHistory, error) {
 	path, number, err := SplitHistoryName(arg)
 	if err != nil {
@@ -208,7 +212,8 @@ func pick(list []RunHistory, number int, runID string) (RunHistory, error) {
 	case i < 0:
 		return RunHistory{}, NotFound("%s: no history of run %q", source, runID)
 	case i >= len(list):
-		return RunHistory{}, NotFound("%s holds %d histories: there is no number %d", source, len(list), number)
+		return RunHistory{}, NotFound("%s holds %d histories: there is no number %d", source, len(list),
+			number)
 	case number == 0 && runID == "" && len(list) > 1:
 		return RunHistory{}, UsageError("%s holds %d histories; choose one as %s#1 to %s#%d",
 			source, len(list), source, source, len(list))
@@ -216,8 +221,8 @@ func pick(list []RunHistory, number int, runID string) (RunHistory, error) {
 	return list[i], nil
 }
 
-// FileArtifacts returns a reader of the artifacts in the data directory for histories in files, nil without such a
-// directory. Artifacts are named by their hash, so a wrong one cannot be read.
+// FileArtifacts returns a reader of the artifacts in the data directory for histories in files, nil without
+// such a directory. Artifacts are named by their hash, so a wrong one cannot be read.
 func FileArtifacts(a *App) func(context.Context, ace.Ref, int64) ([]byte, error) {
 	dir, err := a.DataDir()
 	if err != nil {
@@ -230,8 +235,8 @@ func FileArtifacts(a *App) func(context.Context, ace.Ref, int64) ([]byte, error)
 	return artifact.OpenReadOnly(path).Get
 }
 
-// IsHistoryFile reports whether an argument names a file, a directory or standard input instead of a run. An argument
-// that looks like a path is a file even if the file does not exist.
+// IsHistoryFile reports whether an argument names a file, a directory or standard input instead of a run. An
+// argument that looks like a path is a file even if the file does not exist.
 func IsHistoryFile(arg string) bool {
 	if arg == "-" || strings.HasSuffix(arg, ".json") || strings.HasSuffix(arg, ".gz") ||
 		strings.HasPrefix(arg, "./") || filepath.IsAbs(arg) {
@@ -241,7 +246,8 @@ func IsHistoryFile(arg string) bool {
 	return err == nil
 }
 
-// FilesIn returns the history files of a directory and its subdirectories, by name. Any other path is returned as is.
+// FilesIn returns the history files of a directory and its subdirectories, by name. Any other path is
+// returned as is.
 func FilesIn(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if path == "-" || err != nil || !info.IsDir() {
@@ -264,8 +270,9 @@ func FilesIn(path string) ([]string, error) {
 	return files, err
 }
 
-// ReadHistories reads the histories of a file, or of standard input for "-", and decodes their payloads. Payloads that
-// cannot be decoded stay encoded. It returns at least one entry; ReadErr of the last says why reading stopped early.
+// ReadHistories reads the histories of a file, or of standard input for "-", and decodes their payloads.
+// Payloads that cannot be decoded stay encoded. It returns at least one entry; ReadErr of the last says why
+// reading stopped early.
 func ReadHistories(a *App, ctx context.Context, path string) []RunHistory {
 	list := readHistoryFile(ctx, path)
 	s, err := a.FileCodec()

@@ -184,7 +184,8 @@ func (l *Lines) Write(v any) error {
 
 // RunLine is a run in a list, and a task run that has closed.
 type RunLine struct {
-	Kind string `json:"type"` // task, experiment, blueprint, session, or workflow for one that is not of the contract
+	// task, experiment, blueprint, session, or workflow for one that is not of the contract
+	Kind string `json:"type"`
 	runs.Run
 	// TasksSummary replaces the summary of an experiment, so that a sum over summaries counts each task once.
 	TasksSummary *ace.Summary `json:"tasks_summary,omitempty"`
@@ -218,6 +219,7 @@ func FinishedLine(f experiments.Finished, in ace.ExperimentInput) RunLine {
 			Verdict: f.Verdict, Close: f.At,
 			Summary: &r.Summary,
 		},
-		DurationMS: Millis(f.Took), Answer: r.Answer, Correct: r.Correct, Playbook: r.PlaybookHash, Failure: f.Failure,
+		DurationMS: Millis(f.Took), Answer: r.Answer, Correct: r.Correct, Playbook: r.PlaybookHash,
+		Failure: f.Failure,
 	}
 }

@@ -25,7 +25,8 @@ func xdg(env string, usual ...string) (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", UsageError("no home directory: %v; set --data-dir, $XDG_CONFIG_HOME and $XDG_STATE_HOME", err)
+		return "", UsageError("no home directory: %v; set --data-dir, $XDG_CONFIG_HOME and $XDG_STATE_HOME",
+			err)
 	}
 	return filepath.Join(home, filepath.Join(usual...), "acescope"), nil
 }
@@ -41,7 +42,8 @@ func StatePath() (string, error) {
 
 // DataDir returns the effective data directory.
 func (a *App) DataDir() (string, error) {
-	if rest, ok := strings.CutPrefix(a.Settings.DataDir, "~/"); ok && a.Settings.Sources["data_dir"].level == fromFile {
+	if rest, ok := strings.CutPrefix(a.Settings.DataDir, "~/"); ok &&
+		a.Settings.Sources["data_dir"].level == fromFile {
 		home, err := os.UserHomeDir()
 		return filepath.Join(home, rest), err
 	}
@@ -81,8 +83,8 @@ func Home(path string) string {
 	return filepath.Join(dir, rest)
 }
 
-// OpenFile opens a file, or standard input for "-". Opening or reading a pipe or a device, which may never have data,
-// ends with the context.
+// OpenFile opens a file, or standard input for "-". Opening or reading a pipe or a device, which may never
+// have data, ends with the context.
 func OpenFile(ctx context.Context, path string) (io.ReadCloser, error) {
 	if path == "-" {
 		return interruptible(ctx, func() (io.ReadCloser, error) { return os.Stdin, nil }), nil
@@ -101,8 +103,8 @@ func OpenFile(ctx context.Context, path string) (io.ReadCloser, error) {
 	return interruptible(ctx, open), nil
 }
 
-// interruptible returns a reader of a file whose reads end with the context. Its goroutine can then stay in a call of
-// the operating system until the process exits.
+// interruptible returns a reader of a file whose reads end with the context. Its goroutine can then stay in a
+// call of the operating system until the process exits.
 func interruptible(ctx context.Context, open func() (io.ReadCloser, error)) io.ReadCloser {
 	r, w := io.Pipe()
 	context.AfterFunc(ctx, func() { w.CloseWithError(ErrInterrupted) })
@@ -139,7 +141,8 @@ func FileError(err error) error {
 	return err
 }
 
-// ReplaceFile writes a file that only its owner can read, atomically: a reader finds either the old or the new data.
+// ReplaceFile writes a file that only its owner can read, atomically: a reader finds either the old or the
+// new data.
 func ReplaceFile(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

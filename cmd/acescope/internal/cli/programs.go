@@ -6,8 +6,8 @@ import (
 	"acescope/engine/tasks/run"
 )
 
-// ProgramFlags adds the flags with which a process with workers for a cluster lets the cluster's workflows start
-// programs on this machine. Without them it starts none.
+// ProgramFlags adds the flags with which a process with workers for a cluster lets the cluster's workflows
+// start programs on this machine. Without them it starts none.
 func ProgramFlags(a *App, fs *pflag.FlagSet) {
 	fs.StringVar(&a.Runner, "runner", "",
 		"on a cluster, start a runner of this name: it executes the cluster's programs in the current directory")

@@ -63,7 +63,8 @@ func (b *ProgressBar) Draw(progress func() Progress) {
 	b.out.drawLast(text.Cut(progress().line(b.last, b.glyphs), b.width()-1, b.glyphs.Ellipsis))
 }
 
-// Clear erases the bar, so that a line can be written to another output. A line on the bar's own output erases it.
+// Clear erases the bar, so that a line can be written to another output. A line on the bar's own output
+// erases it.
 func (b *ProgressBar) Clear() {
 	if b != nil {
 		b.out.drawLast("")

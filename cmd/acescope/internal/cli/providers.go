@@ -89,7 +89,8 @@ func Prices(f conffile.File) *price.Prices {
 	return all
 }
 
-// ProviderLine is a step provider in the output of acescope config. It names the source of the key, never the key.
+// ProviderLine is a step provider in the output of acescope config. It names the source of the key, never the
+// key.
 type ProviderLine struct {
 	Name       string `json:"name"`
 	Kind       string `json:"kind"`
@@ -107,10 +108,12 @@ func (a *App) ProviderLines(ctx context.Context) []ProviderLine {
 	var out []ProviderLine
 	for _, p := range a.Providers() {
 		c := checkProvider(a.Settings.File, p)
-		l := ProviderLine{Name: c.Name, Kind: c.Name, Model: p.DefaultModel(), OK: c.State == cluster.OK, Text: c.Text}
+		l := ProviderLine{Name: c.Name, Kind: c.Name, Model: p.DefaultModel(), OK: c.State == cluster.OK,
+			Text: c.Text}
 		for _, s := range servers {
 			if s.Name == l.Name {
-				l.Kind, l.BaseURL, l.APIKeyEnv, l.APIKeyFile = s.Kind, llm.AddressOf(s.BaseURL), s.KeyEnv, s.KeyFile
+				l.Kind, l.BaseURL, l.APIKeyEnv, l.APIKeyFile = s.Kind, llm.AddressOf(s.BaseURL), s.KeyEnv,
+					s.KeyFile
 			}
 		}
 		out = append(out, l)
@@ -136,7 +139,8 @@ func ProviderChecks(ctx context.Context, a *App) []cluster.ToolCheck {
 	return out
 }
 
-// checkProvider describes a provider or says why it cannot be used, which matters if the configuration names it.
+// checkProvider describes a provider or says why it cannot be used, which matters if the configuration names
+// it.
 func checkProvider(f conffile.File, p model.Provider) cluster.ToolCheck {
 	c := cluster.ToolCheck{Name: p.Name(), State: cluster.OK, Text: p.About()}
 	checker, ok := p.(model.Checker)
@@ -167,11 +171,12 @@ func checkBlueprint(d run.BlueprintInfo) cluster.ToolCheck {
 	return c
 }
 
-// stepTag is the tag of the blueprints that are listed among the providers. A blueprint without it can still be named
-// as a provider.
+// stepTag is the tag of the blueprints that are listed among the providers. A blueprint without it can still
+// be named as a provider.
 const stepTag = "ace-step"
 
-// StepBlueprints returns the blueprints with the tag of step providers. It is empty if the library cannot be read.
+// StepBlueprints returns the blueprints with the tag of step providers. It is empty if the library cannot be
+// read.
 func (a *App) StepBlueprints(ctx context.Context) []run.BlueprintInfo {
 	l, err := a.Library()
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 
 var update = flag.Bool("update", false, "write the generated table of docs/reference/config.md")
 
-// TestReferenceConfig checks that the table of settings in docs/reference/config.md matches their definitions.
+// TestReferenceConfig checks that the table of settings in docs/reference/config.md matches their
+// definitions.
 func TestReferenceConfig(t *testing.T) {
 	const file, begin, end = "../../../../docs/reference/config.md", "<!-- settings -->\n", "<!-- end -->\n"
 	got, err := os.ReadFile(file)
@@ -48,7 +49,8 @@ func settingsTable() string {
 		if d.scope != noCommand {
 			option = "--" + d.Flag.Name
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", d.name, code(d.DefValue), code(option), code(d.env), d.Usage)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", d.name, code(d.DefValue), code(option), code(d.env),
+			d.Usage)
 	}
 	return b.String()
 }

@@ -13,8 +13,9 @@ import (
 	"acescope/tui/text"
 )
 
-// Output is standard output or standard error. No text written to it can control a terminal: it drops control,
-// escape, bidirectional and other hidden characters except line breaks and tabs, and escapes them in JSON.
+// Output is standard output or standard error. No text written to it can control a terminal: it drops
+// control, escape, bidirectional and other hidden characters except line breaks and tabs, and escapes them in
+// JSON.
 type Output struct {
 	*os.File
 	safe    io.Writer
@@ -73,8 +74,8 @@ func isSafe(p []byte) bool {
 // Terminal reports whether the output is a terminal.
 func (o *Output) Terminal() bool { return IsTerminal(o.File) }
 
-// Exact returns a writer for bytes that must not change, such as an exported history. A terminal still gets only
-// characters that are safe.
+// Exact returns a writer for bytes that must not change, such as an exported history. A terminal still gets
+// only characters that are safe.
 func Exact(w io.Writer) io.Writer {
 	if o, ok := w.(*Output); ok && !o.Terminal() {
 		return o.File

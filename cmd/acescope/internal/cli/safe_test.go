@@ -10,7 +10,8 @@ import (
 	"acescope/tui/text"
 )
 
-// written returns what an output writes to its file for the parts of a text, which may end within a character.
+// written returns what an output writes to its file for the parts of a text, which may end within a
+// character.
 func written(t testing.TB, asJSON bool, parts ...string) string {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
@@ -36,7 +37,8 @@ func TestOutputHidesControlCharacters(t *testing.T) {
 	if got, want := written(t, false, hostile), "type X]0;PWN 31m gnp\ttab\nä€😀"; got != want {
 		t.Errorf("wrote %q, want %q", got, want)
 	}
-	if got, want := written(t, false, "\xe2", "\x82", "\xac \xf0\x9f", "\x98\x80", "\xff."), "€ 😀\uFFFD."; got != want {
+	if got, want := written(t, false, "\xe2", "\x82", "\xac \xf0\x9f", "\x98\x80", "\xff."),
+		"€ 😀\uFFFD."; got != want {
 		t.Errorf("characters in parts: %q, want %q", got, want)
 	}
 	long := strings.Repeat("ä\x1b", 10_000)
@@ -69,7 +71,9 @@ func FuzzOutput(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		for _, asJSON := range []bool{false, true} {
 			got := written(t, asJSON, a, b)
-			if i := strings.IndexFunc(got, func(r rune) bool { return text.Hidden(r) && r != '\n' && r != '\t' }); i >= 0 {
+			if i := strings.IndexFunc(got, func(r rune) bool {
+				return text.Hidden(r) && r != '\n' && r != '\t'
+			}); i >= 0 {
 				t.Errorf("hidden character at %d of %q", i, got)
 			}
 		}

@@ -124,8 +124,8 @@ const (
 	noCommand
 )
 
-// declare declares every setting. A setting needs a field of Settings, one line here and, if its type does not say
-// which values are valid, a check in checks.
+// declare declares every setting. A setting needs a field of Settings, one line here and, if its type does
+// not say which values are valid, a check in checks.
 func (s *Settings) declare() {
 	s.Sources = map[string]Source{}
 	group := func(envPrefix string, scope scope, declare func(f *pflag.FlagSet)) {
@@ -139,11 +139,15 @@ func (s *Settings) declare() {
 		})
 	}
 	group("ACESCOPE_", consoleCommands, func(f *pflag.FlagSet) {
-		f.StringVar(&s.Theme, "theme", theme.Auto, `color theme of the console; "acescope config themes" lists them`)
+		f.StringVar(&s.Theme, "theme", theme.Auto,
+			`color theme of the console; "acescope config themes" lists them`)
 		f.BoolVar(&s.Mouse, "mouse", false, "enable the mouse in the console")
-		f.BoolVar(&s.ReadOnly, "read-only", false, "disable every action of the console that changes something")
-		f.DurationVar(&s.Refresh, "refresh", cluster.DefaultInterval, "interval between reads of the run list, 500ms to 1h")
-		f.IntVar(&s.FrameRate, "frame-rate", DefaultFrameRate, "maximum frames per second of the console, 1 to 120")
+		f.BoolVar(&s.ReadOnly, "read-only", false,
+			"disable every action of the console that changes something")
+		f.DurationVar(&s.Refresh, "refresh", cluster.DefaultInterval,
+			"interval between reads of the run list, 500ms to 1h")
+		f.IntVar(&s.FrameRate, "frame-rate", DefaultFrameRate,
+			"maximum frames per second of the console, 1 to 120")
 	})
 	group("ACESCOPE_", everyCommand, func(f *pflag.FlagSet) {
 		f.StringVar(&s.DataDir, "data-dir", "",
@@ -162,10 +166,13 @@ func (s *Settings) declare() {
 			"task queue of acescope's workers and the runs that they execute; no other program may poll it")
 	})
 	group("TEMPORAL_", everyCommand, func(f *pflag.FlagSet) {
-		f.StringVar(&s.Address, "address", "", "host:port of a Temporal cluster to use instead of the embedded server")
+		f.StringVar(&s.Address, "address", "",
+			"host:port of a Temporal cluster to use instead of the embedded server")
 		f.StringVar(&s.Namespace, "namespace", "", "namespace on that cluster (default ace-dev)")
-		f.StringVar(&s.Profile, "profile", "", "profile of the temporal command's configuration to connect with")
-		f.StringVar(&s.CodecEndpoint, "codec-endpoint", "", "URL of a codec server that encodes and decodes payloads")
+		f.StringVar(&s.Profile, "profile", "",
+			"profile of the temporal command's configuration to connect with")
+		f.StringVar(&s.CodecEndpoint, "codec-endpoint", "",
+			"URL of a codec server that encodes and decodes payloads")
 		f.StringVar(&s.CodecAuth, "codec-auth", "",
 			"Authorization header for the codec server (better: $TEMPORAL_CODEC_AUTH)")
 	})

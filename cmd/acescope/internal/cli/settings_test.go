@@ -23,7 +23,8 @@ data_dir = "rel"
 		args, env              []string
 		setting, value, source string
 	}{
-		"flag":     {[]string{"--theme", "paper"}, []string{"ACESCOPE_THEME=light"}, "theme", "paper", "flag --theme"},
+		"flag": {[]string{"--theme", "paper"}, []string{"ACESCOPE_THEME=light"}, "theme", "paper",
+			"flag --theme"},
 		"env":      {nil, []string{"ACESCOPE_THEME=light"}, "theme", "light", "env ACESCOPE_THEME"},
 		"file":     {nil, nil, "theme", "ember", "c.toml:1"},
 		"default":  {nil, nil, "profile", "", "default"},
@@ -33,11 +34,13 @@ data_dir = "rel"
 		"bad bool": {nil, []string{"ACESCOPE_MOUSE=maybe"}, "mouse", "true", "c.toml:2"},
 		"relative": {nil, nil, "data_dir", "", "default"},
 		"cluster":  {nil, []string{"TEMPORAL_ADDRESS=env:1"}, "address", "env:1", "env TEMPORAL_ADDRESS"},
-		"no color": {[]string{"--theme", "paper"}, []string{"NO_COLOR=1"}, "theme", "no-color", "env NO_COLOR"},
+		"no color": {[]string{"--theme", "paper"}, []string{"NO_COLOR=1"}, "theme", "no-color",
+			"env NO_COLOR"},
 	} {
 		s := resolved(t, file, c.args, c.env)
 		i := slices.IndexFunc(s.settings, func(d setting) bool { return d.name == c.setting })
-		if got, source := s.settings[i].Value.String(), s.Sources[c.setting].Text; got != c.value || source != c.source {
+		if got, source := s.settings[i].Value.String(), s.Sources[c.setting].Text; got != c.value ||
+			source != c.source {
 			t.Errorf("%s: %s is %q from %s, want %q from %s", name, c.setting, got, source, c.value, c.source)
 		}
 	}

@@ -17,8 +17,9 @@ import (
 	"acescope/tui/text"
 )
 
-// Table aligns columns that are separated by tabs. The caller flushes it. A line without a tab ends the lines that share
-// columns. On a terminal, cells are cut so that no line wraps, and the words of columns such as STATUS are colored.
+// Table aligns columns that are separated by tabs. The caller flushes it. A line without a tab ends the lines
+// that share columns. On a terminal, cells are cut so that no line wraps, and the words of columns such as
+// STATUS are colored.
 type Table struct {
 	bytes.Buffer
 	to     io.Writer
@@ -132,8 +133,9 @@ func (t *Table) line(cells []string, widths []int) {
 	fmt.Fprintln(t, all)
 }
 
-// narrowed returns the widths with which a line fits on the terminal. It narrows the widest column first, but the first
-// one, which names the row, only when it is twice as wide as the others, and never a status, a verdict or a number.
+// narrowed returns the widths with which a line fits on the terminal. It narrows the widest column first, but
+// the first one, which names the row, only when it is twice as wide as the others, and never a status, a
+// verdict or a number.
 func (t *Table) narrowed() []int {
 	widths := slices.Clone(t.widths)
 	total := gap * (len(widths) - 1)
@@ -188,9 +190,9 @@ func (t *Table) ink(cell string) theme.Ink {
 	}
 }
 
-// WriteRows writes rows as JSON lines with --json, otherwise as a table with a header of column names separated by
-// tabs. cells returns the columns of a row; their text may be untrusted. An empty table has no header. The first JSON
-// line and every hundredth row flush the buffer, for a reader of a long list.
+// WriteRows writes rows as JSON lines with --json, otherwise as a table with a header of column names
+// separated by tabs. cells returns the columns of a row; their text may be untrusted. An empty table has no
+// header. The first JSON line and every hundredth row flush the buffer, for a reader of a long list.
 func WriteRows[T any](a *App, rows iter.Seq[T], header string, cells func(T) []any) error {
 	out, table := NewLines(a.Out), NewTable(a.Out)
 	write := func(row T) { out.Put(row) }

@@ -14,7 +14,8 @@ func TestVersionNote(t *testing.T) {
 		{"1.0.0", "v1.0.0", "acescope 1.0.0 used"},
 		{"unknown", "1.0.0", "acescope unknown used data directory /d before; this is acescope 1.0.0"},
 	} {
-		if got := versionNote("/d", c.before, c.now); (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
+		if got := versionNote("/d", c.before, c.now); (got == "") != (c.want == "") ||
+			!strings.HasPrefix(got, c.want) {
 			t.Errorf("%s, %s: %q", c.before, c.now, got)
 		}
 	}

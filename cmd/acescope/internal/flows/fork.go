@@ -104,7 +104,8 @@ func changesOf(a *cli.App, fields []sourceruns.Field, f *flow.Flow) (c flowfork.
 			f = entry.Flow
 			c.Source = &entry.Source
 		default:
-			return c, cli.UsageError("%s: not possible for a run of a flow; a fork can change %sNAME, prompt and flow",
+			return c, cli.UsageError(
+				"%s: not possible for a run of a flow; a fork can change %sNAME, prompt and flow",
 				cli.SafeText(field.Name), history.InputKey)
 		}
 	}

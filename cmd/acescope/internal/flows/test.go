@@ -109,8 +109,9 @@ func (t *tester) cases(files []string) (list []flow.Case, err error) {
 		name, text, err = library.Cases(t.entry)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, cli.NotFound("there is no file %s with test cases; write one, see docs/guides/flow-tests.md, "+
-			"or use --recorded", name)
+		return nil, cli.NotFound(
+			"there is no file %s with test cases; write one, see docs/guides/flow-tests.md, "+
+				"or use --recorded", name)
 	}
 	if err == nil {
 		list, err = flow.ParseCases(name, text, t.entry.Flow)

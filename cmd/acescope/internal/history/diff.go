@@ -53,7 +53,9 @@ func DiffCommand(a *cli.App) *cobra.Command {
 			"acescope diff before.json after.json --only changed\n" +
 			"acescope diff plain tuned --json | jq -r 'select(.type == \"flip\") | .diff'",
 		Args: cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error { return diff(a, cmd.Context(), args[0], args[1], f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return diff(a, cmd.Context(), args[0], args[1], f)
+		},
 	}
 	cmd.Flags().BoolVar(&f.allFields, "all-fields", false, "also compare IDs, times, durations and attempts")
 	cmd.Flags().StringVar((*string)(&f.only), "only", "",
@@ -75,7 +77,8 @@ func diff(a *cli.App, ctx context.Context, nameA, nameB string, f diffFlags) err
 	case !slices.Contains(diffOnly, f.only):
 		return cli.UsageError("--only %q: use changed, input or result", f.only)
 	case isPlaybookA != isPlaybookB:
-		return cli.UsageError("cannot compare a playbook with a run: write %s before both names", playbookPrefix)
+		return cli.UsageError("cannot compare a playbook with a run: write %s before both names",
+			playbookPrefix)
 	case isPlaybookA && f != diffFlags{}:
 		return cli.UsageError("--all-fields, --only and --stat are for runs")
 	case isPlaybookA:
@@ -118,7 +121,8 @@ func diff(a *cli.App, ctx context.Context, nameA, nameB string, f diffFlags) err
 			different += n
 		}
 	}
-	return differs("%s and %s differ in %d of %d steps", sides[0].name, sides[1].name, different, len(result.Pairs))
+	return differs("%s and %s differ in %d of %d steps", sides[0].name, sides[1].name, different,
+		len(result.Pairs))
 }
 
 // differs returns the error of commands that found a difference.

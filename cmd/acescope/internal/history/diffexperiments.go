@@ -21,7 +21,8 @@ type DiffFlip struct {
 }
 
 // diffExperiments compares two experiments task by task.
-func diffExperiments(a *cli.App, ctx context.Context, e *engine.Engine, sides [2]*diffSide, f diffFlags) error {
+func diffExperiments(a *cli.App, ctx context.Context, e *engine.Engine, sides [2]*diffSide,
+	f diffFlags) error {
 	if f.allFields || f.only == rundiff.OnlyInput || f.only == rundiff.OnlyResult {
 		return cli.UsageError("experiments are compared task by task: " +
 			"--all-fields, --only input and --only result are for runs (ID@RUN)")
@@ -70,7 +71,9 @@ func writeComparison(a *cli.App, c *experiments.Comparison, stat bool) error {
 			}
 		}
 	}
-	return cli.WriteRows(a, flips, "", func(l DiffFlip) []any { return []any{l.Flip, l.A.Answer, l.B.Answer, l.Diff} })
+	return cli.WriteRows(a, flips, "", func(l DiffFlip) []any {
+		return []any{l.Flip, l.A.Answer, l.B.Answer, l.Diff}
+	})
 }
 
 // shellWord quotes s if a shell would not take it as one plain word.

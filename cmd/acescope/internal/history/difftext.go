@@ -11,8 +11,8 @@ import (
 	"acescope/tui/widget"
 )
 
-// diffText returns a comparison of two runs as painted lines: the summary, the selected pairs with their changes
-// unless stat is set, and the metrics.
+// diffText returns a comparison of two runs as painted lines: the summary, the selected pairs with their
+// changes unless stat is set, and the metrics.
 func diffText(d *compare.Diff, sides [2]*diffSide, f diffFlags, width int, s theme.Styles) []string {
 	w := &diffWriter{only: f.only}
 	w.Writer = widget.Writer{Doc: &widget.Document{}, S: s, Width: width, Now: time.Now(), Loc: time.Local}

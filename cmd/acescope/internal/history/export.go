@@ -53,7 +53,8 @@ func exportCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().StringVarP(&f.file, "output", "o", "", "file to write (default standard output)")
 	cmd.Flags().BoolVar(&f.chain, "chain", false, "include the runs before and after the run")
 	cmd.Flags().StringVar(&f.run, "run", "", "run ID, if the workflow has several runs")
-	cmd.Flags().StringVar(&f.walk, "walk", "", "HTML file to write instead, with every event and the state after it")
+	cmd.Flags().StringVar(&f.walk, "walk", "",
+		"HTML file to write instead, with every event and the state after it")
 	cmd.MarkFlagsMutuallyExclusive("walk", "output")
 	cmd.MarkFlagsMutuallyExclusive("walk", "chain")
 	return cmd

@@ -88,7 +88,8 @@ func (f *forkFlags) add(a *cli.App, cmd *cobra.Command) {
 		return pointGiven(cmd, args)
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.step, "from", "", "first step to rerun, by its path in a run of a flow, such as each/3/build")
+	fs.StringVar(&f.step, "from", "",
+		"first step to rerun, by its path in a run of a flow, such as each/3/build")
 	fs.String("flow", "", "take the steps of a run of a flow from this file or flow")
 	fs.String("model", "", "use another model")
 	fs.String("provider", "", "use another provider for every phase; blueprint:NAME is your own program")
@@ -100,7 +101,8 @@ func (f *forkFlags) add(a *cli.App, cmd *cobra.Command) {
 		"use another playbook: a file, the hash of a version, or a branch for its newest version; empty for none")
 	fs.String("branch", "",
 		"merge the delta into this playbook branch; empty to only record it (default: a new branch)")
-	fs.StringArrayVar(&f.set, "set", nil, "change another input field, as KEY=VALUE: "+strings.Join(fork.Keys(), ", "))
+	fs.StringArrayVar(&f.set, "set", nil, "change another input field, as KEY=VALUE: "+
+		strings.Join(fork.Keys(), ", "))
 	fs.StringVarP(&f.query, "query", "q", "", "fork all tasks that match, as in list")
 	fs.BoolVar(&f.wait, "wait", false, "with --query: wait until the forks close and show the scoreboard")
 	fs.IntVar(&f.limit, "limit", 0, "with --query: fork the newest N tasks only (default all)")
@@ -287,7 +289,8 @@ func startFork(
 		rerun = append(rerun, s.Phase)
 	}
 	if err := cli.Report(a, line, "%s is forked from %s at event %d; will rerun: %s; merges into %s",
-		started.TaskID, p.Name(), p.Event, formatPhases(rerun), cmp.Or(started.Branch, "no branch")); err != nil {
+		started.TaskID, p.Name(), p.Event, formatPhases(rerun),
+		cmp.Or(started.Branch, "no branch")); err != nil {
 		return err
 	}
 	if !f.follow {

@@ -21,8 +21,8 @@ import (
 // parallelPlans bounds the histories that are read at the same time to plan a batch.
 const parallelPlans = 8
 
-// BatchPlan is planned forks of several runs with the same changes. Their deltas are only recorded unless the changes
-// name a branch.
+// BatchPlan is planned forks of several runs with the same changes. Their deltas are only recorded unless the
+// changes name a branch.
 type BatchPlan struct {
 	ID       string
 	Plans    []*fork.Plan
@@ -38,7 +38,8 @@ type SkippedFork struct {
 	Err  error
 }
 
-// PlanBatch plans forks of runs. Runs that cannot be forked are skipped. If none can be, the error is that of the first.
+// PlanBatch plans forks of runs. Runs that cannot be forked are skipped. If none can be, the error is that of
+// the first.
 func PlanBatch(a *cli.App, ctx context.Context, e *engine.Engine, originals []sourceruns.Run, at fork.Point,
 	changes []sourceruns.Field, progress sourceruns.Progress) (*BatchPlan, error) {
 	c, err := forkChanges(ctx, e, changes)
@@ -71,7 +72,8 @@ func PlanBatch(a *cli.App, ctx context.Context, e *engine.Engine, originals []so
 	return b, err
 }
 
-func planOf(a *cli.App, ctx context.Context, e *engine.Engine, r sourceruns.Run, at fork.Point, c fork.Changes) (
+func planOf(a *cli.App, ctx context.Context, e *engine.Engine, r sourceruns.Run, at fork.Point,
+	c fork.Changes) (
 	*fork.Plan, error,
 ) {
 	if r.Type != ace.TaskWorkflow {
@@ -122,14 +124,16 @@ func (b *BatchPlan) Prepared(e *engine.Engine) sourceruns.Batch {
 	for _, w := range b.warnings {
 		lines = append(lines, Labeled("warning", w)...)
 	}
-	return sourceruns.Batch{ID: b.ID, Title: "Fork " + cli.Numbered(int64(len(b.Plans)), "run") + "?", Lines: lines,
-		Yes: "fork the runs", Do: func(ctx context.Context, progress sourceruns.Progress) (int, error) {
+	return sourceruns.Batch{ID: b.ID, Title: "Fork " + cli.Numbered(int64(len(b.Plans)), "run") + "?",
+		Lines: lines,
+		Yes:   "fork the runs", Do: func(ctx context.Context, progress sourceruns.Progress) (int, error) {
 			return b.start(ctx, e, progress)
 		}}
 }
 
 // start starts the forks one after the other until ctx ends or one cannot start.
-func (b *BatchPlan) start(ctx context.Context, e *engine.Engine, progress sourceruns.Progress) (started int, err error) {
+func (b *BatchPlan) start(ctx context.Context, e *engine.Engine, progress sourceruns.Progress) (started int,
+	err error) {
 	for _, p := range b.Plans {
 		if _, err := e.StartFork(ctx, p); err != nil {
 			return started, fmt.Errorf("%d of %d forks started; %s: %w", started, len(b.Plans), p.Name(), err)

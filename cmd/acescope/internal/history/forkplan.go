@@ -25,7 +25,8 @@ import (
 // PlanFork plans a fork and checks that it can start here. The changes are named like the flags of the fork
 // command or the keys of --set.
 func PlanFork(
-	a *cli.App, ctx context.Context, e *engine.Engine, o *fork.Original, at fork.Point, changes []sourceruns.Field,
+	a *cli.App, ctx context.Context, e *engine.Engine, o *fork.Original, at fork.Point,
+	changes []sourceruns.Field,
 ) (*fork.Plan, error) {
 	c, err := forkChanges(ctx, e, changes)
 	if err != nil {
@@ -34,7 +35,8 @@ func PlanFork(
 	return planFork(a, ctx, e, o, at, c)
 }
 
-func planFork(a *cli.App, ctx context.Context, e *engine.Engine, o *fork.Original, at fork.Point, c fork.Changes) (
+func planFork(a *cli.App, ctx context.Context, e *engine.Engine, o *fork.Original, at fork.Point,
+	c fork.Changes) (
 	*fork.Plan, error,
 ) {
 	p, err := o.Plan(at, c)
@@ -52,7 +54,8 @@ func planFork(a *cli.App, ctx context.Context, e *engine.Engine, o *fork.Origina
 	return p, checkForkProviders(a, e, p)
 }
 
-func forkChanges(ctx context.Context, e *engine.Engine, changes []sourceruns.Field) (c fork.Changes, err error) {
+func forkChanges(ctx context.Context, e *engine.Engine, changes []sourceruns.Field) (c fork.Changes,
+	err error) {
 	for _, f := range changes {
 		value := f.Value
 		switch f.Name {
@@ -130,18 +133,21 @@ func checkForkProviders(a *cli.App, e *engine.Engine, p *fork.Plan) error {
 	for _, s := range p.Rerun {
 		if s.Prompt != nil {
 			if err := runs.CheckTakesPrompt(a, s.Provider, e.Providers); err != nil {
-				return cli.UsageError("the %s has the prompt %s, but %s; use --phase-prompt %[1]s=default", s.Phase,
+				return cli.UsageError("the %s has the prompt %s, but %s; use --phase-prompt %[1]s=default",
+					s.Phase,
 					s.Prompt, cli.OneLine(err))
 			}
 		}
 		if blueprint, ok := ace.BlueprintOf(s.Provider); ok {
-			if err := runs.CheckBlueprint(a, string(s.Phase)+" by "+s.Provider, blueprint, s.Phase); err != nil {
+			if err := runs.CheckBlueprint(a, string(s.Phase)+" by "+s.Provider, blueprint,
+				s.Phase); err != nil {
 				return err
 			}
 			continue
 		}
 		if s.Provider != "" && !slices.Contains(known, s.Provider) {
-			return cli.UsageError("provider %q of the %s is unknown here; use --provider; known: %s, and blueprint:NAME",
+			return cli.UsageError(
+				"provider %q of the %s is unknown here; use --provider; known: %s, and blueprint:NAME",
 				s.Provider, s.Phase, strings.Join(known, ", "))
 		}
 	}
@@ -171,7 +177,8 @@ func OriginalOf(
 	if err != nil {
 		return o, err
 	}
-	o.Plan = func(ctx context.Context, at sourceruns.Point, fields []sourceruns.Field) (p sourceruns.Prepared, err error) {
+	o.Plan = func(ctx context.Context, at sourceruns.Point, fields []sourceruns.Field) (p sourceruns.Prepared,
+		err error) {
 		plan, err := PlanFork(a, ctx, e, read, fork.Point(at), fields)
 		if err != nil {
 			return p, err
@@ -200,7 +207,8 @@ func forkFields(ctx context.Context, e *engine.Engine, in ace.TaskInput) ([]sour
 		{Name: "playbook", Value: in.PlaybookHash[:min(len(in.PlaybookHash), shortHash)]},
 		{Name: "provider", Value: in.Provider}, {Name: "model", Value: in.Model}}
 	for _, step := range ace.Steps() {
-		fields = append(fields, sourceruns.Field{Name: "steps." + string(step), Value: in.Steps[string(step)]},
+		fields = append(fields, sourceruns.Field{Name: "steps." + string(step),
+			Value: in.Steps[string(step)]},
 			sourceruns.Field{Name: "models." + string(step), Value: in.Models[string(step)]},
 			sourceruns.Field{Name: "prompts." + string(step), Value: in.Prompts.Of(step).String()})
 	}
@@ -359,7 +367,8 @@ func AboutCluster(ctx context.Context, e *engine.Engine, p *fork.Plan) (c cluste
 		where := ", which is in " + e.DataDir()
 		if !n.Here {
 			where = ", which is NOT in " + e.DataDir()
-			c.warnings = append(c.warnings, "the fork needs "+n.What+where+"; a phase fails on a worker without it")
+			c.warnings = append(c.warnings, "the fork needs "+n.What+where+
+				"; a phase fails on a worker without it")
 		}
 		c.lines = append(c.lines, shortHashes(n.What)+where)
 	}
@@ -367,8 +376,11 @@ func AboutCluster(ctx context.Context, e *engine.Engine, p *fork.Plan) (c cluste
 		c.lines = append(c.lines, "Every worker of the cluster needs this data. acescope cannot check the workers.",
 			"A phase fails on a worker that does not have the data.")
 	}
-	stale := func(p *taskqueuepb.PollerInfo) bool { return time.Since(p.GetLastAccessTime().AsTime()) >= pollerAge }
-	workers := cli.Numbered(int64(len(slices.DeleteFunc(queue.GetPollers(), stale))), "worker") + " of the cluster"
+	stale := func(p *taskqueuepb.PollerInfo) bool {
+		return time.Since(p.GetLastAccessTime().AsTime()) >= pollerAge
+	}
+	workers := cli.Numbered(int64(len(slices.DeleteFunc(queue.GetPollers(), stale))), "worker") +
+		" of the cluster"
 	if strings.HasPrefix(workers, "0 ") {
 		workers = "none; the fork waits until a worker polls task queue " + e.TaskQueue
 		c.warnings = append(c.warnings, "workers: "+workers)

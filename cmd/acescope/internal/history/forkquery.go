@@ -57,7 +57,8 @@ func forkQuery(a *cli.App, cmd *cobra.Command, f forkFlags) error {
 	}
 	b := plan.Prepared(e)
 	if f.dry {
-		return ReportDry(a, line, append([]string{"would fork " + cli.Numbered(int64(len(plan.Plans)), "run")}, b.Lines...))
+		return ReportDry(a, line, append([]string{"would fork " + cli.Numbered(int64(len(plan.Plans)),
+			"run")}, b.Lines...))
 	}
 	question := sourceruns.Prepared{Title: b.Title, Lines: b.Lines, Yes: b.Yes}
 	if err := a.Confirm(ctx, question, f.yes); err != nil {
@@ -85,14 +86,17 @@ func forkQuery(a *cli.App, cmd *cobra.Command, f forkFlags) error {
 func progressOn(bar *cli.ProgressBar, note string) sourceruns.Progress {
 	since := time.Now()
 	return func(done, total int64) {
-		bar.Draw(func() cli.Progress { return cli.Progress{Done: done, Total: total, Since: since, Note: note} })
+		bar.Draw(func() cli.Progress {
+			return cli.Progress{Done: done, Total: total, Since: since, Note: note}
+		})
 	}
 }
 
 var errEnough = errors.New("enough runs")
 
 // originals lists the runs to fork. It leaves out runs that are forks themselves.
-func (f forkFlags) originals(a *cli.App, ctx context.Context, e *engine.Engine) (list []sourceruns.Run, err error) {
+func (f forkFlags) originals(a *cli.App, ctx context.Context, e *engine.Engine) (list []sourceruns.Run,
+	err error) {
 	query, err := sourceruns.Filter(f.query)
 	if err != nil {
 		return nil, cli.UsageError("--query: %w", err)
@@ -153,10 +157,12 @@ func awaitForks(a *cli.App, ctx context.Context, e *engine.Engine, batch string,
 // verdictOf returns the error for forks that failed or that broke an answer.
 func verdictOf(s *scoreboard.Scoreboard) error {
 	if n := s.Counts[scoreboard.Failed]; n > 0 {
-		return &cli.ExitError{Code: cli.ExitFailed, Err: errors.New(cli.Numbered(int64(n), "fork") + " failed")}
+		return &cli.ExitError{Code: cli.ExitFailed,
+			Err: errors.New(cli.Numbered(int64(n), "fork") + " failed")}
 	}
 	if n := s.Counts[scoreboard.Broken]; n > 0 {
-		return &cli.ExitError{Code: cli.ExitDiverged, Err: errors.New(cli.Numbered(int64(n), "answer") + " broken")}
+		return &cli.ExitError{Code: cli.ExitDiverged, Err: errors.New(cli.Numbered(int64(n), "answer") +
+			" broken")}
 	}
 	return nil
 }

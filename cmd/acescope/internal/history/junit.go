@@ -9,8 +9,8 @@ import (
 	"acescope/engine/temporal/replay"
 )
 
-// writeJUnit writes a report. A divergence is a failure. An unverified history is skipped, or an error if it could not
-// be read or all are required.
+// writeJUnit writes a report. A divergence is a failure. An unverified history is skipped, or an error if it
+// could not be read or all are required.
 func writeJUnit(path string, list []VerdictLine, end VerifyEnd, requireAll bool) error {
 	s := cli.JUnitSuite{
 		Name: "acescope replay verify", Tests: end.Histories, Failures: end.Nondeterministic + end.Drifted,
@@ -20,7 +20,8 @@ func writeJUnit(path string, list []VerdictLine, end VerifyEnd, requireAll bool)
 		return cmp.Or(cmp.Compare(a.Source, b.Source), a.Number-b.Number)
 	})
 	for _, l := range list {
-		c := cli.JUnitCase{Class: l.WorkflowType, Name: cmp.Or(l.WorkflowID, l.Source), Time: seconds(l.DurationMS)}
+		c := cli.JUnitCase{Class: l.WorkflowType, Name: cmp.Or(l.WorkflowID, l.Source),
+			Time: seconds(l.DurationMS)}
 		if l.RunID != "" {
 			c.Name += " " + l.RunID
 		}

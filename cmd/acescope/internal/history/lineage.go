@@ -25,8 +25,9 @@ type LineageLine struct {
 	OriginalRun string           `json:"original_run_id,omitempty"`
 	Selected    bool             `json:"selected,omitempty"` // the run that the command names
 	Effect      histories.Effect `json:"effect,omitempty"`   // better, worse, same or other, if known
-	CostUSD     *float64         `json:"cost_usd,omitempty"` // without reused phases; nil while it is open or unknown
-	Tokens      int64            `json:"tokens,omitempty"`
+	// without reused phases; nil while it is open or unknown
+	CostUSD *float64 `json:"cost_usd,omitempty"`
+	Tokens  int64    `json:"tokens,omitempty"`
 
 	row lineagesource.Row
 }
@@ -90,9 +91,11 @@ func (l LineageLine) cells(s theme.Styles) []any {
 	r := l.row
 	var cells []any
 	for _, text := range []string{
-		r.Place + r.Name, r.At, r.Changed, status.Glyph + " " + status.Word, string(l.Verdict), cost, r.Answer, r.Effect,
+		r.Place + r.Name, r.At, r.Changed, status.Glyph + " " + status.Word, string(l.Verdict), cost,
+		r.Answer, r.Effect,
 	} {
-		cells = append(cells, g.Replace(ansi.Truncate(cli.SafeText(cmp.Or(text, g.Dash)), maxLineageCell, g.Ellipsis)))
+		cells = append(cells, g.Replace(ansi.Truncate(cli.SafeText(cmp.Or(text, g.Dash)), maxLineageCell,
+			g.Ellipsis)))
 	}
 	return append(cells, selected)
 }

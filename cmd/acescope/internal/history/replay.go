@@ -162,7 +162,8 @@ func stepAt(out *runs.Output, s *histories.Walk, chain *cli.ChainLine, f stepFla
 		}
 	}
 	if pos == 0 {
-		return cli.NotFound("no answer of %s was graded wrong", cmp.Or(s.About.TaskID, s.About.WorkflowID, "the run"))
+		return cli.NotFound("no answer of %s was graded wrong", cmp.Or(s.About.TaskID, s.About.WorkflowID,
+			"the run"))
 	}
 	frame, sections := s.Frame(pos), s.Sections(pos)
 	if out.JSON {
@@ -212,7 +213,8 @@ func stepAt(out *runs.Output, s *histories.Walk, chain *cli.ChainLine, f stepFla
 func printWrong(out *runs.Output, w *stepper.WrongAnswer) {
 	out.Printf("")
 	out.Printf("Wrong answer, graded at event %d", w.GradedAt)
-	for _, f := range []struct{ label, text string }{{"answer", cmp.Or(w.Answer, "none")}, {"expected", w.Expected},
+	for _, f := range []struct{ label, text string }{{"answer", cmp.Or(w.Answer, "none")},
+		{"expected", w.Expected},
 		{"cause", w.Cause}, {"reason", w.Reason}, {"reflector", w.Insights}} {
 		if f.text != "" {
 			out.Printf("  %-9s  %s", f.label, text.Safe(f.text, " "))

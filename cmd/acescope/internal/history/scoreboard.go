@@ -42,7 +42,8 @@ type ScoreboardLine struct {
 }
 
 func scoredRun(r runs.Run) ScoredRun {
-	s := ScoredRun{TaskID: r.TaskID, WorkflowID: r.WorkflowID, RunID: r.RunID, Status: r.Status, Verdict: r.Verdict}
+	s := ScoredRun{TaskID: r.TaskID, WorkflowID: r.WorkflowID, RunID: r.RunID, Status: r.Status,
+		Verdict: r.Verdict}
 	if r.Summary != nil {
 		s.Usage = &r.Summary.Usage
 	}

@@ -36,8 +36,10 @@ func TimelineCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return timeline(a, cmd.Context(), args[0], f) },
 	}
 	cmd.Flags().BoolVar(&f.events, "events", false, "list the events instead of spans")
-	cmd.Flags().StringVar(&f.Include, "include", "", "only what matches this regular expression, ignoring case")
-	cmd.Flags().StringVar(&f.Exclude, "exclude", "", "without what matches this regular expression, ignoring case")
+	cmd.Flags().StringVar(&f.Include, "include", "",
+		"only what matches this regular expression, ignoring case")
+	cmd.Flags().StringVar(&f.Exclude, "exclude", "",
+		"without what matches this regular expression, ignoring case")
 	cmd.Flags().BoolVar(&f.Errors, "errors", false, "only errors")
 	cmd.Flags().StringVar(&f.runID, "run", "", "run ID, if the workflow has several runs")
 	cmd.Flags().IntVar(&f.last, "last", 0, "read only the newest N events (default all)")
@@ -106,7 +108,8 @@ func timeline(a *cli.App, ctx context.Context, id string, f timelineFlags) error
 	if f.events {
 		put = func(l *histories.EventLog, from int) error { return putEvents(out, l, from, match) }
 	}
-	l, err := histories.ReadEvents(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), exec.GetRunId(), f.last, put)
+	l, err := histories.ReadEvents(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), exec.GetRunId(),
+		f.last, put)
 	if err != nil || f.events {
 		return err
 	}
@@ -127,7 +130,8 @@ func putEvents(out *runs.Output, l *histories.EventLog, from int, match *histori
 		}
 		line := EventLine{
 			EventID: e.ID, At: e.At(), EventType: e.Name(), Kind: e.Kind.String(), Name: l.Title(e),
-			Message: e.Message, Error: e.Error, Attempt: e.Attempt, Bytes: e.Size, ClockBack: cli.Millis(clockBack),
+			Message: e.Message, Error: e.Error, Attempt: e.Attempt, Bytes: e.Size,
+			ClockBack: cli.Millis(clockBack),
 		}
 		note := ""
 		if e.Root != e.ID {
@@ -165,8 +169,9 @@ func putSpans(out *runs.Output, l *histories.EventLog, match *histories.EventMat
 		line := SpanLine{
 			Index: i, Parent: s.Parent, Depth: s.Depth, Kind: s.Kind.String(), Name: s.Name,
 			State: s.State.String(), Start: nanoTime(s.Start), Run: nanoTime(s.Run), End: nanoTime(s.End),
-			WaitMS: cli.Millis(s.Waited(now)), DurationMS: cli.Millis(s.Ran(now)), Attempt: s.Attempt, Members: s.Members,
-			Cut: s.Cut, Error: s.Error, EventID: s.Event, LastID: s.Last,
+			WaitMS: cli.Millis(s.Waited(now)), DurationMS: cli.Millis(s.Ran(now)), Attempt: s.Attempt,
+			Members: s.Members,
+			Cut:     s.Cut, Error: s.Error, EventID: s.Event, LastID: s.Last,
 		}
 		cells := make([]histories.Cell, barWidth)
 		window.Draw(cells, s, now)

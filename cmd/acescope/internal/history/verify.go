@@ -65,9 +65,12 @@ func VerifyCommand(a *cli.App, name string) *cobra.Command {
 		"also report differences that Temporal accepts: another input, another duration of a timer")
 	fl.BoolVar(&f.requireAll, "require-all", false, "fail if a history is unverified")
 	fl.StringVar(&f.junit, "junit", "", "write a JUnit report to this file, for a CI system")
-	fl.BoolVarP(&f.verbose, "verbose", "v", false, "with --all or --query, also write a line for each deterministic history")
-	fl.IntVar(&f.parallel, "parallel", runtime.GOMAXPROCS(0), "number of histories to verify at the same time")
-	fl.BoolVar(&f.chain, "chain", false, "for named runs, also the runs that they continue and that continue them")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false,
+		"with --all or --query, also write a line for each deterministic history")
+	fl.IntVar(&f.parallel, "parallel", runtime.GOMAXPROCS(0),
+		"number of histories to verify at the same time")
+	fl.BoolVar(&f.chain, "chain", false,
+		"for named runs, also the runs that they continue and that continue them")
 	return cmd
 }
 
@@ -291,19 +294,22 @@ func (v *verification) readNamed(ctx context.Context, id string) []cli.RunHistor
 	return slices.DeleteFunc(list, func(h cli.RunHistory) bool { return v.known(cli.RunIDOf(h.Events)) })
 }
 
-// verifyListed verifies a listed run unless it is verified already. It reads only histories of known workflow types.
+// verifyListed verifies a listed run unless it is verified already. It reads only histories of known workflow
+// types.
 func (v *verification) verifyListed(ctx context.Context, r sourceruns.Run) []VerdictLine {
 	if v.known(r.RunID) {
 		return nil
 	}
 	if why := v.verifier.Unknown(r.Type); why != "" {
 		return []VerdictLine{{Source: r.WorkflowID, Number: 1, Verdict: replay.Verdict{
-			Outcome: replay.Unverified, WorkflowType: r.Type, WorkflowID: r.WorkflowID, RunID: r.RunID, Why: why,
+			Outcome: replay.Unverified, WorkflowType: r.Type, WorkflowID: r.WorkflowID, RunID: r.RunID,
+			Why: why,
 		}}}
 	}
 	return v.verdicts(ctx, func(ctx context.Context) []cli.RunHistory {
 		h := cli.RunHistory{Source: r.WorkflowID, Number: 1}
-		h.Events, h.ReadErr = cluster.ReadHistory(ctx, v.engine.Client, v.engine.Namespace(), r.WorkflowID, r.RunID)
+		h.Events, h.ReadErr = cluster.ReadHistory(ctx, v.engine.Client, v.engine.Namespace(), r.WorkflowID,
+			r.RunID)
 		return []cli.RunHistory{h}
 	})
 }
@@ -447,7 +453,8 @@ func (e *VerifyEnd) addReason(l VerdictLine) (summed bool) {
 		e.Reasons[i].Histories++
 	case len(e.Reasons) < maxReasons:
 		name := cmp.Or(l.WorkflowID, l.Source)
-		e.Reasons = append(e.Reasons, &VerifyReason{Reason: l.Why, Histories: 1, Example: name, text: l.text()})
+		e.Reasons = append(e.Reasons, &VerifyReason{Reason: l.Why, Histories: 1, Example: name,
+			text: l.text()})
 	default:
 		return false
 	}
@@ -459,7 +466,8 @@ func (r *VerifyReason) String() string {
 	if r.Histories == 1 {
 		return r.text
 	}
-	return fmt.Sprintf("%-16s  %d histories, such as %s: %s", replay.Unverified, r.Histories, r.Example, r.Reason)
+	return fmt.Sprintf("%-16s  %d histories, such as %s: %s", replay.Unverified, r.Histories, r.Example,
+		r.Reason)
 }
 
 func (l VerdictLine) text() string {

@@ -34,7 +34,8 @@ func openWalk(a *cli.App, ctx context.Context, name, runID string) (w openedWalk
 			return w, openErr
 		}
 		w.close = done
-		w.deps = cluster.Deps{Client: e.Client, Namespace: e.Namespace(), Playbooks: e.Books, Artifact: e.Artifacts.Get}
+		w.deps = cluster.Deps{Client: e.Client, Namespace: e.Namespace(), Playbooks: e.Books,
+			Artifact: e.Artifacts.Get}
 		w.RunHistory, err = cli.ReadRun(ctx, e, name, runID)
 	}
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 	"acescope/tui/widget"
 )
 
-// Baseline is what puts the accuracy of the built-in learner in proportion: the accuracy of a program that answers with
-// the formulas that the prompts state and learns nothing, and the number of shapes of calculations that are built in.
+// Baseline is what puts the accuracy of the built-in learner in proportion: the accuracy of a program that
+// answers with the formulas that the prompts state and learns nothing, and the number of shapes of
+// calculations that are built in.
 type Baseline struct {
 	DatasetID string `json:"dataset_id"`
 	Labeled   int    `json:"labeled"`
@@ -25,8 +26,8 @@ type Baseline struct {
 	Err       string `json:"error,omitempty"`
 }
 
-// readBaseline measures the baseline on the evaluation data set of an experiment, or else on that of its tasks. It
-// returns nil if the built-in learner does not answer.
+// readBaseline measures the baseline on the evaluation data set of an experiment, or else on that of its
+// tasks. It returns nil if the built-in learner does not answer.
 func readBaseline(ctx context.Context, store *artifact.Store, in *ace.ExperimentInput) *Baseline {
 	if cmp.Or(in.Steps[string(ace.PhaseSkills)], in.Provider) != builtin.New().Name() {
 		return nil
@@ -45,7 +46,8 @@ func readBaseline(ctx context.Context, store *artifact.Store, in *ace.Experiment
 		from += len(tasks)
 		for _, t := range tasks {
 			answer, _ := builtin.Stated(t.Prompt)
-			correct, _, err := grade.Verdict(ace.ReflectorInput{Answer: answer, Label: t.Label, Grader: in.Grader})
+			correct, _, err := grade.Verdict(ace.ReflectorInput{Answer: answer, Label: t.Label,
+				Grader: in.Grader})
 			if err != nil {
 				b.Err = cli.OneLine(err)
 				return b
@@ -74,6 +76,7 @@ func (b *Baseline) lines(g theme.Glyphs) []string {
 	return []string{
 		fmt.Sprintf("baseline without learning: the formulas that the prompts of %s state, %s",
 			cmp.Or(b.DatasetID, "the data set"), figure),
-		fmt.Sprintf("prior knowledge: %d built-in shapes of calculations, among which the learner searches", b.Shapes),
+		fmt.Sprintf("prior knowledge: %d built-in shapes of calculations, among which the learner searches",
+			b.Shapes),
 	}
 }

@@ -23,7 +23,8 @@ import (
 
 func ExperimentCommand(a *cli.App) *cobra.Command {
 	return cli.Group(&cobra.Command{Use: "experiment", Short: "List, show, compare and report experiments"},
-		experimentListCommand(a), experimentShowCommand(a), experimentCompareCommand(a), experimentReportCommand(a))
+		experimentListCommand(a), experimentShowCommand(a), experimentCompareCommand(a),
+		experimentReportCommand(a))
 }
 
 func experimentListCommand(a *cli.App) *cobra.Command {
@@ -126,9 +127,11 @@ func experimentShowCommand(a *cli.App) *cobra.Command {
 			return experimentShow(a, cmd.Context(), args[0], f)
 		},
 	}
-	cmd.Flags().BoolVar(&f.tasks, "tasks", false, "also write each closed task, in the order in which they closed")
+	cmd.Flags().BoolVar(&f.tasks, "tasks", false,
+		"also write each closed task, in the order in which they closed")
 	cmd.Flags().StringVar((*string)(&f.metric), "metric", string(f.metric), "metric to plot: "+metricNames())
-	cmd.Flags().IntVar(&f.window, "window", experiments.DefaultWindow, "number of last tasks in a rolling rate, 0 for all")
+	cmd.Flags().IntVar(&f.window, "window", experiments.DefaultWindow,
+		"number of last tasks in a rolling rate, 0 for all")
 	cmd.Flags().BoolVar(&f.byTime, "time", false, "plot over time instead of over tasks")
 	return cmd
 }
@@ -173,16 +176,19 @@ func experimentShow(a *cli.App, ctx context.Context, id string, f seriesFlags) e
 	return writeTasks(a, taskLines(s, f.window))
 }
 
-// evalLines describes the first and the last evaluation of an experiment, and the answers after the first ones.
+// evalLines describes the first and the last evaluation of an experiment, and the answers after the first
+// ones.
 func evalLines(l ExperimentSeries, g theme.Glyphs) (lines []string) {
 	evals := make([]string, 0, 2)
 	for i, e := range l.Eval {
 		switch {
 		case i > 0 && i < len(l.Eval)-1:
 		case e.Labeled() == 0:
-			evals = append(evals, fmt.Sprintf("%s %d unlabeled tasks", evaluations.When(e.EvalResult), e.Unlabeled))
+			evals = append(evals, fmt.Sprintf("%s %d unlabeled tasks", evaluations.When(e.EvalResult),
+				e.Unlabeled))
 		default:
-			evals = append(evals, evaluations.When(e.EvalResult)+" "+widget.Accuracy(e.Correct, e.Labeled(), g)+
+			evals = append(evals, evaluations.When(e.EvalResult)+" "+widget.Accuracy(e.Correct, e.Labeled(),
+				g)+
 				widget.MeanScore(e.MeanScore))
 		}
 	}
@@ -226,9 +232,11 @@ func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []str
 	lines = append(lines, "in parentheses: 95% intervals")
 	lines = append(lines, baseline.lines(g)...)
 	lines = append(lines,
-		fmt.Sprintf("playbook %d bullets, operations %d accepted, %d rejected", l.Bullets, l.Accepted, l.Rejected),
+		fmt.Sprintf("playbook %d bullets, operations %d accepted, %d rejected", l.Bullets, l.Accepted,
+			l.Rejected),
 		fmt.Sprintf("cost %s, %d tokens, per correct answer %s", l.Usage.Cost(), t.Tokens, perCorrect),
-		fmt.Sprintf("data set %s, model %s, %s, %d at a time", l.DatasetID, l.Model, l.Adapter, max(l.Input.Parallel, 1)),
+		fmt.Sprintf("data set %s, model %s, %s, %d at a time", l.DatasetID, l.Model, l.Adapter,
+			max(l.Input.Parallel, 1)),
 	)
 	for _, text := range []string{l.Input.SettingsText(), l.Input.PresetText()} {
 		if text != "" {
@@ -280,7 +288,8 @@ func writeTasks(a *cli.App, tasks iter.Seq[TaskLine]) error {
 	header := "N\tTASK\tSTATUS\tVERDICT\tACC\tROLLING\tBULLETS\tACCEPTED\tREJECTED\tTOKENS\tCOST\tANSWER"
 	return cli.WriteRows(a, tasks, header, func(l TaskLine) []any {
 		return []any{
-			l.N, l.TaskID, l.Status, l.Verdict, rate(l.Accuracy), rate(l.RollingAccuracy), l.Bullets, l.Accepted,
+			l.N, l.TaskID, l.Status, l.Verdict, rate(l.Accuracy), rate(l.RollingAccuracy), l.Bullets,
+			l.Accepted,
 			l.Rejected, l.Input + l.Output, ace.Dollars(l.Cost), l.Answer,
 		}
 	})

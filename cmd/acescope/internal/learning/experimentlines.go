@@ -36,7 +36,8 @@ type ExperimentRow struct {
 // experimentRow returns the line of an experiment. The input is empty if it is not read.
 func experimentRow(r experiments.Experiment, in *ace.ExperimentInput) ExperimentRow {
 	l := ExperimentRow{
-		Type: "experiment_row", WorkflowID: r.WorkflowID, RunID: r.RunID, DatasetID: r.Dataset, Model: r.Model,
+		Type: "experiment_row", WorkflowID: r.WorkflowID, RunID: r.RunID, DatasetID: r.Dataset,
+		Model:   r.Model,
 		Adapter: r.Adapter, Start: r.Start, Close: r.Close, Note: r.Note,
 	}
 	if !r.Open() {
@@ -51,7 +52,8 @@ func experimentRow(r experiments.Experiment, in *ace.ExperimentInput) Experiment
 	labeled := 0
 	l.Tasks, l.Correct, labeled = experiments.Answers(&l.ExperimentProgress)
 	l.Failed, _ = l.ExperimentProgress.Failed()
-	l.Accuracy, l.AccuracyLimits = cli.Number(stats.Share(l.Correct, labeled)), cli.LimitsOf(l.Correct, labeled)
+	l.Accuracy, l.AccuracyLimits = cli.Number(stats.Share(l.Correct, labeled)),
+		cli.LimitsOf(l.Correct, labeled)
 	return l
 }
 
@@ -77,15 +79,17 @@ type ExperimentSeries struct {
 func seriesLine(s *experiments.Series) ExperimentSeries {
 	in, t := s.Input, s.Totals()
 	run := runs.Run{
-		WorkflowID: s.WorkflowID, RunID: s.RunID, Dataset: in.DatasetID, Model: in.Model, Adapter: string(in.Adapter),
-		Status: s.Status, Start: s.Start, Close: s.Close,
+		WorkflowID: s.WorkflowID, RunID: s.RunID, Dataset: in.DatasetID, Model: in.Model,
+		Adapter: string(in.Adapter),
+		Status:  s.Status, Start: s.Start, Close: s.Close,
 	}
 	row := experimentRow(experiments.Experiment{Run: run, Progress: &s.Progress, Note: s.Note}, &in)
 	row.Type = "experiment_series"
 	cost, tokens := s.CostInterval(), s.TokensInterval()
 	return ExperimentSeries{
 		ExperimentRow: row, Input: in, Learned: experiments.Learned(&s.Progress), MeanScore: s.MeanScore(),
-		CostPerCorrect: cli.Number(t.CostPerCorrect), CostLow: cli.Number(cost.Low), CostHigh: cli.Number(cost.High),
+		CostPerCorrect: cli.Number(t.CostPerCorrect), CostLow: cli.Number(cost.Low),
+		CostHigh:         cli.Number(cost.High),
 		TokensPerCorrect: cli.Number(t.TokensPerCorrect), TokensLow: cli.Number(tokens.Low),
 		TokensHigh: cli.Number(tokens.High), MeanTaskMS: cli.Number(t.MeanDurationMS), Dropped: s.Dropped,
 		Incomplete: s.Err, Failure: s.Failure,
@@ -114,7 +118,8 @@ func taskLines(s *experiments.Series, window int) iter.Seq[TaskLine] {
 		for i, t := range s.Tasks {
 			l := TaskLine{
 				N: i + 1, Task: t, Accuracy: cli.Number(all[i]),
-				AccuracyLimits:  cli.AccuracyLimits{Low: cli.Number(allIn[i].Low), High: cli.Number(allIn[i].High)},
+				AccuracyLimits: cli.AccuracyLimits{Low: cli.Number(allIn[i].Low),
+					High: cli.Number(allIn[i].High)},
 				RollingAccuracy: cli.Number(rolling[i]), RollingLow: cli.Number(rollingIn[i].Low),
 				RollingHigh: cli.Number(rollingIn[i].High), CostPerCorrect: cli.Number(allCost[i]),
 				RollingCost: cli.Number(rollingCost[i]),

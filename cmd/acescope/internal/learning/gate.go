@@ -46,7 +46,8 @@ func GateCommand(a *cli.App) *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringVar(&f.minEval, "min-eval", "", "least accuracy of the evaluation, such as 0.9 or 90%")
 	fs.BoolVar(&f.confident, "confident", false, "compare --min-eval with the lower end of the 95% interval")
-	fs.StringVar(&f.base, "no-regressions", "", "no item may be worse than in the evaluation of the `EXPERIMENT`")
+	fs.StringVar(&f.base, "no-regressions", "",
+		"no item may be worse than in the evaluation of the `EXPERIMENT`")
 	fs.Float64Var(&f.maxCost, "max-cost", 0, "most that the experiment may have cost, in US dollars")
 	fs.StringVar(&f.junit, "junit", "", "also write a JUnit report to this file")
 	return cmd
@@ -151,7 +152,8 @@ func (g *gated) accuracy(least float64, confident bool) {
 	}
 	found := float64(v.Correct) / float64(v.Labeled())
 	i := stats.Wilson(v.Correct, v.Labeled())
-	text := fmt.Sprintf("%d of %d correct, %.1f%% (%.1f to %.1f)", v.Correct, v.Labeled(), 100*found, 100*i.Low,
+	text := fmt.Sprintf("%d of %d correct, %.1f%% (%.1f to %.1f)", v.Correct, v.Labeled(), 100*found,
+		100*i.Low,
 		100*i.High)
 	if confident {
 		found = i.Low
@@ -173,7 +175,8 @@ func (g *gated) regressions(ctx context.Context, e *engine.Engine, name string) 
 	case before == nil || after == nil:
 		g.check(condition, false, "not both have a complete evaluation")
 	case base.Input.Eval == nil || g.Input.Eval == nil || base.Input.Eval.SHA256 != g.Input.Eval.SHA256:
-		g.check(condition, false, "the evaluations have different items: %s and %s", base.Input.EvalID, g.Input.EvalID)
+		g.check(condition, false, "the evaluations have different items: %s and %s", base.Input.EvalID,
+			g.Input.EvalID)
 	case before.Items == nil || after.Items == nil:
 		g.check(condition, false, "the answers to the items were not kept")
 	default:

@@ -48,7 +48,8 @@ func asGroup(one *experiments.Series, group *experiments.Group) *experiments.Gro
 // groupShow writes the spread of the repeats, each of them, and the learning curve with its band.
 func groupShow(a *cli.App, g *experiments.Group, f seriesFlags) error {
 	if f.tasks || f.byTime {
-		return cli.UsageError("--tasks and --time show one experiment: name a repeat, such as %s", g.Repeats[0].Name())
+		return cli.UsageError("--tasks and --time show one experiment: name a repeat, such as %s",
+			g.Repeats[0].Name())
 	}
 	if a.JSON {
 		out := cli.NewLines(a.Out)
@@ -65,15 +66,18 @@ func groupShow(a *cli.App, g *experiments.Group, f seriesFlags) error {
 }
 
 func groupText(g *experiments.Group, glyphs theme.Glyphs) []string {
-	lines := []string{fmt.Sprintf("%d of %d repeats completed; mean (95%% interval of the mean), lowest to highest",
+	lines := []string{fmt.Sprintf(
+		"%d of %d repeats completed; mean (95%% interval of the mean), lowest to highest",
 		len(g.Closed()), g.Planned)}
 	for _, b := range g.Bands() {
 		number := func(f float64) string { return widget.Quantity(f, b.Unit, glyphs) }
 		interval := ""
 		if b.Low != nil {
-			interval = widget.InParentheses(widget.Range(stats.Interval{Low: *b.Low, High: *b.High}, b.Unit, glyphs))
+			interval = widget.InParentheses(widget.Range(stats.Interval{Low: *b.Low, High: *b.High}, b.Unit,
+				glyphs))
 		}
-		lines = append(lines, fmt.Sprintf("%-18s %s%s, %s to %s", b.Name, number(b.Mean), interval, number(b.Lowest),
+		lines = append(lines, fmt.Sprintf("%-18s %s%s, %s to %s", b.Name, number(b.Mean), interval,
+			number(b.Lowest),
 			number(b.Highest)))
 	}
 	for _, s := range g.Repeats {
@@ -110,7 +114,8 @@ func groupCompare(a *cli.App, first, second *experiments.Group) error {
 	w.Say(s.Strong, cli.SafeText(" A "+repeats(first)+"  "+s.Glyphs.Arrow+"  B "+repeats(second)))
 	w.Prose(" ", s.Strong, c.Headline())
 	w.Prose(" ", s.Muted, "means over the repeats; the intervals cover their variation, not that of the items")
-	for _, text := range slices.DeleteFunc([]string{c.Likeness(), c.Differing()}, func(t string) bool { return t == "" }) {
+	for _, text := range slices.DeleteFunc([]string{c.Likeness(), c.Differing()},
+		func(t string) bool { return t == "" }) {
 		w.Prose(" ", s.Warning, text)
 	}
 	var metrics []widget.Metric

@@ -19,8 +19,8 @@ import (
 	"acescope/engine/temporal/server"
 )
 
-// PlaybookImportLine says what was imported, or with --dry-run would be. Added counts the new versions of the branch
-// besides version 0.
+// PlaybookImportLine says what was imported, or with --dry-run would be. Added counts the new versions of the
+// branch besides version 0.
 type PlaybookImportLine struct {
 	Kind     series.Kind     `json:"kind"`
 	Branch   string          `json:"branch"`
@@ -68,7 +68,8 @@ func ImportCommand(a *cli.App) *cobra.Command {
 	for _, o := range series.Orders() {
 		orders = append(orders, string(o))
 	}
-	cmd.Flags().StringVar(&f.branch, "branch", "", "name of the branch (default: the name of the folder or files)")
+	cmd.Flags().StringVar(&f.branch, "branch", "",
+		"name of the branch (default: the name of the folder or files)")
 	cmd.Flags().StringVar(&f.order, "order", orders[0], "order of snapshots: "+strings.Join(orders, ", ")+
 		"; auto is by the numbers in the names if they tell it, otherwise by time")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be imported and change nothing")
@@ -102,7 +103,8 @@ func importSeries(a *cli.App, ctx context.Context, paths []string, f importFlags
 		line.Added, line.New, err = store.Append(ctx, &r.Series)
 	}
 	if errors.Is(err, playbook.ErrDiffers) {
-		return cli.UsageError("branch %q exists and has other versions; choose another branch with --branch", r.Branch)
+		return cli.UsageError("branch %q exists and has other versions; choose another branch with --branch",
+			r.Branch)
 	}
 	if err != nil {
 		return fmt.Errorf("import %s: %w", strings.Join(paths, " "), err)
@@ -135,7 +137,8 @@ func importStore(a *cli.App, ctx context.Context, readOnly bool) (*playbook.Stor
 func importLine(r *series.Result, dryRun bool) PlaybookImportLine {
 	line := PlaybookImportLine{
 		Kind: r.Kind, Branch: r.Branch, DryRun: dryRun, Order: r.Order, Versions: len(r.Steps),
-		Totals: r.Summary(), Scores: len(r.Origin.Scores), Files: r.Files, Losses: append([]playbook.Loss{}, r.Losses...),
+		Totals: r.Summary(), Scores: len(r.Origin.Scores), Files: r.Files,
+		Losses: append([]playbook.Loss{}, r.Losses...),
 	}
 	for i, s := range r.Steps {
 		line.Scores += len(s.Scores)
@@ -171,7 +174,8 @@ func printImport(a *cli.App, r *series.Result, line PlaybookImportLine) error {
 	fmt.Fprintf(w, "read        %s: %s\n", cli.SafeText(what), cli.Numbered(int64(len(r.Files)), "playbook"))
 	t := line.Totals
 	if line.Versions > 0 {
-		fmt.Fprintf(w, "operations  +%d ~%d -%d, %d TAG, %d logged without effect\n", t.Added, t.Updated, t.Removed, t.Tagged,
+		fmt.Fprintf(w, "operations  +%d ~%d -%d, %d TAG, %d logged without effect\n", t.Added, t.Updated,
+			t.Removed, t.Tagged,
 			t.Refused)
 	}
 	if r.Kind == series.RunFolder {

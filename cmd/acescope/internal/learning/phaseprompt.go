@@ -29,8 +29,10 @@ func PhasePromptCommand(a *cli.App) *cobra.Command {
 		Use:   "phase-prompt",
 		Short: "Show, compare and change the instructions that the phases give to a model",
 		Long: "Show, compare and change the instructions that the phases give to a model. They are kept as numbered\n" +
-			"versions in the store, as playbooks are, and a run names the versions that it used.\n\n" + promptHelp,
-	}, promptListCommand(a), promptLogCommand(a), promptShowCommand(a), promptDiffCommand(a), promptSetCommand(a),
+			"versions in the store, as playbooks are, and a run names the versions that it used.\n\n" +
+			promptHelp,
+	}, promptListCommand(a), promptLogCommand(a), promptShowCommand(a), promptDiffCommand(a),
+		promptSetCommand(a),
 		promptEditCommand(a), promptDeleteCommand(a))
 }
 
@@ -112,7 +114,8 @@ func promptShowCommand(a *cli.App) *cobra.Command {
 }
 
 // findText finds a version and reads its text.
-func findText(ctx context.Context, s *prompts.Store, phase ace.Phase, name string) (v prompts.Prompt, err error) {
+func findText(ctx context.Context, s *prompts.Store, phase ace.Phase, name string) (v prompts.Prompt,
+	err error) {
 	if v, err = s.Find(ctx, phase, name); err == nil {
 		v.Text, err = s.Text(ctx, v.PhasePrompt)
 	}
@@ -267,7 +270,8 @@ func promptEdit(a *cli.App, ctx context.Context, s *prompts.Store, phase ace.Pha
 	if err != nil {
 		return err
 	}
-	v := prompts.Prompt{Phase: phase, PhasePrompt: ace.PhasePrompt{Name: name, Text: edited}, From: base.PhasePrompt.String()}
+	v := prompts.Prompt{Phase: phase, PhasePrompt: ace.PhasePrompt{Name: name, Text: edited},
+		From: base.PhasePrompt.String()}
 	if prompts.Clean(edited) == base.Text && from == "" {
 		_ = os.RemoveAll(filepath.Dir(path))
 		return fmt.Errorf("%s/%s: the text was not changed, so there is no new version", phase, name)
@@ -287,7 +291,8 @@ func promptDeleteCommand(a *cli.App) *cobra.Command {
 			return err
 		}
 		line := PhasePromptDeleted{phase, name}
-		return cli.Report(a, line, "%s/%s is deleted; its versions can still be named, as %s@1", phase, name, name)
+		return cli.Report(a, line, "%s/%s is deleted; its versions can still be named, as %s@1", phase, name,
+			name)
 	})
 }
 

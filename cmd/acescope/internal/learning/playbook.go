@@ -21,7 +21,8 @@ func PlaybookCommand(a *cli.App) *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use:   "playbook",
 		Short: "Show, compare and check playbooks",
-		Long:  "Show, compare and check the playbooks of the data directory, or playbook files.\n\n" + refHelp,
+		Long: "Show, compare and check the playbooks of the data directory, or playbook files.\n\n" +
+			refHelp,
 	}, branchesCommand(a), logCommand(a), showCommand(a), exportCommand(a), syncCommand(a), diffCommand(a),
 		blameCommand(a),
 		healthCommand(a), runs.AblateCommand(a), runs.EffectsCommand(a), runs.PruneCommand(a))
@@ -49,7 +50,8 @@ func branchesCommand(a *cli.App) *cobra.Command {
 			branches, readErr := store.Branches() // with an error, the readable branches
 			header := "BRANCH\tVERSIONS\tHEAD\tCHANGED"
 			err = cli.WriteRows(a, slices.Values(branches), header, func(b playbook.Branch) []any {
-				return []any{b.Name, b.Versions, fmt.Sprintf("%.12s", b.Head), b.At.Local().Format(time.DateTime)}
+				return []any{b.Name, b.Versions, fmt.Sprintf("%.12s", b.Head),
+					b.At.Local().Format(time.DateTime)}
 			})
 			return cmp.Or(readErr, err)
 		},
@@ -194,7 +196,8 @@ func diffCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff BRANCH|VERSION|FILE BRANCH|VERSION|FILE",
 		Short: "Compare two playbooks; exits 4 if they differ",
-		Long:  "Compare two playbooks, bullet by bullet and word by word. Exits 0 if they are equal.\n\n" + refHelp,
+		Long: "Compare two playbooks, bullet by bullet and word by word. Exits 0 if they are equal.\n\n" +
+			refHelp,
 		Example: "acescope playbook diff finance-1@0 finance-1\n" +
 			"acescope playbook diff before.txt after.json --json | jq 'select(.type == \"removed\")'",
 		Args: cobra.ExactArgs(2),
@@ -223,7 +226,8 @@ type DiffEnd struct {
 }
 
 func (e DiffEnd) String() string {
-	return fmt.Sprintf("%d added, %d removed, %d changed, %d unchanged", e.Added, e.Removed, e.Changed, e.Unchanged)
+	return fmt.Sprintf("%d added, %d removed, %d changed, %d unchanged", e.Added, e.Removed, e.Changed,
+		e.Unchanged)
 }
 
 // DiffPlaybooks compares two playbooks. A difference is an error with exit code 4.
@@ -282,7 +286,8 @@ func printDiff(w io.Writer, d *playbook.Difference, end DiffEnd) error {
 			what = append(what, "other extra fields")
 		}
 		if c.Counts {
-			what = append(what, fmt.Sprintf("helpful %d→%d harmful %d→%d neutral %d→%d", c.Before.Helpful, c.After.Helpful,
+			what = append(what, fmt.Sprintf("helpful %d→%d harmful %d→%d neutral %d→%d", c.Before.Helpful,
+				c.After.Helpful,
 				c.Before.Harmful, c.After.Harmful, c.Before.Neutral, c.After.Neutral))
 		}
 		fmt.Fprintf(w, "~ [%s] %s", cli.SafeText(c.ID), cli.SafeText(strings.Join(what, ", ")))
@@ -322,7 +327,8 @@ func healthCommand(a *cli.App) *cobra.Command {
 		Long: "Look for near-duplicates, harmful bullets, unused bullets, growth without edits, collapses, erosion,\n" +
 			"rejected operations and, with --accuracy, votes that rise while accuracy does not, tasks without a\n" +
 			"correct answer, and a gap between the tasks and the held-out items; of an imported run folder, these\n" +
-			"are in its files. Each finding states how often a healthy playbook has it by chance.\n\n" + refHelp,
+			"are in its files. Each finding states how often a healthy playbook has it by chance.\n\n" +
+			refHelp,
 		Example: "acescope playbook health finance-1 --accuracy\n" +
 			"acescope playbook health best.txt --json | jq 'select(.severity == \"error\")'",
 		Args: cobra.MaximumNArgs(1),
@@ -384,7 +390,8 @@ func playbookHealth(a *cli.App, ctx context.Context, name string, accuracy bool)
 		if a.JSON {
 			out.Put(f)
 		} else {
-			fmt.Fprintf(a.Out, "%-7s %-20s %s\n%29s%s %s\n", f.Severity, f.Kind, cli.SafeText(f.Text), "", f.Advice,
+			fmt.Fprintf(a.Out, "%-7s %-20s %s\n%29s%s %s\n", f.Severity, f.Kind, cli.SafeText(f.Text), "",
+				f.Advice,
 				f.Chance())
 		}
 	}
@@ -394,12 +401,13 @@ func playbookHealth(a *cli.App, ctx context.Context, name string, accuracy bool)
 	for _, u := range health.Unchecked {
 		fmt.Fprintf(a.Out, "%-7s %-20s %s\n", "-", u.Kind, u.Why)
 	}
-	_, err = fmt.Fprintf(a.Out, "%s: %d bullets, %d findings\n", cli.SafeText(ref.name), end.Bullets, end.Findings)
+	_, err = fmt.Fprintf(a.Out, "%s: %d bullets, %d findings\n", cli.SafeText(ref.name), end.Bullets,
+		end.Findings)
 	return err
 }
 
-// readEvidence reads the verdicts on the tasks of a branch and the evaluations, up to the version of ref, from the
-// server and from what was imported.
+// readEvidence reads the verdicts on the tasks of a branch and the evaluations, up to the version of ref,
+// from the server and from what was imported.
 func readEvidence(a *cli.App, ctx context.Context, ref *playbookRef) (known playbook.Evidence, err error) {
 	if ref.branch == "" {
 		return known, cli.UsageError("--accuracy: %s belongs to no branch, so it has no tasks", ref.name)

@@ -24,7 +24,8 @@ func blameCommand(a *cli.App) *cobra.Command {
 		Use:   "blame [BULLET|VERSION|BRANCH]",
 		Short: "Show which task added each bullet and which tasks changed it",
 		Long: "Show which task, run and version added each bullet of a playbook and changed it since; for a single bullet,\n" +
-			"all its changes. A bullet without a version is looked up in the branch that changed last.\n\n" + refHelp,
+			"all its changes. A bullet without a version is looked up in the branch that changed last.\n\n" +
+			refHelp,
 		Example: "acescope playbook blame calc-00041 --events\nacescope playbook blame finance-1@40 --bullet calc-00041\n" +
 			"acescope playbook blame finance-1 --json | jq -r '[.bullet.id, .added.task_id] | @tsv'",
 		Args: cobra.MaximumNArgs(1),
@@ -200,7 +201,8 @@ func (f *eventFinder) line(
 	return line, nil
 }
 
-// printMerge writes what a MERGE did to a bullet: which bullets it merged, or which one the bullet was merged into.
+// printMerge writes what a MERGE did to a bullet: which bullets it merged, or which one the bullet was merged
+// into.
 func printMerge(w io.Writer, t playbook.BulletChange) {
 	if t.Into != "" {
 		fmt.Fprintf(w, "  into %s", cli.SafeText(t.Into))
@@ -212,7 +214,8 @@ func printMerge(w io.Writer, t playbook.BulletChange) {
 		if m.Added != nil {
 			from = fmt.Sprintf("%s@%d %s", m.Added.Branch, m.Added.Seq, m.Added.TaskID)
 		}
-		fmt.Fprintf(w, "\n        merged %s (%s) %s", cli.SafeText(m.ID), cli.SafeText(from), cli.SafeText(m.Content))
+		fmt.Fprintf(w, "\n        merged %s (%s) %s", cli.SafeText(m.ID), cli.SafeText(from),
+			cli.SafeText(m.Content))
 	}
 	if t.Content != "" {
 		fmt.Fprintf(w, "\n        %s", wordDiff(playbook.Words(t.Before, t.Content)))
@@ -221,14 +224,16 @@ func printMerge(w io.Writer, t playbook.BulletChange) {
 
 func printBlame(w io.Writer, l BlameLine) error {
 	b := l.Bullet
-	fmt.Fprintf(w, "%s  %s  helpful %d, harmful %d, neutral %d\n%s\n", cli.SafeText(b.ID), cli.SafeText(b.Section),
+	fmt.Fprintf(w, "%s  %s  helpful %d, harmful %d, neutral %d\n%s\n", cli.SafeText(b.ID),
+		cli.SafeText(b.Section),
 		b.Helpful, b.Harmful, b.Neutral, cli.SafeText(b.Content))
 	if l.Added == nil {
 		fmt.Fprintf(w, "START   in the initial playbook of %s\n", cli.SafeText(l.Branch))
 	}
 	for _, t := range l.Changes {
 		fmt.Fprintf(w, "%-7s %s@%d  %s  %s  %s/%s", t.Type, cli.SafeText(t.Branch), t.Seq,
-			t.At.Local().Format(time.DateTime), cli.SafeText(t.TaskID), cli.SafeText(t.WorkflowID), cli.SafeText(t.RunID))
+			t.At.Local().Format(time.DateTime), cli.SafeText(t.TaskID), cli.SafeText(t.WorkflowID),
+			cli.SafeText(t.RunID))
 		if e := t.RunSteps; e != nil {
 			fmt.Fprintf(w, "  curator event %d, persist event %d", e.Curator, e.Persist)
 		}

@@ -98,7 +98,8 @@ func (f *exportFlags) check(cmd *cobra.Command) error {
 	case !slices.Contains(exportTargets, f.to):
 		return cli.UsageError("%s %s: must be one of %s", name, f.to, strings.Join(exportTargets, ", "))
 	case cmd.Flags().Changed("min-effect") && f.ablation == "":
-		return cli.UsageError("--min-effect: name the experiment of \"acescope playbook ablate\" with --ablation")
+		return cli.UsageError(
+			"--min-effect: name the experiment of \"acescope playbook ablate\" with --ablation")
 	case cmd.Flags().Changed("budget") && f.budget < 1:
 		return cli.UsageError("--budget %d: must be above 0", f.budget)
 	}
@@ -114,9 +115,10 @@ func exportPlaybook(a *cli.App, ctx context.Context, name, path string, f export
 	return r.export(a, ctx, path, f)
 }
 
-// ExportPlaybook writes a version of the store to a file in a form. It returns what the command says, a line per warning
-// after it.
-func ExportPlaybook(a *cli.App, ctx context.Context, s *playbook.Store, name, path, to string) (lines []string, err error) {
+// ExportPlaybook writes a version of the store to a file in a form. It returns what the command says, a line
+// per warning after it.
+func ExportPlaybook(a *cli.App, ctx context.Context, s *playbook.Store, name, path,
+	to string) (lines []string, err error) {
 	r, err := storedRef(ctx, s, name)
 	if err != nil {
 		return nil, err
@@ -162,12 +164,13 @@ func (r *playbookRef) export(a *cli.App, ctx context.Context, path string, f exp
 	if line.Omitted > 0 {
 		omitted = fmt.Sprintf(", %d omitted", line.Omitted)
 	}
-	return cli.Report(a, line, "%s: %s%s, version %.12s", line.File, cli.Numbered(int64(line.Bullets), "bullet"), omitted,
+	return cli.Report(a, line, "%s: %s%s, version %.12s", line.File,
+		cli.Numbered(int64(line.Bullets), "bullet"), omitted,
 		line.Hash)
 }
 
-// withEffect returns the bullets that an ablation of the version measured and that have the least effect. A bullet that
-// was never cited or not measured is left out.
+// withEffect returns the bullets that an ablation of the version measured and that have the least effect. A
+// bullet that was never cited or not measured is left out.
 func withEffect(a *cli.App, ctx context.Context, r *playbookRef, f exportFlags) (*playbook.Playbook, error) {
 	e, done, err := a.OpenReadOnly(ctx)
 	if err != nil {
@@ -179,10 +182,12 @@ func withEffect(a *cli.App, ctx context.Context, r *playbookRef, f exportFlags) 
 	case err != nil:
 		return nil, err
 	case g.Input.Ablation == nil:
-		return nil, cli.UsageError("--ablation %s: it is no ablation; start one with \"acescope playbook ablate\"",
+		return nil, cli.UsageError(
+			"--ablation %s: it is no ablation; start one with \"acescope playbook ablate\"",
 			f.ablation)
 	case g.Input.PlaybookHash != r.hash:
-		return nil, cli.UsageError("--ablation %s: it measured version %.12s, not %s, which is %.12s", f.ablation,
+		return nil, cli.UsageError("--ablation %s: it measured version %.12s, not %s, which is %.12s",
+			f.ablation,
 			g.Input.PlaybookHash, r.name, r.hash)
 	}
 	effects, _, err := g.Effects(ctx, e.Books, e.Artifacts.Get)
@@ -192,7 +197,8 @@ func withEffect(a *cli.App, ctx context.Context, r *playbookRef, f exportFlags) 
 	book := *r.book
 	book.Bullets = slices.DeleteFunc(slices.Clone(book.Bullets), func(b playbook.Bullet) bool {
 		return !slices.ContainsFunc(effects, func(x ablation.Effect) bool {
-			return x.Kind == ace.TrialBullet && x.Name == b.ID && x.Difference != nil && 100**x.Difference >= f.minEffect
+			return x.Kind == ace.TrialBullet && x.Name == b.ID && x.Difference != nil &&
+				100**x.Difference >= f.minEffect
 		})
 	})
 	return &book, nil
@@ -258,7 +264,8 @@ func exported(
 	return data, nil, err
 }
 
-// replaceFile replaces a file at once. It follows symbolic links and keeps the permissions of an existing file.
+// replaceFile replaces a file at once. It follows symbolic links and keeps the permissions of an existing
+// file.
 func replaceFile(path string, data []byte) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target

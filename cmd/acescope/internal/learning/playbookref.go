@@ -19,7 +19,8 @@ const refHelp = "Name a playbook by its branch (the newest version), BRANCH@N (v
 	"digits of a version's hash, or a file in any known format (- is standard input). @N is version N of the branch\n" +
 	"that changed last."
 
-// playbookRef is a playbook that an argument names: a version of a branch, a version without a branch, or a file.
+// playbookRef is a playbook that an argument names: a version of a branch, a version without a branch, or a
+// file.
 type playbookRef struct {
 	name   string
 	book   *playbook.Playbook
@@ -30,7 +31,8 @@ type playbookRef struct {
 	report playbook.Report // for a file
 }
 
-// openStore opens the playbooks for reading: those of the data directory, which needs no server, or those of a cluster.
+// openStore opens the playbooks for reading: those of the data directory, which needs no server, or those of
+// a cluster.
 func openStore(a *cli.App, ctx context.Context) (*playbook.Store, error) {
 	if a.Cluster() != nil {
 		e, _, err := a.Connect(ctx, engine.Options{LookOnly: true}) // until the process ends
@@ -45,13 +47,14 @@ func openStore(a *cli.App, ctx context.Context) (*playbook.Store, error) {
 	}
 	path := filepath.Join(dir, "playbooks")
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, cli.NotFound("no playbooks in %s; run an experiment or select another directory with --data-dir", dir)
+		return nil, cli.NotFound(
+			"no playbooks in %s; run an experiment or select another directory with --data-dir", dir)
 	}
 	return playbook.OpenStoreReadOnly(path), nil
 }
 
-// findRef finds the playbook that an argument names; "" is the branch that changed last. A branch or version is
-// preferred to a file of the same name, which ./ selects.
+// findRef finds the playbook that an argument names; "" is the branch that changed last. A branch or version
+// is preferred to a file of the same name, which ./ selects.
 func findRef(a *cli.App, ctx context.Context, name string) (*playbookRef, *playbook.Store, error) {
 	if runs.IsPlaybookPath(name) {
 		r, err := fileRef(ctx, name)
@@ -98,7 +101,8 @@ func storedRef(ctx context.Context, s *playbook.Store, name string) (*playbookRe
 }
 
 // history returns the history of a version, nil for a version without a branch.
-func (r *playbookRef) history(ctx context.Context, s *playbook.Store, watch ...string) (*playbook.History, error) {
+func (r *playbookRef) history(ctx context.Context, s *playbook.Store, watch ...string) (*playbook.History,
+	error) {
 	if r.branch == "" || s == nil {
 		return nil, nil
 	}

@@ -118,7 +118,8 @@ func syncPlaybook(a *cli.App, ctx context.Context, path string, f syncFlags) err
 func blockFiles(path string) (files []string, err error) {
 	candidates := []string{path}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		skills, _ := filepath.Glob(filepath.Join(path, ".claude", "skills", "*", "SKILL.md")) // the pattern is valid
+		// the pattern is valid
+		skills, _ := filepath.Glob(filepath.Join(path, ".claude", "skills", "*", "SKILL.md"))
 		candidates = append(skills, filepath.Join(path, "CLAUDE.md"), filepath.Join(path, "AGENTS.md"),
 			filepath.Join(path, "SKILL.md"))
 	}
@@ -155,7 +156,8 @@ func newBlockFile(path string, f syncFlags) ([]string, error) {
 }
 
 // syncFile writes the newest version of the branch into the block of a file, if it differs.
-func syncFile(ctx context.Context, store *playbook.Store, file string, f syncFlags) (line SyncLine, err error) {
+func syncFile(ctx context.Context, store *playbook.Store, file string, f syncFlags) (line SyncLine,
+	err error) {
 	old, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return line, err
@@ -165,8 +167,9 @@ func syncFile(ctx context.Context, store *playbook.Store, file string, f syncFla
 	case err != nil:
 		return line, cli.UsageError("%s: %w; remove the marks", file, err)
 	case exists && !asWritten && !f.force:
-		return line, cli.UsageError("%s: its block was edited by hand, or by an earlier version of acescope; "+
-			"move your text out of the block, then replace it with --force", file)
+		return line, cli.UsageError(
+			"%s: its block was edited by hand, or by an earlier version of acescope; "+
+				"move your text out of the block, then replace it with --force", file)
 	}
 	if f.branch != "" {
 		mark.Branch = f.branch

@@ -84,7 +84,8 @@ func experimentReport(a *cli.App, ctx context.Context, id, file string) error {
 		return err
 	}
 	if group != nil {
-		return cli.UsageError("%s is a group; write a report of one of its repeats, such as %s", id, ace.RepeatID(id, 1))
+		return cli.UsageError("%s is a group; write a report of one of its repeats, such as %s", id,
+			ace.RepeatID(id, 1))
 	}
 	page := newReport(s, readBaseline(ctx, e.Artifacts, &s.Input))
 	g := &evaluations.Grid{}
@@ -147,7 +148,8 @@ type reportItem struct {
 	Answer, Expected string
 }
 
-// reportBullet is a bullet. Cited and Correct count the items of the last evaluation. Interval is that of the effect.
+// reportBullet is a bullet. Cited and Correct count the items of the last evaluation. Interval is that of the
+// effect.
 type reportBullet struct {
 	ID, Section, Text string
 	Helpful, Harmful  int
@@ -181,7 +183,8 @@ func settingsOf(in *ace.ExperimentInput) []setting {
 	list := []setting{
 		{"Data set", fmt.Sprintf("%s, %d tasks, sha256 %.12s", in.DatasetID, in.Tasks, in.Dataset.SHA256)},
 		{"Model", strings.TrimPrefix(in.Provider+" "+in.Model, " ")},
-		{"Mode", fmt.Sprintf("%s, %s, %d tasks at a time", in.Adapter, cli.Numbered(int64(in.Epochs), "epoch"),
+		{"Mode", fmt.Sprintf("%s, %s, %d tasks at a time", in.Adapter,
+			cli.Numbered(int64(in.Epochs), "epoch"),
 			max(in.Parallel, 1))},
 		{"First playbook", cmp.Or(fmt.Sprintf("%.12s", in.PlaybookHash), "empty")},
 	}
@@ -260,9 +263,11 @@ func (r *report) evaluations(g *evaluations.Grid) {
 	best := g.Best()
 	for i, v := range g.Versions {
 		row := reportVersion{
-			N: i, When: evaluations.When(v.EvalResult), Playbook: fmt.Sprintf("%.12s", v.Playbook), Correct: v.Correct,
+			N: i, When: evaluations.When(v.EvalResult), Playbook: fmt.Sprintf("%.12s", v.Playbook),
+			Correct: v.Correct,
 			Labeled: v.Labeled(), Cost: v.Usage.Cost(), Best: i == best,
-			Accuracy: accuracy(v.Correct, v.Labeled(), glyphs) + widget.MeanScore(g.Input.MeanScore(v.Score, v.Labeled())),
+			Accuracy: accuracy(v.Correct, v.Labeled(), glyphs) +
+				widget.MeanScore(g.Input.MeanScore(v.Score, v.Labeled())),
 		}
 		if i > 0 {
 			if since := experiments.Between(g.Versions[i-1].EvalResult, v.EvalResult); since != nil {
@@ -294,7 +299,8 @@ func (r *report) evaluations(g *evaluations.Grid) {
 }
 
 // bullets adds the bullets of the last playbook, with the effects if an ablation measured them.
-func (r *report) bullets(ctx context.Context, e *engine.Engine, s *experiments.Series, g *evaluations.Grid) error {
+func (r *report) bullets(ctx context.Context, e *engine.Engine, s *experiments.Series,
+	g *evaluations.Grid) error {
 	hash := s.Progress.After
 	if hash == "" {
 		hash = s.Input.PlaybookHash
@@ -330,7 +336,8 @@ func (r *report) bullets(ctx context.Context, e *engine.Engine, s *experiments.S
 			r.BulletsLeftOut = len(book.Bullets) - i
 			break
 		}
-		row := reportBullet{ID: b.ID, Section: b.Section, Text: ace.Cut(b.Content, reportText), Helpful: b.Helpful,
+		row := reportBullet{ID: b.ID, Section: b.Section, Text: ace.Cut(b.Content, reportText),
+			Helpful: b.Helpful,
 			Harmful: b.Harmful, Cited: cited[b.ID][0], Correct: cited[b.ID][1]}
 		if x, ok := effects[b.ID]; ok {
 			row.Effect = widget.Points(*x.Difference)
@@ -362,7 +369,8 @@ func citations(g *evaluations.Grid) map[string][2]int {
 	return counts
 }
 
-// chart is a curve of a rate with its intervals, in the coordinates of an SVG image of chartWidth by chartHeight.
+// chart is a curve of a rate with its intervals, in the coordinates of an SVG image of chartWidth by
+// chartHeight.
 type chart struct {
 	Title, XLabel, First, Last string
 	Line, Band                 string // points of a polyline and a polygon
@@ -413,7 +421,8 @@ func newChart(title, x, first, last string) *chart {
 func learningCurve(s *experiments.Series) *chart {
 	rates, bands := s.Accuracy(experiments.DefaultWindow), s.AccuracyIntervals(experiments.DefaultWindow)
 	n := len(rates)
-	c := newChart(fmt.Sprintf("Accuracy of the last %d tasks", experiments.DefaultWindow), "tasks", "1", fmt.Sprint(n))
+	c := newChart(fmt.Sprintf("Accuracy of the last %d tasks", experiments.DefaultWindow), "tasks", "1",
+		fmt.Sprint(n))
 	var line, upper, lower []string
 	for i := 0; i < n; i += max(n/reportPoints, 1) {
 		if math.IsNaN(rates[i]) {
@@ -442,7 +451,8 @@ func heldOutCurve(g *evaluations.Grid) *chart {
 		if v.Labeled() == 0 {
 			continue
 		}
-		x, rate, interval := chartX(i, n), stats.Share(v.Correct, v.Labeled()), stats.Wilson(v.Correct, v.Labeled())
+		x, rate, interval := chartX(i, n), stats.Share(v.Correct, v.Labeled()),
+			stats.Wilson(v.Correct, v.Labeled())
 		line = append(line, fmt.Sprintf("%g,%g", x, chartY(rate)))
 		text := accuracy(v.Correct, v.Labeled(), theme.Unicode())
 		c.Marks = append(c.Marks, chartMark{x, chartY(rate), chartY(interval.Low), chartY(interval.High),

@@ -93,10 +93,12 @@ type reasonOfLine struct {
 func triageLine(t *triagesource.Result) TriageLine {
 	l := TriageLine{
 		Result: t, SinceMS: cli.Millis(t.Since), Groups: []groupLine{}, Slowest: runLines(t.Slowest),
-		Expensive: runLines(t.MostExpensive), MostTokens: runLines(t.Largest), DurationMS: cli.Millis(t.Scan.Took),
+		Expensive: runLines(t.MostExpensive), MostTokens: runLines(t.Largest),
+		DurationMS: cli.Millis(t.Scan.Took),
 	}
 	for _, g := range t.Groups {
-		line := groupLine{FailureGroup: g, Query: g.Query(), Exact: g.Exact(), RunIDs: make([]string, 0, len(g.Runs))}
+		line := groupLine{FailureGroup: g, Query: g.Query(), Exact: g.Exact(),
+			RunIDs: make([]string, 0, len(g.Runs))}
 		for i, r := range g.Runs {
 			line.RunIDs = append(line.RunIDs, r.RunID)
 			if i < len(g.Reasons) {
@@ -126,7 +128,8 @@ func printTriage(out io.Writer, t *triagesource.Result) error {
 	fmt.Fprintf(w, "\nRETRYING (%d)\n", len(t.Retrying))
 	now := t.At
 	for _, r := range t.Retrying {
-		fmt.Fprintf(w, "  %s\t%s\tattempt %d\tsince %s\t%s\n", cli.SafeText(nameOf(r.Run)), cli.SafeText(r.Activity),
+		fmt.Fprintf(w, "  %s\t%s\tattempt %d\tsince %s\t%s\n", cli.SafeText(nameOf(r.Run)),
+			cli.SafeText(r.Activity),
 			r.Attempt, now.Sub(r.Since).Round(time.Second), cli.SafeText(r.LastError.Message))
 	}
 	fmt.Fprintf(w, "\nGROUPS (%d), share of closed runs with its 95%% interval\n", len(t.Groups))
@@ -149,7 +152,8 @@ func printTriage(out io.Writer, t *triagesource.Result) error {
 		fmt.Fprintf(w, "\n%s\n", list.title)
 		for _, r := range list.runs[:min(len(list.runs), textRows)] {
 			fmt.Fprintf(w, "  %s\t%s\t%s\t%d tokens\t%s\n", cli.SafeText(nameOf(r)),
-				r.Age(now).Round(time.Millisecond), triagesource.UsageOf(r).Cost(), triagesource.Tokens(r), r.Status)
+				r.Age(now).Round(time.Millisecond), triagesource.UsageOf(r).Cost(), triagesource.Tokens(r),
+				r.Status)
 		}
 	}
 	fmt.Fprintf(w, "\nPHASES (%d runs, %d of them read from histories, %d without times)\n",

@@ -89,7 +89,8 @@ func PruneCommand(a *cli.App) *cobra.Command {
 	f.addAblationFlags(a, cmd)
 	cmd.Flags().StringVar(&f.heldOut, "held-out", "",
 		"data set that proves the pruned playbook (default: a random half of --dataset)")
-	cmd.Flags().StringVar(&margin, "keep-accuracy", margin, "largest loss of accuracy on held-out items, in points")
+	cmd.Flags().StringVar(&margin, "keep-accuracy", margin,
+		"largest loss of accuracy on held-out items, in points")
 	cmd.Flags().StringVar(&least, "min-effect", least,
 		"also leave out bullets whose effect on the accuracy is at most so many points")
 	cmd.Flags().Lookup("keep-accuracy").NoOptDefVal = defaultMargin
@@ -108,7 +109,8 @@ func (f *runFlags) addAblationFlags(a *cli.App, cmd *cobra.Command) {
 	f.addEvalFlags(a, cmd)
 	fs := cmd.Flags()
 	fs.IntVar(&f.Ablation.Budget, "budget", 0,
-		fmt.Sprintf("largest number of answers besides those of the whole playbook (default %d per item)", defaultBudget))
+		fmt.Sprintf("largest number of answers besides those of the whole playbook (default %d per item)",
+			defaultBudget))
 	fs.Uint64Var(&f.Ablation.Seed, "seed", 1, "seed of random halves")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "say how many answers it takes at most, without starting it")
 }
@@ -125,8 +127,10 @@ func ablate(a *cli.App, ctx context.Context, f runFlags) error {
 	return runTasks(a, ctx, "", f)
 }
 
-// setAblation sets the ablation of an evaluation. A data set of held-out items becomes the end of the data set.
-func (f runFlags) setAblation(a *cli.App, ctx context.Context, e *engine.Engine, in *ace.ExperimentInput) error {
+// setAblation sets the ablation of an evaluation. A data set of held-out items becomes the end of the data
+// set.
+func (f runFlags) setAblation(a *cli.App, ctx context.Context, e *engine.Engine,
+	in *ace.ExperimentInput) error {
 	ablation := *f.Ablation
 	if f.heldOut != "" {
 		held, err := ingest(a, ctx, e, f.heldOut, dataSource, 0)
@@ -214,7 +218,8 @@ func printEffects(a *cli.App, ctx context.Context, e *engine.Engine, g *evaluati
 	}
 	done, planned := progress.Answers()
 	out.Printf("ablation of %.12s on %s: %d of %s without parts of it%s", g.Input.PlaybookHash,
-		cli.Numbered(int64(labeled), "labeled item"), done, cli.Numbered(int64(planned), "answer"), skippedText(progress))
+		cli.Numbered(int64(labeled), "labeled item"), done, cli.Numbered(int64(planned), "answer"),
+		skippedText(progress))
 	if err := out.Flush(); err != nil {
 		return err
 	}
@@ -248,7 +253,8 @@ func effectCells(e ablation.Effect) []any {
 		}
 		cells = append(cells, why, "", "", "")
 	} else {
-		cells = append(cells, widget.Points(*e.Difference), widget.Points(*e.Low)+" to "+widget.Points(*e.High),
+		cells = append(cells, widget.Points(*e.Difference), widget.Points(*e.Low)+" to "+
+			widget.Points(*e.High),
 			strconv.FormatFloat(*e.P, 'g', 2, 64), widget.Points(*e.Overall))
 	}
 	return append(cells, halvesText(e.Halves), votes)
@@ -261,7 +267,8 @@ func halvesText(h *ablation.Halves) string {
 	case h.Low == nil:
 		return widget.Points(h.Effect)
 	}
-	return fmt.Sprintf("%s (%s to %s)", widget.Points(h.Effect), widget.Points(*h.Low), widget.Points(*h.High))
+	return fmt.Sprintf("%s (%s to %s)", widget.Points(h.Effect), widget.Points(*h.Low),
+		widget.Points(*h.High))
 }
 
 // prunedText says what the pruned playbook is and whether it is proven.
@@ -272,9 +279,11 @@ func prunedText(p ace.Pruned, in ace.Prune) string {
 		cli.Numbered(int64(p.HeldOut), "held-out item"), p.Fixed, p.Broken,
 		widget.Points(stats.Share(p.Fixed-p.Broken, p.HeldOut)), widget.Points(p.Low), widget.Points(p.High))
 	if p.Kept {
-		return text + fmt.Sprintf("\nkept     a loss beyond %g points is excluded; branch %s", 100*in.Margin, p.Branch)
+		return text + fmt.Sprintf("\nkept     a loss beyond %g points is excluded; branch %s", 100*in.Margin,
+			p.Branch)
 	}
-	return text + fmt.Sprintf("\nnot kept a loss beyond %g points is not excluded; no branch was created", 100*in.Margin)
+	return text + fmt.Sprintf("\nnot kept a loss beyond %g points is not excluded; no branch was created",
+		100*in.Margin)
 }
 
 // reportAblation writes the outcome of an ablation that was followed to its end.
@@ -290,7 +299,8 @@ func reportAblation(a *cli.App, ctx context.Context, e *engine.Engine, in ace.Ex
 	case in.Ablation.Prune == nil:
 		return nil
 	case p.Pruned == nil:
-		return fmt.Errorf("%s: no bullet to prune, or the budget is too small for the held-out items", in.ExperimentID)
+		return fmt.Errorf("%s: no bullet to prune, or the budget is too small for the held-out items",
+			in.ExperimentID)
 	case !p.Pruned.Kept:
 		return fmt.Errorf("%s: the pruned playbook is not proven to keep the accuracy", in.ExperimentID)
 	}

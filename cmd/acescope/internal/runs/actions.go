@@ -115,7 +115,8 @@ func CancelCommand(a *cli.App) *cobra.Command {
 			"acescope cancel finance-1-e1-0042 --force --reason 'does not react' --yes",
 	})
 	force := cmd.Flags().Bool("force", false, "terminate the runs; needs --reason and a confirmation")
-	cmd.Flags().StringVar(&x.Reason, "reason", "", "reason, which the history keeps; with --force, or of a blueprint run")
+	cmd.Flags().StringVar(&x.Reason, "reason", "",
+		"reason, which the history keeps; with --force, or of a blueprint run")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if *force && x.Reason == "" {
 			return cli.UsageError("--force needs --reason")
@@ -185,26 +186,29 @@ func PointFlags(cmd *cobra.Command, at *fork.Point, event, phase string) {
 	}
 }
 
-// Prepare describes a cancellation, a termination, a signal or a reset, which waits for confirmation. kept is the last
-// event that a reset keeps.
+// Prepare describes a cancellation, a termination, a signal or a reset, which waits for confirmation. kept is
+// the last event that a reset keeps.
 func Prepare(
 	ctx context.Context, e *engine.Engine, of runs.ID, c runs.Change,
 ) (p runs.Prepared, kept int64, err error) {
 	switch c.Verb {
 	case "cancel":
 		if c.Reason != "" && run.IDOf(of.WorkflowID) == "" {
-			return p, 0, cli.UsageError("%s is not a blueprint run, which alone keeps the --reason of a cancellation; "+
-				"leave it out, or terminate the run with --force", of.WorkflowID)
+			return p, 0, cli.UsageError(
+				"%s is not a blueprint run, which alone keeps the --reason of a cancellation; "+
+					"leave it out, or terminate the run with --force", of.WorkflowID)
 		}
 		message := "cancellation of " + of.WorkflowID + " requested"
 		p = prepared("Cancel", of, nil, message, func(ctx context.Context) (string, error) {
 			return "", requestCancel(ctx, e, of, c.Reason)
 		})
 	case "terminate":
-		lines := []string{"effect    ends at once, without cleanup; cancel lets it clean up", "reason    " + c.Reason}
-		p = prepared("Terminate", of, lines, "terminated "+of.WorkflowID, func(ctx context.Context) (string, error) {
-			return "", e.Terminate(ctx, of.WorkflowID, of.RunID, c.Reason)
-		})
+		lines := []string{"effect    ends at once, without cleanup; cancel lets it clean up", "reason    " +
+			c.Reason}
+		p = prepared("Terminate", of, lines, "terminated "+of.WorkflowID,
+			func(ctx context.Context) (string, error) {
+				return "", e.Terminate(ctx, of.WorkflowID, of.RunID, c.Reason)
+			})
 	case "signal":
 		argument := []byte(c.Argument)
 		lines := []string{"signal    " + c.Signal, "argument  " + cmp.Or(cli.Cut(argument, 60), "none")}
@@ -228,7 +232,8 @@ func Prepare(
 	return p, 0, err
 }
 
-// requestCancel asks a run to end. A blueprint run keeps who asked and why, for which a worker must execute it.
+// requestCancel asks a run to end. A blueprint run keeps who asked and why, for which a worker must execute
+// it.
 func requestCancel(ctx context.Context, e *engine.Engine, of runs.ID, reason string) error {
 	id := run.IDOf(of.WorkflowID)
 	if noWorker := e.Mode() == engine.Embedded && !e.Serves(); id == "" || noWorker {

@@ -35,9 +35,11 @@ func AskCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return ask(a, cmd.Context(), args[0], f) },
 	}
 	f.addFlags(cmd)
-	cmd.Flags().IntVar(&f.request, "request", 0, "number of the request in the phase, from 1 (default the last)")
+	cmd.Flags().IntVar(&f.request, "request", 0,
+		"number of the request in the phase, from 1 (default the last)")
 	cmd.Flags().StringVar(&f.provider, "provider", "", "provider to ask (default that of the request)")
-	cmd.Flags().StringVar(&f.model, "model", "", "model to ask (default that of the request, or of --provider)")
+	cmd.Flags().StringVar(&f.model, "model", "",
+		"model to ask (default that of the request, or of --provider)")
 	_ = cmd.MarkFlagRequired("phase")
 	return cmd
 }

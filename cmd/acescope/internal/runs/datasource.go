@@ -51,9 +51,10 @@ func checkDataset(ctx context.Context, e *engine.Engine, name string, of source)
 	return nil
 }
 
-// openDataset opens a data set and returns its path, of which the name is its ID: a file, standard input, generated
-// problems, or what an experiment used.
-func openDataset(ctx context.Context, e *engine.Engine, name string, of source) (path string, r io.ReadCloser, err error) {
+// openDataset opens a data set and returns its path, of which the name is its ID: a file, standard input,
+// generated problems, or what an experiment used.
+func openDataset(ctx context.Context, e *engine.Engine, name string, of source) (path string, r io.ReadCloser,
+	err error) {
 	if id, ok := strings.CutPrefix(name, experimentSet); ok {
 		return openUsed(ctx, e, id, of)
 	}
@@ -143,7 +144,8 @@ func experimentIDs(ctx context.Context, e *engine.Engine) (list []string) {
 }
 
 // ingest stores the tasks of a data set.
-func ingest(a *cli.App, ctx context.Context, e *engine.Engine, name string, of source, limit int) (dataset.Set, error) {
+func ingest(a *cli.App, ctx context.Context, e *engine.Engine, name string, of source,
+	limit int) (dataset.Set, error) {
 	path, file, err := openDataset(ctx, e, name, of)
 	if err != nil {
 		return dataset.Set{}, err

@@ -45,8 +45,8 @@ func (d *deduplicateFlags) check() error {
 	return nil
 }
 
-// resolve replaces [configured]. It returns a usage error if a provider has no embeddings. Workers of a cluster may
-// have what this process lacks.
+// resolve replaces [configured]. It returns a usage error if a provider has no embeddings. Workers of a
+// cluster may have what this process lacks.
 func (d *deduplicateFlags) resolve(a *cli.App) error {
 	known := a.Providers()
 	if d.by == configured {

@@ -30,8 +30,8 @@ func detach(a *cli.App, ctx context.Context, prompt string, f runFlags) error {
 	})
 }
 
-// HandOver calls start, and leaves the execution of the runs that it starts to a process that serves the data directory
-// until it is idle. It starts such a process unless one exists. On a cluster it only calls start.
+// HandOver calls start, and leaves the execution of the runs that it starts to a process that serves the data
+// directory until it is idle. It starts such a process unless one exists. On a cluster it only calls start.
 func HandOver(a *cli.App, start func() error) error {
 	if a.Cluster() != nil {
 		return start()
@@ -51,7 +51,8 @@ func HandOver(a *cli.App, start func() error) error {
 }
 
 func findOrSpawn(a *cli.App, dir string) error {
-	if a.Background = server.Staying(dir); a.Background != 0 && len(a.AgentDirs) == 0 && len(a.CodecHeaders) == 0 {
+	if a.Background = server.Staying(dir); a.Background != 0 && len(a.AgentDirs) == 0 &&
+		len(a.CodecHeaders) == 0 {
 		return nil
 	}
 	return spawn(a, dir) // an existing one lacks the blueprints and headers that this command names

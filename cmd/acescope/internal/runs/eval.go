@@ -52,7 +52,8 @@ func (f *runFlags) addEvalFlags(a *cli.App, cmd *cobra.Command) {
 	f.addProviderFlags(a, fs)
 	fs.IntVar(&f.limit, "limit", 0, "use only the first N tasks of the data set (default all)")
 	fs.IntVar(&f.Parallel, "parallel", 1, "maximum number of parts, of 25 tasks, that run at the same time")
-	fs.StringSliceVar(&f.SkillsConfig.AllowedTools, "allow-tool", nil, "tools that the skills phase may call (default all)")
+	fs.StringSliceVar(&f.SkillsConfig.AllowedTools, "allow-tool", nil,
+		"tools that the skills phase may call (default all)")
 	cli.ProgramFlags(a, fs)
 	fs.BoolVar(&f.detach, "detach", false, "start it and return; a background process executes it")
 	MustComplete(cmd, "phase", completeKeys(a, nil, ""))
@@ -122,7 +123,8 @@ func showEvaluations(a *cli.App, ctx context.Context, name, data string, item in
 			return missing
 		}
 		if len(g.Versions) == 0 && len(names) > 0 {
-			return cli.NotFound("branch %s has no evaluation on %q, but on: %s", name, data, strings.Join(names, ", "))
+			return cli.NotFound("branch %s has no evaluation on %q, but on: %s", name, data,
+				strings.Join(names, ", "))
 		}
 	}
 	switch {
@@ -172,7 +174,8 @@ func (p *evalPage) versions() {
 		}
 		line := cli.EvalLines(&p.Input, []ace.EvalResult{v.EvalResult})[0]
 		p.Line(EvalVersionLine{p.Input.ExperimentID, i, line, i == best, since},
-			"%3d  %-22s %.12s  %d of %d correct%s  %s%s", i, evaluations.When(v.EvalResult), v.Playbook, v.Correct,
+			"%3d  %-22s %.12s  %d of %d correct%s  %s%s", i, evaluations.When(v.EvalResult), v.Playbook,
+			v.Correct,
 			v.Labeled(), accuracyText(&p.Input, v.Correct, v.Labeled(), v.Score), v.Usage.Cost(), mark)
 		if since != nil && !p.JSON {
 			p.Printf("     %s", since.Change())
@@ -181,7 +184,8 @@ func (p *evalPage) versions() {
 }
 
 // marks are the verdicts in the grid.
-var marks = map[evaluations.Mark]string{evaluations.Correct: "+", evaluations.Wrong: "x", evaluations.Unknown: "."}
+var marks = map[evaluations.Mark]string{evaluations.Correct: "+", evaluations.Wrong: "x",
+	evaluations.Unknown: "."}
 
 func (p *evalPage) items(all bool) {
 	if !p.JSON {
@@ -206,7 +210,8 @@ func (p *evalPage) items(all bool) {
 			"%6d  %s  %s", r.Index+1, cells.String(), p.answer(r.Index))
 	}
 	if hidden > 0 {
-		p.Printf("%s answered correctly by every version; --all lists them", cli.Numbered(int64(hidden), "item"))
+		p.Printf("%s answered correctly by every version; --all lists them",
+			cli.Numbered(int64(hidden), "item"))
 	}
 	if len(p.Rows) == 0 && !p.JSON {
 		p.Printf("The workers kept no items.")

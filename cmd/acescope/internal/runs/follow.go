@@ -161,7 +161,8 @@ func reportStarted(a *cli.App, workflowID, runID, id string) error {
 // Interrupted writes to standard error what becomes of a run whose command was interrupted.
 func Interrupted(a *cli.App, ctx context.Context, id string) {
 	if ctx.Err() != nil {
-		cli.Warn(a, "%s is kept and continues when acescope runs again; \"acescope cancel %s\" ends it", id, id)
+		cli.Warn(a, "%s is kept and continues when acescope runs again; \"acescope cancel %s\" ends it", id,
+			id)
 	}
 }
 
@@ -199,7 +200,8 @@ func printSummary(
 		ExperimentID: in.ExperimentID, WorkflowID: workflowID, RunID: runID, Provider: in.Provider,
 		Model: in.Model, Status: state.Status(), Usage: p.Usage,
 		Epochs: cli.EpochLines(&in, p.Epochs), Eval: cli.EvalLines(&in, p.Eval),
-		DurationMS: cli.Millis(duration), PlaybookBefore: p.Before, PlaybookAfter: p.After, Bullets: p.Bullets,
+		DurationMS: cli.Millis(duration), PlaybookBefore: p.Before, PlaybookAfter: p.After,
+		Bullets:  p.Bullets,
 		Accepted: p.Accepted, Rejected: p.Rejected, Failure: state.Failure, Stopped: p.Stopped,
 		taskCounts: countsOf(p.Epochs...),
 	}
@@ -274,8 +276,8 @@ func printExperiment(w io.Writer, in *ace.ExperimentInput, p ace.ExperimentProgr
 	return err
 }
 
-// accuracyText returns the accuracy of the labeled tasks with its interval, and their mean score from the sum of their
-// scores if the grader gives partial credit; "" without labels.
+// accuracyText returns the accuracy of the labeled tasks with its interval, and their mean score from the sum
+// of their scores if the grader gives partial credit; "" without labels.
 func accuracyText(in *ace.ExperimentInput, correct, labeled int, score float64) string {
 	if labeled == 0 {
 		return ""
@@ -283,7 +285,8 @@ func accuracyText(in *ace.ExperimentInput, correct, labeled int, score float64) 
 	g := theme.Unicode()
 	return fmt.Sprintf("; accuracy %s of %d, 95%% interval %s",
 		widget.Quantity(stats.Share(correct, labeled), "rate", g), labeled,
-		widget.Range(stats.Wilson(correct, labeled), "rate", g)) + widget.MeanScore(in.MeanScore(score, labeled))
+		widget.Range(stats.Wilson(correct, labeled), "rate", g)) +
+		widget.MeanScore(in.MeanScore(score, labeled))
 }
 
 // runTask starts one task and, without --detach, follows it until it closes.
@@ -342,8 +345,9 @@ func writeResult(a *cli.App, in ace.TaskInput, d *histories.Detail, r ace.TaskRe
 		Model: in.Model, Status: d.Phase.Status, Verdict: d.Phase.Verdict,
 		taskCounts: taskCounts{Tasks: 1}, Epochs: []cli.EpochLine{}, Eval: []cli.EvalLine{},
 		Usage: r.Summary.Usage, DurationMS: line.DurationMS, PlaybookBefore: d.Delta.PlaybookBefore,
-		PlaybookAfter: r.PlaybookHash, Bullets: d.Delta.Bullets, Accepted: r.Summary.Accepted(), Rejected: r.Summary.Rejected,
-		Stopped: r.Stopped,
+		PlaybookAfter: r.PlaybookHash, Bullets: d.Delta.Bullets, Accepted: r.Summary.Accepted(),
+		Rejected: r.Summary.Rejected,
+		Stopped:  r.Stopped,
 	}
 	switch d.Phase.Verdict {
 	case ace.Correct:

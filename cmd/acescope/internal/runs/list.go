@@ -46,10 +46,12 @@ const (
 )
 
 // usualColumns are the columns of the table unless --columns sets others.
-var usualColumns = []string{"task", "phase", "skills", "delta", "cost", "took", "status", "verdict", "experiment"}
+var usualColumns = []string{"task", "phase", "skills", "delta", "cost", "took", "status", "verdict",
+	"experiment"}
 
 // blueprintColumns are those of a list of blueprint runs only.
-var blueprintColumns = []string{"workflow", "session", "blueprint", "phase", "runner", "age", "took", "status", "parent"}
+var blueprintColumns = []string{"workflow", "session", "blueprint", "phase", "runner", "age", "took",
+	"status", "parent"}
 
 func ListCommand(a *cli.App) *cobra.Command {
 	var o listOptions
@@ -71,12 +73,15 @@ func ListCommand(a *cli.App) *cobra.Command {
 	types := strings.Join(runs.RunTypes(), ", ")
 	f.StringVar(&o.kind, "type", "", "only runs of this type: "+types)
 	f.StringVar(&o.parent, "parent", "", "only blueprint runs that this session started")
-	f.StringVar(&o.filter, "filter", "", "a filter by name: all, running, wrong, failed, expensive, or a saved one; --query narrows it")
+	f.StringVar(&o.filter, "filter", "",
+		"a filter by name: all, running, wrong, failed, expensive, or a saved one; --query narrows it")
 	f.IntVar(&o.limit, "limit", 0, "maximum number of runs (default all)")
-	f.StringVar(&o.sort, "sort", "", fmt.Sprintf("sort by this column; reads all runs first, at most %d", maxSorted))
+	f.StringVar(&o.sort, "sort", "", fmt.Sprintf("sort by this column; reads all runs first, at most %d",
+		maxSorted))
 	f.BoolVar(&o.reverse, "reverse", false, "reverse the order of --sort")
 	f.StringSliceVar(&o.columns, "columns", usualColumns, "columns of the table: "+columns)
-	f.BoolVar(&o.retrying, "retrying", false, "only open runs with a retried activity; describes each open run")
+	f.BoolVar(&o.retrying, "retrying", false,
+		"only open runs with a retried activity; describes each open run")
 	f.BoolVar(&o.facets, "facets", false, "count the values of the search attributes instead")
 	f.BoolVar(&o.summary, "summary", false,
 		fmt.Sprintf("end with verdicts, cost and playbook changes of the last %d closed tasks that match, whatever --limit",
@@ -91,7 +96,8 @@ func ListCommand(a *cli.App) *cobra.Command {
 		if !chosen {
 			o.columns = o.defaultColumns()
 		}
-		o.histories = o.sort == costColumn || cmd.Flags().Changed("columns") && slices.Contains(o.columns, costColumn)
+		o.histories = o.sort == costColumn || cmd.Flags().Changed("columns") &&
+			slices.Contains(o.columns, costColumn)
 		return o.check(a)
 	}
 	return cmd
@@ -122,7 +128,8 @@ func (o *listOptions) check(a *cli.App) error {
 	}
 	for _, c := range append(o.columns, o.sort) {
 		if _, ok := runsview.Plain(c); !ok && c != "" {
-			return cli.UsageError("column %q not found; columns: %s", c, strings.Join(runsview.ColumnNames(), ", "))
+			return cli.UsageError("column %q not found; columns: %s", c,
+				strings.Join(runsview.ColumnNames(), ", "))
 		}
 	}
 	if o.parent != "" {
@@ -234,11 +241,13 @@ func (o *listOptions) withUsage(
 }
 
 // lister reads at most limit runs, or all for 0.
-type lister func(ctx context.Context, c client.Client, query string, limit int, put func(runs.Run) error) error
+type lister func(ctx context.Context, c client.Client, query string, limit int,
+	put func(runs.Run) error) error
 
 // ofParent restricts a list to the runs of the parent session, which the server cannot select.
 func (o *listOptions) ofParent(read lister) lister {
-	return func(ctx context.Context, c client.Client, query string, limit int, put func(runs.Run) error) error {
+	return func(ctx context.Context, c client.Client, query string, limit int,
+		put func(runs.Run) error) error {
 		found := 0
 		err := read(ctx, c, query, 0, func(r runs.Run) error {
 			if r.Parent != o.parent {

@@ -54,7 +54,8 @@ func LogsCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().BoolVar(&f.FromStart, "from-start", false, "start at the beginning of each file")
 	cmd.Flags().IntVar(&f.tail, "tail", 100, "start this many lines before the end of each file")
 	cmd.Flags().StringVar(&f.grep, "grep", "", "only lines that match this regular expression")
-	cmd.Flags().StringVar(&f.level, "level", "", "only lines of at least this level: debug, info, warn, error")
+	cmd.Flags().StringVar(&f.level, "level", "",
+		"only lines of at least this level: debug, info, warn, error")
 	cmd.Flags().StringSliceVar(&f.match, "match", nil,
 		"name patterns of the files in directories (default *.log,*.jsonl,*.ndjson)")
 	cmd.Flags().BoolVar(&f.poll, "poll", false, "check the files every second, for network drives")
@@ -185,7 +186,8 @@ func chooseLogs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) (c
 // isPath reports whether the name of a missing file looks like a path rather than a task.
 func isPath(arg string) bool {
 	return slices.Contains([]string{".log", ".jsonl", ".ndjson", ".txt", ".out"}, filepath.Ext(arg)) ||
-		strings.HasPrefix(arg, ".") || filepath.IsAbs(arg) || strings.HasSuffix(arg, string(filepath.Separator))
+		strings.HasPrefix(arg, ".") || filepath.IsAbs(arg) ||
+		strings.HasSuffix(arg, string(filepath.Separator))
 }
 
 func logsOfTask(a *cli.App, ctx context.Context, id string) (c chosenLogs, err error) {

@@ -17,8 +17,8 @@ type OperationLine struct {
 	RunID string `json:"run_id,omitempty"`
 }
 
-// showOperations writes the operation events of a run and of the runs that it continues and that continue it, or of the
-// histories in a file. With a run ID it writes those of one run alone.
+// showOperations writes the operation events of a run and of the runs that it continues and that continue it,
+// or of the histories in a file. With a run ID it writes those of one run alone.
 func showOperations(a *cli.App, ctx context.Context, name, runID string) error {
 	list, err := cli.HistoriesOf(a, ctx, name, runID)
 	if err != nil {
@@ -59,7 +59,8 @@ func putOperations(a *cli.App, h cli.RunHistory, start time.Time) error {
 		if e.Type == operation.OperationFailed {
 			mark = "!"
 		}
-		out.Line(OperationLine{e, runID}, "%7d  %10.3fs %s %-20s %s", e.EventID, max(e.At.Sub(start), 0).Seconds(),
+		out.Line(OperationLine{e, runID}, "%7d  %10.3fs %s %-20s %s", e.EventID,
+			max(e.At.Sub(start), 0).Seconds(),
 			mark, e.Type, details)
 	}
 	return out.Flush()

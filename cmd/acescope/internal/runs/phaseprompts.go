@@ -33,7 +33,8 @@ func ParsePhasePrompts(values []string) (map[ace.Phase]string, error) {
 		case !ok || prompt == "":
 			return nil, cli.UsageError("--phase-prompt %q: use PHASE=NAME, such as generator=brief", value)
 		case !slices.Contains(ace.PromptedPhases(), phase):
-			return nil, cli.UsageError("--phase-prompt %q: unknown phase %q; use generator, skills, reflector or curator",
+			return nil, cli.UsageError(
+				"--phase-prompt %q: unknown phase %q; use generator, skills, reflector or curator",
 				value, name)
 		case list[phase] != "":
 			return nil, cli.UsageError("--phase-prompt %s: set more than once", phase)
@@ -43,9 +44,10 @@ func ParsePhasePrompts(values []string) (map[ace.Phase]string, error) {
 	return list, nil
 }
 
-// FindPhasePrompt returns the prompt that a value of --phase-prompt names after the phase, or nil for the default. It
-// stores the text of a file, and checks the text of any other.
-func FindPhasePrompt(ctx context.Context, s *prompts.Store, phase ace.Phase, value string) (*ace.PhasePrompt, error) {
+// FindPhasePrompt returns the prompt that a value of --phase-prompt names after the phase, or nil for the
+// default. It stores the text of a file, and checks the text of any other.
+func FindPhasePrompt(ctx context.Context, s *prompts.Store, phase ace.Phase, value string) (*ace.PhasePrompt,
+	error) {
 	if path, ok := strings.CutPrefix(value, "@"); ok {
 		text, err := cli.ReadFile(ctx, path, prompts.MaxText)
 		if err != nil {
@@ -68,7 +70,8 @@ func FindPhasePrompt(ctx context.Context, s *prompts.Store, phase ace.Phase, val
 	return &v.PhasePrompt, PromptError(v.PhasePrompt.String(), err)
 }
 
-// PromptError gives the errors of package prompts their exit codes. of is the file or the prompt with the text.
+// PromptError gives the errors of package prompts their exit codes. of is the file or the prompt with the
+// text.
 func PromptError(of string, err error) error {
 	var mistake *prompts.SyntaxError
 	switch {
@@ -82,8 +85,8 @@ func PromptError(of string, err error) error {
 	return err
 }
 
-// CheckTakesPrompt returns an error in one line if a provider does not follow a phase prompt. Workers of a cluster may
-// have providers that this process does not know.
+// CheckTakesPrompt returns an error in one line if a provider does not follow a phase prompt. Workers of a
+// cluster may have providers that this process does not know.
 func CheckTakesPrompt(a *cli.App, provider string, known []model.Provider) error {
 	if blueprint, ok := ace.BlueprintOf(provider); ok {
 		l, err := a.Library()
@@ -100,8 +103,8 @@ func CheckTakesPrompt(a *cli.App, provider string, known []model.Provider) error
 	return nil
 }
 
-// checkPrompts parses the values of --phase-prompt and adds those of the configuration for phases that take one. It
-// returns a usage error if a phase does not take the prompt that a flag gives it.
+// checkPrompts parses the values of --phase-prompt and adds those of the configuration for phases that take
+// one. It returns a usage error if a phase does not take the prompt that a flag gives it.
 func (f *runFlags) checkPrompts(a *cli.App) (err error) {
 	if f.prompts, err = ParsePhasePrompts(f.phasePrompts); err != nil {
 		return err
@@ -139,8 +142,8 @@ func (f runFlags) promptsOf(ctx context.Context, e *engine.Engine) (list ace.Pro
 	return list, nil
 }
 
-// OpenPrompts opens the phase prompts of the data directory, which needs no server, or those of a cluster. done
-// releases them.
+// OpenPrompts opens the phase prompts of the data directory, which needs no server, or those of a cluster.
+// done releases them.
 func OpenPrompts(a *cli.App, ctx context.Context, readOnly bool) (s *prompts.Store, done func(), err error) {
 	if a.Cluster() != nil {
 		e, done, err := a.Connect(ctx, engine.Options{LookOnly: readOnly})

@@ -15,15 +15,15 @@ import (
 	"acescope/sources/runs"
 )
 
-// PlaybookVersion is a stored version of a playbook. Name is BRANCH@N or the digits of the hash by which it was found.
-// Branch is "" if no branch has it.
+// PlaybookVersion is a stored version of a playbook. Name is BRANCH@N or the digits of the hash by which it
+// was found. Branch is "" if no branch has it.
 type PlaybookVersion struct {
 	Name, Hash, Branch string
 	Seq                int
 }
 
-// FindPlaybook returns the version that a name designates: a branch (its newest version), BRANCH@N, @N (of the branch
-// that changed last) or at least six digits of a hash.
+// FindPlaybook returns the version that a name designates: a branch (its newest version), BRANCH@N, @N (of
+// the branch that changed last) or at least six digits of a hash.
 func FindPlaybook(s *playbook.Store, name string) (v PlaybookVersion, err error) {
 	branch, number, numbered := strings.Cut(name, "@")
 	if branch == "" {
@@ -55,7 +55,8 @@ func FindPlaybook(s *playbook.Store, name string) (v PlaybookVersion, err error)
 }
 
 // versionOf returns a version of a branch, the newest unless it is numbered.
-func versionOf(s *playbook.Store, d playbook.Branch, number string, numbered bool) (v PlaybookVersion, err error) {
+func versionOf(s *playbook.Store, d playbook.Branch, number string, numbered bool) (v PlaybookVersion,
+	err error) {
 	v = PlaybookVersion{Branch: d.Name, Seq: d.Versions}
 	named := -1
 	if numbered && d.Origin != nil {
@@ -67,7 +68,8 @@ func versionOf(s *playbook.Store, d playbook.Branch, number string, numbered boo
 		v.Seq = named
 	} else if numbered {
 		if v.Seq, err = strconv.Atoi(strings.TrimPrefix(number, "v")); err != nil {
-			return v, cli.UsageError("%s@%s: after @, give a version number from 0 to %d", d.Name, number, d.Versions)
+			return v, cli.UsageError("%s@%s: after @, give a version number from 0 to %d", d.Name, number,
+				d.Versions)
 		}
 	}
 	v.Name = fmt.Sprintf("%s@%d", d.Name, v.Seq)
@@ -103,8 +105,8 @@ func noSuch(s *playbook.Store, name string) error {
 	return cli.NotFound(`no branch, version or file %q; run "acescope playbook branches"`, name)
 }
 
-// IsPlaybookPath reports whether a name designates a playbook file even if a branch has that name: standard input or
-// the path of a file.
+// IsPlaybookPath reports whether a name designates a playbook file even if a branch has that name: standard
+// input or the path of a file.
 func IsPlaybookPath(name string) bool {
 	return name == "-" || strings.ContainsAny(name, `/\`) && IsFile(name)
 }
@@ -115,9 +117,11 @@ func IsFile(name string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// PlaybookHash returns the hash of the playbook that --playbook names: a branch, a version or a file, which is stored;
-// "" for the empty playbook. A branch or version is preferred to a file of the same name, which ./ selects.
-func PlaybookHash(ctx context.Context, e *engine.Engine, name string) (hash string, r playbook.Report, err error) {
+// PlaybookHash returns the hash of the playbook that --playbook names: a branch, a version or a file, which
+// is stored; "" for the empty playbook. A branch or version is preferred to a file of the same name, which ./
+// selects.
+func PlaybookHash(ctx context.Context, e *engine.Engine, name string) (hash string, r playbook.Report,
+	err error) {
 	if name == "" {
 		return "", r, nil
 	}
@@ -146,8 +150,8 @@ func PlaybookHash(ctx context.Context, e *engine.Engine, name string) (hash stri
 	return hash, r, err
 }
 
-// ReportParsed writes to standard error which bullets of a playbook file were skipped or renumbered, and a line
-// for each field of which something was not read.
+// ReportParsed writes to standard error which bullets of a playbook file were skipped or renumbered, and a
+// line for each field of which something was not read.
 func ReportParsed(a *cli.App, name string, r playbook.Report) {
 	ReportLosses(a, name+": not read", r.Losses)
 	if r.Skipped+r.Renamed == 0 {
@@ -157,7 +161,8 @@ func ReportParsed(a *cli.App, name string, r playbook.Report) {
 	if len(r.Warnings) > 0 {
 		first = "; first warning: " + r.Warnings[0]
 	}
-	cli.Warn(a, "%s: %d bullets read, %d skipped, %d renumbered%s", name, r.Bullets, r.Skipped, r.Renamed, first)
+	cli.Warn(a, "%s: %d bullets read, %d skipped, %d renumbered%s", name, r.Bullets, r.Skipped, r.Renamed,
+		first)
 }
 
 // ReportLosses writes a line to standard error for each field that was lost.

@@ -12,7 +12,8 @@ import (
 // addLearning adds the flags that say how an experiment learns from a task.
 func (f *runFlags) addLearning(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Preset, "preset", "",
-		"settings to start from; other flags override them: "+ace.PresetPaper+", the defaults of ace-agent/ace")
+		"settings to start from; other flags override them: "+ace.PresetPaper+
+			", the defaults of ace-agent/ace")
 	fs.IntVar(&f.Rounds, "reflection-rounds", 0,
 		"after a wrong answer, reflect and answer again up to N times before the curator learns (default: reflect once)")
 	fs.IntVar(&f.CurateEvery, "curate-every", 1,
@@ -23,7 +24,8 @@ func (f *runFlags) addLearning(fs *pflag.FlagSet) {
 		"answer each task again with the playbook that learned from it; only the first answer counts")
 	f.near.add(fs)
 	f.review.add(fs)
-	fs.Int64Var(&f.AnswerTokens, "max-answer-tokens", 0, "largest answer of a model, in tokens (default: the provider's)")
+	fs.Int64Var(&f.AnswerTokens, "max-answer-tokens", 0,
+		"largest answer of a model, in tokens (default: the provider's)")
 	fs.BoolVar(&f.Sequential, "sequential", false,
 		"with --adapter online: learn task by task within a window, from a second answer with the newest playbook")
 	fs.BoolVar(&f.HideLabels, "hide-labels", false,
@@ -44,7 +46,8 @@ func (f runFlags) checkLearning() error {
 	case f.AnswerTokens < 0:
 		return cli.UsageError("--max-answer-tokens %d: must not be negative", f.AnswerTokens)
 	case f.Sequential && f.Adapter != ace.Online:
-		return cli.UsageError("--sequential needs --adapter online; offline experiments learn task by task anyway")
+		return cli.UsageError(
+			"--sequential needs --adapter online; offline experiments learn task by task anyway")
 	case f.Sequential && f.Parallel > 1:
 		return cli.UsageError("--sequential and --parallel exclude each other")
 	}

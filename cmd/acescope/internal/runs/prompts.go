@@ -91,8 +91,9 @@ func readPrompts(
 	}
 	switch {
 	case len(steps) == 0:
-		return nil, h, cli.NotFound("%s has no requests to a model on record: no step asked a model server, or "+
-			"record_calls is off on its worker", name)
+		return nil, h, cli.NotFound(
+			"%s has no requests to a model on record: no step asked a model server, or "+
+				"record_calls is off on its worker", name)
 	case len(list) == 0:
 		slices.Sort(steps)
 		return nil, h, cli.NotFound("%s has no requests of %q on record; it has those of %s", name, f.phase,
@@ -124,8 +125,9 @@ func showPrompts(a *cli.App, ctx context.Context, names []string, f callFilter) 
 		if err := out.Flush(); err != nil || differ == 0 {
 			return err
 		}
-		return &cli.ExitError{Code: cli.ExitDiverged, Err: fmt.Errorf("the requests or answers of %s and %s differ in %s",
-			names[0], names[1], cli.Numbered(int64(differ), "step"))}
+		return &cli.ExitError{Code: cli.ExitDiverged,
+			Err: fmt.Errorf("the requests or answers of %s and %s differ in %s",
+				names[0], names[1], cli.Numbered(int64(differ), "step"))}
 	}
 	for _, step := range first {
 		if !a.JSON {
@@ -147,8 +149,8 @@ func printLines(out *Output, text string) {
 	out.Printf("")
 }
 
-// comparePrompts writes what differs in the requests and answers of two runs, and returns the number of steps that
-// differ.
+// comparePrompts writes what differs in the requests and answers of two runs, and returns the number of steps
+// that differ.
 func comparePrompts(out *Output, names []string, first, second []stepPrompts) (differ int) {
 	var steps []string
 	text := [2]map[string]string{{}, {}}

@@ -16,10 +16,13 @@ import (
 
 // addProtocol adds the flags that say how models are asked and what that may cost.
 func (f *runFlags) addProtocol(fs *pflag.FlagSet) {
-	fs.Float64Var(&f.MaxCostUSD, "max-cost", 0, "stop before the request after which this many US dollars are spent")
-	fs.Int64Var(&f.MaxTokens, "max-tokens", 0, "stop before the request after which this many tokens are used")
+	fs.Float64Var(&f.MaxCostUSD, "max-cost", 0,
+		"stop before the request after which this many US dollars are spent")
+	fs.Int64Var(&f.MaxTokens, "max-tokens", 0,
+		"stop before the request after which this many tokens are used")
 	fs.BoolVar(&f.NoSkills, "no-skills", false, "leave out the skills phase: the generator's answer counts")
-	fs.StringVar(&f.temperature, "temperature", "", "temperature of the models, from 0 to 2 (default: the server's)")
+	fs.StringVar(&f.temperature, "temperature", "",
+		"temperature of the models, from 0 to 2 (default: the server's)")
 }
 
 func (f *runFlags) checkProtocol() error {
@@ -34,8 +37,8 @@ func (f *runFlags) checkProtocol() error {
 	return nil
 }
 
-// checkPrice returns a usage error if --max-cost limits a model whose price is not known here. Workers of a cluster
-// may know it.
+// checkPrice returns a usage error if --max-cost limits a model whose price is not known here. Workers of a
+// cluster may know it.
 func checkPrice(a *cli.App, f runFlags) error {
 	if f.MaxCostUSD == 0 || a.Cluster() != nil {
 		return nil
@@ -46,8 +49,9 @@ func checkPrice(a *cli.App, f runFlags) error {
 		name := cmp.Or(f.Models[string(phase)], f.modelName(known))
 		served := slices.ContainsFunc(known, func(p model.Provider) bool { return p.Name() == provider })
 		if served && provider != fork.Free && cli.Prices(a.Settings.File).ForModel(name) == nil {
-			return cli.UsageError("--max-cost: the price of the model %q is not known: add it as [[prices]] to "+
-				"config.toml, or use --max-tokens", name)
+			return cli.UsageError(
+				"--max-cost: the price of the model %q is not known: add it as [[prices]] to "+
+					"config.toml, or use --max-tokens", name)
 		}
 	}
 	return nil
@@ -137,7 +141,8 @@ func (f *runFlags) checkSampling(a *cli.App) error {
 			strings.Join(lacks[1], ", "))
 	}
 	if f.temperature != "" && len(lacks[0]) > 0 {
-		cli.Warn(a, "--temperature is not sent to %s, which has no such parameter", strings.Join(lacks[0], ", "))
+		cli.Warn(a, "--temperature is not sent to %s, which has no such parameter",
+			strings.Join(lacks[0], ", "))
 	}
 	if f.modelSeed && len(lacks[1]) > 0 {
 		cli.Warn(a, "--seed is not sent to %s, whose API has no seed", strings.Join(lacks[1], ", "))

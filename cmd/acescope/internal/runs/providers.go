@@ -31,9 +31,11 @@ func parsePhases(list []string) (map[string]string, error) {
 		phase, provider, ok := strings.Cut(s, "=")
 		switch {
 		case !ok || provider == "":
-			return nil, cli.UsageError("--phase %q: use PHASE=PROVIDER, such as curator=blueprint:my-curator", s)
+			return nil, cli.UsageError("--phase %q: use PHASE=PROVIDER, such as curator=blueprint:my-curator",
+				s)
 		case !slices.Contains(providedPhases, ace.Phase(phase)):
-			return nil, cli.UsageError("--phase %q: unknown phase %q; use generator, skills, reflector or curator",
+			return nil, cli.UsageError(
+				"--phase %q: unknown phase %q; use generator, skills, reflector or curator",
 				s, phase)
 		case providers[phase] != "":
 			return nil, cli.UsageError("--phase %s: set more than once", phase)
@@ -60,7 +62,8 @@ func allProviders(a *cli.App) []model.Provider {
 func checkProviders(a *cli.App, f runFlags) error {
 	known := allProviders(a)
 	if _, ok := ace.BlueprintOf(f.Provider); !ok {
-		if err := f.checkProvider(f.Provider, "--provider "+f.Provider, known, a.Cluster() != nil); err != nil {
+		if err := f.checkProvider(f.Provider, "--provider "+f.Provider, known,
+			a.Cluster() != nil); err != nil {
 			return err
 		}
 	}
@@ -92,7 +95,8 @@ func (f runFlags) checkProvider(name, flag string, known []model.Provider, clust
 			return cli.UsageError("%s: %s", flag, strings.TrimPrefix(c.Ready().Error(), name+": "))
 		}
 		if p.DefaultModel() == "" && !f.hasModel(name) {
-			return cli.UsageError("%s has no default model: give --model, or model in [providers.%s] of config.toml",
+			return cli.UsageError(
+				"%s has no default model: give --model, or model in [providers.%s] of config.toml",
 				flag, name)
 		}
 		return nil
@@ -189,7 +193,8 @@ func CompleteProviders(a *cli.App) cobra.CompletionFunc {
 
 // completeKeys completes KEY= for the keys, and PHASE=PROVIDER after the text in front of it.
 func completeKeys(a *cli.App, keys []string, front string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
 		var all []cobra.Completion
 		for _, key := range keys {
 			all = append(all, key+"=")
@@ -205,7 +210,8 @@ func completeKeys(a *cli.App, keys []string, front string) cobra.CompletionFunc 
 			return cli.Completions(all, prefix), cobra.ShellCompDirectiveNoFileComp
 		}
 		// A value follows.
-		return cli.Completions(all, prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		return cli.Completions(all, prefix),
+			cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 }
 

@@ -30,8 +30,8 @@ func (f runFlags) checkRepeats(prompt string) error {
 	return nil
 }
 
-// repeatsOf returns the inputs of the repeats of an experiment. Each has an ID, a playbook branch and, with --shuffle,
-// an order of tasks of its own.
+// repeatsOf returns the inputs of the repeats of an experiment. Each has an ID, a playbook branch and, with
+// --shuffle, an order of tasks of its own.
 func repeatsOf(
 	ctx context.Context, e *engine.Engine, in ace.ExperimentInput, f runFlags,
 ) ([]ace.ExperimentInput, error) {
@@ -61,13 +61,15 @@ func repeatsOf(
 	return list, nil
 }
 
-// runRepeats runs the experiments one after the other, or starts all of them with --detach. It stops at the first one
-// that does not complete.
-func runRepeats(a *cli.App, ctx context.Context, e *engine.Engine, list []ace.ExperimentInput, f runFlags) error {
+// runRepeats runs the experiments one after the other, or starts all of them with --detach. It stops at the
+// first one that does not complete.
+func runRepeats(a *cli.App, ctx context.Context, e *engine.Engine, list []ace.ExperimentInput,
+	f runFlags) error {
 	for i, in := range list {
 		if err := runExperiment(a, ctx, e, in, f); err != nil {
 			if left := len(list) - i - 1; left > 0 {
-				err = fmt.Errorf("%w; %s of %s not started", err, cli.Numbered(int64(left), "repeat"), in.Group)
+				err = fmt.Errorf("%w; %s of %s not started", err, cli.Numbered(int64(left), "repeat"),
+					in.Group)
 			}
 			return err
 		}
@@ -78,7 +80,8 @@ func runRepeats(a *cli.App, ctx context.Context, e *engine.Engine, list []ace.Ex
 	return nil
 }
 
-// reportDesign writes to standard error how the tasks are ordered and how large a difference the first repeat can show.
+// reportDesign writes to standard error how the tasks are ordered and how large a difference the first repeat
+// can show.
 func reportDesign(a *cli.App, in ace.ExperimentInput) {
 	switch {
 	case in.Ablation != nil:
@@ -94,8 +97,8 @@ func reportDesign(a *cli.App, in ace.ExperimentInput) {
 	}
 }
 
-// PlanLine is what run --dry-run would start. The differences are the smallest that a comparison with an experiment on
-// the same items can show, nil if it can show none.
+// PlanLine is what run --dry-run would start. The differences are the smallest that a comparison with an
+// experiment on the same items can show, nil if it can show none.
 type PlanLine struct {
 	Experiments    []string `json:"experiments"`
 	Provider       string   `json:"provider"`
@@ -140,7 +143,8 @@ func reportPlan(a *cli.App, list []ace.ExperimentInput) error {
 	if in.Rounds > 0 || in.AnswerAfter || in.Sequential {
 		least = "at least "
 	}
-	return cli.Report(a, l, "would start %s by %s, %s%s in all; %s", strings.Join(l.Experiments, ", "), l.Provider, least,
+	return cli.Report(a, l, "would start %s by %s, %s%s in all; %s", strings.Join(l.Experiments, ", "),
+		l.Provider, least,
 		cli.Numbered(int64(l.Answers), "answer"), design)
 }
 

@@ -94,7 +94,8 @@ type reviewSetting struct {
 func (r *reviewSetting) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&r.on, "review", false,
 		"wait for your decision on the curator's operations before they are merged: \"acescope review\" or the console")
-	fs.DurationVar(&r.timeout, "review-timeout", ace.DefaultReviewTimeout, "with --review: time limit of a decision")
+	fs.DurationVar(&r.timeout, "review-timeout", ace.DefaultReviewTimeout,
+		"with --review: time limit of a decision")
 	fs.StringVar(&r.choice, "review-default", string(ace.ChooseReject),
 		"with --review: what happens to the operations after the time limit: reject or approve")
 }
@@ -148,7 +149,8 @@ func (f *reviewFlags) decision() (*ace.ReviewDecision, error) {
 		if err != nil || n < 1 {
 			return nil, cli.UsageError("%q is not the number of an operation; use numbers or all", word)
 		}
-		d.Operations = append(d.Operations, ace.OperationDecision{Operation: n, Approve: approves, Reason: reason})
+		d.Operations = append(d.Operations, ace.OperationDecision{Operation: n, Approve: approves,
+			Reason: reason})
 	}
 	return d, nil
 }
@@ -170,7 +172,8 @@ func (f *reviewFlags) review(a *cli.App, ctx context.Context, id string, d *ace.
 		return err
 	}
 	return cli.Report(a, ReviewDecisionLine{of.WorkflowID, of.RunID, *d}, "%s: %s", id,
-		strings.Join(slices.DeleteFunc([]string{decided("approved", f.approve), decided("rejected", f.reject)},
+		strings.Join(slices.DeleteFunc([]string{decided("approved", f.approve),
+			decided("rejected", f.reject)},
 			func(s string) bool { return s == "" }), ", "))
 }
 
@@ -191,7 +194,8 @@ func listOperations(a *cli.App, ctx context.Context, e *engine.Engine, of runs.I
 	out := NewOutput(a)
 	waiting := d.UnderReview()
 	if len(waiting) == 0 {
-		return cli.NotFound("%s does not wait for a review; \"acescope review\" lists the runs that do", of.WorkflowID)
+		return cli.NotFound("%s does not wait for a review; \"acescope review\" lists the runs that do",
+			of.WorkflowID)
 	}
 	say := func(format string, args ...any) {
 		if !a.JSON {
@@ -217,9 +221,11 @@ func listOperations(a *cli.App, ctx context.Context, e *engine.Engine, of runs.I
 func ReviewText(d *histories.Detail, now time.Time) string {
 	left := "the time limit begins when a worker continues the run"
 	if !d.ReviewUntil.IsZero() {
-		left = text.Span(max(d.ReviewUntil.Sub(now), 0)) + " left, then " + string(d.Input.Review.TimeoutChoice())
+		left = text.Span(max(d.ReviewUntil.Sub(now), 0)) + " left, then " +
+			string(d.Input.Review.TimeoutChoice())
 	}
-	return fmt.Sprintf("waits for review of %s (%s)", cli.Numbered(int64(len(d.UnderReview())), "operation"), left)
+	return fmt.Sprintf("waits for review of %s (%s)", cli.Numbered(int64(len(d.UnderReview())), "operation"),
+		left)
 }
 
 // listReviews lists the runs that wait for review.
@@ -241,19 +247,21 @@ func listReviews(a *cli.App, ctx context.Context) error {
 		lines[i] = cli.ListLine(r)
 	}
 	now := time.Now()
-	return cli.WriteRows(a, slices.Values(lines), "RUN\tOPERATIONS\tLEFT\tEXPERIMENT", func(r cli.RunLine) []any {
-		if r.Review == nil {
-			return []any{r.TaskID, "-", "-", cli.OrDash(r.Experiment)}
-		}
-		return []any{r.TaskID, r.Review.Operations, text.Span(max(r.Review.Until.Sub(now), 0)), cli.OrDash(r.Experiment)}
-	})
+	return cli.WriteRows(a, slices.Values(lines), "RUN\tOPERATIONS\tLEFT\tEXPERIMENT",
+		func(r cli.RunLine) []any {
+			if r.Review == nil {
+				return []any{r.TaskID, "-", "-", cli.OrDash(r.Experiment)}
+			}
+			return []any{r.TaskID, r.Review.Operations, text.Span(max(r.Review.Until.Sub(now), 0)),
+				cli.OrDash(r.Experiment)}
+		})
 }
 
 // reviewInterval is the time between two searches for runs that wait for review.
 const reviewInterval = 5 * time.Second
 
-// reportReviews names on standard error each run that waits for review, once: the run itself, or the tasks of an
-// experiment. It returns a function that ends it.
+// reportReviews names on standard error each run that waits for review, once: the run itself, or the tasks of
+// an experiment. It returns a function that ends it.
 func reportReviews(a *cli.App, ctx context.Context, e *engine.Engine, workflowID string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	of := "WorkflowId = " + runs.Quote(workflowID)

@@ -87,7 +87,8 @@ func runCommand(a *cli.App, f *runFlags) *cobra.Command {
 		"playbook to start from: BRANCH, BRANCH@N, the hash of a version or a file (default: empty)")
 	fs.StringVar((*string)(&f.Adapter), "adapter", string(ace.Offline),
 		"offline: learn task by task over epochs; online: measure a window, then learn from it")
-	fs.StringSliceVar(&f.SkillsConfig.AllowedTools, "allow-tool", nil, "tools that the skills phase may call (default all)")
+	fs.StringSliceVar(&f.SkillsConfig.AllowedTools, "allow-tool", nil,
+		"tools that the skills phase may call (default all)")
 	fs.StringVar(&f.SkillsConfig.PermissionMode, "permission-mode", permissionModes[0],
 		"permissions of an agent in the skills phase: "+strings.Join(permissionModes, ", "))
 	cli.ProgramFlags(a, fs)
@@ -102,7 +103,8 @@ func runCommand(a *cli.App, f *runFlags) *cobra.Command {
 	fs.BoolVar(&f.dryRun, "dry-run", false,
 		"check the data sets and say what would start and how large a difference it can show")
 	fs.BoolVar(&f.detach, "detach", false, "start it and return; a background process executes it")
-	fs.DurationVar(&f.pace, "pace", 0, "minimum duration of every phase, to make demonstrations easier to follow")
+	fs.DurationVar(&f.pace, "pace", 0,
+		"minimum duration of every phase, to make demonstrations easier to follow")
 	MustComplete(cmd, "phase", completeKeys(a, nil, ""))
 	return cmd
 }
@@ -159,7 +161,8 @@ func (f runFlags) check(prompt string) error {
 	case f.Adapter != ace.Offline && f.Adapter != ace.Online:
 		return cli.UsageError("--adapter %q: use offline or online", f.Adapter)
 	case !slices.Contains(permissionModes, f.SkillsConfig.PermissionMode):
-		return cli.UsageError("--permission-mode %q: use one of %s", f.SkillsConfig.PermissionMode, strings.Join(permissionModes, ", "))
+		return cli.UsageError("--permission-mode %q: use one of %s", f.SkillsConfig.PermissionMode,
+			strings.Join(permissionModes, ", "))
 	case strings.TrimSpace(prompt) == "" && prompt != "":
 		return cli.UsageError("the PROMPT is empty")
 	}
@@ -207,7 +210,8 @@ func runTasks(a *cli.App, ctx context.Context, prompt string, f runFlags) error 
 	return err
 }
 
-// resolve reads the flags that name phases, and checks the providers, models, graders and prices that the flags need.
+// resolve reads the flags that name phases, and checks the providers, models, graders and prices that the
+// flags need.
 func (f *runFlags) resolve(a *cli.App) error {
 	var err error
 	if f.Steps, err = parsePhases(f.phases); err != nil {
@@ -237,7 +241,8 @@ func (f *runFlags) resolve(a *cli.App) error {
 	skills, _ := f.providerOf(ace.PhaseSkills)
 	full := f.SkillsConfig.PermissionMode == string(agentcli.PermissionFull)
 	if full && a.Cluster() == nil && !a.Agents()[agentcli.CLI(skills)].AllowFull {
-		return cli.UsageError("--permission-mode full is not allowed; set allow_full in [agents.%s] of config.toml",
+		return cli.UsageError(
+			"--permission-mode full is not allowed; set allow_full in [agents.%s] of config.toml",
 			skills)
 	}
 	return nil
@@ -383,7 +388,8 @@ func taskInput(
 	}
 	in = ace.TaskInput{
 		TaskID: cli.NewID(id), Prompt: prompt, Adapter: f.Adapter,
-		PlaybookHash: hash, ExperimentID: id, DatasetID: "none", Provider: f.Provider, Model: f.modelName(e.Providers),
+		PlaybookHash: hash, ExperimentID: id, DatasetID: "none", Provider: f.Provider,
+		Model: f.modelName(e.Providers),
 		Steps: f.Steps, Branch: id, PaceMS: f.pace.Milliseconds(),
 		SkillsConfig: f.SkillsConfig, Protocol: f.protocol(), Budget: f.Limits(),
 	}

@@ -29,8 +29,8 @@ type showFlags struct {
 	call, artifact, run                   string
 }
 
-// ResultWriter writes the result of a blueprint run, or of the newest one of a session: its output unchanged, or a JSON
-// line.
+// ResultWriter writes the result of a blueprint run, or of the newest one of a session: its output unchanged,
+// or a JSON line.
 type ResultWriter func(a *cli.App, ctx context.Context, id string) error
 
 func ShowCommand(a *cli.App, result ResultWriter) *cobra.Command {
@@ -50,7 +50,9 @@ func ShowCommand(a *cli.App, result ResultWriter) *cobra.Command {
 			"temporal workflow show -w refund-17 -o json | acescope show - --operations --json | " +
 			"jq 'select(.type == \"operation_failed\")'",
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return show(a, cmd.Context(), args[0], f, result) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return show(a, cmd.Context(), args[0], f, result)
+		},
 	}
 	cmd.Flags().BoolVar(&f.calls, "calls", false, "only the tool calls, one per line")
 	cmd.Flags().BoolVar(&f.operations, "operations", false,
@@ -59,9 +61,11 @@ func ShowCommand(a *cli.App, result ResultWriter) *cobra.Command {
 		"print the output of a blueprint run, or of the newest one of a session, unchanged; exit with 1 unless it completed")
 	cmd.Flags().StringVar(&f.call, "call", "", "print the result of the tool call with this ID unchanged")
 	cmd.Flags().BoolVar(&f.args, "args", false, "with --call: print its arguments instead")
-	cmd.Flags().StringVar(&f.artifact, "artifact", "", "print the artifact of the run with this SHA-256 unchanged")
+	cmd.Flags().StringVar(&f.artifact, "artifact", "",
+		"print the artifact of the run with this SHA-256 unchanged")
 	cmd.Flags().StringVar(&f.run, "run", "", "run ID, if the workflow has several runs")
-	cmd.Flags().BoolVar(&f.exit, "exit-status", false, "exit with 1 if the run has closed and did not complete")
+	cmd.Flags().BoolVar(&f.exit, "exit-status", false,
+		"exit with 1 if the run has closed and did not complete")
 	cmd.MarkFlagsMutuallyExclusive("result", "run")
 	cmd.MarkFlagsMutuallyExclusive("calls", "operations", "result", "call", "artifact", "exit-status")
 	return cmd
@@ -69,7 +73,8 @@ func ShowCommand(a *cli.App, result ResultWriter) *cobra.Command {
 
 // ShowLine is one run with all its details.
 type ShowLine struct {
-	// Kind is task, experiment, session, blueprint, flow, or workflow for a type that the contract does not have.
+	// Kind is task, experiment, session, blueprint, flow, or workflow for a type that the contract does not
+	// have.
 	Kind    string      `json:"type"`
 	TaskID  string      `json:"task_id,omitempty"`
 	Status  ace.Status  `json:"status"`
@@ -114,7 +119,8 @@ func LineOf(d *histories.Detail) ShowLine {
 	case d.Experiment != nil:
 		l.Phase, l.Skills = ace.PhaseAnswer{}, ace.SkillAnswer{}
 		for _, f := range d.FailedTasks {
-			l.FailedTasks = append(l.FailedTasks, failedTask{f.Result.TaskID, f.WorkflowID, f.RunID, f.Event, f.Failure})
+			l.FailedTasks = append(l.FailedTasks, failedTask{f.Result.TaskID, f.WorkflowID, f.RunID, f.Event,
+				f.Failure})
 		}
 	case d.BlueprintRun != nil:
 		l.Skills = ace.SkillAnswer{}
@@ -171,7 +177,8 @@ func show(a *cli.App, ctx context.Context, id string, f showFlags, result Result
 
 // showCall prints the result or the arguments of one call: the text of a JSON string, otherwise the JSON.
 // If the history has only a preview, it reads the artifact of the session.
-func showCall(a *cli.App, ctx context.Context, e *engine.Engine, d *histories.Detail, id string, args bool) error {
+func showCall(a *cli.App, ctx context.Context, e *engine.Engine, d *histories.Detail, id string,
+	args bool) error {
 	c := d.Calls.Find(id)
 	if c == nil {
 		return cli.NotFound("the run has no call %q; --calls lists them", id)

@@ -32,7 +32,8 @@ func (p *page) flow(taskID string, v *flows.View) {
 		p.flowStep(&v.Steps[i])
 	}
 	if v.Dropped > 0 {
-		p.Printf("  %d older steps are no longer listed; \"acescope show %s --operations\" has them", v.Dropped, taskID)
+		p.Printf("  %d older steps are no longer listed; \"acescope show %s --operations\" has them",
+			v.Dropped, taskID)
 	}
 	if v.Usage != (ace.Usage{}) {
 		since := ""
@@ -55,7 +56,8 @@ func (p *page) flow(taskID string, v *flows.View) {
 
 func (p *page) flowStep(s *flows.Step) {
 	if s.Earlier > 0 {
-		p.Printf("  %s%s, not listed", text.Spaces(10+2*s.Depth), cli.Numbered(int64(s.Earlier), "earlier iteration"))
+		p.Printf("  %s%s, not listed", text.Spaces(10+2*s.Depth),
+			cli.Numbered(int64(s.Earlier), "earlier iteration"))
 		return
 	}
 	status := string(s.Status)

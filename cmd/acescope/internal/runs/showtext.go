@@ -125,7 +125,8 @@ func (p *page) lineage(l *histories.Lineage) {
 		p.field("continues", "run %s (%s)", l.Prev, how)
 	}
 	if r := l.Reset; r != nil {
-		p.field("reset from", "run %s after event %d; the events up to it are from that run", r.RunID, r.Event)
+		p.field("reset from", "run %s after event %d; the events up to it are from that run", r.RunID,
+			r.Event)
 	}
 	if f := l.Fork; f != nil {
 		p.field("forked", "%s at event %d, before %s (run %s)", f.WorkflowID, f.Event, f.Place(), f.RunID)
@@ -154,7 +155,8 @@ func (p *page) session(st *sessions.State) {
 		p.text("queued", q.Text)
 	}
 	for _, t := range st.Recent {
-		p.text(fmt.Sprintf("turn %d", t.Turn), fmt.Sprintf("%s: %s; %s", t.Status, t.Prompt, sessions.TurnText(t)))
+		p.text(fmt.Sprintf("turn %d", t.Turn), fmt.Sprintf("%s: %s; %s", t.Status, t.Prompt,
+			sessions.TurnText(t)))
 	}
 	p.Printf("  \"acescope session show %s\" shows the conversation", st.Input.SessionID)
 }
@@ -214,7 +216,8 @@ func (p *page) phases(d *histories.Detail) {
 		}
 	}
 	if requests > 0 {
-		p.Printf("  %s to models on record; see \"acescope prompts\"", cli.Numbered(int64(requests), "request"))
+		p.Printf("  %s to models on record; see \"acescope prompts\"",
+			cli.Numbered(int64(requests), "request"))
 	}
 }
 
@@ -245,7 +248,8 @@ func formatAttempts(x histories.Activity) string {
 	if x.Attempt < 2 && x.Failure == nil {
 		return ""
 	}
-	s := fmt.Sprintf("  %s, %s before the last", cli.Numbered(int64(x.Attempt), "attempt"), text.Duration(x.Waited()))
+	s := fmt.Sprintf("  %s, %s before the last", cli.Numbered(int64(x.Attempt), "attempt"),
+		text.Duration(x.Waited()))
 	switch {
 	case x.Failure != nil:
 		s += "; " + x.Failure.Message + " (" + x.Retry + ")"
@@ -274,7 +278,8 @@ func (p *page) skills(d *histories.Detail) {
 		"", "calls", "ok", "failed", "denied", "pending", "p50", "p95", "last error")
 	for _, u := range d.Skills.Skills {
 		p.Printf("  %s %6d %6d %6d %6d %7d %8s %8s  %s", text.Fit(cli.SafeText(u.Name), 16, "~"),
-			u.Calls, u.OK, u.Failed, u.Denied, u.Pending, formatMillis(u.P50MS), formatMillis(u.P95MS), u.LastError)
+			u.Calls, u.OK, u.Failed, u.Denied, u.Pending, formatMillis(u.P50MS), formatMillis(u.P95MS),
+			u.LastError)
 	}
 }
 
@@ -394,7 +399,8 @@ func formatCall(c *histories.ToolCall) string {
 	if !c.At.IsZero() {
 		at = c.At.Local().Format(clockTime)
 	}
-	line := fmt.Sprintf("%12s  %-7s %8s  %s %s", at, state, formatMillis(c.DurationMS), c.Name, cli.Cut(c.Args, 120))
+	line := fmt.Sprintf("%12s  %-7s %8s  %s %s", at, state, formatMillis(c.DurationMS), c.Name,
+		cli.Cut(c.Args, 120))
 	switch {
 	case c.Error != "":
 		line += "  " + c.Error

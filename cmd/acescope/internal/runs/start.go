@@ -18,8 +18,8 @@ import (
 	"acescope/sources/runs"
 )
 
-// Launch is a run or an experiment as arguments of acescope run describe it. The console starts what its form describes
-// through it, so that the defaults and the checks are those of the command.
+// Launch is a run or an experiment as arguments of acescope run describe it. The console starts what its form
+// describes through it, so that the defaults and the checks are those of the command.
 type Launch struct {
 	app      *cli.App // writes its warnings to warnings
 	warnings bytes.Buffer
@@ -76,8 +76,8 @@ func (l *Launch) Start(ctx context.Context, e *engine.Engine) (r runs.Run, err e
 	return r, err
 }
 
-// CheckNames returns why data sets, phase prompts and the experiment that the arguments name cannot be used. Without an
-// engine it looks at files only.
+// CheckNames returns why data sets, phase prompts and the experiment that the arguments name cannot be used.
+// Without an engine it looks at files only.
 func (l *Launch) CheckNames(ctx context.Context, e *engine.Engine) (wrong []error) {
 	f := &l.flags
 	add := func(flag string, err error) {
@@ -117,8 +117,8 @@ func LaunchDefaults(a *cli.App) map[string]string {
 	return defaults
 }
 
-// Choices lists the known values of a field of a run: dataset, provider, model, playbook, experiment or prompts.PHASE. It
-// leaves out what it cannot read.
+// Choices lists the known values of a field of a run: dataset, provider, model, playbook, experiment or
+// prompts.PHASE. It leaves out what it cannot read.
 func Choices(a *cli.App, ctx context.Context, e *engine.Engine, field string) (list []string) {
 	if phase, ok := strings.CutPrefix(field, "prompts."); ok {
 		all, _ := e.Prompts.All(ctx)

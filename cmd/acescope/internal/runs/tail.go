@@ -60,7 +60,8 @@ func TailCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&query, "query", "q", "", "follow the runs that match: "+filterHelp)
-	cmd.Flags().BoolVar(&exitStatus, "exit-status", false, "with --query: end when all matching runs have closed")
+	cmd.Flags().BoolVar(&exitStatus, "exit-status", false,
+		"with --query: end when all matching runs have closed")
 	return cmd
 }
 
@@ -125,8 +126,8 @@ type queryTail struct {
 	ends     map[string]runs.Run // those that have closed
 }
 
-// tailQuery writes what happens in the runs that match a query until it is interrupted. With exitStatus it ends
-// when they have closed, and returns which of them did not complete.
+// tailQuery writes what happens in the runs that match a query until it is interrupted. With exitStatus it
+// ends when they have closed, and returns which of them did not complete.
 func tailQuery(a *cli.App, interrupted context.Context, query string, exitStatus bool) error {
 	e, done, err := a.OpenFollowing(interrupted)
 	if err != nil {
@@ -177,26 +178,28 @@ func (t *queryTail) follow(ctx context.Context, r runs.Run) error {
 	}
 	defer func() { <-t.slots }()
 	run := detail.NewTail(r.WorkflowID, r.RunID)
-	err := cluster.Follow(ctx, t.Client, t.Namespace(), r.WorkflowID, r.RunID, nil, func(ev *historypb.HistoryEvent) error {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		for _, c := range run.Apply(ev) {
-			if c.Type == histories.ChangeStatus {
-				r.Status = c.Status
+	err := cluster.Follow(ctx, t.Client, t.Namespace(), r.WorkflowID, r.RunID, nil,
+		func(ev *historypb.HistoryEvent) error {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			for _, c := range run.Apply(ev) {
+				if c.Type == histories.ChangeStatus {
+					r.Status = c.Status
+				}
+				t.out.Line(c, "%s  %-24s  %-7s  %s", c.At.Local().Format(clockTime),
+					cmp.Or(c.TaskID, c.WorkflowID), c.Type, c.Text())
 			}
-			t.out.Line(c, "%s  %-24s  %-7s  %s", c.At.Local().Format(clockTime),
-				cmp.Or(c.TaskID, c.WorkflowID), c.Type, c.Text())
-		}
-		return t.out.Flush()
-	})
+			return t.out.Flush()
+		})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ends[r.RunID] = r
 	return err
 }
 
-// exitStatusOf reports whether at least one run matches a query or has been followed, and all have closed. failed names
-// those that did not complete. followed has the closed runs by run ID; they need not match any more.
+// exitStatusOf reports whether at least one run matches a query or has been followed, and all have closed.
+// failed names those that did not complete. followed has the closed runs by run ID; they need not match any
+// more.
 func exitStatusOf(
 	ctx context.Context, c client.Client, query string, followed map[string]runs.Run,
 ) (ended bool, failed, err error) {
@@ -250,8 +253,9 @@ func (n *exitCounter) err() error {
 	return fmt.Errorf("%d of %s did not complete: %s", n.bad, all, strings.Join(n.named, "; "))
 }
 
-// followChain follows a run and the runs that continue it until the last one closes. reader returns the function that
-// reads the events of a run. The error says why the last run did not complete, or why it cannot be followed.
+// followChain follows a run and the runs that continue it until the last one closes. reader returns the
+// function that reads the events of a run. The error says why the last run did not complete, or why it cannot
+// be followed.
 func followChain(
 	a *cli.App, ctx context.Context, e *engine.Engine, workflowID, runID string,
 	reader func(runID string) func(*historypb.HistoryEvent) error,
@@ -277,8 +281,8 @@ func followChain(
 const exitHelp = "The command exits with 1 if the run fails, times out or is canceled or terminated, and with 0 if it\n" +
 	"completes. A wrong answer is not a failure."
 
-// endOf returns why a run did not complete, given its last event; nil for other events. The workflow of a blueprint
-// run completes with the failure of the program as its result.
+// endOf returns why a run did not complete, given its last event; nil for other events. The workflow of a
+// blueprint run completes with the failure of the program as its result.
 func endOf(workflowID string, e *historypb.HistoryEvent) error {
 	fact, _ := history.Closing(e)
 	var r struct {
@@ -286,7 +290,8 @@ func endOf(workflowID string, e *historypb.HistoryEvent) error {
 		Error  string     `json:"error"`
 	}
 	if strings.HasPrefix(workflowID, run.IDPrefix) &&
-		json.Unmarshal(history.JSON(e.GetWorkflowExecutionCompletedEventAttributes().GetResult()), &r) == nil {
+		json.Unmarshal(history.JSON(e.GetWorkflowExecutionCompletedEventAttributes().GetResult()),
+			&r) == nil {
 		return closedError(workflowID, r.Status, &ace.Failure{Message: r.Error})
 	}
 	return closedError(workflowID, fact.Status, fact.Failure)

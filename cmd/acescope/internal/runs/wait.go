@@ -29,7 +29,8 @@ func WaitCommand(a *cli.App) *cobra.Command {
 			return wait(a, cmd.Context(), ids, timeout)
 		},
 	}
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "fail if they have not closed after this time (default: wait)")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0,
+		"fail if they have not closed after this time (default: wait)")
 	return cmd
 }
 

@@ -27,9 +27,9 @@ func Watch(a *cli.App, ctx context.Context) error {
 // maxWatched bounds the open runs that are loaded. The list drops rows when it holds twice as many.
 const maxWatched = 2000
 
-// watchRuns reads the list of runs as the console does. It calls put for each open run, then for each run that
-// starts or changes. After each reading it calls ended with the number of open runs, and returns if that returns
-// true; ended may be nil. It returns nil if ctx ends.
+// watchRuns reads the list of runs as the console does. It calls put for each open run, then for each run
+// that starts or changes. After each reading it calls ended with the number of open runs, and returns if that
+// returns true; ended may be nil. It returns nil if ctx ends.
 func watchRuns(
 	a *cli.App, ctx context.Context, e *engine.Engine, query string,
 	put func(runs.Run) error, ended func(open int) (bool, error),

@@ -46,8 +46,8 @@
 //	notloggedin, tooold, overloaded, ratelimit, apierror, servererror, refusal, maxturns,
 //	budget, maxtokens, usage    fails like the CLI
 //
-// An instruction without "SCENARIO:" follows the first rule in [RulesFile] of the working directory whose text it
-// contains. A rule is a line TEXT => STEPS.
+// An instruction without "SCENARIO:" follows the first rule in [RulesFile] of the working directory whose
+// text it contains. A rule is a line TEXT => STEPS.
 //
 // The journal ([Agent.Journal]) records each start, turn, API call and tool call, so that a
 // test can check that nothing was done twice.

@@ -263,7 +263,8 @@ func (c *claude) end(e ending, calls int) int {
 
 func (c *claude) result(f failure, calls int) {
 	c.emit("result", object{
-		"failure": f, "calls": calls, "cost": c.cost().Cost, "usage": usage(calls, 17*calls), "denials": c.denials,
+		"failure": f, "calls": calls, "cost": c.cost().Cost, "usage": usage(calls, 17*calls),
+		"denials": c.denials,
 	})
 }
 
@@ -286,7 +287,8 @@ func (c *claude) message(parent string, blocks ...object) {
 	for _, b := range blocks {
 		uuid, request := newUUID(), "req_"+id
 		m := object{
-			"id": "msg_" + id, "type": "message", "role": "assistant", "model": c.model, "content": []object{b},
+			"id": "msg_" + id, "type": "message", "role": "assistant", "model": c.model,
+			"content":     []object{b},
 			"stop_reason": nil, "usage": usage(1, 1),
 		}
 		c.emit("assistant", object{"message": m, "parent": parent, "uuid": uuid, "request": request})
@@ -353,7 +355,8 @@ func (c *claude) tools(calls ...toolCall) bool {
 // tool asks for permission, calls a tool and prints its result. It returns false if that ends
 // the turn.
 func (c *claude) tool(id string, t toolCall) bool {
-	allowed := slices.Contains(strings.Split(c.flags["allowedTools"], ","), t.name) || c.mode == "bypassPermissions"
+	allowed := slices.Contains(strings.Split(c.flags["allowedTools"], ","), t.name) ||
+		c.mode == "bypassPermissions"
 	for _, hook := range c.hooks {
 		decision, ok := c.runHook(hook, id, &t)
 		if !ok {
@@ -363,7 +366,8 @@ func (c *claude) tool(id string, t toolCall) bool {
 	}
 	if c.flags["permission-prompt-tool"] == "stdio" && !allowed && !t.denied {
 		raw, ok := c.request(object{
-			"subtype": "can_use_tool", "tool_name": t.name, "input": json.RawMessage(t.args), "tool_use_id": id,
+			"subtype": "can_use_tool", "tool_name": t.name, "input": json.RawMessage(t.args),
+			"tool_use_id": id,
 		})
 		if !ok {
 			return false
@@ -399,9 +403,11 @@ func (c *claude) tool(id string, t toolCall) bool {
 
 // runHook asks a hook of the host about a tool call. It returns false if the turn is interrupted.
 func (c *claude) runHook(hook, id string, t *toolCall) (decision string, ok bool) {
-	raw, ok := c.request(object{"subtype": "hook_callback", "callback_id": hook, "tool_use_id": id, "input": object{
-		"hook_event_name": "PreToolUse", "tool_name": t.name, "tool_input": json.RawMessage(t.args), "tool_use_id": id,
-	}})
+	raw, ok := c.request(object{"subtype": "hook_callback", "callback_id": hook, "tool_use_id": id,
+		"input": object{
+			"hook_event_name": "PreToolUse", "tool_name": t.name, "tool_input": json.RawMessage(t.args),
+			"tool_use_id": id,
+		}})
 	if !ok {
 		return "", false
 	}
@@ -450,6 +456,7 @@ func (c *claude) toolResult(id string, t toolCall) {
 	uuid := newUUID()
 	block := object{"tool_use_id": id, "type": "tool_result", "content": t.output, "is_error": t.failed}
 	m := object{"role": "user", "content": []object{block}}
-	c.emit("tool_result", object{"message": m, "uuid": uuid, "id": id, "output": t.output, "denied": t.denied})
+	c.emit("tool_result", object{"message": m, "uuid": uuid, "id": id, "output": t.output,
+		"denied": t.denied})
 	c.log.add("user", uuid, m, object{"toolUseResult": object{"stdout": t.output}})
 }

@@ -72,7 +72,8 @@ func (o *oneShot) tools(calls ...toolCall) bool {
 		id, args := fmt.Sprintf("%s_%d", t.name, o.tool), json.RawMessage(t.args)
 		o.journal("tool", Entry{Tool: t.name, ToolID: id, Args: args})
 		o.emit("tool", object{
-			"id": id, "name": t.name, "args": args, "output": t.output, "failed": t.failed, "denied": t.denied,
+			"id": id, "name": t.name, "args": args, "output": t.output, "failed": t.failed,
+			"denied": t.denied,
 		})
 	}
 	o.emit("tools_end", object{})

@@ -77,8 +77,10 @@ func loadSession(path, session, cwd, version string) (log *sessionLog, exists bo
 // add appends a message with extra fields.
 func (l *sessionLog) add(kind, uuid string, message, extra object) {
 	line := object{
-		"type": kind, "uuid": uuid, "parentUuid": nil, "sessionId": l.session, "timestamp": now(), "cwd": l.cwd,
-		"version": l.version, "gitBranch": "", "isSidechain": false, "userType": "external", "message": message,
+		"type": kind, "uuid": uuid, "parentUuid": nil, "sessionId": l.session, "timestamp": now(),
+		"cwd":     l.cwd,
+		"version": l.version, "gitBranch": "", "isSidechain": false, "userType": "external",
+		"message": message,
 	}
 	if l.last != "" {
 		line["parentUuid"] = l.last

@@ -119,7 +119,8 @@ func (p *process) step(out printer, name string, args []string) (e ending, ends 
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	case "noise":
-		fmt.Fprint(os.Stderr, strings.Repeat("noise on standard error, and more of it\n", num(args, 0, 256)<<10/40))
+		fmt.Fprint(os.Stderr, strings.Repeat("noise on standard error, and more of it\n",
+			num(args, 0, 256)<<10/40))
 	case "garbage":
 		p.write([]byte("(node:42) Warning: this is no JSON\n\n{\"type\":\"assist\n[1,2\n\x00\xff\xfe\n"))
 	case "partial":
@@ -167,7 +168,8 @@ func (p *process) output(out printer, name string, args []string) bool {
 	case "bash":
 		return out.tools(bash(rest))
 	case "badtool":
-		return out.tools(toolCall{name: "Bash", args: `{"command":"exit 3"}`, output: "Exit code 3", failed: true})
+		return out.tools(toolCall{name: "Bash", args: `{"command":"exit 3"}`, output: "Exit code 3",
+			failed: true})
 	case "denied":
 		c := bash("rm -rf build")
 		c.denied, c.failed = true, true

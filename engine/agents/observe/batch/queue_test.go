@@ -36,7 +36,8 @@ func TestOrderAndBounds(t *testing.T) {
 				bytes += n % 7 * 40 << 10
 			}
 			if bytes > batch.MaxBytes || len(items) > batch.Max || items[0]/500 != items[len(items)-1]/500 {
-				t.Errorf("a batch of %d items, %d bytes, %d to %d", len(items), bytes, items[0], items[len(items)-1])
+				t.Errorf("a batch of %d items, %d bytes, %d to %d", len(items), bytes, items[0],
+					items[len(items)-1])
 			}
 		})
 		var want []int
@@ -53,7 +54,8 @@ func TestOrderAndBounds(t *testing.T) {
 }
 
 func TestCloseDrops(t *testing.T) {
-	q := batch.New(batch.Rule[int]{Bytes: func(int) int { return 1 }}, func(items []int) { t.Errorf("%v was sent", items) })
+	q := batch.New(batch.Rule[int]{Bytes: func(int) int { return 1 }},
+		func(items []int) { t.Errorf("%v was sent", items) })
 	q.Add(1)
 	q.Close(true)
 	if n := batch.EventBytes(ace.ToolEvent{Args: []byte("12"), Result: []byte("3")}); n != 3 {
@@ -63,7 +65,8 @@ func TestCloseDrops(t *testing.T) {
 
 func TestOversizedItem(t *testing.T) {
 	var got []int
-	q := batch.New(batch.Rule[int]{Bytes: func(int) int { return 3 << 20 }}, func(items []int) { got = append(got, len(items)) })
+	q := batch.New(batch.Rule[int]{Bytes: func(int) int { return 3 << 20 }},
+		func(items []int) { got = append(got, len(items)) })
 	q.Add(1, 2)
 	q.Close(false)
 	if !slices.Equal(got, []int{1, 1}) {

@@ -23,7 +23,8 @@ const timeoutSeconds = 5
 
 // Events returns the events with a hook.
 func Events() []string {
-	return []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest",
+	return []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure",
+		"PermissionRequest",
 		"SubagentStart", "SubagentStop", "Stop", "StopFailure", "PreCompact", "Notification", "SessionEnd"}
 }
 
@@ -55,7 +56,8 @@ func Check(settings []byte) error {
 	err := json.Unmarshal(settings, &value)
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		line := 1 + bytes.Count(settings[:max(min(int(syntax.Offset)-1, len(settings)), 0)], []byte{'\n'})
-		return fmt.Errorf("%w (line %d: %w); comments are not supported; nothing was changed", ErrNotPlain, line, err)
+		return fmt.Errorf("%w (line %d: %w); comments are not supported; nothing was changed", ErrNotPlain,
+			line, err)
 	}
 	root := gjson.ParseBytes(settings)
 	if !root.IsObject() {

@@ -21,7 +21,8 @@ const foreign = `{
 
 // TestRoundTrip checks that uninstalling restores the settings byte for byte.
 func TestRoundTrip(t *testing.T) {
-	for _, before := range []string{foreign, "\ufeff" + foreign, "{}", "{}\n", `{"a":1}`, "{\n\t\"a\": [1, 2]\n}\n", `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x"}]}]}}`} {
+	for _, before := range []string{foreign, "\ufeff" + foreign, "{}", "{}\n", `{"a":1}`,
+		"{\n\t\"a\": [1, 2]\n}\n", `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x"}]}]}}`} {
 		with, err := hooks.Install([]byte(before), "/opt/it's/acescope-hook")
 		if err != nil {
 			t.Fatalf("%s: %v", before, err)
@@ -55,18 +56,21 @@ func TestRoundTrip(t *testing.T) {
 func TestKeepsOtherHooks(t *testing.T) {
 	with := `{"hooks": {"Stop": [{"hooks": [{"command": "a"}, {"command": "/x/acescope-hook"}, {"command": "b"}]}, {"hooks": [{"command": "acescope-hook"}]}]}}`
 	without, err := hooks.Uninstall([]byte(with))
-	if want := `{"hooks": {"Stop": [{"hooks": [{"command": "a"}, {"command": "b"}]}]}}`; err != nil || string(without) != want {
+	if want := `{"hooks": {"Stop": [{"hooks": [{"command": "a"}, {"command": "b"}]}]}}`; err != nil ||
+		string(without) != want {
 		t.Errorf("%s, %v", without, err)
 	}
 }
 
 func TestInvalidSettings(t *testing.T) {
 	for settings, want := range map[string]string{
-		"{\n  // mine\n  \"a\": 1\n}": "line 2", "[]": "not an object", `{"hooks": []}`: "not an object", `{"hooks": {"Stop": {}}}`: "hooks.Stop", "{": "line 1",
+		"{\n  // mine\n  \"a\": 1\n}": "line 2", "[]": "not an object", `{"hooks": []}`: "not an object",
+		`{"hooks": {"Stop": {}}}`: "hooks.Stop", "{": "line 1",
 		`{"hooks": {}, "hooks": {}}`: "duplicate key",
 	} {
 		_, err := hooks.Install([]byte(settings), "/x/acescope-hook")
-		if !errors.Is(err, hooks.ErrNotPlain) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if !errors.Is(err, hooks.ErrNotPlain) || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", settings, err)
 		}
 		if _, err := hooks.Uninstall([]byte(settings)); err == nil {

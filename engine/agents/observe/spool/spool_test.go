@@ -41,7 +41,8 @@ func TestAppend(t *testing.T) {
 		t.Fatalf("%d records, %d broken", len(records), broken)
 	}
 	r := records[0]
-	if r.Kind != Hook || string(r.Payload) != `{"a":   1}` || r.PID != os.Getpid() || time.Since(time.UnixMicro(r.Micros)) > time.Minute {
+	if r.Kind != Hook || string(r.Payload) != `{"a":   1}` || r.PID != os.Getpid() ||
+		time.Since(time.UnixMicro(r.Micros)) > time.Minute {
 		t.Errorf("%+v", r)
 	}
 	for path, want := range map[string]os.FileMode{dir: 0o700, filepath.Join(dir, Active): 0o600} {
@@ -176,7 +177,8 @@ func TestFull(t *testing.T) {
 
 func TestDir(t *testing.T) {
 	for _, c := range []struct{ spool, state, home, want string }{
-		{"/s", "/x", "/h", "/s"}, {"", "/x", "/h", "/x/acescope/spool"}, {"", "rel", "/h", "/h/.local/state/acescope/spool"}, {"", "", "", ""}, {"rel", "/x", "/h", ""},
+		{"/s", "/x", "/h", "/s"}, {"", "/x", "/h", "/x/acescope/spool"},
+		{"", "rel", "/h", "/h/.local/state/acescope/spool"}, {"", "", "", ""}, {"rel", "/x", "/h", ""},
 	} {
 		if got := Dir(func(name string) string {
 			return map[string]string{Env: c.spool, "XDG_STATE_HOME": c.state, "HOME": c.home}[name]
@@ -196,7 +198,8 @@ func FuzzParse(f *testing.F) {
 		if !ok {
 			return
 		}
-		if again, ok := Parse(bytes.Trim(encode(r), "\n")); !ok || again.ID != r.ID || again.Micros != r.Micros || !bytes.Equal(again.Payload, r.Payload) {
+		if again, ok := Parse(bytes.Trim(encode(r), "\n")); !ok || again.ID != r.ID ||
+			again.Micros != r.Micros || !bytes.Equal(again.Payload, r.Payload) {
 			t.Errorf("%+v became %+v", r, again)
 		}
 	})

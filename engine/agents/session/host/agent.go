@@ -53,8 +53,9 @@ func (t *attempt) start(call agentcli.Call, lock *filelock.Lock) (*agent, error)
 	a := &agent{
 		h: t.h, sessionID: in.SessionID, dir: in.WorkingDir, cli: t.adapter.CLI,
 		stderr: process.NewTail(stderrKept, stderrKept),
-		gone:   make(chan struct{}), streams: cmd.Streaming, conversation: cmp.Or(call.Resume, call.SessionID),
-		attempt: t, requests: map[string]context.CancelFunc{},
+		gone:   make(chan struct{}), streams: cmd.Streaming,
+		conversation: cmp.Or(call.Resume, call.SessionID),
+		attempt:      t, requests: map[string]context.CancelFunc{},
 	}
 	if call.HostServer != "" {
 		a.tools = newToolServer(in.Served, a.callTool)
@@ -71,7 +72,8 @@ func (t *attempt) start(call agentcli.Call, lock *filelock.Lock) (*agent, error)
 		return nil, err
 	}
 	if err := lock.WritePID(a.p.Pid()); err != nil {
-		t.h.log.Warn("the process id was not written to the session's lock", "session", in.SessionID, "error", err)
+		t.h.log.Warn("the process id was not written to the session's lock", "session", in.SessionID, "error",
+			err)
 	}
 	t.h.running.Go(func() {
 		<-a.p.Done()

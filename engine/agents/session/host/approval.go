@@ -81,7 +81,8 @@ func (a *agent) restrict(ctx context.Context, q agentcli.Control, t *attempt) ([
 	}
 	request := session.ToolRequest{ID: cmp.Or(q.Hook.ToolUseID, t.newCallID()), Name: q.Hook.Name, Args: args}
 	if _, err := t.requestTool(ctx, request, call); err != nil { // only a record
-		a.h.log.Warn("a denied tool call was not recorded", "session", a.sessionID, "call", request.ID, "error", err)
+		a.h.log.Warn("a denied tool call was not recorded", "session", a.sessionID, "call", request.ID,
+			"error", err)
 	}
 	return agentcli.HookDecision(q.ID, string(session.Deny),
 		denial(session.ToolAnswer{By: decision.By, Reason: decision.Reason}))
@@ -150,11 +151,13 @@ const requestRetry = 500 * time.Millisecond
 
 // RequestTool implements [Workflows]. It retries while the server is unreachable. The update id
 // is the call id, so the request is made once.
-func (c Client) RequestTool(ctx context.Context, workflowID, runID string, r session.ToolRequest) (session.ToolAnswer, error) {
+func (c Client) RequestTool(ctx context.Context, workflowID, runID string,
+	r session.ToolRequest) (session.ToolAnswer, error) {
 	for {
 		var answer session.ToolAnswer
 		handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-			UpdateID: r.ID, WorkflowID: workflowID, RunID: runID, UpdateName: session.UpdateTool, Args: []any{r},
+			UpdateID: r.ID, WorkflowID: workflowID, RunID: runID, UpdateName: session.UpdateTool,
+			Args:         []any{r},
 			WaitForStage: client.WorkflowUpdateStageAccepted,
 		})
 		if err == nil {
@@ -177,5 +180,6 @@ func isPermanent(err error) bool {
 	var invalid *serviceerror.InvalidArgument
 	var denied *serviceerror.PermissionDenied
 	var app *temporal.ApplicationError
-	return errors.As(err, &notFound) || errors.As(err, &invalid) || errors.As(err, &denied) || errors.As(err, &app)
+	return errors.As(err, &notFound) || errors.As(err, &invalid) || errors.As(err, &denied) ||
+		errors.As(err, &app)
 }

@@ -183,7 +183,8 @@ func (t *attempt) settle(end agentEnd, interrupted bool) (session.TurnResult, er
 		return r, givenUp(context.Cause(t.life))
 	case interrupted:
 		r.Status, r.Summary = session.TurnInterrupted, "The turn was interrupted"
-	case o.Class != agentcli.ClassInterrupted && o.Result == nil && o.Class.Infrastructure() && t.number < maxCrashes:
+	case o.Class != agentcli.ClassInterrupted && o.Result == nil && o.Class.Infrastructure() &&
+		t.number < maxCrashes:
 		return r, temporal.NewApplicationError(t.h.redact.String(o.Sentence), string(o.Class))
 	default:
 		t.setStatus(&r, o)

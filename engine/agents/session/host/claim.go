@@ -188,7 +188,8 @@ func agentCall(
 ) agentcli.Call {
 	features := adapter.Features
 	c := agentcli.Call{
-		Binary: agent.Command, WorkingDir: in.WorkingDir, Model: cmp.Or(in.Model, agent.Model), Resume: resume,
+		Binary: agent.Command, WorkingDir: in.WorkingDir, Model: cmp.Or(in.Model, agent.Model),
+		Resume:     resume,
 		Permission: agentcli.Permission(in.PermissionMode), AllowFull: agent.AllowFull,
 		AllowedTools: slices.Clone(in.AllowedTools), SystemPrompt: in.SystemPrompt,
 		MaxTurns: in.MaxTurns, MaxBudgetUSD: in.BudgetUSD,
@@ -230,7 +231,8 @@ func (h *Host) addServers(in session.TurnInput, call agentcli.Call) (agentcli.Ca
 	for name, raw := range in.MCPServers {
 		expanded, vars, err := h.expandServer(in.SessionID, raw)
 		if err != nil {
-			return call, nil, &agentcli.CallError{CLI: cli, Reason: fmt.Sprintf("mcp_servers.%s: %v", name, err)}
+			return call, nil, &agentcli.CallError{CLI: cli, Reason: fmt.Sprintf("mcp_servers.%s: %v", name,
+				err)}
 		}
 		servers[name] = expanded
 		env = append(env, vars...)
@@ -267,7 +269,8 @@ func (h *Host) expandServer(sessionID string, raw json.RawMessage) (json.RawMess
 		env = append(env, name+"="+value)
 	}
 	raw = session.EnvReference.ReplaceAll(raw, []byte("$${$1}"))
-	placeholders := map[string]string{session.PlaceholderSessionID: sessionID, session.PlaceholderDataDir: h.o.DataDir}
+	placeholders := map[string]string{session.PlaceholderSessionID: sessionID,
+		session.PlaceholderDataDir: h.o.DataDir}
 	for placeholder, value := range placeholders {
 		quoted, err := json.Marshal(value)
 		if err != nil {

@@ -158,7 +158,8 @@ func TestCostSurvivesCrashes(t *testing.T) {
 			"ended; turn; restart; turn",
 			"turn; killed; turn; killed, host too; turn",
 			"turn; ended; turn; ended; restart; turn",
-			"turn; restart; turn; killed; turn; restart; turn", // the transcript's total is older than the reported one
+			// the transcript's total is older than the reported one
+			"turn; restart; turn; killed; turn; restart; turn",
 			"turn; restart; turn; killed while idle; turn; ended; turn",
 			"turn; restart; turn; killed; ended; killed; turn",
 			"turn; restart; turn; killed while idle; killed; killed while idle; turn",
@@ -177,7 +178,8 @@ func TestCostSurvivesCrashes(t *testing.T) {
 				for what := range strings.SplitSeq(steps, "; ") {
 					l.step(what)
 					if n := l.answers() + l.subs; !near(l.cost, perAnswer*float64(n)) {
-						t.Fatalf("after %q the session costs %v: %.2f answers, want %d", what, l.cost, l.cost/perAnswer, n)
+						t.Fatalf("after %q the session costs %v: %.2f answers, want %d", what, l.cost,
+							l.cost/perAnswer, n)
 					}
 				}
 			})

@@ -81,7 +81,8 @@ type Options struct {
 type Workflows interface {
 	// RequestTool asks the session's workflow for a tool call and waits for the answer. It may be
 	// called again for the same call.
-	RequestTool(ctx context.Context, workflowID, runID string, r session.ToolRequest) (session.ToolAnswer, error)
+	RequestTool(ctx context.Context, workflowID, runID string, r session.ToolRequest) (session.ToolAnswer,
+		error)
 	// TryAgain tells the session's workflow that a turn is tried again.
 	TryAgain(ctx context.Context, workflowID, runID string, a session.TurnAttempt) error
 	// PastTurns returns the newest ended turns of a session, the oldest first, from the given run of

@@ -69,7 +69,8 @@ func (s *stage) open(o Options) {
 }
 
 // RequestTool implements Workflows.
-func (s *stage) RequestTool(ctx context.Context, _, _ string, r session.ToolRequest) (session.ToolAnswer, error) {
+func (s *stage) RequestTool(ctx context.Context, _, _ string, r session.ToolRequest) (session.ToolAnswer,
+	error) {
 	s.mu.Lock()
 	s.asked = append(s.asked, r)
 	answer, h := s.answer, s.Host
@@ -79,7 +80,8 @@ func (s *stage) RequestTool(ctx context.Context, _, _ string, r session.ToolRequ
 	}
 	a := session.ToolAnswer{ID: r.ID, Action: session.Allow, By: "rule"}
 	if r.Served {
-		result, err := h.executeCall(ctx, session.ToolCall{SessionID: "s1", WorkingDir: s.work, ID: r.ID, Name: r.Name, Args: r.Args})
+		result, err := h.executeCall(ctx, session.ToolCall{SessionID: "s1", WorkingDir: s.work, ID: r.ID,
+			Name: r.Name, Args: r.Args})
 		if err != nil {
 			return a, err
 		}
@@ -100,9 +102,11 @@ func (s *stage) PastTurns(context.Context, string, string) ([]session.PastTurn, 
 }
 
 func (s *stage) input(turn int, text string) session.TurnInput {
-	in := session.TurnInput{SessionID: "s1", WorkflowID: "session/s1", RunID: "run-1", Turn: turn, Resume: turn > 1,
-		Messages: []session.Message{{ID: fmt.Sprint("m", turn), Text: text}}, UUID: session.UUID("turn", "s1", fmt.Sprint(turn)),
-		Agent: string(s.cli()), WorkingDir: s.work}
+	in := session.TurnInput{SessionID: "s1", WorkflowID: "session/s1", RunID: "run-1", Turn: turn,
+		Resume:   turn > 1,
+		Messages: []session.Message{{ID: fmt.Sprint("m", turn), Text: text}},
+		UUID:     session.UUID("turn", "s1", fmt.Sprint(turn)),
+		Agent:    string(s.cli()), WorkingDir: s.work}
 	if turn > 1 {
 		in.AgentSessionID = session.UUID("agent", "run-1")
 	}
@@ -171,16 +175,19 @@ func TestWarmTurns(t *testing.T) {
 	if s.started() != 1 || first.Warm || !second.Warm {
 		t.Errorf("%d processes, warm %t %t", s.started(), first.Warm, second.Warm)
 	}
-	if second.Text != "reply 2 to: two" || !near(first.Usage.CostUSD, perAnswer) || second.Usage.InputTokens != 120 {
+	if second.Text != "reply 2 to: two" || !near(first.Usage.CostUSD, perAnswer) ||
+		second.Usage.InputTokens != 120 {
 		t.Errorf("second: %+v", second)
 	}
 	in := s.input(3, "three")
 	in.CostSeen, in.UsageSeen = second.CostSeen+first.CostSeen, second.UsageSeen
-	if want := "logs/runs/session%2Fs1/run-1/run_turn-2-1.jsonl"; second.LogPath != want || second.Log == nil {
+	if want := "logs/runs/session%2Fs1/run-1/run_turn-2-1.jsonl"; second.LogPath != want ||
+		second.Log == nil {
 		t.Errorf("log %s, %+v", second.LogPath, second.Log)
 	}
 	data, err := s.o.Artifacts.Get(t.Context(), *second.Log, 1<<20)
-	if err != nil || !strings.Contains(string(data), `"type":"result"`) || !strings.Contains(string(data), "reply 2") {
+	if err != nil || !strings.Contains(string(data), `"type":"result"`) ||
+		!strings.Contains(string(data), "reply 2") {
 		t.Errorf("%s, %v", data, err)
 	}
 	for line := range strings.Lines(string(data)) {
@@ -222,7 +229,8 @@ func TestCostPerProcess(t *testing.T) {
 	s := newStage(t, "claude")
 	s.agent.SetOldCost(true)
 	total, seen := 0.0, 0.0
-	for turn, text := range []string{"SCENARIO: say a", "SCENARIO: bash echo a; bash echo b; say c", "SCENARIO: say d", "SCENARIO: bash echo e; say f"} {
+	for turn, text := range []string{"SCENARIO: say a", "SCENARIO: bash echo a; bash echo b; say c",
+		"SCENARIO: say d", "SCENARIO: bash echo e; say f"} {
 		in := s.input(turn+1, text)
 		in.CostSeen = seen
 		r, err := s.run(in, 1)
@@ -256,7 +264,8 @@ func TestIdentity(t *testing.T) {
 	if r, err := s.run(in, 1); err != nil || r.Text != "reply 2 to: again" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if start := s.agent.Did("start")[1].Text; !strings.Contains(start, "--resume="+id) || strings.Contains(start, "--session-id") {
+	if start := s.agent.Did("start")[1].Text; !strings.Contains(start, "--resume="+id) ||
+		strings.Contains(start, "--session-id") {
 		t.Errorf("start: %s", start)
 	}
 }
@@ -280,7 +289,8 @@ func TestRecoversFromLog(t *testing.T) {
 	s.Host.Close()
 	s.open(Options{})
 	r, err := s.run(s.input(1, "SCENARIO: tools"), 2)
-	if err != nil || !r.Recovered || r.Text != done.Text || !near(r.Usage.CostUSD, done.Usage.CostUSD) || r.CostSeen != done.CostSeen {
+	if err != nil || !r.Recovered || r.Text != done.Text || !near(r.Usage.CostUSD, done.Usage.CostUSD) ||
+		r.CostSeen != done.CostSeen {
 		t.Errorf("%+v, %v; it was %+v", r, err, done)
 	}
 	if len(r.Messages) != len(done.Messages) || r.Log == nil || *r.Log != *done.Log {
@@ -301,7 +311,8 @@ func TestRecoversFromTranscript(t *testing.T) {
 	}
 	s.open(Options{})
 	r, err := s.run(s.input(1, "SCENARIO: bash echo a; say b"), 2)
-	if err != nil || !r.Recovered || r.Text != done.Text || r.Usage.InputTokens != done.Usage.InputTokens || r.Usage.OutputTokens != done.Usage.OutputTokens {
+	if err != nil || !r.Recovered || r.Text != done.Text || r.Usage.InputTokens != done.Usage.InputTokens ||
+		r.Usage.OutputTokens != done.Usage.OutputTokens {
 		t.Errorf("%+v, %v; it was %+v", r, err, done)
 	}
 	if len(r.Messages) != len(done.Messages) {
@@ -335,7 +346,8 @@ func TestContinuesStartedTurn(t *testing.T) {
 		t.Errorf("usage of both attempts: %+v", r.Usage)
 	}
 	turns := s.agent.Did("turn")
-	if len(turns) != 2 || turns[0].UUID == turns[1].UUID || !strings.Contains(turns[1].Text, "Go on where you stopped") {
+	if len(turns) != 2 || turns[0].UUID == turns[1].UUID ||
+		!strings.Contains(turns[1].Text, "Go on where you stopped") {
 		t.Errorf("turns: %+v", turns)
 	}
 	if len(s.agent.Did("swallowed")) != 0 || len(s.agent.Did("tool")) != 1 {
@@ -368,7 +380,8 @@ func TestInterrupt(t *testing.T) {
 	p := s.begin(s.input(1, "SCENARIO: say begun; hang"), 1)
 	s.agent.Await("hang", 1)
 	p.cancel(temporal.NewCanceledError())
-	if r := p.wait(t); p.err != nil || r.Status != session.TurnInterrupted || r.Failed != nil || len(r.Messages) != 1 {
+	if r := p.wait(t); p.err != nil || r.Status != session.TurnInterrupted || r.Failed != nil ||
+		len(r.Messages) != 1 {
 		t.Fatalf("%+v, %v", r, p.err)
 	}
 	if r := s.good(2, "two"); !r.Warm || s.started() != 1 {
@@ -386,7 +399,8 @@ func TestInterruptKills(t *testing.T) {
 	s.agent.Await("hang", 1)
 	p.cancel(temporal.NewCanceledError())
 	r := p.wait(t)
-	if p.err != nil || r.Status != session.TurnInterrupted || !near(r.Usage.CostUSD, perAnswer) || r.Usage.OutputTokens != 17 {
+	if p.err != nil || r.Status != session.TurnInterrupted || !near(r.Usage.CostUSD, perAnswer) ||
+		r.Usage.OutputTokens != 17 {
 		t.Fatalf("%+v, %v", r, p.err)
 	}
 	in := s.input(2, "two")
@@ -402,9 +416,12 @@ func TestAgentFails(t *testing.T) {
 	for i, c := range []struct {
 		step  string
 		class agentcli.Class
-	}{{"overloaded", agentcli.ClassOverloaded}, {"ratelimit", agentcli.ClassRateLimited}, {"refusal", agentcli.ClassRefusal},
-		{"maxturns", agentcli.ClassMaxTurns}, {"budget", agentcli.ClassBudget}, {"maxtokens", agentcli.ClassMaxTokens},
-		{"error", agentcli.ClassFailed}, {"apierror", agentcli.ClassAPIError}, {"notloggedin", agentcli.ClassNotLoggedIn}} {
+	}{{"overloaded", agentcli.ClassOverloaded}, {"ratelimit", agentcli.ClassRateLimited},
+		{"refusal", agentcli.ClassRefusal},
+		{"maxturns", agentcli.ClassMaxTurns}, {"budget", agentcli.ClassBudget},
+		{"maxtokens", agentcli.ClassMaxTokens},
+		{"error", agentcli.ClassFailed}, {"apierror", agentcli.ClassAPIError},
+		{"notloggedin", agentcli.ClassNotLoggedIn}} {
 		r, err := s.run(s.input(i+1, "SCENARIO: "+c.step), 1)
 		if err != nil || r.Status != session.TurnFailed || r.Failed.Type != string(c.class) {
 			t.Errorf("%s: %v %+v, %v", c.step, r.Status, r.Failed, err)
@@ -423,20 +440,23 @@ func TestAgentDies(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	r, err := s.run(in, 2)
-	if err != nil || r.Status != session.TurnCompleted || !r.Continued || !near(r.Usage.CostUSD, 2*perAnswer) {
+	if err != nil || r.Status != session.TurnCompleted || !r.Continued ||
+		!near(r.Usage.CostUSD, 2*perAnswer) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	in = s.input(2, "SCENARIO: bash echo a; kill")
 	in.CostSeen = r.CostSeen
 	r, err = s.run(in, maxCrashes)
-	if err != nil || r.Status != session.TurnFailed || r.Failed.Type != string(agentcli.ClassKilled) || !near(r.Usage.CostUSD, perAnswer) || r.Usage.OutputTokens != 17 {
+	if err != nil || r.Status != session.TurnFailed || r.Failed.Type != string(agentcli.ClassKilled) ||
+		!near(r.Usage.CostUSD, perAnswer) || r.Usage.OutputTokens != 17 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
 
 func TestMalformedOutput(t *testing.T) {
 	s := newStage(t, "claude")
-	for i, text := range []string{"SCENARIO: garbage; unknown; noise 300; say fine", "SCENARIO: big 200 10; say fine", "SCENARIO: subagent; say fine", "SCENARIO: slow 3 1; say fine"} {
+	for i, text := range []string{"SCENARIO: garbage; unknown; noise 300; say fine",
+		"SCENARIO: big 200 10; say fine", "SCENARIO: subagent; say fine", "SCENARIO: slow 3 1; say fine"} {
 		r := s.good(i+1, text)
 		if r.Text != "fine" || len(r.Messages) > session.MaxRecent || r.Log == nil {
 			t.Errorf("%s: %+v", text, r)

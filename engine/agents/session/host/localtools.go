@@ -106,7 +106,8 @@ func readFile(_ context.Context, dir string, raw json.RawMessage) (string, error
 	}
 	text := strings.ToValidUTF8(string(data), "�")
 	if end := args.Offset + int64(len(data)); end < info.Size() {
-		text += fmt.Sprintf("\n[%d of %d bytes omitted: continue with offset %d]", info.Size()-end, info.Size(), end)
+		text += fmt.Sprintf("\n[%d of %d bytes omitted: continue with offset %d]", info.Size()-end,
+			info.Size(), end)
 	}
 	return text, nil
 }
@@ -122,7 +123,8 @@ func writeFile(_ context.Context, dir string, raw json.RawMessage) (string, erro
 		return "", err
 	}
 	if len(args.Content) > maxWrite {
-		return "", fmt.Errorf("the content has %d bytes; at most %d can be written", len(args.Content), maxWrite)
+		return "", fmt.Errorf("the content has %d bytes; at most %d can be written", len(args.Content),
+			maxWrite)
 	}
 	root, err := openRoot(dir, args.Path)
 	if err != nil {
@@ -167,8 +169,10 @@ func replaceFile(root *os.Root, name string, content []byte) error {
 }
 
 // commandEnv are the variables that commands inherit: paths and locale, no keys.
-var commandEnv = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TEMP", "TMP", "LANG", "LC_*", "TZ", "TERM",
-	"GOPATH", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME", "VIRTUAL_ENV", "NVM_DIR",
+var commandEnv = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TEMP", "TMP", "LANG", "LC_*",
+	"TZ", "TERM",
+	"GOPATH", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME",
+	"VIRTUAL_ENV", "NVM_DIR",
 	"SystemRoot", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "PATHEXT", "COMSPEC"}
 
 // commandArgs are the arguments of run_command.

@@ -125,7 +125,8 @@ func (s *toolServer) result(ctx context.Context, r *jsonrpc.Request) (any, error
 		tools := []mcp.Tool{}
 		for _, t := range servedTools {
 			if slices.Contains(s.names, t.name) {
-				tools = append(tools, mcp.Tool{Name: t.name, Description: t.description, InputSchema: t.schema})
+				tools = append(tools, mcp.Tool{Name: t.name, Description: t.description,
+					InputSchema: t.schema})
 			}
 		}
 		return map[string]any{"tools": tools}, nil

@@ -9,11 +9,12 @@ import (
 // TestCancelCall checks that a notification cancels the call that it names.
 func TestCancelCall(t *testing.T) {
 	called := make(chan struct{})
-	s := newToolServer([]string{"read_file"}, func(ctx context.Context, _, _ string, _ json.RawMessage) (string, bool) {
-		close(called)
-		<-ctx.Done()
-		return "canceled", true
-	})
+	s := newToolServer([]string{"read_file"},
+		func(ctx context.Context, _, _ string, _ json.RawMessage) (string, bool) {
+			close(called)
+			<-ctx.Done()
+			return "canceled", true
+		})
 	answered := make(chan string)
 	go func() {
 		answer, err := s.answer(t.Context(), json.RawMessage(

@@ -44,12 +44,14 @@ func TestTranscriptRemoved(t *testing.T) {
 			first := s.good(1, "SCENARIO: bash echo a; say noted")
 			s.loseConversation()
 			lost := s.input(2, "and now?")
-			lost.AgentSessionID, lost.CostSeen, lost.UsageSeen = "0b5c3a52-0000-4000-8000-000000000000", 5, ace.Usage{OutputTokens: 900}
+			lost.AgentSessionID, lost.CostSeen, lost.UsageSeen = "0b5c3a52-0000-4000-8000-000000000000", 5,
+				ace.Usage{OutputTokens: 900}
 
 			alone := lost
 			alone.RunID = "run-2"
 			r, err := s.run(alone, 1)
-			if err != nil || r.Failed == nil || r.Failed.Type != string(agentcli.ClassUnknownSession) || !r.Undelivered {
+			if err != nil || r.Failed == nil || r.Failed.Type != string(agentcli.ClassUnknownSession) ||
+				!r.Undelivered {
 				t.Fatalf("without recorded turns: %+v, %v", r, err)
 			}
 			s.record([]string{"note this"}, first)
@@ -59,17 +61,20 @@ func TestTranscriptRemoved(t *testing.T) {
 			}
 			s.pastErr = nil
 			r, err = s.run(lost, 2)
-			if err != nil || r.Status != session.TurnCompleted || r.Rebuilt == nil || r.Rebuilt.Turns != 1 || r.AgentSessionID == lost.AgentSessionID {
+			if err != nil || r.Status != session.TurnCompleted || r.Rebuilt == nil || r.Rebuilt.Turns != 1 ||
+				r.AgentSessionID == lost.AgentSessionID {
 				t.Fatalf("%+v, %v", r, err)
 			}
 			turns := s.agent.Did("turn")
 			text := turns[len(turns)-1].Text
-			for _, want := range []string{"[user]\nnote this", "[assistant]\nnoted", "[tool call ", "and now?"} {
+			for _, want := range []string{"[user]\nnote this", "[assistant]\nnoted", "[tool call ",
+				"and now?"} {
 				if !strings.Contains(text, want) {
 					t.Errorf("no %q in %s", want, text)
 				}
 			}
-			if want := map[string]int64{"claude": 17, "opencode": 5}[cli]; r.Usage.OutputTokens != cmp.Or(want, 10) {
+			if want := map[string]int64{"claude": 17,
+				"opencode": 5}[cli]; r.Usage.OutputTokens != cmp.Or(want, 10) {
 				t.Errorf("usage: %+v", r.Usage)
 			}
 			s.Host.Close()
@@ -101,11 +106,13 @@ func TestRebuiltAndKilled(t *testing.T) {
 			}
 			s.open(Options{})
 			r, err := s.run(lost, 2)
-			if err != nil || r.Status != session.TurnCompleted || !r.Continued || r.Rebuilt == nil || r.Recovered {
+			if err != nil || r.Status != session.TurnCompleted || !r.Continued || r.Rebuilt == nil ||
+				r.Recovered {
 				t.Fatalf("%+v, %v", r, err)
 			}
 			starts := s.agent.Did("start")
-			if last := starts[len(starts)-1].Text; strings.Contains(last, lost.AgentSessionID) || !strings.Contains(last, r.AgentSessionID) {
+			if last := starts[len(starts)-1].Text; strings.Contains(last, lost.AgentSessionID) ||
+				!strings.Contains(last, r.AgentSessionID) {
 				t.Errorf("start: %s", last)
 			}
 		})
@@ -127,14 +134,16 @@ func TestKilledAttemptIsKept(t *testing.T) {
 		}
 		s.open(Options{})
 		r, err := s.run(s.input(1, "SCENARIO: say before; bash echo a; gate g; say late"), 2)
-		if err != nil || !r.Continued || len(s.again) != 1 || s.again[0] != (session.TurnAttempt{Turn: 1, Attempt: 2}) {
+		if err != nil || !r.Continued || len(s.again) != 1 ||
+			s.again[0] != (session.TurnAttempt{Turn: 1, Attempt: 2}) {
 			t.Fatalf("%+v, %v; %+v", r, err, s.again)
 		}
 		var kinds []string
 		for _, o := range r.Messages {
 			kinds = append(kinds, string(o.Kind))
 		}
-		if got := strings.Join(kinds, " "); got != "assistant tool_use tool_result assistant" || r.Messages[0].Text != "before" {
+		if got := strings.Join(kinds, " "); got != "assistant tool_use tool_result assistant" ||
+			r.Messages[0].Text != "before" {
 			t.Errorf("with logs %t: %s: %+v", logs, got, r.Messages)
 		}
 	}
@@ -153,7 +162,8 @@ func TestUndelivered(t *testing.T) {
 		{"SCENARIO: overloaded", nil, false},
 		{"hello", func(in *session.TurnInput) { in.WorkingDir += "/gone" }, true},
 		{"hello", func(in *session.TurnInput) { in.PermissionMode = "full" }, true},
-		{"", func(in *session.TurnInput) { in.Messages[0].Ref = &ace.Ref{SHA256: strings.Repeat("0", 64)} }, false},
+		{"", func(in *session.TurnInput) { in.Messages[0].Ref = &ace.Ref{SHA256: strings.Repeat("0", 64)} },
+			false},
 	} {
 		in := s.input(1, c.text)
 		in.RunID, in.UUID = fmt.Sprint("run-", i), session.UUID(fmt.Sprint(i))
@@ -162,7 +172,8 @@ func TestUndelivered(t *testing.T) {
 			s.open(Options{})
 			c.change(&in)
 		}
-		if r, err := s.run(in, 1); err != nil || r.Status != session.TurnFailed || r.Undelivered != c.undelivered {
+		if r, err := s.run(in, 1); err != nil || r.Status != session.TurnFailed ||
+			r.Undelivered != c.undelivered {
 			t.Errorf("%d %s: %+v, %v", i, c.text, r, err)
 		}
 	}
@@ -207,8 +218,10 @@ func TestConfiguredAgent(t *testing.T) {
 	t.Setenv("TILL_MODE", "open")
 	s := newStage(t, "claude")
 	s.Host.Close()
-	s.open(Options{Agents: map[agentcli.CLI]agentcall.Agent{"claude": {Model: "house-1", Env: []string{"TILL_*"}}}})
-	if r := s.good(1, "SCENARIO: env TILL_MODE"); r.Messages[0].Text != "TILL_MODE=open" || r.Model != "house-1" {
+	s.open(Options{Agents: map[agentcli.CLI]agentcall.Agent{"claude": {Model: "house-1",
+		Env: []string{"TILL_*"}}}})
+	if r := s.good(1, "SCENARIO: env TILL_MODE"); r.Messages[0].Text != "TILL_MODE=open" ||
+		r.Model != "house-1" {
 		t.Errorf("%+v", r)
 	}
 	in := s.input(1, "x")

@@ -18,7 +18,8 @@ func TestMCPServers(t *testing.T) {
 	in := s.input(1, "SCENARIO: env HUB_TOKEN; say one")
 	in.MCPServers = map[string]json.RawMessage{
 		"runs": json.RawMessage(`{"type":"acescope"}`),
-		"hub":  json.RawMessage(`{"type":"http","url":"https://hub.example/${ACESCOPE_SESSION_ID}","headers":{"Authorization":"Bearer ${env:HUB_TOKEN}"}}`),
+		"hub": json.RawMessage(
+			`{"type":"http","url":"https://hub.example/${ACESCOPE_SESSION_ID}","headers":{"Authorization":"Bearer ${env:HUB_TOKEN}"}}`),
 		"file": json.RawMessage(`{"command":"x","args":["${ACESCOPE_DATA_DIR}"]}`),
 	}
 	r, err := s.run(in, 1)
@@ -37,10 +38,12 @@ func TestMCPServers(t *testing.T) {
 	if err := json.NewDecoder(strings.NewReader(rest)).Decode(&config); err != nil {
 		t.Fatalf("%v: %s", err, start)
 	}
-	if own := config.Servers["runs"]; own.Command != "/bin/acescope" || strings.Join(own.Args, " ") != "mcp --data-dir /d --session s1" || own.Type != "stdio" {
+	if own := config.Servers["runs"]; own.Command != "/bin/acescope" ||
+		strings.Join(own.Args, " ") != "mcp --data-dir /d --session s1" || own.Type != "stdio" {
 		t.Errorf("acescope's own: %+v", own)
 	}
-	if hub := config.Servers["hub"]; hub.URL != "https://hub.example/s1" || hub.Headers["Authorization"] != "Bearer ${HUB_TOKEN}" {
+	if hub := config.Servers["hub"]; hub.URL != "https://hub.example/s1" ||
+		hub.Headers["Authorization"] != "Bearer ${HUB_TOKEN}" {
 		t.Errorf("hub: %+v", hub)
 	}
 	if file := config.Servers["file"]; len(file.Args) != 1 || file.Args[0] != s.data {
@@ -59,15 +62,18 @@ func TestMCPServers(t *testing.T) {
 func TestInvalidMCPServers(t *testing.T) {
 	for _, c := range []struct{ cli, server, want string }{
 		{"codex", `{"type":"acescope"}`, "codex: configuring MCP servers is not supported"},
-		{"claude", `{"command":"x","env":{"A_KEY":"${env:ACESCOPE_TEST_UNSET}"}}`, "mcp_servers.a: environment variable ACESCOPE_TEST_UNSET is not set on"},
-		{"claude", `{"command":"x","env":{"A_KEY":"literally"}}`, "mcp_servers.a.env.A_KEY: do not write a secret here"},
+		{"claude", `{"command":"x","env":{"A_KEY":"${env:ACESCOPE_TEST_UNSET}"}}`,
+			"mcp_servers.a: environment variable ACESCOPE_TEST_UNSET is not set on"},
+		{"claude", `{"command":"x","env":{"A_KEY":"literally"}}`,
+			"mcp_servers.a.env.A_KEY: do not write a secret here"},
 	} {
 		s := newStage(t, c.cli)
 		in := s.input(1, "hello")
 		in.MCPServers = map[string]json.RawMessage{"a": json.RawMessage(c.server)}
 		for _, in.Unclaimed = range []bool{false, true} {
 			r, err := s.run(in, 1)
-			if err != nil || r.Status != session.TurnFailed || r.Failed.Type != TypeRefused || !strings.Contains(r.Failed.Message, c.want) {
+			if err != nil || r.Status != session.TurnFailed || r.Failed.Type != TypeRefused ||
+				!strings.Contains(r.Failed.Message, c.want) {
 				t.Errorf("%s %s: %v, %+v", c.cli, c.server, err, r.Failed)
 			}
 			in.RunID += "x"

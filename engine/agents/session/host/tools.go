@@ -27,7 +27,8 @@ type servedTool struct {
 }
 
 var servedTools = []servedTool{
-	{"read_file", "Reads a text file below the working directory. Read a long file in parts with offset.", json.RawMessage(`{
+	{"read_file", "Reads a text file below the working directory. Read a long file in parts with offset.",
+		json.RawMessage(`{
 		"type":"object","required":["path"],"additionalProperties":false,"properties":{
 		"path":{"type":"string","description":"relative to the working directory"},
 		"offset":{"type":"integer","minimum":0,"description":"the first byte to read"},
@@ -114,7 +115,8 @@ type toolOutput struct {
 
 // callTool answers an agent's call of a served tool: the session decides, and executes the call
 // with an activity.
-func (a *agent) callTool(ctx context.Context, id, tool string, args json.RawMessage) (text string, failed bool) {
+func (a *agent) callTool(ctx context.Context, id, tool string, args json.RawMessage) (text string,
+	failed bool) {
 	a.mu.Lock()
 	t := a.attempt
 	a.mu.Unlock()

@@ -33,7 +33,8 @@ func TestToolRequests(t *testing.T) {
 		return session.ToolAnswer{ID: r.ID, Action: session.Allow, By: "person"}, nil
 	}
 	r := s.good(1, `SCENARIO: bash echo a; tool Write {"file_path":"/x"}; say end`)
-	if len(s.asked) != 2 || s.asked[0].Name != "Bash" || s.asked[0].Turn != 1 || s.asked[0].Attempt != 1 || s.asked[0].Served {
+	if len(s.asked) != 2 || s.asked[0].Name != "Bash" || s.asked[0].Turn != 1 || s.asked[0].Attempt != 1 ||
+		s.asked[0].Served {
 		t.Errorf("asked: %+v", s.asked)
 	}
 	if ran := s.agent.Did("tool"); len(ran) != 1 || ran[0].Tool != "Bash" || ran[0].ToolID != s.asked[0].ID {
@@ -41,7 +42,8 @@ func TestToolRequests(t *testing.T) {
 	}
 	denied := false
 	for _, o := range r.Messages {
-		denied = denied || o.Kind == session.OutToolResult && o.Tool == "Write" && !*o.OK && o.Text == "this call was denied by rule: not here"
+		denied = denied || o.Kind == session.OutToolResult && o.Tool == "Write" && !*o.OK &&
+			o.Text == "this call was denied by rule: not here"
 	}
 	if !denied {
 		t.Errorf("messages: %+v", r.Messages)
@@ -85,7 +87,8 @@ func TestServedTools(t *testing.T) {
 			got = append(got, fmt.Sprintf("%t %s", *o.OK, o.Text))
 		}
 	}
-	want := []string{"true alpha", "true wrote 4 bytes to d/b.txt", "true beta", `false "../x" is outside of the working directory`}
+	want := []string{"true alpha", "true wrote 4 bytes to d/b.txt", "true beta",
+		`false "../x" is outside of the working directory`}
 	if strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("results: %q", got)
 	}
@@ -115,7 +118,8 @@ func TestExecutesCallOnce(t *testing.T) {
 	for _, id := range []string{"c1", "c2"} {
 		call.ID = id
 		var app *temporal.ApplicationError
-		if _, err := s.executeCall(t.Context(), call); !errors.As(err, &app) || app.Type() != TypeCallLost || !app.NonRetryable() {
+		if _, err := s.executeCall(t.Context(), call); !errors.As(err, &app) || app.Type() != TypeCallLost ||
+			!app.NonRetryable() {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
@@ -125,13 +129,16 @@ func TestToolsStayInWorkingDir(t *testing.T) {
 	s := newStage(t, "claude")
 	outside := t.TempDir()
 	if err := errors.Join(os.WriteFile(filepath.Join(outside, "secret"), []byte("secret"), 0o600),
-		os.Symlink(outside, filepath.Join(s.work, "out")), os.Symlink(filepath.Join(outside, "secret"), filepath.Join(s.work, "link")),
+		os.Symlink(outside, filepath.Join(s.work, "out")), os.Symlink(filepath.Join(outside, "secret"),
+			filepath.Join(s.work, "link")),
 		os.Mkdir(filepath.Join(s.work, "dir"), 0o700), os.Symlink("dir", filepath.Join(s.work, "in")),
-		os.WriteFile(filepath.Join(s.work, "dir", "f"), []byte("inside"), 0o600), os.Symlink("dir/f", filepath.Join(s.work, "flink")),
+		os.WriteFile(filepath.Join(s.work, "dir", "f"), []byte("inside"), 0o600),
+		os.Symlink("dir/f", filepath.Join(s.work, "flink")),
 		syscall.Mkfifo(filepath.Join(s.work, "pipe"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"", "..", "../x", "a/../../x", "/etc/passwd", filepath.Join(s.work, "dir", "f"), "out/secret", "link", "pipe", "dir", ".",
+	for _, path := range []string{"", "..", "../x", "a/../../x", "/etc/passwd",
+		filepath.Join(s.work, "dir", "f"), "out/secret", "link", "pipe", "dir", ".",
 		"a\x00b", "in/../../x", strings.Repeat("a/", 3000), "\xff", "out/new", "pipe/x"} {
 		args, _ := json.Marshal(map[string]string{"path": path, "content": "x"})
 		if path == "\xff" {
@@ -150,10 +157,12 @@ func TestToolsStayInWorkingDir(t *testing.T) {
 			t.Errorf("%q waited", path)
 		}
 	}
-	if text, err := readFile(t.Context(), s.work, json.RawMessage(`{"path":"in/f"}`)); err != nil || text != "inside" {
+	if text, err := readFile(t.Context(), s.work, json.RawMessage(`{"path":"in/f"}`)); err != nil ||
+		text != "inside" {
 		t.Errorf("a link within: %q", text)
 	}
-	if text, err := writeFile(t.Context(), s.work, json.RawMessage(`{"path":"flink","content":"x"}`)); err == nil {
+	if text, err := writeFile(t.Context(), s.work,
+		json.RawMessage(`{"path":"flink","content":"x"}`)); err == nil {
 		t.Errorf("a link is written to: %q", text)
 	}
 	entries, err := os.ReadDir(outside)
@@ -171,24 +180,29 @@ func TestToolsStayInWorkingDir(t *testing.T) {
 
 func TestFileSizeLimits(t *testing.T) {
 	s := newStage(t, "claude")
-	if err := os.WriteFile(filepath.Join(s.work, "big"), []byte(strings.Repeat("x", 3*maxRead)), 0o640); err != nil {
+	if err := os.WriteFile(filepath.Join(s.work, "big"), []byte(strings.Repeat("x", 3*maxRead)),
+		0o640); err != nil {
 		t.Fatal(err)
 	}
 	text, err := readFile(t.Context(), s.work, json.RawMessage(`{"path":"big"}`))
-	if err != nil || len(text) > maxRead+200 || !strings.Contains(text, fmt.Sprintf("continue with offset %d", maxRead)) {
+	if err != nil || len(text) > maxRead+200 ||
+		!strings.Contains(text, fmt.Sprintf("continue with offset %d", maxRead)) {
 		t.Errorf("%d bytes, %s", len(text), text[len(text)-100:])
 	}
-	if text, _ := readFile(t.Context(), s.work, json.RawMessage(fmt.Sprintf(`{"path":"big","offset":%d}`, 3*maxRead-5))); text != "xxxxx" {
+	if text, _ := readFile(t.Context(), s.work,
+		json.RawMessage(fmt.Sprintf(`{"path":"big","offset":%d}`, 3*maxRead-5))); text != "xxxxx" {
 		t.Errorf("last part: %q", text)
 	}
 	huge, _ := json.Marshal(map[string]string{"path": "big", "content": strings.Repeat("y", maxWrite+1)})
 	if text, err := writeFile(t.Context(), s.work, huge); err == nil {
 		t.Error(text)
 	}
-	if text, err := writeFile(t.Context(), s.work, json.RawMessage(`{"path":"big","content":"new"}`)); err != nil {
+	if text, err := writeFile(t.Context(), s.work,
+		json.RawMessage(`{"path":"big","content":"new"}`)); err != nil {
 		t.Error(text, err)
 	}
-	if info, err := os.Stat(filepath.Join(s.work, "big")); err != nil || info.Mode().Perm() != 0o640 || info.Size() != 3 {
+	if info, err := os.Stat(filepath.Join(s.work, "big")); err != nil || info.Mode().Perm() != 0o640 ||
+		info.Size() != 3 {
 		t.Errorf("%v, %v", info, err)
 	}
 }
@@ -215,13 +229,16 @@ func TestCommands(t *testing.T) {
 		if err != nil {
 			text = err.Error()
 		}
-		if failed := err != nil; failed != c.failed || !strings.Contains(text, c.want) || strings.Contains(text, "topsecretvalue") {
+		if failed := err != nil; failed != c.failed || !strings.Contains(text, c.want) ||
+			strings.Contains(text, "topsecretvalue") {
 			t.Errorf("%s: %q, %v", c.args, text, err)
 		}
 	}
-	text, failure := runCommand(t.Context(), s.work, json.RawMessage(`{"command":"sh -c 'yes | head -c 2000000'"}`))
+	text, failure := runCommand(t.Context(), s.work,
+		json.RawMessage(`{"command":"sh -c 'yes | head -c 2000000'"}`))
 	r, err := s.toolResult(t.Context(), text, failure != nil)
-	if failure != nil || err != nil || len(text) > 2*outputKept+100 || r.Ref == nil || r.Ref.Size != int64(len(text)) || len(r.Text) > 3000 {
+	if failure != nil || err != nil || len(text) > 2*outputKept+100 || r.Ref == nil ||
+		r.Ref.Size != int64(len(text)) || len(r.Text) > 3000 {
 		t.Errorf("%d bytes, %+v, %v", len(text), r.Ref, err)
 	}
 }
@@ -235,7 +252,8 @@ func TestSecrets(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(s.work, ".env"), []byte("KEY="+key+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	in := s.input(1, `SCENARIO: env ANTHROPIC_API_KEY; secret; bash echo `+key+`; tool mcp__acescope__read_file {"path":".env"}; `+
+	in := s.input(1, `SCENARIO: env ANTHROPIC_API_KEY; secret; bash echo `+key+
+		`; tool mcp__acescope__read_file {"path":".env"}; `+
 		`tool mcp__acescope__write_file {"path":"copy","content":"`+key+`"}; say `+key)
 	in.Served = ServedTools()
 	r, err := s.run(in, 1)
@@ -252,7 +270,8 @@ func TestSecrets(t *testing.T) {
 	}
 	stored, _ := json.Marshal(map[string]any{"result": r, "asked": s.asked})
 	look := func(where string, data []byte) {
-		for _, secret := range []string{key, "sk-ant-api03-", "AKIAQ7XJ4K2M5N8P3R6T", "hunter2secret", "abcDEF123456ghiJKL789012"} {
+		for _, secret := range []string{key, "sk-ant-api03-", "AKIAQ7XJ4K2M5N8P3R6T", "hunter2secret",
+			"abcDEF123456ghiJKL789012"} {
 			if strings.Contains(string(data), secret) {
 				t.Errorf("%s contains %q", where, secret)
 			}
@@ -286,10 +305,14 @@ func TestClaim(t *testing.T) {
 		change     func(*session.Input)
 	}{
 		{TypeAgentTooOld, got.Name + ": claude 1.0.3 is too old", func(*session.Input) {}},
-		{TypeBadDirectory, "no such directory", func(in *session.Input) { in.WorkingDir = "/nowhere/at/all" }},
+		{TypeBadDirectory, "no such directory", func(in *session.Input) {
+			in.WorkingDir = "/nowhere/at/all"
+		}},
 		{TypeRefused, "unknown served tool", func(in *session.Input) { in.Served = []string{"rm"} }},
 		{TypeRefused, "policy", func(in *session.Input) { in.PermissionMode = "full" }},
-		{TypeRefused, `permission mode "yolo" is not supported`, func(in *session.Input) { in.PermissionMode = "yolo" }},
+		{TypeRefused, `permission mode "yolo" is not supported`, func(in *session.Input) {
+			in.PermissionMode = "yolo"
+		}},
 		{TypeRefused, "does not support", func(in *session.Input) { in.Agent = "codex" }},
 		{TypeAgentMissing, "npm install", func(in *session.Input) { in.Agent, in.Served = "codex", nil }},
 	} {
@@ -297,7 +320,9 @@ func TestClaim(t *testing.T) {
 		c.change(&in)
 		_, err := s.claim(t.Context(), in)
 		var app *temporal.ApplicationError
-		if !errors.As(err, &app) || app.Type() != c.kind || app.NonRetryable() != (c.kind != TypeAgentMissing && c.kind != TypeAgentTooOld) || !strings.Contains(err.Error(), c.says) {
+		if !errors.As(err, &app) || app.Type() != c.kind ||
+			app.NonRetryable() != (c.kind != TypeAgentMissing && c.kind != TypeAgentTooOld) ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", c.kind, err)
 		}
 	}
@@ -326,7 +351,8 @@ func TestOrphan(t *testing.T) {
 	for _, c := range s.agent.Did("child") {
 		var pid int
 		_, _ = fmt.Sscan(c.Text, &pid)
-		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(stat), ") Z ") {
+		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil &&
+			!strings.Contains(string(stat), ") Z ") {
 			t.Errorf("child %d lives: %s", pid, stat)
 		}
 	}
@@ -335,7 +361,8 @@ func TestOrphan(t *testing.T) {
 		t.Errorf("%d processes, %d turns", len(starts), len(s.agent.Did("turn")))
 	}
 	said, err := os.ReadFile(logs.Name())
-	if want := fmt.Sprintf("orphaned process of the session\" session=s1 pid=%d", starts[0].PID); err != nil || !strings.Contains(string(said), want) {
+	if want := fmt.Sprintf("orphaned process of the session\" session=s1 pid=%d",
+		starts[0].PID); err != nil || !strings.Contains(string(said), want) {
 		t.Errorf("the log does not name the process: %s, %v", said, err)
 	}
 }
@@ -428,22 +455,27 @@ func TestOtherAgents(t *testing.T) {
 				t.Fatalf("%+v", first)
 			}
 			in := s.input(2, "two")
-			in.AgentSessionID, in.CostSeen, in.UsageSeen = first.AgentSessionID, first.CostSeen, first.UsageSeen
+			in.AgentSessionID, in.CostSeen, in.UsageSeen = first.AgentSessionID, first.CostSeen,
+				first.UsageSeen
 			second, err := s.run(in, 1)
-			if err != nil || second.Status != session.TurnCompleted || second.AgentSessionID != first.AgentSessionID || second.Warm {
+			if err != nil || second.Status != session.TurnCompleted ||
+				second.AgentSessionID != first.AgentSessionID || second.Warm {
 				t.Fatalf("%+v, %v", second, err)
 			}
 			if first.Usage.InputTokens != second.Usage.InputTokens || first.Usage.InputTokens == 0 {
 				t.Errorf("usage %+v, %+v", first.Usage, second.Usage)
 			}
-			if start := s.agent.Did("start"); len(start) != 2 || !strings.Contains(start[1].Text, first.AgentSessionID) {
+			if start := s.agent.Did("start"); len(start) != 2 ||
+				!strings.Contains(start[1].Text, first.AgentSessionID) {
 				t.Errorf("starts: %+v", start)
 			}
 			again := s.input(2, "two")
-			again.AgentSessionID, again.CostSeen, again.UsageSeen = in.AgentSessionID, in.CostSeen, in.UsageSeen
+			again.AgentSessionID, again.CostSeen, again.UsageSeen = in.AgentSessionID, in.CostSeen,
+				in.UsageSeen
 			s.Host.Close()
 			s.open(Options{})
-			if r, err := s.run(again, 2); err != nil || !r.Recovered && agentcli.CLI(cli) != agentcli.OpenCode || len(s.agent.Did("start")) > 3 {
+			if r, err := s.run(again, 2); err != nil || !r.Recovered &&
+				agentcli.CLI(cli) != agentcli.OpenCode || len(s.agent.Did("start")) > 3 {
 				t.Errorf("%+v, %v", r, err)
 			}
 			gate := s.input(3, "SCENARIO: gate g; say x")
@@ -469,7 +501,8 @@ func TestFullDisk(t *testing.T) {
 		return nil
 	}
 	r, err := s.run(s.input(1, "SCENARIO: say a; gate never"), 1)
-	if err != nil || r.Status != session.TurnFailed || r.Failed.Type != TypeLogBroken || !strings.Contains(r.Failed.Message, "the disk is full") {
+	if err != nil || r.Status != session.TurnFailed || r.Failed.Type != TypeLogBroken ||
+		!strings.Contains(r.Failed.Message, "the disk is full") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	s.fault = nil
@@ -574,7 +607,8 @@ func checkRule(t *testing.T, rules []session.Rule, calls map[string]string, deni
 		}
 		results++
 		by := fmt.Sprintf("rule %q", rules[1])
-		if denied := strings.Contains(o.Text, by); denied != slices.Contains(denies, o.Tool) || denied == *o.OK {
+		if denied := strings.Contains(o.Text, by); denied != slices.Contains(denies, o.Tool) ||
+			denied == *o.OK {
 			t.Errorf("%s with %v: ok %t, %s", o.Tool, rules, *o.OK, o.Text)
 		}
 	}
@@ -590,7 +624,8 @@ func TestAskRule(t *testing.T) {
 	in.AllowedTools = []string{"Bash"}
 	in.Policy = &session.Policy{Rules: []session.Rule{{Tool: "Bash(echo *)", Action: session.Ask}}}
 	r, err := s.run(in, 1)
-	if err != nil || r.Status != session.TurnCompleted || len(s.asked) != 1 || s.asked[0].PolicyDecision.Action != session.Ask {
+	if err != nil || r.Status != session.TurnCompleted || len(s.asked) != 1 ||
+		s.asked[0].PolicyDecision.Action != session.Ask {
 		t.Errorf("%+v, %v; asked %+v", r, err, s.asked)
 	}
 }
@@ -599,12 +634,16 @@ func TestAskRule(t *testing.T) {
 // asked about nor executed.
 func TestInvalidArguments(t *testing.T) {
 	s := newStage(t, "claude")
-	bad := []string{`{"Command":"echo a > f"}`, `{"command":"echo","Command":"rm"}`, `{"command":"echo","x":1}`, `{"command":7}`,
-		`{"argv":"echo"}`, `{}`, `{"command":"a","argv":["b"]}`, `{"command":"echo 'open"}`, `{"command":" "}`}
-	in := s.input(1, "SCENARIO: tool mcp__acescope__run_command "+strings.Join(bad, "; tool mcp__acescope__run_command ")+"; say end")
+	bad := []string{`{"Command":"echo a > f"}`, `{"command":"echo","Command":"rm"}`,
+		`{"command":"echo","x":1}`, `{"command":7}`,
+		`{"argv":"echo"}`, `{}`, `{"command":"a","argv":["b"]}`, `{"command":"echo 'open"}`,
+		`{"command":" "}`}
+	in := s.input(1, "SCENARIO: tool mcp__acescope__run_command "+
+		strings.Join(bad, "; tool mcp__acescope__run_command ")+"; say end")
 	in.Served = ServedTools()
 	r, err := s.run(in, 1)
-	if err != nil || r.Status != session.TurnCompleted || len(s.asked) != 0 || len(s.agent.Did("host_tool")) != len(bad) {
+	if err != nil || r.Status != session.TurnCompleted || len(s.asked) != 0 ||
+		len(s.agent.Did("host_tool")) != len(bad) {
 		t.Errorf("%+v, %v; asked %+v", r, err, s.asked)
 	}
 }

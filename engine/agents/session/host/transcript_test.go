@@ -38,23 +38,38 @@ func TestTranscriptCost(t *testing.T) {
 	}{
 		{"killed", 0, []string{mine("u1"), known(), known()}, 2 * one, 0, false},
 		{"no answer", 0.5, []string{total(0.5), mine("u1")}, 0, 0.5, false},
-		{"previous turns are not counted", 0.5, []string{mine("u0"), known(), total(0.5), mine("u1"), known()}, one, 0.5, false},
-		{"a total includes subagents", 0.5, []string{total(0.5), mine("u1"), known(), total(0.6)}, 0.1, 0.6, false},
-		{"a total lacks the killed turn", 0.5, []string{total(0.4), mine("u1"), known(), total(0.4 + one)}, one, 0.4 + one, false},
-		{"killed after a total", 0.5, []string{total(0.5), mine("u1"), known(), total(0.6), mine("u2"), known()}, 0.1 + one, 0.6, false},
-		{"two totals", 0.5, []string{mine("u1"), known(), total(0.6), mine("u2"), known(), total(0.8)}, 0.3, 0.8, false},
-		{"the conversation is older than the session", 0, []string{mine("u0"), known(), total(3), mine("u1"), known(), total(3 + one)}, one, 3 + one, false},
-		{"one message in two lines", 0, []string{mine("u1"), strings.ReplaceAll(known(), fmt.Sprint("m", answers), "m"), strings.ReplaceAll(known(), fmt.Sprint("m", answers), "m")}, one, 0, false},
+		{"previous turns are not counted", 0.5, []string{mine("u0"), known(), total(0.5), mine("u1"),
+			known()}, one, 0.5, false},
+		{"a total includes subagents", 0.5, []string{total(0.5), mine("u1"), known(), total(0.6)}, 0.1, 0.6,
+			false},
+		{"a total lacks the killed turn", 0.5, []string{total(0.4), mine("u1"), known(), total(0.4 + one)},
+			one, 0.4 + one, false},
+		{"killed after a total", 0.5, []string{total(0.5), mine("u1"), known(), total(0.6), mine("u2"),
+			known()}, 0.1 + one, 0.6, false},
+		{"two totals", 0.5, []string{mine("u1"), known(), total(0.6), mine("u2"), known(), total(0.8)}, 0.3,
+			0.8, false},
+		{"the conversation is older than the session", 0, []string{mine("u0"), known(), total(3), mine("u1"),
+			known(), total(3 + one)}, one, 3 + one, false},
+		{"one message in two lines", 0,
+			[]string{mine("u1"), strings.ReplaceAll(known(), fmt.Sprint("m", answers), "m"),
+				strings.ReplaceAll(known(), fmt.Sprint("m", answers), "m")}, one, 0, false},
 		{"no price", 0, []string{mine("u1"), answer("house-model-1"), known()}, one, 0, true},
-		{"no price, but a total", 0, []string{mine("u1"), answer("house-model-1"), total(0.25), mine("u2"), known()}, 0.25 + one, 0.25, false},
-		{"no price after a total", 0, []string{mine("u1"), known(), total(one), mine("u2"), answer("house-model-1")}, one, one, true},
-		{"no price, and a total that lacks it", 0.5, []string{mine("u1"), answer("house-model-1"), mine("u2"), known(), total(one)}, one, one, true},
-		{"text that resembles a total", 0, []string{`{"type":"x","content":"\"cost-state\"","totalCostUSD":9}`, total(-1), `{"type":"cost-state","totalCostUSD":"9"}`, mine("u1"), known()}, one, 0, false},
+		{"no price, but a total", 0, []string{mine("u1"), answer("house-model-1"), total(0.25), mine("u2"),
+			known()}, 0.25 + one, 0.25, false},
+		{"no price after a total", 0, []string{mine("u1"), known(), total(one), mine("u2"),
+			answer("house-model-1")}, one, one, true},
+		{"no price, and a total that lacks it", 0.5, []string{mine("u1"), answer("house-model-1"), mine("u2"),
+			known(), total(one)}, one, one, true},
+		{"text that resembles a total", 0,
+			[]string{`{"type":"x","content":"\"cost-state\"","totalCostUSD":9}`, total(-1),
+				`{"type":"cost-state","totalCostUSD":"9"}`, mine("u1"), known()}, one, 0, false},
 	} {
 		in := session.TurnInput{SessionID: "s1", Turn: 1, CostSeen: c.seen}
 		got, err := findTurn(t.Context(), writeTranscript(t, in, c.lines), in, []string{"u1", "u2"})
-		if err != nil || !got.Started || got.Ended || !near(got.Usage.CostUSD, c.want) || !near(got.Counted, c.counted) || got.Usage.Unpriced != c.unpriced {
-			t.Errorf("%s: %+v, counted %v, begun %t, ended %t, %v; want %v, %v, %t", c.what, got.Usage, got.Counted, got.Started, got.Ended, err, c.want, c.counted, c.unpriced)
+		if err != nil || !got.Started || got.Ended || !near(got.Usage.CostUSD, c.want) ||
+			!near(got.Counted, c.counted) || got.Usage.Unpriced != c.unpriced {
+			t.Errorf("%s: %+v, counted %v, begun %t, ended %t, %v; want %v, %v, %t", c.what, got.Usage,
+				got.Counted, got.Started, got.Ended, err, c.want, c.counted, c.unpriced)
 		}
 	}
 }
@@ -86,18 +101,24 @@ func TestTranscriptEnd(t *testing.T) {
 	}{
 		{"answered", []string{user("u1", "do"), say("a", ends, text)}, true, ""},
 		{"nothing yet", []string{user("u0", "do"), say("a", ends, text), user("u1", "do")}, false, ""},
-		{"a message that does not look like a prompt", []string{user("u0", "do"), say("a", ends, text), user("u1", "<system-reminder>")}, false, ""},
-		{"only thinking", []string{user("u1", "do"), say("a", calls, `{"type":"thinking","thinking":"x"}`)}, false, ""},
+		{"a message that does not look like a prompt", []string{user("u0", "do"), say("a", ends, text),
+			user("u1", "<system-reminder>")}, false, ""},
+		{"only thinking", []string{user("u1", "do"), say("a", calls, `{"type":"thinking","thinking":"x"}`)},
+			false, ""},
 		{"a call", []string{user("u1", "do"), say("a", calls, call)}, false, ""},
-		{"one of two calls", []string{user("u1", "do"), say("a", calls, call), say("b", calls, other), result, say("c", ends, text)}, false, ""},
+		{"one of two calls", []string{user("u1", "do"), say("a", calls, call), say("b", calls, other), result,
+			say("c", ends, text)}, false, ""},
 		{"its result", []string{user("u1", "do"), say("a", calls, call), result}, false, ""},
-		{"answered after it", []string{user("u1", "do"), say("a", calls, call), result, say("b", ends, text)}, true, ""},
+		{"answered after it", []string{user("u1", "do"), say("a", calls, call), result, say("b", ends, text)},
+			true, ""},
 		{"no stop reason", []string{user("u1", "do"), say("a", "null", text)}, false, ""},
 		{"continued", []string{user("u1", "do"), say("a", ends, text), user("u2", "continue")}, false, ""},
 		{"the API failed", []string{user("u1", "do"), failed(`"stop_sequence"`)}, true, "API Error: 500"},
 		{"the API failed, older format", []string{user("u1", "do"), failed("null")}, true, "API Error: 500"},
-		{"the CLI retried the call", []string{user("u1", "do"), `{"type":"system","subtype":"api_error","level":"error"}`}, false, ""},
-		{"a subagent answered", []string{user("u1", "do"), say("a", calls, call), strings.Replace(say("b", ends, text), "{", `{"isSidechain":true,`, 1)}, false, ""},
+		{"the CLI retried the call", []string{user("u1", "do"),
+			`{"type":"system","subtype":"api_error","level":"error"}`}, false, ""},
+		{"a subagent answered", []string{user("u1", "do"), say("a", calls, call),
+			strings.Replace(say("b", ends, text), "{", `{"isSidechain":true,`, 1)}, false, ""},
 	} {
 		in := session.TurnInput{SessionID: "s1", Turn: 1}
 		got, err := findTurn(t.Context(), writeTranscript(t, in, c.lines), in, []string{"u1", "u2"})
@@ -112,7 +133,8 @@ func writeTranscript(t *testing.T, in session.TurnInput, lines []string) string 
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "projects", "-x", agentSession(in)+".jsonl")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+		os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -137,12 +159,14 @@ func TestInterruptedAndResumed(t *testing.T) {
 	if got, err := findTurn(t.Context(), m, in, []string{"other"}); err != nil || !got.Exists || got.Started {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := findTurn(t.Context(), m, session.TurnInput{AgentSessionID: "../../x"}, nil); err != nil || got.Exists {
+	if got, err := findTurn(t.Context(), m, session.TurnInput{AgentSessionID: "../../x"}, nil); err != nil ||
+		got.Exists {
 		t.Errorf("%+v, %v", got, err)
 	}
 	end := `{"type":"user","uuid":"u3","message":{"role":"user","content":"[Request interrupted by user]"}}`
 	m = writeTranscript(t, in, append(lines[:3:3], end))
-	if got, err := findTurn(t.Context(), m, in, []string{"u1"}); err != nil || !got.Ended || !got.Interrupted {
+	if got, err := findTurn(t.Context(), m, in, []string{"u1"}); err != nil || !got.Ended ||
+		!got.Interrupted {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -33,7 +33,9 @@ type Heartbeat struct {
 
 // runTurn executes run_turn.
 func (h *Host) runTurn(ctx context.Context, in session.TurnInput) (session.TurnResult, error) {
-	return h.turn(ctx, in, activity.GetInfo(ctx).Attempt, func(b Heartbeat) { activity.RecordHeartbeat(ctx, b) })
+	return h.turn(ctx, in, activity.GetInfo(ctx).Attempt, func(b Heartbeat) {
+		activity.RecordHeartbeat(ctx, b)
+	})
 }
 
 // Reasons for giving up a turn.
@@ -131,8 +133,8 @@ func (h *Host) work(s *slot, t *attempt) {
 	t.copyTranscript()
 }
 
-// copyTranscript copies the agent's transcript to the shared store, where other machines find it. If that fails, the
-// next turn of the session does it.
+// copyTranscript copies the agent's transcript to the shared store, where other machines find it. If that
+// fails, the next turn of the session does it.
 func (t *attempt) copyTranscript() {
 	if t.adapter.CLI == "" || t.h.copies == nil {
 		return
@@ -179,8 +181,8 @@ func (t *attempt) execute(s *slot) (session.TurnResult, error) {
 	return t.run(s, a, lock)
 }
 
-// prepare finds the agent and the text of the turn, and gives up the calls of earlier attempts. If ok is false, refusal
-// is the turn's result.
+// prepare finds the agent and the text of the turn, and gives up the calls of earlier attempts. If ok is
+// false, refusal is the turn's result.
 func (t *attempt) prepare() (refusal session.TurnResult, ok bool) {
 	var err error
 	if t.adapter, err = agentcli.For(agentcli.CLI(t.in.Agent)); err != nil {
@@ -241,7 +243,8 @@ func (t *attempt) run(s *slot, a *agent, lock *filelock.Lock) (session.TurnResul
 
 func (t *attempt) logName(number int32) artifact.LogName {
 	in := t.in
-	return artifact.LogName{WorkflowID: in.WorkflowID, RunID: in.RunID, Activity: session.ActivityTurn, Seq: in.Turn, Attempt: number}
+	return artifact.LogName{WorkflowID: in.WorkflowID, RunID: in.RunID, Activity: session.ActivityTurn,
+		Seq: in.Turn, Attempt: number}
 }
 
 // recovered returns the result of a turn that an earlier attempt completed.

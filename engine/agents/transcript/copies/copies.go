@@ -1,11 +1,12 @@
-// Package copies keeps copies of agents' transcripts in the shared store, so that every machine can show the sessions
-// of the others, also after their machine is gone. It imports engine/ace, engine/agents/agentcli,
+// Package copies keeps copies of agents' transcripts in the shared store, so that every machine can show the
+// sessions of the others, also after their machine is gone. It imports engine/ace, engine/agents/agentcli,
 // engine/agents/transcript and the packages of engine/store.
 //
-// A copy is transcripts/<workflow>/<agent>/<file>/<machine>-<offset>-<bytes> in the store: lines without secrets. Of
-// formats whose transcripts are not files of JSON lines there are no copies. Order: lines are copied in the
-// order of the file. Bounds: [MaxBytes] of a transcript, and [maxHere] of the files that [Mirror] keeps on a
-// machine. Loss: what the agent wrote after the last [Copier.Copy] is on its machine only.
+// A copy is transcripts/<workflow>/<agent>/<file>/<machine>-<offset>-<bytes> in the store: lines without
+// secrets. Of formats whose transcripts are not files of JSON lines there are no copies. Order: lines are
+// copied in the order of the file. Bounds: [MaxBytes] of a transcript, and [maxHere] of the files that
+// [Mirror] keeps on a machine. Loss: what the agent wrote after the last [Copier.Copy] is on its machine
+// only.
 package copies
 
 import (
@@ -58,8 +59,8 @@ func New(logs *artifact.Logs) *Copier {
 	return &Copier{logs: logs, files: map[string]*source{}}
 }
 
-// Copy copies the new lines in the transcripts of an agent's session and of its subagents. environ is the environment
-// of the agent. Copy may be called on nil.
+// Copy copies the new lines in the transcripts of an agent's session and of its subagents. environ is the
+// environment of the agent. Copy may be called on nil.
 func (c *Copier) Copy(
 	ctx context.Context, workflowID string, agent agentcli.CLI, environ []string, sessionID string,
 ) error {
@@ -117,8 +118,8 @@ func find(ctx context.Context, format transcript.Format, root, sessionID string)
 	return found, err
 }
 
-// nameOf returns the path of a copy below the directory of its agent, with slashes. ok is false for transcripts that
-// are not copied.
+// nameOf returns the path of a copy below the directory of its agent, with slashes. ok is false for
+// transcripts that are not copied.
 func nameOf(format transcript.Format, root string, e transcript.Entry) (name string, ok bool) {
 	name = filepath.Base(e.Path)
 	if rel, err := filepath.Rel(e.Project, e.Path); err == nil && filepath.IsLocal(rel) {
@@ -192,7 +193,8 @@ func Roots(dataDir string) (roots []Root) {
 // machineMark is between the machine and the workflow in the name of a directory with copies.
 const machineMark = "%~"
 
-// Mirror brings the transcripts of other machines up to date on this one, as far as they are in the shared store.
+// Mirror brings the transcripts of other machines up to date on this one, as far as they are in the shared
+// store.
 func Mirror(ctx context.Context, logs *artifact.Logs, dataDir string) error {
 	place := func(rel, machine string) (file string) {
 		parts := strings.SplitN(rel, "/", 4) // transcripts, workflow, agent, name

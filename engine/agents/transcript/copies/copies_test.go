@@ -78,8 +78,8 @@ func appendLines(t *testing.T, file string, lines ...string) {
 	}
 }
 
-// TestCopies copies the growing transcripts of a session, from two processes one after the other, and reads them on
-// another machine after their own is gone.
+// TestCopies copies the growing transcripts of a session, from two processes one after the other, and reads
+// them on another machine after their own is gone.
 func TestCopies(t *testing.T) {
 	const secret = "sk-ant-api03-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 	line := func(text string) string { return fmt.Sprintf(`{"type":"user","message":{"content":%q}}`, text) }
@@ -119,7 +119,8 @@ func TestCopies(t *testing.T) {
 				got := there.copied(t)
 				for name, content := range got {
 					if content != want[name] {
-						t.Errorf("%s: %d bytes, want %d: %.200q", name, len(content), len(want[name]), content)
+						t.Errorf("%s: %d bytes, want %d: %.200q", name, len(content), len(want[name]),
+							content)
 					}
 				}
 				if len(got) != len(want) {

@@ -105,7 +105,8 @@ func (w *writer) Line() string {
 	w.lines++
 	w.at = w.at.Add(500 * time.Millisecond)
 	return fmt.Sprintf(`"uuid":%q,"parentUuid":%q,"sessionId":%q,"cwd":%q,"version":"2.1.90","timestamp":%q,`+
-		`"gitBranch":"main","isSidechain":%t,"agentId":%q,"userType":"external"`, w.id(w.lines), w.id(w.lines-1),
+		`"gitBranch":"main","isSidechain":%t,"agentId":%q,"userType":"external"`, w.id(w.lines),
+		w.id(w.lines-1),
 		w.session, w.cwd, w.at.Format("2006-01-02T15:04:05.000Z"), w.agent != "", w.agent)
 }
 

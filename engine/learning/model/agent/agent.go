@@ -38,14 +38,16 @@ func Providers(r *agentcall.Runner) (all []model.Provider) {
 
 // titles are the display names of the CLIs.
 var titles = map[agentcli.CLI]string{
-	agentcli.Claude: "Claude Code", agentcli.Codex: "Codex", agentcli.Gemini: "Gemini CLI", agentcli.OpenCode: "OpenCode",
+	agentcli.Claude: "Claude Code", agentcli.Codex: "Codex", agentcli.Gemini: "Gemini CLI",
+	agentcli.OpenCode: "OpenCode",
 }
 
 // New returns a provider that calls a CLI.
 func New(r *agentcall.Runner, cli agentcli.CLI) model.Provider {
 	c := &completer{runner: r, cli: cli}
-	return &provider{c, llm.New(c, llm.Options{Name: string(cli), Model: cmp.Or(r.Agent(cli).Model, DefaultModel),
-		IdleTimeout: idleTimeout, About: titles[cli] + " on this machine, with its own tools and login"})}
+	return &provider{c, llm.New(c,
+		llm.Options{Name: string(cli), Model: cmp.Or(r.Agent(cli).Model, DefaultModel),
+			IdleTimeout: idleTimeout, About: titles[cli] + " on this machine, with its own tools and login"})}
 }
 
 // provider is the provider of a CLI. It hides that of package llm, because an agent is not

@@ -38,7 +38,8 @@ func (c *completer) Complete(ctx context.Context, r llm.Request, onDelta func(st
 		return llm.Response{}, err
 	}
 	s.Session = end.SessionID
-	return llm.Response{Text: end.Text, Stop: llm.StopEnd, Model: end.Model, ID: end.SessionID, Usage: &end.Usage}, nil
+	return llm.Response{Text: end.Text, Stop: llm.StopEnd, Model: end.Model, ID: end.SessionID,
+		Usage: &end.Usage}, nil
 }
 
 // call returns the arguments of the agent for a request.
@@ -49,7 +50,8 @@ func (c *completer) call(r llm.Request, each func(agentcli.Event)) agentcall.Cal
 	call := agentcall.Call{CLI: c.cli, OnEvent: each,
 		Call: agentcli.Call{WorkingDir: c.runner.Agent(c.cli).Dir, SystemPrompt: r.SystemText()},
 		ID:   session.UUID("step", at.WorkflowID, at.RunID, at.ActivityID, strconv.Itoa(seq), s.Task.TaskID),
-		Log:  artifact.LogName{WorkflowID: at.WorkflowID, RunID: at.RunID, Activity: at.Activity, Seq: seq, Attempt: at.Attempt}}
+		Log: artifact.LogName{WorkflowID: at.WorkflowID, RunID: at.RunID, Activity: at.Activity, Seq: seq,
+			Attempt: at.Attempt}}
 	if r.Model != DefaultModel {
 		call.Model = r.Model
 	}
@@ -97,7 +99,8 @@ func recordCall(ctx context.Context, tools model.Toolbox, e agentcli.Event) {
 	case agentcli.KindToolUse:
 		w.Begun(ctx, e.Tool.ID, e.Tool.Name, valid(e.Tool.Args))
 	case agentcli.KindToolResult:
-		end := model.CallEnd{Result: valid(e.Tool.Result), Accepted: !e.Tool.Denied, OK: e.Tool.OK, Took: e.Tool.Duration}
+		end := model.CallEnd{Result: valid(e.Tool.Result), Accepted: !e.Tool.Denied, OK: e.Tool.OK,
+			Took: e.Tool.Duration}
 		if !end.OK {
 			end.Error = errorText(end.Result)
 		}

@@ -30,7 +30,8 @@ const (
 // environment.
 func New(s llm.Server) llm.Completer {
 	s.BaseURL = cmp.Or(s.BaseURL, BaseURL)
-	opts := []option.RequestOption{option.WithBaseURL(s.BaseURL), option.WithHTTPClient(llm.Client()), option.WithMaxRetries(0)}
+	opts := []option.RequestOption{option.WithBaseURL(s.BaseURL), option.WithHTTPClient(llm.Client()),
+		option.WithMaxRetries(0)}
 	if s.Key != "" {
 		opts = append(opts, option.WithAPIKey(s.Key))
 	}
@@ -161,7 +162,8 @@ func messageOf(m llm.Message) anthropic.MessageParam {
 }
 
 func responseOf(m anthropic.Message) llm.Response {
-	r := llm.Response{Model: string(m.Model), ID: m.ID, Stop: stopOf(m.StopReason), Native: m.ToParam(), Raw: m}
+	r := llm.Response{Model: string(m.Model), ID: m.ID, Stop: stopOf(m.StopReason), Native: m.ToParam(),
+		Raw: m}
 	var text strings.Builder
 	for _, b := range m.Content {
 		switch b.Type {
@@ -174,7 +176,8 @@ func responseOf(m anthropic.Message) llm.Response {
 	r.Text = text.String()
 	u := m.Usage
 	r.Tokens = price.Tokens{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CacheReadInputTokens,
-		CacheWrite5m: u.CacheCreation.Ephemeral5mInputTokens, CacheWrite1h: u.CacheCreation.Ephemeral1hInputTokens}
+		CacheWrite5m: u.CacheCreation.Ephemeral5mInputTokens,
+		CacheWrite1h: u.CacheCreation.Ephemeral1hInputTokens}
 	if rest := u.CacheCreationInputTokens - r.Tokens.CacheWrite5m - r.Tokens.CacheWrite1h; rest > 0 {
 		r.Tokens.CacheWrite5m += rest
 	}

@@ -75,7 +75,8 @@ type program struct {
 	Confidence float64  `json:"confidence"`
 }
 
-func (learner) Generate(ctx context.Context, in ace.GeneratorInput, book *playbook.Playbook) (ace.GeneratorResult, error) {
+func (learner) Generate(ctx context.Context, in ace.GeneratorInput,
+	book *playbook.Playbook) (ace.GeneratorResult, error) {
 	if err := check(ctx, in.Prompt); err != nil {
 		return ace.GeneratorResult{}, err
 	}
@@ -111,7 +112,8 @@ func plan(p problem, entries []entry, opts []option) string {
 	case len(opts) > 0:
 		b := opts[0].bullet
 		return fmt.Sprintf("%s: compute %s as [%s] says (helpful %d, harmful %d; %d of %d known recipes fit). Look the recipe up, "+
-			"inspect the question, calculate.", p.Formula, opts[0].recipe.expr, b.ID, b.Helpful, b.Harmful, len(opts), len(entries))
+			"inspect the question, calculate.", p.Formula, opts[0].recipe.expr, b.ID, b.Helpful, b.Harmful,
+			len(opts), len(entries))
 	case len(entries) > 0:
 		return fmt.Sprintf("%s: none of %d known recipes fits the question. Guess: the first number over the second.", p.Formula, len(entries))
 	}

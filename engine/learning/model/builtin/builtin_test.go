@@ -20,7 +20,8 @@ const roeRecipe = `Return on Equity (ROE): answer = a / b * 100 where a = amount
 func bookOf(contents ...string) *playbook.Playbook {
 	book := &playbook.Playbook{NextID: len(contents) + 1}
 	for i, c := range contents {
-		book.Bullets = append(book.Bullets, playbook.Bullet{ID: fmt.Sprintf("calc-%05d", i+1), Section: Section, Content: c})
+		book.Bullets = append(book.Bullets, playbook.Bullet{ID: fmt.Sprintf("calc-%05d", i+1),
+			Section: Section, Content: c})
 	}
 	return book
 }
@@ -35,7 +36,8 @@ func TestMetadata(t *testing.T) {
 func TestUsesRecipeThroughTools(t *testing.T) {
 	tools := &recorder{}
 	g, answer := solve(t, roeContext, bookOf("Check the units.", roeRecipe), tools)
-	if answer != "25.0" || !slices.Equal(g.BulletIDs, []string{"calc-00002"}) || !strings.Contains(g.Plan, "calc-00002") {
+	if answer != "25.0" || !slices.Equal(g.BulletIDs, []string{"calc-00002"}) ||
+		!strings.Contains(g.Plan, "calc-00002") {
 		t.Errorf("answer %s by %v: %s", answer, g.BulletIDs, g.Plan)
 	}
 	if want := []string{"look_up", "inspect", "calculate"}; !slices.Equal(tools.calls, want) {
@@ -57,14 +59,16 @@ func TestDeniedTools(t *testing.T) {
 			t.Errorf("without %s: %q, want %q", denied, answer, want)
 		}
 	}
-	if _, answer := solve(t, roeContext, nil, &recorder{denied: []string{"look_up", "inspect", "calculate"}}); !strings.HasPrefix(answer, Unknown) {
+	if _, answer := solve(t, roeContext, nil,
+		&recorder{denied: []string{"look_up", "inspect", "calculate"}}); !strings.HasPrefix(answer, Unknown) {
 		t.Errorf("with no tool at all: %q", answer)
 	}
 }
 
 func TestToolboxErrorEndsSession(t *testing.T) {
 	broken := errors.New("the recorder is gone")
-	_, err := New().Skills(context.Background(), ace.SkillsInput{Prompt: roeContext}, bookOf(roeRecipe), failing{broken})
+	_, err := New().Skills(context.Background(), ace.SkillsInput{Prompt: roeContext}, bookOf(roeRecipe),
+		failing{broken})
 	if !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
@@ -84,7 +88,8 @@ func TestDivisionByZero(t *testing.T) {
 }
 
 func TestAnswersAnyPrompt(t *testing.T) {
-	for _, prompt := range []string{"What is the capital of France?", "Use formula to answer", "\xff\xfe", strings.Repeat("9 ", 100_000),
+	for _, prompt := range []string{"What is the capital of France?", "Use formula to answer", "\xff\xfe",
+		strings.Repeat("9 ", 100_000),
 		"Use formula X to answer the question. Question: none. Answer:"} {
 		label := "Paris"
 		g, answer := solve(t, prompt, bookOf(roeRecipe), &recorder{})
@@ -127,7 +132,8 @@ func TestCanceledContext(t *testing.T) {
 
 func TestTrajectoryID(t *testing.T) {
 	id := func(run string) string {
-		g, err := New().Generate(context.Background(), ace.GeneratorInput{Task: ace.TaskContext{WorkflowID: "ace/q", RunID: run}, Prompt: "x"}, nil)
+		g, err := New().Generate(context.Background(),
+			ace.GeneratorInput{Task: ace.TaskContext{WorkflowID: "ace/q", RunID: run}, Prompt: "x"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +146,8 @@ func TestTrajectoryID(t *testing.T) {
 
 func TestReflectWithoutLabel(t *testing.T) {
 	book := bookOf(roeRecipe)
-	r, err := New().Reflect(context.Background(), ace.ReflectorInput{Prompt: roeContext, BulletIDs: []string{"calc-00001"}, Answer: "25.0"}, book)
+	r, err := New().Reflect(context.Background(),
+		ace.ReflectorInput{Prompt: roeContext, BulletIDs: []string{"calc-00001"}, Answer: "25.0"}, book)
 	if err != nil || r.Correct != nil || len(r.BulletTags) != 1 || r.BulletTags[0].Tag != neutral {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -152,11 +159,14 @@ func TestLearnsStatedFormula(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	op := r.curated.Accepted[0]
-	if op.Type != ace.OpAdd || op.Section != Section || !strings.Contains(op.Content, "net_income / shareholders_equity * 100") {
+	if op.Type != ace.OpAdd || op.Section != Section ||
+		!strings.Contains(op.Content, "net_income / shareholders_equity * 100") {
 		t.Errorf("%+v", op)
 	}
 	book, _ := playbook.Apply(&playbook.Playbook{}, r.curated.Accepted)
-	if _, answer := solve(t, strings.NewReplacer("Net income is $50 and equity $200", "An equity of $1 million earns net income of $80,000").Replace(roeContext), book, &recorder{}); answer != "8.0" {
+	if _, answer := solve(t, strings.NewReplacer("Net income is $50 and equity $200",
+		"An equity of $1 million earns net income of $80,000").Replace(roeContext), book,
+		&recorder{}); answer != "8.0" {
 		t.Errorf("the lesson does not carry over: %s", answer)
 	}
 }
@@ -192,7 +202,8 @@ func TestRejectsProposals(t *testing.T) {
 	const formula = "Return on Equity (ROE)"
 	recipes := func(exprs ...string) (fs []finding) {
 		for i, e := range exprs {
-			fs = append(fs, finding{Recipe: formula + recipeMark + e + " where a = amount; b = amount", Score: 3 - float64(i)*0.1, Source: fromText})
+			fs = append(fs, finding{Recipe: formula + recipeMark + e + " where a = amount; b = amount",
+				Score: 3 - float64(i)*0.1, Source: fromText})
 		}
 		return fs
 	}
@@ -208,26 +219,34 @@ func TestRejectsProposals(t *testing.T) {
 	far := recipes("a * b", "a - b")
 	far[1].Score = 0
 	for reason, c := range map[string]ace.CuratorResult{
-		"duplicate of [calc-00001]": curate(t, bookOf(roeRecipe), findings{Formula: formula, Candidates: recipes("a / b * 100")}),
-		"full:":                     curate(t, full, findings{Formula: formula, Candidates: recipes("a * b")}),
-		"unsupported:":              curate(t, proven, findings{Formula: formula, Candidates: wide}),
-		"coincidence:":              curate(t, bookOf(), findings{Formula: formula, Candidates: far}),
-		"at most 2":                 curate(t, bookOf(), findings{Formula: formula, Candidates: recipes("a * b", "a - b", "a + b")}),
-		"unreadable:":               curate(t, bookOf(), findings{Formula: formula, Candidates: []finding{{Recipe: "???"}}}),
-		"not found":                 curate(t, bookOf(), findings{}, ace.BulletTag{ID: "gone", Tag: helpful}),
-		"is not a tag":              curate(t, bookOf(roeRecipe), findings{}, ace.BulletTag{ID: "calc-00001", Tag: "great"}),
+		"duplicate of [calc-00001]": curate(t, bookOf(roeRecipe),
+			findings{Formula: formula, Candidates: recipes("a / b * 100")}),
+		"full:": curate(t, full,
+			findings{Formula: formula, Candidates: recipes("a * b")}),
+		"unsupported:": curate(t, proven, findings{Formula: formula, Candidates: wide}),
+		"coincidence:": curate(t, bookOf(), findings{Formula: formula, Candidates: far}),
+		"at most 2": curate(t, bookOf(),
+			findings{Formula: formula, Candidates: recipes("a * b", "a - b", "a + b")}),
+		"unreadable:": curate(t, bookOf(),
+			findings{Formula: formula, Candidates: []finding{{Recipe: "???"}}}),
+		"not found": curate(t, bookOf(), findings{}, ace.BulletTag{ID: "gone", Tag: helpful}),
+		"is not a tag": curate(t, bookOf(roeRecipe), findings{},
+			ace.BulletTag{ID: "calc-00001", Tag: "great"}),
 	} {
-		if len(c.Rejected) != 1 || !strings.Contains(c.Rejected[0].Reason, reason) || !strings.Contains(c.Rationale, "rejected") {
+		if len(c.Rejected) != 1 || !strings.Contains(c.Rejected[0].Reason, reason) ||
+			!strings.Contains(c.Rationale, "rejected") {
 			t.Errorf("%s: %+v", reason, c)
 		}
 	}
 }
 
 func TestUpdateKeepsConcurrentChanges(t *testing.T) {
-	r := refined{BulletID: "calc-00001", Before: roeRecipe, After: strings.Replace(roeRecipe, `"income"`, `"income", "profit"`, 1)}
+	r := refined{BulletID: "calc-00001", Before: roeRecipe, After: strings.Replace(roeRecipe, `"income"`,
+		`"income", "profit"`, 1)}
 	for now, want := range map[string]string{
 		roeRecipe: r.After,
-		strings.Replace(roeRecipe, `"equity"`, `"equity", "owner"`, 1): strings.Replace(r.After, `"equity"`, `"equity", "owner"`, 1),
+		strings.Replace(roeRecipe, `"equity"`, `"equity", "owner"`, 1): strings.Replace(r.After, `"equity"`,
+			`"equity", "owner"`, 1),
 	} {
 		c := curate(t, bookOf(now), findings{Formula: "Return on Equity (ROE)", Refine: []refined{r}})
 		if len(c.Accepted) != 1 || c.Accepted[0].Type != ace.OpUpdate || c.Accepted[0].Content != want {
@@ -235,14 +254,16 @@ func TestUpdateKeepsConcurrentChanges(t *testing.T) {
 		}
 	}
 	for _, now := range []string{"Something else.", r.After} {
-		if c := curate(t, bookOf(now), findings{Refine: []refined{r}}); len(c.Rejected) != 1 || len(c.Accepted) != 0 {
+		if c := curate(t, bookOf(now), findings{Refine: []refined{r}}); len(c.Rejected) != 1 ||
+			len(c.Accepted) != 0 {
 			t.Errorf("%s\nbecame %+v", now, c)
 		}
 	}
 }
 
 func TestMergesDuplicates(t *testing.T) {
-	twin := strings.NewReplacer(`"equity"`, `"equity", "owner"`, "a / b", "x / y", "a =", "x =", "b =", "y =").Replace(roeRecipe)
+	twin := strings.NewReplacer(`"equity"`, `"equity", "owner"`, "a / b", "x / y", "a =", "x =", "b =",
+		"y =").Replace(roeRecipe)
 	book := bookOf(roeRecipe, twin)
 	book.Bullets[1].Helpful, book.Bullets[1].Harmful = 4, 1
 	c := curate(t, book, findings{Formula: "Return on Equity (ROE)"})
@@ -252,14 +273,16 @@ func TestMergesDuplicates(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	if len(next.Bullets) != 1 || next.Bullets[0].Helpful != 4 || next.Bullets[0].Harmful != 1 || !strings.Contains(next.Bullets[0].Content, `"owner"`) {
+	if len(next.Bullets) != 1 || next.Bullets[0].Helpful != 4 || next.Bullets[0].Harmful != 1 ||
+		!strings.Contains(next.Bullets[0].Content, `"owner"`) {
 		t.Errorf("%+v", next.Bullets)
 	}
 }
 
 func TestIgnoresForeignFindings(t *testing.T) {
 	for _, raw := range []string{"", "null", "[1]", `{"formula": 5}`, "{"} {
-		c, err := New().Curate(context.Background(), ace.CuratorInput{Findings: json.RawMessage(raw)}, bookOf(roeRecipe))
+		c, err := New().Curate(context.Background(), ace.CuratorInput{Findings: json.RawMessage(raw)},
+			bookOf(roeRecipe))
 		if err != nil || len(c.Accepted)+len(c.Rejected) != 0 || c.Rationale == "" {
 			t.Errorf("%q: %+v, %v", raw, c, err)
 		}
@@ -274,8 +297,10 @@ func TestSearchIsBounded(t *testing.T) {
 	p := parseProblem("Use formula Y to answer. Question: " + question)
 	qs := quantities(p.Question)
 	for _, label := range []float64{0, 1, 0.123456} {
-		if res := searchRecipes(p, qs, label); !res.capped || res.trials > maxTrials || len(res.best) > maxHypotheses || len(qs) > maxQuantities {
-			t.Errorf("%v: %d trials on %d quantities, %d found, capped %v", label, res.trials, len(qs), len(res.best), res.capped)
+		if res := searchRecipes(p, qs, label); !res.capped || res.trials > maxTrials ||
+			len(res.best) > maxHypotheses || len(qs) > maxQuantities {
+			t.Errorf("%v: %d trials on %d quantities, %d found, capped %v", label, res.trials, len(qs),
+				len(res.best), res.capped)
 		}
 	}
 }
@@ -289,7 +314,8 @@ func FuzzTask(f *testing.F) {
 		if strings.TrimSpace(prompt) == "" {
 			return
 		}
-		book, _ := playbook.Apply(&playbook.Playbook{}, []ace.Operation{{Type: ace.OpAdd, Section: Section, Content: bullet}})
+		book, _ := playbook.Apply(&playbook.Playbook{},
+			[]ace.Operation{{Type: ace.OpAdd, Section: Section, Content: bullet}})
 		r := learn(t, problems.Problem{Context: prompt, Target: label}, book)
 		_, fates := playbook.Apply(book, r.curated.Accepted)
 		for i, op := range fates {

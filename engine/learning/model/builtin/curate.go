@@ -19,7 +19,8 @@ const (
 	clearlyBetter  = 1.2 // points above a second recipe, which is then a coincidence
 )
 
-func (learner) Curate(ctx context.Context, in ace.CuratorInput, book *playbook.Playbook) (ace.CuratorResult, error) {
+func (learner) Curate(ctx context.Context, in ace.CuratorInput, book *playbook.Playbook) (ace.CuratorResult,
+	error) {
 	if err := ctx.Err(); err != nil {
 		return ace.CuratorResult{}, err
 	}
@@ -77,7 +78,8 @@ func (c *curation) tags(tags []ace.BulletTag) {
 
 func (c *curation) updates() {
 	for _, r := range c.f.Refine {
-		op := ace.Operation{Type: ace.OpUpdate, Section: Section, BulletID: r.BulletID, Content: r.After, Reason: r.Why}
+		op := ace.Operation{Type: ace.OpUpdate, Section: Section, BulletID: r.BulletID, Content: r.After,
+			Reason: r.Why}
 		b, ok := c.book.Find(r.BulletID)
 		if ok {
 			op.Content = merged(b.Content, r)
@@ -177,7 +179,8 @@ func (c *curation) objection(i int, f finding, key string, operands int) string 
 // proven returns the bullet of a proven recipe of the formula, or "".
 func (c *curation) proven() string {
 	for _, e := range c.entries {
-		if e.bullet.Helpful >= trustedHelpful && e.bullet.Helpful > e.bullet.Harmful && !c.removed[e.bullet.ID] {
+		if e.bullet.Helpful >= trustedHelpful && e.bullet.Helpful > e.bullet.Harmful &&
+			!c.removed[e.bullet.ID] {
 			return e.bullet.ID
 		}
 	}
@@ -269,7 +272,8 @@ func (c *curation) merge(one, other entry) {
 		c.accept(ace.Operation{Type: ace.OpUpdate, Section: Section, BulletID: one.bullet.ID, Content: joined,
 			Reason: "merged with [" + other.bullet.ID + "], which computes the same"})
 	}
-	counts := map[string]int{helpful: other.bullet.Helpful, harmful: other.bullet.Harmful, neutral: other.bullet.Neutral}
+	counts := map[string]int{helpful: other.bullet.Helpful, harmful: other.bullet.Harmful,
+		neutral: other.bullet.Neutral}
 	maps.DeleteFunc(counts, func(_ string, n int) bool { return n == 0 })
 	if len(counts) > 0 {
 		c.accept(ace.Operation{Type: ace.OpTag, BulletID: one.bullet.ID, Metadata: counts,

@@ -121,8 +121,10 @@ func splitTop(text string) []string {
 	return append(parts, strings.TrimSpace(text[start:]))
 }
 
-var spelling = strings.NewReplacer("×", "*", "·", "*", "÷", "/", "−", "-", "–", "-", "{", "(", "}", ")", "[", "(", "]", ")",
-	"σ", "sigma", "β", "beta", "α", "alpha", "μ", "mu", "ρ", "rho", "λ", "lambda", "π", "pi", "Δ", "delta", "’", "'")
+var spelling = strings.NewReplacer("×", "*", "·", "*", "÷", "/", "−", "-", "–", "-", "{", "(", "}", ")", "[",
+	"(", "]", ")",
+	"σ", "sigma", "β", "beta", "α", "alpha", "μ", "mu", "ρ", "rho", "λ", "lambda", "π", "pi", "Δ", "delta",
+	"’", "'")
 
 // plain replaces typographic signs by ASCII and trims the text.
 func plain(text string) string { return strings.TrimSpace(spelling.Replace(text)) }
@@ -204,7 +206,9 @@ func identifier(text string) string {
 		text = strings.ToLower(text)
 	}
 	text = strings.ReplaceAll(text, "'", "")
-	parts := strings.FieldsFunc(text, func(c rune) bool { return c >= 128 || !unicode.IsLetter(c) && !isDigit(c) })
+	parts := strings.FieldsFunc(text, func(c rune) bool {
+		return c >= 128 || !unicode.IsLetter(c) && !isDigit(c)
+	})
 	id := strings.Join(parts, "_")
 	if id == "" || isDigit(rune(id[0])) || calc.IsFunction(id) {
 		id = "x_" + id
@@ -216,7 +220,8 @@ func identifier(text string) string {
 func describe(symbol, meaning string) []string {
 	var words []string
 	for _, t := range append(tokenize(symbol), tokenize(meaning)...) {
-		if t.kind == tokenWord && !fillers[t.text] && !clauseWords[t.text] && !slices.Contains(words, t.text) && len(words) < 10 {
+		if t.kind == tokenWord && !fillers[t.text] && !clauseWords[t.text] &&
+			!slices.Contains(words, t.text) && len(words) < 10 {
 			words = append(words, t.text)
 		}
 	}

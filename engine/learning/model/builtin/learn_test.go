@@ -21,7 +21,8 @@ type recorder struct {
 	calls  []string
 }
 
-func (r *recorder) Call(ctx context.Context, name string, args any, fn func(context.Context) (any, error)) (any, error) {
+func (r *recorder) Call(ctx context.Context, name string, args any,
+	fn func(context.Context) (any, error)) (any, error) {
 	r.calls = append(r.calls, name)
 	if slices.Contains(r.denied, name) {
 		return nil, fmt.Errorf("%s: %w", name, model.ErrDenied)
@@ -47,14 +48,16 @@ type run struct {
 	curated   ace.CuratorResult
 }
 
-func solve(t testing.TB, prompt string, book *playbook.Playbook, tools model.Toolbox) (ace.GeneratorResult, string) {
+func solve(t testing.TB, prompt string, book *playbook.Playbook, tools model.Toolbox) (ace.GeneratorResult,
+	string) {
 	t.Helper()
 	ctx, p := context.Background(), New()
 	g, err := p.Generate(ctx, ace.GeneratorInput{Prompt: prompt}, book)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := p.Skills(ctx, ace.SkillsInput{Prompt: prompt, Plan: g.Plan, Program: g.Program, BulletIDs: g.BulletIDs}, book, tools)
+	s, err := p.Skills(ctx, ace.SkillsInput{Prompt: prompt, Plan: g.Plan, Program: g.Program,
+		BulletIDs: g.BulletIDs}, book, tools)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,11 +70,14 @@ func learn(t testing.TB, p problems.Problem, book *playbook.Playbook) run {
 	var r run
 	r.generated, r.answer = solve(t, p.Context, book, &recorder{})
 	var err error
-	r.reflected, err = New().Reflect(ctx, ace.ReflectorInput{Prompt: p.Context, BulletIDs: r.generated.BulletIDs, Answer: r.answer, Label: &p.Target}, book)
+	r.reflected, err = New().Reflect(ctx,
+		ace.ReflectorInput{Prompt: p.Context, BulletIDs: r.generated.BulletIDs, Answer: r.answer,
+			Label: &p.Target}, book)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.curated, err = New().Curate(ctx, ace.CuratorInput{Insights: r.reflected.Insights, BulletTags: r.reflected.BulletTags, Findings: r.reflected.Findings}, book)
+	r.curated, err = New().Curate(ctx, ace.CuratorInput{Insights: r.reflected.Insights,
+		BulletTags: r.reflected.BulletTags, Findings: r.reflected.Findings}, book)
 	if err != nil {
 		t.Fatal(err)
 	}

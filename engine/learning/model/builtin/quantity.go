@@ -50,13 +50,15 @@ type near struct {
 }
 
 var scales = map[string]float64{
-	"thousand": 1e3, "k": 1e3, "million": 1e6, "mn": 1e6, "m": 1e6, "billion": 1e9, "bn": 1e9, "b": 1e9, "trillion": 1e12,
+	"thousand": 1e3, "k": 1e3, "million": 1e6, "mn": 1e6, "m": 1e6, "billion": 1e9, "bn": 1e9, "b": 1e9,
+	"trillion": 1e12,
 }
 
 // periodUnits maps words to the unit of a period.
 var periodUnits = map[string]string{
 	"year": "years", "yr": "years", "annum": "years", "month": "months", "week": "weeks", "day": "days",
-	"quarter": "quarters", "semester": "half-years", "half-year": "half-years", "period": "periods", "decade": "decades",
+	"quarter": "quarters", "semester": "half-years", "half-year": "half-years", "period": "periods",
+	"decade": "decades",
 }
 
 var perYear = map[string]float64{
@@ -65,8 +67,9 @@ var perYear = map[string]float64{
 
 // frequencies maps words to times per year.
 var frequencies = map[string]float64{
-	"monthly": 12, "quarterly": 4, "semiannually": 2, "semiannual": 2, "biannually": 2, "biannual": 2, "annually": 1,
-	"yearly": 1, "weekly": 52, "daily": 365, "bimonthly": 6, "semimonthly": 24, "fortnightly": 26,
+	"monthly": 12, "quarterly": 4, "semiannually": 2, "semiannual": 2, "biannually": 2, "biannual": 2,
+	"annually": 1,
+	"yearly":   1, "weekly": 52, "daily": 365, "bimonthly": 6, "semimonthly": 24, "fortnightly": 26,
 	"continuously": continuous, "continuous": continuous,
 }
 
@@ -76,7 +79,8 @@ var numerals = map[string]float64{
 }
 
 var currencies = map[string]bool{
-	"dollar": true, "euro": true, "usd": true, "eur": true, "gbp": true, "pound": true, "yen": true, "cent": true,
+	"dollar": true, "euro": true, "usd": true, "eur": true, "gbp": true, "pound": true, "yen": true,
+	"cent": true,
 }
 
 // quantities returns the quantities of a question in order, with the words around each.
@@ -373,7 +377,8 @@ func fold(word string) string {
 	switch {
 	case len(w) > 4 && strings.HasSuffix(w, "ies"):
 		w = w[:len(w)-3] + "y"
-	case len(w) > 3 && strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") && !strings.HasSuffix(w, "us"):
+	case len(w) > 3 && strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") &&
+		!strings.HasSuffix(w, "us"):
 		w = w[:len(w)-1]
 	}
 	if len(w) > maxWord {

@@ -12,17 +12,24 @@ import (
 
 func TestQuantities(t *testing.T) {
 	for question, want := range map[string][]string{
-		"net income of $1,200,000 and equity of $6 million":          {"1200000 amount", "6000000 amount"},
-		"a 32% tax and 4.5 percent, or 3 per cent":                   {"32 percent", "4.5 percent", "3 percent"},
-		"beta of 1.5 with -0.1% and -$4,000":                         {"1.5 number", "-0.1 percent", "-4000 amount"},
-		"€2.5bn, £5k, 3 billion yen, 20 dollars":                     {"2500000000 amount", "5000 amount", "3000000000 amount", "20 amount"},
-		"in 2023 it sold 2,023 units in 9 months":                    {"2023 number", "9 period/months"},
-		"a 5-year note, 45 days, 8 semesters, 2 periods":             {"5 period/years", "45 period/days", "8 period/half-years", "2 period/periods"},
-		"compounded monthly for three years":                         {"12 times per year side", "3 period/years side"},
-		"every two months, semi-annually, quarterly, 4 times a year": {"6 times per year side", "2 times per year side", "4 times per year side", "4 times per year"},
-		"on the 3rd day of Q4 an F-16 cost $0.75.":                   {"0.75 amount"},
-		"every 6 months at .5%":                                      {"2 times per year side", "0.5 percent"},
-		"nothing here":                                               nil,
+		"net income of $1,200,000 and equity of $6 million": {"1200000 amount", "6000000 amount"},
+		"a 32% tax and 4.5 percent, or 3 per cent": {"32 percent", "4.5 percent",
+			"3 percent"},
+		"beta of 1.5 with -0.1% and -$4,000": {"1.5 number", "-0.1 percent",
+			"-4000 amount"},
+		"€2.5bn, £5k, 3 billion yen, 20 dollars": {"2500000000 amount", "5000 amount",
+			"3000000000 amount", "20 amount"},
+		"in 2023 it sold 2,023 units in 9 months": {"2023 number", "9 period/months"},
+		"a 5-year note, 45 days, 8 semesters, 2 periods": {"5 period/years", "45 period/days",
+			"8 period/half-years", "2 period/periods"},
+		"compounded monthly for three years": {"12 times per year side",
+			"3 period/years side"},
+		"every two months, semi-annually, quarterly, 4 times a year": {"6 times per year side",
+			"2 times per year side", "4 times per year side", "4 times per year"},
+		"on the 3rd day of Q4 an F-16 cost $0.75.": {"0.75 amount"},
+		"every 6 months at .5%": {"2 times per year side",
+			"0.5 percent"},
+		"nothing here": nil,
 	} {
 		var got []string
 		for _, q := range quantities(question) {
@@ -60,16 +67,20 @@ const roeContext = "Use formula Return on Equity (ROE) to answer the question. F
 
 func TestParseProblem(t *testing.T) {
 	p := parseProblem(roeContext)
-	want := problem{Formula: "Return on Equity (ROE)", Expression: "ROE = (Net Income / Shareholder's Equity) × 100",
+	want := problem{Formula: "Return on Equity (ROE)",
+		Expression:  "ROE = (Net Income / Shareholder's Equity) × 100",
 		Explanation: "Net Income: Company's total earnings, Shareholder's Equity: Equity held by shareholders.",
 		Question:    "Net income is $50 and equity $200. ROE?"}
 	if !reflect.DeepEqual(p, want) {
 		t.Errorf("got %+v\nwant %+v", p, want)
 	}
-	if p := parseProblem("use the formula Rule of 72 to find it. Question: at 6%?"); p.Formula != "Rule of 72" || p.Expression != "" || p.Question != "at 6%?" {
+	if p := parseProblem(
+		"use the formula Rule of 72 to find it. Question: at 6%?"); p.Formula != "Rule of 72" ||
+		p.Expression != "" || p.Question != "at 6%?" {
 		t.Errorf("without a stated formula: %+v", p)
 	}
-	if p := parseProblem("What is the capital of France?"); p.Formula != "" || p.Question != "What is the capital of France?" {
+	if p := parseProblem("What is the capital of France?"); p.Formula != "" ||
+		p.Question != "What is the capital of France?" {
 		t.Errorf("free text: %+v", p)
 	}
 }
@@ -82,19 +93,26 @@ func TestNameCannotForgeRecipe(t *testing.T) {
 }
 
 func TestStatedFormula(t *testing.T) {
-	blackScholes := problem{Formula: "BS", Expression: "C = S_0N(d_1) - Xe^{-rt}N(d_2)", Explanation: "C: price, S_0: asset, X: strike, e: Euler, r: rate, " +
-		"t: time, N: normal distribution, d_1 = (ln(S_0 / X) + (r + σ^2 / 2)t) / σ√t, d_2 = d_1 - σ√t, σ: volatility."}
+	blackScholes := problem{Formula: "BS", Expression: "C = S_0N(d_1) - Xe^{-rt}N(d_2)",
+		Explanation: "C: price, S_0: asset, X: strike, e: Euler, r: rate, " +
+			"t: time, N: normal distribution, d_1 = (ln(S_0 / X) + (r + σ^2 / 2)t) / σ√t, d_2 = d_1 - σ√t, σ: volatility."}
 	for _, c := range []struct {
 		p      problem
 		values map[string]float64
 		want   float64
 	}{
 		{parseProblem(roeContext), map[string]float64{"net_income": 50, "shareholders_equity": 200}, 25},
-		{problem{Expression: "V_L = V_U + T_cD", Explanation: "V_L: levered, V_U: unlevered, T_c: tax, D: debt."}, map[string]float64{"V_U": 100, "T_c": 0.3, "D": 50}, 115},
-		{problem{Expression: "A = P (1 + r/n)^(nt)", Explanation: "P: sum, r: rate, n: times, t: time"}, map[string]float64{"P": 100, "r": 0.12, "n": 2, "t": 1}, 112.36},
-		{problem{Formula: "P/E", Expression: "P/E = Price / Earnings"}, map[string]float64{"Price": 30, "Earnings": 2}, 15},
-		{problem{Expression: "β = Cov(R_a, R_m) / Var(R_m)", Explanation: "R_a: asset, R_m: market"}, map[string]float64{"cov_r_a_r_m": 0.02, "var_r_m": 0.04}, 0.5},
-		{blackScholes, map[string]float64{"S_0": 100, "X": 100, "r": 0.05, "t": 1, "sigma": 0.2}, 10.450583572185565},
+		{problem{Expression: "V_L = V_U + T_cD",
+			Explanation: "V_L: levered, V_U: unlevered, T_c: tax, D: debt."},
+			map[string]float64{"V_U": 100, "T_c": 0.3, "D": 50}, 115},
+		{problem{Expression: "A = P (1 + r/n)^(nt)", Explanation: "P: sum, r: rate, n: times, t: time"},
+			map[string]float64{"P": 100, "r": 0.12, "n": 2, "t": 1}, 112.36},
+		{problem{Formula: "P/E", Expression: "P/E = Price / Earnings"},
+			map[string]float64{"Price": 30, "Earnings": 2}, 15},
+		{problem{Expression: "β = Cov(R_a, R_m) / Var(R_m)", Explanation: "R_a: asset, R_m: market"},
+			map[string]float64{"cov_r_a_r_m": 0.02, "var_r_m": 0.04}, 0.5},
+		{blackScholes, map[string]float64{"S_0": 100, "X": 100, "r": 0.05, "t": 1, "sigma": 0.2},
+			10.450583572185565},
 	} {
 		shapes := statedShapes(c.p)
 		if len(shapes) == 0 || shapes[0].source != fromText {
@@ -106,7 +124,8 @@ func TestStatedFormula(t *testing.T) {
 			t.Errorf("%q read as %s = %v, %v; want %v", c.p.Expression, shapes[0].expr, got, err, c.want)
 		}
 	}
-	solved := statedShapes(problem{Expression: "S_1 / S_0 = P_1 / P_0", Explanation: "S: exchange rate, P: price level"})
+	solved := statedShapes(problem{Expression: "S_1 / S_0 = P_1 / P_0",
+		Explanation: "S: exchange rate, P: price level"})
 	if len(solved) != 4 {
 		t.Errorf("an equation of four operands gives %d solutions", len(solved))
 	}
@@ -134,9 +153,11 @@ func TestRecipeRoundTrip(t *testing.T) {
 }
 
 func TestParseRecipeErrors(t *testing.T) {
-	for _, text := range []string{"", "Always check the units.", "X: answer = 5", "X: answer = a / b where a = amount", "X: answer = a where b = amount",
+	for _, text := range []string{"", "Always check the units.", "X: answer = 5",
+		"X: answer = a / b where a = amount", "X: answer = a where b = amount",
 		"X: answer = a where a = salt", "X: answer = a where a = amount near income",
-		"X: answer = a where a = amount (often 1th)", "X: answer = a where a = amount (often 99th)", "X: answer = a $ where a = amount", ": answer = a where a = amount",
+		"X: answer = a where a = amount (often 1th)", "X: answer = a where a = amount (often 99th)",
+		"X: answer = a $ where a = amount", ": answer = a where a = amount",
 		"X: answer = a where a = amount " + strings.Repeat(" ", maxRecipe)} {
 		if r, err := parseRecipe(text); err == nil {
 			t.Errorf("%q was read as %s", text, r)
@@ -152,7 +173,8 @@ func TestFoldsHandWrittenCues(t *testing.T) {
 }
 
 func TestFormat(t *testing.T) {
-	for v, want := range map[float64]string{2: "2.0", 0.2: "0.2", 27432.794: "27432.79", -0.001: "0.0", 1e9: "1000000000.0"} {
+	for v, want := range map[float64]string{2: "2.0", 0.2: "0.2", 27432.794: "27432.79", -0.001: "0.0",
+		1e9: "1000000000.0"} {
 		if got := format(v); got != want {
 			t.Errorf("format(%v) = %s, want %s", v, got, want)
 		}
@@ -160,7 +182,8 @@ func TestFormat(t *testing.T) {
 }
 
 func FuzzQuantities(f *testing.F) {
-	for _, s := range []string{"$1,200,000 and 5%", "every 2 months at -$.5", "1e999 9,99 ￥3 １２", "two years semi-annually", "1,000,000,000,000,000,000,000.5 million", "\xff$5"} {
+	for _, s := range []string{"$1,200,000 and 5%", "every 2 months at -$.5", "1e999 9,99 ￥3 １２",
+		"two years semi-annually", "1,000,000,000,000,000,000,000.5 million", "\xff$5"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -216,7 +239,8 @@ func TestStated(t *testing.T) {
 	if got, ok := Stated(use + formula + question); !ok || got != "150.0" {
 		t.Errorf("%q, %v", got, ok)
 	}
-	prompts := []string{"", use + question, "What is 2 + 2?", use + formula + "Question: What is 5 %? Answer:"}
+	prompts := []string{"", use + question, "What is 2 + 2?", use + formula +
+		"Question: What is 5 %? Answer:"}
 	for _, prompt := range prompts {
 		if got, ok := Stated(prompt); ok {
 			t.Errorf("%q answers %q", got, prompt)

@@ -106,7 +106,8 @@ func ending(n int) string {
 // parseRecipe parses the content of a bullet.
 func parseRecipe(content string) (recipe, error) {
 	if len(content) > maxRecipe {
-		return recipe{}, fmt.Errorf("the recipe has %d bytes, at most %d are allowed", len(content), maxRecipe)
+		return recipe{}, fmt.Errorf("the recipe has %d bytes, at most %d are allowed", len(content),
+			maxRecipe)
 	}
 	formula, rest, ok := strings.Cut(content, recipeMark)
 	if !ok || cleanName(formula) != formula || formula == "" {
@@ -140,8 +141,9 @@ func parseRecipe(content string) (recipe, error) {
 }
 
 // slotPattern matches a slot as [slot.String] formats it: name, measure, cues, ordinal, ending.
-var slotPattern = regexp.MustCompile(`^(.*?) = (percent points|times per year|amount|number|percent|years|months|days|periods)` +
-	`(?: near ("[^"]*"(?:, "[^"]*")*))?(?: \(often ([0-9]+)(st|nd|rd|th)\))?$`)
+var slotPattern = regexp.MustCompile(
+	`^(.*?) = (percent points|times per year|amount|number|percent|years|months|days|periods)` +
+		`(?: near ("[^"]*"(?:, "[^"]*")*))?(?: \(often ([0-9]+)(st|nd|rd|th)\))?$`)
 
 func parseSlot(text string) (slot, error) {
 	m := slotPattern.FindStringSubmatch(text)

@@ -81,10 +81,12 @@ func fails(reason run.Reason, why string) func(run.Request) run.Result {
 	return func(run.Request) run.Result { return run.Result{Status: run.Failed, Reason: reason, Error: why} }
 }
 
-var task = ace.TaskContext{TaskID: "q-7", WorkflowID: "ace/q-7", RunID: "r1", PlaybookHash: "h", Provider: "blueprint:mine"}
+var task = ace.TaskContext{TaskID: "q-7", WorkflowID: "ace/q-7", RunID: "r1", PlaybookHash: "h",
+	Provider: "blueprint:mine"}
 
 func attemptContext(ctx context.Context, attempt int32) context.Context {
-	return model.WithCaller(ctx, &model.Caller{WorkflowID: "ace/q-7", RunID: "r1", ActivityID: "5", Attempt: attempt})
+	return model.WithCaller(ctx, &model.Caller{WorkflowID: "ace/q-7", RunID: "r1", ActivityID: "5",
+		Attempt: attempt})
 }
 
 func newProvider(t *testing.T, f *runs) (model.Provider, *artifact.Store) {
@@ -104,36 +106,44 @@ func TestParameters(t *testing.T) {
 	f := &runs{result: says(`{"insights": "i"}`)}
 	p, _ := newProvider(t, f)
 	label := "42"
-	book := &playbook.Playbook{Bullets: []playbook.Bullet{{ID: "b-00001", Section: "S", Content: "c", Helpful: 2}}}
-	r, err := p.Reflect(attemptContext(t.Context(), 1), ace.ReflectorInput{Task: task, Prompt: "What?", PromptRef: &ace.Ref{}, Plan: "p", Answer: "41", Label: &label}, book)
-	if err != nil || *r.Served != (ace.Served{Provider: "blueprint:mine", RunID: f.started[0].RunID, Runner: "local"}) || r.Correct == nil || *r.Correct {
+	book := &playbook.Playbook{Bullets: []playbook.Bullet{{ID: "b-00001", Section: "S", Content: "c",
+		Helpful: 2}}}
+	r, err := p.Reflect(attemptContext(t.Context(), 1), ace.ReflectorInput{Task: task, Prompt: "What?",
+		PromptRef: &ace.Ref{}, Plan: "p", Answer: "41", Label: &label}, book)
+	if err != nil || *r.Served != (ace.Served{Provider: "blueprint:mine", RunID: f.started[0].RunID,
+		Runner: "local"}) || r.Correct == nil || *r.Correct {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	want := `{"answer":"41","label":"42","plan":"p","playbook":{"hash":"h","count":1,"bullets":[{"id":"b-00001","section":"S","content":"c","helpful":2,"harmful":0,"neutral":0}]},` +
 		`"prompt":"What?","step":"reflector","task":{"task_id":"q-7","workflow_id":"ace/q-7","run_id":"r1","playbook_hash":"h","provider":"blueprint:mine","model":"","skills_config":{}}}`
 	q := f.started[0]
-	if string(q.Parameters) != want || q.AgentName != "mine" || q.Mode != run.Sync || !run.ValidName(q.RunID) || q.By != "the reflector of ace/q-7" {
+	if string(q.Parameters) != want || q.AgentName != "mine" || q.Mode != run.Sync ||
+		!run.ValidName(q.RunID) || q.By != "the reflector of ace/q-7" {
 		t.Errorf("%+v\n%s", q, q.Parameters)
 	}
 }
 
-// A program that declares the parameter gets the text of its prompt there, and nowhere else. Others take none.
+// A program that declares the parameter gets the text of its prompt there, and nowhere else. Others take
+// none.
 func TestInstructions(t *testing.T) {
 	f := &runs{result: says(`{"plan": "p"}`)}
-	p := New(f, nil, run.Blueprint{Name: "mine", Schema: json.RawMessage(`{"properties": {"instructions": {}}}`)})
+	p := New(f, nil, run.Blueprint{Name: "mine",
+		Schema: json.RawMessage(`{"properties": {"instructions": {}}}`)})
 	at := task
 	at.PhasePrompt = &ace.PhasePrompt{Name: "brief", Version: 2, Text: "Be brief."}
 	if err := model.CheckPrompt(p); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Generate(attemptContext(t.Context(), 1), ace.GeneratorInput{Task: at, Prompt: "What?"}, nil); err != nil {
+	if _, err := p.Generate(attemptContext(t.Context(), 1), ace.GeneratorInput{Task: at, Prompt: "What?"},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {
 		Instructions string          `json:"instructions"`
 		Task         ace.TaskContext `json:"task"`
 	}
-	if err := json.Unmarshal(f.started[0].Parameters, &got); err != nil || got.Instructions != "Be brief." || got.Task.PhasePrompt.Name != "brief" || got.Task.PhasePrompt.Text != "" {
+	if err := json.Unmarshal(f.started[0].Parameters, &got); err != nil || got.Instructions != "Be brief." ||
+		got.Task.PhasePrompt.Name != "brief" || got.Task.PhasePrompt.Text != "" {
 		t.Errorf("%s, %v", f.started[0].Parameters, err)
 	}
 	for _, schema := range []string{"", "{}", `{"properties": {"prompt": {}}}`} {
@@ -151,9 +161,11 @@ func TestLargeParameters(t *testing.T) {
 	prompt := strings.Repeat("x", ace.InlineBytes+1)
 	book := &playbook.Playbook{}
 	for i := range 40 {
-		book.Bullets = append(book.Bullets, playbook.Bullet{ID: fmt.Sprintf("b-%05d", i), Content: strings.Repeat("y", 2000)})
+		book.Bullets = append(book.Bullets, playbook.Bullet{ID: fmt.Sprintf("b-%05d", i),
+			Content: strings.Repeat("y", 2000)})
 	}
-	if _, err := p.Generate(attemptContext(t.Context(), 1), ace.GeneratorInput{Task: task, Prompt: prompt}, book); err != nil {
+	if _, err := p.Generate(attemptContext(t.Context(), 1), ace.GeneratorInput{Task: task, Prompt: prompt},
+		book); err != nil {
 		t.Fatal(err)
 	}
 	var in struct {
@@ -164,7 +176,8 @@ func TestLargeParameters(t *testing.T) {
 	if err := json.Unmarshal(f.started[0].Parameters, &in); err != nil {
 		t.Fatal(err)
 	}
-	if in.Prompt != nil || in.PromptRef.Size != int64(len(prompt)) || !strings.HasPrefix(in.PromptRef.Path, "/") || in.Playbook.Bullets != nil || in.Playbook.Count != 40 {
+	if in.Prompt != nil || in.PromptRef.Size != int64(len(prompt)) ||
+		!strings.HasPrefix(in.PromptRef.Path, "/") || in.Playbook.Bullets != nil || in.Playbook.Count != 40 {
 		t.Errorf("%s", f.started[0].Parameters)
 	}
 	data, err := store.Get(t.Context(), in.Playbook.Ref.Ref, 1<<20)
@@ -172,7 +185,8 @@ func TestLargeParameters(t *testing.T) {
 	if err != nil || json.Unmarshal(data, &bullets) != nil || !slices.Equal(bullets, book.Bullets) {
 		t.Errorf("%d bullets in the file, %v", len(bullets), err)
 	}
-	_, err = p.Skills(attemptContext(t.Context(), 1), ace.SkillsInput{Task: task, Plan: strings.Repeat("z", run.MaxParams)}, nil, nil)
+	_, err = p.Skills(attemptContext(t.Context(), 1),
+		ace.SkillsInput{Task: task, Plan: strings.Repeat("z", run.MaxParams)}, nil, nil)
 	if model.KindOf(err) != model.BadRequest || !strings.Contains(err.Error(), "at most") {
 		t.Error(err)
 	}
@@ -188,11 +202,14 @@ func TestRetries(t *testing.T) {
 	}
 	first := f.started[0].RunID
 	f.states[first] = run.State{Status: run.Running}
-	if r, err := generate(attemptContext(t.Context(), 2), p); err != nil || r.Served.RunID != first || len(f.started) != 1 {
+	if r, err := generate(attemptContext(t.Context(), 2), p); err != nil || r.Served.RunID != first ||
+		len(f.started) != 1 {
 		t.Errorf("it runs: %+v, %v", r, err)
 	}
-	f.states[first] = run.State{Result: &run.Result{RunID: first, Status: run.Failed, Reason: run.ExitCode, Error: "exit code 3"}}
-	if _, err := generate(attemptContext(t.Context(), 2), p); model.KindOf(err) != model.ProgramFailed || len(f.started) != 1 {
+	f.states[first] = run.State{Result: &run.Result{RunID: first, Status: run.Failed, Reason: run.ExitCode,
+		Error: "exit code 3"}}
+	if _, err := generate(attemptContext(t.Context(), 2), p); model.KindOf(err) != model.ProgramFailed ||
+		len(f.started) != 1 {
 		t.Errorf("it failed: %v", err)
 	}
 	f.states[first] = run.State{Result: &run.Result{RunID: first, Status: run.Failed, Reason: run.RunnerLost}}
@@ -201,14 +218,16 @@ func TestRetries(t *testing.T) {
 		t.Fatalf("its runner died: %+v, %v", r, err)
 	}
 	f.states[r.Served.RunID] = run.State{Status: run.Running}
-	if again, err := generate(attemptContext(t.Context(), 3), p); err != nil || again.Served.RunID != r.Served.RunID || len(f.started) != 2 {
+	if again, err := generate(attemptContext(t.Context(), 3), p); err != nil ||
+		again.Served.RunID != r.Served.RunID || len(f.started) != 2 {
 		t.Errorf("the second runs: %+v, %v", again, err)
 	}
 	f.states = map[string]run.State{}
 	if r, err := generate(attemptContext(t.Context(), 3), p); err != nil || r.Served.RunID != first {
 		t.Errorf("none was started: %+v, %v", r, err)
 	}
-	other := model.WithCaller(t.Context(), &model.Caller{WorkflowID: "ace/q-7", RunID: "r1", ActivityID: "11", Attempt: 1})
+	other := model.WithCaller(t.Context(), &model.Caller{WorkflowID: "ace/q-7", RunID: "r1", ActivityID: "11",
+		Attempt: 1})
 	if r, err := generate(other, p); err != nil || r.Served.RunID == first {
 		t.Errorf("another activity has the same run: %+v, %v", r, err)
 	}
@@ -221,24 +240,32 @@ func TestFailures(t *testing.T) {
 		again bool
 		says  string
 	}{
-		"exit code":   {runs{result: fails(run.ExitCode, "it ended with exit code 3: boom")}, model.ProgramFailed, false, "blueprint:mine: it ended with exit code 3: boom (run step_"},
-		"time-out":    {runs{result: fails(run.Timeout, "")}, model.ProgramFailed, false, "timeout"},
-		"stopped":     {runs{result: func(run.Request) run.Result { return run.Result{Status: run.Stopped, Error: "by hand"} }}, model.ProgramFailed, false, "stopped: by hand"},
-		"no runner":   {runs{result: fails(run.NoRunner, "none has the tag gpu")}, model.NoRunner, true, "none has the tag gpu"},
+		"exit code": {runs{result: fails(run.ExitCode, "it ended with exit code 3: boom")},
+			model.ProgramFailed, false, "blueprint:mine: it ended with exit code 3: boom (run step_"},
+		"time-out": {runs{result: fails(run.Timeout, "")}, model.ProgramFailed, false, "timeout"},
+		"stopped": {runs{result: func(run.Request) run.Result {
+			return run.Result{Status: run.Stopped, Error: "by hand"}
+		}}, model.ProgramFailed, false, "stopped: by hand"},
+		"no runner": {runs{result: fails(run.NoRunner, "none has the tag gpu")}, model.NoRunner, true,
+			"none has the tag gpu"},
 		"runner lost": {runs{result: fails(run.RunnerLost, "gone")}, model.NoRunner, true, "gone"},
 		"no JSON": {runs{result: func(run.Request) run.Result {
 			return run.Result{Status: run.Completed, Stdout: "hello", OutputIs: "text"}
 		}}, model.BadAnswer, false, `begins with "hello"`},
-		"refused":      {runs{err: fmt.Errorf("%w: $.step is wrong", run.ErrBadRequest)}, model.BadRequest, false, "$.step is wrong"},
-		"no blueprint": {runs{err: fmt.Errorf("%w: mine", run.ErrNoBlueprint)}, model.NoBlueprint, true, "no such blueprint"},
-		"no server":    {runs{err: errors.New("refused")}, model.Network, true, "cannot start"},
+		"refused": {runs{err: fmt.Errorf("%w: $.step is wrong", run.ErrBadRequest)}, model.BadRequest,
+			false, "$.step is wrong"},
+		"no blueprint": {runs{err: fmt.Errorf("%w: mine", run.ErrNoBlueprint)}, model.NoBlueprint, true,
+			"no such blueprint"},
+		"no server": {runs{err: errors.New("refused")}, model.Network, true, "cannot start"},
 		"far too large": {runs{result: func(run.Request) run.Result {
-			return run.Result{Status: run.Completed, OutputIs: "json", OutputRef: &ace.Ref{Size: MaxWritten + 1}}
+			return run.Result{Status: run.Completed, OutputIs: "json",
+				OutputRef: &ace.Ref{Size: MaxWritten + 1}}
 		}}, model.BadAnswer, false, "at most 1048576 are allowed"},
 	} {
 		p, _ := newProvider(t, &c.f)
 		_, err := generate(attemptContext(t.Context(), 1), p)
-		if model.KindOf(err) != c.kind || errors.Is(err, model.ErrPermanent) == c.again || !strings.Contains(err.Error(), c.says) {
+		if model.KindOf(err) != c.kind || errors.Is(err, model.ErrPermanent) == c.again ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -270,7 +297,8 @@ func TestWrittenElsewhere(t *testing.T) {
 	f.result = func(run.Request) run.Result {
 		return run.Result{Status: run.Completed, OutputIs: "text", Stdout: "log…", StdoutRef: &ref}
 	}
-	if r, err := generate(attemptContext(t.Context(), 1), p); err != nil || r.Plan != "long" || r.Parsed.Parse != ace.ParseExtracted {
+	if r, err := generate(attemptContext(t.Context(), 1), p); err != nil || r.Plan != "long" ||
+		r.Parsed.Parse != ace.ParseExtracted {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -291,22 +319,27 @@ func (b *box) Ended(_ context.Context, id string, end model.CallEnd) {
 }
 
 func TestInvocations(t *testing.T) {
-	f := &runs{result: says(`{"answer": "3", "invocations": [{"id": "a", "name": "add", "duration_ms": 1.5}, {"id": "a", "name": "rm", "accepted": false, "error": "no"}, {"name": "late", "duration_ms": 1e300}]}`)}
+	f := &runs{result: says(
+		`{"answer": "3", "invocations": [{"id": "a", "name": "add", "duration_ms": 1.5}, {"id": "a", "name": "rm", "accepted": false, "error": "no"}, {"name": "late", "duration_ms": 1e300}]}`)}
 	p, _ := newProvider(t, f)
 	in := ace.SkillsInput{Task: task}
 	in.Task.SkillsConfig.AllowedTools = []string{"add"}
 	b := &box{}
 	r, err := p.Skills(attemptContext(t.Context(), 1), in, nil, b)
-	want := []string{"1 add", "1 true true 1.5ms ", "2 rm", "2 false false 0s no", "3 late", "3 true true " + (365 * 24 * time.Hour).String() + " "}
-	if err != nil || r.Answer != "3" || !slices.Equal(b.said, want) || !strings.Contains(r.Parsed.Note, "the tool late, which is not allowed") {
+	want := []string{"1 add", "1 true true 1.5ms ", "2 rm", "2 false false 0s no", "3 late", "3 true true " +
+		(365 * 24 * time.Hour).String() + " "}
+	if err != nil || r.Answer != "3" || !slices.Equal(b.said, want) ||
+		!strings.Contains(r.Parsed.Note, "the tool late, which is not allowed") {
 		t.Errorf("%q, %+v, %v", b.said, r.Parsed, err)
 	}
 }
 
 func TestSample(t *testing.T) {
-	for step, has := range map[ace.Phase]string{ace.PhaseGenerator: "prompt", ace.PhaseSkills: "plan", ace.PhaseReflector: "label", ace.PhaseCurator: "insights"} {
+	for step, has := range map[ace.Phase]string{ace.PhaseGenerator: "prompt", ace.PhaseSkills: "plan",
+		ace.PhaseReflector: "label", ace.PhaseCurator: "insights"} {
 		var in map[string]any
-		if err := json.Unmarshal(Sample(step), &in); err != nil || in["step"] != string(step) || in[has] == nil || in["playbook"] == nil || in["task"] == nil {
+		if err := json.Unmarshal(Sample(step), &in); err != nil || in["step"] != string(step) ||
+			in[has] == nil || in["playbook"] == nil || in["task"] == nil {
 			t.Errorf("%s: %v, %v", step, in, err)
 		}
 	}

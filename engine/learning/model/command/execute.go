@@ -26,7 +26,8 @@ const stopWithin = 15 * time.Second
 
 // execute runs the blueprint for a phase, or finds the run that an earlier attempt started, and
 // waits for its end. If that run failed without being executed, execute starts another.
-func (p *provider) execute(ctx context.Context, phase ace.Phase, at ace.TaskContext, params json.RawMessage) (run.Result, error) {
+func (p *provider) execute(ctx context.Context, phase ace.Phase, at ace.TaskContext,
+	params json.RawMessage) (run.Result, error) {
 	caller := model.CallerOf(ctx, at)
 	q := run.Request{AgentName: p.blueprint, Parameters: params, Mode: run.Sync, MatchWithin: matchWithin,
 		By: fmt.Sprintf("the %s of %s", phase, at.WorkflowID)}
@@ -57,7 +58,8 @@ func (p *provider) execute(ctx context.Context, phase ace.Phase, at ace.TaskCont
 // activity. It contains the task, since one activity may serve many tasks.
 func runID(caller *model.Caller, phase ace.Phase, at ace.TaskContext, try int) string {
 	h := sha256.New()
-	parts := []string{caller.WorkflowID, caller.RunID, caller.ActivityID, string(phase), at.TaskID, strconv.Itoa(try)}
+	parts := []string{caller.WorkflowID, caller.RunID, caller.ActivityID, string(phase), at.TaskID,
+		strconv.Itoa(try)}
 	for _, part := range parts {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
@@ -85,7 +87,8 @@ func (p *provider) await(ctx context.Context, id string) (run.Result, error) {
 func (p *provider) stop(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
-	if _, err := p.runs.Stop(ctx, id, run.StopRequest{Reason: "its phase was canceled", By: p.name}); err == nil {
+	if _, err := p.runs.Stop(ctx, id, run.StopRequest{Reason: "its phase was canceled",
+		By: p.name}); err == nil {
 		_, _ = p.runs.Await(ctx, id) // the activity is canceled in any case
 	}
 }

@@ -51,13 +51,15 @@ func (p *provider) parameters(ctx context.Context, phase ace.Phase, at ace.TaskC
 		return nil, fmt.Errorf("%s: input of the %s: %w", p.name, phase, err)
 	}
 	if len(all) > run.MaxParams {
-		return nil, model.Errorf(model.BadRequest, "%s: the input of the %s has %d bytes, at most %d are allowed",
+		return nil, model.Errorf(model.BadRequest,
+			"%s: the input of the %s has %d bytes, at most %d are allowed",
 			p.name, phase, len(all), run.MaxParams)
 	}
 	return all, nil
 }
 
-// encode adds the phase, its prompt and the playbook to the input of a phase, and replaces a prompt in a file.
+// encode adds the phase, its prompt and the playbook to the input of a phase, and replaces a prompt in a
+// file.
 func encode(phase ace.Phase, task ace.TaskContext, in any, prompt *File, book Book) (json.RawMessage, error) {
 	data, err := json.Marshal(in)
 	if err != nil {

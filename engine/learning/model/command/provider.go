@@ -34,8 +34,8 @@ type Runs interface {
 	Stop(ctx context.Context, id string, r run.StopRequest) (run.State, error)
 }
 
-// New returns a provider that serves each phase by a run of a blueprint, of which it needs the name, the description
-// and the schema.
+// New returns a provider that serves each phase by a run of a blueprint, of which it needs the name, the
+// description and the schema.
 func New(runs Runs, artifacts *artifact.Store, b run.Blueprint) model.Provider {
 	return &provider{runs: runs, artifacts: artifacts, blueprint: b.Name, about: b.Description,
 		name:     ace.BlueprintProvider(b.Name),
@@ -57,7 +57,8 @@ func (p *provider) TakesPrompt() error {
 	if p.prompted {
 		return nil
 	}
-	return model.Errorf(model.BadRequest, "%s takes no phase prompt: its parameters_schema has no property %q",
+	return model.Errorf(model.BadRequest,
+		"%s takes no phase prompt: its parameters_schema has no property %q",
 		p.name, instructions)
 }
 
@@ -68,36 +69,43 @@ func (p *provider) About() string { return p.about }
 // DefaultModel implements [model.Provider]. It is the blueprint.
 func (p *provider) DefaultModel() string { return p.blueprint }
 
-func (p *provider) Generate(ctx context.Context, in ace.GeneratorInput, book *playbook.Playbook) (r ace.GeneratorResult, err error) {
-	r.Served, err = p.serve(ctx, ace.PhaseGenerator, in.Task, in, in.Prompt, book, func(w llm.Written) (err error) {
-		r, err = w.Generator(book, in.Task)
-		return err
-	})
+func (p *provider) Generate(ctx context.Context, in ace.GeneratorInput,
+	book *playbook.Playbook) (r ace.GeneratorResult, err error) {
+	r.Served, err = p.serve(ctx, ace.PhaseGenerator, in.Task, in, in.Prompt, book,
+		func(w llm.Written) (err error) {
+			r, err = w.Generator(book, in.Task)
+			return err
+		})
 	return r, err
 }
 
 // Skills implements [model.Provider]. The program uses its own tools; the calls that it reports
 // become tool events.
-func (p *provider) Skills(ctx context.Context, in ace.SkillsInput, book *playbook.Playbook, tools model.Toolbox) (r ace.SkillSessionResult, err error) {
-	r.Served, err = p.serve(ctx, ace.PhaseSkills, in.Task, in, in.Prompt, book, func(w llm.Written) (err error) {
-		r, err = w.Skills()
-		return err
-	})
+func (p *provider) Skills(ctx context.Context, in ace.SkillsInput, book *playbook.Playbook,
+	tools model.Toolbox) (r ace.SkillSessionResult, err error) {
+	r.Served, err = p.serve(ctx, ace.PhaseSkills, in.Task, in, in.Prompt, book,
+		func(w llm.Written) (err error) {
+			r, err = w.Skills()
+			return err
+		})
 	if err == nil {
 		recordCalls(ctx, tools, &r, in.Task.SkillsConfig)
 	}
 	return r, err
 }
 
-func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput, book *playbook.Playbook) (r ace.ReflectorResult, err error) {
-	r.Served, err = p.serve(ctx, ace.PhaseReflector, in.Task, in, in.Prompt, book, func(w llm.Written) (err error) {
-		r, err = w.Reflector(book, in)
-		return err
-	})
+func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput,
+	book *playbook.Playbook) (r ace.ReflectorResult, err error) {
+	r.Served, err = p.serve(ctx, ace.PhaseReflector, in.Task, in, in.Prompt, book,
+		func(w llm.Written) (err error) {
+			r, err = w.Reflector(book, in)
+			return err
+		})
 	return r, err
 }
 
-func (p *provider) Curate(ctx context.Context, in ace.CuratorInput, book *playbook.Playbook) (r ace.CuratorResult, err error) {
+func (p *provider) Curate(ctx context.Context, in ace.CuratorInput,
+	book *playbook.Playbook) (r ace.CuratorResult, err error) {
 	r.Served, err = p.serve(ctx, ace.PhaseCurator, in.Task, in, "", book, func(w llm.Written) (err error) {
 		r, err = w.Curator(book)
 		return err
@@ -106,7 +114,8 @@ func (p *provider) Curate(ctx context.Context, in ace.CuratorInput, book *playbo
 }
 
 // serve runs the blueprint for a phase and lets read parse its output.
-func (p *provider) serve(ctx context.Context, phase ace.Phase, at ace.TaskContext, in any, prompt string, book *playbook.Playbook,
+func (p *provider) serve(ctx context.Context, phase ace.Phase, at ace.TaskContext, in any, prompt string,
+	book *playbook.Playbook,
 	read func(llm.Written) error) (*ace.Served, error) {
 	params, err := p.parameters(ctx, phase, at, in, prompt, book)
 	if err != nil {
@@ -162,7 +171,8 @@ const (
 
 // recordCalls passes the tool calls that a program reports to the toolbox, in their order. The
 // program's IDs need not be unique, so the calls are numbered.
-func recordCalls(ctx context.Context, tools model.Toolbox, r *ace.SkillSessionResult, allowed ace.SkillsConfig) {
+func recordCalls(ctx context.Context, tools model.Toolbox, r *ace.SkillSessionResult,
+	allowed ace.SkillsConfig) {
 	w, ok := tools.(model.CallRecorder)
 	if !ok {
 		return
@@ -171,7 +181,8 @@ func recordCalls(ctx context.Context, tools model.Toolbox, r *ace.SkillSessionRe
 		id := strconv.Itoa(i + 1)
 		name := ace.Cut(inv.Name, maxName)
 		w.Begun(ctx, id, name, inv.Args)
-		w.Ended(ctx, id, model.CallEnd{Result: inv.Result, Accepted: inv.Accepted, OK: inv.OK, Error: ace.Cut(inv.Error, maxError),
+		w.Ended(ctx, id, model.CallEnd{Result: inv.Result, Accepted: inv.Accepted, OK: inv.OK,
+			Error: ace.Cut(inv.Error, maxError),
 			Began: inv.At, Took: duration(inv.DurationMS)})
 		if inv.Accepted && !allowed.Allows(inv.Name) {
 			note(r.Parsed, "it called the tool "+name+", which is not allowed")

@@ -18,7 +18,8 @@ type Completer interface {
 	Complete(ctx context.Context, r Request, onDelta func(text string)) (Response, error)
 }
 
-// Embedder is a [Completer] whose server has embeddings. Embed returns the vectors of the messages of the request.
+// Embedder is a [Completer] whose server has embeddings. Embed returns the vectors of the messages of the
+// request.
 type Embedder interface {
 	Embed(ctx context.Context, r Request) (Response, error)
 }
@@ -120,7 +121,8 @@ type Response struct {
 	Usage *ace.Usage
 	Model string
 	ID    string
-	// Native is the message for the next request, Raw as the server sent it; both are nil if there is no such form.
+	// Native is the message for the next request, Raw as the server sent it; both are nil if there is no such
+	// form.
 	Native any
 	Raw    any
 	// Vectors are of the messages of the request, in their order.

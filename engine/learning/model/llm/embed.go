@@ -9,8 +9,8 @@ import (
 	"acescope/engine/learning/model"
 )
 
-// maxEmbedded is the number of texts in a request. OpenAI allows 2,048 texts and 300,000 tokens; texts have at most
-// [playbook.MaxContent] bytes.
+// maxEmbedded is the number of texts in a request. OpenAI allows 2,048 texts and 300,000 tokens; texts have
+// at most [playbook.MaxContent] bytes.
 const maxEmbedded = 256
 
 // EmbeddingModel implements [model.Embedder].
@@ -20,7 +20,8 @@ func (p *provider) EmbeddingModel() (name string, ok bool) {
 }
 
 // Embed implements [model.Embedder].
-func (p *provider) Embed(ctx context.Context, at ace.TaskContext, texts []string) ([][]float64, *ace.Usage, error) {
+func (p *provider) Embed(ctx context.Context, at ace.TaskContext, texts []string) ([][]float64, *ace.Usage,
+	error) {
 	s, err := p.begin(ctx, at, nil)
 	if err != nil {
 		return nil, nil, err
@@ -43,7 +44,8 @@ func (p *provider) Embed(ctx context.Context, at ace.TaskContext, texts []string
 	return vectors, s.used(), nil
 }
 
-// normalize gives vectors the length 1. It returns an error unless it gets n vectors of the same number of dimensions.
+// normalize gives vectors the length 1. It returns an error unless it gets n vectors of the same number of
+// dimensions.
 func normalize(vectors [][]float64, n int) error {
 	bad := func(format string, args ...any) error {
 		return model.Errorf(model.BadAnswer, "embeddings: "+format, args...)

@@ -15,7 +15,8 @@ import (
 	"acescope/engine/learning/model/openai"
 )
 
-// Many texts take several requests. Their vectors come in order and with the length 1, and each request is recorded.
+// Many texts take several requests. Their vectors come in order and with the length 1, and each request is
+// recorded.
 func TestEmbed(t *testing.T) {
 	s := llmtest.New(func(q llmtest.Request) (a llmtest.Reply) {
 		a.In = len(q.Messages)
@@ -36,8 +37,10 @@ func TestEmbed(t *testing.T) {
 		texts[i] = strings.Repeat("x", i+1)
 	}
 	recorder := &calls.Recorder{}
-	vectors, used, err := e.Embed(calls.WithRecorder(t.Context(), recorder), ace.TaskContext{Model: "e-2"}, texts)
-	if err != nil || len(vectors) != 600 || used.InputTokens != 600 || len(s.Seen()) != 3 || s.Seen()[0].Model != "e-2" {
+	vectors, used, err := e.Embed(calls.WithRecorder(t.Context(), recorder), ace.TaskContext{Model: "e-2"},
+		texts)
+	if err != nil || len(vectors) != 600 || used.InputTokens != 600 || len(s.Seen()) != 3 ||
+		s.Seen()[0].Model != "e-2" {
 		t.Fatal(len(vectors), used, err)
 	}
 	for i, v := range vectors {
@@ -59,15 +62,19 @@ func TestEmbed(t *testing.T) {
 
 func TestEmbedFails(t *testing.T) {
 	for text, reply := range map[string]llmtest.Reply{
-		`local: http://127.0.0.1:0/v1 has no model "e-1" (404): no e-1`: {Status: 404, Type: "model_not_found", Text: "no e-1"},
-		"embeddings: vector 2 has no direction":                         {Vectors: [][]float64{{1, 0}, {0, 0}}},
-		"embeddings: vectors of 2 and 1 dimensions":                     {Vectors: [][]float64{{1, 0}, {1}}},
-		"embeddings: vectors of 2 and 0 dimensions":                     {Vectors: [][]float64{{1, 0}}},
-		"local: http://127.0.0.1:0/v1 sent invalid events":              {Vectors: [][]float64{{1, 0}, {1, 0}, {1, 0}}},
+		`local: http://127.0.0.1:0/v1 has no model "e-1" (404): no e-1`: {Status: 404,
+			Type: "model_not_found", Text: "no e-1"},
+		"embeddings: vector 2 has no direction": {Vectors: [][]float64{{1, 0},
+			{0, 0}}},
+		"embeddings: vectors of 2 and 1 dimensions": {Vectors: [][]float64{{1, 0}, {1}}},
+		"embeddings: vectors of 2 and 0 dimensions": {Vectors: [][]float64{{1, 0}}},
+		"local: http://127.0.0.1:0/v1 sent invalid events": {Vectors: [][]float64{{1, 0}, {1, 0},
+			{1, 0}}},
 	} {
 		s := llmtest.New(llmtest.Script(reply))
 		defer s.Close()
-		p := llm.New(openai.New(llm.Server{Name: "local", BaseURL: s.URL + "/v1"}), llm.Options{Name: "local"})
+		p := llm.New(openai.New(llm.Server{Name: "local", BaseURL: s.URL + "/v1"}),
+			llm.Options{Name: "local"})
 		_, _, err := p.(model.Embedder).Embed(t.Context(), ace.TaskContext{Model: "e-1"}, []string{"a", "b"})
 		got := strings.ReplaceAll(fmt.Sprint(err), strings.TrimPrefix(s.URL, "http://"), "127.0.0.1:0")
 		if !strings.HasPrefix(got, text) || model.KindOf(err) == "" {

@@ -103,7 +103,8 @@ func repair(c candidate) (f found, ok bool) {
 	if err != nil || !json.Valid([]byte(repaired)) {
 		return found{}, false
 	}
-	f = found{fields: object(gjson.Parse(repaired)), how: ace.ParseRepaired, note: "it was not valid JSON", cut: c.open}
+	f = found{fields: object(gjson.Parse(repaired)), how: ace.ParseRepaired, note: "it was not valid JSON",
+		cut: c.open}
 	if c.open > 0 {
 		f.note = errCut.Error()
 	}
@@ -300,7 +301,9 @@ func textOf(v gjson.Result) string {
 func (f fields) texts(names ...string) []string {
 	v := f.get(names...)
 	if !v.IsArray() {
-		return strings.FieldsFunc(textOf(v), func(r rune) bool { return strings.ContainsRune(",; \n\t[]\"", r) })
+		return strings.FieldsFunc(textOf(v), func(r rune) bool {
+			return strings.ContainsRune(",; \n\t[]\"", r)
+		})
 	}
 	var out []string
 	for _, e := range v.Array() {

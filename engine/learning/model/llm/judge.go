@@ -11,7 +11,8 @@ import (
 )
 
 // Judge implements [model.Judge].
-func (p *provider) Judge(ctx context.Context, in ace.ReflectorInput) (j model.Judgment, used ace.Usage, err error) {
+func (p *provider) Judge(ctx context.Context, in ace.ReflectorInput) (j model.Judgment, used ace.Usage,
+	err error) {
 	s, err := p.begin(ctx, in.Task, nil)
 	if err != nil {
 		return j, used, err

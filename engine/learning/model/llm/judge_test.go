@@ -21,8 +21,9 @@ func TestL7Judge(t *testing.T) {
 		kind model.ErrorKind
 		sent int
 	}{
-		"yes":      {`{"reason": "the same", "correct": true}`, model.Judgment{true, "the same"}, "", 1},
-		"no":       {`{"reason": "another city", "correct": false}`, model.Judgment{false, "another city"}, "", 1},
+		"yes": {`{"reason": "the same", "correct": true}`, model.Judgment{true, "the same"}, "", 1},
+		"no": {`{"reason": "another city", "correct": false}`, model.Judgment{false, "another city"},
+			"", 1},
 		"in prose": {"They differ.\n```json\n{\"correct\": \"False\"}\n```", model.Judgment{}, "", 1},
 		"quoted": {`{"reason": "it says {\"correct\": true}", "correct": false}`,
 			model.Judgment{false, `it says {"correct": true}`}, "", 1},

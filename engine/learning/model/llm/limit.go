@@ -25,12 +25,14 @@ func newLimiter(perMinute int) *limiter {
 	return l
 }
 
-// reserve returns how long a request has to wait, or an error if the server wants none for longer than [maxWait].
+// reserve returns how long a request has to wait, or an error if the server wants none for longer than
+// [maxWait].
 func (l *limiter) reserve(name string, now time.Time) (time.Duration, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if left := l.paused.Sub(now); left > maxWait {
-		e := model.Errorf(model.RateLimited, "%s: the server accepts no request for %s", name, left.Round(time.Second))
+		e := model.Errorf(model.RateLimited, "%s: the server accepts no request for %s", name,
+			left.Round(time.Second))
 		e.RetryAfter = left
 		return 0, e
 	}

@@ -7,7 +7,8 @@ import (
 	"acescope/engine/learning/model"
 )
 
-// Requests keep the rate. While a server wants none, requests wait for a short time or fail, with the time left.
+// Requests keep the rate. While a server wants none, requests wait for a short time or fail, with the time
+// left.
 func TestLimiter(t *testing.T) {
 	now := time.Unix(1000, 0)
 	l := newLimiter(30)
@@ -22,7 +23,8 @@ func TestLimiter(t *testing.T) {
 	}
 	l = newLimiter(0)
 	l.pause(&model.Error{Kind: model.RateLimited, RetryAfter: time.Minute}, now)
-	l.pause(&model.Error{Kind: model.RateLimited, RetryAfter: time.Second}, now) // an earlier time changes nothing
+	// an earlier time changes nothing
+	l.pause(&model.Error{Kind: model.RateLimited, RetryAfter: time.Second}, now)
 	_, err := l.reserve("p", now.Add(10*time.Second))
 	if e, ok := err.(*model.Error); !ok || e.Kind != model.RateLimited || e.RetryAfter != 50*time.Second {
 		t.Errorf("%v", err)

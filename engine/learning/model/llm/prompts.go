@@ -21,8 +21,8 @@ var (
 	repairPrompt string
 )
 
-// system returns the part of a prompt that only changes with the playbook: the instructions, then the form of the
-// answer, which instructions of the user cannot change.
+// system returns the part of a prompt that only changes with the playbook: the instructions, then the form of
+// the answer, which instructions of the user cannot change.
 func system(phase ace.Phase, instructions prompts.Template, book *playbook.Playbook) (blocks []Block) {
 	values := map[string]string{
 		prompts.Playbook: between("playbook", render(book)),
@@ -71,17 +71,20 @@ func generatorMessage(in ace.GeneratorInput) string {
 	if in.Reflection == "" {
 		return between("task", in.Prompt)
 	}
-	return between("task", in.Prompt) + "\n\nAn earlier answer to this task was wrong. A reflection on it says:\n" +
+	return between("task", in.Prompt) +
+		"\n\nAn earlier answer to this task was wrong. A reflection on it says:\n" +
 		between("reflection", in.Reflection)
 }
 
 func skillsMessage(in ace.SkillsInput) string {
-	return between("task", in.Prompt) + "\n\n" + between("plan", in.Plan) + "\n\n" + between("answer", orNone(in.Answer)) +
+	return between("task", in.Prompt) + "\n\n" + between("plan", in.Plan) + "\n\n" +
+		between("answer", orNone(in.Answer)) +
 		"\n\nBullets that the plan uses: " + orNone(strings.Join(in.BulletIDs, ", "))
 }
 
 func reflectorMessage(in ace.ReflectorInput, book *playbook.Playbook, correct *bool, score *float64) string {
-	parts := []string{between("task", in.Prompt), between("plan", in.Plan), between("answer", orNone(in.Answer)),
+	parts := []string{between("task", in.Prompt), between("plan", in.Plan),
+		between("answer", orNone(in.Answer)),
 		between("bullets", bulletsOf(book, in.BulletIDs))}
 	if in.Label != nil {
 		parts = append(parts, between("expected", *in.Label))

@@ -2,8 +2,8 @@
 // ACE phases: it fills in the prompts, parses the answers, runs the tool loop and reports errors.
 // A [Completer] talks to the server. [Written] parses the results that programs write.
 //
-// It imports engine/learning/model, engine/ace, engine/learning/playbook, engine/learning/prompts, engine/agents/price,
-// the arithmetic of the built-in provider, and a library that repairs JSON.
+// It imports engine/learning/model, engine/ace, engine/learning/playbook, engine/learning/prompts,
+// engine/agents/price, the arithmetic of the built-in provider, and a library that repairs JSON.
 //
 // Order: the tool calls of one turn run concurrently, those of the next turn after them.
 // Bounds: [MaxTurns] turns and [maxCalls] calls per turn of a session, [maxAnswer] bytes per
@@ -103,14 +103,16 @@ func (p *provider) begin(ctx context.Context, t ace.TaskContext, tools model.Too
 	s := &step{provider: p, model: cmp.Or(t.Model, p.o.Model),
 		shared: &Step{Task: t, Caller: model.CallerOf(ctx, t), Tools: tools}}
 	if s.model == "" {
-		return nil, model.Errorf(model.NoModel, "%s: no model; set --model, or model in [providers.%s] of the configuration",
+		return nil, model.Errorf(model.NoModel,
+			"%s: no model; set --model, or model in [providers.%s] of the configuration",
 			p.o.Name, p.o.Name)
 	}
 	return s, ctx.Err()
 }
 
 // beginPhase begins a phase and returns the system prompt of its requests.
-func (p *provider) beginPhase(ctx context.Context, phase ace.Phase, t ace.TaskContext, book *playbook.Playbook,
+func (p *provider) beginPhase(ctx context.Context, phase ace.Phase, t ace.TaskContext,
+	book *playbook.Playbook,
 	tools model.Toolbox) (*step, []Block, error) {
 	s, err := p.begin(ctx, t, tools)
 	if err != nil {
@@ -143,7 +145,8 @@ func (s *step) usageOf(r Response) ace.Usage {
 		return *r.Usage
 	}
 	t := r.Tokens
-	u := ace.Usage{InputTokens: t.Input + t.CacheWrite5m + t.CacheWrite1h, OutputTokens: t.Output, CacheReadTokens: t.CacheRead}
+	u := ace.Usage{InputTokens: t.Input + t.CacheWrite5m + t.CacheWrite1h, OutputTokens: t.Output,
+		CacheReadTokens: t.CacheRead}
 	known := false
 	if s.o.Prices != nil {
 		u.CostUSD, known = s.o.Prices.Cost(r.Model, t, time.Now())
@@ -247,7 +250,8 @@ func (s *step) once(ctx context.Context, r Request) (Response, error) {
 		}
 	})
 	if err != nil && errors.Is(context.Cause(ctx), errIdle) {
-		return Response{}, model.Errorf(model.Network, "%s: the server sent no data for %s", s.o.Name, s.o.IdleTimeout)
+		return Response{}, model.Errorf(model.Network, "%s: the server sent no data for %s", s.o.Name,
+			s.o.IdleTimeout)
 	}
 	return resp, err
 }
@@ -287,7 +291,8 @@ func (s *step) answer(ctx context.Context, r Request, take func(found) error) (*
 	return s.parse(ctx, r, resp, take)
 }
 
-func (s *step) parse(ctx context.Context, r Request, resp Response, take func(found) error) (*ace.ParseReport, error) {
+func (s *step) parse(ctx context.Context, r Request, resp Response, take func(found) error) (*ace.ParseReport,
+	error) {
 	v := &ace.ParseReport{Attempts: 1}
 	accept := func(f found) error {
 		err := take(f)
@@ -339,7 +344,8 @@ func repairRequest(r Request, resp Response, why error) Request {
 	text := repairMessage(why, resp.Stop == StopLength)
 	r.Messages = slices.Clone(r.Messages)
 	if echo := strings.TrimSpace(resp.Text); echo != "" {
-		r.Messages = append(r.Messages, Message{Role: Assistant, Text: ace.Cut(echo, maxEcho)}, Message{Role: User, Text: text})
+		r.Messages = append(r.Messages, Message{Role: Assistant, Text: ace.Cut(echo, maxEcho)},
+			Message{Role: User, Text: text})
 	} else {
 		r.Messages[len(r.Messages)-1].addText(text)
 	}

@@ -32,24 +32,33 @@ func TestReadCurator(t *testing.T) {
 		how  ace.ParseKind
 		want []string
 	}{
-		"clean":           {one, ace.ParseClean, []string{"ADD a"}},
-		"fenced":          {"Sure:\n```json\n" + one + "\n```\nBye {not} \"this", ace.ParseExtracted, []string{"ADD a"}},
-		"in prose":        {"I think [a] {b} so: " + one + " That is all.", ace.ParseExtracted, []string{"ADD a"}},
-		"after a brace":   {"Sets are written { and so: " + one, ace.ParseExtracted, []string{"ADD a"}},
-		"repeated":        {one + "\n" + strings.ReplaceAll(one, `"a"`, `"b"`), ace.ParseExtracted, []string{"ADD b"}},
-		"begun again":     {one + "\n{\"reasoning\": \"agai", ace.ParseExtracted, []string{"ADD a"}},
-		"fence cut":       {"```json\n" + one, ace.ParseExtracted, []string{"ADD a"}},
-		"thought":         {"<think>maybe " + strings.ReplaceAll(one, `"a"`, `"z"`) + "</think>\n" + one, ace.ParseClean, []string{"ADD a"}},
-		"loose":           {`{reasoning: 'r', operations: [{type: 'ADD', content: 'a',},],}`, ace.ParseRepaired, []string{"ADD a"}},
+		"clean": {one, ace.ParseClean, []string{"ADD a"}},
+		"fenced": {"Sure:\n```json\n" + one + "\n```\nBye {not} \"this", ace.ParseExtracted,
+			[]string{"ADD a"}},
+		"in prose": {"I think [a] {b} so: " + one + " That is all.", ace.ParseExtracted,
+			[]string{"ADD a"}},
+		"after a brace": {"Sets are written { and so: " + one, ace.ParseExtracted, []string{"ADD a"}},
+		"repeated": {one + "\n" + strings.ReplaceAll(one, `"a"`, `"b"`), ace.ParseExtracted,
+			[]string{"ADD b"}},
+		"begun again": {one + "\n{\"reasoning\": \"agai", ace.ParseExtracted, []string{"ADD a"}},
+		"fence cut":   {"```json\n" + one, ace.ParseExtracted, []string{"ADD a"}},
+		"thought": {"<think>maybe " + strings.ReplaceAll(one, `"a"`, `"z"`) + "</think>\n" + one,
+			ace.ParseClean, []string{"ADD a"}},
+		"loose": {`{reasoning: 'r', operations: [{type: 'ADD', content: 'a',},],}`,
+			ace.ParseRepaired, []string{"ADD a"}},
 		"python":          {`{"reasoning": None, "operations": [{"type": "ADD", "content": "a"}], "ok": True}`, ace.ParseRepaired, []string{"ADD a"}},
 		"cut in a second": {`{"operations": [{"type": "ADD", "content": "a"}, {"type": "ADD", "content": "never us`, ace.ParseRepaired, []string{"ADD a", "unparsable: ADD never us"}},
-		"cut between":     {`{"operations": [{"type": "ADD", "content": "a"}, `, ace.ParseRepaired, []string{"ADD a"}},
-		"wrapped":         {`{"response": ` + one + `}`, ace.ParseClean, []string{"ADD a"}},
-		"a list":          {`[{"type": "ADD", "content": "a"}]`, ace.ParseClean, []string{"ADD a"}},
-		"one":             {`{"operations": {"type": "ADD", "content": "a"}}`, ace.ParseClean, []string{"ADD a"}},
-		"no list":         {`{"operations": [["ADD"], 7, null]}`, ace.ParseClean, []string{"unparsable: ADD", "unparsable: 7", "unparsable:"}},
-		"types":           {`{"Operations": [{"Type": "remove", "ID": 12, "content": ["x", 1.50]}]}`, ace.ParseClean, []string{"REMOVE 12 x 1.50"}},
-		"none":            {`{"reasoning": "nothing new", "operations": []}`, ace.ParseClean, nil},
+		"cut between": {`{"operations": [{"type": "ADD", "content": "a"}, `, ace.ParseRepaired,
+			[]string{"ADD a"}},
+		"wrapped": {`{"response": ` + one + `}`, ace.ParseClean, []string{"ADD a"}},
+		"a list":  {`[{"type": "ADD", "content": "a"}]`, ace.ParseClean, []string{"ADD a"}},
+		"one": {`{"operations": {"type": "ADD", "content": "a"}}`, ace.ParseClean,
+			[]string{"ADD a"}},
+		"no list": {`{"operations": [["ADD"], 7, null]}`, ace.ParseClean,
+			[]string{"unparsable: ADD", "unparsable: 7", "unparsable:"}},
+		"types": {`{"Operations": [{"Type": "remove", "ID": 12, "content": ["x", 1.50]}]}`,
+			ace.ParseClean, []string{"REMOVE 12 x 1.50"}},
+		"none": {`{"reasoning": "nothing new", "operations": []}`, ace.ParseClean, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got curated
@@ -60,7 +69,9 @@ func TestReadCurator(t *testing.T) {
 			}
 		})
 	}
-	for _, text := range []string{"", "prose", "[calc-00001] is good", `{"reasoning": "x"}`, `{"operations": "none"}`, `"operations"`, "null", "{{{{", strings.Repeat("[", 1000), strings.Repeat(" ", maxAnswer) + "x{}"} {
+	for _, text := range []string{"", "prose", "[calc-00001] is good", `{"reasoning": "x"}`,
+		`{"operations": "none"}`, `"operations"`, "null", "{{{{", strings.Repeat("[", 1000),
+		strings.Repeat(" ", maxAnswer) + "x{}"} {
 		var got curated
 		if err := read(text, got.parse); err == nil {
 			t.Errorf("%.40q was taken for %+v", text, got)
@@ -71,14 +82,17 @@ func TestReadCurator(t *testing.T) {
 func TestReadAnswers(t *testing.T) {
 	var g generated
 	if err := read(`{"Reasoning": ["one", "two"], "bullet_ids": "calc-00001, [misc-00002]", "finalAnswer": 12.50}`, g.parse); err != nil ||
-		g.answer != "12.50" || g.reasoning != "one\ntwo" || !slices.Equal(g.bullets, []string{"calc-00001", "misc-00002"}) {
+		g.answer != "12.50" || g.reasoning != "one\ntwo" ||
+		!slices.Equal(g.bullets, []string{"calc-00001", "misc-00002"}) {
 		t.Errorf("%+v, %v", g, err)
 	}
-	if err := read(`{"reasoning": "x", "final_answer": "12`, g.parse); err == nil || !strings.Contains(err.Error(), "cut off") {
+	if err := read(`{"reasoning": "x", "final_answer": "12`, g.parse); err == nil ||
+		!strings.Contains(err.Error(), "cut off") {
 		t.Errorf("half an answer was taken: %+v", g)
 	}
 	var r reflected
-	if err := read(`{"key_insight": "k", "bullet_tags": {"b-1": "helpful", "a-1": "HARMFUL"}}`, r.parse); err != nil ||
+	if err := read(`{"key_insight": "k", "bullet_tags": {"b-1": "helpful", "a-1": "HARMFUL"}}`,
+		r.parse); err != nil ||
 		!slices.Equal(r.tags, []ace.BulletTag{{ID: "a-1", Tag: "harmful"}, {ID: "b-1", Tag: "helpful"}}) {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -148,13 +162,18 @@ func FuzzRead(f *testing.F) {
 	for _, s := range []string{
 		`{"reasoning": "r", "operations": [{"type": "ADD", "section": "OTHERS", "content": "a"}]}`,
 		"```json\n{\"operations\": [{\"type\": \"UPDATE\", \"bullet_id\": \"calc-00001\", \"content\": \"b \\u0041\"}]}\n```",
-		`{operations: [{type: 'REMOVE', id: misc-00002,}],}`, `{"operations": [{"type": "TAG", "bullet_id": "calc-00001", "metadata": {"helpful": "2"`,
-		`prose { "a": [1, {"final_answer": null}] } more`, "<think>{</think>{\"final_answer\": 1e9}", `[{"type":"ADD","content":"x"}`,
-		`{"a":"` + "\\", `{"key_insight": ["x"], "bullet_tags": {"calc-00001": "helpful"}}`, "{'a': b(1, /* c */ \"d\" + 'e')}",
+		`{operations: [{type: 'REMOVE', id: misc-00002,}],}`,
+		`{"operations": [{"type": "TAG", "bullet_id": "calc-00001", "metadata": {"helpful": "2"`,
+		`prose { "a": [1, {"final_answer": null}] } more`, "<think>{</think>{\"final_answer\": 1e9}",
+		`[{"type":"ADD","content":"x"}`,
+		`{"a":"` + "\\", `{"key_insight": ["x"], "bullet_tags": {"calc-00001": "helpful"}}`,
+		"{'a': b(1, /* c */ \"d\" + 'e')}",
 	} {
 		f.Add(s)
 	}
-	book := &playbook.Playbook{NextID: 3, Bullets: []playbook.Bullet{{ID: "calc-00001", Section: "OTHERS", Content: "one"}, {ID: "misc-00002", Section: "OTHERS", Content: "two"}}}
+	book := &playbook.Playbook{NextID: 3,
+		Bullets: []playbook.Bullet{{ID: "calc-00001", Section: "OTHERS", Content: "one"},
+			{ID: "misc-00002", Section: "OTHERS", Content: "two"}}}
 	f.Fuzz(func(t *testing.T, text string) {
 		var g generated
 		var r reflected
@@ -177,7 +196,8 @@ func FuzzRead(f *testing.F) {
 					t.Fatalf("content %q is not in the answer", op.Content)
 				}
 			}
-			if !strings.Contains(all, letters(string(op.Type))) || !strings.Contains(all, letters(op.BulletID)) {
+			if !strings.Contains(all, letters(string(op.Type))) ||
+				!strings.Contains(all, letters(op.BulletID)) {
 				t.Fatalf("%s %s is not in the answer", op.Type, op.BulletID)
 			}
 		}

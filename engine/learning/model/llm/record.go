@@ -31,7 +31,8 @@ func (s *step) record(ctx context.Context, r Request, resp Response, err error, 
 }
 
 func requestRecord(r Request) ace.ModelRequest {
-	out := ace.ModelRequest{Model: r.Model, MaxTokens: r.MaxTokens, Sampling: r.Sampling, Embeddings: r.Vectors}
+	out := ace.ModelRequest{Model: r.Model, MaxTokens: r.MaxTokens, Sampling: r.Sampling,
+		Embeddings: r.Vectors}
 	for _, b := range r.System {
 		out.System = append(out.System, ace.ModelText{Text: b.Text})
 	}
@@ -88,7 +89,8 @@ func (p *provider) Send(ctx context.Context, recorded ace.ModelRequest) (ace.Mod
 // requestOf returns the request that a record describes.
 func requestOf(recorded ace.ModelRequest) (Request, error) {
 	if recorded.Embeddings {
-		return Request{}, model.Errorf(model.BadRequest, "the request asked for embeddings, which have no text")
+		return Request{}, model.Errorf(model.BadRequest,
+			"the request asked for embeddings, which have no text")
 	}
 	r := Request{Model: recorded.Model, MaxTokens: recorded.MaxTokens, Sampling: recorded.Sampling}
 	for _, t := range recorded.System {
@@ -97,10 +99,12 @@ func requestOf(recorded ace.ModelRequest) (Request, error) {
 	for _, m := range recorded.Messages {
 		message := Message{Role: Role(m.Role), Text: m.Content.Text}
 		for _, c := range m.Calls {
-			message.Calls = append(message.Calls, Call{ID: c.ID, Name: c.Name, Args: json.RawMessage(c.Arguments)})
+			message.Calls = append(message.Calls,
+				Call{ID: c.ID, Name: c.Name, Args: json.RawMessage(c.Arguments)})
 		}
 		for _, t := range m.Results {
-			message.Results = append(message.Results, CallResult{ID: t.ID, Text: t.Content.Text, Failed: t.Failed})
+			message.Results = append(message.Results, CallResult{ID: t.ID, Text: t.Content.Text,
+				Failed: t.Failed})
 		}
 		r.Messages = append(r.Messages, message)
 	}

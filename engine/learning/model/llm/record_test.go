@@ -23,14 +23,16 @@ func TestRecordedRequests(t *testing.T) {
 		case strings.Contains(q.Last(), "could not be read"):
 			return llmtest.Reply{Text: `{"final_answer": "2.5"}`, In: 10, Out: 5}
 		case len(q.Messages) == 1:
-			return llmtest.Reply{Calls: []llmtest.Call{{ID: "c1", Name: "calculate", Args: `{"expression": "5/2"}`}}}
+			return llmtest.Reply{Calls: []llmtest.Call{{ID: "c1", Name: "calculate",
+				Args: `{"expression": "5/2"}`}}}
 		}
 		return llmtest.Reply{Text: "I think it is two and a half."}
 	}
 	forBothServers(t, llm.Options{}, answer, func(t *testing.T, p model.Provider, s *llmtest.Server) {
 		recorder := &calls.Recorder{}
 		ctx := calls.WithRecorder(t.Context(), recorder)
-		if _, err := p.Skills(ctx, ace.SkillsInput{Prompt: "5/2?", Plan: "Divide."}, samplePlaybook(), &box{}); err != nil {
+		if _, err := p.Skills(ctx, ace.SkillsInput{Prompt: "5/2?", Plan: "Divide."}, samplePlaybook(),
+			&box{}); err != nil {
 			t.Fatal(err)
 		}
 		stored := map[string][]byte{}
@@ -76,15 +78,18 @@ func TestRecordedFailure(t *testing.T) {
 	reply := llmtest.Script(llmtest.Reply{Status: 400, Type: "invalid_request_error", Text: "bad request"})
 	forBothServers(t, llm.Options{}, reply, func(t *testing.T, p model.Provider, _ *llmtest.Server) {
 		recorder := &calls.Recorder{}
-		if _, err := p.Generate(calls.WithRecorder(t.Context(), recorder), ace.GeneratorInput{Prompt: "x"}, nil); err == nil {
+		if _, err := p.Generate(calls.WithRecorder(t.Context(), recorder), ace.GeneratorInput{Prompt: "x"},
+			nil); err == nil {
 			t.Fatal("no error")
 		}
 		var line []byte
-		_, err := recorder.Store(t.Context(), func(_ context.Context, content []byte, _ string) (ace.Ref, error) {
+		_, err := recorder.Store(t.Context(), func(_ context.Context, content []byte, _ string) (ace.Ref,
+			error) {
 			line = bytes.Clone(content)
 			return ace.Ref{}, nil
 		}, func(line []byte) []byte { return line })
-		if err != nil || !bytes.Contains(line, []byte("bad request")) || bytes.Contains(line, []byte(`"response"`)) {
+		if err != nil || !bytes.Contains(line, []byte("bad request")) ||
+			bytes.Contains(line, []byte(`"response"`)) {
 			t.Errorf("%s, %v", line, err)
 		}
 	})
@@ -94,29 +99,33 @@ func TestRecordedFailure(t *testing.T) {
 func TestSampling(t *testing.T) {
 	reply := llmtest.Script(llmtest.Reply{Text: `{"final_answer": "2.5"}`})
 	for _, seeds := range []bool{false, true} {
-		forBothServers(t, llm.Options{Seeds: seeds}, reply, func(t *testing.T, p model.Provider, s *llmtest.Server) {
-			in := ace.GeneratorInput{Prompt: "5/2?"}
-			in.Task.Temperature = new(0.25)
-			in.Task.Seed = new(int64(7))
-			recorder := &calls.Recorder{}
-			if _, err := p.Generate(calls.WithRecorder(t.Context(), recorder), in, nil); err != nil {
-				t.Fatal(err)
-			}
-			sent := s.Seen()[0]
-			wantSeed := seeds && sent.API == "openai"
-			if raw := string(sent.Raw); !strings.Contains(raw, `"temperature":0.25`) ||
-				strings.Contains(raw, `"seed":7`) != wantSeed {
-				t.Errorf("sent %s", raw)
-			}
-			var line string
-			_, err := recorder.Store(t.Context(), func(_ context.Context, content []byte, _ string) (ace.Ref, error) {
-				line = string(content)
-				return ace.Ref{}, nil
-			}, func(line []byte) []byte { return line })
-			if err != nil || !strings.Contains(line, `"temperature":0.25`) || strings.Contains(line, `"seed":7`) != seeds {
-				t.Errorf("on record: %s, %v", line, err)
-			}
-		})
+		forBothServers(t, llm.Options{Seeds: seeds}, reply,
+			func(t *testing.T, p model.Provider, s *llmtest.Server) {
+				in := ace.GeneratorInput{Prompt: "5/2?"}
+				in.Task.Temperature = new(0.25)
+				in.Task.Seed = new(int64(7))
+				recorder := &calls.Recorder{}
+				if _, err := p.Generate(calls.WithRecorder(t.Context(), recorder), in, nil); err != nil {
+					t.Fatal(err)
+				}
+				sent := s.Seen()[0]
+				wantSeed := seeds && sent.API == "openai"
+				if raw := string(sent.Raw); !strings.Contains(raw, `"temperature":0.25`) ||
+					strings.Contains(raw, `"seed":7`) != wantSeed {
+					t.Errorf("sent %s", raw)
+				}
+				var line string
+				_, err := recorder.Store(t.Context(), func(_ context.Context, content []byte,
+					_ string) (ace.Ref,
+					error) {
+					line = string(content)
+					return ace.Ref{}, nil
+				}, func(line []byte) []byte { return line })
+				if err != nil || !strings.Contains(line, `"temperature":0.25`) ||
+					strings.Contains(line, `"seed":7`) != seeds {
+					t.Errorf("on record: %s, %v", line, err)
+				}
+			})
 	}
 }
 

@@ -89,15 +89,20 @@ func kindOf(status int, code, message string) model.ErrorKind {
 		return model.Auth
 	case status == http.StatusTooManyRequests || strings.Contains(code, "rate_limit"):
 		return model.RateLimited
-	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusPaymentRequired ||
-		strings.Contains(code, "authentication") || strings.Contains(code, "permission_error") || strings.Contains(code, "invalid_api_key"):
+	case status == http.StatusUnauthorized || status == http.StatusForbidden ||
+		status == http.StatusPaymentRequired ||
+		strings.Contains(code, "authentication") || strings.Contains(code, "permission_error") ||
+		strings.Contains(code, "invalid_api_key"):
 		return model.Auth
-	case status == http.StatusRequestTimeout || status == http.StatusConflict || strings.Contains(code, "timeout"):
+	case status == http.StatusRequestTimeout || status == http.StatusConflict ||
+		strings.Contains(code, "timeout"):
 		return model.ServerError
-	case has("context_length", "context length", "context window", "prompt is too long", "maximum context", "exceeds the context", "too many tokens") ||
+	case has("context_length", "context length", "context window", "prompt is too long", "maximum context",
+		"exceeds the context", "too many tokens") ||
 		status == http.StatusRequestEntityTooLarge:
 		return model.TooLong
-	case status == http.StatusNotFound || has("model_not_found", "model not found") || strings.Contains(code, "not_found"):
+	case status == http.StatusNotFound || has("model_not_found", "model not found") ||
+		strings.Contains(code, "not_found"):
 		return model.NoModel
 	case status >= 500, strings.Contains(code, "api_error"), strings.Contains(code, "server_error"):
 		return model.ServerError
@@ -151,7 +156,8 @@ func (s Server) Incomplete(ctx context.Context, header http.Header, began bool, 
 		return s.Broken(ctx, ctx.Err(), got)
 	}
 	if kind := header.Get("Content-Type"); !began && !strings.HasPrefix(kind, "text/event-stream") {
-		return model.Errorf(model.BadRequest, "%s: %s does not speak the expected API (it sent %q); check the base URL",
+		return model.Errorf(model.BadRequest,
+			"%s: %s does not speak the expected API (it sent %q); check the base URL",
 			s.Name, AddressOf(s.BaseURL), ace.Cut(kind, 80))
 	}
 	return model.Errorf(model.Network, "%s: the response from %s ended early, after %d bytes",

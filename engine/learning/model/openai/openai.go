@@ -32,7 +32,8 @@ const (
 // environment: a key for one server must not be sent to another.
 func New(s llm.Server) llm.Completer {
 	s.BaseURL = strings.TrimSuffix(cmp.Or(s.BaseURL, BaseURL), "/") + "/"
-	opts := []option.RequestOption{option.WithBaseURL(s.BaseURL), option.WithHTTPClient(llm.Client()), option.WithMaxRetries(0)}
+	opts := []option.RequestOption{option.WithBaseURL(s.BaseURL), option.WithHTTPClient(llm.Client()),
+		option.WithMaxRetries(0)}
 	if s.Key != "" {
 		opts = append(opts, option.WithAPIKey(s.Key))
 	}
@@ -104,7 +105,8 @@ func responseError(ctx context.Context, server llm.Server, err error, got int) e
 		if api.Response != nil {
 			header = api.Response.Header
 		}
-		return server.Status(api.StatusCode, header, api.Code+" "+api.Type, cmp.Or(api.Message, api.RawJSON()))
+		return server.Status(api.StatusCode, header, api.Code+" "+api.Type,
+			cmp.Or(api.Message, api.RawJSON()))
 	}
 	if event, ok := errors.AsType[*ssestream.StreamError](err); ok {
 		code, message := streamError(event.Event.Data)
@@ -192,7 +194,8 @@ func (a *answer) response() llm.Response {
 			if id == "" {
 				id = fmt.Sprintf("call_%d", i+1)
 			}
-			r.Calls = append(r.Calls, llm.Call{ID: id, Name: t.Function.Name, Args: json.RawMessage(t.Function.Arguments)})
+			r.Calls = append(r.Calls, llm.Call{ID: id, Name: t.Function.Name,
+				Args: json.RawMessage(t.Function.Arguments)})
 		}
 		r.Stop = stopOf(ch.FinishReason, r)
 		if refusal := ch.Message.Refusal; refusal != "" {
@@ -238,8 +241,9 @@ func (c *completer) paramsOf(r llm.Request) openai.ChatCompletionNewParams {
 		p.Messages = append(p.Messages, messagesOf(m)...)
 	}
 	for _, t := range r.Tools {
-		p.Tools = append(p.Tools, openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{Name: t.Name,
-			Description: param.NewOpt(t.About), Parameters: t.Schema}))
+		p.Tools = append(p.Tools, openai.ChatCompletionFunctionTool(
+			shared.FunctionDefinitionParam{Name: t.Name,
+				Description: param.NewOpt(t.About), Parameters: t.Schema}))
 	}
 	return p
 }
@@ -261,7 +265,8 @@ func messagesOf(m llm.Message) (out []openai.ChatCompletionMessageParamUnion) {
 	for _, c := range m.Calls {
 		msg.ToolCalls = append(msg.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
 			OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{ID: c.ID,
-				Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: string(c.Args)}}})
+				Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name,
+					Arguments: string(c.Args)}}})
 	}
 	return append(out, openai.ChatCompletionMessageParamUnion{OfAssistant: &msg})
 }

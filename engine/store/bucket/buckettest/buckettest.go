@@ -1,5 +1,5 @@
-// Package buckettest gives tests an empty store of every kind. It imports the standard library and Azure's SDK; only
-// tests import it.
+// Package buckettest gives tests an empty store of every kind. It imports the standard library and Azure's
+// SDK; only tests import it.
 package buckettest
 
 import (
@@ -59,7 +59,8 @@ var emulators = map[string]emulator{
 		prepare: func(t *testing.T, address, _ string) string {
 			t.Setenv("STORAGE_EMULATOR_HOST", address)
 			bucket := strings.NewReader(`{"name":"` + name + `"}`)
-			answer, err := http.Post("http://"+address+"/storage/v1/b?project="+name, "application/json", bucket)
+			answer, err := http.Post("http://"+address+"/storage/v1/b?project="+name, "application/json",
+				bucket)
 			check(t, err)
 			check(t, answer.Body.Close())
 			return "gs://" + name
@@ -86,8 +87,8 @@ var emulators = map[string]emulator{
 	},
 }
 
-// Each runs a test with the URL of an empty store of each kind: a directory, the emulators whose variables name their
-// program, and a part of the store that ACESCOPE_TEST_STORE names, such as
+// Each runs a test with the URL of an empty store of each kind: a directory, the emulators whose variables
+// name their program, and a part of the store that ACESCOPE_TEST_STORE names, such as
 // s3://BUCKET?endpoint=http://127.0.0.1:7070&use_path_style=true&disable_https=true.
 func Each(t *testing.T, test func(t *testing.T, url string)) {
 	t.Run("directory", func(t *testing.T) { test(t, "file://"+t.TempDir()) })
@@ -103,7 +104,8 @@ func Each(t *testing.T, test func(t *testing.T, url string)) {
 	})
 }
 
-// start starts the emulator until the test ends and returns the URL of its bucket. Without a program it skips the test.
+// start starts the emulator until the test ends and returns the URL of its bucket. Without a program it skips
+// the test.
 func (e emulator) start(t *testing.T) string {
 	program := os.Getenv(e.variable)
 	if program == "" {

@@ -41,7 +41,8 @@ func (w *leaseWorker) execute(ctx context.Context, x run.Execution) (run.Result,
 	id := w.lease.RunnerID
 	if c := x.Claim; c.RunnerID != "" && (c.RunnerID != id || c.Epoch != w.lease.Epoch) {
 		return run.Result{}, returnRun(run.TypeNotStarted,
-			"the run was given to runner %s, lease %d; this is %s, lease %d", c.RunnerID, c.Epoch, id, w.lease.Epoch)
+			"the run was given to runner %s, lease %d; this is %s, lease %d", c.RunnerID, c.Epoch, id,
+			w.lease.Epoch)
 	}
 	if !w.startRun() {
 		return run.Result{}, returnRun(run.TypeNotStarted, "runner %s is leaving", id)
@@ -57,7 +58,8 @@ func (w *leaseWorker) execute(ctx context.Context, x run.Execution) (run.Result,
 	w.h.emit(Event{Kind: RunStarted, Lease: w.lease, Run: &x.Input})
 	r, err := w.h.execute(ctx, x, logName(ctx))
 	if err != nil {
-		r = run.Result{Status: run.Failed, Reason: run.NotStarted, Error: err.Error(), OutputIs: run.OutputNone}
+		r = run.Result{Status: run.Failed, Reason: run.NotStarted, Error: err.Error(),
+			OutputIs: run.OutputNone}
 	}
 	r.RunID = x.Input.RunID
 	r.SessionID = x.Input.SessionID
@@ -65,8 +67,9 @@ func (w *leaseWorker) execute(ctx context.Context, x run.Execution) (run.Result,
 	r.Claim = x.Claim.Number
 	w.h.emit(Event{Kind: RunEnded, Lease: w.lease, Run: &x.Input, Result: &r})
 	if r.Status == run.Stopped && !temporal.IsCanceledError(context.Cause(ctx)) { // not by a user
-		return run.Result{}, returnRun(run.TypeRunnerLost, "runner %s was ended, or has lost its lease or the server, "+
-			"while the program ran; it was ended too", id)
+		return run.Result{}, returnRun(run.TypeRunnerLost,
+			"runner %s was ended, or has lost its lease or the server, "+
+				"while the program ran; it was ended too", id)
 	}
 	return r, nil
 }
@@ -155,7 +158,8 @@ const maxBlueprint = 4 << 20
 
 // job returns a run as an executor needs it: as a job, and as the invocation of an external
 // executor.
-func (h *Host) job(ctx context.Context, x run.Execution) (j executor.Job, invocation executor.Invocation, err error) {
+func (h *Host) job(ctx context.Context, x run.Execution) (j executor.Job, invocation executor.Invocation,
+	err error) {
 	in := x.Input
 	if j.ProjectDir, err = h.projectDir(in); err != nil {
 		return j, invocation, err
@@ -196,7 +200,8 @@ func (h *Host) job(ctx context.Context, x run.Execution) (j executor.Job, invoca
 func (h *Host) fetch(ctx context.Context, what string, ref *ace.Ref, limit int64) ([]byte, error) {
 	data, err := h.o.Artifacts.Get(ctx, *ref, limit)
 	if errors.Is(err, artifact.ErrNotFound) {
-		return nil, fmt.Errorf("its %s is an artifact of another machine's data directory, which this runner cannot read", what)
+		return nil, fmt.Errorf(
+			"its %s is an artifact of another machine's data directory, which this runner cannot read", what)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("its %s: %w", what, err)
@@ -213,7 +218,8 @@ func (h *Host) projectDir(in run.Input) (string, error) {
 	case !filepath.IsAbs(in.ProjectDir):
 		return "", fmt.Errorf("its project directory %q is not absolute", in.ProjectDir)
 	case !c.AnyProject && filepath.Clean(in.ProjectDir) != filepath.Clean(c.ProjectDir):
-		return "", fmt.Errorf("its project directory is %s; this runner works in %s only", in.ProjectDir, c.ProjectDir)
+		return "", fmt.Errorf("its project directory is %s; this runner works in %s only", in.ProjectDir,
+			c.ProjectDir)
 	}
 	return in.ProjectDir, nil
 }

@@ -32,7 +32,8 @@ func New(o Options) (*Host, error) {
 		return nil, err
 	}
 	h := &Host{o: o, dir: o.directory(), token: rand.Text()}
-	h.exec = executor.New(executor.Options{Artifacts: o.Artifacts, Logs: artifact.NewLogs(o.DataDir, o.Artifacts),
+	h.exec = executor.New(executor.Options{Artifacts: o.Artifacts,
+		Logs:    artifact.NewLogs(o.DataDir, o.Artifacts),
 		TempDir: h.dir.tmp(), Grace: o.Grace, Logger: o.Logger})
 	return h, nil
 }
@@ -286,7 +287,8 @@ func (w *leaseWorker) leaseEnded() {
 		if !w.leaseMissing() || w.checkDrain(w.life) {
 			return
 		}
-		why := fmt.Sprintf("runner %s has lost its lease: its runs are ended, and it registers again", w.h.o.ID)
+		why := fmt.Sprintf("runner %s has lost its lease: its runs are ended, and it registers again",
+			w.h.o.ID)
 		select {
 		case w.lost <- why:
 		default: // reported already

@@ -60,9 +60,12 @@ func newFixture(t *testing.T, change func(*Options)) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{t: t, work: t.TempDir(), server: &server{started: make(chan struct{})}, events: make(chan Event, 100)}
-	o := Options{ID: "r", Capabilities: runner.Capabilities{Hostname: "here", ProjectDir: f.work, ExecutorTypes: []string{runner.Deterministic}, Slots: 2},
-		Client: f.server, DataDir: dir, Artifacts: store, Grace: 200 * time.Millisecond, OnEvent: func(e Event) { f.events <- e }}
+	f := &fixture{t: t, work: t.TempDir(), server: &server{started: make(chan struct{})},
+		events: make(chan Event, 100)}
+	o := Options{ID: "r", Capabilities: runner.Capabilities{Hostname: "here", ProjectDir: f.work,
+		ExecutorTypes: []string{runner.Deterministic}, Slots: 2},
+		Client: f.server, DataDir: dir, Artifacts: store, Grace: 200 * time.Millisecond,
+		OnEvent: func(e Event) { f.events <- e }}
 	if change != nil {
 		change(&o)
 	}
@@ -74,7 +77,8 @@ func newFixture(t *testing.T, change func(*Options)) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.dir.release)
-	f.leaseWorker = &leaseWorker{h: h, lease: runner.Lease{RunnerID: "r", Epoch: 3, Queue: "q"}, lost: make(chan string, 1), drained: make(chan struct{}), stop: func() {}}
+	f.leaseWorker = &leaseWorker{h: h, lease: runner.Lease{RunnerID: "r", Epoch: 3, Queue: "q"},
+		lost: make(chan string, 1), drained: make(chan struct{}), stop: func() {}}
 	f.life, f.end = context.WithCancel(context.Background())
 	var suite testsuite.WorkflowTestSuite
 	f.env = suite.NewTestActivityEnvironment()
@@ -84,7 +88,8 @@ func newFixture(t *testing.T, change func(*Options)) *fixture {
 
 // execution returns a run of a shell script.
 func (f *fixture) execution(script string) run.Execution {
-	return run.Execution{Input: run.Input{RunID: "r1", SessionID: "ses_1", Type: run.ExecuteTask, TaskName: "test", Parameters: json.RawMessage(`{}`),
+	return run.Execution{Input: run.Input{RunID: "r1", SessionID: "ses_1", Type: run.ExecuteTask,
+		TaskName: "test", Parameters: json.RawMessage(`{}`),
 		Blueprint: &run.Blueprint{Name: "test", Type: run.Deterministic, Script: script, TimeoutSeconds: 60}},
 		Claim: runner.Claim{Number: 7, Try: 1, RunnerID: "r", Epoch: 3, Queue: "q"}}
 }
@@ -101,10 +106,12 @@ func (f *fixture) run(x run.Execution) (r run.Result, err error) {
 func TestExecute(t *testing.T) {
 	f := newFixture(t, nil)
 	r, err := f.run(f.execution(`pwd; env | grep ACESCOPE_RUN_ID`))
-	if err != nil || r.Status != run.Completed || r.Stdout != f.work+"\nACESCOPE_RUN_ID=r1\n" || r.Runner != "r" || r.Claim != 7 || r.RunID != "r1" || r.Log == nil {
+	if err != nil || r.Status != run.Completed || r.Stdout != f.work+"\nACESCOPE_RUN_ID=r1\n" ||
+		r.Runner != "r" || r.Claim != 7 || r.RunID != "r1" || r.Log == nil {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if began, ended := <-f.events, <-f.events; began.Kind != RunStarted || ended.Kind != RunEnded || ended.Result.Status != run.Completed {
+	if began, ended := <-f.events, <-f.events; began.Kind != RunStarted || ended.Kind != RunEnded ||
+		ended.Result.Status != run.Completed {
 		t.Errorf("%+v, %+v", began, ended)
 	}
 	if len(f.server.signals) != 0 {
@@ -167,7 +174,8 @@ func TestLostLease(t *testing.T) {
 		<-f.server.started
 		f.close()
 	}()
-	if _, err := f.run(f.execution("trap '' TERM; while :; do sleep 0.05; done")); typeOf(err) != run.TypeRunnerLost {
+	if _, err := f.run(f.execution("trap '' TERM; while :; do sleep 0.05; done")); typeOf(
+		err) != run.TypeRunnerLost {
 		t.Errorf("%v", err)
 	}
 }
@@ -181,17 +189,21 @@ func TestNotStarted(t *testing.T) {
 	}{
 		{func(in *run.Input) { in.ProjectDir = "/etc" }, "this runner works in"},
 		{func(in *run.Input) { in.ProjectDir = "rel" }, "is not absolute"},
-		{func(in *run.Input) { in.Requirements.ExecutorType = "other" }, `no program for the executor type "other"`},
-		{func(in *run.Input) { in.Type = run.StartSession }, `no program for the executor type "claude-code"`},
+		{func(in *run.Input) { in.Requirements.ExecutorType = "other" },
+			`no program for the executor type "other"`},
+		{func(in *run.Input) { in.Type = run.StartSession },
+			`no program for the executor type "claude-code"`},
 		{func(in *run.Input) { in.Blueprint = nil }, "its blueprint is missing"},
 		{func(in *run.Input) { in.Type = "dance" }, `its type "dance"`},
-		{func(in *run.Input) { in.BlueprintRef, in.Blueprint = missing(), nil }, "of another machine's data directory"},
+		{func(in *run.Input) { in.BlueprintRef, in.Blueprint = missing(), nil },
+			"of another machine's data directory"},
 		{func(in *run.Input) { in.ParametersRef = missing() }, "of another machine's data directory"},
 	} {
 		x := f.execution("touch ran")
 		c.change(&x.Input)
 		r, err := f.run(x)
-		if err != nil || r.Status != run.Failed || r.Reason != run.NotStarted || !strings.Contains(r.Error, c.want) {
+		if err != nil || r.Status != run.Failed || r.Reason != run.NotStarted ||
+			!strings.Contains(r.Error, c.want) {
 			t.Errorf("%s: %+v, %v", c.want, r, err)
 		}
 	}
@@ -210,7 +222,8 @@ func TestReferences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.Input.Blueprint, x.Input.BlueprintRef, x.Input.Parameters, x.Input.ParametersRef = nil, &ref, nil, &params
+	x.Input.Blueprint, x.Input.BlueprintRef, x.Input.Parameters, x.Input.ParametersRef = nil, &ref, nil,
+		&params
 	if r, err := f.run(x); err != nil || string(r.Output) != `{"a":"b"}` {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -219,7 +232,9 @@ func TestReferences(t *testing.T) {
 // TestExternal checks that a custom executor gets an invocation and writes a result.
 func TestExternal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mine", "exec")
-	if os.Mkdir(filepath.Dir(path), 0o700) != nil || os.WriteFile(path, []byte("#!/bin/sh\ncat > in; echo '{\"status\":\"completed\",\"output\":\"hello\"}'"), 0o700) != nil {
+	if os.Mkdir(filepath.Dir(path), 0o700) != nil ||
+		os.WriteFile(path, []byte(
+			"#!/bin/sh\ncat > in; echo '{\"status\":\"completed\",\"output\":\"hello\"}'"), 0o700) != nil {
 		t.Fatal("no executor")
 	}
 	x, err := executor.NewExternal(path)
@@ -228,7 +243,8 @@ func TestExternal(t *testing.T) {
 	}
 	f := newFixture(t, func(o *Options) { o.External = []executor.External{x} })
 	in := f.execution("")
-	in.Input.Type, in.Input.Prompt, in.Input.Requirements.ExecutorType, in.Input.Parameters = run.StartSession, "do it", "mine", nil
+	in.Input.Type, in.Input.Prompt, in.Input.Requirements.ExecutorType,
+		in.Input.Parameters = run.StartSession, "do it", "mine", nil
 	in.Input.Blueprint = &run.Blueprint{Name: "a", Type: run.Agent, SystemPrompt: "be good"}
 	r, err := f.run(in)
 	if err != nil || r.Status != run.Completed || string(r.Output) != `"hello"` || r.OutputIs != "text" {
@@ -236,7 +252,8 @@ func TestExternal(t *testing.T) {
 	}
 	data, _ := os.ReadFile(filepath.Join(f.work, "in"))
 	got, err := executor.ParseInvocation(data)
-	if err != nil || got.Mode != executor.Start || got.Prompt != "do it" || !strings.Contains(string(got.Agent), "be good") || got.SessionID != "ses_1" {
+	if err != nil || got.Mode != executor.Start || got.Prompt != "do it" ||
+		!strings.Contains(string(got.Agent), "be good") || got.SessionID != "ses_1" {
 		t.Errorf("%s, %v", data, err)
 	}
 }
@@ -268,9 +285,11 @@ func TestOneProcess(t *testing.T) {
 
 // TestOptions checks the defaults and the errors of options.
 func TestOptions(t *testing.T) {
-	good := Options{Capabilities: runner.Capabilities{Hostname: "h", ProjectDir: "/p", ExecutorTypes: []string{"b", "a", "b"}, Tags: []string{"y", "x", "y"}, Slots: 1}}
+	good := Options{Capabilities: runner.Capabilities{Hostname: "h", ProjectDir: "/p",
+		ExecutorTypes: []string{"b", "a", "b"}, Tags: []string{"y", "x", "y"}, Slots: 1}}
 	o := good
-	if err := o.complete(); err != nil || strings.Join(o.Capabilities.Tags, ",") != "x,y" || strings.Join(o.Capabilities.ExecutorTypes, ",") != "a,b" {
+	if err := o.complete(); err != nil || strings.Join(o.Capabilities.Tags, ",") != "x,y" ||
+		strings.Join(o.Capabilities.ExecutorTypes, ",") != "a,b" {
 		t.Errorf("%+v, %v", o, err)
 	}
 	// sha256 of h:/p:a,b
@@ -289,7 +308,9 @@ func TestOptions(t *testing.T) {
 				o.Capabilities.Tags = append(o.Capabilities.Tags, strings.Repeat("t", i+1))
 			}
 		},
-		"there is another": func(o *Options) { o.External = []executor.External{{Type: "a", Path: "/x/a/b"}} },
+		"there is another": func(o *Options) {
+			o.External = []executor.External{{Type: "a", Path: "/x/a/b"}}
+		},
 	} {
 		o := good
 		change(&o)

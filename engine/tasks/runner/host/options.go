@@ -114,7 +114,8 @@ func (o *Options) complete() error {
 	case !filepath.IsAbs(c.ProjectDir):
 		return fmt.Errorf("project directory %q is not absolute", c.ProjectDir)
 	case !run.ValidName(o.ID):
-		return fmt.Errorf("%q is not a valid runner id: use letters, digits, dots, dashes and underscores", o.ID)
+		return fmt.Errorf("%q is not a valid runner id: use letters, digits, dots, dashes and underscores",
+			o.ID)
 	}
 	o.Stale = cmp.Or(max(o.Stale, 0), runner.DefaultStaleAfter)
 	o.Remove = cmp.Or(max(o.Remove, 0), runner.DefaultRemoveAfter)

@@ -105,8 +105,9 @@ func (h *Host) update(ctx context.Context, name, reason string) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	note := runner.Note{Reason: reason, By: "runner", Token: h.token}
-	handle, err := h.o.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: runner.WorkflowID(h.o.ID),
-		UpdateName: name, Args: []any{note}, WaitForStage: client.WorkflowUpdateStageCompleted})
+	handle, err := h.o.Client.UpdateWorkflow(ctx,
+		client.UpdateWorkflowOptions{WorkflowID: runner.WorkflowID(h.o.ID),
+			UpdateName: name, Args: []any{note}, WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,8 @@ func (c Cipher) Encode(list []*commonpb.Payload) ([]*commonpb.Payload, error) {
 		if _, err := rand.Read(nonce); err != nil {
 			return nil, err
 		}
-		out[i] = &commonpb.Payload{Metadata: map[string][]byte{converter.MetadataEncoding: []byte(Encoding), KeyID: []byte(c.Key)},
+		out[i] = &commonpb.Payload{Metadata: map[string][]byte{converter.MetadataEncoding: []byte(Encoding),
+			KeyID: []byte(c.Key)},
 			Data: aead.Seal(nonce, nonce, plain, nil)}
 	}
 	return out, nil
@@ -117,7 +118,8 @@ func New(c Cipher, auth string) *Server {
 		case handler != nil:
 			handler(w, r)
 		case denied:
-			http.Error(w, fmt.Sprintf("authorization %q is not accepted", r.Header.Get("Authorization")), http.StatusForbidden)
+			http.Error(w, fmt.Sprintf("authorization %q is not accepted", r.Header.Get("Authorization")),
+				http.StatusForbidden)
 		default:
 			codec.ServeHTTP(w, r)
 		}

@@ -44,7 +44,8 @@ type watcher struct {
 	ids []string
 }
 
-func (w *watcher) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+func (w *watcher) InterceptWorkflow(_ workflow.Context,
+	next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
 	return &inbound{interceptor.WorkflowInboundInterceptorBase{Next: next}, w}
 }
 
@@ -76,7 +77,8 @@ func (registry) RegisterDynamicWorkflow(any, workflow.DynamicRegisterOptions) {}
 func replayed(t *testing.T, h *historypb.History) []string {
 	t.Helper()
 	w := &watcher{}
-	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{Interceptors: []interceptor.WorkerInterceptor{w}})
+	r, err := worker.NewWorkflowReplayerWithOptions(
+		worker.WorkflowReplayerOptions{Interceptors: []interceptor.WorkerInterceptor{w}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +115,8 @@ func TestS2_17(t *testing.T) {
 		})
 	}
 	// Two live runs whose results differ need not be alike.
-	if a, b := started(recorded(t, "review")), started(recorded(t, "review-failed")); len(a) != 6 || len(b) != 1 {
+	if a, b := started(recorded(t, "review")), started(recorded(t, "review-failed")); len(a) != 6 ||
+		len(b) != 1 {
 		t.Errorf("%q, %q", a, b)
 	}
 }
@@ -138,7 +141,8 @@ func TestEvents(t *testing.T) {
 			}
 		case operation.RandomGenerated:
 			var n int
-			if json.Unmarshal(e.Data, &n) != nil || n < 100 || n > 999 || e.Seed == "" || e.Key != "random.title.-.1" {
+			if json.Unmarshal(e.Data, &n) != nil || n < 100 || n > 999 || e.Seed == "" ||
+				e.Key != "random.title.-.1" {
 				t.Errorf("%+v", e)
 			}
 		case operation.TimeAccessed:
@@ -147,20 +151,24 @@ func TestEvents(t *testing.T) {
 			}
 		}
 	}
-	want := map[operation.EventType]int{operation.OperationStarted: 6, operation.OperationCompleted: 6, operation.VariableSet: 4,
+	want := map[operation.EventType]int{operation.OperationStarted: 6, operation.OperationCompleted: 6,
+		operation.VariableSet:     4,
 		operation.RandomGenerated: 1, operation.TimeAccessed: 1}
 	if !reflect.DeepEqual(kinds, want) {
 		t.Errorf("%v, want %v", kinds, want)
 	}
-	if variables["wrong"] != "1" || !strings.Contains(variables["draft"], "Yes.") || variables["receipt"] == "" {
+	if variables["wrong"] != "1" || !strings.Contains(variables["draft"], "Yes.") ||
+		variables["receipt"] == "" {
 		t.Errorf("%v", variables)
 	}
 	last := operation.Project(recorded(t, "review-failed").Events)
-	if f := last[len(last)-1]; f.Type != operation.OperationFailed || f.Error.Type != operation.TypeAgent || f.Error.Message == "" || f.Attempt != 1 {
+	if f := last[len(last)-1]; f.Type != operation.OperationFailed || f.Error.Type != operation.TypeAgent ||
+		f.Error.Message == "" || f.Attempt != 1 {
 		t.Errorf("%+v", f)
 	}
 	guarded := operation.Project(recorded(t, "refund-guarded").Events)
-	if v := guarded[0]; v.Type != operation.VersionDecision || v.ChangeID != "fraud-check" || *v.Version != 1 || *v.MinVersion != -1 || *v.MaxVersion != 1 {
+	if v := guarded[0]; v.Type != operation.VersionDecision || v.ChangeID != "fraud-check" ||
+		*v.Version != 1 || *v.MinVersion != -1 || *v.MaxVersion != 1 {
 		t.Errorf("%+v", v)
 	}
 	old := started(recorded(t, "refund-first"))
@@ -175,7 +183,8 @@ func TestPartialHistory(t *testing.T) {
 	h := recorded(t, "review").Events
 	whole := operation.Project(h)
 	for n := range h {
-		if part := operation.Project(h[:n]); !reflect.DeepEqual(part, whole[:len(part):len(part)]) && len(part) > 0 {
+		if part := operation.Project(h[:n]); !reflect.DeepEqual(part, whole[:len(part):len(part)]) &&
+			len(part) > 0 {
 			t.Fatalf("after %d events: %+v", n, part)
 		}
 	}
@@ -192,13 +201,15 @@ func TestReview(t *testing.T) {
 		ID("op.check.facts.2", errors.New("the encyclopaedia is away")).
 		Step("publish", "receipt 9")
 	mock.Register(env)
-	env.ExecuteWorkflow(example.Review, example.Question{Text: "Is it flat?", Facts: []string{"it turns", "it is blue"}, Rounds: 5})
+	env.ExecuteWorkflow(example.Review,
+		example.Question{Text: "Is it flat?", Facts: []string{"it turns", "it is blue"}, Rounds: 5})
 
 	var a example.Answer
 	if err := env.GetWorkflowResult(&a); err != nil {
 		t.Fatal(err)
 	}
-	if a.Text != "No." || a.Rounds != 2 || a.Receipt != "receipt 9" || !slices.Equal(a.Wrong, []string{"it is blue"}) {
+	if a.Text != "No." || a.Rounds != 2 || a.Receipt != "receipt 9" ||
+		!slices.Equal(a.Wrong, []string{"it is blue"}) {
 		t.Errorf("%+v", a)
 	}
 }
@@ -225,8 +236,10 @@ func TestVersioning(t *testing.T) {
 		{"guarded code, first run", example.RefundGuarded, "refund-first", "", ""},
 		{"guarded code, its own run", example.RefundGuarded, "refund-guarded", "", ""},
 		{"finished code, guarded run", example.RefundFinished, "refund-guarded", "", ""},
-		{"finished code, first run", example.RefundFinished, "refund-first", replay.KindVersion, `the change "fraud-check"`},
-		{"careless code, first run", example.RefundCareless, "refund-first", replay.KindOther, "the code does activity operation.action op.look%20for%20fraud.-.1"},
+		{"finished code, first run", example.RefundFinished, "refund-first", replay.KindVersion,
+			`the change "fraud-check"`},
+		{"careless code, first run", example.RefundCareless, "refund-first", replay.KindOther,
+			"the code does activity operation.action op.look%20for%20fraud.-.1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := verdict(t, c.code, c.history)
@@ -236,7 +249,8 @@ func TestVersioning(t *testing.T) {
 				}
 				return
 			}
-			if v.Outcome != replay.Nondeterministic || v.Divergence.Kind != c.kind || !strings.Contains(v.Divergence.Sentence, c.said) || v.Divergence.Advice == "" {
+			if v.Outcome != replay.Nondeterministic || v.Divergence.Kind != c.kind ||
+				!strings.Contains(v.Divergence.Sentence, c.said) || v.Divergence.Advice == "" {
 				t.Errorf("%+v %+v", v, v.Divergence)
 			}
 			if v.Divergence != nil {
@@ -253,7 +267,9 @@ func TestS2_14(t *testing.T) {
 	*data = []byte(strings.Replace(string(*data), "random.title", "random.other", 1))
 	v := replay.Verifier{Register: example.Register}
 	got := v.Verify(t.Context(), h.Events)
-	if got.Outcome != replay.Nondeterministic || !strings.Contains(got.Divergence.SDK, `the random value "random.other.-.1" where the code draws "random.title.-.1"`) {
+	if got.Outcome != replay.Nondeterministic ||
+		!strings.Contains(got.Divergence.SDK,
+			`the random value "random.other.-.1" where the code draws "random.title.-.1"`) {
 		t.Errorf("%+v %+v", got, got.Divergence)
 	}
 }

@@ -69,7 +69,8 @@ func Review(ctx workflow.Context, q Question) (Answer, error) {
 	for i, fact := range q.Facts {
 		checks[i] = operation.Operation{Type: operation.ExternalCall, Step: "check", Parameters: fact}
 	}
-	outcomes, err := r.Branch("facts").Batch(ctx, checks, operation.BatchOptions{Window: 4, OnFailed: operation.CollectAll})
+	outcomes, err := r.Branch("facts").Batch(ctx, checks,
+		operation.BatchOptions{Window: 4, OnFailed: operation.CollectAll})
 	if err != nil {
 		return Answer{}, err
 	}
@@ -110,17 +111,22 @@ func Handlers(out Outbox) (*operation.Handlers, error) {
 	if err := h.Handle(operation.AgentResponse, "draft", "v1", operation.Typed(draft)); err != nil {
 		return nil, err
 	}
-	if err := h.Handle(operation.ExternalCall, "check", "v1", operation.Typed(func(_ context.Context, fact string) (bool, error) {
-		return !strings.Contains(fact, "flat"), nil
-	})); err != nil {
+	if err := h.Handle(operation.ExternalCall, "check", "v1",
+		operation.Typed(func(_ context.Context, fact string) (bool, error) {
+			return !strings.Contains(fact, "flat"), nil
+		})); err != nil {
 		return nil, err
 	}
-	if err := h.Handle(operation.Action, "publish", "v1", operation.Typed(func(ctx context.Context, p Page) (string, error) {
-		return out.Publish(ctx, operation.CallOf(ctx).Key, p)
-	})); err != nil {
+	if err := h.Handle(operation.Action, "publish", "v1",
+		operation.Typed(func(ctx context.Context, p Page) (string, error) {
+			return out.Publish(ctx, operation.CallOf(ctx).Key, p)
+		})); err != nil {
 		return nil, err
 	}
-	return h, h.Handle(operation.Action, "", "v1", operation.Typed(func(context.Context, any) (string, error) { return "done", nil }))
+	return h, h.Handle(operation.Action, "", "v1",
+		operation.Typed(func(context.Context, any) (string, error) {
+			return "done", nil
+		}))
 }
 
 // draft replaces a model.

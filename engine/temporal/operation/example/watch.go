@@ -24,7 +24,8 @@ func Watch(ctx workflow.Context, w Watching) (int, error) {
 	if err := r.Set("looks", looks+1); err != nil {
 		return 0, err
 	}
-	if err := r.Do(ctx, operation.Operation{Type: operation.Action, Step: "publish", Parameters: Page{Title: "Looks"}}, nil); err != nil {
+	if err := r.Do(ctx, operation.Operation{Type: operation.Action, Step: "publish",
+		Parameters: Page{Title: "Looks"}}, nil); err != nil {
 		return 0, err
 	}
 	if w.Left == 0 {

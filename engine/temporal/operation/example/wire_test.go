@@ -14,7 +14,8 @@ import (
 )
 
 // wire creates a worker as docs/guides/workflows.md shows.
-func wire(c client.Client, dir string, artifacts *artifact.Store, outbox example.Outbox) (worker.Worker, error) {
+func wire(c client.Client, dir string, artifacts *artifact.Store, outbox example.Outbox) (worker.Worker,
+	error) {
 	h, err := example.Handlers(outbox)
 	if err != nil {
 		return nil, err

@@ -125,7 +125,9 @@ func Payloads(t *testing.T, events []*historypb.HistoryEvent,
 	var decoder history.Decoder
 	var state ace.State
 	for _, e := range events {
-		r.found = func(name string, p *commonpb.Payload) { found(e.GetEventId(), name, history.PayloadJSON(p)) }
+		r.found = func(name string, p *commonpb.Payload) {
+			found(e.GetEventId(), name, history.PayloadJSON(p))
+		}
 		r.read(e)
 		fact, ok, err := decoder.Fact(e)
 		if r.workflow != ace.TaskWorkflow || !ok || err != nil {

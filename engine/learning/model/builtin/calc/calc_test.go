@@ -59,7 +59,8 @@ func TestEval(t *testing.T) {
 }
 
 func TestParseErrors(t *testing.T) {
-	for _, src := range []string{"", "a +", "(a", "a)", "a b", "2a", "exp", "ln(a, b)", "min()", "1.2.3", "a $ b", ".",
+	for _, src := range []string{"", "a +", "(a", "a)", "a b", "2a", "exp", "ln(a, b)", "min()", "1.2.3",
+		"a $ b", ".",
 		strings.Repeat("(", 200) + "a" + strings.Repeat(")", 200), strings.Repeat("-", 100) + "a",
 		"a" + strings.Repeat("+a", 300), strings.Repeat("a", MaxLength+1)} {
 		if e, err := Parse(src); err == nil {
@@ -69,7 +70,8 @@ func TestParseErrors(t *testing.T) {
 }
 
 func TestEvalNotFinite(t *testing.T) {
-	for src, values := range map[string][]float64{"a / b": {1, 0}, "ln(a)": {-1}, "a^b": {10, 400}, "sqrt(a)": {-4}} {
+	for src, values := range map[string][]float64{"a / b": {1, 0}, "ln(a)": {-1}, "a^b": {10, 400},
+		"sqrt(a)": {-4}} {
 		if v, err := mustParse(t, src).Eval(values); !errors.Is(err, ErrNotFinite) {
 			t.Errorf("%s with %v = %v, %v; want ErrNotFinite", src, values, v, err)
 		}
@@ -114,8 +116,10 @@ func TestShape(t *testing.T) {
 func TestSolve(t *testing.T) {
 	values := map[string]float64{"C": 10, "P": 4, "S": 100, "X": 98.7, "r": 0.03, "t": 0.5, "y": 0}
 	for _, c := range []struct{ left, right, unknown string }{
-		{"y", "C - P", "P"}, {"y", "X / (1 + r)^t", "r"}, {"y", "X / (1 + r)^t", "t"}, {"y", "X * exp(-(r * t))", "t"},
-		{"y", "C / (S - X)", "X"}, {"y", "ln(S / X)", "X"}, {"y", "sqrt(C * P)", "C"}, {"y", "-(S + C)", "C"}, {"y", "C * P / S", "P"},
+		{"y", "C - P", "P"}, {"y", "X / (1 + r)^t", "r"}, {"y", "X / (1 + r)^t", "t"},
+		{"y", "X * exp(-(r * t))", "t"},
+		{"y", "C / (S - X)", "X"}, {"y", "ln(S / X)", "X"}, {"y", "sqrt(C * P)", "C"}, {"y", "-(S + C)", "C"},
+		{"y", "C * P / S", "P"},
 	} {
 		right := mustParse(t, c.right)
 		y, err := right.EvalNamed(values)
@@ -135,13 +139,15 @@ func TestSolve(t *testing.T) {
 		delete(with, c.unknown)
 		got, err := solved.EvalNamed(with)
 		if err != nil || math.Abs(got-values[c.unknown]) > 1e-9*math.Abs(values[c.unknown]) {
-			t.Errorf("%s = %s gives %s = %s = %v, %v; want %v", c.left, c.right, c.unknown, solved, got, err, values[c.unknown])
+			t.Errorf("%s = %s gives %s = %s = %v, %v; want %v", c.left, c.right, c.unknown, solved, got, err,
+				values[c.unknown])
 		}
 	}
 }
 
 func TestSolveErrors(t *testing.T) {
-	for _, c := range []struct{ right, unknown string }{{"(1 + r / n)^n", "n"}, {"a / b", "z"}, {"N(a)", "a"}, {"max(a, b)", "b"}} {
+	for _, c := range []struct{ right, unknown string }{{"(1 + r / n)^n", "n"}, {"a / b", "z"}, {"N(a)", "a"},
+		{"max(a, b)", "b"}} {
 		if e, err := Solve(mustParse(t, "y"), mustParse(t, c.right), c.unknown); err == nil {
 			t.Errorf("y = %s for %s gives %s, want an error", c.right, c.unknown, e)
 		}
@@ -159,7 +165,8 @@ func TestScaleAndLetter(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"a / b * 100", "-a^-b", "min(a, 2, N(x_1))", "((1+r/k)^(k*t))", "1..2", "sqrt(", "a-(b-c)-(-d)", "72/r"} {
+	for _, s := range []string{"a / b * 100", "-a^-b", "min(a, 2, N(x_1))", "((1+r/k)^(k*t))", "1..2",
+		"sqrt(", "a-(b-c)-(-d)", "72/r"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, src string) {

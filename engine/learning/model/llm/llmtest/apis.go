@@ -16,13 +16,16 @@ func sendAnthropic(s *stream, q Request, a Reply) {
 	s.event("message_start", object{"type": "message_start", "message": object{"id": "msg_" + rand.Text(),
 		"type": "message", "role": "assistant",
 		"model": q.Model, "content": []any{}, "stop_reason": nil, "stop_sequence": nil,
-		"usage": object{"input_tokens": in, "output_tokens": 1, "cache_creation_input_tokens": 0, "cache_read_input_tokens": a.Cached}}})
+		"usage": object{"input_tokens": in, "output_tokens": 1, "cache_creation_input_tokens": 0,
+			"cache_read_input_tokens": a.Cached}}})
 	s.event("ping", object{"type": "ping"})
 	index := 0
 	if a.Text != "" || len(a.Calls) == 0 && (a.Break || a.Hang || a.ErrorInside != "") {
-		s.event("content_block_start", object{"type": "content_block_start", "index": 0, "content_block": object{"type": "text", "text": ""}})
+		s.event("content_block_start", object{"type": "content_block_start", "index": 0,
+			"content_block": object{"type": "text", "text": ""}})
 		if !s.text(a, func(t string) {
-			s.event("content_block_delta", object{"type": "content_block_delta", "index": 0, "delta": object{"type": "text_delta", "text": t}})
+			s.event("content_block_delta", object{"type": "content_block_delta", "index": 0,
+				"delta": object{"type": "text_delta", "text": t}})
 		}, func(kind string) {
 			s.event("error", object{"type": "error", "error": object{"type": kind, "message": "it broke"}})
 		}) {
@@ -35,7 +38,8 @@ func sendAnthropic(s *stream, q Request, a Reply) {
 		s.event("content_block_start", object{"type": "content_block_start", "index": index,
 			"content_block": object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": object{}}})
 		for _, half := range halves(c.Args) {
-			s.event("content_block_delta", object{"type": "content_block_delta", "index": index, "delta": object{"type": "input_json_delta", "partial_json": half}})
+			s.event("content_block_delta", object{"type": "content_block_delta", "index": index,
+				"delta": object{"type": "input_json_delta", "partial_json": half}})
 		}
 		s.event("content_block_stop", object{"type": "content_block_stop", "index": index})
 		index++
@@ -49,13 +53,15 @@ func sendAnthropic(s *stream, q Request, a Reply) {
 	case len(a.Calls) > 0:
 		stop = "tool_use"
 	}
-	s.event("message_delta", object{"type": "message_delta", "delta": object{"stop_reason": stop, "stop_sequence": nil}, "usage": object{"output_tokens": out}})
+	s.event("message_delta", object{"type": "message_delta",
+		"delta": object{"stop_reason": stop, "stop_sequence": nil}, "usage": object{"output_tokens": out}})
 	s.event("message_stop", object{"type": "message_stop"})
 }
 
 func sendOpenAI(s *stream, q Request, a Reply) {
 	chunk := func(delta object, finish any) {
-		s.event("", object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": q.Model,
+		s.event("", object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1,
+			"model":   q.Model,
 			"choices": []any{object{"index": 0, "delta": delta, "finish_reason": finish}}})
 	}
 	chunk(object{"role": "assistant", "content": ""}, nil)
@@ -88,8 +94,10 @@ func sendOpenAI(s *stream, q Request, a Reply) {
 	chunk(object{}, finish)
 	in, out := tokens(q, a)
 	// Some servers omit the ID here.
-	s.event("", object{"id": "", "object": "chat.completion.chunk", "created": 1, "model": q.Model, "choices": []any{},
-		"usage": object{"prompt_tokens": in + a.Cached, "completion_tokens": out, "total_tokens": in + out + a.Cached,
+	s.event("", object{"id": "", "object": "chat.completion.chunk", "created": 1, "model": q.Model,
+		"choices": []any{},
+		"usage": object{"prompt_tokens": in + a.Cached, "completion_tokens": out, "total_tokens": in + out +
+			a.Cached,
 			"prompt_tokens_details": object{"cached_tokens": a.Cached}}})
 	_, _ = s.w.Write([]byte("data: [DONE]\n\n"))
 }
@@ -115,7 +123,8 @@ func readAnthropic(body gjson.Result) Request {
 			case "text":
 				out.Text += b.Get("text").String()
 			case "tool_use":
-				out.Calls = append(out.Calls, Call{b.Get("id").String(), b.Get("name").String(), b.Get("input").Raw})
+				out.Calls = append(out.Calls, Call{b.Get("id").String(), b.Get("name").String(),
+					b.Get("input").Raw})
 			case "tool_result":
 				content := b.Get("content")
 				if content.IsArray() {
@@ -130,7 +139,8 @@ func readAnthropic(body gjson.Result) Request {
 }
 
 func readOpenAI(body gjson.Result) Request {
-	q := Request{API: "openai", Model: body.Get("model").String(), Tools: list(body.Get("tools.#.function.name"))}
+	q := Request{API: "openai", Model: body.Get("model").String(),
+		Tools: list(body.Get("tools.#.function.name"))}
 	for _, m := range body.Get("messages").Array() {
 		role, content := m.Get("role").String(), m.Get("content").String()
 		switch role {

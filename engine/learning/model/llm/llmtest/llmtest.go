@@ -152,7 +152,8 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q Request, a Reply
 	case a.Status != 0 && a.Status != http.StatusOK:
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(a.Status)
-		_ = json.NewEncoder(w).Encode(map[string]any{"type": "error", "error": map[string]any{"type": a.Type, "code": a.Type, "message": a.Text}})
+		_ = json.NewEncoder(w).Encode(map[string]any{"type": "error", "error": map[string]any{"type": a.Type,
+			"code": a.Type, "message": a.Text}})
 		return
 	}
 	if q.API == "embeddings" {
