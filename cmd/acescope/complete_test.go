@@ -151,6 +151,7 @@ func TestSuggestions(t *testing.T) {
 		"terminate x --reason y":     `did you mean "acescope cancel RUN --force --reason TEXT"?`,
 		"agent stop x":               `did you mean "acescope cancel RUN"?`,
 		"agent runs --status failed": `did you mean "acescope list --type blueprint"?`,
+		"verify --all":               `did you mean "acescope replay verify"?`,
 		"tal":                        `did you mean "acescope tail"?`,
 		"zzzzz":                      `run "acescope --help"`,
 	} {

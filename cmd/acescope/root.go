@@ -58,7 +58,7 @@ var meant = map[string]string{
 	"exp": "experiment list", "experiments": "experiment list",
 	"bullets": "playbook show", "skillbook": "playbook show", "playbooks": "playbook branches",
 	"prompt": "phase-prompt list", "instructions": "phase-prompt list",
-	"check": "doctor", "status": "doctor", "health": "doctor",
+	"check": "doctor", "status": "doctor", "health": "doctor", "verify": "replay verify",
 	"server": "serve", "start": "serve", "worker": "serve",
 	"agents": "agent list", "sessions": "session list", "runners": "runner list", "flows": "flow list",
 	"agent runs": "list --type blueprint", "agent status": "show RUN", "agent result": "show RUN --result",
