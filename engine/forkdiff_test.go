@@ -62,8 +62,8 @@ func TestForkDiff(t *testing.T) {
 				}
 			}
 		}
-		if want := "[run_generator run_skills_session look_up look_up look_up delete_all]"; fmt.Sprint(
-			taken) != want {
+		want := "[run_generator run_skills_session look_up look_up look_up delete_all]"
+		if fmt.Sprint(taken) != want {
 			t.Errorf("%s: taken over %v, want %s", prompt, taken, want)
 		}
 		if d.First == nil || d.First.Path != "/label" || d.FirstResult == nil ||

@@ -314,8 +314,8 @@ func TestMapsAreOrdered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out, _ := json.Marshal(r.Outputs); string(
-			out) != `{"keys":["v","w","x","y","z"],"own":["a","b","c"]}` {
+		out, _ := json.Marshal(r.Outputs)
+		if string(out) != `{"keys":["v","w","x","y","z"],"own":["a","b","c"]}` {
 			t.Fatal(string(out))
 		}
 	}

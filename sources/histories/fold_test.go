@@ -40,8 +40,8 @@ func TestObservedChanges(t *testing.T) {
 	if len(got) != 1 || got[0] != "empty → 01234567: 1 accepted, 0 rejected" {
 		t.Errorf("persist: %q", got)
 	}
-	if got = signal(`[{"event_id": "3", "seq": 3, "kind": "slash_command", "name": "/review"}]`); len(
-		got) != 1 || got[0] != "/review" {
+	got = signal(`[{"event_id": "3", "seq": 3, "kind": "slash_command", "name": "/review"}]`)
+	if len(got) != 1 || got[0] != "/review" {
 		t.Errorf("command: %q", got)
 	}
 }

@@ -98,8 +98,8 @@ var kinds = []kind{
 
 // lists are enumerations of equal placeholders, which become one.
 var lists = func() (all []kind) {
-	for _, h := range strings.Fields(
-		"<uuid> <time> <addr> <path> <n> <duration> <size> <hex> <id> <text> <url>") {
+	const placeholders = "<uuid> <time> <addr> <path> <n> <duration> <size> <hex> <id> <text> <url>"
+	for _, h := range strings.Fields(placeholders) {
 		all = append(all, kind{h, regexp.MustCompile(h + `(?:[ ,;]*` + h + `)+`)})
 	}
 	return all

@@ -125,8 +125,8 @@ func TestIgnoresTERM(t *testing.T) {
 	j.OnStart = func(int) {
 		go func() {
 			defer cancel()
-			for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(
-				5 * time.Millisecond) {
+			for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+				time.Sleep(5 * time.Millisecond)
 				if b, _ := os.ReadFile(filepath.Join(h.work, "pid")); len(b) > 1 {
 					return
 				}
@@ -363,8 +363,8 @@ func TestLiveLog(t *testing.T) {
 	j.OnStart = func(int) {
 		go func() {
 			path := h.logs.Path(j.Log.Path())
-			for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(
-				5 * time.Millisecond) {
+			for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+				time.Sleep(5 * time.Millisecond)
 				if b, _ := os.ReadFile(path); bytes.Count(b, []byte("\n")) == 2 {
 					seen <- string(b)
 					break

@@ -77,8 +77,8 @@ func createTables(cfg *config.SQL) error {
 	}
 	defer tx.Rollback()
 	var n int
-	if err := tx.QueryRow("SELECT count(*) FROM sqlite_master WHERE name = 'executions'").Scan(
-		&n); err != nil {
+	row := tx.QueryRow("SELECT count(*) FROM sqlite_master WHERE name = 'executions'")
+	if err := row.Scan(&n); err != nil {
 		return err
 	}
 	if n > 0 {

@@ -174,8 +174,8 @@ func TestLostLease(t *testing.T) {
 		<-f.server.started
 		f.close()
 	}()
-	if _, err := f.run(f.execution("trap '' TERM; while :; do sleep 0.05; done")); typeOf(
-		err) != run.TypeRunnerLost {
+	_, err := f.run(f.execution("trap '' TERM; while :; do sleep 0.05; done"))
+	if typeOf(err) != run.TypeRunnerLost {
 		t.Errorf("%v", err)
 	}
 }
