@@ -172,23 +172,23 @@ func resetRun(t *testing.T, e *engine.Engine, id string, chain cluster.Chain, at
 	if err != nil {
 		t.Fatal(err)
 	}
-	anew, err := e.Reset(t.Context(), id, chain.RunIDs[at], to.Event, newest, "a test")
+	newID, err := e.Reset(t.Context(), id, chain.RunIDs[at], to.Event, newest, "a test")
 	if err == nil {
-		err = e.Client.GetWorkflow(t.Context(), id, anew).Get(t.Context(), nil)
+		err = e.Client.GetWorkflow(t.Context(), id, newID).Get(t.Context(), nil)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return anew
+	return newID
 }
 
 // resetAlone checks the links between a reset run and its original.
 func resetAlone(t *testing.T, e *engine.Engine) {
 	startChain(t, e, "mended", continueTimes, client.StartWorkflowOptions{}, 0)
 	base, _ := chainOf(t, e, "mended", "")
-	anew := resetRun(t, e, "mended", base, 0)
+	newID := resetRun(t, e, "mended", base, 0)
 	chain, how := chainOf(t, e, "mended", "")
-	if !slices.Equal(chain.RunIDs, []string{anew}) || how[0] != history.ByReset {
+	if !slices.Equal(chain.RunIDs, []string{newID}) || how[0] != history.ByReset {
 		t.Fatalf("%v of %v", how, chain.RunIDs)
 	}
 	show := func(runID string) histories.Lineage {
@@ -198,16 +198,16 @@ func resetAlone(t *testing.T, e *engine.Engine) {
 		}
 		return d.Lineage
 	}
-	if l := show(anew); l.Reset == nil || *l.Reset != (history.ResetFrom{RunID: base.RunIDs[0], Event: 3}) ||
+	if l := show(newID); l.Reset == nil || *l.Reset != (history.ResetFrom{RunID: base.RunIDs[0], Event: 3}) ||
 		l.ResetAs != "" {
 		t.Errorf("the new one: %+v", l)
 	}
-	if l := show(base.RunIDs[0]); l.Reset != nil || l.ResetAs != anew {
+	if l := show(base.RunIDs[0]); l.Reset != nil || l.ResetAs != newID {
 		t.Errorf("the old one: %+v", l)
 	}
 	// A reset of a reset refers to the first reset.
 	third := resetRun(t, e, "mended", chain, 0)
-	if l := show(third); l.Reset.RunID != anew {
+	if l := show(third); l.Reset.RunID != newID {
 		t.Errorf("the third: %+v", l)
 	}
 }
@@ -217,7 +217,7 @@ func resetAlone(t *testing.T, e *engine.Engine) {
 func resetWithin(t *testing.T, e *engine.Engine) {
 	startChain(t, e, "detour", continueTimes, client.StartWorkflowOptions{}, 2)
 	old, _ := chainOf(t, e, "detour", "")
-	anew := resetRun(t, e, "detour", old, 1)
+	newID := resetRun(t, e, "detour", old, 1)
 	eventually(t, func() error {
 		r, err := e.Client.DescribeWorkflowExecution(t.Context(), "detour", "")
 		if s := r.GetWorkflowExecutionInfo().GetStatus(); err == nil &&
@@ -227,7 +227,7 @@ func resetWithin(t *testing.T, e *engine.Engine) {
 		return err
 	})
 	chain, how := chainOf(t, e, "detour", "")
-	if len(chain.RunIDs) != 3 || chain.RunIDs[0] != old.RunIDs[0] || chain.RunIDs[1] != anew ||
+	if len(chain.RunIDs) != 3 || chain.RunIDs[0] != old.RunIDs[0] || chain.RunIDs[1] != newID ||
 		chain.RunIDs[2] == old.RunIDs[2] ||
 		fmt.Sprint(how) != "[ reset continue-as-new]" {
 		t.Errorf("%v of %v; it was %v", how, chain.RunIDs, old.RunIDs)

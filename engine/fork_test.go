@@ -270,11 +270,11 @@ func reset(t *testing.T, e *engine.Engine, parent string) {
 		t.Fatal(err)
 	}
 	runID := h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()
-	anew, err := e.Reset(t.Context(), parent, runID, at.Event, runID, "a test")
+	newID, err := e.Reset(t.Context(), parent, runID, at.Event, runID, "a test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Client.GetWorkflow(t.Context(), parent, anew).Get(t.Context(), nil); err != nil {
+	if err := e.Client.GetWorkflow(t.Context(), parent, newID).Get(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	now := eventsOf(t, e.Client, parent)
