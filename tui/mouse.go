@@ -22,7 +22,7 @@ type lastClick struct {
 	at    time.Time
 }
 
-// mouse does in the panes what clicks and the wheel mean.
+// mouse handles clicks and the wheel in the panes.
 type mouse struct {
 	panes *panes
 	keys  *keymap

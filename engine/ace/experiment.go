@@ -74,7 +74,7 @@ type ExperimentBounds struct {
 	MaxTokens  int64   `json:"max_tokens,omitempty"`
 }
 
-// Repetition says which one of several similar experiments it is.
+// Repetition is the place of an experiment in a group of repeats.
 type Repetition struct {
 	// Group, Repeat and Repeats are set for one of several experiments with the same settings: their common
 	// name, the number of this one from 1, and how many are planned. See [RepeatID].

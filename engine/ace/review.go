@@ -145,7 +145,7 @@ func (s *State) awaitReview() {
 	s.setStatus(PhasePersist, StatusPending)
 }
 
-// endReview sets the outcomes of a review that is over, if it is. The merge is next.
+// endReview sets the outcomes of a review, nil if it goes on. The merge is next.
 func (s *State) endReview(outcomes []Operation) {
 	if outcomes != nil {
 		s.Delta.Operations = outcomes
@@ -233,8 +233,7 @@ func (r *ReviewState) timeOut(setting *Review) []Operation {
 	})
 }
 
-// reject returns the proposed operations, of which those are rejected for which why, by their position, gives
-// a reason.
+// reject returns the proposed operations. Operation n, from 1, is rejected if why(n) returns a reason.
 func (r *ReviewState) reject(why func(n int) string) []Operation {
 	outcomes := slices.Clone(r.proposed)
 	for _, n := range ReviewableOperations(r.proposed) {

@@ -15,7 +15,7 @@ import (
 // experimentRun folds the history of an experiment.
 type experimentRun struct {
 	*experiments.Folder
-	ended []experiments.Finished // tasks that the event ended that is being folded
+	ended []experiments.Finished // tasks that end with the event being folded
 }
 
 func newExperimentRun() *experimentRun {

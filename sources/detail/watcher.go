@@ -276,7 +276,7 @@ type output struct {
 	dropped int // earlier lines
 }
 
-// subject is what the history of a run is folded into; workflow types differ.
+// subject folds the history of a run; each workflow type has its own.
 type subject interface {
 	// fold folds an event and returns what it changes.
 	fold(d *draft, e *historypb.HistoryEvent) []histories.Change

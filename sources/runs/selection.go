@@ -185,8 +185,8 @@ func (s *selection) takeBy(op, operand string) error {
 	return nil
 }
 
-// startedBy reports whether a name is that of who started the run: the user with the machine, or the user
-// alone. Some runs name no machine.
+// startedBy reports whether a user started the run. A name without a machine matches the user on every
+// machine; some runs record no machine.
 func (r *Run) startedBy(name, me string) bool {
 	if name == Me {
 		name = me

@@ -174,7 +174,7 @@ func (m *marks) Toggle(r runs.Run) bool {
 	return true
 }
 
-// Mark marks runs besides those that are marked, or as many as may be marked.
+// Mark adds runs to the marked ones, up to [MaxMarks].
 func (l *Listing) Mark(s tui.Shell, list []runs.Run) {
 	left := 0
 	for _, r := range list {

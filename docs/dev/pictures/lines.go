@@ -13,7 +13,7 @@ type rect struct{ x, y, width, height float64 }
 // ink is the color of rectangles, as attributes of SVG.
 type ink struct{ fill, opacity string }
 
-// art draws lines, bars and braille characters as rectangles, since they touch in no font of every browser.
+// art draws lines, bars and braille characters as rectangles: as text they leave gaps in some browsers.
 type art struct {
 	inks  []ink // in the order of their first use
 	rects map[ink][]rect

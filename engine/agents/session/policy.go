@@ -201,9 +201,9 @@ func (in Input) checkPolicy() error {
 	return nil
 }
 
-// policyDecision returns the decision of a request, or decides one without: by the first rule that matches
-// the name and the exact argument. Hosts up to version 0d05089 made such requests, and recorded histories
-// must replay.
+// policyDecision returns the decision that a request carries. A request without one is decided by the first
+// rule that matches the name and the exact argument: hosts up to version 0d05089 made such requests, and
+// recorded histories must replay.
 func (in *Input) policyDecision(q ToolRequest) PolicyDecision {
 	if q.PolicyDecision != nil {
 		return *q.PolicyDecision

@@ -17,14 +17,14 @@ import (
 const (
 	maxBatch      = 64      // records
 	maxBatchBytes = 1 << 20 // after which the next record starts another batch
-	// gather is the longest pause before a write to a branch that other machines write to as well, so that
-	// more records are written together: each write costs calls of all machines. tryGather is the number of
-	// writes after which the longest pause is tried again.
+	// gather is the longest pause before a write to a branch that other machines also write to. During the
+	// pause more records arrive, which saves calls to the store on every machine. After tryGather writes, the
+	// longest pause is tried again.
 	gather    = 500 * time.Millisecond
 	tryGather = 16
 )
 
-// mergeRequest is a delta that waits for its merge, with what becomes of it.
+// mergeRequest is a delta that waits for its merge, and the result of the merge.
 type mergeRequest struct {
 	Version
 	done    chan struct{} // closed after the fields below are set by the goroutine that merged it
@@ -33,7 +33,7 @@ type mergeRequest struct {
 	err     error
 }
 
-// errInterrupted is the error of a request whose merging goroutine was canceled for reasons of its own.
+// errInterrupted is the error of a request if the caller of the goroutine that was merging it canceled.
 var errInterrupted = errors.New("the merge was interrupted")
 
 // mergeTogether merges a request with all others that wait for the same branch in this process: the goroutine
@@ -120,7 +120,7 @@ func (s *Store) mergeFirst(ctx context.Context, branch string, all []*mergeReque
 		if !errors.Is(err, bucket.ErrExists) {
 			return n, err
 		}
-		// Another machine was first, which mostly has written once. If there is more, read it together.
+		// Another machine was first. Usually it has written once; after several refusals read all its writes.
 		limit := 1 << refused
 		if limit >= listAfter {
 			limit = 0

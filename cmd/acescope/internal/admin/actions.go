@@ -48,7 +48,7 @@ func (l *Link) do(f func(e *engine.Engine) error) error {
 	return f(e)
 }
 
-// with returns what f returns with the engine.
+// with calls f with the engine and returns its result.
 func with[T any](l *Link, f func(e *engine.Engine) (T, error)) (v T, err error) {
 	e, err := l.ready()
 	if err != nil {

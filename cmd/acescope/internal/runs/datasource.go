@@ -30,7 +30,7 @@ const (
 // maxProblems bounds a data set of generated problems.
 const maxProblems = 100_000
 
-// source is which data set of an experiment a name means.
+// source selects a data set of an experiment: the training set or the evaluation set.
 type source func(*ace.ExperimentInput) (id string, set *ace.Ref)
 
 func dataSource(in *ace.ExperimentInput) (string, *ace.Ref) {
@@ -51,10 +51,11 @@ func checkDataset(ctx context.Context, e *engine.Engine, name string, of source)
 	return nil
 }
 
-// openDataset opens a data set and returns its path, of which the name is its ID: a file, standard input,
-// generated problems, or what an experiment used.
-func openDataset(ctx context.Context, e *engine.Engine, name string, of source) (path string, r io.ReadCloser,
-	err error) {
+// openDataset opens a data set: a file, standard input, generated problems, or the stored data set of an
+// experiment. The ID of the data set is the file name in path.
+func openDataset(
+	ctx context.Context, e *engine.Engine, name string, of source,
+) (path string, r io.ReadCloser, err error) {
 	if id, ok := strings.CutPrefix(name, experimentSet); ok {
 		return openUsed(ctx, e, id, of)
 	}

@@ -28,7 +28,7 @@ type emulator struct {
 	prepare  func(t *testing.T, address, dir string) (url string)
 }
 
-// name is that of the bucket in emulators, secret its secret key.
+// name is the bucket and the account in every emulator, secret the key of the account.
 const (
 	name   = "acescope"
 	secret = "c2VjcmV0LW9mLXRlc3Rz"
