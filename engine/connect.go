@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/loopback"
 	"acescope/engine/temporal/codec"
 	"acescope/engine/temporal/server"
 )
@@ -52,6 +53,9 @@ func (e *Engine) dialRemote(ctx context.Context, r Remote, o Options) error {
 	opts.Namespace = cmp.Or(r.Namespace, opts.Namespace, ace.DefaultNamespace)
 	if r.APIKey != "" {
 		opts.Credentials = client.NewAPIKeyStaticCredentials(r.APIKey)
+	}
+	if loopback.Names(opts.HostPort) { // gzip costs both sides more than it saves on loopback
+		opts.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	}
 	opts.Logger = sdklog.NewStructuredLogger(e.log)
 	e.address, e.namespace = opts.HostPort, opts.Namespace

@@ -2,8 +2,10 @@ package runs
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -23,10 +25,16 @@ const (
 // listReader reads a list in the server's order. After the first pages it reads intervals of close times,
 // several at the same time, because the server needs long for a page, and finds one by its token among all
 // that precede it.
+//
+// PostgreSQL has no index of close times and would read all its rows for each interval. It has one of
+// execution times: a run that closed in an interval and took at most usual began its execution in the interval
+// or at most usual before it. The few runs that took longer are read at once, and merged.
 type listReader struct {
 	selection
 	c      client.Client
-	enough int // rows after which a list that is read page by page ends; 0 for all rows, in intervals
+	enough int           // rows after which a list that is read page by page ends; 0 for all rows, in intervals
+	usual  time.Duration // longest duration of the runs in intervals; 0 for any
+	long   []Run         // the other ones that were not passed on
 	wg     sync.WaitGroup
 	out    chan<- page
 }
@@ -40,10 +48,10 @@ type page struct {
 }
 
 // cut is a place in a list. The runs after it closed at a time or before, about intervalRows of them within
-// width.
+// width, and nearly all of the runs before it took at most usual.
 type cut struct {
-	until time.Time
-	width time.Duration
+	until        time.Time
+	width, usual time.Duration
 }
 
 // readPages sends the pages of a list until one has an error or ctx ends, then closes out.
@@ -66,8 +74,14 @@ func readPages(ctx context.Context, c client.Client, query string, limit int, ou
 	for until := (time.Time{}); ; {
 		// Without a lower bound, an interval has the next runs however long ago they closed.
 		_, rest, ok := r.pass(ctx, r.interval(ctx, time.Time{}, until))
-		if !ok || rest == nil {
+		switch {
+		case !ok:
 			return
+		case rest == nil:
+			r.send(ctx, page{runs: r.long})
+			return
+		case until.IsZero():
+			r.takeLong(ctx, *rest)
 		}
 		if until, ok = r.parallel(ctx, *rest); !ok {
 			return
@@ -116,17 +130,49 @@ func widthFor(width time.Duration, rows int) time.Duration {
 // false after an error or the end of ctx.
 func (r *listReader) pass(ctx context.Context, pages <-chan page) (read int, rest *cut, ok bool) {
 	for p := range pages {
-		select {
-		case r.out <- p:
-		case <-ctx.Done():
-			return read, nil, false
-		}
-		if p.err != nil {
+		p.runs = r.merged(p.runs)
+		if !r.send(ctx, p) || p.err != nil {
 			return read, nil, false
 		}
 		read, rest = read+p.read, p.rest
 	}
 	return read, rest, ctx.Err() == nil
+}
+
+// send passes a page on, and returns false if ctx ends.
+func (r *listReader) send(ctx context.Context, p page) bool {
+	select {
+	case r.out <- p:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// takeLong reads the runs after a cut that took longer than usual, if they fit on a page. Their intervals then
+// have the other runs only. Runs without a duration, or with a negative one because of clock skew, are long.
+func (r *listReader) takeLong(ctx context.Context, at cut) {
+	query := closed(withoutHousekeeping(r.server), "<=", at.until)
+	query = And(query, fmt.Sprintf(
+		"(ExecutionDuration > %d OR ExecutionDuration < 0 OR ExecutionDuration IS NULL)", at.usual))
+	rows, next, err := readRows(ctx, r.c, query, PageSize, nil)
+	if err != nil || len(next) > 0 { // the intervals read them, or have the same error
+		return
+	}
+	r.usual, r.long = at.usual, r.of(rows)
+}
+
+// merged adds the long runs that belong between the runs of the next page, or before them.
+func (r *listReader) merged(runs []Run) []Run {
+	if len(runs) == 0 || len(r.long) == 0 || compareRuns(r.long[0], runs[len(runs)-1]) > 0 {
+		return runs
+	}
+	last := runs[len(runs)-1]
+	n := sort.Search(len(r.long), func(i int) bool { return compareRuns(r.long[i], last) > 0 })
+	runs = slices.Concat(r.long[:n], runs)
+	r.long = r.long[n:]
+	slices.SortFunc(runs, compareRuns)
+	return runs
 }
 
 // interval reads the runs that closed after one time, and at another or before. A zero time is no bound; runs
@@ -139,7 +185,7 @@ func (r *listReader) interval(ctx context.Context, after, until time.Time) <-cha
 	if r.enough > 0 {
 		left = r.enough
 	}
-	query := closed(closed(withoutHousekeeping(r.server), "<=", until), ">", after)
+	query := r.within(after, until)
 	r.wg.Go(func() {
 		defer close(pages)
 		for n, token := 1, []byte(nil); ; n, size = n+1, PageSize {
@@ -163,12 +209,39 @@ func (r *listReader) interval(ctx context.Context, after, until time.Time) <-cha
 	return pages
 }
 
+// within returns the query of the runs of an interval.
+func (r *listReader) within(after, until time.Time) string {
+	query := closed(closed(withoutHousekeeping(r.server), "<=", until), ">", after)
+	if r.usual == 0 {
+		return query
+	}
+	query = narrowed(query, fmt.Sprintf("ExecutionDuration >= 0 AND ExecutionDuration <= %d", r.usual))
+	if after.IsZero() {
+		return query
+	}
+	// The database may round times.
+	began, closed := after.Add(-r.usual-time.Second), until.Add(time.Second)
+	return narrowed(query, "ExecutionTime > "+quoteTime(began)+" AND ExecutionTime <= "+quoteTime(closed))
+}
+
 // closed narrows a query to runs that closed before or after a time, unless it is zero.
 func closed(query, operator string, at time.Time) string {
 	if at.IsZero() {
 		return query
 	}
-	return narrowed(query, "CloseTime "+operator+" "+Quote(at.UTC().Format(time.RFC3339Nano)))
+	return narrowed(query, "CloseTime "+operator+" "+quoteTime(at))
+}
+
+func quoteTime(t time.Time) string { return Quote(t.UTC().Format(time.RFC3339Nano)) }
+
+// usualDuration returns a duration that few runs exceed.
+func usualDuration(rows []Run) time.Duration {
+	var took []time.Duration
+	for _, r := range rows {
+		took = append(took, r.Close.Sub(r.Start))
+	}
+	slices.Sort(took)
+	return max(2*took[len(took)*99/100], time.Minute)
 }
 
 // cutOff cuts off the runs of a page that closed at the time of the last one, because more may follow. If it
@@ -183,5 +256,6 @@ func cutOff(rows []Run) ([]Run, *cut) {
 	if n == 0 {
 		return rows, nil
 	}
-	return rows[:n], &cut{until: last, width: widthFor(rows[0].Close.Sub(last), n)}
+	width := widthFor(rows[0].Close.Sub(last), n)
+	return rows[:n], &cut{until: last, width: width, usual: usualDuration(rows)}
 }

@@ -46,6 +46,54 @@ func TestListOfManyRuns(t *testing.T) {
 	}
 }
 
+// Runs that took long, a negative time or are without a duration are in their place, whether they are few or
+// many.
+func TestListOfLongRuns(t *testing.T) {
+	for name, every := range map[string]int{"few": 97, "many": 3} {
+		t.Run(name, func(t *testing.T) {
+			runs := simRuns(9000)
+			undated := map[string]bool{}
+			for i := 0; i < len(runs); i += every {
+				switch i % 4 {
+				case 0:
+					runs[i].Start = runs[i].Close.Add(-time.Duration(i) * time.Hour)
+				case 1:
+					runs[i].Start = runs[i].Close.Add(time.Minute)
+				case 2:
+					undated[runs[i].RunID] = true
+				default:
+					runs[i].Start = runs[i].Close.Add(-time.Minute)
+				}
+			}
+			runs = append(runs, manyOpen(20)...)
+			for i := range 10 { // that closed last, after all others
+				old := simRun(20_000 + i)
+				old.Start = old.Close.Add(-1000 * time.Hour)
+				runs = append(runs, old)
+			}
+			s := newSim(runs...)
+			s.undated = undated
+			var got, want []string
+			err := List(t.Context(), s, "", 0, func(r Run) error {
+				got = append(got, r.RunID)
+				return nil
+			})
+			for _, r := range s.runs {
+				want = append(want, r.RunID)
+			}
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("%v, %d of %d runs, or not in order", err, len(got), len(want))
+			}
+			if s.longs != 1 {
+				t.Errorf("%d lists of long runs, want 1", s.longs)
+			}
+			if most := len(want) + 2*PageSize; s.rows > most {
+				t.Errorf("%d rows, want at most %d", s.rows, most)
+			}
+		})
+	}
+}
+
 func manyOpen(n int) (runs []Run) {
 	for i := range n {
 		runs = append(runs, simOpen(10_000+i))

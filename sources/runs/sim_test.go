@@ -36,8 +36,10 @@ type sim struct {
 	runs      []Run // in order
 	pageErr   error // of the next listings
 	countErr  error
-	groups    bool // whether it can group by status
+	groups    bool            // whether it can group by status
+	undated   map[string]bool // run ids of closed runs without a duration
 	lists     int
+	longs     int // lists of long runs
 	rows      int // returned rows
 	counted   []string
 	described map[string]int
@@ -149,27 +151,56 @@ func (s *sim) ListWorkflow(ctx context.Context,
 	return out, nil
 }
 
-var simCloseTime = regexp.MustCompile(`CloseTime (<=|>) "([^"]+)"`)
+var (
+	simTimes     = regexp.MustCompile(`(CloseTime|ExecutionTime) (<=|>) "([^"]+)"`)
+	simDurations = regexp.MustCompile(`ExecutionDuration >= 0 AND ExecutionDuration <= (\d+)`)
+	simLong      = regexp.MustCompile(
+		`\(ExecutionDuration > (\d+) OR ExecutionDuration < 0 OR ExecutionDuration IS NULL\)`)
+)
 
-// closed returns the runs that match the conditions on the close time in a query.
+// closed returns the runs that match the conditions on times and durations in a query.
 func (s *sim) closed(query string) []Run {
-	from, to := 0, len(s.runs)
-	for _, m := range simCloseTime.FindAllStringSubmatch(query, -1) {
-		bound, err := time.Parse(time.RFC3339Nano, m[2])
+	var keep []func(Run) bool
+	for _, m := range simTimes.FindAllStringSubmatch(query, -1) {
+		bound, err := time.Parse(time.RFC3339Nano, m[3])
 		if err != nil {
 			panic(err)
 		}
-		n := slices.IndexFunc(s.runs, func(r Run) bool { return !r.Open() && !r.Close.After(bound) })
-		if n < 0 {
-			n = len(s.runs)
+		keep = append(keep, func(r Run) bool {
+			at := r.Close
+			if m[1] == "ExecutionTime" {
+				at = r.Start
+			} else if r.Open() {
+				return false
+			}
+			return at.After(bound) == (m[2] == ">")
+		})
+	}
+	within := func(r Run, limit string) bool {
+		n, err := strconv.ParseInt(limit, 10, 64)
+		if err != nil {
+			panic(err)
 		}
-		if m[1] == ">" {
-			to = n
-		} else {
-			from = n
+		took := r.Close.Sub(r.Start)
+		return !r.Open() && !s.undated[r.RunID] && took >= 0 && took <= time.Duration(n)
+	}
+	for _, m := range simDurations.FindAllStringSubmatch(query, -1) {
+		keep = append(keep, func(r Run) bool { return within(r, m[1]) })
+	}
+	for _, m := range simLong.FindAllStringSubmatch(query, -1) {
+		s.longs++
+		keep = append(keep, func(r Run) bool { return !within(r, m[1]) })
+	}
+	if keep == nil {
+		return s.runs
+	}
+	var runs []Run
+	for _, r := range s.runs {
+		if !slices.ContainsFunc(keep, func(keep func(Run) bool) bool { return !keep(r) }) {
+			runs = append(runs, r)
 		}
 	}
-	return s.runs[min(from, to):to]
+	return runs
 }
 
 var simJSON = map[string][]byte{"encoding": []byte("json/plain")}

@@ -23,15 +23,19 @@ func Listen(port int) (net.Listener, error) {
 // this machine could reach a server that only the user can reach. Ports are not compared, because a tunnel
 // may have another one.
 func CheckHost(r *http.Request) error {
-	host := r.Host
+	if !Names(r.Host) {
+		return errors.New("the header Host must name this machine: 127.0.0.1 or localhost")
+	}
+	return nil
+}
+
+// Names reports whether a host, with or without a port, is localhost or a loopback address.
+func Names(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	ip := net.ParseIP(strings.Trim(host, "[]"))
-	if !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback()) {
-		return errors.New("the header Host must name this machine: 127.0.0.1 or localhost")
-	}
-	return nil
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // Serve sets the bounds of a server and serves until the context ends. Then it waits up to 3 s for the
