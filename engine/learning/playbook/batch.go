@@ -24,31 +24,22 @@ const (
 	tryGather = 16
 )
 
-// mergeRequest is a delta that waits for its merge, and the result of the merge.
-type mergeRequest struct {
-	Version
-	done    chan struct{} // closed after the fields below are set by the goroutine that merged it
-	record  Version
-	content []byte // of a playbook that the shared store may lack, or nil
-	err     error
-}
-
 // errInterrupted is the error of a request if the caller of the goroutine that was merging it canceled.
 var errInterrupted = errors.New("the merge was interrupted")
 
 // mergeTogether merges a request with all others that wait for the same branch in this process: the goroutine
 // that locks the branch merges all of them with one write.
 func (s *Store) mergeTogether(ctx context.Context, r *mergeRequest) error {
-	path, err := s.branchFile(r.Branch, lockSuffix)
+	path, err := s.logs.file(r.Branch, lockSuffix)
 	if err != nil {
 		return err
 	}
 	for r.err = errInterrupted; errors.Is(r.err, errInterrupted); {
 		r.done = make(chan struct{})
-		s.enqueue(path, r)
-		unlock, err := s.lockUnless(ctx, path, r.done)
+		s.waiting.enqueue(path, r)
+		unlock, err := s.logs.lockUnless(ctx, path, r.done)
 		switch {
-		case err != nil && s.withdraw(path, r):
+		case err != nil && s.waiting.withdraw(path, r):
 			return err
 		case unlock != nil:
 			s.mergeWaiting(ctx, path, r.Branch)
@@ -59,41 +50,12 @@ func (s *Store) mergeTogether(ctx context.Context, r *mergeRequest) error {
 	return r.err
 }
 
-func (s *Store) enqueue(path string, r *mergeRequest) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.waiting == nil {
-		s.waiting = map[string][]*mergeRequest{}
-	}
-	s.waiting[path] = append(s.waiting[path], r)
-}
-
-// withdraw removes a request. It returns false if a goroutine is merging it.
-func (s *Store) withdraw(path string, r *mergeRequest) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slices.Index(s.waiting[path], r)
-	if i >= 0 {
-		s.waiting[path] = slices.Delete(s.waiting[path], i, i+1)
-	}
-	return i >= 0
-}
-
-// take returns the requests that wait for a branch, and removes them.
-func (s *Store) take(path string) []*mergeRequest {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := s.waiting[path]
-	delete(s.waiting, path)
-	return all
-}
-
 // mergeWaiting merges the requests that wait for a branch, which must be locked.
 func (s *Store) mergeWaiting(ctx context.Context, path, branch string) {
 	if s.shared != nil {
 		s.shared.pause(ctx, branch)
 	}
-	for all := s.take(path); len(all) > 0; {
+	for all := s.waiting.take(path); len(all) > 0; {
 		n, err := s.mergeFirst(ctx, branch, all)
 		for i, r := range all[:n] {
 			if r.err = err; err != nil && ctx.Err() != nil && i > 0 {
@@ -163,7 +125,7 @@ func (b *batch) merge(ctx context.Context, all []*mergeRequest) (n int, err erro
 func (b *batch) add(ctx context.Context, r *mergeRequest) (err error) {
 	same := func(e entry) bool { return e.deltaID == r.DeltaID }
 	if i := slices.IndexFunc(b.log.entries, same); i >= 0 {
-		r.record, r.content, err = b.store.merged(ctx, b.log, i)
+		r.record, r.content, err = b.merged(ctx, i)
 		return err
 	}
 	for _, earlier := range b.records {
@@ -173,7 +135,7 @@ func (b *batch) add(ctx context.Context, r *mergeRequest) (err error) {
 		}
 	}
 	if b.head == nil {
-		if b.head, err = b.store.rebuild(ctx, b.log, len(b.log.entries)); err != nil {
+		if b.head, err = b.store.books.rebuild(ctx, b.log, len(b.log.entries)); err != nil {
 			return err
 		}
 	}
@@ -199,7 +161,7 @@ func (b *batch) add(ctx context.Context, r *mergeRequest) (err error) {
 	v.Seq++
 	r.record = v
 	b.records = append(b.records, r)
-	b.store.books.Put(v.Hash, b.head)
+	b.store.books.memory.Put(v.Hash, b.head)
 	for _, op := range v.Operations {
 		b.size += len(op.Content)
 	}
@@ -216,7 +178,7 @@ func (b *batch) write(ctx context.Context) error {
 	s, x := b.store, b.log
 	if err == nil && s.shared != nil {
 		var branch string
-		if branch, err = s.branchKey(x.header.Branch); err == nil {
+		if branch, err = s.shared.branchKey(x.header.Branch); err == nil {
 			err = s.shared.Create(ctx, entryKey(branch, len(x.entries)+1), bytes.NewReader(content))
 		}
 	}
@@ -224,14 +186,14 @@ func (b *batch) write(ctx context.Context) error {
 		err = appendLine(x.path, x.size, content)
 	}
 	if err != nil {
-		s.forget(x)
+		s.logs.forget(x)
 		return err
 	}
 	for _, r := range b.records {
 		v := r.record
 		if v.Seq%snapshotEvery == 0 {
 			// The merge is done. If this fails, the version is rebuilt from an earlier one.
-			_ = s.writeBook(v.Hash, r.content, false)
+			_ = s.books.write(v.Hash, r.content, false)
 		}
 		if v.Hash == v.Parent {
 			r.content = nil // the store has it
@@ -256,4 +218,20 @@ func (b *batch) encode() ([]byte, error) {
 		content = append(content, line...)
 	}
 	return content, nil
+}
+
+// merged returns the record of a merge, and its playbook if the store is shared: a machine that was killed
+// during the merge may have stored the record only.
+func (b *batch) merged(ctx context.Context, i int) (v Version, content []byte, err error) {
+	versions, err := b.log.versions(i, i+1)
+	if err != nil {
+		return Version{}, nil, err
+	}
+	if b.store.shared != nil {
+		var book *Playbook
+		if book, err = b.store.books.rebuild(ctx, b.log, i+1); err == nil {
+			content = book.Canonical()
+		}
+	}
+	return versions[0], content, err
 }

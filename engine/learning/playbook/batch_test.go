@@ -17,7 +17,7 @@ import (
 // mergeAtOnce merges deltas that all wait while the branch is locked, and returns their records.
 func mergeAtOnce(t *testing.T, s *Store, first, n int) []Version {
 	t.Helper()
-	unlock, err := s.lock(t.Context(), "b")
+	unlock, err := s.logs.lock(t.Context(), "b")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestInterruptedBatch(t *testing.T) {
 		stores, _ := machines(t, 1)
 		s := stores[0]
 		start(t, s, "b", &Playbook{})
-		unlock, err := s.lock(t.Context(), "b")
+		unlock, err := s.logs.lock(t.Context(), "b")
 		if err != nil {
 			t.Fatal(err)
 		}

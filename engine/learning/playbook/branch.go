@@ -1,21 +1,15 @@
 package playbook
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"acescope/engine/ace"
-	"acescope/engine/internal/durable"
 	"acescope/engine/store/bucket"
-
-	"github.com/gofrs/flock"
 )
 
 const (
@@ -93,7 +87,7 @@ type Branch struct {
 
 // Branch returns the current state of a branch.
 func (s *Store) Branch(name string) (Branch, error) {
-	x, err := s.log(name)
+	x, err := s.logs.of(name)
 	if err != nil {
 		return Branch{}, err
 	}
@@ -103,7 +97,7 @@ func (s *Store) Branch(name string) (Branch, error) {
 // Branches returns the branches by name. It returns the readable branches together with an
 // error that names the others.
 func (s *Store) Branches() ([]Branch, error) {
-	logs, err := s.readLogs()
+	logs, err := s.logs.all()
 	list := make([]Branch, len(logs))
 	for i, x := range logs {
 		list[i] = x.describe()
@@ -123,7 +117,7 @@ func (s *Store) Head(name string) (hash string, ok bool, err error) {
 
 // At returns the version of a branch after seq merges; 0 is its start.
 func (s *Store) At(name string, seq int) (hash string, err error) {
-	x, err := s.log(name)
+	x, err := s.logs.of(name)
 	if err != nil {
 		return "", err
 	}
@@ -137,7 +131,7 @@ func (s *Store) At(name string, seq int) (hash string, err error) {
 // Page returns the merges of a branch from one number to another (1-based, inclusive), oldest
 // first. Numbers beyond the ends are allowed.
 func (s *Store) Page(name string, from, to int) ([]Version, error) {
-	x, err := s.log(name)
+	x, err := s.logs.of(name)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +142,7 @@ func (s *Store) Page(name string, from, to int) ([]Version, error) {
 // Start creates a branch that begins at a version, or at the empty playbook if hash is "",
 // and returns its head. It does not change an existing branch.
 func (s *Store) Start(ctx context.Context, name, hash string) (head string, err error) {
-	unlock, err := s.lock(ctx, name)
+	unlock, err := s.logs.lock(ctx, name)
 	if err != nil {
 		return "", err
 	}
@@ -178,14 +172,14 @@ func (s *Store) currentWithin(ctx context.Context, name string, limit int) (x *b
 	err error) {
 	if s.shared != nil {
 		var branch string
-		if branch, err = s.branchKey(name); err == nil {
-			read, err = s.pull(ctx, branch, limit)
+		if branch, err = s.shared.branchKey(name); err == nil {
+			read, err = s.shared.pull(ctx, branch, limit)
 		}
 		if err != nil {
 			return nil, read, err
 		}
 	}
-	x, err = s.log(name)
+	x, err = s.logs.of(name)
 	return x, read, err
 }
 
@@ -205,77 +199,11 @@ func (s *Store) create(ctx context.Context, name, hash string) error {
 	if err != nil {
 		return err
 	}
-	if s.shared != nil {
-		branch, err := s.branchKey(name)
-		if err != nil {
-			return err
-		}
-		err = s.shared.Create(ctx, entryKey(branch, 0), bytes.NewReader(line))
-		if errors.Is(err, bucket.ErrExists) {
-			return nil // another machine was first
-		}
-		return err
+	err = s.appendLines(ctx, name, nil, [][]byte{line})
+	if errors.Is(err, bucket.ErrExists) {
+		return nil // another machine was first
 	}
-	path, err := s.branchFile(name, logSuffix)
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(path, filepath.Join(s.dir, tmpDir), line, true)
-}
-
-// lock excludes merges of all goroutines and processes until the returned function is called.
-func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error) {
-	path, err := s.branchFile(name, lockSuffix)
-	if err != nil {
-		return nil, err
-	}
-	return s.lockFile(ctx, path)
-}
-
-// lockFile locks a file for this process, in the order of the calls, and then among processes.
-func (s *Store) lockFile(ctx context.Context, path string) (unlock func(), err error) {
-	return s.lockUnless(ctx, path, nil)
-}
-
-// lockUnless is like lockFile. It returns nil without a lock if done is closed while it waits.
-func (s *Store) lockUnless(ctx context.Context, path string, done <-chan struct{}) (unlock func(),
-	err error) {
-	gate := s.gates.of(path)
-	select {
-	case gate <- struct{}{}:
-	case <-done:
-		return nil, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("lock playbook branch %s: %w", path, ctx.Err())
-	}
-	file := flock.New(path, flock.SetPermissions(0o600))
-	if _, err := file.TryLockContext(ctx, lockRetry); err != nil {
-		<-gate
-		return nil, fmt.Errorf("lock playbook branch %s: %w", path, err)
-	}
-	return func() {
-		_ = file.Close() // this releases the lock in any case
-		<-gate
-	}, nil
-}
-
-// gates let one goroutine of this process at a time lock a file, in the order in which they ask.
-type gates struct {
-	mu     sync.Mutex
-	byPath map[string]chan struct{}
-}
-
-// of returns a channel with room for the one goroutine that may lock the file.
-func (g *gates) of(path string) chan struct{} {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.byPath == nil {
-		g.byPath = map[string]chan struct{}{}
-	}
-	if g.byPath[path] == nil {
-		g.byPath[path] = make(chan struct{}, 1)
-	}
-	return g.byPath[path]
+	return err
 }
 
 // Merge applies the operations of a delta to the newest head of a branch, makes the result the
@@ -295,59 +223,4 @@ func (s *Store) Merge(ctx context.Context, request Version) (Version, error) {
 		return Version{}, fmt.Errorf("merge into playbook branch %q: %w", request.Branch, err)
 	}
 	return r.record, nil
-}
-
-// merged returns the record of a merge, and its playbook if the store is shared: a machine that was killed
-// during the merge may have stored the record only.
-func (s *Store) merged(ctx context.Context, x *branchLog, i int) (v Version, content []byte, err error) {
-	versions, err := x.versions(i, i+1)
-	if err != nil {
-		return Version{}, nil, err
-	}
-	if s.shared != nil {
-		var book *Playbook
-		if book, err = s.rebuild(ctx, x, i+1); err == nil {
-			content = book.Canonical()
-		}
-	}
-	return versions[0], content, err
-}
-
-// rebuild returns the playbook after the first n merges of a branch. It replays the merges since the
-// nearest whole playbook.
-func (s *Store) rebuild(ctx context.Context, x *branchLog, n int) (*Playbook, error) {
-	from := n
-	var book *Playbook
-	for ; from > 0; from-- {
-		if x.whole(from) {
-			book, _ = s.readBook(ctx, x.at(from)) // if missing or damaged, use an earlier one
-		} else {
-			book, _ = s.books.Get(x.at(from))
-		}
-		if book != nil {
-			break
-		}
-	}
-	if book == nil {
-		var err error
-		if book, err = s.readBook(ctx, x.header.Start); err != nil {
-			return nil, fmt.Errorf("playbook branch %q: start: %w", x.header.Branch, err)
-		}
-	}
-	if from == n {
-		return book, nil
-	}
-	versions, err := x.versions(from, n)
-	if err != nil {
-		return nil, err
-	}
-	for _, v := range versions {
-		book = replay(book, v.Operations)
-	}
-	if book.Hash() != x.at(n) {
-		return nil, fmt.Errorf("%w: %s, line %d: its operations do not produce version %s",
-			ErrCorrupt, x.path, n+1, x.at(n))
-	}
-	s.books.Put(x.at(n), book)
-	return book, nil
 }

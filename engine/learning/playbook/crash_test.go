@@ -243,7 +243,7 @@ func TestLockWaitsAndReleases(t *testing.T) {
 	dir := t.TempDir()
 	holder, other := openStore(t, dir), openStore(t, dir)
 	start(t, holder, "main", &Playbook{})
-	unlock, err := holder.lock(t.Context(), "main")
+	unlock, err := holder.logs.lock(t.Context(), "main")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,7 +113,7 @@ func NewHistory(branch string, watch ...string) *History {
 // negative. It does not read merges again. On an error, the history keeps what was read. A
 // branch that starts at a version of another branch includes the history of that branch.
 func (s *Store) Read(ctx context.Context, h *History, to int) error {
-	x, err := s.log(h.Branch)
+	x, err := s.logs.of(h.Branch)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (s *Store) fold(ctx context.Context, h *History, x *branchLog, from, to int
 	readErr := x.each(ctx, from, to, func(v *Version) {
 		var snapshot *Playbook
 		if v.Imported != nil && err == nil {
-			snapshot, err = s.rebuild(ctx, x, v.Seq)
+			snapshot, err = s.books.rebuild(ctx, x, v.Seq)
 		}
 		if err == nil {
 			h.addImported(v, snapshot)

@@ -19,22 +19,22 @@ func (s *Store) Import(ctx context.Context, from *Store, name string) (versions 
 	if s.shared == nil {
 		return 0, errors.New("import playbook branch: there is no shared store")
 	}
-	branch, err := s.branchKey(name)
+	branch, err := s.shared.branchKey(name)
 	if err != nil {
 		return 0, err
 	}
-	source, err := from.log(name)
+	source, err := from.logs.of(name)
 	if err != nil {
 		return 0, err
 	}
-	if err := s.pullLocked(ctx, branch); err != nil {
+	if err := s.shared.pullLocked(ctx, branch); err != nil {
 		return 0, err
 	}
 	content, err := os.ReadFile(source.path)
 	if err != nil {
 		return 0, err
 	}
-	have, err := os.ReadFile(s.cached(branch, logSuffix))
+	have, err := os.ReadFile(s.logs.cached(branch, logSuffix))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
@@ -63,7 +63,7 @@ func (s *Store) Import(ctx context.Context, from *Store, name string) (versions 
 			versions += lines
 		}
 	}
-	return versions, s.pullLocked(ctx, branch)
+	return versions, s.shared.pullLocked(ctx, branch)
 }
 
 // writes yields the lines of a log, those together that were written together.

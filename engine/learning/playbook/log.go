@@ -8,10 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -85,74 +82,6 @@ func (x *branchLog) describe() Branch {
 		d.At = x.entries[d.Versions-1].time
 	}
 	return d
-}
-
-// log returns the up-to-date log of a branch. The error is ErrNoBranch if the branch does not exist.
-func (s *Store) log(name string) (*branchLog, error) {
-	path, err := s.branchFile(name, logSuffix)
-	if err != nil {
-		return nil, err
-	}
-	x, err := s.readLog(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %q; start it first", ErrNoBranch, name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("playbook branch %q: %w", name, err)
-	}
-	return x, nil
-}
-
-// readLogs returns the up-to-date logs of all readable branches, and an error for the others.
-func (s *Store) readLogs() ([]*branchLog, error) {
-	files, err := os.ReadDir(filepath.Join(s.dir, branchesDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("playbook branches: %w", err)
-	}
-	var logs []*branchLog
-	var errs []error
-	for _, f := range files {
-		if !strings.HasSuffix(f.Name(), logSuffix) {
-			continue
-		}
-		x, err := s.readLog(filepath.Join(s.dir, branchesDir, f.Name()))
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		logs = append(logs, x)
-	}
-	return logs, errors.Join(errs...)
-}
-
-// readLog returns a log, of which it reads only the lines appended since the last call.
-func (s *Store) readLog(path string) (*branchLog, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x := s.logs[path]
-	x.path = path
-	err := x.update()
-	if err == nil {
-		var own string
-		if own, err = s.branchFile(x.header.Branch, logSuffix); err == nil && own != path {
-			err = fmt.Errorf("%w: %s, line 1: the log belongs to branch %.80q", ErrCorrupt, path,
-				x.header.Branch)
-		}
-	}
-	if err != nil {
-		delete(s.logs, path)
-		return nil, err
-	}
-	s.logs[path] = x
-	return &x, nil
-}
-
-// forget discards a log after a failed write: another goroutine may have read the line that was
-// then truncated.
-func (s *Store) forget(x *branchLog) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.logs, x.path)
 }
 
 // update reads the lines appended since the last update, or all if the file was replaced or

@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
-
-	"acescope/engine/internal/durable"
 )
 
 // ownerSuffix is the extension of the file with the owner of a branch, which logs of older versions lack.
@@ -20,26 +17,26 @@ var ErrOwner = errors.New("playbook branch belongs to another server")
 
 // Own reserves a branch for the experiments of a server, unless it is reserved for another one.
 func (s *Store) Own(ctx context.Context, name, server string) error {
-	unlock, err := s.lock(ctx, name)
+	unlock, err := s.logs.lock(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	if s.shared != nil {
-		owner, err := s.own(ctx, name, server)
+		owner, err := s.shared.own(ctx, name, server)
 		if err != nil {
 			return err
 		}
 		return checkOwner(name, owner, server)
 	}
-	path, err := s.branchFile(name, ownerSuffix)
+	path, err := s.logs.file(name, ownerSuffix)
 	if err != nil {
 		return err
 	}
 	owner, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return durable.WriteFile(path, filepath.Join(s.dir, tmpDir), []byte(server+"\n"), true)
+		return s.logs.write(path, []byte(server+"\n"), true)
 	case err != nil:
 		return err
 	}

@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"acescope/engine/ace"
-	"acescope/engine/internal/durable"
 )
 
 // Origin says where an imported branch was read. Files names the file of version 0, if any; Scores are its
@@ -285,7 +283,7 @@ func (s *Store) Missing(ctx context.Context, x *Series) (added int, isNew bool, 
 	if err := s.Sync(ctx, x.Branch); err != nil {
 		return 0, false, err
 	}
-	log, err := s.log(x.Branch)
+	log, err := s.logs.of(x.Branch)
 	if err != nil && !errors.Is(err, ErrNoBranch) {
 		return 0, false, err
 	}
@@ -317,7 +315,7 @@ func (s *Store) Append(ctx context.Context, x *Series) (added int, isNew bool, e
 			return 0, false, err
 		}
 	}
-	unlock, err := s.lock(ctx, x.Branch)
+	unlock, err := s.logs.lock(ctx, x.Branch)
 	if err != nil {
 		return 0, false, err
 	}
@@ -357,7 +355,11 @@ func (s *Store) Append(ctx context.Context, x *Series) (added int, isNew bool, e
 			return 0, false, err
 		}
 	}
-	return added, isNew, s.appendLines(ctx, x.Branch, log, lines)
+	if err := s.appendLines(ctx, x.Branch, log, lines); err != nil {
+		return 0, false, err
+	}
+	_, err = s.current(ctx, x.Branch)
+	return added, isNew, err
 }
 
 // appendLines adds lines to the log of a branch, or makes a new one if log is nil.
@@ -366,13 +368,13 @@ func (s *Store) appendLines(ctx context.Context, name string, log *branchLog, li
 		if log != nil {
 			return appendLine(log.path, log.size, bytes.Join(lines, nil))
 		}
-		path, err := s.branchFile(name, logSuffix)
+		path, err := s.logs.file(name, logSuffix)
 		if err != nil {
 			return err
 		}
-		return durable.WriteFile(path, filepath.Join(s.dir, tmpDir), bytes.Join(lines, nil), true)
+		return s.logs.write(path, bytes.Join(lines, nil), true)
 	}
-	branch, err := s.branchKey(name)
+	branch, err := s.shared.branchKey(name)
 	if err != nil {
 		return err
 	}
@@ -385,8 +387,7 @@ func (s *Store) appendLines(ctx context.Context, name string, log *branchLog, li
 			return err
 		}
 	}
-	_, err = s.pull(ctx, branch, 0)
-	return err
+	return nil
 }
 
 // Named returns the number of the newest version of an imported branch that has a name such as best, -1

@@ -3,7 +3,6 @@ package playbook
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"acescope/engine/ace"
-	"acescope/engine/internal/durable"
 	"acescope/engine/store/bucket"
 )
 
@@ -43,6 +41,7 @@ const (
 type shared struct {
 	bucket.Bucket
 	namespace string
+	logs      *logs // the cache of the branches
 	cache     *bucket.Cache
 
 	mu     sync.Mutex
@@ -54,8 +53,9 @@ type shared struct {
 func OpenShared(dir string, b bucket.Bucket, namespace string) (*Store, error) {
 	s, err := OpenStore(dir)
 	if err == nil && b != nil {
-		s.shared = &shared{Bucket: b, namespace: namespace,
+		s.shared = &shared{Bucket: b, namespace: namespace, logs: &s.logs,
 			cache: bucket.NewCache(filepath.Join(dir, booksDir), maxCache), writes: map[string]lastWrite{}}
+		s.books.shared = s.shared
 	}
 	return s, err
 }
@@ -63,9 +63,9 @@ func OpenShared(dir string, b bucket.Bucket, namespace string) (*Store, error) {
 func (b *shared) branchesKey() string { return "branches/" + ace.FileName(b.namespace) + "/" }
 
 // branchKey returns the key of a branch, whose last part is the name of its log without extension.
-func (s *Store) branchKey(name string) (string, error) {
-	file, err := s.branchFile(name, "")
-	return s.shared.branchesKey() + filepath.Base(file), err
+func (b *shared) branchKey(name string) (string, error) {
+	file, err := b.logs.file(name, "")
+	return b.branchesKey() + filepath.Base(file), err
 }
 
 func entryKey(branch string, n int) string { return fmt.Sprintf("%s/%08d", branch, n) }
@@ -79,9 +79,9 @@ func (s *Store) Sync(ctx context.Context, names ...string) error {
 		return nil
 	}
 	for _, name := range names {
-		key, err := s.branchKey(name)
+		key, err := s.shared.branchKey(name)
 		if err == nil {
-			err = s.pullLocked(ctx, key)
+			err = s.shared.pullLocked(ctx, key)
 		}
 		if err != nil {
 			return err
@@ -100,10 +100,10 @@ func (s *Store) Sync(ctx context.Context, names ...string) error {
 		}
 	}
 	for branch, n := range newest {
-		if x, err := s.readLog(s.cached(branch, logSuffix)); err == nil && len(x.entries) >= n {
+		if x, err := s.logs.read(s.logs.cached(branch, logSuffix)); err == nil && len(x.entries) >= n {
 			continue
 		}
-		if err := s.pullLocked(ctx, branch); err != nil {
+		if err := s.shared.pullLocked(ctx, branch); err != nil {
 			return err
 		}
 	}
@@ -118,26 +118,21 @@ func parseEntry(key string) (branch string, n int, ok bool) {
 	return branch, n, err == nil && key == entryKey(branch, n)
 }
 
-func (s *Store) pullLocked(ctx context.Context, branch string) error {
-	unlock, err := s.lockFile(ctx, s.cached(branch, lockSuffix))
+func (b *shared) pullLocked(ctx context.Context, branch string) error {
+	unlock, err := b.logs.lockFile(ctx, b.logs.cached(branch, lockSuffix))
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	_, err = s.pull(ctx, branch, 0)
+	_, err = b.pull(ctx, branch, 0)
 	return err
-}
-
-// cached returns the path of a file of a branch in the cache.
-func (s *Store) cached(branch, suffix string) string {
-	return filepath.Join(s.dir, branchesDir, path.Base(branch)+suffix)
 }
 
 // pull appends the entries of a branch that the cache lacks: at most limit, or all of them for 0. It returns
 // their number. The branch must be locked. A branch that does not exist is not an error.
-func (s *Store) pull(ctx context.Context, branch string, limit int) (read int, err error) {
+func (b *shared) pull(ctx context.Context, branch string, limit int) (read int, err error) {
 	have := 0
-	x, err := s.readLog(s.cached(branch, logSuffix))
+	x, err := b.logs.read(b.logs.cached(branch, logSuffix))
 	switch {
 	case err == nil:
 		have = len(x.entries) + 1
@@ -146,9 +141,9 @@ func (s *Store) pull(ctx context.Context, branch string, limit int) (read int, e
 	}
 	var entries [][]byte
 	for len(entries) < listAfter {
-		content, err := bucket.Get(ctx, s.shared, entryKey(branch, have), maxEntry)
+		content, err := bucket.Get(ctx, b, entryKey(branch, have), maxEntry)
 		if errors.Is(err, bucket.ErrNotFound) {
-			return len(entries), s.cache(x, branch, entries)
+			return len(entries), b.keep(x, branch, entries)
 		}
 		if err != nil {
 			return 0, err
@@ -156,21 +151,21 @@ func (s *Store) pull(ctx context.Context, branch string, limit int) (read int, e
 		entries = append(entries, content)
 		have += max(bytes.Count(content, []byte("\n")), 1)
 		if len(entries) == limit {
-			return limit, s.cache(x, branch, entries)
+			return limit, b.keep(x, branch, entries)
 		}
 	}
-	rest, err := s.entriesFrom(ctx, branch, have)
+	rest, err := b.entriesFrom(ctx, branch, have)
 	if err != nil {
 		return 0, err
 	}
 	entries = append(entries, rest...)
-	return len(entries), s.cache(x, branch, entries)
+	return len(entries), b.keep(x, branch, entries)
 }
 
 // entriesFrom reads the entries of a branch from a number on.
-func (s *Store) entriesFrom(ctx context.Context, branch string, first int) ([][]byte, error) {
+func (b *shared) entriesFrom(ctx context.Context, branch string, first int) ([][]byte, error) {
 	var numbers []int
-	for object, err := range s.shared.List(ctx, branch+"/") {
+	for object, err := range b.List(ctx, branch+"/") {
 		if err != nil {
 			return nil, err
 		}
@@ -185,7 +180,7 @@ func (s *Store) entriesFrom(ctx context.Context, branch string, first int) ([][]
 	for i, n := range numbers {
 		slots <- struct{}{}
 		wg.Go(func() {
-			entries[i], errs[i] = bucket.Get(ctx, s.shared, entryKey(branch, n), maxEntry)
+			entries[i], errs[i] = bucket.Get(ctx, b, entryKey(branch, n), maxEntry)
 			<-slots
 		})
 	}
@@ -193,8 +188,8 @@ func (s *Store) entriesFrom(ctx context.Context, branch string, first int) ([][]
 	return entries, errors.Join(errs...)
 }
 
-// cache appends entries to the cached log x of a branch, or to a new one if x is nil.
-func (s *Store) cache(x *branchLog, branch string, entries [][]byte) error {
+// keep appends entries to the cached log x of a branch, or to a new one if x is nil.
+func (b *shared) keep(x *branchLog, branch string, entries [][]byte) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -209,12 +204,12 @@ func (s *Store) cache(x *branchLog, branch string, entries [][]byte) error {
 			number++
 		}
 		if err := grown.addAll(content); err != nil {
-			return fmt.Errorf("%w: %s in %s: %v", ErrCorrupt, entryKey(branch, number), s.shared, err)
+			return fmt.Errorf("%w: %s in %s: %v", ErrCorrupt, entryKey(branch, number), b, err)
 		}
 	}
 	content := bytes.Join(entries, nil)
 	if x == nil {
-		return durable.WriteFile(s.cached(branch, logSuffix), filepath.Join(s.dir, tmpDir), content, false)
+		return b.logs.write(b.logs.cached(branch, logSuffix), content, false)
 	}
 	return appendLine(x.path, x.size, content)
 }
@@ -241,7 +236,7 @@ func (x *branchLog) addAll(content []byte) error {
 // read. If other machines merge as well, it reads as many as at the last merge: that costs fewer calls than a
 // refused one. The branch must be locked.
 func (s *Store) expected(ctx context.Context, name string) (x *branchLog, read int, err error) {
-	x, err = s.log(name)
+	x, err = s.logs.of(name)
 	if errors.Is(err, ErrNoBranch) {
 		x, err = s.current(ctx, name)
 		return x, 0, err
@@ -309,44 +304,25 @@ func (b *shared) putBook(ctx context.Context, hash string, content []byte) error
 	return b.Put(ctx, sharedBookKey(hash), bytes.NewReader(content))
 }
 
-// fetchBook returns a playbook of the shared store, and keeps it in the cache. It returns fs.ErrNotExist for
-// an unknown hash.
-func (s *Store) fetchBook(ctx context.Context, hash string) (*Playbook, error) {
-	content, err := bucket.Get(ctx, s.shared, sharedBookKey(hash), maxBook)
-	book := &Playbook{}
-	switch {
-	case errors.Is(err, bucket.ErrNotFound):
-		return nil, fs.ErrNotExist
-	case err != nil:
-		return nil, err
-	case digest(content) != hash || json.Unmarshal(content, book) != nil:
-		return nil, fmt.Errorf("%w: the content of %s in %s does not match its name",
-			ErrCorrupt, sharedBookKey(hash), s.shared)
-	}
-	s.books.Put(hash, book)
-	s.shared.cache.Added(int64(len(content)))
-	return book, s.writeBook(hash, content, false)
-}
-
 // own reserves a branch in the shared store. It returns the server that has it.
-func (s *Store) own(ctx context.Context, name, server string) (owner string, err error) {
-	branch, err := s.branchKey(name)
+func (b *shared) own(ctx context.Context, name, server string) (owner string, err error) {
+	branch, err := b.branchKey(name)
 	if err != nil {
 		return "", err
 	}
 	key := branch + "/owner"
-	err = s.shared.Create(ctx, key, strings.NewReader(server+"\n"))
+	err = b.Create(ctx, key, strings.NewReader(server+"\n"))
 	if !errors.Is(err, bucket.ErrExists) {
 		return server, err
 	}
-	content, err := bucket.Get(ctx, s.shared, key, 4096)
+	content, err := bucket.Get(ctx, b, key, 4096)
 	return strings.TrimSpace(string(content)), err
 }
 
 // Hashes calls yield with the version hashes of all branches. The branches of a shared store are those of the
 // cache.
 func (s *Store) Hashes(yield func(hash string)) error {
-	logs, err := s.readLogs()
+	logs, err := s.logs.all()
 	for _, x := range logs {
 		for n := range len(x.entries) + 1 {
 			yield(x.at(n))

@@ -126,7 +126,7 @@ func TestDamagedSharedStore(t *testing.T) {
 			all, dir := machines(t, 2)
 			start(t, all[0], "b", &Playbook{})
 			v := merge(t, all[0], request("b", 1))
-			branch, err := all[0].branchKey("b")
+			branch, err := all[0].shared.branchKey("b")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -135,7 +135,7 @@ func TestSlowStore(t *testing.T) {
 			var hashes, tasks []string
 			for _, v := range page {
 				hashes, tasks = append(hashes, v.Hash), append(tasks, v.TaskID)
-				if book, err := stores[1-m].fetchBook(t.Context(), v.Hash); err != nil ||
+				if book, err := stores[1-m].books.fetch(t.Context(), v.Hash); err != nil ||
 					book.Hash() != v.Hash {
 					t.Errorf("the whole version %d: %v", v.Seq, err)
 				}

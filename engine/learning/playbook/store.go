@@ -2,9 +2,6 @@ package playbook
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,8 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"unicode/utf8"
 
 	"acescope/engine/internal/durable"
 	"acescope/engine/internal/lru"
@@ -58,15 +53,11 @@ type Store struct {
 	// Hint ends the error about a version that is not there, and says where it may be; "" for nothing to say.
 	Hint string
 
-	dir    string
-	shared *shared                       // nil for a directory only
-	books  *lru.Cache[string, *Playbook] // by hash
-
-	gates gates
-
-	mu      sync.Mutex
-	logs    map[string]branchLog       // by path
-	waiting map[string][]*mergeRequest // by path of the lock
+	dir     string
+	books   books
+	logs    logs
+	shared  *shared // nil for a directory only
+	waiting queue
 }
 
 // OpenStore opens a directory, which it creates if necessary. It removes temporary files of
@@ -83,8 +74,9 @@ func OpenStore(dir string) (*Store, error) {
 
 // OpenStoreReadOnly opens a directory for reading. A directory that does not exist is an empty store.
 func OpenStoreReadOnly(dir string) *Store {
-	books := lru.New[string](cachedBooks, func(*Playbook) int { return 1 })
-	return &Store{dir: dir, books: books, logs: map[string]branchLog{}}
+	memory := lru.New[string](cachedBooks, func(*Playbook) int { return 1 })
+	return &Store{dir: dir, books: books{dir: dir, memory: memory},
+		logs: logs{dir: dir, byPath: map[string]branchLog{}}}
 }
 
 // Put stores a playbook that is not the result of a merge and returns its hash.
@@ -94,29 +86,10 @@ func (s *Store) Put(ctx context.Context, book *Playbook) (string, error) {
 	}
 	content := book.Canonical()
 	hash := digest(content)
-	err := s.writeBook(hash, content, true)
-	if err == nil && s.shared != nil {
-		err = s.shared.putBook(ctx, hash, content)
-	}
-	if err != nil {
+	if err := s.books.put(ctx, hash, content); err != nil {
 		return "", fmt.Errorf("put playbook %s: %w", hash, err)
 	}
 	return hash, nil
-}
-
-// writeBook writes the file of a playbook unless an intact one exists.
-func (s *Store) writeBook(hash string, content []byte, sync bool) error {
-	if old, err := os.ReadFile(s.bookPath(hash)); err == nil && digest(old) == hash {
-		return nil
-	}
-	if err := durable.Mkdir(filepath.Dir(s.bookPath(hash))); err != nil {
-		return err
-	}
-	return durable.WriteFile(s.bookPath(hash), filepath.Join(s.dir, tmpDir), content, sync)
-}
-
-func (s *Store) bookPath(hash string) string {
-	return filepath.Join(s.dir, booksDir, hash[:2], hash+".json")
 }
 
 // Get returns the playbook with that hash. It is shared: do not change it.
@@ -124,12 +97,12 @@ func (s *Store) Get(ctx context.Context, hash string) (*Playbook, error) {
 	if !validHash(hash) {
 		return nil, fmt.Errorf("%w: %.80q is not a hash", ErrNotFound, hash)
 	}
-	book, err := s.readCached(hash)
+	book, err := s.books.cached(hash)
 	if errors.Is(err, fs.ErrNotExist) && s.shared != nil {
 		if x, n, _ := s.locate(hash); x != nil {
-			return s.rebuild(ctx, x, n)
+			return s.books.rebuild(ctx, x, n)
 		}
-		book, err = s.fetchBook(ctx, hash)
+		book, err = s.books.fetch(ctx, hash)
 	}
 	if err == nil {
 		return book, nil
@@ -150,37 +123,11 @@ func (s *Store) Get(ctx context.Context, hash string) (*Playbook, error) {
 	case locateErr != nil:
 		return nil, locateErr
 	case x != nil:
-		return s.rebuild(ctx, x, n)
+		return s.books.rebuild(ctx, x, n)
 	case corrupt:
 		return nil, err
 	}
 	return nil, fmt.Errorf("%w: %s in %s%s", ErrNotFound, hash, s.dir, s.Hint)
-}
-
-// readBook returns a playbook that is stored whole. The error is fs.ErrNotExist if it is missing.
-func (s *Store) readBook(ctx context.Context, hash string) (*Playbook, error) {
-	book, err := s.readCached(hash)
-	if errors.Is(err, fs.ErrNotExist) && s.shared != nil {
-		return s.fetchBook(ctx, hash)
-	}
-	return book, err
-}
-
-// readCached returns a playbook from memory or from its file. The error is fs.ErrNotExist if it is missing.
-func (s *Store) readCached(hash string) (*Playbook, error) {
-	if book, ok := s.books.Get(hash); ok {
-		return book, nil
-	}
-	content, err := os.ReadFile(s.bookPath(hash))
-	if err != nil {
-		return nil, err
-	}
-	book := &Playbook{}
-	if digest(content) != hash || json.Unmarshal(content, book) != nil {
-		return nil, fmt.Errorf("%w: the content of %s does not match its name", ErrCorrupt, s.bookPath(hash))
-	}
-	s.books.Put(hash, book)
-	return book, nil
 }
 
 // Resolve returns the only hash that begins with the prefix of six digits or more.
@@ -200,7 +147,7 @@ func (s *Store) Resolve(prefix string) (string, error) {
 			found[hash] = true
 		}
 	}
-	logs, err := s.readLogs()
+	logs, err := s.logs.all()
 	for _, x := range logs {
 		for n := range len(x.entries) + 1 {
 			if hash := x.at(n); strings.HasPrefix(hash, prefix) {
@@ -247,7 +194,7 @@ func (s *Store) Place(hash string) (branch string, seq int, err error) {
 // locate returns the branch and number of the earliest merge that produced the version, or nil. It
 // reports unreadable branches only if no other branch has the version.
 func (s *Store) locate(hash string) (found *branchLog, seq int, err error) {
-	logs, err := s.readLogs()
+	logs, err := s.logs.all()
 	for _, x := range logs {
 		n := x.made(hash)
 		if n > 0 && (found == nil || x.entries[n-1].time.Before(found.entries[seq-1].time)) {
@@ -258,31 +205,4 @@ func (s *Store) locate(hash string) (found *branchLog, seq int, err error) {
 		return found, seq, nil
 	}
 	return nil, 0, err
-}
-
-// cachedBooks is the number of playbooks that a store keeps in memory.
-const cachedBooks = 128
-
-// branchFile returns the path of a file of a branch. Of the name, lower-case letters, digits, "-", "_"
-// and an inner "." are kept; every other byte becomes %XX, so names that differ only in case
-// get different files on every file system. A long name is cut and ends with its SHA-256.
-func (s *Store) branchFile(branch, suffix string) (string, error) {
-	if branch == "" || len(branch) > maxBranchName || !utf8.ValidString(branch) {
-		return "", fmt.Errorf("branch name %.80q: it must be UTF-8 text of 1 to %d bytes", branch,
-			maxBranchName)
-	}
-	var b strings.Builder
-	for i, c := range []byte(branch) {
-		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' && i > 0 {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "%%%02x", c)
-		}
-	}
-	name := b.String()
-	if len(name) > maxFileName {
-		sum := sha256.Sum256([]byte(branch))
-		name = name[:maxFileName-2*sha256.Size-1] + "~" + hex.EncodeToString(sum[:])
-	}
-	return filepath.Join(s.dir, branchesDir, name+suffix), nil
 }

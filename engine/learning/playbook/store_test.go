@@ -247,10 +247,10 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	twin := m.Hash[:10] + strings.Repeat("0", 54)
-	if err := os.MkdirAll(filepath.Dir(s.bookPath(twin)), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(s.books.path(twin)), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(s.bookPath(twin), nil, 0o600); err != nil {
+	if err := os.WriteFile(s.books.path(twin), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Resolve(m.Hash[:10]); !errors.Is(err, ErrAmbiguous) {
