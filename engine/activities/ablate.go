@@ -12,14 +12,14 @@ import (
 
 // planTrials plans the next round of an ablation. It stores the playbooks of the trials, so that every
 // provider can read them.
-func (a *Activities) planTrials(ctx context.Context, in ace.PlanTrialsInput) (ace.PlanTrialsResult, error) {
+func (b *branches) planTrials(ctx context.Context, in ace.PlanTrialsInput) (ace.PlanTrialsResult, error) {
 	defer heartbeat(ctx)()
 	var none ace.PlanTrialsResult
-	book, err := a.playbook(ctx, in.Task.PlaybookHash)
+	book, err := b.playbook(ctx, in.Task.PlaybookHash)
 	if err != nil {
 		return none, err
 	}
-	get := ablation.Get(a.Artifacts.Get)
+	get := ablation.Get(b.artifacts.Get)
 	base, rounds, err := get.Load(ctx, book, in.Ablation, &in.Progress)
 	if errors.Is(err, ablation.ErrNoItems) {
 		return none, permanent(err)
@@ -34,7 +34,7 @@ func (a *Activities) planTrials(ctx context.Context, in ace.PlanTrialsInput) (ac
 	round := ace.AblationRound{Count: len(trials)}
 	for i := range trials {
 		t := &trials[i]
-		if t.Playbook, err = a.Books.Put(ctx, base.Rest(*t)); err != nil {
+		if t.Playbook, err = b.books.Put(ctx, base.Rest(*t)); err != nil {
 			return none, err
 		}
 		round.Answers += len(t.Items)
@@ -43,7 +43,7 @@ func (a *Activities) planTrials(ctx context.Context, in ace.PlanTrialsInput) (ac
 	if err != nil {
 		return none, err
 	}
-	round.Trials, err = a.Artifacts.PutBytes(ctx, content, ablation.TrialsMediaType)
+	round.Trials, err = b.artifacts.PutBytes(ctx, content, ablation.TrialsMediaType)
 	return ace.PlanTrialsResult{Round: &round, Skipped: skipped}, err
 }
 
@@ -55,21 +55,21 @@ type job struct {
 }
 
 // jobs returns the next items of an evaluation or of trials, at least one.
-func (a *Activities) jobs(ctx context.Context, in ace.EvaluateInput, from, count int) (jobs []job,
+func (e *evaluator) jobs(ctx context.Context, in ace.EvaluateInput, from, count int) (jobs []job,
 	err error) {
 	if in.Trials != nil {
-		return a.trialJobs(ctx, in, from, count)
+		return e.trialJobs(ctx, in, from, count)
 	}
-	tasks, err := dataset.Load(ctx, a.Artifacts, in.Dataset, from, count)
+	tasks, err := dataset.Load(ctx, e.artifacts, in.Dataset, from, count)
 	for _, t := range tasks {
 		jobs = append(jobs, job{task: t, playbook: in.Task.PlaybookHash})
 	}
 	return jobs, err
 }
 
-func (a *Activities) trialJobs(ctx context.Context, in ace.EvaluateInput, from, count int) (jobs []job,
+func (e *evaluator) trialJobs(ctx context.Context, in ace.EvaluateInput, from, count int) (jobs []job,
 	err error) {
-	trials, err := ablation.Get(a.Artifacts.Get).Trials(ctx, *in.Trials)
+	trials, err := ablation.Get(e.artifacts.Get).Trials(ctx, *in.Trials)
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +85,11 @@ func (a *Activities) trialJobs(ctx context.Context, in ace.EvaluateInput, from, 
 	if len(jobs) == 0 {
 		return nil, permanent(errors.New("the trials have no further items"))
 	}
-	return jobs, a.loadJobs(ctx, in.Dataset, jobs)
+	return jobs, e.loadJobs(ctx, in.Dataset, jobs)
 }
 
 // loadJobs sets the tasks of jobs by their indexes.
-func (a *Activities) loadJobs(ctx context.Context, set ace.Ref, jobs []job) error {
+func (e *evaluator) loadJobs(ctx context.Context, set ace.Ref, jobs []job) error {
 	at := map[int][]int{}
 	low, high := jobs[0].task.Index, jobs[0].task.Index
 	for i, j := range jobs {
@@ -98,7 +98,7 @@ func (a *Activities) loadJobs(ctx context.Context, set ace.Ref, jobs []job) erro
 		high = max(high, j.task.Index)
 	}
 	for low <= high {
-		tasks, err := dataset.Load(ctx, a.Artifacts, set, low, high-low+1)
+		tasks, err := dataset.Load(ctx, e.artifacts, set, low, high-low+1)
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,6 @@ package activities
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"sync"
 	"time"
@@ -70,32 +69,46 @@ type Activities struct {
 	NoCallRecords bool
 
 	secrets *redact.Redactor
-	vectors *lru.Cache[[3]string, []float64] // embeddings by provider, model and text
 }
 
 // Register registers the activities under the names of the contract.
 func (a *Activities) Register(r worker.ActivityRegistry) error {
 	a.secrets = redact.New(redact.Environ(os.Environ())...)
-	a.vectors = lru.New[[3]string](maxVectors, func(v []float64) int { return 8 * len(v) })
+	a.register(r)
+	return a.RegisterOperations(r)
+}
+
+func (a *Activities) register(r worker.ActivityRegistry) {
+	in := a.inputs()
+	recordings := recordings{in, a.NoCallRecords}
+	grader := grader{in, a.Graders, a.Withheld}
+	branches := branches{in, a.Cluster}
+	phases := phases{in, recordings, grader, a.Signals, a.Logs,
+		lru.New[[3]string](maxVectors, func(v []float64) int { return 8 * len(v) })}
+	evaluator := evaluator{in, recordings, grader, a.JournalDir}
+	agents := agents{in, a.Agents}
 	for name, fn := range map[string]any{
-		ace.ActivityGenerator:    a.generator,
-		ace.ActivitySkills:       a.skills,
-		ace.ActivityReflector:    a.reflector,
-		ace.ActivityCurator:      a.curator,
-		ace.ActivityPersist:      a.persist,
-		ace.ActivityLoadTasks:    a.loadTasks,
-		ace.ActivityEvaluate:     a.evaluate,
-		ace.ActivityPlanTrials:   a.planTrials,
-		ace.ActivityHead:         a.head,
-		ace.ActivityReadPlaybook: a.readPlaybook,
-		ace.ActivityLoadStep:     a.loadStep,
-		ace.ActivityAgentCLI:     a.agentCLI,
-		ace.ActivityReadLog:      a.readLog,
-		ace.ActivityBreakdown:    a.breakdown,
+		ace.ActivityGenerator:    phases.generator,
+		ace.ActivitySkills:       phases.skills,
+		ace.ActivityReflector:    phases.reflector,
+		ace.ActivityCurator:      phases.curator,
+		ace.ActivityPersist:      branches.persist,
+		ace.ActivityLoadTasks:    branches.loadTasks,
+		ace.ActivityEvaluate:     evaluator.evaluate,
+		ace.ActivityPlanTrials:   branches.planTrials,
+		ace.ActivityHead:         branches.head,
+		ace.ActivityReadPlaybook: branches.readPlaybook,
+		ace.ActivityLoadStep:     branches.loadStep,
+		ace.ActivityAgentCLI:     agents.agentCLI,
+		ace.ActivityReadLog:      agents.readLog,
+		ace.ActivityBreakdown:    agents.breakdown,
 	} {
 		r.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}
-	return a.RegisterOperations(r)
+}
+
+func (a *Activities) inputs() *inputs {
+	return &inputs{a.Books, a.Artifacts, a.Providers, a.Blueprint, a.secrets}
 }
 
 // heartbeatEvery is the heartbeat interval of a running step. It also bounds the delay of a
@@ -135,85 +148,6 @@ func withPlace(ctx context.Context) context.Context {
 	return model.WithCaller(ctx, &model.Caller{WorkflowID: info.WorkflowExecution.ID,
 		RunID:    info.WorkflowExecution.RunID,
 		Activity: info.ActivityType.Name, ActivityID: info.ActivityID, Attempt: info.Attempt})
-}
-
-// maxPrompt bounds a prompt that is an artifact, in bytes.
-const maxPrompt = 16 << 20
-
-// step holds the resolved references of a step's input.
-type step struct {
-	provider model.Provider
-	book     *playbook.Playbook
-	prompt   string
-	task     ace.TaskContext
-	earlier  *ace.Usage // of the attempts before
-}
-
-func (a *Activities) prepare(ctx context.Context, t ace.TaskContext, prompt string, ref *ace.Ref) (step,
-	error) {
-	p, err := a.provider(t.Provider)
-	if err != nil {
-		return step{}, err
-	}
-	book, err := a.playbook(ctx, t.PlaybookHash)
-	if err != nil {
-		return step{}, err
-	}
-	if prompt, err = a.resolve(ctx, "prompt", prompt, ref); err != nil {
-		return step{}, permanent(err)
-	}
-	t.PhasePrompt, err = a.phasePrompt(ctx, p, t.PhasePrompt)
-	return step{provider: p, book: book, prompt: prompt, task: t}, err
-}
-
-// phasePrompt returns the prompt of a phase with its text, or nil for the default.
-func (a *Activities) phasePrompt(ctx context.Context, p model.Provider,
-	of *ace.PhasePrompt) (*ace.PhasePrompt, error) {
-	if of == nil {
-		return nil, nil
-	}
-	if err := model.CheckPrompt(p); err != nil {
-		return nil, err
-	}
-	text, err := a.resolve(ctx, "phase prompt "+of.String(), "", &of.Ref)
-	if err != nil {
-		return nil, permanent(err)
-	}
-	with := *of
-	with.Text = text
-	return &with, nil
-}
-
-// resolve returns a text that is given inline or by reference.
-func (a *Activities) resolve(ctx context.Context, name, text string, ref *ace.Ref) (string, error) {
-	if ref == nil {
-		return text, nil
-	}
-	data, err := patiently(ctx, func() ([]byte, error) { return a.Artifacts.Get(ctx, *ref, maxPrompt) })
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", name, err)
-	}
-	return string(data), nil
-}
-
-func (a *Activities) provider(name string) (model.Provider, error) {
-	if blueprint, ok := ace.BlueprintOf(name); ok && a.Blueprint != nil {
-		return a.Blueprint(blueprint)
-	}
-	for _, p := range a.Providers {
-		if p.Name() == name {
-			return p, nil
-		}
-	}
-	return nil, permanent(fmt.Errorf("provider %q is not available on this worker", name))
-}
-
-func (a *Activities) playbook(ctx context.Context, hash string) (*playbook.Playbook, error) {
-	if hash == "" {
-		return &playbook.Playbook{}, nil
-	}
-	book, err := patiently(ctx, func() (*playbook.Playbook, error) { return a.Books.Get(ctx, hash) })
-	return book, stored(err)
 }
 
 // stored returns an error of the stores. It is not retried if the content does not exist.

@@ -19,17 +19,23 @@ import (
 	"acescope/engine/store/artifact"
 )
 
+// agents are the activities that call an agent or read the log of a call.
+type agents struct {
+	*inputs
+	calls *agentcall.Runner
+}
+
 // agentCLI calls an agent. It returns an error only if a retry may help: the type is the exit
 // class and the details are the result. Every other end of the call is a result.
-func (a *Activities) agentCLI(ctx context.Context, in ace.AgentCall) (ace.AgentResult, error) {
-	instruction, taskID, err := a.instruction(ctx, in)
+func (g *agents) agentCLI(ctx context.Context, in ace.AgentCall) (ace.AgentResult, error) {
+	instruction, taskID, err := g.instruction(ctx, in)
 	if err != nil {
 		return ace.AgentResult{}, permanent(err)
 	}
 	call := newCall(ctx, in.Provider, in.ActivityName, in.SequenceNumber)
 	in.Instruction = instruction
 	setCall(&call, in)
-	end, err := a.callAgent(ctx, call)
+	end, err := g.callAgent(ctx, call)
 	if err != nil {
 		return ace.AgentResult{}, err
 	}
@@ -77,7 +83,7 @@ func newCall(ctx context.Context, provider, name string, seq *int) agentcall.Cal
 const elsewhereDelay = time.Second
 
 // callAgent calls an agent and reports its progress in heartbeats.
-func (a *Activities) callAgent(ctx context.Context, c agentcall.Call) (*agentcall.Result, error) {
+func (g *agents) callAgent(ctx context.Context, c agentcall.Call) (*agentcall.Result, error) {
 	if c.WorkingDir == "" {
 		return nil, permanent(
 			errors.New("working_dir is missing: set the directory in which the agent works"))
@@ -86,7 +92,7 @@ func (a *Activities) callAgent(ctx context.Context, c agentcall.Call) (*agentcal
 		return nil, permanent(errors.New("timeout_ms is negative"))
 	}
 	defer heartbeat(ctx, func() any { return c.Progress.Now() })()
-	end := a.Agents.Run(ctx, c)
+	end := g.calls.Run(ctx, c)
 	class := agentcli.Class(end.ExitClass)
 	switch {
 	case class == agentcall.ClassCanceled && ctx.Err() != nil:
@@ -106,12 +112,12 @@ func (a *Activities) callAgent(ctx context.Context, c agentcall.Call) (*agentcal
 }
 
 // instruction returns the instruction of a call, including its task.
-func (a *Activities) instruction(ctx context.Context, in ace.AgentCall) (text, taskID string, err error) {
-	text, err = a.resolve(ctx, "instruction", in.Instruction, in.InstructionRef)
+func (g *agents) instruction(ctx context.Context, in ace.AgentCall) (text, taskID string, err error) {
+	text, err = g.resolve(ctx, "instruction", in.Instruction, in.InstructionRef)
 	if err != nil || in.Task == nil {
 		return text, "", err
 	}
-	task, err := a.task(ctx, *in.Task)
+	task, err := g.task(ctx, *in.Task)
 	if err != nil {
 		return "", "", err
 	}
@@ -124,9 +130,9 @@ func (a *Activities) instruction(ctx context.Context, in ace.AgentCall) (text, t
 
 // readLog reads the log of a call by its reference. Workflows read logs only through this
 // activity, so that their decisions are recorded.
-func (a *Activities) readLog(ctx context.Context, in ace.ReadLogInput) (ace.LogContent, error) {
+func (g *agents) readLog(ctx context.Context, in ace.ReadLogInput) (ace.LogContent, error) {
 	defer heartbeat(ctx)()
-	f, err := a.Artifacts.Open(ctx, in.Log)
+	f, err := g.artifacts.Open(ctx, in.Log)
 	if err != nil {
 		return ace.LogContent{}, permanent(fmt.Errorf("log: %w", err))
 	}
@@ -168,7 +174,7 @@ func (a *Activities) readLog(ctx context.Context, in ace.ReadLogInput) (ace.LogC
 	}
 	out.Result = l.Outcome.Text
 	if len(out.Result) > ace.MaxLogResult {
-		ref, err := a.Artifacts.PutBytes(ctx, []byte(out.Result), "text/plain; charset=utf-8")
+		ref, err := g.artifacts.PutBytes(ctx, []byte(out.Result), "text/plain; charset=utf-8")
 		if err != nil {
 			return ace.LogContent{}, err
 		}
@@ -195,8 +201,8 @@ func logEvent(n int64, e agentcli.Event) ace.LogEvent {
 }
 
 // task returns the text of one task of a breakdown.
-func (a *Activities) task(ctx context.Context, pick ace.TaskPick) (task ace.BreakdownTask, err error) {
-	data, err := a.Artifacts.Get(ctx, pick.Breakdown, maxBreakdown)
+func (g *agents) task(ctx context.Context, pick ace.TaskPick) (task ace.BreakdownTask, err error) {
+	data, err := g.artifacts.Get(ctx, pick.Breakdown, maxBreakdown)
 	if err != nil {
 		return task, fmt.Errorf("breakdown: %w", err)
 	}

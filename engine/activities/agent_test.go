@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.uber.org/goleak"
@@ -41,10 +40,7 @@ func newTestEnv(t *testing.T) (*testsuite.TestActivityEnvironment, *artifact.Sto
 			agentcli.Codex: {Command: "acescope-no-such-codex"}}})}
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
-	for name, fn := range map[string]any{ace.ActivityAgentCLI: a.agentCLI, ace.ActivityReadLog: a.readLog,
-		ace.ActivityBreakdown: a.breakdown} {
-		env.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
-	}
+	a.register(env)
 	return env, store, dir
 }
 

@@ -26,8 +26,8 @@ const (
 const ClassBadBreakdown = "bad_breakdown"
 
 // breakdown lets an agent divide a plan into tasks and stores these as an artifact.
-func (a *Activities) breakdown(ctx context.Context, in ace.BreakdownInput) (ace.BreakdownResult, error) {
-	text, err := a.breakdownText(ctx, in)
+func (g *agents) breakdown(ctx context.Context, in ace.BreakdownInput) (ace.BreakdownResult, error) {
+	text, err := g.breakdownText(ctx, in)
 	if err != nil {
 		return ace.BreakdownResult{}, permanent(err)
 	}
@@ -38,7 +38,7 @@ func (a *Activities) breakdown(ctx context.Context, in ace.BreakdownInput) (ace.
 	call.Model = in.Model
 	call.Permission = agentcli.Permission(in.PermissionMode)
 	call.Timeout = time.Duration(in.TimeoutMS) * time.Millisecond
-	end, err := a.callAgent(ctx, call)
+	end, err := g.callAgent(ctx, call)
 	if err != nil {
 		return ace.BreakdownResult{}, err
 	}
@@ -57,7 +57,7 @@ func (a *Activities) breakdown(ctx context.Context, in ace.BreakdownInput) (ace.
 	if err != nil {
 		return r, err
 	}
-	ref, err := a.Artifacts.PutBytes(ctx, data, "application/json")
+	ref, err := g.artifacts.PutBytes(ctx, data, "application/json")
 	if err != nil {
 		return r, err
 	}
@@ -66,7 +66,7 @@ func (a *Activities) breakdown(ctx context.Context, in ace.BreakdownInput) (ace.
 }
 
 // breakdownText returns the instruction of a breakdown.
-func (a *Activities) breakdownText(ctx context.Context, in ace.BreakdownInput) (string, error) {
+func (g *agents) breakdownText(ctx context.Context, in ace.BreakdownInput) (string, error) {
 	how := ""
 	switch in.Phase {
 	case "scaffold":
@@ -76,11 +76,11 @@ func (a *Activities) breakdownText(ctx context.Context, in ace.BreakdownInput) (
 	default:
 		return "", fmt.Errorf("unknown phase %.40q: use scaffold or implement", in.Phase)
 	}
-	plan, err := a.resolve(ctx, "plan", in.PlanContent, in.PlanRef)
+	plan, err := g.resolve(ctx, "plan", in.PlanContent, in.PlanRef)
 	if err != nil {
 		return "", err
 	}
-	requirements, err := a.resolve(ctx, "requirements", in.RequirementsContent, in.RequirementsRef)
+	requirements, err := g.resolve(ctx, "requirements", in.RequirementsContent, in.RequirementsRef)
 	if err != nil {
 		return "", err
 	}

@@ -38,7 +38,7 @@ func TestReadBreakdown(t *testing.T) {
 }
 
 func TestBreakdownText(t *testing.T) {
-	a := &Activities{}
+	a := agents{inputs: &inputs{}}
 	if _, err := a.breakdownText(t.Context(),
 		ace.BreakdownInput{Phase: "dream", PlanContent: "x"}); err == nil ||
 		!strings.Contains(err.Error(), "use scaffold or implement") {

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/lru"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
 )
@@ -14,14 +15,14 @@ const maxVectors = 32 << 20
 
 // curate asks the provider of a step, and takes the near-duplicates out of its proposal if the input asks for
 // that.
-func (a *Activities) curate(ctx context.Context, s step, in ace.CuratorInput) (r ace.CuratorResult,
+func (p *phases) curate(ctx context.Context, s step, in ace.CuratorInput) (r ace.CuratorResult,
 	err error) {
 	in.Task = s.task
 	if in.Deduplicate == nil {
 		return s.provider.Curate(ctx, in, s.book)
 	}
 	book := cmp.Or(s.book, &playbook.Playbook{})
-	d := &deduplicator{Activities: a, Deduplication: *in.Deduplicate, task: s.task}
+	d := &deduplicator{inputs: p.inputs, vectors: p.vectors, Deduplication: *in.Deduplicate, task: s.task}
 	defer func() { r.Usage = sum(d.used, r.Usage) }()
 	if d.Provider != "" { // an error here costs no answer of the curator
 		if _, err = d.embed(ctx, book); err != nil {
@@ -40,7 +41,8 @@ func (a *Activities) curate(ctx context.Context, s step, in ace.CuratorInput) (r
 
 // deduplicator takes the near-duplicates out of the proposal of a curator.
 type deduplicator struct {
-	*Activities
+	*inputs
+	vectors *lru.Cache[[3]string, []float64]
 	ace.Deduplication
 	task ace.TaskContext // its budget is what is left
 	used *ace.Usage      // nil without a request

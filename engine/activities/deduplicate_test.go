@@ -6,11 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/testsuite"
 
 	"acescope/engine/ace"
-	"acescope/engine/internal/lru"
 	"acescope/engine/internal/redact"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
@@ -69,13 +67,12 @@ func TestDeduplicate(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &adding{}
-	a := &Activities{Books: books, secrets: redact.New(), Providers: []model.Provider{p}, NoCallRecords: true,
-		vectors: lru.New[[3]string](1000, func([]float64) int { return 1 })}
+	a := &Activities{Books: books, secrets: redact.New(), Providers: []model.Provider{p}, NoCallRecords: true}
+	var s testsuite.WorkflowTestSuite
+	e := s.NewTestActivityEnvironment()
+	a.register(e)
 	curate := func(name string) (r ace.CuratorResult, err error) {
-		var s testsuite.WorkflowTestSuite
-		e := s.NewTestActivityEnvironment()
-		e.RegisterActivityWithOptions(a.curator, activity.RegisterOptions{Name: ace.ActivityCurator})
-		v, err := e.ExecuteActivity(a.curator, ace.CuratorInput{
+		v, err := e.ExecuteActivity(ace.ActivityCurator, ace.CuratorInput{
 			Task: ace.TaskContext{Provider: "adding", PlaybookHash: hash,
 				Budget: &ace.Budget{Tokens: 100}},
 			Deduplicate: &ace.Deduplication{Provider: "adding", Model: name, Similarity: 0.9}})

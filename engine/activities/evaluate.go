@@ -26,10 +26,18 @@ type evaluation struct {
 // it.
 const maxPlan = 2 << 10
 
+// evaluator answers the tasks of evaluations and of trials.
+type evaluator struct {
+	*inputs
+	recordings
+	grader
+	journals string // a directory, or ""
+}
+
 // evaluate answers a range of problems with a fixed playbook, or a range of the items of trials. It signals
 // no events. A retry continues after the items in the journal of this machine, or in the heartbeats of
 // another one.
-func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
+func (e *evaluator) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
 	ctx = withPlace(ctx)
 	var reported []ace.EvalItem
 	var lost ace.Usage // of items that failed in earlier attempts
@@ -37,7 +45,7 @@ func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Ev
 		reported = nil // of another version
 	}
 	var done evaluation
-	j, err := openJournal(a.JournalDir, ctx)
+	j, err := openJournal(e.journals, ctx)
 	if err != nil {
 		return done.total, err
 	}
@@ -55,15 +63,15 @@ func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Ev
 	done.total.Usage = done.total.Usage.Add(lost)
 	budget := in.Task.Budget
 	for done.total.Tasks < in.Count {
-		jobs, err := a.jobs(ctx, in, in.From+done.total.Tasks, in.Count-done.total.Tasks)
+		jobs, err := e.jobs(ctx, in, in.From+done.total.Tasks, in.Count-done.total.Tasks)
 		if err != nil {
 			return done.total, stored(err)
 		}
 		for _, next := range jobs {
 			in.Task.Budget = budget.Less(done.total.Usage)
-			item, err := a.evaluateTask(ctx, in, next)
+			item, err := e.evaluateTask(ctx, in, next)
 			if model.KindOf(err) == model.BudgetSpent {
-				return a.stopEvaluation(ctx, done, j, item.Usage)
+				return e.stopEvaluation(ctx, done, j, item.Usage)
 			}
 			if err == nil {
 				err = j.add(item)
@@ -74,20 +82,20 @@ func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Ev
 					spent = spent.Add(*item.Usage)
 				}
 				activity.RecordHeartbeat(ctx, done.items, spent)
-				return done.total, a.stepError(ctx, err, nil)
+				return done.total, e.stepError(ctx, err, nil)
 			}
 			done.add(item)
 			latest.Store(done.items)
 		}
 	}
-	if done.total.Items, err = a.storeItems(ctx, done.items); err == nil {
+	if done.total.Items, err = e.storeItems(ctx, done.items); err == nil {
 		j.remove()
 	}
 	return done.total, err
 }
 
 // stopEvaluation ends an evaluation whose budget is spent. u is the usage of the unfinished item, or nil.
-func (a *Activities) stopEvaluation(
+func (e *evaluator) stopEvaluation(
 	ctx context.Context, done evaluation, j *journal, u *ace.Usage,
 ) (r ace.EvaluateResult, err error) {
 	r = done.total
@@ -95,7 +103,7 @@ func (a *Activities) stopEvaluation(
 	if u != nil {
 		r.Usage = r.Usage.Add(*u)
 	}
-	if r.Items, err = a.storeItems(ctx, done.items); err == nil {
+	if r.Items, err = e.storeItems(ctx, done.items); err == nil {
 		j.remove()
 	}
 	return r, err
@@ -122,7 +130,7 @@ func (e *evaluation) add(item ace.EvalItem) {
 }
 
 // storeItems stores the items as an artifact.
-func (a *Activities) storeItems(ctx context.Context, items []ace.EvalItem) (*ace.Ref, error) {
+func (e *evaluator) storeItems(ctx context.Context, items []ace.EvalItem) (*ace.Ref, error) {
 	var lines bytes.Buffer
 	for _, item := range items {
 		line, err := json.Marshal(item)
@@ -133,90 +141,114 @@ func (a *Activities) storeItems(ctx context.Context, items []ace.EvalItem) (*ace
 		lines.WriteByte('\n')
 	}
 	ref, err := patiently(ctx, func() (ace.Ref, error) {
-		return a.Artifacts.PutBytes(ctx, lines.Bytes(), ace.ItemsMediaType)
+		return e.artifacts.PutBytes(ctx, lines.Bytes(), ace.ItemsMediaType)
 	})
 	return &ref, stored(err)
 }
 
+// answering is the evaluation of one task with one playbook.
+type answering struct {
+	*evaluator
+	in    ace.EvaluateInput
+	task  ace.Task
+	about ace.TaskContext // of the phase that is next
+	step  step
+	tools *toolbox
+	item  ace.EvalItem
+}
+
 // evaluateTask answers a task. With an error, the item has the usage so far.
-func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, j job) (ace.EvalItem, error) {
-	t := j.task
-	item := ace.EvalItem{Index: t.Index, Label: t.Label, Trial: j.trial}
-	if err := ctx.Err(); err != nil {
-		return item, err
-	}
-	if why := in.Task.Budget.Spent(ace.Usage{}); why != "" {
-		return item, model.Errorf(model.BudgetSpent, "%s", why)
-	}
-	begun := time.Now()
-	ctx, recorder := a.recording(ctx)
-	about := in.Task
-	about.TaskID = fmt.Sprintf("%s-eval-%04d", in.Task.TaskID, t.Index+1)
+func (e *evaluator) evaluateTask(ctx context.Context, in ace.EvaluateInput, j job) (ace.EvalItem, error) {
+	x := &answering{evaluator: e, in: in, task: j.task, about: in.Task,
+		tools: &toolbox{config: in.Task.SkillsConfig, artifacts: e.artifacts, secrets: e.secrets},
+		item:  ace.EvalItem{Index: j.task.Index, Label: j.task.Label, Trial: j.trial}}
+	x.about.TaskID = fmt.Sprintf("%s-eval-%04d", in.Task.TaskID, j.task.Index+1)
 	if j.trial > 0 {
-		about.TaskID = fmt.Sprintf("%s-%.8s-%04d", in.Task.TaskID, j.playbook, t.Index+1)
+		x.about.TaskID = fmt.Sprintf("%s-%.8s-%04d", in.Task.TaskID, j.playbook, j.task.Index+1)
 	}
-	about.PlaybookHash = j.playbook
-	about.Provider = in.ProviderOf(ace.PhaseGenerator)
-	about.Model = in.ModelOf(ace.PhaseGenerator)
-	about.PhasePrompt = in.Prompts.Of(ace.PhaseGenerator)
-	s, err := a.prepare(ctx, about, t.Prompt, t.PromptRef)
-	if err != nil {
-		return item, err
+	x.about.PlaybookHash = j.playbook
+	begun := time.Now()
+	ctx, recorder := e.recording(ctx)
+	if err := x.run(ctx); err != nil {
+		return x.item, err
 	}
-	g, err := s.provider.Generate(ctx, ace.GeneratorInput{Task: s.task, Prompt: s.prompt}, s.book)
-	item.Usage = sum(item.Usage, g.Usage)
-	if err != nil {
-		return item, err
-	}
-	if item.Usage != nil {
-		about.Budget = in.Task.Budget.Less(*item.Usage)
-	}
-	tools := &toolbox{config: about.SkillsConfig, artifacts: a.Artifacts, secrets: a.secrets}
-	item.Answer = g.Answer
-	if !in.NoSkills {
-		about.Provider = in.ProviderOf(ace.PhaseSkills)
-		about.Model = in.ModelOf(ace.PhaseSkills)
-		provider, err := a.provider(about.Provider)
-		if err == nil {
-			about.PhasePrompt, err = a.phasePrompt(ctx, provider, in.Prompts.Of(ace.PhaseSkills))
-		}
-		if err != nil {
-			return item, err
-		}
-		k, err := provider.Skills(ctx, ace.SkillsInput{Task: about, Prompt: s.prompt, Plan: g.Plan,
-			Program:   g.Program,
-			BulletIDs: g.BulletIDs, Answer: g.Answer}, s.book, tools)
-		item.Usage = sum(item.Usage, k.Usage)
-		if err != nil {
-			return item, err
-		}
-		item.Answer = cmp.Or(k.Answer, g.Answer)
-	}
-	about.Provider = in.ProviderOf(ace.PhaseReflector)
-	about.Model = in.ModelOf(ace.PhaseReflector)
-	about.PhasePrompt = nil
-	if item.Usage != nil {
-		about.Budget = in.Task.Budget.Less(*item.Usage)
-	}
-	graded := ace.ReflectorInput{Task: about, Prompt: s.prompt, Answer: item.Answer, Label: t.Label,
-		Grader: in.Grader}
-	reason, used, err := a.gradeOutside(ctx, &graded)
-	item.Usage = sum(item.Usage, used)
-	if err == nil {
-		item.Correct, item.Score, err = grade.Verdict(graded)
-	}
-	if err != nil {
-		return item, err
-	}
-	item.GradeReason = reason
-	item.Plan = ace.Cut(g.Plan, maxPlan)
-	item.BulletIDs = g.BulletIDs
-	for _, call := range tools.list() {
+	for _, call := range x.tools.list() {
 		call.Args = ace.Preview(call.Args)
 		call.Result = ace.Preview(call.Result)
-		item.ToolCalls = append(item.ToolCalls, call)
+		x.item.ToolCalls = append(x.item.ToolCalls, call)
 	}
-	item.DurationMS = millis(time.Since(begun))
-	item.Calls = a.store(ctx, recorder)
-	return redacted(a, item), nil
+	x.item.DurationMS = millis(time.Since(begun))
+	x.item.Calls = e.store(ctx, recorder)
+	return redacted(e.secrets, x.item), nil
+}
+
+func (x *answering) run(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if why := x.in.Task.Budget.Spent(ace.Usage{}); why != "" {
+		return model.Errorf(model.BudgetSpent, "%s", why)
+	}
+	g, err := x.generate(ctx)
+	if err == nil && !x.in.NoSkills {
+		err = x.useSkills(ctx, g)
+	}
+	if err == nil {
+		err = x.grade(ctx)
+	}
+	return err
+}
+
+// begin sets the provider, model, prompt and budget of the next phase.
+func (x *answering) begin(phase ace.Phase) {
+	x.about.Provider = x.in.ProviderOf(phase)
+	x.about.Model = x.in.ModelOf(phase)
+	x.about.PhasePrompt = x.in.Prompts.Of(phase)
+	if x.item.Usage != nil {
+		x.about.Budget = x.in.Task.Budget.Less(*x.item.Usage)
+	}
+}
+
+func (x *answering) generate(ctx context.Context) (g ace.GeneratorResult, err error) {
+	x.begin(ace.PhaseGenerator)
+	if x.step, err = x.prepare(ctx, x.about, x.task.Prompt, x.task.PromptRef); err != nil {
+		return g, err
+	}
+	g, err = x.step.provider.Generate(ctx, ace.GeneratorInput{Task: x.step.task, Prompt: x.step.prompt},
+		x.step.book)
+	x.item.Usage = sum(x.item.Usage, g.Usage)
+	x.item.Answer = g.Answer
+	x.item.Plan = ace.Cut(g.Plan, maxPlan)
+	x.item.BulletIDs = g.BulletIDs
+	return g, err
+}
+
+func (x *answering) useSkills(ctx context.Context, g ace.GeneratorResult) error {
+	x.begin(ace.PhaseSkills)
+	provider, err := x.provider(x.about.Provider)
+	if err == nil {
+		x.about.PhasePrompt, err = x.phasePrompt(ctx, provider, x.about.PhasePrompt)
+	}
+	if err != nil {
+		return err
+	}
+	k, err := provider.Skills(ctx, ace.SkillsInput{Task: x.about, Prompt: x.step.prompt, Plan: g.Plan,
+		Program: g.Program, BulletIDs: g.BulletIDs, Answer: g.Answer}, x.step.book, x.tools)
+	x.item.Usage = sum(x.item.Usage, k.Usage)
+	x.item.Answer = cmp.Or(k.Answer, g.Answer)
+	return err
+}
+
+func (x *answering) grade(ctx context.Context) error {
+	x.begin(ace.PhaseReflector)
+	x.about.PhasePrompt = nil
+	graded := ace.ReflectorInput{Task: x.about, Prompt: x.step.prompt, Answer: x.item.Answer,
+		Label: x.task.Label, Grader: x.in.Grader}
+	reason, used, err := x.gradeOutside(ctx, &graded)
+	x.item.Usage = sum(x.item.Usage, used)
+	if err == nil {
+		x.item.Correct, x.item.Score, err = grade.Verdict(graded)
+	}
+	x.item.GradeReason = reason
+	return err
 }

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"testing"
 
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
@@ -68,13 +67,13 @@ func (c *counting) evaluate(
 		JournalDir: journals}
 	var s testsuite.WorkflowTestSuite
 	e := s.NewTestActivityEnvironment()
-	e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})
+	a.register(e)
 	if reported != nil {
 		e.SetHeartbeatDetails(reported)
 	}
 	in := ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting", Budget: c.budget}, Dataset: set,
 		Count: 3}
-	v, err := e.ExecuteActivity(a.evaluate, in)
+	v, err := e.ExecuteActivity(ace.ActivityEvaluate, in)
 	if err != nil {
 		return r, nil, err
 	}
@@ -166,9 +165,10 @@ func TestEvaluateWithoutLabels(t *testing.T) {
 	a := &Activities{Artifacts: store, secrets: redact.New(), Providers: []model.Provider{&counting{}}}
 	var s testsuite.WorkflowTestSuite
 	e := s.NewTestActivityEnvironment()
-	e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})
-	v, err := e.ExecuteActivity(a.evaluate, ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"},
-		Dataset: set, Count: 2})
+	a.register(e)
+	v, err := e.ExecuteActivity(ace.ActivityEvaluate,
+		ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"},
+			Dataset: set, Count: 2})
 	var r ace.EvaluateResult
 	if err == nil {
 		err = v.Get(&r)
@@ -196,14 +196,15 @@ func TestL7EvaluateScores(t *testing.T) {
 	} {
 		var s testsuite.WorkflowTestSuite
 		e := s.NewTestActivityEnvironment()
-		e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})
+		a.register(e)
 		done := ace.EvalItem{Correct: new(true)}
 		if grader != "" {
 			done.Score = new(1.0)
 		}
 		e.SetHeartbeatDetails([]ace.EvalItem{done})
-		v, err := e.ExecuteActivity(a.evaluate, ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"},
-			Dataset: set, Count: 3, Grader: grader})
+		v, err := e.ExecuteActivity(ace.ActivityEvaluate,
+			ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"},
+				Dataset: set, Count: 3, Grader: grader})
 		var r ace.EvaluateResult
 		if err == nil {
 			err = v.Get(&r)
@@ -216,9 +217,10 @@ func TestL7EvaluateScores(t *testing.T) {
 	}
 	var s testsuite.WorkflowTestSuite
 	e := s.NewTestActivityEnvironment()
-	e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})
-	_, err = e.ExecuteActivity(a.evaluate, ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"},
-		Dataset: set, Count: 1, Grader: "best"})
+	a.register(e)
+	_, err = e.ExecuteActivity(ace.ActivityEvaluate,
+		ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"},
+			Dataset: set, Count: 1, Grader: "best"})
 	var app *temporal.ApplicationError
 	if !errors.As(err, &app) || !app.NonRetryable() {
 		t.Errorf("unknown grader: %v", err)
@@ -260,8 +262,8 @@ func TestEvaluateProviders(t *testing.T) {
 		}}
 	var s testsuite.WorkflowTestSuite
 	e := s.NewTestActivityEnvironment()
-	e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})
-	v, err := e.ExecuteActivity(a.evaluate,
+	a.register(e)
+	v, err := e.ExecuteActivity(ace.ActivityEvaluate,
 		ace.EvaluateInput{Task: ace.TaskContext{TaskID: "exp", Provider: "counting"},
 			Steps: map[string]string{"skills": "blueprint:mine"}, Dataset: set, Count: 2})
 	var r ace.EvaluateResult

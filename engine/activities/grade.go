@@ -13,10 +13,17 @@ import (
 	"acescope/engine/learning/model"
 )
 
+// grader grades answers.
+type grader struct {
+	*inputs
+	programs map[string]grade.Program
+	withheld string // why programs may not be started here, or ""
+}
+
 // gradeOutside asks the grader of an answer if it is a model or a program, and sets the verdict of the input.
 // It returns the reason that a model gave, and the usage, which it takes from the budget of the input; nil if
 // there was no request.
-func (a *Activities) gradeOutside(
+func (g *grader) gradeOutside(
 	ctx context.Context, in *ace.ReflectorInput,
 ) (reason string, used *ace.Usage, err error) {
 	program, isProgram := grade.ProgramOf(in.Grader)
@@ -25,9 +32,9 @@ func (a *Activities) gradeOutside(
 	}
 	var score float64
 	if isProgram {
-		score, err = a.runGrader(ctx, program, *in)
+		score, err = g.runGrader(ctx, program, *in)
 	} else {
-		score, reason, used, err = a.judge(ctx, *in)
+		score, reason, used, err = g.judge(ctx, *in)
 	}
 	if err != nil {
 		return "", used, err
@@ -42,13 +49,13 @@ func (a *Activities) gradeOutside(
 
 // judge asks the model of the step whether the answer means the same as the label. It does not ask if they
 // are equal. The reason is one line, without secrets.
-func (a *Activities) judge(
+func (g *grader) judge(
 	ctx context.Context, in ace.ReflectorInput,
 ) (score float64, reason string, used *ace.Usage, err error) {
 	if model.SameAnswer(in.Answer, *in.Label) {
 		return 1, "", nil, nil
 	}
-	p, err := a.provider(in.Task.Provider)
+	p, err := g.provider(in.Task.Provider)
 	if err != nil {
 		return 0, "", nil, err
 	}
@@ -62,7 +69,7 @@ func (a *Activities) judge(
 		score = 1
 	}
 	line := strings.Join(strings.Fields(j.Reason), " ")
-	return score, ace.Cut(a.secrets.String(line), maxReason), &u, err
+	return score, ace.Cut(g.secrets.String(line), maxReason), &u, err
 }
 
 // Bounds of each output of a grader, and of the line that is quoted from it, in bytes.
@@ -72,14 +79,14 @@ const (
 )
 
 // runGrader runs a program of this machine that grades.
-func (a *Activities) runGrader(ctx context.Context, name string, in ace.ReflectorInput) (float64, error) {
-	p, ok := a.Graders[name]
+func (g *grader) runGrader(ctx context.Context, name string, in ace.ReflectorInput) (float64, error) {
+	program, ok := g.programs[name]
 	switch {
 	case !ok:
 		return 0, model.Errorf(model.NoGrader,
 			"program:%s: this worker has no [graders.%s] in its config.toml", name, name)
-	case a.Withheld != "":
-		return 0, model.Errorf(model.NoGrader, "program:%s is not started: %s", name, a.Withheld)
+	case g.withheld != "":
+		return 0, model.Errorf(model.NoGrader, "program:%s is not started: %s", name, g.withheld)
 	}
 	input, err := json.Marshal(grade.ProgramInput{TaskID: in.Task.TaskID, Question: in.Prompt,
 		Answer: in.Answer, Label: *in.Label})
@@ -87,26 +94,26 @@ func (a *Activities) runGrader(ctx context.Context, name string, in ace.Reflecto
 		return 0, err
 	}
 	stdout, stderr := process.NewTail(maxGraded, 0), process.NewTail(0, maxGraded)
-	exit := process.Run(ctx, process.Spec{Argv: p.Argv, Dir: p.Dir,
+	exit := process.Run(ctx, process.Spec{Argv: program.Argv, Dir: program.Dir,
 		Env: process.Environ(inheritedEnv, nil, nil), Input: input, Stdout: stdout, Stderr: stderr,
-		Timeout: p.Timeout, DieWithParent: true})
+		Timeout: program.Timeout, DieWithParent: true})
 	switch {
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
 	case exit.Err != nil:
 		err = exit.Err
 	case exit.Class == process.TimedOut:
-		err = fmt.Errorf("it did not end within %s", p.Timeout)
+		err = fmt.Errorf("it did not end within %s", program.Timeout)
 	case exit.Class != process.Exited:
 		err = fmt.Errorf("it was ended by the signal %q", exit.Signal)
 	case exit.Code != 0:
-		text := strings.TrimSpace(a.secrets.String(stderr.String()))
+		text := strings.TrimSpace(g.secrets.String(stderr.String()))
 		last := ace.Cut(text[strings.LastIndexByte(text, '\n')+1:], maxReason)
 		why := fmt.Sprintf("it ended with exit code %d: %s", exit.Code, last)
 		err = errors.New(strings.TrimRight(why, ": "))
 	default:
 		var score float64
-		if score, err = grade.ParseScore(a.secrets.String(stdout.String())); err == nil {
+		if score, err = grade.ParseScore(g.secrets.String(stdout.String())); err == nil {
 			return score, nil
 		}
 	}

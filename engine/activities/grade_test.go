@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
@@ -80,8 +79,8 @@ func TestJudgedReflection(t *testing.T) {
 		a := &Activities{secrets: secrets, Providers: []model.Provider{j}, NoCallRecords: true}
 		var s testsuite.WorkflowTestSuite
 		e := s.NewTestActivityEnvironment()
-		e.RegisterActivityWithOptions(a.reflector, activity.RegisterOptions{Name: ace.ActivityReflector})
-		v, err := e.ExecuteActivity(a.reflector, ace.ReflectorInput{Prompt: "Capital?", Answer: c.answer,
+		a.register(e)
+		v, err := e.ExecuteActivity(ace.ActivityReflector, ace.ReflectorInput{Prompt: "Capital?", Answer: c.answer,
 			Label: new("Paris"), Grader: "judge", HideLabel: c.hide, Reflect: c.reflect,
 			Task: ace.TaskContext{Provider: "judging", Model: "m", Budget: &ace.Budget{Tokens: 1000}}})
 		var r ace.ReflectorResult
@@ -131,8 +130,8 @@ func (a *Activities) evaluateLines(
 	}
 	var s testsuite.WorkflowTestSuite
 	e := s.NewTestActivityEnvironment()
-	e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})
-	v, err := e.ExecuteActivity(a.evaluate, in)
+	a.register(e)
+	v, err := e.ExecuteActivity(ace.ActivityEvaluate, in)
 	if err == nil {
 		err = v.Get(&r)
 	}

@@ -33,17 +33,17 @@ type liveLine struct {
 
 // live returns a provider that streams its text to a live file, if it can, and a function that
 // closes the file. Write errors are ignored: the step's result contains the same text.
-func (a *Activities) live(ctx context.Context, p model.Provider, t ace.TaskContext) (model.Provider, func()) {
-	s, ok := p.(model.Streamer)
-	if !ok || a.Logs == nil {
-		return p, func() {}
+func (p *phases) live(ctx context.Context, of model.Provider, t ace.TaskContext) (model.Provider, func()) {
+	s, ok := of.(model.Streamer)
+	if !ok || p.logs == nil {
+		return of, func() {}
 	}
 	info := activity.GetInfo(ctx)
 	name := info.ActivityType.Name
 	log := artifact.LogName{WorkflowID: t.WorkflowID, RunID: t.RunID, Activity: name,
 		Attempt: info.Attempt}.Path()
-	l := &liveFile{path: a.Logs.Path(log), copy: a.Logs.Copy(log), name: name, attempt: info.Attempt,
-		secrets: a.secrets.Stream()}
+	l := &liveFile{path: p.logs.Path(log), copy: p.logs.Copy(log), name: name, attempt: info.Attempt,
+		secrets: p.secrets.Stream()}
 	return s.Live(l.add), l.close
 }
 

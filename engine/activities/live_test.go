@@ -75,7 +75,7 @@ func TestStepError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Activities{Artifacts: store, secrets: redact.New()}
+	a := recordings{inputs: &inputs{artifacts: store, secrets: redact.New()}}
 	for name, c := range map[string]struct {
 		err   error
 		kind  string

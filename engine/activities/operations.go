@@ -38,6 +38,9 @@ func (a *Activities) RegisterOperations(r operation.Registry) error {
 		ok, err := a.Artifacts.Has(context.Background(), ref)
 		return ok && err == nil
 	}
+	in := a.inputs()
+	o := operations{inputs: in, agents: agents{in, a.Agents}, recordings: recordings{in, a.NoCallRecords},
+		runs: a.Runs, withheld: a.Withheld, self: a.Self}
 	h := &operation.Handlers{Put: a.Artifacts.PutBytes, Have: have}
 	if a.CacheDir != "" {
 		cache, err := operation.OpenFileCache(a.CacheDir, cacheEntries, cacheBytes)
@@ -47,7 +50,7 @@ func (a *Activities) RegisterOperations(r operation.Registry) error {
 		h.Cache = cache
 	}
 	for _, t := range []operation.Type{operation.AgentResponse, operation.Action} {
-		if err := h.Handle(t, "", "1", operation.Typed(operations{a}.operate)); err != nil {
+		if err := h.Handle(t, "", "1", operation.Typed(o.operate)); err != nil {
 			return err
 		}
 	}
@@ -56,7 +59,14 @@ func (a *Activities) RegisterOperations(r operation.Registry) error {
 }
 
 // operations execute the operations of flows.
-type operations struct{ *Activities }
+type operations struct {
+	*inputs
+	agents
+	recordings
+	runs     run.Service // nil if blueprints are not available
+	withheld string      // why programs may not be started here, or ""
+	self     []string    // see [Activities.Self]
+}
 
 // operate executes an operation of a flow.
 func (o operations) operate(ctx context.Context, p flow.Parameters) (any, error) {
@@ -167,7 +177,7 @@ func (o operations) bounded(ctx context.Context, text string) (string, *ace.Ref,
 	if len(text) <= flow.MaxOutput {
 		return text, nil, nil
 	}
-	ref, err := o.Artifacts.PutBytes(ctx, []byte(text), "text/plain; charset=utf-8")
+	ref, err := o.artifacts.PutBytes(ctx, []byte(text), "text/plain; charset=utf-8")
 	return ace.Cut(text, flow.MaxOutput), &ref, err
 }
 
@@ -233,8 +243,8 @@ var inheritedEnv = []string{"PATH", "HOME", "LANG", "LC_*", "TZ", "TMPDIR", "USE
 
 // command runs a program. Its exit code is part of the result.
 func (o operations) command(ctx context.Context, c flow.CommandCall) (flow.CommandResult, error) {
-	if o.Withheld != "" {
-		return flow.CommandResult{}, permanent(fmt.Errorf("%s is not started: %s", c.Args[0], o.Withheld))
+	if o.withheld != "" {
+		return flow.CommandResult{}, permanent(fmt.Errorf("%s is not started: %s", c.Args[0], o.withheld))
 	}
 	dir, err := insideOf(c.Directory, c.Within)
 	if err != nil {
@@ -247,7 +257,7 @@ func (o operations) command(ctx context.Context, c flow.CommandCall) (flow.Comma
 	names, env := inheritedEnv, []string{"ACESCOPE_OPERATION_KEY=" + operation.CallOf(ctx).Key}
 	if c.Args[0] == self {
 		names = slices.Concat(names, selfEnv)
-		env = append(env, o.Self...)
+		env = append(env, o.self...)
 	}
 	for name, value := range c.Env {
 		env = append(env, name+"="+value)
@@ -321,7 +331,7 @@ func insideOf(dir, within string) (string, error) {
 
 // blueprintRun runs a blueprint and waits for its end. A retry finds the run that an earlier attempt started.
 func (o operations) blueprintRun(ctx context.Context, c flow.BlueprintCall) (flow.BlueprintResult, error) {
-	if o.Runs == nil {
+	if o.runs == nil {
 		return flow.BlueprintResult{}, permanent(errors.New("this worker has no blueprints"))
 	}
 	info := activity.GetInfo(ctx)
@@ -330,13 +340,13 @@ func (o operations) blueprintRun(ctx context.Context, c flow.BlueprintCall) (flo
 		sha256.Sum256([]byte(key)))[:len(run.StepPrefix)+16], AgentName: c.Name, Parameters: c.Parameters,
 		Mode: run.Sync,
 		By:   "the flow " + info.WorkflowExecution.ID}
-	if _, err := o.Runs.Start(ctx, q); err != nil {
+	if _, err := o.runs.Start(ctx, q); err != nil {
 		if errors.Is(err, run.ErrNoBlueprint) || errors.Is(err, run.ErrBadRequest) {
 			err = permanent(err)
 		}
 		return flow.BlueprintResult{}, err
 	}
-	r, err := o.Runs.Await(ctx, q.RunID)
+	r, err := o.runs.Await(ctx, q.RunID)
 	if err != nil {
 		return flow.BlueprintResult{}, err
 	}

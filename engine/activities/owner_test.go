@@ -42,8 +42,8 @@ func TestBranchBelongsToOneServer(t *testing.T) {
 		a := &Activities{Books: books, Cluster: c.cluster}
 		var suite testsuite.WorkflowTestSuite
 		env := suite.NewTestActivityEnvironment()
-		env.RegisterActivity(a.head)
-		_, err := env.ExecuteActivity(a.head, ace.HeadInput{Branch: c.branch})
+		a.register(env)
+		_, err := env.ExecuteActivity(ace.ActivityHead, ace.HeadInput{Branch: c.branch})
 		final, ok := errors.AsType[*temporal.ApplicationError](err)
 		if c.refused == "" && err != nil || c.refused != "" &&
 			(!ok || !final.NonRetryable() || !strings.Contains(err.Error(), c.refused)) {

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/testsuite"
 
 	"acescope/engine/ace"
@@ -62,23 +61,23 @@ func TestPhasePromptFromElsewhere(t *testing.T) {
 	a, _, prompt := elsewhere(t, m)
 	var s testsuite.WorkflowTestSuite
 	e := s.NewTestActivityEnvironment()
-	e.RegisterActivityWithOptions(a.generator, activity.RegisterOptions{Name: ace.ActivityGenerator})
+	a.register(e)
 	in := ace.GeneratorInput{Prompt: "1?", Task: ace.TaskContext{Provider: "stub", PhasePrompt: &prompt}}
-	if _, err := e.ExecuteActivity(a.generator, in); err != nil {
+	if _, err := e.ExecuteActivity(ace.ActivityGenerator, in); err != nil {
 		t.Fatal(err)
 	}
 	if len(m.seen) != 1 || !strings.HasPrefix(m.seen[0], "Be BRIEF.\n\n<playbook-") {
 		t.Errorf("the model got %q", m.seen)
 	}
 	in.Task.Provider = "builtin"
-	if _, err := e.ExecuteActivity(a.generator, in); err == nil ||
+	if _, err := e.ExecuteActivity(ace.ActivityGenerator, in); err == nil ||
 		!strings.Contains(err.Error(), "builtin asks no model, so it has no phase prompt") {
 		t.Errorf("the built-in learner: %v", err)
 	}
 	lost := prompt
 	lost.SHA256 = strings.Repeat("0", 64)
 	in.Task = ace.TaskContext{Provider: "stub", PhasePrompt: &lost}
-	if _, err := e.ExecuteActivity(a.generator, in); err == nil ||
+	if _, err := e.ExecuteActivity(ace.ActivityGenerator, in); err == nil ||
 		!strings.Contains(err.Error(), "phase prompt brief@1: open artifact: artifact not found") {
 		t.Errorf("a lost text: %v", err)
 	}
@@ -95,10 +94,10 @@ func TestEvaluatePhasePrompts(t *testing.T) {
 	}
 	var s testsuite.WorkflowTestSuite
 	e := s.NewTestActivityEnvironment()
-	e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})
+	a.register(e)
 	in := ace.EvaluateInput{Task: ace.TaskContext{Provider: "stub"}, Dataset: set, Count: 1,
 		Prompts: ace.Prompts{}.With(ace.PhaseGenerator, &prompt)}
-	if _, err := e.ExecuteActivity(a.evaluate, in); err != nil {
+	if _, err := e.ExecuteActivity(ace.ActivityEvaluate, in); err != nil {
 		t.Fatal(err)
 	}
 	if len(m.seen) != 2 || !strings.HasPrefix(m.seen[0], "Be BRIEF.") ||

@@ -19,9 +19,9 @@ type PlaybookContent struct {
 }
 
 // readPlaybook returns the content of a version, for workers of other programs.
-func (a *Activities) readPlaybook(ctx context.Context, in ace.ReadPlaybookInput) (PlaybookContent, error) {
+func (b *branches) readPlaybook(ctx context.Context, in ace.ReadPlaybookInput) (PlaybookContent, error) {
 	defer heartbeat(ctx)()
-	book, err := a.playbook(ctx, in.PlaybookHash)
+	book, err := b.playbook(ctx, in.PlaybookHash)
 	if err != nil {
 		return PlaybookContent{}, err
 	}
@@ -36,7 +36,7 @@ func (a *Activities) readPlaybook(ctx context.Context, in ace.ReadPlaybookInput)
 	if len(content) <= ace.MaxStepResult {
 		return r, nil
 	}
-	ref, err := a.Artifacts.PutBytes(ctx, content, "application/json")
+	ref, err := b.artifacts.PutBytes(ctx, content, "application/json")
 	r.Bullets, r.Ref = nil, &ref
 	return r, err
 }

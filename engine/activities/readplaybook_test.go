@@ -26,9 +26,9 @@ func TestReadPlaybook(t *testing.T) {
 	a := &Activities{Books: books, Artifacts: artifacts}
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
-	env.RegisterActivity(a.readPlaybook)
+	a.register(env)
 	read := func(hash string) (r PlaybookContent, err error) {
-		v, err := env.ExecuteActivity(a.readPlaybook, ace.ReadPlaybookInput{PlaybookHash: hash})
+		v, err := env.ExecuteActivity(ace.ActivityReadPlaybook, ace.ReadPlaybookInput{PlaybookHash: hash})
 		if err == nil {
 			err = v.Get(&r)
 		}
