@@ -52,14 +52,19 @@ type Summary struct {
 	// it means that the turn was cut off.
 	Unfinished bool `json:"unfinished,omitempty"`
 
+	LineCounts
+	// First is the first uuid. Forks share it.
+	First string `json:"first,omitempty"`
+}
+
+// LineCounts counts the lines of a transcript, and those of them that are not read as they are.
+type LineCounts struct {
 	Lines      int `json:"lines"`
 	Unreadable int `json:"unreadable,omitempty"` // not JSON objects
 	Unknown    int `json:"unknown,omitempty"`    // of unknown types
 	Odd        int `json:"odd,omitempty"`        // messages with malformed content
 	Oversized  int `json:"oversized,omitempty"`  // lines over MaxLine
 	Repeated   int `json:"repeated,omitempty"`   // lines with a known uuid
-	// First is the first uuid. Forks share it.
-	First string `json:"first,omitempty"`
 }
 
 // Totals is usage. CostUSD covers the Priced tokens; Unpriced tokens belong to models without
