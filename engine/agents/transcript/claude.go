@@ -111,21 +111,6 @@ func AgentPaths(session string) (paths []string) {
 	return paths
 }
 
-// maxSlug is the longest directory name of a project that Claude Code does not shorten.
-const maxSlug = 200
-
-// Path returns the path of a session's transcript, given the real path of its working
-// directory. ok is false if the path is so long that Claude Code shortens it.
-func Path(configDir, workingDir, session string) (path string, ok bool) {
-	slug := strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			return r
-		}
-		return '-'
-	}, workingDir)
-	return filepath.Join(configDir, "projects", slug, session+Ext), len(slug) <= maxSlug
-}
-
 // ConfigDir returns the configuration directory of a Claude Code with this environment, or ""
 // if it is unknown.
 func ConfigDir(environ []string) string {

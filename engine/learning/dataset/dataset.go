@@ -62,14 +62,8 @@ var (
 // maxSubject bounds the subject of a task in bytes. It is the question of a line that also has a context.
 const maxSubject = 200
 
-// ParseLine parses one line. The prompt of a line with a context and a question is both, separated
-// by an empty line.
-func ParseLine(data []byte) (ace.Task, error) {
-	t, _, err := parseLine(data)
-	return t, err
-}
-
-// parseLine also returns the names of the fields that the task does not hold.
+// parseLine parses one line. The prompt of a line with a context and a question is both, separated
+// by an empty line. It also returns the names of the fields that the task does not hold.
 func parseLine(data []byte) (t ace.Task, lost []string, err error) {
 	var line map[string]json.RawMessage
 	if err := json.Unmarshal(data, &line); err != nil {

@@ -39,7 +39,7 @@ func TestParseLine(t *testing.T) {
 		`{"context":"c","question":"c"}`:              "c",
 		`{"input":"i","output":"o"}`:                  "i=o",
 	} {
-		task, err := ParseLine([]byte(line))
+		task, _, err := parseLine([]byte(line))
 		got := task.Prompt
 		if task.Label != nil {
 			got += "=" + *task.Label
@@ -48,11 +48,11 @@ func TestParseLine(t *testing.T) {
 			t.Errorf("%s: %q, %v", line, got, err)
 		}
 	}
-	if task, _ := ParseLine([]byte(`{"context":"c","question":"q","target":"t"}`)); task.Subject != "q" {
+	if task, _, _ := parseLine([]byte(`{"context":"c","question":"q","target":"t"}`)); task.Subject != "q" {
 		t.Errorf("subject %q", task.Subject)
 	}
 	for _, bad := range []string{``, `{`, `[]`, `{"target":"t"}`, `{"context":"  "}`, `{"context":3}`} {
-		if task, err := ParseLine([]byte(bad)); err == nil {
+		if task, _, err := parseLine([]byte(bad)); err == nil {
 			t.Errorf("%s was read as %+v", bad, task)
 		}
 	}

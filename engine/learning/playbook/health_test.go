@@ -23,7 +23,7 @@ func past(book *Playbook, merges ...[]ace.Operation) (*Playbook, *History) {
 		var done []ace.Operation
 		book, done = Apply(book, ops)
 		h.add(&Version{Operations: done, Source: Source{Branch: "main", Seq: i + 1, Hash: fmt.Sprint(i + 1),
-			At: time.Unix(int64(i+1), 0), TaskID: fmt.Sprint("t", i+1)}})
+			At: time.Unix(int64(i+1), 0), TaskID: fmt.Sprint("t", i+1)}}, nil)
 		h.Seq = i + 1
 	}
 	return book, h

@@ -140,7 +140,7 @@ func (s *Store) fold(ctx context.Context, h *History, x *branchLog, from, to int
 			snapshot, err = s.books.rebuild(ctx, x, v.Seq)
 		}
 		if err == nil {
-			h.addImported(v, snapshot)
+			h.add(v, snapshot)
 			h.Seq = v.Seq
 		}
 	})
@@ -189,12 +189,9 @@ func (s *Store) begin(ctx context.Context, h *History, x *branchLog, depth int) 
 	return nil
 }
 
-// add folds one merge into the history.
-func (h *History) add(v *Version) { h.addImported(v, nil) }
-
-// addImported folds one version into the history. snapshot is the playbook of an imported version, nil for a
+// add folds one version into the history. snapshot is the playbook of an imported version, nil for a
 // merge.
-func (h *History) addImported(v *Version, snapshot *Playbook) {
+func (h *History) add(v *Version, snapshot *Playbook) {
 	h.totals.Merges++
 	h.head = v.Hash
 	by := v.Source

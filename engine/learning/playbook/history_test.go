@@ -192,10 +192,10 @@ func TestHistoryIsBounded(t *testing.T) {
 		each.lives = map[string]*BulletHistory{}
 		each.size.begin(time.Unix(0, 0), nil)
 		each.add(&Version{Source: Source{Branch: "main", Seq: 1},
-			Operations: []ace.Operation{accepted(op(ace.OpAdd, "a-00001", "A", "x"))}})
+			Operations: []ace.Operation{accepted(op(ace.OpAdd, "a-00001", "A", "x"))}}, nil)
 		for i := 2; i <= 5000; i++ {
 			each.add(&Version{Source: Source{Branch: "main", Seq: i, At: time.Unix(int64(i), 0)},
-				Operations: []ace.Operation{accepted(tag("a-00001", map[string]int{"helpful": 1}))}})
+				Operations: []ace.Operation{accepted(tag("a-00001", map[string]int{"helpful": 1}))}}, nil)
 		}
 	}
 	l, _ := h.Bullet("a-00001")

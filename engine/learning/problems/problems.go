@@ -88,9 +88,6 @@ const asideEvery = 7
 // maxDraws bounds the attempts to draw reasonable values.
 const maxDraws = 1000
 
-// Formulas returns the number of formulas.
-func Formulas() int { return len(formulas()) }
-
 // Finance returns n problems. Use different seeds for training and held-out sets.
 func Finance(seed uint64, n int) []Problem {
 	r := rand.New(rand.NewPCG(seed, 0x66696e616e6365))

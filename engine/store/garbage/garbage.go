@@ -43,9 +43,6 @@ func (r *Roots) AddLogs(dir string) {
 	r.logs[transcriptsPrefix+path.Base(path.Dir(dir))] = true
 }
 
-// Len returns the number of digests.
-func (r *Roots) Len() int { return len(r.digests) }
-
 func (r *Roots) add(text []byte) (added []string) {
 	const size = 64
 	for start := 0; start < len(text); {

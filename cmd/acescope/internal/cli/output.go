@@ -137,9 +137,6 @@ func SetLineType(of reflect.Type, name string) {
 	lineTypes[of] = name
 }
 
-// LineType returns the field "type" of the lines of a Go type without such a field, or "".
-func LineType(of reflect.Type) string { return lineTypes[of] }
-
 // Lines writes one JSON object per line. docs/reference/json.md describes the objects.
 type Lines struct {
 	Buf  *bufio.Writer

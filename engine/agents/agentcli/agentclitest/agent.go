@@ -65,6 +65,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
@@ -164,12 +165,15 @@ func (a *Agent) Transcript(workingDir, session string) string {
 	return transcriptPath(a.ConfigDir(), workingDir, session)
 }
 
+// notAlphanumeric are the runes that Claude Code replaces in the directory of a project.
+var notAlphanumeric = regexp.MustCompile("[^0-9A-Za-z]")
+
 func transcriptPath(config, workingDir, session string) string {
 	if real, err := filepath.EvalSymlinks(workingDir); err == nil {
 		workingDir = real
 	}
-	path, _ := transcript.Path(config, workingDir, session)
-	return path
+	slug := notAlphanumeric.ReplaceAllString(workingDir, "-")
+	return filepath.Join(config, "projects", slug, session+transcript.Ext)
 }
 
 // Open opens a gate for good.
