@@ -207,9 +207,9 @@ func TestEndingOf(t *testing.T) {
 			t.Errorf("%s: %+v", kind, e)
 		}
 	}
-	if e := triage.EndingOf(
-		&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED},
-		runspkg.Run{Status: ace.Failed}); !strings.Contains(e.Failure.Message, "failed") {
+	completed := &historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED}
+	e := triage.EndingOf(completed, runspkg.Run{Status: ace.Failed})
+	if !strings.Contains(e.Failure.Message, "failed") {
 		t.Errorf("%+v", e)
 	}
 }

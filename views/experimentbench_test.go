@@ -18,7 +18,8 @@ func BenchmarkExperimentPlots(b *testing.B) {
 	for _, m := range experimentsview.PlotMetrics {
 		b.Run(string(m), func(b *testing.B) {
 			for b.Loop() {
-				experimentsview.Plot(all, m, experiments.DefaultWindow, 110, 40, s)
+				chart := experiments.NewChart(all, m, experiments.DefaultWindow, false)
+				experimentsview.ChartPlot(chart, false).Draw(110, 40, s)
 			}
 		})
 	}

@@ -234,8 +234,8 @@ func TestExperimentsAreAskedFor(t *testing.T) {
 func TestFlippedTaskOpensItsRun(t *testing.T) {
 	sc := newScreen(t, three(), plainLook, 200, 50)
 	sc.press(comparing...)
-	if heard := sc.lastHeard(
-		"experiments"); heard != "experiments [ace-experiment/plain ace-experiment/tuned]" {
+	heard := sc.lastHeard("experiments")
+	if heard != "experiments [ace-experiment/plain ace-experiment/tuned]" {
 		t.Fatalf("the store heard %q", heard)
 	}
 	sc.press("enter")

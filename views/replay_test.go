@@ -32,9 +32,10 @@ func replayAt(pos int) *snapshot {
 	}
 	verdict := &histories.ReplayVerdict{Outcome: "nondeterministic", WorkflowType: ace.TaskWorkflow,
 		Events: 38}
-	if err := json.Unmarshal(
-		[]byte(`{"kind":"other","event_id":17,"event_type":"ActivityTaskScheduled","expected":{"kind":"activity","name":"run_mirror"},
-		"actual":{"kind":"activity","name":"run_reflector"},"recorded_by":"old","code":"new","sentence":"the code does another thing","advice":"guard the change"}`), &verdict.Divergence); err != nil {
+	const divergence = `{"kind":"other","event_id":17,"event_type":"ActivityTaskScheduled",
+		"expected":{"kind":"activity","name":"run_mirror"},"actual":{"kind":"activity","name":"run_reflector"},
+		"recorded_by":"old","code":"new","sentence":"the code does another thing","advice":"guard the change"}`
+	if err := json.Unmarshal([]byte(divergence), &verdict.Divergence); err != nil {
 		panic(err)
 	}
 	s.Replay = &histories.Replay{WorkflowID: w.About.WorkflowID, RunID: w.About.RunID, About: w.About,

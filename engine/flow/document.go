@@ -148,7 +148,7 @@ func Parse(src Source) (*Flow, error) {
 				MaxSource>>10))}
 	}
 	p := &parser{source: src}
-	f := p.flow(src.Main, nil)
+	f := p.flow(src.Main)
 	if len(p.found) > 0 {
 		return nil, p.found
 	}
@@ -164,7 +164,7 @@ type parser struct {
 }
 
 // flow parses a file. It returns nil if it notes a problem.
-func (p *parser) flow(name string, from *yaml.Node) *Flow {
+func (p *parser) flow(name string) *Flow {
 	before := len(p.found)
 	b := &builder{parser: p, reader: reader{file: name}, f: &Flow{programs: map[string]bool{}},
 		steps: map[string]*Step{}, loops: map[string]bool{},

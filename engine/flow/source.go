@@ -170,7 +170,7 @@ func (b *builder) subFlow(name string, n *yaml.Node) *Flow {
 		b.fail(n, fmt.Sprintf("sub-flows are nested more than %d levels deep", MaxDepth), "")
 		return nil
 	}
-	return b.flow(name, n)
+	return b.flow(name)
 }
 
 // Names lists the paths of the files.

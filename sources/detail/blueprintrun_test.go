@@ -225,8 +225,8 @@ func TestMarkerTitle(t *testing.T) {
 	if !seen["tell_dispatcher"] || seen["LocalActivity"] {
 		t.Errorf("titles %v", seen)
 	}
-	if got := histories.MarkerTitle(
-		&historypb.MarkerRecordedEventAttributes{MarkerName: "Version"}); got != "Version" {
+	version := &historypb.MarkerRecordedEventAttributes{MarkerName: "Version"}
+	if got := histories.MarkerTitle(version); got != "Version" {
 		t.Errorf("%q", got)
 	}
 }

@@ -101,14 +101,14 @@ func TestForeignWorkflow(t *testing.T) {
 // TestHeartbeatDetails shows the details of the last heartbeat, of a pending activity and of a timeout.
 func TestHeartbeatDetails(t *testing.T) {
 	details := historytest.JSON(map[string]any{"row": 7})
-	if p := histories.PendingOf(
-		&workflowpb.PendingActivityInfo{HeartbeatDetails: details}); p.Heartbeat != `{"row":7}` {
+	p := histories.PendingOf(&workflowpb.PendingActivityInfo{HeartbeatDetails: details})
+	if p.Heartbeat != `{"row":7}` {
 		t.Errorf("pending %q", p.Heartbeat)
 	}
 	failure := &failurepb.Failure{FailureInfo: &failurepb.Failure_TimeoutFailureInfo{
 		TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{TimeoutType: enumspb.TIMEOUT_TYPE_HEARTBEAT,
 			LastHeartbeatDetails: details}}}
-	p := histories.PendingOf(&workflowpb.PendingActivityInfo{LastFailure: failure})
+	p = histories.PendingOf(&workflowpb.PendingActivityInfo{LastFailure: failure})
 	if len(p.Causes) != 1 || p.Causes[0].Details != `{"row":7}` {
 		t.Errorf("causes %+v", p.Causes)
 	}

@@ -228,7 +228,7 @@ func (v *compareView) Draw(now time.Time, focused bool) []string {
 		return v.Message(nil, v.empty()...)
 	}
 	w := &widget.Writer{Doc: &widget.Document{}, S: v.Styles, Width: v.Width, Now: now, Loc: v.location}
-	comparison(w, v.of)
+	WriteComparison(w, v.of)
 	lines := append(w.Lines[:min(len(w.Lines), max(v.Height-6, 0))], v.filterLine())
 	if len(v.Rows) == 0 {
 		return v.Message(lines, v.noRows())
@@ -316,8 +316,8 @@ func flipLabel(f experiments.Flip, s theme.Styles) (string, theme.Ink) {
 	return g.Unknown + " ungraded", s.Muted
 }
 
-// comparison writes the numbers of two experiments and how their tasks are aligned.
-func comparison(w *widget.Writer, c *experiments.Comparison) {
+// WriteComparison writes the numbers of two experiments and how their tasks are aligned.
+func WriteComparison(w *widget.Writer, c *experiments.Comparison) {
 	s, g := w.S, w.S.Glyphs
 	w.End(w.Line().Add(s.Muted, " A ").Add(s.Strong, text.Safe(c.A.Name(), " ")).
 		Add(s.Muted, "  "+g.Arrow+"  B ").Add(s.Strong, text.Safe(c.B.Name(), " ")))

@@ -318,23 +318,21 @@ type plotOptions struct {
 
 // newPlot returns the plot of a metric.
 func newPlot(list []*experiments.Series, o plotOptions) widget.Plot {
-	c := experiments.NewChart(list, o.metric, o.window, o.byTime)
-	p := widget.NewPlot(c.Title, c.Unit, o.byTime)
-	p.Empty, p.Legend = c.Empty, len(c.Curves) > 1
+	p := ChartPlot(experiments.NewChart(list, o.metric, o.window, o.byTime), o.byTime)
 	if len(list) == 0 {
 		p.Empty = "reading the tasks"
-	}
-	for _, curve := range c.Curves {
-		p.Curves = append(p.Curves, widget.PlotCurve(curve))
 	}
 	return p
 }
 
-// Plot draws a metric of experiments as exactly height lines of width cells. Rates are over the last window
-// tasks, or all so far for 0.
-func Plot(list []*experiments.Series, m experiments.Metric, window, width, height int,
-	s theme.Styles) []string {
-	return newPlot(list, plotOptions{m, window, false}).Draw(width, height, s)
+// ChartPlot returns the plot of a chart.
+func ChartPlot(c experiments.Chart, byTime bool) widget.Plot {
+	p := widget.NewPlot(c.Title, c.Unit, byTime)
+	p.Empty, p.Legend = c.Empty, len(c.Curves) > 1
+	for _, curve := range c.Curves {
+		p.Curves = append(p.Curves, widget.PlotCurve(curve))
+	}
+	return p
 }
 
 // Tasks counts the closed tasks of an experiment: "57/120".

@@ -71,15 +71,24 @@ func sum(of func(*ace.Summary, theme.Glyphs) string) cell {
 	return func(r runs.Run, _ time.Time, s theme.Styles) string { return of(r.Summary, s.Glyphs) }
 }
 
-// attribute makes a column of a search attribute.
-func attribute(name string, c Column) Column {
-	of := func(r runs.Run) string { return r.Value(name) }
+// texts makes a column of a text of runs.
+func texts(of func(runs.Run) string, c Column) Column {
 	c.Cell, c.Order = words(of), by(of)
 	return c
 }
 
+// attribute makes a column of a search attribute.
+func attribute(name string, c Column) Column {
+	return texts(func(r runs.Run) string { return r.Value(name) }, c)
+}
+
 // AllColumns returns all columns in display order.
 func AllColumns(g theme.Glyphs) []Column {
+	return slices.Concat(answerColumns(), originColumns(), amountColumns(g), idColumns())
+}
+
+// answerColumns say what a run is about and how it ended.
+func answerColumns() []Column {
 	return []Column{
 		{ID: columnTask, Title: "TASK", ink: plainInk, Order: by(console.RawNameOf),
 			Cell: func(r runs.Run, _ time.Time, _ theme.Styles) string { return console.NameOf(r) }},
@@ -104,6 +113,12 @@ func AllColumns(g theme.Glyphs) []Column {
 		{ID: "reason", Title: "REASON", minimum: 24, narrow: 12, drop: 2, Cell: plainCell(reasonOf),
 			Order: by(reasonOf),
 			ink:   reasonInk},
+	}
+}
+
+// originColumns say what a run belongs to.
+func originColumns() []Column {
+	return []Column{
 		attribute(ace.AttrExperiment, Column{
 			ID: "experiment", Title: "EXPERIMENT", Width: 16, drop: 10, ink: mutedInk,
 		}),
@@ -114,23 +129,29 @@ func AllColumns(g theme.Glyphs) []Column {
 		attribute(ace.AttrBlueprint, Column{
 			ID: "blueprint", Title: "BLUEPRINT", Width: 16, drop: 14, extra: true, ink: plainInk,
 		}),
-		{ID: "flow", Title: "FLOW", Width: 16, drop: 14, extra: true, ink: plainInk,
-			Cell:  words(func(r runs.Run) string { return r.Flow }),
-			Order: by(func(r runs.Run) string { return r.Flow })},
+		texts(func(r runs.Run) string { return r.Flow }, Column{
+			ID: "flow", Title: "FLOW", Width: 16, drop: 14, extra: true, ink: plainInk,
+		}),
 		attribute(ace.AttrRunner, Column{
 			ID: "runner", Title: "RUNNER", Width: 17, drop: 14, extra: true, ink: mutedInk,
 		}),
-		{ID: "session", Title: "SESSION", Width: 16, drop: 14, extra: true, ink: mutedInk,
-			Cell:  words(func(r runs.Run) string { return r.Session }),
-			Order: by(func(r runs.Run) string { return r.Session })},
-		{ID: "parent", Title: "PARENT", Width: 16, drop: 14, extra: true, ink: mutedInk,
-			Cell:  words(func(r runs.Run) string { return r.Parent }),
-			Order: by(func(r runs.Run) string { return r.Parent })},
+		texts(func(r runs.Run) string { return r.Session }, Column{
+			ID: "session", Title: "SESSION", Width: 16, drop: 14, extra: true, ink: mutedInk,
+		}),
+		texts(func(r runs.Run) string { return r.Parent }, Column{
+			ID: "parent", Title: "PARENT", Width: 16, drop: 14, extra: true, ink: mutedInk,
+		}),
 		attribute(ace.AttrAdapter, Column{
 			ID: "adapter", Title: "ADAPTER", Width: 8, drop: 13, extra: true, ink: mutedInk,
 		}),
 		attribute(ace.AttrPhase, Column{ID: "phase", Title: "PHASE", Width: 9, drop: 9, extra: true,
 			ink: phaseInk}),
+	}
+}
+
+// amountColumns have what a run did, used and took.
+func amountColumns(g theme.Glyphs) []Column {
+	return []Column{
 		{ID: "skills", Title: "SKILLS", Width: 7, right: true, drop: 8, Cell: sum(console.SkillsCell),
 			ink: plainInk, Order: most(skillsOf)},
 		{ID: "delta", Title: g.Delta, Width: 8, drop: 6, Cell: sum(console.DeltaCell),
@@ -153,6 +174,11 @@ func AllColumns(g theme.Glyphs) []Column {
 		{ID: "events", Title: "EVENTS", Width: 7, right: true, drop: 15, extra: true, Cell: eventsOf,
 			ink:   mutedInk,
 			Order: most(func(r *runs.Run) float64 { return float64(r.Events) })},
+	}
+}
+
+func idColumns() []Column {
+	return []Column{
 		{ID: "forked", Title: "FORKED FROM", Width: 28, drop: 16, extra: true, ink: mutedInk,
 			Order: by(originalOf),
 			Cell: func(r runs.Run, _ time.Time, s theme.Styles) string {

@@ -12,8 +12,8 @@ import (
 // font stands alone.
 func TestSVG(t *testing.T) {
 	screen := vt10x.New(vt10x.WithSize(12, 3))
-	if _, err := screen.Write(
-		[]byte("┏━━━━━━━━━━┓\r\n┃\x1b[1;38;2;1;2;3ma<b\x1b[m  ✓ ⡇█ ┃\r\n┗━━━━━━━━━━┛")); err != nil {
+	const drawn = "┏━━━━━━━━━━┓\r\n┃\x1b[1;38;2;1;2;3ma<b\x1b[m  ✓ ⡇█ ┃\r\n┗━━━━━━━━━━┛"
+	if _, err := screen.Write([]byte(drawn)); err != nil {
 		t.Fatal(err)
 	}
 	got := string(svg(screen, &dark, "a & b"))

@@ -32,8 +32,8 @@ func TestStream(t *testing.T) {
 // spaces is not kept.
 func TestStreamIsPrompt(t *testing.T) {
 	s := New().Stream()
-	if got := string(s.Add(
-		[]byte("see https://example.com/x for mo"))); got != "see https://example.com/x for " {
+	got := string(s.Add([]byte("see https://example.com/x for mo")))
+	if got != "see https://example.com/x for " {
 		t.Errorf("%q", got)
 	}
 	if got := s.Add([]byte(strings.Repeat("x", 2*maxStream))); len(got) < maxStream {

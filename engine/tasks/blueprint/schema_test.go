@@ -272,8 +272,9 @@ func TestStrategies(t *testing.T) {
 		}
 	}
 	for _, s := range []run.Strategy{run.Args, run.Env} {
-		if _, err := anyObject(s).Check(
-			[]byte(`{"PATH": "/evil", "LD_PRELOAD": "x", "a-b_c": {"o": "\u0000"}, "l": ["a", 1, null, {}], "n": null, "t": true}`)); err != nil {
+		const object = `{"PATH": "/evil", "LD_PRELOAD": "x", "a-b_c": {"o": "\u0000"}, "l": ["a", 1, null, {}],
+			"n": null, "t": true}`
+		if _, err := anyObject(s).Check([]byte(object)); err != nil {
 			t.Errorf("%s: %v", s, err)
 		}
 	}

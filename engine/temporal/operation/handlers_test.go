@@ -141,17 +141,14 @@ func TestResults(t *testing.T) {
 		return ace.Ref{SHA256: digest(content), Size: int64(len(content)), MediaType: mediaType}, nil
 	}}
 	var call Call
-	if err := errors.Join(
-		h.Handle(Action, "", "", func(ctx ctxType, p json.RawMessage) (any,
-			error) {
-			call = CallOf(ctx)
-			return p, nil
-		}),
-		h.Handle(Action, "big", "", func(ctxType, json.RawMessage) (any,
-			error) {
-			return strings.Repeat("<", MaxInline), nil
-		}),
-	); err != nil {
+	small := h.Handle(Action, "", "", func(ctx ctxType, p json.RawMessage) (any, error) {
+		call = CallOf(ctx)
+		return p, nil
+	})
+	big := h.Handle(Action, "big", "", func(ctxType, json.RawMessage) (any, error) {
+		return strings.Repeat("<", MaxInline), nil
+	})
+	if err := errors.Join(small, big); err != nil {
 		t.Fatal(err)
 	}
 	r, err := serve(t, h, Request{Parameters: json.RawMessage(`{"b":1,"a":"<"}`)})

@@ -101,77 +101,75 @@ const unlimited = 100_000
 const queueWorkers = 64
 
 // dynamicConfig tunes the server for one user, one process and one SQLite file.
-func dynamicConfig() dc.StaticClient {
-	return dc.StaticClient{
-		// The limits protect shared clusters. The visibility one alone, 10 calls a
-		// second, would starve a console.
-		dc.FrontendRPS.Key():                                  unlimited,
-		dc.FrontendMaxNamespaceRPSPerInstance.Key():           unlimited,
-		dc.FrontendMaxNamespaceVisibilityRPSPerInstance.Key(): 1000,
-		dc.HistoryRPS.Key():                                   unlimited,
-		dc.MatchingRPS.Key():                                  unlimited,
-		dc.FrontendPersistenceMaxQPS.Key():                    unlimited,
-		dc.HistoryPersistenceMaxQPS.Key():                     unlimited,
-		dc.MatchingPersistenceMaxQPS.Key():                    unlimited,
-		dc.WorkerPersistenceMaxQPS.Key():                      unlimited,
+var dynamicConfig = dc.StaticClient{
+	// The limits protect shared clusters. The visibility one alone, 10 calls a
+	// second, would starve a console.
+	dc.FrontendRPS.Key():                                  unlimited,
+	dc.FrontendMaxNamespaceRPSPerInstance.Key():           unlimited,
+	dc.FrontendMaxNamespaceVisibilityRPSPerInstance.Key(): 1000,
+	dc.HistoryRPS.Key():                                   unlimited,
+	dc.MatchingRPS.Key():                                  unlimited,
+	dc.FrontendPersistenceMaxQPS.Key():                    unlimited,
+	dc.HistoryPersistenceMaxQPS.Key():                     unlimited,
+	dc.MatchingPersistenceMaxQPS.Key():                    unlimited,
+	dc.WorkerPersistenceMaxQPS.Key():                      unlimited,
 
-		// Tool calls that wait for a decision, clients that wait for messages, and decisions
-		// are updates in flight. The default is 10.
-		dc.WorkflowExecutionMaxInFlightUpdates.Key(): 200,
-		// Several consoles and commands may query the same run at once. The default is 1.
-		dc.MaxBufferedQueryCount.Key(): 100,
+	// Tool calls that wait for a decision, clients that wait for messages, and decisions
+	// are updates in flight. The default is 10.
+	dc.WorkflowExecutionMaxInFlightUpdates.Key(): 200,
+	// Several consoles and commands may query the same run at once. The default is 1.
+	dc.MaxBufferedQueryCount.Key(): 100,
 
-		// One process serves every task queue, so partitions of a queue would only
-		// forward to each other.
-		dc.MatchingNumTaskqueueReadPartitions.Key():  1,
-		dc.MatchingNumTaskqueueWritePartitions.Key(): 1,
+	// One process serves every task queue, so partitions of a queue would only
+	// forward to each other.
+	dc.MatchingNumTaskqueueReadPartitions.Key():  1,
+	dc.MatchingNumTaskqueueWritePartitions.Key(): 1,
 
-		// Both are the defaults; acescope's latency depends on them.
-		dc.EnableActivityEagerExecution.Key(): true,
-		dc.EnableEagerWorkflowStart.Key():     true,
+	// Both are the defaults; acescope's latency depends on them.
+	dc.EnableActivityEagerExecution.Key(): true,
+	dc.EnableEagerWorkflowStart.Key():     true,
 
-		// The default of 20 reads a second adds up to 50 ms to every step under load.
-		dc.TransferProcessorMaxPollRPS.Key(): 200,
-		// Every read passes over completed tasks until a checkpoint deletes them. With the
-		// default of 30 s that takes a seventh of the load.
-		dc.TransferProcessorUpdateAckInterval.Key():   time.Second,
-		dc.VisibilityProcessorUpdateAckInterval.Key(): time.Second,
+	// The default of 20 reads a second adds up to 50 ms to every step under load.
+	dc.TransferProcessorMaxPollRPS.Key(): 200,
+	// Every read passes over completed tasks until a checkpoint deletes them. With the
+	// default of 30 s that takes a seventh of the load.
+	dc.TransferProcessorUpdateAckInterval.Key():   time.Second,
+	dc.VisibilityProcessorUpdateAckInterval.Key(): time.Second,
 
-		// The timer queue. SQLite reads all rows before the end of the window, including
-		// those of fired timers, until a checkpoint deletes them. With the default of one
-		// checkpoint in 30 s, 20,000 such rows make a read take 9 ms, hence the checkpoint
-		// every second. Reading rarely instead (MaxPollRPS 2) would process at most 200
-		// timers a second, fewer than 20 runs a second create with their timeouts, so that
-		// timers fire 45 s late after 2,000 runs. With large batches and 50 reads, timers
-		// fire 5 ms late on average and 35 ms at most at 26 runs a second.
-		dc.TimerProcessorUpdateAckInterval.Key(): time.Second,
-		dc.TimerProcessorMaxPollRPS.Key():        50,
-		dc.TimerTaskBatchSize.Key():              1000,
-		// How far ahead timers are read. A new timer within this window fires at its end.
-		// The default of 1 s allows for clock differences between machines.
-		dc.TimerProcessorMaxTimeShift.Key(): 100 * time.Millisecond,
+	// The timer queue. SQLite reads all rows before the end of the window, including
+	// those of fired timers, until a checkpoint deletes them. With the default of one
+	// checkpoint in 30 s, 20,000 such rows make a read take 9 ms, hence the checkpoint
+	// every second. Reading rarely instead (MaxPollRPS 2) would process at most 200
+	// timers a second, fewer than 20 runs a second create with their timeouts, so that
+	// timers fire 45 s late after 2,000 runs. With large batches and 50 reads, timers
+	// fire 5 ms late on average and 35 ms at most at 26 runs a second.
+	dc.TimerProcessorUpdateAckInterval.Key(): time.Second,
+	dc.TimerProcessorMaxPollRPS.Key():        50,
+	dc.TimerTaskBatchSize.Key():              1000,
+	// How far ahead timers are read. A new timer within this window fires at its end.
+	// The default of 1 s allows for clock differences between machines.
+	dc.TimerProcessorMaxTimeShift.Key(): 100 * time.Millisecond,
 
-		// Closed runs need this cache until their last timeout fires, a minute or two. The
-		// default of 128,000 runs for an hour wastes memory.
-		dc.HistoryCacheHostLevelMaxSize.Key(): 1000,
-		dc.EventsCacheMaxSizeBytes.Key():      16 << 20,
+	// Closed runs need this cache until their last timeout fires, a minute or two. The
+	// default of 128,000 runs for an hour wastes memory.
+	dc.HistoryCacheHostLevelMaxSize.Key(): 1000,
+	dc.EventsCacheMaxSizeBytes.Key():      16 << 20,
 
-		// Goroutines of the queues wait for work from the start. The defaults, 512 for each of
-		// five pools, take 10 MB of stacks, which each garbage collection scans. SQLite has one
-		// writer, and nothing is replicated.
-		dc.TimerProcessorSchedulerWorkerCount.Key():                  queueWorkers,
-		dc.TransferProcessorSchedulerWorkerCount.Key():               queueWorkers,
-		dc.VisibilityProcessorSchedulerWorkerCount.Key():             queueWorkers,
-		dc.ReplicationProcessorSchedulerWorkerCount.Key():            1,
-		dc.ReplicationLowPriorityProcessorSchedulerWorkerCount.Key(): 1,
+	// Goroutines of the queues wait for work from the start. The defaults, 512 for each of
+	// five pools, take 10 MB of stacks, which each garbage collection scans. SQLite has one
+	// writer, and nothing is replicated.
+	dc.TimerProcessorSchedulerWorkerCount.Key():                  queueWorkers,
+	dc.TransferProcessorSchedulerWorkerCount.Key():               queueWorkers,
+	dc.VisibilityProcessorSchedulerWorkerCount.Key():             queueWorkers,
+	dc.ReplicationProcessorSchedulerWorkerCount.Key():            1,
+	dc.ReplicationLowPriorityProcessorSchedulerWorkerCount.Key(): 1,
 
-		// What an idle server does. Each of five services reads the namespaces, by default
-		// every 2 s; a new namespace is found at once, because an unknown name is looked up.
-		dc.NamespaceCacheRefreshInterval.Key(): 5 * time.Second,
-		// No metrics are exported.
-		dc.MatchingBacklogMetricsEmitInterval.Key():    time.Duration(0),
-		dc.PersistenceHealthSignalMetricsEnabled.Key(): false,
-	}
+	// What an idle server does. Each of five services reads the namespaces, by default
+	// every 2 s; a new namespace is found at once, because an unknown name is looked up.
+	dc.NamespaceCacheRefreshInterval.Key(): 5 * time.Second,
+	// No metrics are exported.
+	dc.MatchingBacklogMetricsEmitInterval.Key():    time.Duration(0),
+	dc.PersistenceHealthSignalMetricsEnabled.Key(): false,
 }
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

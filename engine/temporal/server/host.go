@@ -98,7 +98,7 @@ func startOn(
 		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper { return auth }),
 		temporal.WithChainedFrontendGrpcInterceptors(proveIdentity(token, h.endpoint)),
 		temporal.WithTLSConfigFactory(internode),
-		temporal.WithDynamicConfigClient(dynamicConfig()),
+		temporal.WithDynamicConfigClient(dynamicConfig),
 		temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler),
 	)
 	if err == nil {

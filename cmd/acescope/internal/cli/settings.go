@@ -128,73 +128,88 @@ const (
 // not say which values are valid, a check in checks.
 func (s *Settings) declare() {
 	s.Sources = map[string]Source{}
-	group := func(envPrefix string, scope scope, declare func(f *pflag.FlagSet)) {
+	for _, group := range []struct {
+		prefix  string // of environment variables
+		scope   scope
+		declare func(*pflag.FlagSet)
+	}{
+		{"ACESCOPE_", consoleCommands, s.consoleFlags},
+		{"ACESCOPE_", everyCommand, s.dataFlags},
+		{"TEMPORAL_", everyCommand, s.clusterFlags},
+		{"ACESCOPE_", serveCommand, s.serveFlags},
+		{"ACESCOPE_", noCommand, s.fileSettings},
+	} {
 		f := pflag.NewFlagSet("settings", pflag.ContinueOnError)
 		f.SortFlags = false
-		declare(f)
+		group.declare(f)
 		f.VisitAll(func(flag *pflag.Flag) {
 			name := strings.ReplaceAll(flag.Name, "-", "_")
-			env := cmp.Or(envNames[name], envPrefix+strings.ToUpper(name))
-			s.settings = append(s.settings, setting{flag, name, env, scope})
+			env := cmp.Or(envNames[name], group.prefix+strings.ToUpper(name))
+			s.settings = append(s.settings, setting{flag, name, env, group.scope})
 		})
 	}
-	group("ACESCOPE_", consoleCommands, func(f *pflag.FlagSet) {
-		f.StringVar(&s.Theme, "theme", theme.Auto,
-			`color theme of the console; "acescope config themes" lists them`)
-		f.BoolVar(&s.Mouse, "mouse", false, "enable the mouse in the console")
-		f.BoolVar(&s.ReadOnly, "read-only", false,
-			"disable every action of the console that changes something")
-		f.DurationVar(&s.Refresh, "refresh", cluster.DefaultInterval,
-			"interval between reads of the run list, 500ms to 1h")
-		f.IntVar(&s.FrameRate, "frame-rate", DefaultFrameRate,
-			"maximum frames per second of the console, 1 to 120")
-	})
-	group("ACESCOPE_", everyCommand, func(f *pflag.FlagSet) {
-		f.StringVar(&s.DataDir, "data-dir", "",
-			"directory of the embedded server, artifacts and playbooks (default $XDG_DATA_HOME/acescope)")
-		f.StringVar(&s.Store, "store", "",
-			"URL of the store that the machines of a cluster share: file:///DIR, s3://…, gs://… or azblob://…")
-		f.StringVar(&s.UIAddress, "ui-address", "",
-			"URL of the cluster's own Temporal Web UI (default that of Temporal Cloud, else acescope serves one)")
-		f.StringVar(&s.Observe, "observe", ObserveOn,
-			"what happens to records of agent hooks: on forwards them to their runs, spool keeps them, off ignores them")
-		f.BoolVar(&s.RecordCalls, "record-calls", true,
-			"keep the requests to models and their answers as artifacts, without secrets")
-		f.BoolVar(&s.NoRunner, "no-runner", false,
-			"do not start the local runner, which executes blueprint runs in a process with workers for a data directory")
-		f.StringVar(&s.TaskQueue, "task-queue", ace.TaskQueue,
-			"task queue of acescope's workers and the runs that they execute; no other program may poll it")
-	})
-	group("TEMPORAL_", everyCommand, func(f *pflag.FlagSet) {
-		f.StringVar(&s.Address, "address", "",
-			"host:port of a Temporal cluster to use instead of the embedded server")
-		f.StringVar(&s.Namespace, "namespace", "", "namespace on that cluster (default ace-dev)")
-		f.StringVar(&s.Profile, "profile", "",
-			"profile of the temporal command's configuration to connect with")
-		f.StringVar(&s.CodecEndpoint, "codec-endpoint", "",
-			"URL of a codec server that encodes and decodes payloads")
-		f.StringVar(&s.CodecAuth, "codec-auth", "",
-			"Authorization header for the codec server (better: $TEMPORAL_CODEC_AUTH)")
-	})
-	group("ACESCOPE_", serveCommand, func(f *pflag.FlagSet) {
-		f.StringVar(&s.Metrics, "metrics", telemetry.Off,
-			"HOST:PORT where Prometheus reads metrics, such as 127.0.0.1:9464; off for none")
-		f.StringVar(&s.OTLP, "otlp", telemetry.Off,
-			"URL of an OTLP collector that receives a trace of each run; on for that of "+
-				"$OTEL_EXPORTER_OTLP_ENDPOINT")
-	})
-	group("ACESCOPE_", noCommand, func(f *pflag.FlagSet) {
-		f.StringVar(&s.Links, "links", LinksAuto,
-			"hyperlinks in the console, to the Temporal Web UI and to files: auto for terminals that are known to show "+
-				"them, on or off")
-		f.StringVar(&s.EditorURL, "editor-url", "",
-			"address by which a link opens a file, such as vscode://file{path} (default file://)")
-		f.StringVar(&s.Transcripts, "transcripts", "",
-			"directories with transcripts, separated as in PATH: the configuration directory of Claude Code, "+
-				"or AGENT=DIR with claude, codex, gemini or opencode (default: those of the agents)")
-		f.StringVar(&s.AgentsDirs, "agents-dirs", "", "directories of blueprints, separated as in PATH "+
-			"(default ./agents, ./.acescope/agents and agents next to the configuration file)")
-	})
+}
+
+func (s *Settings) consoleFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.Theme, "theme", theme.Auto,
+		`color theme of the console; "acescope config themes" lists them`)
+	f.BoolVar(&s.Mouse, "mouse", false, "enable the mouse in the console")
+	f.BoolVar(&s.ReadOnly, "read-only", false,
+		"disable every action of the console that changes something")
+	f.DurationVar(&s.Refresh, "refresh", cluster.DefaultInterval,
+		"interval between reads of the run list, 500ms to 1h")
+	f.IntVar(&s.FrameRate, "frame-rate", DefaultFrameRate,
+		"maximum frames per second of the console, 1 to 120")
+}
+
+func (s *Settings) dataFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.DataDir, "data-dir", "",
+		"directory of the embedded server, artifacts and playbooks (default $XDG_DATA_HOME/acescope)")
+	f.StringVar(&s.Store, "store", "",
+		"URL of the store that the machines of a cluster share: file:///DIR, s3://…, gs://… or azblob://…")
+	f.StringVar(&s.UIAddress, "ui-address", "",
+		"URL of the cluster's own Temporal Web UI (default that of Temporal Cloud, else acescope serves one)")
+	f.StringVar(&s.Observe, "observe", ObserveOn,
+		"what happens to records of agent hooks: on forwards them to their runs, spool keeps them, off ignores them")
+	f.BoolVar(&s.RecordCalls, "record-calls", true,
+		"keep the requests to models and their answers as artifacts, without secrets")
+	f.BoolVar(&s.NoRunner, "no-runner", false,
+		"do not start the local runner, which executes blueprint runs in a process with workers for a data directory")
+	f.StringVar(&s.TaskQueue, "task-queue", ace.TaskQueue,
+		"task queue of acescope's workers and the runs that they execute; no other program may poll it")
+}
+
+func (s *Settings) clusterFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.Address, "address", "",
+		"host:port of a Temporal cluster to use instead of the embedded server")
+	f.StringVar(&s.Namespace, "namespace", "", "namespace on that cluster (default ace-dev)")
+	f.StringVar(&s.Profile, "profile", "",
+		"profile of the temporal command's configuration to connect with")
+	f.StringVar(&s.CodecEndpoint, "codec-endpoint", "",
+		"URL of a codec server that encodes and decodes payloads")
+	f.StringVar(&s.CodecAuth, "codec-auth", "",
+		"Authorization header for the codec server (better: $TEMPORAL_CODEC_AUTH)")
+}
+
+func (s *Settings) serveFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.Metrics, "metrics", telemetry.Off,
+		"HOST:PORT where Prometheus reads metrics, such as 127.0.0.1:9464; off for none")
+	f.StringVar(&s.OTLP, "otlp", telemetry.Off,
+		"URL of an OTLP collector that receives a trace of each run; on for that of "+
+			"$OTEL_EXPORTER_OTLP_ENDPOINT")
+}
+
+func (s *Settings) fileSettings(f *pflag.FlagSet) {
+	f.StringVar(&s.Links, "links", LinksAuto,
+		"hyperlinks in the console, to the Temporal Web UI and to files: auto for terminals that are known to show "+
+			"them, on or off")
+	f.StringVar(&s.EditorURL, "editor-url", "",
+		"address by which a link opens a file, such as vscode://file{path} (default file://)")
+	f.StringVar(&s.Transcripts, "transcripts", "",
+		"directories with transcripts, separated as in PATH: the configuration directory of Claude Code, "+
+			"or AGENT=DIR with claude, codex, gemini or opencode (default: those of the agents)")
+	f.StringVar(&s.AgentsDirs, "agents-dirs", "", "directories of blueprints, separated as in PATH "+
+		"(default ./agents, ./.acescope/agents and agents next to the configuration file)")
 }
 
 // envNames are environment variables that do not follow from the name of the setting.

@@ -19,6 +19,7 @@ import (
 	"acescope/theme"
 	"acescope/tui/text"
 	"acescope/tui/widget"
+	experimentsview "acescope/views/experiments"
 )
 
 func ExperimentCommand(a *cli.App) *cobra.Command {
@@ -269,16 +270,7 @@ func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []str
 
 // plotOf returns the plot of a metric.
 func plotOf(list []*experiments.Series, f seriesFlags) widget.Plot {
-	return chartPlot(experiments.NewChart(list, f.metric, f.window, f.byTime), f.byTime)
-}
-
-func chartPlot(c experiments.Chart, byTime bool) widget.Plot {
-	p := widget.NewPlot(c.Title, c.Unit, byTime)
-	p.Empty, p.Legend = c.Empty, len(c.Curves) > 1
-	for _, curve := range c.Curves {
-		p.Curves = append(p.Curves, widget.PlotCurve(curve))
-	}
-	return p
+	return experimentsview.ChartPlot(experiments.NewChart(list, f.metric, f.window, f.byTime), f.byTime)
 }
 
 // plotLines is the height of a plot.
@@ -372,28 +364,6 @@ func FlipCounts(c *experiments.Comparison) string {
 // ComparisonText returns the numbers of two experiments and how their tasks are aligned, as painted lines.
 func ComparisonText(c *experiments.Comparison, width int, s theme.Styles) []string {
 	w := &widget.Writer{Doc: &widget.Document{}, S: s, Width: width, Now: time.Now(), Loc: time.Local}
-	w.Say(s.Strong, cli.SafeText(" A "+c.A.Name()+"  "+s.Glyphs.Arrow+"  B "+c.B.Name()))
-	w.Say(s.Muted, cli.SafeText(" "+c.Alignment()))
-	w.Say(s.Text, fmt.Sprintf(" %d aligned, %d only in A, %d only in B", len(c.Pairs), c.OnlyA, c.OnlyB))
-	w.Prose(" ", s.Strong, c.Headline())
-	for _, p := range c.Paired[min(len(c.Paired), 1):] {
-		w.Prose(" ", s.Text, p.Where()+": "+p.Result())
-	}
-	if unlike := c.Likeness(); unlike != "" {
-		w.Prose(" ", s.Warning, unlike)
-	}
-	if settings := c.Differing(); settings != "" {
-		w.Prose(" ", s.Muted, settings)
-	}
-	var metrics []widget.Metric
-	for _, m := range c.Metrics(w.Now) {
-		metrics = append(metrics, widget.Metric(m))
-	}
-	w.Metrics(metrics)
-	for _, x := range []*experiments.Series{c.A, c.B} {
-		if x.Err != "" {
-			w.Prose(" "+s.Glyphs.Failed+" "+cli.SafeText(x.Name())+": ", s.Error, x.Err)
-		}
-	}
+	experimentsview.WriteComparison(w, c)
 	return w.Lines
 }

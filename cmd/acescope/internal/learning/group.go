@@ -10,6 +10,7 @@ import (
 	"acescope/sources/experiments"
 	"acescope/theme"
 	"acescope/tui/widget"
+	experimentsview "acescope/views/experiments"
 )
 
 type GroupLine struct {
@@ -62,7 +63,8 @@ func groupShow(a *cli.App, g *experiments.Group, f seriesFlags) error {
 	width, styles, paint := a.Canvas()
 	lines := append(groupText(g, styles.Glyphs), "")
 	chart := experiments.BandChart(g.Repeats, f.metric, f.window)
-	return a.Print(append(lines, chartPlot(chart, false).Draw(width, plotLines, styles)...), paint)
+	plot := experimentsview.ChartPlot(chart, false).Draw(width, plotLines, styles)
+	return a.Print(append(lines, plot...), paint)
 }
 
 func groupText(g *experiments.Group, glyphs theme.Glyphs) []string {

@@ -44,7 +44,7 @@ func (p *process) claude() int {
 		mode: cmp.Or(p.flags["permission-mode"], "default"), replies: map[string]json.RawMessage{},
 	}
 	if p.flags["verbose"] == "" {
-		return fail(1, "Error: When using --print, --output-format=stream-json requires --verbose")
+		return fail("Error: When using --print, --output-format=stream-json requires --verbose")
 	}
 	if code := c.open(); code != 0 {
 		return code
@@ -64,7 +64,7 @@ func (c *claude) open() (code int) {
 		MCP map[string]struct{ Type string } `json:"mcpServers"`
 	}
 	if raw := c.flags["mcp-config"]; raw != "" && json.Unmarshal([]byte(raw), &servers) != nil {
-		return fail(1, "Error: Invalid MCP configuration")
+		return fail("Error: Invalid MCP configuration")
 	}
 	for name, s := range servers.MCP {
 		if s.Type == "sdk" {
@@ -80,7 +80,7 @@ func (c *claude) open() (code int) {
 	c.log = log
 	switch {
 	case resume == "" && exists:
-		return fail(1, "Error: Session ID %s is already in use.", c.session)
+		return fail("Error: Session ID %s is already in use.", c.session)
 	case resume != "" && !exists:
 		c.session = newUUID()
 		text := "No conversation found with session ID: " + resume
@@ -153,7 +153,7 @@ func (c *claude) take(line []byte, open bool) {
 	}
 	var in inputLine
 	if json.Unmarshal(line, &in) != nil {
-		os.Exit(fail(1, "Error parsing streaming input line: %.80s", line))
+		os.Exit(fail("Error parsing streaming input line: %.80s", line))
 	}
 	switch in.Type {
 	case "user":
@@ -237,10 +237,10 @@ func (c *claude) turn(uuid, text string) int {
 func (c *claude) end(e ending, calls int) int {
 	switch e.kind {
 	case "tooold":
-		return fail(1, "It looks like your version of Claude Code (%s) needs an update.\n"+
+		return fail("It looks like your version of Claude Code (%s) needs an update.\n"+
 			"A newer version (9.0.0 or higher) is required to continue.", c.settings.Version)
 	case "usage":
-		return fail(1, "error: unknown option '--no-such-option'")
+		return fail("error: unknown option '--no-such-option'")
 	case "overloaded":
 		c.emit("retries", object{})
 		c.apiCall()

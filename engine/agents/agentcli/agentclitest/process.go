@@ -244,9 +244,9 @@ func (p *process) write(b []byte) {
 }
 
 // fail prints a message to standard error and returns the exit code.
-func fail(code int, format string, args ...any) int {
+func fail(format string, args ...any) int {
 	fmt.Fprintf(os.Stderr, format+"\n", args...)
-	return code
+	return 1
 }
 
 func toJSON(v any) string {

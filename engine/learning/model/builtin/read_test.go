@@ -74,9 +74,8 @@ func TestParseProblem(t *testing.T) {
 	if !reflect.DeepEqual(p, want) {
 		t.Errorf("got %+v\nwant %+v", p, want)
 	}
-	if p := parseProblem(
-		"use the formula Rule of 72 to find it. Question: at 6%?"); p.Formula != "Rule of 72" ||
-		p.Expression != "" || p.Question != "at 6%?" {
+	p = parseProblem("use the formula Rule of 72 to find it. Question: at 6%?")
+	if p.Formula != "Rule of 72" || p.Expression != "" || p.Question != "at 6%?" {
 		t.Errorf("without a stated formula: %+v", p)
 	}
 	if p := parseProblem("What is the capital of France?"); p.Formula != "" ||
