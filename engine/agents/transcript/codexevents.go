@@ -11,15 +11,7 @@ type codexEvents struct {
 	copying codexCopy
 	prompt  codexPrompts
 	model   string
-	out     []agentcli.Event
-	base    agentcli.Event
-}
-
-func (c *codexEvents) add(kind agentcli.Kind, name, text string) *agentcli.Event {
-	e := c.base
-	e.Kind, e.Name, e.Text = kind, name, text
-	c.out = append(c.out, e)
-	return &c.out[len(c.out)-1]
+	eventList
 }
 
 func (c *codexEvents) events(raw []byte) []agentcli.Event {

@@ -226,15 +226,8 @@ func (f *codexFold) usage() {
 }
 
 func (f *codexFold) userPrompt() {
-	prompt, ok := f.prompt.add(f.payload)
-	if !ok {
-		return
-	}
-	f.s.Turns++
-	f.s.Messages++
-	f.s.Unfinished = true
-	if f.s.Prompt == "" {
-		f.s.Prompt = cutText(prompt, maxPrompt)
+	if prompt, ok := f.prompt.add(f.payload); ok {
+		f.ask(prompt)
 	}
 }
 

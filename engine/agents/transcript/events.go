@@ -20,9 +20,8 @@ func Events(raw []byte) []agentcli.Event {
 	if !l.parse(raw) {
 		return []agentcli.Event{garbage(raw)}
 	}
-	c := converter{l: &l, base: agentcli.Event{
-		At: l.time(), SessionID: string(l.bare("sessionId")), UUID: string(l.bare("uuid")),
-	}}
+	c := converter{l: &l}
+	c.base = agentcli.Event{At: l.time(), SessionID: string(l.bare("sessionId")), UUID: string(l.bare("uuid"))}
 	if l.isTrue("isSidechain") {
 		c.base.ParentID = cmp.Or(string(l.bare("agentId")), "subagent") // older versions do not name it
 	}
@@ -58,21 +57,22 @@ func IsFiller(events []agentcli.Event) bool {
 	return events[0].Model == synthetic && events[0].Kind != agentcli.KindError
 }
 
-type converter struct {
-	l    *line
+// eventList holds the events of a line. The base has what they have in common.
+type eventList struct {
 	base agentcli.Event
 	out  []agentcli.Event
 }
 
-func (c *converter) add(kind agentcli.Kind, name, text string) {
+func (c *eventList) add(kind agentcli.Kind, name, text string) *agentcli.Event {
 	e := c.base
 	e.Kind, e.Name, e.Text = kind, name, text
 	c.out = append(c.out, e)
+	return &c.out[len(c.out)-1]
 }
 
-func (c *converter) addTool(kind agentcli.Kind, tool *agentcli.Tool) {
-	c.add(kind, "", "")
-	c.out[len(c.out)-1].Tool = tool
+type converter struct {
+	eventList
+	l *line
 }
 
 // user adds the texts of the user and tool results. A text that the CLI generated becomes a
@@ -81,7 +81,7 @@ func (c *converter) user() {
 	blocks(c.l.message.get("content"), func(b object) {
 		switch {
 		case b.isResult():
-			c.addTool(agentcli.KindToolResult, c.result(b))
+			c.add(agentcli.KindToolResult, "", "").Tool = c.result(b)
 		case b.is("text"):
 			c.userText(text(b.get("text"), MaxLine))
 		default:
@@ -137,12 +137,11 @@ func (c *converter) assistant() {
 	blocks(l.message.get("content"), func(b object) {
 		switch {
 		case b.isCall():
-			call := agentcli.Tool{
+			c.add(agentcli.KindToolUse, "", "").Tool = &agentcli.Tool{
 				ID: string(b.bare("id")), Name: string(b.bare("name")), Args: cloneJSON(b.get("input")),
 			}
-			c.addTool(agentcli.KindToolUse, &call)
 		case b.isResult():
-			c.addTool(agentcli.KindToolResult, c.result(b))
+			c.add(agentcli.KindToolResult, "", "").Tool = c.result(b)
 		case b.is("text") && failed:
 			c.add(agentcli.KindError, "", text(b.get("text"), MaxLine))
 		case b.is("text"):

@@ -11,15 +11,7 @@ import (
 type geminiEvents struct {
 	said   newest[int] // texts of a message, by its id
 	called newest[bool]
-	out    []agentcli.Event
-	base   agentcli.Event
-}
-
-func (c *geminiEvents) add(kind agentcli.Kind, name, text string) *agentcli.Event {
-	e := c.base
-	e.Kind, e.Name, e.Text = kind, name, text
-	c.out = append(c.out, e)
-	return &c.out[len(c.out)-1]
+	eventList
 }
 
 func (c *geminiEvents) events(raw []byte) []agentcli.Event {

@@ -71,9 +71,7 @@ func (f *geminiFold) message(m object) {
 		f.answer(m)
 	case "error":
 		if f.isNew(m) {
-			f.s.Errors++
-			f.s.LastError = contentText(m.get("content"), maxPrompt)
-			f.s.Unfinished = false
+			f.fail(contentText(m.get("content"), maxPrompt))
 		}
 	case "info", "warning":
 	default:
@@ -97,14 +95,8 @@ func (f *geminiFold) user(m object) {
 		f.s.Unfinished = f.s.Unfinished || prompt == "" // results of tool calls
 		return
 	}
-	if !f.isNew(m) {
-		return
-	}
-	f.s.Turns++
-	f.s.Messages++
-	f.s.Unfinished = true
-	if f.s.Prompt == "" {
-		f.s.Prompt = prompt
+	if f.isNew(m) {
+		f.ask(prompt)
 	}
 }
 

@@ -102,12 +102,10 @@ func (f *opencodeFold) message() {
 	if f.at = times.millis("completed"); !f.at.IsZero() {
 		f.touch()
 	}
-	fault := opencodeFault(d)
-	if fault != "" {
-		f.s.Errors++
-		f.s.LastError = cutText(fault, maxPrompt)
+	f.s.Unfinished = f.at.IsZero() || string(d.bare("finish")) == "tool-calls"
+	if fault := opencodeFault(d); fault != "" {
+		f.fail(fault)
 	}
-	f.s.Unfinished = fault == "" && (f.at.IsZero() || string(d.bare("finish")) == "tool-calls")
 }
 
 // opencodeFault returns why a message failed, or "".
@@ -137,12 +135,7 @@ func (f *opencodeFold) part() {
 		f.call(d)
 	case d.is("text") && f.row.role == "user" && !d.isTrue("synthetic") && !f.prompted:
 		f.prompted = true
-		f.s.Turns++
-		f.s.Messages++
-		f.s.Unfinished = true
-		if f.s.Prompt == "" {
-			f.s.Prompt = text(d.get("text"), maxPrompt)
-		}
+		f.ask(text(d.get("text"), maxPrompt))
 	}
 }
 

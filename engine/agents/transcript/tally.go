@@ -190,6 +190,23 @@ func (t *tally) tool(name []byte) int {
 	return i
 }
 
+// ask counts a prompt of the user, and notes the first one.
+func (t *tally) ask(prompt string) {
+	t.s.Turns++
+	t.s.Messages++
+	t.s.Unfinished = true
+	if t.s.Prompt == "" {
+		t.s.Prompt = cutText(prompt, maxPrompt)
+	}
+}
+
+// fail notes an error of the API, which ends the turn.
+func (t *tally) fail(message string) {
+	t.s.Errors++
+	t.s.LastError = cutText(message, maxPrompt)
+	t.s.Unfinished = false
+}
+
 // touch extends the time of the session to that of the line.
 func (t *tally) touch() {
 	s := &t.s
