@@ -20,7 +20,6 @@ type plainLedger struct {
 	known   map[string]ace.Invocation
 	other   map[ace.EventKind]int
 	dropped int
-	bad     int
 }
 
 func (l *plainLedger) event(e ace.ToolEvent) {

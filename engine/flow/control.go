@@ -50,7 +50,7 @@ func (k *setStep) run(s *scope, step *Step) (any, error) {
 			return nil, err
 		}
 		if err := s.runner.Set(s.variable(m.name), value); err != nil {
-			return nil, &stepError{step: step, kind: operation.TypeBadOperation, message: err.Error()}
+			return nil, step.errorf(operation.TypeBadOperation, "%v", err)
 		}
 		s.vars[m.name] = value
 	}
@@ -211,13 +211,11 @@ func (k *forEachStep) begin(s *scope, step *Step, f *frame) error {
 	}
 	items, ok := value.([]any)
 	if !ok {
-		return &stepError{step: step, kind: TypeValue,
-			message: "for_each needs a list, not " + kindOfValue(value)}
+		return step.errorf(TypeValue, "for_each needs a list, not %s", kindOfValue(value))
 	}
 	if len(items) > k.most {
-		return &stepError{step: step, kind: TypeLimit, message: fmt.Sprintf(
-			"the list has %d items, and the step allows %d; set \"max\" (at most %d)", len(items), k.most,
-			MaxItems)}
+		return step.errorf(TypeLimit, "the list has %d items, and the step allows %d; set \"max\" (at most %d)",
+			len(items), k.most, MaxItems)
 	}
 	f.Items = items
 	f.Results = []any{}
@@ -394,7 +392,7 @@ func (k *subFlowStep) run(s *scope, step *Step) (any, error) {
 			return nil, err
 		}
 		if f.Inputs, err = k.flow.checkInputs(data); err != nil {
-			return nil, &stepError{step: step, kind: TypeValue, message: "inputs: " + violations(err)}
+			return nil, step.errorf(TypeValue, "inputs: %s", violations(err))
 		}
 	}
 	c := s.child(s.ctx, step.ID, "")
@@ -520,8 +518,7 @@ func (k *approvalStep) run(s *scope, step *Step) (any, error) {
 	}
 	if d == nil {
 		if k.onTimeout == "fail" {
-			return nil, &stepError{step: step, kind: TypeTimeout,
-				message: fmt.Sprintf("there was no decision within %s", k.timeout)}
+			return nil, step.errorf(TypeTimeout, "there was no decision within %s", k.timeout)
 		}
 		return map[string]any{"approved": k.onTimeout == "approve", "by": "", "comment": "",
 			"timed_out": true}, nil
@@ -587,7 +584,7 @@ func (k *randomStep) run(s *scope, step *Step) (any, error) {
 			return nil, err
 		}
 		if choices, _ = value.([]any); len(choices) == 0 {
-			return nil, &stepError{step: step, kind: TypeValue, message: "there is nothing to pick from"}
+			return nil, step.errorf(TypeValue, "there is nothing to pick from")
 		}
 	}
 	value := operation.Random(s.ctx, s.runner, step.ID, func(r *rand.Rand) any {
@@ -650,7 +647,7 @@ func (k *failStep) run(s *scope, step *Step) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, &stepError{step: step, kind: TypeFailed, message: message}
+	return nil, step.errorf(TypeFailed, "%s", message)
 }
 
 // kinds are the kinds of steps by the field that names them.

@@ -91,6 +91,10 @@ type stepError struct {
 	message string
 }
 
+func (s *Step) errorf(kind, format string, args ...any) error {
+	return &stepError{step: s, kind: kind, message: fmt.Sprintf(format, args...)}
+}
+
 func (e *stepError) Error() string {
 	return fmt.Sprintf("step %s (%s): %s", e.step.ID, e.step.At, e.message)
 }

@@ -3,7 +3,6 @@ package flow
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -29,8 +28,7 @@ func (s *scope) operate(step *Step, kind operation.Type, p Parameters, local boo
 
 func (s *scope) execute(step *Step, op operation.Operation) (any, error) {
 	if l := s.x.flow.Limits.Operations; l > 0 && s.x.state.Operations >= l {
-		return nil, &stepError{step: step, kind: TypeLimit,
-			message: fmt.Sprintf("the flow has executed %d operations, its limit", l)}
+		return nil, step.errorf(TypeLimit, "the flow has executed %d operations, its limit", l)
 	}
 	if s.name != "" {
 		op.Options.Summary = step.ID + ": " + s.name
@@ -55,16 +53,15 @@ func (s *scope) execute(step *Step, op operation.Operation) (any, error) {
 				f.Message += " of " + step.Timeout.String()
 			}
 		}
-		return nil, &stepError{step: step, kind: f.Type, message: f.Message}
+		return nil, step.errorf(f.Type, "%s", f.Message)
 	}
 	if r.Ref != nil {
-		return nil, &stepError{step: step, kind: operation.TypeBadResult, message: fmt.Sprintf(
-			"the result of %d KB is too large to be recorded; return a reference to an artifact",
-			r.Ref.Size>>10)}
+		return nil, step.errorf(operation.TypeBadResult,
+			"the result of %d KB is too large to be recorded; return a reference to an artifact", r.Ref.Size>>10)
 	}
 	value, err := decodeJSON(r.Value)
 	if err != nil {
-		return nil, &stepError{step: step, kind: operation.TypeBadResult, message: err.Error()}
+		return nil, step.errorf(operation.TypeBadResult, "%v", err)
 	}
 	return value, s.spend(step, r.Value, future.Reused())
 }
@@ -88,9 +85,8 @@ func (s *scope) spend(step *Step, result json.RawMessage, reused bool) error {
 		return err
 	}
 	if l := s.x.flow.Limits.CostUSD; l > 0 && s.x.state.Usage.CostUSD > l {
-		return &stepError{step: step, kind: TypeLimit,
-			message: fmt.Sprintf("the flow has cost $%.2f, and its limit is $%.2f",
-				s.x.state.Usage.CostUSD, l)}
+		return step.errorf(TypeLimit, "the flow has cost $%.2f, and its limit is $%.2f",
+			s.x.state.Usage.CostUSD, l)
 	}
 	return nil
 }
@@ -102,13 +98,10 @@ func (s *scope) directory(step *Step, within *Template) (dir, inside string, err
 		return "", "", err
 	}
 	if s.x.input.Dir == "" {
-		return "", "", &stepError{step: step, kind: TypeValue,
-			message: "the run has no directory; start it with --dir"}
+		return "", "", step.errorf(TypeValue, "the run has no directory; start it with --dir")
 	}
 	if !isLocal(inside) {
-		return "", "", &stepError{step: step, kind: TypeUnsafe,
-			message: fmt.Sprintf("the path %q leaves the directory of the run",
-				shorten(inside))}
+		return "", "", step.errorf(TypeUnsafe, "the path %q leaves the directory of the run", shorten(inside))
 	}
 	return s.x.input.Dir, inside, nil
 }

@@ -208,29 +208,34 @@ func (b *builder) prompt(n *yaml.Node) *Template {
 }
 
 func (k *promptStep) run(s *scope, step *Step) (any, error) {
-	var call PromptCall
-	var err error
-	if call.Prompt, err = k.prompt.text(s); err != nil {
-		return nil, err
-	}
-	if call.System, err = s.optional(k.system); err != nil {
-		return nil, err
-	}
-	provider, err := s.optional(k.provider)
+	call := PromptCall{Schema: k.schema}
+	err := s.texts([]textInto{{k.prompt, &call.Prompt}, {k.system, &call.System}, {k.provider, &call.Provider},
+		{k.model, &call.Model}})
 	if err != nil {
 		return nil, err
 	}
-	model, err := s.optional(k.model)
-	if err != nil {
-		return nil, err
-	}
-	call.Provider = cmp.Or(provider, cmp.Or(s.flow.defaults.Provider, DefaultProvider))
-	call.Model = cmp.Or(model, s.flow.defaults.Model)
-	call.Schema = k.schema
+	call.Provider = cmp.Or(call.Provider, s.flow.defaults.Provider, DefaultProvider)
+	call.Model = cmp.Or(call.Model, s.flow.defaults.Model)
 	if call.Attachments, err = k.attachments(s); err != nil {
 		return nil, err
 	}
 	return s.operate(step, operation.AgentResponse, Parameters{Prompt: &call}, false)
+}
+
+// textInto is a template, which may be nil, and the place of its text.
+type textInto struct {
+	template *Template
+	into     *string
+}
+
+// texts evaluates templates in order.
+func (s *scope) texts(list []textInto) (err error) {
+	for _, t := range list {
+		if *t.into, err = s.optional(t.template); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // DefaultProvider is the provider of prompts without one.
@@ -299,17 +304,10 @@ func (k *agentStep) call(s *scope, step *Step) (*AgentCall, error) {
 	call := &AgentCall{AgentCall: ace.AgentCall{MaxTurns: k.maxTurns, MaxBudgetUSD: k.maxCost,
 		AllowedTools:    k.allowed,
 		DisallowedTools: k.denied, ActivityName: step.ID}, Schema: k.schema}
-	for _, t := range []struct {
-		template *Template
-		into     *string
-	}{
-		{k.agent, &call.Provider}, {k.permission, &call.PermissionMode}, {k.prompt, &call.Instruction},
-		{k.system, &call.SystemPrompt}, {k.session, &call.SessionID}, {k.model, &call.Model},
-	} {
-		var err error
-		if *t.into, err = s.optional(t.template); err != nil {
-			return nil, err
-		}
+	if err := s.texts([]textInto{{k.agent, &call.Provider}, {k.permission, &call.PermissionMode},
+		{k.prompt, &call.Instruction}, {k.system, &call.SystemPrompt}, {k.session, &call.SessionID},
+		{k.model, &call.Model}}); err != nil {
+		return nil, err
 	}
 	for _, text := range []string{call.SessionID, call.Model} {
 		if err := noFlag(step, text); err != nil {
@@ -321,15 +319,13 @@ func (k *agentStep) call(s *scope, step *Step) (*AgentCall, error) {
 		call.Provider = cmp.Or(d.Agent, "claude")
 	}
 	if !ace.IsAgent(call.Provider) {
-		return nil, &stepError{step: step, kind: TypeValue,
-			message: fmt.Sprintf("agent %q not found; agents are %s",
-				shorten(call.Provider), strings.Join(ace.Agents(), ", "))}
+		return nil, step.errorf(TypeValue, "agent %q not found; agents are %s",
+			shorten(call.Provider), strings.Join(ace.Agents(), ", "))
 	}
 	if call.PermissionMode = cmp.Or(call.PermissionMode, d.Permission); call.PermissionMode != "" &&
 		!slices.Contains(permissions, call.PermissionMode) {
-		return nil, &stepError{step: step, kind: TypeValue,
-			message: fmt.Sprintf("permission %q not found; permissions are %s",
-				shorten(call.PermissionMode), strings.Join(permissions, ", "))}
+		return nil, step.errorf(TypeValue, "permission %q not found; permissions are %s",
+			shorten(call.PermissionMode), strings.Join(permissions, ", "))
 	}
 	return call, nil
 }
@@ -351,8 +347,7 @@ func (k *agentStep) run(s *scope, step *Step) (any, error) {
 	}
 	if fields, _ := value.(map[string]any); fields["success"] != true {
 		message, _ := fields["error"].(string)
-		return value, &stepError{step: step, kind: operation.TypeAgent,
-			message: cmp.Or(message, "the agent failed")}
+		return value, step.errorf(operation.TypeAgent, "%s", cmp.Or(message, "the agent failed"))
 	}
 	return value, nil
 }
@@ -360,8 +355,8 @@ func (k *agentStep) run(s *scope, step *Step) (any, error) {
 // noFlag rejects a text that a program would read as a flag.
 func noFlag(step *Step, text string) error {
 	if strings.HasPrefix(text, "-") {
-		return &stepError{step: step, kind: TypeUnsafe,
-			message: fmt.Sprintf("the value %q begins with \"-\" and would be read as a flag", shorten(text))}
+		return step.errorf(TypeUnsafe, "the value %q begins with \"-\" and would be read as a flag",
+			shorten(text))
 	}
 	return nil
 }
@@ -484,10 +479,9 @@ func (k *commandStep) listed(s *scope, step *Step) (args []string, err error) {
 		args = append(args, arg)
 	}
 	if len(items) == 0 || args[0] == "" {
-		return nil, &stepError{step: step, kind: TypeValue,
-			message: fmt.Sprintf(
-				"%s is not a list of a program and its arguments, such as [\"make\", \"test\"]",
-				strings.TrimSpace(k.list.Text))}
+		return nil, step.errorf(TypeValue,
+			"%s is not a list of a program and its arguments, such as [\"make\", \"test\"]",
+			strings.TrimSpace(k.list.Text))
 	}
 	return args, nil
 }
@@ -526,9 +520,8 @@ func (k *commandStep) run(s *scope, step *Step) (any, error) {
 	fields, _ := value.(map[string]any)
 	if code, ok := fields["exit_code"].(int64); ok && !call.Allows(int(code)) {
 		stderr, _ := fields["stderr"].(string)
-		return value, &stepError{step: step, kind: TypeExit,
-			message: strings.TrimSuffix(fmt.Sprintf("%s ended with exit code %d: %s", call.Args[0], code,
-				lastLine(stderr)), ": ")}
+		why := fmt.Sprintf("%s ended with exit code %d: %s", call.Args[0], code, lastLine(stderr))
+		return value, step.errorf(TypeExit, "%s", strings.TrimSuffix(why, ": "))
 	}
 	return value, nil
 }

@@ -231,7 +231,7 @@ func (s *scope) failed(step *Step, path string, value any, err error) error {
 	}
 	if !step.Continue {
 		if _, ok := errors.AsType[*stepError](err); !ok {
-			err = &stepError{step: step, kind: kindOfError(err), message: err.Error()}
+			err = step.errorf(kindOfError(err), "%v", err)
 		}
 		return err
 	}
@@ -442,9 +442,8 @@ func (x *execution) iterated(path string) {
 func (x *execution) checkSize(step *Step, value any) error {
 	data, err := json.Marshal(value)
 	if err == nil && len(data) > MaxCarried/2 {
-		return &stepError{step: step, kind: TypeLimit, message: fmt.Sprintf(
-			"a value of %d KB is more than a run can carry (%d KB); pass references to artifacts",
-			len(data)>>10, MaxCarried>>11)}
+		return step.errorf(TypeLimit,
+			"a value of %d KB is more than a run can carry (%d KB); pass references to artifacts", len(data)>>10, MaxCarried>>11)
 	}
 	return err
 }

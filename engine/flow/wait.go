@@ -52,12 +52,11 @@ func (s *scope) remaining(step *Step, until *Expr) (time.Duration, error) {
 	name, _ := value.(string)
 	at, err := time.Parse(time.RFC3339, name)
 	if err != nil {
-		return 0, &stepError{step: step, kind: TypeValue,
-			message: fmt.Sprintf("%q is not a time such as 2030-01-31T08:00:00Z", shorten(name))}
+		return 0, step.errorf(TypeValue, "%q is not a time such as 2030-01-31T08:00:00Z", shorten(name))
 	}
 	d := at.Sub(workflow.Now(s.ctx))
 	if d > maxDuration {
-		return 0, &stepError{step: step, kind: TypeLimit, message: "a step cannot wait longer than a year"}
+		return 0, step.errorf(TypeLimit, "a step cannot wait longer than a year")
 	}
 	return d, nil
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -270,7 +269,6 @@ func TestSubagentsAreChildren(t *testing.T) {
 // running is a running index; until waits for a condition.
 type running struct {
 	x    *Index
-	mu   sync.Mutex
 	wake chan struct{}
 }
 

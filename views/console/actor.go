@@ -22,7 +22,6 @@ type Actor struct {
 	nav      *Navigation
 	listing  *Listing
 	refuse   func(verb string, of runs.ID) string
-	texts    *promptTexts
 }
 
 // Acts reports whether the console has keys for actions. They may refuse.

@@ -16,7 +16,6 @@ import (
 type tail struct {
 	r    *Reader
 	fold *Fold
-	all  Progress
 }
 
 func newTail(path string) *tail {
