@@ -145,8 +145,9 @@ type Observation struct {
 // revision 2 on the usage that no transcript has, and from revision 3 on the subject, the answer and the
 // cause: a replay compares the memo, so runs that were started without it must not write it. From revision 4
 // on, operations that wait for review do not count in the memo, and an experiment does not start a canceled
-// task again.
-const Revision = 4
+// task again. From revision 5 on, the attribute [AttrPhase] of an experiment that did not complete is
+// [StageStopped].
+const Revision = 5
 
 // GraderJudge is the [TaskInput.Grader] that asks the model of the reflector.
 const GraderJudge = "judge"

@@ -184,7 +184,7 @@ func (s *ExperimentState) place() (epoch, learned int) {
 	if len(p.Eval) == 0 {
 		return 0, 0
 	}
-	if done := p.Done(); done < p.TotalTasks {
+	if done := p.Closed(); done < p.TotalTasks {
 		return p.Epoch, done
 	}
 	return p.Epoch, 0
@@ -205,11 +205,11 @@ func (s *ExperimentState) evaluationIsDue(finished bool) bool {
 	case p.TotalEpochs == 0:
 		return false
 	case finished:
-		return last.Epoch < p.Epoch || last.Learned > 0 && last.Learned < p.Done()
-	case every == 0 || p.Done() == 0 || p.Done()%every != 0:
+		return last.Epoch < p.Epoch || last.Learned > 0 && last.Learned < p.Closed()
+	case every == 0 || p.Closed() == 0 || p.Closed()%every != 0:
 		return false
 	}
-	return last.Epoch < p.Epoch || last.Learned < p.Done()
+	return last.Epoch < p.Epoch || last.Learned < p.Closed()
 }
 
 // saturated reports whether the last evaluations were no better than an earlier one.

@@ -204,7 +204,7 @@ type ExperimentProgress struct {
 	Rejected     int           `json:"operations_rejected"`
 	Summary      Summary       `json:"summary"` // sum over all tasks
 	Status       Status        `json:"status"`  // as the experiment itself will close
-	Stage        string        `json:"stage"`   // learning, evaluating, ablating or done
+	Stage        string        `json:"stage"`   // learning, evaluating, ablating, done or stopped
 	Runs         int           `json:"runs"`    // Temporal runs of the continue-as-new chain
 	Budget       *Budget       `json:"budget,omitempty"`
 	// Ablation is set if the input asks for one and its evaluation has begun.
@@ -217,6 +217,9 @@ const (
 	StageEvaluating = "evaluating"
 	StageAblating   = "ablating"
 	StageDone       = "done"
+	// StageStopped is the stage of an experiment that closed without completing. Runs of a
+	// [TaskInput.Revision] below 5 leave the last stage in the attribute [AttrPhase].
+	StageStopped = "stopped"
 )
 
 // LoadTasksInput is the input of [ActivityLoadTasks], which returns at most Count tasks from the
@@ -317,9 +320,24 @@ func (s *ExperimentState) Apply(f ExperimentFact) {
 	case f.Head != nil:
 		s.head(*f.Head)
 	case f.Closed != nil:
-		s.ClosedAs, s.Failure = f.Closed.Status, f.Closed.Failure
+		s.close(*f.Closed)
+		return
 	}
 	s.advance()
+}
+
+// close records the server's status. The stage no longer says what would have come next.
+func (s *ExperimentState) close(c ExperimentClosed) {
+	p := &s.Progress
+	s.ClosedAs, s.Failure, p.Status = c.Status, c.Failure, c.Status
+	if c.Status == Completed || c.Status == ContinuedAsNew {
+		return
+	}
+	p.Stage = StageStopped
+	if n := len(p.Epochs); n > 1 && p.Epochs[n-1].closed() == 0 && p.Epochs[n-2].Canceled > 0 {
+		p.Epochs = p.Epochs[: n-1 : n-1] // canceled tasks ended the epoch before
+		p.Epoch = p.Epochs[n-2].Epoch
+	}
 }
 
 // Clone returns a copy that later calls of Apply on s do not change.
@@ -350,14 +368,28 @@ func (s *ExperimentState) TooManyFailed() bool {
 	return failed == closed || float64(failed) > *s.Input.MaxFailed*float64(closed)
 }
 
-// Done returns the number of ended tasks in the current epoch.
-func (p *ExperimentProgress) Done() int {
-	if len(p.Epochs) == 0 {
-		return 0
+// Canceled returns the number of canceled tasks, in all epochs.
+func (p *ExperimentProgress) Canceled() (canceled int) {
+	for _, e := range p.Epochs {
+		canceled += e.Canceled
 	}
-	e := p.Epochs[len(p.Epochs)-1]
-	return e.Tasks + e.Canceled
+	return canceled
 }
+
+// Done returns the number of closed tasks of the current epoch that were not canceled.
+func (p *ExperimentProgress) Done() int { return p.current().Tasks }
+
+// Closed returns the number of closed tasks of the current epoch: the experiment goes on with the next one.
+func (p *ExperimentProgress) Closed() int { return p.current().closed() }
+
+func (p *ExperimentProgress) current() EpochResult {
+	if len(p.Epochs) == 0 {
+		return EpochResult{}
+	}
+	return p.Epochs[len(p.Epochs)-1]
+}
+
+func (e EpochResult) closed() int { return e.Tasks + e.Canceled }
 
 func (s *ExperimentState) start(in ExperimentInput) {
 	s.Input = in
@@ -506,7 +538,7 @@ func (s *ExperimentState) head(h HeadResult) {
 // advance derives the stage and the epoch.
 func (s *ExperimentState) advance() {
 	p := &s.Progress
-	finished := p.Done() >= p.TotalTasks || p.Stopped != ""
+	finished := p.Closed() >= p.TotalTasks || p.Stopped != ""
 	switch {
 	case s.needsMore(finished) && s.stopForBudget():
 		s.finish()

@@ -240,3 +240,43 @@ func TestExperimentAnyOrder(t *testing.T) {
 		}
 	}
 }
+
+// An experiment that closes without completing is in no stage, and its canceled tasks are not done.
+func TestExperimentStops(t *testing.T) {
+	right := ace.ExperimentFact{Completed: &ace.TaskResult{Correct: new(true)}}
+	canceled := ace.ExperimentFact{Failed: &ace.Failure{Kind: ace.Canceled}}
+	cases := map[string]struct {
+		facts  []ace.ExperimentFact
+		closed ace.Status
+		counts [4]int // epoch, its tasks done and closed, canceled tasks
+		stage  string
+	}{
+		"canceled": {[]ace.ExperimentFact{right, canceled, canceled},
+			ace.Canceled, [4]int{1, 1, 3, 2}, ace.StageStopped},
+		"canceled later": {[]ace.ExperimentFact{right, right, right, canceled},
+			ace.Canceled, [4]int{2, 0, 1, 1}, ace.StageStopped},
+		"terminated": {[]ace.ExperimentFact{right},
+			ace.Terminated, [4]int{1, 1, 1, 0}, ace.StageStopped},
+		"timed out": {[]ace.ExperimentFact{right, right, right},
+			ace.TimedOut, [4]int{2, 0, 0, 0}, ace.StageStopped},
+		"failed": {[]ace.ExperimentFact{right, right},
+			ace.Failed, [4]int{1, 2, 2, 0}, ace.StageStopped},
+		"continued as new": {[]ace.ExperimentFact{right},
+			ace.ContinuedAsNew, [4]int{1, 1, 1, 0}, ace.StageLearning},
+		"one task canceled": {[]ace.ExperimentFact{right, right, canceled, right, right, right},
+			ace.Completed, [4]int{2, 3, 3, 1}, ace.StageDone},
+	}
+	for name, c := range cases {
+		var s ace.ExperimentState
+		s.Apply(ace.ExperimentFact{Input: &ace.ExperimentInput{Tasks: 3, Epochs: 2, Revision: ace.Revision}})
+		for _, f := range c.facts {
+			s.Apply(f)
+		}
+		s.Apply(ace.ExperimentFact{Closed: &ace.ExperimentClosed{Status: c.closed}})
+		p := &s.Progress
+		if got := [4]int{p.Epoch, p.Done(), p.Closed(), p.Canceled()}; got != c.counts ||
+			len(p.Epochs) != p.Epoch || p.Stage != c.stage || p.Status != c.closed {
+			t.Errorf("%s: %v, %s, %s, epochs %+v", name, got, p.Stage, p.Status, p.Epochs)
+		}
+	}
+}

@@ -199,6 +199,7 @@ func (f *experimentFold) values() []value {
 		l.put(at+"correct", e.Correct)
 		l.put(at+"wrong", e.Wrong)
 		l.put(at+"failed", e.Failed)
+		l.put(at+"canceled", e.Canceled)
 		l.put(at+"unlabeled", e.Unlabeled)
 		l.put(at+"ungraded", e.Ungraded)
 		if e.Labeled() > 0 {

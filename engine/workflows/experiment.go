@@ -52,15 +52,27 @@ func Experiment(ctx workflow.Context, in ace.ExperimentInput) (*ace.ExperimentPr
 	if workflow.IsContinueAsNewError(err) {
 		return nil, err
 	}
-	status := ace.Completed
+	stage, status := x.outcome(ctx, err)
+	finishErr := writeOutcome(ctx, x.state.Summary(), stage, ace.ExitOf(status, ""))
+	return &x.state.Progress, cmp.Or(err, finishErr)
+}
+
+// outcome returns the last stage and the status of an experiment that closes with an error, or with nil.
+// Revisions below 5 leave the stage that would have come next, and call an experiment canceled that completed
+// although its cancellation was requested.
+func (x *experiment) outcome(ctx workflow.Context, err error) (stage string, status ace.Status) {
+	stage, status = x.state.Progress.Stage, ace.Completed
+	stops := x.in.Revision > 4
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && (err != nil || !stops):
 		status = ace.Canceled
 	case err != nil:
 		status = ace.Failed
 	}
-	finishErr := writeOutcome(ctx, x.state.Summary(), x.state.Progress.Stage, ace.ExitOf(status, ""))
-	return &x.state.Progress, cmp.Or(err, finishErr)
+	if err != nil && stops {
+		stage = ace.StageStopped
+	}
+	return stage, status
 }
 
 func newExperiment(in ace.ExperimentInput) *experiment {
@@ -150,7 +162,7 @@ func (x *experiment) learn(ctx workflow.Context) error {
 	if x.in.Adapter == ace.Online {
 		count = x.in.Window
 	}
-	from := x.state.Progress.Done()
+	from := x.state.Progress.Closed()
 	if every := x.in.EvalEvery; every > 0 && x.in.Eval != nil {
 		count = min(count, every-from%every)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/mock"
 	"go.temporal.io/sdk/activity"
@@ -346,6 +347,30 @@ func TestExperimentCanceledTask(t *testing.T) {
 		}
 		if e := p.Epochs[0]; e.Tasks != 4 || e.Correct != 4 || e.Canceled != 1 || e.Failed != 0 {
 			t.Errorf("parallel %d: %+v", parallel, e)
+		}
+	}
+}
+
+// The attribute of the stage of a canceled experiment does not name what would have come next. Revisions below
+// 5 did, and their commands stay.
+func TestExperimentCanceledStage(t *testing.T) {
+	for revision, want := range map[int]string{4: ace.StageEvaluating, ace.Revision: ace.StageStopped} {
+		in := experiment(3)
+		in.Revision, in.MaxFailed, in.Parallel = revision, new(0.5), 3
+		s := newStage(right)
+		var stage string
+		s.OnUpsertTypedSearchAttributes(mock.MatchedBy(func(a temporal.SearchAttributes) bool {
+			stage, _ = a.GetKeyword(temporal.NewSearchAttributeKeyKeyword(ace.AttrPhase))
+			return true
+		})).Return(nil)
+		s.OnWorkflow(ace.TaskWorkflow, mock.Anything, mock.Anything).Return(
+			func(ctx workflow.Context, _ ace.TaskInput) (ace.TaskResult, error) {
+				return ace.TaskResult{}, workflow.Sleep(ctx, time.Hour)
+			})
+		s.RegisterDelayedCallback(s.CancelWorkflow, time.Minute)
+		_, err := s.run(t, in)
+		if canceled := (*temporal.CanceledError)(nil); !errors.As(err, &canceled) || stage != want {
+			t.Errorf("revision %d: stage %q, want %q, %v", revision, stage, want, err)
 		}
 	}
 }

@@ -175,7 +175,11 @@ func answersOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
 		return map[string]any{run.QueryRun: plain(t, s)}
 	case ace.ExperimentWorkflow:
 		var s ace.ExperimentState
-		foldEvents(t, h.Events[:n], (&history.ExperimentDecoder{}).Fact, s.Apply)
+		foldEvents(t, h.Events[:n], (&history.ExperimentDecoder{}).Fact, func(f ace.ExperimentFact) {
+			if f.Closed == nil { // the workflow does not see it
+				s.Apply(f)
+			}
+		})
 		return map[string]any{ace.QueryExperiment: plain(t, s.Progress)}
 	}
 	var s ace.State

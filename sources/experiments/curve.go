@@ -229,7 +229,7 @@ func WithoutCost(list ...*Series) bool {
 
 // Totals sums up an experiment so far. Rates are NaN if their divisor is 0.
 type Totals struct {
-	Tasks, Graded, Correct int
+	Tasks, Graded, Correct int // without canceled tasks
 	Accuracy               float64
 	Cost                   float64 // of all tasks and evaluations, US dollars
 	Tokens                 int64
@@ -244,7 +244,7 @@ type Totals struct {
 func (s *Series) Totals() Totals {
 	p := s.Progress
 	out := Totals{
-		Tasks: len(s.Tasks) + s.Dropped, Cost: p.Usage.CostUSD, Tokens: p.Usage.InputTokens +
+		Tasks: len(s.Tasks) + s.Dropped - p.Canceled(), Cost: p.Usage.CostUSD, Tokens: p.Usage.InputTokens +
 			p.Usage.OutputTokens,
 		Bullets: p.Bullets, Accepted: p.Accepted, Rejected: p.Rejected,
 	}

@@ -171,9 +171,7 @@ func progressOf(ctx context.Context, c client.Client, r runspkg.Run) *ace.Experi
 	if err != nil {
 		return nil
 	}
-	state := f.State.Progress
-	state.Status = f.State.Status()
-	return &state
+	return &f.State.Progress
 }
 
 // Find returns the progress of the newest run of an experiment, or nil if it has no workflow or cannot be

@@ -180,7 +180,7 @@ func taskSeries(name string, list []runspkg.Run, known map[string]Finished) *Ser
 	f.Series.Start, f.Series.Note = first.Start, noWorkflow
 	state := &f.run.State
 	state.Apply(ace.ExperimentFact{Input: &ace.ExperimentInput{ExperimentID: name, DatasetID: first.Dataset,
-		Model: first.Model, Adapter: ace.Adapter(first.Adapter), Tasks: len(list), Epochs: 1, Parallel: 1,
+		Model: first.Model, Adapter: ace.Adapter(first.Adapter), Tasks: len(list), Epochs: 1, Parallel: 1, Revision: ace.Revision,
 		ExperimentBounds: ace.ExperimentBounds{MaxFailed: new(ace.DefaultMaxFailed)}}})
 	for _, r := range list {
 		if r.Open() {
@@ -201,6 +201,9 @@ func taskSeries(name string, list []runspkg.Run, known map[string]Finished) *Ser
 	}
 	if state.Progress.Stage == ace.StageDone {
 		state.ClosedAs = state.Progress.Status
+		if state.Progress.Done() == 0 && state.Progress.Canceled() > 0 {
+			state.ClosedAs = ace.Canceled
+		}
 	} else {
 		f.Series.Close = list[0].Close // zero: the open ones are first
 	}

@@ -77,7 +77,7 @@ func Known() KnownValues {
 	for _, p := range ace.Steps() {
 		k.add(ace.AttrPhase, string(p), 0)
 	}
-	for _, s := range []string{ace.StageLearning, ace.StageEvaluating, ace.StageDone} {
+	for _, s := range []string{ace.StageLearning, ace.StageEvaluating, ace.StageDone, ace.StageStopped} {
 		k.add(ace.AttrPhase, s, 0)
 	}
 	return k

@@ -402,11 +402,14 @@ func costSoFar(r experiments.Experiment) float64 {
 
 // failedCell counts the failed tasks, "" without any.
 func failedCell(p *ace.ExperimentProgress) string {
-	failed, _ := p.Failed()
-	if failed == 0 {
-		return ""
+	out := ""
+	if failed, _ := p.Failed(); failed > 0 {
+		out = ", " + text.Count(int64(failed)) + " failed"
 	}
-	return ", " + text.Count(int64(failed)) + " failed"
+	if canceled := p.Canceled(); canceled > 0 {
+		out += ", " + text.Count(int64(canceled)) + " canceled"
+	}
+	return out
 }
 
 func rateCell(f float64, g theme.Glyphs) string {

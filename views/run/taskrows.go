@@ -399,6 +399,9 @@ func experimentProgress(p *ace.ExperimentProgress) string {
 		summary = "unknown stage"
 	}
 	summary += ", " + text.Count(int64(p.Done())) + " of " + text.Count(int64(p.TotalTasks)) + " tasks"
+	if canceled := p.Closed() - p.Done(); canceled > 0 {
+		summary += " and " + text.Count(int64(canceled)) + " canceled"
+	}
 	if p.TotalEpochs > 1 {
 		summary += " of epoch " + strconv.Itoa(p.Epoch) + " of " + strconv.Itoa(p.TotalEpochs)
 	}

@@ -207,6 +207,14 @@ func evalLines(l ExperimentSeries, g theme.Glyphs) (lines []string) {
 	return lines
 }
 
+// canceledText counts the canceled tasks after the failed ones, "" without any.
+func canceledText(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d canceled", n)
+}
+
 // seriesText describes an experiment in a few lines.
 func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []string {
 	l, t := seriesLine(s), s.Totals()
@@ -223,9 +231,9 @@ func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []str
 			widget.InParentheses(widget.Range(s.TokensInterval(), "", g))
 	}
 	lines := []string{
-		fmt.Sprintf("%s  %s, epoch %d of %d, %d/%d tasks, %d failed, in %s, a task %s",
-			l.Status, l.Stage, l.Epoch, l.TotalEpochs,
-			l.Tasks, l.TotalTasks*l.TotalEpochs, l.Failed, text.Duration(s.Duration(time.Now())),
+		fmt.Sprintf("%s  %s, epoch %d of %d, %d/%d tasks, %d failed%s, in %s, a task %s",
+			l.Status, l.Stage, l.Epoch, l.TotalEpochs, l.Tasks, l.TotalTasks*l.TotalEpochs, l.Failed,
+			canceledText(l.Canceled), text.Duration(s.Duration(time.Now())),
 			widget.Quantity(t.MeanDurationMS, "ms", g)),
 		rates,
 	}

@@ -25,6 +25,7 @@ type ExperimentRow struct {
 	Tasks    int             `json:"tasks"`
 	Correct  int             `json:"correct"`
 	Failed   int             `json:"failed"`
+	Canceled int             `json:"canceled,omitempty"`
 	Accuracy *float64        `json:"accuracy,omitempty"`
 	cli.AccuracyLimits
 	Start      time.Time `json:"start"`
@@ -52,6 +53,7 @@ func experimentRow(r experiments.Experiment, in *ace.ExperimentInput) Experiment
 	labeled := 0
 	l.Tasks, l.Correct, labeled = experiments.Answers(&l.ExperimentProgress)
 	l.Failed, _ = l.ExperimentProgress.Failed()
+	l.Canceled = l.ExperimentProgress.Canceled()
 	l.Accuracy, l.AccuracyLimits = cli.Number(stats.Share(l.Correct, labeled)),
 		cli.LimitsOf(l.Correct, labeled)
 	return l

@@ -231,7 +231,7 @@ func notesOf(s *experiments.Series) (notes []string) {
 		}
 	}
 	p := &s.Progress
-	if n, planned := len(s.Tasks)+s.Dropped, p.TotalTasks*p.TotalEpochs; n < planned {
+	if n, planned := s.Totals().Tasks, p.TotalTasks*p.TotalEpochs; n < planned {
 		add(fmt.Sprintf("%d of %d planned tasks were executed.", n, planned))
 	}
 	if failed, _ := p.Failed(); failed > 0 {

@@ -47,7 +47,8 @@ type SummaryLine struct {
 	Stopped        string       `json:"stopped,omitempty"` // why it ended early
 }
 
-// taskCounts are numbers of closed tasks: all, by verdict, and those that failed.
+// taskCounts are numbers of closed tasks: all but the canceled ones, by verdict, those that failed, and the
+// canceled ones.
 type taskCounts struct {
 	Tasks     int `json:"tasks"`
 	Correct   int `json:"correct"`
@@ -55,6 +56,7 @@ type taskCounts struct {
 	Unlabeled int `json:"unlabeled"`
 	Ungraded  int `json:"ungraded"`
 	Failed    int `json:"failed"`
+	Canceled  int `json:"canceled,omitempty"`
 }
 
 func countsOf(epochs ...ace.EpochResult) (c taskCounts) {
@@ -65,13 +67,15 @@ func countsOf(epochs ...ace.EpochResult) (c taskCounts) {
 		c.Unlabeled += e.Unlabeled
 		c.Ungraded += e.Ungraded
 		c.Failed += e.Failed
+		c.Canceled += e.Canceled
 	}
 	return c
 }
 
 func (c taskCounts) String() string {
 	return countsText(map[string]int{string(ace.Correct): c.Correct, string(ace.Wrong): c.Wrong,
-		string(ace.Failed): c.Failed, string(ace.Unlabeled): c.Unlabeled, string(ace.Ungraded): c.Ungraded})
+		string(ace.Failed): c.Failed, string(ace.Unlabeled): c.Unlabeled, string(ace.Ungraded): c.Ungraded,
+		string(ace.Canceled): c.Canceled})
 }
 
 // runExperiment starts an experiment and, without --detach, follows it until it closes.
