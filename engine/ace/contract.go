@@ -146,7 +146,7 @@ type Observation struct {
 // cause: a replay compares the memo, so runs that were started without it must not write it. From revision 4
 // on, operations that wait for review do not count in the memo, and an experiment does not start a canceled
 // task again. From revision 5 on, the attribute [AttrPhase] of an experiment that did not complete is
-// [StageStopped].
+// [StageStopped], and the memo counts no operation as accepted that was not merged.
 const Revision = 5
 
 // GraderJudge is the [TaskInput.Grader] that asks the model of the reflector.
@@ -422,8 +422,10 @@ const (
 // Outcome is the outcome of an operation.
 type Outcome string
 
-// Outcomes. An ignored operation was valid but changed nothing.
+// Outcomes. An ignored operation was valid but changed nothing. A proposed one waits for review, or its run
+// closed before it merged its operations.
 const (
+	OutcomeProposed   Outcome = "proposed"
 	OutcomeAccepted   Outcome = "accepted"
 	OutcomeRejected   Outcome = "rejected"
 	OutcomeIgnored    Outcome = "ignored"
@@ -443,6 +445,11 @@ type Operation struct {
 	Metadata  map[string]int `json:"metadata,omitempty"`
 	Outcome   Outcome        `json:"fate,omitempty"`
 	Reason    string         `json:"reason,omitempty"`
+}
+
+// Refused reports whether the operation has an outcome other than its merge.
+func (op *Operation) Refused() bool {
+	return op.Outcome != "" && op.Outcome != OutcomeAccepted && op.Outcome != OutcomeProposed
 }
 
 // CuratorResult is the result of [ActivityCurator].

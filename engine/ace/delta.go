@@ -49,6 +49,17 @@ func (d *DeltaState) merge(r *PersistResult) {
 	d.Operations = merged
 }
 
+// unmerged returns the operations with those that are to be merged as proposed.
+func unmerged(ops []Operation) []Operation {
+	ops = slices.Clone(ops)
+	for i := range ops {
+		if ops[i].Outcome == OutcomeAccepted {
+			ops[i].Outcome = OutcomeProposed
+		}
+	}
+	return ops
+}
+
 // Approved returns the operations of a curator's result that are to be merged.
 func (s *State) Approved(accepted []Operation) []Operation {
 	if s.Review.Status == "" {
@@ -63,9 +74,29 @@ func (s *State) Approved(accepted []Operation) []Operation {
 	return approved
 }
 
-// count adds the outcomes of the operations to a summary.
-func (d *DeltaState) count(sum *Summary) {
-	for _, op := range d.Operations {
+// counted returns the operations with the outcomes that the summary of the run counts. Revisions below 5 count
+// accepted operations although they were not merged, those below 4 even while they wait for review.
+func (s *State) counted() []Operation {
+	switch r, waits := s.Input.Revision, s.Review.Status == ReviewWaiting; {
+	case waits && r < 4:
+		return s.Review.proposed
+	case waits && r == 4:
+		return nil
+	case r > 4 && !s.merged():
+		return unmerged(s.Delta.Operations)
+	}
+	return s.Delta.Operations
+}
+
+// merged reports whether the operations have their last outcomes. An observer may report no merge.
+func (s *State) merged() bool {
+	st := s.step(PhasePersist)
+	return s.Input.Observed || st != nil && st.Status == StatusDone
+}
+
+// count adds the outcomes of operations to a summary.
+func (sum *Summary) count(ops []Operation) {
+	for _, op := range ops {
 		switch {
 		case op.Outcome == OutcomeRejected, op.Outcome == OutcomeUnparsable:
 			sum.Rejected++

@@ -142,6 +142,7 @@ func (s *State) awaitReview() {
 	}
 	s.Review.Status = ReviewWaiting
 	s.Review.proposed = s.Delta.Operations
+	s.Delta.Operations = unmerged(s.Delta.Operations)
 	s.setStatus(PhasePersist, StatusPending)
 }
 
@@ -179,10 +180,11 @@ func (r *ReviewState) UnderReview() []int {
 	return ReviewableOperations(r.proposed)
 }
 
-// ReviewableOperations returns the positions, from 1, of the operations that a review decides on.
+// ReviewableOperations returns the positions, from 1, of the operations that a review decides on: while it
+// waits, they are proposed; workers of earlier versions call them accepted.
 func ReviewableOperations(ops []Operation) (positions []int) {
 	for i, op := range ops {
-		if op.Outcome == OutcomeAccepted && op.Type != OpTag {
+		if (op.Outcome == OutcomeProposed || op.Outcome == OutcomeAccepted) && op.Type != OpTag {
 			positions = append(positions, i+1)
 		}
 	}
@@ -284,15 +286,16 @@ func (r *ReviewState) Refuses(d *ReviewDecision) string {
 	return ""
 }
 
-// close begins the merge, after which no decision counts.
-func (r *ReviewState) close() {
-	if r.Status == "" {
+// closeReview begins the merge, after which no decision counts.
+func (s *State) closeReview() {
+	if s.Review.Status == "" {
 		return
 	}
-	if r.Status == ReviewWaiting {
-		r.Status = ReviewSkipped
+	if s.Review.Status == ReviewWaiting {
+		s.Review.Status = ReviewSkipped
+		s.Delta.Operations = s.Review.proposed
 	}
-	r.closed = true
+	s.Review.closed = true
 }
 
 // ReviewOpened returns the fact that the time limit of a review has begun.

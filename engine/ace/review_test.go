@@ -61,7 +61,7 @@ func TestReviewDecides(t *testing.T) {
 			[]ace.Fact{ace.ReviewTimeout(), ace.ReviewClosed(), decide(`{"approve":true}`)}},
 		{"the time limit ends after a decision", "decided accepted accepted accepted rejected",
 			[]ace.Fact{decide(`{"approve":true}`), ace.ReviewTimeout()}},
-		{"a cancellation changes no operation", "waiting accepted accepted accepted rejected",
+		{"a cancellation changes no operation", "waiting proposed proposed proposed rejected",
 			[]ace.Fact{ace.CancelRequested()}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestReviewKeepsClones(t *testing.T) {
 	s := reviewed(ace.Review{}, proposal, opened)
 	before := s.Clone()
 	s.Apply(decide(`{"approve":false}`))
-	if got := outcomes(before); got != "waiting accepted accepted accepted rejected" {
+	if got := outcomes(before); got != "waiting proposed proposed proposed rejected" {
 		t.Error(got)
 	}
 	merged := ace.StepCompleted(ace.PhasePersist,

@@ -47,9 +47,17 @@ func (s *State) Apply(f Fact) {
 	case FactReviewTimeout:
 		s.endReview(s.Review.timeOut(s.Input.Review))
 	case FactReviewClosed:
-		s.Review.close()
+		s.closeReview()
 	case FactClosed:
 		s.close(f)
+	}
+}
+
+// close applies the server's record of the end. Operations that were not merged remain proposals.
+func (s *State) close(f Fact) {
+	s.Execution.close(f)
+	if f.Status.Bad() && !s.merged() {
+		s.Delta.Operations = unmerged(s.Delta.Operations)
 	}
 }
 
@@ -83,7 +91,7 @@ func (s *State) schedule(p Phase) {
 		s.addSteps()
 	}
 	if p == PhasePersist {
-		s.Review.close()
+		s.closeReview()
 	}
 	s.Execution.schedule(p)
 }

@@ -97,9 +97,7 @@ func (s *State) Summary() Summary {
 		sum.Skills += u.Calls
 		sum.SkillsOK += u.OK
 	}
-	if s.Input.Revision < 4 || s.Review.Status != ReviewWaiting {
-		s.Delta.count(&sum)
-	}
+	sum.count(s.counted())
 	return sum
 }
 

@@ -49,7 +49,7 @@ func TestSummaryDescribesTask(t *testing.T) {
 // Operations that wait for a review are not accepted, and do not count if the run is canceled.
 func TestSummaryOfReview(t *testing.T) {
 	in := TaskInput{Branch: "b", Protocol: Protocol{Review: &Review{}}}
-	for revision, want := range map[int]int{Revision: 0, 3: 1} {
+	for revision, want := range map[int]int{Revision: 0, 4: 0, 3: 1} {
 		in.Revision = revision
 		var s State
 		s.Apply(Started(in))
@@ -57,9 +57,34 @@ func TestSummaryOfReview(t *testing.T) {
 			s.Apply(StepCompleted(step, []byte(`{"accepted":[{"type":"ADD"}]}`)))
 		}
 		s.Apply(CancelRequested())
+		for _, op := range s.PlaybookDelta().Operations {
+			if op.Outcome != OutcomeProposed {
+				t.Errorf("revision %d: waits with %q", revision, op.Outcome)
+			}
+		}
 		s.Apply(Closed(Canceled, nil))
 		if sum := s.Summary(); sum.Added != want || s.Review.Status != ReviewWaiting {
 			t.Errorf("revision %d: %+v", revision, sum)
+		}
+	}
+}
+
+// Operations of a run that fails before it merged them are not accepted.
+func TestSummaryOfUnmerged(t *testing.T) {
+	for revision, want := range map[int]int{Revision: 0, 4: 1} {
+		var s State
+		s.Apply(Started(TaskInput{Branch: "b", Revision: revision}))
+		for _, step := range Steps()[:4] {
+			s.Apply(StepCompleted(step, []byte(`{"accepted":[{"type":"ADD"}],"rejected":[{"type":"ADD"}]}`)))
+		}
+		s.Apply(StepFailed(PhasePersist, Failure{Message: "no store"}))
+		if sum := s.Summary(); sum.Added != want || sum.Rejected != 1 {
+			t.Errorf("revision %d: %+v", revision, sum)
+		}
+		s.Apply(Closed(Failed, nil))
+		ops := s.PlaybookDelta().Operations
+		if ops[0].Outcome != OutcomeProposed || ops[1].Outcome != OutcomeRejected {
+			t.Errorf("revision %d: %+v", revision, ops)
 		}
 	}
 }

@@ -134,8 +134,8 @@ func (l *valueList) delta(s *ace.State) {
 	for _, op := range s.Delta.Operations {
 		counts[op.Outcome]++
 	}
-	for _, fate := range []ace.Outcome{ace.OutcomeAccepted, ace.OutcomeRejected, ace.OutcomeIgnored,
-		ace.OutcomeUnparsable} {
+	for _, fate := range []ace.Outcome{ace.OutcomeProposed, ace.OutcomeAccepted, ace.OutcomeRejected,
+		ace.OutcomeIgnored, ace.OutcomeUnparsable} {
 		l.put("operations."+string(fate), counts[fate])
 	}
 	bullets := map[string][]string{}

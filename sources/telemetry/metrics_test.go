@@ -219,6 +219,15 @@ func TestMetricsOfRecordedHistories(t *testing.T) {
 	if got := f.value("acescope_playbook_operations_total"); int(got) != operations || operations == 0 {
 		t.Errorf("%v operations, want %d", got, operations)
 	}
+
+	registry = prometheus.NewRegistry()
+	m = newMetrics(registry, "ace-dev", "1")
+	m.add(recordOf(t, recordedHistories+"review-canceled.json"))
+	f = gather(t, registry)
+	if got := f.value("acescope_playbook_operations_total", "outcome=proposed"); got == 0 ||
+		f.value("acescope_playbook_operations_total", "outcome=accepted") != 0 {
+		t.Errorf("a run canceled in review: %v operations proposed", got)
+	}
 }
 
 // TestLabelsAreBounded: names that come from payloads cannot fill the memory of Prometheus.

@@ -195,7 +195,7 @@ func MergeText(ids []string) string {
 func Operation(w *widget.Writer, op ace.Operation) {
 	glyph, ink := OpMark(op.Type, w.S)
 	outcome := ""
-	if op.Outcome != "" && op.Outcome != ace.OutcomeAccepted {
+	if op.Refused() {
 		glyph, ink = w.S.Glyphs.Rejected, w.S.Muted
 		outcome = text.Safe(string(op.Outcome), " ") + " " + text.Safe(string(op.Type), " ") + ": "
 	}

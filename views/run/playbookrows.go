@@ -65,7 +65,7 @@ type operationRow struct {
 	*ace.Operation
 }
 
-func (r operationRow) rejected() bool { return r.Outcome != "" && r.Outcome != ace.OutcomeAccepted }
+func (r operationRow) rejected() bool { return r.Refused() }
 
 // mark returns the glyph of the operation and the ink of its text.
 func (r operationRow) mark(s theme.Styles) (string, theme.Ink) {

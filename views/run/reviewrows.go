@@ -20,11 +20,7 @@ import (
 func reviewRows(b *lister, d *histories.Detail) {
 	event := phaseEvent(d, ace.PhaseCurator)
 	for _, n := range d.UnderReview() {
-		row := operationRowOf(d, n-1, event)
-		proposed := *row.Operation
-		proposed.Outcome = ""
-		row.Operation = &proposed
-		b.add("review", n, reviewRow{row, n, slices.Contains(b.rejected, n)})
+		b.add("review", n, reviewRow{operationRowOf(d, n-1, event), n, slices.Contains(b.rejected, n)})
 	}
 }
 

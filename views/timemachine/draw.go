@@ -201,6 +201,8 @@ func outcomeMark(o histories.StepOutcome, s theme.Styles) theme.Mark {
 	switch o {
 	case "ok", "correct":
 		m.Glyph, m.Ink = s.Glyphs.Success, s.Success
+	case "proposed":
+		m.Glyph, m.Ink = s.Glyphs.Pending, s.Muted
 	case "accepted":
 		m.Glyph, m.Ink = s.Glyphs.Added, s.Added
 	case "wrong":

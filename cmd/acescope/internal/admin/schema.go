@@ -346,7 +346,7 @@ func knownTypes() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[time.Time]():         {Type: "string", Format: "date-time"},
 		reflect.TypeFor[json.RawMessage]():   {},
 		reflect.TypeFor[playbook.Extra]():    {Type: "object"},
-		reflect.TypeFor[ace.Outcome]():       text("accepted", "rejected", "ignored", "unparsable"),
+		reflect.TypeFor[ace.Outcome]():       text("proposed", "accepted", "rejected", "ignored", "unparsable"),
 		reflect.TypeFor[ace.OperationType](): text("ADD", "UPDATE", "TAG", "REMOVE", "MERGE"),
 		// The state of a session is described by its own contract, engine/agents/session.
 		reflect.TypeFor[session.State]():  {Type: "object"},
