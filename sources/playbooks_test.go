@@ -87,6 +87,8 @@ func TestBooks(t *testing.T) {
 		len(b.Version.Record.Operations) != 1 || len(b.Version.Changes.Added) != 1 {
 		t.Errorf("%+v", b)
 	}
+	teach(t, books, "fork/t~f1", 7, add("a trial"))
+	until("branch of a fork", func(b *playbooks.Playbooks) bool { return len(b.Branches) == 3 })
 	s.Playbooks.Refine(playbooks.Ask{Seq: -1, Around: -1, Bullets: true})
 	b = until("blame", func(b *playbooks.Playbooks) bool { return b.Version != nil && b.Version.HasBullets })
 	if len(b.Version.Bullets) != 4 || b.Version.Bullets[1].Added.TaskID != "t3" ||

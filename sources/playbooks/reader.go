@@ -62,7 +62,7 @@ func (k *reader) read(ctx context.Context, store *playbook.Store, ask Ask, last,
 	case ask.Branch != "":
 		b.Branch, err = store.Branch(ask.Branch)
 	case len(list) > 0:
-		b.Branch = slices.MaxFunc(list, newer)
+		b.Branch = Newest(list)
 	}
 	if err != nil || b.Branch.Name == "" {
 		return errors.Join(err, partly)
@@ -132,10 +132,21 @@ func Window(store *playbook.Store, branch playbook.Branch, around int) (from int
 	return from, list, err
 }
 
-// newer compares branches by their newest change. A branch without changes, which only names a version, comes
-// first.
-func newer(a, b playbook.Branch) int {
-	return cmp.Or(cmp.Compare(min(a.Versions, 1), min(b.Versions, 1)), a.At.Compare(b.At))
+// Newest returns the branch that changed last, of at least one. The branch of a fork is a trial, and one
+// without changes only names a version: they count if there are no others.
+func Newest(list []playbook.Branch) playbook.Branch {
+	learns := func(b playbook.Branch) int {
+		switch {
+		case b.Versions == 0:
+			return 0
+		case strings.HasPrefix(b.Name, ace.ForkBranch("")):
+			return 1
+		}
+		return 2
+	}
+	return slices.MaxFunc(list, func(a, b playbook.Branch) int {
+		return cmp.Or(cmp.Compare(learns(a), learns(b)), a.At.Compare(b.At))
+	})
 }
 
 // blame adds to the selected version its bullets with their histories. It extends the kept history up to the

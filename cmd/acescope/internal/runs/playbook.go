@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
 	"acescope/engine/learning/playbook"
+	"acescope/sources/playbooks"
 	"acescope/sources/runs"
 )
 
@@ -80,12 +80,12 @@ func versionOf(s *playbook.Store, d playbook.Branch, number string, numbered boo
 	return v, err
 }
 
-// newestBranch returns the readable branch that changed last.
+// newestBranch returns the readable branch that changed last, see [playbooks.Newest].
 func newestBranch(s *playbook.Store) (string, error) {
 	list, err := s.Branches()
 	switch {
 	case len(list) > 0:
-		return slices.MaxFunc(list, func(a, b playbook.Branch) int { return a.At.Compare(b.At) }).Name, nil
+		return playbooks.Newest(list).Name, nil
 	case err != nil:
 		return "", err
 	}
