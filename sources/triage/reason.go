@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -60,17 +61,54 @@ func reasonOf(s *ace.State, sum *ace.Summary) Reason {
 	if s.Input.Label != nil {
 		r.Expected = ace.Cut(*s.Input.Label, maxSubject)
 	}
-	cause := cmp.Or(s.Cause, CauseIn(s.Insights, s.Answer, r.Expected),
-		CauseIn(s.GradeReason, s.Answer, r.Expected))
+	cause := cmp.Or(s.Cause, earlierCause(s), causeIn(s.Insights, s.Answer, r.Expected),
+		causeIn(s.GradeReason, s.Answer, r.Expected))
 	r.Cause = ace.Cut(cmp.Or(cause, verdict(sum)), maxCause)
 	return r
 }
 
-// CauseIn derives a cause from what a reflector wrote about one task, so that tasks that failed for the same
+// builtin is the provider of the built-in learner.
+const builtin = "builtin"
+
+// earlierCause returns what the built-in learner states as the cause today, from the insights that it wrote
+// before it stated causes, or "".
+func earlierCause(s *ace.State) string {
+	if s.Input.ProviderOf(ace.PhaseReflector) != builtin {
+		return ""
+	}
+	for _, c := range earlierCauses {
+		if strings.Contains(s.Insights, c.insight) && strings.Contains(s.Plan, c.plan) {
+			return c.cause
+		}
+	}
+	return ""
+}
+
+// earlierCauses are parts of the insights and plans of the built-in learner with their causes.
+var earlierCauses = []struct{ insight, plan, cause string }{
+	{" so there is no recipe to learn.", "", "no formula to learn: none is named, or the label is not a number"},
+	{"] would have given it.", "", "another known recipe gives the label"},
+	{"] has the right calculation but took the wrong operands.", "", "right calculation, wrong operands"},
+	{" calculations tried with the question's ", "", "no calculation tried gives the label"},
+	{" the most plausible that gives the label is ", " known recipes fit). ",
+		"the known recipes calculate something else"},
+	{" the most plausible that gives the label is ", "", "no recipe was known for the formula"},
+}
+
+// causeIn derives a cause from what a reflector wrote about one task, so that tasks that failed for the same
 // reason have the same: the first sentence that says more than the answer and the label, without numbers,
-// calculations, quoted texts and names.
-func CauseIn(insights, answer, label string) string {
-	all := sentences(insights)
+// calculations, quoted texts and names. A quoted text may have sentences of its own, or be truncated.
+func causeIn(insights, answer, label string) string {
+	quoted := func(text string) string {
+		if is := unquoted(text); is != "" && (strings.HasPrefix(answer, is) || strings.HasPrefix(label, is)) {
+			return given
+		}
+		if end := len(text) - 2; end > 0 && strings.ContainsRune(".!?", rune(text[end])) {
+			return "<text>."
+		}
+		return "<text>"
+	}
+	all := sentences(quotation.ReplaceAllStringFunc(insights[:min(len(insights), maxQuoting)], quoted))
 	for i, s := range all {
 		if i < len(all)-1 && restates(s, answer, label) {
 			continue
@@ -78,6 +116,23 @@ func CauseIn(insights, answer, label string) string {
 		return ace.Cut(withoutNames(Normalize(withoutCalculations(s))), maxCause)
 	}
 	return ""
+}
+
+// given stands for the answer or the label.
+const given = "<given>"
+
+// maxQuoting bounds the insights in which quotations are replaced, in bytes.
+const maxQuoting = 4 << 10
+
+// quotation is a text in double quotes.
+var quotation = regexp.MustCompile(`"(?:\\.|[^"\\])*"`)
+
+func unquoted(text string) string {
+	plain, err := strconv.Unquote(text)
+	if err != nil {
+		plain = strings.Trim(text, `"`)
+	}
+	return strings.TrimRight(plain, "….")
 }
 
 // calculation matches operands with operators between them, such as a * ((1 + r)^t - 1) / r, and texts with
@@ -109,9 +164,27 @@ func sentences(t string) (all []string) {
 
 // restates reports whether a sentence only says that the answer differs from the label.
 func restates(sentence, answer, label string) bool {
-	return answer != "" && strings.Contains(sentence, answer) || label != "" &&
-		strings.Contains(sentence, label)
+	return strings.Contains(sentence, given) || contains(sentence, answer) || contains(sentence, label)
 }
+
+// contains reports whether a sentence contains a text that is no part of a longer word or number.
+func contains(sentence, text string) bool {
+	for text != "" {
+		before, after, found := strings.Cut(sentence, text)
+		if !found {
+			return false
+		}
+		last, _ := utf8.DecodeLastRuneInString(before)
+		first, _ := utf8.DecodeRuneInString(after)
+		if !alphanumeric(last) && !alphanumeric(first) {
+			return true
+		}
+		sentence = after
+	}
+	return false
+}
+
+func alphanumeric(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // withoutNames replaces words that begin with a capital letter, except the first word and single letters.
 func withoutNames(line string) string {

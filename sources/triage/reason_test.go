@@ -23,8 +23,12 @@ func TestCauseIn(t *testing.T) {
 		{"Rounded - too early - then.", "Rounded - too early - then"},
 		{"Rounded too early!\nThen more.", "Rounded too early"},
 		{"", ""},
+		// an answer with sentences of its own, a truncated one, and a label within a number
+		{`The answer "23.5" is wrong: it says "It grew. A lot." The year was ignored.`, "The year was ignored"},
+		{"The answer \"23\"… is wrong. None of 423 rows was read.", "None of <n> rows was read"},
+		{"The answer is 23.5. It read 420 rows. Then more.", "It read <n> rows"},
 	} {
-		if got := CauseIn(c.insights, "23.5", "42"); got != c.want {
+		if got := causeIn(c.insights, "23.5", "42"); got != c.want {
 			t.Errorf("%q: %q, want %q", c.insights, got, c.want)
 		}
 	}
@@ -72,5 +76,34 @@ func TestReasonOfHistory(t *testing.T) {
 	s.Cause, s.Insights = "", ""
 	if got := reasonOf(s, &ace.Summary{Skills: 1}); got.Cause != "wrong answer; no tool call succeeded" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// The insights of the built-in learner in runs of earlier versions, which state no cause, give the causes that
+// it states today.
+func TestCausesOfEarlierVersions(t *testing.T) {
+	const wrong = `The answer "0.0" is wrong: the label is "14.99". `
+	const known = "Ratio: compute a / b as [calc-00001] says (helpful 1, harmful 0; 1 of 2 known recipes fit). Look it up."
+	const unknown = "Ratio: no recipe is known. Guess: the first number over the second."
+	for insights, want := range map[string]string{
+		"Of 86 calculations tried the most plausible that gives the label is a / b, from a common shape.":       "no recipe was known for the formula",
+		"Of 9 calculations tried the most plausible that gives the label is exp(a), from the prompt's formula.": "no recipe was known for the formula",
+		"[calc-00012] would have given it.":                                                         "another known recipe gives the label",
+		"None of 512 calculations tried with the question's 3 quantities gives the label.":          "no calculation tried gives the label",
+		"[calc-00012] has the right calculation but took the wrong operands.":                       "right calculation, wrong operands",
+		"The prompt names no formula or the label is not a number, so there is no recipe to learn.": "no formula to learn: none is named, or the label is not a number",
+	} {
+		s := &ace.State{Input: ace.TaskInput{Provider: builtin}}
+		s.Insights, s.Plan = wrong+insights, unknown
+		if got := reasonOf(s, nil).Cause; got != want {
+			t.Errorf("%s: %q, want %q", insights, got, want)
+		}
+		s.Plan = known
+		if want == "no recipe was known for the formula" {
+			want = "the known recipes calculate something else"
+		}
+		if got := reasonOf(s, nil).Cause; got != want {
+			t.Errorf("%s: %q, want %q", insights, got, want)
+		}
 	}
 }
