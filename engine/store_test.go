@@ -1,23 +1,21 @@
 package engine_test
 
 import (
-	"acescope/sources/experiments"
-	"acescope/sources/histories"
-	"acescope/sources/system"
-	"acescope/sources/triage"
-	"errors"
-
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
-	"acescope/sources/cluster"
-	"acescope/sources/runs"
-
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/sources"
+	"acescope/sources/cluster"
+	"acescope/sources/experiments"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
+	"acescope/sources/system"
+	"acescope/sources/triage"
 )
 
 // snapshot is what the feeds of a console hold at one moment.

@@ -1,7 +1,6 @@
 package sources
 
 import (
-	"acescope/sources/detail"
 	"math"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"acescope/engine/stepper"
 	"acescope/engine/temporal/compare"
 	"acescope/sources/cluster"
+	"acescope/sources/detail"
 	"acescope/sources/histories"
 	"acescope/sources/historytest"
 	"acescope/sources/runs"

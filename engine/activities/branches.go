@@ -1,15 +1,16 @@
 package activities
 
 import (
-	"acescope/engine/ace"
-	"acescope/engine/learning/dataset"
-	"acescope/engine/learning/playbook"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"go.temporal.io/sdk/activity"
+
+	"acescope/engine/ace"
+	"acescope/engine/learning/dataset"
+	"acescope/engine/learning/playbook"
 )
 
 // branches are the activities that read and write the stores: branches of playbooks and data sets.

@@ -1,13 +1,14 @@
 package activities
 
 import (
+	"context"
+	"fmt"
+
 	"acescope/engine/ace"
 	"acescope/engine/internal/redact"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
 	"acescope/engine/store/artifact"
-	"context"
-	"fmt"
 )
 
 // inputs resolves what the inputs of activities refer to.

@@ -1,10 +1,6 @@
 package activities
 
 import (
-	"acescope/engine/ace"
-	"acescope/engine/ace/calls"
-	"acescope/engine/internal/redact"
-	"acescope/engine/learning/model"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -14,6 +10,11 @@ import (
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
+
+	"acescope/engine/ace"
+	"acescope/engine/ace/calls"
+	"acescope/engine/internal/redact"
+	"acescope/engine/learning/model"
 )
 
 // recordings keep the requests of steps to models.

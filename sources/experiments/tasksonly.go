@@ -180,7 +180,8 @@ func taskSeries(name string, list []runspkg.Run, known map[string]Finished) *Ser
 	f.Series.Start, f.Series.Note = first.Start, noWorkflow
 	state := &f.run.State
 	state.Apply(ace.ExperimentFact{Input: &ace.ExperimentInput{ExperimentID: name, DatasetID: first.Dataset,
-		Model: first.Model, Adapter: ace.Adapter(first.Adapter), Tasks: len(list), Epochs: 1, Parallel: 1, Revision: ace.Revision,
+		Model: first.Model, Adapter: ace.Adapter(first.Adapter), Tasks: len(list), Epochs: 1, Parallel: 1,
+		Revision:         ace.Revision,
 		ExperimentBounds: ace.ExperimentBounds{MaxFailed: new(ace.DefaultMaxFailed)}}})
 	for _, r := range list {
 		if r.Open() {

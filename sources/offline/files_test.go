@@ -1,8 +1,6 @@
 package offline_test
 
 import (
-	"acescope/sources/cluster"
-	"acescope/sources/runs"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -26,8 +24,10 @@ import (
 	"acescope/engine/temporal/historyfile"
 	"acescope/engine/temporal/searchattr"
 	"acescope/sources"
+	"acescope/sources/cluster"
 	"acescope/sources/experiments"
 	"acescope/sources/offline"
+	"acescope/sources/runs"
 )
 
 // recorded returns the text of a recorded history.

@@ -1,10 +1,11 @@
 package runs
 
 import (
-	"acescope/sources/cluster"
-	"acescope/sources/feed"
 	"context"
 	"time"
+
+	"acescope/sources/cluster"
+	"acescope/sources/feed"
 )
 
 // FacetFeed counts the runs of the list's query by the values of their attributes while the counts are shown.

@@ -1,9 +1,6 @@
 package playbook
 
 import (
-	"acescope/engine/internal/durable"
-	"acescope/engine/internal/lru"
-	"acescope/engine/store/bucket"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"acescope/engine/internal/durable"
+	"acescope/engine/internal/lru"
+	"acescope/engine/store/bucket"
 )
 
 // cachedBooks is the number of playbooks that a store keeps in memory.

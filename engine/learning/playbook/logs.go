@@ -1,7 +1,6 @@
 package playbook
 
 import (
-	"acescope/engine/internal/durable"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,6 +15,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/gofrs/flock"
+
+	"acescope/engine/internal/durable"
 )
 
 // logs are the logs of the branches in the directory of a store, and their locks.
