@@ -103,6 +103,9 @@ type Options struct {
 	// Metrics takes the metrics of Temporal's SDK in this process; nil for none.
 	Metrics prometheus.Registerer
 	Logger  *slog.Logger
+	// Warn takes a line when the cluster or its store is unavailable for some seconds, and when it is available
+	// again, if this process serves; nil for none. The lines are logged too.
+	Warn func(line string)
 }
 
 // Remote identifies a cluster. Defaults come from the environment, then from the temporal command's

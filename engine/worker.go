@@ -41,11 +41,13 @@ type workerSet struct {
 	runner   *background // may be nil
 	watch    *background // of the dispatcher
 	store    *storeWatch
-	storeRun *background
+	checks   []*background // of the store and of the cluster
 }
 
 func (s *workerSet) stop() {
-	s.storeRun.stop()
+	for _, c := range s.checks {
+		c.stop()
+	}
 	s.watch.stop()
 	s.runner.stop() // first, because it notifies its workflow
 	s.w.Stop()
@@ -100,11 +102,12 @@ func (e *Engine) serve(o Options) error {
 	}
 	store := newStoreWatch(e)
 	e.worker = &workerSet{w: w, dispatch: dispatch, watch: inBackground(dispatch.Watch), store: store,
-		storeRun: inBackground(func(ctx context.Context) {
-			tick := time.NewTicker(storeCheckEvery)
-			defer tick.Stop()
-			store.run(ctx, tick.C)
-		})}
+		checks: []*background{regularly(storeCheckEvery, store.run)}}
+	if o.Remote != nil {
+		for _, watch := range e.outageWatches(o.Warn) {
+			e.worker.checks = append(e.worker.checks, regularly(probeEvery, watch.run))
+		}
+	}
 	if h != nil {
 		e.worker.sessions = startSessions(c, h, e.log)
 	}
@@ -187,6 +190,15 @@ func inBackground(run func(context.Context)) *background {
 		run(ctx)
 	}()
 	return b
+}
+
+// regularly runs a function in the background that acts at each tick.
+func regularly(every time.Duration, run func(context.Context, <-chan time.Time)) *background {
+	return inBackground(func(ctx context.Context) {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		run(ctx, tick.C)
+	})
 }
 
 // stop stops the goroutine and waits for its end. It may be called on nil.

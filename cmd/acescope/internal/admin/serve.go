@@ -91,7 +91,7 @@ func serve(a *cli.App, ctx context.Context, f serveFlags) error {
 	}
 	defer exports.Close()
 	e, done, err := a.Connect(ctx, engine.Options{Worker: true, Takeover: true,
-		Metrics: exports.Registerer()})
+		Metrics: exports.Registerer(), Warn: func(line string) { cli.Warn(a, "%s", line) }})
 	if err != nil {
 		return err
 	}
