@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
 	"acescope/engine/agents/session/host"
@@ -52,8 +53,9 @@ func (a Sessions) StartSession(ctx context.Context, in session.Input) (runID str
 		in.AgentSessionID = session.UUID("agent", rand.Text())
 	}
 	in.Revision = session.Revision
+	in.By = cmp.Or(in.By, ace.User())
 	o := client.StartWorkflowOptions{ID: session.WorkflowID(in.SessionID),
-		TypedSearchAttributes: workflows.SessionAttributes(in)}
+		TypedSearchAttributes: workflows.SessionAttributes(in), Memo: map[string]any{ace.MemoBy: in.By}}
 	return a.e.start(ctx, in.SessionID, o, session.Workflow, in)
 }
 

@@ -112,6 +112,7 @@ func (w sessionWriter) engineFacts(r sessions.Row, st *sessions.State, live *ses
 	w.fact("reports", w.S.Text, sessions.ReportsText(st))
 	w.fact("started", w.S.Text, r.Engine.Start.In(w.Loc).Format("2006-01-02 15:04:05")+", "+
 		w.Ago(r.Engine.Start))
+	w.fact("started by", w.S.Text, in.By)
 	t := r.Totals.Tokens
 	source := " at list prices"
 	if r.Transcript == nil {

@@ -37,6 +37,7 @@ type fakeRun struct {
 	client.WorkflowRun
 	state ace.State
 	start string
+	by    any // the memo
 }
 
 func (r *fakeRun) GetRunID() string { return "run-" + r.start }
@@ -94,7 +95,7 @@ func (h *fakeServer) SignalWithStartWorkflow(_ context.Context, id, _ string, ar
 	}
 	r := h.newest(id)
 	if r == nil || r.state.Finished() {
-		r = &fakeRun{start: o.Memo[ace.MemoObserved].(ace.ObservedStart).ID}
+		r = &fakeRun{start: o.Memo[ace.MemoObserved].(ace.ObservedStart).ID, by: o.Memo[ace.MemoBy]}
 		r.state.Apply(ace.Started(args[0].(ace.TaskInput)))
 		h.runs[id] = append(h.runs[id], r)
 	}
@@ -216,6 +217,9 @@ func TestHooksBecomeRun(t *testing.T) {
 	appendHooks(t, dir, hooks(t)...)
 	h.until(t, "the run ends", func() bool { r := h.newest(hookRun); return r != nil && r.state.Finished() })
 	s := &h.newest(hookRun).state
+	if by := h.newest(hookRun).by; by != ace.User() || s.Input.By != by {
+		t.Errorf("observed by %v, %q", by, s.Input.By)
+	}
 	if in := s.Input; in.Prompt != "How many files are there?" || in.DatasetID != "project" ||
 		in.Source != "claude-code" || in.SkillsConfig.PermissionMode != "default" {
 		t.Errorf("input %+v", in)

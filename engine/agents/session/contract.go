@@ -43,6 +43,8 @@ type Input struct {
 	Host *Host `json:"host,omitempty"`
 	// First is the optional first message.
 	First *Message `json:"first,omitempty"`
+	// By is who started the session, such as user@host.
+	By string `json:"by,omitempty"`
 
 	// Carried is the state of the previous run of the session, after continue-as-new.
 	Carried *State `json:"carried,omitempty"`

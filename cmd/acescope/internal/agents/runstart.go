@@ -15,6 +15,7 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
+	"acescope/engine/ace"
 	"acescope/engine/tasks/mcp"
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
@@ -113,7 +114,7 @@ func exclusiveWaitFlags(cmd *cobra.Command) {
 // Request returns the request for a run, without its blueprint.
 func (f RunFlags) Request(ctx context.Context) (run.Request, error) {
 	r := f.request
-	r.ParentRunID, r.By = os.Getenv(envRun), cli.User()
+	r.ParentRunID, r.By = os.Getenv(envRun), ace.User()
 	if f.detach {
 		r.Mode = run.AsyncPoll
 	}

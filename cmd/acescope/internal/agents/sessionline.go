@@ -110,6 +110,7 @@ func engineDetails(r sessions.Row, now time.Time) (d details) {
 	d.add("model", "%s", r.Model)
 	d.add("directory", "%s", r.Dir)
 	d.add("started", "%s", formatTime(r.Engine.Start))
+	d.add("started by", "%s", s.Input.By)
 	d.add("turns", "%d", s.Turns)
 	d.usage(r)
 	for _, q := range s.Queue {

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import getpass
 import json
 import logging
+import socket
 import threading
 import time
 import uuid
@@ -141,6 +143,7 @@ class Observer:
             "experiment_id": "",
             "dataset_id": "",
             "model": "",
+            "by": _user(),
             **given,
             "observed": True,
             "source": self._source,
@@ -313,12 +316,21 @@ class TemporalObserver(Observer):
                     "start": events[0]["event_id"],
                     "source": self._source,
                     "at": events[0]["at"],
-                }
+                },
+                "ace_by": run.task["by"],
             },
             start_signal="record_tool_event",
             start_signal_args=[events],
         )
         run.task = None
+
+
+def _user() -> str:
+    """Return the user and the machine of this process as user@host."""
+    try:
+        return f"{getpass.getuser()}@{socket.gethostname()}"
+    except Exception:  # a process in a container may have no user
+        return ""
 
 
 def observer(enabled: bool = True, **options: Any) -> Observer:

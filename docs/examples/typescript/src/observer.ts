@@ -14,6 +14,7 @@
  * counted.
  */
 import { randomUUID } from 'node:crypto';
+import { hostname, userInfo } from 'node:os';
 import {
   Client,
   Connection,
@@ -131,6 +132,7 @@ export abstract class Observer {
       experiment_id: '',
       dataset_id: '',
       model: '',
+      by: user(),
       ...given,
       task_id: String(given.task_id ?? randomUUID()),
       observed: true,
@@ -316,7 +318,10 @@ export class TemporalObserver extends Observer {
           value: String(value),
         })),
       ),
-      memo: { ace_observed: { start: events[0].event_id, source: this.source, at: events[0].at } },
+      memo: {
+        ace_observed: { start: events[0].event_id, source: this.source, at: events[0].at },
+        ace_by: t.by,
+      },
       signal: 'record_tool_event',
       signalArgs: [events],
     });
@@ -359,4 +364,13 @@ function sleep(ms: number, message?: string): Promise<void> {
   return new Promise((resolve, reject) => {
     setTimeout(() => (message ? reject(new Error(message)) : resolve()), ms).unref();
   });
+}
+
+/** Returns the user and the machine of this process as user@host. */
+function user(): string {
+  try {
+    return `${userInfo().username}@${hostname()}`;
+  } catch {
+    return ''; // a process in a container may have no user
+  }
 }
