@@ -17,7 +17,6 @@ const maxVectors = 32 << 20
 // that.
 func (p *phases) curate(ctx context.Context, s step, in ace.CuratorInput) (r ace.CuratorResult,
 	err error) {
-	in.Task = s.task
 	if in.Deduplicate == nil {
 		return s.provider.Curate(ctx, in, s.book)
 	}

@@ -27,10 +27,8 @@ type phases struct {
 
 func (p *phases) generator(ctx context.Context, in ace.GeneratorInput) (r ace.GeneratorResult,
 	err error) {
-	r.Time, r.Calls, err = p.runStep(ctx, in.Task, in.Prompt, in.PromptRef,
+	r.Time, r.Calls, err = p.runStep(ctx, &in.Task, &in.Prompt, in.PromptRef,
 		func(ctx context.Context, s step) (err error) {
-			in.Prompt = s.prompt
-			in.Task = s.task
 			r, err = s.provider.Generate(ctx, in, s.book)
 			r.Usage = sum(s.earlier, r.Usage)
 			return err
@@ -40,10 +38,8 @@ func (p *phases) generator(ctx context.Context, in ace.GeneratorInput) (r ace.Ge
 
 func (p *phases) skills(ctx context.Context, in ace.SkillsInput) (r ace.SkillSessionResult, err error) {
 	var events *batch.Queue[ace.ToolEvent]
-	r.Time, r.Calls, err = p.runStep(ctx, in.Task, in.Prompt, in.PromptRef,
+	r.Time, r.Calls, err = p.runStep(ctx, &in.Task, &in.Prompt, in.PromptRef,
 		func(ctx context.Context, s step) (err error) {
-			in.Prompt = s.prompt
-			in.Task = s.task
 			events = newEventQueue(in.Task, p.signals)
 			tools := &toolbox{config: in.Task.SkillsConfig, record: events.Add, artifacts: p.artifacts,
 				secrets: p.secrets, pass: in.Pass, attempt: activity.GetInfo(ctx).Attempt,
@@ -69,10 +65,8 @@ func (p *phases) skills(ctx context.Context, in ace.SkillsInput) (r ace.SkillSes
 
 func (p *phases) reflector(ctx context.Context, in ace.ReflectorInput) (r ace.ReflectorResult,
 	err error) {
-	r.Time, r.Calls, err = p.runStep(ctx, in.Task, in.Prompt, in.PromptRef,
+	r.Time, r.Calls, err = p.runStep(ctx, &in.Task, &in.Prompt, in.PromptRef,
 		func(ctx context.Context, s step) (err error) {
-			in.Prompt = s.prompt
-			in.Task = s.task
 			reason, graded, err := p.gradeOutside(ctx, &in)
 			graded = sum(s.earlier, graded)
 			if err != nil {
@@ -106,7 +100,7 @@ func (p *phases) reflector(ctx context.Context, in ace.ReflectorInput) (r ace.Re
 }
 
 func (p *phases) curator(ctx context.Context, in ace.CuratorInput) (r ace.CuratorResult, err error) {
-	r.Time, r.Calls, err = p.runStep(ctx, in.Task, "", nil, func(ctx context.Context, s step) (err error) {
+	r.Time, r.Calls, err = p.runStep(ctx, &in.Task, new(string), nil, func(ctx context.Context, s step) (err error) {
 		if in.TagsOnly {
 			r.Accepted = ace.TagOperations(in.BulletTags)
 			return nil
@@ -119,8 +113,9 @@ func (p *phases) curator(ctx context.Context, in ace.CuratorInput) (r ace.Curato
 }
 
 // runStep prepares a step, lets call execute it and returns its time and the record of its requests to a
-// model. The record and the budget include the attempts before.
-func (p *phases) runStep(ctx context.Context, t ace.TaskContext, prompt string, ref *ace.Ref,
+// model. The record and the budget include the attempts before. It sets the task and the prompt of the step's
+// input to those that call gets.
+func (p *phases) runStep(ctx context.Context, t *ace.TaskContext, prompt *string, ref *ace.Ref,
 	call func(context.Context, step) error) (*ace.StepTime, *ace.CallLog, error) {
 	ctx, recorder := p.recording(withPlace(ctx))
 	before := p.attemptsBefore(ctx, recorder)
@@ -130,15 +125,15 @@ func (p *phases) runStep(ctx context.Context, t ace.TaskContext, prompt string, 
 		t.Budget = t.Budget.Less(*earlier)
 	}
 	watch := startStopwatch(ctx)
-	s, err := p.prepare(ctx, t, prompt, ref)
+	s, err := p.prepare(ctx, *t, *prompt, ref)
 	if err != nil {
 		return nil, nil, p.stepError(ctx, err, nil)
 	}
-	provider, closeLive := p.live(ctx, s.provider, t)
+	provider, closeLive := p.live(ctx, s.provider, *t)
 	defer closeLive()
 	s.provider = provider
-	t.PhasePrompt = s.task.PhasePrompt
-	s.task = t
+	*t = s.task
+	*prompt = s.prompt
 	s.earlier = earlier
 	err = call(ctx, s)
 	log := p.store(ctx, recorder)

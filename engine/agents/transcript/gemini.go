@@ -106,7 +106,7 @@ func (f gemini) entry(path string) (e Entry, ok bool) {
 
 func (gemini) Open(path string) LineReader {
 	if strings.HasSuffix(path, jsonExt) {
-		return &documentReader{path: path}
+		return &documentReader{wholeReader{path: path}}
 	}
 	return NewReader(path)
 }
@@ -120,12 +120,7 @@ const maxDocument = 256 << 20
 
 // documentReader reads a chat that is one document, as the lines that newer versions would have written: its
 // members without the messages, and the messages. Every read starts again.
-type documentReader struct {
-	path string
-	read bool
-}
-
-func (r *documentReader) SkipTo(int64) {}
+type documentReader struct{ wholeReader }
 
 func (r *documentReader) Read(
 	ctx context.Context, _ int64, restart func(), fn func(raw []byte, at int64),
@@ -142,11 +137,7 @@ func (r *documentReader) Read(
 	if err != nil {
 		return p, err
 	}
-	p = Progress{Offset: int64(len(data)), Size: info.Size(), Restarted: r.read}
-	if r.read && restart != nil {
-		restart()
-	}
-	r.read = true
+	p = Progress{Offset: int64(len(data)), Size: info.Size(), Restarted: r.begin(restart)}
 	var chat object
 	if !chat.parse(data) {
 		return p, errors.New(r.path + ": not a complete JSON object; the agent may be writing it")

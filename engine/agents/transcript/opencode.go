@@ -186,9 +186,9 @@ func databaseError(path string, err error) error {
 
 func (opencode) Open(path string) LineReader {
 	if isStored(path) {
-		return &storedReader{path: path}
+		return &storedReader{wholeReader{path: path}}
 	}
-	return &databaseReader{path: path}
+	return &databaseReader{wholeReader{path: path}}
 }
 
 func (opencode) Fold(prices *price.Prices) Folder { return &opencodeFold{tally: newTally(prices)} }
@@ -197,21 +197,12 @@ func (opencode) Events() func(raw []byte) []agentcli.Event { return new(opencode
 
 // databaseReader reads a session in a database as lines: the session, and each message followed by its parts.
 // Every read starts again.
-type databaseReader struct {
-	path string
-	read bool
-}
-
-func (r *databaseReader) SkipTo(int64) {}
+type databaseReader struct{ wholeReader }
 
 func (r *databaseReader) Read(
 	ctx context.Context, _ int64, restart func(), fn func(raw []byte, at int64),
 ) (Progress, error) {
-	out := rowWriter{fn: fn, p: Progress{Restarted: r.read}}
-	if r.read && restart != nil {
-		restart()
-	}
-	r.read = true
+	out := rowWriter{fn: fn, p: Progress{Restarted: r.begin(restart)}}
 	database, id := filepath.Split(r.path)
 	database = filepath.Clean(database)
 	db, err := openDatabase(database)

@@ -47,21 +47,12 @@ func (l *lister) stored(ctx context.Context, root string) []Entry {
 }
 
 // storedReader reads the files of a session as the lines of a [databaseReader].
-type storedReader struct {
-	path string
-	read bool
-}
-
-func (r *storedReader) SkipTo(int64) {}
+type storedReader struct{ wholeReader }
 
 func (r *storedReader) Read(
 	ctx context.Context, _ int64, restart func(), fn func(raw []byte, at int64),
 ) (Progress, error) {
-	w := rowWriter{fn: fn, p: Progress{Restarted: r.read}}
-	if r.read && restart != nil {
-		restart()
-	}
-	r.read = true
+	w := rowWriter{fn: fn, p: Progress{Restarted: r.begin(restart)}}
 	id := strings.TrimSuffix(filepath.Base(r.path), jsonExt)
 	err := w.file("session", id, r.path)
 	files, store := 0, storeOf(r.path)

@@ -156,6 +156,24 @@ func (r *Reader) lines(
 // SkipTo makes a new reader start with the first line that begins after offset.
 func (r *Reader) SkipTo(offset int64) { r.offset, r.over = offset, true }
 
+// wholeReader is part of a [LineReader] whose every read starts again.
+type wholeReader struct {
+	path string
+	read bool
+}
+
+func (r *wholeReader) SkipTo(int64) {}
+
+// begin reports whether this is not the first read, and calls restart then.
+func (r *wholeReader) begin(restart func()) (restarted bool) {
+	restarted = r.read
+	if restarted && restart != nil {
+		restart()
+	}
+	r.read = true
+	return restarted
+}
+
 func (f *Fold) readAll(ctx context.Context, r *Reader) (Summary, error) {
 	p, err := r.Read(ctx, 0, nil, func(raw []byte, _ int64) { f.Add(raw) })
 	f.Oversize(p.Oversized)

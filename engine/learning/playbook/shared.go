@@ -16,6 +16,8 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/store/bucket"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Bounds of the objects of a shared store.
@@ -174,18 +176,16 @@ func (b *shared) entriesFrom(ctx context.Context, branch string, first int) ([][
 		}
 	}
 	slices.Sort(numbers)
-	entries, errs := make([][]byte, len(numbers)), make([]error, len(numbers))
-	slots := make(chan struct{}, parallel)
-	var wg sync.WaitGroup
+	entries := make([][]byte, len(numbers))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
 	for i, n := range numbers {
-		slots <- struct{}{}
-		wg.Go(func() {
-			entries[i], errs[i] = bucket.Get(ctx, b, entryKey(branch, n), maxEntry)
-			<-slots
+		group.Go(func() (err error) {
+			entries[i], err = bucket.Get(ctx, b, entryKey(branch, n), maxEntry)
+			return err
 		})
 	}
-	wg.Wait()
-	return entries, errors.Join(errs...)
+	return entries, group.Wait()
 }
 
 // keep appends entries to the cached log x of a branch, or to a new one if x is nil.

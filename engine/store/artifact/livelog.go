@@ -49,9 +49,6 @@ func (n LogName) path(number int) string {
 	return path.Join(ace.RunLogsDir(n.WorkflowID, n.RunID), name+".jsonl")
 }
 
-// Escape returns text as a file name; see [ace.FileName].
-func Escape(text string) string { return ace.FileName(text) }
-
 // Logs are the live logs of a data directory.
 type Logs struct {
 	dir   string

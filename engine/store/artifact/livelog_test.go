@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"acescope/engine/ace"
 	"errors"
 	"io/fs"
 	"os"
@@ -153,7 +154,7 @@ func TestEscape(t *testing.T) {
 	for _, text := range []string{"", "%", "a", ".", "..", ".a", "a/b", "a%2Fb", "session/x", "NUL\x00",
 		strings.Repeat("é", 200),
 		strings.Repeat("é", 199) + "x", "con.", "a b"} {
-		name := Escape(text)
+		name := ace.FileName(text)
 		if other, twice := seen[name]; twice || name == "" || strings.ContainsAny(name, "/\x00 ") ||
 			name[0] == '.' || len(name) > 255 {
 			t.Errorf("%q becomes %q, as %q", text, name, other)

@@ -11,6 +11,7 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -114,19 +115,18 @@ func (s *Server) failureOf(key digest) string {
 // request asks for payloads in as few requests as the bounds allow, some in parallel.
 func (d *decoding) request(list []item) {
 	d.asked = true
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, parallelRequests)
+	var group errgroup.Group
+	group.SetLimit(parallelRequests)
 	for len(list) > 0 {
 		n := batchLen(list)
 		batch := list[:n]
 		list = list[n:]
-		slots <- struct{}{}
-		wg.Go(func() {
+		group.Go(func() error {
 			d.try(batch)
-			<-slots
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = group.Wait() // no call returns an error
 }
 
 func batchLen(list []item) int {

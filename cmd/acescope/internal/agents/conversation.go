@@ -13,6 +13,7 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
 	"acescope/engine/agents/session"
+	"acescope/sources/cluster"
 	"acescope/sources/runs"
 	"acescope/sources/sessions"
 	"acescope/sources/transcripts"
@@ -33,7 +34,7 @@ type EntryLine struct {
 
 func newEntryLine(session string, number int, e transcripts.Entry) EntryLine {
 	l := EntryLine{Type: string(e.Kind), SessionID: session, Number: number, Entry: e,
-		DurationMS: cli.Millis(e.Took),
+		DurationMS: cluster.Millis(e.Took),
 		CutBytes:   e.Cut + e.ResultCut}
 	l.At = e.At.UTC()
 	if e.Kind != transcripts.KindCall {

@@ -73,9 +73,6 @@ func TimeOrNil(t time.Time) *time.Time {
 	return &t
 }
 
-// Millis returns a duration in milliseconds.
-func Millis(d time.Duration) float64 { return cluster.Millis(d) }
-
 // IsTerminal reports whether f is a terminal.
 func IsTerminal(f *os.File) bool { return term.IsTerminal(f.Fd()) }
 
@@ -200,7 +197,7 @@ func ListLine(r runs.Run) RunLine {
 		l.TaskID, l.Summary, l.TasksSummary = "", nil, r.Summary
 	}
 	if !r.Open() {
-		l.DurationMS = Millis(r.Age(r.Close))
+		l.DurationMS = cluster.Millis(r.Age(r.Close))
 	}
 	return l
 }
@@ -216,7 +213,7 @@ func FinishedLine(f experiments.Finished, in ace.ExperimentInput) RunLine {
 			Verdict: f.Verdict, Close: f.At,
 			Summary: &r.Summary,
 		},
-		DurationMS: Millis(f.Took), Answer: r.Answer, Correct: r.Correct, Playbook: r.PlaybookHash,
+		DurationMS: cluster.Millis(f.Took), Answer: r.Answer, Correct: r.Correct, Playbook: r.PlaybookHash,
 		Failure: f.Failure,
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/flow"
 	"acescope/engine/flow/library"
+	"acescope/sources/cluster"
 	flowsource "acescope/sources/flows"
 )
 
@@ -180,7 +181,7 @@ func Follow(a *cli.App, ctx context.Context, e *engine.Engine, workflowID, runID
 	}
 	line := ResultLine{Name: r.Input.Name, WorkflowID: workflowID, RunID: runID,
 		Status: r.Status,
-		Usage:  r.State.Usage, Operations: r.State.Operations, DurationMS: cli.Millis(time.Since(begun)),
+		Usage:  r.State.Usage, Operations: r.State.Operations, DurationMS: cluster.Millis(time.Since(begun)),
 		Failure: r.Failure}
 	if r.Result != nil {
 		line.Outputs = r.Result.Outputs

@@ -17,6 +17,7 @@ import (
 	"acescope/engine/flow"
 	"acescope/engine/flow/flowtest"
 	"acescope/engine/flow/library"
+	"acescope/sources/cluster"
 )
 
 func testCommand(a *cli.App) *cobra.Command {
@@ -130,7 +131,7 @@ func (t *tester) report(line TestLine, run func() (flowtest.Report, error)) (err
 	}
 	line.Flow = t.entry.Name
 	line.Passed = line.Report.Passed()
-	line.DurationMS = cli.Millis(time.Since(begun))
+	line.DurationMS = cluster.Millis(time.Since(begun))
 	verdict := "passed"
 	t.tests++
 	if !line.Passed {

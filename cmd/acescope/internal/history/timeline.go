@@ -12,6 +12,7 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine/temporal/history"
+	"acescope/sources/cluster"
 	"acescope/sources/histories"
 	"acescope/tui/text"
 )
@@ -131,7 +132,7 @@ func putEvents(out *runs.Output, l *histories.EventLog, from int, match *histori
 		line := EventLine{
 			EventID: e.ID, At: e.At(), EventType: e.Name(), Kind: e.Kind.String(), Name: l.Title(e),
 			Message: e.Message, Error: e.Error, Attempt: e.Attempt, Bytes: e.Size,
-			ClockBack: cli.Millis(clockBack),
+			ClockBack: cluster.Millis(clockBack),
 		}
 		note := ""
 		if e.Root != e.ID {
@@ -169,7 +170,7 @@ func putSpans(out *runs.Output, l *histories.EventLog, match *histories.EventMat
 		line := SpanLine{
 			Index: i, Parent: s.Parent, Depth: s.Depth, Kind: s.Kind.String(), Name: s.Name,
 			State: s.State.String(), Start: nanoTime(s.Start), Run: nanoTime(s.Run), End: nanoTime(s.End),
-			WaitMS: cli.Millis(s.Waited(now)), DurationMS: cli.Millis(s.Ran(now)), Attempt: s.Attempt,
+			WaitMS: cluster.Millis(s.Waited(now)), DurationMS: cluster.Millis(s.Ran(now)), Attempt: s.Attempt,
 			Members: s.Members,
 			Cut:     s.Cut, Error: s.Error, EventID: s.Event, LastID: s.Last,
 		}

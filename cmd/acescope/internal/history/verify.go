@@ -366,7 +366,7 @@ func (v *verification) verdicts(ctx context.Context, read reader) []VerdictLine 
 		if len(h.Events) > 0 {
 			start := time.Now()
 			line.Verdict = v.verdict(ctx, h)
-			line.DurationMS = cli.Millis(time.Since(start))
+			line.DurationMS = cluster.Millis(time.Since(start))
 		}
 		if ctx.Err() != nil {
 			return list
@@ -492,7 +492,7 @@ func (v *verification) finish(failure error) error {
 		failure = cli.NotFound("no run matches")
 	}
 	duration := time.Since(v.start)
-	e.DurationMS, e.Incomplete = cli.Millis(duration), failure != nil
+	e.DurationMS, e.Incomplete = cluster.Millis(duration), failure != nil
 	e.EventsPerS = float64(e.Events) / max(duration.Seconds(), 1e-9)
 	for _, r := range e.Reasons {
 		if !v.app.JSON {

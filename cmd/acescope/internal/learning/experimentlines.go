@@ -7,6 +7,7 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
 	"acescope/engine/learning/stats"
+	"acescope/sources/cluster"
 	"acescope/sources/experiments"
 	"acescope/sources/runs"
 )
@@ -42,7 +43,7 @@ func experimentRow(r experiments.Experiment, in *ace.ExperimentInput) Experiment
 		Adapter: r.Adapter, Start: r.Start, Close: r.Close, Note: r.Note,
 	}
 	if !r.Open() {
-		l.DurationMS = cli.Millis(r.Close.Sub(r.Start))
+		l.DurationMS = cluster.Millis(r.Close.Sub(r.Start))
 	}
 	if r.Progress != nil {
 		l.ExperimentProgress = *r.Progress

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/sources/cluster"
 	"acescope/sources/runs"
 	triagesource "acescope/sources/triage"
 	"acescope/theme"
@@ -92,9 +93,9 @@ type reasonOfLine struct {
 
 func triageLine(t *triagesource.Result) TriageLine {
 	l := TriageLine{
-		Result: t, SinceMS: cli.Millis(t.Since), Groups: []groupLine{}, Slowest: runLines(t.Slowest),
+		Result: t, SinceMS: cluster.Millis(t.Since), Groups: []groupLine{}, Slowest: runLines(t.Slowest),
 		Expensive: runLines(t.MostExpensive), MostTokens: runLines(t.Largest),
-		DurationMS: cli.Millis(t.Scan.Took),
+		DurationMS: cluster.Millis(t.Scan.Took),
 	}
 	for _, g := range t.Groups {
 		line := groupLine{FailureGroup: g, Query: g.Query(), Exact: g.Exact(),

@@ -16,6 +16,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/learning/stats"
 	"acescope/engine/temporal/history"
+	"acescope/sources/cluster"
 	"acescope/sources/detail"
 	"acescope/sources/evaluations"
 	"acescope/sources/experiments"
@@ -204,7 +205,7 @@ func printSummary(
 		ExperimentID: in.ExperimentID, WorkflowID: workflowID, RunID: runID, Provider: in.Provider,
 		Model: in.Model, Status: state.Status(), Usage: p.Usage,
 		Epochs: cli.EpochLines(&in, p.Epochs), Eval: cli.EvalLines(&in, p.Eval),
-		DurationMS: cli.Millis(duration), PlaybookBefore: p.Before, PlaybookAfter: p.After,
+		DurationMS: cluster.Millis(duration), PlaybookBefore: p.Before, PlaybookAfter: p.After,
 		Bullets:  p.Bullets,
 		Accepted: p.Accepted, Rejected: p.Rejected, Failure: state.Failure, Stopped: p.Stopped,
 		taskCounts: countsOf(p.Epochs...),

@@ -44,6 +44,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 
+	"acescope/engine/ace"
 	"acescope/engine/agents/agentcall"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
@@ -230,7 +231,7 @@ func (h *Host) Lock(ctx context.Context) (release func(), err error) {
 // the start. The file is removed only when the session is closed: removed earlier, the next
 // process would lock another file.
 func (h *Host) lockSession(ctx context.Context, id string) (*filelock.Lock, error) {
-	path := filepath.Join(h.o.DataDir, sessionsDir, artifact.Escape(id)+lockExt)
+	path := filepath.Join(h.o.DataDir, sessionsDir, ace.FileName(id)+lockExt)
 	lock, err := filelock.Acquire(ctx, path, func(pid int) {
 		h.log.Warn("ending an orphaned process of the session", "session", id, "pid", pid)
 	})

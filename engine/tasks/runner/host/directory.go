@@ -11,8 +11,8 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"acescope/engine/ace"
 	"acescope/engine/internal/filelock"
-	"acescope/engine/store/artifact"
 )
 
 // ErrTaken means that another process is this runner.
@@ -29,7 +29,7 @@ type directory struct {
 }
 
 func (o *Options) directory() *directory {
-	path := filepath.Join(o.DataDir, "runners", artifact.Escape(o.ID))
+	path := filepath.Join(o.DataDir, "runners", ace.FileName(o.ID))
 	return &directory{path: path, lock: flock.New(filepath.Join(path, "lock"), flock.SetPermissions(0o600))}
 }
 
@@ -94,6 +94,6 @@ func (d *directory) killPrograms(ctx context.Context, onKill func(pid int)) {
 
 // lockRun takes the lock of a run, which its program inherits.
 func (d *directory) lockRun(ctx context.Context, runID string, claim int64) (*filelock.Lock, error) {
-	name := fmt.Sprintf("%s-%d%s", artifact.Escape(runID), claim, runLockExt)
+	name := fmt.Sprintf("%s-%d%s", ace.FileName(runID), claim, runLockExt)
 	return filelock.Acquire(ctx, filepath.Join(d.path, name), nil)
 }
