@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
+
 	"acescope/engine/store/bucket"
 )
 
@@ -33,7 +35,10 @@ func (e *Engine) outageWatches(warn func(line string)) []outageWatch {
 		}
 	}
 	watches := []outageWatch{{"the Temporal server " + e.address, func(ctx context.Context) error {
-		_, err := e.registry().registered(ctx)
+		_, err := e.Client.DescribeWorkflowExecution(ctx, storeWorkflow, "") // reads the server's database
+		if isError[*serviceerror.NotFound](err) {
+			return nil
+		}
 		return err
 	}, report}}
 	if e.shared != nil {
