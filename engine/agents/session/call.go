@@ -13,6 +13,8 @@ import (
 
 	"github.com/kballard/go-shellquote"
 	"mvdan.cc/sh/v3/syntax"
+
+	"acescope/engine/internal/plainjson"
 )
 
 // Call is a tool call as rules see it: with every name of the tool and with normalized arguments.
@@ -41,11 +43,7 @@ func NormalizeArgs(raw json.RawMessage) (json.RawMessage, error) {
 	if d.Decode(&fields) != nil || d.Decode(new(any)) != io.EOF || fields == nil {
 		return nil, errors.New("malformed arguments: use one JSON object")
 	}
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	err := e.Encode(fields)
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+	return plainjson.Marshal(fields)
 }
 
 // NewCall describes a call with normalized arguments of a tool that the agent names. Relative

@@ -1,7 +1,6 @@
 package playbook
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -177,10 +176,7 @@ func (b *batch) write(ctx context.Context) error {
 	content, err := b.encode()
 	s, x := b.store, b.log
 	if err == nil && s.shared != nil {
-		var branch string
-		if branch, err = s.shared.branchKey(x.header.Branch); err == nil {
-			err = s.shared.Create(ctx, entryKey(branch, len(x.entries)+1), bytes.NewReader(content))
-		}
+		err = s.shared.addEntry(ctx, x.header.Branch, len(x.entries)+1, content)
 	}
 	if err == nil {
 		err = appendLine(x.path, x.size, content)

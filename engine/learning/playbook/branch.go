@@ -171,8 +171,8 @@ func (s *Store) current(ctx context.Context, name string) (*branchLog, error) {
 func (s *Store) currentWithin(ctx context.Context, name string, limit int) (x *branchLog, read int,
 	err error) {
 	if s.shared != nil {
-		var branch string
-		if branch, err = s.shared.branchKey(name); err == nil {
+		branch, err := s.shared.branchKey(name)
+		if err == nil {
 			read, err = s.shared.pull(ctx, branch, limit)
 		}
 		if err != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"acescope/engine/internal/plainjson"
 )
 
 // Bounds of the extra fields of a bullet.
@@ -85,13 +87,7 @@ func canonicalJSON(data []byte) ([]byte, error) {
 	if err := in.Decode(&value); err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	to := json.NewEncoder(&out)
-	to.SetEscapeHTML(false)
-	if err := to.Encode(value); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(out.Bytes(), "\n"), nil
+	return plainjson.Marshal(value)
 }
 
 // Loss is a field of a file that was not read or cannot be written, and how often.

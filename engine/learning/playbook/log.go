@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"acescope/engine/internal/plainjson"
 )
 
 // logFormat is the version of the log's layout.
@@ -260,11 +262,6 @@ func appendLine(path string, size int64, line []byte) error {
 
 // encodeLine returns v as one line of JSON.
 func encodeLine(v any) ([]byte, error) {
-	var line bytes.Buffer
-	e := json.NewEncoder(&line)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return line.Bytes(), nil
+	line, err := plainjson.Marshal(v)
+	return append(line, '\n'), err
 }

@@ -374,16 +374,12 @@ func (s *Store) appendLines(ctx context.Context, name string, log *branchLog, li
 		}
 		return s.logs.write(path, bytes.Join(lines, nil), true)
 	}
-	branch, err := s.shared.branchKey(name)
-	if err != nil {
-		return err
-	}
 	first := 0
 	if log != nil {
 		first = len(log.entries) + 1
 	}
 	for i, line := range lines {
-		if err := s.shared.Create(ctx, entryKey(branch, first+i), bytes.NewReader(line)); err != nil {
+		if err := s.shared.addEntry(ctx, name, first+i, line); err != nil {
 			return err
 		}
 	}

@@ -74,6 +74,15 @@ func entryKey(branch string, n int) string { return fmt.Sprintf("%s/%08d", branc
 
 func sharedBookKey(hash string) string { return "playbooks/" + hash[:2] + "/" + hash + ".json" }
 
+// addEntry creates entry n of a branch. The error is [bucket.ErrExists] if the branch has it.
+func (b *shared) addEntry(ctx context.Context, name string, n int, content []byte) error {
+	branch, err := b.branchKey(name)
+	if err != nil {
+		return err
+	}
+	return b.Create(ctx, entryKey(branch, n), bytes.NewReader(content))
+}
+
 // Sync brings the cache of a shared store up to date, with all branches or those with the names. With all it
 // lists every entry of the namespace.
 func (s *Store) Sync(ctx context.Context, names ...string) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"acescope/engine/agents/session"
+	"acescope/engine/internal/plainjson"
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
 )
@@ -238,7 +239,7 @@ func (d *document) servers(n gjson.Result, path string) map[string]json.RawMessa
 			d.problem(v.Index, at, "expected an object")
 			continue
 		}
-		raw, _ := encode(plain(v.Raw)) // cannot fail for a value of a parsed document
+		raw, _ := plainjson.Marshal(plain(v.Raw)) // cannot fail for a value of a parsed document
 		if err := session.CheckServers(map[string]json.RawMessage{name.Str: raw}, false); err != nil {
 			d.serverProblem(name, v, at, err)
 			continue

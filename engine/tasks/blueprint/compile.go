@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/tidwall/gjson"
 
+	"acescope/engine/internal/plainjson"
 	"acescope/engine/tasks/run"
 )
 
@@ -171,8 +172,8 @@ func (c *compiler) compile(s *Schema) {
 		}
 	}()
 	doc := plain(c.root.Raw).(map[string]any)
-	s.raw, _ = encode(doc) // cannot fail for a value of a parsed document
-	delete(doc, "$id")     // all references are within the schema
+	s.raw, _ = plainjson.Marshal(doc) // cannot fail for a value of a parsed document
+	delete(doc, "$id")                // all references are within the schema
 	library := jsonschema.NewCompiler()
 	library.DefaultDraft(c.draft)
 	library.AssertFormat()

@@ -1,7 +1,6 @@
 package blueprint
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -237,17 +236,6 @@ func plain(raw string) any {
 		return nil // cannot happen for a value of a parsed document
 	}
 	return value
-}
-
-// encode returns canonical JSON: sorted names, no white space, numbers as written.
-func encode(v any) (json.RawMessage, error) {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
 var simpleName = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$-]{0,99}$`)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"acescope/engine/internal/plainjson"
 	"acescope/engine/tasks/run"
 )
 
@@ -79,7 +80,7 @@ func (s *Schema) Check(params json.RawMessage) (json.RawMessage, error) {
 	if err := v.err(); err != nil {
 		return nil, err
 	}
-	filled, err := encode(obj)
+	filled, err := plainjson.Marshal(obj)
 	switch {
 	case err != nil:
 		return nil, violation("%v", err)
@@ -148,7 +149,7 @@ func (s *Schema) Parameters() []Parameter {
 				p.Description = part.Description
 			}
 			if p.Default == nil && part.Default != nil {
-				p.Default, _ = encode(*part.Default) // cannot fail for a value of a parsed document
+				p.Default, _ = plainjson.Marshal(*part.Default) // cannot fail for a value of a parsed document
 			}
 		}
 		p.Required = p.Default == nil && slices.Contains(required, name)

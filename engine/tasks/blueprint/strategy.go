@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"acescope/engine/internal/plainjson"
 	"acescope/engine/tasks/run"
 )
 
@@ -64,7 +65,7 @@ func (v *Violations) checkStrategy(s run.Strategy, params map[string]any) {
 func (v *Violations) checkArgument(s run.Strategy, path, name string, value any) {
 	text, isString := value.(string)
 	if !isString {
-		raw, _ := encode(value) // cannot fail for a value of a parsed document
+		raw, _ := plainjson.Marshal(value) // cannot fail for a value of a parsed document
 		text = string(raw)
 	}
 	if s == run.ArgsSpaced && strings.HasPrefix(text, "-") {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"acescope/engine/internal/plainjson"
 )
 
 // Bounds of the cost of filling in and checking for any schema: a step is a value that meets a
@@ -179,7 +181,7 @@ func sameValue(s *jsonschema.Schema, always bool) (out []*jsonschema.Schema) {
 
 // copyOf copies a JSON value.
 func copyOf(v any) any {
-	data, err := encode(v)
+	data, err := plainjson.Marshal(v)
 	if err != nil {
 		return nil // cannot happen for a value of a parsed document
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/tidwall/gjson"
 
+	"acescope/engine/internal/plainjson"
 	"acescope/engine/tasks/blueprint"
 	"acescope/engine/tasks/run"
 )
@@ -192,7 +193,7 @@ func (in Invocation) MarshalJSON() (data []byte, err error) {
 		in.Task = &task
 	}
 	if in.Mode == Execute {
-		return marshal(plain(in))
+		return plainjson.Marshal(plain(in))
 	}
 	parameters := map[string]json.RawMessage{}
 	if in.Parameters != nil {
@@ -200,23 +201,14 @@ func (in Invocation) MarshalJSON() (data []byte, err error) {
 			return nil, err
 		}
 	}
-	if parameters["prompt"], err = marshal(in.Prompt); err != nil {
+	if parameters["prompt"], err = plainjson.Marshal(in.Prompt); err != nil {
 		return nil, err
 	}
 	in.Prompt = ""
-	if in.Parameters, err = marshal(parameters); err != nil {
+	if in.Parameters, err = plainjson.Marshal(parameters); err != nil {
 		return nil, err
 	}
-	return marshal(plain(in))
-}
-
-// marshal marshals without escaping of <, > and &.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+	return plainjson.Marshal(plain(in))
 }
 
 func jsonError(err error) string {

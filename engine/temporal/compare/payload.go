@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/plainjson"
 )
 
 // Bounds of a comparison.
@@ -86,7 +87,7 @@ func fingerprint(raw json.RawMessage, all bool) uint64 {
 
 // hashOf returns the hash of a parsed value.
 func hashOf(v any) uint64 {
-	data, _ := marshal(v) // parsed JSON can be encoded
+	data, _ := plainjson.Marshal(v) // parsed JSON can be encoded
 	return maphash.Bytes(seed, data)
 }
 
@@ -125,7 +126,7 @@ func (d *differ) add(path string, a, b any, inA, inB bool) {
 }
 
 func value(v any) (json.RawMessage, bool) {
-	data, _ := marshal(v) // parsed JSON can be encoded
+	data, _ := plainjson.Marshal(v) // parsed JSON can be encoded
 	return truncate(data)
 }
 
@@ -133,16 +134,8 @@ func truncate(data []byte) (json.RawMessage, bool) {
 	if len(data) <= MaxValue {
 		return data, false
 	}
-	short, _ := marshal(ace.Cut(string(data), MaxValue)) // a text can be encoded
+	short, _ := plainjson.Marshal(ace.Cut(string(data), MaxValue)) // a text can be encoded
 	return short, true
-}
-
-func marshal(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 func (d *differ) values(path string, a, b any) {

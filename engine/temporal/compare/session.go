@@ -12,6 +12,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/plainjson"
 )
 
 // addCalls adds steps for new tool calls: those of the skills session that event e completed,
@@ -163,7 +164,7 @@ func without(raw json.RawMessage, names ...string) json.RawMessage {
 	for _, name := range names {
 		delete(all, name)
 	}
-	out, err := marshal(all)
+	out, err := plainjson.Marshal(all)
 	if err != nil {
 		return raw
 	}

@@ -19,6 +19,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/plainjson"
 	"acescope/engine/temporal/history"
 )
 
@@ -392,12 +393,12 @@ func readPayload(p *commonpb.Payload) (raw json.RawMessage, note string, opaque 
 	case data != nil && json.Valid(data):
 		return data, "", false
 	case data != nil:
-		raw, _ = marshal(string(data))
+		raw, _ = plainjson.Marshal(string(data))
 		return raw, "not valid JSON", false
 	case encoding == converter.MetadataEncodingNil:
 		return json.RawMessage("null"), "", false
 	}
-	raw, _ = marshal(fmt.Sprintf("(encoded as %s, SHA-256 %x)", encoding, sha256.Sum256(p.GetData())))
+	raw, _ = plainjson.Marshal(fmt.Sprintf("(encoded as %s, SHA-256 %x)", encoding, sha256.Sum256(p.GetData())))
 	note = fmt.Sprintf("%d bytes, encoded as %s", len(p.GetData()), encoding)
 	if reason := history.CodecReason(p); reason != "" {
 		note += "; codec server: " + reason

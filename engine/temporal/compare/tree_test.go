@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"acescope/engine/internal/plainjson"
 )
 
 // sessionJSON returns a result with n calls except those whose number is a multiple of skip.
@@ -18,7 +20,7 @@ func sessionJSON(n, skip int) json.RawMessage {
 				"args": map[string]any{"x": i * 2, "y": "text"}})
 		}
 	}
-	data, err := marshal(map[string]any{"calls": list})
+	data, err := plainjson.Marshal(map[string]any{"calls": list})
 	if err != nil {
 		panic(err)
 	}
@@ -92,8 +94,8 @@ func at(v any, path string) (any, bool) {
 func TestChangesAreTrue(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
-		x, _ := marshal(randomJSON(r, 4))
-		y, _ := marshal(randomJSON(r, 4))
+		x, _ := plainjson.Marshal(randomJSON(r, 4))
+		y, _ := plainjson.Marshal(randomJSON(r, 4))
 		changes := (&Pair{}).changes(x, y, true)
 		// marshal sorts members, and the numbers are whole
 		if (len(changes) == 0) != (string(x) == string(y)) {
@@ -104,7 +106,7 @@ func TestChangesAreTrue(t *testing.T) {
 		for _, c := range changes {
 			if c.A != nil {
 				stands, ok := at(a, c.Path)
-				said, _ := marshal(stands)
+				said, _ := plainjson.Marshal(stands)
 				if !ok || string(said) != string(c.A) {
 					t.Fatalf("%s, %s: %s is said to be at %q", x, y, c.A, c.Path)
 				}
@@ -112,7 +114,7 @@ func TestChangesAreTrue(t *testing.T) {
 			}
 			stands, ok := at(b, c.Path)
 			// Within lists of different lengths the place is that in the first one.
-			if said, _ := marshal(stands); (!ok || string(said) != string(c.B)) &&
+			if said, _ := plainjson.Marshal(stands); (!ok || string(said) != string(c.B)) &&
 				!strings.Contains(string(y), string(c.B)) {
 				t.Fatalf("%s, %s: %s is said to be new at %q", x, y, c.B, c.Path)
 			}

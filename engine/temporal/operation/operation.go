@@ -30,6 +30,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/plainjson"
 	"acescope/engine/temporal/history"
 )
 
@@ -251,13 +252,7 @@ func canonical(data []byte) (json.RawMessage, error) {
 	if _, err := dec.Token(); err != io.EOF {
 		return nil, errors.New("more than one JSON value")
 	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(plain); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+	return plainjson.Marshal(plain)
 }
 
 // holdsError reports whether a value, or an element of a map or list of any, is an error.

@@ -1,0 +1,18 @@
+// Package plainjson encodes JSON as a person reads it. Every package may import it.
+package plainjson
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Marshal is like [json.Marshal], but does not escape <, > and &.
+func Marshal(v any) (json.RawMessage, error) {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+}
