@@ -136,6 +136,9 @@ func Of(info *workflowpb.WorkflowExecutionInfo) Run {
 		r.Summary = nil
 	}
 	_ = json.Unmarshal(history.PayloadJSON(memo[ace.MemoBy]), &r.By) // "" if it is unreadable
+	if r.Type == ace.ExperimentWorkflow && r.Status.Bad() {
+		r.Phase = ace.StageStopped // earlier versions and terminated ones leave the stage before
+	}
 	r.takeObserved(memo[ace.MemoObserved])
 	if r.WaitsForReview() {
 		_ = json.Unmarshal(history.PayloadJSON(memo[ace.MemoReview]), &r.Review) // nil if it is unreadable

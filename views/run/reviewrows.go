@@ -20,7 +20,11 @@ import (
 func reviewRows(b *lister, d *histories.Detail) {
 	event := phaseEvent(d, ace.PhaseCurator)
 	for _, n := range d.UnderReview() {
-		b.add("review", n, reviewRow{operationRowOf(d, n-1, event), n, slices.Contains(b.rejected, n)})
+		row := operationRowOf(d, n-1, event)
+		proposed := *row.Operation
+		proposed.Outcome = ace.OutcomeProposed // workers of earlier versions call it accepted
+		row.Operation = &proposed
+		b.add("review", n, reviewRow{row, n, slices.Contains(b.rejected, n)})
 	}
 }
 

@@ -134,7 +134,7 @@ var sections = []section{
 		inspect: (*inspection).failure},
 	{name: "Under way", rows: pendingRows, inPane: allRows},
 	{name: "Progress", remark: progressRemark, rows: progressRows, inPane: allRows},
-	{name: "Failed tasks", remark: failedTasksRemark, rows: failedTaskRows, inPane: 5},
+	{name: "Not completed", remark: failedTasksRemark, rows: failedTaskRows, inPane: 5},
 	{name: "Phases", title: phasesTitle, remark: phasesRemark, rows: phaseRows, inPane: noRows,
 		inspect: (*inspection).phases},
 	{name: "Steps", remark: flowRemark, rows: flowRows, inPane: allRows},

@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"acescope/engine/ace"
 	"acescope/engine/learning/grade"
@@ -127,6 +128,9 @@ func header(raw []byte) (grader string, ok bool) {
 	return grader, ok
 }
 
+// byteOrderMark is what some editors write before the first line. It is no part of the text.
+const byteOrderMark = "\ufeff"
+
 // scan calls fn for each task in order, with the bytes of its line and the names of the fields that
 // the task does not hold, until fn returns false. It skips blank lines. It passes the grader of a header to
 // onHeader.
@@ -137,7 +141,11 @@ func scan(
 	index, n, first := 0, 0, true
 	for in.Scan() {
 		n++
-		raw := bytes.TrimSpace(in.Bytes())
+		raw := in.Bytes()
+		if n == 1 {
+			raw = bytes.TrimPrefix(raw, []byte(byteOrderMark))
+		}
+		raw = bytes.TrimSpace(raw)
 		if len(raw) == 0 {
 			continue
 		}
@@ -152,7 +160,10 @@ func scan(
 		}
 		task, lost, err := parseLine(raw)
 		if err != nil {
-			if strings.Contains(err.Error(), "unexpected end") {
+			switch {
+			case !utf8.Valid(raw):
+				err = errors.New("not a text in UTF-8")
+			case strings.Contains(err.Error(), "unexpected end"):
 				err = fmt.Errorf("%w (half-written?)", err)
 			}
 			return &LineError{path, n, err}

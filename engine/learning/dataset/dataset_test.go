@@ -164,6 +164,20 @@ func TestIngestKeepsTasksBeforeError(t *testing.T) {
 	}
 }
 
+// A byte order mark and CR before LF are no part of the lines.
+func TestIngestFromWindows(t *testing.T) {
+	s := store(t)
+	content := "\ufeff{\"context\":\"a\"}\r\n{\"context\":\"b\"}\r\n"
+	set, err := ingest(t.Context(), s, content, 0)
+	if err != nil || set.Tasks != 2 {
+		t.Fatalf("%+v, %v", set, err)
+	}
+	tasks, err := Load(t.Context(), s, set.Ref, 0, 10)
+	if err != nil || len(tasks) != 2 || tasks[0].Prompt != "a" || tasks[1].Prompt != "b" {
+		t.Errorf("%+v, %v", tasks, err)
+	}
+}
+
 func TestIngestErrors(t *testing.T) {
 	s := store(t)
 	if _, err := ingest(t.Context(), s, "\n \n", 0); !errors.Is(err, ErrEmpty) {
@@ -173,6 +187,10 @@ func TestIngestErrors(t *testing.T) {
 	var bad *LineError
 	if _, err := ingest(t.Context(), s, long, 0); !errors.As(err, &bad) || bad.Line != 1 {
 		t.Errorf("long line: %v", err)
+	}
+	_, err := ingest(t.Context(), s, "\xff\xfe{\x00\"\x00", 0)
+	if err == nil || !strings.Contains(err.Error(), "not a text in UTF-8") {
+		t.Errorf("UTF-16: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

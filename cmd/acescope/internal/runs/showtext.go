@@ -415,8 +415,12 @@ func (p *page) experiment(d *histories.Detail) {
 	if len(d.FailedTasks) == 0 {
 		return
 	}
-	p.heading("Failed tasks  %d", len(d.FailedTasks)+d.FailedDropped)
+	p.heading("Not completed tasks  %d", len(d.FailedTasks)+d.FailedDropped)
 	for _, f := range d.FailedTasks {
-		p.Printf("  %-28s %s", f.Result.TaskID, f.Failure.Message)
+		why := f.Failure.Message
+		if f.Status == ace.Canceled {
+			why = "" // the message says the same
+		}
+		p.Printf("  %-28s %-10s %s", f.Result.TaskID, f.Status, why)
 	}
 }
