@@ -110,6 +110,7 @@ type form struct {
 	refused  map[int]string // why edited texts were not stored, until their field changes
 	touched  []bool         // a problem of the field is shown
 	at       int            // the focused field
+	fresh    bool           // typing replaces the value of the focused field
 	top      int            // first visible line of the fields
 	options  []string       // completions of the focused field
 	option   int            // the one in the field, -1 for none
@@ -127,7 +128,7 @@ type form struct {
 
 func newForm(spec Form, kept Values, s theme.Styles) *form {
 	f := &form{spec: spec, styles: s, long: map[int]string{}, refused: map[int]string{},
-		touched: make([]bool, len(spec.Fields)), option: -1, reported: -1}
+		touched: make([]bool, len(spec.Fields)), fresh: true, option: -1, reported: -1}
 	for i, field := range spec.Fields {
 		in := textinput.New()
 		in.Prompt = ""
@@ -159,6 +160,7 @@ func (f *form) set(i int, value string) {
 	}
 	f.inputs[i].SetValue(value)
 	f.inputs[i].CursorEnd()
+	f.fresh = f.fresh && i != f.at
 }
 
 func (f *form) value(i int) string {
@@ -210,6 +212,7 @@ func (f *form) focus(i int) tea.Cmd {
 	f.touched[f.at] = true
 	f.inputs[f.at].Blur()
 	f.at = i
+	f.fresh = true
 	f.inputs[i].Focus()
 	return f.complete()
 }
@@ -401,12 +404,21 @@ func (f *form) input(msg tea.Msg) (cmd tea.Cmd) {
 		return f.changed()
 	}
 	before := f.inputs[f.at].Value()
+	if f.selected(f.at) && (isPaste || k.Text != "") {
+		f.inputs[f.at].SetValue("")
+	}
+	f.fresh = false
 	f.inputs[f.at], cmd = f.inputs[f.at].Update(msg)
 	if f.inputs[f.at].Value() != before {
 		delete(f.refused, f.at)
 		return tea.Batch(cmd, f.changed())
 	}
 	return cmd
+}
+
+// selected reports whether typing replaces the value of a field. Text of several lines is never replaced.
+func (f *form) selected(i int) bool {
+	return f.fresh && i == f.at && !f.spec.Fields[i].Lines && f.value(i) != ""
 }
 
 // edit opens the text of the focused field in $EDITOR: its value, or what the value names.
@@ -670,6 +682,9 @@ func (f *form) drawValue(i, width int) (value string, typed bool) {
 		return text.Cut("< "+text.Safe(f.value(i), " ")+" >", width, g.Ellipsis), false
 	}
 	f.inputs[i].SetWidth(width - 1)
+	if f.selected(i) {
+		return f.styles.Selected.Paint(text.Cut(text.Safe(f.value(i), " "), width-1, g.Ellipsis)), true
+	}
 	return f.inputs[i].View(), true
 }
 

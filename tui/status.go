@@ -11,8 +11,11 @@ import (
 	"acescope/tui/text"
 )
 
-// noticeTime is how long a notice or a problem stays in the status line.
-const noticeTime = 15 * time.Second
+// How long a note and a problem stay in the status line. A note covers hints.
+const (
+	noteTime    = 6 * time.Second
+	problemTime = 15 * time.Second
+)
 
 // maxErrors bounds the log of errors that did not come with the status; the oldest are
 // dropped, and the log says so.
@@ -66,7 +69,11 @@ func (m *messages) warn(warnings []string) {
 
 // current returns the notice, or ok false if it has expired.
 func (m *messages) current(now time.Time) (n noticeMsg, ok bool) {
-	return m.notice, m.notice.text != "" && now.Sub(m.at) < noticeTime
+	stays := noteTime
+	if m.notice.bad {
+		stays = problemTime
+	}
+	return m.notice, m.notice.text != "" && now.Sub(m.at) < stays
 }
 
 // lines returns the log, newest first, together with the errors of the status, in lines of
@@ -155,7 +162,7 @@ func (s statusLine) message() (string, theme.Ink) {
 	if s.status == nil {
 		return "", s.Text
 	}
-	if p := s.status.Errors; len(p) > 0 && s.now.Sub(p[len(p)-1].At) < noticeTime {
+	if p := s.status.Errors; len(p) > 0 && s.now.Sub(p[len(p)-1].At) < problemTime {
 		return s.Glyphs.Failed + " " + text.Safe(p[len(p)-1].Text, " "), s.Error
 	}
 	if approvals != "" {

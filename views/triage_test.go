@@ -256,7 +256,7 @@ func (s *screen) toldLast() string {
 func TestTriageStopsAScan(t *testing.T) {
 	sc := newScreen(t, scanning(), plainLook, 80, 24)
 	sc.press("7")
-	sc.has("why runs failed 40/317 (c stops)")
+	sc.has("why runs failed 40/317 (ctrl+r stops)")
 	sc.press("ctrl+r")
 	if h := sc.store.heard(); h[len(h)-1] != "stop" {
 		t.Errorf("%q", h)

@@ -95,7 +95,7 @@ func TestOpenConsole(t *testing.T) {
 	term.press("/right" + keyEnter)
 	term.await("1/1")
 	term.press("9")
-	term.await("State of right at event 38")
+	term.await("State at event 38 of right")
 	term.press("[")
 	term.await("event 32 of 38")
 	term.press("r")

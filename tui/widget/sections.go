@@ -256,10 +256,7 @@ func (s *SectionList) Position() string {
 
 // SizedCells joins cells of fixed widths: a width below 0 is flush right, 0 takes the rest.
 func SizedCells(width int, plain bool, ellipsis string, cells ...SizedCell) string {
-	rest := width - len(cells) + 1
-	for _, c := range cells {
-		rest -= max(c.Width, -c.Width)
-	}
+	rest := Rest(width, cells)
 	line := text.Line{Max: width}
 	for i, c := range cells {
 		if i > 0 {
@@ -273,11 +270,20 @@ func SizedCells(width int, plain bool, ellipsis string, cells ...SizedCell) stri
 		case w < 0:
 			fit, w = text.FitLeft, -w
 		case w == 0:
-			w = max(rest, 0)
+			w = rest
 		}
 		line.Add(c.Ink, fit(c.Text, w, ellipsis))
 	}
 	return line.String(theme.Ink{})
+}
+
+// Rest returns the width that cells and the spaces between them leave.
+func Rest(width int, cells []SizedCell) int {
+	width -= len(cells) - 1
+	for _, c := range cells {
+		width -= max(c.Width, -c.Width)
+	}
+	return max(width, 0)
 }
 
 // SizedCell is a cell with its width.

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"os"
+	"path"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -19,22 +20,24 @@ const exportHints = "json can be read again; skill, claude-md and agents-md are 
 
 // AskExport opens the form that writes a version of a playbook, as BRANCH@N, to a file.
 func (a *Actor) AskExport(s tui.Shell, version string) tea.Cmd {
-	return s.Fill(tui.Form{Title: "Export playbook " + version, Name: "export", Verb: "write the file",
+	branch, _, _ := strings.Cut(version, "@")
+	return s.Fill(tui.Form{Title: "Export playbook " + version, Name: "export " + branch, Verb: "write the file",
 		Fields: []tui.Field{
-			{Name: fileField, Label: "File", Complete: completeFiles, Hint: "a path; of a skill, its folder"},
+			{Name: fileField, Label: "File", Value: path.Base(branch) + ".json", Complete: completeFiles,
+				Hint: "for a skill, a folder"},
 			{Name: formField, Label: "Form", Value: playbook.ExportForms()[0],
 				Options: playbook.ExportForms(), Fixed: true,
-				Hint: "left and right choose"},
+				Hint: "left, right choose"},
 		},
 		Check: func(v tui.Values) tui.Report {
-			path := strings.TrimSpace(v[fileField])
+			file := strings.TrimSpace(v[fileField])
 			r := tui.Report{Problems: map[string]string{}, Lines: []string{exportHints},
-				Command: shellquote.Join("acescope", "playbook", "export", version, path, "--to",
+				Command: shellquote.Join("acescope", "playbook", "export", version, file, "--to",
 					v[formField])}
-			if path == "" {
+			if file == "" {
 				r.Problems[fileField] = "name a file"
-			} else if info, err := os.Stat(expandHome(path)); err == nil && !info.IsDir() {
-				r.Lines = append(r.Lines, path+" exists and changes")
+			} else if info, err := os.Stat(expandHome(file)); err == nil && !info.IsDir() {
+				r.Lines = append(r.Lines, file+" exists and changes")
 			}
 			return r
 		},

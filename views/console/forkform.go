@@ -41,12 +41,12 @@ func provided() []string { return phaseNames()[:len(phaseNames())-1] }
 func (f forkForm) fields() []tui.Field {
 	fields := []tui.Field{
 		{Name: fromField, Label: "From", Value: f.at, Options: phaseNames(),
-			Hint: "first phase to rerun, or an event"},
-		{Name: promptField, Label: "Prompt", Lines: true, Hint: "the task; ctrl+e opens $EDITOR"},
-		{Name: "label", Label: "Expected answer", Hint: "by which the answer is graded"},
+			Hint: "first phase, or event"},
+		{Name: promptField, Label: "Prompt", Lines: true, Hint: "ctrl+e opens $EDITOR"},
+		{Name: "label", Label: "Expected answer", Hint: "grades the answer"},
 		{Name: "provider", Label: "Provider", Complete: f.choices("provider"), Hint: "of all phases"},
 		{Name: "model", Label: "Model", Complete: f.models, Hint: "of all phases"},
-		{Name: "playbook", Label: "Playbook", Complete: f.playbooks, Hint: "a branch, a version or a file"},
+		{Name: "playbook", Label: "Playbook", Complete: f.playbooks, Hint: "branch, version, file"},
 	}
 	for i, phase := range provided() {
 		reruns := func(v tui.Values) bool { return slices.Index(phaseNames(), v[fromField]) <= i }
@@ -54,12 +54,13 @@ func (f forkForm) fields() []tui.Field {
 		fields = append(fields,
 			tui.Field{Name: "steps." + phase, Label: label + " by", Complete: f.choices("provider"),
 				Shown: reruns,
-				Hint:  "provider; empty: as above"},
+				Hint:  "empty: as above"},
 			tui.Field{Name: "models." + phase, Label: label + " model", Complete: f.models, Shown: reruns,
 				Hint: "empty: as above"},
 			f.prompt(phase, reruns))
 	}
 	if f.several {
+		fields[0].Hint = "first phase to rerun"
 		fields = slices.DeleteFunc(fields, func(f tui.Field) bool {
 			return f.Name == promptField || f.Name == "label"
 		})
@@ -76,9 +77,6 @@ func (f forkForm) fields() []tui.Field {
 func (f forkForm) prompt(phase string, reruns func(tui.Values) bool) tui.Field {
 	field := f.phasePrompt(phase)
 	field.Shown = reruns
-	if f.several {
-		field.Hint = "empty: as each run has it; ctrl+e edits"
-	}
 	return field
 }
 
@@ -110,10 +108,11 @@ func (f forkForm) change(v tui.Values) (c runs.Change, err error) {
 	return c, nil
 }
 
-// planOf returns the lines of a plan without those that name the run, which the title of the form does.
+// planOf returns the lines of a plan without what the form shows above them: the run and the point.
 func planOf(p runs.Prepared) (lines []string) {
 	for _, l := range p.Lines {
-		if !strings.HasPrefix(l, "workflow ") && !strings.HasPrefix(l, "run ") {
+		word, _, _ := strings.Cut(l, "  ")
+		if !slices.Contains([]string{"workflow", "run", "forked at"}, word) {
 			lines = append(lines, l)
 		}
 	}

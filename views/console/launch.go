@@ -88,34 +88,34 @@ func (l launch) fields() []tui.Field {
 	fields := []tui.Field{
 		{Name: startField, Label: "Start", Value: "experiment", Options: []string{"experiment", "task"},
 			Fixed: true,
-			Hint:  "tasks of a data set, or one task"},
+			Hint:  "or one task"},
 		{Name: "dataset", Label: "Data set", Options: []string{"problems:60", "problems:120"},
-			Complete: l.datasets, Hint: "a file, problems:N or experiment:ID", Shown: isExperiment},
+			Complete: l.datasets, Hint: "file or stored data set", Shown: isExperiment},
 		{Name: "eval", Label: "Evaluation set", Options: []string{"problems:30:2", "problems:60:2"},
-			Complete: l.datasets, Hint: "answered without learning", Shown: isExperiment},
-		{Name: promptField, Label: "Prompt", Lines: true, Hint: "the task; ctrl+e opens $EDITOR",
+			Complete: l.datasets, Hint: "measured, not learned", Shown: isExperiment},
+		{Name: promptField, Label: "Prompt", Lines: true, Hint: "ctrl+e opens $EDITOR",
 			Shown: isTask},
-		{Name: "expected", Label: "Expected answer", Hint: "by which the answer is graded", Shown: isTask},
+		{Name: "expected", Label: "Expected answer", Hint: "grades the answer", Shown: isTask},
 		{Name: "provider", Label: "Provider", Complete: l.choices("provider"),
-			Hint: "what executes the phases"},
-		{Name: "model", Label: "Model", Complete: l.models, Hint: "empty: the provider's"},
-		{Name: "playbook", Label: "Playbook", Complete: l.playbooks, Hint: "to start from; empty: none"},
+			Hint: "model server or agent"},
+		{Name: "model", Label: "Model", Complete: l.models, Hint: "empty: its default"},
+		{Name: "playbook", Label: "Playbook", Complete: l.playbooks, Hint: "empty: an empty one"},
 		{Name: "epochs", Label: "Epochs", Number: true, Shown: isExperiment,
-			Hint: "passes over the data set"},
+			Hint: "passes over the data"},
 		{Name: "adapter", Label: "Adapter", Options: []string{string(ace.Offline), string(ace.Online)},
 			Fixed: true,
-			Shown: isExperiment, Hint: "learn by task, or by window"},
-		{Name: "window", Label: "Window", Number: true, Shown: online, Hint: "tasks; 0 means 20"},
+			Shown: isExperiment, Hint: "by task, or by window"},
+		{Name: "window", Label: "Window", Number: true, Shown: online, Hint: "tasks; 0: 20"},
 		{Name: "eval-every", Label: "Evaluate every", Number: true, Shown: evaluated,
-			Hint: "tasks; 0: after epochs"},
+			Hint: "tasks; 0: each epoch"},
 	}
 	for _, phase := range provided() {
 		fields = append(fields, l.phasePrompt(phase))
 	}
 	fields = append(fields,
-		tui.Field{Name: "max-cost", Label: "Budget", Number: true, Hint: "US dollars; 0: no limit"},
+		tui.Field{Name: "max-cost", Label: "Budget", Number: true, Hint: "US dollars; 0: none"},
 		tui.Field{Name: "experiment", Label: "Name", Complete: l.choices("experiment"),
-			Hint: "empty: data set and time"})
+			Hint: "empty: set and time"})
 	for i := range fields {
 		if value, ok := l.defaults[fields[i].Name]; ok {
 			fields[i].Value = value
@@ -132,7 +132,7 @@ func (l launch) choices(field string) func(string) []string {
 func (l launch) phasePrompt(phase string) tui.Field {
 	return tui.Field{Name: promptOf + phase, Label: capital(phase) + " prompt",
 		Complete: l.choices(promptOf + phase),
-		Text:     l.texts.field(ace.Phase(phase)), Hint: "empty: default; ctrl+e edits"}
+		Text:     l.texts.field(ace.Phase(phase)), Hint: "ctrl+e edits"}
 }
 
 // models lists the models of providers and of loaded runs.

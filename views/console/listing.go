@@ -69,7 +69,9 @@ func (l *Listing) ApplyFilter(s tui.Shell, typed string) (ok bool) {
 		s.Note(err.Error())
 		return false
 	}
-	l.Runs.Query = query // so that a second quick change begins with it
+	// A second quick change begins with it.
+	l.Runs.Loading = l.Runs.Loading || l.Runs.Query != query
+	l.Runs.Query = query
 	l.controls.SetQuery(query)
 	return true
 }

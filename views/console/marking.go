@@ -9,10 +9,11 @@ import (
 	"acescope/tui"
 )
 
-// MarkMatching marks all runs that the filter matches. It reads those that are not loaded.
+// MarkMatching marks all runs that the filter matches. It reads those that are not loaded. Until the list is
+// loaded, its rows are those of the filter before.
 func (f *Forks) MarkMatching(s tui.Shell) tea.Cmd {
 	list := f.listing.Runs
-	if f.actions == nil || list.First == 0 && !list.More && !list.Bounded {
+	if f.actions == nil || !list.Loading && list.First == 0 && !list.More && !list.Bounded {
 		f.listing.Mark(s, list.Rows)
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/sources/cluster"
 	"acescope/sources/experiments"
+	"acescope/sources/runs"
 	"acescope/tui"
 	"acescope/tui/text"
 	"acescope/tui/widget"
@@ -23,6 +24,7 @@ import (
 // Experiments is the state that the screens share: the experiments, the marks, and how they are plotted.
 type Experiments struct {
 	nav      *console.Navigation
+	listing  *console.Listing
 	launcher *console.Launcher
 	forks    *console.Forks
 	comparer *console.Comparer
@@ -66,7 +68,7 @@ func Screens(x *Experiments) (list, compare tui.Screen) {
 
 // New returns the shared state of the screens.
 func New(c *console.Console, feed Feed) *Experiments {
-	return &Experiments{nav: c.Navigation, launcher: c.Launcher, forks: c.Forks, comparer: c.Comparer,
+	return &Experiments{nav: c.Navigation, listing: c.Listing, launcher: c.Launcher, forks: c.Forks, comparer: c.Comparer,
 		controls: c.Controls, location: c.Location, feed: feed,
 		Metric: AllMetrics}
 }
@@ -201,6 +203,7 @@ func (x *Experiments) compare(s tui.Shell) {
 // plotBindings returns the keys of the plots, which work in the list too.
 func (x *Experiments) plotBindings(view string) []tui.Binding {
 	return []tui.Binding{
+		console.Key(view+".filter", "list its runs", "list its runs", x.listRuns, "F"),
 		console.Key(view+".metric",
 			"show the next metric: all, accuracy, playbook size, operations, cost per correct answer",
 			"metric",
@@ -226,6 +229,14 @@ func (x *Experiments) plotBindings(view string) []tui.Binding {
 			"v"),
 		console.Key(view+".bullets", "show what each bullet does, by an ablation", "", x.open("effects"),
 			"b"),
+	}
+}
+
+// listRuns lists the runs of the experiment under the cursor.
+func (x *Experiments) listRuns(s tui.Shell) {
+	r, ok := x.row(x.Cursor)
+	if ok && x.listing.ApplyFilter(s, ace.AttrExperiment+" = "+runs.Quote(r.Name())) {
+		s.Open("runs")
 	}
 }
 

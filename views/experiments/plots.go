@@ -189,7 +189,7 @@ func facts(w *widget.Writer, x *experiments.Series, cost string) {
 	w.End(w.Line().Add(s.Muted, " eval ").Add(s.Strong, evalCell(p.Eval, g)).
 		Add(s.Strong, widget.InParentheses(evalRange(p.Eval, g))).
 		Add(s.Text, lastEvalScore(x)).Add(s.Muted, learnedText(p, dot)))
-	w.End(w.Line().Add(s.Muted, " playbook ").Add(s.Text, text.Count(int64(p.Bullets))+" bullets").
+	w.End(w.Line().Add(s.Muted, " playbook ").Add(s.Text, widget.Counted(p.Bullets, "bullet")).
 		Add(s.Muted, dot+"operations ").Add(s.Added, text.Count(int64(p.Accepted))+" accepted").Add(s.Text,
 		", ").
 		Add(s.Removed, text.Count(int64(p.Rejected))+" rejected"))

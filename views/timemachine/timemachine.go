@@ -100,7 +100,11 @@ func (v *pane) Title() string {
 		return v.Name()
 	}
 	name := cmp.Or(v.data.About.TaskID, v.data.WorkflowID)
-	title := v.Name() + " of " + text.Safe(name, " ") + " at event " + text.Count(v.data.Frame.EventID)
+	title := v.Name()
+	if title == "State" {
+		title += " at event"
+	}
+	title += " " + text.Count(v.data.Frame.EventID) + " of " + text.Safe(name, " ")
 	if c := v.data.Chain; len(c.RunIDs) > 1 {
 		title += fmt.Sprintf(", run %d of %d", c.At+1, len(c.RunIDs))
 	}
@@ -114,12 +118,21 @@ func (v *pane) Footer() string {
 	return text.Count(int64(v.data.Frame.Position)) + "/" + text.Count(int64(v.data.About.Events))
 }
 
-// forkPoint returns the event that the time machine shows.
+// forkPoint returns the event that the time machine shows, or where the answer became wrong the phase that
+// gave it: a fork after that event keeps the answer.
 func (v *pane) forkPoint() string {
 	if v.data == nil || v.data.Frame == nil || !v.nav.Selected.Is(v.data.WorkflowID, v.data.RunID) {
 		return ""
 	}
-	return "at=" + strconv.FormatInt(v.data.Frame.EventID, 10)
+	event := v.data.Frame.EventID
+	if wrong := v.data.Wrong; wrong != nil && wrong.EventID == event {
+		for _, span := range v.data.Log.Spans {
+			if span.Last == event && ace.Phase(span.Name).Activity() != "" {
+				return "phase=" + span.Name
+			}
+		}
+	}
+	return "at=" + strconv.FormatInt(event, 10)
 }
 
 func (v *pane) SetShown(shown bool) { v.look(shown) }
@@ -161,7 +174,7 @@ func (v *pane) Bindings() []tui.Binding {
 	}
 	author := console.Key("replay.author", "open the run that added the bullet at the cursor", "author",
 		v.openAuthor, "A")
-	return append([]tui.Binding{
+	return append(v.forks.ForkAt("replay", v.forkPoint),
 		b("next", "next event; after the last one, the next run of the chain", "event",
 			move(histories.StepEvent, true), "right", "l"),
 		b("previous", "previous event; before the first one, the previous run of the chain", "",
@@ -200,7 +213,7 @@ func (v *pane) Bindings() []tui.Binding {
 		b("half_up", "half a page up", "", func() { v.Scroll(min(-v.Page()/2, -1)) }, "ctrl+u"),
 		b("page_down", "page down", "", func() { v.Scroll(v.Page()) }, "pgdown", "ctrl+f"),
 		b("page_up", "page up", "", func() { v.Scroll(-v.Page()) }, "pgup", "ctrl+b"),
-	}, v.forks.ForkAt("replay", v.forkPoint)...)
+	)
 }
 
 // Commands returns the commands of the time machine. Only one of the panes offers them.

@@ -26,7 +26,7 @@ type row interface {
 	run() runs.Run
 	// message returns the complete error message, or "".
 	message() string
-	cells(s theme.Styles, wide bool, now time.Time) []widget.SizedCell
+	cells(s theme.Styles, width int, now time.Time) []widget.SizedCell
 	// write writes everything that is known about the row.
 	write(w *findingWriter, t *triage.Result)
 }
@@ -70,7 +70,7 @@ func (r retryRow) key() string     { return r.Run.RunID + "/" + r.Activity }
 func (r retryRow) run() runs.Run   { return r.Run }
 func (r retryRow) message() string { return r.LastError.Message }
 
-func (r retryRow) cells(s theme.Styles, wide bool, now time.Time) []widget.SizedCell {
+func (r retryRow) cells(s theme.Styles, width int, now time.Time) []widget.SizedCell {
 	m := s.Retry()
 	next := "now"
 	if r.Next.After(now) {
@@ -82,7 +82,7 @@ func (r retryRow) cells(s theme.Styles, wide bool, now time.Time) []widget.Sized
 		{whereFailed(r.Phase, r.Activity), 13, s.Muted},
 		{text.Span(now.Sub(r.Since)), -5, s.Muted},
 	}
-	if wide {
+	if width >= wideWidth {
 		cells = append(cells, widget.SizedCell{next, -7, s.Muted})
 	}
 	failure := cmp.Or(text.Safe(r.LastError.Message, " "), "unknown error")
@@ -111,7 +111,7 @@ func (g groupRow) mark(s theme.Styles) theme.Mark {
 	return s.Status(string(g.Status))
 }
 
-func (g groupRow) cells(s theme.Styles, wide bool, _ time.Time) []widget.SizedCell {
+func (g groupRow) cells(s theme.Styles, width int, _ time.Time) []widget.SizedCell {
 	m := g.mark(s)
 	cells := []widget.SizedCell{
 		{text.Count(int64(g.Count)), -6, s.Strong},
@@ -120,12 +120,12 @@ func (g groupRow) cells(s theme.Styles, wide bool, _ time.Time) []widget.SizedCe
 	if g.Verdict == "" {
 		cells = append(cells, widget.SizedCell{whereFailed(g.Phase, g.Activity), 11, s.Muted})
 	}
-	if wide {
+	if width >= wideWidth {
 		cells = append(cells, widget.SizedCell{console.Percent(g.Share), -6, s.Muted},
 			widget.SizedCell{widget.Spark(g.Trend, 12, s.Glyphs), 12, s.Accent})
 	}
 	cause := text.Safe(g.Pattern, " ")
-	if r := g.Last.Reason; r != nil && wide {
+	if r := g.Last.Reason; r != nil && width >= wideWidth {
 		cause += "  " + exampleText(r, s.Glyphs)
 	}
 	return append(cells, widget.SizedCell{cause, 0, s.Text})
@@ -142,21 +142,24 @@ func (r runRow) key() string     { return r.of.RunID }
 func (r runRow) run() runs.Run   { return r.of }
 func (r runRow) message() string { return "" }
 
-func (r runRow) cells(s theme.Styles, wide bool, now time.Time) []widget.SizedCell {
+func (r runRow) cells(s theme.Styles, width int, now time.Time) []widget.SizedCell {
 	m := s.Status(string(r.of.Status))
 	tokens := s.Glyphs.Dash
 	if n := triage.Tokens(r.of); n > 0 {
 		tokens = text.Count(n) + " tok"
 	}
-	cells := []widget.SizedCell{{console.NameOf(r.of), 0, s.Text}}
-	if wide {
+	var cells []widget.SizedCell
+	if width >= wideWidth {
 		cells = append(cells, widget.SizedCell{text.Safe(r.of.Experiment, " "), 20, s.Muted})
 	}
-	return append(cells,
+	cells = append(cells,
 		widget.SizedCell{text.Duration(r.of.Age(now)), -7, s.Text},
 		widget.SizedCell{console.CostCell(triage.UsageOf(r.of), s.Glyphs), -8, s.Text},
 		widget.SizedCell{tokens, -11, s.Muted},
 		widget.SizedCell{m.Glyph + " " + text.Safe(m.Word, " "), 11, m.Ink})
+	// The tasks of an experiment differ at the end of their names.
+	name := text.Middle(console.NameOf(r.of), widget.Rest(width, cells)-1, s.Glyphs.Ellipsis)
+	return slices.Insert(cells, 0, widget.SizedCell{name, 0, s.Text})
 }
 
 type phaseRow struct{ triage.PhaseStat }
@@ -165,7 +168,7 @@ func (p phaseRow) key() string     { return p.Phase }
 func (p phaseRow) run() runs.Run   { return p.Worst }
 func (p phaseRow) message() string { return "" }
 
-func (p phaseRow) cells(s theme.Styles, _ bool, _ time.Time) []widget.SizedCell {
+func (p phaseRow) cells(s theme.Styles, _ int, _ time.Time) []widget.SizedCell {
 	return []widget.SizedCell{
 		{text.Safe(p.Phase, " "), 0, s.Text},
 		{"p50 " + widget.Milliseconds(p.P50, s.Glyphs), -11, s.Text},
@@ -186,7 +189,7 @@ func (v *list) Draw(now time.Time, focused bool) []string {
 		return v.Message(head, v.empty()...)
 	}
 	row := func(at widget.SectionRow, width int, plain bool) string {
-		cells := v.rows[at.Part][at.Row].cells(v.Styles, width >= wideWidth, now)
+		cells := v.rows[at.Part][at.Row].cells(v.Styles, width, now)
 		return widget.SizedCells(width, plain, v.Styles.Glyphs.Ellipsis, cells...)
 	}
 	return widget.Fill(append(head, v.list.Draw(v.Styles, focused, row)...), v.Width, v.Height)
@@ -215,7 +218,7 @@ func (v *list) head(now time.Time) []string {
 		ended = "the newest " + ended
 	}
 	if t.Since > 0 {
-		ended += " in the last " + spanWord(t.Since) + " (w)"
+		ended += " in the last " + spanWord(t.Since) + " (.)"
 	}
 	l.Add(s.Text, " "+ended+", "+text.Count(int64(t.Open))+" open")
 	if t.MoreOpen {
@@ -245,5 +248,5 @@ func (v *list) progress(scan triage.Scan) string {
 	if scan.Total > 0 {
 		say += " " + text.Count(int64(scan.Done)) + "/" + text.Count(int64(scan.Total))
 	}
-	return say + " (c stops)"
+	return say + " (ctrl+r stops)"
 }
