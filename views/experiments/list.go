@@ -68,8 +68,8 @@ func Screens(x *Experiments) (list, compare tui.Screen) {
 
 // New returns the shared state of the screens.
 func New(c *console.Console, feed Feed) *Experiments {
-	return &Experiments{nav: c.Navigation, listing: c.Listing, launcher: c.Launcher, forks: c.Forks, comparer: c.Comparer,
-		controls: c.Controls, location: c.Location, feed: feed,
+	return &Experiments{nav: c.Navigation, listing: c.Listing, launcher: c.Launcher, forks: c.Forks,
+		comparer: c.Comparer, controls: c.Controls, location: c.Location, feed: feed,
 		Metric: AllMetrics}
 }
 

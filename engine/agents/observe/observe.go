@@ -28,21 +28,6 @@ const MaxWaiting = 10_000
 // another run.
 const maxOpen = 10_000
 
-// Observer receives what a run does. No method blocks or fails: an observer that cannot keep up
-// counts the events that it drops.
-type Observer interface {
-	// Start starts a run. Its TaskID identifies it from then on. Observed is set.
-	Start(in ace.TaskInput)
-	// Phase reports the start of a phase.
-	Phase(taskID string, phase ace.Phase)
-	// ToolEvent reports a tool call, a permission or a message. Empty EventID, Seq and At are set.
-	ToolEvent(taskID string, e ace.ToolEvent)
-	// Step reports the result of a phase, of the contract's type, or its failure.
-	Step(taskID string, step ace.Phase, result any, err error)
-	// Finish ends the run. With err the run has failed.
-	Finish(taskID string, f ace.Finish, err error)
-}
-
 // Observation is an event of a run, as it is delivered and as the spool stores it.
 type Observation struct {
 	TaskID string `json:"task_id"`
@@ -80,7 +65,7 @@ var now = time.Now
 
 var processStart = now().UnixNano()
 
-// recorder implements [Observer]: it turns calls into observations with ids and sequence numbers.
+// recorder turns calls into observations with ids and sequence numbers. No method blocks or fails.
 type recorder struct {
 	emit   func(Observation) // called with the lock held, so that the order is kept
 	redact Redact
@@ -97,7 +82,7 @@ type openRun struct {
 	input  *ace.TaskInput // until the first event
 }
 
-// Start implements [Observer].
+// Start starts a run. Its TaskID identifies it from then on. It sets Observed.
 func (r *recorder) Start(in ace.TaskInput) {
 	in.Observed = true
 	in.Prompt = string(r.redact.apply([]byte(in.Prompt)))
@@ -156,15 +141,15 @@ func (r *recorder) record(taskID string, e ace.ToolEvent) {
 	}
 }
 
-// Phase implements [Observer].
+// Phase reports the start of a phase.
 func (r *recorder) Phase(taskID string, phase ace.Phase) {
 	r.record(taskID, ace.ToolEvent{Kind: ace.KindPhase, Name: string(phase)})
 }
 
-// ToolEvent implements [Observer].
+// ToolEvent reports a tool call, a permission or a message. It sets an empty EventID, Seq and At.
 func (r *recorder) ToolEvent(taskID string, e ace.ToolEvent) { r.record(taskID, e) }
 
-// Step implements [Observer].
+// Step reports the result of a phase, of the contract's type, or its failure.
 func (r *recorder) Step(taskID string, step ace.Phase, result any, err error) {
 	e := ace.ToolEvent{Kind: ace.KindStep, Name: string(step)}
 	if err != nil {
@@ -175,7 +160,7 @@ func (r *recorder) Step(taskID string, step ace.Phase, result any, err error) {
 	r.record(taskID, e)
 }
 
-// Finish implements [Observer].
+// Finish ends the run. With err the run has failed.
 func (r *recorder) Finish(taskID string, f ace.Finish, err error) {
 	e := ace.ToolEvent{Kind: ace.KindFinish, Result: mustJSON(f)}
 	if err != nil {

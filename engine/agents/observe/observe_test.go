@@ -412,7 +412,7 @@ func TestTemporal(t *testing.T) {
 	h := newFakeServer()
 	h.setAway(true)
 	to := NewTemporal(h, ace.TaskQueue, nil, nil)
-	var o Observer = to
+	o := to
 	o.Start(ace.TaskInput{TaskID: "t"})
 	o.ToolEvent("t", ace.ToolEvent{Kind: ace.KindToolUse, Name: "look"})
 	h.until(t, "it fails", func() bool { return to.Failure() != "" })

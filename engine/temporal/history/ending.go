@@ -90,14 +90,14 @@ func EndingOf(e *historypb.HistoryEvent) (Ending, bool) {
 // The result of a run that continues as new is the input of the next run.
 func Outcome(e *historypb.HistoryEvent) (*commonpb.Payloads, *failurepb.Failure) {
 	switch a := Attributes(e).(type) {
+	case *historypb.WorkflowExecutionContinuedAsNewEventAttributes: // which has GetFailure too
+		return a.GetInput(), nil
 	case interface{ GetResult() *commonpb.Payloads }:
 		return a.GetResult(), nil
 	case interface{ GetResult() *commonpb.Payload }:
 		return PayloadList(a.GetResult()), nil
 	case interface{ GetFailure() *failurepb.Failure }:
 		return nil, a.GetFailure()
-	case *historypb.WorkflowExecutionContinuedAsNewEventAttributes:
-		return a.GetInput(), nil
 	case *historypb.WorkflowExecutionTerminatedEventAttributes:
 		return nil, &failurepb.Failure{Message: "terminated: " + a.GetReason()}
 	case *historypb.StartChildWorkflowExecutionFailedEventAttributes:

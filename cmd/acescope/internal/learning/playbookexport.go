@@ -37,7 +37,7 @@ type ExportLine struct {
 var exportTargets = playbook.ExportForms()
 
 type exportFlags struct {
-	to, format string
+	to string
 	budget     int
 	ablation   string
 	minEffect  float64 // in percentage points
@@ -75,28 +75,19 @@ func exportCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&f.to, "to", exportTargets[0], "form: "+strings.Join(exportTargets, ", "))
-	cmd.Flags().StringVar(&f.format, "format", "", "the same as --to")
 	cmd.Flags().IntVar(&f.budget, "budget", 0,
 		"write only the most helpful bullets, of at most so many tokens (estimated as four bytes each; default all)")
 	cmd.Flags().Float64Var(&f.minEffect, "min-effect", 0,
 		"with --ablation, write only bullets whose measured effect is at least so many percentage points")
 	cmd.Flags().StringVar(&f.ablation, "ablation", "",
 		"leave out the bullets that this ablation of the version does not show to have --min-effect")
-	_ = cmd.Flags().MarkHidden("format") // it exists
 	return cmd
 }
 
 func (f *exportFlags) check(cmd *cobra.Command) error {
-	name := "--to"
-	if cmd.Flags().Changed("format") {
-		if cmd.Flags().Changed("to") {
-			return cli.UsageError("--to and --format exclude each other")
-		}
-		f.to, name = f.format, "--format"
-	}
 	switch {
 	case !slices.Contains(exportTargets, f.to):
-		return cli.UsageError("%s %s: must be one of %s", name, f.to, strings.Join(exportTargets, ", "))
+		return cli.UsageError("--to %s: must be one of %s", f.to, strings.Join(exportTargets, ", "))
 	case cmd.Flags().Changed("min-effect") && f.ablation == "":
 		return cli.UsageError(
 			"--min-effect: name the experiment of \"acescope playbook ablate\" with --ablation")

@@ -415,7 +415,7 @@ func (p *page) experiment(d *histories.Detail) {
 	if len(d.FailedTasks) == 0 {
 		return
 	}
-	p.heading("Not completed tasks  %d", len(d.FailedTasks)+d.FailedDropped)
+	p.heading("Tasks not completed  %d", len(d.FailedTasks)+d.FailedDropped)
 	for _, f := range d.FailedTasks {
 		why := f.Failure.Message
 		if f.Status == ace.Canceled {
