@@ -20,7 +20,7 @@ import (
 )
 
 // ErrNoRunner means that no runner has the ID.
-var ErrNoRunner = errors.New("no such runner")
+var ErrNoRunner = errors.New("runner not found")
 
 // RunnerActions are the questions about runners and the actions on them. They are methods of [Engine].
 type RunnerActions struct{ e *Engine }
@@ -70,7 +70,7 @@ func runnerError(id string, err error) error {
 		return nil
 	}
 	if isNotFound(err) {
-		return fmt.Errorf("%w: %s; run \"acescope runner list\"", ErrNoRunner, id)
+		return fmt.Errorf("%w: %q; run \"acescope runner list\"", ErrNoRunner, id)
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return fmt.Errorf("runner %s: %s", id, app.Message())

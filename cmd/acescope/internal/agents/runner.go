@@ -166,7 +166,7 @@ its current runs.`,
 func withRunner(a *cli.App, ctx context.Context, id string,
 	do func(context.Context, *engine.Engine) error) error {
 	if !reachable(a) {
-		return cli.NotFound("%w: %s", engine.ErrNoRunner, id)
+		return cli.NotFound("%w: %q", engine.ErrNoRunner, id)
 	}
 	return withRunners(a, ctx, "runner "+id, do)
 }

@@ -18,6 +18,7 @@ import (
 	"acescope/engine/learning/dataset"
 	"acescope/engine/learning/problems"
 	"acescope/engine/temporal/history"
+	"acescope/sources/cluster"
 	"acescope/sources/runs"
 )
 
@@ -122,7 +123,10 @@ func inputOf(ctx context.Context, e *engine.Engine, id string) (*ace.ExperimentI
 	var decoder history.ExperimentDecoder
 	event, err := events.Next()
 	if err != nil {
-		return nil, cli.NotFound("experiment %q: %w; run \"acescope experiment list\"", id, err)
+		if cluster.NotFound(err) {
+			return nil, cli.NotFound("experiment %q not found; run \"acescope experiment list\"", id)
+		}
+		return nil, fmt.Errorf("experiment %s: %w", id, err)
 	}
 	fact, ok, err := decoder.Fact(event)
 	if err != nil || !ok || fact.Input == nil {

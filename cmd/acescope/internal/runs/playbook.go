@@ -100,9 +100,9 @@ func noSuch(s *playbook.Store, name string) error {
 		names = append(names, d.Name)
 	}
 	if near := runs.Near(name, names); len(near) > 0 {
-		return cli.NotFound("no branch, version or file %q; near: %s", name, strings.Join(near, ", "))
+		return cli.NotFound("playbook %q not found; near: %s", name, strings.Join(near, ", "))
 	}
-	return cli.NotFound(`no branch, version or file %q; run "acescope playbook branches"`, name)
+	return cli.NotFound(`playbook %q not found; run "acescope playbook branches", or name a file`, name)
 }
 
 // IsPlaybookPath reports whether a name designates a playbook file even if a branch has that name: standard
