@@ -83,23 +83,30 @@ func TestReasonOfHistory(t *testing.T) {
 // it states today.
 func TestCausesOfEarlierVersions(t *testing.T) {
 	const wrong = `The answer "0.0" is wrong: the label is "14.99". `
-	const known = "Ratio: compute a / b as [calc-00001] says (helpful 1, harmful 0; 1 of 2 known recipes fit). Look it up."
+	const known = "Ratio: compute a / b as [calc-00001] says (helpful 1, harmful 0; 1 of 2 known recipes fit). " +
+		"Look it up."
 	const unknown = "Ratio: no recipe is known. Guess: the first number over the second."
-	for insights, want := range map[string]string{
-		"Of 86 calculations tried the most plausible that gives the label is a / b, from a common shape.":       "no recipe was known for the formula",
-		"Of 9 calculations tried the most plausible that gives the label is exp(a), from the prompt's formula.": "no recipe was known for the formula",
-		"[calc-00012] would have given it.":                                                         "another known recipe gives the label",
-		"None of 512 calculations tried with the question's 3 quantities gives the label.":          "no calculation tried gives the label",
-		"[calc-00012] has the right calculation but took the wrong operands.":                       "right calculation, wrong operands",
-		"The prompt names no formula or the label is not a number, so there is no recipe to learn.": "no formula to learn: none is named, or the label is not a number",
+	const best = " calculations tried the most plausible that gives the label is "
+	const none = "no recipe was known for the formula"
+	for _, c := range []struct{ insights, want string }{
+		{"Of 86" + best + "a / b, from a common shape.", none},
+		{"Of 9" + best + "exp(a), from the prompt's formula.", none},
+		{"[calc-00012] would have given it.", "another known recipe gives the label"},
+		{"None of 512 calculations tried with the question's 3 quantities gives the label.",
+			"no calculation tried gives the label"},
+		{"[calc-00012] has the right calculation but took the wrong operands.",
+			"right calculation, wrong operands"},
+		{"The prompt names no formula or the label is not a number, so there is no recipe to learn.",
+			"no formula to learn: none is named, or the label is not a number"},
 	} {
+		insights, want := c.insights, c.want
 		s := &ace.State{Input: ace.TaskInput{Provider: builtin}}
 		s.Insights, s.Plan = wrong+insights, unknown
 		if got := reasonOf(s, nil).Cause; got != want {
 			t.Errorf("%s: %q, want %q", insights, got, want)
 		}
 		s.Plan = known
-		if want == "no recipe was known for the formula" {
+		if want == none {
 			want = "the known recipes calculate something else"
 		}
 		if got := reasonOf(s, nil).Cause; got != want {
