@@ -23,16 +23,16 @@ type fleetResult struct {
 	answers  map[string]string // answer and verdict by task
 }
 
-// sequentialExperiment runs tasks one after another on two serving processes, and calls disturb after each with
-// the number of those that ended.
-func sequentialExperiment(t *testing.T, disturb func(e *engine.Engine, store string, first *process, ended int),
-) fleetResult {
+// sequentialExperiment runs tasks one after another on serving processes, and calls disturb after each with the
+// number of those that ended.
+func sequentialExperiment(t *testing.T, machines int,
+	disturb func(e *engine.Engine, store string, first *process, ended int)) fleetResult {
 	t.Helper()
 	newCluster(t)
 	const tasks = 10
 	dir := filepath.Join(t.TempDir(), "store")
 	var serving []*process
-	for range 2 {
+	for range machines {
 		p := startProgram(t, nil, "worker", workerConfig{Dir: t.TempDir(), Store: "file://" + dir})
 		serving = append(serving, p.waitLine("serving"))
 	}
@@ -87,9 +87,9 @@ func retries(t *testing.T, e *engine.Engine) error {
 }
 
 // TestMachinesGiveTheSameResult checks that an experiment whose tasks follow one another gives the same answers
-// and the same playbook whether a serving process is killed, the store is away for a while, or neither.
+// and the same playbook on one machine and on two, of which one is killed or the store is away for a while.
 func TestMachinesGiveTheSameResult(t *testing.T) {
-	want := sequentialExperiment(t, func(*engine.Engine, string, *process, int) {})
+	want := sequentialExperiment(t, 1, func(*engine.Engine, string, *process, int) {})
 	disturbances := map[string]func(e *engine.Engine, store string, first *process, ended int){
 		"killed": func(_ *engine.Engine, _ string, first *process, ended int) {
 			if ended == 3 {
@@ -113,7 +113,7 @@ func TestMachinesGiveTheSameResult(t *testing.T) {
 	}
 	for name, disturb := range disturbances {
 		t.Run(name, func(t *testing.T) {
-			if got := sequentialExperiment(t, disturb); !reflect.DeepEqual(got, want) {
+			if got := sequentialExperiment(t, 2, disturb); !reflect.DeepEqual(got, want) {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
 		})
