@@ -37,10 +37,10 @@ type ExportLine struct {
 var exportTargets = playbook.ExportForms()
 
 type exportFlags struct {
-	to string
-	budget     int
-	ablation   string
-	minEffect  float64 // in percentage points
+	to        string
+	budget    int
+	ablation  string
+	minEffect float64 // in percentage points
 }
 
 func exportCommand(a *cli.App) *cobra.Command {
