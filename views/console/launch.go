@@ -115,7 +115,7 @@ func (l launch) fields() []tui.Field {
 	fields = append(fields,
 		tui.Field{Name: "max-cost", Label: "Budget", Number: true, Hint: "US dollars; 0: none"},
 		tui.Field{Name: "experiment", Label: "Name", Complete: l.choices("experiment"),
-			Hint: "empty: set and time"})
+			Hint: "empty: generated"})
 	for i := range fields {
 		if value, ok := l.defaults[fields[i].Name]; ok {
 			fields[i].Value = value
