@@ -282,7 +282,7 @@ func NewList(x *Experiments) *list {
 		widget.Heading{Title: "EXPERIMENT", Minimum: 12},
 		widget.Heading{Title: "DATA SET", Width: 14, Drop: 6},
 		widget.Heading{Title: "MODEL", Width: 12, Drop: 8},
-		widget.Heading{Title: "STATUS", Width: 10},
+		widget.Heading{Title: "STATUS", Width: 11},
 		widget.Heading{Title: "TASKS", Width: 11, Right: true},
 		widget.Heading{Title: "ACC", Width: 6, Right: true},
 		widget.Heading{Title: "95%", Width: 6, Drop: 3},
