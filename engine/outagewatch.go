@@ -73,8 +73,8 @@ func (w outageWatch) run(ctx context.Context, tick <-chan time.Time) {
 		case since.IsZero():
 			since = now
 		case !reported && now.Sub(since) >= outageAfter:
-			w.report(fmt.Sprintf("%s is unavailable since %s; runs wait, and this process retries: %s", w.service,
-				since.Format(time.TimeOnly), strings.Join(strings.Fields(err.Error()), " ")))
+			w.report(fmt.Sprintf("%s has been unavailable since %s; runs wait, and this process retries: %s",
+				w.service, since.Format(time.TimeOnly), strings.Join(strings.Fields(err.Error()), " ")))
 			reported = true
 		}
 	}

@@ -32,9 +32,9 @@ func TestOutageWatch(t *testing.T) {
 	cancel()
 	<-ended.done
 	want := []string{
-		"the store is unavailable since 12:00:20; runs wait, and this process retries: connection refused",
+		"the store has been unavailable since 12:00:20; runs wait, and this process retries: connection refused",
 		"the store is available again, after 25s",
-		"the store is unavailable since 12:00:55; runs wait, and this process retries: connection refused",
+		"the store has been unavailable since 12:00:55; runs wait, and this process retries: connection refused",
 		"the store is available again, after 15s",
 	}
 	if !slices.Equal(lines, want) {
