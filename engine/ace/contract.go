@@ -447,7 +447,7 @@ type Operation struct {
 	Reason    string         `json:"reason,omitempty"`
 }
 
-// Refused reports whether the operation has an outcome other than its merge.
+// Refused reports whether the operation was rejected, changed nothing, or could not be parsed.
 func (op *Operation) Refused() bool {
 	return op.Outcome != "" && op.Outcome != OutcomeAccepted && op.Outcome != OutcomeProposed
 }

@@ -379,7 +379,7 @@ func (p *ExperimentProgress) Canceled() (canceled int) {
 // Done returns the number of closed tasks of the current epoch that were not canceled.
 func (p *ExperimentProgress) Done() int { return p.current().Tasks }
 
-// Closed returns the number of closed tasks of the current epoch: the next task follows.
+// Closed returns the number of closed tasks of the current epoch, with the canceled ones.
 func (p *ExperimentProgress) Closed() int { return p.current().closed() }
 
 func (p *ExperimentProgress) current() EpochResult {

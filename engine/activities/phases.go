@@ -100,15 +100,17 @@ func (p *phases) reflector(ctx context.Context, in ace.ReflectorInput) (r ace.Re
 }
 
 func (p *phases) curator(ctx context.Context, in ace.CuratorInput) (r ace.CuratorResult, err error) {
-	r.Time, r.Calls, err = p.runStep(ctx, &in.Task, new(string), nil, func(ctx context.Context, s step) (err error) {
-		if in.TagsOnly {
-			r.Accepted = ace.TagOperations(in.BulletTags)
-			return nil
-		}
-		r, err = p.curate(ctx, s, in)
-		r.Usage = sum(s.earlier, r.Usage)
-		return err
-	})
+	noPrompt := ""
+	r.Time, r.Calls, err = p.runStep(ctx, &in.Task, &noPrompt, nil,
+		func(ctx context.Context, s step) (err error) {
+			if in.TagsOnly {
+				r.Accepted = ace.TagOperations(in.BulletTags)
+				return nil
+			}
+			r, err = p.curate(ctx, s, in)
+			r.Usage = sum(s.earlier, r.Usage)
+			return err
+		})
 	return redacted(p.secrets, r), err
 }
 

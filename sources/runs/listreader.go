@@ -34,7 +34,7 @@ type listReader struct {
 	c      client.Client
 	enough int           // rows after which a list that is read page by page ends; 0 for all rows, in intervals
 	usual  time.Duration // longest duration of the runs in intervals; 0 for any
-	long   []Run         // the other ones that were not passed on
+	long   []Run         // the other runs, without those that were passed on
 	wg     sync.WaitGroup
 	out    chan<- page
 }
@@ -149,7 +149,7 @@ func (r *listReader) send(ctx context.Context, p page) bool {
 	}
 }
 
-// takeLong reads the runs after a cut that took longer than usual, if they fit on a page. Their intervals then
+// takeLong reads those runs after a cut that took longer than usual, if they fit on a page. The intervals then
 // have the other runs only. Runs without a duration, or with a negative one because of clock skew, are long.
 func (r *listReader) takeLong(ctx context.Context, at cut) {
 	query := closed(withoutHousekeeping(r.server), "<=", at.until)

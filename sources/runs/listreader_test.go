@@ -46,8 +46,8 @@ func TestListOfManyRuns(t *testing.T) {
 	}
 }
 
-// Runs that took long, a negative time or are without a duration are in their place, whether they are few or
-// many.
+// TestListOfLongRuns checks the order of a list in which few or many runs have a long, a negative or no
+// duration.
 func TestListOfLongRuns(t *testing.T) {
 	for name, every := range map[string]int{"few": 97, "many": 3} {
 		t.Run(name, func(t *testing.T) {

@@ -69,7 +69,7 @@ func (l *Listing) ApplyFilter(s tui.Shell, typed string) (ok bool) {
 		s.Note(err.Error())
 		return false
 	}
-	// A second quick change begins with it.
+	// A change that is made before the list is read changes this query.
 	l.Runs.Loading = l.Runs.Loading || l.Runs.Query != query
 	l.Runs.Query = query
 	l.controls.SetQuery(query)

@@ -156,7 +156,7 @@ func (r *Reader) lines(
 // SkipTo makes a new reader start with the first line that begins after offset.
 func (r *Reader) SkipTo(offset int64) { r.offset, r.over = offset, true }
 
-// wholeReader is part of a [LineReader] whose every read starts again.
+// wholeReader is the part of a [LineReader] that reads a session from its beginning each time.
 type wholeReader struct {
 	path string
 	read bool
