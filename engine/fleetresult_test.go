@@ -104,10 +104,10 @@ func TestMachinesGiveTheSameResult(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := poll(func() error { return retries(t, e) }); err != nil {
-				t.Error(err)
+				t.Fatal(err)
 			}
 			if err := os.Rename(store+"-away", store); err != nil {
-				t.Error(err)
+				t.Fatal(err)
 			}
 		},
 	}

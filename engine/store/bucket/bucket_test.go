@@ -197,6 +197,7 @@ func TestMissingDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	listed := false
 	_, err = b.Open(t.Context(), "x")
 	if !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("read: %v", err)
@@ -204,8 +205,36 @@ func TestMissingDirectory(t *testing.T) {
 	if err := b.Create(t.Context(), "x", strings.NewReader("x")); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("write: %v", err)
 	}
-	if _, err := os.Stat(dir); err == nil {
-		t.Error("the directory was created")
+	for o, err := range b.List(t.Context(), "a/") {
+		if !errors.Is(err, ErrUnavailable) {
+			t.Errorf("list: %v, %v", o, err)
+		}
+		listed = true
+	}
+	if _, err := os.Stat(dir); err == nil || !listed {
+		t.Errorf("the directory was created, or its list is empty: %v", err)
+	}
+}
+
+// moving is content that moves the store away while it is read.
+type moving struct{ from, to string }
+
+func (m moving) Read([]byte) (int, error) {
+	if err := os.Rename(m.from, m.to); err != nil {
+		return 0, err
+	}
+	return 0, io.EOF
+}
+
+func TestDirectoryGoneDuringAWrite(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	b := open(t, "file://"+dir)
+	err := b.Create(t.Context(), "a/x", moving{dir, dir + "-away"})
+	if !errors.Is(err, ErrUnavailable) {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a second store was created: %v", err)
 	}
 }
 

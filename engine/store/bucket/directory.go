@@ -9,6 +9,7 @@ import (
 	"iter"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -72,13 +73,24 @@ func (d *directory) write(ctx context.Context, key string, content io.Reader,
 	if err := errors.Join(err, f.Close(), ctx.Err()); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := d.mkdirs(key); err != nil {
 		return err
 	}
 	if err := place(f.Name(), path); err != nil {
 		return err
 	}
 	return durable.SyncDir(filepath.Dir(path))
+}
+
+// mkdirs creates the directories of a key, but never the store's own: at the place of a file system that was
+// unmounted, it would be a second, empty store.
+func (d *directory) mkdirs(key string) error {
+	root, err := os.OpenRoot(d.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return root.MkdirAll(filepath.FromSlash(path.Dir(key)), 0o700)
 }
 
 func (d *directory) Open(_ context.Context, key string) (io.ReadCloser, error) {
@@ -111,19 +123,19 @@ func (d *directory) List(ctx context.Context, prefix string) iter.Seq2[Object, e
 			if err == nil && !yield(Object{key, info.Size(), info.ModTime()}, nil) {
 				return fs.SkipAll
 			}
-			return ignoreMissing(err) // deleted by another process
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // deleted by another process
+			}
+			return err
 		}
-		if err := ignoreMissing(filepath.WalkDir(from, visit)); err != nil {
+		err := filepath.WalkDir(from, visit)
+		if errors.Is(err, fs.ErrNotExist) && d.exists() {
+			return // no key has this prefix
+		}
+		if err != nil {
 			yield(Object{}, d.explain("list", prefix, err))
 		}
 	}
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 func (d *directory) Delete(_ context.Context, key string) error {
