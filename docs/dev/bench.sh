@@ -10,6 +10,11 @@
 # that list reads (created once, some minutes; remove runs-* and history-* to create them again), a cluster of 2.5 GB
 # (remove cluster-*), and temporary data directories.
 #
+# Build bin/acescope first: make build. One section alone, here the lists of 100,000 runs on a cluster against
+# temporal workflow list, in 10 minutes (20 the first time):
+#
+#   bash docs/dev/bench.sh -runs 5 cluster-list
+#
 # The environment: ACESCOPE is the program to measure (bin/acescope), such as that of an older version; TEMPORAL is the
 # temporal command to compare with (built once, some minutes); ACESCOPE_STREAMS is a directory with recorded output of
 # agents, in a directory for each; CLUSTER_PORT is the first of 16 ports of the cluster (7700), CLUSTER_BIN a directory
