@@ -159,7 +159,8 @@ func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 		return nil, nil, UsageError("--store needs a cluster; add --address or --profile")
 	}
 	o.DataDir, o.Version, o.Port, o.Remote = dir, BuildVersion(), a.Port, a.Cluster()
-	o.Intercept, o.Logger, o.Providers, o.Agents = a.Meter.Intercept, log, a.Providers(), a.Agents()
+	o.Intercept = cluster.DecodeLists(a.Meter.Intercept)
+	o.Logger, o.Providers, o.Agents = log, a.Providers(), a.Agents()
 	o.Graders = a.graders()
 	o.Blueprints = Blueprints{blueprint.Library{Dirs: dirs}}
 	if a.Settings.Observe == ObserveOn {
