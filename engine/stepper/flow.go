@@ -83,13 +83,6 @@ func (f *flowFold) fill(frame *Frame) {
 	frame.Flow = &state
 }
 
-func (f *flowFold) piece(key string) any {
-	if key == "flow" {
-		return f.state
-	}
-	return nil
-}
-
 func (f *flowFold) values() []value {
 	var l valueList
 	s := &f.state

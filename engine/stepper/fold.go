@@ -17,11 +17,10 @@ import (
 type fold interface {
 	apply(*historypb.HistoryEvent) effect
 	clone() fold
-	id() string           // ID of the task, session, run or experiment
-	phase() string        // what a step by phase compares
-	values() []value      // values that can be watched
-	fill(*Frame)          // sets the answers of a live run
-	piece(key string) any // field of a frame by its JSON name, or nil
+	id() string      // ID of the task, session, run or experiment
+	phase() string   // what a step by phase compares
+	values() []value // values that can be watched
+	fill(*Frame)     // sets the answers of a live run
 	// sections describes the state. The event has the whole payloads of tool calls; it may be nil.
 	sections(Books, *historypb.HistoryEvent) []Section
 }
@@ -89,36 +88,13 @@ func (f *taskFold) clone() fold   { return &taskFold{f.state.Clone(), f.decoder.
 func (f *taskFold) id() string    { return f.state.Input.TaskID }
 func (f *taskFold) phase() string { return string(f.state.Phase) }
 
-func (f *taskFold) phaseAnswer() ace.PhaseAnswer {
-	p := f.state.CurrentPhase()
-	p.Status = f.state.Status()
-	return p
-}
-
 func (f *taskFold) fill(frame *Frame) {
-	phase, skills, delta := f.phaseAnswer(), f.state.SkillUsage(), f.state.PlaybookDelta()
+	phase, skills, delta := f.state.CurrentPhase(), f.state.SkillUsage(), f.state.PlaybookDelta()
+	phase.Status = f.state.Status()
 	frame.Phase, frame.Skills, frame.Delta = &phase, &skills, &delta
 	frame.Plan = f.state.Plan
 	frame.TrajectoryID = f.state.TrajectoryID
 	frame.BulletIDs = f.state.BulletIDs
-}
-
-func (f *taskFold) piece(key string) any {
-	switch key {
-	case "phase":
-		return f.phaseAnswer()
-	case "skills":
-		return f.state.SkillUsage()
-	case "delta":
-		return f.state.PlaybookDelta()
-	case "plan":
-		return f.state.Plan
-	case "trajectory_id":
-		return f.state.TrajectoryID
-	case "bullet_ids":
-		return f.state.BulletIDs
-	}
-	return nil
 }
 
 type experimentFold struct {
@@ -152,13 +128,6 @@ func (f *experimentFold) fill(frame *Frame) {
 	frame.Experiment = &p
 }
 
-func (f *experimentFold) piece(key string) any {
-	if key == "experiment" {
-		return f.state.Progress
-	}
-	return nil
-}
-
 // sessionFold folds an agent session. The parts of its state are replaced, never written to.
 type sessionFold struct {
 	state   session.State
@@ -185,10 +154,9 @@ func (f *sessionFold) calls() int {
 	return len(f.state.Pending) + len(f.state.Decided) + len(f.state.Running)
 }
 
-func (f *sessionFold) clone() fold      { return &sessionFold{f.state, f.decoder.Clone()} }
-func (f *sessionFold) id() string       { return f.state.Input.SessionID }
-func (f *sessionFold) phase() string    { return string(f.state.Status) }
-func (f *sessionFold) piece(string) any { return nil }
+func (f *sessionFold) clone() fold   { return &sessionFold{f.state, f.decoder.Clone()} }
+func (f *sessionFold) id() string    { return f.state.Input.SessionID }
+func (f *sessionFold) phase() string { return string(f.state.Status) }
 
 func (f *sessionFold) fill(frame *Frame) {
 	state := f.state
@@ -217,10 +185,9 @@ func (f *runFold) apply(e *historypb.HistoryEvent) effect {
 	}
 }
 
-func (f *runFold) clone() fold      { return &runFold{f.state, f.decoder.Clone()} }
-func (f *runFold) id() string       { return f.state.Input.RunID }
-func (f *runFold) phase() string    { return string(f.state.Status) }
-func (f *runFold) piece(string) any { return nil }
+func (f *runFold) clone() fold   { return &runFold{f.state, f.decoder.Clone()} }
+func (f *runFold) id() string    { return f.state.Input.RunID }
+func (f *runFold) phase() string { return string(f.state.Status) }
 
 func (f *runFold) fill(frame *Frame) {
 	state := f.state

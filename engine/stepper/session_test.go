@@ -47,14 +47,16 @@ func TestSession(t *testing.T) {
 			t.Fatalf("event %d backward:\n%s\nforward\n%s", pos, got, want[pos-1])
 		}
 	}
-	w, err := s.Watch("status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if there, back := seen(w, s.Len()); len(there) < 2 || len(there) != len(back) {
-		t.Errorf("status changes forward at %v, backward %v", there, back)
-	}
-	if got := string(w.At(s.Len())); got != `"ended"` {
-		t.Errorf("at the end %s", got)
+	for _, expr := range []string{"status", "/session/status"} {
+		w, err := s.Watch(expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if there, back := seen(w, s.Len()); len(there) < 2 || len(there) != len(back) {
+			t.Errorf("%s changes forward at %v, backward %v", expr, there, back)
+		}
+		if got := string(w.At(s.Len())); got != `"ended"` {
+			t.Errorf("%s: at the end %s", expr, got)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package stepper
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"sort"
 	"strconv"
@@ -93,8 +94,8 @@ func (w *Watch) check(names []string) error {
 		return nil
 	}
 	if names == nil {
-		names = []string{"/phase", "/skills", "/delta", "/experiment", "/plan", "/trajectory_id",
-			"/bullet_ids"}
+		names = []string{"/phase", "/skills", "/delta", "/experiment", "/session", "/run_state", "/flow",
+			"/plan", "/trajectory_id", "/bullet_ids"}
 	}
 	return &WatchError{Expr: w.Expr, Names: names[:min(len(names), maxNames)]}
 }
@@ -157,16 +158,24 @@ func pointer(expr string) []string {
 
 // pointed returns the value at a JSON pointer into the frame, or nil.
 func pointed(f fold, keys []string) json.RawMessage {
-	raw, err := json.Marshal(f.piece(keys[0]))
-	if err != nil || string(raw) == "null" || string(raw) == `""` {
-		return nil
-	}
+	var frame Frame
+	f.fill(&frame)
+	raw := member(reflect.ValueOf(frame), keys[0])
 	for _, key := range keys[1:] {
-		if raw = child(raw, key); raw == nil {
-			return nil
-		}
+		raw = child(raw, key)
 	}
 	return raw
+}
+
+// member returns the field of a frame with a JSON name, or nil if it is absent or empty.
+func member(frame reflect.Value, name string) json.RawMessage {
+	for i := range frame.NumField() {
+		tag := frame.Type().Field(i).Tag.Get("json")
+		if tag == name+",omitempty" && !frame.Field(i).IsZero() {
+			return rawOf(frame.Field(i).Interface())
+		}
+	}
+	return nil
 }
 
 func child(raw json.RawMessage, key string) json.RawMessage {
