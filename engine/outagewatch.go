@@ -81,7 +81,11 @@ func (w outageWatch) run(ctx context.Context, tick <-chan time.Time) {
 }
 
 func (w outageWatch) try(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	within, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	return w.probe(ctx)
+	err := w.probe(within)
+	if err != nil && within.Err() != nil {
+		return fmt.Errorf("no answer within %s", answerWithin)
+	}
+	return err
 }

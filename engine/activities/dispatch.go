@@ -249,13 +249,15 @@ const watchEvery = 10 * time.Second
 func (d *Dispatch) Watch(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	check := d.retire
+	check, failing := d.retire, false
 	for {
 		err := check(ctx)
 		if err == nil {
 			check = d.revive
-		} else if ctx.Err() == nil {
-			d.Logger.Warn("check of the dispatcher failed", "error", err)
+		}
+		if failed := err != nil; failed != failing && ctx.Err() == nil {
+			failing = failed
+			d.logCheck(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -263,6 +265,15 @@ func (d *Dispatch) Watch(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
+}
+
+// logCheck logs that the checks of the dispatcher fail from now on or, without an error, that they succeed again.
+func (d *Dispatch) logCheck(err error) {
+	if err != nil {
+		d.Logger.Warn("the dispatcher cannot be checked; retrying", "error", err)
+		return
+	}
+	d.Logger.Info("the dispatcher can be checked again")
 }
 
 // retire replaces the open dispatcher of an earlier version, which has another id. Like every new

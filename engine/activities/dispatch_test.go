@@ -1,15 +1,18 @@
 package activities
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -87,6 +90,31 @@ func newDispatch(p *fakeServer) *Dispatch {
 	d.waiters = newWaiters(time.Minute)
 	d.answers = newAnswerSender(p, d.waiters)
 	return d
+}
+
+// An outage of the server is logged when it begins and when it ends, not at every check.
+func TestWatchLogsOutageOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		id := runner.DispatcherID(ace.TaskQueue)
+		p := &fakeServer{status: map[string]enumspb.WorkflowExecutionStatus{}}
+		d := &Dispatch{Workflows: p, TaskQueue: ace.TaskQueue, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		ctx, cancel := context.WithCancel(t.Context())
+		go d.Watch(ctx)
+		for _, status := range []enumspb.WorkflowExecutionStatus{enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
+			enumspb.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING} {
+			synctest.Wait()
+			p.status[id] = status
+			time.Sleep(5 * watchEvery)
+		}
+		cancel()
+		synctest.Wait()
+		text := log.String()
+		if strings.Count(text, "\n") != 2 || strings.Count(text, "cannot be checked; retrying\" error=away") != 1 ||
+			strings.Count(text, "can be checked again") != 1 {
+			t.Errorf("%s", text)
+		}
+	})
 }
 
 func claim(run string, n int64) runner.Answer {
