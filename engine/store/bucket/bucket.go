@@ -5,7 +5,6 @@
 package bucket
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +30,9 @@ var (
 	// ErrUnavailable means that the store did not do what it was asked for now. It may do so later, or with
 	// other credentials.
 	ErrUnavailable = errors.New("the store failed")
+	// ErrDenied means that the store does not accept the credentials of this process, or that it has none. Such
+	// an error is an [ErrUnavailable] too.
+	ErrDenied = errors.New("the store denies access")
 )
 
 // Object describes an object.
@@ -98,6 +100,9 @@ func openURL(ctx context.Context, address string, codec Codec, create bool) (b B
 }
 
 func openObjects(ctx context.Context, u *url.URL) (Bucket, error) {
+	if err := quietSDK(u.Scheme); err != nil {
+		return nil, err
+	}
 	b, err := blob.OpenBucket(ctx, u.String())
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrURL, u.Redacted(), err)
@@ -224,8 +229,7 @@ func (o *objects) explain(verb, key string, err error) error {
 	case code == gcerrors.NotFound && (verb == "read" || verb == "delete"):
 		err = ErrNotFound
 	default:
-		// The error of blob repeats the key.
-		err = fmt.Errorf("%w: %w", ErrUnavailable, cmp.Or(errors.Unwrap(err), err))
+		err = failureOf(err)
 	}
 	return fmt.Errorf("%s %s in the store %s: %w", verb, key, o.name, err)
 }

@@ -42,11 +42,9 @@ var emulators = map[string]emulator{
 		},
 		env: []string{"ROOT_ACCESS_KEY=" + name, "ROOT_SECRET_KEY=" + secret},
 		prepare: func(t *testing.T, address, dir string) string {
-			t.Setenv("AWS_ACCESS_KEY_ID", name)
-			t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
-			t.Setenv("AWS_REGION", "us-east-1")
+			setCredentials(t)
 			check(t, os.Mkdir(filepath.Join(dir, name), 0o700))
-			return "s3://" + name + "?endpoint=http://" + address + "&use_path_style=true&disable_https=true"
+			return s3URL(address)
 		},
 	},
 	"Google Cloud Storage": {
@@ -87,11 +85,15 @@ var emulators = map[string]emulator{
 	},
 }
 
-// Each runs a test with the URL of an empty store of each kind: a directory, the emulators whose variables
+// Each runs a test with the URL of an empty store of each kind: a directory, [S3], the emulators whose variables
 // name their program, and a part of the store that ACESCOPE_TEST_STORE names, such as
 // s3://BUCKET?endpoint=http://127.0.0.1:7070&use_path_style=true&disable_https=true.
 func Each(t *testing.T, test func(t *testing.T, url string)) {
 	t.Run("directory", func(t *testing.T) { test(t, "file://"+t.TempDir()) })
+	t.Run("S3 in memory", func(t *testing.T) {
+		setCredentials(t)
+		test(t, StartS3(t).URL())
+	})
 	for kind, e := range emulators {
 		t.Run(kind, func(t *testing.T) { test(t, e.start(t)) })
 	}
