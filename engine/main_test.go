@@ -18,6 +18,7 @@ import (
 	"acescope/engine"
 	"acescope/engine/agents/agentcli/agentclitest"
 	"acescope/engine/agents/session/host"
+	"acescope/engine/store/bucket/buckettest"
 	"acescope/engine/temporal/server"
 )
 
@@ -66,7 +67,9 @@ func runTests(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(config)
-	for name, value := range map[string]string{"CLAUDE_CONFIG_DIR": config, "ANTHROPIC_API_KEY": plantedKey} {
+	env := buckettest.Credentials()
+	env["CLAUDE_CONFIG_DIR"], env["ANTHROPIC_API_KEY"] = config, plantedKey
+	for name, value := range env {
 		if err := os.Setenv(name, value); err != nil {
 			panic(err)
 		}

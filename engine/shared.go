@@ -196,8 +196,11 @@ func (r registry) open(ctx context.Context, url string, verify bool) (bucket.Buc
 }
 
 func (r registry) unusable(err error) error {
-	return fmt.Errorf("namespace %s: %w: %w; check the address and the credentials", r.namespace, ErrStore,
-		err)
+	advice := "check the address and that the store is running"
+	if errors.Is(err, bucket.ErrDenied) {
+		advice = "set the credentials of the store: AWS_…, GOOGLE_APPLICATION_CREDENTIALS or AZURE_STORAGE_…"
+	}
+	return fmt.Errorf("namespace %s: %w: %w; %s", r.namespace, ErrStore, err, advice)
 }
 
 // ErrStoreChanged means that a store was registered for the namespace, or is no longer, after this process

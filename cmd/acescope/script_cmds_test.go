@@ -18,6 +18,7 @@ import (
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/store/bucket/buckettest"
 	"acescope/engine/temporal/codec/codectest"
 	"acescope/engine/workflows"
 )
@@ -146,6 +147,20 @@ func codecServer(ts *testscript.TestScript, neg bool, args []string) {
 	s := codectest.New(codectest.Cipher{Key: "k1"}, "Bearer s3cret")
 	ts.Defer(s.Close)
 	ts.Setenv(args[0], s.URL)
+}
+
+// s3Store starts an S3 store and sets a variable to its URL, and those of its credentials: s3 VARIABLE
+func s3Store(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: s3 VARIABLE")
+	}
+	s, err := buckettest.NewS3()
+	ts.Check(err)
+	ts.Defer(s.Stop)
+	ts.Setenv(args[0], s.URL())
+	for variable, value := range buckettest.Credentials() {
+		ts.Setenv(variable, value)
+	}
 }
 
 // taskOf sets a variable to the task id of the first line of a list: task VARIABLE FILE

@@ -59,6 +59,7 @@ var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"lines":       lineCount,
 	"mcptool":     mcpTool,
 	"modelserver": modelServer,
+	"s3":          s3Store,
 	"save":        save,
 	"task":        taskOf,
 	"up":          up,

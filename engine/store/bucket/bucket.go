@@ -100,7 +100,7 @@ func openURL(ctx context.Context, address string, codec Codec, create bool) (b B
 }
 
 func openObjects(ctx context.Context, u *url.URL) (Bucket, error) {
-	if err := quietSDK(u.Scheme); err != nil {
+	if err := quietSDK(u); err != nil {
 		return nil, err
 	}
 	b, err := blob.OpenBucket(ctx, u.String())

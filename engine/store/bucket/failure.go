@@ -58,13 +58,21 @@ func isDenied(err error) bool {
 	return gcerrors.Code(err) == gcerrors.PermissionDenied
 }
 
-// noMetadataV1 is a variable of the S3 SDK. Without it, a process that has no credentials writes a warning to
-// standard error, over the screen of a console.
+// noMetadataV1 is a variable of the S3 SDK.
 const noMetadataV1 = "AWS_EC2_METADATA_V1_DISABLED"
 
-// quietSDK keeps the SDK for the URLs of a scheme from writing to standard error.
-func quietSDK(scheme string) error {
-	if _, set := os.LookupEnv(noMetadataV1); set || scheme != "s3" {
+// quietSDK keeps the S3 SDK from writing warnings to standard error, over the screen of a console: for a process
+// that has no credentials, and for every answer of a store without checksums. Digests verify what is read.
+func quietSDK(u *url.URL) error {
+	if u.Scheme != "s3" {
+		return nil
+	}
+	const validation = "response_checksum_validation"
+	if q := u.Query(); !q.Has(validation) {
+		q.Set(validation, "when_required")
+		u.RawQuery = q.Encode()
+	}
+	if _, set := os.LookupEnv(noMetadataV1); set {
 		return nil
 	}
 	return os.Setenv(noMetadataV1, "true")

@@ -1,11 +1,13 @@
 package buckettest
 
 import (
+	"cmp"
 	"encoding/xml"
 	"io"
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -13,9 +15,15 @@ import (
 	"time"
 )
 
-// Credentials of [S3], for the environment of its clients.
+const keyVariable = "AWS_ACCESS_KEY_ID"
+
+// Credentials returns those of [S3], for the environment of its clients: those of the environment, if it has any.
 func Credentials() map[string]string {
-	return map[string]string{"AWS_ACCESS_KEY_ID": name, "AWS_SECRET_ACCESS_KEY": secret, "AWS_REGION": "us-east-1"}
+	c := map[string]string{keyVariable: name, "AWS_SECRET_ACCESS_KEY": secret, "AWS_REGION": "us-east-1"}
+	for variable, value := range c {
+		c[variable] = cmp.Or(os.Getenv(variable), value)
+	}
+	return c
 }
 
 func setCredentials(t *testing.T) {
@@ -24,9 +32,10 @@ func setCredentials(t *testing.T) {
 	}
 }
 
-// S3 is an S3 store in memory whose faults a test sets. It does not check signatures.
+// S3 is an S3 store in memory whose faults a test sets. It checks the access key, but no signature.
 type S3 struct {
 	address string
+	key     string // that it accepts
 
 	mu      sync.Mutex
 	server  *http.Server // nil while it is down
@@ -45,7 +54,7 @@ type Fault func(r *http.Request) (code string)
 
 // NewS3 starts a store that is open until close is called.
 func NewS3() (s *S3, err error) {
-	s = &S3{address: "127.0.0.1:0", objects: map[string]object{}}
+	s = &S3{address: "127.0.0.1:0", key: Credentials()[keyVariable], objects: map[string]object{}}
 	return s, s.Start()
 }
 
@@ -100,11 +109,13 @@ func (s *S3) Fail(f Fault) {
 	s.fault = f
 }
 
-// Denied is a store that does not know the credentials.
-func Denied(*http.Request) (code string) { return "InvalidAccessKeyId" }
+const wrongKey = "InvalidAccessKeyId"
+
+// Denied is a store that no longer knows the credentials.
+func Denied(*http.Request) (code string) { return wrongKey }
 
 // statuses are those of the error codes of S3.
-var statuses = map[string]int{"NoSuchKey": http.StatusNotFound, "InvalidAccessKeyId": http.StatusForbidden,
+var statuses = map[string]int{"NoSuchKey": http.StatusNotFound, wrongKey: http.StatusForbidden,
 	"PreconditionFailed": http.StatusPreconditionFailed, "NotImplemented": http.StatusNotImplemented}
 
 // ServeHTTP answers a request of a client.
@@ -113,7 +124,9 @@ func (s *S3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fault := s.fault
 	s.mu.Unlock()
 	var code string
-	if fault != nil {
+	if !strings.Contains(r.Header.Get("Authorization"), " Credential="+s.key+"/") {
+		code = wrongKey
+	} else if fault != nil {
 		code = fault(r)
 	}
 	if code == "" {
