@@ -30,8 +30,8 @@ type faultyMachine struct {
 	once  sync.Once
 }
 
-// TestStoreFaults runs the same experiment with a fast S3 store, a slow one, one that denies access in the middle
-// and one that is unreachable in the middle. Each machine has a namespace of one server.
+// TestStoreFaults runs the same experiment with a fast S3 store, a slow one, one that denies access in the
+// middle and one that is unreachable in the middle. Each machine has a namespace of one server.
 func TestStoreFaults(t *testing.T) {
 	t.Parallel()
 	server, err := Open(t.Context(), Options{DataDir: t.TempDir(), Version: "test", Takeover: true})
@@ -188,9 +188,9 @@ func (m *faultyMachine) start(fault buckettest.Fault) (runID string) {
 		m.Fatal(err)
 	}
 	m.store.Fail(fault)
-	runID, err = m.StartExperiment(m.Context(), ace.ExperimentInput{ExperimentID: faultExperiment, DatasetID: "sums",
-		Dataset: dataset, Tasks: faultTasks, Adapter: ace.Offline, Epochs: 1, Parallel: 1, Provider: "builtin",
-		Model: "rules"})
+	runID, err = m.StartExperiment(m.Context(), ace.ExperimentInput{ExperimentID: faultExperiment,
+		DatasetID: "sums", Dataset: dataset, Tasks: faultTasks, Adapter: ace.Offline, Epochs: 1, Parallel: 1,
+		Provider: "builtin", Model: "rules"})
 	if err != nil {
 		m.Fatal(err)
 	}

@@ -116,37 +116,38 @@ func TestEmptyCache(t *testing.T) {
 }
 
 func TestDamagedSharedStore(t *testing.T) {
-	for name, damage := range map[string]func(entry, book string) (path string, content string){
+	for name, damage := range map[string]func(entry, book string) (key, content string){
 		"book":      func(_, book string) (string, string) { return book, "{}" },
 		"entry":     func(entry, _ string) (string, string) { return entry, "{}\n" },
 		"two lines": func(entry, _ string) (string, string) { return entry, "{}\n{}\n" },
 		"no line":   func(entry, _ string) (string, string) { return entry, "" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			all, dir := machines(t, 2)
-			start(t, all[0], "b", &Playbook{})
-			v := merge(t, all[0], request("b", 1))
-			branch, err := all[0].shared.branchKey("b")
-			if err != nil {
-				t.Fatal(err)
-			}
-			path, content := damage(filepath.Join(dir, entryKey(branch, 1)),
-				filepath.Join(dir, sharedBookKey(v.Hash)))
-			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if name == "book" { // the record is enough
-				if book, err := all[1].Get(t.Context(), v.Hash); err != nil || book.Hash() != v.Hash {
+			buckettest.Each(t, func(t *testing.T, url string) {
+				all := machinesAt(t, 2, url)
+				start(t, all[0], "b", &Playbook{})
+				v := merge(t, all[0], request("b", 1))
+				branch, err := all[0].shared.branchKey("b")
+				if err != nil {
+					t.Fatal(err)
+				}
+				key, content := damage(entryKey(branch, 1), sharedBookKey(v.Hash))
+				if err := all[0].shared.Put(t.Context(), key, strings.NewReader(content)); err != nil {
+					t.Fatal(err)
+				}
+				if name == "book" { // the record is enough
+					if book, err := all[1].Get(t.Context(), v.Hash); err != nil || book.Hash() != v.Hash {
+						t.Errorf("%v", err)
+					}
+					return
+				}
+				if err := all[1].Sync(t.Context(), "b"); !errors.Is(err, ErrCorrupt) {
 					t.Errorf("%v", err)
 				}
-				return
-			}
-			if err := all[1].Sync(t.Context(), "b"); !errors.Is(err, ErrCorrupt) {
-				t.Errorf("%v", err)
-			}
-			if _, err := all[1].Branch("b"); !errors.Is(err, ErrNoBranch) {
-				t.Errorf("the damaged branch was cached: %v", err)
-			}
+				if _, err := all[1].Branch("b"); !errors.Is(err, ErrNoBranch) {
+					t.Errorf("the damaged branch was cached: %v", err)
+				}
+			})
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/store/bucket"
+	"acescope/engine/store/bucket/buckettest"
 )
 
 // sharedLogs returns the logs of two machines with one store.
@@ -172,8 +173,10 @@ func TestUploadIsRepeated(t *testing.T) {
 }
 
 // A damaged copy is replaced by the content of the shared store, and damaged content there is not accepted.
-func TestDamagedCopies(t *testing.T) {
-	b, err := bucket.Make(t.Context(), "file://"+t.TempDir(), nil)
+func TestDamagedCopies(t *testing.T) { buckettest.Each(t, testDamagedCopies) }
+
+func testDamagedCopies(t *testing.T, url string) {
+	b, err := bucket.Make(t.Context(), url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

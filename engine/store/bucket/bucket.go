@@ -30,8 +30,8 @@ var (
 	// ErrUnavailable means that the store did not do what it was asked for now. It may do so later, or with
 	// other credentials.
 	ErrUnavailable = errors.New("the store failed")
-	// ErrDenied means that the store does not accept the credentials of this process, or that it has none. Such
-	// an error is an [ErrUnavailable] too.
+	// ErrDenied means that the store does not accept the credentials of this process, or that these are missing.
+	// Such an error is an [ErrUnavailable] too.
 	ErrDenied = errors.New("the store denies access")
 )
 

@@ -61,8 +61,8 @@ func isDenied(err error) bool {
 // noMetadataV1 is a variable of the S3 SDK.
 const noMetadataV1 = "AWS_EC2_METADATA_V1_DISABLED"
 
-// quietSDK keeps the S3 SDK from writing warnings to standard error, over the screen of a console: for a process
-// that has no credentials, and for every answer of a store without checksums. Digests verify what is read.
+// quietSDK keeps the S3 SDK from writing warnings to standard error, over the screen of a console: in a process
+// without credentials, and for every answer of a store without checksums. Digests verify what is read.
 func quietSDK(u *url.URL) error {
 	if u.Scheme != "s3" {
 		return nil

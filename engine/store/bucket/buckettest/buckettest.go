@@ -85,8 +85,8 @@ var emulators = map[string]emulator{
 	},
 }
 
-// Each runs a test with the URL of an empty store of each kind: a directory, [S3], the emulators whose variables
-// name their program, and a part of the store that ACESCOPE_TEST_STORE names, such as
+// Each runs a test with the URL of an empty store of each kind: a directory, [S3], the emulators whose
+// variables name their program, and a part of the store that ACESCOPE_TEST_STORE names, such as
 // s3://BUCKET?endpoint=http://127.0.0.1:7070&use_path_style=true&disable_https=true.
 func Each(t *testing.T, test func(t *testing.T, url string)) {
 	t.Run("directory", func(t *testing.T) { test(t, "file://"+t.TempDir()) })

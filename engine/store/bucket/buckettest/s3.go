@@ -17,7 +17,7 @@ import (
 
 const keyVariable = "AWS_ACCESS_KEY_ID"
 
-// Credentials returns those of [S3], for the environment of its clients: those of the environment, if it has any.
+// Credentials returns the variables with the credentials of [S3]. Those of the environment take precedence.
 func Credentials() map[string]string {
 	c := map[string]string{keyVariable: name, "AWS_SECRET_ACCESS_KEY": secret, "AWS_REGION": "us-east-1"}
 	for variable, value := range c {
