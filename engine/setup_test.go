@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"acescope/engine"
 	"acescope/engine/ace"
@@ -137,6 +138,7 @@ func TestFailedRunLeavesNothingOpen(t *testing.T) {
 	for _, v := range server.Node().Env() {
 		t.Setenv(v.Name, v.Value)
 	}
+	checkBareNamespace(t, server)
 	e := openEngine(t, engine.Options{DataDir: t.TempDir(), Worker: true, Remote: &engine.Remote{}})
 	runID, err := e.StartTask(t.Context(), ace.TaskInput{TaskID: "f", Prompt: "p", Provider: "unknown",
 		Adapter: ace.Offline})
@@ -157,5 +159,27 @@ func TestFailedRunLeavesNothingOpen(t *testing.T) {
 			err = fmt.Errorf("open: %v", open.GetExecutions())
 		}
 		return err
+	})
+}
+
+// checkBareNamespace checks that a run in a namespace without search attributes is refused with the command that
+// creates them.
+func checkBareNamespace(t *testing.T, server *engine.Engine) {
+	t.Helper()
+	_, err := server.Client.WorkflowService().RegisterNamespace(t.Context(),
+		&workflowservice.RegisterNamespaceRequest{Namespace: "bare",
+			WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := openEngine(t, engine.Options{DataDir: t.TempDir(), Remote: &engine.Remote{Namespace: "bare"}})
+	eventually(t, func() error { // the server takes a moment to know the namespace
+		_, err := e.StartTask(t.Context(), ace.TaskInput{TaskID: "f", Prompt: "p", Provider: "builtin",
+			Adapter: ace.Offline})
+		if err == nil || !strings.Contains(err.Error(), "namespace bare lacks the search attributes ExperimentId, ") ||
+			!strings.Contains(err.Error(), "run \"acescope setup --address ") {
+			return fmt.Errorf("without attributes: %w", err)
+		}
+		return nil
 	})
 }
