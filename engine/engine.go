@@ -103,8 +103,8 @@ type Options struct {
 	// Metrics takes the metrics of Temporal's SDK in this process; nil for none.
 	Metrics prometheus.Registerer
 	Logger  *slog.Logger
-	// Warn takes a line when the cluster or its store is unavailable for some seconds, and when it is available
-	// again, if this process serves; nil for none. The lines are logged too.
+	// Warn takes a line when the cluster or its store is unavailable for some seconds, when it is available
+	// again, and when the runner fails, if this process serves; nil for none. The lines are logged too.
 	Warn func(line string)
 }
 

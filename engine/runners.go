@@ -160,6 +160,9 @@ func (e *Engine) startRunner(o Options) *background {
 	return inBackground(func(ctx context.Context) {
 		if err := h.Run(ctx, force); err != nil && !errors.Is(err, context.Canceled) {
 			e.log.Error("the runner failed", "runner", options.ID, "error", err)
+			if o.Warn != nil {
+				o.Warn(fmt.Sprintf("the runner failed; this process executes other runs: %v", err))
+			}
 		}
 	})
 }

@@ -141,6 +141,9 @@ func openQueues(ctx context.Context, d cluster.Deps) []string {
 		return names
 	}
 	for _, e := range r.GetExecutions() {
+		if e.GetType().GetName() == ace.StoreWorkflow {
+			continue // no worker executes it
+		}
 		if q := e.GetTaskQueue(); q != "" && !slices.Contains(names, q) && len(names) < maxQueues {
 			names = append(names, q)
 		}
