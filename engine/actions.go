@@ -171,12 +171,12 @@ func fold[F any](ctx context.Context, c client.Client, workflowID string,
 
 // readError adds the kind and the ID of the workflow to an error of fold. A missing workflow becomes
 // the error notFound.
-func readError(kind, id string, notFound, err error) error {
+func readError(kind, id string, notFound ace.Kind, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case isNotFound(err):
-		return fmt.Errorf("%w: %s", notFound, id)
+		return notFound.Missing(id, "")
 	}
 	return fmt.Errorf("%s %s: %w", kind, id, err)
 }

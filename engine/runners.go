@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
+	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
 	sessionhost "acescope/engine/agents/session/host"
 	"acescope/engine/internal/process"
@@ -20,7 +21,10 @@ import (
 )
 
 // ErrNoRunner means that no runner has the ID.
-var ErrNoRunner = errors.New("runner not found")
+const ErrNoRunner = ace.Kind("runner")
+
+// RunnerHint says how to find the IDs of runners.
+const RunnerHint = `run "acescope runner list"`
 
 // RunnerActions are the questions about runners and the actions on them. They are methods of [Engine].
 type RunnerActions struct{ e *Engine }
@@ -70,7 +74,7 @@ func runnerError(id string, err error) error {
 		return nil
 	}
 	if isNotFound(err) {
-		return fmt.Errorf("%w: %q; run \"acescope runner list\"", ErrNoRunner, id)
+		return ErrNoRunner.Missing(id, RunnerHint)
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return fmt.Errorf("runner %s: %s", id, app.Message())

@@ -167,7 +167,7 @@ func (r *Runs) newestOf(ctx context.Context, sessionID string) (string, error) {
 		return "", err
 	}
 	if newest.RunID == "" {
-		return "", fmt.Errorf("%w: %s", run.ErrNotFound, sessionID)
+		return "", run.ErrNotFound.Missing(sessionID, "")
 	}
 	return newest.RunID, nil
 }
@@ -258,7 +258,7 @@ func (r *Runs) State(ctx context.Context, id string) (run.State, error) {
 // resolve returns the run with an ID, or the newest run of the session with that ID.
 func (r *Runs) resolve(ctx context.Context, id string) (string, error) {
 	if !run.ValidName(id) {
-		return "", fmt.Errorf("%w: %q", run.ErrNotFound, shorten(id))
+		return "", run.ErrNotFound.Missing(id, "")
 	}
 	_, err := r.e.Client.DescribeWorkflowExecution(ctx, run.WorkflowID(id), "")
 	switch {
@@ -285,7 +285,7 @@ const (
 // Await implements [run.Verbs]. It survives restarts of the server, until the context is done.
 func (r *Runs) Await(ctx context.Context, runID string) (run.Result, error) {
 	if !run.ValidName(runID) {
-		return run.Result{}, fmt.Errorf("%w: %q", run.ErrNotFound, shorten(runID))
+		return run.Result{}, run.ErrNotFound.Missing(runID, "")
 	}
 	for pause := minAwaitRetry; ; pause = min(2*pause, maxAwaitRetry) {
 		var res run.Result
@@ -297,7 +297,7 @@ func (r *Runs) Await(ctx context.Context, runID string) (run.Result, error) {
 		case ctx.Err() != nil:
 			return res, fmt.Errorf("run %s: %w", runID, ctx.Err())
 		case isNotFound(err):
-			return res, fmt.Errorf("%w: %s", run.ErrNotFound, runID)
+			return res, run.ErrNotFound.Missing(runID, "")
 		case err == nil, isError[*temporal.WorkflowExecutionError](err):
 			return r.resultOf(ctx, runID)
 		case !isTemporary(err):

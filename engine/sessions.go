@@ -25,10 +25,12 @@ import (
 	"acescope/engine/workflows"
 )
 
+// ErrNoSession means that no session has the ID.
+const ErrNoSession = ace.Kind("session")
+
 // Errors of sessions.
 var (
-	ErrNoSession = errors.New("no such session")
-	ErrEnded     = errors.New("the session has ended")
+	ErrEnded = errors.New("the session has ended")
 	// ErrSilent means that no worker accepted an update within a minute. It may be repeated: the
 	// session accepts a message ID only once.
 	ErrSilent = errors.New("does not answer")
@@ -213,7 +215,7 @@ func (a Sessions) updateError(ctx context.Context, sessionID string, err error) 
 	d, err := a.e.Client.DescribeWorkflowExecution(ctx, session.WorkflowID(sessionID), "")
 	switch {
 	case isNotFound(err):
-		return false, fmt.Errorf("%w: %s", ErrNoSession, sessionID)
+		return false, ErrNoSession.Missing(sessionID, "")
 	case err != nil:
 		return false, fmt.Errorf("session %s: %w", sessionID, err)
 	case d.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:

@@ -220,7 +220,7 @@ func TestCheckStep(t *testing.T) {
 		{"ace-curator-shell", ace.PhaseCurator, ""}, {"ace-solver-python", ace.PhaseReflector, ""},
 		{"ace-curator-shell", ace.PhaseSkills, `$.step: value must be 'curator'`},
 		{"site-crawler", ace.PhaseGenerator, "cannot serve steps"},
-		{"writer", ace.PhaseGenerator, "it is an agent"}, {"none", ace.PhaseGenerator, "no such blueprint"},
+		{"writer", ace.PhaseGenerator, "it is an agent"}, {"none", ace.PhaseGenerator, `blueprint "none" not found`},
 	} {
 		err := engine.CheckStep(lib, c.blueprint, c.step)
 		if (err == nil) != (c.text == "") || err != nil && !strings.Contains(err.Error(), c.text) {

@@ -20,9 +20,11 @@ const (
 // MemoName is the memo with the name of a run's flow.
 const MemoName = "flow_name"
 
+// ErrNotRunning means that no run of a flow has the ID.
+const ErrNotRunning = ace.Kind("flow run")
+
 // Errors of actions on runs.
 var (
-	ErrNotRunning = errors.New("flow run not found")
 	ErrNotWaiting = errors.New("nothing to decide")
 )
 

@@ -186,6 +186,9 @@ func Find(ctx context.Context, c client.Client, name string) (*ace.ExperimentPro
 	return progressOf(ctx, c, newest), nil
 }
 
+// ErrNotFound means that no experiment has the name.
+const ErrNotFound = ace.Kind("experiment")
+
 // Resolve returns the workflow id of an experiment, given its id or workflow id.
 func Resolve(ctx context.Context, c client.Client, id string) (string, error) {
 	name := strings.TrimPrefix(id, ace.ExperimentIDPrefix)
@@ -200,13 +203,13 @@ func Resolve(ctx context.Context, c client.Client, id string) (string, error) {
 			return workflowID, nil
 		}
 	}
-	missing := &runspkg.MissingError{ID: id}
+	var near []string
 	if rows, _, err := List(ctx, c); err == nil {
 		names := make([]string, len(rows))
 		for i, r := range rows {
 			names[i] = r.Name()
 		}
-		missing.Near = runspkg.Near(name, names)
+		near = runspkg.Near(name, names)
 	}
-	return "", missing
+	return "", ErrNotFound.Missing(id, ace.Nearest(near, `run "acescope experiment list"`))
 }

@@ -22,7 +22,7 @@ type Group struct {
 }
 
 // ReadGroup reads the experiment with this id or else the repeats of the group of this name. group is nil
-// for an experiment, one is nil for a group. The error is a [runs.MissingError] if there is neither.
+// for an experiment, one is nil for a group. The error is [ErrNotFound] if there is neither.
 func ReadGroup(ctx context.Context, c client.Client, id string) (one *Series, group *Group, err error) {
 	workflowID, missing := Resolve(ctx, c, id)
 	if missing == nil {

@@ -3,7 +3,6 @@ package runs
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,19 +17,10 @@ import (
 	"acescope/sources/cluster"
 )
 
-// MissingError reports that a run was not found, and suggests similar IDs.
-type MissingError struct {
-	ID   string
-	Near []string
-}
+// ErrNotFound means that no run has the name.
+const ErrNotFound = ace.Kind("run")
 
-func (e *MissingError) Error() string {
-	text := fmt.Sprintf("run %q not found", e.ID)
-	if len(e.Near) > 0 {
-		return text + "; near: " + strings.Join(e.Near, ", ")
-	}
-	return text + `; run "acescope list"`
-}
+const listHint = `run "acescope list"`
 
 var runIDPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
@@ -61,12 +51,12 @@ func Resolve(
 		}
 	}
 	if runID != "" {
-		return nil, &MissingError{ID: name}
+		return nil, ErrNotFound.Missing(name, listHint)
 	}
 	if workflowID := newestIn(ctx, c, id); workflowID != "" {
 		return c.DescribeWorkflowExecution(ctx, workflowID, "")
 	}
-	return nil, &MissingError{ID: id, Near: near(ctx, c, id)}
+	return nil, ErrNotFound.Missing(id, ace.Nearest(near(ctx, c, id), listHint))
 }
 
 // newestIn returns the workflow ID of the newest blueprint run in a session, or "".

@@ -118,7 +118,10 @@ func (s *Scoreboard) Caution() string {
 // maxAsked bounds the originals that one query asks for.
 const maxAsked = 50
 
-// Read reads the forks of a batch and their originals. A batch without forks is a [runs.MissingError].
+// ErrNotFound means that no batch of forks has the ID.
+const ErrNotFound = ace.Kind("batch of forks")
+
+// Read reads the forks of a batch and their originals. A batch without forks is [ErrNotFound].
 func Read(ctx context.Context, c client.Client, batch string) (*Scoreboard, error) {
 	query := fmt.Sprintf("WorkflowType = %q AND %s = %s", ace.TaskWorkflow, ace.AttrExperiment,
 		runs.Quote(batch))
@@ -133,7 +136,7 @@ func Read(ctx context.Context, c client.Client, batch string) (*Scoreboard, erro
 		return nil, err
 	}
 	if len(forks) == 0 {
-		return nil, &runs.MissingError{ID: batch}
+		return nil, ErrNotFound.Missing(batch, `run "acescope lineage"`)
 	}
 	originals := map[runs.ID]runs.Run{}
 	for some := range slices.Chunk(forks, maxAsked) {

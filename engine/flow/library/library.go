@@ -5,7 +5,6 @@ package library
 import (
 	"embed"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -13,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"acescope/engine/ace"
 	"acescope/engine/flow"
 	"acescope/engine/internal/redact"
 	"acescope/engine/tasks/blueprint"
@@ -22,7 +22,7 @@ import (
 var shipped embed.FS
 
 // ErrNotFound means that no flow has the name.
-var ErrNotFound = errors.New("flow not found")
+const ErrNotFound = ace.Kind("flow")
 
 // ProjectDir is the directory of a project's flows, below its root.
 const ProjectDir = ".acescope/flows"
@@ -48,7 +48,7 @@ func (l Library) Find(name string) (Entry, error) {
 	if strings.ContainsAny(name, `/\`) || isYAML(name) {
 		e, err := open(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w: there is no file %s", ErrNotFound, name)
+			err = ErrNotFound.Missing(name, "there is no such file")
 		}
 		return e, err
 	}
@@ -67,7 +67,7 @@ func (l Library) Find(name string) (Entry, error) {
 	if similar := blueprint.Nearest(name, names); similar != "" {
 		hint = "did you mean " + similar + "?"
 	}
-	return Entry{}, fmt.Errorf("%w: %q; %s", ErrNotFound, name, hint)
+	return Entry{}, ErrNotFound.Missing(name, hint)
 }
 
 // List lists the flows by name. Of flows with the same name it has the first.

@@ -115,7 +115,7 @@ func (l *logs) of(name string) (*branchLog, error) {
 	}
 	x, err := l.read(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %q; start it first", ErrNoBranch, name)
+		return nil, ErrNoBranch.Missing(name, "start it first")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("playbook branch %q: %w", name, err)

@@ -11,16 +11,19 @@ import (
 	"slices"
 	"strings"
 
+	"acescope/engine/ace"
 	"acescope/engine/internal/durable"
 	"acescope/engine/internal/lru"
 )
+
+// ErrNoBranch means that no branch has the name.
+const ErrNoBranch = ace.Kind("playbook branch")
 
 // Errors that callers distinguish with [errors.Is].
 var (
 	ErrNotFound  = errors.New("playbook version not found")
 	ErrAmbiguous = errors.New("playbook version is ambiguous")
 	ErrCorrupt   = errors.New("playbook store is corrupt")
-	ErrNoBranch  = errors.New("playbook branch not found")
 	ErrDiffers   = errors.New("the branch exists with other versions")
 )
 

@@ -35,10 +35,12 @@ import (
 
 // Errors for [errors.Is].
 var (
-	ErrNotFound = errors.New("phase prompt not found")
-	ErrName     = errors.New("invalid name of a phase prompt")
-	ErrShipped  = errors.New("the prompt default is a part of acescope and cannot be changed")
+	ErrName    = errors.New("invalid name of a phase prompt")
+	ErrShipped = errors.New("the prompt default is a part of acescope and cannot be changed")
 )
+
+// ErrNotFound means that there is no phase prompt with the name or the version.
+const ErrNotFound = ace.Kind("phase prompt")
 
 // MediaType is the media type of a text.
 const MediaType = "text/markdown; charset=utf-8"
@@ -274,7 +276,7 @@ func (s *Store) Find(ctx context.Context, phase ace.Phase, ref string) (Prompt, 
 	} else if len(all) > 0 && !all[len(all)-1].Deleted {
 		return all[len(all)-1], nil
 	}
-	return Prompt{}, fmt.Errorf("%w: %.80q of the %s in %s", ErrNotFound, ref, phase, s.bucket)
+	return Prompt{}, ErrNotFound.Missing(string(phase)+"="+ref, `run "acescope phase-prompt list"`)
 }
 
 // Text returns the text of a version.

@@ -112,14 +112,14 @@ func (l Library) Find(name string) (Entry, error) {
 		names, _ := blueprintNames(dir) // for the hint
 		known = append(known, names...)
 	}
-	hint := "; there is no directory to search"
+	hint := "there is no directory to search"
 	if len(l.Dirs) > 0 {
-		hint = "; searched in " + strings.Join(l.Dirs, ", ")
+		hint = "searched in " + strings.Join(l.Dirs, ", ")
 	}
 	if similar := Nearest(name, known); similar != "" {
-		hint = "; did you mean " + similar + "?"
+		hint = "did you mean " + similar + "?"
 	}
-	return Entry{}, fmt.Errorf("%w: %s%s", run.ErrNoBlueprint, name, hint)
+	return Entry{}, run.ErrNoBlueprint.Missing(name, hint)
 }
 
 func invalidName(name string) error {

@@ -365,7 +365,7 @@ func TestTagsHideBlueprints(t *testing.T) {
 		t.Errorf("blueprints: %v", out)
 	}
 	_, wrong := said(t, c, "start_agent_session", map[string]any{"agent_name": "writer", "prompt": "p"})
-	if !strings.Contains(wrong, `no such blueprint "writer" for this connection`) {
+	if !strings.Contains(wrong, `blueprint "writer" not found; list_agent_blueprints`) {
 		t.Errorf("a hidden blueprint: %q", wrong)
 	}
 	said(t, c, "start_agent_session", map[string]any{"agent_name": "crawl", "parameters": map[string]any{},
@@ -421,14 +421,14 @@ func TestBadInput(t *testing.T) {
 		{"start_agent_session", `{"agent_name":"a\u0000b","prompt":"p"}`,
 			`agent_name "a\x00b" is not a valid name`},
 		{"start_agent_session", `{"agent_name":"` + long + `","prompt":"p"}`, "is not a valid name"},
-		{"start_agent_session", `{"agent_name":"missing","prompt":"p"}`, `no such blueprint "missing"`},
+		{"start_agent_session", `{"agent_name":"missing","prompt":"p"}`, `blueprint "missing" not found`},
 		{"resume_agent_session", `{"session_id":"ses_x"}`, "prompt: is missing"},
-		{"resume_agent_session", `{"session_id":"ses_x","prompt":"p"}`, "no such run or session: ses_x"},
+		{"resume_agent_session", `{"session_id":"ses_x","prompt":"p"}`, `run or session "ses_x" not found`},
 		{"resume_agent_session", `{"session_id":"ses/../x","prompt":"p"}`, "is not a valid id"},
 		{"get_agent_session_status", `{}`, "session_id: is missing"},
 		{"get_agent_session_status", `{"session_id":"..","id":1}`, `id: unknown field; known: session_id`},
 		{"get_agent_session_status", `{"session_id":""}`, `session_id "" is not a valid id`},
-		{"get_agent_session_status", `{"session_id":"missing"}`, "no such run or session: missing"},
+		{"get_agent_session_status", `{"session_id":"missing"}`, `run or session "missing" not found`},
 		{"get_agent_session_result", `{"session_id":"a\nb"}`, `session_id "a\nb" is not a valid id`},
 		{"list_agent_sessions", `{"limit":0}`, "limit: minimum: got 0, want 1"},
 		{"list_agent_sessions", `{"limit":1.5}`, "limit: got number, want integer"},

@@ -124,8 +124,7 @@ func (s *Server) checkVisible(ctx context.Context, c call, name string) error {
 	}) {
 		return nil
 	}
-	return fmt.Errorf("%w %q for this connection: list_agent_blueprints shows the available ones",
-		run.ErrNoBlueprint, name)
+	return run.ErrNoBlueprint.Missing(name, "list_agent_blueprints shows those for this connection")
 }
 
 type resumeArgs struct {

@@ -26,10 +26,14 @@ type Service interface {
 
 // Errors of a [Service]. Each is wrapped with a sentence that says what is wrong and what to do.
 var (
-	ErrBadRequest  = errors.New("bad request")
-	ErrNoBlueprint = errors.New("no such blueprint")
-	ErrNotFound    = errors.New("no such run or session")
-	ErrOver        = errors.New("it has ended")
+	ErrBadRequest = errors.New("bad request")
+	ErrOver       = errors.New("it has ended")
+)
+
+// Errors of a [Service] for names that nothing has.
+const (
+	ErrNoBlueprint = ace.Kind("blueprint")
+	ErrNotFound    = ace.Kind("run or session")
 )
 
 // ErrorText returns the text of an error for the caller, without the words "bad request", since

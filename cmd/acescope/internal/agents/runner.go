@@ -166,7 +166,7 @@ its current runs.`,
 func withRunner(a *cli.App, ctx context.Context, id string,
 	do func(context.Context, *engine.Engine) error) error {
 	if !reachable(a) {
-		return cli.NotFound("%w: %q", engine.ErrNoRunner, id)
+		return engine.ErrNoRunner.Missing(id, engine.RunnerHint)
 	}
 	return withRunners(a, ctx, "runner "+id, do)
 }

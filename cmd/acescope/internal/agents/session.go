@@ -14,6 +14,7 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
 	"acescope/engine/agents/transcript"
@@ -289,7 +290,7 @@ func checkUnique(name string, ids []string) error {
 }
 
 func noSession(name string) error {
-	return cli.NotFound(`session %q not found; run "acescope session list"`, name)
+	return ace.Kind("session").Missing(name, `run "acescope session list"`)
 }
 
 // Local returns the directories, prices and cache with which the transcripts on this machine are read.

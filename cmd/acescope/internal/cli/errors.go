@@ -19,7 +19,6 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/temporal/server"
 	"acescope/sources/cluster"
-	"acescope/sources/runs"
 )
 
 // Exit codes, the same for every command.
@@ -58,7 +57,7 @@ func NotFound(format string, args ...any) error {
 // ExitCode returns the exit code for an error.
 func ExitCode(err error) int {
 	var c *ExitError
-	var missing *runs.MissingError
+	var missing ace.Kind
 	var noNamespace *serviceerror.NamespaceNotFound
 	switch {
 	case err == nil:

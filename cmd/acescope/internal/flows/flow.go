@@ -62,12 +62,9 @@ func Find(a *cli.App, name string) (library.Entry, error) {
 // flowError gives the error of a flow its exit code.
 func flowError(e library.Entry, err error) error {
 	var problems flow.Problems
-	switch {
-	case errors.As(err, &problems):
+	if errors.As(err, &problems) {
 		return &cli.ExitError{Code: cli.ExitUsage,
 			Err: fmt.Errorf("the flow %s is not valid:\n%w", e.Name, problems)}
-	case errors.Is(err, library.ErrNotFound):
-		return cli.NotFound("%w", err)
 	}
 	return err
 }

@@ -132,9 +132,8 @@ func awaitForks(a *cli.App, ctx context.Context, e *engine.Engine, batch string,
 	progress := progressOn(bar, "waiting for the forks")
 	for {
 		s, err := scoreboard.Read(ctx, e.Client, batch)
-		var missing *sourceruns.MissingError
 		switch {
-		case errors.As(err, &missing): // not listed yet
+		case errors.Is(err, scoreboard.ErrNotFound): // not listed yet
 			s = &scoreboard.Scoreboard{}
 		case err != nil:
 			return err

@@ -19,6 +19,7 @@ import (
 	"acescope/engine/learning/problems"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
+	"acescope/sources/experiments"
 	"acescope/sources/runs"
 )
 
@@ -124,7 +125,7 @@ func inputOf(ctx context.Context, e *engine.Engine, id string) (*ace.ExperimentI
 	event, err := events.Next()
 	if err != nil {
 		if cluster.NotFound(err) {
-			return nil, cli.NotFound("experiment %q not found; run \"acescope experiment list\"", id)
+			return nil, experiments.ErrNotFound.Missing(id, `run "acescope experiment list"`)
 		}
 		return nil, fmt.Errorf("experiment %s: %w", id, err)
 	}

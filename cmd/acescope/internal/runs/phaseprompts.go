@@ -77,8 +77,6 @@ func PromptError(of string, err error) error {
 	switch {
 	case errors.As(err, &mistake):
 		return cli.UsageError("%s:%w", of, err)
-	case errors.Is(err, prompts.ErrNotFound):
-		return cli.NotFound("%w; run \"acescope phase-prompt list\"", err)
 	case errors.Is(err, prompts.ErrName), errors.Is(err, prompts.ErrShipped):
 		return cli.UsageError("%w", err)
 	}

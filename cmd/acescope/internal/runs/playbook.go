@@ -10,6 +10,7 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
 	"acescope/sources/playbooks"
 	"acescope/sources/runs"
@@ -99,10 +100,8 @@ func noSuch(s *playbook.Store, name string) error {
 	for _, d := range list {
 		names = append(names, d.Name)
 	}
-	if near := runs.Near(name, names); len(near) > 0 {
-		return cli.NotFound("playbook %q not found; near: %s", name, strings.Join(near, ", "))
-	}
-	return cli.NotFound(`playbook %q not found; run "acescope playbook branches", or name a file`, name)
+	return ace.Kind("playbook").Missing(name, ace.Nearest(runs.Near(name, names),
+		`run "acescope playbook branches", or name a file`))
 }
 
 // IsPlaybookPath reports whether a name designates a playbook file even if a branch has that name: standard

@@ -255,7 +255,7 @@ func TestFailures(t *testing.T) {
 		"refused": {runs{err: fmt.Errorf("%w: $.step is wrong", run.ErrBadRequest)}, model.BadRequest,
 			false, "$.step is wrong"},
 		"no blueprint": {runs{err: fmt.Errorf("%w: mine", run.ErrNoBlueprint)}, model.NoBlueprint, true,
-			"no such blueprint"},
+			"blueprint not found"},
 		"no server": {runs{err: errors.New("refused")}, model.Network, true, "cannot start"},
 		"far too large": {runs{result: func(run.Request) run.Result {
 			return run.Result{Status: run.Completed, OutputIs: "json",
