@@ -14,6 +14,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/learning/stats"
 	"acescope/sources/experiments"
+	"acescope/sources/lineage"
 	"acescope/sources/runs"
 )
 
@@ -103,6 +104,21 @@ func (s *Scoreboard) Text() string {
 		text += "; " + experiments.PText(*s.P)
 	}
 	return text + "; cost " + s.Usage.Cost()
+}
+
+// Change returns what all forks changed: "model: a → b". It is "" if they changed nothing or differ.
+func (s *Scoreboard) Change() (change string) {
+	for i, r := range s.Rows {
+		if r.Fork.Fork == nil {
+			return ""
+		}
+		of := lineage.Changed(r.Fork.Fork)
+		if i > 0 && of != change {
+			return ""
+		}
+		change = of
+	}
+	return change
 }
 
 // Caution says how to read the test if no original was correct: reruns fix some answers without any change.

@@ -152,6 +152,10 @@ func (v *list) Draw(_ time.Time, focused bool) []string {
 func (v *list) head(d *scoreboard.Scoreboard) []string {
 	s := v.Styles
 	lines := []string{s.Strong.Paint(text.Fit(" "+d.Text(), v.Width, s.Glyphs.Ellipsis))}
+	if change := d.Change(); change != "" {
+		change = s.Glyphs.Replace(text.Safe(change, " "))
+		lines = append(lines, s.Text.Paint(text.Fit(" changed: "+change, v.Width, s.Glyphs.Ellipsis)))
+	}
 	if note := d.Caution(); note != "" {
 		lines = append(lines, s.Muted.Paint(text.Fit(" "+note, v.Width, s.Glyphs.Ellipsis)))
 	}
