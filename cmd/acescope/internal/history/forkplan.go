@@ -20,6 +20,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/temporal/fork"
 	sourceruns "acescope/sources/runs"
+	"acescope/tui/text"
 )
 
 // PlanFork plans a fork and checks that it can start here. The changes are named like the flags of the fork
@@ -332,12 +333,12 @@ func costText(p *fork.Plan) string {
 	case p.Estimate == (ace.Usage{}):
 		return "an unknown amount: the original has no usage data"
 	}
-	text := fmt.Sprintf("about %s, %d tokens, as much as these phases of the original",
-		p.Estimate.Cost(), p.Estimate.InputTokens+p.Estimate.OutputTokens)
+	cost := fmt.Sprintf("about %s, %s tokens, as much as these phases of the original",
+		p.Estimate.Cost(), text.Count(p.Estimate.InputTokens+p.Estimate.OutputTokens))
 	if len(p.Unknown) > 0 {
-		text += "; without " + formatPhases(p.Unknown)
+		cost += "; without " + formatPhases(p.Unknown)
 	}
-	return text
+	return cost
 }
 
 // clusterFork describes a fork on a cluster before it costs money. Workers may keep artifacts and playbooks

@@ -243,7 +243,7 @@ func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []str
 	lines = append(lines,
 		fmt.Sprintf("playbook %d bullets, operations %d accepted, %d rejected", l.Bullets, l.Accepted,
 			l.Rejected),
-		fmt.Sprintf("cost %s, %d tokens, per correct answer %s", l.Usage.Cost(), t.Tokens, perCorrect),
+		fmt.Sprintf("cost %s, %s tokens, per correct answer %s", l.Usage.Cost(), text.Count(t.Tokens), perCorrect),
 		fmt.Sprintf("data set %s, model %s, %s, %d at a time", l.DatasetID, l.Model, l.Adapter,
 			max(l.Input.Parallel, 1)),
 	)

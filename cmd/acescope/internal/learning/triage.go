@@ -14,6 +14,7 @@ import (
 	"acescope/sources/runs"
 	triagesource "acescope/sources/triage"
 	"acescope/theme"
+	"acescope/tui/text"
 	"acescope/tui/widget"
 )
 
@@ -152,8 +153,8 @@ func printTriage(out io.Writer, t *triagesource.Result) error {
 	}{{"SLOWEST", t.Slowest}, {"MOST EXPENSIVE", t.MostExpensive}, {"MOST TOKENS", t.Largest}} {
 		fmt.Fprintf(w, "\n%s\n", list.title)
 		for _, r := range list.runs[:min(len(list.runs), textRows)] {
-			fmt.Fprintf(w, "  %s\t%s\t%s\t%d tokens\t%s\n", cli.SafeText(nameOf(r)),
-				r.Age(now).Round(time.Millisecond), triagesource.UsageOf(r).Cost(), triagesource.Tokens(r),
+			fmt.Fprintf(w, "  %s\t%s\t%s\t%s tokens\t%s\n", cli.SafeText(nameOf(r)),
+				r.Age(now).Round(time.Millisecond), triagesource.UsageOf(r).Cost(), text.Count(triagesource.Tokens(r)),
 				r.Status)
 		}
 	}
