@@ -457,7 +457,7 @@ func (v *list) empty() []string {
 func (v *list) cells(r experiments.Experiment, now time.Time) []widget.Cell {
 	s, g := v.Styles, v.Styles.Glyphs
 	status := s.Status(string(r.Status))
-	name := "  " + text.Safe(r.Name(), " ")
+	name := "  " + text.Middle(text.Safe(r.Name(), " "), v.Table.Widths[0]-2, g.Ellipsis)
 	if at := slices.Index(v.Marks, r.WorkflowID); at >= 0 {
 		name = widget.SeriesMark(at, g) + name[1:]
 	}

@@ -9,6 +9,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources/histories"
+	"acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/text"
@@ -223,8 +224,20 @@ func (v *Outline) Bindings() []tui.Binding {
 	}
 	all = append(all, b("diff", "compare the fork of the row, or this run, with its original", "", v.diff,
 		"d"))
+	if v.of != nil && v.of.Experiment != nil {
+		all = append(all, console.Key("outline.filter", "list the runs of this experiment", "list its runs",
+			v.listRuns, "F"))
+	}
 	all = append(all, v.forks.ForkAt("outline", v.forkPoint)...)
 	return append(all, v.shared("outline")...)
+}
+
+// listRuns lists the runs of the experiment on the screen.
+func (v *Outline) listRuns(s tui.Shell) {
+	name := strings.TrimPrefix(v.of.WorkflowID, ace.ExperimentIDPrefix)
+	if v.listing.ApplyFilter(s, ace.AttrExperiment+" = "+runs.Quote(name)) {
+		s.Open("runs")
+	}
 }
 
 // diff compares the fork of the selected row, or the run of the screen, with its original.

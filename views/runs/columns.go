@@ -102,7 +102,7 @@ func answerColumns() []Column {
 				return s.Verdict(string(r.Verdict)).Glyph
 			},
 			ink: func(r runs.Run, s theme.Styles) theme.Ink { return s.Verdict(string(r.Verdict)).Ink }},
-		{ID: columnSubject, Title: "SUBJECT", minimum: 16, narrow: 10, drop: 4, Cell: plainCell(subjectOf),
+		{ID: columnSubject, Title: "SUBJECT", minimum: 16, narrow: 10, drop: 2, Cell: plainCell(subjectOf),
 			ink:   plainInk,
 			Order: by(subjectOf)},
 		{ID: columnAnswer, Title: "ANSWER", minimum: 14, narrow: 12, drop: 3, Cell: answerOf,
@@ -110,7 +110,7 @@ func answerColumns() []Column {
 			ink: func(r runs.Run, s theme.Styles) theme.Ink {
 				return widget.Unless(r.Verdict == ace.Correct, s.Text, s.Muted)
 			}},
-		{ID: "reason", Title: "REASON", minimum: 24, narrow: 12, drop: 2, Cell: plainCell(reasonOf),
+		{ID: "reason", Title: "REASON", minimum: 24, narrow: 12, drop: 4, Cell: plainCell(reasonOf),
 			Order: by(reasonOf),
 			ink:   reasonInk},
 	}

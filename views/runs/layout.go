@@ -59,11 +59,18 @@ func (t *table) arrange() {
 // wordsMinWidth is the least width of a table that shows words instead of signs.
 const wordsMinWidth = 150
 
-// fitted returns the columns that fit. If the answer is not among them, the texts get less room.
+// fitted returns the columns that fit. If a text is not among them, the texts get less room.
 func (t *table) fitted(cols []Column) []Column {
-	isAnswer := func(c Column) bool { return c.ID == columnAnswer }
+	texts := func(cols []Column) (n int) {
+		for _, c := range cols {
+			if c.minimum > 0 {
+				n++
+			}
+		}
+		return n
+	}
 	fitting := Fitting(cols, t.width)
-	if !slices.ContainsFunc(cols, isAnswer) || slices.ContainsFunc(fitting, isAnswer) {
+	if texts(fitting) == texts(cols) {
 		return fitting
 	}
 	for i := range cols {
