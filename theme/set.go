@@ -46,7 +46,7 @@ func (s Set) Get(name string) (Theme, bool) {
 // Source returns the file that a theme was read from, or "built in".
 func (s Set) Source(name string) string { return s.sources[name] }
 
-// Pick returns the theme of a name; [Auto] and "" choose the default one for the background.
+// Pick returns the theme with a name. [Auto] and "" mean the default theme for the background.
 func (s Set) Pick(name string, dark bool) (Theme, error) {
 	if name == "" || name == Auto {
 		return s.themes[Default(dark, false).Name], nil
@@ -150,8 +150,8 @@ func readDraft(fsys fs.FS, file, where string) (string, draft, error) {
 	return name, draft{where, header.Base, data}, nil
 }
 
-// finish makes a theme of its draft, after the theme that it builds on, and removes the
-// draft. A file that builds on its own name means the theme that it replaces.
+// finish makes a theme from its draft and removes the draft. It finishes the theme that the
+// draft builds on first. A file that builds on its own name means the theme that it replaces.
 func (s Set) finish(name string, drafts map[string]draft, above []string) error {
 	d, waiting := drafts[name]
 	if !waiting {

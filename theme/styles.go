@@ -89,7 +89,7 @@ func (t Theme) Styles(g Glyphs) Styles {
 	return s
 }
 
-// Series returns the ink of a plot's i-th curve. After the sixth the inks repeat, so a
+// Series returns the ink of a plot's i-th curve. After the sixth curve the inks repeat, so a
 // curve also needs a mark.
 func (s Styles) Series(i int) Ink { return s.series[i%len(s.series)] }
 

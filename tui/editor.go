@@ -37,7 +37,7 @@ func edit(value string, done func(string, error) tea.Msg) tea.Cmd {
 	}
 }
 
-// editorOf writes a text to a temporary file and returns the editor on it.
+// editorOf writes a text to a temporary file and returns the command that opens the file in the editor.
 func editorOf(value string) (command *exec.Cmd, path string, err error) {
 	words, err := shellquote.Split(cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi"))
 	if err != nil || len(words) == 0 {

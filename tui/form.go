@@ -217,7 +217,7 @@ func (f *form) focus(i int) tea.Cmd {
 	return f.complete()
 }
 
-// next moves by fields that apply; after the last comes the first.
+// next moves the focus by fields that apply. After the last field comes the first.
 func (f *form) next(by int) tea.Cmd {
 	list := f.shown()
 	at := slices.Index(list, f.at) + by + len(list)
@@ -290,7 +290,8 @@ func (f *form) complete() tea.Cmd {
 	}
 }
 
-// extend types what all completions of the typed text begin with. It reports whether there was more to type.
+// extend appends the common beginning of all completions to the typed text. It reports whether that added
+// anything.
 func (f *form) extend() bool {
 	typed := f.value(f.at)
 	if typed == "" || len(f.options) == 0 || f.option >= 0 {
@@ -310,7 +311,7 @@ func (f *form) extend() bool {
 	return true
 }
 
-// choose puts another completion into the field. The list stays.
+// choose puts another completion into the field. The list stays open.
 func (f *form) choose(by int) tea.Cmd {
 	n := len(f.options)
 	if n == 0 {

@@ -43,10 +43,10 @@ func fitOf(pattern, name, help string) fit {
 // fitsWords reports whether a pattern is made of beginnings of words of the name, such as "tmach" of "time
 // machine".
 func fitsWords(pattern, name string) bool {
-	reached := make([]bool, len(pattern)+1) // by the number of bytes that words so far have matched
+	reached := make([]bool, len(pattern)+1) // by number of bytes matched by the words so far
 	reached[0] = true
 	for _, word := range strings.FieldsFunc(name, isGap) {
-		for at := len(pattern) - 1; at >= 0; at-- { // downward, so that a word counts once
+		for at := len(pattern) - 1; at >= 0; at-- { // from the end, so that a word counts once
 			if !reached[at] {
 				continue
 			}
@@ -72,8 +72,8 @@ func inOrder(pattern, name string) bool {
 	return true
 }
 
-// ranked returns the candidates that fit a pattern, the best first. Of those that fit alike the most recently
-// used ones come first, then the order of the list counts. recent returns how long ago a value was used, the
+// ranked returns the candidates that fit a pattern, the best first. Among equal fits, the most recently used
+// ones come first, then the order of the list decides. recent returns how long ago a value was used, the
 // newest 1, or 0.
 func ranked(list []Candidate, pattern string, recent func(value string) int) []Candidate {
 	type place struct {

@@ -23,7 +23,7 @@ type help struct {
 	run    func(View, Binding) tea.Cmd
 }
 
-// helpGroup is the keys of a view; the view of the keys that work everywhere is nil.
+// helpGroup holds the keys of a view. For the keys that work everywhere, view is nil.
 type helpGroup struct {
 	KeyGroup
 	view View

@@ -15,7 +15,8 @@ func (m *Model) shellBindings() []Binding {
 		return Binding{Action: "shell." + action, Keys: keys, Help: help, Short: short,
 			Do: func(Shell) tea.Cmd { return do() }}
 	}
-	// simple is for actions that need no command, noted for those that return a note or "".
+	// simple makes a handler of an action without a command, noted one of an action that returns a note or
+	// "".
 	simple := func(do func()) func() tea.Cmd { return func() tea.Cmd { do(); return nil } }
 	noted := func(do func() string) func() tea.Cmd { return simple(func() { m.messages.noteAny(do()) }) }
 	resize := func(by int) func() string { return func() string { return m.panes.resize(by) } }
@@ -130,7 +131,7 @@ func (m *Model) suspend() tea.Cmd {
 	return nil
 }
 
-// modal is what takes all keys but ctrl+c while it is open.
+// modal is a part that takes all keys but ctrl+c while it is open.
 type modal interface {
 	// key handles a key; height is that of the screen.
 	key(s Shell, k tea.KeyPressMsg, height int) tea.Cmd

@@ -83,8 +83,8 @@ func (k *keymap) allowed(list []Binding) []Binding {
 	return slices.DeleteFunc(slices.Clone(list), func(b Binding) bool { return b.Mutates })
 }
 
-// everywhere lists the global bindings with the keys that a view's own bindings leave to
-// them. A binding that loses all of its keys is left out.
+// everywhere lists the global bindings with the keys that the view's own bindings do not use. A
+// binding without such a key is left out.
 func (k *keymap) everywhere(own []Binding) []Binding {
 	used := map[string]bool{}
 	for _, b := range own {

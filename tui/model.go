@@ -3,9 +3,9 @@
 //
 // Parts: keymap decides which binding a key runs, panes navigates and lays out, palette runs
 // typed commands, help lists keys and runs them, prompts is a line to type in, forms a page of
-// fields, dialogs are boxes over the screen, mouse and clipboard are what they are called, header and
-// statusLine draw the lines around the panes, messages keeps notices and errors, canvas the drawn frame,
-// and saver writes the state that outlives the process. [Model] only routes between them.
+// fields, dialogs are boxes over the screen, mouse and clipboard handle the mouse and copying, header
+// and statusLine draw the lines around the panes, messages keeps notices and errors, canvas the drawn
+// frame, and saver writes the state that outlives the process. [Model] only routes between them.
 //
 // Data: the root has exactly one command waiting on [Source.Changed]. When that
 // fires, the command sleeps for the rest of the frame, takes the newest status and delivers

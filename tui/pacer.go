@@ -59,7 +59,8 @@ func (p *pacer) changed() {
 	}
 }
 
-// used draws soon, and for a while. The first look takes as long as one at the frame rate does on average.
+// used makes the program draw soon, and for a while. The first frame comes as soon as it does on average at
+// the frame rate.
 func (p *pacer) used() {
 	if p != nil {
 		p.run(p.frame/2, paceAfterUse)

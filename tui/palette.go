@@ -33,7 +33,7 @@ func (p *palette) prompt(run func(line string) tea.Cmd) Prompt {
 }
 
 // all lists what can be run now: screens, the shell's commands, the views' commands, the focused view's
-// first, and every action whose key works here. Of two with the same name the first counts.
+// first, and every action whose key works here. Of two commands with the same name, the first one wins.
 func (p *palette) all() []Command {
 	var list []Command
 	for _, s := range p.panes.screens {
@@ -95,8 +95,8 @@ func (p *palette) commands() []Command {
 func (p *palette) disabled(c Command) bool { return c.Mutates && p.keys.readOnly }
 func (p *palette) enabled(c Command) bool  { return !p.disabled(c) }
 
-// find returns the command with a name or alias, or the only one whose name has that prefix.
-// near lists the names with the prefix.
+// find returns the command with a name or alias, or the only command whose name has that
+// prefix. near lists the names with the prefix.
 func (p *palette) find(name string) (found Command, ok bool, near []string) {
 	if c, ok := p.numbered(name); ok {
 		return c, true, nil
@@ -193,7 +193,8 @@ func splitCommand(line string) (name, args string) {
 	return name, strings.TrimSpace(args)
 }
 
-// complete lists the commands that fit the typed text, the best first; after a command's name, its arguments.
+// complete lists the commands that fit the typed text, the best first. After the name of a command, it lists
+// its arguments.
 func (p *palette) complete(line string, cursor int) (int, []string) {
 	name, rest, inArgs := strings.Cut(strings.TrimLeft(line[:cursor], " "), " ")
 	if !inArgs {
@@ -227,7 +228,7 @@ func (p *palette) names(typed string) (list []Candidate) {
 	return list
 }
 
-// options returns the values of candidates and keeps what they stand for.
+// options returns the values of candidates and keeps their help texts.
 func (p *palette) options(list []Candidate) []string {
 	p.helps = make(map[string]string, len(list))
 	var out []string
@@ -241,8 +242,8 @@ func (p *palette) options(list []Candidate) []string {
 // maxOptions bounds how many completions are listed.
 const maxOptions = 200
 
-// recent returns how long ago a word was used in a line, the newest 1, or 0: the name of a command, or with
-// such a name an argument of it.
+// recent returns how many lines ago a word was used, 1 for the newest line, 0 if never. The word is the
+// name of a command, or with a command an argument of it.
 func (p *palette) recent(name string) func(word string) int {
 	ago := map[string]int{}
 	past := p.past()

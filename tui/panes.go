@@ -29,7 +29,7 @@ const (
 	minPane      = 40
 )
 
-// maxTrail bounds how many places esc leads back to.
+// maxTrail bounds the number of places that esc leads back to.
 const maxTrail = 32
 
 // place is a screen and the focused pane on it.
@@ -191,7 +191,7 @@ func (p *panes) goTo(to place, trail bool) {
 	}
 }
 
-// setShown informs the views that are not in except.
+// setShown informs the views of a screen, except those in except, that they are shown or hidden.
 func setShown(views, except []View, shown bool) {
 	for _, v := range views {
 		if s, ok := v.(ShownSetter); ok && !slices.Contains(except, v) {
@@ -399,15 +399,15 @@ func (p *panes) hints(keys *keymap) (list []hint, last hint) {
 	return append(list, shell...), last
 }
 
-// tab is a screen's place in the line of tabs, from its first cell to before its end.
+// tab is the place of a screen in the line of tabs: from is its first cell, to the cell after its last.
 type tab struct {
 	screen, from, to int
 	label            string
 }
 
 // tabs places the screens in a line: with full names if there is room, otherwise with short ones, otherwise
-// with names as far as there is room, from the left, and that of the current one. One cell before each label
-// is for the pointer.
+// with the names that fit from the left, and the name of the current screen. One cell before each label is
+// for the pointer.
 func (p *panes) tabs(keys *keymap) []tab {
 	full := func(i int) string { return p.screens[i].Name }
 	short := func(i int) string { return cmp.Or(p.screens[i].Short, p.screens[i].Name) }

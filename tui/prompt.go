@@ -87,8 +87,8 @@ func (p *prompts) drawBelow(lines []string, s theme.Styles, width, room int) ([]
 
 func (p *prompts) hints(keys *keymap) []hint { return p.open.hints(keys) }
 
-// completion is the options that may replace a part of the line: line[from:cursor] as it was
-// when they were listed.
+// completion holds the options that may replace line[from:cursor], the part of the line that
+// was typed when they were listed.
 type completion struct {
 	line         string
 	from, cursor int

@@ -17,8 +17,8 @@ const (
 	problemTime = 15 * time.Second
 )
 
-// maxErrors bounds the log of errors that did not come with the status; the oldest are
-// dropped, and the log says so.
+// maxErrors bounds the log of errors that are not in [Status]. The oldest are dropped, and the
+// log counts them.
 const maxErrors = 100
 
 // messages is the current notice and the log of errors.

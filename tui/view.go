@@ -145,7 +145,7 @@ type Command struct {
 	Do    func(s Shell, args string) tea.Cmd
 }
 
-// Argument is what a screen's command takes.
+// Argument describes the argument of a screen's command.
 type Argument struct {
 	Name string // a hint: "ID"
 	Help string // what the command does with it: "ID selects another run"

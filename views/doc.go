@@ -5,7 +5,7 @@
 // [console.Controls], whose methods return at once, and changes runs through [console.Actions], inside
 // commands only.
 //
-// Bounds: a list caches the drawn text of a few screens of rows, a detail the text of one run. Order: rows
-// are shown in the order of the feed. The selection stays on its run, by workflow ID and run ID; until the
-// user moves or opens a run it follows the newest open one.
+// Bounds: a list caches the drawn text of a few screenfuls of rows, a detail pane the text of one run.
+// Order: rows are shown in the order of the feed. The selection stays on its run, by workflow ID and run
+// ID; until the user moves or opens a run it follows the newest open one.
 package views

@@ -48,7 +48,7 @@ type Feeds struct {
 	Health      console.Feed[*system.System]
 }
 
-// FeedsOf returns the feeds of a console.
+// FeedsOf returns the feeds for the screens of a console.
 func FeedsOf(f *sources.Feeds) Feeds {
 	return Feeds{
 		Runs: runs.Feeds{List: f.Runs, Facets: f.Facets, Counts: f.RunCounts, Detail: f.Detail},

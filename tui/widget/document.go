@@ -24,8 +24,8 @@ type wrapKey struct {
 	width int
 }
 
-// maxWrapped bounds the texts that are kept wrapped; maxText the bytes of one text
-// that are shown, the rest is counted.
+// maxWrapped bounds the number of wrapped texts in the cache, maxText the shown bytes of one
+// text; the rest is counted.
 const (
 	maxWrapped = 64
 	MaxText    = 64 << 10
@@ -90,7 +90,7 @@ func (w *Writer) Prose(label string, ink theme.Ink, t string) {
 	}
 }
 
-// Ago is how long before now something was.
+// Ago returns the time from at to now, in words.
 func (w *Writer) Ago(at time.Time) string {
 	if at.IsZero() {
 		return w.S.Glyphs.Dash

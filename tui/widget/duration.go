@@ -8,7 +8,7 @@ import (
 	"acescope/tui/text"
 )
 
-// Duration is [text.Duration] in characters that the terminal has.
+// Duration is [text.Duration] in characters that the terminal can show.
 func Duration(d time.Duration, g theme.Glyphs) string {
 	return strings.Replace(text.Duration(d), "µ", g.Micro, 1)
 }

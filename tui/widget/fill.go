@@ -5,7 +5,7 @@ import (
 	"acescope/tui/text"
 )
 
-// Fill makes lines exactly height many, adding blank ones of the width.
+// Fill returns exactly height lines: it cuts lines off, or adds blank lines of the width.
 func Fill(lines []string, width, height int) []string {
 	for len(lines) < height {
 		lines = append(lines, text.Spaces(width))
@@ -13,8 +13,7 @@ func Fill(lines []string, width, height int) []string {
 	return lines[:max(height, 0)]
 }
 
-// Centre puts a few plain lines into the middle of a room. Those that are too long for it go
-// on below.
+// Centre puts a few plain lines into the middle of an area. It wraps lines that are too long.
 func Centre(say []string, width, height int, s theme.Styles) []string {
 	var wrapped []string
 	for _, t := range say {

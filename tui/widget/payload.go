@@ -15,7 +15,7 @@ import (
 	"acescope/tui/text"
 )
 
-// Bounds of what is shown of one payload, and of how many are kept ready.
+// Bounds of the shown part of one payload, and of the number of payloads kept ready.
 const (
 	MaxPayload   = 64 << 10
 	maxValidated = 256 << 10
@@ -76,7 +76,7 @@ func Show(raw []byte) *Shown {
 			return showString(s)
 		}
 	}
-	// Of a very large one the beginning decides: reading all of it would be felt.
+	// For a very large payload, the beginning decides: parsing all of it would delay the key.
 	if len(raw) > maxValidated && (raw[0] == '{' || raw[0] == '[') || json.Valid(raw) {
 		return showJSON("JSON", raw)
 	}
@@ -144,8 +144,8 @@ func Binary(data []byte) bool {
 	return odd*20 > len(data)
 }
 
-// SealedIn recognises one of Temporal's payloads inside a payload, as codecs leave them: its
-// encoding and how many bytes it holds.
+// SealedIn recognizes a Temporal payload inside a payload, as a codec leaves it. It returns its
+// encoding and its size in bytes.
 func SealedIn(raw []byte) (string, int) {
 	if len(raw) > 4<<20 || !bytes.Contains(raw[:min(len(raw), 4096)], []byte(`"metadata"`)) {
 		return "", 0
@@ -160,12 +160,12 @@ func SealedIn(raw []byte) (string, int) {
 	return text.Safe(string(p.Metadata.Encoding), " "), len(p.Data)
 }
 
-// jsonLayout matches what stays together when JSON is laid out: a string, an empty object or list, a bracket,
-// a comma, a colon, white space, anything else.
+// jsonLayout matches the pieces that stay together when JSON is formatted: a string, an empty object or list,
+// a bracket, a comma, a colon, white space, anything else.
 var jsonLayout = regexp.MustCompile(`"(?s:[^"\\]|\\.)*"?|\{\s*\}|\[\s*\]|[{}\[\],:]|\s+|[^\s"{}\[\],:]+`)
 
-// Indent lays JSON out, one value a line, until there are limit bytes of it; used is how
-// much of raw that is. Raw may be invalid.
+// Indent formats JSON, one value per line, up to limit bytes; used is the number of bytes of
+// raw that it formatted. raw may be invalid.
 func Indent(raw []byte, limit int) (out []byte, used int) {
 	depth := 0
 	newline := func() {

@@ -11,11 +11,11 @@ import (
 
 // Plot draws curves over one x axis at any size. Curves differ by mark and line, and also by color.
 type Plot struct {
-	Title  string // what y is, and in what
+	Title  string // name and unit of y
 	X, Y   Axis
 	Curves []PlotCurve
 	Legend bool
-	Empty  string // shown in place of curves without points
+	Empty  string // shown if no curve has points
 }
 
 // PlotCurve is one curve. NaN in y is a gap. Series decides its color and its mark.
@@ -47,7 +47,7 @@ func NewPlot(title, unit string, byTime bool) Plot {
 }
 
 // plotArea is where a plot is drawn: its scales and its cells. Each cell is wide×high
-// dots: one where the terminal has only ASCII.
+// dots: one if the terminal shows only ASCII.
 type plotArea struct {
 	s          theme.Styles
 	ascii      bool
@@ -64,7 +64,7 @@ type plotCell struct {
 	mark  bool
 }
 
-// Draw is exactly height lines of width cells.
+// Draw returns exactly height lines of width cells.
 func (p Plot) Draw(width, height int, s theme.Styles) []string {
 	l := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
 	lines := []string{l.Add(s.Strong, p.Title).String(s.Text)}
@@ -78,14 +78,14 @@ func (p Plot) Draw(width, height int, s theme.Styles) []string {
 	return Fill(append(lines, legend...), width, height)
 }
 
-// Least room for curves; an axis line is drawn where there are so many lines.
+// Minimum width and height for curves, and the minimum height for an axis line.
 const (
 	leastPlotCols = 8
 	leastPlotRows = 2
 	axisLineFrom  = 7
 )
 
-// body is the curves with their axes, nil where there is nothing to draw or no room.
+// body returns the curves with their axes, nil if there is nothing to draw or no room.
 func (p Plot) body(width, height int, s theme.Styles) []string {
 	a := &plotArea{s: s, ascii: s.Glyphs.Full[0] < 0x80, wide: 2, high: 4, rows: height - 1}
 	if a.ascii {
@@ -136,7 +136,7 @@ func (p Plot) ranges() (x, y interval, ok bool) {
 	return x.wider(), y, y.low <= y.high
 }
 
-// yLabels are the labels by row, and how wide the widest is.
+// yLabels returns the labels by row, and the width of the widest label.
 func (a *plotArea) yLabels(of Axis) (map[int]string, int) {
 	labels, width := map[int]string{}, 0
 	for _, v := range a.y.ticks() {
@@ -152,7 +152,7 @@ func (a *plotArea) yLabels(of Axis) (map[int]string, int) {
 func (a *plotArea) dotX(v float64) int { return a.x.at(v, a.cols*a.wide) }
 func (a *plotArea) dotY(v float64) int { return a.y.at(v, a.rows*a.high) }
 
-// rowOf is the row of cells, from the top, that a dot counted from the bottom is in.
+// rowOf returns the row of cells, counted from the top, of a dot counted from the bottom.
 func (a *plotArea) rowOf(dot int) int { return (a.rows*a.high - 1 - dot) / a.high }
 
 // curve draws the line. Points that fall into one column of dots are drawn as their mean.
@@ -213,7 +213,7 @@ func sign(n int) int { return Clamp(n, -1, 1) }
 // brailleBits are the dots of a braille pattern by row from the top and by column.
 var brailleBits = [4][2]uint8{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
 
-// dot draws one dot; of a dashed line every other cell is left out.
+// dot draws one dot. A dashed line leaves out every other cell.
 func (a *plotArea) dot(i int, dashed bool, x, y int) {
 	if dashed && x/a.wide%2 == 1 {
 		return
@@ -226,8 +226,8 @@ func (a *plotArea) dot(i int, dashed bool, x, y int) {
 	}
 }
 
-// marks puts the curve's mark on the end of its line and here and there on it, at other
-// columns than those of the other curves.
+// marks puts the curve's mark at the end of its line and at intervals on it, in other columns
+// than the marks of the other curves.
 func (a *plotArea) marks(i int) {
 	every := max(a.cols/4, 10)
 	next, last := every*(i+1)/(len(a.tops)+1), -1
@@ -246,7 +246,7 @@ func (a *plotArea) marks(i int) {
 	}
 }
 
-// mark takes the cell unless another curve's mark stands there.
+// mark puts the curve's mark into a cell, unless the cell has the mark of another curve.
 func (a *plotArea) mark(i, col, row int) {
 	if cell := &a.cells[row*a.cols+col]; !cell.mark {
 		cell.owner, cell.mark = i+1, true
@@ -285,8 +285,8 @@ func (a *plotArea) glyph(c plotCell, curves []PlotCurve) string {
 	return string(rune(0x2800 + int(c.dots)))
 }
 
-// xAxis is the labels below the curves, and above them a line with ticks where there is
-// room for two.
+// xAxis returns the labels below the curves and, if there is room for two lines, a line with
+// ticks above the labels.
 func (a *plotArea) xAxis(of Axis, labelWidth, lines int) []string {
 	tick, corner, rule := "┬", a.s.Glyphs.Plain.BottomLeft, a.s.Glyphs.Plain.Bottom
 	if a.ascii {
@@ -327,7 +327,7 @@ func (a *plotArea) xAxis(of Axis, labelWidth, lines int) []string {
 // maxCurveName bounds the name of a curve in the legend, in cells.
 const maxCurveName = 33
 
-// legendLines says which curve is whose, in at most so many lines.
+// legendLines names the curves, in at most most lines.
 func (p Plot) legendLines(width, most int, s theme.Styles) []string {
 	if !p.Legend {
 		return nil

@@ -9,14 +9,14 @@ import (
 	"acescope/tui/text"
 )
 
-// Axis says how the values on one axis of a plot are scaled and written.
+// Axis describes how the values on one axis of a plot are scaled and formatted.
 type Axis struct {
 	Format func(v, step float64) string
 	Whole  bool    // values are counts: no tick between two of them
 	Time   bool    // values are seconds
-	Zero   bool    // it begins at 0
-	Most   float64 // no tick above it or below 0; 0 for no such bounds
-	Room   float64 // least interval
+	Zero   bool    // the axis begins at 0
+	Most   float64 // ticks lie between 0 and Most; 0 for no bounds
+	Room   float64 // minimum length of the axis
 	Unit   string  // shown at the first tick
 }
 
@@ -27,7 +27,7 @@ func newSpan() interval { return interval{math.Inf(1), math.Inf(-1)} }
 
 func (s *interval) add(v float64) { s.low, s.high = min(s.low, v), max(s.high, v) }
 
-// wider returns an interval with a length above 0.
+// wider returns the interval, made wider if its length is 0.
 func (s interval) wider() interval {
 	if s.high > s.low {
 		return s
@@ -39,7 +39,7 @@ func (s interval) wider() interval {
 // scale maps a range of values onto cells or dots.
 type scale struct{ low, high, step float64 }
 
-// scale is a scale with round ends that holds the interval, with about so many ticks.
+// scale returns a scale with round ends that contains the interval and has about ticks ticks.
 func (a Axis) scale(s interval, ticks int) scale {
 	if a.Zero {
 		s.add(0)
@@ -62,7 +62,7 @@ func (a Axis) scale(s interval, ticks int) scale {
 	return out
 }
 
-// step is the least round distance of ticks that gives no more than so many.
+// step returns the smallest round distance that gives at most ticks ticks.
 func (a Axis) step(s interval, ticks int) float64 {
 	raw := (s.high - s.low) / float64(ticks)
 	if a.Time {
@@ -82,7 +82,7 @@ func (a Axis) step(s interval, ticks int) float64 {
 	return max(10*unit, 1)
 }
 
-// ticks are the multiples of the step within the scale.
+// ticks returns the multiples of the step within the scale.
 func (s scale) ticks() []float64 {
 	var out []float64
 	for k := int64(math.Ceil(s.low/s.step - 1e-9)); float64(k)*s.step <= s.high+s.step*1e-9; k++ {
@@ -91,19 +91,20 @@ func (s scale) ticks() []float64 {
 	return out
 }
 
-// at is which of n cells a value falls into; one outside is in the first or last.
+// at returns the index of the cell, of n, that contains a value. A value outside is in the first or the last
+// cell.
 func (s scale) at(v float64, n int) int {
 	return Clamp(int(math.Round((v-s.low)/(s.high-s.low)*float64(n-1))), 0, n-1)
 }
 
-// digits is how many decimals tell ticks of a step apart.
+// digits returns the number of decimals that distinguish ticks of a step.
 func digits(step float64) int { return Clamp(int(math.Ceil(-math.Log10(step)-1e-9)), 0, 9) }
 
 func PercentTick(v, step float64) string {
 	return strconv.FormatFloat(v*100, 'f', digits(step*100), 64) + "%"
 }
 
-// CountTick writes thousands short where the step allows it.
+// CountTick formats a count; thousands are abbreviated if the step allows it.
 func CountTick(v, step float64) string {
 	if step >= 1000 && v != 0 {
 		return strconv.FormatFloat(v/1000, 'f', digits(step/1000), 64) + "k"

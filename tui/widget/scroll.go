@@ -6,18 +6,18 @@ import (
 	"acescope/tui"
 )
 
-// Scroller is something that j, k and their like move through.
+// Scroller is a list or a text that the keys of [Motions] move through.
 type Scroller interface {
-	// Scrolll moves by lines, down where positive, and stops at the ends.
+	// Scroll moves by lines, down if positive, and stops at the ends.
 	Scroll(lines int)
-	// Pagee is how many lines are visible.
+	// Page returns the number of visible lines.
 	Page() int
 }
 
-// AllLines is further than anything is long.
+// AllLines is a number of lines that scrolls to the end of any list or text.
 const AllLines = 1 << 30
 
-// Motions are the bindings that every list and text has.
+// Motions returns the bindings that move through a list or a text.
 func Motions(view string, s Scroller) []tui.Binding {
 	b := func(name, help string, by func() int, keys ...string) tui.Binding {
 		return tui.Binding{Action: view + "." + name, Keys: keys, Help: help, Motion: true,

@@ -7,19 +7,19 @@ import (
 	"acescope/tui/text"
 )
 
-// SectionList is a list in parts, each with a heading, that one cursor goes through. What
-// its rows look like is the view's.
+// SectionList is a list in parts, each with a heading, with one cursor for all of them. The
+// view draws the rows.
 type SectionList struct {
 	Parts         []SectionPart
 	Cursor        SectionRow // of the selected row
 	top           int        // the first visible line
 	width, height int
 	wide          map[string]bool // parts that are shown whole, by name
-	spare         int             // rows that each part may have above its limit, as there is room
+	spare         int             // rows that each part shows beyond its limit, because there is room
 }
 
-// SectionPart is a heading and rows. Of more than limit rows the rest is counted, unless the
-// part is opened; limit 0 shows all.
+// SectionPart is a heading and rows. It shows at most limit rows and counts the others, unless
+// the part is opened; limit 0 shows all.
 type SectionPart struct {
 	Name   string
 	Remark string
@@ -37,8 +37,8 @@ func (s *SectionList) shown(p SectionPart) int {
 	return min(p.Rows, p.Limit+s.spare)
 }
 
-// share gives the room that is left to the parts that have more rows than their limit,
-// the same to each.
+// share divides the remaining lines equally among the parts that have more rows than their
+// limit.
 func (s *SectionList) share() {
 	s.spare = 0
 	room, short := s.height-len(s.lines()), 0
@@ -52,7 +52,7 @@ func (s *SectionList) share() {
 	}
 }
 
-// Set replaces the parts; the cursor goes to the nearest row that there is.
+// Set replaces the parts. The cursor goes to the nearest row that exists.
 func (s *SectionList) Set(parts []SectionPart) {
 	s.Parts = parts
 	s.share()
@@ -74,7 +74,7 @@ func (s *SectionList) Settle() {
 	s.Reveal()
 }
 
-// near is the first row of the next part that has any, else of any part.
+// near returns the first row of the next part that has rows, starting over after the last part.
 func (s *SectionList) near(from int) SectionRow {
 	for i := range s.Parts {
 		if at := (from + i) % len(s.Parts); s.shown(s.Parts[at]) > 0 {
@@ -97,7 +97,7 @@ func (s *SectionList) SetSize(width, height int) {
 
 func (s *SectionList) Page() int { return max(s.height, 1) }
 
-// Scroll moves the cursor by rows, over the headings.
+// Scroll moves the cursor by rows; it skips the headings.
 func (s *SectionList) Scroll(by int) {
 	rows := s.Flat()
 	if len(rows) == 0 {
@@ -119,7 +119,7 @@ func (s *SectionList) Flat() []SectionRow {
 	return all
 }
 
-// Jump goes to the first row of the next part that has rows, or of the one before.
+// Jump goes to the first row of the next part that has rows, or with by -1 of the previous part.
 func (s *SectionList) Jump(by int) {
 	for at := s.Cursor.Part + by; at >= 0 && at < len(s.Parts); at += by {
 		if s.shown(s.Parts[at]) > 0 {
@@ -134,7 +134,7 @@ func (s *SectionList) Jump(by int) {
 	}
 }
 
-// Toggle shows the part under the cursor whole, or its beginning again.
+// Toggle shows all rows of the part under the cursor, or again only the first ones.
 func (s *SectionList) Toggle() {
 	if s.Cursor.Part >= len(s.Parts) {
 		return
@@ -188,8 +188,8 @@ func (s *SectionList) allLines() []sectionLine {
 	return all
 }
 
-// Reveal moves the visible part so that it holds the cursor, and the heading above it
-// where the cursor is on the first row.
+// Reveal scrolls so that the cursor is visible, and also the heading if the cursor is on the
+// first row of a part.
 func (s *SectionList) Reveal() {
 	all := s.lines()
 	at := max(slices.Index(all, sectionLine{sectionItem, s.Cursor}), 0)
@@ -201,7 +201,8 @@ func (s *SectionList) Reveal() {
 	s.top = Clamp(s.top, 0, max(len(all)-s.Page(), 0))
 }
 
-// rowPainter draws a row in width cells. Marked rows are painted in one piece afterwards, so they come plain.
+// rowPainter draws a row in width cells. Marked rows are drawn without colors, because they are painted as a
+// whole afterward.
 type rowPainter = func(at SectionRow, width int, plain bool) string
 
 // Draw returns exactly height lines.
@@ -237,7 +238,7 @@ func (s *SectionList) line(st theme.Styles, focused bool, l sectionLine, row row
 		s.width, ""))
 }
 
-// SelectedRow returns the row under the cursor from the rows by part, or the zero value.
+// SelectedRow returns the row under the cursor, or the zero value. rows holds the rows by part.
 func SelectedRow[R any](s *SectionList, rows [][]R) (row R) {
 	if at := s.Cursor; at.Part < len(rows) && at.Row < len(rows[at.Part]) {
 		row = rows[at.Part][at.Row]
@@ -245,7 +246,7 @@ func SelectedRow[R any](s *SectionList, rows [][]R) (row R) {
 	return row
 }
 
-// Position is the row of the part under the cursor: "retrying 2/7".
+// Position returns the name of the part under the cursor and the position in it: "retrying 2/7".
 func (s *SectionList) Position() string {
 	if s.Cursor.Part >= len(s.Parts) || s.Parts[s.Cursor.Part].Rows == 0 {
 		return ""
@@ -254,7 +255,8 @@ func (s *SectionList) Position() string {
 	return p.Name + " " + text.Count(int64(s.Cursor.Row+1)) + "/" + text.Count(int64(p.Rows))
 }
 
-// SizedCells joins cells of fixed widths: a width below 0 is flush right, 0 takes the rest.
+// SizedCells joins cells of fixed widths: a negative width aligns the text on the right, 0 takes the
+// remaining width.
 func SizedCells(width int, plain bool, ellipsis string, cells ...SizedCell) string {
 	rest := Rest(width, cells)
 	line := text.Line{Max: width}

@@ -6,10 +6,9 @@ import (
 	"acescope/theme"
 )
 
-// Spark is values as one character each, the lowest as the lowest level and the highest
-// as the highest. Values that are all the same are drawn low where they are 0, else in
-// the middle. Where there are more than width values, each character is the mean of
-// those it stands for.
+// Spark draws values as one character each: the smallest as the lowest level, the largest as
+// the highest. Equal values are drawn at the lowest level if they are 0, otherwise in the
+// middle. If there are more than width values, each character shows the mean of several.
 func Spark(values []float64, width int, g theme.Glyphs) string {
 	if width < 1 || len(values) == 0 {
 		return ""
@@ -34,7 +33,7 @@ func Spark(values []float64, width int, g theme.Glyphs) string {
 	return b.String()
 }
 
-// buckets is at most n values: the means of neighbours.
+// buckets returns at most n values: means of adjacent values.
 func buckets(values []float64, n int) []float64 {
 	if len(values) <= n {
 		return values

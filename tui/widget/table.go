@@ -1,6 +1,6 @@
 // Package widget holds the parts that screens are drawn with: tables, lists of sections, plots,
-// sparklines, payload viewers and wrapped documents. It does no IO and keeps no data but caches of drawn
-// text, each bounded by a constant next to it.
+// sparklines, payload viewers and wrapped documents. It does no I/O. It keeps no data except caches of
+// drawn text, each bounded by a constant next to it.
 package widget
 
 import (
@@ -11,20 +11,20 @@ import (
 	"acescope/tui/text"
 )
 
-// Table is a list of any length with a cursor. It asks for the visible rows only, by
-// number, so that what it costs does not depend on how many there are.
+// Table is a list of any length with a cursor. It asks for the visible rows only, by number, so
+// that the time to draw does not depend on the number of rows.
 type Table struct {
 	all           []Heading
-	Cols          []int // of all, as far as the width lets them in
-	Widths        []int // of cols
+	Cols          []int // indexes of the headings that fit the width
+	Widths        []int // of Cols
 	Rows          int
 	Cursor, Top   int
 	width, height int
 }
 
-// Heading is a column of a table. Width 0 takes what the others leave, at least minimum
-// (0: 16 cells). Columns are given up in the order of drop, highest first, where there is
-// no room; those with 0 stay.
+// Heading is a column of a table. A column of width 0 takes the width that the others leave, at
+// least minimum cells, or 16 if minimum is 0. Without room, columns are dropped in the order of
+// drop, highest first; columns with drop 0 stay.
 type Heading struct {
 	Title   string
 	Width   int
@@ -76,8 +76,8 @@ func (t *Table) Arrange(width int) {
 
 func (h Heading) least() int { return cmp.Or(h.Minimum, NameWidth) }
 
-// share gives what is left to the columns without a width, in proportion to what they
-// need at least.
+// share divides the remaining width among the columns of width 0, in proportion to their
+// minimum widths.
 func (t *Table) share(rest, least int) {
 	t.Widths = make([]int, 0, len(t.Cols))
 	for _, i := range t.Cols {
@@ -91,7 +91,7 @@ func (t *Table) share(rest, least int) {
 	}
 }
 
-// SetRows says how many rows there are now.
+// SetRows sets the number of rows.
 func (t *Table) SetRows(n int) {
 	t.Rows = n
 	t.Reveal()
@@ -104,14 +104,14 @@ func (t *Table) Scroll(by int) {
 	t.Reveal()
 }
 
-// Reveal moves the visible part so that it holds the cursor.
+// Reveal scrolls so that the cursor is visible.
 func (t *Table) Reveal() {
 	t.Cursor = Clamp(t.Cursor, 0, max(t.Rows-1, 0))
 	t.Top = Clamp(t.Top, t.Cursor-t.Page()+1, t.Cursor)
 	t.Top = Clamp(t.Top, 0, max(t.Rows-t.Page(), 0))
 }
 
-// Position is where the cursor is: "12/10,214"; "" for an empty table.
+// Position returns the position of the cursor: "12/10,214"; "" for an empty table.
 func (t *Table) Position() string {
 	if t.Rows == 0 {
 		return ""
@@ -119,8 +119,8 @@ func (t *Table) Position() string {
 	return text.Count(int64(t.Cursor+1)) + "/" + text.Count(int64(t.Rows))
 }
 
-// Draw is exactly height lines: the heading, then the visible rows. row gives the cells
-// of a row by number, one for each column of the table, in order.
+// Draw returns exactly height lines: the heading, then the visible rows. row gives the cells of
+// a row by number, one for each column of the table, in order.
 func (t *Table) Draw(s theme.Styles, focused bool, row func(i int) []Cell) []string {
 	lines := append(make([]string, 0, t.height), t.heading(s))
 	for i := t.Top; i < min(t.Top+t.Page(), t.Rows); i++ {
@@ -147,7 +147,7 @@ func (t *Table) Fit(at int, what, tail string) string {
 	return text.Fit(what, t.Widths[at], tail)
 }
 
-// line paints cell by cell, but the row under the cursor in one piece, so that its
+// line paints a row cell by cell. It paints the row under the cursor as a whole, so that its
 // background has no gaps.
 func (t *Table) line(s theme.Styles, cells []Cell, cursor, focused bool) string {
 	var b strings.Builder

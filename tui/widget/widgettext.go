@@ -8,10 +8,10 @@ import (
 	"acescope/tui/text"
 )
 
-// NameWidth is what a task's name gets before another column is let in.
+// NameWidth is the width that the name of a task gets before another column is shown.
 const NameWidth = 16
 
-// PointerWidth is the room for the mark of the selected row.
+// PointerWidth is the width of the mark of the selected row.
 const PointerWidth = 2
 
 type RowMark uint8
@@ -37,8 +37,8 @@ func Dropped(n int) string {
 	return ", " + text.Count(int64(n)) + " more not kept"
 }
 
-// Bounded is the beginning of a text that may be long: more than a screen line can hold
-// whatever it is made of, so that making it safe stays cheap.
+// Bounded returns the beginning of a text that may be long: more than a line of the screen
+// shows, but short enough to make it safe quickly.
 func Bounded(t string, width int) string {
 	if limit := 16*width + 4096; len(t) > limit {
 		return t[:limit]
@@ -46,7 +46,7 @@ func Bounded(t string, width int) string {
 	return t
 }
 
-// Panel is a window on lines; top is the first visible one.
+// Panel shows a part of lines that scrolls; top is the first visible line.
 type Panel struct{ Top, Lines, Height int }
 
 func (p *Panel) Scroll(by int) { p.Top = Clamp(p.Top+by, 0, max(p.Lines-p.Height, 0)) }

@@ -238,8 +238,8 @@ func (a *Agents) deny(s tui.Shell, w sessions.Approval) {
 var startFields = []string{"agent=", "dir=", "model=", "name=", "mode=", "allow=", "rule=", "otherwise=",
 	"resume=", "prompt="}
 
-// askStart opens the prompt for a session, once it is known which agents are installed and which directories
-// exist.
+// askStart reads which agents are installed and which directories exist, then opens the prompt for a
+// session.
 func (a *Agents) askStart(s tui.Shell) tea.Cmd {
 	dirs := a.directories()
 	return func() tea.Msg {
@@ -426,7 +426,7 @@ func completeSession(arg string) []string {
 	return nil
 }
 
-// verbs are the first words of the command for sessions, besides the ID of a session.
+// verbs are the words that the command for sessions may begin with, besides the ID of a session.
 var verbs = []tui.Candidate{{Value: "start ", Help: "a session"},
 	{Value: "send ", Help: "a message to the selected one"},
 	{Value: "interrupt", Help: "its turn"}, {Value: "stop", Help: "the selected one"},

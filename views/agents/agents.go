@@ -249,7 +249,7 @@ func (a *Agents) runsOf(r sessions.Row) []runs.Run {
 // maxListed is the largest number of runs in a query.
 const maxListed = 50
 
-// openRuns opens the run of the selected session, or lists several.
+// openRuns opens the run of the selected session. If the session has several runs, it lists them.
 func (a *Agents) openRuns(s tui.Shell) tea.Cmd {
 	r, ok := a.Row()
 	if !ok {

@@ -24,7 +24,7 @@ type Conversation struct {
 	console.Pane
 	search   *regexp.Regexp
 	unfolded map[int]bool // by entry number
-	all      bool         // all are unfolded, except those in unfolded
+	all      bool         // all entries are unfolded, except those in unfolded
 
 	path    string // key of the conversation that At and top belong to
 	Current *transcripts.Conversation
@@ -243,7 +243,7 @@ func (v *Conversation) Scroll(by int) {
 	v.Away = v.At != Place{last, len(v.Lines(last)) - 1}
 }
 
-// moved returns the place a number of lines further, stopping at the ends.
+// moved returns the place that is a number of lines further, or the nearest end.
 func (v *Conversation) moved(p Place, by int) Place {
 	last := v.Current.First + len(v.Current.Entries) - 1
 	for p.line += by; p.line < 0 && p.Entry > v.Current.First; {
@@ -432,7 +432,7 @@ func (v *Conversation) banner() []string {
 	return []string{l.String(s.Text)}
 }
 
-// waiting says how many things wait: "1 call waits".
+// waiting counts things that wait: "1 call waits".
 func waiting(n int, what string) string {
 	if n == 1 {
 		return "1 " + what + " waits"

@@ -25,7 +25,7 @@ type detail struct {
 	console.Reader
 }
 
-// shownSession is what the lines are written from.
+// shownSession is the session that the lines were written from.
 type shownSession struct {
 	session *transcripts.Session
 	engine  *sessions.EngineSession
@@ -256,7 +256,7 @@ type count struct {
 	ink      theme.Ink
 }
 
-// counts starts a line with a name and counts.
+// counts writes a line with a name and counts.
 func (w sessionWriter) counts(name string, width int, list ...count) *text.Line {
 	l := w.Line().Add(w.S.Text, "   "+text.Fit(text.Safe(name, " "), width, w.S.Glyphs.Ellipsis))
 	for _, c := range list {

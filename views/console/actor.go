@@ -30,7 +30,7 @@ func (a *Actor) Acts() bool { return a.Changes() || a.refuse != nil }
 // Changes reports whether the console can change runs.
 func (a *Actor) Changes() bool { return a.actions != nil }
 
-// refused notes why an action is impossible here, if it is.
+// refused reports whether an action is impossible here, and notes why.
 func (a *Actor) refused(s tui.Shell, verb string, of runs.ID) bool {
 	if a.refuse == nil {
 		return false
@@ -54,7 +54,7 @@ func (a *Actor) Propose(s tui.Shell, verb string, of runs.ID, prepare preparer) 
 	return a.pipeline.Propose(s, verb, NameOf(a.nav.Selected.Run), of, prepare)
 }
 
-// on acts on the marked runs that are open, or else on the selected run.
+// on acts on the marked runs that are open. If no run is marked, it acts on the selected run.
 func (a *Actor) on(s tui.Shell, verb string, prepare preparer) tea.Cmd {
 	of := a.nav.Selected.Run.ID()
 	switch {
@@ -83,7 +83,7 @@ func (a *Actor) selectedOpen(s tui.Shell) bool {
 	return ok && noteClosed(s, a.nav.Selected.Run)
 }
 
-// noteClosed reports whether a run is open. If not, it notes that.
+// noteClosed reports whether a run is open. If not, it notes that the run is closed.
 func noteClosed(s tui.Shell, r runs.Run) (open bool) {
 	if !r.Open() {
 		s.Note(NameOf(r) + " has already closed")
@@ -115,7 +115,7 @@ func (a *Actor) Cancel(s tui.Shell) tea.Cmd {
 	return a.CancelSelected(s)
 }
 
-// CancelSelected asks, then cancels the selected run, whatever is marked. A blueprint run is stopped.
+// CancelSelected asks, then cancels the selected run and ignores marks. A blueprint run is stopped.
 func (a *Actor) CancelSelected(s tui.Shell) tea.Cmd {
 	r := a.nav.Selected.Run
 	of := r.ID()

@@ -109,8 +109,8 @@ func helpOf(r runs.Run) string {
 	return strings.Join(words, "  ")
 }
 
-// RunNamed returns the loaded run with a workflow, task or run ID. Of an unknown workflow ID it returns a run
-// of which only the ID is known.
+// RunNamed returns the loaded run with a workflow, task or run ID. For an unknown workflow ID it returns a
+// run with no other field.
 func (l *Listing) RunNamed(name string) runs.Run {
 	for _, r := range l.Runs.Rows {
 		if name == r.WorkflowID || name == r.TaskID || name == r.RunID {
@@ -127,7 +127,7 @@ func oneWord(args string) error {
 	return nil
 }
 
-// NumberOf reads a positive number from what the user typed.
+// NumberOf parses a positive number that the user typed.
 func NumberOf(typed string) (int64, error) {
 	n, err := strconv.ParseInt(strings.TrimSpace(typed), 10, 64)
 	if err != nil || n < 1 {

@@ -16,7 +16,7 @@ type ArtifactFeed interface {
 	Open(ace.Ref)
 }
 
-// Artifacts shows the artifacts that the user opens, on every screen that refers to some.
+// Artifacts shows the artifacts that the user opens, on every screen that refers to artifacts.
 type Artifacts struct {
 	ArtifactFeed
 	read     *histories.Artifacts
@@ -24,7 +24,7 @@ type Artifacts struct {
 	Payloads widget.Payloads
 }
 
-// NewArtifacts returns artifacts of which none is open.
+// NewArtifacts returns an Artifacts without an open artifact.
 func NewArtifacts(feed ArtifactFeed) *Artifacts {
 	return &Artifacts{ArtifactFeed: feed, asked: map[string]bool{}}
 }
@@ -52,7 +52,7 @@ func (a *Artifacts) IsRead(ref ace.Ref) bool {
 	return have != nil && have.Err == ""
 }
 
-// OpenFirst reads the first artifact that is not read. It returns false if all are.
+// OpenFirst reads the first artifact that is not read yet. It returns false if all are read.
 func (a *Artifacts) OpenFirst(s tui.Shell, refs []ace.Ref) bool {
 	for _, ref := range refs {
 		if !a.IsRead(ref) {

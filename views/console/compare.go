@@ -25,8 +25,8 @@ func (c *Comparer) Compare(s tui.Shell, one, other runs.Run) {
 	s.Open("diff")
 }
 
-// CompareMarked compares the two marked runs, or the marked one and the selected one. The run that started
-// first is A.
+// CompareMarked compares the two marked runs, or the only marked run and the selected run. The run that
+// started first is A.
 func (c *Comparer) CompareMarked(s tui.Shell) {
 	pair := c.listing.Marked()
 	if selected := &c.nav.Selected; len(pair) == 1 && selected.Ok && pair[0].ID() != selected.Run.ID() {

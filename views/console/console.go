@@ -50,7 +50,7 @@ type Console struct {
 	viewer Viewer
 }
 
-// New returns the shared parts of a console. detail is the selected run as far as it is read.
+// New returns the shared parts of a console. detail holds the selected run, as far as it is read.
 func New(o Options, detail Value[*histories.Detail]) *Console {
 	if o.Context == nil {
 		o.Context = context.Background()
@@ -90,14 +90,14 @@ func New(o Options, detail Value[*histories.Detail]) *Console {
 // Value is the newest value of a reader.
 type Value[V any] interface{ Value() V }
 
-// Feed is a feed as a screen uses it: the newest value, and whether the screen is shown.
+// Feed is a feed as a screen uses it: the screen takes the newest value and reports whether it is shown.
 type Feed[V any] interface {
 	Value[V]
 	Look(on bool)
 }
 
-// Controls steers what all screens show. Its methods return at once; what they lead to comes with a later
-// Refresh of the views. Select is called for each row that the cursor passes.
+// Controls changes what all screens show. Its methods return at once; the views get the result at a later
+// Refresh. Select is called for each row that the cursor passes.
 type Controls interface {
 	Connection() cluster.Connection
 	SetQuery(query string)
@@ -155,7 +155,7 @@ type FlowActions interface {
 // StartChoices are what a session on this machine can be started with.
 type StartChoices struct {
 	Agents  []string          // that are installed
-	Install map[string]string // how to install the other ones
+	Install map[string]string // how to install the other agents, by name
 	Dirs    []string          // that exist
 }
 

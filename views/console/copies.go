@@ -32,7 +32,7 @@ func (n *Navigation) SelectedCopies() []tui.Copy {
 	return list
 }
 
-// JSONCopy returns a value as it is copied as JSON.
+// JSONCopy returns the copy of a value as JSON.
 func JSONCopy(value any) tui.Copy {
 	raw, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
@@ -41,7 +41,7 @@ func JSONCopy(value any) tui.Copy {
 	return tui.Copy{Key: "j", What: "JSON", Text: string(raw)}
 }
 
-// CommandCopy returns the command line of acescope with these words, quoted for a shell.
+// CommandCopy returns the command line of acescope with these arguments, quoted for a shell.
 func CommandCopy(words ...string) tui.Copy {
 	line := "acescope"
 	for _, w := range words {

@@ -59,7 +59,7 @@ func ParseFlowFork(line string) (step string, event int64, fields []runs.Field, 
 // inputKey begins the names of fields that change an input of a flow.
 const inputKey = "inputs."
 
-// PreviewFlowFork describes the fork that a line stands for, or says what is missing. v may be nil.
+// PreviewFlowFork describes the fork that a typed line makes, or says what is missing. v may be nil.
 func PreviewFlowFork(v *flows.View, line string) string {
 	step, event, fields, err := ParseFlowFork(line)
 	if err != nil {

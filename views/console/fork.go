@@ -177,7 +177,7 @@ func (fs *Forks) MutationBindings() []tui.Binding {
 	return []tui.Binding{b}
 }
 
-// ForkAt returns the fork key of a screen that knows the point under its cursor.
+// ForkAt returns the key that forks, for a screen that knows the point under its cursor.
 func (fs *Forks) ForkAt(view string, point func() string) []tui.Binding {
 	if !fs.actor.Acts() {
 		return nil
@@ -186,8 +186,8 @@ func (fs *Forks) ForkAt(view string, point func() string) []tui.Binding {
 		func(s tui.Shell) tea.Cmd { return fs.askFork(s, point()) })}
 }
 
-// ForkOf returns the fork key of a screen whose cursor may be on a run other than the selected one. The key
-// selects that run. at returns the run, and the point or "" for the default.
+// ForkOf returns the key that forks, for a screen whose cursor may be on a run other than the selected one.
+// The key selects that run. at returns the run, and the point or "" for the default.
 func (fs *Forks) ForkOf(view string, at func() (runs.Run, string, bool)) tui.Binding {
 	return forkBinding(view, "fork the run under the cursor, with changes", "", func(s tui.Shell) tea.Cmd {
 		r, point, ok := at()
@@ -217,8 +217,8 @@ func (fs *Forks) MutationCommands() []tui.Command {
 	}, fs.actor.Commands()...)
 }
 
-// askFork opens the form for a fork, or for a run of a flow the prompt. It starts with the point under the
-// cursor, or the phase or step in which the run failed, or the first one.
+// askFork opens the form for a fork, or the prompt if the run is that of a flow. The fork point is that
+// under the cursor, or else the phase or step in which the run failed, or else the first.
 func (fs *Forks) askFork(s tui.Shell, point string) tea.Cmd {
 	of, ok := fs.forkTarget(s)
 	switch {

@@ -19,10 +19,10 @@ import (
 	"acescope/tui/widget"
 )
 
-// fromField is the field of a fork's form with its point: a phase or the number of an event.
+// fromField is the field with the fork point: a phase, or the number of an event.
 const fromField = "from"
 
-// promptOf begins the names of the fields with the prompts of phases.
+// promptOf is the prefix of the names of the fields with phase prompts.
 const promptOf = "prompts."
 
 // forkForm is the form for a fork of a run, or of several runs with the same changes. Its fields are named
@@ -80,7 +80,8 @@ func (f forkForm) prompt(phase string, reruns func(tui.Values) bool) tui.Field {
 	return field
 }
 
-// change returns what the values change. Several forks keep what is empty.
+// change returns the changes that the values stand for. In forks of several runs, an empty field changes
+// nothing.
 func (f forkForm) change(v tui.Values) (c runs.Change, err error) {
 	c.Verb = "fork"
 	from := strings.TrimSpace(v[fromField])
@@ -108,7 +109,7 @@ func (f forkForm) change(v tui.Values) (c runs.Change, err error) {
 	return c, nil
 }
 
-// planOf returns the lines of a plan without what the form shows above them: the run and the point.
+// planOf returns the lines of a plan, without the run and the fork point, which the form shows above them.
 func planOf(p runs.Prepared) (lines []string) {
 	for _, l := range p.Lines {
 		word, _, _ := strings.Cut(l, "  ")
@@ -161,7 +162,7 @@ func (fs *Forks) askForkForm(s tui.Shell, of runs.ID, point string) tea.Cmd {
 	}
 }
 
-// of returns the form for a fork of one run.
+// of returns the form for a fork of a run.
 func (f forkForm) of(o runs.Original, of runs.ID) tui.Form {
 	f.original = map[string]string{}
 	for _, field := range o.Fields {

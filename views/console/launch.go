@@ -22,7 +22,8 @@ import (
 type LaunchActions interface {
 	// LaunchDefaults returns the default of each flag of acescope run.
 	LaunchDefaults() map[string]string
-	// CheckLaunch returns what is wrong with arguments of acescope run, and what the command would warn of.
+	// CheckLaunch returns the errors in the arguments of acescope run, and the warnings that the command
+	// would print.
 	CheckLaunch(ctx context.Context, args []string) (wrong []error, warnings []string)
 	// Launch starts what acescope run starts with the arguments.
 	Launch(ctx context.Context, args []string) (runs.Run, error)
@@ -128,7 +129,7 @@ func (l launch) choices(field string) func(string) []string {
 	return func(string) []string { return l.Actions.Choices(l.Context, field) }
 }
 
-// phasePrompt is the field for the prompt of a phase.
+// phasePrompt returns the field for the prompt of a phase.
 func (l launch) phasePrompt(phase string) tui.Field {
 	return tui.Field{Name: promptOf + phase, Label: capital(phase) + " prompt",
 		Complete: l.choices(promptOf + phase),
@@ -237,7 +238,7 @@ const launchTimeout = 2 * time.Minute
 // maxFiles bounds the files that completion lists.
 const maxFiles = 200
 
-// completeFiles lists the files and directories that a typed path may go on to. It does I/O.
+// completeFiles lists the files and directories that complete a typed path. It does I/O.
 func completeFiles(typed string) (list []string) {
 	dir, base := filepath.Split(typed)
 	entries, err := os.ReadDir(filepath.Clean(expandHome(dir)))

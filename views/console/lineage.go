@@ -22,10 +22,11 @@ func LineageHeadings() []widget.Heading {
 	}
 }
 
-// safe returns a plain text in the characters that the terminal has.
+// safe returns a plain text in characters that the terminal can show.
 func safe(s string, g theme.Glyphs) string { return g.Replace(text.Safe(s, " ")) }
 
-// LineageRow returns the cells of a run in the order of the headings. marked follows its place in the tree.
+// LineageRow returns the cells of a run in the order of the headings. The text marked is drawn after the
+// place in the tree.
 func LineageRow(n *histories.LineageNode, marked string, width int, s theme.Styles) []widget.Cell {
 	g := s.Glyphs
 	r := lineage.RowOf(n)
@@ -56,8 +57,8 @@ func effectInk(e histories.Effect, s theme.Styles) theme.Ink {
 	return s.Muted
 }
 
-// placed returns the place of a run in the tree and its name, shortened to the number of a fork if it
-// does not fit: the rest is the name of the root.
+// placed returns the place of a run in the tree and its name. A name that does not fit is shortened
+// to the number of the fork, because the rest repeats the name of the root.
 func placed(branch, name string, width int, g theme.Glyphs) string {
 	room := width - text.Width(branch)
 	if root, number := ace.ForkRoot(name); number > 0 && text.Width(name) > room {

@@ -25,8 +25,7 @@ func (l *List[R]) Page() int      { return l.Table.Page() }
 func (l *List[R]) Scroll(by int)  { l.Table.Scroll(by) }
 func (l *List[R]) GoTo(row int)   { l.Table.Scroll(row - l.Table.Cursor) }
 
-// Set replaces the rows. The cursor goes to the first row for which is returns true, if there is one; is may
-// be nil.
+// Set replaces the rows. The cursor goes to the first row that satisfies the function is, which may be nil.
 func (l *List[R]) Set(rows []R, is func(R) bool) {
 	l.Rows = rows
 	l.Table.SetRows(len(rows))
@@ -46,8 +45,8 @@ func (l *List[R]) Current() (row R, ok bool) {
 	return row, false
 }
 
-// Next moves the cursor to the next row for which is returns true, or with by -1 to the previous one, and
-// returns true. Without such a row it notes the text none and returns false.
+// Next moves the cursor to the next row that satisfies the function is, or with by -1 to the previous
+// one, and returns true. If no row does, it notes the text none and returns false.
 func (l *List[R]) Next(s tui.Shell, by int, is func(R) bool, none string) bool {
 	for at := l.Table.Cursor + by; at >= 0 && at < len(l.Rows); at += by {
 		if is(l.Rows[at]) {

@@ -10,7 +10,7 @@ import (
 )
 
 // MarkMatching marks all runs that the filter matches. It reads those that are not loaded. Until the list is
-// loaded, its rows are those of the filter before.
+// loaded, its rows are those of the previous filter.
 func (f *Forks) MarkMatching(s tui.Shell) tea.Cmd {
 	list := f.listing.Runs
 	if f.actions == nil || !list.Loading && list.First == 0 && !list.More && !list.Bounded {

@@ -34,7 +34,7 @@ type Started struct{ Run runs.Run }
 // preparer prepares an action on one run.
 type preparer = func(context.Context, runs.ID) (runs.Prepared, error)
 
-// Doing returns the Do of an action that starts no run.
+// Doing returns a [runs.Prepared].Do for an action that starts no run.
 func Doing(done string, do func(context.Context) error) func(context.Context) (string, runs.Run, error) {
 	return func(ctx context.Context) (string, runs.Run, error) { return done, runs.Run{}, do(ctx) }
 }
@@ -164,7 +164,7 @@ func (p *Pipeline) each(verb string, list []runs.Run, prepare preparer) (string,
 	return "sent " + verb + " to " + widget.Counted(done, "run"), nil
 }
 
-// one prepares and performs an action on a run.
+// one prepares and performs an action on one run.
 func (p *Pipeline) one(ctx context.Context, of runs.ID, prepare preparer) error {
 	ctx, stop := context.WithTimeout(ctx, ActionTimeout)
 	defer stop()

@@ -22,7 +22,8 @@ type PromptActions interface {
 	PutPrompt(ctx context.Context, phase ace.Phase, name, text, from string) (prompts.Prompt, error)
 }
 
-// ownPrompt is the name of the prompt that a change of the default makes, unless the user types another name.
+// ownPrompt is the name under which a change of the default prompt is stored, unless the user types another
+// name.
 const ownPrompt = "own"
 
 // promptTexts are the texts of phase prompts, as $EDITOR edits them. A text that was not stored opens again
@@ -94,7 +95,7 @@ func (t *promptTexts) save(phase ace.Phase, name, from, text string) (string, er
 	return stored.PhasePrompt.String(), nil
 }
 
-// keptError says why a text was not stored, and how to go on.
+// keptError says why a text was not stored, and how to continue.
 type keptError struct{ error }
 
 func (e keptError) Error() string {

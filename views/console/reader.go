@@ -21,7 +21,7 @@ type Reader struct {
 	of       document
 }
 
-// document is what the lines were written from.
+// document identifies what the lines were written from.
 type document struct {
 	key, of any
 	width   int
@@ -68,8 +68,8 @@ func (r *Reader) Footer() string {
 	return count(int64(r.Top+1)) + "-" + count(int64(min(r.Top+r.Page(), n))) + " of " + count(int64(n))
 }
 
-// Show draws a document. Another key starts at the top. The document is written again if the key, the width
-// or of changed, or if of is nil.
+// Show draws a document. With a new key it starts at the top. write is called again if key, of or the width
+// changed, or if of is nil.
 func (r *Reader) Show(key, of any, now time.Time, focused bool, write func(*widget.Writer)) []string {
 	width := r.Width
 	if r.Pointer {

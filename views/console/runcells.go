@@ -99,7 +99,7 @@ func OrDash(s string, g theme.Glyphs) string {
 // Percent formats a ratio with one decimal: "65.0%".
 func Percent(f float64) string { return strconv.FormatFloat(f*100, 'f', 1, 64) + "%" }
 
-// Short returns the first 12 cells of a hash or ID.
+// Short returns the first 12 characters of a hash or ID.
 func Short(id string, g theme.Glyphs) string {
 	id = text.Safe(id, " ")
 	if id == "" {
@@ -108,7 +108,7 @@ func Short(id string, g theme.Glyphs) string {
 	return text.Cut(id, 12, "")
 }
 
-// RawNameOf returns the name of a run, not made safe. Lists sort by it.
+// RawNameOf returns the name of a run as untrusted text. Lists sort by it.
 func RawNameOf(r runs.Run) string {
 	if r.Blueprint != "" {
 		return r.Blueprint + " " + runners.BlueprintRunID(r.WorkflowID)
@@ -223,7 +223,8 @@ func Operation(w *widget.Writer, op ace.Operation) {
 	}
 }
 
-// HunkSpans returns hunks as they are shown: brackets say what the color says. Equal text is in plain.
+// HunkSpans returns hunks as they are shown: brackets say what the color says. Unchanged text has the ink
+// plain.
 func HunkSpans(hunks []playbook.Hunk, s theme.Styles, plain theme.Ink) (spans []widget.Span) {
 	for _, h := range hunks {
 		t := h.Text[:min(len(h.Text), widget.MaxText)]

@@ -10,11 +10,11 @@ import (
 	"acescope/tui/widget"
 )
 
-// Row is a row of a list whose rows speak of different things.
+// Row is a row of a list with rows of different types.
 type Row interface {
 	// Draw returns the row in width cells. A plain row is painted as a whole afterward.
 	Draw(s theme.Styles, width int, plain bool, now time.Time) string
-	// Open shows what the row speaks of.
+	// Open shows the subject of the row.
 	Open(tui.Shell) tea.Cmd
 	// Copied returns what the row copies and a short description, "" for both if there is nothing.
 	Copied() (what, content string)

@@ -32,7 +32,7 @@ type rows struct {
 	moved bool   // the user has moved the cursor
 	zone  string // local time zone
 
-	arranged struct { // what the rows were made of
+	arranged struct { // the inputs of the rows
 		data *sessions.Transcripts
 		runs *costs.Costs
 		by   transcripts.By
@@ -42,13 +42,13 @@ type rows struct {
 	most                      float64 // the largest cost
 }
 
-// Feeds are what the screen shows.
+// Feeds are the data of the screen.
 type Feeds struct {
 	Transcripts console.Feed[*sessions.Transcripts]
 	Runs        console.Feed[*costs.Costs]
 }
 
-// units are what rows can stand for.
+// units are the periods and groups that a row can stand for.
 var units = []transcripts.By{transcripts.ByDay, transcripts.ByWeek, transcripts.ByMonth, transcripts.ByModel,
 	transcripts.ByAgent, transcripts.ByProject}
 
@@ -232,7 +232,7 @@ func (v *rows) Draw(now time.Time, focused bool) []string {
 	return v.DrawRows(head, focused, v.cells)
 }
 
-// head shows the current day, week and month, and what the costs lack.
+// head shows the cost of the current day, week and month, and which costs are missing.
 func (v *rows) head() (lines []string) {
 	s, g := v.Styles, v.Styles.Glyphs
 	if v.data == nil {

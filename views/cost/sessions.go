@@ -19,7 +19,7 @@ type sessionList struct {
 	nav  *console.Navigation
 	from *rows
 
-	made struct { // what the sessions were made of
+	made struct { // the inputs of the list
 		data *sessions.Transcripts
 		runs *costs.Costs
 		by   transcripts.By

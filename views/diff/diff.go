@@ -47,7 +47,7 @@ type list struct {
 	console.List[row]
 
 	of *histories.RunDiff // newest, or nil
-	// equal steps that are not folded as by default, by the index of their first pair
+	// groups of equal steps that the user folded or unfolded, by the index of their first pair
 	unfolded   map[int]bool
 	open       bool   // equal steps are not folded by default
 	kind       string // only steps of this kind, "" for all

@@ -50,7 +50,7 @@ func (r summaryRow) write(w *widget.Writer) {
 		widget.Duration(r.of.Duration, w.S.Glyphs))
 }
 
-// equalRow is n pairs of equal steps in a row.
+// equalRow stands for n consecutive pairs of equal steps.
 type equalRow struct {
 	d       *histories.Diff
 	from, n int

@@ -26,7 +26,7 @@ func writeSide(w *widget.Writer, side, name string, a *histories.DiffAbout) {
 
 func statusInk(status string, s theme.Styles) theme.Ink {
 	switch status {
-	case "done": // no statement about the answer
+	case "done": // the status says nothing about the answer
 		return s.Text
 	case "open", "continued as new":
 		return s.Running

@@ -13,7 +13,7 @@ import (
 	"acescope/views/console"
 )
 
-// answers shows how the selected version and the one before answered the item under the cursor.
+// answers shows how the selected version and the previous one answered the item under the cursor.
 type answers struct {
 	console.Reader
 	grid    *gridView
@@ -69,7 +69,7 @@ func (v *answers) Draw(now time.Time, focused bool) []string {
 	})
 }
 
-// compare writes how a version and the one before answered an item.
+// compare writes how a version and the previous one answered an item.
 func (v *answers) compare(w *widget.Writer, g *evaluations.Grid, at, index int) {
 	versions := []int{at}
 	if at > 0 {
@@ -98,7 +98,7 @@ func (v *answers) compare(w *widget.Writer, g *evaluations.Grid, at, index int) 
 	}
 }
 
-// answersOf is what the answers are written from.
+// answersOf identifies what the answers were written from.
 type answersOf struct {
 	data      *evaluations.Evaluated
 	artifacts console.ArtifactState

@@ -15,7 +15,7 @@ import (
 	"acescope/views/console"
 )
 
-// effectsView lists what the parts of a playbook do, the largest effect first.
+// effectsView lists the effects of the parts of a playbook, the largest first.
 type effectsView struct {
 	*page
 	console.List[ablation.Effect]
@@ -76,7 +76,7 @@ func (v *effectsView) Draw(_ time.Time, focused bool) []string {
 	})
 }
 
-// head says how far the ablation is, and what came of the pruning.
+// head shows the progress of the ablation and the result of pruning.
 func (v *effectsView) head(p *ace.AblationProgress) []string {
 	s := v.Styles
 	done, planned := p.Answers()

@@ -92,7 +92,7 @@ func experimentOf(s console.Selection) string {
 	return ""
 }
 
-// refresh reports whether there is something else than a pane has arranged.
+// refresh takes the newest data and reports whether it differs from the data that a pane has arranged.
 func (p *page) refresh(arranged *evaluations.Evaluated) bool {
 	p.ask()
 	p.data = p.feed.Value()
@@ -131,7 +131,7 @@ func (p *page) name() string {
 	return text.Safe(strings.TrimPrefix(experimentOf(p.nav.Selected), ace.ExperimentIDPrefix), " ")
 }
 
-// newest selects the last version, also when there are more.
+// newest selects the last version, also after versions are added.
 const newest = -1
 
 // gridView lists the items with their verdicts by version.
@@ -254,7 +254,7 @@ func (v *gridView) arrange() {
 	v.Set(rows, func(r evaluations.Row) bool { return had && r.Index == was.Index })
 }
 
-// Cells of a version, and of what stands beside the versions.
+// Widths of a version, and of the columns beside the versions.
 const (
 	versionWidth = 3
 	itemWidth    = 6

@@ -14,7 +14,7 @@ import (
 	"acescope/views/console"
 )
 
-// compareView compares two experiments: their numbers, and how the verdict on each task changed.
+// compareView compares two experiments: their metrics, and how the verdict on each task changed.
 type compareView struct {
 	*Experiments
 	console.List[compareRow]
@@ -122,7 +122,7 @@ func (v *compareView) open(s tui.Shell, second bool) {
 	}
 }
 
-// runOf is taskRun with a note about evaluation tasks.
+// runOf is like taskRun and notes that evaluation tasks have no runs.
 func (v *compareView) runOf(s tui.Shell, second bool) (runs.Run, bool) {
 	if r, ok := v.Current(); ok && r.eval {
 		s.Note("evaluation tasks have no runs")
@@ -199,7 +199,7 @@ func (v *compareView) clear() {
 	v.Set(nil, nil)
 }
 
-// fillRows lists the tasks that match the filter. The cursor goes to the one for which is returns true.
+// fillRows lists the tasks that match the filter. The cursor goes to the task that satisfies the function is.
 func (v *compareView) fillRows(is func(compareRow) bool) {
 	if v.of == nil {
 		return

@@ -105,7 +105,7 @@ func (v *Curves) Draw(now time.Time, _ bool) []string {
 	return widget.Fill(append(facts, v.plots(read, v.Height-len(facts))...), v.Width, v.Height)
 }
 
-// read returns the series that are read.
+// read returns the series that are read so far.
 func (v *Curves) read() (list []*experiments.Series) {
 	for _, id := range v.of() {
 		if s := v.series(id); s != nil {
@@ -251,7 +251,8 @@ func seriesDuration(x *experiments.Series, w *widget.Writer) string {
 	return text.Duration(x.Duration(w.Now))
 }
 
-// perCorrect shows the cost of a correct answer, in tokens if there is no cost, and with ranged its interval.
+// perCorrect shows the cost of a correct answer, in tokens if there is no cost, and its interval if ranged is
+// true.
 func perCorrect(x *experiments.Series, t experiments.Totals, g theme.Glyphs, ranged bool) string {
 	value, unit, interval := console.CostCell(ace.Usage{CostUSD: t.CostPerCorrect}, g), "USD", x.CostInterval
 	switch {

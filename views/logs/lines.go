@@ -197,7 +197,7 @@ func (v *Lines) jump(s tui.Shell, step int, is func(logs.Entry) bool, none strin
 	}
 }
 
-// seek moves the cursor to the next line that satisfies is. It reports false if there is no such line.
+// seek moves the cursor to the next line that satisfies the function is. It returns false if no line does.
 func (v *Lines) seek(step int, is func(logs.Entry) bool) bool {
 	for i := v.at() + step; i >= 0 && i < len(v.Picked); i += step {
 		if is(v.Entry(v.Picked[i])) {
@@ -264,7 +264,7 @@ func (v *Lines) Draw(_ time.Time, focused bool) []string {
 	return widget.Fill(append(lines, v.window(p, s, v.Height-len(lines), focused)...), v.Width, v.Height)
 }
 
-// open returns the selected lines that are not terminated yet. They are drawn last.
+// open returns the selected lines that do not end in a newline yet. They are drawn last.
 func (v *Lines) open(s *logs.Logs) (open []logs.Entry) {
 	for _, e := range s.Open {
 		if v.Want.Level == logfile.Unknown && (v.Want.file == "" || v.Want.file == e.File) &&

@@ -25,7 +25,7 @@ type shared struct {
 	location *time.Location
 	feed     Feed
 	detail   console.Value[*histories.Detail]
-	now      *logs.Logs // newest, nil before the first
+	now      *logs.Logs // newest, nil until the first is read
 	frozen   *logs.Logs // shown while paused, otherwise nil
 	Want     selection
 	paths    []string // chosen by the user, nil for those of the selected run
@@ -44,7 +44,7 @@ type selection struct {
 // Feed follows log files.
 type Feed interface {
 	console.Feed[*logs.Logs]
-	// FollowLogs follows files or directories, or those of the selected run for no paths.
+	// FollowLogs follows files or directories. Without paths it follows those of the selected run.
 	FollowLogs(paths []string)
 	// FollowCalls shows the artifact with the tool calls of a run.
 	FollowCalls(ref ace.Ref)
@@ -78,7 +78,7 @@ func (l *shared) refresh() {
 	l.now = s
 }
 
-// unseen returns the number of lines read since the pause began.
+// unseen returns the number of lines read since the display was paused.
 func (l *shared) unseen() int64 {
 	if l.frozen == nil || l.now == nil {
 		return 0

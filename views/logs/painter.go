@@ -195,7 +195,7 @@ func (p *painter) marked(spans []widget.Span) []widget.Span {
 	}
 	hits := p.search.FindAllStringIndex(whole.String(), 64)
 	var out []widget.Span
-	at := 0 // of the span in the whole
+	at := 0 // offset of the span in the line
 	for _, sp := range spans {
 		end := at + len(sp.Text)
 		done := at

@@ -28,7 +28,7 @@ import (
 	playbookview "acescope/views/playbook"
 )
 
-// Feeds are what the overview shows.
+// Feeds are the data of the overview.
 type Feeds struct {
 	Experiments console.Feed[*experiments.Experiments]
 	Triage      console.Feed[*triage.Result]
@@ -64,11 +64,11 @@ type overview struct {
 	sections []console.Section
 	plotted  string // workflow ID of the experiment whose curve is shown
 	shown    bool
-	reading  bool // sessions, because there are no runs
+	reading  bool // sessions are being read, because there are no runs
 }
 
-// Screen returns the overview. chosen is what the screen of experiments shows. moment goes to the event that
-// produced a wrong answer, in the time machine.
+// Screen returns the overview. chosen returns the experiments that the screen of experiments shows. moment
+// goes to the event that produced a wrong answer, in the time machine.
 func Screen(c *console.Console, feeds Feeds, chosen *experimentsview.Experiments, home *agents.Home,
 	moment func()) tui.Screen {
 	v := &overview{Pane: console.NewPane("Overview"), nav: c.Navigation, launcher: c.Launcher,
@@ -117,7 +117,7 @@ func (v *overview) StartOn() (screen string) {
 	return ""
 }
 
-// SetStyles sets the styles of the curves too.
+// SetStyles also sets the styles of the curves.
 func (v *overview) SetStyles(s theme.Styles) {
 	v.Styles = s
 	v.curves.SetStyles(s)
@@ -184,7 +184,7 @@ func (v *overview) open(s tui.Shell) tea.Cmd {
 	return nil
 }
 
-// openMoment opens the time machine on the run of the row, or on the selected run.
+// openMoment opens the time machine on the run of the row, or else on the selected run.
 func (v *overview) openMoment(s tui.Shell) {
 	if r, ok := v.selected().(interface{ shown() runs.Run }); ok {
 		v.nav.Show(r.shown())
@@ -221,7 +221,7 @@ func (v *overview) askDemo(s tui.Shell) tea.Cmd {
 	return nil
 }
 
-// arrange takes the newest values. Sections without rows are left out. Without runs there are the coding
+// arrange takes the newest values. Sections without rows are left out. Without runs, it lists the coding
 // agents of this machine and what to do next.
 func (v *overview) arrange(now time.Time) {
 	var all []console.Section

@@ -107,7 +107,7 @@ func (v *overview) experiments() console.Section {
 	if data == nil {
 		return s
 	}
-	isFork := func(r experiments.Experiment) bool { // it is compared on the scoreboard and in the lineage
+	isFork := func(r experiments.Experiment) bool { // forks are listed on the scoreboard and in the lineage
 		return strings.HasPrefix(r.Name(), ace.BatchPrefix) || strings.HasPrefix(r.Name(), ace.ForkBranch(""))
 	}
 	rows := slices.DeleteFunc(slices.Clone(data.Rows), isFork)
@@ -156,7 +156,7 @@ func (r experimentRow) Copied() (what, content string) { return "experiment id",
 // Copies implements [tui.MultiCopier].
 func (r experimentRow) Copies() []tui.Copy { return experimentsview.Copies(r.Experiment) }
 
-// alone lists the open runs that belong to no experiment, among those of the filter.
+// alone lists the open runs of the filter that belong to no experiment.
 func (v *overview) alone() console.Section {
 	s := console.Section{Name: "Other open runs", Limit: experimentLimit}
 	if v.listing.Runs.Query != "" {
@@ -290,7 +290,7 @@ func (r bulletRow) Open(s tui.Shell) tea.Cmd {
 // Copied implements [console.Row].
 func (r bulletRow) Copied() (what, content string) { return "bullet " + r.Bullet.ID, r.Bullet.Content }
 
-// attentionRow is a run, or the newest of several, that is stuck, failed, wrong or slow.
+// attentionRow is a run that is stuck, failed, wrong or slow, or the newest of several such runs.
 type attentionRow struct {
 	nav   *console.Navigation
 	mark  theme.Mark

@@ -1,5 +1,5 @@
 // Package phaseprompts lists the instructions that the phases give to a model, with their versions, and shows
-// how a version differs from the one before.
+// how a version differs from the previous one.
 package phaseprompts
 
 import (
@@ -151,7 +151,7 @@ func (v *list) newest(p prompts.Prompt) bool {
 	return at >= 0 && v.Rows[at].Version == p.Version
 }
 
-// detail shows the version under the cursor: how it differs from the one before, and its text.
+// detail shows the version under the cursor: how it differs from the previous one, and its text.
 type detail struct {
 	from *list
 	console.Reader

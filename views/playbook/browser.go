@@ -62,10 +62,11 @@ type browser struct {
 	rows   []row            // of all modes but versions
 	listed listed
 	byID   map[string]*playbook.BulletHistory // bullets of the selected version
-	RowBy  *playbook.Source                   // merge on the detail's line, nil until its cursor moves
+	// merge on the line under the detail's cursor, nil until that cursor moves
+	RowBy *playbook.Source
 }
 
-// listed is what the rows were listed from.
+// listed identifies what the rows were listed from.
 type listed struct {
 	books *playbooks.Playbooks
 	mode  mode
@@ -185,8 +186,8 @@ func (s *browser) want() {
 	}
 }
 
-// run returns the run whose steps are read: that of the detail's line, or the one that wrote the selected
-// row.
+// run returns the run whose steps are read: the run on the selected line of the detail, or else the run
+// that wrote the selected row.
 func (s *browser) run() playbooks.RunKey {
 	if l := s.target(); l != nil {
 		return playbooks.RunKey{WorkflowID: l.WorkflowID, RunID: l.RunID}
@@ -194,7 +195,8 @@ func (s *browser) run() playbooks.RunKey {
 	return playbooks.RunKey{}
 }
 
-// target returns the merge on the detail's line, or that of the selected row; nil if it is unknown.
+// target returns the merge on the selected line of the detail, or else the merge that wrote the selected row;
+// nil if it is unknown.
 func (s *browser) target() *playbook.Source {
 	if s.RowBy != nil {
 		return s.RowBy

@@ -126,7 +126,7 @@ type detailWriter struct {
 	links []lineLink
 }
 
-// linkLines sets the target of the lines from a number on.
+// linkLines sets the target of all lines from number from on.
 func (w *detailWriter) linkLines(l lineLink, from int) {
 	for len(w.links) < len(w.Lines) {
 		w.links = append(w.links, lineLink{})
@@ -228,7 +228,7 @@ func (w *detailWriter) changes(l *playbook.BulletHistory) {
 	w.touches("Counted by", tags, l.Tags)
 }
 
-// touches writes a list of changes; all is their number, including those not kept.
+// touches writes a list of changes; all is the number of changes, including dropped ones.
 func (w *detailWriter) touches(title string, list []*playbook.BulletChange, all int) {
 	if all == 0 {
 		return

@@ -45,7 +45,7 @@ func (s *browser) candidates() (list []tui.Candidate) {
 	return list
 }
 
-// reference reads NAME or NAME@VERSION; without a version it is -1, the newest.
+// reference parses NAME or NAME@VERSION. Without a version, seq is -1, the newest.
 func (s *browser) reference(typed string) (playbooks.VersionRef, error) {
 	name, version, given := strings.Cut(typed, "@")
 	at := playbooks.VersionRef{Branch: name, Seq: -1}
@@ -64,7 +64,7 @@ func (s *browser) reference(typed string) (playbooks.VersionRef, error) {
 	return at, nil
 }
 
-// goTo shows a version of a branch, or with a negative number its newest bullets.
+// goTo shows a version of a branch. With a negative number it shows the bullets of the newest version.
 func (s *browser) goTo(at playbooks.VersionRef) {
 	s.choose(at.Branch)
 	if at.Seq >= 0 {
@@ -134,7 +134,7 @@ func (v *List) export(s tui.Shell) tea.Cmd {
 	return v.actor.AskExport(s, fmt.Sprintf("%s@%d", v.books.Branch.Name, v.seqNow()))
 }
 
-// find goes to the nearest matching row from rows after the cursor on, and wraps around.
+// find goes to the next matching row, starting from rows after the cursor, and wraps around.
 type find func(shell tui.Shell, from, by int, match func(row) bool)
 
 // bindings returns the keys of both panes.
@@ -374,7 +374,7 @@ func (v *List) stateLine() string {
 	return l.String(s.Text)
 }
 
-// sizeLine adds the size of the playbook over its versions, or the number of graded tasks.
+// sizeLine shows the size of the playbook over its versions, or the number of graded tasks.
 func (v *List) sizeLine(l *text.Line, at *playbooks.VersionDetail, sep string) {
 	s := v.Styles
 	if h := v.health(); v.Mode == HealthMode && h != nil {
@@ -390,7 +390,7 @@ func (v *List) sizeLine(l *text.Line, at *playbooks.VersionDetail, sep string) {
 	}
 }
 
-// markName names a version, with its branch if the other version is of another branch.
+// markName names a marked version, with its branch if the other marked version is of another branch.
 func markName(m, other playbooks.VersionRef) string {
 	name := "v" + strconv.Itoa(m.Seq)
 	if m.Branch != other.Branch {
@@ -399,7 +399,7 @@ func markName(m, other playbooks.VersionRef) string {
 	return name
 }
 
-// reportedChanges says where the changes of playbooks are that acescope does not keep.
+// reportedChanges says where to find the changes of playbooks that acescope does not store.
 const reportedChanges = "what a run of another program changed is on its run screen"
 
 // empty explains why the list is empty.

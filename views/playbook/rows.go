@@ -43,7 +43,7 @@ type row interface {
 	write(w *detailWriter)
 	source() *playbook.Source // merge that wrote the row, nil if it is unknown
 	copied() (what, text string)
-	words() []string // that a search finds
+	words() []string // texts that a search looks in
 	wrong() bool     // e stops at the row
 }
 
@@ -192,7 +192,7 @@ func (r diffRow) onlyCounters() bool {
 	return r.change != nil && !r.change.Content && !r.change.Moved && !r.change.Extra
 }
 
-// diffRows returns the bullets that differ, last those with only other counters.
+// diffRows returns the bullets that differ. Bullets of which only counters differ come last.
 func diffRows(d *playbook.Difference) (rows []row) {
 	var counters []row
 	for _, b := range d.Removed {
@@ -334,7 +334,7 @@ func (r diffRow) cells(_ time.Time, s theme.Styles) []widget.Cell {
 		{oneLine(r.bullet.Content), widget.Unless(r.onlyCounters(), s.Muted, m.Ink)}}
 }
 
-// operation returns the operation that would make the difference.
+// operation returns the type of operation that would cause the difference.
 func (r diffRow) operation() string {
 	switch {
 	case r.kind == "added":

@@ -206,7 +206,7 @@ func (r callRow) Draw(l *line) {
 	}
 }
 
-// resultText returns a result in one line, or what it is if it is not text.
+// resultText returns a result in one line, or a description of it if it is not text.
 func resultText(raw []byte) string {
 	if kind, size := widget.SealedIn(raw); kind != "" {
 		return kind + ", " + widget.SizeText(int64(size))
@@ -274,7 +274,8 @@ func (r callRow) payload() (what string, raw []byte) {
 	return "result", r.Result
 }
 
-// callMark returns the outcome of a call. Its word is "" if the result is the outcome.
+// callMark returns the mark of a call's outcome. Its word is "" if the call succeeded and the result says
+// enough.
 func callMark(c ace.Call, s theme.Styles) theme.Mark {
 	switch {
 	case !c.Accepted:

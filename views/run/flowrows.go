@@ -108,7 +108,7 @@ func flowStepMark(f *flows.Step, s theme.Styles) theme.Mark {
 	return theme.Mark{Glyph: s.Glyphs.Pending, Ink: s.Muted}
 }
 
-// Columns of a step: its name with the indentation, and its kind.
+// Widths of the columns of a step: the indented name, and the kind.
 const (
 	stepNameWidth = 26
 	stepKindWidth = 10
@@ -323,7 +323,7 @@ func (r flowStepRow) payload() (what string, raw []byte) {
 	return "result", r.s.Op.Result
 }
 
-// approvalRow is a step that waits for a person.
+// approvalRow is a step that waits for the user.
 type approvalRow struct{ flowStepRow }
 
 func (r approvalRow) Draw(l *line) {

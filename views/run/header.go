@@ -56,8 +56,8 @@ func summaryLine(d *histories.Detail, width int, now time.Time, s theme.Styles) 
 	return l.String(s.Text)
 }
 
-// phaseLine returns the phases of a run in one line: the names and durations if they fit, else the
-// names, else only the name of the last phase that began.
+// phaseLine returns the phases of a run in one line: names and durations if they fit, or else the
+// names, or else only the name of the last phase that began.
 func phaseLine(d *histories.Detail, width int, now time.Time, s theme.Styles) string {
 	if len(d.Phase.Steps) == 0 {
 		l := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
@@ -169,7 +169,7 @@ func emptyLines(nav *console.Navigation, listing *console.Listing, g theme.Glyph
 	return []string{"no run is selected"}
 }
 
-// verdict returns the mark of the verdict on the answer, whose word is a sentence about it.
+// verdict returns the mark of the verdict on the answer. Its word is a short sentence.
 func verdict(d *histories.Detail, s theme.Styles) theme.Mark {
 	m := s.Verdict(string(d.Phase.Verdict))
 	if d.Phase.Verdict == ace.Wrong && d.Input.Label != nil {

@@ -26,11 +26,11 @@ type Inspector struct {
 	foundLine int // of the last match, -1 for none
 }
 
-// inspected is what the lines of an inspector are written from.
+// inspected identifies what the lines of an inspector were written from.
 type inspected struct {
 	row       Row
 	artifacts console.ArtifactState
-	second    int64 // if the lines contain ages
+	second    int64 // current second if the lines contain ages, otherwise 0
 }
 
 // rowOf identifies a row of a run.

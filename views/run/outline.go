@@ -29,7 +29,7 @@ type reading struct {
 	location *time.Location
 	feeds    Feeds
 	detail   *histories.Detail // of the selected run, or nil
-	merged   *histories.Detail // unmerged together with its lineage
+	merged   *histories.Detail // unmerged with its lineage
 	unmerged *histories.Detail
 	at       listedRow // the selected row
 	rejected []int     // positions of the operations under review that the user chose to reject
@@ -240,7 +240,7 @@ func (v *Outline) listRuns(s tui.Shell) {
 	}
 }
 
-// diff compares the fork of the selected row, or the run of the screen, with its original.
+// diff compares the fork on the selected row, or else the run of the screen, with its original.
 func (v *Outline) diff(s tui.Shell) {
 	if row := v.selectedRow(); v.of != nil {
 		if r, ok := row.(nodeRow); ok && (r.n.Original >= 0 || r.n.Run.RunID != v.of.RunID) {
@@ -380,8 +380,8 @@ func (v *Outline) reveal() {
 	}
 }
 
-// seek moves to the next row of which is returns true, starting over at the end. It reports whether
-// there is one.
+// seek moves to the next row that satisfies the function is, and starts over at the end. It reports
+// whether such a row exists.
 func (v *Outline) seek(by int, is func(listedRow) bool) bool {
 	n := len(v.Rows)
 	for step := 1; step <= n; step++ {

@@ -21,7 +21,7 @@ func operationRows(b *lister, d *histories.Detail) {
 	}
 	open := d.UnderReview()
 	for i := range d.Delta.Operations {
-		if !slices.Contains(open, i+1) { // those are in the section Review
+		if !slices.Contains(open, i+1) { // open operations are in the section Review
 			b.add("operation", i, operationRowOf(d, i, event))
 		}
 	}

@@ -88,7 +88,8 @@ func (b *lister) text(kind string, n int, r textRow) {
 	}
 }
 
-// listRows returns the rows of a run, in the memory of into. Of a folded section it lists the heading only.
+// listRows returns the rows of a run and reuses the memory of into. For a folded section it lists only the
+// heading.
 func listRows(d *histories.Detail, into []listedRow, folded map[string]bool,
 	rejected []int, extra func(listedRow) []string) []listedRow {
 	b := lister{rows: into[:0], rejected: rejected, extra: extra}

@@ -177,8 +177,8 @@ func (v *run) build(d *histories.Detail, now time.Time) []string {
 	return doc.Lines
 }
 
-// split divides the height between the panels. The one that has the keys gets more, but not more than
-// it can fill while the other needs it.
+// split divides the height between the panels. The panel with the focus gets more lines, but no more
+// than it can fill if the other one needs them.
 func (v *run) split(rest, facts, log int) {
 	share := rest * 2 / 3
 	if v.onLog {
@@ -224,7 +224,7 @@ func (p *logPanel) Scroll(by int, d *histories.Detail) {
 	p.away = p.top+(end-first) < last
 }
 
-// window returns the numbers of the first visible line and of the line after the last.
+// window returns the number of the first visible line and that of the line after the last visible one.
 func (p *logPanel) window(d *histories.Detail) (int, int) {
 	oldest, last := d.LogDropped, d.LogDropped+len(d.Log)
 	top := max(last-p.height, oldest)

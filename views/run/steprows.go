@@ -45,7 +45,7 @@ func troubleRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
 	return strings.TrimPrefix(widget.Dropped(d.EncodedDropped), ", "), s.Muted
 }
 
-// causes returns the chain behind the failure of a run, or nil if it says no more than the failure.
+// causes returns the chain of causes of a run's failure, or nil if the chain adds nothing to the failure.
 func causes(d *histories.Detail) []histories.Cause {
 	chain := d.Causes
 	if a := failedActivity(d); len(chain) == 0 && a != nil {
@@ -306,7 +306,7 @@ func attemptText(a *histories.PendingActivity) string {
 
 func phaseRows(b *lister, d *histories.Detail) {
 	if d.Flow != nil {
-		return // its steps show the operations
+		return // the steps of a flow show their operations
 	}
 	for i := range d.Phase.Steps {
 		b.add("phase", i, newPhaseRow(d, &d.Phase.Steps[i]))
@@ -414,7 +414,7 @@ func (r phaseRow) Inspect(w *inspection) {
 	w.refs(r.refs())
 }
 
-// describe writes all but the content of the artifact.
+// describe writes everything except the content of the artifact.
 func (r phaseRow) describe(w *inspection) {
 	st := r.st
 	m := stepMark(st.Status, w.S)
@@ -472,7 +472,7 @@ func (r phaseRow) find(has func(string) bool) bool {
 	return has(r.text) || r.a != nil && (in(r.a.Failure) || in(r.a.LastError))
 }
 
-// parseText returns how the answer of a model was parsed.
+// parseText says how the answer of a model was parsed.
 func parseText(v *ace.ParseReport) string {
 	summary := v.String()
 	if summary == "" {
@@ -484,7 +484,7 @@ func parseText(v *ace.ParseReport) string {
 	return text.Safe(summary, " ")
 }
 
-// attempts adds failed attempts, the time spent on them, and the last error.
+// attempts writes the failed attempts, the time spent on them, and the last error.
 func (l *line) attempts(n int32, a *histories.Activity, pending *histories.PendingActivity) {
 	g := l.S.Glyphs
 	if a != nil {
@@ -522,7 +522,8 @@ func (l *line) attempts(n int32, a *histories.Activity, pending *histories.Pendi
 // timeBarWidth is the width of a time bar, in cells: the whole run from left to right.
 const timeBarWidth = 28
 
-// timeBar adds when an activity ran within the run: light before its last attempt began, full during it.
+// timeBar draws when an activity ran within the run: light before its last attempt began, full during that
+// attempt.
 func (l *line) timeBar(d *histories.Detail, a *histories.Activity, ink theme.Ink) {
 	if a == nil || d.Start.IsZero() {
 		l.add(l.S.Border, text.Spaces(timeBarWidth))

@@ -217,7 +217,7 @@ func (r fieldRow) Draw(l *line) {
 	l.add(l.S.Muted, text.Fit(r.name, 11, "")).add(ink, value)
 }
 
-// fields returns what describes a run.
+// fields returns the fields that describe a run.
 func fields(d *histories.Detail) []fieldRow {
 	in := d.Input
 	var all []fieldRow
@@ -327,7 +327,7 @@ func (r nodeRow) target() (runs.Run, bool) { return r.n.Run, r.n.Run.RunID != r.
 type measurement struct {
 	label string
 	share float64
-	// correct of labeled answers are the share.
+	// The accuracy is correct divided by labeled.
 	correct, labeled int
 	remark           string
 	eval             bool

@@ -210,7 +210,7 @@ func (v *list) Draw(now time.Time, focused bool) []string {
 	return widget.Fill(lines, v.Width, v.Height)
 }
 
-// head shows why the data is old, and the totals of the dispatcher.
+// head shows the totals of the dispatcher and, if the data is old, why.
 func (v *list) head(now time.Time) []string {
 	d, s := v.data, v.Styles
 	if d == nil {

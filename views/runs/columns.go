@@ -25,13 +25,13 @@ type Column struct {
 	Title   string
 	Width   int
 	minimum int // of a column of width 0
-	narrow  int // its minimum where the answer has no room otherwise, 0 for the same
+	narrow  int // minimum if the answer would have no room otherwise, 0 for no other minimum
 	right   bool
 	drop    int
 	extra   bool
-	changes bool // its values change while time passes
+	changes bool // the values of open runs change with time
 	Cell    cell
-	sign    cell // in one cell, where the width is short; nil if there is no sign
+	sign    cell // the value in one cell, for a narrow list; nil if there is no sign
 	ink     func(r runs.Run, s theme.Styles) theme.Ink
 	// Order sorts by the column, most relevant first: the newest, the most expensive, by name.
 	Order func(a, b *runs.Run) int
@@ -48,7 +48,7 @@ const (
 
 func plainInk(_ runs.Run, s theme.Styles) theme.Ink { return s.Text }
 
-// phaseInk highlights a run that waits for a person.
+// phaseInk highlights a run that waits for the user.
 func phaseInk(r runs.Run, s theme.Styles) theme.Ink {
 	return widget.Unless(!r.Open() || r.Phase != flows.PhaseApproval, s.Text, s.Warning)
 }
@@ -71,7 +71,7 @@ func sum(of func(*ace.Summary, theme.Glyphs) string) cell {
 	return func(r runs.Run, _ time.Time, s theme.Styles) string { return of(r.Summary, s.Glyphs) }
 }
 
-// texts makes a column of a text of runs.
+// texts makes a column of a text field of runs.
 func texts(of func(runs.Run) string, c Column) Column {
 	c.Cell, c.Order = words(of), by(of)
 	return c
@@ -87,7 +87,7 @@ func AllColumns(g theme.Glyphs) []Column {
 	return slices.Concat(answerColumns(), originColumns(), amountColumns(g), idColumns())
 }
 
-// answerColumns say what a run is about and how it ended.
+// answerColumns show the task of a run and its answer.
 func answerColumns() []Column {
 	return []Column{
 		{ID: columnTask, Title: "TASK", ink: plainInk, Order: by(console.RawNameOf),
@@ -149,7 +149,7 @@ func originColumns() []Column {
 	}
 }
 
-// amountColumns have what a run did, used and took.
+// amountColumns show the calls, operations, tokens, cost and duration of a run.
 func amountColumns(g theme.Glyphs) []Column {
 	return []Column{
 		{ID: "skills", Title: "SKILLS", Width: 7, right: true, drop: 8, Cell: sum(console.SkillsCell),
@@ -210,7 +210,7 @@ func forkedFrom(r runs.Run, g theme.Glyphs) string {
 	return ace.TaskIDOf(f.WorkflowID) + " at " + strconv.FormatInt(f.Event, 10) + ", " + changed
 }
 
-// plainCell is like [words] without a dash for "".
+// plainCell is like [words], but shows nothing instead of a dash for "".
 func plainCell(of func(runs.Run) string) cell {
 	return func(r runs.Run, _ time.Time, _ theme.Styles) string { return text.Safe(of(r), " ") }
 }
@@ -243,7 +243,7 @@ func answerText(r runs.Run) string {
 	return r.Summary.Answer
 }
 
-// reasonOf returns the phase of an open run that does not retry, otherwise its reason.
+// reasonOf returns the phase of an open run that does not retry, otherwise the reason of its status.
 func reasonOf(r runs.Run) string {
 	if r.Open() && !retrying(&r) {
 		return string(r.Phase)
@@ -310,8 +310,8 @@ func wrongFirst(r runs.Run) string {
 	return string(r.Verdict)
 }
 
-// Fitting returns the columns that fit a width; those of width 0 share the remaining width,
-// or else the first takes it.
+// Fitting returns the columns that fit a width; columns of width 0 share the remaining width;
+// without such columns, the first column takes it.
 func Fitting(all []Column, width int) []Column {
 	headings := make([]widget.Heading, len(all))
 	for i, c := range all {
@@ -335,8 +335,8 @@ const (
 	wideTextWidth = 30
 )
 
-// scrolled returns the first column and those that fit from number left on. The first takes the remaining
-// width.
+// scrolled returns the first column and the columns that fit, from number left on. The first takes the
+// remaining width.
 func scrolled(all []Column, left, width int) []Column {
 	cols := append([]Column{}, all[0])
 	cols[0].Width = min(wideNameWidth, max(width-widget.PointerWidth, 1))

@@ -12,20 +12,22 @@ import (
 	"acescope/views/console"
 )
 
-// common is what the loaded rows of a query have in common: it is said once instead of in each row. A column
-// whose values differed once stays until the query changes.
+// common holds the values that all loaded rows of a query share. The title shows them once, instead of each
+// row. A column whose values differed once stays until the query changes.
 type common struct {
-	query     string
-	rows      *runs.Run // first of the rows that were looked at
-	count     int
-	values    map[string]string // the value that all rows have, by column
-	varied    map[string]bool   // columns whose values differed
-	lead      string            // words that the subjects begin with, "" for none
-	leadRows  int               // rows when lead was decided; it is decided again when they are twice as many
-	nameWidth int               // of the longest name so far
+	query  string
+	rows   *runs.Run // first of the compared rows
+	count  int
+	values map[string]string // the value that all rows have, by column
+	varied map[string]bool   // columns whose values differed
+	lead   string            // words that the subjects begin with, "" for none
+	// number of rows when lead was computed; it is computed again at twice that number
+	leadRows  int
+	nameWidth int // of the longest name so far
 }
 
-// commonRows is the least number of rows that can have something in common, except that a column is empty.
+// commonRows is the minimum number of rows from which a common value hides its column. An empty column is
+// hidden from the first row on.
 const commonRows = 3
 
 // maxNameWidth is the largest width of a run's name beside a subject.
@@ -91,7 +93,7 @@ func commonValue(rows []runs.Run, c Column, now time.Time, s theme.Styles) (valu
 	return value, true
 }
 
-// said lists the common values for the title.
+// said lists the common values, for the title.
 func (c *common) said(g theme.Glyphs) (said []string) {
 	if len(c.values) == 0 {
 		return nil
@@ -109,11 +111,11 @@ func (c *common) said(g theme.Glyphs) (said []string) {
 	return said
 }
 
-// minLead is the least number of words that are left out of the subjects.
+// minLead is the minimum number of words that are left out of the subjects.
 const minLead = 2
 
-// leadOf returns the words that all subjects begin with. It keeps the words of before while half of the
-// subjects begin with them.
+// leadOf returns the words that all subjects begin with. It returns before, the previous result, as
+// long as half of the subjects begin with it.
 func leadOf(rows []runs.Run, before string) string {
 	var words []string
 	subjects, same := 0, 0

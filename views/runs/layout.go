@@ -56,7 +56,7 @@ func (t *table) arrange() {
 	t.heading = l.String(t.pane.Styles.Muted)
 }
 
-// wordsMinWidth is the least width of a table that shows words instead of signs.
+// wordsMinWidth is the minimum width of a table that shows words instead of signs.
 const wordsMinWidth = 150
 
 // fitted returns the columns that fit. If a text is not among them, the texts get less room.
@@ -79,8 +79,8 @@ func (t *table) fitted(cols []Column) []Column {
 	return Fitting(cols, t.width)
 }
 
-// narrowed replaces words by signs where the width is short, and gives the name the width that the loaded
-// rows need if other columns share the remaining width.
+// narrowed replaces words by signs if the table is narrow. If other columns share the remaining width, it
+// gives the name only the width that the loaded rows need.
 func (t *table) narrowed(cols []Column) []Column {
 	for i := range cols {
 		if c := &cols[i]; c.sign != nil && t.width < wordsMinWidth {
@@ -96,7 +96,7 @@ func (t *table) narrowed(cols []Column) []Column {
 	return cols
 }
 
-// minNameWidth is the least width of a run's name.
+// minNameWidth is the minimum width of a run's name.
 const minNameWidth = 8
 
 // hides reports whether a column is not shown: the user did not choose it, or all loaded rows have the same

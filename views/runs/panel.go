@@ -24,8 +24,8 @@ const (
 	columnPanel
 )
 
-// sidePanel is a list of choices beside the runs, or in their place in a narrow pane. It queries, and selects
-// columns.
+// sidePanel is a list of choices beside the runs, or instead of them in a narrow pane. Its choices change the
+// query or the columns.
 type sidePanel struct {
 	pane     *console.Pane
 	listing  *console.Listing
@@ -41,7 +41,7 @@ type sidePanel struct {
 
 func (p *sidePanel) open() bool { return p.kind != noPanel }
 
-// turn shows another panel, or none.
+// turn shows another panel, or hides the panel.
 func (p *sidePanel) turn(kind panelKind) {
 	p.kind, p.cursor, p.top = kind, 0, 0
 	p.fill()
@@ -228,8 +228,8 @@ func (p *sidePanel) otherItems(f runs.Facet) []panelItem {
 	return items
 }
 
-// setPicks sets the query for picked values. It changes the query at once so that a second quick pick extends
-// it.
+// setPicks sets the query for the picked values. It changes the query immediately, so that the next pick
+// extends it.
 func (p *sidePanel) setPicks(picks runs.Picks) {
 	query := picks.Query()
 	p.listing.Runs.Query = query

@@ -34,7 +34,7 @@ func recentLine(r *runs.Recent, width int, s theme.Styles) string {
 	return l.String(s.Text)
 }
 
-// recentWidth is wider than any such line.
+// recentWidth is a width that every line of [recentLine] fits.
 const recentWidth = 160
 
 func recentParts(r *runs.Recent, s theme.Styles, words bool) []widget.Cell {
@@ -66,7 +66,7 @@ func recentParts(r *runs.Recent, s theme.Styles, words bool) []widget.Cell {
 			"  p95 " + widget.Milliseconds(r.P95MS, g), s.Muted})
 }
 
-// RecentText returns that line without colors, in full width.
+// RecentText returns the line about the last tasks without colors, in full width.
 func RecentText(r *runs.Recent) string {
 	line := recentLine(r, 200, theme.NoColor().Styles(theme.Unicode()))
 	return strings.TrimSpace(text.Safe(line, " ")) // Safe removes bold and faint

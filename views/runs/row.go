@@ -9,7 +9,7 @@ import (
 	"acescope/tui/widget"
 )
 
-// drawnRow is a row as it was drawn, and everything that its text depends on but the columns and the styles.
+// drawnRow is a drawn row with everything that its text depends on, except the columns and the styles.
 // Drawing only the rows that changed halves the time of a frame (BenchmarkFrame200x50).
 type drawnRow struct {
 	run     runs.Run // without summary and fork, whose pointers are new at each read
@@ -58,7 +58,8 @@ func (t *table) row(r runs.Run, cursor, focused bool, now time.Time) string {
 	return want.text
 }
 
-// drawRow draws a run cell by cell, but the one under the cursor at once, so that its background has no gaps.
+// drawRow draws a run cell by cell. It paints the row under the cursor as a whole, so that its background has
+// no gaps.
 func (t *table) drawRow(r runs.Run, mark widget.RowMark, marked bool, now time.Time) string {
 	s := t.pane.Styles
 	var b strings.Builder

@@ -32,7 +32,7 @@ type Runs struct {
 	sections sections
 	bindings []tui.Binding
 	shown    bool
-	query    string // of the list when it was taken last
+	query    string // of the list when it was last taken
 	notices  notices
 	tracker  tracker
 	walker   walker
@@ -184,7 +184,7 @@ func (v *Runs) openPanel(kind panelKind) {
 	v.reveal()
 }
 
-// look reads facets while they are shown.
+// look makes the feed read facets while they are shown.
 func (v *Runs) look() {
 	v.feeds.Facets.Look(v.shown && v.panel.kind == facetPanel)
 }

@@ -48,7 +48,7 @@ func (t *sections) current(all []section) int {
 	})
 }
 
-// look counts the runs of the sections while they are shown.
+// look makes the feed count the runs of the sections while they are shown.
 func (t *sections) look(shown bool) {
 	var queries []string
 	for _, s := range t.all() {
@@ -60,8 +60,8 @@ func (t *sections) look(shown bool) {
 	t.counts.Look(shown)
 }
 
-// turn lists the runs of another section: by 1 the next, by -1 the previous. From a filter that is no section
-// it goes to the first or the last one.
+// turn lists the runs of the next section, or with by -1 of the previous one. If the current filter is not a
+// section, it goes to the first or the last section.
 func (t *sections) turn(s tui.Shell, by int) {
 	all := t.all()
 	if len(all) == 0 {
@@ -96,7 +96,8 @@ func (t *sections) order(column string) {
 	t.table.arrange()
 }
 
-// left takes the order of a section back after the query has changed to another.
+// left returns to the order of the newest first if a section set the order and the query is no longer that of
+// a section with an order.
 func (t *sections) left() {
 	all := t.all()
 	if at := t.current(all); t.sorted && (at < 0 || all[at].Sort == "") {

@@ -19,7 +19,7 @@ type table struct {
 	Layout      layout
 	cols        []Column
 	heading     string
-	common      common               // what the loaded rows have in common
+	common      common               // values that all loaded rows share
 	drawn       map[runs.ID]drawnRow // for these columns and styles
 
 	Sorting   Sorting

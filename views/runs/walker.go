@@ -9,7 +9,7 @@ import (
 // loadMargin is the distance of the cursor from the end of the loaded rows at which more are loaded.
 const loadMargin = 50
 
-// walker loads the rows around the cursor, and the end of the list that the user goes to.
+// walker loads the rows around the cursor, and the rows up to an end of the list that the user goes to.
 type walker struct {
 	list  List
 	table *table
@@ -76,15 +76,15 @@ func (w *walker) reach() {
 		t.Cursor, t.top = 0, 0
 	case now.Walking == 0 && (w.goal == toLast && !now.More || w.goal == halted):
 		t.Cursor = t.Count() - 1
-	case w.goal == toLast && now.Err != "": // the problem is shown
+	case w.goal == toLast && now.Err != "": // the list shows the error
 	default:
 		return
 	}
 	w.goal = noGoal
 }
 
-// more loads older runs near the end and newer runs near the beginning, once for the same loaded rows, unless
-// an end is being loaded.
+// more requests older runs if the cursor is near the end, and newer runs if it is near the beginning. It
+// requests once per set of loaded rows, and not while an end is being loaded.
 func (w *walker) more() {
 	if w.goal != noGoal {
 		return

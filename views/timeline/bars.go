@@ -14,7 +14,7 @@ import (
 // barPane shows the spans as lanes on a time axis.
 type barPane struct {
 	*scope
-	folded      map[foldKey]bool // spans that are not folded as by default
+	folded      map[foldKey]bool // spans that the user folded or unfolded
 	cursor, top int              // lanes
 	lanesShown  int              // number of visible lanes
 	window      histories.Window // if zoomed
@@ -49,8 +49,8 @@ func (p *barPane) isFolded(s *histories.Span) bool {
 	return (s.Kind == histories.SpanGroup) != p.folded[foldOf(s)]
 }
 
-// arrange lists the lanes: the spans that match the filter, with those that contain them, except within
-// folded spans.
+// arrange lists the lanes: the spans that match the filter and the spans that contain them, without the
+// content of folded spans.
 func (p *barPane) arrange(l *histories.EventLog) {
 	key := laneKey{p.filter, p.everything}
 	sameSpans := len(p.spans) > 0 && len(p.spans) == len(l.Spans) && &p.spans[0] == &l.Spans[0]
@@ -182,8 +182,8 @@ func (p *barPane) show(l *histories.EventLog, best int) {
 	p.moveBy(0)
 }
 
-// step selects the next span, or with by -1 the previous one, of which ok returns true. It reports
-// whether there is one.
+// step selects the next span that satisfies ok, or with by -1 the previous one. It reports whether
+// such a span exists.
 func (p *barPane) step(l *histories.EventLog, by int, ok func(*histories.Span) bool) bool {
 	p.arrange(l)
 	if p.cursor >= len(p.lanes) {
@@ -278,7 +278,7 @@ func (p *barPane) drawLanes(l *histories.EventLog, now time.Time, focused bool, 
 	p.lanesShown = max(lanes, 1)
 	p.moveBy(0)
 	p.extent = histories.Extent(l.Spans[:1], now)
-	for i := range l.Spans { // moments may be outside the run if clocks differ
+	for i := range l.Spans { // times may be outside the run if clocks differ
 		if s := &l.Spans[i]; s.Depth == 1 {
 			p.extent.From, p.extent.To = min(p.extent.From, s.Start), max(p.extent.To, s.End)
 		}
@@ -292,7 +292,7 @@ func (p *barPane) drawLanes(l *histories.EventLog, now time.Time, focused bool, 
 	return lines
 }
 
-// axis returns the line of times. Each starts at its own cell.
+// axis returns the line of times. Each time starts at the cell that it names.
 func (p *barPane) axis(w histories.Window, zero int64, name, room int) string {
 	line := []rune(strings.Repeat(" ", room))
 	from := 0
@@ -325,7 +325,7 @@ func axisTime(d time.Duration) string {
 		return strconv.FormatInt(int64(d/time.Second), 10) + "s"
 	}
 	whole := d.Round(time.Second).String()
-	for _, none := range []string{"m0s", "h0m"} { // keeps the first letter: the unit of the number before
+	for _, none := range []string{"m0s", "h0m"} { // drops a zero after a larger unit: 1h0m becomes 1h
 		if strings.HasSuffix(whole, none) {
 			whole = whole[:len(whole)-2]
 		}
@@ -468,7 +468,7 @@ func (p *barPane) spanGlyph(at int32) string {
 	case histories.SpanContinued:
 		return g.Refresh
 	}
-	if sp.Kind == histories.SpanRun { // a completed run is no statement about its answer
+	if sp.Kind == histories.SpanRun { // completed says nothing about the answer
 		return g.Completed
 	}
 	return g.Success

@@ -20,7 +20,7 @@ import (
 type Feed interface {
 	console.Feed[*histories.EventLog]
 	Filter(histories.EventFilter)
-	// Open decodes one event completely; it is called for each event that the cursor passes.
+	// Open decodes one event completely. It is called for each event that the cursor passes.
 	Open(id int64)
 }
 
@@ -304,7 +304,7 @@ func failed() func(*histories.Span) bool {
 	return func(s *histories.Span) bool { return s.State.Bad() }
 }
 
-// finder returns the next event after id, or with by -1 the previous one, otherwise 0.
+// finder returns the next event after id, or with by -1 the previous one; 0 if there is no such event.
 type finder func(l *histories.EventLog, id int64, by int) int64
 
 var (
@@ -315,8 +315,8 @@ var (
 
 func openRunScreen(s tui.Shell) { s.Open("run") }
 
-// stepOr returns a handler that goes to the next span of which the result of which returns true, or in
-// the list to the next event that find returns.
+// stepOr returns a handler that goes to the next span that satisfies the result of which. In the list,
+// it goes to the event that find returns.
 func (v *Timeline) stepOr(which func() func(*histories.Span) bool, by int, find finder,
 	none string) func(tui.Shell) {
 	return func(s tui.Shell) {

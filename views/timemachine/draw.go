@@ -22,7 +22,7 @@ const (
 	laneShare = 33
 )
 
-// head returns the lines that do not scroll: the timeline of the run, the event, and what the user is told.
+// head returns the lines that do not scroll: the timeline of the run, the event, and messages to the user.
 func (v *pane) head(now time.Time) []string {
 	d, f := v.data, v.data.Frame
 	lanes := min(maxLanes, v.Height*laneShare/100-1)
@@ -130,7 +130,7 @@ func (v *pane) drawEvent(w *widget.Writer) {
 // alert is the label of a warning.
 func (v *pane) alert() string { return " " + v.Styles.Glyphs.Failed + " " }
 
-// item writes an item with at most most lines of each text, and records the bullet that its lines are about.
+// item writes an item, with at most most lines of each text, and records the bullet that the lines belong to.
 func (v *pane) item(w *widget.Writer, i histories.StepItem, most int) {
 	first := len(w.Lines)
 	mark, ink := "   ", w.S.Text
@@ -271,7 +271,7 @@ func columns(w *widget.Writer, left, right side) (of []int) {
 	return of
 }
 
-// lines wraps the texts. of has the text of each line.
+// lines wraps the texts. of holds, for each line, the index of its text.
 func (s side) lines(width int) (lines []string, of []int) {
 	for n, t := range s.texts {
 		for _, l := range text.Wrap(t[:min(len(t), widget.MaxText)], width) {
@@ -310,7 +310,7 @@ func (v *pane) request(w *widget.Writer, title, content string) {
 	v.field(w, "   ", w.S.Text, histories.StepField{Text: strings.Trim(content, "\n")}, maxRequestLines)
 }
 
-// drawChain says which run of its chain is shown, and how to reach the others.
+// drawChain shows the position of the run in its chain, and the keys that go to the other runs.
 func (v *pane) drawChain(w *widget.Writer) {
 	d := v.data
 	c, reset := d.Chain, d.About.Reset
@@ -389,7 +389,7 @@ func lineAt(list []string, i int) string {
 	return ""
 }
 
-// Judged returns what a verdict compares.
+// Judged names the histories and code that a verdict compares.
 func Judged(strict bool) string {
 	if strict {
 		return "strict: inputs and timer durations too"

@@ -84,7 +84,7 @@ type pane struct {
 	write    func(*pane, *widget.Writer)
 	doc      widget.Document // of the head
 	payloads widget.Payloads
-	bullets  map[int]string // that lines are about, by line
+	bullets  map[int]string // by the line that is about the bullet
 	changed  int            // first line that the event changed, or -1
 	seen     int            // position that was drawn last
 }
@@ -118,8 +118,8 @@ func (v *pane) Footer() string {
 	return text.Count(int64(v.data.Frame.Position)) + "/" + text.Count(int64(v.data.About.Events))
 }
 
-// forkPoint returns the event that the time machine shows, or where the answer became wrong the phase that
-// gave it: a fork after that event keeps the answer.
+// forkPoint returns the event that the time machine shows. At the event where the answer became wrong, it
+// returns the phase that gave the answer, because a fork after that event would keep it.
 func (v *pane) forkPoint() string {
 	if v.data == nil || v.data.Frame == nil || !v.nav.Selected.Is(v.data.WorkflowID, v.data.RunID) {
 		return ""

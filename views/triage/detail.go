@@ -36,7 +36,7 @@ func (v *detail) Bindings() []tui.Binding {
 		console.Key("finding.filter", "list the runs of the group", "list its runs", v.from.filter, "F"))
 }
 
-// run returns the run under the cursor, or that of the row.
+// run returns the run under the cursor, or else the run of the row.
 func (v *detail) run() (runs.Run, bool) {
 	if r, ok := v.runs[v.Cursor]; ok {
 		return r, true
@@ -79,7 +79,7 @@ func (v *detail) open(s tui.Shell) tea.Cmd {
 	return v.from.nav.OpenRun(s, r)
 }
 
-// written is what the lines of a finding depend on.
+// written holds the inputs of the lines of a finding.
 type written struct {
 	data   *triage.Result
 	second int64
@@ -156,7 +156,7 @@ func (g groupRow) write(w *findingWriter, t *triage.Result) {
 	}
 }
 
-// wrongRun writes the line of a run with its answer, and below it what the reflector says of it.
+// wrongRun writes the line of a run with its answer, and below it what the reflector says about the answer.
 func (w *findingWriter) wrongRun(r runs.Run, why *triage.Reason) {
 	w.link(r, exampleText(why, w.S.Glyphs))
 	if why.Insights == "" {

@@ -103,7 +103,7 @@ func (g groupRow) key() string     { return g.Key() }
 func (g groupRow) run() runs.Run   { return g.Last.Run }
 func (g groupRow) message() string { return g.Last.Message }
 
-// mark is that of the verdict for wrong answers, otherwise that of the status.
+// mark returns the mark of the verdict for wrong answers, otherwise the mark of the status.
 func (g groupRow) mark(s theme.Styles) theme.Mark {
 	if g.Verdict != "" {
 		return s.Verdict(string(g.Verdict))
@@ -209,7 +209,7 @@ func (v *list) empty() []string {
 	return []string{"no runs yet", "start some:  acescope run --dataset FILE"}
 }
 
-// head shows the scanned runs, the progress of the scan, and its error.
+// head shows the number of scanned runs, the progress of the scan, and its error.
 func (v *list) head(now time.Time) []string {
 	s, t := v.Styles, v.data
 	l := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}

@@ -230,7 +230,7 @@ func (v *list) parts(t *triage.Result) []widget.SectionPart {
 		retrying = widget.Counted(n, "run")
 	}
 	return []widget.SectionPart{
-		{"Retrying", retrying, len(t.Retrying), 5}, // first, because the user can still help them
+		{"Retrying", retrying, len(t.Retrying), 5}, // first, because the user can still fix these runs
 		{"Failures", failures, len(t.Groups), 12},
 		{"Slowest", "", len(t.Slowest), 5},
 		{"Most expensive", remarkIfEmpty(t.MostExpensive, "no cost data"), len(t.MostExpensive), 5},

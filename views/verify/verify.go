@@ -237,7 +237,7 @@ func (v *list) counts(d *histories.Verified) string {
 	return l.String(s.Text)
 }
 
-// scope shows which runs were verified, how, and how long it took.
+// scope shows which runs were verified, how they were verified, and how long that took.
 func (v *list) scope(d *histories.Verified, now time.Time) string {
 	s := v.Styles
 	l := &text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
