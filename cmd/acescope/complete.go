@@ -18,8 +18,8 @@ import (
 	runsview "acescope/views/runs"
 )
 
-// completions returns how arguments and flags are completed: by what usage lines call them, such as RUN, and
-// by what flagKinds says.
+// completions returns the completions of arguments, by their name in a usage line such as RUN, and of flags,
+// by flagKinds.
 func completions(a *cli.App) cli.Kinds {
 	listed := func(list func(*cli.App) []string) cobra.CompletionFunc {
 		return cli.Complete(a, func(context.Context) []cobra.Completion { return list(a) })
@@ -48,8 +48,7 @@ func completions(a *cli.App) cli.Kinds {
 	}
 }
 
-// flagKinds says of what kind the values of flags are, if neither their types nor their help lists the
-// values.
+// flagKinds names the kind of value of each flag whose type and help do not list the values.
 var flagKinds = map[string]string{
 	"ablation": "EXPERIMENT", "no-regressions": "EXPERIMENT",
 	"branch": "BRANCH", "playbook": "PLAYBOOK",

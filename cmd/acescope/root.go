@@ -48,7 +48,7 @@ func root(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// meant are the commands for names that other programs have for them, by the name or by "GROUP NAME".
+// meant maps the names that other programs use, NAME or "GROUP NAME", to the commands of acescope.
 var meant = map[string]string{
 	"ls": "list", "ps": "list", "runs": "list", "tasks": "list",
 	"describe": "show RUN", "get": "show RUN", "inspect": "show RUN", "operations": "show RUN --operations",

@@ -127,13 +127,13 @@ type Link struct {
 	web ownWeb
 }
 
-// options returns what the console can do with a connection.
+// options returns the console's options that need a connection.
 func (l *Link) options() console.Options {
 	actions := console.Actions{Runs: l, Launch: l, Forks: l, Sessions: l, Runners: l, Flows: l, Reviews: l}
 	return console.Options{Actions: actions, Web: l.openWeb, WebPage: l.webPage, Viewer: viewer}
 }
 
-// viewer returns this program as it shows history files.
+// viewer returns the command of this program that shows history files.
 func viewer(path string) *exec.Cmd {
 	program, err := os.Executable()
 	if err != nil {
@@ -206,7 +206,7 @@ func (l *Link) deps(e *engine.Engine) cluster.Deps {
 	return d
 }
 
-// screenOf counts what the console draws.
+// screenOf counts the frames that the console draws.
 func screenOf(f *tui.Frames) func() cluster.Screen {
 	return func() cluster.Screen { return cluster.Screen(f.Rate()) }
 }

@@ -117,8 +117,8 @@ func ContractNames() []string {
 	return names
 }
 
-// contractTypeSchemas returns schemas of types that encode otherwise than their Go types, or that only
-// acescope writes.
+// contractTypeSchemas returns the schemas of types whose JSON differs from their Go types, or that
+// only acescope writes.
 func contractTypeSchemas() map[reflect.Type]*jsonschema.Schema {
 	types := knownTypes()
 	maps.Copy(types, map[reflect.Type]*jsonschema.Schema{

@@ -26,7 +26,7 @@ const (
 	demoEval     = 60
 )
 
-// Defaults of the demo: the number of training problems, and the least duration of a phase.
+// Defaults of the demo: the number of training problems, and the minimum duration of a phase.
 const (
 	demoTasks = 120
 	demoPace  = 400 * time.Millisecond

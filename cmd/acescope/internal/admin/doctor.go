@@ -86,7 +86,7 @@ var marks = map[cluster.Severity]string{
 	cluster.OK: "ok", cluster.Info: "info", cluster.Warning: "WARNING", cluster.Error: "ERROR",
 }
 
-// write writes the checks and, as JSON, the health that some of them judge.
+// write writes the checks and, with --json, also the health data behind them.
 func (x *examination) write(health *system.System, ok bool) error {
 	if x.app.JSON {
 		out := cli.NewLines(x.app.Out)
@@ -188,7 +188,7 @@ func (x *examination) checkEngine(ctx context.Context) (*system.System, error) {
 	return health, err
 }
 
-// hostOf completes the check of the host: this process, if no other one hosts the server, or one of another
+// hostOf adds to the check of the host that no other process hosts the server, or that the host has another
 // version.
 func hostOf(c system.Check, e *engine.Engine) system.Check {
 	switch {
@@ -203,7 +203,7 @@ func hostOf(c system.Check, e *engine.Engine) system.Check {
 	return c
 }
 
-// unread returns the health of a server that could not be opened.
+// unread returns the health if the server could not be opened.
 func unread(a *cli.App, err error) *system.System {
 	s := system.New(string(engine.Embedded), "", ace.DefaultNamespace)
 	s.At, s.Err = time.Now().UTC(), cli.OneLine(err)

@@ -70,7 +70,7 @@ func hasTerminal(path string) bool {
 	return !cli.IsTerminal(os.Stdin)
 }
 
-// printFiles writes every readable history. It returns the first error after that.
+// printFiles writes every readable history, then returns the first error.
 func printFiles(a *cli.App, ctx context.Context, files []string) error {
 	var broken error
 	for _, file := range files {
@@ -220,7 +220,7 @@ func (c *fileConsole) load(ctx context.Context, quit func()) {
 	select {
 	case <-read:
 	case <-ctx.Done():
-		return // the reader is not waited for: a pipe may block forever
+		return // do not wait for the reader: a pipe may block forever
 	}
 	count, events := c.set.Size()
 	problems, more := c.set.Problems()

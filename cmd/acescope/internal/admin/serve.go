@@ -140,7 +140,8 @@ func serveUntilEnd(ctx context.Context, e *engine.Engine, idle time.Duration) er
 }
 
 // stay serves until it is interrupted, or until no run has been open for idle if that is not 0. Other
-// processes may leave their runs to this one, so it looks for runs once more after it has announced its end.
+// processes may rely on this one for their runs, so it looks for open runs once more after it has announced
+// its end.
 func stay(ctx context.Context, e *engine.Engine, idle time.Duration) error {
 	for {
 		release, err := server.Stay(e.DataDir())

@@ -22,7 +22,7 @@ type SetupLine struct {
 	Text      string     `json:"text"`
 }
 
-// setupState says whether a thing is there.
+// setupState says whether a thing exists.
 type setupState string
 
 const (
@@ -67,8 +67,8 @@ func SetupCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// setUp shows the steps, asks for confirmation and executes those that are missing. With --json it writes
-// each step once, as it is in the end.
+// setUp shows the steps, asks for confirmation and executes the missing ones. With --json it writes each
+// step once, in its final state.
 func setUp(a *cli.App, ctx context.Context, s *engine.Setup, dryRun, yes bool) error {
 	missing := slices.ContainsFunc(s.Steps, func(step engine.SetupStep) bool { return !step.Done })
 	for _, step := range s.Steps {

@@ -168,7 +168,7 @@ type gcFlags struct {
 	dryRun, yes bool
 }
 
-// minGCAge is the least age of deleted objects: a run may be about to refer to what was written recently.
+// minGCAge is the minimum age of deleted objects: a run may be about to refer to a younger object.
 const minGCAge = 48 * time.Hour
 
 func storeGCCommand(a *cli.App) *cobra.Command {

@@ -66,7 +66,7 @@ func web(a *cli.App, ctx context.Context, args []string) error {
 	return cli.Report(a, line, "%s", line.URL)
 }
 
-// webLink returns a link to a run's page: of the cluster's own Web UI, or of that which a process serves.
+// webLink returns a link to a run's page in the cluster's own Web UI, or in the one that a process serves.
 func webLink(a *cli.App, ctx context.Context, e *engine.Engine, of sourceruns.ID) (string, error) {
 	page := webui.Page(e.Namespace(), of.WorkflowID, of.RunID)
 	if ui := ownWebUI(a, e); ui != "" {
@@ -111,7 +111,7 @@ func webNamespace(e *engine.Engine) webui.Namespace {
 func startWeb(a *cli.App, e *engine.Engine, port int) (*webui.Server, error) {
 	dir := e.DataDir()
 	if !e.Serves() && e.Node() == nil {
-		dir = "" // may not exist, and only looks at a cluster
+		dir = "" // on a cluster, the data directory may not exist
 	}
 	s, err := webui.Start(webui.Options{Client: e.Client, Of: webNamespace(e), Dir: dir, Port: port,
 		ReadOnly: a.Settings.ReadOnly})
@@ -124,7 +124,7 @@ func startWeb(a *cli.App, e *engine.Engine, port int) (*webui.Server, error) {
 	return s, nil
 }
 
-// ownWeb is the Web UI that a console serves itself.
+// ownWeb is the Web UI that this console serves.
 type ownWeb struct {
 	mu     sync.Mutex
 	server *webui.Server // nil until it is needed

@@ -201,8 +201,8 @@ type DeltaLine struct {
 	Text      string `json:"text"`
 }
 
-// followSession writes the conversation of a session until the session has ended, or until the turn with a
-// message has.
+// followSession writes the conversation of a session until the session, or the turn with the message, has
+// ended.
 func followSession(a *cli.App, ctx context.Context, e *engine.Engine, id, messageID string) error {
 	w := &sessionFollower{conversationWriter: conversationWriter{App: a, session: id}, open: -1}
 	turn, err := watchSession(ctx, e, id, messageID, func(d *sessions.Detail, turn *sessions.Turn) error {
@@ -222,8 +222,8 @@ func followSession(a *cli.App, ctx context.Context, e *engine.Engine, id, messag
 	return turnError(*turn.Record)
 }
 
-// watchSession calls each with every change of a session, until the session has ended or the turn with a
-// message has. It returns that turn, or nil.
+// watchSession calls each with every change of a session, until the session or the turn with the message
+// has ended. It returns that turn, or nil.
 func watchSession(
 	ctx context.Context, e *engine.Engine, id, messageID string,
 	each func(*sessions.Detail, *sessions.Turn) error,

@@ -253,7 +253,7 @@ func writeCosts(a *cli.App, by []transcripts.By, rows []transcripts.Cost, total 
 	return err
 }
 
-// costKey names the part of a row.
+// costKey names the unit that a row stands for.
 func costKey(keys []string, i int, by transcripts.By) string {
 	switch {
 	case keys[i] != "" || keys[0] == "total":
@@ -280,7 +280,7 @@ func noticeUnread(a *cli.App, list []*transcripts.Session) {
 	}
 }
 
-// noticeEmpty says what the transcripts have when nothing is selected.
+// noticeEmpty says what the transcripts contain if the query selects nothing.
 func noticeEmpty(a *cli.App, all transcripts.Cost) {
 	switch {
 	case all.Sessions == 0:

@@ -17,7 +17,7 @@ import (
 // VALUE is a text. A repeated name adds to a list.
 func ParseParams(params []string, schema json.RawMessage) (json.RawMessage, error) {
 	parameters := map[string]blueprint.Parameter{}
-	// otherwise the start says what is wrong
+	// an invalid schema is reported when the run starts
 	if s, err := blueprint.Compile(schema, run.StdinJSON); err == nil {
 		for _, p := range s.Parameters() {
 			parameters[p.Name] = p

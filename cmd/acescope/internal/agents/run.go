@@ -184,7 +184,7 @@ func (c *RunClient) writeOutput(ctx context.Context, to io.Writer, output string
 	return err
 }
 
-// complete returns the text of an artifact, or the known text if there is no artifact.
+// complete returns the text of an artifact, or known if there is no artifact.
 func (c *RunClient) complete(ctx context.Context, ref *ace.Ref, known string) (string, error) {
 	if ref == nil || c.Artifacts == nil {
 		return known, nil

@@ -44,7 +44,7 @@ type RunnerLine struct {
 	Reason       string     `json:"reason,omitempty"`
 }
 
-// RunnersLine is what the dispatcher counts.
+// RunnersLine holds the counts of the dispatcher.
 type RunnersLine struct {
 	Runners int   `json:"runners"`
 	Waiting int   `json:"waiting"`
@@ -189,7 +189,7 @@ func showRunner(a *cli.App, ctx context.Context, id string) error {
 	})
 }
 
-// newRunnerLine combines what the runner's workflow and the dispatcher know.
+// newRunnerLine combines the answers of the runner's workflow and of the dispatcher.
 func newRunnerLine(id string, info runner.Info, view runner.View) RunnerLine {
 	reg := info.Registration
 	l := RunnerLine{Queue: info.Lease.Queue, SessionQueue: reg.SessionQueue,

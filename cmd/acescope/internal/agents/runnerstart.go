@@ -170,7 +170,7 @@ func executorTypes(a *cli.App, e *engine.Engine, o host.Options) ([]string, erro
 	return e.ExecutorTypes(), nil
 }
 
-// onSecondInterrupt calls do if another interrupt follows the one that has ended ctx.
+// onSecondInterrupt calls do at the next interrupt after the one that ended ctx.
 func onSecondInterrupt(ctx context.Context, do func()) (stop func()) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

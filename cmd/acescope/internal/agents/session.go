@@ -119,7 +119,8 @@ func listEngineSessions(a *cli.App, ctx context.Context, f sessionListFlags) ([]
 	return list, err
 }
 
-// mirrorTranscripts brings the transcripts of other machines here. Without them there is less to show.
+// mirrorTranscripts copies the transcripts of other machines to this one. An error is not fatal: fewer
+// sessions are listed.
 func mirrorTranscripts(a *cli.App, ctx context.Context, e *engine.Engine) {
 	if mirror := cluster.TranscriptMirror(engine.TranscriptMirror(e)); mirror.Once(ctx) != nil {
 		cli.Warn(a, "the transcripts of other machines cannot be read from the shared store")
@@ -341,7 +342,7 @@ func readTranscripts(a *cli.App, ctx context.Context, quiet bool) ([]*transcript
 	return list, nil
 }
 
-// sessionDeps returns what sessions on the engine are read with.
+// sessionDeps returns the dependencies of the readers of sessions.
 func sessionDeps(e *engine.Engine) cluster.Deps {
 	return cluster.Deps{Client: e.Client, Namespace: e.Namespace(), DataDir: e.DataDir(),
 		Artifact: e.Artifacts.Get,

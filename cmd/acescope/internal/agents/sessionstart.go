@@ -116,8 +116,8 @@ func (f sessionStartFlags) input(a *cli.App, ctx context.Context) (in session.In
 }
 
 // Adopt completes the input of a session that continues an existing conversation from its transcript on this
-// machine; that of any agent if the input names none. Claude Code finds a conversation only in the directory
-// where it began.
+// machine. If the input names no agent, the transcript may be that of any agent. Claude Code finds a
+// conversation only in the directory where it began.
 func Adopt(a *cli.App, ctx context.Context, in *session.Input) error {
 	if in.AgentSessionID == "" {
 		return nil

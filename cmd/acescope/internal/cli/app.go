@@ -191,7 +191,8 @@ func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 	}, nil
 }
 
-// HostError means that this process cannot go on: its embedded server, data directory or store was lost.
+// HostError means that this process cannot continue, because its embedded server, data directory or store was
+// lost.
 type HostError struct{ error }
 
 func (e *HostError) Unwrap() error { return e.error }

@@ -14,7 +14,7 @@ import (
 const browserTime = 2 * time.Second
 
 // OpenBrowser opens a URL in the user's browser. It reports false if there is no browser on this machine: the
-// URL then belongs on the user's screen.
+// caller then shows the URL to the user.
 func OpenBrowser(url string) bool {
 	command := browserCommand(os.Getenv, url)
 	if len(command) == 0 {
@@ -26,7 +26,7 @@ func OpenBrowser(url string) bool {
 		return false
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }() // lasts as long as the browser if this process started it
+	go func() { ended <- cmd.Wait() }() // ends with the browser, if this process started it
 	select {
 	case err := <-ended:
 		return err == nil

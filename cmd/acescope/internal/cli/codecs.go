@@ -13,7 +13,7 @@ import (
 	"acescope/engine/temporal/codec"
 )
 
-// codecs are the codec servers of this process: of the connection and of files.
+// codecs are the codec servers of this process, for the connection and for files.
 type codecs struct {
 	mu     sync.Mutex
 	used   []*codec.Server

@@ -56,7 +56,7 @@ func CompleteFrom(a *App, list func(context.Context,
 	})
 }
 
-// Served reports whether there is a server: a cluster, or the host of the data directory.
+// Served reports whether a server runs: a cluster, or the host of the data directory.
 func (a *App) Served() bool {
 	if a.Cluster() != nil {
 		return true
@@ -129,9 +129,10 @@ func Words[T ~string](words ...T) cobra.CompletionFunc {
 // Kinds are completions by what they complete: RUN, BRANCH and so on.
 type Kinds map[string]cobra.CompletionFunc
 
-// SetCompletions sets the completion of a command and its subcommands. An argument is of the kind that names
-// it in the command's usage line. A flag is of the kind in flags, by "COMMAND FLAG" or "FLAG"; otherwise its
-// values are those that its type or its help lists. Other flags complete the names of files.
+// SetCompletions sets the completion of a command and its subcommands. The kind of an argument is its name
+// in the command's usage line. The kind of a flag is its entry in flags, by "COMMAND FLAG" or "FLAG";
+// without an entry, the values are those that its type or its help lists. Other flags complete the names of
+// files.
 func SetCompletions(cmd *cobra.Command, kinds Kinds, flags map[string]string) {
 	if cmd.ValidArgsFunction == nil {
 		cmd.ValidArgsFunction = kinds.arguments
@@ -186,7 +187,7 @@ func Placeholders(cmd *cobra.Command) (kinds [][]string) {
 	return kinds
 }
 
-// inList completes the last of several values that are separated by commas.
+// inList completes the last value of a list that is separated by commas.
 func inList(complete cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, prefix string) ([]cobra.Completion,
 		cobra.ShellCompDirective) {

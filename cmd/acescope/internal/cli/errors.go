@@ -81,7 +81,7 @@ func ExitCode(err error) int {
 }
 
 // TypeUsageErrors makes cobra's errors about the arguments and flags of a command and its subcommands usage
-// errors. meant has the commands for names of other programs.
+// errors. meant maps the names that other programs use to commands.
 func TypeUsageErrors(cmd *cobra.Command, meant map[string]string) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
@@ -116,7 +116,7 @@ func TypeUsageErrors(cmd *cobra.Command, meant map[string]string) {
 }
 
 // checkFlags returns the usage error of required flags that are missing and of flags that exclude each other.
-// Cobra checks the same later, but returns errors without a type.
+// Cobra also checks them, later, but returns errors without a type.
 func checkFlags(cmd *cobra.Command) error {
 	err := cmd.ValidateRequiredFlags()
 	if err == nil {

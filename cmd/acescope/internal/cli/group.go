@@ -20,7 +20,7 @@ func Group(group *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	return group
 }
 
-// unknownCommand returns the error for a name that is no command of group, with the command that it may mean.
+// unknownCommand returns the error for a name that is not a command of group. It suggests a similar command.
 func unknownCommand(group *cobra.Command, name string, meant map[string]string) error {
 	_, path, _ := strings.Cut(group.CommandPath(), " ")
 	if command := meant[strings.TrimSpace(path+" "+name)]; command != "" {

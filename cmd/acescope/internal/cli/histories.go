@@ -51,7 +51,7 @@ type RunHistory struct {
 	Source string // a file, "-", or a workflow id
 	Number int    // of the history in the source, from 1
 	historyfile.History
-	ReadErr error      // why the source could not be read, or not beyond this history
+	ReadErr error      // why the source, or the rest of it after this history, could not be read
 	Chain   *ChainLine // nil for a run that is not part of a chain
 }
 
@@ -169,7 +169,7 @@ func HistoryOf(a *App, ctx context.Context, arg, runID string) (RunHistory, erro
 	return ReadRun(ctx, e, arg, runID)
 }
 
-// HistoriesOf reads the histories of a file or of a chain, or with a run ID one of them.
+// HistoriesOf reads the histories of a file or of a chain. With a run ID it reads only that run's history.
 func HistoriesOf(a *App, ctx context.Context, name, runID string) ([]RunHistory, error) {
 	if runID != "" {
 		h, err := HistoryOf(a, ctx, name, runID)

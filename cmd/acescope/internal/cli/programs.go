@@ -7,7 +7,7 @@ import (
 )
 
 // ProgramFlags adds the flags with which a process with workers for a cluster lets the cluster's workflows
-// start programs on this machine. Without them it starts none.
+// start programs on this machine. Without these flags, it starts no programs.
 func ProgramFlags(a *App, fs *pflag.FlagSet) {
 	fs.StringVar(&a.Runner, "runner", "",
 		"on a cluster, start a runner of this name: it executes the cluster's programs in the current directory")
@@ -15,7 +15,8 @@ func ProgramFlags(a *App, fs *pflag.FlagSet) {
 		"on a cluster, let its workflows start agents on this machine: sessions, their tools, and calls of agents")
 }
 
-// checkPrograms rejects the flags without a cluster, where the local runner and agents need none.
+// checkPrograms rejects the flags if no cluster is named: on a data directory, the local runner and agents
+// need no flags.
 func checkPrograms(a *App) error {
 	switch {
 	case a.Cluster() == nil && (a.Runner != "" || a.HostAgents):

@@ -257,7 +257,7 @@ var checks = map[string]func(text string) error{
 // absolutePaths are settings that must be absolute paths in the configuration file.
 var absolutePaths = []string{"data_dir", "agents_dirs"}
 
-// set parses text and stores it. An error resets the setting to its default.
+// set parses text and stores the value. After an error the setting has its default.
 func (d setting) set(text string) error {
 	if check := checks[d.name]; check != nil {
 		if err := check(text); err != nil {

@@ -23,10 +23,10 @@ import (
 type Table struct {
 	bytes.Buffer
 	to     io.Writer
-	width  int // of the terminal, 0 for another output, to which nothing is cut or colored
+	width  int // of the terminal; 0 for another output, which is neither cut nor colored
 	styles theme.Styles
 	widths []int    // of the columns so far
-	words  []bool   // the columns that have more than numbers, below the header
+	words  []bool   // columns that contain words, not only numbers, below the header
 	titles []string // of the columns, if the first line is a header
 
 	Wrap bool // on a terminal, the last column wraps below itself instead of being cut
@@ -75,7 +75,7 @@ func (t *Table) Flush() error {
 
 const (
 	gap       = 2 // cells between columns
-	minColumn = 5 // cells to which a column is narrowed at least
+	minColumn = 5 // no column is made narrower than this number of cells
 )
 
 // align writes lines with the same columns.
@@ -133,9 +133,9 @@ func (t *Table) line(cells []string, widths []int) {
 	fmt.Fprintln(t, all)
 }
 
-// narrowed returns the widths with which a line fits on the terminal. It narrows the widest column first, but
-// the first one, which names the row, only when it is twice as wide as the others, and never a status, a
-// verdict or a number.
+// narrowed returns the widths with which a line fits on the terminal. It narrows the widest column first. It
+// narrows the first column, which names the row, only if it is twice as wide as the others. It never narrows
+// a status, a verdict or a number.
 func (t *Table) narrowed() []int {
 	widths := slices.Clone(t.widths)
 	total := gap * (len(widths) - 1)

@@ -67,7 +67,7 @@ func check(a *cli.App, ctx context.Context, entry library.Entry, all bool) error
 	if !all {
 		query += ` AND ExecutionStatus = "Running"`
 	}
-	worker.SetBinaryChecksum(cli.BuildVersion()) // or the SDK reads this whole program for it
+	worker.SetBinaryChecksum(cli.BuildVersion()) // otherwise the SDK reads this whole program to compute it
 	out := runs.NewOutput(a)
 	checked, differing := 0, 0
 	err = sourceruns.List(ctx, e.Client, query, maxChecked, func(r sourceruns.Run) error {

@@ -164,7 +164,7 @@ func forkText(p *flowfork.Plan) []string {
 // maxLines bounds the operations of a preview.
 const maxLines = 12
 
-// few returns the first lines of a list.
+// few returns the first [maxLines] lines of a list, and the number of the others.
 func few(lines []string, none string) []string {
 	switch n := len(lines); {
 	case n == 0:

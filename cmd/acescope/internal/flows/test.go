@@ -63,7 +63,7 @@ type tester struct {
 }
 
 func (t *tester) run(ctx context.Context, files, recorded []string) error {
-	worker.SetBinaryChecksum(cli.BuildVersion()) // or the SDK reads this whole program for it
+	worker.SetBinaryChecksum(cli.BuildVersion()) // otherwise the SDK reads this whole program to compute it
 	if len(files) > 0 || len(recorded) == 0 {
 		cases, err := t.cases(files)
 		if err != nil {

@@ -341,7 +341,7 @@ type original struct {
 func readOriginal(a *cli.App, ctx context.Context, e *engine.Engine, name string) (o original, err error) {
 	path, _, err := cli.SplitHistoryName(name)
 	if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
-		err, path = nil, "" // the name of a run
+		err, path = nil, "" // not a file: the name of a run
 	}
 	if err != nil {
 		return o, err

@@ -301,7 +301,7 @@ func rerunText(p *fork.Plan) []string {
 	return lines
 }
 
-// Shorten returns the start of a value for one line.
+// Shorten returns the beginning of a value, short enough for a line.
 func Shorten(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if r := []rune(s); len(r) > 24 {
@@ -346,7 +346,7 @@ func costText(p *fork.Plan) string {
 type clusterFork struct {
 	needs    []engine.ForkNeed
 	lines    []string // of the confirmation
-	warnings []string // what the user must know even with --yes
+	warnings []string // shown to the user even with --yes
 }
 
 // pollerAge is the maximum age of the last poll of a live worker. A poll takes up to a minute, and the

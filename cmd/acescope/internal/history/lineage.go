@@ -20,8 +20,8 @@ import (
 type LineageLine struct {
 	cli.RunLine     // with type lineage
 	Depth       int `json:"depth"` // 0 for the original
-	// OriginalRun is the parent in the tree: the run that this run was forked or reset from, or if that run
-	// is gone the newest of its workflow ID.
+	// OriginalRun is the parent in the tree: the run that this run was forked or reset from or, if that run
+	// was deleted, the newest run of its workflow ID.
 	OriginalRun string           `json:"original_run_id,omitempty"`
 	Selected    bool             `json:"selected,omitempty"` // the run that the command names
 	Effect      histories.Effect `json:"effect,omitempty"`   // better, worse, same or other, if known

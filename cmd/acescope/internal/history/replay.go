@@ -209,7 +209,7 @@ func stepAt(out *runs.Output, s *histories.Walk, chain *cli.ChainLine, f stepFla
 	return nil
 }
 
-// printWrong prints where a wrong answer came from, as far as the sections do not say it.
+// printWrong prints the origin of a wrong answer, unless the sections show it.
 func printWrong(out *runs.Output, w *stepper.WrongAnswer) {
 	out.Printf("")
 	out.Printf("Wrong answer, graded at event %d", w.GradedAt)

@@ -79,7 +79,7 @@ func printScoreboard(a *cli.App, s *scoreboard.Scoreboard) error {
 	return nil
 }
 
-// result is the verdict of a run, or its status without one.
+// result returns the verdict of a run, or its status if it has no verdict.
 func (r ScoredRun) result() string {
 	if r.Verdict != "" {
 		return string(r.Verdict)

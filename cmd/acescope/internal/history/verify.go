@@ -123,7 +123,7 @@ func verify(a *cli.App, ctx context.Context, args []string, f verifyFlags) error
 	if len(args) == 0 && !f.all && len(f.queries) == 0 {
 		return cli.UsageError("nothing to verify: name runs or files, or use --all or --query")
 	}
-	if f.junit != "" { // fails now rather than after the work; keeps the content
+	if f.junit != "" { // fails before the work rather than after it, and keeps the content
 		file, err := os.OpenFile(f.junit, os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
 			return err
@@ -165,8 +165,8 @@ type verification struct {
 func (v *verification) lists() bool { return v.all || len(v.queries) > 0 }
 
 func (v *verification) run(ctx context.Context, args []string) error {
-	// Without it the SDK reads this whole program for its checksum before the first replay. No worker of
-	// this process writes events that carry it.
+	// Without a checksum, the SDK reads this whole program to compute one before the first replay. No
+	// worker of this process writes events that contain the checksum.
 	worker.SetBinaryChecksum(cli.BuildVersion())
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -217,7 +217,7 @@ func (v *verification) query() string {
 		query = "(" + query + ")"
 	}
 	if slices.ContainsFunc(v.queries, func(q string) bool { return strings.TrimSpace(q) == "" }) {
-		query = "" // it matches all runs
+		query = "" // the query matches all runs
 	}
 	return sourceruns.OfAnyType(query)
 }
@@ -241,7 +241,7 @@ type source func(context.Context) []VerdictLine
 // reader reads the histories of a file or of a run.
 type reader func(context.Context) []cli.RunHistory
 
-// until reads until ctx ends. Reading a pipe without a writer ends in no other way.
+// until reads until ctx ends: reading a pipe without a writer never ends by itself.
 func (read reader) until(ctx context.Context) []cli.RunHistory {
 	done := make(chan []cli.RunHistory, 1)
 	go func() { done <- read(ctx) }()

@@ -15,9 +15,9 @@ import (
 	"acescope/tui/widget"
 )
 
-// Baseline is what puts the accuracy of the built-in learner in proportion: the accuracy of a program that
-// answers with the formulas that the prompts state and learns nothing, and the number of shapes of
-// calculations that are built in.
+// Baseline is a comparison for the accuracy of the built-in learner: the accuracy of a program that learns
+// nothing and answers with the formulas that the prompts state, and the number of built-in forms of
+// calculation.
 type Baseline struct {
 	DatasetID string `json:"dataset_id"`
 	Labeled   int    `json:"labeled"`

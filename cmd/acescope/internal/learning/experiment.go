@@ -75,7 +75,7 @@ func experimentList(a *cli.App, ctx context.Context) error {
 			tasks, failed = "", ""
 		}
 		if r.Note != "" && r.Bullets == 0 {
-			bullets = "" // known from histories only
+			bullets = "" // only histories contain the number of bullets
 		}
 		return []any{
 			r.ExperimentID, r.DatasetID, r.Model, r.Status, tasks, failed,

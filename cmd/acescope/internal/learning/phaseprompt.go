@@ -302,7 +302,7 @@ type PhasePromptDeleted struct {
 	Name  string    `json:"name"`
 }
 
-// onePrompt completes a command whose only argument is a prompt.
+// onePrompt sets the completion of a command whose only argument is a prompt.
 func onePrompt(a *cli.App, readOnly bool, cmd *cobra.Command,
 	do func(ctx context.Context, s *prompts.Store, phase ace.Phase, name string) error) *cobra.Command {
 	cmd.Args = cobra.ExactArgs(1)

@@ -341,7 +341,7 @@ func healthCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// HealthEnd says what was checked.
+// HealthEnd ends the output of playbook health: it says what was checked.
 type HealthEnd struct {
 	Name      string                     `json:"name"`
 	Hash      string                     `json:"hash"`

@@ -106,8 +106,8 @@ func exportPlaybook(a *cli.App, ctx context.Context, name, path string, f export
 	return r.export(a, ctx, path, f)
 }
 
-// ExportPlaybook writes a version of the store to a file in a form. It returns what the command says, a line
-// per warning after it.
+// ExportPlaybook writes a version of the store to a file in a form. It returns the output of the command,
+// followed by one line per warning.
 func ExportPlaybook(a *cli.App, ctx context.Context, s *playbook.Store, name, path,
 	to string) (lines []string, err error) {
 	r, err := storedRef(ctx, s, name)
@@ -215,7 +215,7 @@ func exportPath(path, to string) string {
 	return path
 }
 
-// exported returns the new content of a file, and what the form does not hold.
+// exported returns the new content of a file, and the parts of the playbook that the form cannot contain.
 func exported(
 	book *playbook.Playbook, m playbook.Mark, file, to string,
 ) (data []byte, losses []playbook.Loss, err error) {

@@ -17,7 +17,7 @@ import (
 	"acescope/engine/learning/playbook"
 )
 
-// syncEvery is the interval between two looks at a branch.
+// syncEvery is the interval between two reads of a branch.
 const syncEvery = time.Second
 
 // SyncLine is a file with a block that is current.

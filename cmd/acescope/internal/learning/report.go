@@ -28,7 +28,7 @@ import (
 	"acescope/tui/widget"
 )
 
-// Bounds of a report. What exceeds them is counted.
+// Bounds of a report. The rest is counted.
 const (
 	reportItems    = 200
 	reportVersions = 40
@@ -89,7 +89,7 @@ func experimentReport(a *cli.App, ctx context.Context, id, file string) error {
 	}
 	page := newReport(s, readBaseline(ctx, e.Artifacts, &s.Input))
 	g := &evaluations.Grid{}
-	if s.RunID != "" { // otherwise there are only tasks
+	if s.RunID != "" { // without a workflow, the experiment has only tasks
 		if g, err = runs.ReadEvaluations(ctx, e, s.WorkflowID); err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ type report struct {
 	Name, Written  string
 	Lines          []string // the experiment in a few lines
 	Settings       []setting
-	Notes          []string // deviations of the run from its plan, and what is not known
+	Notes          []string // deviations of the run from its plan, and missing information
 	Curve          *chart
 	HeldOut        *chart
 	Versions       []reportVersion
@@ -223,7 +223,7 @@ func settingsOf(in *ace.ExperimentInput) []setting {
 	return list
 }
 
-// notesOf returns how a run deviates from its plan, and what is not known of it.
+// notesOf returns the deviations of a run from its plan, and what could not be read.
 func notesOf(s *experiments.Series) (notes []string) {
 	add := func(text string) {
 		if text != "" {

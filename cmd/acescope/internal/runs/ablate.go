@@ -127,8 +127,7 @@ func ablate(a *cli.App, ctx context.Context, f runFlags) error {
 	return runTasks(a, ctx, "", f)
 }
 
-// setAblation sets the ablation of an evaluation. A data set of held-out items becomes the end of the data
-// set.
+// setAblation sets the ablation of an evaluation. The held-out items are appended to the data set.
 func (f runFlags) setAblation(a *cli.App, ctx context.Context, e *engine.Engine,
 	in *ace.ExperimentInput) error {
 	ablation := *f.Ablation
@@ -153,7 +152,7 @@ func (f runFlags) setAblation(a *cli.App, ctx context.Context, e *engine.Engine,
 	return nil
 }
 
-// announceAblation says how many answers an ablation takes.
+// announceAblation says how many answers an ablation needs.
 func announceAblation(in ace.ExperimentInput) string {
 	return fmt.Sprintf("ablation %s: %s with the whole playbook, then at most %d without parts of it (--budget)",
 		in.ExperimentID, cli.Numbered(int64(in.EvalTasks), "answer"), in.Ablation.Budget)
@@ -185,7 +184,7 @@ func EffectsCommand(a *cli.App) *cobra.Command {
 	}
 }
 
-// EffectLine is what a bullet, or another part of a playbook, does.
+// EffectLine is the measured effect of a bullet, or of another part of a playbook.
 type EffectLine struct {
 	ExperimentID string `json:"experiment_id"`
 	Playbook     string `json:"playbook"`
@@ -271,7 +270,8 @@ func halvesText(h *ablation.Halves) string {
 		widget.Points(*h.High))
 }
 
-// prunedText says what the pruned playbook is and whether it is proven.
+// prunedText names the pruned playbook and says whether a larger loss of accuracy than the margin is
+// excluded.
 func prunedText(p ace.Pruned, in ace.Prune) string {
 	fewer := 100 * float64(p.Before-p.Bullets) / math.Max(float64(p.Before), 1)
 	text := fmt.Sprintf("pruned   %d of %d bullets (%.0f%% fewer), playbook %.12s; on %s: %d fixed, %d broken, "+

@@ -262,8 +262,8 @@ func prepared(
 	}
 }
 
-// PreparedReset prepares a reset. The server terminates the open run of the workflow ID, whichever
-// that is, so the confirmation names it.
+// PreparedReset prepares a reset. The server terminates the open run of the workflow ID, which may
+// be a later run, so the confirmation names that run.
 func PreparedReset(
 	ctx context.Context, e *engine.Engine, of runs.ID, at fork.Reset, reason string,
 ) (runs.Prepared, error) {

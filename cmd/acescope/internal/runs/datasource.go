@@ -23,7 +23,7 @@ import (
 	"acescope/sources/runs"
 )
 
-// Beginnings of the names of data sets that are not files.
+// Prefixes of the names of data sets that are not files.
 const (
 	problemSet    = "problems:"   // problems:N or problems:N:SEED, generated problems
 	experimentSet = "experiment:" // experiment:ID, the stored data set of an experiment

@@ -47,7 +47,7 @@ func HandOver(a *cli.App, start func() error) error {
 	if err := start(); err != nil || !a.Begun || server.Staying(dir) != 0 {
 		return err
 	}
-	return spawn(a, dir) // the process became idle before it saw the run
+	return spawn(a, dir) // the background process became idle and ended before it saw the run
 }
 
 func findOrSpawn(a *cli.App, dir string) error {
@@ -55,7 +55,7 @@ func findOrSpawn(a *cli.App, dir string) error {
 		len(a.CodecHeaders) == 0 {
 		return nil
 	}
-	return spawn(a, dir) // an existing one lacks the blueprints and headers that this command names
+	return spawn(a, dir) // an existing process lacks the blueprints and headers that this command names
 }
 
 // endUnused stops the background process if no run was started for it. Other runs that it has taken
@@ -97,7 +97,7 @@ func spawn(a *cli.App, dir string) error {
 		return fmt.Errorf("start a background process: %w", err)
 	}
 	a.Background, a.Spawned = cmd.Process.Pid, cmd.Process
-	// This process must not come first: it would host, and hand over at once.
+	// This process must not connect first: it would become the host, and give the server up immediately.
 	for end := time.Now().Add(hostTimeout); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if server.Staying(dir) != 0 {
 			return nil

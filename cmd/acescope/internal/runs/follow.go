@@ -48,8 +48,7 @@ type SummaryLine struct {
 	Stopped        string       `json:"stopped,omitempty"` // why it ended early
 }
 
-// taskCounts are numbers of closed tasks: all but the canceled ones, by verdict, those that failed, and the
-// canceled ones.
+// taskCounts counts closed tasks: all except canceled ones, by verdict, failed ones, and canceled ones.
 type taskCounts struct {
 	Tasks     int `json:"tasks"`
 	Correct   int `json:"correct"`
@@ -163,7 +162,7 @@ func reportStarted(a *cli.App, workflowID, runID, id string) error {
 	return cli.Report(a, line, "started %s; follow it with \"acescope tail %s\"", id, id)
 }
 
-// Interrupted writes to standard error what becomes of a run whose command was interrupted.
+// Interrupted writes to standard error whether a run continues after its command was interrupted.
 func Interrupted(a *cli.App, ctx context.Context, id string) {
 	if ctx.Err() != nil {
 		cli.Warn(a, "%s is kept and continues when acescope runs again; \"acescope cancel %s\" ends it", id,

@@ -45,7 +45,7 @@ const (
 	facetRuns = 1000    // newest runs that are searched for values to count
 )
 
-// usualColumns are the columns of the table unless --columns sets others.
+// usualColumns are the default columns of the table.
 var usualColumns = []string{"task", "phase", "skills", "delta", "cost", "took", "status", "verdict",
 	"experiment"}
 

@@ -113,7 +113,7 @@ type PlanLine struct {
 	Deviations     []string `json:"deviations,omitempty"`
 }
 
-// reportPlan writes what the inputs would start.
+// reportPlan writes a line about the experiments that the inputs would start.
 func reportPlan(a *cli.App, list []ace.ExperimentInput) error {
 	in := list[0]
 	l := PlanLine{
@@ -148,7 +148,8 @@ func reportPlan(a *cli.App, list []ace.ExperimentInput) error {
 		cli.Numbered(int64(l.Answers), "answer"), design)
 }
 
-// detectable says how large a difference to another experiment on the same data sets has to be to be shown.
+// detectable returns the smallest difference that a comparison with another experiment on the same data sets
+// can show.
 func detectable(in ace.ExperimentInput) string {
 	var parts []string
 	if in.Epochs > 0 {

@@ -101,7 +101,7 @@ func (r *reviewSetting) add(fs *pflag.FlagSet) {
 }
 
 func (r *reviewSetting) check() error {
-	if r.choice == "" { // a command without these flags
+	if r.choice == "" { // the command does not have these flags
 		return nil
 	}
 	switch changed := r.timeout != ace.DefaultReviewTimeout || r.choice != string(ace.ChooseReject); {

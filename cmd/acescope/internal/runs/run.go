@@ -36,7 +36,7 @@ type runFlags struct {
 	near                   deduplicateFlags
 	review                 reviewSetting
 	pace                   time.Duration
-	evaluate               bool // only: the data set is answered without learning
+	evaluate               bool // --evaluate: answer the data set without learning
 	shuffle                bool
 	seed                   uint32 // 0 if it is not given
 	modelSeed              bool   // a provider of a phase takes a seed
@@ -367,7 +367,7 @@ func checkExperimentID(id string) error {
 	return nil
 }
 
-// adhoc is the experiment and the playbook branch of tasks without an experiment.
+// adhoc names the experiment and the playbook branch of tasks without an experiment.
 const adhoc = "adhoc"
 
 func taskInput(

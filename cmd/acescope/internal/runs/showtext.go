@@ -312,7 +312,7 @@ func proposalText(op ace.Operation) string {
 	return content
 }
 
-// review says how the review of the operations stands.
+// review writes the state of the review of the operations.
 func (p *page) review(d *histories.Detail) {
 	r := d.Phase.Review
 	switch {
@@ -419,7 +419,7 @@ func (p *page) experiment(d *histories.Detail) {
 	for _, f := range d.FailedTasks {
 		why := f.Failure.Message
 		if f.Status == ace.Canceled {
-			why = "" // the message says the same
+			why = "" // the message says the same already
 		}
 		p.Printf("  %-28s %-10s %s", f.Result.TaskID, f.Status, why)
 	}

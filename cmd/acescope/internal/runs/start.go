@@ -18,8 +18,8 @@ import (
 	"acescope/sources/runs"
 )
 
-// Launch is a run or an experiment as arguments of acescope run describe it. The console starts what its form
-// describes through it, so that the defaults and the checks are those of the command.
+// Launch is a run or an experiment that arguments of acescope run describe. The console starts its runs by a
+// Launch, so that defaults and checks are those of the command.
 type Launch struct {
 	app      *cli.App // writes its warnings to warnings
 	warnings bytes.Buffer

@@ -123,7 +123,7 @@ type queryTail struct {
 
 	mu       sync.Mutex          // guards the fields below and out
 	followed map[string]bool     // by run ID
-	ends     map[string]runs.Run // those that have closed
+	ends     map[string]runs.Run // the closed runs, by run ID
 }
 
 // tailQuery writes what happens in the runs that match a query until it is interrupted. With exitStatus it
@@ -198,8 +198,8 @@ func (t *queryTail) follow(ctx context.Context, r runs.Run) error {
 }
 
 // exitStatusOf reports whether at least one run matches a query or has been followed, and all have closed.
-// failed names those that did not complete. followed has the closed runs by run ID; they need not match any
-// more.
+// failed names those that did not complete. followed holds the closed runs by run ID; they no longer need
+// to match.
 func exitStatusOf(
 	ctx context.Context, c client.Client, query string, followed map[string]runs.Run,
 ) (ended bool, failed, err error) {
