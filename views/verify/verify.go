@@ -69,7 +69,7 @@ func (v *list) keys(view string) []tui.Binding {
 	}
 	return []tui.Binding{
 		console.Key(view+".open", "open the run in the time machine, at the event where it diverges",
-			"open there", v.open, "enter"),
+			"open", v.open, "enter"),
 		console.Key(view+".event", "go to that event on the timeline; esc leads back", "timeline",
 			v.toTimeline, "J"),
 		console.Key(view+".next_error", "next run that does not match", "", next(1), "e"),
