@@ -34,7 +34,7 @@ type Grid struct {
 	Rows     []Row
 }
 
-// Mark is what a version made of an item.
+// Mark is the result of a version on an item.
 type Mark string
 
 // Marks.

@@ -36,7 +36,7 @@ type Series struct {
 	Reading    bool   // it has closed, but is not completely read
 	Dropped    int    // tasks after the first MaxSeriesTasks
 	Err        string // why it is incomplete
-	Note       string // what is not known of it
+	Note       string // information about the experiment that is missing
 }
 
 // Task is a closed task of an experiment, of about 130 bytes.

@@ -16,7 +16,7 @@ import (
 	"acescope/sources/cluster"
 )
 
-// Run is what a history says about a run of a flow.
+// Run holds the facts of a history about a run of a flow.
 type Run struct {
 	Input   flow.Input
 	State   flow.State

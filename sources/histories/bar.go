@@ -2,8 +2,8 @@ package histories
 
 import "time"
 
-// Cell is what one cell of a bar shows. Of several spans in one cell the later kind in
-// this list wins.
+// Cell is the content of one cell of a bar. Of several spans in one cell the later kind in this
+// list wins.
 type Cell uint8
 
 // Cells.

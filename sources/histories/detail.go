@@ -119,7 +119,7 @@ type Detail struct {
 	Err     string      `json:"read_error,omitempty"`
 }
 
-// TaskState is what the contract tells about a task.
+// TaskState is the state of a task as the contract defines it.
 type TaskState struct {
 	Phase  ace.PhaseAnswer `json:"phase,omitzero"`
 	Skills ace.SkillAnswer `json:"skills,omitzero"`
@@ -148,7 +148,7 @@ func (d *Detail) UnderReview() []int {
 	return ace.ReviewableOperations(d.Delta.Operations)
 }
 
-// Unread says what of the run could not be read.
+// Unread names the parts of the run that could not be read.
 func (s *TaskState) Unread() []string {
 	notes := slices.Clone(s.Phase.Unread)
 	for _, st := range s.Phase.Steps {
@@ -170,7 +170,7 @@ func (s *TaskState) UnreadAnswer() string {
 	return ""
 }
 
-// Trace is what a history records besides the contract's answers.
+// Trace holds the facts of a history that the answers of the contract's queries do not contain.
 type Trace struct {
 	Calls CallList `json:"-"` // in the order of the history
 	// artifact with the complete calls; nil if the history has them

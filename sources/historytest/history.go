@@ -91,7 +91,7 @@ func (b *Builder) Task(after time.Duration) int64 {
 	return b.task
 }
 
-// Schedule schedules an activity.
+// Schedule adds the event that schedules an activity and returns the event's ID.
 func (b *Builder) Schedule(after time.Duration, activity string, input any) int64 {
 	return b.event(after, &historypb.ActivityTaskScheduledEventAttributes{
 		ActivityId: fmt.Sprint(b.nextID()), ActivityType: &commonpb.ActivityType{Name: activity},

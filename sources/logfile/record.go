@@ -18,7 +18,7 @@ type Record struct {
 	Rest    []Pair // the other fields, in the line's order
 }
 
-// Form is how a line is written.
+// Form is the format of a line.
 type Form string
 
 // Forms. Key is key=value pairs, as the text handler of log/slog writes them.

@@ -1,4 +1,4 @@
-// Package phaseprompts reads the phase prompts of the store and how a version differs from the one before.
+// Package phaseprompts reads the phase prompts of the store, and compares a version with the previous one.
 package phaseprompts
 
 import (

@@ -15,7 +15,7 @@ type Point struct {
 // Field is a field of an input and its new value.
 type Field struct{ Name, Value string }
 
-// Change is what a user asks to do to a run.
+// Change is a change of a run that a user requests.
 type Change struct {
 	Verb     string  // fork, reset, terminate or signal
 	At       Point   // of a fork or a reset

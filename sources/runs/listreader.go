@@ -47,8 +47,8 @@ type page struct {
 	err  error
 }
 
-// cut is a place in a list. The runs after it closed at a time or before, about intervalRows of them within
-// width, and nearly all of the runs before it took at most usual.
+// cut is a place in a list. The runs after it closed at until or earlier; an interval of length width holds
+// about intervalRows of them. Nearly all runs before it took at most usual.
 type cut struct {
 	until        time.Time
 	width, usual time.Duration

@@ -18,7 +18,7 @@ import (
 	"acescope/sources/runs"
 )
 
-// Outcome is what became of an answer in a fork.
+// Outcome says how a fork changed the verdict on an answer.
 type Outcome string
 
 // Outcomes.

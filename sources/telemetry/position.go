@@ -13,7 +13,7 @@ import (
 	"acescope/sources/runs"
 )
 
-// position is how far the closed runs of a namespace are exported. The zero value is unknown.
+// position says up to which closed run a namespace is exported. The zero value is unknown.
 type position struct {
 	// Closed is the newest close of a run, by the server's clock.
 	Closed time.Time `json:"closed"`

@@ -11,7 +11,7 @@ import (
 	"acescope/engine/agents/transcript"
 )
 
-// By is what the usage of sessions is summed up by.
+// By is the unit by which the usage of sessions is summed up.
 type By string
 
 // Values of By.

@@ -82,7 +82,7 @@ type sums[U any, K comparable] struct {
 	at   map[K]int // indexes of uses
 }
 
-// addAll adds the usage of a transcript and subtracts what it has copied.
+// addAll adds the usage of a transcript and subtracts the usage that it copied from other transcripts.
 func (s *sums[U, K]) addAll(all, copied []U) {
 	if s.at == nil {
 		s.at = map[K]int{}

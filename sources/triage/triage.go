@@ -69,7 +69,7 @@ type Scan struct {
 	Took    time.Duration
 }
 
-// Cause is what the runs of a group have in common.
+// Cause is the cause that all runs of a group share.
 type Cause struct {
 	Status  ace.Status  `json:"status"`
 	Verdict ace.Verdict `json:"verdict,omitempty"`      // "wrong" for a group of wrong answers
