@@ -158,7 +158,7 @@ func (a Forks) storeResults(ctx context.Context, in ace.TaskInput) (ace.TaskInpu
 			if len(reused.Result) > limit {
 				ref, err := a.e.Artifacts.PutBytes(ctx, reused.Result, "application/json")
 				if err != nil {
-					return nil, fmt.Errorf("the result of %s: %w", step, err)
+					return nil, fmt.Errorf("store the result of %s: %w", step, err)
 				}
 				reused = ace.ReusedStep{Ref: &ref}
 			}

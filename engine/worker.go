@@ -39,9 +39,9 @@ type workerSet struct {
 	dispatch *activities.Dispatch
 	sessions *background // may be nil
 	runner   *background // may be nil
-	watch    *background // of the dispatcher
+	watch    *background // runs dispatch.Watch
 	store    *storeWatch
-	checks   []*background // of the store and of the cluster
+	checks   []*background // watch the store and the cluster
 }
 
 func (s *workerSet) stop() {

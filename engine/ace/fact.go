@@ -42,8 +42,9 @@ type Fact struct {
 	Until      time.Time       // end of a time limit
 	Decision   *ReviewDecision // nil if it is unreadable: Unread says why
 	Unreadable int             // number of unreadable payloads
-	// Unread says what of the input or the result could not be read. Foreign marks the start of a workflow of
-	// another type. Only readers set them; a failed step may then have a Result, as far as it could be read.
+	// Unread names the parts of the input or the result that could not be read. Foreign marks the start of a
+	// workflow of another type. Only readers of histories set these two. A step with Unread may have failed
+	// and still have a partial Result.
 	Unread  []string
 	Foreign bool
 }

@@ -12,8 +12,8 @@ type Fork struct {
 	Forked
 	// Steps holds the reused results. A step before Phase that is missing here is executed.
 	Steps map[Phase]ReusedStep `json:"steps,omitempty"`
-	// Passes are the same for the further answers, in their order. The curator and persist follow the last
-	// answer.
+	// Passes holds the reused results of the second and later answers, in order. The curator and persist
+	// phases follow the last answer.
 	Passes []map[Phase]ReusedStep `json:"passes,omitempty"`
 }
 

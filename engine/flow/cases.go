@@ -71,7 +71,7 @@ func ParseCases(name, text string, f *Flow) ([]Case, error) {
 		}, "cases")
 	}
 	if len(p.cases) == 0 && len(p.problems) == 0 {
-		p.problems = append(p.problems, Position{name, 1, 1}.problem("there are no cases", ""))
+		p.problems = append(p.problems, Position{name, 1, 1}.problem("there are no cases", "list them under cases:"))
 	}
 	if len(p.problems) > 0 {
 		return nil, p.problems

@@ -10,6 +10,6 @@
 // Order: steps run one after the other, except for branches of parallel and iterations of for_each with
 // at_once. Bounds: [MaxSource] bytes of source, [MaxSteps] steps, [MaxDepth] nested blocks, [maxCost] units
 // of work per expression, [MaxItems] items per loop, [MaxCarried] bytes of state when a run continues as new.
-// A run continues as new between steps and iterations that do not run in parallel. Loss: of finished
-// iterations the state keeps counts beyond [maxInstances] steps.
+// A run continues as new between steps and iterations that do not run in parallel. Loss: beyond
+// [maxInstances] steps, the state keeps only the number of finished iterations.
 package flow

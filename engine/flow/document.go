@@ -89,7 +89,7 @@ type Kind interface {
 	Name() string
 	// Blocks are the named lists of steps within the step.
 	Blocks() []Block
-	// result are the fields of the step's result, as expressions see them.
+	// result returns the fields of the step's result, as expressions see them.
 	result() map[string]*cel.Type
 	// run executes the step.
 	run(s *scope, step *Step) (any, error)

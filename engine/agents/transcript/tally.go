@@ -118,7 +118,7 @@ func (t *tally) spendDay(model string, priced bool, tokens Tokens, usd float64) 
 	d.CostUSD += usd
 }
 
-// quarter is a quarter of an hour in seconds. Every day of every time zone begins with one.
+// quarter is a quarter of an hour in seconds. In every time zone, a day begins at a multiple of it.
 const quarter = 15 * 60
 
 // localDay returns the day of the line in the local time zone, or "".

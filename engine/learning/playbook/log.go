@@ -67,7 +67,7 @@ func (x *branchLog) whole(n int) bool { return n%snapshotEvery == 0 || x.entries
 
 func (x *branchLog) head() string { return x.at(len(x.entries)) }
 
-// made returns the number of the first merge that produced a version from another one, or 0.
+// made returns the number of the first merge that changed the playbook to this version, or 0.
 func (x *branchLog) made(hash string) int {
 	for i, e := range x.entries {
 		if e.hash == hash && x.at(i) != hash {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// queue holds the requests that wait for their merge, by path of the lock of their branch.
+// queue holds the requests that wait for their merge, by the path of their branch's lock file.
 type queue struct {
 	mu     sync.Mutex
 	byPath map[string][]*mergeRequest

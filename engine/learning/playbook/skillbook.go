@@ -82,7 +82,7 @@ type jsonReader struct {
 	format   Format
 	skills   []skill
 	sections []string // that the file states
-	foreign  bool     // a field that the canonical form does not have
+	foreign  bool     // the file has a field that the canonical form lacks
 	losses   []Loss
 }
 

@@ -635,7 +635,7 @@ func (r *runFolder) readUsage() error {
 	return nil
 }
 
-// countUnread names the files that are not imported.
+// countUnread records the files that are not imported, and their number.
 func (r *runFolder) countUnread() error {
 	entries, err := os.ReadDir(r.dir)
 	read := []string{configFile, usageFile, operationsFile, snapshotsDir, trainFile, valFile, onlineFile,

@@ -182,7 +182,7 @@ func (c *collection) visit(ctx context.Context, o bucket.Object, needed bool) er
 	}
 	if !c.DryRun {
 		if err := c.bucket.Delete(ctx, o.Key); err != nil && !errors.Is(err, bucket.ErrNotFound) {
-			return fmt.Errorf("after %d deleted objects: %w", c.report.Deleted.Objects, err)
+			return fmt.Errorf("stopped after %d deleted objects: %w", c.report.Deleted.Objects, err)
 		}
 	}
 	c.report.Deleted.Add(o)

@@ -2,8 +2,8 @@
 // history contains, without running anything again. It may import engine/temporal/history and
 // Temporal's API and SDK; the caller passes in the workflow code.
 //
-// Order: a [Verdict] names the first divergence. Bounds: verifying holds one history. Loss:
-// none; a history that cannot be verified gives a verdict with the reason.
+// Order: a [Verdict] names the first divergence. Bounds: verifying holds one history in memory.
+// Loss: none; a history that cannot be verified gives a verdict with the reason.
 package replay
 
 import (

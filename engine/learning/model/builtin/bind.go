@@ -76,7 +76,7 @@ func affinity(s slot, q quantity) float64 {
 type binding struct {
 	at      []int // quantity of each slot
 	values  []float64
-	quality float64 // mean affinity of the slots, each counted up to 1
+	quality float64 // mean affinity of the slots; an affinity above 1 counts as 1
 }
 
 // maxAssignments bounds the steps of one search. After that, the best assignment so far counts.
