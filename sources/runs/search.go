@@ -37,7 +37,7 @@ func (r *runsReader) turn(query string) {
 	}
 	r.query, r.live, r.counts, r.slow = query, map[string]progress{}, countKey{}, 0
 	r.newest = nil
-	r.parts, _ = divide(query) // an error is that of the first page
+	r.parts, _ = divide(query) // reading the first page returns the error
 	r.list = window{whole: r.searching()}
 	if !r.searching() {
 		return

@@ -136,8 +136,8 @@ func (w *window) unchanged(ctx context.Context, list lister) (bool, error) {
 	return true, nil
 }
 
-// live returns held intervals besides the first, last first, that contain open runs or the place where
-// closing runs move to: at most liveAtATime, in turn.
+// live returns intervals, except the first, that contain open runs or that closing runs move to. It
+// returns at most liveAtATime, the last one first, and others at the next call.
 func (w *window) live() []int {
 	var all []int
 	for i := max(w.lo, 1); i < w.hi; i++ {

@@ -217,8 +217,9 @@ func (fs *Forks) MutationCommands() []tui.Command {
 	}, fs.actor.Commands()...)
 }
 
-// askFork opens the form for a fork, or the prompt if the run is that of a flow. The fork point is that
-// under the cursor, or else the phase or step in which the run failed, or else the first.
+// askFork opens the form for a fork, or the prompt if the run is that of a flow. The fork point is the
+// point under the cursor, or else the phase or step in which the run failed, or else the first phase or
+// step.
 func (fs *Forks) askFork(s tui.Shell, point string) tea.Cmd {
 	of, ok := fs.forkTarget(s)
 	switch {
