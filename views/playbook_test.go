@@ -352,6 +352,9 @@ func TestComparing(t *testing.T) {
 func TestBranches(t *testing.T) {
 	sh := newShelved(t, plainLook, 80, 24)
 	sh.has("Playbook finance-7")
+	sh.press("]")
+	sh.press("ctrl+s")
+	sh.has("reading the playbook finance-6")
 	sh.keys("]")
 	sh.has("Playbook finance-6")
 	sh.keys("B", "7", "enter")

@@ -131,6 +131,10 @@ func (v *List) export(s tui.Shell) tea.Cmd {
 		s.Note("no playbook to export yet; n on the overview starts an experiment")
 		return nil
 	}
+	if v.branch != "" && v.branch != v.books.Branch.Name {
+		s.Note("reading the playbook " + text.Safe(v.branch, " ") + "; ctrl+s again exports it")
+		return nil
+	}
 	return v.actor.AskExport(s, fmt.Sprintf("%s@%d", v.books.Branch.Name, v.seqNow()))
 }
 
