@@ -69,13 +69,13 @@ func transcriptDetails(r sessions.Row, now time.Time) (d details) {
 		d.add("errors", "%d, the last: %s", s.Errors, s.LastError)
 	}
 	for _, u := range s.Tools {
-		d.add("tool", "%-24s %d calls, %d failed, %d denied, %s on average", u.Name, u.Calls, u.Failed,
-			u.Denied,
+		d.add("tool", "%-24s %s, %d failed, %d denied, %s on average", u.Name,
+			cli.Numbered(int64(u.Calls), "call"), u.Failed, u.Denied,
 			text.Duration(cluster.Milliseconds(u.MeanMS())))
 	}
 	for _, g := range s.Agents {
-		d.add("subagent", "%s %s %s: %d calls, %s tokens, %s", g.ID, g.Type, g.Description, g.Calls,
-			text.Count(g.Tokens.Total()), costText(g.Totals))
+		d.add("subagent", "%s %s %s: %s, %s tokens, %s", g.ID, g.Type, g.Description,
+			cli.Numbered(int64(g.Calls), "call"), text.Count(g.Tokens.Total()), costText(g.Totals))
 	}
 	return d
 }

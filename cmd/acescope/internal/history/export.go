@@ -118,5 +118,5 @@ func exportRun(a *cli.App, events []*historypb.HistoryEvent, file, workflowID st
 		return err
 	}
 	line := ExportLine{file, workflowID, cli.RunIDOf(events), len(events), data.Len()}
-	return cli.Report(a, line, "%s  %d events, %d bytes", file, line.Events, line.Bytes)
+	return cli.Report(a, line, "%s  %s, %d bytes", file, cli.Numbered(int64(line.Events), "event"), line.Bytes)
 }

@@ -72,7 +72,8 @@ func exportWalk(a *cli.App, ctx context.Context, name string, f exportFlags) err
 		return err
 	}
 	line := WalkLine{f.walk, w.About.WorkflowID, w.About.RunID, w.Len(), len(page)}
-	if err := cli.Report(a, line, "%s  %d events, %d bytes", f.walk, line.Events, line.Bytes); err != nil {
+	if err := cli.Report(a, line, "%s  %s, %d bytes", f.walk, cli.Numbered(int64(line.Events), "event"),
+		line.Bytes); err != nil {
 		return err
 	}
 	return w.ReadErr

@@ -241,8 +241,8 @@ func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []str
 	lines = append(lines, "in parentheses: 95% intervals")
 	lines = append(lines, baseline.lines(g)...)
 	lines = append(lines,
-		fmt.Sprintf("playbook %d bullets, operations %d accepted, %d rejected", l.Bullets, l.Accepted,
-			l.Rejected),
+		fmt.Sprintf("playbook %s, operations %d accepted, %d rejected",
+			cli.Numbered(int64(l.Bullets), "bullet"), l.Accepted, l.Rejected),
 		fmt.Sprintf("cost %s, %s tokens, per correct answer %s", l.Usage.Cost(), text.Count(t.Tokens), perCorrect),
 		fmt.Sprintf("data set %s, model %s, %s, %d at a time", l.DatasetID, l.Model, l.Adapter,
 			max(l.Input.Parallel, 1)),

@@ -401,8 +401,8 @@ func playbookHealth(a *cli.App, ctx context.Context, name string, accuracy bool)
 	for _, u := range health.Unchecked {
 		fmt.Fprintf(a.Out, "%-7s %-20s %s\n", "-", u.Kind, u.Why)
 	}
-	_, err = fmt.Fprintf(a.Out, "%s: %d bullets, %d findings\n", cli.SafeText(ref.name), end.Bullets,
-		end.Findings)
+	_, err = fmt.Fprintf(a.Out, "%s: %s, %s\n", cli.SafeText(ref.name),
+		cli.Numbered(int64(end.Bullets), "bullet"), cli.Numbered(int64(end.Findings), "finding"))
 	return err
 }
 

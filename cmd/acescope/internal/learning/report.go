@@ -181,24 +181,26 @@ func newReport(s *experiments.Series, baseline *Baseline) *report {
 
 func settingsOf(in *ace.ExperimentInput) []setting {
 	list := []setting{
-		{"Data set", fmt.Sprintf("%s, %d tasks, sha256 %.12s", in.DatasetID, in.Tasks, in.Dataset.SHA256)},
+		{"Data set", fmt.Sprintf("%s, %s, sha256 %.12s", in.DatasetID,
+			cli.Numbered(int64(in.Tasks), "task"), in.Dataset.SHA256)},
 		{"Model", strings.TrimPrefix(in.Provider+" "+in.Model, " ")},
-		{"Mode", fmt.Sprintf("%s, %s, %d tasks at a time", in.Adapter,
+		{"Mode", fmt.Sprintf("%s, %s, %s at a time", in.Adapter,
 			cli.Numbered(int64(in.Epochs), "epoch"),
-			max(in.Parallel, 1))},
+			cli.Numbered(int64(max(in.Parallel, 1)), "task"))},
 		{"First playbook", cmp.Or(fmt.Sprintf("%.12s", in.PlaybookHash), "empty")},
 	}
 	add := func(name, format string, args ...any) {
 		list = append(list, setting{name, fmt.Sprintf(format, args...)})
 	}
 	if in.Eval != nil {
-		add("Evaluation", "%s, %d tasks, sha256 %.12s", in.EvalID, in.EvalTasks, in.Eval.SHA256)
+		add("Evaluation", "%s, %s, sha256 %.12s", in.EvalID, cli.Numbered(int64(in.EvalTasks), "task"),
+			in.Eval.SHA256)
 	}
 	if in.EvalEvery > 0 {
-		add("Evaluated", "every %d tasks", in.EvalEvery)
+		add("Evaluated", "every %s", cli.Numbered(int64(in.EvalEvery), "task"))
 	}
 	if in.Window > 0 {
-		add("Window", "%d tasks", in.Window)
+		add("Window", "%s", cli.Numbered(int64(in.Window), "task"))
 	}
 	if in.Grader != "" {
 		add("Grader", "%s", in.Grader)

@@ -158,11 +158,11 @@ func printTriage(out io.Writer, t *triagesource.Result) error {
 				r.Status)
 		}
 	}
-	fmt.Fprintf(w, "\nPHASES (%d runs, %d of them read from histories, %d without times)\n",
-		t.PhaseRuns, t.PhaseSampled, t.PhaseUnknown)
+	fmt.Fprintf(w, "\nPHASES (%s, %d of them read from histories, %d without times)\n",
+		cli.Numbered(int64(t.PhaseRuns), "run"), t.PhaseSampled, t.PhaseUnknown)
 	for _, p := range t.Phases {
-		fmt.Fprintf(w, "  %s\t%d runs\tp50 %.1f ms\tp95 %.1f ms\tmax %.1f ms\n",
-			cli.SafeText(p.Phase), p.Runs, p.P50, p.P95, p.Max)
+		fmt.Fprintf(w, "  %s\t%s\tp50 %.1f ms\tp95 %.1f ms\tmax %.1f ms\n",
+			cli.SafeText(p.Phase), cli.Numbered(int64(p.Runs), "run"), p.P50, p.P95, p.Max)
 	}
 	return w.Flush()
 }

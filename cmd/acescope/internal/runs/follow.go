@@ -247,15 +247,16 @@ func appendCount(parts []string, n int, word string) []string {
 func printExperiment(w io.Writer, in *ace.ExperimentInput, p ace.ExperimentProgress) error {
 	for _, e := range p.Eval {
 		counts := taskCounts{Correct: e.Correct, Wrong: e.Labeled() - e.Correct, Unlabeled: e.Unlabeled}
-		fmt.Fprintf(w, "eval     %s: %d tasks: %s%s\n", evaluations.When(e), e.Tasks, counts,
+		fmt.Fprintf(w, "eval     %s: %s: %s%s\n", evaluations.When(e), cli.Numbered(int64(e.Tasks), "task"), counts,
 			accuracyText(in, e.Correct, e.Labeled(), e.Score))
 	}
 	if learned := experiments.Learned(&p); learned != nil {
 		fmt.Fprintf(w, "eval     from the first to the last: %s\n", learned.Change())
 	}
 	for _, e := range p.Epochs {
-		fmt.Fprintf(w, "epoch    %d: %d tasks: %s%s\n",
-			e.Epoch, e.Tasks, countsOf(e), accuracyText(in, e.Correct, e.Labeled(), e.Score))
+		fmt.Fprintf(w, "epoch    %d: %s: %s%s\n",
+			e.Epoch, cli.Numbered(int64(e.Tasks), "task"), countsOf(e),
+			accuracyText(in, e.Correct, e.Labeled(), e.Score))
 		if text := e.AgainText(); text != "" {
 			fmt.Fprintf(w, "again    %s\n", text)
 		}
@@ -275,8 +276,9 @@ func printExperiment(w io.Writer, in *ace.ExperimentInput, p ace.ExperimentProgr
 	if p.TotalEpochs == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "playbook %.12s → %.12s, %d bullets, %d operations accepted, %d rejected\n",
-		p.Before, p.After, p.Bullets, p.Accepted, p.Rejected)
+	_, err := fmt.Fprintf(w, "playbook %.12s → %.12s, %s, %s accepted, %d rejected\n",
+		p.Before, p.After, cli.Numbered(int64(p.Bullets), "bullet"),
+		cli.Numbered(int64(p.Accepted), "operation"), p.Rejected)
 	return err
 }
 

@@ -160,8 +160,8 @@ func ReportParsed(a *cli.App, name string, r playbook.Report) {
 	if len(r.Warnings) > 0 {
 		first = "; first warning: " + r.Warnings[0]
 	}
-	cli.Warn(a, "%s: %d bullets read, %d skipped, %d renumbered%s", name, r.Bullets, r.Skipped, r.Renamed,
-		first)
+	cli.Warn(a, "%s: %s read, %d skipped, %d renumbered%s", name, cli.Numbered(int64(r.Bullets), "bullet"),
+		r.Skipped, r.Renamed, first)
 }
 
 // ReportLosses writes a line to standard error for each field that was lost.

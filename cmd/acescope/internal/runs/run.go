@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -273,7 +272,7 @@ func runOn(a *cli.App, ctx context.Context, e *engine.Engine, prompt string, f r
 	if err := runRepeats(a, ctx, e, list, f); err != nil || partial == nil {
 		return err
 	}
-	return fmt.Errorf("the data set was read only in part: %w", partial)
+	return errors.New("the data set was read only in part; the warning at the start says why")
 }
 
 // startPlaybook returns the hash of the playbook that the flags name.

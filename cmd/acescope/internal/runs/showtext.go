@@ -29,7 +29,7 @@ func PrintShow(w io.Writer, d *histories.Detail, l ShowLine) error {
 	p := &page{&Output{Lines: cli.NewLines(w)}}
 	start := startOf(d).Local().Format(time.DateTime)
 	status := strings.TrimSpace(string(l.Status) + "  " + string(l.Verdict))
-	p.Printf("%s  %s  %s (%s, %d events)", l.WorkflowID, status, start, l.From, l.Events)
+	p.Printf("%s  %s  %s (%s, %s)", l.WorkflowID, status, start, l.From, cli.Numbered(int64(l.Events), "event"))
 	p.problems(d)
 	p.lineage(&d.Lineage)
 	switch {
