@@ -8,6 +8,8 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 
+	"acescope/engine/stepper"
+	"acescope/engine/temporal/replay"
 	"acescope/sources/cluster"
 	"acescope/sources/histories"
 	"acescope/sources/historytest"
@@ -40,14 +42,14 @@ func TestReplayPart(t *testing.T) {
 	done := make(chan struct{})
 	verified := make(chan int, 1)
 	s.Link.Deps = cluster.Deps{Client: c, Verify: func(_ context.Context, e []*historypb.HistoryEvent,
-		strict bool) histories.ReplayVerdict {
+		strict bool) replay.Verdict {
 		verified <- len(e)
-		return histories.ReplayVerdict{Outcome: "deterministic", Events: len(e)}
+		return replay.Verdict{Outcome: "deterministic", Events: len(e)}
 	}}
 	s.Replay.Look(true)
 	go func() { defer close(done); s.Replay.Run(ctx) }()
 	r := untilReplay(t, s, func(r *histories.Replay) bool { return r.Frame != nil })
-	phases := histories.NewWalk(events, nil, nil).Marks(histories.StepPhase)
+	phases := histories.NewWalk(events, nil, nil).Marks(stepper.ByPhase)
 	if r.Frame.Position != len(events) || !r.Closed || len(r.Known) == 0 || len(r.Sections) == 0 ||
 		len(r.Log.Spans) == 0 ||
 		r.Words != "the run completed" {
@@ -55,7 +57,7 @@ func TestReplayPart(t *testing.T) {
 	}
 	s.Replay.StepTo(1)
 	untilReplay(t, s, func(r *histories.Replay) bool { return r.Frame.Position == 1 })
-	s.Replay.StepMove(histories.StepPhase, true)
+	s.Replay.StepMove(stepper.ByPhase, true)
 	r = untilReplay(t, s, func(r *histories.Replay) bool { return r.Frame.Position > 1 })
 	if r.Frame.Position != phases[1] {
 		t.Errorf("to %d, the phases change at %v", r.Frame.Position, phases)
@@ -101,21 +103,21 @@ func TestReplayOverTheBorder(t *testing.T) {
 	if r := in("r2", last); len(r.Chain.RunIDs) != 3 || r.Chain.At != 1 {
 		t.Errorf("%+v", r.Chain)
 	}
-	s.Replay.StepMove(histories.StepEvent, true)
+	s.Replay.StepMove(stepper.ByEvent, true)
 	if r := in("r3", 1); r.Chain.At != 2 || r.Selected != "r2" || r.About.RunID != "r3" {
 		t.Errorf("%+v", r)
 	}
-	s.Replay.StepMove(histories.StepEvent, false)
+	s.Replay.StepMove(stepper.ByEvent, false)
 	in("r2", last)
-	s.Replay.StepMove(histories.StepError, true)
+	s.Replay.StepMove(stepper.ByError, true)
 	untilReplay(t, s, func(r *histories.Replay) bool { return strings.Contains(r.Message, "in this run") })
 	c.Fail(func(string) error { return serviceerror.NewNotFound("it is gone") })
-	s.Replay.StepMove(histories.StepEvent, true)
+	s.Replay.StepMove(stepper.ByEvent, true)
 	in("r3", 1) // it was read before
-	s.Replay.StepMove(histories.StepEvent, false)
+	s.Replay.StepMove(stepper.ByEvent, false)
 	in("r2", last)
 	s.Replay.StepTo(1)
-	s.Replay.StepMove(histories.StepEvent, false)
+	s.Replay.StepMove(stepper.ByEvent, false)
 	untilReplay(t, s, func(r *histories.Replay) bool {
 		return strings.Contains(r.Message, "the previous run, r1, cannot be read")
 	})

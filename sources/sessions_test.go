@@ -355,12 +355,12 @@ func TestCallRisk(t *testing.T) {
 		{"Read", `{"file_path":"/etc/x"}`}:                  "",
 		{"Bash", `no json`}:                                 "",
 	} {
-		if got := sessions.CallRisk(sessions.ToolRequest{Name: call[0], Args: json.RawMessage(call[1])},
+		if got := sessions.CallRisk(session.ToolRequest{Name: call[0], Args: json.RawMessage(call[1])},
 			"/w"); got != want {
 			t.Errorf("%v: %q", call, got)
 		}
 	}
-	if got := sessions.CallRisk(sessions.ToolRequest{Name: "X", ArgsRef: &ace.Ref{}}, "/w"); got == "" {
+	if got := sessions.CallRisk(session.ToolRequest{Name: "X", ArgsRef: &ace.Ref{}}, "/w"); got == "" {
 		t.Error("arguments that are not shown are no risk")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/tasks/runner"
 	"acescope/engine/temporal/historyfile"
+	"acescope/engine/temporal/replay"
 	"acescope/engine/temporal/replay/replaytest"
 	"acescope/sources"
 	"acescope/sources/cluster"
@@ -74,7 +75,7 @@ func clientOf(t *testing.T, files []offline.Source) client.Client {
 
 // running returns feeds on a server with a number of runs, until the test ends.
 func running(t *testing.T, runs int, verify func(context.Context, []*historypb.HistoryEvent,
-	bool) histories.ReplayVerdict) *sources.Feeds {
+	bool) replay.Verdict) *sources.Feeds {
 	t.Helper()
 	s := sources.NewFeeds()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -92,13 +93,13 @@ func TestVerifyRuns(t *testing.T) {
 		turn <- i
 	}
 	s := running(t, runs, func(_ context.Context, events []*historypb.HistoryEvent,
-		strict bool) histories.ReplayVerdict {
-		v := histories.ReplayVerdict{Outcome: histories.VerifyDeterministic, Events: len(events)}
+		strict bool) replay.Verdict {
+		v := replay.Verdict{Outcome: replay.Deterministic, Events: len(events)}
 		switch n := <-turn; {
 		case n%100 == 50 && strict:
-			v.Outcome = histories.VerifyDrifted
+			v.Outcome = replay.Drifted
 		case n%100 == 60:
-			v.Outcome = histories.VerifyNondeterministic
+			v.Outcome = replay.Nondeterministic
 		}
 		return v
 	})
@@ -109,7 +110,7 @@ func TestVerifyRuns(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	for i, r := range v.Rows {
-		if same := r.Verdict.Outcome == histories.VerifyDeterministic; same != (i >= 14) {
+		if same := r.Verdict.Outcome == replay.Deterministic; same != (i >= 14) {
 			t.Errorf("row %d is %s", i, r.Verdict.Outcome)
 		}
 	}
@@ -138,9 +139,9 @@ func TestVerifyAllTypes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	deps := cluster.Deps{Client: clientOf(t, files),
-		Verify: func(_ context.Context, events []*historypb.HistoryEvent, _ bool) histories.ReplayVerdict {
+		Verify: func(_ context.Context, events []*historypb.HistoryEvent, _ bool) replay.Verdict {
 			name := events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName()
-			return histories.ReplayVerdict{Outcome: histories.VerifyDeterministic, WorkflowType: name,
+			return replay.Verdict{Outcome: replay.Deterministic, WorkflowType: name,
 				Events: len(events)}
 		},
 		UnknownType: func(name string) string {
@@ -163,8 +164,8 @@ func TestVerifyAllTypes(t *testing.T) {
 
 // Only the named runs are verified, and a run that cannot be read has a reason.
 func TestVerifyNamedRuns(t *testing.T) {
-	s := running(t, 3, func(context.Context, []*historypb.HistoryEvent, bool) histories.ReplayVerdict {
-		return histories.ReplayVerdict{Outcome: histories.VerifyDeterministic}
+	s := running(t, 3, func(context.Context, []*historypb.HistoryEvent, bool) replay.Verdict {
+		return replay.Verdict{Outcome: replay.Deterministic}
 	})
 	s.VerifyRuns(histories.VerifyRequest{Runs: []runspkg.Run{{WorkflowID: "ace/run-1", RunID: "run-1"},
 		{WorkflowID: "gone", RunID: "gone"}}})
@@ -179,13 +180,13 @@ func TestVerifyStopped(t *testing.T) {
 	var first atomic.Bool
 	waits := make(chan struct{}, 100)
 	s := running(t, 100, func(ctx context.Context, _ []*historypb.HistoryEvent,
-		_ bool) histories.ReplayVerdict {
+		_ bool) replay.Verdict {
 		if first.CompareAndSwap(false, true) {
-			return histories.ReplayVerdict{Outcome: histories.VerifyNondeterministic}
+			return replay.Verdict{Outcome: replay.Nondeterministic}
 		}
 		waits <- struct{}{}
 		<-ctx.Done()
-		return histories.ReplayVerdict{Outcome: histories.VerifyUnverified}
+		return replay.Verdict{Outcome: replay.Unverified}
 	})
 	s.VerifyRuns(histories.VerifyRequest{})
 	<-waits

@@ -17,9 +17,9 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
+	"acescope/engine/agents/session"
 	"acescope/sources/runs"
 	"acescope/sources/scoreboard"
-	"acescope/sources/sessions"
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/views/console"
@@ -510,7 +510,7 @@ func TestForkOfAnExperiment(t *testing.T) {
 func TestForkOfASession(t *testing.T) {
 	for _, keys := range [][]string{{"f"}, append(append([]string{":"}, letters("fork at=9")...), "enter")} {
 		sc := newScreen(t, full(6), plainLook, 80, 24)
-		sc.shared.Navigation.Show(runs.Run{WorkflowID: "session/x", RunID: "r", Type: sessions.Workflow})
+		sc.shared.Navigation.Show(runs.Run{WorkflowID: "session/x", RunID: "r", Type: session.Workflow})
 		sc.run(sc.press(keys...))
 		sc.has("an agent session cannot be forked")
 	}

@@ -10,8 +10,8 @@ import (
 
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/transcript"
+	"acescope/engine/flow"
 	"acescope/sources/costs"
-	"acescope/sources/flows"
 	"acescope/sources/runs"
 	"acescope/sources/sessions"
 	"acescope/sources/transcripts"
@@ -169,7 +169,7 @@ func TestCostEverySize(t *testing.T) {
 func TestCostOfRuns(t *testing.T) {
 	s := someCosts()
 	r := runs.Run{WorkflowID: "ace-flow/review-1", RunID: "r-9", TaskID: "review-1", Flow: "review",
-		Type: flows.Workflow}
+		Type: flow.Workflow}
 	row := &transcripts.Session{ID: "review-1", Agent: costs.Agent, Path: "run:r-9"}
 	row.Summary.WorkDir = "review"
 	row.Summary.Days = []transcript.DayUse{{Day: "2026-05-04", Model: "m-1", CostUSD: 1000, Priced: true,

@@ -20,56 +20,56 @@ import (
 // twoRuns returns a comparison of two runs.
 func twoRuns() *histories.RunDiff {
 	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
-	step := func(kind, name string, nth int, event int64, ms float64, status string) *histories.DiffStep {
+	step := func(kind, name string, nth int, event int64, ms float64, status string) *compare.Step {
 		key := kind + " " + name
 		if nth > 0 {
 			key += fmt.Sprintf(" #%d", nth)
 		}
-		return &histories.DiffStep{Key: key, Kind: kind, Name: name, Event: event, End: event + 2,
+		return &compare.Step{Key: key, Kind: kind, Name: name, Event: event, End: event + 2,
 			At: at(int(event)), DurationMS: ms, Attempt: 1, Status: status}
 	}
 	raw := func(v any) json.RawMessage { data, _ := json.Marshal(v); return data }
-	d := &histories.Diff{A: histories.DiffAbout{Type: "AceTaskWorkflow", WorkflowID: "ace/plain-e1-0004",
+	d := &compare.Diff{A: compare.About{Type: "AceTaskWorkflow", WorkflowID: "ace/plain-e1-0004",
 		RunIDs: []string{"run-a"}, Runs: 1, Events: 38, Steps: 12, Status: "done"},
-		B: histories.DiffAbout{Type: "AceTaskWorkflow", WorkflowID: "ace/tuned-e1-0004",
+		B: compare.About{Type: "AceTaskWorkflow", WorkflowID: "ace/tuned-e1-0004",
 			RunIDs: []string{"run-b"}, Runs: 1, Events: 44, Steps: 13, Status: "failed"},
-		Metrics: []histories.DiffMetric{{Name: "duration", Unit: "ms", A: 41_000, B: 12_500},
+		Metrics: []compare.Metric{{Name: "duration", Unit: "ms", A: 41_000, B: 12_500},
 			{Name: "input tokens", A: 1200, B: 1210}, {Name: "cost", Unit: "USD", A: 0.012, B: 0.0115},
 			{Name: "skills", A: 4, B: 4}, {Name: "bullets", A: 12, B: 13}}}
-	same := func(kind, name string, nth int, event int64) histories.DiffPair {
-		return histories.DiffPair{Status: histories.DiffSame, A: step(kind, name, nth, event, 12, "done"),
+	same := func(kind, name string, nth int, event int64) compare.Pair {
+		return compare.Pair{Status: compare.Same, A: step(kind, name, nth, event, 12, "done"),
 			B: step(kind, name, nth, event+2, 14, "done")}
 	}
-	d.Pairs = []histories.DiffPair{
-		{Status: histories.DiffChanged, A: step("start", "AceTaskWorkflow", 0, 1, 0, "done"),
+	d.Pairs = []compare.Pair{
+		{Status: compare.Changed, A: step("start", "AceTaskWorkflow", 0, 1, 0, "done"),
 			B:     step("start", "AceTaskWorkflow", 0, 1, 0, "done"),
-			Input: []histories.DiffChange{{Path: "/playbook_hash", A: raw("7f4e84b6"), B: raw("1a6efecf")}}},
+			Input: []compare.Change{{Path: "/playbook_hash", A: raw("7f4e84b6"), B: raw("1a6efecf")}}},
 		same("activity", "run_generator", 1, 5),
-		{Status: histories.DiffChanged, A: step("activity", "run_skills_session", 1, 11, 1200, "done"),
+		{Status: compare.Changed, A: step("activity", "run_skills_session", 1, 11, 1200, "done"),
 			B: step("activity", "run_skills_session", 1, 13, 2400, "done"),
-			Result: []histories.DiffChange{{Path: "/answer", A: raw("17.2"), B: raw("17.25")},
+			Result: []compare.Change{{Path: "/answer", A: raw("17.2"), B: raw("17.25")},
 				{Path: "/rationale", A: raw("round to two places at each step of the calculation"),
 					B: raw("round to three decimal places at the end of the calculation")},
 				{Path: "/used/3", B: raw(map[string]any{"id": "calc-00012", "section": "formulas",
 					"content": "net income divided by equity"})}}},
 		same("tool call", "look_up", 1, 11), same("tool call", "inspect", 1, 11),
 		same("tool call", "calculate", 1, 11), same("tool call", "calculate", 2, 11),
-		{Status: histories.DiffOnlyB, B: step("tool call", "calculate", 3, 13, 4, "done")},
-		{Status: histories.DiffMoved, Moved: true, A: step("tool call", "plot", 1, 11, 4, "done"),
+		{Status: compare.OnlyB, B: step("tool call", "calculate", 3, 13, 4, "done")},
+		{Status: compare.Moved, Moved: true, A: step("tool call", "plot", 1, 11, 4, "done"),
 			B: step("tool call", "plot", 1, 13, 4, "done")},
-		{Status: histories.DiffOnlyA, A: step("activity", "run_reflector", 1, 18, 40, "done")},
-		{Status: histories.DiffUnreadable, A: step("signal", "encrypted", 1, 19, 0, "done"),
+		{Status: compare.OnlyA, A: step("activity", "run_reflector", 1, 18, 40, "done")},
+		{Status: compare.Unreadable, A: step("signal", "encrypted", 1, 19, 0, "done"),
 			B: step("signal", "encrypted", 1, 20, 0, "done")},
-		{Status: histories.DiffChanged, A: step("end", "run", 0, 38, 0, "done"),
+		{Status: compare.Changed, A: step("end", "run", 0, 38, 0, "done"),
 			B: step("end", "run", 0, 44, 0, "failed")},
 	}
 	d.Pairs[7].B.Input = raw(map[string]any{"formula": "a/b", "values": []int{17, 100}})
 	d.Pairs[11].B.Error = "permanent: the reflector refused\nthe answer"
-	d.Counts = map[string]int{histories.DiffSame: 5, histories.DiffChanged: 3, histories.DiffOnlyA: 1,
-		histories.DiffOnlyB: 1, histories.DiffMoved: 1, histories.DiffUnreadable: 1}
-	d.First = &histories.Divergence{Pair: 1,
+	d.Counts = map[string]int{compare.Same: 5, compare.Changed: 3, compare.OnlyA: 1,
+		compare.OnlyB: 1, compare.Moved: 1, compare.Unreadable: 1}
+	d.First = &compare.Divergence{Pair: 1,
 		Text: `start AceTaskWorkflow (event 1 in A, 1 in B): input differs at /playbook_hash: "7f4e84b6" in A, "1a6efecf" in B.`}
-	d.FirstResult = &histories.Divergence{Pair: 3,
+	d.FirstResult = &compare.Divergence{Pair: 3,
 		Text: `activity run_skills_session #1 (event 11 in A, 13 in B): result differs at /answer: "17.2" in A, "17.25" in B, and in 2 more places.`}
 	d.Notes = []string{"Payloads of 1 step are encoded and not the same byte for byte: whether they differ cannot be told here."}
 	return &histories.RunDiff{A: histories.DiffRef{WorkflowID: "ace/plain-e1-0004", RunID: "run-a",
@@ -99,7 +99,7 @@ func hostileDiff() *histories.RunDiff {
 	p := &r.Diff.Pairs[2]
 	p.A.Key, p.B.Error = evil+"step", evil
 	data, _ := json.Marshal(strings.Repeat(evil, 40))
-	p.Result[0] = histories.DiffChange{Path: "/" + evil, A: data, B: json.RawMessage(`"x y"`), Cut: true}
+	p.Result[0] = compare.Change{Path: "/" + evil, A: data, B: json.RawMessage(`"x y"`), Cut: true}
 	r.Diff.First.Text = evil
 	return r
 }
@@ -112,14 +112,14 @@ func TestDiffScreens(t *testing.T) {
 	same := twoRuns()
 	for i := range same.Diff.Pairs {
 		p := &same.Diff.Pairs[i]
-		p.Status, p.Input, p.Result, p.Moved = histories.DiffSame, nil, nil, false
+		p.Status, p.Input, p.Result, p.Moved = compare.Same, nil, nil, false
 		if p.A == nil {
 			p.A = p.B
 		}
 		p.B = p.A
 	}
 	same.Diff.First, same.Diff.FirstResult, same.Diff.Counts = nil, nil,
-		map[string]int{histories.DiffSame: 12}
+		map[string]int{compare.Same: 12}
 	same.Diff.Notes = []string{"A and B are the same run, run-a."}
 	for name, c := range map[string]struct {
 		of            *histories.RunDiff

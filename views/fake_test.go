@@ -16,7 +16,9 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"acescope/engine/ace"
+	"acescope/engine/agents/session"
 	"acescope/engine/learning/prompts"
+	"acescope/engine/stepper"
 	"acescope/sources/cluster"
 	"acescope/sources/costs"
 	"acescope/sources/evaluations"
@@ -305,7 +307,7 @@ func (s fakeDiff) Again()                          { s.tell("diff again") }
 func (s fakeEvents) Filter(f histories.EventFilter) {
 	s.tell("events /%s/ !/%s/ full=%v", f.Include, f.Exclude, f.Full)
 }
-func (s fakeReplay) StepMove(by histories.StepBy, forward bool) {
+func (s fakeReplay) StepMove(by stepper.By, forward bool) {
 	s.tell("step by %d %v", by, forward)
 }
 
@@ -320,7 +322,7 @@ func (s *store) StartChoices(_ context.Context, dirs []string) console.StartChoi
 			"opencode": "npm install -g opencode-ai"}}
 }
 
-func (s *store) StartSession(_ context.Context, in sessions.Input, first string) (string, error) {
+func (s *store) StartSession(_ context.Context, in session.Input, first string) (string, error) {
 	s.tell("start %s in %s model %q name %q: %q", in.Agent, in.WorkingDir, in.Model, in.Name, first)
 	return "s-new", nil
 }

@@ -13,8 +13,8 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
+	"acescope/engine/flow"
 	"acescope/sources/detail"
-	"acescope/sources/flows"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
 	"acescope/theme"
@@ -175,7 +175,7 @@ func TestFlowEverySize(t *testing.T) {
 	for i := range f.Steps {
 		s := &f.Steps[i]
 		s.Path, s.Label, s.Kind, s.Detail, s.Error, s.Operation = evil, evil, evil, evil, evil, evil
-		s.Status = []flows.Status{flows.StepRunning, flows.StepWaiting, flows.StepFailed, flows.Status(evil),
+		s.Status = []flow.Status{flow.StepRunning, flow.StepWaiting, flow.StepFailed, flow.Status(evil),
 			""}[i%5]
 		s.Approval = i%2 == 0
 		if s.Op != nil {

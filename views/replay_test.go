@@ -11,6 +11,8 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
+	"acescope/engine/stepper"
+	"acescope/engine/temporal/replay"
 	"acescope/engine/temporal/replay/replaytest"
 	"acescope/sources/cluster"
 	"acescope/sources/histories"
@@ -30,7 +32,7 @@ func replayAt(pos int) *snapshot {
 	if pos == 0 {
 		pos = w.Start(true)
 	}
-	verdict := &histories.ReplayVerdict{Outcome: "nondeterministic", WorkflowType: ace.TaskWorkflow,
+	verdict := &replay.Verdict{Outcome: "nondeterministic", WorkflowType: ace.TaskWorkflow,
 		Events: 38}
 	const divergence = `{"kind":"other","event_id":17,"event_type":"ActivityTaskScheduled",
 		"expected":{"kind":"activity","name":"run_mirror"},"actual":{"kind":"activity","name":"run_reflector"},
@@ -120,11 +122,11 @@ func TestReplayDraws(t *testing.T) {
 }
 
 // positionOf returns the last position that changes a section, in items of an outcome.
-func positionOf(section string, outcome histories.StepOutcome) (pos int) {
+func positionOf(section string, outcome stepper.Outcome) (pos int) {
 	w := wrongWalk()
 	for at := 1; at <= w.Len(); at++ {
 		for _, s := range w.Sections(at) {
-			if s.Title == section && slices.ContainsFunc(s.Items, func(i histories.StepItem) bool {
+			if s.Title == section && slices.ContainsFunc(s.Items, func(i stepper.Item) bool {
 				return i.Changed && (i.Outcome == outcome)
 			}) {
 				pos = at

@@ -18,32 +18,32 @@ import (
 // runnersSnap has three runners, two of which can take the waiting runs.
 func runnersSnap() *snapshot {
 	s := ready(many(5)...)
-	view := runners.RunnersView{At: noon, Waiting: 42, Running: 3, Runs: 2,
-		Counts: runners.Counts{Matched: 812, Expired: 3, Lost: 1}}
-	add := func(id string, status runners.RunnerStatus, busy, slots int, done int64, c runner.Capabilities,
+	view := runner.View{At: noon, Waiting: 42, Running: 3, Runs: 2,
+		Counts: runner.Counts{Matched: 812, Expired: 3, Lost: 1}}
+	add := func(id string, status runner.Status, busy, slots int, done int64, c runner.Capabilities,
 		runs ...string) {
 		c.Slots = slots
-		view.Runners = append(view.Runners, runners.RunnerView{ID: id, Epoch: 4, Status: status,
+		view.Runners = append(view.Runners, runner.RunnerView{ID: id, Epoch: 4, Status: status,
 			Since: noon.Add(-time.Duration(slots) * time.Minute), Capabilities: c,
 			PID: 4100 + slots, Version: "v0.6", Busy: busy, Done: done, Runs: runs})
 	}
-	add("local", runners.RunnerOnline, 1, 4, 391,
+	add("local", runner.Online, 1, 4, 391,
 		runner.Capabilities{Hostname: "till", ProjectDir: "/home/ada/shop", AnyProject: true,
 			ExecutorTypes: []string{"deterministic", "claude-code"}}, "run_1")
-	add("lnch_0a1b2c3d4e5f", runners.RunnerOnline, 2, 2, 420,
+	add("lnch_0a1b2c3d4e5f", runner.Online, 2, 2, 420,
 		runner.Capabilities{Hostname: "gpu-7", ProjectDir: "/srv/models",
 			ExecutorTypes: []string{"deterministic"}, Tags: []string{"cuda", "gpu", "linux"}}, "run_2",
 		"run_3")
-	add("lnch_ffffffffffff", runners.RunnerStale, 0, 8, 0,
+	add("lnch_ffffffffffff", runner.Stale, 0, 8, 0,
 		runner.Capabilities{Hostname: "attic", ProjectDir: "/data", ExecutorTypes: []string{"codex"}})
 	gpu := runner.Requirements{ExecutorType: "deterministic", Tags: []string{"gpu"}}
 	mac := runner.Requirements{ExecutorType: "claude-code", Tags: []string{"mac"},
 		ProjectDir: "/Users/ada/app"}
-	view.Queues = []runners.RunQueue{{Requirements: gpu, Waiting: 40, Oldest: "run_10", Able: 1},
+	view.Queues = []runner.QueueView{{Requirements: gpu, Waiting: 40, Oldest: "run_10", Able: 1},
 		{Requirements: mac, Waiting: 2, Oldest: "run_11",
 			Nearest: "nearest is runner local: it lacks tag mac, and works in any directory"}}
 	for i := range 6 {
-		w := runners.WaitingRun{RunID: fmt.Sprintf("run_%d", 10+i), Name: "train-model", Requirements: gpu,
+		w := runner.PendingView{RunID: fmt.Sprintf("run_%d", 10+i), Name: "train-model", Requirements: gpu,
 			Since:    noon.Add(-time.Duration(200-i) * time.Second),
 			Deadline: noon.Add(time.Duration(100*i+20) * time.Second)}
 		if i%4 == 1 {
@@ -73,7 +73,7 @@ func hostileRunners() *snapshot {
 	d.Err, d.RunsErr = evil, evil
 	for i := range d.View.Runners {
 		r := &d.View.Runners[i]
-		r.Status, r.Version = runners.RunnerStatus(evil), evil
+		r.Status, r.Version = runner.Status(evil), evil
 		r.Capabilities = runner.Capabilities{Hostname: evil, ProjectDir: evil,
 			ExecutorTypes: []string{evil, evil}, Tags: []string{evil}}
 		if i > 0 {

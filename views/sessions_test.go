@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
+	"acescope/engine/agents/session"
 	"acescope/sources/runs"
 	"acescope/sources/sessions"
 	"acescope/sources/transcripts"
@@ -29,8 +30,8 @@ func engineSnap() *snapshot {
 	s.Transcripts.Rows = s.Transcripts.Rows[3:9]
 	s.Talk, s.Transcripts.Dropped = nil, 0
 	s.Sessions = &sessions.Sessions{}
-	for i, status := range []sessions.Status{sessions.Waiting, sessions.Working, sessions.Idle,
-		sessions.Starting, sessions.Stopping, sessions.Ended, sessions.Ended} {
+	for i, status := range []session.Status{session.Waiting, session.Working, session.Idle,
+		session.Starting, session.Stopping, session.Ended, session.Ended} {
 		s.Sessions.Rows = append(s.Sessions.Rows, madeUpSession(i, status))
 	}
 	first := s.Sessions.Rows[0]
@@ -39,15 +40,15 @@ func engineSnap() *snapshot {
 	return s
 }
 
-func madeUpSession(i int, status sessions.Status) *sessions.EngineSession {
+func madeUpSession(i int, status session.Status) *sessions.EngineSession {
 	id := fmt.Sprintf("s-20260504-%d", i)
-	st := &sessions.State{Status: status, Turns: 2 + i, Model: "claude-sonnet-4-5-20250929",
+	st := &session.State{Status: status, Turns: 2 + i, Model: "claude-sonnet-4-5-20250929",
 		AgentSessionID: fmt.Sprintf("a9e4%04d", i), Runs: 1, Exit: ace.Running}
-	st.Input = sessions.Input{SessionID: id, Name: "Tidy the till", Agent: "claude",
+	st.Input = session.Input{SessionID: id, Name: "Tidy the till", Agent: "claude",
 		WorkingDir: "/home/user/shop", PermissionMode: "default",
-		Rules: []sessions.Rule{{Tool: "Bash(git *)", Action: "allow"}}, AllowedTools: []string{"Read"}}
+		Rules: []session.Rule{{Tool: "Bash(git *)", Action: "allow"}}, AllowedTools: []string{"Read"}}
 	st.Usage = ace.Usage{InputTokens: 12_000, OutputTokens: 900, CostUSD: 0.31}
-	st.Recent = []sessions.TurnRecord{{Turn: 1, Status: "completed", Prompt: "Tidy the till",
+	st.Recent = []session.TurnRecord{{Turn: 1, Status: "completed", Prompt: "Tidy the till",
 		DurationMS: 41_000, Usage: ace.Usage{InputTokens: 9000, CostUSD: 0.2}},
 		{Turn: 2, Status: "failed", Prompt: "Go on", DurationMS: 900, Attempt: 2,
 			Failure: &ace.Failure{Type: "APIError", Message: "529 overloaded"}}}
@@ -55,16 +56,16 @@ func madeUpSession(i int, status sessions.Status) *sessions.EngineSession {
 		Exit: ace.Running, Start: noon.Add(-time.Hour),
 		State: st, From: runs.FromQuery, Last: noon.Add(-time.Duration(i*i) * time.Minute)}
 	switch {
-	case status == sessions.Waiting:
+	case status == session.Waiting:
 		args, _ := json.Marshal(map[string]string{"command": "rm -rf build\ngo build ./...",
 			"description": "Build again"})
-		st.Pending = []sessions.ToolRequest{{ID: "toolu_1", Name: "Bash", Args: args, Turn: 2},
+		st.Pending = []session.ToolRequest{{ID: "toolu_1", Name: "Bash", Args: args, Turn: 2},
 			{ID: "toolu_2", Name: "Write",
 				Args: json.RawMessage(`{"file_path":"/home/user/shop/a.go","content":"x"}`), Turn: 2}}
-		st.Queue = []sessions.Message{{ID: "m9", Text: "and the receipt printer"}}
-	case status == sessions.Idle:
+		st.Queue = []session.Message{{ID: "m9", Text: "and the receipt printer"}}
+	case status == session.Idle:
 		e.From = runs.FromHistory
-	case status == sessions.Ended:
+	case status == session.Ended:
 		e.Close, e.Exit, e.From = noon.Add(-10*time.Minute), ace.Completed, runs.FromHistory
 		if i > 5 {
 			e.Exit, st.Failure = ace.Failed,
@@ -146,10 +147,10 @@ func calledBack() *snapshot {
 	s := engineSnap()
 	e := *s.Sessions.Rows[0]
 	st := *e.State
-	st.Queue = []sessions.Message{{ID: "run.1", Callback: true, From: "run 7d21 (crawler)",
+	st.Queue = []session.Message{{ID: "run.1", Callback: true, From: "run 7d21 (crawler)",
 		Text: `<agent-callback run="7d21" status="completed">41 pages</agent-callback>`},
 		{ID: "m1", From: "ada", Text: "and the receipt printer"}}
-	st.Recent = []sessions.TurnRecord{{Turn: 1, Status: "completed", Prompt: "the crawler has ended",
+	st.Recent = []session.TurnRecord{{Turn: 1, Status: "completed", Prompt: "the crawler has ended",
 		Callbacks: 3, DurationMS: 900}}
 	st.Pending, st.ReportsSent, st.ReportsUndelivered, st.Dropped = nil, 4, 1, 2
 	e.State = &st
@@ -172,11 +173,11 @@ func hostileEngine() *snapshot {
 	st := *e.State
 	args, _ := json.Marshal(map[string]string{"command": evil, evil: evil})
 	st.Input.Name, st.Input.WorkingDir, st.Input.PermissionMode, st.Model = evil, "/"+evil, evil, evil
-	st.Pending = []sessions.ToolRequest{{ID: evil, Name: evil, Args: args}}
-	st.Queue = []sessions.Message{{ID: evil, Text: evil}}
-	st.Recent = []sessions.TurnRecord{{Turn: 1, Status: "failed", Prompt: evil,
+	st.Pending = []session.ToolRequest{{ID: evil, Name: evil, Args: args}}
+	st.Queue = []session.Message{{ID: evil, Text: evil}}
+	st.Recent = []session.TurnRecord{{Turn: 1, Status: "failed", Prompt: evil,
 		Failure: &ace.Failure{Type: evil, Message: evil}}}
-	st.Stop, st.Failure = &sessions.Note{By: evil, Reason: evil}, &ace.Failure{Type: evil, Message: evil}
+	st.Stop, st.Failure = &session.Note{By: evil, Reason: evil}, &ace.Failure{Type: evil, Message: evil}
 	e.State, e.Err = &st, evil
 	s.Sessions.Rows[0] = &e
 	s.Details = talkOf(&e)

@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/replay"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
 	"acescope/theme"
@@ -29,9 +30,9 @@ func verifiedSnapshot() *snapshot {
 		Deterministic: 1409, Nondeterministic: 1, Drifted: 1, Unverified: 1, Events: 53_000,
 		Rows: []histories.VerifiedRun{
 			{Run: run(1), Verdict: verdict},
-			{Run: run(2), Verdict: histories.ReplayVerdict{Outcome: histories.VerifyUnverified,
+			{Run: run(2), Verdict: replay.Verdict{Outcome: replay.Unverified,
 				Why: `no workflow of type "Elsewhere" is registered here`, Events: 12}},
-			{Run: hostile, Verdict: histories.ReplayVerdict{Outcome: histories.VerifyDeterministic,
+			{Run: hostile, Verdict: replay.Verdict{Outcome: replay.Deterministic,
 				Events: 38, WorkflowType: ace.TaskWorkflow}},
 		}}
 	return s

@@ -18,8 +18,11 @@ var layers = []struct {
 }{
 	{"cmd/acescope-hook", []string{"engine/agents/observe/spool"}},
 	{"cmd", []string{"engine", "sources", "tui", "views", "theme"}},
-	{"views", []string{"tui", "theme", "sources", "engine/ace", "engine/learning/ablation",
-		"engine/learning/playbook", "engine/learning/prompts", "engine/learning/stats"}},
+	// of the engine, packages with values that feeds publish
+	{"views", []string{"tui", "theme", "sources", "engine/ace", "engine/agents/session",
+		"engine/agents/transcript", "engine/flow", "engine/learning/ablation", "engine/learning/playbook",
+		"engine/learning/prompts", "engine/learning/stats", "engine/stepper", "engine/tasks/run",
+		"engine/tasks/runner", "engine/temporal/compare", "engine/temporal/replay"}},
 	// texts of costs and accuracies
 	{"tui/widget", []string{"tui", "theme", "engine/ace", "engine/learning/stats"}},
 	{"tui", []string{"tui", "theme"}},

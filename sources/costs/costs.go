@@ -19,7 +19,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/transcript"
-	"acescope/sources/flows"
+	"acescope/engine/flow"
 	"acescope/sources/runs"
 	"acescope/sources/transcripts"
 )
@@ -60,7 +60,7 @@ const overlap = 5 * time.Minute
 func (x *Index) Read(ctx context.Context, c client.Client, since, now time.Time) error {
 	query := "WorkflowType IN (" + runs.Quote(ace.TaskWorkflow) + ", " + runs.Quote(ace.ExperimentWorkflow) +
 		", " +
-		runs.Quote(flows.Workflow) + ")"
+		runs.Quote(flow.Workflow) + ")"
 	if !since.IsZero() {
 		query = runs.And(query, "StartTime >= "+stamp(since))
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
-	"acescope/sources/flows"
+	"acescope/engine/flow"
 	"acescope/sources/runs"
 	"acescope/sources/transcripts"
 )
@@ -20,7 +20,7 @@ func TestCosts(t *testing.T) {
 	}
 	x := NewIndex()
 	for i, r := range []runs.Run{
-		{WorkflowID: "ace-flow/a", TaskID: "a", Type: flows.Workflow, Flow: "review",
+		{WorkflowID: "ace-flow/a", TaskID: "a", Type: flow.Workflow, Flow: "review",
 			Summary: metered(ace.ModelUsage{"m-1": {InputTokens: 10, OutputTokens: 2, CacheReadTokens: 3,
 				CostUSD: 0.5},
 				"m-2": {InputTokens: 1, Unpriced: true}})},

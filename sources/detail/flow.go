@@ -56,5 +56,5 @@ func (f flowRun) takeState(d *draft, s flow.State) {
 	}
 	d.Flow = f.View(s, f.iterations)
 	d.Phase = ace.PhaseAnswer{Phase: d.Flow.Phase, Usage: s.Usage, Failure: f.Failure}
-	d.Input = ace.TaskInput{TaskID: strings.TrimPrefix(d.WorkflowID, flows.IDPrefix)}
+	d.Input = ace.TaskInput{TaskID: strings.TrimPrefix(d.WorkflowID, flow.IDPrefix)}
 }

@@ -7,9 +7,9 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/ace"
+	"acescope/engine/flow"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
-	"acescope/sources/flows"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
 )
@@ -50,7 +50,7 @@ func (t *Tail) Apply(e *historypb.HistoryEvent) []histories.Change {
 
 func (t *Tail) change(e *historypb.HistoryEvent, c histories.Change) histories.Change {
 	c.WorkflowID, c.RunID = t.w.id.WorkflowID, t.w.id.RunID
-	c.TaskID = strings.TrimPrefix(ace.TaskIDOf(t.w.id.WorkflowID), flows.IDPrefix)
+	c.TaskID = strings.TrimPrefix(ace.TaskIDOf(t.w.id.WorkflowID), flow.IDPrefix)
 	c.Event, c.At = e.GetEventId(), e.GetEventTime().AsTime()
 	return c
 }

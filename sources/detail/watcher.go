@@ -14,6 +14,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
+	"acescope/engine/flow"
 	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
@@ -96,7 +97,7 @@ func (w *watcher) identify(e *historypb.HistoryEvent) {
 	case run.Workflow:
 		w.of = blueprintRun{&histories.BlueprintRunFolder{RunID: a.GetOriginalExecutionRunId()}}
 		w.program <- a.GetOriginalExecutionRunId()
-	case flows.Workflow:
+	case flow.Workflow:
 		w.of = flowRun{flows.NewFolder(), w.iterations}
 	}
 }

@@ -26,7 +26,7 @@ type Step struct {
 func (s *Step) Begun() bool { return s.Status != "" }
 
 // Waits reports whether the step waits for a person.
-func (s *Step) Waits() bool { return s.Status == StepWaiting && s.Approval }
+func (s *Step) Waits() bool { return s.Status == flow.StepWaiting && s.Approval }
 
 // ShownIterations bounds the iterations of a loop that screens list: the newest, and those that are open or
 // failed.

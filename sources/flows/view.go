@@ -14,30 +14,8 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// Workflow is the workflow type of runs of flows.
-const Workflow = flow.Workflow
-
-// IDPrefix is the prefix of their workflow IDs.
-const IDPrefix = flow.IDPrefix
-
 // PhaseApproval is the phase of a run that waits for a person.
 const PhaseApproval = ace.Phase(flow.PhaseApproval)
-
-// StepState is the state of a step, and Status its status.
-type (
-	StepState = flow.StepState
-	Status    = flow.Status
-)
-
-// Statuses of a step.
-const (
-	StepRunning   = flow.StepRunning
-	StepWaiting   = flow.StepWaiting
-	StepCompleted = flow.StepCompleted
-	StepFailed    = flow.StepFailed
-	StepSkipped   = flow.StepSkipped
-	StepCanceled  = flow.StepCanceled
-)
 
 // View is a run of a flow as screens and commands show it. It is immutable.
 type View struct {
@@ -131,7 +109,7 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) bool {
 
 // Changed lists the steps whose status the last event changed, in order. Of each it has the path, what the
 // event says and, as its start, the time of the change.
-func (f *Folder) Changed() []StepState { return f.operations.steps }
+func (f *Folder) Changed() []flow.StepState { return f.operations.steps }
 
 // View returns the run with a state, which is that of the history or a newer one that its worker has
 // returned. most bounds the listed iterations of a loop, 0 for all.
@@ -174,9 +152,9 @@ func (v *View) begun() (n int) {
 }
 
 // ChangeText describes a change of a step in one line.
-func ChangeText(s StepState) string {
+func ChangeText(s flow.StepState) string {
 	summary := strings.TrimSpace(string(s.Status) + " " + s.Path)
-	if s.Status == StepWaiting && s.Approval {
+	if s.Status == flow.StepWaiting && s.Approval {
 		summary = "waits for approval: " + s.Path
 	}
 	if s.Reused {

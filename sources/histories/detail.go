@@ -14,13 +14,13 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"acescope/engine/ace"
+	"acescope/engine/agents/session"
 	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
 	"acescope/sources/experiments"
 	"acescope/sources/flows"
 	"acescope/sources/runs"
-	"acescope/sources/sessions"
 )
 
 // How often a running workflow is described.
@@ -98,10 +98,10 @@ type Detail struct {
 	// ExperimentInput is the input of an experiment, without its progress.
 	ExperimentInput ace.ExperimentInput `json:"-"`
 	// nil unless it is an agent session; the phase is its status
-	Session *sessions.State `json:"session,omitempty"`
+	Session *session.State `json:"session,omitempty"`
 	// nil unless it was started from a blueprint
-	BlueprintRun *BlueprintRunState `json:"run_state,omitempty"`
-	Flow         *flows.View        `json:"flow,omitempty"` // nil unless it is a run of a flow
+	BlueprintRun *run.State  `json:"run_state,omitempty"`
+	Flow         *flows.View `json:"flow,omitempty"` // nil unless it is a run of a flow
 
 	Trace
 	Pending []PendingActivity `json:"pending,omitempty"`
@@ -331,9 +331,6 @@ func OldBullets(ctx context.Context, d cluster.Deps, delta ace.DeltaAnswer) map[
 	}
 	return old
 }
-
-// BlueprintRunState is the state of a blueprint run.
-type BlueprintRunState = run.State
 
 // BlueprintRunFolder folds the history of a run of a blueprint.
 type BlueprintRunFolder struct {

@@ -11,31 +11,6 @@ import (
 	"acescope/sources/feed"
 )
 
-// Types of engine/temporal/compare, which views may not import.
-type (
-	Diff       = compare.Diff
-	DiffPair   = compare.Pair
-	DiffStep   = compare.Step
-	DiffChange = compare.Change
-	DiffMetric = compare.Metric
-	DiffAbout  = compare.About
-	Divergence = compare.Divergence
-)
-
-// Statuses of a pair in a [Diff]; see engine/temporal/compare.
-const (
-	DiffSame       = compare.Same
-	DiffChanged    = compare.Changed
-	DiffOnlyA      = compare.OnlyA
-	DiffOnlyB      = compare.OnlyB
-	DiffMoved      = compare.Moved
-	DiffNotReached = compare.NotReached
-	DiffUnreadable = compare.Unreadable
-)
-
-// DiffDiffers reports whether a status means that the runs differ.
-func DiffDiffers(status string) bool { return compare.Differs(status) }
-
 // DiffRef names one of the two runs.
 type DiffRef struct {
 	WorkflowID string
@@ -56,9 +31,9 @@ type RunDiff struct {
 	A, B         DiffRef
 	AllFields    bool
 	Reading      bool
-	ReadA, ReadB int    // number of events
-	ErrA, ErrB   string // why a run cannot be read
-	Diff         *Diff  // nil until both are read
+	ReadA, ReadB int           // number of events
+	ErrA, ErrB   string        // why a run cannot be read
+	Diff         *compare.Diff // nil until both are read
 	Duration     time.Duration
 	Updated      time.Time
 }

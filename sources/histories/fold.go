@@ -10,6 +10,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/ace"
+	"acescope/engine/flow"
 	"acescope/engine/temporal/history"
 	"acescope/sources/experiments"
 	"acescope/sources/flows"
@@ -194,7 +195,7 @@ type Change struct {
 	// Step is the type of the activity, child workflow or other operation. Of a flow, it is the path of the
 	// step.
 	Step     string           `json:"step,omitempty"`
-	FlowStep *flows.StepState `json:"flow_step,omitempty"` // what the event says of the step of a flow
+	FlowStep *flow.StepState  `json:"flow_step,omitempty"` // what the event says of the step of a flow
 	Delta    *ace.DeltaAnswer `json:"delta,omitempty"`
 	Review   *ace.ReviewState `json:"review,omitempty"`
 	Until    time.Time        `json:"until,omitzero"` // end of the time limit of a review
@@ -245,11 +246,11 @@ func (c Change) Kind() string {
 	return string(c.Type)
 }
 
-func flowStepKind(s *flows.StepState) string {
+func flowStepKind(s *flow.StepState) string {
 	switch {
-	case s.Status == flows.StepFailed:
+	case s.Status == flow.StepFailed:
 		return "error"
-	case s.Status == flows.StepRunning:
+	case s.Status == flow.StepRunning:
 		return string(ChangePhase)
 	}
 	return string(ChangeStatus)

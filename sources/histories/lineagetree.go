@@ -10,9 +10,9 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
+	"acescope/engine/flow"
 	"acescope/sources/cluster"
 	"acescope/sources/feed"
-	"acescope/sources/flows"
 	runspkg "acescope/sources/runs"
 )
 
@@ -204,7 +204,7 @@ func (t *LineageTree) outcomes(ctx context.Context, c client.Client, before *Lin
 // readOutcome reads the answer of a task, or the outputs of a flow as JSON.
 func readOutcome(ctx context.Context, c client.Client, r runspkg.Run) (*Outcome, error) {
 	get := c.GetWorkflow(ctx, r.WorkflowID, r.RunID).Get
-	if r.Type == flows.Workflow {
+	if r.Type == flow.Workflow {
 		var result struct {
 			Outputs json.RawMessage `json:"outputs"`
 		}

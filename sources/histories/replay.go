@@ -21,31 +21,6 @@ import (
 	"acescope/sources/runs"
 )
 
-// Types of engine/stepper and engine/temporal/replay, which views may not import.
-type (
-	StepRun          = stepper.Run
-	StepFrame        = stepper.Frame
-	StepChange       = stepper.Change
-	StepBy           = stepper.By
-	StepSection      = stepper.Section
-	StepItem         = stepper.Item
-	StepField        = stepper.Field
-	StepOutcome      = stepper.Outcome
-	WrongAnswer      = stepper.WrongAnswer
-	ReplayVerdict    = replay.Verdict
-	VerifyDivergence = replay.Divergence
-	VerifyCommand    = replay.Command
-	VerifyKind       = replay.Kind
-)
-
-// Kinds of steps.
-const (
-	StepEvent = stepper.ByEvent
-	StepPhase = stepper.ByPhase
-	StepTool  = stepper.ByTool
-	StepError = stepper.ByError
-)
-
 // Replay is the selected run as of one of its events. It is immutable. All events of the run are held while
 // it is shown.
 type Replay struct {
@@ -53,13 +28,13 @@ type Replay struct {
 	RunID      string
 	Selected   string                // the run that was selected; steps may lead to another run of the chain
 	Chain      cluster.ChainPosition // position of RunID in its chain, zero if unknown
-	About      StepRun
-	Frame      *StepFrame    // nil until the history is read
-	Words      string        // what the event did, in one line
-	Sections   []StepSection // the state as of the event
-	Wrong      *WrongAnswer  // nil unless the answer was graded wrong
-	Known      []StepChange  // all values as of the event, by path
-	Calls      []StepCalls   // records of requests to models that the event refers to
+	About      stepper.Run
+	Frame      *stepper.Frame       // nil until the history is read
+	Words      string               // what the event did, in one line
+	Sections   []stepper.Section    // the state as of the event
+	Wrong      *stepper.WrongAnswer // nil unless the answer was graded wrong
+	Known      []stepper.Change     // all values as of the event, by path
+	Calls      []StepCalls          // records of requests to models that the event refers to
 	Bullets    stepper.Bullets
 	Log        *EventLog // with the spans of the run
 	Reading    bool
@@ -71,8 +46,8 @@ type Replay struct {
 	Message      string // why the last command had no effect
 
 	Verifying bool
-	Verdict   *ReplayVerdict // nil before the run is verified
-	Strict    bool           // of the verdict, or of the verification under way
+	Verdict   *replay.Verdict // nil before the run is verified
+	Strict    bool            // of the verdict, or of the verification under way
 	Verified  time.Time
 }
 
@@ -85,8 +60,9 @@ const (
 	maxReplayCommands = 1000
 )
 
-var stepNames = map[StepBy]string{
-	StepEvent: "event", StepPhase: "phase change", StepTool: "tool call", StepError: "error or wrong answer",
+var stepNames = map[stepper.By]string{
+	stepper.ByEvent: "event", stepper.ByPhase: "phase change", stepper.ByTool: "tool call",
+	stepper.ByError: "error or wrong answer",
 }
 
 // ReplayFeed is the time machine: it steps through the history of the selected run while it is shown.
@@ -122,7 +98,7 @@ func (f *ReplayFeed) StepTo(event int64) { f.do(func(r *stepReader) { r.to(event
 func (f *ReplayFeed) StepToPosition(pos int) { f.do(func(r *stepReader) { r.place(pos) }) }
 
 // StepMove goes to the next event of a kind, or to the previous one.
-func (f *ReplayFeed) StepMove(by StepBy, forward bool) {
+func (f *ReplayFeed) StepMove(by stepper.By, forward bool) {
 	f.do(func(r *stepReader) { r.move(by, forward) })
 }
 
@@ -402,12 +378,12 @@ func (r *stepReader) toWrong() {
 	r.out.Message = "the answer of this run was not graded wrong"
 }
 
-func (r *stepReader) move(by StepBy, forward bool) {
+func (r *stepReader) move(by stepper.By, forward bool) {
 	if pos, ok := r.stepper.Move(r.pos, by, forward); ok {
 		r.place(pos)
 		return
 	}
-	if errors := r.stepper.Marks(StepError); by == StepError && forward && len(errors) > 0 {
+	if errors := r.stepper.Marks(stepper.ByError); by == stepper.ByError && forward && len(errors) > 0 {
 		r.place(errors[0])
 		r.out.Message = "no later error: this is the first one"
 		return
@@ -419,7 +395,7 @@ func (r *stepReader) move(by StepBy, forward bool) {
 	switch {
 	case next == "":
 		r.out.Message = message
-	case by == StepEvent:
+	case by == stepper.ByEvent:
 		r.cross(next, forward)
 	default:
 		r.out.Message = message + " in this run; step by event to leave this run"

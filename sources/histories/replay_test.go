@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"acescope/engine/ace"
+	"acescope/engine/stepper"
 	"acescope/engine/temporal/replay/replaytest"
 )
 
 // A wrong run is shown where its answer became wrong. The next error after the last one is the first.
 func TestStepsToWrongAnswer(t *testing.T) {
 	w := NewWalk(replaytest.WrongTask(), nil, nil)
-	errors := w.Marks(StepError)
+	errors := w.Marks(stepper.ByError)
 	if at := w.Start(true); at != w.WrongAt() || !slices.Contains(errors, at) || at == errors[0] {
 		t.Fatalf("starts at %d, errors %v", at, errors)
 	}
@@ -19,11 +20,11 @@ func TestStepsToWrongAnswer(t *testing.T) {
 		t.Errorf("an open run starts at %d of %d", at, w.Len())
 	}
 	r := &stepReader{stepper: w, pos: w.Len()}
-	r.move(StepError, true)
+	r.move(stepper.ByError, true)
 	if r.pos != errors[0] || r.out.Message == "" {
 		t.Errorf("position %d, message %q", r.pos, r.out.Message)
 	}
-	r.move(StepError, false)
+	r.move(stepper.ByError, false)
 	if r.pos != errors[0] || r.out.Message == "" {
 		t.Errorf("position %d, message %q", r.pos, r.out.Message)
 	}

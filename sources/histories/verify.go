@@ -40,15 +40,6 @@ func (f *VerifyFeed) read(ctx context.Context, w *VerifyRequest, publish func(*V
 	}
 }
 
-// Outcomes of a verification.
-const (
-	VerifyChanged          = replay.KindChanged
-	VerifyDeterministic    = replay.Deterministic
-	VerifyNondeterministic = replay.Nondeterministic
-	VerifyDrifted          = replay.Drifted
-	VerifyUnverified       = replay.Unverified
-)
-
 // Verified is the result of verifying many runs so far. It is immutable. It holds the first maxVerified runs
 // that do not match, the first maxSame that do, and of those that are unverified for the same reason the
 // first maxSameReason; the others are counted.
@@ -77,7 +68,7 @@ const (
 // VerifiedRun is a run and its verdict.
 type VerifiedRun struct {
 	Run      runs.Run
-	Verdict  ReplayVerdict
+	Verdict  replay.Verdict
 	At       time.Time
 	Duration time.Duration
 	More     int64 // further runs that are unverified for the same reason and not held
@@ -87,7 +78,7 @@ type VerifiedRun struct {
 func (v *Verified) Dropped() int64 { return v.Done - int64(len(v.Rows)) }
 
 // of returns the verdict of a run, or nil.
-func (v *Verified) of(id runs.ID) (verdict *ReplayVerdict, strict bool, at time.Time) {
+func (v *Verified) of(id runs.ID) (verdict *replay.Verdict, strict bool, at time.Time) {
 	if v == nil {
 		return nil, false, time.Time{}
 	}
@@ -167,8 +158,8 @@ func (m *manyVerifier) one(ctx context.Context, r runs.Run) {
 	m.show(false)
 }
 
-func (m *manyVerifier) verdict(ctx context.Context, r runs.Run) ReplayVerdict {
-	v := ReplayVerdict{Outcome: VerifyUnverified, WorkflowType: r.Type, WorkflowID: r.WorkflowID,
+func (m *manyVerifier) verdict(ctx context.Context, r runs.Run) replay.Verdict {
+	v := replay.Verdict{Outcome: replay.Unverified, WorkflowType: r.Type, WorkflowID: r.WorkflowID,
 		RunID: r.RunID}
 	if m.link.UnknownType != nil && r.Type != "" {
 		if v.Why = m.link.UnknownType(r.Type); v.Why != "" {
@@ -191,12 +182,12 @@ func (m *manyVerifier) add(r VerifiedRun) {
 	o.Events += int64(r.Verdict.Events)
 	list, room := &m.others, maxVerified
 	switch r.Verdict.Outcome {
-	case VerifyDeterministic:
+	case replay.Deterministic:
 		o.Deterministic++
 		list, room = &m.same, maxSame
-	case VerifyNondeterministic:
+	case replay.Nondeterministic:
 		o.Nondeterministic++
-	case VerifyDrifted:
+	case replay.Drifted:
 		o.Drifted++
 	default:
 		o.Unverified++

@@ -14,14 +14,14 @@ func TestUnverifiedAreGrouped(t *testing.T) {
 	m := &manyVerifier{progress: func(int64, int64) {}, reasons: map[string]reason{}}
 	add := func(outcome replay.Outcome, why string) {
 		m.add(VerifiedRun{Run: runs.Run{RunID: fmt.Sprint(m.out.Done)},
-			Verdict: ReplayVerdict{Outcome: outcome, Why: why}})
+			Verdict: replay.Verdict{Outcome: outcome, Why: why}})
 	}
-	add(VerifyUnverified, "another reason")
+	add(replay.Unverified, "another reason")
 	for range 6000 {
-		add(VerifyUnverified, "the type is unknown")
+		add(replay.Unverified, "the type is unknown")
 	}
-	add(VerifyNondeterministic, "")
-	add(VerifyUnverified, "another reason")
+	add(replay.Nondeterministic, "")
+	add(replay.Unverified, "another reason")
 	if n := len(m.others); n != maxSameReason+3 || m.out.Unverified != 6002 || m.out.Nondeterministic != 1 {
 		t.Errorf("%d rows, %+v", n, m.out)
 	}

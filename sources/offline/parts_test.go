@@ -38,7 +38,7 @@ func TestParts(t *testing.T) {
 			return "none here"
 		},
 			Verify: func(ctx context.Context, events []*historypb.HistoryEvent,
-				strict bool) histories.ReplayVerdict {
+				strict bool) replay.Verdict {
 				return (&replay.Verifier{Register: workflows.Register, Strict: strict}).Verify(ctx, events)
 			}})
 	})

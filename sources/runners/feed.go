@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
+	"acescope/engine/tasks/runner"
 	"acescope/sources/cluster"
 	"acescope/sources/feed"
 	"acescope/sources/runs"
@@ -66,7 +67,7 @@ func (r *runnersReader) askDispatcher(ctx context.Context) {
 			v.View = view
 			v.Answered = r.link.Now()
 		case v.Absent:
-			v.View = RunnersView{}
+			v.View = runner.View{}
 			v.Answered = time.Time{}
 		default:
 			v.Err = cluster.PlainError(err)

@@ -130,7 +130,7 @@ func TestRunsOfARunner(t *testing.T) {
 	reader.listRuns(ctx)
 	ids := func() (list []string) {
 		for _, r := range last().Runs {
-			list = append(list, BlueprintRunID(r.WorkflowID))
+			list = append(list, run.IDOf(r.WorkflowID))
 		}
 		return list
 	}

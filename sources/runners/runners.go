@@ -19,36 +19,10 @@ import (
 	runspkg "acescope/sources/runs"
 )
 
-// Types of the dispatcher's view, so that screens need no other package.
-type (
-	RunnersView  = runner.View
-	RunnerView   = runner.RunnerView
-	RunnerStatus = runner.Status
-	Counts       = runner.Counts
-	RunQueue     = runner.QueueView
-	WaitingRun   = runner.PendingView
-	Requirements = runner.Requirements
-	Capabilities = runner.Capabilities
-)
-
-// Statuses of runners.
-const (
-	RunnerOnline   = runner.Online
-	RunnerStale    = runner.Stale
-	RunnerDraining = runner.Draining
-	RunnerGone     = runner.Gone
-)
-
-// RunWorkflow is the workflow type of a blueprint run.
-const RunWorkflow = run.Workflow
-
 // BlueprintRun returns the blueprint run with an id, before anything else is known of it.
 func BlueprintRun(id string) runspkg.Run {
 	return runspkg.Run{WorkflowID: run.WorkflowID(id), Type: run.Workflow, TaskID: id}
 }
-
-// BlueprintRunID returns the run id of a blueprint run's workflow, or "" for other workflows.
-func BlueprintRunID(workflowID string) string { return run.IDOf(workflowID) }
 
 // Interval and bounds of reading.
 const (
@@ -59,7 +33,7 @@ const (
 
 // Runners is the dispatcher's newest answer and the runs of one runner.
 type Runners struct {
-	View     RunnersView
+	View     runner.View
 	Answered time.Time // when it answered; zero before the first answer
 	Absent   bool      // there is no dispatcher yet: no runner has registered and no run was started
 	NoWorker bool      // no worker serves the dispatcher, so View is outdated
@@ -73,7 +47,7 @@ type Runners struct {
 }
 
 // QueryDispatcher queries the dispatcher, which needs a worker.
-func QueryDispatcher(ctx context.Context, d cluster.Deps) (v RunnersView, err error) {
+func QueryDispatcher(ctx context.Context, d cluster.Deps) (v runner.View, err error) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.QueryTimeout)
 	defer cancel()
 	id := runner.DispatcherID(cmp.Or(d.TaskQueue, ace.TaskQueue))

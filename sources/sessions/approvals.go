@@ -18,12 +18,12 @@ const maxApprovals = 100
 
 // Approval is a tool call that waits for the user. Texts are untrusted.
 type Approval struct {
-	ID    string      `json:"session_id"`
-	Name  string      `json:"session_name,omitempty"`
-	Agent string      `json:"agent"`
-	Dir   string      `json:"work_dir"`
-	Host  string      `json:"host,omitempty"`
-	Call  ToolRequest `json:"call"`
+	ID    string              `json:"session_id"`
+	Name  string              `json:"session_name,omitempty"`
+	Agent string              `json:"agent"`
+	Dir   string              `json:"work_dir"`
+	Host  string              `json:"host,omitempty"`
+	Call  session.ToolRequest `json:"call"`
 }
 
 // Approvals holds what waits for the user: tool calls, those of the newest session first, and runs.
@@ -44,7 +44,7 @@ func (a *Approvals) Count() int {
 }
 
 // ApprovalsOf returns the waiting calls of a session.
-func ApprovalsOf(s *State) (list []Approval) {
+func ApprovalsOf(s *session.State) (list []Approval) {
 	if s == nil {
 		return nil
 	}
@@ -97,7 +97,7 @@ var redirect = regexp.MustCompile(`>>?\s*(/|~|\.\./)(\S*)`)
 
 // CallRisk describes the irreversible effects that a tool call may have, such as "deletes files", or returns
 // "". dir is the session's working directory.
-func CallRisk(call ToolRequest, dir string) string {
+func CallRisk(call session.ToolRequest, dir string) string {
 	var args map[string]any
 	_ = json.Unmarshal(call.Args, &args)
 	var found []string

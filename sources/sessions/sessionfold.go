@@ -175,7 +175,7 @@ func (t *Turn) buildEntries(logged []*transcripts.Entry, pending []session.ToolR
 }
 
 // AgentText describes the agent of a session: "claude 2.1 on vm".
-func AgentText(s *State) string {
+func AgentText(s *session.State) string {
 	if s.Host == nil {
 		return s.Input.Agent
 	}
@@ -183,7 +183,7 @@ func AgentText(s *State) string {
 }
 
 // BlockedText says why the messages in the queue are not sent, or returns "".
-func BlockedText(s *State) string {
+func BlockedText(s *session.State) string {
 	if s.Status != session.Blocked || s.Blocked == nil {
 		return ""
 	}
@@ -192,7 +192,7 @@ func BlockedText(s *State) string {
 }
 
 // MovedText names the machine that had the session before, or returns "".
-func MovedText(s *State) string {
+func MovedText(s *session.State) string {
 	switch {
 	case s.Move != nil:
 		return "to " + s.Move.Host.Name + " when the turn has ended"
@@ -203,7 +203,7 @@ func MovedText(s *State) string {
 }
 
 // SenderText describes a queued message: "callback", "message from ada".
-func SenderText(m Message) string {
+func SenderText(m session.Message) string {
 	kind := "message"
 	if m.Callback {
 		kind = "callback"

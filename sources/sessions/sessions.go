@@ -15,7 +15,6 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
-	"acescope/engine/agents/transcript"
 	"acescope/engine/tasks/run"
 	"acescope/sources/cluster"
 	"acescope/sources/runs"
@@ -30,44 +29,15 @@ const (
 	maxBlueprintRuns  = 500 // the newest blueprint runs
 )
 
-// Types of the contract that screens use, which do not import engine/agents.
-type (
-	State       = session.State
-	Input       = session.Input
-	Status      = session.Status
-	ToolRequest = session.ToolRequest
-	TurnRecord  = session.TurnRecord
-	Rule        = session.Rule
-	Note        = session.Note
-	Action      = session.Action
-	Message     = session.Message
-	Totals      = transcript.Totals
-)
-
-// Workflow is the workflow type of a session.
-const Workflow = session.Workflow
-
-// WorkflowID returns the workflow ID of a session.
-func WorkflowID(id string) string { return session.WorkflowID(id) }
-
-// Statuses of sessions on the engine.
-const (
-	Starting = session.Starting
-	Idle     = session.Idle
-	Working  = session.Working
-	Waiting  = session.Waiting
-	Blocked  = session.Blocked
-	Stopping = session.Stopping
-	Ended    = session.Ended
-)
-
 // ParseRule parses a rule such as "Bash(git *)=allow".
-func ParseRule(text string) (Rule, error) {
+func ParseRule(text string) (session.Rule, error) {
 	at := strings.LastIndexByte(text, '=')
 	if at < 0 {
-		return Rule{}, fmt.Errorf("tool rule %q: write PATTERN=allow, PATTERN=deny or PATTERN=ask", text)
+		return session.Rule{}, fmt.Errorf("tool rule %q: write PATTERN=allow, PATTERN=deny or PATTERN=ask",
+			text)
 	}
-	r := Rule{Tool: strings.TrimSpace(text[:at]), Action: session.Action(strings.TrimSpace(text[at+1:]))}
+	tool, action := strings.TrimSpace(text[:at]), strings.TrimSpace(text[at+1:])
+	r := session.Rule{Tool: tool, Action: session.Action(action)}
 	return r, r.Check()
 }
 

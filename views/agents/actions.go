@@ -11,6 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/agents/session"
 	"acescope/sources/runs"
 	"acescope/sources/sessions"
 	"acescope/tui"
@@ -348,7 +349,7 @@ func (a *Agents) start(s tui.Shell, line string) tea.Cmd {
 }
 
 // ParseStart reads the name=value pairs of a new session. The text after the last pair is the first message.
-func ParseStart(line string) (in sessions.Input, first string, err error) {
+func ParseStart(line string) (in session.Input, first string, err error) {
 	head := startPairs.FindString(line)
 	pairs, err := console.SplitPairs(head)
 	if err != nil {
@@ -379,7 +380,7 @@ func ParseStart(line string) (in sessions.Input, first string, err error) {
 			if p.Value != "ask" && p.Value != "deny" {
 				return in, "", fmt.Errorf("otherwise=%s: want ask or deny", p.Value)
 			}
-			in.DefaultAction = sessions.Action(p.Value)
+			in.DefaultAction = session.Action(p.Value)
 		case "resume":
 			in.AgentSessionID, in.Resume = p.Value, p.Value != ""
 		case "prompt":
@@ -515,7 +516,7 @@ func (a *Agents) openHistory(s tui.Shell) {
 		s.Note("a transcript has no history; only sessions on the engine do")
 		return
 	}
-	a.nav.Show(runs.Run{WorkflowID: r.Key, RunID: r.Engine.RunID, TaskID: r.Key, Type: sessions.Workflow,
+	a.nav.Show(runs.Run{WorkflowID: r.Key, RunID: r.Engine.RunID, TaskID: r.Key, Type: session.Workflow,
 		Start: r.Engine.Start, Close: r.Engine.Close, Status: r.Engine.Exit})
 	s.Open("timeline")
 }

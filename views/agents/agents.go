@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/engine/ace"
+	"acescope/engine/agents/session"
 	"acescope/sources/runners"
 	"acescope/sources/runs"
 	"acescope/sources/sessions"
@@ -144,7 +145,7 @@ func (a *Agents) live() *sessions.Detail {
 }
 
 // state returns the newest known state of a session on the engine, or nil.
-func (a *Agents) state(r sessions.Row) *sessions.State {
+func (a *Agents) state(r sessions.Row) *session.State {
 	if t := a.live(); t != nil && t.State != nil && r.Key == a.Cursor {
 		return t.State
 	}
@@ -199,7 +200,7 @@ func (a *Agents) nextPart(s tui.Shell, by int) {
 // stateMark returns the mark of a session: its status on the engine, or the age of a transcript. A transcript
 // that ends within a turn is marked open unless it is live.
 func stateMark(r sessions.Row, now time.Time, s theme.Styles) theme.Mark {
-	if r.LastTurnFailed() && r.Engine.Status == sessions.Idle {
+	if r.LastTurnFailed() && r.Engine.Status == session.Idle {
 		return theme.Mark{Glyph: s.Glyphs.Wrong, Word: "turn failed", Ink: s.Failed}
 	}
 	if r.Engine != nil {
@@ -218,18 +219,18 @@ func stateMark(r sessions.Row, now time.Time, s theme.Styles) theme.Mark {
 }
 
 // engineMark returns the mark of a session on the engine.
-func engineMark(status sessions.Status, exit ace.Status, s theme.Styles) theme.Mark {
+func engineMark(status session.Status, exit ace.Status, s theme.Styles) theme.Mark {
 	word := text.Cut(text.Safe(string(status), " "), 12, "")
 	switch status {
-	case sessions.Working:
+	case session.Working:
 		return theme.Mark{Glyph: s.Glyphs.Running, Word: word, Ink: s.Running}
-	case sessions.Waiting, sessions.Blocked:
+	case session.Waiting, session.Blocked:
 		return theme.Mark{Glyph: s.Glyphs.Failed, Word: word, Ink: s.Alert}
-	case sessions.Starting, sessions.Stopping:
+	case session.Starting, session.Stopping:
 		return theme.Mark{Glyph: s.Glyphs.Refresh, Word: word, Ink: s.Running}
-	case sessions.Idle:
+	case session.Idle:
 		return theme.Mark{Glyph: s.Glyphs.Pending, Word: word, Ink: s.Text}
-	case sessions.Ended:
+	case session.Ended:
 		if exit == ace.Failed || exit == ace.TimedOut {
 			return theme.Mark{Glyph: s.Glyphs.Wrong, Word: string(exit), Ink: s.Failed}
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"acescope/engine/ace"
+	"acescope/engine/agents/session"
 	"acescope/sources/runs"
 	"acescope/sources/sessions"
 	"acescope/theme"
@@ -14,7 +15,7 @@ import (
 )
 
 // engine writes a session on the engine, waiting calls first.
-func (w sessionWriter) engine(r sessions.Row, st *sessions.State, live *sessions.Detail) {
+func (w sessionWriter) engine(r sessions.Row, st *session.State, live *sessions.Detail) {
 	g := w.S.Glyphs
 	w.Prose(" ", w.S.Strong, console.OrDash(r.Name, g))
 	if e := r.Engine.Err; e != "" {
@@ -37,7 +38,7 @@ func (w sessionWriter) engine(r sessions.Row, st *sessions.State, live *sessions
 	w.askedTools(st)
 }
 
-func (w sessionWriter) pendingCalls(st *sessions.State) {
+func (w sessionWriter) pendingCalls(st *session.State) {
 	for i, p := range st.Pending {
 		if i == 0 {
 			w.Section(waiting(len(st.Pending), "call")+" for approval", "press w to answer")
@@ -59,7 +60,7 @@ func (w sessionWriter) pendingCalls(st *sessions.State) {
 }
 
 // status writes the state of the session and its source.
-func (w sessionWriter) status(r sessions.Row, st *sessions.State, live *sessions.Detail) {
+func (w sessionWriter) status(r sessions.Row, st *session.State, live *sessions.Detail) {
 	m := engineMark(st.Status, st.Exit, w.S)
 	summary := m.Word
 	if st.Current != nil {
@@ -86,7 +87,7 @@ func (w sessionWriter) status(r sessions.Row, st *sessions.State, live *sessions
 	}
 }
 
-func noteText(n *sessions.Note) string {
+func noteText(n *session.Note) string {
 	if n == nil {
 		return ""
 	}
@@ -100,7 +101,7 @@ func noteText(n *sessions.Note) string {
 	return summary
 }
 
-func (w sessionWriter) engineFacts(r sessions.Row, st *sessions.State, live *sessions.Detail) {
+func (w sessionWriter) engineFacts(r sessions.Row, st *session.State, live *sessions.Detail) {
 	in := st.Input
 	w.fact("agent", w.S.Text, sessions.AgentText(st))
 	w.fact("moved", w.S.Text, sessions.MovedText(st))
@@ -138,7 +139,7 @@ func (w sessionWriter) engineFacts(r sessions.Row, st *sessions.State, live *ses
 }
 
 // toolRules lists which tools are allowed without asking the user.
-func toolRules(in sessions.Input) string {
+func toolRules(in session.Input) string {
 	var parts []string
 	if len(in.AllowedTools) > 0 {
 		parts = append(parts, "allowed "+strings.Join(in.AllowedTools, ", "))
@@ -154,7 +155,7 @@ func toolRules(in sessions.Input) string {
 	return strings.Join(parts, "; ")
 }
 
-func (w sessionWriter) queue(st *sessions.State) {
+func (w sessionWriter) queue(st *session.State) {
 	if len(st.Queue) == 0 {
 		return
 	}
@@ -171,7 +172,7 @@ func (w sessionWriter) queue(st *sessions.State) {
 // shownTurns is the number of newest turns and runs listed.
 const shownTurns = 8
 
-func (w sessionWriter) turns(st *sessions.State) {
+func (w sessionWriter) turns(st *session.State) {
 	if len(st.Recent) == 0 {
 		return
 	}
@@ -198,7 +199,7 @@ func turnMark(status string, s theme.Styles) theme.Mark {
 }
 
 // askedTools writes the outcomes of the tool calls that needed a decision.
-func (w sessionWriter) askedTools(st *sessions.State) {
+func (w sessionWriter) askedTools(st *session.State) {
 	if len(st.Tools) == 0 {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/agents/transcript"
 	"acescope/sources/sessions"
 	"acescope/tui"
 	"acescope/tui/text"
@@ -87,7 +88,7 @@ func (v *List) Footer() string {
 
 // marked sums the cost and tokens of the marked sessions.
 func (v *List) marked() string {
-	var t sessions.Totals
+	var t transcript.Totals
 	for _, r := range v.rows {
 		if v.marks[r.Key] {
 			t = t.Add(r.Totals)

@@ -8,7 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/sources/runners"
+	"acescope/engine/tasks/run"
 	"acescope/sources/runs"
 	"acescope/tui"
 	"acescope/tui/widget"
@@ -122,7 +122,7 @@ func (a *Actor) CancelSelected(s tui.Shell) tea.Cmd {
 	switch _, ok := a.target(s); {
 	case !ok, a.refused(s, "cancel", of):
 		return nil
-	case r.Type == runners.RunWorkflow && a.runners != nil:
+	case r.Type == run.Workflow && a.runners != nil:
 		a.AskStop(s, r)
 		return nil
 	case !a.selectedOpen(s):
@@ -149,7 +149,7 @@ func (a *Actor) AskStop(s tui.Shell, r runs.Run) {
 	if a.refused(s, "cancel", r.ID()) || !noteClosed(s, r) {
 		return
 	}
-	id := runners.BlueprintRunID(r.WorkflowID)
+	id := run.IDOf(r.WorkflowID)
 	lines := []string{"run       " + id}
 	if r.Blueprint != "" {
 		lines = append(lines, "blueprint "+r.Blueprint)

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/agents/session"
 	"acescope/sources/cluster"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
-	"acescope/sources/sessions"
 )
 
 // Options configure a console.
@@ -164,7 +164,7 @@ type SessionActions interface {
 	// StartChoices returns the installed agents, and which of the directories exist.
 	StartChoices(ctx context.Context, dirs []string) StartChoices
 	// StartSession starts a session and returns its ID. If the input has no ID, it generates one.
-	StartSession(ctx context.Context, in sessions.Input, first string) (id string, err error)
+	StartSession(ctx context.Context, in session.Input, first string) (id string, err error)
 	// SendMessage queues a message; waiting is the number of messages before it.
 	SendMessage(ctx context.Context, session, message string) (waiting int, err error)
 	// DecideCall allows or denies a waiting tool call. The agent is told the reason.

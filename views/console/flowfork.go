@@ -8,13 +8,14 @@ import (
 	"strconv"
 	"strings"
 
+	"acescope/engine/flow"
 	"acescope/sources/flows"
 	"acescope/sources/runs"
 )
 
 // selectedFlow reports whether the selected run is that of a flow.
 func (fs *Forks) selectedFlow() bool {
-	return fs.nav.Selected.Ok && fs.nav.Selected.Run.Type == flows.Workflow
+	return fs.nav.Selected.Ok && fs.nav.Selected.Run.Type == flow.Workflow
 }
 
 // flowView returns the steps and inputs of the selected run of a flow, nil until they are read.
@@ -101,7 +102,7 @@ func defaultStep(v *flows.View) string {
 	for i := range v.Steps {
 		switch s := &v.Steps[i]; {
 		case !s.Begun():
-		case s.Status == flows.StepFailed:
+		case s.Status == flow.StepFailed:
 			failed = s.Path // the innermost of nested steps follows those around it
 		case first == "":
 			first = s.Path

@@ -11,9 +11,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/engine/ace"
-	"acescope/sources/runners"
+	"acescope/engine/agents/session"
+	"acescope/engine/tasks/run"
 	"acescope/sources/runs"
-	"acescope/sources/sessions"
 	"acescope/tui"
 )
 
@@ -252,9 +252,9 @@ func (fs *Forks) forkTarget(s tui.Shell) (of runs.ID, ok bool) {
 	switch fs.nav.Selected.Run.Type {
 	case ace.ExperimentWorkflow:
 		s.Note("an experiment cannot be forked; fork the run of one of its tasks")
-	case sessions.Workflow:
+	case session.Workflow:
 		s.Note("an agent session cannot be forked; start another with :session start")
-	case runners.RunWorkflow:
+	case run.Workflow:
 		s.Note("a blueprint run cannot be forked; start another with acescope agent start")
 	default:
 		return of, true

@@ -9,7 +9,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
-	"acescope/sources/runners"
+	"acescope/engine/tasks/run"
 	"acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui/text"
@@ -111,7 +111,7 @@ func Short(id string, g theme.Glyphs) string {
 // RawNameOf returns the name of a run as untrusted text. Lists sort by it.
 func RawNameOf(r runs.Run) string {
 	if r.Blueprint != "" {
-		return r.Blueprint + " " + runners.BlueprintRunID(r.WorkflowID)
+		return r.Blueprint + " " + run.IDOf(r.WorkflowID)
 	}
 	if r.TaskID != "" {
 		return r.TaskID

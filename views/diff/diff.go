@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"acescope/engine/temporal/compare"
 	"acescope/sources/diff"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
@@ -57,7 +58,7 @@ type list struct {
 
 func (v *list) Title() string { return "Diff" }
 
-func (v *list) diff() *histories.Diff {
+func (v *list) diff() *compare.Diff {
 	if v.of == nil {
 		return nil
 	}
@@ -90,7 +91,7 @@ func (v *list) keys(view string) []tui.Binding {
 	b := func(name, help, short string, do func(s tui.Shell), keys ...string) tui.Binding {
 		return console.Key(view+"."+name, help, short, do, keys...)
 	}
-	jump := func(by int, is func(*histories.DiffPair) bool, none string) func(tui.Shell) {
+	jump := func(by int, is func(*compare.Pair) bool, none string) func(tui.Shell) {
 		return func(s tui.Shell) {
 			if v.diff() == nil {
 				return
@@ -192,7 +193,7 @@ func (v *list) refill() {
 }
 
 // pair returns the first pair of the row under the cursor, or nil.
-func (v *list) pair() *histories.DiffPair {
+func (v *list) pair() *compare.Pair {
 	if r, ok := v.Current(); ok {
 		return r.pair()
 	}
@@ -206,7 +207,7 @@ func (v *list) fold() {
 	}
 	d := v.diff()
 	from, _ := r.span()
-	for from > 0 && d.Pairs[from].Status == histories.DiffSame && diff.EqualFrom(d, from-1) > 0 {
+	for from > 0 && d.Pairs[from].Status == compare.Same && diff.EqualFrom(d, from-1) > 0 {
 		from--
 	}
 	if diff.EqualFrom(d, from) >= diff.FoldFrom {
@@ -215,12 +216,12 @@ func (v *list) fold() {
 	}
 }
 
-func differs(p *histories.DiffPair) bool { return histories.DiffDiffers(p.Status) }
+func differs(p *compare.Pair) bool { return compare.Differs(p.Status) }
 
-func startsSection(p *histories.DiffPair) bool { return p.Step().Kind != "tool call" }
+func startsSection(p *compare.Pair) bool { return p.Step().Kind != "tool call" }
 
-func failed(p *histories.DiffPair) bool {
-	bad := func(s *histories.DiffStep) bool {
+func failed(p *compare.Pair) bool {
+	bad := func(s *compare.Step) bool {
 		return s != nil && (s.Error != "" || s.Status == "failed" || s.Status == "timed out")
 	}
 	return bad(p.A) || bad(p.B)
@@ -236,7 +237,7 @@ func (v *list) enter(s tui.Shell) {
 }
 
 // side returns the run of a side, and its step in the selected pair or nil.
-func (v *list) side(second bool) (runs.Run, *histories.DiffStep) {
+func (v *list) side(second bool) (runs.Run, *compare.Step) {
 	ref := v.of.A
 	if second {
 		ref = v.of.B
@@ -348,7 +349,7 @@ func (v *list) Draw(now time.Time, focused bool) []string {
 }
 
 // header returns the two runs, the first difference and the metrics, in as many lines as fit.
-func (v *list) header(d *histories.Diff, now time.Time) []string {
+func (v *list) header(d *compare.Diff, now time.Time) []string {
 	s := v.Styles
 	w := &widget.Writer{Doc: &widget.Document{}, S: s, Width: v.Width, Now: now, Loc: v.location}
 	writeSide(w, "A", v.of.A.Name(), &d.A)
@@ -365,7 +366,7 @@ func (v *list) header(d *histories.Diff, now time.Time) []string {
 }
 
 // shortMetrics returns the most important metrics that differ, in one line.
-func shortMetrics(d *histories.Diff, g theme.Glyphs) string {
+func shortMetrics(d *compare.Diff, g theme.Glyphs) string {
 	var parts []string
 	for _, m := range d.Metrics {
 		switch m.Name {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"acescope/engine/temporal/compare"
 	"acescope/sources/diff"
 	"acescope/sources/histories"
 	"acescope/theme"
@@ -22,14 +23,14 @@ type row interface {
 	// span returns the indexes of the first and the last pair, -1 for a row without pairs.
 	span() (first, last int)
 	// pair returns the first pair, or nil.
-	pair() *histories.DiffPair
+	pair() *compare.Pair
 }
 
 // summaryRow is the whole comparison.
 type summaryRow struct{ of *histories.RunDiff }
 
-func (r summaryRow) span() (first, last int)   { return -1, -1 }
-func (r summaryRow) pair() *histories.DiffPair { return nil }
+func (r summaryRow) span() (first, last int) { return -1, -1 }
+func (r summaryRow) pair() *compare.Pair     { return nil }
 
 func (r summaryRow) cells(s theme.Styles) []widget.Cell {
 	return []widget.Cell{{"", s.Muted}, {"summary: first difference, metrics", s.Strong}, {"", s.Muted},
@@ -52,12 +53,12 @@ func (r summaryRow) write(w *widget.Writer) {
 
 // equalRow stands for n consecutive pairs of equal steps.
 type equalRow struct {
-	d       *histories.Diff
+	d       *compare.Diff
 	from, n int
 }
 
-func (r equalRow) span() (first, last int)   { return r.from, r.from + r.n - 1 }
-func (r equalRow) pair() *histories.DiffPair { return &r.d.Pairs[r.from] }
+func (r equalRow) span() (first, last int) { return r.from, r.from + r.n - 1 }
+func (r equalRow) pair() *compare.Pair     { return &r.d.Pairs[r.from] }
 
 func (r equalRow) cells(s theme.Styles) []widget.Cell {
 	p := &r.d.Pairs[r.from]
@@ -76,18 +77,18 @@ func (r equalRow) write(w *widget.Writer) {
 
 // pairRow is a step of A and the same step of B.
 type pairRow struct {
-	*histories.DiffPair
+	*compare.Pair
 	at int
 }
 
-func (r pairRow) span() (first, last int)   { return r.at, r.at }
-func (r pairRow) pair() *histories.DiffPair { return r.DiffPair }
+func (r pairRow) span() (first, last int) { return r.at, r.at }
+func (r pairRow) pair() *compare.Pair     { return r.Pair }
 
 func (r pairRow) cells(s theme.Styles) []widget.Cell {
-	p, step, g := r.DiffPair, r.Step(), s.Glyphs
+	p, step, g := r.Pair, r.Step(), s.Glyphs
 	m := statusMark(p.Status, s)
 	ink, name := s.Text, text.Safe(step.Key, " ")
-	if p.Status == histories.DiffSame {
+	if p.Status == compare.Same {
 		ink = s.Muted
 	}
 	if step.Kind == "tool call" {
@@ -98,7 +99,7 @@ func (r pairRow) cells(s theme.Styles) []widget.Cell {
 	}
 	duration := ""
 	if p.A != nil && p.A.DurationMS > 0 || p.B != nil && p.B.DurationMS > 0 {
-		a, b := diff.Both(p, func(x *histories.DiffStep) string { return stepDuration(x, g) })
+		a, b := diff.Both(p, func(x *compare.Step) string { return stepDuration(x, g) })
 		duration = a + " | " + b
 	}
 	a, b := diff.Both(p, diff.Event)
@@ -107,16 +108,16 @@ func (r pairRow) cells(s theme.Styles) []widget.Cell {
 }
 
 func (r pairRow) write(w *widget.Writer) {
-	p := r.DiffPair
+	p := r.Pair
 	writeStep(w, p)
 	writeStepSide(w, "A", p.A)
 	writeStepSide(w, "B", p.B)
-	if p.A == nil || p.B == nil || p.Status == histories.DiffOnlyA || p.Status == histories.DiffOnlyB {
+	if p.A == nil || p.B == nil || p.Status == compare.OnlyA || p.Status == compare.OnlyB {
 		writePayloads(w, p)
 	}
 	for _, part := range []struct {
 		name string
-		list []histories.DiffChange
+		list []compare.Change
 	}{{"Input", p.Input}, {"Result", p.Result}} {
 		if len(part.list) > 0 {
 			w.Section(part.name, widget.Counted(len(part.list), "change"))
@@ -135,7 +136,7 @@ func (r pairRow) write(w *widget.Writer) {
 }
 
 // writeStepSide writes outcome, event, time and duration of a step on one side.
-func writeStepSide(w *widget.Writer, side string, step *histories.DiffStep) {
+func writeStepSide(w *widget.Writer, side string, step *compare.Step) {
 	l := w.Line().Add(w.S.Muted, " "+side+" ")
 	if step == nil {
 		w.End(l.Add(w.S.Muted, "no such step"))
@@ -162,7 +163,7 @@ func writeStepSide(w *widget.Writer, side string, step *histories.DiffStep) {
 }
 
 // writePayloads writes the payloads of a step that only one side has.
-func writePayloads(w *widget.Writer, p *histories.DiffPair) {
+func writePayloads(w *widget.Writer, p *compare.Pair) {
 	step, glyph, ink := p.Step(), w.S.Glyphs.Removed, w.S.Removed
 	if p.A == nil {
 		glyph, ink = w.S.Glyphs.Added, w.S.Added

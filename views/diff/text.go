@@ -2,22 +2,22 @@ package diff
 
 import (
 	"acescope/engine/learning/playbook"
+	"acescope/engine/temporal/compare"
 	"acescope/sources/diff"
-	"acescope/sources/histories"
 	"acescope/theme"
 	"acescope/tui/text"
 	"acescope/tui/widget"
 )
 
 // writeSummary writes the two runs, the first difference, notes, and the number of pairs by status.
-func writeSummary(w *widget.Writer, d *histories.Diff, a, b string) {
+func writeSummary(w *widget.Writer, d *compare.Diff, a, b string) {
 	writeSide(w, "A", a, &d.A)
 	writeSide(w, "B", b, &d.B)
 	writeVerdict(w, d)
 	w.Say(w.S.Muted, " "+diff.Counts(d))
 }
 
-func writeSide(w *widget.Writer, side, name string, a *histories.DiffAbout) {
+func writeSide(w *widget.Writer, side, name string, a *compare.About) {
 	name = text.Middle(text.Safe(name, " "), w.Width/2, w.S.Glyphs.Ellipsis)
 	l := w.Line().Add(w.S.Muted, " "+side+" ").Add(w.S.Strong, name)
 	w.End(l.Add(statusInk(a.Status, w.S), "  "+text.Safe(a.Status, " ")).
@@ -37,7 +37,7 @@ func statusInk(status string, s theme.Styles) theme.Ink {
 }
 
 // writeVerdict writes the first difference, the first different result, and notes.
-func writeVerdict(w *widget.Writer, d *histories.Diff) {
+func writeVerdict(w *widget.Writer, d *compare.Diff) {
 	label, ink := " ", w.S.Text
 	if d.First == nil {
 		label, ink = " "+w.S.Glyphs.Success+" ", w.S.Success
@@ -54,17 +54,17 @@ func statusMark(status string, s theme.Styles) theme.Mark {
 	g := s.Glyphs
 	m := theme.Mark{Glyph: "=", Ink: s.Muted}
 	switch status {
-	case histories.DiffChanged:
+	case compare.Changed:
 		m = theme.Mark{Glyph: g.Updated, Ink: s.Updated}
-	case histories.DiffOnlyA:
+	case compare.OnlyA:
 		m = theme.Mark{Glyph: g.Removed, Ink: s.Removed}
-	case histories.DiffOnlyB:
+	case compare.OnlyB:
 		m = theme.Mark{Glyph: g.Added, Ink: s.Added}
-	case histories.DiffMoved:
+	case compare.Moved:
 		m = theme.Mark{Glyph: g.Arrow, Ink: s.Warning}
-	case histories.DiffNotReached:
+	case compare.NotReached:
 		m = theme.Mark{Glyph: g.Pending, Ink: s.Muted}
-	case histories.DiffUnreadable:
+	case compare.Unreadable:
 		m = theme.Mark{Glyph: g.Unknown, Ink: s.Warning}
 	}
 	m.Word = diff.StatusWord(status)
@@ -72,15 +72,15 @@ func statusMark(status string, s theme.Styles) theme.Mark {
 }
 
 // writeStep writes status, name and facts of a pair in one line.
-func writeStep(w *widget.Writer, p *histories.DiffPair) {
+func writeStep(w *widget.Writer, p *compare.Pair) {
 	m := statusMark(p.Status, w.S)
 	l := w.Line().Add(m.Ink, " "+m.Glyph+" "+text.Fit(m.Word, diff.StatusWidth, "")).
 		Add(w.S.Text, " "+text.Safe(p.Step().Key, " "))
-	duration := func(x *histories.DiffStep) string { return stepDuration(x, w.S.Glyphs) }
+	duration := func(x *compare.Step) string { return stepDuration(x, w.S.Glyphs) }
 	w.End(l.Add(w.S.Muted, "  "+w.S.Glyphs.Replace(diff.Facts(p, duration))))
 }
 
-func stepDuration(s *histories.DiffStep, g theme.Glyphs) string {
+func stepDuration(s *compare.Step, g theme.Glyphs) string {
 	if s.Taken {
 		return "reused"
 	}
@@ -88,7 +88,7 @@ func stepDuration(s *histories.DiffStep, g theme.Glyphs) string {
 }
 
 // writeRest writes errors that differ, and which changes are not listed.
-func writeRest(w *widget.Writer, p *histories.DiffPair) {
+func writeRest(w *widget.Writer, p *compare.Pair) {
 	a, b := diff.Errors(p)
 	if a != "" || b != "" {
 		w.Say(w.S.Strong, " error")
@@ -108,7 +108,7 @@ func writeRest(w *widget.Writer, p *histories.DiffPair) {
 const besideWidth = 96
 
 // writeChanges writes changes by path, both values side by side if they fit.
-func writeChanges(w *widget.Writer, list []histories.DiffChange) {
+func writeChanges(w *widget.Writer, list []compare.Change) {
 	for i := range list {
 		c := &list[i]
 		path := c.Path
@@ -131,7 +131,7 @@ func writeChanges(w *widget.Writer, list []histories.DiffChange) {
 
 // valuesOf returns both values of a change, nil for a value that does not exist. In two texts the words
 // that differ are highlighted.
-func valuesOf(c *histories.DiffChange, s theme.Styles) (a, b []widget.Span) {
+func valuesOf(c *compare.Change, s theme.Styles) (a, b []widget.Span) {
 	x, isText := widget.ValueText(c.A)
 	y, isText2 := widget.ValueText(c.B)
 	if isText && isText2 {

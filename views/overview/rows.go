@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/engine/ace"
+	"acescope/engine/agents/session"
 	"acescope/engine/learning/playbook"
 	"acescope/sources/costs"
 	"acescope/sources/experiments"
@@ -64,7 +65,7 @@ func (r approvalRow) Draw(s theme.Styles, width int, plain bool, _ time.Time) st
 
 // Open implements [console.Row].
 func (r approvalRow) Open(s tui.Shell) tea.Cmd {
-	r.nav.OpenSession(s, sessions.WorkflowID(r.ID))
+	r.nav.OpenSession(s, session.WorkflowID(r.ID))
 	return nil
 }
 

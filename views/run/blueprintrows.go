@@ -4,10 +4,10 @@ import (
 	"strings"
 	"time"
 
+	"acescope/engine/agents/session"
 	"acescope/sources/histories"
 	"acescope/sources/runners"
 	"acescope/sources/runs"
-	"acescope/sources/sessions"
 	"acescope/theme"
 	"acescope/tui/text"
 	"acescope/tui/widget"
@@ -143,9 +143,9 @@ func blueprintLinks(d *histories.Detail) (links []linkRow) {
 	in := d.BlueprintRun.Input
 	session := func(what, id string) {
 		if id != "" {
-			w := sessions.WorkflowID(id)
+			w := session.WorkflowID(id)
 			links = append(links, newLinkRow(what,
-				runs.Run{WorkflowID: w, TaskID: w, Type: sessions.Workflow}))
+				runs.Run{WorkflowID: w, TaskID: w, Type: session.Workflow}))
 		}
 	}
 	session("parent session", in.ParentSessionID)
@@ -159,4 +159,4 @@ func blueprintLinks(d *histories.Detail) (links []linkRow) {
 }
 
 // isSession reports whether a run is an agent session.
-func isSession(r runs.Run) bool { return r.Type == sessions.Workflow }
+func isSession(r runs.Run) bool { return r.Type == session.Workflow }

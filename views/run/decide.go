@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/flow"
 	"acescope/sources/flows"
 	"acescope/sources/runs"
 	"acescope/tui"
@@ -58,10 +59,10 @@ func (r *reading) decide(s tui.Shell) {
 func (r flowStepRow) step() *flows.Step { return r.s }
 
 // question returns the dialog about a step. Its answers apply to that step, even if the screen moves on.
-func (r *reading) question(of runs.ID, flow, path, message string) tui.Question {
+func (r *reading) question(of runs.ID, flowName, path, message string) tui.Question {
 	name := text.Cut(text.Safe(path, " "), 40, "…")
-	id := strings.TrimPrefix(of.WorkflowID, flows.IDPrefix)
-	lines := []string{"run       " + text.Safe(id, " ") + ", flow " + text.Safe(flow, " "),
+	id := strings.TrimPrefix(of.WorkflowID, flow.IDPrefix)
+	lines := []string{"run       " + text.Safe(id, " ") + ", flow " + text.Safe(flowName, " "),
 		"step      " + text.Safe(path, " "), ""}
 	lines = append(lines, text.Lines(message)...)
 	act := func(approved bool, comment string) tea.Cmd {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/flow"
 	"acescope/sources/flows"
 	"acescope/sources/histories"
 	"acescope/theme"
@@ -62,7 +63,7 @@ func flowProgress(f *flows.View) string {
 	for i := range f.Steps {
 		if s := &f.Steps[i]; s.Waits() {
 			open = append(open, s.Path+" waits for approval")
-		} else if s.Status == flows.StepRunning && s.Op != nil {
+		} else if s.Status == flow.StepRunning && s.Op != nil {
 			open = append(open, s.Path)
 		}
 	}
@@ -91,18 +92,18 @@ func newFlowStepRow(d *histories.Detail, s *flows.Step) flowStepRow {
 // flowStepMark returns the mark of a step's status.
 func flowStepMark(f *flows.Step, s theme.Styles) theme.Mark {
 	switch f.Status {
-	case flows.StepCompleted:
+	case flow.StepCompleted:
 		return stepMark(ace.StatusDone, s)
-	case flows.StepFailed:
+	case flow.StepFailed:
 		return stepMark(ace.StatusFailed, s)
-	case flows.StepCanceled:
+	case flow.StepCanceled:
 		return stepMark(ace.StatusCanceled, s)
-	case flows.StepRunning:
+	case flow.StepRunning:
 		return stepMark(ace.StatusRunning, s)
-	case flows.StepWaiting:
+	case flow.StepWaiting:
 		return theme.Mark{Glyph: s.Glyphs.Timeout, Word: string(f.Status),
 			Ink: widget.Unless(!f.Approval, s.Running, s.Warning)}
-	case flows.StepSkipped:
+	case flow.StepSkipped:
 		return theme.Mark{Glyph: s.Glyphs.Dash, Word: string(f.Status), Ink: s.Muted}
 	}
 	return theme.Mark{Glyph: s.Glyphs.Pending, Ink: s.Muted}
@@ -122,7 +123,7 @@ func (r flowStepRow) Draw(l *line) {
 	}
 	m := flowStepMark(r.s, l.S)
 	ink := widget.Unless(r.s.Begun(), l.S.Muted, l.S.Text)
-	if r.s.Begun() && r.s.Status == flows.StepSkipped {
+	if r.s.Begun() && r.s.Status == flow.StepSkipped {
 		ink = l.S.Muted
 	}
 	width := max(widget.Clamp(l.Width/3, 14, stepNameWidth)-2*r.s.Depth, 8)
@@ -150,11 +151,11 @@ func (r flowStepRow) Draw(l *line) {
 		l.add(l.S.Error, oneLine(r.s.Error))
 	case r.s.Waits():
 		l.add(l.S.Warning, "waits for approval: "+oneLine(r.s.Detail))
-	case r.s.Status == flows.StepWaiting:
+	case r.s.Status == flow.StepWaiting:
 		l.add(l.S.Running, "waits: "+oneLine(r.s.Detail))
 	case r.s.Detail != "":
 		l.add(l.S.Muted, oneLine(r.s.Detail))
-	case r.s.Status == flows.StepSkipped:
+	case r.s.Status == flow.StepSkipped:
 		l.add(l.S.Muted, "skipped")
 	}
 	if r.s.Reused {
@@ -166,7 +167,7 @@ func (r flowStepRow) Draw(l *line) {
 func (r flowStepRow) took(now time.Time, g theme.Glyphs) string {
 	end := r.s.End
 	switch {
-	case r.s.Start.IsZero() || r.s.Status == flows.StepSkipped:
+	case r.s.Start.IsZero() || r.s.Status == flow.StepSkipped:
 		return ""
 	case end.IsZero() && !r.d.Close.IsZero():
 		end = r.d.Close
@@ -291,7 +292,7 @@ func (r flowStepRow) forkPoint() string {
 	return "from=" + r.s.Path
 }
 
-func (r flowStepRow) failed() bool { return r.s.Status == flows.StepFailed }
+func (r flowStepRow) failed() bool { return r.s.Status == flow.StepFailed }
 
 func (r flowStepRow) refs() []ace.Ref {
 	op := r.s.Op

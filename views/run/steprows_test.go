@@ -93,7 +93,7 @@ func TestRowsAreComparable(t *testing.T) {
 			Calls: histories.Calls(&histories.ToolCall{})},
 		Pending: []histories.PendingActivity{{}}, FailedTasks: []experiments.Finished{{}},
 		Experiment: &ace.ExperimentProgress{Epochs: []ace.EpochResult{{}}},
-		BlueprintRun: &histories.BlueprintRunState{Input: blueprintrun.Input{ParentRunID: "r"},
+		BlueprintRun: &blueprintrun.State{Input: blueprintrun.Input{ParentRunID: "r"},
 			Result: &blueprintrun.Result{}}, Log: []runs.LogLine{{}}}
 	d.Phase.Failure, d.Phase.Answer, d.Input.Label, d.Input.Prompt = &ace.Failure{}, "a", &label, "p"
 	d.Phase.Steps = []ace.StepState{{Phase: ace.PhaseSkills, Usage: &ace.Usage{}}}

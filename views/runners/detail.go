@@ -7,6 +7,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner"
 	"acescope/sources/runners"
 	"acescope/sources/runs"
 	"acescope/theme"
@@ -69,7 +71,7 @@ func (v *detail) Scroll(by int) {
 // Copy returns the ID of the run under the cursor.
 func (v *detail) Copy() (what, copied string) {
 	if r, ok := v.run(); ok {
-		return "run ID", runners.BlueprintRunID(r.WorkflowID)
+		return "run ID", run.IDOf(r.WorkflowID)
 	}
 	return v.from.Copy()
 }
@@ -126,7 +128,7 @@ func (r queueRow) runs(v *list) (list []runs.Run) {
 	return list
 }
 
-func (r waitingRow) runs(*list) []runs.Run { return []runs.Run{waitingRun(r.WaitingRun)} }
+func (r waitingRow) runs(*list) []runs.Run { return []runs.Run{waitingRun(r.PendingView)} }
 
 func (v *detail) Draw(now time.Time, focused bool) []string {
 	v.sync()
@@ -193,7 +195,7 @@ func (r runnerRow) facts(v *detail, w *widget.Writer) string {
 	m := runnerMark(r.Status, s)
 	w.Prose(" ", s.Strong, r.ID)
 	fact(w, "status", m.Ink, m.Glyph+" "+m.Word+" for "+text.Span(w.Now.Sub(r.Since)))
-	if r.Status == runners.RunnerStale {
+	if r.Status == runner.Stale {
 		fact(w, "", s.Warning, "no heartbeat; it gets no runs until it is back")
 	}
 	fact(w, "slots", s.Text, strconv.Itoa(r.Busy)+" of "+strconv.Itoa(c.Slots)+" busy, "+text.Count(r.Done)+
@@ -220,7 +222,7 @@ func (q queueRow) facts(v *detail, w *widget.Writer) string {
 	s := v.Styles
 	w.Prose(" ", s.Strong, requirementsText(q.Requirements))
 	fact(w, "waiting", s.Text, widget.Counted(q.Waiting, "run")+", the oldest for "+
-		v.from.oldest(q.RunQueue, w.Now))
+		v.from.oldest(q.QueueView, w.Now))
 	if q.Able > 0 {
 		fact(w, "matching", s.Text, widget.Counted(q.Able, "runner")+" without a free slot")
 		return "Waiting runs"
@@ -232,7 +234,7 @@ func (q queueRow) facts(v *detail, w *widget.Writer) string {
 }
 
 // startFlags returns the flags of a runner that meets requirements.
-func startFlags(d runners.Requirements) string {
+func startFlags(d runner.Requirements) string {
 	var parts []string
 	if len(d.Tags) > 0 {
 		parts = append(parts, "--tags "+runners.ShellWord(strings.Join(d.Tags, ",")))
@@ -274,6 +276,6 @@ func (v *detail) cells(r runs.Run, now time.Time) []widget.Cell {
 		age, duration = text.Span(now.Sub(r.Start)), console.DurationOf(r, now)
 	}
 	return []widget.Cell{{m.Glyph + " " + m.Word, m.Ink}, {console.OrDash(r.Blueprint, s.Glyphs), s.Text},
-		{console.OrDash(runners.BlueprintRunID(r.WorkflowID), s.Glyphs), s.Muted},
+		{console.OrDash(run.IDOf(r.WorkflowID), s.Glyphs), s.Muted},
 		{age, s.Muted}, {duration, s.Muted}}
 }

@@ -10,6 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/tasks/runner"
 	"acescope/sources/cluster"
 	"acescope/sources/runners"
 	"acescope/sources/runs"
@@ -31,9 +32,9 @@ type row interface {
 }
 
 type (
-	runnerRow  struct{ runners.RunnerView }
-	queueRow   struct{ runners.RunQueue }
-	waitingRow struct{ runners.WaitingRun }
+	runnerRow  struct{ runner.RunnerView }
+	queueRow   struct{ runner.QueueView }
+	waitingRow struct{ runner.PendingView }
 )
 
 // list lists the runners, the queues by requirements, and the waiting runs.
@@ -123,9 +124,9 @@ func (r queueRow) name() (what, id string)   { return "requirements", r.key() }
 func (r waitingRow) name() (what, id string) { return "run ID", r.RunID }
 
 // view returns the last answer of the dispatcher.
-func (v *list) view() runners.RunnersView {
+func (v *list) view() runner.View {
 	if v.data == nil {
-		return runners.RunnersView{}
+		return runner.View{}
 	}
 	return v.data.View
 }
@@ -174,10 +175,10 @@ func (v *list) selected() row { return widget.SelectedRow(&v.list, v.rows) }
 func (v *list) waiting() (runs.Run, bool) {
 	v.arrange()
 	w, ok := v.selected().(waitingRow)
-	return waitingRun(w.WaitingRun), ok
+	return waitingRun(w.PendingView), ok
 }
 
-func waitingRun(w runners.WaitingRun) runs.Run {
+func waitingRun(w runner.PendingView) runs.Run {
 	r := runners.BlueprintRun(w.RunID)
 	r.Phase, r.Start, r.Blueprint = "pending", w.Since, w.Name
 	return r
@@ -245,7 +246,7 @@ func staleText(d *runners.Runners, now time.Time) string {
 	return summary
 }
 
-func countsLine(view runners.RunnersView, width int, s theme.Styles) string {
+func countsLine(view runner.View, width int, s theme.Styles) string {
 	l := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
 	for i, c := range []struct {
 		n    int64
@@ -283,18 +284,18 @@ func (v *list) empty() []string {
 		"acescope agent start NAME   starts a blueprint run"}
 }
 
-func runnersRemark(view runners.RunnersView, s theme.Styles) string {
-	count := map[runners.RunnerStatus]int{}
+func runnersRemark(view runner.View, s theme.Styles) string {
+	count := map[runner.Status]int{}
 	busy, slots := 0, 0
 	for _, r := range view.Runners {
 		count[r.Status]++
-		if busy += r.Busy; r.Status == runners.RunnerOnline {
+		if busy += r.Busy; r.Status == runner.Online {
 			slots += r.Capabilities.Slots
 		}
 	}
 	var parts []string
-	for _, st := range []runners.RunnerStatus{runners.RunnerOnline, runners.RunnerDraining,
-		runners.RunnerStale, runners.RunnerGone} {
+	for _, st := range []runner.Status{runner.Online, runner.Draining,
+		runner.Stale, runner.Gone} {
 		if n := count[st]; n > 0 {
 			parts = append(parts, text.Count(int64(n))+" "+string(st))
 		}
@@ -306,14 +307,14 @@ func runnersRemark(view runners.RunnersView, s theme.Styles) string {
 		text.Count(int64(slots)) + " slots busy"
 }
 
-func queuesRemark(view runners.RunnersView) string {
+func queuesRemark(view runner.View) string {
 	if len(view.Queues) == 0 {
 		return "no waiting runs"
 	}
 	return widget.Counted(view.Waiting, "waiting run") + ", by requirements"
 }
 
-func waitingRemark(view runners.RunnersView) string {
+func waitingRemark(view runner.View) string {
 	switch {
 	case len(view.Pending) == 0:
 		return "none"
@@ -323,16 +324,16 @@ func waitingRemark(view runners.RunnersView) string {
 	return "the oldest first"
 }
 
-func runnerMark(status runners.RunnerStatus, s theme.Styles) theme.Mark {
+func runnerMark(status runner.Status, s theme.Styles) theme.Mark {
 	m := theme.Mark{Word: text.Cut(text.Safe(string(status), " "), 8, "")}
 	switch status {
-	case runners.RunnerOnline:
+	case runner.Online:
 		m.Glyph, m.Ink = s.Glyphs.Running, s.Success
-	case runners.RunnerDraining:
+	case runner.Draining:
 		m.Glyph, m.Ink = s.Glyphs.Pending, s.Warning
-	case runners.RunnerStale:
+	case runner.Stale:
 		m.Glyph, m.Ink = s.Glyphs.Unknown, s.Warning
-	case runners.RunnerGone:
+	case runner.Gone:
 		m.Glyph, m.Ink = s.Glyphs.Canceled, s.Muted
 	default:
 		m.Glyph, m.Ink = s.Glyphs.Unknown, s.Muted
@@ -341,7 +342,7 @@ func runnerMark(status runners.RunnerStatus, s theme.Styles) theme.Mark {
 }
 
 // requirementsText formats requirements on one line.
-func requirementsText(d runners.Requirements) string {
+func requirementsText(d runner.Requirements) string {
 	var parts []string
 	for _, p := range []struct{ name, value string }{{"", d.ExecutorType},
 		{"tags", strings.Join(d.Tags, ",")}, {"host", d.Hostname},
@@ -378,7 +379,7 @@ func (r runnerRow) draw(v *list, width int, plain bool, now time.Time) string {
 	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis, cells...)
 }
 
-func projectText(c runners.Capabilities) string {
+func projectText(c runner.Capabilities) string {
 	if c.AnyProject {
 		return "any directory"
 	}
@@ -397,12 +398,13 @@ func (q queueRow) draw(v *list, width int, plain bool, now time.Time) string {
 	}
 	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis,
 		widget.SizedCell{text.Count(int64(q.Waiting)) + " wait", -11, s.Text},
-		widget.SizedCell{"oldest " + v.oldest(q.RunQueue, now), 13, s.Muted}, widget.SizedCell{able, 11, ink},
+		widget.SizedCell{"oldest " + v.oldest(q.QueueView, now), 13, s.Muted},
+		widget.SizedCell{able, 11, ink},
 		widget.SizedCell{summary, 0, s.Text})
 }
 
 // oldest returns how long the first run of a queue has waited.
-func (v *list) oldest(q runners.RunQueue, now time.Time) string {
+func (v *list) oldest(q runner.QueueView, now time.Time) string {
 	for _, w := range v.view().Pending {
 		if w.RunID == q.Oldest {
 			return text.Span(now.Sub(w.Since))
@@ -471,7 +473,7 @@ func (v *list) askDrain(s tui.Shell) tea.Cmd {
 	case !ok:
 		s.Note("no runner is selected")
 		return nil
-	case r.Status == runners.RunnerDraining || r.Status == runners.RunnerGone:
+	case r.Status == runner.Draining || r.Status == runner.Gone:
 		s.Note("runner " + text.Safe(r.ID, " ") + " is already " + text.Safe(string(r.Status), " "))
 		return nil
 	}

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"acescope/sources/histories"
+	"acescope/engine/stepper"
+	"acescope/engine/temporal/replay"
 	"acescope/theme"
 	"acescope/tui/text"
 	"acescope/tui/widget"
@@ -50,11 +51,11 @@ func (v *pane) head(now time.Time) []string {
 	return w.Lines
 }
 
-func verdictInk(v *histories.ReplayVerdict, s theme.Styles) theme.Ink {
+func verdictInk(v *replay.Verdict, s theme.Styles) theme.Ink {
 	switch {
 	case v.Divergence != nil:
 		return s.Error
-	case v.Outcome == histories.VerifyUnverified:
+	case v.Outcome == replay.Unverified:
 		return s.Warning
 	}
 	return s.Muted
@@ -95,7 +96,7 @@ func (v *pane) drawEvent(w *widget.Writer) {
 	}
 	changed := false
 	for _, s := range d.Sections {
-		items := slices.DeleteFunc(slices.Clone(s.Items), func(i histories.StepItem) bool {
+		items := slices.DeleteFunc(slices.Clone(s.Items), func(i stepper.Item) bool {
 			return !i.Changed
 		})
 		if len(items) == 0 {
@@ -131,7 +132,7 @@ func (v *pane) drawEvent(w *widget.Writer) {
 func (v *pane) alert() string { return " " + v.Styles.Glyphs.Failed + " " }
 
 // item writes an item, with at most most lines of each text, and records the bullet that the lines belong to.
-func (v *pane) item(w *widget.Writer, i histories.StepItem, most int) {
+func (v *pane) item(w *widget.Writer, i stepper.Item, most int) {
 	first := len(w.Lines)
 	mark, ink := "   ", w.S.Text
 	if i.Changed {
@@ -164,7 +165,7 @@ func (v *pane) item(w *widget.Writer, i histories.StepItem, most int) {
 }
 
 // field writes a field below a mark.
-func (v *pane) field(w *widget.Writer, mark string, ink theme.Ink, f histories.StepField, most int) {
+func (v *pane) field(w *widget.Writer, mark string, ink theme.Ink, f stepper.Field, most int) {
 	if f.Label != "" {
 		mark += text.Safe(f.Label, " ") + " "
 	}
@@ -196,7 +197,7 @@ func (v *pane) field(w *widget.Writer, mark string, ink theme.Ink, f histories.S
 }
 
 // outcomeMark returns the sign, the word and the color of an outcome.
-func outcomeMark(o histories.StepOutcome, s theme.Styles) theme.Mark {
+func outcomeMark(o stepper.Outcome, s theme.Styles) theme.Mark {
 	m := theme.Mark{Word: text.Safe(string(o), " "), Glyph: s.Glyphs.Failed, Ink: s.Error}
 	switch o {
 	case "ok", "correct":
@@ -218,7 +219,7 @@ func outcomeMark(o histories.StepOutcome, s theme.Styles) theme.Mark {
 }
 
 // wrongAnswer shows a wrong answer beside the label, and the plan beside the bullets that were used.
-func (v *pane) wrongAnswer(w *widget.Writer, wrong *histories.WrongAnswer) {
+func (v *pane) wrongAnswer(w *widget.Writer, wrong *stepper.WrongAnswer) {
 	w.Section(w.S.Glyphs.Wrong+" The answer became wrong here", "graded at event "+text.Count(wrong.GradedAt)+
 		"; A opens the author of a bullet")
 	answer := side{head: "answer", ink: w.S.Removed, texts: []string{cmp.Or(wrong.Answer, "none")}}
@@ -307,7 +308,7 @@ func (v *pane) request(w *widget.Writer, title, content string) {
 		return
 	}
 	w.Section(title, "o opens all of it")
-	v.field(w, "   ", w.S.Text, histories.StepField{Text: strings.Trim(content, "\n")}, maxRequestLines)
+	v.field(w, "   ", w.S.Text, stepper.Field{Text: strings.Trim(content, "\n")}, maxRequestLines)
 }
 
 // drawChain shows the position of the run in its chain, and the keys that go to the other runs.
@@ -348,7 +349,7 @@ func (v *pane) drawVerdict(w *widget.Writer) {
 }
 
 // Verdict writes a verdict, with expected and actual decision side by side.
-func Verdict(w *widget.Writer, v *histories.ReplayVerdict, strict bool) {
+func Verdict(w *widget.Writer, v *replay.Verdict, strict bool) {
 	switch {
 	case v.Divergence == nil && v.Why != "":
 		w.Section("Verify", string(v.Outcome))
@@ -376,7 +377,7 @@ func Verdict(w *widget.Writer, v *histories.ReplayVerdict, strict bool) {
 const maxSDKMessage = 300
 
 // sides writes what the history contains and what the code does, side by side.
-func sides(w *widget.Writer, g *histories.VerifyDivergence) {
+func sides(w *widget.Writer, g *replay.Divergence) {
 	recorded := []string{g.Expected.String(), "recorded by " + g.Recorded}
 	code := []string{g.Actual.String(), "code " + g.Code}
 	columns(w, side{"expected (history)", w.S.Removed, recorded}, side{"actual (code)", w.S.Added, code})

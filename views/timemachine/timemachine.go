@@ -15,6 +15,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
+	"acescope/engine/stepper"
 	"acescope/sources/histories"
 	"acescope/sources/playbooks"
 	"acescope/sources/runs"
@@ -58,7 +59,7 @@ type Feed interface {
 	console.Feed[*histories.Replay]
 	StepTo(event int64)
 	StepToPosition(pos int)
-	StepMove(by histories.StepBy, forward bool)
+	StepMove(by stepper.By, forward bool)
 	StepToWrong()
 	WatchValue(expr string)
 	NextWatched(forward bool)
@@ -168,7 +169,7 @@ func (v *pane) Bindings() []tui.Binding {
 	b := func(name, help, short string, do func(), keys ...string) tui.Binding {
 		return console.Key("replay."+name, help, short, do, keys...)
 	}
-	move := func(by histories.StepBy, forward bool) func() { return func() { v.feed.StepMove(by, forward) } }
+	move := func(by stepper.By, forward bool) func() { return func() { v.feed.StepMove(by, forward) } }
 	at := func(name, help, short string, do func(tui.Shell), keys ...string) tui.Binding {
 		return console.Key("replay."+name, help, short, do, keys...)
 	}
@@ -176,17 +177,17 @@ func (v *pane) Bindings() []tui.Binding {
 		v.openAuthor, "A")
 	return append(v.forks.ForkAt("replay", v.forkPoint),
 		b("next", "next event; after the last one, the next run of the chain", "event",
-			move(histories.StepEvent, true), "right", "l"),
+			move(stepper.ByEvent, true), "right", "l"),
 		b("previous", "previous event; before the first one, the previous run of the chain", "",
-			move(histories.StepEvent, false), "left", "h"),
-		b("next_phase", "next change of phase", "phase", move(histories.StepPhase, true), "]"),
-		b("previous_phase", "previous change of phase", "", move(histories.StepPhase, false), "["),
+			move(stepper.ByEvent, false), "left", "h"),
+		b("next_phase", "next change of phase", "phase", move(stepper.ByPhase, true), "]"),
+		b("previous_phase", "previous change of phase", "", move(stepper.ByPhase, false), "["),
 		b("next_tool", "next tool call; of an experiment the next task", "tool call",
-			move(histories.StepTool, true), "}"),
-		b("previous_tool", "previous tool call or task", "", move(histories.StepTool, false), "{"),
+			move(stepper.ByTool, true), "}"),
+		b("previous_tool", "previous tool call or task", "", move(stepper.ByTool, false), "{"),
 		b("next_error", "next error, or the event that produced a wrong answer", "error",
-			move(histories.StepError, true), "e"),
-		b("previous_error", "previous error or wrong answer", "", move(histories.StepError, false), "E"),
+			move(stepper.ByError, true), "e"),
+		b("previous_error", "previous error or wrong answer", "", move(stepper.ByError, false), "E"),
 		b("first", "first event", "", func() { v.feed.StepToPosition(1) }, "g", "home"),
 		b("last", "last event", "", func() { v.feed.StepTo(0) }, "G", "end"),
 		at("at", "go to an event by number; also :42", "event 42", v.askAt, "#"),

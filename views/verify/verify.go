@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/temporal/replay"
 	"acescope/sources/histories"
 	"acescope/theme"
 	"acescope/tui"
@@ -63,7 +64,7 @@ func (v *list) Bindings() []tui.Binding {
 func (v *list) keys(view string) []tui.Binding {
 	next := func(by int) func(tui.Shell) {
 		differs := func(r *histories.VerifiedRun) bool {
-			return r.Verdict.Outcome != histories.VerifyDeterministic
+			return r.Verdict.Outcome != replay.Deterministic
 		}
 		return func(s tui.Shell) { v.Next(s, by, differs, "all other listed runs match") }
 	}
@@ -142,8 +143,8 @@ func (v *list) arrange() {
 }
 
 func (v *list) nextFilter() {
-	outcomes := []string{"", string(histories.VerifyNondeterministic), string(histories.VerifyDrifted),
-		string(histories.VerifyUnverified), string(histories.VerifyDeterministic)}
+	outcomes := []string{"", string(replay.Nondeterministic), string(replay.Drifted),
+		string(replay.Unverified), string(replay.Deterministic)}
 	v.only = outcomes[(slices.Index(outcomes, v.only)+1)%len(outcomes)]
 	if v.data != nil {
 		v.arrange()
@@ -170,7 +171,7 @@ func (v *list) open(s tui.Shell) {
 	}
 	v.stepTo(event)
 	s.Open("replay")
-	if r.Verdict.Outcome != histories.VerifyDeterministic {
+	if r.Verdict.Outcome != replay.Deterministic {
 		s.Focus(1) // the pane with the verdict
 	}
 }
@@ -280,9 +281,9 @@ func (v *list) cells(r *histories.VerifiedRun) []widget.Cell {
 	}
 	mark, ink := s.Glyphs.Success, s.Success
 	switch r.Verdict.Outcome {
-	case histories.VerifyNondeterministic:
+	case replay.Nondeterministic:
 		mark, ink = s.Glyphs.Failed, s.Error
-	case histories.VerifyDrifted, histories.VerifyUnverified:
+	case replay.Drifted, replay.Unverified:
 		mark, ink = s.Glyphs.Unknown, s.Warning
 	}
 	same := r.Verdict.Divergence == nil
@@ -293,8 +294,8 @@ func (v *list) cells(r *histories.VerifiedRun) []widget.Cell {
 }
 
 // command formats a command, with its input only if the input differs.
-func command(c *histories.VerifyCommand, kind histories.VerifyKind) string {
-	if c != nil && kind != histories.VerifyChanged {
+func command(c *replay.Command, kind replay.Kind) string {
+	if c != nil && kind != replay.KindChanged {
 		short := *c
 		short.Detail = ""
 		c = &short

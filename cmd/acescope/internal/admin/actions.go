@@ -23,7 +23,6 @@ import (
 	"acescope/engine/temporal/fork"
 	"acescope/sources/cluster"
 	sourceruns "acescope/sources/runs"
-	"acescope/sources/sessions"
 	"acescope/views/console"
 )
 
@@ -221,7 +220,7 @@ func (l *Link) StartChoices(_ context.Context, dirs []string) console.StartChoic
 }
 
 // StartSession implements [console.SessionActions].
-func (l *Link) StartSession(ctx context.Context, in sessions.Input, first string) (id string, err error) {
+func (l *Link) StartSession(ctx context.Context, in session.Input, first string) (id string, err error) {
 	if err := agents.Adopt(l.app, ctx, &in); err != nil {
 		return "", err
 	}

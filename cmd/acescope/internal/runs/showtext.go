@@ -11,6 +11,8 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
+	"acescope/engine/agents/session"
+	"acescope/engine/tasks/run"
 	"acescope/sources/histories"
 	"acescope/sources/runners"
 	"acescope/sources/sessions"
@@ -144,7 +146,7 @@ func (p *page) lineage(l *histories.Lineage) {
 }
 
 // session summarizes an agent session; acescope session show has the conversation.
-func (p *page) session(st *sessions.State) {
+func (p *page) session(st *session.State) {
 	p.heading("Session")
 	p.text("status", string(st.Status))
 	p.text("agent", strings.TrimSpace(st.Input.Agent+" "+st.Model)+" in "+st.Input.WorkingDir)
@@ -161,7 +163,7 @@ func (p *page) session(st *sessions.State) {
 	p.Printf("  \"acescope session show %s\" shows the conversation", st.Input.SessionID)
 }
 
-func (p *page) blueprintRun(st *histories.BlueprintRunState) {
+func (p *page) blueprintRun(st *run.State) {
 	p.heading("Run")
 	p.fields(runners.Fields(st))
 	p.text("prompt", st.Input.Prompt)
