@@ -22,13 +22,16 @@ const tmpDir = ".tmp"
 // directory is a bucket whose objects are files named by their keys. [os.Link] creates a file only if
 // none exists, also for several machines on a network file system. gocloud.dev/blob/fileblob cannot do
 // that: it checks first and renames afterwards.
-type directory struct{ dir string }
+type directory struct {
+	dir   string
+	there bool // when it was opened
+}
 
 func openDirectory(u *url.URL, create bool) (Bucket, error) {
 	if u.Host != "" || u.RawQuery != "" || !filepath.IsAbs(filepath.FromSlash(u.Path)) {
 		return nil, fmt.Errorf("%w: %s; expected file:/// and an absolute path", ErrURL, u.Redacted())
 	}
-	d := &directory{filepath.FromSlash(u.Path)}
+	d := &directory{dir: filepath.FromSlash(u.Path)}
 	tmp := filepath.Join(d.dir, tmpDir)
 	if create {
 		if err := os.MkdirAll(tmp, 0o700); err != nil {
@@ -36,6 +39,7 @@ func openDirectory(u *url.URL, create bool) (Bucket, error) {
 		}
 	}
 	durable.Sweep(tmp)
+	d.there = d.exists()
 	return d, nil
 }
 
@@ -129,7 +133,7 @@ func (d *directory) List(ctx context.Context, prefix string) iter.Seq2[Object, e
 			return err
 		}
 		err := filepath.WalkDir(from, visit)
-		if errors.Is(err, fs.ErrNotExist) && d.exists() {
+		if errors.Is(err, fs.ErrNotExist) && (!d.there || d.exists()) {
 			return // no key has this prefix
 		}
 		if err != nil {
