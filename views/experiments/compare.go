@@ -77,7 +77,7 @@ func (v *compareView) Bindings() []tui.Binding {
 		console.Key("compare.filter_back", "previous filter", "", func() { v.filter(-1) }),
 		console.Key("compare.diff", "compare the task's two runs step by step", "diff", v.diffTask, "d"),
 		console.Key("compare.swap", "swap A and B", "swap", v.swap, "~"),
-		console.Key("compare.next_error", "next broken task", "", v.toBroken(1), "e"),
+		console.Key("compare.next_error", "go to the next task whose answer became wrong", "", v.toBroken(1), "e"),
 		console.Key("compare.previous_error", "previous broken task", "", v.toBroken(-1), "E"),
 	)
 	if v.forks.Changes() {

@@ -211,7 +211,7 @@ func decode(line []byte, previous []ace.ModelMessage) (c ace.ModelCall, err erro
 	}
 	n := c.Request.Repeated
 	if n < 0 || n > len(previous) {
-		return c, fmt.Errorf("it repeats %d messages of a request with %d", n, len(previous))
+		return c, fmt.Errorf("the request repeats %d messages, but the one before has %d", n, len(previous))
 	}
 	c.Request.Messages = slices.Concat(previous[:n], c.Request.Messages)
 	c.Request.Repeated = 0

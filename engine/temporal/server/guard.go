@@ -75,8 +75,8 @@ func sameFile(path string, was fs.FileInfo) error {
 }
 
 func movedError(dir string, err error) error {
-	return failf(ErrMoved, err, "data directory %s was moved or deleted while this process used it: start "+
-		"acescope again with the --data-dir that is right now",
+	return failf(ErrMoved, err, "data directory %s was moved or deleted while this process used it; "+
+		"start acescope again with the new --data-dir",
 		dir)
 }
 

@@ -286,9 +286,9 @@ func noticeEmpty(a *cli.App, all transcripts.Cost) {
 	case all.Sessions == 0:
 		cli.Warn(a, "the transcripts and runs contain no usage of a model")
 	case all.First == "":
-		cli.Warn(a, "no usage is selected; there is usage without dates")
+		cli.Warn(a, "the query selects no usage; the usage has no dates")
 	default:
-		cli.Warn(a, "no usage is selected; there is usage from %s to %s", all.First, all.Last)
+		cli.Warn(a, "the query selects no usage; there is usage from %s to %s", all.First, all.Last)
 	}
 }
 

@@ -30,7 +30,7 @@ func parseJudgment(f found) (j model.Judgment, err error) {
 		return j, errCut
 	}
 	if j.Correct, err = strconv.ParseBool(strings.ToLower(f.fields.text("correct"))); err != nil {
-		return j, errors.New(`it has no "correct" that is true or false`)
+		return j, errors.New(`the field "correct" is missing, or neither true nor false`)
 	}
 	j.Reason = f.fields.text("reason")
 	return j, nil
