@@ -19,7 +19,7 @@ const keyVariable = "AWS_ACCESS_KEY_ID"
 
 // Credentials returns the variables with the credentials of [S3]. Those of the environment take precedence.
 func Credentials() map[string]string {
-	c := map[string]string{keyVariable: name, "AWS_SECRET_ACCESS_KEY": secret, "AWS_REGION": "us-east-1"}
+	c := map[string]string{keyVariable: accessKey, "AWS_SECRET_ACCESS_KEY": secret, "AWS_REGION": "us-east-1"}
 	for variable, value := range c {
 		c[variable] = cmp.Or(os.Getenv(variable), value)
 	}
