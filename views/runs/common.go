@@ -36,6 +36,9 @@ const maxNameWidth = 30
 // look takes new rows and reports whether anything changed.
 func (c *common) look(list *runs.RunList, now time.Time, s theme.Styles) bool {
 	rows := list.Rows
+	if list.Loading { // the rows are those of the query before
+		return false
+	}
 	if len(rows) == 0 || c.rows == &rows[0] && c.count == len(rows) && c.query == list.Query {
 		return false
 	}
