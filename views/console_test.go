@@ -372,7 +372,7 @@ type failing struct{ console.RunActions }
 func (failing) Cancel(context.Context, string, string) error { return errors.New("permission denied") }
 
 // A run chosen on another screen that is not in the list stays selected until the user moves the cursor of
-// the list.
+// the list or filters it.
 func TestChosenElsewhere(t *testing.T) {
 	sc := newScreen(t, full(60), plainLook, 200, 50)
 	c := sc.shared.Navigation
@@ -384,5 +384,12 @@ func TestChosenElsewhere(t *testing.T) {
 	sc.press("j")
 	if c.Selected.Run.TaskID != "q-00059" {
 		t.Errorf("after moving, selected is %s", c.Selected.Run.TaskID)
+	}
+	c.Show(runspkg.Run{WorkflowID: "ace/old-1", RunID: "r-old", TaskID: "old-1"})
+	filtered := full(60)
+	filtered.Runs.Query = `Verdict="wrong"`
+	sc.show(filtered)
+	if c.Selected.Run.TaskID != "q-00060" {
+		t.Errorf("after filtering, selected is %s", c.Selected.Run.TaskID)
 	}
 }

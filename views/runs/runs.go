@@ -291,6 +291,7 @@ func (v *Runs) Refresh() {
 	}
 	if queryChanged {
 		v.top = 0
+		v.nav.Elsewhere = false
 		v.walker.reset()
 	} else if v.top > 0 || wasFirst > 0 {
 		v.top += v.Cursor - before
