@@ -116,7 +116,7 @@ func journey(t *testing.T, width, height int) {
 
 	// Its runs, and its playbook as a file.
 	term.press("F")
-	term.await("▸1 runs", "second", "e1-0006 ✓")
+	term.await("▸1 runs", "second", "e1-0006", "55.00 ✓")
 	term.press("4")
 	term.await("Playbook second", "A share of a whole", "^s export")
 	term.press(keyCtrlS)
