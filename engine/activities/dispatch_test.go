@@ -68,7 +68,9 @@ func (p *fakeServer) ListWorkflow(context.Context,
 
 func (p *fakeServer) DescribeWorkflowExecution(_ context.Context, workflowID,
 	_ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	p.mu.Lock()
 	status, ok := p.status[workflowID]
+	p.mu.Unlock()
 	if !ok {
 		return nil, serviceerror.NewNotFound("gone")
 	}
@@ -104,7 +106,9 @@ func TestWatchLogsOutageOnce(t *testing.T) {
 		for _, status := range []enumspb.WorkflowExecutionStatus{enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
 			enumspb.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING} {
 			synctest.Wait()
+			p.mu.Lock()
 			p.status[id] = status
+			p.mu.Unlock()
 			time.Sleep(5 * watchEvery)
 		}
 		cancel()
