@@ -171,14 +171,14 @@ func fold[F any](ctx context.Context, c client.Client, workflowID string,
 
 // readError adds the kind and the ID of the workflow to an error of fold. A missing workflow becomes
 // the error notFound.
-func readError(kind, id string, notFound ace.Kind, err error) error {
+func readError(notFound ace.NotFound, id string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case isNotFound(err):
-		return notFound.Missing(id, "")
+		return notFound.Of(id)
 	}
-	return fmt.Errorf("%s %s: %w", kind, id, err)
+	return fmt.Errorf("%s %s: %w", notFound.Kind, id, err)
 }
 
 func isError[E error](err error) bool {

@@ -73,7 +73,7 @@ func FlowState(ctx context.Context, e *Engine, workflowID, runID string) (s flow
 	for events.HasNext() {
 		event, err := events.Next()
 		if err != nil {
-			return s, readError("flow run", workflowID, flow.ErrNotRunning, err)
+			return s, readError(flow.ErrNotRunning, workflowID, err)
 		}
 		s.ApplyEvent(event)
 	}

@@ -21,10 +21,7 @@ import (
 )
 
 // ErrNoRunner means that no runner has the ID.
-const ErrNoRunner = ace.Kind("runner")
-
-// RunnerHint says how to find the IDs of runners.
-const RunnerHint = `run "acescope runner list"`
+var ErrNoRunner = ace.NotFound{Kind: "runner", Hint: `run "acescope runner list"`}
 
 // RunnerActions are the questions about runners and the actions on them. They are methods of [Engine].
 type RunnerActions struct{ e *Engine }
@@ -74,7 +71,7 @@ func runnerError(id string, err error) error {
 		return nil
 	}
 	if isNotFound(err) {
-		return ErrNoRunner.Missing(id, RunnerHint)
+		return ErrNoRunner.Of(id)
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return fmt.Errorf("runner %s: %s", id, app.Message())

@@ -302,7 +302,7 @@ func (r *Runs) setSession(ctx context.Context, q run.Request, in *run.Input) err
 	s, err := r.e.Describe(ctx, in.SessionID)
 	switch {
 	case errors.Is(err, ErrNoSession):
-		return run.ErrNotFound.Missing(in.SessionID, "")
+		return run.ErrNotFound.Of(in.SessionID)
 	case err != nil:
 		return err
 	case !s.Open():

@@ -167,7 +167,7 @@ func (r *Runs) newestOf(ctx context.Context, sessionID string) (string, error) {
 		return "", err
 	}
 	if newest.RunID == "" {
-		return "", run.ErrNotFound.Missing(sessionID, "")
+		return "", run.ErrNotFound.Of(sessionID)
 	}
 	return newest.RunID, nil
 }
@@ -258,7 +258,7 @@ func (r *Runs) State(ctx context.Context, id string) (run.State, error) {
 // resolve returns the run with an ID, or the newest run of the session with that ID.
 func (r *Runs) resolve(ctx context.Context, id string) (string, error) {
 	if !run.ValidName(id) {
-		return "", run.ErrNotFound.Missing(id, "")
+		return "", run.ErrNotFound.Of(id)
 	}
 	_, err := r.e.Client.DescribeWorkflowExecution(ctx, run.WorkflowID(id), "")
 	switch {
@@ -273,7 +273,7 @@ func (r *Runs) resolve(ctx context.Context, id string) (string, error) {
 func (r *Runs) stateOf(ctx context.Context, runID string) (s run.State, err error) {
 	d := run.Decoder{}
 	err = fold(ctx, r.e.Client, run.WorkflowID(runID), d.Fact, s.Apply)
-	return s, readError("run", runID, run.ErrNotFound, err)
+	return s, readError(run.ErrNotFound, runID, err)
 }
 
 // Intervals of the attempts to reach a server that is unavailable.
@@ -285,7 +285,7 @@ const (
 // Await implements [run.Verbs]. It survives restarts of the server, until the context is done.
 func (r *Runs) Await(ctx context.Context, runID string) (run.Result, error) {
 	if !run.ValidName(runID) {
-		return run.Result{}, run.ErrNotFound.Missing(runID, "")
+		return run.Result{}, run.ErrNotFound.Of(runID)
 	}
 	for pause := minAwaitRetry; ; pause = min(2*pause, maxAwaitRetry) {
 		var res run.Result
@@ -297,7 +297,7 @@ func (r *Runs) Await(ctx context.Context, runID string) (run.Result, error) {
 		case ctx.Err() != nil:
 			return res, fmt.Errorf("run %s: %w", runID, ctx.Err())
 		case isNotFound(err):
-			return res, run.ErrNotFound.Missing(runID, "")
+			return res, run.ErrNotFound.Of(runID)
 		case err == nil, isError[*temporal.WorkflowExecutionError](err):
 			return r.resultOf(ctx, runID)
 		case !isTemporary(err):

@@ -25,12 +25,10 @@ import (
 	"acescope/engine/workflows"
 )
 
-// ErrNoSession means that no session has the ID.
-const ErrNoSession = ace.Kind("session")
-
 // Errors of sessions.
 var (
-	ErrEnded = errors.New("the session has ended")
+	ErrNoSession = ace.NotFound{Kind: "session", Hint: `run "acescope session list"`}
+	ErrEnded     = errors.New("the session has ended")
 	// ErrSilent means that no worker accepted an update within a minute. It may be repeated: the
 	// session accepts a message ID only once.
 	ErrSilent = errors.New("does not answer")
@@ -164,7 +162,7 @@ func (a Sessions) Stop(ctx context.Context, sessionID string, n session.Note) (s
 func (a Sessions) Describe(ctx context.Context, sessionID string) (s session.State, err error) {
 	d := session.Decoder{}
 	err = fold(ctx, a.e.Client, session.WorkflowID(sessionID), d.Fact, s.Apply)
-	return s, readError("session", sessionID, ErrNoSession, err)
+	return s, readError(ErrNoSession, sessionID, err)
 }
 
 // An update is repeated if the session continues as new at the same time.
@@ -215,7 +213,7 @@ func (a Sessions) updateError(ctx context.Context, sessionID string, err error) 
 	d, err := a.e.Client.DescribeWorkflowExecution(ctx, session.WorkflowID(sessionID), "")
 	switch {
 	case isNotFound(err):
-		return false, ErrNoSession.Missing(sessionID, "")
+		return false, ErrNoSession.Of(sessionID)
 	case err != nil:
 		return false, fmt.Errorf("session %s: %w", sessionID, err)
 	case d.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:

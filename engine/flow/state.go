@@ -20,11 +20,9 @@ const (
 // MemoName is the memo with the name of a run's flow.
 const MemoName = "flow_name"
 
-// ErrNotRunning means that no run of a flow has the ID.
-const ErrNotRunning = ace.Kind("flow run")
-
 // Errors of actions on runs.
 var (
+	ErrNotRunning = ace.NotFound{Kind: "flow run"}
 	ErrNotWaiting = errors.New("nothing to decide")
 )
 

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"slices"
 
 	commonpb "go.temporal.io/api/common/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -20,7 +21,7 @@ func DecodeLists(next grpc.UnaryClientInterceptor) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
 		invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		if method == workflowservice.WorkflowService_ListWorkflowExecutions_FullMethodName {
-			opts = append(opts[:len(opts):len(opts)], codec)
+			opts = append(slices.Clip(opts), codec)
 		}
 		return next(ctx, method, req, reply, cc, invoke, opts...)
 	}

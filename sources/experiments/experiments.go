@@ -187,7 +187,7 @@ func Find(ctx context.Context, c client.Client, name string) (*ace.ExperimentPro
 }
 
 // ErrNotFound means that no experiment has the name.
-const ErrNotFound = ace.Kind("experiment")
+var ErrNotFound = ace.NotFound{Kind: "experiment", Hint: `run "acescope experiment list"`}
 
 // Resolve returns the workflow id of an experiment, given its id or workflow id.
 func Resolve(ctx context.Context, c client.Client, id string) (string, error) {
@@ -211,5 +211,5 @@ func Resolve(ctx context.Context, c client.Client, id string) (string, error) {
 		}
 		near = runspkg.Near(name, names)
 	}
-	return "", ErrNotFound.Missing(id, ace.Nearest(near, `run "acescope experiment list"`))
+	return "", ErrNotFound.Near(id, near)
 }

@@ -18,9 +18,7 @@ import (
 )
 
 // ErrNotFound means that no run has the name.
-const ErrNotFound = ace.Kind("run")
-
-const listHint = `run "acescope list"`
+var ErrNotFound = ace.NotFound{Kind: "run", Hint: `run "acescope list"`}
 
 var runIDPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
@@ -51,12 +49,12 @@ func Resolve(
 		}
 	}
 	if runID != "" {
-		return nil, ErrNotFound.Missing(name, listHint)
+		return nil, ErrNotFound.Of(name)
 	}
 	if workflowID := newestIn(ctx, c, id); workflowID != "" {
 		return c.DescribeWorkflowExecution(ctx, workflowID, "")
 	}
-	return nil, ErrNotFound.Missing(id, ace.Nearest(near(ctx, c, id), listHint))
+	return nil, ErrNotFound.Near(id, near(ctx, c, id))
 }
 
 // newestIn returns the workflow ID of the newest blueprint run in a session, or "".

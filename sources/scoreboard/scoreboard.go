@@ -135,7 +135,7 @@ func (s *Scoreboard) Caution() string {
 const maxAsked = 50
 
 // ErrNotFound means that no batch of forks has the ID.
-const ErrNotFound = ace.Kind("batch of forks")
+var ErrNotFound = ace.NotFound{Kind: "batch of forks", Hint: `run "acescope lineage"`}
 
 // Read reads the forks of a batch and their originals. A batch without forks is [ErrNotFound].
 func Read(ctx context.Context, c client.Client, batch string) (*Scoreboard, error) {
@@ -152,7 +152,7 @@ func Read(ctx context.Context, c client.Client, batch string) (*Scoreboard, erro
 		return nil, err
 	}
 	if len(forks) == 0 {
-		return nil, ErrNotFound.Missing(batch, `run "acescope lineage"`)
+		return nil, ErrNotFound.Of(batch)
 	}
 	originals := map[runs.ID]runs.Run{}
 	for some := range slices.Chunk(forks, maxAsked) {

@@ -22,7 +22,7 @@ import (
 var shipped embed.FS
 
 // ErrNotFound means that no flow has the name.
-const ErrNotFound = ace.Kind("flow")
+var ErrNotFound = ace.NotFound{Kind: "flow"}
 
 // ProjectDir is the directory of a project's flows, below its root.
 const ProjectDir = ".acescope/flows"
@@ -48,7 +48,7 @@ func (l Library) Find(name string) (Entry, error) {
 	if strings.ContainsAny(name, `/\`) || isYAML(name) {
 		e, err := open(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			err = ErrNotFound.Missing(name, "there is no such file")
+			err = ErrNotFound.With(name, "there is no such file")
 		}
 		return e, err
 	}
@@ -67,7 +67,7 @@ func (l Library) Find(name string) (Entry, error) {
 	if similar := blueprint.Nearest(name, names); similar != "" {
 		hint = "did you mean " + similar + "?"
 	}
-	return Entry{}, ErrNotFound.Missing(name, hint)
+	return Entry{}, ErrNotFound.With(name, hint)
 }
 
 // List lists the flows by name. Of flows with the same name it has the first.

@@ -115,7 +115,7 @@ func (l *logs) of(name string) (*branchLog, error) {
 	}
 	x, err := l.read(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNoBranch.Missing(name, "start it first")
+		return nil, ErrNoBranch.Of(name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("playbook branch %q: %w", name, err)

@@ -16,14 +16,12 @@ import (
 	"acescope/engine/internal/lru"
 )
 
-// ErrNoBranch means that no branch has the name.
-const ErrNoBranch = ace.Kind("playbook branch")
-
 // Errors that callers distinguish with [errors.Is].
 var (
 	ErrNotFound  = errors.New("playbook version not found")
 	ErrAmbiguous = errors.New("playbook version is ambiguous")
 	ErrCorrupt   = errors.New("playbook store is corrupt")
+	ErrNoBranch  = ace.NotFound{Kind: "playbook branch", Hint: "start it first"}
 	ErrDiffers   = errors.New("the branch exists with other versions")
 )
 

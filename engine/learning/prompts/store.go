@@ -35,12 +35,10 @@ import (
 
 // Errors for [errors.Is].
 var (
-	ErrName    = errors.New("invalid name of a phase prompt")
-	ErrShipped = errors.New("the prompt default is a part of acescope and cannot be changed")
+	ErrNotFound = ace.NotFound{Kind: "phase prompt", Hint: `run "acescope phase-prompt list"`}
+	ErrName     = errors.New("invalid name of a phase prompt")
+	ErrShipped  = errors.New("the prompt default is a part of acescope and cannot be changed")
 )
-
-// ErrNotFound means that there is no phase prompt with the name or the version.
-const ErrNotFound = ace.Kind("phase prompt")
 
 // MediaType is the media type of a text.
 const MediaType = "text/markdown; charset=utf-8"
@@ -276,7 +274,7 @@ func (s *Store) Find(ctx context.Context, phase ace.Phase, ref string) (Prompt, 
 	} else if len(all) > 0 && !all[len(all)-1].Deleted {
 		return all[len(all)-1], nil
 	}
-	return Prompt{}, ErrNotFound.Missing(string(phase)+"="+ref, `run "acescope phase-prompt list"`)
+	return Prompt{}, ErrNotFound.Of(string(phase) + "=" + ref)
 }
 
 // Text returns the text of a version.

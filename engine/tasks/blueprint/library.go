@@ -119,7 +119,7 @@ func (l Library) Find(name string) (Entry, error) {
 	if similar := Nearest(name, known); similar != "" {
 		hint = "did you mean " + similar + "?"
 	}
-	return Entry{}, run.ErrNoBlueprint.Missing(name, hint)
+	return Entry{}, run.ErrNoBlueprint.With(name, hint)
 }
 
 func invalidName(name string) error {

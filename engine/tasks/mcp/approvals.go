@@ -65,7 +65,7 @@ func (s *Server) decide(ctx context.Context, c call, a decideArgs) (any, error) 
 				"screen or with acescope flow approve", run.ErrBadRequest, quote(id))
 	}
 	if s.o.Approvals == nil {
-		return nil, run.ErrNotFound.Missing(a.RunID, "")
+		return nil, run.ErrNotFound.Of(a.RunID)
 	}
 	return s.o.Approvals.Decide(ctx, Decision{RunID: a.RunID, Step: a.Step, Approved: a.Approved,
 		Comment: oneLine(a.Comment),

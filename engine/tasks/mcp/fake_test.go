@@ -51,7 +51,7 @@ func (f *fake) Start(_ context.Context, r run.Request) (run.Input, error) {
 	}
 	switch {
 	case r.AgentName != "crawl" && r.AgentName != "writer":
-		return run.Input{}, run.ErrNoBlueprint.Missing(r.AgentName, "there are crawl and writer")
+		return run.Input{}, run.ErrNoBlueprint.With(r.AgentName, "there are crawl and writer")
 	case r.AgentName == "writer" && r.Prompt == "":
 		return run.Input{}, fmt.Errorf("%w: agent writer needs a prompt", run.ErrBadRequest)
 	case r.AgentName == "crawl" && r.Parameters == nil:
@@ -81,7 +81,7 @@ func (f *fake) Resume(_ context.Context, r run.Request) (run.Input, error) {
 	defer f.mu.Unlock()
 	s, ok := f.states[r.SessionID]
 	if !ok || r.SessionID != s.Input.SessionID {
-		return run.Input{}, run.ErrNotFound.Missing(r.SessionID, "")
+		return run.Input{}, run.ErrNotFound.Of(r.SessionID)
 	}
 	f.asked = append(f.asked, r)
 	f.resumed++
@@ -94,7 +94,7 @@ func (f *fake) State(_ context.Context, id string) (run.State, error) {
 	defer f.mu.Unlock()
 	s, ok := f.states[id]
 	if !ok {
-		return s, run.ErrNotFound.Missing(id, "")
+		return s, run.ErrNotFound.Of(id)
 	}
 	return s, nil
 }
@@ -128,7 +128,7 @@ func (f *fake) Stop(_ context.Context, id string, r run.StopRequest) (run.State,
 	defer f.mu.Unlock()
 	s, ok := f.states[id]
 	if !ok {
-		return s, run.ErrNotFound.Missing(id, "")
+		return s, run.ErrNotFound.Of(id)
 	}
 	if s.Status.Over() {
 		return s, fmt.Errorf("run %s: %w: %s", s.Input.RunID, run.ErrOver, s.Status)

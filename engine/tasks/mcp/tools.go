@@ -124,7 +124,7 @@ func (s *Server) checkVisible(ctx context.Context, c call, name string) error {
 	}) {
 		return nil
 	}
-	return run.ErrNoBlueprint.Missing(name, "list_agent_blueprints shows those for this connection")
+	return run.ErrNoBlueprint.With(name, "list_agent_blueprints shows those for this connection")
 }
 
 type resumeArgs struct {

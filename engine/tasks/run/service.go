@@ -26,14 +26,10 @@ type Service interface {
 
 // Errors of a [Service]. Each is wrapped with a sentence that says what is wrong and what to do.
 var (
-	ErrBadRequest = errors.New("bad request")
-	ErrOver       = errors.New("it has ended")
-)
-
-// Errors of a [Service] for names that nothing has.
-const (
-	ErrNoBlueprint = ace.Kind("blueprint")
-	ErrNotFound    = ace.Kind("run or session")
+	ErrBadRequest  = errors.New("bad request")
+	ErrNoBlueprint = ace.NotFound{Kind: "blueprint"}
+	ErrNotFound    = ace.NotFound{Kind: "run or session"}
+	ErrOver        = errors.New("it has ended")
 )
 
 // ErrorText returns the text of an error for the caller, without the words "bad request", since

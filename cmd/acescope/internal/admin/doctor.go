@@ -188,8 +188,8 @@ func (x *examination) checkEngine(ctx context.Context) (*system.System, error) {
 	return health, err
 }
 
-// hostOf adds to the check of the host that no other process hosts the server, or that the host has another
-// version.
+// hostOf returns a check. That of the host also says if this process is the host, or if the host has another
+// version of acescope.
 func hostOf(c system.Check, e *engine.Engine) system.Check {
 	switch {
 	case c.Name != "host":

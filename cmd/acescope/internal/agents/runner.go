@@ -166,7 +166,7 @@ its current runs.`,
 func withRunner(a *cli.App, ctx context.Context, id string,
 	do func(context.Context, *engine.Engine) error) error {
 	if !reachable(a) {
-		return engine.ErrNoRunner.Missing(id, engine.RunnerHint)
+		return engine.ErrNoRunner.Of(id)
 	}
 	return withRunners(a, ctx, "runner "+id, do)
 }

@@ -14,7 +14,6 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
-	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
 	"acescope/engine/agents/transcript"
@@ -153,7 +152,7 @@ acescope session show 5e551011 --json | jq 'select(.type == "tool" and .ok == fa
 
 func showSession(a *cli.App, ctx context.Context, name string, follow, summary bool) error {
 	if name == "" {
-		return noSession(name)
+		return engine.ErrNoSession.Of(name)
 	}
 	if transcript.FormatOf(name) == nil && reachable(a) {
 		if found, err := showEngineSession(a, ctx, name, follow, summary); found || err != nil {
@@ -272,7 +271,7 @@ func findTranscript(
 	list = slices.DeleteFunc(slices.Clone(list), isOther)
 	found := transcripts.Find(list, name)
 	if len(found) == 0 {
-		return nil, noSession(name)
+		return nil, engine.ErrNoSession.Of(name)
 	}
 	var ids []string
 	for _, s := range found {
@@ -288,10 +287,6 @@ func checkUnique(name string, ids []string) error {
 	}
 	return cli.UsageError("%q is the beginning of %d session ids: %s", name, len(ids),
 		strings.Join(ids[:min(len(ids), 5)], ", "))
-}
-
-func noSession(name string) error {
-	return ace.Kind("session").Missing(name, `run "acescope session list"`)
 }
 
 // Local returns the directories, prices and cache with which the transcripts on this machine are read.

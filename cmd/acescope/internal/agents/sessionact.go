@@ -29,7 +29,7 @@ func withSession(a *cli.App, ctx context.Context, name string,
 	defer done()
 	id, err := findSession(ctx, e, name)
 	if err == nil && id == "" {
-		err = noSession(name)
+		err = engine.ErrNoSession.Of(name)
 	}
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func withSession(a *cli.App, ctx context.Context, name string,
 // SessionError gives the error of a request to a session its exit code, and explains a missing answer.
 func SessionError(id string, err error) error {
 	if errors.Is(err, engine.ErrNoSession) {
-		return noSession(id)
+		return engine.ErrNoSession.Of(id)
 	}
 	return answerError("session "+id, err)
 }

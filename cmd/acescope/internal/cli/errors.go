@@ -57,7 +57,7 @@ func NotFound(format string, args ...any) error {
 // ExitCode returns the exit code for an error.
 func ExitCode(err error) int {
 	var c *ExitError
-	var missing ace.Kind
+	var missing ace.NotFound
 	var noNamespace *serviceerror.NamespaceNotFound
 	switch {
 	case err == nil:

@@ -125,7 +125,7 @@ func inputOf(ctx context.Context, e *engine.Engine, id string) (*ace.ExperimentI
 	event, err := events.Next()
 	if err != nil {
 		if cluster.NotFound(err) {
-			return nil, experiments.ErrNotFound.Missing(id, `run "acescope experiment list"`)
+			return nil, experiments.ErrNotFound.Of(id)
 		}
 		return nil, fmt.Errorf("experiment %s: %w", id, err)
 	}

@@ -93,6 +93,8 @@ func newestBranch(s *playbook.Store) (string, error) {
 	return "", cli.NotFound("no playbook branch yet; run an experiment")
 }
 
+var errNoPlaybook = ace.NotFound{Kind: "playbook", Hint: `run "acescope playbook branches", or name a file`}
+
 // noSuch returns the error for an unknown name, with similar names.
 func noSuch(s *playbook.Store, name string) error {
 	list, _ := s.Branches() // similar names among the readable branches are enough
@@ -100,8 +102,7 @@ func noSuch(s *playbook.Store, name string) error {
 	for _, d := range list {
 		names = append(names, d.Name)
 	}
-	return ace.Kind("playbook").Missing(name, ace.Nearest(runs.Near(name, names),
-		`run "acescope playbook branches", or name a file`))
+	return errNoPlaybook.Near(name, runs.Near(name, names))
 }
 
 // IsPlaybookPath reports whether a name designates a playbook file even if a branch has that name: standard
