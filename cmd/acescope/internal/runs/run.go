@@ -261,18 +261,16 @@ func runOn(a *cli.App, ctx context.Context, e *engine.Engine, prompt string, f r
 	}
 	if partial != nil {
 		cli.Warn(a, "%s; continuing with the valid tasks before it: 1 to %d", cli.OneLine(partial), in.Tasks)
+		partial = errors.New("the data set was read only in part; the warning at the start says why")
 	}
 	list, err := repeatsOf(ctx, e, in, f)
 	if err != nil {
 		return err
 	}
 	if f.dryRun {
-		return cmp.Or(partial, reportPlan(a, list))
+		return cmp.Or(reportPlan(a, list), partial)
 	}
-	if err := runRepeats(a, ctx, e, list, f); err != nil || partial == nil {
-		return err
-	}
-	return errors.New("the data set was read only in part; the warning at the start says why")
+	return cmp.Or(runRepeats(a, ctx, e, list, f), partial)
 }
 
 // startPlaybook returns the hash of the playbook that the flags name.
