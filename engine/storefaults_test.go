@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -74,9 +73,7 @@ func (m *faultyMachine) slow() string {
 	})
 	head := m.finish(runID)
 	m.checkFirstAttempts(ace.ExperimentWorkflowID(faultExperiment))
-	for i := range faultTasks {
-		m.checkFirstAttempts(faultTask(i))
-	}
+	m.checkFirstAttempts(faultTask)
 	return head
 }
 
@@ -153,7 +150,7 @@ func (m *faultyMachine) outage(want string, end func()) {
 // lastFailure returns why the last attempt of the first task's step failed, or "".
 func (m *faultyMachine) lastFailure() string {
 	m.Helper()
-	d, err := m.Client.DescribeWorkflowExecution(m.Context(), faultTask(0), "")
+	d, err := m.Client.DescribeWorkflowExecution(m.Context(), faultTask, "")
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -165,31 +162,23 @@ func (m *faultyMachine) lastFailure() string {
 
 const (
 	faultExperiment = "x"
-	faultTasks      = 1
+	faultTask       = "ace/x-e1-0001" // workflow ID of its only task
 )
-
-func faultTask(i int) string {
-	return ace.WorkflowID(fmt.Sprintf("%s-e1-%04d", faultExperiment, i+1))
-}
 
 // start starts an experiment with a fault of the store.
 func (m *faultyMachine) start(fault buckettest.Fault) (runID string) {
 	m.Helper()
-	var lines []byte
-	for _, p := range problems.Finance(1, faultTasks) {
-		line, err := json.Marshal(p)
-		if err != nil {
-			m.Fatal(err)
-		}
-		lines = append(append(lines, line...), '\n')
+	line, err := json.Marshal(problems.Finance(1, 1)[0])
+	if err != nil {
+		m.Fatal(err)
 	}
-	dataset, err := m.Artifacts.PutBytes(m.Context(), lines, "application/jsonl")
+	dataset, err := m.Artifacts.PutBytes(m.Context(), line, "application/jsonl")
 	if err != nil {
 		m.Fatal(err)
 	}
 	m.store.Fail(fault)
 	runID, err = m.StartExperiment(m.Context(), ace.ExperimentInput{ExperimentID: faultExperiment,
-		DatasetID: "sums", Dataset: dataset, Tasks: faultTasks, Adapter: ace.Offline, Epochs: 1, Parallel: 1,
+		DatasetID: "sums", Dataset: dataset, Tasks: 1, Adapter: ace.Offline, Epochs: 1, Parallel: 1,
 		Provider: "builtin", Model: "rules"})
 	if err != nil {
 		m.Fatal(err)
@@ -205,7 +194,7 @@ func (m *faultyMachine) finish(runID string) string {
 	if err := workflow.Get(m.Context(), &result); err != nil {
 		m.Fatal(err)
 	}
-	if e := result.Epochs[0]; e.Tasks != faultTasks || e.Failed != 0 || result.Bullets == 0 {
+	if e := result.Epochs[0]; e.Tasks != 1 || e.Failed != 0 || result.Bullets == 0 {
 		m.Errorf("%+v", result)
 	}
 	return result.After
