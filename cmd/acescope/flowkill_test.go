@@ -361,7 +361,8 @@ func (s *killEnv) checkHistory(operations int) {
 			ids[e.GetEventId()] = a.GetActivityId()
 		}
 		if a := e.GetActivityTaskStartedEventAttributes(); a.GetAttempt() > 1 {
-			s.Errorf("%s was executed %d times", ids[a.GetScheduledEventId()], a.GetAttempt())
+			s.Errorf("%s was executed %d times, last after: %s", ids[a.GetScheduledEventId()], a.GetAttempt(),
+				a.GetLastFailure().GetMessage())
 		}
 	}
 	if len(ids) != operations {
