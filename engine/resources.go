@@ -12,7 +12,7 @@ import (
 // and while it runs.
 const (
 	minFree    = 16 << 20
-	spaceEvery = 2 * time.Second
+	spaceEvery = 5 * time.Second
 )
 
 // checkSpace returns an error if a directory's file system is nearly full.

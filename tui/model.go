@@ -140,15 +140,25 @@ func New(o Options) (*Model, error) {
 
 // Init starts the waiting command and the clock.
 func (m *Model) Init() tea.Cmd {
-	cmds := []tea.Cmd{m.mail.wait(), tick()}
+	cmds := []tea.Cmd{m.mail.wait(), m.tick()}
 	if m.opts.Theme != nil {
 		cmds = append(cmds, tea.RequestBackgroundColor)
 	}
 	return tea.Batch(cmds...)
 }
 
-func tick() tea.Cmd {
-	return tea.Tick(time.Second, func(time.Time) tea.Msg { return tickMsg{} })
+// Intervals at which times on the screen are drawn again.
+const (
+	clockInterval = time.Second
+	quietInterval = 5 * time.Second // while nothing changes; the newest time is older then
+)
+
+func (m *Model) tick() tea.Cmd {
+	interval := clockInterval
+	if m.status != nil && m.status.Quiet {
+		interval = quietInterval
+	}
+	return tea.Tick(interval, func(time.Time) tea.Msg { return tickMsg{} })
 }
 
 // Update handles a message.
@@ -167,7 +177,7 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 		return m.mail.wait()
 	case tickMsg:
 		m.status = m.opts.Source.Status() // the list may have been read again without a change
-		return tea.Batch(tick(), m.saver.due(m.opts.Now(), m.State))
+		return tea.Batch(m.tick(), m.saver.due(m.opts.Now(), m.State))
 	case tea.WindowSizeMsg:
 		m.canvas.width, m.canvas.height = msg.Width, msg.Height
 	case tea.BackgroundColorMsg:

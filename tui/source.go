@@ -19,6 +19,7 @@ type Status struct {
 	Counts     map[string]int64 // of these runs, by [theme.Statuses]
 	Wrong      int64            // completed runs with a wrong answer
 	Paused     bool             // nothing refreshes by itself
+	Quiet      bool             // nothing runs, and the user does nothing
 	Interval   time.Duration    // between two refreshes; 0 if nothing refreshes
 	Loaded     time.Time        // when the list was read last, zero if never
 	Approvals  int              // tool calls and runs that wait for a user

@@ -18,7 +18,9 @@ func (s source) Changed() <-chan struct{} { return s.feeds.Link.Changed() }
 func (s source) Used() { s.feeds.Link.Used() }
 
 func (s source) Status() *tui.Status {
-	return statusOf(s.feeds.Link.Status(), s.feeds.Runs.Value(), s.feeds.Approvals.Value().Count())
+	status := statusOf(s.feeds.Link.Status(), s.feeds.Runs.Value(), s.feeds.Approvals.Value().Count())
+	status.Quiet = s.feeds.Link.Quiet()
+	return status
 }
 
 func statusOf(link cluster.Status, list runs.RunList, approvals int) *tui.Status {

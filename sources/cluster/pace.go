@@ -57,6 +57,13 @@ func (p *pace) Unused() bool {
 	return time.Since(p.used) >= quietAfter
 }
 
+// Quiet reports whether nothing runs and no key was pressed for a while.
+func (p *pace) Quiet() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.still != nil && time.Since(p.used) >= quietAfter
+}
+
 // Rest waits between two readings: d, and longer while the console is quiet. It returns the error of ctx if
 // that ends first.
 func (p *pace) Rest(ctx context.Context, d time.Duration) error {

@@ -21,7 +21,7 @@ import (
 
 // Timing and bounds of a forwarder.
 const (
-	pollInterval     = time.Second // for changes that the file system does not report
+	pollInterval     = 2 * time.Second // for changes that the file system does not report
 	saveInterval     = 200 * time.Millisecond
 	maxInFlight      = 5000     // records
 	maxInFlightBytes = 64 << 20 // of records

@@ -170,6 +170,13 @@ var dynamicConfig = dc.StaticClient{
 	// No metrics are exported.
 	dc.MatchingBacklogMetricsEmitInterval.Key():    time.Duration(0),
 	dc.PersistenceHealthSignalMetricsEnabled.Key(): false,
+	// Only queues of several partitions use these data.
+	dc.MatchingEphemeralDataUpdateInterval.Key(): time.Duration(0),
+	// The server's own workers have little to do. Two pollers are the SDK's minimum.
+	dc.WorkerScannerMaxConcurrentActivityTaskPollers.Key():     2,
+	dc.WorkerScannerMaxConcurrentWorkflowTaskPollers.Key():     2,
+	dc.WorkerParentCloseMaxConcurrentActivityTaskPollers.Key(): 2,
+	dc.WorkerParentCloseMaxConcurrentWorkflowTaskPollers.Key(): 2,
 }
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

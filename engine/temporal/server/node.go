@@ -85,7 +85,7 @@ func (o Options) withDefaults() Options {
 
 const (
 	// watchInterval is how often an attached node tries the lock: two system calls.
-	watchInterval = 200 * time.Millisecond
+	watchInterval = 500 * time.Millisecond
 	// briefPatience is how long a brief node waits for another process to take over.
 	briefPatience = time.Second
 	// retryInterval is the pause after a failed takeover.

@@ -195,7 +195,7 @@ const (
 	sessionsDir = "sessions"    // below the data directory
 	hostLock    = "host.lock"   // held by the process that serves the sessions
 	lockExt     = ".agent.lock" // of sessions' locks; differs from hostLock for every session id
-	lockRetry   = time.Second
+	lockRetry   = 2 * time.Second
 )
 
 // Here returns the host that serves the sessions of a data directory on this machine.

@@ -41,7 +41,7 @@ func (l *slots) of(id string) *slot {
 }
 
 // retireInterval is how often idle processes are looked for.
-const retireInterval = time.Second
+const retireInterval = 5 * time.Second
 
 // retireIdle ends the processes that were idle for maxIdle, and those that were idle longest while
 // more than maxWarm are idle. A session's next turn starts another one.
