@@ -170,8 +170,8 @@ var dynamicConfig = dc.StaticClient{
 	// No metrics are exported.
 	dc.MatchingBacklogMetricsEmitInterval.Key():    time.Duration(0),
 	dc.PersistenceHealthSignalMetricsEnabled.Key(): false,
-	// Only queues of several partitions use these data.
-	dc.MatchingEphemeralDataUpdateInterval.Key(): time.Duration(0),
+	// Only queues of several partitions use these data. With 0, a stopped server's goroutines would spin.
+	dc.MatchingEphemeralDataUpdateInterval.Key(): time.Minute,
 	// The server's own workers have little to do. Two pollers are the SDK's minimum.
 	dc.WorkerScannerMaxConcurrentActivityTaskPollers.Key():     2,
 	dc.WorkerScannerMaxConcurrentWorkflowTaskPollers.Key():     2,
