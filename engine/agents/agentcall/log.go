@@ -100,7 +100,8 @@ func (l *EventLog) writePart() {
 	}
 }
 
-// AddOwn writes a line that does not come from the agent.
+// AddOwn writes a line that does not come from the agent. What ReadLog needs to understand the line is
+// not redacted.
 func (l *EventLog) AddOwn(v any) {
 	l.endParts()
 	line, err := json.Marshal(v)
@@ -108,7 +109,7 @@ func (l *EventLog) AddOwn(v any) {
 		l.Err = cmp.Or(l.Err, err)
 		return
 	}
-	l.write(l.Redact.Line(line))
+	l.write(l.Redact.Fields(line, "type", "provider", "exit_class"))
 }
 
 func (l *EventLog) write(line []byte) {

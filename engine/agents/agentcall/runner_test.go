@@ -280,6 +280,28 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
+// TestOrdinarySecrets checks that a log is readable if secrets are words that acescope itself writes
+// into it, and that they are redacted elsewhere.
+func TestOrdinarySecrets(t *testing.T) {
+	t.Setenv("STORE_PASSWORD", "acescope")
+	t.Setenv("SERVER_PASSWORD", "opencode")
+	t.Setenv("PIN_KEY", "timed_out")
+	t.Setenv("OTHER_KEY", "exit_class")
+	p := newPlace(t, agentcli.OpenCode)
+	e := p.run(with(p.call("SCENARIO: say acescope opencode exit_class; hang", 1), func(c *Call) {
+		c.Timeout = 300 * time.Millisecond
+	}))
+	l, data := p.log(e)
+	if l.Header.Provider != "opencode" || l.Header.ID == "" || l.End == nil || l.End.ExitClass != "timed_out" {
+		t.Errorf("%+v, end %+v", l.Header, l.End)
+	}
+	const clean = "say [redacted:STORE_PASSWORD] [redacted:SERVER_PASSWORD] [redacted:OTHER_KEY]"
+	if !strings.HasSuffix(l.Header.Instruction.Preview, clean+"; hang") ||
+		bytes.Contains(data, []byte("say acescope")) {
+		t.Errorf("%s", data)
+	}
+}
+
 // TestEnvironment checks that an agent gets only permitted variables.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("SOME_SETTING", "seen")

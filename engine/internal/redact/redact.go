@@ -213,14 +213,21 @@ func mark(kind string) string { return "[redacted:" + kind + "]" }
 
 // Line returns a line of JSON without secrets; valid JSON stays valid. A line that is not JSON is
 // treated as by Bytes.
-func (r *Redactor) Line(line []byte) []byte {
+func (r *Redactor) Line(line []byte) []byte { return r.line(line, nil) }
+
+// Fields is like Line for JSON that acescope writes from its own types: it keeps the names of fields
+// and the values of the fixed ones, which must not come from outside. A known secret may be an ordinary
+// word that occurs in them.
+func (r *Redactor) Fields(line []byte, fixed ...string) []byte { return r.line(line, fixed) }
+
+func (r *Redactor) line(line []byte, fixed []string) []byte {
 	if !r.suspect(line) {
 		return line
 	}
 	if !json.Valid(line) {
 		return r.Bytes(line)
 	}
-	return r.json(line)
+	return r.json(line, fixed)
 }
 
 // suspect reports whether a line may contain a secret, in any escaped form.
@@ -240,8 +247,9 @@ func (r *Redactor) suspect(line []byte) bool {
 	}
 }
 
-// json redacts the strings of valid JSON.
-func (r *Redactor) json(line []byte) []byte {
+// json redacts the strings of valid JSON, except the names of fields and the values of fixed ones if
+// there are fixed ones.
+func (r *Redactor) json(line []byte, fixed []string) []byte {
 	out, from := []byte(nil), 0
 	key := "" // of the next value
 	for at := bytes.IndexByte(line, '"'); at >= 0; {
@@ -249,7 +257,10 @@ func (r *Redactor) json(line []byte) []byte {
 		text := line[at+1 : end]
 		next := skipSpace(line, end+1)
 		isKey := next < len(line) && line[next] == ':'
-		clean := r.content(text)
+		clean := text
+		if fixed == nil || !isKey && !slices.Contains(fixed, key) {
+			clean = r.content(text)
+		}
 		if kind := secretOf(key, text); !isKey && kind != "" && bytes.Equal(clean, text) {
 			clean = []byte(mark(kind))
 		}
