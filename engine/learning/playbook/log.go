@@ -230,7 +230,10 @@ func (x *branchLog) each(ctx context.Context, from, to int, fn func(v *Version))
 		if err == nil {
 			err = json.Unmarshal(line, &v)
 		}
-		if err != nil || v.Hash != x.entries[i].hash {
+		if err == nil && v.Hash != x.entries[i].hash {
+			err = errors.New("it records another version")
+		}
+		if err != nil {
 			return fmt.Errorf("%w: %s, line %d has changed: %v", ErrCorrupt, x.path, i+2, err)
 		}
 		v.Branch, v.Seq = x.header.Branch, i+1
