@@ -37,9 +37,9 @@ const (
 	ClassLogBroken agentcli.Class = "log_incomplete"
 )
 
-// Call is one attempt of a call of an agent. Of the embedded call, the runner sets the binary
-// and what a session on standard input needs. An empty working directory is the run's own, an
-// empty model the configured one. A CLI without a system prompt gets it before the instruction.
+// Call is one attempt of a call of an agent. The runner sets Binary, AllowFull and SessionID of the embedded
+// call. If WorkingDir is empty, the agent works in the run's own directory; if Model is empty, it uses the
+// configured model. A CLI without a system prompt gets it before the instruction.
 type Call struct {
 	agentcli.Call
 	// ID is the same for all attempts of a call and differs between calls.
@@ -49,7 +49,7 @@ type Call struct {
 	Log     artifact.LogName
 	// OnEvent, if set, gets every event as it comes, without secrets.
 	OnEvent func(agentcli.Event)
-	// Progress, if set, is kept up to date.
+	// Progress, if set, gets the progress of the call.
 	Progress *Progress
 }
 

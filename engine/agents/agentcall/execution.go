@@ -24,7 +24,7 @@ type execution struct {
 	c       Call
 	adapter agentcli.Adapter
 	version agentcli.Version
-	newID   string // the ID of a new session, if the CLI lets us choose it
+	newID   string // the ID of a new session, if the CLI lets the caller choose it
 	session string // the agent's session ID as far as it is known
 
 	log    EventLog

@@ -49,9 +49,9 @@ type EventLog struct {
 	Lines  int64
 	Err    error // the first one; nothing is written after it
 
-	parts *redact.Stream // of the text whose parts arrive, or nil
-	part  []byte         // the line of its newest part, which is not written yet
-	text  []byte         // without secrets, of that line
+	parts *redact.Stream // redacts the text that arrives in parts, or nil
+	part  []byte         // the line of the newest part, which is not written yet
+	text  []byte         // the redacted text of that line
 	// Fault, if set, is called before each write, for tests that fill the disk.
 	Fault func(path string) error
 }
@@ -85,7 +85,7 @@ func (l *EventLog) endParts() {
 	}
 }
 
-// writePart writes the line of the newest part with another text: a part may end within a secret.
+// writePart writes the line of the newest part with its redacted text: a part may end within a secret.
 func (l *EventLog) writePart() {
 	quoted, err := json.Marshal(string(l.text))
 	if err != nil {
@@ -231,7 +231,7 @@ func ReadLog(r io.Reader, each func(n int64, e agentcli.Event)) (Log, error) {
 			continue
 		}
 		var own ownLine
-		_ = json.Unmarshal(line.Bytes, &own) // an invalid line says nothing
+		_ = json.Unmarshal(line.Bytes, &own) // an invalid line has no type
 		switch own.Type {
 		case lineEnd:
 			l.End = own.End
@@ -253,17 +253,16 @@ func ReadLog(r io.Reader, each func(n int64, e agentcli.Event)) (Log, error) {
 	return l, nil
 }
 
-// readLogFile reads a log by its path.
-func readLogFile(path string, each func(n int64, e agentcli.Event)) (Log, error) {
+func readLogFile(path string) (Log, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return Log{}, err
 	}
 	defer f.Close()
-	return ReadLog(f, each)
+	return ReadLog(f, nil)
 }
 
-// final reports whether another attempt could not change the result.
+// final reports whether the log has a result that another attempt would not change.
 func (l Log) final() bool {
 	switch {
 	case l.End != nil && (l.End.Success || l.Ended):
@@ -274,10 +273,10 @@ func (l Log) final() bool {
 	return l.Ended && !l.Outcome.Retry
 }
 
-// hasUsage reports whether the log has all usage up to its end.
+// hasUsage reports whether the log has the usage of the whole attempt.
 func (l Log) hasUsage() bool { return l.End != nil || l.Ended }
 
-// usage returns the usage of the call up to the end of the log, as far as the log has it.
+// usage returns the usage of the attempt and of those before it, as far as the log has it.
 func (l Log) usage() ace.Usage {
 	if l.End != nil {
 		return l.End.Usage

@@ -63,7 +63,7 @@ func (p *place) log(e *Result) (Log, []byte) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	l, err := readLogFile(p.LogPath(e.LogPath), nil)
+	l, err := readLogFile(p.LogPath(e.LogPath))
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func (x *execution) readLogs(ctx context.Context, p *past) error {
 		}
 		for _, rel := range paths {
 			p.log = rel
-			l, err := readLogFile(x.r.logs.Path(rel), nil)
+			l, err := readLogFile(x.r.logs.Path(rel))
 			if err != nil && !errors.Is(err, ErrNoLog) {
 				return err
 			}
@@ -106,11 +106,11 @@ func (x *execution) loggedResult(l Log, rel string) *Result {
 	return r
 }
 
-// readTranscript adds what the agent's transcript has.
+// readTranscript adds to p what the agent's transcript says about the call.
 func (x *execution) readTranscript(ctx context.Context, path string, p *past) error {
 	first := x.c.Log.Attempt <= 1
-	// The log starts before its process, so without a log a resumed session has nothing of the
-	// call yet.
+	// The log is created before the process starts, so without a log the transcript of a resumed session has
+	// nothing of the call yet.
 	if p.before < 0 && (first || x.c.Resume != "") {
 		info, err := os.Stat(path)
 		if err != nil {
@@ -162,7 +162,8 @@ func (x *execution) transcript() string {
 	return path
 }
 
-// readTurn reads the call from a transcript that no process is writing. It begins at offset before.
+// readTurn reads the turn of the call, which begins at the offset before or later, from a transcript that no
+// process is writing.
 func readTurn(ctx context.Context, path string, before int64) (transcript.Turn, error) {
 	isMessage := func(e agentcli.Event) bool { return e.Kind == agentcli.KindUser && e.ParentID == "" }
 	starts := func(raw []byte, at int64) bool {
@@ -176,8 +177,8 @@ func answered(t transcript.Turn) bool {
 	return t.Ended && !t.Interrupted && t.Failed == "" && t.Text != "" && t.Oversized == 0
 }
 
-// usage returns the usage of all attempts after this one. Without a result, only the transcript
-// has it.
+// usage returns the usage of this attempt, own, and of those before it. Without a result of the agent, only
+// the transcript has the usage.
 func (x *execution) usage(ctx context.Context, own ace.Usage, p past) ace.Usage {
 	all := own.Add(p.used)
 	if x.judge.Ended() || x.c.CLI != agentcli.Claude {
@@ -201,8 +202,8 @@ func (x *execution) usage(ctx context.Context, own ace.Usage, p past) ace.Usage 
 	return turn.Usage
 }
 
-// Codex reports tokens, and Claude Code its cost, as sums over a session. The last sums are
-// kept next to the logs, unless a transcript has them: sessions are local to a machine, too.
+// Codex reports tokens, and Claude Code its cost, as sums over a session. Unless a transcript has the last
+// sums, they are kept in the data directory of the machine, to which the session is local as well.
 
 func (r *Runner) meterPath(session string) string {
 	return filepath.Join(r.o.DataDir, sessionsDir, ace.FileName(session)+".json")

@@ -120,11 +120,10 @@ func (r *Runner) Run(ctx context.Context, c Call) *Result {
 		chars := utf8.RuneCountInString(result.Text)
 		result.Summary = fmt.Sprintf("CLI execution completed successfully (%d chars)", chars)
 	}
-	r.log.Info("agent call ended", "workflow", c.Log.WorkflowID, "run", c.Log.RunID, "session",
-		result.SessionID,
-		"agent", c.CLI, "activity", c.Log.Activity, "attempt", c.Log.Attempt, "class", result.ExitClass,
-		"retry", result.Retry, "cost", result.CostUSD, "recovered", result.Recovered, "continued",
-		result.Continued)
+	r.log.Info("agent call ended", "workflow", c.Log.WorkflowID, "run", c.Log.RunID,
+		"session", result.SessionID, "agent", c.CLI, "activity", c.Log.Activity, "attempt", c.Log.Attempt,
+		"class", result.ExitClass, "retry", result.Retry, "cost", result.CostUSD,
+		"recovered", result.Recovered, "continued", result.Continued)
 	return result
 }
 

@@ -27,15 +27,15 @@ func UserTurn(uuid, text string) ([]byte, error) {
 	})
 }
 
-// Control is a request of the CLI to the host. It is zero for an answer of the CLI, unless the CLI
-// refuses the request of an ID.
+// Control is a request of the CLI to the host. For the CLI's answer to a request of the host, at most Refused
+// is set.
 type Control struct {
 	ID      string
-	Refused string
-	Cancels bool // the CLI withdraws the request with this ID
+	Refused string // the ID of the host's request that the CLI refused
+	Cancels bool   // the CLI withdraws the request with this ID
 	Subtype string
 	Tool    *ToolRequest // of can_use_tool
-	Hook    *ToolRequest // before every tool call, after [HookTools]
+	Hook    *ToolRequest // of hook_callback
 	MCP     *MCPMessage  // of mcp_message
 }
 

@@ -35,7 +35,7 @@ const (
 	GarbageTorn     = "torn"     // a truncated last line
 )
 
-// Event is one thing that an agent said or did. Only the fields of its kind are set, as far as
+// Event is a text, a tool call or another report of an agent. Only the fields of its kind are set, as far as
 // the CLI reports them. An event shares no memory with the line it was read from, except Raw.
 type Event struct {
 	Kind      Kind      `json:"kind"`
@@ -116,8 +116,8 @@ type Result struct {
 	Errors   []string      `json:"errors,omitempty"`
 	Turns    int           `json:"turns,omitempty"`
 	Duration time.Duration `json:"duration,omitempty"`
-	// Usage is as the CLI counts it: with Cumulative its tokens, with CostCumulative its cost is
-	// the sum over the session; a [Meter] makes differences. Tokens written to a cache count as
+	// Usage is as the CLI counts it: its tokens are the sum over the session if Cumulative is set, its cost
+	// if CostCumulative is set; a [Meter] derives those of the turn. Tokens written to a cache count as
 	// input, tokens read from a cache only as CacheReadTokens.
 	Usage          ace.Usage `json:"usage"`
 	Cumulative     bool      `json:"cumulative,omitempty"`

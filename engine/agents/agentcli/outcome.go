@@ -22,7 +22,7 @@ const (
 	ClassDenied         Class = "denied"          // it succeeded, but tool calls were denied
 	ClassAPIError       Class = "api_error"       // the model API failed
 	ClassRateLimited    Class = "rate_limited"    // or out of quota
-	ClassOverloaded     Class = "overloaded"      // the model API is
+	ClassOverloaded     Class = "overloaded"      // the model API rejected the request for lack of capacity
 	ClassRefusal        Class = "refusal"         // the model refused
 	ClassMaxTurns       Class = "max_turns"       // Call.MaxTurns was reached
 	ClassBudget         Class = "budget"          // Call.MaxBudgetUSD was reached
@@ -34,7 +34,7 @@ const (
 	ClassTooOld         Class = "too_old"         // the CLI needs an update
 	ClassMissing        Class = "missing"         // the program does not exist or cannot be started
 	ClassInterrupted    Class = "interrupted"     // the turn was stopped
-	ClassKilled         Class = "killed"          // the process was, by us or by others
+	ClassKilled         Class = "killed"          // acescope or another program ended the process
 	ClassTimedOut       Class = "timed_out"       // process.TimedOut
 	ClassNoResult       Class = "no_result"       // the CLI exited without a result
 	ClassFailed         Class = "failed"          // any other error
@@ -72,7 +72,7 @@ type Outcome struct {
 	SessionID string `json:"session_id,omitempty"`
 	Model     string `json:"model,omitempty"`
 	Text      string `json:"text,omitempty"` // the last text of the agent
-	// Result is the last one, or nil. Its usage is as the CLI counts it; Usage is that of this
+	// Result is the last result, or nil. Its usage is as the CLI counts it; Usage is the usage of this
 	// call alone.
 	Result   *Result   `json:"result,omitempty"`
 	Results  int       `json:"results"` // more than 1 if agents continued in the background
@@ -150,7 +150,7 @@ func (j *Judge) Outcome(exit process.Exit, stderr string) Outcome {
 	if o.Result != nil && o.Result.Text != "" {
 		o.Text = o.Result.Text
 	}
-	// OpenCode's result is made by our parser, but its exit code is its own.
+	// OpenCode's result is made by the parser, but its exit code is its own.
 	madeUp := j.o.Result != nil && j.o.Result.Subtype == openCodeEnded
 	var why string
 	switch {
@@ -241,8 +241,8 @@ func byUs(exit process.Exit) bool {
 	return exit.Class == process.Killed || exit.Class == process.Canceled
 }
 
-// killed reports whether a signal ended the process: SIGKILL, SIGTERM or SIGHUP, as the exit code of a
-// wrapper states it, or any signal.
+// killed reports whether a signal ended the process. A wrapper, such as a shell, reports SIGKILL, SIGTERM and
+// SIGHUP by the exit codes 137, 143 and 129.
 func killed(exit process.Exit) bool {
 	return exit.Signal != "" || exit.Code == 137 || exit.Code == 143 || exit.Code == 129
 }
@@ -441,7 +441,7 @@ func (m *Meter) Advance(r Result) ace.Usage {
 		m.Cost = r.Usage.CostUSD
 		u.CostUSD = r.Usage.CostUSD
 		if u.CostUSD > last || u.CostUSD == last && r.Usage.OutputTokens == 0 {
-			u.CostUSD = math.Round((u.CostUSD-last)*1e9) / 1e9 // no price has smaller parts
+			u.CostUSD = math.Round((u.CostUSD-last)*1e9) / 1e9 // without the rounding error
 		}
 	}
 	// Codex and Gemini report no cost, and OpenCode 0 for a model that it has no price of.

@@ -32,8 +32,8 @@ type Artifacts interface {
 	PutBytes(ctx context.Context, content []byte, mediaType string) (ace.Ref, error)
 }
 
-// Forwarder delivers the records of a spool to their runs. Of all forwarders of a spool, in any
-// process, one works and the others wait.
+// Forwarder delivers the records of a spool to their runs. One forwarder of a spool works at a time; the
+// others, in any process, wait.
 type Forwarder struct {
 	Dir       string
 	To        *Temporal
@@ -59,7 +59,7 @@ type transfer struct {
 	pending atomic.Int32 // events that are not delivered yet
 	ignored bool         // the record has no events
 	session string       // of an agent, or ""
-	after   *hookSession
+	after   *hookSession // the state of that session after the record
 }
 
 // lockFile is locked by the working forwarder.
@@ -71,11 +71,11 @@ func (f *Forwarder) Run(ctx context.Context) error {
 		f.Log = slog.New(slog.DiscardHandler)
 	}
 	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
-		return fmt.Errorf("the spool: %w", err)
+		return fmt.Errorf("create the spool: %w", err)
 	}
 	lock, err := os.OpenFile(filepath.Join(f.Dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return fmt.Errorf("the spool: %w", err)
+		return fmt.Errorf("lock the spool: %w", err)
 	}
 	defer lock.Close()
 	for !spool.Lock(lock) {

@@ -41,7 +41,7 @@ type hookDecoder struct {
 
 // hookSession is the decoder's state of an agent's session.
 type hookSession struct {
-	Start  string       `json:"start"` // of its current or next run
+	Start  string       `json:"start"` // Observation.Start of the current or next run
 	Open   bool         `json:"open,omitempty"`
 	Begun  bool         `json:"begun,omitempty"` // the run was reported
 	Last   int64        `json:"last"`            // newest event, in microseconds since 1970
@@ -49,9 +49,9 @@ type hookSession struct {
 	Failed string       `json:"failed,omitempty"` // why its last turn failed
 	About  *sessionInfo `json:"about,omitempty"`  // until the run begins
 
-	From     int64               `json:"from,omitempty"` // start of the run, in microseconds
-	Measured int64               `json:"measured,omitempty"`
-	Calls    map[string]openCall `json:"calls,omitempty"` // without a result, by id
+	From     int64               `json:"from,omitempty"`     // start of the run, in microseconds
+	Measured int64               `json:"measured,omitempty"` // time of the last measurement, in microseconds
+	Calls    map[string]openCall `json:"calls,omitempty"`    // calls without a result, by id
 }
 
 // openCall is a tool call without a result.
@@ -120,7 +120,7 @@ func (d *hookDecoder) decode(rec spool.Record) (list []Observation, session stri
 	s := d.session(id, h)
 	if !s.Begun && (h.name == "SessionStart" || h.name == "SessionEnd") {
 		s.Open = h.name == "SessionStart"
-		return nil, id // a session without prompt is not a run
+		return nil, id // a session without a prompt is not a run
 	}
 	var events []ace.ToolEvent
 	if s.Begun {
@@ -150,8 +150,8 @@ func (d *hookDecoder) decode(rec spool.Record) (list []Observation, session stri
 	return list, id
 }
 
-// session returns the session at a hook's call. An event of a session that has ended starts
-// another run if only a live session has such events.
+// session returns the session of a hook's call. An event that only an open session has starts another run of
+// a session that has ended.
 func (d *hookDecoder) session(id string, h hookCall) *hookSession {
 	s := d.sessions[id]
 	restarts := h.name == "SessionStart" || h.name == "UserPromptSubmit" || h.name == "PreToolUse"
@@ -219,7 +219,7 @@ func (d *hookDecoder) events(h hookCall, s *hookSession) []ace.ToolEvent {
 		finish := ace.ToolEvent{EventID: h.rec.ID, Kind: ace.KindFinish, Result: mustJSON(f), Error: s.Failed}
 		return append(left, finish)
 	}
-	if e.Kind == "" || e.CallID == "" { // a permission has no call yet, and a truncated record may lack it
+	if e.Kind == "" || e.CallID == "" { // a permission request has no call id, a truncated record may lack it
 		e = d.message(h, s)
 	}
 	return []ace.ToolEvent{e}

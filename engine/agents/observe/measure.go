@@ -11,9 +11,9 @@ import (
 	"acescope/engine/agents/transcript"
 )
 
-// Bounds of what is measured.
+// Bounds of measurements.
 const (
-	maxMeters       = 64 // transcripts that are read on where they were left
+	maxMeters       = 64 // transcripts of which a decoder keeps how far it has read them
 	maxOpenCalls    = 200
 	measureInterval = 30 * time.Second // within a turn
 	measureTimeout  = 5 * time.Second
@@ -36,7 +36,7 @@ func (d *hookDecoder) measure(h hookCall, s *hookSession) (events []ace.ToolEven
 	defer cancel()
 	model, totals, err := d.meter(s, path, from).Read(ctx, h.at, func(t agentcli.Tool) {
 		if e, ok := s.answer(t); ok {
-			e.EventID, e.Seq = h.rec.ID+"."+t.ID, h.rec.Micros-1 // a result that the hook reports is newer
+			e.EventID, e.Seq = h.rec.ID+"."+t.ID, h.rec.Micros-1 // a result that the hook reports counts as newer
 			e.Error = string(d.redact.apply([]byte(e.Error)))
 			events = append(events, e)
 		}
@@ -57,7 +57,7 @@ func (d *hookDecoder) meter(s *hookSession, path string, from time.Time) *transc
 	m := d.meters[s.Start]
 	if m == nil {
 		if len(d.meters) >= maxMeters {
-			clear(d.meters) // they read again from the start
+			clear(d.meters) // new meters read the transcripts again from the start
 		}
 		m = transcript.NewMeter(path, from, d.prices)
 		d.meters[s.Start] = m
@@ -65,7 +65,7 @@ func (d *hookDecoder) meter(s *hookSession, path string, from time.Time) *transc
 	return m
 }
 
-// began notes a call without a result.
+// began records a call without a result.
 func (s *hookSession) began(e ace.ToolEvent, h hookCall) {
 	if s.Calls == nil {
 		s.Calls = map[string]openCall{}

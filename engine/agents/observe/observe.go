@@ -1,6 +1,5 @@
-// Package observe reports runs that are executed elsewhere: to the workflow that represents each
-// run ([Temporal]). A [Forwarder] delivers the records of hooks from a spool on this machine. It may
-// import engine/ace, engine/internal, engine/temporal, engine/agents/agentcli and Temporal's SDK.
+// Package observe reports runs that other programs execute to the workflows that represent them
+// ([Temporal]). A [Forwarder] delivers the records of hooks from a spool on this machine.
 //
 // Order: the events of a run are delivered in the order in which they were reported. Duplicate
 // deliveries count once: events have ids and sequence numbers. Bounds: at most [MaxWaiting]
@@ -82,7 +81,7 @@ type openRun struct {
 	input  *ace.TaskInput // until the first event
 }
 
-// Start starts a run. Its TaskID identifies it from then on. It sets Observed.
+// Start starts a run, which its TaskID identifies from then on.
 func (r *recorder) Start(in ace.TaskInput) {
 	in.Observed = true
 	in.Prompt = string(r.redact.apply([]byte(in.Prompt)))

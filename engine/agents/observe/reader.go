@@ -184,8 +184,8 @@ func (r *reader) checkReplaced(f *spoolFile) error {
 	return nil
 }
 
-// rotateDelivered renames the active file if all its records were delivered, so that they do not
-// stay on disk as they were written: with secrets.
+// rotateDelivered renames the active file if all its records were delivered, so that they are removed: the
+// spool has them with their secrets.
 func (r *reader) rotateDelivered(offsets map[int64]int64) error {
 	if f := r.current(); f != nil && offsets[f.number] == f.read() {
 		return r.rotate(1)

@@ -285,8 +285,8 @@ func (l *lane) start(ctx context.Context, of Observation, input *ace.TaskInput,
 	return nil
 }
 
-// state returns the state of the run with that start. It waits for an earlier run that is about
-// to close.
+// state returns the state of the run that the observation start has started. It waits for an earlier run that
+// is about to close.
 func (l *lane) state(ctx context.Context, start string) (runState, error) {
 	for waited := time.Duration(0); ; waited += minRetry {
 		d, err := l.to.client.DescribeWorkflowExecution(ctx, l.workflowID, "")

@@ -1,5 +1,5 @@
-// Package price knows what models cost: the list prices that ship with the program, with their
-// source and date, and the user's own prices. It imports nothing of the project.
+// Package price computes the cost of requests to models from the list prices that ship with the program, with
+// their source and date, and from the user's own prices. It imports nothing of the project.
 package price
 
 import (

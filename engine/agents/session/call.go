@@ -17,7 +17,7 @@ import (
 	"acescope/engine/internal/plainjson"
 )
 
-// Call is a tool call as rules see it: with every name of the tool and with normalized arguments.
+// Call is a tool call as rules match it: with every name of the tool and with normalized arguments.
 type Call struct {
 	Names []string
 	// Main is the main argument as the agent wrote it.
@@ -218,7 +218,7 @@ func isHarmless(r *syntax.Redirect) bool {
 	return r.Word.Lit() == "/dev/null"
 }
 
-// recordedArgument returns the argument that rules matched up to version 0d05089, or "".
+// recordedArgument returns the argument that the rules of [Input.policyDecision] match, or "".
 func recordedArgument(args json.RawMessage) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(args, &fields) != nil {

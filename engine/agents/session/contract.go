@@ -196,7 +196,7 @@ type (
 // again, where the messages in its queue are sent to the agent. A turn in progress is interrupted,
 // and its messages are sent again.
 type Move struct {
-	Host       Host   `json:"host"`                  // whose first turn checks the agent
+	Host       Host   `json:"host"`                  // the first turn on it checks the agent
 	WorkingDir string `json:"working_dir,omitempty"` // "" keeps the session's
 	Note
 }
@@ -231,7 +231,7 @@ type TurnInput struct {
 	PermissionMode string   `json:"permission_mode,omitempty"`
 	AllowedTools   []string `json:"allowed_tools,omitempty"`
 	Served         []string `json:"served_tools,omitempty"`
-	// Policy is the session's. It is nil in turns that a workflow of version 0d05089 started.
+	// Policy is the session's. Turns that a workflow started up to commit 0d05089 have none.
 	Policy    *Policy `json:"policy,omitempty"`
 	MaxTurns  int     `json:"max_turns,omitempty"`
 	BudgetUSD float64 `json:"budget_usd,omitempty"`

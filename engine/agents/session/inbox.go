@@ -25,7 +25,7 @@ type Inbox struct {
 // HasSeen reports whether a message with the id was accepted before.
 func (n *Inbox) HasSeen(id string) bool { return slices.Contains(n.Seen, id) }
 
-// markSeen remembers an id, besides the ids of all waiting messages.
+// markSeen remembers an id. It keeps the newest MaxSeen ids besides those of the waiting messages.
 func (n *Inbox) markSeen(id string) { n.Seen = newest(append(n.Seen, id), MaxSeen+n.Held) }
 
 // TypeNotAccepted is the failure type of a message that was not accepted.
@@ -40,13 +40,13 @@ func (s *State) CheckMessage(m Message) error {
 		return fmt.Errorf("the session is %s and accepts no more messages; start a new one", s.Status)
 	}
 	if s.isFull(m) {
-		return fmt.Errorf("%d messages are already waiting; let the agent answer first", len(s.Queue))
+		return fmt.Errorf("too many messages are already waiting (%d); let the agent answer first", len(s.Queue))
 	}
 	return m.check()
 }
 
-// isFull reports whether too many messages wait to accept one of a user. Callbacks must not crowd out the
-// user's messages.
+// isFull reports whether too many messages wait to accept one of a user. Callbacks only count toward MaxHeld,
+// so that they do not crowd out the user's messages.
 func (n *Inbox) isFull(m Message) bool {
 	size, waiting := len(m.Text), 0
 	for _, q := range n.Queue {
@@ -147,10 +147,11 @@ func (n *Inbox) checkDelivery(m *Message) error {
 		return err
 	}
 	if m.Callback && n.HeldBytes+len(m.Text) > MaxQueueBytes && len(m.Text) > MaxBrief {
-		m.Text = ace.Cut(m.Text, MaxBrief) + "\n[shortened, as so much waits: ask for the run's result]"
+		// The length of this text decides which messages fit, so histories replay only if it stays the same.
+		m.Text = ace.Cut(m.Text, MaxBrief) + "\n[shortened for lack of space: ask for the run's result]"
 	}
 	if n.Held >= MaxHeld || n.HeldBytes+len(m.Text) > MaxHeldBytes {
-		return fmt.Errorf("%d messages wait already", n.Held)
+		return fmt.Errorf("too many messages are already waiting (%d)", n.Held)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ func (s *State) CheckMove(m Move) error {
 	case !s.Open():
 		return fmt.Errorf("the session is %s and cannot be moved; start a new one", s.Status)
 	case s.Host == nil:
-		return errors.New("no machine has the session yet")
+		return errors.New("no host has claimed the session yet")
 	case m.Host.Name == "" || m.Host.Queue == "":
 		return errors.New("the host has no name or no task queue")
 	case m.WorkingDir != "" && !filepath.IsAbs(m.WorkingDir):

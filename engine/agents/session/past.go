@@ -49,7 +49,7 @@ func (p *PastTurns) Add(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-// CarriedTurns returns the turns of earlier runs, as far as the run was told about them.
+// CarriedTurns returns the turns of earlier runs that the input of the run summarizes.
 func (p *PastTurns) CarriedTurns() (list []PastTurn) {
 	for _, r := range p.Carried {
 		list = append(list, PastTurn{Messages: []Message{{Text: r.Prompt, From: r.From}}, Result: TurnResult{

@@ -136,8 +136,8 @@ func (p Policy) otherwise() PolicyDecision {
 		Reason: "no rule matches the whole call"}
 }
 
-// Restrict returns the decision of the strictest rule that denies a call or asks about it. It holds
-// for calls too that the agent would make without asking.
+// Restrict returns the decision of the strictest rule that denies a call or asks about it. It also applies to
+// calls that the agent would make without asking.
 func (p Policy) Restrict(c Call) (v PolicyDecision, ok bool) {
 	for _, action := range []Action{Deny, Ask} {
 		for _, r := range p.Rules {
@@ -177,13 +177,13 @@ func (p Policy) allows(c Call) (first Rule, ok bool) {
 	return first, true
 }
 
-// Asks reports whether an agent asks before it uses a tool. Rules cannot hold for the others.
+// Asks reports whether an agent asks before it uses a tool. On other agents, rules have no effect.
 func Asks(agent string) bool { return agent == "claude" }
 
 // modeFull is the permission mode in which an agent asks only where a rule says so.
 const modeFull = "full"
 
-// checkPolicy returns why the rules of a session would not hold, or nil.
+// checkPolicy returns which rule of a session is invalid or why rules would have no effect, or nil.
 func (in Input) checkPolicy() error {
 	for _, r := range in.Rules {
 		if err := r.Check(); err != nil {
@@ -192,17 +192,17 @@ func (in Input) checkPolicy() error {
 	}
 	switch denies := in.DefaultAction == Deny; {
 	case (denies || len(in.Rules) > 0) && !Asks(in.Agent):
-		return fmt.Errorf("%s does not ask before it uses a tool, so rules cannot hold; use --permission-mode "+
-			"to limit it, or agent claude", in.Agent)
+		return fmt.Errorf("%s does not ask before it uses a tool, so rules have no effect; limit it with "+
+			"--permission-mode, or use agent claude", in.Agent)
 	case denies && in.PermissionMode == modeFull:
 		return fmt.Errorf("with permission mode %s %s asks only where a rule says so, "+
-			"so --otherwise deny cannot hold; use another mode", modeFull, in.Agent)
+			"so --otherwise deny has no effect; use another mode", modeFull, in.Agent)
 	}
 	return nil
 }
 
 // policyDecision returns the decision that a request carries. A request without one is decided by the first
-// rule that matches the name and the exact argument: hosts up to version 0d05089 made such requests, and
+// rule that matches the name and the exact argument: hosts up to commit 0d05089 made such requests, and
 // recorded histories must replay.
 func (in *Input) policyDecision(q ToolRequest) PolicyDecision {
 	if q.PolicyDecision != nil {

@@ -1,6 +1,6 @@
 // Package session defines the contract of agent sessions and their fold: the input of a
 // session's workflow, its updates, signals, query and activities, and the [State] derived from
-// its facts. It imports engine/ace, engine/internal/redact and engine/temporal/history.
+// its facts.
 //
 // A session is one workflow, "session/<id>" of type [Workflow]. It gives a coding agent one
 // turn after another; each turn is one activity on the task queue of the machine that has the

@@ -268,7 +268,7 @@ func (s *State) stop(n Note) {
 	}
 }
 
-// finish ends the session. The exit status is success unless another one is known.
+// finish ends the session. The exit status is completed unless another one is known.
 func (s *State) finish() {
 	if s.Exit == ace.Running {
 		s.Exit = ace.Completed

@@ -210,7 +210,7 @@ func (s *State) requestTool(r ToolRequest) {
 	s.addRequest(&r)
 	s.supersede(r)
 	if s.Current == nil || r.Turn != s.Current.Turn || !s.Open() {
-		s.answer(r, Deny, "the turn that asks has ended", "session")
+		s.answer(r, Deny, "the turn that requested the call has ended", "session")
 		return
 	}
 	v := s.Input.policyDecision(r)
@@ -247,7 +247,7 @@ func (c *ToolCalls) decide(d Decision) {
 	c.decided(r, d.Action, d.Reason, by)
 }
 
-// CheckTool returns why the session cannot take the request now, or nil.
+// CheckTool returns why the session cannot accept the request now, or nil.
 func (c *ToolCalls) CheckTool(r ToolRequest) error {
 	switch {
 	case r.ID == "" || r.Name == "":

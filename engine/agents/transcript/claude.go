@@ -59,8 +59,8 @@ func (f claude) Stat(_ context.Context, path string) ([]Entry, error) {
 	return l.entries, nil
 }
 
-// entry names the session of a transcript. A file beside the sessions of its project has the project's
-// sessions as its group.
+// entry returns the session and the project that the path of a transcript names. The project is the directory
+// with the transcripts of its sessions.
 func (claude) entry(path string) (e Entry, ok bool) {
 	e.Session, e.Agent, ok = SessionOf(path)
 	e.Project = filepath.Dir(path)

@@ -36,7 +36,7 @@ func (codex) Owns(path string) bool {
 
 func (f codex) List(ctx context.Context, root string) ([]Entry, error) {
 	var l lister
-	listed := map[string]bool{} // archiving moves a file
+	listed := map[string]bool{} // by name: archiving moves a file, which may then be found in both directories
 	for _, dir := range []string{f.Dir(root), filepath.Join(root, codexArchive)} {
 		l.walk(ctx, dir, func(path string, e fs.DirEntry) {
 			if f.Owns(path) && !listed[e.Name()] {

@@ -22,7 +22,7 @@ func (c *codexEvents) events(raw []byte) []agentcli.Event {
 	p, kind := line.child("payload"), string(line.bare("type"))
 	c.out, c.base = nil, agentcli.Event{At: line.time()}
 	if c.copying.add(line, p, c.base.At) {
-		c.base.At = p.time() // that of the line says when it was copied
+		c.base.At = p.time() // the time of the line is that of the copy
 	}
 	c.base.SessionID = c.copying.id
 	switch kind {

@@ -137,7 +137,8 @@ func (f *codexFold) Add(raw []byte) {
 	}
 }
 
-// copied takes from a line of the original what the lines of the fork continue.
+// copied reads from a line of the original the state that the fork's own lines continue: the model, the token
+// sums and the prompt.
 func (f *codexFold) copied(kind string) {
 	switch kind {
 	case "turn_context":
@@ -231,7 +232,7 @@ func (f *codexFold) userPrompt() {
 	}
 }
 
-// completed notes how a tool call ended that Codex recorded as an item of the turn.
+// completed records the outcome of a tool call that failed or was refused according to an item of the turn.
 func (f *codexFold) completed(item object) {
 	if how := codexOutcome(item); how != succeeded {
 		f.end(item.bare("id"), how, 0, nil)

@@ -23,7 +23,7 @@ type gemini struct{}
 const (
 	geminiPrefix   = "session-"
 	geminiChats    = "chats"
-	geminiRootFile = ".project_root" // in the directory of a project, has its path
+	geminiRootFile = ".project_root" // the file with the path of a project
 )
 
 func (gemini) Agent() agentcli.CLI { return agentcli.Gemini }
@@ -64,7 +64,8 @@ func (f gemini) List(ctx context.Context, root string) ([]Entry, error) {
 	return all.entries, all.err
 }
 
-// migrated reports whether a newer version has continued a document as lines. It keeps the document.
+// migrated reports whether a newer version of the CLI has continued a document as lines. The document remains
+// beside the lines.
 func (gemini) migrated(path string) bool {
 	if !strings.HasSuffix(path, jsonExt) {
 		return false
@@ -80,7 +81,7 @@ func firstLine(path string) string {
 		return ""
 	}
 	defer file.Close()
-	data, _ := io.ReadAll(io.LimitReader(file, maxPath)) // what could be read counts
+	data, _ := io.ReadAll(io.LimitReader(file, maxPath)) // on an error, use the part that was read
 	line, _, _ := strings.Cut(string(data), "\n")
 	return strings.TrimSpace(line)
 }
@@ -118,8 +119,8 @@ func (gemini) Events() func(raw []byte) []agentcli.Event { return new(geminiEven
 // maxDocument is the longest chat that is read as one document, in bytes.
 const maxDocument = 256 << 20
 
-// documentReader reads a chat that is one document, as the lines that newer versions would have written: its
-// members without the messages, and the messages. Every read starts again.
+// documentReader reads a chat that is one document as the lines that newer versions of the CLI write: its
+// members without the messages, then each message. Every read starts again.
 type documentReader struct{ wholeReader }
 
 func (r *documentReader) Read(

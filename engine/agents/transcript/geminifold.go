@@ -9,8 +9,8 @@ import (
 //
 // A line is the metadata of the chat, a message, a change of the metadata ($set) that may contain all
 // messages again, or a rewind ($rewindTo). A message is written again, with the same id, when it has changed.
-// The tokens of a message are the usageMetadata of the API: input includes cached, thoughts are priced as
-// output and are no part of it.
+// The tokens of a message are the usageMetadata of the API: input includes cached; output does not include
+// thoughts, which are priced as output.
 type geminiFold struct {
 	tally
 	line     object

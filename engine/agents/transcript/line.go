@@ -28,7 +28,7 @@ func (l *line) isError() bool {
 // isGenerated reports whether the CLI wrote the texts of a user message.
 func (l *line) isGenerated() bool { return l.isTrue("isMeta") || l.isTrue("isCompactSummary") }
 
-// messageID returns what the lines of one message have in common.
+// messageID returns the ID that all lines of a message have.
 func (l *line) messageID() []byte {
 	id := l.message.bare("id")
 	if len(id) == 0 {

@@ -45,9 +45,9 @@ func ReadLineSet(ctx context.Context, path string) (*LineSet, error) {
 // Has reports whether the transcript contains a line.
 func (k *LineSet) Has(uuid uint64) bool { _, ok := k.set[uuid]; return ok }
 
-// Parent returns the transcript that k was forked from and the number of shared lines, or nil:
-// of those that diverged before k did, the one that shares most lines. others does not contain
-// k; its first elements, up to first, win over k if both are identical.
+// Parent returns the transcript that k was forked from and the number of shared lines, or nil. It is, of the
+// transcripts that diverged earlier than k, the one that shares most lines with k. others does not contain k;
+// its first elements, up to first, count as earlier if they diverged at the same time.
 func (k *LineSet) Parent(others []*LineSet, first int) (parent *LineSet, shared int) {
 	for i, o := range others {
 		n, mine := k.divergence(o)

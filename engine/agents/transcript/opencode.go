@@ -87,7 +87,8 @@ func (f opencode) Stat(ctx context.Context, path string) ([]Entry, error) {
 	return list, err
 }
 
-// query returns the sessions of a database, or the one with an ID. A subagent is a session with a parent.
+// query returns the session with the ID, or all sessions of a database if id is "". A subagent is a session
+// with a parent.
 func (f opencode) query(ctx context.Context, database, id string) (list []Entry, err error) {
 	parents := map[string]string{}
 	err = f.rows(ctx, database, `SELECT s.id, coalesce(s.parent_id, ''), max(s.time_updated,

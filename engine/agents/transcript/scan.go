@@ -49,10 +49,10 @@ func (o object) bare(key string) []byte { return bare(o.get(key)) }
 
 func (o object) isTrue(key string) bool { return string(o.get(key)) == "true" }
 
-// maxCount bounds a number of things in a line, so that sums over many lines do not overflow.
+// maxCount bounds a number in a line, so that sums over many lines do not overflow.
 const maxCount = 1e12
 
-// count returns a number of things, 0 for other values and numbers out of range.
+// count returns a number from 0 to maxCount as an integer, 0 for other values.
 func (o object) count(key string) int64 {
 	v := o.get(key)
 	if len(v) > 15 {

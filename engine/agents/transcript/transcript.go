@@ -1,8 +1,7 @@
-// Package transcript reads the transcripts that coding agents write of their sessions. A [Format] knows where
-// those of one agent are and what their lines mean: a [Folder] makes a [Summary] of the lines, and
+// Package transcript reads the transcripts that coding agents write of their sessions. A [Format] finds the
+// transcripts of one agent and interprets their lines: a [Folder] makes a [Summary] of the lines, and
 // Format.Events returns their conversation. For Claude Code, [ReadTurn] also finds a turn, and [LineSet]
-// compares a transcript with its forks. The package imports engine/ace, engine/agents/agentcli and
-// engine/agents/price, starts no process and writes no file.
+// compares a transcript with its forks. The package starts no process and writes no file.
 //
 // Order: lines count in the order of the file, whatever their timestamps are. Bounds: a line over [MaxLine]
 // is skipped and counted; a fold remembers a limited number of IDs, names and open calls, so its memory does
@@ -42,7 +41,7 @@ type Format interface {
 	Events() func(raw []byte) []agentcli.Event
 }
 
-// Formats are all formats. The last one owns every path that no other one owns.
+// Formats are all formats. The last one, of Claude Code, owns all .jsonl files that no other format owns.
 var Formats = []Format{codex{}, opencode{}, gemini{}, claude{}}
 
 // Of returns the format of an agent, or nil.
@@ -93,7 +92,7 @@ type Folder interface {
 	Summary() Summary
 }
 
-// jsonExt is the file name extension of transcripts that are no JSON lines.
+// jsonExt is the file name extension of transcripts that are not JSON lines.
 const jsonExt = ".json"
 
 // inHome returns a path in the home directory, or "" if that is unknown.
@@ -150,7 +149,7 @@ func (l *lister) walk(ctx context.Context, dir string, fn func(path string, e fs
 	}
 }
 
-// add adds a file as the entry that its path names, unless it is gone or no regular file.
+// add adds a file as the entry that its path names, unless it is gone or not a regular file.
 func (l *lister) add(path string, entryOf func(path string) (Entry, bool)) {
 	if list, err := statFile(path, entryOf); err == nil {
 		l.entries = append(l.entries, list...)

@@ -32,7 +32,7 @@ type claude struct {
 	messages int    // of the model and its subagents, in this process
 
 	waiting  []inputLine // user turns
-	ended    bool        // the input
+	ended    bool        // standard input has ended
 	busy     bool        // a turn is in progress
 	requests int
 	replies  map[string]json.RawMessage // answers to control requests

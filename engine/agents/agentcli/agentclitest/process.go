@@ -106,7 +106,7 @@ type process struct {
 	onExit      func()      // is called before SIGTERM ends the process
 	input       chan []byte // the lines of standard input, nil if they are not read
 	onInput     func(line []byte, open bool)
-	interrupted bool // the turn was
+	interrupted bool // the turn was interrupted
 }
 
 // printer prints what an agent does, in the format of its CLI.

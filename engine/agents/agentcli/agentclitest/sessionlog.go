@@ -17,9 +17,9 @@ type sessionLog struct {
 	session string
 	cwd     string
 	version string
-	last    string          // uuid of the last message of the chain
+	last    string          // uuid of the last message, the parent of the next one
 	uuids   map[string]bool // of all lines
-	turns   int             // user messages of the chain
+	turns   int             // user messages among the last message and its ancestors
 	cost    costState       // the last one
 }
 
@@ -64,7 +64,7 @@ func loadSession(path, session, cwd, version string) (log *sessionLog, exists bo
 			log.last = r.UUID
 		}
 	}
-	// The chain goes back from the last line, so branches of other processes are lost.
+	// Messages that other processes appended to an earlier message are not ancestors of the last one.
 	for at := log.last; at != ""; at = records[at].Parent {
 		r := records[at]
 		if r.Type == "user" && !bytes.Contains(r.Message.Content, []byte(`"tool_result"`)) {

@@ -1,5 +1,4 @@
-// Package batch groups items into batches that are signaled to a run. It knows the contract, not
-// Temporal: the caller sends the signals.
+// Package batch groups items into batches that are signaled to a run. The caller sends the signals.
 //
 // Order: items are sent in the order in which they were added, one batch at a time. Bounds: a
 // batch has at most [Max] items and about [MaxBytes] bytes; [Rule.MaxWaiting] or the caller bounds the

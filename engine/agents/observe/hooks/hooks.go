@@ -14,7 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Name is the program that identifies our hooks, in any directory.
+// Name is the name of the hook program, which identifies acescope's hooks in any directory.
 const Name = "acescope-hook"
 
 // timeoutSeconds is the time limit of the hook, which takes milliseconds. Without an explicit
@@ -116,7 +116,7 @@ func Install(settings []byte, path string) ([]byte, error) {
 	return slices.Concat(bom, settings), nil
 }
 
-// isInstalled reports whether each event has the command, and no other event has our hook.
+// isInstalled reports whether each of the [Events] has the command, and no other event has an acescope hook.
 func isInstalled(settings []byte, command string) bool {
 	installed := Installed(settings)
 	for _, event := range Events() {
@@ -127,7 +127,7 @@ func isInstalled(settings []byte, command string) bool {
 	return len(installed) == len(Events())
 }
 
-// Installed returns the commands of our hooks by event.
+// Installed returns the commands of acescope's hooks by event.
 func Installed(settings []byte) map[string]string {
 	found := map[string]string{}
 	_, settings = splitBOM(settings)
@@ -141,14 +141,14 @@ func Installed(settings []byte) map[string]string {
 	return found
 }
 
-// hook is one of our hooks in the settings.
+// hook is a hook of acescope in the settings.
 type hook struct {
 	event, command string
 	groups, group  gjson.Result // the list of groups of the event, and the group of the hook
 	index          int          // in the group
 }
 
-// each calls fn for each of our hooks until fn returns false.
+// each calls fn for each hook of acescope until fn returns false.
 func each(settings []byte, fn func(hook) bool) {
 	more := true
 	gjson.GetBytes(settings, "hooks").ForEach(func(event, groups gjson.Result) bool {
@@ -165,7 +165,7 @@ func each(settings []byte, fn func(hook) bool) {
 	})
 }
 
-// Uninstall returns the settings without our hooks and without lists that would become empty.
+// Uninstall returns the settings without acescope's hooks and without lists that would become empty.
 func Uninstall(settings []byte) ([]byte, error) {
 	if err := Check(settings); err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func Uninstall(settings []byte) ([]byte, error) {
 	}
 }
 
-// removeOne removes one of our hooks. It returns nil if the settings have no hook of ours.
+// removeOne removes one hook of acescope. It returns nil if the settings have none.
 func removeOne(settings []byte) (next []byte) {
 	each(settings, func(h hook) bool {
 		all := gjson.GetBytes(settings, "hooks")

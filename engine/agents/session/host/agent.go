@@ -29,7 +29,7 @@ type agent struct {
 	streams   bool          // takes turns over standard input
 
 	mu           sync.Mutex
-	conversation string   // the agent's id of it
+	conversation string   // the agent's session id
 	attempt      *attempt // the turn in progress
 	requests     map[string]context.CancelFunc
 	closing      bool
@@ -98,7 +98,7 @@ func (a *agent) begin(t *attempt) bool {
 	return true
 }
 
-// isIn reports whether dir is the directory that the process works in, and not another one of the same path.
+// isIn reports whether dir is the directory that the process works in, not a new one with the same path.
 func (a *agent) isIn(dir string) bool {
 	info, err := os.Stat(dir)
 	return err == nil && dir == a.dir && os.SameFile(info, a.dirInfo)
@@ -120,7 +120,7 @@ func (a *agent) send(ctx context.Context, line []byte, err error) error {
 	return a.p.Write(ctx, line)
 }
 
-// request sends a request to an agent that has interruptTimeout to read it.
+// request sends a request, which the agent must read within interruptTimeout.
 func (a *agent) request(line []byte, err error) error {
 	ctx, cancel := context.WithTimeout(a.h.life, interruptTimeout)
 	defer cancel()
@@ -182,7 +182,8 @@ func (a *agent) control(line []byte, t *attempt) {
 	defer a.mu.Unlock()
 	switch {
 	case c.Refused == rulesID:
-		a.h.log.Error("the agent does not report tool calls, so rules cannot hold", "session", a.sessionID)
+		a.h.log.Error("the agent does not report tool calls, so rules have no effect; ending its process",
+			"session", a.sessionID)
 		go a.p.Stop()
 	case c.Cancels:
 		if cancel := a.requests[c.ID]; cancel != nil {
@@ -231,7 +232,7 @@ func (a *agent) answer(ctx context.Context, q agentcli.Control, t *attempt) ([]b
 	return agentcli.Fail(q.ID, "acescope does not support "+q.Subtype)
 }
 
-// How long to wait for an agent to end its turn, or itself.
+// How long to wait for an agent to end its turn, or its process.
 const (
 	interruptTimeout = 5 * time.Second
 	closeTimeout     = 5 * time.Second

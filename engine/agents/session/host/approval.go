@@ -60,8 +60,8 @@ func (a *agent) requestHooks(in session.TurnInput) {
 }
 
 // restrict answers the agent before a tool call, also of a tool that it may use without asking: a
-// rule of the session may deny the call or make the agent ask. A tool of the session decides by
-// itself.
+// rule of the session may deny the call or make the agent ask. For a served tool it decides nothing, because
+// callTool requests the decision.
 func (a *agent) restrict(ctx context.Context, q agentcli.Control, t *attempt) ([]byte, error) {
 	if t == nil || t.in.Policy == nil {
 		return agentcli.HookDecision(q.ID, string(session.Deny), "the turn has ended")
@@ -80,7 +80,7 @@ func (a *agent) restrict(ctx context.Context, q agentcli.Control, t *attempt) ([
 		return agentcli.HookDecision(q.ID, string(session.Ask), decision.By)
 	}
 	request := session.ToolRequest{ID: cmp.Or(q.Hook.ToolUseID, t.newCallID()), Name: q.Hook.Name, Args: args}
-	if _, err := t.requestTool(ctx, request, call); err != nil { // only a record
+	if _, err := t.requestTool(ctx, request, call); err != nil { // the request records the denial
 		a.h.log.Warn("a denied tool call was not recorded", "session", a.sessionID, "call", request.ID,
 			"error", err)
 	}
@@ -105,8 +105,8 @@ func (t *attempt) newCallID() string {
 	return session.UUID("call", t.uuid, fmt.Sprint(t.number), fmt.Sprint(t.calls))
 }
 
-// requestTool asks the session's workflow, with the decision of the rules on the whole call.
-// Secrets are redacted in the request.
+// requestTool asks the session's workflow whether a call may be made, with the decision of the rules on the
+// whole call. Secrets are redacted in the request.
 func (t *attempt) requestTool(ctx context.Context, q session.ToolRequest, c session.Call) (
 	session.ToolAnswer, error,
 ) {

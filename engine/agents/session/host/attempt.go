@@ -32,7 +32,7 @@ type attempt struct {
 	err    error
 
 	lifetime
-	agentEnd chan agentEnd // how the agent has ended the turn, or itself
+	agentEnd chan agentEnd // how the agent has ended the turn, or its process
 	requests chan struct{} // semaphore of tool requests
 
 	adapter agentcli.Adapter
@@ -50,7 +50,7 @@ type attempt struct {
 	calls     int
 }
 
-// lifetime says how long an attempt goes on.
+// lifetime ends an attempt: the turn can be given up, interrupted, or abandoned.
 type lifetime struct {
 	life      context.Context // ends when the turn is given up
 	giveUp    context.CancelCauseFunc
@@ -93,7 +93,7 @@ func (t *attempt) ended() bool {
 	}
 }
 
-// abandonLater gives the turn up unless keep is called soon.
+// abandonLater gives the turn up after abandonAfter, unless keep is called before.
 func (l *lifetime) abandonLater() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -84,11 +83,11 @@ func CheckInput(in session.Input, agent agentcall.Agent) error {
 	return checkCall(turnInput(in), adapter, agent)
 }
 
-// checkCall returns why the agent cannot be called as a turn says, or nil.
+// checkCall returns why the agent cannot be called for a turn, or nil.
 func checkCall(in session.TurnInput, adapter agentcli.Adapter, agent agentcall.Agent) error {
 	for _, tool := range in.Served {
 		if !slices.Contains(ServedTools(), tool) {
-			return fmt.Errorf("unknown served tool %q; use %s", tool, strings.Join(ServedTools(), ", "))
+			return errors.New(unknownTool(tool))
 		}
 	}
 	if len(in.Served) > 0 && !adapter.Features.MCP {

@@ -44,7 +44,7 @@ func decodeArgs(raw json.RawMessage, args any) error {
 }
 
 // openRoot opens the working directory for a path below it. The root rejects paths that lead out of
-// it, with links too.
+// it, also through links.
 func openRoot(dir, name string) (*os.Root, error) {
 	if name == "" || len(name) > maxPath {
 		return nil, fmt.Errorf("path: use 1 to %d bytes", maxPath)

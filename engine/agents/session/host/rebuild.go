@@ -79,7 +79,7 @@ func (t *attempt) recordedMessage() (string, session.Rebuilt, error) {
 	text, counts := session.Context(turns)
 	omitted := ""
 	if counts.Omitted > 0 {
-		omitted = fmt.Sprintf(" %d older turns are left out.", counts.Omitted)
+		omitted = fmt.Sprintf(" Older turns left out: %d.", counts.Omitted)
 	}
 	return fmt.Sprintf(contextBegin, omitted) + text + contextEnd + t.message, counts, nil
 }

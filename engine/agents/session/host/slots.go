@@ -13,7 +13,7 @@ type slots struct {
 	maxIdle time.Duration
 	log     *slog.Logger
 
-	mu   sync.Mutex // guards byID and the unguarded fields of slots
+	mu   sync.Mutex // guards byID, and agent, attempt and used of each slot
 	byID map[string]*slot
 }
 
@@ -22,7 +22,7 @@ type slot struct {
 	id    string
 	start sync.Mutex // held while a turn starts or the process is ended
 
-	// slots.mu guards these fields.
+	// Guarded by slots.mu:
 	agent   *agent
 	attempt *attempt // the newest turn, in progress or ended
 	used    time.Time
@@ -40,11 +40,11 @@ func (l *slots) of(id string) *slot {
 	return s
 }
 
-// retireInterval is how often idle processes are looked for.
+// retireInterval is how often retireIdle looks for idle processes.
 const retireInterval = 5 * time.Second
 
 // retireIdle ends the processes that were idle for maxIdle, and those that were idle longest while
-// more than maxWarm are idle. A session's next turn starts another one.
+// more than maxWarm are idle. A session's next turn starts another process.
 func (l *slots) retireIdle(life context.Context) {
 	tick := time.NewTicker(min(retireInterval, l.maxIdle))
 	defer tick.Stop()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -97,7 +98,7 @@ func ServedTools() (names []string) {
 }
 
 func unknownTool(name string) string {
-	return fmt.Sprintf("unknown served tool %q; use %v", name, ServedTools())
+	return fmt.Sprintf("unknown served tool %q; use %s", name, strings.Join(ServedTools(), ", "))
 }
 
 // pendingCall is a call of a served tool whose agent waits. It has the unredacted arguments and

@@ -118,7 +118,7 @@ func (h *Host) enter(ctx context.Context, in session.TurnInput, number int32) (*
 	return t, nil
 }
 
-// work executes an attempt. Its process waits for the next turn.
+// work executes an attempt. The agent's process then waits for the next turn.
 func (h *Host) work(s *slot, t *attempt) {
 	defer t.giveUp(nil)
 	t.result, t.err = t.execute(s)
@@ -370,7 +370,7 @@ func (t *attempt) startFailed(err error) (session.TurnResult, error) {
 		return t.refuse(TypeRefused, err), nil
 	}
 	if errors.Is(err, filelock.ErrHeld) {
-		return retryable(TypeSessionInUse, "another process of the agent has the session and does not end")
+		return retryable(TypeSessionInUse, "another process of the agent uses the session and does not end")
 	}
 	if t.life.Err() != nil {
 		return retryable(TypeHostGone, context.Cause(t.life).Error())

@@ -1,10 +1,9 @@
 // Package copies keeps copies of agents' transcripts in the shared store, so that every machine can show the
-// sessions of the others, also after their machine is gone. It imports engine/ace, engine/agents/agentcli,
-// engine/agents/transcript and the packages of engine/store.
+// sessions of the others, also after their machine is gone.
 //
 // A copy is transcripts/<workflow>/<agent>/<file>/<machine>-<offset>-<bytes> in the store: lines without
-// secrets. Of formats whose transcripts are not files of JSON lines there are no copies. Order: lines are
-// copied in the order of the file. Bounds: [MaxBytes] of a transcript, and [maxHere] of the files that
+// secrets. Transcripts that are not files of JSON lines are not copied. Order: lines are copied in the order
+// of the file. Bounds: [MaxBytes] of a transcript, and [maxHere] of the files that
 // [Mirror] keeps on a machine. Loss: what the agent wrote after the last [Copier.Copy] is on its machine
 // only.
 package copies
@@ -92,7 +91,7 @@ func (c *Copier) Copy(
 			continue
 		}
 		if err := c.copyFile(ctx, e.Path, path.Join(dir, name)); err != nil {
-			delete(c.files, e.Path) // the next time begins with what the store has
+			delete(c.files, e.Path) // the next call asks the store again how much it has
 			return err
 		}
 	}
@@ -102,7 +101,7 @@ func (c *Copier) Copy(
 // find returns the transcripts of a session.
 func find(ctx context.Context, format transcript.Format, root, sessionID string) (found []transcript.Entry,
 	err error) {
-	if format.Agent() == agentcli.Claude { // without listing all
+	if format.Agent() == agentcli.Claude { // avoids listing all sessions
 		path, err := transcript.Find(root, sessionID)
 		if err != nil || path == "" {
 			return nil, err
@@ -123,7 +122,7 @@ func find(ctx context.Context, format transcript.Format, root, sessionID string)
 func nameOf(format transcript.Format, root string, e transcript.Entry) (name string, ok bool) {
 	name = filepath.Base(e.Path)
 	if rel, err := filepath.Rel(e.Project, e.Path); err == nil && filepath.IsLocal(rel) {
-		name = filepath.ToSlash(rel) // of a subagent, it has the session
+		name = filepath.ToSlash(rel) // for a subagent, it begins with the session
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if ace.FileName(part) != part {
@@ -193,8 +192,7 @@ func Roots(dataDir string) (roots []Root) {
 // machineMark is between the machine and the workflow in the name of a directory with copies.
 const machineMark = "%~"
 
-// Mirror brings the transcripts of other machines up to date on this one, as far as they are in the shared
-// store.
+// Mirror updates this machine's copies of the transcripts that other machines have put into the shared store.
 func Mirror(ctx context.Context, logs *artifact.Logs, dataDir string) error {
 	place := func(rel, machine string) (file string) {
 		parts := strings.SplitN(rel, "/", 4) // transcripts, workflow, agent, name
