@@ -1,9 +1,9 @@
 // Package ablation measures what the bullets of a playbook do: it plans trials that answer items again
-// without parts of the playbook, and compares the answers with those of the whole playbook, item by item. It
-// is pure.
+// without parts of the playbook, and compares the answers with those of the whole playbook, item by item.
+// Only [Get] does I/O.
 //
-// A trial answers only the items whose answer cited a bullet that it leaves out: for the others it is taken
-// to change nothing. A bullet that the model follows without citing it is not measured.
+// A trial answers only the items whose answer cited a bullet that it leaves out; it is assumed not to change
+// the other answers. A bullet that the model follows without citing it is not measured.
 package ablation
 
 import (
@@ -19,7 +19,7 @@ import (
 	"acescope/engine/learning/stats"
 )
 
-// Base is how the whole playbook answered the items of an evaluation.
+// Base holds the answers with the whole playbook to the items of an evaluation.
 type Base struct {
 	Book  *playbook.Playbook
 	items map[int]ace.EvalItem // the labeled ones
@@ -71,8 +71,8 @@ func (b *Base) measured() []int {
 // Labeled returns the number of labeled items that are not held out.
 func (b *Base) Labeled() int { return len(b.items) - len(b.held) }
 
-// Trials returns the trials of the first round, as many of them as the budget allows, and how many it does
-// not. Bullets come first, the most cited first.
+// Trials returns the trials of the first round that the budget allows, and the number of the others. Bullets
+// come first, the most cited first.
 func (b *Base) Trials(in ace.Ablation) (trials []ace.Trial, skipped int) {
 	budget := in.Budget - len(b.held)
 	for _, list := range b.groups(in) {
@@ -92,7 +92,7 @@ func (b *Base) Trials(in ace.Ablation) (trials []ace.Trial, skipped int) {
 	return trials, skipped
 }
 
-// groups returns all trials in their order. Those of a group are worth something only together.
+// groups returns all trials in their order. The trials of a group are useful only together.
 func (b *Base) groups(in ace.Ablation) (groups [][]ace.Trial) {
 	add := func(kind ace.TrialKind, name string, without []string) {
 		groups = append(groups, []ace.Trial{b.without(kind, name, without)})
@@ -231,9 +231,9 @@ func (b *Base) pairs(r Result) (p Pairs) {
 	return p
 }
 
-// Effect is what a bullet, or another part of the playbook, does to the accuracy. Difference is that with it
-// minus that without it on the Pairs, nil if no answer without it is known; Overall is the same on all
-// labeled items.
+// Effect is the effect of a bullet, or of another part of the playbook, on the accuracy. Difference is the
+// accuracy with the part minus that without it on the Pairs, nil if no answer without it is known; Overall is
+// the difference on all labeled items.
 type Effect struct {
 	Kind       ace.TrialKind `json:"kind"`
 	Name       string        `json:"name"`

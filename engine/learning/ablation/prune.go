@@ -45,8 +45,8 @@ func (b *Base) Next(in ace.Ablation, rounds [][]Result) (trials []ace.Trial, ski
 		0
 }
 
-// candidates returns the bullets that no item cites and those that helped at most least more items than they
-// hurt, without those that the budget did not allow to measure.
+// candidates returns the bullets to leave out: those that no item cites, and those that were measured on all
+// items that cite them and helped at most least more items than they hurt.
 func (b *Base) candidates(measured []Result, least float64) (ids []string) {
 	for _, e := range b.Effects(measured) {
 		if e.Kind != ace.TrialBullet {
@@ -59,10 +59,10 @@ func (b *Base) candidates(measured []Result, least float64) (ids []string) {
 	return ids
 }
 
-// restore returns a trial that leaves out fewer bullets than an earlier one, on the items that are still
-// broken: that only the whole playbook answers correctly. It restores half of the bullets that they cite,
-// those of the most items, because one of several bullets that replace each other is enough. Without a bullet
-// to restore, which more than least items cite, it has no items.
+// restore returns a trial that leaves out fewer bullets than the last one, on its broken items: those that
+// only the whole playbook answers correctly. Of the bullets that more than least broken items cite, it
+// restores the more cited half, because one of several bullets that replace each other is enough. If there is
+// no such bullet, the trial has no items.
 func (b *Base) restore(last Result, least float64) ace.Trial {
 	t := ace.Trial{Kind: last.Kind, Name: last.Name, Without: last.Without}
 	var broken []int
@@ -94,7 +94,7 @@ func (b *Base) restore(last Result, least float64) ace.Trial {
 	return t
 }
 
-// Pruned returns the outcome of the proof, or nil if the rounds have none. Playbook is that of the trial.
+// Pruned returns the outcome of the proof, or nil if the rounds have no proof.
 func (b *Base) Pruned(in ace.Ablation, rounds [][]Result) *ace.Pruned {
 	if len(rounds) == 0 {
 		return nil

@@ -1,5 +1,4 @@
-// Package dataset reads data sets of labeled problems: JSON lines {context, question, target}. It
-// may import engine/ace, engine/learning/grade and engine/store/artifact.
+// Package dataset reads data sets of labeled problems: JSON lines {context, question, target}.
 //
 // A data set is checked and copied into the artifact store before anything runs on it, so that
 // a run can be replayed after the file has changed. Order: tasks have the order of their lines.
@@ -34,10 +33,8 @@ const MaxLine = 16 << 20
 // MediaType is the media type of a stored data set.
 const MediaType = "application/jsonl"
 
-// Errors that callers distinguish with [errors.Is].
-var (
-	ErrEmpty = errors.New("has no tasks")
-)
+// ErrEmpty means that a data set has no tasks.
+var ErrEmpty = errors.New("has no tasks")
 
 // LineError is the error of a line, 1-based.
 type LineError struct {
@@ -60,7 +57,7 @@ var (
 	labelFields  = []string{"target", "label", "answer", "output"}
 )
 
-// maxSubject bounds the subject of a task in bytes. It is the question of a line that also has a context.
+// maxSubject bounds the subject of a task, in bytes: the question of a line that also has a context.
 const maxSubject = 200
 
 // parseLine parses one line. The prompt of a line with a context and a question is both, separated
@@ -128,7 +125,7 @@ func header(raw []byte) (grader string, ok bool) {
 	return grader, ok
 }
 
-// byteOrderMark is what some editors write before the first line. It is no part of the text.
+// byteOrderMark is written by some editors before the first line. It is not a part of the text.
 const byteOrderMark = "\ufeff"
 
 // scan calls fn for each task in order, with the bytes of its line and the names of the fields that
@@ -272,7 +269,8 @@ const MaxShuffled = 1 << 30
 // tasks only.
 func Shuffle(ctx context.Context, store *artifact.Store, set ace.Ref, seed uint64) (ace.Ref, error) {
 	if set.Size > MaxShuffled {
-		return ace.Ref{}, fmt.Errorf("it has more than %d MiB; use a smaller one", MaxShuffled>>20)
+		return ace.Ref{}, fmt.Errorf("a data set of more than %d MiB cannot be shuffled; use a smaller one",
+			MaxShuffled>>20)
 	}
 	f, err := store.Open(ctx, set)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package grade compares answers with labels. It may import engine/ace and engine/learning/model.
+// Package grade compares answers with labels.
 package grade
 
 import (
@@ -19,8 +19,8 @@ type Grader interface {
 	Grade(answer, label string) float64
 }
 
-// Names of graders: Exact is the default. Judge is no [Grader]: it asks a model whether the answer means the
-// same as the label, which only a worker does.
+// Names of graders: Exact is the default. Judge is not a [Grader]: a worker asks a model whether the answer
+// means the same as the label.
 const (
 	Exact = "exact"
 	Judge = ace.GraderJudge
@@ -29,10 +29,10 @@ const (
 // Names lists the graders as users write them.
 const Names = "exact, numeric:TOLERANCE (0.01 or 1%), choice, tags, judge, program:NAME"
 
-// Errors of [New]: the name is that of no grader, or of one that only a worker has.
+// Errors of [New]: no grader has the name, or the grader needs a model or a program, which only workers have.
 var (
 	ErrUnknown = errors.New("unknown grader")
-	ErrOutside = errors.New("only a worker can ask this grader")
+	ErrOutside = errors.New("only a worker can run this grader")
 )
 
 // Check returns an error unless there is a grader with that name.
@@ -76,8 +76,8 @@ func New(name string) (Grader, error) {
 }
 
 // Verdict grades the answer of a task. It returns the verdict of the input if that has one, because the label
-// is hidden or a worker has asked the grader. score is nil without a label or with the default grader, which
-// knows no other scores than 0 and 1.
+// is hidden or a worker has graded the answer. score is nil without a label, and with the default grader,
+// whose scores are only 0 and 1.
 func Verdict(in ace.ReflectorInput) (correct *bool, score *float64, err error) {
 	if in.Label == nil || in.Correct != nil {
 		return in.Correct, in.Score, nil

@@ -1,5 +1,4 @@
 // Package model defines the provider of the ACE phases. Its sub-packages are the providers.
-// It may import engine/ace and engine/learning/playbook.
 //
 // Activities call a provider concurrently. A provider must be safe for concurrent use, honor
 // its context, and keep no state between calls that a retry on another machine would miss.
@@ -24,7 +23,7 @@ var ErrPermanent = errors.New("permanent")
 type Provider interface {
 	// Name is the value of --provider.
 	Name() string
-	// About describes in a sentence what answers. The screen and the doctor show it.
+	// About describes the provider in a sentence, for the console and acescope doctor.
 	About() string
 	// DefaultModel is the model name to record if the user names none.
 	DefaultModel() string
@@ -60,7 +59,7 @@ type Answerer interface {
 
 // Prompted is a [Provider] whose phases follow the prompt of their task, [ace.TaskContext.PhasePrompt].
 type Prompted interface {
-	// TakesPrompt returns an error in one line that says why this one does not, or nil.
+	// TakesPrompt returns an error in one line that says why this provider does not follow it, or nil.
 	TakesPrompt() error
 }
 

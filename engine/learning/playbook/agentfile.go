@@ -115,9 +115,8 @@ const (
 	blockEnd   = "<!-- acescope:playbook end -->"
 )
 
-// Mark says what a block holds: the version Name, and for a version of a branch what is needed to write the
-// block again.
-// Sum is the beginning of the SHA-256 of the text between the marks.
+// Mark describes the content of a block: the version Name, and for a version of a branch what is needed to
+// write the block again. Sum is the beginning of the SHA-256 of the text between the marks.
 type Mark struct {
 	Name   string `json:"-"`
 	Branch string `json:"branch,omitempty"`
@@ -176,7 +175,7 @@ func (p *Playbook) block(m Mark) []byte {
 	return slices.Concat([]byte(m.begin()), body, []byte(blockEnd))
 }
 
-// Errors of exports into files that a person may have edited.
+// Errors of exports into files that a user may have edited.
 var (
 	ErrBlock    = errors.New("its acescope block is damaged")
 	ErrNotOurs  = errors.New("acescope did not write it")

@@ -240,7 +240,7 @@ func cleanOperation(op *ace.Operation) string {
 	}
 	switch {
 	case n > MaxContent:
-		return fmt.Sprintf("content has %d bytes, at most %d are allowed", n, MaxContent)
+		return fmt.Sprintf("the content has %d bytes, at most %d are allowed", n, MaxContent)
 	case n == 0:
 		return "the content is empty"
 	}
@@ -357,7 +357,7 @@ func (e *editor) section(name string) string {
 	return name
 }
 
-// duplicate finds the first bullet that says the same in the same section.
+// duplicate finds the first bullet of the section with that content, up to white space.
 func (e *editor) duplicate(section, content string) (id string, ok bool) {
 	content = folded(content)
 	for i := range e.bullets {

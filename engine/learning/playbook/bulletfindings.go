@@ -14,7 +14,7 @@ const (
 	// HarmfulShare is the share of harmful votes that a bullet of a healthy playbook gets.
 	HarmfulShare = 0.20
 	// UnusedShare is the share of versions that vote on a bullet of a healthy playbook, and UnusedAfter the
-	// least number of versions without a vote.
+	// minimum number of versions without a vote.
 	UnusedShare = 0.10
 	UnusedAfter = 50
 	// GrowthAdds is the number of bullets that may be added without an update or removal. If a tenth of the

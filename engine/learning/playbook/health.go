@@ -69,7 +69,7 @@ type Finding struct {
 	Numbers   map[string]float64 `json:"numbers"`
 	Text      string             `json:"text"`
 	Advice    string             `json:"advice"`
-	// the merge that caused a collapse, or the last of an erosion
+	// By is the merge that caused a collapse, or the last one of an erosion.
 	By *Source `json:"by,omitempty"`
 	// FalseAlarms is the share of healthy playbooks, at most, that have such a finding by chance.
 	FalseAlarms float64 `json:"false_alarms"`
@@ -192,6 +192,14 @@ func (c *checker) add(kind FindingKind, list ...Finding) {
 
 func round2(f float64) float64 { return math.Round(100*f) / 100 }
 
+// plural returns a number and a noun, whose plural ends with s.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 func times(n int) string {
 	switch n {
 	case 0:
@@ -199,7 +207,7 @@ func times(n int) string {
 	case 1:
 		return "once"
 	}
-	return fmt.Sprintf("%d times", n)
+	return plural(n, "time")
 }
 
 // listIDs formats two or more IDs for a sentence. It counts all but the first of many.

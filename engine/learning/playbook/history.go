@@ -211,8 +211,8 @@ func (h *History) add(v *Version, snapshot *Playbook) {
 	h.shrinks.add(&by, before, h.size.now)
 }
 
-// settle takes over the bullets of an imported version, whose operations do not tell every change: counters
-// may have decreased.
+// settle sets the bullets to those of an imported version, whose operations may lack changes: counters may
+// have decreased.
 func (h *History) settle(by *Source, book *Playbook) {
 	h.size.now = Size{}
 	for _, b := range book.Bullets {

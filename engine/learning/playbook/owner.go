@@ -47,6 +47,6 @@ func checkOwner(name, owner, server string) error {
 	if owner == server {
 		return nil
 	}
-	return fmt.Errorf("%w: %q is of %s, and this is %s; choose another experiment id", ErrOwner, name, owner,
-		server)
+	return fmt.Errorf("%w: %q is reserved for %s, this server is %s; choose another experiment id", ErrOwner,
+		name, owner, server)
 }

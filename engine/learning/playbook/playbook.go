@@ -3,8 +3,7 @@
 //
 // It owns the canonical form and its hash, the merge rules ([Apply]), the text and JSON
 // formats in use ([Parse], [WriteText], [WriteSkillbook]), a directory of versions ([Store]),
-// and the analyses of a playbook: [Diff], [History] and [Check]. It may import engine/ace,
-// engine/internal, and a file lock.
+// and the analyses of a playbook: [Diff], [History] and [Check].
 //
 // Order: a branch is a sequence of versions. Merges into a branch are serialized across all
 // processes, and each applies to the newest head. Operations apply in the order given.

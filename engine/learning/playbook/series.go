@@ -15,8 +15,8 @@ import (
 	"acescope/engine/ace"
 )
 
-// Origin says where an imported branch was read. Files names the file of version 0, if any; Scores are its
-// evaluations. Config is the configuration of the run that wrote the files, as it stated it.
+// Origin says where an imported branch was read. File is the file of version 0, if any; Scores are its
+// evaluations. Config is the configuration of the run that wrote the files, as its configuration file has it.
 type Origin struct {
 	Kind   string          `json:"kind"`
 	Name   string          `json:"name"`
@@ -182,8 +182,8 @@ func (x *Series) versions() ([]Version, []*Playbook) {
 	return versions, books
 }
 
-// Summary returns the sums of the versions of a series: how many operations of which kind lead from one to
-// the next, and how many logged operations changed nothing.
+// Summary counts the operations of all versions of a series by kind, and the logged operations that changed
+// nothing.
 func (x *Series) Summary() (t Totals) {
 	versions, _ := x.versions()
 	for i := range versions {

@@ -228,7 +228,7 @@ func (x *branchLog) addAll(content []byte) error {
 	n := 0
 	for line := range bytes.Lines(content) {
 		if n++; n > 1 && x.batch[0] == x.batch[1] || !bytes.HasSuffix(line, []byte("\n")) {
-			return errors.New("it is not one write")
+			return errors.New("the entry has several writes or an incomplete line")
 		}
 		if err := x.add(line); err != nil {
 			return err
@@ -236,7 +236,7 @@ func (x *branchLog) addAll(content []byte) error {
 		x.size += int64(len(line))
 	}
 	if n == 0 || x.batch[0] != x.batch[1] {
-		return errors.New("it is not complete")
+		return errors.New("the entry is incomplete")
 	}
 	return nil
 }
@@ -261,10 +261,10 @@ func (s *Store) expected(ctx context.Context, name string) (x *branchLog, read i
 
 // lastWrite is what this machine knows of its last write to a branch.
 type lastWrite struct {
-	number int           // of the writes to the branch in this process
-	others int           // writes of other machines before it, after the one before
-	met    int           // number of the last write that had others before it
-	pause  time.Duration // before the next
+	number int           // of the write, among those to the branch in this process
+	others int           // writes of other machines between the previous write and this one
+	met    int           // number of the last write with others
+	pause  time.Duration // before the next write
 }
 
 // contended reports whether other machines have written to the branch too, before one of the last writes.
@@ -276,10 +276,10 @@ func (b *shared) last(branch string) lastWrite {
 	return b.writes[branch]
 }
 
-// wrote notes a write to a branch: how many records it had, and how many writes of other machines came before
+// wrote records a write to a branch: how many records it had, and how many writes of other machines preceded
 // it. The next pause is longer after several records, and shorter after a single one, because a pause in
-// which no request comes only delays the merge. From time to time it is long nevertheless, because more
-// requests may come now.
+// which no request arrives only delays the merge. After every tryGather writes it is long nevertheless,
+// because more requests may arrive now.
 func (b *shared) wrote(branch string, records, others int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -120,7 +120,7 @@ func (r *jsonReader) read(file gjson.Result) (err error) {
 	return nil
 }
 
-// rest reads the sections that a file states, and notes its other fields as lost.
+// rest reads the sections that a file states, and counts its other fields as losses.
 func (r *jsonReader) rest(file gjson.Result) {
 	file.ForEach(func(key, value gjson.Result) bool {
 		switch name := key.Str; {

@@ -51,7 +51,7 @@ const (
 // versions from the nearest one and verifies their hash. Any number of stores in any number
 // of processes may share a directory.
 type Store struct {
-	// Hint ends the error about a version that is not there, and says where it may be; "" for nothing to say.
+	// Hint, if not "", ends the error about a missing version and says where the version may be.
 	Hint string
 
 	dir     string

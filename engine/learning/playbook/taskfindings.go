@@ -13,11 +13,11 @@ const (
 	// ZeroAccuracy or more, this happens with probability (1 - ZeroAccuracy)^ZeroTasks, 1.5 %.
 	ZeroTasks    = 40
 	ZeroAccuracy = 0.10
-	// GapShare is the difference of the accuracy on training tasks and on held-out items that is no reason to
-	// worry. Of both, GapLeast are needed.
+	// GapShare is the difference of the accuracy on training tasks and on held-out items up to which a
+	// playbook is healthy. GapLeast is the minimum number of either.
 	GapShare = 0.10
 	GapLeast = 10
-	// FlatRise is the least rise in accuracy from the first third of the tasks to the last that is useful.
+	// FlatRise is the minimum useful rise in accuracy from the first third of the tasks to the last.
 	// FlatTasks is the number of graded tasks from which it is measured.
 	FlatRise  = 0.10
 	FlatTasks = 30
@@ -55,7 +55,7 @@ func (c *checker) zero(outcomes []Outcome) {
 }
 
 func tooFew(outcomes []Outcome, needed int) string {
-	return fmt.Sprintf("only %d graded tasks, %d are needed", len(outcomes), needed)
+	return fmt.Sprintf("only %s, %d are needed", plural(len(outcomes), "graded task"), needed)
 }
 
 // gap compares the newest training tasks with as many held-out items, evaluated with this version. While a
@@ -72,9 +72,8 @@ func (c *checker) gap(outcomes []Outcome, evaluations []Evaluation) {
 		}
 	}
 	if len(outcomes) < GapLeast || held.Labeled < GapLeast {
-		c.skip(FindingGap, fmt.Sprintf("only %d graded tasks and %d held-out items, %d of each are needed",
-			len(outcomes),
-			held.Labeled, GapLeast))
+		c.skip(FindingGap, fmt.Sprintf("only %s and %s, %d of each are needed",
+			plural(len(outcomes), "graded task"), plural(held.Labeled, "held-out item"), GapLeast))
 		return
 	}
 	train := outcomes[len(outcomes)-min(len(outcomes), max(held.Labeled, FlatTasks)):]
@@ -132,7 +131,7 @@ func (c *checker) flat(list []Outcome) {
 			"in the last %d: by %.0f points at most (95 %% intervals).", before, after,
 			shareText(correctOf(early), third), third, shareText(correctOf(late), third), third,
 			100*rise.High),
-		Advice: "The votes are what the reflector likes, not what helps. Check it against labels before learning more."})
+		Advice: "The reflector's votes do not predict correct answers. Check them against labels before learning more."})
 }
 
 // rejections finds curators whose operations are rejected too often. The versions of a branch hold only the
@@ -144,9 +143,8 @@ func (c *checker) rejections(known Proposals) {
 		known = Proposals{t.Merges, accepted + t.Refused, t.Refused}
 	}
 	if known.Tasks < RejectedTasks || known.Operations == 0 {
-		c.skip(FindingRejected, fmt.Sprintf("the operations of only %d tasks are known, %d are needed",
-			known.Tasks,
-			RejectedTasks))
+		c.skip(FindingRejected, fmt.Sprintf("the operations of only %s are known, %d are needed",
+			plural(known.Tasks, "task"), RejectedTasks))
 		return
 	}
 	rejected := stats.Share(known.Rejected, known.Operations)

@@ -1,5 +1,5 @@
 // Package prompts keeps the instructions that the phases give to a model: named branches of versions, whose
-// texts are artifacts. It may import engine/ace and engine/store.
+// texts are artifacts.
 //
 // Order: the versions of a branch are numbered from 1 without gaps, and of several writers of a number one
 // succeeds. Bounds: a text has at most [MaxText] bytes. Loss: nothing is deleted; a deleted branch is hidden
@@ -37,7 +37,7 @@ import (
 var (
 	ErrNotFound = ace.NotFound{Kind: "phase prompt", Hint: `run "acescope phase-prompt list"`}
 	ErrName     = errors.New("invalid name of a phase prompt")
-	ErrShipped  = errors.New("the prompt default is a part of acescope and cannot be changed")
+	ErrShipped  = errors.New(`the prompt "default" is a part of acescope and cannot be changed`)
 )
 
 // MediaType is the media type of a text.
@@ -258,7 +258,7 @@ func (s *Store) Versions(ctx context.Context, phase ace.Phase, name string) ([]P
 	return s.read(ctx, keys)
 }
 
-// Find returns the version that NAME, its newest one, or NAME@N names.
+// Find returns the version that ref names: NAME@N, or NAME for the newest version of a branch.
 func (s *Store) Find(ctx context.Context, phase ace.Phase, ref string) (Prompt, error) {
 	name, number, numbered := strings.Cut(ref, "@")
 	all, err := s.Versions(ctx, phase, name)
@@ -374,8 +374,8 @@ func (s *Store) add(ctx context.Context, v Prompt) (Prompt, bool, error) {
 			return v, err == nil, err
 		}
 	}
-	return v, false, fmt.Errorf("phase prompt %s of the %s: others change it all the time; try again", v.Name,
-		v.Phase)
+	return v, false, fmt.Errorf("phase prompt %s of the %s: other processes keep adding versions; try again",
+		v.Name, v.Phase)
 }
 
 // ErrDiffers means that a branch of the same name has other versions.

@@ -16,7 +16,7 @@ const (
 	Sections = "sections" // the names of the sections that a bullet can be added to
 )
 
-// Placeholder is a name in double braces, in whose place a phase puts a text.
+// Placeholder is a name in double braces, which a phase replaces by a text.
 type Placeholder struct {
 	Name     string `json:"name"`
 	Required bool   `json:"required"`
@@ -71,7 +71,7 @@ func Parse(phase ace.Phase, text string) (Template, error) {
 	return p.parts, nil
 }
 
-// open and escaped begin a placeholder and stand for two literal braces.
+// open and closing enclose the name of a placeholder; escaped stands for two literal braces.
 const (
 	open    = "{{"
 	closing = "}}"
@@ -85,7 +85,7 @@ type parser struct {
 	parts Template
 }
 
-// check returns an error for a text that is no prompt at all.
+// check returns an error for a text that cannot be a prompt.
 func (p *parser) check() error {
 	control := strings.IndexFunc(p.text, func(r rune) bool {
 		return unicode.IsControl(r) && r != '\n' && r != '\t'
@@ -99,9 +99,9 @@ func (p *parser) check() error {
 	case len(p.text) > MaxText:
 		return p.errorf(MaxText, "the text has %d bytes, at most %d are allowed", len(p.text), MaxText)
 	case !utf8.ValidString(p.text):
-		return p.errorf(invalid(p.text), "not UTF-8")
+		return p.errorf(invalid(p.text), "the text is not UTF-8")
 	case control >= 0:
-		return p.errorf(control, "a control character")
+		return p.errorf(control, "control characters are not allowed")
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (p *parser) placeholder(name string) error {
 		return p.errorf(p.at, "unknown placeholder {{%s}}; the %s has %s; write {{{{ for two braces",
 			ace.Cut(name, 40), p.phase, strings.Join(known, " and "))
 	case p.seen(name):
-		return p.errorf(p.at, "{{%s}} is in the text before", name)
+		return p.errorf(p.at, "{{%s}} appears twice; use it once", name)
 	}
 	p.parts = append(p.parts, Part{Placeholder: name})
 	return nil

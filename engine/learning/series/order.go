@@ -24,7 +24,8 @@ const (
 // Orders lists all orders, the default first.
 func Orders() []Order { return []Order{OrderAuto, OrderName, OrderTime, OrderGiven} }
 
-// sortFiles sorts snapshots and says by what. The error is that of names whose numbers do not tell an order.
+// sortFiles sorts snapshots and returns what their order follows. It returns an error for [OrderName] if the
+// names do not tell an order.
 func sortFiles(files []snapshotFile, order Order) (by string, err error) {
 	switch order {
 	case OrderGiven:

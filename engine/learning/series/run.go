@@ -556,7 +556,8 @@ func (r *runFolder) readOperations() error {
 	return nil
 }
 
-// seen notes the time of a log line, which is more exact than that of a file, which may have been copied.
+// seen sets the time of a snapshot to that of a log line. The time of a file is less exact: the file may have
+// been copied.
 func (s *step) seen(timestamp string) {
 	at, err := time.ParseInLocation("2006-01-02T15:04:05.999999", timestamp, time.Local)
 	if err == nil && (at.After(s.At) || s.At.Equal(s.file.at)) {

@@ -1,9 +1,9 @@
-// Package series reads playbooks of the field that others wrote: the run folders of ace-agent/ace, series of
+// Package series reads playbooks that other programs wrote: the run folders of ace-agent/ace, series of
 // snapshots of one playbook, and single files. The result is a [playbook.Series], which a store appends to a
-// branch. It reads files only, starts no goroutine, and may import engine/ace and engine/learning/playbook.
+// branch. It writes no file and starts no goroutine.
 //
-// Bounds: at most [MaxFiles] playbooks and [maxLog] bytes of each log. Loss: whatever it does not read is in
-// Result.Losses, with a count.
+// Bounds: at most [MaxFiles] playbooks and [maxLog] bytes of each log. Loss: Result.Losses counts everything
+// that was not read.
 package series
 
 import (
@@ -30,7 +30,7 @@ const (
 // ErrInput is the error for input that cannot be imported. Its text says which file is wrong and why.
 var ErrInput = errors.New("cannot import")
 
-// Kind is what a path was recognized as.
+// Kind is the kind of import that [Read] recognized.
 type Kind string
 
 // Kinds of imports.
@@ -185,7 +185,7 @@ func readFiles(paths []string, order Order, name string) (*Result, error) {
 	return r, nil
 }
 
-// add notes that a file is a version.
+// add records the version that a file became.
 func (r *Result) add(f snapshotFile, version int) {
 	r.Files = append(r.Files, File{f.name, version, f.book.Hash(), f.report})
 }

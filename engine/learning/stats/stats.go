@@ -2,8 +2,8 @@
 // pure: equal arguments give equal results. It imports the standard library and gonum; sources, views and
 // tui/widget may import it.
 //
-// Intervals have the confidence level [Level]; tests call a difference significant below [Alpha]. Tests take
-// it that items are independent of each other.
+// Intervals have the confidence level [Level]; tests call a difference significant below [Alpha]. Tests
+// assume that items are independent of each other.
 package stats
 
 import (
@@ -124,8 +124,8 @@ func NewcombePaired(both, fixed, broken, neither int) Interval {
 }
 
 // McNemar returns the two-sided p-value of the exact McNemar test: the probability that fixed and broken of
-// so many changed verdicts differ as much or more if each change is equally likely either way. It is no mid-p
-// value, so it is never too small. It is 1 if no verdict changed. Q. McNemar, Psychometrika 12 (1947)
+// so many changed verdicts differ as much or more if each change is equally likely either way. It is not a
+// mid-p value, so it is never too small. It is 1 if no verdict changed. Q. McNemar, Psychometrika 12 (1947)
 // 153-157.
 func McNemar(fixed, broken int) float64 {
 	n, k := fixed+broken, min(fixed, broken)

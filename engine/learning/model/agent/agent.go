@@ -1,9 +1,7 @@
 // Package agent is a provider of the ACE phases that calls an agent's command line: Claude
 // Code, Codex, Gemini or OpenCode. It uses the prompts and the parser of
 // engine/learning/model/llm. The agent uses its own tools; each call becomes a tool event of the
-// run immediately. It may import engine/learning/model, engine/learning/model/llm,
-// engine/agents/agentcall, engine/agents/agentcli, engine/store/artifact, engine/agents/session
-// (for IDs), engine/agents/price, engine/learning/playbook and engine/ace.
+// run immediately.
 //
 // Order: tool events have the order of the agent's output. Bounds and loss are those of
 // engine/agents/agentcall, which keeps a log of every call.
@@ -50,8 +48,8 @@ func New(r *agentcall.Runner, cli agentcli.CLI) model.Provider {
 			IdleTimeout: idleTimeout, About: titles[cli] + " on this machine, with its own tools and login"})}
 }
 
-// provider is the provider of a CLI. It hides that of package llm, because an agent is not
-// streamed: its log is written anyway.
+// provider is the provider of a CLI. It hides the optional interfaces of the provider of package llm that do
+// not suit an agent, such as [model.Streamer]: the log of the call already has the agent's text.
 type provider struct {
 	*completer
 	model.Provider

@@ -1,5 +1,4 @@
-// Package anthropic is an [llm.Completer] for Anthropic's Messages API, based on the official
-// SDK. It imports engine/learning/model/llm and engine/learning/model.
+// Package anthropic is an [llm.Completer] for Anthropic's Messages API, based on the official SDK.
 package anthropic
 
 import (

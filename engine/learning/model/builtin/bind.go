@@ -29,8 +29,9 @@ var classesOf = map[measure]struct{ own, other class }{
 	asTimes:   {classFrequency, classNumber},
 }
 
-// read returns the value of a quantity in a slot with the measure. Fit is 0 if the measure is
-// the quantity's own, and negative if it is a stretch. ok is false if it cannot be read so.
+// read returns the value of a quantity in a slot with the measure. fit is 0 if the quantity has the class of
+// the measure, and negative if it has the other class that the measure can read. ok is false for a third
+// class.
 func read(q quantity, m measure) (value, fit float64, ok bool) {
 	if m == asUsual {
 		value, fit, _ = read(q, readings(q)[0].measure)

@@ -1,7 +1,6 @@
 // Package builtin is a provider that needs no language model, key or network: it learns
 // calculation recipes. It parses named-formula problems, stores recipes as playbook bullets,
-// and searches for recipes that explain a label. It may import engine/ace,
-// engine/learning/model and engine/learning/playbook.
+// and searches for recipes that explain a label.
 //
 // Generate picks the recipe of the formula named in the prompt with the best counters and the
 // best fit to the question; without a recipe it guesses the first number divided by the
@@ -58,7 +57,7 @@ func check(ctx context.Context, prompt string) error {
 	return nil
 }
 
-// countWords returns the numbers of words as tokens.
+// countWords returns a usage that counts words as tokens.
 func countWords(in, out string) *ace.Usage {
 	words := func(s string) int64 { return int64(len(strings.Fields(s))) }
 	return &ace.Usage{InputTokens: words(in), OutputTokens: words(out)}

@@ -113,7 +113,7 @@ func (c *curation) removals(tags []ace.BulletTag) {
 		}
 		c.removed[e.bullet.ID] = true
 		c.accept(ace.Operation{Type: ace.OpRemove, Section: e.bullet.Section, BulletID: e.bullet.ID,
-			Reason: fmt.Sprintf("harmful %d times, helpful %d times", bad, good)})
+			Reason: fmt.Sprintf("harmful %d times, helpful %d", bad, good)})
 	}
 }
 
@@ -163,7 +163,7 @@ func (c *curation) objection(i int, f finding, key string, operands int) string 
 	case c.added[key]:
 		return "duplicate: the same calculation with more plausible operands was added"
 	case f.Unused > 0 && id != "":
-		return fmt.Sprintf("unsupported: it leaves %d quantities out and [%s] is proven", f.Unused, id)
+		return fmt.Sprintf("unsupported: it leaves quantities out (%d) and [%s] is proven", f.Unused, id)
 	case f.Unused > 0 && (operands == 1 || f.Unused > 1 && f.Source == fromList):
 		return fmt.Sprintf("coincidence likely: it leaves %d of %d quantities out", f.Unused, c.f.Question)
 	case i > 0 && best.Score-f.Score >= clearlyBetter:

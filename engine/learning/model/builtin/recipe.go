@@ -125,7 +125,7 @@ func parseRecipe(content string) (recipe, error) {
 	}
 	parts := strings.Split(list, "; ")
 	if len(parts) != len(names) {
-		return recipe{}, fmt.Errorf("%d operands described, %d needed", len(parts), len(names))
+		return recipe{}, fmt.Errorf("operands described: %d, needed: %d", len(parts), len(names))
 	}
 	for i, part := range parts {
 		s, err := parseSlot(part)

@@ -19,7 +19,7 @@ const (
 	neutral = "neutral"
 )
 
-// Reflect implements [model.Provider]. Without a label it judges nothing.
+// Reflect implements [model.Provider]. Without a label, it tags the used bullets as neutral.
 func (learner) Reflect(ctx context.Context, in ace.ReflectorInput,
 	book *playbook.Playbook) (ace.ReflectorResult, error) {
 	if err := check(ctx, in.Prompt); err != nil {
@@ -34,7 +34,7 @@ func (learner) Reflect(ctx context.Context, in ace.ReflectorInput,
 	r.correct = correct
 	switch {
 	case in.Label == nil:
-		r.say("There is no label to compare the answer %q with: nothing was judged.", clip(in.Answer))
+		r.say("There is no label to compare the answer %s with, so the answer is not graded.", clip(in.Answer))
 		r.tagUsed(neutral)
 	default:
 		r.judge(book)

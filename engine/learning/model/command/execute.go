@@ -112,9 +112,9 @@ func (p *provider) failed(r run.Result) error {
 	case retryable(r):
 		return model.Errorf(model.NoRunner, "%s: %s (run %s)", p.name, why, r.RunID)
 	case r.Status == run.Stopped && why != "":
-		why = "it was stopped: " + why
+		why = "the run was stopped: " + why
 	case r.Status == run.Stopped:
-		why = "it was stopped"
+		why = "the run was stopped"
 	}
 	return model.Errorf(model.ProgramFailed, "%s: %s (run %s)", p.name, ace.Cut(why, maxWhy), r.RunID)
 }

@@ -1,8 +1,6 @@
 // Package command serves the ACE phases by runs of a blueprint: a program in any language that
 // a runner starts for each phase. Its parameters are the input of the phase, and it writes the
-// result. It may import engine/ace, engine/learning/model, engine/learning/model/llm (which
-// parses the result), engine/learning/playbook, engine/store/artifact, engine/tasks/run, and
-// Temporal's error for a cancellation.
+// result, which engine/learning/model/llm parses.
 //
 // Order: a retry of the phase finds the run of the previous attempt by its ID. Bounds:
 // parameters have at most [run.MaxParams] bytes; prompts above [ace.InlineBytes] and playbooks
@@ -185,7 +183,7 @@ func recordCalls(ctx context.Context, tools model.Toolbox, r *ace.SkillSessionRe
 			Error: ace.Cut(inv.Error, maxError),
 			Began: inv.At, Took: duration(inv.DurationMS)})
 		if inv.Accepted && !allowed.Allows(inv.Name) {
-			note(r.Parsed, "it called the tool "+name+", which is not allowed")
+			note(r.Parsed, "the program called the tool "+name+", which is not allowed")
 		}
 	}
 }
@@ -195,7 +193,7 @@ func duration(ms float64) time.Duration {
 	return time.Duration(min(max(ms, 0), float64(maxTook/time.Millisecond)) * float64(time.Millisecond))
 }
 
-// note appends to the note of a verdict, within bounds.
+// note appends to the note of a report, within bounds.
 func note(v *ace.ParseReport, text string) {
 	const most = 1000
 	if len(v.Note)+len(text) > most {

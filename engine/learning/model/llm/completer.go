@@ -14,7 +14,7 @@ import (
 // its context is done. Its errors are of type [*model.Error].
 type Completer interface {
 	// Complete requests the next message. It calls onDelta with every piece of text, and with
-	// "" for any other sign of life.
+	// "" for other data, so that the request does not count as idle.
 	Complete(ctx context.Context, r Request, onDelta func(text string)) (Response, error)
 }
 

@@ -51,15 +51,15 @@ func normalize(vectors [][]float64, n int) error {
 		return model.Errorf(model.BadAnswer, "embeddings: "+format, args...)
 	}
 	if len(vectors) != n {
-		return bad("%d vectors for %d texts", len(vectors), n)
+		return bad("the number of vectors is %d, not %d", len(vectors), n)
 	}
 	for i, v := range vectors {
 		length := floats.Norm(v, 2)
 		switch {
 		case len(v) != len(vectors[0]):
-			return bad("vectors of %d and %d dimensions", len(vectors[0]), len(v))
+			return bad("vectors have different dimensions: %d and %d", len(vectors[0]), len(v))
 		case !(length > 0):
-			return bad("vector %d has no direction", i+1)
+			return bad("vector %d has no positive length", i+1)
 		}
 		floats.Scale(1/length, v)
 	}

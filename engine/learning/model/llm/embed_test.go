@@ -64,10 +64,9 @@ func TestEmbedFails(t *testing.T) {
 	for text, reply := range map[string]llmtest.Reply{
 		`local: http://127.0.0.1:0/v1 has no model "e-1" (404): no e-1`: {Status: 404,
 			Type: "model_not_found", Text: "no e-1"},
-		"embeddings: vector 2 has no direction": {Vectors: [][]float64{{1, 0},
-			{0, 0}}},
-		"embeddings: vectors of 2 and 1 dimensions": {Vectors: [][]float64{{1, 0}, {1}}},
-		"embeddings: vectors of 2 and 0 dimensions": {Vectors: [][]float64{{1, 0}}},
+		"embeddings: vector 2 has no positive length":            {Vectors: [][]float64{{1, 0}, {0, 0}}},
+		"embeddings: vectors have different dimensions: 2 and 1": {Vectors: [][]float64{{1, 0}, {1}}},
+		"embeddings: vectors have different dimensions: 2 and 0": {Vectors: [][]float64{{1, 0}}},
 		"local: http://127.0.0.1:0/v1 sent invalid events": {Vectors: [][]float64{{1, 0}, {1, 0},
 			{1, 0}}},
 	} {

@@ -256,7 +256,7 @@ func object(v gjson.Result) fields {
 	return nil
 }
 
-// isList reports whether the fields are those of a list, or of no object at all.
+// isList reports whether the value was a list, or neither an object nor a list.
 func (f fields) isList() bool { return f == nil || f.get("list").Exists() }
 
 var keyReplacer = strings.NewReplacer("_", "", "-", "", " ", "")

@@ -2,14 +2,11 @@
 // ACE phases: it fills in the prompts, parses the answers, runs the tool loop and reports errors.
 // A [Completer] talks to the server. [Written] parses the results that programs write.
 //
-// It imports engine/learning/model, engine/ace, engine/learning/playbook, engine/learning/prompts,
-// engine/agents/price, the arithmetic of the built-in provider, and a library that repairs JSON.
-//
 // Order: the tool calls of one turn run concurrently, those of the next turn after them.
 // Bounds: [MaxTurns] turns and [maxCalls] calls per turn of a session, [maxAnswer] bytes per
 // answer, one repair request per answer, waits of at most [maxWait]; longer waits are left to
 // the activity's retry.
-// Loss: rejected operations are returned with their reasons, and the verdict of a result says
+// Loss: rejected operations are returned with their reasons, and the parse report of a result says
 // how the answer was parsed.
 package llm
 
@@ -37,13 +34,13 @@ const DefaultMaxTokens = 8192
 type Options struct {
 	// Name is the value of --provider, About a sentence that describes the provider.
 	Name, About string
-	// Model is the default model, Embeddings that of embeddings.
+	// Model is the default model, Embeddings the default model of embeddings.
 	Model      string
 	Embeddings string
 	MaxTokens  int64 // of an answer; 0: DefaultMaxTokens
 	// PerMinute bounds the number of requests in a minute, of this process; 0: no bound.
 	PerMinute int
-	// Seeds says that the API has a seed.
+	// Seeds reports whether the API accepts a seed.
 	Seeds bool
 	// Prices of models; nil if unknown.
 	Prices *price.Prices
@@ -89,11 +86,11 @@ func (p *provider) Live(to func(text string)) model.Provider {
 // step is the execution of one phase and its usage so far.
 type step struct {
 	*provider
-	model   string
-	shared  *Step
-	prompt  ace.PhasePrompt // "" outside of the phases
-	usage   ace.Usage
-	remarks []string // remarks for the verdict
+	model  string
+	shared *Step
+	prompt ace.PhasePrompt // "" outside of the phases
+	usage  ace.Usage
+	notes  []string // for the parse report
 }
 
 func (p *provider) begin(ctx context.Context, t ace.TaskContext, tools model.Toolbox) (*step, error) {
@@ -169,10 +166,10 @@ const (
 	maxWait            = 5 * time.Second // between attempts; a longer wait fails the phase
 	maxBegin           = 120             // bytes of an answer that an error quotes
 	maxEcho            = 16 << 10        // bytes of an invalid answer in a repair request
-	maxNote            = 1000            // bytes of a verdict's note
+	maxNote            = 1000            // bytes of the note of a parse report
 )
 
-// complete makes a request and retries it soon if that is useful.
+// complete makes a request. It repeats the request after an error that a short wait can fix.
 func (s *step) complete(ctx context.Context, r Request) (Response, error) {
 	if !s.o.Seeds {
 		r.Seed = nil
@@ -372,9 +369,9 @@ func (m *Message) addText(text string) {
 	m.Text += text
 }
 
-// verdict completes a verdict with the remarks on the answer.
-func (s *step) verdict(v *ace.ParseReport, remarks []string) *ace.ParseReport {
-	return withRemarks(v, append(s.remarks, remarks...))
+// report adds the notes on the step and on the answer to a parse report.
+func (s *step) report(v *ace.ParseReport, notes []string) *ace.ParseReport {
+	return withNotes(v, append(s.notes, notes...))
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -27,7 +27,7 @@ type Server struct {
 // maxMessage is the number of bytes quoted of a server's message.
 const maxMessage = 300
 
-// words formats a server's message for an error: one line, short, without secrets.
+// words returns a server's message for the end of an error: one line, short, without secrets.
 func (s Server) words(message string) string {
 	secrets := []redact.Secret{}
 	if s.Key != "" {

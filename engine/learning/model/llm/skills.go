@@ -57,9 +57,9 @@ func (p *provider) Skills(ctx context.Context, in ace.SkillsInput, book *playboo
 	if err != nil {
 		return ace.SkillSessionResult{StepReport: ace.StepReport{Usage: s.used()}}, err
 	}
-	remarks := fit(maxFinal, "final_answer", &out.answer)
+	notes := fit(maxFinal, "final_answer", &out.answer)
 	return ace.SkillSessionResult{Answer: out.answer, StepReport: ace.StepReport{Usage: s.used(),
-		Parsed: s.verdict(v, remarks)}}, nil
+		Parsed: s.report(v, notes)}}, nil
 }
 
 // loop is a session.
@@ -78,7 +78,7 @@ func (l *loop) run(ctx context.Context) (Response, error) {
 		}
 		resp, err := l.complete(ctx, l.r)
 		if err != nil && len(l.r.Tools) > 0 && turn == 1 && rejectsTools(err) {
-			l.remarks = append(l.remarks, "the model does not accept tools: "+err.Error())
+			l.notes = append(l.notes, "the model does not accept tools: "+err.Error())
 			l.r.Tools = nil
 			resp, err = l.complete(ctx, l.r)
 		}
@@ -100,7 +100,7 @@ func (l *loop) run(ctx context.Context) (Response, error) {
 
 // endTools tells the model to answer without further calls.
 func (l *loop) endTools() {
-	l.remarks = append(l.remarks, fmt.Sprintf("it used all of its %d turns", MaxTurns))
+	l.notes = append(l.notes, fmt.Sprintf("the model used all of its %d turns", MaxTurns))
 	last := &l.r.Messages[len(l.r.Messages)-1]
 	last.addText("This was your last turn with tools. Do not call any more tools; give your answer now.")
 }
@@ -220,7 +220,7 @@ type lookUpArgs struct {
 // lookUp finds bullets by words, those with the most matching words first.
 func lookUp(book *playbook.Playbook) tool {
 	about := fmt.Sprintf("Finds bullets of the playbook by words or ids. "+
-		"Gives at most %d, those that hold the most of the words first.", mostFound)
+		"Returns at most %d, those with the most of the words first.", mostFound)
 	schema := arguments(map[string]any{"words": text("words to look for, or ids of bullets")}, "words")
 	return newTool(Tool{"look_up", about, schema}, func(args lookUpArgs) (any, error) {
 		words := wordsOf(args.Words)

@@ -34,11 +34,11 @@ func (p *provider) Generate(ctx context.Context, in ace.GeneratorInput,
 	if err != nil {
 		return ace.GeneratorResult{StepReport: ace.StepReport{Usage: s.used()}}, err
 	}
-	ids, remarks := knownIDs(book, out.bullets)
-	remarks = append(remarks, fit(maxPlan, "reasoning", &out.reasoning)...)
-	remarks = append(remarks, fit(maxFinal, "final_answer", &out.answer)...)
+	ids, notes := knownIDs(book, out.bullets)
+	notes = append(notes, fit(maxPlan, "reasoning", &out.reasoning)...)
+	notes = append(notes, fit(maxFinal, "final_answer", &out.answer)...)
 	return ace.GeneratorResult{Plan: out.reasoning, Answer: out.answer, BulletIDs: ids,
-		StepReport:   ace.StepReport{Usage: s.used(), Parsed: s.verdict(v, remarks)},
+		StepReport:   ace.StepReport{Usage: s.used(), Parsed: s.report(v, notes)},
 		PromptTokens: s.usage.InputTokens + s.usage.CacheReadTokens, CompletionTokens: s.usage.OutputTokens,
 		TrajectoryID: trajectoryID(in.Task, out.reasoning, out.answer)}, nil
 }
@@ -70,18 +70,18 @@ func trajectoryID(at ace.TaskContext, plan, answer string) string {
 	return fmt.Sprintf("trajectory-%x", sum[:8])
 }
 
-// knownIDs returns the distinct IDs that the playbook has, and remarks on the others.
-func knownIDs(book *playbook.Playbook, named []string) (ids, remarks []string) {
+// knownIDs returns the distinct IDs that the playbook has, and notes on the others.
+func knownIDs(book *playbook.Playbook, named []string) (ids, notes []string) {
 	seen := map[string]bool{}
 	for _, id := range named {
 		if _, ok := book.Find(id); !ok {
-			remarks = append(remarks, fmt.Sprintf("used bullet %.40q not found", id))
+			notes = append(notes, fmt.Sprintf("used bullet %.40q not found", id))
 		} else if !seen[id] {
 			seen[id] = true
 			ids = append(ids, id)
 		}
 	}
-	return ids, remarks[:min(len(remarks), 10)]
+	return ids, notes[:min(len(notes), 10)]
 }
 
 // maxQuestion is the number of bytes of the task that the curator gets.
@@ -109,9 +109,9 @@ func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput,
 	for name, part := range map[string]*string{"error_identification": &out.Error,
 		"root_cause_analysis": &out.Cause,
 		"correct_approach":    &out.Approach, "key_insight": &out.Insight} {
-		out.remarks = append(out.remarks, fit(maxPart, name, part)...)
+		out.notes = append(out.notes, fit(maxPart, name, part)...)
 	}
-	slices.Sort(out.remarks)
+	slices.Sort(out.notes)
 	out.Question = ace.Cut(in.Prompt, maxQuestion)
 	findings, err := json.Marshal(out)
 	if err != nil {
@@ -119,7 +119,7 @@ func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput,
 	}
 	return ace.ReflectorResult{Insights: out.insights(), Cause: out.cause(correct), BulletTags: out.tags,
 		Correct: correct, Score: score, Findings: findings, StepReport: ace.StepReport{Usage: s.used(),
-			Parsed: s.verdict(v, out.remarks)}}, nil
+			Parsed: s.report(v, out.notes)}}, nil
 }
 
 // Curate implements [model.Provider]. The reflector's tags always count; each operation of the
@@ -140,9 +140,9 @@ func (p *provider) Curate(ctx context.Context, in ace.CuratorInput,
 	if err != nil {
 		return ace.CuratorResult{StepReport: ace.StepReport{Usage: s.used()}}, err
 	}
-	remarks := fit(maxPart, "reasoning", &out.reasoning)
+	notes := fit(maxPart, "reasoning", &out.reasoning)
 	r := ace.CuratorResult{Rationale: out.reasoning, StepReport: ace.StepReport{Usage: s.used(),
-		Parsed: s.verdict(v, remarks)}}
+		Parsed: s.report(v, notes)}}
 	r.Accepted, r.Rejected = tryAll(book, in.BulletTags, out.operations)
 	return r, nil
 }
@@ -202,13 +202,13 @@ const (
 	maxPart  = 4 << 10
 )
 
-// fit cuts a text to n bytes. If it was longer, it returns a remark.
-func fit(n int, name string, s *string) (remarks []string) {
+// fit cuts a text to n bytes. If it was longer, it returns a note.
+func fit(n int, name string, s *string) (notes []string) {
 	if len(*s) > n {
-		remarks = append(remarks, fmt.Sprintf("%s had %d bytes and was cut to %d", name, len(*s), n))
+		notes = append(notes, fmt.Sprintf("%s had %d bytes and was cut to %d", name, len(*s), n))
 		*s = ace.Cut(*s, n)
 	}
-	return remarks
+	return notes
 }
 
 func orEmpty(book *playbook.Playbook) *playbook.Playbook {
@@ -249,7 +249,7 @@ type reflected struct {
 	reasoning string          // not passed on
 	mistake   string          // not passed on
 	tags      []ace.BulletTag // of bullets in the playbook
-	remarks   []string
+	notes     []string
 }
 
 func (r *reflected) parse(f found) error {
@@ -277,7 +277,7 @@ func (r *reflected) readTags(v gjson.Result, cut int) {
 		list := v.Array()
 		if cut > 2 && len(list) > 0 { // the object, the list, and an element
 			list = list[:len(list)-1]
-			r.remarks = append(r.remarks, "the last tag was cut off and ignored")
+			r.notes = append(r.notes, "the last tag was cut off and ignored")
 		}
 		for _, e := range list {
 			f := object(e)
@@ -289,7 +289,7 @@ func (r *reflected) readTags(v gjson.Result, cut int) {
 			r.tag(id, textOf(tags[id]))
 		}
 	case v.Exists():
-		r.remarks = append(r.remarks, "the tags are not a list")
+		r.notes = append(r.notes, "the tags are not a list")
 	}
 }
 
@@ -297,9 +297,9 @@ func (r *reflected) tag(id, tag string) {
 	id, tag = strings.Trim(id, "[] "), strings.ToLower(strings.TrimSpace(tag))
 	switch {
 	case id == "" || len(id) > 200:
-		r.remarks = append(r.remarks, "a tag names no bullet")
+		r.notes = append(r.notes, "a tag names no bullet")
 	case !slices.Contains(tagNames, tag):
-		r.remarks = append(r.remarks, fmt.Sprintf("%s: %.20q is not a tag", id, tag))
+		r.notes = append(r.notes, fmt.Sprintf("%s: %.20q is not a tag", id, tag))
 	default:
 		r.tags = append(r.tags, ace.BulletTag{ID: id, Tag: tag})
 	}
@@ -311,7 +311,7 @@ func (r *reflected) keepKnown(book *playbook.Playbook) {
 	var kept []ace.BulletTag
 	for _, t := range r.tags {
 		if _, ok := book.Find(t.ID); !ok {
-			r.remarks = append(r.remarks, fmt.Sprintf("tagged bullet %.40q not found", t.ID))
+			r.notes = append(r.notes, fmt.Sprintf("tagged bullet %.40q not found", t.ID))
 		} else if !seen[t.ID] {
 			seen[t.ID] = true
 			kept = append(kept, t)

@@ -67,15 +67,15 @@ func (w Written) Generator(book *playbook.Playbook, at ace.TaskContext) (ace.Gen
 	if r.Program, err = w.own(f, "program"); err != nil {
 		return r, err
 	}
-	var remarks []string
-	r.BulletIDs, remarks = knownIDs(orEmpty(book), f.texts("bullet_ids"))
-	remarks = append(remarks, fit(maxPlan, "plan", &r.Plan)...)
-	remarks = append(remarks, fit(maxFinal, "answer", &r.Answer)...)
-	remarks = append(remarks, fit(maxFinal, "trajectory_id", &r.TrajectoryID)...)
+	var notes []string
+	r.BulletIDs, notes = knownIDs(orEmpty(book), f.texts("bullet_ids"))
+	notes = append(notes, fit(maxPlan, "plan", &r.Plan)...)
+	notes = append(notes, fit(maxFinal, "answer", &r.Answer)...)
+	notes = append(notes, fit(maxFinal, "trajectory_id", &r.TrajectoryID)...)
 	r.TrajectoryID = cmp.Or(r.TrajectoryID, trajectoryID(at, r.Plan, r.Answer))
 	r.PromptTokens = r.Usage.InputTokens + r.Usage.CacheReadTokens
 	r.CompletionTokens = r.Usage.OutputTokens
-	r.Parsed = withRemarks(v, remarks)
+	r.Parsed = withNotes(v, notes)
 	return r, nil
 }
 
@@ -93,21 +93,21 @@ func (w Written) Skills() (ace.SkillSessionResult, error) {
 	}
 	r := ace.SkillSessionResult{Answer: f.text("answer", "final_answer"),
 		StepReport: ace.StepReport{Usage: f.usage()}}
-	remarks := fit(maxFinal, "answer", &r.Answer)
+	notes := fit(maxFinal, "answer", &r.Answer)
 	list := f.get("invocations")
 	if list.Exists() && !list.IsArray() {
-		remarks = append(remarks, "the invocations are not a list")
+		notes = append(notes, "the invocations are not a list")
 		list = gjson.Result{}
 	}
 	for i, e := range list.Array() {
 		inv, ok := invocation(object(e))
 		if !ok {
-			remarks = append(remarks, fmt.Sprintf("invocation %d has no name", i+1))
+			notes = append(notes, fmt.Sprintf("invocation %d has no name", i+1))
 			continue
 		}
 		r.Invocations = append(r.Invocations, inv)
 	}
-	r.Parsed = withRemarks(v, remarks)
+	r.Parsed = withNotes(v, notes)
 	return r, nil
 }
 
@@ -153,7 +153,7 @@ func (w Written) Reflector(book *playbook.Playbook, in ace.ReflectorInput) (ace.
 	if f.get("correct").Exists() {
 		r.Correct = new(f.boolean("correct", false))
 	}
-	r.Parsed = withRemarks(v, append(tags.remarks, fit(maxPlan, "insights", &r.Insights)...))
+	r.Parsed = withNotes(v, append(tags.notes, fit(maxPlan, "insights", &r.Insights)...))
 	return r, nil
 }
 
@@ -166,10 +166,10 @@ func (w Written) Curator(book *playbook.Playbook) (ace.CuratorResult, error) {
 	}
 	r := ace.CuratorResult{Rationale: f.text("rationale", "reasoning"),
 		StepReport: ace.StepReport{Usage: f.usage()}}
-	remarks := fit(maxPart, "rationale", &r.Rationale)
+	notes := fit(maxPart, "rationale", &r.Rationale)
 	accepted, bad := operations(f.get("accepted", "operations"))
 	if bad {
-		remarks = append(remarks, `"accepted" is not a list`)
+		notes = append(notes, `"accepted" is not a list`)
 	}
 	var ops, unread []ace.Operation
 	for _, op := range accepted {
@@ -183,11 +183,11 @@ func (w Written) Curator(book *playbook.Playbook) (ace.CuratorResult, error) {
 	r.Accepted, r.Rejected = try(orEmpty(book), ops)
 	rejected, bad := operations(f.get("rejected"))
 	if bad {
-		remarks = append(remarks, `"rejected" is not a list`)
+		notes = append(notes, `"rejected" is not a list`)
 	}
 	r.Rejected = append(append(r.Rejected, unread...), rejected...)
 	r.FollowUpActions = actions(f.get("follow_up_actions"))
-	r.Parsed = withRemarks(v, remarks)
+	r.Parsed = withNotes(v, notes)
 	return r, nil
 }
 
@@ -252,9 +252,9 @@ func (f fields) usage() *ace.Usage {
 	return &used
 }
 
-// withRemarks appends remarks to the note of a verdict.
-func withRemarks(v *ace.ParseReport, remarks []string) *ace.ParseReport {
-	for _, o := range remarks {
+// withNotes appends notes to the note of a parse report.
+func withNotes(v *ace.ParseReport, notes []string) *ace.ParseReport {
+	for _, o := range notes {
 		if v.Note != "" {
 			v.Note += "; "
 		}

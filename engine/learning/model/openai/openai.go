@@ -1,6 +1,5 @@
-// Package openai is an [llm.Completer] for servers with OpenAI's Chat Completions API, such as
-// Ollama, based on the official SDK. It imports engine/learning/model/llm and
-// engine/learning/model.
+// Package openai is an [llm.Completer] for servers with OpenAI's Chat Completions API, such as Ollama, based
+// on the official SDK.
 package openai
 
 import (
@@ -37,7 +36,6 @@ func New(s llm.Server) llm.Completer {
 	if s.Key != "" {
 		opts = append(opts, option.WithAPIKey(s.Key))
 	}
-	// OpenAI's newer models reject max_tokens; other servers do not know its successor.
 	return &completer{openai.NewChatCompletionService(opts...), openai.NewEmbeddingService(opts...),
 		strings.HasPrefix(s.BaseURL, BaseURL), s}
 }
@@ -45,7 +43,7 @@ func New(s llm.Server) llm.Completer {
 type completer struct {
 	chat       openai.ChatCompletionService
 	embeddings openai.EmbeddingService
-	newer      bool
+	newer      bool // OpenAI itself: its newer models reject max_tokens, whose successor other servers lack
 	server     llm.Server
 }
 
