@@ -138,7 +138,6 @@ func (x *execution) header(cmd agentcli.Command, call agentcli.Call, p past) *He
 	return h
 }
 
-// runProcess runs the process and reads its events.
 func (x *execution) runProcess(
 	ctx context.Context, cmd agentcli.Command, lock *filelock.Lock, stderr *process.Tail,
 ) process.Exit {
@@ -177,7 +176,6 @@ func (x *execution) runProcess(
 	return p.Wait()
 }
 
-// event logs an event, counts it and passes it on.
 func (x *execution) event(e agentcli.Event) {
 	x.log.Add(e)
 	x.judge.Add(e)
@@ -226,7 +224,6 @@ func (x *execution) stopped(ctx context.Context) *Result {
 	return failed(x.c, ClassCanceled, false, "the call was canceled, and the agent was stopped")
 }
 
-// result converts an outcome.
 func (x *execution) result(o agentcli.Outcome) *Result {
 	r := &Result{Text: o.Text, Retry: o.Retry, AgentResult: ace.AgentResult{
 		Success: o.OK, ExitClass: string(o.Class), Provider: string(x.c.CLI), Model: o.Model,

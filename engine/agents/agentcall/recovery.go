@@ -94,7 +94,6 @@ func (x *execution) addLog(ctx context.Context, p *past, l Log, rel string) {
 	}
 }
 
-// loggedResult returns the result of a call that a log has.
 func (x *execution) loggedResult(l Log, rel string) *Result {
 	r := x.result(l.Outcome)
 	r.Recovered, r.LogPath, r.Events, r.LogComplete = true, rel, l.Events, l.End != nil

@@ -49,7 +49,6 @@ type ToolRequest struct {
 // hookEvent is the event of the hook that [HookTools] registers.
 const hookEvent = "PreToolUse"
 
-// hookInput is the input of a hook.
 type hookInput struct {
 	Event string          `json:"hook_event_name"`
 	Name  string          `json:"tool_name"`

@@ -389,7 +389,6 @@ var sentences = map[Class]string{
 // maxSentence bounds the CLI's own words in a sentence, in bytes.
 const maxSentence = 400
 
-// sentence describes the outcome in one line.
 func (j *Judge) sentence(o Outcome, exit process.Exit, why string) string {
 	s := sentences[o.Class]
 	if o.Class == ClassDenied {

@@ -136,7 +136,6 @@ func (f *Forwarder) read() error {
 	return nil
 }
 
-// record sends the events of a record.
 func (f *Forwarder) record(end location, rec spool.Record) {
 	t := &transfer{end: end, bytes: len(rec.Payload)}
 	observations, id := f.decode(rec)

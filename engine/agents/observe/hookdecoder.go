@@ -95,7 +95,6 @@ func (d *hookDecoder) snapshot(id string) *hookSession {
 	return s.clone()
 }
 
-// hookCall is one call of a hook.
 type hookCall struct {
 	rec  spool.Record
 	json gjson.Result
@@ -172,7 +171,6 @@ func (d *hookDecoder) session(id string, h hookCall) *hookSession {
 	return s
 }
 
-// input returns the input of a session's run.
 func (d *hookDecoder) input(id string, s *hookSession, h hookCall) *ace.TaskInput {
 	mode := cmp.Or(s.About.Mode, h.text("permission_mode"))
 	in := &ace.TaskInput{

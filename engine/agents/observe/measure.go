@@ -52,7 +52,6 @@ func (d *hookDecoder) measure(h hookCall, s *hookSession) (events []ace.ToolEven
 		Name: string(ace.PhaseSkills), Result: mustJSON(use)})
 }
 
-// meter returns the meter of a session's run.
 func (d *hookDecoder) meter(s *hookSession, path string, from time.Time) *transcript.Meter {
 	m := d.meters[s.Start]
 	if m == nil {

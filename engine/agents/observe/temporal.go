@@ -160,7 +160,6 @@ type lane struct {
 	runID      string
 }
 
-// runState is the state of the run of an event.
 type runState int
 
 const (

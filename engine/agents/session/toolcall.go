@@ -108,7 +108,6 @@ func indexCall(calls []ToolRequest, id string) int {
 	return slices.IndexFunc(calls, func(r ToolRequest) bool { return r.ID == id })
 }
 
-// removeCall removes the call from the list and returns it.
 func removeCall(calls *[]ToolRequest, id string) (r ToolRequest, ok bool) {
 	i := indexCall(*calls, id)
 	if i < 0 {
@@ -169,7 +168,6 @@ func (c *ToolCalls) keep(a ToolAnswer) {
 	c.Decided = newest(slices.Insert(slices.Clone(c.Decided), at, a), MaxDecided)
 }
 
-// denyPending denies all pending calls.
 func (c *ToolCalls) denyPending(reason string) {
 	c.denyPendingIf(reason, func(ToolRequest) bool { return true })
 }

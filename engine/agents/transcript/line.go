@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// line is a line of a transcript.
 type line struct {
 	object
 	message object

@@ -156,7 +156,6 @@ func (opencode) rows(
 	return rows.Err()
 }
 
-// openDatabase opens a database to read it.
 func openDatabase(path string) (*sql.DB, error) {
 	file, _, err := openRegular(path)
 	if err != nil {

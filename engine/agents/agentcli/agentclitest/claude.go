@@ -90,7 +90,6 @@ func (c *claude) open() (code int) {
 	return 0
 }
 
-// inputLine is a line of standard input.
 type inputLine struct {
 	Type    string
 	UUID    string
@@ -215,7 +214,6 @@ func (c *claude) mcp(server string, message object) (json.RawMessage, bool) {
 	return answer.Response, ok
 }
 
-// turn runs a turn and returns its exit code.
 func (c *claude) turn(uuid, text string) int {
 	c.busy, c.interrupted, c.denials = true, false, []object{}
 	defer func() { c.busy = false }()

@@ -87,7 +87,6 @@ func check(err error) {
 	}
 }
 
-// object is a JSON object.
 type object = map[string]any
 
 // process is one process of a stand-in. It handles signals and input while it waits.
@@ -216,13 +215,11 @@ func (p *process) handleSignals(interrupt, exit func()) {
 	signal.Notify(p.signals, syscall.SIGTERM, syscall.SIGINT)
 }
 
-// journal records an action.
 func (p *process) journal(what string, e Entry) {
 	e.What, e.PID, e.Session = what, os.Getpid(), p.session
 	appendLine(filepath.Join(p.dir, journalFile), e)
 }
 
-// apiCall records a call of the model API.
 func (p *process) apiCall() {
 	p.apiCalls++
 	p.journal("api_call", Entry{})
@@ -267,5 +264,4 @@ func appendLine(path string, v any) {
 // now returns the time in the format of the CLIs.
 func now() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// newUUID returns a random UUID.
 func newUUID() string { return session.UUID(rand.Text()) }

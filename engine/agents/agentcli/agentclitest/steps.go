@@ -57,7 +57,6 @@ var failures = map[string]failure{
 	"aborted":  {0, "", "Request was aborted.", "error_during_execution", "aborted_streaming", "", 0},
 }
 
-// steps runs the steps of an instruction.
 func (p *process) steps(out printer, instruction string, turn int) ending {
 	_, script, given := strings.Cut(instruction, "SCENARIO:")
 	if !given {

@@ -128,7 +128,6 @@ func (h *Host) check(ctx context.Context, in session.TurnInput) (version agentcl
 	return h.version(ctx, adapter)
 }
 
-// checkDir checks that a working directory exists on this host.
 func (h *Host) checkDir(dir string) error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return refused(TypeBadDirectory, "%s: no such directory on %s", dir, h.name)
@@ -157,7 +156,6 @@ func (t *attempt) checkHost() (refusal session.TurnResult, ok bool, err error) {
 	return refusal, false, err
 }
 
-// version asks the agent for its version.
 func (h *Host) version(ctx context.Context, adapter agentcli.Adapter) (agentcli.Version, error) {
 	argv, env := adapter.VersionArgv(h.o.Agents[adapter.CLI].Command), h.environ(adapter, agentcli.Command{})
 	version, failed := agentcall.AskVersion(ctx, adapter, argv, env)
@@ -174,7 +172,7 @@ func (h *Host) version(ctx context.Context, adapter agentcli.Adapter) (agentcli.
 	return version, elsewhere(TypeAgentMissing, h.name+": "+failed.Error)
 }
 
-// environ returns the environment of an agent's process.
+// environ returns the environment of an agent's process. A call of a served tool may wait a day for the user.
 func (h *Host) environ(adapter agentcli.Adapter, cmd agentcli.Command) []string {
 	cmd.Env = append(slices.Clone(cmd.Env), "MCP_TOOL_TIMEOUT=86400000")
 	return h.o.Agents[adapter.CLI].Environ(adapter, cmd)

@@ -175,7 +175,6 @@ var commandEnv = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", 
 	"VIRTUAL_ENV", "NVM_DIR",
 	"SystemRoot", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "PATHEXT", "COMSPEC"}
 
-// commandArgs are the arguments of run_command.
 type commandArgs struct {
 	Command string   `json:"command"`
 	Argv    []string `json:"argv"`

@@ -31,7 +31,6 @@ const listTimeout = 5 * time.Second
 // toolCall executes a call of a tool. id is the agent's, or "".
 type toolCall func(ctx context.Context, id, tool string, args json.RawMessage) (text string, failed bool)
 
-// newToolServer serves the named tools.
 func newToolServer(names []string, run toolCall) *toolServer {
 	return &toolServer{names: names, run: run, listed: make(chan struct{})}
 }
@@ -62,7 +61,6 @@ func (s *toolServer) sent(message json.RawMessage) {
 // acknowledgment answers a message that is not a call.
 var acknowledgment = json.RawMessage(`{"jsonrpc":"2.0","result":{}}`)
 
-// answer returns the answer to a message.
 func (s *toolServer) answer(ctx context.Context, raw json.RawMessage) (json.RawMessage, error) {
 	m, err := jsonrpc.DecodeMessage(raw)
 	if err != nil {
@@ -102,7 +100,6 @@ func (s *toolServer) cancel(params json.RawMessage) {
 	}
 }
 
-// result executes a request.
 func (s *toolServer) result(ctx context.Context, r *jsonrpc.Request) (any, error) {
 	var p struct {
 		mcp.CallToolParamsRaw

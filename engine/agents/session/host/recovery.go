@@ -181,7 +181,6 @@ type transcriptTurn struct {
 	Exists bool // the conversation has a transcript
 }
 
-// result returns the result of a completed turn.
 func (m transcriptTurn) result(in session.TurnInput, id string) *session.TurnResult {
 	r := session.TurnResult{
 		Turn: in.Turn, Status: session.TurnCompleted, AgentSessionID: id, Model: m.Model,

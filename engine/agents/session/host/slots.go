@@ -28,7 +28,6 @@ type slot struct {
 	used    time.Time
 }
 
-// of returns the slot of a session.
 func (l *slots) of(id string) *slot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +110,6 @@ func (l *slots) warm(s *slot) *agent {
 	return nil
 }
 
-// setAgent sets the process of a session.
 func (l *slots) setAgent(s *slot, a *agent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -63,7 +63,6 @@ func (t servedTool) prepare(dir string, raw json.RawMessage) (json.RawMessage, s
 	return args, session.NewServedCall(dir, t.name, args, argv), nil
 }
 
-// validate checks arguments by the schema of a tool.
 func validate(schema, args json.RawMessage) error {
 	var s jsonschema.Schema
 	if err := json.Unmarshal(schema, &s); err != nil {
@@ -80,7 +79,6 @@ func validate(schema, args json.RawMessage) error {
 	return resolved.Validate(fields)
 }
 
-// findTool returns the served tool of a name.
 func findTool(name string) (servedTool, bool) {
 	i := slices.IndexFunc(servedTools, func(t servedTool) bool { return t.name == name })
 	if i < 0 {

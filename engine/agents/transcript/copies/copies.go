@@ -98,7 +98,6 @@ func (c *Copier) Copy(
 	return nil
 }
 
-// find returns the transcripts of a session.
 func find(ctx context.Context, format transcript.Format, root, sessionID string) (found []transcript.Entry,
 	err error) {
 	if format.Agent() == agentcli.Claude { // avoids listing all sessions
