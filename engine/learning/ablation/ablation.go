@@ -48,7 +48,6 @@ func NewBase(book *playbook.Playbook, items []ace.EvalItem, in ace.Ablation) *Ba
 	return b
 }
 
-// heldOut returns the labeled items that are held out.
 func (b *Base) heldOut(in ace.Ablation) []int {
 	if in.Prune == nil {
 		return nil

@@ -303,7 +303,6 @@ func (e *editor) playbook() *Playbook {
 	return &Playbook{Bullets: bullets, NextID: e.nextID, Sections: keptSections(bullets, e.sections)}
 }
 
-// find returns the bullet with that ID, or nil.
 func (e *editor) find(id string) *Bullet {
 	for i := range e.bullets {
 		if e.bullets[i].ID == id {

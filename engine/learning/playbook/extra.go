@@ -102,7 +102,6 @@ func (l Loss) String() string { return fmt.Sprintf("%s (%d): %s", l.Field, l.Cou
 // maxLosses bounds the number of losses in a list.
 const maxLosses = 100
 
-// lose counts a loss.
 func lose(list []Loss, field, reason string) []Loss {
 	field = cut(cleanSection(field), maxExtraName)
 	for i := range list {

@@ -150,7 +150,6 @@ func endsBatch(r *bufio.Reader) bool {
 	}
 }
 
-// add adds a line.
 func (x *branchLog) add(line []byte) error {
 	if x.size == 0 {
 		if err := json.Unmarshal(line, &x.header); err != nil {
@@ -263,7 +262,6 @@ func appendLine(path string, size int64, line []byte) error {
 	return nil
 }
 
-// encodeLine returns v as one line of JSON.
 func encodeLine(v any) ([]byte, error) {
 	line, err := plainjson.Marshal(v)
 	return append(line, '\n'), err

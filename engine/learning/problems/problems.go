@@ -61,7 +61,6 @@ type formula struct {
 //go:embed formulas.toml
 var formulasFile string
 
-// formulas returns all formulas.
 var formulas = sync.OnceValue(func() []formula {
 	var file struct{ Formula []formula }
 	if err := toml.Unmarshal([]byte(formulasFile), &file); err != nil {

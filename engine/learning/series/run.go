@@ -502,7 +502,6 @@ type source struct {
 	ID text `json:"bullet_id"`
 }
 
-// operation returns the logged operation and its position.
 func (l *logged) operation() (op ace.Operation, p position, ok bool) {
 	m := callID.FindStringSubmatch(l.Call)
 	if m == nil || l.Type == "" {
@@ -523,7 +522,6 @@ func (l *logged) operation() (op ace.Operation, p position, ok bool) {
 	return op, position{max(epoch, 1), stepNumber}, true
 }
 
-// readOperations reads the operations of the curator.
 func (r *runFolder) readOperations() error {
 	data, err := readLog(filepath.Join(r.dir, operationsFile))
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"acescope/engine/store/artifact"
 )
 
-// completer calls a CLI.
 type completer struct {
 	runner *agentcall.Runner
 	cli    agentcli.CLI
@@ -74,7 +73,6 @@ func (c *completer) call(r llm.Request, each func(agentcli.Event)) agentcall.Cal
 // one precedes the instruction.
 const maxSystem = 64 << 10
 
-// conversation formats messages as one text.
 func conversation(list []llm.Message) string {
 	var parts []string
 	for _, m := range list {
@@ -118,7 +116,6 @@ func valid(raw json.RawMessage) json.RawMessage {
 // maxError is the number of bytes recorded of a tool's error.
 const maxError = 500
 
-// errorText returns the result of a failed tool as text.
 func errorText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {

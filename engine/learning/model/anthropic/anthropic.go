@@ -73,7 +73,6 @@ func (c *completer) Complete(ctx context.Context, r llm.Request, onDelta func(st
 	return responseOf(m), nil
 }
 
-// responseError converts an error of the SDK.
 func responseError(ctx context.Context, server llm.Server, err error, got int) error {
 	api, ok := errors.AsType[*anthropic.Error](err)
 	if !ok || ctx.Err() != nil {

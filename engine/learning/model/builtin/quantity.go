@@ -14,7 +14,6 @@ import (
 // maxQuantities bounds the quantities of one question. Later ones are ignored.
 const maxQuantities = 14
 
-// class is the kind of a quantity.
 type class string
 
 const (

@@ -210,7 +210,6 @@ func (s *searcher) plausibility(h hypothesis) float64 {
 	return score
 }
 
-// setCues sets the cues and ordinals of a new recipe.
 func (s *searcher) setCues(h *hypothesis) {
 	ranks := ranksOf(s.qs)
 	for i, j := range h.at {

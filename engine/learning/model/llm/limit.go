@@ -59,7 +59,6 @@ func (l *limiter) pause(err error, now time.Time) {
 	}
 }
 
-// wait waits until a request may start.
 func (l *limiter) wait(ctx context.Context, name string) error {
 	d, err := l.reserve(name, time.Now())
 	if err != nil || d <= 0 {

@@ -53,7 +53,6 @@ func between(name, text string) string {
 	return "<" + tag + ">\n" + text + "\n</" + tag + ">"
 }
 
-// bulletsOf formats the bullets with the given IDs.
 func bulletsOf(book *playbook.Playbook, ids []string) string {
 	some := &playbook.Playbook{}
 	for _, id := range ids {
@@ -129,7 +128,6 @@ func curatorMessage(in ace.CuratorInput, r reflected, book *playbook.Playbook) s
 	return strings.Join(parts, "\n\n")
 }
 
-// repairMessage asks for a valid answer.
 func repairMessage(why error, shorter bool) string {
 	how := ""
 	if shorter {

@@ -62,7 +62,7 @@ func (p *provider) Skills(ctx context.Context, in ace.SkillsInput, book *playboo
 		Parsed: s.report(v, notes)}}, nil
 }
 
-// loop is a session.
+// loop is the tool loop of a skills session.
 type loop struct {
 	*step
 	box model.Toolbox
@@ -168,7 +168,6 @@ type tool struct {
 	run func(args json.RawMessage) (any, error)
 }
 
-// toolsFor returns the tools of a session.
 func toolsFor(book *playbook.Playbook, dir string) []tool {
 	kit := []tool{lookUp(book), calculate()}
 	if dir != "" {
@@ -271,7 +270,6 @@ type calculateResult struct {
 	Text  string  `json:"text"` // without an exponent
 }
 
-// calculate evaluates arithmetic.
 func calculate() tool {
 	const about = "Calculates an arithmetic expression exactly: numbers, names, + - * / ^, parentheses, and the functions " +
 		"exp ln sqrt abs N (standard normal distribution), min max sum. No thousands separators and no percent signs."

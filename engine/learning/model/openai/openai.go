@@ -93,7 +93,6 @@ func (c *completer) Embed(ctx context.Context, r llm.Request) (out llm.Response,
 	return out, nil
 }
 
-// responseError converts an error of the SDK.
 func responseError(ctx context.Context, server llm.Server, err error, got int) error {
 	if ctx.Err() != nil {
 		return server.Broken(ctx, err, got)

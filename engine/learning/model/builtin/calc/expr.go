@@ -250,7 +250,6 @@ func count(n *node, text string) int {
 	return sum
 }
 
-// inverses are the inverse functions.
 var inverses = map[string]func(*node) *node{
 	negate: func(n *node) *node { return unary(negate, n) },
 	"exp":  func(n *node) *node { return unary("ln", n) },

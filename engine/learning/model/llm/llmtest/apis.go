@@ -186,7 +186,6 @@ func sendEmbeddings(w http.ResponseWriter, q Request, a Reply) {
 		"usage": map[string]any{"prompt_tokens": in, "total_tokens": in}})
 }
 
-// list returns the texts of a JSON list.
 func list(values gjson.Result) (texts []string) {
 	for _, v := range values.Array() {
 		texts = append(texts, v.String())
