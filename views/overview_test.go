@@ -129,6 +129,9 @@ func TestOverviewWithoutRuns(t *testing.T) {
 	sc.show(ready())
 	sc.has("no runs yet")
 	sc.has("n starts an experiment or a task")
+	sc = newOverview(t, withoutRuns(0), 80, 24)
+	sc.has("┃▸ d ") // without sessions, the next steps come first
+	sc.has("Next steps 1/7")
 
 	files := full(3)
 	files.Connection.Mode = cluster.ModeFile

@@ -38,15 +38,17 @@ func (h *Home) Sections(now time.Time, g theme.Glyphs) []console.Section {
 		return h.sections
 	}
 	h.version, h.day = h.Agents.version, day
-	newest := "none"
-	if len(h.rows) > 0 {
-		newest = "0 lists all"
+	agents := console.Section{Name: "Coding agents on this machine", Rows: h.agentRows(now.Local()),
+		Remark: "cost at list prices"}
+	sessions := console.Section{Name: "Newest sessions", Remark: "0 lists all", Rows: h.newest()}
+	if len(agents.Rows) == 0 {
+		agents.Remark = "no transcripts"
 	}
-	h.sections = []console.Section{
-		{Name: "Coding agents on this machine", Rows: h.agentRows(now.Local()),
-			Remark: cmp.Or(console.Reading(h.data, g), "cost at list prices")},
-		{Name: "Newest sessions", Remark: newest, Rows: h.newest()},
+	if len(sessions.Rows) == 0 {
+		sessions.Remark = "none"
 	}
+	agents.Remark = cmp.Or(console.Reading(h.data, g), agents.Remark)
+	h.sections = []console.Section{agents, sessions}
 	return h.sections
 }
 
@@ -58,12 +60,14 @@ func (h *Home) Refresh() { h.refresh() }
 
 // agentRow is an agent with the cost of its transcripts.
 type agentRow struct {
-	home               *Home
 	agent              string
 	sessions           int
 	today, week, month transcripts.Cost
 	daily              []float64 // of the last homeDays days, in dollars
 }
+
+// Empty reports whether no session is known.
+func (h *Home) Empty() bool { return len(h.rows) == 0 }
 
 // agentRows sums the transcripts by agent.
 func (h *Home) agentRows(now time.Time) (rows []console.Row) {
@@ -75,7 +79,10 @@ func (h *Home) agentRows(now time.Time) (rows []console.Row) {
 	}
 	for _, agent := range agentNames {
 		list := byAgent[agent]
-		rows = append(rows, &agentRow{home: h, agent: agent, sessions: len(list), daily: daily(list, now),
+		if len(list) == 0 {
+			continue
+		}
+		rows = append(rows, &agentRow{agent: agent, sessions: len(list), daily: daily(list, now),
 			today: transcripts.Current(list, transcripts.ByDay, now),
 			week:  transcripts.Current(list, transcripts.ByWeek, now),
 			month: transcripts.Current(list, transcripts.ByMonth, now)})
@@ -102,15 +109,6 @@ func daily(list []*transcripts.Session, now time.Time) []float64 {
 // Draw implements [console.Row].
 func (r *agentRow) Draw(s theme.Styles, width int, plain bool, _ time.Time) string {
 	g := s.Glyphs
-	if r.sessions == 0 {
-		none := "no transcripts"
-		if console.Reading(r.home.data, g) != "" {
-			none = g.Ellipsis
-		}
-		return widget.SizedCells(width, plain, g.Ellipsis,
-			widget.SizedCell{Text: r.agent, Width: 9, Ink: s.Muted},
-			widget.SizedCell{Text: none, Ink: s.Muted})
-	}
 	cells := []widget.SizedCell{
 		{Text: r.agent, Width: 9, Ink: s.Text},
 		{Text: widget.Counted(r.sessions, "session"), Width: -12, Ink: s.Muted},

@@ -222,12 +222,15 @@ func (v *overview) askDemo(s tui.Shell) tea.Cmd {
 }
 
 // arrange takes the newest values. Sections without rows are left out. Without runs, it lists the coding
-// agents of this machine and what to do next.
+// agents of this machine and what to do next, which comes first if there are no sessions either.
 func (v *overview) arrange(now time.Time) {
 	var all []console.Section
 	if v.noRuns() {
-		all = append(v.home.Sections(now, v.Styles.Glyphs),
-			console.Section{Name: "Next steps", Remark: "no runs yet", Rows: v.steps()})
+		steps := console.Section{Name: "Next steps", Remark: "no runs yet", Rows: v.steps()}
+		all = append(v.home.Sections(now, v.Styles.Glyphs), steps)
+		if v.home.Empty() {
+			all = append([]console.Section{steps}, all[:len(all)-1]...)
+		}
 	} else {
 		all = []console.Section{v.waiting(), v.experiments(), v.alone(), v.attention(), v.learned(),
 			v.cost.section(v.feeds.Costs.Value(), now)}
