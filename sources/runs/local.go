@@ -22,8 +22,8 @@ var (
 // matcher returns a function that selects the runs of a query among those in memory. It reports false for a
 // query that only the server can evaluate.
 func matcher(query string) (matches func(*Run) bool, ok bool) {
-	parts, whole := conditions(query)
-	if whole {
+	parts, obstacle := conditions(query)
+	if obstacle != "" {
 		return nil, false
 	}
 	var all []func(*Run) bool

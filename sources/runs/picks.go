@@ -28,8 +28,8 @@ type Picks struct {
 // joined by AND are picks. A query with OR at the top level has no picks.
 func SplitQuery(query string) Picks {
 	p := Picks{Values: map[string][]string{}}
-	parts, ored := conditions(query)
-	if ored {
+	parts, obstacle := conditions(query)
+	if obstacle != "" {
 		p.Rest = []string{"(" + strings.TrimSpace(query) + ")"}
 		return p
 	}
@@ -63,7 +63,7 @@ func (p Picks) without(name string) string {
 	}
 	if len(parts) == 1 && len(p.Rest) == 1 && strings.HasPrefix(parts[0], "(") {
 		inside := parts[0][1 : len(parts[0])-1]
-		if _, ored := conditions(inside); ored {
+		if _, obstacle := conditions(inside); obstacle != "" {
 			return inside // unchanged
 		}
 	}
@@ -122,22 +122,31 @@ func picked(condition string) (string, []string) {
 // conditionParts matches quoted texts, which may lack their end, brackets, and words.
 var conditionParts = regexp.MustCompile(quotedText.String() + `|["'()]|[\w\x{80}-\x{10FFFF}]+`)
 
-// conditions splits a query at its top-level ANDs. It reports whether the query must stay whole: it has a
-// top-level OR, or an unbalanced bracket or quote.
-func conditions(query string) (parts []string, whole bool) {
+// Obstacles to the division of a query into conditions.
+const (
+	obstacleWord    = "OR, ORDER or GROUP"
+	obstacleQuote   = "a quote without its end"
+	obstacleOpen    = "a ( without )"
+	obstacleClosing = "a ) without ("
+)
+
+// conditions splits a query at its top-level ANDs. It returns what keeps the query whole, "" if nothing does.
+func conditions(query string) (parts []string, obstacle string) {
 	start, depth, between := 0, 0, false
 	for _, at := range conditionParts.FindAllStringIndex(query, -1) {
 		part := strings.ToUpper(query[at[0]:at[1]])
 		switch {
-		case part == `"` || part == "'" || part == ")" && depth == 0:
-			return nil, true
+		case part == `"` || part == "'":
+			return nil, obstacleQuote
+		case part == ")" && depth == 0:
+			return nil, obstacleClosing
 		case part == "(":
 			depth++
 		case part == ")":
 			depth--
 		case depth > 0:
 		case part == "OR" || part == "ORDER" || part == "GROUP":
-			return nil, true
+			return nil, obstacleWord
 		case part == "BETWEEN":
 			between = true
 		case part == "AND":
@@ -149,11 +158,11 @@ func conditions(query string) (parts []string, whole bool) {
 		}
 	}
 	if depth != 0 {
-		return nil, true
+		return nil, obstacleOpen
 	}
 	parts = append(parts, query[start:])
 	for i := range parts {
 		parts[i] = strings.TrimSpace(parts[i])
 	}
-	return slices.DeleteFunc(parts, func(s string) bool { return s == "" }), false
+	return slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ""
 }

@@ -75,10 +75,14 @@ func divide(query string) (selection, error) {
 	if local == nil {
 		return s, nil
 	}
-	parts, whole := conditions(query)
-	if whole {
+	parts, obstacle := conditions(query)
+	switch obstacle {
+	case "":
+	case obstacleWord:
 		return s, serviceerror.NewInvalidArgumentf("%s can only be joined to other conditions by AND",
 			local[1])
+	default:
+		return s, serviceerror.NewInvalidArgument("it has " + obstacle)
 	}
 	var server []string
 	for _, part := range parts {
