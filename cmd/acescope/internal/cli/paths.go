@@ -103,6 +103,14 @@ func OpenFile(ctx context.Context, path string) (io.ReadCloser, error) {
 	return interruptible(ctx, open), nil
 }
 
+// InputName names the input of [OpenFile] in messages.
+func InputName(path string) string {
+	if path == "-" {
+		return "stdin"
+	}
+	return path
+}
+
 // interruptible returns a reader of a file whose reads end with the context. Its goroutine can then stay in a
 // call of the operating system until the process exits.
 func interruptible(ctx context.Context, open func() (io.ReadCloser, error)) io.ReadCloser {
@@ -128,7 +136,7 @@ func ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
 	defer in.Close()
 	data, err := io.ReadAll(io.LimitReader(in, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		err = UsageError("%s: longer than %d bytes", path, limit)
+		err = UsageError("%s: longer than %d bytes", InputName(path), limit)
 	}
 	return data, err
 }

@@ -54,7 +54,7 @@ func checkDataset(ctx context.Context, e *engine.Engine, name string, of source)
 }
 
 // openDataset opens a data set: a file, standard input, generated problems, or the stored data set of an
-// experiment. The ID of the data set is the file name in path.
+// experiment. The ID of the data set is the file name in path, or stdin.
 func openDataset(
 	ctx context.Context, e *engine.Engine, name string, of source,
 ) (path string, r io.ReadCloser, err error) {
@@ -69,7 +69,7 @@ func openDataset(
 	if err != nil {
 		return "", nil, fmt.Errorf("cannot read the data set: %w", err)
 	}
-	return name, file, nil
+	return cli.InputName(name), file, nil
 }
 
 func openProblems(name, spec string) (io.ReadCloser, error) {
