@@ -393,13 +393,13 @@ func TestCompareGroups(t *testing.T) {
 		headline string
 	}{
 		{low, repeatsOf("high", "RRRRRRRW", "RRRRRRRR", "RRRRRRRR"),
-			"accuracy: mean 8.3% of 3 and 95.8% of 3 repeats: B is more accurate (difference +71.1 to +103.9 pp)"},
+			"accuracy: mean 8.3% over 3 repeats and 95.8% over 3 repeats: B is more accurate (difference +71.1 to +103.9 pp)"},
 		{repeatsOf("high", "RRRRRRRW", "RRRRRRRR", "RRRRRRRR"), low,
-			"accuracy: mean 95.8% of 3 and 8.3% of 3 repeats: A is more accurate (difference -103.9 to -71.1 pp)"},
+			"accuracy: mean 95.8% over 3 repeats and 8.3% over 3 repeats: A is more accurate (difference -103.9 to -71.1 pp)"},
 		{low, repeatsOf("one", "RRRRRRRR"),
-			"accuracy: mean 8.3% of 3 and 100.0% of 1 repeats: too few repeats for a test"},
+			"accuracy: mean 8.3% over 3 repeats and 100.0% over 1 repeat: too few repeats for a test"},
 		{repeatsOf("p", "RW", "WR"), repeatsOf("q", "RR", "RR"),
-			"accuracy: mean 50.0% of 2 and 100.0% of 2 repeats: the repeats do not vary; compare p-r1 and q-r1 item by item"},
+			"accuracy: mean 50.0% over 2 repeats and 100.0% over 2 repeats: the repeats do not vary; compare p-r1 and q-r1 item by item"},
 		{low, repeatsOf("longer", "RRRRRRRRR"),
 			"nothing is comparable: no accuracy of both groups is of the same work"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/sources/cluster"
 	"acescope/sources/experiments"
 	"acescope/sources/feed"
@@ -82,7 +83,7 @@ func (f *Feeds) sourceAges() []system.SourceAge {
 		case t.Scan.Running:
 			row.Text = "scanning: " + t.Scan.Stage
 		default:
-			row.Text = fmt.Sprintf("%d closed runs scanned", t.Ended)
+			row.Text = ace.Count(t.Ended, "closed run") + " scanned"
 		}
 		list = append(list, row)
 	}
@@ -106,19 +107,16 @@ func shownAges(
 		list = append(list, row)
 	}
 	if e != nil {
-		row := fmt.Sprintf("%d events held", e.Len())
+		row := ace.Count(e.Len(), "event") + " held"
 		if e.Unread > 0 {
-			row += fmt.Sprintf(", %d not read yet", e.Unread)
+			row += ", " + ace.Number(e.Unread) + " not read yet"
 		}
 		add("timeline", e.Err, row, e.Updated, 0)
 	}
 	if b != nil {
-		row := "1 branch"
-		if n := len(b.Branches); n != 1 {
-			row = fmt.Sprintf("%d branches", n)
-		}
+		row := ace.Count(len(b.Branches), "branch")
 		if b.Branch.Name != "" {
-			row += fmt.Sprintf(", %d versions of %s", b.Branch.Versions, b.Branch.Name)
+			row += ", " + ace.Count(b.Branch.Versions, "version") + " of " + b.Branch.Name
 		}
 		add("playbooks", b.Err, cmp.Or(b.Missing, row), b.Updated, 0)
 	}
@@ -131,15 +129,14 @@ func shownAges(
 			x.Loaded, dropped)
 	}
 	if l != nil {
-		row := fmt.Sprintf("%d lines of %d %s", len(l.Lines), len(l.Files),
-			system.Plural(len(l.Files), "file"))
+		row := ace.Count(len(l.Lines), "line") + " of " + ace.Count(len(l.Files), "file")
 		if l.Problem != "" {
 			row += ", " + l.Problem
 		}
 		add("logs", l.Err, row, l.Updated, l.Dropped)
 	}
 	if facets != nil {
-		add("facets", facets.Err, fmt.Sprintf("%d attributes counted", len(facets.List)), facets.Counted, 0)
+		add("facets", facets.Err, ace.Count(len(facets.List), "attribute")+" counted", facets.Counted, 0)
 	}
 	return list
 }

@@ -116,7 +116,7 @@ func TestSessionFolder(t *testing.T) {
 		f.Apply(e)
 	}
 	want := `user ada one
-status left out 2 earlier entries, which are in the turn's log
+status left out 2 earlier entries; the turn's log has all
 tool_use Bash {"command":"ls"} | no | denied by person ada: no
 text  so be it
 status turn 1 completed took 1.5s, 10 tokens, $0.5000

@@ -11,6 +11,7 @@ import (
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/ace"
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -676,7 +677,7 @@ func (f *form) drawValue(i, width int) (value string, typed bool) {
 	g := f.styles.Glyphs
 	if long, ok := f.long[i]; ok {
 		lines := text.Lines(long)
-		tail := fmt.Sprintf(" (%d lines)", len(lines))
+		tail := " (" + ace.Count(len(lines), "line") + ")"
 		return text.Cut(text.Safe(lines[0], " "), width-len(tail), g.Ellipsis) + tail, false
 	}
 	if f.spec.Fields[i].Fixed {

@@ -3,7 +3,6 @@ package tui
 import (
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"charm.land/bubbles/v2/key"
@@ -11,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
+	"acescope/engine/ace"
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -328,11 +328,7 @@ func (p *prompt) drawList(s theme.Styles, width, height int) []string {
 		}
 		lines[i] = l.String(s.Text)
 	}
-	title := strconv.Itoa(len(c.options)) + " matches"
-	if len(c.options) == 1 {
-		title = "1 match"
-	}
-	return box(s, width, title, lines)
+	return box(s, width, ace.Count(len(c.options), "match"), lines)
 }
 
 // Bounds of the prompts' history: lines by label, labels, and bytes of a line.

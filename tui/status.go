@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -179,11 +180,8 @@ func (s statusLine) approvals() string {
 	if s.status == nil || s.status.Approvals == 0 {
 		return ""
 	}
-	line := s.Glyphs.Failed + " " + text.Count(int64(s.status.Approvals)) + " approval"
-	if s.status.Approvals != 1 {
-		line += "s"
-	}
-	return line + " pending" + s.keyOfScreen("overview")
+	return s.Glyphs.Failed + " " + ace.Count(s.status.Approvals, "approval") + " pending" +
+		s.keyOfScreen("overview")
 }
 
 // keyOfScreen returns the key that opens a screen, or "" if it is the current one.

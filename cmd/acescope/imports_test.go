@@ -23,9 +23,10 @@ var layers = []struct {
 		"engine/agents/transcript", "engine/flow", "engine/learning/ablation", "engine/learning/playbook",
 		"engine/learning/prompts", "engine/learning/stats", "engine/stepper", "engine/tasks/run",
 		"engine/tasks/runner", "engine/temporal/compare", "engine/temporal/replay"}},
-	// texts of costs and accuracies
+	// texts of accuracies
 	{"tui/widget", []string{"tui", "theme", "engine/ace", "engine/learning/stats"}},
-	{"tui", []string{"tui", "theme"}},
+	// texts of counts
+	{"tui", []string{"tui", "theme", "engine/ace"}},
 	{"theme", nil},
 	{"sources", []string{"engine/ace", "engine/temporal", "engine/stepper", "engine/learning/playbook",
 		"engine/learning/ablation", "engine/learning/prompts", "engine/learning/stats",

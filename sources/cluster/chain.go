@@ -3,7 +3,6 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -11,6 +10,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
+	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
 )
 
@@ -94,7 +94,7 @@ func (c *Chain) read(ctx context.Context, p Pages, told func(int)) (next string,
 			break
 		}
 		if total >= maxChainEvents {
-			c.Partial = fmt.Sprintf("only its first %d events are read", total)
+			c.Partial = "only its first " + ace.Number(total) + " events are read"
 			break
 		}
 	}
@@ -156,7 +156,7 @@ func (p Pages) walk(line *ChainPosition, from int, visit func(Pages) (next strin
 		case i < line.At || next == "" || slices.Contains(line.RunIDs, next):
 			continue
 		case i-line.At >= maxChainRuns:
-			line.After = fmt.Sprintf("only the next %d runs are read", maxChainRuns)
+			line.After = "only the next " + ace.Number(maxChainRuns) + " runs are read"
 			return nil
 		}
 		line.RunIDs = append(line.RunIDs, next)
@@ -190,7 +190,7 @@ func (p Pages) before(ctx context.Context) (ChainPosition, error) {
 			break
 		}
 		if len(line.RunIDs) > maxChainRuns {
-			line.Before = fmt.Sprintf("only the previous %d runs are read", maxChainRuns)
+			line.Before = "only the previous " + ace.Number(maxChainRuns) + " runs are read"
 			break
 		}
 		line.RunIDs = append(line.RunIDs, p.RunID)

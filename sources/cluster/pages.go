@@ -12,6 +12,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
+
+	"acescope/engine/ace"
 )
 
 // Page sizes of a history, in batches of events as the server stores them. The server's maximum is 256.
@@ -117,7 +119,8 @@ func ReadHistory(ctx context.Context, c client.Client, namespace, workflowID,
 		}
 		all = append(all, events...)
 		if len(all) > MaxEvents {
-			return nil, fmt.Errorf("the history of %s has more than %d events", workflowID, MaxEvents)
+			return nil, fmt.Errorf("the history of %s has more than %s", workflowID,
+				ace.Count(MaxEvents, "event"))
 		}
 		if token = next; len(token) == 0 {
 			return all, nil

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"acescope/engine/ace"
 	"acescope/engine/temporal/compare"
 )
 
@@ -52,18 +53,11 @@ const StatusWidth = 11
 
 // About describes a side: its workflow type, events, steps and runs.
 func About(a *compare.About) string {
-	summary := fmt.Sprintf("%s, %s, %s", a.Type, count(a.Events, "event"), count(a.Steps, "step"))
+	summary := fmt.Sprintf("%s, %s, %s", a.Type, ace.Count(a.Events, "event"), ace.Count(a.Steps, "step"))
 	if a.Runs > 1 {
-		summary += fmt.Sprintf(", %d runs", a.Runs)
+		summary += ", " + ace.Count(a.Runs, "run")
 	}
 	return summary
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 // First describes the first difference and the first different result, or says that the runs do not differ.
@@ -189,7 +183,7 @@ func Errors(p *compare.Pair) (a, b string) {
 // Rest says which changes of a pair are not listed.
 func Rest(p *compare.Pair) (lines []string) {
 	if p.More > 0 {
-		lines = append(lines, count(p.More, "more change")+" not listed")
+		lines = append(lines, ace.Count(p.More, "more change")+" not listed")
 	}
 	if p.Partial {
 		lines = append(lines, "the payload has too many values: the last ones are compared as a whole")

@@ -176,7 +176,7 @@ func When(e ace.EvalResult) string {
 	case e.Epoch == 0:
 		return "initial playbook"
 	case e.Learned > 0:
-		return fmt.Sprintf("epoch %d, %d tasks", e.Epoch, e.Learned)
+		return fmt.Sprintf("epoch %d, %s", e.Epoch, ace.Count(e.Learned, "task"))
 	}
 	return fmt.Sprintf("after epoch %d", e.Epoch)
 }

@@ -181,9 +181,8 @@ func (c *GroupComparison) Headline() string {
 	if of == nil {
 		return "nothing is comparable: no accuracy of both groups is of the same work"
 	}
-	text := fmt.Sprintf("%s: mean %.1f%% of %d and %.1f%% of %d repeats", of.Name, 100*of.A.Mean,
-		len(of.A.Values),
-		100*of.B.Mean, len(of.B.Values))
+	text := fmt.Sprintf("%s: mean %.1f%% over %s and %.1f%% over %s", of.Name, 100*of.A.Mean,
+		ace.Count(len(of.A.Values), "repeat"), 100*of.B.Mean, ace.Count(len(of.B.Values), "repeat"))
 	switch {
 	case of.Low == nil && min(len(of.A.Values), len(of.B.Values)) < 2:
 		return text + ": too few repeats for a test"

@@ -58,7 +58,8 @@ func ReadArtifact(ctx context.Context, d cluster.Deps, ref ace.Ref) Artifact {
 	case d.Artifact == nil:
 		a.Err = noArtifacts
 	case ref.Size > ArtifactLimit:
-		a.Err = fmt.Sprintf("%d bytes, more than the limit of %d", ref.Size, ArtifactLimit)
+		a.Err = fmt.Sprintf("%s, more than the limit of %s", ace.Count(ref.Size, "byte"),
+			ace.Number(ArtifactLimit))
 	default:
 		data, err := readArtifact(ctx, d, ref)
 		if a.Data = data; err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -443,7 +442,7 @@ func (r *stepReader) writePage() {
 		if err = cmp.Or(err, working.Err()); err == nil {
 			err = os.WriteFile(file, page, 0o600)
 		}
-		message := "wrote " + file + ", " + strconv.Itoa(len(page)) + " bytes; secrets are replaced"
+		message := "wrote " + file + ", " + ace.Count(len(page), "byte") + "; secrets are replaced"
 		if err != nil {
 			message = "cannot write " + file + ": " + cluster.PlainError(err)
 		}

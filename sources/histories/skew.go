@@ -6,6 +6,7 @@ import (
 
 	historypb "go.temporal.io/api/history/v1"
 
+	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
 )
 
@@ -48,8 +49,8 @@ func (f *skewFolder) apply(e *historypb.HistoryEvent, now time.Time) {
 func (s Skew) String() string {
 	text := ""
 	if s.Back > 0 {
-		text = fmt.Sprintf("went back %d times, first at event %d, by at most %.3f s", s.Back, s.Event,
-			s.MostMS/1000)
+		text = fmt.Sprintf("went back %s, first at event %d, by at most %.3f s",
+			ace.Count(s.Back, "time"), s.Event, s.MostMS/1000)
 	}
 	if s.AheadMS > 0 {
 		if text != "" {

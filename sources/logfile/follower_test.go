@@ -465,7 +465,7 @@ func TestMaxFiles(t *testing.T) {
 	}
 	s := once(t, Options{Paths: []string{dir}, FromStart: true})
 	if len(s.lines) != MaxFiles || len(s.events) == 0 || s.events[0].Kind != LeftOut ||
-		!strings.HasPrefix(s.events[0].Text, "3 files") {
+		!strings.HasSuffix(s.events[0].Text, "left out: 3") {
 		t.Errorf("%d lines, first event %+v", len(s.lines), s.events[:1])
 	}
 }

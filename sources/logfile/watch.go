@@ -247,8 +247,8 @@ func (fo *follower) accept(all []found, first bool) {
 	}
 	if leftOut != fo.leftOut {
 		fo.leftOut = leftOut
-		fo.event(LeftOut, "", fmt.Sprintf("%d files are left out: only the newest %d are followed", leftOut,
-			MaxFiles))
+		fo.event(LeftOut, "", fmt.Sprintf("only the newest %d files are followed; left out: %d",
+			MaxFiles, leftOut))
 	}
 }
 

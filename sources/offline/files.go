@@ -144,14 +144,16 @@ func (f *Files) Load(ctx context.Context, files []Source, progress func(done, to
 	}
 	err := reading.Wait()
 	if err != nil {
-		f.problem(fmt.Sprintf("%d of %d files", len(files)-done, len(files)), "not read: canceled")
+		f.problem(fmt.Sprintf("%d of %s", len(files)-done, ace.Count(len(files), "file")),
+			"not read: canceled")
 	}
 	return err
 }
 
 func (f *Files) read(ctx context.Context, s Source) {
 	if _, events := f.Size(); events >= MaxEvents {
-		f.problem(s.Name, "not read: the limit of %d events is reached; open fewer files", MaxEvents)
+		f.problem(s.Name, "not read: the limit of %s is reached; open fewer files",
+			ace.Count(MaxEvents, "event"))
 		return
 	}
 	r, err := s.Open()
@@ -180,8 +182,8 @@ func (f *Files) read(ctx context.Context, s Source) {
 		}
 		if n := len(h.Unread); n > 0 {
 			f.report(Problem{s.Name, true,
-				fmt.Errorf("%d events of %s could not be decoded, only their ID and time"+
-					" are known; the first is a %s", n, run.name(), h.Unread[0].Type)})
+				fmt.Errorf("%s of %s could not be decoded and have only ID and time; the first is a %s",
+					ace.Count(n, "event"), run.name(), h.Unread[0].Type)})
 		}
 	}
 	if err != nil {

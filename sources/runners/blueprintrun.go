@@ -50,7 +50,7 @@ func ChangeLines(before, now *run.State) (lines []runs.LogLine) {
 		add("error", "time limit exceeded")
 	}
 	if now.Ignored > before.Ignored {
-		add("error", "ignored a signal that does not match the current claim: late or forged")
+		add("error", "ignored a signal that is not for the current claim: late or forged")
 	}
 	if r := now.Result; r != nil && before.Result == nil {
 		kind := "status"
@@ -227,7 +227,7 @@ func ResultFields(s *run.State) []Field {
 	}
 	dropped := ""
 	if r.Dropped > 0 {
-		dropped = strconv.FormatInt(r.Dropped, 10) + " bytes of its output were not stored"
+		dropped = ace.Count(r.Dropped, "byte") + " of output not stored"
 	}
 	turn := ""
 	if r.Turn > 0 {
@@ -288,7 +288,7 @@ func refText(r *ace.Ref) string {
 	if r == nil {
 		return ""
 	}
-	return fmt.Sprintf("an artifact of %d bytes: %.12s", r.Size, r.SHA256)
+	return fmt.Sprintf("an artifact of %s: %.12s", ace.Count(r.Size, "byte"), r.SHA256)
 }
 
 func blueprintText(s *run.State) string {
@@ -438,20 +438,18 @@ func StopText(r *run.StopRequest) string {
 }
 
 func ignoredText(n int) string {
-	switch n {
-	case 0:
+	if n == 0 {
 		return ""
-	case 1:
-		return "1 signal that does not match the current claim: late or forged"
 	}
-	return strconv.Itoa(n) + " signals that do not match the current claim: late or forged"
+	return ace.Count(n, "signal") + " not for the current claim: late or forged"
 }
 
 func usageText(u ace.Usage) string {
 	if u == (ace.Usage{}) {
 		return ""
 	}
-	return fmt.Sprintf("%d tokens in, %d out, %s", u.InputTokens, u.OutputTokens, u.Cost())
+	return fmt.Sprintf("%s in, %s out, %s", ace.Count(u.InputTokens, "token"), ace.Number(u.OutputTokens),
+		u.Cost())
 }
 
 // ShellWord quotes a word for a shell if necessary.

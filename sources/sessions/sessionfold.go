@@ -10,6 +10,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
+	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
 	"acescope/sources/cluster"
@@ -224,7 +225,7 @@ func ReportsText(s *session.State) string {
 		parts = append(parts, fmt.Sprintf("%d not delivered", s.ReportsUndelivered))
 	}
 	if n := s.Undelivered(); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d messages never reached the agent", n))
+		parts = append(parts, ace.Count(n, "message")+" never reached the agent")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -234,8 +235,8 @@ func messageEntry(m session.Message, at time.Time) *transcripts.Entry {
 	e := &transcripts.Entry{Kind: transcripts.KindUser, Name: m.From, At: at, Text: m.Text,
 		Callback: m.Callback}
 	if m.Ref != nil {
-		e.Text = strings.TrimSpace(fmt.Sprintf("%s\n[an artifact of %d bytes: %s]", m.Text, m.Ref.Size,
-			m.Ref.SHA256))
+		e.Text = strings.TrimSpace(fmt.Sprintf("%s\n[an artifact of %s: %s]", m.Text,
+			ace.Count(m.Ref.Size, "byte"), m.Ref.SHA256))
 	}
 	return e
 }
@@ -297,7 +298,7 @@ func resultEntries(r *session.TurnResult) []*transcripts.Entry {
 	list, _ := b.Entries()
 	if r.Omitted > 0 {
 		list = slices.Insert(list, 0, &transcripts.Entry{Kind: transcripts.KindStatus, Name: "left out",
-			Text: fmt.Sprintf("%d earlier entries, which are in the turn's log", r.Omitted)})
+			Text: ace.Count(r.Omitted, "earlier entry") + "; the turn's log has all"})
 	}
 	if len(list) == 0 && r.Text != "" {
 		list = append(list, &transcripts.Entry{Kind: transcripts.KindText, Text: r.Text})
@@ -334,18 +335,14 @@ func TurnText(r session.TurnRecord) string {
 	if r.Failure != nil && r.Failure.Message != "" {
 		parts = append(parts, cluster.Join(r.Failure.Type, r.Failure.Message))
 	}
-	switch r.Callbacks {
-	case 0:
-	case 1:
-		parts = append(parts, "1 callback")
-	default:
-		parts = append(parts, fmt.Sprintf("%d callbacks", r.Callbacks))
+	if r.Callbacks > 0 {
+		parts = append(parts, ace.Count(r.Callbacks, "callback"))
 	}
 	if r.DurationMS > 0 {
 		parts = append(parts, "took "+RoundDuration(cluster.Milliseconds(r.DurationMS)).String())
 	}
 	if tokens := r.Usage.Tokens(); tokens > 0 {
-		parts = append(parts, fmt.Sprintf("%d tokens", tokens), r.Usage.Cost())
+		parts = append(parts, ace.Count(tokens, "token"), r.Usage.Cost())
 	}
 	if r.Attempt > 1 {
 		parts = append(parts, fmt.Sprintf("attempt %d", r.Attempt))
@@ -357,10 +354,9 @@ func TurnText(r session.TurnRecord) string {
 		parts = append(parts, "continued after a crash")
 	}
 	if b := r.Rebuilt; b != nil {
-		rebuilt := fmt.Sprintf("the agent's conversation was gone and rebuilt from %d recorded turns",
-			b.Turns)
+		rebuilt := "the agent's conversation was gone and rebuilt from " + ace.Count(b.Turns, "recorded turn")
 		if b.Omitted > 0 {
-			rebuilt += fmt.Sprintf(" without %d older ones", b.Omitted)
+			rebuilt += ", without " + ace.Count(b.Omitted, "older turn")
 		}
 		parts = append(parts, rebuilt)
 	}

@@ -144,8 +144,8 @@ func (s *System) attributeCheck() Check {
 }
 
 func (s *System) runsCheck() Check {
-	c := Check{Section: SectionServer, Name: "runs", State: CheckOK, Text: fmt.Sprintf("%d recorded, %d open",
-		s.TotalRuns, s.OpenRuns)}
+	c := Check{Section: SectionServer, Name: "runs", State: CheckOK,
+		Text: ace.Number(s.TotalRuns) + " recorded, " + ace.Number(s.OpenRuns) + " open"}
 	if s.CountErr != "" {
 		c.State, c.Text = CheckWarning, "could not be counted: "+s.CountErr
 	}
@@ -162,7 +162,8 @@ func (s *System) dataChecks() []Check {
 		size = "more than " + size
 	}
 	c := Check{Section: SectionServer, Name: "data", State: CheckOK,
-		Text: fmt.Sprintf("%s: %s in %d files, %s free", h.DataDir, size, h.Files, Bytes(h.Free))}
+		Text: fmt.Sprintf("%s: %s in %s, %s free", h.DataDir, size, ace.Count(h.Files, "file"),
+			Bytes(h.Free))}
 	switch {
 	case h.Lost != "":
 		c.State, c.Text = CheckError, h.DataDir+": "+h.Lost
@@ -194,9 +195,10 @@ func (s *System) queueCheck(q Queue) Check {
 	}
 	backlog := "no backlog"
 	if q.Backlog > 0 {
-		backlog = fmt.Sprintf("%d waiting, the oldest for %s", q.Backlog, q.oldest().Round(time.Second))
+		backlog = fmt.Sprintf("%s waiting, the oldest for %s", ace.Number(q.Backlog),
+			q.oldest().Round(time.Second))
 	}
-	c.Text = fmt.Sprintf("%d %s, %s", len(q.Pollers), Plural(len(q.Pollers), "poller"), backlog)
+	c.Text = ace.Count(len(q.Pollers), "poller") + ", " + backlog
 	switch {
 	case len(q.Pollers) == 0 && !q.Ours && q.Kind == "activity" && q.Backlog == 0:
 		c.Text = "no worker polls and nothing waits"
@@ -290,8 +292,8 @@ func (s *System) spoolCheck() Check {
 		c.State, c.Text = CheckWarning, s.SpoolErr
 	case q.Quarantined > 0:
 		c.State, c.Advice = CheckError, q.Advice()
-		c.Text = fmt.Sprintf("the server refused %d %s of observed runs: %s", q.Quarantined,
-			Plural(int(q.Quarantined), "event"), q.Reason)
+		c.Text = fmt.Sprintf("the server refused %s of observed runs: %s", ace.Count(q.Quarantined, "event"),
+			q.Reason)
 	}
 	return c
 }
@@ -341,26 +343,21 @@ func (s *System) processChecks() []Check {
 	out := []Check{
 		{Section: SectionProcess, Name: "memory", State: CheckOK, Text: memory},
 		{Section: SectionProcess, Name: "collector", State: CheckOK,
-			Text: fmt.Sprintf("%d collections, %s paused in all", p.GCs, p.GCPause.Round(time.Microsecond))},
+			Text: fmt.Sprintf("%s, %s paused in all", ace.Count(p.GCs, "collection"),
+				p.GCPause.Round(time.Microsecond))},
 		{Section: SectionProcess, Name: "process", State: CheckOK, At: p.Started,
-			Text: fmt.Sprintf("%d, %d goroutines", p.PID, p.Goroutines)},
+			Text: fmt.Sprintf("%d, %s", p.PID, ace.Count(p.Goroutines, "goroutine"))},
 	}
 	if p.Snapshots > 0 {
-		out[2].Text += fmt.Sprintf(", %d snapshots made", p.Snapshots)
+		out[2].Text += ", " + ace.Count(int64(p.Snapshots), "snapshot") + " made"
 	}
 	if c := p.Screen; c.Frames > 0 {
 		out = append(out, Check{Section: SectionProcess, Name: "screen", State: CheckOK,
-			Text: fmt.Sprintf("%.1f frames a second, the slowest drawn in %s; %d snapshots shown, %d skipped for newer ones",
-				c.PerSecond, shortly(cluster.Millis(c.Slowest)), c.Shown, c.Skipped)})
+			Text: fmt.Sprintf("%.1f frames a second, the slowest drawn in %s; %s shown, %s skipped",
+				c.PerSecond, shortly(cluster.Millis(c.Slowest)), ace.Count(int64(c.Shown), "snapshot"),
+				ace.Number(int64(c.Skipped)))})
 	}
 	return out
-}
-
-func Plural(n int, word string) string {
-	if n == 1 {
-		return word
-	}
-	return word + "s"
 }
 
 // Bytes formats a number of bytes: "512 B", "1.5 MiB".

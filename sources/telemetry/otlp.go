@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"acescope/engine/ace"
 	"acescope/sources/cluster"
 )
 
@@ -184,7 +185,8 @@ func (x *exporter) add(spans []*tracepb.Span) {
 	var err error
 	n := x.queue.put(spans)
 	if n > 0 {
-		err = fmt.Errorf("more than %d spans wait for the collector; the oldest are dropped", maxQueued)
+		err = fmt.Errorf("more than %s wait for the collector; the oldest are dropped",
+			ace.Count(maxQueued, "span"))
 	}
 	x.drop(n)
 	x.failures.report("queue spans", err)

@@ -1,5 +1,5 @@
 // Package text makes untrusted text safe to draw, fits text into cells, and formats numbers.
-// It imports no other package of acescope and keeps no state.
+// It imports no other package of acescope but engine/ace and keeps no state.
 //
 // Names, arguments, results and log lines come from models, tools and files, so an attacker
 // may have written them to control the terminal. [Safe] leaves only printable characters in
@@ -16,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"acescope/engine/ace"
 )
 
 // TabWidth is how many spaces a tab becomes.
@@ -250,17 +252,7 @@ func Duration(d time.Duration) string {
 }
 
 // Count formats a number with thousands separators: "10,214".
-func Count(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	start := 0
-	if n < 0 {
-		start = 1
-	}
-	for i := len(s) - 3; i > start; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func Count(n int64) string { return ace.Number(n) }
 
 // ShortCount formats a number in at most six cells: "980", "12.3k", "4.56M".
 func ShortCount(n int64) string {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"acescope/engine/ace"
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -206,7 +207,7 @@ func Indent(raw []byte, limit int) (out []byte, used int) {
 func SizeText(n int64) string {
 	switch {
 	case n < 10_000:
-		return text.Count(n) + " bytes"
+		return ace.Count(n, "byte")
 	case n < 1_000_000:
 		return fmt.Sprintf("%.1f KB", float64(n)/1000)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"acescope/engine/ace"
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -90,7 +91,7 @@ func ValueText(raw json.RawMessage) (string, bool) {
 	if len(raw) > 60 {
 		out, used := Indent(raw, maxValue)
 		if rest := len(raw) - used; rest > 0 {
-			return string(out) + "\n(" + Counted(rest, "more byte") + ")", false
+			return string(out) + "\n(" + ace.Count(rest, "more byte") + ")", false
 		}
 		return string(out), false
 	}

@@ -23,13 +23,6 @@ func Unless(quiet bool, a, b theme.Ink) theme.Ink {
 	return b
 }
 
-func Counted(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return text.Count(int64(n)) + " " + word + "s"
-}
-
 func Dropped(n int) string {
 	if n == 0 {
 		return ""

@@ -11,12 +11,12 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/ace"
 	"acescope/engine/agents/session"
 	"acescope/sources/runs"
 	"acescope/sources/sessions"
 	"acescope/tui"
 	"acescope/tui/text"
-	"acescope/tui/widget"
 	"acescope/views/console"
 )
 
@@ -103,7 +103,7 @@ func (a *Agents) send(id, typed string) tea.Cmd {
 	return a.pipeline.Act("send", func(ctx context.Context) (string, error) {
 		n, err := a.actions.SendMessage(ctx, id, typed)
 		if n > 0 {
-			return "sent; " + widget.Counted(n, "message") + " before it", err
+			return "sent; " + ace.Count(n, "message") + " before it", err
 		}
 		return "sent", err
 	})
@@ -135,7 +135,7 @@ func (a *Agents) stop(s tui.Shell) {
 			lines = append(lines, "the turn in progress is interrupted")
 		}
 		if n := len(st.Queue); n > 0 {
-			lines = append(lines, widget.Counted(n, "queued message")+" will not reach the agent")
+			lines = append(lines, ace.Count(n, "queued message")+" will not reach the agent")
 		}
 	}
 	lines = append(lines, "the session accepts no more messages; its transcript is kept")

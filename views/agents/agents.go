@@ -17,7 +17,6 @@ import (
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/text"
-	"acescope/tui/widget"
 	"acescope/views/console"
 )
 
@@ -292,7 +291,7 @@ func (w sessionWriter) runs(r sessions.Row, list []runs.Run) {
 	if len(list) == 0 {
 		return
 	}
-	w.Section("Runs", widget.Counted(len(list), "run")+"; O opens them")
+	w.Section("Runs", ace.Count(len(list), "run")+"; O opens them")
 	for _, one := range list[:min(len(list), shownTurns)] {
 		m := console.BlueprintMarkOf(one, w.S)
 		how := "started here"

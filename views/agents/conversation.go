@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"acescope/engine/ace"
 	"acescope/sources/sessions"
 	"acescope/sources/transcripts"
 	"acescope/theme"
@@ -437,7 +438,7 @@ func waiting(n int, what string) string {
 	if n == 1 {
 		return "1 " + what + " waits"
 	}
-	return widget.Counted(n, what) + " wait"
+	return ace.Count(n, what) + " wait"
 }
 
 // settle scrolls so that the cursor is visible and the last page is full.

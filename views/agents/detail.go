@@ -152,13 +152,13 @@ func (w sessionWriter) facts(r sessions.Row) {
 	}
 	w.fact("git", w.S.Text, sum.Branch)
 	w.fact("agent", w.S.Text, strings.TrimSpace(string(t.Agent)+" "+sum.Version))
-	length := widget.Counted(sum.Turns, "turn") + ", " + widget.Counted(sum.Messages, "message")
+	length := ace.Count(sum.Turns, "turn") + ", " + ace.Count(sum.Messages, "message")
 	if sum.Compactions > 0 {
 		length += ", compacted " + strconv.Itoa(sum.Compactions) + "x"
 	}
 	w.fact("length", w.S.Text, length)
 	if t.ForkedFrom != "" {
-		w.fact("forked", w.S.Text, "from "+t.ForkedFrom+": "+text.Count(int64(t.Shared))+" lines, "+
+		w.fact("forked", w.S.Text, "from "+t.ForkedFrom+": "+ace.Count(t.Shared, "line")+", "+
 			console.CostCell(t.Inherits.Totals.Usage(), g)+" counted there")
 	}
 	w.spending()
@@ -213,7 +213,7 @@ func (w sessionWriter) spending() {
 		if !m.Priced {
 			price = "price unknown"
 		}
-		w.fact("model", w.S.Muted, m.Name+"  "+widget.Counted(m.Messages, "message")+", "+
+		w.fact("model", w.S.Muted, m.Name+"  "+ace.Count(m.Messages, "message")+", "+
 			text.ShortCount(m.Tokens.Total())+" tokens, "+price)
 	}
 }
@@ -224,7 +224,7 @@ func (w sessionWriter) tools() {
 		return
 	}
 	t := w.t.Summary.Totals
-	remark := widget.Counted(t.Calls, "call")
+	remark := ace.Count(t.Calls, "call")
 	if t.Failed > 0 {
 		remark += ", " + strconv.Itoa(t.Failed) + " failed"
 	}
@@ -275,7 +275,7 @@ func (w sessionWriter) agentTree() {
 	if len(list) == 0 {
 		return
 	}
-	w.Section("Subagents", widget.Counted(len(list), "transcript")+"; a reads them")
+	w.Section("Subagents", ace.Count(len(list), "transcript")+"; a reads them")
 	children := map[string][]transcripts.Agent{}
 	for _, a := range list {
 		children[a.Parent] = append(children[a.Parent], a)
@@ -309,7 +309,7 @@ func (w sessionWriter) subagents(children map[string][]transcripts.Agent, of, in
 func (w sessionWriter) subagent(a transcripts.Agent, head string) {
 	g, t := w.S.Glyphs, a.Summary.Totals
 	name := cmp.Or(a.Description, firstLine(a.Summary.Prompt))
-	facts := "  " + widget.Counted(t.Calls, "call") + ", " + text.ShortCount(t.Tokens.Total()) + " tokens, " +
+	facts := "  " + ace.Count(t.Calls, "call") + ", " + text.ShortCount(t.Tokens.Total()) + " tokens, " +
 		console.CostCell(t.Usage(), g)
 	if t.Failed > 0 {
 		facts += ", " + strconv.Itoa(t.Failed) + " failed"

@@ -134,7 +134,7 @@ func (w sessionWriter) engineFacts(r sessions.Row, st *session.State, live *sess
 		w.fact("runs", w.S.Muted, "this is run "+strconv.Itoa(st.Runs)+" of its workflow")
 	}
 	if st.Lost > 0 {
-		w.fact("lost", w.S.Warning, text.Count(st.Lost)+" messages from it were not acknowledged in time")
+		w.fact("lost", w.S.Warning, ace.Count(st.Lost, "message")+" from it not acknowledged in time")
 	}
 }
 
@@ -177,7 +177,7 @@ func (w sessionWriter) turns(st *session.State) {
 		return
 	}
 	from := max(len(st.Recent)-shownTurns, 0)
-	w.Section("Turns", widget.Counted(st.Turns, "turn")+"; the newest:")
+	w.Section("Turns", ace.Count(st.Turns, "turn")+"; the newest:")
 	for _, t := range st.Recent[from:] {
 		m := turnMark(string(t.Status), w.S)
 		l := w.Line().Add(m.Ink, "   "+text.FitLeft(strconv.Itoa(t.Turn), 3, "")+" "+m.Glyph+" ")

@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/ace"
 	"acescope/sources/sessions"
 	"acescope/sources/transcripts"
 	"acescope/theme"
@@ -111,7 +112,7 @@ func (r *agentRow) Draw(s theme.Styles, width int, plain bool, _ time.Time) stri
 	g := s.Glyphs
 	cells := []widget.SizedCell{
 		{Text: r.agent, Width: 9, Ink: s.Text},
-		{Text: widget.Counted(r.sessions, "session"), Width: -12, Ink: s.Muted},
+		{Text: ace.Count(r.sessions, "session"), Width: -12, Ink: s.Muted},
 		{Text: "today " + console.CostCell(r.today.Usage(), g), Width: -14, Ink: s.Text},
 		{Text: "this week " + console.CostCell(r.week.Usage(), g), Width: -18, Ink: s.Text},
 		{Text: "this month " + console.CostCell(r.month.Usage(), g), Width: -19, Ink: s.Text},

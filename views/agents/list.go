@@ -11,6 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/ace"
 	"acescope/engine/agents/transcript"
 	"acescope/sources/sessions"
 	"acescope/tui"
@@ -293,7 +294,7 @@ func (v *List) cells(r sessions.Row, now time.Time) []widget.Cell {
 		name = "*" + name
 	}
 	if r.Waiting > 0 {
-		name = widget.Counted(r.Waiting, "approval") + ": " + name
+		name = ace.Count(r.Waiting, "approval") + ": " + name
 	}
 	turns, tools := strconv.Itoa(r.Turns), strconv.Itoa(r.Totals.Calls)
 	tokens, cost := text.ShortCount(r.Totals.Tokens.Total()), console.CostCell(r.Totals.Usage(), g)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/sources/transcripts"
 	"acescope/theme"
 	"acescope/tui/text"
@@ -110,14 +111,14 @@ func (d *entryLines) rest(t, shown string, lines, cut int) {
 	var parts []string
 	if len(shown) < len(t) || lines > 0 {
 		more := strings.Count(t[len(shown):], "\n") + max(lines, 0)
-		summary := widget.Counted(max(more, 1), "more line")
+		summary := ace.Count(max(more, 1), "more line")
 		if !d.open {
 			summary += "; o unfolds"
 		}
 		parts = append(parts, summary)
 	}
 	if cut > 0 {
-		parts = append(parts, widget.Counted(cut, "byte")+" not kept")
+		parts = append(parts, ace.Count(cut, "byte")+" not kept")
 	}
 	if len(parts) > 0 {
 		d.end(d.line().Add(d.s.Hint, text.Spaces(entryIndent)+d.s.Glyphs.Ellipsis+" "+

@@ -8,10 +8,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/ace"
 	"acescope/engine/tasks/run"
 	"acescope/sources/runs"
 	"acescope/tui"
-	"acescope/tui/widget"
 )
 
 // Actor changes the selected run, or the marked ones.
@@ -100,7 +100,7 @@ func (a *Actor) onMarked(s tui.Shell, verb string, prepare preparer) {
 		}
 	}
 	if len(open) == 0 {
-		s.Note(fmt.Sprintf("all %s have already closed", widget.Counted(len(marked), "marked run")))
+		s.Note(fmt.Sprintf("all %s have already closed", ace.Count(len(marked), "marked run")))
 		return
 	}
 	a.pipeline.ConfirmEach(s, verb, open, len(marked), prepare)

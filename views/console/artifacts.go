@@ -112,7 +112,7 @@ func RefText(r ace.Ref) string {
 
 // RequestsText describes the record of the requests to a model.
 func RequestsText(log ace.CallLog) string {
-	summary := widget.Counted(log.Requests, "request") + " to the model on record"
+	summary := ace.Count(log.Requests, "request") + " to the model on record"
 	if log.Omitted > 0 {
 		summary += ", " + text.Count(int64(log.Omitted)) + " more are not"
 	}
@@ -121,7 +121,7 @@ func RequestsText(log ace.CallLog) string {
 
 // UsageText returns the tokens and the cost of a usage.
 func UsageText(u ace.Usage) string {
-	summary := text.Count(u.InputTokens) + " input tokens, " + text.Count(u.OutputTokens) + " output"
+	summary := ace.Count(u.InputTokens, "input token") + ", " + text.Count(u.OutputTokens) + " output"
 	if u.CacheReadTokens > 0 {
 		summary += ", " + text.Count(u.CacheReadTokens) + " from cache"
 	}

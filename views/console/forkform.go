@@ -16,7 +16,6 @@ import (
 	"acescope/sources/runs"
 	"acescope/tui"
 	"acescope/tui/text"
-	"acescope/tui/widget"
 )
 
 // fromField is the field with the fork point: a phase, or the number of an event.
@@ -209,7 +208,7 @@ func (fs *Forks) askForkMarked(s tui.Shell) tea.Cmd {
 	originals := fs.listing.Marked()
 	f := forkForm{launch: launch{Launcher: fs.launcher, seen: modelsOf(fs.listing.Runs.Rows)}, several: true,
 		at: string(ace.PhaseGenerator), names: []string{"-q", queryOf(originals)}}
-	title := "Fork " + widget.Counted(len(originals), "marked run")
+	title := "Fork " + ace.Count(len(originals), "marked run")
 	return s.Fill(tui.Form{Title: title, Name: "fork marked", Verb: "plan", Fields: f.fields(),
 		Check: func(v tui.Values) tui.Report {
 			c, err := f.change(v)
@@ -227,7 +226,7 @@ func (fs *Forks) askForkMarked(s tui.Shell) tea.Cmd {
 			if err != nil {
 				return nil, err
 			}
-			working, progress, end := fs.controls.StartWork(ctx, "planning "+widget.Counted(len(originals),
+			working, progress, end := fs.controls.StartWork(ctx, "planning "+ace.Count(len(originals),
 				"fork"))
 			defer end()
 			b, err := fs.actions.PlanForks(working, originals, c, progress)
@@ -268,11 +267,11 @@ func (fs *Forks) startBatch(b runs.Batch) tea.Msg {
 		s.Open("scoreboard")
 		switch {
 		case errors.Is(err, context.Canceled):
-			s.Note("stopped: only " + widget.Counted(started, "fork") + " started")
+			s.Note("stopped: only " + ace.Count(started, "fork") + " started")
 		case err != nil:
 			return Failed("fork", err)
 		default:
-			s.Note("started " + widget.Counted(started, "fork"))
+			s.Note("started " + ace.Count(started, "fork"))
 		}
 		return nil
 	})

@@ -97,7 +97,7 @@ func WriteLineageNode(w *widget.Writer, t *histories.LineageTree, n *histories.L
 	}
 	if n.Run.Summary != nil {
 		usage := n.Run.Summary.Usage
-		cost := CostCell(usage, g) + ", " + text.Count(usage.InputTokens+usage.OutputTokens) + " tokens"
+		cost := CostCell(usage, g) + ", " + ace.Count(usage.InputTokens+usage.OutputTokens, "token")
 		if n.Run.Fork != nil {
 			cost += ", without reused steps"
 		}

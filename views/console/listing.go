@@ -7,10 +7,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/ace"
 	"acescope/sources/runs"
 	"acescope/tui"
 	"acescope/tui/text"
-	"acescope/tui/widget"
 )
 
 // Listing is the list of runs as other screens need it: the rows, the marked runs, and the filters that
@@ -184,7 +184,7 @@ func (l *Listing) Mark(s tui.Shell, list []runs.Run) {
 			left++
 		}
 	}
-	said := widget.Counted(len(l.Marks.Runs), "marked run")
+	said := ace.Count(len(l.Marks.Runs), "marked run")
 	if left > 0 {
 		said += ", the most that can be marked"
 	}

@@ -10,10 +10,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/ace"
 	"acescope/sources/runs"
 	"acescope/tui"
 	"acescope/tui/text"
-	"acescope/tui/widget"
 )
 
 // ActionTimeout bounds one action on one run, and what is read to prepare it.
@@ -123,14 +123,14 @@ func (p *Pipeline) Act(verb string, do func(context.Context) (done string, err e
 // ConfirmEach asks to confirm an action on several runs, then prepares and performs it on each in turn. of is
 // the number of marked runs.
 func (p *Pipeline) ConfirmEach(s tui.Shell, verb string, open []runs.Run, of int, prepare preparer) {
-	lines := []string{fmt.Sprintf("open: %d of %s", len(open), widget.Counted(of, "marked run")), ""}
+	lines := []string{fmt.Sprintf("open: %d of %s", len(open), ace.Count(of, "marked run")), ""}
 	for _, r := range open[:min(len(open), shownMarks)] {
 		lines = append(lines, text.Safe(NameOf(r)+"  run "+r.RunID, " "))
 	}
 	if more := len(open) - shownMarks; more > 0 {
 		lines = append(lines, "and "+text.Count(int64(more))+" more")
 	}
-	s.Confirm(tui.Question{Title: capital(verb) + " " + widget.Counted(len(open), "run") + "?", Lines: lines,
+	s.Confirm(tui.Question{Title: capital(verb) + " " + ace.Count(len(open), "run") + "?", Lines: lines,
 		Yes: verb + " them", Do: func() tea.Cmd {
 			return func() tea.Msg {
 				done, err := p.each(verb, open, prepare)
@@ -142,7 +142,7 @@ func (p *Pipeline) ConfirmEach(s tui.Shell, verb string, open []runs.Run, of int
 // each acts on runs one after another until the user stops it. The error is that of the first run that
 // failed.
 func (p *Pipeline) each(verb string, list []runs.Run, prepare preparer) (string, error) {
-	working, progress, end := p.controls.StartWork(p.Context, verb+" "+widget.Counted(len(list), "run"))
+	working, progress, end := p.controls.StartWork(p.Context, verb+" "+ace.Count(len(list), "run"))
 	defer end()
 	var failed error
 	done := 0
@@ -159,9 +159,9 @@ func (p *Pipeline) each(verb string, list []runs.Run, prepare preparer) (string,
 		}
 	}
 	if failed != nil {
-		return "", fmt.Errorf("sent to %d of %s; %w", done, widget.Counted(len(list), "run"), failed)
+		return "", fmt.Errorf("sent to %d of %s; %w", done, ace.Count(len(list), "run"), failed)
 	}
-	return "sent " + verb + " to " + widget.Counted(done, "run"), nil
+	return "sent " + verb + " to " + ace.Count(done, "run"), nil
 }
 
 // one prepares and performs an action on one run.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/engine/temporal/compare"
 	"acescope/sources/diff"
 	"acescope/sources/histories"
@@ -47,7 +48,7 @@ func (r summaryRow) write(w *widget.Writer) {
 	}
 	w.Metrics(metrics)
 	w.Say(w.S.Text, "")
-	w.Say(w.S.Muted, " compared "+widget.Counted(d.A.Events+d.B.Events, "event")+" in "+
+	w.Say(w.S.Muted, " compared "+ace.Count(d.A.Events+d.B.Events, "event")+" in "+
 		widget.Duration(r.of.Duration, w.S.Glyphs))
 }
 
@@ -64,12 +65,12 @@ func (r equalRow) cells(s theme.Styles) []widget.Cell {
 	p := &r.d.Pairs[r.from]
 	m := statusMark(p.Status, s)
 	return []widget.Cell{{m.Glyph + " " + m.Word, m.Ink},
-		{s.Glyphs.Pointer + " " + text.Count(int64(r.n)) + " steps", s.Muted},
+		{s.Glyphs.Pointer + " " + ace.Count(r.n, "step"), s.Muted},
 		{strconv.FormatInt(p.Step().Event, 10) + s.Glyphs.Ellipsis, s.Muted}, {"", s.Muted}}
 }
 
 func (r equalRow) write(w *widget.Writer) {
-	w.Section(text.Count(int64(r.n))+" equal steps", "press space to unfold them")
+	w.Section(ace.Count(r.n, "equal step"), "press space to unfold them")
 	for i := r.from; i < r.from+min(r.n, 500); i++ {
 		writeStep(w, &r.d.Pairs[i])
 	}
@@ -120,7 +121,7 @@ func (r pairRow) write(w *widget.Writer) {
 		list []compare.Change
 	}{{"Input", p.Input}, {"Result", p.Result}} {
 		if len(part.list) > 0 {
-			w.Section(part.name, widget.Counted(len(part.list), "change"))
+			w.Section(part.name, ace.Count(len(part.list), "change"))
 			writeChanges(w, part.list)
 		}
 	}

@@ -159,7 +159,7 @@ func (v *answers) write(w *widget.Writer, g *evaluations.Grid, version, index in
 			plain(call.Result))
 	}
 	if u := item.Usage; u != nil {
-		w.Prose(" usage     ", w.S.Muted, text.Count(u.Tokens())+" tokens, "+u.Cost())
+		w.Prose(" usage     ", w.S.Muted, ace.Count(u.Tokens(), "token")+", "+u.Cost())
 	}
 	w.Prose(" took      ", w.S.Muted, widget.Milliseconds(item.DurationMS, w.S.Glyphs))
 	if c := item.Calls; c != nil {

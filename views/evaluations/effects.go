@@ -81,10 +81,10 @@ func (v *effectsView) head(p *ace.AblationProgress) []string {
 	s := v.Styles
 	done, planned := p.Answers()
 	l := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
-	l.Add(s.Muted, " "+text.Count(int64(done))+" of "+widget.Counted(planned, "answer")+" to "+
-		widget.Counted(v.data.Labeled, "item"))
+	l.Add(s.Muted, " "+text.Count(int64(done))+" of "+ace.Count(planned, "answer")+" to "+
+		ace.Count(v.data.Labeled, "item"))
 	if p.Skipped > 0 {
-		l.Add(s.Warning, "  "+widget.Counted(p.Skipped, "trial")+" beyond the budget")
+		l.Add(s.Warning, "  "+ace.Count(p.Skipped, "trial")+" beyond the budget")
 	}
 	lines := []string{l.String(s.Text)}
 	if pruned := p.Pruned; pruned != nil {
@@ -94,8 +94,9 @@ func (v *effectsView) head(p *ace.AblationProgress) []string {
 			verdict, ink = "not kept", s.Failed
 		}
 		l.Add(ink, " pruned, "+verdict).Add(s.Text, "  "+text.Count(int64(pruned.Bullets))+" of "+
-			widget.Counted(pruned.Before, "bullet")+"; accuracy on "+widget.Counted(pruned.HeldOut,
-			"held-out item")+" "+
+			ace.Count(pruned.Before, "bullet")+"; accuracy on "+ace.Count(pruned.HeldOut,
+			"held-out item")+
+			" "+
 			widget.Points(stats.Share(pruned.Fixed-pruned.Broken, pruned.HeldOut))+" points")
 		lines = append(lines, l.String(s.Text))
 	}
@@ -162,11 +163,11 @@ func (v *effectDetail) Draw(now time.Time, focused bool) []string {
 	book := v.list.data.Books[v.list.data.Grid.Input.PlaybookHash]
 	return v.Show([2]any{e.Kind, e.Name}, v.list.data, now, focused, func(w *widget.Writer) {
 		w.Section(text.Safe(e.Name, " "), string(e.Kind))
-		w.Prose(" items     ", w.S.Text, widget.Counted(e.Cited, "item")+
+		w.Prose(" items     ", w.S.Text, ace.Count(e.Cited, "item")+
 			" cite it, the whole playbook answers "+
 			text.Count(int64(e.Correct))+" correctly")
 		if e.Difference != nil {
-			helped, hurt := widget.Counted(e.Pairs.Helped, "item"), widget.Counted(e.Pairs.Hurt, "item")
+			helped, hurt := ace.Count(e.Pairs.Helped, "item"), ace.Count(e.Pairs.Hurt, "item")
 			w.Prose(" helped    ", w.S.Success, helped+" that only the whole playbook answers correctly")
 			w.Prose(" hurt      ", w.S.Failed, hurt+" that only the rest answers correctly")
 			w.Prose(" effect    ", w.S.Strong, widget.Points(*e.Difference)+
@@ -175,7 +176,7 @@ func (v *effectDetail) Draw(now time.Time, focused bool) []string {
 		}
 		if h := e.Halves; h != nil && h.Low != nil {
 			w.Prose(" halves    ", w.S.Text, widget.Points(h.Effect)+" points on all items, 95% interval "+
-				widget.Points(*h.Low)+" to "+widget.Points(*h.High)+", by "+widget.Counted(h.Pairs, "pair")+
+				widget.Points(*h.Low)+" to "+widget.Points(*h.High)+", by "+ace.Count(h.Pairs, "pair")+
 				" of random halves")
 		}
 		for _, id := range e.Bullets {

@@ -57,7 +57,7 @@ func (v *Curves) Title() string {
 		}
 		return text.Safe(r.Name(), " ")
 	}
-	return text.Count(int64(len(ids))) + " experiments"
+	return ace.Count(len(ids), "experiment")
 }
 
 // Footer shows how the curves are computed.
@@ -189,7 +189,7 @@ func facts(w *widget.Writer, x *experiments.Series, cost string) {
 	w.End(w.Line().Add(s.Muted, " eval ").Add(s.Strong, evalCell(p.Eval, g)).
 		Add(s.Strong, widget.InParentheses(evalRange(p.Eval, g))).
 		Add(s.Text, lastEvalScore(x)).Add(s.Muted, learnedText(p, dot)))
-	w.End(w.Line().Add(s.Muted, " playbook ").Add(s.Text, widget.Counted(p.Bullets, "bullet")).
+	w.End(w.Line().Add(s.Muted, " playbook ").Add(s.Text, ace.Count(p.Bullets, "bullet")).
 		Add(s.Muted, dot+"operations ").Add(s.Added, text.Count(int64(p.Accepted))+" accepted").Add(s.Text,
 		", ").
 		Add(s.Removed, text.Count(int64(p.Rejected))+" rejected"))
@@ -259,7 +259,7 @@ func perCorrect(x *experiments.Series, t experiments.Totals, g theme.Glyphs, ran
 	case t.Correct == 0:
 		return g.Dash
 	case t.Cost == 0:
-		value, unit, interval = text.Count(int64(t.TokensPerCorrect+0.5))+" tokens", "", x.TokensInterval
+		value, unit, interval = ace.Count(int64(t.TokensPerCorrect+0.5), "token"), "", x.TokensInterval
 	}
 	if ranged {
 		value += widget.InParentheses(widget.Range(interval(), unit, g))

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/sources/cluster"
 	"acescope/sources/system"
 	"acescope/tui"
@@ -86,7 +87,7 @@ func (w *checkWriter) queue(q system.Queue) {
 		w.fact("oldest", widget.Milliseconds(q.OldestMS, w.S.Glyphs))
 	}
 	w.fact("rate", perSecond(q.In)+" in, "+perSecond(q.Out)+" out")
-	w.Section("Pollers", widget.Counted(len(q.Pollers), "worker"))
+	w.Section("Pollers", ace.Count(len(q.Pollers), "worker"))
 	for _, p := range q.Pollers {
 		w.End(w.Line().Add(w.S.Success, "   "+w.S.Glyphs.Running+" ").Add(w.S.Text,
 			text.Safe(p.Identity, " ")).
@@ -152,7 +153,7 @@ func (w *checkWriter) server(s *system.System) {
 		w.fact("up for", text.Span(w.Now.Sub(h.Started)))
 	}
 	w.fact("data", h.DataDir)
-	w.fact("size", system.Bytes(uint64(h.Size))+" in "+text.Count(int64(h.Files))+" files")
+	w.fact("size", system.Bytes(uint64(h.Size))+" in "+ace.Count(h.Files, "file"))
 	w.fact("free", system.Bytes(h.Free))
 	worker := "this process runs no worker"
 	if h.Worker {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/sources/cluster"
 	"acescope/sources/system"
 	"acescope/theme"
@@ -184,10 +185,10 @@ func (v *health) head(now time.Time) string {
 	case v.arranged == nil && wrong == 0:
 		l.Add(s.Muted, " checking"+s.Glyphs.Ellipsis)
 	case wrong > 0:
-		l.Add(s.Error, " "+s.Glyphs.Failed+" "+widget.Counted(wrong, "error")).
+		l.Add(s.Error, " "+s.Glyphs.Failed+" "+ace.Count(wrong, "error")).
 			Add(s.Muted, " "+s.Glyphs.Dot+" e goes there")
 	case odd > 0:
-		l.Add(s.Warning, " "+s.Glyphs.Unknown+" "+widget.Counted(odd, "warning"))
+		l.Add(s.Warning, " "+s.Glyphs.Unknown+" "+ace.Count(odd, "warning"))
 	default:
 		l.Add(s.Success, " "+s.Glyphs.Success+" all checks passed")
 	}

@@ -55,7 +55,7 @@ func (v *lineage) Footer() string {
 	if t == nil {
 		return ""
 	}
-	summary, marked := widget.Counted(t.Count(), "fork")+widget.Dropped(t.Dropped), ""
+	summary, marked := ace.Count(t.Count(), "fork")+widget.Dropped(t.Dropped), ""
 	if n := len(v.listing.Marks.Runs); n > 0 {
 		marked = text.Count(int64(n)) + " marked"
 	}

@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/ace"
 	"acescope/sources/logfile"
 	"acescope/sources/logs"
 	"acescope/tui"
@@ -83,7 +84,7 @@ func (v *Lines) Footer() string {
 	if v.search != nil {
 		search = "/" + text.Safe(v.search.String(), " ")
 	}
-	return v.Join(state, text.Count(int64(len(v.Picked)))+" lines", text.Count(s.Dropped)+" dropped",
+	return v.Join(state, ace.Count(len(v.Picked), "line"), text.Count(s.Dropped)+" dropped",
 		v.selectionText(), search)
 }
 

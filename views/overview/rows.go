@@ -82,7 +82,7 @@ type waitingRow struct {
 func (r waitingRow) Draw(s theme.Styles, width int, plain bool, now time.Time) string {
 	word, why, left := "approval", text.Safe(r.Flow, " "), ""
 	if m := r.Review; m != nil {
-		word, why = "review", widget.Counted(m.Operations, "operation")
+		word, why = "review", ace.Count(m.Operations, "operation")
 		if m.Subject != "" {
 			why += ": " + text.Safe(m.Subject, " ")
 		}
@@ -354,7 +354,7 @@ func (r versionRow) Draw(s theme.Styles, width int, plain bool, now time.Time) s
 		widget.SizedCell{Text: "v" + strconv.Itoa(r.at.Seq), Width: 5, Ink: s.Text},
 		widget.SizedCell{Text: console.DeltaCell(&changes, s.Glyphs), Width: 10, Ink: s.Accent},
 		widget.SizedCell{Text: text.Safe(cmp.Or(r.Rationale, r.TaskID), " "), Ink: s.Muted},
-		widget.SizedCell{Text: widget.Counted(r.Bullets, "bullet"), Width: -11, Ink: s.Text},
+		widget.SizedCell{Text: ace.Count(r.Bullets, "bullet"), Width: -11, Ink: s.Text},
 		widget.SizedCell{Text: text.Span(now.Sub(r.At)), Width: -5, Ink: s.Muted})
 }
 
@@ -426,9 +426,9 @@ func (r costRow) Draw(s theme.Styles, width int, plain bool, _ time.Time) string
 		widget.SizedCell{Text: r.period, Width: 10, Ink: s.Muted},
 		widget.SizedCell{Text: text.Safe(r.of, " "), Ink: s.Text},
 		widget.SizedCell{Text: console.CostCell(u, s.Glyphs), Width: -9, Ink: s.Strong},
-		widget.SizedCell{Text: text.Count(u.InputTokens+u.OutputTokens) + " tokens", Width: -17,
+		widget.SizedCell{Text: ace.Count(u.InputTokens+u.OutputTokens, "token"), Width: -17,
 			Ink: s.Muted},
-		widget.SizedCell{Text: widget.Counted(r.Sessions, "run"), Width: -10, Ink: s.Muted})
+		widget.SizedCell{Text: ace.Count(r.Sessions, "run"), Width: -10, Ink: s.Muted})
 }
 
 // Open implements [console.Row].

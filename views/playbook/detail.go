@@ -277,7 +277,7 @@ func (w *detailWriter) touch(t *playbook.BulletChange) {
 func (w *detailWriter) version(at *playbooks.VersionDetail, by *playbook.Source) {
 	s, g, r := w.S, w.S.Glyphs, at.Record
 	w.End(w.Line().Add(s.Accent, "v"+strconv.Itoa(at.Seq)).Add(s.Text, " of "+text.Safe(at.Branch, " ")).
-		Add(s.Muted, "  "+console.Short(at.Hash, g)+"  "+widget.Counted(r.Bullets, "bullet")))
+		Add(s.Muted, "  "+console.Short(at.Hash, g)+"  "+ace.Count(r.Bullets, "bullet")))
 	if at.Seq == 0 {
 		w.Say(s.Muted, "the first version of the branch")
 		return

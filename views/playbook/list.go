@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/ace"
 	"acescope/sources/playbooks"
 	"acescope/theme"
 	"acescope/tui"
@@ -39,7 +40,7 @@ func (s *browser) argument() *tui.Argument {
 func (s *browser) candidates() (list []tui.Candidate) {
 	if books := s.feed.Value(); books != nil {
 		for _, b := range books.Branches {
-			list = append(list, tui.Candidate{Value: b.Name, Help: widget.Counted(b.Versions, "version")})
+			list = append(list, tui.Candidate{Value: b.Name, Help: ace.Count(b.Versions, "version")})
 		}
 	}
 	return list
@@ -369,7 +370,7 @@ func (v *List) stateLine() string {
 		if v.seq < 0 {
 			l.Add(s.Muted, " (newest)")
 		}
-		l.Add(s.Muted, sep+widget.Counted(at.Record.Bullets, "bullet"))
+		l.Add(s.Muted, sep+ace.Count(at.Record.Bullets, "bullet"))
 		v.sizeLine(&l, at, sep)
 	}
 	if n := len(v.books.Branches); n > 1 {
@@ -382,7 +383,7 @@ func (v *List) stateLine() string {
 func (v *List) sizeLine(l *text.Line, at *playbooks.VersionDetail, sep string) {
 	s := v.Styles
 	if h := v.health(); v.Mode == HealthMode && h != nil {
-		l.Add(s.Muted, sep+widget.Counted(h.Judged, "graded task"))
+		l.Add(s.Muted, sep+ace.Count(h.Judged, "graded task"))
 		return
 	}
 	if len(at.Sizes) > 2 {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/engine/agents/session"
 	"acescope/sources/histories"
 	"acescope/sources/runners"
@@ -48,7 +49,7 @@ const fieldNameWidth = 13
 func (r blueprintFieldRow) Draw(l *line) {
 	value, more := strings.TrimSpace(r.text), ""
 	if n := strings.Count(value, "\n"); n > 0 {
-		more = " (" + widget.Counted(n+1, "line") + ")"
+		more = " (" + ace.Count(n+1, "line") + ")"
 		if value[0] != '{' && value[0] != '[' {
 			value, _, _ = strings.Cut(value, "\n")
 		}

@@ -27,7 +27,7 @@ func skillRows(b *lister, d *histories.Detail) {
 }
 
 func skillsRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
-	summary := widget.Counted(d.Skills.Total, "call")
+	summary := ace.Count(d.Skills.Total, "call")
 	if d.Skills.Dropped > 0 {
 		summary += ", " + text.Count(int64(d.Skills.Dropped)) + " not kept"
 	}
@@ -148,7 +148,7 @@ func callRows(b *lister, d *histories.Detail) {
 }
 
 func callsRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
-	summary := widget.Counted(d.Calls.Len(), "call") + ", oldest first"
+	summary := ace.Count(d.Calls.Len(), "call") + ", oldest first"
 	if n := d.Calls.Cut(); n > 0 {
 		summary += ", payloads of " + text.Count(int64(n)) + " cut"
 	}

@@ -43,8 +43,8 @@ func flowRows(b *lister, d *histories.Detail) {
 
 func flowRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
 	ended, all := d.Flow.Counts()
-	summary := text.Count(int64(ended)) + " of " + widget.Counted(all, "step") + " ended, " +
-		widget.Counted(d.Flow.Operations, "operation")
+	summary := text.Count(int64(ended)) + " of " + ace.Count(all, "step") + " ended, " +
+		ace.Count(d.Flow.Operations, "operation")
 	if n := d.Flow.Dropped; n > 0 {
 		summary += ", " + text.Count(int64(n)) + " older no longer listed"
 	}
@@ -58,7 +58,7 @@ func flowProgress(f *flows.View) string {
 	if f.ChainRun > 0 {
 		summary += ", run " + text.Count(int64(f.ChainRun)) + " of its chain"
 	}
-	summary += ", " + text.Count(int64(ended)) + " of " + widget.Counted(all, "step")
+	summary += ", " + text.Count(int64(ended)) + " of " + ace.Count(all, "step")
 	var open []string
 	for i := range f.Steps {
 		if s := &f.Steps[i]; s.Waits() {
@@ -118,7 +118,7 @@ const (
 func (r flowStepRow) Draw(l *line) {
 	indent := text.Spaces(2 * r.s.Depth)
 	if n := r.s.Earlier; n > 0 {
-		l.add(l.S.Muted, indent+l.S.Glyphs.Ellipsis+" "+widget.Counted(n, "earlier iteration")+", not listed")
+		l.add(l.S.Muted, indent+l.S.Glyphs.Ellipsis+" "+ace.Count(n, "earlier iteration")+", not listed")
 		return
 	}
 	m := flowStepMark(r.s, l.S)
@@ -204,7 +204,7 @@ func (r flowStepRow) pending() *histories.PendingActivity {
 
 func (r flowStepRow) Inspect(w *inspection) {
 	if n := r.s.Earlier; n > 0 {
-		w.Prose(" ", w.S.Muted, widget.Counted(n, "older iteration")+" of the loop. The timeline and "+
+		w.Prose(" ", w.S.Muted, ace.Count(n, "older iteration")+" of the loop. The timeline and "+
 			w.showCommand("--json")+" list them, as far as the run keeps them.")
 		return
 	}

@@ -42,7 +42,7 @@ func summaryLine(d *histories.Detail, width int, now time.Time, s theme.Styles) 
 		u = d.Experiment.Usage
 	}
 	if n := u.InputTokens + u.OutputTokens; n > 0 {
-		l.Add(s.Muted, sep+text.Count(n)+" tokens")
+		l.Add(s.Muted, sep+ace.Count(n, "token"))
 	}
 	if u != (ace.Usage{}) {
 		l.Add(s.Muted, sep+console.CostCell(u, g))

@@ -50,7 +50,7 @@ func deltaRemark(detail *histories.Detail, s theme.Styles) (string, theme.Ink) {
 		summary += " " + g.Arrow + " " + console.Short(d.PlaybookAfter, g)
 	}
 	if d.Bullets > 0 {
-		summary += ", " + widget.Counted(d.Bullets, "bullet")
+		summary += ", " + ace.Count(d.Bullets, "bullet")
 	}
 	if r := detail.Phase.Review; r.Ended() {
 		summary += ", " + text.Safe(r.String(), " ")

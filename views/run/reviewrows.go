@@ -14,7 +14,6 @@ import (
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/text"
-	"acescope/tui/widget"
 )
 
 func reviewRows(b *lister, d *histories.Detail) {
@@ -131,7 +130,7 @@ func (r *reading) review(s tui.Shell, d *histories.Detail) {
 		}
 	}
 	chosen := verdictText(len(open)-len(rejected), len(rejected))
-	q := tui.Question{Title: "Decide on " + widget.Counted(len(open), "operation") + "?", Lines: lines,
+	q := tui.Question{Title: "Decide on " + ace.Count(len(open), "operation") + "?", Lines: lines,
 		Long: true,
 		Yes:  chosen, Do: func() tea.Cmd { return act(decision(rejected, ""), chosen) }}
 	if len(rejected) > 0 {

@@ -311,7 +311,7 @@ func drawText(l *line, name string, ink theme.Ink, t string) {
 	first, _, _ := strings.Cut(t, "\n")
 	l.add(l.S.Muted, text.Fit(name, 15, "")).add(ink, oneLine(first))
 	if more := strings.Count(t, "\n"); more > 0 {
-		l.add(l.S.Muted, " (+"+widget.Counted(more, "line")+")")
+		l.add(l.S.Muted, " (+"+ace.Count(more, "line")+")")
 	}
 }
 

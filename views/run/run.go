@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/ace"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
 	"acescope/theme"
@@ -58,7 +59,7 @@ func (v *run) Footer() string {
 
 // origin returns the number of events of a run, and whether its worker answered.
 func origin(d *histories.Detail, g theme.Glyphs) string {
-	events := widget.Counted(int(d.Events), "event")
+	events := ace.Count(d.Events, "event")
 	if d.From == runs.FromQuery {
 		return string(d.From) + " " + g.Dot + " " + events
 	}

@@ -479,7 +479,7 @@ func parseText(v *ace.ParseReport) string {
 		summary = "in the requested format"
 	}
 	if v.Attempts > 1 {
-		summary += " (" + strconv.Itoa(v.Attempts) + " answers)"
+		summary += " (" + ace.Count(v.Attempts, "answer") + ")"
 	}
 	return text.Safe(summary, " ")
 }
@@ -499,7 +499,7 @@ func (l *line) attempts(n int32, a *histories.Activity, pending *histories.Pendi
 		}
 		last = pending.LastError
 	case n > 1:
-		l.add(l.S.Retrying, " "+g.Retry+" "+strconv.Itoa(int(n))+" attempts")
+		l.add(l.S.Retrying, " "+g.Retry+" "+ace.Count(n, "attempt"))
 		if a != nil && a.Waited() > 0 {
 			l.add(l.S.Muted, ", "+widget.Duration(a.Waited(), g)+" before the last")
 		}

@@ -279,7 +279,7 @@ func lineageRows(b *lister, d *histories.Detail) {
 }
 
 func lineageRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
-	summary := widget.Counted(d.Forks.Count(), "fork")
+	summary := ace.Count(d.Forks.Count(), "fork")
 	if n := len(d.Forks.Nodes); n > maxNodes {
 		summary += " (" + text.Count(maxNodes) + " of " + text.Count(int64(n)) + " runs here)"
 	}
@@ -398,7 +398,7 @@ func experimentProgress(p *ace.ExperimentProgress) string {
 	if summary == "" {
 		summary = "unknown stage"
 	}
-	summary += ", " + text.Count(int64(p.Done())) + " of " + text.Count(int64(p.TotalTasks)) + " tasks"
+	summary += ", " + text.Count(int64(p.Done())) + " of " + ace.Count(p.TotalTasks, "task")
 	if canceled := p.Closed() - p.Done(); canceled > 0 {
 		summary += " and " + text.Count(int64(canceled)) + " canceled"
 	}
@@ -437,7 +437,7 @@ func (r progressRow) Draw(l *line) {
 		add(l.S.Strong, " "+text.FitLeft(console.Percent(r.share), 6, "")).
 		add(l.S.Muted, widget.InParentheses(interval)+"  "+r.remark)
 	if curve := curveText(r.curve, l.S.Glyphs); curve != "" {
-		l.add(l.S.Muted, ", by "+widget.Counted(r.curve.Bucket, "task")+" ").add(l.S.Running, curve)
+		l.add(l.S.Muted, ", by "+ace.Count(r.curve.Bucket, "task")+" ").add(l.S.Running, curve)
 	}
 }
 
@@ -454,9 +454,9 @@ type mergedRow struct{ progressRow }
 
 func (r mergedRow) Draw(l *line) {
 	p, g := r.p, l.S.Glyphs
-	l.add(l.S.Muted, text.Fit("playbook", 14, "")+widget.Counted(p.Bullets, "bullet")+", "+
+	l.add(l.S.Muted, text.Fit("playbook", 14, "")+ace.Count(p.Bullets, "bullet")+", "+
 		console.Short(p.Before, g)+" "+g.Arrow+" "+
-		console.Short(p.After, g)+", "+widget.Counted(p.Accepted, "operation")+" accepted, "+
+		console.Short(p.After, g)+", "+ace.Count(p.Accepted, "operation")+" accepted, "+
 		text.Count(int64(p.Rejected))+" rejected")
 }
 
@@ -468,7 +468,7 @@ func failedTaskRows(b *lister, d *histories.Detail) {
 }
 
 func failedTasksRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
-	return widget.Counted(len(d.FailedTasks)+d.FailedDropped, "task") + widget.Dropped(d.FailedDropped),
+	return ace.Count(len(d.FailedTasks)+d.FailedDropped, "task") + widget.Dropped(d.FailedDropped),
 		s.Failed
 }
 

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/ace"
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
 	"acescope/sources/runners"
@@ -198,8 +199,8 @@ func (r runnerRow) facts(v *detail, w *widget.Writer) string {
 	if r.Status == runner.Stale {
 		fact(w, "", s.Warning, "no heartbeat; it gets no runs until it is back")
 	}
-	fact(w, "slots", s.Text, strconv.Itoa(r.Busy)+" of "+strconv.Itoa(c.Slots)+" busy, "+text.Count(r.Done)+
-		" runs done")
+	fact(w, "slots", s.Text, strconv.Itoa(r.Busy)+" of "+strconv.Itoa(c.Slots)+" busy, "+
+		ace.Count(r.Done, "run")+" done")
 	fact(w, "executors", s.Text, strings.Join(c.ExecutorTypes, ", "))
 	fact(w, "tags", s.Text, console.OrDash(strings.Join(c.Tags, ", "), s.Glyphs))
 	fact(w, "host", s.Text, c.Hostname)
@@ -221,10 +222,10 @@ func (r runnerRow) facts(v *detail, w *widget.Writer) string {
 func (q queueRow) facts(v *detail, w *widget.Writer) string {
 	s := v.Styles
 	w.Prose(" ", s.Strong, requirementsText(q.Requirements))
-	fact(w, "waiting", s.Text, widget.Counted(q.Waiting, "run")+", the oldest for "+
+	fact(w, "waiting", s.Text, ace.Count(q.Waiting, "run")+", the oldest for "+
 		v.from.oldest(q.QueueView, w.Now))
 	if q.Able > 0 {
-		fact(w, "matching", s.Text, widget.Counted(q.Able, "runner")+" without a free slot")
+		fact(w, "matching", s.Text, ace.Count(q.Able, "runner")+" without a free slot")
 		return "Waiting runs"
 	}
 	fact(w, "matching", s.Error, s.Glyphs.Failed+" no runner")

@@ -10,6 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/ace"
 	"acescope/engine/tasks/runner"
 	"acescope/sources/cluster"
 	"acescope/sources/runners"
@@ -304,14 +305,14 @@ func runnersRemark(view runner.View, s theme.Styles) string {
 		return "none: acescope runner start"
 	}
 	return strings.Join(parts, ", ") + " " + s.Glyphs.Dot + " " + text.Count(int64(busy)) + " of " +
-		text.Count(int64(slots)) + " slots busy"
+		ace.Count(slots, "slot") + " busy"
 }
 
 func queuesRemark(view runner.View) string {
 	if len(view.Queues) == 0 {
 		return "no waiting runs"
 	}
-	return widget.Counted(view.Waiting, "waiting run") + ", by requirements"
+	return ace.Count(view.Waiting, "waiting run") + ", by requirements"
 }
 
 func waitingRemark(view runner.View) string {
@@ -480,7 +481,7 @@ func (v *list) askDrain(s tui.Shell) tea.Cmd {
 	lines := []string{"runner    " + text.Safe(r.ID, " "), "host      " + text.Safe(r.Capabilities.Hostname,
 		" ")}
 	if r.Busy > 0 {
-		lines = append(lines, widget.Counted(r.Busy, "run")+" in progress; not stopped")
+		lines = append(lines, ace.Count(r.Busy, "run")+" in progress; not stopped")
 	}
 	v.pipeline.Confirm(s, "drain "+r.ID, runs.Prepared{Title: "Drain this runner?",
 		Lines: append(lines, "it gets no more runs; its process exits after its last run"),

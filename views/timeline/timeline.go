@@ -117,13 +117,13 @@ func (v *Timeline) Footer() string {
 	if v.filter.Full {
 		parts = append(parts, "full text "+text.Duration(l.FilterDuration))
 	}
-	n := text.Count(l.Total()) + " events"
+	n := ace.Count(l.Total(), "event")
 	if l.Matches != nil {
 		n = text.Count(int64(l.Shown())) + " of " + n
 	}
 	parts = append(parts, n)
 	if l.ClockBack > 0 {
-		parts = append(parts, "clock went back "+widget.Counted(l.ClockBack, "time"))
+		parts = append(parts, "clock went back "+ace.Count(l.ClockBack, "time"))
 	}
 	switch {
 	case l.Unread > 0 && l.Reading:

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/engine/stepper"
 	"acescope/engine/temporal/replay"
 	"acescope/theme"
@@ -192,7 +193,7 @@ func (v *pane) field(w *widget.Writer, mark string, ink theme.Ink, f stepper.Fie
 	}
 	if rest := len(w.Lines) - first - most; rest > 0 {
 		w.Lines = w.Lines[:first+most]
-		w.Say(w.S.Muted, text.Spaces(5)+w.S.Glyphs.Ellipsis+" and "+widget.Counted(rest, "line"))
+		w.Say(w.S.Muted, text.Spaces(5)+w.S.Glyphs.Ellipsis+" and "+ace.Count(rest, "line"))
 	}
 }
 
@@ -357,7 +358,7 @@ func Verdict(w *widget.Writer, v *replay.Verdict, strict bool) {
 	case v.Divergence == nil:
 		w.Section("Verify", string(v.Outcome)+" ("+Judged(strict)+")")
 		w.Prose("   ", w.S.Success, "Replay matches: the current code makes the same decisions ("+
-			widget.Counted(v.Events, "event")+").")
+			ace.Count(v.Events, "event")+").")
 	default:
 		g := v.Divergence
 		w.Section("Verify", string(v.Outcome)+" at event "+text.Count(g.EventID)+" "+

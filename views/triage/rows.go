@@ -174,7 +174,7 @@ func (p phaseRow) cells(s theme.Styles, _ int, _ time.Time) []widget.SizedCell {
 		{"p50 " + widget.Milliseconds(p.P50, s.Glyphs), -11, s.Text},
 		{"p95 " + widget.Milliseconds(p.P95, s.Glyphs), -11, s.Text},
 		{"max " + widget.Milliseconds(p.Max, s.Glyphs), -11, s.Muted},
-		{widget.Counted(p.Runs, "run"), -11, s.Muted},
+		{ace.Count(p.Runs, "run"), -11, s.Muted},
 	}
 }
 
@@ -213,7 +213,7 @@ func (v *list) empty() []string {
 func (v *list) head(now time.Time) []string {
 	s, t := v.Styles, v.data
 	l := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
-	ended := widget.Counted(t.Ended, "closed run")
+	ended := ace.Count(t.Ended, "closed run")
 	if t.More {
 		ended = "the newest " + ended
 	}

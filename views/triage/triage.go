@@ -210,7 +210,7 @@ const failures = 1
 func (v *list) parts(t *triage.Result) []widget.SectionPart {
 	phases := "no data"
 	if t.PhaseRuns > 0 {
-		phases = "over " + widget.Counted(t.PhaseRuns, "run")
+		phases = "over " + ace.Count(t.PhaseRuns, "run")
 		if t.PhaseSampled > 0 {
 			phases += ", " + text.Count(int64(t.PhaseSampled)) + " of them sampled from histories"
 		}
@@ -220,14 +220,14 @@ func (v *list) parts(t *triage.Result) []widget.SectionPart {
 	}
 	failures := "none"
 	if t.Grouped > 0 {
-		failures = widget.Counted(t.Grouped, "run") + ", by " + v.order
+		failures = ace.Count(t.Grouped, "run") + ", by " + v.order
 		if t.GroupsDropped > 0 {
-			failures += ", " + text.Count(int64(t.GroupsDropped)) + " groups not listed"
+			failures += ", " + ace.Count(t.GroupsDropped, "group") + " not listed"
 		}
 	}
 	retrying := "none"
 	if n := len(t.Retrying); n > 0 {
-		retrying = widget.Counted(n, "run")
+		retrying = ace.Count(n, "run")
 	}
 	return []widget.SectionPart{
 		{"Retrying", retrying, len(t.Retrying), 5}, // first, because the user can still fix these runs
@@ -302,7 +302,7 @@ func (v *list) marks(s tui.Shell, all []runs.Run) {
 			m.Toggle(r)
 		}
 	}
-	s.Note(widget.Counted(len(m.Runs), "run") + " marked; u on the list of runs unmarks all")
+	s.Note(ace.Count(len(m.Runs), "run") + " marked; u on the list of runs unmarks all")
 }
 
 func (v *list) cancelRun(s tui.Shell) tea.Cmd {
@@ -332,7 +332,7 @@ func (v *list) filter(s tui.Shell) {
 	if !g.Exact() {
 		listing += "the newest "
 	}
-	s.Note(listing + widget.Counted(len(g.Runs), "run") +
+	s.Note(listing + ace.Count(len(g.Runs), "run") +
 		" of the group; backspace in triage shows all again")
 	s.Open("runs")
 }

@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/ace"
 	"acescope/engine/temporal/replay"
 	"acescope/sources/histories"
 	"acescope/theme"
@@ -263,7 +264,7 @@ func (v *list) scope(d *histories.Verified, now time.Time) string {
 func scopeOf(w histories.VerifyRequest) string {
 	switch n := len(w.Runs); {
 	case n > 0:
-		return widget.Counted(n, "marked run")
+		return ace.Count(n, "marked run")
 	case w.Query == "":
 		return "all runs"
 	}

@@ -64,7 +64,7 @@ func doctor(a *cli.App, ctx context.Context) error {
 		return err
 	}
 	if unreachable == nil && failed > 0 {
-		return fmt.Errorf("%s failed", cli.Numbered(int64(failed), "check"))
+		return fmt.Errorf("%s failed", ace.Count(failed, "check"))
 	}
 	return unreachable
 }
@@ -281,7 +281,7 @@ func (x *examination) checkRunners(ctx context.Context, e *engine.Engine, openRu
 	}
 	x.report("runners", cluster.OK, "%d online, %d stale, %d draining; %s waiting for a runner",
 		count[runner.Online],
-		count[runner.Stale], count[runner.Draining], cli.Numbered(int64(view.Waiting), "run"))
+		count[runner.Stale], count[runner.Draining], ace.Count(view.Waiting, "run"))
 }
 
 // checkBlueprints reports the directories of blueprints, and each blueprint that cannot be used.

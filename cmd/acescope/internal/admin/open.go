@@ -232,9 +232,10 @@ func (c *fileConsole) load(ctx context.Context, quit func()) {
 		quit()
 		return
 	}
-	text := fmt.Sprintf("%d runs, %d events in %d files", count, events, len(c.files))
+	text := fmt.Sprintf("%s, %s in %s", ace.Count(count, "run"), ace.Count(events, "event"),
+		ace.Count(len(c.files), "file"))
 	if bad := c.report(problems, more); bad > 0 {
-		text += fmt.Sprintf("; %d problems, press ! for the list", bad)
+		text += "; " + ace.Count(bad, "problem") + ", press ! for the list"
 	}
 	c.feeds.Link.SetHealth("files", true, text)
 	c.feeds.Refresh()
@@ -256,7 +257,7 @@ func (c *fileConsole) report(problems []offline.Problem, more int) (bad int) {
 		c.feeds.Link.Report(cli.OneLine(p))
 	}
 	if more > 0 {
-		c.feeds.Link.Report(fmt.Sprintf("and %d more problems in the files", more))
+		c.feeds.Link.Report("and " + ace.Count(more, "more problem") + " in the files")
 	}
 	return bad + more
 }

@@ -11,6 +11,7 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
 	"acescope/engine/learning/prompts"
 	"acescope/engine/store/artifact"
@@ -69,7 +70,7 @@ func storeShow(a *cli.App, ctx context.Context, e *engine.Engine) error {
 }
 
 func countText(c garbage.Count) string {
-	return fmt.Sprintf("%s, %s", cli.Numbered(int64(c.Objects), "object"), system.Bytes(uint64(c.Bytes)))
+	return fmt.Sprintf("%s, %s", ace.Count(c.Objects, "object"), system.Bytes(uint64(c.Bytes)))
 }
 
 // ImportLine says what was copied from a data directory.
@@ -145,9 +146,9 @@ func storeImport(a *cli.App, ctx context.Context, dir string) error {
 		return cli.NewLines(a.Out).Write(line)
 	}
 	_, err = fmt.Fprintf(a.Out, "copied %s (%s) and %s with %s\n",
-		cli.Numbered(int64(line.Artifacts), "artifact"),
-		system.Bytes(uint64(line.Bytes)), cli.Numbered(int64(line.Branches), "branch"),
-		cli.Numbered(int64(line.Versions), "new version"))
+		ace.Count(line.Artifacts, "artifact"),
+		system.Bytes(uint64(line.Bytes)), ace.Count(line.Branches, "branch"),
+		ace.Count(line.Versions, "new version"))
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine/ace"
 	"acescope/engine/tasks/blueprint"
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
@@ -166,7 +167,7 @@ func blueprintDetails(b blueprint.Blueprint) (d details) {
 	d.add("variables", "%s", strings.Join(b.Env, ", "))
 	d.add("directory", "%s", b.WorkingDir)
 	if b.SystemPrompt != "" {
-		d.add("system prompt", "%d bytes", len(b.SystemPrompt))
+		d.add("system prompt", "%s", ace.Count(len(b.SystemPrompt), "byte"))
 	}
 	d.add("model", "%s", b.Model)
 	d.add("permission mode", "%s", b.PermissionMode)
@@ -290,7 +291,7 @@ func validateBlueprints(a *cli.App, ctx context.Context, args []string) error {
 	if err := out.Flush(); err != nil || invalid == 0 {
 		return err
 	}
-	return fmt.Errorf("%d of %s cannot be used", invalid, cli.Numbered(int64(len(entries)), "blueprint"))
+	return fmt.Errorf("%d of %s cannot be used", invalid, ace.Count(len(entries), "blueprint"))
 }
 
 // chosenBlueprints reads the blueprints with the names or in the directories, or all if there are no
@@ -352,7 +353,7 @@ func (c BlueprintCheck) print(a *cli.App) {
 		line("%s", position(p))
 	}
 	if c.More > 0 {
-		line("%s: and %s", c.Path, cli.Numbered(int64(c.More), "more problem"))
+		line("%s: and %s", c.Path, ace.Count(c.More, "more problem"))
 	}
 	for _, p := range c.Notes {
 		line("note: %s", position(p))

@@ -12,6 +12,7 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/engine/agents/session"
 	"acescope/sources/cluster"
 	"acescope/sources/runs"
@@ -72,7 +73,7 @@ func (w *conversationWriter) writeEntries(c transcripts.Conversation, follow boo
 		w.next, w.undecided = 0, nil // the file was replaced
 	}
 	if c.First > w.next && w.next == 0 && !w.JSON {
-		fmt.Fprintf(lines.Buf, "\n(%d earlier entries are left out)\n", c.First)
+		fmt.Fprintf(lines.Buf, "\n(%s left out)\n", ace.Count(c.First, "earlier entry"))
 	}
 	put := func(n int, e *transcripts.Entry) {
 		if w.JSON {
@@ -138,7 +139,7 @@ func printEntry(out io.Writer, e *transcripts.Entry) {
 		fmt.Fprintln(out, "         "+l)
 	}
 	if cut := e.Cut + e.ResultCut; cut > 0 {
-		fmt.Fprintf(out, "         (%d more bytes)\n", cut)
+		fmt.Fprintf(out, "         (%s)\n", ace.Count(cut, "more byte"))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/transcript"
 	"acescope/engine/temporal/server"
@@ -209,7 +210,7 @@ func readRunCosts(
 	}
 	c := x.Costs()
 	if c.Dropped {
-		cli.Warn(a, "only the newest %s are read; use --since", cli.Numbered(costs.MaxRuns, "run"))
+		cli.Warn(a, "only the newest %s are read; use --since", ace.Count(costs.MaxRuns, "run"))
 	}
 	return c.Rows, nil
 }
@@ -276,7 +277,7 @@ func noticeUnread(a *cli.App, list []*transcripts.Session) {
 	}
 	if len(failed) > 0 {
 		cli.Warn(a, "%s cannot be read and may be missing in the costs; the first: %s",
-			cli.Numbered(int64(len(failed)), "session"), failed[0])
+			ace.Count(len(failed), "session"), failed[0])
 	}
 }
 
@@ -302,6 +303,6 @@ func noticeUnpriced(a *cli.App, total transcripts.Cost) {
 	if dir, err := cli.ConfigDir(); err == nil {
 		file = filepath.Join(dir, file)
 	}
-	cli.Warn(a, "the cost lacks %s tokens without a known price: %s; set prices in %s ([[prices]])",
-		text.Count(total.Unpriced), text.Cut(models, 200, "…"), file)
+	cli.Warn(a, "the cost lacks %s without a known price: %s; set prices in %s ([[prices]])",
+		ace.Count(total.Unpriced, "token"), text.Cut(models, 200, "…"), file)
 }

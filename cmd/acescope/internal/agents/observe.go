@@ -16,6 +16,7 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/history"
 	"acescope/cmd/acescope/internal/runs"
+	"acescope/engine/ace"
 	"acescope/engine/agents/observe"
 	"acescope/engine/agents/observe/hooks"
 	"acescope/engine/agents/observe/spool"
@@ -221,8 +222,8 @@ func (l HooksLine) text() string {
 	case !l.Changed:
 		return "the hook is not installed"
 	case l.Hook != "":
-		return fmt.Sprintf("the hook %sinstalled for %d events; new sessions are observed", would,
-			len(l.Events))
+		return fmt.Sprintf("the hook %sinstalled for %s; new sessions are observed", would,
+			ace.Count(len(l.Events), "event"))
 	}
 	return "the hook " + would + "removed"
 }
@@ -376,7 +377,7 @@ func (l ObserveLine) details() (d details) {
 	for _, s := range l.Settings {
 		hook := "no hook"
 		if len(s.Events) > 0 {
-			hook = fmt.Sprintf("hook for %d events: %s", len(s.Events), s.Hook)
+			hook = "hook for " + ace.Count(len(s.Events), "event") + ": " + s.Hook
 		}
 		if len(s.Missing) > 0 {
 			hook += "; missing for " + strings.Join(s.Missing, ", ") + " (install again)"
@@ -386,7 +387,8 @@ func (l ObserveLine) details() (d details) {
 	if len(l.Settings) == 0 {
 		d.add("hooks", `not installed; run "acescope observe install"`)
 	}
-	d.add("spool", "%s: %d bytes, %d waiting, %d dropped", l.Spool, l.Bytes, l.Waiting, l.Dropped)
+	d.add("spool", "%s: %s, %d waiting, %d dropped", l.Spool, ace.Count(l.Bytes, "byte"),
+		l.Waiting, l.Dropped)
 	last := "none yet"
 	if !l.At.IsZero() {
 		last = "last at " + formatTime(l.At)
@@ -398,7 +400,7 @@ func (l ObserveLine) details() (d details) {
 	d.add("forwarded", "%d, %s; %d ignored; %s", l.Forwarded, last, l.Ignored, serving)
 	d.add("failure", "%s", l.Failure)
 	if l.Quarantined > 0 {
-		d.add("quarantine", "%s: %s; %s", cli.Numbered(l.Quarantined, "event"), l.Reason, l.Advice())
+		d.add("quarantine", "%s: %s; %s", ace.Count(l.Quarantined, "event"), l.Reason, l.Advice())
 	}
 	return d
 }

@@ -128,7 +128,7 @@ func (c *RunClient) WriteResult(ctx context.Context, in run.Input, r run.Result)
 		return err
 	}
 	if r.Dropped > 0 {
-		cli.Warn(a, "%d bytes of the output of run %s were not stored", r.Dropped, in.RunID)
+		cli.Warn(a, "run %s: %s of output not stored", in.RunID, ace.Count(r.Dropped, "byte"))
 	}
 	return resultError(in, r)
 }

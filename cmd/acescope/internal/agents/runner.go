@@ -16,6 +16,7 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/engine/store/artifact"
 	"acescope/engine/tasks/executor"
 	"acescope/engine/tasks/run"
@@ -134,7 +135,7 @@ func printRunners(a *cli.App, v runner.View, now time.Time) error {
 	for _, q := range v.Queues {
 		reason := q.Nearest
 		if q.Able > 0 {
-			reason = cli.Numbered(int64(q.Able), "matching runner") + " without a free slot"
+			reason = ace.Count(q.Able, "matching runner") + " without a free slot"
 		}
 		requirements := runners.RequirementsText(q.Requirements)
 		if requirements == "" {
@@ -212,7 +213,7 @@ func runnerDetails(l RunnerLine, now time.Time) (d details) {
 		status += ": " + l.Reason
 	}
 	d.add("status", "%s", status)
-	d.add("busy", "%d of %d slots, %d runs done", l.Busy, c.Slots, l.Done)
+	d.add("busy", "%d of %s, %s done", l.Busy, ace.Count(c.Slots, "slot"), ace.Count(l.Done, "run"))
 	d.add("executors", "%s", strings.Join(c.ExecutorTypes, ", "))
 	d.add("tags", "%s", strings.Join(c.Tags, ", "))
 	d.add("host", "%s", c.Hostname)

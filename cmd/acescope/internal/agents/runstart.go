@@ -144,7 +144,8 @@ func (f RunFlags) Request(ctx context.Context) (run.Request, error) {
 		return r, err
 	}
 	if n := utf8.RuneCount(prompt); n > run.MaxPrompt {
-		return r, cli.UsageError("--prompt: %d characters, at most %d are allowed", n, run.MaxPrompt)
+		return r, cli.UsageError("--prompt: %s, at most %s are allowed", ace.Count(n, "character"),
+			ace.Number(run.MaxPrompt))
 	}
 	r.Prompt = string(prompt)
 	if f.parameters == "" {

@@ -14,6 +14,7 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
 	"acescope/engine/agents/transcript"
@@ -325,7 +326,7 @@ func readTranscripts(a *cli.App, ctx context.Context, quiet bool) ([]*transcript
 		cli.Warn(a, "%s", p.Trouble)
 	}
 	if p.Dropped > 0 {
-		cli.Warn(a, "%d older transcripts are not read", p.Dropped)
+		cli.Warn(a, "%s not read", ace.Count(p.Dropped, "older transcript"))
 	}
 	switch {
 	case len(list) > 0 || quiet:

@@ -14,6 +14,7 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/engine/agents/session"
 	"acescope/sources/sessions"
 	"acescope/tui/text"
@@ -61,8 +62,8 @@ const maxSessionMessage = 8 << 20
 func sessionMessage(ctx context.Context, e *engine.Engine, id, content string) (session.Message, error) {
 	m := session.Message{ID: cmp.Or(id, "m-"+rand.Text()), Text: content, From: cli.User()}
 	if len(content) > maxSessionMessage {
-		return m, cli.UsageError("the message has %d bytes, at most %d are allowed", len(content),
-			maxSessionMessage)
+		return m, cli.UsageError("the message has %s, at most %s are allowed",
+			ace.Count(len(content), "byte"), ace.Number(maxSessionMessage))
 	}
 	if len(content) > session.MaxText {
 		ref, err := e.Artifacts.PutBytes(ctx, []byte(content), "text/plain; charset=utf-8")
@@ -118,7 +119,8 @@ git diff | acescope session send review-1 - --id "$(git rev-parse HEAD)" --follo
 				return cli.UsageError("the message is empty")
 			}
 			if len(id) > session.MaxID {
-				return cli.UsageError("--id: %d bytes, at most %d are allowed", len(id), session.MaxID)
+				return cli.UsageError("--id: %s, at most %d are allowed", ace.Count(len(id), "byte"),
+					session.MaxID)
 			}
 			return sendMessage(a, cmd.Context(), args[0], content, id, wait, follow)
 		},
@@ -150,7 +152,7 @@ func sendAndWait(a *cli.App, ctx context.Context, name, content, messageID strin
 		case r.Duplicate:
 			cli.Warn(a, "the message was sent before")
 		case r.Waiting > 0:
-			cli.Warn(a, "sent; %s before it", cli.Numbered(int64(r.Waiting), "message"))
+			cli.Warn(a, "sent; %s before it", ace.Count(r.Waiting, "message"))
 		default:
 			cli.Warn(a, "sent")
 		}

@@ -60,22 +60,23 @@ func transcriptDetails(r sessions.Row, now time.Time) (d details) {
 	if !s.Started.IsZero() {
 		d.add("started", "%s, active for %s", formatTime(s.Started), text.Span(s.Summary.Last.Sub(s.Started)))
 	}
-	d.add("content", "%d turns, %d messages, %d compactions", s.Turns, s.Messages, s.Compactions)
+	d.add("content", "%s, %s, %s", ace.Count(s.Turns, "turn"), ace.Count(s.Messages, "message"),
+		ace.Count(s.Compactions, "compaction"))
 	d.usage(r)
 	if s.ForkedFrom != "" {
-		d.add("forked", "from %s, %d lines", s.ForkedFrom, s.Shared)
+		d.add("forked", "from %s, %s", s.ForkedFrom, ace.Count(s.Shared, "line"))
 	}
 	if s.Errors > 0 {
 		d.add("errors", "%d, the last: %s", s.Errors, s.LastError)
 	}
 	for _, u := range s.Tools {
 		d.add("tool", "%-24s %s, %d failed, %d denied, %s on average", u.Name,
-			cli.Numbered(int64(u.Calls), "call"), u.Failed, u.Denied,
+			ace.Count(u.Calls, "call"), u.Failed, u.Denied,
 			text.Duration(cluster.Milliseconds(u.MeanMS())))
 	}
 	for _, g := range s.Agents {
-		d.add("subagent", "%s %s %s: %s, %s tokens, %s", g.ID, g.Type, g.Description,
-			cli.Numbered(int64(g.Calls), "call"), text.Count(g.Tokens.Total()), costText(g.Totals))
+		d.add("subagent", "%s %s %s: %s, %s, %s", g.ID, g.Type, g.Description,
+			ace.Count(g.Calls, "call"), ace.Count(g.Tokens.Total(), "token"), costText(g.Totals))
 	}
 	return d
 }

@@ -212,8 +212,8 @@ func pick(list []RunHistory, number int, runID string) (RunHistory, error) {
 	case i < 0:
 		return RunHistory{}, NotFound("%s: no history of run %q", source, runID)
 	case i >= len(list):
-		return RunHistory{}, NotFound("%s holds %d histories: there is no number %d", source, len(list),
-			number)
+		return RunHistory{}, NotFound("%s holds %s: there is no number %d", source,
+			ace.Count(len(list), "history"), number)
 	case number == 0 && runID == "" && len(list) > 1:
 		return RunHistory{}, UsageError("%s holds %d histories; choose one as %s#1 to %s#%d",
 			source, len(list), source, source, len(list))

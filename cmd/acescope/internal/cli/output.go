@@ -32,20 +32,6 @@ func NewID(prefix string) string {
 	return prefix + "-" + time.Now().Format("20060102-150405") + "-" + strings.ToLower(rand.Text()[:5])
 }
 
-// Numbered returns a count with its noun: "1 attempt", "2 attempts".
-func Numbered(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if strings.HasSuffix(noun, "ch") {
-		noun += "e"
-	}
-	if stem, ok := strings.CutSuffix(noun, "ory"); ok {
-		noun = stem + "orie"
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // Cut returns at most n bytes of a payload, with an ellipsis if it is longer.
 func Cut(raw []byte, n int) string {
 	if len(raw) <= n {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"acescope/engine/ace"
 )
 
 // Paths are the files and directories of acescope.
@@ -136,7 +138,7 @@ func ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
 	defer in.Close()
 	data, err := io.ReadAll(io.LimitReader(in, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		err = UsageError("%s: longer than %d bytes", InputName(path), limit)
+		err = UsageError("%s: longer than %s", InputName(path), ace.Count(limit, "byte"))
 	}
 	return data, err
 }

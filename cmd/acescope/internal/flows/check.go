@@ -88,8 +88,8 @@ func check(a *cli.App, ctx context.Context, entry library.Entry, all bool) error
 	case checked == 0 && !a.JSON:
 		cli.Warn(a, "no run of the flow %s is open; --all checks closed ones", entry.Name)
 	case differing > 0:
-		err = fmt.Errorf("%d of %d runs would differ with this file; runs keep the file that they began with",
-			differing, checked)
+		err = fmt.Errorf("%d of %s would differ with this file; runs keep the file that they began with",
+			differing, ace.Count(checked, "run"))
 		return &cli.ExitError{Code: cli.ExitDiverged, Err: err}
 	}
 	return nil

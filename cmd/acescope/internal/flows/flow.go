@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine/ace"
 	"acescope/engine/flow"
 	"acescope/engine/flow/library"
 )
@@ -113,7 +114,7 @@ func validate(a *cli.App, e library.Entry, err error) error {
 		}
 		if err != nil {
 			return &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("the flow %s is not valid: %s", e.Name,
-				cli.Numbered(int64(len(problems)), "problem"))}
+				ace.Count(len(problems), "problem"))}
 		}
 		return nil
 	}
@@ -121,6 +122,6 @@ func validate(a *cli.App, e library.Entry, err error) error {
 		return flowError(e, err)
 	}
 	fmt.Fprintf(a.Out, "%s is valid: %s, digest %.12s\n", cli.SafeText(e.Place),
-		cli.Numbered(int64(line.Steps), "step"), line.Digest)
+		ace.Count(line.Steps, "step"), line.Digest)
 	return nil
 }

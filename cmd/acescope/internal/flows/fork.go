@@ -49,7 +49,7 @@ func Fork(a *cli.App, ctx context.Context, e *engine.Engine, f history.FlowFork)
 	}
 	line.ForkWorkflowID = flow.IDPrefix + line.ID
 	if err := cli.Report(a, line, "%s is forked from %s; reuses %s, will rerun %d", line.ID, p.Name(),
-		cli.Numbered(int64(len(p.Reused)), "operation"), len(p.Rerun)); err != nil {
+		ace.Count(len(p.Reused), "operation"), len(p.Rerun)); err != nil {
 		return err
 	}
 	if !f.Follow && e.Mode() != engine.Embedded {
@@ -182,12 +182,12 @@ func flowCost(p *flowfork.Plan) string {
 		if p.Estimate.Unpriced && p.Estimate.CostUSD == 0 {
 			amount = "an unknown amount"
 		}
-		text = fmt.Sprintf("%s, %d tokens, as much as these operations of the original", amount,
-			p.Estimate.InputTokens+p.Estimate.OutputTokens)
+		text = fmt.Sprintf("%s, %s, as much as these operations of the original", amount,
+			ace.Count(p.Estimate.InputTokens+p.Estimate.OutputTokens, "token"))
 	}
 	if p.Unknown > 0 {
 		text += fmt.Sprintf("; without %s that the original did not execute",
-			cli.Numbered(int64(p.Unknown), "operation"))
+			ace.Count(p.Unknown, "operation"))
 	}
 	return text
 }

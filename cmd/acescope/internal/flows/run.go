@@ -242,7 +242,7 @@ func (p *printer) result(line ResultLine) error {
 	}
 	if failed == nil {
 		cli.Warn(p.a, "%s in %.1f s, %s, %s", line.Status, line.DurationMS/1000,
-			cli.Numbered(int64(line.Operations), "operation"), line.Usage.Cost())
+			ace.Count(line.Operations, "operation"), line.Usage.Cost())
 	}
 	if failed != nil && line.Outputs == nil {
 		return failed

@@ -14,6 +14,7 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
+	"acescope/engine/ace"
 	"acescope/engine/flow"
 	"acescope/engine/flow/flowtest"
 	"acescope/engine/flow/library"
@@ -92,7 +93,7 @@ func (t *tester) run(ctx context.Context, files, recorded []string) error {
 		}
 	}
 	if t.failed > 0 {
-		return fmt.Errorf("%d of %s of flow %s failed", t.failed, cli.Numbered(int64(t.tests), "test"),
+		return fmt.Errorf("%d of %s of flow %s failed", t.failed, ace.Count(t.tests, "test"),
 			t.entry.Name)
 	}
 	return nil
@@ -139,7 +140,7 @@ func (t *tester) report(line TestLine, run func() (flowtest.Report, error)) (err
 		t.failed++
 	}
 	t.out.Line(line, "%s  %s  %s", verdict, cli.SafeText(line.Case),
-		cli.Numbered(int64(line.Operations), "operation"))
+		ace.Count(line.Operations, "operation"))
 	if !t.JSON {
 		for _, d := range line.Differences {
 			t.out.Printf("        %s", cli.SafeText(d))

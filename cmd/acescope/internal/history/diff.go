@@ -121,8 +121,8 @@ func diff(a *cli.App, ctx context.Context, nameA, nameB string, f diffFlags) err
 			different += n
 		}
 	}
-	return differs("%s and %s differ in %d of %d steps", sides[0].name, sides[1].name, different,
-		len(result.Pairs))
+	return differs("%s and %s differ in %s of %s", sides[0].name, sides[1].name, ace.Number(different),
+		ace.Count(len(result.Pairs), "step"))
 }
 
 // differs returns the error of commands that found a difference.
@@ -188,7 +188,8 @@ func (s *diffSide) readFile(a *cli.App, ctx context.Context) error {
 	case readErr != nil && (!errors.As(readErr, &truncated) || len(list[0].Events) == 0):
 		return readErr
 	case s.number > len(list) && readErr == nil:
-		return cli.NotFound("%s holds %d histories: there is no number %d", s.file, len(list), s.number)
+		return cli.NotFound("%s holds %s: there is no number %d", s.file, ace.Count(len(list), "history"),
+			s.number)
 	case s.number > len(list):
 		return fmt.Errorf("%s: history %d cannot be read: %w", s.file, s.number, readErr)
 	}
@@ -205,7 +206,7 @@ func (s *diffSide) readFile(a *cli.App, ctx context.Context) error {
 		}
 	}
 	if unread > 0 && s.Partial == "" {
-		s.Partial = fmt.Sprintf("this version cannot read %d of its events", unread)
+		s.Partial = "this version cannot read " + ace.Number(unread) + " of its events"
 	}
 	if get := cli.FileArtifacts(a); get != nil {
 		s.Artifact = func(ref ace.Ref) ([]byte, error) { return get(ctx, ref, histories.ArtifactLimit) }

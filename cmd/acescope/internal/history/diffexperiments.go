@@ -42,8 +42,8 @@ func diffExperiments(a *cli.App, ctx context.Context, e *engine.Engine, sides [2
 	if fixed+broken+c.OnlyA+c.OnlyB == 0 {
 		return nil
 	}
-	return differs("%s and %s differ: %d tasks fixed, %d broken, %d only in A, %d only in B",
-		c.A.Name(), c.B.Name(), fixed, broken, c.OnlyA, c.OnlyB)
+	return differs("%s and %s differ: %s fixed, %d broken, %d only in A, %d only in B",
+		c.A.Name(), c.B.Name(), ace.Count(fixed, "task"), broken, c.OnlyA, c.OnlyB)
 }
 
 // writeComparison writes a comparison and, unless stat is set, its flips.

@@ -1,10 +1,10 @@
 package history
 
 import (
-	"fmt"
 	"time"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine/ace"
 	"acescope/engine/temporal/compare"
 	rundiff "acescope/sources/diff"
 	"acescope/theme"
@@ -60,7 +60,7 @@ func (w *diffWriter) pairs(d *compare.Diff) {
 			continue
 		}
 		keys := p.Step().Key + " " + w.S.Glyphs.Ellipsis + " " + d.Pairs[i+n-1].Step().Key
-		w.Say(w.S.Muted, cli.SafeText(fmt.Sprintf(" = %d equal steps: %s", n, keys)))
+		w.Say(w.S.Muted, cli.SafeText(" = "+ace.Count(n, "equal step")+": "+keys))
 		i += n - 1
 	}
 }

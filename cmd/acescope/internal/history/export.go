@@ -12,6 +12,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine/ace"
 	"acescope/engine/temporal/codec"
 	"acescope/engine/temporal/historyfile"
 	"acescope/sources/cluster"
@@ -118,5 +119,6 @@ func exportRun(a *cli.App, events []*historypb.HistoryEvent, file, workflowID st
 		return err
 	}
 	line := ExportLine{file, workflowID, cli.RunIDOf(events), len(events), data.Len()}
-	return cli.Report(a, line, "%s  %s, %d bytes", file, cli.Numbered(int64(line.Events), "event"), line.Bytes)
+	return cli.Report(a, line, "%s  %s, %s", file, ace.Count(line.Events, "event"),
+		ace.Count(line.Bytes, "byte"))
 }

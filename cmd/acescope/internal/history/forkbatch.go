@@ -124,7 +124,7 @@ func (b *BatchPlan) Prepared(e *engine.Engine) sourceruns.Batch {
 	for _, w := range b.warnings {
 		lines = append(lines, Labeled("warning", w)...)
 	}
-	return sourceruns.Batch{ID: b.ID, Title: "Fork " + cli.Numbered(int64(len(b.Plans)), "run") + "?",
+	return sourceruns.Batch{ID: b.ID, Title: "Fork " + ace.Count(len(b.Plans), "run") + "?",
 		Lines: lines,
 		Yes:   "fork the runs", Do: func(ctx context.Context, progress sourceruns.Progress) (int, error) {
 			return b.start(ctx, e, progress)
@@ -136,7 +136,8 @@ func (b *BatchPlan) start(ctx context.Context, e *engine.Engine, progress source
 	err error) {
 	for _, p := range b.Plans {
 		if _, err := e.StartFork(ctx, p); err != nil {
-			return started, fmt.Errorf("%d of %d forks started; %s: %w", started, len(b.Plans), p.Name(), err)
+			return started, fmt.Errorf("%d of %s started; %s: %w", started, ace.Count(len(b.Plans), "fork"),
+				p.Name(), err)
 		}
 		started++
 		progress(int64(started), int64(len(b.Plans)))

@@ -20,7 +20,6 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/temporal/fork"
 	sourceruns "acescope/sources/runs"
-	"acescope/tui/text"
 )
 
 // PlanFork plans a fork and checks that it can start here. The changes are named like the flags of the fork
@@ -333,8 +332,8 @@ func costText(p *fork.Plan) string {
 	case p.Estimate == (ace.Usage{}):
 		return "an unknown amount: the original has no usage data"
 	}
-	cost := fmt.Sprintf("about %s, %s tokens, as much as these phases of the original",
-		p.Estimate.Cost(), text.Count(p.Estimate.InputTokens+p.Estimate.OutputTokens))
+	cost := fmt.Sprintf("about %s, %s, as much as these phases of the original",
+		p.Estimate.Cost(), ace.Count(p.Estimate.InputTokens+p.Estimate.OutputTokens, "token"))
 	if len(p.Unknown) > 0 {
 		cost += "; without " + formatPhases(p.Unknown)
 	}
@@ -380,7 +379,7 @@ func AboutCluster(ctx context.Context, e *engine.Engine, p *fork.Plan) (c cluste
 	stale := func(p *taskqueuepb.PollerInfo) bool {
 		return time.Since(p.GetLastAccessTime().AsTime()) >= pollerAge
 	}
-	workers := cli.Numbered(int64(len(slices.DeleteFunc(queue.GetPollers(), stale))), "worker") +
+	workers := ace.Count(len(slices.DeleteFunc(queue.GetPollers(), stale)), "worker") +
 		" of the cluster"
 	if strings.HasPrefix(workers, "0 ") {
 		workers = "none; the fork waits until a worker polls task queue " + e.TaskQueue

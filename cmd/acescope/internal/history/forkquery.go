@@ -57,7 +57,7 @@ func forkQuery(a *cli.App, cmd *cobra.Command, f forkFlags) error {
 	}
 	b := plan.Prepared(e)
 	if f.dry {
-		return ReportDry(a, line, append([]string{"would fork " + cli.Numbered(int64(len(plan.Plans)),
+		return ReportDry(a, line, append([]string{"would fork " + ace.Count(len(plan.Plans),
 			"run")}, b.Lines...))
 	}
 	question := sourceruns.Prepared{Title: b.Title, Lines: b.Lines, Yes: b.Yes}
@@ -71,7 +71,7 @@ func forkQuery(a *cli.App, cmd *cobra.Command, f forkFlags) error {
 		return err
 	}
 	if err := cli.Report(a, line, "started %s; show them with \"acescope lineage %s\"",
-		cli.Numbered(int64(line.Forks), "fork"), b.ID); err != nil {
+		ace.Count(line.Forks, "fork"), b.ID); err != nil {
 		return err
 	}
 	if !f.wait {
@@ -117,7 +117,7 @@ func (f forkFlags) originals(a *cli.App, ctx context.Context, e *engine.Engine) 
 		return nil, cli.QueryError(query, err)
 	}
 	if forks > 0 {
-		cli.Warn(a, "%s that match are left out", cli.Numbered(int64(forks), "fork"))
+		cli.Warn(a, "%s that match are left out", ace.Count(forks, "fork"))
 	}
 	if len(list) == 0 {
 		return nil, cli.NotFound("no task matches %s", query)
@@ -157,10 +157,10 @@ func awaitForks(a *cli.App, ctx context.Context, e *engine.Engine, batch string,
 func verdictOf(s *scoreboard.Scoreboard) error {
 	if n := s.Counts[scoreboard.Failed]; n > 0 {
 		return &cli.ExitError{Code: cli.ExitFailed,
-			Err: errors.New(cli.Numbered(int64(n), "fork") + " failed")}
+			Err: errors.New(ace.Count(n, "fork") + " failed")}
 	}
 	if n := s.Counts[scoreboard.Broken]; n > 0 {
-		return &cli.ExitError{Code: cli.ExitDiverged, Err: errors.New(cli.Numbered(int64(n), "answer") +
+		return &cli.ExitError{Code: cli.ExitDiverged, Err: errors.New(ace.Count(n, "answer") +
 			" broken")}
 	}
 	return nil

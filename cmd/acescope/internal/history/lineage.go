@@ -59,7 +59,7 @@ func lineage(a *cli.App, ctx context.Context, name string) error {
 		return err
 	}
 	if tree.Dropped > 0 {
-		cli.Warn(a, "%d more runs are not shown", tree.Dropped)
+		cli.Warn(a, "%s not shown", ace.Count(tree.Dropped, "more run"))
 	}
 	lines := func(yield func(LineageLine) bool) {
 		for i := range tree.Nodes {

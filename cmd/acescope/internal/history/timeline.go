@@ -11,6 +11,7 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
+	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
 	"acescope/sources/histories"
@@ -182,7 +183,7 @@ func putSpans(out *runs.Output, l *histories.EventLog, match *histories.EventMat
 		}
 		name := strings.Repeat("  ", int(s.Depth)) + cli.SafeText(s.Name)
 		if s.Attempt > 1 && s.Kind == histories.SpanActivity {
-			name += fmt.Sprintf(" (%d attempts)", s.Attempt)
+			name += " (" + ace.Count(s.Attempt, "attempt") + ")"
 		}
 		out.Line(line, "%s  %-10s %9s |%s| %s",
 			text.Fit(name, 36, "~"), s.State, text.Duration(s.Ran(now)), bar.String(), s.Error)

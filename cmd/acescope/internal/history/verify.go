@@ -21,6 +21,7 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/engine/temporal/replay"
 	"acescope/engine/workflows"
 	"acescope/sources/cluster"
@@ -466,8 +467,8 @@ func (r *VerifyReason) String() string {
 	if r.Histories == 1 {
 		return r.text
 	}
-	return fmt.Sprintf("%-16s  %d histories, such as %s: %s", replay.Unverified, r.Histories, r.Example,
-		r.Reason)
+	return fmt.Sprintf("%-16s  %s, such as %s: %s", replay.Unverified, ace.Count(r.Histories, "history"),
+		r.Example, r.Reason)
 }
 
 func (l VerdictLine) text() string {
@@ -477,7 +478,7 @@ func (l VerdictLine) text() string {
 		s += fmt.Sprintf("  (%s, history %d)", l.Source, l.Number)
 	}
 	if l.Events > 0 {
-		s += fmt.Sprintf("  %d events", l.Events)
+		s += "  " + ace.Count(l.Events, "event")
 	}
 	if l.Chain != nil {
 		s += "  " + l.Chain.String()
@@ -504,8 +505,8 @@ func (v *verification) finish(failure error) error {
 		if e.Incomplete {
 			rest = "; the rest was not verified"
 		}
-		v.out.Line(*e, "%s, %s in %.2f s: %s%s", cli.Numbered(int64(e.Histories), "history"),
-			cli.Numbered(int64(e.Events), "event"), duration.Seconds(), e.counts(), rest)
+		v.out.Line(*e, "%s, %s in %.2f s: %s%s", ace.Count(e.Histories, "history"),
+			ace.Count(e.Events, "event"), duration.Seconds(), e.counts(), rest)
 	}
 	err := v.out.Flush()
 	if v.junit != "" {
@@ -519,14 +520,16 @@ func (v *verification) finish(failure error) error {
 	case err != nil:
 		return err
 	case e.Nondeterministic+e.Drifted > 0:
-		return differs("the current code makes other decisions than %d of %d histories",
-			e.Nondeterministic+e.Drifted, e.Histories)
+		return differs("the current code makes other decisions than %s of %s",
+			ace.Number(e.Nondeterministic+e.Drifted), ace.Count(e.Histories, "history"))
 	case e.missing > 0 && e.missing == e.Histories:
 		return cli.NotFound("no such run or file")
 	case e.unread > 0:
-		return fmt.Errorf("%d of %d histories could not be read", e.unread, e.Histories)
+		return fmt.Errorf("%s of %s could not be read", ace.Number(e.unread),
+			ace.Count(e.Histories, "history"))
 	case e.Unverified > 0 && (v.requireAll || e.Unverified == e.Histories):
-		return fmt.Errorf("%d of %d histories could not be verified", e.Unverified, e.Histories)
+		return fmt.Errorf("%s of %s could not be verified", ace.Number(e.Unverified),
+			ace.Count(e.Histories, "history"))
 	}
 	return nil
 }
@@ -538,6 +541,7 @@ func (v *verification) progress() cli.Progress {
 }
 
 func (e VerifyEnd) counts() string {
-	return fmt.Sprintf("%d deterministic, %d nondeterministic, %d drifted, %d unverified",
-		e.Deterministic, e.Nondeterministic, e.Drifted, e.Unverified)
+	return fmt.Sprintf("%s deterministic, %s nondeterministic, %s drifted, %s unverified",
+		ace.Number(e.Deterministic), ace.Number(e.Nondeterministic), ace.Number(e.Drifted),
+		ace.Number(e.Unverified))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine/ace"
 	"acescope/sources/cluster"
 	"acescope/sources/histories"
 )
@@ -72,8 +73,8 @@ func exportWalk(a *cli.App, ctx context.Context, name string, f exportFlags) err
 		return err
 	}
 	line := WalkLine{f.walk, w.About.WorkflowID, w.About.RunID, w.Len(), len(page)}
-	if err := cli.Report(a, line, "%s  %s, %d bytes", f.walk, cli.Numbered(int64(line.Events), "event"),
-		line.Bytes); err != nil {
+	if err := cli.Report(a, line, "%s  %s, %s", f.walk, ace.Count(line.Events, "event"),
+		ace.Count(line.Bytes, "byte")); err != nil {
 		return err
 	}
 	return w.ReadErr

@@ -52,7 +52,7 @@ func experimentList(a *cli.App, ctx context.Context) error {
 		return err
 	}
 	if more > 0 {
-		cli.Warn(a, "%d older experiments are not listed", more)
+		cli.Warn(a, "%s not listed", ace.Count(more, "older experiment"))
 	}
 	rows := make([]ExperimentRow, len(list))
 	for i, e := range list {
@@ -185,8 +185,7 @@ func evalLines(l ExperimentSeries, g theme.Glyphs) (lines []string) {
 		switch {
 		case i > 0 && i < len(l.Eval)-1:
 		case e.Labeled() == 0:
-			evals = append(evals, fmt.Sprintf("%s %d unlabeled tasks", evaluations.When(e.EvalResult),
-				e.Unlabeled))
+			evals = append(evals, evaluations.When(e.EvalResult)+" "+ace.Count(e.Unlabeled, "unlabeled task"))
 		default:
 			evals = append(evals, evaluations.When(e.EvalResult)+" "+widget.Accuracy(e.Correct, e.Labeled(),
 				g)+
@@ -197,7 +196,7 @@ func evalLines(l ExperimentSeries, g theme.Glyphs) (lines []string) {
 		evals = append(evals, "from the first to the last "+l.Learned.Change())
 	}
 	if n := len(l.Eval); n > 0 {
-		lines = append(lines, cli.Numbered(int64(n), "evaluation")+": "+strings.Join(evals, "; "))
+		lines = append(lines, ace.Count(n, "evaluation")+": "+strings.Join(evals, "; "))
 	}
 	for _, e := range l.Epochs {
 		if text := e.AgainText(); text != "" {
@@ -212,7 +211,7 @@ func canceledText(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d canceled", n)
+	return ", " + ace.Number(n) + " canceled"
 }
 
 // seriesText describes an experiment in a few lines.
@@ -231,8 +230,9 @@ func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []str
 			widget.InParentheses(widget.Range(s.TokensInterval(), "", g))
 	}
 	lines := []string{
-		fmt.Sprintf("%s  %s, epoch %d of %d, %d/%d tasks, %d failed%s, in %s, a task %s",
-			l.Status, l.Stage, l.Epoch, l.TotalEpochs, l.Tasks, l.TotalTasks*l.TotalEpochs, l.Failed,
+		fmt.Sprintf("%s  %s, epoch %d of %d, %s/%s, %s failed%s, in %s, a task %s",
+			l.Status, l.Stage, l.Epoch, l.TotalEpochs, ace.Number(l.Tasks),
+			ace.Count(l.TotalTasks*l.TotalEpochs, "task"), ace.Number(l.Failed),
 			canceledText(l.Canceled), text.Duration(s.Duration(time.Now())),
 			widget.Quantity(t.MeanDurationMS, "ms", g)),
 		rates,
@@ -241,9 +241,10 @@ func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []str
 	lines = append(lines, "in parentheses: 95% intervals")
 	lines = append(lines, baseline.lines(g)...)
 	lines = append(lines,
-		fmt.Sprintf("playbook %s, operations %d accepted, %d rejected",
-			cli.Numbered(int64(l.Bullets), "bullet"), l.Accepted, l.Rejected),
-		fmt.Sprintf("cost %s, %s tokens, per correct answer %s", l.Usage.Cost(), text.Count(t.Tokens), perCorrect),
+		fmt.Sprintf("playbook %s, operations %s accepted, %s rejected",
+			ace.Count(l.Bullets, "bullet"), ace.Number(l.Accepted), ace.Number(l.Rejected)),
+		fmt.Sprintf("cost %s, %s, per correct answer %s", l.Usage.Cost(), ace.Count(t.Tokens, "token"),
+			perCorrect),
 		fmt.Sprintf("data set %s, model %s, %s, %d at a time", l.DatasetID, l.Model, l.Adapter,
 			max(l.Input.Parallel, 1)),
 	)
@@ -268,7 +269,7 @@ func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []str
 		lines = append(lines, s.Note)
 	}
 	if s.Dropped > 0 {
-		lines = append(lines, fmt.Sprintf("%d later tasks counted but not plotted", s.Dropped))
+		lines = append(lines, ace.Count(s.Dropped, "later task")+" counted but not plotted")
 	}
 	for i, line := range lines {
 		lines[i] = " " + cli.SafeText(line)

@@ -123,7 +123,7 @@ func (g *gated) check(condition string, ok bool, format string, args ...any) {
 
 func (g *gated) completed() {
 	failed, closed := g.Progress.Failed()
-	text := fmt.Sprintf("%s, %d of %s failed", g.Status, failed, cli.Numbered(int64(closed), "task"))
+	text := fmt.Sprintf("%s, %s of %s failed", g.Status, ace.Number(failed), ace.Count(closed, "task"))
 	if g.Progress.Stopped != "" {
 		text += ", stopped: " + g.Progress.Stopped
 	}
@@ -183,7 +183,7 @@ func (g *gated) regressions(ctx context.Context, e *engine.Engine, name string) 
 		versions := []evaluations.Version{*before, *after}
 		pair := evaluations.Grid{Versions: versions, Rows: evaluations.Rows(versions)}
 		fixed, broken := pair.Flips(0, 1)
-		text := fmt.Sprintf("%s worse, %d better", cli.Numbered(int64(len(broken)), "item"), len(fixed))
+		text := fmt.Sprintf("%s worse, %d better", ace.Count(len(broken), "item"), len(fixed))
 		for i, item := range broken {
 			if i == maxListed {
 				text += ", …"

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine/ace"
 	"acescope/engine/learning/stats"
 	"acescope/sources/experiments"
 	"acescope/theme"
@@ -69,8 +70,8 @@ func groupShow(a *cli.App, g *experiments.Group, f seriesFlags) error {
 
 func groupText(g *experiments.Group, glyphs theme.Glyphs) []string {
 	lines := []string{fmt.Sprintf(
-		"%d of %d repeats completed; mean (95%% interval of the mean), lowest to highest",
-		len(g.Closed()), g.Planned)}
+		"%d of %s completed; mean (95%% interval of the mean), lowest to highest",
+		len(g.Closed()), ace.Count(g.Planned, "repeat"))}
 	for _, b := range g.Bands() {
 		number := func(f float64) string { return widget.Quantity(f, b.Unit, glyphs) }
 		interval := ""

@@ -14,6 +14,7 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
 	"acescope/engine/learning/series"
 	"acescope/engine/temporal/server"
@@ -171,7 +172,7 @@ func printImport(a *cli.App, r *series.Result, line PlaybookImportLine) error {
 		what += ", in the order of " + strings.TrimPrefix(r.Order, "the order of ")
 	}
 	w := a.Out
-	fmt.Fprintf(w, "read        %s: %s\n", cli.SafeText(what), cli.Numbered(int64(len(r.Files)), "playbook"))
+	fmt.Fprintf(w, "read        %s: %s\n", cli.SafeText(what), ace.Count(len(r.Files), "playbook"))
 	t := line.Totals
 	if line.Versions > 0 {
 		fmt.Fprintf(w, "operations  +%d ~%d -%d, %d TAG, %d logged without effect\n", t.Added, t.Updated,
@@ -179,8 +180,8 @@ func printImport(a *cli.App, r *series.Result, line PlaybookImportLine) error {
 			t.Refused)
 	}
 	if r.Kind == series.RunFolder {
-		fmt.Fprintf(w, "results     %s, %s\n", cli.Numbered(int64(line.Scores), "evaluation"),
-			cli.Numbered(int64(line.Cited), "citation"))
+		fmt.Fprintf(w, "results     %s, %s\n", ace.Count(line.Scores, "evaluation"),
+			ace.Count(line.Cited, "citation"))
 	}
 	verb := "imported"
 	if line.DryRun {
@@ -191,7 +192,7 @@ func printImport(a *cli.App, r *series.Result, line PlaybookImportLine) error {
 	case line.New:
 		state = verb + " a new branch with versions 0 to " + fmt.Sprint(line.Versions)
 	case line.Added > 0:
-		state = verb + " " + cli.Numbered(int64(line.Added), "version")
+		state = verb + " " + ace.Count(line.Added, "version")
 	}
 	for _, name := range []string{"best", "final"} {
 		if n, ok := line.Named[name]; ok {

@@ -13,6 +13,7 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
+	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
 	"acescope/sources/playbooks"
 )
@@ -402,7 +403,7 @@ func playbookHealth(a *cli.App, ctx context.Context, name string, accuracy bool)
 		fmt.Fprintf(a.Out, "%-7s %-20s %s\n", "-", u.Kind, u.Why)
 	}
 	_, err = fmt.Fprintf(a.Out, "%s: %s, %s\n", cli.SafeText(ref.name),
-		cli.Numbered(int64(end.Bullets), "bullet"), cli.Numbered(int64(end.Findings), "finding"))
+		ace.Count(end.Bullets, "bullet"), ace.Count(end.Findings, "finding"))
 	return err
 }
 

@@ -156,7 +156,7 @@ func (r *playbookRef) export(a *cli.App, ctx context.Context, path string, f exp
 		omitted = fmt.Sprintf(", %d omitted", line.Omitted)
 	}
 	return cli.Report(a, line, "%s: %s%s, version %.12s", line.File,
-		cli.Numbered(int64(line.Bullets), "bullet"), omitted,
+		ace.Count(line.Bullets, "bullet"), omitted,
 		line.Hash)
 }
 

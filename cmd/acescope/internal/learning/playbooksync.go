@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
 )
 
@@ -217,8 +218,8 @@ func reportSync(a *cli.App, line SyncLine) error {
 	}
 	omitted := ""
 	if line.Omitted > 0 {
-		omitted = cli.Numbered(int64(line.Omitted), "bullet") + " omitted, "
+		omitted = ace.Count(line.Omitted, "bullet") + " omitted, "
 	}
 	return cli.Report(a, line, "%s %s %s: %s, %sversion %.12s", line.File, state, line.Name,
-		cli.Numbered(int64(line.Bullets), "bullet"), omitted, line.Hash)
+		ace.Count(line.Bullets, "bullet"), omitted, line.Hash)
 }

@@ -106,8 +106,8 @@ func experimentReport(a *cli.App, ctx context.Context, id, file string) error {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	line := ReportLine{s.Name(), file, out.Len(), len(page.Versions), len(page.Bullets)}
-	return cli.Report(a, line, "%s: %d bytes, %s, %s", file, line.Bytes,
-		cli.Numbered(int64(line.Evaluations), "evaluation"), cli.Numbered(int64(line.Bullets), "bullet"))
+	return cli.Report(a, line, "%s: %s, %s, %s", file, ace.Count(line.Bytes, "byte"),
+		ace.Count(line.Evaluations, "evaluation"), ace.Count(line.Bullets, "bullet"))
 }
 
 // report is the data of the page.
@@ -182,25 +182,25 @@ func newReport(s *experiments.Series, baseline *Baseline) *report {
 func settingsOf(in *ace.ExperimentInput) []setting {
 	list := []setting{
 		{"Data set", fmt.Sprintf("%s, %s, sha256 %.12s", in.DatasetID,
-			cli.Numbered(int64(in.Tasks), "task"), in.Dataset.SHA256)},
+			ace.Count(in.Tasks, "task"), in.Dataset.SHA256)},
 		{"Model", strings.TrimPrefix(in.Provider+" "+in.Model, " ")},
 		{"Mode", fmt.Sprintf("%s, %s, %s at a time", in.Adapter,
-			cli.Numbered(int64(in.Epochs), "epoch"),
-			cli.Numbered(int64(max(in.Parallel, 1)), "task"))},
+			ace.Count(in.Epochs, "epoch"),
+			ace.Count(max(in.Parallel, 1), "task"))},
 		{"First playbook", cmp.Or(fmt.Sprintf("%.12s", in.PlaybookHash), "empty")},
 	}
 	add := func(name, format string, args ...any) {
 		list = append(list, setting{name, fmt.Sprintf(format, args...)})
 	}
 	if in.Eval != nil {
-		add("Evaluation", "%s, %s, sha256 %.12s", in.EvalID, cli.Numbered(int64(in.EvalTasks), "task"),
+		add("Evaluation", "%s, %s, sha256 %.12s", in.EvalID, ace.Count(in.EvalTasks, "task"),
 			in.Eval.SHA256)
 	}
 	if in.EvalEvery > 0 {
-		add("Evaluated", "every %s", cli.Numbered(int64(in.EvalEvery), "task"))
+		add("Evaluated", "every %s", ace.Count(in.EvalEvery, "task"))
 	}
 	if in.Window > 0 {
-		add("Window", "%s", cli.Numbered(int64(in.Window), "task"))
+		add("Window", "%s", ace.Count(in.Window, "task"))
 	}
 	if in.Grader != "" {
 		add("Grader", "%s", in.Grader)
@@ -234,17 +234,17 @@ func notesOf(s *experiments.Series) (notes []string) {
 	}
 	p := &s.Progress
 	if n, planned := s.Totals().Tasks, p.TotalTasks*p.TotalEpochs; n < planned {
-		add(fmt.Sprintf("%d of %d planned tasks were executed.", n, planned))
+		add(ace.Number(n) + " of " + ace.Count(planned, "planned task") + " executed.")
 	}
 	if failed, _ := p.Failed(); failed > 0 {
-		add(cli.Numbered(int64(failed), "task") + " failed; they count as without a correct answer.")
+		add(ace.Count(failed, "task") + " failed; they count as without a correct answer.")
 	}
 	add(p.Stopped)
 	if s.Failure != nil {
 		add("The experiment failed: " + s.Failure.Message)
 	}
 	if s.Dropped > 0 {
-		add(fmt.Sprintf("%d later tasks are counted but not plotted.", s.Dropped))
+		add(ace.Count(s.Dropped, "later task") + " counted but not plotted.")
 	}
 	add(s.Err)
 	add(s.Note)

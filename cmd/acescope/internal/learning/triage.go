@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine/ace"
 	"acescope/sources/cluster"
 	"acescope/sources/runs"
 	triagesource "acescope/sources/triage"
 	"acescope/theme"
-	"acescope/tui/text"
 	"acescope/tui/widget"
 )
 
@@ -125,8 +125,9 @@ const textRows = 10
 
 func printTriage(out io.Writer, t *triagesource.Result) error {
 	w := cli.NewTable(out)
-	fmt.Fprintf(w, "%d closed and %d open runs; %d of them in %s\n", t.Ended, t.Open, t.Grouped,
-		cli.Numbered(int64(len(t.Groups)+t.GroupsDropped), "group"))
+	fmt.Fprintf(w, "%s closed and %s; %s of them in %s\n", ace.Number(t.Ended),
+		ace.Count(t.Open, "open run"), ace.Number(t.Grouped),
+		ace.Count(len(t.Groups)+t.GroupsDropped, "group"))
 	fmt.Fprintf(w, "\nRETRYING (%d)\n", len(t.Retrying))
 	now := t.At
 	for _, r := range t.Retrying {
@@ -153,16 +154,16 @@ func printTriage(out io.Writer, t *triagesource.Result) error {
 	}{{"SLOWEST", t.Slowest}, {"MOST EXPENSIVE", t.MostExpensive}, {"MOST TOKENS", t.Largest}} {
 		fmt.Fprintf(w, "\n%s\n", list.title)
 		for _, r := range list.runs[:min(len(list.runs), textRows)] {
-			fmt.Fprintf(w, "  %s\t%s\t%s\t%s tokens\t%s\n", cli.SafeText(nameOf(r)),
-				r.Age(now).Round(time.Millisecond), triagesource.UsageOf(r).Cost(), text.Count(triagesource.Tokens(r)),
-				r.Status)
+			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", cli.SafeText(nameOf(r)),
+				r.Age(now).Round(time.Millisecond), triagesource.UsageOf(r).Cost(),
+				ace.Count(triagesource.Tokens(r), "token"), r.Status)
 		}
 	}
 	fmt.Fprintf(w, "\nPHASES (%s, %d of them read from histories, %d without times)\n",
-		cli.Numbered(int64(t.PhaseRuns), "run"), t.PhaseSampled, t.PhaseUnknown)
+		ace.Count(t.PhaseRuns, "run"), t.PhaseSampled, t.PhaseUnknown)
 	for _, p := range t.Phases {
 		fmt.Fprintf(w, "  %s\t%s\tp50 %.1f ms\tp95 %.1f ms\tmax %.1f ms\n",
-			cli.SafeText(p.Phase), cli.Numbered(int64(p.Runs), "run"), p.P50, p.P95, p.Max)
+			cli.SafeText(p.Phase), ace.Count(p.Runs, "run"), p.P50, p.P95, p.Max)
 	}
 	return w.Flush()
 }

@@ -154,8 +154,9 @@ func (f runFlags) setAblation(a *cli.App, ctx context.Context, e *engine.Engine,
 
 // announceAblation says how many answers an ablation needs.
 func announceAblation(in ace.ExperimentInput) string {
-	return fmt.Sprintf("ablation %s: %s with the whole playbook, then at most %d without parts of it (--budget)",
-		in.ExperimentID, cli.Numbered(int64(in.EvalTasks), "answer"), in.Ablation.Budget)
+	return fmt.Sprintf("ablation %s: %s with the whole playbook, then at most %s without parts of it "+
+		"(--budget)",
+		in.ExperimentID, ace.Count(in.EvalTasks, "answer"), ace.Number(in.Ablation.Budget))
 }
 
 func EffectsCommand(a *cli.App) *cobra.Command {
@@ -216,8 +217,8 @@ func printEffects(a *cli.App, ctx context.Context, e *engine.Engine, g *evaluati
 		return out.Flush()
 	}
 	done, planned := progress.Answers()
-	out.Printf("ablation of %.12s on %s: %d of %s without parts of it%s", g.Input.PlaybookHash,
-		cli.Numbered(int64(labeled), "labeled item"), done, cli.Numbered(int64(planned), "answer"),
+	out.Printf("ablation of %.12s on %s: %s of %s without parts of it%s", g.Input.PlaybookHash,
+		ace.Count(labeled, "labeled item"), ace.Number(done), ace.Count(planned, "answer"),
 		skippedText(progress))
 	if err := out.Flush(); err != nil {
 		return err
@@ -235,7 +236,7 @@ func skippedText(p *ace.AblationProgress) string {
 	if p.Skipped == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; the budget did not allow %s", cli.Numbered(int64(p.Skipped), "trial"))
+	return fmt.Sprintf("; the budget did not allow %s", ace.Count(p.Skipped, "trial"))
 }
 
 func effectCells(e ablation.Effect) []any {
@@ -274,9 +275,10 @@ func halvesText(h *ablation.Halves) string {
 // excluded.
 func prunedText(p ace.Pruned, in ace.Prune) string {
 	fewer := 100 * float64(p.Before-p.Bullets) / math.Max(float64(p.Before), 1)
-	text := fmt.Sprintf("pruned   %d of %d bullets (%.0f%% fewer), playbook %.12s; on %s: %d fixed, %d broken, "+
-		"accuracy %s points (95%% interval %s to %s)", p.Bullets, p.Before, fewer, p.Playbook,
-		cli.Numbered(int64(p.HeldOut), "held-out item"), p.Fixed, p.Broken,
+	text := fmt.Sprintf("pruned   %s of %s (%.0f%% fewer), playbook %.12s; on %s: %d fixed, %d broken, "+
+		"accuracy %s points (95%% interval %s to %s)", ace.Number(p.Bullets),
+		ace.Count(p.Before, "bullet"), fewer, p.Playbook, ace.Count(p.HeldOut, "held-out item"), p.Fixed,
+		p.Broken,
 		widget.Points(stats.Share(p.Fixed-p.Broken, p.HeldOut)), widget.Points(p.Low), widget.Points(p.High))
 	if p.Kept {
 		return text + fmt.Sprintf("\nkept     a loss beyond %g points is excluded; branch %s", 100*in.Margin,

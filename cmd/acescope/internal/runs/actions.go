@@ -280,7 +280,7 @@ func PreparedReset(
 	}
 	lines := []string{
 		fmt.Sprintf("keeps     events 1 to %d and the input", at.Kept),
-		fmt.Sprintf("drops     %s; the steps in them run and cost again", cli.Numbered(at.Lost, "event")),
+		fmt.Sprintf("drops     %s; the steps in them run and cost again", ace.Count(at.Lost, "event")),
 		"effect    " + effect,
 		"reason    " + reason,
 	}

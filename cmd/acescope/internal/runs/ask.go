@@ -72,7 +72,7 @@ func ask(a *cli.App, ctx context.Context, name string, f askFlags) error {
 	number := cmp.Or(f.request, len(step.calls))
 	if number < 1 || number > len(step.calls) {
 		return cli.NotFound("%s of %s has %s on record, not a request %d", step.Step, name,
-			cli.Numbered(int64(len(step.calls)), "request"), number)
+			ace.Count(len(step.calls), "request"), number)
 	}
 	recorded := step.calls[number-1]
 	p, sender, err := findSender(a, cmp.Or(f.provider, recorded.Provider))

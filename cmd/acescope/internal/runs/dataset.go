@@ -46,6 +46,6 @@ func storeDataset(a *cli.App, ctx context.Context, path string, limit int) error
 		return datasetError(err)
 	}
 	line := DatasetLine{set.ID, set.Ref, set.Tasks, set.Lost, set.Grader}
-	return cli.Report(a, line, "%s: %s, artifact %s", set.ID, cli.Numbered(int64(set.Tasks), "task"),
+	return cli.Report(a, line, "%s: %s, artifact %s", set.ID, ace.Count(set.Tasks, "task"),
 		set.Ref.SHA256)
 }

@@ -160,7 +160,7 @@ func ingest(a *cli.App, ctx context.Context, e *engine.Engine, name string, of s
 	set, err := dataset.Ingest(ctx, path, file, e.Artifacts, limit)
 	for _, l := range set.Lost {
 		cli.Warn(a, "data set %s: tasks do not hold the field %q of %s", set.ID, l.Field,
-			cli.Numbered(int64(l.Lines), "line"))
+			ace.Count(l.Lines, "line"))
 	}
 	return set, err
 }

@@ -14,7 +14,6 @@ import (
 	"acescope/sources/evaluations"
 	"acescope/sources/experiments"
 	"acescope/sources/runs"
-	"acescope/tui/text"
 )
 
 func EvalCommand(a *cli.App) *cobra.Command {
@@ -211,7 +210,7 @@ func (p *evalPage) items(all bool) {
 	}
 	if hidden > 0 {
 		p.Printf("%s answered correctly by every version; --all lists them",
-			cli.Numbered(int64(hidden), "item"))
+			ace.Count(hidden, "item"))
 	}
 	if len(p.Rows) == 0 && !p.JSON {
 		p.Printf("The workers kept no items.")
@@ -267,11 +266,11 @@ func (p *evalPage) item(number int) error {
 			page.text("called", fmt.Sprintf("%s %s → %s", call.Name, call.Args, call.Result))
 		}
 		if item.Usage != nil {
-			page.field("usage", "%s tokens, %s", text.Count(item.Usage.Tokens()), item.Usage.Cost())
+			page.field("usage", "%s, %s", ace.Count(item.Usage.Tokens(), "token"), item.Usage.Cost())
 		}
 		if item.Calls != nil {
 			page.field("requests", "%s to models on record: acescope show %s --artifact %s",
-				cli.Numbered(int64(item.Calls.Requests), "request"), p.Input.ExperimentID, item.Calls.SHA256)
+				ace.Count(item.Calls.Requests, "request"), p.Input.ExperimentID, item.Calls.SHA256)
 		}
 	}
 	if !found {

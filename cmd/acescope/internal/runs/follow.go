@@ -219,7 +219,7 @@ func printSummary(
 	}
 	tasks := ""
 	if in.Epochs > 0 {
-		tasks = fmt.Sprintf(", %s: %s", cli.Numbered(int64(s.Tasks), "task"), s.taskCounts)
+		tasks = fmt.Sprintf(", %s: %s", ace.Count(s.Tasks, "task"), s.taskCounts)
 	}
 	fmt.Fprintf(a.Out, "experiment %s: %s%s%s, %s\n", s.ExperimentID, s.Status, tasks, took, s.Usage.Cost())
 	return cmp.Or(printExperiment(a.Out, &in, p), failed)
@@ -247,7 +247,7 @@ func appendCount(parts []string, n int, word string) []string {
 func printExperiment(w io.Writer, in *ace.ExperimentInput, p ace.ExperimentProgress) error {
 	for _, e := range p.Eval {
 		counts := taskCounts{Correct: e.Correct, Wrong: e.Labeled() - e.Correct, Unlabeled: e.Unlabeled}
-		fmt.Fprintf(w, "eval     %s: %s: %s%s\n", evaluations.When(e), cli.Numbered(int64(e.Tasks), "task"), counts,
+		fmt.Fprintf(w, "eval     %s: %s: %s%s\n", evaluations.When(e), ace.Count(e.Tasks, "task"), counts,
 			accuracyText(in, e.Correct, e.Labeled(), e.Score))
 	}
 	if learned := experiments.Learned(&p); learned != nil {
@@ -255,7 +255,7 @@ func printExperiment(w io.Writer, in *ace.ExperimentInput, p ace.ExperimentProgr
 	}
 	for _, e := range p.Epochs {
 		fmt.Fprintf(w, "epoch    %d: %s: %s%s\n",
-			e.Epoch, cli.Numbered(int64(e.Tasks), "task"), countsOf(e),
+			e.Epoch, ace.Count(e.Tasks, "task"), countsOf(e),
 			accuracyText(in, e.Correct, e.Labeled(), e.Score))
 		if text := e.AgainText(); text != "" {
 			fmt.Fprintf(w, "again    %s\n", text)
@@ -276,9 +276,9 @@ func printExperiment(w io.Writer, in *ace.ExperimentInput, p ace.ExperimentProgr
 	if p.TotalEpochs == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "playbook %.12s → %.12s, %s, %s accepted, %d rejected\n",
-		p.Before, p.After, cli.Numbered(int64(p.Bullets), "bullet"),
-		cli.Numbered(int64(p.Accepted), "operation"), p.Rejected)
+	_, err := fmt.Fprintf(w, "playbook %.12s → %.12s, %s, %s accepted, %s rejected\n",
+		p.Before, p.After, ace.Count(p.Bullets, "bullet"),
+		ace.Count(p.Accepted, "operation"), ace.Number(p.Rejected))
 	return err
 }
 

@@ -298,7 +298,7 @@ func (o *listOptions) read(a *cli.App, ctx context.Context, c client.Client, put
 		return err
 	}
 	if len(rows) > maxSorted {
-		cli.Warn(a, "the list has more than %d runs; only the newest are sorted", maxSorted)
+		cli.Warn(a, "the list has more than %s; only the newest are sorted", ace.Count(maxSorted, "run"))
 		rows = rows[:maxSorted]
 	}
 	runsview.SortRuns(rows, o.sort, o.reverse)

@@ -22,6 +22,7 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/sources/cluster"
 	"acescope/sources/logfile"
 	"acescope/sources/logs"
@@ -259,7 +260,7 @@ func (w *logWriter) appendText(l logfile.Line) {
 	}
 	w.buf = append(w.buf, cli.SafeText(string(l.Text))...)
 	if l.Cut > 0 {
-		w.buf = fmt.Appendf(w.buf, " (%d bytes more)", l.Cut)
+		w.buf = fmt.Appendf(w.buf, " (%s)", ace.Count(l.Cut, "more byte"))
 	}
 	w.buf = append(w.buf, '\n')
 }

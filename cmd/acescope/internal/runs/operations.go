@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine/ace"
 	"acescope/engine/temporal/operation"
 	"acescope/tui/text"
 )
@@ -70,7 +71,7 @@ func putOperations(a *cli.App, h cli.RunHistory, start time.Time) error {
 func operationText(e operation.Event) string {
 	value := string(e.Data)
 	if e.Digest != "" {
-		value = fmt.Sprintf("%d bytes, %.8s", e.Bytes, e.Digest)
+		value = fmt.Sprintf("%s, %.8s", ace.Count(e.Bytes, "byte"), e.Digest)
 	}
 	attempt := ""
 	if e.Attempt > 1 {
@@ -82,7 +83,7 @@ func operationText(e operation.Event) string {
 	case operation.OperationCompleted:
 		result := string(e.Result)
 		if e.ResultRef != nil {
-			result = fmt.Sprintf("artifact %.8s, %d bytes", e.ResultRef.SHA256, e.ResultRef.Size)
+			result = fmt.Sprintf("artifact %.8s, %s", e.ResultRef.SHA256, ace.Count(e.ResultRef.Size, "byte"))
 		}
 		if e.Cached {
 			result = "(cached) " + result

@@ -161,7 +161,7 @@ func ReportParsed(a *cli.App, name string, r playbook.Report) {
 	if len(r.Warnings) > 0 {
 		first = "; first warning: " + r.Warnings[0]
 	}
-	cli.Warn(a, "%s: %s read, %d skipped, %d renumbered%s", name, cli.Numbered(int64(r.Bullets), "bullet"),
+	cli.Warn(a, "%s: %s read, %d skipped, %d renumbered%s", name, ace.Count(r.Bullets, "bullet"),
 		r.Skipped, r.Renamed, first)
 }
 

@@ -85,7 +85,7 @@ func readPrompts(
 		}
 		if step.Log.Omitted > 0 {
 			cli.Warn(a, "%s: the last %s are not on record, because the record would be larger than %d MB",
-				step.Step, cli.Numbered(int64(step.Log.Omitted), "request"), ace.MaxCallLog>>20)
+				step.Step, ace.Count(step.Log.Omitted, "request"), ace.MaxCallLog>>20)
 		}
 		list = append(list, stepPrompts{step, read})
 	}
@@ -127,7 +127,7 @@ func showPrompts(a *cli.App, ctx context.Context, names []string, f callFilter) 
 		}
 		return &cli.ExitError{Code: cli.ExitDiverged,
 			Err: fmt.Errorf("the requests or answers of %s and %s differ in %s",
-				names[0], names[1], cli.Numbered(int64(differ), "step"))}
+				names[0], names[1], ace.Count(differ, "step"))}
 	}
 	for _, step := range first {
 		if !a.JSON {

@@ -68,7 +68,7 @@ func runRepeats(a *cli.App, ctx context.Context, e *engine.Engine, list []ace.Ex
 	for i, in := range list {
 		if err := runExperiment(a, ctx, e, in, f); err != nil {
 			if left := len(list) - i - 1; left > 0 {
-				err = fmt.Errorf("%w; %s of %s not started", err, cli.Numbered(int64(left), "repeat"),
+				err = fmt.Errorf("%w; %s of %s not started", err, ace.Count(left, "repeat"),
 					in.Group)
 			}
 			return err
@@ -145,7 +145,7 @@ func reportPlan(a *cli.App, list []ace.ExperimentInput) error {
 	}
 	return cli.Report(a, l, "would start %s by %s, %s%s in all; %s", strings.Join(l.Experiments, ", "),
 		l.Provider, least,
-		cli.Numbered(int64(l.Answers), "answer"), design)
+		ace.Count(l.Answers, "answer"), design)
 }
 
 // detectable returns the smallest difference that a comparison with another experiment on the same data sets
@@ -166,8 +166,8 @@ func detectable(in ace.ExperimentInput) string {
 func differenceText(n int, noun string) string {
 	d := stats.DetectablePaired(n, stats.DiscordantShare)
 	if math.IsNaN(d) {
-		return cli.Numbered(int64(n), noun) + " can show no difference"
+		return ace.Count(n, noun) + " can show no difference"
 	}
-	return fmt.Sprintf("%s can show a difference of %.0f points or more", cli.Numbered(int64(n), noun),
+	return fmt.Sprintf("%s can show a difference of %.0f points or more", ace.Count(n, noun),
 		math.Ceil(100*d))
 }

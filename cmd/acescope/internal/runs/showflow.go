@@ -27,13 +27,13 @@ func (p *page) flow(taskID string, v *flows.View) {
 	p.text("inputs", string(v.Inputs))
 	p.text("unread", v.Problem)
 	ended, all := v.Counts()
-	p.heading("Steps  %d of %d ended, %s", ended, all, cli.Numbered(int64(v.Operations), "operation"))
+	p.heading("Steps  %d of %d ended, %s", ended, all, ace.Count(v.Operations, "operation"))
 	for i := range v.Steps {
 		p.flowStep(&v.Steps[i])
 	}
 	if v.Dropped > 0 {
-		p.Printf("  %d older steps are no longer listed; \"acescope show %s --operations\" has them",
-			v.Dropped, taskID)
+		p.Printf("  %s no longer listed; see \"acescope show %s --operations\"",
+			ace.Count(v.Dropped, "older step"), taskID)
 	}
 	if v.Usage != (ace.Usage{}) {
 		since := ""
@@ -57,7 +57,7 @@ func (p *page) flow(taskID string, v *flows.View) {
 func (p *page) flowStep(s *flows.Step) {
 	if s.Earlier > 0 {
 		p.Printf("  %s%s, not listed", text.Spaces(10+2*s.Depth),
-			cli.Numbered(int64(s.Earlier), "earlier iteration"))
+			ace.Count(s.Earlier, "earlier iteration"))
 		return
 	}
 	status := string(s.Status)
@@ -94,5 +94,5 @@ func stepAttempts(s *flows.Step) string {
 	if s.Op == nil || s.Op.Attempt < 2 {
 		return ""
 	}
-	return cli.Numbered(int64(s.Op.Attempt), "attempt")
+	return ace.Count(s.Op.Attempt, "attempt")
 }

@@ -31,7 +31,7 @@ func PrintShow(w io.Writer, d *histories.Detail, l ShowLine) error {
 	p := &page{&Output{Lines: cli.NewLines(w)}}
 	start := startOf(d).Local().Format(time.DateTime)
 	status := strings.TrimSpace(string(l.Status) + "  " + string(l.Verdict))
-	p.Printf("%s  %s  %s (%s, %s)", l.WorkflowID, status, start, l.From, cli.Numbered(int64(l.Events), "event"))
+	p.Printf("%s  %s  %s (%s, %s)", l.WorkflowID, status, start, l.From, ace.Count(l.Events, "event"))
 	p.problems(d)
 	p.lineage(&d.Lineage)
 	switch {
@@ -110,7 +110,8 @@ func (p *page) problems(d *histories.Detail) {
 		p.text("unread", note)
 	}
 	for _, x := range d.Encoded {
-		p.field("payload", "%s at event %d: %s, %d bytes, %s", x.What, x.Event, x.Encoding, x.Size, x.Why())
+		p.field("payload", "%s at event %d: %s, %s, %s", x.What, x.Event, x.Encoding,
+			ace.Count(x.Size, "byte"), x.Why())
 	}
 	for _, x := range d.Pending {
 		p.field("pending", "%s %s, attempt %d %s", x.Type, x.State, x.Attempt, x.LastError)
@@ -219,7 +220,7 @@ func (p *page) phases(d *histories.Detail) {
 	}
 	if requests > 0 {
 		p.Printf("  %s to models on record; see \"acescope prompts\"",
-			cli.Numbered(int64(requests), "request"))
+			ace.Count(requests, "request"))
 	}
 }
 
@@ -250,7 +251,7 @@ func formatAttempts(x histories.Activity) string {
 	if x.Attempt < 2 && x.Failure == nil {
 		return ""
 	}
-	s := fmt.Sprintf("  %s, %s before the last", cli.Numbered(int64(x.Attempt), "attempt"),
+	s := fmt.Sprintf("  %s, %s before the last", ace.Count(x.Attempt, "attempt"),
 		text.Duration(x.Waited()))
 	switch {
 	case x.Failure != nil:
@@ -324,7 +325,7 @@ func (p *page) review(d *histories.Detail) {
 		p.field("review", "%s", r.String())
 	}
 	if r.Ignored > 0 {
-		p.field("ignored", "%s; the last: %s", cli.Numbered(int64(r.Ignored), "decision"), r.LastIgnored)
+		p.field("ignored", "%s; the last: %s", ace.Count(r.Ignored, "decision"), r.LastIgnored)
 	}
 }
 

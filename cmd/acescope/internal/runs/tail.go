@@ -249,8 +249,8 @@ func (n *exitCounter) err() error {
 	case n.bad > maxNamed:
 		n.named = append(n.named, "…")
 	}
-	all := cli.Numbered(int64(n.all), "run")
-	return fmt.Errorf("%d of %s did not complete: %s", n.bad, all, strings.Join(n.named, "; "))
+	all := ace.Count(n.all, "run")
+	return fmt.Errorf("%s of %s did not complete: %s", ace.Number(n.bad), all, strings.Join(n.named, "; "))
 }
 
 // followChain follows a run and the runs that continue it until the last one closes. reader returns the
