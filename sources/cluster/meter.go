@@ -119,12 +119,14 @@ func (r *callRing) count(at time.Time, took time.Duration, err error) {
 }
 
 // unhandled is the server's answer if a signal arrives while a worker decides. The server then sends the
-// workflow task again, so it is not an error.
+// workflow task again, so it is not a failure.
 const unhandled = "UnhandledCommand"
 
+// expected reports whether an error is not a failure of the call. That something is not there, or is there
+// already, is an answer.
 func (r *callRing) expected(err error) bool {
 	switch status.Code(err) {
-	case codes.Canceled:
+	case codes.Canceled, codes.NotFound, codes.AlreadyExists:
 		return true
 	case codes.DeadlineExceeded:
 		return r.waits

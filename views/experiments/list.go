@@ -451,7 +451,7 @@ func (v *list) empty() []string {
 	if v.file {
 		return []string{"the files contain no history of an experiment"}
 	}
-	return []string{"no experiments yet", "start one:  acescope run --dataset FILE"}
+	return []string{"no experiments yet", "n starts one, and so does  acescope run --dataset FILE"}
 }
 
 func (v *list) cells(r experiments.Experiment, now time.Time) []widget.Cell {

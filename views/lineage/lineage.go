@@ -207,7 +207,7 @@ func (v *lineage) Draw(now time.Time, focused bool) []string {
 	t := v.tree()
 	switch {
 	case !v.nav.Selected.Ok:
-		return v.Message(nil, "no run is selected")
+		return v.Message(nil, "no run is selected", "press 1 to choose one")
 	case t == nil:
 		return v.Message(nil, "reading the lineage of "+console.NameOf(v.nav.Selected.Run)+
 			v.Styles.Glyphs.Ellipsis)

@@ -422,7 +422,7 @@ func (v *List) empty() []string {
 			"the worker of a remote cluster keeps them on its machine",
 			reportedChanges}
 	case b.Branch.Name == "":
-		return []string{"no playbooks yet", "an experiment makes one:  acescope run --dataset FILE",
+		return []string{"no playbooks yet", "an experiment makes one: press 5, then n",
 			reportedChanges}
 	case b.Err != "":
 		return []string{text.Safe(b.Err, " ")}

@@ -166,7 +166,7 @@ func emptyLines(nav *console.Navigation, listing *console.Listing, g theme.Glyph
 	case listing.Runs.Query != "" && len(listing.Runs.Rows) == 0:
 		return []string{"no run matches " + text.Safe(listing.Runs.Query, " "), "/ changes the filter"}
 	}
-	return []string{"no run is selected"}
+	return []string{"no run is selected", "press 1 to choose one"}
 }
 
 // verdict returns the mark of the verdict on the answer. Its word is a short sentence.

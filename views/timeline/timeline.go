@@ -240,7 +240,7 @@ func (v *Timeline) arrive(l *histories.EventLog) {
 func (v *Timeline) nothing(l *histories.EventLog) []string {
 	switch {
 	case !v.nav.Selected.Ok:
-		return []string{"no run is selected: press 1 to choose one"}
+		return []string{"no run is selected", "press 1 to choose one"}
 	case l != nil && l.Err != "":
 		return []string{"the events of " + console.NameOf(v.nav.Selected.Run) + " cannot be read:",
 			text.Safe(l.Err, " ")}

@@ -206,7 +206,7 @@ func (v *list) empty() []string {
 	case v.data.Query != "":
 		return []string{"no run matches", text.Safe(v.data.Query, " ")}
 	}
-	return []string{"no runs yet", "start some:  acescope run --dataset FILE"}
+	return []string{"no runs yet", "press 1, then n to start some"}
 }
 
 // head shows the number of scanned runs, the progress of the scan, and its error.
