@@ -128,8 +128,8 @@ func rowOf(r runs.Run) *transcripts.Session {
 	if len(days) == 0 {
 		return nil
 	}
-	return &transcripts.Session{ID: r.TaskID, Agent: Agent, Path: pathPrefix + r.RunID, ModTime: r.Start,
+	return &transcripts.Session{ID: cmp.Or(r.TaskID, r.WorkflowID), Agent: Agent, Path: pathPrefix + r.RunID,
+		ModTime: r.Start,
 		Summary: transcript.Summary{WorkDir: cmp.Or(r.Experiment, r.Flow), Started: r.Began(),
-			Last: r.Began(),
-			Days: days}}
+			Last: r.Began(), Days: days}}
 }

@@ -20,7 +20,7 @@ func TestCosts(t *testing.T) {
 	}
 	x := NewIndex()
 	for i, r := range []runs.Run{
-		{WorkflowID: "ace-flow/a", TaskID: "a", Type: flow.Workflow, Flow: "review",
+		{WorkflowID: "ace-flow/a", Type: flow.Workflow, Flow: "review",
 			Summary: metered(ace.ModelUsage{"m-1": {InputTokens: 10, OutputTokens: 2, CacheReadTokens: 3,
 				CostUSD: 0.5},
 				"m-2": {InputTokens: 1, Unpriced: true}})},
@@ -46,7 +46,7 @@ func TestCosts(t *testing.T) {
 		transcripts.ByModel:   {"m-1 15+2+3 $0.75/2", "m-2 1+0+0 $0.00/1"},
 		transcripts.ByAgent:   {"acescope 16+2+3 $0.75/2"},
 		transcripts.ByProject: {"review 11+2+3 $0.50/1", "e1 5+0+0 $0.25/1"},
-		transcripts.BySession: {"a 11+2+3 $0.50/1", "b 5+0+0 $0.25/1"},
+		transcripts.BySession: {"ace-flow/a 11+2+3 $0.50/1", "b 5+0+0 $0.25/1"},
 	} {
 		var got []string
 		rows, total := transcripts.Costs(c.Rows, by, transcripts.CostQuery{})
