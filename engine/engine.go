@@ -34,6 +34,7 @@ import (
 	"acescope/engine/learning/prompts"
 	"acescope/engine/store/artifact"
 	"acescope/engine/store/bucket"
+	_ "acescope/engine/store/bucket/drivers"
 	"acescope/engine/temporal/codec"
 	"acescope/engine/temporal/server"
 )

@@ -15,10 +15,7 @@ import (
 	"time"
 
 	"gocloud.dev/blob"
-	_ "gocloud.dev/blob/azureblob" // azblob://
-	_ "gocloud.dev/blob/gcsblob"   // gs://
-	_ "gocloud.dev/blob/memblob"   // mem://, in tests
-	_ "gocloud.dev/blob/s3blob"    // s3://
+	_ "gocloud.dev/blob/memblob" // mem://, in tests
 	"gocloud.dev/gcerrors"
 )
 

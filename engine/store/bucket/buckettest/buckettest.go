@@ -1,5 +1,4 @@
-// Package buckettest gives tests an empty store of every kind. It imports the standard library and Azure's
-// SDK; only tests import it.
+// Package buckettest gives tests an empty store of every kind. Only tests import it.
 package buckettest
 
 import (
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
+
+	_ "acescope/engine/store/bucket/drivers"
 )
 
 // emulator is a program that serves an object store on this machine.
