@@ -22,7 +22,7 @@ func (b *Budget) Spent(u Usage) string {
 	case b == nil:
 		return ""
 	case b.Tokens != 0 && u.Tokens() >= b.Tokens:
-		return fmt.Sprintf("budget: %d of %d tokens used", u.Tokens(), max(b.Tokens, 0))
+		return tokensUsed(u, max(b.Tokens, 0))
 	case b.CostUSD != 0 && nanos(u.CostUSD) >= nanos(b.CostUSD):
 		return "budget: " + u.Cost() + " of " + b.dollars() + " spent"
 	case b.CostUSD != 0 && u.Unpriced:
@@ -30,6 +30,10 @@ func (b *Budget) Spent(u Usage) string {
 			" cannot be enforced"
 	}
 	return ""
+}
+
+func tokensUsed(u Usage, limit int64) string {
+	return fmt.Sprintf("budget: %s of %s used", Number(u.Tokens()), Count(limit, "token"))
 }
 
 func (b *Budget) dollars() string { return "$" + strconv.FormatFloat(max(b.CostUSD, 0), 'f', -1, 64) }
@@ -102,10 +106,10 @@ func (s *ExperimentState) stopForBudget() bool {
 	why := limits.Spent(s.Progress.Usage)
 	if why == "" && s.shareSpent {
 		u := s.Progress.Usage
-		if why = fmt.Sprintf("budget: %d of %d tokens used", u.Tokens(), limits.Tokens); limits.Tokens == 0 {
+		if why = tokensUsed(u, limits.Tokens); limits.Tokens == 0 {
 			why = "budget: " + u.Cost() + " of " + limits.dollars() + " spent"
 		}
-		why += ", the rest is less than the parallel tasks may need"
+		why += "; the rest is less than the parallel tasks may need"
 	}
 	if why != "" {
 		s.Progress.Stopped = why

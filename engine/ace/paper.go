@@ -32,18 +32,25 @@ func (in *ExperimentInput) PaperDeviations() (list []string) {
 	online := in.Adapter == Online
 	note(in.Epochs != Paper.Epochs && !online, "%d epochs", in.Epochs)
 	note(in.Parallel > 1, "%d tasks at a time, so that a task misses what the others learn", in.Parallel)
-	note(online && in.Window != Paper.Window, "windows of %d tasks", in.Window)
+	note(online && in.Window != Paper.Window, "windows of %s", Count(int64(in.Window), "task"))
 	note(online && !in.Sequential, "the tasks of a window learn from the playbook before it")
 	note(in.Eval != nil && in.EvalEvery != Paper.EvalEvery, "evaluations not after every %d tasks",
 		Paper.EvalEvery)
 	note(in.Rounds != Paper.Rounds, "reflection rounds: %d", in.Rounds)
-	note(in.CurateEvery > Paper.CurateEvery, "curator on every %d tasks", in.CurateEvery)
-	note(in.PlaybookTokens != Paper.PlaybookTokens, "playbook of at most %d tokens", in.PlaybookTokens)
+	note(in.CurateEvery > Paper.CurateEvery, "curator asked every %d tasks", in.CurateEvery)
+	switch in.PlaybookTokens {
+	case Paper.PlaybookTokens:
+	case 0:
+		list = append(list, "playbook of any size")
+	default:
+		list = append(list, "playbook of at most "+Count(int64(in.PlaybookTokens), "token"))
+	}
 	note(in.Deduplicate != nil, "near-duplicates are merged")
 	note(!in.AnswerAfter, "no answers after the update")
 	note(!in.NoSkills, "a skills phase with tools")
 	note(in.Temperature == nil || *in.Temperature != 0, "temperature not 0")
-	note(in.AnswerTokens != Paper.AnswerTokens, "answers not of at most %d tokens", Paper.AnswerTokens)
+	note(in.AnswerTokens != Paper.AnswerTokens, "answers not limited to %s",
+		Count(Paper.AnswerTokens, "token"))
 	return append(list, "prompts and answer formats of acescope",
 		"UPDATE, REMOVE and MERGE are applied, not only ADD",
 		"votes are counted once, at the end of a task",

@@ -87,7 +87,7 @@ func (p Protocol) Settings() (list []string) {
 		list = append(list, "temperature "+strconv.FormatFloat(*p.Temperature, 'g', -1, 64))
 	}
 	if p.AnswerTokens > 0 {
-		list = append(list, fmt.Sprintf("answers of at most %d tokens", p.AnswerTokens))
+		list = append(list, "answers of at most "+Count(p.AnswerTokens, "token"))
 	}
 	if p.Seed != nil {
 		list = append(list, fmt.Sprintf("seed %d", *p.Seed))
@@ -106,10 +106,10 @@ func (p Protocol) Settings() (list []string) {
 		list = append(list, fmt.Sprintf("reflection rounds: up to %d", p.Rounds))
 	}
 	if p.CurateEvery > 1 {
-		list = append(list, fmt.Sprintf("curator on every %d tasks", p.CurateEvery))
+		list = append(list, fmt.Sprintf("curator asked every %d tasks", p.CurateEvery))
 	}
 	if p.PlaybookTokens > 0 {
-		list = append(list, fmt.Sprintf("playbook of at most %d tokens", p.PlaybookTokens))
+		list = append(list, "playbook of at most "+Count(int64(p.PlaybookTokens), "token"))
 	}
 	if p.Deduplicate != nil {
 		list = append(list, p.Deduplicate.String())
@@ -133,7 +133,7 @@ func (in *ExperimentInput) Settings() []string {
 		list = append(list, "at most "+in.Limits().dollars())
 	}
 	if in.MaxTokens != 0 {
-		list = append(list, fmt.Sprintf("at most %d tokens", in.MaxTokens))
+		list = append(list, "at most "+Count(in.MaxTokens, "token"))
 	}
 	return list
 }

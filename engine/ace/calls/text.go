@@ -42,8 +42,8 @@ func Title(c ace.ModelCall) string {
 		if r.Model != "" && r.Model != c.Request.Model {
 			words[0] += " (answered by " + r.Model + ")"
 		}
-		words = append(words, fmt.Sprintf("%d tokens in, %d out", r.Usage.InputTokens+r.Usage.CacheReadTokens,
-			r.Usage.OutputTokens), r.Usage.Cost(), "finish: "+r.FinishReason)
+		words = append(words, ace.Count(r.Usage.InputTokens+r.Usage.CacheReadTokens, "token")+" in",
+			ace.Number(r.Usage.OutputTokens)+" out", r.Usage.Cost(), "finish: "+r.FinishReason)
 	}
 	return strings.Join(words, ", ")
 }
