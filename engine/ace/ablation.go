@@ -14,19 +14,20 @@ type Ablation struct {
 	Control  bool `json:"control,omitempty"`  // also answer again with the whole playbook
 	// Budget is the largest number of answers besides the evaluation.
 	Budget int `json:"budget"`
-	// Seed is that of the halves and of the held-out items.
+	// Seed makes the random halves and the random choice of held-out items reproducible.
 	Seed  uint64 `json:"seed,omitempty"`
 	Prune *Prune `json:"prune,omitempty"`
 }
 
-// Prune asks for a smaller playbook. Items are held out of the ablation to prove it.
+// Prune asks for a playbook without the bullets that do not help. Items that are held out of the ablation
+// test whether it keeps the accuracy.
 type Prune struct {
 	// HeldOutFrom is the index of the first held-out item; 0 means that a random half is held out.
 	HeldOutFrom int `json:"held_out_from,omitempty"`
-	// MinEffect is the effect on the accuracy, from 0 to 1, up to which a bullet is left out.
+	// MinEffect is the largest effect on the accuracy, from 0 to 1, with which a bullet is left out.
 	MinEffect float64 `json:"min_effect,omitempty"`
-	// Margin is the loss of accuracy on the held-out items, from 0 to 1, that the pruned version must
-	// exclude.
+	// Margin is the largest tolerated loss of accuracy on the held-out items, from 0 to 1. The pruned
+	// playbook is kept if the 95 % interval excludes a larger loss.
 	Margin float64 `json:"margin"`
 }
 
@@ -41,7 +42,7 @@ const (
 	TrialHalf    TrialKind = "half"
 	TrialControl TrialKind = "control"
 	TrialPruned  TrialKind = "pruned"
-	TrialProof   TrialKind = "proof" // pruned, on held-out items
+	TrialProof   TrialKind = "proof" // the pruned playbook on the held-out items
 )
 
 // Trial answers items with a playbook without some bullets.
@@ -53,27 +54,25 @@ type Trial struct {
 	Items    []int     `json:"items"`             // 0-based indexes in the data set
 }
 
-// AblationRound is a list of trials, which the artifact Trials holds as a JSON list. Answers is the number of
-// their items, Done that of the answered ones, and Items are the artifacts with an [EvalItem] per answer,
-// sorted by digest.
+// AblationRound is a round of trials.
 type AblationRound struct {
-	Trials  Ref   `json:"trials"`
-	Count   int   `json:"count"` // of trials
-	Answers int   `json:"answers"`
-	Done    int   `json:"done"`
-	Items   []Ref `json:"items,omitempty"`
+	Trials  Ref   `json:"trials"`          // an artifact with a JSON list of [Trial]
+	Count   int   `json:"count"`           // of trials
+	Answers int   `json:"answers"`         // the items of all trials
+	Done    int   `json:"done"`            // answered items
+	Items   []Ref `json:"items,omitempty"` // artifacts with an [EvalItem] per answer, sorted by digest
 }
 
-// AblationProgress is how far an ablation is. Evaluated are the artifacts with the items of the evaluation.
+// AblationProgress is the progress of an ablation.
 type AblationProgress struct {
-	Evaluated []Ref           `json:"evaluated,omitempty"`
+	Evaluated []Ref           `json:"evaluated,omitempty"` // artifacts with the items of the evaluation
 	Rounds    []AblationRound `json:"rounds,omitempty"`
 	Done      bool            `json:"done,omitempty"`
 	Skipped   int             `json:"skipped,omitempty"` // trials that the budget did not allow
 	Pruned    *Pruned         `json:"pruned,omitempty"`
 }
 
-// Answers returns the number of answers of the trials so far, and of those that are planned.
+// Answers returns how many items of the planned trials are answered, and how many there are.
 func (p *AblationProgress) Answers() (done, planned int) {
 	for _, r := range p.Rounds {
 		done += r.Done
@@ -83,8 +82,8 @@ func (p *AblationProgress) Answers() (done, planned int) {
 }
 
 // Pruned is a playbook without the bullets that were not shown to help. Fixed and Broken count the held-out
-// items whose verdict differs from the whole playbook's. Low and High are the 95 % interval of the difference
-// of accuracy.
+// items that only the pruned playbook, or only the whole one, answers correctly. Low and High bound the 95 %
+// interval of the gain in accuracy.
 type Pruned struct {
 	Playbook string  `json:"playbook"`
 	Branch   string  `json:"branch,omitempty"` // "" unless it keeps the accuracy
@@ -96,7 +95,7 @@ type Pruned struct {
 	Broken   int     `json:"broken"`
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
-	Kept     bool    `json:"kept"` // Low is above the margin
+	Kept     bool    `json:"kept"` // Low is at least -Margin
 }
 
 // PrunedBranch returns the name of the branch that holds the pruned playbook of an experiment.

@@ -19,8 +19,8 @@ func IsAgent(provider string) bool { return slices.Contains(Agents(), provider) 
 type AgentCall struct {
 	// Provider is one of [Agents]; "" means claude.
 	Provider string `json:"provider,omitempty"`
-	// InstructionRef replaces an Instruction above InlineBytes. Task appends a task of a
-	// breakdown to it.
+	// InstructionRef replaces an Instruction above InlineBytes. Task appends a task of a breakdown to the
+	// instruction.
 	Instruction    string    `json:"instruction,omitempty"`
 	InstructionRef *Ref      `json:"instruction_ref,omitempty"`
 	Task           *TaskPick `json:"task,omitempty"`

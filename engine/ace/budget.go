@@ -5,18 +5,18 @@ import (
 	"strconv"
 )
 
-// Budget bounds the usage of a run. A zero field is no bound; a negative one is spent.
+// Budget bounds the usage of a run. A zero field sets no bound; a negative field is a spent budget.
 type Budget struct {
 	CostUSD float64 `json:"cost_usd,omitempty"`
 	Tokens  int64   `json:"tokens,omitempty"`
 }
 
-// TypeBudget is the type of the failure of a step whose next request would start on a spent budget. It stops
-// the run; the run does not fail.
+// TypeBudget is the failure type of a step that stopped before a request because its budget was spent. The
+// run then completes without further steps.
 const TypeBudget = "BudgetSpent"
 
-// Spent says why no request may start after the usage, or returns "". A nil budget is never spent. A bound of
-// the cost is spent by tokens without a known price, because it could not be enforced.
+// Spent returns why no request may start after the usage, or "". A nil budget is never spent. Tokens without
+// a known price spend a bound of the cost, because it cannot be enforced.
 func (b *Budget) Spent(u Usage) string {
 	switch {
 	case b == nil:
@@ -58,8 +58,8 @@ func (b *Budget) Less(u Usage) *Budget {
 	return &left
 }
 
-// Share returns the part of the budget for one of n runs that spend it at the same time. It is above 0 unless
-// the budget is spent.
+// Share returns the share of the budget for each of n parallel runs. It is above 0 unless the budget is
+// spent.
 func (b *Budget) Share(n int) *Budget {
 	if b == nil || n < 2 {
 		return b
@@ -90,8 +90,8 @@ func (b ExperimentBounds) Limits() *Budget {
 	return &Budget{CostUSD: b.MaxCostUSD, Tokens: b.MaxTokens}
 }
 
-// Left returns the budget that is left for one of n runs that start now, where the budgets of the open runs
-// are reserved; nil is no limit.
+// Left returns the budget for each of n runs that start now. The budgets of open runs are reserved. A nil
+// result is no limit.
 func (s *ExperimentState) Left(n int, open []*Budget) *Budget {
 	left := s.Input.Limits().Less(s.Progress.Usage)
 	for _, b := range open {
@@ -100,7 +100,8 @@ func (s *ExperimentState) Left(n int, open []*Budget) *Budget {
 	return left.Share(n)
 }
 
-// stopForBudget notes that the budget is spent: by the usage of the experiment, or by a run with its share.
+// stopForBudget sets Progress.Stopped and returns true if the budget is spent, by the usage of the experiment
+// or by a run that spent its share.
 func (s *ExperimentState) stopForBudget() bool {
 	limits := s.Input.Limits()
 	why := limits.Spent(s.Progress.Usage)

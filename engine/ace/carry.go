@@ -20,8 +20,8 @@ const (
 // counts and durations of the other calls. It stays below 1.5 MB; the payload limit is 2 MB.
 type Carried struct {
 	Reports []ToolEvent `json:"said,omitempty"`
-	Seen    []byte      `json:"seen,omitempty"` // 64-bit hashes of event IDs
-	// 64-bit hashes of IDs of calls without details
+	// Seen holds 64-bit hashes of event IDs, and Past hashes of the IDs of calls without details.
+	Seen       []byte                  `json:"seen,omitempty"`
 	Past       []byte                  `json:"past,omitempty"`
 	Calls      []carriedCall           `json:"calls,omitempty"`
 	Skills     map[string]carriedSkill `json:"skills,omitempty"` // of the calls without details
@@ -36,7 +36,7 @@ type carriedCall struct {
 	Reported Invocation  `json:"told"`
 	Marks    marks       `json:"marks"`
 	Settled  mark        `json:"settled,omitzero"`
-	Now      *Invocation `json:"now,omitempty"` // as the session's result holds it
+	Now      *Invocation `json:"now,omitempty"` // from the session's result
 }
 
 type carriedSkill struct {

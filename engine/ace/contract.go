@@ -45,11 +45,11 @@ func (u Usage) Add(v Usage) Usage {
 // Tokens returns the number of all tokens.
 func (u Usage) Tokens() int64 { return u.InputTokens + u.OutputTokens + u.CacheReadTokens }
 
-// UnknownCost is the text of a cost of which nothing is known.
+// UnknownCost is the text of a cost without any known price.
 const UnknownCost = "?"
 
-// Cost returns the cost as text, with a plus if the prices of some tokens are unknown, and
-// [UnknownCost] if those of all are.
+// Cost returns the cost as text: with a plus sign if some tokens have no known price, and [UnknownCost] if no
+// token has one.
 func (u Usage) Cost() string {
 	switch {
 	case u.Unpriced && u.CostUSD == 0:
@@ -89,7 +89,7 @@ func (c SkillsConfig) Allows(tool string) bool {
 type TaskInput struct {
 	TaskID string `json:"task_id"`
 	Prompt string `json:"prompt"`
-	// Subject says in a list what the task is about; "" is the beginning of Prompt.
+	// Subject describes the task in lists, which show the beginning of Prompt if it is "".
 	Subject      string       `json:"subject,omitempty"`
 	PromptRef    *Ref         `json:"prompt_ref,omitempty"` // replaces a Prompt above InlineBytes
 	Adapter      Adapter      `json:"adapter"`
@@ -101,7 +101,7 @@ type TaskInput struct {
 	Model        string       `json:"model"`
 	// Label is the expected answer, nil if unknown. Only the reflector sees it.
 	Label *string `json:"label,omitempty"`
-	// Grader compares the answer with the label; "" is exact. See engine/learning/grade.
+	// Grader compares the answer with the label; "" means "exact". See engine/learning/grade.
 	Grader string `json:"grader,omitempty"`
 	// Steps overrides the provider of single steps, as in "generator": "builtin".
 	Steps map[string]string `json:"steps,omitempty"`
@@ -120,33 +120,37 @@ type TaskInput struct {
 	// LearnFrom is a newer version than PlaybookHash, with which the task is answered again to learn from
 	// that answer. "" learns from the first answer.
 	LearnFrom string `json:"learn_from,omitempty"`
-	// Budget bounds the usage of the run, nil if nothing does. A step does not start when it is spent: the
-	// run then completes without it.
+	// Budget bounds the usage of the run; nil is no limit. Once it is spent, no further step starts and the
+	// run completes.
 	Budget *Budget `json:"budget,omitempty"`
-	// By is who started the run or its experiment, such as user@host.
+	// By is the user who started the run or its experiment, such as user@host.
 	By string `json:"by,omitempty"`
 }
 
-// Observation is the part of a [TaskInput] about a run that happens elsewhere.
+// Observation is the part of a [TaskInput] for an observed run.
 type Observation struct {
 	// Observed marks a run that happens elsewhere: the workflow executes no step and learns
 	// everything from [SignalToolEvent].
 	Observed bool `json:"observed,omitempty"`
 	// Source names the observer, such as "claude-code".
 	Source string `json:"source,omitempty"`
-	// IdleMS ends an observed run after so many milliseconds without an event; 0 means
+	// IdleMS is the time in milliseconds without an event after which an observed run ends; 0 means
 	// [DefaultIdle].
 	IdleMS int64 `json:"idle_ms,omitempty"`
 	// Carried is the state that an observed run carries over when it continues as new.
 	Carried *Carried `json:"carried,omitempty"`
 }
 
-// Revision is the current value of [TaskInput.Revision]. From revision 1 on, the memo holds the verdict, from
-// revision 2 on the usage that no transcript has, and from revision 3 on the subject, the answer and the
-// cause: a replay compares the memo, so runs that were started without it must not write it. From revision 4
-// on, operations that wait for review do not count in the memo, and an experiment does not start a canceled
-// task again. From revision 5 on, the attribute [AttrPhase] of an experiment that did not complete is
-// [StageStopped], and the memo counts no operation as accepted that was not merged.
+// Revision is the current value of [TaskInput.Revision]. A replay compares memo and search attributes, so a
+// run keeps the revision that it was started with. Revisions add:
+//
+//	1  the verdict in the memo
+//	2  in the memo, the usage that no transcript has
+//	3  the subject, the answer and the cause in the memo
+//	4  operations that wait for review do not count in the memo; an experiment does not start a canceled task
+//	   again
+//	5  [AttrPhase] of an experiment that did not complete is [StageStopped]; the memo counts only merged
+//	   operations as accepted
 const Revision = 5
 
 // GraderJudge is the [TaskInput.Grader] that asks the model of the reflector.
@@ -194,8 +198,8 @@ func (in TaskInput) ProviderOf(step Phase) string {
 	return cmp.Or(in.Steps[string(step)], in.Provider)
 }
 
-// StepTime is the time of a step as its activity measured it. A field that the worker does not
-// report is zero.
+// StepTime is the time of a step as measured by its activity. A field that the worker does not report is
+// zero.
 type StepTime struct {
 	StartedAt  time.Time `json:"started_at,omitzero"`
 	DurationMS float64   `json:"duration_ms,omitempty"`
@@ -277,7 +281,7 @@ type GeneratorInput struct {
 	Task      TaskContext `json:"task"`
 	Prompt    string      `json:"prompt"`
 	PromptRef *Ref        `json:"prompt_ref,omitempty"`
-	// Reflection are the insights on a wrong answer to the task, after which it is answered again.
+	// Reflection holds the insights on the previous, wrong answer; "" if the task is not answered again.
 	Reflection string `json:"reflection,omitempty"`
 }
 
@@ -295,7 +299,8 @@ type TaskContext struct {
 	Sampling
 	// PhasePrompt is the prompt of the phase, nil for the default.
 	PhasePrompt *PhasePrompt `json:"phase_prompt,omitempty"`
-	// Budget is what the step may spend. A provider that sends requests itself checks it before each one.
+	// Budget bounds the usage of the step. A provider that sends requests itself checks it before each
+	// request.
 	Budget *Budget `json:"budget,omitempty"`
 }
 
@@ -321,7 +326,7 @@ type SkillsInput struct {
 	Program   json.RawMessage `json:"program,omitempty"`
 	BulletIDs []string        `json:"bullet_ids,omitempty"`
 	Answer    string          `json:"answer,omitempty"`
-	// Pass counts the passes of the task before this one. The IDs of tool calls must differ between passes.
+	// Pass is the number of earlier passes of the task. The IDs of tool calls must differ between passes.
 	Pass int `json:"pass,omitempty"`
 }
 
@@ -398,9 +403,9 @@ type CuratorInput struct {
 	BulletTags []BulletTag     `json:"bullet_tags,omitempty"`
 	Findings   json.RawMessage `json:"findings,omitempty"`
 	Correct    *bool           `json:"correct,omitempty"`
-	// TagsOnly asks for the operations of BulletTags, without further ones.
+	// TagsOnly asks only for the operations that count BulletTags.
 	TagsOnly bool `json:"tags_only,omitempty"`
-	// PlaybookTokens is the largest size of the playbook, estimated as four bytes a token; 0 is no bound.
+	// PlaybookTokens bounds the size of the playbook, estimated as four bytes per token; 0 is no bound.
 	PlaybookTokens int `json:"playbook_tokens,omitempty"`
 	// Deduplicate asks to reject additions that are near-duplicates of other bullets, and to merge the
 	// near-duplicates of the playbook. Their reasons say how similar they are.
@@ -467,7 +472,7 @@ type PersistInput struct {
 	Branch     string      `json:"branch,omitempty"`
 	Operations []Operation `json:"operations"`
 	Rationale  string      `json:"rationale,omitempty"`
-	// PlaybookTokens is that of the curator's input. Operations beyond it are rejected.
+	// PlaybookTokens bounds the playbook as in [CuratorInput]. Operations beyond it are rejected.
 	PlaybookTokens int `json:"playbook_tokens,omitempty"`
 }
 
@@ -500,27 +505,28 @@ type TaskResult struct {
 	// Stopped says why steps were not executed, "" if all were.
 	Stopped string  `json:"stopped,omitempty"`
 	Summary Summary `json:"summary"`
-	// Regenerated says whether the last answer with a reflection is correct, After whether that with the
-	// playbook that learned from the task is; nil without such an answer or without a label.
+	// Regenerated reports whether the last answer with a reflection is correct, and After whether the answer
+	// with the updated playbook is. Each is nil without such an answer or without a label.
 	Regenerated *bool `json:"correct_regenerated,omitempty"`
 	After       *bool `json:"correct_after,omitempty"`
 }
 
-// Graded returns the verdict on the answer. A result without one has no label unless it was graded.
+// Graded returns the verdict on the answer, also of a result of an earlier version.
 func (r *TaskResult) Graded() Verdict { return cmp.Or(r.Verdict, VerdictOf(false, r.Correct)) }
 
-// Counts reports whether an experiment counts the task: its budget did not end it before the verdict.
+// Counts reports whether an experiment counts the task. It does not count a task that its budget stopped
+// before the answer was graded.
 func (r *TaskResult) Counts() bool { return r.Stopped == "" || r.Correct != nil }
 
-// ModelUsage is usage by the name of the model.
+// ModelUsage is the usage by model name.
 type ModelUsage map[string]Usage
 
 // Summary is the data that a list of runs shows, kept in the memo [MemoSummary].
 type Summary struct {
-	// Verdict is that of one task, "" in a sum and in runs of [TaskInput.Revision] 0.
+	// Verdict is the verdict on the answer; "" in a sum of tasks and in runs of [TaskInput.Revision] 0.
 	Verdict Verdict `json:"verdict,omitempty"`
-	// Subject, Answer, Expected and Cause describe one task in one line each, see [State.Summary]. They are
-	// "" in a sum and in runs of a [TaskInput.Revision] below 3. All are untrusted text.
+	// Subject, Answer, Expected and Cause describe a task in one line each, see [State.Summary]. They are ""
+	// in a sum and in runs of a [TaskInput.Revision] below 3. All are untrusted text.
 	Subject  string `json:"subject,omitempty"`
 	Answer   string `json:"answer,omitempty"`
 	Expected string `json:"expected,omitempty"` // the label
@@ -535,7 +541,7 @@ type Summary struct {
 	Merged   int    `json:"merged,omitempty"`
 	Usage    Usage  `json:"usage"`
 	// Metered is the part of Usage that no transcript of an agent's CLI has, by model. It is nil in a sum and
-	// in runs of [TaskInput.Revision] 0 and 1. That of an experiment is the usage of its evaluations.
+	// in runs of [TaskInput.Revision] 0 and 1. In an experiment, it is the usage of the evaluations.
 	Metered *ModelUsage `json:"metered,omitempty"`
 	PhaseMS PhaseMS     `json:"phase_ms,omitzero"`
 	// EndedAt is when an observed run ended, if its observer reports it.
@@ -588,8 +594,8 @@ func (p *PhaseMS) at(step Phase) *float64 {
 	return nil
 }
 
-// Add returns the sum of two, step by step. It adds whole microseconds, because a sum of floats
-// depends on their order.
+// Add returns the sums of the durations by step. It adds whole microseconds, because a sum of floats depends
+// on their order.
 func (p PhaseMS) Add(q PhaseMS) PhaseMS {
 	for _, step := range Steps() {
 		sum := p.at(step)

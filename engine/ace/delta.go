@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// DeltaState is what a run changes in its playbook.
+// DeltaState holds the changes that a run makes to its playbook.
 type DeltaState struct {
 	PlaybookBefore  string
 	PlaybookAfter   string
@@ -49,7 +49,7 @@ func (d *DeltaState) merge(r *PersistResult) {
 	d.Operations = merged
 }
 
-// unmerged returns the operations with those that are to be merged as proposed.
+// unmerged returns a copy in which the accepted operations are proposed, because they are not merged yet.
 func unmerged(ops []Operation) []Operation {
 	ops = slices.Clone(ops)
 	for i := range ops {
@@ -74,8 +74,8 @@ func (s *State) Approved(accepted []Operation) []Operation {
 	return approved
 }
 
-// counted returns the operations with the outcomes that the summary of the run counts. Revisions below 5 count
-// accepted operations although they were not merged, those below 4 even while they wait for review.
+// counted returns the operations with the outcomes that the summary of the run counts. Revisions below 5
+// count accepted operations before they are merged, and revisions below 4 also while they wait for review.
 func (s *State) counted() []Operation {
 	switch r, waits := s.Input.Revision, s.Review.Status == ReviewWaiting; {
 	case waits && r < 4:
@@ -88,7 +88,8 @@ func (s *State) counted() []Operation {
 	return s.Delta.Operations
 }
 
-// merged reports whether the operations have their last outcomes. An observer may report no merge.
+// merged reports whether the outcomes are final. In an observed run they always are, because an observer may
+// report no merge.
 func (s *State) merged() bool {
 	st := s.step(PhasePersist)
 	return s.Input.Observed || st != nil && st.Status == StatusDone

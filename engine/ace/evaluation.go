@@ -16,7 +16,7 @@ type EvaluateInput struct {
 	From    int               `json:"from"`
 	Count   int               `json:"count"`
 	Grader  string            `json:"grader,omitempty"` // see TaskInput
-	// Trials, if set, is an artifact with a list of [Trial]: From and Count then are of the items of all
+	// Trials, if set, is an artifact with a list of [Trial]. From and Count then select from the items of all
 	// trials.
 	Trials *Ref `json:"trials,omitempty"`
 	// Models overrides Task.Model for single steps.
@@ -60,7 +60,7 @@ const MaxWrong = 1000
 // before the first one. Accuracy covers the tasks with a label; it means nothing if Labeled is 0.
 type EvalResult struct {
 	Epoch int `json:"epoch"`
-	// Learned is the number of tasks of the epoch after which it was made; 0 at the end of the epoch.
+	// Learned is the number of closed tasks of the epoch before the evaluation; 0 at the end of the epoch.
 	Learned  int     `json:"learned,omitempty"`
 	Tasks    int     `json:"tasks"`
 	Correct  int     `json:"correct"`
@@ -72,8 +72,8 @@ type EvalResult struct {
 	Usage     Usage `json:"usage"`
 	// Score is the sum of the scores of the answers, 0 unless the experiment names a grader.
 	Score float64 `json:"score,omitempty"`
-	// Incomplete is set if the budget was spent before every task was answered. It is compared with no other
-	// one.
+	// Incomplete is set if the budget was spent before every task was answered. The result is then not
+	// compared with others.
 	Incomplete bool `json:"incomplete,omitempty"`
 }
 
@@ -83,7 +83,7 @@ func (e *EvalResult) Labeled() int { return e.Tasks - e.Unlabeled }
 // ItemsMediaType is the media type of the artifact of [EvaluateResult.Items].
 const ItemsMediaType = "application/vnd.acescope.evaluation+jsonl"
 
-// EvalItem is how one task of an evaluation was answered.
+// EvalItem is the answer to one task of an evaluation.
 type EvalItem struct {
 	Index   int     `json:"index"` // of the task in the data set, from 0
 	Answer  string  `json:"answer"`
@@ -114,10 +114,10 @@ func ParseItems(data []byte) (items []EvalItem, err error) {
 	return items, nil
 }
 
-// Best is the playbook version with the highest accuracy in the evaluations, the first of several. Branch
-// holds it. An experiment notes it if its input asks for KeepBest or Patience.
+// Best is the playbook version with the highest accuracy in the evaluations, the first if several are equal.
+// Branch is the branch that holds it. Only experiments with KeepBest or Patience have one.
 type Best struct {
-	Evaluation int     `json:"evaluation"` // its place in the list, from 0
+	Evaluation int     `json:"evaluation"` // index in the list of evaluations
 	Playbook   string  `json:"playbook"`
 	Accuracy   float64 `json:"accuracy"`
 	Branch     string  `json:"branch,omitempty"`
@@ -165,7 +165,7 @@ func (s *ExperimentState) addEvaluated(r *EvaluateResult) {
 		s.Progress.Eval = s.Progress.Eval[:len(s.Progress.Eval)-1]
 	}
 	s.Progress.Eval = append(s.Progress.Eval, *t)
-	if t.Incomplete { // other parts may follow
+	if t.Incomplete { // parts that are under way may still report
 		s.Progress.Eval[len(s.Progress.Eval)-1].Wrong = slices.Clone(t.Wrong)
 		return
 	}
@@ -177,8 +177,8 @@ func (s *ExperimentState) addEvaluated(r *EvaluateResult) {
 	s.partial = EvalResult{}
 }
 
-// place returns the epoch of an evaluation that begins now, and the number of its tasks learned from before;
-// 0 at the end of the epoch and before the first.
+// place returns the epoch of an evaluation that begins now, and the number of closed tasks of the epoch; 0 at
+// the end of the epoch and before the first epoch.
 func (s *ExperimentState) place() (epoch, learned int) {
 	p := &s.Progress
 	if len(p.Eval) == 0 {
@@ -218,9 +218,9 @@ func (s *ExperimentState) saturated() bool {
 	return s.Input.Patience > 0 && p.Best != nil && len(p.Eval)-1-p.Best.Evaluation >= s.Input.Patience
 }
 
-// Summary returns the sum over the tasks for a list of runs. Metered is the usage of the evaluations: the
-// tasks state their own. It is nil if an agent's CLI executed a phase of the evaluations or judged their
-// answers, because transcripts have its usage.
+// Summary returns the sum over the tasks for a list of runs. Metered is the usage of the evaluations, because
+// tasks report their own usage. It is nil if an agent's CLI executed a phase of the evaluations or judged
+// their answers, because its transcripts have the usage.
 func (s *ExperimentState) Summary() Summary {
 	sum := s.Progress.Summary
 	in := EvaluateInput{Task: TaskContext{Provider: s.Input.Provider}, Steps: s.Input.Steps}

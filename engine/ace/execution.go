@@ -22,10 +22,10 @@ type StepState struct {
 	// Reused marks a result of the fork's original. Its usage and time belong to the original
 	// and are not included in the sums of this run.
 	Reused bool `json:"taken_over,omitempty"`
-	// Unread says what of the result could not be read.
+	// Unread names the parts of the result that could not be read.
 	Unread []string `json:"unread,omitempty"`
 
-	misfit bool // it failed only because its result does not fit the contract
+	misfit bool // the step failed only because its result does not fit the contract
 }
 
 // Step statuses. Readers of a closed run use those of the second group.
@@ -74,7 +74,7 @@ func (st *StepState) add(earlier StepState) {
 	}
 }
 
-// Execution is how far a run is: its steps, their usage, and how it ends.
+// Execution is the progress of a run: its steps, their usage, and its status.
 //
 // The statuses of steps follow the history: a step is reached if its activity was scheduled, and the close of
 // the run ends the steps that are still open. Workflows of other programs may skip, repeat and overlap steps,
@@ -86,8 +86,8 @@ type Execution struct {
 	Failure         *Failure
 	CancelRequested bool
 	Stopped         string // why steps were not executed, "" if all were
-	Reported        Status // as the run itself will close; Running before it knows
-	ClosedAs        Status // as the server closed the run, "" while it is open
+	Reported        Status // with which the run itself will close; Running until it is known
+	ClosedAs        Status // with which the server closed the run, "" while it is open
 
 	scheduled uint8 // bit i: the activity of step i was scheduled, or an observer reported the step
 }
@@ -142,7 +142,7 @@ func (x *Execution) isPast(p Phase) bool {
 
 // schedule begins a step. A step that was only expected to be next is not reached yet.
 func (x *Execution) schedule(p Phase) {
-	x.goOn()
+	x.survive()
 	if st := x.step(x.Phase); st != nil && x.scheduled&stepBit(x.Phase) == 0 && st.Status == StatusRunning {
 		st.Status = StatusPending
 	}
@@ -150,7 +150,8 @@ func (x *Execution) schedule(p Phase) {
 	x.enter(p)
 }
 
-// record replaces the state of a step, and adds earlier executions if this one is of a pass.
+// record replaces the state of a step. If the step belongs to a pass, again is set, and record adds the usage
+// and the times of earlier executions.
 func (x *Execution) record(step StepState, again bool) {
 	if step.Usage != nil && !step.Reused {
 		x.Usage = x.Usage.Add(*step.Usage)
@@ -195,7 +196,7 @@ func (x *Execution) sumUsage() {
 	}
 }
 
-// stop ends the run before its next step. Again is set if a pass is open.
+// stop ends the run before its next step. If a pass is open, again is set.
 func (x *Execution) stop(why string, again bool) {
 	x.Stopped = why
 	x.Reported = Completed
@@ -203,16 +204,16 @@ func (x *Execution) stop(why string, again bool) {
 	for i := range x.Steps {
 		switch st := &x.Steps[i]; {
 		case again && st.Status == StatusRunning:
-			st.Status = StatusDone // in the pass before
+			st.Status = StatusDone // in the previous pass
 		case st.Status == StatusPending || st.Status == StatusRunning:
 			st.Status = StatusNotReached
 		}
 	}
 }
 
-// goOn drops the failure of a step that the run survived. A result that does not fit the contract then
+// survive drops the failure of a step that the run survived. A result that does not fit the contract then
 // did not fail the step.
-func (x *Execution) goOn() {
+func (x *Execution) survive() {
 	if x.Failure == nil && x.Phase != PhaseDone {
 		return
 	}
@@ -229,7 +230,7 @@ func (x *Execution) close(f Fact) {
 	x.ClosedAs = f.Status
 	if f.Status == Completed {
 		if x.Failure != nil {
-			x.goOn()
+			x.survive()
 		}
 		if len(x.Steps) > 0 {
 			x.Phase = PhaseDone
@@ -241,13 +242,13 @@ func (x *Execution) close(f Fact) {
 	x.closeSteps()
 }
 
-// openSteps are the statuses of the steps that were open when a run closed with a status.
+// openSteps maps the status of a closed run to the status of the steps that were open when it closed.
 var openSteps = map[Status]string{
 	Completed: StatusUnfinished, Failed: StatusFailed, Canceled: StatusCanceled, Terminated: StatusTerminated,
 	TimedOut: StatusTimedOut,
 }
 
-// closeSteps ends the open steps of a closed run. Those of a run that continued as new stay open.
+// closeSteps ends the open steps of a closed run. The steps of a run that continued as new stay open.
 func (x *Execution) closeSteps() {
 	openAs := openSteps[x.ClosedAs]
 	for i := range x.Steps {
@@ -276,7 +277,7 @@ func (x *Execution) expected(observed bool) []StepState {
 	return slices.DeleteFunc(steps, unreported)
 }
 
-// Completed returns the state of a step after its fact alone, without earlier executions.
+// Completed returns the state of the step that the fact completes, without its earlier executions.
 func (f Fact) Completed() StepState {
 	st := StepState{Phase: f.Step, Status: StatusDone, Unread: f.Unread}
 	if result, ok := f.Result.(interface{ report() StepReport }); ok {

@@ -31,8 +31,8 @@ type ExperimentInput struct {
 	PaceMS       int64             `json:"pace_ms,omitempty"`
 	Grader       string            `json:"grader,omitempty"` // see TaskInput
 	ExperimentBounds
-	// Revision is that of its tasks, see [TaskInput.Revision]. Earlier versions omit it: then it is 1, or 0
-	// without MaxFailed.
+	// Revision is the [TaskInput.Revision] of the experiment and its tasks. Earlier versions omit it: it is
+	// then 1, or 0 without MaxFailed.
 	Revision int `json:"revision,omitempty"`
 	Repetition
 	// Sequential makes an online experiment answer a task again with the newest playbook to learn from it.
@@ -43,31 +43,31 @@ type ExperimentInput struct {
 	// Ablation measures the bullets of PlaybookHash on Eval. Epochs must be 0.
 	Ablation *Ablation `json:"ablation,omitempty"`
 	Protocol
-	// By is who started the experiment, such as user@host. Its tasks inherit it.
+	// By is the user who started the experiment, such as user@host. Its tasks inherit it.
 	By string `json:"by,omitempty"`
 	// Progress is set if the workflow continued as new.
 	Progress *ExperimentProgress `json:"progress,omitempty"`
 }
 
-// EvaluationPlan says when an experiment measures its playbook, and what for. Eval is nil without a data set
-// for it.
+// EvaluationPlan says when an experiment evaluates its playbook and what follows from the results. Eval is
+// nil without an evaluation data set.
 type EvaluationPlan struct {
 	EvalID    string `json:"eval_id,omitempty"`
 	Eval      *Ref   `json:"eval,omitempty"`
 	EvalTasks int    `json:"eval_tasks,omitempty"`
-	// EvalEvery evaluates after every so many tasks of an epoch, and at its end; 0 means at its end only.
+	// EvalEvery is the number of tasks after which an epoch evaluates again; 0 evaluates at its end only.
 	EvalEvery int `json:"eval_every,omitempty"`
 	// KeepBest creates the branch [BestBranch] with the best version at the end.
 	KeepBest bool `json:"keep_best,omitempty"`
-	// Patience ends an experiment after so many evaluations in a row without a new best accuracy; 0 means
-	// never.
+	// Patience is the number of evaluations in a row without a new best accuracy after which the experiment
+	// ends; 0 means never.
 	Patience int `json:"patience,omitempty"`
 }
 
 // ExperimentBounds end an experiment early.
 type ExperimentBounds struct {
 	// MaxFailed is the share of failed tasks, from 0 to 1, above which the experiment fails. It also fails if
-	// all tasks failed. With nil, as in inputs of earlier versions, it completes whatever its tasks did.
+	// all tasks failed. With nil, as in inputs of earlier versions, failed tasks do not fail it.
 	MaxFailed *float64 `json:"max_failed,omitempty"`
 	// MaxCostUSD and MaxTokens bound the usage of its tasks and evaluations; 0 is no bound.
 	MaxCostUSD float64 `json:"max_cost_usd,omitempty"`
@@ -76,16 +76,16 @@ type ExperimentBounds struct {
 
 // Repetition is the place of an experiment in a group of repeats.
 type Repetition struct {
-	// Group, Repeat and Repeats are set for one of several experiments with the same settings: their common
-	// name, the number of this one from 1, and how many are planned. See [RepeatID].
+	// Group, Repeat and Repeats are set if several experiments have the same settings: the name of the group,
+	// the number of this experiment, from 1, and the planned number of experiments. See [RepeatID].
 	Group   string `json:"group,omitempty"`
 	Repeat  int    `json:"repeat,omitempty"`
 	Repeats int    `json:"repeats,omitempty"`
-	// Shuffle is set if Dataset is a data set with its tasks in another order.
+	// Shuffle is set if Dataset is a shuffled data set.
 	Shuffle *Shuffle `json:"shuffle,omitempty"`
 }
 
-// Shuffle says from which data set and seed a shuffled one comes.
+// Shuffle is the origin of a shuffled data set: the original and the seed.
 type Shuffle struct {
 	Seed    uint32 `json:"seed"`
 	Dataset Ref    `json:"dataset"`
@@ -102,14 +102,14 @@ func (in *ExperimentInput) SourceDataset() Ref {
 	return in.Dataset
 }
 
-// PartialCredit reports whether the grader gives scores between 0 and 1. Each program is taken for one that
-// does.
+// PartialCredit reports whether the grader gives scores between 0 and 1. Every grader that is a program
+// counts as one.
 func (in *ExperimentInput) PartialCredit() bool {
 	return in.Grader == GraderTags || strings.HasPrefix(in.Grader, GraderProgram)
 }
 
-// MeanScore returns the mean of the scores of labeled tasks from their sum. It returns nil without labeled
-// tasks, and if the grader gives no partial credit: then it is the accuracy.
+// MeanScore returns the mean score of labeled tasks from the sum of their scores. It returns nil without
+// labeled tasks, and without partial credit, because the mean is then the accuracy.
 func (in *ExperimentInput) MeanScore(sum float64, labeled int) *float64 {
 	if !in.PartialCredit() || labeled == 0 {
 		return nil
@@ -121,9 +121,9 @@ func (in *ExperimentInput) MeanScore(sum float64, labeled int) *float64 {
 const DefaultMaxFailed = 0.5
 
 // EpochResult counts the tasks of one epoch: Correct, Wrong, Unlabeled and Ungraded by the verdict on the
-// answer, which was given before the playbook learned from the task, and Failed those that did not complete.
-// Accuracy is the share of correct answers among the tasks with a label, failed ones included; it means
-// nothing if Labeled is 0. Curve holds the counts of each Bucket tasks, in the order of the data set.
+// first answer, which precedes what the playbook learns from the task, and Failed those that did not
+// complete. Accuracy is the share of correct answers among the tasks with a label, including failed tasks; it
+// means nothing if Labeled is 0. Curve has a point for every Bucket tasks, in the order of the data set.
 type EpochResult struct {
 	Epoch     int     `json:"epoch"`
 	Tasks     int     `json:"tasks"`
@@ -140,8 +140,8 @@ type EpochResult struct {
 	Curve    []CurvePoint `json:"curve,omitempty"`
 	// Score is the sum of the scores of the answers, 0 unless the experiment names a grader.
 	Score float64 `json:"score,omitempty"`
-	// Regenerated counts the wrong answers after which the task was answered again with a reflection, and
-	// After all answers with the playbook that learned from the task; both with the correct ones of them.
+	// Regenerated counts the tasks that were answered again with a reflection on a wrong answer, and After
+	// the answers with the updated playbook.
 	Regenerated Answers `json:"regenerated,omitzero"`
 	After       Answers `json:"after,omitzero"`
 }
@@ -203,7 +203,7 @@ type ExperimentProgress struct {
 	Accepted     int           `json:"operations_accepted"`
 	Rejected     int           `json:"operations_rejected"`
 	Summary      Summary       `json:"summary"` // sum over all tasks
-	Status       Status        `json:"status"`  // as the experiment itself will close
+	Status       Status        `json:"status"`  // with which the experiment itself will close
 	Stage        string        `json:"stage"`   // learning, evaluating, ablating, done or stopped
 	Runs         int           `json:"runs"`    // Temporal runs of the continue-as-new chain
 	Budget       *Budget       `json:"budget,omitempty"`
@@ -262,7 +262,7 @@ type ReadPlaybookInput struct {
 type ExperimentFact struct {
 	Input     *ExperimentInput
 	Completed *TaskResult     // a completed task
-	Failed    *Failure        // a failed task; a canceled task is not counted
+	Failed    *Failure        // a failed or canceled task
 	Evaluated *EvaluateResult // a part of an evaluation or of the trials of an ablation
 	Planned   *PlanTrialsResult
 	Head      *HeadResult
@@ -335,7 +335,7 @@ func (s *ExperimentState) close(c ExperimentClosed) {
 	}
 	p.Stage = StageStopped
 	if n := len(p.Epochs); n > 1 && p.Epochs[n-1].closed() == 0 && p.Epochs[n-2].Canceled > 0 {
-		p.Epochs = p.Epochs[: n-1 : n-1] // canceled tasks ended the epoch before
+		p.Epochs = p.Epochs[: n-1 : n-1] // the canceled tasks were the last of the previous epoch
 		p.Epoch = p.Epochs[n-2].Epoch
 	}
 }
@@ -350,7 +350,7 @@ func (s *ExperimentState) Clone() *ExperimentState {
 // Status returns the server's record of the experiment: Running until it is closed.
 func (s *ExperimentState) Status() Status { return cmp.Or(s.ClosedAs, Running) }
 
-// Failed returns the number of failed tasks and of all closed tasks, in all epochs.
+// Failed returns the number of failed tasks and of closed tasks except canceled ones, in all epochs.
 func (p *ExperimentProgress) Failed() (failed, closed int) {
 	for _, e := range p.Epochs {
 		failed += e.Failed
@@ -379,7 +379,7 @@ func (p *ExperimentProgress) Canceled() (canceled int) {
 // Done returns the number of closed tasks of the current epoch that were not canceled.
 func (p *ExperimentProgress) Done() int { return p.current().Tasks }
 
-// Closed returns the number of closed tasks of the current epoch, with the canceled ones.
+// Closed returns the number of closed tasks of the current epoch, including canceled tasks.
 func (p *ExperimentProgress) Closed() int { return p.current().closed() }
 
 func (p *ExperimentProgress) current() EpochResult {
@@ -445,7 +445,7 @@ func (s *ExperimentState) completed(r *TaskResult) {
 	}
 }
 
-// failed counts a task without a result. Earlier revisions do not count a canceled one, and load it again.
+// failed counts a task without a result. Revisions below 4 do not count a canceled task and start it again.
 func (s *ExperimentState) failed(kind Status) {
 	switch {
 	case kind != Canceled:
@@ -464,14 +464,13 @@ func (s *ExperimentState) spend(u Usage) {
 	p.Summary.Usage = p.Usage
 }
 
-// AddScores returns the sum of scores, which are multiples of a millionth: it does not depend on their order.
+// AddScores returns the sum of two scores in whole millionths, so that a sum does not depend on their order.
 func AddScores(a, b float64) float64 { return math.Round((a+b)*1e6) / 1e6 }
 
 func nanos(usd float64) int64 { return int64(math.Round(usd * 1e9)) }
 func dollars(n int64) float64 { return float64(n) / 1e9 }
 
-// count adds a closed task to the current epoch: with its verdict, or without one if it failed. Index -1
-// means unknown.
+// count adds a closed task to the current epoch. The verdict of a failed task is "". Index -1 means unknown.
 func (s *ExperimentState) count(index int, verdict Verdict) {
 	p := &s.Progress
 	if len(p.Epochs) == 0 {
@@ -560,7 +559,7 @@ func (s *ExperimentState) advance() {
 	}
 }
 
-// needsMore reports whether the experiment would ask its models again.
+// needsMore reports whether the experiment will send further requests to models.
 func (s *ExperimentState) needsMore(finished bool) bool {
 	return s.partial.Incomplete || !finished || s.Progress.Epoch < s.Progress.TotalEpochs ||
 		s.evaluationIsDue(finished) || s.ablating()

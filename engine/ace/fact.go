@@ -40,7 +40,7 @@ type Fact struct {
 	Events     []ToolEvent
 	Status     Status
 	Until      time.Time       // end of a time limit
-	Decision   *ReviewDecision // nil if it is unreadable: Unread says why
+	Decision   *ReviewDecision // nil if it is unreadable; Unread then says why
 	Unreadable int             // number of unreadable payloads
 	// Unread names the parts of the input or the result that could not be read. Foreign marks the start of a
 	// workflow of another type. Only readers of histories set these two. A step with Unread may have failed
@@ -49,15 +49,15 @@ type Fact struct {
 	Foreign bool
 }
 
-// Failure is the reason why a step or a run did not complete. Kind is the
-// status that it causes; Type is the error type of the application or of Temporal.
+// Failure is the reason why a step or a run did not complete. Kind is the status that it causes; Type is the
+// error type of the application or of Temporal.
 type Failure struct {
 	Kind    Status `json:"kind"`
 	Type    string `json:"type,omitempty"`
 	Message string `json:"message"`
 	// Calls is the record of the requests of a step that failed, if it asked a model.
 	Calls *CallLog `json:"model_calls,omitempty"`
-	// Usage is that of a failed task of an experiment with a budget.
+	// Usage is the usage of a failed task in an experiment with a budget.
 	Usage *Usage `json:"usage,omitempty"`
 }
 

@@ -21,7 +21,7 @@ type Fork struct {
 type Forked struct {
 	WorkflowID string `json:"of"`
 	RunID      string `json:"run"`
-	Event      int64  `json:"event"` // the last event of the original that counts
+	Event      int64  `json:"event"` // the last event of the original that the fork follows
 	Phase      Phase  `json:"phase"` // the first phase that is executed again
 	// Step is the path of the first step that is executed again, in a run of a flow, which has no phases.
 	Step string `json:"step,omitempty"`
@@ -56,8 +56,7 @@ type LoadStepInput struct {
 	Ref   Ref   `json:"ref"`
 }
 
-// step returns the reused result of a step after a number of passes. Like the other methods, it may be called
-// on nil.
+// step returns the reused result of a step after a number of passes. A nil Fork reuses nothing.
 func (f *Fork) step(passes int, step Phase) (result ReusedStep, ok bool) {
 	switch {
 	case f == nil || passes > len(f.Passes):
@@ -94,7 +93,7 @@ func (f *Fork) InlineResults(step Phase) (all []json.RawMessage) {
 	return all
 }
 
-// StoredResult returns the artifact of a reused result, or nil if nothing is to be loaded.
+// StoredResult returns the artifact of a reused result, or nil if the result is inline or not reused.
 func (f *Fork) StoredResult(passes int, step Phase) *Ref {
 	result, _ := f.step(passes, step)
 	return result.Ref
@@ -108,8 +107,9 @@ func (in TaskInput) FirstPhase() Phase {
 	return in.Fork.Phase
 }
 
-// forkMark separates the root's ID from the number of the fork. Forks of forks are numbered
-// together with the forks of the root, so one prefix search finds them all.
+// forkMark separates the ID of the root, which is the original without a fork's suffix, from the number of
+// the fork. Forks of forks are numbered together with the forks of the root, so one prefix search finds them
+// all.
 const forkMark = "~f"
 
 // ForkID returns the ID of fork n, from 1, of the root. It applies to workflow IDs and task IDs.

@@ -8,15 +8,14 @@ import (
 // CallsMediaType is the media type of the artifact of a [CallLog]: a [ModelCall] per line, as JSON.
 const CallsMediaType = "application/vnd.acescope.model-calls+jsonl"
 
-// CallLog refers to the record of the requests that a phase sent to its model, in the order of their ends.
-// Its names and those of [ModelCall] follow the semantic conventions of OpenTelemetry for GenAI where those
-// have one.
+// CallLog refers to the record of the requests that a phase sent to its model, in the order in which they
+// ended. Where OpenTelemetry's semantic conventions for GenAI have a name, the JSON of a [ModelCall] uses it.
 type CallLog struct {
 	Ref
 	Requests int `json:"requests"` // that are in the record
 	// Omitted counts the requests that are not in the record, because it would be larger than MaxCallLog.
 	Omitted int `json:"omitted,omitempty"`
-	// Usage is the sum over all requests of a step that failed; the result of a step has it otherwise.
+	// Usage is the usage of all requests of a failed step; the result of a completed step has its usage.
 	Usage *Usage `json:"usage,omitempty"`
 }
 
@@ -27,7 +26,7 @@ const MaxCallLog = 2 << 20
 // texts, such as the playbook in the system prompts of many runs, are then stored once.
 const InlineText = 4 << 10
 
-// ModelCall is one request to a model and what came of it, without secrets.
+// ModelCall is one request to a model and its response or error, without secrets.
 type ModelCall struct {
 	Provider   string         `json:"provider"`
 	StartedAt  time.Time      `json:"started_at,omitzero"`
@@ -35,8 +34,8 @@ type ModelCall struct {
 	Request    ModelRequest   `json:"request"`
 	Response   *ModelResponse `json:"response,omitempty"`
 	Error      string         `json:"error,omitempty"` // why there is no response
-	// PhasePrompt is the prompt of the phase that the system instructions were made of, without its text; nil
-	// if the request is not that of a phase. The default has no version.
+	// PhasePrompt is the phase prompt of the system instructions, without its text; nil if the request does
+	// not use a phase prompt. The default has no version.
 	PhasePrompt *PhasePrompt `json:"phase_prompt,omitempty"`
 }
 
@@ -44,8 +43,8 @@ type ModelCall struct {
 type ModelRequest struct {
 	Model  string      `json:"model"`
 	System []ModelText `json:"system_instructions,omitempty"`
-	// Repeated is the number of messages with which the request before this one began, and this one too.
-	// Messages has the others.
+	// Repeated is the number of leading messages that the request shares with the previous request. Messages
+	// holds the other messages.
 	Repeated  int            `json:"repeated_messages,omitempty"`
 	Messages  []ModelMessage `json:"messages"`
 	Tools     []ModelTool    `json:"tools,omitempty"`

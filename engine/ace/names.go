@@ -98,7 +98,7 @@ const (
 	MemoObserved = "ace_observed"
 	// MemoReview holds the [ReviewMemo] of a run that waits for review.
 	MemoReview = "ace_review"
-	// MemoBy holds who started a run, see [TaskInput.By], so that lists need no history.
+	// MemoBy holds the user who started a run, see [TaskInput.By], so that lists need no history.
 	MemoBy = "ace_by"
 )
 

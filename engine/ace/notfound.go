@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// NotFound is the error for names that nothing of a kind has. Each kind that users refer to by name has one,
-// with which [errors.Is] compares.
+// NotFound is the error that something of a kind, such as a run, does not exist. Each kind that users refer
+// to by name has one NotFound, which [errors.Is] finds in the error for a name.
 type NotFound struct {
 	Kind string // such as "run" or "flow"
 	Hint string // what to do, if a name has no better hint; may be ""
@@ -17,7 +17,7 @@ func (e NotFound) Error() string { return e.Kind + " not found" }
 // Of returns the error for a name.
 func (e NotFound) Of(name string) error { return e.With(name, e.Hint) }
 
-// Near returns the error for a name that is similar to others, of which there may be none.
+// Near returns the error for a name with existing names that are similar, if there are any.
 func (e NotFound) Near(name string, similar []string) error {
 	if len(similar) == 0 {
 		return e.Of(name)

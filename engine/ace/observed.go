@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ObservedExperiment is the experiment of observed agents whose user names none.
+// ObservedExperiment is the experiment of observed agents whose user sets no experiment.
 const ObservedExperiment = "observed"
 
 // MaxStepResult bounds the result of a step that an observer reports, in bytes and without its
@@ -24,8 +24,8 @@ const (
 	maxAnswer = 4 << 10
 )
 
-// ObservedStart is the memo of an observed run. A reporter of events uses it to decide whether a
-// closed run is the one that they belong to.
+// ObservedStart is the memo of an observed run. A reporter of events uses it to decide whether its events
+// belong to a closed run.
 type ObservedStart struct {
 	ID     string    `json:"start"` // identifies the run among the runs of a task
 	Source string    `json:"source,omitempty"`
@@ -61,7 +61,7 @@ func (s *State) Finished() bool {
 
 // observe starts an observed run, with the state that it carried over.
 func (s *State) observe(c *Carried) {
-	s.Input.Carried = nil // restored below
+	s.Input.Carried = nil // it is restored below and no longer needed
 	s.observed = &observed{changed: true}
 	if c != nil {
 		s.observed.reports = slices.Clone(c.Reports)
@@ -265,7 +265,7 @@ func (p *progress) endStep(phase Phase, e ToolEvent) {
 func (p *progress) use(phase Phase, e ToolEvent) {
 	var u PhaseUsage
 	if json.Unmarshal(e.Result, &u) != nil {
-		return // an unreadable usage counts as none
+		return // ignore an unreadable usage
 	}
 	p.used = true
 	p.s.Input.Model = cmp.Or(truncate(u.Model, maxName), p.s.Input.Model)
@@ -283,7 +283,7 @@ func (p *progress) use(phase Phase, e ToolEvent) {
 func (p *progress) finish(e ToolEvent) {
 	s := p.s
 	var f Finish
-	_ = json.Unmarshal(e.Result, &f) // an unreadable result counts as an empty one
+	_ = json.Unmarshal(e.Result, &f) // an unreadable result counts as empty
 	if f.Answer != "" {
 		s.Answer = truncate(f.Answer, maxAnswer)
 	}

@@ -21,8 +21,8 @@ var Paper = struct {
 	},
 }
 
-// PaperDeviations says where an experiment with [PresetPaper] deviates from ace-agent/ace: by its settings,
-// and always.
+// PaperDeviations returns the deviations of an experiment with [PresetPaper] from ace-agent/ace: first those
+// of its settings, then those that every experiment has.
 func (in *ExperimentInput) PaperDeviations() (list []string) {
 	note := func(differs bool, format string, args ...any) {
 		if differs {

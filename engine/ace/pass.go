@@ -52,7 +52,7 @@ func (a *AnswerState) set(result any) bool {
 	return true
 }
 
-// Pass is a further answer to a task. Number counts the passes of its kind from 1.
+// Pass is a further answer to a task. Number is its number among the passes of its kind, from 1.
 type Pass struct {
 	Kind   PassKind `json:"kind"`
 	Number int      `json:"number"`
@@ -60,7 +60,7 @@ type Pass struct {
 	Usage Usage `json:"usage"`
 }
 
-// Name says which answer it is.
+// Name returns a label for the answer, such as "round 2".
 func (p *Pass) Name() string {
 	switch p.Kind {
 	case PassRound:
@@ -96,7 +96,7 @@ const (
 // Passes are the answers to a task after the first one, in their order.
 type Passes []Pass
 
-// last returns the open pass, nil during the first answer and what follows it.
+// last returns the latest pass, or nil if the task was answered only once.
 func (p Passes) last() *Pass {
 	if len(p) == 0 {
 		return nil
@@ -132,8 +132,8 @@ type TaskAnswers struct {
 	Passes       Passes
 }
 
-// record copies the result of a step into the open pass, and returns false if it belongs to the first answer
-// or to none. It does not change the passes of clones.
+// record copies the result of a step into the latest pass, and returns false if it belongs to the first
+// answer or to no answer. It does not change the passes of clones.
 func (a *TaskAnswers) record(result any, usage *Usage) (again bool) {
 	if p := a.Passes.last(); p != nil {
 		pass := *p
@@ -201,8 +201,8 @@ func (a *TaskAnswers) Reflection() string {
 	return a.Passes[n-2].Insights
 }
 
-// Lesson returns what the curator receives: the insights of the last reflection, the tags of all, and the
-// verdict on the answer that was reflected on last.
+// Lesson returns the curator's input: the insights of the last reflection, the tags of all reflections, and
+// the verdict on the last answer with a reflection.
 func (a *TaskAnswers) Lesson() (insights string, tags []BulletTag, correct *bool) {
 	insights, tags, correct = a.Insights, a.BulletTags, a.Correct
 	for _, p := range a.Passes {
@@ -214,7 +214,7 @@ func (a *TaskAnswers) Lesson() (insights string, tags []BulletTag, correct *bool
 	return insights, tags, correct
 }
 
-// CuratesNow reports whether the curator asks its provider about the task. Otherwise only tags are merged.
+// CuratesNow reports whether the curator asks its provider about the task. If not, only tags are merged.
 func (in TaskInput) CuratesNow() bool { return in.CurateEvery < 2 || (in.Index+1)%in.CurateEvery == 0 }
 
 // TagOperations returns the operations that count tags: one for each bullet, in the order of their first

@@ -10,18 +10,18 @@ import (
 // the placeholders of engine/learning/prompts.
 type PhasePrompt struct {
 	Name string `json:"name"`
-	// Version is its number in the branch Name, from 1; 0 for a text from a file, which is not in a branch.
+	// Version is the number of the version in the branch Name, from 1; 0 for a text from a file, which is not
+	// in a branch.
 	Version int `json:"version,omitempty"`
 	Ref
 	// Text is set for the provider of the phase only, not in a history.
 	Text string `json:"text,omitempty"`
 }
 
-// DefaultPrompt is the name of the prompt of a phase for which an input names no other. This program has its
-// text.
+// DefaultPrompt is the name of the built-in prompt, which a phase has unless the input sets another.
 const DefaultPrompt = "default"
 
-// String returns the name and the version, and for a text from a file its name and the beginning of its hash.
+// String returns "name@version", or for a text from a file its name and the beginning of its hash.
 func (p *PhasePrompt) String() string {
 	switch {
 	case p == nil || p.Name == DefaultPrompt:
@@ -37,7 +37,7 @@ func PromptedPhases() []Phase {
 	return []Phase{PhaseGenerator, PhaseSkills, PhaseReflector, PhaseCurator}
 }
 
-// Prompts are the prompts of phases, by phase. Phases that are not in it have the default.
+// Prompts holds prompts by phase. Other phases have the default.
 type Prompts map[string]PhasePrompt
 
 // Of returns the prompt of a phase, or nil for the default.
@@ -65,7 +65,7 @@ func (p Prompts) With(step Phase, prompt *PhasePrompt) Prompts {
 	return with
 }
 
-// String names the phases with their prompts, without those that have the default.
+// String lists the phases that do not have the default, with their prompts.
 func (p Prompts) String() string {
 	var list []string
 	for _, step := range PromptedPhases() {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Sampling holds the parameters with which models are asked. A nil one is left to the server.
+// Sampling holds the parameters of requests to models. The server chooses the value of a nil parameter.
 type Sampling struct {
 	Temperature *float64 `json:"temperature,omitempty"`
 	Seed        *int64   `json:"seed,omitempty"` // sent only to APIs that have one
@@ -17,23 +17,23 @@ type Sampling struct {
 	AnswerTokens int64 `json:"max_answer_tokens,omitempty"`
 }
 
-// Protocol says how a task is learned from, where that is not the default.
+// Protocol says how a run answers a task and learns from it. The zero value is the default.
 type Protocol struct {
 	Sampling
 	// Models overrides the model of single steps.
 	Models map[string]string `json:"models,omitempty"`
-	// Prompts are the prompts of the phases that do not have the default.
+	// Prompts holds the prompts of the phases that do not have the default.
 	Prompts Prompts `json:"prompts,omitempty"`
 	// NoSkills leaves out the skills phase: the generator's answer counts.
 	NoSkills bool `json:"no_skills,omitempty"`
 	// HideLabels keeps the label from the reflector's provider, which learns only whether the answer is
 	// correct.
 	HideLabels bool `json:"hide_labels,omitempty"`
-	// Rounds is how often, at most, a wrong answer is reflected on and the task answered again before the
-	// curator learns from it. With 0, a wrong answer is reflected on once.
+	// Rounds is the maximum number of times that a task is answered again with the reflection on a wrong
+	// answer. With 0, a wrong answer is reflected on, but the task is not answered again.
 	Rounds int `json:"reflection_rounds,omitempty"`
-	// CurateEvery asks the curator about every so many tasks of a data set; of the others, only the tags are
-	// merged.
+	// CurateEvery asks the curator about every CurateEvery-th task of a data set. Of the other tasks, only
+	// the tags are merged. 0 and 1 mean every task.
 	CurateEvery int `json:"curate_every,omitempty"`
 	// PlaybookTokens bounds the playbook, see [CuratorInput].
 	PlaybookTokens int `json:"playbook_tokens,omitempty"`
@@ -46,8 +46,8 @@ type Protocol struct {
 	Review *Review `json:"review,omitempty"`
 }
 
-// Deduplication says which bullets are near-duplicates: those from a similarity on, which is the cosine of
-// their embeddings or, without a provider, the share of the pairs of adjacent words that both have.
+// Deduplication says which bullets are near-duplicates: those whose similarity is at least Similarity. It is
+// the cosine of their embeddings or, without a provider, the share of pairs of adjacent words in common.
 type Deduplication struct {
 	Provider   string  `json:"provider,omitempty"`
 	Model      string  `json:"model,omitempty"` // of the embeddings
@@ -57,7 +57,7 @@ type Deduplication struct {
 // DefaultSimilarity is the similarity from which ace-agent/ace merges bullets (bulletpoint_analyzer.py).
 const DefaultSimilarity = 0.9
 
-// Measure says what is compared.
+// Measure names the basis of the similarity: words, or the embeddings of a model.
 func (d *Deduplication) Measure() string {
 	if d.Provider == "" {
 		return "words"
@@ -81,7 +81,7 @@ func (p Protocol) after(step Phase) Phase {
 // ModelOf returns the model of a step.
 func (in TaskInput) ModelOf(step Phase) string { return cmp.Or(in.Models[string(step)], in.Model) }
 
-// Settings describes what of the protocol is not the default.
+// Settings describes the settings that are not the default.
 func (p Protocol) Settings() (list []string) {
 	if p.Temperature != nil {
 		list = append(list, "temperature "+strconv.FormatFloat(*p.Temperature, 'g', -1, 64))

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Workflows and activities of other programs answer in shapes of their own: bare strings and lists,
-// other field names, calls without an ID. The functions below read these as far as they fit. A
-// workflow must not use them: its decisions follow [StepCompleted].
+// Workflows and activities of other programs return values of other shapes: bare strings and lists, other
+// field names, calls without an ID. The functions below read the parts that fit the contract. A workflow must
+// not use them: its decisions follow [StepCompleted].
 
 // resultNote begins a note on the whole result of a step, answerNote one on its answer.
 const (
@@ -31,8 +31,9 @@ func (st StepState) UnreadAnswer() string {
 // maxUnread bounds the notes on one value.
 const maxUnread = 20
 
-// ReadStarted is [StartedFrom] for readers: it reads the input as far as it fits. The error is that of
-// StartedFrom. A run of another workflow type has steps only if its history has.
+// ReadStarted is [StartedFrom] for readers of histories: it also reads an input that fits only in part.
+// Unread says why the payload is unreadable, if it is. The error is that of StartedFrom. A run of another
+// workflow type gets its steps from its history.
 func ReadStarted(data []byte, unread, workflowType string) (Fact, error) {
 	f, err := StartedFrom(data)
 	switch {
@@ -52,9 +53,9 @@ func ReadStarted(data []byte, unread, workflowType string) (Fact, error) {
 	return f, err
 }
 
-// ReadStep is [StepCompleted] for readers: Result holds what of the result fits, and Unread what does
-// not, or why the payload is unreadable. A step that StepCompleted fails stays failed unless the run
-// goes on.
+// ReadStep is [StepCompleted] for readers of histories: Result holds the parts of the result that fit, and
+// Unread names the other parts, or says why the payload is unreadable. A step that StepCompleted fails stays
+// failed unless the run continues.
 func ReadStep(step Phase, data []byte, unread string) Fact {
 	f := StepCompleted(step, data)
 	newResult := results[step]
@@ -68,8 +69,8 @@ func ReadStep(step Phase, data []byte, unread string) Fact {
 	return f
 }
 
-// ReadToolEvents is [ToolEventsFrom] for readers: an event without IDs gets one from its position in
-// the history, where event is the ID of the history event.
+// ReadToolEvents is [ToolEventsFrom] for readers of histories: a tool event without an ID gets one from the
+// ID of its history event and its position in it.
 func ReadToolEvents(data []byte, event int64) Fact {
 	f := ToolEventsFrom(data)
 	if f.Unreadable > 0 {
@@ -83,9 +84,8 @@ func ReadToolEvents(data []byte, event int64) Fact {
 	return f
 }
 
-// Read decodes JSON into a value of the contract as far as it fits, and returns notes on what does not
-// fit. They start with the path of the value; root is the path of the whole, "" for the result of a
-// step.
+// Read decodes the parts of JSON that fit a value of the contract, and returns notes on the parts that do not
+// fit. A note starts with the path of the part; root is the path of the whole, "" for the result of a step.
 func Read(root string, data []byte, into any) (unread []string) {
 	r := reader{root: root}
 	if json.Valid(data) {
@@ -99,7 +99,7 @@ func Read(root string, data []byte, into any) (unread []string) {
 	return r.unread
 }
 
-// reader collects what does not fit. Paths are those of the JSON, as in "invocations[2].at".
+// reader collects notes on the parts that do not fit. A path is that of the JSON, as in "invocations[2].at".
 type reader struct {
 	root   string
 	unread []string
@@ -140,11 +140,11 @@ func (r *reader) value(at string, data json.RawMessage, v reflect.Value) bool {
 	}
 	decoded := reflect.New(v.Type())
 	if json.Unmarshal(data, decoded.Interface()) != nil {
-		given, want := kindOf(data), wanted(v)
-		if given == want {
-			want = "one of another form"
+		if given, want := kindOf(data), wanted(v); given == want {
+			r.note(at, "%s that does not fit the contract", given)
+		} else {
+			r.note(at, "%s instead of %s", given, want)
 		}
-		r.note(at, "%s instead of %s", given, want)
 		return false
 	}
 	v.Set(decoded.Elem())
@@ -230,7 +230,7 @@ func kindOf(data json.RawMessage) string {
 	return "a number"
 }
 
-// wanted names what a field expects.
+// wanted names the kind of JSON value that a field expects.
 func wanted(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.String:
@@ -262,7 +262,7 @@ type member struct {
 	bare  bool // it was a bare string or list
 }
 
-// fieldName is the name that others give to a field.
+// fieldName is another name for a field of the contract.
 type fieldName struct{ other, own string }
 
 var shapes = map[reflect.Type]shape{
@@ -285,7 +285,7 @@ var shapes = map[reflect.Type]shape{
 		{"accepted_deltas", "operations"}, {"deltas", "operations"}}},
 }
 
-// checkCall sets what a call leaves out: it was accepted, and it succeeded unless it reports an error.
+// checkCall sets omitted fields: a call was accepted, and it succeeded unless it reports an error.
 func checkCall(_ *reader, m member) {
 	call := m.value.(*Invocation)
 	if m.given["accepted"] == nil {
@@ -296,7 +296,7 @@ func checkCall(_ *reader, m member) {
 	}
 }
 
-// checkCalls gives an ID to every call without an ID of its own, so that each stays a call.
+// checkCalls gives an ID to every call without a unique ID, so that no two calls are taken for one.
 func checkCalls(r *reader, m member) {
 	calls := m.value.(*SkillSessionResult).Invocations
 	taken, seen := map[string]bool{}, map[string]bool{}
@@ -318,7 +318,7 @@ func checkCalls(r *reader, m member) {
 		calls[i].ID = id
 	}
 	if numbered > 0 {
-		r.note(m.at+".invocations", "%d of %d have no id of their own and are numbered by position",
+		r.note(m.at+".invocations", "%d of %d have no unique ID and are numbered by position",
 			numbered, len(calls))
 	}
 }

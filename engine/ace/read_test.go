@@ -54,7 +54,7 @@ func TestDocument001(t *testing.T) {
 		t.Errorf("steps %q, want %q", got, want)
 	}
 	if note := s.Steps[1].Unread; len(note) != 1 ||
-		!strings.HasPrefix(note[0], "invocations: 3 of 3 have no id") {
+		!strings.HasPrefix(note[0], "invocations: 3 of 3 have no unique ID") {
 		t.Errorf("notes %q", note)
 	}
 }
@@ -77,10 +77,10 @@ func TestReadNotes(t *testing.T) {
 		{ace.PhaseSkills, `{"invocations":[{"id":"a","name":"x","at":"yesterday"},7]}`,
 			"invocations[0].at: text instead of a time; invocations[1]: a number instead of an object"},
 		{ace.PhaseSkills, `[{"id":"a"},{"id":"a"},{"id":"#2"}]`,
-			"invocations: 1 of 3 have no id of their own and are numbered by position"},
+			"invocations: 1 of 3 have no unique ID and are numbered by position"},
 		{ace.PhaseReflector, `{"insights":"i","correct":"yes"}`, "correct: text instead of a boolean"},
 		{ace.PhaseCurator, `{"accepted":[{"type":"TAG","metadata":{"helpful":"x"}}]}`,
-			"accepted[0].metadata: an object instead of one of another form"},
+			"accepted[0].metadata: an object that does not fit the contract"},
 		{ace.PhasePersist, `"saved to a file"`,
 			`result: the text "saved to a file" is not the hash of a playbook`},
 	} {

@@ -68,7 +68,7 @@ func plainDuration(d time.Duration) string {
 // ReviewDecision is the argument of [SignalReview]. It decides on all operations of
 // [ReviewState.UnderReview].
 type ReviewDecision struct {
-	By string `json:"by,omitempty"` // who decided
+	By string `json:"by,omitempty"` // the user who decided
 	// Approve decides on the operations that Operations does not name. It may be nil if Operations names all.
 	Approve    *bool               `json:"approve,omitempty"`
 	Reason     string              `json:"reason,omitempty"` // of Approve
@@ -93,11 +93,11 @@ const (
 	ReviewSkipped  ReviewStatus = "skipped"
 )
 
-// ReviewState is what is known of the review of a run's operations.
+// ReviewState is the state of the review of a run's operations.
 type ReviewState struct {
 	Status ReviewStatus `json:"status,omitempty"` // "" if the run needs no review or has not reached it
-	By     string       `json:"by,omitempty"`     // who decided
-	// Ignored counts the signals that had no effect, and LastIgnored says why the last of them had none.
+	By     string       `json:"by,omitempty"`     // the user who decided
+	// Ignored counts the signals that had no effect, and LastIgnored gives the reason for the last one.
 	Ignored     int    `json:"ignored_signals,omitempty"`
 	LastIgnored string `json:"last_ignored,omitempty"`
 
@@ -146,7 +146,7 @@ func (s *State) awaitReview() {
 	s.setStatus(PhasePersist, StatusPending)
 }
 
-// endReview sets the outcomes of a review, nil if it goes on. The merge is next.
+// endReview sets the outcomes of a review, after which the merge is next. Nil outcomes do not end the review.
 func (s *State) endReview(outcomes []Operation) {
 	if outcomes != nil {
 		s.Delta.Operations = outcomes
@@ -157,8 +157,8 @@ func (s *State) endReview(outcomes []Operation) {
 // WaitsForReview reports whether the run waits for a decision.
 func (s *State) WaitsForReview() bool { return s.Review.Status == ReviewWaiting && s.ClosedAs == "" }
 
-// ReviewUntil returns the end of the time limit, or zero if the run does not wait or its limit does not run
-// yet. Decisions count only while it runs.
+// ReviewUntil returns the end of the time limit, or zero if the run does not wait or the time limit has not
+// begun. Decisions before its beginning are ignored.
 func (s *State) ReviewUntil() time.Time {
 	if !s.WaitsForReview() {
 		return time.Time{}
@@ -166,7 +166,7 @@ func (s *State) ReviewUntil() time.Time {
 	return s.Review.until
 }
 
-// ReviewMemo returns the memo of a run that waits until a time.
+// ReviewMemo returns the memo of a run that waits for review until a time.
 func (s *State) ReviewMemo(until time.Time) ReviewMemo {
 	return ReviewMemo{Subject: oneLine(cmp.Or(s.Input.Subject, s.Input.Prompt), maxSentence),
 		Operations: len(s.Review.UnderReview()), Until: until}
@@ -180,8 +180,8 @@ func (r *ReviewState) UnderReview() []int {
 	return ReviewableOperations(r.proposed)
 }
 
-// ReviewableOperations returns the positions, from 1, of the operations that a review decides on: while it
-// waits, they are proposed; workers of earlier versions call them accepted.
+// ReviewableOperations returns the positions, from 1, of the operations that a review decides on. During the
+// review, their outcome is proposed; with workers of earlier versions it is accepted.
 func ReviewableOperations(ops []Operation) (positions []int) {
 	for i, op := range ops {
 		if (op.Outcome == OutcomeProposed || op.Outcome == OutcomeAccepted) && op.Type != OpTag {
@@ -191,8 +191,8 @@ func ReviewableOperations(ops []Operation) (positions []int) {
 	return positions
 }
 
-// decide returns the outcomes of a decision, or nil if the run ignores it. After a time limit, it counts
-// until the merge begins: a workflow cannot tell which of both came first.
+// decide returns the outcomes of a decision, or nil if the run ignores it. A decision after the time limit
+// counts until the merge begins: a workflow cannot tell which of the two came first.
 func (r *ReviewState) decide(d *ReviewDecision, unreadable string) []Operation {
 	why := unreadable
 	if why == "" {
@@ -314,5 +314,6 @@ func ReviewedFrom(data []byte) Fact {
 // ReviewTimeout returns the fact that the time limit of a review has ended.
 func ReviewTimeout() Fact { return Fact{Kind: FactReviewTimeout} }
 
-// ReviewClosed returns the fact that the merge begins. Readers learn it from the schedule of the step.
+// ReviewClosed returns the fact that the merge begins. Readers of a history see that its activity is
+// scheduled.
 func ReviewClosed() Fact { return Fact{Kind: FactReviewClosed} }

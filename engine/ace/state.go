@@ -9,7 +9,7 @@ import (
 // an unknown run. A State is not safe for concurrent use; [State.Clone] returns a copy.
 type State struct {
 	Input  TaskInput
-	Unread []string // what of the input could not be read
+	Unread []string // the parts of the input that could not be read
 	Execution
 	TaskAnswers
 	Delta  DeltaState
@@ -28,7 +28,7 @@ func (s *State) Apply(f Fact) {
 	case FactStepScheduled:
 		s.schedule(f.Step)
 	case FactStepCompleted:
-		s.goOn()
+		s.survive()
 		s.complete(f)
 		s.reuseSteps()
 	case FactStepFailed:
@@ -115,7 +115,7 @@ func (s *State) reuseSteps() {
 func (s *State) complete(f Fact) {
 	s.record(f)
 	if s.isPast(f.Step) {
-		return // of another program, which has begun a later step
+		return // a workflow of another program has already begun a later step
 	}
 	s.enter(s.after(f.Step))
 	if why := s.Input.Budget.Spent(s.Usage); why != "" && asksModel(s.Phase) && !s.Reuses(s.Phase) {
@@ -175,7 +175,7 @@ func (s *State) fail(p Phase, f Failure) {
 func (s *State) stop(why string) {
 	again := s.Passes.last() != nil
 	if again && s.Passes.last().Usage == (Usage{}) {
-		s.Passes = s.Passes[:len(s.Passes)-1] // it did not begin
+		s.Passes = s.Passes[:len(s.Passes)-1] // the pass did not begin
 	}
 	s.Execution.stop(why, again)
 }

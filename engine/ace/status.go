@@ -22,7 +22,7 @@ func Statuses() []Status {
 	return []Status{Running, Completed, Failed, Canceled, Terminated, TimedOut, ContinuedAsNew}
 }
 
-// Bad reports whether the status is that of a run that did not do its work.
+// Bad reports whether the run closed without completing or continuing as new.
 func (s Status) Bad() bool {
 	return s == Failed || s == Canceled || s == Terminated || s == TimedOut
 }
@@ -38,8 +38,8 @@ func (s *Status) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Verdict is the verdict on the answer of a task, which says nothing about the status of its run. It is ""
-// if it is not known, and for runs that give no answer.
+// Verdict is the verdict on the answer of a task. It says nothing about the status of the run. It is "" if it
+// is unknown, and for runs without an answer.
 type Verdict string
 
 // Verdicts. An ungraded answer has a label but was not compared with it.
@@ -67,9 +67,8 @@ func VerdictOf(labeled bool, correct *bool) Verdict {
 	return Unlabeled
 }
 
-// ExitStatus is a value of the search attribute [AttrExit]. It is derived from status and verdict by
-// [ExitOf]; only a reader without the server's record of the workflow goes the other way, by
-// [ExitStatus.Split].
+// ExitStatus is a value of the search attribute [AttrExit]. [ExitOf] derives it from status and verdict. A
+// reader that has no other source for these gets them from [ExitStatus.Split].
 type ExitStatus string
 
 // Exit statuses.

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// PhaseAnswer is the answer of [QueryPhase]. Status is as the run itself will close; a reader shows the
-// server's record instead.
+// PhaseAnswer is the answer of [QueryPhase]. Status is the status with which the run itself will close; a
+// reader shows the server's record instead.
 type PhaseAnswer struct {
 	Phase           Phase       `json:"phase"`
 	Status          Status      `json:"status"`
@@ -23,7 +23,7 @@ type PhaseAnswer struct {
 	// Passes are the answers after the first one, which alone counts.
 	Passes Passes      `json:"passes,omitempty"`
 	Review ReviewState `json:"review,omitzero"`
-	// Unread says what of the input could not be read.
+	// Unread names the parts of the input that could not be read.
 	Unread []string `json:"unread,omitempty"`
 }
 

@@ -49,8 +49,8 @@ type Call struct {
 }
 
 // ToolCalls holds the tool calls of a run. It keeps the data from signals and from the session's
-// result apart; the result wins, so the order of arrival is irrelevant. It updates the answers
-// incrementally, so neither an event nor a query walks all calls. Clones share their common data.
+// result apart; the result wins, so the order of arrival is irrelevant. It counts the calls of each skill
+// incrementally, so that an event does not walk all calls. Clones share their common data.
 type ToolCalls struct {
 	seen       stringTable           // event IDs
 	ids        stringTable           // call IDs
@@ -68,7 +68,7 @@ type ToolCalls struct {
 
 // entry is one call. An entry is immutable; a changed copy replaces it.
 type entry struct {
-	number   int32      // of its ID, -1 before it is among them
+	number   int32      // of its ID in [ToolCalls.ids], -1 until the call is added
 	reported Invocation // by signals
 	marks    marks      // the events that reported it
 	ended    bool       // signals reported a result or a denial
@@ -334,7 +334,7 @@ func (l *ToolCalls) latest(n int) []Call {
 }
 
 // NewestCalls returns the n calls of [ToolCalls.Calls] that the run reported last, by time and ID. Its cost
-// does not depend on the others.
+// does not depend on the number of all calls.
 func (l *ToolCalls) NewestCalls(n int) []Call {
 	var list []*entry
 	for i := max(l.calls.n-n, 0); i < l.calls.n; i++ {

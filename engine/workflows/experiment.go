@@ -260,7 +260,7 @@ func TaskID(experiment string, epoch, index int) string {
 
 func (x *experiment) taskInput(epoch int, t ace.Task, playbook string) ace.TaskInput {
 	revision := max(x.in.Revision, 1)
-	if x.in.MaxFailed == nil { // of a version that started its tasks without
+	if x.in.MaxFailed == nil { // the version that started the experiment has no revisions
 		revision = 0
 	}
 	return ace.TaskInput{

@@ -49,7 +49,7 @@ func TestDocument001Run(t *testing.T) {
 		t.Errorf("delta %+v, plan %q, result %s", d.Delta, d.Plan, d.RawResult)
 	}
 	want := []string{
-		"run_skills_session: invocations: 3 of 3 have no id of their own and are numbered by position",
+		"run_skills_session: invocations: 3 of 3 have no unique ID and are numbered by position",
 		"run_curator: follow_up_actions: text instead of a list",
 		`persist_results: result: the text "saved 1 delta" is not the hash of a playbook`,
 	}

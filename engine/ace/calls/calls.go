@@ -1,5 +1,5 @@
-// Package calls records the requests that a phase sends to its model, and reads such records. The format is
-// that of [ace.ModelCall]. It imports engine/ace and starts no goroutine.
+// Package calls records the requests that a phase sends to its model, and reads such records. A record has an
+// [ace.ModelCall] per line. The package imports engine/ace and starts no goroutine.
 //
 // Bounds: [ace.MaxCallLog] bytes per record; later requests are counted. Texts above [ace.InlineText] are
 // artifacts of their own.
@@ -17,7 +17,7 @@ import (
 	"acescope/engine/ace"
 )
 
-// Recorder holds the requests of a phase. A nil one records nothing. It is safe for concurrent use.
+// Recorder holds the requests of a phase. A nil Recorder records nothing. It is safe for concurrent use.
 type Recorder struct {
 	mu    sync.Mutex
 	calls []ace.ModelCall
@@ -65,7 +65,8 @@ func (r *Recorder) Usage() *ace.Usage {
 // Put stores an artifact.
 type Put func(ctx context.Context, content []byte, mediaType string) (ace.Ref, error)
 
-// Store stores the record, or returns nil if there were no requests. Redact removes the secrets of JSON.
+// Store stores the record and returns a reference to it, or nil if there were no requests. The function
+// redact removes secrets from a line of JSON.
 func (r *Recorder) Store(ctx context.Context, put Put, redact func(line []byte) []byte) (*ace.CallLog,
 	error) {
 	if r == nil {
@@ -103,7 +104,7 @@ type writer struct {
 	lines    []byte
 	written  int
 	full     bool
-	previous []json.RawMessage // the messages of the request before
+	previous []json.RawMessage // the messages of the previous request
 }
 
 func (w *writer) write(c ace.ModelCall) error {
@@ -141,7 +142,7 @@ func (w *writer) write(c ace.ModelCall) error {
 	return nil
 }
 
-// shorten replaces a long text by its artifact.
+// shorten replaces a long text by a reference to an artifact.
 func (w *writer) shorten(t *ace.ModelText) error {
 	if len(t.Text) <= ace.InlineText {
 		return nil
@@ -204,14 +205,15 @@ func Read(ctx context.Context, get Get, log ace.CallLog) ([]ace.ModelCall, error
 	return list, nil
 }
 
-// decode parses a line of a record. The request repeats messages of the one before.
+// decode parses a line of a record and adds the messages that the request repeats from the previous request.
 func decode(line []byte, previous []ace.ModelMessage) (c ace.ModelCall, err error) {
 	if err = json.Unmarshal(line, &c); err != nil {
 		return c, err
 	}
 	n := c.Request.Repeated
 	if n < 0 || n > len(previous) {
-		return c, fmt.Errorf("the request repeats %d messages, but the one before has %d", n, len(previous))
+		return c, fmt.Errorf("the request repeats %d messages, but the previous request has %d", n,
+			len(previous))
 	}
 	c.Request.Messages = slices.Concat(previous[:n], c.Request.Messages)
 	c.Request.Repeated = 0

@@ -10,7 +10,7 @@ import (
 	"acescope/engine/ace"
 )
 
-// Text formats requests and their responses for people. It is not safe for a terminal.
+// Text formats requests and their responses for a user. The text is untrusted: sanitize it for a terminal.
 func Text(list []ace.ModelCall) string {
 	var b strings.Builder
 	for i, c := range list {
@@ -48,7 +48,8 @@ func Title(c ace.ModelCall) string {
 	return strings.Join(words, ", ")
 }
 
-// Request formats a request without what differs between equal ones.
+// Request formats the system instructions, tools and messages of a request, so that two requests can be
+// compared.
 func Request(r ace.ModelRequest) string {
 	var b strings.Builder
 	for _, s := range r.System {
@@ -73,7 +74,7 @@ func Request(r ace.ModelRequest) string {
 	return b.String()
 }
 
-// Response formats an answer. JSON is indented.
+// Response formats the answer of a model. JSON is indented.
 func Response(r ace.ModelResponse) string {
 	var b strings.Builder
 	if text := r.Text.Text; text != "" || len(r.Calls) == 0 {
