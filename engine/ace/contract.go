@@ -427,15 +427,23 @@ const (
 // Outcome is the outcome of an operation.
 type Outcome string
 
-// Outcomes. An ignored operation was valid but changed nothing. A proposed one waits for review, or its run
-// closed before it merged its operations.
+// Outcomes. An ignored operation was valid but changed nothing. A proposed operation waits for review. The
+// run of an unmerged operation closed before it recorded the merge; only readers of histories know that
+// outcome.
 const (
 	OutcomeProposed   Outcome = "proposed"
 	OutcomeAccepted   Outcome = "accepted"
 	OutcomeRejected   Outcome = "rejected"
 	OutcomeIgnored    Outcome = "ignored"
 	OutcomeUnparsable Outcome = "unparsable"
+	OutcomeUnmerged   Outcome = "unmerged"
 )
+
+// Outcomes lists every outcome.
+func Outcomes() []Outcome {
+	return []Outcome{OutcomeProposed, OutcomeAccepted, OutcomeRejected, OutcomeIgnored, OutcomeUnparsable,
+		OutcomeUnmerged}
+}
 
 // Operation is one playbook change that a curator proposes, and its outcome. For TAG, Metadata
 // holds the increments of the counters "helpful", "harmful" and "neutral". A MERGE moves the counters
@@ -452,7 +460,8 @@ type Operation struct {
 	Reason    string         `json:"reason,omitempty"`
 }
 
-// Refused reports whether the operation was rejected, changed nothing, or could not be parsed.
+// Refused reports whether the operation was rejected, changed nothing, could not be parsed, or was not
+// merged.
 func (op *Operation) Refused() bool {
 	return op.Outcome != "" && op.Outcome != OutcomeAccepted && op.Outcome != OutcomeProposed
 }

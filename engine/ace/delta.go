@@ -49,12 +49,12 @@ func (d *DeltaState) merge(r *PersistResult) {
 	d.Operations = merged
 }
 
-// unmerged returns a copy in which the accepted operations are proposed, because they are not merged yet.
-func unmerged(ops []Operation) []Operation {
+// notMerged returns a copy in which another outcome replaces accepted and proposed.
+func notMerged(ops []Operation, outcome Outcome) []Operation {
 	ops = slices.Clone(ops)
 	for i := range ops {
-		if ops[i].Outcome == OutcomeAccepted {
-			ops[i].Outcome = OutcomeProposed
+		if ops[i].Outcome == OutcomeAccepted || ops[i].Outcome == OutcomeProposed {
+			ops[i].Outcome = outcome
 		}
 	}
 	return ops
@@ -83,7 +83,7 @@ func (s *State) counted() []Operation {
 	case waits && r == 4:
 		return nil
 	case r > 4 && !s.merged():
-		return unmerged(s.Delta.Operations)
+		return notMerged(s.Delta.Operations, OutcomeProposed)
 	}
 	return s.Delta.Operations
 }

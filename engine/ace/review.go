@@ -142,7 +142,7 @@ func (s *State) awaitReview() {
 	}
 	s.Review.Status = ReviewWaiting
 	s.Review.proposed = s.Delta.Operations
-	s.Delta.Operations = unmerged(s.Delta.Operations)
+	s.Delta.Operations = notMerged(s.Delta.Operations, OutcomeProposed)
 	s.setStatus(PhasePersist, StatusPending)
 }
 

@@ -53,11 +53,11 @@ func (s *State) Apply(f Fact) {
 	}
 }
 
-// close applies the server's record of the end. Operations that were not merged remain proposals.
+// close applies the server's record of the end.
 func (s *State) close(f Fact) {
 	s.Execution.close(f)
 	if f.Status.Bad() && !s.merged() {
-		s.Delta.Operations = unmerged(s.Delta.Operations)
+		s.Delta.Operations = notMerged(s.Delta.Operations, OutcomeUnmerged)
 	}
 }
 

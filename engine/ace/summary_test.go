@@ -66,10 +66,13 @@ func TestSummaryOfReview(t *testing.T) {
 		if sum := s.Summary(); sum.Added != want || s.Review.Status != ReviewWaiting {
 			t.Errorf("revision %d: %+v", revision, sum)
 		}
+		if ops := s.PlaybookDelta().Operations; ops[0].Outcome != OutcomeUnmerged {
+			t.Errorf("revision %d: canceled with %q", revision, ops[0].Outcome)
+		}
 	}
 }
 
-// Operations of a run that fails before it merged them are not accepted.
+// Operations of a run that fails or is terminated before it merged them are not accepted.
 func TestSummaryOfUnmerged(t *testing.T) {
 	for revision, want := range map[int]int{Revision: 0, 4: 1} {
 		var s State
@@ -77,14 +80,19 @@ func TestSummaryOfUnmerged(t *testing.T) {
 		for _, step := range Steps()[:4] {
 			s.Apply(StepCompleted(step, []byte(`{"accepted":[{"type":"ADD"}],"rejected":[{"type":"ADD"}]}`)))
 		}
+		terminated := s.Clone()
+		terminated.Apply(StepScheduled(PhasePersist))
+		terminated.Apply(Closed(Terminated, nil))
 		s.Apply(StepFailed(PhasePersist, Failure{Message: "no store"}))
 		if sum := s.Summary(); sum.Added != want || sum.Rejected != 1 {
 			t.Errorf("revision %d: %+v", revision, sum)
 		}
 		s.Apply(Closed(Failed, nil))
-		ops := s.PlaybookDelta().Operations
-		if ops[0].Outcome != OutcomeProposed || ops[1].Outcome != OutcomeRejected {
-			t.Errorf("revision %d: %+v", revision, ops)
+		for _, closed := range []*State{&s, terminated} {
+			ops := closed.PlaybookDelta().Operations
+			if ops[0].Outcome != OutcomeUnmerged || ops[1].Outcome != OutcomeRejected {
+				t.Errorf("revision %d, %s: %+v", revision, closed.Status(), ops)
+			}
 		}
 	}
 }

@@ -134,9 +134,8 @@ func (l *valueList) delta(s *ace.State) {
 	for _, op := range s.Delta.Operations {
 		counts[op.Outcome]++
 	}
-	for _, fate := range []ace.Outcome{ace.OutcomeProposed, ace.OutcomeAccepted, ace.OutcomeRejected,
-		ace.OutcomeIgnored, ace.OutcomeUnparsable} {
-		l.put("operations."+string(fate), counts[fate])
+	for _, outcome := range ace.Outcomes() {
+		l.put("operations."+string(outcome), counts[outcome])
 	}
 	bullets := map[string][]string{}
 	var order []string

@@ -224,9 +224,9 @@ func TestMetricsOfRecordedHistories(t *testing.T) {
 	m = newMetrics(registry, "ace-dev", "1")
 	m.add(recordOf(t, recordedHistories+"review-canceled.json"))
 	f = gather(t, registry)
-	if got := f.value("acescope_playbook_operations_total", "outcome=proposed"); got == 0 ||
+	if got := f.value("acescope_playbook_operations_total", "outcome=unmerged"); got == 0 ||
 		f.value("acescope_playbook_operations_total", "outcome=accepted") != 0 {
-		t.Errorf("a run canceled in review: %v operations proposed", got)
+		t.Errorf("a run canceled in review: %v operations unmerged", got)
 	}
 }
 

@@ -213,7 +213,7 @@ func outcomeMark(o stepper.Outcome, s theme.Styles) theme.Mark {
 		m.Glyph, m.Ink = s.Glyphs.Canceled, s.Warning
 	case "pending":
 		m.Glyph, m.Ink = s.Glyphs.Running, s.Running
-	case "rejected", "ignored", "unparsable":
+	case "rejected", "ignored", "unparsable", "unmerged":
 		m.Glyph, m.Ink = s.Glyphs.Rejected, s.Muted
 	}
 	return m

@@ -332,6 +332,10 @@ func lineSchema(l lineType, strict bool) (*jsonschema.Schema, error) {
 // knownTypes returns schemas of types that are narrower than their Go types.
 func knownTypes() map[reflect.Type]*jsonschema.Schema {
 	text := func(words ...any) *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Enum: words} }
+	var outcomes []any
+	for _, o := range ace.Outcomes() {
+		outcomes = append(outcomes, string(o))
+	}
 	statuses, verdicts, exits := []any{""}, []any{""}, []any{""} // a run of another program may have none
 	for _, s := range ace.Statuses() {
 		statuses = append(statuses, string(s))
@@ -346,7 +350,7 @@ func knownTypes() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[time.Time]():         {Type: "string", Format: "date-time"},
 		reflect.TypeFor[json.RawMessage]():   {},
 		reflect.TypeFor[playbook.Extra]():    {Type: "object"},
-		reflect.TypeFor[ace.Outcome]():       text("proposed", "accepted", "rejected", "ignored", "unparsable"),
+		reflect.TypeFor[ace.Outcome]():       text(outcomes...),
 		reflect.TypeFor[ace.OperationType](): text("ADD", "UPDATE", "TAG", "REMOVE", "MERGE"),
 		// The state of a session is described by its own contract, engine/agents/session.
 		reflect.TypeFor[session.State]():  {Type: "object"},
