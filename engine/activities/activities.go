@@ -1,6 +1,6 @@
-// Package activities implements the activities of the contract on this machine: the steps of
-// a run, the data sets and evaluations of experiments, calls of agents, and the messages between
-// runs, runners and the dispatcher.
+// Package activities implements the activities of the contract: the steps of a run, the data sets and
+// evaluations of experiments, the operations of flows, calls of agents, and the messages between runs,
+// runners and the dispatcher.
 //
 // Order: tool events are signaled in the order in which they happened, and the notices of a run
 // or a runner arrive at the dispatcher in the order in which it sent them. Bounds: events are
@@ -48,22 +48,23 @@ type Activities struct {
 	// current files. It is nil if blueprints are not available.
 	Blueprint func(name string) (model.Provider, error)
 	Signals   Signaler
-	// Cluster returns the identity of the cluster, nil for the server of the data directory.
+	// Cluster returns the identity of the cluster; nil if the server is that of the data directory.
 	Cluster func(context.Context) (string, error)
-	// Logs are for live files; nil disables them.
+	// Logs stores the live files; nil disables them.
 	Logs   *artifact.Logs
 	Agents *agentcall.Runner
 	// Runs starts the blueprints of flows; nil if blueprints are not available.
 	Runs run.Service
-	// Withheld says why flows and graders may not start programs here, or is "".
+	// Withheld says why flows and graders may not start programs on this worker; "" if they may.
 	Withheld string
 	// Graders are the programs that grade answers, by name.
 	Graders map[string]grade.Program
-	// Self are variables with which this program, as a step of a flow, connects to the same server.
+	// Self holds environment variables for a step of a flow that runs this program, so that it connects to
+	// the same server.
 	Self []string
 	// CacheDir is the directory of cached operations; "" disables the cache.
 	CacheDir string
-	// JournalDir is the directory of journals of evaluations; "" for none.
+	// JournalDir is the directory of journals of evaluations; "" disables them.
 	JournalDir string
 	// NoCallRecords disables the records of requests to models.
 	NoCallRecords bool
@@ -150,7 +151,7 @@ func withPlace(ctx context.Context) context.Context {
 		Activity: info.ActivityType.Name, ActivityID: info.ActivityID, Attempt: info.Attempt})
 }
 
-// stored returns an error of the stores. It is not retried if the content does not exist.
+// stored makes an error of a store permanent if the content does not exist.
 func stored(err error) error {
 	if errors.Is(err, playbook.ErrNotFound) || errors.Is(err, artifact.ErrNotFound) {
 		return permanent(err)
@@ -158,7 +159,7 @@ func stored(err error) error {
 	return err
 }
 
-// permanent returns an error that is not retried, unless a store did not answer.
+// permanent returns an error that is not retried, except if the cause is a store that did not answer.
 func permanent(err error) error {
 	if errors.Is(err, bucket.ErrUnavailable) {
 		return err
@@ -176,7 +177,7 @@ func startStopwatch(ctx context.Context) stopwatch {
 	return stopwatch{time.Now(), activity.GetInfo(ctx).Attempt}
 }
 
-// stop returns the duration of the step, and before that delays the step to the pace.
+// stop returns the duration of the step. It first waits until the step has taken the duration of its pace.
 func (w stopwatch) stop(ctx context.Context, paceMS int64) *ace.StepTime {
 	took := time.Since(w.started)
 	sleep(ctx, time.Duration(paceMS)*time.Millisecond-took)

@@ -43,7 +43,7 @@ func (g *agents) agentCLI(ctx context.Context, in ace.AgentCall) (ace.AgentResul
 	return end.AgentResult, nil
 }
 
-// setCall sets the fields of a call that its input has.
+// setCall copies the fields of the input to a call.
 func setCall(call *agentcall.Call, in ace.AgentCall) {
 	call.Instruction = in.Instruction
 	call.WorkingDir = in.WorkingDir

@@ -64,8 +64,8 @@ func isNotFound(err error) bool {
 	return ok
 }
 
-// answerSender delivers answers to many runs in parallel, and the answers to one run in order:
-// directly to a run that waits in this process, otherwise by signals.
+// answerSender delivers answers: directly to a run that waits in this process, otherwise by signals. It sends
+// to many runs in parallel, but the answers to one run in order.
 type answerSender struct {
 	to      Signaler
 	waiters *waiters
@@ -204,7 +204,7 @@ type waiters struct {
 
 	mu     sync.Mutex
 	byKey  map[string]*waiter
-	seen   int  // how often the dispatcher answered in this process
+	seen   int  // the number of times that the dispatcher answered in this process
 	inVain bool // the last run waited in vain
 }
 
@@ -222,8 +222,7 @@ func waiterKey(run, execution string, try int) string {
 	return fmt.Sprintf("%s %s %d", run, execution, try)
 }
 
-// add adds a waiter before the dispatcher receives the request. It returns nil if the run should
-// not wait.
+// add adds a waiter, before the dispatcher receives the request. It returns nil if the run should not wait.
 func (w *waiters) add(r runner.Request) *waiter {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -290,7 +289,7 @@ func (w *waiters) dispatcherSeen() {
 	w.inVain = false
 }
 
-// tryOf returns the attempt that the answer is for, or 0.
+// tryOf returns the attempt to which the answer belongs, or 0.
 func tryOf(a runner.Answer) int {
 	switch {
 	case a.Claimed != nil:

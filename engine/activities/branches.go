@@ -13,10 +13,10 @@ import (
 	"acescope/engine/learning/playbook"
 )
 
-// branches are the activities that read and write the stores: branches of playbooks and data sets.
+// branches are the activities that read and write branches of playbooks, and read data sets.
 type branches struct {
 	*inputs
-	cluster func(context.Context) (string, error) // nil for the server of the data directory
+	cluster func(context.Context) (string, error) // see [Activities.Cluster]
 }
 
 // persist merges the delta into its branch. The run's ID is the ID of the delta, so that a retry

@@ -19,7 +19,7 @@ import (
 const (
 	maxBreakdown = 1 << 20
 	maxTasks     = 1000
-	maxScans     = 50 // positions in an answer at which JSON is tried
+	maxScans     = 50 // positions in an answer at which to look for JSON
 )
 
 // ClassBadBreakdown is the exit class of an answer without tasks.
@@ -107,7 +107,8 @@ The requirements:
 // object within prose. The last valid one wins.
 func readBreakdown(text string) (ace.Breakdown, error) {
 	if len(text) > maxBreakdown {
-		return ace.Breakdown{}, fmt.Errorf("it has %d bytes, more than %d", len(text), maxBreakdown)
+		return ace.Breakdown{}, fmt.Errorf("it has %s bytes; the limit is %s", ace.Number(int64(len(text))),
+			ace.Number(maxBreakdown))
 	}
 	err := errors.New("it contains no JSON object with tasks")
 	for _, c := range slices.Backward(findJSON(text)) {
@@ -160,7 +161,8 @@ func parseBreakdown(v json.RawMessage) (ace.Breakdown, error) {
 		return ace.Breakdown{}, errors.New(`"tasks" is missing or empty`)
 	}
 	if len(list) > maxTasks {
-		return ace.Breakdown{}, fmt.Errorf("it has %d tasks, more than %d", len(list), maxTasks)
+		return ace.Breakdown{}, fmt.Errorf("it has %s tasks; the limit is %s", ace.Number(int64(len(list))),
+			ace.Number(maxTasks))
 	}
 	b := ace.Breakdown{Outline: plain(whole.Outline)}
 	for i, e := range list {

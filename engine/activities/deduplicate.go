@@ -13,8 +13,7 @@ import (
 // maxVectors bounds the cached embeddings of texts, in bytes: enough for 2,700 texts and 1,536 dimensions.
 const maxVectors = 32 << 20
 
-// curate asks the provider of a step, and takes the near-duplicates out of its proposal if the input asks for
-// that.
+// curate asks the provider of a step, and removes near-duplicates from its proposal if the input asks for it.
 func (p *phases) curate(ctx context.Context, s step, in ace.CuratorInput) (r ace.CuratorResult,
 	err error) {
 	if in.Deduplicate == nil {
@@ -23,7 +22,7 @@ func (p *phases) curate(ctx context.Context, s step, in ace.CuratorInput) (r ace
 	book := cmp.Or(s.book, &playbook.Playbook{})
 	d := &deduplicator{inputs: p.inputs, vectors: p.vectors, Deduplication: *in.Deduplicate, task: s.task}
 	defer func() { r.Usage = sum(d.used, r.Usage) }()
-	if d.Provider != "" { // an error here costs no answer of the curator
+	if d.Provider != "" { // fail before the curator is paid if there are no embeddings
 		if _, err = d.embed(ctx, book); err != nil {
 			return r, err
 		}
@@ -38,12 +37,12 @@ func (p *phases) curate(ctx context.Context, s step, in ace.CuratorInput) (r ace
 	return r, d.apply(ctx, book, &r)
 }
 
-// deduplicator takes the near-duplicates out of the proposal of a curator.
+// deduplicator removes near-duplicates from the proposal of a curator.
 type deduplicator struct {
 	*inputs
 	vectors *lru.Cache[[3]string, []float64]
 	ace.Deduplication
-	task ace.TaskContext // its budget is what is left
+	task ace.TaskContext // with the budget that is left
 	used *ace.Usage      // nil without a request
 }
 
@@ -64,7 +63,7 @@ func (d *deduplicator) apply(ctx context.Context, book *playbook.Playbook, r *ac
 	return nil
 }
 
-// embed returns the embeddings of the bullets. It asks for those that are not cached.
+// embed returns the embeddings of the bullets. It requests those that are not cached.
 func (d *deduplicator) embed(ctx context.Context, p *playbook.Playbook) ([][]float64, error) {
 	vectors := make([][]float64, len(p.Bullets))
 	var texts []string

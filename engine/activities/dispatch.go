@@ -67,8 +67,8 @@ func (d *Dispatch) Register(r worker.ActivityRegistry) {
 	}
 }
 
-// Close waits a moment for notices in the background, and ends the deliveries under way, which the
-// dispatcher repeats. Call it after the worker stopped.
+// Close waits up to [backgroundClose] for notices in the background, and ends the deliveries under way, which
+// the dispatcher repeats. Call it after the worker stopped.
 func (d *Dispatch) Close() {
 	d.background.close(backgroundClose)
 	d.notices.running.Wait()
@@ -76,7 +76,7 @@ func (d *Dispatch) Close() {
 	d.answers.running.Wait()
 }
 
-// tell sends notices to the dispatcher. For a request of a runner it returns the answer if that
+// tell sends notices to the dispatcher. If one of them requests a runner, tell returns the answer if it
 // arrives soon; otherwise it returns nil, and the answer arrives as a signal.
 func (d *Dispatch) tell(ctx context.Context, notices runner.Notices) (*runner.Answer, error) {
 	var request *runner.Request
@@ -199,7 +199,7 @@ func (d *Dispatch) notifyParent(ctx context.Context, r runner.Request, info *wor
 	return err
 }
 
-// listedOf decodes the memo of a run as far as possible.
+// listedOf decodes the memo of a run, which may be missing or unreadable.
 func listedOf(memo *commonpb.Memo) (l run.Memo) {
 	if p := memo.GetFields()[run.MemoKey]; p != nil {
 		_ = converter.GetDefaultDataConverter().FromPayload(p, &l)
@@ -232,7 +232,7 @@ func (d *Dispatch) recall(ctx context.Context, page []byte) ([]byte, error) {
 			e := info.GetExecution()
 			err := d.Workflows.SignalWorkflow(ctx, e.GetWorkflowId(), e.GetRunId(), runner.SignalAskAgain,
 				nil)
-			if isNotFound(err) { // closed ones have nothing to repeat
+			if isNotFound(err) { // a closed workflow has nothing to repeat
 				return nil
 			}
 			return err
@@ -267,7 +267,8 @@ func (d *Dispatch) Watch(ctx context.Context) {
 	}
 }
 
-// logCheck logs that the checks of the dispatcher fail from now on or, without an error, that they succeed again.
+// logCheck logs the first failure of the checks of the dispatcher and, with a nil error, the end of the
+// failures.
 func (d *Dispatch) logCheck(err error) {
 	if err != nil {
 		d.Logger.Warn("the dispatcher cannot be checked; retrying", "error", err)

@@ -16,14 +16,13 @@ import (
 	"acescope/engine/learning/model"
 )
 
-// evaluation is what an evaluation has done so far.
+// evaluation is the progress of an evaluation.
 type evaluation struct {
 	total ace.EvaluateResult
 	items []ace.EvalItem // the detail of heartbeats
 }
 
-// maxPlan is the number of bytes of a plan that an item keeps. The record of the model's requests has all of
-// it.
+// maxPlan bounds the plan in an item, in bytes. The record of the requests to the model has the whole plan.
 const maxPlan = 2 << 10
 
 // evaluator answers the tasks of evaluations and of trials.
@@ -35,14 +34,14 @@ type evaluator struct {
 }
 
 // evaluate answers a range of problems with a fixed playbook, or a range of the items of trials. It signals
-// no events. A retry continues after the items in the journal of this machine, or in the heartbeats of
-// another one.
+// no events. A retry continues after the items in the journal of this machine, or in the heartbeats of an
+// attempt on another machine.
 func (e *evaluator) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
 	ctx = withPlace(ctx)
 	var reported []ace.EvalItem
 	var lost ace.Usage // of items that failed in earlier attempts
 	if activity.HasHeartbeatDetails(ctx) && activity.GetHeartbeatDetails(ctx, &reported, &lost) != nil {
-		reported = nil // of another version
+		reported = nil // the details are those of another version
 	}
 	var done evaluation
 	j, err := openJournal(e.journals, ctx)
@@ -151,13 +150,13 @@ type answering struct {
 	*evaluator
 	in    ace.EvaluateInput
 	task  ace.Task
-	about ace.TaskContext // of the phase that is next
+	about ace.TaskContext // for the next phase
 	step  step
 	tools *toolbox
 	item  ace.EvalItem
 }
 
-// evaluateTask answers a task. With an error, the item has the usage so far.
+// evaluateTask answers a task. If it fails, the item has the usage so far.
 func (e *evaluator) evaluateTask(ctx context.Context, in ace.EvaluateInput, j job) (ace.EvalItem, error) {
 	x := &answering{evaluator: e, in: in, task: j.task, about: in.Task,
 		tools: &toolbox{config: in.Task.SkillsConfig, artifacts: e.artifacts, secrets: e.secrets},

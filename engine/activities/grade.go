@@ -17,12 +17,11 @@ import (
 type grader struct {
 	*inputs
 	programs map[string]grade.Program
-	withheld string // why programs may not be started here, or ""
+	withheld string // see [Activities.Withheld]
 }
 
-// gradeOutside asks the grader of an answer if it is a model or a program, and sets the verdict of the input.
-// It returns the reason that a model gave, and the usage, which it takes from the budget of the input; nil if
-// there was no request.
+// gradeOutside sets the verdict of the input if its grader is a model or a program. It returns the model's
+// reason, and the usage, which it subtracts from the budget of the input; nil if there was no request.
 func (g *grader) gradeOutside(
 	ctx context.Context, in *ace.ReflectorInput,
 ) (reason string, used *ace.Usage, err error) {
@@ -47,8 +46,8 @@ func (g *grader) gradeOutside(
 	return reason, used, nil
 }
 
-// judge asks the model of the step whether the answer means the same as the label. It does not ask if they
-// are equal. The reason is one line, without secrets.
+// judge asks the model of the step whether the answer means the same as the label, unless they are equal. The
+// reason is one line, without secrets.
 func (g *grader) judge(
 	ctx context.Context, in ace.ReflectorInput,
 ) (score float64, reason string, used *ace.Usage, err error) {
@@ -72,7 +71,7 @@ func (g *grader) judge(
 	return score, ace.Cut(g.secrets.String(line), maxReason), &u, err
 }
 
-// Bounds of each output of a grader, and of the line that is quoted from it, in bytes.
+// Bounds in bytes: of the standard output and of the standard error of a grader, and of a reason.
 const (
 	maxGraded = 64 << 10
 	maxReason = 200
@@ -120,7 +119,7 @@ func (g *grader) runGrader(ctx context.Context, name string, in ace.ReflectorInp
 	return 0, model.Errorf(model.GraderFailed, "program:%s: %v", name, err)
 }
 
-// sum returns the sum of two usages, nil if both are.
+// sum returns the sum of two usages, or nil if both are nil.
 func sum(a, b *ace.Usage) *ace.Usage {
 	switch {
 	case a == nil:

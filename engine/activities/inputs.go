@@ -11,7 +11,7 @@ import (
 	"acescope/engine/store/artifact"
 )
 
-// inputs resolves what the inputs of activities refer to.
+// inputs resolves the names and references in the inputs of activities.
 type inputs struct {
 	books     *playbook.Store
 	artifacts *artifact.Store
@@ -20,7 +20,7 @@ type inputs struct {
 	secrets   *redact.Redactor
 }
 
-// maxPrompt bounds a prompt that is an artifact, in bytes.
+// maxPrompt bounds a text that is given by reference, in bytes.
 const maxPrompt = 16 << 20
 
 // step holds the resolved references of a step's input.
@@ -29,7 +29,7 @@ type step struct {
 	book     *playbook.Playbook
 	prompt   string
 	task     ace.TaskContext
-	earlier  *ace.Usage // of the attempts before
+	earlier  *ace.Usage // of earlier attempts
 }
 
 func (in *inputs) prepare(ctx context.Context, t ace.TaskContext, prompt string, ref *ace.Ref) (step,

@@ -19,12 +19,12 @@ import (
 	"acescope/engine/ace"
 )
 
-// syncEvery bounds the items whose work is lost with the machine: those of so much time are not on its disk
-// yet. The loss of the process loses none.
+// syncEvery is the time between two syncs of a journal. If the machine crashes, items since the last sync are
+// lost; if only the process crashes, no item is lost.
 const syncEvery = time.Second
 
-// journal is a file with the finished items of an evaluation, so that no attempt on this machine repeats one.
-// A nil one keeps nothing.
+// journal is a file with the finished items of an evaluation, so that no attempt on this machine repeats
+// them. A nil journal keeps nothing.
 type journal struct {
 	file   *os.File
 	synced time.Time
@@ -81,8 +81,8 @@ func (j *journal) read() error {
 	return err
 }
 
-// merge returns the items of earlier attempts: those in the file, or the given ones if they are more. Then
-// the file has these too.
+// merge returns the items of earlier attempts: those of the file, or the others if there are more of them. It
+// appends missing items to the file.
 func (j *journal) merge(other []ace.EvalItem) ([]ace.EvalItem, error) {
 	if j == nil {
 		return other, nil
@@ -122,7 +122,7 @@ func (j *journal) close() {
 	}
 }
 
-// remove removes the file, which is not needed any more.
+// remove removes the file, or empties it if it cannot be removed.
 func (j *journal) remove() {
 	if j == nil {
 		return

@@ -19,7 +19,7 @@ import (
 // Bounds of a live file.
 const (
 	liveEvery = 250 * time.Millisecond // minimum time between two lines
-	liveBytes = 1 << 20                // of text; the rest is left out, with a note
+	liveBytes = 1 << 20                // of text; a note replaces the rest
 )
 
 // liveLine is a line of a live file: the text since the previous line.
@@ -84,7 +84,7 @@ func (l *liveFile) add(text string) {
 	}
 }
 
-// flush appends the text that is left. The caller holds the lock.
+// flush writes the remaining text. The caller holds the lock.
 func (l *liveFile) flush() {
 	l.text = append(l.text, l.secrets.Flush()...)
 	l.write("")

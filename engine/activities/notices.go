@@ -19,8 +19,8 @@ const (
 	signalTimeout    = 5 * time.Second
 )
 
-// collectFor is the time for which the first notice of a signal waits for others. It covers the
-// notices of one workflow task; during a signal the next batch collects anyway.
+// collectFor is the time for which the first notice of a signal waits for others. It is long enough for the
+// notices of one workflow task. While a signal is sent, the next batch collects notices anyway.
 const collectFor = 2 * time.Millisecond
 
 // noticeBatcher combines the notices of many workflows of this process into few signals to the

@@ -64,7 +64,7 @@ type operations struct {
 	agents
 	recordings
 	runs     run.Service // nil if blueprints are not available
-	withheld string      // why programs may not be started here, or ""
+	withheld string      // see [Activities.Withheld]
 	self     []string    // see [Activities.Self]
 }
 
@@ -80,7 +80,7 @@ func (o operations) operate(ctx context.Context, p flow.Parameters) (any, error)
 	case p.Blueprint != nil:
 		return o.blueprintRun(ctx, *p.Blueprint)
 	}
-	return nil, permanent(errors.New("the operation says nothing to do"))
+	return nil, permanent(errors.New("the operation has no prompt, agent, command or blueprint"))
 }
 
 // prompt asks a model.
@@ -122,7 +122,7 @@ func (o operations) prompt(ctx context.Context, c flow.PromptCall) (flow.Answer,
 	return out, o.setText(ctx, &out, reply.Text)
 }
 
-// flowAgent asks an agent's CLI.
+// agent asks an agent's CLI.
 func (o operations) agent(ctx context.Context, c flow.AgentCall) (flow.Answer, error) {
 	schema, err := compileAnswer(c.Schema)
 	if err != nil {
@@ -193,7 +193,7 @@ func (o operations) attach(ctx context.Context, text string, refs []ace.Ref) (st
 	return text, nil
 }
 
-// answerSchema checks that an answer has JSON of a schema. A nil one accepts any text.
+// answerSchema checks that an answer contains JSON that fits a schema. A nil answerSchema accepts any text.
 type answerSchema struct {
 	raw    json.RawMessage
 	schema *blueprint.Schema
@@ -220,7 +220,7 @@ func (s *answerSchema) ask(prompt string) string {
 	return prompt + "\n\nAnswer with JSON that fits this JSON Schema, and nothing else:\n" + string(s.raw)
 }
 
-// find returns the JSON of an answer that fits.
+// find returns the last JSON in an answer that fits the schema.
 func (s *answerSchema) find(text string) (json.RawMessage, error) {
 	if s == nil {
 		return nil, nil
@@ -236,7 +236,7 @@ func (s *answerSchema) find(text string) (json.RawMessage, error) {
 	return nil, err
 }
 
-// inheritedEnv are the variables of this process that programs of flows get.
+// inheritedEnv lists the environment variables that programs of flows and graders inherit from this process.
 var inheritedEnv = []string{"PATH", "HOME", "LANG", "LC_*", "TZ", "TMPDIR", "USER", "SystemRoot", "PATHEXT",
 	"COMSPEC",
 	"USERPROFILE", "TEMP", "TMP"}
@@ -290,8 +290,8 @@ func (o operations) command(ctx context.Context, c flow.CommandCall) (flow.Comma
 	return out, err
 }
 
-// self is the program of a step that stands for this one, whatever its name and place. It connects to the
-// server of the flow: selfEnv are the variables that it gets in addition, with [Activities.Self].
+// self is the program name in a step that stands for the executable of this process. It connects to the
+// server of the flow, with [Activities.Self] and the environment variables selfEnv.
 const self = "acescope"
 
 var selfEnv = []string{"ACESCOPE_*", "TEMPORAL_*", "XDG_*"}
@@ -307,7 +307,8 @@ func program(args []string) []string {
 	return append([]string{path}, args[1:]...)
 }
 
-// insideOf returns a directory in another one, which must contain it also after symbolic links.
+// insideOf returns the directory within, which is relative to dir. It fails if symbolic links lead out of
+// dir.
 func insideOf(dir, within string) (string, error) {
 	if within == "" {
 		return dir, nil
@@ -318,7 +319,7 @@ func insideOf(dir, within string) (string, error) {
 	}
 	path, err := filepath.EvalSymlinks(filepath.Join(root, filepath.FromSlash(within)))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("there is no directory %s in %s", within, dir)
+		return "", fmt.Errorf("directory %s not found in %s", within, dir)
 	}
 	if err != nil {
 		return "", err

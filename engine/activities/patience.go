@@ -10,15 +10,14 @@ import (
 	"acescope/engine/store/bucket"
 )
 
-// Pauses before a store that is away is asked again.
+// Pauses between requests to a store that does not answer.
 const (
 	firstStorePause = 500 * time.Millisecond
 	maxStorePause   = 10 * time.Second
 )
 
-// patience returns for how long an attempt asks a store that is away. The first ones report it soon, so that
-// the list of runs says why nothing happens. Together the attempts at a step that may be tried five times
-// wait for six minutes.
+// patience returns how long an attempt waits for a store that does not answer. The first attempts fail soon,
+// so that the list of runs shows the reason. Five attempts wait for eleven minutes in all.
 func patience(attempt int32) time.Duration {
 	switch attempt {
 	case 1:
@@ -31,8 +30,7 @@ func patience(attempt int32) time.Duration {
 	return 5 * time.Minute
 }
 
-// patiently calls use until its store answers, for as long as the attempt may wait. It must be possible to
-// repeat use.
+// patiently repeats use until its store answers, but no longer than the [patience] of the attempt.
 func patiently[T any](ctx context.Context, use func() (T, error)) (T, error) {
 	attempt := int32(1)
 	if activity.IsActivity(ctx) {

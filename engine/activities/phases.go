@@ -114,9 +114,9 @@ func (p *phases) curator(ctx context.Context, in ace.CuratorInput) (r ace.Curato
 	return redacted(p.secrets, r), err
 }
 
-// runStep prepares a step, lets call execute it and returns its time and the record of its requests to a
-// model. The record and the budget include the attempts before. It sets the task and the prompt of the step's
-// input to those that call gets.
+// runStep prepares a step, executes it with call, and returns its time and the record of its requests to a
+// model. The record and the budget include earlier attempts. Before call, it resolves t and prompt, the task
+// and the prompt of the step's input, in place.
 func (p *phases) runStep(ctx context.Context, t *ace.TaskContext, prompt *string, ref *ace.Ref,
 	call func(context.Context, step) error) (*ace.StepTime, *ace.CallLog, error) {
 	ctx, recorder := p.recording(withPlace(ctx))

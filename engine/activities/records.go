@@ -17,14 +17,14 @@ import (
 	"acescope/engine/learning/model"
 )
 
-// recordings keep the requests of steps to models.
+// recordings stores the requests of steps to models.
 type recordings struct {
 	*inputs
 	off bool
 }
 
-// attemptsBefore adds the requests of failed attempts to the record and returns that of the last one, nil
-// without one. Attempts that lost their process are not known.
+// attemptsBefore adds the requests of failed attempts to the recorder and returns the record of the last
+// failed attempt, or nil. The requests of an attempt whose process was lost are unknown.
 func (c *recordings) attemptsBefore(ctx context.Context, recorder *calls.Recorder) *ace.CallLog {
 	var log *ace.CallLog
 	if recorder == nil || !activity.HasHeartbeatDetails(ctx) ||
@@ -34,7 +34,7 @@ func (c *recordings) attemptsBefore(ctx context.Context, recorder *calls.Recorde
 	}
 	list, err := calls.Read(ctx, c.artifacts.Get, *log)
 	if err != nil {
-		activity.GetLogger(ctx).Warn("the requests of the attempts before are not counted", "error", err)
+		activity.GetLogger(ctx).Warn("the model requests of earlier attempts are not counted", "error", err)
 		return nil
 	}
 	for _, one := range list {
@@ -52,13 +52,13 @@ func (c *recordings) recording(ctx context.Context) (context.Context, *calls.Rec
 	return calls.WithRecorder(ctx, recorder), recorder
 }
 
-// store stores a record. A phase does not fail without it, because its requests would be paid again.
+// store stores a record. An error does not fail the phase, because a retry would pay for its requests again.
 func (c *recordings) store(ctx context.Context, recorder *calls.Recorder) *ace.CallLog {
 	log, err := patiently(ctx, func() (*ace.CallLog, error) {
 		return recorder.Store(ctx, c.artifacts.PutBytes, c.secrets.Line)
 	})
 	if err != nil {
-		activity.GetLogger(ctx).Warn("the requests to the model are not on record", "error", err)
+		activity.GetLogger(ctx).Warn("the requests to the model were not recorded", "error", err)
 		return nil
 	}
 	return log
@@ -116,7 +116,7 @@ func retryDelay(e *model.Error, attempt int32) time.Duration {
 	}
 	first, longest := 5*time.Second, time.Minute
 	switch e.Kind {
-	case model.NoKey, model.NoAgent, model.NoBlueprint, model.NoGrader, // another worker may have one
+	case model.NoKey, model.NoAgent, model.NoBlueprint, model.NoGrader, // another worker may have it
 		model.GraderFailed:
 		first, longest = time.Second, 2*time.Second
 	case model.RateLimited:

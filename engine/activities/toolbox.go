@@ -15,7 +15,7 @@ import (
 	"acescope/engine/store/artifact"
 )
 
-// callsPerPace is the number of tool calls over which the pace of a phase is spread.
+// callsPerPace is the number of tool calls that together take the pace of a phase.
 const callsPerPace = 5
 
 // maxObserved bounds the tool calls that an agent makes itself. Later calls are only in the
@@ -72,8 +72,7 @@ func (t *toolbox) open(name string, args json.RawMessage) int {
 	return t.append(name, args)
 }
 
-// append adds a call. Its ID includes the attempt, because the calls of a failed attempt did
-// happen.
+// append adds a call. Its ID includes the attempt, because events report the calls of failed attempts too.
 func (t *toolbox) append(name string, args json.RawMessage) int {
 	n := len(t.calls)
 	id := fmt.Sprintf("skills-%d.%d", t.attempt, n+1)
@@ -142,7 +141,7 @@ func (t *toolbox) payload(ctx context.Context, v any) json.RawMessage {
 	return data
 }
 
-// rawPayload is payload for JSON, which may be empty.
+// rawPayload is [toolbox.payload] for JSON, which may be empty.
 func (t *toolbox) rawPayload(ctx context.Context, v json.RawMessage) json.RawMessage {
 	if len(v) == 0 {
 		return nil

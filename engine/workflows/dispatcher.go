@@ -220,7 +220,7 @@ func set(ids []string) map[string]bool {
 	return s
 }
 
-// runGone handles an answer to a run that has ended, whose parent may not know that.
+// runGone frees the slot of a run that has ended, and suspects that its parent was not informed.
 func (d *dispatcher) runGone(a runner.Answer) {
 	if a.Claimed != nil {
 		d.table.Ended(a.RunID, a.Execution, a.Claimed.Number)
@@ -255,7 +255,8 @@ func (d *dispatcher) check(ctx workflow.Context) {
 	}
 }
 
-// toCheck returns the runs to check now: new suspects at once, all others when a check is due.
+// toCheck returns the runs to check now: the suspects if there is a new one, and when a check is due also the
+// runs that hold a slot for long.
 func (d *dispatcher) toCheck(now time.Time) []runner.Request {
 	suspects, fresh := d.table.Suspects(), d.suspected
 	d.suspected = false

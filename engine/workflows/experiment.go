@@ -17,7 +17,7 @@ import (
 
 // Bounds of an experiment.
 const (
-	// MaxFailuresInARow ends an experiment whose tasks all fail.
+	// MaxFailuresInARow is the number of failed tasks in a row after which an experiment ends.
 	MaxFailuresInARow = 20
 	// DefaultWindow is the default number of tasks that an online experiment measures at a time.
 	DefaultWindow = 20
@@ -28,14 +28,13 @@ const (
 	evalChunk = 25
 )
 
-// experiment is an open experiment. Everything it knows is in state, which decides what to do
-// next.
+// experiment is an open experiment. Its state decides what to do next.
 type experiment struct {
 	in       ace.ExperimentInput
 	state    ace.ExperimentState
 	stage    string        // the search attribute
 	open     int           // open tasks
-	reserved []*ace.Budget // of the open tasks, if the experiment has one
+	reserved []*ace.Budget // budgets of the open tasks, if the experiment has a budget
 	failures int           // in a row
 }
 
@@ -58,8 +57,8 @@ func Experiment(ctx workflow.Context, in ace.ExperimentInput) (*ace.ExperimentPr
 }
 
 // outcome returns the last stage and the status of an experiment that closes with an error, or with nil.
-// Revisions below 5 leave the stage that would have come next, and call an experiment canceled that completed
-// although its cancellation was requested.
+// Revisions below 5 leave the stage that would have come next, and close as canceled an experiment that
+// completed after its cancellation was requested.
 func (x *experiment) outcome(ctx workflow.Context, err error) (stage string, status ace.Status) {
 	stage, status = x.state.Progress.Stage, ace.Completed
 	stops := x.in.Revision > 4
@@ -129,7 +128,7 @@ func (x *experiment) keepBest(ctx workflow.Context) error {
 	return x.readBranch(ctx, ace.BestBranch(x.in.ExperimentID), best.Playbook)
 }
 
-// failure returns why an experiment whose tasks have all closed fails, or nil.
+// failure returns an error if too many tasks of the experiment failed.
 func (x *experiment) failure() error {
 	if !x.state.TooManyFailed() {
 		return nil
@@ -140,7 +139,7 @@ func (x *experiment) failure() error {
 	return temporal.NewNonRetryableApplicationError(message, typeTooManyFailures, nil)
 }
 
-// typeTooManyFailures is the type of the failure of an experiment whose tasks fail.
+// typeTooManyFailures is the failure type of an experiment that ends because of failed tasks.
 const typeTooManyFailures = "TooManyFailures"
 
 // show writes the stage to the search attributes.
@@ -245,7 +244,7 @@ func (x *experiment) start(ctx workflow.Context, selector workflow.Selector, in 
 	})
 }
 
-// memoOfBy returns the memo of a child run, nil for a run of a version that did not record who started it.
+// memoOfBy returns the memo of a child run; nil if the experiment does not record the user who started it.
 func memoOfBy(by string) map[string]any {
 	if by == "" {
 		return nil
@@ -318,8 +317,8 @@ func (x *experiment) ablate(ctx workflow.Context) error {
 	return nil
 }
 
-// answer answers items from an index, at most Parallel chunks at the same time and not beyond end: of trials,
-// or of the evaluation data set.
+// answer answers items of trials, or of the evaluation data set if trials is nil: from the index from, and
+// not beyond end, at most Parallel chunks at the same time.
 func (x *experiment) answer(ctx workflow.Context, trials *ace.Ref, from, end int) error {
 	options := withOptions(ctx, ace.ActivityEvaluate, x.in.Provider)
 	in := ace.EvaluateInput{Task: x.taskContext(ctx), Steps: x.in.Steps, Dataset: *x.in.Eval,

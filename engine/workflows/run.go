@@ -19,8 +19,8 @@ import (
 	"acescope/engine/temporal/searchattr"
 )
 
-// blueprintRun is an open run. Everything it knows is in state, which changes only through apply;
-// the other fields record what the workflow has done.
+// blueprintRun is an open run. Its state changes only through apply; the other fields record what the
+// workflow has done.
 type blueprintRun struct {
 	state        run.State
 	root         workflow.Context // canceled with the workflow
@@ -47,8 +47,8 @@ type pending struct {
 	fact   func(workflow.Future) (run.Fact, bool)
 }
 
-// Run is the workflow of one blueprint run: it requests a runner, has the run executed there and
-// reports the result to the session that requested it. It closes as [run.Revision] says.
+// Run is the workflow of one blueprint run: it requests a runner, has the run executed there and reports the
+// result to the session that requested it. [run.Revision] says with which status it closes.
 func Run(ctx workflow.Context, in run.Input) (*run.Result, error) {
 	disconnected, _ := workflow.NewDisconnectedContext(ctx)
 	r := &blueprintRun{root: ctx, disconnected: disconnected, shown: run.Pending,
@@ -298,8 +298,8 @@ func (r *blueprintRun) stop() {
 	}
 }
 
-// leave reports the end of the run: to its session if the runner is lost, to the parent session,
-// and to the dispatcher, which frees the runner.
+// leave reports the end of the run to its session if the runner is lost, to the parent session, and to the
+// dispatcher, which frees the slot.
 func (r *blueprintRun) leave() {
 	if r.cancel != nil {
 		r.cancel()

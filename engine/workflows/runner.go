@@ -13,7 +13,7 @@ import (
 	"acescope/engine/temporal/searchattr"
 )
 
-// runnerLease is the open workflow of a runner. Everything it knows is in state.
+// runnerLease is the open workflow of a runner.
 type runnerLease struct {
 	id    string
 	state runner.LeaseState

@@ -27,7 +27,7 @@ const (
 	maxTurnBytes               = 35 << 20
 )
 
-// agentSession is an open session. Everything it knows of the conversation is in state.
+// agentSession is an open session. Its state holds the conversation.
 type agentSession struct {
 	in       session.Input
 	state    session.State

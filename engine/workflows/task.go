@@ -18,8 +18,8 @@ import (
 // announceAfter delays an update of the phase in the search attributes.
 const announceAfter = 300 * time.Millisecond
 
-// task is an open task run. Everything it knows is in state, which changes only through apply, so
-// that folding the history gives the same state.
+// task is an open task run. Its state changes only through apply, so that folding the history gives the same
+// state.
 type task struct {
 	state  ace.State
 	shown  ace.Phase // the search attribute
@@ -32,10 +32,10 @@ type task struct {
 	curated   ace.CuratorResult
 }
 
-// Task is the workflow of one ACE run: generator, skills, reflector, curator, persist. A fork
-// starts after the steps that it reuses. A run with a wrong answer completes; a run fails with
-// the error of a step that failed after its last retry. An observed run executes no steps and
-// ends as its observer reports.
+// Task is the workflow of one ACE run: generator, skills, reflector, curator, persist. A fork starts after
+// the steps that it reuses. A run with a wrong answer completes; a run fails with the error of a step that
+// failed after its last retry. An observed run executes no steps and closes with the status that its observer
+// reports.
 func Task(ctx workflow.Context, in ace.TaskInput) (ace.TaskResult, error) {
 	t := &task{shown: in.FirstPhase(), signal: workflow.GetSignalChannel(ctx, ace.SignalToolEvent),
 		review: workflow.GetSignalChannel(ctx, ace.SignalReview)}
@@ -120,8 +120,8 @@ func (t *task) drain(ctx workflow.Context) {
 	}
 }
 
-// listenForReviews applies decisions that come outside of a review, which are ignored. It leaves them in the
-// channel until it runs, so that awaitReview sees all of them.
+// listenForReviews applies decisions that arrive outside of a review; the state ignores them. It does not
+// block in Receive, which would hold a decision back from awaitReview.
 func (t *task) listenForReviews(ctx workflow.Context) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	for workflow.Await(ctx, func() bool { return t.review.Len() > 0 }) == nil {
@@ -136,9 +136,9 @@ func (t *task) hearReviews() {
 	}
 }
 
-// awaitReview waits for a decision on the operations if they need one, up to the time limit. Its timer
-// separates decisions that came before the operations, which are ignored, from those that count: the server
-// adds signals that arrive during a workflow task after its commands.
+// awaitReview waits for a decision on the operations if they need one, up to the time limit. Only decisions
+// after its timer in the history count: the server records signals that arrive during a workflow task after
+// the commands of the task, so earlier decisions cannot know the operations.
 func (t *task) awaitReview(ctx workflow.Context) error {
 	t.hearReviews()
 	if !t.state.WaitsForReview() {
@@ -255,7 +255,7 @@ func (t *task) finish(ctx workflow.Context) error {
 	return writeOutcome(ctx, t.state.Summary(), string(t.state.Phase), exit)
 }
 
-// keep stores a result that is input of later steps.
+// keep stores a result that is part of the input of later steps.
 func (t *task) keep(result any) {
 	switch r := result.(type) {
 	case *ace.GeneratorResult:
@@ -269,7 +269,7 @@ func (t *task) keep(result any) {
 	}
 }
 
-// keepReused stores the reused results in the input; the state has applied them already.
+// keepReused stores the reused results of the input; the state has applied them already.
 func (t *task) keepReused(f *ace.Fork) {
 	for _, step := range ace.Steps() {
 		for _, result := range f.InlineResults(step) {
@@ -313,9 +313,9 @@ func (t *task) input(ctx workflow.Context, in ace.TaskInput, step ace.Phase) any
 // drainFor delays the close of an observed run for batches that arrive out of order.
 const drainFor = 250 * time.Millisecond
 
-// observe receives events until the observer finishes the run, the run is idle for too long or
-// it is canceled. A long run continues as new. Only this loop reads the channel: a concurrent
-// listener could hold an event when the run continues as new, and lose it.
+// observe receives events until the observer finishes the run, the run is idle for too long or it is
+// canceled. A long run continues as new. Only this loop reads the channel, because the event that a
+// concurrent reader has just received would be lost when the run continues as new.
 func (t *task) observe(ctx workflow.Context, in ace.TaskInput) error {
 	t.heard = workflow.Now(ctx)
 	alarm := workflow.NewTimer(ctx, in.Idle())
@@ -340,7 +340,7 @@ func (t *task) observe(ctx workflow.Context, in ace.TaskInput) error {
 			return err
 		}
 	}
-	_ = workflow.Sleep(ctx, drainFor) // a cancellation only shortens it
+	_ = workflow.Sleep(ctx, drainFor) // an error only means that a cancellation shortened the wait
 	t.drain(ctx)
 	t.announceModel(ctx, &in)
 	return t.observedError()

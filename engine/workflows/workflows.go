@@ -26,8 +26,8 @@ import (
 	"acescope/engine/temporal/searchattr"
 )
 
-// registered are all workflows that acescope executes, by their names in the contract. What verify covers
-// follows from it, so no worker registers another one.
+// registered lists all workflows that acescope executes, by their names in the contract. Workers and verify
+// use the same list.
 var registered = []struct {
 	name     string
 	workflow any
@@ -92,8 +92,8 @@ func writeSummary(ctx workflow.Context, summary ace.Summary) error {
 	return nil
 }
 
-// writeUsage writes the summary of an agent's work to the memo, so that lists know its cost. Earlier versions
-// did not.
+// writeUsage writes the usage of a session or a blueprint run to the memo, for lists. Earlier versions did
+// not.
 func writeUsage(ctx workflow.Context, summary ace.Summary) error {
 	if summary.Usage == (ace.Usage{}) ||
 		workflow.GetVersion(ctx, "memo-usage", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
@@ -111,7 +111,7 @@ func writeOutcome(ctx workflow.Context, summary ace.Summary, phase string, exit 
 		searchattr.Keyword(ace.AttrPhase, phase), searchattr.Keyword(ace.AttrExit, string(exit)))
 }
 
-// updateHandler is a handler of an update with its validator, or nil.
+// updateHandler is the handler of an update, and its validator, which may be nil.
 type updateHandler struct {
 	name              string
 	handle, validator any

@@ -1,5 +1,5 @@
-// Package wild is a workflow that decides by what a replay does not have. It is never run:
-// make lint demands that workflowcheck finds it.
+// Package wild has a workflow that depends on the clock, which a replay does not reproduce. It never runs;
+// make lint checks that workflowcheck reports it.
 package wild
 
 import (
@@ -9,7 +9,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Register makes the workflow known, by which the checker finds it.
+// Register registers the workflow, so that workflowcheck finds it.
 func Register(r worker.WorkflowRegistry) { r.RegisterWorkflow(Decide) }
 
 // Decide sleeps on the hour only.
