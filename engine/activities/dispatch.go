@@ -153,14 +153,14 @@ func (d *Dispatch) checkRuns(ctx context.Context, in runner.CheckInput) (runner.
 // informed.
 func (d *Dispatch) checkRun(ctx context.Context, r runner.Request) (ace.Status, error) {
 	got, err := d.Workflows.DescribeWorkflowExecution(ctx, run.WorkflowID(r.RunID), r.Execution)
-	if isNotFound(err) {
-		return ace.Failed, d.notifyParent(ctx, r, nil, "its record was deleted")
-	}
-	if err != nil {
+	if err != nil && !isNotFound(err) {
 		return "", err
 	}
 	info := got.GetWorkflowExecutionInfo()
 	exit, why := ace.Failed, "its workflow failed"
+	if err != nil {
+		why = "its record was deleted"
+	}
 	switch info.GetStatus() {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
 		return "", nil

@@ -200,13 +200,15 @@ func TestCheckRuns(t *testing.T) {
 		return nil
 	}
 	var in runner.CheckInput
-	for _, id := range []string{"runs", "done", "killed", "late", "orphan", "away", "deaf"} {
+	for _, id := range []string{"runs", "done", "killed", "late", "orphan", "away", "deaf", "deleted",
+		"deleted and deaf"} {
 		in.Runs = append(in.Runs, runner.Request{RunID: id, Name: "crawl",
-			Parent: map[string]string{"killed": "p", "late": "p", "done": "p", "deaf": "deaf"}[id]})
+			Parent: map[string]string{"killed": "p", "late": "p", "done": "p", "deaf": "deaf",
+				"deleted and deaf": "deaf"}[id]})
 	}
 	got, err := newDispatch(p).checkRuns(t.Context(), in)
 	want := map[string]ace.Status{"done": ace.Completed, "killed": ace.Failed, "late": ace.TimedOut,
-		"orphan": ace.Failed}
+		"orphan": ace.Failed, "deleted": ace.Failed}
 	if err != nil || fmt.Sprint(got.Ended) != fmt.Sprint(want) {
 		t.Errorf("%+v, %v", got, err)
 	}
