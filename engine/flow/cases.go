@@ -18,7 +18,8 @@ import (
 // CasesSuffix ends the name of a file with the test cases of a flow, NAME.test.yaml.
 const CasesSuffix = ".test.yaml"
 
-// Case is a test of a flow: what its run gets, and what must come of it.
+// Case is a test of a flow: the input of its run, the answers in place of workers and users, and the expected
+// result.
 type Case struct {
 	Name string
 	At   Position
@@ -27,16 +28,16 @@ type Case struct {
 	Dir       string
 	Start     time.Time                  // when the run begins; zero: now
 	Mocks     []Answers                  // in place of workers
-	Reuse     map[string]json.RawMessage // random values by their key
+	Reuse     map[string]json.RawMessage // random values by key
 	Decisions map[string]Decision        // by the path or ID of a step that waits for approval
 	Signals   []Signal
 	Expect    Expectation
 }
 
-// Answers are what the operations of a step get, in the order in which they begin; the last one repeats.
-// For the key of an operation, such as "op.build.each/3.1", there is one.
+// Answers holds the results or the failure of the operations of a step. Operations get the results in the
+// order in which they begin; the last result repeats.
 type Answers struct {
-	Key     string
+	Key     string // ID of a step, or of an operation, such as "op.build.each/3.1"
 	Results []json.RawMessage
 	Failure *ace.Failure // in place of results
 }
@@ -48,7 +49,7 @@ type Signal struct {
 	After time.Duration
 }
 
-// Expectation is what must come of a run. Empty fields do not matter.
+// Expectation is the expected end of a run. Empty fields do not matter.
 type Expectation struct {
 	Status  ace.Status      // completed unless Error or Message is set
 	Error   string          // type of the failure
@@ -71,7 +72,8 @@ func ParseCases(name, text string, f *Flow) ([]Case, error) {
 		}, "cases")
 	}
 	if len(p.cases) == 0 && len(p.problems) == 0 {
-		p.problems = append(p.problems, Position{name, 1, 1}.problem("there are no cases", "list them under cases:"))
+		p.problems = append(p.problems, Position{name, 1, 1}.problem("the file has no cases",
+			"list them under cases:"))
 	}
 	if len(p.problems) > 0 {
 		return nil, p.problems
@@ -82,7 +84,7 @@ func ParseCases(name, text string, f *Flow) ([]Case, error) {
 // caseParser parses the cases of a file.
 type caseParser struct {
 	reader
-	steps map[string]Kind // by ID, also those of sub-flows
+	steps map[string]Kind // by ID, with the steps of sub-flows
 	cases []Case
 }
 
@@ -150,10 +152,10 @@ func (p *caseParser) mock(c *Case, key, n *yaml.Node) {
 	})
 	switch _, random := kind.(*randomStep); {
 	case len(n.Content) != 2 || a.Failure == nil && len(a.Results) == 0:
-		p.fail(n, "a mock has either result, results or error", "")
+		p.fail(n, "a mock needs one of result, results and error", "")
 	case random && len(a.Results) != 1:
-		p.fail(n, "a random value is mocked by one result",
-			"name others by their keys, such as random.STEP.each/3.1")
+		p.fail(n, "the mock of a random value has one result",
+			"mock each value by its key, such as random.STEP.each/3.1")
 	case random && !isID:
 		c.Reuse[operation.RandomKey(step)] = a.Results[0]
 	case random:
@@ -176,8 +178,8 @@ func (p *caseParser) failure(n *yaml.Node) *ace.Failure {
 	return &f
 }
 
-// result reads the result of a step: an object with the fields of its kind, of which those not given are
-// those of a success, or a text for the field that most steps read.
+// result reads the result of a step: an object with fields of its kind, or a text for the main field of the
+// kind. Missing fields are those of a successful result.
 func (p *caseParser) result(kind Kind, n *yaml.Node) json.RawMessage {
 	data := p.json(n)
 	main, into := resultOf(kind)
@@ -202,7 +204,8 @@ func (p *caseParser) result(kind Kind, n *yaml.Node) json.RawMessage {
 	return data
 }
 
-// resultOf returns a pointer to a successful result of a kind, nil for any JSON, and the field of a text.
+// resultOf returns the main field of a kind, which a text stands for, and a pointer to a successful result,
+// or nil if the result may be any JSON.
 func resultOf(kind Kind) (main string, into any) {
 	success := ace.AgentResult{Success: true}
 	switch kind.(type) {

@@ -14,16 +14,17 @@ import (
 type pendingExpr struct {
 	expr   *Expr
 	owner  *Step // nil: an output of the flow
-	inside bool  // it sees the steps of the owner's block
+	inside bool  // whether it may read results of steps in the owner's block
 }
 
-// typed is an expression that must have one of the types.
+// typed is an expression that must have one of several types.
 type typed struct {
 	expr  *Expr
 	kinds []*cel.Type
 }
 
-// check compiles the expressions of a file and checks what they refer to.
+// check compiles the expressions of a file, and checks that they have the right types and read only values
+// that exist.
 func (b *builder) check() {
 	env, err := newEnvironment(b.objects(), b.loops)
 	if err != nil {
@@ -56,7 +57,7 @@ func (b *builder) check() {
 	c.expressions(nil, false, visible)
 }
 
-// objects returns the types of inputs, variables and results.
+// objects returns the types of inputs, variables, results and run.
 func (b *builder) objects() objectTypes {
 	o := objectTypes{
 		typeInputs: {}, typeVars: {}, typeSteps: {},
@@ -78,7 +79,7 @@ func (b *builder) objects() objectTypes {
 	return o
 }
 
-// typeOf returns the type of a JSON schema's type.
+// typeOf returns the CEL type for a type of a JSON Schema.
 func typeOf(name string) *cel.Type {
 	switch name {
 	case "string":
@@ -100,7 +101,7 @@ type names struct{ steps, items map[string]bool }
 
 func (n names) clone() names { return names{maps.Clone(n.steps), maps.Clone(n.items)} }
 
-// checker checks that expressions read only what has happened before.
+// checker checks that expressions read only results of steps that come before them.
 type checker struct {
 	*builder
 	byOwner map[*Step][]pendingExpr
@@ -121,7 +122,7 @@ func (c *checker) block(steps []*Step, visible names) {
 		case *repeatStep:
 			c.block(k.steps, inner)
 			maps.Copy(visible.steps, inner.steps)
-		case *subFlowStep: // has names of its own
+		case *subFlowStep: // its steps have a namespace of their own
 		default:
 			for _, b := range s.Do.Blocks() { // branches do not see each other
 				branch := inner.clone()
@@ -155,7 +156,7 @@ func (c *checker) expressions(s *Step, inside bool, visible names) {
 }
 
 func (c *checker) unreachable(p pendingExpr, id string) {
-	hint := "a step reads the results of steps before it; of a for_each read steps.ID.results"
+	hint := "a step can read only the results of steps before it; for a for_each, read steps.ID.results"
 	if p.owner != nil && id == p.owner.ID {
 		hint = "a step cannot read its own result; use a variable to pass values to the next iteration"
 	}
@@ -167,7 +168,7 @@ func (c *checker) unreachable(p pendingExpr, id string) {
 		line), hint))
 }
 
-// within reads fields that see the steps of the block.
+// within reads fields whose expressions may read results of steps in the block.
 func (b *builder) within(read func()) {
 	b.isInside = true
 	read()
@@ -182,7 +183,7 @@ func (f *Flow) checkInputs(inputs json.RawMessage) (json.RawMessage, error) {
 	return f.schema.Check(inputs)
 }
 
-// CheckInputs fills in the defaults of inputs and checks them.
+// CheckInputs fills in the defaults of inputs and checks them. The error names the flow.
 func (f *Flow) CheckInputs(inputs json.RawMessage) (json.RawMessage, error) {
 	checked, err := f.checkInputs(inputs)
 	if err != nil {
@@ -191,7 +192,7 @@ func (f *Flow) CheckInputs(inputs json.RawMessage) (json.RawMessage, error) {
 	return checked, nil
 }
 
-// violations describes in one line how a value does not fit a schema.
+// violations returns the error of a value that does not fit its schema in one line.
 func violations(err error) string {
 	return strings.ReplaceAll(strings.TrimPrefix(err.Error(), "parameters: "), "\n", "; ")
 }

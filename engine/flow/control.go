@@ -99,7 +99,7 @@ func (*conditionStep) detail(fields map[string]any) string {
 	return "then"
 }
 
-// parallelStep executes branches side by side.
+// parallelStep executes branches in parallel.
 type parallelStep struct{ branches []Block }
 
 func (*parallelStep) Name() string                 { return "parallel" }
@@ -484,7 +484,7 @@ func (k *waitStep) run(s *scope, step *Step) (any, error) {
 	return map[string]any{"timed_out": false}, s.sleep(step, d)
 }
 
-// approvalStep waits for the decision of a person.
+// approvalStep waits for the decision of a user.
 type approvalStep struct {
 	leaf
 	message   *Template
@@ -543,7 +543,7 @@ func (*approvalStep) detail(fields map[string]any) string {
 	return ace.Cut(verdict, ace.PreviewBytes)
 }
 
-// randomStep draws a value, which is recorded.
+// randomStep generates a random value, which the history records.
 type randomStep struct {
 	leaf
 	uuid      bool
@@ -650,10 +650,10 @@ func (k *failStep) run(s *scope, step *Step) (any, error) {
 	return nil, step.errorf(TypeFailed, "%s", message)
 }
 
-// kinds are the kinds of steps by the field that names them.
+// kinds holds the constructors of the kinds of steps, by the field that names the kind.
 var kinds map[string]func(*builder, *Step, map[string]func(*yaml.Node)) Kind
 
-func init() { // a variable's initializer would refer to itself
+func init() { // an initializer would refer to the variable itself
 	kinds = map[string]func(*builder, *Step, map[string]func(*yaml.Node)) Kind{
 		"prompt": newPrompt, "agent": newAgent, "run": newCommand, "activity": newActivity,
 		"blueprint": newBlueprint,

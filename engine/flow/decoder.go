@@ -9,8 +9,8 @@ import (
 	"acescope/engine/temporal/operation"
 )
 
-// ApplyEvent changes the state by what an event of a run's history records. It reports whether the event
-// changed it. What happened since the last operation or wait is recorded with the next one.
+// ApplyEvent applies an event of a run's history to the state, and reports whether it changed the state. A
+// run records the facts since its last operation or wait together with the next one.
 func (s *State) ApplyEvent(e *historypb.HistoryEvent) bool {
 	if start := e.GetWorkflowExecutionStartedEventAttributes(); start != nil {
 		in, ok := InputOf(e)
@@ -47,7 +47,7 @@ func InputOf(e *historypb.HistoryEvent) (in Input, ok bool) {
 	return in, json.Unmarshal(data, &in) == nil
 }
 
-// Fold returns the state at the end of a history, or of the beginning of one.
+// Fold returns the state after the events, which may be the beginning of a history.
 func Fold(events []*historypb.HistoryEvent) (s State) {
 	for _, e := range events {
 		s.ApplyEvent(e)

@@ -42,7 +42,7 @@ type Flow struct {
 	at       Position
 }
 
-// Field describes an input.
+// Field is an input of a flow.
 type Field = blueprint.Parameter
 
 // Output is a named result of a flow.
@@ -52,14 +52,14 @@ type Output struct {
 	at    Position
 }
 
-// Limits end a run that goes too far. Zero means no limit. Those of sub-flows do not apply.
+// Limits bounds a run. Zero means no limit. The limits of sub-flows do not apply.
 type Limits struct {
 	CostUSD    float64
 	Operations int
 	Time       time.Duration
 }
 
-// Defaults are the values of fields that steps omit.
+// Defaults holds values for fields that steps omit.
 type Defaults struct {
 	Timeout    time.Duration
 	Attempts   int
@@ -76,14 +76,14 @@ type Step struct {
 	Do Kind
 
 	If       *Expr     // guard; nil: always
-	Name     *Template // of an execution, for readers; nil: none
+	Name     *Template // label of an execution; nil: none
 	Timeout  time.Duration
 	Attempts int // of an operation; 0: the default of its type
 	Cache    bool
-	Continue bool // if the step fails
+	Continue bool // the flow continues if the step fails
 }
 
-// Kind is what a step does.
+// Kind is the kind of a step, with the fields of the kind.
 type Kind interface {
 	// Name is the word in the file, such as "prompt".
 	Name() string
@@ -102,13 +102,13 @@ type Block struct {
 	Paths Paths
 }
 
-// Paths says how the paths of the steps in a block begin, given the path of the step that has the block.
+// Paths says how the paths of steps in a block begin. PATH is the path of the step that has the block.
 type Paths int8
 
-// Beginnings of paths.
+// Beginnings of the paths of steps in a block.
 const (
-	SamePaths      Paths = iota // as that of the step: the block has no part in paths
-	BranchPaths                 // PATH/NAME of the block
+	SamePaths      Paths = iota // as the path of a step beside the step: the block is not part of paths
+	BranchPaths                 // PATH/NAME with the name of the block
 	IterationPaths              // PATH/N with the number of the iteration, from 0
 	FlowPaths                   // PATH
 )
@@ -158,12 +158,12 @@ func Parse(src Source) (*Flow, error) {
 // parser parses a flow with its sub-flows.
 type parser struct {
 	source Source
-	open   []string // files that are being parsed, for cycles
+	open   []string // files that are being parsed, to detect cycles
 	total  int      // steps
 	found  Problems
 }
 
-// flow parses a file. It returns nil if it notes a problem.
+// flow parses a file. It returns nil if the file has a problem.
 func (p *parser) flow(name string) *Flow {
 	before := len(p.found)
 	b := &builder{parser: p, reader: reader{file: name}, f: &Flow{programs: map[string]bool{}},
@@ -192,7 +192,7 @@ type builder struct {
 	depth int
 	steps map[string]*Step
 	loops map[string]bool // names of loop items
-	vars  map[string]bool // names that set assigns
+	vars  map[string]bool // names of variables
 
 	unnamed map[string]int // steps without an ID, by kind
 }
@@ -292,7 +292,7 @@ func (b *builder) compileSchema(n *yaml.Node, what string, properties map[string
 		}
 	}
 	message := strings.ReplaceAll(err.Error(), "\n", "; ")
-	// the place in the JSON of the schema
+	// remove the path within the generated schema
 	if rest, ok := strings.CutPrefix(message, "parameters_schema:"); ok {
 		if _, text, ok := strings.Cut(rest, ": "); ok {
 			message = strings.ReplaceAll(text, "$.properties.", "$.")
@@ -400,8 +400,7 @@ type finisher interface {
 	finish(b *builder, s *Step, n *yaml.Node)
 }
 
-// kindOf returns the word of the only kind. "agent" has a prompt, and "if" has a kind of its own unless it
-// guards another.
+// kindOf returns the field that names the kind. The kind agent also has the field prompt.
 func kindOf(found []string) (string, bool) {
 	if len(found) == 2 && slices.Contains(found, "agent") && slices.Contains(found, "prompt") {
 		return "agent", true
@@ -412,10 +411,10 @@ func kindOf(found []string) (string, bool) {
 	return found[0], true
 }
 
-// noName is the ID of a step whose ID is not valid, which was reported.
+// noName is the ID of a step with an invalid ID, for which a problem was noted.
 const noName = "?"
 
-// register rejects a duplicate ID and a missing one that is needed.
+// register rejects a duplicate ID, and a missing ID if the kind needs one.
 func (b *builder) register(n *yaml.Node, s *Step) {
 	if s.ID == noName {
 		return
@@ -440,8 +439,8 @@ func hasField(n *yaml.Node, name string) bool {
 	return false
 }
 
-// identified is a kind whose steps need an ID, because it is part of recorded operations or its result is
-// read.
+// identified is a kind whose steps need an ID, because the ID is part of recorded operations or other steps
+// read the result.
 type identified interface{ identified() }
 
 func sortedKeys[V any](m map[string]V) []string {

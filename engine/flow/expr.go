@@ -34,18 +34,19 @@ const (
 type Expr struct {
 	At      Position
 	Text    string
-	Now     bool                        // it reads the time
-	program func() (cel.Program, error) // planned when it is first evaluated
+	Now     bool                        // whether it reads the time
+	program func() (cel.Program, error) // planned at the first evaluation
 	result  *cel.Type
 	steps   []string // steps that it reads
-	names   []string // loop items that it may read
+	names   []string // loop items that it reads
 }
 
-// Language is the version of the language: of its steps and of the functions that expressions may call. Each
-// run pins it, so changes need a new version.
+// Language is the version of the language of flows, with the functions that expressions may call. Each run
+// keeps the version that it was started with, so changes of the language need a new version.
 const Language = 1
 
-// baseEnvironment has what all files share, because it takes a millisecond to build.
+// baseEnvironment is the part of an environment that all files share, because it takes a millisecond to
+// build.
 var baseEnvironment = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(
 		cel.CrossTypeNumericComparisons(true),
@@ -116,7 +117,7 @@ func (v *environment) compile(text string, at Position) (*Expr, Problems) {
 	return e, nil
 }
 
-// references notes which steps, loop items and clock an expression reads.
+// references notes which steps and loop items an expression reads, and whether it reads the time.
 func (v *environment) references(e *Expr, parsed *cel.Ast) {
 	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(x ast.Expr) {
 		switch x.Kind() {
@@ -135,7 +136,7 @@ func (v *environment) references(e *Expr, parsed *cel.Ast) {
 	}))
 }
 
-// problems places the errors of CEL in the file.
+// problems converts errors of CEL to problems at their places in the file.
 func (v *environment) problems(issues *cel.Issues, text string, at Position) Problems {
 	var list Problems
 	for _, err := range issues.Errors() {
@@ -217,7 +218,7 @@ func (e *Expr) failed(err error) error {
 	return fmt.Errorf("%s: %w: %q: %w%s", e.At, ErrExpression, shorten(strings.TrimSpace(e.Text)), err, hint)
 }
 
-// can reports whether the expression may have a result of one of the types.
+// can reports whether the result of the expression may have one of the types.
 func (e *Expr) can(kinds ...*cel.Type) bool {
 	for _, k := range append(kinds, cel.DynType) {
 		if e.result.Kind() == k.Kind() {

@@ -43,7 +43,7 @@ type Carried struct {
 	Started   time.Time                    `json:"started"`           // of the first run
 }
 
-// frame is the position in a block or loop, by its path. It is what a run carries over.
+// frame is the position in a block or loop. A run carries over its frames when it continues as new.
 type frame struct {
 	Next    int             `json:"next,omitempty"` // next iteration
 	Items   []any           `json:"items,omitempty"`
@@ -57,7 +57,8 @@ type frame struct {
 
 type plainFrame frame
 
-// MarshalJSON keeps whole floating-point numbers apart from integers, as expressions do.
+// MarshalJSON writes whole floating-point numbers with a decimal point, because expressions distinguish them
+// from integers.
 func (f *frame) MarshalJSON() ([]byte, error) {
 	p := plainFrame(*f)
 	p.Items, _ = carried(f.Items).([]any)
@@ -113,7 +114,7 @@ func FailedStep(message string) string {
 // executes.
 var parsed = lru.New[string](64, func(*Flow) int { return 1 })
 
-// Parsed returns the flow of a source with a digest. It is kept in memory.
+// Parsed returns the flow of a source with a digest, and keeps it in memory.
 func Parsed(src Source, digest string) (*Flow, error) {
 	if src.Digest() != digest {
 		return nil, fmt.Errorf("the source of the flow does not have the digest %s", digest)
@@ -204,7 +205,7 @@ func (x *execution) execute(ctx workflow.Context) (map[string]any, error) {
 			return nil, temporal.NewNonRetryableApplicationError(message, TypeLimit, nil)
 		}
 		if e, ok := errors.AsType[*stepError](err); ok && e.kind == TypeFailed {
-			outputs, _ := top.outputs() // those that the steps so far decide
+			outputs, _ := top.outputs() // nil if they need results of steps that were not executed
 			return outputs, err
 		}
 		return nil, err

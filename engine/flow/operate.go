@@ -91,8 +91,8 @@ func (s *scope) spend(step *Step, result json.RawMessage, reused bool) error {
 	return nil
 }
 
-// directory returns the directory of the run, and the path in it of a program's directory, or "". The worker
-// checks symbolic links.
+// directory returns the directory of the run, and the path within it of the directory of a program, or "".
+// The worker checks symbolic links.
 func (s *scope) directory(step *Step, within *Template) (dir, inside string, err error) {
 	if inside, err = s.optional(within); err != nil {
 		return "", "", err

@@ -14,7 +14,7 @@ import (
 	"acescope/engine/temporal/operation"
 )
 
-// Parameters is what an operation of a flow passes to its handler. Exactly one field is set.
+// Parameters are the parameters of an operation of a flow. Exactly one field is set.
 type Parameters struct {
 	Prompt    *PromptCall    `json:"prompt,omitempty"`
 	Agent     *AgentCall     `json:"agent,omitempty"`
@@ -41,8 +41,8 @@ type AgentCall struct {
 	Schema      json.RawMessage `json:"schema,omitempty"`
 }
 
-// CommandCall starts a program without a shell, in the run's directory or in one within it. No allowed exit
-// codes allow all.
+// CommandCall starts a program without a shell, in the run's directory or in a directory within it. An empty
+// list of exit codes allows every exit code.
 type CommandCall struct {
 	Args      []string          `json:"args"`
 	Directory string            `json:"directory"` // absolute: the run's directory
@@ -69,8 +69,8 @@ type Answer struct {
 	Calls   *ace.CallLog    `json:"model_calls,omitempty"` // of a prompt
 }
 
-// CommandResult is the result of a program. Output beyond [MaxOutput] bytes is truncated, and the whole an
-// artifact.
+// CommandResult is the result of a program. Output above [MaxOutput] bytes is truncated; the whole output is
+// then an artifact.
 type CommandResult struct {
 	ExitCode   int             `json:"exit_code"`
 	Stdout     string          `json:"stdout"`
@@ -104,7 +104,7 @@ var answerFields = map[string]*cel.Type{
 	"log":     cel.DynType, "log_path": cel.StringType, "denials": cel.IntType,
 }
 
-// operates is part of kinds that execute one operation.
+// operates is embedded in kinds that execute one operation.
 type operates struct {
 	leaf
 	attach []Value
@@ -113,14 +113,14 @@ type operates struct {
 
 func (operates) identified() {}
 
-// operationFields adds the fields that all operations have.
+// fields adds the fields that all operations have.
 func (o *operates) fields(b *builder, s *Step, fields map[string]func(*yaml.Node)) {
 	fields["timeout"] = func(n *yaml.Node) { s.Timeout = b.duration(n) }
 	fields["attempts"] = func(n *yaml.Node) { s.Attempts = b.number(n, 1, 100) }
 	fields["cache"] = func(n *yaml.Node) { s.Cache = b.boolean(n) }
 }
 
-// answerFieldsOf adds the fields of prompts and agents.
+// answers adds the fields that prompts and agents have in common.
 func (o *operates) answers(b *builder, fields map[string]func(*yaml.Node)) {
 	fields["attach"] = func(n *yaml.Node) {
 		b.items(n,
@@ -222,7 +222,7 @@ func (k *promptStep) run(s *scope, step *Step) (any, error) {
 	return s.operate(step, operation.AgentResponse, Parameters{Prompt: &call}, false)
 }
 
-// textInto is a template, which may be nil, and the place of its text.
+// textInto is a template, which may be nil, and the variable for its text.
 type textInto struct {
 	template *Template
 	into     *string
@@ -421,8 +421,8 @@ func newCommand(b *builder, s *Step, fields map[string]func(*yaml.Node)) Kind {
 	return k
 }
 
-// programInput reads "${{ inputs.NAME }}". Only the caller of a flow may name a program, never the result of
-// a step.
+// programInput reads "${{ inputs.NAME }}". Only the file or the caller of a flow may name a program, never
+// the result of a step.
 func (b *builder) programInput(n *yaml.Node) *Expr {
 	name, ok := inputOf(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(n.Value), openMark),
 		closeMark))
@@ -435,7 +435,7 @@ func (b *builder) programInput(n *yaml.Node) *Expr {
 	return b.expression(n, cel.ListType(cel.DynType))
 }
 
-// inputOf returns the name of the input that an expression is.
+// inputOf returns NAME if the expression is inputs.NAME.
 func inputOf(text string) (string, bool) {
 	name, ok := strings.CutPrefix(strings.TrimSpace(text), nameInputs+".")
 	return name, ok && isName(name)
@@ -463,7 +463,7 @@ func (k *commandStep) arguments(s *scope, step *Step) (args []string, err error)
 	return args, nil
 }
 
-// listed returns the program of an input.
+// listed returns the program and the arguments in an input.
 func (k *commandStep) listed(s *scope, step *Step) (args []string, err error) {
 	value, err := s.eval(k.list)
 	if err != nil {

@@ -16,7 +16,7 @@ func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Lin
 
 func (p Position) problem(message, hint string) Problem { return Problem{p, message, hint} }
 
-// Problem is what is wrong at a place in a file, and what to do about it.
+// Problem is an error at a place in a file, and what to do about it.
 type Problem struct {
 	Position
 	Message string `json:"message"`
@@ -30,7 +30,7 @@ func (p Problem) String() string {
 	return p.Position.String() + ": " + p.Message + "; " + p.Hint
 }
 
-// Problems is the error of a file that is not a valid flow, with at most [maxProblems] problems.
+// Problems is the error of an invalid file, with at most [maxProblems] problems.
 type Problems []Problem
 
 const maxProblems = 100

@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// PromptAt returns the prompt of the step at a path of the flow that the source parses to, before its
-// expressions are evaluated. ok is false if there is no such step or the step has no prompt.
+// PromptAt returns the prompt of the step at a path, with its expressions. f is the flow of the source. ok is
+// false if the step does not exist or has no prompt.
 func (s Source) PromptAt(f *Flow, path string) (prompt string, ok bool) {
 	p, ok := s.promptNode(f, path)
 	if !ok {
@@ -24,9 +24,9 @@ func (s Source) PromptAt(f *Flow, path string) (prompt string, ok bool) {
 	return p.value.Value, p.value.Kind == yaml.ScalarNode
 }
 
-// WithPrompt returns the source with another prompt of the step at a path of the flow that the source parses
-// to, and its flow. All executions of the step have that prompt. A prompt from a file of its own becomes part
-// of the flow, so that other steps with that file keep theirs.
+// WithPrompt returns the source with another prompt for the step at a path, and its flow. f is the flow of
+// the original source. All executions of the step have the new prompt. It replaces a reference to a file, so
+// that other steps that read the file keep their prompts.
 func (s Source) WithPrompt(f *Flow, path, prompt string) (Source, *Flow, error) {
 	p, ok := s.promptNode(f, path)
 	if !ok {
@@ -47,7 +47,7 @@ func (s Source) WithPrompt(f *Flow, path, prompt string) (Source, *Flow, error) 
 	}
 	changed.Files[p.file] = b.String()
 	next, err := Parsed(changed, changed.Digest())
-	if problems, ok := errors.AsType[Problems](err); ok { // places are those of the written file
+	if problems, ok := errors.AsType[Problems](err); ok { // omit the place, which is in the rewritten file
 		err = errors.New(strings.Trim(problems[0].Message+"; "+problems[0].Hint, "; "))
 	}
 	if err != nil {

@@ -22,8 +22,8 @@ type reader struct {
 	problems Problems
 	pending  []pendingExpr // expressions, compiled when all names are known
 	typed    []typed
-	owner    *Step // of the expressions that are read
-	isInside bool  // they see the steps of the owner's block
+	owner    *Step // the owner of expressions that are read now
+	isInside bool  // see [pendingExpr]
 }
 
 // parseYAML parses a file with exactly one document.
@@ -51,7 +51,7 @@ func (r *reader) parseYAML(source string) *yaml.Node {
 	return doc.Content[0]
 }
 
-// syntax places an error of the YAML parser, which names a line.
+// syntax converts an error of the YAML parser to a problem at the line that the error names.
 func (r *reader) syntax(err error) Problem {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	at := Position{r.file, 1, 1}
@@ -92,7 +92,7 @@ func (r *reader) expressionsAt(n *yaml.Node, count int) []Position {
 		}
 		column = 0
 	}
-	for len(found) < count { // a text whose lines are folded or escaped
+	for len(found) < count { // folded or escaped lines have no exact places
 		found = append(found, r.at(n))
 	}
 	return found
@@ -138,7 +138,7 @@ func (r *reader) pairs(n *yaml.Node, f func(key, value *yaml.Node)) {
 	}
 }
 
-// plain rejects what makes a file mean more than it shows.
+// plain rejects anchors, aliases and tags.
 func (r *reader) plain(n *yaml.Node) bool {
 	switch {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
@@ -208,7 +208,7 @@ func (r *reader) text(n *yaml.Node) string {
 	return n.Value
 }
 
-// hidden reports whether a character is not visible where it is read.
+// hidden reports whether a character is invisible or changes the direction of text.
 func hidden(c rune) bool {
 	return unicode.IsControl(c) && c != '\n' && c != '\t' || unicode.Is(unicode.Bidi_Control, c)
 }
@@ -246,8 +246,8 @@ func (r *reader) itemName(n *yaml.Node) string {
 	return s
 }
 
-// keywords are CEL's words that cannot follow a dot. Those of reserved cannot stand alone, or have a meaning
-// of their own.
+// keywords are the words that cannot follow a dot in CEL. The words in reserved cannot stand alone in CEL, or
+// are names that acescope defines.
 var (
 	keywords = []string{"false", "in", "null", "true"}
 	reserved = []string{"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",

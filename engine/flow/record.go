@@ -38,12 +38,12 @@ func (o Operation) Path() string {
 	return JoinPath(branch, step)
 }
 
-// Recorded is a value that a run got from outside: the result of an operation, a time, a random value, or
-// the end of a wait.
+// Recorded is a value that a run did not compute itself: the result of an operation, a time, a random value,
+// or the end of a wait.
 type Recorded struct {
 	Operation
-	Path    string          // of the step, "" of a time
-	Began   int             // place in the order in which the run asked for its values
+	Path    string          // of the step, "" for a time
+	Began   int             // index in the order in which the run asked for its values
 	Event   int64           // history event that has the value, 0 while it has no value
 	Value   json.RawMessage // nil without a result
 	Failure *ace.Failure    // of an operation
@@ -53,13 +53,13 @@ type Recorded struct {
 // IsOperation reports whether the value is the result of an operation.
 func (r Recorded) IsOperation() bool { return IsOperation(r.ID) }
 
-// IsOperation reports whether an ID is that of an operation.
+// IsOperation reports whether the ID is the ID of an operation.
 func IsOperation(id string) bool {
 	_, _, _, ok := history.ParseOperationID(id)
 	return ok
 }
 
-// Usage returns what the result of an operation says about its usage.
+// Usage returns the usage in the result of an operation, or nil.
 func (r Recorded) Usage() *ace.Usage {
 	var result struct {
 		Usage *ace.Usage `json:"usage"`
@@ -70,7 +70,7 @@ func (r Recorded) Usage() *ace.Usage {
 	return result.Usage
 }
 
-// Record is what the history of a run says about the values that it got from outside.
+// Record holds the recorded values in the history of a run.
 type Record struct {
 	Input  Input
 	Flow   *Flow
@@ -81,7 +81,7 @@ type Record struct {
 
 	WorkflowID, FirstRunID string
 
-	began map[string]int // place of the first execution of a step in the order of Values, by path
+	began map[string]int // len(Values) when a step first began, by path
 }
 
 // ReadRecord reads the history of a run from its first event.
@@ -91,7 +91,7 @@ func ReadRecord(events []*historypb.HistoryEvent) (*Record, error) {
 	}
 	in, ok := InputOf(events[0])
 	if !ok {
-		return nil, fmt.Errorf("the history is not that of a run of a flow, or its input is encoded")
+		return nil, fmt.Errorf("the history is not that of a flow run, or its input is encoded")
 	}
 	f, err := Parsed(in.Source, in.Digest)
 	if err != nil {
@@ -122,7 +122,8 @@ func (r *Record) Find(id string) (Recorded, bool) {
 	return r.Values[i], true
 }
 
-// BeganAt returns the place of the first execution of a step in the order of the values.
+// BeganAt returns the number of values that the run had asked for when a step first began. It returns false
+// if the step did not begin.
 func (r *Record) BeganAt(path string) (int, bool) {
 	n, ok := r.began[path]
 	return n, ok
@@ -167,7 +168,7 @@ func (b *recordReader) signal(s *historypb.WorkflowExecutionSignaledEventAttribu
 	}
 }
 
-// put adds a value that the run asks for, or returns the one with its ID.
+// put returns the value with an ID, which it adds if the run asks for it for the first time.
 func (b *recordReader) put(id, path string) *Recorded {
 	i, ok := b.at[id]
 	if !ok {
@@ -213,8 +214,8 @@ func (b *recordReader) apply(e operation.Event) {
 	}
 }
 
-// step notes where a step began, and the values that leave no event of their own: reused ones and the ends
-// of waits.
+// step notes when a step began, and values that have no event of their own: reused values and the ends of
+// waits.
 func (b *recordReader) step(e operation.Event, path string, f Fact) {
 	if _, ok := b.began[path]; !ok {
 		b.began[path] = len(b.Values)
@@ -242,7 +243,7 @@ func (b *recordReader) step(e operation.Event, path string, f Fact) {
 	}
 }
 
-// reused notes a random value that the run itself reused, which leaves no event.
+// reused notes a random value that the run itself reused, for which the history has no event.
 func (b *recordReader) reused(e operation.Event, path string) {
 	for _, key := range sortedKeys(b.Input.Reuse) {
 		if name, branch, ok := operation.ParseRandomKey(key); ok && JoinPath(branch, name) == path {

@@ -30,7 +30,7 @@ type scope struct {
 	vars   map[string]any // shared within a flow
 	varsAt string         // path of the flow that has them
 	steps  map[string]any // results that expressions see
-	own    map[string]any // of them, those of this scope
+	own    map[string]any // the results in steps of this scope's own steps
 	items  map[string]any
 }
 
@@ -84,7 +84,7 @@ func (s *scope) pathOf(step *Step) string { return JoinPath(s.path, step.ID) }
 // variable returns the name under which the runner records a variable.
 func (s *scope) variable(name string) string { return JoinPath(s.varsAt, name) }
 
-// adopt takes over the results of a child, whose steps later steps may read.
+// adopt copies the results of a child scope, so that later steps may read them.
 func (s *scope) adopt(c *scope) {
 	maps.Copy(s.steps, c.own)
 	maps.Copy(s.own, c.own)
@@ -129,7 +129,7 @@ func (s *scope) pause() error {
 	return s.ctx.Err()
 }
 
-// block executes steps one after the other. The name tells blocks of a scope apart.
+// block executes steps one after the other. The name distinguishes the blocks of a scope.
 func (s *scope) block(steps []*Step, name string) error {
 	f := s.frame("")
 	if f.Blocks == nil {
@@ -193,7 +193,7 @@ func (s *scope) nameOf(step *Step) (string, error) {
 	return ace.Cut(strings.Join(strings.Fields(name), " "), maxName), err
 }
 
-// maxName bounds a name in bytes. Temporal allows 400 in a summary, which has the step too.
+// maxName bounds a name in bytes. Temporal allows 400 bytes in a summary, which also has the ID of the step.
 const maxName = 120
 
 // guard evaluates the condition of a step, once for each execution of the step.
@@ -269,8 +269,7 @@ func (s *scope) set(step *Step, value any, status Status, message string) {
 	s.own[step.ID] = fields
 }
 
-// zeroOf returns the value of a field that a result leaves out, so that expressions can read all fields of
-// their kind.
+// zeroOf returns the value of a field that a result omits, so that expressions can read all fields of a kind.
 func zeroOf(t *cel.Type) any {
 	switch t.Kind() {
 	case types.StringKind:
@@ -291,7 +290,7 @@ func (x *execution) note(ctx workflow.Context, path string, f Fact) error {
 	return x.runner.Note(ctx, path, f)
 }
 
-// activation are the values of the names of expressions.
+// activation returns the values of the names that the expression may read.
 func (s *scope) activation(e *Expr) map[string]any {
 	info := workflow.GetInfo(s.ctx)
 	vars := map[string]any{
@@ -371,8 +370,9 @@ func (s *scope) outputs() (map[string]any, error) {
 	return out, nil
 }
 
-// lanes calls do for 0 to n-1 with a window of concurrent calls. The first error cancels the others and is
-// returned. A pointer next makes the run able to continue as new between calls.
+// lanes calls do for 0 to n-1, with at most window concurrent calls. It returns the first error, which
+// cancels the other calls. If next is not nil, it counts the calls that have begun, and the run may continue
+// as new between calls.
 func (s *scope) lanes(n, window int, do func(workflow.Context, int) error, next *int) error {
 	if next == nil {
 		next = new(int)
@@ -438,7 +438,7 @@ func (x *execution) iterated(path string) {
 	_ = x.note(x.root, path, Fact{Done: done})
 }
 
-// checkSize bounds what a run may have to carry.
+// checkSize rejects a value that is too large to be carried over when the run continues as new.
 func (x *execution) checkSize(step *Step, value any) error {
 	data, err := json.Marshal(value)
 	if err == nil && len(data) > MaxCarried/2 {

@@ -99,7 +99,7 @@ func (l *loader) read(name string) (string, error) {
 // noFile is the error of a file that does not exist.
 type noFile struct{ name string }
 
-func (e noFile) Error() string { return "there is no file " + e.name }
+func (e noFile) Error() string { return fmt.Sprintf("file %s not found", e.name) }
 func (e noFile) Unwrap() error { return fs.ErrNotExist }
 
 func isFlow(name string) bool {

@@ -35,7 +35,7 @@ const (
 // Values of the search attribute Phase of a run, besides "".
 const (
 	PhaseRunning  = "running"
-	PhaseApproval = "approval" // it waits for a person
+	PhaseApproval = "approval" // it waits for the decision of a user
 	PhaseDone     = "done"
 )
 
@@ -44,16 +44,16 @@ type Input struct {
 	Name   string `json:"name"`
 	Digest string `json:"digest"` // SHA-256 of the source, see [Source.Digest]
 	Source Source `json:"source"`
-	// Language is the version of the language, of which acescope supports all versions up to its own.
+	// Language is the version of the language of the source, at most [Language].
 	Language int             `json:"language"`
 	Inputs   json.RawMessage `json:"inputs"`
-	// Dir is the absolute directory of programs and agents, on the machine of Queue. "" is the workflow's
-	// queue.
+	// Dir is the absolute directory of programs and agents, on the machine whose worker polls Queue. An empty
+	// Queue is the task queue of the workflow.
 	Dir   string `json:"dir,omitempty"`
 	Queue string `json:"task_queue,omitempty"`
 	By    string `json:"by,omitempty"` // user and machine that started the run
-	// Reuse are recorded values by the ID of their operation, for a fork. They are not executed again, unless
-	// the operation has other parameters than the one with the digest in ReuseParameters.
+	// Reuse holds the recorded values of a fork by ID. An operation with a recorded result is not executed
+	// again, unless the digest of its parameters differs from that in ReuseParameters.
 	Reuse           map[string]json.RawMessage `json:"reuse,omitempty"`
 	ReuseParameters map[string]string          `json:"reuse_parameters,omitempty"`
 	Fork            *ace.Forked                `json:"fork,omitempty"`
@@ -68,7 +68,7 @@ type Result struct {
 	Operations int            `json:"operations"`
 }
 
-// Decision is a person's answer to a step that waits for approval.
+// Decision is the decision of a user on a step that waits for approval.
 type Decision struct {
 	Step     string `json:"step"` // path
 	Approved bool   `json:"approved"`
@@ -82,7 +82,7 @@ type Status string
 // Statuses of a step.
 const (
 	StepRunning   Status = "running"
-	StepWaiting   Status = "waiting" // for a time, a signal or a person
+	StepWaiting   Status = "waiting" // for a time, a signal or a decision
 	StepCompleted Status = "completed"
 	StepFailed    Status = "failed"
 	StepSkipped   Status = "skipped" // its condition was false
@@ -103,17 +103,18 @@ type Fact struct {
 	Reused    bool       `json:"reused,omitempty"`
 	Approval  bool       `json:"approval,omitempty"`
 	TimedOut  bool       `json:"timed_out,omitempty"` // of a wait or an approval
-	Count     int        `json:"count,omitempty"`     // iterations to do, at most
+	Count     int        `json:"count,omitempty"`     // maximum number of iterations
 	Done      int        `json:"done,omitempty"`
 	Usage     *ace.Usage `json:"usage,omitempty"`
-	// Metered is set if no transcript of an agent's CLI has the usage, and Model is the model of it.
+	// Metered is set if no transcript of an agent's CLI has the usage. Model is the model that the usage is
+	// of.
 	Metered bool   `json:"metered,omitempty"`
 	Model   string `json:"model,omitempty"`
 }
 
 // StepState is the state of a step, or of one of its executions in a loop.
 type StepState struct {
-	// Path names the step and the blocks and iterations that it is in, such as "build/3/test".
+	// Path holds the IDs of the step and of the blocks and iterations that it is in, such as "build/3/test".
 	Path string `json:"path"`
 	Fact
 	Start time.Time `json:"start,omitzero"`
@@ -131,7 +132,7 @@ func JoinPath(path, name string) string {
 // ID returns the ID of the step in its file.
 func (s StepState) ID() string { return s.Path[strings.LastIndexByte(s.Path, '/')+1:] }
 
-// State is what is known about a run: a fold of its facts.
+// State is the state of a run, the fold of its facts.
 type State struct {
 	Name       string      `json:"name"`
 	Digest     string      `json:"digest"`
@@ -229,7 +230,7 @@ func (s *State) prune(limit int) {
 		s.Dropped++
 		return true
 	})
-	if extra := len(s.Steps) - 2*maxInstances; extra > 0 { // nothing to drop but failures
+	if extra := len(s.Steps) - 2*maxInstances; extra > 0 { // only failed, open and top-level steps are left
 		s.Dropped += extra
 		s.Steps = slices.Delete(s.Steps, 0, extra)
 	}

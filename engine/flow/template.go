@@ -8,8 +8,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Templates are texts with expressions in ${{ }}. A text that is one expression has its value; in other texts
-// values are inserted as text. What was inserted is never read as a template again. $${{ stands for ${{.
+// Templates are texts with expressions in ${{ }}. A text that consists of one expression has the value of the
+// expression; other texts contain the values as text. An inserted value is never read as a template. $${{
+// stands for ${{.
 const (
 	openMark  = "${{"
 	closeMark = "}}"
@@ -18,14 +19,14 @@ const (
 // Template is a text with expressions.
 type Template struct {
 	At       Position
-	literals []string // one more than expressions
+	literals []string // the texts around the expressions, one more than expressions
 	exprs    []*Expr
 }
 
 // constant returns the text of a template without expressions.
 func (t *Template) constant() (string, bool) { return t.literals[0], len(t.exprs) == 0 }
 
-// whole returns the expression if the template is nothing else.
+// whole returns the expression if the template consists of one expression.
 func (t *Template) whole() (*Expr, bool) {
 	if len(t.exprs) == 1 && t.literals[0] == "" && t.literals[1] == "" {
 		return t.exprs[0], true
@@ -33,7 +34,7 @@ func (t *Template) whole() (*Expr, bool) {
 	return nil, false
 }
 
-// eval returns the value of the expression if the template is nothing else, otherwise a string.
+// eval returns the value of the expression if the template consists of one expression, otherwise a string.
 func (t *Template) eval(s *scope) (any, error) {
 	if e, ok := t.whole(); ok {
 		return s.eval(e)
@@ -65,7 +66,7 @@ func (t *Template) text(s *scope) (string, error) {
 	return b.String(), nil
 }
 
-// maxText bounds the bytes of a text with inserted values. Parameters of operations are bounded anyway.
+// maxText bounds a text with inserted values, in bytes.
 const maxText = 256 << 10
 
 // split splits a text into literals and the texts of its expressions.
@@ -171,7 +172,7 @@ func (r *reader) template(n *yaml.Node) *Template {
 	return r.compile(n, r.text(n))
 }
 
-// compile compiles the expressions of a text, whose node gives the place.
+// compile compiles the expressions of a text. The node gives the place for problems.
 func (r *reader) compile(n *yaml.Node, text string) *Template {
 	t := &Template{At: r.at(n)}
 	literals, exprs, err := split(text)

@@ -25,7 +25,7 @@ const (
 	typeRun    = "run"
 )
 
-// objectTypes are the fields of object types.
+// objectTypes holds the fields of object types, by type and name.
 type objectTypes map[string]map[string]*cel.Type
 
 // provider adds object types to CEL's own.
@@ -56,8 +56,8 @@ func (p *provider) FindStructFieldType(name, field string) (*types.FieldType, bo
 	return p.Provider.FindStructFieldType(name, field)
 }
 
-// adapter makes maps iterate in the order of their keys, because the order of Go's maps differs between
-// replays.
+// adapter makes maps iterate in the order of their keys, because the order of Go's maps is random and would
+// differ between replays.
 type adapter struct{ types.Adapter }
 
 func (a adapter) NativeToValue(value any) ref.Val {
@@ -87,7 +87,7 @@ func (m sortedMap) Iterator() traits.Iterator {
 	return types.NewRefValList(types.DefaultTypeAdapter, keys).(traits.Iterable).Iterator()
 }
 
-// sortMaps makes the maps that an expression constructs iterate in order too.
+// sortMaps makes maps that an expression constructs iterate in the order of their keys.
 func sortMaps(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	if c, ok := i.(interpreter.InterpretableConstructor); ok && c.Type() == types.MapType {
 		return mapConstructor{c}, nil
@@ -216,8 +216,8 @@ func numbers(v any) any {
 	return v
 }
 
-// decimal returns a whole number of a field that may have decimals as a float64: JSON does not tell them
-// apart, and expressions do.
+// decimal converts a whole number to a float64 for a field with floating-point numbers: JSON does not
+// distinguish the two, but expressions do.
 func decimal(v any) any {
 	if n, ok := v.(int64); ok {
 		return float64(n)
@@ -225,7 +225,7 @@ func decimal(v any) any {
 	return v
 }
 
-// carried returns a copy of a value in which whole floating-point numbers have a decimal point as JSON.
+// carried returns a copy of a value whose whole floating-point numbers have a decimal point in JSON.
 func carried(v any) any {
 	switch x := v.(type) {
 	case float64:

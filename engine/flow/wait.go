@@ -106,7 +106,7 @@ func (s *scope) await(path string, timeout time.Duration, condition func() bool)
 	return true, workflow.Await(s.ctx, condition)
 }
 
-// waitForDecision waits for a person. It returns nil after the timeout.
+// waitForDecision waits for the decision of a user. It returns nil after the timeout.
 func (s *scope) waitForDecision(step *Step, message string, timeout time.Duration) (*Decision, error) {
 	path := s.pathOf(step)
 	if recorded, ok := s.x.input.Reuse[waitID(path)]; ok {
@@ -132,7 +132,7 @@ func (s *scope) waitForDecision(step *Step, message string, timeout time.Duratio
 	return new(s.x.decided[path]), nil
 }
 
-// show writes the search attribute Phase, so that lists show which runs wait for a person.
+// show writes the search attribute Phase, so that lists show which runs wait for a decision.
 func (x *execution) show(phase string) error {
 	if x.shown == phase {
 		return nil

@@ -116,7 +116,7 @@ func TestBrokenHistories(t *testing.T) {
 
 // Missing and duplicate events are noted.
 func TestNotesGaps(t *testing.T) {
-	for what, want := range map[string]string{"gone": "event 10 is missing", "twice": "it follows event 10"} {
+	for what, want := range map[string]string{"gone": "event 10 is missing", "twice": "this event follows event 10"} {
 		events := broken[what](replaytest.Recorded(t, "right"), 9)
 		s := stepper.New(events, stepper.Options{})
 		noted := 0

@@ -27,7 +27,7 @@ func (f *flowFold) apply(e *historypb.HistoryEvent) (out effect) {
 		f.status = ace.Running
 		out.changed = true
 		if _, ok := flow.InputOf(e); !ok {
-			out.foreign = fmt.Errorf("the input is not that of a run of a flow")
+			out.foreign = fmt.Errorf("the input is not that of a flow run")
 		}
 	}
 	if closed, ok := history.Closing(e); ok {
@@ -57,7 +57,7 @@ func (f *flowFold) failedSteps() (n int) {
 	return n
 }
 
-// newest describes the open steps, so that it changes with every step that begins or ends.
+// newest lists the open steps with their statuses. The text changes with every step that begins or ends.
 func (f *flowFold) newest() string {
 	var open []string
 	for i := range f.state.Steps {
@@ -68,7 +68,7 @@ func (f *flowFold) newest() string {
 	return strings.Join(open, ", ")
 }
 
-// clone copies the steps, which events change in place.
+// clone also copies the steps, because events change them in place.
 func (f *flowFold) clone() fold {
 	c := *f
 	c.state = f.state.Clone()

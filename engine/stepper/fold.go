@@ -13,12 +13,12 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// fold is the state of a run, which events change.
+// fold is the state of a run. Events change it.
 type fold interface {
 	apply(*historypb.HistoryEvent) effect
 	clone() fold
 	id() string      // ID of the task, session, run or experiment
-	phase() string   // what a step by phase compares
+	phase() string   // a step by phase stops where it changes
 	values() []value // values that can be watched
 	fill(*Frame)     // sets the answers of a live run
 	// sections describes the state. The event has the whole payloads of tool calls; it may be nil.
@@ -28,9 +28,9 @@ type fold interface {
 // effect describes what an event did to a fold.
 type effect struct {
 	changed   bool
-	toolsOnly bool  // it only reports tool calls of a task
-	tool      bool  // it reports a tool call, or a task of an experiment
-	failed    bool  // it reports a failure
+	toolsOnly bool  // the event only reports tool calls of a task
+	tool      bool  // the event reports a tool call, or a task of an experiment
+	failed    bool  // the event reports a failure
 	foreign   error // the event does not fit the contract
 }
 
@@ -128,7 +128,7 @@ func (f *experimentFold) fill(frame *Frame) {
 	frame.Experiment = &p
 }
 
-// sessionFold folds an agent session. The parts of its state are replaced, never written to.
+// sessionFold folds an agent session. The state replaces its slices and maps and never changes them in place.
 type sessionFold struct {
 	state   session.State
 	decoder *session.Decoder
@@ -163,7 +163,7 @@ func (f *sessionFold) fill(frame *Frame) {
 	frame.Session = &state
 }
 
-// runFold folds a blueprint run. The parts of its state are replaced, never written to.
+// runFold folds a blueprint run. The state replaces its slices and maps and never changes them in place.
 type runFold struct {
 	state   run.State
 	decoder *run.Decoder

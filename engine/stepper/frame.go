@@ -18,11 +18,11 @@ type Frame struct {
 	EventType string    `json:"event_type"`
 	At        time.Time `json:"at,omitzero"`
 	ElapsedMS float64   `json:"elapsed_ms"` // since the first event, at least 0
-	// ClockBackMS is how much older the event is than its predecessor, by the server's clocks.
+	// ClockBackMS is the time by which the event is older than its predecessor, by the server's clocks.
 	ClockBackMS float64  `json:"clock_back_ms,omitempty"`
 	Error       bool     `json:"error"`
 	Changes     []Change `json:"changes"`
-	Notes       []string `json:"notes,omitempty"` // what cannot be read of the event
+	Notes       []string `json:"notes,omitempty"` // on what cannot be read
 
 	Phase        *ace.PhaseAnswer        `json:"phase,omitempty"`
 	Skills       *ace.SkillAnswer        `json:"skills,omitempty"`
@@ -78,12 +78,12 @@ func (s *Stepper) frame(pos int) (*Frame, fold) {
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// notes returns what cannot be read of an event.
+// notes returns notes on missing events before an event and on parts of it that cannot be read.
 func (s *Stepper) notes(pos int) (list []string) {
 	note := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	e := s.events[pos-1]
 	if name, ok := s.types[pos-1]; ok {
-		note("an event of type %q, which this program cannot read whole: it does not change the state", name)
+		note("acescope does not know events of type %q: the event does not change the state", name)
 	}
 	if pos > 1 {
 		switch id, before := e.GetEventId(), s.EventID(pos-1); {
@@ -93,11 +93,11 @@ func (s *Stepper) notes(pos int) (list []string) {
 			note("events %d to %d are missing before this event: the state may differ from the run's",
 				before+1, id-1)
 		case id <= before:
-			note("it follows event %d: the history is out of order or has duplicate events", before)
+			note("this event follows event %d: the history is out of order or has duplicate events", before)
 		}
 	}
 	for _, encoding := range encodedPayloads(e) {
-		note("a payload is %s: it does not change the state", encoding)
+		note("a payload is %s: the payload does not change the state", encoding)
 	}
 	if pos == 1 && s.About.Foreign != "" {
 		note("%s", s.About.Foreign)

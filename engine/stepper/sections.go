@@ -17,7 +17,7 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// Section is a titled part of the state of a run: the plan, the bullets used, the tool calls so far.
+// Section is a part of the state of a run with a title, such as the plan, the bullets used or the tool calls.
 type Section struct {
 	Title  string `json:"title"`
 	Remark string `json:"remark,omitempty"`
@@ -28,9 +28,9 @@ type Section struct {
 type Item struct {
 	Head    string  `json:"head,omitempty"`
 	Outcome Outcome `json:"outcome,omitempty"`
-	Bullet  string  `json:"bullet_id,omitempty"` // that the item is about
+	Bullet  string  `json:"bullet_id,omitempty"` // the subject of the item
 	Fields  []Field `json:"fields,omitempty"`
-	Changed bool    `json:"changed,omitempty"` // by the event
+	Changed bool    `json:"changed,omitempty"` // whether the event changed the item
 }
 
 // Field is a text of an item. JSON is set for a payload; its text is the JSON.
@@ -40,7 +40,7 @@ type Field struct {
 	Text  string    `json:"text"`
 }
 
-// FieldKind says what the text of a [Field] is, "" for prose.
+// FieldKind is the kind of text in a [Field]; "" is prose.
 type FieldKind string
 
 // Kinds of fields.
@@ -66,7 +66,7 @@ const (
 	OutcomeRejected Outcome = "rejected"
 )
 
-// Bullets are bullets of a playbook version by ID, with the merges that wrote them if those are known.
+// Bullets holds the bullets of a playbook version by ID, with the merges that wrote them if they are known.
 type Bullets map[string]*playbook.BulletHistory
 
 // content returns the text of a bullet, or "".
@@ -77,13 +77,13 @@ func (b Bullets) content(id string) string {
 	return ""
 }
 
-// Books are the playbook versions of a run, as far as they can be read.
+// Books holds the playbook versions of a run; nil if a version cannot be read.
 type Books struct {
-	Given  Bullets // that the generator was given
-	Before Bullets // that the operations were merged into
+	Given  Bullets // the version that the generator received
+	Before Bullets // the version that the operations were merged into
 }
 
-// Hashes returns the versions of a run's [Books], "" for none.
+// Hashes returns the hashes of the versions in a run's [Books]; "" if the run has no such version.
 func (s *Stepper) Hashes() (given, before string) {
 	if end := s.State(s.Len()); end != nil {
 		return end.Input.PlaybookHash, end.Delta.PlaybookBefore
@@ -91,10 +91,10 @@ func (s *Stepper) Hashes() (given, before string) {
 	return "", ""
 }
 
-// maxListed bounds the listed tool calls, newest first, and the listed values of other runs than tasks.
+// maxListed bounds the listed tool calls of a task run, and the listed values of other runs.
 const maxListed = 100
 
-// Sections returns the state at a position in words, not nil. Items that the event changed are marked.
+// Sections describes the state at a position. Items that the event changed are marked. The result is not nil.
 func (s *Stepper) Sections(pos int, b Books) []Section {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *Stepper) Sections(pos int, b Books) []Section {
 	return whole
 }
 
-// key returns a text that differs between different items.
+// key returns a text that is equal only for equal items.
 func (i Item) key() string { return fmt.Sprintf("%q", []any{i.Head, i.Outcome, i.Bullet, i.Fields}) }
 
 // sectionList collects sections.
@@ -171,7 +171,8 @@ func usageItem(u ace.Usage) []Item {
 	if u == (ace.Usage{}) {
 		return nil
 	}
-	return prose(fmt.Sprintf("%d input tokens, %d output, %s", u.InputTokens, u.OutputTokens, u.Cost()))
+	return prose(fmt.Sprintf("%s, %s output, %s", ace.Count(u.InputTokens, "input token"),
+		ace.Number(u.OutputTokens), u.Cost()))
 }
 
 // usedBullets lists the bullets that the generator used, with their tags.
@@ -193,7 +194,7 @@ func tagsOf(s *ace.State) map[string]string {
 	return tags
 }
 
-// calls lists the tool calls so far. The call that the event reports has the whole payloads of the event.
+// calls lists the latest tool calls. Calls that the event reports have the whole payloads of the event.
 func (f *taskFold) calls(e *historypb.HistoryEvent) (items []Item, remark string) {
 	shown := f.state.NewestCalls(maxListed)
 	total, _, _ := f.state.CallTotals()
@@ -202,7 +203,7 @@ func (f *taskFold) calls(e *historypb.HistoryEvent) (items []Item, remark string
 		items = append(items, callItem(&shown[i], whole))
 	}
 	if total > len(shown) {
-		remark = "the newest " + strconv.Itoa(len(shown)) + " of " + strconv.Itoa(total)
+		remark = "the newest " + ace.Number(int64(len(shown))) + " of " + ace.Number(int64(total))
 	}
 	return items, remark
 }
@@ -228,7 +229,7 @@ func callItem(c *ace.Call, whole map[string][]json.RawMessage) Item {
 		Field{Label: "took", Text: took})}
 }
 
-// wholePayloads returns the payloads that an event has of tool calls, by call ID.
+// wholePayloads returns the payloads of tool calls in an event, by call ID.
 func wholePayloads(e *historypb.HistoryEvent) map[string][]json.RawMessage {
 	whole := map[string][]json.RawMessage{}
 	if a := e.GetWorkflowExecutionSignaledEventAttributes(); a.GetSignalName() == ace.SignalToolEvent {
@@ -247,7 +248,7 @@ func wholePayloads(e *historypb.HistoryEvent) map[string][]json.RawMessage {
 	return whole
 }
 
-// wholeOf returns the payload that a preview is of, or the preview.
+// wholeOf returns the payload of which a value is the preview, or the preview if the event does not have it.
 func wholeOf(preview json.RawMessage, whole []json.RawMessage) json.RawMessage {
 	for _, p := range whole {
 		if len(p) > len(preview) && bytes.Equal(ace.Preview(p), preview) {
@@ -257,7 +258,7 @@ func wholeOf(preview json.RawMessage, whole []json.RawMessage) json.RawMessage {
 	return preview
 }
 
-// answers lists the answer beside the label, and the answers of further passes.
+// answers lists the answer with the label, and the answers of further passes.
 func answers(s *ace.State) (items []Item) {
 	if s.Answer != "" || s.Correct != nil {
 		items = append(items, answerItem("", s.Answer, s.Input.Label, s.Correct, s.GradeReason))
@@ -352,7 +353,8 @@ func versions(s *ace.State) []Item {
 	i := Item{Fields: fields(Field{Label: "before", Text: s.Delta.PlaybookBefore},
 		Field{Label: "after", Text: s.Delta.PlaybookAfter})}
 	if s.Delta.PlaybookSeq > 0 {
-		version := fmt.Sprintf("v%d of %s, %d bullets", s.Delta.PlaybookSeq, s.Input.Branch, s.Delta.Bullets)
+		version := fmt.Sprintf("v%d of %s, %s", s.Delta.PlaybookSeq, s.Input.Branch,
+			ace.Count(int64(s.Delta.Bullets), "bullet"))
 		i.Fields = append(i.Fields, Field{Label: "version", Text: version})
 	}
 	return []Item{i}
@@ -363,8 +365,8 @@ func (f *sessionFold) sections(Books, *historypb.HistoryEvent) []Section    { re
 func (f *runFold) sections(Books, *historypb.HistoryEvent) []Section        { return valueSections(f) }
 func (f *flowFold) sections(Books, *historypb.HistoryEvent) []Section       { return valueSections(f) }
 
-// valueSections lists the values of a run that is not a task, in a section for each first part of their paths
-// that several values share.
+// valueSections lists the values of a run that is not a task run. Values whose paths begin with the same part
+// form a section.
 func valueSections(f fold) []Section {
 	var l sectionList
 	var single []Item

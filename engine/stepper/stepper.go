@@ -48,20 +48,20 @@ type Stepper struct {
 	types  map[int]string
 	checks []*mark // ascending by position, the first at 0
 
-	// Ascending positions of events that
-	phases []int // changed the phase, or an experiment's stage or epoch
-	tools  []int // report tool calls, or tasks of an experiment
-	errors []int // report failures, or produced a wrong answer
-	facts  []int // changed the state
-	steps  []int // changed the state by more than tool calls
+	// Ascending positions of events
+	phases []int // that changed the phase, or an experiment's stage or epoch
+	tools  []int // that report tool calls, or tasks of an experiment
+	errors []int // that report failures, or produced a wrong answer
+	facts  []int // that changed the state
+	steps  []int // that changed the state by more than tool calls
 
-	wrong  int // produced an answer that was graded wrong, 0 for none
-	graded int // graded it
+	wrong  int // position of the event that produced an answer that was graded wrong, 0 without one
+	graded int // position of the event that graded it
 
 	clockBack map[int]time.Duration // how far the clock went back, by position
 
 	mu     sync.Mutex
-	cursor *mark // position of the last frame
+	cursor *mark // state at the position that was last sought
 }
 
 // Run describes the run of a history as a whole.
@@ -98,7 +98,7 @@ func (m *mark) apply(e *historypb.HistoryEvent) effect {
 	return m.fold.apply(e)
 }
 
-// New folds a history once, from the first event to the last.
+// New folds a history from the first event to the last.
 func New(events []*historypb.HistoryEvent, o Options) *Stepper {
 	s := &Stepper{events: events, types: o.Types, clockBack: map[int]time.Duration{}}
 	s.describe()
@@ -141,7 +141,7 @@ func New(events []*historypb.HistoryEvent, o Options) *Stepper {
 	return s
 }
 
-// index records the position of an event for steps by tool call, to errors and by value.
+// index adds the position of an event to the lists of positions.
 func (s *Stepper) index(pos int, e *historypb.HistoryEvent, effect effect) {
 	if effect.foreign != nil && s.About.Foreign == "" {
 		s.About.Foreign = effect.foreign.Error()
@@ -164,7 +164,7 @@ func (s *Stepper) index(pos int, e *historypb.HistoryEvent, effect effect) {
 	s.About.Encoded += len(encodedPayloads(e))
 }
 
-// describe fills in what the events say about the run.
+// describe sets the fields of About that follow from the events.
 func (s *Stepper) describe() {
 	a := &s.About
 	a.Events = len(s.events)
@@ -180,7 +180,7 @@ func (s *Stepper) describe() {
 	a.Prev, a.How, a.Reset, a.Next = o.Prev, o.How, o.Reset, o.Next
 }
 
-// describeEnd fills in what the fold of the whole history says about the run.
+// describeEnd sets the fields of About that follow from the fold of the whole history.
 func (s *Stepper) describeEnd(end fold) {
 	a := &s.About
 	_, task := end.(*taskFold)
@@ -191,7 +191,7 @@ func (s *Stepper) describeEnd(end fold) {
 		return
 	case task && a.WorkflowType != ace.TaskWorkflow:
 		a.Foreign = fmt.Sprintf("workflow type %q is not part of the contract: "+
-			"only what matches the contract is shown", a.WorkflowType)
+			"only parts that fit the contract are shown", a.WorkflowType)
 	}
 	a.TaskID = end.id()
 }
@@ -237,8 +237,7 @@ func (s *Stepper) EventID(pos int) int64 {
 	return int64(pos)
 }
 
-// EventType returns the type of the event at a position. An unknown type is as the history
-// names it.
+// EventType returns the type of the event at a position. An unknown type has its name in the history.
 func (s *Stepper) EventType(pos int) string {
 	if name := s.types[pos-1]; name != "" {
 		return strings.TrimPrefix(name, "EVENT_TYPE_")
@@ -246,7 +245,7 @@ func (s *Stepper) EventType(pos int) string {
 	return s.events[pos-1].GetEventType().String()
 }
 
-// RangeError reports that a history has no event of an ID.
+// RangeError is the error for an event ID that a history does not have.
 type RangeError struct {
 	Event       int64
 	First, Last int64
@@ -319,8 +318,8 @@ const (
 	ByError
 )
 
-// Move returns the next position after pos that a step stops at, or the previous one if
-// forward is false. It returns false if the steps end there.
+// Move returns the next position after pos at which a step stops, or the previous one if forward is false. It
+// returns false if there is no further position.
 func (s *Stepper) Move(pos int, by By, forward bool) (int, bool) {
 	switch {
 	case by != ByEvent:

@@ -19,16 +19,16 @@ import (
 // path prefix ("skills.lookup"), the ID of a bullet, or a JSON pointer into the frame
 // ("/delta/operations/0/fate").
 //
-// Tool events change only skills, so a search for other values folds only the few events that
-// do more. The total number of calls only grows, so a search for it bisects the checkpoints.
-// All other searches fold every event that changes the state, once, and keep the result.
+// Tool events change only skills, so a search for other values folds only the few other events. The total
+// number of calls only grows, so a search for it bisects the checkpoints. Other
+// searches fold every event that changes the state once and keep the result.
 type Watch struct {
 	Expr string
 
 	s      *Stepper
 	get    func(fold) json.RawMessage
 	events []int // ascending positions that can change the value
-	grows  bool  // the value never returns to an earlier one
+	grows  bool  // the value never becomes an earlier value again
 
 	mu    sync.Mutex
 	known map[int][]int // changes by the checkpoint before them
@@ -42,7 +42,7 @@ type Seen struct {
 	After    json.RawMessage `json:"after,omitempty"`
 }
 
-// Watch returns a watch for an expression, or a [WatchError] if the run never has such a value.
+// Watch returns a watch for an expression, or a [WatchError] if the run never has the value.
 func (s *Stepper) Watch(expr string) (*Watch, error) {
 	w := &Watch{Expr: expr, s: s, known: map[int][]int{}, events: s.steps}
 	if strings.HasPrefix(expr, "/") {
@@ -66,7 +66,7 @@ func (s *Stepper) Watch(expr string) (*Watch, error) {
 	return w, w.check(names)
 }
 
-// WatchError reports that a run never has a value.
+// WatchError is the error for a value that a run never has.
 type WatchError struct {
 	Expr  string
 	Names []string // available values

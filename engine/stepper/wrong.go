@@ -1,9 +1,9 @@
 package stepper
 
-// WrongAnswer is an answer that was graded wrong, beside what it was made from.
+// WrongAnswer is an answer that was graded wrong, with its plan and the bullets that it used.
 type WrongAnswer struct {
-	EventID  int64        `json:"event_id"`        // that produced the answer
-	GradedAt int64        `json:"graded_event_id"` // that graded it
+	EventID  int64        `json:"event_id"`        // of the event that produced the answer
+	GradedAt int64        `json:"graded_event_id"` // of the event that graded it
 	Answer   string       `json:"answer"`
 	Expected string       `json:"expected,omitempty"`
 	Reason   string       `json:"grade_reason,omitempty"`
@@ -13,7 +13,7 @@ type WrongAnswer struct {
 	Bullets  []UsedBullet `json:"bullets,omitempty"`
 }
 
-// UsedBullet is a bullet that the answer was made with. Tag is the reflector's, such as harmful.
+// UsedBullet is a bullet that an answer used. Tag is the tag by the reflector, such as harmful.
 type UsedBullet struct {
 	ID      string `json:"bullet_id"`
 	Content string `json:"content,omitempty"`
@@ -21,15 +21,14 @@ type UsedBullet struct {
 	AddedBy string `json:"added_by,omitempty"` // task, "" if it is unknown
 }
 
-// answerFinder finds the event that produced the answer of a task, which alone is graded, and the event with
-// its grade.
+// answerFinder finds the event that produced the first answer of a task, and the event that graded it.
 type answerFinder struct {
 	answer         string
 	at, graded     int
 	started, isBad bool
 }
 
-// look takes the answer after an event.
+// look reads the answer after an event.
 func (a *answerFinder) look(m *mark) {
 	f, ok := m.fold.(*taskFold)
 	if !ok {

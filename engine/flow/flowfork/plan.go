@@ -1,11 +1,12 @@
-// Package flowfork plans forks of runs of flows. From the history of a run it derives the input of a new
-// run that reuses what the run got from outside before a step. It may import engine/flow,
-// engine/flow/flowtest and Temporal's API types. It does no I/O.
+// Package flowfork plans forks of runs of flows. From the history of a run it derives the input of a new run
+// that reuses values which the run recorded before a step: results of operations, times, random values and
+// the ends of waits. It may import engine/flow, engine/flow/flowtest and Temporal's API types. It does no
+// I/O.
 //
-// A recorded value is reused if the run asked for it before the step began, and if it is the result of an
-// operation, only if the operation has the same parameters in the fork. So what depends on a changed input
-// is executed again, also before the step. What an operation leaves on a disk is not known: fork before the
-// step that writes a file that others read.
+// A fork reuses a value if the run asked for it before the step began. It reuses the result of an operation
+// only if the operation has the same parameters in the fork. So operations that depend on a changed input are
+// executed again, also before the step. Files that an operation wrote are not restored: fork before the step
+// that writes a file that later steps read.
 package flowfork
 
 import (
@@ -31,11 +32,11 @@ type Point struct {
 	Event int64
 }
 
-// Changes are what a fork changes.
+// Changes are the changes of a fork to its original.
 type Changes struct {
 	Inputs map[string]json.RawMessage
 	Source *flow.Source // nil: the file of the original
-	// Prompt is another prompt of the step of the point, with expressions as in the file. nil: no change.
+	// Prompt is another prompt for the step of the point, with expressions as in the file; nil: no change.
 	Prompt *string
 }
 
@@ -43,13 +44,13 @@ type Changes struct {
 type Plan struct {
 	WorkflowID string                    `json:"of"`     // of the original
 	RunID      string                    `json:"of_run"` // of the original
-	Event      int64                     `json:"event"`  // last event that counts
+	Event      int64                     `json:"event"`  // last event of the original that has a reused value
 	Step       string                    `json:"step,omitempty"`
 	Changed    map[string]ace.ForkChange `json:"changed"`
 	Reused     []string                  `json:"reused"` // IDs of operations
 	Rerun      []Operation               `json:"rerun"`  // with the results of the original
-	// Estimate is the usage of these operations in the original. Unknown counts those that the original did
-	// not execute.
+	// Estimate is the usage of the operations in Rerun in the original. Unknown counts the operations that
+	// the original did not execute.
 	Estimate ace.Usage  `json:"estimate"`
 	Unknown  int        `json:"unknown"`
 	Input    flow.Input `json:"-"`
@@ -66,7 +67,8 @@ type Operation struct {
 // maxReused bounds the reused values, because they are part of the input, in bytes of JSON.
 const maxReused = 1 << 20
 
-// New plans a fork of a run. The error wraps [fork.ErrPoint] or [fork.ErrNoChange] if it is not possible.
+// New plans a fork of a run. The error wraps [fork.ErrPoint] or [fork.ErrNoChange] if point or changes are
+// not possible.
 func New(workflowID string, events []*historypb.HistoryEvent, at Point, c Changes) (*Plan, error) {
 	rec, err := flow.ReadRecord(events)
 	if err != nil {
@@ -121,7 +123,7 @@ func (p *Plan) changeSource(rec *flow.Record, step string, c Changes) (f *flow.F
 	switch {
 	case (other || c.Prompt != nil) && rec.Input.Carried != nil:
 		return nil, fmt.Errorf(
-			"%w: the run continues another one at a place in its file, so it keeps the file",
+			"%w: the run continues an earlier run in the middle of the file, so the file cannot change",
 			fork.ErrNoChange)
 	case c.Prompt != nil && step == "":
 		return nil, fmt.Errorf("%w: to change a prompt, fork from the step that has it", fork.ErrNoChange)
@@ -179,7 +181,7 @@ func (p *Plan) reuse(rec *flow.Record, at Point, last int64) error {
 		size += len(v.ID) + len(v.Value) + len(v.Digest)
 	}
 	if size > maxReused {
-		return fmt.Errorf("%w: the values before it have %d KB, and a fork can reuse %d KB; fork from an earlier step",
+		return fmt.Errorf("%w: the values before it have %d KB; a fork can reuse %d KB: fork from an earlier step",
 			fork.ErrPoint, size>>10, maxReused>>10)
 	}
 	return nil
@@ -193,8 +195,8 @@ func stepsOf(rec *flow.Record) string {
 	return ace.Cut(strings.Join(paths, ", "), 500)
 }
 
-// preview finds out what the fork executes, if operations that are executed again have the results of the
-// original.
+// preview sets the operations that the fork reuses and executes, on the assumption that executed operations
+// have the same results as in the original.
 func (p *Plan) preview(rec *flow.Record, f *flow.Flow) error {
 	in := p.Input
 	in.Reuse = maps.Clone(in.Reuse)

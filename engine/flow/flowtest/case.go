@@ -13,10 +13,10 @@ import (
 	"acescope/engine/temporal/operation"
 )
 
-// Report is the result of a test: what came of the run, and how that differs from what was expected.
+// Report is the result of a test: the status of the run and the differences from the expectation.
 type Report struct {
 	Status      ace.Status `json:"status"`
-	Operations  int        `json:"operations"` // executed ones
+	Operations  int        `json:"operations"` // executed, not reused
 	Differences []string   `json:"differences"`
 }
 
@@ -55,7 +55,8 @@ func Test(src flow.Source, name string, f *flow.Flow, c flow.Case) (Report, erro
 	return r, nil
 }
 
-// answers returns the answers of mocks. Those of an operation precede those of its step.
+// answers returns the function that answers operations with mocks. The mock of an operation takes precedence
+// over that of its step.
 func answers(mocks []flow.Answers) func(operation.Request, int) (json.RawMessage, *ace.Failure, bool) {
 	byKey := map[string]flow.Answers{}
 	for _, m := range mocks {
@@ -84,7 +85,7 @@ func newReport(out Outcome) Report {
 	return r
 }
 
-// unfinished reports what the run lacks.
+// unfinished reports missing mocks, decisions and signals.
 func (r *Report) unfinished(out Outcome) {
 	for _, id := range out.Unanswered {
 		op := flow.Operation{ID: id}
@@ -100,7 +101,7 @@ func (r *Report) unfinished(out Outcome) {
 	}
 }
 
-// expected compares a run with what was expected.
+// expected reports the differences of a run from an expectation.
 func (r *Report) expected(out Outcome, e flow.Expectation) {
 	failure := cmp.Or(out.Failure, &ace.Failure{})
 	switch {
@@ -121,7 +122,7 @@ func (r *Report) expected(out Outcome, e flow.Expectation) {
 	r.inOrder(out, e.Order)
 }
 
-// plain converts a value to what JSON decodes to.
+// plain converts a value to JSON and decodes it, so that values of different Go types can be compared.
 func plain(v any) (p any) {
 	if data, err := json.Marshal(v); err == nil && json.Unmarshal(data, &p) == nil {
 		return p
@@ -129,8 +130,7 @@ func plain(v any) (p any) {
 	return nil
 }
 
-// compare reports the differences of a value. In a part of a value, further members of objects do not
-// matter.
+// compare reports the differences of two values. If part is set, objects in got may have further members.
 func (r *Report) compare(at string, got, want any, part bool) {
 	wanted, isObject := want.(map[string]any)
 	found, alsoObject := got.(map[string]any)
@@ -169,7 +169,7 @@ func short(v any) string {
 	return ace.Cut(string(data), 200)
 }
 
-// inOrder checks that steps or operations began in an order, perhaps with others between them.
+// inOrder checks that steps or operations began in the order of want. Others may begin between them.
 func (r *Report) inOrder(out Outcome, want []string) {
 	var began []string
 	next := 0

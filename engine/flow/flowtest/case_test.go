@@ -145,7 +145,7 @@ func TestCaseProblems(t *testing.T) {
 	_, f := parse(t, release)
 	for name, c := range map[string]struct{ text, want string }{
 		"empty":    {"", "release.test.yaml:1:1: the file is empty"},
-		"no cases": {"cases: []\n", "release.test.yaml:1:1: there are no cases"},
+		"no cases": {"cases: []\n", "release.test.yaml:1:1: the file has no cases"},
 		"no name": {"cases:\n  - expect: {status: completed}\n",
 			`release.test.yaml:2:5: a case needs the field "name"`},
 		"no expect": {"cases:\n  - name: a\n", `a case needs the field "expect"`},
@@ -154,7 +154,7 @@ func TestCaseProblems(t *testing.T) {
 		"result": {"cases:\n  - name: a\n    mocks:\n      build: {result: {stdut: x}}\n    expect: {}\n",
 			`release.test.yaml:4:23: not a result of a step run: unknown field "stdut"`},
 		"both": {"cases:\n  - name: a\n    mocks:\n      build: {result: x, error: y}\n    expect: {}\n",
-			"a mock has either result, results or error"},
+			"a mock needs one of result, results and error"},
 		"approval": {"cases:\n  - name: a\n    decisions: {build: approve}\n    expect: {}\n",
 			`no step "build" that waits for approval`},
 		"decision": {"cases:\n  - name: a\n    decisions: {ok: perhaps}\n    expect: {}\n",
@@ -165,7 +165,7 @@ func TestCaseProblems(t *testing.T) {
 		"start":  {"cases:\n  - {name: a, start: today, expect: {}}\n", "expected a time such as"},
 		"large":  {strings.Repeat("#", flow.MaxSource+1), "at most 256 KB are allowed"},
 		"random list": {"cases:\n  - {name: a, mocks: {dice: {results: [1, 2]}}, expect: {}}\n",
-			"a random value is mocked by one result"},
+			"the mock of a random value has one result"},
 	} {
 		_, err := flow.ParseCases("release.test.yaml", c.text, f)
 		var problems flow.Problems

@@ -20,7 +20,7 @@ const (
 	Unchanged  = "unchanged"  // the run has the same file
 	Same       = "same"       // the run would have done the same so far
 	Differs    = "differs"    // the run would have done something else
-	Unverified = "unverified" // nothing can be said
+	Unverified = "unverified" // the history cannot be verified
 )
 
 // Verdict is the result of [Check].
@@ -30,9 +30,9 @@ type Verdict struct {
 	Why        string      `json:"why,omitempty"` // of [Unverified]
 }
 
-// Check reports whether a run would have done the same with a changed flow. It replays the history with the
-// workflow code of the verifier and the changed source; then it compares the parameters of operations,
-// which a replay does not.
+// Check reports whether a run would have executed the same operations with a changed flow. It replays the
+// history with the changed source and the workflow code of the verifier; then it compares the parameters of
+// operations, which a replay does not compare.
 func Check(ctx context.Context, v *replay.Verifier, src flow.Source,
 	events []*historypb.HistoryEvent) Verdict {
 	rec, err := flow.ReadRecord(events)
@@ -87,7 +87,7 @@ func substitute(
 	return out, nil
 }
 
-// place names the step of a divergence: that of the operation, or else the last one that had begun.
+// place names the step of a divergence: the step of the operation, or else the last step that was open.
 func place(events []*historypb.HistoryEvent, d replay.Divergence) *Difference {
 	out := &Difference{}
 	for _, c := range []*replay.Command{d.Actual, d.Expected} {

@@ -13,8 +13,8 @@ import (
 	"acescope/engine/temporal/operation"
 )
 
-// Replay runs a flow with the inputs of a recorded run and with what that run got from outside: results of
-// operations, times, random values, decisions and signals.
+// Replay runs a flow with the inputs and the recorded values of a run: results of operations, times, random
+// values, decisions and signals.
 func Replay(src flow.Source, rec *flow.Record) (Outcome, error) {
 	in := rec.Input
 	in.Source = src
@@ -31,7 +31,7 @@ func Replay(src flow.Source, rec *flow.Record) (Outcome, error) {
 	return s.Run()
 }
 
-// Predict runs a flow whose operations have the results of a recorded run.
+// Predict runs a flow; its operations have the results that a recorded run has for them.
 func Predict(in flow.Input, rec *flow.Record) (Outcome, error) {
 	return predict(in, rec).Run()
 }
@@ -52,7 +52,7 @@ func recordedAnswers(rec *flow.Record) func(operation.Request, int) (json.RawMes
 	}
 }
 
-// Difference is where a flow does something else than a recorded run did.
+// Difference is the first difference between a flow and a recorded run.
 type Difference struct {
 	Step      string `json:"step"` // path
 	Operation string `json:"operation_id,omitempty"`
@@ -61,9 +61,9 @@ type Difference struct {
 
 func (d Difference) String() string { return d.Message }
 
-// Compare returns the first operation of a replay that differs from the recorded run, or nil. The parameters
-// of an operation are part of it. Operations of different branches and iterations are in no order, because
-// those that run side by side depend on which one ends first.
+// Compare returns the first operation of a replay that differs from the recorded run, also in its parameters,
+// or nil. It compares the order of operations only within a branch or an iteration, because the order of
+// parallel ones depends on how long their operations take.
 func Compare(rec *flow.Record, out Outcome) *Difference {
 	recorded := map[string][]flow.Recorded{} // by branch
 	for _, v := range rec.Values {
@@ -77,7 +77,7 @@ func Compare(rec *flow.Record, out Outcome) *Difference {
 		case len(rest) > 0:
 		case rec.Closed:
 			return differ(op, "executes operation %s, which the recorded run did not", op.ID)
-		default: // the run has not come so far
+		default: // the run has not reached the operation yet
 			continue
 		}
 		want := rest[0]
@@ -115,8 +115,8 @@ func firstChange(before, after json.RawMessage) string {
 	return r.Differences[0]
 }
 
-// TestRecorded runs a flow with what a recorded run got from outside, and compares its operations and its
-// end.
+// TestRecorded runs a flow with the values of a recorded run, and compares its operations and its end with
+// those of the run.
 func TestRecorded(src flow.Source, events []*historypb.HistoryEvent) (Report, error) {
 	rec, err := flow.ReadRecord(events)
 	if err != nil {
@@ -124,8 +124,8 @@ func TestRecorded(src flow.Source, events []*historypb.HistoryEvent) (Report, er
 	}
 	last := events[len(events)-1]
 	if history.NextRun(last) != "" || rec.Input.Carried != nil {
-		return Report{}, fmt.Errorf("%w: the run is one of several that continue each other; "+
-			"verify its parts with \"acescope replay verify\"", ErrContinued)
+		return Report{}, fmt.Errorf("%w: it continues an earlier run or as a new run; "+
+			"verify each run of the chain with \"acescope replay verify\"", ErrContinued)
 	}
 	out, err := Replay(src, rec)
 	if err != nil {

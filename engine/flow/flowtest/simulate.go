@@ -32,7 +32,7 @@ import (
 type Simulation struct {
 	Input flow.Input
 	Start time.Time // zero: now
-	// WorkflowID and FirstRunID are what expressions see; "" for those of the environment.
+	// WorkflowID and FirstRunID are the IDs that expressions see; "" for those of the test environment.
 	WorkflowID, FirstRunID string
 	// Answer returns the result of an operation, or its failure. n counts the operations of its step from
 	// 0, in the order in which they begin. It returns false if it has no answer, which fails the operation.
@@ -41,16 +41,15 @@ type Simulation struct {
 	Signals []flow.Signal
 }
 
-// Outcome is what came of a simulation.
+// Outcome is the result of a simulation.
 type Outcome struct {
 	Result  *flow.Result // nil unless it completed
 	Failure *ace.Failure
 	State   flow.State
-	// Operations are the executed operations in the order in which they begin. They do not include reused
-	// ones.
+	// Operations are the executed operations in the order in which they begin, without reused operations.
 	Operations []flow.Operation
 	Unanswered []string         // IDs of operations without an answer
-	Waiting    []flow.StepState // steps that wait for what never comes
+	Waiting    []flow.StepState // steps that wait for a decision or a signal that never comes
 }
 
 // never is longer than any wait of a flow. It passes only if nothing else can happen.
@@ -88,19 +87,19 @@ func (s Simulation) Run() (out Outcome, err error) {
 	return out, r.env.GetWorkflowResult(&out.Result)
 }
 
-// simulated is a simulation that runs.
+// simulated is a running simulation.
 type simulated struct {
 	Simulation
 	interceptor.WorkerInterceptorBase
 	env     *testsuite.TestWorkflowEnvironment
 	decided map[string]bool
 	waiting []flow.StepState
-	noted   bool // the run has recorded a fact since decide looked
+	noted   bool // the run has recorded a fact since the last call of decide
 
 	mu         sync.Mutex // guards the fields below, because activities run beside the workflow
 	operations []flow.Operation
 	ofStep     map[string]int // operations that have begun, by step
-	order      map[string]int // number of an operation among those of its step, by ID
+	order      map[string]int // number of an operation among the operations of its step, by ID
 }
 
 func (r *simulated) begin(mock *operation.Mock) {
@@ -122,7 +121,7 @@ func (r *simulated) begin(mock *operation.Mock) {
 	}
 }
 
-// answer is the mock's answer of an operation.
+// answer returns the mocked result of an operation.
 func (r *simulated) answer(req operation.Request) (any, error) {
 	r.mu.Lock()
 	n := r.order[req.OperationID]
@@ -137,8 +136,8 @@ func (r *simulated) answer(req operation.Request) (any, error) {
 	return result, nil
 }
 
-// run is the workflow: the flow, next to what decides for people and what notices that nothing can happen
-// any more.
+// run is the workflow: the flow, beside a goroutine that sends decisions and one that cancels the flow when
+// it waits for an event that never comes.
 func (r *simulated) run(ctx workflow.Context, in flow.Input) (*flow.Result, error) {
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		for workflow.Await(ctx, r.decide) == nil {
@@ -160,7 +159,7 @@ func (r *simulated) run(ctx workflow.Context, in flow.Input) (*flow.Result, erro
 
 // decide sends the decisions that the run waits for. It reports whether it sent one.
 func (r *simulated) decide() (sent bool) {
-	if !r.noted { // it does before it waits
+	if !r.noted { // a step records a fact before it waits
 		return false
 	}
 	r.noted = false
@@ -190,7 +189,8 @@ func (r *simulated) state() (s flow.State, err error) {
 	return s, v.Get(&s)
 }
 
-// InterceptWorkflow notes the operations, because activities of the environment begin in any order.
+// InterceptWorkflow records the operations as the workflow starts them, because the activities of the test
+// environment begin in any order.
 func (r *simulated) InterceptWorkflow(
 	_ workflow.Context, next interceptor.WorkflowInboundInterceptor,
 ) interceptor.WorkflowInboundInterceptor {
@@ -242,5 +242,5 @@ func (o *outbound) ExecuteActivity(ctx workflow.Context, name string, args ...an
 	return o.Next.ExecuteActivity(ctx, name, args...)
 }
 
-// ErrContinued means that a run cannot be simulated, because it is one of several that continue each other.
-var ErrContinued = errors.New("not a whole run")
+// ErrContinued means that a run cannot be simulated because it is a part of a chain.
+var ErrContinued = errors.New("the run is a part of a chain")

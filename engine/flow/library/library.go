@@ -30,7 +30,8 @@ const ProjectDir = ".acescope/flows"
 // Shipped is the place of flows that are part of acescope.
 const Shipped = "shipped"
 
-// Library finds flows in directories, of which earlier ones take precedence, and among the shipped ones.
+// Library finds flows in directories and among the shipped flows. Earlier directories take precedence over
+// later ones, and all over the shipped flows.
 type Library struct{ Dirs []string }
 
 // Entry is a flow of a library.
@@ -39,7 +40,7 @@ type Entry struct {
 	Place  string // path of the file, or [Shipped]
 	Source flow.Source
 	Flow   *flow.Flow // nil if Err is set
-	Err    error      // why it is not valid
+	Err    error      // why the file is not a valid flow
 }
 
 // Find returns the flow of a name or of a file. A name with a slash or an extension is a path. The error
@@ -48,7 +49,7 @@ func (l Library) Find(name string) (Entry, error) {
 	if strings.ContainsAny(name, `/\`) || isYAML(name) {
 		e, err := open(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			err = ErrNotFound.With(name, "there is no such file")
+			err = ErrNotFound.With(name, "the file does not exist")
 		}
 		return e, err
 	}
@@ -70,7 +71,7 @@ func (l Library) Find(name string) (Entry, error) {
 	return Entry{}, ErrNotFound.With(name, hint)
 }
 
-// List lists the flows by name. Of flows with the same name it has the first.
+// List lists the flows by name. Of several flows with the same name it lists the first.
 func (l Library) List() ([]Entry, error) {
 	var all []Entry
 	add := func(e Entry) {
@@ -129,7 +130,7 @@ func Cases(e Entry) (name, text string, err error) {
 	return name, string(data), err
 }
 
-// open reads the flow of a file. Included files cannot leave its directory, also not by symbolic links.
+// open reads the flow of a file. Included files must be in its directory, also after symbolic links.
 func open(name string) (Entry, error) {
 	root, err := os.OpenRoot(filepath.Dir(name))
 	if err != nil {

@@ -66,7 +66,7 @@ func TestFind(t *testing.T) {
 		t.Error(err)
 	}
 	for name, want := range map[string]string{
-		"code-reviw": "did you mean code-review?", "nothing": "flows are ", "./no.yaml": "there is no such file",
+		"code-reviw": "did you mean code-review?", "nothing": "flows are ", "./no.yaml": "the file does not exist",
 	} {
 		if _, err := l.Find(name); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
