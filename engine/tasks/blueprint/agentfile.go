@@ -20,7 +20,8 @@ import (
 	"acescope/engine/tasks/runner"
 )
 
-// agentSchemaJSON is the schema of agent.json. The keyword "for" of a field is the type of its blueprints.
+// agentSchemaJSON is the schema of agent.json. The keyword "for" of a field names the type of blueprint that
+// may have the field.
 //
 //go:embed agent.schema.json
 var agentSchemaJSON []byte
@@ -47,7 +48,8 @@ func (f agentFile) fieldProblem(name, format string, args ...any) {
 	f.problem(closest(f.root, []string{name}).Index, child("$", name), format, args...)
 }
 
-// read reads agent.json. The blueprint gets the valid fields, the document the problems of the others.
+// read reads agent.json. It sets the valid fields of the blueprint, and adds problems of other fields to the
+// document.
 func (f agentFile) read(b *run.Blueprint) {
 	value := plain(f.root.Raw).(map[string]any)
 	removeNulls(value)
@@ -99,9 +101,9 @@ func (f agentFile) readRequirements(b *run.Blueprint) {
 	case !run.ValidName(r.ExecutorType):
 		problem = quote(r.ExecutorType) + " is not a valid executor type"
 	case b.Type == run.Agent && r.ExecutorType == runner.Deterministic:
-		problem = "is for programs, and this is an agent"
+		problem = quote(r.ExecutorType) + " is for programs, and this is an agent"
 	case b.Type == run.Deterministic && runner.Agent(r.ExecutorType) != "":
-		problem = "is an agent, and this is a program"
+		problem = quote(r.ExecutorType) + " is for agents, and this is a program"
 	}
 	if problem != "" {
 		at := []string{"demands", "executor_type"}

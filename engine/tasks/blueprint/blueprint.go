@@ -191,7 +191,7 @@ func (f agentFile) checkName(name, dir string) {
 	}
 }
 
-// conflict reports a field that is also given by a file.
+// conflict reports a field whose value is also in a file of its own.
 func (f agentFile) conflict(name, file string) {
 	if f.has(name) {
 		f.fieldProblem(name, "conflicts with %s: remove one of them", file)
@@ -279,8 +279,7 @@ func digest(files map[string]*document) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// checkSecrets reports text that looks like a secret, since the history of every run has the
-// blueprint.
+// checkSecrets reports text that looks like a secret, since the history of every run contains the blueprint.
 func (d *document) checkSecrets() {
 	clean := redact.New().Bytes(d.data)
 	if bytes.Equal(clean, d.data) {

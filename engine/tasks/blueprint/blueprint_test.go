@@ -203,9 +203,9 @@ func TestMistakes(t *testing.T) {
 		"relative": {program(`, "demands": {"project_dir": "a"}`),
 			`$.demands.project_dir: 'a' does not match pattern '^/`},
 		"agent executor": {program(`, "demands": {"executor_type": "claude-code"}`),
-			`$.demands.executor_type: is an agent, and this is a program`},
+			`$.demands.executor_type: "claude-code" is for agents, and this is a program`},
 		"executor": {agent(`, "demands": {"executor_type": "deterministic"}`),
-			`$.demands.executor_type: is for programs`},
+			`$.demands.executor_type: "deterministic" is for programs`},
 		"executor path": {program(`, "demands": {"executor_type": "../x"}`),
 			`$.demands.executor_type: "../x" is not a valid executor type`},
 		"no time":       {program(`, "timeout_seconds": 0`), `$.timeout_seconds: minimum: got 0, want 1`},
@@ -332,7 +332,7 @@ func TestMistakes(t *testing.T) {
 			`{"properties": {"a": {"default": {"b": "x"}, "properties": {"b": {"maxLength": 0}}}}}`),
 			`$.properties.a.default.b: maxLength: got 1, want 0`},
 		"endless default": {schema(
-			`{"properties": {"a": {"$ref": "#/definitions/n"}}, "definitions": {"n": {"default": {}, "properties": {"n": {"$ref": "#/definitions/n"}}}}}`), `the defaults within it never end`},
+			`{"properties": {"a": {"$ref": "#/definitions/n"}}, "definitions": {"n": {"default": {}, "properties": {"n": {"$ref": "#/definitions/n"}}}}}`), `filling in the default adds defaults without end`},
 		"schema secret": {schema(`{"properties": {"a": {"default": "` + secret + `"}}}`),
 			`agent.parameters.json:1:35: contains what looks like a secret`},
 	} {

@@ -19,8 +19,8 @@ import (
 // schemaURL is the URL under which a schema is compiled. Nothing is fetched from it.
 const schemaURL = "https://acescope.invalid/parameters"
 
-// compiler compiles a schema, which is the value root at a path of a document. It refuses what is not
-// supported, and what would make checking slow or endless.
+// compiler compiles a schema, which is the value root at a path of a document. It refuses schemas that are
+// not supported, or that would make checking slow or endless.
 type compiler struct {
 	*document
 	root  gjson.Result
@@ -55,7 +55,7 @@ func (c *compiler) noteAt(tokens []string, format string, args ...any) {
 	c.note(closest(c.root, tokens).Index, pathOf(c.path, tokens), format, args...)
 }
 
-// checkSource checks what the library does not refuse, or refuses without saying where.
+// checkSource reports problems that the library does not find, or for which it gives no place.
 func (c *compiler) checkSource(*Schema) {
 	if !c.root.IsObject() {
 		c.problemAt(nil, "a schema must be an object")
@@ -89,7 +89,7 @@ var (
 		"properties"}
 )
 
-// walk checks the keywords of a schema and of those within it.
+// walk checks the keywords of a schema and of the schemas within it.
 func (c *compiler) walk(n gjson.Result, tokens []string) {
 	if !n.IsObject() || len(c.parts) > maxParts {
 		return // other kinds are checked by the library
@@ -119,7 +119,7 @@ var checkedFormats = []string{"date", "date-time", "duration", "email", "hostnam
 	"iri-reference", "json-pointer", "period", "regex", "relative-json-pointer", "semver", "time", "uri",
 	"uri-reference", "uri-template", "uuid"}
 
-// checkKeyword checks a keyword of the schema n whose value is no schema.
+// checkKeyword checks a keyword of the schema n whose value is not a schema.
 func (c *compiler) checkKeyword(n gjson.Result, keyword string, v gjson.Result, at []string) {
 	inner := len(at) > 1
 	switch {
@@ -168,7 +168,7 @@ func (noLoader) Load(string) (any, error) {
 func (c *compiler) compile(s *Schema) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.problemAt(nil, "it cannot be used: %v", p)
+			c.problemAt(nil, "the schema cannot be used: %v", p)
 		}
 	}()
 	doc := plain(c.root.Raw).(map[string]any)
@@ -227,8 +227,8 @@ func (c *compiler) compileProblem(err error) {
 	c.problemAt(nil, "%s", strings.ReplaceAll(err.Error(), schemaURL, ""))
 }
 
-// checkLoops refuses references in a circle that does not go into the value, since checking
-// would never end.
+// checkLoops refuses references that lead back to the same schema for the same value, since checking would
+// never end.
 func (c *compiler) checkLoops(s *Schema) {
 	const active, done = 1, 2
 	state := map[*jsonschema.Schema]int{}
@@ -280,7 +280,7 @@ func (c *compiler) checkDefault(s *Schema, part *jsonschema.Schema) {
 	at := append(slices.Clip(c.at[part]), "default")
 	value := copyOf(*part.Default)
 	if fillDefaults(part, value) != nil {
-		c.problemAt(at, "the defaults within it never end, or are too many")
+		c.problemAt(at, "filling in the default adds defaults without end, or too many")
 		return
 	}
 	v := Violations{schema: s}

@@ -73,7 +73,7 @@ func (p *Problems) addAll(others Problems) {
 
 func (p *Problems) any() bool { return len(p.List) > 0 }
 
-// document is a file with its problems.
+// document is a file and its problems.
 type document struct {
 	name string
 	data []byte
@@ -108,9 +108,8 @@ func (d *document) addViolations(violations []Violation, n gjson.Result, path st
 	}
 }
 
-// parse parses the document as one JSON value, more strictly than encoding/json: names of an object
-// are unique, strings are valid, and numbers and depth are bounded. The value does not exist after a
-// problem.
+// parse parses the document as one JSON value, more strictly than encoding/json: names of an object are
+// unique, strings are valid, and numbers and depth are bounded. After a problem, the value does not exist.
 func (d *document) parse() (root gjson.Result) {
 	if at := invalidAt(d.data); at >= 0 {
 		d.problem(at, "", "is not UTF-8")
@@ -127,7 +126,7 @@ func (d *document) parse() (root gjson.Result) {
 	return root
 }
 
-// checkValue checks a value and those within it, up to the first problem.
+// checkValue checks a value and the values within it, up to the first problem.
 func (d *document) checkValue(v gjson.Result, path string, depth int) bool {
 	switch {
 	case depth > maxDepth:
@@ -214,7 +213,7 @@ func field(v gjson.Result, name string) gjson.Result {
 	return gjson.Result{}
 }
 
-// closest returns the value that tokens of a JSON pointer lead to, or the last one on the way that exists.
+// closest returns the value at a JSON pointer, or else its closest ancestor that exists.
 func closest(n gjson.Result, tokens []string) gjson.Result {
 	for _, token := range tokens {
 		inner := field(n, token)

@@ -112,7 +112,7 @@ func (l Library) Find(name string) (Entry, error) {
 		names, _ := blueprintNames(dir) // for the hint
 		known = append(known, names...)
 	}
-	hint := "there is no directory to search"
+	hint := "no directories are searched"
 	if len(l.Dirs) > 0 {
 		hint = "searched in " + strings.Join(l.Dirs, ", ")
 	}
@@ -148,8 +148,8 @@ func openDir(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-// hasBlueprint reports whether a directory has a blueprint of the name, valid or not. A broken link
-// counts as one, so that the problem is reported.
+// hasBlueprint reports whether a directory has a blueprint of the name, valid or not. A broken link counts as
+// a blueprint, so that the problem is reported.
 func hasBlueprint(root *os.Root, name string) bool {
 	info, err := root.Lstat(name)
 	if err != nil || strings.HasPrefix(name, ".") || !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 {

@@ -116,7 +116,7 @@ type Parameter struct {
 	Name        string          `json:"name"`
 	Type        string          `json:"parameter_type"` // several are separated by "|"; "": any
 	Items       string          `json:"-"`              // of a list, in the same way
-	Required    bool            `json:"required"`       // and without a default
+	Required    bool            `json:"required"`       // required, and without a default
 	Default     json.RawMessage `json:"default,omitempty"`
 	Description string          `json:"description,omitempty"`
 }
@@ -209,7 +209,7 @@ func TypeOf(v any) string {
 	return "number"
 }
 
-// violation returns violations with one of the parameters as a whole.
+// violation returns the error of a violation by the parameters as a whole.
 func violation(format string, args ...any) error {
 	v := &Violations{}
 	v.add("$", fmt.Sprintf(format, args...))

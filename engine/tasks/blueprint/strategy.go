@@ -23,7 +23,7 @@ func cannotPass(s run.Strategy, name string) string {
 // variables holds the names of parameters by their variables.
 type variables map[string]string
 
-// conflict adds a name, and says which name before has the same variable, if any.
+// conflict adds a name. It returns a problem if an earlier name has the same variable, otherwise "".
 func (v variables) conflict(s run.Strategy, name string) string {
 	variable := run.EnvName(name)
 	other, taken := v[variable]

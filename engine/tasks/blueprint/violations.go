@@ -27,7 +27,7 @@ type Violation struct {
 type Violations struct {
 	List   []Violation `json:"violations"`
 	More   int         `json:"more,omitempty"`
-	schema *Schema     // has the names of parameters; may be nil
+	schema *Schema     // for hints at the names of parameters; may be nil
 }
 
 // Error returns all violations in one line.
@@ -79,7 +79,7 @@ func (v *Violations) sorted() []Violation {
 func (v *Violations) check(s *jsonschema.Schema, value any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("it cannot be checked: %v", p)
+			err = fmt.Errorf("the value cannot be checked: %v", p)
 		}
 	}()
 	if err := checkCost(s, value); err != nil {
@@ -119,7 +119,7 @@ func (v *Violations) collect(e *jsonschema.ValidationError) {
 
 var english = message.NewPrinter(language.English)
 
-// describe returns the library's text for an error, with what is wrong first in each alternative.
+// describe returns the library's text for an error, with the first problem of each alternative.
 func (v *Violations) describe(e *jsonschema.ValidationError) string {
 	const most = 300 // bytes
 	var parts []string

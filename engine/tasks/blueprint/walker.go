@@ -11,8 +11,8 @@ import (
 	"acescope/engine/internal/plainjson"
 )
 
-// Bounds of the cost of filling in and checking for any schema: a step is a value that meets a
-// schema, the depth is that of their nesting.
+// Bounds of the cost of filling in defaults and checking, for any schema: the number of steps, which are
+// roughly pairs of a value and a schema, and the depth of nesting.
 const (
 	maxWork  = 2_000_000
 	maxStack = 2_000
@@ -20,16 +20,16 @@ const (
 
 var errTooMuch = errors.New("checking this would take too long: the schema has too many alternatives for it")
 
-// walker visits a value and those within it with each schema that checks them, as the library does.
+// walker visits a value and the values within it, each with all schemas that check it, as the library does.
 type walker struct {
 	fill  bool // set absent fields to their defaults; visit only schemas that a valid value must match
 	steps int
 	err   error
 }
 
-// fillDefaults sets absent fields of value to their defaults: in objects and in items of lists, also
-// by $ref and allOf, but not by alternatives (anyOf, oneOf, if). If a field has several defaults,
-// that of the schema itself counts first, then that of $ref, then those of allOf.
+// fillDefaults sets absent fields of value to their defaults: in objects and in items of lists, also by $ref
+// and allOf, but not by alternatives (anyOf, oneOf, if). If a field has several defaults, the default in the
+// schema itself takes precedence over that of $ref, and that over those of allOf.
 func fillDefaults(s *jsonschema.Schema, value any) error {
 	w := walker{fill: true}
 	w.visit(s, value, 0)
@@ -141,12 +141,12 @@ func itemSchema(s *jsonschema.Schema, i int) *jsonschema.Schema {
 	return s.Items2020
 }
 
-// inPlace returns the schemas that check the same value as s. With always, it leaves out those that a
-// valid value need not match.
+// inPlace returns the schemas that check the same value as s. If always is set, it omits schemas that a valid
+// value need not match.
 func inPlace(s *jsonschema.Schema, always bool) []*jsonschema.Schema {
 	var out []*jsonschema.Schema
 	switch {
-	case s.Ref != nil && s.DraftVersion < 2019: // draft-07 ignores what is next to $ref
+	case s.Ref != nil && s.DraftVersion < 2019: // draft-07 ignores keywords next to $ref
 		return []*jsonschema.Schema{s.Ref}
 	case always:
 		out = slices.Concat([]*jsonschema.Schema{s.Ref}, s.AllOf)

@@ -11,6 +11,6 @@
 // lines of different outputs are ordered by the log only. Bounds: outputs are copied to files
 // in pieces of maxHeld bytes; [run.MaxCapture] of each is stored, the result has
 // [run.MaxText], and the rest is counted. Loss: bytes that could not be written are counted
-// and reported; a result without its output is a failure. Secrets are redacted before
-// anything is written.
+// and reported; a run whose output is lost fails. Secrets are redacted before anything is
+// written.
 package executor

@@ -21,7 +21,7 @@ import (
 
 // Options configure an [Executor].
 type Options struct {
-	Artifacts *artifact.Store  // nil: what exceeds a result is dropped, and counted
+	Artifacts *artifact.Store  // nil: output that exceeds a result is dropped and counted
 	Logs      *artifact.Logs   // nil: no live logs
 	TempDir   string           // for files during a run; "": the system's
 	Redact    *redact.Redactor // nil: the secrets of the environment
@@ -72,8 +72,8 @@ func (j Job) failed(reason run.Reason, text string) run.Result {
 		OutputIs: run.OutputNone}
 }
 
-// Run executes a job's program and returns its result. If the context ends, the program is
-// ended and the run is stopped.
+// Run executes a job's program and returns its result. If the context ends, Run ends the program, and the
+// status of the run is stopped.
 func (e *Executor) Run(ctx context.Context, j Job) run.Result {
 	parameters, err := passParameters(j.Blueprint, j.Parameters)
 	if err != nil {
@@ -115,7 +115,7 @@ func (e *Executor) run(ctx context.Context, j Job, l *launch) (run.Result, *outp
 		o.stderr, err = e.capture(o.log.stream(streamStderr))
 	}
 	if err != nil {
-		return j.failed(run.NotStarted, "there is no place for the program's output: "+err.Error()), o
+		return j.failed(run.NotStarted, "cannot create a file for the program's output: "+err.Error()), o
 	}
 	p, err := process.Start(ctx, process.Spec{Argv: l.argv, Dir: l.dir, Env: l.env, Input: l.stdin,
 		Stdout: o.stdout, Stderr: o.stderr, Timeout: j.timeout(), Grace: e.o.Grace, DieWithParent: true,
@@ -306,7 +306,7 @@ func (e *Executor) RunExternal(ctx context.Context, x External, j Job, in Invoca
 	return r
 }
 
-// readAnswer reads the result of an external executor, which must be all of its stdout.
+// readAnswer reads the result of an external executor. Its stdout must contain nothing else.
 func readAnswer(c *capture) (a answer, err error) {
 	if c.err != nil || c.size > c.kept || c.kept > maxAnswer {
 		return a, fmt.Errorf("it is longer than %d bytes, or could not be stored", maxAnswer)

@@ -70,7 +70,7 @@ func TestExternal(t *testing.T) {
 // TestNewExternal checks the errors of paths that are not executors.
 func TestNewExternal(t *testing.T) {
 	dir := t.TempDir()
-	for path, want := range map[string]string{filepath.Join(dir, "none"): "no such program",
+	for path, want := range map[string]string{filepath.Join(dir, "none"): "the program does not exist",
 		dir: "is a directory"} {
 		if _, err := NewExternal(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v", err)

@@ -22,7 +22,7 @@ import (
 	"acescope/engine/tasks/run"
 )
 
-// Mode is what an invocation asks for.
+// Mode is the kind of an invocation.
 type Mode string
 
 // Modes: start or resume an agent's session, or execute a program.
@@ -104,7 +104,7 @@ func ParseInvocation(data []byte) (in Invocation, err error) {
 	if err := json.Unmarshal(data, &in); err != nil {
 		return in, invalid("$: %s", jsonError(err))
 	}
-	in.SchemaVersion = "" // of no meaning from here on
+	in.SchemaVersion = "" // MarshalJSON sets it again
 	for _, raw := range []*json.RawMessage{&in.Parameters, &in.Agent, &in.Config, &in.Metadata} {
 		if string(*raw) == "null" {
 			*raw = nil
@@ -159,8 +159,8 @@ func (in *Invocation) setPrompt(given bool) error {
 	return nil
 }
 
-// checkTask checks a blueprint and sets its defaults. As in document 004, the command may be a
-// string, which is split by the rules of a shell, but not given to one.
+// checkTask checks a blueprint and sets its defaults. As in document 004, the command may be a string, which
+// is split by the rules of a shell but not executed by a shell.
 func checkTask(b *run.Blueprint) error {
 	if b.Name != "" && !run.ValidName(b.Name) {
 		return invalid("$.task_blueprint.name: %q is not a valid blueprint name", short(b.Name))

@@ -26,7 +26,7 @@ func NewExternal(path string) (External, error) {
 	info, err := os.Stat(abs)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return External{}, fmt.Errorf("executor %s: there is no such program", path)
+		return External{}, fmt.Errorf("executor %s: the program does not exist", path)
 	case err != nil:
 		return External{}, fmt.Errorf("executor %s: %s", path, withoutPath(err))
 	case info.IsDir():
@@ -101,7 +101,7 @@ func (e *Executor) setArgv(l *launch, b run.Blueprint, args []string, file strin
 			l.argv = append(l.argv, replacer.Replace(a))
 		}
 		if strings.Contains(strings.Join(b.Argv, "\x00"), run.FilePlaceholder) {
-			file = "" // passed already
+			file = "" // it is in the command, so it is not the last argument
 		}
 	}
 	l.argv = append(l.argv, args...)
@@ -158,7 +158,7 @@ func workingDir(j Job) (string, error) {
 	return filepath.Join(j.ProjectDir, dir), nil
 }
 
-// startError says why a program could not be started, and what to do if that is known.
+// startError describes why a program could not be started, and if possible what to do.
 func startError(b run.Blueprint, err error) string {
 	if errors.Is(err, syscall.E2BIG) || runtime.GOOS == "windows" && errors.Is(err, fs.ErrInvalid) {
 		return fmt.Sprintf("the parameters are too long for the strategy %s: use stdin_json or file",

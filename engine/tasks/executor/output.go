@@ -30,11 +30,11 @@ type file interface {
 	Close() error
 }
 
-// capture stores an output of a program without secrets: all of it, up to a limit, in a file,
-// and its beginning and end in memory. It is not safe for concurrent use.
+// capture stores an output of a program without secrets: up to a limit in a file, and its beginning and end
+// in memory. It is not safe for concurrent use.
 type capture struct {
 	secrets *redact.Redactor
-	lines   func(text []byte) // gets whole lines, or pieces of long ones
+	lines   func(text []byte) // called with whole lines, or pieces of long lines
 
 	f     file
 	path  string
@@ -69,7 +69,7 @@ func (c *capture) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// release writes the buffered whole lines, or all. The beginning of a private key stays
+// release writes the buffered whole lines, or all buffered text. The beginning of a private key stays
 // buffered until its end, since only a whole key is recognized.
 func (c *capture) release(all bool) {
 	end := bytes.LastIndexByte(c.held, '\n') + 1
@@ -161,8 +161,8 @@ func (c *capture) store(ctx context.Context, to *artifact.Store, mediaType strin
 	return &ref, nil
 }
 
-// storeLong stores an output that is longer than a result may have. It also returns an error
-// if the file is incomplete.
+// storeLong stores an output that is too long for a result. It also returns an error if the file is
+// incomplete.
 func (c *capture) storeLong(ctx context.Context, to *artifact.Store) (*ace.Ref, error) {
 	if c.size <= run.MaxText && c.err == nil {
 		return nil, nil
@@ -247,11 +247,10 @@ type LogLine struct {
 	At     time.Time `json:"at"`
 	Stream string    `json:"stream"`
 	Text   string    `json:"text"`
-	Note   string    `json:"note,omitempty"` // by acescope
+	Note   string    `json:"note,omitempty"` // from acescope, not from the program
 }
 
-// liveLog writes the output of a program while it runs. The outputs are stored independently
-// of its errors.
+// liveLog writes the output of a program while it runs. Its errors do not affect the stored outputs.
 type liveLog struct {
 	mu    sync.Mutex
 	to    *artifact.LiveLog // nil: no log
@@ -307,7 +306,7 @@ func (l *liveLog) encode(head LogLine, text []byte) []byte {
 	return bytes.TrimSuffix(l.block.Bytes(), []byte("\n"))
 }
 
-// close seals the log and returns its reference and path, if there is a log.
+// close completes the log and returns its reference and path, if there is a log.
 func (l *liveLog) close(ctx context.Context) (ref *ace.Ref, path string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

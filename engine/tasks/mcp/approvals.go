@@ -9,9 +9,9 @@ import (
 	"acescope/engine/tasks/run"
 )
 
-// Approval is a step of a flow that waits for a person.
+// Approval is a step of a flow that waits for the decision of a user.
 type Approval struct {
-	RunID   string    `json:"run_id"` // as people name the run
+	RunID   string    `json:"run_id"` // as users refer to the run
 	Flow    string    `json:"flow"`
 	Step    string    `json:"step"` // path
 	Message string    `json:"message"`
@@ -21,17 +21,17 @@ type Approval struct {
 // Decision is the answer to an [Approval].
 type Decision struct {
 	RunID    string `json:"run_id"`
-	Step     string `json:"step"` // of the only one that waits if it is ""
+	Step     string `json:"step"` // path; "" if only one step waits
 	Approved bool   `json:"approved"`
 	Comment  string `json:"comment,omitempty"`
 	By       string `json:"by"`
 }
 
-// Approvals are the decisions that flows wait for.
+// Approvals lists the steps of flows that wait for a decision, and sends decisions to them.
 type Approvals interface {
-	// Waiting lists the steps that wait, the longest waiting first. more reports that it left some out.
+	// Waiting lists the waiting steps, the longest waiting first. more is set if the list is truncated.
 	Waiting(ctx context.Context) (list []Approval, more bool, err error)
-	// Decide returns the decision with its step. Its error is [run.ErrNotFound] if nothing waits.
+	// Decide sends a decision and returns it with its step. The error is [run.ErrNotFound] if no step waits.
 	Decide(ctx context.Context, d Decision) (Decision, error)
 }
 
@@ -56,12 +56,12 @@ type decideArgs struct {
 	Comment  string `json:"comment"`
 }
 
-// decide refuses agents that acescope has started: a flow that asks for a person's approval must not be
-// approved by its own agents.
+// decide refuses agents that acescope has started: the approval of a user must not be given by an agent of
+// the flow.
 func (s *Server) decide(ctx context.Context, c call, a decideArgs) (any, error) {
 	if id := cmp.Or(c.caller.Run, c.caller.Session); id != "" {
 		return nil, fmt.Errorf(
-			"%w: this connection belongs to %s, which acescope has started: a person decides, on the run "+
+			"%w: this connection belongs to %s, which acescope has started: a user decides, on the run "+
 				"screen or with acescope flow approve", run.ErrBadRequest, quote(id))
 	}
 	if s.o.Approvals == nil {

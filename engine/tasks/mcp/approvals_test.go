@@ -59,7 +59,7 @@ func TestAgentsCannotApprove(t *testing.T) {
 	for _, caller := range []Caller{{Session: "ses_1"}, {Run: "r-1"}} {
 		c := client(t, newFake(), Options{Approvals: f, Caller: caller}, nil)
 		_, wrong := said(t, c, "decide_approval", map[string]any{"run_id": "release-1", "approved": true})
-		if !strings.Contains(wrong, "a person decides") || len(f.decided) != 0 {
+		if !strings.Contains(wrong, "a user decides") || len(f.decided) != 0 {
 			t.Errorf("%+v: %q, %+v", caller, wrong, f.decided)
 		}
 	}

@@ -18,9 +18,9 @@ const (
 	invalidRequest = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the line is not a request"}}` + "\n"
 )
 
-// messageLines passes on the lines of a client that are messages and answers all others, which would end the
-// SDK's connection. Its goroutine ends with the client's stream, or when the reader is closed and the next
-// line comes.
+// messageLines passes on lines of a client that are messages, and answers other lines itself, because they
+// would end the connection of the SDK. Its goroutine ends with the client's stream, or at the next line after
+// the reader was closed.
 func messageLines(in io.ReadCloser, out io.WriteCloser) (io.ReadCloser, io.WriteCloser) {
 	locked := &lockedWriter{WriteCloser: out}
 	pr, pw := io.Pipe()

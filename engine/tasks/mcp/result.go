@@ -38,7 +38,7 @@ type reply struct {
 	Created    time.Time `json:"created_at,omitzero"`
 	TimeoutAt  time.Time `json:"timeout_at,omitzero"`
 
-	*run.Result         // nil in a status, and before the end of the run
+	*run.Result         // nil in the answer to a status call, and before the end of the run
 	Stdout      *string `json:"stdout,omitempty"` // of programs
 	Stderr      *string `json:"stderr,omitempty"`
 
@@ -92,14 +92,14 @@ func (s *Server) withResult(ctx context.Context, out reply, r run.Result) reply 
 	out.Result = &r
 	notes = append(notes, note)
 	if r.Dropped > 0 {
-		notes = append(notes, fmt.Sprintf("%d bytes exceed the limit and were not stored.", r.Dropped))
+		notes = append(notes, "Not stored, above the limit: "+ace.Count(r.Dropped, "byte")+".")
 	}
 	notes = slices.DeleteFunc(notes, func(note string) bool { return note == "" })
 	out.Message = strings.Join(notes, " ")
 	return out
 }
 
-// streamNote says where the whole text of a truncated stream is.
+// streamNote returns a note on where the whole text of a truncated stream is, or "".
 func (s *Server) streamNote(ctx context.Context, name, text string, ref *ace.Ref) string {
 	if ref == nil || ref.Size <= int64(len(text)) {
 		return ""
@@ -115,18 +115,18 @@ func (s *Server) output(ctx context.Context, r run.Result, most int) (out json.R
 			return r.Output, ""
 		}
 		return jsonPrefix(unquote(r.Output), most),
-			fmt.Sprintf("output is truncated to its first %d characters.", most)
+			fmt.Sprintf("output is truncated to its first %s.", ace.Count(int64(most), "character"))
 	}
 	location := s.location(ctx, *r.OutputRef)
 	data, whole, err := s.read(ctx, *r.OutputRef, most)
 	switch {
 	case err != nil:
-		return nil, fmt.Sprintf("output has %d bytes and cannot be read here (%s); it is %s.",
-			r.OutputRef.Size, oneLine(err.Error()), location)
+		return nil, fmt.Sprintf("output has %s and cannot be read here (%s); it is %s.",
+			ace.Count(r.OutputRef.Size, "byte"), oneLine(err.Error()), location)
 	case !whole || utf8.RuneCount(data) > most:
 		return jsonPrefix(string(data), most),
-			fmt.Sprintf("output is truncated to its first %d characters; the whole text has %d bytes and is %s.",
-				most, r.OutputRef.Size, location)
+			fmt.Sprintf("output is truncated to its first %s; the whole text has %s and is %s.",
+				ace.Count(int64(most), "character"), ace.Count(r.OutputRef.Size, "byte"), location)
 	case r.OutputIs == run.OutputJSON && json.Valid(data):
 		return data, ""
 	}

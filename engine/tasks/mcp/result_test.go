@@ -49,7 +49,7 @@ func TestTruncatesResults(t *testing.T) {
 		"inline": {run.Result{Output: json.RawMessage(`"hello"`), OutputIs: "text"}, false, 5, nil},
 		"none":   {run.Result{OutputIs: "none"}, true, 0, nil},
 		"text": {run.Result{OutputIs: "text", OutputRef: s.ref("t", long)}, false, MaxResult,
-			[]string{"output is truncated to its first 50000 characters; the whole text has 180000 bytes and is the file /data/t."}},
+			[]string{"output is truncated to its first 50,000 characters; the whole text has 180,000 bytes and is the file /data/t."}},
 		"whole json": {run.Result{OutputIs: "json", OutputRef: s.ref("j", doc)}, true, 0, nil},
 		"whole text": {run.Result{OutputIs: "text", OutputRef: s.ref("w", doc)}, false, len(doc), nil},
 		"text as json": {run.Result{OutputIs: "text", OutputRef: s.ref("q", `"`+strings.Repeat("c", 20_000)+
@@ -58,10 +58,10 @@ func TestTruncatesResults(t *testing.T) {
 			`"]`), Stdout: strings.Repeat("o", 8000), Stderr: strings.Repeat("e", 8000),
 			StdoutRef: s.ref("o", strings.Repeat("o", 80_000))}, true, MaxResult - 16_000,
 			[]string{"stdout is its beginning and its end; the whole text is the file /data/o.",
-				"output is truncated to its first 34000 characters"}},
+				"output is truncated to its first 34,000 characters"}},
 		"elsewhere": {run.Result{OutputIs: "json", OutputRef: &ace.Ref{SHA256: "gone", Size: 9},
 			Dropped: 3}, true, 0, []string{"cannot be read here (artifact not found); it is artifact gone.",
-			"3 bytes exceed the limit"}},
+			"Not stored, above the limit: 3 bytes"}},
 		"no valid JSON": {run.Result{OutputIs: "invalid", Output: json.RawMessage(`"{\"a\""`)}, true, 4, nil},
 	} {
 		o := reply{Type: run.StartSession}

@@ -61,7 +61,7 @@ const instructions = "These tools start and follow runs of agents and of determi
 	"start_agent_session waits for the result with execution_mode sync; with async_poll it returns immediately, and " +
 	"get_agent_session_status and get_agent_session_result return the rest later; with async_callback your own session gets a message " +
 	"when the run ends. Runs continue after this connection is closed. list_approvals and decide_approval are for flows, " +
-	"workflows of steps that wait for a person's decision."
+	"workflows of steps that wait for a user's decision."
 
 // New returns a server. Close ends the waits of its calls.
 func New(o Options) *Server {
@@ -193,8 +193,8 @@ func addTool[In any](s *Server, name string, handle func(context.Context, call, 
 	})
 }
 
-// logError logs failures of this side. Mistakes of the caller are not logged, since their
-// errors may quote arguments.
+// logError logs errors of the server. Mistakes of the caller are not logged, since their errors may quote
+// arguments.
 func (s *Server) logError(tool string, err error) {
 	for _, expected := range []error{run.ErrBadRequest, run.ErrNoBlueprint, run.ErrNotFound, run.ErrOver,
 		context.Canceled} {

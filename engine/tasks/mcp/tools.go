@@ -16,7 +16,7 @@ import (
 type blueprintItem struct {
 	run.BlueprintInfo
 	Takes string `json:"takes"`          // prompt or parameters
-	Path  string `json:"path,omitempty"` // not told
+	Path  string `json:"path,omitempty"` // always "": hides the path in BlueprintInfo
 }
 
 func (s *Server) blueprints(ctx context.Context, c call, _ struct{}) (any, error) {
@@ -40,7 +40,7 @@ func (s *Server) blueprints(ctx context.Context, c call, _ struct{}) (any, error
 	return map[string]any{"blueprints": out}, nil
 }
 
-// modeArgs is the execution mode under either name.
+// modeArgs holds the execution mode, which may have either of two names.
 type modeArgs struct {
 	Execution run.Mode `json:"execution_mode"`
 	Mode      run.Mode `json:"mode"`

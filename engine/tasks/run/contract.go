@@ -17,8 +17,8 @@ const (
 	IDPrefix = "run/"
 )
 
-// StepPrefix is the prefix of the ids of runs that serve a step of a task. Lists of all runs
-// leave them out, since the task is listed.
+// StepPrefix is the prefix of the ids of runs that execute a step of a task or of a flow. Lists of all runs
+// omit them, since they list the task or the flow.
 const StepPrefix = "step_"
 
 // The update, query and signals of a run. A signal that does not match the current claim is
@@ -177,7 +177,7 @@ type Blueprint struct {
 	Idempotent bool     `json:"idempotent,omitempty"`  // the program may be executed more than once
 }
 
-// Type is what a run does.
+// Type is the type of a run.
 type Type string
 
 // Types of runs.
@@ -230,8 +230,8 @@ type Input struct {
 	Revision int `json:"revision,omitempty"`
 }
 
-// Revision is the current value of [Input.Revision]. From revision 1 on, the workflow closes as its run
-// ended: it fails if the run failed and is canceled if the run was stopped, with the result as the
+// Revision is the current value of [Input.Revision]. From revision 1 on, the workflow closes with the status
+// of its run: it fails if the run failed and is canceled if the run was stopped, with the result as the
 // details. Workflows of revision 0 complete with the result of a failed run.
 const Revision = 1
 
@@ -253,7 +253,7 @@ type Execution struct {
 	WorkflowRunID string       `json:"workflow_run_id"`
 }
 
-// ProgramStart says that a runner has started the program of a run.
+// ProgramStart reports that a runner has started the program of a run.
 type ProgramStart struct {
 	Claim int64     `json:"claim"`
 	Try   int       `json:"try"`

@@ -36,8 +36,8 @@ func (d *Decoder) Clone() *Decoder {
 	return &Decoder{runID: d.runID, open: maps.Clone(d.open)}
 }
 
-// Fact decodes an event. It returns false if the event is no fact of the run, and an error if
-// the input does not match the contract.
+// Fact decodes an event. It returns false if the event does not state a fact of the run, and an error if the
+// input does not match the contract.
 func (d *Decoder) Fact(e *historypb.HistoryEvent) (Fact, bool, error) {
 	if a := e.GetWorkflowExecutionStartedEventAttributes(); a != nil {
 		var in Input
@@ -57,7 +57,8 @@ func (d *Decoder) Fact(e *historypb.HistoryEvent) (Fact, bool, error) {
 	return Closed(end.Status, end.Failure), ok, nil
 }
 
-// received decodes what the workflow received from others.
+// received decodes signals, updates, the request to cancel, the dispatcher's answer and the ends of workflow
+// tasks.
 func received(e *historypb.HistoryEvent) (Fact, bool) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
@@ -173,7 +174,7 @@ func (d *Decoder) ended(e *historypb.HistoryEvent) (Fact, bool) {
 			return SessionGone(SessionNotFound()), ok
 		}
 	}
-	return Fact{Kind: o.end}, ok && completed // a canceled timer is no fact
+	return Fact{Kind: o.end}, ok && completed // ignore a canceled timer
 }
 
 // sessionFact decodes an event of the session that the run started.

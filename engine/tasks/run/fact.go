@@ -51,7 +51,7 @@ type Fact struct {
 	ProgramStart *ProgramStart
 	Report       *session.Report
 	Stop         *StopRequest
-	Notified     string       // of Told: NotifiedSession or NotifiedEnded
+	Notified     string       // of ParentNotified: NotifiedSession or NotifiedEnded
 	Failure      *ace.Failure // of failures, and of Closed
 	Exit         ace.Status
 }
@@ -62,8 +62,8 @@ func (f Fact) arrives() bool { return f.Kind >= FactClaimed && f.Kind <= FactCan
 // How the parent session was notified.
 const (
 	NotifiedSession = "told"
-	NotifiedEnded   = "ended" // there is no such open session
-	NotifiedNone    = "none"  // there is no parent to notify
+	NotifiedEnded   = "ended" // the parent session is not open
+	NotifiedNone    = "none"  // the run has no parent to notify
 )
 
 // Summaries of the timers of an agent's run, by which a reader of the history identifies them.
@@ -147,9 +147,9 @@ func ParentNotified(reached bool) Fact {
 // DispatcherFailed is the fact that the dispatcher could not be notified of the run.
 func DispatcherFailed(f ace.Failure) Fact { return Fact{Kind: FactDispatcherFailed, Failure: &f} }
 
-// Answered decodes the dispatcher's immediate answer to a request. It returns false if there
-// is no answer. The fact says the same as the signals claimed and unmatched, but comes at a
-// known place: at the end of a workflow task.
+// Answered decodes the dispatcher's immediate answer to a request. It returns false without an answer. The
+// fact states the same as the signals claimed and unmatched, but has a known place in the history: at the end
+// of a workflow task.
 func Answered(answer []byte) (Fact, bool) {
 	var a runner.Answer
 	if len(answer) == 0 || json.Unmarshal(answer, &a) != nil || a.Claimed == nil && a.Unmatched == nil {

@@ -13,7 +13,7 @@ import (
 	"acescope/engine/tasks/runner"
 )
 
-// MaxClaims is how many times a run is given to a runner at most.
+// MaxClaims is the maximum number of times that a run is assigned to a runner.
 const MaxClaims = 3
 
 // StartWithin is how long a runner may take to start a run before the run asks for another
@@ -32,7 +32,8 @@ const (
 // stopCanceled is the reason of the stop when the workflow is canceled.
 const stopCanceled = "cancelled"
 
-// fold applies one fact. It replaces values that the state refers to, and never writes to them.
+// fold applies one fact. It replaces slices and pointers of the state and never changes the values that they
+// refer to, so copies of the state remain valid.
 func (s *State) fold(f Fact) {
 	switch f.Kind {
 	case FactStarted:
@@ -236,7 +237,7 @@ func (s *State) runnerName() string {
 	return "runner " + s.Claim.RunnerID
 }
 
-// notStarted applies that the runner did not start the program. Another runner may have it.
+// notStarted handles that the runner did not start the program. Another runner may execute it.
 func (s *State) notStarted(why string) {
 	switch {
 	case s.Stop != nil:
@@ -248,7 +249,7 @@ func (s *State) notStarted(why string) {
 	}
 }
 
-// lost applies that the runner is gone while it had the run.
+// lost handles that the runner is gone while it held the run.
 func (s *State) lost(why string) {
 	b := s.Input.Blueprint
 	movable := b != nil && b.OnRunnerLoss == Move && b.Idempotent && s.Input.IsProgram() &&
@@ -301,7 +302,7 @@ func (s *State) stop(r StopRequest) {
 	}
 }
 
-// close applies how the server closed the workflow, unless the run had ended by itself.
+// close applies the status with which the server closed the workflow, unless the run had already ended.
 func (s *State) close(f Fact) {
 	if s.Status.Over() || s.Status == "" {
 		return

@@ -87,11 +87,11 @@ func (s *State) ReleaseNotices() runner.Notices {
 // MaxCallback bounds a run's output in the message to its parent session, in bytes.
 const MaxCallback = 8 << 10
 
-// CallbackID returns the id of the message that tells a parent session how a run ended. The
-// session ignores a second message of the same id.
+// CallbackID returns the id of the message that reports the end of a run to the parent session. The session
+// ignores a second message of the same id.
 func CallbackID(runID string) string { return "run." + runID }
 
-// Callback returns the message that tells a parent session how a run ended.
+// Callback returns the message that reports the end of a run to the parent session.
 func Callback(in Input, r Result) session.Message {
 	text := fmt.Sprintf("<agent-callback session=\"%s\" run=\"%s\" agent=\"%s\" status=\"%s\">\n%s\n</agent-callback>",
 		escapeAttribute(in.SessionID), escapeAttribute(in.RunID), escapeAttribute(in.Name()),

@@ -11,8 +11,8 @@ import (
 	"acescope/engine/tasks/runner"
 )
 
-// Service starts, resumes, reads and stops runs. Orchestrating agents, scripts and users share
-// it. An id is a run id, or a session id, which stands for the session's newest run.
+// Service starts, resumes, reads and stops runs, for orchestrating agents, scripts and users. An id is a run
+// id, or a session id, which stands for the session's newest run.
 type Service interface {
 	Blueprints(ctx context.Context) ([]BlueprintInfo, error)
 	Start(ctx context.Context, r Request) (Input, error)
@@ -32,8 +32,8 @@ var (
 	ErrOver        = errors.New("it has ended")
 )
 
-// ErrorText returns the text of an error for the caller, without the words "bad request", since
-// the rest says what is wrong with the request.
+// ErrorText returns the text of an error for the caller. It omits the words "bad request", since the rest of
+// the text names the problem.
 func ErrorText(err error) string {
 	text := err.Error()
 	if errors.Is(err, ErrBadRequest) {
@@ -95,7 +95,7 @@ type Filter struct {
 	Limit     int // 0: 100
 }
 
-// BlueprintInfo is a blueprint in a list. Error says why it cannot be used, if so.
+// BlueprintInfo is a blueprint in a list. Error says why it cannot be used, or is "".
 type BlueprintInfo struct {
 	Name         string               `json:"name"`
 	Description  string               `json:"description"`

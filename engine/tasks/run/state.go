@@ -13,7 +13,7 @@ import (
 type State struct {
 	Input        Input         `json:"input"`
 	Status       Status        `json:"status"`
-	Try          int           `json:"try"` // how many times the run has asked for a runner
+	Try          int           `json:"try"` // number of requests for a runner so far
 	Claim        *runner.Claim `json:"claim,omitempty"`
 	ProgramStart *ProgramStart `json:"began,omitempty"`
 	Result       *Result       `json:"result,omitempty"`
@@ -41,8 +41,8 @@ type MoveRecord struct {
 	Reason string `json:"why"`
 }
 
-// maxOfKind bounds the facts of one kind that are folded between two workflow tasks. More can
-// only be forged: they count as ignored.
+// maxOfKind bounds the facts of one kind that are folded between two workflow tasks. Only forged signals
+// exceed it; they count as ignored.
 const maxOfKind = 64
 
 // arrivals holds the facts since the last workflow task, and the state before them. Workflow

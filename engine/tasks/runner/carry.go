@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// carried is a table as one run of the dispatcher passes it to the next. Runs are stored in
-// columns, which compress to less than half the size of rows.
+// carried is the table that one run of the dispatcher's workflow passes to the next. The runs in it are
+// stored as columns, which compress to less than half the size of rows.
 type carried struct {
 	Runs        int            `json:"runs"`
 	At          time.Time      `json:"at"`
@@ -34,7 +34,7 @@ type carriedGroup struct {
 	Avoid        []string     `json:"avoid,omitempty"`
 }
 
-// groupNumber returns the number of a request's group, which it adds if it is new.
+// groupNumber returns the number of a request's group. It adds a new group.
 func (c *carried) groupNumber(req Request) int {
 	avoid := avoided(req.Avoid)
 	key := groupKey(req.Requirements, avoid)
@@ -47,8 +47,8 @@ func (c *carried) groupNumber(req Request) int {
 	return n
 }
 
-// columns are requests; the values of one request have the same index. Times are nanoseconds
-// since the previous request's, and sequence numbers are differences too.
+// columns holds requests; the values of one request have the same index. Times and sequence numbers are
+// stored as differences from the previous request, times in nanoseconds.
 type columns struct {
 	Run       []string `json:"run"`
 	Execution []string `json:"execution"`
@@ -155,8 +155,8 @@ func (t *Table) Carry(runs int, undelivered Answers) ([]byte, error) {
 // maxUnpacked bounds the size of an uncompressed table.
 const maxUnpacked = 64 << 20
 
-// Restore returns the table and the number of the dispatcher's run that Carry was given.
-// Without data it returns an empty table and run 1.
+// Restore returns the table and the number of the dispatcher's run that were passed to Carry. Without data it
+// returns an empty table and run 1.
 func Restore(data []byte) (*Table, int, error) {
 	t := NewTable()
 	if len(data) == 0 {

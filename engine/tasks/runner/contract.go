@@ -17,7 +17,7 @@ const (
 	dispatcherID = "acescope-dispatcher"
 )
 
-// Earlier versions used ids that other programs may use, too.
+// Earlier versions used these ids, which other programs may use too.
 const (
 	OldDispatcherID = "dispatcher"
 	oldIDPrefix     = "runner/"
@@ -95,7 +95,7 @@ func IDOf(workflowID string) string {
 	return ""
 }
 
-// Registration is what a runner's process says about itself when it starts.
+// Registration describes a runner and its process. The process sends it when it starts.
 type Registration struct {
 	ID           string       `json:"runner_id"`
 	Capabilities Capabilities `json:"capabilities"`
@@ -159,7 +159,7 @@ type Info struct {
 	Reason       string       `json:"reason,omitempty"`
 }
 
-// Note says who requests an update, and why.
+// Note is the argument of an update: the user or process that requests it, and the reason.
 type Note struct {
 	Reason string `json:"reason,omitempty"`
 	By     string `json:"by,omitempty"`
@@ -177,7 +177,7 @@ const (
 	Enqueue  NoticeKind = "enqueue"  // the run wants a runner
 	Withdraw NoticeKind = "withdraw" // the run does not want a runner anymore
 	Release  NoticeKind = "release"  // the run has ended, its slot is free
-	Holds    NoticeKind = "holds"    // an earlier dispatcher gave the run to a runner
+	Holds    NoticeKind = "holds"    // an earlier dispatcher assigned the run to a runner
 
 	Registered   NoticeKind = "registered" // sent again after each change
 	WentStale    NoticeKind = "stale"
@@ -232,14 +232,14 @@ type Claim struct {
 	At           time.Time    `json:"at"`
 }
 
-// Unmatched says why no runner took a run.
+// Unmatched reports why no runner took a run.
 type Unmatched struct {
 	Try     int    `json:"try"`
 	Message string `json:"message"`
 	Reason  string `json:"reason"` // no_runner, queue_full or bad_demands
 }
 
-// Lost says that the runner of a run is gone.
+// Lost reports that the runner of a run is gone.
 type Lost struct {
 	Claim    int64  `json:"claim"`
 	RunnerID string `json:"runner_id"`
@@ -250,7 +250,7 @@ type Lost struct {
 // [ActivityTell], or as signals.
 type Answers []Answer
 
-// Answer is an answer to a run: exactly one of the last three fields is set.
+// Answer is an answer to a run. Exactly one of Claimed, Unmatched and Lost is set.
 type Answer struct {
 	RunID     string     `json:"run_id"`
 	Execution string     `json:"execution"`
@@ -261,8 +261,8 @@ type Answer struct {
 	Lost      *Lost      `json:"lost,omitempty"`
 }
 
-// DeliveryResult lists the runs that were not told: those that have ended, and those to be told
-// again.
+// DeliveryResult lists the runs that did not receive their answers: runs that have ended, and runs for which
+// the delivery is to be repeated.
 type DeliveryResult struct {
 	Ended []string `json:"ended,omitempty"`
 	Later []string `json:"later,omitempty"`
@@ -278,7 +278,7 @@ type CheckResult struct {
 	Ended map[string]ace.Status `json:"ended,omitempty"`
 }
 
-// ViewOptions bound the answer to [QueryDispatcher].
+// ViewOptions bounds the answer to [QueryDispatcher].
 type ViewOptions struct {
 	Pending int `json:"pending,omitempty"` // waiting runs, at most; 0: 100
 }

@@ -30,8 +30,8 @@ func (s *LeaseState) Registered() bool { return s.Info.Lease.Epoch > 0 }
 // Alive reports whether the process is assumed to be alive.
 func (s *LeaseState) Alive() bool { return s.Registered() && !s.Stale && !s.Gone }
 
-// Check returns an error if a registration is refused. held is set if the reason is that
-// another process is the runner.
+// Check returns an error if a registration is refused. held is set if it is refused because another process
+// is the runner.
 func (s *LeaseState) Check(id string, r Registration) (err error, held bool) {
 	if err := r.Check(); err != nil {
 		return err, false
@@ -81,7 +81,7 @@ func (s *LeaseState) registerAgain(r Registration, now time.Time) Lease {
 	return s.Info.Lease
 }
 
-// sameRegistration reports whether all values that the dispatcher uses are equal.
+// sameRegistration reports whether two registrations are equal in all values that the dispatcher uses.
 func sameRegistration(a, b Registration) bool {
 	x, y := a.Capabilities.normal(), b.Capabilities.normal()
 	return a.PID == b.PID && a.Version == b.Version && a.SessionQueue == b.SessionQueue &&
@@ -118,7 +118,8 @@ func (s *LeaseState) RemoveAt() time.Time {
 	return s.Info.Since.Add(time.Duration(s.Info.Registration.RemoveMS) * time.Millisecond)
 }
 
-// CheckNote returns an error if the process that requests an update is not the runner anymore.
+// CheckNote returns an error if the runner is gone, or the process that requests an update is no longer the
+// runner.
 func (s *LeaseState) CheckNote(n Note) error {
 	have := s.Info.Registration
 	switch {

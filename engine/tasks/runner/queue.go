@@ -13,12 +13,12 @@ import (
 type queue struct {
 	roster *roster
 	groups map[string]*group // by key
-	order  []*group          // with waiting runs, by the oldest
-	idle   []*group          // that had no waiting run when they were added here
+	order  []*group          // groups with waiting runs, by the oldest run
+	idle   []*group          // groups that had no waiting run when they were added here
 	waits  map[string]*wait  // by run id
 	due    deadlines
 	asked  int64 // number of requests so far, which orders the runs
-	bytes  int   // of all keys
+	bytes  int   // total length of the keys
 }
 
 // wait is a waiting run.
@@ -27,8 +27,8 @@ type wait struct {
 	seq   int64
 	since time.Time
 	group *group
-	place *list.Element // in the group
-	index int           // in the deadlines
+	place *list.Element // in group.waits
+	index int           // in queue.due
 }
 
 // group holds the waiting runs with equal requirements that avoid the same queues.
@@ -41,14 +41,14 @@ type group struct {
 	listed       bool      // in queue.idle
 }
 
-// first returns the oldest waiting run of a group that has one.
+// first returns the oldest waiting run. The group must have a waiting run.
 func (g *group) first() *wait { return g.waits.Front().Value.(*wait) }
 
 func (g *group) matches(r *row) bool {
 	return !r.Gone && r.offer.Meets(g.requirements) && !slices.Contains(g.avoid, r.Queue)
 }
 
-// compare adds a runner to the able ones if it matches, otherwise removes it.
+// compare adds a runner to the able runners if it matches, otherwise removes it.
 func (g *group) compare(r *row) (able bool) {
 	able = g.matches(r)
 	g.able = slices.DeleteFunc(g.able, func(other *row) bool { return other == r })
@@ -58,13 +58,13 @@ func (g *group) compare(r *row) (able bool) {
 	return able
 }
 
-// groupKey identifies a group. Its parts contain no control characters.
+// groupKey identifies a group. The separators are unique, because the parts contain no control characters.
 func groupKey(r Requirements, avoid []string) string {
 	return strings.Join([]string{r.Hostname, r.ProjectDir, r.ExecutorType,
 		strings.Join(r.Tags, "\x01"), strings.Join(avoid, "\x01")}, "\x00")
 }
 
-// avoided returns the last valid queues that a run avoids, sorted.
+// avoided returns the latest valid queues that a run avoids, at most maxAvoid, sorted.
 func avoided(queues []string) []string {
 	recent := slices.Clone(queues[max(0, len(queues)-maxAvoid):])
 	return sortedSet(slices.DeleteFunc(recent, func(q string) bool { return !isName(q, maxPath) }))
@@ -95,7 +95,7 @@ func (q *queue) group(req Request) *group {
 	return g
 }
 
-// addIdle keeps a group without waiting runs, since it knows which runners match.
+// addIdle keeps a group without waiting runs, so that its matching runners need not be found again.
 func (q *queue) addIdle(g *group) {
 	if !g.listed {
 		g.listed = true
@@ -147,7 +147,7 @@ func (q *queue) remove(w *wait) {
 	q.reorder(g, i)
 }
 
-// position returns the index of the first group whose oldest run is not older than seq.
+// position returns the index of the first group whose oldest run has the sequence number seq or a higher one.
 func position(order []*group, seq int64) int {
 	i, _ := slices.BinarySearchFunc(order, seq, func(g *group, seq int64) int {
 		return cmp.Compare(g.first().seq, seq)
@@ -172,7 +172,7 @@ func (q *queue) reorder(g *group, i int) {
 	}
 }
 
-// want adds n to the number of groups that want each matching runner.
+// want adds n to the number of groups that wait for each of the matching runners.
 func (q *queue) want(g *group, n int) {
 	for _, r := range g.able {
 		r.wanted += n
@@ -180,7 +180,7 @@ func (q *queue) want(g *group, n int) {
 	}
 }
 
-// compare updates which groups a new or changed runner matches.
+// compare updates the groups that a new or changed runner matches.
 func (q *queue) compare(r *row) {
 	r.wanted = 0
 	for _, g := range q.order {

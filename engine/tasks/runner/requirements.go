@@ -64,14 +64,14 @@ type Capabilities struct {
 	Slots         int      `json:"slots"` // runs that it executes at a time
 }
 
-// normal returns the requirements in the form that Meets compares.
+// normal returns the requirements in normal form, which Meets needs.
 func (r Requirements) normal() Requirements {
 	r.ProjectDir = cleanPath(r.ProjectDir)
 	r.Tags = sortedSet(r.Tags)
 	return r
 }
 
-// normal returns the capabilities in the form that Meets compares.
+// normal returns the capabilities in normal form, which Meets needs.
 func (c Capabilities) normal() Capabilities {
 	c.ProjectDir = cleanPath(c.ProjectDir)
 	c.Tags = sortedSet(c.Tags)
@@ -91,7 +91,7 @@ func cleanPath(p string) string {
 	return path.Clean(p)
 }
 
-// Merge returns the requirements of both. It fails if they contradict each other.
+// Merge combines two requirements. It fails if they contradict each other.
 func (r Requirements) Merge(other Requirements) (Requirements, error) {
 	a, b := r.normal(), other.normal()
 	for _, f := range []struct {

@@ -20,10 +20,10 @@ type roster struct {
 // row is a runner.
 type row struct {
 	record
-	offer  Capabilities // normal
+	offer  Capabilities // in normal form
 	size   int          // of offer, in bytes
-	wanted int          // number of groups with waiting runs whose requirements it meets
-	eager  bool         // free and wanted
+	wanted int          // number of groups with waiting runs whose requirements the runner meets
+	eager  bool         // the runner is free and wanted
 	busy   int
 	held   []*hold // by claim
 }
@@ -46,8 +46,8 @@ func (r *row) status() Status { return statusOf(r.Gone, r.Stale, r.Draining) }
 // free reports whether the runner can execute one more run.
 func (r *row) free() bool { return r.status() == Online && r.busy < r.offer.Slots }
 
-// accepts reports whether a registration is newer than the known one. After a runner is gone, any
-// epoch is accepted: a new lease workflow may count from a lower one.
+// accepts reports whether a registration is newer than the known one. If the runner is gone, any epoch is
+// accepted, because a new lease workflow may start with a lower epoch.
 func (r *row) accepts(n Notice) bool {
 	if n.Registration.Token == r.Registration.Token {
 		return n.Epoch > r.Epoch || n.Epoch == r.Epoch && !r.Gone
@@ -134,7 +134,7 @@ func best(able []*row) (best *row) {
 	return best
 }
 
-// before reports whether r gets a run rather than other.
+// before reports whether r takes precedence over other for the next run.
 func (r *row) before(other *row) bool {
 	return cmp.Or(
 		cmp.Compare(other.offer.Slots-other.busy, r.offer.Slots-r.busy),
@@ -161,8 +161,8 @@ func (t *roster) longestGone() (oldest *row) {
 	return oldest
 }
 
-// nearest describes the runners that meet the requirements of a group but are not available,
-// or else the first of the runners that lack the least.
+// nearest describes the runners that meet the requirements of a group but are not available, or else the
+// first runner with the fewest missing requirements.
 func (t *roster) nearest(g *group) string {
 	var busy, away []*row
 	var best *row
@@ -199,7 +199,7 @@ func (t *roster) nearest(g *group) string {
 
 func (r *row) name() string { return r.Registration.ID + " on " + r.offer.Hostname }
 
-// enumerate returns "a", "a and b" or "a, b and c"; of more than four items it names four.
+// enumerate returns "a", "a and b" or "a, b and c". If there are more than four items, it names four.
 func enumerate(items []string) string {
 	const most = 4
 	last := items[len(items)-1]

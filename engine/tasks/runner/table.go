@@ -10,9 +10,9 @@ import (
 // runs that a runner holds. It is pure: the same notices at the same times give the same
 // answers. It is not safe for concurrent use.
 //
-// Waiting runs are grouped by their requirements, and a group knows which runners meet them.
-// So a decision depends on the number of groups, not of runs. Between two calls of Match, no
-// free runner can execute a waiting run.
+// Waiting runs are grouped by their requirements, and a group holds the runners that meet them. So the cost
+// of a decision depends on the number of groups, not of runs. After Match, no free runner can execute a
+// waiting run.
 type Table struct {
 	roster   roster
 	queue    queue
@@ -33,8 +33,8 @@ const (
 	maxSuspects = 2000
 )
 
-// hold is a run that a runner has. A hold without a slot only waits for the end of the run:
-// the runner's process has ended.
+// hold is a run that a runner holds. A hold without a slot only waits for the end of the run, because the
+// runner's process has ended.
 type hold struct {
 	req   Request
 	row   *row
@@ -51,7 +51,7 @@ func NewTable() *Table {
 	return t
 }
 
-// Apply applies a notice. It ignores repeated notices, and those of an old epoch or claim.
+// Apply applies a notice. It ignores repeated notices, and notices of an old epoch or claim.
 func (t *Table) Apply(n Notice, now time.Time) {
 	t.at = now
 	switch n.Kind {
@@ -157,7 +157,7 @@ func (t *Table) Match(now time.Time) Answers {
 	for i := 0; t.roster.eager > 0 && i < len(t.queue.order); {
 		g := t.queue.order[i]
 		if r := best(g.able); r != nil {
-			t.assign(g.first(), r, now) // the group moves back, a younger one takes its place
+			t.assign(g.first(), r, now) // g moves back, and the next group is at i
 		} else {
 			i++
 		}
@@ -210,7 +210,7 @@ func (t *Table) hold(h *hold) {
 	}
 }
 
-// release removes a hold, if it is not nil, and frees its slot.
+// release removes a hold and frees its slot. h may be nil.
 func (t *Table) release(h *hold) {
 	if h == nil {
 		return
@@ -290,8 +290,7 @@ func (t *Table) register(n Notice, now time.Time) {
 	t.roster.update(r)
 }
 
-// makeRoom reports whether there is room for one more runner; if needed it forgets one that is
-// gone.
+// makeRoom reports whether there is room for one more runner. If needed, it forgets a runner that is gone.
 func (t *Table) makeRoom() bool {
 	if len(t.roster.rows) >= MaxRunners {
 		t.forgetGone(len(t.roster.rows) - MaxRunners + 1)
@@ -307,8 +306,9 @@ func (t *Table) startEpoch(r *row, epoch int64, now time.Time) {
 	t.roster.touch(r)
 }
 
-// freeSlots frees the slots of programs after the end of the runner's process, and with lost
-// those of agents too. It tells agents' runs; programs have a heartbeat, which tells theirs.
+// freeSlots frees the slots of programs after the end of the runner's process. If lost is set, it also frees
+// the slots of agents, and answers their runs that the runner is lost. The runs of programs notice it by a
+// missing heartbeat.
 func (t *Table) freeSlots(r *row, lost bool) {
 	for _, h := range r.held {
 		agent := Agent(h.req.Requirements.ExecutorType) != ""
@@ -365,8 +365,8 @@ func (t *Table) forgetGone(n int) {
 	}
 }
 
-// Ended applies that a run was found to have ended. With claim 0 any claim of the execution is
-// released, otherwise only that one.
+// Ended releases the claim of a run that has ended without a notice. Claim 0 releases any claim of the
+// execution.
 func (t *Table) Ended(run, execution string, claim int64) {
 	if claim == 0 {
 		t.suspects = slices.DeleteFunc(t.suspects, func(r Request) bool {
@@ -413,13 +413,13 @@ func (t *Table) Deadline() time.Time {
 	return t.queue.due[0].req.Deadline
 }
 
-// Numbers of waiting runs and queues in a view, unless the options ask for another, and at most.
+// Default and maximum numbers of waiting runs and queues in a view.
 const (
 	defaultShown = 100
 	maxShown     = 1000
 )
 
-// View returns the state. runs is the number of the workflow's run.
+// View returns the state. runs is the number of the current run of the dispatcher's workflow.
 func (t *Table) View(o ViewOptions, runs int) View {
 	v := View{At: t.at, Waiting: len(t.queue.waits), Runs: runs, Counts: t.count,
 		Runners: []RunnerView{}, Pending: []PendingView{}, Queues: []QueueView{}}

@@ -20,12 +20,11 @@ var ErrTaken = errors.New("another process is this runner")
 
 const runLockExt = ".lock"
 
-// directory is the directory of a runner below the data directory. One process has it at a
-// time.
+// directory is the directory of a runner below the data directory. One process at a time locks it.
 type directory struct {
 	path      string
 	lock      *flock.Flock
-	lastToken string // of the last process that registered, or ""
+	lastToken string // of the previous process that registered, or ""
 }
 
 func (o *Options) directory() *directory {
@@ -37,7 +36,7 @@ func (d *directory) tmp() string       { return filepath.Join(d.path, "tmp") }
 func (d *directory) tokenFile() string { return filepath.Join(d.path, "token") }
 func (d *directory) release()          { _ = d.lock.Close() }
 
-// acquire locks the directory, if wait is set as soon as it is free. It ends the programs and
+// acquire locks the directory. If wait is set, it waits until the directory is free. It ends the programs and
 // removes the files of an earlier process.
 func (d *directory) acquire(ctx context.Context, wait bool, onKill func(pid int)) error {
 	if err := os.MkdirAll(d.path, 0o700); err != nil {

@@ -24,8 +24,8 @@ import (
 // cancellation.
 const heartbeatInterval = time.Second
 
-// startedDelay is how long a program runs before its workflow is notified of the start. The
-// result of a shorter program says the same.
+// startedDelay is how long a program runs before its workflow is notified of the start. A shorter program
+// needs no notice, because its result has the time of the start.
 const startedDelay = 150 * time.Millisecond
 
 var errLeaseLost = errors.New("the lease is lost")
@@ -66,7 +66,7 @@ func (w *leaseWorker) execute(ctx context.Context, x run.Execution) (run.Result,
 	r.Runner = id
 	r.Claim = x.Claim.Number
 	w.h.emit(Event{Kind: RunEnded, Lease: w.lease, Run: &x.Input, Result: &r})
-	if r.Status == run.Stopped && !temporal.IsCanceledError(context.Cause(ctx)) { // not by a user
+	if r.Status == run.Stopped && !temporal.IsCanceledError(context.Cause(ctx)) { // the run was not canceled
 		return run.Result{}, returnRun(run.TypeRunnerLost,
 			"runner %s was ended, or has lost its lease or the server, "+
 				"while the program ran; it was ended too", id)
@@ -119,7 +119,8 @@ func (h *Host) execute(ctx context.Context, x run.Execution, log artifact.LogNam
 	}()
 	job.OnStart = func(pid int) {
 		if err := lock.WritePID(pid); err != nil {
-			h.o.Logger.Warn("the run's lock cannot be signed", "run", x.Input.RunID, "error", err)
+			h.o.Logger.Warn("the pid of the program was not written to the run's lock", "run", x.Input.RunID,
+				"error", err)
 		}
 		start := run.ProgramStart{Claim: x.Claim.Number, Try: x.Claim.Try, PID: pid, At: time.Now().UTC()}
 		started = time.AfterFunc(startedDelay, func() { h.signalStart(ctx, x.Input.RunID, log, start) })
@@ -156,8 +157,7 @@ func executorType(in run.Input) string {
 // maxBlueprint bounds a blueprint that is stored as an artifact, in bytes.
 const maxBlueprint = 4 << 20
 
-// job returns a run as an executor needs it: as a job, and as the invocation of an external
-// executor.
+// job returns the job of a run for the built-in executor, and its invocation for an external executor.
 func (h *Host) job(ctx context.Context, x run.Execution) (j executor.Job, invocation executor.Invocation,
 	err error) {
 	in := x.Input

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
+	"acescope/engine/ace"
 	"acescope/engine/store/artifact"
 	"acescope/engine/tasks/executor"
 	"acescope/engine/tasks/run"
@@ -86,7 +87,7 @@ func (h *Host) emit(e Event) {
 	h.o.OnEvent(e)
 }
 
-// drain waits for the current runs, takes no more, and leaves.
+// drain stops taking runs, waits for the current runs, and leaves.
 func (h *Host) drain(w *leaseWorker, force <-chan struct{}) error {
 	ctx := context.Background()
 	if err := h.update(ctx, runner.UpdateDrain, "it is being ended"); err != nil {
@@ -97,7 +98,7 @@ func (h *Host) drain(w *leaseWorker, force <-chan struct{}) error {
 	w.mu.Unlock()
 	if runs > 0 {
 		h.emit(Event{Kind: Draining, Lease: w.lease,
-			Text: fmt.Sprintf("no more runs are taken; those under way are waited for: %d", runs)})
+			Text: "takes no more runs; waits for " + ace.Count(int64(runs), "run")})
 	}
 	var timeout <-chan time.Time
 	if h.o.Drain > 0 {
@@ -291,7 +292,7 @@ func (w *leaseWorker) leaseEnded() {
 			w.h.o.ID)
 		select {
 		case w.lost <- why:
-		default: // reported already
+		default: // the loss was already reported
 		}
 	})
 }

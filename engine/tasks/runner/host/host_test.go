@@ -308,7 +308,7 @@ func TestOptions(t *testing.T) {
 				o.Capabilities.Tags = append(o.Capabilities.Tags, strings.Repeat("t", i+1))
 			}
 		},
-		"there is another": func(o *Options) {
+		"another executor has": func(o *Options) {
 			o.External = []executor.External{{Type: "a", Path: "/x/a/b"}}
 		},
 	} {

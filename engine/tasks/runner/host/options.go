@@ -84,9 +84,9 @@ func UniqueID(name, dataDir string) string { return name + "-" + digest(process.
 // machineIDFile distinguishes machines of the same name, such as copies of a virtual machine.
 const machineIDFile = "/etc/machine-id"
 
-// digest returns a short digest of the machine, the user and the texts.
+// digest returns a short digest that depends on the machine, the user and the texts.
 func digest(texts ...string) string {
-	machine, _ := os.ReadFile(machineIDFile) // without it, the name of the host is enough
+	machine, _ := os.ReadFile(machineIDFile) // optional; the texts contain the host name
 	texts = append(texts, strings.TrimSpace(string(machine)), strconv.Itoa(os.Getuid()))
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
 	return hex.EncodeToString(sum[:])[:12]
@@ -99,7 +99,7 @@ func (o *Options) complete() error {
 	types := slices.Clone(c.ExecutorTypes)
 	for _, x := range o.External {
 		if slices.Contains(types, x.Type) {
-			return fmt.Errorf("executor %s: there is another one of the type %q", x.Path, x.Type)
+			return fmt.Errorf("executor %s: another executor has the type %q", x.Path, x.Type)
 		}
 		types = append(types, x.Type)
 	}
