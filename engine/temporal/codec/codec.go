@@ -2,7 +2,7 @@
 // and leave the process. Everything else (fold, replay, comparison, screens) sees plain
 // payloads, and no screen waits for a codec server.
 //
-// A reader keeps a payload that cannot be decoded as it is, with the reason in its metadata
+// A reader leaves a payload that cannot be decoded unchanged, with the reason in its metadata
 // (history.MetaCodec). A worker waits instead, and nothing is sent unencoded.
 //
 // Bounds: a request carries at most MaxBatch payloads of MaxBatchBytes in total and is limited
@@ -54,7 +54,7 @@ type Config struct {
 	Timeout   time.Duration     // of one request; 0 means [Timeout]
 }
 
-// CheckEndpoint returns what is wrong with an endpoint, without repeating its password.
+// CheckEndpoint returns an error if an endpoint is invalid. The error does not contain the password.
 func CheckEndpoint(endpoint string) error {
 	u, err := url.Parse(endpoint)
 	switch {
@@ -92,7 +92,7 @@ func (c Config) sign(h http.Header) {
 	}
 }
 
-// secrets lists the texts to remove from what a server says.
+// secrets lists the texts to remove from a server's messages.
 func (c Config) secrets() []string {
 	all := slices.AppendSeq([]string{c.Auth}, maps.Values(c.Headers))
 	for _, s := range all {
@@ -134,7 +134,7 @@ type Status struct {
 	Failed int64     // payloads that stayed encoded, counted at every read
 }
 
-// failure is why a payload cannot be decoded, and when to retry it.
+// failure is the reason why a payload cannot be decoded, and the time of the next attempt.
 type failure struct {
 	reason string
 	until  time.Time
@@ -187,8 +187,8 @@ func (s *Server) Check(ctx context.Context) error {
 	return nil
 }
 
-// Probe asks a failed server again if its pause is over. It returns true if the server works
-// again, so that what was read through it should be read again.
+// Probe asks a failed server again if its pause is over. It returns true if the server works again: the
+// caller should then read again what it read through the server.
 func (s *Server) Probe(ctx context.Context) bool {
 	s.mu.Lock()
 	sample := s.sample

@@ -38,7 +38,7 @@ func (s *Server) DecodeData(ctx context.Context, data []byte) ([]byte, error) {
 func (s *Server) one(ctx context.Context, method string, p *commonpb.Payload) (*commonpb.Payload, error) {
 	got, err := s.call(ctx, method, []*commonpb.Payload{p})
 	if err == nil && len(got) != 1 {
-		err = fmt.Errorf("%d payloads for one", len(got))
+		err = fmt.Errorf("it returned %d payloads for one payload", len(got))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("codec server %s cannot %s: %s", s.name, method, s.explain(err))

@@ -38,8 +38,8 @@ type outcome struct {
 	reason string
 }
 
-// Encoded reports whether a payload looks encoded by a codec: its encoding is not one of
-// Temporal's own, or it claims to be JSON and is not.
+// Encoded reports whether a payload looks encoded by a codec: its encoding is not one of Temporal's own, or
+// its encoding is JSON but its data is not.
 func Encoded(p *commonpb.Payload) bool {
 	switch encoding := string(p.GetMetadata()[converter.MetadataEncoding]); encoding {
 	case converter.MetadataEncodingNil, converter.MetadataEncodingBinary, converter.MetadataEncodingProto:
@@ -73,7 +73,7 @@ type decoding struct {
 	down     string // why the server is no longer asked
 }
 
-// lookUp takes known outcomes and returns the payloads to ask for.
+// lookUp sets the known outcomes, and returns the payloads to request.
 func (d *decoding) lookUp(list []item, force bool) (rest []item) {
 	for _, it := range list {
 		if p, ok := d.s.decoded.Get(it.d); ok {
@@ -112,7 +112,7 @@ func (s *Server) failureOf(key digest) string {
 	return ""
 }
 
-// request asks for payloads in as few requests as the bounds allow, some in parallel.
+// request requests payloads in as few requests as the bounds allow, some in parallel.
 func (d *decoding) request(list []item) {
 	d.asked = true
 	var group errgroup.Group
@@ -140,7 +140,7 @@ func batchLen(list []item) int {
 	return min(len(list), MaxBatch)
 }
 
-// try asks for a batch, or for parts of it if the server rejects it.
+// try requests a batch, or parts of it if the server rejects it.
 func (d *decoding) try(batch []item) {
 	err := d.ask(batch)
 	if err == nil {

@@ -98,7 +98,7 @@ func (s *Server) send(
 	return invoke(ctx, method, req, reply, cc, opts...)
 }
 
-// unpackHistory decodes the raw history of a response, which a server may send as it stores it.
+// unpackHistory decodes the raw history of a response: a server may send the bytes that it stores.
 func unpackHistory(msg proto.Message) {
 	r, ok := msg.(*workflowservice.GetWorkflowExecutionHistoryResponse)
 	if !ok || len(r.GetRawHistory()) == 0 {

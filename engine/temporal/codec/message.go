@@ -83,8 +83,8 @@ func (s *Server) write(ctx context.Context, msg proto.Message) (proto.Message, e
 	return encoded, nil
 }
 
-// withReason returns a copy of a payload that carries why it is not decoded, or that carries
-// no reason if it is "".
+// withReason returns a copy of a payload with the reason why it is not decoded, or without a reason if it is
+// "".
 func withReason(p *commonpb.Payload, reason string) *commonpb.Payload {
 	meta := map[string][]byte{}
 	maps.Copy(meta, p.GetMetadata())
@@ -133,7 +133,7 @@ func replace(ctx context.Context, msg proto.Message, fn func(*commonpb.Payload) 
 		}
 		return a.MarshalFrom(inner)
 	}
-	// The visitor returns no error, and an unmarshaled message can be marshaled.
+	// No error is possible: the visitor returns nil, and an unmarshaled message can be marshaled.
 	_ = proxy.VisitPayloads(ctx, msg, o)
 }
 

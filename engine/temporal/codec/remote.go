@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	maxReason   = 200      // bytes of a server's message that are shown
+	maxReason   = 200      // bytes of a server's message in a reason
 	maxResponse = 64 << 20 // bytes
 )
 
@@ -120,7 +120,7 @@ func advice(code int) string {
 	return ""
 }
 
-// sanitize returns a text from a server as one short line, without secrets it may repeat.
+// sanitize returns a text from a server as one short line without secrets.
 func (s *Server) sanitize(text string) string {
 	for _, secret := range s.config.secrets() {
 		if len(secret) > 2 {

@@ -1,13 +1,13 @@
 // Package compare compares two runs. It divides their histories into steps, aligns the steps
-// by what they are (activity, tool or child workflow, and its input) rather than by event
-// number, and lists the differences of their payloads and metrics. It may import engine/ace,
+// by type and input (of an activity, a tool or a child workflow) rather than by event number,
+// and lists the differences of their payloads and metrics. It may import engine/ace,
 // engine/temporal/history and Temporal's API types.
 //
 // Order: pairs are in the order of both runs, with steps of the first run first. Bounds: of a
 // payload above [MaxPayload] bytes only the bytes are compared, at most [MaxNodes] values of a
 // payload are compared, and at most [MaxChanges] changes of a pair are listed; the rest is
-// counted. The bounds limit work, not time, so that results are reproducible. Loss: what
-// differs between any two runs is ignored by default; see [Ignored] and [Options].
+// counted. The bounds limit work, not time, so that results are reproducible. Loss: values
+// that differ between any two runs are ignored by default; see [Ignored] and [Options].
 //
 // The package compares payloads itself because github.com/wI2L/jsondiff v0.7.1 holds numbers
 // as 64-bit floats, so that integers that differ after 16 digits are equal; takes 9.3 s with
@@ -32,8 +32,8 @@ const (
 	OnlyA      = "only_a"
 	OnlyB      = "only_b"
 	Moved      = "moved"       // the same step in another place
-	NotReached = "not_reached" // the other run has not come this far, or its history is incomplete
-	Unreadable = "unreadable"  // the readable parts are the same, the rest is encoded
+	NotReached = "not_reached" // the other run has not reached the step, or its history is incomplete
+	Unreadable = "unreadable"  // the readable parts are the same, the other parts are encoded
 )
 
 // Statuses lists the statuses of a pair.
@@ -81,7 +81,7 @@ type Side struct {
 	Artifact func(ace.Ref) ([]byte, error)
 }
 
-// About describes a side and how far its history goes.
+// About describes a side.
 type About struct {
 	Type       string   `json:"workflow_type"`
 	WorkflowID string   `json:"workflow_id,omitempty"`
@@ -109,7 +109,7 @@ func (a *About) RunID(s *Step) string {
 
 // Options are options of a comparison.
 type Options struct {
-	// AllFields also compares what is ignored by default, durations and attempts.
+	// AllFields also compares durations, attempts and everything in [Ignored].
 	AllFields bool
 }
 
@@ -119,8 +119,8 @@ type Diff struct {
 	B      About          `json:"-"`
 	Pairs  []Pair         `json:"-"`
 	Counts map[string]int `json:"counts"` // pairs by status
-	// First is the first difference, and FirstResult the first difference of a result rather
-	// than an input. They are nil if the runs do not differ so.
+	// First is the first difference, and FirstResult the first difference of a result rather than an input.
+	// Each is nil without such a difference.
 	First       *Divergence `json:"first,omitempty"`
 	FirstResult *Divergence `json:"first_result,omitempty"`
 	Metrics     []Metric    `json:"metrics"`
@@ -191,8 +191,8 @@ func (p *Pair) compare(all bool) {
 	}
 }
 
-// ordered reports whether the position of a step is meaningful. Signals arrive, and parallel
-// child workflows start, in random order.
+// ordered reports whether the position of a step matters. Signals arrive, and parallel child workflows start,
+// in random order.
 func (s *Step) ordered() bool {
 	switch s.Kind {
 	case KindActivity, KindTool, KindTimer:
@@ -219,8 +219,8 @@ func (p *Pair) changes(a, b json.RawMessage, all bool) []Change {
 	return d.out
 }
 
-// markNotReached changes the status of steps that one side lacks only because its run is open
-// or its history is incomplete.
+// markNotReached sets the status NotReached for steps that one side lacks only because its run is open or its
+// history is incomplete.
 func (d *Diff) markNotReached(sa, sb *builder) {
 	d.markMissingStart(sa.side.Before != "", sb.side.Before != "")
 	short := func(s *builder) bool { return s.about.Open || s.side.Partial != "" }

@@ -52,8 +52,8 @@ func (d *Diff) findFirst() {
 	}
 }
 
-// callOf returns the first differing tool call of the session at i, from which the session's
-// result follows, or i without such a call.
+// callOf returns the first differing tool call of the session at i, which explains the session's result, or i
+// without such a call.
 func (d *Diff) callOf(i int) int {
 	if p := &d.Pairs[i]; p.A == nil || p.B == nil || !p.A.hasCalls && !p.B.hasCalls {
 		return i
@@ -66,7 +66,8 @@ func (d *Diff) callOf(i int) int {
 	return i
 }
 
-// describe describes the difference of pair i, with resultFirst preferably of its result.
+// describe describes the difference of pair i. If resultFirst is set, a difference of the result takes
+// precedence over one of the input.
 func (d *Diff) describe(i int, resultFirst bool) Divergence {
 	p := &d.Pairs[i]
 	v := Divergence{Pair: i + 1, Step: p.Step().Key}
@@ -141,7 +142,7 @@ func (d *Diff) sentence(i int, v Divergence) string {
 	return fmt.Sprintf("%s: %s: %s in A, %s in B%s.", where, what, shown(v.A), shown(v.B), more)
 }
 
-// onlyOne says which side has a step that the other lacks, and what the other does instead.
+// onlyOne names the side that has the step, and the step with which the other side continues.
 func (d *Diff) onlyOne(i int) string {
 	p := &d.Pairs[i]
 	has, other, s := "A", "B", p.A

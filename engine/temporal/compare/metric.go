@@ -1,8 +1,8 @@
 package compare
 
-// Metric is a figure of both runs. TakenA and TakenB are the parts of reused steps of a fork,
-// which belong to its original and are not included in A and B. The difference of an Unlike metric
-// means nothing, because A and B count different work.
+// Metric is a figure of both runs. TakenA and TakenB are the figures of reused steps of a fork, which belong
+// to its original and are not included in A and B. The difference of an Unlike metric means nothing, because
+// A and B count different work.
 type Metric struct {
 	Name   string  `json:"name"`
 	Unit   string  `json:"unit,omitempty"`
@@ -16,7 +16,7 @@ type Metric struct {
 	Unlike bool       `json:"-"`
 }
 
-// figure is a figure of one run and the part of reused steps.
+// figure is a figure of one run, without and for reused steps.
 type figure struct {
 	name, unit   string
 	value, taken float64

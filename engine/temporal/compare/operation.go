@@ -9,8 +9,8 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// note is what an operation or a marker of engine/temporal/operation notes. Value is that of a step of a flow
-// if the event is step_changed.
+// note is a note that an operation or a marker of engine/temporal/operation records. Value is a change of a
+// step of a flow if the event is step_changed.
 type note struct {
 	Event string          `json:"event"`
 	Path  string          `json:"key"`
@@ -32,8 +32,7 @@ type stepChange struct {
 var stepEnds = map[string]string{"completed": Done, "failed": Failed, "canceled": Cancelled,
 	"skipped": "skipped"}
 
-// setOperation keeps of the input of an operation what the workflow decides: its parameters, and not the
-// notes, which are steps of their own.
+// setOperation sets the input of an operation to its parameters. Its notes are steps of their own.
 func (s *builder) setOperation(st *Step) {
 	var request struct {
 		ID         string          `json:"operation_id"`
@@ -46,7 +45,7 @@ func (s *builder) setOperation(st *Step) {
 	st.Input = request.Parameters
 }
 
-// flowInput is what a comparison reads of the input of a run of a flow.
+// flowInput holds the fields of the input of a flow run that a comparison reads.
 type flowInput struct {
 	Source json.RawMessage            `json:"source"`
 	Digest string                     `json:"digest"` // of the source
@@ -54,8 +53,8 @@ type flowInput struct {
 	Reuse  map[string]json.RawMessage `json:"reuse"` // results of the original by the ID of the operation
 }
 
-// setFork takes the reused results from the input of a fork of a run of a flow. It returns the input without
-// what is compared as steps, and without the digest, which only says whether the file differs.
+// setFork reads the reused results from the input of a fork of a flow run. It returns the input without the
+// fields that are compared as steps, and without the digest, which only says whether the file differs.
 func (s *builder) setFork(input json.RawMessage) json.RawMessage {
 	var in flowInput
 	if json.Unmarshal(input, &in) != nil || in.Source == nil || in.Digest == "" {

@@ -33,8 +33,8 @@ type Change struct {
 	Cut bool `json:"cut,omitempty"`
 }
 
-// parse parses JSON into a form in which equal values are deeply equal: without ignored members,
-// unless all is set, and with canonical numbers. It returns false for invalid or too long JSON.
+// parse parses JSON into a form in which equal values are deeply equal: without ignored members, unless all
+// is set, and with canonical numbers. It returns false for JSON that is invalid or too long.
 func parse(raw json.RawMessage, all bool) (any, bool) {
 	if len(raw) == 0 || len(raw) > MaxPayload {
 		return nil, false
@@ -91,8 +91,8 @@ func hashOf(v any) uint64 {
 	return maphash.Bytes(seed, data)
 }
 
-// canonical returns the form in which numbers are compared: 1, 1.0 and 1e0 are equal, and
-// integers keep all digits.
+// canonical returns a number in the form for comparisons: 1, 1.0 and 1e0 are equal, and integers keep all
+// digits.
 func canonical(n json.Number) json.Number {
 	f, err := n.Float64()
 	if err != nil || !strings.ContainsAny(string(n), ".eE") {
@@ -226,16 +226,16 @@ func (d *differ) hashes(list []any) []key {
 	return out
 }
 
-// Ignored lists what a comparison ignores by default because it differs between any two runs:
-// members of payloads by name, at any depth, and steps.
+// Ignored lists members of payloads (by name, at any depth) and steps that a comparison ignores by default
+// because they differ between any two runs.
 type Ignored struct {
 	IDs      []string `json:"ids"`      // identifiers
-	Times    []string `json:"times"`    // if the value is a time
+	Times    []string `json:"times"`    // ignored if the value is a time
 	Measures []string `json:"measures"` // durations and workers
 	Steps    []string `json:"steps"`    // descriptions
 }
 
-// WhatIsIgnored returns what is ignored by default.
+// WhatIsIgnored returns the members and steps that a comparison ignores by default.
 func WhatIsIgnored() Ignored {
 	return Ignored{
 		IDs: strings.Fields("run_id workflow_id task_id experiment_id trajectory_id session_id event_id call_id " +

@@ -69,8 +69,7 @@ func (s *builder) session(ended int64) *Step {
 	return nil
 }
 
-// loggedCalls reads the complete tool calls of a session from its artifact, if the history has
-// only previews of them.
+// loggedCalls reads the complete tool calls of a session from its artifact, if the history only has previews.
 func (s *builder) loggedCalls(session *Step) map[string]ace.Invocation {
 	var r ace.SkillSessionResult
 	if session == nil || !bytes.Contains(session.Result, []byte(`"log"`)) ||
@@ -100,9 +99,9 @@ func (s *builder) loggedCalls(session *Step) map[string]ace.Invocation {
 	return logged
 }
 
-// addReused adds the steps that a fork reuses from its original, which are in its input, as far
-// as the run has come. A result that is an artifact is loaded by an activity, which becomes
-// the step; later steps follow it.
+// addReused adds the steps that a fork reuses from its original and that the run has reached. Their results
+// are in its input. A result that is an artifact is loaded by an activity, which becomes the step; later
+// steps follow it.
 func (s *builder) addReused(e *historypb.HistoryEvent) {
 	f := s.fold.Input.Fork
 	if f == nil || f.WorkflowID == "" {

@@ -49,8 +49,8 @@ const (
 	Open      = "open"
 )
 
-// Step is one step of a run. Input and Result are JSON, or nil if absent. Of a payload that is not
-// JSON they are a text that identifies it, and Note describes it.
+// Step is one step of a run. Input and Result are JSON, or nil if absent. For a payload that is not JSON,
+// they are a text that identifies it, and Note describes it.
 type Step struct {
 	Key        string          `json:"key"` // kind, name and number
 	Kind       string          `json:"kind"`
@@ -73,8 +73,8 @@ type Step struct {
 	inputHash uint64  // fingerprint of Input, 0 without an input
 	error     string  // Error without the run's own IDs
 	opaque    [2]bool // whether equal contents of inputPayload and resultPayload may have different bytes
-	hasCalls  bool    // its result lists tool calls, which are separate steps
-	random    bool    // its result differs in every run
+	hasCalls  bool    // the result lists tool calls, which are separate steps
+	random    bool    // the result differs in every run
 }
 
 const (
@@ -169,8 +169,8 @@ func (s *builder) foldEvent(e *historypb.HistoryEvent) {
 	}
 }
 
-// isJoint reports whether an event only joins two runs of the chain by continue-as-new. Such
-// events are no steps.
+// isJoint reports whether an event only joins two runs of a chain by continue-as-new. Such events are not
+// steps.
 func (s *builder) isJoint(run, at int, e *historypb.HistoryEvent) bool {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
@@ -333,8 +333,8 @@ func closingTask(events []*historypb.HistoryEvent) int64 {
 	return decided.GetWorkflowTaskCompletedEventId()
 }
 
-// busy reports whether an activity or a child workflow is open. Whether a timer is started beside
-// it, and whether it fires, depends on how long it takes.
+// busy reports whether an activity or a child workflow is open. Whether a timer is started beside it, and
+// whether the timer fires, depends on how long the activity or child workflow takes.
 func (s *builder) busy() bool {
 	for _, i := range s.open {
 		if k := s.steps[i].Kind; k == KindActivity || k == KindChild {
@@ -352,8 +352,8 @@ func (s *builder) ownID(id string) string {
 	return s.anonymous(id)
 }
 
-// childID returns a child's ID without its parent's, or "" if the child's ID does not contain
-// it and may be random.
+// childID returns a child's ID without its parent's ID. It returns "" if the child's ID does not contain its
+// parent's, because it may then be random.
 func (s *builder) childID(id string) string {
 	for _, p := range s.prefix {
 		if rest, ok := strings.CutPrefix(ace.TaskIDOf(id), p); ok && rest != "" {
@@ -366,7 +366,7 @@ func (s *builder) childID(id string) string {
 	return ""
 }
 
-// readPayloads returns payloads as JSON, with a note on what cannot be read. opaque is set if equal
+// readPayloads returns payloads as JSON, with a note on payloads that cannot be read. opaque is set if equal
 // contents may have different bytes, as with encryption.
 func readPayloads(p *commonpb.Payloads) (raw json.RawMessage, note string, opaque bool) {
 	var list []json.RawMessage

@@ -3,9 +3,9 @@
 // import engine/ace, engine/temporal/history and Temporal's API types. It does no I/O, so that
 // a preview of a fork matches the fork.
 //
-// Order: results are reused in the order of the steps, from the first to the one before the
-// point. Loss: tool events that were signaled but are not in the session's result stay with the
-// original. The original is never changed.
+// Order: results are reused in the order of the steps, from the first to the last before the
+// point. Loss: a fork does not have tool events that were signaled to the original but are not
+// in the session's result. The original is never changed.
 package fork
 
 import (
@@ -108,7 +108,7 @@ func (o *Original) fold(
 // Last returns the ID of the last event.
 func (o *Original) Last() int64 { return o.events[len(o.events)-1].GetEventId() }
 
-// Spent returns the usage of a step of the original, or nil if it is not recorded.
+// Spent returns the usage of a step in the original, or nil if it is not recorded.
 func (o *Original) Spent(step ace.Phase) *ace.Usage {
 	for _, st := range o.final.Steps {
 		if st.Phase == step && !st.Reused {
@@ -118,8 +118,8 @@ func (o *Original) Spent(step ace.Phase) *ace.Usage {
 	return nil
 }
 
-// Point is where a fork leaves the original: at an event, or at the start of a phase. Exactly
-// one of the fields is set.
+// Point is the point at which a fork leaves the original: an event, or the start of a phase. Exactly one of
+// the fields is set.
 type Point struct {
 	Event int64
 	Phase ace.Phase
@@ -130,7 +130,7 @@ type place struct {
 	event   int64
 	phase   ace.Phase // the first phase to rerun
 	within  bool      // the phase started before the event
-	passes  int       // before the phase
+	passes  int       // number of passes before the phase
 	results results
 }
 
@@ -215,8 +215,8 @@ func order(p ace.Phase) int {
 	return len(ace.Steps())
 }
 
-// Reset is where a reset leaves a run. Temporal resets only to the end of a workflow task,
-// whose decisions the current code then makes again.
+// Reset is the point to which a run is reset. Temporal resets only to the end of a workflow task, whose
+// decisions the current code then makes again.
 type Reset struct {
 	Event int64 // end of the workflow task
 	Kept  int64 // last event that is kept

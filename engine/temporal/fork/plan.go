@@ -20,7 +20,7 @@ type Plan struct {
 	RunID      string    `json:"of_run"` // of the original
 	Event      int64     `json:"event"`  // last event that is kept
 	Phase      ace.Phase `json:"phase"`
-	// Within is set if the phase started before the event. It is rerun from its start.
+	// Within is set if the phase started before the event. The phase is then rerun from its start.
 	Within bool `json:"within_phase,omitempty"`
 	// Input is the input of the fork without its task ID and, with OwnBranch, its branch, which
 	// are set when it starts. Results are inline, whatever their size.
@@ -28,8 +28,8 @@ type Plan struct {
 	Changed map[string]ace.ForkChange `json:"changed"`
 	Reused  []ace.Phase               `json:"reused"`
 	Rerun   []Step                    `json:"rerun"`
-	// Estimate is the original's usage for the steps to rerun. Unknown lists those without
-	// recorded usage.
+	// Estimate is the original's usage for the steps to rerun. Unknown lists the steps without recorded
+	// usage.
 	Estimate ace.Usage   `json:"-"`
 	Unknown  []ace.Phase `json:"-"`
 	// OwnBranch is set if the delta is merged into a new playbook branch of the fork.
@@ -108,7 +108,7 @@ func (o *Original) Plan(at Point, c Changes) (*Plan, error) {
 	p.Input.ExperimentID = ace.ForkBranch(root)
 	p.OwnBranch = o.Input.Branch != "" && c.Branch == nil
 	if p.OwnBranch {
-		p.Input.Review = nil // nothing that others use changes
+		p.Input.Review = nil // no other run uses the branch
 	}
 	if err := p.change(c); err != nil {
 		return nil, err
@@ -347,7 +347,8 @@ func (p *Plan) setTools(value string) error {
 	return nil
 }
 
-// withEntry returns a copy of a map of the original with an entry for a step, without it if the value is "".
+// withEntry returns a copy of a map of the original with an entry for a step, or without the entry if the
+// value is "".
 func withEntry(of map[string]string, step, value string) map[string]string {
 	changed := map[string]string{}
 	maps.Copy(changed, of)

@@ -23,8 +23,9 @@ type Decoder struct {
 	timers map[int64]string    // summaries of the timers of the contract, by started event ID
 }
 
-// Fact returns the fact that the event states about the run, or false if it states none. It reads what is odd
-// as far as it fits; the fact says what does not. The error reports an input that does not fit the contract.
+// Fact returns the fact that the event states about the run, or false if it does not state a fact. Of
+// payloads that do not fit the contract it reads the parts that fit; the fact names the other parts. The
+// error reports an input that does not fit the contract.
 func (d *Decoder) Fact(e *historypb.HistoryEvent) (ace.Fact, bool, error) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
@@ -154,8 +155,8 @@ type ExperimentDecoder struct {
 	activities map[int64]string // types of the open activities, by scheduled event ID
 }
 
-// Fact returns the fact that the event states about the experiment, or false if it states
-// none. The error reports an input that does not fit the contract.
+// Fact returns the fact that the event states about the experiment, or false if it does not state a fact. The
+// error reports an input that does not fit the contract.
 func (d *ExperimentDecoder) Fact(e *historypb.HistoryEvent) (ace.ExperimentFact, bool, error) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:

@@ -116,7 +116,7 @@ const MetaCodec = "acescope-codec-server"
 // CodecReason returns why a codec server could not decode a payload, or "" if none tried.
 func CodecReason(p *commonpb.Payload) string { return string(p.GetMetadata()[MetaCodec]) }
 
-// DecodeHint returns, in parentheses, what makes an encoded payload readable.
+// DecodeHint returns, in parentheses, why the codec server did not decode a payload, or that it needs one.
 func DecodeHint(p *commonpb.Payload) string {
 	if reason := CodecReason(p); reason != "" {
 		return " (codec server: " + reason + ")"

@@ -9,8 +9,8 @@
 // Order: histories and events keep the order of the file. Bounds: files of more than
 // [MaxBytes] after decompression are rejected, and so are files that decompress to more than
 // 200 times their size. Loss: unknown fields are dropped; an event that cannot be decoded
-// keeps its ID, time and type and is listed in [History.Unread]; a truncated file gives what
-// came before the break, and an [Error] with the place.
+// keeps its ID, time and type and is listed in [History.Unread]; a truncated file gives the
+// events before the break, and an [Error] with the place.
 package historyfile
 
 import (
@@ -63,7 +63,7 @@ type Unread struct {
 	Reason string
 }
 
-// Error reports where a file stops being a history. What came before was read.
+// Error reports where a file stops being a history. The part before the place was read.
 type Error struct {
 	Offset  int64 // bytes from the start, after decompression
 	History int   // 1-based number of the history, 0 before the first
@@ -89,7 +89,7 @@ func Write(w io.Writer, events []*historypb.HistoryEvent) error {
 	return err
 }
 
-// Read reads all histories of a file. If it fails, it also returns what came before the error.
+// Read reads all histories of a file. If it fails, it also returns the histories before the error.
 func Read(r io.Reader) ([]History, error) {
 	data, readErr := readAll(r)
 	s := scanner{data: data}
@@ -103,10 +103,10 @@ func Read(r io.Reader) ([]History, error) {
 	return decode(data, s.histories), err
 }
 
-// readAll reads and, if needed, decompresses the file. If it fails, it also returns what it
-// read before the error.
+// readAll reads and, if needed, decompresses the file. If it fails, it also returns the data before the
+// error.
 func readAll(r io.Reader) ([]byte, error) {
-	size := 0 // of a file, which then is not copied while it is read
+	size := 0 // the size of a file, so that the buffer need not grow while it is read
 	if f, ok := r.(fs.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 			size = int(min(info.Size(), MaxBytes))

@@ -21,7 +21,7 @@ type scanner struct {
 	histories [][]span
 }
 
-// scan finds all histories. After an error, histories holds what came before it.
+// scan finds all histories. After an error, histories holds the events before it.
 func (s *scanner) scan() error {
 	for {
 		s.skipSpace()
@@ -55,8 +55,8 @@ func (s *scanner) scanValue(depth int) error {
 	return s.fail("a history begins with { or [, not with " + strconv.QuoteRune(rune(s.peek())))
 }
 
-// scanArray scans a list of events or histories. The events form one history: the last one if it
-// was started for the list, or else a new one.
+// scanArray scans a list of events or histories. The events form one history: the last history if it was
+// started for the list, or else a new history.
 func (s *scanner) scanArray(depth int, started bool) error {
 	s.pos++
 	for {
@@ -81,7 +81,7 @@ func (s *scanner) scanArray(depth int, started bool) error {
 	}
 }
 
-// scanObject scans a history, an object that contains one, or a single event.
+// scanObject scans a history, an object that contains a history, or a single event.
 func (s *scanner) scanObject(depth int) error {
 	if s.isEvent() {
 		if len(s.histories) == 0 || s.isFirstEvent() {

@@ -208,7 +208,7 @@ func activityError(ctx context.Context, err error) error {
 	switch {
 	case errors.As(err, &app) && error(app) == err:
 		return app
-	case app != nil: // wrapped
+	case app != nil: // the application error is wrapped
 		return temporal.NewApplicationErrorWithOptions(truncate(err.Error()), app.Type(),
 			temporal.ApplicationErrorOptions{
 				NonRetryable: app.NonRetryable(), NextRetryDelay: app.NextRetryDelay()})
@@ -310,8 +310,8 @@ func (b *heartbeat) send() {
 	activity.RecordHeartbeat(b.ctx, b.checkpoint...)
 }
 
-// Checkpoint reports how far a handler has come, so that the next attempt can continue there.
-// Reports are delayed, so the last one may be lost.
+// Checkpoint reports the progress of a handler, so that the next attempt can continue there. Reports are
+// delayed, so the last report may be lost.
 func Checkpoint(ctx context.Context, checkpoint any) {
 	b := CallOf(ctx).heartbeat
 	if b == nil {

@@ -41,7 +41,7 @@ type Type string
 // Types of operations.
 const (
 	AgentResponse Type = "agent_response" // asks a model or an agent
-	Action        Type = "action"         // acts on a machine of ours
+	Action        Type = "action"         // acts on the worker's machine
 	ExternalCall  Type = "external_call"  // calls another system
 )
 

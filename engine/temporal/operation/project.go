@@ -59,7 +59,7 @@ type Event struct {
 	Decision
 }
 
-// Ended is how an operation ended.
+// Ended describes the end of an operation.
 type Ended struct {
 	Result     json.RawMessage `json:"result,omitempty"`
 	ResultRef  *ace.Ref        `json:"result_ref,omitempty"`
@@ -82,7 +82,7 @@ type Value struct {
 	Bytes    int             `json:"value_bytes,omitempty"`
 }
 
-// Decision is the version of a change that a run follows, of those that its code supports.
+// Decision is the version of a change that a run follows, and the range of versions that its code supports.
 type Decision struct {
 	ChangeID   string            `json:"change_id,omitempty"`
 	Version    *workflow.Version `json:"version,omitempty"`
@@ -95,7 +95,8 @@ type Decision struct {
 //
 // Other activities are operations too: the step is the activity type, and learning steps that
 // call a model are agent responses. Side effects of other code are random values without a
-// key. Of failed and retried attempts a history has only the number of the last one.
+// key. Failed attempts that were retried are not in a history: it has only the number of the
+// last attempt.
 func Project(events []*historypb.HistoryEvent) []Event {
 	p := newProjection()
 	for _, e := range events {
@@ -320,7 +321,7 @@ func (p *projection) notes(e *historypb.HistoryEvent, notes []Note) {
 				}
 				continue
 			}
-			// No marker: the run was here before the change.
+			// The version has no marker: the run was here before the change.
 			decision := Decision{ChangeID: n.Key, Version: n.Version, MinVersion: n.Min, MaxVersion: n.Max}
 			p.put(e, Event{Type: VersionDecision, Decision: decision})
 		}

@@ -58,9 +58,9 @@ func Annotated() Option { return func(s *state) { s.annotated = true } }
 // runs.
 func WithSeed(seed uint64) Option { return func(s *state) { s.seed = &seed } }
 
-// Reuse makes operations, times and random values with these IDs have the recorded values instead of being
-// executed, as in a fork. They add no events. An operation with an entry in parameters is executed
-// nevertheless if the [Digest] of its parameters is another one.
+// Reuse gives operations, times and random values with these IDs recorded values instead of executing them,
+// as in a fork. They add no events. An operation with an entry in parameters is executed nevertheless if the
+// entry differs from the [Digest] of its parameters.
 func Reuse(recorded map[string]json.RawMessage, parameters map[string]string) Option {
 	return func(s *state) {
 		s.reuse = recorded
@@ -245,7 +245,7 @@ func (f *Future) Future() workflow.Future { return f.future }
 // ID returns the ID of the operation.
 func (f *Future) ID() string { return f.id }
 
-// Reused reports whether the result is a recorded one, see [Reuse].
+// Reused reports whether the result is a reused recorded result, see [Reuse].
 func (f *Future) Reused() bool { return f.reused != nil }
 
 // Result waits for the operation, assigns its variable, and returns its result. The error is
@@ -338,7 +338,7 @@ const (
 // TypeNotRun is the error type of operations that a batch did not start.
 const TypeNotRun = "NotRun"
 
-// Policy is what a batch does when an operation fails.
+// Policy decides what a batch does when an operation fails.
 type Policy int8
 
 // Policies.
@@ -403,7 +403,7 @@ func (b *batch) run(ctx workflow.Context) error {
 			b.lane(ctx, cancel)
 		})
 	}
-	// Lanes also end when the run is canceled. Wait for what they have started.
+	// Lanes also end when the run is canceled. Wait for the operations that they have started.
 	waiting, _ := workflow.NewDisconnectedContext(ctx)
 	lanes.Wait(waiting)
 	switch {

@@ -20,8 +20,7 @@ import (
 // MaxNotes bounds the notes of one operation.
 const MaxNotes = 64
 
-// maxNoteValue bounds the bytes of a value in a note. Of larger values a note has the size and
-// digest.
+// maxNoteValue bounds the bytes of a value in a note. For a larger value, a note has the size and the digest.
 const maxNoteValue = 1 << 10
 
 // Note is an event in the workflow's logic between two operations.
@@ -45,8 +44,8 @@ func (r *Runner) note(n Note) {
 	r.s.notes = append(r.s.notes, n)
 }
 
-// Note records what happened in the workflow's logic at a place, for readers. Like all notes it is part of
-// the input of the next operation, or of a marker if there are too many.
+// Note records a value for readers of the history, at a place in the workflow's logic. Like all notes, it is
+// part of the input of the next operation, or of a marker if there are too many notes.
 func (r *Runner) Note(ctx workflow.Context, place string, value any) error {
 	data, err := encode(value)
 	if err != nil {
@@ -224,9 +223,9 @@ func sortedNames(m map[string]json.RawMessage) []string {
 	return slices.Sorted(maps.Keys(m)) //workflowcheck:ignore
 }
 
-// Version returns the version of a change that this run follows: high if the run gets here for
-// the first time, from then on the same, and [workflow.DefaultVersion] if it got here before the change. low
-// is the oldest version that the code still supports.
+// Version returns the version of a change that this run follows: high if the run gets here for the first
+// time, from then on the same version, and [workflow.DefaultVersion] if the run got here before the change.
+// low is the oldest version that the code still supports.
 //
 // An invalid range, or a recorded version outside it, fails the workflow task, which Temporal
 // retries until the code is fixed.

@@ -158,9 +158,9 @@ func (t *task) compare(actual []Command) *Divergence {
 	return t.diverge(KindAdded, cmp.Or(t.next, t.completed), nil, &actual[len(t.history)])
 }
 
-// mismatch classifies the difference at command i. The command is missing if the code does
-// the next command of the history instead, and one was added if the code does the history's
-// command next. If both apply, two commands were swapped.
+// mismatch classifies the difference at command i. The command is missing if the code does the next command
+// of the history instead. A command was added if the code does the history's command next. If both apply, two
+// commands were swapped.
 func (t *task) mismatch(i int, actual []Command) Kind {
 	want, got := t.history[i], actual[i]
 	rest, ours := t.history[i+1:], actual[i+1:]

@@ -29,8 +29,8 @@ type recorder struct {
 	stopped  bool        // the replay was abandoned
 }
 
-// maxCommands bounds the decisions in one workflow task. A server accepts far fewer, so more
-// mean an endless loop.
+// maxCommands bounds the decisions in one workflow task. A server accepts far fewer, so more decisions mean
+// an endless loop.
 const maxCommands = 100_000
 
 type localCall struct {

@@ -59,7 +59,7 @@ type Divergence struct {
 	Kind      Kind   `json:"kind"`
 	EventID   int64  `json:"event_id"` // in the history
 	EventType string `json:"event_type"`
-	// event ID of the completed workflow task that made the decision
+	// Task is the event ID of the completed workflow task that made the decision.
 	Task     int64    `json:"workflow_task"`
 	Expected *Command `json:"expected,omitempty"`    // decision in the history
 	Actual   *Command `json:"actual,omitempty"`      // decision of the code

@@ -25,8 +25,8 @@ import (
 // may share the processors.
 const DefaultPatience = 10 * time.Second
 
-// patienceTicks divides the patience. A ticker drops ticks, so the time for which the whole process was
-// stopped counts as one of them.
+// patienceTicks is the number of ticks in the patience. A ticker drops ticks, so the time for which the whole
+// process was stopped counts as one tick.
 const patienceTicks = 20
 
 var (
@@ -48,11 +48,10 @@ type Verifier struct {
 	Patience time.Duration
 }
 
-// Verify replays a history with Temporal's replayer and reports where the code decides
-// differently. The replayer is the judge. Verify compares decisions only to find the place,
-// and to check what the replayer ignores: how a run ends, and with Strict the inputs and
-// timers. If ctx ends first, the verdict is [Unverified]. Code that never yields leaves a
-// goroutine behind.
+// Verify replays a history with Temporal's replayer and reports where the code decides differently. The
+// verdict is that of the replayer. Verify compares decisions only to find the place, and to check what the
+// replayer ignores: how a run ends, and with Strict the inputs, results and timers. If ctx ends first, the
+// verdict is [Unverified]. Code that never yields leaves a goroutine behind.
 func (v *Verifier) Verify(ctx context.Context, events []*historypb.HistoryEvent) Verdict {
 	out := Verdict{Outcome: Unverified, Events: len(events)}
 	out.Why = checkEvents(events)
@@ -75,7 +74,7 @@ func (v *Verifier) Verify(ctx context.Context, events []*historypb.HistoryEvent)
 	}
 	verdict := v.judge(out, events, r, replayErr)
 	if verdict.Outcome != Deterministic {
-		// Code that cannot read its input, or that did not decide the run, says nothing about it.
+		// The verdict means nothing if the code cannot read its input, or if other code decided the run.
 		if out.Why = cmp.Or(history.FirstEncoded(events), v.otherQueue(events)); out.Why != "" {
 			return out
 		}
@@ -129,11 +128,12 @@ func (v *Verifier) Unknown(workflowType string) string {
 	return fmt.Sprintf("unknown workflow type %q", workflowType)
 }
 
-// goSDK is the name that workers of the Go SDK record, which is what the replayer can judge. A worker records
-// it with its first workflow task in a run; old versions record none.
+// goSDK is the name that workers of the Go SDK record. The replayer can only judge their histories. A worker
+// records the name with its first workflow task in a run; old versions of the SDK record no name.
 const goSDK = "temporal-go"
 
-// foreignSDK names the SDK of another language that made decisions of the history, or returns "".
+// foreignSDK returns "decided by" and the SDK of another language, if one made decisions of the history, or
+// "".
 func foreignSDK(events []*historypb.HistoryEvent) string {
 	for _, e := range events {
 		sdk := e.GetWorkflowTaskCompletedEventAttributes().GetSdkMetadata()
@@ -144,8 +144,8 @@ func foreignSDK(events []*historypb.HistoryEvent) string {
 	return ""
 }
 
-// otherQueue says that workers of another task queue decided the history, perhaps with other code for the
-// same workflow type, or returns "".
+// otherQueue returns a reason if workers of another task queue decided the history, perhaps with other code
+// for the same workflow type, otherwise "".
 func (v *Verifier) otherQueue(events []*historypb.HistoryEvent) string {
 	queue := events[0].GetWorkflowExecutionStartedEventAttributes().GetTaskQueue().GetName()
 	if v.Queue == "" || queue == v.Queue {
@@ -236,7 +236,7 @@ func (v *Verifier) judge(out Verdict, events []*historypb.HistoryEvent, r *recor
 	replayErr error) Verdict {
 	tasks := tasksOf(events)
 	lastStarted := r.at
-	if len(tasks) > 0 && !isPanic(replayErr) { // code that only waits decides nothing in later tasks
+	if len(tasks) > 0 && !isPanic(replayErr) { // code that only waits runs in tasks without making decisions
 		lastStarted = tasks[len(tasks)-1].started
 	}
 	d := compare(tasks, r.commands, lastStarted)
@@ -244,8 +244,8 @@ func (v *Verifier) judge(out Verdict, events []*historypb.HistoryEvent, r *recor
 	case replayErr != nil:
 		d = explain(d, tasks, r, replayErr)
 	case d != nil && d.Task != tasks[len(tasks)-1].completed.GetEventId():
-		// The replayer accepted the task: the difference is a command that was taken back,
-		// of a scope canceled in the same task. The replayer does not check the last task.
+		// The replayer accepted the task: the difference is a command that the code withdrew because its
+		// scope was canceled in the same task. The replayer does not check the last task.
 		d = nil
 	}
 	out.Outcome = Deterministic

@@ -16,7 +16,7 @@ import (
 	"acescope/engine/ace"
 )
 
-// Gap is what a namespace lacks of the contract's search attributes.
+// Gap lists the contract's search attributes that a namespace does not have.
 type Gap struct {
 	Missing  []string
 	Mistyped []string // with another type than Keyword
@@ -25,9 +25,9 @@ type Gap struct {
 // All returns the search attributes that cannot be used.
 func (g Gap) All() []string { return append(append([]string{}, g.Missing...), g.Mistyped...) }
 
-// ReadGap reads what a namespace lacks. With Elasticsearch, attributes have names of their own; in an SQL
-// database, a namespace maps their names to columns. The operator service would say it in one call, but a
-// server with an SQL database opens two connections to itself for each, which it never closes.
+// ReadGap reads the gap of a namespace. With Elasticsearch, attributes have names of their own; in an SQL
+// database, a namespace maps their names to columns. The operator service would answer in one call, but a
+// server with an SQL database opens two connections to itself for each such call and never closes them.
 func ReadGap(ctx context.Context, c workflowservice.WorkflowServiceClient, namespace string) (Gap, error) {
 	space, err := c.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
 	if err != nil {

@@ -134,8 +134,8 @@ func readToken(dir string) (string, error) {
 	return token, nil
 }
 
-// hostToken returns the token of a process that is about to host. An attached process, which knows the
-// token, keeps it whatever happened to the file, because so do the other attached processes.
+// hostToken returns the token for a process that is about to host. An attached process, which knows the
+// token, keeps it even if the file has changed, because the other attached processes keep it too.
 func hostToken(dir, known string) (string, error) {
 	token, err := readToken(dir)
 	if known == "" && !errors.Is(err, errNoToken) {

@@ -27,14 +27,16 @@ const (
 type ClockStep struct {
 	At   time.Time `json:"at,omitzero"`
 	Step float64   `json:"step_seconds,omitempty"` // below 0 if the clock was set back
-	// Ahead is how far the server's clock was ahead then, 0 when the machine's clock has caught up.
+	// Ahead is by how much the server's clock was ahead after the step; 0 when the machine's clock has caught
+	// up.
 	Ahead float64 `json:"ahead_seconds,omitempty"`
 }
 
-// shownFor is how long a forward step is worth a warning.
+// shownFor is the time for which a forward step causes a warning.
 const shownFor = time.Hour
 
-// Warning says what a step of the clock means for the runs, or "" if it does not matter any more.
+// Warning describes the effect of a step of the clock on runs. It returns "" if the step has no effect any
+// more.
 func (s ClockStep) Warning() string {
 	step := time.Duration(s.Step * float64(time.Second)).Round(time.Second)
 	switch {
@@ -64,7 +66,7 @@ type hostClock struct {
 
 	mu      sync.Mutex
 	read    time.Time // last reading, with the monotonic clock
-	readAt  time.Time // the wall clock then
+	readAt  time.Time // the wall clock at the last reading
 	last    time.Time // last time returned
 	noticed ClockStep
 	hold    time.Time // until when timeouts wait, with the monotonic clock
@@ -128,8 +130,8 @@ func (c *hostClock) stop() { close(c.done) }
 // Wrap implements [queues.ExecutorWrapper].
 func (c *hostClock) Wrap(next queues.Executor) queues.Executor { return heldTimeouts{next, c} }
 
-// heldTimeouts executes tasks of the server's queues, timeouts of activities when their workers had time
-// for a heartbeat. A timeout whose heartbeat came meanwhile does nothing.
+// heldTimeouts executes tasks of the server's queues. It executes timeouts of activities only after their
+// workers had time for a heartbeat. A timeout whose heartbeat has arrived by then does nothing.
 type heldTimeouts struct {
 	queues.Executor
 	clock *hostClock

@@ -102,8 +102,8 @@ const queueWorkers = 64
 
 // dynamicConfig tunes the server for one user, one process and one SQLite file.
 var dynamicConfig = dc.StaticClient{
-	// The limits protect shared clusters. The visibility one alone, 10 calls a
-	// second, would starve a console.
+	// The limits protect shared clusters. The limit of visibility calls, 10 a second,
+	// is too low for a console.
 	dc.FrontendRPS.Key():                                  unlimited,
 	dc.FrontendMaxNamespaceRPSPerInstance.Key():           unlimited,
 	dc.FrontendMaxNamespaceVisibilityRPSPerInstance.Key(): 1000,
@@ -164,7 +164,7 @@ var dynamicConfig = dc.StaticClient{
 	dc.ReplicationProcessorSchedulerWorkerCount.Key():            1,
 	dc.ReplicationLowPriorityProcessorSchedulerWorkerCount.Key(): 1,
 
-	// What an idle server does. Each of five services reads the namespaces, by default
+	// An idle server should do little. Each of five services reads the namespaces, by default
 	// every 2 s; a new namespace is found at once, because an unknown name is looked up.
 	dc.NamespaceCacheRefreshInterval.Key(): 5 * time.Second,
 	// No metrics are exported.

@@ -93,7 +93,7 @@ func checkMade(dir string) error {
 		}
 	}
 	switch {
-	case len(names) == 0, names[formatFile], // another process has just made it
+	case len(names) == 0, names[formatFile], // another process has just made the directory
 		names["artifacts"] && names["playbooks"] && !names[databaseFile]:
 		return nil
 	case names[databaseFile] && isOurDatabase(dir):

@@ -27,7 +27,7 @@ const (
 	probeFailures = 3
 )
 
-// identify remembers which files are at the paths.
+// identify records the files at the paths for [host.check].
 func (h *host) identify(paths ...string) error {
 	h.files = map[string]fs.FileInfo{}
 	for _, path := range paths {
@@ -40,7 +40,7 @@ func (h *host) identify(paths ...string) error {
 	return nil
 }
 
-// check returns an error if the server cannot go on.
+// check returns an error if the server cannot continue.
 func (h *host) check() error {
 	if why := h.log.why(); isDamage(why) {
 		return damagedError(h.dir, errors.New(why))
@@ -62,7 +62,7 @@ func (h *host) check() error {
 
 var errOtherFile = errors.New("another file is there")
 
-// sameFile returns an error if another file is at the path, or none.
+// sameFile returns an error if another file or no file is at the path.
 func sameFile(path string, was fs.FileInfo) error {
 	now, err := os.Stat(path)
 	if err == nil && !os.SameFile(was, now) {
@@ -80,8 +80,8 @@ func movedError(dir string, err error) error {
 		dir)
 }
 
-// keepFiles writes the files that other processes need to find and reach this host, unless they are as
-// they should be.
+// keepFiles writes the files that other processes need to find and reach this host again if they were changed
+// or removed.
 func (h *host) keepFiles() error {
 	err := keepToken(h.dir, h.token)
 	if have, ok := Lookup(h.dir); !ok || have != h.endpoint {
@@ -159,7 +159,7 @@ func (n *Node) guard(ctx context.Context, h *host) error {
 		}
 		n.noticeClock(h)
 		if err = errors.Join(err, h.keepFiles()); err != nil {
-			n.opts.Logger.Error("the host cannot repair its files, trying again", "error", err)
+			n.opts.Logger.Error("the host cannot repair its files; trying again", "error", err)
 		}
 	}
 }

@@ -12,10 +12,11 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// hostLock is the exclusive right to run a server on a data directory. It consists of a lock on the
-// directory itself, which outlasts every file in it, and one on host.lock, for file systems without
-// locks on directories and for earlier versions. The operating system releases both when the process
-// ends. host.lock names the host's process, and its modification time is the host's last time.
+// hostLock is the exclusive right to run a server on a data directory. It consists of a lock on the directory
+// itself, which does not depend on files that may be removed, and a lock on host.lock, for file systems
+// without locks on directories and for earlier versions. The operating system releases both when the process
+// ends. host.lock contains the pid of the host, and its modification time is the last time of the host's
+// clock.
 type hostLock struct {
 	path string
 	dir  *flock.Flock
@@ -55,7 +56,7 @@ func (l *hostLock) claim() (last time.Time, err error) {
 	if err != nil {
 		return last, err
 	}
-	if info.Size() > 0 { // 0: of an earlier version
+	if info.Size() > 0 { // earlier versions wrote an empty file
 		last = info.ModTime()
 	}
 	err = writePID(l.path)
@@ -100,10 +101,10 @@ func writePID(path string) error {
 	return err
 }
 
-// holder returns the process that host.lock names, or 0.
+// holder returns the pid in host.lock if the process is alive, otherwise 0.
 func holder(dir string) int { return readPID(filepath.Join(dir, lockFile)) }
 
-// readPID returns the process that a lock file names if it is alive, otherwise 0.
+// readPID returns the pid in a lock file if the process is alive, otherwise 0.
 func readPID(path string) int {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -124,11 +124,11 @@ type Node struct {
 
 	mu       sync.Mutex
 	host     *host       // nil while attached
-	endpoint Endpoint    // last known
-	read     fs.FileInfo // of endpoint.json, when it was read last; only the watcher uses it
+	endpoint Endpoint    // the last known endpoint
+	read     fs.FileInfo // of endpoint.json at the last reading; only the watcher uses it
 	closed   bool
 	err      error         // why the node has failed
-	stopped  chan struct{} // closed when the node has left
+	stopped  chan struct{} // closed when leave has ended
 }
 
 // Join hosts the server of a data directory, or attaches to the process that hosts it.
@@ -211,7 +211,7 @@ func (n *Node) attach(ctx context.Context) (bool, error) {
 	return false, errNoHost
 }
 
-// noAnswer names the process that holds the directory.
+// noAnswer returns the error for a host that does not answer.
 func (n *Node) noAnswer(pid int, err error) error {
 	process := "another process"
 	if pid != 0 {
@@ -414,7 +414,7 @@ func (n *Node) attend(ctx context.Context) error {
 			}
 		}
 		if err != nil {
-			n.opts.Logger.Error("taking over the server failed, trying again", "error", err)
+			n.opts.Logger.Error("cannot take over the server; trying again", "error", err)
 			wait = retryInterval
 		}
 		if pause(ctx, wait) != nil {

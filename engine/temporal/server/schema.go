@@ -111,8 +111,8 @@ func databaseError(dir string, err error) error {
 	return dirError(dir, fmt.Errorf("%s: %w", databaseFile, err))
 }
 
-// isDamage reports whether the text of an error is SQLite's for a damaged database. The server passes
-// errors on as text.
+// isDamage reports whether the text of an error contains SQLite's message for a damaged database. The server
+// returns errors of SQLite as text only.
 func isDamage(text string) bool {
 	return strings.Contains(text, "database disk image is malformed") ||
 		strings.Contains(text, "file is not a database")
@@ -145,14 +145,15 @@ func isOurDatabase(dir string) bool {
 	return false
 }
 
-// searchedSize bounds how much of a file isOurDatabase reads. The namespace is written first.
+// searchedSize bounds the part of a file that isOurDatabase reads, in bytes. The namespace is at the
+// beginning.
 const searchedSize = 64 << 20
 
-// usedIndexes are the indexes of the visibility table that queries of acescope and Temporal
-// use: the list's order, IDs, type, status, times, parents, and the nine search attributes.
-// The schema has 41 more for attributes that this namespace does not have. Updating them with
-// every start, change and close of a run would more than double its cost. A query on a column
-// without an index, such as an attribute added to an older database, scans the table.
+// usedIndexes are the indexes of the visibility table that queries of acescope and Temporal use: the list's
+// order, IDs, type, status, times, parents, and the nine search attributes. The schema has 41 more indexes
+// for attributes that this namespace does not have. Updating them would more than double the cost of every
+// start, change and close of a run. A query on a column without an index, such as an attribute added to an
+// older database, scans the table.
 var usedIndexes = strings.Fields("default_idx by_workflow_id by_workflow_type by_status by_execution_time " +
 	"by_parent_workflow_id by_root_workflow_id by_temporal_namespace_division " +
 	"by_keyword_01 by_keyword_02 by_keyword_03 by_keyword_04 by_keyword_05 " +

@@ -12,9 +12,9 @@ import (
 	"gopkg.in/natefinch/lumberjack.v2"
 )
 
-// serverLog is the Temporal server's log: JSON lines of level warn and above in
-// logs/server.log, three old files of 10 MB at most, nothing on the terminal. It notices the lines
-// after which the server cannot serve: fatal ones, and those that say that the database is damaged.
+// serverLog is the Temporal server's log: JSON lines of level warn and above in logs/server.log, with at most
+// three old files of 10 MB, and nothing on the terminal. It detects lines after which the server cannot
+// serve: fatal lines, and lines about a damaged database.
 type serverLog struct {
 	log.Logger
 	level  zap.AtomicLevel

@@ -7,9 +7,9 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Stay announces that this process executes the runs of a data directory until they have ended, so that
-// other processes can leave their runs to it. Several processes may. The caller calls release when it
-// wants to end, and then looks for runs once more.
+// Stay announces that this process executes the runs of a data directory until they have ended, so that other
+// processes can leave their runs to it. Several processes may call it. A caller that wants to end calls
+// release, and then checks for runs once more.
 func Stay(dir string) (release func(), err error) {
 	lock := newLockFile(filepath.Join(dir, stayFile))
 	if err := lock.RLock(); err != nil {

@@ -30,7 +30,7 @@ const (
 	maxPage  = 4 << 10 // bytes of a page's path
 )
 
-// linksPath is where other processes of the user ask for links.
+// linksPath is the path at which other processes of the user request links.
 const linksPath = "/acescope/links"
 
 // gate lets requests through that have the cookie, which a browser gets by a link that works once.
@@ -38,10 +38,10 @@ type gate struct {
 	next    http.Handler
 	address string // host:port
 	cookie  http.Cookie
-	secret  string // of other processes that ask for links
+	secret  string // with which other processes request links
 	origins *http.CrossOriginProtection
 	now     func() time.Time
-	foreign func(address string) bool // the connection from there is of another user
+	foreign func(address string) bool // whether another user opened the connection from an address
 
 	mu    sync.Mutex
 	links map[string]link // by token
@@ -58,7 +58,7 @@ func newGate(address string, next http.Handler) *gate {
 	return &gate{
 		next: next, address: address, secret: rand.Text(), origins: http.NewCrossOriginProtection(),
 		now: time.Now, foreign: foreignUser,
-		// The port keeps apart the cookies of several servers on one machine.
+		// The port distinguishes the cookies of several servers on one machine.
 		cookie: http.Cookie{Name: "acescope-ui-" + port, Value: rand.Text(), Path: "/", HttpOnly: true,
 			SameSite: http.SameSiteStrictMode},
 		links: map[string]link{},
@@ -97,8 +97,9 @@ func (g *gate) use(token string) (page string, ok bool) {
 // ofForeign marks the context of a connection that another user opened.
 type ofForeign struct{}
 
-// connected returns the context of a connection. Other users could see a link in the arguments of the command
-// that starts the browser, or get the cookie of a browser that opens a page of theirs.
+// connected returns the context of a connection, and marks connections of other users: they could see a link
+// in the arguments of the command that starts the browser, or get the cookie of a browser that opens a page
+// of theirs.
 func (g *gate) connected(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, ofForeign{}, g.foreign(c.RemoteAddr().String()))
 }
@@ -138,9 +139,9 @@ func refuse(w http.ResponseWriter, why string) { http.Error(w, why, http.StatusF
 // same compares secrets in constant time.
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// enter exchanges a token for the cookie and goes to the page of the link. A redirect would lose the cookie
-// if the link is on a page of another site, such as a terminal in a browser, because then the cookie is not
-// sent.
+// enter exchanges a token for the cookie and opens the page of the link. It does not redirect: if the link is
+// on a page of another site, such as a terminal in a browser, the browser would not send the cookie with the
+// redirect.
 func (g *gate) enter(w http.ResponseWriter, token string) {
 	page, ok := g.use(token)
 	if !ok {
@@ -156,7 +157,7 @@ func (g *gate) enter(w http.ResponseWriter, token string) {
 		`<a href="%s">Temporal Web UI</a>`, page, page)
 }
 
-// answer gives another process of the user, which knows the secret, a link to the page in the body.
+// answer returns a link to the page in the body, to another process of the user, which knows the secret.
 func (g *gate) answer(w http.ResponseWriter, r *http.Request) {
 	if secret, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); !same(secret, g.secret) {
 		refuse(w, "the secret is wrong")

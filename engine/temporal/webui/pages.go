@@ -51,7 +51,7 @@ func pages(ctx context.Context, o Options) (http.Handler, error) {
 	return e, route.SetUIRoutes(e, "", assets, settings)
 }
 
-// endWith ends requests with ctx: a page that waits for events would otherwise hold up the end of the server.
+// endWith ends requests with ctx: a page that waits for events would otherwise delay the end of the server.
 func endWith(ctx context.Context) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
@@ -64,8 +64,8 @@ func endWith(ctx context.Context) echo.MiddlewareFunc {
 	}
 }
 
-// gateway makes calls of the client of requests, as the handler of ui-server does with a connection of its
-// own.
+// gateway translates requests to calls of the client. The handler of ui-server does the same with a
+// connection of its own.
 func gateway(ctx context.Context, o Options) (http.Handler, error) {
 	mux := runtime.NewServeMux(
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, marshaler{&runtime.JSONPb{}}),

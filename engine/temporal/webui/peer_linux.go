@@ -10,7 +10,7 @@ import (
 )
 
 // foreignUser reports whether another user of this machine opened the connection from an address. Root is not
-// foreign, because its programs forward connections for users, and to root no user is.
+// foreign, because its programs forward connections for users; for a process of root, no user is foreign.
 func foreignUser(address string) bool {
 	own := os.Getuid()
 	uid, ok := userOf(address)

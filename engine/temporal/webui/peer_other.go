@@ -2,5 +2,5 @@
 
 package webui
 
-// foreignUser returns false: only Linux says whose a connection is.
+// foreignUser returns false, because only Linux reports the user of a connection.
 func foreignUser(string) bool { return false }

@@ -10,10 +10,12 @@
 // larger (196.4 to 202.8 MB) and adds 27 packages to 1,991, which compile in 6 s of processor time. It
 // upgrades only github.com/mattn/go-isatty.
 //
-// Bounds: [maxLinks] links are open, each for [linkLife]; a request has at most [maxBody] bytes. On Linux,
-// only the user and root get in. Elsewhere two ways are open to other users of the machine: a link is in the
-// arguments of the command that starts the browser, and browsers send the cookie to every port of 127.0.0.1,
-// so that a page which another user serves there gets it if the user opens that page.
+// Bounds: [maxLinks] links are open, each for [linkLife]; a request has at most [maxBody] bytes.
+//
+// Access: on Linux, only the user and root get in. On other systems, another user of the machine can get in
+// if that user reads a link in the arguments of the command that starts the browser, or if the user of the
+// Web UI opens a page that the other user serves on another port of 127.0.0.1, because browsers send the
+// cookie to every port of an address.
 //
 // The package may import engine/internal/durable and engine/internal/loopback; only cmd imports it.
 package webui
@@ -40,9 +42,9 @@ import (
 type Options struct {
 	Client   client.Client // calls the server for the browser
 	Of       Namespace
-	Dir      string // data directory in which other processes find the server; "" to hide it
+	Dir      string // data directory in which other processes find the server; "": they do not find it
 	Port     int    // 0 for a free port
-	ReadOnly bool   // refuse calls that change something
+	ReadOnly bool   // refuse calls that change the server's data
 }
 
 // Namespace is a namespace of a server.
@@ -121,7 +123,7 @@ const cloudUI = "https://cloud.temporal.io"
 // Join returns the URL of a page of the Web UI at an address.
 func Join(address, page string) string { return strings.TrimRight(address, "/") + page }
 
-// CheckAddress returns what is wrong with the address of a Web UI.
+// CheckAddress returns an error if the address of a Web UI is invalid.
 func CheckAddress(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" ||
@@ -131,7 +133,7 @@ func CheckAddress(address string) error {
 	return nil
 }
 
-// Of returns the address of the Web UI that a cluster is known to have, or "".
+// Of returns the address of the Web UI of Temporal Cloud for a cluster there, otherwise "".
 func Of(cluster string) string {
 	host, _, _ := strings.Cut(cluster, ":")
 	if strings.HasSuffix(host, ".tmprl.cloud") || strings.HasSuffix(host, ".api.temporal.io") {
@@ -143,7 +145,8 @@ func Of(cluster string) string {
 // entryFile names the process that serves the Web UI of a data directory.
 const entryFile = "webui.json"
 
-// entry is the content of entryFile. The secret gives links only, and only while the process lives.
+// entry is the content of entryFile. The secret only allows requesting links, and only while the process
+// lives.
 type entry struct {
 	Namespace
 	Address string `json:"address"`

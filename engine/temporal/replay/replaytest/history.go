@@ -1,4 +1,4 @@
-// Package replaytest has histories for tests: recorded ones, and ones that it builds event by
+// Package replaytest provides histories for tests: it reads recorded histories, and builds histories event by
 // event, as a server would.
 package replaytest
 
@@ -42,7 +42,7 @@ func Recorded(tb testing.TB, name string) []*historypb.HistoryEvent {
 	return h.Events
 }
 
-// RecordedNames are recorded histories of tasks and of an experiment.
+// RecordedNames lists recorded histories of tasks and of an experiment.
 var RecordedNames = []string{"right", "wrong", "retried", "failed", "live", "cancelled", "experiment"}
 
 // Noon is the time of the first event. Each further event is a second later.
