@@ -33,9 +33,8 @@ func (e *Engine) StartTask(ctx context.Context, in ace.TaskInput) (runID string,
 	return e.start(ctx, in.TaskID, o, ace.TaskWorkflow, in)
 }
 
-// StartExperiment starts an experiment and returns its run ID. It returns ErrExists if the
-// experiment ID is in use. Unless the input says otherwise, the experiment fails if more than
-// [ace.DefaultMaxFailed] of its tasks do.
+// StartExperiment starts an experiment and returns its run ID. It returns ErrExists if the experiment ID is
+// in use. The default of MaxFailed is [ace.DefaultMaxFailed].
 func (e *Engine) StartExperiment(ctx context.Context, in ace.ExperimentInput) (runID string, err error) {
 	if in.MaxFailed == nil {
 		share := ace.DefaultMaxFailed
@@ -77,8 +76,8 @@ func startError(ctx context.Context, e *Engine, id string, err error) error {
 	return fmt.Errorf("start %s: %w", id, err)
 }
 
-// Cancel requests the cancellation of a run. Steps learn about it at their next heartbeat. A closed
-// run is an error, because the server would accept the request without effect.
+// Cancel requests the cancellation of a run. Steps learn about it at their next heartbeat. It returns an
+// error for a closed run, because the server would accept the request without effect.
 func (e *Engine) Cancel(ctx context.Context, workflowID, runID string) error {
 	r, err := e.Client.DescribeWorkflowExecution(ctx, workflowID, runID)
 	if err != nil {
@@ -106,10 +105,9 @@ func (e *Engine) Newest(ctx context.Context, workflowID string) (runID string, o
 	return info.GetExecution().GetRunId(), info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, err
 }
 
-// Reset starts a new run with the same ID and input that keeps the history before the end of a
-// workflow task, and returns its run ID. The server closes the open run of the ID, which may be
-// another one than runID; newest is the run that may be closed. If there is a newer one by now,
-// Reset does nothing and returns [ErrReplaced].
+// Reset starts a new run with the same ID and input that keeps the history up to the end of a workflow task,
+// and returns its run ID. The server closes the open run of the ID, which may differ from runID; newest is
+// the run that may be closed. If a newer run exists, Reset does nothing and returns [ErrReplaced].
 func (e *Engine) Reset(ctx context.Context, workflowID, runID string, event int64, newest, reason string) (
 	newRunID string, err error) {
 	now, _, err := e.Newest(ctx, workflowID)
@@ -137,7 +135,7 @@ func (e *Engine) Signal(ctx context.Context, workflowID, runID, name string, arg
 	return e.Client.SignalWorkflow(ctx, workflowID, runID, name, arg)
 }
 
-// update sends an update and decodes its answer. Updates with the same ID count as one; "" generates
+// update sends an update and decodes its answer. Updates with the same ID count as one update; "" generates
 // an ID.
 func (e *Engine) update(ctx context.Context, workflowID, name, updateID string, arg, answer any) error {
 	handle, err := e.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{

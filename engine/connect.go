@@ -54,7 +54,7 @@ func (e *Engine) dialRemote(ctx context.Context, r Remote, o Options) error {
 	if r.APIKey != "" {
 		opts.Credentials = client.NewAPIKeyStaticCredentials(r.APIKey)
 	}
-	if loopback.Names(opts.HostPort) { // gzip costs both sides more than it saves on loopback
+	if loopback.Names(opts.HostPort) { // on loopback, gzip costs more than it saves
 		opts.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	}
 	opts.Logger = sdklog.NewStructuredLogger(e.log)
@@ -69,8 +69,8 @@ func (e *Engine) dialRemote(ctx context.Context, r Remote, o Options) error {
 	return nil
 }
 
-// CodecServer returns the codec server of a configuration, or of a cluster's profile if the
-// configuration names no endpoint, or nil. It is for histories in files; [Open] creates the engine's own.
+// CodecServer returns the codec server of a configuration, or of a cluster's profile if the configuration has
+// no endpoint, or nil. It is for readers of history files; [Open] creates the codec server of an engine.
 func CodecServer(c codec.Config, r *Remote) (*codec.Server, error) {
 	var profile *envconfig.ClientConfigProfile
 	if r != nil {

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// CredentialsAdvice says what to do if a cluster denies access.
+// CredentialsAdvice is the advice if a cluster denies access.
 const CredentialsAdvice = "set its API key or token: --api-key, TEMPORAL_API_KEY or " +
 	"TEMPORAL_GRPC_META_AUTHORIZATION"
 
@@ -31,11 +31,11 @@ func connectError(ctx context.Context, o client.Options, err error) error {
 	return fmt.Errorf("%w: %s: %w; %s", ErrUnreachable, o.HostPort, err, advice)
 }
 
-// probeTimeout bounds a connection that looks for the reason why another one failed.
+// probeTimeout bounds the connection of tlsProblem.
 const probeTimeout = 3 * time.Second
 
-// tlsProblem connects once more without gRPC, which returns the cause of a failed connection as text only,
-// and returns what is wrong with the encryption or the certificates, or "".
+// tlsProblem connects once more to find out why a connection failed, because gRPC returns the cause as text
+// only. It returns the problem with the encryption or the certificates, or "".
 func tlsProblem(ctx context.Context, address string, config *tls.Config) string {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

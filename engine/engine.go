@@ -2,8 +2,8 @@
 // cluster), runs the workers there, and starts and controls runs. It may import every engine
 // package; only cmd imports it.
 //
-// Order and loss are Temporal's: the result of a finished step survives any crash. Bounds: an
-// engine executes at most [MaxActivities] steps at a time.
+// Order and loss are those of Temporal: the result of a finished step survives any crash. Bounds:
+// an engine executes at most [MaxActivities] steps at a time.
 package engine
 
 import (
@@ -43,8 +43,8 @@ import (
 var (
 	// ErrUnreachable means that the cluster did not answer or denied access.
 	ErrUnreachable = errors.New("cluster unreachable")
-	// ErrProfile means that the temporal command's configuration has no such profile, or that it or
-	// the environment is wrong.
+	// ErrProfile means that the temporal command's configuration lacks the profile, or that the configuration
+	// or the environment is invalid.
 	ErrProfile = errors.New("wrong connection settings")
 	// ErrCodec means that the configuration of the codec server is invalid.
 	ErrCodec = errors.New("no usable codec server")
@@ -57,10 +57,10 @@ type Options struct {
 	Port    int // of the embedded server, 0 for a free port
 	// Remote selects a cluster instead of the embedded server.
 	Remote *Remote
-	// Store is the URL of the store to register for the cluster's namespace; "" for the registered
-	// one. See [bucket.Open]. It may not contain secrets.
+	// Store is the URL of the store to register for the cluster's namespace; "" uses the registered store.
+	// See [bucket.Open]. It must not contain secrets.
 	Store string
-	// TaskQueue is that of acescope's runs and workers; "" for [ace.TaskQueue].
+	// TaskQueue is the task queue of acescope's runs and workers; "" for [ace.TaskQueue].
 	TaskQueue string
 	// Providers are the step providers of this process; nil for all built-in ones.
 	Providers []model.Provider
@@ -75,16 +75,16 @@ type Options struct {
 	// Runner is the name of the runner that a process with Worker starts on a cluster; "" for none.
 	// Every user who may start workflows there can then start programs on this machine.
 	Runner string
-	// HostAgents lets the workflows of a cluster start agents on this machine: sessions with their
-	// served tools, and calls of agent CLIs. On a data directory they always may.
+	// HostAgents lets the workflows of a cluster start agents on this machine: sessions with their tools, and
+	// calls of agent CLIs. The workflows of a data directory always may.
 	HostAgents bool
 	// Agents configures the agent CLIs on this machine.
 	Agents map[agentcli.CLI]agentcall.Agent
 	// LookOnly creates no directories for artifacts and playbooks. It requires Remote and excludes
 	// Worker.
 	LookOnly bool
-	// Takeover makes this process the host as soon as the current host ends. Other processes wait a
-	// second for one with Takeover.
+	// Takeover makes this process the host as soon as the current host ends. Processes without Takeover first
+	// wait a second for a process with it.
 	Takeover bool
 	// Codec configures the codec server for payloads. Without an endpoint, the cluster's profile
 	// decides.
@@ -97,15 +97,16 @@ type Options struct {
 	// Spool is the directory of observers' records that a process with Worker forwards to their
 	// runs; may be "".
 	Spool string
-	// Prices are those of models in the transcripts of observed runs; nil for list prices.
+	// Prices holds the prices of models in the transcripts of observed runs; nil for list prices.
 	Prices *price.Prices
 	// NoCallRecords disables the records of requests to models.
 	NoCallRecords bool
-	// Metrics takes the metrics of Temporal's SDK in this process; nil for none.
+	// Metrics receives the metrics of Temporal's SDK in this process; may be nil.
 	Metrics prometheus.Registerer
 	Logger  *slog.Logger
-	// Warn takes a line when the cluster or its store is unavailable for some seconds, when it is available
-	// again, and when the runner fails, if this process serves; nil for none. The lines are logged too.
+	// Warn receives a line when the cluster or its store is unavailable for some seconds, when it is
+	// available again, and when the runner fails, if this process executes runs; may be nil. The lines are
+	// logged too.
 	Warn func(line string)
 }
 
@@ -146,7 +147,7 @@ type Engine struct {
 	serving client.Client // of workers, nil if they share Client
 
 	shared    bucket.Bucket  // nil without a shared store
-	storeURL  string         // that is registered, "" for none
+	storeURL  string         // of the registered store, or ""
 	node      *server.Node   // nil for a cluster
 	worker    *workerSet     // nil without Worker
 	memory    *memory.Keeper // nil for short commands
@@ -201,7 +202,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// withheld says why this process starts no agents, or returns "".
+// withheld returns why this process starts no agents, or "".
 func (o Options) withheld() string {
 	if o.Remote == nil || o.HostAgents {
 		return ""

@@ -22,7 +22,7 @@ const maxApprovals = 100
 // FlowApprovals implements [mcp.Approvals] for the runs of flows of an engine.
 type FlowApprovals struct{ Engine *Engine }
 
-// Waiting implements [mcp.Approvals]. It leaves out runs whose history cannot be read.
+// Waiting implements [mcp.Approvals]. It omits runs whose history cannot be read.
 func (f FlowApprovals) Waiting(ctx context.Context) (list []mcp.Approval, more bool, err error) {
 	query := fmt.Sprintf("WorkflowType = %s AND ExecutionStatus = 'Running' AND %s = %s",
 		strconv.Quote(flow.Workflow),

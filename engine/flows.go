@@ -22,8 +22,8 @@ import (
 	"acescope/engine/workflows"
 )
 
-// FlowQueue returns the task queue of programs and agents of flows whose directory is on this machine: "" for
-// the server of the data directory, whose workers are all here.
+// FlowQueue returns the task queue for programs and agents of flows whose directory is on this machine. It is
+// "" for the server of the data directory, because all of its workers are on this machine.
 func FlowQueue(e *Engine) string {
 	if e.Node() != nil {
 		return ""
@@ -44,7 +44,7 @@ func (s *workerSet) serveFlows(e *Engine, acts *activities.Activities) error {
 	return s.flows.Start()
 }
 
-// ErrSecret means that an input looks like a secret. Inputs are recorded, so it must not become one.
+// ErrSecret means that an input looks like a secret. Inputs are recorded, so secrets are refused.
 var ErrSecret = errors.New("looks like a secret")
 
 // StartFlow starts a run of a flow and returns its run ID. It returns [ErrExists] if the ID is in use, and
@@ -66,7 +66,7 @@ func StartFlow(ctx context.Context, e *Engine, id string, in flow.Input) (runID 
 	return e.start(ctx, id, o, flow.Workflow, in)
 }
 
-// FlowState returns the state of a run as its history says, for which no worker needs to run.
+// FlowState returns the state of a run. It reads the history, so it needs no worker.
 func FlowState(ctx context.Context, e *Engine, workflowID, runID string) (s flow.State, err error) {
 	events := e.Client.GetWorkflowHistory(ctx, workflowID, runID, false,
 		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
@@ -80,7 +80,7 @@ func FlowState(ctx context.Context, e *Engine, workflowID, runID string) (s flow
 	return s, nil
 }
 
-// DecideFlow approves or rejects a step that waits for approval. A step of "" is the only one that waits.
+// DecideFlow approves or rejects a step that waits for approval. The step may be "" if only one step waits.
 func DecideFlow(
 	ctx context.Context, e *Engine, workflowID, runID string, d flow.Decision,
 ) (flow.Decision, error) {

@@ -25,7 +25,7 @@ var ErrGone = errors.New("no longer stored")
 // Forked identifies a started fork.
 type Forked struct {
 	TaskID, WorkflowID, RunID string
-	Branch                    string // of its delta, "" if that is only recorded
+	Branch                    string // of its delta, "" if the delta is only recorded
 }
 
 // forkTries bounds the attempts to find a free ID.

@@ -21,7 +21,7 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// ErrKeepAll means that nothing can be deleted, because it is unknown what is needed.
+// ErrKeepAll means that nothing was deleted, because it is unknown which objects are needed.
 var ErrKeepAll = errors.New("nothing was deleted")
 
 const (
@@ -29,9 +29,9 @@ const (
 	scanAtATime = 8    // histories that are read at a time
 )
 
-// CollectGarbage deletes the artifacts, playbooks and logs that no workflow, playbook branch and phase prompt
-// of the namespace refers to, from its shared store or from the data directory. It reads all histories of the
-// namespace. progress is called after each, with the number of histories; it may be nil.
+// CollectGarbage deletes the artifacts, playbooks and logs to which no workflow, playbook branch or phase
+// prompt of the namespace refers, from its shared store or from the data directory. It reads all histories of
+// the namespace. progress is called after each history with the number of histories so far; it may be nil.
 func CollectGarbage(
 	ctx context.Context, e *Engine, o garbage.Options, progress func(histories int),
 ) (garbage.Report, error) {
@@ -57,12 +57,11 @@ func CollectGarbage(
 	return garbage.Collect(ctx, b, roots, o)
 }
 
-// clustersFile is in the artifacts of a data directory that the runs of a cluster use, which has no shared
-// store.
+// clustersFile marks the artifacts of a data directory that are also used by the runs of a cluster without a
+// shared store.
 const clustersFile = "used-by-clusters"
 
-// checkSoleUser returns an error if runs of other namespaces, whose histories are not read here, use the
-// store.
+// checkSoleUser returns an error if runs of other namespaces use the store: their histories are not read.
 func checkSoleUser(ctx context.Context, e *Engine) error {
 	if e.shared == nil {
 		_, err := os.Stat(filepath.Join(e.dir, "artifacts", clustersFile))
@@ -98,7 +97,7 @@ func addBranches(ctx context.Context, books *playbook.Store, roots *garbage.Root
 	return nil
 }
 
-// historyScan adds what the histories of a namespace refer to.
+// historyScan adds the objects to which the histories of a namespace refer.
 type historyScan struct {
 	e        *Engine
 	progress func(int)
@@ -135,7 +134,7 @@ func (s *historyScan) scan(ctx context.Context, info *workflowpb.WorkflowExecuti
 	for events.HasNext() {
 		event, err := events.Next()
 		if missing := new(serviceerror.NotFound); errors.As(err, &missing) {
-			break // its retention time is over
+			break // the server has deleted the run after its retention time
 		}
 		if err != nil {
 			return fmt.Errorf("%w: the history of %s cannot be read: %w", ErrKeepAll, run.GetWorkflowId(),
@@ -169,8 +168,8 @@ func unreadable(e *historypb.HistoryEvent) string {
 	return history.FirstEncoded([]*historypb.HistoryEvent{e})
 }
 
-// add adds the digests of a message. They are in the texts of its payloads, which its encoding contains
-// unchanged.
+// add adds the digests in a message. They are in the texts of its payloads, which the protobuf encoding
+// contains unchanged.
 func (s *historyScan) add(m proto.Message) error {
 	content, err := proto.Marshal(m)
 	if err != nil {

@@ -17,16 +17,16 @@ const (
 	outageAfter  = 10 * time.Second // shorter outages are not reported
 )
 
-// outageWatch reports that a service of a cluster is unavailable, and that it is available again: a line for
-// each, whatever the number of retries.
+// outageWatch reports an outage of a service of a cluster: one line when it begins and one when it ends,
+// whatever the number of retries.
 type outageWatch struct {
 	service string
 	probe   func(context.Context) error
 	report  func(line string)
 }
 
-// outageWatches returns a watch for each service that a serving process on a cluster needs. Their lines go to
-// the log and to warn, which may be nil.
+// outageWatches returns a watch for each service that a process needs to execute runs of a cluster. Their
+// lines go to the log and to warn, which may be nil.
 func (e *Engine) outageWatches(warn func(line string)) []outageWatch {
 	report := func(line string) {
 		e.log.Warn(line)

@@ -32,7 +32,7 @@ type ProviderConfig struct {
 	KeyFile string // file with the key
 	Dir     string // root of the tool read_file
 	Tokens  int64  // maximum of an answer
-	Rate    int    // maximum of requests per minute; 0 for none
+	Rate    int    // maximum of requests per minute; 0 for no maximum
 	Vectors string // model of embeddings
 }
 
@@ -48,7 +48,7 @@ func knownProviders(getenv func(string) string) []ProviderConfig {
 	}
 }
 
-// ollamaURL returns the API of Ollama according to its own environment variable.
+// ollamaURL returns the URL of Ollama's API for a value of OLLAMA_HOST.
 func ollamaURL(host string) string {
 	if host == "" {
 		return openai.OllamaBaseURL
@@ -60,7 +60,7 @@ func ollamaURL(host string) string {
 	if err != nil || u.Hostname() == "" {
 		return openai.OllamaBaseURL
 	}
-	if u.Hostname() == "0.0.0.0" { // a listen address
+	if u.Hostname() == "0.0.0.0" { // the server's listen address, not one to connect to
 		u.Host = strings.Replace(u.Host, "0.0.0.0", "127.0.0.1", 1)
 	}
 	if u.Port() == "" {

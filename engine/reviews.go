@@ -12,7 +12,7 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// ErrNoReview means that a run does not wait for the decision.
+// ErrNoReview means that the run would ignore the decision.
 var ErrNoReview = errors.New("not decided")
 
 // DecideReview decides on the operations of a run that wait for review. It refuses a decision that the run

@@ -23,7 +23,7 @@ import (
 // ErrNoRunner means that no runner has the ID.
 var ErrNoRunner = ace.NotFound{Kind: "runner", Hint: `run "acescope runner list"`}
 
-// RunnerActions are the questions about runners and the actions on them. They are methods of [Engine].
+// RunnerActions are the queries and actions on runners. They are methods of [Engine].
 type RunnerActions struct{ e *Engine }
 
 // Runners returns the state of the dispatcher, which is empty before its first run. It requires a
@@ -107,8 +107,8 @@ func (a RunnerActions) NewRunner(o host.Options) (*host.Host, error) {
 	return host.New(o)
 }
 
-// ExecutorTypes returns the built-in executors that work on this machine: the executor of programs
-// and those of the installed agents.
+// ExecutorTypes returns the types of built-in executors that work on this machine: the executor of programs,
+// and the executors of the installed agents.
 func (a RunnerActions) ExecutorTypes() []string {
 	types := []string{runner.Deterministic}
 	for _, kind := range []string{runner.ClaudeCode, runner.Codex, runner.Gemini, runner.OpenCode} {
@@ -125,9 +125,9 @@ func (a RunnerActions) ExecutorTypes() []string {
 	return types
 }
 
-// runnerOptions returns the options of the runner that this process starts by itself, or false for
-// none. On a data directory it is the local runner, for any project and every executor. On a
-// cluster the user has named it; it executes programs in the current directory.
+// runnerOptions returns the options of the runner that this process starts, or false if it starts none. On a
+// data directory, it is the local runner, for any project and every executor. On a cluster, the user sets its
+// name; it executes programs in the current directory.
 func (e *Engine) runnerOptions(o Options) (r host.Options, ok bool) {
 	dir, err := os.Getwd()
 	if err != nil {

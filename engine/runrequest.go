@@ -47,7 +47,7 @@ func (r *Runs) input(ctx context.Context, q run.Request) (run.Input, error) {
 	if err != nil {
 		return in, err
 	}
-	if in.Requirements, err = mergeDemands(b, q.Requirements); err != nil {
+	if in.Requirements, err = mergeRequirements(b, q.Requirements); err != nil {
 		return in, err
 	}
 	if q.SessionID != "" {
@@ -121,7 +121,7 @@ func (r *Runs) findSession(ctx context.Context, id string) (exists, open bool, e
 // checkSessionID checks that a requested session ID is not in use.
 func (r *Runs) checkSessionID(ctx context.Context, in run.Input) error {
 	newest, err := r.newestOf(ctx, in.SessionID)
-	exists := err == nil && newest != in.RunID // otherwise the request is repeated
+	exists := err == nil && newest != in.RunID // the same run ID means that the request is repeated
 	if errors.Is(err, run.ErrNotFound) {
 		exists, _, err = r.findSession(ctx, in.SessionID)
 	}
@@ -204,8 +204,8 @@ func (r *Runs) setParameters(ctx context.Context, in *run.Input, q run.Request, 
 	return nil
 }
 
-// mergeDemands merges the demands of the blueprint and the caller.
-func mergeDemands(b run.Blueprint, more runner.Requirements) (runner.Requirements, error) {
+// mergeRequirements merges the requirements of the blueprint and the caller.
+func mergeRequirements(b run.Blueprint, more runner.Requirements) (runner.Requirements, error) {
 	if err := more.Check(); err != nil {
 		return more, badRequest("additional_demands: %w", err)
 	}
@@ -260,8 +260,8 @@ func newID(prefix string) string {
 // shorten truncates a text for an error message.
 func shorten(text string) string { return ace.Cut(text, 60) }
 
-// Resume implements [run.Verbs]: it sends another prompt to an open agent session, on the machine of
-// the session.
+// Resume implements [run.Service]: it sends another prompt to an open agent session, on the machine of the
+// session.
 func (r *Runs) Resume(ctx context.Context, q run.Request) (run.Input, error) {
 	if q.SessionID == "" {
 		return run.Input{}, badRequest("session_id is missing: set the session to resume")
@@ -285,7 +285,7 @@ func (r *Runs) Resume(ctx context.Context, q run.Request) (run.Input, error) {
 	return r.begin(ctx, q, in)
 }
 
-// setSession finds the session and demands its machine.
+// setSession finds the session and requires its machine.
 func (r *Runs) setSession(ctx context.Context, q run.Request, in *run.Input) error {
 	in.Type = run.ResumeSession
 	last, err := r.lastOf(ctx, in.SessionID)
@@ -314,7 +314,7 @@ func (r *Runs) setSession(ctx context.Context, q run.Request, in *run.Input) err
 	if h := cmp.Or(s.Host, s.Input.Host); h != nil {
 		d.Hostname = h.Name
 	}
-	return r.setDemands(q, in, d)
+	return r.setRequirements(q, in, d)
 }
 
 // setExternalSession resumes a session of a foreign executor on the runner of its last run.
@@ -331,10 +331,10 @@ func (r *Runs) setExternalSession(q run.Request, in *run.Input, last run.State) 
 	if c := last.Claim; c != nil {
 		d.Hostname = c.Capabilities.Hostname
 	}
-	return r.setDemands(q, in, d)
+	return r.setRequirements(q, in, d)
 }
 
-func (r *Runs) setDemands(q run.Request, in *run.Input, d runner.Requirements) (err error) {
+func (r *Runs) setRequirements(q run.Request, in *run.Input, d runner.Requirements) (err error) {
 	if err := q.Requirements.Check(); err != nil {
 		return badRequest("additional_demands: %w", err)
 	}

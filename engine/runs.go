@@ -35,7 +35,7 @@ type Blueprints interface {
 	Load(name string) (run.Blueprint, func(json.RawMessage) (json.RawMessage, error), error)
 }
 
-// Runs implements [run.Verbs] on a server. It is safe for concurrent use.
+// Runs implements [run.Service] on a server. It is safe for concurrent use.
 type Runs struct {
 	e       *Engine
 	lib     Blueprints
@@ -51,16 +51,16 @@ var _ run.Service = (*Runs)(nil)
 
 const maxLatest = 1000
 
-// Runs returns the verbs of runs on this server, with the blueprints of a library.
+// Runs returns the service for runs on this server, with the blueprints of a library.
 func (e *Engine) Runs(lib Blueprints) *Runs {
 	return &Runs{e: e, lib: lib, secrets: redact.New(redact.Environ(os.Environ())...),
 		latest: map[string]run.Input{}}
 }
 
-// Blueprints implements [run.Verbs].
+// Blueprints implements [run.Service].
 func (r *Runs) Blueprints(ctx context.Context) ([]run.BlueprintInfo, error) { return r.lib.List(ctx) }
 
-// Start implements [run.Verbs]. A repeated request with the same run ID returns the existing run; a
+// Start implements [run.Service]. A repeated request with the same run ID returns the existing run; a
 // different request with that ID is an error.
 func (r *Runs) Start(ctx context.Context, q run.Request) (run.Input, error) {
 	in, err := r.input(ctx, q)
@@ -137,7 +137,7 @@ const (
 	maxScan     = 20_000 // runs that are read for one list
 )
 
-// List implements [run.Verbs]. Open runs come first, then closed runs, newest first.
+// List implements [run.Service]. Open runs come first, then closed runs, newest first.
 func (r *Runs) List(ctx context.Context, f run.Filter) ([]run.Summary, error) {
 	limit := f.Limit
 	if limit <= 0 {
@@ -181,7 +181,7 @@ func (r *Runs) scan(ctx context.Context, f run.Filter, take func(run.Summary) bo
 			continue
 		}
 		if !run.ValidName(c.value) {
-			return nil // no run has such a name
+			return nil // no run has an invalid name
 		}
 		query = append(query, c.attribute+" = "+strconv.Quote(c.value))
 	}
@@ -246,7 +246,7 @@ func textIn(fields map[string]*commonpb.Payload, name string) (text string) {
 	return text
 }
 
-// State implements [run.Verbs]. It reads the history, so it needs no worker.
+// State implements [run.Service]. It reads the history, so it needs no worker.
 func (r *Runs) State(ctx context.Context, id string) (run.State, error) {
 	id, err := r.resolve(ctx, id)
 	if err != nil {
@@ -282,7 +282,7 @@ const (
 	maxAwaitRetry = 2 * time.Second
 )
 
-// Await implements [run.Verbs]. It survives restarts of the server, until the context is done.
+// Await implements [run.Service]. It survives restarts of the server, until the context is done.
 func (r *Runs) Await(ctx context.Context, runID string) (run.Result, error) {
 	if !run.ValidName(runID) {
 		return run.Result{}, run.ErrNotFound.Of(runID)
@@ -310,7 +310,7 @@ func (r *Runs) Await(ctx context.Context, runID string) (run.Result, error) {
 	}
 }
 
-// resultOf returns the result of a run whose workflow did not complete with it.
+// resultOf returns the result of a run whose workflow did not complete.
 func (r *Runs) resultOf(ctx context.Context, runID string) (run.Result, error) {
 	s, err := r.stateOf(ctx, runID)
 	if err != nil {
@@ -339,7 +339,7 @@ const stopWithin = time.Minute
 // maxNote bounds the reason and the author of a stop, in bytes.
 const maxNote = 500
 
-// Stop implements [run.Verbs]. It does not wait for the end.
+// Stop implements [run.Service]. It does not wait for the end.
 func (r *Runs) Stop(ctx context.Context, id string, q run.StopRequest) (run.State, error) {
 	id, err := r.resolve(ctx, id)
 	if err != nil {
@@ -347,7 +347,7 @@ func (r *Runs) Stop(ctx context.Context, id string, q run.StopRequest) (run.Stat
 	}
 	q.Reason = ace.Cut(r.secrets.String(q.Reason), maxNote)
 	q.By = ace.Cut(r.secrets.String(q.By), maxNote)
-	updateID := "stop." + rand.Text() // all attempts count as one update
+	updateID := "stop." + rand.Text() // so that all attempts count as one update
 	ctx, cancel := context.WithTimeout(ctx, stopWithin)
 	defer cancel()
 	for {

@@ -32,7 +32,8 @@ var (
 	// ErrSilent means that no worker accepted an update within a minute. It may be repeated: the
 	// session accepts a message ID only once.
 	ErrSilent = errors.New("does not answer")
-	// ErrNotAsking means that the process which asked for a tool call does not get the decision.
+	// ErrNotAsking means that the process that asked for a tool call has exited and does not get the
+	// decision.
 	ErrNotAsking = errors.New(
 		"the agent's process that asked for this call has exited, so it does not get the answer; " +
 			"the agent asks again when its turn continues")
@@ -45,7 +46,7 @@ type Sessions struct{ e *Engine }
 // is in use. Claude Code's conversation gets an ID that no other conversation has.
 func (a Sessions) StartSession(ctx context.Context, in session.Input) (runID string, err error) {
 	agent := a.e.Agents.Agent(agentcli.CLI(in.Agent))
-	agent.AllowFull = agent.AllowFull || a.e.Mode() == Cluster // the machine that takes the session decides
+	agent.AllowFull = agent.AllowFull || a.e.Mode() == Cluster // the executing machine decides
 	if err := host.CheckInput(in, agent); err != nil {
 		return "", err
 	}
@@ -94,8 +95,8 @@ func (a Sessions) Decide(ctx context.Context, sessionID string, d session.Decisi
 // turns.
 const heartbeatWait = 7 * time.Second
 
-// awaitHeartbeat waits until the process of an attempt at the current turn shows that it lives, or
-// the turn has ended. Otherwise it returns ErrNotAsking.
+// awaitHeartbeat waits until the process of an attempt at the current turn sends a heartbeat, or the turn has
+// ended. Otherwise it returns ErrNotAsking.
 func awaitHeartbeat(
 	ctx context.Context, attempt int32, describe func() (*workflowservice.DescribeWorkflowExecutionResponse,
 		error),
@@ -132,8 +133,8 @@ func awaitHeartbeat(
 	return ErrNotAsking
 }
 
-// Move continues a session on this machine, in a directory or, if it is "", in the session's. The
-// messages in its queue and those of the current turn are sent to the agent there.
+// Move continues a session on this machine, in dir, or in the session's own directory if dir is "". The agent
+// there receives the messages in its queue and the messages of the current turn.
 func (a Sessions) Move(ctx context.Context, sessionID, dir string, n session.Note) (s session.State,
 	err error) {
 	here, err := host.Here(a.e.dir)

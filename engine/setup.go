@@ -24,7 +24,7 @@ var ErrDenied = errors.New("permission denied")
 // seconds.
 const setupTimeout = time.Minute
 
-// Setup prepares a namespace of a cluster. The steps are in order, and each needs those before it.
+// Setup prepares a namespace of a cluster. Each step needs the steps before it.
 type Setup struct {
 	Address   string
 	Namespace string
@@ -38,13 +38,13 @@ type Setup struct {
 // SetupStep is one thing that a namespace needs.
 type SetupStep struct {
 	Name string // namespace, search attributes or store
-	Text string // what there is, or what [Setup.Do] creates
-	Done bool   // it is there
+	Text string // describes the existing object, or the object that [Setup.Do] creates
+	Done bool   // the object exists
 	do   func(context.Context) error
 }
 
-// PlanSetup connects to the cluster of the options and finds what the namespace lacks. A new namespace keeps
-// closed runs for the retention. The caller closes the setup.
+// PlanSetup connects to the cluster of the options and finds the steps that the namespace needs. A new
+// namespace keeps closed runs for the retention. The caller closes the setup.
 func PlanSetup(ctx context.Context, o Options, retention time.Duration) (*Setup, error) {
 	e := &Engine{log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	if err := e.dialRemote(ctx, *o.Remote, o); err != nil {

@@ -22,18 +22,18 @@ import (
 	"acescope/engine/temporal/server"
 )
 
-// ErrStore means that the shared store of a namespace does not answer, denies access or is not one of this
-// program.
+// ErrStore means that the shared store of a namespace does not answer, denies access, or is not a store of
+// acescope.
 var ErrStore = errors.New("the shared store cannot be used")
 
-// The store of a namespace is registered as the memo of an open workflow that no worker executes: every
-// client of a namespace can read it, and of several registrations one succeeds.
+// The store of a namespace is registered in the memo of an open workflow that no worker executes: every
+// client of the namespace can read it, and only one of several concurrent registrations succeeds.
 const (
 	storeWorkflow = "acescope-store"
 	storeMemo     = "store"
 )
 
-// Objects of a store that say that it is one.
+// Objects that identify a store, and a timeout.
 const (
 	markerKey    = "acescope.json"
 	marker       = `{"format":1}` + "\n"
@@ -41,7 +41,7 @@ const (
 	storeTimeout = 30 * time.Second // to answer when a process starts
 )
 
-// noStore is the hint of stores on a cluster whose machines share none.
+// noStore is the hint in errors of the stores of a process on a cluster without a shared store.
 const noStore = "; its machines share no store, so only what this one made is here: see \"acescope setup --store\""
 
 // registry is the registered store of a namespace.
@@ -60,8 +60,8 @@ func (e *Engine) registry() registry {
 	return r
 }
 
-// openSharedStores opens the stores of the namespace: those of the registered store, or without one those of
-// the data directory.
+// openSharedStores opens the stores of the namespace, in the registered store or, without one, in the data
+// directory.
 func (e *Engine) openSharedStores(ctx context.Context, o Options) error {
 	r := e.registry()
 	url, err := r.find(ctx, o.Store)
@@ -98,8 +98,8 @@ func (e *Engine) openSharedStores(ctx context.Context, o Options) error {
 	return nil
 }
 
-// find returns the URL of the registered store, or "". It registers wanted, unless that is "", if the
-// namespace lacks a store.
+// find returns the URL of the registered store, or "". If the namespace has no store and wanted is not "", it
+// registers wanted.
 func (r registry) find(ctx context.Context, wanted string) (string, error) {
 	url, err := r.registered(ctx)
 	if err == nil && url == "" && wanted != "" {
@@ -114,7 +114,7 @@ func (r registry) find(ctx context.Context, wanted string) (string, error) {
 	return url, err
 }
 
-// check returns an error if the registered store is not the wanted one, unless that is "".
+// check returns an error if wanted is not "" and another store is registered.
 func (r registry) check(registered, wanted string) error {
 	if wanted != "" && registered != wanted {
 		return fmt.Errorf("namespace %s uses the store %s, not %s; omit --store", r.namespace, registered,
@@ -144,7 +144,7 @@ func (r registry) registered(ctx context.Context) (url string, err error) {
 	return url, nil
 }
 
-// register writes into a store that it is one, and registers it.
+// register writes the marker of a store, and registers the store.
 func (r registry) register(ctx context.Context, url string) error {
 	cluster, err := r.cluster(ctx)
 	if err != nil {
@@ -174,7 +174,7 @@ func (r registry) register(ctx context.Context, url string) error {
 	return nil
 }
 
-// open opens a store. With verify it checks that it can be reached and is a store of this program.
+// open opens a store. If verify is set, it checks that the store can be reached and has the marker.
 func (r registry) open(ctx context.Context, url string, verify bool) (bucket.Bucket, error) {
 	b, err := bucket.Open(ctx, url, r.codec)
 	if err != nil {
@@ -203,22 +203,24 @@ func (r registry) unusable(err error) error {
 	return fmt.Errorf("namespace %s: %w: %w; %s", r.namespace, ErrStore, err, advice)
 }
 
-// ErrStoreChanged means that a store was registered for the namespace, or is no longer, after this process
-// had opened its stores.
+// ErrStoreChanged means that the registered store of the namespace has changed since this process opened its
+// stores.
 var ErrStoreChanged = errors.New("the store of the namespace has changed")
 
-// storeCheckEvery is the interval at which a serving process reads which store is registered.
+// storeCheckEvery is the interval at which a process that executes runs reads which store is registered.
 const storeCheckEvery = time.Minute
 
-// storeWatch notices that the namespace no longer uses the store of a serving process. The process then ends:
-// what its steps refer to may be missing in the other store, and what others make is missing in its own.
+// storeWatch detects that the namespace no longer uses the store of a process that executes runs. The process
+// then ends: objects to which its steps refer may be missing in the other store, and objects of other
+// processes are missing in its own store.
 type storeWatch struct {
 	registry
 	url, dir string // of this process
 	changed  chan error
 }
 
-// StoreChanged returns a channel on which a serving process receives [ErrStoreChanged]. It then has to end.
+// StoreChanged returns a channel on which a process that executes runs receives [ErrStoreChanged]. The
+// process then has to end.
 func StoreChanged(e *Engine) <-chan error {
 	if e.worker == nil {
 		return nil
@@ -259,7 +261,7 @@ func (w *storeWatch) check(ctx context.Context) error {
 			"with \"acescope setup --store\", then start this process again", ErrStoreChanged, w.namespace,
 			w.url)
 	case w.url == "":
-		return fmt.Errorf("%w: namespace %s uses %s now, and this process used %s; copy what is there with "+
+		return fmt.Errorf("%w: namespace %s uses %s now, and this process used %s; copy its contents with "+
 			"\"acescope store import %[4]s\", then start this process again", ErrStoreChanged, w.namespace,
 			now, w.dir)
 	}

@@ -20,11 +20,11 @@ type StoreUse struct {
 	Namespace string        `json:"namespace"`
 	Branches  int           `json:"branches"` // of playbooks
 	Artifacts garbage.Count `json:"artifacts"`
-	Playbooks garbage.Count `json:"playbooks"` // whole versions and branches
+	Playbooks garbage.Count `json:"playbooks"` // versions and branches
 	Logs      garbage.Count `json:"logs"`      // of runs, and transcripts of sessions
 }
 
-// UseOfStore reads what is in the store.
+// UseOfStore counts the objects in the store.
 func UseOfStore(ctx context.Context, e *Engine) (StoreUse, error) {
 	b, release, err := e.openBucket(ctx)
 	if err != nil {
@@ -76,8 +76,8 @@ func (e *Engine) SharedStore() string {
 	return e.shared.String()
 }
 
-// LogMirror returns what brings the logs of a run on other machines to this one, or nil without a shared
-// store; see [artifact.Logs.Mirror].
+// LogMirror returns a function that copies the logs of a run from other machines to this one, or nil without
+// a shared store; see [artifact.Logs.Mirror].
 func LogMirror(e *Engine) func(ctx context.Context, workflowID, runID string) error {
 	if e.shared == nil {
 		return nil
@@ -85,8 +85,8 @@ func LogMirror(e *Engine) func(ctx context.Context, workflowID, runID string) er
 	return artifact.NewLogs(e.dir, e.Artifacts).Mirror
 }
 
-// TranscriptMirror returns what brings the transcripts of sessions on other machines to this one, or nil
-// without a shared store; see [copies.Mirror].
+// TranscriptMirror returns a function that copies the transcripts of sessions from other machines to this
+// one, or nil without a shared store; see [copies.Mirror].
 func TranscriptMirror(e *Engine) func(ctx context.Context) error {
 	if e.shared == nil {
 		return nil

@@ -114,8 +114,8 @@ func (e *Engine) serve(o Options) error {
 	return e.worker.serveFlows(e, acts)
 }
 
-// ownEnv returns variables with which this program connects as this process did, besides the environment. A
-// codec server must be in the environment or in the configuration.
+// ownEnv returns environment variables for steps of flows that run acescope, so that they connect to the same
+// server as this process. A codec server must be in the environment or in the configuration.
 func (e *Engine) ownEnv(o Options) []string {
 	env := []string{"ACESCOPE_DATA_DIR=" + e.dir}
 	if o.Remote == nil {
@@ -133,7 +133,7 @@ func (e *Engine) ownEnv(o Options) []string {
 	return env
 }
 
-// clusterID returns the id of the cluster, or its address if it does not permit the question.
+// clusterID returns the id of the cluster, or its address if the cluster denies reading the id.
 func (e *Engine) clusterID(ctx context.Context) (string, error) {
 	info, err := e.Client.WorkflowService().GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{})
 	if code := serviceerror.ToStatus(err).Code(); code == codes.PermissionDenied ||
@@ -216,7 +216,7 @@ func startSessions(c client.Client, h *host.Host, log *slog.Logger) *background 
 		release, err := h.Lock(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				log.Error("sessions are not served here", "error", err)
+				log.Error("this process executes no sessions", "error", err)
 			}
 			return
 		}
@@ -234,7 +234,7 @@ func serveSessions(ctx context.Context, c client.Client, h *host.Host, log *slog
 		h.Register(w)
 		err := w.Start()
 		if err == nil {
-			log.Info("sessions are served here", "queue", h.Queue())
+			log.Info("this process executes sessions", "queue", h.Queue())
 			<-ctx.Done()
 			w.Stop()
 			h.Close()
@@ -275,7 +275,7 @@ func (e *Engine) startForwarder(o Options) {
 		Log: e.log}
 	e.forwarder = &spoolForwarder{to, inBackground(func(ctx context.Context) {
 		if err := f.Run(ctx); err != nil {
-			e.log.Error("spool is not forwarded", "spool", o.Spool, "error", err)
+			e.log.Error("the spool of observers is not forwarded", "spool", o.Spool, "error", err)
 		}
 	})}
 }

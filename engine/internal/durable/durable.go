@@ -62,8 +62,8 @@ const (
 	sweepLimit = 1000 // files
 )
 
-// Sweep removes the files of a temporary directory that killed processes left more than a day ago.
-// Files that it cannot remove are left for the next call.
+// Sweep removes files older than a day from a temporary directory, which killed processes have left there.
+// Files that it cannot remove stay for the next call.
 func Sweep(dir string) {
 	d, err := os.Open(dir)
 	if err != nil {

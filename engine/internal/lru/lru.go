@@ -1,4 +1,4 @@
-// Package lru has a cache that drops the least recently used values. Every package may import it.
+// Package lru provides a cache that drops the least recently used values. Every package may import it.
 package lru
 
 import (

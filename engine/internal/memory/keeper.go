@@ -1,5 +1,6 @@
-// Package memory tunes a process that lasts: for load while it works, and for little memory while it does
-// not. It imports the standard library and golang.org/x/sys only, and every package may import it.
+// Package memory tunes the garbage collector of a long-running process: for speed while it works, and for
+// little memory while it is idle. It imports the standard library and golang.org/x/sys only, and every
+// package may import it.
 package memory
 
 import (
@@ -10,15 +11,15 @@ import (
 	"time"
 )
 
-// A process that works allocates a lot; with Go's defaults a host spends a tenth of its load on garbage
-// collection. While it works, memory is traded for load, up to a limit.
+// With Go's defaults, a working host spends a tenth of its processor time on garbage collection. While it
+// works, the collector may use more memory to save time, up to a limit.
 const (
 	busyGC = 200 // percent
 	idleGC = 100
 	limit  = 1 << 30
 )
 
-// What counts as work, and how often it is measured.
+// A process works if it allocates at busyRate or more. The rate is measured every interval.
 const (
 	every        = 2 * time.Second
 	busyRate     = 8 << 20          // bytes allocated per second
@@ -26,22 +27,22 @@ const (
 	releaseEvery = 6 * time.Second  // between two releases of pages while idle
 )
 
-// An idle process whose heap is small collects its garbage, and returns what is free, once it has allocated a
-// third of its live heap: before the collector of the runtime would, which keeps the memory. A collection of
-// a larger heap costs more load than the memory is worth.
+// smallHeap is the size of a live heap, in bytes, below which an idle process collects its garbage and
+// returns free memory to the system whenever it has allocated a third of its live heap. The runtime would
+// collect later, and keep the memory. Collecting a larger heap costs more time than the memory is worth.
 const smallHeap = 28 << 20
 
-// Keeper sets the garbage collector, and returns memory to the system when the work is over. Settings of the
-// environment ($GOGC, $GOMEMLIMIT) outrank it.
+// Keeper tunes the garbage collector, and returns memory to the system while the process is idle. The
+// environment variables GOGC and GOMEMLIMIT take precedence.
 type Keeper struct {
 	setGC        func(percent int)
 	free         func() // collects garbage and returns free memory
 	releasePages func()
 
 	idle      bool
-	allocated uint64    // by the process, when it was measured last
-	collected uint64    // allocated at the last collection of an idle process
-	worked    time.Time // the last time
+	allocated uint64    // bytes allocated by the process at the last measurement
+	collected uint64    // allocated at the last collection while idle
+	worked    time.Time // the last measurement at which the process worked
 	released  time.Time
 
 	stop        sync.Once
@@ -63,7 +64,7 @@ func Keep() *Keeper {
 	return k
 }
 
-// Stop ends the keeper, which may be nil or ended already.
+// Stop ends the keeper. It may be nil or stopped already.
 func (k *Keeper) Stop() {
 	if k != nil {
 		k.stop.Do(func() { close(k.done) })
@@ -87,8 +88,8 @@ func (k *Keeper) run() {
 	}
 }
 
-// check takes the number of bytes that the process has allocated so far, and that were live at the last
-// collection.
+// check decides whether the process works. allocated is the number of bytes that it has allocated so far, and
+// live the number of live bytes at the last collection.
 func (k *Keeper) check(now time.Time, allocated, live uint64) {
 	busy := allocated-k.allocated > busyRate*uint64(every/time.Second)
 	k.allocated = allocated

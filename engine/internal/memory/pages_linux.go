@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// releasePages returns the pages of the program's code and constants to the system, which maps those that
-// are used again. A start touches most of them, because every linked package initializes itself and the
-// kernel maps 64 KB around each access. The pages stay in the page cache, so that using one again takes
-// microseconds. Errors leave them resident.
+// releasePages returns the pages of the program's code and constants to the system, which maps a page again
+// when it is used. A start touches most pages, because every linked package initializes itself and the kernel
+// maps 64 KB around each access. The pages stay in the page cache, so that mapping one again takes
+// microseconds. After an error, the pages stay resident.
 func releasePages() {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {

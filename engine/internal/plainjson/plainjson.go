@@ -1,4 +1,4 @@
-// Package plainjson encodes JSON as a person reads it. Every package may import it.
+// Package plainjson encodes JSON for users to read. Every package may import it.
 package plainjson
 
 import (

@@ -36,8 +36,8 @@ const (
 
 // Spec describes a program to run.
 type Spec struct {
-	Argv []string // the program and its arguments; without a slash it is searched in PATH of Env
-	Dir  string   // working directory; "" for that of this process
+	Argv []string // the program and its arguments; a name without a slash is searched in PATH of Env
+	Dir  string   // working directory; "" for the directory of this process
 	Env  []string // the complete environment, as NAME=value; see [Environ]
 	// Input or Pipe provide standard input: bytes, or a pipe for [Process.Write]. Without both it
 	// is empty.
@@ -46,7 +46,7 @@ type Spec struct {
 	// Stdout and Stderr receive the output; nil discards it. A write error does not end the
 	// program: later output is discarded, and Wait reports the error.
 	Stdout, Stderr io.Writer
-	Timeout        time.Duration // ends the program; 0 for none
+	Timeout        time.Duration // after which the program is ended; 0 for no timeout
 	Grace          time.Duration // between SIGTERM and SIGKILL; 0 for DefaultGrace
 	Drain          time.Duration // how long outputs may stay open after the end; 0 for DefaultDrain
 	// Files are open in the program from descriptor 3 on. A lock on such a file lasts until both
@@ -57,7 +57,7 @@ type Spec struct {
 	DieWithParent bool
 }
 
-// Class is how a program ended.
+// Class is the way in which a program ended.
 type Class string
 
 // Classes.
@@ -271,7 +271,7 @@ func (p *Process) endGroup() {
 	killGroup(p.cmd.Process)
 }
 
-// drain waits until all output was delivered, or cuts it off.
+// drain waits until all output was delivered, or cuts the output off after the drain period.
 func (p *Process) drain() (cut bool, err error) {
 	timer := time.AfterFunc(cmp.Or(p.spec.Drain, DefaultDrain), func() {
 		for _, o := range p.outputs {
@@ -341,18 +341,18 @@ type output struct {
 	w    io.Writer
 	done chan struct{}
 	err  error
-	held bool // it was cut off while another process held it open
+	held bool // the output was cut off while another process held it open
 }
 
-// cutBudget is how many bytes are read of an output that is cut off: the capacity of a pipe.
-// cutWait is how long to wait for them.
+// cutBudget is the number of bytes that are still read from an output after it is cut off, the largest
+// capacity of a pipe. cutWait is how long to wait for them.
 const (
 	cutBudget = 1 << 20
 	cutWait   = 20 * time.Millisecond
 )
 
-// copy reads to the end. After a write error it continues reading, so that the program does not
-// block. After a cut it still takes what was already written.
+// copy reads to the end. After a write error it continues reading, so that the program does not block. After
+// a cut it still reads the bytes that are in the pipe.
 func (o *output) copy() {
 	defer close(o.done)
 	defer o.r.Close()

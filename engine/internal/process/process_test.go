@@ -199,10 +199,10 @@ func TestTail(t *testing.T) {
 		{3, 3, nil, "", 0},
 		{3, 3, []string{"abc"}, "abc", 0},
 		{3, 3, []string{"abcdef"}, "abcdef", 0},
-		{3, 3, []string{"ab", "cdefg"}, "abc\n… 1 bytes left out …\nefg", 1},
-		{3, 3, []string{"abcdefghij", "k"}, "abc\n… 5 bytes left out …\nijk", 5},
-		{0, 4, []string{"abcdef", "gh", "i"}, "\n… 5 bytes left out …\nfghi", 5},
-		{2, 0, []string{"abc", "d"}, "ab\n… 2 bytes left out …\n", 2},
+		{3, 3, []string{"ab", "cdefg"}, "abc\n… bytes left out: 1 …\nefg", 1},
+		{3, 3, []string{"abcdefghij", "k"}, "abc\n… bytes left out: 5 …\nijk", 5},
+		{0, 4, []string{"abcdef", "gh", "i"}, "\n… bytes left out: 5 …\nfghi", 5},
+		{2, 0, []string{"abc", "d"}, "ab\n… bytes left out: 2 …\n", 2},
 	} {
 		tail := NewTail(c.head, c.tail)
 		size := 0

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Reason is why a program could not be started.
+// Reason is the reason why a program could not be started.
 type Reason string
 
 // Reasons.

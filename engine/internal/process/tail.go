@@ -47,13 +47,13 @@ func (t *Tail) Size() int64 {
 
 func (t *Tail) dropped() int64 { return t.size - int64(len(t.first)+min(len(t.last), t.tail)) }
 
-// Bytes returns the bytes kept. If bytes were dropped, a line in between gives their number.
+// Bytes returns the kept bytes. If bytes were dropped, a line in between gives their number.
 func (t *Tail) Bytes() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var gap []byte
 	if n := t.dropped(); n > 0 {
-		gap = fmt.Appendf(nil, "\n… %d bytes left out …\n", n)
+		gap = fmt.Appendf(nil, "\n… bytes left out: %d …\n", n)
 	}
 	return slices.Concat(t.first, gap, newest(t.last, t.tail))
 }

@@ -155,7 +155,7 @@ func awsSecret(b []byte, at, end int) (from, to int) {
 	return 0, 0
 }
 
-// keyBytes has the bytes of such a key.
+// keyBytes is the set of bytes in a secret access key of AWS.
 var keyBytes = func() (set [256]bool) {
 	for c := range set {
 		set[c] = isAlnum(byte(c)) || c == '/' || c == '+'

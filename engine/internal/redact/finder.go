@@ -14,7 +14,7 @@ type anchor struct {
 	// match returns the range of the secret, given the position of the anchor. An empty range
 	// means that there is no secret.
 	match func(b []byte, at int) (from, to int)
-	known bool // a known value, not a shape
+	known bool // the anchor is a known secret, not part of a shape
 	// spaced is set if there may be spaces between the anchor and the end of the secret.
 	spaced bool
 	pair   int // index in text of its rarest pair of bytes
@@ -56,7 +56,7 @@ func (f *finder) build(anchors []anchor) {
 
 func pair(a, b byte) uint16 { return uint16(a) | uint16(b)<<8 }
 
-// frequent has the bytes of English prose, the most frequent first.
+// frequent lists the bytes of English prose, the most frequent first.
 const frequent = " etaoinsrhldcumfpgwybvkxjqz"
 
 // rarest returns the index of the pair of bytes in the text that is rarest in prose.

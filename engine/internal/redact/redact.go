@@ -8,12 +8,12 @@
 // Order: a text is scanned once from the left; overlapping secrets are replaced together. No
 // state is kept between calls, so redact whole lines, and redact text that spans lines (a private
 // key) as a whole, or with a [Stream].
-// Bounds: time is linear in the text; patterns are matched only where one of their fixed texts is.
-// Nothing is allocated unless such a text is found.
+// Bounds: time is linear in the text; a pattern is matched only at its fixed texts, the anchors.
+// Nothing is allocated unless an anchor is found.
 // Loss: values below [MinLength] bytes are ignored, because they would match ordinary words. A
-// secret that is a number in JSON, or that is neither known nor has a known shape, is not found. What
-// is assigned to a name such as password or api_key is a secret unless it looks like a variable, a
-// type or a description.
+// secret that is a number in JSON, or that is neither known nor has a known shape, is not found. A
+// value that is assigned to a name such as password or api_key is a secret unless it looks like a
+// variable, a type or a description.
 package redact
 
 import (
@@ -162,7 +162,7 @@ func (r *Redactor) String(s string) string {
 	return s
 }
 
-// Bytes returns the text without secrets. It returns b itself without secrets.
+// Bytes returns the text without secrets. It returns b itself if b contains no secrets.
 func (r *Redactor) Bytes(b []byte) []byte {
 	out, from := []byte(nil), 0
 	for {

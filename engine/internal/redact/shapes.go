@@ -10,14 +10,15 @@ import (
 // itself may be longer.
 const lookAhead = 256
 
-// shape is how secrets of a kind look.
+// shape describes the text of secrets of a kind.
 type shape struct {
 	kind    string
 	anchors string // texts with which the pattern may start, separated by |
 	pattern string // its first group is the secret
 	start   start
 	random  bool // the secret must look random
-	// atLeast, if positive, makes the anchors names to which a secret of that length is assigned.
+	// atLeast, if positive, makes the anchors names of variables. The secret is a value of at least that
+	// length that is assigned to the name.
 	atLeast int
 }
 

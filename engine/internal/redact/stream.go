@@ -3,19 +3,18 @@ package redact
 import "bytes"
 
 const (
-	// behind is how many bytes before a text decide whether it contains a secret.
+	// behind is the number of bytes before a text that decide whether it contains a secret.
 	behind = lookAhead
 	// maxStream bounds the bytes that a stream keeps.
 	maxStream = 64 << 10
 )
 
-// Stream redacts a text that arrives in fragments. It keeps the end of the text for as long as the
-// next fragment may show that it is a part of a secret. Create one with [Redactor.Stream]. It is not
-// safe for concurrent use.
+// Stream redacts a text that arrives in fragments. It keeps the end of the text as long as the end may turn
+// out to be a part of a secret. Create it with [Redactor.Stream]. It is not safe for concurrent use.
 type Stream struct {
 	r    *Redactor
 	text []byte
-	done int // bytes of text that were returned; they are kept to recognize what follows
+	done int // bytes of text that were returned; they are kept to recognize a secret after them
 }
 
 // Stream returns a stream.
@@ -55,8 +54,8 @@ func (s *Stream) take(end int) []byte {
 	return out
 }
 
-// Safe returns the length of the beginning of a text that has no part of a secret that may continue
-// after the text.
+// Safe returns the length of the longest beginning of a text that does not contain a part of a secret that
+// may continue after the text.
 func (r *Redactor) Safe(text []byte) int {
 	end := bytes.LastIndexAny(text, " \t\r\n") + 1 // most secrets have no spaces
 	if at := r.finder.anchor(text, max(end-lookAhead, 0)); at >= 0 {

@@ -111,7 +111,7 @@ func (l *Logs) hash(ctx context.Context, rel string) (ace.Ref, error) {
 	path := l.Path(rel)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrPermission) {
-		f, err = os.Open(path) // already read-only
+		f, err = os.Open(path) // the log is already read-only
 	}
 	if err != nil {
 		return ace.Ref{}, err
@@ -283,6 +283,6 @@ func (l *LiveLog) Seal(ctx context.Context) (ace.Ref, error) {
 		return ace.Ref{}, &LogError{l.rel, err}
 	}
 	ref := ace.Ref{SHA256: hex.EncodeToString(l.hash.Sum(nil)), Size: l.size, MediaType: LogMediaType}
-	_ = l.copy.Finish(ctx, false) // others miss the rest of the live log, but not the artifact
+	_ = l.copy.Finish(ctx, false) // after an error, other machines still get the artifact
 	return ref, l.logs.seal(ctx, l.rel, ref)
 }

@@ -25,15 +25,15 @@ import (
 
 // How growing logs are copied to the shared store.
 const (
-	shareEvery = 2 * time.Second  // one part at most for each log
-	shareLimit = 30 * time.Second // for the parts that are copied at once
+	shareEvery = 2 * time.Second  // minimum time between two copies of a log
+	shareLimit = 30 * time.Second // maximum duration of a copy
 	maxPart    = 4 << 20          // bytes of a part
 	logExt     = ".jsonl"
 )
 
 // LogCopy copies a log to the shared store while it grows, so that other machines can follow it. A part of
 // the log is the object <path of the log>/<machine>-<offset>-<bytes>. The writer of the log calls the
-// methods; those of nil do nothing.
+// methods. The methods of a nil LogCopy do nothing.
 type LogCopy struct {
 	shared bucket.Bucket
 	file   string
@@ -58,13 +58,13 @@ func (l *Logs) Copy(rel string) *LogCopy {
 	}
 }
 
-// machine identifies the data directory among those of all machines.
+// machine identifies the data directory among the data directories of all machines.
 func (l *Logs) machine() string {
 	sum := sha256.Sum256([]byte(l.dir))
 	return fmt.Sprintf("%s-%x", ace.FileName(process.Hostname()), sum[:4])
 }
 
-// Grew says that the file has n more bytes, which are complete lines. It never blocks.
+// Grew notes that the file has n more bytes, which are complete lines. It never blocks.
 func (c *LogCopy) Grew(n int) {
 	if c == nil {
 		return
@@ -82,8 +82,9 @@ func (c *LogCopy) Grew(n int) {
 	})
 }
 
-// waitAndSend copies what is new after a while, and reports whether there is more to copy before the log
-// ends. After an error, the same lines are copied the next time.
+// waitAndSend waits for shareEvery, copies new lines, and reports whether it must be called again because
+// more lines were written. After an error, the next call copies the same lines. It does nothing when the log
+// has ended.
 func (c *LogCopy) waitAndSend() (more bool) {
 	select {
 	case <-c.finished:
@@ -99,8 +100,8 @@ func (c *LogCopy) waitAndSend() (more bool) {
 	return more
 }
 
-// Finish copies the rest of a log that has ended. With ifShared it does so only if others may be following
-// it.
+// Finish copies the rest of a log that has ended. If ifShared is set, it does so only if a part of the log
+// was already copied.
 func (c *LogCopy) Finish(ctx context.Context, ifShared bool) error {
 	if c == nil {
 		return nil
@@ -115,7 +116,7 @@ func (c *LogCopy) Finish(ctx context.Context, ifShared bool) error {
 	return c.send(ctx)
 }
 
-// send copies what the store lacks. Only one goroutine at a time calls it.
+// send copies the bytes that the store lacks. Only one goroutine at a time calls it.
 func (c *LogCopy) send(ctx context.Context) error {
 	f, err := os.Open(c.file)
 	if err != nil {
@@ -146,7 +147,8 @@ func (c *LogCopy) send(ctx context.Context) error {
 // Shares reports whether there is a shared store.
 func (l *Logs) Shares() bool { return l.store != nil && l.store.shared != nil }
 
-// SharedSize returns how many bytes of a file this machine has copied to the shared store with [Logs.Append].
+// SharedSize returns the number of bytes of a file that this machine has copied to the shared store with
+// [Logs.Append].
 func (l *Logs) SharedSize(ctx context.Context, rel string) (size int64, err error) {
 	for object, err := range l.store.shared.List(ctx, rel+"/"+l.machine()+"-") {
 		if err != nil {
@@ -172,8 +174,8 @@ func (l *Logs) Append(ctx context.Context, rel string, offset int64, content []b
 	return nil
 }
 
-// Mirror brings the logs of a run on other machines up to date on this one, as far as they are in the shared
-// store. Their names end with "@" and the machine.
+// Mirror copies the logs of a run on other machines from the shared store to this machine. It adds the
+// missing bytes to existing copies. The names of the copies end with "@" and the machine.
 func (l *Logs) Mirror(ctx context.Context, workflowID, runID string) error {
 	dir := ace.RunLogsDir(workflowID, runID)
 	return l.MirrorTo(ctx, dir+"/", func(rel, machine string) (file string) {
@@ -184,8 +186,8 @@ func (l *Logs) Mirror(ctx context.Context, workflowID, runID string) error {
 	})
 }
 
-// MirrorTo brings the files of other machines whose paths begin with a prefix up to date on this one, as far
-// as they are in the shared store. place returns the file for a path of a machine, or "" to omit it.
+// MirrorTo copies the files of other machines whose paths begin with a prefix from the shared store to this
+// machine. place returns the file for a path of a machine, or "" to omit it.
 func (l *Logs) MirrorTo(ctx context.Context, prefix string,
 	place func(rel, machine string) (file string)) error {
 	if !l.Shares() {
@@ -212,8 +214,8 @@ func (l *Logs) MirrorTo(ctx context.Context, prefix string,
 	return nil
 }
 
-// Find returns the path of the first log with a name, which may not exist: of this machine, or else of
-// another.
+// Find returns the path of the first log with a name: of this machine, or else of another machine. If no log
+// has the name, it returns the path that the log would have on this machine.
 func (l *Logs) Find(n LogName) string {
 	local := l.Path(n.Path())
 	if !l.Shares() {
@@ -250,8 +252,8 @@ func parsePart(key string) (p logPart, ok bool) {
 
 var partName = regexp.MustCompile(`^(.+)-(\d{12})-(\d{1,9})$`)
 
-// mirror appends the parts that a file lacks. Several processes may do the same at the same time: they write
-// the same bytes at the same places.
+// mirror appends the parts that a file lacks. Several processes may mirror the same file at the same time,
+// because they write the same bytes at the same offsets.
 func (l *Logs) mirror(ctx context.Context, file string, parts []logPart) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
@@ -268,7 +270,7 @@ func (l *Logs) mirror(ctx context.Context, file string, parts []logPart) error {
 	slices.SortFunc(parts, func(a, b logPart) int { return cmp.Compare(a.offset, b.offset) })
 	for _, p := range parts {
 		if p.offset > have {
-			return nil // an earlier part is not there yet
+			return nil // an earlier part is not in the store yet
 		}
 		if p.offset+p.size <= have {
 			continue

@@ -48,13 +48,12 @@ var (
 
 const (
 	tmpDir   = "tmp"
-	maxCache = 4 << 30 // bytes of a shared store's artifacts that are kept here
+	maxCache = 4 << 30 // bytes of a shared store's artifacts in the directory
 )
 
 // Store is a directory of artifacts, or the cache of a shared store.
 type Store struct {
-	// Hint ends the error about an artifact that is not there, and says where it may be; "" for nothing to
-	// say.
+	// Hint is appended to the error for a missing artifact, and says where the artifact may be; may be "".
 	Hint string
 
 	dir    string
@@ -115,12 +114,13 @@ func copyHashed(ctx context.Context, w io.Writer, r io.Reader, mediaType string)
 	return ace.Ref{SHA256: hex.EncodeToString(h.Sum(nil)), Size: n, MediaType: mediaType}, err
 }
 
-// uploadedFor is the time for which an artifact in the directory is taken to be in the shared store too. It
-// is much shorter than the time for which unused artifacts stay there.
+// uploadedFor is the time for which an artifact in the directory is assumed to be in the shared store too. It
+// is much shorter than the time for which unused artifacts stay in the shared store.
 const uploadedFor = 24 * time.Hour
 
-// place lets put move a file with the content of an artifact to the directory, unless an intact one is there,
-// after it copied it to the shared store.
+// place copies a file with the content of an artifact to the shared store, and then moves it to the directory
+// with put. It does nothing if the directory has the intact artifact, except that it uploads it again after
+// uploadedFor.
 func (s *Store) place(ctx context.Context, ref ace.Ref, file string, put func(from, to string) error) error {
 	path := s.path(ref.SHA256)
 	info, err := os.Stat(path)
@@ -146,8 +146,8 @@ func (s *Store) place(ctx context.Context, ref ace.Ref, file string, put func(fr
 	return durable.SyncDir(filepath.Dir(path))
 }
 
-// How long an upload is repeated if the shared store fails: the result of a step that costs money should not
-// be lost.
+// An upload is repeated for uploadPatience if the shared store fails, because the result of a step that costs
+// money should not be lost.
 const (
 	uploadPatience = 2 * time.Minute
 	firstPause     = 100 * time.Millisecond
@@ -193,7 +193,7 @@ func (s *Store) path(sum string) string { return filepath.Join(s.dir, sum[:2], s
 // key returns the key of an artifact in the shared store.
 func key(ref ace.Ref) string { return "artifacts/" + ref.SHA256[:2] + "/" + ref.SHA256 }
 
-// fetch copies an artifact from the shared store to the directory, unless it is there.
+// fetch copies an artifact from the shared store to the directory, unless the directory has it.
 func (s *Store) fetch(ctx context.Context, ref ace.Ref) error {
 	if err := check(ref); err != nil || s.shared == nil {
 		return err
@@ -274,7 +274,7 @@ func (s *Store) Get(ctx context.Context, ref ace.Ref, limit int64) ([]byte, erro
 	}
 	content, err := s.read(ctx, ref)
 	if errors.Is(err, ErrCorrupt) && s.shared != nil && os.Remove(s.path(ref.SHA256)) == nil {
-		return s.read(ctx, ref) // the copy here was damaged
+		return s.read(ctx, ref) // the cached copy was damaged
 	}
 	return content, err
 }
@@ -311,7 +311,8 @@ func (s *Store) Has(ctx context.Context, ref ace.Ref) (bool, error) {
 	return info.Size() == ref.Size, nil
 }
 
-// Path returns the path of an artifact's file, which it fetches from a shared store. It may not exist.
+// Path returns the path of an artifact's file. It first fetches the artifact from a shared store. The file
+// may be missing.
 func (s *Store) Path(ctx context.Context, ref ace.Ref) (string, error) {
 	if err := check(ref); err != nil {
 		return "", err
@@ -369,8 +370,8 @@ func (c contextReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// Import copies the artifacts of another store. It skips damaged ones, which the error names, together with
-// what was copied. progress is called after each; it may be nil.
+// Import copies the artifacts of another store. It skips damaged artifacts; the error names them. progress is
+// called after each artifact; it may be nil.
 func (s *Store) Import(ctx context.Context, from *Store, progress func(count int, bytes int64)) error {
 	var damaged []error
 	count, bytes := 0, int64(0)

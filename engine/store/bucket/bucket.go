@@ -1,7 +1,7 @@
 // Package bucket keeps immutable objects by key in a directory or in an object store (S3, Google Cloud
-// Storage, Azure), for processes on several machines. An object is created once, complete or not at all:
-// of several processes that create the same key, one succeeds. It imports engine/internal/durable and
-// gocloud.dev/blob, starts no goroutine and caches nothing.
+// Storage, Azure), for processes on several machines. An object is created completely or not at all. If
+// several processes create an object with the same key, one succeeds. The package imports
+// engine/internal/durable and gocloud.dev/blob, starts no goroutine and caches nothing.
 package bucket
 
 import (
@@ -24,11 +24,11 @@ var (
 	ErrExists   = errors.New("the object exists")
 	ErrNotFound = errors.New("object not found")
 	ErrURL      = errors.New("invalid store URL")
-	// ErrUnavailable means that the store did not do what it was asked for now. It may do so later, or with
-	// other credentials.
+	// ErrUnavailable means that a request to the store failed. It may succeed later, or with other
+	// credentials.
 	ErrUnavailable = errors.New("the store failed")
-	// ErrDenied means that the store does not accept the credentials of this process, or that these are missing.
-	// Such an error is an [ErrUnavailable] too.
+	// ErrDenied means that the store does not accept the credentials of this process, or that the process has
+	// no credentials. Such an error is an [ErrUnavailable] too.
 	ErrDenied = errors.New("the store denies access")
 )
 
@@ -50,7 +50,7 @@ type Bucket interface {
 	Open(ctx context.Context, key string) (io.ReadCloser, error)
 	// List returns the objects whose keys have a prefix, in no certain order.
 	List(ctx context.Context, prefix string) iter.Seq2[Object, error]
-	// Delete deletes an object. It returns [ErrNotFound] for a missing one.
+	// Delete deletes an object, or returns [ErrNotFound].
 	Delete(ctx context.Context, key string) error
 	// String returns the URL without parameters and secrets, for display.
 	String() string
@@ -139,7 +139,7 @@ func Now(ctx context.Context, b Bucket) (now time.Time, err error) {
 		}
 		now = o.Written
 	}
-	if now.IsZero() { // another process has just deleted it
+	if now.IsZero() { // another process has just deleted the object
 		return now, fmt.Errorf("read the clock of the store %s: %w: try again", b, ErrUnavailable)
 	}
 	if err := b.Delete(ctx, clockKey); err != nil && !errors.Is(err, ErrNotFound) {
@@ -200,7 +200,7 @@ func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[Object, err
 				return
 			}
 			if checkKey(object.Key) != nil {
-				continue // not from this program
+				continue // acescope did not write the object
 			}
 			if !yield(Object{object.Key, object.Size, object.ModTime}, nil) {
 				return

@@ -12,20 +12,20 @@ import (
 // How often a cache is trimmed.
 const (
 	trimEvery = 24 * time.Hour
-	trimStamp = "trimmed" // file that was written when the cache was last trimmed
-	trimShare = 8         // of the limit; after so much was added, too
+	trimStamp = "trimmed" // file whose modification time is that of the last trim
+	trimShare = 8         // a process also trims after it has added the limit divided by trimShare
 )
 
-// Cache bounds a directory with copies of objects, which several processes may use at the same time. A user
-// of a copy must expect that it is gone. A nil cache is not bounded.
+// Cache bounds a directory with copies of objects, which several processes may use at the same time. A caller
+// must expect that a copy was deleted. A nil Cache does not bound its directory.
 type Cache struct {
 	dir   string
 	limit int64
 	added atomic.Int64
 }
 
-// NewCache returns the cache in an existing directory, with at most limit bytes, and trims it if that was not
-// done for a day.
+// NewCache returns the cache in an existing directory, with at most limit bytes. It trims the cache if the
+// last trim was more than a day ago.
 func NewCache(dir string, limit int64) *Cache {
 	c := &Cache{dir: dir, limit: limit}
 	info, err := os.Stat(filepath.Join(dir, trimStamp))
@@ -35,7 +35,7 @@ func NewCache(dir string, limit int64) *Cache {
 	return c
 }
 
-// Added says that a file of n bytes was added.
+// Added notes that a file of n bytes was added.
 func (c *Cache) Added(n int64) {
 	if c != nil && c.added.Add(n) > c.limit/trimShare {
 		c.added.Store(0)
@@ -43,8 +43,7 @@ func (c *Cache) Added(n int64) {
 	}
 }
 
-// trim deletes the oldest files until the rest has a few bytes less than the limit. Files that cannot be
-// deleted stay.
+// trim deletes the oldest files until the rest is smaller than the limit. Files that cannot be deleted stay.
 func (c *Cache) trim() {
 	type copied struct {
 		path string

@@ -19,12 +19,12 @@ import (
 // tmpDir holds the files that are being written. No key begins with a dot.
 const tmpDir = ".tmp"
 
-// directory is a bucket whose objects are files named by their keys. [os.Link] creates a file only if
-// none exists, also for several machines on a network file system. gocloud.dev/blob/fileblob cannot do
-// that: it checks first and renames afterwards.
+// directory is a bucket whose objects are files named by their keys. It creates a file with [os.Link], which
+// fails if the file exists, also for several machines on a network file system. gocloud.dev/blob/fileblob
+// checks first and renames afterwards, so two processes could both succeed.
 type directory struct {
 	dir   string
-	there bool // when it was opened
+	there bool // whether the directory existed when it was opened
 }
 
 func openDirectory(u *url.URL, create bool) (Bucket, error) {
@@ -58,7 +58,7 @@ func (d *directory) Put(ctx context.Context, key string, content io.Reader) erro
 	return d.explain("write", key, d.write(ctx, key, content, os.Rename))
 }
 
-// write lets place move a complete file to its path.
+// write writes the content to a temporary file and moves it to its path with place.
 func (d *directory) write(ctx context.Context, key string, content io.Reader,
 	place func(from, to string) error) error {
 	path, err := d.path(key)
@@ -86,8 +86,8 @@ func (d *directory) write(ctx context.Context, key string, content io.Reader,
 	return durable.SyncDir(filepath.Dir(path))
 }
 
-// mkdirs creates the directories of a key, but never the store's own: at the place of a file system that was
-// unmounted, it would be a second, empty store.
+// mkdirs creates the directories of a key, but never the directory of the store: if its file system was
+// unmounted, that would create a second, empty store at the mount point.
 func (d *directory) mkdirs(key string) error {
 	root, err := os.OpenRoot(d.dir)
 	if err != nil {
@@ -168,7 +168,8 @@ func (d *directory) explain(verb, key string, err error) error {
 	return fmt.Errorf("%s %s in the store %s: %w", verb, key, d, err)
 }
 
-// exists reports whether the directory is there: an unmounted network file system lacks all objects.
+// exists reports whether the directory exists: if its network file system is unmounted, objects seem to be
+// missing.
 func (d *directory) exists() bool {
 	_, err := os.Stat(filepath.Join(d.dir, tmpDir))
 	return err == nil

@@ -73,7 +73,7 @@ func (e *encoder) Read(p []byte) (int, error) {
 		}
 		data, err := e.codec.EncodeData(e.ctx, piece[:n])
 		if err == nil && len(data) > maxEncoded {
-			err = fmt.Errorf("the codec made %d bytes of %d", len(data), n)
+			err = fmt.Errorf("the codec returned %d bytes for %d bytes", len(data), n)
 		}
 		if err != nil {
 			return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -101,7 +101,7 @@ func (d *decoder) Read(p []byte) (int, error) {
 			return 0, io.EOF
 		}
 		if err == nil && size > maxEncoded {
-			err = fmt.Errorf("a piece of %d bytes", size)
+			err = fmt.Errorf("invalid length %d of a piece", size)
 		}
 		if err != nil {
 			return 0, fmt.Errorf("%s is not encoded: %w", d.key, err)

@@ -46,7 +46,7 @@ func failureOf(err error) error {
 	return f
 }
 
-// noCredentials is in the error of the S3 SDK if none of the places where it looks for credentials has any.
+// noCredentials is part of the error of the S3 SDK if it finds no credentials.
 const noCredentials = "get credentials:"
 
 func isDenied(err error) bool {
@@ -61,8 +61,9 @@ func isDenied(err error) bool {
 // noMetadataV1 is a variable of the S3 SDK.
 const noMetadataV1 = "AWS_EC2_METADATA_V1_DISABLED"
 
-// quietSDK keeps the S3 SDK from writing warnings to standard error, over the screen of a console: in a process
-// without credentials, and for every answer of a store without checksums. Digests verify what is read.
+// quietSDK keeps the S3 SDK from writing warnings to standard error, which would appear on the screen of a
+// console: in a process without credentials, and for every answer without checksums. acescope verifies
+// contents by their digests.
 func quietSDK(u *url.URL) error {
 	if u.Scheme != "s3" {
 		return nil

@@ -1,5 +1,5 @@
-// Package garbage deletes the objects of a store that no history and no playbook branch refers to. It imports
-// engine/store/bucket and starts no goroutine.
+// Package garbage deletes the objects of a store to which no history and no playbook branch refers. It
+// imports engine/store/bucket and starts no goroutine.
 package garbage
 
 import (
@@ -22,10 +22,10 @@ const (
 	transcriptsPrefix = "transcripts/"
 )
 
-// maxFollowed is the largest object that is searched for references to others, in bytes.
+// maxFollowed is the maximum size of an object that is searched for references to other objects, in bytes.
 const maxFollowed = 4 << 20
 
-// Roots are what histories and branches refer to.
+// Roots are the objects to which histories and branches refer.
 type Roots struct {
 	digests map[string]bool
 	logs    map[string]bool // log directories of runs, and transcript directories of workflows
@@ -62,21 +62,22 @@ func (r *Roots) add(text []byte) (added []string) {
 
 func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' }
 
-// Options say what is deleted.
+// Options say which objects are deleted.
 type Options struct {
-	// OlderThan is the least age of what is deleted, by the clock of the store. It must be much longer than
-	// clocks of machines may differ whose clocks give the objects of a directory their times.
+	// OlderThan is the minimum age of deleted objects, by the clock of the store. It must be much longer than
+	// the difference between the clocks of machines, because a directory has the times of the machines that
+	// write.
 	OlderThan time.Duration
 	DryRun    bool
-	// called for each deleted object, or with DryRun for each that would be; may be nil
+	// Deleted is called for each deleted object, or with DryRun for each object to delete; may be nil.
 	Deleted func(bucket.Object)
 }
 
 // Report counts objects.
 type Report struct {
-	Kept    Count `json:"kept"`    // referred to
-	Recent  Count `json:"recent"`  // not referred to, but kept for their age
-	Deleted Count `json:"deleted"` // or to delete, in a dry run
+	Kept    Count `json:"kept"`    // needed
+	Recent  Count `json:"recent"`  // not needed, but kept for their age
+	Deleted Count `json:"deleted"` // deleted, or to delete in a dry run
 }
 
 // Count is a number of objects and their bytes.
@@ -91,7 +92,7 @@ func (c *Count) Add(o bucket.Object) {
 	c.Bytes += o.Size
 }
 
-// Collect deletes objects that neither the roots nor the objects that they refer to need.
+// Collect deletes objects to which neither the roots nor needed objects refer.
 func Collect(ctx context.Context, b bucket.Bucket, roots *Roots, o Options) (Report, error) {
 	objects := map[string][]bucket.Object{} // by digest
 	for _, prefix := range []string{artifactsPrefix, booksPrefix} {
@@ -133,7 +134,7 @@ func Collect(ctx context.Context, b bucket.Bucket, roots *Roots, o Options) (Rep
 	return c.report, nil
 }
 
-// follow adds what the objects that are needed refer to.
+// follow adds the objects to which needed objects refer.
 func (r *Roots) follow(ctx context.Context, b bucket.Bucket, objects map[string][]bucket.Object) error {
 	var next []string
 	for digest := range objects {

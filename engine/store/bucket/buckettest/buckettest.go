@@ -21,16 +21,17 @@ import (
 
 // emulator is a program that serves an object store on this machine.
 type emulator struct {
-	variable string // of the environment that names the program
+	variable string // the environment variable with the path of the program
 	install  string
 	args     func(port, dir string) []string
 	env      []string
-	path     string // that answers requests once the program serves
+	path     string // of a request that is answered once the program is ready
 	prepare  func(t *testing.T, address, dir string) (url string)
 }
 
-// name is the bucket in every emulator, and the account except in S3, whose account is accessKey; secret is the
-// key of the account. accessKey is no common word, because its value is removed from logs.
+// name is the name of the bucket in every emulator, and of the account except for S3, whose account is
+// accessKey. secret is the key of the account. accessKey is not a common word, because its value is removed
+// from logs.
 const (
 	name      = "acescope"
 	accessKey = "AKIA0123456789TESTS"

@@ -17,7 +17,8 @@ import (
 
 const keyVariable = "AWS_ACCESS_KEY_ID"
 
-// Credentials returns the variables with the credentials of [S3]. Those of the environment take precedence.
+// Credentials returns the environment variables with the credentials of [S3]. Existing variables take
+// precedence.
 func Credentials() map[string]string {
 	c := map[string]string{keyVariable: accessKey, "AWS_SECRET_ACCESS_KEY": secret, "AWS_REGION": "us-east-1"}
 	for variable, value := range c {
@@ -35,7 +36,7 @@ func setCredentials(t *testing.T) {
 // S3 is an S3 store in memory whose faults a test sets. It checks the access key, but no signature.
 type S3 struct {
 	address string
-	key     string // that it accepts
+	key     string // the access key that the store accepts
 
 	mu      sync.Mutex
 	server  *http.Server // nil while it is down
@@ -49,10 +50,11 @@ type object struct {
 	written time.Time
 }
 
-// Fault delays a request, or returns the code of the S3 error that answers it, or "".
+// Fault handles a request before the store: it may delay the request, and returns the code of an S3 error to
+// answer with, or "".
 type Fault func(r *http.Request) (code string)
 
-// NewS3 starts a store that is open until close is called.
+// NewS3 starts a store. The caller stops it with [S3.Stop].
 func NewS3() (s *S3, err error) {
 	s = &S3{address: "127.0.0.1:0", key: Credentials()[keyVariable], objects: map[string]object{}}
 	return s, s.Start()
@@ -111,10 +113,10 @@ func (s *S3) Fail(f Fault) {
 
 const wrongKey = "InvalidAccessKeyId"
 
-// Denied is a store that no longer knows the credentials.
+// Denied is the fault of a store that no longer accepts the credentials.
 func Denied(*http.Request) (code string) { return wrongKey }
 
-// statuses are those of the error codes of S3.
+// statuses holds the HTTP statuses of S3's error codes.
 var statuses = map[string]int{"NoSuchKey": http.StatusNotFound, wrongKey: http.StatusForbidden,
 	"PreconditionFailed": http.StatusPreconditionFailed, "NotImplemented": http.StatusNotImplemented}
 
