@@ -331,7 +331,7 @@ func TestRows(t *testing.T) {
 	all := strings.Join(titles, "\n")
 	for _, want := range []string{
 		`1 run WorkflowExecutionStarted "AceTaskWorkflow" "" 1 false`,
-		`6 activity ActivityTaskStarted "run_generator" "attempt 3; before: ModelError: model: 529 overloaded" 5 false`,
+		`6 activity ActivityTaskStarted "run_generator" "attempt 3 after ModelError: model: 529 overloaded" 5 false`,
 		`tool call WorkflowExecutionSignaled "record_tool_event" "look_up began, look_up failed"`,
 		`timer TimerStarted "pace" "for 500ms"`,
 		`timer TimerFired "pace"`,

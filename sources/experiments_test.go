@@ -401,7 +401,7 @@ func TestCompareGroups(t *testing.T) {
 		{repeatsOf("p", "RW", "WR"), repeatsOf("q", "RR", "RR"),
 			"accuracy: mean 50.0% over 2 repeats and 100.0% over 2 repeats: the repeats do not vary; compare p-r1 and q-r1 item by item"},
 		{low, repeatsOf("longer", "RRRRRRRRR"),
-			"nothing is comparable: no accuracy of both groups is of the same work"},
+			"nothing is comparable: the groups have no accuracy on the same tasks"},
 	} {
 		if got := experiments.CompareGroups(c.a, c.b).Headline(); got != c.headline {
 			t.Errorf("%s and %s: %q, want %q", c.a.Name, c.b.Name, got, c.headline)

@@ -136,7 +136,7 @@ func TestChecks(t *testing.T) {
 			s.Agents = []cluster.ToolCheck{{Name: "codex", State: cluster.Error, Text: "not installed"}}
 		}, "codex", system.CheckWarning, "not installed", "acescope doctor"},
 		"disk": {func(s *system.System) { s.Host.Free = 1 << 20 }, "data", system.CheckError, "1.0 MiB free",
-			"make room"},
+			"free space"},
 		"source": {func(s *system.System) {
 			s.Sources = []system.SourceAge{{Name: "disk", State: cluster.Error, Text: "is full", Dropped: 4}}
 		}, "disk", system.CheckError, "is full, 4 dropped", ""},

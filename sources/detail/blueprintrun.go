@@ -43,7 +43,7 @@ func (b blueprintRun) query(context.Context, query) func(*draft) { return nil }
 func (b blueprintRun) take(d *draft) {
 	s := b.State
 	if b.Foreign != nil {
-		d.Err = fmt.Sprintf("the input of this run is not the contract's: %v", b.Foreign)
+		d.Err = fmt.Sprintf("the input of this run does not match the contract: %v", b.Foreign)
 	}
 	d.BlueprintRun = &s
 	d.Phase = ace.PhaseAnswer{Phase: ace.Phase(s.Status), Steps: runners.Steps(&s, d.Start, d.Close)}

@@ -63,7 +63,7 @@ func (x *experimentRun) take(d *draft) { x.takeProgress(d, x.State.Progress) }
 
 func (x *experimentRun) takeProgress(d *draft, p ace.ExperimentProgress) {
 	if x.Foreign != nil {
-		d.Err = fmt.Sprintf("the input of this experiment is not the contract's: %v", x.Foreign)
+		d.Err = fmt.Sprintf("the input of this experiment does not match the contract: %v", x.Foreign)
 	}
 	p.Status = d.status()
 	d.Experiment, d.ExperimentInput = &p, x.State.Input

@@ -61,7 +61,7 @@ func (s sessionRun) query(ctx context.Context, ask query) func(*draft) {
 
 func (s sessionRun) take(d *draft) {
 	if s.Foreign != nil {
-		d.Err = fmt.Sprintf("the input of this session is not the contract's: %v", s.Foreign)
+		d.Err = fmt.Sprintf("the input of this session does not match the contract: %v", s.Foreign)
 	}
 	state := s.State
 	takeSession(d, &state)

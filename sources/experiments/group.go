@@ -179,7 +179,7 @@ func (c *GroupComparison) Headline() string {
 		}
 	}
 	if of == nil {
-		return "nothing is comparable: no accuracy of both groups is of the same work"
+		return "nothing is comparable: the groups have no accuracy on the same tasks"
 	}
 	text := fmt.Sprintf("%s: mean %.1f%% over %s and %.1f%% over %s", of.Name, 100*of.A.Mean,
 		ace.Count(len(of.A.Values), "repeat"), 100*of.B.Mean, ace.Count(len(of.B.Values), "repeat"))

@@ -30,7 +30,7 @@ const (
 // Notes on an experiment that has only tasks.
 const (
 	noWorkflow  = "no experiment workflow, only the tasks with its ExperimentId, such as those of another program"
-	noHistories = noWorkflow + "; answers and playbook sizes are known of the newest %d"
+	noHistories = noWorkflow + "; answers and playbook sizes are known only of the newest %d tasks"
 )
 
 func tasksQuery(condition string) string {

@@ -3,7 +3,7 @@ package flows
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"strings"
 	"time"
 
@@ -101,8 +101,10 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) bool {
 	changed := f.Run.Apply(e)
 	start := e.GetWorkflowExecutionStartedEventAttributes()
 	if start != nil && f.Run.Input.Source.Main == "" {
-		_, readable := history.Values(start.GetInput())
-		f.Foreign = fmt.Errorf("the input of the run is not that of a flow (readable: %t)", readable)
+		f.Foreign = errors.New("the input of the run is not that of a flow")
+		if _, readable := history.Values(start.GetInput()); !readable {
+			f.Foreign = errors.New("the input of the run cannot be read")
+		}
 	}
 	return changed
 }

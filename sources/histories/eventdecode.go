@@ -197,7 +197,7 @@ func messageOf(e *historypb.HistoryEvent, a any) string {
 	}
 	if t, ok := a.(hasLast); ok && t.GetLastFailure() != nil {
 		n, _ := a.(hasAttempt)
-		return fmt.Sprintf("attempt %d; before: %s", n.GetAttempt(), failureText(t.GetLastFailure()))
+		return fmt.Sprintf("attempt %d after %s", n.GetAttempt(), failureText(t.GetLastFailure()))
 	}
 	if t, ok := a.(hasExecution); ok {
 		return t.GetWorkflowExecution().GetWorkflowId()

@@ -134,9 +134,9 @@ func (f *Folder) review(e *historypb.HistoryEvent, ignored int) Change {
 	case c.Review.Ignored != ignored:
 		c.Note = "decision ignored: " + c.Review.LastIgnored
 	case f.State.WaitsForReview():
-		c.Note = fmt.Sprintf("waits for review until %s, then %s; operations: %d",
-			c.Until.Local().Format(time.DateTime), f.State.Input.Review.TimeoutChoice(),
-			len(f.State.Review.UnderReview()))
+		c.Note = fmt.Sprintf("waits for review of %s until %s, then %s",
+			ace.Count(len(f.State.Review.UnderReview()), "operation"), c.Until.Local().Format(time.DateTime),
+			f.State.Input.Review.TimeoutChoice())
 	}
 	return f.change(e, c)
 }

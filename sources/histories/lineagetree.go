@@ -227,15 +227,15 @@ func (t *LineageTree) compare() {
 
 func effectOf(of, n *LineageNode) Effect {
 	was, is := grade(of), grade(n)
-	judged := was != unjudged && is != unjudged || was == failure || is == failure
+	labeled := was != gradeUnlabeled && is != gradeUnlabeled || was == gradeFailed || is == gradeFailed
 	switch {
 	case was == 0 || is == 0:
 		return EffectUnknown
-	case judged && is > was:
+	case labeled && is > was:
 		return EffectBetter
-	case judged && is < was:
+	case labeled && is < was:
 		return EffectWorse
-	case is == failure || of.Outcome.Answer == n.Outcome.Answer:
+	case is == gradeFailed || of.Outcome.Answer == n.Outcome.Answer:
 		return EffectSame
 	}
 	return EffectOther
@@ -243,24 +243,24 @@ func effectOf(of, n *LineageNode) Effect {
 
 // Grades of a run, worst first; 0 without an outcome.
 const (
-	failure = 1 + iota
-	mistaken
-	unjudged
-	right
+	gradeFailed = 1 + iota
+	gradeWrong
+	gradeUnlabeled
+	gradeCorrect
 )
 
 func grade(n *LineageNode) int {
 	switch {
 	case n.Run.Status.Bad() && n.Run.Status != ace.Canceled:
-		return failure
+		return gradeFailed
 	case n.Outcome == nil:
 		return 0
 	case n.Outcome.Correct == nil:
-		return unjudged
+		return gradeUnlabeled
 	case *n.Outcome.Correct:
-		return right
+		return gradeCorrect
 	}
-	return mistaken
+	return gradeWrong
 }
 
 // lineageOf arranges runs as a tree.

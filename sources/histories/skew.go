@@ -56,7 +56,7 @@ func (s Skew) String() string {
 		if text != "" {
 			text += "; "
 		}
-		text += fmt.Sprintf("%.3f s ahead of this machine's", s.AheadMS/1000)
+		text += fmt.Sprintf("%.3f s ahead of this machine's clock", s.AheadMS/1000)
 	}
 	if text == "" {
 		return ""

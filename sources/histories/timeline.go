@@ -338,7 +338,7 @@ func (b *spanBuilder) attempts(at int32, e *Event) {
 	if s.Attempt = e.Attempt; e.Attempt < 2 {
 		return
 	}
-	_, previous, _ := strings.Cut(e.Message, "; before: ")
+	_, previous, _ := strings.Cut(e.Message, " after ")
 	b.tries[at] = b.split(at, e.Attempt, e.Nanos, previous, e.ID)
 	b.spans[b.tries[at]].Run = e.Nanos
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"acescope/engine/ace"
 	"acescope/engine/stepper"
 	"acescope/sources/cluster"
 )
@@ -27,7 +28,8 @@ const (
 //go:embed walk.html
 var pageSource string
 
-var pageTemplate = template.Must(template.New("walk").Parse(pageSource))
+var pageTemplate = template.Must(template.New("walk").
+	Funcs(template.FuncMap{"count": ace.Count[int]}).Parse(pageSource))
 
 // Page returns one HTML file with every event of the run, what it did and the state after it, for readers
 // without acescope. Secrets are replaced. It reads the records of requests to models.

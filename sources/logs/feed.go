@@ -142,9 +142,9 @@ func choose(ctx context.Context, d cluster.Deps, a ask) (Choice, error) {
 }
 
 func callLog(ctx context.Context, d cluster.Deps, ref ace.Ref) (Choice, error) {
-	choice := Choice{Description: "of the run's tool calls, whole, from their artifact"}
+	choice := Choice{Description: "of the run's tool calls, complete, from their artifact"}
 	if d.ArtifactPath == nil {
-		return choice, errors.New("there are no artifacts here")
+		return choice, errors.New("no artifact store on this machine")
 	}
 	path, err := d.ArtifactPath(ctx, ref)
 	choice.Options.Paths = []string{path}

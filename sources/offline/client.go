@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -167,7 +166,7 @@ func (f *Files) findExecution(ctx context.Context, e *commonpb.WorkflowExecution
 	if err == nil && r == nil {
 		name := e.GetWorkflowId()
 		if e.GetRunId() != "" {
-			name = fmt.Sprintf("%s, run %s,", name, e.GetRunId())
+			name += ", run " + e.GetRunId()
 		}
 		err = serviceerror.NewNotFoundf("the files contain no history of %s", name)
 	}

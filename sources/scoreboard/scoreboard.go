@@ -128,7 +128,7 @@ func (s *Scoreboard) Caution() string {
 	if s.Counts[Fixed] == 0 || slices.ContainsFunc(s.Rows, correct) {
 		return ""
 	}
-	return "no original was correct, so nothing could break: rerunning alone fixes some answers of a model that varies"
+	return "no original was correct, so no answer could break; if the model varies, reruns alone fix some"
 }
 
 // maxAsked bounds the originals that one query asks for.

@@ -172,9 +172,9 @@ func (s *System) dataChecks() []Check {
 	case h.FreeErr != "" || h.SizeErr != "":
 		c.State, c.Text = CheckWarning, h.DataDir+": "+cmp.Or(h.FreeErr, h.SizeErr)
 	case h.Free < noSpace:
-		c.State, c.Advice = CheckError, "make room on that file system: a server whose disk is full stops"
+		c.State, c.Advice = CheckError, "free space on that file system; the server stops when it is full"
 	case h.Free < lowSpace:
-		c.State, c.Advice = CheckWarning, "make room on that file system soon"
+		c.State, c.Advice = CheckWarning, "free space on that file system soon"
 	}
 	return []Check{c}
 }
@@ -269,7 +269,7 @@ func (s *System) addressFlags() string {
 func check(a cluster.ToolCheck) Check {
 	c := Check{Section: SectionAgents, Name: a.Name, State: a.State, Text: a.Text}
 	if a.State == CheckError {
-		c.State, c.Advice = CheckWarning, "acescope doctor says more"
+		c.State, c.Advice = CheckWarning, "run \"acescope doctor\" for details"
 	}
 	return c
 }
