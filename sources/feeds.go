@@ -1,6 +1,6 @@
-// Package sources assembles the feeds of one console. Every feed is a package of its own; this package only
-// connects them: what the selected run and the list's query mean for each of them, and which ones a codec
-// server concerns.
+// Package sources assembles the feeds of one console. Every feed is a package of its own; this package
+// connects them: it passes on the selected run and the query of the list of runs, and rereads payloads when
+// the codec server answers again.
 package sources
 
 import (
@@ -117,14 +117,14 @@ func (f *Feeds) Select(id runs.ID) {
 	f.Logs.Select(id)
 }
 
-// SetQuery lists, counts and scans other runs.
+// SetQuery sets the query of the list of runs, the facets and triage.
 func (f *Feeds) SetQuery(query string) {
 	f.Runs.SetQuery(query)
 	f.Facets.Again()
 	f.Triage.SetQuery(query)
 }
 
-// Refresh reads now what is otherwise read at an interval.
+// Refresh reads the list of runs, triage and health now, and retries the codec server.
 func (f *Feeds) Refresh() {
 	f.Runs.Refresh()
 	cluster.Signal(f.retryCodec)
@@ -144,7 +144,7 @@ func (f *Feeds) StartWork(ctx context.Context, label string) (context.Context, f
 	return f.Link.StartWork(ctx, label)
 }
 
-// Compare compares two runs, again if they are the same as before.
+// Compare compares two runs, again even if they are the same as before.
 func (f *Feeds) Compare(ask histories.DiffAsk) {
 	if !f.Diff.Want(ask) {
 		f.Diff.Again()

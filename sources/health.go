@@ -91,8 +91,8 @@ func (f *Feeds) sourceAges() []system.SourceAge {
 		f.Logs.Value(), f.Facets.Value())...)
 }
 
-// shownAges returns the ages of values that are read only while their screen is shown. That screen reports
-// their errors, so these are minor here. A nil value was never read.
+// shownAges returns the ages of values that are read only while their screen is shown. Their errors are
+// warnings here, because that screen shows them. A nil value was never read.
 func shownAges(
 	e *histories.EventLog, b *playbooks.Playbooks, x *experiments.Experiments, l *logs.Logs,
 	facets *runs.Facets,

@@ -1,6 +1,6 @@
 package theme
 
-// Group is marks that belong together.
+// Group is a part of the legend.
 type Group struct {
 	Name  string
 	Marks []Mark

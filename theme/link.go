@@ -21,7 +21,7 @@ type Links struct {
 // maxLink is the longest address in bytes that terminals accept.
 const maxLink = 2000
 
-// schemes are those of addresses that are linked, besides that of the editor.
+// schemes are the URL schemes of links, in addition to that of the editor.
 var schemes = []string{"http", "https", "file"}
 
 // LinkedRun returns the ink of a text that leads to a run in the Temporal Web UI.
@@ -91,7 +91,7 @@ func HasLinks(getenv func(string) string) bool {
 			return true
 		}
 	}
-	if vte, _ := strconv.Atoi(getenv("VTE_VERSION")); vte >= 5002 { // older ones crash
+	if vte, _ := strconv.Atoi(getenv("VTE_VERSION")); vte >= 5002 { // earlier versions crash
 		return true
 	}
 	if slices.Contains([]string{"iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby", "rio"},

@@ -24,7 +24,7 @@ var files embed.FS
 const Auto = "auto"
 
 const (
-	maxThemes = 64       // files of a user that are read; the next one is reported
+	maxThemes = 64       // files of a user that are read; a further one is an error
 	maxFile   = 64 << 10 // bytes of a theme's file
 )
 
@@ -62,7 +62,7 @@ func (s Set) Pick(name string, dark bool) (Theme, error) {
 var Builtin = sync.OnceValue(func() Set {
 	s := Set{map[string]Theme{}, map[string]string{}}
 	if errs := s.read(files, "files", func(string) string { return "built in" }); len(errs) > 0 {
-		panic(errors.Join(errs...)) // a test reads them all
+		panic(errors.Join(errs...)) // a test reads all built-in themes
 	}
 	return s
 })
@@ -78,7 +78,7 @@ func Load(fsys fs.FS, folder string) (Set, []error) {
 	return s, errs
 }
 
-// draft is a file that was read before the themes that it builds on.
+// draft is a theme file of which only name and base are decoded.
 type draft struct {
 	label, base string
 	data        []byte
@@ -150,8 +150,8 @@ func readDraft(fsys fs.FS, file, where string) (string, draft, error) {
 	return name, draft{where, header.Base, data}, nil
 }
 
-// finish makes a theme from its draft and removes the draft. It finishes the theme that the
-// draft builds on first. A file that builds on its own name means the theme that it replaces.
+// finish makes a theme from its draft, after the theme that it builds on, and removes the draft.
+// A file whose base is its own name builds on the theme that it replaces.
 func (s Set) finish(name string, drafts map[string]draft, above []string) error {
 	d, waiting := drafts[name]
 	if !waiting {

@@ -262,7 +262,7 @@ type ChangeGlyphs struct {
 // BarGlyphs are for bars, curves and strips.
 type BarGlyphs struct {
 	Full, Empty    string // a bar's filled and empty part
-	Shade          string // neither full nor empty
+	Shade          string // a bar's part with failed attempts
 	Point          string // an event without a duration
 	Levels         string // of a curve, lowest first
 	Link, LinkTodo string // between two phases of a strip, done and not yet
@@ -272,7 +272,7 @@ type BarGlyphs struct {
 type TreeGlyphs struct {
 	Forked         string // a run forked from another
 	Branch, Corner string // one of several children, and the last child
-	Trunk          string // the line past other children
+	Trunk          string // a vertical line
 }
 
 // Frame is the characters of a box.

@@ -14,7 +14,7 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// Bounds of a chain: complete events, and runs before and after the given run.
+// Bounds of a chain: events that are read, and runs before and after the given run.
 const (
 	maxChainEvents = 250_000
 	maxChainRuns   = 1000
@@ -29,7 +29,7 @@ type Chain struct {
 	Before     string // why earlier runs are missing
 	Partial    string // why later runs are missing
 
-	shared *Link // its histories need not be read again; may be nil
+	shared *Link // complete histories that it keeps are not read again; may be nil
 }
 
 // Incomplete returns which runs of the chain are missing and why, or "".
@@ -48,7 +48,7 @@ func ReadChain(ctx context.Context, c client.Client, namespace, workflowID, runI
 	return readChain(ctx, Chain{WorkflowID: workflowID}, Pages{c, namespace, workflowID, runID}, alone, read)
 }
 
-// ReadChain is like the function [ReadChain], but does not read again what a shared history holds.
+// ReadChain is like the function [ReadChain], but does not read complete histories that the link keeps.
 func (l *Link) ReadChain(ctx context.Context, workflowID, runID string, alone bool,
 	read func(events int)) (Chain, error) {
 	return readChain(ctx, Chain{WorkflowID: workflowID, shared: l}, Pages{l.Client, l.Namespace, workflowID,

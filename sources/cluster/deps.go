@@ -1,5 +1,5 @@
-// Package cluster reads from one Temporal server: pages of histories, chains of runs, errors by kind. Deps
-// holds everything that readers read from.
+// Package cluster reads from one Temporal server: pages of histories, chains of runs, errors by kind. It also
+// holds what all readers of a console share: [Deps] and [Link].
 package cluster
 
 import (
@@ -32,8 +32,8 @@ type Deps struct {
 	ArtifactPath func(ctx context.Context, ref ace.Ref) (string, error)
 	// DataDir is the local data directory, which contains logs.
 	DataDir string
-	Mirror  Mirror // brings logs of other machines there
-	// Transcripts brings transcripts of other machines there.
+	Mirror  Mirror // copies logs of other machines there
+	// Transcripts copies transcripts of other machines there.
 	Transcripts TranscriptMirror
 	// Spool is the directory of observers' records on this machine, or "".
 	Spool string
@@ -66,7 +66,7 @@ type Host struct {
 	Files   int       `json:"files"`
 	Free    uint64    `json:"free_bytes"` // of the data directory's file system
 	FreeErr string    `json:"-"`
-	Clock   string    `json:"clock,omitempty"` // what a step of the clock means for the runs
+	Clock   string    `json:"clock,omitempty"` // what the last step of the clock means for runs
 	Worker  bool      `json:"-"`               // this process executes runs
 	Partial bool      `json:"-"`               // Size does not count all files
 	SizeErr string    `json:"-"`
@@ -76,10 +76,10 @@ type Host struct {
 // IsZero reports whether no process hosts the server.
 func (h Host) IsZero() bool { return h.PID == 0 }
 
-// Severity says how much a finding matters.
+// Severity is how serious a finding or the state of a source is.
 type Severity string
 
-// Severities. Info is for what cannot be used but was not asked for, such as a model server without a key.
+// Severities. Info marks something unusable that no setting requires, such as a model server without a key.
 const (
 	OK      Severity = "ok"
 	Info    Severity = "info"

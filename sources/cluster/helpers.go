@@ -84,12 +84,12 @@ func Clock(until, now time.Time) time.Time {
 
 // Time limits and intervals of all readers.
 const (
-	CallTimeout   = 3 * time.Second // of one call to the server
-	QueryTimeout  = 2 * time.Second
-	AskTimeout    = time.Second
+	CallTimeout   = 3 * time.Second        // of one call to the server
+	QueryTimeout  = 2 * time.Second        // of a query to a worker
+	AskTimeout    = time.Second            // of a query for one row of a list
 	PublishEvery  = 30 * time.Millisecond  // shortest time between two publications of a history
-	QueryPatience = 150 * time.Millisecond // of a query to a worker that answered the last one
-	CursorRest    = 50 * time.Millisecond  // before the row under the cursor is read
+	QueryPatience = 150 * time.Millisecond // before the fold replaces the answers of a worker
+	CursorRest    = 50 * time.Millisecond  // of the cursor on a row, before the row is read
 )
 
 // MaxEvents bounds the events of one history.

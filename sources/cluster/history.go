@@ -258,7 +258,7 @@ func (h *History) Block(id int64) (encoded [][]byte, last int64) {
 	}
 	b := h.blockOf(id)
 	h.mu.Unlock()
-	encoded, _ = b.unpack() // it was packed here
+	encoded, _ = b.unpack() // cannot fail: pack made the block
 	return encoded, b.last
 }
 
@@ -279,7 +279,7 @@ func (h *History) pack(events []*historypb.HistoryEvent) (b eventBlock, rest []*
 	var plain []byte
 	for n := 0; n < blockEvents && len(plain) < blockBytes && len(events) > 0; n++ {
 		plain = binary.AppendUvarint(plain, uint64(proto.Size(events[0])))
-		// it was just decoded
+		// encoding cannot fail: the event was just decoded
 		plain, _ = proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(plain, events[0])
 		b.last = events[0].GetEventId()
 		events = events[1:]
@@ -309,7 +309,7 @@ func (b eventBlock) unpack() (events [][]byte, err error) {
 // maxHistories bounds the histories that a link keeps.
 const maxHistories = 8
 
-// historySet keeps the histories that were asked for last.
+// historySet keeps the most recently requested histories.
 type historySet struct {
 	mu   sync.Mutex
 	list []keptHistory // newest last
@@ -321,8 +321,8 @@ type keptHistory struct {
 	history    *History
 }
 
-// History returns the history of a run, which all who ask for it share. Without a run id it is that of the
-// newest run and not shared, because there may be a newer one later.
+// History returns the history of a run, which all its callers share. Without a run id, it is an unshared
+// history of the newest run, because a newer run may start later.
 func (l *Link) History(workflowID, runID string) *History {
 	s := &l.histories
 	s.mu.Lock()

@@ -14,12 +14,11 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Bounds of a [Meter]: covered seconds, kept durations of one call, and names of calls; other calls are
-// counted together.
+// Bounds of a [Meter].
 const (
-	meterSeconds = 60
-	meterTimes   = 256
-	MeterNames   = 64
+	meterSeconds = 60  // covered time
+	meterTimes   = 256 // durations of a kind of call
+	MeterNames   = 64  // kinds of calls; further kinds are counted as otherCalls
 	otherCalls   = "other calls"
 )
 

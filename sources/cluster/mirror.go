@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// How the logs of a run on other machines are brought here.
+// Times of copying the logs of a run from the shared store.
 const (
 	mirrorEvery = 2 * time.Second // while they are followed
 	mirrorLimit = 10 * time.Second
 )
 
-// Mirror brings the logs of a run on other machines up to date on this one, as far as they are in the shared
-// store. It is nil without a shared store.
+// Mirror copies the logs that other machines wrote about a run from the shared store to this machine. It is
+// nil without a shared store.
 type Mirror func(ctx context.Context, workflowID, runID string) error
 
-// Once brings the logs up to date.
+// Once copies the logs. It does nothing without IDs or a shared store.
 func (m Mirror) Once(ctx context.Context, workflowID, runID string) error {
 	if m == nil || workflowID == "" || runID == "" {
 		return nil
@@ -25,7 +25,8 @@ func (m Mirror) Once(ctx context.Context, workflowID, runID string) error {
 	return m(ctx, workflowID, runID)
 }
 
-// Keep keeps the logs up to date until ctx ends. It reports an error once. The ids may change.
+// Keep copies the logs at an interval until ctx ends. run is called each time, so the ids may change. An
+// error is reported once until a copy succeeds.
 func (m Mirror) Keep(ctx context.Context, run func() (workflowID, runID string), report func(string)) {
 	if m == nil {
 		return
@@ -48,11 +49,11 @@ func (m Mirror) Keep(ctx context.Context, run func() (workflowID, runID string),
 	}
 }
 
-// TranscriptMirror brings the transcripts of sessions on other machines up to date on this one, as far as
-// they are in the shared store. It is nil without a shared store.
+// TranscriptMirror copies the transcripts of other machines from the shared store to this machine. It is nil
+// without a shared store.
 type TranscriptMirror func(ctx context.Context) error
 
-// Once brings the transcripts up to date.
+// Once copies the transcripts. It does nothing without a shared store.
 func (m TranscriptMirror) Once(ctx context.Context) error {
 	if m == nil {
 		return nil

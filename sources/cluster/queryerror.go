@@ -12,8 +12,8 @@ var (
 	namedThing = regexp.MustCompile(`(?:search attribute:|column name|filter on|operator) ?['"]?([\w.]+)`)
 )
 
-// statementPrefix is what the server prepends to a query. Positions count from its start, and point after the
-// invalid word.
+// statementPrefix is the text that the server prepends to a query. Error positions count from its start, and
+// point after the invalid word.
 const statementPrefix = "select * from table1 where "
 
 // QueryErrorAt returns the byte offset of an error in a visibility query, or -1.

@@ -1,10 +1,10 @@
 // Package costs reads what runs of tasks, experiments and flows cost, as rows beside the transcripts of
 // coding agents. It imports sources/runs and sources/transcripts and knows no screen.
 //
-// A run counts with the usage in its memo that no transcript of an agent's CLI has, on the day on which it
-// began; an experiment with that of its evaluations. Runs of earlier versions do not say which part that is
-// and do not count. Runs that continue, retry or reset others repeat their usage, so of the runs of a
-// workflow ID only the newest counts. Bounds: the [MaxRuns] newest runs.
+// The usage of a run is the part in its memo that no transcript of an agent's CLI contains; that of an
+// experiment is the usage of its evaluations. It counts on the day on which the run began. Runs of earlier
+// versions do not record that part and do not count. Runs that continue, retry or reset others repeat their
+// usage, so only the newest run of a workflow ID counts. Bounds: the [MaxRuns] newest runs.
 package costs
 
 import (
@@ -24,13 +24,14 @@ import (
 	"acescope/sources/transcripts"
 )
 
-// Agent is the agent of runs.
+// Agent is the agent of the rows of runs.
 const Agent = transcripts.RunsAgent
 
 // MaxRuns bounds the runs that are read.
 const MaxRuns = 100_000
 
-// pathPrefix begins the path of a run, which is no path of a transcript: those are absolute.
+// pathPrefix begins the path of a run's row, so that it differs from the paths of transcripts, which are
+// absolute.
 const pathPrefix = "run:"
 
 // Costs are the runs that cost something. They are immutable.
@@ -53,10 +54,11 @@ func NewIndex() *Index { return &Index{newest: map[string]runs.Run{}} }
 
 var errEnough = errors.New("enough runs")
 
-// overlap is read again, because the visibility store lags behind and clocks differ.
+// overlap is how far a read goes back before the start of the last one, because the visibility store lags
+// behind and clocks differ.
 const overlap = 5 * time.Minute
 
-// Read reads the runs of a server, which began at or after since, the zero time for all.
+// Read reads the runs of a server that began at or after since; the zero time means all runs.
 func (x *Index) Read(ctx context.Context, c client.Client, since, now time.Time) error {
 	query := "WorkflowType IN (" + runs.Quote(ace.TaskWorkflow) + ", " + runs.Quote(ace.ExperimentWorkflow) +
 		", " +
@@ -108,7 +110,7 @@ func (x *Index) Costs() *Costs {
 	return c
 }
 
-// rowOf returns a run as a session of one day. It returns nil if the run has no usage beside transcripts.
+// rowOf returns a run as a session of one day. It returns nil if transcripts contain all usage of the run.
 func rowOf(r runs.Run) *transcripts.Session {
 	if r.Summary == nil || r.Summary.Metered == nil {
 		return nil

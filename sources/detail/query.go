@@ -53,12 +53,12 @@ func (w *watcher) ask(ctx context.Context) {
 	if w.worker.live {
 		take(&w.detail)
 		w.worker.changed = false
-	} else if open && !complete { // no event may come for long
+	} else if open && !complete { // the next event may be far away
 		time.AfterFunc(askAgain, w.askLater)
 	}
 }
 
-// askAgain is the time after which a worker is asked again that did not answer.
+// askAgain is the time before a worker that did not answer is queried again.
 const askAgain = 5 * time.Second
 
 func (w *watcher) askLater() {

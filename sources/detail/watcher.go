@@ -250,7 +250,7 @@ type watcher struct {
 	dirty        bool
 	worker       worker
 	oldBulletsOf string      // the delta that detail.Old belongs to
-	resetAs      string      // the newest run that this one was reset as, or ""
+	resetAs      string      // the newest run that resets this one, or ""
 	iterations   int         // of a loop of a flow that are listed, 0 for all
 	program      chan string // gets the first run ID once the run is known to be a blueprint run
 	output       output
@@ -298,7 +298,7 @@ type draft struct {
 	input, result json.RawMessage // of the workflow, nil if they cannot be read
 }
 
-// status returns the server's record of the run, which outranks whatever its worker answers.
+// status returns the run's status as the server records it, whatever the worker answers.
 func (d *draft) status() ace.Status { return cmp.Or(d.closed, ace.Running) }
 
 func newWatcher(link *cluster.Link, id runs.ID, show func(*histories.Detail)) *watcher {

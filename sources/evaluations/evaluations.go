@@ -104,7 +104,7 @@ func newGrid(runs [][]*historypb.HistoryEvent) (*Grid, error) {
 			if !missing {
 				v.parts = parts
 			}
-			g.Versions = append(g.Versions[:n-1], v) // parts of an incomplete one may follow
+			g.Versions = append(g.Versions[:n-1], v) // further parts of an incomplete evaluation replace it
 			if !v.Incomplete {
 				parts, missing = nil, false
 			}
@@ -130,7 +130,7 @@ func (g *Grid) load(ctx context.Context, get ablation.Get, earlier *Grid) (err e
 	return nil
 }
 
-// answers returns the number of answers to items, and to those of trials.
+// answers returns the number of answers in evaluations and trials.
 func (g *Grid) answers() (n int) {
 	for _, v := range g.Versions {
 		n += v.Tasks
@@ -181,8 +181,8 @@ func When(e ace.EvalResult) string {
 	return fmt.Sprintf("after epoch %d", e.Epoch)
 }
 
-// Effects returns what the bullets do by the ablation so far, and the number of labeled items that it
-// measures.
+// Effects returns the effects of the bullets that the ablation has measured so far, and the number of labeled
+// items that it measures them on.
 func (g *Grid) Effects(ctx context.Context, books *playbook.Store, get ablation.Get) ([]ablation.Effect, int,
 	error) {
 	book := &playbook.Playbook{}

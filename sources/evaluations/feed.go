@@ -18,9 +18,9 @@ const interval = 2 * time.Second
 // are the playbook versions by hash, as far as they are readable.
 type Evaluated struct {
 	WorkflowID string
-	Grid       *Grid // nil if it was not readable
+	Grid       *Grid // nil if it cannot be read
 	Effects    []ablation.Effect
-	Labeled    int // items that the effects are of
+	Labeled    int // labeled items that the effects are measured on
 	Books      map[string]*playbook.Playbook
 	Err        string
 }

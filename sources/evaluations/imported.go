@@ -17,9 +17,9 @@ const maxImported = 100_000
 // place is the position in training that the name of an imported snapshot states.
 var place = regexp.MustCompile(`(?:epoch_(\d{1,9})_)?step_(\d{1,9})`)
 
-// Imported returns the evaluations of an imported branch on one of its data sets, "" for that with the most,
-// and the names of all that it has. Its items have answers and labels only where they are wrong, as the files
-// do.
+// Imported returns the evaluations of an imported branch on one of its data sets, and the names of all of
+// them. An empty data selects the data set with the most evaluations. Items have an answer and a label only
+// if they are wrong, because the files record no others.
 func Imported(books *playbook.Store, branch, data string) (*Grid, []string, error) {
 	about, err := books.Branch(branch)
 	if err != nil {

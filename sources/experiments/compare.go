@@ -144,9 +144,9 @@ func (c *Comparison) unlike() []string {
 	return out
 }
 
-// Conditions are the differences between two experiments apart from their answers. Because of Unlike, only
-// the same items are comparable: aligned tasks and evaluations. Settings are what a comparison is about, such
-// as the model; they leave all tasks comparable. Both may be empty.
+// Conditions are the differences between two experiments apart from their answers. If Unlike is not empty,
+// only the same items are comparable: aligned tasks and evaluations. Settings, such as the model, leave all
+// tasks comparable: their effect is what a comparison measures. Both may be empty.
 type Conditions struct {
 	Unlike   []string `json:"unlike"`
 	Settings []string `json:"settings"`
@@ -169,8 +169,8 @@ func (c *Conditions) Differing() string {
 	return "settings: " + strings.Join(c.Settings, ", ")
 }
 
-// Aligned returns how many of the aligned tasks with two verdicts both answered correctly, and the number of
-// the tasks.
+// Aligned returns how many of the aligned tasks with two verdicts A and B each answered correctly, and the
+// number of these tasks.
 func (c *Comparison) Aligned() (a, b, of int) {
 	right := c.Counts[FlipBothCorrect]
 	return right + c.Counts[FlipBroken], right + c.Counts[FlipFixed], len(c.Pairs) - c.Counts[FlipUngraded]

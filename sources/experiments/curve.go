@@ -217,7 +217,7 @@ func (s *Series) bullets() []float64 {
 	return out
 }
 
-// WithoutCost reports whether no experiment has a cost, so that tokens are more useful.
+// WithoutCost reports whether no experiment has a known cost; tokens are shown instead.
 func WithoutCost(list ...*Series) bool {
 	for _, s := range list {
 		if s.Progress.Usage.CostUSD > 0 {

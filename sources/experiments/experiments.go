@@ -18,7 +18,7 @@ import (
 )
 
 // Bounds and intervals of the experiments' reader: MaxExperiments are listed with their progress, MaxSeries
-// are read completely. maxKeptSeries closed ones are kept in memory.
+// are read completely, and maxKeptSeries closed series stay in memory.
 const (
 	MaxExperiments = 200
 	MaxSeries      = 8
@@ -65,8 +65,8 @@ func Answers(p *ace.ExperimentProgress) (closed, correct, labeled int) {
 }
 
 // List reads the newest experiments, without their progress, and the number of older ones. A workflow id is
-// listed once, with its newest run. Experiments of which only tasks exist have their progress if the list
-// tells it.
+// listed once, with its newest run. An experiment without a workflow has its progress if the list of its
+// tasks contains it.
 func List(ctx context.Context, c client.Client) ([]Experiment, int64, error) {
 	runs, token, err := runspkg.ListOnce(ctx, c, experimentQuery, MaxExperiments, nil)
 	if err != nil {

@@ -137,7 +137,7 @@ func (f *Feed) fillProgress(rows []Experiment) (settled map[string]bool) {
 	return settled
 }
 
-// keepProgress keeps which experiments of the list are closed and read.
+// keepProgress remembers which experiments of the list are closed and read.
 func (f *Feed) keepProgress(rows []Experiment) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 // its id.
 type Finished struct {
 	Status     ace.Status
-	Verdict    ace.Verdict // "" if it did not complete or its budget ended it before
+	Verdict    ace.Verdict // "" if it did not complete or its budget ended it before grading
 	WorkflowID string
 	RunID      string
 	Event      int64
@@ -178,7 +178,7 @@ func (f *Folder) finish(e *historypb.HistoryEvent, fact ace.ExperimentFact) {
 	}
 }
 
-// initiated returns the event that started the child that an event ends.
+// initiated returns the id of the event that initiated the child workflow that e ends.
 func initiated(e *historypb.HistoryEvent) int64 {
 	return cmp.Or(
 		e.GetChildWorkflowExecutionCompletedEventAttributes().GetInitiatedEventId(),

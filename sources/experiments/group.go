@@ -49,7 +49,7 @@ func ReadGroup(ctx context.Context, c client.Client, id string) (one *Series, gr
 	return nil, group, nil
 }
 
-// Closed returns the repeats that completed, whose numbers count in a [Band].
+// Closed returns the repeats that completed. Only they count in a [Band].
 func (g *Group) Closed() []*Series {
 	return slices.DeleteFunc(slices.Clone(g.Repeats), func(s *Series) bool {
 		return s.Status != ace.Completed
@@ -76,7 +76,7 @@ type measure struct {
 	of         func(*Series) float64
 }
 
-// measures are the numbers of the bands.
+// measures are the numbers that have a [Band].
 var measures = []measure{
 	{"accuracy", "rate", func(s *Series) float64 { return s.Totals().Accuracy }},
 	{"last evaluation", "rate", func(s *Series) float64 {
@@ -175,7 +175,7 @@ func (c *GroupComparison) Headline() string {
 	var of *BandDifference
 	for i := range c.Differences {
 		if d := &c.Differences[i]; d.Unit == "rate" {
-			of = d // the last evaluation is after the accuracy
+			of = d // the last evaluation follows the accuracy in the list
 		}
 	}
 	if of == nil {
@@ -221,7 +221,7 @@ func (b *Band) limits() [2]float64 {
 // number of the task. It ends with the shortest repeat.
 func BandChart(list []*Series, m Metric, window int) Chart {
 	c := NewChart(list, m, window, false)
-	if len(c.Curves) != len(list) { // of accepted and rejected operations
+	if len(c.Curves) != len(list) { // a repeat has two curves: accepted and rejected operations
 		return c
 	}
 	n := math.MaxInt
@@ -237,7 +237,7 @@ func BandChart(list []*Series, m Metric, window int) Chart {
 			values[at] = curve.Y[i]
 		}
 		x, y := c.Curves[0].X[i], 0.0
-		y, _ = stats.Mean(values) // NaN if one is
+		y, _ = stats.Mean(values) // NaN if a value is NaN
 		mean.X, mean.Y = append(mean.X, x), append(mean.Y, y)
 		lowest.X, lowest.Y = append(lowest.X, x), append(lowest.Y, slices.Min(values))
 		highest.X, highest.Y = append(highest.X, x), append(highest.Y, slices.Max(values))

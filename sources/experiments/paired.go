@@ -165,7 +165,8 @@ func Learned(p *ace.ExperimentProgress) *Paired {
 	return Between(list[0], list[len(list)-1])
 }
 
-// Between compares two evaluations of one experiment. It returns nil without labels.
+// Between compares two evaluations of one experiment. It returns nil unless both are complete and have the
+// same number of labels, above 0.
 func Between(first, last ace.EvalResult) *Paired {
 	if first.Labeled() == 0 || first.Labeled() != last.Labeled() || first.Incomplete || last.Incomplete {
 		return nil
@@ -200,7 +201,7 @@ func (c *Comparison) settings() []string {
 	for _, phase := range ace.PromptedPhases() {
 		differ("prompt of the "+string(phase), a.Prompts.Of(phase).String(), b.Prompts.Of(phase).String())
 	}
-	a.Prompts = nil // not again
+	a.Prompts = nil // they are listed already
 	b.Prompts = nil
 	differ("task order", orderOf(a), orderOf(b))
 	differ("first playbook", firstPlaybook(c.A), firstPlaybook(c.B))

@@ -15,10 +15,10 @@ import (
 	"acescope/sources/cluster"
 )
 
-// Bounds of a series: tasks, further ones are counted in [Series.Dropped]; and bytes of an answer.
+// Bounds of a series.
 const (
-	MaxSeriesTasks = 100_000
-	maxAnswer      = 80
+	MaxSeriesTasks = 100_000 // further tasks are counted in [Series.Dropped]
+	maxAnswer      = 80      // bytes
 )
 
 // Series is an experiment with its tasks in the order of completion, over all its runs. Progress is as
@@ -120,7 +120,7 @@ type SeriesFolder struct {
 	mu     sync.Mutex
 	Series Series
 	run    *Folder
-	value  *Series // as of now; nil after a change
+	value  *Series // the last result of Value; nil after a change
 	dirty  bool    // changed since the last call of changed
 }
 

@@ -20,7 +20,7 @@ import (
 	runspkg "acescope/sources/runs"
 )
 
-// Experiments of other programs may have no workflow of their own: they are the tasks with one ExperimentId.
+// Experiments of other programs may have no workflow: they consist of the tasks with the same ExperimentId.
 
 const (
 	maxListedTasks   = 500 // newest tasks that a list reads
@@ -62,7 +62,7 @@ func listTasksOnly(ctx context.Context, c client.Client, known map[string]bool) 
 	for name, of := range tasks {
 		_, err := c.DescribeWorkflowExecution(ctx, ace.ExperimentWorkflowID(name), "")
 		if err == nil {
-			continue // an older experiment than the list has
+			continue // the list does not reach back to this experiment
 		}
 		if !cluster.NotFound(err) {
 			return nil, err
@@ -128,7 +128,7 @@ func readTask(ctx context.Context, c client.Client, r runspkg.Run) (Finished, er
 	all := enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT
 	iter := c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false, all)
 	err := cluster.Drain(iter, func(e *historypb.HistoryEvent) error {
-		if fact, ok, _ := decoder.Fact(e); ok { // what does not fit is not known
+		if fact, ok, _ := decoder.Fact(e); ok { // facts that cannot be read stay unknown
 			state.Apply(fact)
 		}
 		return nil
@@ -154,7 +154,7 @@ func readTask(ctx context.Context, c client.Client, r runspkg.Run) (Finished, er
 	return done, nil
 }
 
-// listed returns what a list knows of a closed task.
+// listed returns a closed task with the fields that a list has.
 func listed(r runspkg.Run) Finished {
 	done := Finished{Status: r.Status, WorkflowID: r.WorkflowID, RunID: r.RunID, At: r.Close,
 		Took:   r.Close.Sub(r.Start),
@@ -171,8 +171,8 @@ func listed(r runspkg.Run) Finished {
 	return done
 }
 
-// taskSeries folds tasks into a series, with what is known of their histories. It fails like an experiment of
-// acescope, if too many of its tasks do.
+// taskSeries folds tasks into a series, with the results from their histories as far as they are known. Like
+// an experiment workflow, it counts as failed if too many of its tasks failed.
 func taskSeries(name string, list []runspkg.Run, known map[string]Finished) *Series {
 	slices.SortStableFunc(list, func(a, b runspkg.Run) int { return a.Close.Compare(b.Close) })
 	first := slices.MinFunc(list, func(a, b runspkg.Run) int { return a.Start.Compare(b.Start) })

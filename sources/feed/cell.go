@@ -30,7 +30,7 @@ func (c *Cell[Value]) Update(change func(*Value)) {
 	c.wake()
 }
 
-// Amend changes the value like Update, but announces nothing: the change alone is not worth a frame.
+// Amend changes the value like Update, but wakes nothing, for changes that need not be drawn at once.
 func (c *Cell[Value]) Amend(change func(*Value)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package feed is the one pattern by which a screen gets its data: the view sets an ask, a reader function
-// publishes immutable values for it, and the shell is woken.
+// Package feed connects every screen with its data: the view sets an ask, a reader function publishes
+// immutable values for it, and the shell is woken.
 //
 // A feed runs at most one reader at a time, in the goroutine that calls Run. A new ask, Again and Look(false)
 // cancel the reader; the next one starts after it has returned. A value published by a canceled reader is

@@ -41,9 +41,9 @@ type operations struct {
 	projector *operation.Projector
 	byID      map[string]*Operation
 	order     []string // from the oldest
-	cut       int      // of order, those without payloads
+	cut       int      // number of oldest operations whose payloads were dropped
 	bytes     int
-	steps     []flow.StepState // that the last event changed, with what it says of them
+	steps     []flow.StepState // see [Folder.Changed]
 }
 
 func newOperations() *operations {

@@ -25,7 +25,7 @@ type Step struct {
 // Begun reports whether the step has begun.
 func (s *Step) Begun() bool { return s.Status != "" }
 
-// Waits reports whether the step waits for a person.
+// Waits reports whether the step waits for an approval.
 func (s *Step) Waits() bool { return s.Status == flow.StepWaiting && s.Approval }
 
 // ShownIterations bounds the iterations of a loop that screens list: the newest, and those that are open or

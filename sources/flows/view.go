@@ -14,7 +14,7 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// PhaseApproval is the phase of a run that waits for a person.
+// PhaseApproval is the phase of a run that waits for an approval.
 const PhaseApproval = ace.Phase(flow.PhaseApproval)
 
 // View is a run of a flow as screens and commands show it. It is immutable.
@@ -24,7 +24,7 @@ type View struct {
 	By     string          `json:"started_by,omitempty"`
 	Dir    string          `json:"dir,omitempty"`
 	Inputs json.RawMessage `json:"inputs,omitempty"`
-	// Steps are those of the flow in its order, and their executions in loops.
+	// Steps are the flow's steps in its order, with their executions in loops.
 	Steps      []Step         `json:"steps"`
 	Outputs    map[string]any `json:"outputs,omitempty"` // of a run that completed
 	Usage      ace.Usage      `json:"usage"`
@@ -55,7 +55,7 @@ func (v *View) Prompt(path string) (prompt string, ok bool) {
 	return v.source.PromptAt(v.flow, path)
 }
 
-// Waiting lists the steps that wait for a person.
+// Waiting lists the steps that wait for an approval.
 func (v *View) Waiting() (list []*Step) {
 	for i := range v.Steps {
 		if v.Steps[i].Waits() {
@@ -65,8 +65,8 @@ func (v *View) Waiting() (list []*Step) {
 	return list
 }
 
-// Counts returns how many steps have ended and how many there are. Each execution in a loop counts, also if
-// it is not listed.
+// Counts returns how many steps have ended, and the number of all steps. Each execution in a loop counts,
+// even if it is not listed.
 func (v *View) Counts() (ended, all int) {
 	ended = v.hidden + v.Dropped
 	all = ended

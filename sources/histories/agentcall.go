@@ -19,7 +19,7 @@ import (
 	"acescope/sources/runs"
 )
 
-// activityLabel returns the type of an activity, or a label that tells it apart from others of its type.
+// activityLabel returns the type of an activity, or a label that distinguishes it from others of its type.
 func activityLabel(activity string, input *commonpb.Payloads) string {
 	if label, ok := session.ActivityLabel(activity, input); ok {
 		return label
@@ -82,11 +82,12 @@ func agentUsage(e *historypb.HistoryEvent) (u ace.Usage) {
 // maxUsageEvents bounds the events that [AddUsage] reads of a run.
 const maxUsageEvents = 2000
 
-// LacksUsage reports whether the usage of a run is only in its history: that of a workflow that is not
-// acescope's and sets no summary. Lists have it from the memo otherwise.
+// LacksUsage reports whether the usage of a run is only in its history: acescope's workflows and those that
+// set a summary have it in the memo.
 func LacksUsage(r runs.Run) bool { return r.Summary == nil && runs.TypeOf(r.Type) == runs.OtherType }
 
-// AddUsage sets the summary of such a run to the usage of the agents that it called, if it called any.
+// AddUsage reads the usage of the agents that a run called from its history, and sets the run's summary if
+// there is any. See [LacksUsage].
 func AddUsage(ctx context.Context, c client.Client, r *runs.Run) error {
 	var u ace.Usage
 	iter := c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false,

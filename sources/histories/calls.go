@@ -177,7 +177,7 @@ func (f *callFolder) store(at int, known bool, c *ToolCall) {
 	l := &f.list
 	if !known {
 		f.index[c.ID] = len(l.calls)
-		l.calls = append(l.calls, c) // behind the end of the published lists
+		l.calls = append(l.calls, c) // after the end of the published lists
 		return
 	}
 	if f.shared {

@@ -30,7 +30,8 @@ const (
 	maxRowMessage = 400
 )
 
-// Interfaces by common fields of attributes. They also relate and name events of types without a case below.
+// Interfaces for fields that several event types share. They also relate and name events whose types have no
+// case below.
 type (
 	hasScheduled interface{ GetScheduledEventId() int64 }
 	hasInitiated interface{ GetInitiatedEventId() int64 }
@@ -88,7 +89,7 @@ func attributesOf(e *historypb.HistoryEvent) any {
 	return m.Get(f).Message().Interface()
 }
 
-// rootOf returns the event that scheduled or initiated what these attributes belong to, or 0.
+// rootOf returns the event that scheduled or initiated the work of an event with these attributes, or 0.
 func rootOf(a any) int64 {
 	switch t := a.(type) {
 	case hasScheduled:
@@ -257,7 +258,7 @@ func fieldsText(fields map[string]*commonpb.Payload) string {
 	return strings.Join(parts, " ")
 }
 
-// callReport is what an event reports about one tool call.
+// callReport is the report of an event on one tool call.
 type callReport struct {
 	id, name, err string
 	at            int64 // nanoseconds, 0 if unknown
@@ -329,7 +330,7 @@ func nanosOf(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// word returns what an event reports of a call.
+// word returns the reported outcome or stage of a call.
 func (m *callReport) word() string {
 	switch {
 	case m.refused:

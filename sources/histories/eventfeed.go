@@ -156,8 +156,8 @@ func (r *eventReader) take(page eventPage) {
 	}
 }
 
-// readNewest reads the newest page, which is shown until all events before it are read. Old servers cannot
-// read backward.
+// readNewest reads the newest page, which is shown until all events before it are read. The page is empty if
+// it cannot be read: old servers cannot read backward.
 func (r *eventReader) readNewest(ctx context.Context, newest chan<- *EventIndex) {
 	p := cluster.Pages{r.link.Client, r.link.Namespace, r.id.WorkflowID, r.id.RunID}
 	for !r.history.Closed() {

@@ -25,7 +25,8 @@ type EventIndex struct {
 	closed bool
 }
 
-// NewEventIndex returns an empty index of a shared history, or with nil of one of its own.
+// NewEventIndex returns an empty index of a history that others add to, or, if h is nil, of a history of its
+// own.
 func NewEventIndex(workflowID, runID string, h *cluster.History) *EventIndex {
 	x := &EventIndex{workflowID: workflowID, runID: runID, history: h, shared: h != nil}
 	if h == nil {

@@ -38,7 +38,7 @@ func NewFolder(workflowID, runID string) *Folder {
 // Apply folds one event and returns its changes, in order.
 func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 	changes := f.step(e)
-	fact, ok, _ := f.decoder.Fact(e) // the state says what of the input could not be read
+	fact, ok, _ := f.decoder.Fact(e) // the state lists the unreadable parts of an input
 	if !ok {
 		return changes
 	}
@@ -88,7 +88,7 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 }
 
 // step returns the change of an event that ends a step without success: an activity, a child workflow or
-// another operation, of any worker and whether or not the run survives it.
+// another operation, of any worker, whether or not it fails the run.
 func (f *Folder) step(e *historypb.HistoryEvent) []Change {
 	switch a := history.Attributes(e).(type) {
 	case *historypb.ActivityTaskScheduledEventAttributes:
@@ -125,7 +125,8 @@ func (f *Folder) status(e *historypb.HistoryEvent) Change {
 		Failure: s.Failure, Cancel: s.CancelRequested})
 }
 
-// review tells how the review stands. ignored is the number of ignored decisions before the event.
+// review returns the state of the review as a change. ignored is the number of ignored decisions before the
+// event.
 func (f *Folder) review(e *historypb.HistoryEvent, ignored int) Change {
 	now := f.State.Review
 	c := Change{Type: ChangeReview, Review: &now, Until: f.State.ReviewUntil()}
@@ -171,11 +172,11 @@ const (
 	ChangeDelta   ChangeType = "delta"
 	ChangeStatus  ChangeType = "status"
 	ChangeUnread  ChangeType = "unread" // a part of the history could not be read
-	// ChangeStep tells that an activity or another operation failed, and not always the run. Of a flow, it
-	// tells that a step changed.
+	// ChangeStep reports that an activity or another operation failed, which does not always fail the run. In
+	// a flow, it reports that a step changed.
 	ChangeStep ChangeType = "step"
-	// ChangeReview tells that a run waits for the review of its operations, how that ended, or that it
-	// ignored a decision.
+	// ChangeReview reports that a run waits for the review of its operations, the end of the review, or an
+	// ignored decision.
 	ChangeReview ChangeType = "review"
 )
 
@@ -192,7 +193,7 @@ type Change struct {
 	Skill      *ace.Invocation `json:"skill,omitempty"`
 	State      string          `json:"state,omitempty"`   // of a skill: started, ok, failed, denied
 	Command    string          `json:"command,omitempty"` // slash command
-	// Step is the type of the activity, child workflow or other operation. Of a flow, it is the path of the
+	// Step is the type of the activity, child workflow or other operation. In a flow, it is the path of the
 	// step.
 	Step     string           `json:"step,omitempty"`
 	FlowStep *flow.StepState  `json:"flow_step,omitempty"` // what the event says of the step of a flow
@@ -207,7 +208,7 @@ type Change struct {
 	Cancel   bool             `json:"cancel_requested,omitempty"`
 	// Result is the result of a workflow that is not an ACE run.
 	Result json.RawMessage `json:"result,omitempty"`
-	// Note tells the change of a session or blueprint run, or what could not be read.
+	// Note describes the change of a session or blueprint run, or the part that could not be read.
 	Note string `json:"note,omitempty"`
 }
 
@@ -231,7 +232,7 @@ func SkillState(c ace.Call) string {
 	return SkillFailed
 }
 
-// Kind is the kind of the log line that tells a change.
+// Kind returns the kind of the log line of the change.
 func (c Change) Kind() string {
 	switch {
 	case c.Failure != nil || c.State == SkillFailed || c.State == SkillDenied:
@@ -256,7 +257,7 @@ func flowStepKind(s *flow.StepState) string {
 	return string(ChangeStatus)
 }
 
-// Text tells a change in a line. It holds untrusted text.
+// Text describes the change in one line of untrusted text.
 func (c Change) Text() string {
 	switch {
 	case c.Type == ChangeUnread:
@@ -294,7 +295,7 @@ func skillText(c Change) string {
 	return strings.TrimSpace(text + " " + string(c.Skill.Result))
 }
 
-// durationText is a number of milliseconds; of less than one, in microseconds.
+// durationText formats a number of milliseconds; below 1, in microseconds.
 func durationText(ms float64) string {
 	if ms > 0 && ms < 1 {
 		return fmt.Sprintf("%.0fµs", max(ms*1000, 1))
@@ -332,7 +333,7 @@ func statusText(c Change) string {
 	return text
 }
 
-// TaskLine tells the end of one task of an experiment.
+// TaskLine returns the log line for the end of a task of an experiment.
 func TaskLine(f experiments.Finished) runs.LogLine {
 	kind := "status"
 	if f.Failure != nil {

@@ -44,7 +44,7 @@ type LineageNode struct {
 	Original  int
 	Number    int      // in the order of starts, from 0; does not change when runs are added
 	RunNumber int      // among the runs of its workflow id, from 1; 0 for a single run
-	Outcome   *Outcome // otherwise nil or it cannot be read
+	Outcome   *Outcome // nil if the run has no outcome or it cannot be read
 	Effect    Effect
 }
 

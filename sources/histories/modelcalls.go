@@ -25,7 +25,8 @@ type StepCalls struct {
 	record
 }
 
-// record is the beginning of what the requests of a step say. It is empty until it is read.
+// record holds the beginnings of the first prompt and the last response of a step. It is empty until it is
+// read.
 type record struct {
 	Prompt   string // of the first request
 	Response string // the last one

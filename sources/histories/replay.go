@@ -50,7 +50,7 @@ type Replay struct {
 	Verified  time.Time
 }
 
-// Time between two folds of an open run, and bound of the commands that wait.
+// Time between two folds of an open run, and the bound of the queued commands.
 const (
 	replayFirst = 100 * time.Millisecond // before the first, to read more than one page
 	replayEvery = 2 * time.Second
@@ -107,7 +107,7 @@ func (f *ReplayFeed) StepToWrong() { f.do(func(r *stepReader) { r.toWrong() }) }
 // WritePage writes a page with the events of the run into the current directory.
 func (f *ReplayFeed) WritePage() { f.do(func(r *stepReader) { r.writePage() }) }
 
-// WatchValue watches a value; "" ends that.
+// WatchValue watches a value; "" stops watching.
 func (f *ReplayFeed) WatchValue(expr string) { f.do(func(r *stepReader) { r.watchValue(expr) }) }
 
 // NextWatched goes to the next change of the watched value, or to the previous one.
@@ -170,7 +170,7 @@ func (r *stepReader) run() {
 	for {
 		commands := r.feed.commands
 		if r.stepper == nil {
-			commands = nil // they wait for the history
+			commands = nil // commands wait until the history is read
 		}
 		select {
 		case <-r.ctx.Done():

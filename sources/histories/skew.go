@@ -10,8 +10,8 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// Skew describes clocks that disagree. Negative durations are shown as 0 everywhere; Skew is the explanation.
-// The zero Skew found no disagreement.
+// Skew describes clocks that disagree, and so explains durations that are shown as 0 because they would be
+// negative. The zero Skew is without disagreement.
 type Skew struct {
 	Back   int     `json:"events,omitempty"`   // number of events that are older than the previous event
 	Event  int64   `json:"event_id,omitempty"` // first of them

@@ -32,8 +32,7 @@ func (b *spanBuilder) addCalls(e *Event) {
 	}
 }
 
-// settle adds the calls of a session's result, which replace earlier reports. A call without an end was lost
-// with its attempt.
+// settle adds the calls of a session's result, which replace earlier reports.
 func (b *spanBuilder) settle(session int32, e *Event) {
 	for i := range e.calls {
 		m := &e.calls[i]
@@ -237,8 +236,8 @@ func isLabelOf(activity, name string) bool {
 	return false
 }
 
-// Work returns the spans without moments and workflow tasks. If there are phases, it leaves out timers and
-// activities that are all of their phase.
+// Work returns the spans without groups, signals, markers, updates and workflow tasks. If there are phases,
+// it also leaves out timers, and activities with one attempt, because their phase covers them.
 func Work(all []Span) (kept []Span) {
 	moved := make([]int32, len(all))
 	phases := slices.ContainsFunc(all, func(s Span) bool { return s.Kind == SpanPhase })

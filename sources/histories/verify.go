@@ -126,7 +126,7 @@ func (f *VerifyFeed) verifyMany(ctx context.Context, w VerifyRequest, publish fu
 		})
 		return working.Err()
 	})
-	_ = workers.Wait() // reading and verifying fail run by run
+	_ = workers.Wait() // no worker returns an error: a failure is the verdict on its run
 	m.out.Ended, m.out.Incomplete = f.link.Now(), err != nil
 	if err != nil && !errors.Is(err, context.Canceled) {
 		m.out.Err = cluster.PlainError(err)

@@ -18,7 +18,8 @@ import (
 	"acescope/sources/cluster"
 )
 
-// Bounds of a page: events, and bytes of the texts of states. What exceeds them is counted.
+// Bounds of a page: events, bytes of the texts of states, and spans of the timeline. The page says how many
+// events and states it leaves out.
 const (
 	pageEvents = 2000
 	pageStates = 16 << 20
@@ -41,7 +42,7 @@ func (w *Walk) Page(ctx context.Context, d cluster.Deps) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// page is the data of the template. All of its texts are clean.
+// page is the data of the template. All of its texts are results of clean.
 type page struct {
 	walk   *Walk
 	redact func(string) string

@@ -84,7 +84,7 @@ func (l *EventLog) subject(e *Event) string {
 	return cmp.Or(strings.TrimSpace(e.Kind.String()+" "+title), e.Name())
 }
 
-// verbs are the words for the ends of the names of event types.
+// verbs are the verbs for suffixes of event types. The first match applies.
 var verbs = []struct{ ending, verb string }{
 	{"Scheduled", "is scheduled"}, {"Initiated", "is scheduled"}, {"Started", "starts"},
 	{"Completed", "completed"},

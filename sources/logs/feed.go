@@ -196,7 +196,7 @@ func (r *logReader) add(e Entry) {
 	}
 }
 
-// ordered publishes the sorted lines that were written before the reader started.
+// ordered moves the lines that were written before the reader started to the ring, sorted.
 func (r *logReader) ordered() {
 	if r.first != nil {
 		r.first.flush(r.ring.Add)

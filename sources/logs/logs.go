@@ -1,5 +1,5 @@
-// Package logs merges the lines of followed log files by time. Each file keeps a bounded ring of lines;
-// dropped lines are counted.
+// Package logs collects the lines of followed log files: those that exist at the start sorted by time, then
+// new ones as they come. It keeps the newest lines of all files in a bounded ring and counts dropped lines.
 package logs
 
 import (

@@ -22,10 +22,9 @@ type merge struct {
 	at         time.Time
 }
 
-// Playbooks rebuilds the branches of playbooks in a store from the merges in the histories. A
-// branch is rebuilt as far as the files contain every merge since the empty playbook and each
-// gives the version, by its hash, that the task recorded. incomplete says, for each branch
-// that is cut short, why.
+// Playbooks rebuilds the branches of playbooks in a store from the merges in the histories, beginning with
+// the empty playbook. A branch ends before a merge that the files lack, or that gives another hash than its
+// task recorded. incomplete says why for each branch that lacks later versions.
 func (f *Files) Playbooks(ctx context.Context, store *playbook.Store) (incomplete []string, err error) {
 	branches := f.merges()
 	for _, name := range slices.Sorted(maps.Keys(branches)) {

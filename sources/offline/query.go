@@ -149,7 +149,7 @@ var comparisons = map[string]func(int) bool{
 	sqlparser.GreaterEqualStr: func(n int) bool { return n >= 0 },
 }
 
-// ConvertKeywordListComparisonExpr tests whether a keyword of the list is (among) the value.
+// ConvertKeywordListComparisonExpr tests whether the list contains the value, or one of several values.
 func (converter) ConvertKeywordListComparisonExpr(operator string, col *query.SAColumn, value any) (condition,
 	error) {
 	wanted, ok := value.([]any)

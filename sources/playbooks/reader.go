@@ -132,8 +132,8 @@ func Window(store *playbook.Store, branch playbook.Branch, around int) (from int
 	return from, list, err
 }
 
-// Newest returns the branch that changed last, of at least one. The branch of a fork is a trial, and one
-// without changes only names a version: they count if there are no others.
+// Newest returns the branch that changed last. A branch of a fork is chosen only if no other branch has
+// versions, and a branch without versions only if no branch has any. The list must not be empty.
 func Newest(list []playbook.Branch) playbook.Branch {
 	learns := func(b playbook.Branch) int {
 		switch {
@@ -290,8 +290,8 @@ func (k *reader) check(ctx context.Context, d cluster.Deps, b *Playbooks) bool {
 	return true
 }
 
-// UpTo returns the outcomes known at a time and the evaluations of a version. Operations are known at the end
-// only.
+// UpTo returns the outcomes known at a time and the evaluations of a version, without proposed operations,
+// which are known only for the newest version.
 func UpTo(e playbook.Evidence, hash string, at time.Time) playbook.Evidence {
 	return playbook.Evidence{
 		Outcomes: slices.DeleteFunc(slices.Clone(e.Outcomes),
@@ -327,7 +327,7 @@ func StepsOf(ctx context.Context, c client.Client, key RunKey) RunSteps {
 	iter := c.GetWorkflowHistory(ctx, key.WorkflowID, key.RunID, false,
 		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	err := cluster.Drain(iter, func(e *historypb.HistoryEvent) error {
-		fact, ok, _ := decoder.Fact(e) // an input of another workflow type does not matter here
+		fact, ok, _ := decoder.Fact(e) // unreadable inputs do not matter here
 		if ok && fact.Kind == ace.FactStepCompleted {
 			switch fact.Step {
 			case ace.PhaseCurator:
@@ -359,7 +359,7 @@ func ReadEvidence(ctx context.Context, c client.Client, books *playbook.Store,
 	err = runs.List(ctx, c, query, maxOutcomes, func(r runs.Run) error {
 		switch {
 		case r.Status != ace.Completed:
-		// "": see [ace.ExitStatus.Split]
+		// "" is an answer that was correct or not graded; see [ace.ExitStatus.Split]
 		case r.Verdict == ace.Correct, r.Verdict == ace.Wrong, r.Verdict == "":
 			known.Outcomes = append(known.Outcomes,
 				playbook.Outcome{At: r.Close, Correct: r.Verdict != ace.Wrong})

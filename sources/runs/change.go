@@ -43,7 +43,7 @@ type Original struct {
 	Plan func(ctx context.Context, at Point, fields []Field) (Prepared, error)
 }
 
-// Progress is told how much of a work is done.
+// Progress receives how much of an operation is done.
 type Progress func(done, total int64)
 
 // Batch is forks of several runs that wait for confirmation. Do starts them and reports how many it started,

@@ -45,7 +45,7 @@ func (f *FacetFeed) read(ctx context.Context, _ struct{}, publish func(*Facets))
 	}
 }
 
-// learn adds the values of the newest experiments. Their tasks have values of their own.
+// learn adds the values of the newest experiments.
 func (f *FacetFeed) learn(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
 	defer cancel()

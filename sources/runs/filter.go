@@ -194,7 +194,7 @@ func term(word string) (string, error) {
 	return fieldTerm(word, word[:at], op, value, word[at] == ':')
 }
 
-// fieldTerm translates a word with a key. Behind a colon, the key must be known.
+// fieldTerm translates a word with a key. Before a colon, the key must be known.
 func fieldTerm(word, typed, op, value string, colon bool) (string, error) {
 	key := attribute(typed)
 	if err := checkKey(word, typed, key, colon); err != nil {
@@ -224,8 +224,8 @@ func fieldTerm(word, typed, op, value string, colon bool) (string, error) {
 	return condition(key, op, values), nil
 }
 
-// checkKey returns an error for a key that is a misspelled one, or that must be known. Other unknown keys may
-// be custom search attributes.
+// checkKey returns an error for an unknown key if it resembles a known one or must be known. Other unknown
+// keys may be custom search attributes.
 func checkKey(word, typed, key string, known bool) error {
 	if slices.Contains(knownNames(), key) {
 		return nil
@@ -316,7 +316,7 @@ var (
 
 var queryWords = []string{"OR", "NOT", "IN", "BETWEEN", "IS", "STARTS_WITH", "LIKE", "ORDER", "GROUP"}
 
-// isQuery reports whether the words are in the query language. A keyword in lower case is one only after the
+// isQuery reports whether the words are in the query language. A keyword in lower case counts only after the
 // name of an attribute. Unbalanced quotes count too: the server reports the error and its place.
 func isQuery(words []string) bool {
 	for i, w := range words {

@@ -37,7 +37,7 @@ func List(ctx context.Context, c client.Client, query string, limit int, fn func
 	go readPages(ctx, c, query, limit, pages)
 	defer func() {
 		cancel()
-		for range pages { // until the readers have ended
+		for range pages { // wait until the readers have ended
 		}
 	}()
 	given := 0
@@ -153,7 +153,7 @@ func Of(info *workflowpb.WorkflowExecutionInfo) Run {
 	return r
 }
 
-// takeText reads a JSON string. A value of another type counts as none.
+// takeText stores a JSON string in *to. Another value leaves it unchanged.
 func takeText(p *commonpb.Payload, to *string) {
 	data := history.PayloadJSON(p)
 	special := func(b byte) bool { return b < ' ' || b > '~' || b == '"' || b == '\\' }
@@ -195,7 +195,7 @@ func (r *Run) takeObserved(memo *commonpb.Payload) {
 
 // Intervals and limits of the list reader.
 const (
-	maxTimeout = 30 * time.Second // longest time for a query that timed out
+	maxTimeout = 30 * time.Second // longest timeout of a page, which grows after each timeout
 	countEvery = 10 * time.Second
 	// longest time without reading the list while only its newest run is watched
 	stillFor  = 30 * time.Second
@@ -265,8 +265,8 @@ const (
 	notSteps = `WorkflowId NOT STARTS_WITH "` + run.IDPrefix + run.StepPrefix + `"`
 )
 
-// withoutHousekeeping narrows a query to the work of users and agents, unless the query names workflow types.
-// A query about blueprints or runners includes steps. The result begins with the query, so that error
+// withoutHousekeeping narrows a query to the work of users and agents, unless the query names workflow types
+// or IDs. A query about blueprints or runners includes steps. The result begins with the query, so that error
 // positions stay valid.
 //
 // It also replaces conditions on relative times, which shifts the positions after them.
@@ -284,8 +284,8 @@ func withoutHousekeeping(query string) string {
 	return narrowed(query, narrow)
 }
 
-// OfAnyType returns a query for the runs of all workflow types that match a query, also those that lists
-// leave out unless the query names workflow types.
+// OfAnyType returns a query for all runs that match a query, including the types and steps that lists leave
+// out.
 func OfAnyType(query string) string { return narrowed(query, "WorkflowType IS NOT NULL") }
 
 // narrowed narrows a query. The result begins with the query if possible.

@@ -7,8 +7,8 @@ import (
 // maxSearched bounds the runs that a search for a text or a cost holds in memory, about 1.5 kB each.
 const maxSearched = 20_000
 
-// pastSearch is what a search has read, for the next one: that of all runs if it was complete, otherwise the
-// last one.
+// pastSearch holds the runs that an earlier search has read, for the next one: all runs once a search has
+// read them, otherwise those of the last search.
 type pastSearch struct {
 	base string // the server's part of its query
 	list window

@@ -15,16 +15,17 @@ import (
 // Names in conditions that the server does not know. They must be joined to other conditions by AND, except
 // [SinceCondition] and [UntilCondition].
 //
-// VerdictCondition is the verdict of a run, such as Verdict = "correct". No search attribute tells correct,
-// unlabeled and ungraded answers apart, since ExitStatus is success for all of them. The server narrows the
-// list to the exit statuses that such a verdict can have, and the rows, which have the verdict from the memo,
-// are selected here. A run whose memo has no verdict is found by none. TextCondition is a part of what a run
-// says about its work; see [Run.Mentions]. CostCondition and TokensCondition are the cost of a run in US
-// dollars and its tokens. ByCondition is who started it: user@host, or the user alone; [Me] is the user of
-// this process. The server cannot count runs that are selected by these.
+//   - Verdict is the verdict on the answer, such as Verdict = "correct". ExitStatus is success for correct,
+//     unlabeled and ungraded answers, so the server only narrows the list to the exit statuses that the
+//     verdict can have, and the rows are selected here by the verdict in their memo.
+//   - Text is a text that the run mentions; see [Run.Mentions].
+//   - CostUSD and Tokens are the cost in US dollars and the number of tokens.
+//   - StartedBy is the user who started the run: user@host, or the user alone; [Me] is the user of this
+//     process.
+//   - Since and Until are times of [TimeAt]: runs that started then or later, and before. Each request
+//     replaces them by conditions on StartTime, so that a saved query stays relative.
 //
-// SinceCondition and UntilCondition are the first start time, and the start time that all precede. They are
-// times of [TimeAt] and become conditions on StartTime in each request, so that a saved query stays relative.
+// The server cannot count runs that are selected by conditions other than Since and Until.
 const (
 	VerdictCondition = "Verdict"
 	TextCondition    = "Text"

@@ -227,7 +227,7 @@ func (w *window) pages(ctx context.Context, list lister, i, size int) (
 			fresh = append(fresh, after)
 		}
 	}
-	// A short rest is no page.
+	// A short last page is added to the page before.
 	if k := len(fresh) - 1; k > 0 && !last && reached && fresh[k].count < scrollPage/2 {
 		fresh[k-1].count += fresh[k].count
 		fresh = fresh[:k]

@@ -93,7 +93,7 @@ func (f *Feed) list(ctx context.Context, index *Index, update func(func(*Session
 	}
 }
 
-// mirror brings the transcripts of other machines here, where the feed of transcripts finds them.
+// mirror copies the transcripts of other machines to this one, where the feed of transcripts finds them.
 func (f *Feed) mirror(ctx context.Context) {
 	for reported := false; f.link.Transcripts != nil && ctx.Err() == nil; {
 		err := f.link.Transcripts.Once(ctx)

@@ -251,7 +251,7 @@ func (t *reader) followLogs(ctx context.Context) {
 	}
 }
 
-// mirrorLogs brings the log of the current turn here if another machine writes it.
+// mirrorLogs copies the log of the current turn to this machine if another one writes it.
 func (t *reader) mirrorLogs(ctx context.Context) {
 	t.link.Mirror.Keep(ctx, func() (workflowID, runID string) {
 		t.mu.Lock()

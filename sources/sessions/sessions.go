@@ -71,7 +71,7 @@ type Index struct {
 	namespace string
 	closed    int                       // closed sessions that are read in a round
 	known     map[string]*EngineSession // by workflow ID
-	silent    atomic.Int64              // Unix time at which no worker answered
+	silent    atomic.Int64              // Unix time of the last query that no worker answered
 }
 
 // NewIndex returns an empty index.
@@ -161,7 +161,7 @@ func (x *Index) fill(ctx context.Context, rows []*EngineSession) {
 	}
 }
 
-// silentFor is how long no session is queried after no worker has answered.
+// silentFor is how long no session is queried after a query that no worker answered.
 const silentFor = 10 * time.Second
 
 func (x *Index) readState(ctx context.Context, e *EngineSession) {

@@ -174,7 +174,7 @@ func describeQueue(ctx context.Context, d cluster.Deps, name string, kind enumsp
 	return q
 }
 
-// setPollers sets the workers that poll, the last one first. A server lists workers for five minutes after
+// setPollers sets the workers that poll, the most recent first. A server lists workers for five minutes after
 // their last access; a worker that polls returns once a minute. If the server's clock differs from now by
 // more than that allows, the last access is taken to be now; a smaller difference adds to their age.
 func (q *Queue) setPollers(listed []*taskqueuepb.PollerInfo, now time.Time) {

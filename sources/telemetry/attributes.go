@@ -44,11 +44,10 @@ const (
 	maxText  = 250
 )
 
-// attributes are string, int64, float64 or count by name. Empty strings and the number 0 are left out, but
-// not a count.
+// attributes are string, int64, float64 or count by name. Empty strings and an int64 of 0 are left out.
 type attributes map[string]any
 
-// count is a number of which 0 says something.
+// count is a number that is exported even if it is 0.
 type count int64
 
 // encode returns the attributes by name.

@@ -69,7 +69,7 @@ func newMetrics(r prometheus.Registerer, namespace, version string) *Metrics {
 	return m
 }
 
-// defineRuns defines what is counted when a run closes.
+// defineRuns defines the metrics that count closed runs.
 func (m *Metrics) defineRuns(f factory) {
 	m.runs = f.counter("acescope_runs_total",
 		"Closed runs by workflow type, status, and verdict on the answer.",
@@ -105,7 +105,7 @@ func (m *Metrics) defineRuns(f factory) {
 	}
 }
 
-// defineState defines what is read from the server from time to time, and what telemetry tells about itself.
+// defineState defines the metrics of the server's state, which is read at intervals, and of telemetry itself.
 func (m *Metrics) defineState(f factory) {
 	single := func(name, help string) prometheus.Gauge { return f.gauge(name, help).WithLabelValues() }
 	m.openRuns = single("acescope_open_runs", "Runs that have not closed.")
@@ -151,7 +151,8 @@ func (f factory) histogram(name, help string, buckets []float64, labels ...strin
 	return v
 }
 
-// add counts a closed run: the run itself last, so that a scrape after one that shows it has all of it.
+// add counts a closed run. The run itself is counted last, so that a scrape that includes it includes its
+// parts.
 func (m *Metrics) add(c *record) {
 	workflow := m.labels.bound("workflow_type", c.Type)
 	m.runTime.WithLabelValues(workflow).Observe(c.Age(c.Close).Seconds())

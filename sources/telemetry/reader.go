@@ -175,12 +175,12 @@ func (r *reader) history(ctx context.Context, row runs.Run) ([]*historypb.Histor
 	return nil, nil
 }
 
-// failures logs what fails, and that it works again, but not repetitions.
+// failures logs each failure and its end, but not repetitions.
 type failures struct {
 	log *slog.Logger
 
 	mu   sync.Mutex
-	last map[string]string // the failure that was logged, by what fails
+	last map[string]string // the failure that was logged, by step
 }
 
 func newFailures(log *slog.Logger) *failures { return &failures{log: log, last: map[string]string{}} }

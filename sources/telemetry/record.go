@@ -21,7 +21,7 @@ import (
 	"acescope/sources/runs"
 )
 
-// record is a closed run with what its history tells.
+// record is a closed run with the facts of its history.
 type record struct {
 	runs.Run
 	namespace string
@@ -96,7 +96,7 @@ func (c *record) inherited(event int64) bool {
 	return c.origin.Reset != nil && event <= c.origin.Reset.Event
 }
 
-// readStep learns what the spans of a timeline do not tell.
+// readStep reads the facts about a step that the spans of the timeline lack.
 func (c *record) readStep(e *historypb.HistoryEvent) {
 	id := e.GetEventId()
 	switch a := history.Attributes(e).(type) {
@@ -168,7 +168,7 @@ func (c *record) readTask(events []*historypb.HistoryEvent) {
 		return
 	}
 	c.state = &folder.State
-	if c.state.Input.Observed && c.Status != ace.ContinuedAsNew { // the next run carries the reports over
+	if c.state.Input.Observed && c.Status != ace.ContinuedAsNew { // the next run has the reports
 		for _, st := range c.state.Steps {
 			c.own[st.Phase] = true
 			c.addUse(0, st, c.state.Input)

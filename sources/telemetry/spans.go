@@ -164,8 +164,8 @@ func (t *tracer) starter() *tracepb.Span_Link {
 var exportedKinds = []histories.SpanKind{histories.SpanPhase, histories.SpanActivity, histories.SpanAttempt,
 	histories.SpanCall, histories.SpanChild}
 
-// add adds a span of the timeline: phases, activities, attempts, tool calls and children. Others tell about
-// Temporal rather than about the work.
+// add adds a span of the timeline if it is of [exportedKinds]. Other kinds are about Temporal, not about the
+// work.
 func (t *tracer) add(i int) {
 	s := &t.record.spans[i]
 	if !slices.Contains(exportedKinds, s.Kind) || t.inherited(s.Last) {

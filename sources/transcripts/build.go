@@ -100,7 +100,7 @@ func (s *Session) linkAgents() {
 // copiedPart is the part that a transcript copied from another one when its session was forked.
 type copiedPart struct {
 	Family   string `json:"family"`          // the paths that it was compared with
-	Grown    bool   `json:"grown,omitempty"` // each of these lacks a line of it, so no copy is under way
+	Grown    bool   `json:"grown,omitempty"` // each of the others lacks a line of it, so no copy is under way
 	Parent   string `json:"parent,omitempty"`
 	Shared   int    `json:"shared,omitempty"`
 	Inherits Usage  `json:"inherits"`

@@ -67,7 +67,7 @@ type CostQuery struct {
 	Key string
 }
 
-// selects leaves out copies of transcripts of other machines: which of them are here is chance.
+// selects leaves out copies of transcripts of other machines, because which of them are here is arbitrary.
 func (q CostQuery) selects(s *Session) bool {
 	return s.Machine == "" && (q.Agent == "" || q.Agent == string(s.Agent)) &&
 		strings.Contains(s.Dir(), q.Project)

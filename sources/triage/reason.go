@@ -44,7 +44,7 @@ const (
 	maxInsights = 2 << 10
 )
 
-// memoReason returns the reason in the memo of a run. Runs of older and foreign workers have none.
+// memoReason returns the reason in the memo of a run. Runs of older and foreign workers have no reason there.
 func memoReason(s *ace.Summary) (Reason, bool) {
 	if s == nil || s.Cause == "" {
 		return Reason{}, false
@@ -52,7 +52,7 @@ func memoReason(s *ace.Summary) (Reason, bool) {
 	return Reason{Subject: s.Subject, Answer: s.Answer, Expected: s.Expected, Cause: s.Cause}, true
 }
 
-// reasonOf returns the reason that a history states, or the little that the summary of the run says.
+// reasonOf returns the reason that a history states, or else describes the tool calls in the run's summary.
 func reasonOf(s *ace.State, sum *ace.Summary) Reason {
 	subject := strings.Join(strings.Fields(ace.Cut(cmp.Or(s.Input.Subject, s.Input.Prompt), 4*maxSubject)),
 		" ")
