@@ -394,6 +394,12 @@ func TestNextError(t *testing.T) {
 	if sc.press("E"); sc.selected() != "q-00116" {
 		t.Errorf("back at %s", sc.selected())
 	}
+	s := full(3)
+	s.Runs.Rows[2].Verdict = ace.Wrong
+	sc = newScreen(t, s, plainLook, 80, 24)
+	if sc.press("e"); sc.selected() != s.Runs.Rows[2].TaskID {
+		t.Errorf("at %s, want the wrong answer", sc.selected())
+	}
 }
 
 // Esc clears the filter before it leads anywhere, and from a screen that a key chose it leads to the list of

@@ -146,9 +146,9 @@ func (v *Runs) listBindings() []tui.Binding {
 		console.Key("runs.unmark", "unmark all", "", v.listing.Marks.Clear, "u"),
 		console.Key("runs.diff", "compare two runs step by step: both marked, or the marked and the selected one", "",
 			v.comparer.CompareMarked, "d"),
-		console.Key("runs.next_error", "next run that failed, timed out or is retrying", "",
+		console.Key("runs.next_error", "next run that failed, is retrying or answered wrong", "",
 			func(s tui.Shell) { v.nextError(s, 1) }, "e"),
-		console.Key("runs.previous_error", "previous run that failed, timed out or is retrying", "",
+		console.Key("runs.previous_error", "previous run that failed, is retrying or answered wrong", "",
 			func(s tui.Shell) { v.nextError(s, -1) }, "E"),
 		console.Key("runs.choose", "choose the item under the cursor", "choose", v.panel.choose, "enter"),
 		console.Key("runs.close_panel", "close the panel", "close", func() { v.openPanel(noPanel) }, "esc"),
@@ -341,15 +341,16 @@ func (v *Runs) Scroll(lines int) {
 	v.walker.more()
 }
 
-// nextError goes to the next run that failed, timed out or is retrying.
+// nextError goes to the next run that failed, is retrying or answered wrong.
 func (v *Runs) nextError(s tui.Shell, by int) {
 	for i := v.Cursor + by; i >= 0 && i < v.Count(); i += by {
-		if r := v.At(i); retrying(r) || r.Status.Bad() && r.Status != ace.Canceled {
+		r := v.At(i)
+		if retrying(r) || r.Verdict == ace.Wrong || r.Status.Bad() && r.Status != ace.Canceled {
 			v.Scroll(i - v.Cursor)
 			return
 		}
 	}
-	s.Note("no further failed or retrying run among the loaded ones")
+	s.Note("no further failed, retrying or wrong run among the loaded ones")
 }
 
 // Resorted applies a new order and goes to the first row.
