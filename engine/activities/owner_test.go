@@ -33,11 +33,11 @@ func TestBranchBelongsToOneServer(t *testing.T) {
 	}{
 		{nil, "t", ""},
 		{nil, "t", ""},
-		{cluster("c1"), "t", `"t" is of the server of the data directory, and this is namespace default-test-namespace of cluster c1; choose another experiment id`},
+		{cluster("c1"), "t", `"t" is reserved for the server of the data directory, this server is namespace default-test-namespace of cluster c1; choose another experiment id`},
 		{cluster("c1"), "old", ""},
 		{cluster("c1"), "old", ""},
-		{cluster("c2"), "old", `"old" is of namespace default-test-namespace of cluster c1`},
-		{nil, "old", `"old" is of namespace`},
+		{cluster("c2"), "old", `"old" is reserved for namespace default-test-namespace of cluster c1`},
+		{nil, "old", `"old" is reserved for namespace`},
 	} {
 		a := &Activities{Books: books, Cluster: c.cluster}
 		var suite testsuite.WorkflowTestSuite
