@@ -32,7 +32,7 @@ func (in *ExperimentInput) PaperDeviations() (list []string) {
 	online := in.Adapter == Online
 	note(in.Epochs != Paper.Epochs && !online, "%d epochs", in.Epochs)
 	note(in.Parallel > 1, "%d tasks at a time, so that a task misses what the others learn", in.Parallel)
-	note(online && in.Window != Paper.Window, "windows of %s", Count(int64(in.Window), "task"))
+	note(online && in.Window != Paper.Window, "windows of %s", Count(in.Window, "task"))
 	note(online && !in.Sequential, "the tasks of a window learn from the playbook before it")
 	note(in.Eval != nil && in.EvalEvery != Paper.EvalEvery, "evaluations not after every %d tasks",
 		Paper.EvalEvery)
@@ -43,7 +43,7 @@ func (in *ExperimentInput) PaperDeviations() (list []string) {
 	case 0:
 		list = append(list, "playbook of any size")
 	default:
-		list = append(list, "playbook of at most "+Count(int64(in.PlaybookTokens), "token"))
+		list = append(list, "playbook of at most "+Count(in.PlaybookTokens, "token"))
 	}
 	note(in.Deduplicate != nil, "near-duplicates are merged")
 	note(!in.AnswerAfter, "no answers after the update")

@@ -109,7 +109,7 @@ func (p Protocol) Settings() (list []string) {
 		list = append(list, fmt.Sprintf("curator asked every %d tasks", p.CurateEvery))
 	}
 	if p.PlaybookTokens > 0 {
-		list = append(list, "playbook of at most "+Count(int64(p.PlaybookTokens), "token"))
+		list = append(list, "playbook of at most "+Count(p.PlaybookTokens, "token"))
 	}
 	if p.Deduplicate != nil {
 		list = append(list, p.Deduplicate.String())

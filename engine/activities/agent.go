@@ -211,8 +211,8 @@ func (g *agents) task(ctx context.Context, pick ace.TaskPick) (task ace.Breakdow
 		return task, fmt.Errorf("breakdown: %w", err)
 	}
 	if pick.Index < 0 || pick.Index >= len(b.Tasks) {
-		return task, fmt.Errorf("breakdown: task %d is out of range, it has %d tasks", pick.Index,
-			len(b.Tasks))
+		return task, fmt.Errorf("breakdown: task %d is out of range: it has %s", pick.Index,
+			ace.Count(len(b.Tasks), "task"))
 	}
 	return b.Tasks[pick.Index], nil
 }

@@ -107,7 +107,7 @@ The requirements:
 // object within prose. The last valid one wins.
 func readBreakdown(text string) (ace.Breakdown, error) {
 	if len(text) > maxBreakdown {
-		return ace.Breakdown{}, fmt.Errorf("it has %s bytes; the limit is %s", ace.Number(int64(len(text))),
+		return ace.Breakdown{}, fmt.Errorf("it has %s bytes; the limit is %s", ace.Number(len(text)),
 			ace.Number(maxBreakdown))
 	}
 	err := errors.New("it contains no JSON object with tasks")
@@ -161,7 +161,7 @@ func parseBreakdown(v json.RawMessage) (ace.Breakdown, error) {
 		return ace.Breakdown{}, errors.New(`"tasks" is missing or empty`)
 	}
 	if len(list) > maxTasks {
-		return ace.Breakdown{}, fmt.Errorf("it has %s tasks; the limit is %s", ace.Number(int64(len(list))),
+		return ace.Breakdown{}, fmt.Errorf("it has %s tasks; the limit is %s", ace.Number(len(list)),
 			ace.Number(maxTasks))
 	}
 	b := ace.Breakdown{Outline: plain(whole.Outline)}

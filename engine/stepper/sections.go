@@ -203,7 +203,7 @@ func (f *taskFold) calls(e *historypb.HistoryEvent) (items []Item, remark string
 		items = append(items, callItem(&shown[i], whole))
 	}
 	if total > len(shown) {
-		remark = "the newest " + ace.Number(int64(len(shown))) + " of " + ace.Number(int64(total))
+		remark = "the newest " + ace.Number(len(shown)) + " of " + ace.Number(total)
 	}
 	return items, remark
 }
@@ -354,7 +354,7 @@ func versions(s *ace.State) []Item {
 		Field{Label: "after", Text: s.Delta.PlaybookAfter})}
 	if s.Delta.PlaybookSeq > 0 {
 		version := fmt.Sprintf("v%d of %s, %s", s.Delta.PlaybookSeq, s.Input.Branch,
-			ace.Count(int64(s.Delta.Bullets), "bullet"))
+			ace.Count(s.Delta.Bullets, "bullet"))
 		i.Fields = append(i.Fields, Field{Label: "version", Text: version})
 	}
 	return []Item{i}

@@ -1,5 +1,5 @@
 // Package garbage deletes the objects of a store to which no history and no playbook branch refers. It
-// imports engine/store/bucket and starts no goroutine.
+// imports engine/ace and engine/store/bucket, and starts no goroutine.
 package garbage
 
 import (
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/engine/store/bucket"
 )
 
@@ -183,7 +184,8 @@ func (c *collection) visit(ctx context.Context, o bucket.Object, needed bool) er
 	}
 	if !c.DryRun {
 		if err := c.bucket.Delete(ctx, o.Key); err != nil && !errors.Is(err, bucket.ErrNotFound) {
-			return fmt.Errorf("stopped after %d deleted objects: %w", c.report.Deleted.Objects, err)
+			return fmt.Errorf("stopped after %s: %w",
+				ace.Count(c.report.Deleted.Objects, "deleted object"), err)
 		}
 	}
 	c.report.Deleted.Add(o)

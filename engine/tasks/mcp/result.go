@@ -115,7 +115,7 @@ func (s *Server) output(ctx context.Context, r run.Result, most int) (out json.R
 			return r.Output, ""
 		}
 		return jsonPrefix(unquote(r.Output), most),
-			fmt.Sprintf("output is truncated to its first %s.", ace.Count(int64(most), "character"))
+			fmt.Sprintf("output is truncated to its first %s.", ace.Count(most, "character"))
 	}
 	location := s.location(ctx, *r.OutputRef)
 	data, whole, err := s.read(ctx, *r.OutputRef, most)
@@ -126,7 +126,7 @@ func (s *Server) output(ctx context.Context, r run.Result, most int) (out json.R
 	case !whole || utf8.RuneCount(data) > most:
 		return jsonPrefix(string(data), most),
 			fmt.Sprintf("output is truncated to its first %s; the whole text has %s and is %s.",
-				ace.Count(int64(most), "character"), ace.Count(r.OutputRef.Size, "byte"), location)
+				ace.Count(most, "character"), ace.Count(r.OutputRef.Size, "byte"), location)
 	case r.OutputIs == run.OutputJSON && json.Valid(data):
 		return data, ""
 	}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
 )
 
@@ -77,8 +78,8 @@ func (s *Server) InterceptWorker(
 	case *workflowservice.PollWorkflowTaskQueueResponse, *workflowservice.GetWorkflowExecutionHistoryResponse:
 		if left > 0 {
 			return status.Errorf(codes.Unavailable,
-				"codec server %s: %d payloads of a workflow task cannot be decoded: %s",
-				s.name, left, s.Status().Reason)
+				"codec server %s: %s of a workflow task cannot be decoded: %s",
+				s.name, ace.Count(left, "payload"), s.Status().Reason)
 		}
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"acescope/engine/ace"
 )
 
 // Values of [Divergence.What].
@@ -133,11 +135,8 @@ func (d *Diff) sentence(i int, v Divergence) string {
 		what += " at " + v.Path
 	}
 	more := ""
-	switch n := changes - 1 + p.More; {
-	case changes == 2 && n == 1:
-		more = ", and in 1 more place"
-	case changes > 1:
-		more = fmt.Sprintf(", and in %d more places", n)
+	if changes > 1 {
+		more = ", and in " + ace.Count(changes-1+p.More, "more place")
 	}
 	return fmt.Sprintf("%s: %s: %s in A, %s in B%s.", where, what, shown(v.A), shown(v.B), more)
 }
@@ -232,7 +231,7 @@ func (d *Diff) addNotes(sa, sb *builder) {
 	d.addSideNotes("B", sb)
 	if n := d.Counts[Unreadable]; n > 0 {
 		note("Payloads of %s are encoded and their bytes differ: whether their contents differ is unknown.",
-			counted(n, "step"))
+			ace.Count(n, "step"))
 	}
 }
 
@@ -253,7 +252,7 @@ func (d *Diff) addSideNotes(name string, s *builder) {
 	}
 	if s.clockBack > 0 {
 		note("The clock of %s went back %s: negative durations are shown as 0.", name,
-			counted(s.clockBack, "time"))
+			ace.Count(s.clockBack, "time"))
 	}
 	if a.Runs > 1 {
 		note("%s is a chain of %d runs, compared as one.", name, a.Runs)
@@ -261,11 +260,4 @@ func (d *Diff) addSideNotes(name string, s *builder) {
 	for _, n := range s.notes {
 		note("%s: %s.", name, n)
 	}
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

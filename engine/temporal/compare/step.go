@@ -399,7 +399,7 @@ func readPayload(p *commonpb.Payload) (raw json.RawMessage, note string, opaque 
 		return json.RawMessage("null"), "", false
 	}
 	raw, _ = plainjson.Marshal(fmt.Sprintf("(encoded as %s, SHA-256 %x)", encoding, sha256.Sum256(p.GetData())))
-	note = fmt.Sprintf("%d bytes, encoded as %s", len(p.GetData()), encoding)
+	note = fmt.Sprintf("%s, encoded as %s", ace.Count(len(p.GetData()), "byte"), encoding)
 	if reason := history.CodecReason(p); reason != "" {
 		note += "; codec server: " + reason
 	}

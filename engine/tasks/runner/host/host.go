@@ -98,7 +98,7 @@ func (h *Host) drain(w *leaseWorker, force <-chan struct{}) error {
 	w.mu.Unlock()
 	if runs > 0 {
 		h.emit(Event{Kind: Draining, Lease: w.lease,
-			Text: "takes no more runs; waits for " + ace.Count(int64(runs), "run")})
+			Text: "takes no more runs; waits for " + ace.Count(runs, "run")})
 	}
 	var timeout <-chan time.Time
 	if h.o.Drain > 0 {
