@@ -32,8 +32,10 @@ func (b *Budget) Spent(u Usage) string {
 	return ""
 }
 
+// tokensUsed returns a reason that results of workflows hold. With another text, earlier runs would have
+// drifted.
 func tokensUsed(u Usage, limit int64) string {
-	return fmt.Sprintf("budget: %s of %s used", Number(u.Tokens()), Count(limit, "token"))
+	return fmt.Sprintf("budget: %d of %d tokens used", u.Tokens(), limit)
 }
 
 func (b *Budget) dollars() string { return "$" + strconv.FormatFloat(max(b.CostUSD, 0), 'f', -1, 64) }
@@ -110,7 +112,7 @@ func (s *ExperimentState) stopForBudget() bool {
 		if why = tokensUsed(u, limits.Tokens); limits.Tokens == 0 {
 			why = "budget: " + u.Cost() + " of " + limits.dollars() + " spent"
 		}
-		why += "; the rest is less than the parallel tasks may need"
+		why += ", the rest is less than the parallel tasks may need"
 	}
 	if why != "" {
 		s.Progress.Stopped = why
