@@ -192,14 +192,6 @@ func (c *checker) add(kind FindingKind, list ...Finding) {
 
 func round2(f float64) float64 { return math.Round(100*f) / 100 }
 
-// plural returns a number and a noun, whose plural ends with s.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 func times(n int) string {
 	switch n {
 	case 0:
@@ -207,7 +199,7 @@ func times(n int) string {
 	case 1:
 		return "once"
 	}
-	return plural(n, "time")
+	return ace.Count(n, "time")
 }
 
 // listIDs formats two or more IDs for a sentence. It counts all but the first of many.

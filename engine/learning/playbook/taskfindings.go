@@ -3,6 +3,7 @@ package playbook
 import (
 	"fmt"
 
+	"acescope/engine/ace"
 	"acescope/engine/learning/stats"
 )
 
@@ -55,7 +56,7 @@ func (c *checker) zero(outcomes []Outcome) {
 }
 
 func tooFew(outcomes []Outcome, needed int) string {
-	return fmt.Sprintf("only %s, %d are needed", plural(len(outcomes), "graded task"), needed)
+	return fmt.Sprintf("only %s, %d are needed", ace.Count(len(outcomes), "graded task"), needed)
 }
 
 // gap compares the newest training tasks with as many held-out items, evaluated with this version. While a
@@ -73,7 +74,7 @@ func (c *checker) gap(outcomes []Outcome, evaluations []Evaluation) {
 	}
 	if len(outcomes) < GapLeast || held.Labeled < GapLeast {
 		c.skip(FindingGap, fmt.Sprintf("only %s and %s, %d of each are needed",
-			plural(len(outcomes), "graded task"), plural(held.Labeled, "held-out item"), GapLeast))
+			ace.Count(len(outcomes), "graded task"), ace.Count(held.Labeled, "held-out item"), GapLeast))
 		return
 	}
 	train := outcomes[len(outcomes)-min(len(outcomes), max(held.Labeled, FlatTasks)):]
@@ -144,7 +145,7 @@ func (c *checker) rejections(known Proposals) {
 	}
 	if known.Tasks < RejectedTasks || known.Operations == 0 {
 		c.skip(FindingRejected, fmt.Sprintf("the operations of only %s are known, %d are needed",
-			plural(known.Tasks, "task"), RejectedTasks))
+			ace.Count(known.Tasks, "task"), RejectedTasks))
 		return
 	}
 	rejected := stats.Share(known.Rejected, known.Operations)
