@@ -87,8 +87,7 @@ func Screen(c *console.Console, feeds Feeds, chosen *experimentsview.Experiments
 
 func (v *overview) Bindings() []tui.Binding {
 	all := append(widget.Motions("overview", v),
-		console.Key("overview.open", "open what the line speaks of; a command of acescope is copied with y",
-			"open",
+		console.Key("overview.open", "open the item of the line; y copies a command of acescope", "open",
 			v.open, "enter"),
 		console.Key("overview.moment.open",
 			"open the time machine on the run of the line: where a wrong answer became wrong",

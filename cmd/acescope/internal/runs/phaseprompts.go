@@ -71,12 +71,14 @@ func FindPhasePrompt(ctx context.Context, s *prompts.Store, phase ace.Phase, val
 }
 
 // PromptError gives the errors of package prompts their exit codes. of is the file or the prompt with the
-// text.
+// text, "" if the error names it.
 func PromptError(of string, err error) error {
 	var mistake *prompts.SyntaxError
 	switch {
-	case errors.As(err, &mistake):
+	case errors.As(err, &mistake) && of != "":
 		return cli.UsageError("%s:%w", of, err)
+	case errors.As(err, &mistake):
+		return cli.UsageError("%w", err)
 	case errors.Is(err, prompts.ErrName), errors.Is(err, prompts.ErrShipped):
 		return cli.UsageError("%w", err)
 	}

@@ -304,7 +304,7 @@ func (p *page) delta(d *histories.Detail) {
 func proposalText(op ace.Operation) string {
 	content := op.Content
 	if op.Type == ace.OpTag {
-		content = fmt.Sprint(op.Metadata)
+		content = console.TagText(op.Metadata)
 	}
 	if op.Type == ace.OpMerge {
 		content = strings.TrimSpace(console.MergeText(op.SourceIDs) + " " + content)
