@@ -24,7 +24,7 @@ const (
 	every        = 2 * time.Second
 	busyRate     = 8 << 20          // bytes allocated per second
 	idleAfter    = 10 * time.Second // without work
-	releaseEvery = 6 * time.Second  // between two releases of pages while idle
+	releaseEvery = 30 * time.Second // between two releases of pages while idle
 )
 
 // smallHeap is the size of a live heap, in bytes, below which an idle process collects its garbage and
