@@ -242,7 +242,7 @@ func (b *bench) taskHistories(count int) (texts [][]byte) {
 		return out
 	}
 	data := b.tempDir()
-	dataset := filepath.Join(data, "tasks.jsonl")
+	dataset := filepath.Join(b.tempDir(), "tasks.jsonl")
 	check(os.WriteFile(dataset, output("problems", "--count", fmt.Sprint(count), "--seed", "1"), 0o600))
 	output("run", "--dataset", dataset, "--experiment", "v", "--data-dir", data)
 	for i := range count {
