@@ -346,8 +346,8 @@ func TestRunRequest(t *testing.T) {
 		`argument "-1s" for "--match-within"`:             {"--match-within", "-1s"},
 		"such as 90s or 5m":                               {"--match-within", "300"},
 		"the input is empty":                              {"--prompt", write("e", " \n")},
-		"at most 100000 are allowed":                      {"--prompt", strings.Repeat("é", 100_001)},
-		"longer than 400000 bytes": {"--prompt",
+		"at most 100,000 are allowed":                     {"--prompt", strings.Repeat("é", 100_001)},
+		"longer than 400,000 bytes": {"--prompt",
 			write("l", strings.Repeat("x", 500_000))},
 		"no such file": {"--prompt", "@" + filepath.Join(dir, "none")},
 	} {
