@@ -146,7 +146,7 @@ func TestOpenConsoleFromPipe(t *testing.T) {
 	cmd := exec.Command("sh", "-c", `cat "$1" "$2" | acescope open -`, "sh", filepath.Join(dir, "right.json"),
 		filepath.Join(dir, "wrong.json"))
 	term := inTerminal(t, t.TempDir(), 80, 24, cmd)
-	term.await("file · standard input", "1/2", "right", "wrong")
+	term.await("file · stdin", "1/2", "right", "wrong")
 	term.press("j")
 	term.await("2/2")
 	term.press("f")

@@ -122,31 +122,27 @@ func picked(condition string) (string, []string) {
 // conditionParts matches quoted texts, which may lack their end, brackets, and words.
 var conditionParts = regexp.MustCompile(quotedText.String() + `|["'()]|[\w\x{80}-\x{10FFFF}]+`)
 
-// Obstacles to the division of a query into conditions.
-const (
-	obstacleWord    = "OR, ORDER or GROUP"
-	obstacleQuote   = "a quote without its end"
-	obstacleOpen    = "a ( without )"
-	obstacleClosing = "a ) without ("
-)
+// notJoined is the obstacle of a query with conditions that are joined by other words than AND.
+const notJoined = "OR, ORDER or GROUP"
 
-// conditions splits a query at its top-level ANDs. It returns what keeps the query whole, "" if nothing does.
+// conditions splits a query at its top-level ANDs. If the query cannot be split, obstacle says what prevents
+// it.
 func conditions(query string) (parts []string, obstacle string) {
 	start, depth, between := 0, 0, false
 	for _, at := range conditionParts.FindAllStringIndex(query, -1) {
 		part := strings.ToUpper(query[at[0]:at[1]])
 		switch {
 		case part == `"` || part == "'":
-			return nil, obstacleQuote
+			return nil, "a quote without its end"
 		case part == ")" && depth == 0:
-			return nil, obstacleClosing
+			return nil, "a ) without ("
 		case part == "(":
 			depth++
 		case part == ")":
 			depth--
 		case depth > 0:
 		case part == "OR" || part == "ORDER" || part == "GROUP":
-			return nil, obstacleWord
+			return nil, notJoined
 		case part == "BETWEEN":
 			between = true
 		case part == "AND":
@@ -158,7 +154,7 @@ func conditions(query string) (parts []string, obstacle string) {
 		}
 	}
 	if depth != 0 {
-		return nil, obstacleOpen
+		return nil, "a ( without )"
 	}
 	parts = append(parts, query[start:])
 	for i := range parts {

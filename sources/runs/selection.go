@@ -79,7 +79,7 @@ func divide(query string) (selection, error) {
 	parts, obstacle := conditions(query)
 	switch obstacle {
 	case "":
-	case obstacleWord:
+	case notJoined:
 		return s, serviceerror.NewInvalidArgumentf("%s can only be joined to other conditions by AND",
 			local[1])
 	default:

@@ -226,9 +226,11 @@ func (v *overview) arrange(now time.Time) {
 	var all []console.Section
 	if v.noRuns() {
 		steps := console.Section{Name: "Next steps", Remark: "no runs yet", Rows: v.steps()}
-		all = append(v.home.Sections(now, v.Styles.Glyphs), steps)
+		all = append(all, v.home.Sections(now, v.Styles.Glyphs)...)
 		if v.home.Empty() {
-			all = append([]console.Section{steps}, all[:len(all)-1]...)
+			all = slices.Insert(all, 0, steps)
+		} else {
+			all = append(all, steps)
 		}
 	} else {
 		all = []console.Section{v.waiting(), v.experiments(), v.alone(), v.attention(), v.learned(),

@@ -122,7 +122,7 @@ func openFiles(a *cli.App, ctx context.Context, path string, files []string) err
 	// so that the directory is removed when the terminal is closed
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
 	defer stop()
-	name, full := "standard input", path
+	name, full := cli.InputName(path), path
 	if path != "-" {
 		var err error
 		if full, err = filepath.Abs(path); err != nil {

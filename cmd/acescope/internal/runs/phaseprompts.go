@@ -77,9 +77,7 @@ func PromptError(of string, err error) error {
 	switch {
 	case errors.As(err, &mistake) && of != "":
 		return cli.UsageError("%s:%w", of, err)
-	case errors.As(err, &mistake):
-		return cli.UsageError("%w", err)
-	case errors.Is(err, prompts.ErrName), errors.Is(err, prompts.ErrShipped):
+	case errors.As(err, &mistake), errors.Is(err, prompts.ErrName), errors.Is(err, prompts.ErrShipped):
 		return cli.UsageError("%w", err)
 	}
 	return err
