@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"acescope/engine/ace"
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -100,7 +101,7 @@ func (d *dialog) visible(s theme.Styles, width, height int, now time.Time) (titl
 	end := min(d.top+room, len(lines))
 	title = d.title
 	if len(lines) > room {
-		title += fmt.Sprintf(", %s/%s lines", text.Count(int64(end)), text.Count(int64(len(lines))))
+		title += fmt.Sprintf(", %s/%s lines", ace.Number(end), ace.Number(len(lines)))
 		if d.keys == nil {
 			title += ", j/k scroll"
 		}

@@ -3,6 +3,7 @@ package tui
 import (
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -60,7 +61,7 @@ func (h header) addCounts(l *text.Line) {
 		if n == 0 {
 			return
 		}
-		label := " " + mark.Glyph + " " + text.Count(n)
+		label := " " + mark.Glyph + " " + ace.Number(n)
 		if h.width >= WideWidth {
 			label += " " + mark.Word
 		}

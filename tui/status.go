@@ -211,7 +211,7 @@ func (s statusLine) addWork(l *text.Line) {
 		l.Add(s.Border, strings.Repeat(s.Glyphs.Empty, size-full))
 		l.Add(s.Text, " "+strconv.FormatInt(done*100/w.Total, 10)+"%")
 	case w.Done > 0:
-		l.Add(s.Text, text.Count(w.Done))
+		l.Add(s.Text, ace.Number(w.Done))
 	default:
 		l.Add(s.Text, text.Span(s.now.Sub(w.Since)))
 	}

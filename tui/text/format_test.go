@@ -29,15 +29,6 @@ func TestTook(t *testing.T) {
 	}
 }
 
-func TestCount(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 10214: "10,214", 1234567: "1,234,567",
-		-1000: "-1,000", -100: "-100"} {
-		if got := Count(n); got != want {
-			t.Errorf("Count(%d) = %q, want %q", n, got, want)
-		}
-	}
-}
-
 type brackets struct{}
 
 func (brackets) Paint(s string) string { return s }

@@ -3,9 +3,10 @@ package text
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"acescope/engine/ace"
 
 	"github.com/tidwall/gjson"
 )
@@ -66,9 +67,7 @@ func Members(raw []byte) []string {
 		}
 	}
 	if dropped > 0 {
-		noun := map[bool]string{true: "character", false: "characters"}[dropped == 1]
-		lines = append(lines, "", fmt.Sprintf("%s %s removed because the terminal might act on them",
-			Count(int64(dropped)), noun))
+		lines = append(lines, "", ace.Count(dropped, "character")+" removed because the terminal might act on them")
 	}
 	return lines
 }

@@ -16,8 +16,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
-
-	"acescope/engine/ace"
 )
 
 // TabWidth is how many spaces a tab becomes.
@@ -250,9 +248,6 @@ func Duration(d time.Duration) string {
 	}
 	return fmt.Sprintf("%dh%02dm", d/time.Hour, int64(d/time.Minute)%60)
 }
-
-// Count formats a number with thousands separators: "10,214".
-func Count(n int64) string { return ace.Number(n) }
 
 // ShortCount formats a number in at most six cells: "980", "12.3k", "4.56M".
 func ShortCount(n int64) string {

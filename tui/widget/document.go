@@ -3,6 +3,7 @@ package widget
 import (
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -44,7 +45,7 @@ func (d *Document) Wrap(t string, width int) []string {
 	}
 	lines := text.Wrap(shown, width)
 	if rest := len(t) - len(shown); rest > 0 {
-		lines = append(lines, "("+text.Count(int64(rest))+" more bytes)")
+		lines = append(lines, "("+ace.Number(rest)+" more bytes)")
 	}
 	if d.wrapped == nil || len(d.wrapped) >= maxWrapped {
 		d.wrapped = map[wrapKey][]string{}

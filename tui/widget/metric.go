@@ -33,7 +33,7 @@ func Quantity(f float64, unit string, g theme.Glyphs) string {
 	case unit == "rate":
 		return strconv.FormatFloat(f*100, 'f', 1, 64) + "%"
 	}
-	return text.Count(int64(math.Round(f)))
+	return ace.Number(int64(math.Round(f)))
 }
 
 // Cells returns the values of A and B, and the difference with its sign: "=" for zero, "" if it is unknown.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"acescope/engine/ace"
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -343,7 +344,7 @@ func (p Plot) legendLines(width, most int, s theme.Styles) []string {
 		need := text.Width(sample) + 1 + text.Width(name) + 2
 		if len(lines) == 0 || lines[len(lines)-1].Room() < need {
 			if len(lines) == most {
-				lines[most-1].Add(s.Muted, "+"+text.Count(int64(len(p.Curves)-i))+" more")
+				lines[most-1].Add(s.Muted, "+"+ace.Number(len(p.Curves)-i)+" more")
 				break
 			}
 			lines = append(lines, &text.Line{Max: width, Tail: s.Glyphs.Ellipsis})

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"acescope/tui/text"
+	"acescope/engine/ace"
 )
 
 // Axis describes how the values on one axis of a plot are scaled and formatted.
@@ -112,7 +112,7 @@ func CountTick(v, step float64) string {
 	if step < 1 {
 		return strconv.FormatFloat(v, 'f', digits(step), 64)
 	}
-	return text.Count(int64(math.Round(v)))
+	return ace.Number(int64(math.Round(v)))
 }
 
 func DollarTick(v, step float64) string {

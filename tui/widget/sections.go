@@ -3,6 +3,7 @@ package widget
 import (
 	"slices"
 
+	"acescope/engine/ace"
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -222,7 +223,7 @@ func (s *SectionList) line(st theme.Styles, focused bool, l sectionLine, row row
 	case sectionHeading:
 		return line.Add(st.Strong, " "+p.Name).Add(st.Muted, "  "+p.Remark).String(st.Text)
 	case sectionMore:
-		return line.Add(st.Muted, "   "+text.Count(int64(p.Rows-l.at.Row))+
+		return line.Add(st.Muted, "   "+ace.Number(p.Rows-l.at.Row)+
 			" more: a shows them").String(st.Text)
 	case sectionBlank:
 		return text.Spaces(s.width)
@@ -252,7 +253,7 @@ func (s *SectionList) Position() string {
 		return ""
 	}
 	p := s.Parts[s.Cursor.Part]
-	return p.Name + " " + text.Count(int64(s.Cursor.Row+1)) + "/" + text.Count(int64(p.Rows))
+	return p.Name + " " + ace.Number(s.Cursor.Row+1) + "/" + ace.Number(p.Rows)
 }
 
 // SizedCells joins cells of fixed widths: a negative width aligns the text on the right, 0 takes the

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"strings"
 
+	"acescope/engine/ace"
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -116,7 +117,7 @@ func (t *Table) Position() string {
 	if t.Rows == 0 {
 		return ""
 	}
-	return text.Count(int64(t.Cursor+1)) + "/" + text.Count(int64(t.Rows))
+	return ace.Number(t.Cursor+1) + "/" + ace.Number(t.Rows)
 }
 
 // Draw returns exactly height lines: the heading, then the visible rows. row gives the cells of

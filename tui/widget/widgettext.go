@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"acescope/engine/ace"
 	"acescope/theme"
-	"acescope/tui/text"
 )
 
 // NameWidth is the width that the name of a task gets before another column is shown.
@@ -27,7 +27,7 @@ func Dropped(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return ", " + text.Count(int64(n)) + " more not kept"
+	return ", " + ace.Number(n) + " more not kept"
 }
 
 // Bounded returns the beginning of a text that may be long: more than a line of the screen
@@ -50,7 +50,7 @@ func (p *Panel) Position() string {
 		return ""
 	}
 	last := min(p.Top+p.Height, p.Lines)
-	return text.Count(int64(p.Top+1)) + "-" + text.Count(int64(last)) + " of " + text.Count(int64(p.Lines))
+	return ace.Number(p.Top+1) + "-" + ace.Number(last) + " of " + ace.Number(p.Lines)
 }
 
 func Holds(part string, in ...string) bool {

@@ -69,14 +69,14 @@ func (v *Conversation) Footer() string {
 	end := v.Current.First + len(v.Current.Entries)
 	parts := []string{"following"}
 	if v.Away {
-		parts[0] = text.Count(int64(max(end-1-v.At.Entry, 0))) + " below, G follows"
+		parts[0] = ace.Number(max(end-1-v.At.Entry, 0)) + " below, G follows"
 	}
 	if t := v.live(); t != nil && v.wanted == v.Cursor {
 		parts = append(parts, string(t.From))
 	}
-	parts = append(parts, text.Count(int64(min(v.At.Entry+1, end)))+"/"+text.Count(int64(end)))
+	parts = append(parts, ace.Number(min(v.At.Entry+1, end))+"/"+ace.Number(end))
 	if v.Current.First > 0 {
-		parts = append(parts, text.Count(int64(v.Current.First))+" earlier not kept")
+		parts = append(parts, ace.Number(v.Current.First)+" earlier not kept")
 	}
 	if v.Current.Skipped > 0 {
 		parts = append(parts, console.Bytes(v.Current.Skipped)+" at the start not read")
@@ -422,7 +422,7 @@ func (v *Conversation) banner() []string {
 	m := engineMark(st.Status, st.Exit, s)
 	l.Add(m.Ink, " "+m.Glyph+" "+m.Word)
 	if st.Current != nil {
-		l.Add(s.Muted, "  turn "+text.Count(int64(st.Current.Turn)))
+		l.Add(s.Muted, "  turn "+ace.Number(st.Current.Turn))
 	}
 	if n := len(st.Queue); n > 0 {
 		l.Add(s.Warning, "  "+waiting(n, "message"))

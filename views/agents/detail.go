@@ -105,7 +105,7 @@ func (v *detail) tail(w sessionWriter) {
 	from := max(len(c.Entries)-tailEntries, 0)
 	remark := "enter opens the whole conversation"
 	if from+c.First > 0 {
-		all := text.Count(int64(len(c.Entries) + c.First))
+		all := ace.Number(len(c.Entries) + c.First)
 		remark = "the last " + strconv.Itoa(len(c.Entries)-from) + " of " + all + "; " + remark
 	}
 	w.Section(title, remark)
@@ -163,7 +163,7 @@ func (w sessionWriter) facts(r sessions.Row) {
 	}
 	w.spending()
 	if sum.Errors > 0 {
-		w.fact("errors", w.S.Error, text.Count(int64(sum.Errors))+", the last: "+firstLine(sum.LastError))
+		w.fact("errors", w.S.Error, ace.Number(sum.Errors)+", the last: "+firstLine(sum.LastError))
 	}
 	w.fact("skipped", w.S.Warning, oddLines(t))
 }
@@ -190,7 +190,7 @@ func oddLines(t *transcripts.Session) string {
 		{t.Summary.Oversized, "too long"},
 		{repeated, "repeated"}} {
 		if p.n > 0 {
-			parts = append(parts, text.Count(int64(p.n))+" "+p.what)
+			parts = append(parts, ace.Number(p.n)+" "+p.what)
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -261,7 +261,7 @@ func (w sessionWriter) counts(name string, width int, list ...count) *text.Line 
 	l := w.Line().Add(w.S.Text, "   "+text.Fit(text.Safe(name, " "), width, w.S.Glyphs.Ellipsis))
 	for _, c := range list {
 		ink := widget.Unless(c.n == 0 && c.ink != w.S.Text, w.S.Muted, c.ink)
-		l.Add(ink, text.FitLeft(text.Count(int64(c.n)), c.width, ""))
+		l.Add(ink, text.FitLeft(ace.Number(c.n), c.width, ""))
 	}
 	return l
 }
@@ -283,7 +283,7 @@ func (w sessionWriter) agentTree() {
 	drawn := 0
 	w.subagents(children, "", "   ", &drawn)
 	if rest := len(list) - drawn; rest > 0 {
-		w.Say(w.S.Muted, "   "+text.Count(int64(rest))+" more")
+		w.Say(w.S.Muted, "   "+ace.Number(rest)+" more")
 	}
 }
 

@@ -72,11 +72,11 @@ func (v *List) Footer() string {
 			parts = append(parts, "older sessions on the engine not listed")
 		}
 		if n := d.Dropped + d.Progress.Dropped; n > 0 {
-			parts = append(parts, text.Count(int64(n))+" older not listed")
+			parts = append(parts, ace.Number(n)+" older not listed")
 		}
 	}
 	if n := len(v.marks); n > 0 {
-		parts = append(parts, text.Count(int64(n))+" marked "+v.marked())
+		parts = append(parts, ace.Number(n)+" marked "+v.marked())
 	}
 	if v.Order > 0 {
 		parts = append(parts, "by "+orders[v.Order].name)

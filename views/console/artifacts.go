@@ -114,16 +114,16 @@ func RefText(r ace.Ref) string {
 func RequestsText(log ace.CallLog) string {
 	summary := ace.Count(log.Requests, "request") + " to the model on record"
 	if log.Omitted > 0 {
-		summary += ", " + text.Count(int64(log.Omitted)) + " more are not"
+		summary += ", " + ace.Number(log.Omitted) + " more are not"
 	}
 	return summary
 }
 
 // UsageText returns the tokens and the cost of a usage.
 func UsageText(u ace.Usage) string {
-	summary := ace.Count(u.InputTokens, "input token") + ", " + text.Count(u.OutputTokens) + " output"
+	summary := ace.Count(u.InputTokens, "input token") + ", " + ace.Number(u.OutputTokens) + " output"
 	if u.CacheReadTokens > 0 {
-		summary += ", " + text.Count(u.CacheReadTokens) + " from cache"
+		summary += ", " + ace.Number(u.CacheReadTokens) + " from cache"
 	}
 	return summary + ", " + u.Cost()
 }

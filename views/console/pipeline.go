@@ -128,7 +128,7 @@ func (p *Pipeline) ConfirmEach(s tui.Shell, verb string, open []runs.Run, of int
 		lines = append(lines, text.Safe(NameOf(r)+"  run "+r.RunID, " "))
 	}
 	if more := len(open) - shownMarks; more > 0 {
-		lines = append(lines, "and "+text.Count(int64(more))+" more")
+		lines = append(lines, "and "+ace.Number(more)+" more")
 	}
 	s.Confirm(tui.Question{Title: capital(verb) + " " + ace.Count(len(open), "run") + "?", Lines: lines,
 		Yes: verb + " them", Do: func() tea.Cmd {

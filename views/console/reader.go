@@ -3,6 +3,7 @@ package console
 import (
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/theme"
 	"acescope/tui/text"
 	"acescope/tui/widget"
@@ -58,14 +59,14 @@ func (r *Reader) Scroll(by int) {
 
 // Footer returns the position, or "" if all lines are visible.
 func (r *Reader) Footer() string {
-	n, count := len(r.Lines), text.Count
+	n := len(r.Lines)
 	switch {
 	case n <= r.Page():
 		return ""
 	case r.Pointer:
-		return count(int64(r.Cursor+1)) + "/" + count(int64(n))
+		return ace.Number(r.Cursor+1) + "/" + ace.Number(n)
 	}
-	return count(int64(r.Top+1)) + "-" + count(int64(min(r.Top+r.Page(), n))) + " of " + count(int64(n))
+	return ace.Number(r.Top+1) + "-" + ace.Number(min(r.Top+r.Page(), n)) + " of " + ace.Number(n)
 }
 
 // Show draws a document. With a new key it starts at the top. write is called again if key, of or the width

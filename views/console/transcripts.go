@@ -1,6 +1,7 @@
 package console
 
 import (
+	"acescope/engine/ace"
 	"acescope/sources/sessions"
 	"acescope/sources/transcripts"
 	"acescope/theme"
@@ -16,7 +17,7 @@ func Reading(t *sessions.Transcripts, g theme.Glyphs) string {
 	if p.Done >= p.Files {
 		return ""
 	}
-	line := "reading " + text.Count(int64(p.Done)) + " of " + text.Count(int64(p.Files))
+	line := "reading " + ace.Number(p.Done) + " of " + ace.Number(p.Files)
 	if p.Rate() > 0 {
 		line += ", " + Bytes(int64(p.Rate())) + "/s"
 	}

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	tea "charm.land/bubbletea/v2"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/engine/ace"
 	"acescope/sources/costs"
 	"acescope/sources/sessions"
 	"acescope/sources/transcripts"
@@ -116,7 +118,7 @@ func (v *rows) Footer() string {
 	parts := []string{"total " + console.CostCell(v.total.Totals.Usage(), v.Styles.Glyphs)}
 	parts = append(parts, console.Reading(v.data, v.Styles.Glyphs))
 	if n := v.data.Progress.Dropped; n > 0 {
-		parts = append(parts, text.Count(int64(n))+" older transcripts not read")
+		parts = append(parts, ace.Number(n)+" older transcripts not read")
 	}
 	if v.runs != nil && v.runs.Dropped {
 		parts = append(parts, "older runs not read")

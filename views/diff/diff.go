@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/engine/temporal/compare"
 	"acescope/sources/diff"
 	"acescope/sources/histories"
@@ -391,7 +392,7 @@ func (v *list) emptyLines() []string {
 	say := []string{text.Safe(v.of.A.Name(), " "), "and", text.Safe(v.of.B.Name(), " "), ""}
 	if v.of.Reading {
 		return append(say, fmt.Sprintf("reading%s %s and %s events", g.Ellipsis,
-			text.Count(int64(v.of.ReadA)), text.Count(int64(v.of.ReadB))))
+			ace.Number(v.of.ReadA), ace.Number(v.of.ReadB)))
 	}
 	for _, x := range []struct{ name, err string }{{"A", v.of.ErrA}, {"B", v.of.ErrB}} {
 		if x.err != "" {

@@ -152,10 +152,10 @@ func writeStepSide(w *widget.Writer, side string, step *compare.Step) {
 		at = step.At.In(w.Loc).Format("15:04:05.000")
 	}
 	l.Add(statusInk(step.Status, w.S), text.Safe(step.Status, " ")).
-		Add(w.S.Muted, "  event "+text.Count(step.Event)+"  at "+at+"  duration "+
+		Add(w.S.Muted, "  event "+ace.Number(step.Event)+"  at "+at+"  duration "+
 			widget.Milliseconds(step.DurationMS, w.S.Glyphs))
 	if step.Attempt > 1 {
-		l.Add(w.S.Retrying, "  attempt "+text.Count(int64(step.Attempt)))
+		l.Add(w.S.Retrying, "  attempt "+ace.Number(step.Attempt))
 	}
 	w.End(l)
 	if step.Note != "" {

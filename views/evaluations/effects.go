@@ -81,7 +81,7 @@ func (v *effectsView) head(p *ace.AblationProgress) []string {
 	s := v.Styles
 	done, planned := p.Answers()
 	l := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
-	l.Add(s.Muted, " "+text.Count(int64(done))+" of "+ace.Count(planned, "answer")+" to "+
+	l.Add(s.Muted, " "+ace.Number(done)+" of "+ace.Count(planned, "answer")+" to "+
 		ace.Count(v.data.Labeled, "item"))
 	if p.Skipped > 0 {
 		l.Add(s.Warning, "  "+ace.Count(p.Skipped, "trial")+" beyond the budget")
@@ -93,7 +93,7 @@ func (v *effectsView) head(p *ace.AblationProgress) []string {
 		if !pruned.Kept {
 			verdict, ink = "not kept", s.Failed
 		}
-		l.Add(ink, " pruned, "+verdict).Add(s.Text, "  "+text.Count(int64(pruned.Bullets))+" of "+
+		l.Add(ink, " pruned, "+verdict).Add(s.Text, "  "+ace.Number(pruned.Bullets)+" of "+
 			ace.Count(pruned.Before, "bullet")+"; accuracy on "+ace.Count(pruned.HeldOut,
 			"held-out item")+
 			" "+
@@ -165,7 +165,7 @@ func (v *effectDetail) Draw(now time.Time, focused bool) []string {
 		w.Section(text.Safe(e.Name, " "), string(e.Kind))
 		w.Prose(" items     ", w.S.Text, ace.Count(e.Cited, "item")+
 			" cite it, the whole playbook answers "+
-			text.Count(int64(e.Correct))+" correctly")
+			ace.Number(e.Correct)+" correctly")
 		if e.Difference != nil {
 			helped, hurt := ace.Count(e.Pairs.Helped, "item"), ace.Count(e.Pairs.Hurt, "item")
 			w.Prose(" helped    ", w.S.Success, helped+" that only the whole playbook answers correctly")

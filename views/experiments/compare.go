@@ -272,7 +272,7 @@ func (v *compareView) filterLine() string {
 		if n == 0 && i != v.only && f.name == "ungraded" {
 			continue
 		}
-		label := f.name + " " + text.Count(int64(n))
+		label := f.name + " " + ace.Number(n)
 		if i == v.only {
 			l.Add(s.Title, "["+label+"]")
 		} else {
@@ -286,7 +286,7 @@ func (v *compareView) cells(r compareRow) []widget.Cell {
 	s, g := v.Styles, v.Styles.Glyphs
 	label, ink := flipLabel(r.Flip, s)
 	if r.eval {
-		return []widget.Cell{{label, ink}, {g.Dash, s.Muted}, {text.Count(int64(r.index)), s.Muted},
+		return []widget.Cell{{label, ink}, {g.Dash, s.Muted}, {ace.Number(r.index), s.Muted},
 			{"evaluation " + text.Safe(v.of.Eval.Dataset, " "), s.Muted}, {g.Dash, s.Muted}, {},
 			{g.Dash, s.Muted}}
 	}
@@ -294,8 +294,8 @@ func (v *compareView) cells(r compareRow) []widget.Cell {
 	if v.second {
 		left, right = right, left
 	}
-	return []widget.Cell{{label, ink}, {text.Count(int64(r.Epoch)), s.Muted},
-		{text.Count(int64(r.A.Index)), s.Muted},
+	return []widget.Cell{{label, ink}, {ace.Number(r.Epoch), s.Muted},
+		{ace.Number(r.A.Index), s.Muted},
 		{text.Safe(r.A.TaskID, " "), left}, {console.OrDash(r.A.Answer, g), left},
 		{text.Safe(r.B.TaskID, " "), right}, {console.OrDash(r.B.Answer, g), right}}
 }
@@ -322,8 +322,8 @@ func WriteComparison(w *widget.Writer, c *experiments.Comparison) {
 	w.End(w.Line().Add(s.Muted, " A ").Add(s.Strong, text.Safe(c.A.Name(), " ")).
 		Add(s.Muted, "  "+g.Arrow+"  B ").Add(s.Strong, text.Safe(c.B.Name(), " ")))
 	w.Say(widget.Unless(c.SameData, s.Muted, s.Warning), " "+text.Safe(c.Alignment(), " "))
-	w.End(w.Line().Add(s.Text, " "+text.Count(int64(len(c.Pairs)))+" aligned").
-		Add(s.Muted, ", "+text.Count(int64(c.OnlyA))+" only in A, "+text.Count(int64(c.OnlyB))+" only in B"))
+	w.End(w.Line().Add(s.Text, " "+ace.Number(len(c.Pairs))+" aligned").
+		Add(s.Muted, ", "+ace.Number(c.OnlyA)+" only in A, "+ace.Number(c.OnlyB)+" only in B"))
 	w.Prose(" ", s.Strong, c.Headline())
 	for _, p := range c.Paired[min(len(c.Paired), 1):] {
 		w.Prose(" ", s.Text, p.Where()+": "+p.Result())

@@ -173,7 +173,7 @@ func (x *Experiments) mark(s tui.Shell, id string) {
 	if at := slices.Index(x.Marks, id); at >= 0 {
 		x.Marks = slices.Delete(slices.Clone(x.Marks), at, at+1)
 	} else if len(x.Marks) >= experiments.MaxSeries {
-		s.Note("at most " + text.Count(experiments.MaxSeries) + " experiments can be marked")
+		s.Note("at most " + ace.Number(experiments.MaxSeries) + " experiments can be marked")
 	} else if id != "" {
 		x.Marks = append(slices.Clone(x.Marks), id)
 	}
@@ -297,7 +297,7 @@ func NewList(x *Experiments) *list {
 func (v *list) Footer() string {
 	var parts []string
 	if n := len(v.Marks); n > 0 {
-		parts = append(parts, text.Count(int64(n))+" marked")
+		parts = append(parts, ace.Number(n)+" marked")
 	}
 	if v.Order > 0 {
 		parts = append(parts, "by "+orders[v.Order].name)
@@ -306,7 +306,7 @@ func (v *list) Footer() string {
 		parts = append(parts, "/"+text.Cut(text.Safe(v.Filter, " "), 20, ""))
 	}
 	if v.data != nil && v.data.More > 0 {
-		parts = append(parts, text.Count(v.data.More)+" older not listed")
+		parts = append(parts, ace.Number(v.data.More)+" older not listed")
 	}
 	return v.Join(append(parts, v.Table.Position())...)
 }

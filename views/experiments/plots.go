@@ -64,7 +64,7 @@ func (v *Curves) Title() string {
 func (v *Curves) Footer() string {
 	over := "over all tasks"
 	if w := windows[v.Window]; w > 0 {
-		over = "over " + text.Count(int64(w)) + " tasks"
+		over = "over " + ace.Number(w) + " tasks"
 	}
 	if v.ByTime {
 		over += " " + v.Styles.Glyphs.Dot + " by time"
@@ -98,7 +98,7 @@ func (v *Curves) Draw(now time.Time, _ bool) []string {
 	} else {
 		comparedFacts(w, read)
 		if missing := len(ids) - len(read); missing > 0 {
-			w.Say(v.Styles.Muted, " reading "+text.Count(int64(missing))+" more"+v.Styles.Glyphs.Ellipsis)
+			w.Say(v.Styles.Muted, " reading "+ace.Number(missing)+" more"+v.Styles.Glyphs.Ellipsis)
 		}
 	}
 	facts := w.Lines[:min(len(w.Lines), max(v.Height-minPlotHeight, 1))]
@@ -176,7 +176,7 @@ func facts(w *widget.Writer, x *experiments.Series, cost string) {
 		l.Add(s.Text, " "+text.Safe(p.Stage, " "))
 	}
 	if p.TotalEpochs > 1 {
-		l.Add(s.Text, ", epoch "+text.Count(int64(p.Epoch))+" of "+text.Count(int64(p.TotalEpochs)))
+		l.Add(s.Text, ", epoch "+ace.Number(p.Epoch)+" of "+ace.Number(p.TotalEpochs))
 	}
 	w.End(l.Add(s.Text, dot+tasksCell(p, g)+" tasks").
 		Add(s.Failed, failedCell(p)).
@@ -190,15 +190,15 @@ func facts(w *widget.Writer, x *experiments.Series, cost string) {
 		Add(s.Strong, widget.InParentheses(evalRange(p.Eval, g))).
 		Add(s.Text, lastEvalScore(x)).Add(s.Muted, learnedText(p, dot)))
 	w.End(w.Line().Add(s.Muted, " playbook ").Add(s.Text, ace.Count(p.Bullets, "bullet")).
-		Add(s.Muted, dot+"operations ").Add(s.Added, text.Count(int64(p.Accepted))+" accepted").Add(s.Text,
+		Add(s.Muted, dot+"operations ").Add(s.Added, ace.Number(p.Accepted)+" accepted").Add(s.Text,
 		", ").
-		Add(s.Removed, text.Count(int64(p.Rejected))+" rejected"))
-	w.End(w.Line().Add(s.Muted, " cost ").Add(s.Text, console.CostCell(p.Usage, g)+", "+text.Count(t.Tokens)+
+		Add(s.Removed, ace.Number(p.Rejected)+" rejected"))
+	w.End(w.Line().Add(s.Muted, " cost ").Add(s.Text, console.CostCell(p.Usage, g)+", "+ace.Number(t.Tokens)+
 		" tokens").
 		Add(s.Muted, dot+"per correct answer ").Add(s.Text, cost))
 	in := x.Input
 	about := []string{console.OrDash(in.DatasetID, g), console.OrDash(in.Model, g),
-		console.OrDash(string(in.Adapter), g), text.Count(int64(max(in.Parallel, 1))) + " at a time"}
+		console.OrDash(string(in.Adapter), g), ace.Number(max(in.Parallel, 1)) + " at a time"}
 	if tools := in.SkillsConfig.AllowedTools; len(tools) > 0 {
 		about = append(about, "only "+text.Safe(strings.Join(tools, ", "), " "))
 	}
@@ -227,7 +227,7 @@ func seriesErrors(w *widget.Writer, x *experiments.Series) {
 		w.Prose(" ", w.S.Muted, x.Note)
 	}
 	if x.Dropped > 0 {
-		w.Say(w.S.Warning, " "+text.Count(int64(x.Dropped))+" later tasks counted but not plotted")
+		w.Say(w.S.Warning, " "+ace.Number(x.Dropped)+" later tasks counted but not plotted")
 	}
 }
 
@@ -240,7 +240,7 @@ func learnedText(p *ace.ExperimentProgress, dot string) string {
 }
 
 func lastCount(x *experiments.Series) string {
-	return "last " + text.Count(int64(min(experiments.DefaultWindow, max(len(x.Tasks), 1))))
+	return "last " + ace.Number(min(experiments.DefaultWindow, max(len(x.Tasks), 1)))
 }
 
 // seriesDuration shows the duration of the experiment once its history is read.
@@ -288,12 +288,12 @@ func comparedFacts(w *widget.Writer, list []*experiments.Series) {
 	lines := t.Draw(s, false, func(i int) []widget.Cell {
 		x := list[i]
 		p, sum, ink := &x.Progress, x.Totals(), s.Series(i)
-		operations := text.Count(int64(p.Accepted)) + "/" + text.Count(int64(p.Rejected))
+		operations := ace.Number(p.Accepted) + "/" + ace.Number(p.Rejected)
 		return []widget.Cell{{widget.SeriesMark(i, g) + " " + text.Safe(x.Name(), " "), ink},
 			{tasksCell(p, g), s.Text},
 			{rateCell(sum.Accuracy, g), s.Text}, {widget.Range(sum.Interval(), "rate", g), s.Muted},
 			{evalCell(p.Eval, g), s.Text}, {evalRange(p.Eval, g), s.Muted},
-			{text.Count(int64(p.Bullets)), s.Text},
+			{ace.Number(p.Bullets), s.Text},
 			{operations, s.Text}, {console.CostCell(p.Usage, g), s.Muted},
 			{perCorrect(x, sum, g, false), s.Muted},
 			{seriesDuration(x, w), s.Muted}}
@@ -363,7 +363,7 @@ func tasksCell(p *ace.ExperimentProgress, g theme.Glyphs) string {
 	if of == 0 {
 		return g.Dash
 	}
-	return text.Count(int64(ended)) + "/" + text.Count(int64(of))
+	return ace.Number(ended) + "/" + ace.Number(of)
 }
 
 // accuracyOf returns the accuracy over all epochs, or -1 without labeled answers.
@@ -405,10 +405,10 @@ func costSoFar(r experiments.Experiment) float64 {
 func failedCell(p *ace.ExperimentProgress) string {
 	out := ""
 	if failed, _ := p.Failed(); failed > 0 {
-		out = ", " + text.Count(int64(failed)) + " failed"
+		out = ", " + ace.Number(failed) + " failed"
 	}
 	if canceled := p.Canceled(); canceled > 0 {
-		out += ", " + text.Count(int64(canceled)) + " canceled"
+		out += ", " + ace.Number(canceled) + " canceled"
 	}
 	return out
 }
@@ -451,5 +451,5 @@ func countOrDash(n int, g theme.Glyphs) string {
 	if n == 0 {
 		return g.Dash
 	}
-	return text.Count(int64(n))
+	return ace.Number(n)
 }

@@ -82,7 +82,7 @@ func (w *checkWriter) queue(q system.Queue) {
 	w.Section("Task queue", "")
 	w.fact("name", q.Name)
 	w.fact("tasks", q.Kind+" tasks")
-	w.fact("waiting", text.Count(q.Backlog)+" (approximately)")
+	w.fact("waiting", ace.Number(q.Backlog)+" (approximately)")
 	if q.Backlog > 0 {
 		w.fact("oldest", widget.Milliseconds(q.OldestMS, w.S.Glyphs))
 	}
@@ -114,15 +114,15 @@ func (w *checkWriter) calls(c system.Check, calls []cluster.CallStat) {
 			mark, ink = " "+w.S.Glyphs.Pointer+" ", w.S.Strong
 		}
 		l := w.Line().Add(ink, mark+text.Fit(text.Safe(k.Name, " "), name, w.S.Glyphs.Ellipsis)+
-			text.FitLeft(text.Count(int64(k.PerMinute)), 6, ""))
-		l.Add(widget.Unless(k.Failed == 0, w.S.Muted, w.S.Failed), text.FitLeft(text.Count(int64(k.Failed)),
+			text.FitLeft(ace.Number(k.PerMinute), 6, ""))
+		l.Add(widget.Unless(k.Failed == 0, w.S.Muted, w.S.Failed), text.FitLeft(ace.Number(k.Failed),
 			5, ""))
 		w.End(l.Add(w.S.Muted, text.FitLeft(p50, 8, "")+text.FitLeft(p95, 8, "")))
 	}
 	for _, k := range calls {
 		if k.LastError != "" && (k.Name == c.Name || c.Name == "all calls") {
 			w.Section("Last error of "+text.Safe(k.Name, " "),
-				w.Ago(k.LastAt)+", "+text.Count(k.Failures)+" of "+text.Count(k.Total)+" failed in total")
+				w.Ago(k.LastAt)+", "+ace.Number(k.Failures)+" of "+ace.Number(k.Total)+" failed in total")
 			w.Prose("   ", w.S.Error, k.LastError)
 		}
 	}
@@ -170,7 +170,7 @@ func (w *checkWriter) process(p system.Process) {
 		w.fact("resident", system.Bytes(p.RSS))
 	}
 	w.fact("heap", system.Bytes(p.Heap)+" of "+system.Bytes(p.HeapSys)+" held")
-	w.fact("goroutines", text.Count(int64(p.Goroutines)))
-	w.fact("collections", text.Count(int64(p.GCs))+", "+text.Duration(p.GCPause)+" paused in total")
-	w.fact("snapshots", text.Count(int64(p.Snapshots))+" made")
+	w.fact("goroutines", ace.Number(p.Goroutines))
+	w.fact("collections", ace.Number(p.GCs)+", "+text.Duration(p.GCPause)+" paused in total")
+	w.fact("snapshots", ace.Number(p.Snapshots)+" made")
 }

@@ -57,7 +57,7 @@ func (v *lineage) Footer() string {
 	}
 	summary, marked := ace.Count(t.Count(), "fork")+widget.Dropped(t.Dropped), ""
 	if n := len(v.listing.Marks.Runs); n > 0 {
-		marked = text.Count(int64(n)) + " marked"
+		marked = ace.Number(n) + " marked"
 	}
 	v.sync(t)
 	return v.Join(summary, marked, v.Table.Position())
@@ -149,7 +149,7 @@ func (v *lineage) mark(s tui.Shell) {
 		return
 	}
 	if !v.listing.Marks.Toggle(n.Run) {
-		s.Note("at most " + text.Count(console.MaxMarks) + " runs can be marked")
+		s.Note("at most " + ace.Number(console.MaxMarks) + " runs can be marked")
 		return
 	}
 	v.Scroll(1)

@@ -4,10 +4,10 @@ import (
 	"strconv"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/sources/logfile"
 	"acescope/sources/logs"
 	"acescope/tui"
-	"acescope/tui/text"
 	"acescope/tui/widget"
 	"acescope/views/console"
 )
@@ -69,7 +69,7 @@ func (v *fileList) row(s *logs.Logs, f logs.File, now time.Time) []widget.Cell {
 		name = g.Pointer + " " + name
 	}
 	if !f.RatedAt.IsZero() && now.Sub(f.RatedAt) < 5*time.Second {
-		speed = text.Count(int64(f.PerSecond + 0.5))
+		speed = ace.Number(int64(f.PerSecond + 0.5))
 	}
 	state := string(f.State)
 	switch f.State {

@@ -76,15 +76,15 @@ func (v *Lines) Footer() string {
 	state := "following"
 	switch below := v.below(); {
 	case v.frozen != nil:
-		state = "paused, " + text.Count(v.unseen()) + " new, p resumes"
+		state = "paused, " + ace.Number(v.unseen()) + " new, p resumes"
 	case v.Away:
-		state = text.Count(int64(below)) + " below, G follows"
+		state = ace.Number(below) + " below, G follows"
 	}
 	search := ""
 	if v.search != nil {
 		search = "/" + text.Safe(v.search.String(), " ")
 	}
-	return v.Join(state, ace.Count(len(v.Picked), "line"), text.Count(s.Dropped)+" dropped",
+	return v.Join(state, ace.Count(len(v.Picked), "line"), ace.Number(s.Dropped)+" dropped",
 		v.selectionText(), search)
 }
 

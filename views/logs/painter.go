@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/sources/logfile"
 	"acescope/sources/logs"
 	"acescope/theme"
@@ -126,7 +127,7 @@ func (p *painter) spans(e logs.Entry) (out []widget.Span) {
 		p.fields(rec, add)
 	}
 	if n := int64(len(e.Text)-len(body)) + e.Cut; n > 0 && (p.raw || rec.Form == logfile.Plain) {
-		add(s.Muted, " ("+text.Count(n)+" more bytes)")
+		add(s.Muted, " ("+ace.Number(n)+" more bytes)")
 	}
 	if e.Incomplete {
 		add(s.Muted, " (incomplete)")

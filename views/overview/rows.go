@@ -216,7 +216,7 @@ func (v *overview) attention() console.Section {
 		if g.Verdict != "" {
 			m = st.Verdict(string(g.Verdict))
 		}
-		m.Word = text.Count(int64(g.Count)) + " " + m.Word
+		m.Word = ace.Number(g.Count) + " " + m.Word
 		why := strings.TrimPrefix(cmp.Or(string(g.Phase), g.Activity)+": "+g.Pattern, ": ")
 		s.Rows = append(s.Rows, causeRow{row(m, "", why, g.Last.At, g.Last.Run), g.Key()})
 	}

@@ -160,7 +160,7 @@ func (w *detailWriter) counters(l *playbook.BulletHistory) {
 	w.Say(s.Text, "")
 	row := func(name string, ink theme.Ink, n int, values []float64) {
 		w.End(w.Line().Add(s.Muted, "   "+text.Fit(name, 8, "")).
-			Add(ink, text.FitLeft(text.Count(int64(n)), 6, "")+"  "+widget.Spark(values, 20, s.Glyphs)))
+			Add(ink, text.FitLeft(ace.Number(n), 6, "")+"  "+widget.Spark(values, 20, s.Glyphs)))
 	}
 	row("helpful", s.Added, b.Helpful, helpful)
 	row("harmful", widget.Unless(b.Harmful == 0, s.Muted, s.Removed), b.Harmful, harmful)
@@ -233,12 +233,12 @@ func (w *detailWriter) touches(title string, list []*playbook.BulletChange, all 
 	if all == 0 {
 		return
 	}
-	remark := text.Count(int64(all))
+	remark := ace.Number(all)
 	if len(list) > 1 {
 		remark += ", newest first"
 	}
 	if n := all - len(list); n > 0 {
-		remark += "; " + text.Count(int64(n)) + " older not kept"
+		remark += "; " + ace.Number(n) + " older not kept"
 	}
 	w.Section(title, remark)
 	for _, t := range list {
@@ -292,7 +292,7 @@ func (w *detailWriter) version(at *playbooks.VersionDetail, by *playbook.Source)
 		w.Section("Why", "")
 		w.Prose("   ", s.Text, r.Rationale)
 	}
-	w.Section("Operations", text.Count(int64(len(r.Operations))))
+	w.Section("Operations", ace.Number(len(r.Operations)))
 	words := map[string][]playbook.Hunk{}
 	for _, c := range at.Changes.Changed {
 		words[c.ID] = c.Words
@@ -363,7 +363,7 @@ func (w *detailWriter) found(f *playbook.Finding) {
 			w.Section("Bullets", "enter opens a bullet")
 		}
 		if i == enough {
-			w.Say(s.Muted, "   and "+text.Count(int64(len(f.BulletIDs)-enough+f.More))+" more")
+			w.Say(s.Muted, "   and "+ace.Number(len(f.BulletIDs)-enough+f.More)+" more")
 			break
 		}
 		from := len(w.Lines)

@@ -363,7 +363,7 @@ func (v *List) stateLine() string {
 			l.Add(s.Added, sep+g.Added+strconv.Itoa(len(p.Diff.Added))).
 				Add(s.Updated, " "+g.Updated+strconv.Itoa(len(p.Diff.Changed))).
 				Add(s.Removed, " "+g.Removed+strconv.Itoa(len(p.Diff.Removed))).
-				Add(s.Muted, ", "+text.Count(int64(p.Diff.Same))+" unchanged")
+				Add(s.Muted, ", "+ace.Number(p.Diff.Same)+" unchanged")
 		}
 	case at != nil:
 		l.Add(s.Text, fmt.Sprintf(" v%d of %d", v.seqNow(), v.newest()))
@@ -374,7 +374,7 @@ func (v *List) stateLine() string {
 		v.sizeLine(&l, at, sep)
 	}
 	if n := len(v.books.Branches); n > 1 {
-		l.Add(s.Muted, sep+"[ ] "+text.Count(int64(n))+" branches")
+		l.Add(s.Muted, sep+"[ ] "+ace.Number(n)+" branches")
 	}
 	return l.String(s.Text)
 }

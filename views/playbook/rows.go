@@ -318,7 +318,7 @@ func (r versionRow) cells(now time.Time, s theme.Styles) []widget.Cell {
 	return []widget.Cell{mark, number, {text.Span(now.Sub(v.At)), s.Muted},
 		{console.OrDash(strings.TrimPrefix(v.TaskID, v.Branch+"-"), g), s.Text},
 		{versionDelta(v, g), widget.Unless(v.Hash == v.Parent, s.Muted, s.Text)},
-		{text.Count(int64(v.Bullets)), s.Text}, {oneLine(v.Rationale), s.Muted}}
+		{ace.Number(v.Bullets), s.Text}, {oneLine(v.Rationale), s.Muted}}
 }
 
 // versionDelta shows what a version changed: "+2 ~1 −1", or its tags if it changed only counters.
@@ -390,7 +390,7 @@ func (r findingRow) cells(_ time.Time, s theme.Styles) []widget.Cell {
 	glyph, ink := findingMark(r.Finding, s)
 	bullets := s.Glyphs.Dash
 	if n := len(r.BulletIDs) + r.More; n > 0 {
-		bullets = text.Count(int64(n))
+		bullets = ace.Number(n)
 	}
 	return []widget.Cell{{glyph + " " + string(r.Severity), ink}, {string(r.Kind), s.Text},
 		{bullets, s.Muted},

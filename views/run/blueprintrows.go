@@ -112,7 +112,7 @@ func logRows(b *lister, d *histories.Detail) {
 
 func logRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
 	if d.LogDropped+len(d.Log) > maxLogRows {
-		return "the newest " + text.Count(maxLogRows) +
+		return "the newest " + ace.Number(maxLogRows) +
 			" lines, with the output of the program; 1 and tab show more", s.Muted
 	}
 	return "with the output of the program", s.Muted

@@ -29,10 +29,10 @@ func skillRows(b *lister, d *histories.Detail) {
 func skillsRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
 	summary := ace.Count(d.Skills.Total, "call")
 	if d.Skills.Dropped > 0 {
-		summary += ", " + text.Count(int64(d.Skills.Dropped)) + " not kept"
+		summary += ", " + ace.Number(d.Skills.Dropped) + " not kept"
 	}
 	if d.Skills.Unreadable > 0 {
-		summary += ", " + text.Count(int64(d.Skills.Unreadable)) + " unreadable"
+		summary += ", " + ace.Number(d.Skills.Unreadable) + " unreadable"
 	}
 	return summary, s.Muted
 }
@@ -51,7 +51,7 @@ func (r skillRow) Draw(l *line) {
 		if n == 0 {
 			ink = s.Muted
 		}
-		l.add(ink, text.FitLeft(text.Count(int64(n)), width, "")+word)
+		l.add(ink, text.FitLeft(ace.Number(n), width, "")+word)
 	}
 	l.add(s.Text, text.Fit(text.Safe(u.Name, " "), widget.Clamp(l.Width-66, 10, 24), g.Ellipsis))
 	calls := " calls"
@@ -81,7 +81,7 @@ func (r skillRow) Inspect(w *inspection) {
 		name string
 		n    int
 	}{{"calls", u.Calls}, {"ok", u.OK}, {"failed", u.Failed}, {"denied", u.Denied}, {"pending", u.Pending}} {
-		w.field(f.name, text.Count(int64(f.n)))
+		w.field(f.name, ace.Number(f.n))
 	}
 	w.field("p50", widget.Milliseconds(u.P50MS, w.S.Glyphs))
 	w.field("p95", widget.Milliseconds(u.P95MS, w.S.Glyphs))
@@ -150,7 +150,7 @@ func callRows(b *lister, d *histories.Detail) {
 func callsRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
 	summary := ace.Count(d.Calls.Len(), "call") + ", oldest first"
 	if n := d.Calls.Cut(); n > 0 {
-		summary += ", payloads of " + text.Count(int64(n)) + " cut"
+		summary += ", payloads of " + ace.Number(n) + " cut"
 	}
 	return summary, s.Muted
 }
@@ -163,8 +163,8 @@ func (w *inspection) calls() {
 		}
 		return true
 	})
-	w.field("calls", text.Count(int64(w.d.Calls.Len())))
-	w.field("not ok", text.Count(int64(failed)))
+	w.field("calls", ace.Number(w.d.Calls.Len()))
+	w.field("not ok", ace.Number(failed))
 }
 
 // callLogRow is the artifact with the full calls of the run.
@@ -239,7 +239,7 @@ func (r callRow) Inspect(w *inspection) {
 		what string
 	}{{r.UseEvent, "started"}, {r.ResultEvent, "ended"}, {r.SessionEvent, "in the result of the phase"}} {
 		if e.id != 0 {
-			events = append(events, text.Count(e.id)+" "+e.what)
+			events = append(events, ace.Number(e.id)+" "+e.what)
 		}
 	}
 	w.field("events", strings.Join(events, ", "))

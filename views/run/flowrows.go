@@ -43,10 +43,10 @@ func flowRows(b *lister, d *histories.Detail) {
 
 func flowRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
 	ended, all := d.Flow.Counts()
-	summary := text.Count(int64(ended)) + " of " + ace.Count(all, "step") + " ended, " +
+	summary := ace.Number(ended) + " of " + ace.Count(all, "step") + " ended, " +
 		ace.Count(d.Flow.Operations, "operation")
 	if n := d.Flow.Dropped; n > 0 {
-		summary += ", " + text.Count(int64(n)) + " older no longer listed"
+		summary += ", " + ace.Number(n) + " older no longer listed"
 	}
 	return summary, s.Muted
 }
@@ -56,9 +56,9 @@ func flowProgress(f *flows.View) string {
 	ended, all := f.Counts()
 	summary := text.Safe(f.Name, " ")
 	if f.ChainRun > 0 {
-		summary += ", run " + text.Count(int64(f.ChainRun)) + " of its chain"
+		summary += ", run " + ace.Number(f.ChainRun) + " of its chain"
 	}
-	summary += ", " + text.Count(int64(ended)) + " of " + ace.Count(all, "step")
+	summary += ", " + ace.Number(ended) + " of " + ace.Count(all, "step")
 	var open []string
 	for i := range f.Steps {
 		if s := &f.Steps[i]; s.Waits() {
@@ -141,7 +141,7 @@ func (r flowStepRow) Draw(l *line) {
 		l.add(l.S.Muted, console.CostCell(*u, l.S.Glyphs)+" ")
 	}
 	if n := r.attempts(); n > 1 {
-		l.add(l.S.Retrying, l.S.Glyphs.Retry+text.Count(int64(n))+" ")
+		l.add(l.S.Retrying, l.S.Glyphs.Retry+ace.Number(n)+" ")
 	}
 	if r.s.Name != "" {
 		l.add(l.S.Text, oneLine(r.s.Name)+" ")
@@ -251,14 +251,14 @@ func (r flowStepRow) operation(w *inspection) {
 	w.field("type", string(op.Type))
 	w.field("activity", op.Activity)
 	if n := r.attempts(); n > 0 {
-		w.field("attempt", text.Count(int64(n)))
+		w.field("attempt", ace.Number(n))
 	}
 	if op.Cached {
 		w.field("cached", "yes, the handler was not called")
 	}
 	if !op.End.IsZero() {
 		w.field("took", durationText(op.End.Sub(op.Start), w.S.Glyphs))
-		w.field("end event", text.Count(op.EndEvent))
+		w.field("end event", ace.Number(op.EndEvent))
 	}
 	if f := op.Failure; f != nil {
 		w.Prose(" failure     ", w.S.Error, strings.TrimPrefix(f.Type+": "+f.Message, ": "))

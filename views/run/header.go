@@ -139,7 +139,7 @@ func attemptsLabel(d *histories.Detail, st ace.StepState, now time.Time, g theme
 	if n < 2 {
 		return ""
 	}
-	return " " + g.Retry + text.Count(int64(n)) + wait
+	return " " + g.Retry + ace.Number(n) + wait
 }
 
 func stepMark(status string, s theme.Styles) theme.Mark {

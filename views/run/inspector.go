@@ -144,7 +144,7 @@ type inspection struct {
 func (w *inspection) event(id int64) {
 	if id != 0 {
 		w.Say(w.S.Text, "")
-		w.End(w.Line().Add(w.S.Muted, " event ").Add(w.S.Text, text.Count(id)).
+		w.End(w.Line().Add(w.S.Muted, " event ").Add(w.S.Text, ace.Number(id)).
 			Add(w.S.Muted, "  (").Add(w.S.Key, "J").Add(w.S.Muted, " goes to it)"))
 	}
 }

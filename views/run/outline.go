@@ -188,8 +188,8 @@ func (v *Outline) Footer() string {
 	if d == nil {
 		return ""
 	}
-	return v.Join(origin(d, v.Styles.Glyphs), text.Count(int64(v.Cursor+1))+"/"+
-		text.Count(int64(len(v.Rows))))
+	return v.Join(origin(d, v.Styles.Glyphs), ace.Number(v.Cursor+1)+"/"+
+		ace.Number(len(v.Rows)))
 }
 
 func (v *Outline) Bindings() []tui.Binding {

@@ -147,10 +147,10 @@ func (r *reading) review(s tui.Shell, d *histories.Detail) {
 func verdictText(approved, rejected int) string {
 	var parts []string
 	if approved > 0 {
-		parts = append(parts, "approve "+text.Count(int64(approved)))
+		parts = append(parts, "approve "+ace.Number(approved))
 	}
 	if rejected > 0 {
-		parts = append(parts, "reject "+text.Count(int64(rejected)))
+		parts = append(parts, "reject "+ace.Number(rejected))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -243,9 +243,9 @@ func (p *logPanel) state(d *histories.Detail) string {
 	}
 	if p.away {
 		_, end := p.window(d)
-		summary = text.Count(int64(d.LogDropped+len(d.Log)-end)) + " below, G follows"
+		summary = ace.Number(d.LogDropped+len(d.Log)-end) + " below, G follows"
 	}
-	return summary + ", " + text.Count(int64(d.LogDropped)) + " dropped"
+	return summary + ", " + ace.Number(d.LogDropped) + " dropped"
 }
 
 func (p *logPanel) draw(d *histories.Detail, width int, s theme.Styles, loc *time.Location) []string {

@@ -123,7 +123,7 @@ func (w *inspection) failure() {
 		w.Say(w.S.Text, "")
 		w.field("activity", a.Name)
 		if a.Attempt != 0 {
-			w.field("attempt", text.Count(int64(a.Attempt)))
+			w.field("attempt", ace.Number(a.Attempt))
 		}
 		w.field("retry", a.Retry)
 	}
@@ -217,7 +217,7 @@ type encodedRow struct {
 func (r encodedRow) Draw(l *line) {
 	l.add(l.S.Warning, l.S.Glyphs.Unknown+" "+text.Safe(r.x.What, " "))
 	l.add(l.S.Muted, " is "+text.Safe(r.x.Encoding, " ")+", "+widget.SizeText(int64(r.x.Size))+
-		": not readable here (event "+text.Count(r.event)+")")
+		": not readable here (event "+ace.Number(r.event)+")")
 	if r.x.Reason != "" {
 		l.add(l.S.Muted, ", codec server: "+oneLine(r.x.Reason))
 	}
@@ -299,9 +299,9 @@ func (r pendingRow) failed() bool { return r.a.LastError != "" }
 
 func attemptText(a *histories.PendingActivity) string {
 	if a.MaxAttempts > 0 {
-		return text.Count(int64(a.Attempt)) + " of " + text.Count(int64(a.MaxAttempts))
+		return ace.Number(a.Attempt) + " of " + ace.Number(a.MaxAttempts)
 	}
-	return text.Count(int64(a.Attempt))
+	return ace.Number(a.Attempt)
 }
 
 func phaseRows(b *lister, d *histories.Detail) {
@@ -587,7 +587,7 @@ func (r activityRow) Inspect(w *inspection) {
 	var events []string
 	for _, id := range []int64{a.ScheduledEvent, a.StartedEvent, a.ClosedEvent} {
 		if id != 0 {
-			events = append(events, text.Count(id))
+			events = append(events, ace.Number(id))
 		}
 	}
 	w.field("events", strings.Join(events, ", "))

@@ -245,7 +245,7 @@ func fields(d *histories.Detail) []fieldRow {
 	add("allowed", strings.Join(in.SkillsConfig.AllowedTools, ", "))
 	add("permission", in.SkillsConfig.PermissionMode)
 	if in.PaceMS > 0 {
-		add("pace", "at least "+text.Count(in.PaceMS)+" ms per phase")
+		add("pace", "at least "+ace.Number(in.PaceMS)+" ms per phase")
 	}
 	add("clock", d.Skew.String())
 	if f := d.Lineage.Fork; f != nil {
@@ -281,7 +281,7 @@ func lineageRows(b *lister, d *histories.Detail) {
 func lineageRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
 	summary := ace.Count(d.Forks.Count(), "fork")
 	if n := len(d.Forks.Nodes); n > maxNodes {
-		summary += " (" + text.Count(maxNodes) + " of " + text.Count(int64(n)) + " runs here)"
+		summary += " (" + ace.Number(maxNodes) + " of " + ace.Number(n) + " runs here)"
 	}
 	return summary + ", " + s.Glyphs.Point + " is this run, T shows the tree", s.Muted
 }
@@ -345,7 +345,7 @@ func measurements(p *ace.ExperimentProgress) []measurement {
 		e := &p.Epochs[i]
 		remark := labeledRemark(e.Correct, e.Labeled(), e.Unlabeled)
 		if e.Failed > 0 {
-			remark += ", " + text.Count(int64(e.Failed)) + " failed"
+			remark += ", " + ace.Number(e.Failed) + " failed"
 		}
 		all = append(all, measurement{label: "epoch " + strconv.Itoa(e.Epoch), share: e.Accuracy,
 			correct: e.Correct, labeled: e.Labeled(), remark: remark, curve: e})
@@ -356,7 +356,7 @@ func measurements(p *ace.ExperimentProgress) []measurement {
 			label = "eval before"
 		}
 		if e.Learned > 0 {
-			label = "eval " + strconv.Itoa(e.Epoch) + ", " + text.Count(int64(e.Learned))
+			label = "eval " + strconv.Itoa(e.Epoch) + ", " + ace.Number(e.Learned)
 		}
 		remark := labeledRemark(e.Correct, e.Labeled(), e.Unlabeled)
 		all = append(all, measurement{label: label, share: e.Accuracy,
@@ -369,10 +369,10 @@ func measurements(p *ace.ExperimentProgress) []measurement {
 func labeledRemark(correct, labeled, unlabeled int) string {
 	var parts []string
 	if labeled > 0 || unlabeled == 0 {
-		parts = append(parts, text.Count(int64(correct))+" of "+text.Count(int64(labeled))+" correct")
+		parts = append(parts, ace.Number(correct)+" of "+ace.Number(labeled)+" correct")
 	}
 	if unlabeled > 0 {
-		parts = append(parts, text.Count(int64(unlabeled))+" unlabeled")
+		parts = append(parts, ace.Number(unlabeled)+" unlabeled")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -398,9 +398,9 @@ func experimentProgress(p *ace.ExperimentProgress) string {
 	if summary == "" {
 		summary = "unknown stage"
 	}
-	summary += ", " + text.Count(int64(p.Done())) + " of " + ace.Count(p.TotalTasks, "task")
+	summary += ", " + ace.Number(p.Done()) + " of " + ace.Count(p.TotalTasks, "task")
 	if canceled := p.Closed() - p.Done(); canceled > 0 {
-		summary += " and " + text.Count(int64(canceled)) + " canceled"
+		summary += " and " + ace.Number(canceled) + " canceled"
 	}
 	if p.TotalEpochs > 1 {
 		summary += " of epoch " + strconv.Itoa(p.Epoch) + " of " + strconv.Itoa(p.TotalEpochs)
@@ -457,7 +457,7 @@ func (r mergedRow) Draw(l *line) {
 	l.add(l.S.Muted, text.Fit("playbook", 14, "")+ace.Count(p.Bullets, "bullet")+", "+
 		console.Short(p.Before, g)+" "+g.Arrow+" "+
 		console.Short(p.After, g)+", "+ace.Count(p.Accepted, "operation")+" accepted, "+
-		text.Count(int64(p.Rejected))+" rejected")
+		ace.Number(p.Rejected)+" rejected")
 }
 
 func failedTaskRows(b *lister, d *histories.Detail) {

@@ -173,7 +173,7 @@ func (v *detail) remark() string {
 	case d.RunsErr != "":
 		return "not read: " + text.Safe(d.RunsErr, " ")
 	case d.More:
-		return "the newest " + text.Count(int64(len(v.list)))
+		return "the newest " + ace.Number(len(v.list))
 	}
 	return ""
 }

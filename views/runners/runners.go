@@ -260,7 +260,7 @@ func countsLine(view runner.View, width int, s theme.Styles) string {
 		if i > 0 {
 			l.Add(s.Muted, " "+s.Glyphs.Dot)
 		}
-		l.Add(widget.Unless(c.n == 0, s.Muted, c.bad), " "+text.Count(c.n)+" "+c.what)
+		l.Add(widget.Unless(c.n == 0, s.Muted, c.bad), " "+ace.Number(c.n)+" "+c.what)
 	}
 	return l.String(s.Text)
 }
@@ -298,13 +298,13 @@ func runnersRemark(view runner.View, s theme.Styles) string {
 	for _, st := range []runner.Status{runner.Online, runner.Draining,
 		runner.Stale, runner.Gone} {
 		if n := count[st]; n > 0 {
-			parts = append(parts, text.Count(int64(n))+" "+string(st))
+			parts = append(parts, ace.Number(n)+" "+string(st))
 		}
 	}
 	if len(parts) == 0 {
 		return "none: acescope runner start"
 	}
-	return strings.Join(parts, ", ") + " " + s.Glyphs.Dot + " " + text.Count(int64(busy)) + " of " +
+	return strings.Join(parts, ", ") + " " + s.Glyphs.Dot + " " + ace.Number(busy) + " of " +
 		ace.Count(slots, "slot") + " busy"
 }
 
@@ -320,7 +320,7 @@ func waitingRemark(view runner.View) string {
 	case len(view.Pending) == 0:
 		return "none"
 	case len(view.Pending) < view.Waiting:
-		return "the oldest " + text.Count(int64(len(view.Pending))) + " of " + text.Count(int64(view.Waiting))
+		return "the oldest " + ace.Number(len(view.Pending)) + " of " + ace.Number(view.Waiting)
 	}
 	return "the oldest first"
 }
@@ -366,7 +366,7 @@ func (r runnerRow) draw(v *list, width int, plain bool, now time.Time) string {
 	m := runnerMark(r.Status, s)
 	cells := []widget.SizedCell{{m.Glyph + " " + m.Word, 10, m.Ink}, {text.Safe(r.ID, " "), 17, s.Text},
 		{strconv.Itoa(r.Busy) + "/" + strconv.Itoa(c.Slots) + " busy", -10,
-			widget.Unless(r.Busy > 0, s.Text, s.Muted)}, {text.Count(r.Done) + " done", -10, s.Muted},
+			widget.Unless(r.Busy > 0, s.Text, s.Muted)}, {ace.Number(r.Done) + " done", -10, s.Muted},
 		{text.Span(now.Sub(r.Since)), -5, s.Muted}}
 	offers := strings.Join(c.ExecutorTypes, ", ")
 	if len(c.Tags) > 0 {
@@ -389,7 +389,7 @@ func projectText(c runner.Capabilities) string {
 
 func (q queueRow) draw(v *list, width int, plain bool, now time.Time) string {
 	s := v.Styles
-	able, ink := text.Count(int64(q.Able))+" able", s.Text
+	able, ink := ace.Number(q.Able)+" able", s.Text
 	if q.Able == 0 {
 		able, ink = s.Glyphs.Failed+" none able", s.Error
 	}
@@ -398,7 +398,7 @@ func (q queueRow) draw(v *list, width int, plain bool, now time.Time) string {
 		summary += ": " + text.Safe(q.Nearest, " ")
 	}
 	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis,
-		widget.SizedCell{text.Count(int64(q.Waiting)) + " wait", -11, s.Text},
+		widget.SizedCell{ace.Number(q.Waiting) + " wait", -11, s.Text},
 		widget.SizedCell{"oldest " + v.oldest(q.QueueView, now), 13, s.Muted},
 		widget.SizedCell{able, 11, ink},
 		widget.SizedCell{summary, 0, s.Text})

@@ -269,21 +269,21 @@ func eventsOf(r runs.Run, _ time.Time, s theme.Styles) string {
 	if r.Events == 0 {
 		return s.Glyphs.Dash
 	}
-	return text.Count(r.Events)
+	return ace.Number(r.Events)
 }
 
 func refusedCell(sum *ace.Summary, g theme.Glyphs) string {
 	if sum == nil || sum.Rejected == 0 {
 		return g.Dash
 	}
-	return text.Count(int64(sum.Rejected))
+	return ace.Number(sum.Rejected)
 }
 
 func tokensCell(sum *ace.Summary, g theme.Glyphs) string {
 	if sum == nil || sum.Usage.InputTokens+sum.Usage.OutputTokens == 0 {
 		return g.Dash
 	}
-	return text.Count(sum.Usage.InputTokens + sum.Usage.OutputTokens)
+	return ace.Number(sum.Usage.InputTokens + sum.Usage.OutputTokens)
 }
 
 func statusOf(r runs.Run, _ time.Time, s theme.Styles) string {

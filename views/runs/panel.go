@@ -202,7 +202,7 @@ func (p *sidePanel) facetItem(name string, value runs.FacetValue) panelItem {
 		label: text.Safe(value.Value, " "), right: " ?", ink: p.pane.Styles.Text,
 	}
 	if value.Count >= 0 {
-		it.right = " " + text.Count(value.Count)
+		it.right = " " + ace.Number(value.Count)
 	}
 	if name == ace.AttrExit {
 		it.ink = p.pane.Styles.Status(value.Value).Ink
@@ -219,11 +219,11 @@ func (p *sidePanel) otherItems(f runs.Facet) []panelItem {
 	var items []panelItem
 	if f.Others > 0 {
 		items = append(items, panelItem{heading: true, label: "    other or no value",
-			right: text.Count(f.Others)})
+			right: ace.Number(f.Others)})
 	}
 	if f.Dropped > 0 {
 		items = append(items, panelItem{heading: true, label: "    values not counted",
-			right: text.Count(int64(f.Dropped))})
+			right: ace.Number(f.Dropped)})
 	}
 	return items
 }

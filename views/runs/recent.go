@@ -40,14 +40,14 @@ const recentWidth = 160
 func recentParts(r *runs.Recent, s theme.Styles, words bool) []widget.Cell {
 	g := s.Glyphs
 	sep := " " + g.Dot + " "
-	parts := []widget.Cell{{" last " + text.Count(int64(r.Runs)) + ":", s.Muted}}
+	parts := []widget.Cell{{" last " + ace.Number(r.Runs) + ":", s.Muted}}
 	add := func(m theme.Mark, n int) {
 		if n == 0 {
 			return
 		}
-		label := " " + m.Glyph + text.Count(int64(n))
+		label := " " + m.Glyph + ace.Number(n)
 		if words {
-			if label = " " + text.Count(int64(n)) + " " + m.Word; len(parts) > 1 {
+			if label = " " + ace.Number(n) + " " + m.Word; len(parts) > 1 {
 				label = "," + label
 			}
 		}

@@ -12,7 +12,6 @@ import (
 	"acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui"
-	"acescope/tui/text"
 	"acescope/tui/widget"
 	"acescope/views/console"
 )
@@ -82,7 +81,7 @@ func (v *Runs) Footer() string {
 		following = "following the newest"
 	}
 	if n := len(v.listing.Marks.Runs); n > 0 {
-		marked = text.Count(int64(n)) + " marked"
+		marked = ace.Number(n) + " marked"
 	}
 	return v.Join(v.walker.state(), v.searched(), following, v.orderState(), marked, v.columnsState(),
 		v.position())
@@ -93,9 +92,9 @@ func (v *Runs) searched() string {
 	list := v.listing.Runs
 	switch {
 	case list.Bounded:
-		return "searched the newest " + text.Count(list.Searched)
+		return "searched the newest " + ace.Number(list.Searched)
 	case list.Searched > 0 && list.More:
-		return "searching: " + text.Count(list.Searched) + " read"
+		return "searching: " + ace.Number(list.Searched) + " read"
 	}
 	return ""
 }
@@ -369,7 +368,7 @@ func (v *Runs) mark(s tui.Shell) {
 		return
 	}
 	if !v.listing.Marks.Toggle(*v.At(v.Cursor)) {
-		s.Note("at most " + text.Count(console.MaxMarks) + " runs can be marked")
+		s.Note("at most " + ace.Number(console.MaxMarks) + " runs can be marked")
 		return
 	}
 	v.Scroll(1)
@@ -403,7 +402,7 @@ func (v *Runs) Copy() (what, ids string) {
 		for i, r := range v.listing.Marks.Runs {
 			list[i] = r.WorkflowID
 		}
-		return text.Count(int64(n)) + " workflow IDs", strings.Join(list, "\n")
+		return ace.Number(n) + " workflow IDs", strings.Join(list, "\n")
 	}
 }
 

@@ -3,6 +3,7 @@ package runs
 import (
 	"slices"
 
+	"acescope/engine/ace"
 	"acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui"
@@ -114,7 +115,7 @@ func (t *sections) draw(width int, s theme.Styles) string {
 	for i, section := range all {
 		cells[i] = widget.Cell{Text: text.Safe(section.Name, " "), Ink: s.Muted}
 		if n, ok := t.counts.Value()[section.query]; ok && section.err == nil {
-			cells[i].Text += " " + text.Count(n)
+			cells[i].Text += " " + ace.Number(n)
 		}
 		if i == at {
 			cells[i].Ink = s.Accent

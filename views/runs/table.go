@@ -3,8 +3,8 @@ package runs
 import (
 	"slices"
 
+	"acescope/engine/ace"
 	"acescope/sources/runs"
-	"acescope/tui/text"
 	"acescope/tui/widget"
 	"acescope/views/console"
 )
@@ -111,15 +111,15 @@ func (t *table) orderState() string {
 	if !t.Sorting.on() {
 		return ""
 	}
-	held := text.Count(int64(len(t.listing.Runs.Rows))) + " loaded"
+	held := ace.Number(len(t.listing.Runs.Rows)) + " loaded"
 	if int64(len(t.listing.Runs.Rows)) < t.listing.Runs.Total {
-		held += " of " + text.Count(t.listing.Runs.Total)
+		held += " of " + ace.Number(t.listing.Runs.Total)
 	}
 	say := ""
 	if t.Sorting.retrying {
 		say = "only retrying"
 		if r := t.listing.Runs.Retries; r.LookedAt < r.Open {
-			held += " (" + text.Count(int64(r.LookedAt)) + " of " + text.Count(int64(r.Open)) +
+			held += " (" + ace.Number(r.LookedAt) + " of " + ace.Number(r.Open) +
 				" open checked)"
 		}
 	}
@@ -144,21 +144,21 @@ func (t *table) position() string {
 	case t.Count() == 0:
 		return ""
 	case t.Sorting.on():
-		return text.Count(int64(t.Cursor+1)) + "/" + text.Count(int64(t.Count()))
+		return ace.Number(t.Cursor+1) + "/" + ace.Number(t.Count())
 	}
-	return text.Count(t.listing.Runs.First+int64(t.Cursor+1)) + "/" + t.total()
+	return ace.Number(t.listing.Runs.First+int64(t.Cursor+1)) + "/" + t.total()
 }
 
 // total returns the number of runs, as far as it is known.
 func (t *table) total() string {
 	reached := t.listing.Runs.First + int64(len(t.listing.Runs.Rows))
 	if t.listing.Runs.Total >= reached {
-		return text.Count(t.listing.Runs.Total)
+		return ace.Number(t.listing.Runs.Total)
 	}
 	if t.listing.Runs.More {
-		return text.Count(reached) + "+"
+		return ace.Number(reached) + "+"
 	}
-	return text.Count(reached)
+	return ace.Number(reached)
 }
 
 // reveal scrolls so that the cursor is visible.

@@ -1,8 +1,8 @@
 package runs
 
 import (
+	"acescope/engine/ace"
 	"acescope/sources/runs"
-	"acescope/tui/text"
 	"acescope/tui/widget"
 )
 
@@ -42,7 +42,7 @@ func (w *walker) state() string {
 	if w.goal != toLast {
 		return ""
 	}
-	return "loading up to the last: " + text.Count(w.table.listing.Runs.Walking) + " of " + w.table.total() +
+	return "loading up to the last: " + ace.Number(w.table.listing.Runs.Walking) + " of " + w.table.total() +
 		", any move stops it"
 }
 

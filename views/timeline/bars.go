@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/sources/histories"
 	"acescope/theme"
 	"acescope/tui/text"
@@ -341,10 +342,10 @@ func (p *barPane) lane(at int32, w histories.Window, name, room int, now time.Ti
 	label := text.Spaces(2*int(sp.Depth)) + p.spanGlyph(at) + " " +
 		text.Safe(widget.Bounded(sp.Name, p.Width), " ")
 	if sp.Kind == histories.SpanGroup {
-		label += " " + text.Count(int64(sp.Members))
+		label += " " + ace.Number(sp.Members)
 	}
 	if sp.Kind == histories.SpanActivity && sp.Attempt > 1 {
-		label += " " + g.Retry + text.Count(int64(sp.Attempt))
+		label += " " + g.Retry + ace.Number(sp.Attempt)
 	}
 	long := g.Dash
 	if d := sp.Ran(now); !sp.Point && (sp.Run != 0 || sp.State.Open()) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"acescope/engine/ace"
 	"acescope/sources/histories"
 	"acescope/theme"
 	"acescope/tui"
@@ -31,7 +32,7 @@ func (v *eventInspector) Title() string {
 	if e == nil {
 		return "Event"
 	}
-	return "Event " + text.Count(id) + " " + e.Name()
+	return "Event " + ace.Number(id) + " " + e.Name()
 }
 
 func (v *eventInspector) Footer() string {
@@ -123,7 +124,7 @@ func (v *eventInspector) about(l *histories.EventLog, id int64, now time.Time) [
 		say(s.Text, "started", offset(time.Duration(sp.Start-l.Spans[0].Start))),
 		say(s.Text, "duration", duration)}
 	if sp.Attempt > 1 {
-		lines = append(lines, say(s.Retrying, "attempt", text.Count(int64(sp.Attempt))))
+		lines = append(lines, say(s.Retrying, "attempt", ace.Number(sp.Attempt)))
 	}
 	if sp.Error != "" {
 		lines = append(lines, say(s.Error, "error", sp.Error))
@@ -143,7 +144,7 @@ func writeEvent(w *widget.Writer, o *histories.OpenedEvent) {
 		}
 	}
 	if rest := o.Size - len(o.Text); rest > 0 {
-		w.Say(w.S.Text, " ("+text.Count(int64(rest))+" more bytes)")
+		w.Say(w.S.Text, " ("+ace.Number(rest)+" more bytes)")
 	}
 }
 
@@ -287,9 +288,9 @@ func (v *Timeline) status(l *histories.EventLog) string {
 	case l.Err != "":
 		line.Add(s.Error, " "+s.Glyphs.Failed+" "+text.Safe(l.Err, " "))
 	case v.Want != 0:
-		line.Add(s.Muted, " reading up to event "+text.Count(v.Want)+s.Glyphs.Ellipsis)
+		line.Add(s.Muted, " reading up to event "+ace.Number(v.Want)+s.Glyphs.Ellipsis)
 	case l.Unread > 0 && l.Reading:
-		line.Add(s.Muted, " "+text.Count(l.Unread)+" older events are still being read")
+		line.Add(s.Muted, " "+ace.Number(l.Unread)+" older events are still being read")
 	}
 	return line.String(s.Text)
 }

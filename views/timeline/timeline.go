@@ -119,7 +119,7 @@ func (v *Timeline) Footer() string {
 	}
 	n := ace.Count(l.Total(), "event")
 	if l.Matches != nil {
-		n = text.Count(int64(l.Shown())) + " of " + n
+		n = ace.Number(l.Shown()) + " of " + n
 	}
 	parts = append(parts, n)
 	if l.ClockBack > 0 {
@@ -127,9 +127,9 @@ func (v *Timeline) Footer() string {
 	}
 	switch {
 	case l.Unread > 0 && l.Reading:
-		parts = append(parts, text.Count(l.Unread)+" being read")
+		parts = append(parts, ace.Number(l.Unread)+" being read")
 	case l.Unread > 0:
-		parts = append(parts, text.Count(l.Unread)+" not read")
+		parts = append(parts, ace.Number(l.Unread)+" not read")
 	}
 	return v.Join(parts...)
 }
@@ -410,11 +410,11 @@ func (v *Timeline) Copy() (string, string) {
 	if id == 0 {
 		return "", ""
 	}
-	what := "event " + text.Count(id)
+	what := "event " + ace.Number(id)
 	if l := v.current(); l.Opened != nil && l.Opened.ID == id && l.Opened.Text != "" {
 		return what, l.Opened.Text
 	}
-	return "ID of " + what, text.Count(id)
+	return "ID of " + what, ace.Number(id)
 }
 
 // Commands returns the command that goes to an event.

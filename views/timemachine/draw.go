@@ -221,7 +221,7 @@ func outcomeMark(o stepper.Outcome, s theme.Styles) theme.Mark {
 
 // wrongAnswer shows a wrong answer beside the label, and the plan beside the bullets that were used.
 func (v *pane) wrongAnswer(w *widget.Writer, wrong *stepper.WrongAnswer) {
-	w.Section(w.S.Glyphs.Wrong+" The answer became wrong here", "graded at event "+text.Count(wrong.GradedAt)+
+	w.Section(w.S.Glyphs.Wrong+" The answer became wrong here", "graded at event "+ace.Number(wrong.GradedAt)+
 		"; A opens the author of a bullet")
 	answer := side{head: "answer", ink: w.S.Removed, texts: []string{cmp.Or(wrong.Answer, "none")}}
 	label := side{head: "expected", ink: w.S.Added, texts: []string{cmp.Or(wrong.Expected, "unknown")}}
@@ -326,7 +326,7 @@ func (v *pane) drawChain(w *widget.Writer) {
 	}
 	if reset != nil {
 		w.Prose("   ", w.S.Text, fmt.Sprintf("reset from run %s: events 1 to %s come from that run. "+
-			"The run screen links to it.", text.Safe(reset.RunID, " "), text.Count(reset.Event)))
+			"The run screen links to it.", text.Safe(reset.RunID, " "), ace.Number(reset.Event)))
 	}
 	for _, gone := range []string{c.Before, c.After} {
 		if gone != "" {
@@ -361,7 +361,7 @@ func Verdict(w *widget.Writer, v *replay.Verdict, strict bool) {
 			ace.Count(v.Events, "event")+").")
 	default:
 		g := v.Divergence
-		w.Section("Verify", string(v.Outcome)+" at event "+text.Count(g.EventID)+" "+
+		w.Section("Verify", string(v.Outcome)+" at event "+ace.Number(g.EventID)+" "+
 			text.Safe(g.EventType, " ")+" ("+Judged(strict)+")")
 		sides(w, g)
 		w.Prose("   ", w.S.Text, text.Safe(g.Sentence, " "))

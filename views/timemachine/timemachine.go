@@ -105,7 +105,7 @@ func (v *pane) Title() string {
 	if title == "State" {
 		title += " at event"
 	}
-	title += " " + text.Count(v.data.Frame.EventID) + " of " + text.Safe(name, " ")
+	title += " " + ace.Number(v.data.Frame.EventID) + " of " + text.Safe(name, " ")
 	if c := v.data.Chain; len(c.RunIDs) > 1 {
 		title += fmt.Sprintf(", run %d of %d", c.At+1, len(c.RunIDs))
 	}
@@ -116,7 +116,7 @@ func (v *pane) Footer() string {
 	if v.data == nil || v.data.Frame == nil {
 		return ""
 	}
-	return text.Count(int64(v.data.Frame.Position)) + "/" + text.Count(int64(v.data.About.Events))
+	return ace.Number(v.data.Frame.Position) + "/" + ace.Number(v.data.About.Events)
 }
 
 // forkPoint returns the event that the time machine shows. At the event where the answer became wrong, it

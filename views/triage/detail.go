@@ -143,7 +143,7 @@ func (g groupRow) write(w *findingWriter, t *triage.Result) {
 		remark = "enter opens one, t where it became wrong, F lists them, space marks them"
 	}
 	if g.Count > len(g.Runs) {
-		remark = "the newest " + text.Count(int64(len(g.Runs))) + " of " + text.Count(int64(g.Count)) + "; " +
+		remark = "the newest " + ace.Number(len(g.Runs)) + " of " + ace.Number(g.Count) + "; " +
 			remark
 	}
 	w.Section("Runs", remark)
@@ -232,7 +232,7 @@ func (o runRow) write(w *findingWriter, _ *triage.Result) {
 	w.fact("model", r.Model)
 	w.fact("closed", w.clock(r.Close)+", "+w.Ago(r.Close))
 	if r.Events > 0 {
-		w.fact("events", text.Count(r.Events))
+		w.fact("events", ace.Number(r.Events))
 	}
 	sum := r.Summary
 	if sum == nil {
@@ -240,7 +240,7 @@ func (o runRow) write(w *findingWriter, _ *triage.Result) {
 		return
 	}
 	w.fact("cost", console.CostCell(sum.Usage, w.S.Glyphs))
-	w.fact("tokens", text.Count(sum.Usage.InputTokens)+" in, "+text.Count(sum.Usage.OutputTokens)+" out")
+	w.fact("tokens", ace.Number(sum.Usage.InputTokens)+" in, "+ace.Number(sum.Usage.OutputTokens)+" out")
 	w.fact("tool calls", strconv.Itoa(sum.Skills)+", "+strconv.Itoa(sum.SkillsOK)+" ok")
 	w.steps(r, sum.PhaseMS)
 }
@@ -292,7 +292,7 @@ func (p phaseRow) write(w *findingWriter, t *triage.Result) {
 	w.Section("Data", "")
 	w.Prose(" ", w.S.Muted, "Times come from run summaries (phase_ms). For up to 50 of the newest runs without a "+
 		"summary, they come from histories: from the last start of an activity to its end.")
-	w.fact("summaries", text.Count(int64(t.PhaseRuns-t.PhaseSampled)))
-	w.fact("histories", text.Count(int64(t.PhaseSampled)))
-	w.fact("unknown", text.Count(int64(t.PhaseUnknown)))
+	w.fact("summaries", ace.Number(t.PhaseRuns-t.PhaseSampled))
+	w.fact("histories", ace.Number(t.PhaseSampled))
+	w.fact("unknown", ace.Number(t.PhaseUnknown))
 }

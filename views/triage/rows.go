@@ -114,7 +114,7 @@ func (g groupRow) mark(s theme.Styles) theme.Mark {
 func (g groupRow) cells(s theme.Styles, width int, _ time.Time) []widget.SizedCell {
 	m := g.mark(s)
 	cells := []widget.SizedCell{
-		{text.Count(int64(g.Count)), -6, s.Strong},
+		{ace.Number(g.Count), -6, s.Strong},
 		{m.Glyph + " " + text.Safe(m.Word, " "), 12, m.Ink},
 	}
 	if g.Verdict == "" {
@@ -146,7 +146,7 @@ func (r runRow) cells(s theme.Styles, width int, now time.Time) []widget.SizedCe
 	m := s.Status(string(r.of.Status))
 	tokens := s.Glyphs.Dash
 	if n := triage.Tokens(r.of); n > 0 {
-		tokens = text.Count(n) + " tok"
+		tokens = ace.Number(n) + " tok"
 	}
 	var cells []widget.SizedCell
 	if width >= wideWidth {
@@ -220,7 +220,7 @@ func (v *list) head(now time.Time) []string {
 	if t.Since > 0 {
 		ended += " in the last " + spanWord(t.Since) + " (.)"
 	}
-	l.Add(s.Text, " "+ended+", "+text.Count(int64(t.Open))+" open")
+	l.Add(s.Text, " "+ended+", "+ace.Number(t.Open)+" open")
 	if t.MoreOpen {
 		l.Add(s.Warning, " of more")
 	}
@@ -234,7 +234,7 @@ func (v *list) head(now time.Time) []string {
 		l.Add(s.Muted, dot+"scanned "+text.Span(now.Sub(t.At))+" ago in "+text.Duration(t.Scan.Took))
 	}
 	if t.More || t.Window != triage.DefaultWindow {
-		l.Add(s.Muted, dot+"window "+text.Count(int64(t.Window))+" (+ -)")
+		l.Add(s.Muted, dot+"window "+ace.Number(t.Window)+" (+ -)")
 	}
 	lines := []string{l.String(s.Text)}
 	if t.Err != "" {
@@ -246,7 +246,7 @@ func (v *list) head(now time.Time) []string {
 func (v *list) progress(scan triage.Scan) string {
 	say := v.Styles.Glyphs.Refresh + " " + scan.Stage
 	if scan.Total > 0 {
-		say += " " + text.Count(int64(scan.Done)) + "/" + text.Count(int64(scan.Total))
+		say += " " + ace.Number(scan.Done) + "/" + ace.Number(scan.Total)
 	}
 	return say + " (ctrl+r stops)"
 }

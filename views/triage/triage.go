@@ -212,10 +212,10 @@ func (v *list) parts(t *triage.Result) []widget.SectionPart {
 	if t.PhaseRuns > 0 {
 		phases = "over " + ace.Count(t.PhaseRuns, "run")
 		if t.PhaseSampled > 0 {
-			phases += ", " + text.Count(int64(t.PhaseSampled)) + " of them sampled from histories"
+			phases += ", " + ace.Number(t.PhaseSampled) + " of them sampled from histories"
 		}
 		if t.PhaseUnknown > 0 {
-			phases += ", " + text.Count(int64(t.PhaseUnknown)) + " without times"
+			phases += ", " + ace.Number(t.PhaseUnknown) + " without times"
 		}
 	}
 	failures := "none"
@@ -360,7 +360,7 @@ func (v *list) resize(s tui.Shell, by int) {
 	at, _ := slices.BinarySearch(windows, v.window)
 	v.window = windows[widget.Clamp(at+by, 0, len(windows)-1)]
 	v.feed.SetWindow(v.window)
-	s.Note("scanning the newest " + text.Count(int64(v.window)) + " closed runs")
+	s.Note("scanning the newest " + ace.Number(v.window) + " closed runs")
 }
 
 // spanWord formats a maximum age.

@@ -218,11 +218,11 @@ func (v *list) Draw(now time.Time, focused bool) []string {
 func (v *list) counts(d *histories.Verified) string {
 	s := v.Styles
 	l := &text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
-	l.Add(s.Strong, " "+text.Count(d.Done))
+	l.Add(s.Strong, " "+ace.Number(d.Done))
 	if (d.Ended.IsZero() || d.Incomplete) && d.Total > 0 {
-		l.Add(s.Text, " of "+text.Count(max(d.Total, d.Done)))
+		l.Add(s.Text, " of "+ace.Number(max(d.Total, d.Done)))
 	}
-	l.Add(s.Text, "  ").Add(s.Success, text.Count(d.Deterministic)+" deterministic")
+	l.Add(s.Text, "  ").Add(s.Success, ace.Number(d.Deterministic)+" deterministic")
 	for _, c := range []struct {
 		n    int64
 		name string
@@ -230,11 +230,11 @@ func (v *list) counts(d *histories.Verified) string {
 	}{{d.Nondeterministic, "nondeterministic", s.Error}, {d.Drifted, "drifted", s.Warning},
 		{d.Unverified, "unverified", s.Warning}} {
 		if c.n > 0 {
-			l.Add(c.ink, "  "+text.Count(c.n)+" "+c.name)
+			l.Add(c.ink, "  "+ace.Number(c.n)+" "+c.name)
 		}
 	}
 	if n := d.Dropped(); n > 0 {
-		l.Add(s.Muted, "  ("+text.Count(n)+" counted, not listed)")
+		l.Add(s.Muted, "  ("+ace.Number(n)+" counted, not listed)")
 	}
 	return l.String(s.Text)
 }
@@ -255,7 +255,7 @@ func (v *list) scope(d *histories.Verified, now time.Time) string {
 	}
 	l.Add(s.Muted, " "+timemachine.Judged(d.Request.Strict)+" "+s.Glyphs.Dot+" "+scopeOf(d.Request))
 	if duration > 0 && d.Events > 0 {
-		l.Add(s.Muted, fmt.Sprintf(" %s %s events in %s", s.Glyphs.Dot, text.Count(d.Events),
+		l.Add(s.Muted, fmt.Sprintf(" %s %s events in %s", s.Glyphs.Dot, ace.Number(d.Events),
 			text.Duration(duration)))
 	}
 	return l.String(s.Text)
@@ -275,10 +275,10 @@ func (v *list) cells(r *histories.VerifiedRun) []widget.Cell {
 	s := v.Styles
 	event, has, does := "", "", text.Safe(r.Verdict.Why, " ")
 	if r.More > 0 {
-		does = "and " + text.Count(r.More) + " more: " + does
+		does = "and " + ace.Number(r.More) + " more: " + does
 	}
 	if d := r.Verdict.Divergence; d != nil {
-		event, has, does = text.Count(d.EventID), command(d.Expected, d.Kind), command(d.Actual, d.Kind)
+		event, has, does = ace.Number(d.EventID), command(d.Expected, d.Kind), command(d.Actual, d.Kind)
 	}
 	mark, ink := s.Glyphs.Success, s.Success
 	switch r.Verdict.Outcome {
@@ -291,7 +291,7 @@ func (v *list) cells(r *histories.VerifiedRun) []widget.Cell {
 	return []widget.Cell{{mark + " " + string(r.Verdict.Outcome), ink}, {console.NameOf(r.Run), s.Text},
 		{event, s.Text}, {has, widget.Unless(same, s.Muted, s.Removed)},
 		{does, widget.Unless(same, s.Muted, s.Added)},
-		{text.Count(int64(r.Verdict.Events)), s.Muted}}
+		{ace.Number(r.Verdict.Events), s.Muted}}
 }
 
 // command formats a command, with its input only if the input differs.
@@ -335,7 +335,7 @@ func (d *detail) Draw(now time.Time, focused bool) []string {
 		w.Prose("   run       ", w.S.Text, text.Safe(r.Run.RunID, " "))
 		w.Prose("   type      ", w.S.Text, text.Safe(r.Verdict.WorkflowType, " "))
 		if r.More > 0 {
-			w.Prose("   not listed", w.S.Text, text.Count(r.More)+" more runs for the same reason")
+			w.Prose("   not listed", w.S.Text, ace.Number(r.More)+" more runs for the same reason")
 		}
 		w.Say(w.S.Muted, "")
 		w.Say(w.S.Muted, " "+w.S.Glyphs.Enter+" opens it in the time machine, J on the timeline")

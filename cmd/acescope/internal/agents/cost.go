@@ -237,11 +237,11 @@ func writeCosts(a *cli.App, by []transcripts.By, rows []transcripts.Cost, total 
 		for i, b := range by {
 			cells = append(cells, costKey(c.Keys, i, b))
 		}
-		cells = append(cells, text.Count(c.Tokens.Input), text.Count(c.Tokens.Output),
-			text.Count(c.Tokens.CacheRead), text.Count(c.Tokens.CacheWrite()), costText(c.Totals),
-			text.Count(int64(c.Sessions)))
+		cells = append(cells, ace.Number(c.Tokens.Input), ace.Number(c.Tokens.Output),
+			ace.Number(c.Tokens.CacheRead), ace.Number(c.Tokens.CacheWrite()), costText(c.Totals),
+			ace.Number(c.Sessions))
 		if total.Unpriced > 0 {
-			cells = append(cells, text.Count(c.Unpriced))
+			cells = append(cells, ace.Number(c.Unpriced))
 		}
 		if named {
 			cells = append(cells, text.Cut(cli.SafeText(c.Name), 60, "…"))

@@ -94,7 +94,7 @@ func listSessions(a *cli.App, ctx context.Context, f sessionListFlags) error {
 	return cli.WriteRows(a, lines, "ID\tAGENT\tSTATE\tAGE\tTURNS\tTOOLS\tTOKENS\tCOST\tPROJECT\tSESSION",
 		func(s SessionLine) []any {
 			return []any{s.ID, s.Agent, stateText(s.Row, now), text.Span(now.Sub(s.Last)), s.Turns, s.Calls,
-				text.Count(s.Tokens.Total()), costText(s.Totals), filepath.Base(s.Dir),
+				ace.Number(s.Tokens.Total()), costText(s.Totals), filepath.Base(s.Dir),
 				text.Cut(cli.SafeText(s.Name), 60, "…")}
 		})
 }

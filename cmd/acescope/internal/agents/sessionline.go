@@ -84,9 +84,9 @@ func transcriptDetails(r sessions.Row, now time.Time) (d details) {
 // usage adds the tokens and the cost of a session, as the list of sessions shows them.
 func (d *details) usage(r sessions.Row) {
 	t := r.Totals.Tokens
-	d.add("tokens", "%s: %s in, %s out, cache %s read, %s written", text.Count(t.Total()),
-		text.Count(t.Input),
-		text.Count(t.Output), text.Count(t.CacheRead), text.Count(t.CacheWrite()))
+	d.add("tokens", "%s: %s in, %s out, cache %s read, %s written", ace.Number(t.Total()),
+		ace.Number(t.Input),
+		ace.Number(t.Output), ace.Number(t.CacheRead), ace.Number(t.CacheWrite()))
 	source := "at list prices"
 	if r.Transcript == nil || r.Agent == string(agentcli.OpenCode) {
 		source = "as the agent reports"

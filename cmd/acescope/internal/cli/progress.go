@@ -9,6 +9,7 @@ import (
 
 	"github.com/charmbracelet/x/term"
 
+	"acescope/engine/ace"
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -83,7 +84,7 @@ func (p Progress) line(now time.Time, g theme.Glyphs) string {
 		per = fmt.Sprintf("%.1f/s", rate)
 	}
 	if p.Total == 0 {
-		return fmt.Sprintf("%s  %s  %s  %s", text.Count(p.Done), per, roughly(spent), p.Note)
+		return fmt.Sprintf("%s  %s  %s  %s", ace.Number(p.Done), per, roughly(spent), p.Note)
 	}
 	done := min(p.Done, p.Total) // Total may be outdated
 	full := int(done * barCells / p.Total)
@@ -93,7 +94,7 @@ func (p Progress) line(now time.Time, g theme.Glyphs) string {
 	}
 	bar := strings.Repeat(g.Full, full) + strings.Repeat(g.Empty, barCells-full)
 	return fmt.Sprintf("%s %s/%s %d%%  %s  ETA %s  %s",
-		bar, text.Count(p.Done), text.Count(p.Total), done*100/p.Total, per, left, p.Note)
+		bar, ace.Number(p.Done), ace.Number(p.Total), done*100/p.Total, per, left, p.Note)
 }
 
 // roughly returns a duration to the second.

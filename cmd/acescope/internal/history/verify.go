@@ -26,7 +26,6 @@ import (
 	"acescope/engine/workflows"
 	"acescope/sources/cluster"
 	sourceruns "acescope/sources/runs"
-	"acescope/tui/text"
 )
 
 type verifyFlags struct {
@@ -536,7 +535,7 @@ func (v *verification) finish(failure error) error {
 
 func (v *verification) progress() cli.Progress {
 	rate := float64(v.end.Events) / max(time.Since(v.start).Seconds(), 0.001)
-	note := v.end.counts() + "  " + text.Count(int64(rate)) + " events/s"
+	note := v.end.counts() + "  " + ace.Number(int64(rate)) + " events/s"
 	return cli.Progress{Done: v.done, Total: v.total, Since: v.start, Note: note}
 }
 

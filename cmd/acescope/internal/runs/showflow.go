@@ -41,7 +41,7 @@ func (p *page) flow(taskID string, v *flows.View) {
 			since = "  since run 1 of the chain"
 		}
 		p.heading("Usage%s", since)
-		p.field("tokens", "%s in, %s out", text.Count(v.Usage.InputTokens), text.Count(v.Usage.OutputTokens))
+		p.field("tokens", "%s in, %s out", ace.Number(v.Usage.InputTokens), ace.Number(v.Usage.OutputTokens))
 		p.field("cost", "%s", v.Usage.Cost())
 	}
 	if len(v.Outputs) == 0 {

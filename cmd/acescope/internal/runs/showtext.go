@@ -241,7 +241,7 @@ func (p *page) usage(d *histories.Detail) {
 	if u := d.Phase.Usage; u != (ace.Usage{}) {
 		p.heading("Usage")
 		p.text("model", d.Input.Model)
-		p.field("tokens", "%s in, %s out", text.Count(u.InputTokens), text.Count(u.OutputTokens))
+		p.field("tokens", "%s in, %s out", ace.Number(u.InputTokens), ace.Number(u.OutputTokens))
 		p.field("cost", "%s", u.Cost())
 	}
 }
