@@ -135,7 +135,7 @@ func Of(info *workflowpb.WorkflowExecutionInfo) Run {
 		json.Unmarshal(data, &r.Summary) != nil {
 		r.Summary = nil
 	}
-	_ = json.Unmarshal(history.PayloadJSON(memo[ace.MemoBy]), &r.By) // "" if it is unreadable
+	takeText(memo[ace.MemoBy], &r.By)
 	if r.Type == ace.ExperimentWorkflow && r.Status.Bad() {
 		r.Phase = ace.StageStopped // earlier versions and terminated ones leave the stage before
 	}

@@ -1,6 +1,6 @@
 // Package memory tunes the garbage collector of a long-running process: for speed while it works, and for
-// little memory while it is idle. It imports the standard library and golang.org/x/sys only, and every
-// package may import it.
+// little memory while it is idle. Besides package atstart it imports the standard library and golang.org/x/sys
+// only, and every package may import it.
 package memory
 
 import (
@@ -9,14 +9,15 @@ import (
 	"runtime/metrics"
 	"sync"
 	"time"
+
+	_ "acescope/engine/internal/memory/atstart"
 )
 
 // With Go's defaults, a working host spends a tenth of its processor time on garbage collection. While it
-// works, the collector may use more memory to save time, up to a limit.
+// works, the collector may use more memory to save time.
 const (
 	busyGC = 200 // percent
 	idleGC = 100
-	limit  = 1 << 30
 )
 
 // A process works if it allocates at busyRate or more. The rate is measured every interval.
@@ -55,9 +56,6 @@ func Keep() *Keeper {
 		releasePages: releasePages, worked: time.Now(), done: make(chan struct{}), ended: make(chan struct{})}
 	if os.Getenv("GOGC") != "" {
 		k.setGC = func(int) {}
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(limit)
 	}
 	k.setGC(busyGC)
 	go k.run()
