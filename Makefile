@@ -26,12 +26,8 @@ build: ## Build bin/acescope and bin/acescope-hook (the first time takes minutes
 demo: build ## Open the console on an experiment that learns, on an embedded server
 	$(BIN) demo
 
-# These start many servers and kill processes: side by side on two cores, they miss their deadlines.
-LARGE := acescope/engine acescope/cmd/acescope
-
 test: ## Run all tests: units, goldens, replays, scripts of every command, the end-to-end run
-	$(TEST) $$(go list ./... | grep -vx $(LARGE:%=-e %))
-	$(TEST) -p 1 $(LARGE)
+	$(TEST) ./...
 	$(MAKE) race
 
 race: ## Run the tests of the packages where goroutines meet, with the race detector (needs a C compiler)
