@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/sources/detail"
 	"acescope/sources/historytest"
@@ -16,7 +17,7 @@ func shown(t *testing.T, b *historytest.Builder) string {
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	if err := runs.PrintShow(&text, d, runs.LineOf(d)); err != nil {
+	if err := runs.WriteRun(&cli.App{Out: &text}, d); err != nil {
 		t.Fatal(err)
 	}
 	return text.String()

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"errors"
-	"os"
 
 	"acescope/cmd/acescope/internal/agents"
 	"acescope/cmd/acescope/internal/cli"
@@ -212,7 +211,7 @@ func (l *Link) StartChoices(_ context.Context, dirs []string) console.StartChoic
 		}
 	}
 	for _, dir := range dirs {
-		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		if cli.IsDir(dir) {
 			c.Dirs = append(c.Dirs, dir)
 		}
 	}

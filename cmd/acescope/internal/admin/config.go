@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -82,7 +83,7 @@ func config(a *cli.App, ctx context.Context) error {
 		Warnings: append([]string{}, a.Settings.Warnings...),
 	}
 	if a.JSON {
-		return cli.NewLines(a.Out).Write(c)
+		return cli.NewLines(a).Write(c)
 	}
 	return printConfig(a, c)
 }
@@ -103,7 +104,7 @@ func printConfig(a *cli.App, c configLine) error {
 	}
 	fmt.Fprintln(w, "\nSETTINGS")
 	for _, s := range c.Settings {
-		value, source := cli.OrDash(cli.SafeText(s.Value)), cli.SafeText(s.Source)
+		value, source := cmp.Or(cli.SafeText(s.Value), "-"), cli.SafeText(s.Source)
 		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", s.Name, value, source, s.Description)
 	}
 	fmt.Fprintln(w, "\nPROVIDERS")

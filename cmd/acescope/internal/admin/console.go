@@ -177,7 +177,7 @@ func (l *Link) connect(ctx context.Context, serve bool) (*engine.Engine, func())
 	open := l.app.OpenFollowing
 	if serve {
 		open = func(ctx context.Context) (*engine.Engine, func(), error) {
-			return l.app.Open(ctx, true, true)
+			return l.app.Open(ctx, true)
 		}
 	}
 	for {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,7 +90,7 @@ var marks = map[cluster.Severity]string{
 // write writes the checks and, with --json, also the health data behind them.
 func (x *examination) write(health *system.System, ok bool) error {
 	if x.app.JSON {
-		out := cli.NewLines(x.app.Out)
+		out := cli.NewLines(x.app)
 		for _, c := range x.checks {
 			out.Put(c)
 		}
@@ -296,12 +297,7 @@ func (x *examination) checkBlueprints(ctx context.Context) {
 		x.report("blueprints", cluster.Error, "%s", cli.OneLine(err))
 		return
 	}
-	var existing []string
-	for _, dir := range l.Dirs {
-		if info, err := os.Stat(dir); err == nil && info.IsDir() {
-			existing = append(existing, dir)
-		}
-	}
+	existing := slices.DeleteFunc(slices.Clone(l.Dirs), func(dir string) bool { return !cli.IsDir(dir) })
 	good := 0
 	for _, entry := range entries {
 		d := entry.Info()

@@ -93,11 +93,7 @@ func showHistory(a *cli.App, h cli.RunHistory) error {
 	if err != nil {
 		return err
 	}
-	line := runs.LineOf(d)
-	if a.JSON {
-		return cli.NewLines(a.Out).Write(line)
-	}
-	return runs.PrintShow(a.Out, d, line)
+	return runs.WriteRun(a, d)
 }
 
 // showInterval is the time between two updates of the screen while files are read.

@@ -209,7 +209,7 @@ func announce(a *cli.App, e *engine.Engine, line ServeLine, printEnv bool) error
 			}
 			line.Env[v.Name] = v.Value
 		}
-		return cli.NewLines(a.Out).Write(line)
+		return cli.NewLines(a).Write(line)
 	}
 	for _, v := range env {
 		fmt.Fprintf(a.Out, "export %s=%s\n", v.Name, cli.ShellQuote(v.Value))

@@ -104,10 +104,6 @@ func setUp(a *cli.App, ctx context.Context, s *engine.Setup, dryRun, yes bool) e
 }
 
 func writeSetup(a *cli.App, s *engine.Setup, step engine.SetupStep, state setupState) error {
-	if a.JSON {
-		line := SetupLine{s.Address, s.Namespace, step.Name, state, step.Text}
-		return cli.NewLines(a.Out).Write(line)
-	}
-	_, err := fmt.Fprintf(a.Out, "%-7s  %-17s  %s\n", state, step.Name, cli.SafeText(step.Text))
-	return err
+	line := SetupLine{s.Address, s.Namespace, step.Name, state, step.Text}
+	return cli.Report(a, line, "%-7s  %-17s  %s", state, step.Name, step.Text)
 }

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -52,7 +51,7 @@ func storeShow(a *cli.App, ctx context.Context, e *engine.Engine) error {
 		return err
 	}
 	if a.JSON {
-		return cli.NewLines(a.Out).Write(u)
+		return cli.NewLines(a).Write(u)
 	}
 	use := "this machine only"
 	if u.Shared {
@@ -109,10 +108,10 @@ func importPrompts(ctx context.Context, e *engine.Engine, dir string) (versions 
 
 func storeImport(a *cli.App, ctx context.Context, dir string) error {
 	books := filepath.Join(dir, "playbooks")
-	if info, err := os.Stat(books); err != nil || !info.IsDir() {
+	if !cli.IsDir(books) {
 		return cli.UsageError("%s is not a data directory: it has no directory playbooks", dir)
 	}
-	e, done, err := a.Connect(ctx, engine.Options{})
+	e, done, err := a.Open(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -142,14 +141,9 @@ func storeImport(a *cli.App, ctx context.Context, dir string) error {
 	if line.Prompts, err = importPrompts(ctx, e, dir); err != nil {
 		return err
 	}
-	if a.JSON {
-		return cli.NewLines(a.Out).Write(line)
-	}
-	_, err = fmt.Fprintf(a.Out, "copied %s (%s) and %s with %s\n",
-		ace.Count(line.Artifacts, "artifact"),
+	return cli.Report(a, line, "copied %s (%s) and %s with %s", ace.Count(line.Artifacts, "artifact"),
 		system.Bytes(uint64(line.Bytes)), ace.Count(line.Branches, "branch"),
 		ace.Count(line.Versions, "new version"))
-	return err
 }
 
 // GarbageLine is an object that nothing refers to.
@@ -196,7 +190,7 @@ func storeGCCommand(a *cli.App) *cobra.Command {
 }
 
 func storeGC(a *cli.App, ctx context.Context, f *gcFlags) error {
-	e, done, err := a.Connect(ctx, engine.Options{})
+	e, done, err := a.Open(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -207,28 +201,24 @@ func storeGC(a *cli.App, ctx context.Context, f *gcFlags) error {
 			return err
 		}
 	}
-	out := cli.NewLines(a.Out)
+	out := cli.NewLines(a)
 	o := garbage.Options{OlderThan: f.olderThan, DryRun: f.dryRun}
 	o.Deleted = func(b bucket.Object) {
-		if a.JSON {
-			_ = out.Write(GarbageLine{b.Key, b.Size, !f.dryRun})
-		} else if f.dryRun {
-			fmt.Fprintf(a.Out, "%10s  %s  %s\n", system.Bytes(uint64(b.Size)),
+		if a.JSON || f.dryRun {
+			out.Line(GarbageLine{b.Key, b.Size, !f.dryRun}, "%10s  %s  %s", system.Bytes(uint64(b.Size)),
 				b.Written.Local().Format(time.DateOnly), b.Key)
+			_ = out.Flush() // the report below returns the error
 		}
 	}
 	r, err := engine.CollectGarbage(ctx, e, o, nil)
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return out.Write(GarbageEnd{f.dryRun, r})
-	}
 	verb := "deleted"
 	if f.dryRun {
 		verb = "would delete"
 	}
-	_, err = fmt.Fprintf(a.Out, "%s %s; kept %s in use and %s that may soon be\n", verb, countText(r.Deleted),
-		countText(r.Kept), countText(r.Recent))
-	return err
+	out.Line(GarbageEnd{f.dryRun, r}, "%s %s; kept %s in use and %s that may soon be", verb,
+		countText(r.Deleted), countText(r.Kept), countText(r.Recent))
+	return out.Flush()
 }

@@ -44,7 +44,7 @@ func VersionCommand(a *cli.App) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			v := versions()
 			if a.JSON {
-				return cli.NewLines(a.Out).Write(v)
+				return cli.NewLines(a).Write(v)
 			}
 			_, err := fmt.Fprintf(a.Out, "acescope %s (%s, %s)\nTemporal server %s, SDK %s\n",
 				v.Version, v.Go, v.Platform, v.Server, v.SDK)

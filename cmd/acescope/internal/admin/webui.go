@@ -85,10 +85,8 @@ func ownWebUI(a *cli.App, e *engine.Engine) string {
 
 // webPage implements [console.Options].WebPage. A Web UI that acescope serves needs a link that works once.
 func (l *Link) webPage(workflowID, runID string) string {
-	l.mu.Lock()
-	e := l.Engine
-	l.mu.Unlock()
-	if e == nil {
+	e, err := l.ready()
+	if err != nil {
 		return ""
 	}
 	ui := ownWebUI(l.app, e)

@@ -76,14 +76,14 @@ func listBlueprints(a *cli.App, ctx context.Context) error {
 		cli.Warn(a, `no blueprints in %s; create one with "acescope agent new NAME"`,
 			strings.Join(l.Dirs, ", "))
 	}
-	return cli.WriteRows(a, mapped(entries, newBlueprintLine), "NAME\tTYPE\tTAGS\tREQUIREMENTS\tDESCRIPTION",
+	return cli.WriteRows(a, cli.Mapped(entries, newBlueprintLine), "NAME\tTYPE\tTAGS\tREQUIREMENTS\tDESCRIPTION",
 		func(l BlueprintLine) []any {
 			description := l.Description
 			if l.Error != "" {
 				description = "cannot be used: " + l.Error
 			}
-			return []any{l.Name, cli.OrDash(string(l.BlueprintType)), cli.OrDash(strings.Join(l.Tags, ",")),
-				cli.OrDash(requirementsText(l.Requirements)), description}
+			return []any{l.Name, cmp.Or(string(l.BlueprintType), "-"), cmp.Or(strings.Join(l.Tags, ","), "-"),
+				cmp.Or(requirementsText(l.Requirements), "-"), description}
 		})
 }
 
@@ -124,18 +124,18 @@ func showBlueprint(a *cli.App, name string) error {
 	}
 	parameters := b.Parameters.Parameters()
 	if a.JSON {
-		return cli.NewLines(a.Out).Write(
+		return cli.NewLines(a).Write(
 			BlueprintDetail{b.Name, b.Dir, b.Blueprint, parameters, b.Notes})
 	}
 	if err := blueprintDetails(b).print(a.Out); err != nil {
 		return err
 	}
 	cells := func(p blueprint.Parameter) []any {
-		preset := cli.OrDash(string(p.Default))
+		preset := cmp.Or(string(p.Default), "-")
 		if p.Required {
 			preset = "(required)"
 		}
-		return []any{p.Name, cli.OrDash(p.Type), preset, p.Description}
+		return []any{p.Name, cmp.Or(p.Type, "-"), preset, p.Description}
 	}
 	err = cli.WriteRows(a, slices.Values(parameters), "\nPARAMETER\tTYPE\tDEFAULT\tDESCRIPTION", cells)
 	if err != nil {
@@ -273,7 +273,7 @@ func validateBlueprints(a *cli.App, ctx context.Context, args []string) error {
 		return cli.NotFound("no blueprints in %s", strings.Join(l.Dirs, ", "))
 	}
 	invalid := 0
-	out := cli.NewLines(a.Out)
+	out := cli.NewLines(a)
 	for _, e := range entries {
 		c := BlueprintCheck{Name: e.Name, Path: e.Dir, OK: len(e.Problems.List) == 0,
 			Problems: append([]blueprint.Problem{}, e.Problems.List...), More: e.Problems.More,

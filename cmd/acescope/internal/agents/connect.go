@@ -21,8 +21,7 @@ const answerTimeout = 20 * time.Second
 // openToServe connects for a command that changes something. If no process hosts the data directory, this one
 // hosts and serves it.
 func openToServe(a *cli.App, ctx context.Context) (*engine.Engine, func(), error) {
-	alone := !a.Served()
-	return a.Connect(ctx, engine.Options{Worker: alone, Takeover: alone})
+	return a.Open(ctx, !a.Served())
 }
 
 // reachable reports whether there is anything to read: a cluster, a host, or a data directory that was used
@@ -50,7 +49,7 @@ func answerError(what string, err error) error {
 			`%s did not answer within %s; check that a worker is running ("acescope serve" starts one)`,
 			what, answerTimeout)}
 	case errors.Is(err, engine.ErrNoRunner), errors.Is(err, engine.ErrNoSession):
-		return &cli.ExitError{Code: cli.ExitNotFound, Err: err}
+		return cli.NotFound("%w", err)
 	}
 	return err
 }

@@ -67,7 +67,7 @@ const maxPendingEntries = 20
 // writeEntries writes the new entries. With follow, a call without a result and the entries after it are not
 // written yet.
 func (w *conversationWriter) writeEntries(c transcripts.Conversation, follow bool) error {
-	lines := cli.NewLines(w.Out)
+	lines := cli.NewLines(w.App)
 	end := c.First + len(c.Entries)
 	if w.next > end {
 		w.next, w.undecided = 0, nil // the file was replaced
@@ -300,7 +300,7 @@ func (w *sessionFollower) writeState(d *sessions.Detail) error {
 		return nil
 	}
 	if w.JSON {
-		return cli.NewLines(w.Out).Write(now)
+		return cli.NewLines(w.App).Write(now)
 	}
 	if len(s.Pending) > 0 && before.Waiting != now.Waiting {
 		_, err := fmt.Fprintf(w.Out, "\n         %s\n", approvalHint(s.Pending[0], w.session))
@@ -328,7 +328,7 @@ func (w *sessionFollower) writeDelta(c transcripts.Conversation) error {
 	}
 	part := content[w.written:]
 	w.written = len(content)
-	return cli.NewLines(w.Out).Write(DeltaLine{w.session, w.next, part})
+	return cli.NewLines(w.App).Write(DeltaLine{w.session, w.next, part})
 }
 
 // TurnLine is the outcome of a turn.
@@ -358,7 +358,7 @@ func awaitTurn(a *cli.App, ctx context.Context, e *engine.Engine, id, messageID 
 		r.Text = turn.Result.Text
 	}
 	if a.JSON {
-		if err := cli.NewLines(a.Out).Write(TurnLine{id, r}); err != nil {
+		if err := cli.NewLines(a).Write(TurnLine{id, r}); err != nil {
 			return err
 		}
 	} else if r.Text != "" {

@@ -218,7 +218,7 @@ func readRunCosts(
 func writeCosts(a *cli.App, by []transcripts.By, rows []transcripts.Cost, total transcripts.Cost) error {
 	zone := zoneText(time.Now())
 	if a.JSON {
-		lines := mapped(rows, func(c transcripts.Cost) CostLine { return newCostLine(c, by, zone) })
+		lines := cli.Mapped(rows, func(c transcripts.Cost) CostLine { return newCostLine(c, by, zone) })
 		return cli.WriteRows(a, lines, "", func(CostLine) []any { return nil })
 	}
 	total.Keys = make([]string, len(by))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -166,7 +165,7 @@ func readInput(ctx context.Context, flag, path string, limit int64) ([]byte, err
 // existingDir returns the absolute path of a directory, by default the current one.
 func existingDir(flag, dir string) (string, error) {
 	dir = cmp.Or(cli.Home(dir), ".")
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+	if !cli.IsDir(dir) {
 		return "", cli.UsageError("%s %s: no such directory", flag, cli.SafeText(dir))
 	}
 	return filepath.Abs(dir)

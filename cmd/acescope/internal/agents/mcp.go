@@ -15,7 +15,6 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
 	"acescope/engine/tasks/mcp"
-	"acescope/engine/temporal/server"
 )
 
 // mcpFlags are the flags of acescope mcp.
@@ -110,10 +109,7 @@ func serveHTTPTools(a *cli.App, ctx context.Context, f mcpFlags) error {
 	}
 	defer l.Close()
 	if f.tokenFile == "" {
-		dir, err := a.DataDir()
-		if err == nil {
-			dir, err = server.OpenDir(dir, cli.BuildVersion())
-		}
+		dir, err := a.OpenDataDir()
 		if err != nil {
 			return err
 		}
@@ -137,7 +133,7 @@ func serveHTTPTools(a *cli.App, ctx context.Context, f mcpFlags) error {
 // and takes over when the hosting process ends.
 func withToolServer(a *cli.App, ctx context.Context, caller mcp.Caller, serve func(*mcp.Server) error) error {
 	local := a.Cluster() == nil
-	e, done, err := a.Connect(ctx, engine.Options{Worker: local, Takeover: local})
+	e, done, err := a.Open(ctx, local)
 	if err != nil {
 		return err
 	}

@@ -155,12 +155,8 @@ func observeUninstallCommand(a *cli.App) *cobra.Command {
 
 // hookProgram returns the path of the program that hooks execute.
 func hookProgram(path string) (string, error) {
-	isFile := func(path string) bool {
-		info, err := os.Stat(path)
-		return err == nil && !info.IsDir()
-	}
 	if path != "" {
-		if !isFile(path) {
+		if !runs.IsFile(path) {
 			return "", cli.UsageError("--hook %s: file not found", path)
 		}
 		if !strings.Contains(filepath.Base(path), hooks.Name) {
@@ -169,7 +165,7 @@ func hookProgram(path string) (string, error) {
 		return filepath.Abs(path)
 	}
 	if self, err := os.Executable(); err == nil {
-		if beside := filepath.Join(filepath.Dir(self), hooks.Name); isFile(beside) {
+		if beside := filepath.Join(filepath.Dir(self), hooks.Name); runs.IsFile(beside) {
 			return beside, nil
 		}
 	}
@@ -201,7 +197,7 @@ func editSettings(a *cli.App, line HooksLine, change func([]byte) ([]byte, error
 	line.Events, _, _ = installedHooks(after)
 	line.Diff = diffLines(string(before), string(after))
 	if line.Changed && !line.DryRun {
-		if line.Backup, err = replaceFile(path, before, after); err != nil {
+		if line.Backup, err = replaceSettings(path, before, after); err != nil {
 			return err
 		}
 	}
@@ -244,10 +240,10 @@ func installedHooks(settings []byte) (events, missing []string, command string) 
 	return events, missing, command
 }
 
-// replaceFile replaces a file atomically and returns the name of a copy of the previous one. The copy holds
+// replaceSettings replaces a file atomically and returns the name of a copy of the previous one. The copy holds
 // the settings before the hook was installed, and is removed with the hook if they are the same again.
 // Settings without a copy that become empty were created by an installation and are removed.
-func replaceFile(path string, before, after []byte) (backup string, err error) {
+func replaceSettings(path string, before, after []byte) (backup string, err error) {
 	uninstall := len(hooks.Installed(after)) == 0
 	backup = path + ".before-acescope"
 	original, err := os.ReadFile(backup)
@@ -257,30 +253,13 @@ func replaceFile(path string, before, after []byte) (backup string, err error) {
 	case uninstall && err == nil && bytes.Equal(original, after):
 		defer os.Remove(backup)
 	}
-	mode := os.FileMode(0o600)
 	info, err := os.Stat(path)
-	if err == nil {
-		mode = info.Mode().Perm()
-	}
 	if err != nil || len(hooks.Installed(before)) > 0 {
 		backup = ""
-	} else if err := os.WriteFile(backup, before, mode); err != nil {
+	} else if err := os.WriteFile(backup, before, info.Mode().Perm()); err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", err
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".settings-*")
-	if err != nil {
-		return "", err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(after)
-	err = errors.Join(err, tmp.Chmod(mode), tmp.Sync(), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	return backup, err
+	return backup, cli.UpdateFile(path, after)
 }
 
 // diffLines returns the removed lines with - and the added lines with + before them.
@@ -343,7 +322,7 @@ func observeStatusCommand(a *cli.App) *cobra.Command {
 				}
 			}
 			if a.JSON {
-				return cli.NewLines(a.Out).Write(line)
+				return cli.NewLines(a).Write(line)
 			}
 			return line.details().print(a.Out)
 		},

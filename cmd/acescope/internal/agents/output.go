@@ -4,23 +4,11 @@ package agents
 import (
 	"fmt"
 	"io"
-	"iter"
 	"strings"
 	"time"
 
 	"acescope/cmd/acescope/internal/cli"
 )
-
-// mapped returns the lines of values.
-func mapped[V, L any](values []V, line func(V) L) iter.Seq[L] {
-	return func(yield func(L) bool) {
-		for _, v := range values {
-			if !yield(line(v)) {
-				return
-			}
-		}
-	}
-}
 
 // details are names and untrusted values, one per line.
 type details [][2]string
@@ -40,11 +28,6 @@ func (d details) print(to io.Writer) error {
 		fmt.Fprintf(w, "%s\t%s\n", row[0], row[1])
 	}
 	return w.Flush()
-}
-
-// timeOrNil returns a time in UTC, or nil for the zero time.
-func timeOrNil(t time.Time) *time.Time {
-	return cli.TimeOrNil(t.UTC())
 }
 
 func formatTime(t time.Time) string {

@@ -63,7 +63,7 @@ func RunError(err error) error {
 	case errors.Is(err, run.ErrBadRequest):
 		return cli.UsageError("%s", run.ErrorText(err))
 	case errors.Is(err, run.ErrNoBlueprint), errors.Is(err, run.ErrNotFound):
-		return &cli.ExitError{Code: cli.ExitNotFound, Err: err}
+		return cli.NotFound("%w", err)
 	}
 	return err
 }
@@ -112,7 +112,7 @@ func (c *RunClient) WriteResult(ctx context.Context, in run.Input, r run.Result)
 	if a.JSON {
 		l := AgentResult{in.Type, in.Name(), r}
 		l.RunID, l.SessionID, l.Output = in.RunID, in.SessionID, c.output(ctx, r)
-		if err := cli.NewLines(a.Out).Write(l); err != nil {
+		if err := cli.NewLines(a).Write(l); err != nil {
 			return err
 		}
 		return resultError(in, r)

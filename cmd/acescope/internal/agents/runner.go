@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -21,12 +22,10 @@ import (
 	"acescope/engine/tasks/executor"
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
-	"acescope/engine/temporal/server"
 	"acescope/sources/runners"
 	"acescope/tui/text"
 )
 
-// RunnerCommand holds the commands on the runners that execute runs.
 func RunnerCommand(a *cli.App) *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use:   "runner",
@@ -39,10 +38,10 @@ func RunnerCommand(a *cli.App) *cobra.Command {
 type RunnerLine struct {
 	runner.RunnerView
 	// Only in runner show:
-	Queue        string     `json:"queue,omitempty"`
-	SessionQueue string     `json:"session_queue,omitempty"`
-	Registered   *time.Time `json:"registered,omitempty"`
-	Reason       string     `json:"reason,omitempty"`
+	Queue        string    `json:"queue,omitempty"`
+	SessionQueue string    `json:"session_queue,omitempty"`
+	Registered   time.Time `json:"registered,omitzero"`
+	Reason       string    `json:"reason,omitempty"`
 }
 
 // RunnersLine holds the counts of the dispatcher.
@@ -105,7 +104,7 @@ func listRunners(a *cli.App, ctx context.Context) error {
 }
 
 func writeRunners(a *cli.App, v runner.View) error {
-	out := cli.NewLines(a.Out)
+	out := cli.NewLines(a)
 	for _, r := range v.Runners {
 		out.Put(RunnerLine{RunnerView: r})
 	}
@@ -125,7 +124,7 @@ func printRunners(a *cli.App, v runner.View, now time.Time) error {
 		}
 		return []any{r.ID, r.Status, text.Span(now.Sub(r.Since)), fmt.Sprintf("%d/%d", r.Busy, c.Slots),
 			r.Done,
-			strings.Join(c.ExecutorTypes, ","), cli.OrDash(strings.Join(c.Tags, ",")), c.Hostname, project}
+			strings.Join(c.ExecutorTypes, ","), cmp.Or(strings.Join(c.Tags, ","), "-"), c.Hostname, project}
 	}
 	err := cli.WriteRows(a, slices.Values(v.Runners),
 		"RUNNER\tSTATUS\tSINCE\tBUSY\tDONE\tEXECUTORS\tTAGS\tHOST\tPROJECT", cells)
@@ -184,7 +183,7 @@ func showRunner(a *cli.App, ctx context.Context, id string) error {
 		}
 		l := newRunnerLine(id, info, view)
 		if a.JSON {
-			return cli.NewLines(a.Out).Write(l)
+			return cli.NewLines(a).Write(l)
 		}
 		return runnerDetails(l, time.Now()).print(a.Out)
 	})
@@ -194,7 +193,7 @@ func showRunner(a *cli.App, ctx context.Context, id string) error {
 func newRunnerLine(id string, info runner.Info, view runner.View) RunnerLine {
 	reg := info.Registration
 	l := RunnerLine{Queue: info.Lease.Queue, SessionQueue: reg.SessionQueue,
-		Registered: timeOrNil(info.Registered), Reason: info.Reason,
+		Registered: info.Registered.UTC(), Reason: info.Reason,
 		RunnerView: runner.RunnerView{ID: id, Epoch: info.Lease.Epoch, Status: info.Status, Since: info.Since,
 			Capabilities: reg.Capabilities, PID: reg.PID, Version: reg.Version}}
 	for _, r := range view.Runners {
@@ -284,10 +283,7 @@ func executeInvocation(a *cli.App, ctx context.Context) error {
 		return cli.UsageError(
 			"invocation: $.mode: %s is for the executor of an agent; this one executes programs", in.Mode)
 	}
-	dir, err := a.DataDir()
-	if err == nil {
-		dir, err = server.OpenDir(dir, cli.BuildVersion())
-	}
+	dir, err := a.OpenDataDir()
 	if err != nil {
 		return err
 	}
@@ -298,7 +294,7 @@ func executeInvocation(a *cli.App, ctx context.Context) error {
 	job := executor.Job{RunID: invocationRunID(in), SessionID: in.SessionID, Blueprint: *in.Task,
 		Parameters: in.Parameters, ProjectDir: in.ProjectDir}
 	r := executor.New(executor.Options{Artifacts: store}).Run(ctx, job)
-	if err := cli.NewLines(a.Out).Write(r); err != nil {
+	if err := cli.NewLines(a).Write(r); err != nil {
 		return err
 	}
 	return resultError(run.Input{RunID: r.RunID}, r)

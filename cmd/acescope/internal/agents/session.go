@@ -90,7 +90,7 @@ func listSessions(a *cli.App, ctx context.Context, f sessionListFlags) error {
 		list = list[:min(f.limit, len(list))]
 	}
 	now := time.Now()
-	lines := mapped(list, func(r sessions.Row) SessionLine { return newSessionLine(r.Brief(), now) })
+	lines := cli.Mapped(list, func(r sessions.Row) SessionLine { return newSessionLine(r.Brief(), now) })
 	return cli.WriteRows(a, lines, "ID\tAGENT\tSTATE\tAGE\tTURNS\tTOOLS\tTOKENS\tCOST\tPROJECT\tSESSION",
 		func(s SessionLine) []any {
 			return []any{s.ID, s.Agent, stateText(s.Row, now), text.Span(now.Sub(s.Last)), s.Turns, s.Calls,

@@ -148,7 +148,7 @@ func sendAndWait(a *cli.App, ctx context.Context, name, content, messageID strin
 		}
 		switch {
 		case a.JSON:
-			err = cli.NewLines(a.Out).Write(SentLine{id, r})
+			err = cli.NewLines(a).Write(SentLine{id, r})
 		case r.Duplicate:
 			cli.Warn(a, "the message was sent before")
 		case r.Waiting > 0:
@@ -290,20 +290,18 @@ func listApprovals(a *cli.App, ctx context.Context, e *engine.Engine, id string,
 	if len(waiting) == 0 {
 		cli.Warn(a, "no tool call waits in session %s", id)
 	}
-	out := cli.NewLines(a.Out)
+	out := cli.NewLines(a)
 	for _, w := range waiting {
 		l := newApprovalLine(ctx, e, w)
+		out.Line(l, "%s  %s, turn %d, in %s", l.Call.ID, l.Call.Name, l.Call.Turn, l.Dir)
 		if a.JSON {
-			out.Put(l)
 			continue
 		}
-		fmt.Fprintln(a.Out, cli.SafeText(fmt.Sprintf("%s  %s, turn %d, in %s", l.Call.ID, l.Call.Name,
-			l.Call.Turn, l.Dir)))
 		if l.Risk != "" {
-			fmt.Fprintf(a.Out, "  it %s\n", l.Risk)
+			out.Printf("  it %s", l.Risk)
 		}
 		for _, arg := range text.Members(l.Call.Args) {
-			fmt.Fprintln(a.Out, "  "+arg)
+			out.Printf("  %s", arg)
 		}
 	}
 	return out.Flush()
@@ -419,7 +417,7 @@ func receive(a *cli.App, ctx context.Context, name string, r session.Receive) er
 			return SessionError(id, err)
 		}
 		if a.JSON {
-			return cli.NewLines(a.Out).Write(ReceivedLine{id, got})
+			return cli.NewLines(a).Write(ReceivedLine{id, got})
 		}
 		for _, m := range got.Messages {
 			kind := strings.TrimSpace(string(m.Kind) + " " + m.Tool)

@@ -35,7 +35,7 @@ func writeSession(a *cli.App, r sessions.Row) error {
 	now := time.Now()
 	switch {
 	case a.JSON:
-		return cli.NewLines(a.Out).Write(newSessionLine(r, now))
+		return cli.NewLines(a).Write(newSessionLine(r, now))
 	case r.Engine != nil:
 		return PrintSession(a.Out, r, now)
 	}

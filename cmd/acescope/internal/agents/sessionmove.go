@@ -2,7 +2,6 @@ package agents
 
 import (
 	"context"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -54,7 +53,7 @@ func moveSession(a *cli.App, ctx context.Context, name, dir, reason string) erro
 			if dir, err = existingDir("--dir", dir); err != nil {
 				return err
 			}
-		} else if info, err := os.Stat(before.Input.WorkingDir); err != nil || !info.IsDir() {
+		} else if !cli.IsDir(before.Input.WorkingDir) {
 			return cli.UsageError("%s is not a directory on this machine; name the session's with --dir",
 				cli.SafeText(before.Input.WorkingDir))
 		}

@@ -14,10 +14,10 @@ type AccuracyLimits struct {
 }
 
 // LimitsOf returns the limits of the accuracy of correct answers to labeled tasks.
-func LimitsOf(correct, labeled int) AccuracyLimits {
-	i := stats.Wilson(correct, labeled)
-	return AccuracyLimits{Number(i.Low), Number(i.High)}
-}
+func LimitsOf(correct, labeled int) AccuracyLimits { return Limits(stats.Wilson(correct, labeled)) }
+
+// Limits returns the limits of an interval.
+func Limits(i stats.Interval) AccuracyLimits { return AccuracyLimits{Number(i.Low), Number(i.High)} }
 
 // Number returns nil for a number that JSON does not have.
 func Number(f float64) *float64 {

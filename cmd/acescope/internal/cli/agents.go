@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -116,7 +117,7 @@ func (a *App) Library() (blueprint.Library, error) {
 		return blueprint.Library{}, err
 	}
 	for _, dir := range a.AgentDirs {
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		if !IsDir(dir) {
 			return blueprint.Library{}, UsageError("--agents-dir %s: no such directory", dir)
 		}
 	}
@@ -176,9 +177,4 @@ func (b Blueprints) Load(name string) (run.Blueprint, func(json.RawMessage) (jso
 }
 
 // User returns the name of the user, for the history.
-func User() string {
-	if name := os.Getenv("USER"); name != "" {
-		return name
-	}
-	return os.Getenv("LOGNAME")
-}
+func User() string { return cmp.Or(os.Getenv("USER"), os.Getenv("LOGNAME")) }

@@ -39,9 +39,9 @@ type App struct {
 	// Fail ends the command because the embedded server of this process is lost; main sets it.
 	Fail context.CancelCauseFunc
 
-	Background int              // process id of a run started with --detach
-	Spawned    *os.Process      // that process
-	Begun      bool             // a run was started for it
+	Background int              // ID of the process that executes detached runs
+	Spawned    *os.Process      // the same process, if this command started it
+	Begun      bool             // this command has started a run
 	Meter      *cluster.Meter   // counts calls to the server; nil before Connect
 	providers  []model.Provider // see Providers
 
@@ -108,10 +108,10 @@ func (a *App) Cluster() *engine.Remote {
 // closeTimeout bounds how long closing the engine may take.
 const closeTimeout = 5 * time.Second
 
-// Open connects for a command that changes something. With worker this process executes runs, with takeover
-// it becomes the host when the host dies.
-func (a *App) Open(ctx context.Context, worker, takeover bool) (*engine.Engine, func(), error) {
-	return a.Connect(ctx, engine.Options{Worker: worker, Takeover: takeover})
+// Open connects for a command that changes something. With serve this process executes runs, and becomes the
+// host when the host dies.
+func (a *App) Open(ctx context.Context, serve bool) (*engine.Engine, func(), error) {
+	return a.Connect(ctx, engine.Options{Worker: serve, Takeover: serve})
 }
 
 // OpenReadOnly connects for a command that only reads.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,6 +53,11 @@ func UsageError(format string, args ...any) error {
 // NotFound returns an error about something that does not exist.
 func NotFound(format string, args ...any) error {
 	return &ExitError{ExitNotFound, fmt.Errorf(format, args...)}
+}
+
+// Diverged returns the error of a command that found a difference.
+func Diverged(format string, args ...any) error {
+	return &ExitError{ExitDiverged, fmt.Errorf(format, args...)}
 }
 
 // ExitCode returns the exit code for an error.
@@ -118,11 +124,7 @@ func TypeUsageErrors(cmd *cobra.Command, meant map[string]string) {
 // checkFlags returns the usage error of required flags that are missing and of flags that exclude each other.
 // Cobra also checks them, later, but returns errors without a type.
 func checkFlags(cmd *cobra.Command) error {
-	err := cmd.ValidateRequiredFlags()
-	if err == nil {
-		err = cmd.ValidateFlagGroups()
-	}
-	if err != nil {
+	if err := cmp.Or(cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups()); err != nil {
 		return UsageError("%w", err)
 	}
 	return nil

@@ -196,7 +196,7 @@ func SplitHistoryName(name string) (path string, number int, err error) {
 			return path, 0, UsageError("%s: use the 1-based number of a history after #", name)
 		}
 	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	if IsDir(path) {
 		return path, 0, UsageError("%s is a directory; use a file in it", path)
 	}
 	return path, number, nil
@@ -249,12 +249,11 @@ func IsHistoryFile(arg string) bool {
 // FilesIn returns the history files of a directory and its subdirectories, by name. Any other path is
 // returned as is.
 func FilesIn(path string) ([]string, error) {
-	info, err := os.Stat(path)
-	if path == "-" || err != nil || !info.IsDir() {
+	if path == "-" || !IsDir(path) {
 		return []string{path}, nil
 	}
 	var files []string
-	err = filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"reflect"
 	"strings"
@@ -43,22 +42,6 @@ func Cut(raw []byte, n int) string {
 // ShellQuote quotes s for a POSIX shell.
 func ShellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// OrDash returns s, or "-" if it is empty.
-func OrDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
-// TimeOrNil returns nil for the zero time, which JSON then leaves out.
-func TimeOrNil(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
-}
-
 // IsTerminal reports whether f is a terminal.
 func IsTerminal(f *os.File) bool { return term.IsTerminal(f.Fd()) }
 
@@ -92,11 +75,9 @@ func (a *App) Print(lines []string, paint bool) error {
 
 // Report writes the only line of a command: v as JSON with --json, otherwise the formatted text.
 func Report(a *App, v any, format string, args ...any) error {
-	if a.JSON {
-		return NewLines(a.Out).Write(v)
-	}
-	_, err := fmt.Fprintln(a.Out, strings.TrimRight(SafeText(fmt.Sprintf(format, args...)), " "))
-	return err
+	out := NewLines(a)
+	out.Line(v, format, args...)
+	return out.Flush()
 }
 
 // Warn writes a line to standard error.
@@ -120,20 +101,36 @@ func SetLineType(of reflect.Type, name string) {
 	lineTypes[of] = name
 }
 
-// Lines writes one JSON object per line. docs/reference/json.md describes the objects.
+// Lines writes the lines of a command: JSON objects with --json, which docs/reference/json.md describes,
+// otherwise text. It is buffered; Flush returns the first error.
 type Lines struct {
+	JSON bool
 	Buf  *bufio.Writer
 	enc  *json.Encoder // to line
 	line bytes.Buffer
 	err  error // of an object that could not be encoded
 }
 
-// NewLines returns a buffered writer of JSON lines.
-func NewLines(w io.Writer) *Lines {
-	l := &Lines{Buf: bufio.NewWriterSize(w, 1<<16)}
+// NewLines returns a writer to the output of a.
+func NewLines(a *App) *Lines {
+	l := &Lines{JSON: a.JSON, Buf: bufio.NewWriterSize(a.Out, 1<<16)}
 	l.enc = json.NewEncoder(&l.line)
 	l.enc.SetEscapeHTML(false)
 	return l
+}
+
+// Line writes v as a JSON line with --json, otherwise the formatted line of text.
+func (l *Lines) Line(v any, format string, args ...any) {
+	if l.JSON {
+		l.Put(v)
+	} else {
+		l.Printf(format, args...)
+	}
+}
+
+// Printf writes one line of text. It replaces control characters and drops trailing spaces.
+func (l *Lines) Printf(format string, args ...any) {
+	fmt.Fprintln(l.Buf, strings.TrimRight(SafeText(fmt.Sprintf(format, args...)), " "))
 }
 
 // Put writes one object with its line type, which may stay in the buffer until Flush.

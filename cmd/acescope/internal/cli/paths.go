@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/server"
 )
 
 // Paths are the files and directories of acescope.
@@ -53,6 +54,15 @@ func (a *App) DataDir() (string, error) {
 		return filepath.Abs(a.Settings.DataDir)
 	}
 	return xdg("XDG_DATA_HOME", ".local", "share")
+}
+
+// OpenDataDir creates the data directory if it is missing, and returns it.
+func (a *App) OpenDataDir() (string, error) {
+	dir, err := a.DataDir()
+	if err != nil {
+		return "", err
+	}
+	return server.OpenDir(dir, BuildVersion())
 }
 
 // Paths returns the effective paths.
@@ -103,6 +113,12 @@ func OpenFile(ctx context.Context, path string) (io.ReadCloser, error) {
 		return open()
 	}
 	return interruptible(ctx, open), nil
+}
+
+// IsDir reports whether path is a directory.
+func IsDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // InputName names the input of [OpenFile] in messages.
@@ -167,4 +183,17 @@ func ReplaceFile(path string, data []byte) error {
 		return err
 	}
 	return os.Rename(tmp.Name(), path)
+}
+
+// UpdateFile replaces a file of the user like [ReplaceFile]. It follows symbolic links and keeps the
+// permissions of an existing file.
+func UpdateFile(path string, data []byte) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	info, statErr := os.Stat(path)
+	if err := ReplaceFile(path, data); err != nil || statErr != nil {
+		return err
+	}
+	return os.Chmod(path, info.Mode().Perm())
 }

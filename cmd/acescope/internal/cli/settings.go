@@ -311,10 +311,7 @@ func (a *App) ServeFlags(f *pflag.FlagSet) { a.addFlags(f, serveCommand) }
 // ConsoleFlags adds the flags of the settings of the console to a command that shows warnings itself.
 func (a *App) ConsoleFlags(cmd *cobra.Command) *cobra.Command {
 	a.addFlags(cmd.Flags(), consoleCommands)
-	if cmd.Annotations == nil {
-		cmd.Annotations = map[string]string{}
-	}
-	cmd.Annotations[showsWarnings] = "yes"
+	cmd.Annotations = map[string]string{showsWarnings: "yes"}
 	return cmd
 }
 

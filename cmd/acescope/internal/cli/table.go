@@ -190,11 +190,22 @@ func (t *Table) ink(cell string) theme.Ink {
 	}
 }
 
+// Mapped returns the rows of values, for [WriteRows].
+func Mapped[V, R any](values []V, row func(V) R) iter.Seq[R] {
+	return func(yield func(R) bool) {
+		for _, v := range values {
+			if !yield(row(v)) {
+				return
+			}
+		}
+	}
+}
+
 // WriteRows writes rows as JSON lines with --json, otherwise as a table with a header of column names
 // separated by tabs. cells returns the columns of a row; their text may be untrusted. An empty table has no
 // header. The first JSON line and every hundredth row flush the buffer, for a reader of a long list.
 func WriteRows[T any](a *App, rows iter.Seq[T], header string, cells func(T) []any) error {
-	out, table := NewLines(a.Out), NewTable(a.Out)
+	out, table := NewLines(a), NewTable(a.Out)
 	write := func(row T) { out.Put(row) }
 	flush := out.Flush
 	if !a.JSON {

@@ -40,7 +40,7 @@ func approveCommand(a *cli.App, name string, approved bool) *cobra.Command {
 }
 
 func decide(a *cli.App, ctx context.Context, name string, d flow.Decision) error {
-	e, done, err := a.Open(ctx, false, false)
+	e, done, err := a.Open(ctx, false)
 	if err != nil {
 		return err
 	}

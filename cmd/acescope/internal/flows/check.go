@@ -10,7 +10,6 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"acescope/cmd/acescope/internal/cli"
-	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/flow"
@@ -68,7 +67,7 @@ func check(a *cli.App, ctx context.Context, entry library.Entry, all bool) error
 		query += ` AND ExecutionStatus = "Running"`
 	}
 	worker.SetBinaryChecksum(cli.BuildVersion()) // otherwise the SDK reads this whole program to compute it
-	out := runs.NewOutput(a)
+	out := cli.NewLines(a)
 	checked, differing := 0, 0
 	err = sourceruns.List(ctx, e.Client, query, maxChecked, func(r sourceruns.Run) error {
 		line := CheckLine{r.WorkflowID, r.RunID, r.Status, checkRun(ctx, e, entry.Source, r)}
@@ -88,9 +87,8 @@ func check(a *cli.App, ctx context.Context, entry library.Entry, all bool) error
 	case checked == 0 && !a.JSON:
 		cli.Warn(a, "no run of the flow %s is open; --all checks closed ones", entry.Name)
 	case differing > 0:
-		err = fmt.Errorf("%d of %s would differ with this file; runs keep the file that they began with",
+		return cli.Diverged("%d of %s would differ with this file; runs keep the file that they began with",
 			differing, ace.Count(checked, "run"))
-		return &cli.ExitError{Code: cli.ExitDiverged, Err: err}
 	}
 	return nil
 }

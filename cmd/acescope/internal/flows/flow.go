@@ -3,7 +3,6 @@ package flows
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -64,8 +63,7 @@ func Find(a *cli.App, name string) (library.Entry, error) {
 func flowError(e library.Entry, err error) error {
 	var problems flow.Problems
 	if errors.As(err, &problems) {
-		return &cli.ExitError{Code: cli.ExitUsage,
-			Err: fmt.Errorf("the flow %s is not valid:\n%w", e.Name, problems)}
+		return cli.UsageError("the flow %s is not valid:\n%w", e.Name, problems)
 	}
 	return err
 }
@@ -108,20 +106,13 @@ func validate(a *cli.App, e library.Entry, err error) error {
 		line.Digest = e.Source.Digest()
 		e.Flow.Walk(func(*flow.Step, int) { line.Steps++ })
 	}
-	if a.JSON {
-		if err := cli.NewLines(a.Out).Write(line); err != nil {
-			return err
-		}
-		if err != nil {
-			return &cli.ExitError{Code: cli.ExitUsage, Err: fmt.Errorf("the flow %s is not valid: %s", e.Name,
-				ace.Count(len(problems), "problem"))}
-		}
-		return nil
-	}
-	if err != nil {
+	if err != nil && !a.JSON {
 		return flowError(e, err)
 	}
-	fmt.Fprintf(a.Out, "%s is valid: %s, digest %.12s\n", cli.SafeText(e.Place),
-		ace.Count(line.Steps, "step"), line.Digest)
-	return nil
+	writeErr := cli.Report(a, line, "%s is valid: %s, digest %.12s", e.Place, ace.Count(line.Steps, "step"),
+		line.Digest)
+	if err == nil || writeErr != nil {
+		return writeErr
+	}
+	return cli.UsageError("the flow %s is not valid: %s", e.Name, ace.Count(len(problems), "problem"))
 }

@@ -38,23 +38,13 @@ func listCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(a, all)
+			header := "NAME\tSTEPS\tPLACE\tDESCRIPTION"
+			return cli.WriteRows(a, cli.Mapped(all, lineOf), header, func(l FlowLine) []any {
+				first, _, _ := strings.Cut(l.Error, "\n")
+				return []any{l.Name, l.Steps, l.Place, cmp.Or(first, l.Description)}
+			})
 		},
 	}
-}
-
-func printList(a *cli.App, all []library.Entry) error {
-	lines := func(yield func(FlowLine) bool) {
-		for _, e := range all {
-			if !yield(lineOf(e)) {
-				return
-			}
-		}
-	}
-	return cli.WriteRows(a, lines, "NAME\tSTEPS\tPLACE\tDESCRIPTION", func(l FlowLine) []any {
-		first, _, _ := strings.Cut(l.Error, "\n")
-		return []any{l.Name, l.Steps, l.Place, cmp.Or(first, l.Description)}
-	})
 }
 
 func lineOf(e library.Entry) FlowLine {
@@ -114,7 +104,7 @@ func show(a *cli.App, e library.Entry) error {
 		d.Tree = append(d.Tree, line)
 	})
 	if a.JSON {
-		return cli.NewLines(a.Out).Write(d)
+		return cli.NewLines(a).Write(d)
 	}
 	fmt.Fprintf(a.Out, "%s (%s)\n%s\n", cli.SafeText(d.Name), cli.SafeText(d.Place),
 		cli.SafeText(d.Description))

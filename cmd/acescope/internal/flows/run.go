@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -72,22 +71,18 @@ func run(a *cli.App, ctx context.Context, name string, f runFlags) error {
 	if f.id != cli.SafeText(f.id) || len(f.id) > 200 {
 		return cli.UsageError("--id %q: use at most 200 letters, digits, dots, dashes and underscores", f.id)
 	}
+	begin := func() error {
+		e, done, err := a.Open(ctx, !f.detach)
+		if err != nil {
+			return err
+		}
+		defer done()
+		return start(a, ctx, e, in, f)
+	}
 	if f.detach {
-		return runs.HandOver(a, func() error {
-			e, done, err := a.Open(ctx, false, false)
-			if err != nil {
-				return err
-			}
-			defer done()
-			return start(a, ctx, e, in, f)
-		})
+		return runs.HandOver(a, begin)
 	}
-	e, done, err := a.Open(ctx, true, true)
-	if err != nil {
-		return err
-	}
-	defer done()
-	return start(a, ctx, e, in, f)
+	return begin()
 }
 
 // input returns the checked input of a run.
@@ -96,7 +91,7 @@ func (f runFlags) input(ctx context.Context, entry library.Entry) (in flow.Input
 	if in.Dir, err = filepath.Abs(f.dir); err != nil {
 		return in, err
 	}
-	if info, err := os.Stat(in.Dir); err != nil || !info.IsDir() {
+	if !cli.IsDir(in.Dir) {
 		return in, cli.UsageError("--dir %s: there is no such directory", cli.SafeText(f.dir))
 	}
 	in.Inputs, err = f.values(ctx, entry.Flow)
@@ -160,7 +155,7 @@ func start(a *cli.App, ctx context.Context, e *engine.Engine, in flow.Input, f r
 		return cli.Report(a, line, "started %s; follow it with \"acescope tail %s\"", f.id, f.id)
 	}
 	if a.JSON {
-		if err := cli.NewLines(a.Out).Write(line); err != nil {
+		if err := cli.NewLines(a).Write(line); err != nil {
 			return err
 		}
 	} else {
@@ -204,7 +199,7 @@ func (p *printer) changed(r flowsource.Run) {
 		p.seen[s.Path] = s.Status
 		switch {
 		case p.a.JSON:
-			p.err = cli.NewLines(p.a.Out).Write(s)
+			p.err = cli.NewLines(p.a).Write(s)
 		case s.Status != flow.StepRunning:
 			cli.Warn(p.a, "%s", stepText(s))
 		}
@@ -238,7 +233,7 @@ func (p *printer) result(line ResultLine) error {
 		}
 	}
 	if p.a.JSON {
-		return cmp.Or(cli.NewLines(p.a.Out).Write(line), failed)
+		return cmp.Or(cli.NewLines(p.a).Write(line), failed)
 	}
 	if failed == nil {
 		cli.Warn(p.a, "%s in %.1f s, %s, %s", line.Status, line.DurationMS/1000,

@@ -13,7 +13,6 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"acescope/cmd/acescope/internal/cli"
-	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine/ace"
 	"acescope/engine/flow"
 	"acescope/engine/flow/flowtest"
@@ -38,7 +37,7 @@ func testCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return (&tester{App: a, entry: e, out: runs.NewOutput(a)}).run(cmd.Context(), args[1:], recorded)
+			return (&tester{App: a, entry: e, out: cli.NewLines(a)}).run(cmd.Context(), args[1:], recorded)
 		},
 	}
 	cmd.Flags().StringArrayVar(&recorded, "recorded", nil,
@@ -59,7 +58,7 @@ type TestLine struct {
 type tester struct {
 	*cli.App
 	entry         library.Entry
-	out           *runs.Output
+	out           *cli.Lines
 	tests, failed int
 }
 
@@ -119,8 +118,7 @@ func (t *tester) cases(files []string) (list []flow.Case, err error) {
 		list, err = flow.ParseCases(name, text, t.entry.Flow)
 	}
 	if problems, ok := errors.AsType[flow.Problems](err); ok {
-		return nil, &cli.ExitError{Code: cli.ExitUsage,
-			Err: fmt.Errorf("the test cases are not valid:\n%w", problems)}
+		return nil, cli.UsageError("the test cases are not valid:\n%w", problems)
 	}
 	return list, err
 }

@@ -11,7 +11,6 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/learning"
-	commands "acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/temporal/compare"
@@ -121,13 +120,8 @@ func diff(a *cli.App, ctx context.Context, nameA, nameB string, f diffFlags) err
 			different += n
 		}
 	}
-	return differs("%s and %s differ in %s of %s", sides[0].name, sides[1].name, ace.Number(different),
+	return cli.Diverged("%s and %s differ in %s of %s", sides[0].name, sides[1].name, ace.Number(different),
 		ace.Count(len(result.Pairs), "step"))
-}
-
-// differs returns the error of commands that found a difference.
-func differs(format string, args ...any) error {
-	return &cli.ExitError{Code: cli.ExitDiverged, Err: fmt.Errorf(format, args...)}
 }
 
 // diffSide is one side of a comparison.
@@ -243,7 +237,7 @@ func writeDiff(a *cli.App, d *compare.Diff, sides [2]*diffSide, f diffFlags) err
 		width, styles, paint := a.Canvas()
 		return a.Print(diffText(d, sides, f, width, styles), paint)
 	}
-	out := commands.NewOutput(a)
+	out := cli.NewLines(a)
 	for _, status := range compare.Statuses() {
 		d.Counts[status] += 0 // the JSON has all statuses
 	}

@@ -2,7 +2,8 @@ package history
 
 import (
 	"context"
-	"strings"
+
+	"github.com/kballard/go-shellquote"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/learning"
@@ -42,14 +43,14 @@ func diffExperiments(a *cli.App, ctx context.Context, e *engine.Engine, sides [2
 	if fixed+broken+c.OnlyA+c.OnlyB == 0 {
 		return nil
 	}
-	return differs("%s and %s differ: %s fixed, %d broken, %d only in A, %d only in B",
+	return cli.Diverged("%s and %s differ: %s fixed, %d broken, %d only in A, %d only in B",
 		c.A.Name(), c.B.Name(), ace.Count(fixed, "task"), broken, c.OnlyA, c.OnlyB)
 }
 
 // writeComparison writes a comparison and, unless stat is set, its flips.
 func writeComparison(a *cli.App, c *experiments.Comparison, stat bool) error {
 	if a.JSON {
-		if err := cli.NewLines(a.Out).Write(learning.ComparisonOf(c)); err != nil {
+		if err := cli.NewLines(a).Write(learning.ComparisonOf(c)); err != nil {
 			return err
 		}
 	} else {
@@ -62,25 +63,11 @@ func writeComparison(a *cli.App, c *experiments.Comparison, stat bool) error {
 	if stat {
 		return nil
 	}
-	flips := func(yield func(DiffFlip) bool) {
-		for l := range learning.FlipsOf(c, false) {
-			a, b := l.A.TaskID, l.B.TaskID
-			command := "acescope diff " + shellWord(a) + " " + shellWord(b)
-			if !yield(DiffFlip{l, ace.WorkflowID(a), ace.WorkflowID(b), command}) {
-				return
-			}
-		}
-	}
+	flips := cli.Mapped(learning.FlipsOf(c, false), func(p experiments.Pair) DiffFlip {
+		a, b := p.A.TaskID, p.B.TaskID
+		return DiffFlip{p, ace.WorkflowID(a), ace.WorkflowID(b), shellquote.Join("acescope", "diff", a, b)}
+	})
 	return cli.WriteRows(a, flips, "", func(l DiffFlip) []any {
 		return []any{l.Flip, l.A.Answer, l.B.Answer, l.Diff}
 	})
-}
-
-// shellWord quotes s if a shell would not take it as one plain word.
-func shellWord(s string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+="
-	if strings.Trim(s, plain) == "" {
-		return s
-	}
-	return cli.ShellQuote(s)
 }

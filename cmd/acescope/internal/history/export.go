@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -111,11 +110,7 @@ func exportRun(a *cli.App, events []*historypb.HistoryEvent, file, workflowID st
 		_, err := cli.Exact(a.Out).Write(data.Bytes())
 		return err
 	}
-	// A reader never sees an incomplete file.
-	if err := os.WriteFile(file+".part", data.Bytes(), 0o600); err != nil {
-		return err
-	}
-	if err := os.Rename(file+".part", file); err != nil {
+	if err := cli.ReplaceFile(file, data.Bytes()); err != nil {
 		return err
 	}
 	line := ExportLine{file, workflowID, cli.RunIDOf(events), len(events), data.Len()}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -144,7 +143,7 @@ func (f forkFlags) open(a *cli.App, cmd *cobra.Command) (
 		return nil, nil, nil, err
 	}
 	serve := a.Cluster() == nil && !f.dry
-	e, done, err = a.Open(cmd.Context(), serve, serve)
+	e, done, err = a.Open(cmd.Context(), serve)
 	return e, changes, done, err
 }
 
@@ -260,7 +259,7 @@ func (f forkFlags) forkFlow(
 // ReportDry writes what would be done: the JSON line, or lines of text.
 func ReportDry(a *cli.App, line any, lines []string) error {
 	if a.JSON {
-		return cli.NewLines(a.Out).Write(line)
+		return cli.NewLines(a).Write(line)
 	}
 	return a.Print(lines, false)
 }
@@ -340,7 +339,7 @@ type original struct {
 // readOriginal reads the run to fork from the server or from a file.
 func readOriginal(a *cli.App, ctx context.Context, e *engine.Engine, name string) (o original, err error) {
 	path, _, err := cli.SplitHistoryName(name)
-	if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
+	if cli.IsDir(path) {
 		err, path = nil, "" // not a file: the name of a run
 	}
 	if err != nil {

@@ -26,16 +26,10 @@ const parallelPlans = 8
 type BatchPlan struct {
 	ID       string
 	Plans    []*fork.Plan
-	Skipped  []SkippedFork
+	Skipped  []SkippedLine
 	Estimate ace.Usage // as much as the originals used for the phases to rerun
 	Costs    bool      // a fork may cost money
 	warnings []string
-}
-
-// SkippedFork is a run that cannot be forked.
-type SkippedFork struct {
-	Name string
-	Err  error
 }
 
 // PlanBatch plans forks of runs. Runs that cannot be forked are skipped. If none can be, the error is that of
@@ -60,12 +54,12 @@ func PlanBatch(a *cli.App, ctx context.Context, e *engine.Engine, originals []so
 	if err := readers.Wait(); err != nil {
 		return nil, err
 	}
-	b := &BatchPlan{ID: cli.NewID(strings.TrimSuffix(ace.BatchPrefix, "-"))}
+	b := &BatchPlan{ID: cli.NewID(strings.TrimSuffix(ace.BatchPrefix, "-")), Skipped: []SkippedLine{}}
 	for i, r := range originals {
 		b.add(cmp.Or(r.TaskID, r.WorkflowID), plans[i], errs[i])
 	}
 	if len(b.Plans) == 0 {
-		return nil, fmt.Errorf("%s: %w", b.Skipped[0].Name, b.Skipped[0].Err)
+		return nil, fmt.Errorf("%s: %w", b.Skipped[0].TaskID, errs[0])
 	}
 	about, err := AboutCluster(ctx, e, b.Plans[0])
 	b.warnings = about.warnings
@@ -92,7 +86,7 @@ func planOf(a *cli.App, ctx context.Context, e *engine.Engine, r sourceruns.Run,
 
 func (b *BatchPlan) add(name string, p *fork.Plan, err error) {
 	if err != nil {
-		b.Skipped = append(b.Skipped, SkippedFork{name, err})
+		b.Skipped = append(b.Skipped, SkippedLine{name, cli.OneLine(err)})
 		return
 	}
 	p.Input.ExperimentID = b.ID
@@ -119,7 +113,7 @@ func (b *BatchPlan) Prepared(e *engine.Engine) sourceruns.Batch {
 		Labeled("merges into", branchText(&first)),
 		Labeled("costs", costText(&first)))
 	for _, s := range b.Skipped[:min(len(b.Skipped), shownSkipped)] {
-		lines = append(lines, Labeled("skipped", s.Name+": "+cli.OneLine(s.Err))...)
+		lines = append(lines, Labeled("skipped", s.TaskID+": "+s.Error)...)
 	}
 	for _, w := range b.warnings {
 		lines = append(lines, Labeled("warning", w)...)

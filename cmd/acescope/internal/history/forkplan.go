@@ -47,7 +47,7 @@ func planFork(a *cli.App, ctx context.Context, e *engine.Engine, o *fork.Origina
 		return nil, err
 	}
 	if err := e.CheckFork(ctx, p); errors.Is(err, engine.ErrGone) {
-		return nil, &cli.ExitError{Code: cli.ExitNotFound, Err: err}
+		return nil, cli.NotFound("%w", err)
 	} else if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ type BatchLine struct {
 	Estimate *ace.Usage    `json:"estimate,omitempty"` // if the forks may cost money
 }
 
-// SkippedLine is a run that is not forked.
+// SkippedLine is a run that cannot be forked.
 type SkippedLine struct {
 	TaskID string `json:"task_id"`
 	Error  string `json:"error"`
@@ -48,10 +48,7 @@ func forkQuery(a *cli.App, cmd *cobra.Command, f forkFlags) error {
 	if err != nil {
 		return err
 	}
-	line := BatchLine{DryRun: f.dry, Forks: len(plan.Plans), Skipped: []SkippedLine{}}
-	for _, s := range plan.Skipped {
-		line.Skipped = append(line.Skipped, SkippedLine{s.Name, cli.OneLine(s.Err)})
-	}
+	line := BatchLine{DryRun: f.dry, Forks: len(plan.Plans), Skipped: plan.Skipped}
 	if plan.Costs {
 		line.Estimate = &plan.Estimate
 	}
@@ -156,12 +153,10 @@ func awaitForks(a *cli.App, ctx context.Context, e *engine.Engine, batch string,
 // verdictOf returns the error for forks that failed or that broke an answer.
 func verdictOf(s *scoreboard.Scoreboard) error {
 	if n := s.Counts[scoreboard.Failed]; n > 0 {
-		return &cli.ExitError{Code: cli.ExitFailed,
-			Err: errors.New(ace.Count(n, "fork") + " failed")}
+		return errors.New(ace.Count(n, "fork") + " failed")
 	}
 	if n := s.Counts[scoreboard.Broken]; n > 0 {
-		return &cli.ExitError{Code: cli.ExitDiverged, Err: errors.New(ace.Count(n, "answer") +
-			" broken")}
+		return cli.Diverged("%s broken", ace.Count(n, "answer"))
 	}
 	return nil
 }

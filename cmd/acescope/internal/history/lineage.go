@@ -61,13 +61,9 @@ func lineage(a *cli.App, ctx context.Context, name string) error {
 	if tree.Dropped > 0 {
 		cli.Warn(a, "%s not shown", ace.Count(tree.Dropped, "more run"))
 	}
-	lines := func(yield func(LineageLine) bool) {
-		for i := range tree.Nodes {
-			if !yield(lineageLine(tree, &tree.Nodes[i], exec.GetRunId())) {
-				return
-			}
-		}
-	}
+	lines := cli.Mapped(tree.Nodes, func(n histories.LineageNode) LineageLine {
+		return lineageLine(tree, &n, exec.GetRunId())
+	})
 	styles := theme.NoColor().Styles(theme.GlyphsFor(os.Getenv))
 	header := "RUN\tFORKED AT\tCHANGED\tSTATUS\tVERDICT\tCOST\tANSWER\tEFFECT"
 	return cli.WriteRows(a, lines, header, func(l LineageLine) []any { return l.cells(styles) })

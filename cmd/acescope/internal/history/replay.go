@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
-	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine/stepper"
 	"acescope/sources/histories"
 	"acescope/tui/text"
@@ -104,7 +103,7 @@ type WatchLine struct {
 }
 
 func step(a *cli.App, ctx context.Context, name string, f stepFlags) error {
-	out := runs.NewOutput(a)
+	out := cli.NewLines(a)
 	if f.chain {
 		list, err := cli.HistoriesOf(a, ctx, name, "")
 		if err != nil {
@@ -129,7 +128,7 @@ func step(a *cli.App, ctx context.Context, name string, f stepFlags) error {
 	return stepRun(out, ctx, w, f)
 }
 
-func stepRun(out *runs.Output, ctx context.Context, w openedWalk, f stepFlags) (err error) {
+func stepRun(out *cli.Lines, ctx context.Context, w openedWalk, f stepFlags) (err error) {
 	switch {
 	case f.watch != "":
 		err = stepWatch(out, w.Stepper, f)
@@ -148,12 +147,12 @@ func position(s *stepper.Stepper, id int64) (int, error) {
 	}
 	pos, err := s.Find(id)
 	if err != nil {
-		return 0, &cli.ExitError{Code: cli.ExitNotFound, Err: err}
+		return 0, cli.NotFound("%w", err)
 	}
 	return pos, nil
 }
 
-func stepAt(out *runs.Output, s *histories.Walk, chain *cli.ChainLine, f stepFlags) error {
+func stepAt(out *cli.Lines, s *histories.Walk, chain *cli.ChainLine, f stepFlags) error {
 	pos := s.WrongAt()
 	if !f.wrong {
 		var err error
@@ -210,7 +209,7 @@ func stepAt(out *runs.Output, s *histories.Walk, chain *cli.ChainLine, f stepFla
 }
 
 // printWrong prints the origin of a wrong answer, unless the sections show it.
-func printWrong(out *runs.Output, w *stepper.WrongAnswer) {
+func printWrong(out *cli.Lines, w *stepper.WrongAnswer) {
 	out.Printf("")
 	out.Printf("Wrong answer, graded at event %d", w.GradedAt)
 	for _, f := range []struct{ label, text string }{{"answer", cmp.Or(w.Answer, "none")},
@@ -223,7 +222,7 @@ func printWrong(out *runs.Output, w *stepper.WrongAnswer) {
 }
 
 // printSections prints the state; a * marks what the event changed.
-func printSections(out *runs.Output, sections []stepper.Section) {
+func printSections(out *cli.Lines, sections []stepper.Section) {
 	for _, s := range sections {
 		out.Printf("")
 		out.Printf("%s", strings.TrimSpace(text.Safe(s.Title+"  "+s.Remark, " ")))
@@ -245,7 +244,7 @@ func printSections(out *runs.Output, sections []stepper.Section) {
 	}
 }
 
-func stepAll(out *runs.Output, ctx context.Context, s *histories.Walk) error {
+func stepAll(out *cli.Lines, ctx context.Context, s *histories.Walk) error {
 	for pos := 1; pos <= s.Len(); pos++ {
 		if ctx.Err() != nil {
 			return cli.ErrInterrupted
@@ -266,10 +265,10 @@ func stepAll(out *runs.Output, ctx context.Context, s *histories.Walk) error {
 	return nil
 }
 
-func stepWatch(out *runs.Output, s *stepper.Stepper, f stepFlags) error {
+func stepWatch(out *cli.Lines, s *stepper.Stepper, f stepFlags) error {
 	w, err := s.Watch(f.watch)
 	if err != nil {
-		return &cli.ExitError{Code: cli.ExitNotFound, Err: err}
+		return cli.NotFound("%w", err)
 	}
 	last := s.Len()
 	if f.at != lastEvent {

@@ -1,8 +1,8 @@
 package history
 
 import (
+	"cmp"
 	"context"
-	"iter"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
@@ -52,12 +52,8 @@ func scoredRun(r runs.Run) ScoredRun {
 
 // printScoreboard writes the forks of a batch and the totals.
 func printScoreboard(a *cli.App, s *scoreboard.Scoreboard) error {
-	lines := iter.Seq[ScoreLine](func(yield func(ScoreLine) bool) {
-		for _, r := range s.Rows {
-			if !yield(ScoreLine{s.Batch, r.Outcome, scoredRun(r.Original), scoredRun(r.Fork)}) {
-				return
-			}
-		}
+	lines := cli.Mapped(s.Rows, func(r scoreboard.Row) ScoreLine {
+		return ScoreLine{s.Batch, r.Outcome, scoredRun(r.Original), scoredRun(r.Fork)}
 	})
 	err := cli.WriteRows(a, lines, "OUTCOME\tTASK\tORIGINAL\tFORK\tCOST\tFORKED AS", func(l ScoreLine) []any {
 		cost := "-"
@@ -81,10 +77,7 @@ func printScoreboard(a *cli.App, s *scoreboard.Scoreboard) error {
 
 // result returns the verdict of a run, or its status if it has no verdict.
 func (r ScoredRun) result() string {
-	if r.Verdict != "" {
-		return string(r.Verdict)
-	}
-	return cli.OrDash(string(r.Status))
+	return cmp.Or(string(r.Verdict), string(r.Status), "-")
 }
 
 // lineageOfBatch writes the scoreboard of a batch of forks.

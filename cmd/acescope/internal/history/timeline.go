@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
-	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
@@ -96,7 +95,7 @@ func timeline(a *cli.App, ctx context.Context, id string, f timelineFlags) error
 		return err
 	}
 	defer done()
-	out := runs.NewOutput(a)
+	out := cli.NewLines(a)
 	if !a.JSON {
 		chain, err := cli.ChainOf(ctx, e, exec)
 		if err != nil {
@@ -118,7 +117,7 @@ func timeline(a *cli.App, ctx context.Context, id string, f timelineFlags) error
 	return putSpans(out, l, match)
 }
 
-func putEvents(out *runs.Output, l *histories.EventLog, from int, match *histories.EventMatcher) error {
+func putEvents(out *cli.Lines, l *histories.EventLog, from int, match *histories.EventMatcher) error {
 	start := l.Start()
 	var clock history.Clock
 	if from > 0 {
@@ -160,7 +159,7 @@ func errorMark(failed bool) string {
 // barWidth is the number of characters of a span's bar.
 const barWidth = 48
 
-func putSpans(out *runs.Output, l *histories.EventLog, match *histories.EventMatcher) error {
+func putSpans(out *cli.Lines, l *histories.EventLog, match *histories.EventMatcher) error {
 	now := time.Now()
 	window := histories.Extent(l.Spans, now)
 	for i := range l.Spans {

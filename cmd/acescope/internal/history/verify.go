@@ -19,7 +19,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"acescope/cmd/acescope/internal/cli"
-	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/temporal/replay"
@@ -133,7 +132,7 @@ func verify(a *cli.App, ctx context.Context, args []string, f verifyFlags) error
 		}
 	}
 	v := &verification{
-		app: a, verifyFlags: f, out: runs.NewOutput(a), start: time.Now(), bar: cli.NewProgressBar(a.Err),
+		app: a, verifyFlags: f, out: cli.NewLines(a), start: time.Now(), bar: cli.NewProgressBar(a.Err),
 		verifier: &replay.Verifier{Register: workflows.Register, Build: cli.BuildVersion(),
 			Queue:  a.Settings.TaskQueue,
 			Strict: f.strict},
@@ -154,7 +153,7 @@ type verification struct {
 	seen         sync.Map // run IDs of the server
 
 	mu     sync.Mutex // guards the fields below
-	out    *runs.Output
+	out    *cli.Lines
 	bar    *cli.ProgressBar
 	end    VerifyEnd
 	done   int64         // sources
@@ -519,7 +518,7 @@ func (v *verification) finish(failure error) error {
 	case err != nil:
 		return err
 	case e.Nondeterministic+e.Drifted > 0:
-		return differs("the current code makes other decisions than %s of %s",
+		return cli.Diverged("the current code makes other decisions than %s of %s",
 			ace.Number(e.Nondeterministic+e.Drifted), ace.Count(e.Histories, "history"))
 	case e.missing > 0 && e.missing == e.Histories:
 		return cli.NotFound("no such run or file")

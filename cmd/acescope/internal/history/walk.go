@@ -50,13 +50,7 @@ func openWalk(a *cli.App, ctx context.Context, name, runID string) (w openedWalk
 }
 
 // WalkLine is a page with the events of a run that was written.
-type WalkLine struct {
-	File       string `json:"file"`
-	WorkflowID string `json:"workflow_id"`
-	RunID      string `json:"run_id"`
-	Events     int    `json:"events"`
-	Bytes      int    `json:"bytes"`
-}
+type WalkLine ExportLine
 
 // exportWalk writes a page with the events of a run.
 func exportWalk(a *cli.App, ctx context.Context, name string, f exportFlags) error {

@@ -4,7 +4,6 @@ package learning
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,14 +53,13 @@ func experimentList(a *cli.App, ctx context.Context) error {
 	if more > 0 {
 		cli.Warn(a, "%s not listed", ace.Count(more, "older experiment"))
 	}
-	rows := make([]ExperimentRow, len(list))
-	for i, e := range list {
-		rows[i] = experimentRow(e, &ace.ExperimentInput{})
-	}
+	rows := cli.Mapped(list, func(e experiments.Experiment) ExperimentRow {
+		return experimentRow(e, &ace.ExperimentInput{})
+	})
 	_, styles, _ := a.Canvas()
 	g := styles.Glyphs
 	header := "EXPERIMENT\tDATA SET\tMODEL\tSTATUS\tTASKS\tFAILED\tACC (95%)\tEVAL (95%)\tBULLETS\tCOST\tAGE"
-	return cli.WriteRows(a, slices.Values(rows), header, func(r ExperimentRow) []any {
+	return cli.WriteRows(a, rows, header, func(r ExperimentRow) []any {
 		eval := ""
 		if n := len(r.Eval); n > 0 {
 			eval = accuracy(r.Eval[0].Correct, r.Eval[0].Labeled(), g)
@@ -165,7 +163,7 @@ func experimentShow(a *cli.App, ctx context.Context, id string, f seriesFlags) e
 	if a.JSON {
 		line := seriesLine(s)
 		line.Baseline = baseline
-		err = cli.NewLines(a.Out).Write(line)
+		err = cli.NewLines(a).Write(line)
 	} else {
 		width, styles, paint := a.Canvas()
 		plot := plotOf([]*experiments.Series{s}, f).Draw(width, plotLines, styles)
@@ -285,9 +283,9 @@ func plotOf(list []*experiments.Series, f seriesFlags) widget.Plot {
 // plotLines is the height of a plot.
 const plotLines = 14
 
-func writeTasks(a *cli.App, tasks iter.Seq[TaskLine]) error {
+func writeTasks(a *cli.App, tasks []TaskLine) error {
 	header := "N\tTASK\tSTATUS\tVERDICT\tACC\tROLLING\tBULLETS\tACCEPTED\tREJECTED\tTOKENS\tCOST\tANSWER"
-	return cli.WriteRows(a, tasks, header, func(l TaskLine) []any {
+	return cli.WriteRows(a, slices.Values(tasks), header, func(l TaskLine) []any {
 		return []any{
 			l.N, l.TaskID, l.Status, l.Verdict, rate(l.Accuracy), rate(l.RollingAccuracy), l.Bullets,
 			l.Accepted,
@@ -332,14 +330,14 @@ func experimentCompare(a *cli.App, ctx context.Context, first, second string, al
 	}
 	c := experiments.Compare(both[0], both[1])
 	if a.JSON {
-		err = cli.NewLines(a.Out).Write(ComparisonOf(c))
+		err = cli.NewLines(a).Write(ComparisonOf(c))
 	} else {
 		err = printComparison(a, c)
 	}
 	if err != nil {
 		return err
 	}
-	return cli.WriteRows(a, FlipsOf(c, all), "", func(l experiments.Pair) []any {
+	return cli.WriteRows(a, slices.Values(FlipsOf(c, all)), "", func(l experiments.Pair) []any {
 		return []any{l.Flip, l.A.TaskID, l.A.Answer, l.B.TaskID, l.B.Answer}
 	})
 }

@@ -1,7 +1,7 @@
 package learning
 
 import (
-	"iter"
+	"slices"
 	"time"
 
 	"acescope/cmd/acescope/internal/cli"
@@ -113,25 +113,20 @@ type TaskLine struct {
 }
 
 // taskLines returns the closed tasks in the order in which they closed.
-func taskLines(s *experiments.Series, window int) iter.Seq[TaskLine] {
+func taskLines(s *experiments.Series, window int) []TaskLine {
 	all, rolling := s.Accuracy(0), s.Accuracy(window)
-	allIn, rollingIn := s.AccuracyIntervals(0), s.AccuracyIntervals(window)
+	allIntervals, rollingIntervals := s.AccuracyIntervals(0), s.AccuracyIntervals(window)
 	allCost, rollingCost := s.CostPerCorrect(0), s.CostPerCorrect(window)
-	return func(yield func(TaskLine) bool) {
-		for i, t := range s.Tasks {
-			l := TaskLine{
-				N: i + 1, Task: t, Accuracy: cli.Number(all[i]),
-				AccuracyLimits: cli.AccuracyLimits{Low: cli.Number(allIn[i].Low),
-					High: cli.Number(allIn[i].High)},
-				RollingAccuracy: cli.Number(rolling[i]), RollingLow: cli.Number(rollingIn[i].Low),
-				RollingHigh: cli.Number(rollingIn[i].High), CostPerCorrect: cli.Number(allCost[i]),
-				RollingCost: cli.Number(rollingCost[i]),
-			}
-			if !yield(l) {
-				return
-			}
+	lines := make([]TaskLine, len(s.Tasks))
+	for i, t := range s.Tasks {
+		lines[i] = TaskLine{
+			N: i + 1, Task: t, Accuracy: cli.Number(all[i]), AccuracyLimits: cli.Limits(allIntervals[i]),
+			RollingAccuracy: cli.Number(rolling[i]), RollingLow: cli.Number(rollingIntervals[i].Low),
+			RollingHigh: cli.Number(rollingIntervals[i].High), CostPerCorrect: cli.Number(allCost[i]),
+			RollingCost: cli.Number(rollingCost[i]),
 		}
 	}
+	return lines
 }
 
 type ComparisonLine struct {
@@ -154,15 +149,8 @@ func ComparisonOf(c *experiments.Comparison) ComparisonLine {
 }
 
 // FlipsOf returns the tasks that only one experiment answered correctly, or all tasks that both answered.
-func FlipsOf(c *experiments.Comparison, all bool) iter.Seq[experiments.Pair] {
-	return func(yield func(experiments.Pair) bool) {
-		for _, p := range c.Pairs {
-			if !all && p.Flip != experiments.FlipFixed && p.Flip != experiments.FlipBroken {
-				continue
-			}
-			if !yield(p) {
-				return
-			}
-		}
-	}
+func FlipsOf(c *experiments.Comparison, all bool) []experiments.Pair {
+	return slices.DeleteFunc(slices.Clone(c.Pairs), func(p experiments.Pair) bool {
+		return !all && p.Flip != experiments.FlipFixed && p.Flip != experiments.FlipBroken
+	})
 }

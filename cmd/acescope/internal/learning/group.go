@@ -54,7 +54,7 @@ func groupShow(a *cli.App, g *experiments.Group, f seriesFlags) error {
 			g.Repeats[0].Name())
 	}
 	if a.JSON {
-		out := cli.NewLines(a.Out)
+		out := cli.NewLines(a)
 		out.Put(repeatsLine(g))
 		for _, s := range g.Repeats {
 			out.Put(seriesLine(s))
@@ -107,7 +107,7 @@ func groupCompare(a *cli.App, first, second *experiments.Group) error {
 	c := experiments.CompareGroups(first, second)
 	if a.JSON {
 		line := GroupComparisonLine{repeatsLine(first), repeatsLine(second), c.Headline(), c}
-		return cli.NewLines(a.Out).Write(line)
+		return cli.NewLines(a).Write(line)
 	}
 	width, s, paint := a.Canvas()
 	w := &widget.Writer{Doc: &widget.Document{}, S: s, Width: width, Now: time.Now(), Loc: time.Local}

@@ -17,7 +17,6 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
 	"acescope/engine/learning/series"
-	"acescope/engine/temporal/server"
 )
 
 // PlaybookImportLine says what was imported, or with --dry-run would be. Added counts the new versions of the
@@ -122,14 +121,12 @@ func importStore(a *cli.App, ctx context.Context, readOnly bool) (*playbook.Stor
 		}
 		return e.Books, nil
 	}
-	dir, err := a.DataDir()
-	if err != nil {
-		return nil, err
-	}
 	if readOnly {
-		return playbook.OpenStoreReadOnly(filepath.Join(dir, "playbooks")), nil
+		dir, err := a.DataDir()
+		return playbook.OpenStoreReadOnly(filepath.Join(dir, "playbooks")), err
 	}
-	if dir, err = server.OpenDir(dir, cli.BuildVersion()); err != nil {
+	dir, err := a.OpenDataDir()
+	if err != nil {
 		return nil, err
 	}
 	return playbook.OpenStore(filepath.Join(dir, "playbooks"))
@@ -162,7 +159,7 @@ func printImport(a *cli.App, r *series.Result, line PlaybookImportLine) error {
 	}
 	runs.ReportLosses(a, "not imported", r.Losses)
 	if a.JSON {
-		return cli.NewLines(a.Out).Write(line)
+		return cli.NewLines(a).Write(line)
 	}
 	what := string(r.Kind)
 	if r.Kind == series.Single {

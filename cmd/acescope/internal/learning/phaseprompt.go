@@ -50,7 +50,7 @@ func promptRows(a *cli.App, list []prompts.Prompt) error {
 		if v.Deleted {
 			hash = "deleted"
 		}
-		return []any{v.Phase, v.Name, version, hash, at, cli.OrDash(v.From)}
+		return []any{v.Phase, v.Name, version, hash, at, cmp.Or(v.From, "-")}
 	})
 }
 
@@ -106,7 +106,7 @@ func promptShowCommand(a *cli.App) *cobra.Command {
 			return err
 		}
 		if a.JSON {
-			return cli.NewLines(a.Out).Write(PhasePromptText{v, prompts.Placeholders(phase)})
+			return cli.NewLines(a).Write(PhasePromptText{v, prompts.Placeholders(phase)})
 		}
 		_, err = fmt.Fprint(a.Out, v.Text)
 		return err
@@ -168,14 +168,14 @@ func promptDiff(a *cli.App, ctx context.Context, s *prompts.Store, names []strin
 	text := cmp.Or(strings.TrimSuffix(line.Diff, "\n"), "The prompts are equal.")
 	var err error
 	if a.JSON {
-		err = cli.NewLines(a.Out).Write(line)
+		err = cli.NewLines(a).Write(line)
 	} else {
 		_, err = fmt.Fprintln(a.Out, text)
 	}
 	if err != nil || line.Diff == "" {
 		return err
 	}
-	return &cli.ExitError{Code: cli.ExitDiverged, Err: fmt.Errorf("%s and %s differ", title[0], title[1])}
+	return cli.Diverged("%s and %s differ", title[0], title[1])
 }
 
 // PhasePromptSet reports a version that was added.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -182,7 +181,7 @@ func playbookShow(a *cli.App, ctx context.Context, name, format string) error {
 		if r.file {
 			line.Report = &r.report
 		}
-		return cli.NewLines(a.Out).Write(line)
+		return cli.NewLines(a).Write(line)
 	case format == "skillbook":
 		return playbook.WriteSkillbook(cli.Exact(a.Out), r.book)
 	case format == "json":
@@ -245,35 +244,9 @@ func DiffPlaybooks(a *cli.App, ctx context.Context, nameA, nameB string) error {
 	d := playbook.Diff(from.book, to.book)
 	end := DiffEnd{from.name, to.name, from.hash, to.hash,
 		len(d.Added), len(d.Removed), len(d.Changed), d.Same}
-	if a.JSON {
-		err = writeDiff(a, d, end)
-	} else {
-		err = printDiff(a.Out, d, end)
-	}
-	if err == nil && !d.Empty() {
-		err = fmt.Errorf("%s and %s differ: %v", cli.SafeText(from.name), cli.SafeText(to.name), end)
-		return &cli.ExitError{Code: cli.ExitDiverged, Err: err}
-	}
-	return err
-}
-
-func writeDiff(a *cli.App, d *playbook.Difference, end DiffEnd) error {
-	out := cli.NewLines(a.Out)
+	out := cli.NewLines(a)
 	for _, b := range d.Removed {
-		out.Put(DiffLine{"removed", b})
-	}
-	for _, c := range d.Changed {
-		out.Put(c)
-	}
-	for _, b := range d.Added {
-		out.Put(DiffLine{"added", b})
-	}
-	return out.Write(end)
-}
-
-func printDiff(w io.Writer, d *playbook.Difference, end DiffEnd) error {
-	for _, b := range d.Removed {
-		fmt.Fprintf(w, "- [%s] %s\n", cli.SafeText(b.ID), cli.SafeText(b.Content))
+		out.Line(DiffLine{"removed", b}, "- [%s] %s", b.ID, b.Content)
 	}
 	for _, c := range d.Changed {
 		var what []string
@@ -291,20 +264,22 @@ func printDiff(w io.Writer, d *playbook.Difference, end DiffEnd) error {
 				c.After.Helpful,
 				c.Before.Harmful, c.After.Harmful, c.Before.Neutral, c.After.Neutral))
 		}
-		fmt.Fprintf(w, "~ [%s] %s", cli.SafeText(c.ID), cli.SafeText(strings.Join(what, ", ")))
-		if c.Content {
-			fmt.Fprintf(w, "\n    %s", wordDiff(c.Words))
+		out.Line(c, "~ [%s] %s", c.ID, strings.Join(what, ", "))
+		if c.Content && !a.JSON {
+			out.Printf("    %s", wordDiff(c.Words))
 		}
-		fmt.Fprintln(w)
 	}
 	for _, b := range d.Added {
-		fmt.Fprintf(w, "+ [%s] %s\n", cli.SafeText(b.ID), cli.SafeText(b.Content))
+		out.Line(DiffLine{"added", b}, "+ [%s] %s", b.ID, b.Content)
 	}
-	_, err := fmt.Fprintln(w, end)
-	return err
+	out.Line(end, "%s", end)
+	if err := out.Flush(); err != nil || d.Empty() {
+		return err
+	}
+	return cli.Diverged("%s and %s differ: %v", from.name, to.name, end)
 }
 
-// wordDiff marks removed words as [-…-] and added words as {+…+}.
+// wordDiff marks removed words as [-…-] and added words as {+…+}, in one line.
 func wordDiff(list []playbook.Hunk) string {
 	var b strings.Builder
 	for _, h := range list {
@@ -386,25 +361,21 @@ func playbookHealth(a *cli.App, ctx context.Context, name string, accuracy bool)
 		totals := h.Totals()
 		end.Branch, end.Seq, end.Totals = ref.branch, &ref.seq, &totals
 	}
-	out := cli.NewLines(a.Out)
+	out := cli.NewLines(a)
 	for _, f := range health.Findings {
-		if a.JSON {
-			out.Put(f)
-		} else {
-			fmt.Fprintf(a.Out, "%-7s %-20s %s\n%29s%s %s\n", f.Severity, f.Kind, cli.SafeText(f.Text), "",
-				f.Advice,
-				f.Chance())
+		out.Line(f, "%-7s %-20s %s", f.Severity, f.Kind, f.Text)
+		if !a.JSON {
+			out.Printf("%29s%s %s", "", f.Advice, f.Chance())
 		}
 	}
-	if a.JSON {
-		return out.Write(end)
-	}
 	for _, u := range health.Unchecked {
-		fmt.Fprintf(a.Out, "%-7s %-20s %s\n", "-", u.Kind, u.Why)
+		if !a.JSON {
+			out.Printf("%-7s %-20s %s", "-", u.Kind, u.Why)
+		}
 	}
-	_, err = fmt.Fprintf(a.Out, "%s: %s, %s\n", cli.SafeText(ref.name),
-		ace.Count(end.Bullets, "bullet"), ace.Count(end.Findings, "finding"))
-	return err
+	out.Line(end, "%s: %s, %s", ref.name, ace.Count(end.Bullets, "bullet"),
+		ace.Count(end.Findings, "finding"))
+	return out.Flush()
 }
 
 // readEvidence reads the verdicts on the tasks of a branch and the evaluations, up to the version of ref,

@@ -148,7 +148,7 @@ func (r *playbookRef) export(a *cli.App, ctx context.Context, path string, f exp
 	}
 	runs.ReportLosses(a, r.name+": not written", losses)
 	line.Losses = slices.Concat(line.Losses, losses)
-	if err := replaceFile(line.File, data); err != nil {
+	if err := cli.UpdateFile(line.File, data); err != nil {
 		return fmt.Errorf("write the playbook: %w", err)
 	}
 	omitted := ""
@@ -202,9 +202,7 @@ func (r *playbookRef) mark(budget int) playbook.Mark {
 
 // exportPath returns the file to write.
 func exportPath(path, to string) string {
-	info, err := os.Stat(path)
-	isDir := err == nil && info.IsDir()
-	switch {
+	switch isDir := cli.IsDir(path); {
 	case to == "skill" && filepath.Base(path) != "SKILL.md":
 		return filepath.Join(path, "SKILL.md")
 	case to == "claude-md" && isDir:
@@ -253,17 +251,4 @@ func exported(
 		err = cli.UsageError("%s: %w; remove the marks", file, err)
 	}
 	return data, nil, err
-}
-
-// replaceFile replaces a file at once. It follows symbolic links and keeps the permissions of an existing
-// file.
-func replaceFile(path string, data []byte) error {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
-	info, statErr := os.Stat(path)
-	if err := cli.ReplaceFile(path, data); err != nil || statErr != nil {
-		return err
-	}
-	return os.Chmod(path, info.Mode().Perm())
 }

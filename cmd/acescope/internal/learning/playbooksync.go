@@ -118,7 +118,7 @@ func syncPlaybook(a *cli.App, ctx context.Context, path string, f syncFlags) err
 // blockFiles returns the files with a block at a path: a file, or those in a directory.
 func blockFiles(path string) (files []string, err error) {
 	candidates := []string{path}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	if cli.IsDir(path) {
 		// the pattern is valid
 		skills, _ := filepath.Glob(filepath.Join(path, ".claude", "skills", "*", "SKILL.md"))
 		candidates = append(skills, filepath.Join(path, "CLAUDE.md"), filepath.Join(path, "AGENTS.md"),
@@ -145,12 +145,10 @@ func blockFiles(path string) (files []string, err error) {
 
 // newBlockFile returns the file that gets its first block.
 func newBlockFile(path string, f syncFlags) ([]string, error) {
-	info, err := os.Stat(path)
-	isDir := err == nil && info.IsDir()
 	switch {
 	case f.branch == "":
 		return nil, cli.UsageError("%s has no block of a playbook; name its branch with --branch", path)
-	case isDir && f.to == "":
+	case f.to == "" && cli.IsDir(path):
 		return nil, cli.UsageError("%s has no block of a playbook; select a form with --to", path)
 	}
 	return []string{exportPath(path, f.to)}, nil
@@ -208,7 +206,7 @@ func syncFile(ctx context.Context, store *playbook.Store, file string, f syncFla
 		return line, err
 	}
 	line.Changed = true
-	return line, replaceFile(file, data)
+	return line, cli.UpdateFile(file, data)
 }
 
 func reportSync(a *cli.App, line SyncLine) error {

@@ -102,7 +102,7 @@ func experimentReport(a *cli.App, ctx context.Context, id, file string) error {
 	if err := reportTemplate.Execute(&out, page); err != nil {
 		return err
 	}
-	if err := replaceFile(file, out.Bytes()); err != nil {
+	if err := cli.UpdateFile(file, out.Bytes()); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	line := ReportLine{s.Name(), file, out.Len(), len(page.Versions), len(page.Bullets)}

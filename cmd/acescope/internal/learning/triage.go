@@ -62,7 +62,7 @@ func triage(a *cli.App, ctx context.Context, o triagesource.Options) error {
 		return cli.QueryError(o.Query, err)
 	}
 	if a.JSON {
-		return cli.NewLines(a.Out).Write(triageLine(t))
+		return cli.NewLines(a).Write(triageLine(t))
 	}
 	return printTriage(a.Out, t)
 }

@@ -205,7 +205,7 @@ func printEffects(a *cli.App, ctx context.Context, e *engine.Engine, g *evaluati
 	}
 	ablation.Order(list)
 	id := g.Input.ExperimentID
-	out := NewOutput(a)
+	out := cli.NewLines(a)
 	progress := g.Progress.Ablation
 	if a.JSON {
 		for _, effect := range list {

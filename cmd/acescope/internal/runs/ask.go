@@ -100,7 +100,7 @@ func ask(a *cli.App, ctx context.Context, name string, f askFlags) error {
 	}
 	after := calls.Response(answer)
 	line.Equal = before == after
-	out := NewOutput(a)
+	out := cli.NewLines(a)
 	if a.JSON {
 		out.Line(line, "")
 		return out.Flush()

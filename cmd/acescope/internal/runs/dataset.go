@@ -36,7 +36,7 @@ func DatasetCommand(a *cli.App) *cobra.Command {
 }
 
 func storeDataset(a *cli.App, ctx context.Context, path string, limit int) error {
-	e, done, err := a.Open(ctx, false, false)
+	e, done, err := a.Open(ctx, false)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ const (
 // detach starts a run and leaves its execution to a background process.
 func detach(a *cli.App, ctx context.Context, prompt string, f runFlags) error {
 	return HandOver(a, func() error {
-		e, done, err := a.Open(ctx, false, false)
+		e, done, err := a.Open(ctx, false)
 		if err != nil {
 			return err
 		}

@@ -131,7 +131,7 @@ func showEvaluations(a *cli.App, ctx context.Context, name, data string, item in
 		return cli.NotFound("%s has no complete evaluation; start experiments with --eval FILE, "+
 			"or use \"acescope eval\"", name)
 	}
-	p := &evalPage{NewOutput(a), g}
+	p := &evalPage{cli.NewLines(a), g}
 	if item != 0 {
 		return p.item(item)
 	}
@@ -156,7 +156,7 @@ func ReadEvaluations(ctx context.Context, e *engine.Engine, name string) (*evalu
 
 // evalPage writes a grid.
 type evalPage struct {
-	*Output
+	*cli.Lines
 	*evaluations.Grid
 }
 
@@ -247,7 +247,7 @@ func (p *evalPage) item(number int) error {
 		if p.JSON {
 			continue
 		}
-		page := &page{p.Output}
+		page := &page{p.Lines}
 		verdict := "without a label"
 		if item.Correct != nil {
 			verdict = map[bool]string{true: string(ace.Correct), false: string(ace.Wrong)}[*item.Correct]

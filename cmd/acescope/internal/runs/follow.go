@@ -174,7 +174,7 @@ func Interrupted(a *cli.App, ctx context.Context, id string) {
 func follow(
 	a *cli.App, ctx context.Context, e *engine.Engine, in ace.ExperimentInput, id, runID string,
 ) (*ace.ExperimentState, error) {
-	out := cli.NewLines(a.Out)
+	out := cli.NewLines(a)
 	var bar *cli.ProgressBar
 	if !a.JSON {
 		bar = cli.NewProgressBar(a.Err)
@@ -211,7 +211,7 @@ func printSummary(
 	}
 	failed := closedError("experiment "+in.ExperimentID, s.Status, s.Failure)
 	if a.JSON {
-		return cmp.Or(cli.NewLines(a.Out).Write(s), failed)
+		return cmp.Or(cli.NewLines(a).Write(s), failed)
 	}
 	took := ""
 	if duration > 0 {
@@ -329,14 +329,14 @@ func FollowTask(
 		return err
 	}
 	if !a.JSON {
-		return PrintShow(a.Out, d, LineOf(d))
+		return WriteRun(a, d)
 	}
 	return writeResult(a, in, d, result)
 }
 
 // writeResult writes the JSON lines of a closed task: the run and its summary.
 func writeResult(a *cli.App, in ace.TaskInput, d *histories.Detail, r ace.TaskResult) error {
-	out := cli.NewLines(a.Out)
+	out := cli.NewLines(a)
 	finished := experiments.Finished{
 		WorkflowID: d.WorkflowID, RunID: d.RunID, At: d.Close, Took: d.Close.Sub(d.Start), Result: r,
 		Status: d.Phase.Status, Verdict: d.Phase.Verdict,

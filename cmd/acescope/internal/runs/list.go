@@ -356,7 +356,7 @@ func listFacets(a *cli.App, ctx context.Context, c client.Client, o listOptions)
 		for i := range f.List {
 			f.List[i].Values = append([]runs.FacetValue{}, f.List[i].Values...)
 		}
-		return cli.NewLines(a.Out).Write(FacetsLine{o.query, f.List})
+		return cli.NewLines(a).Write(FacetsLine{o.query, f.List})
 	}
 	if f.Err != "" {
 		cli.Warn(a, "%s", f.Err)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -67,7 +66,7 @@ func LogsCommand(a *cli.App) *cobra.Command {
 // Logs prints or follows log files.
 func Logs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) error {
 	w := &logWriter{
-		out: a.Out, err: a.Err, json: a.JSON, once: !f.Follow,
+		App: a, once: !f.Follow,
 		levels: logfile.Levels{}, prefixes: map[string][]byte{},
 	}
 	if err := f.filter(w); err != nil {
@@ -84,7 +83,7 @@ func Logs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) error {
 	if len(f.match) > 0 {
 		o.Match = f.match
 	}
-	w.headings = len(o.Paths) != 1 || isDir(o.Paths[0])
+	w.headings = len(o.Paths) != 1 || cli.IsDir(o.Paths[0])
 	keepFiles := func(files []logfile.File) error {
 		w.files = files
 		return nil
@@ -102,11 +101,6 @@ func Logs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) error {
 		cli.Warn(a, "no log files found; name a file or directory: acescope logs PATH")
 	}
 	return nil
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 // filter validates the flags that select lines and passes them to the writer.
@@ -207,8 +201,7 @@ func logsOfTask(a *cli.App, ctx context.Context, id string) (c chosenLogs, err e
 
 // logWriter writes log lines as they are read. Reading waits for it, so it drops nothing.
 type logWriter struct {
-	out, err   io.Writer
-	json       bool
+	*cli.App
 	once       bool // without --follow
 	headings   bool // name the file before its lines
 	choice     logs.Choice
@@ -235,7 +228,7 @@ func (w *logWriter) lines(batch []logfile.Line) error {
 		if !w.keeps(l) {
 			continue
 		}
-		if w.json {
+		if w.JSON {
 			w.appendJSON(l)
 		} else {
 			w.appendText(l)
@@ -244,7 +237,7 @@ func (w *logWriter) lines(batch []logfile.Line) error {
 	if len(w.buf) == 0 {
 		return nil
 	}
-	_, err := w.out.Write(w.buf)
+	_, err := w.Out.Write(w.buf)
 	return err
 }
 
@@ -323,12 +316,12 @@ func (w *logWriter) event(e logfile.Event) error {
 	if e.Kind == logfile.NotReadable {
 		w.unreadable = append(w.unreadable, e.Path+": "+e.Text)
 	}
-	if w.json {
-		return cli.NewLines(w.out).Write(LogNote{e.Kind, e.Path, e.At.UTC(), e.Text})
+	if w.JSON {
+		return cli.NewLines(w.App).Write(LogNote{e.Kind, e.Path, e.At.UTC(), e.Text})
 	}
 	if e.Kind == logfile.Opened || w.once && e.Kind == logfile.NotReadable {
 		return nil
 	}
-	_, err := fmt.Fprintln(w.err, "acescope: "+cli.SafeText(strings.TrimSpace(e.Path+" "+e.Text)))
+	_, err := fmt.Fprintln(w.Err, "acescope: "+cli.SafeText(strings.TrimSpace(e.Path+" "+e.Text)))
 	return err
 }

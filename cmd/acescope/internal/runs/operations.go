@@ -46,7 +46,7 @@ func showOperations(a *cli.App, ctx context.Context, name, runID string) error {
 const operationWidth = 120
 
 func putOperations(a *cli.App, h cli.RunHistory, start time.Time) error {
-	out := NewOutput(a)
+	out := cli.NewLines(a)
 	runID := cli.RunIDOf(h.Events)
 	if h.Chain != nil && !a.JSON {
 		out.Printf("%s: %s", h.Chain, runID)

@@ -16,7 +16,6 @@ import (
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/prompts"
 	"acescope/engine/store/artifact"
-	"acescope/engine/temporal/server"
 )
 
 // PhasePromptHelp describes the flag --phase-prompt.
@@ -150,24 +149,22 @@ func OpenPrompts(a *cli.App, ctx context.Context, readOnly bool) (s *prompts.Sto
 		}
 		return e.Prompts, done, nil
 	}
-	dir, err := a.DataDir()
-	if err != nil {
-		return nil, nil, err
-	}
 	done = func() {}
-	texts := filepath.Join(dir, "artifacts")
 	if readOnly {
-		s, err = prompts.OpenDirReadOnly(ctx, dir, artifact.OpenReadOnly(texts))
+		dir, err := a.DataDir()
+		if err == nil {
+			s, err = prompts.OpenDirReadOnly(ctx, dir, artifact.OpenReadOnly(filepath.Join(dir, "artifacts")))
+		}
 		return s, done, err
 	}
-	if dir, err = server.OpenDir(dir, cli.BuildVersion()); err != nil {
-		return nil, nil, err
-	}
-	store, err := artifact.Open(texts)
+	dir, err := a.OpenDataDir()
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err = prompts.OpenDir(ctx, dir, store)
+	texts, err := artifact.Open(filepath.Join(dir, "artifacts"))
+	if err == nil {
+		s, err = prompts.OpenDir(ctx, dir, texts)
+	}
 	return s, done, err
 }
 

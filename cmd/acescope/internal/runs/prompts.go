@@ -78,7 +78,7 @@ func readPrompts(
 		}
 		read, err := calls.Read(ctx, e.Artifacts.Get, step.Log)
 		if errors.Is(err, artifact.ErrNotFound) {
-			err = &cli.ExitError{Code: cli.ExitNotFound, Err: err}
+			err = cli.NotFound("%w", err)
 		}
 		if err != nil {
 			return nil, h, fmt.Errorf("%s: %w", step.Step, err)
@@ -115,7 +115,7 @@ func showPrompts(a *cli.App, ctx context.Context, names []string, f callFilter) 
 	if err != nil {
 		return err
 	}
-	out := NewOutput(a)
+	out := cli.NewLines(a)
 	if len(names) == 2 {
 		second, _, err := readPrompts(a, ctx, e, names[1], f)
 		if err != nil {
@@ -125,9 +125,8 @@ func showPrompts(a *cli.App, ctx context.Context, names []string, f callFilter) 
 		if err := out.Flush(); err != nil || differ == 0 {
 			return err
 		}
-		return &cli.ExitError{Code: cli.ExitDiverged,
-			Err: fmt.Errorf("the requests or answers of %s and %s differ in %s",
-				names[0], names[1], ace.Count(differ, "step"))}
+		return cli.Diverged("the requests or answers of %s and %s differ in %s", names[0], names[1],
+			ace.Count(differ, "step"))
 	}
 	for _, step := range first {
 		if !a.JSON {
@@ -142,7 +141,7 @@ func showPrompts(a *cli.App, ctx context.Context, names []string, f callFilter) 
 	return out.Flush()
 }
 
-func printLines(out *Output, text string) {
+func printLines(out *cli.Lines, text string) {
 	for line := range strings.Lines(text) {
 		out.Printf("%s", strings.TrimSuffix(line, "\n"))
 	}
@@ -151,7 +150,7 @@ func printLines(out *Output, text string) {
 
 // comparePrompts writes what differs in the requests and answers of two runs, and returns the number of steps
 // that differ.
-func comparePrompts(out *Output, names []string, first, second []stepPrompts) (differ int) {
+func comparePrompts(out *cli.Lines, names []string, first, second []stepPrompts) (differ int) {
 	var steps []string
 	text := [2]map[string]string{{}, {}}
 	for side, list := range [][]stepPrompts{first, second} {

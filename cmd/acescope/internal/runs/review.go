@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -171,17 +172,15 @@ func (f *reviewFlags) review(a *cli.App, ctx context.Context, id string, d *ace.
 	} else if err != nil {
 		return err
 	}
-	return cli.Report(a, ReviewDecisionLine{of.WorkflowID, of.RunID, *d}, "%s: %s", id,
-		strings.Join(slices.DeleteFunc([]string{decided("approved", f.approve),
-			decided("rejected", f.reject)},
-			func(s string) bool { return s == "" }), ", "))
-}
-
-func decided(verb string, words []string) string {
-	if len(words) == 0 {
-		return ""
+	var decided []string
+	if len(f.approve) > 0 {
+		decided = append(decided, "approved "+strings.Join(f.approve, ", "))
 	}
-	return verb + " " + strings.Join(words, ", ")
+	if len(f.reject) > 0 {
+		decided = append(decided, "rejected "+strings.Join(f.reject, ", "))
+	}
+	return cli.Report(a, ReviewDecisionLine{of.WorkflowID, of.RunID, *d}, "%s: %s", id,
+		strings.Join(decided, ", "))
 }
 
 // listOperations lists the operations of a run that wait for review.
@@ -191,7 +190,7 @@ func listOperations(a *cli.App, ctx context.Context, e *engine.Engine, of runs.I
 	if err != nil {
 		return err
 	}
-	out := NewOutput(a)
+	out := cli.NewLines(a)
 	waiting := d.UnderReview()
 	if len(waiting) == 0 {
 		return cli.NotFound("%s does not wait for a review; \"acescope review\" lists the runs that do",
@@ -213,7 +212,7 @@ func listOperations(a *cli.App, ctx context.Context, e *engine.Engine, of runs.I
 			say("     %-6s %s", "before", before)
 		}
 	}
-	say("because  %s", cli.OrDash(d.Delta.Insights))
+	say("because  %s", cmp.Or(d.Delta.Insights, "-"))
 	return out.Flush()
 }
 
@@ -242,18 +241,14 @@ func listReviews(a *cli.App, ctx context.Context) error {
 	if len(more) > 0 {
 		cli.Warn(a, "only the newest %d are listed; use acescope list -q waiting", maxReviews)
 	}
-	lines := make([]cli.RunLine, len(rows))
-	for i, r := range rows {
-		lines[i] = cli.ListLine(r)
-	}
 	now := time.Now()
-	return cli.WriteRows(a, slices.Values(lines), "RUN\tOPERATIONS\tLEFT\tEXPERIMENT",
+	return cli.WriteRows(a, cli.Mapped(rows, cli.ListLine), "RUN\tOPERATIONS\tLEFT\tEXPERIMENT",
 		func(r cli.RunLine) []any {
 			if r.Review == nil {
-				return []any{r.TaskID, "-", "-", cli.OrDash(r.Experiment)}
+				return []any{r.TaskID, "-", "-", cmp.Or(r.Experiment, "-")}
 			}
 			return []any{r.TaskID, r.Review.Operations, text.Span(max(r.Review.Until.Sub(now), 0)),
-				cli.OrDash(r.Experiment)}
+				cmp.Or(r.Experiment, "-")}
 		})
 }
 
@@ -268,8 +263,8 @@ func reportReviews(a *cli.App, ctx context.Context, e *engine.Engine, workflowID
 	if id, ok := strings.CutPrefix(workflowID, ace.ExperimentIDPrefix); ok {
 		of = ace.AttrExperiment + " = " + runs.Quote(id)
 	}
-	var told sync.WaitGroup
-	told.Go(func() {
+	var watching sync.WaitGroup
+	watching.Go(func() {
 		seen := map[string]bool{}
 		for ctx.Err() == nil {
 			rows, _, _ := runs.ListOnce(ctx, e.Client, runs.And(runs.ReviewQuery, of), maxReviews, nil)
@@ -284,7 +279,7 @@ func reportReviews(a *cli.App, ctx context.Context, e *engine.Engine, workflowID
 	})
 	return func() {
 		cancel()
-		told.Wait()
+		watching.Wait()
 	}
 }
 

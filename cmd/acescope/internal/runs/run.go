@@ -190,7 +190,7 @@ func runTasks(a *cli.App, ctx context.Context, prompt string, f runFlags) error 
 	if f.detach && !f.dryRun {
 		return detach(a, ctx, prompt, f)
 	}
-	e, done, err := a.Open(ctx, true, true)
+	e, done, err := a.Open(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -346,7 +346,7 @@ func datasetError(err error) error {
 	var line *dataset.LineError
 	switch {
 	case errors.As(err, &line), errors.Is(err, dataset.ErrEmpty):
-		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
+		return cli.UsageError("%w", err)
 	}
 	return err
 }

@@ -92,8 +92,8 @@ type failedTask struct {
 	Failure    *ace.Failure `json:"failure"`
 }
 
-// LineOf returns the JSON line of a run. It has the fields of the kind of run only.
-func LineOf(d *histories.Detail) ShowLine {
+// lineOf returns the JSON line of a run. It has the fields of the kind of run only.
+func lineOf(d *histories.Detail) ShowLine {
 	l := ShowLine{
 		Kind: runs.TypeOf(d.Type), TaskID: d.Input.TaskID,
 		Status: d.Phase.Status, Verdict: d.Phase.Verdict, Detail: *d,
@@ -155,7 +155,7 @@ func show(a *cli.App, ctx context.Context, id string, f showFlags, result Result
 	case err != nil:
 		return err
 	case f.calls:
-		out := NewOutput(a)
+		out := cli.NewLines(a)
 		for i := range d.Calls.Len() {
 			out.Line(d.Calls.At(i), "%s", formatCall(d.Calls.At(i)))
 		}
@@ -163,16 +163,10 @@ func show(a *cli.App, ctx context.Context, id string, f showFlags, result Result
 	case f.call != "":
 		return showCall(a, ctx, e, d, f.call, f.args)
 	}
-	l := LineOf(d)
-	if a.JSON {
-		err = cli.NewLines(a.Out).Write(l)
-	} else {
-		err = PrintShow(a.Out, d, l)
+	if err := WriteRun(a, d); err != nil || !f.exit {
+		return err
 	}
-	if err == nil && f.exit {
-		err = closedError(exec.GetWorkflowId(), l.Status, nil)
-	}
-	return err
+	return closedError(exec.GetWorkflowId(), d.Phase.Status, nil)
 }
 
 // showCall prints the result or the arguments of one call: the text of a JSON string, otherwise the JSON.
@@ -191,7 +185,7 @@ func showCall(a *cli.App, ctx context.Context, e *engine.Engine, d *histories.De
 		}
 	}
 	if a.JSON {
-		return cli.NewLines(a.Out).Write(c)
+		return cli.NewLines(a).Write(c)
 	}
 	raw, name := c.Result, "result"
 	if args {
@@ -257,7 +251,7 @@ func showArtifact(
 	}
 	r, err := e.Artifacts.Open(ctx, ref)
 	if errors.Is(err, artifact.ErrNotFound) {
-		return &cli.ExitError{Code: cli.ExitNotFound, Err: err}
+		return cli.NotFound("%w", err)
 	}
 	if err != nil {
 		return err

@@ -3,7 +3,6 @@ package runs
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -26,9 +25,12 @@ const (
 	shownText  = 16 << 10 // bytes of a long value
 )
 
-// PrintShow writes a run as text, in the order of the console's run screen.
-func PrintShow(w io.Writer, d *histories.Detail, l ShowLine) error {
-	p := &page{&Output{Lines: cli.NewLines(w)}}
+// WriteRun writes a run as a JSON line, or as text in the order of the console's run screen.
+func WriteRun(a *cli.App, d *histories.Detail) error {
+	p, l := &page{cli.NewLines(a)}, lineOf(d)
+	if a.JSON {
+		return p.Write(l)
+	}
 	start := startOf(d).Local().Format(time.DateTime)
 	status := strings.TrimSpace(string(l.Status) + "  " + string(l.Verdict))
 	p.Printf("%s  %s  %s (%s, %s)", l.WorkflowID, status, start, l.From, ace.Count(l.Events, "event"))
@@ -57,7 +59,7 @@ func PrintShow(w io.Writer, d *histories.Detail, l ShowLine) error {
 }
 
 // page is text with headings.
-type page struct{ *Output }
+type page struct{ *cli.Lines }
 
 func (p *page) heading(format string, args ...any) {
 	p.Printf("")

@@ -98,7 +98,7 @@ func Tail(a *cli.App, ctx context.Context, id string) error {
 
 // tailRun writes what happens in a run and the runs that continue it.
 func tailRun(a *cli.App, ctx context.Context, e *engine.Engine, workflowID, runID string) error {
-	out := NewOutput(a)
+	out := cli.NewLines(a)
 	return followChain(a, ctx, e, workflowID, runID, func(runID string) func(*historypb.HistoryEvent) error {
 		run := detail.NewTail(workflowID, runID)
 		return func(ev *historypb.HistoryEvent) error {
@@ -117,7 +117,7 @@ const maxTails = 64
 // queryTail writes what happens in the runs that match a query.
 type queryTail struct {
 	*engine.Engine
-	out   *Output
+	out   *cli.Lines
 	tails *errgroup.Group
 	slots chan struct{}
 
@@ -135,7 +135,7 @@ func tailQuery(a *cli.App, interrupted context.Context, query string, exitStatus
 	}
 	defer done()
 	tails, ctx := errgroup.WithContext(interrupted)
-	t := &queryTail{Engine: e, out: NewOutput(a), tails: tails, slots: make(chan struct{}, maxTails),
+	t := &queryTail{Engine: e, out: cli.NewLines(a), tails: tails, slots: make(chan struct{}, maxTails),
 		followed: map[string]bool{}, ends: map[string]runs.Run{}}
 	var failed error
 	ended := func(open int) (end bool, err error) {
@@ -305,7 +305,7 @@ func tailExperiment(
 	a *cli.App, ctx context.Context, e *engine.Engine, run *workflowpb.WorkflowExecutionInfo,
 ) error {
 	defer reportReviews(a, ctx, e, run.GetExecution().GetWorkflowId())()
-	out := NewOutput(a)
+	out := cli.NewLines(a)
 	var writeErr error
 	put := func(in ace.ExperimentInput, f experiments.Finished) {
 		out.Line(cli.FinishedLine(f, in), "%s  %-24s  %-9s  %-9s  answer %s",

@@ -46,7 +46,7 @@ func wait(a *cli.App, ctx context.Context, ids []string, timeout time.Duration) 
 		waiting, stop = context.WithTimeout(ctx, timeout)
 		defer stop()
 	}
-	out := NewOutput(a)
+	out := cli.NewLines(a)
 	ignore := func(string) func(*historypb.HistoryEvent) error {
 		return func(*historypb.HistoryEvent) error { return nil }
 	}
@@ -57,9 +57,9 @@ func wait(a *cli.App, ctx context.Context, ids []string, timeout time.Duration) 
 			return err
 		}
 		exec := found.GetWorkflowExecutionInfo().GetExecution()
-		quiet := reportReviews(a, waiting, e, exec.GetWorkflowId())
+		stop := reportReviews(a, waiting, e, exec.GetWorkflowId())
 		ended := followChain(a, waiting, e, exec.GetWorkflowId(), exec.GetRunId(), ignore)
-		quiet()
+		stop()
 		if waiting.Err() != nil && ctx.Err() == nil {
 			return fmt.Errorf("%s is still running after %s", id, timeout)
 		}

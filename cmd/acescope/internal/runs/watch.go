@@ -20,7 +20,7 @@ func Watch(a *cli.App, ctx context.Context) error {
 		return err
 	}
 	defer done()
-	out := cli.NewLines(a.Out)
+	out := cli.NewLines(a)
 	return watchRuns(a, ctx, e, "", func(r runs.Run) error { return out.Write(cli.ListLine(r)) }, nil)
 }
 
