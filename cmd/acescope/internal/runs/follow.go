@@ -129,7 +129,7 @@ func reportProviders(a *cli.App, e *engine.Engine, f runFlags, what string) {
 	if blueprint, ok := ace.BlueprintOf(f.Provider); ok {
 		cli.Warn(a, "%s: runs of the blueprint %s", what, blueprint)
 	}
-	for _, phase := range providedPhases {
+	for _, phase := range ace.PromptedPhases() {
 		if provider := f.Steps[string(phase)]; provider != "" {
 			cli.Warn(a, "%s: the %s by %s", what, phase, provider)
 		}

@@ -24,21 +24,24 @@ const PhasePromptHelp = "prompt of one phase, as PHASE=NAME, PHASE=NAME@VERSION 
 
 // ParsePhasePrompts parses values of --phase-prompt to prompts by phase.
 func ParsePhasePrompts(values []string) (map[ace.Phase]string, error) {
-	list := map[ace.Phase]string{}
+	return byPhase[ace.Phase](values, "--phase-prompt", "PHASE=NAME, such as generator=brief")
+}
+
+// byPhase parses values PHASE=TEXT of a flag to texts by phase.
+func byPhase[P ~string](values []string, flag, form string) (map[P]string, error) {
+	list := map[P]string{}
 	for _, value := range values {
-		name, prompt, ok := strings.Cut(value, "=")
-		phase := ace.Phase(name)
+		phase, text, ok := strings.Cut(value, "=")
 		switch {
-		case !ok || prompt == "":
-			return nil, cli.UsageError("--phase-prompt %q: use PHASE=NAME, such as generator=brief", value)
-		case !slices.Contains(ace.PromptedPhases(), phase):
-			return nil, cli.UsageError(
-				"--phase-prompt %q: unknown phase %q; use generator, skills, reflector or curator",
-				value, name)
-		case list[phase] != "":
-			return nil, cli.UsageError("--phase-prompt %s: set more than once", phase)
+		case !ok || text == "":
+			return nil, cli.UsageError("%s %q: use %s", flag, value, form)
+		case !slices.Contains(ace.PromptedPhases(), ace.Phase(phase)):
+			return nil, cli.UsageError("%s %q: unknown phase %q; use generator, skills, reflector or curator",
+				flag, value, phase)
+		case list[P(phase)] != "":
+			return nil, cli.UsageError("%s %s: set more than once", flag, phase)
 		}
-		list[phase] = prompt
+		list[P(phase)] = text
 	}
 	return list, nil
 }

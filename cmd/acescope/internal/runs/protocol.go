@@ -39,12 +39,12 @@ func (f *runFlags) checkProtocol() error {
 
 // checkPrice returns a usage error if --max-cost limits a model whose price is not known here. Workers of a
 // cluster may know it.
-func checkPrice(a *cli.App, f runFlags) error {
+func (f *runFlags) checkPrice(a *cli.App) error {
 	if f.MaxCostUSD == 0 || a.Cluster() != nil {
 		return nil
 	}
 	known := a.Providers()
-	for _, phase := range providedPhases {
+	for _, phase := range ace.PromptedPhases() {
 		provider, _ := f.providerOf(phase)
 		name := cmp.Or(f.Models[string(phase)], f.modelName(known))
 		served := slices.ContainsFunc(known, func(p model.Provider) bool { return p.Name() == provider })
@@ -81,7 +81,7 @@ func (f runFlags) protocol() ace.Protocol {
 func (f *runFlags) parseModels() error {
 	for _, s := range f.models {
 		phase, name, ok := strings.Cut(s, "=")
-		isPhase := ok && slices.Contains(providedPhases, ace.Phase(phase))
+		isPhase := ok && slices.Contains(ace.PromptedPhases(), ace.Phase(phase))
 		switch {
 		case isPhase && name == "":
 			return cli.UsageError("--model %q: use PHASE=MODEL", s)
@@ -102,7 +102,7 @@ func (f *runFlags) parseModels() error {
 
 // hasModel reports whether the flags name the model of every phase of a provider.
 func (f runFlags) hasModel(provider string) bool {
-	return f.Model != "" || !slices.ContainsFunc(providedPhases, func(phase ace.Phase) bool {
+	return f.Model != "" || !slices.ContainsFunc(ace.PromptedPhases(), func(phase ace.Phase) bool {
 		name, _ := f.providerOf(phase)
 		return name == provider && f.Models[string(phase)] == ""
 	})
@@ -112,7 +112,7 @@ func (f runFlags) hasModel(provider string) bool {
 func (f *runFlags) checkSampling(a *cli.App) error {
 	var takes, lacks [2][]string
 	known := a.Providers()
-	for _, phase := range providedPhases {
+	for _, phase := range ace.PromptedPhases() {
 		name, _ := f.providerOf(phase)
 		var has [2]bool
 		for _, p := range known {

@@ -18,33 +18,6 @@ import (
 	"acescope/engine/temporal/fork"
 )
 
-// providedPhases are the phases that a provider executes, in order.
-var providedPhases = []ace.Phase{ace.PhaseGenerator, ace.PhaseSkills, ace.PhaseReflector, ace.PhaseCurator}
-
-// parsePhases parses the values of --phase.
-func parsePhases(list []string) (map[string]string, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
-	providers := map[string]string{}
-	for _, s := range list {
-		phase, provider, ok := strings.Cut(s, "=")
-		switch {
-		case !ok || provider == "":
-			return nil, cli.UsageError("--phase %q: use PHASE=PROVIDER, such as curator=blueprint:my-curator",
-				s)
-		case !slices.Contains(providedPhases, ace.Phase(phase)):
-			return nil, cli.UsageError(
-				"--phase %q: unknown phase %q; use generator, skills, reflector or curator",
-				s, phase)
-		case providers[phase] != "":
-			return nil, cli.UsageError("--phase %s: set more than once", phase)
-		}
-		providers[phase] = provider
-	}
-	return providers, nil
-}
-
 // providerOf returns the provider of a phase and the flag that sets it.
 func (f runFlags) providerOf(phase ace.Phase) (name, flag string) {
 	if name := f.Steps[string(phase)]; name != "" {
@@ -59,7 +32,7 @@ func allProviders(a *cli.App) []model.Provider {
 }
 
 // checkProviders returns a usage error if a phase has no provider here that can execute it.
-func checkProviders(a *cli.App, f runFlags) error {
+func (f *runFlags) checkProviders(a *cli.App) error {
 	known := allProviders(a)
 	if _, ok := ace.BlueprintOf(f.Provider); !ok {
 		if err := f.checkProvider(f.Provider, "--provider "+f.Provider, known,
@@ -67,7 +40,7 @@ func checkProviders(a *cli.App, f runFlags) error {
 			return err
 		}
 	}
-	for _, phase := range providedPhases {
+	for _, phase := range ace.PromptedPhases() {
 		name, flag := f.providerOf(phase)
 		var err error
 		if blueprint, ok := ace.BlueprintOf(name); ok {
@@ -147,7 +120,7 @@ func (f runFlags) modelName(known []model.Provider) string {
 		return f.Model
 	}
 	names := []string{f.Provider}
-	for _, phase := range providedPhases {
+	for _, phase := range ace.PromptedPhases() {
 		name, _ := f.providerOf(phase)
 		names = append(names, name)
 	}
@@ -199,7 +172,7 @@ func completeKeys(a *cli.App, keys []string, front string) cobra.CompletionFunc 
 		for _, key := range keys {
 			all = append(all, key+"=")
 		}
-		for _, phase := range providedPhases {
+		for _, phase := range ace.PromptedPhases() {
 			key := front + string(phase) + "="
 			if all = append(all, key); !strings.HasPrefix(prefix, key) || a.Load(cmd, args) != nil {
 				continue

@@ -212,30 +212,21 @@ func runTasks(a *cli.App, ctx context.Context, prompt string, f runFlags) error 
 // resolve reads the flags that name phases, and checks the providers, models, graders and prices that the
 // flags need.
 func (f *runFlags) resolve(a *cli.App) error {
-	var err error
-	if f.Steps, err = parsePhases(f.phases); err != nil {
+	steps, err := byPhase[string](f.phases, "--phase", "PHASE=PROVIDER, such as curator=blueprint:my-curator")
+	if err != nil {
 		return err
 	}
+	f.Steps = steps
 	if err := f.parseModels(); err != nil {
 		return err
 	}
-	if err := checkProviders(a, *f); err != nil {
-		return err
-	}
-	if err := f.checkPrompts(a); err != nil {
-		return err
-	}
-	if err := f.near.resolve(a); err != nil {
-		return err
-	}
-	if err := f.checkGrader(a, f.Grader); err != nil {
-		return err
-	}
-	if err := f.checkSampling(a); err != nil {
-		return err
-	}
-	if err := checkPrice(a, *f); err != nil {
-		return err
+	for _, check := range []func(*cli.App) error{
+		f.checkProviders, f.checkPrompts, f.near.resolve,
+		func(a *cli.App) error { return f.checkGrader(a, f.Grader) }, f.checkSampling, f.checkPrice,
+	} {
+		if err := check(a); err != nil {
+			return err
+		}
 	}
 	skills, _ := f.providerOf(ace.PhaseSkills)
 	full := f.SkillsConfig.PermissionMode == string(agentcli.PermissionFull)
