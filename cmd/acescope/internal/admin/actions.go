@@ -37,6 +37,8 @@ func (l *Link) ready() (*engine.Engine, error) {
 	return l.Engine, nil
 }
 
+// The exported methods of Link implement the interfaces of [console.Actions].
+
 // do calls f with the engine.
 func (l *Link) do(f func(e *engine.Engine) error) error {
 	e, err := l.ready()
@@ -55,29 +57,22 @@ func with[T any](l *Link, f func(e *engine.Engine) (T, error)) (v T, err error) 
 	return f(e)
 }
 
-// Cancel implements [console.RunActions].
 func (l *Link) Cancel(ctx context.Context, workflowID, runID string) error {
 	return l.do(func(e *engine.Engine) error { return e.Cancel(ctx, workflowID, runID) })
 }
 
-// StartDemo implements [console.LaunchActions].
 func (l *Link) StartDemo(ctx context.Context) error {
 	return l.do(func(e *engine.Engine) error { return startDemo(l.app, ctx, e, demoTasks, demoPace) })
 }
 
-// ExportPlaybook implements [console.Actions].
 func (l *Link) ExportPlaybook(ctx context.Context, version, path, form string) (lines []string, err error) {
-	err = l.do(func(e *engine.Engine) error {
-		lines, err = learning.ExportPlaybook(l.app, ctx, e.Books, version, path, form)
-		return err
+	return with(l, func(e *engine.Engine) ([]string, error) {
+		return learning.ExportPlaybook(l.app, ctx, e.Books, version, path, form)
 	})
-	return lines, err
 }
 
-// LaunchDefaults implements [console.LaunchActions].
 func (l *Link) LaunchDefaults() map[string]string { return runs.LaunchDefaults(l.app) }
 
-// CheckLaunch implements [console.LaunchActions].
 func (l *Link) CheckLaunch(ctx context.Context, args []string) (wrong []error, warnings []string) {
 	launch, err := runs.ParseLaunch(l.app, args)
 	if err != nil {
@@ -87,7 +82,6 @@ func (l *Link) CheckLaunch(ctx context.Context, args []string) (wrong []error, w
 	return launch.CheckNames(ctx, e), launch.Warnings()
 }
 
-// Launch implements [console.LaunchActions].
 func (l *Link) Launch(ctx context.Context, args []string) (r sourceruns.Run, err error) {
 	launch, err := runs.ParseLaunch(l.app, args)
 	if err != nil {
@@ -96,7 +90,6 @@ func (l *Link) Launch(ctx context.Context, args []string) (r sourceruns.Run, err
 	return with(l, func(e *engine.Engine) (sourceruns.Run, error) { return launch.Start(ctx, e) })
 }
 
-// Choices implements [console.LaunchActions].
 func (l *Link) Choices(ctx context.Context, field string) []string {
 	e, err := l.ready()
 	if err != nil {
@@ -105,26 +98,21 @@ func (l *Link) Choices(ctx context.Context, field string) []string {
 	return runs.Choices(l.app, ctx, e, field)
 }
 
-// PromptBase implements [console.PromptActions].
 func (l *Link) PromptBase(ctx context.Context, phase ace.Phase, ref string) (p prompts.Prompt, err error) {
-	err = l.do(func(e *engine.Engine) error {
-		p, err = e.Prompts.Base(ctx, phase, ref)
-		return runs.PromptError("", err)
+	return with(l, func(e *engine.Engine) (prompts.Prompt, error) {
+		p, err := e.Prompts.Base(ctx, phase, ref)
+		return p, runs.PromptError("", err)
 	})
-	return p, err
 }
 
-// PutPrompt implements [console.PromptActions].
 func (l *Link) PutPrompt(ctx context.Context, phase ace.Phase, name, text, from string) (p prompts.Prompt,
 	err error) {
-	err = l.do(func(e *engine.Engine) error {
-		p, _, err = e.Prompts.Put(ctx, phase, name, text, from)
-		return err
+	return with(l, func(e *engine.Engine) (prompts.Prompt, error) {
+		p, _, err := e.Prompts.Put(ctx, phase, name, text, from)
+		return p, err
 	})
-	return p, err
 }
 
-// Freeze implements [console.RunActions].
 func (l *Link) Freeze(ctx context.Context, workflowID string) (id sourceruns.ID, err error) {
 	return with(l, func(e *engine.Engine) (sourceruns.ID, error) {
 		r, err := e.Client.DescribeWorkflowExecution(ctx, workflowID, "")
@@ -133,7 +121,6 @@ func (l *Link) Freeze(ctx context.Context, workflowID string) (id sourceruns.ID,
 	})
 }
 
-// Prepare implements [console.RunActions].
 func (l *Link) Prepare(
 	ctx context.Context, of sourceruns.ID, c sourceruns.Change,
 ) (p sourceruns.Prepared, err error) {
@@ -164,7 +151,6 @@ func (l *Link) Prepare(
 	return o.Plan(ctx, c.At, c.Fields)
 }
 
-// Original implements [console.ForkActions].
 func (l *Link) Original(ctx context.Context, of sourceruns.ID) (o sourceruns.Original, err error) {
 	return with(l, func(e *engine.Engine) (o sourceruns.Original, err error) {
 		events, err := cluster.ReadHistory(ctx, e.Client, e.Namespace(), of.WorkflowID, of.RunID)
@@ -175,7 +161,6 @@ func (l *Link) Original(ctx context.Context, of sourceruns.ID) (o sourceruns.Ori
 	})
 }
 
-// Matching implements [console.ForkActions].
 func (l *Link) Matching(ctx context.Context, query string, limit int) (list []sourceruns.Run, err error) {
 	err = l.do(func(e *engine.Engine) error {
 		return sourceruns.ListNewest(ctx, e.Client, query, limit, func(r sourceruns.Run) error {
@@ -186,20 +171,17 @@ func (l *Link) Matching(ctx context.Context, query string, limit int) (list []so
 	return list, err
 }
 
-// PlanForks implements [console.ForkActions].
 func (l *Link) PlanForks(ctx context.Context, originals []sourceruns.Run, c sourceruns.Change,
 	progress sourceruns.Progress) (b sourceruns.Batch, err error) {
-	err = l.do(func(e *engine.Engine) error {
+	return with(l, func(e *engine.Engine) (b sourceruns.Batch, err error) {
 		plan, err := history.PlanBatch(l.app, ctx, e, originals, fork.Point(c.At), c.Fields, progress)
 		if err == nil {
 			b = plan.Prepared(e)
 		}
-		return err
+		return b, err
 	})
-	return b, err
 }
 
-// StartChoices implements [console.SessionActions].
 func (l *Link) StartChoices(_ context.Context, dirs []string) console.StartChoices {
 	c := console.StartChoices{Install: map[string]string{}}
 	runner := l.app.AgentRunner()
@@ -218,7 +200,6 @@ func (l *Link) StartChoices(_ context.Context, dirs []string) console.StartChoic
 	return c
 }
 
-// StartSession implements [console.SessionActions].
 func (l *Link) StartSession(ctx context.Context, in session.Input, first string) (id string, err error) {
 	if err := agents.Adopt(l.app, ctx, &in); err != nil {
 		return "", err
@@ -229,7 +210,6 @@ func (l *Link) StartSession(ctx context.Context, in session.Input, first string)
 	})
 }
 
-// SendMessage implements [console.SessionActions].
 func (l *Link) SendMessage(ctx context.Context, id, text string) (waiting int, err error) {
 	return with(l, func(e *engine.Engine) (int, error) {
 		r, err := agents.SendMessage(ctx, e, id, "", text)
@@ -237,7 +217,6 @@ func (l *Link) SendMessage(ctx context.Context, id, text string) (waiting int, e
 	})
 }
 
-// DecideCall implements [console.SessionActions].
 func (l *Link) DecideCall(ctx context.Context, id, call string, allow bool, reason string) error {
 	return l.do(func(e *engine.Engine) error {
 		_, err := e.Decide(ctx, id, agents.Decision(call, allow, reason))
@@ -245,7 +224,6 @@ func (l *Link) DecideCall(ctx context.Context, id, call string, allow bool, reas
 	})
 }
 
-// DecideFlow implements [console.FlowActions].
 func (l *Link) DecideFlow(ctx context.Context, of sourceruns.ID, step string, approved bool,
 	comment string) error {
 	return l.do(func(e *engine.Engine) error {
@@ -255,7 +233,6 @@ func (l *Link) DecideFlow(ctx context.Context, of sourceruns.ID, step string, ap
 	})
 }
 
-// DecideReview implements [console.ReviewActions].
 func (l *Link) DecideReview(ctx context.Context, of sourceruns.ID, d ace.ReviewDecision) error {
 	d.By = cli.User()
 	return l.do(func(e *engine.Engine) error {
@@ -263,7 +240,6 @@ func (l *Link) DecideReview(ctx context.Context, of sourceruns.ID, d ace.ReviewD
 	})
 }
 
-// InterruptSession implements [console.SessionActions].
 func (l *Link) InterruptSession(ctx context.Context, id string) error {
 	return l.do(func(e *engine.Engine) error {
 		_, err := e.Interrupt(ctx, id, session.Note{By: cli.User()})
@@ -271,7 +247,6 @@ func (l *Link) InterruptSession(ctx context.Context, id string) error {
 	})
 }
 
-// StopSession implements [console.SessionActions].
 func (l *Link) StopSession(ctx context.Context, id string) error {
 	return l.do(func(e *engine.Engine) error {
 		_, err := e.Stop(ctx, id, session.Note{By: cli.User()})
@@ -279,21 +254,19 @@ func (l *Link) StopSession(ctx context.Context, id string) error {
 	})
 }
 
-// Arguments implements [console.SessionActions].
 func (l *Link) Arguments(ctx context.Context, ref ace.Ref) (data []byte, err error) {
 	return with(l, func(e *engine.Engine) ([]byte, error) {
 		return e.Artifacts.Get(ctx, ref, agents.MaxArguments)
 	})
 }
 
-// StopRun implements [console.RunnerActions].
 func (l *Link) StopRun(ctx context.Context, id string) error {
 	return l.do(func(e *engine.Engine) error {
-		verbs, err := agents.RunService(l.app, e)
+		service, err := agents.RunService(l.app, e)
 		if err != nil {
 			return err
 		}
-		_, err = verbs.Stop(ctx, id, run.StopRequest{By: cli.User()})
+		_, err = service.Stop(ctx, id, run.StopRequest{By: cli.User()})
 		if errors.Is(err, context.DeadlineExceeded) {
 			return errors.New(`no worker answered in time; run "acescope serve"`)
 		}
@@ -301,7 +274,6 @@ func (l *Link) StopRun(ctx context.Context, id string) error {
 	})
 }
 
-// DrainRunner implements [console.RunnerActions].
 func (l *Link) DrainRunner(ctx context.Context, id string) error {
 	return l.do(func(e *engine.Engine) error {
 		_, err := e.DrainRunner(ctx, id, runner.Note{By: cli.User()})

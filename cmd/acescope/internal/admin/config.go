@@ -58,7 +58,7 @@ func ConfigCommand(a *cli.App) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return configKeys(a, cmd.Context(), markdown) },
 	})
-	keys.Flags().BoolVar(&markdown, "markdown", false, "write the page docs/keys.md")
+	keys.Flags().BoolVar(&markdown, "markdown", false, "write the page docs/reference/keys.md")
 	cmd.AddCommand(keys, a.ConsoleFlags(&cobra.Command{
 		Use:   "themes",
 		Short: "List the themes and their files",
@@ -93,31 +93,27 @@ func printConfig(a *cli.App, c configLine) error {
 	fmt.Fprintln(w, "PATHS")
 	for _, p := range [][2]string{
 		{"config", c.Paths.Config}, {"themes", c.Paths.Themes}, {"state", c.Paths.State},
-		{"data", c.Paths.Data},
-		{"logs", c.Paths.Logs},
+		{"data", c.Paths.Data}, {"logs", c.Paths.Logs},
 	} {
 		note := ""
 		if _, err := os.Stat(p[1]); err != nil {
 			note = "does not exist"
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", p[0], cli.SafeText(p[1]), note)
+		w.Row("  "+p[0], p[1], note)
 	}
 	fmt.Fprintln(w, "\nSETTINGS")
 	for _, s := range c.Settings {
-		value, source := cmp.Or(cli.SafeText(s.Value), "-"), cli.SafeText(s.Source)
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", s.Name, value, source, s.Description)
+		w.Row("  "+s.Name, cmp.Or(s.Value, "-"), s.Source, s.Description)
 	}
 	fmt.Fprintln(w, "\nPROVIDERS")
 	for _, p := range c.Providers {
-		fmt.Fprintf(w, "  %s\t%s\n", cli.SafeText(p.Name), cli.SafeText(p.Text))
+		w.Row("  "+p.Name, p.Text)
 	}
 	if len(c.Graders) > 0 {
 		fmt.Fprintln(w, "\nGRADERS")
 	}
 	for _, g := range c.Graders {
-		command, text := cli.SafeText(strings.Join(g.Command, " ")), cli.SafeText(g.Text)
-		fmt.Fprintf(w, "  %s\t%s\tat most %s\t%s\n", cli.SafeText(g.Name), command, cli.SafeText(g.Timeout),
-			text)
+		w.Row("  "+g.Name, strings.Join(g.Command, " "), "at most "+g.Timeout, g.Text)
 	}
 	if len(c.Filters) > 0 {
 		fmt.Fprintln(w, "\nFILTERS")
@@ -127,13 +123,13 @@ func printConfig(a *cli.App, c configLine) error {
 		if f.Default {
 			mark = "default"
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", cli.SafeText(f.Name), cli.SafeText(f.Query), mark)
+		w.Row("  "+f.Name, f.Query, mark)
 	}
 	if len(c.Warnings) > 0 {
 		fmt.Fprintln(w, "\nWARNINGS")
 	}
 	for _, text := range c.Warnings {
-		fmt.Fprintf(w, "  %s\n", cli.SafeText(text))
+		w.Row("  " + text)
 	}
 	return w.Flush()
 }
@@ -141,7 +137,7 @@ func printConfig(a *cli.App, c configLine) error {
 // printWarnings writes the warnings of the settings to standard error.
 func printWarnings(a *cli.App) {
 	for _, text := range a.Settings.Warnings {
-		fmt.Fprintln(a.Err, "acescope: "+cli.SafeText(text))
+		cli.Warn(a, "%s", text)
 	}
 }
 

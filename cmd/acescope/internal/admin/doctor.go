@@ -107,7 +107,7 @@ func (x *examination) write(health *system.System, ok bool) error {
 		if c.Advice != "" {
 			result += "; " + c.Advice
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", marks[c.State], c.Section, c.Name, cli.SafeText(result))
+		w.Row(marks[c.State], c.Section, c.Name, result)
 	}
 	return w.Flush()
 }

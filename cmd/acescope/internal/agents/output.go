@@ -25,7 +25,7 @@ func (d details) print(to io.Writer) error {
 	w := cli.NewTable(to)
 	w.Wrap = true
 	for _, row := range d {
-		fmt.Fprintf(w, "%s\t%s\n", row[0], row[1])
+		w.Row(row[0], row[1])
 	}
 	return w.Flush()
 }

@@ -44,6 +44,17 @@ func NewTable(w io.Writer) *Table {
 	return t
 }
 
+// Row adds a line with cells, whose text may be untrusted.
+func (t *Table) Row(cells ...any) {
+	for i, cell := range cells {
+		if i > 0 {
+			t.WriteByte('\t')
+		}
+		t.WriteString(SafeText(fmt.Sprint(cell)))
+	}
+	t.WriteByte('\n')
+}
+
 // Flush aligns and writes the lines since the last call.
 func (t *Table) Flush() error {
 	if t.Len() == 0 {
@@ -215,11 +226,7 @@ func WriteRows[T any](a *App, rows iter.Seq[T], header string, cells func(T) []a
 				fmt.Fprintln(table, header)
 				header = ""
 			}
-			var line []string
-			for _, cell := range cells(row) {
-				line = append(line, SafeText(fmt.Sprint(cell)))
-			}
-			fmt.Fprintln(table, strings.Join(line, "\t"))
+			table.Row(cells(row)...)
 		}
 	}
 	count := 0

@@ -115,13 +115,11 @@ func show(a *cli.App, e library.Entry) error {
 		if in.Required {
 			byDefault = "required"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", in.Name, cmp.Or(in.Type, "any"), cli.SafeText(byDefault),
-			cli.SafeText(in.Description))
+		w.Row(in.Name, cmp.Or(in.Type, "any"), byDefault, in.Description)
 	}
 	fmt.Fprintln(w, "\nSTEP\tKIND\tIF\tLINE")
 	for _, t := range d.Tree {
-		fmt.Fprintf(w, "%s%s\t%s\t%s\t%s:%d\n", strings.Repeat("  ", t.Depth), t.ID, t.Kind,
-			cli.SafeText(t.If), t.File, t.Line)
+		w.Row(strings.Repeat("  ", t.Depth)+t.ID, t.Kind, t.If, fmt.Sprintf("%s:%d", t.File, t.Line))
 	}
 	if len(d.Outputs) > 0 {
 		fmt.Fprintf(w, "\noutputs: %s\n", strings.Join(d.Outputs, ", "))

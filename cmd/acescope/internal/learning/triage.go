@@ -131,21 +131,18 @@ func printTriage(out io.Writer, t *triagesource.Result) error {
 	fmt.Fprintf(w, "\nRETRYING (%d)\n", len(t.Retrying))
 	now := t.At
 	for _, r := range t.Retrying {
-		fmt.Fprintf(w, "  %s\t%s\tattempt %d\tsince %s\t%s\n", cli.SafeText(nameOf(r.Run)),
-			cli.SafeText(r.Activity),
-			r.Attempt, now.Sub(r.Since).Round(time.Second), cli.SafeText(r.LastError.Message))
+		w.Row("  "+nameOf(r.Run), r.Activity, fmt.Sprintf("attempt %d", r.Attempt),
+			"since "+now.Sub(r.Since).Round(time.Second).String(), r.LastError.Message)
 	}
 	fmt.Fprintf(w, "\nGROUPS (%d), share of closed runs with its 95%% interval\n", len(t.Groups))
 	for _, g := range t.Groups {
-		where := cmp.Or(string(g.Phase), g.Activity)
 		glyphs := theme.Unicode()
 		share := widget.Quantity(g.Share, "rate", glyphs) +
 			widget.InParentheses(widget.Range(g.Interval(), "rate", glyphs))
-		fmt.Fprintf(w, "  %d\t%s\t%s\t%s\t%s\t%s\tlast %s\n", g.Count, share,
-			cmp.Or(string(g.Verdict), string(g.Status)), cli.SafeText(where),
-			cli.SafeText(g.Type), cli.SafeText(g.Pattern), cli.SafeText(nameOf(g.Last.Run)))
+		w.Row(fmt.Sprintf("  %d", g.Count), share, cmp.Or(string(g.Verdict), string(g.Status)),
+			cmp.Or(string(g.Phase), g.Activity), g.Type, g.Pattern, "last "+nameOf(g.Last.Run))
 		if r := g.Last.Reason; r != nil {
-			fmt.Fprintf(w, "  \t\t\t\t\t%s\n", cli.SafeText(r.Example()))
+			w.Row("  ", "", "", "", "", r.Example())
 		}
 	}
 	for _, list := range []struct {
@@ -154,8 +151,7 @@ func printTriage(out io.Writer, t *triagesource.Result) error {
 	}{{"SLOWEST", t.Slowest}, {"MOST EXPENSIVE", t.MostExpensive}, {"MOST TOKENS", t.Largest}} {
 		fmt.Fprintf(w, "\n%s\n", list.title)
 		for _, r := range list.runs[:min(len(list.runs), textRows)] {
-			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", cli.SafeText(nameOf(r)),
-				r.Age(now).Round(time.Millisecond), triagesource.UsageOf(r).Cost(),
+			w.Row("  "+nameOf(r), r.Age(now).Round(time.Millisecond), triagesource.UsageOf(r).Cost(),
 				ace.Count(triagesource.Tokens(r), "token"), r.Status)
 		}
 	}

@@ -368,10 +368,10 @@ func listFacets(a *cli.App, ctx context.Context, c client.Client, o listOptions)
 			if v.Count >= 0 {
 				count = strconv.FormatInt(v.Count, 10)
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\n", facet.Attribute, cli.SafeText(v.Value), count)
+			w.Row(facet.Attribute, v.Value, count)
 		}
 		if facet.Others > 0 {
-			fmt.Fprintf(w, "%s\t(other values or none)\t%d\n", facet.Attribute, facet.Others)
+			w.Row(facet.Attribute, "(other values or none)", facet.Others)
 		}
 	}
 	return w.Flush()
