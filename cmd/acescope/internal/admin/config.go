@@ -15,7 +15,6 @@ import (
 	"acescope/tui"
 )
 
-// configLine is the effective configuration.
 type configLine struct {
 	Paths     cli.Paths          `json:"paths"`
 	Settings  []cli.SettingLine  `json:"settings"`
@@ -25,7 +24,6 @@ type configLine struct {
 	Graders   []cli.GraderLine   `json:"graders"`
 }
 
-// themeLine is a theme that can be selected.
 type themeLine struct {
 	Name   string `json:"name"`
 	Base   string `json:"base,omitempty"`

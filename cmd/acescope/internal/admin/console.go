@@ -1,4 +1,4 @@
-// Package admin holds the console, demo, serve, doctor, health, config, schema and version commands.
+// Package admin holds the console, and the commands on the installation, the server and the store.
 package admin
 
 import (
@@ -167,7 +167,6 @@ func (l *Link) run(ctx context.Context, begin func(context.Context, *engine.Engi
 	l.feeds.Run(ctx, l.deps(e))
 }
 
-// connectInterval is the time between two attempts to connect.
 const connectInterval = 2 * time.Second
 
 // connect retries until it succeeds. It returns nil if ctx ends first. With serve, the console starts runs

@@ -27,7 +27,6 @@ var descriptions = sync.OnceValue(func() (sections map[string]map[string]string)
 	return sections
 })
 
-// describe adds the descriptions to the schema of a line.
 func describe(s *jsonschema.Schema, name string) {
 	all := descriptions()
 	s.Description = all[name][aboutType]

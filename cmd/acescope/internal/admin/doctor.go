@@ -218,7 +218,6 @@ func unread(a *cli.App, err error) *system.System {
 	return s
 }
 
-// checkCodec checks the codec server if one is configured.
 func (x *examination) checkCodec(ctx context.Context, e *engine.Engine) {
 	if e.Codec == nil {
 		return
@@ -248,7 +247,6 @@ func (x *examination) checkExecution(ctx context.Context, e *engine.Engine, open
 	x.checkBlueprints(ctx)
 }
 
-// dispatcherTimeout bounds a query of the dispatcher.
 const dispatcherTimeout = 5 * time.Second
 
 // checkRunners counts the registered runners. Without another process with workers, no runner is alive.

@@ -258,7 +258,6 @@ func (c *fileConsole) report(problems []offline.Problem, more int) (bad int) {
 	return bad + more
 }
 
-// inputs returns the files to read.
 func (c *fileConsole) inputs(ctx context.Context) (list []offline.Source) {
 	for _, path := range c.files {
 		open := func() (io.ReadCloser, error) { return cli.OpenFile(ctx, path) }

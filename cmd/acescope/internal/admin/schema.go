@@ -284,7 +284,6 @@ func schemaList(a *cli.App) error {
 	})
 }
 
-// OutputNames returns the names of the commands with --json.
 func OutputNames() []string {
 	var names []string
 	for _, o := range Outputs {

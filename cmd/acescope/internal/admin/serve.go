@@ -47,7 +47,6 @@ func ServeCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// ServeLine says that a server is running.
 type ServeLine struct {
 	Mode      engine.Mode       `json:"mode"`
 	Address   string            `json:"address"`
@@ -126,7 +125,6 @@ func serve(a *cli.App, ctx context.Context, f serveFlags) error {
 	return serveUntilEnd(ctx, e, f.idle)
 }
 
-// serveUntilEnd serves until it is interrupted or idle.
 func serveUntilEnd(ctx context.Context, e *engine.Engine, idle time.Duration) error {
 	switch {
 	case e.Node() != nil:

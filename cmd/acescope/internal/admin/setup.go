@@ -13,7 +13,7 @@ import (
 	"acescope/sources/runs"
 )
 
-// SetupLine is a thing that a namespace needs.
+// SetupLine is a step of setting up a namespace.
 type SetupLine struct {
 	Address   string     `json:"address"`
 	Namespace string     `json:"namespace"`
@@ -22,7 +22,6 @@ type SetupLine struct {
 	Text      string     `json:"text"`
 }
 
-// setupState says whether a thing exists.
 type setupState string
 
 const (

@@ -81,7 +81,6 @@ func moveAside(path string) string {
 	return "moved to " + filepath.Base(to) + "; starting with an empty state"
 }
 
-// save writes the state of the source.
 func (k *sourceState) save(s tui.State) error { return k.write(s, false) }
 
 // end writes the final state of the source; later calls of save do nothing.

@@ -10,7 +10,6 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 )
 
-// versionLine holds the versions of acescope and of the Temporal modules in it.
 type versionLine struct {
 	Version  string `json:"version"`
 	Go       string `json:"go"`

@@ -31,7 +31,6 @@ func WebCommand(a *cli.App) *cobra.Command {
 	}
 }
 
-// WebLine is a link to the Temporal Web UI.
 type WebLine struct {
 	URL        string `json:"url"`
 	WorkflowID string `json:"workflow_id,omitempty"`

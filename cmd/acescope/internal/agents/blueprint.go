@@ -21,7 +21,6 @@ import (
 	"acescope/sources/runners"
 )
 
-// AgentCommand holds the commands on blueprints and on their runs.
 func AgentCommand(a *cli.App) *cobra.Command {
 	cmd := cli.Group(&cobra.Command{
 		Use:   "agent",

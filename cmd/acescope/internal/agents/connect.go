@@ -54,7 +54,6 @@ func answerError(what string, err error) error {
 	return err
 }
 
-// CompleteRunners completes the ids of the runners.
 func CompleteRunners(a *cli.App) cobra.CompletionFunc {
 	return cli.CompleteFrom(a, func(ctx context.Context, e *engine.Engine) (out []cobra.Completion) {
 		view, err := e.Runners(ctx, runner.ViewOptions{})

@@ -157,7 +157,6 @@ func callState(e *transcripts.Entry) string {
 	return ""
 }
 
-// transcriptInterval is how often a followed transcript is read.
 const transcriptInterval = 200 * time.Millisecond
 
 // writeTranscript writes the conversation of a transcript. With follow it continues until it is interrupted.
@@ -331,7 +330,6 @@ func (w *sessionFollower) writeDelta(c transcripts.Conversation) error {
 	return cli.NewLines(w.App).Write(DeltaLine{w.session, w.next, part})
 }
 
-// TurnLine is the outcome of a turn.
 type TurnLine struct {
 	SessionID string `json:"session_id"`
 	session.TurnRecord

@@ -17,7 +17,6 @@ import (
 	"acescope/engine/tasks/mcp"
 )
 
-// mcpFlags are the flags of acescope mcp.
 type mcpFlags struct {
 	http      bool
 	port      int
@@ -26,7 +25,6 @@ type mcpFlags struct {
 	caller    mcp.Caller
 }
 
-// McpCommand serves the actions on runs as MCP tools.
 func McpCommand(a *cli.App) *cobra.Command {
 	// Clients keep the port in their configuration, so the default must not change.
 	f := mcpFlags{port: 7423, caller: mcp.Caller{Session: os.Getenv(envSession), Run: os.Getenv(envRun)}}
@@ -66,7 +64,6 @@ the client exits.`,
 	return cmd
 }
 
-// McpLine is where tools are served.
 type McpLine struct {
 	URL       string `json:"url"`
 	TokenFile string `json:"token_file"`

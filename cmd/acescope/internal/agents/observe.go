@@ -209,7 +209,6 @@ func editSettings(a *cli.App, line HooksLine, change func([]byte) ([]byte, error
 	return cli.Report(a, line, "%s: %s", path, line.text())
 }
 
-// text describes the change in one line.
 func (l HooksLine) text() string {
 	would := map[bool]string{true: "would be ", false: ""}[l.DryRun]
 	switch {
@@ -277,7 +276,6 @@ func diffLines(before, after string) []string {
 	return diff
 }
 
-// ObserveLine is the state of observing.
 type ObserveLine struct {
 	Observe string `json:"observe"`
 	Spool   string `json:"spool"`

@@ -1,4 +1,4 @@
-// Package agents holds the commands on agent sessions, blueprint runs, runners, MCP and observation.
+// Package agents holds the commands on agent sessions, their cost, blueprint runs, runners, MCP and hooks.
 package agents
 
 import (

@@ -82,7 +82,6 @@ func ShowResult(a *cli.App, ctx context.Context, id string) error {
 	return RunError(c.Result(ctx, id))
 }
 
-// Result writes the result of a run.
 func (c *RunClient) Result(ctx context.Context, id string) error {
 	state, err := c.State(ctx, id)
 	if err != nil {

@@ -110,7 +110,6 @@ type RunnerEvent struct {
 	Seconds  *float64   `json:"duration_seconds,omitempty"`
 }
 
-// RunnerEvents returns the types of a [RunnerEvent].
 func RunnerEvents() (names []string) {
 	for _, k := range []host.EventKind{host.Waiting, host.Registered, host.LeaseLost, host.RunStarted,
 		host.RunEnded,
@@ -189,7 +188,6 @@ func onSecondInterrupt(ctx context.Context, do func()) (stop func()) {
 	return func() { signal.Stop(signals); close(over) }
 }
 
-// runnerLog writes the events of a runner.
 type runnerLog struct {
 	a  *cli.App
 	id string
@@ -212,7 +210,6 @@ func (w *runnerLog) write(e host.Event) {
 	_ = cli.Report(w.a, l, "%s  %s", l.At.Local().Format(time.TimeOnly), l.text(e.Kind))
 }
 
-// text describes the event in one line.
 func (l RunnerEvent) text(kind host.EventKind) string {
 	switch kind {
 	case host.Waiting:

@@ -77,7 +77,6 @@ start does.`,
 	return cmd
 }
 
-// StartFlags adds the flags of agent start.
 func (f *RunFlags) StartFlags(fs *pflag.FlagSet) {
 	f.resumeFlags(fs)
 	r := &f.request

@@ -27,7 +27,6 @@ import (
 	"acescope/tui/text"
 )
 
-// SessionCommand holds the commands on the sessions of agents.
 func SessionCommand(a *cli.App) *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use:   "session",
@@ -38,7 +37,6 @@ func SessionCommand(a *cli.App) *cobra.Command {
 		sessionReceiveCommand(a))
 }
 
-// sessionListFlags are the flags of session list.
 type sessionListFlags struct {
 	limit               int
 	project             string

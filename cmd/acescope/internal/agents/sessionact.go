@@ -55,8 +55,7 @@ func noticePaused(a *cli.App, e *engine.Engine, id string) {
 	}
 }
 
-// maxSessionMessage bounds a message, in bytes.
-const maxSessionMessage = 8 << 20
+const maxSessionMessage = 8 << 20 // bytes
 
 // sessionMessage returns a message of the user with an id. A long text is stored as an artifact.
 func sessionMessage(ctx context.Context, e *engine.Engine, id, content string) (session.Message, error) {
@@ -75,7 +74,6 @@ func sessionMessage(ctx context.Context, e *engine.Engine, id, content string) (
 	return m, nil
 }
 
-// SendMessage sends a message of the user to a session.
 func SendMessage(ctx context.Context, e *engine.Engine, id, messageID, content string) (r session.Receipt,
 	err error) {
 	m, err := sessionMessage(ctx, e, messageID, content)
@@ -228,7 +226,6 @@ acescope session approve s-1 toolu_01 --deny --reason 'not in this directory'`,
 	return cmd
 }
 
-// Decision returns the user's decision on a tool call.
 func Decision(call string, allow bool, reason string) session.Decision {
 	d := session.Decision{ID: call, Action: session.Deny, Reason: reason, By: cli.User()}
 	if allow {
@@ -382,7 +379,6 @@ func stopSession(ctx context.Context, e *engine.Engine, id, reason string, wait 
 	return e.Describe(ctx, id)
 }
 
-// ReceivedLine is the output of a session after a cursor.
 type ReceivedLine struct {
 	SessionID string `json:"session_id"`
 	session.Received

@@ -42,7 +42,6 @@ func writeSession(a *cli.App, r sessions.Row) error {
 	return transcriptDetails(r, now).print(a.Out)
 }
 
-// PrintSession writes a session of the engine.
 func PrintSession(to io.Writer, r sessions.Row, now time.Time) error {
 	return engineDetails(r, now).print(to)
 }

@@ -18,7 +18,6 @@ import (
 	"acescope/sources/sessions"
 )
 
-// sessionStartFlags are the flags of session start.
 type sessionStartFlags struct {
 	in             session.Input // the values that flags set directly
 	rules          []string
@@ -84,7 +83,7 @@ acescope session start --resume 5e551011 --prompt 'And now the tests' --follow`,
 // input returns the input of the session, without a first message.
 func (f sessionStartFlags) input(a *cli.App, ctx context.Context) (in session.Input, err error) {
 	in = f.in
-	in.SessionID = cmp.Or(in.SessionID, newSessionID())
+	in.SessionID = cmp.Or(in.SessionID, cli.NewID("s"))
 	if f.anyAgent && in.AgentSessionID != "" {
 		in.Agent = ""
 	}
@@ -185,17 +184,12 @@ func (f sessionStartFlags) start(a *cli.App, ctx context.Context, in session.Inp
 	return serveSession(a, ctx, e, in.SessionID)
 }
 
-// newSessionID returns a session id that starts with the time.
-func newSessionID() string {
-	return cli.NewID("s")
-}
-
 // StartSession starts a session with a first message, which may be "", and returns the completed input. A
 // session without an id gets one.
 func StartSession(ctx context.Context, e *engine.Engine, in session.Input, first string) (
 	started session.Input, runID string, err error,
 ) {
-	in.SessionID = cmp.Or(in.SessionID, newSessionID())
+	in.SessionID = cmp.Or(in.SessionID, cli.NewID("s"))
 	if first != "" {
 		m, err := sessionMessage(ctx, e, "", first)
 		if err != nil {

@@ -16,7 +16,6 @@ type AccuracyLimits struct {
 // LimitsOf returns the limits of the accuracy of correct answers to labeled tasks.
 func LimitsOf(correct, labeled int) AccuracyLimits { return Limits(stats.Wilson(correct, labeled)) }
 
-// Limits returns the limits of an interval.
 func Limits(i stats.Interval) AccuracyLimits { return AccuracyLimits{Number(i.Low), Number(i.High)} }
 
 // Number returns nil for a number that JSON does not have.
@@ -27,14 +26,12 @@ func Number(f float64) *float64 {
 	return &f
 }
 
-// EpochLine is the result of an epoch in a JSON line.
 type EpochLine struct {
 	ace.EpochResult
 	AccuracyLimits
 	MeanScore *float64 `json:"mean_score,omitempty"`
 }
 
-// EvalLine is the result of an evaluation in a JSON line.
 type EvalLine struct {
 	ace.EvalResult
 	AccuracyLimits

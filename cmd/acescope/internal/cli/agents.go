@@ -103,7 +103,6 @@ func (a *App) AgentChecks() func(ctx context.Context) []cluster.ToolCheck {
 	}
 }
 
-// AgentDirsFlag adds the flag --agents-dir.
 func (a *App) AgentDirsFlag(f *pflag.FlagSet) {
 	f.StringArrayVar(&a.AgentDirs, "agents-dir", nil,
 		"a directory of blueprints instead of the default ones; repeat the flag for more, the first one wins")

@@ -69,7 +69,7 @@ func SetHelp(root *cobra.Command) {
 	root.AddCommand(topic)
 }
 
-// usages returns the usage of the flags that satisfy want.
+// usages returns the usage of the flags that satisfy wanted.
 func usages(flags *pflag.FlagSet, wanted func(*pflag.Flag) bool) string {
 	some := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.VisitAll(func(f *pflag.Flag) {

@@ -42,7 +42,6 @@ func Cut(raw []byte, n int) string {
 // ShellQuote quotes s for a POSIX shell.
 func ShellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// IsTerminal reports whether f is a terminal.
 func IsTerminal(f *os.File) bool { return term.IsTerminal(f.Fd()) }
 
 // Canvas returns the width of the output, its styles, and whether it is a terminal, which alone gets colors.

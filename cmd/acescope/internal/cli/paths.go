@@ -65,7 +65,6 @@ func (a *App) OpenDataDir() (string, error) {
 	return server.OpenDir(dir, BuildVersion())
 }
 
-// Paths returns the effective paths.
 func (a *App) Paths() (Paths, error) {
 	config, err := ConfigDir()
 	if err != nil {
@@ -115,7 +114,6 @@ func OpenFile(ctx context.Context, path string) (io.ReadCloser, error) {
 	return interruptible(ctx, open), nil
 }
 
-// IsDir reports whether path is a directory.
 func IsDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

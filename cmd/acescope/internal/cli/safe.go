@@ -71,7 +71,6 @@ func isSafe(p []byte) bool {
 	return true
 }
 
-// Terminal reports whether the output is a terminal.
 func (o *Output) Terminal() bool { return IsTerminal(o.File) }
 
 // Exact returns a writer for bytes that must not change, such as an exported history. A terminal still gets

@@ -51,7 +51,6 @@ type Settings struct {
 	settings []setting
 }
 
-// ConsoleSettings are the settings of the console.
 type ConsoleSettings struct {
 	Theme     string
 	Mouse     bool
@@ -290,7 +289,6 @@ func (s *Settings) isSetting(name string) bool {
 	return slices.ContainsFunc(s.settings, func(d setting) bool { return d.name == name })
 }
 
-// addFlags adds the flags of the settings of a scope.
 func (a *App) addFlags(f *pflag.FlagSet, scope scope) {
 	if a.Settings.settings == nil {
 		a.Settings.declare()
@@ -364,7 +362,6 @@ func (s *Settings) resolveOne(d setting, getenv func(string) string) (Source, er
 	return DefaultSource, nil
 }
 
-// Warn adds a warning.
 func (s *Settings) Warn(format string, args ...any) {
 	s.Warnings = append(s.Warnings, fmt.Sprintf(format, args...))
 }

@@ -32,7 +32,6 @@ type Table struct {
 	Wrap bool // on a terminal, the last column wraps below itself instead of being cut
 }
 
-// NewTable returns an empty table.
 func NewTable(w io.Writer) *Table {
 	t := &Table{to: w}
 	if o, ok := w.(*Output); ok && o.Terminal() {

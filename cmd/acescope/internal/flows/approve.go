@@ -12,7 +12,6 @@ import (
 	"acescope/sources/runs"
 )
 
-// DecisionLine reports a decision.
 type DecisionLine struct {
 	WorkflowID string `json:"workflow_id"`
 	flow.Decision

@@ -47,7 +47,6 @@ func checkCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// CheckLine is the verdict on a run.
 type CheckLine struct {
 	WorkflowID string     `json:"workflow_id"`
 	RunID      string     `json:"run_id"`

@@ -14,7 +14,6 @@ import (
 	"acescope/engine/flow/library"
 )
 
-// CopyLine reports a copied flow.
 type CopyLine struct {
 	Name  string   `json:"name"`
 	Files []string `json:"files"`

@@ -30,7 +30,6 @@ type FlowForkLine struct {
 	*flowfork.Plan
 }
 
-// Fork forks a run of a flow.
 func Fork(a *cli.App, ctx context.Context, e *engine.Engine, f history.FlowFork) error {
 	p, err := PlanFork(a, f)
 	if err != nil {
@@ -62,7 +61,6 @@ func Fork(a *cli.App, ctx context.Context, e *engine.Engine, f history.FlowFork)
 	return Follow(a, ctx, e, line.ForkWorkflowID, line.ForkRunID, line.ID)
 }
 
-// PlanFork plans a fork of a run of a flow.
 func PlanFork(a *cli.App, f history.FlowFork) (*flowfork.Plan, error) {
 	in, ok := flow.InputOf(f.Events[0])
 	if !ok {

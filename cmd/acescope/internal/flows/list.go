@@ -13,7 +13,6 @@ import (
 	"acescope/engine/tasks/blueprint"
 )
 
-// FlowLine describes a flow of the library.
 type FlowLine struct {
 	Name        string `json:"name"`
 	Place       string `json:"place"` // path of the file, or shipped

@@ -21,7 +21,6 @@ import (
 	flowsource "acescope/sources/flows"
 )
 
-// runFlags are the flags of flow run.
 type runFlags struct {
 	inputs []string
 	all    string

@@ -54,7 +54,6 @@ type TestLine struct {
 	DurationMS float64 `json:"duration_ms"`
 }
 
-// tester runs the tests of a flow.
 type tester struct {
 	*cli.App
 	entry         library.Entry

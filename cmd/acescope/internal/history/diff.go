@@ -22,7 +22,6 @@ import (
 	"acescope/sources/runs"
 )
 
-// diffFlags are the flags of the diff command.
 type diffFlags struct {
 	allFields bool
 	only      rundiff.Only

@@ -41,7 +41,6 @@ func diffText(d *compare.Diff, sides [2]*diffSide, f diffFlags, width int, s the
 	return w.Lines
 }
 
-// diffWriter writes the selected pairs.
 type diffWriter struct {
 	widget.Writer
 	only rundiff.Only

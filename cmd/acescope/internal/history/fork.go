@@ -22,7 +22,6 @@ import (
 	sourceruns "acescope/sources/runs"
 )
 
-// forkFlags are the flags of the fork command.
 type forkFlags struct {
 	at               fork.Point
 	step             string // of a run of a flow
@@ -313,7 +312,6 @@ type FlowFork struct {
 	Yes, Dry, Follow bool
 }
 
-// ForkFlow forks a run of a flow.
 type ForkFlow func(*cli.App, context.Context, *engine.Engine, FlowFork) error
 
 // InputKey begins the keys of --set that change an input of a flow.
@@ -330,7 +328,6 @@ func IsFlow(events []*historypb.HistoryEvent) bool {
 		events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName() == flow.Workflow
 }
 
-// original is a run to fork.
 type original struct {
 	workflowID, runID string // "" of a file
 	events            []*historypb.HistoryEvent

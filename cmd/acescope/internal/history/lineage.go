@@ -16,7 +16,6 @@ import (
 	"acescope/theme"
 )
 
-// LineageLine is a run of a lineage.
 type LineageLine struct {
 	cli.RunLine     // with type lineage
 	Depth       int `json:"depth"` // 0 for the original

@@ -14,7 +14,6 @@ import (
 	"acescope/tui/text"
 )
 
-// ReplayCommand groups the commands that examine recorded histories.
 func ReplayCommand(a *cli.App) *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use:   "replay",

@@ -80,7 +80,6 @@ func (r ScoredRun) result() string {
 	return cmp.Or(string(r.Verdict), string(r.Status), "-")
 }
 
-// lineageOfBatch writes the scoreboard of a batch of forks.
 func lineageOfBatch(a *cli.App, ctx context.Context, batch string) error {
 	e, done, err := a.OpenReadOnly(ctx)
 	if err != nil {

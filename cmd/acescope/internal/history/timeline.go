@@ -67,7 +67,6 @@ type SpanLine struct {
 	LastID     int64     `json:"last_event_id"`
 }
 
-// EventLine summarizes an event.
 type EventLine struct {
 	EventID   int64     `json:"event_id"`
 	At        time.Time `json:"at"`
@@ -156,7 +155,6 @@ func errorMark(failed bool) string {
 	return " "
 }
 
-// barWidth is the number of characters of a span's bar.
 const barWidth = 48
 
 func putSpans(out *cli.Lines, l *histories.EventLog, match *histories.EventMatcher) error {

@@ -99,7 +99,7 @@ type VerifyEnd struct {
 	missing, unread int
 }
 
-// VerifyReason is why some histories are unverified.
+// VerifyReason is a reason for which histories are unverified.
 type VerifyReason struct {
 	Reason    string `json:"reason"`
 	Histories int    `json:"histories"`

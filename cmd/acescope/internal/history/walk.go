@@ -52,7 +52,6 @@ func openWalk(a *cli.App, ctx context.Context, name, runID string) (w openedWalk
 // WalkLine is a page with the events of a run that was written.
 type WalkLine ExportLine
 
-// exportWalk writes a page with the events of a run.
 func exportWalk(a *cli.App, ctx context.Context, name string, f exportFlags) error {
 	w, err := openWalk(a, ctx, name, f.run)
 	if err != nil {

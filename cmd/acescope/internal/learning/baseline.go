@@ -64,7 +64,6 @@ func readBaseline(ctx context.Context, store *artifact.Store, in *ace.Experiment
 	return b
 }
 
-// lines describes the baseline.
 func (b *Baseline) lines(g theme.Glyphs) []string {
 	if b == nil {
 		return nil

@@ -105,7 +105,6 @@ func rate(f *float64) string {
 	return fmt.Sprintf("%.3f", *f)
 }
 
-// seriesFlags are the flags of experiment show.
 type seriesFlags struct {
 	tasks  bool
 	metric experiments.Metric
@@ -204,7 +203,7 @@ func evalLines(l ExperimentSeries, g theme.Glyphs) (lines []string) {
 	return lines
 }
 
-// canceledText counts the canceled tasks after the failed ones, "" without any.
+// canceledText returns ", 2 canceled", which follows the number of failed tasks, or "" for 0.
 func canceledText(n int) string {
 	if n == 0 {
 		return ""
@@ -275,12 +274,10 @@ func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []str
 	return lines
 }
 
-// plotOf returns the plot of a metric.
 func plotOf(list []*experiments.Series, f seriesFlags) widget.Plot {
 	return experimentsview.ChartPlot(experiments.NewChart(list, f.metric, f.window, f.byTime), f.byTime)
 }
 
-// plotLines is the height of a plot.
 const plotLines = 14
 
 func writeTasks(a *cli.App, tasks []TaskLine) error {

@@ -139,7 +139,6 @@ type ComparisonLine struct {
 	*experiments.Comparison
 }
 
-// ComparisonOf returns the line of a comparison.
 func ComparisonOf(c *experiments.Comparison) ComparisonLine {
 	a, b, of := c.Aligned()
 	return ComparisonLine{

@@ -17,7 +17,6 @@ import (
 	"acescope/sources/evaluations"
 )
 
-// gateFlags are the conditions of acescope gate.
 type gateFlags struct {
 	minEval   string
 	confident bool
@@ -53,7 +52,6 @@ func GateCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// GateLine is a condition and whether it holds.
 type GateLine struct {
 	ExperimentID string `json:"experiment_id"`
 	Condition    string `json:"condition"`

@@ -19,7 +19,6 @@ import (
 	"acescope/engine/learning/prompts"
 )
 
-// promptHelp explains how commands name a phase prompt.
 const promptHelp = "Name a prompt by its phase and name, as in generator/brief; generator/brief@2 is its second version, and\n" +
 	"generator or generator/default the prompt that acescope ships. Phases are generator, skills, reflector and\n" +
 	"curator. \"acescope run --phase-prompt generator=brief\" uses one."
@@ -113,7 +112,6 @@ func promptShowCommand(a *cli.App) *cobra.Command {
 	})
 }
 
-// findText finds a version and reads its text.
 func findText(ctx context.Context, s *prompts.Store, phase ace.Phase, name string) (v prompts.Prompt,
 	err error) {
 	if v, err = s.Find(ctx, phase, name); err == nil {
@@ -122,7 +120,6 @@ func findText(ctx context.Context, s *prompts.Store, phase ace.Phase, name strin
 	return v, err
 }
 
-// PhasePromptDiff compares two phase prompts.
 type PhasePromptDiff struct {
 	A     string `json:"a"`
 	B     string `json:"b"`
@@ -208,7 +205,6 @@ func promptSetCommand(a *cli.App) *cobra.Command {
 	}
 }
 
-// placeholderHelp describes the placeholders of the phases.
 func placeholderHelp() string {
 	lines := []string{"A text has these placeholders; {{{{ stands for two braces:"}
 	for _, phase := range ace.PromptedPhases() {
@@ -296,13 +292,12 @@ func promptDeleteCommand(a *cli.App) *cobra.Command {
 	})
 }
 
-// PhasePromptDeleted reports a deleted prompt.
 type PhasePromptDeleted struct {
 	Phase ace.Phase `json:"phase"`
 	Name  string    `json:"name"`
 }
 
-// onePrompt sets the completion of a command whose only argument is a prompt.
+// onePrompt completes a command whose only argument is a prompt.
 func onePrompt(a *cli.App, readOnly bool, cmd *cobra.Command,
 	do func(ctx context.Context, s *prompts.Store, phase ace.Phase, name string) error) *cobra.Command {
 	cmd.Args = cobra.ExactArgs(1)

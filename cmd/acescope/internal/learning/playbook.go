@@ -213,7 +213,6 @@ type DiffLine struct {
 	Bullet playbook.Bullet `json:"bullet"`
 }
 
-// DiffEnd counts the differences.
 type DiffEnd struct {
 	A         string `json:"a"`
 	B         string `json:"b"`

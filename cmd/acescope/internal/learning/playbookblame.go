@@ -174,7 +174,7 @@ func (f *eventFinder) of(ctx context.Context, by *playbook.Source) (*playbooks.R
 	return f.known[key], nil
 }
 
-// line returns the line of a bullet. all also looks up the events of its changes, not just of its addition.
+// line returns the line of a bullet. With all, it also looks up the events of changes after the addition.
 func (f *eventFinder) line(
 	ctx context.Context, ref *playbookRef, l *playbook.BulletHistory, all bool,
 ) (BlameLine, error) {

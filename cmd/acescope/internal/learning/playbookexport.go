@@ -195,12 +195,10 @@ func withEffect(a *cli.App, ctx context.Context, r *playbookRef, f exportFlags) 
 	return &book, nil
 }
 
-// mark returns the mark of a block with this version.
 func (r *playbookRef) mark(budget int) playbook.Mark {
 	return playbook.Mark{Name: r.name, Branch: r.branch, Budget: budget}
 }
 
-// exportPath returns the file to write.
 func exportPath(path, to string) string {
 	switch isDir := cli.IsDir(path); {
 	case to == "skill" && filepath.Base(path) != "SKILL.md":

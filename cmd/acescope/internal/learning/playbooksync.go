@@ -18,7 +18,6 @@ import (
 	"acescope/engine/learning/playbook"
 )
 
-// syncEvery is the interval between two reads of a branch.
 const syncEvery = time.Second
 
 // SyncLine is a file with a block that is current.

@@ -43,7 +43,6 @@ var reportSource string
 var reportTemplate = template.Must(
 	template.New("report").Funcs(template.FuncMap{"safe": cli.SafeText}).Parse(reportSource))
 
-// ReportLine is a report that was written.
 type ReportLine struct {
 	ExperimentID string `json:"experiment_id"`
 	File         string `json:"file"`
@@ -131,7 +130,6 @@ type report struct {
 
 type setting struct{ Name, Value string }
 
-// reportVersion is an evaluation.
 type reportVersion struct {
 	N                    int
 	When, Playbook       string
@@ -140,7 +138,6 @@ type reportVersion struct {
 	Best                 bool
 }
 
-// reportItem is an item in the grid.
 type reportItem struct {
 	N                int
 	Change           evaluations.Change

@@ -85,7 +85,7 @@ type groupLine struct {
 	Reasons []reasonOfLine `json:"reasons,omitempty"`
 }
 
-// reasonOfLine is why the answer of a run is wrong.
+// reasonOfLine is the reason for the wrong answer of a run.
 type reasonOfLine struct {
 	RunID  string `json:"run_id"`
 	TaskID string `json:"task_id,omitempty"`
@@ -164,7 +164,6 @@ func printTriage(out io.Writer, t *triagesource.Result) error {
 	return w.Flush()
 }
 
-// nameOf returns the task id of a run, or its workflow id.
 func nameOf(r runs.Run) string {
 	return cmp.Or(r.TaskID, r.WorkflowID)
 }

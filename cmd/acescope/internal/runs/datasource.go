@@ -40,7 +40,7 @@ func dataSource(in *ace.ExperimentInput) (string, *ace.Ref) {
 }
 func evalSource(in *ace.ExperimentInput) (string, *ace.Ref) { return in.EvalID, in.Eval }
 
-// checkDataset returns why a data set cannot be opened. "" names none.
+// checkDataset returns why a data set cannot be opened. Without a name there is no data set to check.
 func checkDataset(ctx context.Context, e *engine.Engine, name string, of source) error {
 	if name == "" || e == nil && strings.HasPrefix(name, experimentSet) {
 		return nil

@@ -82,7 +82,6 @@ func evalShowCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// EvalVersionLine is an evaluation of a playbook version.
 type EvalVersionLine struct {
 	ExperimentID string `json:"experiment_id"`
 	Version      int    `json:"version"` // its place in the list, from 0
@@ -92,7 +91,6 @@ type EvalVersionLine struct {
 	Since *experiments.Paired `json:"since_previous,omitempty"`
 }
 
-// EvalItemLine is an item of an evaluation.
 type EvalItemLine struct {
 	ExperimentID string             `json:"experiment_id"`
 	Item         int                `json:"item"` // in the data set, from 1
@@ -100,7 +98,7 @@ type EvalItemLine struct {
 	Verdicts     []evaluations.Mark `json:"verdicts"` // by version
 }
 
-// EvalAnswerLine is how a version answered an item.
+// EvalAnswerLine is the answer of a version to an item.
 type EvalAnswerLine struct {
 	ExperimentID string `json:"experiment_id"`
 	Item         int    `json:"item"`
@@ -140,7 +138,6 @@ func showEvaluations(a *cli.App, ctx context.Context, name, data string, item in
 	return p.Flush()
 }
 
-// ReadEvaluations reads the evaluations of an experiment.
 func ReadEvaluations(ctx context.Context, e *engine.Engine, name string) (*evaluations.Grid, error) {
 	run, err := runs.Resolve(ctx, e.Client, name)
 	if err != nil {
@@ -154,7 +151,6 @@ func ReadEvaluations(ctx context.Context, e *engine.Engine, name string) (*evalu
 	return evaluations.Read(ctx, deps, e.Namespace(), exec.GetWorkflowId(), exec.GetRunId())
 }
 
-// evalPage writes a grid.
 type evalPage struct {
 	*cli.Lines
 	*evaluations.Grid

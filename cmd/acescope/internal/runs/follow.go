@@ -48,7 +48,7 @@ type SummaryLine struct {
 	Stopped        string       `json:"stopped,omitempty"` // why it ended early
 }
 
-// taskCounts counts closed tasks: all except canceled ones, by verdict, failed ones, and canceled ones.
+// taskCounts counts closed tasks. Tasks leaves out the canceled ones.
 type taskCounts struct {
 	Tasks     int `json:"tasks"`
 	Correct   int `json:"correct"`

@@ -22,7 +22,6 @@ import (
 	runsview "acescope/views/runs"
 )
 
-// listOptions are the flags of the list command.
 type listOptions struct {
 	query   string
 	filter  string

@@ -27,7 +27,6 @@ import (
 	"acescope/sources/logs"
 )
 
-// LogsFlags are the flags of acescope logs.
 type LogsFlags struct {
 	Follow, FromStart bool
 	tail              int
@@ -63,7 +62,6 @@ func LogsCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// Logs prints or follows log files.
 func Logs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) error {
 	w := &logWriter{
 		App: a, once: !f.Follow,
@@ -304,7 +302,6 @@ func appendString(b []byte, s string) []byte {
 	return append(b, quoted...)
 }
 
-// LogNote reports an event of a file.
 type LogNote struct {
 	Event logfile.Kind `json:"event"`
 	File  string       `json:"file,omitempty"`

@@ -12,7 +12,6 @@ import (
 	"acescope/tui/text"
 )
 
-// OperationLine is an operation event with its run.
 type OperationLine struct {
 	operation.Event
 	RunID string `json:"run_id,omitempty"`

@@ -18,7 +18,6 @@ import (
 	"acescope/engine/store/artifact"
 )
 
-// PhasePromptHelp describes the flag --phase-prompt.
 const PhasePromptHelp = "prompt of one phase, as PHASE=NAME, PHASE=NAME@VERSION or PHASE=@FILE; " +
 	"\"acescope phase-prompt list\" lists them; repeatable"
 

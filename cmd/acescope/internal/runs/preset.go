@@ -32,7 +32,6 @@ func (f *runFlags) addLearning(fs *pflag.FlagSet) {
 		"grade the answers, but tell the reflector only whether they are correct")
 }
 
-// maxRounds bounds --reflection-rounds.
 const maxRounds = 20
 
 func (f runFlags) checkLearning() error {

@@ -77,7 +77,6 @@ func (f runFlags) protocol() ace.Protocol {
 	return p
 }
 
-// parseModels parses the values of --model.
 func (f *runFlags) parseModels() error {
 	for _, s := range f.models {
 		phase, name, ok := strings.Cut(s, "=")

@@ -145,7 +145,6 @@ func DefaultModel(provider string, known []model.Provider) (name string, ok bool
 	return "", false
 }
 
-// providerNames returns the names of providers with descriptions.
 func providerNames(a *cli.App, ctx context.Context) (names []cobra.Completion) {
 	all := allProviders(a)
 	for _, d := range a.StepBlueprints(ctx) {
@@ -159,7 +158,6 @@ func providerNames(a *cli.App, ctx context.Context) (names []cobra.Completion) {
 	return names
 }
 
-// CompleteProviders completes the name of a provider.
 func CompleteProviders(a *cli.App) cobra.CompletionFunc {
 	return cli.Complete(a, func(ctx context.Context) []cobra.Completion { return providerNames(a, ctx) })
 }

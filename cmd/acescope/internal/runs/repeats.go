@@ -14,7 +14,6 @@ import (
 	"acescope/engine/learning/stats"
 )
 
-// maxRepeats bounds --repeats.
 const maxRepeats = 100
 
 // checkRepeats checks the flags --repeats, --shuffle, --seed and --dry-run.

@@ -36,7 +36,6 @@ type ReviewLine struct {
 	OnTimeout  string        `json:"on_timeout"`     // reject or approve
 }
 
-// ReviewDecisionLine reports a decision.
 type ReviewDecisionLine struct {
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`

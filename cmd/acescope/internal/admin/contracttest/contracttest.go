@@ -1,4 +1,4 @@
-// Package contracttest holds the payloads of histories against the schemas of the contract, for tests.
+// Package contracttest checks the payloads of histories against the schemas of the contract, for tests.
 package contracttest
 
 import (
