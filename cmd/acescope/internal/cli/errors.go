@@ -167,11 +167,11 @@ func QueryError(query string, err error) error {
 	if query == "" || !errors.As(err, &invalid) {
 		return err
 	}
-	text := Cut([]byte(OneLine(invalid)), maxQuoted)
+	text := ace.Cut(OneLine(invalid), maxQuoted)
 	if at := cluster.QueryErrorAt(query, err); at >= 0 {
-		return UsageError("query, column %d, at %q: %s", at+1, Cut([]byte(query[at:]), maxQuoted), text)
+		return UsageError("query, column %d, at %q: %s", at+1, ace.Cut(query[at:], maxQuoted), text)
 	}
-	return UsageError("query %q: %s", Cut([]byte(query), maxQuoted), text)
+	return UsageError("query %q: %s", ace.Cut(query, maxQuoted), text)
 }
 
 // maxQuoted bounds the bytes of a query and of a server's answer that an error quotes.

@@ -31,14 +31,6 @@ func NewID(prefix string) string {
 	return prefix + "-" + time.Now().Format("20060102-150405") + "-" + strings.ToLower(rand.Text()[:5])
 }
 
-// Cut returns at most n bytes of a payload, with an ellipsis if it is longer.
-func Cut(raw []byte, n int) string {
-	if len(raw) <= n {
-		return string(raw)
-	}
-	return strings.ToValidUTF8(string(raw[:n]), "") + "…"
-}
-
 // ShellQuote quotes s for a POSIX shell.
 func ShellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 

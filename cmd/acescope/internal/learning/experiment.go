@@ -245,26 +245,20 @@ func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []str
 		fmt.Sprintf("data set %s, model %s, %s, %d at a time", l.DatasetID, l.Model, l.Adapter,
 			max(l.Input.Parallel, 1)),
 	)
-	for _, text := range []string{l.Input.SettingsText(), l.Input.PresetText()} {
+	add := func(label, text string) {
 		if text != "" {
-			lines = append(lines, text)
+			lines = append(lines, label+text)
 		}
 	}
-	if l.Stopped != "" {
-		lines = append(lines, "stopped: "+l.Stopped)
-	}
-	if tools := l.Input.SkillsConfig.AllowedTools; len(tools) > 0 {
-		lines = append(lines, "only "+strings.Join(tools, ", "))
-	}
+	add("", l.Input.SettingsText())
+	add("", l.Input.PresetText())
+	add("stopped: ", l.Stopped)
+	add("only ", strings.Join(l.Input.SkillsConfig.AllowedTools, ", "))
 	if s.Failure != nil {
-		lines = append(lines, "failed: "+s.Failure.Message)
+		add("failed: ", s.Failure.Message)
 	}
-	if s.Err != "" {
-		lines = append(lines, "incomplete: "+s.Err)
-	}
-	if s.Note != "" {
-		lines = append(lines, s.Note)
-	}
+	add("incomplete: ", s.Err)
+	add("", s.Note)
 	if s.Dropped > 0 {
 		lines = append(lines, ace.Count(s.Dropped, "later task")+" counted but not plotted")
 	}

@@ -168,17 +168,14 @@ func printImport(a *cli.App, r *series.Result, line PlaybookImportLine) error {
 	if r.Order != "" {
 		what += ", in the order of " + strings.TrimPrefix(r.Order, "the order of ")
 	}
-	w := a.Out
-	fmt.Fprintf(w, "read        %s: %s\n", cli.SafeText(what), ace.Count(len(r.Files), "playbook"))
-	t := line.Totals
-	if line.Versions > 0 {
-		fmt.Fprintf(w, "operations  +%d ~%d -%d, %d TAG, %d logged without effect\n", t.Added, t.Updated,
-			t.Removed, t.Tagged,
-			t.Refused)
+	out := cli.NewLines(a)
+	out.Printf("read        %s: %s", what, ace.Count(len(r.Files), "playbook"))
+	if t := line.Totals; line.Versions > 0 {
+		out.Printf("operations  +%d ~%d -%d, %d TAG, %d logged without effect", t.Added, t.Updated, t.Removed,
+			t.Tagged, t.Refused)
 	}
 	if r.Kind == series.RunFolder {
-		fmt.Fprintf(w, "results     %s, %s\n", ace.Count(line.Scores, "evaluation"),
-			ace.Count(line.Cited, "citation"))
+		out.Printf("results     %s, %s", ace.Count(line.Scores, "evaluation"), ace.Count(line.Cited, "citation"))
 	}
 	verb := "imported"
 	if line.DryRun {
@@ -196,6 +193,6 @@ func printImport(a *cli.App, r *series.Result, line PlaybookImportLine) error {
 			state += fmt.Sprintf(", %s is %d", name, n)
 		}
 	}
-	_, err := fmt.Fprintf(w, "branch      %s: %s\n", cli.SafeText(line.Branch), state)
-	return err
+	out.Printf("branch      %s: %s", line.Branch, state)
+	return out.Flush()
 }

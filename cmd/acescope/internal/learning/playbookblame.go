@@ -3,7 +3,6 @@ package learning
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -107,7 +106,7 @@ func playbookBlame(a *cli.App, ctx context.Context, name, bullet string, events 
 		}
 	}
 	if !a.JSON && bullet != "" {
-		return printBlame(a.Out, lines[0])
+		return printBlame(a, lines[0])
 	}
 	header := "BULLET\tTASK\tVERSION\tEVENT\tHELPFUL\tHARMFUL\tEDITS\tLAST\tTEXT"
 	return cli.WriteRows(a, slices.Values(lines), header, blameCells)
@@ -201,54 +200,39 @@ func (f *eventFinder) line(
 	return line, nil
 }
 
-// printMerge writes what a MERGE did to a bullet: which bullets it merged, or which one the bullet was merged
-// into.
-func printMerge(w io.Writer, t playbook.BulletChange) {
-	if t.Into != "" {
-		fmt.Fprintf(w, "  into %s", cli.SafeText(t.Into))
-		return
-	}
-	fmt.Fprintf(w, "  helpful +%d, harmful +%d, neutral +%d", t.Helpful, t.Harmful, t.Neutral)
-	for _, m := range t.Merged {
-		from := "START"
-		if m.Added != nil {
-			from = fmt.Sprintf("%s@%d %s", m.Added.Branch, m.Added.Seq, m.Added.TaskID)
-		}
-		fmt.Fprintf(w, "\n        merged %s (%s) %s", cli.SafeText(m.ID), cli.SafeText(from),
-			cli.SafeText(m.Content))
-	}
-	if t.Content != "" {
-		fmt.Fprintf(w, "\n        %s", wordDiff(playbook.Words(t.Before, t.Content)))
-	}
-}
-
-func printBlame(w io.Writer, l BlameLine) error {
-	b := l.Bullet
-	fmt.Fprintf(w, "%s  %s  helpful %d, harmful %d, neutral %d\n%s\n", cli.SafeText(b.ID),
-		cli.SafeText(b.Section),
-		b.Helpful, b.Harmful, b.Neutral, cli.SafeText(b.Content))
+func printBlame(a *cli.App, l BlameLine) error {
+	out, b := cli.NewLines(a), l.Bullet
+	out.Printf("%s  %s  helpful %d, harmful %d, neutral %d", b.ID, b.Section, b.Helpful, b.Harmful, b.Neutral)
+	out.Printf("%s", b.Content)
 	if l.Added == nil {
-		fmt.Fprintf(w, "START   in the initial playbook of %s\n", cli.SafeText(l.Branch))
+		out.Printf("START   in the initial playbook of %s", l.Branch)
 	}
 	for _, t := range l.Changes {
-		fmt.Fprintf(w, "%-7s %s@%d  %s  %s  %s/%s", t.Type, cli.SafeText(t.Branch), t.Seq,
-			t.At.Local().Format(time.DateTime), cli.SafeText(t.TaskID), cli.SafeText(t.WorkflowID),
-			cli.SafeText(t.RunID))
+		line := fmt.Sprintf("%-7s %s@%d  %s  %s  %s/%s", t.Type, t.Branch, t.Seq,
+			t.At.Local().Format(time.DateTime), t.TaskID, t.WorkflowID, t.RunID)
 		if e := t.RunSteps; e != nil {
-			fmt.Fprintf(w, "  curator event %d, persist event %d", e.Curator, e.Persist)
+			line += fmt.Sprintf("  curator event %d, persist event %d", e.Curator, e.Persist)
 		}
-		switch t.Type {
-		case ace.OpTag:
-			fmt.Fprintf(w, "  helpful +%d, harmful +%d, neutral +%d", t.Helpful, t.Harmful, t.Neutral)
-		case ace.OpUpdate:
-			fmt.Fprintf(w, "\n        %s", wordDiff(playbook.Words(t.Before, t.Content)))
-		case ace.OpMerge:
-			printMerge(w, t.BulletChange)
+		switch {
+		case t.Into != "":
+			line += "  into " + t.Into
+		case t.Type == ace.OpTag, t.Type == ace.OpMerge:
+			line += fmt.Sprintf("  helpful +%d, harmful +%d, neutral +%d", t.Helpful, t.Harmful, t.Neutral)
+		}
+		out.Printf("%s", line)
+		for _, m := range t.Merged {
+			from := "START"
+			if m.Added != nil {
+				from = fmt.Sprintf("%s@%d %s", m.Added.Branch, m.Added.Seq, m.Added.TaskID)
+			}
+			out.Printf("        merged %s (%s) %s", m.ID, from, m.Content)
+		}
+		if t.Type == ace.OpUpdate || t.Type == ace.OpMerge && t.Into == "" && t.Content != "" {
+			out.Printf("        %s", wordDiff(playbook.Words(t.Before, t.Content)))
 		}
 		if t.Type != ace.OpTag && t.Rationale != "" {
-			fmt.Fprintf(w, "\n        because %s", cli.SafeText(t.Rationale))
+			out.Printf("        because %s", t.Rationale)
 		}
-		fmt.Fprintln(w)
 	}
-	return nil
+	return out.Flush()
 }

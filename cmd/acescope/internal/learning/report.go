@@ -186,38 +186,32 @@ func settingsOf(in *ace.ExperimentInput) []setting {
 			ace.Count(max(in.Parallel, 1), "task"))},
 		{"First playbook", cmp.Or(fmt.Sprintf("%.12s", in.PlaybookHash), "empty")},
 	}
-	add := func(name, format string, args ...any) {
-		list = append(list, setting{name, fmt.Sprintf(format, args...)})
-	}
-	if in.Eval != nil {
-		add("Evaluation", "%s, %s, sha256 %.12s", in.EvalID, ace.Count(in.EvalTasks, "task"),
-			in.Eval.SHA256)
-	}
-	if in.EvalEvery > 0 {
-		add("Evaluated", "every %s", ace.Count(in.EvalEvery, "task"))
-	}
-	if in.Window > 0 {
-		add("Window", "%s", ace.Count(in.Window, "task"))
-	}
-	if in.Grader != "" {
-		add("Grader", "%s", in.Grader)
-	}
-	for _, phase := range ace.Steps() {
-		if name := in.Steps[string(phase)]; name != "" {
-			add("Provider of "+string(phase), "%s", name)
+	add := func(name, value string) {
+		if value != "" {
+			list = append(list, setting{name, value})
 		}
 	}
-	if text := in.SettingsText(); text != "" {
-		add("Protocol", "%s", text)
+	if in.Eval != nil {
+		add("Evaluation", fmt.Sprintf("%s, %s, sha256 %.12s", in.EvalID, ace.Count(in.EvalTasks, "task"),
+			in.Eval.SHA256))
 	}
-	if tools := in.SkillsConfig.AllowedTools; len(tools) > 0 {
-		add("Tools", "%s", strings.Join(tools, ", "))
+	if in.EvalEvery > 0 {
+		add("Evaluated", "every "+ace.Count(in.EvalEvery, "task"))
 	}
+	if in.Window > 0 {
+		add("Window", ace.Count(in.Window, "task"))
+	}
+	add("Grader", in.Grader)
+	for _, phase := range ace.Steps() {
+		add("Provider of "+string(phase), in.Steps[string(phase)])
+	}
+	add("Protocol", in.SettingsText())
+	add("Tools", strings.Join(in.SkillsConfig.AllowedTools, ", "))
 	if in.Shuffle != nil {
-		add("Order", "shuffled with seed %d", in.Shuffle.Seed)
+		add("Order", fmt.Sprintf("shuffled with seed %d", in.Shuffle.Seed))
 	}
 	if in.Repeats > 0 {
-		add("Repeat", "%d of %d of %s", in.Repeat, in.Repeats, in.Group)
+		add("Repeat", fmt.Sprintf("%d of %d of %s", in.Repeat, in.Repeats, in.Group))
 	}
 	return list
 }
@@ -300,10 +294,7 @@ func (r *report) evaluations(g *evaluations.Grid) {
 // bullets adds the bullets of the last playbook, with the effects if an ablation measured them.
 func (r *report) bullets(ctx context.Context, e *engine.Engine, s *experiments.Series,
 	g *evaluations.Grid) error {
-	hash := s.Progress.After
-	if hash == "" {
-		hash = s.Input.PlaybookHash
-	}
+	hash := cmp.Or(s.Progress.After, s.Input.PlaybookHash)
 	if hash == "" {
 		return nil
 	}

@@ -211,7 +211,7 @@ func Prepare(
 			})
 	case "signal":
 		argument := []byte(c.Argument)
-		lines := []string{"signal    " + c.Signal, "argument  " + cmp.Or(cli.Cut(argument, 60), "none")}
+		lines := []string{"signal    " + c.Signal, "argument  " + cmp.Or(ace.Cut(c.Argument, 60), "none")}
 		message := "sent " + c.Signal + " to " + of.WorkflowID
 		p = prepared("Signal", of, lines, message, func(ctx context.Context) (string, error) {
 			return "", e.Signal(ctx, of.WorkflowID, of.RunID, c.Signal, argument)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -221,8 +220,10 @@ func printSummary(
 	if in.Epochs > 0 {
 		tasks = fmt.Sprintf(", %s: %s", ace.Count(s.Tasks, "task"), s.taskCounts)
 	}
-	fmt.Fprintf(a.Out, "experiment %s: %s%s%s, %s\n", s.ExperimentID, s.Status, tasks, took, s.Usage.Cost())
-	return cmp.Or(printExperiment(a.Out, &in, p), failed)
+	out := cli.NewLines(a)
+	out.Printf("experiment %s: %s%s%s, %s", s.ExperimentID, s.Status, tasks, took, s.Usage.Cost())
+	printExperiment(out, &in, p)
+	return cmp.Or(out.Flush(), failed)
 }
 
 // countsText lists numbers of tasks by verdict, or by status if they did not complete: "3 correct, 1 failed".
@@ -244,42 +245,37 @@ func appendCount(parts []string, n int, word string) []string {
 	return append(parts, fmt.Sprintf("%d %s", n, word))
 }
 
-func printExperiment(w io.Writer, in *ace.ExperimentInput, p ace.ExperimentProgress) error {
+func printExperiment(out *cli.Lines, in *ace.ExperimentInput, p ace.ExperimentProgress) {
 	for _, e := range p.Eval {
 		counts := taskCounts{Correct: e.Correct, Wrong: e.Labeled() - e.Correct, Unlabeled: e.Unlabeled}
-		fmt.Fprintf(w, "eval     %s: %s: %s%s\n", evaluations.When(e), ace.Count(e.Tasks, "task"), counts,
+		out.Printf("eval     %s: %s: %s%s", evaluations.When(e), ace.Count(e.Tasks, "task"), counts,
 			accuracyText(in, e.Correct, e.Labeled(), e.Score))
 	}
 	if learned := experiments.Learned(&p); learned != nil {
-		fmt.Fprintf(w, "eval     from the first to the last: %s\n", learned.Change())
+		out.Printf("eval     from the first to the last: %s", learned.Change())
 	}
 	for _, e := range p.Epochs {
-		fmt.Fprintf(w, "epoch    %d: %s: %s%s\n",
-			e.Epoch, ace.Count(e.Tasks, "task"), countsOf(e),
+		out.Printf("epoch    %d: %s: %s%s", e.Epoch, ace.Count(e.Tasks, "task"), countsOf(e),
 			accuracyText(in, e.Correct, e.Labeled(), e.Score))
 		if text := e.AgainText(); text != "" {
-			fmt.Fprintf(w, "again    %s\n", text)
+			out.Printf("again    %s", text)
 		}
 	}
 	if b := p.Best; b != nil && len(p.Eval) > 1 {
-		e := p.Eval[b.Evaluation]
-		fmt.Fprintf(w, "best     version %d, %s, accuracy %s", b.Evaluation, evaluations.When(e),
-			widget.Accuracy(e.Correct, e.Labeled(), theme.Unicode()))
+		e, branch := p.Eval[b.Evaluation], ""
 		if b.Branch != "" {
-			fmt.Fprintf(w, ", branch %s", b.Branch)
+			branch = ", branch " + b.Branch
 		}
-		fmt.Fprintln(w)
+		out.Printf("best     version %d, %s, accuracy %s%s", b.Evaluation, evaluations.When(e),
+			widget.Accuracy(e.Correct, e.Labeled(), theme.Unicode()), branch)
 	}
 	if p.Stopped != "" {
-		fmt.Fprintf(w, "stopped  %s\n", p.Stopped)
+		out.Printf("stopped  %s", p.Stopped)
 	}
-	if p.TotalEpochs == 0 {
-		return nil
+	if p.TotalEpochs > 0 {
+		out.Printf("playbook %.12s → %.12s, %s, %s accepted, %s rejected", p.Before, p.After,
+			ace.Count(p.Bullets, "bullet"), ace.Count(p.Accepted, "operation"), ace.Number(p.Rejected))
 	}
-	_, err := fmt.Fprintf(w, "playbook %.12s → %.12s, %s, %s accepted, %s rejected\n",
-		p.Before, p.After, ace.Count(p.Bullets, "bullet"),
-		ace.Count(p.Accepted, "operation"), ace.Number(p.Rejected))
-	return err
 }
 
 // accuracyText returns the accuracy of the labeled tasks with its interval, and their mean score from the sum

@@ -405,18 +405,18 @@ func formatCall(c *histories.ToolCall) string {
 		at = c.At.Local().Format(clockTime)
 	}
 	line := fmt.Sprintf("%12s  %-7s %8s  %s %s", at, state, formatMillis(c.DurationMS), c.Name,
-		cli.Cut(c.Args, 120))
+		ace.Cut(string(c.Args), 120))
 	switch {
 	case c.Error != "":
 		line += "  " + c.Error
 	case len(c.Result) > 0:
-		line += " → " + cli.Cut(c.Result, 120)
+		line += " → " + ace.Cut(string(c.Result), 120)
 	}
 	return line + "  [" + c.ID + "]"
 }
 
 func (p *page) experiment(d *histories.Detail) {
-	_ = printExperiment(p.Buf, &d.ExperimentInput, *d.Experiment) // the flush returns its error
+	printExperiment(p.Lines, &d.ExperimentInput, *d.Experiment)
 	if len(d.FailedTasks) == 0 {
 		return
 	}
