@@ -83,9 +83,8 @@ func Parse(path string, data []byte, known func(name string) bool) (f File, warn
 	}
 	p.lines = keyLines(data)
 	tables := map[string]func(any){
-		"keys": p.readKeys, "filters": p.readFilters, "prices": p.readPrices,
-		"providers": p.readProviders, "agents": p.readAgents,
-		"graders": p.readGraders, "prompts": p.readPrompts,
+		"keys": p.readKeys, "filters": p.readFilters, "prices": p.readPrices, "providers": p.readProviders,
+		"agents": p.readAgents, "graders": p.readGraders, "prompts": p.readPrompts,
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(tree), func(a, b string) int {
 		return p.line(a) - p.line(b)

@@ -75,8 +75,7 @@ func config(a *cli.App, ctx context.Context) error {
 		return err
 	}
 	c := configLine{
-		Paths: paths, Settings: a.SettingLines(), Providers: a.ProviderLines(ctx),
-		Graders:  a.GraderLines(),
+		Paths: paths, Settings: a.SettingLines(), Providers: a.ProviderLines(ctx), Graders: a.GraderLines(),
 		Filters:  append([]runs.SavedFilter{}, a.Settings.File.Filters...),
 		Warnings: append([]string{}, a.Settings.Warnings...),
 	}

@@ -175,9 +175,7 @@ func (l *Link) connect(ctx context.Context, serve bool) (*engine.Engine, func())
 	l.app.Note = l.feeds.Link.Report
 	open := l.app.OpenFollowing
 	if serve {
-		open = func(ctx context.Context) (*engine.Engine, func(), error) {
-			return l.app.Open(ctx, true)
-		}
+		open = func(ctx context.Context) (*engine.Engine, func(), error) { return l.app.Open(ctx, true) }
 	}
 	for {
 		e, done, err := open(ctx)
@@ -235,8 +233,7 @@ func (l *Link) showFailure(err error) {
 
 func (l *Link) showConnection(ctx context.Context, e *engine.Engine) {
 	l.feeds.Link.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: string(e.Mode()),
-		Address:   e.Address(),
-		Namespace: e.Namespace(), Since: time.Now()})
+		Address: e.Address(), Namespace: e.Namespace(), Since: time.Now()})
 	l.feeds.Link.SetHealth("engine", true, fmt.Sprintf("%s, %s", e.Mode(), e.Address()))
 	for _, c := range cli.ProviderChecks(ctx, l.app) {
 		c.Name = "provider " + c.Name

@@ -123,9 +123,8 @@ func (x *examination) checkTerminal() {
 		x.report("terminal", cluster.Error, "cannot read its size: %v", err)
 		return
 	}
-	x.report("terminal", cluster.ErrorUnless(w >= 40 && h >= 10),
-		"%d×%d (%s), UTF-8 %t, NO_COLOR %t", w, h, os.Getenv("TERM"),
-		theme.HasUTF8(os.Getenv), theme.WantsNoColor(os.Getenv))
+	x.report("terminal", cluster.ErrorUnless(w >= 40 && h >= 10), "%d×%d (%s), UTF-8 %t, NO_COLOR %t", w, h,
+		os.Getenv("TERM"), theme.HasUTF8(os.Getenv), theme.WantsNoColor(os.Getenv))
 }
 
 // checkPrograms looks for optional programs and those that the configuration names.
@@ -279,8 +278,7 @@ func (x *examination) checkRunners(ctx context.Context, e *engine.Engine, openRu
 		return
 	}
 	x.report("runners", cluster.OK, "%d online, %d stale, %d draining; %s waiting for a runner",
-		count[runner.Online],
-		count[runner.Stale], count[runner.Draining], ace.Count(view.Waiting, "run"))
+		count[runner.Online], count[runner.Stale], count[runner.Draining], ace.Count(view.Waiting, "run"))
 }
 
 // checkBlueprints reports the directories of blueprints, and each blueprint that cannot be used.

@@ -14,11 +14,9 @@ func healthDeps(a *cli.App, e *engine.Engine) cluster.Deps {
 	dir, _ := a.DataDir() // the connection exists, so there is a data directory
 	return cluster.Deps{
 		Client: e.Client, Namespace: e.Namespace(), TaskQueue: e.TaskQueue, Playbooks: e.Books,
-		Prompts: e.Prompts, DataDir: dir,
-		Mirror: engine.LogMirror(e), Transcripts: engine.TranscriptMirror(e), Spool: spool.Dir(os.Getenv),
-		Artifact: e.Artifacts.Get,
-		Meter:    a.Meter, Host: host(e, dir),
-		Agents: a.AgentChecks(),
+		Prompts: e.Prompts, DataDir: dir, Mirror: engine.LogMirror(e),
+		Transcripts: engine.TranscriptMirror(e), Spool: spool.Dir(os.Getenv), Artifact: e.Artifacts.Get,
+		Meter: a.Meter, Host: host(e, dir), Agents: a.AgentChecks(),
 	}
 }
 

@@ -70,8 +70,7 @@ var (
 	sessionLines = typed[agents.SessionLine]("session", "transcript")
 	agentStart   = slices.Concat(typed[agents.AgentStarted]("agent_started"),
 		typed[agents.AgentResult]("agent_result"))
-	bookDiff = slices.Concat(typed[learning.DiffLine]("added", "removed"),
-		typed[playbook.Change]("changed"),
+	bookDiff = slices.Concat(typed[learning.DiffLine]("added", "removed"), typed[playbook.Change]("changed"),
 		typed[learning.DiffEnd]("playbook_diff"))
 	scores   = slices.Concat(typed[history.ScoreLine]("score"), typed[history.ScoreboardLine]("scoreboard"))
 	listed   = typed[cli.RunLine]("task", "experiment", "blueprint", "session", "flow", "workflow")
@@ -92,8 +91,7 @@ var Outputs = []output{
 	{"ask", typed[runs.AskLine]("ask")},
 	{"eval", slices.Concat(finished, typed[runs.StartedLine]("started"))},
 	{"eval show", slices.Concat(typed[runs.EvalVersionLine]("eval_version"),
-		typed[runs.EvalItemLine]("eval_item"),
-		typed[runs.EvalAnswerLine]("eval_answer"))},
+		typed[runs.EvalItemLine]("eval_item"), typed[runs.EvalAnswerLine]("eval_answer"))},
 	{"list", slices.Concat(listed, typed[runs.FacetsLine]("facets"), typed[sourceruns.Recent]("recent"))},
 	{"wait", listed},
 	{"review", slices.Concat(listed, typed[runs.ReviewLine]("review_operation"),
@@ -135,8 +133,7 @@ var Outputs = []output{
 	{"experiment compare", slices.Concat(typed[learning.ComparisonLine]("comparison"),
 		typed[experiments.Pair]("flip"), typed[learning.GroupComparisonLine]("group_comparison"))},
 	{"diff", slices.Concat(typed[history.RunDiffLine]("run_diff"), typed[history.PairLine]("pair"),
-		typed[learning.ComparisonLine]("comparison"), typed[history.DiffFlip]("flip"),
-		bookDiff)},
+		typed[learning.ComparisonLine]("comparison"), typed[history.DiffFlip]("flip"), bookDiff)},
 	{"triage", typed[learning.TriageLine]("triage")},
 	{"tail", slices.Concat(changes, finished)},
 	{"observe install", typed[agents.HooksLine]("hooks")},

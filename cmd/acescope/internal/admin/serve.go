@@ -30,9 +30,7 @@ func ServeCommand(a *cli.App) *cobra.Command {
 		Example: "acescope serve\nacescope serve --ui\n" +
 			"eval \"$(acescope serve --print-env)\" && temporal workflow list",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return serve(a, cmd.Context(), f)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return serve(a, cmd.Context(), f) },
 	}
 	cmd.Flags().BoolVar(&f.printEnv, "print-env", false,
 		"print the environment of a client with the access token")

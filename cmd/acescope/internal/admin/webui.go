@@ -25,9 +25,7 @@ func WebCommand(a *cli.App) *cobra.Command {
 			"cluster with a Web UI of its own, set its address with --ui-address; that of Temporal Cloud is known.",
 		Example: "acescope web finance-1-e1-0042\nacescope web --json | jq -r .url",
 		Args:    cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return web(a, cmd.Context(), args)
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return web(a, cmd.Context(), args) },
 	}
 }
 

@@ -90,8 +90,7 @@ func newBlueprintLine(e blueprint.Entry) BlueprintLine {
 	info := e.Info()
 	info.Schema = nil
 	return BlueprintLine{Type: "blueprint_definition", BlueprintInfo: info, BlueprintType: info.Type,
-		Strategy:   e.Strategy,
-		ShadowedBy: e.Shadowed}
+		Strategy: e.Strategy, ShadowedBy: e.Shadowed}
 }
 
 func requirementsText(r *runner.Requirements) string {
@@ -123,8 +122,7 @@ func showBlueprint(a *cli.App, name string) error {
 	}
 	parameters := b.Parameters.Parameters()
 	if a.JSON {
-		return cli.NewLines(a).Write(
-			BlueprintDetail{b.Name, b.Dir, b.Blueprint, parameters, b.Notes})
+		return cli.NewLines(a).Write(BlueprintDetail{b.Name, b.Dir, b.Blueprint, parameters, b.Notes})
 	}
 	if err := blueprintDetails(b).print(a.Out); err != nil {
 		return err
@@ -276,8 +274,7 @@ func validateBlueprints(a *cli.App, ctx context.Context, args []string) error {
 	for _, e := range entries {
 		c := BlueprintCheck{Name: e.Name, Path: e.Dir, OK: len(e.Problems.List) == 0,
 			Problems: append([]blueprint.Problem{}, e.Problems.List...), More: e.Problems.More,
-			Notes:      e.Notes,
-			ShadowedBy: e.Shadowed}
+			Notes: e.Notes, ShadowedBy: e.Shadowed}
 		if !c.OK {
 			invalid++
 		}

@@ -35,8 +35,7 @@ type EntryLine struct {
 
 func newEntryLine(session string, number int, e transcripts.Entry) EntryLine {
 	l := EntryLine{Type: string(e.Kind), SessionID: session, Number: number, Entry: e,
-		DurationMS: cluster.Millis(e.Took),
-		CutBytes:   e.Cut + e.ResultCut}
+		DurationMS: cluster.Millis(e.Took), CutBytes: e.Cut + e.ResultCut}
 	l.At = e.At.UTC()
 	if e.Kind != transcripts.KindCall {
 		return l

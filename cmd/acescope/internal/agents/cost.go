@@ -124,10 +124,8 @@ type CostLine struct {
 func newCostLine(c transcripts.Cost, by []transcripts.By, zone string) CostLine {
 	l := CostLine{
 		By: strings.ReplaceAll(join(by), " ", ""), Key: c.Key, Name: c.Name, Tokens: c.Tokens,
-		Unpriced:       c.Unpriced,
-		UnpricedModels: c.UnpricedModels, Models: c.Models, Sessions: c.Sessions, First: c.First,
-		Last:     c.Last,
-		TimeZone: zone,
+		Unpriced: c.Unpriced, UnpricedModels: c.UnpricedModels, Models: c.Models, Sessions: c.Sessions,
+		First: c.First, Last: c.Last, TimeZone: zone,
 	}
 	if c.Known() {
 		l.CostUSD = &c.CostUSD

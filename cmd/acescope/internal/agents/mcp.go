@@ -145,8 +145,7 @@ func withToolServer(a *cli.App, ctx context.Context, caller mcp.Caller, serve fu
 		return err
 	}
 	s := mcp.New(mcp.Options{Service: service, Version: cli.BuildVersion(), Caller: caller,
-		Artifacts: e.Artifacts,
-		Approvals: engine.FlowApprovals{Engine: e}, Logger: log})
+		Artifacts: e.Artifacts, Approvals: engine.FlowApprovals{Engine: e}, Logger: log})
 	defer s.Close()
 	if err := serve(s); ctx.Err() == nil {
 		return err

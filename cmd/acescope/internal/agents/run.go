@@ -95,8 +95,7 @@ func (c *RunClient) Result(ctx context.Context, id string) error {
 		return fmt.Errorf("run %s is %s and has no result", in.RunID, state.Status)
 	}
 	return fmt.Errorf("run %s has not ended, it is %s: wait for it with \"acescope wait %s\"", in.RunID,
-		state.Status,
-		in.RunID)
+		state.Status, in.RunID)
 }
 
 type AgentResult struct {

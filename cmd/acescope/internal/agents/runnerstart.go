@@ -112,8 +112,7 @@ type RunnerEvent struct {
 
 func RunnerEvents() (names []string) {
 	for _, k := range []host.EventKind{host.Waiting, host.Registered, host.LeaseLost, host.RunStarted,
-		host.RunEnded,
-		host.Draining, host.Left} {
+		host.RunEnded, host.Draining, host.Left} {
 		names = append(names, "runner_"+string(k))
 	}
 	return names
@@ -198,8 +197,7 @@ func (w *runnerLog) write(e host.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l := RunnerEvent{Type: "runner_" + string(e.Kind), At: time.Now().UTC(), RunnerID: w.id,
-		Epoch: e.Lease.Epoch,
-		Queue: e.Lease.Queue, Text: e.Text}
+		Epoch: e.Lease.Epoch, Queue: e.Lease.Queue, Text: e.Text}
 	if e.Run != nil {
 		l.RunID, l.Name = e.Run.RunID, e.Run.Name()
 	}

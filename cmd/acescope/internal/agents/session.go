@@ -339,8 +339,7 @@ func readTranscripts(a *cli.App, ctx context.Context, quiet bool) ([]*transcript
 // sessionDeps returns the dependencies of the readers of sessions.
 func sessionDeps(e *engine.Engine) cluster.Deps {
 	return cluster.Deps{Client: e.Client, Namespace: e.Namespace(), DataDir: e.DataDir(),
-		Artifact: e.Artifacts.Get,
-		TurnLog:  TurnLog(e.DataDir(), e), Mirror: engine.LogMirror(e)}
+		Artifact: e.Artifacts.Get, TurnLog: TurnLog(e.DataDir(), e), Mirror: engine.LogMirror(e)}
 }
 
 // TurnLog returns a function that locates the log of a turn on this machine.

@@ -69,9 +69,8 @@ func transcriptDetails(r sessions.Row, now time.Time) (d details) {
 		d.add("errors", "%d, the last: %s", s.Errors, s.LastError)
 	}
 	for _, u := range s.Tools {
-		d.add("tool", "%-24s %s, %d failed, %d denied, %s on average", u.Name,
-			ace.Count(u.Calls, "call"), u.Failed, u.Denied,
-			text.Duration(cluster.Milliseconds(u.MeanMS())))
+		d.add("tool", "%-24s %s, %d failed, %d denied, %s on average", u.Name, ace.Count(u.Calls, "call"),
+			u.Failed, u.Denied, text.Duration(cluster.Milliseconds(u.MeanMS())))
 	}
 	for _, g := range s.Agents {
 		d.add("subagent", "%s %s %s: %s, %s, %s", g.ID, g.Type, g.Description,
@@ -84,8 +83,7 @@ func transcriptDetails(r sessions.Row, now time.Time) (d details) {
 func (d *details) usage(r sessions.Row) {
 	t := r.Totals.Tokens
 	d.add("tokens", "%s: %s in, %s out, cache %s read, %s written", ace.Number(t.Total()),
-		ace.Number(t.Input),
-		ace.Number(t.Output), ace.Number(t.CacheRead), ace.Number(t.CacheWrite()))
+		ace.Number(t.Input), ace.Number(t.Output), ace.Number(t.CacheRead), ace.Number(t.CacheWrite()))
 	source := "at list prices"
 	if r.Transcript == nil || r.Agent == string(agentcli.OpenCode) {
 		source = "as the agent reports"

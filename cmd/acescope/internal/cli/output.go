@@ -184,8 +184,7 @@ func FinishedLine(f experiments.Finished, in ace.ExperimentInput) RunLine {
 		Run: runs.Run{
 			TaskID: r.TaskID, WorkflowID: f.WorkflowID, RunID: f.RunID, Experiment: in.ExperimentID,
 			Dataset: in.DatasetID, Model: in.Model, Adapter: string(in.Adapter), Status: f.Status,
-			Verdict: f.Verdict, Close: f.At,
-			Summary: &r.Summary,
+			Verdict: f.Verdict, Close: f.At, Summary: &r.Summary,
 		},
 		DurationMS: cluster.Millis(f.Took), Answer: r.Answer, Correct: r.Correct, Playbook: r.PlaybookHash,
 		Failure: f.Failure,

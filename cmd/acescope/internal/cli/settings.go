@@ -153,8 +153,7 @@ func (s *Settings) consoleFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.Theme, "theme", theme.Auto,
 		`color theme of the console; "acescope config themes" lists them`)
 	f.BoolVar(&s.Mouse, "mouse", false, "enable the mouse in the console")
-	f.BoolVar(&s.ReadOnly, "read-only", false,
-		"disable every action of the console that changes something")
+	f.BoolVar(&s.ReadOnly, "read-only", false, "disable every action of the console that changes something")
 	f.DurationVar(&s.Refresh, "refresh", cluster.DefaultInterval,
 		"interval between reads of the run list, 500ms to 1h")
 	f.IntVar(&s.FrameRate, "frame-rate", DefaultFrameRate,
@@ -182,8 +181,7 @@ func (s *Settings) clusterFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.Address, "address", "",
 		"host:port of a Temporal cluster to use instead of the embedded server")
 	f.StringVar(&s.Namespace, "namespace", "", "namespace on that cluster (default ace-dev)")
-	f.StringVar(&s.Profile, "profile", "",
-		"profile of the temporal command's configuration to connect with")
+	f.StringVar(&s.Profile, "profile", "", "profile of the temporal command's configuration to connect with")
 	f.StringVar(&s.CodecEndpoint, "codec-endpoint", "",
 		"URL of a codec server that encodes and decodes payloads")
 	f.StringVar(&s.CodecAuth, "codec-auth", "",

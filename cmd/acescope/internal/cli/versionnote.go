@@ -18,10 +18,8 @@ func versionNote(dir, before, now string) string {
 		return fmt.Sprintf("acescope %s used data directory %s before; this is acescope %s", before, dir, now)
 	case order > 0:
 		return fmt.Sprintf("the newer acescope %s used data directory %s before; "+
-			"this is acescope %s, which may not know "+
-			"all of its data", before, dir, now)
+			"this is acescope %s, which may not know all of its data", before, dir, now)
 	}
 	return fmt.Sprintf("the older acescope %s used data directory %s before; "+
-		"verify its open runs with this acescope %s: "+
-		"acescope replay verify --all", before, dir, now)
+		"verify its open runs with this acescope %s: acescope replay verify --all", before, dir, now)
 }

@@ -99,8 +99,7 @@ func validate(a *cli.App, e library.Entry, err error) error {
 	if err != nil && !errors.As(err, &problems) {
 		return flowError(e, err)
 	}
-	line := ValidationLine{Name: e.Name, Place: e.Place, Valid: err == nil,
-		Problems: []flow.Problem{}}
+	line := ValidationLine{Name: e.Name, Place: e.Place, Valid: err == nil, Problems: []flow.Problem{}}
 	line.Problems = append(line.Problems, problems...)
 	if err == nil {
 		line.Digest = e.Source.Digest()

@@ -153,10 +153,9 @@ func forkText(p *flowfork.Plan) []string {
 		again = append(again, text)
 	}
 	return slices.Concat(history.Labeled("workflow", p.WorkflowID), history.Labeled("run", p.RunID),
-		history.Labeled("forked at", point),
-		history.Labeled("reused", few(p.Reused, "no operation")...),
-		history.Labeled("will rerun", few(again, "")...),
-		history.Labeled("changed", changed...), history.Labeled("costs", flowCost(p)))
+		history.Labeled("forked at", point), history.Labeled("reused", few(p.Reused, "no operation")...),
+		history.Labeled("will rerun", few(again, "")...), history.Labeled("changed", changed...),
+		history.Labeled("costs", flowCost(p)))
 }
 
 // maxLines bounds the operations of a preview.

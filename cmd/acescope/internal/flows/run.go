@@ -173,9 +173,8 @@ func Follow(a *cli.App, ctx context.Context, e *engine.Engine, workflowID, runID
 		runs.Interrupted(a, ctx, id)
 		return err
 	}
-	line := ResultLine{Name: r.Input.Name, WorkflowID: workflowID, RunID: runID,
-		Status: r.Status,
-		Usage:  r.State.Usage, Operations: r.State.Operations, DurationMS: cluster.Millis(time.Since(begun)),
+	line := ResultLine{Name: r.Input.Name, WorkflowID: workflowID, RunID: runID, Status: r.Status,
+		Usage: r.State.Usage, Operations: r.State.Operations, DurationMS: cluster.Millis(time.Since(begun)),
 		Failure: r.Failure}
 	if r.Result != nil {
 		line.Outputs = r.Result.Outputs

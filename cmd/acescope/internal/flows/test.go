@@ -91,8 +91,7 @@ func (t *tester) run(ctx context.Context, files, recorded []string) error {
 		}
 	}
 	if t.failed > 0 {
-		return fmt.Errorf("%d of %s of flow %s failed", t.failed, ace.Count(t.tests, "test"),
-			t.entry.Name)
+		return fmt.Errorf("%d of %s of flow %s failed", t.failed, ace.Count(t.tests, "test"), t.entry.Name)
 	}
 	return nil
 }
@@ -136,8 +135,7 @@ func (t *tester) report(line TestLine, run func() (flowtest.Report, error)) (err
 		verdict = "failed"
 		t.failed++
 	}
-	t.out.Line(line, "%s  %s  %s", verdict, cli.SafeText(line.Case),
-		ace.Count(line.Operations, "operation"))
+	t.out.Line(line, "%s  %s  %s", verdict, cli.SafeText(line.Case), ace.Count(line.Operations, "operation"))
 	if !t.JSON {
 		for _, d := range line.Differences {
 			t.out.Printf("        %s", cli.SafeText(d))

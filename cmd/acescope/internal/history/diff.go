@@ -241,9 +241,7 @@ func writeDiff(a *cli.App, d *compare.Diff, sides [2]*diffSide, f diffFlags) err
 		d.Counts[status] += 0 // the JSON has all statuses
 	}
 	d.Notes = append([]string{}, d.Notes...)
-	l := RunDiffLine{
-		SideA: sides[0].line(d.A), SideB: sides[1].line(d.B), Same: !d.Differs(), Diff: d,
-	}
+	l := RunDiffLine{SideA: sides[0].line(d.A), SideB: sides[1].line(d.B), Same: !d.Differs(), Diff: d}
 	if !d.All {
 		ignored := compare.WhatIsIgnored()
 		l.Ignored = &ignored

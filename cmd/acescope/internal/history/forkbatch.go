@@ -67,9 +67,7 @@ func PlanBatch(a *cli.App, ctx context.Context, e *engine.Engine, originals []so
 }
 
 func planOf(a *cli.App, ctx context.Context, e *engine.Engine, r sourceruns.Run, at fork.Point,
-	c fork.Changes) (
-	*fork.Plan, error,
-) {
+	c fork.Changes) (*fork.Plan, error) {
 	if r.Type != ace.TaskWorkflow {
 		return nil, fmt.Errorf("%w: %s", fork.ErrForeign, r.Type)
 	}
@@ -118,9 +116,8 @@ func (b *BatchPlan) Prepared(e *engine.Engine) sourceruns.Batch {
 	for _, w := range b.warnings {
 		lines = append(lines, Labeled("warning", w)...)
 	}
-	return sourceruns.Batch{ID: b.ID, Title: "Fork " + ace.Count(len(b.Plans), "run") + "?",
-		Lines: lines,
-		Yes:   "fork the runs", Do: func(ctx context.Context, progress sourceruns.Progress) (int, error) {
+	return sourceruns.Batch{ID: b.ID, Title: "Fork " + ace.Count(len(b.Plans), "run") + "?", Lines: lines,
+		Yes: "fork the runs", Do: func(ctx context.Context, progress sourceruns.Progress) (int, error) {
 			return b.start(ctx, e, progress)
 		}}
 }

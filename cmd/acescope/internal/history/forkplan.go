@@ -36,9 +36,7 @@ func PlanFork(
 }
 
 func planFork(a *cli.App, ctx context.Context, e *engine.Engine, o *fork.Original, at fork.Point,
-	c fork.Changes) (
-	*fork.Plan, error,
-) {
+	c fork.Changes) (*fork.Plan, error) {
 	p, err := o.Plan(at, c)
 	if errors.Is(err, fork.ErrPoint) || errors.Is(err, fork.ErrNoChange) {
 		return nil, cli.UsageError("%s: %w", o.WorkflowID, err)
@@ -134,8 +132,7 @@ func checkForkProviders(a *cli.App, e *engine.Engine, p *fork.Plan) error {
 		if s.Prompt != nil {
 			if err := runs.CheckTakesPrompt(a, s.Provider, e.Providers); err != nil {
 				return cli.UsageError("the %s has the prompt %s, but %s; use --phase-prompt %[1]s=default",
-					s.Phase,
-					s.Prompt, cli.OneLine(err))
+					s.Phase, s.Prompt, cli.OneLine(err))
 			}
 		}
 		if blueprint, ok := ace.BlueprintOf(s.Provider); ok {
@@ -379,8 +376,7 @@ func AboutCluster(ctx context.Context, e *engine.Engine, p *fork.Plan) (c cluste
 	stale := func(p *taskqueuepb.PollerInfo) bool {
 		return time.Since(p.GetLastAccessTime().AsTime()) >= pollerAge
 	}
-	workers := ace.Count(len(slices.DeleteFunc(queue.GetPollers(), stale)), "worker") +
-		" of the cluster"
+	workers := ace.Count(len(slices.DeleteFunc(queue.GetPollers(), stale)), "worker") + " of the cluster"
 	if strings.HasPrefix(workers, "0 ") {
 		workers = "none; the fork waits until a worker polls task queue " + e.TaskQueue
 		c.warnings = append(c.warnings, "workers: "+workers)

@@ -169,8 +169,7 @@ func putSpans(out *cli.Lines, l *histories.EventLog, match *histories.EventMatch
 			Index: i, Parent: s.Parent, Depth: s.Depth, Kind: s.Kind.String(), Name: s.Name,
 			State: s.State.String(), Start: nanoTime(s.Start), Run: nanoTime(s.Run), End: nanoTime(s.End),
 			WaitMS: cluster.Millis(s.Waited(now)), DurationMS: cluster.Millis(s.Ran(now)), Attempt: s.Attempt,
-			Members: s.Members,
-			Cut:     s.Cut, Error: s.Error, EventID: s.Event, LastID: s.Last,
+			Members: s.Members, Cut: s.Cut, Error: s.Error, EventID: s.Event, LastID: s.Last,
 		}
 		cells := make([]histories.Cell, barWidth)
 		window.Draw(cells, s, now)

@@ -134,8 +134,7 @@ func verify(a *cli.App, ctx context.Context, args []string, f verifyFlags) error
 	v := &verification{
 		app: a, verifyFlags: f, out: cli.NewLines(a), start: time.Now(), bar: cli.NewProgressBar(a.Err),
 		verifier: &replay.Verifier{Register: workflows.Register, Build: cli.BuildVersion(),
-			Queue:  a.Settings.TaskQueue,
-			Strict: f.strict},
+			Queue: a.Settings.TaskQueue, Strict: f.strict},
 	}
 	return v.run(ctx, args)
 }

@@ -185,8 +185,7 @@ func evalLines(l ExperimentSeries, g theme.Glyphs) (lines []string) {
 			evals = append(evals, evaluations.When(e.EvalResult)+" "+ace.Count(e.Unlabeled, "unlabeled task"))
 		default:
 			evals = append(evals, evaluations.When(e.EvalResult)+" "+widget.Accuracy(e.Correct, e.Labeled(),
-				g)+
-				widget.MeanScore(e.MeanScore))
+				g)+widget.MeanScore(e.MeanScore))
 		}
 	}
 	if l.Learned != nil {
@@ -227,10 +226,9 @@ func seriesText(s *experiments.Series, baseline *Baseline, g theme.Glyphs) []str
 			widget.InParentheses(widget.Range(s.TokensInterval(), "", g))
 	}
 	lines := []string{
-		fmt.Sprintf("%s  %s, epoch %d of %d, %s/%s, %s failed%s, in %s, a task %s",
-			l.Status, l.Stage, l.Epoch, l.TotalEpochs, ace.Number(l.Tasks),
-			ace.Count(l.TotalTasks*l.TotalEpochs, "task"), ace.Number(l.Failed),
-			canceledText(l.Canceled), text.Duration(s.Duration(time.Now())),
+		fmt.Sprintf("%s  %s, epoch %d of %d, %s/%s, %s failed%s, in %s, a task %s", l.Status, l.Stage,
+			l.Epoch, l.TotalEpochs, ace.Number(l.Tasks), ace.Count(l.TotalTasks*l.TotalEpochs, "task"),
+			ace.Number(l.Failed), canceledText(l.Canceled), text.Duration(s.Duration(time.Now())),
 			widget.Quantity(t.MeanDurationMS, "ms", g)),
 		rates,
 	}
@@ -279,8 +277,7 @@ func writeTasks(a *cli.App, tasks []TaskLine) error {
 	return cli.WriteRows(a, slices.Values(tasks), header, func(l TaskLine) []any {
 		return []any{
 			l.N, l.TaskID, l.Status, l.Verdict, rate(l.Accuracy), rate(l.RollingAccuracy), l.Bullets,
-			l.Accepted,
-			l.Rejected, l.Input + l.Output, ace.Dollars(l.Cost), l.Answer,
+			l.Accepted, l.Rejected, l.Input + l.Output, ace.Dollars(l.Cost), l.Answer,
 		}
 	})
 }

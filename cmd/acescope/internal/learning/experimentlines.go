@@ -39,8 +39,7 @@ type ExperimentRow struct {
 func experimentRow(r experiments.Experiment, in *ace.ExperimentInput) ExperimentRow {
 	l := ExperimentRow{
 		Type: "experiment_row", WorkflowID: r.WorkflowID, RunID: r.RunID, DatasetID: r.Dataset,
-		Model:   r.Model,
-		Adapter: r.Adapter, Start: r.Start, Close: r.Close, Note: r.Note,
+		Model: r.Model, Adapter: r.Adapter, Start: r.Start, Close: r.Close, Note: r.Note,
 	}
 	if !r.Open() {
 		l.DurationMS = cluster.Millis(r.Close.Sub(r.Start))
@@ -83,8 +82,7 @@ func seriesLine(s *experiments.Series) ExperimentSeries {
 	in, t := s.Input, s.Totals()
 	run := runs.Run{
 		WorkflowID: s.WorkflowID, RunID: s.RunID, Dataset: in.DatasetID, Model: in.Model,
-		Adapter: string(in.Adapter),
-		Status:  s.Status, Start: s.Start, Close: s.Close,
+		Adapter: string(in.Adapter), Status: s.Status, Start: s.Start, Close: s.Close,
 	}
 	row := experimentRow(experiments.Experiment{Run: run, Progress: &s.Progress, Note: s.Note}, &in)
 	row.Type = "experiment_series"
@@ -92,10 +90,9 @@ func seriesLine(s *experiments.Series) ExperimentSeries {
 	return ExperimentSeries{
 		ExperimentRow: row, Input: in, Learned: experiments.Learned(&s.Progress), MeanScore: s.MeanScore(),
 		CostPerCorrect: cli.Number(t.CostPerCorrect), CostLow: cli.Number(cost.Low),
-		CostHigh:         cli.Number(cost.High),
-		TokensPerCorrect: cli.Number(t.TokensPerCorrect), TokensLow: cli.Number(tokens.Low),
-		TokensHigh: cli.Number(tokens.High), MeanTaskMS: cli.Number(t.MeanDurationMS), Dropped: s.Dropped,
-		Incomplete: s.Err, Failure: s.Failure,
+		CostHigh: cli.Number(cost.High), TokensPerCorrect: cli.Number(t.TokensPerCorrect),
+		TokensLow: cli.Number(tokens.Low), TokensHigh: cli.Number(tokens.High),
+		MeanTaskMS: cli.Number(t.MeanDurationMS), Dropped: s.Dropped, Incomplete: s.Err, Failure: s.Failure,
 	}
 }
 

@@ -151,8 +151,7 @@ func (g *gated) accuracy(least float64, confident bool) {
 	found := float64(v.Correct) / float64(v.Labeled())
 	i := stats.Wilson(v.Correct, v.Labeled())
 	text := fmt.Sprintf("%d of %d correct, %.1f%% (%.1f to %.1f)", v.Correct, v.Labeled(), 100*found,
-		100*i.Low,
-		100*i.High)
+		100*i.Low, 100*i.High)
 	if confident {
 		found = i.Low
 	}

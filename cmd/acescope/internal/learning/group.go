@@ -80,8 +80,7 @@ func groupText(g *experiments.Group, glyphs theme.Glyphs) []string {
 				glyphs))
 		}
 		lines = append(lines, fmt.Sprintf("%-18s %s%s, %s to %s", b.Name, number(b.Mean), interval,
-			number(b.Lowest),
-			number(b.Highest)))
+			number(b.Lowest), number(b.Highest)))
 	}
 	for _, s := range g.Repeats {
 		t, eval := s.Totals(), ""

@@ -21,8 +21,7 @@ func PlaybookCommand(a *cli.App) *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use:   "playbook",
 		Short: "Show, compare and check playbooks",
-		Long: "Show, compare and check the playbooks of the data directory, or playbook files.\n\n" +
-			refHelp,
+		Long:  "Show, compare and check the playbooks of the data directory, or playbook files.\n\n" + refHelp,
 	}, branchesCommand(a), logCommand(a), showCommand(a), exportCommand(a), syncCommand(a), diffCommand(a),
 		blameCommand(a),
 		healthCommand(a), runs.AblateCommand(a), runs.EffectsCommand(a), runs.PruneCommand(a))
@@ -172,8 +171,7 @@ func playbookShow(a *cli.App, ctx context.Context, name, format string) error {
 	case a.JSON:
 		line := PlaybookLine{
 			Name: r.name, Hash: r.hash, NextID: r.book.NextID,
-			Bullets:  append([]playbook.Bullet{}, r.book.Bullets...),
-			Sections: r.book.Sections,
+			Bullets: append([]playbook.Bullet{}, r.book.Bullets...), Sections: r.book.Sections,
 		}
 		if r.branch != "" {
 			line.Branch, line.Seq = r.branch, &r.seq
@@ -260,8 +258,7 @@ func DiffPlaybooks(a *cli.App, ctx context.Context, nameA, nameB string) error {
 		}
 		if c.Counts {
 			what = append(what, fmt.Sprintf("helpful %d→%d harmful %d→%d neutral %d→%d", c.Before.Helpful,
-				c.After.Helpful,
-				c.Before.Harmful, c.After.Harmful, c.Before.Neutral, c.After.Neutral))
+				c.After.Helpful, c.Before.Harmful, c.After.Harmful, c.Before.Neutral, c.After.Neutral))
 		}
 		out.Line(c, "~ [%s] %s", c.ID, strings.Join(what, ", "))
 		if c.Content && !a.JSON {

@@ -155,9 +155,8 @@ func (r *playbookRef) export(a *cli.App, ctx context.Context, path string, f exp
 	if line.Omitted > 0 {
 		omitted = fmt.Sprintf(", %d omitted", line.Omitted)
 	}
-	return cli.Report(a, line, "%s: %s%s, version %.12s", line.File,
-		ace.Count(line.Bullets, "bullet"), omitted,
-		line.Hash)
+	return cli.Report(a, line, "%s: %s%s, version %.12s", line.File, ace.Count(line.Bullets, "bullet"),
+		omitted, line.Hash)
 }
 
 // withEffect returns the bullets that an ablation of the version measured and that have the least effect. A
@@ -178,8 +177,7 @@ func withEffect(a *cli.App, ctx context.Context, r *playbookRef, f exportFlags) 
 			f.ablation)
 	case g.Input.PlaybookHash != r.hash:
 		return nil, cli.UsageError("--ablation %s: it measured version %.12s, not %s, which is %.12s",
-			f.ablation,
-			g.Input.PlaybookHash, r.name, r.hash)
+			f.ablation, g.Input.PlaybookHash, r.name, r.hash)
 	}
 	effects, _, err := g.Effects(ctx, e.Books, e.Artifacts.Get)
 	if err != nil {

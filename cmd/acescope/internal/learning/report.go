@@ -181,8 +181,7 @@ func settingsOf(in *ace.ExperimentInput) []setting {
 		{"Data set", fmt.Sprintf("%s, %s, sha256 %.12s", in.DatasetID,
 			ace.Count(in.Tasks, "task"), in.Dataset.SHA256)},
 		{"Model", strings.TrimPrefix(in.Provider+" "+in.Model, " ")},
-		{"Mode", fmt.Sprintf("%s, %s, %s at a time", in.Adapter,
-			ace.Count(in.Epochs, "epoch"),
+		{"Mode", fmt.Sprintf("%s, %s, %s at a time", in.Adapter, ace.Count(in.Epochs, "epoch"),
 			ace.Count(max(in.Parallel, 1), "task"))},
 		{"First playbook", cmp.Or(fmt.Sprintf("%.12s", in.PlaybookHash), "empty")},
 	}
@@ -257,8 +256,7 @@ func (r *report) evaluations(g *evaluations.Grid) {
 	for i, v := range g.Versions {
 		row := reportVersion{
 			N: i, When: evaluations.When(v.EvalResult), Playbook: fmt.Sprintf("%.12s", v.Playbook),
-			Correct: v.Correct,
-			Labeled: v.Labeled(), Cost: v.Usage.Cost(), Best: i == best,
+			Correct: v.Correct, Labeled: v.Labeled(), Cost: v.Usage.Cost(), Best: i == best,
 			Accuracy: accuracy(v.Correct, v.Labeled(), glyphs) +
 				widget.MeanScore(g.Input.MeanScore(v.Score, v.Labeled())),
 		}
@@ -327,8 +325,7 @@ func (r *report) bullets(ctx context.Context, e *engine.Engine, s *experiments.S
 			break
 		}
 		row := reportBullet{ID: b.ID, Section: b.Section, Text: ace.Cut(b.Content, reportText),
-			Helpful: b.Helpful,
-			Harmful: b.Harmful, Cited: cited[b.ID][0], Correct: cited[b.ID][1]}
+			Helpful: b.Helpful, Harmful: b.Harmful, Cited: cited[b.ID][0], Correct: cited[b.ID][1]}
 		if x, ok := effects[b.ID]; ok {
 			row.Effect = widget.Points(*x.Difference)
 			row.Interval = widget.Points(*x.Low) + " to " + widget.Points(*x.High)

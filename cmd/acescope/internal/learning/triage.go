@@ -125,9 +125,8 @@ const textRows = 10
 
 func printTriage(out io.Writer, t *triagesource.Result) error {
 	w := cli.NewTable(out)
-	fmt.Fprintf(w, "%s closed and %s; %s of them in %s\n", ace.Number(t.Ended),
-		ace.Count(t.Open, "open run"), ace.Number(t.Grouped),
-		ace.Count(len(t.Groups)+t.GroupsDropped, "group"))
+	fmt.Fprintf(w, "%s closed and %s; %s of them in %s\n", ace.Number(t.Ended), ace.Count(t.Open, "open run"),
+		ace.Number(t.Grouped), ace.Count(len(t.Groups)+t.GroupsDropped, "group"))
 	fmt.Fprintf(w, "\nRETRYING (%d)\n", len(t.Retrying))
 	now := t.At
 	for _, r := range t.Retrying {

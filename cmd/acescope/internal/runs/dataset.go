@@ -46,6 +46,5 @@ func storeDataset(a *cli.App, ctx context.Context, path string, limit int) error
 		return datasetError(err)
 	}
 	line := DatasetLine{set.ID, set.Ref, set.Tasks, set.Lost, set.Grader}
-	return cli.Report(a, line, "%s: %s, artifact %s", set.ID, ace.Count(set.Tasks, "task"),
-		set.Ref.SHA256)
+	return cli.Report(a, line, "%s: %s, artifact %s", set.ID, ace.Count(set.Tasks, "task"), set.Ref.SHA256)
 }

@@ -205,8 +205,7 @@ func (p *evalPage) items(all bool) {
 			"%6d  %s  %s", r.Index+1, cells.String(), p.answer(r.Index))
 	}
 	if hidden > 0 {
-		p.Printf("%s answered correctly by every version; --all lists them",
-			ace.Count(hidden, "item"))
+		p.Printf("%s answered correctly by every version; --all lists them", ace.Count(hidden, "item"))
 	}
 	if len(p.Rows) == 0 && !p.JSON {
 		p.Printf("The workers kept no items.")

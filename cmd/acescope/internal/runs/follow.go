@@ -201,12 +201,10 @@ func printSummary(
 	in, p := state.Input, state.Progress
 	s := SummaryLine{
 		ExperimentID: in.ExperimentID, WorkflowID: workflowID, RunID: runID, Provider: in.Provider,
-		Model: in.Model, Status: state.Status(), Usage: p.Usage,
-		Epochs: cli.EpochLines(&in, p.Epochs), Eval: cli.EvalLines(&in, p.Eval),
-		DurationMS: cluster.Millis(duration), PlaybookBefore: p.Before, PlaybookAfter: p.After,
-		Bullets:  p.Bullets,
-		Accepted: p.Accepted, Rejected: p.Rejected, Failure: state.Failure, Stopped: p.Stopped,
-		taskCounts: countsOf(p.Epochs...),
+		Model: in.Model, Status: state.Status(), Usage: p.Usage, Epochs: cli.EpochLines(&in, p.Epochs),
+		Eval: cli.EvalLines(&in, p.Eval), DurationMS: cluster.Millis(duration), PlaybookBefore: p.Before,
+		PlaybookAfter: p.After, Bullets: p.Bullets, Accepted: p.Accepted, Rejected: p.Rejected,
+		Failure: state.Failure, Stopped: p.Stopped, taskCounts: countsOf(p.Epochs...),
 	}
 	failed := closedError("experiment "+in.ExperimentID, s.Status, s.Failure)
 	if a.JSON {
@@ -344,12 +342,11 @@ func writeResult(a *cli.App, in ace.TaskInput, d *histories.Detail, r ace.TaskRe
 	out.Put(line)
 	sum := SummaryLine{
 		ExperimentID: in.ExperimentID, WorkflowID: d.WorkflowID, RunID: d.RunID, Provider: in.Provider,
-		Model: in.Model, Status: d.Phase.Status, Verdict: d.Phase.Verdict,
-		taskCounts: taskCounts{Tasks: 1}, Epochs: []cli.EpochLine{}, Eval: []cli.EvalLine{},
-		Usage: r.Summary.Usage, DurationMS: line.DurationMS, PlaybookBefore: d.Delta.PlaybookBefore,
-		PlaybookAfter: r.PlaybookHash, Bullets: d.Delta.Bullets, Accepted: r.Summary.Accepted(),
-		Rejected: r.Summary.Rejected,
-		Stopped:  r.Stopped,
+		Model: in.Model, Status: d.Phase.Status, Verdict: d.Phase.Verdict, taskCounts: taskCounts{Tasks: 1},
+		Epochs: []cli.EpochLine{}, Eval: []cli.EvalLine{}, Usage: r.Summary.Usage,
+		DurationMS: line.DurationMS, PlaybookBefore: d.Delta.PlaybookBefore, PlaybookAfter: r.PlaybookHash,
+		Bullets: d.Delta.Bullets, Accepted: r.Summary.Accepted(), Rejected: r.Summary.Rejected,
+		Stopped: r.Stopped,
 	}
 	switch d.Phase.Verdict {
 	case ace.Correct:

@@ -63,10 +63,7 @@ func LogsCommand(a *cli.App) *cobra.Command {
 }
 
 func Logs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) error {
-	w := &logWriter{
-		App: a, once: !f.Follow,
-		levels: logfile.Levels{}, prefixes: map[string][]byte{},
-	}
+	w := &logWriter{App: a, once: !f.Follow, levels: logfile.Levels{}, prefixes: map[string][]byte{}}
 	if err := f.filter(w); err != nil {
 		return err
 	}

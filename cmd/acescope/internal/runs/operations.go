@@ -60,8 +60,7 @@ func putOperations(a *cli.App, h cli.RunHistory, start time.Time) error {
 			mark = "!"
 		}
 		out.Line(OperationLine{e, runID}, "%7d  %10.3fs %s %-20s %s", e.EventID,
-			max(e.At.Sub(start), 0).Seconds(),
-			mark, e.Type, details)
+			max(e.At.Sub(start), 0).Seconds(), mark, e.Type, details)
 	}
 	return out.Flush()
 }

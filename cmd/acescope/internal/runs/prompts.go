@@ -30,9 +30,7 @@ func PromptsCommand(a *cli.App) *cobra.Command {
 			"acescope prompts finance-1-e1-0042 finance-1-e2-0042\n" +
 			"acescope prompts finance-1-e1-0042 --json | jq -r 'select(.phase == \"reflector\").response.text.text'",
 		Args: cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return showPrompts(a, cmd.Context(), args, f)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return showPrompts(a, cmd.Context(), args, f) },
 	}
 	f.addFlags(cmd)
 	return cmd
@@ -134,8 +132,7 @@ func showPrompts(a *cli.App, ctx context.Context, names []string, f callFilter) 
 			printLines(out, calls.Text(step.calls))
 		}
 		for i, c := range step.calls {
-			out.Line(PromptLine{h.Source, cli.RunIDOf(h.Events), step.Step,
-				step.Event, i + 1, c}, "")
+			out.Line(PromptLine{h.Source, cli.RunIDOf(h.Events), step.Step, step.Event, i + 1, c}, "")
 		}
 	}
 	return out.Flush()

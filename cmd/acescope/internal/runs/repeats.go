@@ -67,8 +67,7 @@ func runRepeats(a *cli.App, ctx context.Context, e *engine.Engine, list []ace.Ex
 	for i, in := range list {
 		if err := runExperiment(a, ctx, e, in, f); err != nil {
 			if left := len(list) - i - 1; left > 0 {
-				err = fmt.Errorf("%w; %s of %s not started", err, ace.Count(left, "repeat"),
-					in.Group)
+				err = fmt.Errorf("%w; %s of %s not started", err, ace.Count(left, "repeat"), in.Group)
 			}
 			return err
 		}
@@ -143,8 +142,7 @@ func reportPlan(a *cli.App, list []ace.ExperimentInput) error {
 		least = "at least "
 	}
 	return cli.Report(a, l, "would start %s by %s, %s%s in all; %s", strings.Join(l.Experiments, ", "),
-		l.Provider, least,
-		ace.Count(l.Answers, "answer"), design)
+		l.Provider, least, ace.Count(l.Answers, "answer"), design)
 }
 
 // detectable returns the smallest difference that a comparison with another experiment on the same data sets

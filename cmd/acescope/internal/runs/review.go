@@ -222,8 +222,7 @@ func ReviewText(d *histories.Detail, now time.Time) string {
 		left = text.Span(max(d.ReviewUntil.Sub(now), 0)) + " left, then " +
 			string(d.Input.Review.TimeoutChoice())
 	}
-	return fmt.Sprintf("waits for review of %s (%s)", ace.Count(len(d.UnderReview()), "operation"),
-		left)
+	return fmt.Sprintf("waits for review of %s (%s)", ace.Count(len(d.UnderReview()), "operation"), left)
 }
 
 // listReviews lists the runs that wait for review.

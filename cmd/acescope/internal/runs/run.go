@@ -375,11 +375,10 @@ func taskInput(
 		}
 	}
 	in = ace.TaskInput{
-		TaskID: cli.NewID(id), Prompt: prompt, Adapter: f.Adapter,
-		PlaybookHash: hash, ExperimentID: id, DatasetID: "none", Provider: f.Provider,
-		Model: f.modelName(e.Providers),
-		Steps: f.Steps, Branch: id, PaceMS: f.pace.Milliseconds(),
-		SkillsConfig: f.SkillsConfig, Protocol: f.protocol(), Budget: f.Limits(),
+		TaskID: cli.NewID(id), Prompt: prompt, Adapter: f.Adapter, PlaybookHash: hash, ExperimentID: id,
+		DatasetID: "none", Provider: f.Provider, Model: f.modelName(e.Providers), Steps: f.Steps, Branch: id,
+		PaceMS: f.pace.Milliseconds(), SkillsConfig: f.SkillsConfig, Protocol: f.protocol(),
+		Budget: f.Limits(),
 	}
 	if f.expected != "" {
 		in.Label = &f.expected

@@ -56,8 +56,7 @@ func (p *page) flow(taskID string, v *flows.View) {
 
 func (p *page) flowStep(s *flows.Step) {
 	if s.Earlier > 0 {
-		p.Printf("  %s%s, not listed", text.Spaces(10+2*s.Depth),
-			ace.Count(s.Earlier, "earlier iteration"))
+		p.Printf("  %s%s, not listed", text.Spaces(10+2*s.Depth), ace.Count(s.Earlier, "earlier iteration"))
 		return
 	}
 	status := string(s.Status)

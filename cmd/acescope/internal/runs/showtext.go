@@ -221,8 +221,7 @@ func (p *page) phases(d *histories.Detail) {
 		}
 	}
 	if requests > 0 {
-		p.Printf("  %s to models on record; see \"acescope prompts\"",
-			ace.Count(requests, "request"))
+		p.Printf("  %s to models on record; see \"acescope prompts\"", ace.Count(requests, "request"))
 	}
 }
 
@@ -253,8 +252,7 @@ func formatAttempts(x histories.Activity) string {
 	if x.Attempt < 2 && x.Failure == nil {
 		return ""
 	}
-	s := fmt.Sprintf("  %s, %s before the last", ace.Count(x.Attempt, "attempt"),
-		text.Duration(x.Waited()))
+	s := fmt.Sprintf("  %s, %s before the last", ace.Count(x.Attempt, "attempt"), text.Duration(x.Waited()))
 	switch {
 	case x.Failure != nil:
 		s += "; " + x.Failure.Message + " (" + x.Retry + ")"
@@ -282,9 +280,8 @@ func (p *page) skills(d *histories.Detail) {
 	p.Printf("  %-16s %6s %6s %6s %6s %7s %8s %8s  %s",
 		"", "calls", "ok", "failed", "denied", "pending", "p50", "p95", "last error")
 	for _, u := range d.Skills.Skills {
-		p.Printf("  %s %6d %6d %6d %6d %7d %8s %8s  %s", text.Fit(cli.SafeText(u.Name), 16, "~"),
-			u.Calls, u.OK, u.Failed, u.Denied, u.Pending, formatMillis(u.P50MS), formatMillis(u.P95MS),
-			u.LastError)
+		p.Printf("  %s %6d %6d %6d %6d %7d %8s %8s  %s", text.Fit(cli.SafeText(u.Name), 16, "~"), u.Calls,
+			u.OK, u.Failed, u.Denied, u.Pending, formatMillis(u.P50MS), formatMillis(u.P95MS), u.LastError)
 	}
 }
 
