@@ -127,52 +127,56 @@ func (a *App) OpenFollowing(ctx context.Context) (*engine.Engine, func(), error)
 	return a.Connect(ctx, engine.Options{Worker: local, Takeover: local, LookOnly: true})
 }
 
-// Connect opens the engine with the settings added to o. The returned function closes it.
-func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, func(), error) {
-	if a.Cluster() == nil && (a.Settings.Sources["namespace"].level == fromFlag || a.APIKey != "") {
-		return nil, nil, UsageError("--namespace and --api-key need a cluster; add --address or --profile")
+// addSettings adds the settings to o.
+func (a *App) addSettings(o *engine.Options) error {
+	o.Remote = a.Cluster()
+	switch {
+	case o.Remote == nil && (a.Settings.Sources["namespace"].level == fromFlag || a.APIKey != ""):
+		return UsageError("--namespace and --api-key need a cluster; add --address or --profile")
+	case o.Remote == nil && a.Settings.Store != "":
+		return UsageError("--store needs a cluster; add --address or --profile")
 	}
-	dir, err := a.DataDir()
-	if err != nil {
-		return nil, nil, err
+	if err := checkPrograms(a); err != nil {
+		return err
 	}
 	dirs, err := a.AgentsPath()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	if o.Codec, err = a.codecConfig(); err != nil {
-		return nil, nil, err
+		return err
 	}
-	recorded := server.RecordedVersion(dir)
-	log, closeLog, err := OpenLog(dir, o.Worker || !o.LookOnly || a.Cluster() == nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	a.Meter = cluster.NewMeter()
-	if err := checkPrograms(a); err != nil {
-		return nil, nil, err
-	}
-	o.NoRunner = o.NoRunner || a.Settings.NoRunner
+	o.Version, o.Port, o.Store, o.TaskQueue = BuildVersion(), a.Port, a.Settings.Store, a.Settings.TaskQueue
+	o.Runner, o.HostAgents, o.NoRunner = a.Runner, a.HostAgents, o.NoRunner || a.Settings.NoRunner
 	o.NoCallRecords = !a.Settings.RecordCalls
-	o.Runner, o.HostAgents, o.TaskQueue = a.Runner, a.HostAgents, a.Settings.TaskQueue
-	if o.Store = a.Settings.Store; o.Store != "" && a.Cluster() == nil {
-		return nil, nil, UsageError("--store needs a cluster; add --address or --profile")
-	}
-	o.DataDir, o.Version, o.Port, o.Remote = dir, BuildVersion(), a.Port, a.Cluster()
-	o.Intercept = cluster.DecodeLists(a.Meter.Intercept)
-	o.Logger, o.Providers, o.Agents = log, a.Providers(), a.Agents()
-	o.Graders = a.graders()
+	o.Providers, o.Agents, o.Graders = a.Providers(), a.Agents(), a.graders()
 	o.Blueprints = Blueprints{blueprint.Library{Dirs: dirs}}
 	if a.Settings.Observe == ObserveOn {
 		o.Spool, o.Prices = spool.Dir(os.Getenv), Prices(a.Settings.File)
 	}
+	o.DataDir, err = a.DataDir()
+	return err
+}
+
+// Connect opens the engine with the settings added to o. The returned function closes it.
+func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, func(), error) {
+	if err := a.addSettings(&o); err != nil {
+		return nil, nil, err
+	}
+	recorded := server.RecordedVersion(o.DataDir)
+	log, closeLog, err := OpenLog(o.DataDir, o.Worker || !o.LookOnly || o.Remote == nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.Meter = cluster.NewMeter()
+	o.Logger, o.Intercept = log, cluster.DecodeLists(a.Meter.Intercept)
 	e, err := engine.Open(ctx, o)
 	if err != nil {
 		closeLog()
 		return nil, nil, err
 	}
 	a.Codecs.use(e.Codec)
-	if note := versionNote(dir, recorded, o.Version); note != "" && e.Mode() == engine.Embedded {
+	if note := versionNote(o.DataDir, recorded, o.Version); note != "" && e.Mode() == engine.Embedded {
 		show := a.Note
 		if show == nil {
 			show = func(text string) { fmt.Fprintln(a.Err, "acescope: "+SafeText(text)) }

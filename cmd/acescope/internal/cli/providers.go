@@ -149,15 +149,15 @@ func checkProvider(f conffile.File, p model.Provider) cluster.ToolCheck {
 	}
 	if err := checker.Ready(); err != nil {
 		c.State, c.Text = cluster.Info, "cannot be used: "+strings.TrimPrefix(OneLine(err), p.Name()+": ")
-		if names(f, p.Name()) {
+		if configures(f, p.Name()) {
 			c.State = cluster.Warning
 		}
 	}
 	return c
 }
 
-// names reports whether the configuration names a provider or agent.
-func names(f conffile.File, name string) bool {
+// configures reports whether the configuration names a provider or agent.
+func configures(f conffile.File, name string) bool {
 	return slices.ContainsFunc(f.Providers, func(p conffile.Provider) bool { return p.Name == name }) ||
 		slices.ContainsFunc(f.Agents, func(a conffile.Agent) bool { return a.Name == name })
 }

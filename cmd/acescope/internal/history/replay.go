@@ -163,22 +163,39 @@ func stepAt(out *cli.Lines, s *histories.Walk, chain *cli.ChainLine, f stepFlags
 		return cli.NotFound("no answer of %s was graded wrong", cmp.Or(s.About.TaskID, s.About.WorkflowID,
 			"the run"))
 	}
-	frame, sections := s.Frame(pos), s.Sections(pos)
+	line := StepLine{Run: s.About, Chain: chain, Frame: *s.Frame(pos), Words: s.Words(pos),
+		Sections: s.Sections(pos)}
+	if pos == s.WrongAt() {
+		line.Wrong = s.Wrong()
+	}
 	if out.JSON {
-		line := StepLine{Run: s.About, Chain: chain, Frame: *frame, Words: s.Words(pos), Sections: sections}
-		if pos == s.WrongAt() {
-			line.Wrong = s.Wrong()
-		}
 		out.Put(line)
 		return nil
 	}
-	run := s.About
+	line.print(out)
+	if f.wrong {
+		return nil
+	}
+	out.Printf("")
+	out.Printf("Changed values")
+	for _, c := range line.Changes {
+		out.Printf("  %s", c.Text())
+	}
+	if len(line.Changes) == 0 {
+		out.Printf("  none")
+	}
+	return nil
+}
+
+// print writes the state as text, without the changed values.
+func (l StepLine) print(out *cli.Lines) {
+	run, frame := l.Run, l.Frame
 	out.Printf("%s  %s", run.WorkflowID, run.WorkflowType)
 	out.Printf("event %d of %d  %s  %.3f s after the start", frame.EventID, run.LastEvent, frame.EventType,
 		frame.ElapsedMS/1000)
-	out.Printf("%s", text.Safe(s.Words(pos), " "))
-	if chain != nil {
-		out.Printf("%s", chain)
+	out.Printf("%s", l.Words)
+	if l.Chain != nil {
+		out.Printf("%s", l.Chain)
 	}
 	if r := run.Reset; r != nil {
 		out.Printf("reset from run %s: events 1 to %d are from that run", r.RunID, r.Event)
@@ -189,22 +206,10 @@ func stepAt(out *cli.Lines, s *histories.Walk, chain *cli.ChainLine, f stepFlags
 	for _, n := range frame.Notes {
 		out.Printf("  (%s)", n)
 	}
-	if pos == s.WrongAt() {
-		printWrong(out, s.Wrong())
+	if l.Wrong != nil {
+		printWrong(out, l.Wrong)
 	}
-	printSections(out, sections)
-	if f.wrong {
-		return nil
-	}
-	out.Printf("")
-	out.Printf("Changed values")
-	for _, c := range frame.Changes {
-		out.Printf("  %s", text.Safe(c.Text(), " "))
-	}
-	if len(frame.Changes) == 0 {
-		out.Printf("  none")
-	}
-	return nil
+	printSections(out, l.Sections)
 }
 
 // printWrong prints the origin of a wrong answer, unless the sections show it.
@@ -215,7 +220,7 @@ func printWrong(out *cli.Lines, w *stepper.WrongAnswer) {
 		{"expected", w.Expected},
 		{"cause", w.Cause}, {"reason", w.Reason}, {"reflector", w.Insights}} {
 		if f.text != "" {
-			out.Printf("  %-9s  %s", f.label, text.Safe(f.text, " "))
+			out.Printf("  %-9s  %s", f.label, f.text)
 		}
 	}
 }
@@ -224,7 +229,7 @@ func printWrong(out *cli.Lines, w *stepper.WrongAnswer) {
 func printSections(out *cli.Lines, sections []stepper.Section) {
 	for _, s := range sections {
 		out.Printf("")
-		out.Printf("%s", strings.TrimSpace(text.Safe(s.Title+"  "+s.Remark, " ")))
+		out.Printf("%s", strings.TrimSpace(s.Title+"  "+s.Remark))
 		for _, i := range s.Items {
 			mark := "  "
 			if i.Changed {
@@ -232,11 +237,11 @@ func printSections(out *cli.Lines, sections []stepper.Section) {
 			}
 			indent := "  "
 			if head := strings.TrimSpace(i.Head + " " + string(i.Outcome)); head != "" {
-				out.Printf("%s%s", mark, text.Safe(head, " "))
+				out.Printf("%s%s", mark, head)
 				mark, indent = "    ", "    "
 			}
 			for _, f := range i.Fields {
-				out.Printf("%s%s", mark, text.Safe(strings.TrimSpace(f.Label+" "+f.Text), " "))
+				out.Printf("%s%s", mark, strings.TrimSpace(f.Label+" "+f.Text))
 				mark = indent
 			}
 		}
@@ -250,7 +255,7 @@ func stepAll(out *cli.Lines, ctx context.Context, s *histories.Walk) error {
 		}
 		f, words := s.Step(pos), s.Words(pos)
 		out.Line(StepChange{f, words, s.About.RunID},
-			"%7d  %10.3fs %s %s", f.EventID, f.ElapsedMS/1000, errorMark(f.Error), text.Safe(words, " "))
+			"%7d  %10.3fs %s %s", f.EventID, f.ElapsedMS/1000, errorMark(f.Error), words)
 		if out.JSON {
 			continue
 		}
