@@ -327,33 +327,27 @@ func lineSchema(l lineType, strict bool) (*jsonschema.Schema, error) {
 
 // knownTypes returns schemas of types that are narrower than their Go types.
 func knownTypes() map[reflect.Type]*jsonschema.Schema {
-	text := func(words ...any) *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Enum: words} }
-	var outcomes []any
-	for _, o := range ace.Outcomes() {
-		outcomes = append(outcomes, string(o))
-	}
-	statuses, verdicts, exits := []any{""}, []any{""}, []any{""} // a run of another program may have none
-	for _, s := range ace.Statuses() {
-		statuses = append(statuses, string(s))
-	}
-	for _, v := range ace.Verdicts() {
-		verdicts = append(verdicts, string(v))
-	}
-	for _, e := range ace.ExitStatuses() {
-		exits = append(exits, string(e))
-	}
 	return map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[time.Time]():         {Type: "string", Format: "date-time"},
 		reflect.TypeFor[json.RawMessage]():   {},
 		reflect.TypeFor[playbook.Extra]():    {Type: "object"},
-		reflect.TypeFor[ace.Outcome]():       text(outcomes...),
-		reflect.TypeFor[ace.OperationType](): text("ADD", "UPDATE", "TAG", "REMOVE", "MERGE"),
+		reflect.TypeFor[ace.Outcome]():       enum(ace.Outcomes()...),
+		reflect.TypeFor[ace.OperationType](): enum("ADD", "UPDATE", "TAG", "REMOVE", "MERGE"),
 		// The state of a session is described by its own contract, engine/agents/session.
-		reflect.TypeFor[session.State]():  {Type: "object"},
-		reflect.TypeFor[ace.Status]():     text(statuses...),
-		reflect.TypeFor[ace.Verdict]():    text(verdicts...),
-		reflect.TypeFor[ace.ExitStatus](): text(exits...),
+		reflect.TypeFor[session.State](): {Type: "object"},
+		// A run of another program may have "" for these.
+		reflect.TypeFor[ace.Status]():     enum(append([]ace.Status{""}, ace.Statuses()...)...),
+		reflect.TypeFor[ace.Verdict]():    enum(append([]ace.Verdict{""}, ace.Verdicts()...)...),
+		reflect.TypeFor[ace.ExitStatus](): enum(append([]ace.ExitStatus{""}, ace.ExitStatuses()...)...),
 	}
+}
+
+func enum[T ~string](words ...T) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string"}
+	for _, w := range words {
+		s.Enum = append(s.Enum, string(w))
+	}
+	return s
 }
 
 // tidy describes how the commands encode: an empty optional field is omitted and a list is never null.

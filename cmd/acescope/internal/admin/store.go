@@ -91,7 +91,9 @@ func storeImportCommand(a *cli.App) *cobra.Command {
 			"interrupted import can be repeated.",
 		Example: "acescope store import ~/.local/share/acescope --address temporal.example.com:7233",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return storeImport(a, cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return storeImport(a, cmd.Context(), args[0])
+		},
 	}
 }
 

@@ -75,7 +75,8 @@ func listBlueprints(a *cli.App, ctx context.Context) error {
 		cli.Warn(a, `no blueprints in %s; create one with "acescope agent new NAME"`,
 			strings.Join(l.Dirs, ", "))
 	}
-	return cli.WriteRows(a, cli.Mapped(entries, newBlueprintLine), "NAME\tTYPE\tTAGS\tREQUIREMENTS\tDESCRIPTION",
+	header := "NAME\tTYPE\tTAGS\tREQUIREMENTS\tDESCRIPTION"
+	return cli.WriteRows(a, cli.Mapped(entries, newBlueprintLine), header,
 		func(l BlueprintLine) []any {
 			description := l.Description
 			if l.Error != "" {
@@ -281,7 +282,7 @@ func validateBlueprints(a *cli.App, ctx context.Context, args []string) error {
 		if a.JSON {
 			out.Put(c)
 		} else {
-			c.print(a)
+			c.print(out)
 		}
 	}
 	if err := out.Flush(); err != nil || invalid == 0 {
@@ -329,10 +330,7 @@ func blueprintIn(dir string) (e blueprint.Entry, err error) {
 }
 
 // print writes one line for each problem and note.
-func (c BlueprintCheck) print(a *cli.App) {
-	line := func(format string, args ...any) {
-		fmt.Fprintln(a.Out, cli.SafeText(fmt.Sprintf(format, args...)))
-	}
+func (c BlueprintCheck) print(out *cli.Lines) {
 	position := func(p blueprint.Problem) string {
 		if p.File == "" {
 			return c.Path + ": " + p.String()
@@ -341,17 +339,17 @@ func (c BlueprintCheck) print(a *cli.App) {
 	}
 	switch {
 	case c.OK && c.ShadowedBy != "":
-		line("ok %s  %s  (not used: shadowed by %s)", c.Name, c.Path, c.ShadowedBy)
+		out.Printf("ok %s  %s  (not used: shadowed by %s)", c.Name, c.Path, c.ShadowedBy)
 	case c.OK:
-		line("ok %s  %s", c.Name, c.Path)
+		out.Printf("ok %s  %s", c.Name, c.Path)
 	}
 	for _, p := range c.Problems {
-		line("%s", position(p))
+		out.Printf("%s", position(p))
 	}
 	if c.More > 0 {
-		line("%s: and %s", c.Path, ace.Count(c.More, "more problem"))
+		out.Printf("%s: and %s", c.Path, ace.Count(c.More, "more problem"))
 	}
 	for _, p := range c.Notes {
-		line("note: %s", position(p))
+		out.Printf("note: %s", position(p))
 	}
 }

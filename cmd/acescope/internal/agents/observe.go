@@ -239,8 +239,8 @@ func installedHooks(settings []byte) (events, missing []string, command string) 
 	return events, missing, command
 }
 
-// replaceSettings replaces a file atomically and returns the name of a copy of the previous one. The copy holds
-// the settings before the hook was installed, and is removed with the hook if they are the same again.
+// replaceSettings replaces a file atomically and returns the name of a copy of the previous one. The copy
+// holds the settings before the hook was installed, and is removed with the hook if they are the same again.
 // Settings without a copy that become empty were created by an installation and are removed.
 func replaceSettings(path string, before, after []byte) (backup string, err error) {
 	uninstall := len(hooks.Installed(after)) == 0

@@ -156,7 +156,9 @@ func runnerShowCommand(a *cli.App) *cobra.Command {
 its current runs.`,
 		Example: "acescope runner show local\nacescope runner show local --json | jq .runs",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return showRunner(a, cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return showRunner(a, cmd.Context(), args[0])
+		},
 	}
 }
 

@@ -28,7 +28,9 @@ func approveCommand(a *cli.App, name string, approved bool) *cobra.Command {
 		Short:   short,
 		Example: "acescope flow " + name + " code-review-1 --comment 'read it'",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return decide(a, cmd.Context(), args[0], d) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return decide(a, cmd.Context(), args[0], d)
+		},
 	}
 	cmd.Flags().StringVar(&d.Step, "step", "", "path of the step, if several wait")
 	cmd.Flags().StringVar(&d.Comment, "comment", "",

@@ -74,9 +74,9 @@ func check(a *cli.App, ctx context.Context, entry library.Entry, all bool) error
 		if line.Outcome == flowtest.Differs {
 			differing++
 		}
-		out.Line(line, "%-12s  %s  %s", verdictText(line.Outcome), cli.SafeText(r.WorkflowID), r.Status)
+		out.Line(line, "%-12s  %s  %s", verdictText(line.Outcome), r.WorkflowID, r.Status)
 		if text := cmp.Or(line.Why, differenceText(line.Difference)); text != "" && !a.JSON {
-			out.Printf("              %s", cli.SafeText(text))
+			out.Printf("              %s", text)
 		}
 		return out.Flush()
 	})

@@ -135,10 +135,10 @@ func (t *tester) report(line TestLine, run func() (flowtest.Report, error)) (err
 		verdict = "failed"
 		t.failed++
 	}
-	t.out.Line(line, "%s  %s  %s", verdict, cli.SafeText(line.Case), ace.Count(line.Operations, "operation"))
+	t.out.Line(line, "%s  %s  %s", verdict, line.Case, ace.Count(line.Operations, "operation"))
 	if !t.JSON {
 		for _, d := range line.Differences {
-			t.out.Printf("        %s", cli.SafeText(d))
+			t.out.Printf("        %s", d)
 		}
 	}
 	return t.out.Flush()

@@ -175,7 +175,8 @@ func printImport(a *cli.App, r *series.Result, line PlaybookImportLine) error {
 			t.Tagged, t.Refused)
 	}
 	if r.Kind == series.RunFolder {
-		out.Printf("results     %s, %s", ace.Count(line.Scores, "evaluation"), ace.Count(line.Cited, "citation"))
+		out.Printf("results     %s, %s", ace.Count(line.Scores, "evaluation"),
+			ace.Count(line.Cited, "citation"))
 	}
 	verb := "imported"
 	if line.DryRun {

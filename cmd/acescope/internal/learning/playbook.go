@@ -21,7 +21,8 @@ func PlaybookCommand(a *cli.App) *cobra.Command {
 	return cli.Group(&cobra.Command{
 		Use:   "playbook",
 		Short: "Show, compare and check playbooks",
-		Long:  "Show, compare and check the playbooks of the data directory, or playbook files.\n\n" + refHelp,
+		Long: "Show, compare and check the playbooks of the data directory, or playbook files.\n\n" +
+			refHelp,
 	}, branchesCommand(a), logCommand(a), showCommand(a), exportCommand(a), syncCommand(a), diffCommand(a),
 		blameCommand(a),
 		healthCommand(a), runs.AblateCommand(a), runs.EffectsCommand(a), runs.PruneCommand(a))

@@ -226,21 +226,17 @@ func printSummary(
 
 // countsText lists numbers of tasks by verdict, or by status if they did not complete: "3 correct, 1 failed".
 func countsText(counts map[string]int) string {
-	var parts []string
-	for _, word := range []ace.Verdict{ace.Correct, ace.Wrong, ace.Unlabeled, ace.Ungraded} {
-		parts = appendCount(parts, counts[string(word)], string(word))
-	}
+	words := []string{string(ace.Correct), string(ace.Wrong), string(ace.Unlabeled), string(ace.Ungraded)}
 	for _, status := range ace.Statuses() {
-		parts = appendCount(parts, counts[string(status)], string(status))
+		words = append(words, string(status))
+	}
+	var parts []string
+	for _, word := range words {
+		if counts[word] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[word], word))
+		}
 	}
 	return cmp.Or(strings.Join(parts, ", "), "none closed")
-}
-
-func appendCount(parts []string, n int, word string) []string {
-	if n == 0 {
-		return parts
-	}
-	return append(parts, fmt.Sprintf("%d %s", n, word))
 }
 
 func printExperiment(out *cli.Lines, in *ace.ExperimentInput, p ace.ExperimentProgress) {
