@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -19,15 +18,9 @@ import (
 // process to be missed. With 4, a worker did not answer doctor within its 5 seconds on a loaded machine.
 const testsPerProcessor = 3
 
-// collectorPercent is GOGC of the programs that the tests start. Most live for a tenth of a second; with 400
-// instead of 100 they need a tenth less of a processor.
-const collectorPercent = "400"
-
 func TestMain(m *testing.M) {
 	agentclitest.Main()
-	err := errors.Join(os.Setenv("GOGC", collectorPercent),
-		flag.Set("test.parallel", strconv.Itoa(testsPerProcessor*runtime.GOMAXPROCS(0))))
-	if err != nil {
+	if err := flag.Set("test.parallel", strconv.Itoa(testsPerProcessor*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}
 	testscript.Main(m, map[string]func(){"acescope": program})
@@ -76,7 +69,6 @@ func TestScripts(t *testing.T) {
 			e.Setenv("XDG_DATA_HOME", e.WorkDir+"/data")
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("TERM", "dumb")
-			e.Setenv("GOGC", collectorPercent)
 			e.Setenv("PATH", agent.Dir()+string(os.PathListSeparator)+e.Getenv("PATH"))
 			if filepath.Base(e.WorkDir) == "script-agent" {
 				a := agentclitest.New(t, "claude")

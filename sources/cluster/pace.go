@@ -14,8 +14,7 @@ const (
 )
 
 // pace slows readers down while the console is quiet: nothing runs, and the user has pressed no key for a
-// while. Then only the list of runs is read at its interval, and a change there ends the rest of all
-// readers.
+// while. Then the list of runs is read half as often, and a change there ends the rest of all other readers.
 type pace struct {
 	mu    sync.Mutex
 	used  time.Time     // of the last key

@@ -92,7 +92,7 @@ func NewListFeed(link *cluster.Link) *ListFeed {
 func (f *ListFeed) Value() RunList {
 	list, status := f.cell.Value(), f.link.Status()
 	list.Paused = status.Paused
-	list.Interval = status.Interval
+	list.Interval = f.interval()
 	return list
 }
 
@@ -157,12 +157,20 @@ func (f *ListFeed) Run(ctx context.Context) {
 	}
 }
 
+// interval returns the time between two readings: twice that of the link while the console is quiet.
+func (f *ListFeed) interval() time.Duration {
+	every := f.link.Status().Interval
+	if f.link.Quiet() {
+		every *= 2
+	}
+	return every
+}
+
 // sleep waits until the next reading. It reports whether one was requested.
 func (f *ListFeed) sleep(ctx context.Context) (woken bool, err error) {
 	for {
-		status := f.link.Status()
-		wait := status.Interval
-		if status.Connection.State == cluster.ConnLost {
+		wait := f.interval()
+		if f.link.Status().Connection.State == cluster.ConnLost {
 			wait = LostRetry
 		}
 		timer := time.NewTimer(wait)

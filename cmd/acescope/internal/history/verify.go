@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -111,10 +110,6 @@ type VerifyReason struct {
 // maxReasons bounds the reasons of a summary. Further reasons are on the lines of their histories.
 const maxReasons = 100
 
-// gcPercent sets the garbage collector for replays, whose garbage is short-lived: fewer collections verify
-// more histories per second.
-const gcPercent = 400
-
 func verify(a *cli.App, ctx context.Context, args []string, f verifyFlags) error {
 	if f.parallel < 1 {
 		return cli.UsageError("--parallel %d: must be at least 1", f.parallel)
@@ -166,9 +161,6 @@ func (v *verification) run(ctx context.Context, args []string) error {
 	// Without a checksum, the SDK reads this whole program to compute one before the first replay. No
 	// worker of this process writes events that contain the checksum.
 	worker.SetBinaryChecksum(cli.BuildVersion())
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
 	if err := v.sortArgs(args); err != nil {
 		return err
 	}
