@@ -87,6 +87,7 @@ func config(a *cli.App, ctx context.Context) error {
 
 func printConfig(a *cli.App, c configLine) error {
 	w := cli.NewTable(a.Out)
+	w.Wrap = true
 	fmt.Fprintln(w, "PATHS")
 	for _, p := range [][2]string{
 		{"config", c.Paths.Config}, {"themes", c.Paths.Themes}, {"state", c.Paths.State},
