@@ -239,7 +239,8 @@ func (x *examination) checkExecution(ctx context.Context, e *engine.Engine, open
 					"this machine has executors for %s", types)
 		} else {
 			x.report("local runner", cluster.OK,
-				"a process with workers for this data directory executes runs for %s", types)
+				"a process with workers for this data directory executes blueprint runs; its executors: %s",
+				types)
 		}
 	}
 	x.checkRunners(ctx, e, openRuns)
