@@ -18,7 +18,8 @@ import (
 )
 
 // payload is a payload of the contract. Its name is that of a workflow type, an activity type, a signal or a
-// query, and for inputs and results ".input" or ".result"; that of a memo begins with "memo.".
+// query, and for inputs and results ".input" or ".result"; that of a memo begins with "memo.", that of an
+// update with its workflow type.
 type payload struct {
 	name  string
 	about string
@@ -56,6 +57,8 @@ var contract = slices.Concat(
 	call[ace.BreakdownInput, ace.BreakdownResult](ace.ActivityBreakdown, "breakdown of a plan"),
 	[]payload{
 		payloadOf[ace.ToolEvent](ace.SignalToolEvent, "Signal of a task: one event or a list"),
+		payloadOf[ace.ReviewDecision](ace.SignalReview, "Signal of a task: decision on its operations"),
+		payloadOf[run.StopRequest](run.Workflow+"."+run.UpdateStop, "Argument of the update of a blueprint run"),
 		payloadOf[session.Message](session.SignalDeliver, "Signal of a session: a message for the agent"),
 		payloadOf[session.Withdraw](session.SignalWithdraw, "Signal of a session: takes a message back"),
 		payloadOf[session.TurnAttempt](session.SignalAttempt, "Signal of a session: a turn is tried again"),
@@ -69,6 +72,7 @@ var contract = slices.Concat(
 		payloadOf[ace.Forked]("memo."+ace.MemoFork, "Memo of a fork"),
 		payloadOf[string]("memo."+ace.MemoBy, "Memo of a run: who started it"),
 		payloadOf[ace.ObservedStart]("memo."+ace.MemoObserved, "Memo of an observed run"),
+		payloadOf[ace.ReviewMemo]("memo."+ace.MemoReview, "Memo of a run that waits for review"),
 	})
 
 // ContractSchema returns a document that defines the payloads with a name, or all if it is "": an activity,

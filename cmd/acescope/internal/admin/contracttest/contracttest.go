@@ -97,6 +97,9 @@ func (r *payloadReader) read(e *historypb.HistoryEvent) {
 	case *historypb.HistoryEvent_SignalExternalWorkflowExecutionInitiatedEventAttributes:
 		signal := a.SignalExternalWorkflowExecutionInitiatedEventAttributes
 		r.first(signal.GetSignalName(), signal.GetInput())
+	case *historypb.HistoryEvent_WorkflowExecutionUpdateAcceptedEventAttributes:
+		update := a.WorkflowExecutionUpdateAcceptedEventAttributes.GetAcceptedRequest().GetInput()
+		r.first(r.workflow+"."+update.GetName(), update.GetArgs())
 	case *historypb.HistoryEvent_WorkflowPropertiesModifiedEventAttributes:
 		r.memo(a.WorkflowPropertiesModifiedEventAttributes.GetUpsertedMemo())
 	case *historypb.HistoryEvent_ActivityTaskScheduledEventAttributes:
