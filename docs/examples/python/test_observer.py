@@ -132,7 +132,7 @@ def test_never_raises(client):
         def __repr__(self):
             raise ValueError
 
-        __str__ = __repr__
+        __str__ = __bool__ = __repr__
 
     loop = []
     loop.append(loop)
@@ -145,8 +145,11 @@ def test_never_raises(client):
         run.tool_use("n", float("nan"))
         run.step("skills", "x" * 100_000)
         run.record_tool_event("usage", None, nonsense={1: object()})
+        ace.attach(Odd()).record_tool_event("message", event_id=Odd(), call_id=Odd())
+        run.tool_result("c", accepted=Odd(), error=Odd())
+        run.finish(answer=Odd(), correct=Odd())
         ace.close()
-        assert ace.dropped == 1  # of Odd, nothing is known
+        assert ace.dropped == 4  # those with an Odd: nothing is known of it
     sent = {e.get("name"): e for e in client.events()}
     assert len(sent["z"]["args"]) < 300 and sent["z"]["args"].endswith("…")
     assert sent["skills"].get("result") is None and sent["n"]["args"] == "nan"

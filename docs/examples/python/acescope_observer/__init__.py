@@ -63,9 +63,9 @@ class Run:
 
     def record_tool_event(self, kind: str, name: str = "", **fields: Any) -> str:
         """Record an event with fields of the contract, and return its call_id."""
-        event_id = str(fields.get("event_id") or uuid.uuid4())
+        event_id = _id(fields.get("event_id")) or str(uuid.uuid4())
         self._observer._record(self, {**fields, "event_id": event_id, "kind": kind, "name": name})
-        return str(fields.get("call_id") or event_id)
+        return _id(fields.get("call_id")) or event_id
 
     def tool_use(self, name: str, args: Any = None, call_id: str | None = None) -> str:
         """Record that a tool call began, and return its call_id."""
@@ -89,7 +89,7 @@ class Run:
             result=result,
             error=error,
             accepted=accepted,
-            ok=accepted and not error,
+            ok=_true(accepted) and not _true(error),
             duration_ms=duration_ms,
         )
 
@@ -114,8 +114,8 @@ class Run:
         error: str = "",
     ) -> None:
         """Record the end of the run: success, wrong, failed, cancelled or timeout."""
-        result = {"exit_status": exit_status, "answer": answer or None, "correct": correct}
-        given = {k: v for k, v in result.items() if v is not None}
+        result = {"exit_status": exit_status, "answer": answer, "correct": correct}
+        given = {k: v for k, v in result.items() if not _empty(v)}
         self.record_tool_event("finish", result=given, error=error)
 
 
@@ -155,7 +155,7 @@ class Observer:
 
     def attach(self, workflow_id: str | None, run_id: str | None = None) -> Run:
         """Return a run that exists, such as that of the activity that calls this."""
-        return Run(self, workflow_id or "", run_id, None)
+        return Run(self, _id(workflow_id), run_id, None)
 
     def close(self, timeout: float = 5.0) -> int:
         """Deliver what waits, for at most so many seconds; return the number of events that still wait."""
@@ -170,7 +170,7 @@ class Observer:
     def _record(self, run: Run, fields: dict[str, Any]) -> None:
         try:
             limit = STEP_BYTES if fields["kind"] == "step" else FIELD_BYTES
-            given = {k: v for k, v in fields.items() if not (v is None or isinstance(v, str) and not v)}
+            given = {k: v for k, v in fields.items() if not _empty(v)}
             event = {k: _plain(v, limit, fields["kind"] != "step") for k, v in given.items()}
             event.setdefault("at", datetime.now(timezone.utc).isoformat())
             event.setdefault("source", self._source)
@@ -354,6 +354,23 @@ def _refused(e: Exception, starting: bool) -> bool:
         closed = e.status == RPCStatusCode.NOT_FOUND and not starting  # otherwise the namespace is missing
         return closed or e.status == RPCStatusCode.INVALID_ARGUMENT
     return isinstance(e, WorkflowAlreadyStartedError)
+
+
+def _empty(value: Any) -> bool:
+    return value is None or isinstance(value, str) and not value
+
+
+def _true(value: Any) -> bool:
+    """Return whether the value is true, and False for a value without truth, such as an array."""
+    try:
+        return bool(value)
+    except Exception:
+        return False
+
+
+def _id(value: Any) -> str:
+    """Return the text of an ID, "" if it is none."""
+    return str(value) if isinstance(value, (str, int, uuid.UUID)) else ""
 
 
 def _plain(value: Any, limit: int, preview: bool = True) -> Any:

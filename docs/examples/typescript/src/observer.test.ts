@@ -126,6 +126,7 @@ test('never throws', async () => {
     run.toolUse('z', { big: 'x'.repeat(100_000), number: 10n ** 30n });
     run.toolUse('w', 'x'.repeat(100_000));
     run.toolResult(undefined as never, () => 1, null as never);
+    run.recordToolEvent('message', 'v', null);
     run.step('skills', 'x'.repeat(100_000));
     await ace.close();
     assert.equal(ace.dropped, 1); // of odd, nothing is known

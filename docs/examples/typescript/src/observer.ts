@@ -69,10 +69,10 @@ export class Run {
   }
 
   /** Records an event with fields of the contract, and returns its call_id. */
-  recordToolEvent(kind: string, name = '', fields: Record<string, unknown> = {}): string {
-    const eventId = typeof fields.event_id === 'string' ? fields.event_id : randomUUID();
+  recordToolEvent(kind: string, name = '', fields?: Record<string, unknown> | null): string {
+    const eventId = typeof fields?.event_id === 'string' ? fields.event_id : randomUUID();
     this.observer.record(this, { ...fields, event_id: eventId, kind, name });
-    return typeof fields.call_id === 'string' ? fields.call_id : eventId;
+    return typeof fields?.call_id === 'string' ? fields.call_id : eventId;
   }
 
   /** Records that a tool call began, and returns its call_id. */
