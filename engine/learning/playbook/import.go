@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"acescope/engine/store/bucket"
 )
@@ -82,6 +84,37 @@ func writes(content []byte) iter.Seq[[]byte] {
 			start = end
 		}
 	}
+}
+
+// ImportBooks copies the whole playbooks of another store, which is a directory, also those on no branch. It
+// returns how many of them this store lacked. It skips damaged playbooks; the error names them.
+func (s *Store) ImportBooks(ctx context.Context, from *Store) (copied int, err error) {
+	if s.shared == nil {
+		return 0, errors.New("import playbooks: there is no shared store")
+	}
+	var damaged []error
+	err = filepath.WalkDir(filepath.Join(from.dir, booksDir), func(file string, e fs.DirEntry, err error) error {
+		hash := strings.TrimSuffix(filepath.Base(file), ".json")
+		if err != nil || e.IsDir() || !validHash(hash) {
+			return err
+		}
+		book, err := from.Get(ctx, hash)
+		if err != nil {
+			damaged = append(damaged, err)
+			return ctx.Err()
+		}
+		err = s.shared.Create(ctx, sharedBookKey(hash), bytes.NewReader(book.Canonical()))
+		if err == nil {
+			copied++
+		} else if errors.Is(err, bucket.ErrExists) {
+			err = nil
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return copied, errors.Join(append(damaged, err)...)
 }
 
 // importBooks copies the whole playbooks from which the versions of a branch are made, and the newest.

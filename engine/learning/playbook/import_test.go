@@ -2,6 +2,8 @@ package playbook
 
 import (
 	"errors"
+	"os"
+	"strings"
 	"testing"
 
 	"acescope/engine/store/bucket"
@@ -69,5 +71,39 @@ func TestImport(t *testing.T) {
 	}
 	if _, err := local.Import(t.Context(), shared, "x"); err == nil {
 		t.Error("a directory is no shared store")
+	}
+}
+
+// TestImportBooks checks that playbooks on no branch are copied, and that a damaged one is named.
+func TestImportBooks(t *testing.T) {
+	shared, _ := machines(t, 2)
+	local, err := OpenStore(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hashes []string
+	for i := range 3 {
+		hash, err := local.Put(t.Context(), largePlaybook(i+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		hashes = append(hashes, hash)
+	}
+	if err := os.WriteFile(local.books.path(hashes[0]), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{2, 0} {
+		n, err := shared[0].ImportBooks(t.Context(), OpenStoreReadOnly(local.dir))
+		if n != want || !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), hashes[0]) {
+			t.Errorf("%d playbooks, %v; want %d", n, err, want)
+		}
+	}
+	for i, hash := range hashes {
+		if _, err := shared[1].Get(t.Context(), hash); (err == nil) != (i > 0) {
+			t.Errorf("playbook %d: %v", i, err)
+		}
+	}
+	if n, err := shared[0].ImportBooks(t.Context(), OpenStoreReadOnly(t.TempDir())); n != 0 || err != nil {
+		t.Errorf("an empty directory: %d, %v", n, err)
 	}
 }

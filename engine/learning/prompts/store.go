@@ -382,12 +382,14 @@ func (s *Store) add(ctx context.Context, v Prompt) (Prompt, bool, error) {
 var ErrDiffers = errors.New("the phase prompt exists with other versions")
 
 // Import copies the branches of another store, whose texts this one must have. It returns the number of
-// versions that it lacked.
+// versions that it lacked. It skips branches with other versions; the error names them.
 func (s *Store) Import(ctx context.Context, from *Store) (versions int, err error) {
 	last, err := from.newest(ctx, from.prefix)
 	if err != nil {
 		return 0, err
 	}
+	var differing []error
+branches:
 	for branch := range last {
 		phase, name := ace.Phase(branch[0]), branch[1]
 		theirs, err := from.Versions(ctx, phase, name)
@@ -410,11 +412,12 @@ func (s *Store) Import(ctx context.Context, from *Store) (versions int, err erro
 				}
 				versions++
 			case ours[i].Ref != v.Ref:
-				return versions, fmt.Errorf("%w: %s of the %s", ErrDiffers, name, phase)
+				differing = append(differing, fmt.Errorf("%w: %s of the %s", ErrDiffers, name, phase))
+				continue branches
 			}
 		}
 	}
-	return versions, nil
+	return versions, errors.Join(differing...)
 }
 
 // Hashes calls yield with the hash of the text of every version.

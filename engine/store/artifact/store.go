@@ -370,8 +370,8 @@ func (c contextReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// Import copies the artifacts of another store. It skips damaged artifacts; the error names them. progress is
-// called after each artifact; it may be nil.
+// Import copies the artifacts of another store. It skips artifacts that are damaged or cannot be read; the
+// error names them. progress is called after each artifact; it may be nil.
 func (s *Store) Import(ctx context.Context, from *Store, progress func(count int, bytes int64)) error {
 	var damaged []error
 	count, bytes := 0, int64(0)
@@ -387,7 +387,8 @@ func (s *Store) Import(ctx context.Context, from *Store, progress func(count int
 		ref.Size = info.Size()
 		r, err := from.open(ref)
 		if err != nil {
-			return err
+			damaged = append(damaged, err)
+			return nil
 		}
 		defer r.Close()
 		_, err = s.Put(ctx, r, "")

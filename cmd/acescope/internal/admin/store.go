@@ -2,8 +2,10 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -78,17 +80,19 @@ type ImportLine struct {
 	Artifacts int    `json:"artifacts"`
 	Bytes     int64  `json:"bytes"` // of the artifacts
 	Branches  int    `json:"branches"`
-	Versions  int    `json:"versions"` // of the branches that the store lacked
-	Prompts   int    `json:"prompts"`  // versions of phase prompts that the store lacked
+	Versions  int    `json:"versions"`  // of the branches that the store lacked
+	Playbooks int    `json:"playbooks"` // whole playbooks that the store lacked, also those on no branch
+	Prompts   int    `json:"prompts"`   // versions of phase prompts that the store lacked
 }
 
 func storeImportCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "import DIR",
 		Short: "Copy the artifacts and playbooks of a data directory to the shared store",
-		Long: "Copies the artifacts, playbook branches and phase prompts of a data directory to the store that the\n" +
-			"machines of a cluster share. The directory stays as it is. What the store has is not copied again, so an\n" +
-			"interrupted import can be repeated.",
+		Long: "Copies the artifacts, playbooks, their branches and phase prompts of a data directory to the store that\n" +
+			"the machines of a cluster share. The directory stays as it is, with its runs. What the store has is not\n" +
+			"copied again, so an interrupted import can be repeated. Damaged objects, and branches that have other\n" +
+			"versions in the store, are skipped and named; the exit code is then 1.",
 		Example: "acescope store import ~/.local/share/acescope --address temporal.example.com:7233",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -120,30 +124,47 @@ func storeImport(a *cli.App, ctx context.Context, dir string) error {
 		return cli.UsageError("there is no shared store to import to; see \"acescope setup --store\"")
 	}
 	line := ImportLine{Directory: dir}
-	count := func(n int, bytes int64) { line.Artifacts, line.Bytes = n, bytes }
-	if err := e.Artifacts.Import(ctx, artifact.OpenReadOnly(filepath.Join(dir, "artifacts")),
-		count); err != nil {
+	var skipped []string
+	// failed returns whether an import cannot go on. Otherwise the error is about objects of the directory.
+	failed := func(err error) bool {
+		if err != nil {
+			skipped = append(skipped, cli.OneLine(err))
+		}
+		return errors.Is(err, bucket.ErrUnavailable) || ctx.Err() != nil
+	}
+	err = e.Artifacts.Import(ctx, artifact.OpenReadOnly(filepath.Join(dir, "artifacts")),
+		func(n int, bytes int64) { line.Artifacts, line.Bytes = n, bytes })
+	if failed(err) {
 		return err
 	}
 	from := playbook.OpenStoreReadOnly(books)
+	if line.Playbooks, err = e.Books.ImportBooks(ctx, from); failed(err) {
+		return err
+	}
 	branches, err := from.Branches()
-	if err != nil {
+	if failed(err) {
 		return err
 	}
 	for _, b := range branches {
 		n, err := e.Books.Import(ctx, from, b.Name)
-		if err != nil {
+		line.Versions += n
+		if failed(err) {
 			return err
 		}
-		line.Branches++
-		line.Versions += n
+		if err == nil {
+			line.Branches++
+		}
 	}
-	if line.Prompts, err = importPrompts(ctx, e, dir); err != nil {
+	if line.Prompts, err = importPrompts(ctx, e, dir); failed(err) {
 		return err
 	}
-	return cli.Report(a, line, "copied %s (%s) and %s with %s", ace.Count(line.Artifacts, "artifact"),
+err = cli.Report(a, line, "copied %s (%s) and %s with %s", ace.Count(line.Artifacts, "artifact"),
 		system.Bytes(uint64(line.Bytes)), ace.Count(line.Branches, "branch"),
 		ace.Count(line.Versions, "new version"))
+	if err != nil || len(skipped) == 0 {
+		return err
+	}
+	return fmt.Errorf("not copied: %s", strings.Join(skipped, "; "))
 }
 
 // GarbageLine is an object that nothing refers to.
