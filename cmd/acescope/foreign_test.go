@@ -254,9 +254,9 @@ func (s *foreignServer) checkShow(t *testing.T, w foreignWorker, task string) {
 		"accepted TAG", `multiply {"amount":5,"factor":12} → 60`)
 	contains(t, "tail", s.acescope(t, 0, "tail", task), "multiply", "correct")
 	contains(t, "verify", s.acescope(t, 1, "replay", "verify", task), "unverified", "decided by "+w.sdk)
-	contains(t, "experiment list", s.acescope(t, 0, "experiment", "list"), w.name+" ", "2/2", "0.500")
+	contains(t, "experiment list", s.acescope(t, 0, "experiment", "list"), w.name+" ", "2/2", "50.0%")
 	contains(t, "experiment show", s.acescope(t, 0, "experiment", "show", w.name, "--tasks"),
-		"no experiment workflow, only the tasks", "playbook 1 bullets", "2 accepted", "60")
+		"no experiment workflow, only the tasks", "playbook 1 bullet,", "2 accepted", "60")
 	contains(t, "playbook", s.acescope(t, 0, "playbook", "show", w.name), "helpful=1", "1 dozen = 12")
 }
 

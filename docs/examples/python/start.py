@@ -45,7 +45,7 @@ async def main(experiment: str, prompt: str, *label: str) -> None:
         task_queue=TASK_QUEUE,
         search_attributes=TypedSearchAttributes(attributes),
     )
-    print(f"{task_id}: {result['verdict']}, {result['answer']}, {result['bullets']} bullets")
+    print(f"{task_id}: {result['verdict']}, {result['answer']}, bullets: {result['bullets']}")
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ async function main([experiment, prompt, label]: string[]): Promise<void> {
       })),
     ),
   });
-  console.log(`${taskId}: ${result.verdict}, ${result.answer}, ${result.bullets} bullets`);
+  console.log(`${taskId}: ${result.verdict}, ${result.answer}, bullets: ${result.bullets}`);
   await connection.close();
 }
 
