@@ -14,6 +14,7 @@ import (
 	"acescope/engine/agents/agentcli/agentclitest"
 	"acescope/engine/agents/session"
 	"acescope/engine/agents/transcript/copies"
+	"acescope/engine/store/bucket/buckettest"
 	"acescope/sources/experiments"
 	"acescope/sources/sessions"
 	"acescope/sources/transcripts"
@@ -28,70 +29,61 @@ func newCluster(t *testing.T) {
 	}
 }
 
-// sharedStores returns the URL of an empty store of each kind. ACESCOPE_TEST_STORE adds a part of one, such
-// as s3://BUCKET?endpoint=http://127.0.0.1:7070&use_path_style=true&disable_https=true.
-func sharedStores(t *testing.T) map[string]string {
-	all := map[string]string{"directory": "file://" + t.TempDir()}
-	if url := os.Getenv("ACESCOPE_TEST_STORE"); url != "" {
-		all["environment"] = fmt.Sprintf("%s&prefix=%s-%d/", url, t.Name(), os.Getpid())
-	}
-	return all
-}
+// TestMachinesShareAnExperiment runs an experiment on two machines, each of which is killed, and on one that
+// starts when the first is killed. It checks that nothing is lost and that another machine sees all of it.
+func TestMachinesShareAnExperiment(t *testing.T) { buckettest.Each(t, testMachinesShareAnExperiment) }
 
-// TestMachinesShareAnExperiment runs an experiment on two machines, of which one is killed in the middle, and
-// checks that nothing is lost and that a third machine sees all of it.
-func TestMachinesShareAnExperiment(t *testing.T) {
+func testMachinesShareAnExperiment(t *testing.T, store string) {
 	const tasks = 16
-	for name, store := range sharedStores(t) {
-		t.Run(name, func(t *testing.T) {
-			newCluster(t)
-			first := startProgram(t, nil, "worker",
-				workerConfig{Dir: t.TempDir(), Store: store}).waitLine("serving")
-			startProgram(t, nil, "worker", workerConfig{Dir: t.TempDir(), Store: store}).waitLine("serving")
+	newCluster(t)
+	serve := func() *process {
+		return startProgram(t, nil, "worker", workerConfig{Dir: t.TempDir(), Store: store}).waitLine("serving")
+	}
+	first, second := serve(), serve()
 
-			e := openEngine(t, engine.Options{DataDir: t.TempDir(), Remote: &engine.Remote{}})
-			var lines strings.Builder
-			for i := range tasks {
-				fmt.Fprintf(&lines, "{\"context\":\"How much is %d + 1?\",\"target\":\"%d\"}\n", i, i+1)
-			}
-			ref, err := e.Artifacts.PutBytes(t.Context(), []byte(lines.String()), "application/jsonl")
-			if err != nil {
-				t.Fatal(err)
-			}
-			in := ace.ExperimentInput{ExperimentID: "shared", DatasetID: "sums", Dataset: ref, Tasks: tasks,
-				Adapter: ace.Online,
-				Window:  4, Epochs: 1, Parallel: 4, Provider: "builtin", Model: "rules", PaceMS: 100}
-			runID, err := e.StartExperiment(t.Context(), in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ended := 0
-			state, err := experiments.Follow(t.Context(), e.Client, e.Namespace(),
-				ace.ExperimentWorkflowID("shared"), runID, nil,
-				func(_ ace.ExperimentInput, f experiments.Finished) {
-					if ended++; ended == 4 {
-						first.end()
-					}
-				})
-			if err != nil || state.Status() != ace.Completed {
-				t.Fatal(err, state)
-			}
-			if p := state.Progress.Epochs[0]; p.Tasks != tasks || p.Failed != 0 {
-				t.Errorf("%+v", p)
-			}
-			third := openEngine(t, engine.Options{DataDir: t.TempDir(), Remote: &engine.Remote{}})
-			if err := third.Books.Sync(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			b, err := third.Books.Branch("shared")
-			if err != nil || b.Head != state.Progress.After {
-				t.Errorf("%+v, %v; the experiment ended with %s", b, err, state.Progress.After)
-			}
-			if book, err := third.Books.Get(t.Context(), b.Head); err != nil ||
-				len(book.Bullets) != state.Progress.Bullets {
-				t.Errorf("%v, %v", book, err)
+	e := openEngine(t, engine.Options{DataDir: t.TempDir(), Remote: &engine.Remote{}})
+	var lines strings.Builder
+	for i := range tasks {
+		fmt.Fprintf(&lines, "{\"context\":\"How much is %d + 1?\",\"target\":\"%d\"}\n", i, i+1)
+	}
+	ref, err := e.Artifacts.PutBytes(t.Context(), []byte(lines.String()), "application/jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := ace.ExperimentInput{ExperimentID: "shared", DatasetID: "sums", Dataset: ref, Tasks: tasks,
+		Adapter: ace.Online, Window: 4, Epochs: 1, Parallel: 4, Provider: "builtin", Model: "rules", PaceMS: 100}
+	runID, err := e.StartExperiment(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := 0
+	state, err := experiments.Follow(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID("shared"),
+		runID, nil, func(_ ace.ExperimentInput, f experiments.Finished) {
+			switch ended++; ended {
+			case 4:
+				first.end()
+				serve()
+			case 6:
+				second.end()
 			}
 		})
+	if err != nil || state.Status() != ace.Completed {
+		t.Fatal(err, state)
+	}
+	if p := state.Progress.Epochs[0]; p.Tasks != tasks || p.Failed != 0 {
+		t.Errorf("%+v", p)
+	}
+	other := openEngine(t, engine.Options{DataDir: t.TempDir(), Remote: &engine.Remote{}})
+	if err := other.Books.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b, err := other.Books.Branch("shared")
+	if err != nil || b.Head != state.Progress.After {
+		t.Errorf("%+v, %v; the experiment ended with %s", b, err, state.Progress.After)
+	}
+	if book, err := other.Books.Get(t.Context(), b.Head); err != nil ||
+		len(book.Bullets) != state.Progress.Bullets {
+		t.Errorf("%v, %v", book, err)
 	}
 }
 
