@@ -16,7 +16,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -82,8 +84,12 @@ func OpenDir(ctx context.Context, dir string, texts *artifact.Store) (*Store, er
 	return openDir(ctx, dir, texts, bucket.Make)
 }
 
-// OpenDirReadOnly opens the prompts of a data directory for reading.
+// OpenDirReadOnly opens the prompts of a data directory, which may have none, for reading.
 func OpenDirReadOnly(ctx context.Context, dir string, texts *artifact.Store) (*Store, error) {
+	if _, err := os.Stat(filepath.Join(dir, root)); errors.Is(err, fs.ErrNotExist) {
+		b, err := bucket.Open(ctx, "mem://", nil)
+		return &Store{bucket: b, texts: texts}, err
+	}
 	return openDir(ctx, dir, texts, bucket.Open)
 }
 

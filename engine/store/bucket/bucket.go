@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"gocloud.dev/blob"
-	_ "gocloud.dev/blob/memblob" // mem://, in tests
+	_ "gocloud.dev/blob/memblob" // mem://, an empty store of one process
 	"gocloud.dev/gcerrors"
 )
 

@@ -207,6 +207,26 @@ func TestMissingDirectory(t *testing.T) {
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("the directory was created")
 	}
+	for _, what := range []string{"missing", "a mount point"} {
+		listed := false
+		for o, err := range b.List(t.Context(), "a/") {
+			if listed = true; !errors.Is(err, ErrUnavailable) {
+				t.Errorf("list, %s: %v, %v", what, o, err)
+			}
+		}
+		if !listed {
+			t.Errorf("list, %s: empty", what)
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "format.json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for o, err := range b.List(t.Context(), "a/") {
+		t.Errorf("list of a data directory: %v, %v", o, err)
+	}
 }
 
 // moving is content that moves the store away while it is read.

@@ -133,7 +133,7 @@ func (d *directory) List(ctx context.Context, prefix string) iter.Seq2[Object, e
 			return err
 		}
 		err := filepath.WalkDir(from, visit)
-		if errors.Is(err, fs.ErrNotExist) && (!d.there || d.exists()) {
+		if errors.Is(err, fs.ErrNotExist) && !d.gone() {
 			return // no key has this prefix
 		}
 		if err != nil {
@@ -173,6 +173,16 @@ func (d *directory) explain(verb, key string, err error) error {
 func (d *directory) exists() bool {
 	_, err := os.Stat(filepath.Join(d.dir, tmpDir))
 	return err == nil
+}
+
+// gone reports whether the directory is missing, or empty as a mount point without its file system. A data
+// directory of acescope is a bucket that may lack tmpDir.
+func (d *directory) gone() bool {
+	if d.there || d.exists() {
+		return !d.exists()
+	}
+	entries, err := os.ReadDir(d.dir)
+	return err != nil || len(entries) == 0
 }
 
 func (d *directory) String() string {

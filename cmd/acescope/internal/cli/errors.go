@@ -18,6 +18,7 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/store/bucket"
 	"acescope/engine/temporal/server"
 	"acescope/sources/cluster"
 )
@@ -75,8 +76,8 @@ func ExitCode(err error) int {
 	case errors.As(err, &missing), cluster.NotFound(err), errors.As(err, &noNamespace):
 		return ExitNotFound
 	case errors.Is(err, engine.ErrUnreachable), errors.Is(err, engine.ErrStore),
-		errors.Is(err, engine.ErrStoreChanged), errors.Is(err, server.ErrNoAnswer),
-		errors.Is(err, server.ErrBroken),
+		errors.Is(err, engine.ErrStoreChanged), errors.Is(err, bucket.ErrUnavailable),
+		errors.Is(err, server.ErrNoAnswer), errors.Is(err, server.ErrBroken),
 		cluster.Unreachable(err), isDenied(err) && !errors.Is(err, engine.ErrDenied),
 		errors.Is(err, context.DeadlineExceeded):
 		return ExitUnreachable
