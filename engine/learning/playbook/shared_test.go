@@ -3,6 +3,7 @@ package playbook
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"acescope/engine/ace"
 	"acescope/engine/store/bucket"
 	"acescope/engine/store/bucket/buckettest"
 )
@@ -92,6 +94,65 @@ func testMachinesShareABranch(t *testing.T, url string) {
 	if err != nil || again.TaskID != "task 0" || head(t, all[1], "b") != want[len(want)-1] {
 		t.Errorf("a delta was merged twice: %+v, %v", again, err)
 	}
+}
+
+// TestTwoWriters merges random deltas on two machines, some of them on both, and checks on a third one that the
+// branch has each delta once, and that every version is the one before it with the accepted operations.
+func TestTwoWriters(t *testing.T) { buckettest.Each(t, testTwoWriters) }
+
+func testTwoWriters(t *testing.T, url string) {
+	for seed := range uint64(4) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		branch, deltas := fmt.Sprint("b", seed), 4+random.IntN(12)
+		writers := machinesAt(t, 2, url)
+		start(t, writers[0], branch, largePlaybook(8))
+		var all sync.WaitGroup
+		for i := range deltas {
+			v := request(branch, i)
+			v.Operations = randomOperations(random)
+			for _, s := range [][]*Store{writers[:1], writers[1:], writers}[random.IntN(3)] {
+				all.Go(func() { merge(t, s, v) })
+			}
+		}
+		all.Wait()
+		reader := machinesAt(t, 1, url)[0]
+		if err := reader.Sync(t.Context(), branch); err != nil {
+			t.Fatal(err)
+		}
+		log, err := reader.Page(branch, 1, 1000)
+		if err != nil || len(log) != deltas {
+			t.Errorf("seed %d: %d merges of %d deltas, %v", seed, len(log), deltas, err)
+		}
+		parent, once := largePlaybook(8), map[string]bool{}
+		for _, v := range log {
+			var accepted []ace.Operation
+			for _, o := range v.Operations {
+				if o.Outcome == ace.OutcomeAccepted {
+					accepted = append(accepted, o)
+				}
+			}
+			book, _ := Apply(parent, accepted)
+			if v.Parent != parent.Hash() || v.Hash != book.Hash() || once[v.DeltaID] {
+				t.Errorf("seed %d, version %d: %+v", seed, v.Seq, v)
+			}
+			parent, once[v.DeltaID] = book, true
+		}
+	}
+}
+
+// randomOperations returns operations on the bullets of largePlaybook(8), and additions.
+func randomOperations(random *rand.Rand) (list []ace.Operation) {
+	for range 1 + random.IntN(3) {
+		n, text := random.IntN(8), fmt.Sprint("text ", random.IntN(20))
+		id := fmt.Sprintf("s%d-%05d", n, n+1)
+		list = append(list, []ace.Operation{
+			op(ace.OpAdd, "", fmt.Sprint("SECTION ", n), text),
+			op(ace.OpUpdate, id, "", text),
+			op(ace.OpRemove, id, "", ""),
+			tag(id, map[string]int{"helpful": 1}),
+		}[random.IntN(4)])
+	}
+	return list
 }
 
 // A machine with an empty cache reads what others have stored, also if only the record was stored.
