@@ -158,7 +158,7 @@ func storeImport(a *cli.App, ctx context.Context, dir string) error {
 	if line.Prompts, err = importPrompts(ctx, e, dir); failed(err) {
 		return err
 	}
-err = cli.Report(a, line, "copied %s (%s) and %s with %s", ace.Count(line.Artifacts, "artifact"),
+	err = cli.Report(a, line, "copied %s (%s) and %s with %s", ace.Count(line.Artifacts, "artifact"),
 		system.Bytes(uint64(line.Bytes)), ace.Count(line.Branches, "branch"),
 		ace.Count(line.Versions, "new version"))
 	if err != nil || len(skipped) == 0 {
