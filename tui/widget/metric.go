@@ -3,6 +3,8 @@ package widget
 import (
 	"math"
 	"strconv"
+	"strings"
+	"time"
 
 	"acescope/engine/ace"
 	"acescope/engine/learning/stats"
@@ -111,9 +113,75 @@ func (w *Writer) Metrics(list []Metric) {
 	for _, m := range list {
 		a, b, by := m.Cells(w.S.Glyphs)
 		a, b = ranged(a, m.RangeA, m.Unit), ranged(b, m.RangeB, m.Unit)
-		row(Unless(by == "=", w.S.Muted, w.S.Text), m.Name, a, b, by)
+		row(If(by == "=", w.S.Muted, w.S.Text), m.Name, a, b, by)
 	}
 	if wide == metricReused {
 		w.Prose(" ", w.S.Muted, "(+N) comes from reused steps of the original and counts in the difference.")
 	}
+}
+
+// Accuracy formats the share of correct answers to labeled tasks with its interval, see [Range]: "42.0%
+// (33–52)". It is a dash without labeled tasks.
+func Accuracy(correct, labeled int, g theme.Glyphs) string {
+	interval := Range(stats.Wilson(correct, labeled), "rate", g)
+	return Quantity(stats.Share(correct, labeled), "rate", g) + InParentheses(interval)
+}
+
+// MeanScore formats what [ace.ExperimentInput.MeanScore] returns, to follow an accuracy: ", mean score
+// 0.750". It is "" for nil.
+func MeanScore(mean *float64) string {
+	if mean == nil {
+		return ""
+	}
+	return ", mean score " + strconv.FormatFloat(*mean, 'f', 3, 64)
+}
+
+// InParentheses returns " (s)", or "" for "".
+func InParentheses(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + s + ")"
+}
+
+// Range formats an interval of numbers with a unit as in [Quantity]: "33–52" percent, "$0.0180–$0.0290" or
+// "610–750". It is "" if the interval is unknown. An infinite upper limit is "610 or more".
+func Range(i stats.Interval, unit string, g theme.Glyphs) string {
+	number := func(f float64) string { return Quantity(f, unit, g) }
+	if unit == "rate" {
+		digits := 0
+		if i.High-i.Low < 0.02 { // whole percents would hide it
+			digits = 1
+		}
+		number = func(f float64) string { return strconv.FormatFloat(f*100, 'f', digits, 64) }
+	}
+	switch {
+	case !i.Known():
+		return ""
+	case math.IsInf(i.High, 1):
+		return number(i.Low) + " or more"
+	}
+	return number(i.Low) + g.Dash + number(i.High)
+}
+
+// Points formats a difference of two rates in percentage points with its sign: "+12.5", "0".
+func Points(f float64) string {
+	text := strconv.FormatFloat(100*f, 'f', 1, 64)
+	switch {
+	case strings.Trim(text, "-0.") == "":
+		return "0"
+	case f > 0:
+		return "+" + text
+	}
+	return text
+}
+
+// Duration is [text.Duration] in characters that the terminal can show.
+func Duration(d time.Duration, g theme.Glyphs) string {
+	return strings.Replace(text.Duration(d), "µ", g.Micro, 1)
+}
+
+// Milliseconds is [Duration] of a number of milliseconds.
+func Milliseconds(ms float64, g theme.Glyphs) string {
+	return Duration(time.Duration(ms*float64(time.Millisecond)), g)
 }

@@ -68,7 +68,7 @@ func (p *Payloads) Of(raw []byte) *Shown {
 }
 
 func Show(raw []byte) *Shown {
-	if kind, size := SealedIn(raw); kind != "" {
+	if kind, size := EncodedIn(raw); kind != "" {
 		return &Shown{Kind: kind + ", not readable here without its codec", Size: size}
 	}
 	if trimmed := bytes.TrimSpace(raw); len(trimmed) > 0 && trimmed[0] == '"' {
@@ -145,9 +145,9 @@ func Binary(data []byte) bool {
 	return odd*20 > len(data)
 }
 
-// SealedIn recognizes a Temporal payload inside a payload, as a codec leaves it. It returns its
+// EncodedIn recognizes a Temporal payload inside a payload, as a codec leaves it. It returns its
 // encoding and its size in bytes.
-func SealedIn(raw []byte) (string, int) {
+func EncodedIn(raw []byte) (string, int) {
 	if len(raw) > 4<<20 || !bytes.Contains(raw[:min(len(raw), 4096)], []byte(`"metadata"`)) {
 		return "", 0
 	}
@@ -212,4 +212,30 @@ func SizeText(n int64) string {
 		return fmt.Sprintf("%.1f KB", float64(n)/1000)
 	}
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}
+
+// jsonToken matches a string with the colon of a name, a number, a constant, punctuation, or any other
+// character.
+var jsonToken = regexp.MustCompile(
+	`("(?:[^"\\]|\\.)*"?)(\s*:)?|(-?\d[\d.eE+-]*)|(true|false|null)\b|([\s,:\[\]{}]+)|.`)
+
+// jsonSpans colors a line of JSON.
+func jsonSpans(line string, s theme.Styles) (out []Span) {
+	for _, m := range jsonToken.FindAllStringSubmatch(line, -1) {
+		switch {
+		case m[2] != "":
+			out = append(out, Span{s.Accent, m[1]}, Span{s.Muted, m[2]})
+		case m[1] != "":
+			out = append(out, Span{s.Added, m[0]})
+		case m[3] != "":
+			out = append(out, Span{s.Timeout, m[0]})
+		case m[4] != "":
+			out = append(out, Span{s.Updated, m[0]})
+		case m[5] != "":
+			out = append(out, Span{s.Muted, m[0]})
+		default:
+			out = append(out, Span{s.Text, m[0]})
+		}
+	}
+	return out
 }

@@ -74,7 +74,7 @@ func (p Plot) Draw(width, height int, s theme.Styles) []string {
 	if body := p.body(width, room, s); body != nil {
 		lines = append(lines, body...)
 	} else {
-		lines = append(lines, Centre([]string{p.Empty}, width, max(room, 0), s)...)
+		lines = append(lines, Center([]string{p.Empty}, width, max(room, 0), s)...)
 	}
 	return Fill(append(lines, legend...), width, height)
 }

@@ -198,16 +198,14 @@ func (s *SectionList) Reveal() {
 	if s.Cursor.Row == 0 {
 		first = max(at-1, 0)
 	}
-	s.top = Clamp(s.top, at-s.Page()+1, first)
-	s.top = Clamp(s.top, 0, max(len(all)-s.Page(), 0))
+	s.top = Clamp(Clamp(s.top, at-s.Page()+1, first), 0, max(len(all)-s.Page(), 0))
 }
 
-// rowPainter draws a row in width cells. Marked rows are drawn without colors, because they are painted as a
-// whole afterward.
-type rowPainter = func(at SectionRow, width int, plain bool) string
+// rowCells returns the cells of a row of a given width.
+type rowCells = func(at SectionRow, width int) []SizedCell
 
 // Draw returns exactly height lines.
-func (s *SectionList) Draw(st theme.Styles, focused bool, row rowPainter) []string {
+func (s *SectionList) Draw(st theme.Styles, focused bool, row rowCells) []string {
 	all := s.lines()
 	out := make([]string, 0, s.height)
 	for _, l := range all[min(s.top, len(all)):min(s.top+s.Page(), len(all))] {
@@ -216,27 +214,23 @@ func (s *SectionList) Draw(st theme.Styles, focused bool, row rowPainter) []stri
 	return Fill(out, s.width, s.height)
 }
 
-func (s *SectionList) line(st theme.Styles, focused bool, l sectionLine, row rowPainter) string {
+func (s *SectionList) line(st theme.Styles, focused bool, l sectionLine, row rowCells) string {
 	p := s.Parts[l.at.Part]
 	line := text.Line{Max: s.width, Tail: st.Glyphs.Ellipsis}
 	switch l.kind {
 	case sectionHeading:
 		return line.Add(st.Strong, " "+p.Name).Add(st.Muted, "  "+p.Remark).String(st.Text)
 	case sectionMore:
-		return line.Add(st.Muted, "   "+ace.Number(p.Rows-l.at.Row)+
-			" more: a shows them").String(st.Text)
+		return line.Add(st.Muted, "   "+ace.Number(p.Rows-l.at.Row)+" more: a shows them").String(st.Text)
 	case sectionBlank:
 		return text.Spaces(s.width)
 	}
-	if l.at != s.Cursor {
-		return text.Fit("  "+row(l.at, s.width-PointerWidth, false), s.width, "")
+	width, selected := s.width-PointerWidth, l.at == s.Cursor
+	cells := sizedCells(width, selected, st.Glyphs.Ellipsis, row(l.at, width))
+	if !selected {
+		return text.Fit("  "+cells, s.width, "")
 	}
-	mark := RowCursor
-	if focused {
-		mark = RowSelected
-	}
-	return RowInk(mark, st).Paint(text.Fit(st.Glyphs.Pointer+" "+row(l.at, s.width-PointerWidth, true),
-		s.width, ""))
+	return RowInk(MarkOf(true, focused), st).Paint(text.Fit(st.Glyphs.Pointer+" "+cells, s.width, ""))
 }
 
 // SelectedRow returns the row under the cursor, or the zero value. rows holds the rows by part.
@@ -256,9 +250,8 @@ func (s *SectionList) Position() string {
 	return p.Name + " " + ace.Number(s.Cursor.Row+1) + "/" + ace.Number(p.Rows)
 }
 
-// SizedCells joins cells of fixed widths: a negative width aligns the text on the right, 0 takes the
-// remaining width.
-func SizedCells(width int, plain bool, ellipsis string, cells ...SizedCell) string {
+// sizedCells joins cells. Plain cells have no colors, because their row is painted as a whole afterward.
+func sizedCells(width int, plain bool, ellipsis string, cells []SizedCell) string {
 	rest := Rest(width, cells)
 	line := text.Line{Max: width}
 	for i, c := range cells {
@@ -289,7 +282,8 @@ func Rest(width int, cells []SizedCell) int {
 	return max(width, 0)
 }
 
-// SizedCell is a cell with its width.
+// SizedCell is a cell with its width: a negative width aligns the text on the right, 0 takes the remaining
+// width.
 type SizedCell struct {
 	Text  string
 	Width int

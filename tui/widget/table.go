@@ -108,8 +108,7 @@ func (t *Table) Scroll(by int) {
 // Reveal scrolls so that the cursor is visible.
 func (t *Table) Reveal() {
 	t.Cursor = Clamp(t.Cursor, 0, max(t.Rows-1, 0))
-	t.Top = Clamp(t.Top, t.Cursor-t.Page()+1, t.Cursor)
-	t.Top = Clamp(t.Top, 0, max(t.Rows-t.Page(), 0))
+	t.Top = TopOf(t.Top, t.Cursor, t.Page(), t.Rows)
 }
 
 // Position returns the position of the cursor: "12/10,214"; "" for an empty table.
@@ -152,13 +151,7 @@ func (t *Table) Fit(at int, what, tail string) string {
 // background has no gaps.
 func (t *Table) line(s theme.Styles, cells []Cell, cursor, focused bool) string {
 	var b strings.Builder
-	mark := RowPlain
-	switch {
-	case cursor && focused:
-		mark = RowSelected
-	case cursor:
-		mark = RowCursor
-	}
+	mark := MarkOf(cursor, focused)
 	if mark == RowPlain {
 		b.WriteString(text.Spaces(PointerWidth))
 	} else {
@@ -182,4 +175,34 @@ func (t *Table) line(s theme.Styles, cells []Cell, cursor, focused bool) string 
 	}
 	b.WriteString(text.Spaces(t.width - used))
 	return RowInk(mark, s).Paint(b.String())
+}
+
+// NameWidth is the width that the name of a task gets before another column is shown.
+const NameWidth = 16
+
+// PointerWidth is the width of the mark of the selected row.
+const PointerWidth = 2
+
+// RowMark is how a row is marked.
+type RowMark uint8
+
+const (
+	RowPlain    RowMark = iota
+	RowCursor           // selected, in a pane without focus
+	RowSelected         // selected, in the focused pane
+)
+
+// MarkOf returns the mark of a row that may be under the cursor.
+func MarkOf(cursor, focused bool) RowMark {
+	switch {
+	case cursor && focused:
+		return RowSelected
+	case cursor:
+		return RowCursor
+	}
+	return RowPlain
+}
+
+func RowInk(mark RowMark, s theme.Styles) theme.Ink {
+	return [...]theme.Ink{RowPlain: {}, RowCursor: s.Cursor, RowSelected: s.Selected}[mark]
 }

@@ -1,22 +1,37 @@
 package widget
 
-import "unicode"
+import (
+	"slices"
+	"strings"
 
-// SplitWords splits into words and the white space between them.
-func SplitWords(s string) []string {
-	var words []string
-	start, space := 0, false
-	for i, r := range s {
-		if now := unicode.IsSpace(r); i > start && now != space {
-			words = append(words, s[start:i])
-			start = i
-			space = now
-		} else if i == start {
-			space = now
-		}
+	"acescope/engine/ace"
+)
+
+// If returns a if the condition is true, otherwise b. It evaluates both.
+func If[T any](condition bool, a, b T) T {
+	if condition {
+		return a
 	}
-	if start < len(s) {
-		words = append(words, s[start:])
+	return b
+}
+
+func Dropped(n int) string {
+	if n == 0 {
+		return ""
 	}
-	return words
+	return ", " + ace.Number(n) + " more not kept"
+}
+
+// Bounded returns the beginning of a text that may be long: more than a line of the screen
+// shows, but short enough to make it safe quickly.
+func Bounded(t string, width int) string {
+	if limit := 16*width + 4096; len(t) > limit {
+		return t[:limit]
+	}
+	return t
+}
+
+func Holds(part string, in ...string) bool {
+	part = strings.ToLower(part)
+	return slices.ContainsFunc(in, func(s string) bool { return strings.Contains(strings.ToLower(s), part) })
 }

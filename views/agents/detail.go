@@ -260,7 +260,7 @@ type count struct {
 func (w sessionWriter) counts(name string, width int, list ...count) *text.Line {
 	l := w.Line().Add(w.S.Text, "   "+text.Fit(text.Safe(name, " "), width, w.S.Glyphs.Ellipsis))
 	for _, c := range list {
-		ink := widget.Unless(c.n == 0 && c.ink != w.S.Text, w.S.Muted, c.ink)
+		ink := widget.If(c.n == 0 && c.ink != w.S.Text, w.S.Muted, c.ink)
 		l.Add(ink, text.FitLeft(ace.Number(c.n), c.width, ""))
 	}
 	return l
@@ -318,5 +318,5 @@ func (w sessionWriter) subagent(a transcripts.Agent, head string) {
 	l := w.Line().Add(w.S.Border, head).Add(w.S.Accent, text.Safe(kind, " ")+" ")
 	room := max(l.Room()-text.Width(facts), 8)
 	w.End(l.Add(w.S.Text, text.Cut(text.Safe(name, " "), room, g.Ellipsis)).
-		Add(widget.Unless(t.Failed == 0, w.S.Muted, w.S.Failed), facts))
+		Add(widget.If(t.Failed == 0, w.S.Muted, w.S.Failed), facts))
 }

@@ -9,7 +9,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/engine/ace"
-	"acescope/sources/sessions"
 	"acescope/sources/transcripts"
 	"acescope/theme"
 	"acescope/tui"
@@ -39,38 +38,23 @@ func (h *Home) Sections(now time.Time, g theme.Glyphs) []console.Section {
 		return h.sections
 	}
 	h.version, h.day = h.Agents.version, day
-	agents := console.Section{Name: "Coding agents on this machine", Rows: h.agentRows(now.Local()),
-		Remark: "cost at list prices"}
-	sessions := console.Section{Name: "Newest sessions", Remark: "0 lists all", Rows: h.newest()}
-	if len(agents.Rows) == 0 {
-		agents.Remark = "no transcripts"
+	agents, sessions := h.agentRows(now.Local()), h.newest()
+	remark := widget.If(len(agents) == 0, "no transcripts", "cost at list prices")
+	h.sections = []console.Section{
+		{Name: "Coding agents on this machine", Rows: agents, Remark: cmp.Or(console.Reading(h.data, g), remark)},
+		{Name: "Newest sessions", Rows: sessions, Remark: widget.If(len(sessions) == 0, "none", "0 lists all")},
 	}
-	if len(sessions.Rows) == 0 {
-		sessions.Remark = "none"
-	}
-	agents.Remark = cmp.Or(console.Reading(h.data, g), agents.Remark)
-	h.sections = []console.Section{agents, sessions}
 	return h.sections
 }
 
 // SetShown reads sessions while the overview shows them.
 func (h *Home) SetShown(shown bool) { h.look(shown) }
-
-// Refresh takes the newest sessions.
-func (h *Home) Refresh() { h.refresh() }
-
-// agentRow is an agent with the cost of its transcripts.
-type agentRow struct {
-	agent              string
-	sessions           int
-	today, week, month transcripts.Cost
-	daily              []float64 // of the last homeDays days, in dollars
-}
+func (h *Home) Refresh()            { h.refresh() }
 
 // Empty reports whether no session is known.
 func (h *Home) Empty() bool { return len(h.rows) == 0 }
 
-// agentRows sums the transcripts by agent.
+// agentRows lists the agents with the cost of their transcripts.
 func (h *Home) agentRows(now time.Time) (rows []console.Row) {
 	byAgent := map[string][]*transcripts.Session{}
 	if h.data != nil {
@@ -79,19 +63,33 @@ func (h *Home) agentRows(now time.Time) (rows []console.Row) {
 		}
 	}
 	for _, agent := range agentNames {
-		list := byAgent[agent]
-		if len(list) == 0 {
-			continue
+		if list := byAgent[agent]; len(list) > 0 {
+			rows = append(rows, console.Row{What: "agent", Content: agent, Open: console.Opens("agents"),
+				Cells: agentCells(agent, list, now)})
 		}
-		rows = append(rows, &agentRow{agent: agent, sessions: len(list), daily: daily(list, now),
-			today: transcripts.Current(list, transcripts.ByDay, now),
-			week:  transcripts.Current(list, transcripts.ByWeek, now),
-			month: transcripts.Current(list, transcripts.ByMonth, now)})
 	}
 	return rows
 }
 
-// daily returns the costs of the last homeDays days.
+func agentCells(agent string, list []*transcripts.Session, now time.Time) console.Cells {
+	today := transcripts.Current(list, transcripts.ByDay, now).Usage()
+	week := transcripts.Current(list, transcripts.ByWeek, now).Usage()
+	month := transcripts.Current(list, transcripts.ByMonth, now).Usage()
+	days := daily(list, now)
+	return func(s theme.Styles, width int, _ time.Time) []widget.SizedCell {
+		g := s.Glyphs
+		cells := []widget.SizedCell{{agent, 9, s.Text}, {ace.Count(len(list), "session"), -12, s.Muted},
+			{"today " + console.CostCell(today, g), -14, s.Text},
+			{"this week " + console.CostCell(week, g), -18, s.Text},
+			{"this month " + console.CostCell(month, g), -19, s.Text}}
+		if width >= 80+homeDays {
+			cells = append(cells, widget.SizedCell{" " + widget.Spark(days, homeDays, g), 0, s.Accent})
+		}
+		return cells
+	}
+}
+
+// daily returns the costs of the last homeDays days, in dollars.
 func daily(list []*transcripts.Session, now time.Time) []float64 {
 	first := now.AddDate(0, 0, 1-homeDays)
 	days, _ := transcripts.Costs(list, transcripts.ByDay,
@@ -107,62 +105,23 @@ func daily(list []*transcripts.Session, now time.Time) []float64 {
 	return costs
 }
 
-// Draw implements [console.Row].
-func (r *agentRow) Draw(s theme.Styles, width int, plain bool, _ time.Time) string {
-	g := s.Glyphs
-	cells := []widget.SizedCell{
-		{Text: r.agent, Width: 9, Ink: s.Text},
-		{Text: ace.Count(r.sessions, "session"), Width: -12, Ink: s.Muted},
-		{Text: "today " + console.CostCell(r.today.Usage(), g), Width: -14, Ink: s.Text},
-		{Text: "this week " + console.CostCell(r.week.Usage(), g), Width: -18, Ink: s.Text},
-		{Text: "this month " + console.CostCell(r.month.Usage(), g), Width: -19, Ink: s.Text},
-	}
-	if width >= 80+homeDays {
-		cells = append(cells, widget.SizedCell{Text: " " + widget.Spark(r.daily, homeDays, g), Ink: s.Accent})
-	}
-	return widget.SizedCells(width, plain, g.Ellipsis, cells...)
-}
-
-// Open implements [console.Row].
-func (r *agentRow) Open(s tui.Shell) tea.Cmd { s.Open("agents"); return nil }
-
-// Copied implements [console.Row].
-func (r *agentRow) Copied() (what, content string) { return "agent", r.agent }
-
-// sessionRow is one of the newest sessions.
-type sessionRow struct {
-	home *Home
-	sessions.Row
-}
-
 func (h *Home) newest() (rows []console.Row) {
 	newest := slices.SortedStableFunc(slices.Values(h.rows), orders[0].less)
 	for _, r := range newest[:min(len(newest), newestSessions)] {
-		rows = append(rows, sessionRow{h, r})
+		rows = append(rows, console.Row{What: "session id", Content: r.ID,
+			Open: func(s tui.Shell) tea.Cmd {
+				h.Cursor = r.Key
+				h.read(r.Key)
+				s.Open("conversation")
+				return nil
+			},
+			Cells: func(s theme.Styles, _ int, now time.Time) []widget.SizedCell {
+				state, g := stateMark(r, now, s), s.Glyphs
+				return []widget.SizedCell{{state.Glyph + " " + state.Word, 12, state.Ink},
+					{text.Safe(sessionName(r), " "), 0, s.Text},
+					{console.OrDash(filepath.Base(r.Dir), g), 12, s.Muted}, {string(r.Agent), 8, s.Muted},
+					{text.Span(now.Sub(r.Last)), -5, s.Muted}, {console.CostCell(r.Totals.Usage(), g), -8, s.Text}}
+			}})
 	}
 	return rows
 }
-
-// Draw implements [console.Row].
-func (r sessionRow) Draw(s theme.Styles, width int, plain bool, now time.Time) string {
-	g := s.Glyphs
-	state := stateMark(r.Row, now, s)
-	return widget.SizedCells(width, plain, g.Ellipsis,
-		widget.SizedCell{Text: state.Glyph + " " + state.Word, Width: 12, Ink: state.Ink},
-		widget.SizedCell{Text: text.Safe(sessionName(r.Row), " "), Ink: s.Text},
-		widget.SizedCell{Text: console.OrDash(filepath.Base(r.Dir), g), Width: 12, Ink: s.Muted},
-		widget.SizedCell{Text: string(r.Agent), Width: 8, Ink: s.Muted},
-		widget.SizedCell{Text: text.Span(now.Sub(r.Last)), Width: -5, Ink: s.Muted},
-		widget.SizedCell{Text: console.CostCell(r.Totals.Usage(), g), Width: -8, Ink: s.Text})
-}
-
-// Open implements [console.Row].
-func (r sessionRow) Open(s tui.Shell) tea.Cmd {
-	r.home.Cursor = r.Key
-	r.home.read(r.Key)
-	s.Open("conversation")
-	return nil
-}
-
-// Copied implements [console.Row].
-func (r sessionRow) Copied() (what, content string) { return "session id", r.ID }

@@ -289,7 +289,7 @@ func (v *List) empty() []string {
 func (v *List) cells(r sessions.Row, now time.Time) []widget.Cell {
 	s, g := v.Styles, v.Styles.Glyphs
 	state := stateMark(r, now, s)
-	name, ink := text.Safe(sessionName(r), " "), widget.Unless(r.Name != "", s.Text, s.Muted)
+	name, ink := text.Safe(sessionName(r), " "), widget.If(r.Name != "", s.Text, s.Muted)
 	if v.marks[r.Key] {
 		name = "*" + name
 	}

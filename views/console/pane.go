@@ -32,7 +32,7 @@ func (p *Pane) SetSize(width, height int) { p.Width, p.Height = width, height }
 
 // Message draws the head and below it, centered, a message instead of rows.
 func (p *Pane) Message(head []string, lines ...string) []string {
-	body := widget.Centre(lines, p.Width, p.Height-len(head), p.Styles)
+	body := widget.Center(lines, p.Width, p.Height-len(head), p.Styles)
 	return widget.Fill(append(head, body...), p.Width, p.Height)
 }
 

@@ -80,6 +80,12 @@ func DeltaCell(sum *ace.Summary, g theme.Glyphs) string {
 	return strings.Join(parts, " ")
 }
 
+// VersionDelta is [DeltaCell] of a version of a playbook.
+func VersionDelta(v playbook.Version, g theme.Glyphs) string {
+	return DeltaCell(&ace.Summary{Added: v.Added, Updated: v.Updated, Removed: v.Removed, Merged: v.Merged,
+		Tagged: v.Tagged}, g)
+}
+
 // CostCell shows a cost, and a dash without usage data.
 func CostCell(u ace.Usage, g theme.Glyphs) string {
 	if u == (ace.Usage{}) {

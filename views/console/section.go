@@ -5,27 +5,28 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/widget"
 )
 
-// Row is a row of a list with rows of different types.
-type Row interface {
-	// Draw returns the row in width cells. A plain row is painted as a whole afterward.
-	Draw(s theme.Styles, width int, plain bool, now time.Time) string
-	// Open shows the subject of the row.
-	Open(tui.Shell) tea.Cmd
-	// Copied returns what the row copies and a short description, "" for both if there is nothing.
-	Copied() (what, content string)
+// Cells returns the cells of a row of a given width.
+type Cells func(s theme.Styles, width int, now time.Time) []widget.SizedCell
+
+// Row is a row of a list with rows of different kinds.
+type Row struct {
+	Cells         Cells
+	Open          func(tui.Shell) tea.Cmd // shows the subject of the row; nil opens Run
+	What, Content string                  // a short description of what the row copies, and the text
+	Copies        func() []tui.Copy       // other forms in which it can be copied; nil for those of Run
+	Run           runs.Run                // that the row is about, without IDs for none
+	Experiment    string                  // workflow ID of the experiment that the row is about, "" for none
 }
 
-// CopiesOf returns the forms in which a row can be copied besides [Row.Copied], if it has any.
-func CopiesOf(row any) []tui.Copy {
-	if r, ok := row.(tui.MultiCopier); ok {
-		return r.Copies()
-	}
-	return nil
+// Opens returns a function that opens a screen.
+func Opens(screen string) func(tui.Shell) tea.Cmd {
+	return func(s tui.Shell) tea.Cmd { s.Open(screen); return nil }
 }
 
 // Section is a heading with rows.

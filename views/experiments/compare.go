@@ -321,7 +321,7 @@ func WriteComparison(w *widget.Writer, c *experiments.Comparison) {
 	s, g := w.S, w.S.Glyphs
 	w.End(w.Line().Add(s.Muted, " A ").Add(s.Strong, text.Safe(c.A.Name(), " ")).
 		Add(s.Muted, "  "+g.Arrow+"  B ").Add(s.Strong, text.Safe(c.B.Name(), " ")))
-	w.Say(widget.Unless(c.SameData, s.Muted, s.Warning), " "+text.Safe(c.Alignment(), " "))
+	w.Say(widget.If(c.SameData, s.Muted, s.Warning), " "+text.Safe(c.Alignment(), " "))
 	w.End(w.Line().Add(s.Text, " "+ace.Number(len(c.Pairs))+" aligned").
 		Add(s.Muted, ", "+ace.Number(c.OnlyA)+" only in A, "+ace.Number(c.OnlyB)+" only in B"))
 	w.Prose(" ", s.Strong, c.Headline())

@@ -165,10 +165,10 @@ func (v *health) Draw(now time.Time, focused bool) []string {
 	v.arrange()
 	head := append([]string{v.head(now)}, v.advice()...)
 	v.list.SetSize(v.Width, max(v.Height-len(head), 0))
-	row := func(at widget.SectionRow, width int, plain bool) string {
-		return v.row(v.at(at), width, plain, now)
-	}
-	return widget.Fill(append(head, v.list.Draw(v.Styles, focused, row)...), v.Width, v.Height)
+	rows := v.list.Draw(v.Styles, focused, func(at widget.SectionRow, width int) []widget.SizedCell {
+		return v.cells(v.at(at), width, now)
+	})
+	return widget.Fill(append(head, rows...), v.Width, v.Height)
 }
 
 // head summarizes the checks.
@@ -229,21 +229,11 @@ func checkMark(state system.CheckState, s theme.Styles) theme.Mark {
 	return theme.Mark{Glyph: s.Glyphs.Success, Word: "ok", Ink: s.Success}
 }
 
-func (v *health) row(c system.Check, width int, plain bool, now time.Time) string {
+func (v *health) cells(c system.Check, width int, now time.Time) []widget.SizedCell {
 	s := v.Styles
 	m := checkMark(c.State, s)
-	age := ""
-	if !c.At.IsZero() {
-		age = text.Span(now.Sub(c.At))
-	}
-	ink := s.Text
-	if c.State != system.CheckOK {
-		ink = m.Ink
-	}
-	name := widget.Clamp(width/4, 14, 28)
-	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis,
-		widget.SizedCell{m.Glyph + " " + m.Word, 7, m.Ink},
-		widget.SizedCell{text.Safe(c.Name, " "), name, s.Text},
-		widget.SizedCell{text.Safe(c.Text, " "), 0, ink},
-		widget.SizedCell{age, -5, s.Muted})
+	age := widget.If(c.At.IsZero(), "", text.Span(now.Sub(c.At)))
+	return []widget.SizedCell{{m.Glyph + " " + m.Word, 7, m.Ink},
+		{text.Safe(c.Name, " "), widget.Clamp(width/4, 14, 28), s.Text},
+		{text.Safe(c.Text, " "), 0, widget.If(c.State == system.CheckOK, s.Text, m.Ink)}, {age, -5, s.Muted}}
 }

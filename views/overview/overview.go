@@ -86,14 +86,14 @@ func Screen(c *console.Console, feeds Feeds, chosen *experimentsview.Experiments
 }
 
 func (v *overview) Bindings() []tui.Binding {
+	canStep := v.nav.Selected.Ok || v.selected().Run.WorkflowID != ""
 	all := append(widget.Motions("overview", v),
 		console.Key("overview.open", "open the item of the line; y copies a command of acescope", "open",
 			v.open, "enter"),
 		console.Key("overview.moment.open",
 			"open the time machine on the run of the line: where a wrong answer became wrong",
-			"time machine", v.openMoment, "t"),
-		console.Key("overview.bullets", "show the bullet that was tagged harmful most often, in its playbook",
-			"",
+			widget.If(canStep, "time machine", ""), v.openMoment, "t"),
+		console.Key("overview.bullets", "show the bullet that was tagged harmful most often, in its playbook", "",
 			v.openBullet, "b"),
 		console.Key("overview.next_section", "next section", "section", func() { v.list.Jump(1) }, "]"),
 		console.Key("overview.previous_section", "previous section", "", func() { v.list.Jump(-1) }, "["),
@@ -103,20 +103,15 @@ func (v *overview) Bindings() []tui.Binding {
 		all = append(all, console.MutatingKey("overview.demo",
 			"start an experiment that learns, to watch it (asks first)", "", v.askDemo, "d"))
 	}
-	all = append(all, console.Key("overview.open_file", "open an exported history: a file or a directory", "",
+	return append(all, console.Key("overview.open_file", "open an exported history: a file or a directory", "",
 		v.openFile, "o"))
-	return all
 }
 
 // StartOn lists the runs if they come from files, which have no overview.
 func (v *overview) StartOn() (screen string) {
-	if v.controls.Connection().Mode == cluster.ModeFile {
-		return "runs"
-	}
-	return ""
+	return widget.If(v.controls.Connection().Mode == cluster.ModeFile, "runs", "")
 }
 
-// SetStyles also sets the styles of the curves.
 func (v *overview) SetStyles(s theme.Styles) {
 	v.Styles = s
 	v.curves.SetStyles(s)
@@ -156,37 +151,37 @@ func (v *overview) Refresh() {
 	}
 }
 
-// Scroll moves the cursor.
-func (v *overview) Scroll(by int) { v.list.Scroll(by) }
-
-// Page is the height of a page in rows.
-func (v *overview) Page() int { return v.list.Page() }
-
-// Footer shows the position.
+func (v *overview) Scroll(by int)  { v.list.Scroll(by) }
+func (v *overview) Page() int      { return v.list.Page() }
 func (v *overview) Footer() string { return v.list.Position() }
 
-// Copy returns what the row under the cursor copies.
+// Copy returns what the row under the cursor copies, by default the ID of its run.
 func (v *overview) Copy() (what, content string) {
-	if r := v.selected(); r != nil {
-		return r.Copied()
-	}
-	return "", ""
+	r := v.selected()
+	return cmp.Or(r.What, "workflow ID"), cmp.Or(r.Content, r.Run.WorkflowID)
 }
 
-// Copies implements [tui.MultiCopier].
-func (v *overview) Copies() []tui.Copy { return console.CopiesOf(v.selected()) }
+func (v *overview) Copies() []tui.Copy {
+	if r := v.selected(); r.Copies != nil {
+		return r.Copies()
+	}
+	return console.RunCopies(v.selected().Run)
+}
 
 func (v *overview) open(s tui.Shell) tea.Cmd {
-	if r := v.selected(); r != nil {
+	switch r := v.selected(); {
+	case r.Open != nil:
 		return r.Open(s)
+	case r.Run.WorkflowID != "":
+		return v.nav.OpenRun(s, r.Run)
 	}
 	return nil
 }
 
 // openMoment opens the time machine on the run of the row, or else on the selected run.
 func (v *overview) openMoment(s tui.Shell) {
-	if r, ok := v.selected().(interface{ shown() runs.Run }); ok {
-		v.nav.Show(r.shown())
+	if r := v.selected().Run; r.WorkflowID != "" {
+		v.nav.Show(r)
 	}
 	if v.nav.OpenTimeMachine(s) && v.nav.Selected.Run.Verdict == ace.Wrong {
 		v.moment()
@@ -194,18 +189,22 @@ func (v *overview) openMoment(s tui.Shell) {
 }
 
 func (v *overview) openBullet(s tui.Shell) tea.Cmd {
-	if b := v.harmful(); b != nil {
-		return bulletRow{v, b}.Open(s)
+	b := v.harmful()
+	if b == nil {
+		s.Note("no bullet of the newest playbook was tagged harmful; b on an experiment measures effects")
+		return nil
 	}
-	s.Note("no bullet of the newest playbook was tagged harmful; b on an experiment measures effects")
+	v.nav.Version, v.nav.Bullet = v.feeds.Playbooks.Value().Version.VersionRef, b.ID
+	s.Open("playbook")
 	return nil
 }
 
-func (v *overview) selected() console.Row {
+// selected returns the row under the cursor, or the zero row.
+func (v *overview) selected() (r console.Row) {
 	if at := v.list.Cursor; at.Part < len(v.sections) && at.Row < len(v.sections[at.Part].Rows) {
 		return v.sections[at.Part].Rows[at.Row]
 	}
-	return nil
+	return r
 }
 
 func (v *overview) askDemo(s tui.Shell) tea.Cmd {
@@ -249,13 +248,13 @@ func (v *overview) arrange(now time.Time) {
 
 // toPlot returns the experiment under the cursor, or else the newest running one, or else the newest.
 func (v *overview) toPlot() string {
-	if r, ok := v.selected().(experimentRow); ok {
-		return r.WorkflowID
+	if id := v.selected().Experiment; id != "" {
+		return id
 	}
 	for _, s := range v.sections {
-		for _, row := range s.Rows {
-			if r, ok := row.(experimentRow); ok {
-				return r.WorkflowID
+		for _, r := range s.Rows {
+			if r.Experiment != "" {
+				return r.Experiment
 			}
 		}
 	}
@@ -290,12 +289,11 @@ func (v *overview) Draw(now time.Time, focused bool) []string {
 func (v *overview) drawList(now time.Time, focused bool, width, height int) []string {
 	v.list.SetSize(width, height)
 	if len(v.sections) == 0 {
-		return widget.Fill(widget.Centre([]string{v.empty()}, width, height, v.Styles), width, height)
+		return widget.Fill(widget.Center([]string{v.empty()}, width, height, v.Styles), width, height)
 	}
-	row := func(at widget.SectionRow, width int, plain bool) string {
-		return v.sections[at.Part].Rows[at.Row].Draw(v.Styles, width, plain, now)
-	}
-	return v.list.Draw(v.Styles, focused, row)
+	return v.list.Draw(v.Styles, focused, func(at widget.SectionRow, width int) []widget.SizedCell {
+		return v.sections[at.Part].Rows[at.Row].Cells(v.Styles, width, now)
+	})
 }
 
 func (v *overview) empty() string {

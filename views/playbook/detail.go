@@ -163,7 +163,7 @@ func (w *detailWriter) counters(l *playbook.BulletHistory) {
 			Add(ink, text.FitLeft(ace.Number(n), 6, "")+"  "+widget.Spark(values, 20, s.Glyphs)))
 	}
 	row("helpful", s.Added, b.Helpful, helpful)
-	row("harmful", widget.Unless(b.Harmful == 0, s.Muted, s.Removed), b.Harmful, harmful)
+	row("harmful", widget.If(b.Harmful == 0, s.Muted, s.Removed), b.Harmful, harmful)
 	if b.Neutral > 0 {
 		row("neutral", s.Muted, b.Neutral, nil)
 	}
@@ -283,7 +283,7 @@ func (w *detailWriter) version(at *playbooks.VersionDetail, by *playbook.Source)
 		return
 	}
 	if by != nil {
-		w.merge(by, versionDelta(r, g), s.Text)
+		w.merge(by, console.VersionDelta(r, g), s.Text)
 	}
 	if r.Hash == r.Parent {
 		w.Say(s.Muted, "   no change to the playbook")

@@ -450,8 +450,12 @@ func (s *browser) Copy() (what, text string) {
 	return "", ""
 }
 
-// Copies implements [tui.MultiCopier].
-func (s *browser) Copies() []tui.Copy { return console.CopiesOf(s.current()) }
+func (s *browser) Copies() []tui.Copy {
+	if r, ok := s.current().(tui.MultiCopier); ok {
+		return r.Copies()
+	}
+	return nil
+}
 
 // Keep returns the branch, mode, order and bullet.
 func (v *List) Keep() map[string]string {

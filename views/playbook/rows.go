@@ -288,8 +288,8 @@ func (r bulletRow) cells(now time.Time, s theme.Styles) []widget.Cell {
 	}
 	return []widget.Cell{
 		{text.Safe(b.ID, " "), s.Accent},
-		{strconv.Itoa(b.Helpful), widget.Unless(b.Helpful == 0, s.Muted, s.Added)},
-		{strconv.Itoa(b.Harmful), widget.Unless(!r.wrong(), s.Muted, s.Error)},
+		{strconv.Itoa(b.Helpful), widget.If(b.Helpful == 0, s.Muted, s.Added)},
+		{strconv.Itoa(b.Harmful), widget.If(!r.wrong(), s.Muted, s.Error)},
 		{trend(r.BulletHistory, r.seq, trendWidth, s.Glyphs), s.Muted},
 		{age, s.Muted}, {text.Safe(b.Section, " "), s.Muted}, {oneLine(b.Content), s.Text},
 	}
@@ -317,21 +317,14 @@ func (r versionRow) cells(now time.Time, s theme.Styles) []widget.Cell {
 	}
 	return []widget.Cell{mark, number, {text.Span(now.Sub(v.At)), s.Muted},
 		{console.OrDash(strings.TrimPrefix(v.TaskID, v.Branch+"-"), g), s.Text},
-		{versionDelta(v, g), widget.Unless(v.Hash == v.Parent, s.Muted, s.Text)},
+		{console.VersionDelta(v, g), widget.If(v.Hash == v.Parent, s.Muted, s.Text)},
 		{ace.Number(v.Bullets), s.Text}, {oneLine(v.Rationale), s.Muted}}
-}
-
-// versionDelta shows what a version changed: "+2 ~1 −1", or its tags if it changed only counters.
-func versionDelta(v playbook.Version, g theme.Glyphs) string {
-	return console.DeltaCell(&ace.Summary{Added: v.Added, Updated: v.Updated, Removed: v.Removed,
-		Tagged: v.Tagged,
-		Merged: v.Merged}, g)
 }
 
 func (r diffRow) cells(_ time.Time, s theme.Styles) []widget.Cell {
 	m := s.Operation(r.operation())
 	return []widget.Cell{{m.Glyph, m.Ink}, {text.Safe(r.bullet.ID, " "), m.Ink}, {whatChanged(r), s.Muted},
-		{oneLine(r.bullet.Content), widget.Unless(r.onlyCounters(), s.Muted, m.Ink)}}
+		{oneLine(r.bullet.Content), widget.If(r.onlyCounters(), s.Muted, m.Ink)}}
 }
 
 // operation returns the type of operation that would cause the difference.

@@ -57,7 +57,7 @@ func (r blueprintFieldRow) Draw(l *line) {
 	value = strings.Join(strings.Fields(oneLine(value)), " ")
 	room := max(l.Width-fieldNameWidth-text.Width(more)-1, 8)
 	l.add(l.S.Muted, text.Fit(r.name, fieldNameWidth, "")).
-		add(widget.Unless(!r.f.Bad, l.S.Text, l.S.Error), text.Cut(value, room, l.S.Glyphs.Ellipsis)).
+		add(widget.If(!r.f.Bad, l.S.Text, l.S.Error), text.Cut(value, room, l.S.Glyphs.Ellipsis)).
 		add(l.S.Muted, more).add(l.S.Muted, r.moment(l.Now, l.Loc))
 }
 
@@ -131,7 +131,7 @@ func (r logRow) Draw(l *line) {
 	}
 	l.add(l.S.Muted, text.Fit(at, 9, "")).add(kindInk(r.line.Kind, l.S),
 		text.Fit(text.Safe(r.line.Kind, " "), 7, "")).
-		add(widget.Unless(!r.failed(), l.S.Text, l.S.Error), text.Safe(widget.Bounded(r.text, l.Width), " "))
+		add(widget.If(!r.failed(), l.S.Text, l.S.Error), text.Safe(widget.Bounded(r.text, l.Width), " "))
 }
 
 func (r logRow) failed() bool { return r.line.Kind == "error" }

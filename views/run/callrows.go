@@ -208,7 +208,7 @@ func (r callRow) Draw(l *line) {
 
 // resultText returns a result in one line, or a description of it if it is not text.
 func resultText(raw []byte) string {
-	if kind, size := widget.SealedIn(raw); kind != "" {
+	if kind, size := widget.EncodedIn(raw); kind != "" {
 		return kind + ", " + widget.SizeText(int64(size))
 	}
 	if raw[0] == '"' {

@@ -102,7 +102,7 @@ func flowStepMark(f *flows.Step, s theme.Styles) theme.Mark {
 		return stepMark(ace.StatusRunning, s)
 	case flow.StepWaiting:
 		return theme.Mark{Glyph: s.Glyphs.Timeout, Word: string(f.Status),
-			Ink: widget.Unless(!f.Approval, s.Running, s.Warning)}
+			Ink: widget.If(!f.Approval, s.Running, s.Warning)}
 	case flow.StepSkipped:
 		return theme.Mark{Glyph: s.Glyphs.Dash, Word: string(f.Status), Ink: s.Muted}
 	}
@@ -122,7 +122,7 @@ func (r flowStepRow) Draw(l *line) {
 		return
 	}
 	m := flowStepMark(r.s, l.S)
-	ink := widget.Unless(r.s.Begun(), l.S.Muted, l.S.Text)
+	ink := widget.If(r.s.Begun(), l.S.Muted, l.S.Text)
 	if r.s.Begun() && r.s.Status == flow.StepSkipped {
 		ink = l.S.Muted
 	}

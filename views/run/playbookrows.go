@@ -110,7 +110,7 @@ func (r operationRow) Draw(l *line) {
 func (r operationRow) Inspect(w *inspection) {
 	_, typeInk := console.OpMark(r.Type, w.S)
 	glyph, ink := r.mark(w.S)
-	outcome, outcomeInk := string(r.Outcome), widget.Unless(r.rejected(), w.S.Warning, w.S.Success)
+	outcome, outcomeInk := string(r.Outcome), widget.If(r.rejected(), w.S.Warning, w.S.Success)
 	if outcome == "" {
 		outcome = "proposed"
 	}
@@ -134,7 +134,7 @@ func (r operationRow) Inspect(w *inspection) {
 		words := playbook.Words(widget.Bounded(old.Content, 1000), widget.Bounded(r.Content, 1000))
 		w.Spans(" ", w.S.Text, console.HunkSpans(words, w.S, w.S.Text))
 	case r.Type == ace.OpUpdate:
-		w.Prose(" "+w.S.Glyphs.Updated+" ", widget.Unless(r.rejected(), w.S.Muted, w.S.Updated), r.Content)
+		w.Prose(" "+w.S.Glyphs.Updated+" ", widget.If(r.rejected(), w.S.Muted, w.S.Updated), r.Content)
 		w.Say(w.S.Muted, "   the previous text is not known here")
 	case r.Type == ace.OpRemove && known:
 		w.Prose(" "+w.S.Glyphs.Removed+" ", w.S.Removed, old.Content)

@@ -263,7 +263,7 @@ func (p *logPanel) draw(d *histories.Detail, width int, s theme.Styles, loc *tim
 func logLine(l runs.LogLine, width int, s theme.Styles, loc *time.Location) string {
 	out := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
 	out.Add(s.Muted, clock(l.At, loc)+" ").Add(kindInk(l.Kind, s), text.Fit(text.Safe(l.Kind, " "), 7, ""))
-	ink := widget.Unless(l.Kind != "error", s.Text, s.Error)
+	ink := widget.If(l.Kind != "error", s.Text, s.Error)
 	out.Add(ink, text.Safe(widget.Bounded(l.Text, width), " "+s.Glyphs.Newline+" "))
 	return out.String(s.Text)
 }

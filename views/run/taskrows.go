@@ -335,7 +335,7 @@ type measurement struct {
 }
 
 func (m measurement) ink(s theme.Styles) theme.Ink {
-	return widget.Unless(m.eval, s.Success, s.Running)
+	return widget.If(m.eval, s.Success, s.Running)
 }
 
 // measurements returns the accuracy of the epochs, then of the evaluations.

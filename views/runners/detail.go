@@ -156,7 +156,7 @@ func (v *detail) Draw(now time.Time, focused bool) []string {
 
 func ruleLine(title, remark string, width int, s theme.Styles, active bool) string {
 	l := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
-	l.Add(s.Border, s.Glyphs.Plain.Top+" ").Add(widget.Unless(active, s.Title, s.Strong), title+" ")
+	l.Add(s.Border, s.Glyphs.Plain.Top+" ").Add(widget.If(active, s.Title, s.Strong), title+" ")
 	if remark != "" {
 		l.Add(s.Muted, s.Glyphs.Dot+" "+remark+" ")
 	}

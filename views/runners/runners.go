@@ -27,7 +27,7 @@ type row interface {
 	key() string             // identifies the row in its section
 	name() (what, id string) // what is copied
 	runs(v *list) []runs.Run // the runs that the detail lists
-	draw(v *list, width int, plain bool, now time.Time) string
+	cells(v *list, width int, now time.Time) []widget.SizedCell
 	// facts writes the row into the detail and returns the title of its runs.
 	facts(v *detail, w *widget.Writer) string
 }
@@ -206,8 +206,8 @@ func (v *list) Draw(now time.Time, focused bool) []string {
 	}
 	v.list.SetSize(v.Width, max(v.Height-len(lines), 0))
 	lines = append(lines, v.list.Draw(v.Styles, focused,
-		func(at widget.SectionRow, width int, plain bool) string {
-			return v.rows[at.Part][at.Row].draw(v, width, plain, now)
+		func(at widget.SectionRow, width int) []widget.SizedCell {
+			return v.rows[at.Part][at.Row].cells(v, width, now)
 		})...)
 	return widget.Fill(lines, v.Width, v.Height)
 }
@@ -260,7 +260,7 @@ func countsLine(view runner.View, width int, s theme.Styles) string {
 		if i > 0 {
 			l.Add(s.Muted, " "+s.Glyphs.Dot)
 		}
-		l.Add(widget.Unless(c.n == 0, s.Muted, c.bad), " "+ace.Number(c.n)+" "+c.what)
+		l.Add(widget.If(c.n == 0, s.Muted, c.bad), " "+ace.Number(c.n)+" "+c.what)
 	}
 	return l.String(s.Text)
 }
@@ -361,12 +361,12 @@ func requirementsText(d runner.Requirements) string {
 // wideWidth is the minimum width of rows with host and directory.
 const wideWidth = 110
 
-func (r runnerRow) draw(v *list, width int, plain bool, now time.Time) string {
+func (r runnerRow) cells(v *list, width int, now time.Time) []widget.SizedCell {
 	s, c := v.Styles, r.Capabilities
 	m := runnerMark(r.Status, s)
 	cells := []widget.SizedCell{{m.Glyph + " " + m.Word, 10, m.Ink}, {text.Safe(r.ID, " "), 17, s.Text},
 		{strconv.Itoa(r.Busy) + "/" + strconv.Itoa(c.Slots) + " busy", -10,
-			widget.Unless(r.Busy > 0, s.Text, s.Muted)}, {ace.Number(r.Done) + " done", -10, s.Muted},
+			widget.If(r.Busy > 0, s.Text, s.Muted)}, {ace.Number(r.Done) + " done", -10, s.Muted},
 		{text.Span(now.Sub(r.Since)), -5, s.Muted}}
 	offers := strings.Join(c.ExecutorTypes, ", ")
 	if len(c.Tags) > 0 {
@@ -374,20 +374,14 @@ func (r runnerRow) draw(v *list, width int, plain bool, now time.Time) string {
 	}
 	cells = append(cells, widget.SizedCell{text.Safe(offers, " "), 0, s.Text})
 	if width >= wideWidth {
+		project := widget.If(c.AnyProject, "any directory", text.Safe(c.ProjectDir, " "))
 		cells = append(cells, widget.SizedCell{text.Safe(c.Hostname, " "), 14, s.Muted},
-			widget.SizedCell{projectText(r.Capabilities), 26, s.Muted})
+			widget.SizedCell{project, 26, s.Muted})
 	}
-	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis, cells...)
+	return cells
 }
 
-func projectText(c runner.Capabilities) string {
-	if c.AnyProject {
-		return "any directory"
-	}
-	return text.Safe(c.ProjectDir, " ")
-}
-
-func (q queueRow) draw(v *list, width int, plain bool, now time.Time) string {
+func (q queueRow) cells(v *list, _ int, now time.Time) []widget.SizedCell {
 	s := v.Styles
 	able, ink := ace.Number(q.Able)+" able", s.Text
 	if q.Able == 0 {
@@ -397,11 +391,8 @@ func (q queueRow) draw(v *list, width int, plain bool, now time.Time) string {
 	if q.Nearest != "" {
 		summary += ": " + text.Safe(q.Nearest, " ")
 	}
-	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis,
-		widget.SizedCell{ace.Number(q.Waiting) + " wait", -11, s.Text},
-		widget.SizedCell{"oldest " + v.oldest(q.QueueView, now), 13, s.Muted},
-		widget.SizedCell{able, 11, ink},
-		widget.SizedCell{summary, 0, s.Text})
+	return []widget.SizedCell{{ace.Number(q.Waiting) + " wait", -11, s.Text},
+		{"oldest " + v.oldest(q.QueueView, now), 13, s.Muted}, {able, 11, ink}, {summary, 0, s.Text}}
 }
 
 // oldest returns how long the first run of a queue has waited.
@@ -414,7 +405,7 @@ func (v *list) oldest(q runner.QueueView, now time.Time) string {
 	return v.Styles.Glyphs.Dash
 }
 
-func (w waitingRow) draw(v *list, width int, plain bool, now time.Time) string {
+func (w waitingRow) cells(v *list, width int, now time.Time) []widget.SizedCell {
 	s := v.Styles
 	cells := []widget.SizedCell{{s.Glyphs.Pending + " " + console.OrDash(w.Name, s.Glyphs), 20, s.Text},
 		{text.Safe(w.RunID, " "), 17, s.Muted},
@@ -424,7 +415,7 @@ func (w waitingRow) draw(v *list, width int, plain bool, now time.Time) string {
 	if width >= wideWidth && w.Parent != "" {
 		cells = append(cells, widget.SizedCell{"for " + text.Safe(w.Parent, " "), 22, s.Muted})
 	}
-	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis, cells...)
+	return cells
 }
 
 // deadlineText shows the time until a waiting run expires.
@@ -443,7 +434,7 @@ func deadlineText(at, now time.Time) string {
 const soon = 30 * time.Second
 
 func deadlineInk(at, now time.Time, s theme.Styles) theme.Ink {
-	return widget.Unless(at.IsZero() || at.Sub(now) > soon, s.Muted, s.Warning)
+	return widget.If(at.IsZero() || at.Sub(now) > soon, s.Muted, s.Warning)
 }
 
 // runnerActions returns the keys that act on the runner or the run under a cursor.

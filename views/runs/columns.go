@@ -50,7 +50,7 @@ func plainInk(_ runs.Run, s theme.Styles) theme.Ink { return s.Text }
 
 // phaseInk highlights a run that waits for the user.
 func phaseInk(r runs.Run, s theme.Styles) theme.Ink {
-	return widget.Unless(!r.Open() || r.Phase != flows.PhaseApproval, s.Text, s.Warning)
+	return widget.If(!r.Open() || r.Phase != flows.PhaseApproval, s.Text, s.Warning)
 }
 
 func mutedInk(_ runs.Run, s theme.Styles) theme.Ink { return s.Muted }
@@ -108,7 +108,7 @@ func answerColumns() []Column {
 		{ID: columnAnswer, Title: "ANSWER", minimum: 14, narrow: 12, drop: 3, Cell: answerOf,
 			Order: by(answerText),
 			ink: func(r runs.Run, s theme.Styles) theme.Ink {
-				return widget.Unless(r.Verdict == ace.Correct, s.Text, s.Muted)
+				return widget.If(r.Verdict == ace.Correct, s.Text, s.Muted)
 			}},
 		{ID: "reason", Title: "REASON", minimum: 24, narrow: 12, drop: 4, Cell: plainCell(reasonOf),
 			Order: by(reasonOf),
@@ -256,7 +256,7 @@ func reasonInk(r runs.Run, s theme.Styles) theme.Ink {
 	case retrying(&r):
 		return s.Retrying
 	case r.Open():
-		return widget.Unless(r.Phase != flows.PhaseApproval, s.Muted, s.Warning)
+		return widget.If(r.Phase != flows.PhaseApproval, s.Muted, s.Warning)
 	case r.Status.Bad():
 		return console.StatusMark(r, s).Ink
 	}

@@ -29,7 +29,7 @@ func (v *Runs) drawList(width, height int, now time.Time, focused bool) []string
 	}
 	lines = append(lines, v.notices.problem()...)
 	if v.Count() == 0 {
-		lines = append(lines, widget.Centre(v.notices.empty(), width, height-len(lines), v.Styles)...)
+		lines = append(lines, widget.Center(v.notices.empty(), width, height-len(lines), v.Styles)...)
 		return widget.Fill(lines, width, height)
 	}
 	lines = append(lines, v.heading)

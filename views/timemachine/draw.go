@@ -32,7 +32,7 @@ func (v *pane) head(now time.Time) []string {
 	w.Lines = v.strip.Draw(v.Styles, d.Log, f.EventID, v.Width, max(lanes, 1), now)
 	event := fmt.Sprintf(" event %d of %d", f.EventID, d.About.LastEvent)
 	w.End(w.Line().Add(w.S.Strong, event).Add(w.S.Muted, fmt.Sprintf("  %.3f s  ", f.ElapsedMS/1000)).
-		Add(widget.Unless(!f.Error, w.S.Text, w.S.Error), text.Safe(d.Words, " ")))
+		Add(widget.If(!f.Error, w.S.Text, w.S.Error), text.Safe(d.Words, " ")))
 	switch {
 	case d.Message != "":
 		w.Say(w.S.Warning, " "+text.Safe(d.Message, " "))
@@ -87,7 +87,7 @@ func (v *pane) drawState(w *widget.Writer) {
 
 func (v *pane) drawEvent(w *widget.Writer) {
 	d, f := v.data, v.data.Frame
-	w.Prose(" ", widget.Unless(!f.Error, w.S.Strong, w.S.Error), text.Safe(d.Words, " "))
+	w.Prose(" ", widget.If(!f.Error, w.S.Strong, w.S.Error), text.Safe(d.Words, " "))
 	diverges := d.Verdict != nil && d.Verdict.Divergence != nil && d.Verdict.Divergence.EventID == f.EventID
 	if diverges {
 		v.drawVerdict(w)

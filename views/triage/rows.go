@@ -188,11 +188,10 @@ func (v *list) Draw(now time.Time, focused bool) []string {
 	if v.list.Empty() {
 		return v.Message(head, v.empty()...)
 	}
-	row := func(at widget.SectionRow, width int, plain bool) string {
-		cells := v.rows[at.Part][at.Row].cells(v.Styles, width, now)
-		return widget.SizedCells(width, plain, v.Styles.Glyphs.Ellipsis, cells...)
-	}
-	return widget.Fill(append(head, v.list.Draw(v.Styles, focused, row)...), v.Width, v.Height)
+	rows := v.list.Draw(v.Styles, focused, func(at widget.SectionRow, width int) []widget.SizedCell {
+		return v.rows[at.Part][at.Row].cells(v.Styles, width, now)
+	})
+	return widget.Fill(append(head, rows...), v.Width, v.Height)
 }
 
 func (v *list) empty() []string {

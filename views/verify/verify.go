@@ -289,8 +289,8 @@ func (v *list) cells(r *histories.VerifiedRun) []widget.Cell {
 	}
 	same := r.Verdict.Divergence == nil
 	return []widget.Cell{{mark + " " + string(r.Verdict.Outcome), ink}, {console.NameOf(r.Run), s.Text},
-		{event, s.Text}, {has, widget.Unless(same, s.Muted, s.Removed)},
-		{does, widget.Unless(same, s.Muted, s.Added)},
+		{event, s.Text}, {has, widget.If(same, s.Muted, s.Removed)},
+		{does, widget.If(same, s.Muted, s.Added)},
 		{ace.Number(r.Verdict.Events), s.Muted}}
 }
 
