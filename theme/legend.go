@@ -21,11 +21,15 @@ func (s Styles) Legend() []Group {
 	for _, kind := range []string{"ADD", "UPDATE", "MERGE", "REMOVE", "TAG"} {
 		operations.Marks = append(operations.Marks, s.Operation(kind))
 	}
-	operations.Marks = append(operations.Marks, Mark{s.Glyphs.Rejected, "rejected", s.Muted})
+	operations.Marks = append(operations.Marks, s.Proposed(), s.Rejected())
 	return []Group{statuses, verdicts, operations, {"Timeline", s.Bars()}}
 }
 
-// Operation returns the mark of an operation on a playbook.
+// Proposed returns the mark of an operation that is not decided yet, Rejected that of one without effect.
+func (s Styles) Proposed() Mark { return Mark{s.Glyphs.Pending, "proposed", s.Muted} }
+func (s Styles) Rejected() Mark { return Mark{s.Glyphs.Rejected, "rejected", s.Muted} }
+
+// Operation returns the mark of the type of an operation on a playbook.
 func (s Styles) Operation(kind string) Mark {
 	g := s.Glyphs
 	switch kind {

@@ -168,10 +168,15 @@ func runExit(p ace.Phase) ace.Status {
 // ChangedNames lists the fields that a fork changed, sorted.
 func ChangedNames(f *ace.Forked) []string { return slices.Sorted(maps.Keys(f.Changed)) }
 
-// OpMark returns the glyph and color of an operation.
-func OpMark(t ace.OperationType, s theme.Styles) (string, theme.Ink) {
-	m := s.Operation(string(t))
-	return m.Glyph, m.Ink
+// OperationMark returns the mark of an operation: of its type, unless it is only proposed or had no effect.
+func OperationMark(op *ace.Operation, s theme.Styles) theme.Mark {
+	switch {
+	case op.Refused():
+		return s.Rejected()
+	case op.Outcome == ace.OutcomeProposed:
+		return s.Proposed()
+	}
+	return s.Operation(string(op.Type))
 }
 
 // TagText lists the changes of a TAG to a bullet's counters, in a fixed order.
@@ -199,13 +204,11 @@ func MergeText(ids []string) string {
 
 // Operation writes an operation with its outcome and reason.
 func Operation(w *widget.Writer, op ace.Operation) {
-	glyph, ink := OpMark(op.Type, w.S)
-	outcome := ""
+	m := OperationMark(&op, w.S)
+	label := "   " + m.Glyph + " "
 	if op.Refused() {
-		glyph, ink = w.S.Glyphs.Rejected, w.S.Muted
-		outcome = text.Safe(string(op.Outcome), " ") + " " + text.Safe(string(op.Type), " ") + ": "
+		label += text.Safe(string(op.Outcome)+" "+string(op.Type), " ") + ": "
 	}
-	label := "   " + glyph + " " + outcome
 	if op.BulletID != "" {
 		label += "[" + text.Safe(op.BulletID, " ") + "] "
 	}
@@ -220,10 +223,10 @@ func Operation(w *widget.Writer, op ace.Operation) {
 		content = strings.ToLower(string(op.Type))
 	}
 	if text.Width(label) > w.Width/2 {
-		w.End(w.Line().Add(ink, label))
+		w.End(w.Line().Add(m.Ink, label))
 		label = "     "
 	}
-	w.Prose(label, ink, content)
+	w.Prose(label, m.Ink, content)
 	if op.Reason != "" {
 		w.Prose("     because ", w.S.Muted, op.Reason)
 	}

@@ -249,7 +249,7 @@ func (w *detailWriter) touches(title string, list []*playbook.BulletChange, all 
 }
 
 func (w *detailWriter) touch(t *playbook.BulletChange) {
-	_, ink := console.OpMark(t.Type, w.S)
+	ink := w.S.Operation(string(t.Type)).Ink
 	if t.Type == ace.OpTag {
 		tags := console.TagText(map[string]int{"helpful": t.Helpful, "harmful": t.Harmful,
 			"neutral": t.Neutral})

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,22 +66,22 @@ type operationRow struct {
 	*ace.Operation
 }
 
-func (r operationRow) rejected() bool { return r.Refused() }
-
-// mark returns the glyph of the operation and the ink of its text.
-func (r operationRow) mark(s theme.Styles) (string, theme.Ink) {
-	if r.rejected() {
-		return s.Glyphs.Rejected, s.Muted
-	}
-	return console.OpMark(r.Type, s)
+// mark returns the mark of the operation, and the ink of its text.
+func (r operationRow) mark(s theme.Styles) (theme.Mark, theme.Ink) {
+	m := console.OperationMark(r.Operation, s)
+	return m, widget.If(r.Outcome == ace.OutcomeProposed, s.Text, m.Ink)
 }
 
 func (r operationRow) Draw(l *line) {
-	glyph, ink := r.mark(l.S)
-	if r.rejected() {
-		glyph += " " + text.Safe(string(r.Outcome)+" "+string(r.Type), " ")
+	m, ink := r.mark(l.S)
+	switch head := m.Glyph + " "; {
+	case r.Refused():
+		l.add(m.Ink, head+text.Safe(string(r.Outcome)+" "+string(r.Type), " ")+" ")
+	case r.Outcome == ace.OutcomeProposed:
+		l.add(m.Ink, head+text.Safe(string(r.Type), " ")+" ")
+	default:
+		l.add(m.Ink, head)
 	}
-	l.add(ink, glyph+" ")
 	if r.BulletID != "" {
 		l.add(ink, "["+text.Safe(r.BulletID, " ")+"] ")
 	}
@@ -91,7 +92,7 @@ func (r operationRow) Draw(l *line) {
 	switch {
 	case r.Type == ace.OpTag:
 		l.add(ink, console.TagText(r.Metadata))
-	case r.Type == ace.OpUpdate && !r.rejected() && old != "" && r.Content != "":
+	case r.Type == ace.OpUpdate && !r.Refused() && old != "" && r.Content != "":
 		words := playbook.Words(widget.Bounded(old, 100), widget.Bounded(r.Content, 100))
 		for _, span := range console.HunkSpans(words, l.S, l.S.Text) {
 			l.add(span.Ink, text.Safe(span.Text, " "))
@@ -108,14 +109,13 @@ func (r operationRow) Draw(l *line) {
 
 // Inspect writes the operation as a diff.
 func (r operationRow) Inspect(w *inspection) {
-	_, typeInk := console.OpMark(r.Type, w.S)
-	glyph, ink := r.mark(w.S)
-	outcome, outcomeInk := string(r.Outcome), widget.If(r.rejected(), w.S.Warning, w.S.Success)
-	if outcome == "" {
-		outcome = "proposed"
+	m, ink := r.mark(w.S)
+	outcome, outcomeInk := cmp.Or(r.Outcome, ace.OutcomeProposed), widget.If(r.Refused(), w.S.Warning, w.S.Success)
+	if outcome == ace.OutcomeProposed {
+		outcomeInk = w.S.Muted
 	}
-	w.End(w.Line().Add(typeInk, " "+glyph+" "+text.Safe(string(r.Type), " ")).
-		Add(outcomeInk, "  "+text.Safe(outcome, " ")))
+	w.End(w.Line().Add(w.S.Operation(string(r.Type)).Ink, " "+m.Glyph+" "+text.Safe(string(r.Type), " ")).
+		Add(outcomeInk, "  "+text.Safe(string(outcome), " ")))
 	w.field("bullet", r.BulletID)
 	w.field("section", r.Section)
 	w.field("because", r.Reason)
@@ -134,14 +134,14 @@ func (r operationRow) Inspect(w *inspection) {
 		words := playbook.Words(widget.Bounded(old.Content, 1000), widget.Bounded(r.Content, 1000))
 		w.Spans(" ", w.S.Text, console.HunkSpans(words, w.S, w.S.Text))
 	case r.Type == ace.OpUpdate:
-		w.Prose(" "+w.S.Glyphs.Updated+" ", widget.If(r.rejected(), w.S.Muted, w.S.Updated), r.Content)
+		w.Prose(" "+w.S.Glyphs.Updated+" ", widget.If(r.Refused(), w.S.Muted, w.S.Updated), r.Content)
 		w.Say(w.S.Muted, "   the previous text is not known here")
 	case r.Type == ace.OpRemove && known:
 		w.Prose(" "+w.S.Glyphs.Removed+" ", w.S.Removed, old.Content)
 	case r.Type == ace.OpRemove:
 		w.Say(w.S.Muted, "   the removed text is not known here")
 	default:
-		w.Prose(" "+glyph+" ", ink, r.Content)
+		w.Prose(" "+m.Glyph+" ", ink, r.Content)
 	}
 	for _, id := range r.SourceIDs {
 		w.Prose(" "+w.S.Glyphs.Removed+" ["+text.Safe(id, " ")+"] ", w.S.Removed, r.d.OldBullets[id].Content)
