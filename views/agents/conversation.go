@@ -205,7 +205,7 @@ func (v *Conversation) Lines(n int) []string {
 	if lines, ok := v.painted[key]; ok {
 		return lines
 	}
-	p := entryPainter{s: v.Styles, width: max(v.Width-2, 1), loc: v.location}
+	p := entryPainter{s: v.Styles, width: max(v.Width-2, 1), loc: v.location, folds: true}
 	lines := p.lines(key.e, key.open)
 	if len(lines) == 0 {
 		lines = []string{text.Spaces(p.width)}

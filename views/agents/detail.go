@@ -275,7 +275,7 @@ func (w sessionWriter) agentTree() {
 	if len(list) == 0 {
 		return
 	}
-	w.Section("Subagents", ace.Count(len(list), "transcript")+"; a reads them")
+	w.Section("Subagents", ace.Count(len(list), "transcript")+"; B reads them")
 	children := map[string][]transcripts.Agent{}
 	for _, a := range list {
 		children[a.Parent] = append(children[a.Parent], a)

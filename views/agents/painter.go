@@ -26,6 +26,7 @@ type entryPainter struct {
 	s     theme.Styles
 	width int
 	loc   *time.Location
+	folds bool // the key c unfolds the entry
 }
 
 // entryIndent is the column of texts, after the time.
@@ -112,8 +113,8 @@ func (d *entryLines) rest(t, shown string, lines, cut int) {
 	if len(shown) < len(t) || lines > 0 {
 		more := strings.Count(t[len(shown):], "\n") + max(lines, 0)
 		summary := ace.Count(max(more, 1), "more line")
-		if !d.open {
-			summary += "; o unfolds"
+		if d.folds && !d.open {
+			summary += "; c unfolds"
 		}
 		parts = append(parts, summary)
 	}

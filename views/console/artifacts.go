@@ -84,7 +84,7 @@ func (a *Artifacts) Write(w *widget.Writer, refs []ace.Ref, name string) {
 		case a.asked[r.SHA256]:
 			w.Say(w.S.Muted, " reading"+w.S.Glyphs.Ellipsis)
 		default:
-			w.End(w.Line().Add(w.S.Key, " o").Add(w.S.Hint, " opens it"))
+			w.End(w.Line().Add(w.S.Key, " O").Add(w.S.Hint, " opens it"))
 		}
 	}
 }

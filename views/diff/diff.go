@@ -399,5 +399,5 @@ func (v *list) emptyLines() []string {
 			say = append(say, g.Failed+" "+x.name+" cannot be read: "+text.Safe(x.err, " "))
 		}
 	}
-	return append(say, "", "ctrl+r tries again; o and O open the runs")
+	return append(say, "", "ctrl+r tries again; O opens the run of the selected side")
 }

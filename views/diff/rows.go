@@ -70,7 +70,7 @@ func (r equalRow) cells(s theme.Styles) []widget.Cell {
 }
 
 func (r equalRow) write(w *widget.Writer) {
-	w.Section(ace.Count(r.n, "equal step"), "press space to unfold them")
+	w.Section(ace.Count(r.n, "equal step"), "press c to unfold them")
 	for i := r.from; i < r.from+min(r.n, 500); i++ {
 		writeStep(w, &r.d.Pairs[i])
 	}

@@ -348,7 +348,7 @@ func (v *Lines) head(s *logs.Logs) (lines []string) {
 func (v *Lines) empty(s *logs.Logs) []string {
 	switch {
 	case len(s.Lines) > 0 && v.selectionText() != "":
-		return []string{"no line matches", v.selectionText(), "L, F and i change the selection"}
+		return []string{"no line matches", v.selectionText(), "L, F and a change the selection"}
 	case len(s.Lines) > 0:
 		return []string{"cleared; no new lines yet"}
 	case len(s.Files) == 0 && s.Err == "":

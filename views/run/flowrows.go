@@ -25,7 +25,7 @@ func approvalRows(b *lister, d *histories.Detail) {
 }
 
 func approvalRemark(_ *histories.Detail, s theme.Styles) (string, theme.Ink) {
-	return "a person decides: w, or acescope flow approve", s.Warning
+	return "w decides, or acescope flow approve", s.Warning
 }
 
 func flowRows(b *lister, d *histories.Detail) {

@@ -141,7 +141,7 @@ func (v *list) Draw(_ time.Time, focused bool) []string {
 	switch {
 	case v.nav.Batch == "":
 		return v.Message(nil, "no forks to compare yet",
-			"in the list of runs, ctrl+a marks all wrong runs, f forks the marked ones")
+			"in the list of runs, ctrl+a marks the runs of the filter, f forks the marked runs")
 	case d == nil:
 		return v.Message(nil, "reading"+v.Styles.Glyphs.Ellipsis)
 	}

@@ -301,14 +301,14 @@ func (v *pane) drawCalls(w *widget.Writer) {
 	v.artifacts.Write(w, v.refs(), cmp.Or(v.data.About.TaskID, v.data.WorkflowID))
 }
 
-// maxRequestLines bounds the lines of a prompt or response; o opens all of it.
+// maxRequestLines bounds the lines of a prompt or response; the key O opens all of it.
 const maxRequestLines = 16
 
 func (v *pane) request(w *widget.Writer, title, content string) {
 	if content == "" {
 		return
 	}
-	w.Section(title, "o opens all of it")
+	w.Section(title, "O opens all of it")
 	v.field(w, "   ", w.S.Text, stepper.Field{Text: strings.Trim(content, "\n")}, maxRequestLines)
 }
 
@@ -343,7 +343,7 @@ func (v *pane) drawVerdict(w *widget.Writer) {
 		w.Section("Verify", Judged(d.Strict)+": replaying with the current code"+w.S.Glyphs.Ellipsis)
 	case d.Verdict == nil:
 		w.Section("Verify",
-			"r replays the run with the current code and shows the first different decision; S strictly")
+			"r replays the run with the current code and shows the first different decision; = strictly")
 	default:
 		Verdict(w, d.Verdict, d.Strict)
 	}

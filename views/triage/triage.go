@@ -20,7 +20,7 @@ import (
 // windows are the numbers of closed runs that + and - choose from.
 var windows = []int{100, 200, 500, 1000, 2000, 5000, 10_000, 20_000}
 
-// spans are the maximum ages of closed runs that t chooses from; 0 stands for any age.
+// spans are the maximum ages of closed runs that "." chooses from; 0 stands for any age.
 var spans = []time.Duration{0, 15 * time.Minute, time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}
 
 // orders are the orders of failure groups that s chooses from.
