@@ -83,18 +83,12 @@ func (w *Writer) Section(title, remark string) {
 func (w *Writer) Prose(label string, ink theme.Ink, t string) {
 	indent := text.Width(label)
 	for i, l := range w.Doc.Wrap(t, w.Width-indent-1) {
-		head := text.Spaces(indent)
-		if i == 0 {
-			head = label
-		}
+		head := If(i == 0, label, text.Spaces(indent))
 		w.End(w.Line().Add(w.S.Muted, head).Add(ink, l))
 	}
 }
 
 // Ago returns the time from at to now, in words.
 func (w *Writer) Ago(at time.Time) string {
-	if at.IsZero() {
-		return w.S.Glyphs.Dash
-	}
-	return text.Span(w.Now.Sub(at)) + " ago"
+	return If(at.IsZero(), w.S.Glyphs.Dash, text.Span(w.Now.Sub(at))+" ago")
 }

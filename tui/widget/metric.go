@@ -138,10 +138,7 @@ func MeanScore(mean *float64) string {
 
 // InParentheses returns " (s)", or "" for "".
 func InParentheses(s string) string {
-	if s == "" {
-		return ""
-	}
-	return " (" + s + ")"
+	return If(s == "", "", " ("+s+")")
 }
 
 // Range formats an interval of numbers with a unit as in [Quantity]: "33–52" percent, "$0.0180–$0.0290" or

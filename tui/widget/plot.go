@@ -256,10 +256,7 @@ func (a *plotArea) mark(i, col, row int) {
 
 func (a *plotArea) line(row int, label string, labelWidth int, curves []PlotCurve) string {
 	var b strings.Builder
-	side := a.s.Glyphs.Plain.Side
-	if label != "" && !a.ascii {
-		side = "┤"
-	}
+	side := If(label != "" && !a.ascii, "┤", a.s.Glyphs.Plain.Side)
 	b.WriteString(a.s.Muted.Paint(text.FitLeft(label, labelWidth, "") + side))
 	for at := 0; at < a.cols; {
 		owner := a.cells[row*a.cols+at].owner
@@ -307,10 +304,7 @@ func (a *plotArea) xAxis(of Axis, labelWidth, lines int) []string {
 		}
 		used := text.Width(below)
 		start := labelWidth + 1 + col - text.Width(label)/2
-		start = min(start, labelWidth+1+a.cols-text.Width(label))
-		if col == 0 {
-			start = used
-		}
+		start = If(col == 0, used, min(start, labelWidth+1+a.cols-text.Width(label)))
 		if start < used || used > labelWidth+1 && start == used {
 			continue
 		}

@@ -32,10 +32,7 @@ type SectionPart struct {
 type SectionRow struct{ Part, Row int }
 
 func (s *SectionList) shown(p SectionPart) int {
-	if p.Limit == 0 || s.wide[p.Name] {
-		return p.Rows
-	}
-	return min(p.Rows, p.Limit+s.spare)
+	return If(p.Limit == 0 || s.wide[p.Name], p.Rows, min(p.Rows, p.Limit+s.spare))
 }
 
 // share divides the remaining lines equally among the parts that have more rows than their
@@ -194,10 +191,7 @@ func (s *SectionList) allLines() []sectionLine {
 func (s *SectionList) Reveal() {
 	all := s.lines()
 	at := max(slices.Index(all, sectionLine{sectionItem, s.Cursor}), 0)
-	first := at
-	if s.Cursor.Row == 0 {
-		first = max(at-1, 0)
-	}
+	first := If(s.Cursor.Row == 0, max(at-1, 0), at)
 	s.top = Clamp(Clamp(s.top, at-s.Page()+1, first), 0, max(len(all)-s.Page(), 0))
 }
 

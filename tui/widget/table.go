@@ -113,10 +113,7 @@ func (t *Table) Reveal() {
 
 // Position returns the position of the cursor: "12/10,214"; "" for an empty table.
 func (t *Table) Position() string {
-	if t.Rows == 0 {
-		return ""
-	}
-	return ace.Number(t.Cursor+1) + "/" + ace.Number(t.Rows)
+	return If(t.Rows == 0, "", ace.Number(t.Cursor+1)+"/"+ace.Number(t.Rows))
 }
 
 // Draw returns exactly height lines: the heading, then the visible rows. row gives the cells of
@@ -132,9 +129,7 @@ func (t *Table) Draw(s theme.Styles, focused bool, row func(i int) []Cell) []str
 func (t *Table) heading(s theme.Styles) string {
 	h := text.Spaces(PointerWidth)
 	for at, i := range t.Cols {
-		if at > 0 {
-			h += " "
-		}
+		h += If(at > 0, " ", "")
 		h += t.Fit(at, t.all[i].Title, "")
 	}
 	return s.Muted.Paint(text.Fit(h, t.width, ""))

@@ -17,6 +17,7 @@ import (
 	"acescope/sources/sessions"
 	"acescope/tui"
 	"acescope/tui/text"
+	"acescope/tui/widget"
 	"acescope/views/console"
 )
 
@@ -327,9 +328,7 @@ func previewStart(line string) string {
 		return err.Error()
 	}
 	summary := "starts " + in.Agent + " in " + cmp.Or(in.WorkingDir, "the directory of the conversation")
-	if in.Resume {
-		summary += ", continues " + in.AgentSessionID
-	}
+	summary += widget.If(in.Resume, ", continues "+in.AgentSessionID, "")
 	if first == "" {
 		return summary + "; it then waits for a message"
 	}

@@ -17,6 +17,7 @@ import (
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/text"
+	"acescope/tui/widget"
 	"acescope/views/console"
 )
 
@@ -124,10 +125,7 @@ func (a *Agents) choose(r sessions.Row) {
 func (a *Agents) read(key string) {
 	a.wanted = key
 	r, _ := a.Row()
-	engine := ""
-	if r.Engine != nil {
-		engine = r.Key
-	}
+	engine := widget.If(r.Engine != nil, r.Key, "")
 	if key == engine {
 		key = ""
 	}
@@ -294,10 +292,7 @@ func (w sessionWriter) runs(r sessions.Row, list []runs.Run) {
 	w.Section("Runs", ace.Count(len(list), "run")+"; O opens them")
 	for _, one := range list[:min(len(list), shownTurns)] {
 		m := console.BlueprintMarkOf(one, w.S)
-		how := "started here"
-		if one.Parent != r.Engine.ID {
-			how = "given to this session"
-		}
+		how := widget.If(one.Parent != r.Engine.ID, "given to this session", "started here")
 		w.End(w.Line().Add(m.Ink, "   "+m.Glyph+" "+text.Fit(m.Word, 10, "")).Add(w.S.Text,
 			console.NameOf(one)).
 			Add(w.S.Muted, "  "+how+", "+w.Ago(one.Start)))

@@ -435,10 +435,7 @@ func (v *Conversation) banner() []string {
 
 // waiting counts things that wait: "1 call waits".
 func waiting(n int, what string) string {
-	if n == 1 {
-		return "1 " + what + " waits"
-	}
-	return ace.Count(n, what) + " wait"
+	return widget.If(n == 1, "1 "+what+" waits", ace.Count(n, what)+" wait")
 }
 
 // settle scrolls so that the cursor is visible and the last page is full.

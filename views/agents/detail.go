@@ -138,9 +138,7 @@ func (w sessionWriter) facts(r sessions.Row) {
 	}
 	m := stateMark(r, w.Now, w.S)
 	summary := m.Word + ", last line " + w.Ago(t.Last())
-	if r.Unfinished {
-		summary += ", its last turn is incomplete"
-	}
+	summary += widget.If(r.Unfinished, ", its last turn is incomplete", "")
 	w.fact("state", m.Ink, m.Glyph+" "+summary)
 	w.fact("directory", w.S.LinkedFile(w.S.Text, t.Dir()), t.Dir())
 	if sum.Title != "" {
@@ -153,9 +151,7 @@ func (w sessionWriter) facts(r sessions.Row) {
 	w.fact("git", w.S.Text, sum.Branch)
 	w.fact("agent", w.S.Text, strings.TrimSpace(string(t.Agent)+" "+sum.Version))
 	length := ace.Count(sum.Turns, "turn") + ", " + ace.Count(sum.Messages, "message")
-	if sum.Compactions > 0 {
-		length += ", compacted " + strconv.Itoa(sum.Compactions) + "x"
-	}
+	length += widget.If(sum.Compactions > 0, ", compacted "+strconv.Itoa(sum.Compactions)+"x", "")
 	w.fact("length", w.S.Text, length)
 	if t.ForkedFrom != "" {
 		w.fact("forked", w.S.Text, "from "+t.ForkedFrom+": "+ace.Count(t.Shared, "line")+", "+
@@ -170,9 +166,7 @@ func (w sessionWriter) facts(r sessions.Row) {
 
 func firstLine(s string) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	if rest != "" {
-		line += " …"
-	}
+	line += widget.If(rest != "", " …", "")
 	return line
 }
 
@@ -204,9 +198,7 @@ func (w sessionWriter) spending() {
 		text.ShortCount(t.Tokens.CacheRead),
 		text.ShortCount(t.Tokens.CacheWrite())))
 	cost := console.CostCell(t.Usage(), g) + " at list prices"
-	if t.Unpriced > 0 {
-		cost += "; no known price for " + text.ShortCount(t.Unpriced) + " tokens"
-	}
+	cost += widget.If(t.Unpriced > 0, "; no known price for "+text.ShortCount(t.Unpriced)+" tokens", "")
 	w.fact("cost", w.S.Text, cost)
 	for _, m := range w.t.Models() {
 		price := ace.Dollars(m.CostUSD)
@@ -225,12 +217,8 @@ func (w sessionWriter) tools() {
 	}
 	t := w.t.Summary.Totals
 	remark := ace.Count(t.Calls, "call")
-	if t.Failed > 0 {
-		remark += ", " + strconv.Itoa(t.Failed) + " failed"
-	}
-	if t.Denied > 0 {
-		remark += ", " + strconv.Itoa(t.Denied) + " denied"
-	}
+	remark += widget.If(t.Failed > 0, ", "+strconv.Itoa(t.Failed)+" failed", "")
+	remark += widget.If(t.Denied > 0, ", "+strconv.Itoa(t.Denied)+" denied", "")
 	w.Section("Tools", remark)
 	name := widget.Clamp(w.Width-58, 8, 32)
 	w.Say(w.S.Muted, "   "+text.Fit("TOOL", name, "")+"  CALLS  FAIL DENIED    MEAN     MAX  LAST")
@@ -240,10 +228,7 @@ func (w sessionWriter) tools() {
 		if u.Timed > 0 {
 			mean, most = widget.Milliseconds(u.MeanMS(), g), widget.Milliseconds(u.MaxMS, g)
 		}
-		last := w.Ago(u.Last)
-		if u.Ended < u.Calls {
-			last = strconv.Itoa(u.Calls-u.Ended) + " without result"
-		}
+		last := widget.If(u.Ended < u.Calls, strconv.Itoa(u.Calls-u.Ended)+" without result", w.Ago(u.Last))
 		w.End(w.counts(u.Name, name, count{u.Calls, 7, w.S.Text}, count{u.Failed, 6, w.S.Failed},
 			count{u.Denied, 7, w.S.Warning}).
 			Add(w.S.Muted, text.FitLeft(mean, 8, "")+text.FitLeft(most, 8, "")+"  "+last))
@@ -311,9 +296,7 @@ func (w sessionWriter) subagent(a transcripts.Agent, head string) {
 	name := cmp.Or(a.Description, firstLine(a.Summary.Prompt))
 	facts := "  " + ace.Count(t.Calls, "call") + ", " + text.ShortCount(t.Tokens.Total()) + " tokens, " +
 		console.CostCell(t.Usage(), g)
-	if t.Failed > 0 {
-		facts += ", " + strconv.Itoa(t.Failed) + " failed"
-	}
+	facts += widget.If(t.Failed > 0, ", "+strconv.Itoa(t.Failed)+" failed", "")
 	kind := cmp.Or(a.Type, filepath.Base(a.ID))
 	l := w.Line().Add(w.S.Border, head).Add(w.S.Accent, text.Safe(kind, " ")+" ")
 	room := max(l.Room()-text.Width(facts), 8)

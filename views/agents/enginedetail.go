@@ -92,12 +92,8 @@ func noteText(n *session.Note) string {
 		return ""
 	}
 	summary := "requested"
-	if n.By != "" {
-		summary += " by " + n.By
-	}
-	if n.Reason != "" {
-		summary += ": " + n.Reason
-	}
+	summary += widget.If(n.By != "", " by "+n.By, "")
+	summary += widget.If(n.Reason != "", ": "+n.Reason, "")
 	return summary
 }
 
@@ -115,10 +111,7 @@ func (w sessionWriter) engineFacts(r sessions.Row, st *session.State, live *sess
 		w.Ago(r.Engine.Start))
 	w.fact("started by", w.S.Text, in.By)
 	t := r.Totals.Tokens
-	source := " at list prices"
-	if r.Transcript == nil {
-		source = " as the agent reports"
-	}
+	source := widget.If(r.Transcript == nil, " as the agent reports", " at list prices")
 	w.fact("spent", w.S.Text, text.ShortCount(t.Total())+" tokens: "+text.ShortCount(t.Input)+" in, "+
 		text.ShortCount(t.Output)+" out, "+
 		console.CostCell(r.Totals.Usage(), w.S.Glyphs)+source)

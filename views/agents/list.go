@@ -308,10 +308,7 @@ func (v *List) cells(r sessions.Row, now time.Time) []widget.Cell {
 	if r.Totals.Failed > 0 {
 		tools, toolInk = tools+" "+strconv.Itoa(r.Totals.Failed)+g.Wrong, s.Failed
 	}
-	kind := "file"
-	if r.Engine != nil {
-		kind = "engine"
-	}
+	kind := widget.If(r.Engine != nil, "engine", "file")
 	return []widget.Cell{
 		{state.Glyph + " " + state.Word, state.Ink}, {name, ink},
 		{console.OrDash(filepath.Base(r.Dir), g), s.Muted},

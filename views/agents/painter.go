@@ -37,10 +37,7 @@ func (p entryPainter) lines(e *transcripts.Entry, open bool) []string {
 	d := entryLines{entryPainter: p, e: e, open: open}
 	switch e.Kind {
 	case transcripts.KindUser:
-		who := "user"
-		if e.Callback {
-			who = "callback"
-		}
+		who := widget.If(e.Callback, "callback", "user")
 		d.head(p.s.Accent, who, strings.TrimSpace(e.Name+"  "+e.Note))
 		d.body(p.s.Text, e.Text, e.Cut, foldedText)
 	case transcripts.KindText:
@@ -113,9 +110,7 @@ func (d *entryLines) rest(t, shown string, lines, cut int) {
 	if len(shown) < len(t) || lines > 0 {
 		more := strings.Count(t[len(shown):], "\n") + max(lines, 0)
 		summary := ace.Count(max(more, 1), "more line")
-		if d.folds && !d.open {
-			summary += "; c unfolds"
-		}
+		summary += widget.If(d.folds && !d.open, "; c unfolds", "")
 		parts = append(parts, summary)
 	}
 	if cut > 0 {
@@ -137,9 +132,7 @@ func (d *entryLines) tool() {
 	}
 	l := d.begin().Add(m.Ink, m.Glyph+" "+text.Safe(name, " "))
 	tail := ""
-	if m.Word != "" {
-		tail += "  " + m.Word
-	}
+	tail += widget.If(m.Word != "", "  "+m.Word, "")
 	if e.Note != "" {
 		tail += "  " + text.Cut(text.Safe(e.Note, " "), max(d.width/2, 8), g.Ellipsis)
 	}
@@ -155,10 +148,7 @@ func (d *entryLines) tool() {
 		d.body(d.s.Tagged, text.Indented(e.Text), e.Cut, maxEntryLines)
 		d.end(d.line().Add(d.s.Muted, text.Spaces(entryIndent)+g.Arrow))
 	}
-	ink := d.s.Muted
-	if e.Failed() {
-		ink = d.s.Error
-	}
+	ink := widget.If(e.Failed(), d.s.Error, d.s.Muted)
 	d.body(ink, e.Result, e.ResultCut, foldedAside)
 }
 
@@ -178,8 +168,5 @@ func toolMark(e *transcripts.Entry, s theme.Styles) theme.Mark {
 
 // writingText marks a text that the agent is still writing.
 func writingText(e *transcripts.Entry, g theme.Glyphs) string {
-	if e.Open {
-		return " writing" + g.Ellipsis
-	}
-	return ""
+	return widget.If(e.Open, " writing"+g.Ellipsis, "")
 }

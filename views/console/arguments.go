@@ -12,6 +12,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/sources/runs"
 	"acescope/tui"
+	"acescope/tui/widget"
 )
 
 // RunArgument lets the command of a screen select the run that the screen shows.
@@ -69,9 +70,7 @@ func (l *Listing) Commands() []tui.Command {
 		Help: "list the runs of flows, or those whose ID begins with NAME", Candidates: l.flowCandidates,
 		Do: func(s tui.Shell, name string) tea.Cmd {
 			filter := "type=flow"
-			if name != "" {
-				filter += " id=" + name + "*"
-			}
+			filter += widget.If(name != "", " id="+name+"*", "")
 			l.ApplyFilter(s, filter)
 			s.Open("runs")
 			s.Focus(0)

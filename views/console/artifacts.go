@@ -104,26 +104,20 @@ func WritePayload(w *widget.Writer, title string, p *widget.Shown, whole string)
 func RefText(r ace.Ref) string {
 	summary := "artifact " + text.Safe(r.SHA256[:min(len(r.SHA256), 12)], " ") + ", " +
 		widget.SizeText(r.Size)
-	if r.MediaType != "" {
-		summary += ", " + text.Safe(r.MediaType, " ")
-	}
+	summary += widget.If(r.MediaType != "", ", "+text.Safe(r.MediaType, " "), "")
 	return summary
 }
 
 // RequestsText describes the record of the requests to a model.
 func RequestsText(log ace.CallLog) string {
 	summary := ace.Count(log.Requests, "request") + " to the model on record"
-	if log.Omitted > 0 {
-		summary += ", " + ace.Number(log.Omitted) + " more are not"
-	}
+	summary += widget.If(log.Omitted > 0, ", "+ace.Number(log.Omitted)+" more are not", "")
 	return summary
 }
 
 // UsageText returns the tokens and the cost of a usage.
 func UsageText(u ace.Usage) string {
 	summary := ace.Count(u.InputTokens, "input token") + ", " + ace.Number(u.OutputTokens) + " output"
-	if u.CacheReadTokens > 0 {
-		summary += ", " + ace.Number(u.CacheReadTokens) + " from cache"
-	}
+	summary += widget.If(u.CacheReadTokens > 0, ", "+ace.Number(u.CacheReadTokens)+" from cache", "")
 	return summary + ", " + u.Cost()
 }

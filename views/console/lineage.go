@@ -98,9 +98,7 @@ func WriteLineageNode(w *widget.Writer, t *histories.LineageTree, n *histories.L
 	if n.Run.Summary != nil {
 		usage := n.Run.Summary.Usage
 		cost := CostCell(usage, g) + ", " + ace.Count(usage.InputTokens+usage.OutputTokens, "token")
-		if n.Run.Fork != nil {
-			cost += ", without reused steps"
-		}
+		cost += widget.If(n.Run.Fork != nil, ", without reused steps", "")
 		f("cost", cost, w.S.Muted)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"acescope/sources/runs"
 	"acescope/tui"
 	"acescope/tui/text"
+	"acescope/tui/widget"
 )
 
 // Listing is the list of runs as other screens need it: the rows, the marked runs, and the filters that
@@ -185,9 +186,7 @@ func (l *Listing) Mark(s tui.Shell, list []runs.Run) {
 		}
 	}
 	said := ace.Count(len(l.Marks.Runs), "marked run")
-	if left > 0 {
-		said += ", the most that can be marked"
-	}
+	said += widget.If(left > 0, ", the most that can be marked", "")
 	s.Note(said + "; u unmarks all")
 }
 

@@ -96,10 +96,7 @@ func CostCell(u ace.Usage, g theme.Glyphs) string {
 
 // OrDash returns safe text, or a dash for "".
 func OrDash(s string, g theme.Glyphs) string {
-	if s == "" {
-		return g.Dash
-	}
-	return text.Safe(s, " ")
+	return widget.If(s == "", g.Dash, text.Safe(s, " "))
 }
 
 // Percent formats a ratio with one decimal: "65.0%".
@@ -108,10 +105,7 @@ func Percent(f float64) string { return strconv.FormatFloat(f*100, 'f', 1, 64) +
 // Short returns the first 12 characters of a hash or ID.
 func Short(id string, g theme.Glyphs) string {
 	id = text.Safe(id, " ")
-	if id == "" {
-		return g.Dash
-	}
-	return text.Cut(id, 12, "")
+	return widget.If(id == "", g.Dash, text.Cut(id, 12, ""))
 }
 
 // RawNameOf returns the name of a run as untrusted text. Lists sort by it.
@@ -184,10 +178,7 @@ func TagText(counts map[string]int) string {
 	var parts []string
 	for _, name := range []string{"helpful", "harmful", "neutral"} {
 		if n := counts[name]; n != 0 {
-			sign := ""
-			if n > 0 {
-				sign = "+"
-			}
+			sign := widget.If(n > 0, "+", "")
 			parts = append(parts, name+" "+sign+strconv.Itoa(n))
 		}
 	}
@@ -206,12 +197,8 @@ func MergeText(ids []string) string {
 func Operation(w *widget.Writer, op ace.Operation) {
 	m := OperationMark(&op, w.S)
 	label := "   " + m.Glyph + " "
-	if op.Refused() {
-		label += text.Safe(string(op.Outcome)+" "+string(op.Type), " ") + ": "
-	}
-	if op.BulletID != "" {
-		label += "[" + text.Safe(op.BulletID, " ") + "] "
-	}
+	label += widget.If(op.Refused(), text.Safe(string(op.Outcome)+" "+string(op.Type), " ")+": ", "")
+	label += widget.If(op.BulletID != "", "["+text.Safe(op.BulletID, " ")+"] ", "")
 	content := op.Content
 	if op.Type == ace.OpTag {
 		content = TagText(op.Metadata)

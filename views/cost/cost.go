@@ -104,9 +104,7 @@ const barWidth = 10
 // Title names the unit, and the time zone of days, weeks and months.
 func (v *rows) Title() string {
 	title := "Cost by " + string(v.by)
-	if v.by.IsTime() && v.zone != "" {
-		title += ", " + v.zone
-	}
+	title += widget.If(v.by.IsTime() && v.zone != "", ", "+v.zone, "")
 	return title
 }
 

@@ -239,10 +239,7 @@ func (v *list) enter(s tui.Shell) {
 
 // side returns the run of a side, and its step in the selected pair or nil.
 func (v *list) side(second bool) (runs.Run, *compare.Step) {
-	ref := v.of.A
-	if second {
-		ref = v.of.B
-	}
+	ref := widget.If(second, v.of.B, v.of.A)
 	r := runs.Run{WorkflowID: ref.WorkflowID, RunID: ref.RunID, TaskID: ref.TaskID}
 	d := v.diff()
 	if d == nil {
@@ -260,10 +257,7 @@ func (v *list) side(second bool) (runs.Run, *compare.Step) {
 	if p == nil {
 		return r, nil
 	}
-	step := p.A
-	if second {
-		step = p.B
-	}
+	step := widget.If(second, p.B, p.A)
 	if id := about.RunID(step); id != "" {
 		r.RunID = id
 	}

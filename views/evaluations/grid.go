@@ -148,10 +148,7 @@ type gridView struct {
 func (v *gridView) Title() string { return "Evaluations of " + v.name() }
 
 func (v *gridView) Footer() string {
-	filter := ""
-	if v.only != "" {
-		filter = "only " + string(v.only)
-	}
+	filter := widget.If(v.only != "", "only "+string(v.only), "")
 	return v.Join(filter, v.Table.Position())
 }
 
@@ -221,10 +218,7 @@ func (v *gridView) count() int {
 // shown returns the selected version, or -1 without versions.
 func (v *gridView) shown() int {
 	n := v.count()
-	if v.version == newest || v.version >= n {
-		return n - 1
-	}
-	return v.version
+	return widget.If(v.version == newest || v.version >= n, n-1, v.version)
 }
 
 func (v *gridView) SetShown(shown bool) {

@@ -57,10 +57,7 @@ func newCompareView(x *Experiments) *compareView {
 }
 
 func (v *compareView) Footer() string {
-	side := "A"
-	if v.second {
-		side = "B"
-	}
+	side := widget.If(v.second, "B", "A")
 	return v.Join("enter opens side "+side, v.Table.Position())
 }
 
@@ -143,10 +140,7 @@ func (v *compareView) taskRun(second bool) (runs.Run, bool) {
 
 // side returns the task of A, or of B if second.
 func (r compareRow) side(second bool) *experiments.Task {
-	if second {
-		return r.B
-	}
-	return r.A
+	return widget.If(second, r.B, r.A)
 }
 
 // Copy returns the task's IDs.

@@ -66,9 +66,7 @@ func (v *Curves) Footer() string {
 	if w := windows[v.Window]; w > 0 {
 		over = "over " + ace.Number(w) + " tasks"
 	}
-	if v.ByTime {
-		over += " " + v.Styles.Glyphs.Dot + " by time"
-	}
+	over += widget.If(v.ByTime, " "+v.Styles.Glyphs.Dot+" by time", "")
 	return over
 }
 
@@ -360,10 +358,7 @@ func Held(r experiments.Experiment, g theme.Glyphs) string {
 func tasksCell(p *ace.ExperimentProgress, g theme.Glyphs) string {
 	ended, _, _ := experiments.Answers(p)
 	of := p.TotalTasks * p.TotalEpochs
-	if of == 0 {
-		return g.Dash
-	}
-	return ace.Number(ended) + "/" + ace.Number(of)
+	return widget.If(of == 0, g.Dash, ace.Number(ended)+"/"+ace.Number(of))
 }
 
 // accuracyOf returns the accuracy over all epochs, or -1 without labeled answers.
@@ -388,10 +383,7 @@ func lastEval(r experiments.Experiment) float64 {
 
 // evalRate returns the accuracy of an evaluation, or -1 without labels.
 func evalRate(e *ace.EvalResult) float64 {
-	if e.Labeled() == 0 {
-		return -1
-	}
-	return e.Accuracy
+	return widget.If(e.Labeled() == 0, -1, e.Accuracy)
 }
 
 func costSoFar(r experiments.Experiment) float64 {
@@ -448,8 +440,5 @@ func accuracyRange(p *ace.ExperimentProgress, g theme.Glyphs) string {
 }
 
 func countOrDash(n int, g theme.Glyphs) string {
-	if n == 0 {
-		return g.Dash
-	}
-	return ace.Number(n)
+	return widget.If(n == 0, g.Dash, ace.Number(n))
 }

@@ -94,10 +94,7 @@ func (v *health) selected() (system.Check, bool) {
 
 // arrange checks the newest data. A connection lost since then is shown at once.
 func (v *health) arrange() {
-	lost := time.Time{}
-	if v.conn.State == cluster.ConnLost {
-		lost = v.conn.Since
-	}
+	lost := widget.If(v.conn.State == cluster.ConnLost, v.conn.Since, time.Time{})
 	if v.checks != nil && v.data == v.arranged && lost == v.lostSince {
 		return
 	}
@@ -140,10 +137,7 @@ func (v *health) arrange() {
 }
 
 func partLimit(s system.Section) int {
-	if s == system.SectionCalls {
-		return 6
-	}
-	return 0
+	return widget.If(s == system.SectionCalls, 6, 0)
 }
 
 func (v *health) partRemark(s system.Section, rows []system.Check) string {

@@ -223,10 +223,7 @@ func (v *lineage) Draw(now time.Time, focused bool) []string {
 }
 
 func (v *lineage) cells(n *histories.LineageNode) []widget.Cell {
-	marked := ""
-	if v.listing.Marks.Of[n.Run.ID()] {
-		marked = "*"
-	}
+	marked := widget.If(v.listing.Marks.Of[n.Run.ID()], "*", "")
 	return console.LineageRow(n, marked, v.Table.Widths[0], v.Styles)
 }
 

@@ -66,9 +66,7 @@ func waitingCells(r runs.Run) console.Cells {
 		word, why, left := "approval", text.Safe(r.Flow, " "), ""
 		if m := r.Review; m != nil {
 			word, why = "review", ace.Count(m.Operations, "operation")
-			if m.Subject != "" {
-				why += ": " + text.Safe(m.Subject, " ")
-			}
+			why += widget.If(m.Subject != "", ": "+text.Safe(m.Subject, " "), "")
 			left = text.Span(max(m.Until.Sub(now), 0)) + " left"
 		}
 		return []widget.SizedCell{{s.Glyphs.Failed + " " + word, 11, s.Alert}, {console.NameOf(r), 16, s.Text},

@@ -134,10 +134,7 @@ func (v *list) cells(p prompts.Prompt, now time.Time) []widget.Cell {
 		version = fmt.Sprint(p.Version)
 		age = text.Span(now.Sub(p.At))
 	}
-	ink := s.Text
-	if !v.newest(p) {
-		ink = s.Muted
-	}
+	ink := widget.If(!v.newest(p), s.Muted, s.Text)
 	return []widget.Cell{{Ink: s.Muted, Text: string(p.Phase)}, {Ink: ink, Text: text.Safe(p.Name, " ")},
 		{Ink: ink, Text: version},
 		{Ink: s.Muted, Text: age}, {Ink: s.Muted, Text: text.Safe(p.From, " ")}}

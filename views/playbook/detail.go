@@ -234,9 +234,7 @@ func (w *detailWriter) touches(title string, list []*playbook.BulletChange, all 
 		return
 	}
 	remark := ace.Number(all)
-	if len(list) > 1 {
-		remark += ", newest first"
-	}
+	remark += widget.If(len(list) > 1, ", newest first", "")
 	if n := all - len(list); n > 0 {
 		remark += "; " + ace.Number(n) + " older not kept"
 	}

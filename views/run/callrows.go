@@ -28,12 +28,8 @@ func skillRows(b *lister, d *histories.Detail) {
 
 func skillsRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
 	summary := ace.Count(d.Skills.Total, "call")
-	if d.Skills.Dropped > 0 {
-		summary += ", " + ace.Number(d.Skills.Dropped) + " not kept"
-	}
-	if d.Skills.Unreadable > 0 {
-		summary += ", " + ace.Number(d.Skills.Unreadable) + " unreadable"
-	}
+	summary += widget.If(d.Skills.Dropped > 0, ", "+ace.Number(d.Skills.Dropped)+" not kept", "")
+	summary += widget.If(d.Skills.Unreadable > 0, ", "+ace.Number(d.Skills.Unreadable)+" unreadable", "")
 	return summary, s.Muted
 }
 
@@ -54,10 +50,7 @@ func (r skillRow) Draw(l *line) {
 		l.add(ink, text.FitLeft(ace.Number(n), width, "")+word)
 	}
 	l.add(s.Text, text.Fit(text.Safe(u.Name, " "), widget.Clamp(l.Width-66, 10, 24), g.Ellipsis))
-	calls := " calls"
-	if u.Calls == 1 {
-		calls = " call "
-	}
+	calls := widget.If(u.Calls == 1, " call ", " calls")
 	number(u.Calls, 6, calls, s.Text)
 	number(u.OK, 6, " ok", s.Text)
 	number(u.Failed, 4, " failed", s.Failed)

@@ -55,9 +55,7 @@ func flowRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
 func flowProgress(f *flows.View) string {
 	ended, all := f.Counts()
 	summary := text.Safe(f.Name, " ")
-	if f.ChainRun > 0 {
-		summary += ", run " + ace.Number(f.ChainRun) + " of its chain"
-	}
+	summary += widget.If(f.ChainRun > 0, ", run "+ace.Number(f.ChainRun)+" of its chain", "")
 	summary += ", " + ace.Number(ended) + " of " + ace.Count(all, "step")
 	var open []string
 	for i := range f.Steps {
@@ -209,10 +207,7 @@ func (r flowStepRow) Inspect(w *inspection) {
 		return
 	}
 	m := flowStepMark(r.s, w.S)
-	word := text.Safe(string(r.s.Status), " ")
-	if !r.s.Begun() {
-		word = "not begun"
-	}
+	word := widget.If(!r.s.Begun(), "not begun", text.Safe(string(r.s.Status), " "))
 	w.End(w.Line().Add(m.Ink, " "+m.Glyph+" "+word).Add(w.S.Strong, "  "+text.Safe(r.s.Path, " ")).
 		Add(w.S.Muted, "  "+text.Safe(r.s.Kind, " ")))
 	w.field("name", r.s.Name)
@@ -278,18 +273,12 @@ func (r flowStepRow) operation(w *inspection) {
 }
 
 func (r flowStepRow) title() string {
-	if r.s.Earlier > 0 {
-		return "Earlier iterations"
-	}
-	return "step " + text.Safe(r.s.Path, " ")
+	return widget.If(r.s.Earlier > 0, "Earlier iterations", "step "+text.Safe(r.s.Path, " "))
 }
 
 // forkPoint returns the start of the step. Iterations that are not listed have none.
 func (r flowStepRow) forkPoint() string {
-	if r.s.Earlier > 0 {
-		return ""
-	}
-	return "from=" + r.s.Path
+	return widget.If(r.s.Earlier > 0, "", "from="+r.s.Path)
 }
 
 func (r flowStepRow) failed() bool { return r.s.Status == flow.StepFailed }

@@ -285,10 +285,7 @@ func (v *Outline) list() {
 		return
 	}
 	v.of, v.stale = d, false
-	extra := v.extra
-	if len(v.open) == 0 {
-		extra = nil
-	}
+	extra := widget.If(len(v.open) == 0, nil, v.extra)
 	v.Rows = listRows(d, v.Rows, v.Folded, v.rejected, extra)
 	if v.moved {
 		v.keep()

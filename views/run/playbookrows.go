@@ -50,9 +50,7 @@ func deltaRemark(detail *histories.Detail, s theme.Styles) (string, theme.Ink) {
 	default:
 		summary += " " + g.Arrow + " " + console.Short(d.PlaybookAfter, g)
 	}
-	if d.Bullets > 0 {
-		summary += ", " + ace.Count(d.Bullets, "bullet")
-	}
+	summary += widget.If(d.Bullets > 0, ", "+ace.Count(d.Bullets, "bullet"), "")
 	if r := detail.Phase.Review; r.Ended() {
 		summary += ", " + text.Safe(r.String(), " ")
 	}
@@ -160,10 +158,7 @@ func (r operationRow) inspectCounters(w *inspection, old histories.OldBullet, kn
 		if n == 0 {
 			continue
 		}
-		sign := ""
-		if n > 0 {
-			sign = "+"
-		}
+		sign := widget.If(n > 0, "+", "")
 		l := w.Line().Add(w.S.Tagged, " "+w.S.Glyphs.Tagged+" "+text.Fit(name, 8, "")+" "+sign+
 			strconv.Itoa(n))
 		if known {

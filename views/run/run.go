@@ -44,10 +44,7 @@ func (v *run) Title() string { return title(v.nav) }
 
 // title returns the workflow ID of the selected run.
 func title(c *console.Navigation) string {
-	if !c.Selected.Ok {
-		return "Run"
-	}
-	return text.Safe(c.Selected.Run.WorkflowID, " ")
+	return widget.If(!c.Selected.Ok, "Run", text.Safe(c.Selected.Run.WorkflowID, " "))
 }
 
 func (v *run) Footer() string {
@@ -60,10 +57,7 @@ func (v *run) Footer() string {
 // origin returns the number of events of a run, and whether its worker answered.
 func origin(d *histories.Detail, g theme.Glyphs) string {
 	events := ace.Count(d.Events, "event")
-	if d.From == runs.FromQuery {
-		return string(d.From) + " " + g.Dot + " " + events
-	}
-	return events
+	return widget.If(d.From == runs.FromQuery, string(d.From)+" "+g.Dot+" "+events, events)
 }
 
 func (v *run) Bindings() []tui.Binding {
@@ -127,10 +121,7 @@ func (v *run) current() *histories.Detail {
 }
 
 func (v *run) Page() int {
-	if v.onLog {
-		return max(v.log.height, 1)
-	}
-	return max(v.facts.Height, 1)
+	return widget.If(v.onLog, max(v.log.height, 1), max(v.facts.Height, 1))
 }
 
 func (v *run) Scroll(by int) {
@@ -181,10 +172,7 @@ func (v *run) build(d *histories.Detail, now time.Time) []string {
 // split divides the height between the panels. The panel with the focus gets more lines, but no more
 // than it can fill if the other one needs them.
 func (v *run) split(rest, facts, log int) {
-	share := rest * 2 / 3
-	if v.onLog {
-		share = rest / 3
-	}
+	share := widget.If(v.onLog, rest/3, rest*2/3)
 	v.facts.Height = min(facts, max(share, rest-log))
 	v.log.height = rest - v.facts.Height
 	v.facts.Lines = facts
@@ -237,10 +225,7 @@ func (p *logPanel) window(d *histories.Detail) (int, int) {
 
 // state returns whether the log follows the run, and how many lines were dropped.
 func (p *logPanel) state(d *histories.Detail) string {
-	summary := "following"
-	if !d.Close.IsZero() {
-		summary = "complete"
-	}
+	summary := widget.If(!d.Close.IsZero(), "complete", "following")
 	if p.away {
 		_, end := p.window(d)
 		summary = ace.Number(d.LogDropped+len(d.Log)-end) + " below, G follows"

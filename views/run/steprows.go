@@ -133,10 +133,7 @@ func (w *inspection) failure() {
 	}
 	w.Section("Chain of causes", "outermost first")
 	for i, c := range chain {
-		final := ""
-		if c.Final {
-			final = ", not retryable"
-		}
+		final := widget.If(c.Final, ", not retryable", "")
 		indent := " " + text.Spaces(min(i, 8))
 		w.End(w.Line().Add(w.S.Muted, indent).Add(w.S.Strong, causeText(c)).Add(w.S.Muted, final))
 		w.Prose(indent+"  ", w.S.Error, c.Message)
@@ -360,10 +357,7 @@ func (r phaseRow) Draw(l *line) {
 	if pending != nil && pending.Attempt > 1 {
 		m = l.S.Retry()
 	}
-	name := 10
-	if r.d.BlueprintRun != nil {
-		name = 18
-	}
+	name := widget.If(r.d.BlueprintRun != nil, 18, 10)
 	l.add(m.Ink, m.Glyph+" "+text.Fit(text.Safe(string(st.Phase), " "), name, g.Ellipsis))
 	l.add(l.S.Text, text.FitLeft(r.duration(l.Now, g), 8, "")+" ")
 	if st.Reused {
@@ -478,9 +472,7 @@ func parseText(v *ace.ParseReport) string {
 	if summary == "" {
 		summary = "in the requested format"
 	}
-	if v.Attempts > 1 {
-		summary += " (" + ace.Count(v.Attempts, "answer") + ")"
-	}
+	summary += widget.If(v.Attempts > 1, " ("+ace.Count(v.Attempts, "answer")+")", "")
 	return text.Safe(summary, " ")
 }
 

@@ -47,10 +47,7 @@ func taskRows(b *lister, d *histories.Detail) {
 }
 
 func taskTitle(d *histories.Detail, _ theme.Glyphs) string {
-	if d.BlueprintRun != nil {
-		return "Prompt"
-	}
-	return "Task"
+	return widget.If(d.BlueprintRun != nil, "Prompt", "Task")
 }
 
 func verdictRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
@@ -140,10 +137,7 @@ type linkRow struct {
 }
 
 func newLinkRow(what string, r runs.Run) linkRow {
-	copied := textRow{"run id", r.RunID, 1}
-	if r.RunID == "" {
-		copied = textRow{"workflow id", r.WorkflowID, 1}
-	}
+	copied := widget.If(r.RunID == "", textRow{"workflow id", r.WorkflowID, 1}, textRow{"run id", r.RunID, 1})
 	return linkRow{copied, what, r}
 }
 
@@ -296,10 +290,7 @@ type nodeRow struct {
 func (r nodeRow) Draw(l *line) {
 	t := widget.NewTable(console.LineageHeadings()...)
 	t.Arrange(l.Width + widget.PointerWidth - 2)
-	here := ""
-	if r.n.Run.RunID == r.d.RunID {
-		here = l.S.Glyphs.Point
-	}
+	here := widget.If(r.n.Run.RunID == r.d.RunID, l.S.Glyphs.Point, "")
 	cells := console.LineageRow(r.n, here, t.Widths[0], l.S)
 	for at, i := range t.Cols {
 		if at > 0 {
@@ -344,17 +335,12 @@ func measurements(p *ace.ExperimentProgress) []measurement {
 	for i := range p.Epochs {
 		e := &p.Epochs[i]
 		remark := labeledRemark(e.Correct, e.Labeled(), e.Unlabeled)
-		if e.Failed > 0 {
-			remark += ", " + ace.Number(e.Failed) + " failed"
-		}
+		remark += widget.If(e.Failed > 0, ", "+ace.Number(e.Failed)+" failed", "")
 		all = append(all, measurement{label: "epoch " + strconv.Itoa(e.Epoch), share: e.Accuracy,
 			correct: e.Correct, labeled: e.Labeled(), remark: remark, curve: e})
 	}
 	for _, e := range p.Eval {
-		label := "eval after " + strconv.Itoa(e.Epoch)
-		if e.Epoch == 0 {
-			label = "eval before"
-		}
+		label := widget.If(e.Epoch == 0, "eval before", "eval after "+strconv.Itoa(e.Epoch))
 		if e.Learned > 0 {
 			label = "eval " + strconv.Itoa(e.Epoch) + ", " + ace.Number(e.Learned)
 		}

@@ -209,10 +209,7 @@ func (r runnerRow) facts(v *detail, w *widget.Writer) string {
 	} else {
 		fact(w, "directory", s.Text, c.ProjectDir)
 	}
-	process := ""
-	if r.PID > 0 {
-		process = strconv.Itoa(r.PID)
-	}
+	process := widget.If(r.PID > 0, strconv.Itoa(r.PID), "")
 	fact(w, "process", s.Muted, process)
 	fact(w, "version", s.Muted, r.Version)
 	fact(w, "epoch", s.Muted, strconv.FormatInt(r.Epoch, 10))
@@ -247,9 +244,7 @@ func startFlags(d runner.Requirements) string {
 		parts = append(parts, "--executor "+runners.ShellWord(d.ExecutorType))
 	}
 	summary := strings.Join(parts, " ")
-	if d.Hostname != "" {
-		summary += "   on " + d.Hostname
-	}
+	summary += widget.If(d.Hostname != "", "   on "+d.Hostname, "")
 	return strings.TrimSpace(summary)
 }
 

@@ -388,9 +388,7 @@ func (q queueRow) cells(v *list, _ int, now time.Time) []widget.SizedCell {
 		able, ink = s.Glyphs.Failed+" none able", s.Error
 	}
 	summary := requirementsText(q.Requirements)
-	if q.Nearest != "" {
-		summary += ": " + text.Safe(q.Nearest, " ")
-	}
+	summary += widget.If(q.Nearest != "", ": "+text.Safe(q.Nearest, " "), "")
 	return []widget.SizedCell{{ace.Number(q.Waiting) + " wait", -11, s.Text},
 		{"oldest " + v.oldest(q.QueueView, now), 13, s.Muted}, {able, 11, ink}, {summary, 0, s.Text}}
 }

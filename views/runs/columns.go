@@ -266,10 +266,7 @@ func reasonInk(r runs.Run, s theme.Styles) theme.Ink {
 func retrying(r *runs.Run) bool { return r.Open() && r.Attempt > 1 }
 
 func eventsOf(r runs.Run, _ time.Time, s theme.Styles) string {
-	if r.Events == 0 {
-		return s.Glyphs.Dash
-	}
-	return ace.Number(r.Events)
+	return widget.If(r.Events == 0, s.Glyphs.Dash, ace.Number(r.Events))
 }
 
 func refusedCell(sum *ace.Summary, g theme.Glyphs) string {
@@ -304,10 +301,7 @@ func verdictOf(r runs.Run, _ time.Time, s theme.Styles) string {
 
 // wrongFirst returns a key that sorts wrong answers first.
 func wrongFirst(r runs.Run) string {
-	if r.Verdict == ace.Wrong {
-		return "!" + string(r.Verdict)
-	}
-	return string(r.Verdict)
+	return widget.If(r.Verdict == ace.Wrong, "!"+string(r.Verdict), string(r.Verdict))
 }
 
 // Fitting returns the columns that fit a width; columns of width 0 share the remaining width;
@@ -452,10 +446,7 @@ func SortRuns(rows []runs.Run, by string, reverse bool) bool {
 
 // Directed reverses the result of a comparison if reverse is true.
 func Directed(c int, reverse bool) int {
-	if reverse {
-		return -c
-	}
-	return c
+	return widget.If(reverse, -c, c)
 }
 
 // columnBy returns the column with an ID or a heading.

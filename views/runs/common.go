@@ -9,6 +9,7 @@ import (
 	"acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui/text"
+	"acescope/tui/widget"
 	"acescope/views/console"
 )
 
@@ -73,10 +74,7 @@ func (c *common) look(list *runs.RunList, now time.Time, s theme.Styles) bool {
 
 // forkWidth is the width of the sign before the name of a fork.
 func forkWidth(r runs.Run) int {
-	if r.Fork == nil {
-		return 0
-	}
-	return 2
+	return widget.If(r.Fork == nil, 0, 2)
 }
 
 // commonValue returns the text of a column if it is the same in all rows. A number may be missing in some

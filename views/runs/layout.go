@@ -43,10 +43,7 @@ func (t *table) arrange() {
 		if i > 0 {
 			l.Add(t.pane.Styles.Muted, " ")
 		}
-		ink := t.pane.Styles.Muted
-		if c.ID == t.Sorting.By {
-			ink = t.pane.Styles.Strong
-		}
+		ink := widget.If(c.ID == t.Sorting.By, t.pane.Styles.Strong, t.pane.Styles.Muted)
 		title := c.Title
 		if c.ID == columnSubject && t.common.lead != "" {
 			title += " " + t.common.lead + t.pane.Styles.Glyphs.Ellipsis

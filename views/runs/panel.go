@@ -253,9 +253,7 @@ func (p *sidePanel) filterItems() []panelItem {
 	at := p.sections.current(all)
 	for i, f := range all {
 		name := text.Safe(f.Name, " ")
-		if f.Default {
-			name += " (default)"
-		}
+		name += widget.If(f.Default, " (default)", "")
 		explained := f.query
 		if f.err != nil {
 			explained = f.err.Error()

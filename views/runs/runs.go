@@ -310,17 +310,11 @@ func (v *Runs) Page() int {
 }
 
 func (v *Runs) sectionLines() int {
-	if len(v.listing.Filters) == 0 || v.notices.file || v.Height < recentMinHeight {
-		return 0
-	}
-	return 1
+	return widget.If(len(v.listing.Filters) == 0 || v.notices.file || v.Height < recentMinHeight, 0, 1)
 }
 
 func (v *Runs) summaryLines() int {
-	if v.listing.Runs.Recent == nil || v.Height < recentMinHeight {
-		return 0
-	}
-	return 1
+	return widget.If(v.listing.Runs.Recent == nil || v.Height < recentMinHeight, 0, 1)
 }
 
 // Scroll moves in the open panel, or in the list. Going to an end that is not loaded loads it; any other move

@@ -124,17 +124,10 @@ func (t *table) orderState() string {
 		}
 	}
 	if c, ok := columnBy(t.Sorting.By); ok && t.Sorting.By != "" {
-		if say != "" {
-			say += ", "
-		}
-		name := c.name()
-		if t.unpriced {
-			name = "tokens (no run has a cost)"
-		}
+		say += widget.If(say != "", ", ", "")
+		name := widget.If(t.unpriced, "tokens (no run has a cost)", c.name())
 		say += "sorted by " + name
-		if t.Sorting.Reverse {
-			say += " reversed"
-		}
+		say += widget.If(t.Sorting.Reverse, " reversed", "")
 	}
 	return say + ", over " + held
 }

@@ -56,10 +56,7 @@ func Screen(c *console.Console, feed Feed) tui.Screen {
 }
 
 func (v *list) Title() string {
-	if v.nav.Batch == "" {
-		return "Scoreboard"
-	}
-	return "Scoreboard " + text.Safe(v.nav.Batch, " ")
+	return widget.If(v.nav.Batch == "", "Scoreboard", "Scoreboard "+text.Safe(v.nav.Batch, " "))
 }
 
 func (v *list) Bindings() []tui.Binding {

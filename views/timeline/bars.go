@@ -211,10 +211,7 @@ func (p *barPane) fold(l *histories.EventLog) {
 
 // shown returns the visible time.
 func (p *barPane) shown() histories.Window {
-	if p.zoomed {
-		return p.window
-	}
-	return p.extent
+	return widget.If(p.zoomed, p.window, p.extent)
 }
 
 // zoom scales the visible time around the selected span, or around the middle.
@@ -341,9 +338,7 @@ func (p *barPane) lane(at int32, w histories.Window, name, room int, now time.Ti
 	sp := &p.spans[at]
 	label := text.Spaces(2*int(sp.Depth)) + p.spanGlyph(at) + " " +
 		text.Safe(widget.Bounded(sp.Name, p.Width), " ")
-	if sp.Kind == histories.SpanGroup {
-		label += " " + ace.Number(sp.Members)
-	}
+	label += widget.If(sp.Kind == histories.SpanGroup, " "+ace.Number(sp.Members), "")
 	if sp.Kind == histories.SpanActivity && sp.Attempt > 1 {
 		label += " " + g.Retry + ace.Number(sp.Attempt)
 	}

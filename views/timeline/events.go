@@ -103,10 +103,7 @@ func (v *eventInspector) about(l *histories.EventLog, id int64, now time.Time) [
 		lines := []string{say(s.Text, "at", e.At().In(v.t.location).Format("2006-01-02 15:04:05.000")+"  "+
 			offset(e.At().Sub(l.Start())))}
 		if e.Message != "" {
-			ink := s.Text
-			if e.Error {
-				ink = s.Error
-			}
+			ink := widget.If(e.Error, s.Error, s.Text)
 			lines = append(lines, say(ink, "message", e.Message))
 		}
 		return lines
@@ -228,10 +225,7 @@ func (p *listPane) page() int { return p.table.Page() }
 
 func (p *listPane) at(l *histories.EventLog) int64 {
 	p.sync(l)
-	if p.table.Rows == 0 {
-		return 0
-	}
-	return p.event
+	return widget.If(p.table.Rows == 0, 0, p.event)
 }
 
 func (p *listPane) goTo(l *histories.EventLog, id int64) {
@@ -268,9 +262,7 @@ func (p *listPane) cells(l *histories.EventLog, e *histories.Event, start time.T
 	}
 	what := l.Title(e)
 	if e.Message != "" {
-		if what != "" {
-			what += " " + s.Glyphs.Dot + " "
-		}
+		what += widget.If(what != "", " "+s.Glyphs.Dot+" ", "")
 		what += e.Message
 	}
 	return []widget.Cell{

@@ -78,10 +78,7 @@ type Timeline struct {
 
 // shown returns the pane that is shown.
 func (v *Timeline) shown() pane {
-	if v.onList {
-		return v.list
-	}
-	return v.bars
+	return widget.If[pane](v.onList, v.list, v.bars)
 }
 
 // Span returns the selected span, or nil.
@@ -94,10 +91,7 @@ func (v *Timeline) Title() string {
 	if !v.nav.Selected.Ok {
 		return "Timeline"
 	}
-	what := "Timeline "
-	if v.onList {
-		what = "Events "
-	}
+	what := widget.If(v.onList, "Events ", "Timeline ")
 	return what + text.Safe(v.nav.Selected.Run.WorkflowID, " ")
 }
 

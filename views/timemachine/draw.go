@@ -167,9 +167,7 @@ func (v *pane) item(w *widget.Writer, i stepper.Item, most int) {
 
 // field writes a field below a mark.
 func (v *pane) field(w *widget.Writer, mark string, ink theme.Ink, f stepper.Field, most int) {
-	if f.Label != "" {
-		mark += text.Safe(f.Label, " ") + " "
-	}
+	mark += widget.If(f.Label != "", text.Safe(f.Label, " ")+" ", "")
 	switch f.Kind {
 	case "error":
 		ink = w.S.Error
@@ -393,8 +391,5 @@ func lineAt(list []string, i int) string {
 
 // Judged names the histories and code that a verdict compares.
 func Judged(strict bool) string {
-	if strict {
-		return "strict: inputs and timer durations too"
-	}
-	return "as Temporal compares"
+	return widget.If(strict, "strict: inputs and timer durations too", "as Temporal compares")
 }

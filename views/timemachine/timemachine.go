@@ -102,9 +102,7 @@ func (v *pane) Title() string {
 	}
 	name := cmp.Or(v.data.About.TaskID, v.data.WorkflowID)
 	title := v.Name()
-	if title == "State" {
-		title += " at event"
-	}
+	title += widget.If(title == "State", " at event", "")
 	title += " " + ace.Number(v.data.Frame.EventID) + " of " + text.Safe(name, " ")
 	if c := v.data.Chain; len(c.RunIDs) > 1 {
 		title += fmt.Sprintf(", run %d of %d", c.At+1, len(c.RunIDs))

@@ -196,9 +196,7 @@ func (w *findingWriter) example(title string, e triage.Example) {
 
 func (r retryRow) write(w *findingWriter, _ *triage.Result) {
 	attempt := "attempt " + strconv.Itoa(int(r.Attempt))
-	if r.MaxAttempts > 0 {
-		attempt += " of " + strconv.Itoa(int(r.MaxAttempts))
-	}
+	attempt += widget.If(r.MaxAttempts > 0, " of "+strconv.Itoa(int(r.MaxAttempts)), "")
 	w.title(w.S.Retry(), attempt)
 	w.link(r.Run, text.Safe(r.Run.Experiment, " "))
 	w.Say(w.S.Text, "")

@@ -105,10 +105,7 @@ func (g groupRow) message() string { return g.Last.Message }
 
 // mark returns the mark of the verdict for wrong answers, otherwise the mark of the status.
 func (g groupRow) mark(s theme.Styles) theme.Mark {
-	if g.Verdict != "" {
-		return s.Verdict(string(g.Verdict))
-	}
-	return s.Status(string(g.Status))
+	return widget.If(g.Verdict != "", s.Verdict(string(g.Verdict)), s.Status(string(g.Status)))
 }
 
 func (g groupRow) cells(s theme.Styles, width int, _ time.Time) []widget.SizedCell {
@@ -244,8 +241,6 @@ func (v *list) head(now time.Time) []string {
 
 func (v *list) progress(scan triage.Scan) string {
 	say := v.Styles.Glyphs.Refresh + " " + scan.Stage
-	if scan.Total > 0 {
-		say += " " + ace.Number(scan.Done) + "/" + ace.Number(scan.Total)
-	}
+	say += widget.If(scan.Total > 0, " "+ace.Number(scan.Done)+"/"+ace.Number(scan.Total), "")
 	return say + " (ctrl+r stops)"
 }

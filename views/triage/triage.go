@@ -214,9 +214,7 @@ func (v *list) parts(t *triage.Result) []widget.SectionPart {
 		if t.PhaseSampled > 0 {
 			phases += ", " + ace.Number(t.PhaseSampled) + " of them sampled from histories"
 		}
-		if t.PhaseUnknown > 0 {
-			phases += ", " + ace.Number(t.PhaseUnknown) + " without times"
-		}
+		phases += widget.If(t.PhaseUnknown > 0, ", "+ace.Number(t.PhaseUnknown)+" without times", "")
 	}
 	failures := "none"
 	if t.Grouped > 0 {
@@ -240,10 +238,7 @@ func (v *list) parts(t *triage.Result) []widget.SectionPart {
 }
 
 func remarkIfEmpty(runs []runs.Run, why string) string {
-	if len(runs) == 0 {
-		return why
-	}
-	return ""
+	return widget.If(len(runs) == 0, why, "")
 }
 
 // current returns the row under the cursor, or nil.
@@ -329,9 +324,7 @@ func (v *list) filter(s tui.Shell) {
 	v.narrowed = g.Query()
 	v.controls.SetQuery(v.narrowed)
 	listing := "listing "
-	if !g.Exact() {
-		listing += "the newest "
-	}
+	listing += widget.If(!g.Exact(), "the newest ", "")
 	s.Note(listing + ace.Count(len(g.Runs), "run") +
 		" of the group; backspace in triage shows all again")
 	s.Open("runs")
