@@ -28,8 +28,7 @@ const paletteLabel = ":"
 // prompt returns the prompt for commands. run gets the typed line.
 func (p *palette) prompt(run func(line string) tea.Cmd) Prompt {
 	return Prompt{Label: paletteLabel, Hint: "a command, a screen or an action", Preview: p.preview,
-		Check:    p.check,
-		Complete: p.complete, Done: run, optionHelp: p.optionHelp}
+		Check: p.check, Complete: p.complete, Done: run, optionHelp: p.optionHelp}
 }
 
 // all lists what can be run now: screens, the shell's commands, the views' commands, the focused view's

@@ -51,9 +51,8 @@ type Feeds struct {
 // FeedsOf returns the feeds for the screens of a console.
 func FeedsOf(f *sources.Feeds) Feeds {
 	return Feeds{
-		Runs: runs.Feeds{List: f.Runs, Facets: f.Facets, Counts: f.RunCounts, Detail: f.Detail},
-		Run: run.Feeds{Detail: f.Detail, Lineage: f.Lineage,
-			Artifacts: console.NewArtifacts(f.Artifacts)},
+		Runs:        runs.Feeds{List: f.Runs, Facets: f.Facets, Counts: f.RunCounts, Detail: f.Detail},
+		Run:         run.Feeds{Detail: f.Detail, Lineage: f.Lineage, Artifacts: console.NewArtifacts(f.Artifacts)},
 		Timeline:    f.Events,
 		TimeMachine: f.Replay,
 		Verified:    f.Verified,
@@ -120,8 +119,7 @@ func bindings(c *console.Console) []tui.Binding {
 	query := console.Key("runs.query", "filter the list of runs", "filter", c.Listing.AskFilter, "/")
 	query.Hints = []string{"runs", "run", "triage"}
 	open := console.Key("replay.open", "open the time machine: the selected run as of any event",
-		"time machine",
-		func(s tui.Shell) { c.Navigation.OpenTimeMachine(s) }, "t")
+		"time machine", func(s tui.Shell) { c.Navigation.OpenTimeMachine(s) }, "t")
 	open.Hints = []string{"runs", "run"}
 	verify := console.Key("replay.verify",
 		"verify the marked runs, or the selected one, against the current code", "verify",
@@ -132,8 +130,7 @@ func bindings(c *console.Console) []tui.Binding {
 	b := append([]tui.Binding{query, reread, open, verify}, c.WebBindings()...)
 	if c.Actor.Acts() {
 		cancel := console.MutatingKey("run.cancel",
-			"cancel the marked runs, or the selected one (asks first)",
-			"cancel", c.Actor.Cancel, "x")
+			"cancel the marked runs, or the selected one (asks first)", "cancel", c.Actor.Cancel, "x")
 		cancel.Hints = []string{"runs", "run", "timeline"}
 		b = append(append(b, c.Forks.MutationBindings()...), cancel)
 	}

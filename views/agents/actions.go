@@ -34,8 +34,7 @@ func (a *Agents) actionBindings(view string, waiting func() *sessions.Approval) 
 		console.MutatingKey(view+".message", "write a message to the session", a.short(nil, "message"),
 			a.message, "i"),
 		console.MutatingKey(view+".interrupt",
-			"interrupt the current turn; the session continues (asks first)", "",
-			a.interrupt, "I"),
+			"interrupt the current turn; the session continues (asks first)", "", a.interrupt, "I"),
 		console.MutatingKey(view+".cancel", "stop the session (asks first)", "", a.stop, "x"),
 		console.MutatingKey(view+".start", "start a session on the engine", "start", a.askStart, "+"),
 	}
@@ -120,8 +119,7 @@ func (a *Agents) interrupt(s tui.Shell) {
 		return
 	}
 	a.pipeline.Confirm(s, "interrupt", runs.Prepared{Title: "Interrupt this turn?", Lines: sessionLines(r),
-		Yes: "interrupt the turn; the session continues",
-		Do: console.Doing("asked the agent to end its turn",
+		Yes: "interrupt the turn; the session continues", Do: console.Doing("asked the agent to end its turn",
 			func(ctx context.Context) error { return a.actions.InterruptSession(ctx, r.ID) })})
 }
 
@@ -141,8 +139,7 @@ func (a *Agents) stop(s tui.Shell) {
 	}
 	lines = append(lines, "the session accepts no more messages; its transcript is kept")
 	a.pipeline.Confirm(s, "stop", runs.Prepared{Title: "Stop this session?", Lines: lines,
-		Yes: "stop the session",
-		Do: console.Doing("asked the session to stop",
+		Yes: "stop the session", Do: console.Doing("asked the session to stop",
 			func(ctx context.Context) error { return a.actions.StopSession(ctx, r.ID) })})
 }
 
@@ -218,8 +215,7 @@ func (a *Agents) allow(w sessions.Approval, risk string, head []string) tea.Cmd 
 		"Its effects may be impossible to undo.")
 	return func() tea.Msg {
 		return tui.Asked(tui.Question{Title: "Allow " + toolName(w) + " despite the risk?", Lines: lines,
-			Long:    true,
-			Warning: "it " + risk, Yes: "allow it", Do: act})
+			Long: true, Warning: "it " + risk, Yes: "allow it", Do: act})
 	}
 }
 

@@ -69,8 +69,7 @@ func (a *Agents) look(shown bool) {
 // of the overview.
 func Screens(c *console.Console, actions console.SessionActions, feeds Feeds) ([]tui.Screen, *Home) {
 	a := &Agents{nav: c.Navigation, pipeline: c.Pipeline, actions: actions, controls: c.Controls,
-		location: c.Location, workDir: c.WorkDir,
-		feeds: feeds}
+		location: c.Location, workDir: c.WorkDir, feeds: feeds}
 	return []tui.Screen{
 		{Name: "agents", Aliases: []string{"sessions", "transcripts"}, Keys: []string{"0"}, Share: 50,
 			Argument: &tui.Argument{Name: "ID", Help: "ID selects one", Candidates: a.candidates,
@@ -78,8 +77,7 @@ func Screens(c *console.Console, actions console.SessionActions, feeds Feeds) ([
 			Help:  "agent sessions on the engine and transcripts on this machine",
 			Views: []tui.View{NewList(a), newDetail(a)}},
 		{Name: "conversation", Short: "conv", Help: "the whole conversation of the selected session",
-			Aside: true,
-			Views: []tui.View{newConversation(a)}},
+			Aside: true, Views: []tui.View{newConversation(a)}},
 	}, &Home{Agents: a}
 }
 

@@ -51,8 +51,7 @@ func (v *detail) Bindings() []tui.Binding {
 		console.Key("agent.read", "read the whole conversation", "read",
 			func(s tui.Shell) { s.Open("conversation") }, "enter"),
 		console.Key("agent.branch", "show the conversation of the next subagent, then of the session again",
-			"subagent",
-			func(s tui.Shell) { v.nextPart(s, 1) }, "B"))
+			"subagent", func(s tui.Shell) { v.nextPart(s, 1) }, "B"))
 	return slices.Concat(list, v.actionBindings("agent", v.waiting), v.runBindings("agent", v.openRuns))
 }
 
@@ -193,10 +192,8 @@ func oddLines(t *transcripts.Session) string {
 func (w sessionWriter) spending() {
 	t, g := w.t.Totals(), w.S.Glyphs
 	w.fact("tokens", w.S.Text, fmt.Sprintf("%s: %s in, %s out, cache %s read, %s written",
-		text.ShortCount(t.Tokens.Total()),
-		text.ShortCount(t.Tokens.Input), text.ShortCount(t.Tokens.Output),
-		text.ShortCount(t.Tokens.CacheRead),
-		text.ShortCount(t.Tokens.CacheWrite())))
+		text.ShortCount(t.Tokens.Total()), text.ShortCount(t.Tokens.Input), text.ShortCount(t.Tokens.Output),
+		text.ShortCount(t.Tokens.CacheRead), text.ShortCount(t.Tokens.CacheWrite())))
 	cost := console.CostCell(t.Usage(), g) + " at list prices"
 	cost += widget.If(t.Unpriced > 0, "; no known price for "+text.ShortCount(t.Unpriced)+" tokens", "")
 	w.fact("cost", w.S.Text, cost)

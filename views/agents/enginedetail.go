@@ -113,8 +113,7 @@ func (w sessionWriter) engineFacts(r sessions.Row, st *session.State, live *sess
 	t := r.Totals.Tokens
 	source := widget.If(r.Transcript == nil, " as the agent reports", " at list prices")
 	w.fact("spent", w.S.Text, text.ShortCount(t.Total())+" tokens: "+text.ShortCount(t.Input)+" in, "+
-		text.ShortCount(t.Output)+" out, "+
-		console.CostCell(r.Totals.Usage(), w.S.Glyphs)+source)
+		text.ShortCount(t.Output)+" out, "+console.CostCell(r.Totals.Usage(), w.S.Glyphs)+source)
 	w.fact("session", w.S.Muted, st.AgentSessionID+" of the agent")
 	if t := r.Transcript; t != nil {
 		w.fact("file", w.S.LinkedFile(w.S.Muted, t.Path), t.Path)

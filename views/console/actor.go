@@ -169,8 +169,7 @@ func (a *Actor) AskStop(s tui.Shell, r runs.Run) {
 func (a *Actor) Commands() []tui.Command {
 	return []tui.Command{
 		{Name: "reset", Args: "at=EVENT|phase=PHASE REASON", Mutates: true, Complete: completePoint,
-			Do:   a.reset,
-			Help: "reset the run to an event or phase, with the same input"},
+			Do: a.reset, Help: "reset the run to an event or phase, with the same input"},
 		{Name: "terminate", Args: "REASON", Mutates: true, Do: a.terminate,
 			Help: "terminate the run immediately, without cleanup"},
 		{Name: "signal", Args: "NAME [JSON]", Help: "send the run a signal", Mutates: true, Do: a.signal},

@@ -30,8 +30,7 @@ func (c *Console) RunArgument(screen string) *tui.Argument {
 // QueryArgument lets a command filter the list of runs.
 func (c *Console) QueryArgument() *tui.Argument {
 	return &tui.Argument{Name: "FILTER", Help: "FILTER filters it, as in wrong exp=finance-7",
-		Complete: c.Listing.completeQuery,
-		Check:    checkFilter,
+		Complete: c.Listing.completeQuery, Check: checkFilter,
 		Do: func(s tui.Shell, typed string) tea.Cmd {
 			c.Listing.ApplyFilter(s, typed)
 			s.Open("runs")

@@ -63,8 +63,7 @@ func New(o Options, detail Value[*histories.Detail]) *Console {
 	listing.StartFilter()
 	pipeline := &Pipeline{Context: o.Context, controls: o.Controls, actions: o.Actions.Runs}
 	actor := &Actor{pipeline: pipeline, actions: o.Actions.Runs, runners: o.Actions.Runners, nav: nav,
-		listing: listing,
-		refuse:  o.Refuse}
+		listing: listing, refuse: o.Refuse}
 	launcher := &Launcher{Context: o.Context, Actions: o.Actions.Launch, nav: nav, listing: listing,
 		controls: o.Controls, texts: &promptTexts{context: o.Context, actions: o.Actions.Launch,
 			kept: map[string]string{}}}

@@ -26,8 +26,7 @@ func (a *Actor) AskExport(s tui.Shell, version string) tea.Cmd {
 			{Name: fileField, Label: "File", Value: path.Base(branch) + ".json", Complete: completeFiles,
 				Hint: "for a skill, a folder"},
 			{Name: formField, Label: "Form", Value: playbook.ExportForms()[0],
-				Options: playbook.ExportForms(), Fixed: true,
-				Hint: "left, right choose"},
+				Options: playbook.ExportForms(), Fixed: true, Hint: "left, right choose"},
 		},
 		Check: func(v tui.Values) tui.Report {
 			file := strings.TrimSpace(v[fileField])

@@ -39,8 +39,7 @@ func provided() []string { return phaseNames()[:len(phaseNames())-1] }
 
 func (f forkForm) fields() []tui.Field {
 	fields := []tui.Field{
-		{Name: fromField, Label: "From", Value: f.at, Options: phaseNames(),
-			Hint: "first phase, or event"},
+		{Name: fromField, Label: "From", Value: f.at, Options: phaseNames(), Hint: "first phase, or event"},
 		{Name: promptField, Label: "Prompt", Lines: true, Hint: "ctrl+e opens $EDITOR"},
 		{Name: "label", Label: "Expected answer", Hint: "grades the answer"},
 		{Name: "provider", Label: "Provider", Complete: f.choices("provider"), Hint: "of all phases"},
@@ -52,8 +51,7 @@ func (f forkForm) fields() []tui.Field {
 		label := capital(phase)
 		fields = append(fields,
 			tui.Field{Name: "steps." + phase, Label: label + " by", Complete: f.choices("provider"),
-				Shown: reruns,
-				Hint:  "empty: as above"},
+				Shown: reruns, Hint: "empty: as above"},
 			tui.Field{Name: "models." + phase, Label: label + " model", Complete: f.models, Shown: reruns,
 				Hint: "empty: as above"},
 			f.prompt(phase, reruns))
@@ -145,8 +143,7 @@ func (fs *Forks) askForkForm(s tui.Shell, of runs.ID, point string) tea.Cmd {
 	w := &tui.Waiting{Title: "Fork " + name + "?", Leave: stop, Lines: []string{"reading its input"}}
 	s.Wait(w)
 	f := forkForm{launch: launch{Launcher: fs.launcher, seen: modelsOf(fs.listing.Runs.Rows)},
-		names: []string{name},
-		at:    point}
+		names: []string{name}, at: point}
 	return func() tea.Msg {
 		defer stop()
 		of, err := fs.pipeline.frozen(ctx, of)
@@ -176,8 +173,7 @@ func (f forkForm) of(o runs.Original, of runs.ID) tui.Form {
 		return c, p, err
 	}
 	return tui.Form{Title: "Fork " + text.Safe(f.names[0], " "), Name: "fork " + of.RunID + " " + f.at,
-		Verb:   "fork",
-		Fields: f.fields(),
+		Verb: "fork", Fields: f.fields(),
 		Check: func(v tui.Values) tui.Report {
 			c, p, err := plan(f.Context, v)
 			r := tui.Report{Problems: map[string]string{}, Lines: planOf(p)}

@@ -63,8 +63,7 @@ func (l *Launcher) AskLaunch(s tui.Shell) tea.Cmd {
 	}
 	f := launch{l, l.Actions.LaunchDefaults(), modelsOf(l.listing.Runs.Rows)}
 	return s.Fill(tui.Form{Title: "New experiment or task", Name: "new", Verb: "start", Fields: f.fields(),
-		Check:  f.check,
-		Submit: f.submit})
+		Check: f.check, Submit: f.submit})
 }
 
 // launch is the form for a new experiment or task. Its fields are named like the flags of acescope run,
@@ -88,24 +87,19 @@ func (l launch) fields() []tui.Field {
 	evaluated := func(v tui.Values) bool { return isExperiment(v) && v["eval"] != "" }
 	fields := []tui.Field{
 		{Name: startField, Label: "Start", Value: "experiment", Options: []string{"experiment", "task"},
-			Fixed: true,
-			Hint:  "or one task"},
+			Fixed: true, Hint: "or one task"},
 		{Name: "dataset", Label: "Data set", Options: []string{"problems:60", "problems:120"},
 			Complete: l.datasets, Hint: "file or stored data set", Shown: isExperiment},
 		{Name: "eval", Label: "Evaluation set", Options: []string{"problems:30:2", "problems:60:2"},
 			Complete: l.datasets, Hint: "measured, not learned", Shown: isExperiment},
-		{Name: promptField, Label: "Prompt", Lines: true, Hint: "ctrl+e opens $EDITOR",
-			Shown: isTask},
+		{Name: promptField, Label: "Prompt", Lines: true, Hint: "ctrl+e opens $EDITOR", Shown: isTask},
 		{Name: "expected", Label: "Expected answer", Hint: "grades the answer", Shown: isTask},
-		{Name: "provider", Label: "Provider", Complete: l.choices("provider"),
-			Hint: "model server or agent"},
+		{Name: "provider", Label: "Provider", Complete: l.choices("provider"), Hint: "model server or agent"},
 		{Name: "model", Label: "Model", Complete: l.models, Hint: "empty: its default"},
 		{Name: "playbook", Label: "Playbook", Complete: l.playbooks, Hint: "empty: an empty one"},
-		{Name: "epochs", Label: "Epochs", Number: true, Shown: isExperiment,
-			Hint: "passes over the data"},
+		{Name: "epochs", Label: "Epochs", Number: true, Shown: isExperiment, Hint: "passes over the data"},
 		{Name: "adapter", Label: "Adapter", Options: []string{string(ace.Offline), string(ace.Online)},
-			Fixed: true,
-			Shown: isExperiment, Hint: "by task, or by window"},
+			Fixed: true, Shown: isExperiment, Hint: "by task, or by window"},
 		{Name: "window", Label: "Window", Number: true, Shown: online, Hint: "tasks; 0: 20"},
 		{Name: "eval-every", Label: "Evaluate every", Number: true, Shown: evaluated,
 			Hint: "tasks; 0: each epoch"},
@@ -132,8 +126,7 @@ func (l launch) choices(field string) func(string) []string {
 // phasePrompt returns the field for the prompt of a phase.
 func (l launch) phasePrompt(phase string) tui.Field {
 	return tui.Field{Name: promptOf + phase, Label: capital(phase) + " prompt",
-		Complete: l.choices(promptOf + phase),
-		Text:     l.texts.field(ace.Phase(phase)), Hint: "ctrl+e edits"}
+		Complete: l.choices(promptOf + phase), Text: l.texts.field(ace.Phase(phase)), Hint: "ctrl+e edits"}
 }
 
 // models lists the models of providers and of loaded runs.

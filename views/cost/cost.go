@@ -127,8 +127,7 @@ func (v *rows) Footer() string {
 func (v *rows) Bindings() []tui.Binding {
 	all := append(widget.Motions("cost", v),
 		console.Key("cost.sessions", "go to the sessions of the row", "sessions",
-			func(s tui.Shell) { s.Focus(1) },
-			"enter"))
+			func(s tui.Shell) { s.Focus(1) }, "enter"))
 	return append(all, v.unitBindings("cost")...)
 }
 

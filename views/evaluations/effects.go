@@ -94,10 +94,8 @@ func (v *effectsView) head(p *ace.AblationProgress) []string {
 			verdict, ink = "not kept", s.Failed
 		}
 		l.Add(ink, " pruned, "+verdict).Add(s.Text, "  "+ace.Number(pruned.Bullets)+" of "+
-			ace.Count(pruned.Before, "bullet")+"; accuracy on "+ace.Count(pruned.HeldOut,
-			"held-out item")+
-			" "+
-			widget.Points(stats.Share(pruned.Fixed-pruned.Broken, pruned.HeldOut))+" points")
+			ace.Count(pruned.Before, "bullet")+"; accuracy on "+ace.Count(pruned.HeldOut, "held-out item")+
+			" "+widget.Points(stats.Share(pruned.Fixed-pruned.Broken, pruned.HeldOut))+" points")
 		lines = append(lines, l.String(s.Text))
 	}
 	return lines
@@ -163,8 +161,7 @@ func (v *effectDetail) Draw(now time.Time, focused bool) []string {
 	book := v.list.data.Books[v.list.data.Grid.Input.PlaybookHash]
 	return v.Show([2]any{e.Kind, e.Name}, v.list.data, now, focused, func(w *widget.Writer) {
 		w.Section(text.Safe(e.Name, " "), string(e.Kind))
-		w.Prose(" items     ", w.S.Text, ace.Count(e.Cited, "item")+
-			" cite it, the whole playbook answers "+
+		w.Prose(" items     ", w.S.Text, ace.Count(e.Cited, "item")+" cite it, the whole playbook answers "+
 			ace.Number(e.Correct)+" correctly")
 		if e.Difference != nil {
 			helped, hurt := ace.Count(e.Pairs.Helped, "item"), ace.Count(e.Pairs.Hurt, "item")

@@ -164,8 +164,7 @@ func (v *gridView) Bindings() []tui.Binding {
 		console.Key("evaluations.next_error", "next item that the version answers wrong", "", v.toWrong(1),
 			"e"),
 		console.Key("evaluations.previous_error", "previous item that the version answers wrong", "",
-			v.toWrong(-1),
-			"E"),
+			v.toWrong(-1), "E"),
 		console.Key("evaluations.bullets", "show what each bullet does, by an ablation", "effects",
 			func(s tui.Shell) { s.Open("effects") }, "b"),
 		console.Key("evaluations.related", "open the experiment as a run", "", v.openRun, "O"))

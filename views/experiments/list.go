@@ -59,8 +59,7 @@ func Screens(x *Experiments) (list, compare tui.Screen) {
 	list = tui.Screen{Name: "experiments", Short: "exps", Keys: []string{"5"}, Share: 42,
 		Aliases: []string{"experiment"},
 		Argument: &tui.Argument{Name: "ID", Help: "ID selects one", Candidates: x.candidates, Check: x.check,
-			Do: x.choose},
-		Help: "experiments and their learning curves", Views: []tui.View{l, curves}}
+			Do: x.choose}, Help: "experiments and their learning curves", Views: []tui.View{l, curves}}
 	compare = tui.Screen{Name: "compare", Help: "the two marked experiments, task by task",
 		Aside: true, Views: []tui.View{newCompareView(x)}}
 	return list, compare
@@ -69,8 +68,7 @@ func Screens(x *Experiments) (list, compare tui.Screen) {
 // New returns the shared state of the screens.
 func New(c *console.Console, feed Feed) *Experiments {
 	return &Experiments{nav: c.Navigation, listing: c.Listing, launcher: c.Launcher, forks: c.Forks,
-		comparer: c.Comparer, controls: c.Controls, location: c.Location, feed: feed,
-		Metric: AllMetrics}
+		comparer: c.Comparer, controls: c.Controls, location: c.Location, feed: feed, Metric: AllMetrics}
 }
 
 // AllMetrics plots every metric side by side, where there is room.
@@ -206,8 +204,7 @@ func (x *Experiments) plotBindings(view string) []tui.Binding {
 		console.Key(view+".filter", "list its runs", "list its runs", x.listRuns, "F"),
 		console.Key(view+".metric",
 			"show the next metric: all, accuracy, playbook size, operations, cost per correct answer",
-			"metric",
-			func() { x.nextMetric(1) }, "]"),
+			"metric", func() { x.nextMetric(1) }, "]"),
 		console.Key(view+".metric_back", "show the previous metric", "", func() { x.nextMetric(-1) }, "["),
 		console.Key(view+".axis", "plot over tasks or over time", "tasks/time",
 			func() { x.ByTime = !x.ByTime }, "X"),
@@ -215,8 +212,7 @@ func (x *Experiments) plotBindings(view string) []tui.Binding {
 			func() { x.Window = (x.Window + 1) % len(windows) }, "."),
 		console.Key(view+".diff",
 			"compare two experiments task by task: both marked, or the marked and the selected one",
-			"compare",
-			x.compare, "d"),
+			"compare", x.compare, "d"),
 		console.Key(view+".unmark", "unmark all", "", func() { x.Marks = nil; x.ask() }, "u"),
 		console.Key(view+".related", "open this experiment as a run", "", func(s tui.Shell) tea.Cmd {
 			r, ok := x.row(x.Cursor)

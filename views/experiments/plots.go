@@ -188,8 +188,7 @@ func facts(w *widget.Writer, x *experiments.Series, cost string) {
 		Add(s.Strong, widget.InParentheses(evalRange(p.Eval, g))).
 		Add(s.Text, lastEvalScore(x)).Add(s.Muted, learnedText(p, dot)))
 	w.End(w.Line().Add(s.Muted, " playbook ").Add(s.Text, ace.Count(p.Bullets, "bullet")).
-		Add(s.Muted, dot+"operations ").Add(s.Added, ace.Number(p.Accepted)+" accepted").Add(s.Text,
-		", ").
+		Add(s.Muted, dot+"operations ").Add(s.Added, ace.Number(p.Accepted)+" accepted").Add(s.Text, ", ").
 		Add(s.Removed, ace.Number(p.Rejected)+" rejected"))
 	w.End(w.Line().Add(s.Muted, " cost ").Add(s.Text, console.CostCell(p.Usage, g)+", "+ace.Number(t.Tokens)+
 		" tokens").

@@ -115,8 +115,7 @@ func (w *checkWriter) calls(c system.Check, calls []cluster.CallStat) {
 		}
 		l := w.Line().Add(ink, mark+text.Fit(text.Safe(k.Name, " "), name, w.S.Glyphs.Ellipsis)+
 			text.FitLeft(ace.Number(k.PerMinute), 6, ""))
-		l.Add(widget.If(k.Failed == 0, w.S.Muted, w.S.Failed), text.FitLeft(ace.Number(k.Failed),
-			5, ""))
+		l.Add(widget.If(k.Failed == 0, w.S.Muted, w.S.Failed), text.FitLeft(ace.Number(k.Failed), 5, ""))
 		w.End(l.Add(w.S.Muted, text.FitLeft(p50, 8, "")+text.FitLeft(p95, 8, "")))
 	}
 	for _, k := range calls {

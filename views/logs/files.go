@@ -34,8 +34,7 @@ func (v *fileList) Refresh() {
 
 func (v *fileList) Bindings() []tui.Binding {
 	only := console.Key("logfiles.filter", "switch between the lines of this file and of all files",
-		"only this", v.only,
-		"F", "enter")
+		"only this", v.only, "F", "enter")
 	return append(append(widget.Motions("logfiles", v), only), v.bindings("logfiles")...)
 }
 

@@ -214,8 +214,7 @@ func (v *overview) askDemo(s tui.Shell) tea.Cmd {
 		"takes about five minutes and stays in the list of runs",
 	}
 	v.pipeline.Confirm(s, "start the demo", runs.Prepared{Title: "Start the demo?", Lines: lines,
-		Yes: "start the demo",
-		Do:  console.Doing("the demo has started", v.launcher.Actions.StartDemo)})
+		Yes: "start the demo", Do: console.Doing("the demo has started", v.launcher.Actions.StartDemo)})
 	return nil
 }
 

@@ -172,8 +172,7 @@ func (s *browser) want() {
 		return
 	}
 	w := playbooks.Ask{Branch: s.branch, Seq: s.seq, Around: -1, Bullets: s.Mode == bulletMode ||
-		s.Mode == HealthMode,
-		Health: s.Mode == HealthMode, Compare: s.Mode == diffMode, Run: s.run()}
+		s.Mode == HealthMode, Health: s.Mode == HealthMode, Compare: s.Mode == diffMode, Run: s.run()}
 	if s.seq >= 0 {
 		w.Around = s.seq / windowStep * windowStep
 	}

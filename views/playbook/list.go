@@ -89,9 +89,8 @@ func Screen(c *console.Console, feed Feed) tui.Screen {
 	blame := &detail{browser: s, Reader: console.NewReader("Blame", c.Location)}
 	blame.Pointer = true
 	return tui.Screen{Name: "playbook", Short: "book", Keys: []string{"4"}, Aliases: []string{"playbooks"},
-		Argument: s.argument(),
-		Help:     "playbooks: bullets and their authors, versions, differences, health",
-		Views:    []tui.View{&List{browser: s, Pane: console.NewPane("Playbook")}, blame}}
+		Argument: s.argument(), Help: "playbooks: bullets and their authors, versions, differences, health",
+		Views: []tui.View{&List{browser: s, Pane: console.NewPane("Playbook")}, blame}}
 }
 
 func (v *List) Title() string {

@@ -52,8 +52,7 @@ type Actions struct {
 
 func NewReading(c *console.Console, actions Actions, feeds Feeds) *reading {
 	return &reading{nav: c.Navigation, listing: c.Listing, pipeline: c.Pipeline, forks: c.Forks,
-		comparer: c.Comparer,
-		actions:  actions, location: c.Location, feeds: feeds}
+		comparer: c.Comparer, actions: actions, location: c.Location, feeds: feeds}
 }
 
 // take takes the newest data.
@@ -188,8 +187,7 @@ func (v *Outline) Footer() string {
 	if d == nil {
 		return ""
 	}
-	return v.Join(origin(d, v.Styles.Glyphs), ace.Number(v.Cursor+1)+"/"+
-		ace.Number(len(v.Rows)))
+	return v.Join(origin(d, v.Styles.Glyphs), ace.Number(v.Cursor+1)+"/"+ace.Number(len(v.Rows)))
 }
 
 func (v *Outline) Bindings() []tui.Binding {

@@ -130,9 +130,8 @@ func (r *reading) review(s tui.Shell, d *histories.Detail) {
 		}
 	}
 	chosen := verdictText(len(open)-len(rejected), len(rejected))
-	q := tui.Question{Title: "Decide on " + ace.Count(len(open), "operation") + "?", Lines: lines,
-		Long: true,
-		Yes:  chosen, Do: func() tea.Cmd { return act(decision(rejected, ""), chosen) }}
+	q := tui.Question{Title: "Decide on " + ace.Count(len(open), "operation") + "?", Lines: lines, Long: true,
+		Yes: chosen, Do: func() tea.Cmd { return act(decision(rejected, ""), chosen) }}
 	if len(rejected) > 0 {
 		q.Others = append(q.Others, tui.Choice{Key: "c", Yes: "give a reason", Do: ask(rejected, chosen)})
 	}

@@ -65,8 +65,7 @@ func (v *run) Bindings() []tui.Binding {
 		console.Key("run.mode", "switch between facts and log", "facts/log", func() { v.onLog = !v.onLog },
 			"m"),
 		console.Key("run.whole", "open the run on its own screen", "open",
-			func(s tui.Shell) { s.Open("run") },
-			"enter"))
+			func(s tui.Shell) { s.Open("run") }, "enter"))
 }
 
 // Copy returns the workflow ID of the run.

@@ -67,8 +67,7 @@ func Screen(c *console.Console, actions console.RunnerActions, feed Feed) tui.Sc
 	v := &list{Pane: console.NewPane("Runners"), nav: c.Navigation, actor: c.Actor,
 		pipeline: c.Pipeline, actions: actions, controls: c.Controls, location: c.Location, feed: feed}
 	return tui.Screen{Name: "runners", Aliases: []string{"queues"}, Short: "rnrs", Keys: []string{"Q"},
-		Share: 62,
-		Help:  "runners, waiting runs, and the requirements that no runner meets",
+		Share: 62, Help: "runners, waiting runs, and the requirements that no runner meets",
 		Views: []tui.View{v, newDetail(v)}}
 }
 

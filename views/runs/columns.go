@@ -103,16 +103,14 @@ func answerColumns() []Column {
 			},
 			ink: func(r runs.Run, s theme.Styles) theme.Ink { return s.Verdict(string(r.Verdict)).Ink }},
 		{ID: columnSubject, Title: "SUBJECT", minimum: 16, narrow: 10, drop: 2, Cell: plainCell(subjectOf),
-			ink:   plainInk,
-			Order: by(subjectOf)},
+			ink: plainInk, Order: by(subjectOf)},
 		{ID: columnAnswer, Title: "ANSWER", minimum: 14, narrow: 12, drop: 3, Cell: answerOf,
 			Order: by(answerText),
 			ink: func(r runs.Run, s theme.Styles) theme.Ink {
 				return widget.If(r.Verdict == ace.Correct, s.Text, s.Muted)
 			}},
 		{ID: "reason", Title: "REASON", minimum: 24, narrow: 12, drop: 4, Cell: plainCell(reasonOf),
-			Order: by(reasonOf),
-			ink:   reasonInk},
+			Order: by(reasonOf), ink: reasonInk},
 	}
 }
 
@@ -172,8 +170,7 @@ func amountColumns(g theme.Glyphs) []Column {
 				return text.Span(now.Sub(r.Began()))
 			}},
 		{ID: "events", Title: "EVENTS", Width: 7, right: true, drop: 15, extra: true, Cell: eventsOf,
-			ink:   mutedInk,
-			Order: most(func(r *runs.Run) float64 { return float64(r.Events) })},
+			ink: mutedInk, Order: most(func(r *runs.Run) float64 { return float64(r.Events) })},
 	}
 }
 

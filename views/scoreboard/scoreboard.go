@@ -51,8 +51,7 @@ func Screen(c *console.Console, feed Feed) tui.Screen {
 	return tui.Screen{Name: "scoreboard",
 		Help: "forks of several runs beside their originals: fixed, broken, unchanged",
 		Argument: &tui.Argument{Name: "BATCH", Help: "BATCH selects the forks", Candidates: v.candidates,
-			Do: v.show},
-		Aside: true, Views: []tui.View{v}}
+			Do: v.show}, Aside: true, Views: []tui.View{v}}
 }
 
 func (v *list) Title() string {

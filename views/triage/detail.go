@@ -123,9 +123,8 @@ func (w *findingWriter) title(m theme.Mark, say string) {
 }
 
 func (g groupRow) write(w *findingWriter, t *triage.Result) {
-	w.title(g.mark(w.S),
-		ace.Count(g.Count, "run")+", "+console.Percent(g.Share)+
-			widget.InParentheses(widget.Range(g.Interval(), "rate", w.S.Glyphs))+" of closed runs")
+	w.title(g.mark(w.S), ace.Count(g.Count, "run")+", "+console.Percent(g.Share)+
+		widget.InParentheses(widget.Range(g.Interval(), "rate", w.S.Glyphs))+" of closed runs")
 	w.Prose("   ", w.S.Error, g.Pattern)
 	w.Say(w.S.Text, "")
 	w.fact("type", g.Type)
@@ -276,8 +275,7 @@ func (w *findingWriter) bar(name string, ms, total float64) {
 }
 
 func (p phaseRow) write(w *findingWriter, t *triage.Result) {
-	w.End(w.Line().Add(w.S.Strong, " "+text.Safe(p.Phase, " ")).Add(w.S.Muted,
-		"  "+ace.Count(p.Runs, "run")))
+	w.End(w.Line().Add(w.S.Strong, " "+text.Safe(p.Phase, " ")).Add(w.S.Muted, "  "+ace.Count(p.Runs, "run")))
 	w.Say(w.S.Text, "")
 	for _, f := range []struct {
 		name string

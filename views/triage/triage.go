@@ -63,8 +63,7 @@ type Feed interface {
 // a wrong answer, in the time machine.
 func Screen(c *console.Console, feed Feed, moment func()) tui.Screen {
 	v := &list{Pane: console.NewPane("Triage"), nav: c.Navigation, actor: c.Actor, forks: c.Forks,
-		controls: c.Controls,
-		listing:  c.Listing, feed: feed, moment: moment, order: orders[0]}
+		controls: c.Controls, listing: c.Listing, feed: feed, moment: moment, order: orders[0]}
 	pane := &detail{from: v, Reader: console.NewReader("Finding", c.Location)}
 	pane.Pointer = true
 	return tui.Screen{Name: "triage", Keys: []string{"7"}, Help: "failing, retrying, slow and expensive runs",
@@ -95,8 +94,7 @@ func (v *list) Bindings() []tui.Binding {
 		console.Key("triage.more", "scan more closed runs", "", func(s tui.Shell) { v.resize(s, 1) }, "+"),
 		console.Key("triage.less", "scan fewer closed runs", "", func(s tui.Shell) { v.resize(s, -1) }, "-"),
 		console.Key("triage.window", "only runs that closed in the last 15 minutes, hour, day, week, or all",
-			"since",
-			v.nextSpan, "."),
+			"since", v.nextSpan, "."),
 		console.Key("triage.refresh", "stop the scan, or scan again", "stop/scan", v.scan, "ctrl+r"),
 	)
 	if v.actor.Changes() {
@@ -325,8 +323,7 @@ func (v *list) filter(s tui.Shell) {
 	v.controls.SetQuery(v.narrowed)
 	listing := "listing "
 	listing += widget.If(!g.Exact(), "the newest ", "")
-	s.Note(listing + ace.Count(len(g.Runs), "run") +
-		" of the group; backspace in triage shows all again")
+	s.Note(listing + ace.Count(len(g.Runs), "run") + " of the group; backspace in triage shows all again")
 	s.Open("runs")
 }
 

@@ -44,8 +44,7 @@ func Screen(c *console.Console, feed console.Value[*histories.Verified],
 			widget.Heading{Title: "CODE", Minimum: 16, Drop: 1},
 			widget.Heading{Title: "EVENTS", Width: 7, Right: true, Drop: 3})}
 	return tui.Screen{Name: "verified", Help: "the verdicts of verifying several runs", Aside: true,
-		Share: 58,
-		Views: []tui.View{v, &detail{v: v, Reader: console.NewReader("Verdict", c.Location)}}}
+		Share: 58, Views: []tui.View{v, &detail{v: v, Reader: console.NewReader("Verdict", c.Location)}}}
 }
 
 func (v *list) Title() string { return "Verified runs" }
