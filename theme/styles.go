@@ -158,7 +158,6 @@ type Ink struct {
 // Attr is a set of text attributes.
 type Attr uint8
 
-// Attributes.
 const (
 	Bold Attr = 1 << iota
 	Faint

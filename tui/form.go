@@ -151,7 +151,6 @@ func newForm(spec Form, kept Values, s theme.Styles) *form {
 	return f
 }
 
-// set sets the value of a field.
 func (f *form) set(i int, value string) {
 	delete(f.long, i)
 	delete(f.refused, i)
@@ -336,7 +335,6 @@ func (f *form) turn(by int) tea.Cmd {
 	return f.changed()
 }
 
-// key handles a key.
 func (all *forms) key(s Shell, k tea.KeyPressMsg, _ int) tea.Cmd {
 	f := all.open
 	switch k.String() {
@@ -520,7 +518,6 @@ func (all *forms) submitted(f *form, err error) (ok bool) {
 	return true
 }
 
-// fill opens a form.
 func (all *forms) fill(spec Form, s theme.Styles) tea.Cmd {
 	all.open = newForm(spec, all.kept[spec.Name], s)
 	return all.open.begin()
@@ -560,7 +557,6 @@ func (f *form) drawOver(lines []string, width int) *tea.Cursor {
 	return cursor
 }
 
-// hints lists the keys for the status line.
 func (f *form) hints() []hint {
 	list := []hint{{"enter", f.spec.Verb}, {"tab", "next field"}, {"esc", "close"}}
 	switch field := f.field(); {

@@ -161,7 +161,6 @@ func (m *Model) tick() tea.Cmd {
 	return tea.Tick(interval, func(time.Time) tea.Msg { return tickMsg{} })
 }
 
-// Update handles a message.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.canvas.touched(msg)
 	cmd := m.route(msg)
@@ -350,7 +349,6 @@ func (m *Model) draw() (string, *tea.Cursor) {
 	return strings.Join(lines, "\n"), cursor
 }
 
-// hints lists the keys for the status line.
 func (m *Model) hints() (list []hint, last hint) {
 	if o := m.modal(); o != nil {
 		return o.hints(&m.keys), hint{}

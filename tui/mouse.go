@@ -55,7 +55,6 @@ func wheeled(msg tea.MouseMsg) int {
 		tea.MouseWheelDown: wheelLines}[msg.Mouse().Button]
 }
 
-// handle handles the wheel and clicks.
 func (m *mouse) handle(msg tea.MouseMsg) tea.Cmd {
 	at := msg.Mouse()
 	if by := wheeled(msg); by != 0 {

@@ -261,10 +261,8 @@ func (p *palette) recent(name string) func(word string) int {
 	return func(word string) int { return ago[word] }
 }
 
-// optionHelp returns the help beside an option in the list.
 func (p *palette) optionHelp(option string) string { return p.helps[option] }
 
-// preview explains the command that is being typed.
 func (p *palette) preview(line string) string {
 	name, _ := splitCommand(line)
 	if c, ok, _ := p.find(name); ok {

@@ -64,10 +64,8 @@ func newPanes(screens []Screen) panes {
 }
 
 func (p *panes) screen() Screen { return p.screens[p.at.screen] }
-
-func (p *panes) views() []View { return p.screen().Views }
-
-func (p *panes) focused() View { return p.views()[p.at.focus] }
+func (p *panes) views() []View  { return p.screen().Views }
+func (p *panes) focused() View  { return p.views()[p.at.focus] }
 
 // bindings returns the keys that open screens.
 func (p *panes) bindings() []Binding {

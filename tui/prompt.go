@@ -131,7 +131,6 @@ func newPrompt(spec Prompt, past []string, s theme.Styles, width int) *prompt {
 	return p
 }
 
-// height returns the number of lines that the prompt takes.
 func (p *prompt) height() int { return p.input.Height() + 1 }
 
 func (p *prompt) resize(width int) {
@@ -247,7 +246,6 @@ func (p *prompt) choose(by int) {
 	}
 }
 
-// hints lists the keys for the status line.
 func (p *prompt) hints(keys *keymap) []hint {
 	list := []hint{{keys.name("enter"), "apply"}, {"esc", "cancel"}}
 	if p.spec.Complete != nil {

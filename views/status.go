@@ -14,8 +14,7 @@ type source struct{ feeds *sources.Feeds }
 func NewSource(f *sources.Feeds) tui.Source { return source{f} }
 
 func (s source) Changed() <-chan struct{} { return s.feeds.Link.Changed() }
-
-func (s source) Used() { s.feeds.Link.Used() }
+func (s source) Used()                    { s.feeds.Link.Used() }
 
 func (s source) Status() *tui.Status {
 	status := statusOf(s.feeds.Link.Status(), s.feeds.Runs.Value(), s.feeds.Approvals.Value().Count())

@@ -65,10 +65,8 @@ type Writer struct {
 }
 
 // Line starts a line; end finishes it.
-func (w *Writer) Line() *text.Line { return &text.Line{Max: w.Width, Tail: w.S.Glyphs.Ellipsis} }
-
-func (w *Writer) End(l *text.Line) { w.Lines = append(w.Lines, l.String(w.S.Text)) }
-
+func (w *Writer) Line() *text.Line            { return &text.Line{Max: w.Width, Tail: w.S.Glyphs.Ellipsis} }
+func (w *Writer) End(l *text.Line)            { w.Lines = append(w.Lines, l.String(w.S.Text)) }
 func (w *Writer) Say(ink theme.Ink, t string) { w.End(w.Line().Add(ink, t)) }
 
 // Section starts a part with a heading and a remark beside it.

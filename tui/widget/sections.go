@@ -146,7 +146,6 @@ func (s *SectionList) Toggle() {
 	s.Settle()
 }
 
-// kinds of line.
 const (
 	sectionHeading = iota
 	sectionItem

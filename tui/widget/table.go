@@ -92,7 +92,6 @@ func (t *Table) share(rest, least int) {
 	}
 }
 
-// SetRows sets the number of rows.
 func (t *Table) SetRows(n int) {
 	t.Rows = n
 	t.Reveal()

@@ -42,7 +42,6 @@ type Agents struct {
 	version   int    // changes with rows
 }
 
-// Feeds are the data of the screens.
 type Feeds struct {
 	Transcripts   console.Feed[*sessions.Transcripts]
 	Conversations KeyFeed[*transcripts.Conversation] // by path of a transcript
@@ -282,7 +281,6 @@ func (v *Conversation) openCallback(s tui.Shell) tea.Cmd {
 	return v.openRuns(s)
 }
 
-// runs writes the newest runs of a session.
 func (w sessionWriter) runs(r sessions.Row, list []runs.Run) {
 	if len(list) == 0 {
 		return

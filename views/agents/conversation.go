@@ -141,7 +141,6 @@ func (v *Conversation) waitingHere() *sessions.Approval {
 	return v.waiting()
 }
 
-// SetShown reads the conversation while it is shown.
 func (v *Conversation) SetShown(shown bool)      { v.look(shown) }
 func (v *Conversation) SetStyles(s theme.Styles) { v.Styles, v.painted = s, nil }
 
@@ -154,7 +153,6 @@ func (v *Conversation) SetSize(width, height int) {
 
 func (v *Conversation) Refresh() { v.refresh() }
 
-// Copy returns the text of the entry under the cursor, or a call with its result.
 func (v *Conversation) Copy() (what, content string) {
 	v.sync()
 	e := v.Entry(v.At.Entry)

@@ -55,7 +55,6 @@ func (v *detail) Bindings() []tui.Binding {
 	return slices.Concat(list, v.actionBindings("agent", v.waiting), v.runBindings("agent", v.openRuns))
 }
 
-// Copy returns the workflow ID of the session or the path of the transcript.
 func (v *detail) Copy() (what, content string) {
 	if r, ok := v.Row(); ok && r.Engine != nil {
 		return "workflow ID", r.Key

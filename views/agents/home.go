@@ -47,12 +47,9 @@ func (h *Home) Sections(now time.Time, g theme.Glyphs) []console.Section {
 	return h.sections
 }
 
-// SetShown reads sessions while the overview shows them.
 func (h *Home) SetShown(shown bool) { h.look(shown) }
 func (h *Home) Refresh()            { h.refresh() }
-
-// Empty reports whether no session is known.
-func (h *Home) Empty() bool { return len(h.rows) == 0 }
+func (h *Home) Empty() bool         { return len(h.rows) == 0 }
 
 // agentRows lists the agents with the cost of their transcripts.
 func (h *Home) agentRows(now time.Time) (rows []console.Row) {

@@ -20,7 +20,6 @@ import (
 	"acescope/views/console"
 )
 
-// List is the list of agent sessions.
 type List struct {
 	*Agents
 	console.List[sessions.Row]                 // sorted and filtered
@@ -63,7 +62,6 @@ func NewList(a *Agents) *List {
 		)}
 }
 
-// Footer shows the progress of reading, omitted sessions, marks, order, filter and position.
 func (v *List) Footer() string {
 	var parts []string
 	if d := v.data; d != nil {
@@ -112,7 +110,6 @@ func (v *List) Bindings() []tui.Binding {
 	return slices.Concat(list, v.actionBindings("agents", v.waiting), v.runBindings("agents", v.openRuns))
 }
 
-// Commands returns the commands for sessions.
 func (v *List) Commands() []tui.Command { return v.commands() }
 
 func (v *List) open(s tui.Shell) {
@@ -144,7 +141,6 @@ func (v *List) ask(s tui.Shell) {
 		}})
 }
 
-// Unfilter implements [tui.Filtered].
 func (v *List) Unfilter() bool {
 	was := v.filter
 	v.filter = ""
@@ -162,7 +158,6 @@ func (v *List) toError(by int) func(tui.Shell) {
 	}
 }
 
-// Copy returns the session's ID.
 func (v *List) Copy() (what, content string) {
 	if r, ok := v.Row(); ok {
 		return "session id", r.ID
@@ -170,7 +165,6 @@ func (v *List) Copy() (what, content string) {
 	return "", ""
 }
 
-// Copies implements [tui.MultiCopier].
 func (v *List) Copies() []tui.Copy {
 	r, ok := v.Row()
 	if !ok {
@@ -180,12 +174,10 @@ func (v *List) Copies() []tui.Copy {
 		console.CommandCopy("session", "show", r.ID)}
 }
 
-// Keep returns the filter, the order and the cursor.
 func (v *List) Keep() map[string]string {
 	return map[string]string{"filter": v.filter, "order": orders[v.Order].name, "cursor": v.Cursor}
 }
 
-// Restore applies what Keep returned.
 func (v *List) Restore(kept map[string]string) {
 	v.filter = kept["filter"]
 	for i, o := range orders {
@@ -195,7 +187,6 @@ func (v *List) Restore(kept map[string]string) {
 	}
 }
 
-// SetShown reads transcripts while the list is shown.
 func (v *List) SetShown(shown bool) {
 	v.look(shown)
 	if r, ok := v.Row(); shown && ok && v.wanted != r.Key {

@@ -42,7 +42,6 @@ func (a *Actor) refused(s tui.Shell, verb string, of runs.ID) bool {
 // hasMarks reports whether actions apply to marked runs.
 func (a *Actor) hasMarks() bool { return a.refuse == nil && len(a.listing.Marks.Runs) > 0 }
 
-// preparing returns a preparer of a change.
 func (a *Actor) preparing(c runs.Change) preparer {
 	return func(ctx context.Context, of runs.ID) (runs.Prepared, error) {
 		return a.actions.Prepare(ctx, of, c)
@@ -165,7 +164,6 @@ func (a *Actor) AskStop(s tui.Shell, r runs.Run) {
 		})})
 }
 
-// Commands returns the commands that change runs.
 func (a *Actor) Commands() []tui.Command {
 	return []tui.Command{
 		{Name: "reset", Args: "at=EVENT|phase=PHASE REASON", Mutates: true, Complete: completePoint,

@@ -63,7 +63,6 @@ func (c *Console) PairArgument() *tui.Argument {
 		}}
 }
 
-// Commands returns the command that lists runs of flows.
 func (l *Listing) Commands() []tui.Command {
 	return []tui.Command{{Name: "flow", Aliases: []string{"flows"}, Args: "[NAME]",
 		Help: "list the runs of flows, or those whose ID begins with NAME", Candidates: l.flowCandidates,

@@ -35,7 +35,6 @@ type LaunchActions interface {
 	PromptActions
 }
 
-// Launcher starts runs and experiments.
 type Launcher struct {
 	Context  context.Context
 	Actions  LaunchActions // nil for a console that only reads

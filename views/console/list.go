@@ -15,7 +15,6 @@ type List[R any] struct {
 	Rows  []R
 }
 
-// NewList returns an empty list whose title is its name.
 func NewList[R any](name string, columns ...widget.Heading) List[R] {
 	return List[R]{Pane: NewPane(name), Table: widget.NewTable(columns...)}
 }

@@ -20,7 +20,6 @@ type Pane struct {
 	name          string
 }
 
-// NewPane returns a pane whose title is its name.
 func NewPane(name string) Pane { return Pane{name: name} }
 
 func (p *Pane) Name() string              { return p.name }

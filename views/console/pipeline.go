@@ -59,7 +59,6 @@ func (p *Pipeline) Propose(s tui.Shell, verb, name string, of runs.ID, prepare p
 
 func capital(verb string) string { return strings.ToUpper(verb[:1]) + verb[1:] }
 
-// prepared prepares an action on one run.
 func (p *Pipeline) prepared(ctx context.Context, of runs.ID, prepare preparer) (runs.Prepared, error) {
 	of, err := p.frozen(ctx, of)
 	if err != nil {
@@ -77,7 +76,6 @@ func (p *Pipeline) frozen(ctx context.Context, of runs.ID) (runs.ID, error) {
 	return p.actions.Freeze(ctx, of.WorkflowID)
 }
 
-// Confirm asks, then performs a prepared action.
 func (p *Pipeline) Confirm(s tui.Shell, verb string, a runs.Prepared) { s.Confirm(p.question(verb, a)) }
 
 func (p *Pipeline) question(verb string, a runs.Prepared) tui.Question {
@@ -164,7 +162,6 @@ func (p *Pipeline) each(verb string, list []runs.Run, prepare preparer) (string,
 	return "sent " + verb + " to " + ace.Count(done, "run"), nil
 }
 
-// one prepares and performs an action on one run.
 func (p *Pipeline) one(ctx context.Context, of runs.ID, prepare preparer) error {
 	ctx, stop := context.WithTimeout(ctx, ActionTimeout)
 	defer stop()

@@ -106,7 +106,6 @@ func (e keptError) Error() string {
 	return said + "; ctrl+e opens your text again"
 }
 
-// Unwrap returns the reason.
 func (e keptError) Unwrap() error { return e.error }
 
 // EditPrompt asks for the name of a version that is made from another one, then opens its text in $EDITOR and

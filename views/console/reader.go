@@ -28,7 +28,6 @@ type document struct {
 	width   int
 }
 
-// NewReader returns a reader whose title is its name.
 func NewReader(name string, location *time.Location) Reader {
 	return Reader{Pane: NewPane(name), Location: location}
 }

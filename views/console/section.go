@@ -29,7 +29,6 @@ func Opens(screen string) func(tui.Shell) tea.Cmd {
 	return func(s tui.Shell) tea.Cmd { s.Open(screen); return nil }
 }
 
-// Section is a heading with rows.
 type Section struct {
 	Name   string
 	Remark string

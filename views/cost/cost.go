@@ -44,7 +44,6 @@ type rows struct {
 	most                      float64 // the largest cost
 }
 
-// Feeds are the data of the screen.
 type Feeds struct {
 	Transcripts console.Feed[*sessions.Transcripts]
 	Runs        console.Feed[*costs.Costs]
@@ -101,14 +100,12 @@ func newRows(feeds Feeds) *rows {
 // barWidth is the width of the bar of the most expensive row.
 const barWidth = 10
 
-// Title names the unit, and the time zone of days, weeks and months.
 func (v *rows) Title() string {
 	title := "Cost by " + string(v.by)
 	title += widget.If(v.by.IsTime() && v.zone != "", ", "+v.zone, "")
 	return title
 }
 
-// Footer shows the total, how far the transcripts are read, and the position.
 func (v *rows) Footer() string {
 	if v.data == nil || len(v.Rows) == 0 {
 		return ""
@@ -170,16 +167,13 @@ func (v *rows) Scroll(by int) {
 	}
 }
 
-// Copy returns the day, model and so on of the row under the cursor.
 func (v *rows) Copy() (what, content string) {
 	c, _ := v.Current()
 	return string(v.by), c.Key
 }
 
-// Keep returns the unit.
 func (v *rows) Keep() map[string]string { return map[string]string{"by": string(v.by)} }
 
-// Restore applies what Keep returned and ignores invalid values.
 func (v *rows) Restore(kept map[string]string) {
 	if by := transcripts.By(kept["by"]); slices.Contains(units, by) {
 		v.by = by

@@ -36,7 +36,6 @@ func newSessionList(nav *console.Navigation, from *rows) *sessionList {
 	)}
 }
 
-// Title names the row.
 func (v *sessionList) Title() string {
 	if v.made.key == "" {
 		return "Sessions"
@@ -65,7 +64,6 @@ func (v *sessionList) open(s tui.Shell) {
 	v.nav.OpenSession(s, c.Path)
 }
 
-// Copy returns the session's ID.
 func (v *sessionList) Copy() (what, content string) {
 	c, _ := v.Current()
 	return "session id", c.Key

@@ -327,7 +327,6 @@ func (v *list) again(s tui.Shell, swap bool) {
 	}
 }
 
-// Copy returns the description of the first difference.
 func (v *list) Copy() (what, value string) {
 	if d := v.diff(); d != nil && d.First != nil {
 		return "first difference", d.First.Text

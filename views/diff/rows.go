@@ -181,7 +181,6 @@ func writePayloads(w *widget.Writer, p *compare.Pair) {
 	}
 }
 
-// detail shows the row under the cursor of the list.
 type detail struct {
 	v *list
 	console.Reader

@@ -136,7 +136,6 @@ func effectCells(e ablation.Effect, s theme.Styles) []widget.Cell {
 		{Text: overall, Ink: ink}, {Text: halves, Ink: s.Muted}, {Text: votes, Ink: s.Muted}}
 }
 
-// Copy returns the name of the part.
 func (v *effectsView) Copy() (what, content string) {
 	e, ok := v.Current()
 	if !ok {

@@ -63,7 +63,6 @@ func Screens(c *console.Console, feed Feed, artifacts *console.Artifacts) (grid,
 	return grid, effects
 }
 
-// SetShown reads evaluations while the screen is visible.
 func (p *page) SetShown(shown bool) {
 	p.shown = shown
 	p.ask()
@@ -353,7 +352,6 @@ func changeInk(c evaluations.Change, s theme.Styles) theme.Ink {
 	return s.Muted
 }
 
-// Copy returns the number of the item.
 func (v *gridView) Copy() (what, content string) {
 	r, ok := v.Current()
 	if !ok {

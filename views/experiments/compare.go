@@ -143,7 +143,6 @@ func (r compareRow) side(second bool) *experiments.Task {
 	return widget.If(second, r.B, r.A)
 }
 
-// Copy returns the task's IDs.
 func (v *compareView) Copy() (what, content string) {
 	r, ok := v.Current()
 	if !ok || r.eval {

@@ -251,7 +251,6 @@ func (x *Experiments) nextMetric(by int) {
 	x.Metric = (x.Metric+1+by+n)%n - 1
 }
 
-// list is the view of all experiments.
 type list struct {
 	*Experiments
 	console.List[experiments.Experiment] // sorted and filtered
@@ -328,7 +327,6 @@ func (v *list) askFilter(s tui.Shell) {
 		Done: func(typed string) tea.Cmd { v.Filter, v.stale = strings.TrimSpace(typed), true; return nil }})
 }
 
-// Unfilter implements [tui.Filtered].
 func (v *list) Unfilter() bool {
 	was := v.Filter
 	v.Filter = ""
@@ -345,7 +343,6 @@ func (v *list) toError(by int) func(tui.Shell) {
 	}
 }
 
-// Copy returns the experiment's ID.
 func (v *list) Copy() (what, content string) {
 	r, ok := v.row(v.Cursor)
 	if !ok {
@@ -354,7 +351,6 @@ func (v *list) Copy() (what, content string) {
 	return "experiment id", r.Name()
 }
 
-// Copies implements [tui.MultiCopier].
 func (v *list) Copies() []tui.Copy {
 	if r, ok := v.row(v.Cursor); ok {
 		return Copies(r)
@@ -471,7 +467,6 @@ func (v *list) cells(r experiments.Experiment, now time.Time) []widget.Cell {
 	}
 }
 
-// Keep returns the marks, filter, order, and plot settings.
 func (v *list) Keep() map[string]string {
 	return map[string]string{
 		"marks": strings.Join(v.Marks, "\n"), "cursor": v.Cursor, "filter": v.Filter,
@@ -481,7 +476,6 @@ func (v *list) Keep() map[string]string {
 	}
 }
 
-// Restore applies what Keep returned and ignores invalid values.
 func (v *list) Restore(kept map[string]string) {
 	number := func(name string, low, high int, into *int) {
 		if n, err := strconv.Atoi(kept[name]); err == nil && n >= low && n < high {

@@ -60,7 +60,6 @@ func (v *Curves) Title() string {
 	return ace.Count(len(ids), "experiment")
 }
 
-// Footer shows how the curves are computed.
 func (v *Curves) Footer() string {
 	over := "over all tasks"
 	if w := windows[v.Window]; w > 0 {
@@ -74,7 +73,6 @@ func (v *Curves) Bindings() []tui.Binding {
 	return append(widget.Motions("curves", v), v.plotBindings("curves")...)
 }
 
-// Scroll moves the cursor of the list.
 func (v *Curves) Scroll(by int)            { v.list.Scroll(by) }
 func (v *Curves) Page() int                { return 1 }
 func (v *Curves) SetStyles(s theme.Styles) { v.Styles, v.cache, v.cost = s, nil, perCorrectText{} }

@@ -13,15 +13,12 @@ import (
 	"acescope/views/console"
 )
 
-// detail shows the check under the cursor of the list.
 type detail struct {
 	from *health
 	console.Reader
 }
 
-func (v *detail) Bindings() []tui.Binding { return widget.Motions("detail", v) }
-
-// Copy copies the same as the list.
+func (v *detail) Bindings() []tui.Binding     { return widget.Motions("detail", v) }
 func (v *detail) Copy() (what, copied string) { return v.from.Copy() }
 
 func (v *detail) Draw(now time.Time, focused bool) []string {

@@ -56,7 +56,6 @@ func (v *health) Bindings() []tui.Binding {
 func (v *health) SetShown(shown bool) { v.feed.Look(shown) }
 func (v *health) Refresh()            { v.data, v.conn = v.feed.Value(), v.controls.Connection() }
 
-// Copy returns the advice for the row under the cursor, or its text.
 func (v *health) Copy() (what, copied string) {
 	c, ok := v.selected()
 	switch {
@@ -165,7 +164,6 @@ func (v *health) Draw(now time.Time, focused bool) []string {
 	return widget.Fill(append(head, rows...), v.Width, v.Height)
 }
 
-// head summarizes the checks.
 func (v *health) head(now time.Time) string {
 	s := v.Styles
 	wrong, odd := system.CountErrors(v.checks), 0

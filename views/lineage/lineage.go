@@ -49,7 +49,6 @@ func (v *lineage) Title() string {
 	return "Lineage of " + text.Safe(ace.TaskIDOf(t.Root), " ")
 }
 
-// Footer returns the number of forks and the position of the cursor.
 func (v *lineage) Footer() string {
 	t := v.tree()
 	if t == nil {
@@ -183,10 +182,8 @@ func (v *lineage) move(to int) {
 }
 
 func (v *lineage) SetShown(shown bool) { v.feed.Look(shown) }
+func (v *lineage) Refresh()            { v.newest = v.feed.Value() }
 
-func (v *lineage) Refresh() { v.newest = v.feed.Value() }
-
-// Copy returns the workflow ID of the run under the cursor.
 func (v *lineage) Copy() (what, id string) {
 	if n := v.node(); n != nil {
 		return "workflow id", n.Run.WorkflowID
@@ -194,7 +191,6 @@ func (v *lineage) Copy() (what, id string) {
 	return "", ""
 }
 
-// Copies implements [tui.MultiCopier].
 func (v *lineage) Copies() []tui.Copy {
 	if n := v.node(); n != nil {
 		return console.RunCopies(n.Run)

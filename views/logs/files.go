@@ -12,7 +12,6 @@ import (
 	"acescope/views/console"
 )
 
-// fileList lists the followed files.
 type fileList struct {
 	*shared
 	console.List[logs.File]
@@ -46,7 +45,6 @@ func (v *fileList) only() {
 	}
 }
 
-// Copy returns the path of the file under the cursor.
 func (v *fileList) Copy() (what, content string) {
 	if f, ok := v.Current(); ok {
 		return "path", f.Path

@@ -35,20 +35,17 @@ type Lines struct {
 
 func newLines(l *shared) *Lines { return &Lines{shared: l, Pane: console.NewPane("Logs")} }
 
-// SetShown reads log files while the lines are shown.
 func (v *Lines) SetShown(shown bool) {
 	v.nav.Following = v.nav.Following && !shown
 	v.feed.Look(shown)
 }
 
-// Keep returns the followed files and how lines are shown.
 func (v *Lines) Keep() map[string]string {
 	yes := map[bool]string{true: "yes"}
 	return map[string]string{"paths": strings.Join(v.paths, "\n"), "level": v.Want.Level.String(),
 		"raw": yes[v.raw], "wrap": yes[v.wrap], "mention": yes[v.Want.mention]}
 }
 
-// Restore applies what Keep returned.
 func (v *Lines) Restore(kept map[string]string) {
 	v.raw, v.wrap = kept["raw"] == "yes", kept["wrap"] == "yes"
 	v.Want.Level, v.Want.mention = logfile.SeverityOf(kept["level"]), kept["mention"] == "yes"
@@ -67,7 +64,6 @@ func (v *Lines) Title() string {
 	return title
 }
 
-// Footer shows the position, the number of lines, and the selection.
 func (v *Lines) Footer() string {
 	s := v.shown()
 	if s == nil {
@@ -238,7 +234,6 @@ func (v *Lines) onlyRun(s tui.Shell) {
 	v.Want.mention = !v.Want.mention
 }
 
-// Copy returns the line under the cursor as it is in the file.
 func (v *Lines) Copy() (what, content string) {
 	v.pickLines()
 	if len(v.Picked) == 0 {

@@ -15,7 +15,6 @@ import (
 	"acescope/tui/widget"
 )
 
-// painter draws log lines.
 type painter struct {
 	s         theme.Styles
 	width     int

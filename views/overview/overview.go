@@ -28,7 +28,6 @@ import (
 	playbookview "acescope/views/playbook"
 )
 
-// Feeds are the data of the overview.
 type Feeds struct {
 	Experiments console.Feed[*experiments.Experiments]
 	Triage      console.Feed[*triage.Result]
@@ -45,7 +44,6 @@ const (
 	curveShare  = 46
 )
 
-// overview is the view.
 type overview struct {
 	console.Pane
 	nav      *console.Navigation

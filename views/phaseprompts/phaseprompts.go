@@ -102,7 +102,6 @@ func (v *list) arrange() {
 	v.choose()
 }
 
-// Copy returns the name of the version as commands take it.
 func (v *list) Copy() (what, copied string) {
 	v.arrange()
 	p, ok := v.Current()
@@ -154,9 +153,7 @@ type detail struct {
 	console.Reader
 }
 
-func (v *detail) Bindings() []tui.Binding { return widget.Motions("prompt", v) }
-
-// Copy copies the same as the list.
+func (v *detail) Bindings() []tui.Binding     { return widget.Motions("prompt", v) }
 func (v *detail) Copy() (what, copied string) { return v.from.Copy() }
 
 func (v *detail) Draw(now time.Time, focused bool) []string {

@@ -121,7 +121,6 @@ func (s *browser) list() {
 	s.tables[s.Mode].SetRows(count + len(s.rows))
 }
 
-// row returns a row of the list.
 func (s *browser) row(i int) row {
 	if s.Mode == versionMode {
 		return versionRow{s, s.newest() - i}

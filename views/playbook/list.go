@@ -82,7 +82,6 @@ type Feed interface {
 	Again()
 }
 
-// Screen returns the screen of playbooks.
 func Screen(c *console.Console, feed Feed) tui.Screen {
 	s := &browser{nav: c.Navigation, actor: c.Actor, controls: c.Controls, feed: feed, seq: -1,
 		tables: newTables(theme.Unicode())}
@@ -100,7 +99,6 @@ func (v *List) Title() string {
 	return "Playbook " + text.Safe(v.books.Branch.Name, " ")
 }
 
-// Footer shows the order and the position.
 func (v *List) Footer() string {
 	where := v.tables[v.Mode].Position()
 	if v.Mode == bulletMode && where != "" {
@@ -441,7 +439,6 @@ func (v *List) empty() []string {
 	return []string{"this version has no bullets"}
 }
 
-// Copy returns the bullet's text, the version's hash, or the finding.
 func (s *browser) Copy() (what, text string) {
 	if r := s.current(); r != nil {
 		return r.copied()
@@ -456,14 +453,12 @@ func (s *browser) Copies() []tui.Copy {
 	return nil
 }
 
-// Keep returns the branch, mode, order and bullet.
 func (v *List) Keep() map[string]string {
 	return map[string]string{"branch": v.branch, "mode": modes[v.Mode].key,
 		"order":  strconv.Itoa(int(v.Order)),
 		"bullet": v.Bullet}
 }
 
-// Restore applies what Keep returned and ignores invalid values.
 func (v *List) Restore(kept map[string]string) {
 	v.branch, v.Bullet = kept["branch"], kept["bullet"]
 	for _, m := range modes {

@@ -47,7 +47,6 @@ type row interface {
 	wrong() bool     // e stops at the row
 }
 
-// bulletRow is a bullet of a version.
 type bulletRow struct {
 	*playbook.BulletHistory
 	seq int
@@ -64,7 +63,6 @@ func (r bulletRow) wrong() bool {
 	return r.Bullet.Harmful > 0 && r.Bullet.Harmful >= r.Bullet.Helpful
 }
 
-// Copies implements [tui.MultiCopier].
 func (r bulletRow) Copies() []tui.Copy {
 	return []tui.Copy{{Key: "i", What: "bullet ID", Text: r.Bullet.ID},
 		{Key: "t", What: "text", Text: r.Bullet.Content},
@@ -102,7 +100,6 @@ func (r bulletRow) addedAt() time.Time {
 	return r.Added.At
 }
 
-// versionRow is a version of the branch.
 type versionRow struct {
 	s   *browser
 	seq int
@@ -149,7 +146,6 @@ func (r versionRow) copied() (what, text string) {
 	return "", ""
 }
 
-// Copies implements [tui.MultiCopier].
 func (r versionRow) Copies() []tui.Copy {
 	name := r.s.books.Branch.Name + "@" + strconv.Itoa(r.seq)
 	list := []tui.Copy{{Key: "i", What: "version", Text: name}, console.CommandCopy("playbook", "show", name)}
@@ -171,7 +167,6 @@ func (r versionRow) wrong() bool {
 	return v.Removed > 0
 }
 
-// diffRow is a bullet of a difference.
 type diffRow struct {
 	kind   string // added, removed, changed
 	bullet playbook.Bullet
@@ -211,7 +206,6 @@ func diffRows(d *playbook.Difference) (rows []row) {
 	return append(rows, counters...)
 }
 
-// findingRow is a health finding.
 type findingRow struct {
 	s *browser
 	*playbook.Finding

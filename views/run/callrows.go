@@ -178,7 +178,6 @@ func (r callLogRow) Inspect(w *inspection) {
 
 func (r callLogRow) refs() []ace.Ref { return []ace.Ref{*r.ref} }
 
-// callRow is one tool call.
 type callRow struct{ *histories.ToolCall }
 
 func (r callRow) Draw(l *line) {

@@ -88,7 +88,6 @@ func (v *Inspector) match(s tui.Shell, by int) {
 	s.Note("no match in the inspector")
 }
 
-// Copy returns what is inspected: of a call its result, or its arguments.
 func (v *Inspector) Copy() (what, text string) {
 	r := v.selectedRow()
 	if r == nil {
@@ -105,7 +104,6 @@ func (v *Inspector) Copy() (what, text string) {
 	return r.Copy()
 }
 
-// Copies implements [tui.MultiCopier].
 func (v *Inspector) Copies() []tui.Copy { return v.nav.SelectedCopies() }
 
 func (v *Inspector) Draw(now time.Time, focused bool) []string {

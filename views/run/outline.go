@@ -37,7 +37,6 @@ type reading struct {
 	list     func()    // brings the rows up to date
 }
 
-// Feeds are what the run screen shows.
 type Feeds struct {
 	Detail    console.Value[*histories.Detail]
 	Lineage   console.Feed[*histories.LineageTree]
@@ -181,7 +180,6 @@ func NewOutline(r *reading) *Outline {
 
 func (v *Outline) Title() string { return title(v.nav) }
 
-// Footer returns where the data comes from and the position of the cursor.
 func (v *Outline) Footer() string {
 	d := v.current()
 	if d == nil {
@@ -448,7 +446,6 @@ func (v *Outline) match(s tui.Shell, by int) {
 	}
 }
 
-// Copy returns the text of the selected row.
 func (v *Outline) Copy() (what, text string) {
 	if r := v.selectedRow(); r != nil {
 		return r.Copy()
@@ -456,10 +453,8 @@ func (v *Outline) Copy() (what, text string) {
 	return "", ""
 }
 
-// Copies implements [tui.MultiCopier].
 func (v *Outline) Copies() []tui.Copy { return v.nav.SelectedCopies() }
 
-// Keep returns the sections that are folded, by name.
 func (v *Outline) Keep() map[string]string {
 	var folded []string
 	for _, s := range sections {
@@ -470,7 +465,6 @@ func (v *Outline) Keep() map[string]string {
 	return map[string]string{"folded": strings.Join(folded, ",")}
 }
 
-// Restore folds the sections that Keep returned and ignores unknown names.
 func (v *Outline) Restore(kept map[string]string) {
 	v.Folded, v.stale = map[string]bool{}, true
 	for _, name := range strings.Split(kept["folded"], ",") {

@@ -68,7 +68,6 @@ func (v *run) Bindings() []tui.Binding {
 			func(s tui.Shell) { s.Open("run") }, "enter"))
 }
 
-// Copy returns the workflow ID of the run.
 func (v *run) Copy() (what, text string) {
 	if !v.nav.Selected.Ok {
 		return "", ""
@@ -76,7 +75,6 @@ func (v *run) Copy() (what, text string) {
 	return "workflow id", v.nav.Selected.Run.WorkflowID
 }
 
-// Copies implements [tui.MultiCopier].
 func (v *run) Copies() []tui.Copy { return v.nav.SelectedCopies() }
 
 // Update goes to a run that was started from this pane.
@@ -87,7 +85,6 @@ func (v *run) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// Commands returns the commands that act on the selected run.
 func (v *run) Commands() []tui.Command { return v.forks.MutationCommands() }
 
 func (v *run) SetStyles(s theme.Styles) {

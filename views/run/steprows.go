@@ -95,7 +95,6 @@ func pendingOf(d *histories.Detail, p ace.Phase) *histories.PendingActivity {
 	return nil
 }
 
-// failureRow is the failure of the run.
 type failureRow struct {
 	textRow
 	f *ace.Failure

@@ -115,7 +115,6 @@ func (r answerRow) Inspect(w *inspection) {
 	}
 }
 
-// expectedRow is the expected answer.
 type expectedRow struct{ answerRow }
 
 func (r expectedRow) Draw(l *line) { drawText(l, "expected", l.S.Text, r.text) }

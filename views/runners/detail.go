@@ -69,7 +69,6 @@ func (v *detail) Scroll(by int) {
 	v.table.Scroll(by)
 }
 
-// Copy returns the ID of the run under the cursor.
 func (v *detail) Copy() (what, copied string) {
 	if r, ok := v.run(); ok {
 		return "run ID", run.IDOf(r.WorkflowID)

@@ -87,7 +87,6 @@ func (v *list) Bindings() []tui.Binding {
 	return append(all, v.runnerActions("runners", v.waiting)...)
 }
 
-// SetShown reads from the dispatcher while the screen is shown.
 func (v *list) SetShown(shown bool) {
 	v.feed.Look(shown)
 	if shown {
@@ -110,7 +109,6 @@ func (v *list) choose() {
 	v.feed.Refine(r.ID)
 }
 
-// Copy returns the ID of the runner or run under the cursor, or the requirements of a queue.
 func (v *list) Copy() (what, copied string) {
 	v.arrange()
 	if r := v.selected(); r != nil {

@@ -16,7 +16,6 @@ import (
 	"acescope/views/console"
 )
 
-// Runs is the view of the list of runs.
 type Runs struct {
 	nav      *console.Navigation
 	launcher *console.Launcher
@@ -37,7 +36,6 @@ type Runs struct {
 	walker   walker
 }
 
-// Feeds are the data of the list.
 type Feeds struct {
 	List   List
 	Facets console.Feed[*runs.Facets]
@@ -221,7 +219,6 @@ func (v *Runs) SetSize(width, height int) {
 	v.reveal()
 }
 
-// Keep returns the query, the order, and the columns.
 func (v *Runs) Keep() map[string]string {
 	to := map[string]string{}
 	if v.listing.Runs.Query != "" {
@@ -249,7 +246,6 @@ func (v *Runs) Restore(from map[string]string) {
 	}
 }
 
-// Unfilter implements [tui.Filtered].
 func (v *Runs) Unfilter() bool {
 	if v.listing.Runs.Query == "" {
 		return false
@@ -380,10 +376,8 @@ func (v *Runs) markAll(s tui.Shell) tea.Cmd {
 	return nil
 }
 
-// Commands returns the commands that filter the list.
 func (v *Runs) Commands() []tui.Command { return v.listing.Commands() }
 
-// Copy returns the workflow IDs of the marked runs, or of the selected one.
 func (v *Runs) Copy() (what, ids string) {
 	switch n := len(v.listing.Marks.Runs); {
 	case n == 0 && !v.nav.Selected.Ok:
@@ -399,5 +393,4 @@ func (v *Runs) Copy() (what, ids string) {
 	}
 }
 
-// Copies implements [tui.MultiCopier].
 func (v *Runs) Copies() []tui.Copy { return v.nav.SelectedCopies() }

@@ -25,7 +25,6 @@ type Feed interface {
 	Want(batch string) bool
 }
 
-// list lists the forks of a batch.
 type list struct {
 	nav      *console.Navigation
 	comparer *console.Comparer
@@ -38,7 +37,6 @@ type list struct {
 // taskColumn is the column of the task, whose names differ at their ends.
 const taskColumn = 1
 
-// Screen returns the scoreboard.
 func Screen(c *console.Console, feed Feed) tui.Screen {
 	v := &list{nav: c.Navigation, comparer: c.Comparer, listing: c.Listing, feed: feed,
 		List: console.NewList[scoreboard.Row]("Scoreboard",
@@ -124,7 +122,6 @@ func (v *list) openFork(s tui.Shell) tea.Cmd {
 	return nil
 }
 
-// Copy returns the command that prints the scoreboard.
 func (v *list) Copy() (what, content string) {
 	if v.nav.Batch == "" {
 		return "", ""

@@ -145,11 +145,8 @@ func writeEvent(w *widget.Writer, o *histories.OpenedEvent) {
 	}
 }
 
-// Copy returns the event as JSON.
 func (v *eventInspector) Copy() (string, string) { return v.t.Copy() }
-
-// Copies implements [tui.MultiCopier].
-func (v *eventInspector) Copies() []tui.Copy { return v.t.Copies() }
+func (v *eventInspector) Copies() []tui.Copy     { return v.t.Copies() }
 
 // listPane shows the events one by one. The cursor stays on its event while rows are added. On the last
 // event it follows the run.

@@ -14,7 +14,6 @@ type Strip struct {
 	of   *histories.EventLog
 }
 
-// NewStrip returns a strip of no run.
 func NewStrip() *Strip { return &Strip{bars: newBarPane(&scope{})} }
 
 // Draw returns the axis and at most lanes lanes around that of the event. Without spans it returns nothing.

@@ -95,7 +95,6 @@ func (v *Timeline) Title() string {
 	return what + text.Safe(v.nav.Selected.Run.WorkflowID, " ")
 }
 
-// Footer returns the filter, the number of events that match it, and how many are not read.
 func (v *Timeline) Footer() string {
 	l := v.current()
 	if l == nil {
@@ -398,7 +397,6 @@ func (v *Timeline) toggleFull() {
 	v.feed.Filter(v.filter)
 }
 
-// Copy returns the selected event as JSON, or its ID until it is read.
 func (v *Timeline) Copy() (string, string) {
 	id := v.at()
 	if id == 0 {
@@ -411,7 +409,6 @@ func (v *Timeline) Copy() (string, string) {
 	return "ID of " + what, ace.Number(id)
 }
 
-// Commands returns the command that goes to an event.
 func (v *Timeline) Commands() []tui.Command {
 	return []tui.Command{{Name: "event", Args: "NUMBER", Number: true, Help: "go to an event on the timeline",
 		Check: func(args string) error { _, err := console.NumberOf(args); return err },
@@ -423,7 +420,6 @@ func (v *Timeline) Commands() []tui.Command {
 		}}}
 }
 
-// Copies implements [tui.MultiCopier].
 func (v *Timeline) Copies() []tui.Copy {
 	list := []tui.Copy{{Key: "i", What: "workflow ID", Text: v.nav.Selected.Run.WorkflowID}}
 	id := v.at()
@@ -438,7 +434,6 @@ func (v *Timeline) Copies() []tui.Copy {
 		"--events"))
 }
 
-// Keep returns the filter and the mode for the next session.
 func (v *Timeline) Keep() map[string]string {
 	return map[string]string{"include": v.filter.Include, "exclude": v.filter.Exclude,
 		"list": map[bool]string{true: "yes"}[v.onList]}

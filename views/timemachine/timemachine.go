@@ -288,7 +288,6 @@ func (v *pane) toTimeline(s tui.Shell) {
 	s.Open("timeline")
 }
 
-// Copy returns the watched value, or the event.
 func (v *pane) Copy() (what, copied string) {
 	switch d := v.data; {
 	case d == nil || d.Frame == nil:
@@ -300,7 +299,6 @@ func (v *pane) Copy() (what, copied string) {
 	}
 }
 
-// Copies implements [tui.MultiCopier].
 func (v *pane) Copies() []tui.Copy {
 	d := v.data
 	if d == nil || d.Frame == nil {

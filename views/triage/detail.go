@@ -18,7 +18,6 @@ import (
 	"acescope/views/console"
 )
 
-// detail shows the row under the cursor of the list.
 type detail struct {
 	from *list
 	console.Reader
@@ -54,7 +53,6 @@ func (v *detail) mark(s tui.Shell) {
 	v.Scroll(1)
 }
 
-// Copy returns the workflow ID of the run under the cursor, or what the list copies.
 func (v *detail) Copy() (what, copied string) {
 	if r, ok := v.runs[v.Cursor]; ok {
 		return "workflow ID", r.WorkflowID
@@ -62,7 +60,6 @@ func (v *detail) Copy() (what, copied string) {
 	return v.from.Copy()
 }
 
-// Copies implements [tui.MultiCopier].
 func (v *detail) Copies() []tui.Copy {
 	if r, ok := v.runs[v.Cursor]; ok {
 		return console.RunCopies(r)
@@ -261,7 +258,6 @@ func (w *findingWriter) steps(r runs.Run, p ace.PhaseMS) {
 	}
 }
 
-// barWidth is the width of a bar.
 const barWidth = 24
 
 func (w *findingWriter) bar(name string, ms, total float64) {

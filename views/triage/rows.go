@@ -18,7 +18,6 @@ import (
 // wideWidth is the minimum width for all columns.
 const wideWidth = 90
 
-// row is a finding.
 type row interface {
 	// key identifies the row when the list is read again.
 	key() string

@@ -115,7 +115,6 @@ func (v *list) Scroll(by int) {
 	v.list.Scroll(by)
 }
 
-// Keep returns the order and the window.
 func (v *list) Keep() map[string]string {
 	kept := map[string]string{"sort": v.order}
 	if v.window > 0 {
@@ -127,7 +126,6 @@ func (v *list) Keep() map[string]string {
 	return kept
 }
 
-// Restore applies what Keep returned.
 func (v *list) Restore(kept map[string]string) {
 	if slices.Contains(orders, kept["sort"]) {
 		v.order = kept["sort"]
@@ -142,7 +140,6 @@ func (v *list) Restore(kept map[string]string) {
 	}
 }
 
-// Copy returns the error under the cursor, or the run's workflow ID.
 func (v *list) Copy() (what, copied string) {
 	v.arrange()
 	r := v.current()
@@ -155,7 +152,6 @@ func (v *list) Copy() (what, copied string) {
 	return "workflow ID", r.run().WorkflowID
 }
 
-// Copies implements [tui.MultiCopier].
 func (v *list) Copies() []tui.Copy {
 	if r := v.current(); r != nil {
 		return console.RunCopies(r.run())

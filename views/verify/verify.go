@@ -84,7 +84,6 @@ func (v *list) keys(view string) []tui.Binding {
 	}
 }
 
-// Commands returns the command that verifies.
 func (v *list) Commands() []tui.Command {
 	return []tui.Command{{Name: "verify", Args: "[all] [strict]",
 		Help: "verify the marked runs, or the selected one; all: every run of the list's filter",
@@ -183,7 +182,6 @@ func (v *list) toTimeline(s tui.Shell) {
 	}
 }
 
-// Copy returns the verdict on the run under the cursor.
 func (v *list) Copy() (what, copied string) {
 	r, ok := v.Current()
 	if !ok {
@@ -198,7 +196,6 @@ func (v *list) Copy() (what, copied string) {
 	return "verdict", summary
 }
 
-// Copies implements [tui.MultiCopier].
 func (v *list) Copies() []tui.Copy {
 	r, _ := v.Current()
 	return append(console.RunCopies(r.Run), console.JSONCopy(r.Verdict))
