@@ -256,21 +256,18 @@ func (m *Model) Keys() []KeyGroup { return m.keys.groups(m.panes.all) }
 // the log of errors.
 func (m *Model) Warn(warnings ...string) { m.messages.warn(warnings) }
 
-// Ask implements [Shell].
+// The methods of [Shell].
+
 func (m *Model) Ask(p Prompt) {
 	m.prompts.open = newPrompt(p, m.prompts.history[p.Label], m.styles, m.canvas.width)
 }
 
-// Fill implements [Shell].
 func (m *Model) Fill(f Form) tea.Cmd { return m.forms.fill(f, m.styles) }
+func (m *Model) Confirm(q Question)  { m.dialogs[questionDialog] = newQuestion(q) }
+func (m *Model) Wait(w *Waiting)     { m.dialogs[waitingDialog] = newWaiting(w, m.opts.Now()) }
+func (m *Model) Note(text string)    { m.messages.note(text) }
 
-// Confirm implements [Shell].
-func (m *Model) Confirm(q Question) { m.dialogs[questionDialog] = newQuestion(q) }
-
-// Wait implements [Shell].
-func (m *Model) Wait(w *Waiting) { m.dialogs[waitingDialog] = newWaiting(w, m.opts.Now()) }
-
-// Open implements [Shell]. An unknown name is a mistake in the program; it is reported.
+// Open reports an unknown name as an error: it is a mistake in the program.
 func (m *Model) Open(screen string) {
 	if !m.panes.open(screen) {
 		m.messages.fail(fmt.Errorf("screen %q not found", screen))
@@ -278,14 +275,10 @@ func (m *Model) Open(screen string) {
 	m.layout()
 }
 
-// Focus implements [Shell]. If there are fewer panes, the last one gets the focus.
 func (m *Model) Focus(pane int) {
 	m.panes.focus(pane)
 	m.layout()
 }
-
-// Note implements [Shell].
-func (m *Model) Note(text string) { m.messages.note(text) }
 
 // layout gives the panes the area between header and status line.
 func (m *Model) layout() {

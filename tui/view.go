@@ -71,8 +71,8 @@ type Filtered interface {
 // own. It is asked after each Refresh until the user presses a key.
 type Starter interface{ StartOn() (screen string) }
 
-// Copier is a view whose selection can be copied. Copy returns a short description and the
-// text, or "" for both if there is nothing to copy.
+// Copier is a view whose selection can be copied. Copy returns a short description and the text, which is ""
+// if there is nothing to copy.
 type Copier interface{ Copy() (what, text string) }
 
 // MultiCopier is a [Copier] that offers other forms of its selection in the menu of the key y.
@@ -175,7 +175,7 @@ type Shell interface {
 	Wait(*Waiting)
 	// Open shows another screen by name; esc leads back.
 	Open(screen string)
-	// Focus moves the focus to a pane of the screen by number, from 0.
+	// Focus moves the focus to a pane of the screen by number, from 0, or to the last one if there are fewer.
 	Focus(pane int)
 	// Note shows a message in the status line for a while.
 	Note(text string)

@@ -141,13 +141,11 @@ func (v *List) ask(s tui.Shell) {
 		}})
 }
 
-func (v *List) Unfilter() bool {
-	was := v.filter
-	v.filter = ""
-	if was != "" {
-		v.shownVersion = -1
+func (v *List) Unfilter() (was bool) {
+	if was = v.filter != ""; was {
+		v.filter, v.shownVersion = "", -1
 	}
-	return was != ""
+	return was
 }
 
 func (v *List) toError(by int) func(tui.Shell) {
@@ -159,10 +157,8 @@ func (v *List) toError(by int) func(tui.Shell) {
 }
 
 func (v *List) Copy() (what, content string) {
-	if r, ok := v.Row(); ok {
-		return "session id", r.ID
-	}
-	return "", ""
+	r, _ := v.Row()
+	return "session id", r.ID
 }
 
 func (v *List) Copies() []tui.Copy {

@@ -133,6 +133,16 @@ func (n *Navigation) OpenSession(s tui.Shell, workflowID string) {
 	s.Open("agents")
 }
 
+// OpenAt shows the run under a cursor on the run screen. It notes if no run is there.
+func (n *Navigation) OpenAt(s tui.Shell, at func() (runs.Run, bool)) tea.Cmd {
+	r, ok := at()
+	if !ok {
+		s.Note("no run is selected")
+		return nil
+	}
+	return n.OpenRun(s, r)
+}
+
 // OpenRun shows a run on the run screen.
 func (n *Navigation) OpenRun(s tui.Shell, r runs.Run) tea.Cmd {
 	n.Show(r)

@@ -29,6 +29,24 @@ func (p *Pane) Refresh()                  {}
 func (p *Pane) SetStyles(s theme.Styles)  { p.Styles = s }
 func (p *Pane) SetSize(width, height int) { p.Width, p.Height = width, height }
 
+// Line returns an empty line of the pane.
+func (p *Pane) Line() *text.Line { return &text.Line{Max: p.Width, Tail: p.Styles.Glyphs.Ellipsis} }
+
+// Text draws a line in one ink.
+func (p *Pane) Text(ink theme.Ink, line string) string {
+	return ink.Paint(text.Fit(line, p.Width, p.Styles.Glyphs.Ellipsis))
+}
+
+// Rule draws a line with a title and a remark, after a mark.
+func (p *Pane) Rule(mark string, ink theme.Ink, title, remark string) string {
+	s := p.Styles
+	l := p.Line().Add(s.Border, mark+" ").Add(ink, title+" ")
+	if remark != "" {
+		l.Add(s.Muted, s.Glyphs.Dot+" "+remark+" ")
+	}
+	return l.Add(s.Border, strings.Repeat(s.Glyphs.Plain.Top, max(l.Room(), 0))).String(s.Border)
+}
+
 // Message draws the head and below it, centered, a message instead of rows.
 func (p *Pane) Message(head []string, lines ...string) []string {
 	body := widget.Center(lines, p.Width, p.Height-len(head), p.Styles)
@@ -37,8 +55,7 @@ func (p *Pane) Message(head []string, lines ...string) []string {
 
 // Problem draws a line that reports an error or a warning.
 func (p *Pane) Problem(ink theme.Ink, message string) string {
-	g := p.Styles.Glyphs
-	return ink.Paint(text.Fit(" "+g.Failed+" "+text.Safe(message, " "), p.Width, g.Ellipsis))
+	return p.Text(ink, " "+p.Styles.Glyphs.Failed+" "+text.Safe(message, " "))
 }
 
 // AskPattern opens a prompt for a regular expression.

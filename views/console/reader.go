@@ -53,7 +53,7 @@ func (r *Reader) Scroll(by int) {
 		return
 	}
 	r.Cursor = widget.Clamp(r.Cursor+by, 0, max(len(r.Lines)-1, 0))
-	r.Top = widget.Clamp(widget.Clamp(r.Top, r.Cursor-r.Page()+1, r.Cursor), 0, last)
+	r.Top = widget.TopOf(r.Top, r.Cursor, r.Page(), len(r.Lines))
 }
 
 // Footer returns the position, or "" if all lines are visible.

@@ -137,10 +137,7 @@ func effectCells(e ablation.Effect, s theme.Styles) []widget.Cell {
 }
 
 func (v *effectsView) Copy() (what, content string) {
-	e, ok := v.Current()
-	if !ok {
-		return "", ""
-	}
+	e, _ := v.Current()
 	return string(e.Kind), e.Name
 }
 

@@ -259,7 +259,7 @@ func (v *gridView) columns() {
 	n, at := v.count(), v.shown()
 	room := v.Width - widget.PointerWidth - itemWidth - answerWidth - changeWidth - 3
 	shown := widget.Clamp(room/(versionWidth+1), 1, n)
-	first := widget.Clamp(widget.Clamp(v.first, at-shown+1, at), 0, n-shown)
+	first := widget.TopOf(v.first, at, shown, n)
 	if first == v.first && first+shown == v.last && v.width == v.Width {
 		return
 	}

@@ -99,30 +99,30 @@ func (x *Experiments) candidates() (list []tui.Candidate) {
 }
 
 func (x *Experiments) check(name string) error {
-	if _, ok := x.named(name); !ok {
+	if _, ok := x.row(name); !ok {
 		return fmt.Errorf("experiment %q not found; tab lists the experiments", name)
 	}
 	return nil
 }
 
 func (x *Experiments) choose(s tui.Shell, name string) tea.Cmd {
-	r, _ := x.named(name)
+	r, _ := x.row(name)
 	x.Cursor = r.WorkflowID
 	s.Open("experiments")
 	s.Focus(0)
 	return nil
 }
 
-// named returns the experiment with a name or a workflow ID.
-func (x *Experiments) named(name string) (experiments.Experiment, bool) {
+// row returns the experiment with a workflow ID or a name.
+func (x *Experiments) row(id string) (r experiments.Experiment, ok bool) {
 	if x.data != nil {
 		for _, r := range x.data.Rows {
-			if name == r.Name() || name == r.WorkflowID {
+			if id == r.WorkflowID || id == r.Name() {
 				return r, true
 			}
 		}
 	}
-	return experiments.Experiment{}, false
+	return r, false
 }
 
 // ask requests the series of the shown experiments if they changed.
@@ -154,17 +154,6 @@ func (x *Experiments) series(workflowID string) *experiments.Series {
 		}
 	}
 	return nil
-}
-
-func (x *Experiments) row(workflowID string) (experiments.Experiment, bool) {
-	if x.data != nil {
-		for _, r := range x.data.Rows {
-			if r.WorkflowID == workflowID {
-				return r, true
-			}
-		}
-	}
-	return experiments.Experiment{}, false
 }
 
 func (x *Experiments) mark(s tui.Shell, id string) {
@@ -327,11 +316,11 @@ func (v *list) askFilter(s tui.Shell) {
 		Done: func(typed string) tea.Cmd { v.Filter, v.stale = strings.TrimSpace(typed), true; return nil }})
 }
 
-func (v *list) Unfilter() bool {
-	was := v.Filter
-	v.Filter = ""
-	v.stale = v.stale || was != ""
-	return was != ""
+func (v *list) Unfilter() (was bool) {
+	if was = v.Filter != ""; was {
+		v.Filter, v.stale = "", true
+	}
+	return was
 }
 
 func (v *list) toError(by int) func(tui.Shell) {
@@ -344,10 +333,7 @@ func (v *list) toError(by int) func(tui.Shell) {
 }
 
 func (v *list) Copy() (what, content string) {
-	r, ok := v.row(v.Cursor)
-	if !ok {
-		return "", ""
-	}
+	r, _ := v.row(v.Cursor)
 	return "experiment id", r.Name()
 }
 

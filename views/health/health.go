@@ -59,19 +59,20 @@ func (v *health) Refresh()            { v.data, v.conn = v.feed.Value(), v.contr
 func (v *health) Copy() (what, copied string) {
 	c, ok := v.selected()
 	switch {
-	case !ok:
-		return "", ""
 	case c.Advice != "":
 		return "advice", c.Advice
+	case ok:
+		return "check", c.Name + ": " + c.Text
 	}
-	return "check", c.Name + ": " + c.Text
+	return "", ""
 }
 
 // nextProblem goes to the next row that is an error or a warning.
 func (v *health) nextProblem(by int) {
 	rows := v.list.Flat()
 	for i := slices.Index(rows, v.list.Cursor) + by; i >= 0 && i < len(rows); i += by {
-		if state := v.at(rows[i]).State; state == system.CheckError || state == system.CheckWarning {
+		state := v.bySection[rows[i].Part][rows[i].Row].State
+		if state == system.CheckError || state == system.CheckWarning {
 			v.list.Cursor = rows[i]
 			v.list.Reveal()
 			return
@@ -79,15 +80,8 @@ func (v *health) nextProblem(by int) {
 	}
 }
 
-func (v *health) at(r widget.SectionRow) system.Check {
-	if r.Part < len(v.bySection) && r.Row < len(v.bySection[r.Part]) {
-		return v.bySection[r.Part][r.Row]
-	}
-	return system.Check{}
-}
-
 func (v *health) selected() (system.Check, bool) {
-	c := v.at(v.list.Cursor)
+	c := widget.SelectedRow(&v.list, v.bySection)
 	return c, c.Name != ""
 }
 
@@ -107,7 +101,7 @@ func (v *health) arrange() {
 		c.Err, c.Loading = cmp.Or(v.conn.Err, "the connection is lost"), false
 		s = &c
 	}
-	was := v.at(v.list.Cursor).Name
+	was, _ := v.selected()
 	v.checks = s.Checks()
 	v.bySection = nil
 	var parts []widget.SectionPart
@@ -123,20 +117,16 @@ func (v *health) arrange() {
 		}
 		v.bySection = append(v.bySection, rows)
 		name := strings.ToUpper(string(section[:1])) + string(section[1:])
-		parts = append(parts, widget.SectionPart{name, v.partRemark(section, rows), len(rows),
-			partLimit(section)})
+		limit := widget.If(section == system.SectionCalls, 6, 0)
+		parts = append(parts, widget.SectionPart{name, v.partRemark(section, rows), len(rows), limit})
 	}
 	v.list.Set(parts)
 	for row, c := range v.bySection[v.list.Cursor.Part] {
-		if c.Name == was {
+		if c.Name == was.Name {
 			v.list.Cursor.Row = row
 		}
 	}
 	v.list.Settle()
-}
-
-func partLimit(s system.Section) int {
-	return widget.If(s == system.SectionCalls, 6, 0)
 }
 
 func (v *health) partRemark(s system.Section, rows []system.Check) string {
@@ -159,28 +149,28 @@ func (v *health) Draw(now time.Time, focused bool) []string {
 	head := append([]string{v.head(now)}, v.advice()...)
 	v.list.SetSize(v.Width, max(v.Height-len(head), 0))
 	rows := v.list.Draw(v.Styles, focused, func(at widget.SectionRow, width int) []widget.SizedCell {
-		return v.cells(v.at(at), width, now)
+		return v.cells(v.bySection[at.Part][at.Row], width, now)
 	})
 	return widget.Fill(append(head, rows...), v.Width, v.Height)
 }
 
 func (v *health) head(now time.Time) string {
 	s := v.Styles
-	wrong, odd := system.CountErrors(v.checks), 0
+	errors, warnings := system.CountErrors(v.checks), 0
 	for _, c := range v.checks {
 		if c.State == system.CheckWarning {
-			odd++
+			warnings++
 		}
 	}
-	l := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
+	l := v.Line()
 	switch {
-	case v.arranged == nil && wrong == 0:
+	case v.arranged == nil && errors == 0:
 		l.Add(s.Muted, " checking"+s.Glyphs.Ellipsis)
-	case wrong > 0:
-		l.Add(s.Error, " "+s.Glyphs.Failed+" "+ace.Count(wrong, "error")).
+	case errors > 0:
+		l.Add(s.Error, " "+s.Glyphs.Failed+" "+ace.Count(errors, "error")).
 			Add(s.Muted, " "+s.Glyphs.Dot+" e goes there")
-	case odd > 0:
-		l.Add(s.Warning, " "+s.Glyphs.Unknown+" "+ace.Count(odd, "warning"))
+	case warnings > 0:
+		l.Add(s.Warning, " "+s.Glyphs.Unknown+" "+ace.Count(warnings, "warning"))
 	default:
 		l.Add(s.Success, " "+s.Glyphs.Success+" all checks passed")
 	}
@@ -202,10 +192,8 @@ func (v *health) advice() []string {
 		return nil
 	}
 	s := v.Styles
-	l := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
-	l.Add(s.Muted, "   "+text.Safe(c.Name, " ")+" "+s.Glyphs.Arrow+" ").Add(s.Accent,
-		text.Safe(c.Advice, " "))
-	return []string{l.String(s.Text)}
+	return []string{v.Line().Add(s.Muted, "   "+text.Safe(c.Name, " ")+" "+s.Glyphs.Arrow+" ").
+		Add(s.Accent, text.Safe(c.Advice, " ")).String(s.Text)}
 }
 
 // checkMark returns the mark of a check.

@@ -46,10 +46,8 @@ func (v *fileList) only() {
 }
 
 func (v *fileList) Copy() (what, content string) {
-	if f, ok := v.Current(); ok {
-		return "path", f.Path
-	}
-	return "", ""
+	f, _ := v.Current()
+	return "path", f.Path
 }
 
 func (v *fileList) Draw(now time.Time, focused bool) []string {

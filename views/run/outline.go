@@ -365,8 +365,7 @@ func (v *Outline) Move(to int) {
 // reveal scrolls to the cursor and selects its row.
 func (v *Outline) reveal() {
 	v.Cursor = widget.Clamp(v.Cursor, 0, max(len(v.Rows)-1, 0))
-	v.top = widget.Clamp(v.top, v.Cursor-v.Page()+1, v.Cursor)
-	v.top = widget.Clamp(v.top, 0, max(len(v.Rows)-v.Page(), 0))
+	v.top = widget.TopOf(v.top, v.Cursor, v.Page(), len(v.Rows))
 	if v.Cursor < len(v.Rows) {
 		v.at = v.Rows[v.Cursor]
 		v.Last = v.at.Key
@@ -486,14 +485,7 @@ func (v *Outline) Draw(now time.Time, focused bool) []string {
 	l := line{S: v.Styles, Width: v.Width - widget.PointerWidth, Now: now, Loc: v.location,
 		bars: v.Width >= 96}
 	for i := v.top; i < min(v.top+v.Page(), len(v.Rows)); i++ {
-		mark := widget.RowPlain
-		switch {
-		case i == v.Cursor && focused:
-			mark = widget.RowSelected
-		case i == v.Cursor:
-			mark = widget.RowCursor
-		}
-		lines = append(lines, l.draw(v.Rows[i], v.Width, mark))
+		lines = append(lines, l.draw(v.Rows[i], v.Width, widget.MarkOf(i == v.Cursor, focused)))
 	}
 	return widget.Fill(lines, v.Width, v.Height)
 }

@@ -4,7 +4,6 @@ package run
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -69,9 +68,6 @@ func (v *run) Bindings() []tui.Binding {
 }
 
 func (v *run) Copy() (what, text string) {
-	if !v.nav.Selected.Ok {
-		return "", ""
-	}
 	return "workflow id", v.nav.Selected.Run.WorkflowID
 }
 
@@ -177,18 +173,10 @@ func (v *run) split(rest, facts, log int) {
 
 // rule returns the heading of a panel.
 func (v *run) rule(title, state string, active bool) string {
-	s := v.Styles
-	l := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
-	ink, mark := s.Strong, s.Glyphs.Plain.Top
-	if active {
-		ink, mark = s.Title, s.Glyphs.Pointer
+	if s := v.Styles; active {
+		return v.Rule(s.Glyphs.Pointer, s.Title, title, state)
 	}
-	l.Add(s.Border, mark+" ").Add(ink, title+" ")
-	if state != "" {
-		l.Add(s.Muted, s.Glyphs.Dot+" "+state+" ")
-	}
-	l.Add(s.Border, strings.Repeat(s.Glyphs.Plain.Top, max(l.Room(), 0)))
-	return l.String(s.Border)
+	return v.Rule(v.Styles.Glyphs.Plain.Top, v.Styles.Strong, title, state)
 }
 
 // logPanel is a window on the log of a run. It follows the end until the user scrolls up. Then it stays

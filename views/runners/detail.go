@@ -49,12 +49,7 @@ func (v *detail) Bindings() []tui.Binding {
 }
 
 func (v *detail) open(s tui.Shell) tea.Cmd {
-	r, ok := v.run()
-	if !ok {
-		s.Note("no run is selected")
-		return nil
-	}
-	return v.from.nav.OpenRun(s, r)
+	return v.from.nav.OpenAt(s, v.run)
 }
 
 func (v *detail) Page() int { return v.table.Page() }
@@ -143,7 +138,8 @@ func (v *detail) Draw(now time.Time, focused bool) []string {
 	if rest < 2 {
 		return widget.Fill(lines, v.Width, v.Height)
 	}
-	lines = append(lines, ruleLine(title, v.remark(), v.Width, v.Styles, focused))
+	ink := widget.If(focused, v.Styles.Title, v.Styles.Strong)
+	lines = append(lines, v.Rule(v.Styles.Glyphs.Plain.Top, ink, title, v.remark()))
 	v.table.SetSize(v.Width, rest)
 	if len(v.list) == 0 {
 		return v.Message(lines, v.empty())
@@ -151,16 +147,6 @@ func (v *detail) Draw(now time.Time, focused bool) []string {
 	return append(lines, v.table.Draw(v.Styles, focused, func(i int) []widget.Cell {
 		return v.cells(v.list[i], now)
 	})...)
-}
-
-func ruleLine(title, remark string, width int, s theme.Styles, active bool) string {
-	l := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
-	l.Add(s.Border, s.Glyphs.Plain.Top+" ").Add(widget.If(active, s.Title, s.Strong), title+" ")
-	if remark != "" {
-		l.Add(s.Muted, s.Glyphs.Dot+" "+remark+" ")
-	}
-	l.Add(s.Border, strings.Repeat(s.Glyphs.Plain.Top, max(l.Room(), 0)))
-	return l.String(s.Border)
 }
 
 func (v *detail) remark() string {
@@ -203,13 +189,8 @@ func (r runnerRow) facts(v *detail, w *widget.Writer) string {
 	fact(w, "executors", s.Text, strings.Join(c.ExecutorTypes, ", "))
 	fact(w, "tags", s.Text, console.OrDash(strings.Join(c.Tags, ", "), s.Glyphs))
 	fact(w, "host", s.Text, c.Hostname)
-	if c.AnyProject {
-		fact(w, "directory", s.Text, c.ProjectDir+", or any that a run names")
-	} else {
-		fact(w, "directory", s.Text, c.ProjectDir)
-	}
-	process := widget.If(r.PID > 0, strconv.Itoa(r.PID), "")
-	fact(w, "process", s.Muted, process)
+	fact(w, "directory", s.Text, c.ProjectDir+widget.If(c.AnyProject, ", or any that a run names", ""))
+	fact(w, "process", s.Muted, widget.If(r.PID > 0, strconv.Itoa(r.PID), ""))
 	fact(w, "version", s.Muted, r.Version)
 	fact(w, "epoch", s.Muted, strconv.FormatInt(r.Epoch, 10))
 	return "Runs"

@@ -122,17 +122,15 @@ func (p *sidePanel) draw(width, height int, focused bool) []string {
 	head.Add(s.Title, " "+title).Add(s.Muted, "  "+p.state())
 	lines := append(make([]string, 0, height), head.String(s.Text))
 	room := max(height-2, 1)
-	p.top = widget.Clamp(p.top, p.cursor-room+1, p.cursor)
-	if p.top = widget.Clamp(p.top, 0, max(len(p.items)-room, 0)); p.top == 1 && p.cursor < room {
+	if p.top = widget.TopOf(p.top, p.cursor, room, len(p.items)); p.top == 1 && p.cursor < room {
 		p.top = 0 // the first heading
 	}
 	for i := p.top; i < min(p.top+room, len(p.items)); i++ {
 		lines = append(lines, drawItem(p.items[i], i == p.cursor, focused, width, s))
 	}
 	lines = widget.Fill(lines, width, height-1)
-	foot := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
-	foot.Add(s.Hint, " "+hint)
-	return widget.Fill(append(lines, foot.String(s.Text)), width, height)
+	foot := &text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
+	return widget.Fill(append(lines, foot.Add(s.Hint, " "+hint).String(s.Text)), width, height)
 }
 
 func drawItem(it panelItem, cursor, focused bool, width int, s theme.Styles) string {

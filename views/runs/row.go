@@ -27,7 +27,7 @@ const maxDrawnRows = 1024
 
 // row returns the text of a run, drawn again only if the run, its age or its marks changed.
 func (t *table) row(r runs.Run, cursor, focused bool, now time.Time) string {
-	want := drawnRow{run: r, mark: widget.RowPlain, marked: t.listing.Marks.Of[r.ID()]}
+	want := drawnRow{run: r, mark: widget.MarkOf(cursor, focused), marked: t.listing.Marks.Of[r.ID()]}
 	if r.Summary != nil {
 		want.summary, want.summed, want.run.Summary = *r.Summary, true, nil
 		want.summary.Metered = nil // not drawn
@@ -39,12 +39,6 @@ func (t *table) row(r runs.Run, cursor, focused bool, now time.Time) string {
 	want.age = int64(age / time.Second)
 	if !r.Open() && age >= time.Minute {
 		want.age /= 60
-	}
-	switch {
-	case cursor && focused:
-		want.mark = widget.RowSelected
-	case cursor:
-		want.mark = widget.RowCursor
 	}
 	have := t.drawn[r.ID()]
 	if want.text = have.text; have.text != "" && have == want {

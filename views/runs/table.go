@@ -157,6 +157,5 @@ func (t *table) total() string {
 // reveal scrolls so that the cursor is visible.
 func (t *table) reveal(page int) {
 	t.Cursor = max(min(t.Cursor, t.Count()-1), 0)
-	t.top = widget.Clamp(t.top, t.Cursor-page+1, t.Cursor)
-	t.top = max(min(t.top, t.Count()-page), 0)
+	t.top = widget.TopOf(t.top, t.Cursor, page, t.Count())
 }

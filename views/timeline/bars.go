@@ -119,8 +119,7 @@ func (p *barPane) page() int { return max(p.lanesShown, 1) }
 
 func (p *barPane) moveBy(by int) {
 	p.cursor = widget.Clamp(p.cursor+by, 0, max(len(p.lanes)-1, 0))
-	p.top = widget.Clamp(p.top, p.cursor-max(p.lanesShown, 1)+1, p.cursor)
-	p.top = widget.Clamp(p.top, 0, max(len(p.lanes)-p.lanesShown, 0))
+	p.top = widget.TopOf(p.top, p.cursor, p.page(), len(p.lanes))
 }
 
 // span returns the selected span, or nil.
@@ -360,23 +359,14 @@ func (p *barPane) lane(at int32, w histories.Window, name, room int, now time.Ti
 			w.Draw(cells, &p.spans[i], now)
 		}
 	}
-	ink := p.spanInk(sp)
-	mark := widget.RowPlain
-	pointer := text.Spaces(widget.PointerWidth)
-	if cursor {
-		mark, pointer = widget.RowCursor, g.Pointer+" "
-		if focused {
-			mark = widget.RowSelected
-		}
-	}
 	label, long = text.Fit(label, name, g.Ellipsis), text.FitLeft(long, durationWidth, "")
-	if mark == widget.RowPlain {
-		label, long = ink.Paint(label), s.Muted.Paint(long)
+	if cursor {
+		ink := widget.RowInk(widget.MarkOf(true, focused), s)
+		label, long = ink.Paint(g.Pointer+" "+label), ink.Paint(long)
 	} else {
-		label, long = widget.RowInk(mark, s).Paint(pointer+label), widget.RowInk(mark, s).Paint(long)
-		pointer = ""
+		label, long = text.Spaces(widget.PointerWidth)+p.spanInk(sp).Paint(label), s.Muted.Paint(long)
 	}
-	line := pointer + label + text.Spaces(laneGap) + long + text.Spaces(laneGap) +
+	line := label + text.Spaces(laneGap) + long + text.Spaces(laneGap) +
 		p.paintCells(cells, sp, p.markedColumn(w, room))
 	return text.Fit(line, p.Width, "")
 }

@@ -61,20 +61,11 @@ func (v *detail) Copy() (what, copied string) {
 }
 
 func (v *detail) Copies() []tui.Copy {
-	if r, ok := v.runs[v.Cursor]; ok {
-		return console.RunCopies(r)
-	}
-	return v.from.Copies()
+	r, _ := v.run()
+	return console.RunCopies(r)
 }
 
-func (v *detail) open(s tui.Shell) tea.Cmd {
-	r, ok := v.run()
-	if !ok {
-		s.Note("no run is selected")
-		return nil
-	}
-	return v.from.nav.OpenRun(s, r)
-}
+func (v *detail) open(s tui.Shell) tea.Cmd { return v.from.nav.OpenAt(s, v.run) }
 
 // written holds the inputs of the lines of a finding.
 type written struct {

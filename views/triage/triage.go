@@ -153,10 +153,8 @@ func (v *list) Copy() (what, copied string) {
 }
 
 func (v *list) Copies() []tui.Copy {
-	if r := v.current(); r != nil {
-		return console.RunCopies(r.run())
-	}
-	return nil
+	r, _ := v.run()
+	return console.RunCopies(r)
 }
 
 // arrange lists the newest data. The cursor stays on its row.
@@ -248,14 +246,7 @@ func (v *list) run() (runs.Run, bool) {
 	return r.run(), true
 }
 
-func (v *list) open(s tui.Shell) tea.Cmd {
-	r, ok := v.run()
-	if !ok {
-		s.Note("no run is selected")
-		return nil
-	}
-	return v.nav.OpenRun(s, r)
-}
+func (v *list) open(s tui.Shell) tea.Cmd { return v.nav.OpenAt(s, v.run) }
 
 // toMoment opens the time machine at the event that produced the wrong answer of a run, or at the end of
 // another run.
