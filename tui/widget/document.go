@@ -62,6 +62,8 @@ type Writer struct {
 	Now   time.Time
 	Loc   *time.Location
 	Lines []string
+
+	Labels int // width of the labels of facts
 }
 
 // Line starts a line; end finishes it.
@@ -83,6 +85,13 @@ func (w *Writer) Prose(label string, ink theme.Ink, t string) {
 	for i, l := range w.Doc.Wrap(t, w.Width-indent-1) {
 		head := If(i == 0, label, text.Spaces(indent))
 		w.End(w.Line().Add(w.S.Muted, head).Add(ink, l))
+	}
+}
+
+// Fact writes a labeled value unless the value is empty.
+func (w *Writer) Fact(label string, ink theme.Ink, value string) {
+	if value != "" {
+		w.Prose(" "+text.Fit(label, w.Labels, ""), ink, value)
 	}
 }
 

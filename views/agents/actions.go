@@ -412,14 +412,12 @@ func (a *Agents) commands() []tui.Command {
 }
 
 func completeSession(arg string) []string {
-	if rest, ok := strings.CutPrefix(arg, "start "); ok {
-		from, options := completeStart(rest, len(rest), console.StartChoices{Agents: agentNames})
-		for i, o := range options {
-			options[i] = "start " + rest[:from] + o
-		}
-		return options
+	rest, ok := strings.CutPrefix(arg, "start ")
+	if !ok {
+		return nil
 	}
-	return nil
+	from, options := completeStart(rest, len(rest), console.StartChoices{Agents: agentNames})
+	return console.WithHead("start "+rest[:from], options)
 }
 
 // verbs are the words that the command for sessions may begin with, besides the ID of a session.

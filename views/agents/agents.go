@@ -34,7 +34,7 @@ type Agents struct {
 	data      *sessions.Transcripts     // nil before the first
 	sessions  *sessions.Sessions        // nil before the first
 	detail    *sessions.Detail          // the session on the engine that is read, nil before the first
-	talk      *transcripts.Conversation // the transcript that is read, nil before the first
+	file      *transcripts.Conversation // the transcript that is read, nil before the first
 	approvals *sessions.Approvals       // nil if no call is waiting
 	rows      []sessions.Row
 	Cursor    string // key of the row under the cursor
@@ -83,7 +83,7 @@ func Screens(c *console.Console, actions console.SessionActions, feeds Feeds) ([
 // refresh takes the newest sessions of both sources.
 func (a *Agents) refresh() {
 	files, engineSessions := a.feeds.Transcripts.Value(), a.feeds.Sessions.Value()
-	a.approvals, a.detail, a.talk = a.feeds.Approvals.Value(), a.feeds.Details.Value(),
+	a.approvals, a.detail, a.file = a.feeds.Approvals.Value(), a.feeds.Details.Value(),
 		a.feeds.Conversations.Value()
 	if a.data == files && a.sessions == engineSessions {
 		return
@@ -91,11 +91,11 @@ func (a *Agents) refresh() {
 	a.data, a.sessions = files, engineSessions
 	var local []sessions.Row
 	var engine []*sessions.EngineSession
-	if a.data != nil {
-		local = a.data.Rows
+	if files != nil {
+		local = files.Rows
 	}
-	if a.sessions != nil {
-		engine = a.sessions.Rows
+	if engineSessions != nil {
+		engine = engineSessions.Rows
 	}
 	a.rows = sessions.Rows(local, engine)
 	a.version++
@@ -154,10 +154,10 @@ func (a *Agents) Loaded() *transcripts.Conversation {
 	if t := a.live(); t != nil && a.wanted == a.Cursor {
 		return t.Conversation
 	}
-	if a.talk == nil || a.talk.Path != a.wanted {
+	if a.file == nil || a.file.Path != a.wanted {
 		return nil
 	}
-	return a.talk
+	return a.file
 }
 
 // part returns the subagent whose conversation is read. It reports false for the session itself.
@@ -258,8 +258,8 @@ func (a *Agents) openRuns(s tui.Shell) tea.Cmd {
 		return a.nav.OpenRun(s, list[0])
 	default:
 		var ids []string
-		for _, one := range list[:min(len(list), maxListed)] {
-			if id := runs.Quote(one.WorkflowID); !slices.Contains(ids, id) {
+		for _, r := range list[:min(len(list), maxListed)] {
+			if id := runs.Quote(r.WorkflowID); !slices.Contains(ids, id) {
 				ids = append(ids, id)
 			}
 		}
@@ -286,11 +286,10 @@ func (w sessionWriter) runs(r sessions.Row, list []runs.Run) {
 		return
 	}
 	w.Section("Runs", ace.Count(len(list), "run")+"; O opens them")
-	for _, one := range list[:min(len(list), shownTurns)] {
-		m := console.BlueprintMarkOf(one, w.S)
-		how := widget.If(one.Parent != r.Engine.ID, "given to this session", "started here")
-		w.End(w.Line().Add(m.Ink, "   "+m.Glyph+" "+text.Fit(m.Word, 10, "")).Add(w.S.Text,
-			console.NameOf(one)).
-			Add(w.S.Muted, "  "+how+", "+w.Ago(one.Start)))
+	for _, run := range list[:min(len(list), shownTurns)] {
+		m := console.BlueprintMarkOf(run, w.S)
+		how := widget.If(run.Parent != r.Engine.ID, "given to this session", "started here")
+		w.End(w.Line().Add(m.Ink, "   "+m.Glyph+" "+text.Fit(m.Word, 10, "")).
+			Add(w.S.Text, console.NameOf(run)).Add(w.S.Muted, "  "+how+", "+w.Ago(run.Start)))
 	}
 }

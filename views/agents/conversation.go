@@ -74,17 +74,10 @@ func (v *Conversation) Footer() string {
 	if t := v.live(); t != nil && v.wanted == v.Cursor {
 		parts = append(parts, string(t.From))
 	}
-	parts = append(parts, ace.Number(min(v.At.Entry+1, end))+"/"+ace.Number(end))
-	if v.Current.First > 0 {
-		parts = append(parts, ace.Number(v.Current.First)+" earlier not kept")
-	}
-	if v.Current.Skipped > 0 {
-		parts = append(parts, console.Bytes(v.Current.Skipped)+" at the start not read")
-	}
-	if v.search != nil {
-		parts = append(parts, "/"+text.Safe(v.search.String(), " "))
-	}
-	return v.Join(parts...)
+	return v.Join(append(parts, ace.Number(min(v.At.Entry+1, end))+"/"+ace.Number(end),
+		widget.If(v.Current.First > 0, ace.Number(v.Current.First)+" earlier not kept", ""),
+		widget.If(v.Current.Skipped > 0, console.Bytes(v.Current.Skipped)+" at the start not read", ""),
+		console.SearchText(v.search))...)
 }
 
 func (v *Conversation) Bindings() []tui.Binding {
@@ -404,7 +397,7 @@ func (v *Conversation) banner() []string {
 		return nil
 	}
 	s := v.Styles
-	l := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
+	l := v.Line()
 	st := v.state(r)
 	if st == nil {
 		return nil

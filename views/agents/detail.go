@@ -30,7 +30,7 @@ type shownSession struct {
 	session *transcripts.Session
 	engine  *sessions.EngineSession
 	live    *sessions.Detail
-	talk    *transcripts.Conversation
+	read    *transcripts.Conversation
 	second  int64
 }
 
@@ -74,6 +74,7 @@ func (v *detail) Draw(now time.Time, focused bool) []string {
 	}
 	of := shownSession{r.Transcript, r.Engine, v.live(), v.Loaded(), now.Unix()}
 	return v.Show(r.Key, of, now, focused, func(writer *widget.Writer) {
+		writer.Labels = 10
 		w := sessionWriter{writer, r.Transcript}
 		if r.Engine != nil {
 			w.engine(r, v.state(r), v.live())
@@ -122,12 +123,6 @@ type sessionWriter struct {
 	t *transcripts.Session
 }
 
-func (w sessionWriter) fact(name string, ink theme.Ink, value string) {
-	if value != "" {
-		w.Prose(" "+text.Fit(name, 10, ""), ink, value)
-	}
-}
-
 func (w sessionWriter) facts(r sessions.Row) {
 	t, sum, g := w.t, w.t.Summary, w.S.Glyphs
 	w.Prose(" ", w.S.Strong, console.OrDash(t.Name(), g))
@@ -137,29 +132,29 @@ func (w sessionWriter) facts(r sessions.Row) {
 	m := stateMark(r, w.Now, w.S)
 	summary := m.Word + ", last line " + w.Ago(t.Last())
 	summary += widget.If(r.Unfinished, ", its last turn is incomplete", "")
-	w.fact("state", m.Ink, m.Glyph+" "+summary)
-	w.fact("directory", w.S.LinkedFile(w.S.Text, t.Dir()), t.Dir())
+	w.Fact("state", m.Ink, m.Glyph+" "+summary)
+	w.Fact("directory", w.S.LinkedFile(w.S.Text, t.Dir()), t.Dir())
 	if sum.Title != "" {
-		w.fact("prompt", w.S.Text, firstLine(sum.Prompt))
+		w.Fact("prompt", w.S.Text, firstLine(sum.Prompt))
 	}
 	if !sum.Started.IsZero() {
 		at := sum.Started.In(w.Loc).Format("2006-01-02 15:04:05")
-		w.fact("started", w.S.Text, at+", over "+text.Span(sum.Last.Sub(sum.Started)))
+		w.Fact("started", w.S.Text, at+", over "+text.Span(sum.Last.Sub(sum.Started)))
 	}
-	w.fact("git", w.S.Text, sum.Branch)
-	w.fact("agent", w.S.Text, strings.TrimSpace(string(t.Agent)+" "+sum.Version))
+	w.Fact("git", w.S.Text, sum.Branch)
+	w.Fact("agent", w.S.Text, strings.TrimSpace(string(t.Agent)+" "+sum.Version))
 	length := ace.Count(sum.Turns, "turn") + ", " + ace.Count(sum.Messages, "message")
 	length += widget.If(sum.Compactions > 0, ", compacted "+strconv.Itoa(sum.Compactions)+"x", "")
-	w.fact("length", w.S.Text, length)
+	w.Fact("length", w.S.Text, length)
 	if t.ForkedFrom != "" {
-		w.fact("forked", w.S.Text, "from "+t.ForkedFrom+": "+ace.Count(t.Shared, "line")+", "+
+		w.Fact("forked", w.S.Text, "from "+t.ForkedFrom+": "+ace.Count(t.Shared, "line")+", "+
 			console.CostCell(t.Inherits.Totals.Usage(), g)+" counted there")
 	}
 	w.spending()
 	if sum.Errors > 0 {
-		w.fact("errors", w.S.Error, ace.Number(sum.Errors)+", the last: "+firstLine(sum.LastError))
+		w.Fact("errors", w.S.Error, ace.Number(sum.Errors)+", the last: "+firstLine(sum.LastError))
 	}
-	w.fact("skipped", w.S.Warning, oddLines(t))
+	w.Fact("skipped", w.S.Warning, oddLines(t))
 }
 
 func firstLine(s string) string {
@@ -190,18 +185,18 @@ func oddLines(t *transcripts.Session) string {
 
 func (w sessionWriter) spending() {
 	t, g := w.t.Totals(), w.S.Glyphs
-	w.fact("tokens", w.S.Text, fmt.Sprintf("%s: %s in, %s out, cache %s read, %s written",
+	w.Fact("tokens", w.S.Text, fmt.Sprintf("%s: %s in, %s out, cache %s read, %s written",
 		text.ShortCount(t.Tokens.Total()), text.ShortCount(t.Tokens.Input), text.ShortCount(t.Tokens.Output),
 		text.ShortCount(t.Tokens.CacheRead), text.ShortCount(t.Tokens.CacheWrite())))
 	cost := console.CostCell(t.Usage(), g) + " at list prices"
 	cost += widget.If(t.Unpriced > 0, "; no known price for "+text.ShortCount(t.Unpriced)+" tokens", "")
-	w.fact("cost", w.S.Text, cost)
+	w.Fact("cost", w.S.Text, cost)
 	for _, m := range w.t.Models() {
 		price := ace.Dollars(m.CostUSD)
 		if !m.Priced {
 			price = "price unknown"
 		}
-		w.fact("model", w.S.Muted, m.Name+"  "+ace.Count(m.Messages, "message")+", "+
+		w.Fact("model", w.S.Muted, m.Name+"  "+ace.Count(m.Messages, "message")+", "+
 			text.ShortCount(m.Tokens.Total())+" tokens, "+price)
 	}
 }

@@ -26,7 +26,7 @@ func (w sessionWriter) engine(r sessions.Row, st *session.State, live *sessions.
 	}
 	if st == nil {
 		m := stateMark(r, w.Now, w.S)
-		w.fact("state", m.Ink, m.Glyph+" "+m.Word)
+		w.Fact("state", m.Ink, m.Glyph+" "+m.Word)
 		w.Say(w.S.Muted, " reading"+g.Ellipsis)
 		return
 	}
@@ -66,24 +66,24 @@ func (w sessionWriter) status(r sessions.Row, st *session.State, live *sessions.
 	if st.Current != nil {
 		summary += ", turn " + strconv.Itoa(st.Current.Turn)
 	}
-	w.fact("state", m.Ink, m.Glyph+" "+summary)
+	w.Fact("state", m.Ink, m.Glyph+" "+summary)
 	from := r.Engine.From
 	if live != nil {
 		from = live.From
 	}
 	switch {
 	case from == runs.FromQuery:
-		w.fact("source", w.S.Muted, string(from)+": its worker answers")
+		w.Fact("source", w.S.Muted, string(from)+": its worker answers")
 	case r.Engine.Open():
-		w.fact("source", w.S.Warning,
+		w.Fact("source", w.S.Warning,
 			string(runs.FromHistory)+": no worker answers; the session continues when one does")
 	default:
-		w.fact("source", w.S.Muted, string(runs.FromHistory))
+		w.Fact("source", w.S.Muted, string(runs.FromHistory))
 	}
-	w.fact("stop", w.S.Warning, noteText(st.Stop))
-	w.fact("interrupt", w.S.Warning, noteText(st.Interrupt))
+	w.Fact("stop", w.S.Warning, noteText(st.Stop))
+	w.Fact("interrupt", w.S.Warning, noteText(st.Interrupt))
 	if f := st.Failure; f != nil {
-		w.fact("failure", w.S.Error, strings.TrimPrefix(f.Type+": "+f.Message, ": "))
+		w.Fact("failure", w.S.Error, strings.TrimPrefix(f.Type+": "+f.Message, ": "))
 	}
 }
 
@@ -99,34 +99,34 @@ func noteText(n *session.Note) string {
 
 func (w sessionWriter) engineFacts(r sessions.Row, st *session.State, live *sessions.Detail) {
 	in := st.Input
-	w.fact("agent", w.S.Text, sessions.AgentText(st))
-	w.fact("moved", w.S.Text, sessions.MovedText(st))
-	w.fact("blocked", w.S.Alert, sessions.BlockedText(st))
-	w.fact("model", w.S.Text, r.Model)
-	w.fact("directory", w.S.Text, in.WorkingDir)
-	w.fact("mode", w.S.Text, in.PermissionMode)
-	w.fact("tools", w.S.Text, toolRules(in))
-	w.fact("reports", w.S.Text, sessions.ReportsText(st))
-	w.fact("started", w.S.Text, r.Engine.Start.In(w.Loc).Format("2006-01-02 15:04:05")+", "+
+	w.Fact("agent", w.S.Text, sessions.AgentText(st))
+	w.Fact("moved", w.S.Text, sessions.MovedText(st))
+	w.Fact("blocked", w.S.Alert, sessions.BlockedText(st))
+	w.Fact("model", w.S.Text, r.Model)
+	w.Fact("directory", w.S.Text, in.WorkingDir)
+	w.Fact("mode", w.S.Text, in.PermissionMode)
+	w.Fact("tools", w.S.Text, toolRules(in))
+	w.Fact("reports", w.S.Text, sessions.ReportsText(st))
+	w.Fact("started", w.S.Text, r.Engine.Start.In(w.Loc).Format("2006-01-02 15:04:05")+", "+
 		w.Ago(r.Engine.Start))
-	w.fact("started by", w.S.Text, in.By)
+	w.Fact("started by", w.S.Text, in.By)
 	t := r.Totals.Tokens
 	source := widget.If(r.Transcript == nil, " as the agent reports", " at list prices")
-	w.fact("spent", w.S.Text, text.ShortCount(t.Total())+" tokens: "+text.ShortCount(t.Input)+" in, "+
+	w.Fact("spent", w.S.Text, text.ShortCount(t.Total())+" tokens: "+text.ShortCount(t.Input)+" in, "+
 		text.ShortCount(t.Output)+" out, "+console.CostCell(r.Totals.Usage(), w.S.Glyphs)+source)
-	w.fact("session", w.S.Muted, st.AgentSessionID+" of the agent")
+	w.Fact("session", w.S.Muted, st.AgentSessionID+" of the agent")
 	if t := r.Transcript; t != nil {
-		w.fact("file", w.S.LinkedFile(w.S.Muted, t.Path), t.Path)
+		w.Fact("file", w.S.LinkedFile(w.S.Muted, t.Path), t.Path)
 	}
 	if live != nil && live.Log != "" {
-		w.fact("log", w.S.Muted, live.Log)
+		w.Fact("log", w.S.Muted, live.Log)
 	}
-	w.fact("workflow", w.S.Muted, r.Key+", run "+r.Engine.RunID)
+	w.Fact("workflow", w.S.Muted, r.Key+", run "+r.Engine.RunID)
 	if st.Runs > 1 {
-		w.fact("runs", w.S.Muted, "this is run "+strconv.Itoa(st.Runs)+" of its workflow")
+		w.Fact("runs", w.S.Muted, "this is run "+strconv.Itoa(st.Runs)+" of its workflow")
 	}
 	if st.Lost > 0 {
-		w.fact("lost", w.S.Warning, ace.Count(st.Lost, "message")+" from it not acknowledged in time")
+		w.Fact("lost", w.S.Warning, ace.Count(st.Lost, "message")+" from it not acknowledged in time")
 	}
 }
 

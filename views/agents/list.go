@@ -65,24 +65,16 @@ func NewList(a *Agents) *List {
 func (v *List) Footer() string {
 	var parts []string
 	if d := v.data; d != nil {
-		parts = append(parts, console.Reading(d, v.Styles.Glyphs))
-		if v.sessions != nil && v.sessions.More {
-			parts = append(parts, "older sessions on the engine not listed")
-		}
-		if n := d.Dropped + d.Progress.Dropped; n > 0 {
-			parts = append(parts, ace.Number(n)+" older not listed")
-		}
+		older := d.Dropped + d.Progress.Dropped
+		parts = []string{console.Reading(d, v.Styles.Glyphs),
+			widget.If(v.sessions != nil && v.sessions.More, "older sessions on the engine not listed", ""),
+			widget.If(older > 0, ace.Number(older)+" older not listed", "")}
 	}
 	if n := len(v.marks); n > 0 {
 		parts = append(parts, ace.Number(n)+" marked "+v.marked())
 	}
-	if v.Order > 0 {
-		parts = append(parts, "by "+orders[v.Order].name)
-	}
-	if v.filter != "" {
-		parts = append(parts, "/"+text.Cut(text.Safe(v.filter, " "), 20, ""))
-	}
-	return v.Join(append(parts, v.Table.Position())...)
+	return v.Join(append(parts, widget.If(v.Order > 0, "by "+orders[v.Order].name, ""),
+		console.FilterText(v.filter), v.Table.Position())...)
 }
 
 // marked sums the cost and tokens of the marked sessions.

@@ -41,10 +41,7 @@ func (c *Console) QueryArgument() *tui.Argument {
 
 func (l *Listing) completeQuery(typed string) []string {
 	from, options := l.complete(typed, len(typed))
-	for i, o := range options {
-		options[i] = typed[:from] + o
-	}
-	return options
+	return WithHead(typed[:from], options)
 }
 
 // PairArgument lets a command compare two runs.

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -112,10 +113,7 @@ func (fs *Forks) Changes() bool { return fs.actor.Changes() }
 
 func (fs *Forks) completeForkArgs(arg string) []string {
 	from, options := fs.CompleteFork(arg, len(arg))
-	for i, o := range options {
-		options[i] = arg[:from] + o
-	}
-	return options
+	return WithHead(arg[:from], options)
 }
 
 // CompleteFork completes field names, phases, and models of loaded runs.
@@ -131,20 +129,11 @@ func (fs *Forks) CompleteFork(line string, cursor int) (int, []string) {
 	case !isValue:
 		return from, WithPrefix(word, slices.Concat([]string{"phase=", "at="}, forkFields))
 	case name == "phase":
-		return from, WithPrefix(word, assignments("phase", phaseNames()))
+		return from, WithPrefix(word, WithHead("phase=", phaseNames()))
 	case name == "model":
-		return from, WithPrefix(word, assignments("model", modelsOf(fs.listing.Runs.Rows)))
+		return from, WithPrefix(word, WithHead("model=", modelsOf(fs.listing.Runs.Rows)))
 	}
 	return from, nil
-}
-
-// assignments returns name=value for each value.
-func assignments(name string, values []string) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = name + "=" + v
-	}
-	return out
 }
 
 func completePoint(arg string) []string {
@@ -198,6 +187,29 @@ func (fs *Forks) ForkOf(view string, at func() (runs.Run, string, bool)) tui.Bin
 		fs.nav.Show(r)
 		return fs.askFork(s, point)
 	})
+}
+
+// MarkMatching marks all runs that the filter matches. It reads those that are not loaded. Until the list is
+// loaded, its rows are those of the previous filter.
+func (fs *Forks) MarkMatching(s tui.Shell) tea.Cmd {
+	list := fs.listing.Runs
+	if fs.actions == nil || !list.Loading && list.First == 0 && !list.More && !list.Bounded {
+		fs.listing.Mark(s, list.Rows)
+		return nil
+	}
+	working, progress, end := fs.controls.StartWork(fs.pipeline.Context, "reading the runs to mark")
+	return func() tea.Msg {
+		defer end()
+		progress(0, list.Total)
+		found, err := fs.actions.Matching(working, list.Query, MaxMarks+1)
+		switch {
+		case errors.Is(err, context.Canceled):
+			return tui.Noted("stopped; no run was marked")
+		case err != nil:
+			return tui.Failed(err)
+		}
+		return tui.Then(func(s tui.Shell) tea.Cmd { fs.listing.Mark(s, found); return nil })
+	}
 }
 
 // MutationCommands returns the commands that change runs.

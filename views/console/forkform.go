@@ -240,11 +240,7 @@ func queryOf(list []runs.Run) string {
 }
 
 func (fs *Forks) batchQuestion(b runs.Batch) tui.Question {
-	lines := make([]string, len(b.Lines))
-	for i, l := range b.Lines {
-		lines[i] = text.Safe(l, " ")
-	}
-	return tui.Question{Title: b.Title, Lines: lines, Yes: b.Yes,
+	return tui.Question{Title: b.Title, Lines: safeLines(b.Lines), Yes: b.Yes,
 		Do: func() tea.Cmd { return func() tea.Msg { return fs.startBatch(b) } }}
 }
 

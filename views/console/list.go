@@ -36,6 +36,12 @@ func (l *List[R]) Set(rows []R, is func(R) bool) {
 	}
 }
 
+// Refill replaces the rows. The cursor stays on its row, which the function same finds.
+func (l *List[R]) Refill(rows []R, same func(a, b R) bool) {
+	was, had := l.Current()
+	l.Set(rows, func(r R) bool { return had && same(r, was) })
+}
+
 // Current returns the row under the cursor.
 func (l *List[R]) Current() (row R, ok bool) {
 	if l.Table.Cursor < len(l.Rows) {

@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/ace"
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/text"
@@ -72,12 +73,37 @@ func AskPattern(s tui.Shell, current *regexp.Regexp, done func(typed string) tea
 		}})
 }
 
+// MarkedText counts marked rows in a footer, "" without any.
+func MarkedText(n int) string { return widget.If(n == 0, "", ace.Number(n)+" marked") }
+
+// FilterText shows the text that a list is filtered by, in a footer.
+func FilterText(filter string) string {
+	return widget.If(filter == "", "", "/"+text.Cut(text.Safe(filter, " "), 20, ""))
+}
+
+// SearchText shows a search in a footer.
+func SearchText(search *regexp.Regexp) string {
+	if search == nil {
+		return ""
+	}
+	return "/" + text.Safe(search.String(), " ")
+}
+
 // WithPrefix returns the options that the typed text can be completed to.
 func WithPrefix(typed string, options []string) (out []string) {
 	for _, o := range options {
 		if strings.HasPrefix(o, typed) && o != typed {
 			out = append(out, o)
 		}
+	}
+	return out
+}
+
+// WithHead returns the options behind the text that is already typed.
+func WithHead(head string, options []string) []string {
+	out := make([]string, len(options))
+	for i, o := range options {
+		out[i] = head + o
 	}
 	return out
 }

@@ -79,13 +79,16 @@ func (p *Pipeline) frozen(ctx context.Context, of runs.ID) (runs.ID, error) {
 func (p *Pipeline) Confirm(s tui.Shell, verb string, a runs.Prepared) { s.Confirm(p.question(verb, a)) }
 
 func (p *Pipeline) question(verb string, a runs.Prepared) tui.Question {
-	lines := make([]string, len(a.Lines))
-	for i, l := range a.Lines {
-		lines[i] = text.Safe(l, " ")
+	return tui.Question{Title: a.Title, Lines: safeLines(a.Lines), Yes: a.Yes,
+		Do: func() tea.Cmd { return p.Perform(verb, a) }}
+}
+
+func safeLines(lines []string) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = text.Safe(l, " ")
 	}
-	return tui.Question{Title: a.Title, Lines: lines, Yes: a.Yes, Do: func() tea.Cmd {
-		return p.Perform(verb, a)
-	}}
+	return out
 }
 
 // Perform does a prepared action, notes the result and refreshes.

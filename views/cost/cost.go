@@ -110,15 +110,11 @@ func (v *rows) Footer() string {
 	if v.data == nil || len(v.Rows) == 0 {
 		return ""
 	}
-	parts := []string{"total " + console.CostCell(v.total.Totals.Usage(), v.Styles.Glyphs)}
-	parts = append(parts, console.Reading(v.data, v.Styles.Glyphs))
-	if n := v.data.Progress.Dropped; n > 0 {
-		parts = append(parts, ace.Number(n)+" older transcripts not read")
-	}
-	if v.runs != nil && v.runs.Dropped {
-		parts = append(parts, "older runs not read")
-	}
-	return v.Join(append(parts, v.Table.Position())...)
+	unread := v.data.Progress.Dropped
+	return v.Join("total "+console.CostCell(v.total.Totals.Usage(), v.Styles.Glyphs),
+		console.Reading(v.data, v.Styles.Glyphs),
+		widget.If(unread > 0, ace.Number(unread)+" older transcripts not read", ""),
+		widget.If(v.runs != nil && v.runs.Dropped, "older runs not read", ""), v.Table.Position())
 }
 
 func (v *rows) Bindings() []tui.Binding {
@@ -240,7 +236,7 @@ func (v *rows) head() (lines []string) {
 	if len(v.Rows) == 0 {
 		return lines
 	}
-	l := text.Line{Max: v.Width, Tail: g.Ellipsis}
+	l := v.Line()
 	for i, c := range []struct {
 		name string
 		cost transcripts.Cost
@@ -256,7 +252,7 @@ func (v *rows) head() (lines []string) {
 	}
 	lacks := " + lacks " + text.ShortCount(v.total.Unpriced) + " tokens; set [[prices]] for " +
 		strings.Join(v.total.UnpricedModels, ", ")
-	return append(lines, s.Warning.Paint(text.Fit(text.Safe(lacks, " "), v.Width, g.Ellipsis)))
+	return append(lines, v.Text(s.Warning, text.Safe(lacks, " ")))
 }
 
 // empty explains why there are no costs.

@@ -1,6 +1,7 @@
 package cost
 
 import (
+	"cmp"
 	"path/filepath"
 	"time"
 
@@ -103,14 +104,7 @@ func (v *sessionList) Draw(now time.Time, focused bool) []string {
 
 func (v *sessionList) cells(c transcripts.Cost) []widget.Cell {
 	s, g := v.Styles, v.Styles.Glyphs
-	name := c.Name
-	if name == "" {
-		name = c.Key
-	}
-	return []widget.Cell{
-		{Text: text.Safe(name, " "), Ink: s.Text},
-		{Text: console.OrDash(filepath.Base(c.Project), g), Ink: s.Muted},
-		{Text: text.ShortCount(c.Tokens.Total()), Ink: s.Muted},
-		{Text: console.CostCell(c.Totals.Usage(), g), Ink: s.Text},
-	}
+	return []widget.Cell{{text.Safe(cmp.Or(c.Name, c.Key), " "), s.Text},
+		{console.OrDash(filepath.Base(c.Project), g), s.Muted},
+		{text.ShortCount(c.Tokens.Total()), s.Muted}, {console.CostCell(c.Totals.Usage(), g), s.Text}}
 }

@@ -67,20 +67,9 @@ func (v *list) diff() *compare.Diff {
 }
 
 func (v *list) Footer() string {
-	parts := []string{"enter opens side A"}
-	if v.second {
-		parts[0] = "enter opens side B"
-	}
-	if v.kind != "" {
-		parts = append(parts, "only "+v.kind)
-	}
-	if v.onlyDiffer {
-		parts = append(parts, "only differences")
-	}
-	if v.of != nil && v.of.AllFields {
-		parts = append(parts, "all fields")
-	}
-	return v.Join(append(parts, v.Table.Position())...)
+	return v.Join("enter opens side "+widget.If(v.second, "B", "A"),
+		widget.If(v.kind != "", "only "+v.kind, ""), widget.If(v.onlyDiffer, "only differences", ""),
+		widget.If(v.of != nil && v.of.AllFields, "all fields", ""), v.Table.Position())
 }
 
 func (v *list) Bindings() []tui.Binding {

@@ -51,12 +51,11 @@ func (v *effectsView) Refresh() {
 		return
 	}
 	v.of = v.data
-	was, had := v.Current()
 	var rows []ablation.Effect
 	if v.data != nil {
 		rows = v.data.Effects
 	}
-	v.Set(rows, func(e ablation.Effect) bool { return had && e.Kind == was.Kind && e.Name == was.Name })
+	v.Refill(rows, func(a, b ablation.Effect) bool { return a.Kind == b.Kind && a.Name == b.Name })
 }
 
 func (v *effectsView) Draw(_ time.Time, focused bool) []string {
@@ -80,15 +79,14 @@ func (v *effectsView) Draw(_ time.Time, focused bool) []string {
 func (v *effectsView) head(p *ace.AblationProgress) []string {
 	s := v.Styles
 	done, planned := p.Answers()
-	l := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
-	l.Add(s.Muted, " "+ace.Number(done)+" of "+ace.Count(planned, "answer")+" to "+
+	l := v.Line().Add(s.Muted, " "+ace.Number(done)+" of "+ace.Count(planned, "answer")+" to "+
 		ace.Count(v.data.Labeled, "item"))
 	if p.Skipped > 0 {
 		l.Add(s.Warning, "  "+ace.Count(p.Skipped, "trial")+" beyond the budget")
 	}
 	lines := []string{l.String(s.Text)}
 	if pruned := p.Pruned; pruned != nil {
-		l := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
+		l := v.Line()
 		verdict, ink := "kept", s.Success
 		if !pruned.Kept {
 			verdict, ink = "not kept", s.Failed

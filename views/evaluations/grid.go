@@ -147,8 +147,7 @@ type gridView struct {
 func (v *gridView) Title() string { return "Evaluations of " + v.name() }
 
 func (v *gridView) Footer() string {
-	filter := widget.If(v.only != "", "only "+string(v.only), "")
-	return v.Join(filter, v.Table.Position())
+	return v.Join(widget.If(v.only != "", "only "+string(v.only), ""), v.Table.Position())
 }
 
 func (v *gridView) Bindings() []tui.Binding {
@@ -233,7 +232,6 @@ func (v *gridView) Refresh() {
 
 // arrange lists the items again and keeps the cursor on its item.
 func (v *gridView) arrange() {
-	was, had := v.Current()
 	var rows []evaluations.Row
 	if v.data != nil && v.data.Grid != nil {
 		rows = v.data.Grid.Rows
@@ -243,7 +241,7 @@ func (v *gridView) arrange() {
 			return r.Change != v.only
 		})
 	}
-	v.Set(rows, func(r evaluations.Row) bool { return had && r.Index == was.Index })
+	v.Refill(rows, func(a, b evaluations.Row) bool { return a.Index == b.Index })
 }
 
 // Widths of a version, and of the columns beside the versions.
@@ -293,8 +291,7 @@ func (v *gridView) Draw(_ time.Time, focused bool) []string {
 func (v *gridView) head(g *evaluations.Grid) []string {
 	s, at := v.Styles, v.shown()
 	version := g.Versions[at]
-	l := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
-	l.Add(s.Strong, " version "+strconv.Itoa(at)+" of "+strconv.Itoa(len(g.Versions)-1))
+	l := v.Line().Add(s.Strong, " version "+strconv.Itoa(at)+" of "+strconv.Itoa(len(g.Versions)-1))
 	l.Add(s.Muted, ", "+evaluations.When(version.EvalResult)+"  ")
 	l.Add(s.Accent, widget.Accuracy(version.Correct, version.Labeled(), s.Glyphs))
 	if at == g.Best() {
@@ -353,9 +350,8 @@ func changeInk(c evaluations.Change, s theme.Styles) theme.Ink {
 }
 
 func (v *gridView) Copy() (what, content string) {
-	r, ok := v.Current()
-	if !ok {
-		return "", ""
+	if r, ok := v.Current(); ok {
+		return "item", strconv.Itoa(r.Index + 1)
 	}
-	return "item", strconv.Itoa(r.Index + 1)
+	return "", ""
 }

@@ -57,8 +57,7 @@ func newCompareView(x *Experiments) *compareView {
 }
 
 func (v *compareView) Footer() string {
-	side := widget.If(v.second, "B", "A")
-	return v.Join("enter opens side "+side, v.Table.Position())
+	return v.Join("enter opens side "+widget.If(v.second, "B", "A"), v.Table.Position())
 }
 
 func (v *compareView) Bindings() []tui.Binding {
@@ -253,7 +252,7 @@ func (v *compareView) noRows() string {
 // filterLine shows the number of tasks per filter, the chosen filter in brackets.
 func (v *compareView) filterLine() string {
 	s := v.Styles
-	l := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
+	l := v.Line()
 	for i, f := range compareFilters {
 		n := 0
 		for _, flip := range f.flips {

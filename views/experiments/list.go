@@ -279,20 +279,12 @@ func NewList(x *Experiments) *list {
 }
 
 func (v *list) Footer() string {
-	var parts []string
-	if n := len(v.Marks); n > 0 {
-		parts = append(parts, ace.Number(n)+" marked")
-	}
-	if v.Order > 0 {
-		parts = append(parts, "by "+orders[v.Order].name)
-	}
-	if v.Filter != "" {
-		parts = append(parts, "/"+text.Cut(text.Safe(v.Filter, " "), 20, ""))
-	}
+	older := ""
 	if v.data != nil && v.data.More > 0 {
-		parts = append(parts, ace.Number(v.data.More)+" older not listed")
+		older = ace.Number(v.data.More) + " older not listed"
 	}
-	return v.Join(append(parts, v.Table.Position())...)
+	return v.Join(console.MarkedText(len(v.Marks)), widget.If(v.Order > 0, "by "+orders[v.Order].name, ""),
+		console.FilterText(v.Filter), older, v.Table.Position())
 }
 
 func (v *list) Bindings() []tui.Binding {
@@ -448,7 +440,7 @@ func (v *list) cells(r experiments.Experiment, now time.Time) []widget.Cell {
 		{status.Glyph + " " + console.OrDash(status.Word, g), status.Ink},
 		{tasksCell(p, g), s.Text}, {rateCell(accuracyOf(r), g), s.Text}, {accuracyRange(p, g), s.Muted},
 		{evalCell(p.Eval, g), s.Text}, {evalRange(p.Eval, g), s.Muted},
-		{countOrDash(p.Bullets, g), s.Text}, {console.CostCell(p.Usage, g), s.Muted},
+		{widget.If(p.Bullets == 0, g.Dash, ace.Number(p.Bullets)), s.Text}, {console.CostCell(p.Usage, g), s.Muted},
 		{text.Span(now.Sub(r.Start)), s.Muted},
 	}
 }

@@ -435,7 +435,3 @@ func accuracyRange(p *ace.ExperimentProgress, g theme.Glyphs) string {
 	_, correct, labeled := experiments.Answers(p)
 	return widget.Range(stats.Wilson(correct, labeled), "rate", g)
 }
-
-func countOrDash(n int, g theme.Glyphs) string {
-	return widget.If(n == 0, g.Dash, ace.Number(n))
-}

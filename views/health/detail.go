@@ -28,6 +28,7 @@ func (v *detail) Draw(now time.Time, focused bool) []string {
 		return v.Message(nil, "no check is selected")
 	}
 	return v.Show(string(c.Section)+"/"+c.Name, nil, now, focused, func(writer *widget.Writer) {
+		writer.Labels = 14
 		w := &checkWriter{writer}
 		w.check(c)
 		if s := v.from.arranged; s != nil {
@@ -69,11 +70,7 @@ func (w *checkWriter) more(c system.Check, s *system.System) {
 	}
 }
 
-func (w *checkWriter) fact(label, value string) {
-	if value != "" {
-		w.Prose("   "+text.Fit(label, 11, "")+" ", w.S.Text, value)
-	}
-}
+func (w *checkWriter) fact(label, value string) { w.Fact("  "+label, w.S.Text, value) }
 
 func (w *checkWriter) queue(q system.Queue) {
 	w.Section("Task queue", "")

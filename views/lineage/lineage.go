@@ -54,12 +54,9 @@ func (v *lineage) Footer() string {
 	if t == nil {
 		return ""
 	}
-	summary, marked := ace.Count(t.Count(), "fork")+widget.Dropped(t.Dropped), ""
-	if n := len(v.listing.Marks.Runs); n > 0 {
-		marked = ace.Number(n) + " marked"
-	}
 	v.sync(t)
-	return v.Join(summary, marked, v.Table.Position())
+	return v.Join(ace.Count(t.Count(), "fork")+widget.Dropped(t.Dropped),
+		console.MarkedText(len(v.listing.Marks.Runs)), v.Table.Position())
 }
 
 // tree returns the lineage of the selected run, or nil until it is read.

@@ -76,12 +76,8 @@ func (v *Lines) Footer() string {
 	case v.Away:
 		state = ace.Number(below) + " below, G follows"
 	}
-	search := ""
-	if v.search != nil {
-		search = "/" + text.Safe(v.search.String(), " ")
-	}
 	return v.Join(state, ace.Count(len(v.Picked), "line"), ace.Number(s.Dropped)+" dropped",
-		v.selectionText(), search)
+		v.selectionText(), console.SearchText(v.search))
 }
 
 func (v *Lines) below() int { return max(len(v.Picked)-1-v.at(), 0) }

@@ -95,9 +95,8 @@ func (v *list) arrange() {
 		return
 	}
 	v.arranged = v.data
-	was, had := v.Current()
-	v.Set(v.data.List, func(p prompts.Prompt) bool {
-		return had && phaseprompts.AskOf(p) == phaseprompts.AskOf(was)
+	v.Refill(v.data.List, func(a, b prompts.Prompt) bool {
+		return phaseprompts.AskOf(a) == phaseprompts.AskOf(b)
 	})
 	v.choose()
 }
@@ -130,13 +129,11 @@ func (v *list) cells(p prompts.Prompt, now time.Time) []widget.Cell {
 	s := v.Styles
 	version, age := "shipped", ""
 	if p.Version > 0 {
-		version = fmt.Sprint(p.Version)
-		age = text.Span(now.Sub(p.At))
+		version, age = fmt.Sprint(p.Version), text.Span(now.Sub(p.At))
 	}
-	ink := widget.If(!v.newest(p), s.Muted, s.Text)
-	return []widget.Cell{{Ink: s.Muted, Text: string(p.Phase)}, {Ink: ink, Text: text.Safe(p.Name, " ")},
-		{Ink: ink, Text: version},
-		{Ink: s.Muted, Text: age}, {Ink: s.Muted, Text: text.Safe(p.From, " ")}}
+	ink := widget.If(v.newest(p), s.Text, s.Muted)
+	return []widget.Cell{{string(p.Phase), s.Muted}, {text.Safe(p.Name, " "), ink}, {version, ink},
+		{age, s.Muted}, {text.Safe(p.From, " "), s.Muted}}
 }
 
 // newest reports whether a version is the first of its name in the list.

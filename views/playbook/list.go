@@ -330,7 +330,7 @@ func (v *List) Draw(now time.Time, focused bool) []string {
 // modeLine names the modes and their keys.
 func (v *List) modeLine() string {
 	s := v.Styles
-	l := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
+	l := v.Line()
 	for _, m := range modes {
 		if m.mode == v.Mode {
 			l.Add(s.Title, " "+s.Glyphs.Pointer).Add(s.Title, m.name+" ")
@@ -344,7 +344,7 @@ func (v *List) modeLine() string {
 // stateLine shows the version and a summary of it.
 func (v *List) stateLine() string {
 	s, g := v.Styles, v.Styles.Glyphs
-	l := text.Line{Max: v.Width, Tail: g.Ellipsis}
+	l := v.Line()
 	sep := "  " + g.Dot + "  "
 	if !v.hasBranch() {
 		return l.String(s.Text)
@@ -368,7 +368,7 @@ func (v *List) stateLine() string {
 			l.Add(s.Muted, " (newest)")
 		}
 		l.Add(s.Muted, sep+ace.Count(at.Record.Bullets, "bullet"))
-		v.sizeLine(&l, at, sep)
+		v.sizeLine(l, at, sep)
 	}
 	if n := len(v.books.Branches); n > 1 {
 		l.Add(s.Muted, sep+"[ ] "+ace.Number(n)+" branches")

@@ -121,6 +121,7 @@ func (v *Inspector) Draw(now time.Time, focused bool) []string {
 		v.shown, v.foundLine = key, -1
 	}
 	return v.Show(key, of, now, focused, func(writer *widget.Writer) {
+		writer.Labels = 12
 		w := &inspection{Writer: writer, reading: v.reading, d: d}
 		if of.row == nil {
 			w.Say(w.S.Muted, " nothing to inspect")
@@ -147,12 +148,7 @@ func (w *inspection) event(id int64) {
 	}
 }
 
-// field writes a name and a value, unless the value is empty.
-func (w *inspection) field(name, value string) {
-	if value != "" {
-		w.Prose(" "+text.Fit(text.Safe(name, " "), 12, ""), w.S.Text, value)
-	}
-}
+func (w *inspection) field(name, value string) { w.Fact(text.Safe(name, " "), w.S.Text, value) }
 
 func (w *inspection) time(name string, at time.Time) {
 	if !at.IsZero() {

@@ -131,7 +131,7 @@ func (v *detail) Draw(now time.Time, focused bool) []string {
 	if selected == nil {
 		return v.Message(nil, "no row is selected")
 	}
-	w := &widget.Writer{Doc: &v.doc, S: v.Styles, Width: v.Width, Now: now, Loc: v.from.location}
+	w := &widget.Writer{Doc: &v.doc, S: v.Styles, Width: v.Width, Now: now, Loc: v.from.location, Labels: 11}
 	title := selected.facts(v, w)
 	lines := w.Lines[:min(len(w.Lines), max(v.Height-min(len(v.list)+3, v.Height/2), 1))]
 	rest := v.Height - len(lines) - 1
@@ -170,44 +170,38 @@ func (v *detail) empty() string {
 	return "no runs"
 }
 
-func fact(w *widget.Writer, label string, ink theme.Ink, value string) {
-	if value != "" {
-		w.Prose(" "+text.Fit(label, 11, ""), ink, value)
-	}
-}
-
 func (r runnerRow) facts(v *detail, w *widget.Writer) string {
 	s, c := v.Styles, r.Capabilities
 	m := runnerMark(r.Status, s)
 	w.Prose(" ", s.Strong, r.ID)
-	fact(w, "status", m.Ink, m.Glyph+" "+m.Word+" for "+text.Span(w.Now.Sub(r.Since)))
+	w.Fact("status", m.Ink, m.Glyph+" "+m.Word+" for "+text.Span(w.Now.Sub(r.Since)))
 	if r.Status == runner.Stale {
-		fact(w, "", s.Warning, "no heartbeat; it gets no runs until it is back")
+		w.Fact("", s.Warning, "no heartbeat; it gets no runs until it is back")
 	}
-	fact(w, "slots", s.Text, strconv.Itoa(r.Busy)+" of "+strconv.Itoa(c.Slots)+" busy, "+
+	w.Fact("slots", s.Text, strconv.Itoa(r.Busy)+" of "+strconv.Itoa(c.Slots)+" busy, "+
 		ace.Count(r.Done, "run")+" done")
-	fact(w, "executors", s.Text, strings.Join(c.ExecutorTypes, ", "))
-	fact(w, "tags", s.Text, console.OrDash(strings.Join(c.Tags, ", "), s.Glyphs))
-	fact(w, "host", s.Text, c.Hostname)
-	fact(w, "directory", s.Text, c.ProjectDir+widget.If(c.AnyProject, ", or any that a run names", ""))
-	fact(w, "process", s.Muted, widget.If(r.PID > 0, strconv.Itoa(r.PID), ""))
-	fact(w, "version", s.Muted, r.Version)
-	fact(w, "epoch", s.Muted, strconv.FormatInt(r.Epoch, 10))
+	w.Fact("executors", s.Text, strings.Join(c.ExecutorTypes, ", "))
+	w.Fact("tags", s.Text, console.OrDash(strings.Join(c.Tags, ", "), s.Glyphs))
+	w.Fact("host", s.Text, c.Hostname)
+	w.Fact("directory", s.Text, c.ProjectDir+widget.If(c.AnyProject, ", or any that a run names", ""))
+	w.Fact("process", s.Muted, widget.If(r.PID > 0, strconv.Itoa(r.PID), ""))
+	w.Fact("version", s.Muted, r.Version)
+	w.Fact("epoch", s.Muted, strconv.FormatInt(r.Epoch, 10))
 	return "Runs"
 }
 
 func (q queueRow) facts(v *detail, w *widget.Writer) string {
 	s := v.Styles
 	w.Prose(" ", s.Strong, requirementsText(q.Requirements))
-	fact(w, "waiting", s.Text, ace.Count(q.Waiting, "run")+", the oldest for "+
+	w.Fact("waiting", s.Text, ace.Count(q.Waiting, "run")+", the oldest for "+
 		v.from.oldest(q.QueueView, w.Now))
 	if q.Able > 0 {
-		fact(w, "matching", s.Text, ace.Count(q.Able, "runner")+" without a free slot")
+		w.Fact("matching", s.Text, ace.Count(q.Able, "runner")+" without a free slot")
 		return "Waiting runs"
 	}
-	fact(w, "matching", s.Error, s.Glyphs.Failed+" no runner")
-	fact(w, "nearest", s.Warning, q.Nearest)
-	fact(w, "fix", s.Accent, "acescope runner start "+startFlags(q.Requirements))
+	w.Fact("matching", s.Error, s.Glyphs.Failed+" no runner")
+	w.Fact("nearest", s.Warning, q.Nearest)
+	w.Fact("fix", s.Accent, "acescope runner start "+startFlags(q.Requirements))
 	return "Waiting runs"
 }
 
@@ -231,14 +225,14 @@ func startFlags(d runner.Requirements) string {
 func (p waitingRow) facts(v *detail, w *widget.Writer) string {
 	s := v.Styles
 	w.Prose(" ", s.Strong, console.OrDash(p.Name, s.Glyphs)+" "+p.RunID)
-	fact(w, "waits", s.Text, "for "+text.Span(w.Now.Sub(p.Since)))
-	fact(w, "limit", deadlineInk(p.Deadline, w.Now, s), deadlineText(p.Deadline, w.Now))
-	fact(w, "requires", s.Text, requirementsText(p.Requirements))
-	fact(w, "parent", s.Text, p.Parent)
+	w.Fact("waits", s.Text, "for "+text.Span(w.Now.Sub(p.Since)))
+	w.Fact("limit", deadlineInk(p.Deadline, w.Now, s), deadlineText(p.Deadline, w.Now))
+	w.Fact("requires", s.Text, requirementsText(p.Requirements))
+	w.Fact("parent", s.Text, p.Parent)
 	for _, q := range v.from.view().Queues {
 		if requirementsText(q.Requirements) == requirementsText(p.Requirements) && q.Able == 0 {
-			fact(w, "matching", s.Error, s.Glyphs.Failed+" no runner")
-			fact(w, "nearest", s.Warning, q.Nearest)
+			w.Fact("matching", s.Error, s.Glyphs.Failed+" no runner")
+			w.Fact("nearest", s.Warning, q.Nearest)
 		}
 	}
 	return "Run"

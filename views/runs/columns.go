@@ -31,8 +31,8 @@ type Column struct {
 	extra   bool
 	changes bool // the values of open runs change with time
 	Cell    cell
-	sign    cell // the value in one cell, for a narrow list; nil if there is no sign
-	ink     func(r runs.Run, s theme.Styles) theme.Ink
+	sign    cell                                       // the value in one cell, for a narrow list; nil if there is no sign
+	ink     func(r runs.Run, s theme.Styles) theme.Ink // nil for muted text
 	// Order sorts by the column, most relevant first: the newest, the most expensive, by name.
 	Order func(a, b *runs.Run) int
 }
@@ -52,8 +52,6 @@ func plainInk(_ runs.Run, s theme.Styles) theme.Ink { return s.Text }
 func phaseInk(r runs.Run, s theme.Styles) theme.Ink {
 	return widget.If(!r.Open() || r.Phase != flows.PhaseApproval, s.Text, s.Warning)
 }
-
-func mutedInk(_ runs.Run, s theme.Styles) theme.Ink { return s.Muted }
 
 // DefaultColumns returns the columns shown by default.
 func DefaultColumns(g theme.Glyphs) []Column {
@@ -117,31 +115,23 @@ func answerColumns() []Column {
 // originColumns say what a run belongs to.
 func originColumns() []Column {
 	return []Column{
-		attribute(ace.AttrExperiment, Column{
-			ID: "experiment", Title: "EXPERIMENT", Width: 16, drop: 10, ink: mutedInk,
-		}),
-		attribute(ace.AttrDataset, Column{
-			ID: "dataset", Title: "DATASET", Width: 12, drop: 12, extra: true, ink: mutedInk,
-		}),
-		attribute(ace.AttrModel, Column{ID: "model", Title: "MODEL", Width: 12, drop: 11, ink: mutedInk}),
+		attribute(ace.AttrExperiment, Column{ID: "experiment", Title: "EXPERIMENT", Width: 16, drop: 10}),
+		attribute(ace.AttrDataset, Column{ID: "dataset", Title: "DATASET", Width: 12, drop: 12, extra: true}),
+		attribute(ace.AttrModel, Column{ID: "model", Title: "MODEL", Width: 12, drop: 11}),
 		attribute(ace.AttrBlueprint, Column{
 			ID: "blueprint", Title: "BLUEPRINT", Width: 16, drop: 14, extra: true, ink: plainInk,
 		}),
 		texts(func(r runs.Run) string { return r.Flow }, Column{
 			ID: "flow", Title: "FLOW", Width: 16, drop: 14, extra: true, ink: plainInk,
 		}),
-		attribute(ace.AttrRunner, Column{
-			ID: "runner", Title: "RUNNER", Width: 17, drop: 14, extra: true, ink: mutedInk,
-		}),
+		attribute(ace.AttrRunner, Column{ID: "runner", Title: "RUNNER", Width: 17, drop: 14, extra: true}),
 		texts(func(r runs.Run) string { return r.Session }, Column{
-			ID: "session", Title: "SESSION", Width: 16, drop: 14, extra: true, ink: mutedInk,
+			ID: "session", Title: "SESSION", Width: 16, drop: 14, extra: true,
 		}),
 		texts(func(r runs.Run) string { return r.Parent }, Column{
-			ID: "parent", Title: "PARENT", Width: 16, drop: 14, extra: true, ink: mutedInk,
+			ID: "parent", Title: "PARENT", Width: 16, drop: 14, extra: true,
 		}),
-		attribute(ace.AttrAdapter, Column{
-			ID: "adapter", Title: "ADAPTER", Width: 8, drop: 13, extra: true, ink: mutedInk,
-		}),
+		attribute(ace.AttrAdapter, Column{ID: "adapter", Title: "ADAPTER", Width: 8, drop: 13, extra: true}),
 		attribute(ace.AttrPhase, Column{ID: "phase", Title: "PHASE", Width: 9, drop: 9, extra: true,
 			ink: phaseInk}),
 	}
@@ -155,38 +145,33 @@ func amountColumns(g theme.Glyphs) []Column {
 		{ID: "delta", Title: g.Delta, Width: 8, drop: 6, Cell: sum(console.DeltaCell),
 			ink: plainInk, Order: most(changesOf)},
 		{ID: "refused", Title: "REFUSED", Width: 7, right: true, drop: 14, extra: true,
-			Cell: sum(refusedCell), ink: mutedInk, Order: most(refusedOf)},
+			Cell: number(refusedOf), Order: most(refusedOf)},
 		{ID: columnTokens, Title: "TOKENS", Width: 9, right: true, drop: 11, extra: true,
-			Cell: sum(tokensCell), ink: mutedInk, Order: most(tokensOf)},
-		{ID: columnCost, Title: "COST", Width: 8, right: true, drop: 7, Cell: console.CostOf,
-			ink: mutedInk, Order: mostSpent},
-		{ID: "took", Title: "TOOK", Width: 6, right: true, drop: 8, changes: true, ink: mutedInk,
-			Order: longest,
+			Cell: number(tokensOf), Order: most(tokensOf)},
+		{ID: columnCost, Title: "COST", Width: 8, right: true, drop: 7, Cell: console.CostOf, Order: mostSpent},
+		{ID: "took", Title: "TOOK", Width: 6, right: true, drop: 8, changes: true, Order: longest,
 			Cell: func(r runs.Run, now time.Time, _ theme.Styles) string {
 				return console.DurationOf(r, now)
 			}},
-		{ID: "age", Title: "AGE", Width: 5, right: true, drop: 5, changes: true, ink: mutedInk, Order: newest,
+		{ID: "age", Title: "AGE", Width: 5, right: true, drop: 5, changes: true, Order: newest,
 			Cell: func(r runs.Run, now time.Time, _ theme.Styles) string {
 				return text.Span(now.Sub(r.Began()))
 			}},
-		{ID: "events", Title: "EVENTS", Width: 7, right: true, drop: 15, extra: true, Cell: eventsOf,
-			ink: mutedInk, Order: most(func(r *runs.Run) float64 { return float64(r.Events) })},
+		{ID: "events", Title: "EVENTS", Width: 7, right: true, drop: 15, extra: true,
+			Cell: number(eventsOf), Order: most(eventsOf)},
 	}
 }
 
 func idColumns() []Column {
 	return []Column{
-		{ID: "forked", Title: "FORKED FROM", Width: 28, drop: 16, extra: true, ink: mutedInk,
-			Order: by(originalOf),
+		{ID: "forked", Title: "FORKED FROM", Width: 28, drop: 16, extra: true, Order: by(originalOf),
 			Cell: func(r runs.Run, _ time.Time, s theme.Styles) string {
 				return console.OrDash(forkedFrom(r, s.Glyphs), s.Glyphs)
 			}},
 		attribute("WorkflowId", Column{
-			ID: "workflow", Title: "WORKFLOW ID", Width: 32, drop: 17, extra: true, ink: mutedInk,
+			ID: "workflow", Title: "WORKFLOW ID", Width: 32, drop: 17, extra: true,
 		}),
-		attribute("RunId", Column{
-			ID: "run", Title: "RUN ID", Width: 36, drop: 18, extra: true, ink: mutedInk,
-		}),
+		attribute("RunId", Column{ID: "run", Title: "RUN ID", Width: 36, drop: 18, extra: true}),
 	}
 }
 
@@ -262,22 +247,12 @@ func reasonInk(r runs.Run, s theme.Styles) theme.Ink {
 
 func retrying(r *runs.Run) bool { return r.Open() && r.Attempt > 1 }
 
-func eventsOf(r runs.Run, _ time.Time, s theme.Styles) string {
-	return widget.If(r.Events == 0, s.Glyphs.Dash, ace.Number(r.Events))
-}
-
-func refusedCell(sum *ace.Summary, g theme.Glyphs) string {
-	if sum == nil || sum.Rejected == 0 {
-		return g.Dash
+// number shows a count, and a dash for 0 or an unknown count.
+func number(of func(*runs.Run) float64) cell {
+	return func(r runs.Run, _ time.Time, s theme.Styles) string {
+		n := int64(of(&r))
+		return widget.If(n <= 0, s.Glyphs.Dash, ace.Number(n))
 	}
-	return ace.Number(sum.Rejected)
-}
-
-func tokensCell(sum *ace.Summary, g theme.Glyphs) string {
-	if sum == nil || sum.Usage.InputTokens+sum.Usage.OutputTokens == 0 {
-		return g.Dash
-	}
-	return ace.Number(sum.Usage.InputTokens + sum.Usage.OutputTokens)
 }
 
 func statusOf(r runs.Run, _ time.Time, s theme.Styles) string {
@@ -394,6 +369,7 @@ func mostSpent(a, b *runs.Run) int {
 
 func skillsOf(r *runs.Run) float64  { return float64(summed(r).Skills) }
 func refusedOf(r *runs.Run) float64 { return float64(summed(r).Rejected) }
+func eventsOf(r *runs.Run) float64  { return float64(r.Events) }
 func dollarsOf(r *runs.Run) float64 { return summed(r).Usage.CostUSD }
 func tokensOf(r *runs.Run) float64 {
 	u := summed(r).Usage

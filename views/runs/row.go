@@ -69,7 +69,7 @@ func (t *table) drawRow(r runs.Run, mark widget.RowMark, marked bool, now time.T
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		what, ink := c.Cell(r, now, s), c.ink(r, s)
+		what := c.Cell(r, now, s)
 		if i == 0 && r.Fork != nil {
 			what = s.Glyphs.Forked + " " + what
 		}
@@ -77,8 +77,12 @@ func (t *table) drawRow(r runs.Run, mark widget.RowMark, marked bool, now time.T
 			what = t.common.shorten(what)
 		}
 		cell := c.fit(what, s.Glyphs.Ellipsis)
-		if mark == widget.RowPlain {
-			cell = ink.Paint(cell)
+		switch {
+		case mark != widget.RowPlain:
+		case c.ink == nil:
+			cell = s.Muted.Paint(cell)
+		default:
+			cell = c.ink(r, s).Paint(cell)
 		}
 		b.WriteString(cell)
 	}

@@ -4,6 +4,7 @@ package runs
 import (
 	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -74,15 +75,9 @@ func (v *Runs) Title() string {
 
 // Footer shows the state of the list, then the position: "12/10,214", with a plus if the total is unknown.
 func (v *Runs) Footer() string {
-	var following, marked string
-	if v.nav.Following && v.Count() > 0 {
-		following = "following the newest"
-	}
-	if n := len(v.listing.Marks.Runs); n > 0 {
-		marked = ace.Number(n) + " marked"
-	}
-	return v.Join(v.walker.state(), v.searched(), following, v.orderState(), marked, v.columnsState(),
-		v.position())
+	return v.Join(v.walker.state(), v.searched(),
+		widget.If(v.nav.Following && v.Count() > 0, "following the newest", ""), v.orderState(),
+		console.MarkedText(len(v.listing.Marks.Runs)), v.columnsState(), v.position())
 }
 
 // searched says how far a search for a text or a cost has come, "" if all runs were searched.
@@ -298,6 +293,42 @@ func (v *Runs) Refresh() {
 	if !v.nav.Elsewhere {
 		v.tracker.choose()
 	}
+}
+
+func (v *Runs) Draw(now time.Time, focused bool) []string {
+	if !v.panel.open() {
+		return v.drawList(v.Width, v.Height, now, focused)
+	}
+	if !v.panelBeside() {
+		return v.panel.draw(v.Width, v.Height, focused)
+	}
+	left := v.panel.draw(panelWidth, v.Height, focused)
+	right := v.drawList(v.table.width, v.Height, now, false)
+	side := v.Styles.Border.Paint(v.Styles.Glyphs.Plain.Side)
+	for i := range left {
+		left[i] += side + right[i]
+	}
+	return left
+}
+
+func (v *Runs) drawList(width, height int, now time.Time, focused bool) []string {
+	lines := make([]string, 0, height)
+	if v.sectionLines() > 0 {
+		lines = append(lines, v.sections.draw(width, v.Styles))
+	}
+	lines = append(lines, v.notices.problem()...)
+	if v.Count() == 0 {
+		lines = append(lines, widget.Center(v.notices.empty(), width, height-len(lines), v.Styles)...)
+		return widget.Fill(lines, width, height)
+	}
+	lines = append(lines, v.heading)
+	for i := v.top; i < min(v.top+v.Page(), v.Count()); i++ {
+		lines = append(lines, v.row(*v.At(i), i == v.Cursor, focused, now))
+	}
+	if v.summaryLines() > 0 {
+		lines = append(widget.Fill(lines, width, height-1), recentLine(v.listing.Runs.Recent, width, v.Styles))
+	}
+	return widget.Fill(lines, width, height)
 }
 
 func (v *Runs) Page() int {

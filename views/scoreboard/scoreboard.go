@@ -105,8 +105,7 @@ func (v *list) Refresh() {
 		v.Set(nil, nil)
 		return
 	}
-	was, had := v.Current()
-	v.Set(next.Rows, func(r scoreboard.Row) bool { return had && r.Fork.ID() == was.Fork.ID() })
+	v.Refill(next.Rows, func(a, b scoreboard.Row) bool { return a.Fork.ID() == b.Fork.ID() })
 }
 
 func (v *list) compare(s tui.Shell) {
@@ -144,13 +143,12 @@ func (v *list) Draw(_ time.Time, focused bool) []string {
 // head returns the totals, how to read them, and why the newest read failed.
 func (v *list) head(d *scoreboard.Scoreboard) []string {
 	s := v.Styles
-	lines := []string{s.Strong.Paint(text.Fit(" "+d.Text(), v.Width, s.Glyphs.Ellipsis))}
+	lines := []string{v.Text(s.Strong, " "+d.Text())}
 	if change := d.Change(); change != "" {
-		change = s.Glyphs.Replace(text.Safe(change, " "))
-		lines = append(lines, s.Text.Paint(text.Fit(" changed: "+change, v.Width, s.Glyphs.Ellipsis)))
+		lines = append(lines, v.Text(s.Text, " changed: "+s.Glyphs.Replace(text.Safe(change, " "))))
 	}
 	if note := d.Caution(); note != "" {
-		lines = append(lines, s.Muted.Paint(text.Fit(" "+note, v.Width, s.Glyphs.Ellipsis)))
+		lines = append(lines, v.Text(s.Muted, " "+note))
 	}
 	if d.Err != "" {
 		lines = append(lines, v.Problem(s.Error, d.Err))

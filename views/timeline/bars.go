@@ -426,7 +426,7 @@ func (p *barPane) cellLook(c histories.Cell, sp *histories.Span) (string, theme.
 // legend explains the characters of the bars.
 func (p *barPane) legend() string {
 	s := p.Styles
-	l := text.Line{Max: p.Width, Tail: s.Glyphs.Ellipsis}
+	l := p.Line()
 	for _, m := range s.Bars() {
 		l.Add(m.Ink, " "+m.Glyph).Add(s.Muted, " "+m.Word+" ")
 	}

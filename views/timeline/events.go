@@ -94,7 +94,7 @@ func (v *eventInspector) Draw(now time.Time, focused bool) []string {
 func (v *eventInspector) about(l *histories.EventLog, id int64, now time.Time) []string {
 	s := v.Styles
 	say := func(ink theme.Ink, label, what string) string {
-		line := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
+		line := v.Line()
 		return line.Add(s.Muted, text.Fit(" "+label, max(10, len(label)+2), "")).
 			Add(ink, text.Safe(widget.Bounded(what, v.Width), " ")).String(s.Text)
 	}
@@ -272,7 +272,7 @@ func (p *listPane) cells(l *histories.EventLog, e *histories.Event, start time.T
 // status returns the last line: why reading stopped, or what is being read.
 func (v *Timeline) status(l *histories.EventLog) string {
 	s := v.Styles
-	line := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
+	line := v.Line()
 	switch {
 	case l.Err != "":
 		line.Add(s.Error, " "+s.Glyphs.Failed+" "+text.Safe(l.Err, " "))

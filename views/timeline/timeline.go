@@ -100,31 +100,15 @@ func (v *Timeline) Footer() string {
 	if l == nil {
 		return ""
 	}
-	var parts []string
-	if v.filter.Include != "" {
-		parts = append(parts, "/"+text.Safe(v.filter.Include, " "))
+	f, unread := v.filter, ""
+	if l.Unread > 0 {
+		unread = ace.Number(l.Unread) + widget.If(l.Reading, " being read", " not read")
 	}
-	if v.filter.Exclude != "" {
-		parts = append(parts, "not /"+text.Safe(v.filter.Exclude, " "))
-	}
-	if v.filter.Full {
-		parts = append(parts, "full text "+text.Duration(l.FilterDuration))
-	}
-	n := ace.Count(l.Total(), "event")
-	if l.Matches != nil {
-		n = ace.Number(l.Shown()) + " of " + n
-	}
-	parts = append(parts, n)
-	if l.ClockBack > 0 {
-		parts = append(parts, "clock went back "+ace.Count(l.ClockBack, "time"))
-	}
-	switch {
-	case l.Unread > 0 && l.Reading:
-		parts = append(parts, ace.Number(l.Unread)+" being read")
-	case l.Unread > 0:
-		parts = append(parts, ace.Number(l.Unread)+" not read")
-	}
-	return v.Join(parts...)
+	return v.Join(widget.If(f.Include != "", "/"+text.Safe(f.Include, " "), ""),
+		widget.If(f.Exclude != "", "not /"+text.Safe(f.Exclude, " "), ""),
+		widget.If(f.Full, "full text "+text.Duration(l.FilterDuration), ""),
+		widget.If(l.Matches != nil, ace.Number(l.Shown())+" of ", "")+ace.Count(l.Total(), "event"),
+		widget.If(l.ClockBack > 0, "clock went back "+ace.Count(l.ClockBack, "time"), ""), unread)
 }
 
 func (v *Timeline) Bindings() []tui.Binding {

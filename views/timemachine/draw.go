@@ -40,7 +40,7 @@ func (v *pane) head(now time.Time) []string {
 		w.End(w.Line().Add(w.S.Muted, " watching ").Add(w.S.Strong, text.Safe(d.Watched, " ")).
 			Add(w.S.Text, " = "+text.Safe(d.WatchedValue, " ")))
 	case d.Verifying:
-		w.Say(w.S.Muted, " verify ("+Judged(d.Strict)+"): replaying with the current code"+
+		w.Say(w.S.Muted, " verify ("+Comparing(d.Strict)+"): replaying with the current code"+
 			w.S.Glyphs.Ellipsis)
 	case d.Verdict != nil:
 		m := verdictInk(d.Verdict, w.S)
@@ -338,7 +338,7 @@ func (v *pane) drawVerdict(w *widget.Writer) {
 	d := v.data
 	switch {
 	case d.Verifying:
-		w.Section("Verify", Judged(d.Strict)+": replaying with the current code"+w.S.Glyphs.Ellipsis)
+		w.Section("Verify", Comparing(d.Strict)+": replaying with the current code"+w.S.Glyphs.Ellipsis)
 	case d.Verdict == nil:
 		w.Section("Verify",
 			"r replays the run with the current code and shows the first different decision; = strictly")
@@ -354,13 +354,13 @@ func Verdict(w *widget.Writer, v *replay.Verdict, strict bool) {
 		w.Section("Verify", string(v.Outcome))
 		w.Prose("   ", w.S.Warning, text.Safe(v.Why, " "))
 	case v.Divergence == nil:
-		w.Section("Verify", string(v.Outcome)+" ("+Judged(strict)+")")
+		w.Section("Verify", string(v.Outcome)+" ("+Comparing(strict)+")")
 		w.Prose("   ", w.S.Success, "Replay matches: the current code makes the same decisions ("+
 			ace.Count(v.Events, "event")+").")
 	default:
 		g := v.Divergence
 		w.Section("Verify", string(v.Outcome)+" at event "+ace.Number(g.EventID)+" "+
-			text.Safe(g.EventType, " ")+" ("+Judged(strict)+")")
+			text.Safe(g.EventType, " ")+" ("+Comparing(strict)+")")
 		sides(w, g)
 		w.Prose("   ", w.S.Text, text.Safe(g.Sentence, " "))
 		w.Prose("   ", w.S.Accent, text.Safe(g.Advice, " "))
@@ -389,7 +389,7 @@ func lineAt(list []string, i int) string {
 	return ""
 }
 
-// Judged names the histories and code that a verdict compares.
-func Judged(strict bool) string {
+// Comparing says how strictly histories and code are compared.
+func Comparing(strict bool) string {
 	return widget.If(strict, "strict: inputs and timer durations too", "as Temporal compares")
 }

@@ -81,7 +81,7 @@ func (v *detail) Draw(now time.Time, focused bool) []string {
 	}
 	key := strconv.Itoa(v.from.list.Cursor.Part) + row.key()
 	return v.Show(key, written{v.from.arranged, now.Unix()}, now, focused, func(w *widget.Writer) {
-		v.runs = map[int]runs.Run{}
+		v.runs, w.Labels = map[int]runs.Run{}, 11
 		row.write(&findingWriter{w, v.runs}, v.from.arranged)
 	})
 }
@@ -92,12 +92,7 @@ type findingWriter struct {
 	runs map[int]runs.Run
 }
 
-// fact writes a label and a value unless the value is empty.
-func (w *findingWriter) fact(label, value string) {
-	if value != "" {
-		w.Prose(" "+text.Fit(label, 10, "")+" ", w.S.Text, value)
-	}
-}
+func (w *findingWriter) fact(label, value string) { w.Fact(label, w.S.Text, value) }
 
 // link writes a line for a run that enter opens.
 func (w *findingWriter) link(r runs.Run, say string) {

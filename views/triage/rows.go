@@ -207,7 +207,7 @@ func (v *list) empty() []string {
 // head shows the number of scanned runs, the progress of the scan, and its error.
 func (v *list) head(now time.Time) []string {
 	s, t := v.Styles, v.data
-	l := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
+	l := v.Line()
 	ended := ace.Count(t.Ended, "closed run")
 	if t.More {
 		ended = "the newest " + ended

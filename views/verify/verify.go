@@ -50,10 +50,7 @@ func Screen(c *console.Console, feed console.Value[*histories.Verified],
 func (v *list) Title() string { return "Verified runs" }
 
 func (v *list) Footer() string {
-	if v.only != "" && v.Table.Rows > 0 {
-		return v.Join("only "+v.only, v.Table.Position())
-	}
-	return v.Table.Position()
+	return v.Join(widget.If(v.only != "" && v.Table.Rows > 0, "only "+v.only, ""), v.Table.Position())
 }
 
 func (v *list) Bindings() []tui.Binding {
@@ -131,14 +128,13 @@ func (v *list) Refresh() {
 
 // arrange filters the rows. The cursor stays on its run.
 func (v *list) arrange() {
-	was, had := v.Current()
 	var rows []*histories.VerifiedRun
 	for i := range v.data.Rows {
 		if r := &v.data.Rows[i]; v.only == "" || string(r.Verdict.Outcome) == v.only {
 			rows = append(rows, r)
 		}
 	}
-	v.Set(rows, func(r *histories.VerifiedRun) bool { return had && r.Run.ID() == was.Run.ID() })
+	v.Refill(rows, func(a, b *histories.VerifiedRun) bool { return a.Run.ID() == b.Run.ID() })
 }
 
 func (v *list) nextFilter() {
@@ -213,8 +209,7 @@ func (v *list) Draw(now time.Time, focused bool) []string {
 // counts shows the progress and the number of runs per verdict.
 func (v *list) counts(d *histories.Verified) string {
 	s := v.Styles
-	l := &text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
-	l.Add(s.Strong, " "+ace.Number(d.Done))
+	l := v.Line().Add(s.Strong, " "+ace.Number(d.Done))
 	if (d.Ended.IsZero() || d.Incomplete) && d.Total > 0 {
 		l.Add(s.Text, " of "+ace.Number(max(d.Total, d.Done)))
 	}
@@ -238,7 +233,7 @@ func (v *list) counts(d *histories.Verified) string {
 // scope shows which runs were verified, how they were verified, and how long that took.
 func (v *list) scope(d *histories.Verified, now time.Time) string {
 	s := v.Styles
-	l := &text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
+	l := v.Line()
 	duration := d.Ended.Sub(d.Began)
 	switch {
 	case d.Err != "":
@@ -249,7 +244,7 @@ func (v *list) scope(d *histories.Verified, now time.Time) string {
 	case d.Incomplete:
 		l.Add(s.Warning, " stopped before the end  ")
 	}
-	l.Add(s.Muted, " "+timemachine.Judged(d.Request.Strict)+" "+s.Glyphs.Dot+" "+scopeOf(d.Request))
+	l.Add(s.Muted, " "+timemachine.Comparing(d.Request.Strict)+" "+s.Glyphs.Dot+" "+scopeOf(d.Request))
 	if duration > 0 && d.Events > 0 {
 		l.Add(s.Muted, fmt.Sprintf(" %s %s events in %s", s.Glyphs.Dot, ace.Number(d.Events),
 			text.Duration(duration)))
