@@ -1,6 +1,6 @@
 package theme
 
-// Group is a part of the legend.
+// Group is a part of the legend: the marks of a subject.
 type Group struct {
 	Name  string
 	Marks []Mark

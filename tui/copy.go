@@ -53,12 +53,12 @@ type clipboard struct {
 func (c *clipboard) menu(list []Copy) *dialog {
 	d := &dialog{title: "Copy", answers: []answer{{[]string{"esc", "q"}, nil}},
 		hints: []hint{{"esc", "close"}}}
-	for i, one := range list {
-		keys := []string{one.Key}
+	for i, form := range list {
+		keys := []string{form.Key}
 		if i == 0 {
 			keys = append(keys, "enter")
 		}
-		d.answers = append(d.answers, answer{keys, func(Shell) tea.Cmd { return c.copy(one) }})
+		d.answers = append(d.answers, answer{keys, func(Shell) tea.Cmd { return c.copy(form) }})
 	}
 	d.draw = func(s theme.Styles, width int, _ time.Time) (above, lines, below []string) {
 		w := 0
@@ -77,13 +77,13 @@ func (c *clipboard) menu(list []Copy) *dialog {
 }
 
 // copy returns the command that writes a text to the system clipboard.
-func (c *clipboard) copy(one Copy) tea.Cmd {
+func (c *clipboard) copy(form Copy) tea.Cmd {
 	return func() tea.Msg {
 		err := errNoClipboard
 		if c.write != nil {
-			err = c.write(one.Text)
+			err = c.write(form.Text)
 		}
-		return copiedMsg{one.What, one.Text, err}
+		return copiedMsg{form.What, form.Text, err}
 	}
 }
 

@@ -96,11 +96,11 @@ func (d *dialog) scroll(by int) { d.top = max(d.top+by, 0) }
 // visible returns the title, with the position if not all lines are visible, and the visible lines.
 func (d *dialog) visible(s theme.Styles, width, height int, now time.Time) (title string, lines []string) {
 	above, lines, below := d.draw(s, width-6, now)
-	room := max(height-4-len(above)-len(below), 1)
-	d.top = min(d.top, max(len(lines)-room, 0))
-	end := min(d.top+room, len(lines))
+	space := max(height-4-len(above)-len(below), 1)
+	d.top = min(d.top, max(len(lines)-space, 0))
+	end := min(d.top+space, len(lines))
 	title = d.title
-	if len(lines) > room {
+	if len(lines) > space {
 		title += fmt.Sprintf(", %s/%s lines", ace.Number(end), ace.Number(len(lines)))
 		if d.keys == nil {
 			title += ", j/k scroll"
@@ -193,7 +193,7 @@ func box(s theme.Styles, width int, title string, lines []string) []string {
 	f, ink := s.Glyphs.Heavy, s.Focus
 	w := min(max(text.Width(title)+2, widest(lines)), width-4)
 	head := text.Line{Max: w + 2}
-	head.Add(ink, f.Top).Add(s.Title, " "+title+" ").Add(ink, strings.Repeat(f.Top, max(head.Room(), 0)))
+	head.Add(ink, f.Top).Add(s.Title, " "+title+" ").Add(ink, strings.Repeat(f.Top, max(head.Rest(), 0)))
 	out := []string{ink.Paint(f.TopLeft) + head.String(ink) + ink.Paint(f.TopRight)}
 	side := ink.Paint(f.Side)
 	for _, l := range lines {

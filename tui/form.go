@@ -25,7 +25,7 @@ type Form struct {
 	Title, Name string
 	Verb        string // what enter does: "start"
 	Fields      []Field
-	// Check returns what is wrong with the values and what submitting them does.
+	// Check returns the problems of the values and what submitting them does.
 	Check func(Values) Report
 	// Submit does what the form is for. After an error the form stays open; otherwise then runs.
 	// Closing the form ends ctx.
@@ -453,7 +453,7 @@ func (f *form) edited(s Shell, at int, value string, err error) tea.Cmd {
 	return f.changed()
 }
 
-// problem returns what is wrong with a field, "" for nothing.
+// problem returns the problem of a field, or "".
 func (f *form) problem(i int) string {
 	if refused := f.refused[i]; refused != "" {
 		return refused
@@ -603,14 +603,14 @@ func (f *form) draw(width, height int) (lines []string, cursor *tea.Cursor) {
 	w := min(width-6, maxFormWidth)
 	below := f.drawBelow(w, max(height*2/5, 3))
 	all, cursorLine, column := f.drawFields(w)
-	room := max(height-2-len(below), 3)
+	space := max(height-2-len(below), 3)
 	first := slices.IndexFunc(all, func(l formLine) bool { return l.field == f.at })
 	last := first
 	for last+1 < len(all) && all[last+1].field == f.at {
 		last++
 	}
-	f.top = min(max(f.top, last-room+1), first, max(len(all)-room, 0))
-	visible := all[f.top:min(f.top+room, len(all))]
+	f.top = min(max(f.top, last-space+1), first, max(len(all)-space, 0))
+	visible := all[f.top:min(f.top+space, len(all))]
 	f.lines = nil
 	for _, l := range visible {
 		lines = append(lines, l.text)
@@ -648,11 +648,11 @@ func (f *form) drawFields(w int) (all []formLine, cursorLine, column int) {
 			cursorLine = len(all)
 		}
 		l.Add(s.Accent, mark+" ").Add(ink, text.Fit(field.Label, label-2, s.Glyphs.Ellipsis))
-		room := w - label
+		space := w - label
 		if field.Hint != "" {
-			room = max(room/2, min(minInputWidth, room))
+			space = max(space/2, min(minInputWidth, space))
 		}
-		if value, typed := f.drawValue(i, room); typed {
+		if value, typed := f.drawValue(i, space); typed {
 			l.Add(s.Text, value)
 			if i == f.at {
 				column = label
@@ -660,7 +660,7 @@ func (f *form) drawFields(w int) (all []formLine, cursorLine, column int) {
 		} else {
 			l.Add(s.Accent, value)
 		}
-		l.Pad(s.Text, label+room)
+		l.Pad(s.Text, label+space)
 		l.Add(s.Muted, " "+field.Hint)
 		all = append(all, formLine{text.Fit(l.String(s.Text), w, ""), i})
 		all = append(all, f.drawNotes(i, w, label)...)
@@ -686,7 +686,7 @@ func (f *form) drawValue(i, width int) (value string, typed bool) {
 	return f.inputs[i].View(), true
 }
 
-// drawNotes returns what is wrong with a field, and the completions of the focused one.
+// drawNotes returns the problem of a field, and the completions of the focused field.
 func (f *form) drawNotes(i, w, indent int) (lines []formLine) {
 	s := f.styles
 	add := func(ink theme.Ink, line string) {
@@ -716,8 +716,8 @@ func (f *form) drawNotes(i, w, indent int) (lines []formLine) {
 	return lines
 }
 
-// drawBelow returns the lines below the fields: what is wrong as a whole, what enter does, and the command
-// line.
+// drawBelow returns the lines below the fields: the problem of the whole form, what enter does, and the
+// command line.
 func (f *form) drawBelow(w, height int) (lines []string) {
 	s := f.styles
 	add := func(ink theme.Ink, line string, most int) {
@@ -735,8 +735,8 @@ func (f *form) drawBelow(w, height int) (lines []string) {
 	case problem != "":
 		add(s.Error, s.Glyphs.Failed+" "+problem, maxFormCommand)
 	}
-	room := max(min(height-len(lines)-1, maxFormReport), 0)
-	for _, l := range f.report.Lines[:min(len(f.report.Lines), room)] {
+	space := max(min(height-len(lines)-1, maxFormReport), 0)
+	for _, l := range f.report.Lines[:min(len(f.report.Lines), space)] {
 		lines = append(lines, s.Muted.Paint(text.Cut(text.Safe(l, " "), w, s.Glyphs.Ellipsis)))
 	}
 	command := "$ " + f.report.Command

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// fit says how well a typed pattern fits a name, from not at all to equal.
+// fit is how well a typed pattern fits a name, from not at all to equal.
 type fit int
 
 const (
@@ -73,8 +73,8 @@ func inOrder(pattern, name string) bool {
 }
 
 // ranked returns the candidates that fit a pattern, the best first. Among equal fits, the most recently used
-// ones come first, then the order of the list decides. recent returns how long ago a value was used, the
-// newest 1, or 0.
+// values come first, then the order of the list decides. recent returns how many lines ago a value was used,
+// 0 for never.
 func ranked(list []Candidate, pattern string, recent func(value string) int) []Candidate {
 	type place struct {
 		Candidate

@@ -93,9 +93,9 @@ func (h *help) entries() (list []helpEntry) {
 
 func (h *help) fits(group string, b Binding) bool {
 	query := strings.ToLower(h.query)
-	said := strings.ToLower(group + " " + b.Help + " " + b.Action + " " + b.Short)
+	all := strings.ToLower(group + " " + b.Help + " " + b.Action + " " + b.Short)
 	for _, word := range strings.Fields(query) {
-		if !strings.Contains(said, word) {
+		if !strings.Contains(all, word) {
 			return slices.Contains(b.Keys, h.query)
 		}
 	}
@@ -150,8 +150,8 @@ func (h *help) follow(height int) {
 		}
 		n++
 	}
-	room := max(height-6, 1) // without the frame of the dialog and the query
-	h.dialog.top = min(max(h.dialog.top, at-room+1), max(at-1, 0))
+	space := max(height-6, 1) // without the frame of the dialog and the query
+	h.dialog.top = min(max(h.dialog.top, at-space+1), max(at-1, 0))
 	if h.cursor == len(list)-1 {
 		h.dialog.top = n // the dialog reduces it
 	}
@@ -199,7 +199,7 @@ func (h *help) legend(s theme.Styles, width int) (lines []string) {
 			if !strings.Contains(strings.ToLower(m.Word), strings.ToLower(h.query)) {
 				continue
 			}
-			if l.Room() < text.Width(m.Word)+4 {
+			if l.Rest() < text.Width(m.Word)+4 {
 				lines = append(lines, l.String(s.Text))
 				l = text.Line{Max: width}
 				l.Add(s.Muted, text.Spaces(10))

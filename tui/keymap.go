@@ -122,7 +122,7 @@ func (k *keymap) groups(views []View) []KeyGroup {
 	return all
 }
 
-// KeyMistake reports what is wrong with one line of a key map.
+// KeyMistake is an invalid line of a key map.
 type KeyMistake struct {
 	Action string
 	Why    string

@@ -215,14 +215,14 @@ func (p *palette) complete(line string, cursor int) (int, []string) {
 // names lists the commands as candidates. A command that has the typed alias comes first.
 func (p *palette) names(typed string) (list []Candidate) {
 	for _, c := range p.commands() {
-		one := Candidate{c.Name, strings.TrimLeft(c.Args+"  "+c.Help, " ")}
+		name := Candidate{c.Name, strings.TrimLeft(c.Args+"  "+c.Help, " ")}
 		if slices.Contains(c.Aliases, typed) {
-			one.Value = typed
+			name.Value = typed
 		}
 		if c.Args != "" {
-			one.Value += " "
+			name.Value += " "
 		}
-		list = append(list, one)
+		list = append(list, name)
 	}
 	return list
 }

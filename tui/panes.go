@@ -107,8 +107,8 @@ func (p *panes) open(name string) bool {
 	return true
 }
 
-// jump shows a screen that the user named. From a screen of its own esc leads up to the first screen; a
-// detail is a step down from the current screen, or one back if the user came from there.
+// jump shows a screen that the user named. From a detail, esc leads back to the screen before it; from any
+// other screen, to the first screen. If the user came from that detail, jump goes back to it.
 func (p *panes) jump(name string) {
 	i := slices.IndexFunc(p.screens, func(s Screen) bool { return s.Name == name })
 	if i < 0 || i == p.at.screen {
@@ -243,8 +243,7 @@ func (p *panes) zoom() (problem string) {
 	return ""
 }
 
-// resize changes the first pane's share if that has a visible effect. It returns why it
-// could not.
+// resize changes the first pane's share if that has a visible effect. It returns why it could not.
 func (p *panes) resize(by int) (problem string) {
 	if !p.wide() {
 		return "one pane is shown"
@@ -330,7 +329,7 @@ func (p *panes) drawPane(i, width int, s theme.Styles, now time.Time) []string {
 		}
 		head.Add(titleInk, t.label)
 	}
-	head.Add(ink, strings.Repeat(frame.Top, max(head.Room(), 0)))
+	head.Add(ink, strings.Repeat(frame.Top, max(head.Rest(), 0)))
 	lines := make([]string, 0, len(content)+2)
 	lines = append(lines, ink.Paint(frame.TopLeft)+head.String(ink)+ink.Paint(frame.TopRight))
 	side := ink.Paint(frame.Side)

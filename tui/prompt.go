@@ -71,11 +71,11 @@ func (p *prompts) layout(width int) int {
 }
 
 // drawBelow adds the prompt to a frame, with its completions over the lines above, and returns the cursor.
-func (p *prompts) drawBelow(lines []string, s theme.Styles, width, room int) ([]string, *tea.Cursor) {
+func (p *prompts) drawBelow(lines []string, s theme.Styles, width, space int) ([]string, *tea.Cursor) {
 	if p.open == nil {
 		return lines, nil
 	}
-	if list := p.open.drawList(s, width, room); list != nil {
+	if list := p.open.drawList(s, width, space); list != nil {
 		putOver(lines, list, 0, len(lines)-len(list), width)
 	}
 	cursor := p.open.input.Cursor()

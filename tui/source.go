@@ -64,7 +64,7 @@ type Rate struct {
 	Skipped   uint64        // changes that were replaced before they were shown
 }
 
-// stale reports whether the data is older than it should be because the connection is away.
+// stale reports whether the data is old because there is no connection.
 func (s *Status) stale() bool { return s != nil && !s.Connection.Ready && !s.Loaded.IsZero() }
 
 // banner returns the problem that the banner under the header names, or "".

@@ -33,7 +33,7 @@ type messages struct {
 // show shows a notice; errors are logged too.
 func (m *messages) show(n noticeMsg) {
 	m.notice, m.at = n, m.now()
-	if n.bad {
+	if n.isError {
 		m.log(n.text)
 	}
 }
@@ -47,7 +47,7 @@ func (m *messages) noteAny(text string) {
 	}
 }
 
-func (m *messages) fail(err error) { m.show(noticeMsg{text: err.Error(), bad: true}) }
+func (m *messages) fail(err error) { m.show(noticeMsg{text: err.Error(), isError: true}) }
 
 func (m *messages) log(text string) {
 	m.errors = append(m.errors, Error{m.now(), text})
@@ -71,7 +71,7 @@ func (m *messages) warn(warnings []string) {
 // current returns the notice, or ok false if it has expired.
 func (m *messages) current(now time.Time) (n noticeMsg, ok bool) {
 	stays := noteTime
-	if m.notice.bad {
+	if m.notice.isError {
 		stays = problemTime
 	}
 	return m.notice, m.notice.text != "" && now.Sub(m.at) < stays
@@ -123,11 +123,11 @@ func (h hint) width() int { return text.Width(h.key) + text.Width(h.what) + 3 }
 // draw draws the hints as far as they fit; the last one is drawn in any case.
 func (s statusLine) draw(hints []hint, last hint) string {
 	right, ink := s.message()
-	room := s.width * 2 / 3
-	if n, ok := s.messages.current(s.now); ok && n.bad {
-		room = s.width - 12 // the end of an error matters most; the hint for help fits beside it
+	space := s.width * 2 / 3
+	if n, ok := s.messages.current(s.now); ok && n.isError {
+		space = s.width - 12 // the end of an error matters most; the hint for help fits beside it
 	}
-	right = text.Cut(right, room, s.Glyphs.Ellipsis)
+	right = text.Cut(right, space, s.Glyphs.Ellipsis)
 	l := text.Line{Max: s.width - text.Width(right) - 2}
 	l.Add(s.Text, " ")
 	s.addWork(&l)
@@ -136,11 +136,11 @@ func (s statusLine) draw(hints []hint, last hint) string {
 		reserved = last.width()
 	}
 	for _, h := range hints {
-		if h.width()+reserved <= l.Room() {
+		if h.width()+reserved <= l.Rest() {
 			l.Add(s.Key, h.key).Add(s.Hint, " "+h.what+"  ")
 		}
 	}
-	if reserved > 0 && reserved <= l.Room() {
+	if reserved > 0 && reserved <= l.Rest() {
 		l.Add(s.Key, last.key).Add(s.Hint, " "+last.what+"  ")
 	}
 	return l.String(s.Text) + " " + ink.Paint(right) + " "
@@ -153,7 +153,7 @@ func (s statusLine) message() (string, theme.Ink) {
 	if n, ok := s.messages.current(s.now); ok {
 		line := text.Safe(n.text, " ")
 		switch {
-		case n.bad:
+		case n.isError:
 			return s.Glyphs.Failed + " " + line, s.Error
 		case approvals != "":
 			return line + "  " + approvals, s.Alert

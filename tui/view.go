@@ -233,8 +233,8 @@ type Waiting struct {
 
 type (
 	noticeMsg struct {
-		text string
-		bad  bool
+		text    string
+		isError bool
 	}
 	thenMsg    struct{ do func(Shell) tea.Cmd }
 	settledMsg struct {
@@ -248,7 +248,7 @@ func Noted(text string) tea.Msg { return noticeMsg{text: text} }
 
 // Failed returns the message by which a command reports an error. It stays in the log of
 // errors.
-func Failed(err error) tea.Msg { return noticeMsg{text: err.Error(), bad: true} }
+func Failed(err error) tea.Msg { return noticeMsg{text: err.Error(), isError: true} }
 
 // Copied returns the message by which a command copies a text through the terminal, which also
 // works over SSH.

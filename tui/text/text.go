@@ -185,8 +185,8 @@ func (l *Line) Add(p Painter, s string) *Line {
 		return l
 	}
 	w := Width(s)
-	if room := l.Room(); w > room {
-		s = Cut(s, room, l.Tail)
+	if space := l.Rest(); w > space {
+		s = Cut(s, space, l.Tail)
 		w = Width(s)
 		l.full = true
 	}
@@ -205,7 +205,7 @@ func (l *Line) Pad(p Painter, used int) *Line {
 }
 
 // Room returns how many cells are left.
-func (l *Line) Room() int { return l.Max - l.used }
+func (l *Line) Rest() int { return l.Max - l.used }
 
 // String returns the line, padded to Max in a style.
 func (l *Line) String(p Painter) string {

@@ -40,7 +40,7 @@ func NewPlot(title, unit string, byTime bool) Plot {
 	}
 	switch unit {
 	case "rate":
-		p.Y = Axis{Format: PercentTick, Most: 1, Room: 0.1}
+		p.Y = Axis{Format: PercentTick, Most: 1, MinLen: 0.1}
 	case "USD":
 		p.Y = Axis{Format: DollarTick, Zero: true}
 	}
@@ -70,11 +70,11 @@ func (p Plot) Draw(width, height int, s theme.Styles) []string {
 	l := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
 	lines := []string{l.Add(s.Strong, p.Title).String(s.Text)}
 	legend := p.legendLines(width, max(height/4, 1), s)
-	room := height - 1 - len(legend)
-	if body := p.body(width, room, s); body != nil {
+	space := height - 1 - len(legend)
+	if body := p.body(width, space, s); body != nil {
 		lines = append(lines, body...)
 	} else {
-		lines = append(lines, Center([]string{p.Empty}, width, max(room, 0), s)...)
+		lines = append(lines, Center([]string{p.Empty}, width, max(space, 0), s)...)
 	}
 	return Fill(append(lines, legend...), width, height)
 }
@@ -336,7 +336,7 @@ func (p Plot) legendLines(width, most int, s theme.Styles) []string {
 		name := text.Cut(text.Safe(c.Name, " "), maxCurveName, s.Glyphs.Ellipsis)
 		sample = SeriesMark(c.Series, s.Glyphs) + sample
 		need := text.Width(sample) + 1 + text.Width(name) + 2
-		if len(lines) == 0 || lines[len(lines)-1].Room() < need {
+		if len(lines) == 0 || lines[len(lines)-1].Rest() < need {
 			if len(lines) == most {
 				lines[most-1].Add(s.Muted, "+"+ace.Number(len(p.Curves)-i)+" more")
 				break

@@ -34,11 +34,11 @@ func somePlots() map[string]Plot {
 		return float64(i)
 	}
 	return map[string]Plot{
-		"two": {Title: "Accuracy", X: counts, Y: Axis{Format: PercentTick, Most: 1, Room: 0.1},
+		"two": {Title: "Accuracy", X: counts, Y: Axis{Format: PercentTick, Most: 1, MinLen: 0.1},
 			Curves: []PlotCurve{wave("a", 300, learning(0.8)), wave("bb", 200, learning(0.6))}, Legend: true},
 		"gap": {Title: "Cost", X: counts, Y: Axis{Format: DollarTick, Zero: true},
 			Curves: []PlotCurve{wave("a", 120, gap)}, Legend: true},
-		"flat": {Title: "Accuracy", X: counts, Y: Axis{Format: PercentTick, Most: 1, Room: 0.1},
+		"flat": {Title: "Accuracy", X: counts, Y: Axis{Format: PercentTick, Most: 1, MinLen: 0.1},
 			Curves: []PlotCurve{wave("a", 50, func(int) float64 { return 0 })}},
 		"one": {Title: "Playbook", X: counts, Y: Axis{Format: CountTick, Whole: true},
 			Curves: []PlotCurve{wave("a", 1, func(int) float64 { return 12 })}},
@@ -50,7 +50,7 @@ func somePlots() map[string]Plot {
 			Y: Axis{Format: DollarTick, Zero: true}, Curves: []PlotCurve{wave("a", 900, func(i int) float64 {
 				return 1e-4 * float64(i%7)
 			})}},
-		"many": {Title: "Accuracy", X: counts, Y: Axis{Format: PercentTick, Most: 1, Room: 0.1},
+		"many": {Title: "Accuracy", X: counts, Y: Axis{Format: PercentTick, Most: 1, MinLen: 0.1},
 			Curves: manyCurves(8, learning), Legend: true},
 	}
 }
@@ -104,8 +104,8 @@ func TestTicks(t *testing.T) {
 		n        int
 		want     string
 	}{
-		{Axis{Format: PercentTick, Most: 1, Room: 0.1}, interval{0.12, 0.97}, 4, "0% 50% 100%"},
-		{Axis{Format: PercentTick, Most: 1, Room: 0.1}, interval{0, 0}, 4, "0% 2% 4% 6%"},
+		{Axis{Format: PercentTick, Most: 1, MinLen: 0.1}, interval{0.12, 0.97}, 4, "0% 50% 100%"},
+		{Axis{Format: PercentTick, Most: 1, MinLen: 0.1}, interval{0, 0}, 4, "0% 2% 4% 6%"},
 		{Axis{Format: CountTick, Whole: true}, interval{3, 3}, 4, "3 4"},
 		{Axis{Format: CountTick, Whole: true}, interval{0, 12_000}, 4, "0 5k 10k 15k"},
 		{Axis{Format: DollarTick, Zero: true}, interval{0.0011, 0.0024}, 4, "$0.000 $0.001 $0.002 $0.003"},

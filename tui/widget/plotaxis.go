@@ -16,7 +16,7 @@ type Axis struct {
 	Time   bool    // values are seconds
 	Zero   bool    // the axis begins at 0
 	Most   float64 // ticks lie between 0 and Most; 0 for no bounds
-	Room   float64 // minimum length of the axis
+	MinLen float64 // minimum length of the axis
 	Unit   string  // shown at the first tick
 }
 
@@ -47,7 +47,7 @@ func (a Axis) scale(s interval, ticks int) scale {
 	if s.low == s.high && a.Whole {
 		s.high++
 	}
-	if missing := a.Room - (s.high - s.low); missing > 0 {
+	if missing := a.MinLen - (s.high - s.low); missing > 0 {
 		s.low, s.high = s.low-missing/2, s.high+missing/2
 	}
 	s = s.wider()

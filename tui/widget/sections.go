@@ -39,14 +39,14 @@ func (s *SectionList) shown(p SectionPart) int {
 // limit.
 func (s *SectionList) share() {
 	s.spare = 0
-	room, short := s.height-len(s.lines()), 0
+	space, short := s.height-len(s.lines()), 0
 	for _, p := range s.Parts {
 		if s.shown(p) < p.Rows {
 			short++
 		}
 	}
 	if short > 0 {
-		s.spare = max(room/short, 0)
+		s.spare = max(space/short, 0)
 	}
 }
 

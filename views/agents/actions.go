@@ -160,7 +160,7 @@ func (a *Agents) answer(s tui.Shell, w *sessions.Approval) tea.Cmd {
 	call := *w
 	ref := call.Call.ArgsRef
 	if ref == nil {
-		s.Confirm(a.question(call, call.Call.Args, nil))
+		s.Confirm(a.question(call, nil))
 		return nil
 	}
 	return func() tea.Msg {
@@ -168,16 +168,14 @@ func (a *Agents) answer(s tui.Shell, w *sessions.Approval) tea.Cmd {
 		defer stop()
 		whole, err := a.actions.Arguments(ctx, *ref)
 		if err == nil {
-			call.Call.ArgsRef = nil
-			call.Call.Args = whole
-			return tui.Asked(a.question(call, whole, nil))
+			call.Call.ArgsRef, call.Call.Args = nil, whole
 		}
-		return tui.Asked(a.question(call, call.Call.Args, err))
+		return tui.Asked(a.question(call, err))
 	}
 }
 
 // question returns the dialog about a call. cut is the reason why its arguments are incomplete, or nil.
-func (a *Agents) question(w sessions.Approval, args []byte, cut error) tui.Question {
+func (a *Agents) question(w sessions.Approval, cut error) tui.Question {
 	risk := sessions.CallRisk(w.Call, w.Dir)
 	head := []string{
 		"session   " + text.Safe(w.ID, " ") + "  " + text.Cut(text.Safe(firstLine(w.Name), " "), 60, "…"),
@@ -186,7 +184,7 @@ func (a *Agents) question(w sessions.Approval, args []byte, cut error) tui.Quest
 		"call      " + text.Safe(w.Call.ID, " "),
 		"",
 	}
-	lines := append(head, text.Members(args)...)
+	lines := append(head, text.Members(w.Call.Args)...)
 	if cut != nil {
 		lines = append(lines, "", "THE ARGUMENTS ARE INCOMPLETE: "+text.Safe(cut.Error(), " "))
 	}
@@ -483,14 +481,14 @@ func (a *Agents) command(s tui.Shell, args string) tea.Cmd {
 		return a.send(r.ID, rest)
 	case "interrupt":
 		a.interrupt(s)
-		return nil
 	case "stop":
 		a.stop(s)
-		return nil
 	case "approve":
 		return a.answer(s, a.waiting())
+	default:
+		return a.show(s, args)
 	}
-	return a.show(s, args)
+	return nil
 }
 
 // runBindings returns the keys that lead to the runs and to the history of the selected session.

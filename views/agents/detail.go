@@ -290,7 +290,7 @@ func (w sessionWriter) subagent(a transcripts.Agent, head string) {
 	facts += widget.If(t.Failed > 0, ", "+strconv.Itoa(t.Failed)+" failed", "")
 	kind := cmp.Or(a.Type, filepath.Base(a.ID))
 	l := w.Line().Add(w.S.Border, head).Add(w.S.Accent, text.Safe(kind, " ")+" ")
-	room := max(l.Room()-text.Width(facts), 8)
-	w.End(l.Add(w.S.Text, text.Cut(text.Safe(name, " "), room, g.Ellipsis)).
+	space := max(l.Rest()-text.Width(facts), 8)
+	w.End(l.Add(w.S.Text, text.Cut(text.Safe(name, " "), space, g.Ellipsis)).
 		Add(widget.If(t.Failed == 0, w.S.Muted, w.S.Failed), facts))
 }

@@ -175,8 +175,8 @@ func (w sessionWriter) turns(st *session.State) {
 		l := w.Line().Add(m.Ink, "   "+text.FitLeft(strconv.Itoa(t.Turn), 3, "")+" "+m.Glyph+" ")
 		summary := text.Safe("  "+sessions.TurnText(t), " ")
 		prompt := text.Safe(firstLine(t.Prompt), " ")
-		room := max(l.Room()-text.Width(summary), 12)
-		w.End(l.Add(w.S.Text, text.Cut(prompt, room, w.S.Glyphs.Ellipsis)).Add(w.S.Muted, summary))
+		space := max(l.Rest()-text.Width(summary), 12)
+		w.End(l.Add(w.S.Text, text.Cut(prompt, space, w.S.Glyphs.Ellipsis)).Add(w.S.Muted, summary))
 	}
 }
 

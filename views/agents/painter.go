@@ -140,8 +140,8 @@ func (d *entryLines) tool() {
 		tail += "  " + widget.Duration(e.Took, g)
 	}
 	if e.Text != "" && !d.open {
-		room := max(l.Room()-text.Width(tail)-2, 4)
-		l.Add(d.s.Text, "("+text.Cut(text.Payload(json.RawMessage(e.Text)), room, g.Ellipsis)+")")
+		space := max(l.Rest()-text.Width(tail)-2, 4)
+		l.Add(d.s.Text, "("+text.Cut(text.Payload(json.RawMessage(e.Text)), space, g.Ellipsis)+")")
 	}
 	d.end(l.Add(m.Ink, tail))
 	if d.open && e.Text != "" {

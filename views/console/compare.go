@@ -17,11 +17,11 @@ type Comparer struct {
 }
 
 // Compare compares two runs.
-func (c *Comparer) Compare(s tui.Shell, one, other runs.Run) {
+func (c *Comparer) Compare(s tui.Shell, a, b runs.Run) {
 	ref := func(r runs.Run) histories.DiffRef {
 		return histories.DiffRef{WorkflowID: r.WorkflowID, RunID: r.RunID, TaskID: r.TaskID}
 	}
-	c.controls.Compare(histories.DiffAsk{A: ref(one), B: ref(other)})
+	c.controls.Compare(histories.DiffAsk{A: ref(a), B: ref(b)})
 	s.Open("diff")
 }
 

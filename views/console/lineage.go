@@ -60,14 +60,14 @@ func effectInk(e histories.Effect, s theme.Styles) theme.Ink {
 // placed returns the place of a run in the tree and its name. A name that does not fit is shortened
 // to the number of the fork, because the rest repeats the name of the root.
 func placed(branch, name string, width int, g theme.Glyphs) string {
-	room := width - text.Width(branch)
-	if root, number := ace.ForkRoot(name); number > 0 && text.Width(name) > room {
+	space := width - text.Width(branch)
+	if root, number := ace.ForkRoot(name); number > 0 && text.Width(name) > space {
 		name = strings.TrimPrefix(name, root)
 	}
-	if room < 4 {
+	if space < 4 {
 		return g.Ellipsis + text.Last(branch+name, width-1)
 	}
-	return branch + text.Middle(name, room, g.Ellipsis)
+	return branch + text.Middle(name, space, g.Ellipsis)
 }
 
 // WriteLineageNode writes the details of a run of a lineage.

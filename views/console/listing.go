@@ -185,9 +185,9 @@ func (l *Listing) Mark(s tui.Shell, list []runs.Run) {
 			left++
 		}
 	}
-	said := ace.Count(len(l.Marks.Runs), "marked run")
-	said += widget.If(left > 0, ", the most that can be marked", "")
-	s.Note(said + "; u unmarks all")
+	summary := ace.Count(len(l.Marks.Runs), "marked run")
+	summary += widget.If(left > 0, ", the most that can be marked", "")
+	s.Note(summary + "; u unmarks all")
 }
 
 func (m *marks) Clear() { *m = marks{} }

@@ -86,8 +86,8 @@ func (n *Navigation) Back(s tui.Shell) {
 	n.Show(run)
 }
 
-// FollowContinued selects the run that continues the selected one if that was open when it was selected: the
-// user who opens a closed run wants to see that one.
+// FollowContinued selects the run that continues the selected run, if that was open when it was selected: a
+// user who opens a closed run wants to see the closed run.
 func (n *Navigation) FollowContinued(d *histories.Detail) {
 	r := &n.Selected.Run
 	if d == nil || d.ContinuedAs == "" || !n.Live() || d.WorkflowID != r.WorkflowID || d.RunID != r.RunID {

@@ -45,7 +45,7 @@ func (p *Pane) Rule(mark string, ink theme.Ink, title, remark string) string {
 	if remark != "" {
 		l.Add(s.Muted, s.Glyphs.Dot+" "+remark+" ")
 	}
-	return l.Add(s.Border, strings.Repeat(s.Glyphs.Plain.Top, max(l.Room(), 0))).String(s.Border)
+	return l.Add(s.Border, strings.Repeat(s.Glyphs.Plain.Top, max(l.Rest(), 0))).String(s.Border)
 }
 
 // Message draws the head and below it, centered, a message instead of rows.

@@ -99,11 +99,11 @@ func (t *promptTexts) save(phase ace.Phase, name, from, text string) (string, er
 type keptError struct{ error }
 
 func (e keptError) Error() string {
-	said := e.error.Error()
+	summary := e.error.Error()
 	if mistake, ok := errors.AsType[*prompts.SyntaxError](e.error); ok {
-		said = fmt.Sprintf("line %d: %s", mistake.Line, mistake.Message)
+		summary = fmt.Sprintf("line %d: %s", mistake.Line, mistake.Message)
 	}
-	return said + "; ctrl+e opens your text again"
+	return summary + "; ctrl+e opens your text again"
 }
 
 func (e keptError) Unwrap() error { return e.error }

@@ -337,11 +337,11 @@ func (v *list) header(d *compare.Diff, now time.Time) []string {
 	w := &widget.Writer{Doc: &widget.Document{}, S: s, Width: v.Width, Now: now, Loc: v.location}
 	writeSide(w, "A", v.of.A.Name(), &d.A)
 	writeSide(w, "B", v.of.B.Name(), &d.B)
-	room := max(v.Height/5, 2)
+	space := max(v.Height/5, 2)
 	from := len(w.Lines)
 	writeVerdict(w, d)
-	if len(w.Lines)-from > room {
-		w.Lines = w.Lines[:from+room-1]
+	if len(w.Lines)-from > space {
+		w.Lines = w.Lines[:from+space-1]
 		w.Say(s.Muted, " "+s.Glyphs.Ellipsis+" select the first row to read all")
 	}
 	w.Say(s.Muted, " "+diff.Counts(d)+"; "+shortMetrics(d, s.Glyphs))
@@ -371,15 +371,15 @@ func (v *list) emptyLines() []string {
 	if v.of == nil {
 		return []string{"no runs are compared", "mark two with space in the list of runs, then press d"}
 	}
-	say := []string{text.Safe(v.of.A.Name(), " "), "and", text.Safe(v.of.B.Name(), " "), ""}
+	lines := []string{text.Safe(v.of.A.Name(), " "), "and", text.Safe(v.of.B.Name(), " "), ""}
 	if v.of.Reading {
-		return append(say, fmt.Sprintf("reading%s %s and %s events", g.Ellipsis,
+		return append(lines, fmt.Sprintf("reading%s %s and %s events", g.Ellipsis,
 			ace.Number(v.of.ReadA), ace.Number(v.of.ReadB)))
 	}
 	for _, x := range []struct{ name, err string }{{"A", v.of.ErrA}, {"B", v.of.ErrB}} {
 		if x.err != "" {
-			say = append(say, g.Failed+" "+x.name+" cannot be read: "+text.Safe(x.err, " "))
+			lines = append(lines, g.Failed+" "+x.name+" cannot be read: "+text.Safe(x.err, " "))
 		}
 	}
-	return append(say, "", "ctrl+r tries again; O opens the run of the selected side")
+	return append(lines, "", "ctrl+r tries again; O opens the run of the selected side")
 }

@@ -255,8 +255,8 @@ const (
 // columns shows as many versions as fit, with the selected one among them.
 func (v *gridView) columns() {
 	n, at := v.count(), v.shown()
-	room := v.Width - widget.PointerWidth - itemWidth - answerWidth - changeWidth - 3
-	shown := widget.Clamp(room/(versionWidth+1), 1, n)
+	space := v.Width - widget.PointerWidth - itemWidth - answerWidth - changeWidth - 3
+	shown := widget.Clamp(space/(versionWidth+1), 1, n)
 	first := widget.TopOf(v.first, at, shown, n)
 	if first == v.first && first+shown == v.last && v.width == v.Width {
 		return

@@ -137,7 +137,7 @@ func (x *Experiments) ask() {
 	}
 }
 
-// Read reads the series of one experiment for another screen. The list reads its own again when it is shown.
+// Read reads the series of one experiment for another screen. The list requests its series when it is shown.
 func (x *Experiments) Read(workflowID string) {
 	x.asked = []string{workflowID}
 	x.feed.Show(x.asked)

@@ -63,7 +63,7 @@ func (p *painter) wrapped(spans []widget.Span, head func(first bool) *text.Line)
 	l := head(true)
 	for _, sp := range spans {
 		for sp.Text != "" {
-			part := text.Cut(sp.Text, l.Room(), "")
+			part := text.Cut(sp.Text, l.Rest(), "")
 			l.Add(sp.Ink, part)
 			if sp.Text = sp.Text[len(part):]; sp.Text == "" {
 				break
@@ -71,7 +71,7 @@ func (p *painter) wrapped(spans []widget.Span, head func(first bool) *text.Line)
 			if rows = append(rows, l.String(p.s.Text)); len(rows) == maxRows {
 				return rows
 			}
-			if l = head(false); part == "" && text.Width(sp.Text) > 0 && l.Room() < 2 {
+			if l = head(false); part == "" && text.Width(sp.Text) > 0 && l.Rest() < 2 {
 				return rows // no room for a wide character
 			}
 		}

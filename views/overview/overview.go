@@ -261,24 +261,24 @@ func (v *overview) toPlot() string {
 func (v *overview) Draw(now time.Time, focused bool) []string {
 	v.arrange(now)
 	head := v.caption()
-	room := max(v.Height-len(head), 0)
+	space := max(v.Height-len(head), 0)
 	var lines []string
 	switch {
 	case v.plotted == "":
-		lines = v.drawList(now, focused, v.Width, room)
+		lines = v.drawList(now, focused, v.Width, space)
 	case v.Width >= besideWidth:
 		right := v.Width * curveShare / 100
-		v.curves.SetSize(right-1, room)
-		lines = v.drawList(now, focused, v.Width-right, room)
+		v.curves.SetSize(right-1, space)
+		lines = v.drawList(now, focused, v.Width-right, space)
 		for i, l := range v.curves.Draw(now, false) {
 			lines[i] += " " + l
 		}
-	case room >= aboveHeight:
-		above := room * curveShare / 100
+	case space >= aboveHeight:
+		above := space * curveShare / 100
 		v.curves.SetSize(v.Width, above)
-		lines = append(v.curves.Plot(), v.drawList(now, focused, v.Width, room-above)...)
+		lines = append(v.curves.Plot(), v.drawList(now, focused, v.Width, space-above)...)
 	default:
-		lines = v.drawList(now, focused, v.Width, room)
+		lines = v.drawList(now, focused, v.Width, space)
 	}
 	return widget.Fill(append(head, lines...), v.Width, v.Height)
 }

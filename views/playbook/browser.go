@@ -43,7 +43,7 @@ type browser struct {
 	controls console.Controls
 	feed     Feed
 
-	books  *playbooks.Playbooks
+	data   *playbooks.Playbooks
 	remote bool
 	shown  bool
 	Sent   playbooks.Ask
@@ -68,7 +68,7 @@ type browser struct {
 
 // listed identifies what the rows were listed from.
 type listed struct {
-	books *playbooks.Playbooks
+	data  *playbooks.Playbooks
 	mode  mode
 	order bulletOrder
 	a, b  playbooks.VersionRef
@@ -76,7 +76,7 @@ type listed struct {
 
 // sync lists the rows if the data or the mode changed, and moves the cursor to the selected row.
 func (s *browser) sync() *widget.Table {
-	if of := (listed{s.books, s.Mode, s.Order, s.pairA, s.pairB}); of != s.listed {
+	if of := (listed{s.data, s.Mode, s.Order, s.pairA, s.pairB}); of != s.listed {
 		s.listed = of
 		s.list()
 	}
@@ -136,22 +136,22 @@ func (s *browser) current() row {
 	return nil
 }
 
-func (s *browser) hasBranch() bool { return s.books != nil && s.books.Branch.Name != "" }
+func (s *browser) hasBranch() bool { return s.data != nil && s.data.Branch.Name != "" }
 
 // chosen returns the selected version, or nil until it is read.
 func (s *browser) chosen() *playbooks.VersionDetail {
-	if s.books == nil {
+	if s.data == nil {
 		return nil
 	}
-	return s.books.Version
+	return s.data.Version
 }
 
 // newest returns the number of the branch's newest version.
 func (s *browser) newest() int {
-	if s.books == nil {
+	if s.data == nil {
 		return 0
 	}
-	return s.books.Branch.Versions
+	return s.data.Branch.Versions
 }
 
 // seqNow returns the number of the selected version.
@@ -219,17 +219,17 @@ func (s *browser) choose(branch string) {
 
 // neighbor returns the previous or next branch by name.
 func (s *browser) neighbor(by int) string {
-	if s.books == nil || len(s.books.Branches) == 0 {
+	if s.data == nil || len(s.data.Branches) == 0 {
 		return ""
 	}
-	list := s.books.Branches
-	at := slices.IndexFunc(list, func(b playbook.Branch) bool { return b.Name == s.books.Branch.Name })
+	list := s.data.Branches
+	at := slices.IndexFunc(list, func(b playbook.Branch) bool { return b.Name == s.data.Branch.Name })
 	return list[(max(at, 0)+by+len(list))%len(list)].Name
 }
 
 // branchLike returns the branch whose name equals, begins with or contains the typed text, or "".
 func (s *browser) branchLike(typed string) string {
-	if s.books == nil {
+	if s.data == nil {
 		return ""
 	}
 	typed = strings.ToLower(strings.TrimSpace(typed))
@@ -238,7 +238,7 @@ func (s *browser) branchLike(typed string) string {
 		func(name string) bool { return strings.HasPrefix(name, typed) },
 		func(name string) bool { return strings.Contains(name, typed) },
 	} {
-		for _, b := range s.books.Branches {
+		for _, b := range s.data.Branches {
 			if match(strings.ToLower(b.Name)) {
 				return b.Name
 			}
@@ -252,7 +252,7 @@ func (s *browser) compare() bool {
 	if !s.hasBranch() {
 		return false
 	}
-	now := playbooks.VersionRef{Branch: s.books.Branch.Name, Seq: s.seqNow()}
+	now := playbooks.VersionRef{Branch: s.data.Branch.Name, Seq: s.seqNow()}
 	a, b := now, now
 	switch {
 	case len(s.marks) == 2:
@@ -278,7 +278,7 @@ func (s *browser) mark() {
 	if !s.hasBranch() {
 		return
 	}
-	now := playbooks.VersionRef{Branch: s.books.Branch.Name, Seq: s.seqNow()}
+	now := playbooks.VersionRef{Branch: s.data.Branch.Name, Seq: s.seqNow()}
 	kept := slices.DeleteFunc(slices.Clone(s.marks), func(m playbooks.VersionRef) bool { return m == now })
 	if len(kept) == len(s.marks) {
 		kept = append(kept, now)
@@ -301,8 +301,8 @@ func (s *browser) openRun(shell tui.Shell, l *playbook.Source, screen string) {
 
 // eventOf returns the history event of a merge, or 0 until it is known.
 func (s *browser) eventOf(l *playbook.Source) int64 {
-	if s.books == nil {
+	if s.data == nil {
 		return 0
 	}
-	return s.books.Steps[playbooks.RunKey{WorkflowID: l.WorkflowID, RunID: l.RunID}].Persist
+	return s.data.Steps[playbooks.RunKey{WorkflowID: l.WorkflowID, RunID: l.RunID}].Persist
 }

@@ -59,7 +59,7 @@ func (v *detail) find(shell tui.Shell, from, by int, _ func(row) bool) {
 	shell.Note("no line matches")
 }
 
-func (v *detail) Refresh() { v.books = v.feed.Value() }
+func (v *detail) Refresh() { v.data = v.feed.Value() }
 
 func (v *detail) Scroll(by int) {
 	v.Reader.Scroll(by)
@@ -113,7 +113,7 @@ func (v *detail) Draw(now time.Time, focused bool) []string {
 
 // hold keeps the version that the user reads: the list stops following the newest.
 func (v *detail) hold() {
-	if at := v.chosen(); v.Mode == versionMode && v.seq < 0 && at != nil && at.Branch == v.books.Branch.Name {
+	if at := v.chosen(); v.Mode == versionMode && v.seq < 0 && at != nil && at.Branch == v.data.Branch.Name {
 		v.seq = at.Seq
 		v.want()
 	}
@@ -181,7 +181,7 @@ func (w *detailWriter) source(by *playbook.Source, did string, ink theme.Ink) {
 	s := w.S
 	l := w.Line().Add(s.Text, "   ").Add(s.Accent, console.OrDash(by.TaskID, s.Glyphs)).Add(ink, "  "+did)
 	l.Add(s.Muted, "  v"+strconv.Itoa(by.Seq))
-	if w.books.Branch.Name != by.Branch {
+	if w.data.Branch.Name != by.Branch {
 		l.Add(s.Muted, " of "+text.Safe(by.Branch, " "))
 	}
 	w.End(l.Add(s.Muted, "  "+w.Ago(by.At)))
@@ -196,7 +196,7 @@ func (w *detailWriter) source(by *playbook.Source, did string, ink theme.Ink) {
 // steps names the history events of a merge.
 func (w *detailWriter) steps(by *playbook.Source) string {
 	key := playbooks.RunKey{WorkflowID: by.WorkflowID, RunID: by.RunID}
-	st, known := w.books.Steps[key]
+	st, known := w.data.Steps[key]
 	switch {
 	case known && st.Err != "":
 		return "history not read: " + text.Safe(st.Err, " ")
@@ -384,11 +384,11 @@ func (w *detailWriter) found(f *playbook.Finding) {
 
 // uncheckedKinds writes the kinds of findings that could not be checked.
 func (w *detailWriter) uncheckedKinds() {
-	if len(w.books.Health.Unchecked) == 0 {
+	if len(w.data.Health.Unchecked) == 0 {
 		return
 	}
 	w.Section("Not checked", "")
-	for _, u := range w.books.Health.Unchecked {
+	for _, u := range w.data.Health.Unchecked {
 		w.Prose("   "+string(u.Kind)+": ", w.S.Muted, u.Why)
 	}
 }

@@ -38,8 +38,8 @@ func (s *browser) argument() *tui.Argument {
 }
 
 func (s *browser) candidates() (list []tui.Candidate) {
-	if books := s.feed.Value(); books != nil {
-		for _, b := range books.Branches {
+	if data := s.feed.Value(); data != nil {
+		for _, b := range data.Branches {
 			list = append(list, tui.Candidate{Value: b.Name, Help: ace.Count(b.Versions, "version")})
 		}
 	}
@@ -96,7 +96,7 @@ func (v *List) Title() string {
 	if !v.hasBranch() {
 		return "Playbook"
 	}
-	return "Playbook " + text.Safe(v.books.Branch.Name, " ")
+	return "Playbook " + text.Safe(v.data.Branch.Name, " ")
 }
 
 func (v *List) Footer() string {
@@ -129,14 +129,14 @@ func (v *List) export(s tui.Shell) tea.Cmd {
 		s.Note("no playbook to export yet; n on the overview starts an experiment")
 		return nil
 	}
-	if v.branch != "" && v.branch != v.books.Branch.Name {
+	if v.branch != "" && v.branch != v.data.Branch.Name {
 		s.Note("reading the playbook " + text.Safe(v.branch, " ") + "; ctrl+s again exports it")
 		return nil
 	}
-	return v.actor.AskExport(s, fmt.Sprintf("%s@%d", v.books.Branch.Name, v.seqNow()))
+	return v.actor.AskExport(s, fmt.Sprintf("%s@%d", v.data.Branch.Name, v.seqNow()))
 }
 
-// find goes to the next matching row, starting from rows after the cursor, and wraps around.
+// find goes to the next matching row, from the row that is from rows after the cursor, and wraps around.
 type find func(shell tui.Shell, from, by int, match func(row) bool)
 
 // bindings returns the keys of both panes.
@@ -276,23 +276,23 @@ func (v *List) SetSize(width, height int) {
 }
 
 func (v *List) Refresh() {
-	v.books, v.remote = v.feed.Value(), v.controls.Connection().Mode == "remote"
+	v.data, v.remote = v.feed.Value(), v.controls.Connection().Mode == "remote"
 }
 
 // pair returns the requested difference, or nil until it is read.
 func (s *browser) pair() *playbooks.Pair {
-	if s.books == nil || s.books.Compared == nil || s.books.Compared.A != s.pairA ||
-		s.books.Compared.B != s.pairB {
+	if s.data == nil || s.data.Compared == nil || s.data.Compared.A != s.pairA ||
+		s.data.Compared.B != s.pairB {
 		return nil
 	}
-	return s.books.Compared
+	return s.data.Compared
 }
 
 func (s *browser) health() *playbooks.VersionHealth {
-	if s.books == nil || s.books.Health == nil {
+	if s.data == nil || s.data.Health == nil {
 		return nil
 	}
-	return s.books.Health
+	return s.data.Health
 }
 
 func (v *List) Page() int { return v.tables[v.Mode].Page() }
@@ -349,8 +349,8 @@ func (v *List) stateLine() string {
 	if !v.hasBranch() {
 		return l.String(s.Text)
 	}
-	if v.books.Err != "" {
-		l.Add(s.Error, " "+g.Failed+" "+text.Safe(v.books.Err, " "))
+	if v.data.Err != "" {
+		l.Add(s.Error, " "+g.Failed+" "+text.Safe(v.data.Err, " "))
 		return l.String(s.Text)
 	}
 	switch at := v.chosen(); {
@@ -370,7 +370,7 @@ func (v *List) stateLine() string {
 		l.Add(s.Muted, sep+ace.Count(at.Record.Bullets, "bullet"))
 		v.sizeLine(l, at, sep)
 	}
-	if n := len(v.books.Branches); n > 1 {
+	if n := len(v.data.Branches); n > 1 {
 		l.Add(s.Muted, sep+"[ ] "+ace.Number(n)+" branches")
 	}
 	return l.String(s.Text)
@@ -406,7 +406,7 @@ const reportedChanges = "what a run of another program changed is on its run scr
 
 // empty explains why the list is empty.
 func (v *List) empty() []string {
-	b, g := v.books, v.Styles.Glyphs
+	b, g := v.data, v.Styles.Glyphs
 	switch {
 	case b == nil:
 		return []string{"reading the playbooks" + g.Ellipsis}

@@ -22,7 +22,7 @@ import (
 type bulletOrder int
 
 const (
-	byBook bulletOrder = iota
+	byPlaybook bulletOrder = iota
 	ByHelpful
 	byHarmful
 	byNewest
@@ -107,8 +107,8 @@ type versionRow struct {
 
 // version returns the version if it is in the window that is read.
 func (r versionRow) version() (v playbook.Version, ok bool) {
-	if i := r.seq - r.s.books.From; i >= 0 && i < len(r.s.books.Versions) {
-		return r.s.books.Versions[i], true
+	if i := r.seq - r.s.data.From; i >= 0 && i < len(r.s.data.Versions) {
+		return r.s.data.Versions[i], true
 	}
 	return v, false
 }
@@ -121,7 +121,7 @@ func (r versionRow) detail() *playbooks.VersionDetail {
 	return nil
 }
 
-func (r versionRow) key() string { return r.s.books.Branch.Name + " " + strconv.Itoa(r.seq) }
+func (r versionRow) key() string { return r.s.data.Branch.Name + " " + strconv.Itoa(r.seq) }
 
 func (r versionRow) write(w *detailWriter) {
 	if at := r.detail(); at != nil {
@@ -131,7 +131,7 @@ func (r versionRow) write(w *detailWriter) {
 
 func (r versionRow) source() *playbook.Source {
 	at := r.detail()
-	if at == nil || at.Seq == 0 || at.Branch != r.s.books.Branch.Name {
+	if at == nil || at.Seq == 0 || at.Branch != r.s.data.Branch.Name {
 		return nil
 	}
 	v := at.Record
@@ -147,7 +147,7 @@ func (r versionRow) copied() (what, text string) {
 }
 
 func (r versionRow) Copies() []tui.Copy {
-	name := r.s.books.Branch.Name + "@" + strconv.Itoa(r.seq)
+	name := r.s.data.Branch.Name + "@" + strconv.Itoa(r.seq)
 	list := []tui.Copy{{Key: "i", What: "version", Text: name}, console.CommandCopy("playbook", "show", name)}
 	if v, ok := r.version(); ok {
 		list = append(list, console.JSONCopy(v))
@@ -297,7 +297,7 @@ func oneLine(t string) string {
 func (r versionRow) cells(now time.Time, s theme.Styles) []widget.Cell {
 	g := s.Glyphs
 	mark := widget.Cell{" ", s.Text}
-	if slices.Contains(r.s.marks, playbooks.VersionRef{Branch: r.s.books.Branch.Name, Seq: r.seq}) {
+	if slices.Contains(r.s.marks, playbooks.VersionRef{Branch: r.s.data.Branch.Name, Seq: r.seq}) {
 		mark = widget.Cell{g.Running, s.Accent}
 	}
 	number := widget.Cell{"v" + strconv.Itoa(r.seq), s.Accent}

@@ -55,9 +55,9 @@ func (r blueprintFieldRow) Draw(l *line) {
 		}
 	}
 	value = strings.Join(strings.Fields(oneLine(value)), " ")
-	room := max(l.Width-fieldNameWidth-text.Width(more)-1, 8)
+	space := max(l.Width-fieldNameWidth-text.Width(more)-1, 8)
 	l.add(l.S.Muted, text.Fit(r.name, fieldNameWidth, "")).
-		add(widget.If(!r.f.Bad, l.S.Text, l.S.Error), text.Cut(value, room, l.S.Glyphs.Ellipsis)).
+		add(widget.If(!r.f.Bad, l.S.Text, l.S.Error), text.Cut(value, space, l.S.Glyphs.Ellipsis)).
 		add(l.S.Muted, more).add(l.S.Muted, r.moment(l.Now, l.Loc))
 }
 

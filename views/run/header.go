@@ -111,7 +111,7 @@ func addPhases(l *text.Line, d *histories.Detail, names, durations bool, now tim
 				link = " " + s.Glyphs.Link + " "
 			}
 		}
-		if text.Width(label)+text.Width(link) > l.Room() {
+		if text.Width(label)+text.Width(link) > l.Rest() {
 			return false
 		}
 		l.Add(m.Ink, label).Add(s.Border, link)

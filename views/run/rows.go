@@ -193,11 +193,11 @@ func writeRows(w *widget.Writer, rows []listedRow, most int) {
 // writePieces writes pieces one after the other, wrapped between words to at most most lines.
 func writePieces(w *widget.Writer, pieces []widget.Span, indent string, most int) {
 	const hanging = "  "
-	room := w.Width - len(indent+hanging) - 1
+	space := w.Width - len(indent+hanging) - 1
 	l, used := w.Line().Add(w.S.Text, indent), -len(hanging)
 	for _, p := range pieces {
 		for _, word := range widget.SplitWords(p.Text) {
-			if used > 0 && used+text.Width(word) > room {
+			if used > 0 && used+text.Width(word) > space {
 				if most--; most == 0 {
 					w.End(l.Add(w.S.Muted, w.S.Glyphs.Ellipsis))
 					return

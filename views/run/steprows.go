@@ -158,7 +158,7 @@ func (w *inspection) causes(chain []histories.Cause) {
 	}
 }
 
-// causeRow is one link of the chain behind the failure.
+// causeRow is a cause in the chain behind the failure.
 type causeRow struct {
 	textRow
 	c histories.Cause

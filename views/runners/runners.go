@@ -198,8 +198,8 @@ func (v *list) open(s tui.Shell) tea.Cmd {
 func (v *list) Draw(now time.Time, focused bool) []string {
 	v.arrange()
 	lines := v.head(now)
-	if say := v.empty(); say != nil {
-		return v.Message(lines, say...)
+	if reason := v.empty(); reason != nil {
+		return v.Message(lines, reason...)
 	}
 	v.list.SetSize(v.Width, max(v.Height-len(lines), 0))
 	lines = append(lines, v.list.Draw(v.Styles, focused,

@@ -95,7 +95,7 @@ func commonValue(rows []runs.Run, c Column, now time.Time, s theme.Styles) (valu
 }
 
 // said lists the common values, for the title.
-func (c *common) said(g theme.Glyphs) (said []string) {
+func (c *common) shared(g theme.Glyphs) (shared []string) {
 	if len(c.values) == 0 {
 		return nil
 	}
@@ -104,12 +104,12 @@ func (c *common) said(g theme.Glyphs) (said []string) {
 		switch {
 		case !ok || value == "" || value == g.Dash:
 		case column.right || column.ID == "delta":
-			said = append(said, column.name()+" "+value)
+			shared = append(shared, column.name()+" "+value)
 		default:
-			said = append(said, value)
+			shared = append(shared, value)
 		}
 	}
-	return said
+	return shared
 }
 
 // minLead is the minimum number of words that are left out of the subjects.

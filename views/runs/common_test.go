@@ -29,7 +29,7 @@ func TestCommonColumns(t *testing.T) {
 	var c common
 	look := func(query string, rows []runs.Run) []string {
 		c.look(&runs.RunList{Query: query, Rows: rows}, time.Unix(2, 0), s)
-		return c.said(s.Glyphs)
+		return c.shared(s.Glyphs)
 	}
 	want := []string{"■ completed", "✗ wrong", "e", "m", "cost $0"}
 	if got := look("", tasks(2)); len(got) > 0 {

@@ -68,9 +68,9 @@ func (n *notices) missing() []string {
 	if len(missing) == 0 {
 		return nil
 	}
-	say := []string{"", "the server lacks the search attributes " + strings.Join(missing, ", "), "add them:"}
+	lines := []string{"", "the server lacks the search attributes " + strings.Join(missing, ", "), "add them:"}
 	command := ace.SetupCommand(n.address, n.namespace)
-	return append(say, text.Wrap(command, max(n.table.width-2, 1))...)
+	return append(lines, text.Wrap(command, max(n.table.width-2, 1))...)
 }
 
 // problem shows why the list could not be read: the error, the query with a caret below the error, and
@@ -80,19 +80,19 @@ func (n *notices) problem() []string {
 		return nil
 	}
 	s, width := n.pane.Styles, n.table.width
-	say := func(ink theme.Ink, t string) string {
+	draw := func(ink theme.Ink, t string) string {
 		return ink.Paint(text.Fit(t, width, s.Glyphs.Ellipsis))
 	}
-	what := say(s.Error, " "+s.Glyphs.Failed+" "+text.Safe(n.listing.Runs.Err, " "))
+	what := draw(s.Error, " "+s.Glyphs.Failed+" "+text.Safe(n.listing.Runs.Err, " "))
 	at := n.listing.Runs.ErrAt
 	if at < 0 || at > len(n.listing.Runs.Query) {
 		if n.listing.Runs.Loaded.IsZero() && len(n.listing.Runs.Rows) > 0 {
-			return []string{what, say(s.Muted, "   the rows below belong to the previous query")}
+			return []string{what, draw(s.Muted, "   the rows below belong to the previous query")}
 		}
 		return []string{what}
 	}
 	query, caret := around(n.listing.Runs.Query, at, width-5)
-	return []string{say(s.Text, " / "+query), say(s.Error, " "+text.Spaces(caret+2)+"^"), what}
+	return []string{draw(s.Text, " / "+query), draw(s.Error, " "+text.Spaces(caret+2)+"^"), what}
 }
 
 // around returns the part of a query around a byte, at most width cells, and the number of cells before that

@@ -121,11 +121,11 @@ func (p *sidePanel) draw(width, height int, focused bool) []string {
 	head := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
 	head.Add(s.Title, " "+title).Add(s.Muted, "  "+p.state())
 	lines := append(make([]string, 0, height), head.String(s.Text))
-	room := max(height-2, 1)
-	if p.top = widget.TopOf(p.top, p.cursor, room, len(p.items)); p.top == 1 && p.cursor < room {
+	space := max(height-2, 1)
+	if p.top = widget.TopOf(p.top, p.cursor, space, len(p.items)); p.top == 1 && p.cursor < space {
 		p.top = 0 // the first heading
 	}
-	for i := p.top; i < min(p.top+room, len(p.items)); i++ {
+	for i := p.top; i < min(p.top+space, len(p.items)); i++ {
 		lines = append(lines, drawItem(p.items[i], i == p.cursor, focused, width, s))
 	}
 	lines = widget.Fill(lines, width, height-1)

@@ -70,7 +70,7 @@ func (v *Runs) Title() string {
 	if v.Layout.Chosen != nil || v.Layout.wide {
 		return title
 	}
-	return v.Join(append([]string{title}, v.common.said(v.Styles.Glyphs)...)...)
+	return v.Join(append([]string{title}, v.common.shared(v.Styles.Glyphs)...)...)
 }
 
 // Footer shows the state of the list, then the position: "12/10,214", with a plus if the total is unknown.

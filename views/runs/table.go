@@ -115,21 +115,21 @@ func (t *table) orderState() string {
 	if int64(len(t.listing.Runs.Rows)) < t.listing.Runs.Total {
 		held += " of " + ace.Number(t.listing.Runs.Total)
 	}
-	say := ""
+	order := ""
 	if t.Sorting.retrying {
-		say = "only retrying"
+		order = "only retrying"
 		if r := t.listing.Runs.Retries; r.LookedAt < r.Open {
 			held += " (" + ace.Number(r.LookedAt) + " of " + ace.Number(r.Open) +
 				" open checked)"
 		}
 	}
 	if c, ok := columnBy(t.Sorting.By); ok && t.Sorting.By != "" {
-		say += widget.If(say != "", ", ", "")
+		order += widget.If(order != "", ", ", "")
 		name := widget.If(t.unpriced, "tokens (no run has a cost)", c.name())
-		say += "sorted by " + name
-		say += widget.If(t.Sorting.Reverse, " reversed", "")
+		order += "sorted by " + name
+		order += widget.If(t.Sorting.Reverse, " reversed", "")
 	}
-	return say + ", over " + held
+	return order + ", over " + held
 }
 
 func (t *table) position() string {

@@ -281,22 +281,22 @@ func (p *barPane) drawLanes(l *histories.EventLog, now time.Time, focused bool, 
 		}
 	}
 	w, name := p.shown(), laneNameWidth(p.Width)
-	room := max(p.Width-widget.PointerWidth-name-durationWidth-2*laneGap, 1)
-	lines := []string{p.axis(w, l.Spans[0].Start, name, room)}
+	space := max(p.Width-widget.PointerWidth-name-durationWidth-2*laneGap, 1)
+	lines := []string{p.axis(w, l.Spans[0].Start, name, space)}
 	for i := p.top; i < min(p.top+p.lanesShown, len(p.lanes)); i++ {
-		lines = append(lines, p.lane(p.lanes[i], w, name, room, now, i == p.cursor, focused))
+		lines = append(lines, p.lane(p.lanes[i], w, name, space, now, i == p.cursor, focused))
 	}
 	return lines
 }
 
 // axis returns the line of times. Each time starts at the cell that it names.
-func (p *barPane) axis(w histories.Window, zero int64, name, room int) string {
-	line := []rune(strings.Repeat(" ", room))
+func (p *barPane) axis(w histories.Window, zero int64, name, space int) string {
+	line := []rune(strings.Repeat(" ", space))
 	from := 0
-	for _, t := range w.Ticks(zero, max(room/12, 1)) {
-		x := w.Column(t, room)
+	for _, t := range w.Ticks(zero, max(space/12, 1)) {
+		x := w.Column(t, space)
 		label := []rune(p.Styles.Glyphs.Plain.Side + axisTime(time.Duration(t-zero)))
-		if x < from || x+len(label) > room {
+		if x < from || x+len(label) > space {
 			continue
 		}
 		copy(line[x:], label)
@@ -331,7 +331,7 @@ func axisTime(d time.Duration) string {
 }
 
 // lane returns the line of a span: its name in the tree, its duration and its bar.
-func (p *barPane) lane(at int32, w histories.Window, name, room int, now time.Time, cursor,
+func (p *barPane) lane(at int32, w histories.Window, name, space int, now time.Time, cursor,
 	focused bool) string {
 	s, g := p.Styles, p.Styles.Glyphs
 	sp := &p.spans[at]
@@ -351,7 +351,7 @@ func (p *barPane) lane(at int32, w histories.Window, name, room int, now time.Ti
 			long = ">" + long
 		}
 	}
-	cells := make([]histories.Cell, room)
+	cells := make([]histories.Cell, space)
 	w.Draw(cells, sp, now)
 	if sp.Kind == histories.SpanGroup && p.isFolded(sp) {
 		clear(cells)
@@ -367,7 +367,7 @@ func (p *barPane) lane(at int32, w histories.Window, name, room int, now time.Ti
 		label, long = text.Spaces(widget.PointerWidth)+p.spanInk(sp).Paint(label), s.Muted.Paint(long)
 	}
 	line := label + text.Spaces(laneGap) + long + text.Spaces(laneGap) +
-		p.paintCells(cells, sp, p.markedColumn(w, room))
+		p.paintCells(cells, sp, p.markedColumn(w, space))
 	return text.Fit(line, p.Width, "")
 }
 

@@ -93,18 +93,18 @@ func (v *eventInspector) Draw(now time.Time, focused bool) []string {
 // about returns the selected span, or the summary of the event, in a few lines.
 func (v *eventInspector) about(l *histories.EventLog, id int64, now time.Time) []string {
 	s := v.Styles
-	say := func(ink theme.Ink, label, what string) string {
+	fact := func(ink theme.Ink, label, what string) string {
 		line := v.Line()
 		return line.Add(s.Muted, text.Fit(" "+label, max(10, len(label)+2), "")).
 			Add(ink, text.Safe(widget.Bounded(what, v.Width), " ")).String(s.Text)
 	}
 	if v.t.onList {
 		e := l.Event(id)
-		lines := []string{say(s.Text, "at", e.At().In(v.t.location).Format("2006-01-02 15:04:05.000")+"  "+
+		lines := []string{fact(s.Text, "at", e.At().In(v.t.location).Format("2006-01-02 15:04:05.000")+"  "+
 			offset(e.At().Sub(l.Start())))}
 		if e.Message != "" {
 			ink := widget.If(e.Error, s.Error, s.Text)
-			lines = append(lines, say(ink, "message", e.Message))
+			lines = append(lines, fact(ink, "message", e.Message))
 		}
 		return lines
 	}
@@ -116,15 +116,15 @@ func (v *eventInspector) about(l *histories.EventLog, id int64, now time.Time) [
 	if wait := sp.Waited(now); wait > 0 && sp.Kind != histories.SpanRun {
 		duration += ", after waiting for " + text.Duration(wait)
 	}
-	lines := []string{say(v.t.bars.spanInk(sp), sp.Kind.String(), sp.Name),
-		say(s.Text, "state", sp.State.String()),
-		say(s.Text, "started", offset(time.Duration(sp.Start-l.Spans[0].Start))),
-		say(s.Text, "duration", duration)}
+	lines := []string{fact(v.t.bars.spanInk(sp), sp.Kind.String(), sp.Name),
+		fact(s.Text, "state", sp.State.String()),
+		fact(s.Text, "started", offset(time.Duration(sp.Start-l.Spans[0].Start))),
+		fact(s.Text, "duration", duration)}
 	if sp.Attempt > 1 {
-		lines = append(lines, say(s.Retrying, "attempt", ace.Number(sp.Attempt)))
+		lines = append(lines, fact(s.Retrying, "attempt", ace.Number(sp.Attempt)))
 	}
 	if sp.Error != "" {
-		lines = append(lines, say(s.Error, "error", sp.Error))
+		lines = append(lines, fact(s.Error, "error", sp.Error))
 	}
 	return append(lines, s.Border.Paint(strings.Repeat(s.Glyphs.Plain.Top, v.Width)))
 }

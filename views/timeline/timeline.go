@@ -51,7 +51,7 @@ func (s *scope) matches() func(*histories.Span) bool {
 	return m.Span
 }
 
-// pane is one of the two ways to show the events.
+// pane shows the events as bars or as a list.
 type pane interface {
 	draw(l *histories.EventLog, now time.Time, focused bool, status string) []string
 	scroll(l *histories.EventLog, by int)

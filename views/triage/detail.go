@@ -95,14 +95,14 @@ type findingWriter struct {
 func (w *findingWriter) fact(label, value string) { w.Fact(label, w.S.Text, value) }
 
 // link writes a line for a run that enter opens.
-func (w *findingWriter) link(r runs.Run, say string) {
+func (w *findingWriter) link(r runs.Run, remark string) {
 	m := w.S.Status(string(r.Status))
 	w.runs[len(w.Lines)] = r
-	w.End(w.Line().Add(m.Ink, " "+m.Glyph+" ").Add(w.S.Text, console.NameOf(r)).Add(w.S.Muted, "  "+say))
+	w.End(w.Line().Add(m.Ink, " "+m.Glyph+" ").Add(w.S.Text, console.NameOf(r)).Add(w.S.Muted, "  "+remark))
 }
 
-func (w *findingWriter) title(m theme.Mark, say string) {
-	w.End(w.Line().Add(m.Ink, " "+m.Glyph+" "+text.Safe(m.Word, " ")).Add(w.S.Strong, "  "+say))
+func (w *findingWriter) title(m theme.Mark, remark string) {
+	w.End(w.Line().Add(m.Ink, " "+m.Glyph+" "+text.Safe(m.Word, " ")).Add(w.S.Strong, "  "+remark))
 }
 
 func (g groupRow) write(w *findingWriter, t *triage.Result) {

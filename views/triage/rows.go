@@ -239,7 +239,7 @@ func (v *list) head(now time.Time) []string {
 }
 
 func (v *list) progress(scan triage.Scan) string {
-	say := v.Styles.Glyphs.Refresh + " " + scan.Stage
-	say += widget.If(scan.Total > 0, " "+ace.Number(scan.Done)+"/"+ace.Number(scan.Total), "")
-	return say + " (ctrl+r stops)"
+	summary := v.Styles.Glyphs.Refresh + " " + scan.Stage
+	summary += widget.If(scan.Total > 0, " "+ace.Number(scan.Done)+"/"+ace.Number(scan.Total), "")
+	return summary + " (ctrl+r stops)"
 }
