@@ -157,6 +157,14 @@ func (h *help) follow(height int) {
 	}
 }
 
+// nameOf returns the names of the keys of a binding, or the command of a screen without a key.
+func (h *help) nameOf(b Binding) string {
+	if screen, ok := strings.CutPrefix(b.Action, "screen."); ok && len(b.Keys) == 0 {
+		return ":" + screen
+	}
+	return h.keys.namesOf(b)
+}
+
 func (h *help) draw(s theme.Styles, width int, _ time.Time) (above, lines, below []string) {
 	typed := s.Muted.Paint("type to search")
 	if h.query != "" {
@@ -166,7 +174,7 @@ func (h *help) draw(s theme.Styles, width int, _ time.Time) (above, lines, below
 	names := make([]string, len(list))
 	w := 0
 	for i, e := range list {
-		names[i] = h.keys.namesOf(e.Binding)
+		names[i] = h.nameOf(e.Binding)
 		if !e.Motion {
 			w = max(w, text.Width(names[i]))
 		}

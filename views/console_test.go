@@ -159,7 +159,7 @@ func TestARunStartedAgainIsAnotherRun(t *testing.T) {
 func TestEscNeverQuits(t *testing.T) {
 	sc := newScreen(t, full(5), plainLook, 80, 24)
 	sc.press("enter")
-	sc.has("Facts")
+	sc.has("Under way")
 	for range 3 {
 		if cmd := sc.press("esc"); cmd != nil {
 			t.Fatal("esc returned a command")
@@ -304,7 +304,7 @@ func TestLogFollowsUntilScrolledUp(t *testing.T) {
 		return s
 	}
 	sc := newScreen(t, snap(0, 50), plainLook, 80, 24)
-	sc.press("enter", "m")
+	sc.press("tab", "m")
 	sc.has("entry 49.")
 	sc.show(snap(0, 60))
 	sc.has("entry 59.")

@@ -71,7 +71,7 @@ func TestDoubleClickOpensARun(t *testing.T) {
 		t.Errorf("the click selected %s, not %s", got, want)
 	}
 	sc.click(20, 8)
-	sc.has("[Runs]")
+	sc.has("[Inspect]")
 	sc.has(want)
 	sc.press("esc")
 	if got := sc.selected(); got != want {

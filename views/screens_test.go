@@ -38,10 +38,10 @@ func TestPlainScreens(t *testing.T) {
 		width, height int
 		keys          []string
 	}{
-		"detail":        {full(60), 80, 24, []string{"enter"}},
-		"detail-end":    {full(60), 80, 24, []string{"enter", "G"}},
-		"detail-log":    {full(60), 80, 24, []string{"enter", "m", "g"}},
-		"detail-wide":   {full(60), 200, 50, []string{"enter", "G"}},
+		"detail":        {full(60), 80, 24, []string{"tab"}},
+		"detail-end":    {full(60), 80, 24, []string{"tab", "G"}},
+		"detail-log":    {full(60), 80, 24, []string{"tab", "m", "g"}},
+		"detail-wide":   {full(60), 200, 50, []string{"tab", "G"}},
 		"light-wide":    {full(60), 120, 30, nil},
 		"nothing":       {nil, 80, 24, nil},
 		"starting":      {starting(), 80, 24, nil},
@@ -51,7 +51,7 @@ func TestPlainScreens(t *testing.T) {
 		"no-match":      {noMatch(), 80, 24, nil},
 		"query-error":   {queryError(), 80, 24, nil},
 		"help":          {full(60), 80, 24, []string{"?"}},
-		"help-wide":     {full(60), 200, 50, []string{"enter", "?"}},
+		"help-wide":     {full(60), 200, 50, []string{"tab", "?"}},
 		"help-small":    {full(60), 40, 12, []string{"?", "j", "j"}},
 		"prompt":        {full(60), 80, 24, append([]string{"/", "ctrl+u"}, letters("wrong exp=a")...)},
 		"confirm":       {full(60), 80, 24, []string{"x"}},
@@ -59,9 +59,9 @@ func TestPlainScreens(t *testing.T) {
 		"tiny":          {full(60), 30, 8, nil},
 		"narrow":        {full(60), 40, 12, nil},
 		"hostile":       {hostile(), 80, 24, nil},
-		"hostile-run":   {hostile(), 80, 24, []string{"enter"}},
-		"foreign":       {foreign(), 80, 24, []string{"enter"}},
-		"experiment":    {experiment(), 80, 30, []string{"enter"}},
+		"hostile-run":   {hostile(), 80, 24, []string{"tab"}},
+		"foreign":       {foreign(), 80, 24, []string{"tab"}},
+		"experiment":    {experiment(), 80, 30, []string{"tab"}},
 		"unhealthy":     {unhealthy(), 80, 24, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,8 @@ type Comparer struct {
 	nav      *Navigation
 	listing  *Listing
 	controls Controls
+	// Experiments compares two experiments, by workflow ID.
+	Experiments func(s tui.Shell, a, b string)
 }
 
 // Compare compares two runs.
@@ -38,6 +40,11 @@ func (c *Comparer) CompareMarked(s tui.Shell) {
 	}
 	if pair[1].Start.Before(pair[0].Start) {
 		slices.Reverse(pair)
+	}
+	isExperiment := func(r runs.Run) bool { return r.Type == ace.ExperimentWorkflow }
+	if isExperiment(pair[0]) && isExperiment(pair[1]) {
+		c.Experiments(s, pair[0].WorkflowID, pair[1].WorkflowID)
+		return
 	}
 	c.Compare(s, pair[0], pair[1])
 }

@@ -76,7 +76,7 @@ func New(o Options, detail Value[*histories.Detail]) *Console {
 		Actor:      actor,
 		Launcher:   launcher,
 		Forks:      forks,
-		Comparer:   &Comparer{nav, listing, o.Controls},
+		Comparer:   &Comparer{nav: nav, listing: listing, controls: o.Controls},
 		Verifier:   &Verifier{nav, listing, o.Controls},
 		Controls:   o.Controls,
 		Location:   o.Location,

@@ -189,6 +189,18 @@ func (fs *Forks) ForkOf(view string, at func() (runs.Run, string, bool)) tui.Bin
 	})
 }
 
+// ForkMarkedOf is [Forks.ForkOf] for a screen that marks runs: the key forks the marked runs if there are some.
+func (fs *Forks) ForkMarkedOf(view string, at func() (runs.Run, string, bool)) tui.Binding {
+	one := fs.ForkOf(view, at).Do
+	return forkBinding(view, "fork the marked runs, or the run under the cursor, with changes", "fork",
+		func(s tui.Shell) tea.Cmd {
+			if fs.actor.hasMarks() {
+				return fs.askForkMarked(s)
+			}
+			return one(s)
+		})
+}
+
 // MarkMatching marks all runs that the filter matches. It reads those that are not loaded. Until the list is
 // loaded, its rows are those of the previous filter.
 func (fs *Forks) MarkMatching(s tui.Shell) tea.Cmd {

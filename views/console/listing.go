@@ -78,6 +78,15 @@ func (l *Listing) ApplyFilter(s tui.Shell, typed string) (ok bool) {
 }
 
 // Pause stops refreshing, or resumes it.
+// Unfilter lists all runs again, and reports whether a filter was set.
+func (l *Listing) Unfilter() bool {
+	if l.Runs.Query == "" {
+		return false
+	}
+	l.controls.SetQuery("")
+	return true
+}
+
 func (l *Listing) Pause(s tui.Shell) {
 	paused := !l.Runs.Paused
 	l.controls.SetPaused(paused)

@@ -67,8 +67,10 @@ func Screens(x *Experiments) (list, compare tui.Screen) {
 
 // New returns the shared state of the screens.
 func New(c *console.Console, feed Feed) *Experiments {
-	return &Experiments{nav: c.Navigation, listing: c.Listing, launcher: c.Launcher, forks: c.Forks,
+	x := &Experiments{nav: c.Navigation, listing: c.Listing, launcher: c.Launcher, forks: c.Forks,
 		comparer: c.Comparer, controls: c.Controls, location: c.Location, feed: feed, Metric: AllMetrics}
+	c.Comparer.Experiments = x.openPair
+	return x
 }
 
 // AllMetrics plots every metric side by side, where there is room.
@@ -183,7 +185,12 @@ func (x *Experiments) compare(s tui.Shell) {
 	if b.Start.Before(a.Start) {
 		slices.Reverse(pair)
 	}
-	x.pair = pair
+	x.openPair(s, pair[0], pair[1])
+}
+
+// openPair compares two experiments, by workflow ID.
+func (x *Experiments) openPair(s tui.Shell, a, b string) {
+	x.pair = []string{a, b}
 	s.Open("compare")
 }
 

@@ -142,6 +142,8 @@ func (v *overview) noRuns() bool {
 	return !list.Loaded.IsZero() && len(list.Rows) == 0 && list.Query == "" && list.Err == ""
 }
 
+func (v *overview) Unfilter() bool { return v.listing.Unfilter() }
+
 func (v *overview) Refresh() {
 	v.home.Refresh()
 	if v.shown {

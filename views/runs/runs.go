@@ -30,6 +30,7 @@ type Runs struct {
 	panel    sidePanel
 	sections sections
 	bindings []tui.Binding
+	inPanel  []tui.Binding // those while a panel is open
 	shown    bool
 	query    string // of the list when it was last taken
 	notices  notices
@@ -95,16 +96,14 @@ func (v *Runs) searched() string {
 // Bindings returns the keys. They are made once because the shell asks at each key and each frame.
 func (v *Runs) Bindings() []tui.Binding {
 	if v.bindings == nil {
-		v.bindings = v.listBindings()
+		list := v.listBindings()
+		v.bindings = append(slices.Clip(list), console.Key("runs.open", "open the run", "", v.open, "enter"))
+		v.inPanel = append(slices.Clip(list),
+			console.Key("runs.choose", "choose the item under the cursor", "choose", v.panel.choose, "enter"),
+			console.Key("runs.close_panel", "close the panel", "close", func() { v.openPanel(noPanel) }, "esc"))
 	}
-	if !v.panel.open() {
-		return v.bindings[:len(v.bindings)-panelKeys]
-	}
-	return v.bindings
+	return widget.If(v.panel.open(), v.inPanel, v.bindings)
 }
-
-// panelKeys is the number of last bindings that exist only while a panel is open.
-const panelKeys = 2
 
 func (v *Runs) listBindings() []tui.Binding {
 	own := []tui.Binding{
@@ -141,10 +140,15 @@ func (v *Runs) listBindings() []tui.Binding {
 			func(s tui.Shell) { v.nextError(s, 1) }, "e"),
 		console.Key("runs.previous_error", "previous run that failed, is retrying or answered wrong", "",
 			func(s tui.Shell) { v.nextError(s, -1) }, "E"),
-		console.Key("runs.choose", "choose the item under the cursor", "choose", v.panel.choose, "enter"),
-		console.Key("runs.close_panel", "close the panel", "close", func() { v.openPanel(noPanel) }, "esc"),
 	}
 	return slices.Concat(widget.Motions("runs", v), v.launcher.LaunchBinding("runs"), own)
+}
+
+func (v *Runs) open(s tui.Shell) tea.Cmd {
+	if !v.nav.Selected.Ok {
+		return nil
+	}
+	return v.nav.OpenRun(s, v.nav.Selected.Run)
 }
 
 func (v *Runs) space(s tui.Shell) tea.Cmd {
@@ -241,13 +245,7 @@ func (v *Runs) Restore(from map[string]string) {
 	}
 }
 
-func (v *Runs) Unfilter() bool {
-	if v.listing.Runs.Query == "" {
-		return false
-	}
-	v.controls.SetQuery("")
-	return true
-}
+func (v *Runs) Unfilter() bool { return v.listing.Unfilter() }
 
 // Refresh keeps the selection on its run and the rows on screen in place: new runs appear only at the very
 // top. While following the newest, the selection moves on when its run closes.

@@ -101,13 +101,14 @@ func (v *list) Bindings() []tui.Binding {
 		point := func() (runs.Run, string, bool) { r, ok := v.run(); return r, "", ok }
 		cancel := "cancel the run under the cursor (asks first)"
 		all = append(all, console.MutatingKey("triage.cancel", cancel, "cancel", v.cancelRun, "x"),
-			v.forks.ForkOf("triage", point))
+			v.forks.ForkMarkedOf("triage", point))
 	}
 	return all
 }
 
 func (v *list) SetShown(shown bool) { v.feed.Look(shown) }
 func (v *list) Refresh()            { v.data = v.feed.Value() }
+func (v *list) Unfilter() bool      { return v.listing.Unfilter() }
 func (v *list) Page() int           { return v.list.Page() }
 
 func (v *list) Scroll(by int) {
