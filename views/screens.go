@@ -51,8 +51,9 @@ type Feeds struct {
 // FeedsOf returns the feeds for the screens of a console.
 func FeedsOf(f *sources.Feeds) Feeds {
 	return Feeds{
-		Runs:        runs.Feeds{List: f.Runs, Facets: f.Facets, Counts: f.RunCounts, Detail: f.Detail},
-		Run:         run.Feeds{Detail: f.Detail, Lineage: f.Lineage, Artifacts: console.NewArtifacts(f.Artifacts)},
+		Runs: runs.Feeds{List: f.Runs, Facets: f.Facets, Counts: f.RunCounts, Detail: f.Detail},
+		Run: run.Feeds{Detail: f.Detail, Lineage: f.Lineage,
+			Artifacts: console.NewArtifacts(f.Artifacts)},
 		Timeline:    f.Events,
 		TimeMachine: f.Replay,
 		Verified:    f.Verified,

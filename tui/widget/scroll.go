@@ -52,7 +52,7 @@ func (p *Panel) Position() string {
 	return ace.Number(p.Top+1) + "-" + ace.Number(last) + " of " + ace.Number(p.Lines)
 }
 
-// TopOf returns the first visible of n lines, near top, so that the cursor is visible and the last page is full.
+// TopOf returns the first visible of n lines, near top, so that the cursor is visible and the page is full.
 func TopOf(top, cursor, page, n int) int {
 	return Clamp(Clamp(top, cursor-page+1, cursor), 0, max(n-page, 0))
 }

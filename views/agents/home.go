@@ -41,8 +41,10 @@ func (h *Home) Sections(now time.Time, g theme.Glyphs) []console.Section {
 	agents, sessions := h.agentRows(now.Local()), h.newest()
 	remark := widget.If(len(agents) == 0, "no transcripts", "cost at list prices")
 	h.sections = []console.Section{
-		{Name: "Coding agents on this machine", Rows: agents, Remark: cmp.Or(console.Reading(h.data, g), remark)},
-		{Name: "Newest sessions", Rows: sessions, Remark: widget.If(len(sessions) == 0, "none", "0 lists all")},
+		{Name: "Coding agents on this machine", Rows: agents,
+			Remark: cmp.Or(console.Reading(h.data, g), remark)},
+		{Name: "Newest sessions", Remark: widget.If(len(sessions) == 0, "none", "0 lists all"),
+			Rows: sessions},
 	}
 	return h.sections
 }
@@ -117,7 +119,8 @@ func (h *Home) newest() (rows []console.Row) {
 				return []widget.SizedCell{{state.Glyph + " " + state.Word, 12, state.Ink},
 					{text.Safe(sessionName(r), " "), 0, s.Text},
 					{console.OrDash(filepath.Base(r.Dir), g), 12, s.Muted}, {string(r.Agent), 8, s.Muted},
-					{text.Span(now.Sub(r.Last)), -5, s.Muted}, {console.CostCell(r.Totals.Usage(), g), -8, s.Text}}
+					{text.Span(now.Sub(r.Last)), -5, s.Muted},
+					{console.CostCell(r.Totals.Usage(), g), -8, s.Text}}
 			}})
 	}
 	return rows

@@ -41,7 +41,8 @@ func (p entryPainter) lines(e *transcripts.Entry, open bool) []string {
 		d.head(p.s.Accent, who, strings.TrimSpace(e.Name+"  "+e.Note))
 		d.body(p.s.Text, e.Text, e.Cut, foldedText)
 	case transcripts.KindText:
-		d.head(p.s.Success, "agent", strings.TrimSpace(shortModel(e.Model)+writingText(e, p.s.Glyphs)))
+		writing := widget.If(e.Open, " writing"+p.s.Glyphs.Ellipsis, "")
+		d.head(p.s.Success, "agent", strings.TrimSpace(shortModel(e.Model)+writing))
 		d.body(p.s.Text, e.Text, e.Cut, foldedText)
 	case transcripts.KindThinking:
 		d.head(p.s.Muted, "thinking", "")
@@ -164,9 +165,4 @@ func toolMark(e *transcripts.Entry, s theme.Styles) theme.Mark {
 		return theme.Mark{Glyph: s.Glyphs.Success, Ink: s.Success}
 	}
 	return theme.Mark{Glyph: s.Glyphs.Wrong, Word: "failed", Ink: s.Failed}
-}
-
-// writingText marks a text that the agent is still writing.
-func writingText(e *transcripts.Entry, g theme.Glyphs) string {
-	return widget.If(e.Open, " writing"+g.Ellipsis, "")
 }

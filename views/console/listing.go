@@ -186,7 +186,16 @@ func (m *marks) Toggle(r runs.Run) bool {
 	return true
 }
 
-// Mark adds runs to the marked ones, up to [MaxMarks].
+// ToggleMark marks or unmarks a run. It notes if [MaxMarks] runs are marked, and returns false.
+func (l *Listing) ToggleMark(s tui.Shell, r runs.Run) bool {
+	if !l.Marks.Toggle(r) {
+		s.Note("at most " + ace.Number(MaxMarks) + " runs can be marked")
+		return false
+	}
+	return true
+}
+
+// Mark adds runs to the marked runs, up to [MaxMarks].
 func (l *Listing) Mark(s tui.Shell, list []runs.Run) {
 	left := 0
 	for _, r := range list {

@@ -39,8 +39,8 @@ func Doing(done string, do func(context.Context) error) func(context.Context) (s
 	return func(ctx context.Context) (string, runs.Run, error) { return done, runs.Run{}, do(ctx) }
 }
 
-// Propose prepares an action on one run in the background, then asks the user to confirm it. The user can stop
-// the preparation.
+// Propose prepares an action on one run in the background, then asks the user to confirm it. The user can
+// stop the preparation.
 func (p *Pipeline) Propose(s tui.Shell, verb, name string, of runs.ID, prepare preparer) tea.Cmd {
 	ctx, stop := context.WithTimeout(p.Context, ActionTimeout)
 	w := &tui.Waiting{Title: capital(verb) + " " + name + "?", Leave: stop,

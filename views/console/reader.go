@@ -58,14 +58,11 @@ func (r *Reader) Scroll(by int) {
 
 // Footer returns the position, or "" if all lines are visible.
 func (r *Reader) Footer() string {
-	n := len(r.Lines)
-	switch {
-	case n <= r.Page():
-		return ""
-	case r.Pointer:
+	n, visible := len(r.Lines), widget.Panel{Top: r.Top, Lines: len(r.Lines), Height: r.Page()}
+	if r.Pointer && n > r.Page() {
 		return ace.Number(r.Cursor+1) + "/" + ace.Number(n)
 	}
-	return ace.Number(r.Top+1) + "-" + ace.Number(min(r.Top+r.Page(), n)) + " of " + ace.Number(n)
+	return visible.Position()
 }
 
 // Show draws a document. With a new key it starts at the top. write is called again if key, of or the width

@@ -1,8 +1,6 @@
 package console
 
 import (
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -158,9 +156,6 @@ func runExit(p ace.Phase) ace.Status {
 	return map[ace.Phase]ace.Status{"completed": ace.Completed, "failed": ace.Failed,
 		"stopped": ace.Canceled}[p]
 }
-
-// ChangedNames lists the fields that a fork changed, sorted.
-func ChangedNames(f *ace.Forked) []string { return slices.Sorted(maps.Keys(f.Changed)) }
 
 // OperationMark returns the mark of an operation: of its type, unless it is only proposed or had no effect.
 func OperationMark(op *ace.Operation, s theme.Styles) theme.Mark {

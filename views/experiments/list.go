@@ -447,7 +447,8 @@ func (v *list) cells(r experiments.Experiment, now time.Time) []widget.Cell {
 		{status.Glyph + " " + console.OrDash(status.Word, g), status.Ink},
 		{tasksCell(p, g), s.Text}, {rateCell(accuracyOf(r), g), s.Text}, {accuracyRange(p, g), s.Muted},
 		{evalCell(p.Eval, g), s.Text}, {evalRange(p.Eval, g), s.Muted},
-		{widget.If(p.Bullets == 0, g.Dash, ace.Number(p.Bullets)), s.Text}, {console.CostCell(p.Usage, g), s.Muted},
+		{widget.If(p.Bullets == 0, g.Dash, ace.Number(p.Bullets)), s.Text},
+		{console.CostCell(p.Usage, g), s.Muted},
 		{text.Span(now.Sub(r.Start)), s.Muted},
 	}
 }

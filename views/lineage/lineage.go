@@ -140,15 +140,9 @@ func (v *lineage) toOriginal(s tui.Shell) {
 }
 
 func (v *lineage) mark(s tui.Shell) {
-	n := v.node()
-	if n == nil {
-		return
+	if n := v.node(); n != nil && v.listing.ToggleMark(s, n.Run) {
+		v.Scroll(1)
 	}
-	if !v.listing.Marks.Toggle(n.Run) {
-		s.Note("at most " + ace.Number(console.MaxMarks) + " runs can be marked")
-		return
-	}
-	v.Scroll(1)
 }
 
 func (v *lineage) nextError(s tui.Shell, by int) {

@@ -91,8 +91,8 @@ func (v *overview) Bindings() []tui.Binding {
 		console.Key("overview.moment.open",
 			"open the time machine on the run of the line: where a wrong answer became wrong",
 			widget.If(canStep, "time machine", ""), v.openMoment, "t"),
-		console.Key("overview.bullets", "show the bullet that was tagged harmful most often, in its playbook", "",
-			v.openBullet, "b"),
+		console.Key("overview.bullets",
+			"show the bullet that was tagged harmful most often, in its playbook", "", v.openBullet, "b"),
 		console.Key("overview.next_section", "next section", "section", func() { v.list.Jump(1) }, "]"),
 		console.Key("overview.previous_section", "previous section", "", func() { v.list.Jump(-1) }, "["),
 		console.Key("overview.all", "expand or collapse the section", "", v.list.Toggle, "a"))
@@ -101,8 +101,8 @@ func (v *overview) Bindings() []tui.Binding {
 		all = append(all, console.MutatingKey("overview.demo",
 			"start an experiment that learns, to watch it (asks first)", "", v.askDemo, "d"))
 	}
-	return append(all, console.Key("overview.open_file", "open an exported history: a file or a directory", "",
-		v.openFile, "o"))
+	return append(all, console.Key("overview.open_file",
+		"open an exported history: a file or a directory", "", v.openFile, "o"))
 }
 
 // StartOn lists the runs if they come from files, which have no overview.

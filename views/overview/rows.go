@@ -69,8 +69,8 @@ func waitingCells(r runs.Run) console.Cells {
 			why += widget.If(m.Subject != "", ": "+text.Safe(m.Subject, " "), "")
 			left = text.Span(max(m.Until.Sub(now), 0)) + " left"
 		}
-		return []widget.SizedCell{{s.Glyphs.Failed + " " + word, 11, s.Alert}, {console.NameOf(r), 16, s.Text},
-			{why, 0, s.Text}, {left, -9, s.Warning}}
+		return []widget.SizedCell{{s.Glyphs.Failed + " " + word, 11, s.Alert},
+			{console.NameOf(r), 16, s.Text}, {why, 0, s.Text}, {left, -9, s.Warning}}
 	}
 }
 
@@ -95,11 +95,16 @@ func (v *overview) experiments() console.Section {
 		s.Rows = append(s.Rows, console.Row{
 			What: "experiment id", Content: r.Name(), Experiment: r.WorkflowID,
 			Copies: func() []tui.Copy { return experimentsview.Copies(r) },
-			Open:   func(s tui.Shell) tea.Cmd { v.chosen.Cursor = r.WorkflowID; s.Open("experiments"); return nil },
+			Open: func(s tui.Shell) tea.Cmd {
+				v.chosen.Cursor = r.WorkflowID
+				s.Open("experiments")
+				return nil
+			},
 			Cells: func(s theme.Styles, width int, now time.Time) []widget.SizedCell {
 				status := s.Status(string(r.Status))
 				cells := []widget.SizedCell{{status.Glyph + " " + text.Safe(r.Name(), " "), 0, status.Ink},
-					{experimentsview.Tasks(r, s.Glyphs), -8, s.Text}, {experimentsview.Held(r, s.Glyphs), -28, s.Strong},
+					{experimentsview.Tasks(r, s.Glyphs), -8, s.Text},
+					{experimentsview.Held(r, s.Glyphs), -28, s.Strong},
 					{text.Span(now.Sub(r.Start)), -5, s.Muted}}
 				return widget.If(width < 60, cells[:3], cells)
 			}})
@@ -117,7 +122,8 @@ func (v *overview) alone() console.Section {
 		}
 		s.Rows = append(s.Rows, console.Row{Run: r,
 			Cells: func(s theme.Styles, _ int, now time.Time) []widget.SizedCell {
-				status, why := console.StatusMark(r, s), cmp.Or(r.Reason(), string(r.Phase), runs.TypeOf(r.Type))
+				status := console.StatusMark(r, s)
+				why := cmp.Or(r.Reason(), string(r.Phase), runs.TypeOf(r.Type))
 				return []widget.SizedCell{{status.Glyph + " " + console.NameOf(r), 24, status.Ink},
 					{text.Safe(why, " "), 0, s.Muted}, {text.Span(now.Sub(r.Began())), -5, s.Muted}}
 			}})
@@ -165,8 +171,8 @@ func (v *overview) attention() console.Section {
 	for _, p := range t.Phases {
 		if p.Slow() {
 			m := theme.Mark{Glyph: st.Glyphs.Pending, Word: "slow", Ink: st.Warning}
-			what := p.Phase + ": " + widget.Milliseconds(p.Max, st.Glyphs) + " in " + console.NameOf(p.Worst) +
-				", p95 is " + widget.Milliseconds(p.P95, st.Glyphs)
+			what := p.Phase + ": " + widget.Milliseconds(p.Max, st.Glyphs) + " in " +
+				console.NameOf(p.Worst) + ", p95 is " + widget.Milliseconds(p.P95, st.Glyphs)
 			s.Rows = append(s.Rows, row(m, what, p.Worst.Start, p.Worst))
 		}
 	}
@@ -234,7 +240,8 @@ func (c *costSection) section(of *costs.Costs, now time.Time) console.Section {
 // costRows returns the rows: today and this week, then the experiments and the models of the week.
 func costRows(all []*transcripts.Session, day string) (rows []console.Row) {
 	week := transcripts.CostQuery{By: transcripts.ByWeek, Key: transcripts.ByWeek.Period(day)}
-	_, today := transcripts.Costs(all, transcripts.ByDay, transcripts.CostQuery{By: transcripts.ByDay, Key: day})
+	_, today := transcripts.Costs(all, transcripts.ByDay,
+		transcripts.CostQuery{By: transcripts.ByDay, Key: day})
 	experiments, total := transcripts.Costs(all, transcripts.ByExperiment, week)
 	models, _ := transcripts.Costs(all, transcripts.ByModel, week)
 	if total.Sessions == 0 {

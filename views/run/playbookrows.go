@@ -108,7 +108,8 @@ func (r operationRow) Draw(l *line) {
 // Inspect writes the operation as a diff.
 func (r operationRow) Inspect(w *inspection) {
 	m, ink := r.mark(w.S)
-	outcome, outcomeInk := cmp.Or(r.Outcome, ace.OutcomeProposed), widget.If(r.Refused(), w.S.Warning, w.S.Success)
+	outcome := cmp.Or(r.Outcome, ace.OutcomeProposed)
+	outcomeInk := widget.If(r.Refused(), w.S.Warning, w.S.Success)
 	if outcome == ace.OutcomeProposed {
 		outcomeInk = w.S.Muted
 	}

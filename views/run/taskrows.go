@@ -242,7 +242,7 @@ func fields(d *histories.Detail) []fieldRow {
 	}
 	add("clock", d.Skew.String())
 	if f := d.Lineage.Fork; f != nil {
-		for _, name := range console.ChangedNames(f) {
+		for _, name := range sortedNames(f.Changed) {
 			c := f.Changed[name]
 			add("changed", name+": "+cmp.Or(c.From, "none")+" "+theme.Unicode().Arrow+" "+
 				cmp.Or(c.To, "none"))

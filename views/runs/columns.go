@@ -31,8 +31,9 @@ type Column struct {
 	extra   bool
 	changes bool // the values of open runs change with time
 	Cell    cell
-	sign    cell                                       // the value in one cell, for a narrow list; nil if there is no sign
-	ink     func(r runs.Run, s theme.Styles) theme.Ink // nil for muted text
+	sign    cell // the value in one cell, for a narrow list; nil if there is no sign
+	// ink returns the color of the cell; nil for muted text.
+	ink func(r runs.Run, s theme.Styles) theme.Ink
 	// Order sorts by the column, most relevant first: the newest, the most expensive, by name.
 	Order func(a, b *runs.Run) int
 }
@@ -148,7 +149,8 @@ func amountColumns(g theme.Glyphs) []Column {
 			Cell: number(refusedOf), Order: most(refusedOf)},
 		{ID: columnTokens, Title: "TOKENS", Width: 9, right: true, drop: 11, extra: true,
 			Cell: number(tokensOf), Order: most(tokensOf)},
-		{ID: columnCost, Title: "COST", Width: 8, right: true, drop: 7, Cell: console.CostOf, Order: mostSpent},
+		{ID: columnCost, Title: "COST", Width: 8, right: true, drop: 7,
+			Cell: console.CostOf, Order: mostSpent},
 		{ID: "took", Title: "TOOK", Width: 6, right: true, drop: 8, changes: true, Order: longest,
 			Cell: func(r runs.Run, now time.Time, _ theme.Styles) string {
 				return console.DurationOf(r, now)

@@ -68,7 +68,8 @@ func (n *notices) missing() []string {
 	if len(missing) == 0 {
 		return nil
 	}
-	lines := []string{"", "the server lacks the search attributes " + strings.Join(missing, ", "), "add them:"}
+	lines := []string{"", "the server lacks the search attributes " + strings.Join(missing, ", "),
+		"add them:"}
 	command := ace.SetupCommand(n.address, n.namespace)
 	return append(lines, text.Wrap(command, max(n.table.width-2, 1))...)
 }

@@ -324,7 +324,8 @@ func (v *Runs) drawList(width, height int, now time.Time, focused bool) []string
 		lines = append(lines, v.row(*v.At(i), i == v.Cursor, focused, now))
 	}
 	if v.summaryLines() > 0 {
-		lines = append(widget.Fill(lines, width, height-1), recentLine(v.listing.Runs.Recent, width, v.Styles))
+		lines = append(widget.Fill(lines, width, height-1),
+			recentLine(v.listing.Runs.Recent, width, v.Styles))
 	}
 	return widget.Fill(lines, width, height)
 }
@@ -382,14 +383,9 @@ func (v *Runs) Resorted() {
 
 // mark marks the run under the cursor and moves to the next.
 func (v *Runs) mark(s tui.Shell) {
-	if v.Count() == 0 {
-		return
+	if v.Count() > 0 && v.listing.ToggleMark(s, *v.At(v.Cursor)) {
+		v.Scroll(1)
 	}
-	if !v.listing.Marks.Toggle(*v.At(v.Cursor)) {
-		s.Note("at most " + ace.Number(console.MaxMarks) + " runs can be marked")
-		return
-	}
-	v.Scroll(1)
 }
 
 // markAll marks all runs that the filter matches, also those that are not loaded.

@@ -216,22 +216,15 @@ func (v *list) parts(t *triage.Result) []widget.SectionPart {
 			failures += ", " + ace.Count(t.GroupsDropped, "group") + " not listed"
 		}
 	}
-	retrying := "none"
-	if n := len(t.Retrying); n > 0 {
-		retrying = ace.Count(n, "run")
-	}
+	retrying := widget.If(len(t.Retrying) == 0, "none", ace.Count(len(t.Retrying), "run"))
 	return []widget.SectionPart{
 		{"Retrying", retrying, len(t.Retrying), 5}, // first, because the user can still fix these runs
 		{"Failures", failures, len(t.Groups), 12},
 		{"Slowest", "", len(t.Slowest), 5},
-		{"Most expensive", remarkIfEmpty(t.MostExpensive, "no cost data"), len(t.MostExpensive), 5},
-		{"Most tokens", remarkIfEmpty(t.Largest, "no token data"), len(t.Largest), 5},
+		{"Most expensive", widget.If(len(t.MostExpensive) == 0, "no cost data", ""), len(t.MostExpensive), 5},
+		{"Most tokens", widget.If(len(t.Largest) == 0, "no token data", ""), len(t.Largest), 5},
 		{"Phases", phases, len(t.Phases), 0},
 	}
-}
-
-func remarkIfEmpty(runs []runs.Run, why string) string {
-	return widget.If(len(runs) == 0, why, "")
 }
 
 // current returns the row under the cursor, or nil.
