@@ -119,3 +119,16 @@ func (a *App) FilterNamed(name string) (runs.SavedFilter, error) {
 		"--filter %s: unknown filter; filters: %s; ctrl+s in the console saves another",
 		name, strings.Join(known, ", "))
 }
+
+// FilterHelp describes the language of [runs.Filter] in the help of a flag.
+const FilterHelp = "words such as \"wrong today\", \"mine\", \"experiment=finance\" and \"cost>0.5\", " +
+	"text to search for, or a visibility query"
+
+// FilterOf returns the query of the flag --query.
+func FilterOf(typed string) (string, error) {
+	query, err := runs.Filter(typed)
+	if err != nil {
+		return "", UsageError("--query: %w", err)
+	}
+	return query, nil
+}

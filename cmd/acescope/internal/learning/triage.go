@@ -25,13 +25,13 @@ func TriageCommand(a *cli.App) *cobra.Command {
 		Short: "Show why runs fail, which ones are retrying, and which ones are slow or expensive",
 		Long: "Group the runs that failed, timed out, were canceled or answered wrong by common errors. List the runs that\n" +
 			"are retrying, the slowest and the most expensive runs, and how long each phase takes.",
-		Example: "acescope triage\nacescope triage -q 'ExperimentId = \"finance-7\"' --since 24h\n" +
+		Example: "acescope triage\nacescope triage -q experiment=finance-7 --since 24h\n" +
 			"acescope triage --json | jq -r '.groups[] | [.count, .kind, .pattern] | @tsv'",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return triage(a, cmd.Context(), o) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.Query, "query", "q", "", "Temporal visibility query over the search attributes")
+	f.StringVarP(&o.Query, "query", "q", "", "only runs that match: "+cli.FilterHelp)
 	f.IntVar(&o.Window, "window", triagesource.DefaultWindow, "number of closed runs to read, newest first")
 	f.DurationVar(&o.Since, "since", 0, "only runs that closed within this duration (default all)")
 	return cmd
@@ -43,6 +43,10 @@ func triage(a *cli.App, ctx context.Context, o triagesource.Options) error {
 		return cli.UsageError("--window %d: must be from 1 to %d", o.Window, triagesource.MaxWindow)
 	case o.Since < 0:
 		return cli.UsageError("--since %s: must be a duration above 0, such as 90m or 24h", o.Since)
+	}
+	var err error
+	if o.Query, err = cli.FilterOf(o.Query); err != nil {
+		return err
 	}
 	e, done, err := a.OpenReadOnly(ctx)
 	if err != nil {

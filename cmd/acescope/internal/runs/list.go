@@ -67,7 +67,7 @@ func ListCommand(a *cli.App) *cobra.Command {
 	}
 	columns := strings.Join(runsview.ColumnNames(), ", ")
 	f := cmd.Flags()
-	f.StringVarP(&o.query, "query", "q", "", "only runs that match: "+filterHelp)
+	f.StringVarP(&o.query, "query", "q", "", "only runs that match: "+cli.FilterHelp)
 	f.BoolVar(&o.exit, "exit-status", false, "exit with 1 if a listed run has closed and did not complete")
 	types := strings.Join(runs.RunTypes(), ", ")
 	f.StringVar(&o.kind, "type", "", "only runs of this type: "+types)
@@ -119,7 +119,7 @@ var blueprintType = runs.TypeOf(run.Workflow)
 // check validates the flags and combines those that narrow the list into one query.
 func (o *listOptions) check(a *cli.App) error {
 	var err error
-	if o.query, err = filterOf(o.query); err != nil {
+	if o.query, err = cli.FilterOf(o.query); err != nil {
 		return err
 	}
 	if o.limit < 0 {

@@ -48,7 +48,7 @@ func TailCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case query != "":
-				filter, err := filterOf(query)
+				filter, err := cli.FilterOf(query)
 				if err != nil {
 					return err
 				}
@@ -59,23 +59,10 @@ func TailCommand(a *cli.App) *cobra.Command {
 			return Tail(a, cmd.Context(), args[0])
 		},
 	}
-	cmd.Flags().StringVarP(&query, "query", "q", "", "follow the runs that match: "+filterHelp)
+	cmd.Flags().StringVarP(&query, "query", "q", "", "follow the runs that match: "+cli.FilterHelp)
 	cmd.Flags().BoolVar(&exitStatus, "exit-status", false,
 		"with --query: end when all matching runs have closed")
 	return cmd
-}
-
-// filterHelp describes the language of [runs.Filter] in the help of a flag.
-const filterHelp = "words such as \"wrong today\", \"mine\", \"experiment=finance\" and \"cost>0.5\", " +
-	"text to search for, or a visibility query"
-
-// filterOf returns the query of the flag --query.
-func filterOf(typed string) (string, error) {
-	query, err := runs.Filter(typed)
-	if err != nil {
-		return "", cli.UsageError("--query: %w", err)
-	}
-	return query, nil
 }
 
 // Tail follows a run or an experiment until it closes.
