@@ -125,11 +125,16 @@ func tailQuery(a *cli.App, interrupted context.Context, query string, exitStatus
 	t := &queryTail{Engine: e, out: cli.NewLines(a), tails: tails, slots: make(chan struct{}, maxTails),
 		followed: map[string]bool{}, ends: map[string]runs.Run{}}
 	var failed error
+	var waits bool
 	ended := func(open int) (end bool, err error) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if exitStatus && open == 0 && len(t.ends) == len(t.followed) {
 			end, failed, err = exitStatusOf(ctx, e.Client, query, t.ends)
+		}
+		if !end && err == nil && len(t.followed) == 0 && !waits {
+			waits = true
+			cli.Warn(a, "no open run matches now; waiting for one that does")
 		}
 		return end, err
 	}
