@@ -203,7 +203,11 @@ func list(a *cli.App, ctx context.Context, o listOptions) error {
 		err = summarize(a, ctx, e.Client, o.query)
 	}
 	if err == nil && !a.JSON && count.all == 0 {
-		cli.Warn(a, "no runs found; start one with \"acescope run\"")
+		if o.query != "" || o.parent != "" || o.retrying {
+			cli.Warn(a, "no run matches; \"acescope list\" shows all runs")
+		} else {
+			cli.Warn(a, "no runs found; start one with \"acescope run\"")
+		}
 	}
 	if err == nil && o.exit {
 		err = count.err()
