@@ -153,6 +153,12 @@ func TestSuggestions(t *testing.T) {
 		"agent runs --status failed": `did you mean "acescope list --type blueprint"?`,
 		"verify --all":               `did you mean "acescope replay verify"?`,
 		"tal":                        `did you mean "acescope tail"?`,
+		"heatlh":                     `did you mean "acescope doctor"?`,
+		"lsit":                       `did you mean "acescope list"?`,
+		"playbook lst":               `did you mean "acescope playbook branches"?`,
+		"playbook ls":                `did you mean "acescope playbook branches"?`,
+		"experiment ls":              `did you mean "acescope experiment list"?`,
+		"session sned":               `did you mean "acescope session send"?`,
 		"zzzzz":                      `run "acescope --help"`,
 	} {
 		cmd := root(&cli.App{})

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,13 +25,49 @@ func Group(group *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 // unknownCommand returns the error for a name that is not a command of group. It suggests a similar command.
 func unknownCommand(group *cobra.Command, name string, meant map[string]string) error {
 	_, path, _ := strings.Cut(group.CommandPath(), " ")
-	if command := meant[strings.TrimSpace(path+" "+name)]; command != "" {
-		return UsageError("unknown command %q; did you mean %q?", name, group.Root().Name()+" "+command)
+	names := map[string]string{} // commands by the names in group that suggest them
+	for of, command := range meant {
+		if in, of := splitLast(of); in == path {
+			names[of] = command
+		}
+	}
+	for _, c := range group.Commands() {
+		if c.IsAvailableCommand() {
+			_, names[c.Name()], _ = strings.Cut(c.CommandPath(), " ")
+		}
+	}
+	command := names[name]
+	if command == "" && path != "" {
+		command = names[meant[name]] // ls in a group is its list
 	}
 	group.SuggestionsMinimumDistance = 1 + len(name)/5
-	if similar := group.SuggestionsFor(name); len(similar) > 0 {
-		return UsageError("unknown command %q; did you mean %q?", name,
-			group.CommandPath()+" "+strings.Join(similar, " or "))
+	if similar := group.SuggestionsFor(name); command == "" && len(similar) > 0 {
+		command = strings.TrimSpace(path + " " + strings.Join(similar, " or "))
+	}
+	for _, of := range slices.Sorted(maps.Keys(names)) {
+		if command == "" && mistyped(name, of) {
+			command = names[of]
+		}
+	}
+	if command != "" {
+		return UsageError("unknown command %q; did you mean %q?", name, group.Root().Name()+" "+command)
 	}
 	return UsageError("unknown command %q; run %q", name, group.CommandPath()+" --help")
+}
+
+// splitLast splits the last word off a name.
+func splitLast(name string) (front, last string) {
+	i := strings.LastIndexByte(name, ' ')
+	return name[:max(i, 0)], name[i+1:]
+}
+
+// mistyped reports whether a and b differ by one letter or by two adjacent letters in the other order.
+func mistyped(a, b string) bool {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return len(a) < 2 && len(b) < 2 || len(a) == 2 && len(b) == 2 && a[0] == b[1] && a[1] == b[0]
 }
