@@ -74,6 +74,7 @@ func TestCompletions(t *testing.T) {
 		"ask x --phase cur":                   "curator",
 		"config --theme da":                   "dark",
 		"cost --by day,mo":                    "day,month day,model",
+		"cost --by model,mo":                  "model,month",
 		"cost --agent a":                      "acescope",
 		"playbook export x --to s":            "skillbook skill",
 		"playbook show --format ":             "text skillbook json",

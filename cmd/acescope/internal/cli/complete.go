@@ -187,12 +187,17 @@ func Placeholders(cmd *cobra.Command) (kinds [][]string) {
 	return kinds
 }
 
-// inList completes the last value of a list that is separated by commas.
+// inList completes the last value of a list that is separated by commas, with a value that it lacks.
 func inList(complete cobra.CompletionFunc) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, given []string, prefix string) ([]cobra.Completion,
+	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion,
 		cobra.ShellCompDirective) {
 		before := prefix[:strings.LastIndexByte(prefix, ',')+1]
-		found, directive := complete(cmd, given, prefix[len(before):])
+		found, directive := complete(cmd, args, prefix[len(before):])
+		given := strings.Split(before, ",")
+		found = slices.DeleteFunc(found, func(c cobra.Completion) bool {
+			word, _, _ := strings.Cut(c, "\t")
+			return slices.Contains(given, word)
+		})
 		for i := range found {
 			found[i] = before + found[i]
 		}
