@@ -2,8 +2,10 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
 	"acescope/sources/histories"
+	"acescope/theme"
 	"acescope/tui/text"
 )
 
@@ -113,7 +116,7 @@ func timeline(a *cli.App, ctx context.Context, id string, f timelineFlags) error
 	if err != nil || f.events {
 		return err
 	}
-	return putSpans(out, l, match)
+	return cmp.Or(out.Flush(), putSpans(a, l, match))
 }
 
 func putEvents(out *cli.Lines, l *histories.EventLog, from int, match *histories.EventMatcher) error {
@@ -155,36 +158,86 @@ func errorMark(failed bool) string {
 	return " "
 }
 
-const barWidth = 48
+// spanColumns are the widths of columns in cells. The duration and the gaps take otherCells.
+type spanColumns struct{ name, state, bar, failure int }
 
-func putSpans(out *cli.Lines, l *histories.EventLog, match *histories.EventMatcher) error {
-	now := time.Now()
+const otherCells = 16
+
+// fitSpans returns the columns for a terminal of a width, or for 0 those of another output.
+func fitSpans(width int, spans []histories.Span) spanColumns {
+	c, failures := spanColumns{36, 10, 48, math.MaxInt}, false
+	for _, s := range spans {
+		c.state = max(c.state, len(s.State.String()))
+		failures = failures || s.Error != ""
+	}
+	if width == 0 {
+		return c
+	}
+	c.name = min(c.name, width/3)
+	rest := max(width-c.name-c.state-otherCells, 2)
+	if c.bar = min(c.bar, rest); failures {
+		c.bar = min(c.bar, rest/2)
+	}
+	c.failure = rest - c.bar
+	return c
+}
+
+func putSpans(a *cli.App, l *histories.EventLog, match *histories.EventMatcher) error {
+	out, now := cli.NewLines(a), time.Now()
 	window := histories.Extent(l.Spans, now)
+	width, styles, paint := a.Canvas()
+	if !paint {
+		width = 0
+	}
+	columns := fitSpans(width, l.Spans)
+	var lines []string
 	for i := range l.Spans {
 		s := &l.Spans[i]
 		if !match.Span(s) {
 			continue
 		}
-		line := SpanLine{
+		if !a.JSON {
+			cells := make([]histories.Cell, columns.bar)
+			window.Draw(cells, s, now)
+			lines = append(lines, spanText(s, cells, now, columns, styles))
+			continue
+		}
+		out.Put(SpanLine{
 			Index: i, Parent: s.Parent, Depth: s.Depth, Kind: s.Kind.String(), Name: s.Name,
 			State: s.State.String(), Start: nanoTime(s.Start), Run: nanoTime(s.Run), End: nanoTime(s.End),
 			WaitMS: cluster.Millis(s.Waited(now)), DurationMS: cluster.Millis(s.Ran(now)), Attempt: s.Attempt,
 			Members: s.Members, Cut: s.Cut, Error: s.Error, EventID: s.Event, LastID: s.Last,
-		}
-		cells := make([]histories.Cell, barWidth)
-		window.Draw(cells, s, now)
-		var bar strings.Builder
-		for _, c := range cells {
-			bar.WriteByte(" .%##x*!"[c])
-		}
-		name := strings.Repeat("  ", int(s.Depth)) + cli.SafeText(s.Name)
-		if s.Attempt > 1 && s.Kind == histories.SpanActivity {
-			name += " (" + ace.Count(s.Attempt, "attempt") + ")"
-		}
-		out.Line(line, "%s  %-10s %9s |%s| %s",
-			text.Fit(name, 36, "~"), s.State, text.Duration(s.Ran(now)), bar.String(), s.Error)
+		})
 	}
-	return out.Flush()
+	return cmp.Or(a.Print(lines, paint), out.Flush())
+}
+
+// spanText returns the painted line of a span.
+func spanText(
+	s *histories.Span, cells []histories.Cell, now time.Time, columns spanColumns, styles theme.Styles,
+) string {
+	var bar strings.Builder
+	for _, c := range cells {
+		bar.WriteByte(" .%##x*!"[c])
+	}
+	name := strings.Repeat("  ", int(s.Depth)) + cli.SafeText(s.Name)
+	if s.Attempt > 1 && s.Kind == histories.SpanActivity {
+		name += " (" + ace.Count(s.Attempt, "attempt") + ")"
+	}
+	ink := styles.Success
+	switch {
+	case s.State.Bad():
+		ink = styles.Error
+	case s.State == histories.SpanRetrying:
+		ink = styles.Retrying
+	case s.State.Open():
+		ink = styles.Running
+	case s.State != histories.SpanDone:
+		ink = styles.Muted
+	}
+	return fmt.Sprintf("%s  %s %9s |%s| %s", text.Fit(name, columns.name, "~"),
+		ink.Paint(text.Fit(s.State.String(), columns.state, "")), text.Duration(s.Ran(now)), ink.Paint(bar.String()),
+		styles.Error.Paint(text.Cut(cli.SafeText(s.Error), columns.failure, "~")))
 }
 
 // nanoTime returns a Unix time in nanoseconds as a time; 0 is the zero time.
