@@ -222,7 +222,7 @@ func writeCosts(a *cli.App, by []transcripts.By, rows []transcripts.Cost, total 
 	total.Keys = make([]string, len(by))
 	total.Keys[0] = "total"
 	header := strings.ToUpper(strings.ReplaceAll(join(by), ", ", "\t")) +
-		"\tINPUT\tOUTPUT\tCACHE READ\tCACHE WRITE\tCOST\tSESSIONS"
+		"\tINPUT\tOUTPUT\tCACHE READ\tCACHE WRITE\tCOST\tSESSIONS+RUNS"
 	if total.Unpriced > 0 {
 		header += "\tUNPRICED"
 	}
