@@ -69,8 +69,7 @@ func (f runFlags) checkProvider(name, flag string, known []model.Provider, clust
 		}
 		if p.DefaultModel() == "" && !f.hasModel(name) {
 			return cli.UsageError(
-				"%s has no default model: give --model, or model in [providers.%s] of config.toml",
-				flag, name)
+				"%s needs a model: give --model, or model in [providers.%[1]s] of config.toml", name)
 		}
 		return nil
 	}
