@@ -130,7 +130,11 @@ func checkForkProviders(a *cli.App, e *engine.Engine, p *fork.Plan) error {
 	}
 	for _, s := range p.Rerun {
 		if s.Prompt != nil {
-			if err := runs.CheckTakesPrompt(a, s.Provider, e.Providers); err != nil {
+			err := runs.CheckTakesPrompt(a, s.Provider, e.Providers)
+			if _, changed := p.Changed["prompts."+string(s.Phase)]; changed && err != nil {
+				return cli.UsageError("--phase-prompt %s=%s: %s; choose another provider to change a prompt",
+					s.Phase, s.Prompt, cli.OneLine(err))
+			} else if err != nil {
 				return cli.UsageError("the %s has the prompt %s, but %s; use --phase-prompt %[1]s=default",
 					s.Phase, s.Prompt, cli.OneLine(err))
 			}
@@ -329,8 +333,12 @@ func costText(p *fork.Plan) string {
 	case p.Estimate == (ace.Usage{}):
 		return "an unknown amount: the original has no usage data"
 	}
-	cost := fmt.Sprintf("about %s, %s, as much as these phases of the original",
-		p.Estimate.Cost(), ace.Count(p.Estimate.InputTokens+p.Estimate.OutputTokens, "token"))
+	amount := "about " + p.Estimate.Cost()
+	if p.Estimate.Cost() == ace.UnknownCost {
+		amount = "an unknown amount"
+	}
+	cost := fmt.Sprintf("%s, %s, as much as these phases of the original", amount,
+		ace.Count(p.Estimate.InputTokens+p.Estimate.OutputTokens, "token"))
 	if len(p.Unknown) > 0 {
 		cost += "; without " + formatPhases(p.Unknown)
 	}
