@@ -235,8 +235,9 @@ func spanText(
 	case s.State != histories.SpanDone:
 		ink = styles.Muted
 	}
-	return fmt.Sprintf("%s  %s %9s |%s| %s", text.Fit(name, columns.name, "~"),
-		ink.Paint(text.Fit(s.State.String(), columns.state, "")), text.Duration(s.Ran(now)), ink.Paint(bar.String()),
+	state := text.Fit(s.State.String(), columns.state, "")
+	return fmt.Sprintf("%s  %s %9s |%s| %s", text.Fit(name, columns.name, "~"), ink.Paint(state),
+		text.Duration(s.Ran(now)), ink.Paint(bar.String()),
 		styles.Error.Paint(text.Cut(cli.SafeText(s.Error), columns.failure, "~")))
 }
 
