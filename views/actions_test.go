@@ -162,7 +162,9 @@ func TestForkMarked(t *testing.T) {
 	sc := newScreen(t, snap, plainLook, 100, 30)
 	sc.typed("ctrl+a")
 	sc.has("300 marked runs")
-	sc.typed("f")
+	sc.typed("7", "f") // triage forks the marked runs too
+	sc.has("Fork 300 marked runs")
+	sc.typed("esc", "1", "f")
 	sc.has("Fork 300 marked runs")
 	sc.lacks("Prompt")
 	sc.typed(append([]string{"tab", "tab"}, letters("claude-1")...)...)

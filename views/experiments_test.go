@@ -231,6 +231,20 @@ func TestExperimentsAreAskedFor(t *testing.T) {
 	}
 }
 
+func TestMarkedExperimentRunsAreCompared(t *testing.T) {
+	snap := three()
+	for _, e := range snap.Experiments.Rows {
+		snap.Runs.Rows = append(snap.Runs.Rows, runs.Run{WorkflowID: e.WorkflowID, RunID: "r",
+			Type: ace.ExperimentWorkflow, Start: e.Start, Close: e.Start.Add(time.Hour), Status: ace.Completed})
+	}
+	sc := newScreen(t, snap, plainLook, 120, 40)
+	sc.press("1", "G", "space", "k", "space", "d")
+	sc.has("Compare")
+	if got := sc.lastHeard("experiments"); strings.Count(got, "ace-experiment/") != 2 {
+		t.Errorf("the store heard %q", got)
+	}
+}
+
 func TestFlippedTaskOpensItsRun(t *testing.T) {
 	sc := newScreen(t, three(), plainLook, 200, 50)
 	sc.press(comparing...)

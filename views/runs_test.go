@@ -412,6 +412,14 @@ func TestEscape(t *testing.T) {
 	}
 	sc.has("▸1 runs")
 	sc.has("filter cleared")
+	for _, screen := range []string{"H", "7"} { // which show the runs of the filter too
+		sc = newScreen(t, full(5), plainLook, 120, 30)
+		sc.press(screen, "esc")
+		if told := sc.store.heard(); !slices.Contains(told, "query ") {
+			t.Errorf("%s: told %q", screen, told)
+		}
+		sc.has("filter cleared")
+	}
 
 	sc = newScreen(t, ready(many(20)...), plainLook, 120, 30)
 	sc.press("5", "8", "esc")
