@@ -74,14 +74,16 @@ func TestReview(t *testing.T) {
 
 // A decision applies to the run and the operations that the dialog shows.
 func TestDecideReview(t *testing.T) {
-	for name, c := range map[string]struct{ keys, want string }{
-		"approve all": {"w y", `{"approve":true}`},
-		"reject one":  {"j space w y", `{"approve":true,"operations":[{"operation":2,"approve":false}]}`},
+	for name, c := range map[string]struct{ keys, want, note string }{
+		"approve all": {"w y", `{"approve":true}`, "approved 3"},
+		"reject one": {"j space w y", `{"approve":true,"operations":[{"operation":2,"approve":false}]}`,
+			"approved 2, rejected 1"},
 		"reason": {"j space w c n o enter",
-			`{"approve":true,"operations":[{"operation":2,"approve":false,"reason":"no"}]}`},
-		"changed one's mind": {"j space space w y", `{"approve":true}`},
+			`{"approve":true,"operations":[{"operation":2,"approve":false,"reason":"no"}]}`,
+			"approved 2, rejected 1"},
+		"changed one's mind": {"j space space w y", `{"approve":true}`, "approved 3"},
 		"reject all": {"w d enter", `{"approve":true,"operations":[{"operation":2,"approve":false},` +
-			`{"operation":3,"approve":false},{"operation":4,"approve":false}]}`},
+			`{"operation":3,"approve":false},{"operation":4,"approve":false}]}`, "rejected 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sc := newScreen(t, waitingForReview(t), plainLook, 100, 30)
@@ -90,6 +92,7 @@ func TestDecideReview(t *testing.T) {
 			if want := "review ace/review-rejected " + c.want; !slices.Contains(sc.store.heard(), want) {
 				t.Errorf("%q, want %s", sc.store.heard(), want)
 			}
+			sc.has(c.note)
 		})
 	}
 	snap := waitingForReview(t)

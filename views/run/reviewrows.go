@@ -106,10 +106,12 @@ func (r *reading) review(s tui.Shell, d *histories.Detail) {
 		about := strings.TrimSpace(string(op.Type) + " " + op.BulletID + " " + op.Content)
 		lines = append(lines, text.Fit(verb, 10, "")+text.Cut(oneLine(about), 200, "…"))
 	}
-	act := func(some ace.ReviewDecision, verb string) tea.Cmd {
+	act := func(some ace.ReviewDecision) tea.Cmd {
 		r.rejected = nil
+		no := len(some.Operations)
+		done := countsText("approved", len(open)-no, "rejected", no)
 		return r.pipeline.Act("review", func(ctx context.Context) (string, error) {
-			return verb, r.actions.Reviews.DecideReview(ctx, of, some)
+			return done, r.actions.Reviews.DecideReview(ctx, of, some)
 		})
 	}
 	decision := func(no []int, reason string) ace.ReviewDecision {
@@ -124,32 +126,31 @@ func (r *reading) review(s tui.Shell, d *histories.Detail) {
 			s.Ask(tui.Prompt{Label: "reason to reject", Hint: "the run keeps it; may be empty",
 				Preview: func(string) string { return "enter: " + verb },
 				Done: func(reason string) tea.Cmd {
-					return act(decision(no, strings.TrimSpace(reason)), verb)
+					return act(decision(no, strings.TrimSpace(reason)))
 				}})
 			return nil
 		}
 	}
-	chosen := verdictText(len(open)-len(rejected), len(rejected))
+	chosen := countsText("approve", len(open)-len(rejected), "reject", len(rejected))
 	q := tui.Question{Title: "Decide on " + ace.Count(len(open), "operation") + "?", Lines: lines, Long: true,
-		Yes: chosen, Do: func() tea.Cmd { return act(decision(rejected, ""), chosen) }}
+		Yes: chosen, Do: func() tea.Cmd { return act(decision(rejected, "")) }}
 	if len(rejected) > 0 {
 		q.Others = append(q.Others, tui.Choice{Key: "c", Yes: "give a reason", Do: ask(rejected, chosen)})
 	}
 	if len(rejected) < len(open) {
 		q.Others = append(q.Others, tui.Choice{Key: "d", Yes: "reject all",
-			Do: ask(open, verdictText(0, len(open)))})
+			Do: ask(open, countsText("reject", len(open), "", 0))})
 	}
 	s.Confirm(q)
 }
 
-// verdictText says how many operations are approved and rejected.
-func verdictText(approved, rejected int) string {
-	var parts []string
-	if approved > 0 {
-		parts = append(parts, "approve "+ace.Number(approved))
+// countsText names the counts that are not 0: "approve 2, reject 1".
+func countsText(first string, n int, second string, m int) string {
+	switch {
+	case m == 0:
+		return first + " " + ace.Number(n)
+	case n == 0:
+		return second + " " + ace.Number(m)
 	}
-	if rejected > 0 {
-		parts = append(parts, "reject "+ace.Number(rejected))
-	}
-	return strings.Join(parts, ", ")
+	return first + " " + ace.Number(n) + ", " + second + " " + ace.Number(m)
 }
