@@ -166,6 +166,10 @@ func TestDiffKeys(t *testing.T) {
 	sc := diffing(t, twoRuns(), theme.New(true, true), 80, 24)
 	st := sc.store
 	heard := func() string { return strings.Join(st.heard(), "; ") }
+	sc.resize(120, 40)
+	sc.has("B–A")
+	sc.has("-$0.0005")
+	sc.resize(80, 24)
 	if got := heard(); !strings.Contains(got, "diff ") || !strings.Contains(got, "look diff true") {
 		t.Errorf("d sent %s", got)
 	}

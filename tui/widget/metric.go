@@ -80,7 +80,8 @@ const (
 	metricBy       = 16
 )
 
-// Metrics writes a table of metrics. Equal values are muted. An interval that does not fit is left out.
+// Metrics writes a table of metrics. Equal values are muted. An interval that does not fit is left out. If the
+// columns exceed the width, they are as narrow as their texts allow.
 func (w *Writer) Metrics(list []Metric) {
 	wide, label := metricValue, ""
 	for _, m := range list {
@@ -94,10 +95,6 @@ func (w *Writer) Metrics(list []Metric) {
 			}
 		}
 	}
-	row := func(ink theme.Ink, name, a, b, by string) {
-		w.End(w.Line().Add(w.S.Muted, text.Fit(" "+name, metricName, "")).
-			Add(ink, text.FitLeft(a, wide, "")+text.FitLeft(b, wide, "")+text.FitLeft(by, metricBy, "")))
-	}
 	ranged := func(value string, limits [2]float64, unit string) string {
 		if limits == [2]float64{} {
 			return value
@@ -109,11 +106,25 @@ func (w *Writer) Metrics(list []Metric) {
 		}
 		return full
 	}
-	row(w.S.Muted, label, "A", "B", "B"+w.S.Glyphs.Dash+"A")
+	rows := [][4]string{{label, "A", "B", "B" + w.S.Glyphs.Dash + "A"}}
 	for _, m := range list {
 		a, b, by := m.Cells(w.S.Glyphs)
-		a, b = ranged(a, m.RangeA, m.Unit), ranged(b, m.RangeB, m.Unit)
-		row(If(by == "=", w.S.Muted, w.S.Text), m.Name, a, b, by)
+		rows = append(rows, [4]string{m.Name, ranged(a, m.RangeA, m.Unit), ranged(b, m.RangeB, m.Unit), by})
+	}
+	widths := [4]int{metricName, wide, wide, metricBy}
+	if metricName+2*wide+metricBy > w.Width {
+		widths = [4]int{}
+		for _, r := range rows {
+			for i, cell := range r {
+				widths[i] = max(widths[i], text.Width(cell)+2)
+			}
+		}
+	}
+	for i, r := range rows {
+		ink := If(i == 0 || r[3] == "=", w.S.Muted, w.S.Text)
+		values := text.FitLeft(r[1], widths[1], "") + text.FitLeft(r[2], widths[2], "") +
+			text.FitLeft(r[3], widths[3], "")
+		w.End(w.Line().Add(w.S.Muted, text.Fit(" "+r[0], widths[0], "")).Add(ink, values))
 	}
 	if wide == metricReused {
 		w.Prose(" ", w.S.Muted, "(+N) comes from reused steps of the original and counts in the difference.")
